@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+# One non-recursive makefile. `make V=1` shows commands, `make O=dir` builds elsewhere.
+#
+#   all (default)  build/profllm           check  layers, headers, analyser, unit tests
+#   demo           simulator + benchmark   test   every test but sanitizers and fuzz
+#   asan ubsan tsan  sanitizer runs        fuzz   every fuzz target, FUZZ_SECONDS each
+#   tidy           what a tool can judge   cov    line coverage of the parsers and metrics
+#   bench          our own cost            install clean
+
+O ?= build
+CC ?= gcc
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 60
+V ?= 0
+Q := $(if $(filter 1,$(V)),,@)
+say = $(if $(filter 1,$(V)),,@printf '  %-6s %s\n' $(1) $(2))
+
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wconversion -Werror
+BASE_CFLAGS := -std=c17 -O2 -g -D_GNU_SOURCE -ffp-contract=off -fno-omit-frame-pointer -pthread
+CFLAGS ?=
+LDFLAGS ?=
+LDLIBS := -lssl -lcrypto -lcurl -lpcre2-8 -lutf8proc -lz -lm -pthread
+CPPFLAGS := -Isrc -I$(O)/gen -include src/base/banned.h
+
+LAYERS := $(shell sed -n 's/^\([a-z]*\):.*/\1/p' src/LAYERS)
+closure = $(shell awk -v want=$(1) -f tools/closure.awk src/LAYERS)
+layer_obj = $(patsubst src/%.c,$(O)/obj/%.o,$(wildcard $(addprefix src/,$(addsuffix /*.c,$(1)))))
+
+SRC := src/main.c $(wildcard $(addprefix src/,$(addsuffix /*.c,$(LAYERS))))
+OBJ := $(SRC:src/%.c=$(O)/obj/%.o)
+LIBOBJ := $(filter-out $(O)/obj/main.o,$(OBJ))
+UNIT := $(patsubst tests/unit/test_%.c,%,$(wildcard tests/unit/test_*.c))
+FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+BENCHES := $(patsubst bench/%.c,%,$(wildcard bench/*.c))
+
+.PHONY: all demo test check asan ubsan tsan fuzz tidy cov bench install clean FORCE
+.SECONDARY:
+all: $(O)/profllm
+
+-include mk/*.mk
+
+$(O)/profllm: $(OBJ)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(O)/obj/%.o: src/%.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(BASE_CFLAGS) $(WARN) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c -o $@ $<
+
+# The version comes from git, or from the release's VERSION file.
+$(O)/gen/version.h: FORCE
+	@mkdir -p $(@D)
+	@v=$$(git describe --tags --always --dirty 2>/dev/null || cat VERSION 2>/dev/null || echo unknown); \
+	printf '#define PROFLLM_VERSION "%s"\n' "$$v" >$@.new; \
+	if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+$(OBJ): | $(O)/gen/version.h
+
+# A unit test named after a layer links with that layer's closure and nothing else:
+# tests/unit/test_<layer>.c or tests/unit/test_<layer>_<topic>.c.
+define unit_rule
+$(O)/unit/$(1): tests/unit/test_$(1).c $$(call layer_obj,$$(call closure,$(firstword $(subst _, ,$(1)))))
+	@mkdir -p $$(@D)
+	$$(call say,UNIT,$$@)
+	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(WARN) $$(CFLAGS) $$(CPPFLAGS) -Itests/unit $$(LDFLAGS) -o $$@ $$^ -lcmocka $$(LDLIBS)
+endef
+$(foreach u,$(UNIT),$(eval $(call unit_rule,$(u))))
+
+$(O)/bench/%: bench/%.c $(LIBOBJ)
+	@mkdir -p $(@D)
+	$(call say,BENCH,$@)
+	$(Q)$(CC) $(BASE_CFLAGS) $(WARN) $(CFLAGS) $(CPPFLAGS) -Ibench $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+clean:
+	rm -rf $(O)
+
+-include $(OBJ:.o=.d)

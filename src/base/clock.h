@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * clock.h - the two clocks and nothing else.
+ *
+ * Stamps in the record are CLOCK_REALTIME (what the kernel stamps packets
+ * with); timers use CLOCK_MONOTONIC. Nanoseconds, int64_t, 0 means "never".
+ */
+#pragma once
+#include <stdint.h>
+#include <time.h>
+
+static inline int64_t clock_ns(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static inline int64_t clock_real_ns(void) { return clock_ns(CLOCK_REALTIME); }
+static inline int64_t clock_mono_ns(void) { return clock_ns(CLOCK_MONOTONIC); }

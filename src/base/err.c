@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* err.c - see err.h. */
+#include "base/err.h"
+
+int err_set(struct err *e, enum err_code code, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!e)
+		return -1;
+	e->code = code;
+	va_start(ap, fmt);
+	vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+int err_wrap(struct err *e, const char *fmt, ...)
+{
+	char old[sizeof(e->text)];
+	va_list ap;
+	size_t n;
+
+	if (!e)
+		return -1;
+	memcpy(old, e->text, sizeof(old));
+	va_start(ap, fmt);
+	vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	va_end(ap);
+	n = strlen(e->text);
+	snprintf(e->text + n, sizeof(e->text) - n, ": %.*s",
+		 (int)(sizeof(e->text) - 3), old);
+	return -1;
+}
+
+int err_exit_status(const struct err *e)
+{
+	switch (e->code) {
+	case ERR_NONE:
+		return 0;
+	case ERR_USAGE:
+		return 2;
+	case ERR_CANCELLED:
+		return 130;
+	default:
+		return 1;
+	}
+}

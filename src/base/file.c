@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* file.c - see file.h. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+
+static int open_regular(const char *path, struct stat *st, struct err *e)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_set(e, ERR_IO, "cannot open %s: %s", path, strerror(errno));
+	if (fstat(fd, st) == 0 && S_ISREG(st->st_mode))
+		return fd;
+	close(fd);
+	return err_set(e, ERR_IO, "cannot read %s: not a regular file", path);
+}
+
+int file_read(const char *path, size_t limit, struct buf *out, struct err *e)
+{
+	struct stat st;
+	int fd = open_regular(path, &st, e);
+	ssize_t n;
+
+	if (fd < 0)
+		return -1;
+	if ((size_t)st.st_size > limit) {
+		close(fd);
+		return err_set(e, ERR_LIMIT, "%s has %lld bytes; the limit is %zu", path,
+			       (long long)st.st_size, limit);
+	}
+	out->limit = out->len + limit + READ_BYTES + 1;
+	do {
+		n = -1;
+		if (buf_reserve(out, READ_BYTES) < 0)
+			break;
+		n = read(fd, out->data + out->len, out->cap - out->len - 1);
+		if (n > 0)
+			out->len += (size_t)n;
+	} while (n > 0 || (n < 0 && errno == EINTR));
+	if (out->data)
+		out->data[out->len] = 0;
+	close(fd);
+	if (n < 0)
+		return err_set(e, ERR_IO, "cannot read %s: %s", path, strerror(errno));
+	return 0;
+}
+
+static int write_all(int fd, struct str bytes)
+{
+	while (bytes.n) {
+		ssize_t n = write(fd, bytes.p, bytes.n);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		bytes.p += n;
+		bytes.n -= (size_t)n;
+	}
+	return 0;
+}
+
+static void sync_dir_of(const char *path)
+{
+	char *copy = mem_text(path);
+	int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		fsync(fd);
+		close(fd);
+	}
+	free(copy);
+}
+
+int file_write_atomic(const char *path, struct str bytes, struct err *e)
+{
+	struct buf temp = { 0 };
+	mode_t mask = umask(0);
+	int fd, saved;
+
+	umask(mask);
+	buf_printf(&temp, "%s.XXXXXX", path);
+	fd = mkostemp(temp.data, O_CLOEXEC);
+	if (fd < 0) {
+		err_set(e, ERR_IO, "cannot write %s: %s", path, strerror(errno));
+		buf_release(&temp);
+		return -1;
+	}
+	if (write_all(fd, bytes) < 0 || fchmod(fd, 0666 & ~mask) < 0 || fsync(fd) < 0 ||
+	    rename(temp.data, path) < 0) {
+		saved = errno;
+		unlink(temp.data);
+		close(fd);
+		buf_release(&temp);
+		return err_set(e, ERR_IO, "cannot write %s: %s", path, strerror(saved));
+	}
+	close(fd);
+	sync_dir_of(path);
+	buf_release(&temp);
+	return 0;
+}
+
+int file_mkdirs(const char *path, struct err *e)
+{
+	char *copy = mem_text(path);
+	int rc = 0;
+
+	for (char *p = copy; rc == 0 && *p; p++) {
+		if (p == copy || *p != '/')
+			continue;
+		*p = 0;
+		if (mkdir(copy, 0777) < 0 && errno != EEXIST)
+			rc = -1;
+		*p = '/';
+	}
+	if (rc == 0 && mkdir(copy, 0777) < 0 && errno != EEXIST)
+		rc = -1;
+	if (rc < 0)
+		err_set(e, ERR_IO, "cannot create directory %s: %s", path, strerror(errno));
+	else if (!file_is_dir(path))
+		rc = err_set(e, ERR_IO, "cannot create directory %s: a file is in the way", path);
+	free(copy);
+	return rc;
+}
+
+bool file_exists(const char *path)
+{
+	return access(path, F_OK) == 0;
+}
+
+bool file_is_dir(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+char *file_join(const char *dir, const char *name)
+{
+	struct buf path = { 0 };
+
+	if (dir && *dir && *name != '/')
+		buf_printf(&path, "%s%s", dir, dir[strlen(dir) - 1] == '/' ? "" : "/");
+	buf_add_text(&path, name);
+	return buf_take(&path);
+}
+
+int file_map(const char *path, struct str *out, struct err *e)
+{
+	struct stat st;
+	int fd = open_regular(path, &st, e);
+	void *p = NULL;
+
+	if (fd < 0)
+		return -1;
+	*out = (struct str){ "", 0 };
+	if (st.st_size > 0)
+		p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	if (p == MAP_FAILED)
+		return err_set(e, ERR_IO, "cannot map %s: %s", path, strerror(errno));
+	if (p)
+		*out = (struct str){ p, (size_t)st.st_size };
+	return 0;
+}
+
+void file_unmap(struct str bytes)
+{
+	if (bytes.n)
+		munmap((void *)(uintptr_t)bytes.p, bytes.n);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fmt.c - see fmt.h.
+ *
+ * The shortest form is found by printing with 15, 16 and 17 digits and taking
+ * the first that reads back (fewer for subnormals). At 16 digits the correctly
+ * rounded decimal can miss while a neighbour reads back (powers of two), so the
+ * neighbours are tried before 17 digits are used.
+ */
+#include "base/fmt.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Scientific digits of |v|: "d.ddde[+-]xx" with `digits` significant ones. */
+static int reads_back(char *sci, size_t cap, int digits, double v)
+{
+	snprintf(sci, cap, "%.*e", digits - 1, v);
+	return strtod(sci, NULL) == v;
+}
+
+static int neighbour_reads_back(char *sci, size_t cap, double v)
+{
+	char up[FMT_F64_BYTES];
+	char *e = strchr(sci, 'e');
+	int carry = 1;
+
+	snprintf(up, sizeof(up), "%s", sci);
+	for (char *p = up + (e - sci) - 1; p >= up && carry; p--) {
+		if (*p == '.')
+			continue;
+		carry = *p == '9';
+		*p = carry ? '0' : (char)(*p + 1);
+	}
+	if (carry || strtod(up, NULL) != v)
+		return 0;
+	snprintf(sci, cap, "%s", up);
+	return 1;
+}
+
+static void shortest(char *sci, size_t cap, double v)
+{
+	if (v < DBL_MIN) {
+		for (int digits = 1; digits < 15; digits++)
+			if (reads_back(sci, cap, digits, v))
+				return;
+	}
+	if (reads_back(sci, cap, 15, v) || reads_back(sci, cap, 16, v) ||
+	    neighbour_reads_back(sci, cap, v))
+		return;
+	reads_back(sci, cap, 17, v);
+}
+
+/* Writes digits with the point after `point` of them; pads with zeros to reach it. */
+static char *plain(char *o, const char *digits, int n, int point)
+{
+	if (point <= 0) {
+		*o++ = '0';
+		*o++ = '.';
+		for (; point < 0; point++)
+			*o++ = '0';
+		memcpy(o, digits, (size_t)n);
+		o += n;
+	} else {
+		for (int i = 0; i < point; i++)
+			*o++ = i < n ? digits[i] : '0';
+		*o++ = '.';
+		if (n <= point)
+			*o++ = '0';
+		for (int i = point; i < n; i++)
+			*o++ = digits[i];
+	}
+	*o = 0;
+	return o;
+}
+
+char *fmt_f64(char out[FMT_F64_BYTES], double v)
+{
+	char sci[FMT_F64_BYTES], digits[FMT_F64_BYTES];
+	char *o = out;
+	int n = 0, exponent;
+
+	if (isnan(v))
+		return memcpy(out, "nan", 4);
+	if (signbit(v))
+		*o++ = '-';
+	if (isinf(v)) {
+		memcpy(o, "inf", 4);
+		return out;
+	}
+	shortest(sci, sizeof(sci), fabs(v));
+	exponent = (int)strtol(strchr(sci, 'e') + 1, NULL, 10);
+	for (const char *p = sci; *p != 'e'; p++)
+		if (*p != '.')
+			digits[n++] = *p;
+	while (n > 1 && digits[n - 1] == '0')
+		n--;
+	if (exponent >= -4 && exponent < 16) {
+		plain(o, digits, n, exponent + 1);
+		return out;
+	}
+	*o++ = digits[0];
+	if (n > 1) {
+		*o++ = '.';
+		memcpy(o, digits + 1, (size_t)n - 1);
+		o += n - 1;
+	}
+	snprintf(o, (size_t)(out + FMT_F64_BYTES - o), "e%c%02d",
+		 exponent < 0 ? '-' : '+', abs(exponent));
+	return out;
+}
+
+char *fmt_duration(char out[FMT_F64_BYTES], int64_t ns)
+{
+	double v = fabs((double)ns);
+
+	if (v < 1e3)
+		snprintf(out, FMT_F64_BYTES, "%lld ns", (long long)ns);
+	else if (v < 1e6)
+		snprintf(out, FMT_F64_BYTES, "%.3g us", (double)ns / 1e3);
+	else if (v < 1e9)
+		snprintf(out, FMT_F64_BYTES, "%.3g ms", (double)ns / 1e6);
+	else
+		snprintf(out, FMT_F64_BYTES, "%.2f s", (double)ns / 1e9);
+	return out;
+}
+
+char *fmt_bytes(char out[FMT_F64_BYTES], uint64_t bytes)
+{
+	static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	double v = (double)bytes;
+	size_t u = 0;
+
+	while (v >= 1024 && u + 1 < sizeof(unit) / sizeof(*unit))
+		v /= 1024, u++;
+	snprintf(out, FMT_F64_BYTES, u ? "%.1f %s" : "%.0f %s", v, unit[u]);
+	return out;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fmt.h - numbers as people and as Python write them.
+ */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#define FMT_F64_BYTES 32
+
+/*
+ * The shortest decimal that reads back as v, spelled as CPython's repr(float):
+ * always with ".0" or an exponent; the exponent form (1e-05, 1e+16) when the
+ * decimal exponent is below -4 or at least 16; inf, -inf, nan. Returns out.
+ */
+char *fmt_f64(char out[FMT_F64_BYTES], double v);
+
+/* 950 ns, 12.3 us, 4.56 ms, 1.23 s; 512 B, 1.2 KiB, 3.4 GiB. Return out. */
+char *fmt_duration(char out[FMT_F64_BYTES], int64_t ns);
+char *fmt_bytes(char out[FMT_F64_BYTES], uint64_t bytes);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* limits.h - every named maximum, with its reason. Crossing one is an error that names it. */
+#pragma once
+
+#define BUF_BYTES_MAX (1ull << 30)      /* any text we build; a result file of 1 GiB is a mistake */
+#define FILE_BYTES_MAX (4ull << 30)     /* whole-file reads: ShareGPT dumps are below 1 GiB */
+#define JSON_DEPTH_MAX 64               /* nesting; servers and datasets stay below 12 */
+#define HTTP_HEAD_BYTES_MAX 65536       /* status line and headers together */
+#define HTTP_HEADERS_MAX 128            /* header lines kept of one message */
+#define HTTP_CHUNK_BYTES_MAX (1ull << 40)
+#define HTTP_ERROR_BODY_MAX 2048        /* bytes of an error body kept for the report */
+#define HTTP_BODY_BYTES_MAX (256ull << 20) /* one non-streamed answer */
+#define SSE_EVENT_BYTES_MAX (16ull << 20)  /* one server-sent event, all its data lines */
+#define READ_BYTES 65536                /* the one read buffer of a loop */
+#define ERROR_EXAMPLES_MAX 10           /* distinct failure texts kept per category */
+#define REQUESTS_MAX (1u << 28)         /* rows in one record */
+#define EVENT_BLOCKS_MAX (1u << 30)     /* 31 gaps each: 33e9 token events a shard */
+#define MARKS_MAX (1u << 30)
+#define TEXT_BLOCKS_MAX (1u << 29)      /* 120 bytes each */
+#define THREADS_MAX 64
+#define ENDPOINTS_MAX 64                /* base URLs of one run */

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* utf8.c - see utf8.h; ranges from the Unicode standard, table 3-7. */
+#include "base/utf8.h"
+
+/* Length of the sequence a lead byte begins, and the range of its second byte. */
+static size_t lead_length(unsigned char c, unsigned char *lo, unsigned char *hi)
+{
+	*lo = 0x80;
+	*hi = 0xbf;
+	if (c < 0x80)
+		return 1;
+	if (c >= 0xc2 && c <= 0xdf)
+		return 2;
+	if (c >= 0xe0 && c <= 0xef) {
+		if (c == 0xe0)
+			*lo = 0xa0;
+		if (c == 0xed)
+			*hi = 0x9f;
+		return 3;
+	}
+	if (c >= 0xf0 && c <= 0xf4) {
+		if (c == 0xf0)
+			*lo = 0x90;
+		if (c == 0xf4)
+			*hi = 0x8f;
+		return 4;
+	}
+	return 0;
+}
+
+uint32_t utf8_decode(struct str s, size_t *n)
+{
+	const unsigned char *p = (const unsigned char *)s.p;
+	unsigned char lo, hi;
+	size_t want = lead_length(p[0], &lo, &hi), i;
+	uint32_t cp;
+
+	*n = 1;
+	if (want == 0)
+		return UTF8_BAD;
+	if (want == 1)
+		return p[0];
+	cp = p[0] & (0x7fu >> want);
+	for (i = 1; i < want; i++) {
+		if (i >= s.n || p[i] < lo || p[i] > hi) {
+			*n = i;
+			return UTF8_BAD;
+		}
+		cp = cp << 6 | (p[i] & 0x3fu);
+		lo = 0x80;
+		hi = 0xbf;
+	}
+	*n = want;
+	return cp;
+}
+
+size_t utf8_encode(uint32_t cp, char out[4])
+{
+	if (cp < 0x80) {
+		out[0] = (char)cp;
+		return 1;
+	}
+	if (cp < 0x800) {
+		out[0] = (char)(0xc0 | cp >> 6);
+		out[1] = (char)(0x80 | (cp & 0x3f));
+		return 2;
+	}
+	if (cp < 0x10000) {
+		out[0] = (char)(0xe0 | cp >> 12);
+		out[1] = (char)(0x80 | (cp >> 6 & 0x3f));
+		out[2] = (char)(0x80 | (cp & 0x3f));
+		return 3;
+	}
+	out[0] = (char)(0xf0 | cp >> 18);
+	out[1] = (char)(0x80 | (cp >> 12 & 0x3f));
+	out[2] = (char)(0x80 | (cp >> 6 & 0x3f));
+	out[3] = (char)(0x80 | (cp & 0x3f));
+	return 4;
+}
+
+bool utf8_is_valid(struct str s)
+{
+	size_t n;
+
+	while (s.n) {
+		if ((unsigned char)s.p[0] < 0x80)
+			n = 1;
+		else if (utf8_decode(s, &n) == UTF8_BAD)
+			return false;
+		s.p += n;
+		s.n -= n;
+	}
+	return true;
+}
+
+void utf8_add_lossy(struct buf *out, struct str s)
+{
+	const char *good = s.p;
+	size_t n;
+
+	while (s.n) {
+		bool is_bad = utf8_decode(s, &n) == UTF8_BAD;
+
+		if (is_bad) {
+			buf_add(out, good, (size_t)(s.p - good));
+			buf_add(out, "\xef\xbf\xbd", 3);
+			good = s.p + n;
+		}
+		s.p += n;
+		s.n -= n;
+	}
+	buf_add(out, good, (size_t)(s.p - good));
+}
+
+size_t utf8_partial_tail(struct str s)
+{
+	for (size_t back = 1; back <= 3 && back <= s.n; back++) {
+		unsigned char c = (unsigned char)s.p[s.n - back], lo, hi;
+		size_t want;
+
+		if ((c & 0xc0) == 0x80)
+			continue;
+		want = lead_length(c, &lo, &hi);
+		if (want <= back)
+			return 0;
+		if (back > 1 && ((unsigned char)s.p[s.n - back + 1] < lo ||
+				 (unsigned char)s.p[s.n - back + 1] > hi))
+			return 0;
+		return back;
+	}
+	return 0;
+}

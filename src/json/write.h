@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * json/write.h - JSON out, spelled as Python's json.dumps spells it.
+ *
+ * Separators ", " and ": "; every character outside 0x20..0x7e is escaped
+ * (\uXXXX lower-case hex, surrogate pairs, short forms for \n \r \t \b \f \" \\);
+ * floats as repr(), non-finite ones as NaN, Infinity, -Infinity. The writer
+ * places commas itself; pairing begin/end is asserted.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/limits.h"
+#include "json/read.h"
+
+struct json_writer {
+	struct buf *out;
+	unsigned depth;
+	bool has_item[JSON_DEPTH_MAX];
+	bool is_after_key;
+	bool is_compact;   /* separators "," and ":" */
+	bool is_raw_utf8;  /* ensure_ascii=False: valid UTF-8 passes through */
+	unsigned indent;   /* spaces per level; 0 = one line */
+};
+
+struct json_writer json_writer(struct buf *out);
+void json_begin_object(struct json_writer *w);
+void json_end_object(struct json_writer *w);
+void json_begin_array(struct json_writer *w);
+void json_end_array(struct json_writer *w);
+void json_key(struct json_writer *w, const char *key);
+void json_key_str(struct json_writer *w, struct str key);
+void json_put_null(struct json_writer *w);
+void json_put_bool(struct json_writer *w, bool v);
+void json_put_int(struct json_writer *w, int64_t v);
+void json_put_f64(struct json_writer *w, double v);
+void json_put_str(struct json_writer *w, struct str text); /* broken UTF-8 becomes U+FFFD */
+void json_put_text(struct json_writer *w, const char *text); /* NULL gives null */
+void json_put_raw(struct json_writer *w, struct str json);  /* one value already spelled out */
+void json_put_value(struct json_writer *w, const struct json_value *v);
+
+/* Only the quoted, escaped string. */
+void json_quote(struct buf *out, struct str text, bool is_raw_utf8);
