@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * net/tls.h - TLS through memory: ciphertext in and out as bytes, so that the
+ * socket reads, hence the kernel's stamps, stay ours. The only file that
+ * includes OpenSSL is net/tls.c.
+ *
+ * One struct tls_config per run (thread-safe), one struct tls per connection.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+struct tls_config;
+struct tls;
+
+struct tls_opts {
+	bool is_insecure;      /* no verification */
+	const char *ca_file;   /* NULL: the system's store */
+	const char *cert_file; /* client certificate, or the server's own */
+	const char *key_file;
+	bool is_server;
+};
+struct tls_config *tls_config_new(const struct tls_opts *opts, struct err *e);
+void tls_config_free(struct tls_config *c);
+
+/* host: SNI and the name to verify (NULL on a server). */
+struct tls *tls_new(struct tls_config *c, const char *host, struct err *e);
+void tls_free(struct tls *t);
+
+/*
+ * Drives the handshake. in: ciphertext received (may be empty at the start);
+ * ciphertext to send is appended to out. 1 done, 0 needs more, -1 failed (e is
+ * one sentence: verification result, protocol error).
+ */
+int tls_handshake(struct tls *t, struct str in, struct buf *out, struct err *e);
+/* Ciphertext in; plaintext is appended to plain. 1 open, 0 the peer closed cleanly, -1 broken. */
+int tls_read(struct tls *t, struct str in, struct buf *plain, struct buf *out, struct err *e);
+/* Plaintext in; ciphertext appended to out. */
+int tls_write(struct tls *t, struct str plain, struct buf *out, struct err *e);
+const char *tls_version(const struct tls *t);
