@@ -19,3 +19,8 @@
 #define TEXT_BLOCKS_MAX (1u << 29)      /* 120 bytes each */
 #define THREADS_MAX 64
 #define ENDPOINTS_MAX 64                /* base URLs of one run */
+#define TOKEN_FILE_BYTES_MAX (256u << 20) /* one tokenizer.json; the largest known is 33 MB */
+#define TOKEN_ID_MAX (1u << 24)         /* vocabularies stay below 300,000 */
+#define TOKEN_ADDED_MAX 65536           /* added tokens of one file; the most known is 6,415 */
+#define TOKEN_TEXT_BYTES_MAX (1ull << 30) /* one text to encode */
+#define TOKEN_STAGES_MAX 16             /* stages of one pre-tokenizer or post-processor */

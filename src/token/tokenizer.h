@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * token/tokenizer.h - text to token ids and back, with the very ids the model's
+ * own tokenizer gives.
+ *
+ * Reads tokenizer.json files of the byte-level BPE kind (Llama 3, Qwen 3,
+ * gpt-oss, GPT-4o, DeepSeek V3, GPT-2 ...). Any stage of another kind is one
+ * error that names its type and the file; nothing is approximated.
+ *
+ * Built-in tokenizer "sim" (no file, no start-up cost): ids 0..255 are the
+ * bytes; ids 256..17831 are a space and three lowercase ASCII letters, in
+ * alphabetical order (" aaa" is 256, " zzz" 17831); id 17832 is the added
+ * special token "<|end|>". Encoding goes from left to right and takes
+ * "<|end|>" first, then a space followed by three lowercase letters, then one
+ * byte. So every sequence of word tokens re-encodes to itself, and decoding
+ * gives back the bytes that were encoded, whatever they were.
+ *
+ * Threads: a loaded tokenizer may be used by any number of threads at once. It
+ * keeps a pool of working memory (regex state, word cache), one for each
+ * encode that is under way; only load and free must be alone.
+ *
+ * Not here: chat templates (only whether there is one), truncation, padding,
+ * offsets, pairs of sequences.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "token/ids.h"
+
+#define TOKENIZER_SIM "sim"
+
+struct tokenizer;
+
+/* Zeroed: revision "main", cache directories from the environment. */
+struct tokenizer_load_opts {
+	const char *revision;  /* branch, tag or commit in the Hugging Face cache; NULL: "main" */
+	const char *cache_dir; /* the hub directory itself; NULL: HF_HUB_CACHE, then
+	                        * HF_HOME/hub, then XDG_CACHE_HOME or ~/.cache + huggingface/hub */
+};
+
+/*
+ * "sim", or a tokenizer.json, or a directory that holds one, or a model name
+ * ("org/name") in the local Hugging Face cache; tried in that order. Beside the
+ * tokenizer.json, tokenizer_config.json, special_tokens_map.json and
+ * chat_template.jinja are read when they exist. opts may be NULL.
+ * NULL with ERR_IO when nothing was found (the text lists where it looked) or
+ * ERR_PARSE for a file that is damaged or of a kind not read here.
+ */
+struct tokenizer *tokenizer_load(const char *name_or_path, const struct tokenizer_load_opts *opts,
+	struct err *e);
+void tokenizer_free(struct tokenizer *t);
+
+/*
+ * Appends the ids of text. add_special also adds what the post-processor puts
+ * around one sequence (a BOS, for example). Special tokens written in the text
+ * become their ids in either case. Bytes that are no UTF-8 count as U+FFFD,
+ * one for each maximal ill-formed part ("sim" keeps them as they are). Returns 0,
+ * or -1 (out unchanged) when text is longer than TOKEN_TEXT_BYTES_MAX or the
+ * file's regular expression gave up on it.
+ */
+int tokenizer_encode(const struct tokenizer *t, struct str text, bool add_special,
+	struct ids *out);
+
+/* How many ids tokenizer_encode gives; SIZE_MAX where it fails. */
+size_t tokenizer_count(const struct tokenizer *t, struct str text, bool add_special);
+
+/*
+ * Appends the text of the whole sequence. It is always valid UTF-8: bytes that
+ * do not form a character become U+FFFD, so texts of parts do not add up to the
+ * text of the whole (see tokenizer_decode_bytes). Ids that name no token are
+ * left out. skip_special leaves out added tokens marked special.
+ * Returns 0, or -1 when out is over its limit.
+ */
+int tokenizer_decode(const struct tokenizer *t, const uint32_t *ids, size_t n, bool skip_special,
+	struct buf *out);
+
+/* Likewise, but the very bytes; decoding piece by piece gives the same as all at once. */
+int tokenizer_decode_bytes(const struct tokenizer *t, const uint32_t *ids, size_t n,
+	bool skip_special, struct buf *out);
+
+/* V: entries of the model's vocabulary, added tokens above it not counted. */
+size_t tokenizer_vocab_size(const struct tokenizer *t);
+/* The highest id plus one, added tokens included. */
+size_t tokenizer_id_limit(const struct tokenizer *t);
+/* S: ids that add_special adds to one sequence. */
+size_t tokenizer_special_per_sequence(const struct tokenizer *t);
+
+/*
+ * The declared special ids: bos, eos, unk, sep, pad, cls, mask, then the
+ * additional ones, each once, in that order; from tokenizer_config.json and
+ * special_tokens_map.json. Empty without these files, as upstream. Borrowed.
+ */
+const uint32_t *tokenizer_special_ids(const struct tokenizer *t, size_t *count);
+
+/* An added token marked special: what skip_special leaves out. */
+bool tokenizer_is_special(const struct tokenizer *t, uint32_t id);
+
+/* The id of an added token or vocabulary entry by its content as people write it ("<|im_end|>"). */
+bool tokenizer_find_id(const struct tokenizer *t, struct str content, uint32_t *id);
+
+bool tokenizer_has_chat_template(const struct tokenizer *t);
+const char *tokenizer_name(const struct tokenizer *t); /* as given to tokenizer_load */
