@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * endpoint/endpoint.h - what one API looks like on the wire: encode a sample
+ * into a body, tell what a received event means. One file per API, one row.
+ *
+ * Pure: bytes in, bytes and facts out. Timing belongs to load/, sockets to net/.
+ * decode runs on the hot path: no allocation, no full parse of usual events.
+ * What comes after an answer (multi-turn: the next body holds the answer just
+ * received) is a successor in the plan; encode_next builds its body on demand.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "data/workload.h"
+
+/* The same for all requests of a run. */
+struct encode_opts {
+	struct str model;          /* the request's model field (a LoRA name replaces it per request) */
+	bool is_ignore_eos;
+	struct opt_logprobs { bool is_set; int64_t v; } logprobs;
+	struct str extra_body;     /* JSON object: sampling flags, then --extra-body; empty: none */
+};
+
+enum decoded_bits {
+	DECODED_TOKEN = 1,      /* a token event: choices is not empty */
+	DECODED_REASONING = 2,  /* carries reasoning text */
+	DECODED_ANSWER = 4,     /* carries non-empty answer text */
+	DECODED_ROLE_ONLY = 8,  /* a role and no text (chat's first chunk) */
+	DECODED_FINISH = 16,    /* a finish reason */
+	DECODED_USAGE = 32,     /* the counts below are set */
+	DECODED_ERROR = 64,     /* an error object; text is its JSON */
+	DECODED_DONE = 128,     /* [DONE] or a terminal event */
+	DECODED_IGNORED = 256,  /* nothing of interest */
+};
+
+struct decoded {
+	unsigned bits;
+	struct str text;        /* JSON-escaped answer text (borrowed), or the error */
+	int64_t prompt_tokens, output_tokens, cached_tokens, reasoning_tokens; /* -1: not told */
+};
+
+struct endpoint {
+	const char *name;        /* --backend */
+	const char *suffix;      /* required end of the URL */
+	const char *api_name;    /* in the suffix error: "OpenAI Completions API" */
+	const char *default_path;/* used in hints */
+	bool is_streaming;
+	bool is_pooling;
+	bool is_openai;          /* sampling flags are allowed */
+	/* Appends the body's bytes. Thread-safe. */
+	int (*encode)(const struct encode_opts *o, const struct sample *s, struct buf *body,
+		      struct err *e);
+	/* One server-sent event's data. -1: it cannot be read (e). */
+	int (*decode)(struct str data, struct decoded *out, struct err *e);
+	/* A whole body that is not an event stream (stream switched off, pooling). */
+	int (*decode_body)(struct str body, struct decoded *out, struct err *e);
+	/* Sessions (NULL when the API has none): the body of the sample that follows answer. */
+	int (*encode_next)(const struct encode_opts *o, const struct sample *s, struct str answer,
+			   struct buf *body, struct err *e);
+};
+
+const struct endpoint *endpoint_find(const char *name);
+const struct endpoint *const *endpoint_all(size_t *n);
+
+/* "<API name> URL must end with one of: {'<suffix>'}." when url does not. */
+int endpoint_check_url(const struct endpoint *ep, const char *url, struct err *e);
+
+/*
+ * Overlays the members of a JSON object on a body being built as ordered
+ * members: existing keys keep their place and take the new value, new keys are
+ * appended (serve spec 3.2). Shared by every encode.
+ */
+struct body_member { struct str key, value; }; /* key unquoted and unescaped; value JSON */
+struct body { struct body_member member[64]; size_t n; };
+int body_put(struct body *b, const char *key, struct str json, struct err *e);
+int body_overlay(struct body *b, struct str object, struct buf *scratch, struct err *e);
+void body_write(const struct body *b, struct buf *out);

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * load/load.h - the driver: walks a plan on its loops and appends to a record.
+ *
+ * Admission is strict FIFO over the roots of the plan, as vLLM's semaphore is:
+ * an entry is taken when it is due and a slot under the cap is free. Two
+ * atomics (next entry, in flight) are all that loops share; a loop that frees
+ * a slot claims the next due entry itself. Successors run on their parent's
+ * loop.
+ *
+ * Not here: what a body means (endpoint/), how bytes travel (transport.h), what
+ * the numbers mean (metrics/).
+ */
+#pragma once
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "data/workload.h"
+#include "endpoint/endpoint.h"
+#include "load/transport.h"
+#include "plan/plan.h"
+#include "record/record.h"
+
+/* Bodies and heads, serialised before the clock starts. */
+struct prepared_request { struct str head_extra, body; };
+struct prepared {
+	struct str *head;                  /* one per endpoint: request line and shared headers */
+	struct prepared_request *request;  /* one per plan entry */
+	uint32_t n;
+	struct arena arena;
+	/*
+	 * Bodies that depend on an answer: called when entry (whose prepared body is
+	 * empty) becomes due, with the raw answer text of its parent. On the loop's
+	 * thread; NULL when no entry needs it.
+	 */
+	int (*build)(void *self, uint32_t entry, struct str answer, struct buf *body, struct err *e);
+	void *build_self;
+};
+
+struct load_opts {
+	const struct transport *transport;
+	struct transport_opts net;
+	const struct endpoint *endpoint;
+	unsigned threads;
+	uint32_t max_concurrency;   /* 0: no cap */
+	unsigned warm_connections;  /* per loop and endpoint, opened before the clock starts */
+	enum request_phase phase;
+	bool is_user_stamps;        /* --timestamps user: metrics see user-space stamps */
+	bool is_role_chunk_skipped; /* --compat role-chunk */
+	bool is_stream_error_ignored; /* --compat stream-error */
+	int64_t deadline_ns;        /* stop admitting and cancel after this long; 0: none */
+};
+
+/* Single-writer counters a progress bar may read at any time (relaxed). */
+struct load_progress {
+	_Atomic uint32_t admitted, done, failed;
+	_Atomic uint64_t tokens;
+};
+
+/* What the driver saw of itself, over all loops. */
+struct load_stats {
+	struct transport_stats net;
+	int64_t wall_ns, cpu_ns;    /* cpu: sum over loops, main phase only */
+	uint64_t reads_shared;      /* reads that held more than one event of a stream */
+	bool is_kernel_stamped;
+};
+
+/*
+ * Runs the whole plan; returns when every request ended or cancel is set (then
+ * requests in flight are cancelled and recorded). Row first_row + i is entry i.
+ * record->start_ns/stop_ns are set when phase is PHASE_MAIN. -1 only when load
+ * could not start (resolve, TLS set-up, descriptors); failures of requests are
+ * facts in the record.
+ */
+int load_run(const struct load_opts *o, const struct plan *plan, const struct prepared *prepared,
+	     struct record *record, uint32_t first_row, struct load_progress *progress,
+	     struct load_stats *stats, const atomic_bool *cancel, struct err *e);

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * load/transport.h - how bytes travel: six hooks behind which live the native
+ * epoll client, a null one (answers at once, in memory), libcurl (what the
+ * native one refuses: SOCKS, HTTP/2, redirects) and engine workers (frames over
+ * a socket pair).
+ *
+ * One transport object per loop thread; nothing is shared. The driver calls
+ * start() for an exchange it owns and then poll(); the transport reports into
+ * the exchange's sink from inside poll() (or start()). Every stamp is
+ * CLOCK_REALTIME ns; kernel_ns is 0 when there is none. After on_end the
+ * transport has forgotten the exchange.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "record/record.h"
+
+struct exchange;
+
+struct exchange_sink {
+	/* The clock was read; the first byte is written next. Called once per attempt. */
+	void (*on_send)(struct exchange *x, int64_t now_ns);
+	/* All request bytes are with the kernel. */
+	void (*on_sent)(struct exchange *x, int64_t now_ns);
+	/* Response head: status, whole head text (empty for transports without one). */
+	void (*on_head)(struct exchange *x, unsigned status, bool is_event_stream, struct str head,
+			int64_t kernel_ns, int64_t user_ns);
+	/* A piece of the body; several pieces of one read carry the same stamps and read number. */
+	void (*on_body)(struct exchange *x, struct str piece, int64_t kernel_ns, int64_t user_ns);
+	/*
+	 * The end. fail = FAIL_NONE: the message is complete. Otherwise text says
+	 * what happened. The exchange may be reused for another start() from here.
+	 */
+	void (*on_end)(struct exchange *x, enum fail_category fail, const char *text, int64_t now_ns);
+};
+
+/* Owned by the driver; one per slot in flight. */
+struct exchange {
+	const struct exchange_sink *sink;
+	struct str head;        /* request line and headers up to the empty line, shared part first */
+	struct str head_extra;  /* per-request headers and the empty line */
+	struct str body;
+	uint16_t endpoint;      /* index of the base URL */
+	/* Filled by the transport: */
+	int64_t connect_ns, connected_ns; /* 0 when a kept connection served it */
+	uint32_t bytes_in;
+	uint8_t attempts;
+	void *connection;       /* private */
+};
+
+struct transport_opts {
+	const char *const *base_url; /* n_endpoints of them */
+	unsigned n_endpoints;
+	const char *proxy;           /* URL or NULL */
+	bool is_insecure;
+	const char *ca_file;
+	bool is_stamped;             /* ask the kernel for receive stamps */
+	int64_t connect_timeout_ns, request_timeout_ns;
+	unsigned connections_max;    /* idle ones kept per endpoint; 0: no limit */
+};
+
+struct transport_stats {
+	uint64_t connects, connect_failures, retries, reads, reads_without_stamp, stale_closed;
+};
+
+struct transport {
+	const char *name;
+	/* NULL and e on failure. Resolves names; called before the clock starts. */
+	void *(*open)(const struct transport_opts *o, struct err *e);
+	/* Opens n idle connections per endpoint and waits for them (deadline: connect timeout). */
+	int (*warm)(void *self, unsigned n, struct err *e);
+	void (*start)(void *self, struct exchange *x);
+	void (*cancel)(void *self, struct exchange *x); /* on_end comes with FAIL_CANCELLED */
+	/* Handles what is ready; waits until until_mono_ns at most, exactly when asked. */
+	void (*poll)(void *self, int64_t until_mono_ns, bool is_exact, struct transport_stats *stats);
+	void (*close)(void *self);
+};
+
+extern const struct transport transport_native, transport_null;

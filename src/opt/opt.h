@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * opt/opt.h - one row declares an option; everything else walks the rows:
+ * command line, --help, --help=json, shell completion, --show-config, YAML and
+ * JSON keys of an experiment, the copy stored with a result, web forms.
+ *
+ * The row's kind comes from the type of the field it fills, so row and field
+ * cannot disagree. Parsing follows Python's argparse as vLLM uses it:
+ *   - "_" and "-" are the same in names; --name value and --name=value;
+ *   - any unambiguous prefix of a name; an ambiguous one is an error;
+ *   - repeats: the last one wins, for lists too;
+ *   - list options take values until the next option (nargs * or +);
+ *   - dotted JSON: --extra-body.a.b 3 merges {"a":{"b":3}} into that option
+ *     (value as JSON, else a number with k/K/m/M/g/G/t/T, else text; key+ takes
+ *     a comma list and appends to an array); any token that starts with "-" and
+ *     contains "." is such a key, so negative floats need "=";
+ *   - choices, ranges; unknown options are errors with the nearest name.
+ *
+ * A set (struct opt_set) is const data; parsed values live in the caller's
+ * struct, their memory in the caller's arena. Nothing here prints or exits.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+
+struct opt_int { bool is_set; int64_t v; };   /* an int that may be absent (None) */
+struct opt_real { bool is_set; double v; };
+enum opt_tri { OPT_TRI_UNSET, OPT_TRI_NO, OPT_TRI_YES }; /* --x / --no-x / neither */
+struct opt_list { const char **v; size_t n; bool is_set; };
+struct opt_json { const char *text; };        /* a JSON value as text; NULL when absent */
+
+enum opt_kind {
+	OPT_FLAG, OPT_INT, OPT_REAL, OPT_TEXT, OPT_MAYBE_INT, OPT_MAYBE_REAL, OPT_TRI, OPT_LIST,
+	OPT_JSON,
+};
+
+enum opt_flags {
+	OPT_HIDDEN = 1,    /* works, not shown: old spellings */
+	OPT_LATER = 2,     /* refused by name: "not in this version" */
+	OPT_OURS = 4,      /* not in upstream: marked in help */
+	OPT_MANY = 8,      /* list needs at least one value (nargs +) */
+	OPT_SECRET = 16,   /* values are redacted wherever options are shown */
+	OPT_NO_CONFIG = 32,/* not a configuration key (e.g. --help) */
+	OPT_MIN_EXCLUSIVE = 64, /* value must be > min */
+	OPT_POSITIONAL = 128,   /* no dashes; filled in order */
+};
+
+struct opt {
+	const char *name;       /* without dashes, e.g. "num-prompts" */
+	enum opt_kind kind;
+	size_t offset;          /* of the field in the options struct */
+	unsigned flags;
+	const char *arg;        /* e.g. "URL"; NULL: the name in capitals */
+	const char *help;       /* one sentence; units named */
+	const char *group;      /* heading; rows of one group are adjacent */
+	const char *const *choices; /* NULL-terminated; NULL: any */
+	double min, max;        /* both 0: no range */
+	const char *alias_of;   /* hidden old spelling: the row it stands for, with a note on use */
+	const char *note;       /* OPT_LATER: what to use instead or when; alias: the note */
+	char letter;            /* short form, 0: none */
+	/* Extra check after parsing: fills e and returns -1. field points at the value. */
+	int (*check)(const struct opt *o, const void *field, struct err *e);
+};
+
+#define OPT(type, member, flag, ...)                                                     \
+	{ .name = (flag), .offset = offsetof(type, member),                              \
+	  .kind = _Generic(((type *)0)->member, bool: OPT_FLAG, int64_t: OPT_INT,        \
+			   double: OPT_REAL, const char *: OPT_TEXT,                     \
+			   struct opt_int: OPT_MAYBE_INT, struct opt_real: OPT_MAYBE_REAL, \
+			   enum opt_tri: OPT_TRI, struct opt_list: OPT_LIST,             \
+			   struct opt_json: OPT_JSON), __VA_ARGS__ }
+
+struct opt_set {
+	const char *command;     /* "bench serve" */
+	const char *summary;     /* one line */
+	const char *usage;       /* after the command: "[options]" */
+	const char *epilog;      /* examples; may be NULL */
+	const struct opt *row;
+	size_t n;
+	const void *defaults;    /* an options struct */
+	size_t bytes;            /* its size; n and this are all a form needs */
+};
+
+struct opt_result {
+	bool is_help;            /* --help was asked; topic in help_topic ("" = groups only) */
+	const char *help_topic;
+	bool is_show_config;
+	uint64_t given[8];       /* bit per row: set on the command line (n <= 512) */
+	struct buf notes;        /* warnings for stderr, one line each */
+};
+
+/*
+ * Fills *values (after copying the defaults) from argv (without the command
+ * words). ERR_USAGE with one sentence: option, value, what is expected.
+ */
+int opt_parse(const struct opt_set *set, int argc, char **argv, void *values,
+	      struct opt_result *result, struct arena *a, struct err *e);
+bool opt_given(const struct opt_set *set, const struct opt_result *r, const char *name);
+
+/* Sets one option from text, as a YAML scalar, --set key=value or a form would. */
+int opt_assign(const struct opt_set *set, void *values, const char *name, struct str value,
+	       struct arena *a, struct err *e);
+
+/* topic: "" groups only; "all"; a group's or option's name or part of one; "json". */
+int opt_help(const struct opt_set *set, const char *topic, unsigned columns, struct buf *out,
+	     struct err *e);
+void opt_show_config(const struct opt_set *set, const void *values, const struct opt_result *r,
+		     struct buf *out); /* "name = value   # default|given", secrets redacted */
+/* Python's Namespace(name=value, ...) line, in row order, secrets as ***; without the newline. */
+void opt_namespace(const struct opt_set *set, const void *values, struct buf *out);
+/* A JSON object name (with underscores) -> value, secrets redacted; stored with results. */
+void opt_json(const struct opt_set *set, const void *values, struct buf *out);
+
+/* The nearest of n names within a third of the length, or NULL. */
+const char *opt_nearest(struct str name, const char *const *names, size_t n);
+
+/* Shell completion scripts for several commands ("bench serve", "sim"...). shell: "bash", "zsh". */
+int opt_completion(const struct opt_set *const *sets, size_t n, const char *program,
+		   const char *shell, struct buf *out, struct err *e);
+
+static inline void opt_result_release(struct opt_result *r) { buf_release(&r->notes); }

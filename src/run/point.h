@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run/point.h - one measured point: options in, record out.
+ *
+ * No globals: two points may run at once in one process (a sweep, the
+ * experiment runner, a calibration). Order of stages as upstream (serve spec
+ * 1.8): discovery, tokenizer, dataset, alignment, plan, ready check, warm-up,
+ * main run. Scoring is separate (metrics/) and needs only the record.
+ */
+#pragma once
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "data/workload.h"
+#include "load/load.h"
+#include "plan/plan.h"
+#include "record/record.h"
+#include "run/serve_opts.h"
+
+enum point_stage { STAGE_DATASET, STAGE_ALIGN, STAGE_READY, STAGE_WARMUP, STAGE_MAIN, STAGE_COUNT };
+
+/* How a point talks to whoever started it; every hook may be NULL. Called on the caller's thread. */
+struct run_hooks {
+	void *self;
+	/* A line upstream prints on stdout, and a warning for stderr; no newline at the end. */
+	void (*line)(void *self, const char *text);
+	void (*warn)(void *self, const char *text);
+	/* Progress of a stage a few times a second; counters of the driver when load runs. */
+	void (*progress)(void *self, enum point_stage stage, uint64_t done, uint64_t total,
+			 const struct load_progress *load);
+	const atomic_bool *cancel;         /* set: stop load, keep what was measured */
+	const struct transport *transport; /* NULL: native; tests and calibration use the null one */
+};
+
+/* Everything a report needs beside the record. Released by point_release. */
+struct point {
+	struct record record;
+	struct workload workload;
+	struct plan plan;
+	struct load_stats load;
+	struct tokenizer *tokenizer;  /* NULL without one */
+	const struct endpoint *endpoint;
+	char *model_id, *model_name, *tokenizer_id;
+	char *meta;                   /* the record's meta JSON */
+	bool is_interrupted;
+};
+
+/*
+ * 0: measured (is_interrupted tells whether all of it); -1: could not be
+ * measured; e is one sentence. With opts->dry_run nothing is sent.
+ */
+int run_point(const struct serve_opts *opts, const struct serve_derived *derived,
+	      const struct run_hooks *hooks, struct point *out, struct err *e);
+void point_release(struct point *p);
