@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run/serve_opts.h - the options of `bench serve`: struct, rows, defaults, and
+ * what follows from them before anything is read or sent.
+ *
+ * The fields of struct serve_opts stand in the order in which upstream prints
+ * them (Namespace), ours after. Every upstream option has a row; those of later
+ * versions are refused by name unless they are given with their default value.
+ *
+ * Use: opt_parse(&serve_opt_set, ...), serve_opts_fill(), print the namespace,
+ * serve_opts_check(). After the check the struct serve_opts holds the values in
+ * force (length shortcuts applied, ignore_eos forced) and is const from there.
+ *
+ * Not here: what needs the server or a file (model discovery, tokenizer,
+ * dataset); the suffix rule of an endpoint (endpoint/).
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "opt/opt.h"
+#include "plan/plan.h"
+
+struct serve_opts {
+	/* dataset, general */
+	bool trust_remote_code;             /* no effect; warned about */
+	int64_t seed;                       /* 0..2^32-1 */
+	int64_t num_prompts;
+	const char *dataset_name;           /* never NULL; as the user spelled it */
+	bool no_stream;                     /* later */
+	const char *dataset_path;           /* NULL: none */
+	bool no_oversample;
+	bool skip_chat_template;
+	bool enable_multimodal_chat;        /* later */
+	bool disable_shuffle;
+	/* per dataset */
+	int64_t custom_output_len;          /* -1: each row's own */
+	bool custom_ensure_client_side_data; /* later */
+	int64_t spec_bench_output_len;      /* later, as all of spec_bench */
+	const char *spec_bench_category;
+	int64_t sonnet_input_len, sonnet_output_len, sonnet_prefix_len; /* later */
+	struct opt_int sharegpt_output_len; /* unset: the reply's length */
+	int64_t timed_trace_chunk_hash_size; /* later, as all of timed_trace */
+	double timed_trace_sec_multiplier;
+	const char *timed_trace_label_timestamp, *timed_trace_label_input_length;
+	const char *timed_trace_label_output_length, *timed_trace_label_hash_ids;
+	double blazedit_min_distance, blazedit_max_distance; /* later */
+	double asr_max_audio_len_sec, asr_min_audio_len_sec; /* later */
+	int64_t random_input_len, random_output_len;
+	const char *random_range_ratio;     /* as written; derived holds the two numbers */
+	int64_t random_prefix_len;
+	int64_t random_batch_size;          /* later when not 1 */
+	bool no_reranker;                   /* later */
+	int64_t random_mm_base_items_per_request; /* later, as all of random-mm */
+	double random_mm_num_mm_items_range_ratio;
+	struct opt_json random_mm_limit_mm_per_prompt;
+	const char *random_mm_bucket_config;
+	const char *hf_subset, *hf_split, *hf_name; /* later, as all of hf */
+	struct opt_int hf_output_len;
+	const char *bfcl_categories;        /* later */
+	int64_t prefix_repetition_prefix_len, prefix_repetition_suffix_len; /* later */
+	int64_t prefix_repetition_num_prefixes, prefix_repetition_output_len;
+	const char *speed_bench_dataset_subset; /* later, as all of speed_bench */
+	int64_t speed_bench_output_len;
+	const char *speed_bench_category;
+	/* server, model, traffic, output */
+	const char *label;                  /* NULL: none */
+	const char *backend;                /* one that this version has */
+	const char *base_url, *host;
+	int64_t port;
+	const char *endpoint;
+	struct opt_list header;             /* raw; derived holds the pairs */
+	struct opt_int max_concurrency;
+	const char *model;                  /* NULL: ask the server */
+	struct opt_int input_len, output_len; /* shortcuts, already applied after the check */
+	const char *tokenizer, *tokenizer_mode;
+	bool use_beam_search;               /* no effect; warned about */
+	struct opt_int logprobs;
+	double request_rate;                /* requests/s; INFINITY: all at once */
+	double burstiness;
+	double probe_request_rate;          /* later when > 0 */
+	bool disable_tqdm;
+	int64_t num_warmups;
+	bool profile;                       /* later */
+	bool save_result, save_detailed, append_result;
+	struct opt_list metadata;           /* raw; derived holds the pairs */
+	const char *result_dir, *result_filename;
+	bool ignore_eos;                    /* forced on by the check where upstream does */
+	enum opt_tri self_timed;            /* refused: only timed_trace has it */
+	const char *percentile_metrics, *metric_percentiles; /* raw; see derived */
+	struct opt_list goodput;            /* raw; see derived */
+	const char *request_id_prefix;      /* set by serve_opts_fill */
+	struct opt_real top_p;
+	struct opt_int top_k;
+	struct opt_real min_p, temperature, frequency_penalty, presence_penalty;
+	struct opt_real repetition_penalty;
+	const char *served_model_name;
+	struct opt_list lora_modules;
+	const char *lora_assignment;
+	const char *ramp_up_strategy;       /* NULL: none */
+	struct opt_int ramp_up_start_rps, ramp_up_end_rps;
+	int64_t ready_check_timeout_sec;
+	struct opt_json chat_template_kwargs; /* later */
+	struct opt_json extra_body;         /* raw; derived.extra_body has the sampling flags too */
+	bool skip_tokenizer_init, insecure;
+	bool plot_timeline;                 /* later */
+	const char *timeline_itl_thresholds;
+	bool plot_dataset_stats;            /* later */
+
+	/* ours */
+	int64_t threads;                    /* event loops */
+	const char *warm_connections;       /* "auto" or a number; see derived */
+	const char *timestamps;             /* "kernel" or "user" */
+	double request_timeout, connect_timeout; /* seconds */
+	const char *cacert;                 /* PEM file, NULL: the system's */
+	const char *record_path;            /* --record FILE */
+	const char *dump_workload;          /* FILE */
+	bool dry_run;
+	bool strict;                        /* exit 3 when the verdict is not VALID */
+	const char *progress;               /* "auto", "bar", "lines", "none" */
+	struct opt_list fix;
+	const char *compat;                 /* comma list; see derived */
+	const char *trace;                  /* comma list of categories */
+};
+
+extern const struct opt_set serve_opt_set;
+
+/* Bits of serve_derived.metrics: the blocks of the report, in report order. */
+enum serve_metric {
+	SERVE_TTFT = 1, SERVE_TPOT = 2, SERVE_ITL = 4, SERVE_E2EL = 8,
+	SERVE_QUEUE_TIME = 16, SERVE_E2EL_WITH_QUEUE = 32,
+};
+
+/* --compat: where upstream itself has two behaviours; unset bits are the default (main). */
+enum serve_compat {
+	COMPAT_PEAK = 1,         /* exact sweep-line peak concurrency instead of 1-s buckets */
+	COMPAT_ROLE_CHUNK = 2,   /* an empty role chunk is not a token event */
+	COMPAT_STREAM_ERROR = 4, /* an error object inside a 200 stream is ignored, as main does */
+	COMPAT_DETAIL = 8,       /* latencies and queue_times only with --save-detailed */
+};
+
+/* --fix: mended forms of upstream defects that change numbers. One row in serve_fixes each. */
+enum serve_fix {
+	FIX_PEAK_TOKENS = 1,     /* peak tok/s counts tokens, not events */
+};
+struct serve_fix_row { const char *name; enum serve_fix bit; const char *help; };
+extern const struct serve_fix_row serve_fixes[]; /* ends with a NULL name */
+
+enum serve_progress { PROGRESS_AUTO, PROGRESS_BAR, PROGRESS_LINES, PROGRESS_NONE };
+
+#define SERVE_WARM_AUTO UINT32_MAX
+#define SERVE_GOODPUT_MAX 3 /* ttft, tpot, e2el */
+
+struct serve_pair { const char *key, *value; };
+struct serve_goodput { const char *name; double limit_ms; };
+
+/* What follows from the options; all texts are in the arena given to the check. */
+struct serve_derived {
+	const char *base_url;    /* --base-url as given, else http://host:port */
+	const char *api_url;     /* base_url + endpoint */
+	struct serve_pair *header;   /* trimmed, in order, the last value of a repeated key */
+	size_t n_headers;
+	struct serve_pair *metadata; /* likewise */
+	size_t n_metadata;
+	struct serve_goodput goodput[SERVE_GOODPUT_MAX]; /* in the order given */
+	size_t n_goodput;
+	double *percentile;          /* in the order given, each 0..100 */
+	const char **percentile_name; /* "99", "99.9": as keys and labels spell it */
+	size_t n_percentiles;
+	unsigned metrics;            /* enum serve_metric bits that were selected */
+	const char *extra_body;      /* JSON object: sampling flags, then --extra-body; NULL: empty */
+	bool is_temperature_unset;   /* upstream's greedy warning is due */
+	const char *label;           /* --label, else the backend: file names */
+	double input_range_ratio, output_range_ratio; /* --random-range-ratio */
+	bool is_chat;                /* backend openai-chat */
+	uint32_t max_concurrency;    /* 0: no cap */
+	enum plan_ramp_up ramp_up;
+	enum plan_lora lora;
+	unsigned threads;
+	unsigned warm_connections;   /* SERVE_WARM_AUTO: the run decides */
+	bool is_user_stamps;
+	int64_t request_timeout_ns, connect_timeout_ns;
+	enum serve_progress progress;
+	unsigned compat, fixes;      /* enum serve_compat, enum serve_fix bits */
+};
+
+/* Values that are new in every process (the request id prefix). Before printing the namespace. */
+void serve_opts_fill(struct serve_opts *o, struct arena *a);
+
+/*
+ * Every rule that needs neither server nor file, in upstream's order, with
+ * upstream's texts: ERR_RUN for what upstream raises while running (exit 1),
+ * ERR_USAGE for our own options (exit 2). Warnings (options without effect,
+ * unknown metric names...) are lines in result->notes. Changes *o as upstream
+ * does: shortcuts, ignore_eos.
+ */
+int serve_opts_check(struct serve_opts *o, struct opt_result *result, struct arena *a,
+		     struct serve_derived *out, struct err *e);
