@@ -252,8 +252,72 @@ def rng_table():
     print("};")
 
 
+# ---- stats -----------------------------------------------------------------
+
+PERCENTILES = [0, 0.1, 1, 5, 25, 33.3, 50, 66.7, 75, 90, 95, 99, 99.9, 99.99, 100]
+COUNTS = list(range(1, 41)) + [100, 127, 128, 129, 130, 136, 255, 256, 257, 512, 513, 1000, 1023,
+                               5000, 12345]
+
+
+def sequence(kind, n):
+    """The same numbers as test_stats.c: a linear congruential generator, shaped by kind."""
+    x = 1000003 * n + kind
+    out = []
+    for _ in range(n):
+        x = (x * 6364136223846793005 + 1442695040888963407) & MASK
+        u = (x >> 11) / 2.0**53
+        if kind == 0:
+            out.append(u)
+        elif kind == 1:
+            out.append(math.ldexp(u - 0.25, (x >> 5) % 40 - 30))
+        else:
+            out.append(math.floor(u * 50.0) / 1000.0)
+    return out
+
+
+def stats_table():
+    head("A row: kind of data, count, mean, std, median, a hash of all percentiles.")
+    print("#include <stddef.h>\n#include <stdint.h>\n")
+    print("static const double percentile_golden[] = {")
+    print("\t" + ", ".join(str(p) for p in PERCENTILES) + "\n};\n")
+    print("static const struct stats_golden {")
+    print("\tint kind;\n\tsize_t n;\n\tdouble mean, std, median;\n\tuint64_t hash;")
+    print("} stats_golden[] = {")
+    for kind in range(3):
+        for n in COUNTS:
+            x = sequence(kind, n)
+            h = digest(np.percentile(x, p) for p in PERCENTILES)
+            print(f"\t{{ {kind}, {n}, {float(np.mean(x)).hex()}, {float(np.std(x)).hex()},"
+                  f" {float(np.median(x)).hex()}, 0x{h:x}u }},")
+    print("};\n")
+    interval_table()
+
+
+def rank(n, p, level):
+    """The largest r such that fewer than r of n values lie below percentile p with a chance of
+    at most (100 - level) / 200; in exact integers, everything times 100^n."""
+    below, r = 0, 0
+    while True:
+        below += math.comb(n, r) * p**r * (100 - p)**(n - r)
+        if below * 200 > (100 - level) * 100**n:
+            return r
+        r += 1
+
+
+def interval_table():
+    print("/* Ranks (from 1, 0 is none) of the percentile interval, by exact fractions. */")
+    print("static const struct rank_golden {")
+    print("\tsize_t n;\n\tdouble p, level;\n\tsize_t low, high;\n} rank_golden[] = {")
+    for n in [1, 5, 10, 59, 100, 299, 1000]:
+        for p in [50, 90, 99]:
+            for level in [90, 95, 99]:
+                low, high = rank(n, p, level), rank(n, 100 - p, level)
+                print(f"\t{{ {n}, {p}, {level / 100}, {low}, {n + 1 - high if high else 0} }},")
+    print("};")
+
+
 def main():
-    tables = {"rng": rng_table}
+    tables = {"rng": rng_table, "stats": stats_table}
     if len(sys.argv) != 2 or sys.argv[1] not in tables:
         sys.exit(f"usage: golden_rng.py {'|'.join(tables)}")
     tables[sys.argv[1]]()

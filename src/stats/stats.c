@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stats.c - see stats.h. */
+#include "stats/stats.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+
+#define PAIRWISE_BLOCK 128 /* NumPy halves longer arrays before adding */
+#define SMALL_SORT 512     /* below this the library's sort is as quick */
+
+/* Adds x[i], or (x[i] - centre)^2 when squares are asked for. */
+struct terms {
+	const double *x;
+	double centre;
+	int is_square;
+};
+
+static double term(const struct terms *t, size_t i)
+{
+	double d = t->x[i] - t->centre;
+
+	return t->is_square ? d * d : t->x[i];
+}
+
+static double add_block(const struct terms *t, size_t from, size_t n)
+{
+	double r[8], sum;
+	size_t i;
+
+	for (i = 0; i < 8; i++)
+		r[i] = term(t, from + i);
+	for (; i < n - n % 8; i += 8)
+		for (size_t k = 0; k < 8; k++)
+			r[k] += term(t, from + i + k);
+	sum = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
+	for (; i < n; i++)
+		sum += term(t, from + i);
+	return sum;
+}
+
+static double add_pairwise(const struct terms *t, size_t from, size_t n)
+{
+	size_t half;
+
+	if (n < 8) {
+		double sum = -0.0;
+
+		for (size_t i = 0; i < n; i++)
+			sum += term(t, from + i);
+		return sum;
+	}
+	if (n <= PAIRWISE_BLOCK)
+		return add_block(t, from, n);
+	half = n / 2 - n / 2 % 8;
+	return add_pairwise(t, from, half) + add_pairwise(t, from + half, n - half);
+}
+
+double stats_sum(const double *x, size_t n)
+{
+	struct terms t = { .x = x };
+
+	return 0.0 + add_pairwise(&t, 0, n);
+}
+
+double stats_mean(const double *x, size_t n)
+{
+	return n ? stats_sum(x, n) / (double)n : 0.0;
+}
+
+double stats_std(const double *x, size_t n)
+{
+	struct terms t = { .x = x, .centre = stats_mean(x, n), .is_square = 1 };
+
+	return n ? sqrt(add_pairwise(&t, 0, n) / (double)n) : 0.0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x, y;
+
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	return (x > y) - (x < y);
+}
+
+#define RADIX_BITS 11
+#define RADIX (1u << RADIX_BITS)
+#define PASSES 6 /* 66 bits, enough for 64 */
+
+/* Bits whose unsigned order is the order of the doubles, and back. */
+static uint64_t key_of(double v)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &v, sizeof(bits));
+	return bits ^ (-(bits >> 63) | 1ull << 63);
+}
+
+static double value_of(uint64_t key)
+{
+	uint64_t bits = key ^ (((key >> 63) - 1) | 1ull << 63);
+	double v;
+
+	memcpy(&v, &bits, sizeof(v));
+	return v;
+}
+
+/* Least significant digits first; a pass whose digit is the same everywhere is skipped. */
+static void sort_radix(double *x, size_t n)
+{
+	size_t (*count)[RADIX] = mem_array(PASSES, sizeof(*count));
+	uint64_t *from = mem_array(n, sizeof(*from)), *to = mem_array(n, sizeof(*to)), *other;
+
+	for (size_t i = 0; i < n; i++) {
+		from[i] = key_of(x[i]);
+		for (size_t p = 0; p < PASSES; p++)
+			count[p][from[i] >> p * RADIX_BITS & (RADIX - 1)]++;
+	}
+	for (size_t p = 0; p < PASSES; p++) {
+		size_t at = 0, here;
+
+		if (count[p][from[0] >> p * RADIX_BITS & (RADIX - 1)] == n)
+			continue;
+		for (size_t d = 0; d < RADIX; d++, at += here) {
+			here = count[p][d];
+			count[p][d] = at;
+		}
+		for (size_t i = 0; i < n; i++)
+			to[count[p][from[i] >> p * RADIX_BITS & (RADIX - 1)]++] = from[i];
+		other = from;
+		from = to;
+		to = other;
+	}
+	for (size_t i = 0; i < n; i++)
+		x[i] = value_of(from[i]);
+	free(count);
+	free(from);
+	free(to);
+}
+
+void stats_sort(double *x, size_t n)
+{
+	if (n > SMALL_SORT)
+		sort_radix(x, n);
+	else if (n)
+		qsort(x, n, sizeof(*x), compare);
+}
+
+double *stats_sorted(const double *x, size_t n)
+{
+	double *copy = mem_array(n, sizeof(*copy));
+
+	if (n)
+		memcpy(copy, x, n * sizeof(*copy));
+	stats_sort(copy, n);
+	return copy;
+}
+
+double stats_median(const double *sorted, size_t n)
+{
+	if (!n)
+		return 0.0;
+	return n % 2 ? sorted[n / 2] : stats_mean(&sorted[n / 2 - 1], 2);
+}
+
+double stats_percentile(const double *sorted, size_t n, double p)
+{
+	double at, part, low, high, gap;
+	size_t k;
+
+	assert(p >= 0 && p <= 100);
+	if (!n)
+		return 0.0;
+	at = (double)(n - 1) * (p / 100.0);
+	k = (size_t)floor(at);
+	if (k >= n - 1)
+		return sorted[n - 1];
+	part = at - floor(at);
+	low = sorted[k];
+	high = sorted[k + 1];
+	gap = high - low;
+	/* From the nearer end, so that the result never leaves the interval. */
+	return part < 0.5 ? low + gap * part : high - gap * (1.0 - part);
+}
