@@ -21,24 +21,19 @@
 
 #include "base/err.h"
 #include "base/str.h"
-
-enum http_found {
-	HTTP_NEED,  /* more bytes needed; keep what is left of *in */
-	HTTP_HEAD,  /* the head is complete: status and flags are set; *part is the whole head */
-	HTTP_BODY,  /* *part is a piece of the (de-chunked) body, borrowed from *in */
-	HTTP_END,   /* the message is complete; the reader is ready for the next one */
-	HTTP_BAD,   /* e tells why; the connection is unusable */
-};
+#include "http/body.h" /* enum http_found */
+#include "http/head.h" /* http_head_value */
 
 struct http_response {
 	uint64_t left;           /* body or chunk bytes still to come */
 	uint16_t status;
-	uint8_t state;           /* private */
+	uint8_t state;           /* private: enum http_body_state */
 	bool is_keep_alive;      /* the connection may be reused after HTTP_END */
 	bool is_chunked;
 	bool is_until_close;     /* the body ends when the server closes */
 	bool is_event_stream;    /* Content-Type is text/event-stream */
 	bool is_head_request;    /* set by the caller before a HEAD answer */
+	bool is_connect_request; /* set by the caller before a CONNECT answer: 2xx has no body */
 };
 
 /* A zeroed struct is a reader waiting for a status line. */
@@ -47,7 +42,5 @@ enum http_found http_response_next(struct http_response *r, struct str *in, stru
 /* The peer closed. 0: that is a legal end (until-close body); -1: the message is cut short. */
 int http_response_eof(struct http_response *r, struct err *e);
 
-/* Value of the first such header (case-insensitive) in a complete head; empty p when absent. */
-struct str http_head_value(struct str head, const char *name);
 /* The reason phrase of a response head ("" when absent). */
 struct str http_head_reason(struct str head);

@@ -5,9 +5,10 @@
  * Line ends CR, LF or CRLF; comments; event: id: retry: fields; several data
  * lines joined by LF; one optional blank after the colon; a BOM at the very
  * start; fields split anywhere, inside a UTF-8 character too. An event whose
- * data is empty is not dispatched. A blank line is needed to end an event;
- * what is left at the end of the stream can be asked for with sse_finish (some
- * servers forget the last blank line).
+ * data is empty is not dispatched (the standard would dispatch one for a bare
+ * "data:" line; no API of ours gives that a meaning). A blank line is needed to
+ * end an event; what is left at the end of the stream can be asked for with
+ * sse_finish (some servers forget the last blank line).
  *
  * Fast path: an event that lies whole in one slice with one data line is
  * returned in place, without a copy. Only a partial event is kept, in carry.
@@ -22,6 +23,7 @@ struct sse {
 	struct buf carry; /* bytes of the event begun but not ended; memory kept between events */
 	bool is_started;  /* past a possible BOM */
 	bool is_after_cr; /* a CR ended the last line; a following LF belongs to it */
+	bool is_lent;     /* carry holds the event handed out by the last call */
 };
 
 struct sse_event {
