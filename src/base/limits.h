@@ -24,3 +24,7 @@
 #define TOKEN_ADDED_MAX 65536           /* added tokens of one file; the most known is 6,415 */
 #define TOKEN_TEXT_BYTES_MAX (1ull << 30) /* one text to encode */
 #define TOKEN_STAGES_MAX 16             /* stages of one pre-tokenizer or post-processor */
+#define TOKEN_REGEX_DEPTH_MAX 64        /* groups open at once in one regular expression */
+#define TOKEN_REGEX_BYTES_MAX 65536     /* one regular expression; the longest known is 400 */
+#define RAMP_EVENTS_MAX (1u << 20)      /* whole rates one ramp-up passes; each is a line of output */
+#define OPT_ROWS_MAX 512              /* options of one command; bench serve has 115 */

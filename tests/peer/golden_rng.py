@@ -247,8 +247,8 @@ def rng_table():
                      + [(f, SEEDS + BIG[:-1] + [2**63 - 1]) for f in python]):
         for s in seeds:
             values = list(f(s))
-            print(f'\t{{ "{f.__name__}", {s}u, 0x{word(values[0]):x}u, 0x{digest(values):x}u,'
-                  f' {total(values).hex()} }},')
+            print(f'\t{{ "{f.__name__}", {s}u, 0x{word(values[0]):x}u, 0x{digest(values):x}u,\n'
+                  f'\t  {total(values).hex()} }},')
     print("};")
 
 
@@ -287,8 +287,8 @@ def stats_table():
         for n in COUNTS:
             x = sequence(kind, n)
             h = digest(np.percentile(x, p) for p in PERCENTILES)
-            print(f"\t{{ {kind}, {n}, {float(np.mean(x)).hex()}, {float(np.std(x)).hex()},"
-                  f" {float(np.median(x)).hex()}, 0x{h:x}u }},")
+            print(f"\t{{ {kind}, {n}, {float(np.mean(x)).hex()}, {float(np.std(x)).hex()},\n"
+                  f"\t  {float(np.median(x)).hex()}, 0x{h:x}u }},")
     print("};\n")
     interval_table()
 
@@ -316,8 +316,75 @@ def interval_table():
     print("};")
 
 
+# ---- plan ------------------------------------------------------------------
+
+INF = math.inf
+ARRIVALS = [  # requests, rate, burstiness, ramp (0 none, 1 linear, 2 exponential), start, end
+    (1000, INF, 1.0, 0, 0, 0), (1, 10.0, 1.0, 0, 0, 0), (2, 10.0, 1.0, 0, 0, 0),
+    (1000, 10.0, 1.0, 0, 0, 0), (1000, 3.7, 0.5, 0, 0, 0), (1000, 3.7, 0.05, 0, 0, 0),
+    (1000, 250.0, 2.5, 0, 0, 0), (1000, 0.013, 100.0, 0, 0, 0), (1000, 7.0, INF, 0, 0, 0),
+    (1, INF, 1.0, 1, 1, 10), (1000, INF, 1.0, 1, 1, 10), (1000, INF, 0.3, 1, 3, 40),
+    (100, INF, 1.0, 1, 5, 5), (7, INF, 2.0, 1, 1, 100), (1000, INF, INF, 1, 1, 10),
+    (1000, INF, 1.0, 2, 1, 10), (1000, INF, 4.0, 2, 2, 333), (9, INF, INF, 2, 1, 1000),
+    (100, INF, 1.0, 2, 5, 5),
+]
+
+
+def arrivals(n, rate, shape, ramp, start, end):
+    """Due times and the whole rates passed, by the recipe; draws from NumPy's global state."""
+    gaps, passed, last = [], [], start
+    for i in range(n):
+        p = i / max(n - 1, 1)
+        r = (rate, start + (end - start) * p, start * (end / start)**p if start else 0)[ramp]
+        gaps.append(0 if r == INF else 1.0 / r if shape == INF
+                    else np.random.gamma(shape=shape, scale=1.0 / (r * shape)))
+        if ramp:
+            passed += [(whole, i) for whole in range(last + 1, int(r) + 1)]
+            last = max(last, int(r))
+    due = []
+    for gap in gaps:
+        due.append(due[-1] + gap if due else gap)
+    if not ramp and due[-1] != 0:
+        factor = (n / rate) / due[-1]
+        due = [d * factor for d in due]
+    return [float(d) for d in due], passed
+
+
+def c_double(v):
+    return "INFINITY" if v == INF else float(v).hex()
+
+
+def plan_table():
+    head("A row: seed, arguments, first and last due time, hashes; next draw of the generator.")
+    print("#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n")
+    print(f"static const uint64_t libm_golden = 0x{libm_digest():x}u;\n")
+    print("static const struct plan_golden {")
+    print("\tuint32_t seed, n;\n\tdouble rate, burstiness;\n\tint ramp, start, end;")
+    print("\tdouble first, last;\n\tuint64_t due_hash;\n\tsize_t n_ramp;")
+    print("\tuint64_t ramp_hash;\n\tdouble next;\n} plan_golden[] = {")
+    for seed in SEEDS:
+        for row in ARRIVALS:
+            n, rate, shape, ramp, start, end = row
+            np.random.seed(seed)
+            due, passed = arrivals(*row)
+            print(f"\t{{ {seed}u, {n}, {c_double(rate)}, {c_double(shape)}, {ramp}, {start}, {end},\n"
+                  f"\t  {due[0].hex()}, {due[-1].hex()}, 0x{digest(due):x}u, {len(passed)},\n"
+                  f"\t  0x{digest(v for e in passed for v in e):x}u,"
+                  f" {float(np.random.random()).hex()} }},")
+    print("};\n")
+    print("/* random.choice of M module names, one per request. */")
+    print("static const struct lora_golden {")
+    print("\tuint32_t seed, n_modules;\n\tuint64_t hash;\n} lora_golden[] = {")
+    for seed in SEEDS:
+        for m in [1, 2, 3, 8, 100]:
+            random.seed(seed)
+            h = digest(random.choice(range(m)) for _ in range(500))
+            print(f"\t{{ {seed}u, {m}, 0x{h:x}u }},")
+    print("};")
+
+
 def main():
-    tables = {"rng": rng_table, "stats": stats_table}
+    tables = {"rng": rng_table, "stats": stats_table, "plan": plan_table}
     if len(sys.argv) != 2 or sys.argv[1] not in tables:
         sys.exit(f"usage: golden_rng.py {'|'.join(tables)}")
     tables[sys.argv[1]]()

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * arrivals.c - due times by upstream's recipe (serve spec 2.5 and 2.10).
+ *
+ * Each request has a rate: the one asked for, or a point on the ramp. The gap
+ * before it is drawn for that rate, the gaps are added up from left to right,
+ * and without a ramp the sums are stretched so that the last is n / rate. The
+ * order of the floating-point operations is part of the contract: due times
+ * equal upstream's to the last bit, and so do the draws left to later stages.
+ *
+ * Trace times are taken as they are. Upstream sends requests in file order and
+ * never waits backwards, so a time before its predecessor's is due with it, and
+ * a missing or negative one at once.
+ */
+#include <math.h>
+
+#include "base/fmt.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "plan/entries.h"
+
+/* The rate that holds when request i of n leaves. */
+static double rate_at(const struct plan_opts *o, uint32_t i, uint32_t n)
+{
+	double progress = (double)i / (n > 1 ? (double)(n - 1) : 1.0);
+
+	switch (o->ramp_up) {
+	case RAMP_LINEAR:
+		return o->ramp_start_rps + (o->ramp_end_rps - o->ramp_start_rps) * progress;
+	case RAMP_EXPONENTIAL:
+		return o->ramp_start_rps *
+		       pow(o->ramp_end_rps / o->ramp_start_rps, progress);
+	case RAMP_NONE:
+		break;
+	}
+	return o->request_rate;
+}
+
+/* The gap before a request, in seconds. */
+static double gap_s(double rate, double burstiness, struct legacy *np)
+{
+	if (isinf(rate))
+		return 0.0;
+	if (isinf(burstiness))
+		return 1.0 / rate;
+	return legacy_gamma(np, burstiness, 1.0 / (rate * burstiness));
+}
+
+/* Logs every whole rate above *last up to this one, and moves *last there. */
+static int log_ramp(struct plan *p, uint32_t entry, double rate, double *last, struct err *e)
+{
+	double whole = trunc(rate);
+
+	if (!(whole > *last))
+		return 0;
+	if (whole >= 0x1p53 || whole - *last > (double)(RAMP_EVENTS_MAX - p->n_ramp))
+		return err_set(e, ERR_LIMIT, "the ramp-up passes more than %u whole rates; "
+			       "choose an end rate nearer to the start", RAMP_EVENTS_MAX);
+	p->ramp = mem_grow(p->ramp, p->n_ramp + (size_t)(whole - *last), sizeof(*p->ramp));
+	while (*last < whole) {
+		*last += 1.0;
+		p->ramp[p->n_ramp++] = (struct plan_ramp){ (int64_t)*last, entry };
+	}
+	return 0;
+}
+
+static int draw(struct plan *p, const struct plan_opts *o, struct legacy *np, struct err *e)
+{
+	double due = 0, last = trunc(o->ramp_start_rps);
+	char text[FMT_F64_BYTES];
+
+	for (uint32_t i = 0; i < p->n; i++) {
+		double rate = rate_at(o, i, p->n);
+
+		if (!(rate > 0))
+			return err_set(e, ERR_RUN, "Obtained non-positive request rate %s.",
+				       fmt_f64(text, rate));
+		if (o->ramp_up != RAMP_NONE && log_ramp(p, i, rate, &last, e) < 0)
+			return -1;
+		due = i ? due + gap_s(rate, o->burstiness, np) : gap_s(rate, o->burstiness, np);
+		p->entry[i].due_s = due;
+	}
+	return 0;
+}
+
+static void rescale(struct plan *p, double rate)
+{
+	double last = p->entry[p->n - 1].due_s, factor;
+
+	if (last == 0)
+		return;
+	factor = (double)p->n / rate / last;
+	for (uint32_t i = 0; i < p->n; i++)
+		p->entry[i].due_s *= factor;
+}
+
+static void take_trace(struct plan *p, const double *timestamps_s)
+{
+	double due = 0;
+
+	for (uint32_t i = 0; i < p->n; i++) {
+		if (timestamps_s[i] > due)
+			due = timestamps_s[i];
+		p->entry[i].due_s = due;
+	}
+}
+
+/* An extreme rate or burstiness overflows; such a schedule could not be kept. */
+static int check(const struct plan *p, const struct plan_opts *o, struct err *e)
+{
+	char rate[FMT_F64_BYTES], shape[FMT_F64_BYTES];
+
+	for (uint32_t i = 0; i < p->n; i++)
+		if (!isfinite(p->entry[i].due_s))
+			return err_set(e, ERR_RUN, "request %u has no finite arrival time "
+				       "(request rate %s, burstiness %s)", i,
+				       fmt_f64(rate, o->request_rate),
+				       fmt_f64(shape, o->burstiness));
+	return 0;
+}
+
+int plan_arrivals(struct plan *p, uint32_t n, const struct plan_opts *opts,
+		  struct compat_rng *rng, struct err *e)
+{
+	char text[FMT_F64_BYTES];
+	int rc = -1;
+
+	*p = (struct plan){ 0 };
+	if (!(opts->burstiness > 0))
+		return err_set(e, ERR_RUN,
+			       "A positive burstiness factor is expected, but given %s.",
+			       fmt_f64(text, opts->burstiness));
+	if (!n)
+		return err_set(e, ERR_RUN, "No requests provided.");
+	if (n > REQUESTS_MAX)
+		return err_set(e, ERR_LIMIT, "%u requests are more than the %u of one run",
+			       n, REQUESTS_MAX);
+	plan_entries(p, n);
+	if (opts->timestamps_s)
+		take_trace(p, opts->timestamps_s);
+	else if (draw(p, opts, &rng->np, e) < 0)
+		goto done;
+	else if (opts->ramp_up == RAMP_NONE)
+		rescale(p, opts->request_rate);
+	rc = check(p, opts, e);
+done:
+	if (rc < 0)
+		plan_release(p);
+	return rc;
+}
