@@ -367,7 +367,8 @@ def plan_table():
             n, rate, shape, ramp, start, end = row
             np.random.seed(seed)
             due, passed = arrivals(*row)
-            print(f"\t{{ {seed}u, {n}, {c_double(rate)}, {c_double(shape)}, {ramp}, {start}, {end},\n"
+            print(f"\t{{ {seed}u, {n}, {c_double(rate)}, {c_double(shape)},"
+                  f" {ramp}, {start}, {end},\n"
                   f"\t  {due[0].hex()}, {due[-1].hex()}, 0x{digest(due):x}u, {len(passed)},\n"
                   f"\t  0x{digest(v for e in passed for v in e):x}u,"
                   f" {float(np.random.random()).hex()} }},")
