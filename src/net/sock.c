@@ -168,6 +168,14 @@ int sock_connect_result(int fd)
 	return result;
 }
 
+bool sock_is_connected(int fd)
+{
+	struct sockaddr_storage peer;
+	socklen_t n = sizeof(peer);
+
+	return getpeername(fd, (struct sockaddr *)&peer, &n) == 0;
+}
+
 /* A socket file nobody listens on any more is left by a process that was killed: remove it. */
 static bool remove_stale(const struct sock_addr *addr)
 {

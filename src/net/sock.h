@@ -41,6 +41,8 @@ void sock_addr_text(const struct sock_addr *addr, char *out, size_t cap);
 int sock_connect(const struct sock_addr *addr, bool is_stamped, struct err *e);
 /* After EPOLLOUT: 0 when connected, else the errno. */
 int sock_connect_result(int fd);
+/* True when the handshake is already over (loopback finishes it inside connect). */
+bool sock_is_connected(int fd);
 
 /* port 0 picks one; the bound address comes back in addr. SO_REUSEADDR. */
 int sock_listen(struct sock_addr *addr, int backlog, struct err *e);

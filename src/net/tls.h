@@ -4,7 +4,12 @@
  * socket reads, hence the kernel's stamps, stay ours. The only file that
  * includes OpenSSL is net/tls.c.
  *
- * One struct tls_config per run (thread-safe), one struct tls per connection.
+ * One struct tls_config per run (thread-safe; outlives its connections), one
+ * struct tls per connection. TLS 1.2 and newer, ALPN http/1.1, no session
+ * resumption: every connection is a full handshake, as a first visitor's is.
+ *
+ * A server with a ca_file demands a client certificate. What is appended to out
+ * must be sent even when a call fails: it is the alert that tells the peer why.
  */
 #pragma once
 #include <stdbool.h>
@@ -33,11 +38,18 @@ void tls_free(struct tls *t);
 /*
  * Drives the handshake. in: ciphertext received (may be empty at the start);
  * ciphertext to send is appended to out. 1 done, 0 needs more, -1 failed (e is
- * one sentence: verification result, protocol error).
+ * one sentence: verification result, protocol error). After 1, call tls_read
+ * once with nothing: data may have come together with the end of the handshake.
  */
 int tls_handshake(struct tls *t, struct str in, struct buf *out, struct err *e);
-/* Ciphertext in; plaintext is appended to plain. 1 open, 0 the peer closed cleanly, -1 broken. */
+/*
+ * Ciphertext in; plaintext is appended to plain (which grows by one record, 16
+ * KiB, at least: share it between connections). 1 open, 0 the peer closed cleanly,
+ * -1 broken.
+ */
 int tls_read(struct tls *t, struct str in, struct buf *plain, struct buf *out, struct err *e);
 /* Plaintext in; ciphertext appended to out. */
 int tls_write(struct tls *t, struct str plain, struct buf *out, struct err *e);
+/* Appends the closing message: what a polite end of a connection begins with. */
+void tls_close(struct tls *t, struct buf *out);
 const char *tls_version(const struct tls *t);
