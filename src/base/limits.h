@@ -28,3 +28,4 @@
 #define TOKEN_REGEX_BYTES_MAX 65536     /* one regular expression; the longest known is 400 */
 #define RAMP_EVENTS_MAX (1u << 20)      /* whole rates one ramp-up passes; each is a line of output */
 #define OPT_ROWS_MAX 512              /* options of one command; bench serve has 115 */
+#define FETCH_BODY_BYTES_MAX (64ull << 20) /* one answer outside the measurement */

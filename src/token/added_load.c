@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * added_load.c - the list "added_tokens" of a tokenizer.json.
+ *
+ * Ids are given out as the reference does: a token that the model knows keeps
+ * the model's id; any other takes the id behind the highest so far, but at
+ * least the number of the model's entries. Files agree with that.
+ */
+#include "base/mem.h"
+#include "token/model.h"
+
+const struct added_token *model_added(const struct model *m, struct str content)
+{
+	uint64_t index;
+
+	return map_get(&m->added_index, content, &index) ? m->added + index : NULL;
+}
+
+uint32_t model_find(const struct model *m, struct str content)
+{
+	const struct added_token *added = model_added(m, content);
+
+	return added ? added->id : vocab_find_spelled(&m->vocab, content);
+}
+
+static int add_token(struct model *m, const struct json_value *v, uint32_t *next, struct err *e)
+{
+	struct str content = json_text(json_get(v, "content"), STR(""));
+	struct added_token token = {
+		.content = content,
+		.is_single_word = json_bool(json_get(v, "single_word"), false),
+		.is_lstrip = json_bool(json_get(v, "lstrip"), false),
+		.is_rstrip = json_bool(json_get(v, "rstrip"), false),
+		.is_normalized = json_bool(json_get(v, "normalized"), true),
+		.is_special = json_bool(json_get(v, "special"), false),
+	};
+	const struct added_token *old = model_added(m, content);
+
+	if (!json_get(v, "content"))
+		return err_set(e, ERR_PARSE, "has an added token without content");
+	if (content.n == 0)
+		return 0;
+	token.id = vocab_find_spelled(&m->vocab, content);
+	if (old)
+		token.id = old->id;
+	else if (token.id == VOCAB_NONE)
+		token.id = *next;
+	if (token.id >= *next)
+		*next = token.id + 1;
+	if (vocab_set_added(&m->vocab, content, token.id, token.is_special, e))
+		return -1;
+	if (old) {
+		m->added[old - m->added] = token;
+		return 0;
+	}
+	map_put(&m->added_index, content, m->added_count);
+	m->added[m->added_count++] = token;
+	return 0;
+}
+
+/* Special ones first: of two tokens that look alike once normalized, the first is found. */
+static void fill_sets(struct model *m)
+{
+	struct buf scratch = { 0 };
+
+	added_init(&m->raw, m->added);
+	added_init(&m->normalized, m->added);
+	for (int special = 1; special >= 0; special--) {
+		for (uint32_t i = 0; i < m->added_count; i++) {
+			const struct added_token *token = m->added + i;
+
+			if (token->is_special != special)
+				continue;
+			if (token->is_normalized)
+				added_put(&m->normalized, normalize(&m->normalizer, token->content,
+					&scratch), i);
+			else
+				added_put(&m->raw, token->content, i);
+		}
+	}
+	buf_release(&scratch);
+}
+
+int stages_added_tokens(struct model *m, struct json_slice v, struct err *e)
+{
+	struct json_value *list;
+	uint32_t next;
+
+	if (v.kind == JSON_NULL)
+		return 0;
+	if (v.kind != JSON_ARRAY)
+		return err_set(e, ERR_PARSE, "\"added_tokens\" is not a list");
+	if (json_parse(&m->arena, v.raw, &list, e))
+		return -1;
+	if (list->count > TOKEN_ADDED_MAX)
+		return err_set(e, ERR_LIMIT, "has %zu added tokens; at most %d are read", list->count,
+			TOKEN_ADDED_MAX);
+	m->added = mem_array(list->count + 1, sizeof *m->added);
+	next = (uint32_t)m->vocab.count;
+	for (size_t i = 0; i < list->count; i++)
+		if (add_token(m, list->item + i, &next, e))
+			return -1;
+	fill_sets(m);
+	return 0;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * chars.c - character questions, answered from small sorted tables.
+ */
+#include "token/chars.h"
+
+#include <assert.h>
+
+#include "base/utf8.h"
+#include "token/unicode16.h"
+
+bool chars_is_space(uint32_t cp)
+{
+	if (cp < 0x80)
+		return cp == ' ' || (cp >= 9 && cp <= 13);
+	return cp == 0x85 || cp == 0xa0 || cp == 0x1680 || (cp >= 0x2000 && cp <= 0x200a) ||
+		cp == 0x2028 || cp == 0x2029 || cp == 0x202f || cp == 0x205f || cp == 0x3000;
+}
+
+bool chars_is_word(uint32_t cp)
+{
+	size_t low = 0, high = unicode_word_count;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (cp > unicode_word[mid].last)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < unicode_word_count && cp >= unicode_word[low].first;
+}
+
+size_t chars_space_front(struct str s)
+{
+	size_t at = 0, n;
+
+	while (at < s.n && chars_is_space(utf8_decode((struct str){ s.p + at, s.n - at }, &n)))
+		at += n;
+	return at;
+}
+
+static size_t last_start(struct str s)
+{
+	size_t at = s.n - 1;
+
+	while (at > 0 && ((uint8_t)s.p[at] & 0xc0) == 0x80)
+		at--;
+	return at;
+}
+
+uint32_t chars_last(struct str s)
+{
+	size_t n, at = last_start(s);
+
+	return utf8_decode((struct str){ s.p + at, s.n - at }, &n);
+}
+
+size_t chars_space_back(struct str s)
+{
+	size_t all = s.n;
+
+	while (s.n > 0 && chars_is_space(chars_last(s)))
+		s.n = last_start(s);
+	return all - s.n;
+}
+
+static bool is_own_spelling(uint32_t byte)
+{
+	return (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
+}
+
+uint32_t chars_of_byte(uint8_t byte)
+{
+	if (is_own_spelling(byte))
+		return byte;
+	if (byte <= 32)
+		return 256u + byte;
+	return byte == 173 ? 256 + 67 : 256u + 33 + (byte - 127u);
+}
+
+/* The byte that cp spells, or -1. */
+static int byte_of(uint32_t cp)
+{
+	if (cp < 256)
+		return is_own_spelling(cp) ? (int)cp : -1;
+	if (cp <= 256 + 32)
+		return (int)cp - 256;
+	if (cp < 256 + 67)
+		return (int)cp - 256 - 33 + 127;
+	return cp == 256 + 67 ? 173 : -1;
+}
+
+bool chars_to_bytes(struct str spelled, struct buf *out)
+{
+	size_t before = out->len, n;
+
+	for (size_t at = 0; at < spelled.n; at += n) {
+		uint8_t c = (uint8_t)spelled.p[at];
+		int byte;
+
+		if (c < 0x80) {
+			n = 1;
+			byte = byte_of(c);
+		} else {
+			byte = byte_of(utf8_decode((struct str){ spelled.p + at, spelled.n - at }, &n));
+		}
+		if (byte < 0) {
+			out->len = before;
+			return false;
+		}
+		buf_add_char(out, (char)byte);
+	}
+	return true;
+}
+
+static uint32_t stand_in(uint32_t cp)
+{
+	size_t low = 0, high = unicode_stand_in_count;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (cp > unicode_stand_in[mid].last)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low < unicode_stand_in_count && cp >= unicode_stand_in[low].first)
+		return unicode_stand_in[low].to;
+	return cp;
+}
+
+/* Where the next character of three or four bytes begins; s.n when there is none. */
+static size_t next_long(struct str s, size_t at)
+{
+	while (at < s.n) {
+		uint64_t word;
+
+		if (s.n - at >= 8) {
+			memcpy(&word, s.p + at, 8);
+			if (!(word & 0x8080808080808080u)) {
+				at += 8;
+				continue;
+			}
+		}
+		if ((uint8_t)s.p[at] >= 0xe0)
+			return at;
+		at++;
+	}
+	return s.n;
+}
+
+/*
+ * All ideographs below U+A000 and all Hangul syllables have kept their class
+ * since Unicode 14; their lead bytes E3 (in part), E4..E9 and EB..ED are the
+ * bulk of East Asian text. No two-byte character has changed.
+ */
+static bool may_have_changed(uint8_t lead)
+{
+	return lead >= 0xf0 || lead <= 0xe3 || lead == 0xea;
+}
+
+struct str chars_stand_in(struct str text, struct buf *scratch)
+{
+	struct str out = text;
+	size_t n;
+
+	for (size_t at = next_long(text, 0); at < text.n; at = next_long(text, at + n)) {
+		uint32_t cp, to;
+
+		n = 3;
+		if (!may_have_changed((uint8_t)text.p[at]))
+			continue;
+		cp = utf8_decode((struct str){ text.p + at, text.n - at }, &n);
+		to = stand_in(cp);
+		if (to == cp)
+			continue;
+		if (out.p == text.p) {
+			buf_reset(scratch);
+			buf_add_str(scratch, text);
+			out = buf_str(scratch);
+			assert(out.n == text.n);
+		}
+		n = utf8_encode(to, scratch->data + at);
+	}
+	return out;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * config.c - the files beside a tokenizer.json that say which tokens are special
+ * and whether the model has a chat template.
+ *
+ * special_tokens_map.json counts only where tokenizer_config.json does not carry
+ * the added tokens itself, as in upstream. The Llama classes build their
+ * post-processor from add_bos_token and add_eos_token instead of the file's.
+ */
+#include "base/file.h"
+#include "base/mem.h"
+#include "token/model.h"
+
+static const char *const SPECIAL_NAMES[] = { "bos_token", "eos_token", "unk_token", "sep_token",
+	"pad_token", "cls_token", "mask_token" };
+
+/* A name in the directory of path, parsed into a; 0 with *out NULL when there is no such file. */
+static int read_beside(struct arena *a, const char *path, const char *name,
+	struct json_value **out, struct err *e)
+{
+	const char *slash = strrchr(path, '/');
+	struct buf full = { 0 }, text = { 0 };
+	int rc = 0;
+
+	*out = NULL;
+	buf_printf(&full, "%.*s%s", slash ? (int)(slash - path) + 1 : 0, path, name);
+	if (!file_exists(full.data))
+		goto done;
+	rc = file_read(full.data, TOKEN_FILE_BYTES_MAX, &text, e);
+	if (rc)
+		goto done;
+	if (json_parse(a, buf_str(&text), out, e)) {
+		rc = err_wrap(e, "%s is not JSON", full.data);
+	} else if ((*out)->kind != JSON_OBJECT) {
+		rc = err_set(e, ERR_PARSE, "%s does not hold a JSON object", full.data);
+	}
+done:
+	buf_release(&full);
+	buf_release(&text);
+	return rc;
+}
+
+/* A token is its text, or an object with "content". */
+static struct str token_text(const struct json_value *v)
+{
+	if (v && v->kind == JSON_OBJECT)
+		v = json_get(v, "content");
+	return json_text(v, STR(""));
+}
+
+static void add_special(struct model *m, const struct json_value *v)
+{
+	struct str text = token_text(v);
+	uint32_t id = text.n ? model_find(m, text) : VOCAB_NONE;
+
+	if (id == VOCAB_NONE)
+		return;
+	for (size_t i = 0; i < m->special.count; i++)
+		if (m->special.id[i] == id)
+			return;
+	ids_push(&m->special, id);
+}
+
+/* What the first of the two objects that has a member says of it. */
+static const struct json_value *either(const struct json_value *a, const struct json_value *b,
+	const char *name)
+{
+	const struct json_value *v = json_get(a, name);
+
+	return v ? v : json_get(b, name);
+}
+
+static void read_specials(struct model *m, const struct json_value *config,
+	const struct json_value *map)
+{
+	const struct json_value *first = map, *second = config, *more;
+
+	if (json_get(config, "added_tokens_decoder"))
+		first = config, second = NULL;
+	for (size_t i = 0; i < sizeof SPECIAL_NAMES / sizeof *SPECIAL_NAMES; i++)
+		add_special(m, either(first, second, SPECIAL_NAMES[i]));
+	more = either(first, second, "additional_special_tokens");
+	for (size_t i = 0; more && more->kind == JSON_ARRAY && i < more->count; i++)
+		add_special(m, more->item + i);
+}
+
+/* Rebuilds what stands around a sequence where the tokenizer's class does so. */
+static int read_bos_eos(struct model *m, const struct json_value *config, const char *path,
+	struct err *e)
+{
+	static const struct {
+		const char *flag, *token;
+	} part[] = { { "add_bos_token", "bos_token" }, { "add_eos_token", "eos_token" } };
+	struct str class = json_text(json_get(config, "tokenizer_class"), STR(""));
+
+	if (!str_is(class, "LlamaTokenizer") && !str_is(class, "LlamaTokenizerFast"))
+		return 0;
+	if (!json_get(config, "add_bos_token") && !json_get(config, "add_eos_token"))
+		return 0;
+	ids_reset(&m->before);
+	ids_reset(&m->after);
+	for (size_t i = 0; i < 2; i++) {
+		struct str text = token_text(json_get(config, part[i].token));
+		uint32_t id = model_find(m, text);
+
+		if (!json_bool(json_get(config, part[i].flag), i == 0))
+			continue;
+		if (id == VOCAB_NONE)
+			return err_set(e, ERR_PARSE, "the tokenizer_config.json beside %s sets %s, but "
+				"its %s \"%.*s\" is no token", path, part[i].flag, part[i].token,
+				(int)(text.n < 64 ? text.n : 64), text.p);
+		ids_push(i ? &m->after : &m->before, id);
+	}
+	return 0;
+}
+
+static bool has_template_file(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	struct buf full = { 0 };
+	bool is_there;
+
+	buf_printf(&full, "%.*schat_template.jinja", slash ? (int)(slash - path) + 1 : 0, path);
+	is_there = file_exists(full.data);
+	buf_release(&full);
+	return is_there;
+}
+
+int model_load_config(struct model *m, const char *path, struct err *e)
+{
+	struct arena arena = { 0 };
+	struct json_value *config, *map;
+	int rc = -1;
+
+	if (read_beside(&arena, path, "tokenizer_config.json", &config, e) ||
+		read_beside(&arena, path, "special_tokens_map.json", &map, e))
+		goto done;
+	read_specials(m, config, map);
+	if (read_bos_eos(m, config, path, e))
+		goto done;
+	m->has_chat_template = has_template_file(path);
+	if (json_get(config, "chat_template") && json_get(config, "chat_template")->kind != JSON_NULL)
+		m->has_chat_template = true;
+	rc = 0;
+done:
+	arena_release(&arena);
+	return rc;
+}

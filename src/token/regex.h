@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * token/regex.h - a compiled regular expression of a tokenizer.json (PCRE2, JIT).
+ *
+ * struct regex is read-only after regex_new and shared between threads; each
+ * thread matches with a struct regex_work of its own.
+ */
+#pragma once
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+struct regex;
+struct regex_work;
+
+/* The pattern as it stands in the file. NULL with ERR_PARSE. */
+struct regex *regex_new(struct str pattern, struct err *e);
+void regex_free(struct regex *r);
+
+struct regex_work *regex_work_new(void);
+void regex_work_free(struct regex_work *w);
+
+/*
+ * The leftmost match in valid UTF-8 that begins at from or later: 1 and its
+ * span, 0 when there is none, -1 when the library gave up (a pattern that
+ * needs more memory or steps than it is allowed).
+ */
+int regex_find(const struct regex *r, struct regex_work *w, struct str text, size_t from,
+	size_t *start, size_t *end);

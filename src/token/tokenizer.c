@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tokenizer.c - the facade: encode and decode over a loaded model or "sim".
+ *
+ * Working memory is pooled: an encode takes one set and gives it back, so the
+ * word cache stays warm and a const tokenizer serves all threads.
+ */
+#include "token/tokenizer.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "token/find.h"
+#include "token/model.h"
+#include "token/sim.h"
+
+struct work {
+	struct work *next;
+	struct buf text, normalized;
+	struct pretok_work pretok;
+	struct bpe_work *bpe;
+	struct ids count; /* for tokenizer_count */
+	/* The encode under way. */
+	const struct model *model;
+	struct ids *out;
+};
+
+struct pool {
+	pthread_mutex_t lock;
+	struct work *idle;
+};
+
+struct tokenizer {
+	char *name;
+	bool is_sim;
+	struct model model;
+	struct pool *pool;
+};
+
+/* ---- working memory ---- */
+
+static struct work *work_take(const struct tokenizer *t)
+{
+	struct work *w;
+
+	pthread_mutex_lock(&t->pool->lock);
+	w = t->pool->idle;
+	if (w)
+		t->pool->idle = w->next;
+	pthread_mutex_unlock(&t->pool->lock);
+	if (!w) {
+		w = mem_alloc(sizeof *w);
+		w->pretok.regex = regex_work_new();
+		w->bpe = bpe_work_new();
+	}
+	w->model = &t->model;
+	return w;
+}
+
+static void work_give_back(const struct tokenizer *t, struct work *w)
+{
+	pthread_mutex_lock(&t->pool->lock);
+	w->next = t->pool->idle;
+	t->pool->idle = w;
+	pthread_mutex_unlock(&t->pool->lock);
+}
+
+static void work_free(struct work *w)
+{
+	buf_release(&w->text);
+	buf_release(&w->normalized);
+	buf_release(&w->pretok.stand_in);
+	for (size_t i = 0; i < TOKEN_STAGES_MAX; i++) {
+		buf_release(&w->pretok.prefixed[i]);
+		buf_release(&w->pretok.prefixed_match[i]);
+	}
+	regex_work_free(w->pretok.regex);
+	bpe_work_free(w->bpe);
+	ids_release(&w->count);
+	free(w);
+}
+
+/* ---- life ---- */
+
+struct tokenizer *tokenizer_load(const char *name, const struct tokenizer_load_opts *opts,
+	struct err *e)
+{
+	struct tokenizer *t = mem_alloc(sizeof *t);
+	struct buf path = { 0 };
+	int rc = 0;
+
+	t->name = mem_text(name);
+	t->is_sim = strcmp(name, TOKENIZER_SIM) == 0;
+	t->pool = mem_alloc(sizeof *t->pool);
+	pthread_mutex_init(&t->pool->lock, NULL);
+	if (t->is_sim) {
+		ids_push(&t->model.special, SIM_END);
+		return t;
+	}
+	rc = find_tokenizer(name, opts ? opts : &(struct tokenizer_load_opts){ 0 }, &path, e);
+	if (rc == 0)
+		rc = model_load(&t->model, path.data, e);
+	if (rc == 0)
+		rc = model_load_config(&t->model, path.data, e);
+	buf_release(&path);
+	if (rc == 0)
+		return t;
+	tokenizer_free(t);
+	return NULL;
+}
+
+void tokenizer_free(struct tokenizer *t)
+{
+	struct work *next;
+
+	if (!t)
+		return;
+	for (struct work *w = t->pool->idle; w; w = next) {
+		next = w->next;
+		work_free(w);
+	}
+	pthread_mutex_destroy(&t->pool->lock);
+	free(t->pool);
+	model_release(&t->model);
+	free(t->name);
+	free(t);
+}
+
+/* ---- encode ---- */
+
+static void take_word(void *ctx, struct str word)
+{
+	struct work *w = ctx;
+
+	bpe_word(&w->model->bpe, w->bpe, word, w->out);
+}
+
+/* Text between two added tokens found in the raw text. */
+static int encode_piece(struct work *w, struct str text)
+{
+	const struct model *m = w->model;
+	struct added_walk walk = { .text = normalize(&m->normalizer, text, &w->normalized) };
+	struct str before;
+	uint32_t id;
+	bool is_more;
+
+	do {
+		is_more = added_next(&m->normalized, &walk, &before, &id);
+		if (pretok_run(&m->pretok, &w->pretok, before, take_word, w))
+			return -1;
+		if (is_more)
+			ids_push(w->out, id);
+	} while (is_more);
+	return 0;
+}
+
+static int encode(struct work *w, struct str text, bool add_special)
+{
+	const struct model *m = w->model;
+	struct added_walk walk;
+	struct str before;
+	uint32_t id;
+	bool is_more;
+
+	if (!utf8_is_valid(text)) {
+		buf_reset(&w->text);
+		w->text.limit = 3 * TOKEN_TEXT_BYTES_MAX;
+		utf8_add_lossy(&w->text, text);
+		text = buf_str(&w->text);
+	}
+	walk = (struct added_walk){ .text = text };
+	if (add_special)
+		ids_add(w->out, m->before.id, m->before.count);
+	do {
+		is_more = added_next(&m->raw, &walk, &before, &id);
+		if (before.n > 0 && encode_piece(w, before))
+			return -1;
+		if (is_more)
+			ids_push(w->out, id);
+	} while (is_more);
+	if (add_special)
+		ids_add(w->out, m->after.id, m->after.count);
+	return 0;
+}
+
+int tokenizer_encode(const struct tokenizer *t, struct str text, bool add_special,
+	struct ids *out)
+{
+	size_t before = out->count;
+	struct work *w;
+	int rc;
+
+	if (text.n > TOKEN_TEXT_BYTES_MAX)
+		return -1;
+	if (t->is_sim) {
+		sim_encode(text, out);
+		return 0;
+	}
+	w = work_take(t);
+	w->out = out;
+	rc = encode(w, text, add_special);
+	work_give_back(t, w);
+	if (rc)
+		out->count = before;
+	return rc;
+}
+
+size_t tokenizer_count(const struct tokenizer *t, struct str text, bool add_special)
+{
+	struct work *w;
+	size_t count;
+
+	if (text.n > TOKEN_TEXT_BYTES_MAX)
+		return SIZE_MAX;
+	if (t->is_sim)
+		return sim_count(text);
+	w = work_take(t);
+	ids_reset(&w->count);
+	w->out = &w->count;
+	count = encode(w, text, add_special) ? SIZE_MAX : w->count.count;
+	work_give_back(t, w);
+	return count;
+}
+
+/* ---- decode ---- */
+
+static bool is_shown(const struct vocab *v, uint32_t id, bool skip_special)
+{
+	return id < v->id_limit && v->entry[id].is_known &&
+		!(skip_special && v->entry[id].is_special);
+}
+
+int tokenizer_decode_bytes(const struct tokenizer *t, const uint32_t *ids, size_t n,
+	bool skip_special, struct buf *out)
+{
+	const struct vocab *v = &t->model.vocab;
+	size_t bytes = 0;
+	char *to;
+
+	if (t->is_sim) {
+		sim_decode(ids, n, skip_special, out);
+		return out->is_over ? -1 : 0;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (is_shown(v, ids[i], skip_special))
+			bytes += v->entry[ids[i]].length;
+	if (buf_reserve(out, bytes + 1))
+		return -1;
+	to = out->data + out->len;
+	for (size_t i = 0; i < n; i++) {
+		if (is_shown(v, ids[i], skip_special)) {
+			struct str token = vocab_bytes(v, ids[i]);
+
+			memcpy(to, token.p, token.n);
+			to += token.n;
+		}
+	}
+	*to = 0;
+	out->len += bytes;
+	return 0;
+}
+
+int tokenizer_decode(const struct tokenizer *t, const uint32_t *ids, size_t n, bool skip_special,
+	struct buf *out)
+{
+	size_t before = out->len;
+	struct buf raw = { 0 };
+	struct str text;
+
+	if (tokenizer_decode_bytes(t, ids, n, skip_special, out))
+		return -1;
+	text = (struct str){ out->data + before, out->len - before };
+	if (text.n == 0 || utf8_is_valid(text))
+		return 0;
+	buf_add_str(&raw, text);
+	out->len = before;
+	utf8_add_lossy(out, buf_str(&raw));
+	buf_release(&raw);
+	return out->is_over ? -1 : 0;
+}
+
+/* ---- facts ---- */
+
+size_t tokenizer_vocab_size(const struct tokenizer *t)
+{
+	return t->is_sim ? SIM_VOCAB : t->model.vocab.count;
+}
+
+size_t tokenizer_id_limit(const struct tokenizer *t)
+{
+	return t->is_sim ? SIM_END + 1 : t->model.vocab.id_limit;
+}
+
+size_t tokenizer_special_per_sequence(const struct tokenizer *t)
+{
+	return t->model.before.count + t->model.after.count;
+}
+
+const uint32_t *tokenizer_special_ids(const struct tokenizer *t, size_t *count)
+{
+	*count = t->model.special.count;
+	return t->model.special.id;
+}
+
+bool tokenizer_is_special(const struct tokenizer *t, uint32_t id)
+{
+	if (t->is_sim)
+		return id == SIM_END;
+	return id < t->model.vocab.id_limit && t->model.vocab.entry[id].is_special;
+}
+
+bool tokenizer_find_id(const struct tokenizer *t, struct str content, uint32_t *id)
+{
+	uint32_t found;
+
+	if (t->is_sim) {
+		struct ids ids = { 0 };
+
+		sim_encode(content, &ids);
+		found = ids.count == 1 ? ids.id[0] : VOCAB_NONE;
+		ids_release(&ids);
+	} else {
+		const struct added_token *added = model_added(&t->model, content);
+
+		found = added ? added->id : vocab_find(&t->model.vocab, content.p, content.n);
+	}
+	if (found != VOCAB_NONE)
+		*id = found;
+	return found != VOCAB_NONE;
+}
+
+bool tokenizer_has_chat_template(const struct tokenizer *t)
+{
+	return t->model.has_chat_template;
+}
+
+const char *tokenizer_name(const struct tokenizer *t)
+{
+	return t->name;
+}
