@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * custom.c - the user's own prompts, one JSON object per line; datasets spec 5.5.
+ *
+ * Chat templates are not applied in this version: a model that has one needs
+ * --skip-chat-template, and the error says so.
+ */
+#include <inttypes.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "data/common.h"
+#include "json/read.h"
+#include "token/tokenizer.h"
+
+struct row {
+	struct json_slice object;
+	size_t line;
+};
+
+struct rows {
+	struct row *v;
+	size_t n, cap;
+};
+
+static int load(const char *path, struct str text, struct rows *out, struct err *e)
+{
+	bool has_prompt = false;
+
+	for (size_t line = 1; text.n; line++) {
+		struct str one = str_trim(str_cut(&text, '\n'));
+		struct json_scan scan = { one, 0 };
+		struct json_slice object, prompt;
+
+		if (one.n == 0)
+			continue;
+		if (json_next(&scan, &object, e) < 0 || !json_at_end(&scan))
+			return err_set(e, ERR_PARSE, "%s:%zu: not one JSON object", path, line);
+		if (object.kind != JSON_OBJECT)
+			return err_set(e, ERR_PARSE, "%s:%zu: a line must be a JSON object with "
+				       "\"prompt\"", path, line);
+		has_prompt |= json_member(object, "prompt", &prompt);
+		if (out->n == out->cap) {
+			out->cap = out->cap ? out->cap * 2 : 1024;
+			out->v = mem_grow(out->v, out->cap, sizeof(*out->v));
+		}
+		out->v[out->n++] = (struct row){ object, line };
+	}
+	if (out->n == 0)
+		return err_set(e, ERR_RUN, "%s: the file has no prompts", path);
+	if (!has_prompt)
+		return err_set(e, ERR_RUN, "%s: no line has a \"prompt\" field", path);
+	return 0;
+}
+
+/* The tokens asked for: the flag, or the row's own output_tokens. */
+static int output_len(const struct dataset_opts *o, const struct row *row, int64_t *out,
+		      struct err *e)
+{
+	struct json_slice v;
+
+	*out = o->custom_output_len;
+	if (o->custom_output_len != -1)
+		return 0;
+	if (!json_member(row->object, "output_tokens", &v))
+		return err_set(e, ERR_RUN, "%s:%zu: no \"output_tokens\" field, which "
+			       "--custom-output-len -1 needs", o->path, row->line);
+	if (!json_to_i64(v, out) || *out < 0)
+		return err_set(e, ERR_RUN, "%s:%zu: \"output_tokens\" must be a whole number of "
+			       "tokens", o->path, row->line);
+	return 0;
+}
+
+static int add(const struct dataset_opts *o, const struct row *row, size_t index,
+	       struct workload *w, struct buf *text, struct err *e)
+{
+	struct json_slice prompt;
+	struct sample *s;
+	int64_t asked;
+
+	if (!json_member(row->object, "prompt", &prompt) || prompt.kind != JSON_STRING)
+		return err_set(e, ERR_RUN, "%s:%zu: \"prompt\" must be text", o->path, row->line);
+	if (output_len(o, row, &asked, e) < 0)
+		return -1;
+	buf_reset(text);
+	json_unescape(text, prompt.raw);
+	s = workload_add(w);
+	s->prompt = arena_str(&w->arena, buf_str(text));
+	s->prompt_len = o->tokenizer
+		? (uint32_t)tokenizer_count(o->tokenizer, buf_str(text), true) : 1;
+	s->output_len = asked;
+	s->request_id = dataset_request_id(w, o, index);
+	return 0;
+}
+
+static int check_template(const struct dataset_opts *o, struct err *e)
+{
+	if (o->is_skip_chat_template || !o->tokenizer || !tokenizer_has_chat_template(o->tokenizer))
+		return 0;
+	return err_set(e, ERR_RUN, "--dataset-name custom: %s has a chat template, and this version "
+		       "does not apply templates to prompts; add --skip-chat-template to send them "
+		       "as they are (with --backend openai-chat the server applies its template)",
+		       tokenizer_name(o->tokenizer));
+}
+
+static int build(const struct dataset_opts *o, struct compat_rng *rng, struct workload *w,
+		 struct err *e)
+{
+	struct rows rows = { 0 };
+	struct str text = { 0 };
+	struct buf scratch = { 0 };
+	size_t wanted;
+	int rc = -1;
+
+	if (!str_ends(str_of(o->path), STR(".jsonl")))
+		return err_set(e, ERR_RUN, "--dataset-path %s: custom datasets are .jsonl files, one "
+			       "JSON object with \"prompt\" per line", o->path);
+	if (check_template(o, e) < 0 || file_map(o->path, &text, e) < 0)
+		return -1;
+	if (load(o->path, text, &rows, e) < 0)
+		goto done;
+	pyrandom_seed(&rng->py, (int64_t)o->seed);
+	if (!o->is_shuffle_disabled)
+		pyrandom_shuffle(&rng->py, rows.v, rows.n, sizeof(*rows.v));
+	wanted = o->num_prompts > 0 ? (size_t)o->num_prompts : rows.n;
+	for (size_t i = 0; i < rows.n && i < wanted; i++) {
+		if (add(o, &rows.v[i], i, w, &scratch, e) < 0)
+			goto done;
+		dataset_progress(o, i + 1, wanted);
+	}
+	rc = dataset_oversample(w, o, rng, e);
+done:
+	buf_release(&scratch);
+	free(rows.v);
+	file_unmap(text);
+	return rc;
+}
+
+const struct dataset dataset_custom = {
+	.name = "custom", .summary = "your own prompts from a .jsonl file",
+	.needs_path = true, .build = build,
+};

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dataset.c - the table of datasets, and what several of them share. */
+#include "data/dataset.h"
+
+#include <inttypes.h>
+
+#include "base/mem.h"
+#include "data/common.h"
+
+extern const struct dataset dataset_random, dataset_sharegpt, dataset_custom;
+
+static const struct dataset *const table[] = {
+	&dataset_random, &dataset_sharegpt, &dataset_custom,
+};
+
+const struct dataset *const *dataset_all(size_t *n)
+{
+	*n = sizeof(table) / sizeof(*table);
+	return table;
+}
+
+static bool same_name(const char *a, const char *b)
+{
+	for (; *a && *b; a++, b++)
+		if ((*a == '_' ? '-' : *a) != (*b == '_' ? '-' : *b))
+			return false;
+	return *a == *b;
+}
+
+const struct dataset *dataset_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
+		if (same_name(table[i]->name, name))
+			return table[i];
+	return NULL;
+}
+
+struct str dataset_request_id(struct workload *w, const struct dataset_opts *o, size_t index)
+{
+	return str_of(arena_printf(&w->arena, "%s%zu", o->request_id_prefix, index));
+}
+
+int dataset_oversample(struct workload *w, const struct dataset_opts *o, struct compat_rng *rng,
+		       struct err *e)
+{
+	size_t original = w->n, wanted = o->num_prompts > 0 ? (size_t)o->num_prompts : 0;
+
+	if (o->is_no_oversample || original >= wanted)
+		return 0;
+	if (original == 0)
+		return err_set(e, ERR_RUN, "%s has no request that passes the length filter; "
+			       "nothing to send", o->path);
+	pyrandom_seed(&rng->py, (int64_t)o->seed);
+	while (w->n < wanted) {
+		struct sample copy = w->v[pyrandom_choice(&rng->py, original)];
+
+		copy.request_id = dataset_request_id(w, o, w->n);
+		*workload_add(w) = copy;
+	}
+	return 0;
+}
+
+void dataset_progress(const struct dataset_opts *o, size_t done, size_t total)
+{
+	if (o->progress && (done == total || done % 64 == 0))
+		o->progress(o->progress_self, done, total);
+}
