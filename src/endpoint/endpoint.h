@@ -21,7 +21,8 @@
 struct encode_opts {
 	struct str model;          /* the request's model field (a LoRA name replaces it per request) */
 	bool is_ignore_eos;
-	struct opt_logprobs { bool is_set; int64_t v; } logprobs;
+	bool has_logprobs;
+	int64_t logprobs;
 	struct str extra_body;     /* JSON object: sampling flags, then --extra-body; empty: none */
 };
 
@@ -74,8 +75,8 @@ int endpoint_check_url(const struct endpoint *ep, const char *url, struct err *e
  * members: existing keys keep their place and take the new value, new keys are
  * appended (serve spec 3.2). Shared by every encode.
  */
-struct body_member { struct str key, value; }; /* key unquoted and unescaped; value JSON */
+struct body_member { struct str key, value; }; /* key as spelled between quotes; value JSON */
 struct body { struct body_member member[64]; size_t n; };
 int body_put(struct body *b, const char *key, struct str json, struct err *e);
-int body_overlay(struct body *b, struct str object, struct buf *scratch, struct err *e);
+int body_overlay(struct body *b, struct str object, struct err *e);
 void body_write(const struct body *b, struct buf *out);

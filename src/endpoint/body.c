@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* body.c - ordered members of a request body; see endpoint.h. */
+#include <assert.h>
+
+#include "endpoint/endpoint.h"
+#include "json/read.h"
+#include "json/write.h"
+
+#define BODY_MEMBERS_MAX (sizeof(((struct body *)0)->member) / sizeof(struct body_member))
+
+static int put(struct body *b, struct str key, struct str value, struct err *e)
+{
+	size_t i = 0;
+
+	while (i < b->n && !str_eq(b->member[i].key, key))
+		i++;
+	if (i == BODY_MEMBERS_MAX)
+		return err_set(e, ERR_LIMIT, "a request body has more than %zu keys",
+			       BODY_MEMBERS_MAX);
+	b->member[i] = (struct body_member){ key, value };
+	if (i == b->n)
+		b->n++;
+	return 0;
+}
+
+int body_put(struct body *b, const char *key, struct str json, struct err *e)
+{
+	return put(b, str_of(key), json, e);
+}
+
+int body_overlay(struct body *b, struct str object, struct err *e)
+{
+	struct json_scan scan = { object, 0 };
+	struct json_slice all, value;
+	struct json_iter it;
+	struct str key;
+	int more;
+
+	if (object.n == 0)
+		return 0;
+	if (json_next(&scan, &all, e) < 0)
+		return -1;
+	if (all.kind != JSON_OBJECT)
+		return err_set(e, ERR_RUN, "extra body keys must be a JSON object");
+	it = json_iter(all);
+	while ((more = json_each(&it, &key, &value)) == 1) {
+		/* The slice of a string lies between its quotes; a body needs them. */
+		if (value.kind == JSON_STRING)
+			value.raw = (struct str){ value.raw.p - 1, value.raw.n + 2 };
+		if (put(b, key, value.raw, e) < 0)
+			return -1;
+	}
+	assert(more == 0); /* json_next validated the whole */
+	return 0;
+}
+
+void body_write(const struct body *b, struct buf *out)
+{
+	buf_add_char(out, '{');
+	for (size_t i = 0; i < b->n; i++) {
+		if (i)
+			buf_add_text(out, ", ");
+		buf_add_char(out, '"');
+		buf_add_str(out, b->member[i].key);
+		buf_add_text(out, "\": ");
+		buf_add_str(out, b->member[i].value);
+	}
+	buf_add_char(out, '}');
+}

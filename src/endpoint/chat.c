@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * chat.c - OpenAI chat completions ("openai-chat"); serve spec 3.6.
+ *
+ * Plain text is sent in the list form of content, as upstream does. Answer text
+ * and reasoning text are told apart (delta.content against delta.reasoning or
+ * the older delta.reasoning_content).
+ */
+#include <inttypes.h>
+#include <pthread.h>
+
+#include "endpoint/openai.h"
+#include "json/write.h"
+
+static struct json_paths stream_paths, whole_paths;
+static pthread_once_t paths_once = PTHREAD_ONCE_INIT;
+
+static void compile_paths(void)
+{
+	static const char *const stream[OPENAI_MEMBERS] = {
+		[OPENAI_CHOICES] = "choices", [OPENAI_USAGE] = "usage", [OPENAI_ERROR] = "error",
+		[OPENAI_FINISH] = "choices[0].finish_reason",
+		[OPENAI_TEXT] = "choices[0].delta.content",
+		[OPENAI_REASONING] = "choices[0].delta.reasoning",
+		[OPENAI_REASONING_OLD] = "choices[0].delta.reasoning_content",
+		[OPENAI_ROLE] = "choices[0].delta.role",
+	};
+	static const char *const whole[OPENAI_MEMBERS] = {
+		[OPENAI_CHOICES] = "choices", [OPENAI_USAGE] = "usage", [OPENAI_ERROR] = "error",
+		[OPENAI_FINISH] = "choices[0].finish_reason",
+		[OPENAI_TEXT] = "choices[0].message.content",
+		[OPENAI_REASONING] = "choices[0].message.reasoning",
+		[OPENAI_REASONING_OLD] = "choices[0].message.reasoning_content",
+		[OPENAI_ROLE] = "choices[0].message.role",
+	};
+
+	json_scan_paths_init(&stream_paths, stream, OPENAI_MEMBERS);
+	json_scan_paths_init(&whole_paths, whole, OPENAI_MEMBERS);
+}
+
+/* A JSON list whose elements are all objects with these members: chat messages. */
+static bool is_message_list(const struct sample *s)
+{
+	struct json_scan scan = { s->prompt, 0 };
+	struct json_slice all, item, member;
+	struct json_iter it;
+	struct str key;
+	bool has_items = false;
+
+	if (s->kind != PROMPT_JSON || json_next(&scan, &all, NULL) < 0 || all.kind != JSON_ARRAY)
+		return false;
+	it = json_iter(all);
+	while (json_each(&it, &key, &item) == 1) {
+		if (!json_member(item, "role", &member) || member.kind != JSON_STRING)
+			return false;
+		if (!json_member(item, "content", &member) ||
+		    (member.kind != JSON_STRING && member.kind != JSON_ARRAY))
+			return false;
+		has_items = true;
+	}
+	return has_items;
+}
+
+/* The inside of a JSON list: what lies between its brackets. */
+static struct str list_items(struct str list)
+{
+	list = str_trim(list);
+	return str_trim((struct str){ list.p + 1, list.n - 2 });
+}
+
+static void write_messages(const struct sample *s, struct buf *out)
+{
+	if (s->messages.n) {
+		buf_add_str(out, s->messages);
+		return;
+	}
+	if (is_message_list(s)) {
+		buf_add_str(out, s->prompt);
+		return;
+	}
+	buf_add_text(out, "[{\"role\": \"user\", \"content\": [");
+	if (s->kind == PROMPT_JSON) {
+		buf_add_str(out, list_items(s->prompt)); /* content parts, ready made */
+	} else {
+		buf_add_text(out, "{\"type\": \"text\", \"text\": ");
+		json_quote(out, s->prompt, false);
+		buf_add_char(out, '}');
+	}
+	if (s->media.n) {
+		buf_add_text(out, ", ");
+		buf_add_str(out, list_items(s->media));
+	}
+	buf_add_text(out, "]}]");
+}
+
+static int encode(const struct encode_opts *o, const struct sample *s, struct buf *out,
+		  struct err *e)
+{
+	struct buf model = { 0 }, messages = { 0 };
+	struct body b = { .n = 0 };
+	char output_len[32];
+	int rc = -1;
+
+	json_quote(&model, o->model, false);
+	write_messages(s, &messages);
+	snprintf(output_len, sizeof(output_len), "%" PRId64, s->output_len);
+	if (body_put(&b, "model", buf_str(&model), e) < 0 ||
+	    body_put(&b, "messages", buf_str(&messages), e) < 0 ||
+	    body_put(&b, "max_completion_tokens",
+		     s->output_len < 0 ? STR("null") : str_of(output_len), e) < 0 ||
+	    body_put(&b, "stream", STR("true"), e) < 0 ||
+	    body_put(&b, "stream_options", STR("{\"include_usage\": true}"), e) < 0)
+		goto done;
+	rc = openai_finish_body(&b, o, s, out, e);
+done:
+	buf_release(&model);
+	buf_release(&messages);
+	return rc;
+}
+
+static int decode(struct str data, struct decoded *out, struct err *e)
+{
+	pthread_once(&paths_once, compile_paths);
+	return openai_decode(&stream_paths, data, out, e);
+}
+
+static int decode_body(struct str body, struct decoded *out, struct err *e)
+{
+	pthread_once(&paths_once, compile_paths);
+	return openai_decode(&whole_paths, body, out, e);
+}
+
+const struct endpoint endpoint_chat = {
+	.name = "openai-chat", .suffix = "chat/completions",
+	.api_name = "OpenAI Chat Completions API", .default_path = "/v1/chat/completions",
+	.is_streaming = true, .is_openai = true,
+	.encode = encode, .decode = decode, .decode_body = decode_body,
+};

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * null.c - an API that means nothing: an empty body, and every event but [DONE]
+ * is one token. With the null transport it measures the driver alone.
+ */
+#include "endpoint/endpoint.h"
+
+static int encode(const struct encode_opts *o, const struct sample *s, struct buf *out,
+		  struct err *e)
+{
+	(void)o;
+	(void)s;
+	(void)e;
+	buf_add_text(out, "{}");
+	return 0;
+}
+
+static int decode(struct str data, struct decoded *out, struct err *e)
+{
+	(void)e;
+	out->bits = str_eq(data, STR("[DONE]")) ? DECODED_DONE : DECODED_TOKEN | DECODED_ANSWER;
+	out->text = data;
+	return 0;
+}
+
+const struct endpoint endpoint_null = {
+	.name = "null", .suffix = "", .api_name = "null", .default_path = "/",
+	.is_streaming = true, .encode = encode, .decode = decode, .decode_body = decode,
+};

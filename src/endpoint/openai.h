@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* endpoint/openai.h - what completions and chat share. Private to endpoint/. */
+#pragma once
+#include "endpoint/endpoint.h"
+#include "json/scan.h"
+
+/* The members of an OpenAI stream event we look at, in this order in the paths below. */
+enum openai_member {
+	OPENAI_CHOICES, OPENAI_USAGE, OPENAI_ERROR, OPENAI_FINISH, OPENAI_TEXT, OPENAI_REASONING,
+	OPENAI_REASONING_OLD, OPENAI_ROLE, OPENAI_MEMBERS,
+};
+
+/* data is one event's payload. text_path: where the answer text is. */
+int openai_decode(const struct json_paths *paths, struct str data, struct decoded *out,
+		  struct err *e);
+/* Common end of both encoders: ignore_eos, then the overlays, then the bytes. */
+int openai_finish_body(struct body *b, const struct encode_opts *o, const struct sample *s,
+		       struct buf *out, struct err *e);
+/* The prompt as a JSON value (quoted text, or its own JSON); scratch holds the quoted form. */
+struct str openai_prompt(const struct sample *s, struct buf *scratch);
