@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/limits.h"
 #include "data/workload.h"
 #include "endpoint/endpoint.h"
 #include "load/transport.h"
@@ -24,18 +25,18 @@
 #include "record/record.h"
 
 /* Bodies and heads, serialised before the clock starts. */
-struct prepared_request { struct str head_extra, body; };
+struct prepared_request { struct str tail; }; /* own headers, empty line, body */
 struct prepared {
 	struct str *head;                  /* one per endpoint: request line and shared headers */
 	struct prepared_request *request;  /* one per plan entry */
 	uint32_t n;
 	struct arena arena;
 	/*
-	 * Bodies that depend on an answer: called when entry (whose prepared body is
-	 * empty) becomes due, with the raw answer text of its parent. On the loop's
-	 * thread; NULL when no entry needs it.
+	 * Requests that depend on an answer: called when entry (whose prepared tail
+	 * is empty) becomes due, with the raw answer text of its parent; fills the
+	 * tail. On the loop's thread; NULL when no entry needs it.
 	 */
-	int (*build)(void *self, uint32_t entry, struct str answer, struct buf *body, struct err *e);
+	int (*build)(void *self, uint32_t entry, struct str answer, struct buf *tail, struct err *e);
 	void *build_self;
 };
 
@@ -51,18 +52,26 @@ struct load_opts {
 	bool is_role_chunk_skipped; /* --compat role-chunk */
 	bool is_stream_error_ignored; /* --compat stream-error */
 	int64_t deadline_ns;        /* stop admitting and cancel after this long; 0: none */
+	/* Called on the caller's thread about five times a second; NULL: not. */
+	void (*tick)(void *self);
+	void *tick_self;
 };
 
-/* Single-writer counters a progress bar may read at any time (relaxed). */
-struct load_progress {
+/* Counters a progress bar may read at any time; one lane per loop, each with a single writer. */
+struct load_lane {
+	_Alignas(64) _Atomic uint64_t tokens;
 	_Atomic uint32_t admitted, done, failed;
-	_Atomic uint64_t tokens;
 };
+struct load_progress { struct load_lane lane[THREADS_MAX]; };
+struct load_totals { uint64_t tokens; uint32_t admitted, done, failed; };
+struct load_totals load_progress_total(const struct load_progress *p);
 
 /* What the driver saw of itself, over all loops. */
 struct load_stats {
 	struct transport_stats net;
-	int64_t wall_ns, cpu_ns;    /* cpu: sum over loops, main phase only */
+	int64_t wall_ns, cpu_ns;    /* cpu: sum over loops, from the start of the clock */
+	int64_t cpu_ns_max;         /* the busiest loop's */
+	unsigned threads;
 	uint64_t reads_shared;      /* reads that held more than one event of a stream */
 	bool is_kernel_stamped;
 };

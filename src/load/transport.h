@@ -41,9 +41,8 @@ struct exchange_sink {
 /* Owned by the driver; one per slot in flight. */
 struct exchange {
 	const struct exchange_sink *sink;
-	struct str head;        /* request line and headers up to the empty line, shared part first */
-	struct str head_extra;  /* per-request headers and the empty line */
-	struct str body;
+	struct str head;        /* request line and shared headers, no empty line */
+	struct str tail;        /* this request's headers, the empty line, the body */
 	uint16_t endpoint;      /* index of the base URL */
 	/* Filled by the transport: */
 	int64_t connect_ns, connected_ns; /* 0 when a kept connection served it */
@@ -55,7 +54,7 @@ struct exchange {
 struct transport_opts {
 	const char *const *base_url; /* n_endpoints of them */
 	unsigned n_endpoints;
-	const char *proxy;           /* URL or NULL */
+	const char *const *proxy;    /* per endpoint: URL, or NULL for a direct connection */
 	bool is_insecure;
 	const char *ca_file;
 	bool is_stamped;             /* ask the kernel for receive stamps */

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * flight.c - what happens to one request between admission and its end.
+ *
+ * The transport reports; this file turns reports into columns, gaps and marks
+ * of the record. Everything here runs on the path a token takes: no malloc, no
+ * full parse, one clock value per read (taken by the transport).
+ *
+ *   flight_start -> on_send -> on_sent -> on_head -> on_body... -> on_end
+ *                                                     |
+ *                                          token_event (one per event)
+ */
+#include "load/flight.h"
+
+#include <assert.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/mem.h"
+
+#define NO_TOKENS "Never received a valid chunk to calculate TTFT.This response will be marked as failed!"
+
+static struct flight *of(struct exchange *x)
+{
+	return (struct flight *)x;
+}
+
+/* Fails the request; the first reason stands. */
+static void fail(struct flight *f, enum fail_category category, struct str text)
+{
+	if (f->is_failed)
+		return;
+	f->is_failed = true;
+	f->row->fail = (uint8_t)category;
+	record_error(f->worker->shard, f->row, text);
+}
+
+static void on_send(struct exchange *x, int64_t now_ns)
+{
+	struct request_row *row = of(x)->row;
+
+	if (of(x)->worker->driver->opts->is_user_stamps && x->connect_ns)
+		now_ns = x->connect_ns; /* upstream's clock starts before connecting */
+	if (row->sent_ns == 0)
+		row->sent_ns = now_ns; /* a retry keeps the first */
+	of(x)->last_ns = row->sent_ns;
+}
+
+static void on_sent(struct exchange *x, int64_t now_ns)
+{
+	of(x)->row->sent_all_ns = now_ns;
+}
+
+static void on_head(struct exchange *x, unsigned status, bool is_event_stream, struct str head,
+		    int64_t kernel_ns, int64_t user_ns)
+{
+	struct flight *f = of(x);
+
+	f->row->status = (uint16_t)status;
+	f->row->first_byte_ns = kernel_ns ? kernel_ns : user_ns;
+	f->is_event_stream = status == 200 &&
+			     (is_event_stream || f->worker->driver->opts->endpoint->is_streaming);
+	if (status != 200) {
+		struct str reason = str_cut(&head, '\n'), version = str_cut(&reason, ' ');
+
+		(void)version;
+		(void)str_cut(&reason, ' ');
+		reason = str_trim(reason);
+		if (reason.n == 0)
+			reason = STR("HTTP error without a reason phrase");
+		fail(f, FAIL_STATUS, reason);
+	}
+}
+
+/* Facts a decoded message carries besides being a token event. */
+static void note_usage(struct flight *f, const struct decoded *d)
+{
+	struct request_row *row = f->row;
+
+	if (d->output_tokens > 0)
+		row->output_tokens = (uint32_t)d->output_tokens;
+	if (d->prompt_tokens >= 0)
+		row->prompt_tokens = (uint32_t)d->prompt_tokens;
+	if (d->cached_tokens > 0)
+		row->cached_tokens = (uint32_t)d->cached_tokens;
+	if (d->reasoning_tokens > 0)
+		row->reasoning_tokens = (uint32_t)d->reasoning_tokens;
+	row->flags |= ROW_HAS_USAGE;
+}
+
+static void token_event(struct flight *f, const struct decoded *d, int64_t kernel_ns,
+			int64_t user_ns)
+{
+	struct worker *w = f->worker;
+	struct request_row *row = f->row;
+	const struct load_opts *o = w->driver->opts;
+	int64_t at = kernel_ns && !o->is_user_stamps ? kernel_ns : user_ns;
+	bool is_answer = d->bits & DECODED_ANSWER, is_reasoning = d->bits & DECODED_REASONING;
+
+	if ((d->bits & DECODED_ROLE_ONLY) && o->is_role_chunk_skipped)
+		return;
+	if (at < f->last_ns) /* the clocks of two cores, or a step */
+		at = f->last_ns;
+	if (row->n_events == 0) {
+		row->first_event_ns = at;
+		row->user_first_event_ns = user_ns;
+	}
+	if (f->read_user_ns == user_ns) {
+		record_mark(w->shard, row, MARK_SHARED, 1);
+		row->n_shared++;
+		w->stats.reads_shared++;
+	}
+	if (!is_answer && !is_reasoning)
+		record_mark(w->shard, row, MARK_EMPTY, 1);
+	if (is_reasoning) {
+		row->n_reasoning++;
+		if (!row->first_reasoning_ns)
+			row->first_reasoning_ns = at;
+	}
+	if (is_answer) {
+		if (row->n_reasoning && !row->n_answer)
+			record_mark(w->shard, row, MARK_ANSWER, 1);
+		row->n_answer++;
+		if (!row->first_answer_ns)
+			row->first_answer_ns = at;
+		record_text(w->shard, row, d->text);
+	}
+	record_event(w->shard, row, at - f->last_ns, kernel_ns ? user_ns - kernel_ns : 0);
+	row->last_event_ns = at;
+	row->user_last_event_ns = user_ns;
+	f->last_ns = at;
+	f->read_user_ns = user_ns;
+	atomic_store_explicit(&w->lane->tokens, w->lane->tokens + 1, memory_order_relaxed);
+}
+
+static void handle_event(struct flight *f, struct str data, int64_t kernel_ns, int64_t user_ns)
+{
+	const struct load_opts *o = f->worker->driver->opts;
+	struct decoded d = { .prompt_tokens = -1, .output_tokens = -1, .cached_tokens = -1,
+			     .reasoning_tokens = -1 };
+	struct err e = { 0 };
+
+	if (o->endpoint->decode(data, &d, &e) < 0) {
+		record_mark(f->worker->shard, f->row, MARK_BAD_EVENT, 1);
+		fail(f, FAIL_FORMAT, str_of(e.text));
+		return;
+	}
+	if ((d.bits & DECODED_ERROR) && !o->is_stream_error_ignored)
+		fail(f, FAIL_STREAM, d.text);
+	if (d.bits & DECODED_FINISH)
+		f->row->flags |= ROW_SAW_FINISH;
+	if (d.bits & DECODED_DONE)
+		f->row->flags |= ROW_SAW_DONE;
+	if (d.bits & DECODED_TOKEN) {
+		if ((d.bits & DECODED_USAGE) && d.output_tokens > 0) {
+			/* Running counts: this event's share is the difference. */
+			int64_t more = d.output_tokens - (int64_t)f->row->output_tokens;
+
+			if (more > 1)
+				record_mark(f->worker->shard, f->row, MARK_TOKENS, (uint32_t)more);
+		}
+		token_event(f, &d, kernel_ns, user_ns);
+	}
+	if (d.bits & DECODED_USAGE)
+		note_usage(f, &d);
+}
+
+/* Error bodies and answers that are not streams are gathered in the stream parser's buffer. */
+static void gather(struct flight *f, struct str piece)
+{
+	struct buf *body = &f->sse.carry;
+	size_t limit = f->row->status == 200 ? HTTP_BODY_BYTES_MAX : HTTP_ERROR_BODY_MAX;
+
+	if (piece.n > limit - body->len) {
+		if (f->row->status == 200)
+			fail(f, FAIL_LIMIT, STR("the answer passes the limit of 256 MiB"));
+		piece.n = limit - body->len;
+	}
+	buf_add_str(body, piece);
+}
+
+static void read_body(struct exchange *x, struct str piece, int64_t kernel_ns, int64_t user_ns)
+{
+	struct flight *f = of(x);
+	struct sse_event event;
+	int found;
+
+	if (!kernel_ns)
+		f->row->flags |= ROW_USER_STAMPS;
+	if (!f->is_event_stream) {
+		gather(f, piece);
+		return;
+	}
+	while ((found = sse_next(&f->sse, &piece, &event)) == 1)
+		handle_event(f, event.data, kernel_ns, user_ns);
+	if (found < 0)
+		fail(f, FAIL_LIMIT, STR("a server-sent event passes the limit of 16 MiB"));
+}
+
+/* A send that fell due while this was read goes out before the next socket is looked at. */
+static void on_body(struct exchange *x, struct str piece, int64_t kernel_ns, int64_t user_ns)
+{
+	struct worker *w = of(x)->worker;
+
+	read_body(x, piece, kernel_ns, user_ns);
+	if (user_ns >= w->next_due_real_ns)
+		worker_admit(w);
+}
+
+static void end_body(struct flight *f, int64_t now_ns)
+{
+	const struct endpoint *ep = f->worker->driver->opts->endpoint;
+	struct sse_event event;
+	struct decoded d = { .prompt_tokens = -1, .output_tokens = -1, .cached_tokens = -1,
+			     .reasoning_tokens = -1 };
+	struct err e;
+
+	if (f->is_event_stream) {
+		if (sse_finish(&f->sse, &event) == 1)
+			handle_event(f, event.data, 0, now_ns);
+		return;
+	}
+	if (f->row->status != 200) {
+		if (f->sse.carry.len) {
+			record_error(f->worker->shard, f->row, STR(": "));
+			record_error(f->worker->shard, f->row, buf_str(&f->sse.carry));
+		}
+		return;
+	}
+	if (ep->decode_body(buf_str(&f->sse.carry), &d, &e) < 0) {
+		fail(f, FAIL_FORMAT, str_of(e.text));
+		return;
+	}
+	if (d.bits & DECODED_TOKEN)
+		token_event(f, &d, 0, now_ns);
+	if (d.bits & DECODED_USAGE)
+		note_usage(f, &d);
+}
+
+/* Successors become due think time after now. */
+static void queue_successors(struct flight *f)
+{
+	struct worker *w = f->worker;
+	const struct driver *d = w->driver;
+	int64_t now = clock_mono_ns();
+	struct buf answer = { 0 };
+
+	for (uint32_t i = d->child[f->entry]; i != PLAN_NONE; i = d->sibling[i]) {
+		struct pending p = { now + (int64_t)(d->plan->entry[i].due_s * 1e9), i, { 0 } };
+		size_t at = w->n_pending;
+
+		buf_reset(&answer);
+		record_text_of(d->record, f->row, &answer);
+		p.answer = (struct str){ mem_copy(answer.data, answer.len), answer.len };
+		if (w->n_pending == w->pending_cap) {
+			w->pending_cap = w->pending_cap ? w->pending_cap * 2 : 64;
+			w->pending = mem_grow(w->pending, w->pending_cap, sizeof(*w->pending));
+		}
+		while (at > 0 && w->pending[at - 1].due_mono_ns > p.due_mono_ns)
+			at--;
+		memmove(w->pending + at + 1, w->pending + at,
+			(w->n_pending - at) * sizeof(*w->pending));
+		w->pending[at] = p;
+		w->n_pending++;
+	}
+	buf_release(&answer);
+}
+
+static void bump(_Atomic uint32_t *counter)
+{
+	atomic_store_explicit(counter, *counter + 1, memory_order_relaxed);
+}
+
+static void on_end(struct exchange *x, enum fail_category category, const char *text,
+		   int64_t now_ns)
+{
+	struct flight *f = of(x);
+	struct worker *w = f->worker;
+	struct request_row *row = f->row;
+
+	if (row->status && category == FAIL_NONE)
+		end_body(f, now_ns);
+	if (category != FAIL_NONE)
+		fail(f, category, str_of(text));
+	else if (row->n_events == 0 && w->driver->opts->endpoint->is_streaming)
+		fail(f, FAIL_EMPTY, STR(NO_TOKENS));
+	row->end_ns = now_ns;
+	row->connect_ns = x->connect_ns;
+	row->connected_ns = x->connected_ns;
+	if (x->connect_ns)
+		row->flags |= ROW_NEW_CONNECTION;
+	row->answer_bytes = x->bytes_in;
+	row->attempts = x->attempts;
+	sse_reset(&f->sse);
+	f->is_live = false;
+	f->next_free = w->free_flights;
+	w->free_flights = f;
+	w->n_live--;
+	if (w->driver->child)
+		queue_successors(f);
+	bump(&w->lane->done);
+	if (f->is_failed)
+		bump(&w->lane->failed);
+	record_finish(row, category == FAIL_CANCELLED ? REQ_CANCELLED
+		      : f->is_failed ? REQ_FAILED : REQ_DONE);
+	atomic_fetch_sub(&w->driver->in_flight, 1);
+	w->next_due_real_ns = 0; /* a slot is free: look before the next sleep, and at the next read */
+}
+
+static const struct exchange_sink sink = {
+	.on_send = on_send, .on_sent = on_sent, .on_head = on_head, .on_body = on_body,
+	.on_end = on_end,
+};
+
+static struct flight *take_flight(struct worker *w)
+{
+	struct flight *f = w->free_flights;
+	struct sse sse;
+	char *built;
+
+	if (f) {
+		w->free_flights = f->next_free;
+	} else {
+		f = slab_take(&w->flights, 1);
+		assert(f); /* one per plan entry is reserved */
+	}
+	sse = f->sse; /* keeps its memory between requests */
+	built = f->built;
+	*f = (struct flight){ .worker = w, .sse = sse, .built = built };
+	return f;
+}
+
+/* The body of an entry that depends on an answer. */
+static int build_body(struct worker *w, struct flight *f, struct str answer)
+{
+	const struct prepared *p = w->driver->prepared;
+	struct err e;
+
+	buf_reset(&w->built);
+	if (p->build(p->build_self, f->entry, answer, &w->built, &e) < 0) {
+		fail(f, FAIL_FORMAT, str_of(e.text));
+		return -1;
+	}
+	/* The exchange borrows the tail until its end; the copy is freed with the flight. */
+	free(f->built);
+	f->built = mem_copy(w->built.data, w->built.len);
+	f->x.tail = (struct str){ f->built, w->built.len };
+	return 0;
+}
+
+void flight_start(struct worker *w, uint32_t entry, int64_t due_mono_ns, struct str answer)
+{
+	struct driver *d = w->driver;
+	const struct prepared_request *request = &d->prepared->request[entry];
+	struct flight *f = take_flight(w);
+	struct request_row *row = &d->record->row[d->first_row + entry];
+
+	f->entry = entry;
+	f->row = row;
+	f->is_live = true;
+	f->x.sink = &sink;
+	f->x.endpoint = d->plan->entry[entry].endpoint;
+	f->x.head = d->prepared->head[f->x.endpoint];
+	f->x.tail = request->tail;
+	row->shard = w->shard_index;
+	row->due_ns = d->start_real_ns + (due_mono_ns - d->start_mono_ns);
+	row->admitted_ns = clock_real_ns();
+	w->n_live++;
+	bump(&w->lane->admitted);
+	if (d->prepared->build && request->tail.n == 0 && build_body(w, f, answer) < 0) {
+		free((char *)(uintptr_t)answer.p);
+		on_end(&f->x, FAIL_FORMAT, "the body could not be built", row->admitted_ns);
+		return;
+	}
+	free((char *)(uintptr_t)answer.p);
+	row->request_bytes = (uint32_t)(f->x.head.n + f->x.tail.n);
+	d->opts->transport->start(w->transport, &f->x);
+}
+
+void flight_cancel_all(struct worker *w)
+{
+	for (size_t i = 0; i < w->flights.count; i++) {
+		struct flight *f = slab_at(&w->flights, i);
+
+		if (f->is_live)
+			w->driver->opts->transport->cancel(w->transport, &f->x);
+	}
+}
+
+void flight_release(struct flight *f)
+{
+	sse_release(&f->sse);
+	free(f->built);
+}

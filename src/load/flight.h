@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * load/flight.h - one request in flight, and the worker it belongs to. Private
+ * to load/.
+ */
+#pragma once
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/slab.h"
+#include "http/sse.h"
+#include "load/load.h"
+
+/* A successor whose parent has ended; due at due_mono_ns. */
+struct pending {
+	int64_t due_mono_ns;
+	uint32_t entry;
+	struct str answer; /* heap; the parent's raw answer text */
+};
+
+struct flight {
+	struct exchange x; /* first: the sink gets back to us from it */
+	struct worker *worker;
+	struct request_row *row;
+	struct flight *next_free;
+	struct sse sse;
+	char *built;           /* a body built on demand; NULL otherwise */
+	int64_t last_ns;       /* stamp of the last token event; sent_ns before the first */
+	int64_t read_user_ns;  /* user stamp of the read that brought the last token event */
+	uint32_t entry;
+	bool is_live, is_event_stream, is_failed;
+};
+
+struct worker {
+	struct driver *driver;
+	void *transport;
+	struct record_shard *shard;
+	struct load_lane *lane;
+	struct slab flights;
+	struct flight *free_flights;
+	struct pending *pending; /* sorted by due time */
+	size_t n_pending, pending_cap;
+	struct buf built;        /* bodies built on demand are copied from here */
+	int64_t next_due_real_ns; /* a read stamped later than this admits before it returns */
+	uint32_t n_live;
+	uint16_t shard_index;
+	bool is_cancelled;
+	struct load_stats stats;
+	pthread_t thread;
+};
+
+struct driver {
+	const struct load_opts *opts;
+	const struct plan *plan;
+	const struct prepared *prepared;
+	struct record *record;
+	uint32_t first_row;
+	const atomic_bool *cancel;
+	uint32_t *child, *sibling; /* successors; NULL when the plan has none */
+	struct worker *worker;
+	unsigned n_workers;
+	int64_t start_mono_ns, start_real_ns;
+	_Alignas(64) atomic_uint next;
+	_Alignas(64) atomic_uint in_flight;
+	atomic_bool stop;
+	pthread_barrier_t ready, go;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	unsigned n_running;
+};
+
+/* Starts what is due and has a slot; returns when to call again (CLOCK_MONOTONIC, INT64_MAX). */
+int64_t worker_admit(struct worker *w);
+/* Puts an admitted entry on the wire. answer: the parent's, for bodies built on demand. */
+void flight_start(struct worker *w, uint32_t entry, int64_t due_mono_ns, struct str answer);
+void flight_cancel_all(struct worker *w);
+void flight_release(struct flight *f);

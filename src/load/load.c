@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * load.c - the driver: one worker thread per loop; see load.h.
+ *
+ * A worker's life is one loop: admit what is due, poll the transport until the
+ * next due time, repeat until the plan is used up and nothing is in flight.
+ * What a request goes through is in flight.c; this file decides when.
+ *
+ * Shared between workers: next (plan entry to claim), in_flight (slots under
+ * the cap) and stop. Everything else belongs to one worker until join.
+ */
+#include "load/load.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/trace.h"
+#include "load/flight.h"
+
+#define IDLE_WAIT_NS 100000000 /* longest sleep: how fast a cancel is noticed */
+#define HERD_STEPS 32          /* requests started in a row before sockets are read again */
+#define TICK_NS 200000000
+
+static int64_t due_mono(const struct driver *d, double due_s)
+{
+	return d->start_mono_ns + (int64_t)(due_s * 1e9);
+}
+
+/* Claims the next root when it is due and a slot is free: its index, or PLAN_NONE. */
+static uint32_t claim(struct driver *d, int64_t now_mono)
+{
+	uint32_t cap = d->opts->max_concurrency;
+
+	for (;;) {
+		uint32_t next = atomic_load(&d->next);
+		uint32_t used;
+
+		if (next >= d->plan->n_roots ||
+		    due_mono(d, d->plan->entry[next].due_s) > now_mono)
+			return PLAN_NONE;
+		used = atomic_load(&d->in_flight);
+		if (cap && used >= cap)
+			return PLAN_NONE;
+		if (!atomic_compare_exchange_weak(&d->in_flight, &used, used + 1))
+			continue;
+		if (atomic_compare_exchange_strong(&d->next, &next, next + 1))
+			return next;
+		atomic_fetch_sub(&d->in_flight, 1);
+	}
+}
+
+/* The earliest successor that is due and has a slot; the list is kept sorted by time. */
+static bool start_successor(struct worker *w, int64_t now_mono)
+{
+	struct driver *d = w->driver;
+	struct pending p;
+
+	if (w->n_pending == 0 || w->pending[0].due_mono_ns > now_mono)
+		return false;
+	if (d->opts->max_concurrency &&
+	    atomic_load(&d->in_flight) >= d->opts->max_concurrency)
+		return false;
+	atomic_fetch_add(&d->in_flight, 1);
+	p = w->pending[0];
+	w->n_pending--;
+	memmove(w->pending, w->pending + 1, w->n_pending * sizeof(*w->pending));
+	flight_start(w, p.entry, p.due_mono_ns, p.answer);
+	return true;
+}
+
+/* When something could start next: a due time, or never while there is no slot. */
+static int64_t next_due(const struct worker *w)
+{
+	const struct driver *d = w->driver;
+	uint32_t next = atomic_load(&d->next), cap = d->opts->max_concurrency;
+	int64_t due = INT64_MAX;
+
+	if (cap && atomic_load(&d->in_flight) >= cap)
+		return due;
+	if (next < d->plan->n_roots)
+		due = due_mono(d, d->plan->entry[next].due_s);
+	if (w->n_pending && w->pending[0].due_mono_ns < due)
+		due = w->pending[0].due_mono_ns;
+	return due;
+}
+
+int64_t worker_admit(struct worker *w)
+{
+	struct driver *d = w->driver;
+	int64_t due;
+
+	for (int step = 0; step < HERD_STEPS; step++) {
+		int64_t now_mono = clock_mono_ns();
+		uint32_t entry;
+
+		if (atomic_load_explicit(&d->stop, memory_order_relaxed))
+			break;
+		if (start_successor(w, now_mono))
+			continue;
+		entry = claim(d, now_mono);
+		if (entry == PLAN_NONE)
+			break;
+		flight_start(w, entry, due_mono(d, d->plan->entry[entry].due_s),
+			     (struct str){ 0 });
+	}
+	due = atomic_load_explicit(&d->stop, memory_order_relaxed) ? INT64_MAX : next_due(w);
+	w->next_due_real_ns = due == INT64_MAX ? due
+			      : due + (d->start_real_ns - d->start_mono_ns);
+	return due;
+}
+
+static bool is_finished(const struct worker *w)
+{
+	const struct driver *d = w->driver;
+
+	if (w->n_live)
+		return false;
+	if (atomic_load(&d->stop))
+		return true;
+	return w->n_pending == 0 && atomic_load(&d->next) >= d->plan->n_roots;
+}
+
+static void check_stop(struct worker *w)
+{
+	struct driver *d = w->driver;
+	const struct load_opts *o = d->opts;
+
+	if (d->cancel && atomic_load_explicit(d->cancel, memory_order_relaxed))
+		atomic_store(&d->stop, true);
+	if (o->deadline_ns && clock_mono_ns() - d->start_mono_ns > o->deadline_ns)
+		atomic_store(&d->stop, true);
+	if (atomic_load_explicit(&d->stop, memory_order_relaxed) && !w->is_cancelled) {
+		w->is_cancelled = true;
+		flight_cancel_all(w);
+	}
+}
+
+static void run_worker(struct worker *w)
+{
+	const struct transport *t = w->driver->opts->transport;
+
+	for (;;) {
+		int64_t due, until;
+
+		check_stop(w);
+		due = worker_admit(w);
+		if (is_finished(w))
+			break;
+		until = clock_mono_ns() + IDLE_WAIT_NS;
+		t->poll(w->transport, due < until ? due : until, due < until, &w->stats.net);
+	}
+}
+
+static void *worker_main(void *arg)
+{
+	struct worker *w = arg;
+	struct driver *d = w->driver;
+	int64_t cpu;
+
+	pthread_barrier_wait(&d->ready);
+	pthread_barrier_wait(&d->go);
+	cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	run_worker(w);
+	w->stats.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	w->stats.wall_ns = clock_mono_ns() - d->start_mono_ns;
+	pthread_mutex_lock(&d->lock);
+	d->n_running--;
+	pthread_cond_signal(&d->changed);
+	pthread_mutex_unlock(&d->lock);
+	return NULL;
+}
+
+static void wait_for_workers(struct driver *d)
+{
+	pthread_mutex_lock(&d->lock);
+	while (d->n_running) {
+		struct timespec at;
+		int64_t until = clock_real_ns() + TICK_NS;
+
+		at.tv_sec = until / 1000000000;
+		at.tv_nsec = until % 1000000000;
+		if (pthread_cond_timedwait(&d->changed, &d->lock, &at) == ETIMEDOUT &&
+		    d->opts->tick) {
+			pthread_mutex_unlock(&d->lock);
+			d->opts->tick(d->opts->tick_self);
+			pthread_mutex_lock(&d->lock);
+		}
+	}
+	pthread_mutex_unlock(&d->lock);
+}
+
+static void start_clock(struct driver *d)
+{
+	d->start_mono_ns = clock_mono_ns();
+	d->start_real_ns = clock_real_ns();
+	if (d->opts->phase == PHASE_MAIN)
+		d->record->start_ns = d->start_real_ns;
+}
+
+/* Threads are created and connected before the clock starts. */
+static int run_threads(struct driver *d, struct err *e)
+{
+	unsigned n = d->n_workers, started = 0;
+
+	pthread_barrier_init(&d->ready, NULL, n + 1);
+	pthread_barrier_init(&d->go, NULL, n + 1);
+	pthread_mutex_init(&d->lock, NULL);
+	pthread_cond_init(&d->changed, NULL);
+	d->n_running = n;
+	for (; started < n; started++)
+		if (pthread_create(&d->worker[started].thread, NULL, worker_main,
+				   &d->worker[started]) != 0)
+			return err_set(e, ERR_LIMIT, "cannot start thread %u of %u: %s", started + 1,
+				       n, strerror(errno));
+	pthread_barrier_wait(&d->ready);
+	start_clock(d);
+	pthread_barrier_wait(&d->go);
+	wait_for_workers(d);
+	for (unsigned i = 0; i < n; i++)
+		pthread_join(d->worker[i].thread, NULL);
+	pthread_barrier_destroy(&d->ready);
+	pthread_barrier_destroy(&d->go);
+	pthread_mutex_destroy(&d->lock);
+	pthread_cond_destroy(&d->changed);
+	return 0;
+}
+
+static void add_stats(struct load_stats *sum, const struct load_stats *one)
+{
+	sum->net.connects += one->net.connects;
+	sum->net.connect_failures += one->net.connect_failures;
+	sum->net.retries += one->net.retries;
+	sum->net.reads += one->net.reads;
+	sum->net.reads_without_stamp += one->net.reads_without_stamp;
+	sum->net.stale_closed += one->net.stale_closed;
+	sum->reads_shared += one->reads_shared;
+	sum->cpu_ns += one->cpu_ns;
+	if (one->cpu_ns > sum->cpu_ns_max)
+		sum->cpu_ns_max = one->cpu_ns;
+	if (one->wall_ns > sum->wall_ns)
+		sum->wall_ns = one->wall_ns;
+}
+
+/* Rows of entries that were never started: cancelled before admission. */
+static void close_rows(struct driver *d)
+{
+	int64_t last = d->start_real_ns;
+
+	for (uint32_t i = 0; i < d->plan->n; i++) {
+		struct request_row *row = &d->record->row[d->first_row + i];
+
+		if (row->state == REQ_WAITING) {
+			row->fail = FAIL_CANCELLED;
+			record_finish(row, REQ_CANCELLED);
+		}
+		if (row->end_ns > last)
+			last = row->end_ns;
+	}
+	if (d->opts->phase == PHASE_MAIN) {
+		d->record->stop_ns = last;
+		d->record->is_interrupted |= atomic_load(&d->stop);
+	}
+}
+
+static void fill_rows(struct driver *d)
+{
+	for (uint32_t i = 0; i < d->plan->n; i++) {
+		const struct plan_entry *entry = &d->plan->entry[i];
+		struct request_row *row = &d->record->row[d->first_row + i];
+
+		row->phase = (uint8_t)d->opts->phase;
+		row->due_s = entry->due_s;
+		row->sample = entry->sample;
+		row->session = entry->session;
+		row->turn = entry->turn;
+		row->lora = entry->lora;
+		row->endpoint = entry->endpoint;
+		row->parent = entry->after == PLAN_NONE ? RECORD_NONE : d->first_row + entry->after;
+	}
+}
+
+/* child[i]: the first successor of entry i; sibling[i]: the next one of the same parent. */
+static void link_successors(struct driver *d)
+{
+	const struct plan *plan = d->plan;
+
+	if (plan->n == plan->n_roots)
+		return;
+	d->child = mem_array(plan->n, sizeof(*d->child));
+	d->sibling = mem_array(plan->n, sizeof(*d->sibling));
+	for (uint32_t i = 0; i < plan->n; i++)
+		d->child[i] = PLAN_NONE;
+	for (uint32_t i = plan->n; i-- > plan->n_roots;) {
+		uint32_t parent = plan->entry[i].after;
+
+		assert(parent < i);
+		d->sibling[i] = d->child[parent];
+		d->child[parent] = i;
+	}
+}
+
+static int open_worker(struct driver *d, unsigned i, struct load_lane *lane, struct err *e)
+{
+	const struct load_opts *o = d->opts;
+	struct worker *w = &d->worker[i];
+
+	w->driver = d;
+	w->shard_index = (uint16_t)i;
+	w->shard = &d->record->shard[i];
+	w->lane = lane;
+	if (slab_init(&w->flights, sizeof(struct flight), d->plan->n + 1, e) < 0)
+		return -1;
+	w->transport = o->transport->open(&o->net, e);
+	if (!w->transport)
+		return -1;
+	if (o->warm_connections)
+		return o->transport->warm(w->transport, o->warm_connections, e);
+	return 0;
+}
+
+static void close_worker(struct worker *w)
+{
+	for (size_t i = 0; i < w->flights.count; i++)
+		flight_release(slab_at(&w->flights, i));
+	if (w->transport)
+		w->driver->opts->transport->close(w->transport);
+	slab_release(&w->flights);
+	for (size_t i = 0; i < w->n_pending; i++)
+		free((char *)(uintptr_t)w->pending[i].answer.p);
+	free(w->pending);
+	buf_release(&w->built);
+}
+
+int load_run(const struct load_opts *o, const struct plan *plan, const struct prepared *prepared,
+	     struct record *record, uint32_t first_row, struct load_progress *progress,
+	     struct load_stats *stats, const atomic_bool *cancel, struct err *e)
+{
+	struct driver d = { .opts = o, .plan = plan, .prepared = prepared, .record = record,
+			    .first_row = first_row, .cancel = cancel, .n_workers = o->threads };
+	int rc = 0;
+
+	assert(o->threads >= 1 && o->threads <= THREADS_MAX && o->threads <= record->n_shards);
+	assert(prepared->n == plan->n);
+	*stats = (struct load_stats){ 0 };
+	d.worker = mem_array(o->threads, sizeof(*d.worker));
+	fill_rows(&d);
+	link_successors(&d);
+	for (unsigned i = 0; rc == 0 && i < o->threads; i++)
+		rc = open_worker(&d, i, &progress->lane[i], e);
+	if (rc == 0)
+		rc = run_threads(&d, e);
+	if (rc == 0)
+		close_rows(&d);
+	for (unsigned i = 0; i < o->threads; i++) {
+		if (!d.worker[i].driver)
+			continue;
+		add_stats(stats, &d.worker[i].stats);
+		close_worker(&d.worker[i]);
+	}
+	stats->threads = o->threads;
+	stats->is_kernel_stamped = stats->net.reads > stats->net.reads_without_stamp;
+	free(d.worker);
+	free(d.child);
+	free(d.sibling);
+	return rc;
+}
+
+struct load_totals load_progress_total(const struct load_progress *p)
+{
+	struct load_totals sum = { 0 };
+
+	for (unsigned i = 0; i < THREADS_MAX; i++) {
+		const struct load_lane *lane = &p->lane[i];
+
+		sum.tokens += atomic_load_explicit(&lane->tokens, memory_order_relaxed);
+		sum.admitted += atomic_load_explicit(&lane->admitted, memory_order_relaxed);
+		sum.done += atomic_load_explicit(&lane->done, memory_order_relaxed);
+		sum.failed += atomic_load_explicit(&lane->failed, memory_order_relaxed);
+	}
+	return sum;
+}
