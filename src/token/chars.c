@@ -17,19 +17,29 @@ bool chars_is_space(uint32_t cp)
 		cp == 0x2028 || cp == 0x2029 || cp == 0x202f || cp == 0x205f || cp == 0x3000;
 }
 
-bool chars_is_word(uint32_t cp)
+static bool is_in(const struct unicode_range *range, size_t count, uint32_t cp)
 {
-	size_t low = 0, high = unicode_word_count;
+	size_t low = 0, high = count;
 
 	while (low < high) {
 		size_t mid = (low + high) / 2;
 
-		if (cp > unicode_word[mid].last)
+		if (cp > range[mid].last)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	return low < unicode_word_count && cp >= unicode_word[low].first;
+	return low < count && cp >= range[low].first;
+}
+
+bool chars_is_word(uint32_t cp)
+{
+	return is_in(unicode_word, unicode_word_count, cp);
+}
+
+bool chars_is_new_mark(uint32_t cp)
+{
+	return is_in(unicode_new_mark, unicode_new_mark_count, cp);
 }
 
 size_t chars_space_front(struct str s)

@@ -16,6 +16,7 @@
 
 bool chars_is_space(uint32_t cp); /* White_Space */
 bool chars_is_word(uint32_t cp);  /* \w as Unicode 16 has it */
+bool chars_is_new_mark(uint32_t cp); /* a mark that the reference's normalizer does not know */
 
 /* Bytes of white space at the front, or at the end, of valid UTF-8. */
 size_t chars_space_front(struct str s);

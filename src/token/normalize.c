@@ -4,7 +4,8 @@
  *
  * Nearly all text is in NFC already and made of characters that never combine
  * with what stands before them. Those are copied; only a run of other
- * characters, with the one character before it, goes through the library.
+ * characters, with the one character before it, goes through the library. Marks
+ * younger than the reference's tables (token/unicode16.h) never reach it.
  */
 #include "token/normalize.h"
 
@@ -14,6 +15,7 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "token/chars.h"
 
 /* Blocks whose characters are in NFC, have class 0 and do not combine with one before them. */
 static bool is_plain(uint32_t cp)
@@ -56,32 +58,48 @@ static void add_nfc(struct buf *out, struct str s)
 	free(cps);
 }
 
+/* Past any bytes of ASCII at at, eight at a time, while at least one more follows. */
+static size_t skip_ascii(struct str text, size_t at)
+{
+	uint64_t word;
+
+	while (text.n - at > 8) {
+		memcpy(&word, text.p + at, 8);
+		if (word & 0x8080808080808080u)
+			break;
+		at += 8;
+	}
+	return at;
+}
+
 /* Where the next stretch to normalize begins and ends; false when there is none. */
 static bool next_stretch(struct str text, size_t from, size_t *start, size_t *end)
 {
-	size_t at = from, n, last = from;
+	size_t at = from, last = from, n;
+	uint32_t cp;
 
 	for (; at < text.n; at += n) {
-		uint64_t word;
+		size_t skipped = skip_ascii(text, at);
 
-		if (text.n - at > 8) {
-			memcpy(&word, text.p + at, 8);
-			if (!(word & 0x8080808080808080u)) {
-				n = 8;
-				last = at + 7;
-				continue;
-			}
-		}
-		if (!is_plain(utf8_decode((struct str){ text.p + at, text.n - at }, &n)))
+		if (skipped > at)
+			last = skipped - 1;
+		at = skipped;
+		cp = utf8_decode((struct str){ text.p + at, text.n - at }, &n);
+		if (is_plain(cp))
+			last = at;
+		else if (chars_is_new_mark(cp))
+			last = at + n; /* nothing behind it combines with it */
+		else
 			break;
-		last = at;
 	}
 	if (at >= text.n)
 		return false;
 	*start = last;
-	for (; at < text.n; at += n)
-		if (is_plain(utf8_decode((struct str){ text.p + at, text.n - at }, &n)))
+	for (; at < text.n; at += n) {
+		cp = utf8_decode((struct str){ text.p + at, text.n - at }, &n);
+		if (is_plain(cp) || chars_is_new_mark(cp))
 			break;
+	}
 	*end = at;
 	return true;
 }
