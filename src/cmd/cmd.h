@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd/cmd.h - one function per verb; main.c holds the table.
+ *
+ * argv is what follows the verb. The return value is the exit status. Nothing
+ * outside cmd/ prints, exits or installs signal handlers.
+ */
+#pragma once
+
+struct command {
+	const char *name;    /* "sim", "bench serve" */
+	const char *summary; /* one line for profllm --help */
+	int (*run)(int argc, char **argv);
+};
+
+int cmd_sim(int argc, char **argv);

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ask.c - see ask.h. A table of members, each with the reader of its value.
+ *
+ * The chat template is "<|ROLE|>\nCONTENT\n" for each message and
+ * "<|assistant|>\n" at the end; text parts of a content list are joined by
+ * line ends, other parts (images, audio) count as nothing.
+ */
+#include "sim/ask.h"
+
+#include <inttypes.h>
+
+#include "json/read.h"
+
+#define API(x) (1u << (x))
+#define GENERATE (API(ASK_COMPLETIONS) | API(ASK_CHAT))
+#define ANY_API (GENERATE | API(ASK_TOKENIZE) | API(ASK_DETOKENIZE))
+
+struct member {
+	const char *name;
+	unsigned apis;
+	int (*read)(struct ask *a, const char *name, struct json_slice v, struct err *e);
+};
+
+static int wrong(const char *name, const char *expected, struct err *e)
+{
+	return err_set(e, ERR_USAGE, "%s must be %s", name, expected);
+}
+
+static int read_bool(const char *name, struct json_slice v, bool *out, struct err *e)
+{
+	if (v.kind != JSON_TRUE && v.kind != JSON_FALSE && v.kind != JSON_NULL)
+		return wrong(name, "true or false", e);
+	*out = v.kind == JSON_TRUE;
+	return 0;
+}
+
+static int read_stream(struct ask *a, const char *name, struct json_slice v, struct err *e)
+{
+	return read_bool(name, v, &a->is_stream, e);
+}
+
+static int read_ignore_eos(struct ask *a, const char *name, struct json_slice v, struct err *e)
+{
+	return read_bool(name, v, &a->is_eos_ignored, e);
+}
+
+static int read_stop_kept(struct ask *a, const char *name, struct json_slice v, struct err *e)
+{
+	return read_bool(name, v, &a->is_stop_kept, e);
+}
+
+static int read_special(struct ask *a, const char *name, struct json_slice v, struct err *e)
+{
+	return read_bool(name, v, &a->has_special, e);
+}
+
+static int read_echo(struct ask *a, const char *name, struct json_slice v, struct err *e)
+{
+	bool is_echo = false;
+
+	(void)a;
+	if (read_bool(name, v, &is_echo, e) < 0)
+		return -1;
+	return is_echo ? err_set(e, ERR_USAGE, "echo is not supported by this server") : 0;
+}
+
+static int read_usage(struct ask *a, const char *name, struct json_slice v, struct err *e)
+{
+	struct json_slice flag;
+
+	if (v.kind == JSON_NULL)
+		return 0;
+	if (v.kind != JSON_OBJECT)
+		return wrong(name, "an object", e);
+	if (json_member(v, "include_usage", &flag) &&
+	    read_bool("stream_options.include_usage", flag, &a->has_usage, e) < 0)
+		return -1;
+	if (json_member(v, "continuous_usage_stats", &flag) &&
+	    read_bool("stream_options.continuous_usage_stats", flag, &a->has_usage_always, e) < 0)
+		return -1;
+	return 0;
+}
+
+static int read_model(struct ask *a, const char *name, struct json_slice v, struct err *e)
+{
+	if (v.kind == JSON_NULL)
+		return 0;
+	if (v.kind != JSON_STRING)
+		return wrong(name, "a string", e);
+	json_unescape(&a->model, v.raw);
+	return 0;
+}
+
+/* An integer of at least least; null leaves *out alone. */
+static int read_count(const char *name, struct json_slice v, int64_t least, int64_t *out,
+		      struct err *e)
+{
+	if (v.kind == JSON_NULL)
+		return 0;
+	if (!json_to_i64(v, out))
+		return wrong(name, "an integer", e);
+	if (*out < least)
+		return err_set(e, ERR_USAGE, "%s must be at least %" PRId64 ", got %" PRId64 ".",
+			       name, least, *out);
+	return 0;
+}
+
+static int read_max_tokens(struct ask *a, const char *name, struct json_slice v, struct err *e)
+{
+	return read_count(name, v, 1, &a->max_tokens, e);
+}
+
+static int read_min_tokens(struct ask *a, const char *name, struct json_slice v, struct err *e)
+{
+	return read_count(name, v, 0, &a->min_tokens, e);
+}
+
+static int read_n(struct ask *a, const char *name, struct json_slice v, struct err *e)
+{
+	int64_t n = 1;
+
+	(void)a;
+	if (read_count(name, v, 1, &n, e) < 0)
+		return -1;
+	return n == 1 ? 0 : err_set(e, ERR_USAGE, "%s must be 1 on this server, got %" PRId64,
+				    name, n);
+}
+
+static int stop_add(struct ask *a, struct json_slice v, struct err *e)
+{
+	size_t before = a->stop_text.len;
+
+	if (v.kind != JSON_STRING)
+		return wrong("stop", "a string or a list of strings", e);
+	if (a->stops == ASK_STOPS_MAX)
+		return err_set(e, ERR_USAGE, "stop has more than %d strings", ASK_STOPS_MAX);
+	json_unescape(&a->stop_text, v.raw);
+	if (a->stop_text.len == before)
+		return err_set(e, ERR_USAGE, "stop cannot contain an empty string.");
+	a->stop_end[a->stops++] = a->stop_text.len;
+	return 0;
+}
+
+static int read_stop(struct ask *a, const char *name, struct json_slice v, struct err *e)
+{
+	struct json_iter it;
+	struct json_slice item;
+	struct str key;
+
+	(void)name;
+	a->stops = 0;
+	buf_reset(&a->stop_text);
+	if (v.kind == JSON_NULL)
+		return 0;
+	if (v.kind != JSON_ARRAY)
+		return stop_add(a, v, e);
+	it = json_iter(v);
+	while (json_each(&it, &key, &item) > 0)
+		if (stop_add(a, item, e) < 0)
+			return -1;
+	return 0;
+}
+
+static int read_ids(struct ask *a, const char *name, struct json_slice v, struct err *e)
+{
+	struct json_iter it = json_iter(v);
+	struct json_slice item;
+	struct str key;
+	int64_t id;
+
+	if (v.kind != JSON_ARRAY)
+		return wrong(name, "a list of token ids", e);
+	a->has_ids = true;
+	while (json_each(&it, &key, &item) > 0) {
+		if (item.kind != JSON_INT || !json_to_i64(item, &id) || id < 0 || id > UINT32_MAX)
+			return wrong(name, "a list of token ids", e);
+		ids_push(&a->ids, (uint32_t)id);
+	}
+	return 0;
+}
+
+static int read_prompt(struct ask *a, const char *name, struct json_slice v, struct err *e)
+{
+	struct json_iter it;
+	struct json_slice first, second;
+	struct str key;
+
+	buf_reset(&a->text);
+	ids_reset(&a->ids);
+	a->has_ids = false;
+	if (v.kind == JSON_STRING) {
+		json_unescape(&a->text, v.raw);
+		return 0;
+	}
+	if (v.kind != JSON_ARRAY)
+		return wrong(name, "a string or a list of token ids", e);
+	it = json_iter(v);
+	if (json_each(&it, &key, &first) <= 0)
+		return err_set(e, ERR_USAGE, "%s must not be an empty list", name);
+	if (first.kind == JSON_INT)
+		return read_ids(a, name, v, e);
+	if (json_each(&it, &key, &second) > 0)
+		return err_set(e, ERR_USAGE, "%s must hold one prompt on this server", name);
+	return read_prompt(a, name, first, e);
+}
+
+/* A message's content: a string, null, or parts of which the texts count. */
+static int content_add(struct ask *a, struct json_slice content, struct err *e)
+{
+	struct json_iter it;
+	struct json_slice part, text;
+	struct str key;
+	bool is_first = true;
+
+	if (content.kind == JSON_STRING)
+		json_unescape(&a->text, content.raw);
+	if (content.kind == JSON_STRING || content.kind == JSON_NULL)
+		return 0;
+	if (content.kind != JSON_ARRAY)
+		return wrong("messages[].content", "a string or a list of parts", e);
+	it = json_iter(content);
+	while (json_each(&it, &key, &part) > 0) {
+		if (part.kind != JSON_OBJECT)
+			return wrong("messages[].content[]", "an object", e);
+		if (!json_member(part, "text", &text) || text.kind != JSON_STRING)
+			continue;
+		if (!is_first)
+			buf_add_char(&a->text, '\n');
+		is_first = false;
+		json_unescape(&a->text, text.raw);
+	}
+	return 0;
+}
+
+static int read_messages(struct ask *a, const char *name, struct json_slice v, struct err *e)
+{
+	struct json_iter it = json_iter(v);
+	struct json_slice message, role, content;
+	struct str key;
+
+	if (v.kind != JSON_ARRAY)
+		return wrong(name, "a list", e);
+	buf_reset(&a->text);
+	a->has_ids = false;
+	while (json_each(&it, &key, &message) > 0) {
+		if (!json_member(message, "role", &role) || role.kind != JSON_STRING)
+			return wrong("messages[]", "an object with a role", e);
+		buf_add_text(&a->text, "<|");
+		json_unescape(&a->text, role.raw);
+		buf_add_text(&a->text, "|>\n");
+		if (json_member(message, "content", &content) && content_add(a, content, e) < 0)
+			return -1;
+		buf_add_char(&a->text, '\n');
+	}
+	if (a->text.len == 0)
+		return err_set(e, ERR_USAGE, "%s must not be empty", name);
+	buf_add_text(&a->text, "<|assistant|>\n");
+	return 0;
+}
+
+static const struct member members[] = {
+	{ "model", ANY_API, read_model },
+	{ "prompt", API(ASK_COMPLETIONS) | API(ASK_TOKENIZE), read_prompt },
+	{ "messages", API(ASK_CHAT) | API(ASK_TOKENIZE), read_messages },
+	{ "tokens", API(ASK_DETOKENIZE), read_ids },
+	{ "stream", GENERATE, read_stream },
+	{ "stream_options", GENERATE, read_usage },
+	{ "max_tokens", GENERATE, read_max_tokens },
+	{ "max_completion_tokens", API(ASK_CHAT), read_max_tokens },
+	{ "min_tokens", GENERATE, read_min_tokens },
+	{ "ignore_eos", GENERATE, read_ignore_eos },
+	{ "stop", GENERATE, read_stop },
+	{ "include_stop_str_in_output", GENERATE, read_stop_kept },
+	{ "n", GENERATE, read_n },
+	{ "echo", GENERATE, read_echo },
+	{ "add_special_tokens", ANY_API, read_special },
+};
+
+#define MEMBERS (sizeof(members) / sizeof(*members))
+
+static void ask_reset(struct ask *a, enum ask_api api)
+{
+	buf_reset(&a->model);
+	buf_reset(&a->text);
+	buf_reset(&a->stop_text);
+	ids_reset(&a->ids);
+	a->api = api;
+	a->is_stream = a->has_usage = a->has_usage_always = false;
+	a->is_eos_ignored = a->is_stop_kept = a->has_ids = false;
+	a->has_special = api != ASK_CHAT;
+	a->max_tokens = -1;
+	a->min_tokens = 0;
+	a->stops = 0;
+}
+
+static int member_read(struct ask *a, struct str key, struct json_slice v, unsigned *seen,
+		       const char **param, struct err *e)
+{
+	for (size_t i = 0; i < MEMBERS; i++) {
+		if (!(members[i].apis & API(a->api)) || !str_is(key, members[i].name))
+			continue;
+		*seen |= 1u << i;
+		*param = members[i].name;
+		return members[i].read(a, members[i].name, v, e);
+	}
+	return 0;
+}
+
+int ask_read(struct ask *a, enum ask_api api, struct str body, const char **param, struct err *e)
+{
+	/* The member without which there is nothing to do, by its place in the table. */
+	static const unsigned needs[] = { 1u << 1, 1u << 2, 1u << 1 | 1u << 2, 1u << 3 };
+	struct json_scan scan = { .text = body };
+	struct json_slice object, value;
+	struct json_iter it;
+	struct str key;
+	const char *at = NULL;
+	unsigned seen = 0;
+
+	ask_reset(a, api);
+	if (param)
+		*param = NULL;
+	if (json_next(&scan, &object, e) < 0 || !json_at_end(&scan))
+		return err_set(e, ERR_PARSE, "the request body is not valid JSON");
+	if (object.kind != JSON_OBJECT)
+		return err_set(e, ERR_PARSE, "the request body must be a JSON object");
+	it = json_iter(object);
+	while (json_each(&it, &key, &value) > 0) {
+		if (member_read(a, key, value, &seen, &at, e) < 0) {
+			if (param)
+				*param = at;
+			return -1;
+		}
+	}
+	if (!(seen & needs[api]))
+		return err_set(e, ERR_USAGE, "%s is missing", api == ASK_CHAT ? "messages" :
+			       api == ASK_DETOKENIZE ? "tokens" : "prompt");
+	if (a->max_tokens >= 0 && a->min_tokens > a->max_tokens)
+		return err_set(e, ERR_USAGE, "min_tokens must be less than or equal to max_tokens="
+			       "%" PRId64 ", got %" PRId64 ".", a->max_tokens, a->min_tokens);
+	return 0;
+}
+
+struct str ask_stop(const struct ask *a, size_t i)
+{
+	size_t from = i ? a->stop_end[i - 1] : 0;
+
+	return (struct str){ a->stop_text.data + from, a->stop_end[i] - from };
+}
+
+void ask_release(struct ask *a)
+{
+	buf_release(&a->model);
+	buf_release(&a->text);
+	buf_release(&a->stop_text);
+	ids_release(&a->ids);
+	*a = (struct ask){ 0 };
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* counters.c - see counters.h. */
+#include "sim/counters.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+#include "base/fmt.h"
+
+/* Upper bounds in seconds, ascending; +Inf follows. */
+static const double ttft_bounds[] = {
+	0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5,
+	10.0, 20.0, 40.0, 80.0, 160.0, 640.0, 2560.0,
+};
+static const double itl_bounds[] = {
+	0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0,
+	20.0, 40.0, 80.0,
+};
+static const double e2e_bounds[] = {
+	0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 2.5, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 120.0,
+	240.0, 480.0, 960.0, 1920.0, 7680.0,
+};
+
+#define BOUNDS(a) a, sizeof(a) / sizeof(*a)
+static const struct shape {
+	const char *name, *help;
+	const double *bound;
+	size_t bounds;
+} shapes[HISTS] = {
+	[HIST_TTFT] = { "vllm:time_to_first_token_seconds", "Time to first token in seconds.",
+			BOUNDS(ttft_bounds) },
+	[HIST_ITL] = { "vllm:inter_token_latency_seconds",
+		       "Time between two outputs of a request in seconds.", BOUNDS(itl_bounds) },
+	[HIST_TPOT] = { "vllm:request_time_per_output_token_seconds",
+			"Decode time of a request over its tokens after the first, in seconds.",
+			BOUNDS(itl_bounds) },
+	[HIST_E2E] = { "vllm:e2e_request_latency_seconds",
+		       "Time from arrival to the last token in seconds.", BOUNDS(e2e_bounds) },
+};
+
+const char *counters_finish_name(enum counter_finish f)
+{
+	static const char *const names[FINISHES] = { "stop", "length", "abort", "error" };
+
+	return names[f];
+}
+
+void counters_observe(struct counters *c, enum counter_histogram which, int64_t ns)
+{
+	const struct shape *s = &shapes[which];
+	struct histogram *h = &c->hist[which];
+	double seconds = (double)ns / 1e9;
+	size_t i = 0;
+
+	assert(s->bounds < COUNTER_BUCKETS_MAX);
+	while (i < s->bounds && seconds > s->bound[i])
+		i++;
+	h->bucket[i]++;
+	h->count++;
+	h->sum += seconds;
+}
+
+static void family(struct buf *out, const char *name, const char *type, const char *help)
+{
+	buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void sample(struct buf *out, const char *name, struct str labels, double value)
+{
+	char text[FMT_F64_BYTES];
+
+	buf_printf(out, "%s{%.*s} %s\n", name, (int)labels.n, labels.p, fmt_f64(text, value));
+}
+
+static void histogram_write(const struct histogram *h, const struct shape *s, struct str labels,
+			    struct buf *out)
+{
+	uint64_t below = 0;
+	char text[FMT_F64_BYTES];
+
+	family(out, s->name, "histogram", s->help);
+	for (size_t i = 0; i < s->bounds; i++) {
+		below += h->bucket[i];
+		buf_printf(out, "%s_bucket{%.*s,le=\"%s\"} %" PRIu64 ".0\n", s->name,
+			   (int)labels.n, labels.p, fmt_f64(text, s->bound[i]), below);
+	}
+	buf_printf(out, "%s_bucket{%.*s,le=\"+Inf\"} %" PRIu64 ".0\n", s->name,
+		   (int)labels.n, labels.p, h->count);
+	buf_printf(out, "%s_count{%.*s} %" PRIu64 ".0\n", s->name, (int)labels.n, labels.p,
+		   h->count);
+	buf_printf(out, "%s_sum{%.*s} %s\n", s->name, (int)labels.n, labels.p,
+		   fmt_f64(text, h->sum));
+}
+
+static void label_value(struct buf *out, struct str text)
+{
+	for (size_t i = 0; i < text.n; i++) {
+		if (text.p[i] == '\n') {
+			buf_add_text(out, "\\n");
+			continue;
+		}
+		if (text.p[i] == '"' || text.p[i] == '\\')
+			buf_add_char(out, '\\');
+		buf_add_char(out, text.p[i]);
+	}
+}
+
+void counters_write(const struct counters *c, struct str model, struct buf *out)
+{
+	const struct { const char *name, *type, *help; double value; } rows[] = {
+		{ "vllm:num_requests_running", "gauge",
+		  "Requests in the batch of the engine.", (double)c->running },
+		{ "vllm:num_requests_waiting", "gauge",
+		  "Requests waiting to be admitted.", (double)c->waiting },
+		{ "vllm:kv_cache_usage_perc", "gauge",
+		  "KV cache in use; 1 is all of it.", c->kv_share },
+		{ "vllm:prompt_tokens_total", "counter",
+		  "Prompt tokens processed.", (double)c->prompt_tokens },
+		{ "vllm:generation_tokens_total", "counter",
+		  "Tokens generated.", (double)c->generation_tokens },
+	};
+	struct buf labels = { 0 };
+
+	buf_add_text(&labels, "engine=\"0\",model_name=\"");
+	label_value(&labels, model);
+	buf_add_char(&labels, '"');
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		family(out, rows[i].name, rows[i].type, rows[i].help);
+		sample(out, rows[i].name, buf_str(&labels), rows[i].value);
+	}
+	family(out, "vllm:request_success_total", "counter", "Requests that ended, by reason.");
+	for (int i = 0; i < FINISHES; i++) {
+		size_t bare = labels.len;
+
+		buf_printf(&labels, ",finished_reason=\"%s\"", counters_finish_name(i));
+		sample(out, "vllm:request_success_total", buf_str(&labels),
+		       (double)c->finished[i]);
+		labels.len = bare;
+	}
+	for (int i = 0; i < HISTS; i++)
+		histogram_write(&c->hist[i], &shapes[i], buf_str(&labels), out);
+	buf_release(&labels);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * counters.h - what GET /metrics shows, under vLLM's names.
+ *
+ * Counters, gauges and histograms are plain fields that the server updates as
+ * things happen; counters_write spells them in Prometheus text format. Times
+ * are nanoseconds inside and seconds outside.
+ */
+#pragma once
+#include <stdint.h>
+
+#include "base/buf.h"
+
+enum counter_histogram { HIST_TTFT, HIST_ITL, HIST_TPOT, HIST_E2E, HISTS };
+enum counter_finish { FINISH_STOP, FINISH_LENGTH, FINISH_ABORT, FINISH_ERROR, FINISHES };
+
+#define COUNTER_BUCKETS_MAX 24
+
+struct histogram {
+	uint64_t bucket[COUNTER_BUCKETS_MAX]; /* not cumulative; the last used one is +Inf */
+	uint64_t count;
+	double sum;
+};
+
+struct counters {
+	uint64_t running, waiting;
+	uint64_t prompt_tokens, generation_tokens;
+	uint64_t finished[FINISHES];
+	double kv_share;        /* of the KV cache in use, 0 to 1 */
+	struct histogram hist[HISTS];
+};
+
+void counters_observe(struct counters *c, enum counter_histogram which, int64_t ns);
+void counters_write(const struct counters *c, struct str model, struct buf *out);
+const char *counters_finish_name(enum counter_finish f);

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine.h - a model of an inference engine with continuous batching.
+ *
+ * Time advances in steps. A step first gives every running sequence that
+ * decodes one token of the budget, continues unfinished prefills, then admits
+ * waiting sequences in arrival order while there is budget and room; a prompt
+ * longer than what is left of the budget is prefilled in chunks. The step takes
+ *
+ *   (decode_base + decode_per_seq * decoding)   when anything decodes
+ * + (prefill_base + prefill_per_token * tokens) when anything prefills
+ *
+ * and all its tokens appear together at its end: one for each decoding
+ * sequence and the first one of each prompt that was completed.
+ *
+ * Pure arithmetic: no clock, no sockets. Not modelled yet: KV blocks that run
+ * out, prefix cache, preemption, speculative decoding.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct engine_cost {
+	double prefill_base_us, prefill_us_per_token;
+	double decode_base_us, decode_us_per_seq;
+};
+
+/* Embedded in its owner. */
+struct engine_seq {
+	uint32_t prompt_left;  /* set before engine_add; tokens still to prefill */
+	bool has_token;        /* private: this step ends with a token for it */
+	bool is_running;
+	size_t slot;           /* private: place in running[] */
+	struct engine_seq *prev, *next; /* private: the waiting queue */
+};
+
+struct engine {
+	struct engine_cost cost;
+	size_t max_num_seqs;
+	uint32_t max_num_batched_tokens;
+	struct engine_seq **running; /* NULL where one left during the step */
+	size_t running_count;        /* live ones */
+	size_t running_end;          /* places used */
+	struct engine_seq *first, *last;
+	size_t waiting_count;
+	bool is_in_step;
+	uint32_t step_tokens;        /* budget used by the step under way */
+};
+
+void engine_init(struct engine *g, struct engine_cost cost, size_t max_num_seqs,
+		 uint32_t max_num_batched_tokens);
+void engine_release(struct engine *g);
+/* prompt_left must be set and >= 1. */
+void engine_add(struct engine *g, struct engine_seq *s);
+/* Finished or given up; allowed at any time, also from on_token. Not queued: no effect. */
+void engine_remove(struct engine *g, struct engine_seq *s);
+
+/* Plans a step and returns its length in nanoseconds; -1 when there is nothing to do. */
+int64_t engine_step_begin(struct engine *g);
+/* Ends it: on_token for every sequence that got one, in order of admission. */
+void engine_step_end(struct engine *g, void (*on_token)(struct engine_seq *s, void *ctx), void *ctx);

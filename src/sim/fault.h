@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fault.h - what the oracle does wrong on purpose.
+ *
+ * One specification is KIND[@TOKEN][=VALUE][:WHEN].
+ *   status=503          answers with that HTTP status and an error body
+ *   slow-start=500ms    the first token comes that much later
+ *   stall@5=2s          pauses before token 5; what follows is that much later
+ *   reset@5             resets the connection before token 5
+ *   close@5             closes the connection before token 5, in mid-answer
+ *   malformed@3         the event with token 3 is cut-off JSON
+ *   error-event@4       an error object instead of the event with token 4, then the end
+ *   drop-usage          no usage even when asked for
+ *   no-done             no final [DONE]
+ *   crlf                lines end with CR LF
+ *   comments            a comment before every event
+ *   split               every event is sent in two halves
+ *   coalesce[=2]        that many token events share one send
+ * WHEN is a probability (0.1) or id=PATTERN, a request id in which * and ?
+ * are wild; without it every request is hit. Tokens count from 1. Durations
+ * take us, ms or s; a bare number is milliseconds.
+ *
+ * Whether a request is hit depends on the seed and on its own id (or arrival
+ * number when it sends none), not on what else runs at the time.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "rng/pcg64.h"
+
+#define FAULTS_MAX 64
+
+struct fault {
+	unsigned kind;       /* index into the table of fault.c */
+	uint32_t token;      /* 0: none given */
+	int64_t value;       /* status, nanoseconds or count */
+	double probability;
+	const char *pattern; /* request ids to hit; NULL: by probability */
+	const char *text;    /* the specification, for the truth file */
+};
+
+struct fault_set {
+	struct fault fault[FAULTS_MAX];
+	size_t n;
+};
+
+/* What one request suffers; all zero: nothing. Token numbers of 0 mean never. */
+struct fault_plan {
+	uint64_t hit;        /* bit per fault of the set */
+	int64_t status;
+	int64_t slow_ns;
+	int64_t stall_ns;
+	uint32_t stall_at, reset_at, close_at, malformed_at, error_at;
+	uint32_t coalesce;   /* events per send; 0: one */
+	bool is_without_usage, is_without_done, is_crlf, is_commented, is_split;
+};
+
+/* Adds one specification; text must outlive the set. ERR_USAGE. */
+int fault_add(struct fault_set *set, const char *text, struct err *e);
+/* id is NUL-terminated, "" when the request has none. Draws once per probabilistic fault. */
+struct fault_plan fault_plan(const struct fault_set *set, const char *id, struct pcg64 *g);
+/* True when any of them changes when events are due. */
+bool fault_paces(const struct fault_set *set);

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* route.c - paths and their answers; generation goes on to start.c. */
+#include <inttypes.h>
+
+#include "json/write.h"
+#include "sim/server.h"
+
+enum method { METHOD_GET = 1, METHOD_POST = 2, METHOD_ANY = 3 };
+
+struct route {
+	const char *path;
+	enum method methods;
+	void (*serve)(struct conn *c, struct str body);
+};
+
+/* ---- answers ---- */
+
+void route_answer(struct conn *c, unsigned status, const char *type, struct str body)
+{
+	struct buf out = { 0 };
+
+	http_write_head(&out, status, type, (int64_t)body.n,
+			c->is_last ? "connection: close\r\n" : NULL);
+	buf_add_str(&out, body);
+	conn_write(c, buf_str(&out));
+	buf_release(&out);
+}
+
+void route_error(struct conn *c, unsigned status, const char *param, const char *message)
+{
+	struct buf out = { 0 };
+	struct json_writer w = json_writer(&out);
+	const char *type = status == 401 ? "AuthenticationError" :
+			   status == 404 ? "NotFoundError" :
+			   status >= 500 ? "InternalServerError" : "BadRequestError";
+
+	w.is_compact = true;
+	json_begin_object(&w);
+	json_key(&w, "error");
+	json_begin_object(&w);
+	json_key(&w, "message");
+	json_put_text(&w, message);
+	json_key(&w, "type");
+	json_put_text(&w, type);
+	json_key(&w, "param");
+	json_put_text(&w, param);
+	json_key(&w, "code");
+	json_put_int(&w, status);
+	json_end_object(&w);
+	json_end_object(&w);
+	route_answer(c, status, "application/json", buf_str(&out));
+	buf_release(&out);
+}
+
+/* ---- small paths ---- */
+
+const char *route_model(const struct sim *s)
+{
+	return s->opts->served_count ? s->opts->served[0] : s->opts->model;
+}
+
+static void serve_completions(struct conn *c, struct str body)
+{
+	stream_start(c, ASK_COMPLETIONS, body);
+}
+
+static void serve_chat(struct conn *c, struct str body)
+{
+	stream_start(c, ASK_CHAT, body);
+}
+
+static void serve_health(struct conn *c, struct str body)
+{
+	(void)body;
+	route_answer(c, 200, NULL, (struct str){ 0 });
+}
+
+static void serve_version(struct conn *c, struct str body)
+{
+	(void)body;
+	route_answer(c, 200, "application/json", STR("{\"version\":\"profllm-sim\"}"));
+}
+
+static void model_write(struct json_writer *w, const struct sim *s, const char *id)
+{
+	json_begin_object(w);
+	json_key(w, "id");
+	json_put_text(w, id);
+	json_key(w, "object");
+	json_put_text(w, "model");
+	json_key(w, "created");
+	json_put_int(w, s->id_base / 1000000000);
+	json_key(w, "owned_by");
+	json_put_text(w, "vllm");
+	json_key(w, "root");
+	json_put_text(w, s->opts->model);
+	json_key(w, "parent");
+	json_put_null(w);
+	json_key(w, "max_model_len");
+	json_put_int(w, s->opts->max_model_len);
+	json_key(w, "permission");
+	json_begin_array(w);
+	json_end_array(w);
+	json_end_object(w);
+}
+
+static void serve_models(struct conn *c, struct str body)
+{
+	const struct sim *s = c->sim;
+	struct buf out = { 0 };
+	struct json_writer w = json_writer(&out);
+
+	(void)body;
+	w.is_compact = true;
+	json_begin_object(&w);
+	json_key(&w, "object");
+	json_put_text(&w, "list");
+	json_key(&w, "data");
+	json_begin_array(&w);
+	if (s->opts->served_count == 0)
+		model_write(&w, s, s->opts->model);
+	for (size_t i = 0; i < s->opts->served_count; i++)
+		model_write(&w, s, s->opts->served[i]);
+	json_end_array(&w);
+	json_end_object(&w);
+	route_answer(c, 200, "application/json", buf_str(&out));
+	buf_release(&out);
+}
+
+static void serve_tokenize(struct conn *c, struct str body)
+{
+	struct sim *s = c->sim;
+	struct err e = { 0 };
+	struct buf out = { 0 };
+	const char *param;
+	size_t n;
+
+	if (ask_read(&s->ask, ASK_TOKENIZE, body, &param, &e) < 0) {
+		route_error(c, 400, param, e.text);
+		return;
+	}
+	n = ask_tokens(s, true);
+	if (n == SIZE_MAX) {
+		route_error(c, 400, "prompt", "the prompt cannot be tokenized");
+		return;
+	}
+	buf_printf(&out, "{\"count\":%zu,\"max_model_len\":%" PRId64 ",\"tokens\":[", n,
+		   s->opts->max_model_len);
+	for (size_t i = 0; i < n; i++)
+		buf_printf(&out, i ? ",%" PRIu32 : "%" PRIu32, s->ids.id[i]);
+	buf_add_text(&out, "]}");
+	route_answer(c, 200, "application/json", buf_str(&out));
+	buf_release(&out);
+}
+
+static void serve_detokenize(struct conn *c, struct str body)
+{
+	struct sim *s = c->sim;
+	struct err e = { 0 };
+	struct buf out = { 0 }, text = { 0 };
+	const char *param;
+
+	if (ask_read(&s->ask, ASK_DETOKENIZE, body, &param, &e) < 0) {
+		route_error(c, 400, param, e.text);
+		return;
+	}
+	for (size_t i = 0; i < s->ask.ids.count; i++) {
+		if (s->ask.ids.id[i] < tokenizer_id_limit(s->tokenizer))
+			continue;
+		err_set(&e, ERR_RUN, "token id %" PRIu32 " is not in the vocabulary",
+			s->ask.ids.id[i]);
+		route_error(c, 400, "tokens", e.text);
+		return;
+	}
+	tokenizer_decode(s->tokenizer, s->ask.ids.id, s->ask.ids.count, false, &text);
+	buf_add_text(&out, "{\"prompt\":");
+	json_quote(&out, buf_str(&text), true);
+	buf_add_char(&out, '}');
+	route_answer(c, 200, "application/json", buf_str(&out));
+	buf_release(&text);
+	buf_release(&out);
+}
+
+/* Gauges are worked out when somebody looks, so that they cost nothing per token. */
+static void serve_metrics(struct conn *c, struct str body)
+{
+	struct sim *s = c->sim;
+	struct buf out = { 0 };
+	double held = 0;
+
+	(void)body;
+	for (const struct conn *o = s->conns; o; o = o->next)
+		if (o->stream.is_active && (s->is_oracle || o->stream.seq.is_running))
+			held += o->stream.form.prompt_tokens + o->stream.done;
+	held /= (double)s->opts->kv_cache_tokens;
+	s->counters.kv_share = held < 1 ? held : 1;
+	s->counters.running = s->is_oracle ? s->stream_count : s->engine.running_count;
+	s->counters.waiting = s->is_oracle ? 0 : s->engine.waiting_count;
+	counters_write(&s->counters, str_of(route_model(s)), &out);
+	route_answer(c, 200, "text/plain; version=0.0.4; charset=utf-8", buf_str(&out));
+	buf_release(&out);
+}
+
+static const struct route routes[] = {
+	{ "/v1/completions", METHOD_POST, serve_completions },
+	{ "/v1/chat/completions", METHOD_POST, serve_chat },
+	{ "/v1/models", METHOD_GET, serve_models },
+	{ "/health", METHOD_GET, serve_health },
+	{ "/ping", METHOD_ANY, serve_health },
+	{ "/version", METHOD_GET, serve_version },
+	{ "/tokenize", METHOD_POST, serve_tokenize },
+	{ "/detokenize", METHOD_POST, serve_detokenize },
+	{ "/metrics", METHOD_GET, serve_metrics },
+};
+
+/* ---- the way there ---- */
+
+/* One line of --requests: the request as it came. */
+static void request_log(struct conn *c, struct str path, struct str body)
+{
+	struct buf *out = &c->sim->requests.lines;
+	struct str head = buf_str(&c->head);
+	struct str id = http_head_value(head, "x-request-id");
+
+	if (!c->sim->requests.path)
+		return;
+	buf_printf(out, "{\"recv_ns\": %" PRId64 ", \"method\": ", c->recv_ns);
+	json_quote(out, c->request.method, false);
+	buf_add_text(out, ", \"path\": ");
+	json_quote(out, path, false);
+	buf_add_text(out, ", \"request_id\": ");
+	if (id.p)
+		json_quote(out, id, false);
+	else
+		buf_add_text(out, "null");
+	buf_printf(out, ", \"authorization\": %s, \"body\": ",
+		   http_head_value(head, "authorization").p ? "true" : "false");
+	json_quote(out, body, false);
+	buf_add_text(out, "}\n");
+	sim_flush_soon(c->sim);
+}
+
+static bool is_allowed(const struct conn *c, struct str path)
+{
+	struct str given = http_head_value(buf_str(&c->head), "authorization");
+	const char *key = c->sim->opts->api_key;
+
+	if (!key || !str_starts(path, STR("/v1/")))
+		return true;
+	if (!str_starts(given, STR("Bearer ")))
+		return false;
+	return str_is((struct str){ given.p + 7, given.n - 7 }, key);
+}
+
+void route_serve(struct conn *c, struct str body)
+{
+	struct str rest = c->request.target;
+	struct str path = str_cut(&rest, '?');
+	enum method method = str_is(c->request.method, "GET") ? METHOD_GET :
+			     str_is(c->request.method, "POST") ? METHOD_POST : 0;
+	char text[256];
+
+	request_log(c, path, body);
+	if (!is_allowed(c, path)) {
+		route_error(c, 401, NULL, "Unauthorized");
+		return;
+	}
+	for (size_t i = 0; i < sizeof(routes) / sizeof(*routes); i++) {
+		if (!str_is(path, routes[i].path))
+			continue;
+		if (routes[i].methods & method)
+			routes[i].serve(c, body);
+		else
+			route_error(c, 405, NULL, "Method Not Allowed");
+		return;
+	}
+	snprintf(text, sizeof(text), "%.*s is no path of this server",
+		 (int)(path.n < 200 ? path.n : 200), path.p);
+	route_error(c, 404, NULL, text);
+}

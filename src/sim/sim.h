@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sim.h - a simulated inference server that speaks vLLM's API on one thread.
+ *
+ * As an oracle it paces every token exactly, by distributions and faults that
+ * are seeded, and keeps a truth file of what it sent when: the referee of every
+ * client test. As an engine model it batches continuously, so that load,
+ * queueing and latency trade off believably without a GPU (engine.h). The
+ * oracle runs when ttft, itl or burst is given, the engine model otherwise.
+ *
+ * Answers are words of the tokenizer (words.h); the same prompt and seed give
+ * the same answer. Pacing counts from the kernel's receive stamp of the read
+ * that completed the request.
+ *
+ * Lifecycle: sim_new listens, sim_run serves until sim_stop, sim_free. One
+ * thread but for sim_stop. Nothing here prints; several may live in one process.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "sim/engine.h"
+
+struct sim_opts {
+	const char *host;
+	uint16_t port;              /* 0: any free one */
+	const char *uds;            /* Unix socket path instead of host and port */
+	const char *port_file;      /* gets the port once listening */
+	const char *cert_file, *key_file; /* both: https */
+	const char *api_key;        /* NULL: none asked for */
+	int64_t keep_alive_ms;      /* idle connections are closed after this; 0: never */
+
+	const char *model;          /* root of the served model */
+	const char *const *served;  /* ids it is served under; none: model */
+	size_t served_count;
+	const char *tokenizer;
+	int64_t max_model_len;      /* tokens of prompt and answer together */
+	uint64_t seed;
+
+	const char *ttft_ms, *itl_ms; /* distributions (dist.h); NULL: not given */
+	double burst_ms;            /* 0: not given */
+	int64_t tokens_per_event;
+	int64_t reasoning;          /* first tokens of a chat answer that are reasoning */
+	const char *output_len;     /* distribution of where answers end by themselves; NULL: never */
+	const char *const *faults;  /* fault.h */
+	size_t fault_count;
+
+	int64_t max_num_seqs, max_num_batched_tokens;
+	int64_t kv_cache_tokens;    /* what kv_cache_usage_perc counts against */
+	struct engine_cost cost;
+
+	const char *truth_file, *requests_file;
+};
+
+/* What a server of a mid-range GPU and an 8B model would use. */
+struct sim_opts sim_defaults(void);
+
+/* How exact the oracle was: send time minus due time of its events, nanoseconds. */
+struct sim_summary {
+	uint64_t requests, events, tokens;
+	int64_t late_p50_ns, late_p99_ns, late_max_ns;
+};
+
+struct sim;
+
+/* Strings of opts are borrowed until sim_free. The error says which option or file is to blame. */
+struct sim *sim_new(const struct sim_opts *opts, struct err *e);
+/* Serves until sim_stop, then writes what is left of its files; -1 when any of that was lost. */
+int sim_run(struct sim *s, struct err *e);
+/* From any thread or signal handler. */
+void sim_stop(struct sim *s);
+void sim_free(struct sim *s);
+
+uint16_t sim_port(const struct sim *s); /* 0 on a Unix socket */
+const char *sim_url(const struct sim *s); /* "http://127.0.0.1:8000", "unix:/path" */
+bool sim_is_oracle(const struct sim *s);
+struct sim_summary sim_summary(const struct sim *s);

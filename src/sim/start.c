@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * start.c - from a request body to an answer under way: what is asked, whether
+ * it fits, how long the answer is, which faults strike, and the response head.
+ *
+ * Everything random about an answer comes from the seed and the request's own
+ * id (its arrival number without one), and its words from the prompt, so that
+ * a run can be repeated whatever the order of arrival.
+ */
+#include "sim/server.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "json/write.h"
+
+/* Answers to chat requests without a limit end by themselves here. */
+#define CHAT_TOKENS 256
+/* What a completion without max_tokens gets, as upstream. */
+#define COMPLETION_TOKENS 16
+/* Longer request ids count as none. */
+#define REQUEST_ID_MAX 256
+
+size_t ask_tokens(struct sim *s, bool is_listed)
+{
+	const struct ask *a = &s->ask;
+
+	ids_reset(&s->ids);
+	if (a->has_ids) {
+		if (is_listed)
+			ids_add(&s->ids, a->ids.id, a->ids.count);
+		return a->ids.count;
+	}
+	if (!is_listed)
+		return tokenizer_count(s->tokenizer, buf_str(&a->text), a->has_special);
+	if (tokenizer_encode(s->tokenizer, buf_str(&a->text), a->has_special, &s->ids) < 0)
+		return SIZE_MAX;
+	return s->ids.count;
+}
+
+/* A request that is not served still has its line in the truth file. */
+static void refuse(struct conn *c, unsigned status, const char *param, const char *message,
+		   const char *id, uint64_t faults)
+{
+	struct sim *s = c->sim;
+
+	route_error(c, status, param, message);
+	if (s->truth.sink.path) {
+		struct truth_row *r = truth_row_new(*id ? id : NULL, c->recv_ns);
+
+		r->status = status;
+		r->finish = FINISH_ERROR;
+		r->faults = faults;
+		truth_end(&s->truth, r);
+		sim_flush_soon(s);
+	}
+}
+
+static bool model_is_served(const struct sim *s, struct str model)
+{
+	if (model.n == 0 || str_is(model, s->opts->model))
+		return true;
+	for (size_t i = 0; i < s->opts->served_count; i++)
+		if (str_is(model, s->opts->served[i]))
+			return true;
+	return false;
+}
+
+/* The generator of one answer: seed, purpose and request. */
+static struct pcg64 answer_rng(const struct sim *s, const char *id)
+{
+	uint64_t own = *id ? map_hash(str_of(id)) : s->arrivals;
+	uint64_t seed = s->opts->seed;
+	uint32_t words[5] = { (uint32_t)seed, (uint32_t)(seed >> 32), (uint32_t)own,
+			      (uint32_t)(own >> 32), *id ? 1 : 0 };
+	struct pcg64 g;
+
+	pcg64_seed_words(&g, words, 5);
+	return g;
+}
+
+/* Where in text a stop string begins that ends in its last fresh bytes; false: none. */
+static bool stop_find(const struct ask *a, struct str text, size_t fresh, size_t *at, size_t *which)
+{
+	bool is_found = false;
+
+	for (size_t i = 0; i < a->stops; i++) {
+		struct str stop = ask_stop(a, i);
+		size_t tail = stop.n + fresh - 1 < text.n ? stop.n + fresh - 1 : text.n;
+		const char *hit = memmem(text.p + text.n - tail, tail, stop.p, stop.n);
+
+		if (!hit || (is_found && (size_t)(hit - text.p) >= *at))
+			continue;
+		is_found = true;
+		*at = (size_t)(hit - text.p);
+		*which = i;
+	}
+	return is_found;
+}
+
+/* Shortens the answer where one of the stop strings appears in its words. */
+static void stop_apply(struct sim *s, struct stream *t)
+{
+	const struct ask *a = &s->ask;
+	size_t at = 0, which = 0;
+
+	t->cut = SIZE_MAX;
+	buf_reset(&s->text);
+	for (uint32_t i = 0; a->stops && i < t->total; i++) {
+		const struct word *w = words_at(&s->words, t->key, i);
+
+		buf_add(&s->text, w->text, w->n);
+		if (i + 1 <= a->min_tokens || !stop_find(a, buf_str(&s->text), w->n, &at, &which))
+			continue;
+		t->total = i + 1;
+		t->finish = FINISH_STOP;
+		t->cut = at + (a->is_stop_kept ? ask_stop(a, which).n : 0);
+		buf_add_str(&t->stop_reason, ask_stop(a, which));
+		return;
+	}
+}
+
+/* How many tokens the answer has and why it ends; room is what the context leaves. */
+static void length_decide(struct sim *s, struct stream *t, int64_t room)
+{
+	const struct ask *a = &s->ask;
+	int64_t n = a->max_tokens;
+	int64_t natural = INT64_MAX;
+
+	if (n < 0)
+		n = a->api == ASK_CHAT ? room : COMPLETION_TOKENS;
+	if (n > room)
+		n = room;
+	if (s->has_output_len && !a->is_eos_ignored)
+		natural = llround(fmin(dist_draw(&s->output_len, &t->rng), 1e9));
+	else if (a->max_tokens < 0 && a->api == ASK_CHAT)
+		natural = CHAT_TOKENS;
+	if (natural < a->min_tokens)
+		natural = a->min_tokens;
+	if (natural < 1)
+		natural = 1;
+	t->finish = natural < n ? FINISH_STOP : FINISH_LENGTH;
+	t->total = (uint32_t)(natural < n ? natural : n);
+	stop_apply(s, t);
+}
+
+/* The context must hold the prompt and what is asked for; -1 with a sentence in e. */
+static int context_check(const struct sim *s, size_t prompt, struct err *e)
+{
+	int64_t wanted = s->ask.max_tokens < 0 ? 1 : s->ask.max_tokens;
+	int64_t limit = s->opts->max_model_len;
+
+	if (prompt == 0)
+		return err_set(e, ERR_RUN, "the prompt is empty: it has no tokens");
+	if ((int64_t)prompt + wanted <= limit)
+		return 0;
+	return err_set(e, ERR_RUN, "This model's maximum context length is %" PRId64 " tokens, but "
+		       "%" PRId64 " were requested: %zu in the prompt and %" PRId64 " in the answer.",
+		       limit, (int64_t)prompt + wanted, prompt, wanted);
+}
+
+static void id_write(struct sim *s, struct stream *t, const char *id)
+{
+	buf_reset(&t->id);
+	buf_add_text(&t->id, t->form.is_chat ? "chatcmpl-" : "cmpl-");
+	if (*id)
+		buf_add_text(&t->id, id);
+	else
+		buf_printf(&t->id, "%016" PRIx64 "%016" PRIx64,
+			   words_mix((uint64_t)s->id_base), words_mix(s->arrivals));
+}
+
+/* Forgets the answer before, keeping its memory. */
+static void stream_clear(struct stream *t)
+{
+	struct event_form form = t->form;
+	struct buf id = t->id, held = t->held, reason = t->stop_reason;
+
+	buf_reset(&held);
+	buf_reset(&reason);
+	*t = (struct stream){ .form = form, .id = id, .held = held, .stop_reason = reason };
+}
+
+static void stream_begin(struct conn *c, const char *id, size_t prompt)
+{
+	struct sim *s = c->sim;
+	struct stream *t = &c->stream;
+	const struct ask *a = &s->ask;
+
+	t->is_active = true;
+	t->is_streamed = a->is_stream;
+	t->has_usage = a->has_usage;
+	t->reasoning = t->form.is_chat && s->opts->reasoning > 0 ? (uint32_t)s->opts->reasoning : 0;
+	if (t->reasoning > t->total)
+		t->reasoning = t->total;
+	t->recv_ns = c->recv_ns;
+	t->offset_ns = clock_real_ns() - clock_mono_ns();
+	t->created = t->recv_ns / 1000000000;
+	t->timer.on_time = stream_on_time;
+	t->seq.prompt_left = (uint32_t)prompt;
+	id_write(s, t, id);
+	event_prepare(&t->form, t->form.is_chat, buf_str(&t->id), str_of(route_model(s)),
+		      t->created);
+	t->form.has_usage_always = a->has_usage && a->has_usage_always;
+	t->form.is_crlf = t->fault.is_crlf;
+	t->form.is_commented = t->fault.is_commented;
+	t->form.prompt_tokens = (uint32_t)prompt;
+	s->stream_count++;
+	s->counters.prompt_tokens += prompt;
+	if (s->truth.sink.path) {
+		t->row = truth_row_new(*id ? id : NULL, t->recv_ns);
+		t->row->prompt_tokens = (uint32_t)prompt;
+		t->row->faults = t->fault.hit;
+	}
+}
+
+/* As upstream, the head goes out at once and not with the first token. */
+static void head_send(struct conn *c)
+{
+	struct buf *out = &c->sim->event;
+
+	buf_reset(out);
+	http_write_head(out, 200, "text/event-stream; charset=utf-8", HTTP_LENGTH_CHUNKED,
+			c->is_last ? "connection: close\r\n" : NULL);
+	conn_write(c, buf_str(out));
+}
+
+void stream_start(struct conn *c, enum ask_api api, struct str body)
+{
+	struct sim *s = c->sim;
+	struct stream *t = &c->stream;
+	struct str header = http_head_value(buf_str(&c->head), "x-request-id");
+	char id[REQUEST_ID_MAX + 1] = "";
+	const char *param;
+	struct err e = { 0 };
+	size_t prompt;
+
+	assert(!t->is_active);
+	if (header.n <= REQUEST_ID_MAX && header.n)
+		memcpy(id, header.p, header.n);
+	id[header.n <= REQUEST_ID_MAX ? header.n : 0] = '\0';
+	s->arrivals++;
+	stream_clear(t);
+	t->form.is_chat = api == ASK_CHAT;
+	t->rng = answer_rng(s, id);
+	t->fault = fault_plan(&s->faults, id, &t->rng);
+	if (t->fault.status) {
+		refuse(c, (unsigned)t->fault.status, NULL, "this server fails on purpose", id,
+		       t->fault.hit);
+		return;
+	}
+	if (ask_read(&s->ask, api, body, &param, &e) < 0) {
+		refuse(c, 400, param, e.text, id, 0);
+		return;
+	}
+	if (!model_is_served(s, buf_str(&s->ask.model))) {
+		err_set(&e, ERR_RUN, "The model `%.*s` does not exist.", (int)s->ask.model.len,
+			s->ask.model.data);
+		refuse(c, 404, "model", e.text, id, 0);
+		return;
+	}
+	prompt = ask_tokens(s, false);
+	if (prompt == SIZE_MAX || context_check(s, prompt, &e) < 0) {
+		refuse(c, 400, NULL, e.code ? e.text : "the prompt cannot be tokenized", id, 0);
+		return;
+	}
+	t->key = words_mix(s->opts->seed ^ map_hash(s->ask.has_ids ?
+		(struct str){ (const char *)s->ask.ids.id, prompt * sizeof(uint32_t) } :
+		buf_str(&s->ask.text)));
+	length_decide(s, t, s->opts->max_model_len - (int64_t)prompt);
+	stream_begin(c, id, prompt);
+	if (t->is_streamed)
+		head_send(c);
+	stream_pace(c);
+}
+
+void stream_release(struct stream *t)
+{
+	event_form_release(&t->form);
+	buf_release(&t->id);
+	buf_release(&t->held);
+	buf_release(&t->stop_reason);
+	truth_row_free(t->row);
+	*t = (struct stream){ 0 };
+}

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stream.c - one answer under way: when its events are due and what they hold.
+ *
+ * The oracle keeps an ideal time per event that never drifts: each one is the
+ * ideal of the one before plus a gap, whatever the clock did meanwhile. In
+ * burst mode an event goes out at the first grid point at or after its ideal.
+ * The engine model calls stream_on_step at the end of each step instead.
+ * Starting an answer is start.c; this file is the path of every token.
+ */
+#include "sim/server.h"
+
+#include <assert.h>
+#include <math.h>
+
+#include "base/clock.h"
+
+/* ---- pacing ---- */
+
+static int64_t draw_ns(const struct dist *d, struct pcg64 *g)
+{
+	return (int64_t)llround(dist_draw(d, g) * 1e6);
+}
+
+static void stream_arm(struct conn *c)
+{
+	struct sim *s = c->sim;
+	int64_t at = c->stream.ideal_ns;
+
+	if (s->burst_ns && at > s->origin_ns) {
+		int64_t past = (at - s->origin_ns) % s->burst_ns;
+
+		at += past ? s->burst_ns - past : 0;
+	}
+	loop_timer_set(s->loop, &c->stream.timer, at);
+}
+
+/* Tokens of the next event: never across the end of the reasoning. */
+static uint32_t stream_share(const struct sim *s, const struct stream *t)
+{
+	uint32_t left = t->total - t->done;
+	uint32_t n = (uint32_t)s->opts->tokens_per_event;
+
+	if (t->done < t->reasoning)
+		left = t->reasoning - t->done;
+	return n < left ? n : left;
+}
+
+static bool is_within(const struct stream *t, uint32_t token, uint32_t n)
+{
+	return token > t->done && token <= t->done + n;
+}
+
+/* Adds the gap to the next event. */
+static void stream_advance(struct conn *c)
+{
+	struct sim *s = c->sim;
+	struct stream *t = &c->stream;
+
+	t->ideal_ns += draw_ns(&s->itl, &t->rng);
+	if (is_within(t, t->fault.stall_at, stream_share(s, t)))
+		t->ideal_ns += t->fault.stall_ns;
+	stream_arm(c);
+}
+
+static void stream_kick(struct sim *s);
+
+void stream_pace(struct conn *c)
+{
+	struct sim *s = c->sim;
+	struct stream *t = &c->stream;
+
+	if (!s->is_oracle) {
+		engine_add(&s->engine, &t->seq);
+		stream_kick(s);
+		return;
+	}
+	t->ideal_ns = t->recv_ns - t->offset_ns + draw_ns(&s->ttft, &t->rng) + t->fault.slow_ns;
+	if (is_within(t, t->fault.stall_at, stream_share(s, t)))
+		t->ideal_ns += t->fault.stall_ns;
+	stream_arm(c);
+}
+
+/* ---- events ---- */
+
+/* The words of n tokens, clipped where the answer is cut, into s->text. */
+static struct str stream_words(struct sim *s, struct stream *t, uint32_t n)
+{
+	buf_reset(&s->text);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct word *w = words_at(&s->words, t->key, t->done + i);
+
+		buf_add(&s->text, w->text, w->n);
+	}
+	if (s->text.len > t->cut - t->text_at)
+		s->text.len = t->cut - t->text_at;
+	t->text_at += s->text.len;
+	return buf_str(&s->text);
+}
+
+/* Sends bytes as the faults want it; returns the stamp taken before the last send. */
+static int64_t stream_send(struct conn *c, struct str bytes)
+{
+	int64_t at;
+
+	if (c->stream.fault.is_split && bytes.n > 1) {
+		struct str half = { bytes.p, bytes.n / 2 };
+
+		conn_write(c, half);
+		bytes = (struct str){ bytes.p + half.n, bytes.n - half.n };
+	}
+	at = clock_real_ns();
+	conn_write(c, bytes);
+	return at;
+}
+
+/* Counts one event that was given to the kernel at at. */
+static void stream_sent(struct conn *c, int64_t at, uint32_t tokens)
+{
+	struct sim *s = c->sim;
+	struct stream *t = &c->stream;
+
+	s->events++;
+	s->counters.generation_tokens += tokens;
+	if (t->row)
+		truth_event(t->row, at, tokens);
+	if (tokens == 0)
+		return;
+	if (t->first_ns == 0) {
+		t->first_ns = at;
+		counters_observe(&s->counters, HIST_TTFT, at - t->recv_ns);
+	} else {
+		counters_observe(&s->counters, HIST_ITL, at - t->last_ns);
+	}
+	t->last_ns = at;
+}
+
+static void stream_role(struct conn *c)
+{
+	struct sim *s = c->sim;
+	struct event v = { .part = EVENT_ROLE };
+
+	c->stream.is_role_sent = true;
+	buf_reset(&s->event);
+	event_write(&c->stream.form, &v, &s->event);
+	stream_sent(c, stream_send(c, buf_str(&s->event)), 0);
+}
+
+/* Keeps the event when sends are to be shared; true when it was dealt with. */
+static bool stream_hold(struct conn *c, uint32_t n, bool is_final)
+{
+	struct sim *s = c->sim;
+	struct stream *t = &c->stream;
+	int64_t at;
+
+	if (t->fault.coalesce < 2)
+		return false;
+	buf_add_str(&t->held, buf_str(&s->event));
+	t->held_events++;
+	if (t->row)
+		truth_event(t->row, 0, n);
+	if (t->held_events < t->fault.coalesce && !is_final)
+		return true;
+	at = stream_send(c, buf_str(&t->held));
+	for (uint32_t i = 0; t->row && i < t->held_events; i++)
+		t->row->send_ns[t->row->events - 1 - i] = at;
+	s->events += t->held_events;
+	t->held_events = 0;
+	buf_reset(&t->held);
+	if (t->first_ns == 0)
+		counters_observe(&s->counters, HIST_TTFT, at - t->recv_ns);
+	t->first_ns = t->first_ns ? t->first_ns : at;
+	t->last_ns = at;
+	return true;
+}
+
+/* One event of n tokens goes out. */
+static void stream_event(struct conn *c, uint32_t n)
+{
+	struct sim *s = c->sim;
+	struct stream *t = &c->stream;
+	bool is_final = t->done + n == t->total;
+	struct event v = {
+		.part = t->done < t->reasoning ? EVENT_REASONING : EVENT_TEXT,
+		.text = stream_words(s, t, n),
+		.output_tokens = t->done + n,
+		.finish_reason = is_final ? counters_finish_name(t->finish) : NULL,
+		.stop_reason = is_final ? buf_str(&t->stop_reason) : (struct str){ 0 },
+		.is_malformed = is_within(t, t->fault.malformed_at, n),
+	};
+
+	t->done += n;
+	buf_reset(&s->event);
+	event_write(&t->form, &v, &s->event);
+	if (stream_hold(c, n, is_final))
+		s->counters.generation_tokens += n;
+	else
+		stream_sent(c, stream_send(c, buf_str(&s->event)), n);
+}
+
+/* ---- the end ---- */
+
+static void stream_over(struct conn *c, enum counter_finish finish)
+{
+	struct sim *s = c->sim;
+	struct stream *t = &c->stream;
+
+	loop_timer_cancel(s->loop, &t->timer);
+	engine_remove(&s->engine, &t->seq);
+	t->is_active = false;
+	s->stream_count--;
+	s->counters.finished[finish]++;
+	if (t->first_ns && finish <= FINISH_LENGTH) {
+		counters_observe(&s->counters, HIST_E2E, t->last_ns - t->recv_ns);
+		if (t->done > 1)
+			counters_observe(&s->counters, HIST_TPOT,
+					 (t->last_ns - t->first_ns) / (t->done - 1));
+	}
+	if (t->row) {
+		t->row->output_tokens = t->done;
+		t->row->finish = finish;
+		truth_end(&s->truth, t->row);
+		t->row = NULL;
+		sim_flush_soon(s);
+	}
+}
+
+/* Usage, [DONE] and the end of the body, in one send. */
+static void stream_tail(struct conn *c, bool is_failed)
+{
+	struct sim *s = c->sim;
+	struct stream *t = &c->stream;
+	int64_t at;
+
+	buf_reset(&s->event);
+	if (t->has_usage && !t->fault.is_without_usage && !is_failed)
+		event_write_usage(&t->form, t->done, &s->event);
+	if (!t->fault.is_without_done)
+		event_write_done(&t->form, &s->event);
+	http_write_last_chunk(&s->event);
+	at = clock_real_ns();
+	conn_write(c, buf_str(&s->event));
+	if (t->row)
+		t->row->end_ns = at;
+}
+
+static void stream_whole(struct conn *c)
+{
+	struct sim *s = c->sim;
+	struct stream *t = &c->stream;
+	struct buf body = { 0 };
+	int64_t at;
+
+	answer_write(s, t, &body);
+	at = clock_real_ns();
+	route_answer(c, 200, "application/json", buf_str(&body));
+	stream_sent(c, at, t->total);
+	buf_release(&body);
+}
+
+/* A fault that ends the answer before its next n tokens; true when one struck. */
+static bool stream_struck(struct conn *c, uint32_t n)
+{
+	struct stream *t = &c->stream;
+	struct sim *s = c->sim;
+
+	if (is_within(t, t->fault.reset_at, n)) {
+		conn_reset(c);
+	} else if (is_within(t, t->fault.close_at, n)) {
+		conn_drop(c);
+	} else if (t->is_streamed && is_within(t, t->fault.error_at, n)) {
+		buf_reset(&s->event);
+		event_write_error(&t->form, "the engine failed on purpose", &s->event);
+		stream_send(c, buf_str(&s->event));
+		stream_tail(c, true);
+	} else {
+		return false;
+	}
+	stream_over(c, FINISH_ERROR);
+	return true;
+}
+
+/* The next event is due, n tokens are there for it. */
+static void stream_emit(struct conn *c, uint32_t n)
+{
+	struct stream *t = &c->stream;
+
+	assert(t->is_active && n >= 1);
+	if (t->fault.hit && stream_struck(c, n))
+		return;
+	if (!t->is_streamed) {
+		t->done += n;
+		if (t->done == t->total) {
+			stream_whole(c);
+			stream_over(c, t->finish);
+		}
+		return;
+	}
+	if (t->form.is_chat && !t->is_role_sent)
+		stream_role(c);
+	stream_event(c, n);
+	if (t->done < t->total)
+		return;
+	stream_tail(c, false);
+	stream_over(c, t->finish);
+}
+
+void stream_abort(struct conn *c)
+{
+	if (c->stream.is_active)
+		stream_over(c, FINISH_ABORT);
+}
+
+/* ---- entries from the loop ---- */
+
+void stream_on_time(struct timer *timer)
+{
+	struct conn *c = (struct conn *)((char *)timer - offsetof(struct conn, stream.timer));
+	struct stream *t = &c->stream;
+	struct sim *s = c->sim;
+	int64_t due = t->timer.at_ns + t->offset_ns;
+	uint64_t before = s->events;
+
+	stream_emit(c, stream_share(s, t));
+	if (s->events > before)
+		lag_add(&s->lag, t->last_ns - due);
+	if (t->is_active && !c->is_broken)
+		stream_advance(c);
+	else
+		conn_settle(c);
+}
+
+static void on_token(struct engine_seq *seq, void *ctx)
+{
+	struct conn *c = (struct conn *)((char *)seq - offsetof(struct conn, stream.seq));
+	struct stream *t = &c->stream;
+	struct sim *s = ctx;
+
+	t->ready++;
+	if (t->ready < stream_share(s, t))
+		return;
+	stream_emit(c, t->ready);
+	t->ready = 0;
+	if (!t->is_active || c->is_broken)
+		conn_settle(c);
+}
+
+/* How far the model may fall behind the clock before it gives up catching up. */
+#define STEP_LATE_MAX_NS 100000000
+
+/* Plans the step that starts at at and sets the timer for its end. */
+static void step_next(struct sim *s, int64_t at)
+{
+	int64_t length = engine_step_begin(&s->engine);
+
+	if (length >= 0)
+		loop_timer_set(s->loop, &s->step, at + length);
+}
+
+static void stream_kick(struct sim *s)
+{
+	if (!s->engine.is_in_step && !s->is_ending_step)
+		step_next(s, clock_mono_ns());
+}
+
+void stream_on_step(struct timer *timer)
+{
+	struct sim *s = (struct sim *)((char *)timer - offsetof(struct sim, step));
+	int64_t end = timer->at_ns;
+	int64_t now = clock_mono_ns();
+
+	s->is_ending_step = true;
+	engine_step_end(&s->engine, on_token, s);
+	s->is_ending_step = false;
+	step_next(s, now - end > STEP_LATE_MAX_NS ? now : end);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * words.c - see words.h.
+ *
+ * Candidates are all vocabulary entries of the right shape that encode to their
+ * own id. Then long random texts of them are encoded: a tokenizer that joins
+ * words across the space between them would show it there, and is refused.
+ */
+#include "sim/words.h"
+
+#include "base/mem.h"
+
+#define WORDS_MAX 32768
+#define WORDS_MIN 16
+#define TRIAL_WORDS 20000
+
+static bool is_word(struct str s)
+{
+	if (s.n < 3 || s.n > WORD_BYTES_MAX || s.p[0] != ' ')
+		return false;
+	for (size_t i = 1; i < s.n; i++)
+		if (s.p[i] < 'a' || s.p[i] > 'z')
+			return false;
+	return true;
+}
+
+static void words_collect(struct words *w, const struct tokenizer *t)
+{
+	size_t limit = tokenizer_vocab_size(t);
+	struct buf text = { 0 };
+	struct ids again = { 0 };
+
+	for (uint32_t id = 0; id < limit && w->n < WORDS_MAX; id++) {
+		struct word *word = &w->word[w->n];
+
+		buf_reset(&text);
+		ids_reset(&again);
+		if (tokenizer_decode_bytes(t, &id, 1, false, &text) < 0 || !is_word(buf_str(&text)))
+			continue;
+		if (tokenizer_encode(t, buf_str(&text), false, &again) < 0 || again.count != 1 ||
+		    again.id[0] != id)
+			continue;
+		word->id = id;
+		word->n = (uint8_t)text.len;
+		memcpy(word->text, text.data, text.len);
+		w->n++;
+	}
+	buf_release(&text);
+	ids_release(&again);
+}
+
+static bool words_are_stable(const struct words *w, const struct tokenizer *t)
+{
+	struct buf text = { 0 };
+	struct ids again = { 0 };
+	bool is_stable = true;
+
+	for (uint64_t i = 0; i < TRIAL_WORDS; i++) {
+		const struct word *word = words_at(w, 1, i);
+
+		buf_add(&text, word->text, word->n);
+	}
+	is_stable = tokenizer_encode(t, buf_str(&text), false, &again) == 0 &&
+		    again.count == TRIAL_WORDS;
+	for (uint64_t i = 0; is_stable && i < TRIAL_WORDS; i++)
+		is_stable = again.id[i] == words_at(w, 1, i)->id;
+	buf_release(&text);
+	ids_release(&again);
+	return is_stable;
+}
+
+int words_init(struct words *w, const struct tokenizer *t, struct err *e)
+{
+	*w = (struct words){ .word = mem_array(WORDS_MAX, sizeof(*w->word)) };
+	words_collect(w, t);
+	if (w->n >= WORDS_MIN && words_are_stable(w, t))
+		return 0;
+	words_release(w);
+	return err_set(e, ERR_PARSE, "tokenizer '%s' has no set of words that keep their token "
+		       "count when joined, so honest answers cannot be written with it",
+		       tokenizer_name(t));
+}
+
+void words_release(struct words *w)
+{
+	free(w->word);
+	*w = (struct words){ 0 };
+}
