@@ -348,3 +348,13 @@ void sock_close(int fd)
 	if (fd >= 0)
 		close(fd);
 }
+
+void sock_reset(int fd)
+{
+	struct linger none = { .l_onoff = 1, .l_linger = 0 };
+
+	if (fd < 0)
+		return;
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+	close(fd);
+}

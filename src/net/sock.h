@@ -68,3 +68,4 @@ int sock_stamps_on(struct err *e);
 /* Raises RLIMIT_NOFILE to its hard limit; returns the limit now in force. */
 size_t sock_raise_nofile(void);
 void sock_close(int fd); /* ignores -1 */
+void sock_reset(int fd); /* closes so that the peer sees a reset (TCP); ignores -1 */
