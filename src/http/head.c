@@ -82,6 +82,22 @@ static const bool is_token[256] = {
 	['y'] = 1, ['z'] = 1,
 };
 
+bool http_is_token(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if (!is_token[(unsigned char)s.p[i]])
+			return false;
+	return s.n > 0;
+}
+
+bool http_header_is_plain(struct str name, struct str value)
+{
+	for (size_t i = 0; i < value.n; i++)
+		if (value.p[i] == 0 || value.p[i] == '\r' || value.p[i] == '\n')
+			return false;
+	return http_is_token(name);
+}
+
 static int bad_line(struct str line, const char *why, struct err *e)
 {
 	char text[HTTP_EXCERPT_BYTES];

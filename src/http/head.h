@@ -26,6 +26,11 @@ bool http_head_line(struct str *rest, struct str *line);
 /* Value of the first such header (case-insensitive) in a complete head; empty p when absent. */
 struct str http_head_value(struct str head, const char *name);
 
+/* All of s are characters a header name or method is made of, and s is not empty. */
+bool http_is_token(struct str s);
+/* The line "name: value" can be sent as a header: a token, and no NUL, CR or LF in the value. */
+bool http_header_is_plain(struct str name, struct str value);
+
 struct http_framing {
 	uint64_t length;
 	bool has_length;
