@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * client.c - how well the client did its part, and what the events carried.
+ *
+ * Send lag deserves a word. A request may go when it is due and a slot under
+ * the cap is free. With FIFO admission the i-th admitted request (from 0) finds
+ * a slot once i - cap + 1 requests have ended, so the instant it could have
+ * gone is max(due, the (i - cap)-th smallest end). What lies between that and
+ * sent, less the time spent connecting, is the client's own delay.
+ */
+#include "metrics/parts.h"
+
+#include "base/mem.h"
+#include "stats/stats.h"
+
+/* A growing list of seconds. */
+struct values { double *v; size_t n; };
+
+static void add(struct values *to, int64_t ns)
+{
+	to->v[to->n++] = metrics_seconds(ns);
+}
+
+static int64_t connecting_ns(const struct request_row *row)
+{
+	return row->connect_ns && row->connected_ns > row->connect_ns
+		? row->connected_ns - row->connect_ns : 0;
+}
+
+/* ---- lag ---- */
+
+struct admitted { int64_t at_ns; uint32_t row; };
+
+static int by_admission(const void *a, const void *b)
+{
+	const struct admitted *x = a, *y = b;
+
+	if (x->at_ns != y->at_ns)
+		return x->at_ns < y->at_ns ? -1 : 1;
+	return (x->row > y->row) - (x->row < y->row);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	int64_t x, y;
+
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	return (x > y) - (x < y);
+}
+
+/* What the client added between the instant a request could go and its first byte. */
+static int64_t own_delay(const struct request_row *row, int64_t could_go_ns)
+{
+	int64_t ns = row->sent_ns - could_go_ns;
+
+	if (row->sent_ns > row->connect_ns)
+		ns -= connecting_ns(row); /* not with user stamps: sent is then the connect */
+	return ns > 0 ? ns : 0;
+}
+
+static void send_lag(struct metrics *m, const struct record *r)
+{
+	struct admitted *order = mem_array(m->n, sizeof(*order));
+	int64_t *end = mem_array(m->n, sizeof(*end));
+	struct values lag = { mem_array(m->n, sizeof(double)), 0 };
+	size_t n = 0, n_ends = 0, cap = (size_t)m->opts.max_concurrency;
+
+	for (uint32_t i = 0; i < m->n; i++) {
+		const struct request_row *row = &r->row[m->row[i]];
+
+		if (!row->admitted_ns)
+			continue;
+		order[n++] = (struct admitted){ row->admitted_ns, m->row[i] };
+		if (row->end_ns)
+			end[n_ends++] = row->end_ns;
+	}
+	qsort(order, n, sizeof(*order), by_admission);
+	qsort(end, n_ends, sizeof(*end), by_time);
+	for (size_t i = 0; i < n; i++) {
+		const struct request_row *row = &r->row[order[i].row];
+		int64_t could_go = row->due_ns;
+
+		if (cap && m->opts.n_hosts > 1)
+			could_go = row->admitted_ns; /* each host has its own slots */
+		else if (cap && i >= cap && i - cap < n_ends && end[i - cap] > could_go)
+			could_go = end[i - cap];
+		if (row->sent_ns && row->due_ns)
+			add(&lag, own_delay(row, could_go));
+	}
+	m->client.send_lag = metrics_spread(lag.v, lag.n);
+	free(lag.v);
+	free(order);
+	free(end);
+}
+
+static void interarrival(struct metrics *m, const struct record *r)
+{
+	double first = 0, last = 0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < m->n; i++) {
+		const struct request_row *row = &r->row[m->row[i]];
+
+		if (row->parent != RECORD_NONE)
+			continue;
+		first = n == 0 || row->due_s < first ? row->due_s : first;
+		last = n == 0 || row->due_s > last ? row->due_s : last;
+		n++;
+	}
+	m->client.mean_interarrival_s = n > 1 ? (last - first) / (n - 1) : 0;
+}
+
+/* ---- spreads ---- */
+
+enum { LAG, CONNECT, FROM_DUE, ANSWER, WITH_CONNECT, SPREADS };
+
+static void add_row(struct metrics_client *c, struct values *v, const struct request_row *row)
+{
+	if (row->sent_ns && row->due_ns)
+		add(&v[LAG], row->sent_ns - row->due_ns);
+	if (connecting_ns(row)) {
+		add(&v[CONNECT], connecting_ns(row));
+		c->n_new_connections++;
+	}
+	if (!metrics_is_success(row))
+		return;
+	if (row->due_ns && metrics_end_ns(row))
+		add(&v[FROM_DUE], metrics_end_ns(row) - row->due_ns);
+	if (row->first_answer_ns)
+		add(&v[ANSWER], row->first_answer_ns - row->sent_ns);
+	if (row->first_event_ns)
+		add(&v[WITH_CONNECT], row->first_event_ns -
+		    (connecting_ns(row) && row->connect_ns < row->sent_ns ? row->connect_ns
+		     : row->sent_ns));
+}
+
+static void spreads(struct metrics *m, const struct record *r)
+{
+	struct metrics_client *c = &m->client;
+	struct metrics_spread *to[SPREADS] = {
+		[LAG] = &c->lag, [CONNECT] = &c->connect, [FROM_DUE] = &c->from_due,
+		[ANSWER] = &c->ttft_answer, [WITH_CONNECT] = &c->ttft_connect,
+	};
+	struct values v[SPREADS] = { 0 };
+
+	for (int k = 0; k < SPREADS; k++)
+		v[k].v = mem_array(m->n, sizeof(double));
+	for (uint32_t i = 0; i < m->n; i++)
+		add_row(c, v, &r->row[m->row[i]]);
+	for (int k = 0; k < SPREADS; k++) {
+		*to[k] = metrics_spread(v[k].v, v[k].n);
+		free(v[k].v);
+	}
+}
+
+/* ---- skew ---- */
+
+/* Every event's lag when the record has that lane, else the first and the last event's. */
+static void add_skew(struct metrics *m, const struct record *r, const struct request_row *row,
+		     struct values *v, int64_t *scratch)
+{
+	if (row->n_events == 0 || row->flags & ROW_USER_STAMPS)
+		return;
+	if (row->skew_head) {
+		record_skews(r, row, scratch);
+		for (uint32_t k = 0; k < row->n_events; k++)
+			add(v, scratch[k]);
+	} else if (!m->opts.is_user_stamps && row->user_first_event_ns) {
+		add(v, row->user_first_event_ns - row->first_event_ns);
+		if (row->n_events > 1)
+			add(v, row->user_last_event_ns - row->last_event_ns);
+	}
+}
+
+static void skew(struct metrics *m, const struct record *r)
+{
+	struct values v = { 0 };
+	int64_t *scratch;
+	size_t events = 0, most = 0;
+
+	for (uint32_t i = 0; i < m->n; i++) {
+		size_t n = r->row[m->row[i]].n_events;
+
+		events += n;
+		most = n > most ? n : most;
+	}
+	v.v = mem_array(events, sizeof(*v.v));
+	scratch = mem_array(most, sizeof(*scratch));
+	for (uint32_t i = 0; i < m->n; i++)
+		add_skew(m, r, &r->row[m->row[i]], &v, scratch);
+	m->client.skew = metrics_spread(v.v, v.n);
+	free(v.v);
+	free(scratch);
+}
+
+/* ---- events and tokens ---- */
+
+struct seen { uint64_t empty, multi, extra, shared; };
+
+/* One walk over the marks; marks of one event stand together, MARK_SHARED before MARK_EMPTY. */
+static struct seen look_at_marks(const struct record *r, const struct request_row *row)
+{
+	uint32_t last_shared = UINT32_MAX, last_empty = UINT32_MAX;
+	const struct record_mark *mark = NULL;
+	struct seen s = { 0 };
+
+	while ((mark = record_marks(r, row, mark))) {
+		if (mark->event >= row->n_events)
+			continue;
+		if (mark->kind == MARK_TOKENS && mark->value > 1) {
+			s.multi++;
+			s.extra += mark->value - 1;
+		} else if (mark->kind == MARK_SHARED) {
+			last_shared = mark->event;
+			s.shared += last_empty == UINT32_MAX || last_empty + 1 != mark->event;
+		} else if (mark->kind == MARK_EMPTY) {
+			s.empty++;
+			/* An empty event spoils no gap between tokens: taken back. */
+			if (last_shared == mark->event &&
+			    (last_empty == UINT32_MAX || last_empty + 1 != mark->event))
+				s.shared--;
+			last_empty = mark->event;
+		}
+	}
+	return s;
+}
+
+static void look_at_events(struct metrics *m, const struct record *r,
+			   const struct request_row *row)
+{
+	struct metrics_client *c = &m->client;
+	struct seen s = look_at_marks(r, row);
+	uint64_t with_text = row->n_events - s.empty, tokens = with_text + s.extra;
+
+	c->n_events += row->n_events;
+	c->n_events_with_text += with_text;
+	c->n_shared += s.shared;
+	c->n_not_one_token += s.empty + s.multi;
+	c->retries += row->attempts > 1 ? row->attempts - 1u : 0;
+	c->n_user_stamped += (row->flags & ROW_USER_STAMPS) != 0;
+	if (!metrics_is_success(row) || m->opts.is_pooling)
+		return;
+	c->n_counted += (row->flags & ROW_COUNTED) != 0;
+	c->n_count_unknown += !(row->flags & ROW_COUNTED) && row->output_tokens == 0;
+	if (!(row->flags & ROW_HAS_USAGE) || row->flags & ROW_COUNTED || row->output_tokens == 0)
+		return;
+	c->n_usage++;
+	c->n_events_with_usage += row->n_events;
+	c->n_tokens_with_usage += row->output_tokens;
+	/* An event without text may or may not have carried a token (a special one). */
+	if (row->output_tokens < tokens || row->output_tokens > tokens + s.empty)
+		c->n_usage_differs++;
+}
+
+void metrics_client(struct metrics *m, const struct record *r)
+{
+	spreads(m, r);
+	send_lag(m, r);
+	interarrival(m, r);
+	skew(m, r);
+	for (uint32_t i = 0; i < m->n; i++)
+		look_at_events(m, r, &r->row[m->row[i]]);
+	for (uint32_t i = 0; i < r->n_shards; i++)
+		m->client.is_full |= r->shard[i].is_full;
+}
+
+/* ---- failures ---- */
+
+static void add_failure(struct metrics *m, struct metrics_failures *f, struct str text)
+{
+	f->count++;
+	for (uint32_t k = 0; k < f->n_examples; k++) {
+		if (str_eq(f->example[k].text, text)) {
+			f->example[k].count++;
+			return;
+		}
+	}
+	if (f->n_examples == ERROR_EXAMPLES_MAX) {
+		f->n_others++;
+		return;
+	}
+	f->example[f->n_examples++] = (struct metrics_error){ arena_str(&m->arena, text), 1 };
+}
+
+void metrics_failures(struct metrics *m, const struct record *r)
+{
+	struct buf text = { 0 };
+
+	for (uint32_t i = 0; i < m->n; i++) {
+		const struct request_row *row = &r->row[m->row[i]];
+
+		if (row->state != REQ_FAILED)
+			continue;
+		buf_reset(&text);
+		record_error_of(r, row, &text);
+		add_failure(m, &m->failures[row->fail < FAIL_COUNT ? row->fail : FAIL_NONE],
+			    buf_str(&text));
+	}
+	buf_release(&text);
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * metrics.c - arrays, totals, rates and the six blocks; see metrics.h.
+ *
+ * The order of every floating-point operation is upstream's, so that a result
+ * can be checked to the last bit.
+ */
+#include "metrics/metrics.h"
+
+#include "base/mem.h"
+#include "metrics/parts.h"
+#include "stats/stats.h"
+
+#define MS 1000.0
+
+const char *metric_block_key(enum metric_block block)
+{
+#define X(name, key) key,
+	static const char *const keys[] = { METRIC_BLOCKS(X) };
+#undef X
+
+	return keys[block];
+}
+
+unsigned metric_block_bit(struct str key)
+{
+	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
+		if (str_is(key, metric_block_key(b)))
+			return BLOCK_BIT(b);
+	return 0;
+}
+
+char *metrics_percentile_name(char out[FMT_F64_BYTES], double p)
+{
+	if (p == (double)(int64_t)p)
+		snprintf(out, FMT_F64_BYTES, "%lld", (long long)p);
+	else
+		fmt_f64(out, p);
+	return out;
+}
+
+struct metrics_spread metrics_spread(double *seconds, size_t n)
+{
+	struct metrics_spread s = { .n = n };
+
+	if (n == 0)
+		return s;
+	s.mean_ms = stats_mean(seconds, n) * MS;
+	stats_sort(seconds, n);
+	s.p50_ms = stats_percentile(seconds, n, 50) * MS;
+	s.p99_ms = stats_percentile(seconds, n, 99) * MS;
+	s.max_ms = seconds[n - 1] * MS;
+	return s;
+}
+
+/* ---- arrays ---- */
+
+static void pick_rows(struct metrics *m, const struct record *r)
+{
+	size_t events = 0;
+
+	m->row = mem_array(r->n_rows, sizeof(*m->row));
+	for (uint32_t i = 0; i < r->n_rows; i++) {
+		if (r->row[i].phase != PHASE_MAIN)
+			continue;
+		m->row[m->n++] = i;
+		events += r->row[i].n_events;
+	}
+	m->input_len = mem_array(m->n, sizeof(*m->input_len));
+	m->output_len = mem_array(m->n, sizeof(*m->output_len));
+	m->ttft = mem_array(m->n, sizeof(*m->ttft));
+	m->latency = mem_array(m->n, sizeof(*m->latency));
+	m->start_time = mem_array(m->n, sizeof(*m->start_time));
+	m->queue_time = mem_array(m->n, sizeof(*m->queue_time));
+	m->itl_at = mem_array((size_t)m->n + 1, sizeof(*m->itl_at));
+	m->itl = mem_array(events, sizeof(*m->itl));
+}
+
+/* Tokens of a success: the server's count, else ours, else one. */
+static int64_t output_len(const struct request_row *row)
+{
+	if (row->output_tokens == 0 && !(row->flags & ROW_COUNTED))
+		return 1;
+	return row->output_tokens;
+}
+
+static void fill_row(struct metrics *m, uint32_t i, const struct request_row *row)
+{
+	bool is_success = metrics_is_success(row);
+	int64_t end = metrics_end_ns(row);
+
+	m->input_len[i] = row->prompt_tokens;
+	if (m->opts.is_pooling && !is_success)
+		m->input_len[i] = 0;
+	m->output_len[i] = is_success && !m->opts.is_pooling ? output_len(row) : 0;
+	if (!row->sent_ns)
+		return;
+	m->start_time[i] = metrics_seconds(row->sent_ns);
+	if (row->due_ns)
+		m->queue_time[i] = metrics_seconds(row->sent_ns - row->due_ns);
+	if (row->first_event_ns)
+		m->ttft[i] = metrics_seconds(row->first_event_ns - row->sent_ns);
+	/* A failed stream has no latency; a failed pooling request whose body came has one. */
+	if (end && (is_success || (row->flags & ROW_IS_POOLING && row->status == 200)))
+		m->latency[i] = metrics_seconds(end - row->sent_ns);
+}
+
+static void fill_arrays(struct metrics *m, const struct record *r)
+{
+	int64_t *gaps = NULL;
+	size_t cap = 0, at = 0;
+
+	for (uint32_t i = 0; i < m->n; i++) {
+		const struct request_row *row = &r->row[m->row[i]];
+
+		fill_row(m, i, row);
+		if (row->n_events > cap) {
+			cap = row->n_events;
+			gaps = mem_grow(gaps, cap, sizeof(*gaps));
+		}
+		if (row->n_events > 1) {
+			record_gaps(r, row, gaps);
+			for (uint32_t k = 1; k < row->n_events; k++)
+				m->itl[at++] = metrics_seconds(gaps[k]);
+		}
+		m->itl_at[i + 1] = at;
+	}
+	free(gaps);
+}
+
+/* ---- totals and rates ---- */
+
+static double tpot_of(const struct metrics *m, uint32_t i)
+{
+	if (m->output_len[i] <= 1)
+		return 0;
+	return (m->latency[i] - m->ttft[i]) / (double)(m->output_len[i] - 1);
+}
+
+static bool is_good(const struct metrics *m, uint32_t i)
+{
+	for (size_t k = 0; k < m->opts.n_goodput; k++) {
+		const struct metrics_goodput *g = &m->opts.goodput[k];
+		double value = g->block == BLOCK_TTFT ? m->ttft[i]
+			       : g->block == BLOCK_TPOT ? tpot_of(m, i) : m->latency[i];
+
+		if (value > g->limit_ms / MS)
+			return false;
+	}
+	return true;
+}
+
+static double rate(double amount, double duration_s)
+{
+	return duration_s > 0 ? amount / duration_s : 0;
+}
+
+static void fill_totals(struct metrics *m, const struct record *r)
+{
+	double audio_s = 0, d;
+	uint32_t good = 0;
+
+	for (uint32_t i = 0; i < m->n; i++) {
+		const struct request_row *row = &r->row[m->row[i]];
+
+		if (!metrics_is_success(row)) {
+			m->failed += row->state == REQ_FAILED;
+			m->cancelled += row->state != REQ_FAILED;
+			continue;
+		}
+		m->completed++;
+		m->total_input += m->input_len[i];
+		m->total_output += m->output_len[i];
+		m->total_sequences += row->sequences;
+		audio_s += (double)row->audio_s;
+		good += is_good(m, i);
+	}
+	m->duration_s = d = metrics_seconds(r->stop_ns - r->start_ns);
+	m->request_throughput = rate(m->completed, d);
+	m->request_goodput = m->opts.n_goodput ? rate(good, d) : 0;
+	m->output_throughput = rate((double)m->total_output, d);
+	m->total_token_throughput = rate((double)(m->total_input + m->total_output), d);
+	m->sequence_throughput = rate((double)m->total_sequences, d);
+	m->rtfx = rate(audio_s, d);
+}
+
+/* ---- blocks ---- */
+
+/* The values of a block over the successes, in row order; NULL-safe count in *n. */
+static double *block_values(const struct metrics *m, const struct record *r,
+			    enum metric_block block, size_t *n)
+{
+	double *v = mem_array(block == BLOCK_ITL ? m->itl_at[m->n] : m->n, sizeof(*v));
+
+	*n = 0;
+	for (uint32_t i = 0; i < m->n; i++) {
+		if (!metrics_is_success(&r->row[m->row[i]]))
+			continue;
+		switch (block) {
+		case BLOCK_TTFT:
+			v[(*n)++] = m->ttft[i];
+			break;
+		case BLOCK_TPOT:
+			if (m->output_len[i] > 1)
+				v[(*n)++] = tpot_of(m, i);
+			break;
+		case BLOCK_ITL:
+			for (size_t k = m->itl_at[i]; k < m->itl_at[i + 1]; k++)
+				v[(*n)++] = m->itl[k];
+			break;
+		case BLOCK_E2EL:
+			v[(*n)++] = m->latency[i];
+			break;
+		case BLOCK_QUEUE_TIME:
+			v[(*n)++] = m->queue_time[i];
+			break;
+		default:
+			v[(*n)++] = m->latency[i] + m->queue_time[i];
+			break;
+		}
+	}
+	return v;
+}
+
+static bool is_defined(const struct metrics_opts *o, enum metric_block block)
+{
+	switch (block) {
+	case BLOCK_E2EL:
+		return true;
+	case BLOCK_QUEUE_TIME:
+		return o->max_concurrency > 0;
+	case BLOCK_E2EL_WITH_QUEUE:
+		return o->max_concurrency > 0 && o->is_rate_finite;
+	default:
+		return !o->is_pooling && o->has_tokenizer;
+	}
+}
+
+static void fill_blocks(struct metrics *m, const struct record *r)
+{
+	for (enum metric_block b = 0; b < BLOCK_COUNT; b++) {
+		struct metrics_summary *s = &m->block[b];
+		double *v = block_values(m, r, b, &s->n);
+
+		s->is_reported = m->opts.selected & BLOCK_BIT(b) && is_defined(&m->opts, b);
+		s->mean_ms = stats_mean(v, s->n) * MS;
+		s->std_ms = stats_std(v, s->n) * MS;
+		stats_sort(v, s->n);
+		s->median_ms = stats_median(v, s->n) * MS;
+		s->percentile_ms = mem_array(m->opts.n_percentiles, sizeof(*s->percentile_ms));
+		for (size_t k = 0; k < m->opts.n_percentiles; k++)
+			s->percentile_ms[k] =
+				stats_percentile(v, s->n, m->opts.percentile[k]) * MS;
+		free(v);
+	}
+}
+
+void metrics_score(struct metrics *m, const struct record *r, const struct metrics_opts *opts)
+{
+	double *percentile;
+
+	*m = (struct metrics){ .opts = *opts };
+	percentile = arena_alloc(&m->arena, opts->n_percentiles * sizeof(*percentile));
+	for (size_t i = 0; i < opts->n_percentiles; i++)
+		percentile[i] = opts->percentile[i];
+	m->opts.percentile = percentile;
+	pick_rows(m, r);
+	fill_arrays(m, r);
+	fill_totals(m, r);
+	fill_blocks(m, r);
+	if (!opts->is_pooling)
+		metrics_peaks(m, r);
+	metrics_client(m, r);
+	metrics_failures(m, r);
+}
+
+void metrics_release(struct metrics *m)
+{
+	if (!m)
+		return;
+	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
+		free(m->block[b].percentile_ms);
+	free(m->row);
+	free(m->input_len);
+	free(m->output_len);
+	free(m->ttft);
+	free(m->latency);
+	free(m->start_time);
+	free(m->queue_time);
+	free(m->itl);
+	free(m->itl_at);
+	arena_release(&m->arena);
+	*m = (struct metrics){ 0 };
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * metrics/metrics.h - what a record means: every number of the report.
+ *
+ * Pure functions of a record and of a few options; no clock, no network, no
+ * output. Definitions with formulas: docs/metrics.md.
+ *
+ * Units: nanoseconds of the record become double seconds once ((double)ns /
+ * 1e9); arrays and all statistics use those doubles, and the factor 1000 of a
+ * name that ends in _ms comes last. So NumPy, fed with the arrays of the result
+ * file, gives the same bits.
+ *
+ * Rows: only those of the main phase. A success is a row in state REQ_DONE, a
+ * failure one in REQ_FAILED; all others were cancelled (or never finished in a
+ * record that broke off) and count as neither.
+ *
+ * Not here: whether the numbers can be believed (metrics/trust.h), how they are
+ * written (report/), filling in missing token counts (run/).
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/fmt.h"
+#include "base/limits.h"
+#include "base/str.h"
+#include "record/record.h"
+
+/* The blocks of the report, in report order: X(bit name, key). */
+#define METRIC_BLOCKS(X)                                                                  \
+	X(TTFT, "ttft") X(TPOT, "tpot") X(ITL, "itl") X(E2EL, "e2el")                     \
+	X(QUEUE_TIME, "client_queue_time") X(E2EL_WITH_QUEUE, "e2el_including_client_queue")
+#define X(name, key) BLOCK_##name,
+enum metric_block { METRIC_BLOCKS(X) BLOCK_COUNT };
+#undef X
+#define BLOCK_BIT(block) (1u << (block))
+
+const char *metric_block_key(enum metric_block block);
+/* The bit of a name; 0 when there is none. */
+unsigned metric_block_bit(struct str key);
+
+#define METRICS_GOODPUT_MAX 3
+struct metrics_goodput {
+	enum metric_block block; /* TTFT, TPOT or E2EL */
+	double limit_ms;
+};
+
+struct metrics_opts {
+	const double *percentile;      /* in the order given, each 0..100 */
+	size_t n_percentiles;
+	unsigned selected;             /* BLOCK_BITs the user asked for */
+	struct metrics_goodput goodput[METRICS_GOODPUT_MAX];
+	size_t n_goodput;              /* 0: no objectives, goodput is null */
+	bool is_pooling;
+	bool has_tokenizer;
+	bool is_rate_finite;           /* as --request-rate says; false with ramp-up */
+	bool is_user_stamps;           /* --timestamps user */
+	bool is_peak_exact;            /* --compat peak */
+	bool is_peak_in_tokens;        /* --fix peak-tokens */
+	int64_t max_concurrency;       /* 0: no cap */
+	uint32_t n_hosts;              /* records merged into this one; 0 counts as 1 */
+};
+
+/* One block as upstream reports it; all in milliseconds. */
+struct metrics_summary {
+	bool is_reported;              /* selected, and defined for this run */
+	size_t n;
+	double mean_ms, median_ms, std_ms;
+	double *percentile_ms;         /* one per percentile asked for */
+};
+
+/* A distribution of ours. */
+struct metrics_spread {
+	size_t n;                      /* 0: nothing to say */
+	double mean_ms, p50_ms, p99_ms, max_ms;
+};
+
+struct metrics_error { struct str text; uint32_t count; };
+struct metrics_failures {
+	uint32_t count;
+	struct metrics_error example[ERROR_EXAMPLES_MAX]; /* distinct texts, first seen first */
+	uint32_t n_examples;
+	uint32_t n_others;             /* failures whose text is not among the examples */
+};
+
+/* What the client saw of itself and of the connection; not in upstream. */
+struct metrics_client {
+	struct metrics_spread lag;          /* due to sent, waiting for a slot included */
+	struct metrics_spread send_lag;     /* the part the client itself is to blame for */
+	struct metrics_spread skew;         /* user-space clock minus kernel stamp, per event */
+	struct metrics_spread connect;      /* new connections: TCP and TLS */
+	struct metrics_spread from_due;     /* due to last token, successes */
+	struct metrics_spread ttft_answer;  /* sent to first answer text, successes */
+	struct metrics_spread ttft_connect; /* TTFT from the start of connecting, successes */
+	double mean_interarrival_s;         /* between due times of roots */
+	uint64_t n_events;                  /* token events of all requests */
+	uint64_t n_events_with_text;
+	uint64_t n_shared;                  /* with text, in one read with an earlier one with text */
+	uint64_t n_not_one_token;           /* events known to carry no token or several */
+	uint64_t n_events_with_usage;       /* events of successes that have usage, and their tokens */
+	uint64_t n_tokens_with_usage;
+	uint32_t n_usage;                   /* successes with usage */
+	uint32_t n_usage_differs;           /* of these: not the number of tokens that was seen */
+	uint32_t n_counted;                 /* successes whose tokens were counted by us */
+	uint32_t n_count_unknown;           /* successes taken as one token */
+	uint32_t n_user_stamped;            /* rows with a user-space stamp */
+	uint32_t n_new_connections;
+	uint64_t retries;                   /* requests written again */
+	bool is_full;                       /* a shard's limit was reached; events are missing */
+};
+
+struct metrics {
+	struct metrics_opts opts;      /* percentile points at a copy */
+	uint32_t completed, failed, cancelled;
+	double duration_s;
+	int64_t total_input, total_output, total_sequences;
+	double request_throughput, request_goodput, output_throughput, total_token_throughput;
+	double sequence_throughput, rtfx;
+	double max_output_tokens_per_s;
+	int64_t max_concurrent_requests;
+	struct metrics_summary block[BLOCK_COUNT];
+
+	/* n elements each, in row order, failures included. Seconds. */
+	uint32_t n;
+	uint32_t *row;                 /* index in the record */
+	int64_t *input_len, *output_len;
+	double *ttft, *latency, *start_time, *queue_time;
+	double *itl;                   /* of element i: itl[itl_at[i]] to itl[itl_at[i + 1]] */
+	size_t *itl_at;                /* n + 1 */
+
+	struct metrics_client client;
+	struct metrics_failures failures[FAIL_COUNT];
+	struct arena arena;            /* error texts */
+};
+
+void metrics_score(struct metrics *m, const struct record *r, const struct metrics_opts *opts);
+void metrics_release(struct metrics *m);
+
+/* "99", "99.9": how labels and keys spell a percentile. Returns out. */
+char *metrics_percentile_name(char out[FMT_F64_BYTES], double p);

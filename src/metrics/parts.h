@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* metrics/parts.h - the steps of metrics_score, in order. Private to metrics/. */
+#pragma once
+#include "metrics/metrics.h"
+
+#define METRICS_SECONDS_MAX 10000000 /* longest run whose peaks are looked for: 115 days */
+
+static inline double metrics_seconds(int64_t ns)
+{
+	return (double)ns / 1e9;
+}
+
+static inline bool metrics_is_success(const struct request_row *row)
+{
+	return row->state == REQ_DONE;
+}
+
+/* When the answer ended for E2EL: the last token event, or the whole body. 0: never. */
+static inline int64_t metrics_end_ns(const struct request_row *row)
+{
+	return row->flags & ROW_IS_POOLING ? row->end_ns : row->last_event_ns;
+}
+
+/* Sorts values and describes them; factor 1000 last. */
+struct metrics_spread metrics_spread(double *seconds, size_t n);
+
+void metrics_peaks(struct metrics *m, const struct record *r);
+void metrics_client(struct metrics *m, const struct record *r);
+void metrics_failures(struct metrics *m, const struct record *r);

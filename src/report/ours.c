@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ours.c - the object under the result's key "profllm"; fields are described in
+ * schema/result.json.
+ */
+#include "report/report.h"
+
+#include "json/write.h"
+
+#define SCHEMA_VERSION 1
+
+static void put_text(struct json_writer *w, const char *key, const char *text)
+{
+	json_key(w, key);
+	json_put_text(w, text);
+}
+
+static void put_int(struct json_writer *w, const char *key, int64_t v)
+{
+	json_key(w, key);
+	json_put_int(w, v);
+}
+
+static void put_real(struct json_writer *w, const char *key, double v)
+{
+	json_key(w, key);
+	json_put_f64(w, v);
+}
+
+static void put_bool(struct json_writer *w, const char *key, bool v)
+{
+	json_key(w, key);
+	json_put_bool(w, v);
+}
+
+/* null when there was nothing to measure */
+static void put_spread(struct json_writer *w, const char *key, const struct metrics_spread *s)
+{
+	json_key(w, key);
+	if (s->n == 0) {
+		json_put_null(w);
+		return;
+	}
+	json_begin_object(w);
+	put_int(w, "n", (int64_t)s->n);
+	put_real(w, "mean", s->mean_ms);
+	put_real(w, "p50", s->p50_ms);
+	put_real(w, "p99", s->p99_ms);
+	put_real(w, "max", s->max_ms);
+	json_end_object(w);
+}
+
+static void put_share(struct json_writer *w, const char *key, uint64_t part, uint64_t whole)
+{
+	put_real(w, key, whole ? (double)part / (double)whole : 0);
+}
+
+static void put_verdict(struct json_writer *w, const struct trust *t)
+{
+	put_text(w, "verdict", trust_name(t->verdict));
+	json_key(w, "reasons");
+	json_begin_array(w);
+	for (size_t i = 0; i < t->n_reasons; i++) {
+		json_begin_object(w);
+		put_text(w, "level", trust_name(t->reason[i].level));
+		put_text(w, "code", t->reason[i].code);
+		put_text(w, "text", t->reason[i].text);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+static void put_client(struct json_writer *w, const struct metrics *m)
+{
+	const struct metrics_client *c = &m->client;
+
+	put_spread(w, "client_lag_ms", &c->lag);
+	put_spread(w, "send_lag_ms", &c->send_lag);
+	put_spread(w, "skew_ms", &c->skew);
+	put_spread(w, "connect_ms", &c->connect);
+	put_spread(w, "e2el_from_due_ms", &c->from_due);
+	put_spread(w, "ttft_answer_ms", &c->ttft_answer);
+	put_spread(w, "ttft_with_connect_ms", &c->ttft_connect);
+	put_int(w, "new_connections", c->n_new_connections);
+	put_int(w, "retries", (int64_t)c->retries);
+	put_int(w, "token_events", (int64_t)c->n_events);
+	put_share(w, "shared_read_share", c->n_shared, c->n_events_with_text);
+	put_share(w, "not_one_token_share", c->n_not_one_token, c->n_events);
+	put_share(w, "tokens_per_event", c->n_tokens_with_usage, c->n_events_with_usage);
+	put_share(w, "usage_differs_share", c->n_usage_differs, c->n_usage);
+	put_int(w, "requests_with_usage", c->n_usage);
+	put_int(w, "requests_counted", c->n_counted);
+	put_int(w, "requests_count_unknown", c->n_count_unknown);
+}
+
+static void put_failures(struct json_writer *w, const struct metrics *m)
+{
+	json_key(w, "failures");
+	json_begin_array(w);
+	for (int k = 0; k < FAIL_COUNT; k++) {
+		const struct metrics_failures *f = &m->failures[k];
+
+		if (f->count == 0)
+			continue;
+		json_begin_object(w);
+		put_text(w, "category", fail_name((enum fail_category)k));
+		put_int(w, "count", f->count);
+		json_key(w, "examples");
+		json_begin_array(w);
+		for (uint32_t i = 0; i < f->n_examples; i++) {
+			json_begin_object(w);
+			put_int(w, "count", f->example[i].count);
+			json_key(w, "text");
+			json_put_str(w, f->example[i].text);
+			json_end_object(w);
+		}
+		json_end_array(w);
+		put_int(w, "other_texts", f->n_others);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+/* One array per column, in row order, as upstream's detailed arrays. */
+#define DETAIL_NS(X)                                                                      \
+	X(due_ns) X(connect_ns) X(connected_ns) X(sent_ns) X(first_byte_ns)               \
+	X(first_event_ns) X(first_reasoning_ns) X(first_answer_ns) X(last_event_ns) X(end_ns)
+#define DETAIL_INT(X) X(endpoint) X(attempts) X(status) X(n_events) X(n_reasoning)        \
+	X(cached_tokens) X(reasoning_tokens) X(answer_bytes)
+
+static void put_requests(struct json_writer *w, const struct report *r)
+{
+	const struct metrics *m = r->metrics;
+	const struct request_row *rows = r->record->row;
+	char id[512];
+
+	json_key(w, "requests");
+	json_begin_object(w);
+	if (r->facts->request_id_prefix) {
+		json_key(w, "request_id");
+		json_begin_array(w);
+		for (uint32_t i = 0; i < m->n; i++) {
+			snprintf(id, sizeof(id), "%s%u", r->facts->request_id_prefix,
+				 rows[m->row[i]].sample);
+			json_put_text(w, id);
+		}
+		json_end_array(w);
+	}
+#define X(name)                                                                           \
+	json_key(w, #name);                                                               \
+	json_begin_array(w);                                                              \
+	for (uint32_t i = 0; i < m->n; i++)                                               \
+		json_put_int(w, rows[m->row[i]].name);                                    \
+	json_end_array(w);
+	DETAIL_NS(X)
+	DETAIL_INT(X)
+#undef X
+	json_key(w, "due_s");
+	json_begin_array(w);
+	for (uint32_t i = 0; i < m->n; i++)
+		json_put_f64(w, rows[m->row[i]].due_s);
+	json_end_array(w);
+	json_key(w, "failure");
+	json_begin_array(w);
+	for (uint32_t i = 0; i < m->n; i++) {
+		const struct request_row *row = &rows[m->row[i]];
+
+		json_put_text(w, row->state == REQ_DONE || row->fail >= FAIL_COUNT ? NULL
+			      : fail_name((enum fail_category)row->fail));
+	}
+	json_end_array(w);
+	json_end_object(w);
+}
+
+static void put_run(struct json_writer *w, const struct report *r)
+{
+	const struct report_facts *f = r->facts;
+	const struct metrics *m = r->metrics;
+
+	put_int(w, "schema_version", SCHEMA_VERSION);
+	put_text(w, "version", f->version);
+	put_text(w, "build", f->build);
+	put_text(w, "transport", f->transport);
+	put_text(w, "dataset", f->dataset);
+	put_text(w, "stamp_source", m->opts.is_user_stamps ? "user" : "kernel");
+	put_int(w, "requests_user_stamped", m->client.n_user_stamped);
+	put_int(w, "threads", f->threads);
+	put_int(w, "warm_connections", f->warm_connections);
+	put_int(w, "hosts", m->opts.n_hosts ? m->opts.n_hosts : 1);
+	put_int(w, "start_ns", r->record->start_ns);
+	put_int(w, "stop_ns", r->record->stop_ns);
+	put_bool(w, "interrupted", r->record->is_interrupted);
+	put_int(w, "cancelled", m->cancelled);
+	if (m->opts.is_pooling)
+		put_int(w, "failed", m->failed); /* upstream's pooling block has no such key */
+}
+
+void report_ours_json(const struct report *r, struct buf *out)
+{
+	struct json_writer w = json_writer(out);
+
+	json_begin_object(&w);
+	put_run(&w, r);
+	put_verdict(&w, r->trust);
+	put_client(&w, r->metrics);
+	put_failures(&w, r->metrics);
+	json_key(&w, "options");
+	if (r->facts->options.n)
+		json_put_raw(&w, r->facts->options);
+	else
+		json_put_null(&w);
+	if (r->facts->is_detailed)
+		put_requests(&w, r);
+	json_end_object(&w);
+}

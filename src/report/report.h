@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report/report.h - scored runs as people and programs read them.
+ *
+ * Fills buffers and writes files; prints nothing. Everything upstream has comes
+ * first, byte for byte; what is ours comes after the closing line of the
+ * terminal report and under the key "profllm" of the result file.
+ *
+ * A report needs a record, its metrics, the verdict and a few facts about the
+ * run. The facts travel in the record's meta JSON (report_meta_*), so a record
+ * file alone can be reported again.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "metrics/metrics.h"
+#include "metrics/trust.h"
+#include "record/record.h"
+
+struct report_pair { const char *key, *value; };
+struct report_ramp { int64_t rps; const char *timestamp; }; /* see report_timestamp */
+
+#define REPORT_DATE_BYTES 32
+
+/* Texts are borrowed. NULL where the result file shall say null. */
+struct report_facts {
+	char date[REPORT_DATE_BYTES];    /* YYYYmmdd-HHMMSS, local, when the run ended */
+	const char *backend, *label, *model_id, *tokenizer_id;
+	int64_t num_prompts;             /* as the option says */
+	double request_rate, burstiness; /* may be INFINITY */
+	int64_t max_concurrency;         /* 0: null */
+	const char *ramp_strategy;       /* NULL: no ramp-up */
+	int64_t ramp_start_rps, ramp_end_rps;
+	struct report_ramp *ramp;
+	size_t n_ramp;
+	struct report_pair *metadata;    /* in the order given */
+	size_t n_metadata;
+	bool is_detailed;                /* --save-detailed */
+	bool is_detail_strict;           /* --compat detail */
+	bool has_plot_tip;               /* upstream's line about termplotlib */
+
+	/* Ours. */
+	const char *version, *build, *transport, *dataset;
+	const char *request_id_prefix;   /* NULL: requests had no id */
+	unsigned warm_connections, threads;
+	struct str options;              /* JSON object of the resolved options; empty: none */
+};
+
+struct report {
+	const struct report_facts *facts;
+	const struct record *record;
+	const struct metrics *metrics;
+	const struct trust *trust;
+};
+
+/* The report with everything that upstream prints around it. UTF-8; ends with a newline. */
+void report_terminal(const struct report *r, struct buf *out);
+/* The result: one JSON object without a newline. ERR_LIMIT when it passes the limit of a buffer. */
+int report_result_json(const struct report *r, struct buf *out, struct err *e);
+/* The value of its key "profllm"; with the arrays per request when facts->is_detailed. */
+void report_ours_json(const struct report *r, struct buf *out);
+
+/* YYYYmmdd-HHMMSS and YYYY-mm-ddTHH:MM:SS[.ffffff], local time. Return out. */
+char *report_date(char out[REPORT_DATE_BYTES], int64_t real_ns);
+char *report_timestamp(char out[REPORT_DATE_BYTES], int64_t real_ns);
+
+/* ---- files ---- */
+
+/* dir/name; filename NULL: the generated name of serve spec 6.1. Caller frees. */
+char *report_path(const struct report_facts *f, const char *dir, const char *filename);
+/*
+ * Writes whole (replacing) or appends a line (JSON lines). The directory is
+ * made. On failure a file that was there before is as it was.
+ */
+int report_save(const char *path, struct str json, bool is_append, struct err *e);
+
+/* ---- meta ---- */
+
+/* What a record's meta holds for scoring. */
+struct report_meta {
+	struct report_facts facts;
+	struct metrics_opts opts;
+	struct trust_facts trust;
+};
+
+void report_meta_write(const struct report_meta *m, struct buf *out);
+/* Texts and arrays go to the arena. Members that are absent read as zero. */
+int report_meta_read(struct report_meta *m, struct str json, struct arena *a, struct err *e);
