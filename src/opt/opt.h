@@ -10,11 +10,18 @@
  *   - any unambiguous prefix of a name; an ambiguous one is an error;
  *   - repeats: the last one wins, for lists too;
  *   - list options take values until the next option (nargs * or +);
- *   - dotted JSON: --extra-body.a.b 3 merges {"a":{"b":3}} into that option
- *     (value as JSON, else a number with k/K/m/M/g/G/t/T, else text; key+ takes
- *     a comma list and appends to an array); any token that starts with "-" and
- *     contains "." is such a key, so negative floats need "=";
+ *   - dotted JSON: --extra-body.a.b 3 builds {"a":{"b":3}}; all dotted keys of an
+ *     option are merged and then replace a whole JSON text given beside them, as
+ *     upstream does (with a note). Value as JSON, else a number with
+ *     k/K/m/M/g/G/t/T, else text; key+ takes a comma list and appends to an
+ *     array. Any token that starts with "-" and contains "." before a "=" is such
+ *     a key, so negative fractions need the form --name=-0.5;
+ *   - a value that starts with "-" is refused unless it is a negative number,
+ *     holds a blank or is written with "="; "--" ends the options;
  *   - choices, ranges; unknown options are errors with the nearest name.
+ * A prefix is looked for among upstream's options first, then among ours, then
+ * among old spellings, so that our rows never make a known abbreviation ambiguous.
+ * --help[=TOPIC], -h and --show-config belong to every set without a row.
  *
  * A set (struct opt_set) is const data; parsed values live in the caller's
  * struct, their memory in the caller's arena. Nothing here prints or exits.
@@ -27,6 +34,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/limits.h"
 #include "base/str.h"
 
 struct opt_int { bool is_set; int64_t v; };   /* an int that may be absent (None) */
@@ -48,7 +56,9 @@ enum opt_flags {
 	OPT_SECRET = 16,   /* values are redacted wherever options are shown */
 	OPT_NO_CONFIG = 32,/* not a configuration key (e.g. --help) */
 	OPT_MIN_EXCLUSIVE = 64, /* value must be > min */
-	OPT_POSITIONAL = 128,   /* no dashes; filled in order */
+	OPT_POSITIONAL = 128,   /* no dashes; filled in order; with OPT_MANY it must be given */
+	OPT_LITERAL = 256,      /* text that the namespace line shows without quotes */
+	OPT_WHOLE = 512,        /* a real whose default the namespace line shows as an integer */
 };
 
 struct opt {
@@ -58,9 +68,10 @@ struct opt {
 	unsigned flags;
 	const char *arg;        /* e.g. "URL"; NULL: the name in capitals */
 	const char *help;       /* one sentence; units named */
-	const char *group;      /* heading; rows of one group are adjacent */
+	const char *group;      /* heading; rows of one group need not be adjacent */
 	const char *const *choices; /* NULL-terminated; NULL: any */
-	double min, max;        /* both 0: no range */
+	const char *const *later;   /* choices refused by name as "not in this version" */
+	double min, max;        /* both 0: no range; an open end is INFINITY */
 	const char *alias_of;   /* hidden old spelling: the row it stands for, with a note on use */
 	const char *note;       /* OPT_LATER: what to use instead or when; alias: the note */
 	char letter;            /* short form, 0: none */
@@ -85,34 +96,47 @@ struct opt_set {
 	size_t n;
 	const void *defaults;    /* an options struct */
 	size_t bytes;            /* its size; n and this are all a form needs */
+	const char *namespace_head; /* the namespace line begins with it: "a='b', "; or NULL */
 };
 
 struct opt_result {
 	bool is_help;            /* --help was asked; topic in help_topic ("" = groups only) */
 	const char *help_topic;
 	bool is_show_config;
-	uint64_t given[8];       /* bit per row: set on the command line (n <= 512) */
+	uint64_t given[OPT_ROWS_MAX / 64]; /* bit per row: set on the command line */
 	struct buf notes;        /* warnings for stderr, one line each */
 };
 
 /*
  * Fills *values (after copying the defaults) from argv (without the command
- * words). ERR_USAGE with one sentence: option, value, what is expected.
+ * words) and overwrites *result. ERR_USAGE with one sentence: option, value, what
+ * is expected. Stops at --help. Values may point into argv.
  */
 int opt_parse(const struct opt_set *set, int argc, char **argv, void *values,
 	      struct opt_result *result, struct arena *a, struct err *e);
 bool opt_given(const struct opt_set *set, const struct opt_result *r, const char *name);
 
-/* Sets one option from text, as a YAML scalar, --set key=value or a form would. */
+/*
+ * Sets one option from text, as a YAML scalar, --set key=value or a form would.
+ * The name is whole, "_" and "-" alike; a dotted name changes one key of a JSON
+ * option and keeps the others. Flags take true/false, yes/no, on/off, 1/0; "",
+ * "null" and "none" unset what may be absent; a list is a JSON array of texts or
+ * one element.
+ */
 int opt_assign(const struct opt_set *set, void *values, const char *name, struct str value,
 	       struct arena *a, struct err *e);
 
-/* topic: "" groups only; "all"; a group's or option's name or part of one; "json". */
-int opt_help(const struct opt_set *set, const char *topic, unsigned columns, struct buf *out,
-	     struct err *e);
+/*
+ * topic: "" groups only; "all"; a group's or option's name or part of one; "json".
+ * A topic that matches nothing is answered by a sentence, as upstream does.
+ */
+void opt_help(const struct opt_set *set, const char *topic, unsigned columns, struct buf *out);
 void opt_show_config(const struct opt_set *set, const void *values, const struct opt_result *r,
 		     struct buf *out); /* "name = value   # default|given", secrets redacted */
-/* Python's Namespace(name=value, ...) line, in row order, secrets as ***; without the newline. */
+/*
+ * Python's Namespace(name=value, ...) line, in row order, without ours and old
+ * spellings, secrets as '***'; without the newline.
+ */
 void opt_namespace(const struct opt_set *set, const void *values, struct buf *out);
 /* A JSON object name (with underscores) -> value, secrets redacted; stored with results. */
 void opt_json(const struct opt_set *set, const void *values, struct buf *out);

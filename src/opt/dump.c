@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dump.c - values out: --show-config, Python's Namespace line, JSON.
+ *
+ * Secrets never leave here: a set secret shows as *** in every form.
+ */
+#include "opt/row.h"
+
+#include <math.h>
+
+#include "base/fmt.h"
+#include "base/utf8.h"
+#include "json/write.h"
+
+static bool is_kept(const struct opt *o)
+{
+	return !(o->flags & (OPT_HIDDEN | OPT_NO_CONFIG)) && !o->alias_of;
+}
+
+static bool is_absent(const struct opt *o, const void *field)
+{
+	switch (o->kind) {
+	case OPT_MAYBE_INT:
+		return !((const struct opt_int *)field)->is_set;
+	case OPT_MAYBE_REAL:
+		return !((const struct opt_real *)field)->is_set;
+	case OPT_TRI:
+		return *(const enum opt_tri *)field == OPT_TRI_UNSET;
+	case OPT_LIST:
+		return !((const struct opt_list *)field)->is_set;
+	case OPT_TEXT:
+	case OPT_JSON:
+		return !*(const char *const *)field;
+	case OPT_FLAG:
+	case OPT_INT:
+	case OPT_REAL:
+		break;
+	}
+	return false;
+}
+
+static bool bool_of(const struct opt *o, const void *field)
+{
+	return o->kind == OPT_TRI ? *(const enum opt_tri *)field == OPT_TRI_YES :
+				    *(const bool *)field;
+}
+
+static int64_t int_of(const struct opt *o, const void *field)
+{
+	return o->kind == OPT_MAYBE_INT ? ((const struct opt_int *)field)->v :
+					  *(const int64_t *)field;
+}
+
+static double real_of(const struct opt *o, const void *field)
+{
+	return o->kind == OPT_MAYBE_REAL ? ((const struct opt_real *)field)->v :
+					   *(const double *)field;
+}
+
+static void name_with_underscores(const struct opt *o, char out[static 96])
+{
+	size_t n = 0;
+
+	for (const char *p = o->name; *p && n < 95; p++)
+		out[n++] = *p == '-' ? '_' : *p;
+	out[n] = 0;
+}
+
+/* ---- Python's repr ---- */
+
+static void add_escape(struct buf *out, uint32_t cp)
+{
+	if (cp < 0x100)
+		buf_printf(out, "\\x%02x", cp);
+	else
+		buf_printf(out, "\\u%04x", cp);
+}
+
+/* Code points without a picture: controls, separators other than the blank, the soft hyphen. */
+static bool is_unprintable(uint32_t cp)
+{
+	return cp < 0x20 || (cp >= 0x7f && cp <= 0xa0) || cp == 0xad || cp == 0x1680 ||
+	       (cp >= 0x2000 && cp <= 0x200f) || (cp >= 0x2028 && cp <= 0x202f) ||
+	       (cp >= 0x205f && cp <= 0x206f) || cp == 0x3000 || cp == 0xfeff ||
+	       (cp >= 0xe000 && cp <= 0xf8ff);
+}
+
+static void add_repr(struct buf *out, struct str s)
+{
+	bool has_single = s.n && memchr(s.p, '\'', s.n), has_double = s.n && memchr(s.p, '"', s.n);
+	char quote = has_single && !has_double ? '"' : '\'';
+
+	buf_add_char(out, quote);
+	while (s.n) {
+		size_t n;
+		uint32_t cp = utf8_decode(s, &n);
+
+		if (cp == UTF8_BAD) /* how Python shows undecodable bytes of an argument */
+			for (size_t i = 0; i < n; i++)
+				buf_printf(out, "\\udc%02x", (unsigned char)s.p[i]);
+		else if (cp == '\n' || cp == '\r' || cp == '\t')
+			buf_printf(out, "\\%c", cp == '\n' ? 'n' : cp == '\r' ? 'r' : 't');
+		else if (cp == '\\' || cp == (unsigned char)quote)
+			buf_printf(out, "\\%c", (char)cp);
+		else if (is_unprintable(cp))
+			add_escape(out, cp);
+		else
+			buf_add(out, s.p, n);
+		s.p += n;
+		s.n -= n;
+	}
+	buf_add_char(out, quote);
+}
+
+static void add_real(struct buf *out, double v)
+{
+	char text[FMT_F64_BYTES];
+
+	buf_add_text(out, fmt_f64(text, v));
+}
+
+static void add_json_repr(struct buf *out, const struct json_value *v)
+{
+	bool is_object = v->kind == JSON_OBJECT;
+
+	switch (v->kind) {
+	case JSON_NULL:
+		buf_add_text(out, "None");
+		return;
+	case JSON_FALSE:
+	case JSON_TRUE:
+		buf_add_text(out, v->kind == JSON_TRUE ? "True" : "False");
+		return;
+	case JSON_INT:
+		if (v->raw.n)
+			buf_add_str(out, v->raw);
+		else
+			buf_printf(out, "%lld", (long long)v->integer);
+		return;
+	case JSON_REAL:
+		add_real(out, v->real);
+		return;
+	case JSON_STRING:
+		add_repr(out, v->text);
+		return;
+	case JSON_ARRAY:
+	case JSON_OBJECT:
+		break;
+	}
+	buf_add_char(out, is_object ? '{' : '[');
+	for (size_t i = 0; i < v->count; i++) {
+		if (i)
+			buf_add_text(out, ", ");
+		if (is_object) {
+			add_repr(out, v->key[i]);
+			buf_add_text(out, ": ");
+		}
+		add_json_repr(out, &v->item[i]);
+	}
+	buf_add_char(out, is_object ? '}' : ']');
+}
+
+static void add_json_text_repr(struct buf *out, const char *text)
+{
+	struct arena a = { 0 };
+	struct json_value *v;
+
+	if (json_parse(&a, str_of(text), &v, NULL) == 0)
+		add_json_repr(out, v);
+	else /* a default that is not JSON would be our own mistake; show it as text */
+		add_repr(out, str_of(text));
+	arena_release(&a);
+}
+
+static void add_python(const struct opt *o, const void *field, bool is_default, struct buf *out)
+{
+	const struct opt_list *list = field;
+
+	if (is_absent(o, field)) {
+		buf_add_text(out, "None");
+		return;
+	}
+	if (o->flags & OPT_SECRET) {
+		buf_add_text(out, "'***'");
+		return;
+	}
+	switch (o->kind) {
+	case OPT_FLAG:
+	case OPT_TRI:
+		buf_add_text(out, bool_of(o, field) ? "True" : "False");
+		break;
+	case OPT_INT:
+	case OPT_MAYBE_INT:
+		buf_printf(out, "%lld", (long long)int_of(o, field));
+		break;
+	case OPT_REAL:
+	case OPT_MAYBE_REAL:
+		if (o->flags & OPT_WHOLE && is_default)
+			buf_printf(out, "%.0f", real_of(o, field));
+		else
+			add_real(out, real_of(o, field));
+		break;
+	case OPT_TEXT:
+		if (o->flags & OPT_LITERAL)
+			buf_add_text(out, *(const char *const *)field);
+		else
+			add_repr(out, str_of(*(const char *const *)field));
+		break;
+	case OPT_JSON:
+		add_json_text_repr(out, ((const struct opt_json *)field)->text);
+		break;
+	case OPT_LIST:
+		buf_add_char(out, '[');
+		for (size_t i = 0; i < list->n; i++) {
+			buf_add_text(out, i ? ", " : "");
+			add_repr(out, str_of(list->v[i]));
+		}
+		buf_add_char(out, ']');
+		break;
+	}
+}
+
+void opt_namespace(const struct opt_set *set, const void *values, struct buf *out)
+{
+	bool is_first = true;
+
+	buf_printf(out, "Namespace(%s", set->namespace_head ? set->namespace_head : "");
+	for (size_t i = 0; i < set->n; i++) {
+		const struct opt *o = &set->row[i];
+		char name[96];
+
+		if (!is_kept(o) || o->flags & OPT_OURS)
+			continue;
+		name_with_underscores(o, name);
+		buf_printf(out, "%s%s=", is_first ? "" : ", ", name);
+		add_python(o, opt_field_const(o, values), opt_is_default(set, o, values), out);
+		is_first = false;
+	}
+	buf_add_char(out, ')');
+}
+
+/* ---- JSON ---- */
+
+static void put_json(const struct opt *o, const void *field, struct json_writer *w)
+{
+	const struct opt_list *list = field;
+
+	if (is_absent(o, field)) {
+		json_put_null(w);
+		return;
+	}
+	if (o->flags & OPT_SECRET) {
+		json_put_text(w, "***");
+		return;
+	}
+	switch (o->kind) {
+	case OPT_FLAG:
+	case OPT_TRI:
+		json_put_bool(w, bool_of(o, field));
+		break;
+	case OPT_INT:
+	case OPT_MAYBE_INT:
+		json_put_int(w, int_of(o, field));
+		break;
+	case OPT_REAL:
+	case OPT_MAYBE_REAL:
+		json_put_f64(w, real_of(o, field));
+		break;
+	case OPT_TEXT:
+		json_put_text(w, *(const char *const *)field);
+		break;
+	case OPT_JSON:
+		json_put_raw(w, str_of(((const struct opt_json *)field)->text));
+		break;
+	case OPT_LIST:
+		json_begin_array(w);
+		for (size_t i = 0; i < list->n; i++)
+			json_put_text(w, list->v[i]);
+		json_end_array(w);
+		break;
+	}
+}
+
+void opt_json(const struct opt_set *set, const void *values, struct buf *out)
+{
+	struct json_writer w = json_writer(out);
+
+	json_begin_object(&w);
+	for (size_t i = 0; i < set->n; i++) {
+		const struct opt *o = &set->row[i];
+		char name[96];
+
+		if (!is_kept(o))
+			continue;
+		name_with_underscores(o, name);
+		json_key(&w, name);
+		put_json(o, opt_field_const(o, values), &w);
+	}
+	json_end_object(&w);
+}
+
+void opt_value_json(const struct opt *o, const void *values, struct json_writer *w)
+{
+	put_json(o, opt_field_const(o, values), w);
+}
+
+bool opt_value_text(const struct opt *o, const void *values, struct buf *out)
+{
+	const void *field = opt_field_const(o, values);
+	const struct opt_list *list = field;
+
+	if (is_absent(o, field))
+		return false;
+	switch (o->kind) {
+	case OPT_FLAG:
+	case OPT_TRI:
+		buf_add_text(out, bool_of(o, field) ? "on" : "off");
+		break;
+	case OPT_INT:
+	case OPT_MAYBE_INT:
+		buf_printf(out, "%lld", (long long)int_of(o, field));
+		break;
+	case OPT_REAL:
+	case OPT_MAYBE_REAL:
+		add_real(out, real_of(o, field));
+		break;
+	case OPT_TEXT:
+	case OPT_JSON:
+		buf_add_text(out, *(const char *const *)field);
+		break;
+	case OPT_LIST:
+		for (size_t i = 0; i < list->n; i++)
+			buf_printf(out, "%s%s", i ? " " : "", list->v[i]);
+		break;
+	}
+	return true;
+}
+
+/* ---- --show-config ---- */
+
+void opt_show_config(const struct opt_set *set, const void *values, const struct opt_result *r,
+		     struct buf *out)
+{
+	for (size_t i = 0; i < set->n; i++) {
+		const struct opt *o = &set->row[i];
+		struct json_writer w = json_writer(out);
+		bool is_given = r && r->given[i / 64] >> i % 64 & 1;
+		size_t start = out->len, width;
+
+		if (!is_kept(o))
+			continue;
+		buf_printf(out, "%s = ", o->name);
+		put_json(o, opt_field_const(o, values), &w);
+		width = out->len - start;
+		buf_printf(out, "%*s# %s\n", width < 46 ? (int)(48 - width) : 2, "",
+			   is_given ? "given" :
+			   opt_is_default(set, o, values) ? "default" : "derived");
+	}
+}

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * help.c - the same rows for people (--help, =all, =GROUP, =WORD) and for
+ * programs (=json).
+ *
+ * Text is wrapped to the terminal's width; every spelling of an option is
+ * printed whole.
+ */
+#include "opt/row.h"
+
+#include <ctype.h>
+#include <math.h>
+
+#include "json/write.h"
+
+#define INDENT 2          /* before a spelling */
+#define TEXT_COLUMN 28    /* where help starts; a longer spelling takes its own line */
+#define COLUMNS_MIN 48
+#define COLUMNS_MAX 120
+
+struct page {
+	const struct opt_set *set;
+	struct buf *out;
+	unsigned columns;
+};
+
+static bool is_shown(const struct opt *o)
+{
+	return !(o->flags & OPT_HIDDEN) && !o->alias_of;
+}
+
+static const char *group_of(const struct opt *o)
+{
+	return o->group ? o->group : o->flags & OPT_POSITIONAL ? "Arguments" : "Options";
+}
+
+static bool is_like(char a, char b)
+{
+	a = a == '_' || a == ' ' ? '-' : (char)tolower((unsigned char)a);
+	b = b == '_' || b == ' ' ? '-' : (char)tolower((unsigned char)b);
+	return a == b;
+}
+
+/* Case, "_", "-" and blanks do not matter. */
+static bool contains(const char *text, const char *part)
+{
+	for (; *text; text++) {
+		size_t i = 0;
+
+		while (part[i] && text[i] && is_like(text[i], part[i]))
+			i++;
+		if (!part[i])
+			return true;
+	}
+	return false;
+}
+
+static bool is_same(const char *a, const char *b)
+{
+	return strlen(a) == strlen(b) && contains(a, b);
+}
+
+/* ---- wrapping ---- */
+
+/* Words of text from column `at` on; later lines start at `indent`. Ends the line. */
+static void wrap(struct page *p, struct str text, unsigned at, unsigned indent)
+{
+	bool is_line_start = true;
+
+	while (text.n) {
+		struct str word = str_cut(&text, ' ');
+		unsigned n = (unsigned)word.n;
+
+		if (n == 0)
+			continue;
+		if (!is_line_start && at + 1 + n > p->columns) {
+			buf_printf(p->out, "\n%*s", (int)indent, "");
+			at = indent;
+			is_line_start = true;
+		}
+		if (!is_line_start) {
+			buf_add_char(p->out, ' ');
+			at++;
+		}
+		buf_add_str(p->out, word);
+		at += n;
+		is_line_start = false;
+	}
+	buf_add_char(p->out, '\n');
+}
+
+/* ---- one option ---- */
+
+static void add_arg(const struct opt *o, struct buf *out)
+{
+	char name[96];
+	const char *arg = opt_arg(o, name);
+
+	if (o == &opt_builtin[OPT_BUILTIN_HELP])
+		buf_printf(out, "[=%s]", arg);
+	else if (o->kind == OPT_FLAG || o->kind == OPT_TRI)
+		return;
+	else if (o->kind == OPT_LIST && o->flags & OPT_MANY)
+		buf_printf(out, " %s [%s ...]", arg, arg);
+	else if (o->kind == OPT_LIST)
+		buf_printf(out, " [%s ...]", arg);
+	else
+		buf_printf(out, " %s", arg);
+}
+
+static void add_spellings(const struct opt *o, struct buf *out)
+{
+	char name[96];
+
+	if (o->flags & OPT_POSITIONAL) {
+		buf_printf(out, "%s%s", opt_arg(o, name), o->kind == OPT_LIST ? " ..." : "");
+		return;
+	}
+	if (o->letter)
+		buf_printf(out, "-%c, ", o->letter);
+	buf_printf(out, "--%s", o->name);
+	if (o->kind == OPT_TRI)
+		buf_printf(out, ", --no-%s", o->name);
+	add_arg(o, out);
+	if (o->kind == OPT_JSON)
+		buf_printf(out, ", --%s.KEY VALUE", o->name);
+}
+
+static void add_facts(struct page *p, const struct opt *o, struct buf *text)
+{
+	struct buf value = { 0 };
+	const char *sep = " (";
+	bool is_builtin = o >= opt_builtin && o < opt_builtin + OPT_BUILTINS;
+
+	if (o->choices) {
+		buf_printf(text, "%schoices: ", sep);
+		for (size_t i = 0; o->choices[i]; i++)
+			buf_printf(text, "%s%s", i ? ", " : "", o->choices[i]);
+		for (size_t i = 0; o->later && o->later[i]; i++)
+			buf_printf(text, "%s%s", i ? ", " : "; not in this version: ", o->later[i]);
+		sep = "; ";
+	}
+	if (opt_has_range(o)) {
+		buf_add_text(text, sep);
+		opt_range(o, text);
+		sep = "; ";
+	}
+	/* A switch that is off is what anyone expects. */
+	if (!is_builtin && opt_value_text(o, p->set->defaults, &value) &&
+	    (o->kind != OPT_FLAG || *(const bool *)opt_field_const(o, p->set->defaults))) {
+		buf_printf(text, "%sdefault: %s", sep, value.len ? value.data : "''");
+		sep = "; ";
+	}
+	if (o->flags & OPT_LATER) {
+		buf_printf(text, "%snot in this version%s%s", sep, o->note ? ": " : "",
+			   o->note ? o->note : "");
+		sep = "; ";
+	}
+	if (o->flags & OPT_OURS && !is_builtin) {
+		buf_printf(text, "%sProfLLM only", sep);
+		sep = "; ";
+	}
+	if (sep[0] == ';')
+		buf_add_char(text, ')');
+	buf_release(&value);
+}
+
+static void show_option(struct page *p, const struct opt *o)
+{
+	struct buf text = { 0 };
+	size_t start = p->out->len;
+	unsigned at;
+
+	buf_printf(p->out, "%*s", INDENT, "");
+	add_spellings(o, p->out);
+	at = (unsigned)(p->out->len - start);
+	if (at + 2 > TEXT_COLUMN) {
+		buf_add_char(p->out, '\n');
+		at = 0;
+	}
+	buf_printf(p->out, "%*s", (int)(TEXT_COLUMN - at), "");
+	buf_add_text(&text, o->help);
+	add_facts(p, o, &text);
+	wrap(p, buf_str(&text), TEXT_COLUMN, TEXT_COLUMN);
+	buf_release(&text);
+}
+
+/* ---- pages ---- */
+
+/* Whether the row at i is the first shown one of its group. */
+static bool opens_group(const struct opt_set *set, size_t i)
+{
+	if (!is_shown(opt_row_at(set, i)))
+		return false;
+	for (size_t j = 0; j < i; j++)
+		if (is_shown(opt_row_at(set, j)) &&
+		    strcmp(group_of(opt_row_at(set, j)), group_of(opt_row_at(set, i))) == 0)
+			return false;
+	return true;
+}
+
+static size_t count_group(const struct opt_set *set, const char *group)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < set->n + OPT_BUILTINS; i++)
+		n += is_shown(opt_row_at(set, i)) && strcmp(group_of(opt_row_at(set, i)), group) == 0;
+	return n;
+}
+
+static void show_group(struct page *p, const char *group)
+{
+	buf_printf(p->out, "\n%s:\n", group);
+	for (size_t i = 0; i < p->set->n + OPT_BUILTINS; i++) {
+		const struct opt *o = opt_row_at(p->set, i);
+
+		if (is_shown(o) && strcmp(group_of(o), group) == 0)
+			show_option(p, o);
+	}
+}
+
+static void show_usage(struct page *p)
+{
+	char name[96];
+
+	buf_printf(p->out, "Usage: profllm %s", p->set->command);
+	if (p->set->usage) {
+		buf_printf(p->out, " %s", p->set->usage);
+	} else {
+		buf_add_text(p->out, " [options]");
+		for (size_t i = 0; i < p->set->n; i++) {
+			const struct opt *o = &p->set->row[i];
+			bool is_needed = o->flags & OPT_MANY;
+
+			if (!(o->flags & OPT_POSITIONAL) || !is_shown(o))
+				continue;
+			buf_printf(p->out, " %s%s%s%s", is_needed ? "" : "[", opt_arg(o, name),
+				   o->kind == OPT_LIST ? " ..." : "", is_needed ? "" : "]");
+		}
+	}
+	buf_add_text(p->out, "\n\n");
+	wrap(p, str_of(p->set->summary), 0, 0);
+}
+
+static void show_groups(struct page *p)
+{
+	show_usage(p);
+	buf_add_text(p->out, "\nGroups of options:\n");
+	for (size_t i = 0; i < p->set->n + OPT_BUILTINS; i++) {
+		const char *group = group_of(opt_row_at(p->set, i));
+		size_t n;
+
+		if (!opens_group(p->set, i))
+			continue;
+		n = count_group(p->set, group);
+		buf_printf(p->out, "  %-26s%zu option%s\n", group, n, n == 1 ? "" : "s");
+	}
+	buf_add_char(p->out, '\n');
+	wrap(p, STR("--help=GROUP shows one group, --help=all everything, --help=WORD the options "
+		    "with WORD in their name, --help=json the same for programs."), 0, 0);
+	if (p->set->epilog)
+		buf_printf(p->out, "\n%s\n", p->set->epilog);
+}
+
+static void show_all(struct page *p)
+{
+	show_usage(p);
+	for (size_t i = 0; i < p->set->n + OPT_BUILTINS; i++)
+		if (opens_group(p->set, i))
+			show_group(p, group_of(opt_row_at(p->set, i)));
+	if (p->set->epilog)
+		buf_printf(p->out, "\n%s\n", p->set->epilog);
+}
+
+/* A whole group name first, then parts of option names, then parts of group names. */
+static void show_topic(struct page *p, const char *topic)
+{
+	size_t n_all = p->set->n + OPT_BUILTINS, found = 0, start = p->out->len;
+
+	while (*topic == '-')
+		topic++;
+	for (size_t i = 0; i < n_all; i++) {
+		if (opens_group(p->set, i) && is_same(group_of(opt_row_at(p->set, i)), topic)) {
+			show_group(p, group_of(opt_row_at(p->set, i)));
+			return;
+		}
+	}
+	for (size_t i = 0; i < n_all; i++) {
+		const struct opt *o = opt_row_at(p->set, i);
+
+		if (!is_shown(o) || !contains(o->name, topic))
+			continue;
+		if (found++ == 0)
+			buf_printf(p->out, "\nOptions matching '%s':\n", topic);
+		show_option(p, o);
+	}
+	for (size_t i = 0; i < n_all && !found; i++)
+		if (opens_group(p->set, i) && contains(group_of(opt_row_at(p->set, i)), topic))
+			show_group(p, group_of(opt_row_at(p->set, i)));
+	if (p->out->len == start)
+		buf_printf(p->out, "No group or option matches '%s'; --help lists the groups, "
+			   "--help=all every option.\n", topic);
+}
+
+/* ---- for programs ---- */
+
+static const char *kind_name(enum opt_kind kind)
+{
+	static const char *const names[] = {
+		[OPT_FLAG] = "flag", [OPT_INT] = "int", [OPT_REAL] = "real", [OPT_TEXT] = "text",
+		[OPT_MAYBE_INT] = "maybe_int", [OPT_MAYBE_REAL] = "maybe_real", [OPT_TRI] = "tri",
+		[OPT_LIST] = "list", [OPT_JSON] = "json",
+	};
+	return names[kind];
+}
+
+static void put_texts(struct json_writer *w, const char *key, const char *const *v)
+{
+	if (!v)
+		return;
+	json_key(w, key);
+	json_begin_array(w);
+	for (; *v; v++)
+		json_put_text(w, *v);
+	json_end_array(w);
+}
+
+static void put_flags(struct json_writer *w, const struct opt *o)
+{
+	static const struct { unsigned bit; const char *name; } names[] = {
+		{ OPT_LATER, "later" }, { OPT_OURS, "ours" }, { OPT_MANY, "needs_value" },
+		{ OPT_SECRET, "secret" }, { OPT_NO_CONFIG, "no_config" },
+		{ OPT_MIN_EXCLUSIVE, "min_exclusive" }, { OPT_POSITIONAL, "positional" },
+	};
+
+	json_key(w, "flags");
+	json_begin_array(w);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (o->flags & names[i].bit)
+			json_put_text(w, names[i].name);
+	json_end_array(w);
+}
+
+static void put_spellings(struct json_writer *w, const struct opt *o)
+{
+	char text[112];
+
+	json_key(w, "spellings");
+	json_begin_array(w);
+	if (!(o->flags & OPT_POSITIONAL)) {
+		snprintf(text, sizeof(text), "-%c", o->letter);
+		if (o->letter)
+			json_put_text(w, text);
+		snprintf(text, sizeof(text), "--%s", o->name);
+		json_put_text(w, text);
+		snprintf(text, sizeof(text), "--no-%s", o->name);
+		if (o->kind == OPT_TRI)
+			json_put_text(w, text);
+	}
+	json_end_array(w);
+}
+
+static void put_option(struct json_writer *w, const struct opt_set *set, const struct opt *o)
+{
+	bool is_builtin = o >= opt_builtin && o < opt_builtin + OPT_BUILTINS;
+	char arg[96];
+
+	json_begin_object(w);
+	json_key(w, "name");
+	json_put_text(w, o->name);
+	put_spellings(w, o);
+	json_key(w, "kind");
+	json_put_text(w, kind_name(o->kind));
+	json_key(w, "group");
+	json_put_text(w, group_of(o));
+	json_key(w, "arg");
+	json_put_text(w, o->kind == OPT_FLAG || o->kind == OPT_TRI ? NULL : opt_arg(o, arg));
+	json_key(w, "help");
+	json_put_text(w, o->help);
+	json_key(w, "default");
+	if (is_builtin)
+		json_put_null(w);
+	else
+		opt_value_json(o, set->defaults, w);
+	put_texts(w, "choices", o->choices);
+	put_texts(w, "choices_later", o->later);
+	if (opt_has_range(o)) {
+		/* An open end is left out: JSON has no infinity. */
+		if (!isinf(o->min)) {
+			json_key(w, "min");
+			json_put_f64(w, o->min);
+		}
+		if (!isinf(o->max)) {
+			json_key(w, "max");
+			json_put_f64(w, o->max);
+		}
+	}
+	put_flags(w, o);
+	if (o->note) {
+		json_key(w, "note");
+		json_put_text(w, o->note);
+	}
+	json_end_object(w);
+}
+
+static void show_json(const struct page *p)
+{
+	struct json_writer w = json_writer(p->out);
+
+	w.indent = 1;
+	json_begin_object(&w);
+	json_key(&w, "command");
+	json_put_text(&w, p->set->command);
+	json_key(&w, "summary");
+	json_put_text(&w, p->set->summary);
+	json_key(&w, "options");
+	json_begin_array(&w);
+	for (size_t i = 0; i < p->set->n + OPT_BUILTINS; i++)
+		if (is_shown(opt_row_at(p->set, i)))
+			put_option(&w, p->set, opt_row_at(p->set, i));
+	json_end_array(&w);
+	json_end_object(&w);
+	buf_add_char(p->out, '\n');
+}
+
+void opt_help(const struct opt_set *set, const char *topic, unsigned columns, struct buf *out)
+{
+	struct page p = { .set = set, .out = out, .columns = columns };
+
+	if (columns < COLUMNS_MIN)
+		p.columns = COLUMNS_MIN;
+	if (columns > COLUMNS_MAX)
+		p.columns = COLUMNS_MAX;
+	if (!topic || !*topic)
+		show_groups(&p);
+	else if (is_same(topic, "all"))
+		show_all(&p);
+	else if (is_same(topic, "json"))
+		show_json(&p);
+	else
+		show_topic(&p, topic);
+}
