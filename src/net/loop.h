@@ -43,8 +43,11 @@ void loop_timer_set(struct loop *l, struct timer *t, int64_t at_ns); /* also mov
 void loop_timer_cancel(struct loop *l, struct timer *t);
 
 /*
- * One round: waits for readiness, a timer, a wake-up or until_ns (whichever
- * first; until_ns <= now does not wait; INT64_MAX: no deadline) and handles it.
+ * One round: waits for readiness, a timer, a wake-up, a signal or until_ns
+ * (whichever first; until_ns <= now does not wait; INT64_MAX: no deadline) and
+ * handles it: due timers first, then ready descriptors, with the timers that come
+ * due meanwhile fired between them. A timer set in the past by a callback fires
+ * after those already due, in the next round at the latest.
  * exact: spend CPU polling for the last 150 us before the deadline; without it
  * the wait may end up to ~60 us late. Returns the number of callbacks made.
  */

@@ -30,8 +30,8 @@ static const struct row rows[] = {
 	ROW("bare LF", "HTTP/1.1 200 OK\nContent-Length: 1\n\na", "200k[a].-", NULL),
 	ROW("empty lines before", "\r\n\n" OK11 "Content-Length: 1\r\n\r\na", "200k[a].-", NULL),
 	ROW("no reason", "HTTP/1.1 404\r\ncontent-length:2\r\n\r\nno", "404k[no].-", NULL),
-	ROW("1xx skipped", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
-	    OK11 "Content-Length: 1\r\n\r\na", "200k[a].-", NULL),
+	ROW("1xx skipped", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n"
+	    "\r\n" OK11 "Content-Length: 1\r\n\r\na", "200k[a].-", NULL),
 	ROW("204", "HTTP/1.1 204 No Content\r\n\r\n" OK11 "Content-Length: 1\r\n\r\na",
 	    "204k[].200k[a].-", NULL),
 	ROW("304 with a length", "HTTP/1.1 304 x\r\nContent-Length: 9\r\n\r\n", "304k[].-", NULL),

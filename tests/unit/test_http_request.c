@@ -21,7 +21,8 @@ struct row { const char *what; struct str in; const char *log; const char *error
 
 static const struct row rows[] = {
 	ROW("get", "GET /a?b HTTP/1.1\r\nHost: x\r\n\r\n", "GET /a?b k[].", NULL),
-	ROW("post", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab", "POST / k[ab].", NULL),
+	ROW("post", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab",
+	    "POST / k[ab].", NULL),
 	ROW("pipelined", "GET /1 HTTP/1.1\r\nHost: x\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n"
 	    "Connection: close\r\n\r\n", "GET /1 k[].GET /2 [].", NULL),
 	ROW("chunked", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -33,12 +34,12 @@ static const struct row rows[] = {
 	ROW("bare LF", "GET / HTTP/1.1\nHost: x\n\n", "GET / k[].", NULL),
 	ROW("empty line first", "\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n", "GET / k[].", NULL),
 	ROW("whole URL", "GET http://x/ HTTP/1.1\r\nHost: x\r\n\r\n", "GET http://x/ k[].", NULL),
-	ROW("incomplete", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nab", "POST / k[ab",
-	    NULL),
+	ROW("incomplete", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nab",
+	    "POST / k[ab", NULL),
 	ROW("both framings", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n"
 	    "Transfer-Encoding: chunked\r\n\r\n", "!400", "both Content-Length"),
-	ROW("two lengths", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n"
-	    "\r\n", "!400", "two different"),
+	ROW("two lengths", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n"
+	    "Content-Length: 2\r\n\r\n", "!400", "two different"),
 	ROW("no host", "GET / HTTP/1.1\r\n\r\n", "!400", "no Host header"),
 	ROW("HTTP/2 preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "!505", "HTTP/2"),
 	ROW("no version", "GET /\r\n\r\n", "!400", "malformed HTTP request line"),

@@ -10,71 +10,73 @@
 #include "http/prometheus.h"
 #include "http/url.h"
 
+/* "tls|host|port|path|Host header", a socket as "unix|path of socket|path". */
+static const struct { const char *text, *parts, *error; } url_rows[] = {
+	{ "http://localhost:8000", "0|localhost|8000||localhost:8000", NULL },
+	{ "http://localhost:8000/", "0|localhost|8000|/|localhost:8000", NULL },
+	{ "http://localhost:8000//v1/completions?a=b%20c",
+	  "0|localhost|8000|//v1/completions?a=b%20c|localhost:8000", NULL },
+	{ "HTTPS://Example.org/x", "1|Example.org|443|/x|Example.org", NULL },
+	{ "https://example.org:443", "1|example.org|443||example.org", NULL },
+	{ "http://h:443", "0|h|443||h:443", NULL },
+	{ "http://h:/x", "0|h|80|/x|h", NULL },
+	{ "http://h?q", "0|h|80|?q|h", NULL },
+	{ "http://127.0.0.1:1/a@b:c", "0|127.0.0.1|1|/a@b:c|127.0.0.1:1", NULL },
+	{ "http://[::1]:8000/v1", "0|::1|8000|/v1|[::1]:8000", NULL },
+	{ "https://[2001:db8::1]", "1|2001:db8::1|443||[2001:db8::1]", NULL },
+	{ "http://[fe80::1%25eth0]:80", "0|fe80::1%eth0|80||[fe80::1]", NULL },
+	{ "http://[fe80::1%eth0]", "0|fe80::1%eth0|80||[fe80::1]", NULL },
+	{ "http://my_host-1.x:9", "0|my_host-1.x|9||my_host-1.x:9", NULL },
+	{ "unix:/run/x y.sock", "unix|/run/x y.sock|", NULL },
+	{ "unix:///run/x.sock", "unix|/run/x.sock|", NULL },
+	{ "http+unix://%2Frun%2fx%20y.sock/v1?q", "unix|/run/x y.sock|/v1?q", NULL },
+
+	{ "localhost:8000", NULL, "'localhost:8000' has no scheme; expected http://HOST" },
+	{ "", NULL, "has no scheme" },
+	{ "ftp://h", NULL, "scheme 'ftp' is not supported" },
+	{ "unix://x", NULL, "scheme 'unix' is not supported" },
+	{ "http://", NULL, "no host" },
+	{ "http:///v1", NULL, "no host" },
+	{ "http://h:0", NULL, "port '0' of host 'h'" },
+	{ "http://h:65536", NULL, "port '65536'" },
+	{ "http://h:8x", NULL, "port '8x'" },
+	{ "http://::1:80", NULL, "needs brackets" },
+	{ "http://[::1", NULL, "closing bracket" },
+	{ "http://[::g]", NULL, "'::g' is not an IPv6 address" },
+	{ "http://[::1]80", NULL, "expected a colon" },
+	{ "http://[fe80::1%]", NULL, "zone" },
+	{ "http://user:secret@h/", NULL, "user name or password" },
+	{ "user:secret@h", NULL, "has no scheme" },
+	{ "http://h/#x", NULL, "fragment" },
+	{ "http://h h/", NULL, "character that host names" },
+	{ "http://h%41/", NULL, "character that host names" },
+	{ "http://m\xc3\xbcnchen.de", NULL, "xn--" },
+	{ "unix:", NULL, "names no Unix socket" },
+	{ "http+unix:///v1", NULL, "names no Unix socket" },
+	{ "http+unix://%2", NULL, "without two hexadecimal digits" },
+	{ "http+unix://%00", NULL, "NUL" },
+};
+
 static void test_urls(void **state)
 {
-	/* "tls|host|port|path|Host header", a socket as "unix|path of socket|path". */
-	static const struct { const char *text, *parts, *error; } rows[] = {
-		{ "http://localhost:8000", "0|localhost|8000||localhost:8000", NULL },
-		{ "http://localhost:8000/", "0|localhost|8000|/|localhost:8000", NULL },
-		{ "http://localhost:8000//v1/completions?a=b%20c",
-		  "0|localhost|8000|//v1/completions?a=b%20c|localhost:8000", NULL },
-		{ "HTTPS://Example.org/x", "1|Example.org|443|/x|Example.org", NULL },
-		{ "https://example.org:443", "1|example.org|443||example.org", NULL },
-		{ "http://h:443", "0|h|443||h:443", NULL },
-		{ "http://h:/x", "0|h|80|/x|h", NULL },
-		{ "http://h?q", "0|h|80|?q|h", NULL },
-		{ "http://127.0.0.1:1/a@b:c", "0|127.0.0.1|1|/a@b:c|127.0.0.1:1", NULL },
-		{ "http://[::1]:8000/v1", "0|::1|8000|/v1|[::1]:8000", NULL },
-		{ "https://[2001:db8::1]", "1|2001:db8::1|443||[2001:db8::1]", NULL },
-		{ "http://[fe80::1%25eth0]:80", "0|fe80::1%eth0|80||[fe80::1]", NULL },
-		{ "http://[fe80::1%eth0]", "0|fe80::1%eth0|80||[fe80::1]", NULL },
-		{ "http://my_host-1.x:9", "0|my_host-1.x|9||my_host-1.x:9", NULL },
-		{ "unix:/run/x y.sock", "unix|/run/x y.sock|", NULL },
-		{ "unix:///run/x.sock", "unix|/run/x.sock|", NULL },
-		{ "http+unix://%2Frun%2fx%20y.sock/v1?q", "unix|/run/x y.sock|/v1?q", NULL },
-
-		{ "localhost:8000", NULL, "'localhost:8000' has no scheme; expected http://HOST" },
-		{ "", NULL, "has no scheme" },
-		{ "ftp://h", NULL, "scheme 'ftp' is not supported" },
-		{ "unix://x", NULL, "scheme 'unix' is not supported" },
-		{ "http://", NULL, "no host" },
-		{ "http:///v1", NULL, "no host" },
-		{ "http://h:0", NULL, "port '0' of host 'h'" },
-		{ "http://h:65536", NULL, "port '65536'" },
-		{ "http://h:8x", NULL, "port '8x'" },
-		{ "http://::1:80", NULL, "needs brackets" },
-		{ "http://[::1", NULL, "closing bracket" },
-		{ "http://[::g]", NULL, "'::g' is not an IPv6 address" },
-		{ "http://[::1]80", NULL, "expected a colon" },
-		{ "http://[fe80::1%]", NULL, "zone" },
-		{ "http://user:secret@h/", NULL, "user name or password" },
-		{ "user:secret@h", NULL, "has no scheme" },
-		{ "http://h/#x", NULL, "fragment" },
-		{ "http://h h/", NULL, "character that host names" },
-		{ "http://h%41/", NULL, "character that host names" },
-		{ "http://m\xc3\xbcnchen.de", NULL, "xn--" },
-		{ "unix:", NULL, "names no Unix socket" },
-		{ "http+unix:///v1", NULL, "names no Unix socket" },
-		{ "http+unix://%2", NULL, "without two hexadecimal digits" },
-		{ "http+unix://%00", NULL, "NUL" },
-	};
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < sizeof(url_rows) / sizeof(*url_rows); i++) {
 		struct buf out = { 0 };
 		struct err e = { 0 };
 		struct url u;
-		int rc = url_parse(str_of(rows[i].text), &u, &e);
+		int rc = url_parse(str_of(url_rows[i].text), &u, &e);
 
-		if (!rows[i].parts) {
+		if (!url_rows[i].parts) {
 			assert_int_equal(rc, -1);
 			assert_int_equal(e.code, ERR_USAGE);
-			if (!strstr(e.text, rows[i].error))
-				fail_msg("%s: '%s' lacks '%s'", rows[i].text, e.text, rows[i].error);
+			if (!strstr(e.text, url_rows[i].error))
+				fail_msg("%s: '%s' lacks '%s'", url_rows[i].text, e.text,
+					 url_rows[i].error);
 			assert_null(strstr(e.text, "secret"));
 			continue;
 		}
 		if (rc < 0)
-			fail_msg("%s: %s", rows[i].text, e.text);
+			fail_msg("%s: %s", url_rows[i].text, e.text);
 		if (u.is_unix) {
 			buf_printf(&out, "unix|%s|%.*s", u.socket, (int)u.path.n, u.path.p);
 		} else {
@@ -82,7 +84,7 @@ static void test_urls(void **state)
 				   (int)u.path.n, u.path.p);
 			url_add_host(&out, &u);
 		}
-		assert_string_equal(out.data, rows[i].parts);
+		assert_string_equal(out.data, url_rows[i].parts);
 		buf_release(&out);
 	}
 }
@@ -140,7 +142,8 @@ static void test_proxies(void **state)
 		assert_int_equal(rc, rows[i].authority ? 0 : -1);
 		if (rc < 0) {
 			if (!strstr(e.text, rows[i].error))
-				fail_msg("%s: '%s' lacks '%s'", rows[i].text, e.text, rows[i].error);
+				fail_msg("%s: '%s' lacks '%s'", rows[i].text, e.text,
+					 rows[i].error);
 			assert_null(strstr(e.text, "secret"));
 			continue;
 		}

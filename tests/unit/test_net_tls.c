@@ -230,19 +230,22 @@ static void test_exchange(void **state)
 			size_t n = to_client.len < 100 + k * 977 ? to_client.len : 100 + k * 977;
 			struct str in = { to_client.data, n };
 
-			assert_int_equal(tls_read(client.tls, in, &plain, &client.out, &client.e), 1);
+			assert_int_equal(tls_read(client.tls, in, &plain, &client.out,
+						  &client.e), 1);
 			buf_cut(&to_client, n);
 		}
 		assert_true(str_eq(buf_str(&plain), buf_str(&text)));
 		assert_int_equal(client.out.len, 0);
 	}
 	tls_close(server.tls, &to_client);
-	assert_int_equal(tls_read(client.tls, buf_str(&to_client), &plain, &client.out, &client.e), 0);
+	assert_int_equal(tls_read(client.tls, buf_str(&to_client), &plain, &client.out,
+				  &client.e), 0);
 	/* Damaged bytes break the connection with a sentence. */
 	buf_reset(&to_server);
 	assert_int_equal(tls_write(client.tls, STR("hello"), &to_server, &client.e), 0);
 	to_server.data[to_server.len - 1] ^= 1;
-	assert_int_equal(tls_read(server.tls, buf_str(&to_server), &plain, &server.out, &server.e), -1);
+	assert_int_equal(tls_read(server.tls, buf_str(&to_server), &plain, &server.out,
+				  &server.e), -1);
 	assert_non_null(strstr(server.e.text, "reading from the client failed"));
 	buf_release(&to_client);
 	buf_release(&to_server);
@@ -263,10 +266,12 @@ static void test_early_data(void **state)
 	(void)state;
 	sides_open(&client, &server, &c, &s, "localhost");
 	assert_int_equal(tls_handshake(client.tls, STR(""), &client.out, &client.e), 0);
-	assert_int_equal(tls_handshake(server.tls, buf_str(&client.out), &server.out, &server.e), 0);
+	assert_int_equal(tls_handshake(server.tls, buf_str(&client.out), &server.out,
+				       &server.e), 0);
 	buf_reset(&client.out);
 	assert_int_equal(tls_handshake(client.tls, buf_str(&server.out), &flight, &client.e), 1);
-	assert_int_equal(tls_write(client.tls, STR("GET / HTTP/1.1\r\n\r\n"), &flight, &client.e), 0);
+	assert_int_equal(tls_write(client.tls, STR("GET / HTTP/1.1\r\n\r\n"), &flight,
+				   &client.e), 0);
 	buf_reset(&server.out);
 	assert_int_equal(tls_handshake(server.tls, buf_str(&flight), &server.out, &server.e), 1);
 	assert_int_equal(tls_read(server.tls, STR(""), &plain, &server.out, &server.e), 1);
@@ -414,7 +419,8 @@ static void test_stamps(void **state)
 	n = sock_recv(a, data, sizeof(data), &stamp);
 	assert_true(n > 0);
 	assert_true(keep < 0 || stamp > 0);
-	assert_int_equal(tls_read(client.tls, (struct str){ data, (size_t)n }, &plain, &client.out, &e), 1);
+	assert_int_equal(tls_read(client.tls, (struct str){ data, (size_t)n }, &plain,
+				  &client.out, &e), 1);
 	assert_true(str_is(buf_str(&plain), "data: x\n\n"));
 	buf_release(&plain);
 	sides_close(&client, &server);
