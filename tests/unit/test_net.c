@@ -425,6 +425,38 @@ static void test_rewatch(void **state)
 	pair_close(&p);
 }
 
+/* A peer that says nothing: the deadline's timer ends the waiting and removes the watch. */
+struct silent { struct timer timer; struct watch watch; bool is_over; };
+
+static void on_silent_time(struct timer *t)
+{
+	struct silent *s = (void *)t;
+
+	loop_unwatch(the_loop, &s->watch);
+	s->is_over = true;
+}
+
+static void test_deadline(void **state)
+{
+	struct pair p = pair_open("127.0.0.1", false);
+	struct err e = { 0 };
+	struct silent s = { .timer.on_time = on_silent_time };
+	int64_t start = clock_mono_ns();
+
+	(void)state;
+	the_loop = loop_new(&e);
+	s.watch = (struct watch){ .fd = p.client, .events = EPOLLIN, .on_ready = on_end };
+	assert_int_equal(loop_watch(the_loop, &s.watch, &e), 0);
+	loop_timer_set(the_loop, &s.timer, start + 5 * MS);
+	while (!s.is_over)
+		loop_poll(the_loop, INT64_MAX, false);
+	assert_true(clock_mono_ns() - start >= 5 * MS);
+	sock_send(p.server, STR("too late"));
+	assert_int_equal(loop_poll(the_loop, clock_mono_ns() + 2 * MS, false), 0);
+	loop_free(the_loop);
+	pair_close(&p);
+}
+
 /* ---- waking and waiting ---- */
 
 static atomic_int woken_stage;
@@ -513,6 +545,7 @@ int main(void)
 		cmocka_unit_test(test_timer_many),
 		cmocka_unit_test(test_unwatch_inside),
 		cmocka_unit_test(test_rewatch),
+		cmocka_unit_test(test_deadline),
 		cmocka_unit_test(test_wake),
 		cmocka_unit_test(test_wait),
 	};
