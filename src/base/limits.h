@@ -29,3 +29,4 @@
 #define RAMP_EVENTS_MAX (1u << 20)      /* whole rates one ramp-up passes; each is a line of output */
 #define OPT_ROWS_MAX 512              /* options of one command; bench serve has 115 */
 #define FETCH_BODY_BYTES_MAX (64ull << 20) /* one answer outside the measurement */
+#define WORKLOAD_DUMP_BYTES_MAX (16ull << 30) /* --dump-workload: prompts of a very large run */

@@ -2,15 +2,18 @@
 /*
  * cmd/cmd.h - one function per verb; main.c holds the table.
  *
- * argv is what follows the verb. The return value is the exit status. Nothing
- * outside cmd/ prints, exits or installs signal handlers.
+ * argv is what follows the verb's words. The return value is the exit status.
+ * Nothing outside cmd/ prints, exits or installs signal handlers.
  */
 #pragma once
 
 struct command {
-	const char *name;    /* "sim", "bench serve" */
+	const char *name;    /* its words: "sim", "bench serve" */
 	const char *summary; /* one line for profllm --help */
 	int (*run)(int argc, char **argv);
 };
 
+int cmd_bench_serve(int argc, char **argv);
+int cmd_bench_score(int argc, char **argv);
+int cmd_completion(int argc, char **argv);
 int cmd_sim(int argc, char **argv);

@@ -12,6 +12,7 @@
  * head needs to be looked at.
  */
 #pragma once
+#include "base/limits.h"
 #include "base/slab.h"
 #include "http/response.h"
 #include "load/transport.h"

@@ -21,26 +21,16 @@ static int site_resolve(struct site *s, const char *base_url, const char *proxy,
 
 	if (url_parse(str_of(base_url), &url, e) < 0)
 		return -1;
-	s->host = mem_copy(url.host.p, url.host.n);
+	s->host = mem_text(url.host);
 	s->port = url.port;
 	s->is_tls = url.is_tls;
-	if (url.unix_path.n) {
-		char *path = mem_copy(url.unix_path.p, url.unix_path.n);
-
-		n = sock_addr_unix(path, &s->addr[0], e) < 0 ? -1 : 1;
-		free(path);
+	if (url.is_unix) {
+		n = sock_addr_unix(url.socket, &s->addr[0], e) < 0 ? -1 : 1;
 	} else if (proxy) {
-		char *host;
-
-		if (url_parse(str_of(proxy), &via, e) < 0)
-			return err_wrap(e, "proxy");
-		if (via.is_tls || via.unix_path.n)
-			return err_set(e, ERR_NET, "proxy %s: only http:// proxies are supported",
-				       proxy);
+		if (url_parse_proxy(str_of(proxy), &via, e) < 0)
+			return -1;
 		s->is_tunnel = s->is_tls;
-		host = mem_copy(via.host.p, via.host.n);
-		n = sock_resolve(host, via.port, s->addr, e);
-		free(host);
+		n = sock_resolve(via.host, via.port, s->addr, e);
 	} else {
 		n = sock_resolve(s->host, s->port, s->addr, e);
 	}

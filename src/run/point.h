@@ -33,6 +33,12 @@ struct run_hooks {
 	const struct transport *transport; /* NULL: native; tests and calibration use the null one */
 };
 
+/* What comparing with the server's tokenizer found (run/remote.h). */
+struct remote_alignment {
+	bool is_available;       /* /tokenize answered */
+	uint32_t checked, disagreeing, rewritten;
+};
+
 /* Everything a report needs beside the record. Released by point_release. */
 struct point {
 	struct record record;
@@ -42,7 +48,9 @@ struct point {
 	struct tokenizer *tokenizer;  /* NULL without one */
 	const struct endpoint *endpoint;
 	char *model_id, *model_name, *tokenizer_id;
-	char *meta;                   /* the record's meta JSON */
+	char *meta;                   /* the record's meta JSON; NULL until a report made it */
+	struct remote_alignment alignment;
+	int64_t clock_step_ns;        /* CLOCK_REALTIME against CLOCK_MONOTONIC, start to stop */
 	bool is_interrupted;
 };
 

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd/bench_serve.c - `profllm bench serve`: options, one point, the report.
+ *
+ * stdout carries what upstream's stdout carries, then ours; stderr the progress
+ * bar, warnings and errors. Ctrl-C stops load; what was measured is reported
+ * and saved, and the exit status is 130.
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/trace.h"
+#include "cmd/cli.h"
+#include "cmd/cmd.h"
+#include "cmd/progress.h"
+#include "record/file.h"
+#include "run/dump.h"
+#include "run/point.h"
+#include "run/score.h"
+
+#define EXIT_STRICT 3
+#define EXIT_INTERRUPTED 130
+
+struct talk {
+	struct progress progress;
+};
+
+static void on_line(void *self, const char *text)
+{
+	struct talk *talk = self;
+
+	progress_clear(&talk->progress);
+	puts(text);
+	fflush(stdout);
+}
+
+static void on_warn(void *self, const char *text)
+{
+	struct talk *talk = self;
+
+	progress_clear(&talk->progress);
+	cli_warn(text);
+}
+
+static void on_progress(void *self, enum point_stage stage, uint64_t done, uint64_t total,
+			const struct load_progress *load)
+{
+	progress_show(&((struct talk *)self)->progress, stage, done, total, load);
+}
+
+static void print_namespace(const struct serve_opts *o)
+{
+	struct buf text = { 0 };
+
+	opt_namespace(&serve_opt_set, o, &text);
+	buf_add_char(&text, '\n');
+	cli_out(buf_str(&text));
+	buf_release(&text);
+}
+
+/* Can the result be written where it will have to be? Checked before an hour of load. */
+static int check_target(const char *what, const char *path, struct err *e)
+{
+	bool existed = file_exists(path);
+	FILE *f;
+
+	if (file_is_dir(path))
+		return err_set(e, ERR_RUN, "%s %s is a directory", what, path);
+	f = fopen(path, "ae");
+	if (!f)
+		return err_set(e, ERR_RUN, "%s: cannot write %s: %s", what, path, strerror(errno));
+	fclose(f);
+	if (!existed)
+		unlink(path);
+	return 0;
+}
+
+static int check_outputs(const struct serve_opts *o, struct err *e)
+{
+	char *path;
+	int rc = 0;
+
+	if (o->record_path && check_target("--record", o->record_path, e) < 0)
+		return -1;
+	if (!o->save_result && !o->append_result)
+		return 0;
+	if (o->result_dir && *o->result_dir && file_mkdirs(o->result_dir, e) < 0)
+		return err_wrap(e, "--result-dir");
+	path = file_join(o->result_dir, o->result_filename ? o->result_filename
+							   : ".profllm-write-test");
+	rc = check_target(o->result_filename ? "--result-filename" : "--result-dir", path, e);
+	free(path);
+	return rc;
+}
+
+static int save(const struct serve_opts *o, const struct serve_derived *d,
+		const struct scored *scored, struct err *e)
+{
+	struct report_facts named = scored->meta.facts;
+	struct buf json = { 0 };
+	char *path;
+	int rc;
+
+	if (!o->save_result && !o->append_result)
+		return 0;
+	named.label = d->label;
+	path = report_path(&named, o->result_dir, o->result_filename);
+	rc = report_result_json(&scored->report, &json, e);
+	if (rc == 0)
+		rc = report_save(path, buf_str(&json), o->append_result, e);
+	free(path);
+	buf_release(&json);
+	return rc;
+}
+
+static int report(const struct serve_opts *o, const struct serve_derived *d, struct point *point,
+		  struct err *e)
+{
+	struct scored scored;
+	struct buf text = { 0 };
+	int status = 0;
+
+	score_point(o, d, point, &scored);
+	report_terminal(&scored.report, &text);
+	cli_out(buf_str(&text));
+	buf_release(&text);
+	if (save(o, d, &scored, e) < 0 ||
+	    (o->record_path && record_file_save(&point->record, o->record_path, e) < 0))
+		status = 1;
+	else if (point->is_interrupted)
+		status = EXIT_INTERRUPTED;
+	else if (scored.metrics.completed == 0)
+		status = 1;
+	else if (o->strict && scored.trust.verdict != TRUST_VALID)
+		status = EXIT_STRICT;
+	scored_release(&scored);
+	return status;
+}
+
+static int write_dump(const char *path, const struct point *p, struct err *e)
+{
+	struct buf text = { 0 };
+	int rc = 0;
+
+	dump_workload(&p->workload, &p->plan, &text);
+	if (text.is_over)
+		rc = err_set(e, ERR_LIMIT, "--dump-workload: the workload passes the limit of 16 GiB");
+	else if (strcmp(path, "-") == 0)
+		cli_out(buf_str(&text));
+	else
+		rc = file_write_atomic(path, buf_str(&text), e);
+	buf_release(&text);
+	return rc < 0 ? err_wrap(e, "--dump-workload") : 0;
+}
+
+static void print_summary(const struct point *p)
+{
+	struct buf text = { 0 };
+
+	dump_summary(&p->workload, &p->plan, &text);
+	cli_out(buf_str(&text));
+	buf_release(&text);
+}
+
+static int run(const struct serve_opts *o, const struct serve_derived *d, struct err *e)
+{
+	struct talk talk;
+	struct run_hooks hooks = { .self = &talk, .line = on_line, .warn = on_warn,
+				   .progress = on_progress, .cancel = cli_is_interrupted() };
+	struct point point;
+	int status = 0;
+
+	progress_init(&talk.progress, o->disable_tqdm ? PROGRESS_NONE : d->progress);
+	cli_catch_signals();
+	if (run_point(o, d, &hooks, &point, e) < 0) {
+		progress_clear(&talk.progress);
+		point_release(&point);
+		return -1;
+	}
+	if (o->dump_workload && write_dump(o->dump_workload, &point, e) < 0)
+		status = 1;
+	if (o->dry_run)
+		print_summary(&point);
+	else
+		status |= report(o, d, &point, e);
+	point_release(&point);
+	return status;
+}
+
+static int list_fixes(const struct serve_opts *o)
+{
+	for (size_t i = 0; i < o->fix.n; i++) {
+		if (strcmp(o->fix.v[i], "help") != 0)
+			continue;
+		for (const struct serve_fix_row *f = serve_fixes; f->name; f++)
+			printf("%-16s %s\n", f->name, f->help);
+		return 1;
+	}
+	return 0;
+}
+
+int cmd_bench_serve(int argc, char **argv)
+{
+	struct serve_opts opts;
+	struct serve_derived derived = { 0 };
+	struct cli cli;
+	int status = cli_begin(&cli, &serve_opt_set, argc, argv, &opts), rc = -1;
+
+	if (status != CLI_CONTINUE)
+		return status;
+	if (list_fixes(&opts))
+		return cli_end(&cli);
+	serve_opts_fill(&opts, &cli.arena);
+	print_namespace(&opts);
+	if (opts.trace && trace_enable(opts.trace) < 0)
+		err_set(&cli.err, ERR_USAGE, "--trace %s: categories are loop, http, plan, load, token, "
+			"data, sim or all", opts.trace);
+	else if (serve_opts_check(&opts, &cli.result, &cli.arena, &derived, &cli.err) == 0) {
+		cli_flush_notes(&cli);
+		if (check_outputs(&opts, &cli.err) == 0)
+			rc = run(&opts, &derived, &cli.err);
+	}
+	status = cli_end(&cli);
+	return rc > 0 ? rc : status;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli.c - see cli.h. */
+#include "cmd/cli.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static atomic_bool interrupted;
+
+static unsigned columns(void)
+{
+	struct winsize size;
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 60)
+		return size.ws_col < 120 ? size.ws_col : 120;
+	return 100;
+}
+
+int cli_begin(struct cli *c, const struct opt_set *set, int argc, char **argv, void *values)
+{
+	struct buf text = { 0 };
+
+	*c = (struct cli){ .set = set };
+	if (opt_parse(set, argc, argv, values, &c->result, &c->arena, &c->err) < 0)
+		return cli_end(c);
+	if (!c->result.is_help && !c->result.is_show_config)
+		return CLI_CONTINUE;
+	if (c->result.is_help)
+		opt_help(set, c->result.help_topic, columns(), &text);
+	else
+		opt_show_config(set, values, &c->result, &text);
+	cli_flush_notes(c);
+	cli_out(buf_str(&text));
+	buf_release(&text);
+	return cli_end(c);
+}
+
+void cli_flush_notes(struct cli *c)
+{
+	fwrite(c->result.notes.data, 1, c->result.notes.len, stderr);
+	buf_reset(&c->result.notes);
+}
+
+int cli_end(struct cli *c)
+{
+	int status = err_exit_status(&c->err);
+
+	cli_flush_notes(c);
+	fflush(stdout);
+	if (c->err.code)
+		fprintf(stderr, "profllm %s: %s\n", c->set->command, c->err.text);
+	opt_result_release(&c->result);
+	arena_release(&c->arena);
+	return status;
+}
+
+void cli_out(struct str text)
+{
+	fwrite(text.p, 1, text.n, stdout);
+	fflush(stdout);
+}
+
+void cli_warn(const char *text)
+{
+	fprintf(stderr, "WARNING: %s\n", text);
+}
+
+static void on_signal(int number)
+{
+	if (atomic_exchange(&interrupted, true)) {
+		signal(number, SIG_DFL);
+		raise(number);
+	}
+}
+
+void cli_catch_signals(void)
+{
+	struct sigaction act = { .sa_handler = on_signal };
+
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+const _Atomic _Bool *cli_is_interrupted(void)
+{
+	return &interrupted;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd/cli.h - what every verb does around its work: parse, help, messages, exit status. */
+#pragma once
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "opt/opt.h"
+
+struct cli {
+	const struct opt_set *set;
+	struct opt_result result;
+	struct arena arena;
+	struct err err;
+};
+
+#define CLI_CONTINUE (-1)
+
+/*
+ * Parses argv into values. Returns CLI_CONTINUE, or the exit status when help,
+ * --show-config or an error already answered the command.
+ */
+int cli_begin(struct cli *c, const struct opt_set *set, int argc, char **argv, void *values);
+/* Warnings gathered so far go to stderr. */
+void cli_flush_notes(struct cli *c);
+/* Prints c->err when it is set, frees everything, and returns the status. */
+int cli_end(struct cli *c);
+
+void cli_out(struct str text);  /* stdout, as it is */
+void cli_warn(const char *text); /* "WARNING: ..." on stderr */
+
+/* SIGINT and SIGTERM set the flag that cli_is_interrupted() points at; a second one kills. */
+void cli_catch_signals(void);
+const _Atomic _Bool *cli_is_interrupted(void);

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dump.c - see dump.h. */
+#include "run/dump.h"
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "json/write.h"
+#include "stats/stats.h"
+
+static void put_json(struct json_writer *w, const char *key, struct str json)
+{
+	if (json.n == 0)
+		return;
+	json_key(w, key);
+	json_put_raw(w, json);
+}
+
+static void dump_entry(const struct plan_entry *entry, uint32_t index, const struct sample *s,
+		       struct buf *out)
+{
+	struct json_writer w = json_writer(out);
+
+	json_begin_object(&w);
+	json_key(&w, "index");
+	json_put_int(&w, index);
+	json_key(&w, "request_id");
+	if (s->request_id.n)
+		json_put_str(&w, s->request_id);
+	else
+		json_put_null(&w);
+	json_key(&w, "due_s");
+	json_put_f64(&w, entry->due_s);
+	json_key(&w, "prompt");
+	if (s->kind == PROMPT_TEXT)
+		json_put_str(&w, s->prompt);
+	else
+		json_put_raw(&w, s->prompt);
+	json_key(&w, "prompt_len");
+	json_put_int(&w, s->prompt_len);
+	json_key(&w, "output_len");
+	if (s->output_len < 0)
+		json_put_null(&w);
+	else
+		json_put_int(&w, s->output_len);
+	put_json(&w, "messages", s->messages);
+	put_json(&w, "media", s->media);
+	put_json(&w, "overrides", s->overrides);
+	if (entry->lora != PLAN_NO_LORA) {
+		json_key(&w, "lora");
+		json_put_int(&w, entry->lora);
+	}
+	json_end_object(&w);
+	buf_add_char(out, '\n');
+}
+
+void dump_workload(const struct workload *w, const struct plan *plan, struct buf *out)
+{
+	out->limit = WORKLOAD_DUMP_BYTES_MAX;
+	for (uint32_t i = 0; i < plan->n; i++)
+		dump_entry(&plan->entry[i], i, &w->v[plan->entry[i].sample], out);
+}
+
+static void row(struct buf *out, const char *label, double *sorted, size_t n)
+{
+	stats_sort(sorted, n);
+	buf_printf(out, "%-28s%10.0f%10.1f%10.0f%10.0f%10.0f\n", label, sorted[0],
+		   stats_mean(sorted, n), stats_percentile(sorted, n, 50),
+		   stats_percentile(sorted, n, 99), sorted[n - 1]);
+}
+
+void dump_summary(const struct workload *w, const struct plan *plan, struct buf *out)
+{
+	size_t n = plan->n, with_output = 0;
+	double *prompt = mem_array(n, sizeof(*prompt)), *output = mem_array(n, sizeof(*output));
+	uint64_t prompt_sum = 0, output_sum = 0;
+	double last = plan->n_roots ? plan->entry[plan->n_roots - 1].due_s : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct sample *s = &w->v[plan->entry[i].sample];
+
+		prompt[i] = s->prompt_len;
+		prompt_sum += s->prompt_len;
+		if (s->output_len >= 0) {
+			output[with_output++] = (double)s->output_len;
+			output_sum += (uint64_t)s->output_len;
+		}
+	}
+	buf_printf(out, "Workload: %zu requests from dataset %s; %llu prompt tokens, %llu output tokens\n",
+		   n, w->dataset, (unsigned long long)prompt_sum, (unsigned long long)output_sum);
+	buf_printf(out, "%-28s%10s%10s%10s%10s%10s\n", "", "min", "mean", "median", "p99", "max");
+	row(out, "Prompt length (tokens)", prompt, n);
+	if (with_output)
+		row(out, "Output length (tokens)", output, with_output);
+	if (last > 0)
+		buf_printf(out, "Arrivals: first due at %.3f s, last at %.3f s, %.3f requests/s\n",
+			   plan->entry[0].due_s, last, (double)n / last);
+	else
+		buf_add_text(out, "Arrivals: all due at once\n");
+	free(prompt);
+	free(output);
+}

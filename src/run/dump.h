@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run/dump.h - a workload and its plan for people (--dry-run) and programs (--dump-workload). */
+#pragma once
+#include "base/buf.h"
+#include "data/workload.h"
+#include "plan/plan.h"
+
+/*
+ * JSON lines in plan order: index, request_id, due_s (the shortest form that
+ * reads back equal), prompt, prompt_len, output_len; then messages, media,
+ * overrides and lora (index) where a sample has them.
+ */
+void dump_workload(const struct workload *w, const struct plan *plan, struct buf *out);
+
+/* A short table: requests, tokens, lengths and arrivals. */
+void dump_summary(const struct workload *w, const struct plan *plan, struct buf *out);

@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * point.c - one measured point, stage by stage; see point.h.
+ *
+ * Read run_point() at the end first: it is the order of things. What is sent
+ * before the main phase (ready check, warm-up) goes through the same driver
+ * with another phase.
+ */
+#include "run/point.h"
+
+#include <math.h>
+
+#include "base/clock.h"
+#include "base/fmt.h"
+#include "base/mem.h"
+#include "data/dataset.h"
+#include "net/sock.h"
+#include "run/count.h"
+#include "run/prepare.h"
+#include "run/remote.h"
+#include "version.h"
+
+#define READY_PAUSE_NS 5000000000  /* between tries of the ready check, as upstream */
+#define FILES_SPARE 64             /* descriptors besides connections */
+
+/* What the stages share; gone when run_point returns. */
+struct stage {
+	const struct serve_opts *opts;
+	const struct serve_derived *derived;
+	const struct run_hooks *hooks;
+	struct point *point;
+	struct compat_rng rng;
+	struct remote remote;
+	const char *proxy;
+	enum point_stage now;
+	struct load_progress *progress;
+	uint64_t total;
+};
+
+static void say(const struct stage *s, const char *text)
+{
+	if (s->hooks->line)
+		s->hooks->line(s->hooks->self, text);
+}
+
+static void warn(const struct stage *s, const char *text)
+{
+	if (s->hooks->warn)
+		s->hooks->warn(s->hooks->self, text);
+}
+
+static bool is_cancelled(const struct stage *s)
+{
+	return s->hooks->cancel && atomic_load(s->hooks->cancel);
+}
+
+static int cancelled(struct err *e)
+{
+	return err_set(e, ERR_CANCELLED, "interrupted before the benchmark began");
+}
+
+/* ---- model, tokenizer, dataset ---- */
+
+static int find_model(struct stage *s, struct err *e)
+{
+	const struct serve_opts *o = s->opts;
+	struct point *p = s->point;
+
+	if (!o->model)
+		return remote_discover_model(&s->remote, s->hooks, &p->model_name, &p->model_id, e);
+	p->model_id = mem_text(o->model);
+	p->model_name = mem_text(o->served_model_name && *o->served_model_name
+				 ? o->served_model_name : o->model);
+	return 0;
+}
+
+static int load_tokenizer(struct stage *s, struct err *e)
+{
+	const struct serve_opts *o = s->opts;
+	struct point *p = s->point;
+
+	if (o->skip_tokenizer_init)
+		return 0;
+	p->tokenizer_id = mem_text(o->tokenizer ? o->tokenizer : p->model_id);
+	p->tokenizer = tokenizer_load(p->tokenizer_id, NULL, e);
+	if (p->tokenizer)
+		return 0;
+	if (!o->tokenizer)
+		err_wrap(e, "no tokenizer for model %s (name one with --tokenizer, or use "
+			 "--skip-tokenizer-init)", p->model_id);
+	return -1;
+}
+
+static void dataset_progress(void *self, size_t done, size_t total)
+{
+	struct stage *s = self;
+
+	if (s->hooks->progress)
+		s->hooks->progress(s->hooks->self, STAGE_DATASET, done, total, NULL);
+}
+
+static int check_dataset(const struct dataset *d, const struct serve_opts *o, struct err *e)
+{
+	if (d->needs_path && !o->dataset_path)
+		return err_set(e, ERR_RUN, "--dataset-name %s needs --dataset-path", d->name);
+	if (d->needs_tokenizer && o->skip_tokenizer_init)
+		return err_set(e, ERR_RUN, "--dataset-name %s needs a tokenizer and cannot be used "
+			       "with --skip-tokenizer-init", d->name);
+	return 0;
+}
+
+static int build_dataset(struct stage *s, const struct dataset *d, struct err *e)
+{
+	const struct serve_opts *o = s->opts;
+	struct workload *w = &s->point->workload;
+	struct dataset_opts opts = {
+		.path = o->dataset_path, .num_prompts = o->num_prompts,
+		.seed = (uint64_t)o->seed, .tokenizer = s->point->tokenizer,
+		.request_id_prefix = o->request_id_prefix,
+		.is_shuffle_disabled = o->disable_shuffle, .is_no_oversample = o->no_oversample,
+		.is_skip_chat_template = o->skip_chat_template,
+		.is_chat_backend = s->derived->is_chat,
+		.random_input_len = o->random_input_len,
+		.random_output_len = o->random_output_len,
+		.random_prefix_len = o->random_prefix_len,
+		.input_range_ratio = s->derived->input_range_ratio,
+		.output_range_ratio = s->derived->output_range_ratio,
+		.sharegpt_output_len = o->sharegpt_output_len.is_set ? o->sharegpt_output_len.v : -1,
+		.custom_output_len = o->custom_output_len,
+		.threads = (unsigned)o->threads,
+		.progress = dataset_progress, .progress_self = s,
+	};
+
+	if (d->build(&opts, &s->rng, w, e) < 0)
+		return -1;
+	w->dataset = d->name;
+	if (w->n == 0)
+		return err_set(e, ERR_RUN, "No requests provided.");
+	if (w->notes.n)
+		warn(s, w->notes.p);
+	return 0;
+}
+
+static void align(struct stage *s, const struct dataset *d)
+{
+	struct remote_alignment *out = &s->point->alignment;
+	struct buf text = { 0 };
+
+	remote_align(&s->remote, s->point->model_id, d->is_rewritten_by_server,
+		     &s->point->workload, s->hooks, out);
+	if (!d->is_rewritten_by_server && out->disagreeing) {
+		buf_printf(&text, "the server's tokenizer gives another length than ours for %u of "
+			   "%u prompts; prompt lengths are the server's where it reports usage",
+			   out->disagreeing, out->checked);
+		warn(s, text.data);
+	}
+	buf_release(&text);
+}
+
+/* ---- plan ---- */
+
+static int make_plan(struct stage *s, struct err *e)
+{
+	const struct serve_opts *o = s->opts;
+	const struct serve_derived *d = s->derived;
+	struct plan_opts opts = {
+		.request_rate = o->request_rate, .burstiness = o->burstiness, .ramp_up = d->ramp_up,
+		.ramp_start_rps = (double)o->ramp_up_start_rps.v,
+		.ramp_end_rps = (double)o->ramp_up_end_rps.v,
+	};
+	struct plan *plan = &s->point->plan;
+
+	if (plan_arrivals(plan, (uint32_t)s->point->workload.n, &opts, &s->rng, e) < 0)
+		return -1;
+	plan_assign_lora(plan, (unsigned)o->lora_modules.n, d->lora, &s->rng);
+	return 0;
+}
+
+static void say_traffic(const struct stage *s)
+{
+	const struct serve_opts *o = s->opts;
+	char number[FMT_F64_BYTES];
+	struct buf text = { 0 };
+
+	if (s->derived->ramp_up != RAMP_NONE)
+		buf_printf(&text, "Traffic ramp-up strategy: %s.\nWill increase RPS from %lld to %lld "
+			   "RPS over the duration of the benchmark.", o->ramp_up_strategy,
+			   (long long)o->ramp_up_start_rps.v, (long long)o->ramp_up_end_rps.v);
+	else
+		buf_printf(&text, "Traffic request rate: %s", fmt_f64(number, o->request_rate));
+	buf_printf(&text, "\nBurstiness factor: %s (%s)", fmt_f64(number, o->burstiness),
+		   o->burstiness == 1.0 ? "Poisson process" : "Gamma distribution");
+	if (s->derived->max_concurrency)
+		buf_printf(&text, "\nMaximum request concurrency: %u", s->derived->max_concurrency);
+	else
+		buf_add_text(&text, "\nMaximum request concurrency: None");
+	say(s, text.data);
+	buf_release(&text);
+}
+
+/* ---- load ---- */
+
+static void on_tick(void *self)
+{
+	struct stage *s = self;
+
+	if (s->hooks->progress)
+		s->hooks->progress(s->hooks->self, s->now,
+				   load_progress_total(s->progress).done, s->total, s->progress);
+}
+
+static struct load_opts load_opts(struct stage *s, enum request_phase phase)
+{
+	const struct serve_derived *d = s->derived;
+	bool is_main = phase == PHASE_MAIN;
+
+	return (struct load_opts){
+		.transport = s->hooks->transport ? s->hooks->transport : &transport_native,
+		.net = {
+			.base_url = &d->base_url, .n_endpoints = 1, .proxy = &s->proxy,
+			.is_insecure = s->opts->insecure, .ca_file = s->opts->cacert,
+			.is_stamped = true,
+			.connect_timeout_ns = d->connect_timeout_ns,
+			.request_timeout_ns = d->request_timeout_ns,
+		},
+		.endpoint = s->point->endpoint,
+		.threads = is_main ? d->threads : 1,
+		.max_concurrency = d->max_concurrency,
+		.warm_connections = is_main && d->warm_connections != SERVE_WARM_AUTO
+				    ? d->warm_connections : 0,
+		.phase = phase,
+		.is_user_stamps = d->is_user_stamps,
+		.is_role_chunk_skipped = d->compat & COMPAT_ROLE_CHUNK,
+		.is_stream_error_ignored = d->compat & COMPAT_STREAM_ERROR,
+		.tick = on_tick, .tick_self = s,
+	};
+}
+
+static int prepare_bodies(struct stage *s, const struct plan *plan, bool is_without_ids,
+			  struct prepared *out, struct err *e)
+{
+	const struct serve_derived *d = s->derived;
+	struct prepare_opts opts = {
+		.endpoint = s->point->endpoint,
+		.encode = {
+			.model = str_of(s->point->model_name),
+			.is_ignore_eos = s->opts->ignore_eos,
+			.has_logprobs = s->opts->logprobs.is_set, .logprobs = s->opts->logprobs.v,
+			.extra_body = str_of(d->extra_body),
+		},
+		.api_url = &d->api_url, .proxy = &s->proxy, .n_urls = 1,
+		.header = d->header, .n_headers = d->n_headers, .api_key = s->remote.api_key,
+		.lora = s->opts->lora_modules.n ? s->opts->lora_modules.v : NULL,
+		.is_without_ids = is_without_ids, .version = PROFLLM_VERSION,
+	};
+
+	return prepare(&opts, plan, &s->point->workload, out, e);
+}
+
+/* n copies of the first prompt in another phase; rows are added to the record. */
+static int send_copies(struct stage *s, uint32_t n, enum request_phase phase, int64_t deadline_ns,
+		       uint32_t *first_row, struct err *e)
+{
+	struct load_opts opts = load_opts(s, phase);
+	struct record *record = &s->point->record;
+	struct load_progress *progress = mem_alloc(sizeof(*progress));
+	struct prepared prepared = { 0 };
+	struct load_stats stats;
+	struct plan plan;
+	int rc = -1;
+
+	plan_same(&plan, n, 0);
+	*first_row = record_add_rows(record, n);
+	s->now = phase == PHASE_READY ? STAGE_READY : STAGE_WARMUP;
+	s->progress = progress;
+	s->total = n;
+	opts.deadline_ns = deadline_ns;
+	if (prepare_bodies(s, &plan, true, &prepared, e) == 0) {
+		rc = load_run(&opts, &plan, &prepared, record, *first_row, progress, &stats,
+			      s->hooks->cancel, e);
+		on_tick(s);
+	}
+	prepared_release(&prepared);
+	plan_release(&plan);
+	free(progress);
+	return rc;
+}
+
+static void pause_until(const struct stage *s, int64_t until_ns)
+{
+	while (clock_mono_ns() < until_ns && !is_cancelled(s)) {
+		struct timespec step = { 0, 50000000 };
+
+		nanosleep(&step, NULL);
+	}
+}
+
+/* The last line of a failed try's error. */
+static void last_line(struct buf *text)
+{
+	char *newline = text->data ? strrchr(text->data, '\n') : NULL;
+
+	if (newline && newline[1])
+		buf_cut(text, (size_t)(newline + 1 - text->data));
+}
+
+static int wait_until_ready(struct stage *s, struct err *e)
+{
+	int64_t timeout_ns = s->opts->ready_check_timeout_sec * 1000000000;
+	int64_t deadline = clock_mono_ns() + timeout_ns, left;
+	struct buf why = { 0 }, text = { 0 };
+	int rc = -1;
+
+	buf_printf(&text, "Waiting for endpoint to become up in %lld seconds",
+		   (long long)s->opts->ready_check_timeout_sec);
+	say(s, text.data);
+	while ((left = deadline - clock_mono_ns()) > 0 && !is_cancelled(s)) {
+		uint32_t row;
+
+		if (send_copies(s, 1, PHASE_READY, left, &row, e) < 0)
+			goto done;
+		if (s->point->record.row[row].state == REQ_DONE) {
+			say(s, "Initial test run completed.");
+			rc = 0;
+			goto done;
+		}
+		buf_reset(&why);
+		record_error_of(&s->point->record, &s->point->record.row[row], &why);
+		last_line(&why);
+		buf_reset(&text);
+		buf_printf(&text, "Endpoint is not ready. Error='%s'", why.len ? why.data : "");
+		warn(s, text.data);
+		left = deadline - clock_mono_ns();
+		pause_until(s, clock_mono_ns() + (left < READY_PAUSE_NS ? left : READY_PAUSE_NS));
+	}
+	if (is_cancelled(s)) {
+		cancelled(e);
+		goto done;
+	}
+	if (why.len == 0)
+		buf_printf(&why, "Endpoint readiness timed out after %llds.",
+			   (long long)s->opts->ready_check_timeout_sec);
+	err_set(e, ERR_RUN, "Initial test run failed - Please make sure benchmark arguments are "
+		"correctly specified. Error: %s", why.data);
+done:
+	buf_release(&why);
+	buf_release(&text);
+	return rc;
+}
+
+static int ready_check(struct stage *s, struct err *e)
+{
+	say(s, "Starting initial single prompt test run...");
+	if (s->opts->ready_check_timeout_sec > 0)
+		return wait_until_ready(s, e);
+	say(s, "Skipping endpoint ready check.");
+	return 0;
+}
+
+static int warm_up(struct stage *s, struct err *e)
+{
+	struct buf text = { 0 };
+	uint32_t row;
+	int rc;
+
+	if (s->opts->num_warmups <= 0)
+		return 0;
+	buf_printf(&text, "Warming up with %lld requests...", (long long)s->opts->num_warmups);
+	say(s, text.data);
+	buf_release(&text);
+	rc = send_copies(s, (uint32_t)s->opts->num_warmups, PHASE_WARMUP, 0, &row, e);
+	if (rc == 0)
+		say(s, "Warmup run completed.");
+	return rc;
+}
+
+/* One descriptor per request that can be open at once. */
+static int check_files(struct stage *s, struct err *e)
+{
+	size_t limit = sock_raise_nofile(), open = s->point->plan.n;
+	const uint32_t cap = s->derived->max_concurrency;
+	struct buf text = { 0 };
+
+	if (cap && cap < open)
+		open = cap;
+	if (open + FILES_SPARE <= limit)
+		return 0;
+	buf_printf(&text, "up to %zu connections may be open at once, but this process may open only "
+		   "%zu files (ulimit -n); raise the limit or lower --max-concurrency", open, limit);
+	if (cap || isinf(s->opts->request_rate)) {
+		err_set(e, ERR_RUN, "%s", text.data);
+		buf_release(&text);
+		return -1;
+	}
+	warn(s, text.data);
+	buf_release(&text);
+	return 0;
+}
+
+static int64_t clock_offset_ns(void)
+{
+	return clock_real_ns() - clock_mono_ns();
+}
+
+static int run_main(struct stage *s, struct err *e)
+{
+	struct point *p = s->point;
+	struct load_opts opts = load_opts(s, PHASE_MAIN);
+	struct load_progress *progress = mem_alloc(sizeof(*progress));
+	struct prepared prepared = { 0 };
+	int64_t offset;
+	int rc = -1;
+
+	s->now = STAGE_MAIN;
+	s->progress = progress;
+	s->total = p->plan.n;
+	if (prepare_bodies(s, &p->plan, false, &prepared, e) == 0) {
+		say_traffic(s);
+		offset = clock_offset_ns();
+		rc = load_run(&opts, &p->plan, &prepared, &p->record, 0, progress, &p->load,
+			      s->hooks->cancel, e);
+		p->clock_step_ns = clock_offset_ns() - offset;
+		on_tick(s);
+	}
+	prepared_release(&prepared);
+	free(progress);
+	return rc;
+}
+
+static void fill_rows(struct stage *s)
+{
+	const struct workload *w = &s->point->workload;
+
+	for (uint32_t i = 0; i < s->point->plan.n; i++) {
+		struct request_row *row = &s->point->record.row[i];
+		const struct sample *sample = &w->v[s->point->plan.entry[i].sample];
+
+		row->prompt_tokens = row->sample_prompt_tokens = sample->prompt_len;
+		row->asked_tokens = sample->output_len < 0 ? 0 : (uint32_t)sample->output_len;
+		row->sequences = 1;
+	}
+}
+
+static int make_record(struct stage *s, struct err *e)
+{
+	struct point *p = s->point;
+	uint64_t events = 0;
+	bool keeps_text = p->tokenizer || s->opts->save_detailed;
+
+	for (size_t i = 0; i < p->workload.n; i++)
+		events += p->workload.v[i].output_len > 0 ? (uint64_t)p->workload.v[i].output_len : 0;
+	if (record_init(&p->record, p->plan.n + (uint32_t)s->opts->num_warmups + 64,
+			s->derived->threads, events + 4 * (uint64_t)p->plan.n, true, keeps_text, e) < 0)
+		return -1;
+	record_add_rows(&p->record, p->plan.n);
+	fill_rows(s);
+	return 0;
+}
+
+/* ---- the order of things ---- */
+
+static int find_endpoint(struct stage *s, struct err *e)
+{
+	s->point->endpoint = endpoint_find(s->opts->backend);
+	if (!s->point->endpoint)
+		return err_set(e, ERR_USAGE, "--backend %s: not in this version", s->opts->backend);
+	return endpoint_check_url(s->point->endpoint, s->derived->api_url, e);
+}
+
+static int prepare_point(struct stage *s, struct err *e)
+{
+	const struct dataset *dataset = dataset_find(s->opts->dataset_name);
+
+	if (!dataset)
+		return err_set(e, ERR_USAGE, "--dataset-name %s: not in this version",
+			       s->opts->dataset_name);
+	if (check_dataset(dataset, s->opts, e) < 0 || find_endpoint(s, e) < 0 ||
+	    find_model(s, e) < 0 || load_tokenizer(s, e) < 0 || build_dataset(s, dataset, e) < 0)
+		return -1;
+	if (is_cancelled(s))
+		return cancelled(e);
+	if (!s->opts->dry_run && !s->hooks->transport)
+		align(s, dataset);
+	if (s->derived->is_temperature_unset)
+		say(s, "WARNING: vllm bench serve no longer sets temperature==0 (greedy) in requests "
+		    "by default. The default will be determined on the server side and can be "
+		    "model/API specific. For the old behavior, include --temperature=0.");
+	return make_plan(s, e);
+}
+
+int run_point(const struct serve_opts *opts, const struct serve_derived *derived,
+	      const struct run_hooks *hooks, struct point *out, struct err *e)
+{
+	const char *key = getenv("OPENAI_API_KEY");
+	struct stage s = {
+		.opts = opts, .derived = derived, .hooks = hooks, .point = out,
+		.remote = { .base_url = derived->base_url, .is_insecure = opts->insecure,
+			    .ca_file = opts->cacert, .header = derived->header,
+			    .n_headers = derived->n_headers,
+			    .api_key = key && *key ? key : NULL },
+		.proxy = prepare_proxy(derived->api_url),
+	};
+
+	*out = (struct point){ 0 };
+	compat_rng_seed(&s.rng, (uint32_t)opts->seed);
+	if (prepare_point(&s, e) < 0)
+		return -1;
+	if (opts->dry_run)
+		return 0;
+	if (check_files(&s, e) < 0 || make_record(&s, e) < 0 || ready_check(&s, e) < 0 ||
+	    warm_up(&s, e) < 0)
+		return -1;
+	if (is_cancelled(&s))
+		return cancelled(e);
+	say(&s, "Starting main benchmark run...");
+	if (run_main(&s, e) < 0)
+		return -1;
+	out->is_interrupted = out->record.is_interrupted;
+	count_missing(&out->record, out->tokenizer);
+	return 0;
+}
+
+void point_release(struct point *p)
+{
+	if (!p)
+		return;
+	record_release(&p->record);
+	workload_release(&p->workload);
+	plan_release(&p->plan);
+	tokenizer_free(p->tokenizer);
+	free(p->model_id);
+	free(p->model_name);
+	free(p->tokenizer_id);
+	free(p->meta);
+	*p = (struct point){ 0 };
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* prepare.c - see prepare.h. */
+#include "run/prepare.h"
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "http/url.h"
+
+/* Headers only we may set: a wrong one would break the framing. */
+static bool is_reserved(const char *name)
+{
+	static const char *const reserved[] = { "Content-Length", "Transfer-Encoding", "Connection",
+						"Expect", "Host" };
+
+	for (size_t i = 0; i < sizeof(reserved) / sizeof(*reserved) - 1; i++)
+		if (str_eq_nocase(str_of(name), str_of(reserved[i])))
+			return true;
+	return false;
+}
+
+static bool is_overridden(const struct prepare_opts *o, const char *name)
+{
+	for (size_t i = 0; i < o->n_headers; i++)
+		if (str_eq_nocase(str_of(o->header[i].key), str_of(name)))
+			return true;
+	return false;
+}
+
+static void add_default(const struct prepare_opts *o, struct buf *b, const char *name,
+			const char *value)
+{
+	if (!is_overridden(o, name))
+		buf_printf(b, "%s: %s\r\n", name, value);
+}
+
+static int add_user_headers(const struct prepare_opts *o, struct buf *b, struct err *e)
+{
+	for (size_t i = 0; i < o->n_headers; i++) {
+		const struct serve_pair *h = &o->header[i];
+
+		if (is_reserved(h->key))
+			return err_set(e, ERR_RUN, "--header %s: this header is set by profllm itself",
+				       h->key);
+		if (*h->key == 0 || strpbrk(h->key, ": \t\r\n") || strpbrk(h->value, "\r\n"))
+			return err_set(e, ERR_RUN, "--header %s: not a valid header name or value",
+				       h->key);
+		if (!str_eq_nocase(str_of(h->key), STR("x-request-id")))
+			buf_printf(b, "%s: %s\r\n", h->key, h->value);
+	}
+	return 0;
+}
+
+static int write_head(const struct prepare_opts *o, unsigned i, struct buf *b, struct err *e)
+{
+	struct buf agent = { 0 }, bearer = { 0 };
+	struct url url;
+	int rc;
+
+	if (url_parse(str_of(o->api_url[i]), &url, e) < 0)
+		return -1;
+	buf_add_text(b, "POST ");
+	/* A plain request through a proxy names the whole URL (RFC 9112, 3.2.2). */
+	if (o->proxy[i] && !url.is_tls)
+		buf_add_text(b, o->api_url[i]);
+	else
+		url_add_target(b, url.path);
+	buf_add_text(b, " HTTP/1.1\r\n");
+	if (!is_overridden(o, "Host")) {
+		buf_add_text(b, "Host: ");
+		url_add_host(b, &url);
+		buf_add_text(b, "\r\n");
+	}
+	buf_printf(&agent, "profllm/%s", o->version);
+	add_default(o, b, "User-Agent", agent.data);
+	add_default(o, b, "Accept", "*/*");
+	add_default(o, b, "Accept-Encoding", "identity");
+	add_default(o, b, "Content-Type", "application/json");
+	if (o->api_key) {
+		buf_printf(&bearer, "Bearer %s", o->api_key);
+		add_default(o, b, "Authorization", bearer.data);
+	}
+	rc = add_user_headers(o, b, e);
+	buf_release(&agent);
+	buf_release(&bearer);
+	return rc;
+}
+
+static int write_tail(const struct prepare_opts *o, const struct plan_entry *entry,
+		      const struct sample *s, struct buf *body, struct buf *tail, struct err *e)
+{
+	struct encode_opts encode = o->encode;
+
+	if (o->lora && entry->lora != PLAN_NO_LORA)
+		encode.model = str_of(o->lora[entry->lora]);
+	buf_reset(body);
+	buf_reset(tail);
+	if (o->endpoint->encode(&encode, s, body, e) < 0)
+		return -1;
+	if (s->request_id.n && !o->is_without_ids)
+		buf_printf(tail, "x-request-id: %.*s\r\n", (int)s->request_id.n, s->request_id.p);
+	buf_printf(tail, "Content-Length: %zu\r\n\r\n", body->len);
+	buf_add(tail, body->data, body->len);
+	return 0;
+}
+
+int prepare(const struct prepare_opts *o, const struct plan *plan, const struct workload *w,
+	    struct prepared *out, struct err *e)
+{
+	struct buf body = { 0 }, text = { 0 };
+	int rc = 0;
+
+	*out = (struct prepared){ .n = plan->n };
+	out->head = arena_alloc(&out->arena, o->n_urls * sizeof(*out->head));
+	out->request = mem_array(plan->n, sizeof(*out->request));
+	for (unsigned i = 0; rc == 0 && i < o->n_urls; i++) {
+		buf_reset(&text);
+		rc = write_head(o, i, &text, e);
+		out->head[i] = arena_str(&out->arena, buf_str(&text));
+	}
+	for (uint32_t i = 0; rc == 0 && i < plan->n; i++) {
+		rc = write_tail(o, &plan->entry[i], &w->v[plan->entry[i].sample], &body, &text, e);
+		if (rc == 0)
+			out->request[i].tail = arena_str(&out->arena, buf_str(&text));
+	}
+	buf_release(&body);
+	buf_release(&text);
+	if (rc < 0)
+		prepared_release(out);
+	return rc;
+}
+
+void prepared_release(struct prepared *p)
+{
+	free(p->request);
+	arena_release(&p->arena);
+	*p = (struct prepared){ 0 };
+}
+
+static const char *environment(const char *upper, const char *lower)
+{
+	const char *v = getenv(lower);
+
+	if (!v || !*v)
+		v = getenv(upper);
+	return v && *v ? v : NULL;
+}
+
+const char *prepare_proxy(const char *text)
+{
+	const char *proxy, *except = environment("NO_PROXY", "no_proxy");
+	struct url url;
+
+	if (url_parse(str_of(text), &url, NULL) < 0 || url.is_unix)
+		return NULL;
+	proxy = url.is_tls ? environment("HTTPS_PROXY", "https_proxy")
+			   : environment("HTTP_PROXY", "http_proxy");
+	if (!proxy || (except && url_is_proxy_exempt(&url, str_of(except))))
+		return NULL;
+	return proxy;
+}

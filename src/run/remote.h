@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run/remote.h - what is asked of the server outside the measurement: its
+ * first model, and how it tokenizes our prompts.
+ */
+#pragma once
+#include "data/workload.h"
+#include "run/point.h"
+
+/* How to reach the server with blocking requests. */
+struct remote {
+	const char *base_url;
+	bool is_insecure;
+	const char *ca_file;
+	const struct serve_pair *header; /* --header, sent with every request */
+	size_t n_headers;
+	const char *api_key;             /* NULL: none */
+};
+
+/*
+ * First entry of GET /v1/models (serve spec 2.2): *name is its id, *root its
+ * root, or the id when it has none. Heap; the caller frees both.
+ */
+int remote_discover_model(const struct remote *r, const struct run_hooks *hooks, char **name,
+			  char **root, struct err *e);
+
+/*
+ * Serve spec 2.9: asks /tokenize how long prompts are. With is_rewriting, too
+ * long ones are cut to prompt_len by ids and replaced by /detokenize's text
+ * (in w's arena); otherwise (other text datasets) a few are only compared.
+ * Never fails: what the server does not answer stays as it is.
+ */
+void remote_align(const struct remote *r, const char *model, bool is_rewriting,
+		  struct workload *w, const struct run_hooks *hooks, struct remote_alignment *out);

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* score.c - see score.h. */
+#include "run/score.h"
+
+#include <math.h>
+
+#include "version.h"
+
+#ifdef __clang__
+#define COMPILER "clang " __clang_version__
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
+
+static unsigned selected_blocks(const struct serve_derived *d)
+{
+	static const struct { unsigned metric; enum metric_block block; } map[] = {
+		{ SERVE_TTFT, BLOCK_TTFT }, { SERVE_TPOT, BLOCK_TPOT }, { SERVE_ITL, BLOCK_ITL },
+		{ SERVE_E2EL, BLOCK_E2EL }, { SERVE_QUEUE_TIME, BLOCK_QUEUE_TIME },
+		{ SERVE_E2EL_WITH_QUEUE, BLOCK_E2EL_WITH_QUEUE },
+	};
+	unsigned bits = 0;
+
+	for (size_t i = 0; i < sizeof(map) / sizeof(*map); i++)
+		if (d->metrics & map[i].metric)
+			bits |= BLOCK_BIT(map[i].block);
+	return bits;
+}
+
+static struct metrics_opts metrics_opts(const struct serve_opts *o, const struct serve_derived *d,
+					const struct point *p)
+{
+	struct metrics_opts m = {
+		.percentile = d->percentile, .n_percentiles = d->n_percentiles,
+		.selected = selected_blocks(d),
+		.is_pooling = p->endpoint->is_pooling,
+		.has_tokenizer = p->tokenizer != NULL,
+		.is_rate_finite = !isinf(o->request_rate),
+		.is_user_stamps = d->is_user_stamps,
+		.is_peak_exact = d->compat & COMPAT_PEAK,
+		.is_peak_in_tokens = d->fixes & FIX_PEAK_TOKENS,
+		.max_concurrency = d->max_concurrency,
+	};
+
+	for (size_t i = 0; i < d->n_goodput; i++) {
+		unsigned bit = metric_block_bit(str_of(d->goodput[i].name));
+
+		m.goodput[m.n_goodput++] = (struct metrics_goodput){
+			(enum metric_block)__builtin_ctz(bit), d->goodput[i].limit_ms,
+		};
+	}
+	return m;
+}
+
+static struct trust_facts trust_facts(const struct point *p)
+{
+	const struct load_stats *l = &p->load;
+
+	return (struct trust_facts){
+		.cpu_share_max = l->wall_ns ? (double)l->cpu_ns_max / (double)l->wall_ns : 0,
+		.reads = l->net.reads, .reads_without_stamp = l->net.reads_without_stamp,
+		.clock_step_ns = p->clock_step_ns,
+		.is_kernel_stamped = l->is_kernel_stamped,
+		.is_interrupted = p->is_interrupted,
+	};
+}
+
+/* The first event is the start itself; the others name the request that passed a whole rate. */
+static void ramp_events(const struct serve_opts *o, const struct point *p, struct report_facts *f,
+			struct arena *a)
+{
+	char text[REPORT_DATE_BYTES];
+	const struct plan *plan = &p->plan;
+
+	f->n_ramp = plan->n_ramp + 1;
+	f->ramp = arena_alloc(a, f->n_ramp * sizeof(*f->ramp));
+	for (size_t i = 0; i < f->n_ramp; i++) {
+		int64_t at = p->record.start_ns;
+
+		f->ramp[i].rps = o->ramp_up_start_rps.v;
+		if (i > 0) {
+			const struct plan_ramp *event = &plan->ramp[i - 1];
+			const struct request_row *row = &p->record.row[event->entry];
+
+			f->ramp[i].rps = event->rps;
+			at = row->due_ns ? row->due_ns
+					 : at + (int64_t)(plan->entry[event->entry].due_s * 1e9);
+		}
+		f->ramp[i].timestamp = arena_text(a, str_of(report_timestamp(text, at)));
+	}
+}
+
+static void report_facts(const struct serve_opts *o, const struct serve_derived *d,
+			 const struct point *p, struct report_facts *f, struct arena *a)
+{
+	struct buf options = { 0 };
+
+	*f = (struct report_facts){
+		.backend = o->backend, .label = o->label, .model_id = p->model_id,
+		.tokenizer_id = p->tokenizer_id, .num_prompts = o->num_prompts,
+		.request_rate = o->request_rate, .burstiness = o->burstiness,
+		.max_concurrency = d->max_concurrency,
+		.n_metadata = d->n_metadata,
+		.is_detailed = o->save_detailed, .is_detail_strict = d->compat & COMPAT_DETAIL,
+		.has_plot_tip = true,
+		.version = PROFLLM_VERSION, .build = COMPILER,
+		.transport = "native", .dataset = p->workload.dataset,
+		.request_id_prefix = o->request_id_prefix,
+		.warm_connections = d->warm_connections == SERVE_WARM_AUTO ? 0
+								  : d->warm_connections,
+		.threads = d->threads,
+	};
+	report_date(f->date, p->record.stop_ns);
+	f->metadata = arena_alloc(a, d->n_metadata * sizeof(*f->metadata));
+	for (size_t i = 0; i < d->n_metadata; i++)
+		f->metadata[i] = (struct report_pair){ d->metadata[i].key, d->metadata[i].value };
+	if (d->ramp_up != RAMP_NONE) {
+		f->ramp_strategy = o->ramp_up_strategy;
+		f->ramp_start_rps = o->ramp_up_start_rps.v;
+		f->ramp_end_rps = o->ramp_up_end_rps.v;
+		ramp_events(o, p, f, a);
+	}
+	opt_json(&serve_opt_set, o, &options);
+	f->options = arena_str(a, buf_str(&options));
+	buf_release(&options);
+}
+
+void score_point(const struct serve_opts *o, const struct serve_derived *d, struct point *point,
+		 struct scored *out)
+{
+	struct buf meta = { 0 };
+
+	*out = (struct scored){ 0 };
+	out->meta.opts = metrics_opts(o, d, point);
+	out->meta.trust = trust_facts(point);
+	report_facts(o, d, point, &out->meta.facts, &out->arena);
+	metrics_score(&out->metrics, &point->record, &out->meta.opts);
+	trust_judge(&out->trust, &out->metrics, &out->meta.trust);
+	out->report = (struct report){
+		.facts = &out->meta.facts, .record = &point->record, .metrics = &out->metrics,
+		.trust = &out->trust, .is_interrupted = point->is_interrupted,
+	};
+	report_meta_write(&out->meta, &meta);
+	free(point->meta);
+	point->meta = buf_take(&meta);
+	point->record.meta = point->meta;
+}
+
+void scored_release(struct scored *s)
+{
+	metrics_release(&s->metrics);
+	arena_release(&s->arena);
+	*s = (struct scored){ 0 };
+}
