@@ -19,6 +19,7 @@ struct json_writer {
 	struct buf *out;
 	unsigned depth;
 	bool has_item[JSON_DEPTH_MAX];
+	bool is_object[JSON_DEPTH_MAX];
 	bool is_after_key;
 	bool is_compact;   /* separators "," and ":" */
 	bool is_raw_utf8;  /* ensure_ascii=False: valid UTF-8 passes through */
