@@ -107,7 +107,7 @@ static int rewrite_escape(struct pattern *p, bool in_class)
 		return 0;
 	}
 	/* These mean one fixed thing everywhere; any other letter or digit may not. */
-	if (isalnum(letter) && !strchr(in_class ? "nrtfvaex" : "nrtfaexAzZ", letter))
+	if (isalnum(letter) && !strchr(in_class ? "nrtfvaex" : "nrtfvaexAzZ", letter))
 		return refuse(p, "an unknown escape");
 	if (letter == 'v') { /* one character to Oniguruma, a whole class to PCRE2 */
 		buf_add_text(p->out, "\\x0b");

@@ -113,12 +113,12 @@ int regex_find(const struct regex *r, struct regex_work *w, struct str text, siz
 {
 	PCRE2_SPTR subject = (PCRE2_SPTR)(text.p ? text.p : "");
 	const PCRE2_SIZE *span;
-	int rc = PCRE2_ERROR_JIT_BADOPTION;
+	int rc = PCRE2_ERROR_JIT_STACKLIMIT;
 
 	assert(from <= text.n);
 	if (r->has_jit)
 		rc = pcre2_jit_match(r->code, subject, text.n, from, 0, w->match, w->context);
-	if (rc < 0 && rc != PCRE2_ERROR_NOMATCH)
+	if (rc == PCRE2_ERROR_JIT_STACKLIMIT)
 		rc = pcre2_match(r->code, subject, text.n, from,
 			PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, w->match, w->context);
 	if (rc == PCRE2_ERROR_NOMATCH)
