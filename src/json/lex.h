@@ -105,6 +105,8 @@ static inline const char *lex_string(struct lex *l, const char *p, unsigned *mar
 
 static inline const char *lex_blank(const struct lex *l, const char *p)
 {
+	if (p < l->end && (unsigned char)*p > ' ')
+		return p;
 	while (p < l->end && (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r'))
 		p++;
 	return p;
