@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * serve_rows.c - one row per option of `bench serve`, and the defaults.
+ *
+ * The order is upstream's printing order (see serve_opts.h); the groups are
+ * ours. What a row cannot say about itself is checked in serve_opts.c.
+ */
+#include "run/serve_opts.h"
+
+#include <math.h>
+
+#include "base/limits.h"
+#include "base/trace.h"
+
+#define DATASET "Dataset"
+#define RANDOM "Random dataset"
+#define FILES "File datasets"
+#define SERVER "Server"
+#define MODEL "Model and tokenizer"
+#define TRAFFIC "Traffic"
+#define SAMPLING "Sampling"
+#define METRICS "Metrics"
+#define OUTPUT "Output"
+#define PLOTS "Plots"
+#define OURS "ProfLLM"
+#define OTHERS "Datasets of later versions"
+
+#define LATER_DATASET .group = OTHERS, .flags = OPT_LATER
+#define S(member, flag, ...) OPT(struct serve_opts, member, flag, __VA_ARGS__)
+
+static const char *const datasets[] = { "random", "sharegpt", "custom", NULL };
+static const char *const datasets_later[] = {
+	"burstgpt", "sonnet", "random-mm", "random-rerank", "hf", "custom_audio", "custom_image",
+	"custom_mm", "prefix_repetition", "spec_bench", "speed_bench", "timed_trace", NULL,
+};
+static const char *const backends[] = { "vllm", "openai", "openai-chat", NULL };
+static const char *const backends_later[] = {
+	"openai-responses", "openai-audio", "openai-embeddings", "openai-embeddings-chat",
+	"openai-embeddings-clip", "openai-embeddings-vlm2vec", "infinity-embeddings",
+	"infinity-embeddings-clip", "vllm-pooling", "vllm-rerank", NULL,
+};
+static const char *const tokenizer_modes[] = { "auto", "hf", NULL };
+static const char *const tokenizer_modes_later[] = { "mistral", "deepseek_v32", "slow", "custom",
+						     NULL };
+static const char *const lora_assignments[] = { "random", "round-robin", NULL };
+static const char *const ramp_ups[] = { "linear", "exponential", NULL };
+static const char *const speed_subsets[] = {
+	"qualitative", "throughput_1k", "throughput_2k", "throughput_8k", "throughput_16k",
+	"throughput_32k", NULL,
+};
+static const char *const clocks[] = { "kernel", "user", NULL };
+static const char *const progress_forms[] = { "auto", "bar", "lines", "none", NULL };
+
+/* Zero and less mean "off" upstream, so only a positive rate has to wait. */
+static int check_probe_rate(const struct opt *o, const void *field, struct err *e)
+{
+	if (*(const double *)field > 0)
+		return err_set(e, ERR_USAGE, "--%s: not in this version; it measures no probe "
+			       "requests beside the load", o->name);
+	return 0;
+}
+
+static int check_trace(const struct opt *o, const void *field, struct err *e)
+{
+#define X(name) #name,
+	static const char *const known[] = { TRACE_CATEGORIES(X) "all" };
+#undef X
+	struct str rest = str_of(*(const char *const *)field);
+
+	while (rest.n) {
+		struct str name = str_cut(&rest, ',');
+		bool is_known = false;
+
+		for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+			is_known = is_known || str_is(name, known[i]);
+		if (!is_known)
+			return err_set(e, ERR_USAGE, "--%s: unknown category '%.*s'; there are "
+#define X(category) #category ", "
+				       TRACE_CATEGORIES(X)
+#undef X
+				       "all", o->name, (int)name.n, name.p);
+	}
+	return 0;
+}
+
+static int check_warm_connections(const struct opt *o, const void *field, struct err *e)
+{
+	const char *text = *(const char *const *)field;
+	int64_t n;
+
+	if (strcmp(text, "auto") == 0 || (str_to_i64(str_of(text), &n) && n >= 0 && n <= 1000000))
+		return 0;
+	return err_set(e, ERR_USAGE, "--%s: expected auto or an integer from 0 to 1000000, "
+		       "got '%.100s'", o->name, text);
+}
+
+static const struct opt rows[] = {
+	S(trust_remote_code, "trust-remote-code", .group = MODEL,
+	  .help = "accepted for compatibility; nothing remote is ever run"),
+	S(seed, "seed", .group = DATASET,
+	  .help = "seed of every random draw, from 0 to 4294967295; the same seed gives the same "
+		  "prompts and the same arrivals"),
+	S(num_prompts, "num-prompts", .group = DATASET,
+	  .help = "number of requests; 0 or less means every row for the custom dataset"),
+	S(dataset_name, "dataset-name", .group = DATASET, .choices = datasets,
+	  .later = datasets_later, .help = "where the prompts come from"),
+	S(no_stream, "no-stream", LATER_DATASET, .note = "it belongs to the hf dataset",
+	  .help = "load a whole hub split instead of streaming it"),
+	S(dataset_path, "dataset-path", .group = DATASET, .arg = "FILE",
+	  .help = "the dataset's file; not for random"),
+	S(no_oversample, "no-oversample", .group = DATASET,
+	  .help = "send fewer requests when the dataset has fewer rows, instead of repeating "
+		  "some"),
+	S(skip_chat_template, "skip-chat-template", .group = DATASET,
+	  .help = "send the prompts of the custom dataset as they are"),
+	S(enable_multimodal_chat, "enable-multimodal-chat", LATER_DATASET,
+	  .note = "it belongs to the image and audio datasets",
+	  .help = "build whole chat messages with media in the dataset"),
+	S(disable_shuffle, "disable-shuffle", .group = DATASET,
+	  .help = "keep the order of the file"),
+	S(custom_output_len, "custom-output-len", .group = FILES, .arg = "TOKENS",
+	  .help = "tokens to ask for per request of the custom dataset; -1 takes each row's "
+		  "output_tokens"),
+	S(custom_ensure_client_side_data, "custom-ensure-client-side-data", LATER_DATASET,
+	  .note = "it belongs to the custom_image dataset",
+	  .help = "load images on the client and send them inline"),
+	S(spec_bench_output_len, "spec-bench-output-len", LATER_DATASET, .arg = "TOKENS",
+	  .help = "tokens to ask for per request of spec_bench"),
+	S(spec_bench_category, "spec-bench-category", LATER_DATASET, .arg = "NAME",
+	  .help = "only the rows of this category"),
+	S(sonnet_input_len, "sonnet-input-len", LATER_DATASET, .arg = "TOKENS",
+	  .help = "prompt tokens of sonnet, template included"),
+	S(sonnet_output_len, "sonnet-output-len", LATER_DATASET, .arg = "TOKENS",
+	  .help = "tokens to ask for per request of sonnet"),
+	S(sonnet_prefix_len, "sonnet-prefix-len", LATER_DATASET, .arg = "TOKENS",
+	  .help = "tokens of the lines all prompts of sonnet share"),
+	S(sharegpt_output_len, "sharegpt-output-len", .group = FILES, .arg = "TOKENS",
+	  .help = "tokens to ask for per request of sharegpt; otherwise as many as the recorded "
+		  "reply has"),
+	S(timed_trace_chunk_hash_size, "timed-trace-chunk-hash-size", LATER_DATASET,
+	  .arg = "TOKENS", .help = "prompt tokens one hash id stands for"),
+	S(timed_trace_sec_multiplier, "timed-trace-sec-multiplier", .group = OTHERS,
+	  .flags = OPT_LATER | OPT_WHOLE, .arg = "FACTOR",
+	  .help = "what turns a timestamp of the trace into seconds"),
+	S(timed_trace_label_timestamp, "timed-trace-label-timestamp", LATER_DATASET, .arg = "KEY",
+	  .help = "key of the timestamp in a trace row"),
+	S(timed_trace_label_input_length, "timed-trace-label-input-length", LATER_DATASET,
+	  .arg = "KEY", .help = "key of the prompt length in a trace row"),
+	S(timed_trace_label_output_length, "timed-trace-label-output-length", LATER_DATASET,
+	  .arg = "KEY", .help = "key of the answer length in a trace row"),
+	S(timed_trace_label_hash_ids, "timed-trace-label-hash-ids", LATER_DATASET, .arg = "KEY",
+	  .help = "key of the hash ids in a trace row"),
+	S(blazedit_min_distance, "blazedit-min-distance", LATER_DATASET, .arg = "FRACTION",
+	  .help = "keep rows whose edit distance is at least this"),
+	S(blazedit_max_distance, "blazedit-max-distance", LATER_DATASET, .arg = "FRACTION",
+	  .help = "keep rows whose edit distance is at most this"),
+	S(asr_max_audio_len_sec, "asr-max-audio-len-sec", LATER_DATASET, .arg = "SECONDS",
+	  .help = "keep recordings up to this length"),
+	S(asr_min_audio_len_sec, "asr-min-audio-len-sec", LATER_DATASET, .arg = "SECONDS",
+	  .help = "keep recordings from this length on"),
+	S(random_input_len, "random-input-len", .group = RANDOM, .arg = "TOKENS",
+	  .help = "prompt tokens, without the shared prefix"),
+	S(random_output_len, "random-output-len", .group = RANDOM, .arg = "TOKENS",
+	  .help = "tokens to ask for"),
+	S(random_range_ratio, "random-range-ratio", .group = RANDOM, .arg = "RATIO",
+	  .help = "lengths are drawn from length*(1-r) to length*(1+r); one number in [0, 1), or "
+		  "JSON with both: {\"input\": 0.3, \"output\": 0.5}"),
+	S(random_prefix_len, "random-prefix-len", .group = RANDOM, .arg = "TOKENS",
+	  .help = "tokens that all prompts begin with, on top of the input length"),
+	S(random_batch_size, "random-batch-size", LATER_DATASET, .arg = "N",
+	  .note = "it belongs to the embedding and rerank backends",
+	  .help = "inputs per request for embeddings, documents for rerank"),
+	S(no_reranker, "no-reranker", LATER_DATASET, .note = "it belongs to random-rerank",
+	  .help = "the model only embeds, so pairs are scored as embeddings"),
+	S(random_mm_base_items_per_request, "random-mm-base-items-per-request", LATER_DATASET,
+	  .arg = "N", .help = "images and videos per request of random-mm"),
+	S(random_mm_num_mm_items_range_ratio, "random-mm-num-mm-items-range-ratio", LATER_DATASET,
+	  .arg = "RATIO", .help = "how far the number of items may be off the base"),
+	S(random_mm_limit_mm_per_prompt, "random-mm-limit-mm-per-prompt", LATER_DATASET,
+	  .arg = "JSON", .help = "most items of each kind in one request"),
+	S(random_mm_bucket_config, "random-mm-bucket-config", .group = OTHERS,
+	  .flags = OPT_LATER | OPT_LITERAL, .arg = "DICT",
+	  .help = "probability of each (height, width, frames)"),
+	S(hf_subset, "hf-subset", LATER_DATASET, .arg = "NAME",
+	  .help = "configuration of the hub dataset"),
+	S(hf_split, "hf-split", LATER_DATASET, .arg = "NAME", .help = "split of the hub dataset"),
+	S(hf_name, "hf-name", LATER_DATASET, .arg = "ID",
+	  .help = "hub name to recognise a local copy by"),
+	S(hf_output_len, "hf-output-len", LATER_DATASET, .arg = "TOKENS",
+	  .help = "tokens to ask for per request of a hub dataset"),
+	S(bfcl_categories, "bfcl-categories", LATER_DATASET, .arg = "NAMES",
+	  .help = "comma list of function-calling categories"),
+	S(prefix_repetition_prefix_len, "prefix-repetition-prefix-len", LATER_DATASET,
+	  .arg = "TOKENS", .help = "tokens of each shared prefix"),
+	S(prefix_repetition_suffix_len, "prefix-repetition-suffix-len", LATER_DATASET,
+	  .arg = "TOKENS", .help = "tokens after the prefix"),
+	S(prefix_repetition_num_prefixes, "prefix-repetition-num-prefixes", LATER_DATASET,
+	  .arg = "N", .help = "number of different prefixes"),
+	S(prefix_repetition_output_len, "prefix-repetition-output-len", LATER_DATASET,
+	  .arg = "TOKENS", .help = "tokens to ask for per request"),
+	S(speed_bench_dataset_subset, "speed-bench-dataset-subset", LATER_DATASET, .arg = "NAME",
+	  .choices = speed_subsets, .help = "part of SPEED-Bench"),
+	S(speed_bench_output_len, "speed-bench-output-len", LATER_DATASET, .arg = "TOKENS",
+	  .help = "tokens to ask for per request of speed_bench"),
+	S(speed_bench_category, "speed-bench-category", LATER_DATASET, .arg = "NAME",
+	  .help = "only the rows of this category"),
+	S(label, "label", .group = OUTPUT, .arg = "TEXT",
+	  .help = "name of the run: in the result and in front of the file name, where the "
+		  "backend's name stands otherwise"),
+	S(backend, "backend", .group = SERVER, .choices = backends, .later = backends_later,
+	  .arg = "NAME", .help = "the API to speak: completions (vllm, openai) or chat"),
+	S(base_url, "base-url", .group = SERVER, .arg = "URL",
+	  .help = "server, with scheme; replaces --host and --port; the request URL is this and "
+		  "--endpoint, joined as they are"),
+	S(host, "host", .group = SERVER, .help = "name or address of the server, for http"),
+	S(port, "port", .group = SERVER, .min = 1, .max = 65535, .help = "TCP port of the server"),
+	S(endpoint, "endpoint", .group = SERVER, .arg = "PATH",
+	  .help = "path of the API; chat needs /v1/chat/completions"),
+	S(header, "header", .group = SERVER, .arg = "KEY=VALUE", .flags = OPT_SECRET,
+	  .help = "headers of every request; they win over the built-in ones and over "
+		  "OPENAI_API_KEY"),
+	S(max_concurrency, "max-concurrency", .group = TRAFFIC, .arg = "N",
+	  .help = "most requests in flight; others wait in the client, first come first served"),
+	S(model, "model", .group = MODEL, .arg = "NAME",
+	  .help = "model to ask for; without it, the first one the server lists"),
+	S(input_len, "input-len", .group = DATASET, .arg = "TOKENS",
+	  .help = "prompt tokens: sets --random-input-len"),
+	S(output_len, "output-len", .group = DATASET, .arg = "TOKENS",
+	  .help = "tokens to ask for: sets the output length of every dataset but sonnet and "
+		  "speed_bench"),
+	S(tokenizer, "tokenizer", .group = MODEL, .arg = "NAME|FILE",
+	  .help = "tokenizer.json, a directory with one, a name in the local Hugging Face cache, "
+		  "or sim for the built-in one; without it, the model's name"),
+	S(tokenizer_mode, "tokenizer-mode", .group = MODEL, .arg = "MODE",
+	  .choices = tokenizer_modes, .later = tokenizer_modes_later,
+	  .help = "how the tokenizer is read"),
+	S(use_beam_search, "use-beam-search", .group = SAMPLING,
+	  .help = "accepted for compatibility; upstream ignores it too"),
+	S(logprobs, "logprobs", .group = SAMPLING, .arg = "N",
+	  .help = "log probabilities to ask for per token; completions only"),
+	S(request_rate, "request-rate", .group = TRAFFIC, .arg = "REQ/S",
+	  .help = "mean arrival rate; inf sends every request at once"),
+	S(burstiness, "burstiness", .group = TRAFFIC, .arg = "SHAPE",
+	  .help = "shape of the gamma distribution of intervals: 1 is a Poisson process, less is "
+		  "burstier, more is steadier, inf is even spacing"),
+	S(probe_request_rate, "probe-request-rate", .group = TRAFFIC, .arg = "REQ/S",
+	  .check = check_probe_rate,
+	  .help = "rate of small requests beside the load; only 0 (off) in this version"),
+	S(disable_tqdm, "disable-tqdm", .group = OUTPUT, .help = "show no progress"),
+	S(num_warmups, "num-warmups", .group = TRAFFIC, .arg = "N",
+	  .help = "requests sent and forgotten before the measurement"),
+	S(profile, "profile", .group = SERVER, .flags = OPT_LATER,
+	  .note = "start and stop the server's profiler by hand",
+	  .help = "start the server's profiler for the measurement"),
+	S(save_result, "save-result", .group = OUTPUT, .help = "write the result as JSON"),
+	S(save_detailed, "save-detailed", .group = OUTPUT,
+	  .help = "keep the arrays with one element per request in the result"),
+	S(append_result, "append-result", .group = OUTPUT,
+	  .help = "add the result to the end of the file, one JSON object a line"),
+	S(metadata, "metadata", .group = OUTPUT, .arg = "KEY=VALUE",
+	  .help = "texts to store at the top of the result"),
+	S(result_dir, "result-dir", .group = OUTPUT, .arg = "DIR",
+	  .help = "where results go; made when missing"),
+	S(result_filename, "result-filename", .group = OUTPUT, .arg = "FILE",
+	  .help = "name of the result file instead of the generated one"),
+	S(ignore_eos, "ignore-eos", .group = SAMPLING,
+	  .help = "ask for answers that do not end early; always on for the random dataset"),
+	S(self_timed, "self-timed", .group = TRAFFIC,
+	  .help = "take arrival times from the dataset; only timed_trace has them"),
+	S(percentile_metrics, "percentile-metrics", .group = METRICS, .arg = "NAMES",
+	  .help = "comma list of the blocks to report: ttft, tpot, itl, e2el, client_queue_time, "
+		  "e2el_including_client_queue; without it ttft,tpot,itl"),
+	S(metric_percentiles, "metric-percentiles", .group = METRICS, .arg = "LIST",
+	  .help = "comma list of percentiles, each from 0 to 100"),
+	S(goodput, "goodput", .group = METRICS, .arg = "NAME:MS", .flags = OPT_MANY,
+	  .help = "limits in milliseconds for ttft, tpot, e2el; goodput counts the requests that "
+		  "keep all of them"),
+	S(request_id_prefix, "request-id-prefix", .group = TRAFFIC, .arg = "TEXT",
+	  .help = "start of the x-request-id header, before the request's number; without it "
+		  "bench- and eight random hex digits"),
+	S(top_p, "top-p", .group = SAMPLING, .arg = "P", .help = "body field top_p"),
+	S(top_k, "top-k", .group = SAMPLING, .arg = "K", .help = "body field top_k"),
+	S(min_p, "min-p", .group = SAMPLING, .arg = "P", .help = "body field min_p"),
+	S(temperature, "temperature", .group = SAMPLING, .arg = "T",
+	  .help = "body field temperature; without it the server decides, 0 is greedy"),
+	S(frequency_penalty, "frequency-penalty", .group = SAMPLING, .arg = "X",
+	  .help = "body field frequency_penalty"),
+	S(presence_penalty, "presence-penalty", .group = SAMPLING, .arg = "X",
+	  .help = "body field presence_penalty"),
+	S(repetition_penalty, "repetition-penalty", .group = SAMPLING, .arg = "X",
+	  .help = "body field repetition_penalty"),
+	S(served_model_name, "served-model-name", .group = MODEL, .arg = "NAME",
+	  .help = "what requests call the model, when the server knows it by another name"),
+	S(lora_modules, "lora-modules", .group = MODEL, .arg = "NAME", .flags = OPT_MANY,
+	  .help = "each request asks for one of these adapters instead of the model"),
+	S(lora_assignment, "lora-assignment", .group = MODEL, .arg = "HOW",
+	  .choices = lora_assignments, .help = "how adapters are dealt out"),
+	S(ramp_up_strategy, "ramp-up-strategy", .group = TRAFFIC, .arg = "SHAPE",
+	  .choices = ramp_ups, .help = "let the rate grow from the first request to the last"),
+	S(ramp_up_start_rps, "ramp-up-start-rps", .group = TRAFFIC, .arg = "REQ/S",
+	  .help = "rate of the first request"),
+	S(ramp_up_end_rps, "ramp-up-end-rps", .group = TRAFFIC, .arg = "REQ/S",
+	  .help = "rate of the last request"),
+	S(ready_check_timeout_sec, "ready-check-timeout-sec", .group = SERVER, .arg = "SECONDS",
+	  .help = "wait this long for a first request to succeed; 0 does not check"),
+	S(chat_template_kwargs, "chat-template-kwargs", .group = DATASET, .flags = OPT_LATER,
+	  .arg = "JSON", .note = "no dataset of this version renders a template",
+	  .help = "variables of the chat template that a dataset renders"),
+	S(extra_body, "extra-body", .group = SAMPLING, .arg = "JSON",
+	  .help = "fields put into every request body, over the sampling options"),
+	S(skip_tokenizer_init, "skip-tokenizer-init", .group = MODEL,
+	  .help = "use no tokenizer; lengths come from the server alone"),
+	S(insecure, "insecure", .group = SERVER, .help = "do not verify the server's certificate"),
+	S(plot_timeline, "plot-timeline", .group = PLOTS, .flags = OPT_LATER,
+	  .help = "draw every request over time as a page"),
+	S(timeline_itl_thresholds, "timeline-itl-thresholds", .group = PLOTS, .flags = OPT_LATER,
+	  .arg = "MS,MS", .help = "two limits that colour the gaps between tokens"),
+	S(plot_dataset_stats, "plot-dataset-stats", .group = PLOTS, .flags = OPT_LATER,
+	  .help = "draw histograms of prompt and answer lengths"),
+
+	S(threads, "threads", .group = OURS, .flags = OPT_OURS, .arg = "N", .min = 1,
+	  .max = THREADS_MAX, .help = "event loops that send and receive"),
+	S(warm_connections, "warm-connections", .group = OURS, .flags = OPT_OURS, .arg = "N|auto",
+	  .check = check_warm_connections,
+	  .help = "connections opened before the clock starts"),
+	S(timestamps, "timestamps", .group = OURS, .flags = OPT_OURS, .arg = "CLOCK",
+	  .choices = clocks,
+	  .help = "kernel: when bytes arrived at the machine; user: when the program saw them, "
+		  "counted from before connecting, as upstream does"),
+	S(request_timeout, "request-timeout", .group = OURS,
+	  .flags = OPT_OURS | OPT_MIN_EXCLUSIVE, .arg = "SECONDS", .max = 1e9,
+	  .help = "longest a request may take in all"),
+	S(connect_timeout, "connect-timeout", .group = OURS,
+	  .flags = OPT_OURS | OPT_MIN_EXCLUSIVE, .arg = "SECONDS", .max = 1e9,
+	  .help = "longest a connection may take to open, TLS included"),
+	S(cacert, "cacert", .group = OURS, .flags = OPT_OURS, .arg = "FILE",
+	  .help = "PEM file of the authorities to trust instead of the system's"),
+	S(record_path, "record", .group = OURS, .flags = OPT_OURS, .arg = "FILE",
+	  .help = "stream every measured fact to this file; bench score reads it"),
+	S(dump_workload, "dump-workload", .group = OURS, .flags = OPT_OURS, .arg = "FILE",
+	  .help = "write what will be sent and when, one JSON object a line"),
+	S(dry_run, "dry-run", .group = OURS, .flags = OPT_OURS,
+	  .help = "build the workload, print its statistics, send nothing"),
+	S(strict, "strict", .group = OURS, .flags = OPT_OURS,
+	  .help = "exit with 3 unless the verdict on the measurement is VALID"),
+	S(progress, "progress", .group = OURS, .flags = OPT_OURS, .arg = "FORM",
+	  .choices = progress_forms,
+	  .help = "progress on stderr; auto is a bar on a terminal and lines elsewhere"),
+	S(fix, "fix", .group = OURS, .flags = OPT_OURS | OPT_MANY, .arg = "NAME",
+	  .help = "mended forms of upstream's mistakes that change numbers; help lists them"),
+	S(compat, "compat", .group = OURS, .flags = OPT_OURS, .arg = "LIST",
+	  .help = "comma list of other behaviours upstream has had: peak (exact peak "
+		  "concurrency), role-chunk (an empty first chunk is no token), stream-error (an "
+		  "error inside a 200 stream is ignored), detail (latencies only with "
+		  "--save-detailed)"),
+	S(trace, "trace", .group = OURS, .flags = OPT_OURS, .arg = "LIST", .check = check_trace,
+	  .help = "comma list of debugging categories printed on stderr, or all"),
+
+	S(backend, "endpoint-type", .flags = OPT_HIDDEN, .alias_of = "backend",
+	  .help = "old spelling of --backend"),
+	S(skip_chat_template, "custom-skip-chat-template", .flags = OPT_HIDDEN,
+	  .alias_of = "skip-chat-template", .help = "old spelling of --skip-chat-template"),
+};
+
+static const struct serve_opts defaults = {
+	.num_prompts = 1000,
+	.dataset_name = "random",
+	.custom_output_len = 256,
+	.spec_bench_output_len = 256,
+	.sonnet_input_len = 550, .sonnet_output_len = 150, .sonnet_prefix_len = 200,
+	.timed_trace_chunk_hash_size = 16, .timed_trace_sec_multiplier = 1,
+	.timed_trace_label_timestamp = "timestamp",
+	.timed_trace_label_input_length = "input_length",
+	.timed_trace_label_output_length = "output_length",
+	.timed_trace_label_hash_ids = "hash_ids",
+	.blazedit_max_distance = 1, .asr_max_audio_len_sec = INFINITY,
+	.random_input_len = 1024, .random_output_len = 128, .random_range_ratio = "0.0",
+	.random_batch_size = 1,
+	.random_mm_base_items_per_request = 1,
+	.random_mm_limit_mm_per_prompt = { "{\"image\": 255, \"video\": 1}" },
+	.random_mm_bucket_config =
+		"{(256, 256, 1): 0.5, (720, 1280, 1): 0.5, (720, 1280, 16): 0.0}",
+	.prefix_repetition_prefix_len = 256, .prefix_repetition_suffix_len = 256,
+	.prefix_repetition_num_prefixes = 10, .prefix_repetition_output_len = 128,
+	.speed_bench_dataset_subset = "qualitative", .speed_bench_output_len = 4096,
+	.backend = "openai",
+	.host = "127.0.0.1", .port = 8000, .endpoint = "/v1/completions",
+	.tokenizer_mode = "auto",
+	.request_rate = INFINITY, .burstiness = 1,
+	.metric_percentiles = "99",
+	.lora_assignment = "random",
+	.timeline_itl_thresholds = "25,50",
+	.threads = 1, .warm_connections = "auto", .timestamps = "kernel",
+	.request_timeout = 21600, .connect_timeout = 130,
+	.progress = "auto",
+};
+
+const struct opt_set serve_opt_set = {
+	.command = "bench serve",
+	.summary = "Sends a workload to a running server and reports latency and throughput. "
+		   "Options, report and result file are those of vLLM's benchmark of that name.",
+	.usage = "[options]",
+	.epilog = "Examples:\n"
+		  "  profllm bench serve --model NAME --num-prompts 200 --request-rate 10\n"
+		  "  profllm bench serve --backend openai-chat --endpoint /v1/chat/completions \\\n"
+		  "      --dataset-name sharegpt --dataset-path FILE --max-concurrency 64 \\\n"
+		  "      --save-result\n"
+		  "  profllm bench serve --tokenizer sim --dry-run",
+	.row = rows, .n = sizeof(rows) / sizeof(*rows),
+	.defaults = &defaults, .bytes = sizeof(defaults),
+	.namespace_head = "subparser='bench', bench_type='serve', ",
+};
