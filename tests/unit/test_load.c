@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The driver over the null endpoint and the null transport: what it costs
+ * nothing to get wrong with a real server. Sockets are in tests/load/.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "load/load.h"
+
+#define NULL_EVENTS 5 /* data events of the null transport that are not [DONE] */
+
+static const char *const base_url[] = { "http://null.invalid" };
+
+struct bench {
+	struct plan plan;
+	struct prepared prepared;
+	struct record record;
+	struct load_progress progress;
+	struct load_stats stats;
+	struct str head;
+};
+
+static void bench_init(struct bench *b, uint32_t n, unsigned threads)
+{
+	struct err e = { 0 };
+
+	memset(b, 0, sizeof(*b));
+	plan_same(&b->plan, n, 0);
+	b->head = STR("POST / HTTP/1.1\r\n");
+	b->prepared = (struct prepared){ .head = &b->head, .n = n };
+	b->prepared.request = mem_array(n, sizeof(*b->prepared.request));
+	for (uint32_t i = 0; i < n; i++)
+		b->prepared.request[i].tail = STR("Content-Length: 2\r\n\r\n{}");
+	assert_int_equal(record_init(&b->record, n, threads, n * 8, true, true, &e), 0);
+	record_add_rows(&b->record, n);
+}
+
+static struct load_opts bench_opts(unsigned threads, uint32_t cap)
+{
+	return (struct load_opts){
+		.transport = &transport_null, .endpoint = endpoint_find("null"),
+		.net = { .base_url = base_url, .n_endpoints = 1 },
+		.threads = threads, .max_concurrency = cap, .phase = PHASE_MAIN,
+	};
+}
+
+static void bench_release(struct bench *b)
+{
+	free(b->prepared.request);
+	plan_release(&b->plan);
+	record_release(&b->record);
+}
+
+static int bench_run(struct bench *b, const struct load_opts *o, const atomic_bool *cancel)
+{
+	struct err e = { 0 };
+
+	return load_run(o, &b->plan, &b->prepared, &b->record, 0, &b->progress, &b->stats, cancel,
+			&e);
+}
+
+static void check_rows(const struct bench *b)
+{
+	for (uint32_t i = 0; i < b->plan.n; i++) {
+		const struct request_row *row = &b->record.row[i];
+		int64_t gaps[NULL_EVENTS], sum = 0;
+		struct buf text = { 0 };
+
+		assert_int_equal(row->state, REQ_DONE);
+		assert_int_equal(row->n_events, NULL_EVENTS);
+		assert_int_equal(row->status, 200);
+		assert_int_equal(row->attempts, 1);
+		assert_true(row->admitted_ns >= row->due_ns);
+		assert_true(row->sent_ns >= row->admitted_ns);
+		assert_true(row->first_event_ns >= row->sent_ns);
+		assert_true(row->end_ns >= row->last_event_ns);
+		record_gaps(&b->record, row, gaps);
+		for (int k = 0; k < NULL_EVENTS; k++)
+			sum += gaps[k];
+		assert_int_equal(sum, row->last_event_ns - row->sent_ns);
+		record_text_of(&b->record, row, &text);
+		assert_int_equal(text.len, row->text_bytes);
+		assert_true(text.len > 0);
+		buf_release(&text);
+	}
+}
+
+/* Every request ends once, whatever the number of loops and the cap. */
+static void every_request_is_recorded(void **state)
+{
+	static const struct { uint32_t n, cap; unsigned threads; } row[] = {
+		{ 1, 0, 1 }, { 500, 0, 1 }, { 500, 1, 1 }, { 500, 7, 1 }, { 500, 7, 2 }, { 500, 0, 3 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct load_opts opts = bench_opts(row[i].threads, row[i].cap);
+		struct load_totals totals;
+		struct bench b;
+
+		bench_init(&b, row[i].n, row[i].threads);
+		assert_int_equal(bench_run(&b, &opts, NULL), 0);
+		check_rows(&b);
+		totals = load_progress_total(&b.progress);
+		assert_int_equal(totals.done, row[i].n);
+		assert_int_equal(totals.admitted, row[i].n);
+		assert_int_equal(totals.failed, 0);
+		assert_int_equal(totals.tokens, (uint64_t)row[i].n * NULL_EVENTS);
+		assert_true(b.record.stop_ns >= b.record.start_ns && b.record.start_ns > 0);
+		bench_release(&b);
+	}
+}
+
+/* No request is sent before it is due, and admission keeps the plan's order. */
+static void due_times_are_kept(void **state)
+{
+	struct load_opts opts = bench_opts(1, 0);
+	struct bench b;
+
+	(void)state;
+	bench_init(&b, 100, 1);
+	for (uint32_t i = 0; i < b.plan.n; i++)
+		b.plan.entry[i].due_s = (double)i * 0.0005;
+	assert_int_equal(bench_run(&b, &opts, NULL), 0);
+	check_rows(&b);
+	for (uint32_t i = 0; i < b.plan.n; i++) {
+		const struct request_row *row = &b.record.row[i];
+
+		assert_true(row->due_ns - b.record.start_ns == (int64_t)(row->due_s * 1e9));
+		assert_true(row->sent_ns >= row->due_ns);
+		if (i)
+			assert_true(row->sent_ns >= b.record.row[i - 1].sent_ns);
+	}
+	bench_release(&b);
+}
+
+static int build_turn(void *self, uint32_t entry, struct str answer, struct buf *tail, struct err *e)
+{
+	unsigned *built = self;
+
+	(void)entry;
+	(void)e;
+	assert_true(answer.n > 0);
+	buf_add_text(tail, "Content-Length: 2\r\n\r\n{}");
+	++*built;
+	return 0;
+}
+
+/* Successors wait for their parent and its think time; their bodies may need its answer. */
+static void sessions_run_in_turn(void **state)
+{
+	enum { SESSIONS = 8, TURNS = 3 };
+	struct load_opts opts = bench_opts(1, 4);
+	unsigned built = 0;
+	struct bench b;
+
+	(void)state;
+	bench_init(&b, SESSIONS * TURNS, 1);
+	b.plan.n_roots = SESSIONS;
+	b.prepared.build = build_turn;
+	b.prepared.build_self = &built;
+	for (uint32_t i = SESSIONS; i < b.plan.n; i++) {
+		b.plan.entry[i].after = i - SESSIONS;
+		b.plan.entry[i].due_s = 0.002;
+		b.plan.entry[i].session = i % SESSIONS;
+		b.plan.entry[i].turn = (uint16_t)(i / SESSIONS);
+		b.prepared.request[i].tail = (struct str){ 0 };
+	}
+	assert_int_equal(bench_run(&b, &opts, NULL), 0);
+	check_rows(&b);
+	assert_int_equal(built, SESSIONS * (TURNS - 1));
+	for (uint32_t i = SESSIONS; i < b.plan.n; i++) {
+		const struct request_row *row = &b.record.row[i];
+
+		assert_int_equal(row->parent, i - SESSIONS);
+		assert_true(row->sent_ns >= b.record.row[row->parent].end_ns + 2000000);
+	}
+	bench_release(&b);
+}
+
+/* A cancel keeps what ended and marks the rest; nothing waits for due times. */
+static void cancel_keeps_what_was_measured(void **state)
+{
+	struct load_opts opts = bench_opts(1, 0);
+	atomic_bool cancel = false;
+	struct bench b;
+	uint32_t done = 0, cancelled = 0;
+
+	(void)state;
+	bench_init(&b, 10, 1);
+	for (uint32_t i = 5; i < 10; i++)
+		b.plan.entry[i].due_s = 3600;
+	opts.deadline_ns = 50000000;
+	assert_int_equal(bench_run(&b, &opts, &cancel), 0);
+	for (uint32_t i = 0; i < 10; i++) {
+		done += b.record.row[i].state == REQ_DONE;
+		cancelled += b.record.row[i].state == REQ_CANCELLED;
+	}
+	assert_int_equal(done, 5);
+	assert_int_equal(cancelled, 5);
+	assert_true(b.record.is_interrupted);
+	bench_release(&b);
+}
+
+static void *run_point_thread(void *arg)
+{
+	struct load_opts opts = bench_opts(1, 16);
+	struct bench *b = arg;
+
+	return bench_run(b, &opts, NULL) == 0 ? b : NULL;
+}
+
+/* Nothing is global: two runs in one process do not see each other. */
+static void two_points_run_at_once(void **state)
+{
+	struct bench b[2];
+	pthread_t thread[2];
+	void *ended;
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		bench_init(&b[i], 2000, 1);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, run_point_thread, &b[i]), 0);
+	for (int i = 0; i < 2; i++) {
+		pthread_join(thread[i], &ended);
+		assert_ptr_equal(ended, &b[i]);
+		check_rows(&b[i]);
+		bench_release(&b[i]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_request_is_recorded),
+		cmocka_unit_test(due_times_are_kept),
+		cmocka_unit_test(sessions_run_in_turn),
+		cmocka_unit_test(cancel_keeps_what_was_measured),
+		cmocka_unit_test(two_points_run_at_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
