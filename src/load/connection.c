@@ -279,7 +279,7 @@ static void ask_proxy(struct connection *c)
 	buf_printf(&c->secure->out, "CONNECT %s%s%s:%u HTTP/1.1\r\nHost: %s%s%s:%u\r\n\r\n", open,
 		   s->host, close, s->port, open, s->host, close, s->port);
 	c->state = CONNECTION_PROXY;
-	c->response = (struct http_response){ 0 };
+	c->response = (struct http_response){ .is_connect_request = true };
 	if (flush_secure(c) >= 0)
 		want(c, c->secure->out.len ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }

@@ -248,7 +248,8 @@ static int prepare_bodies(struct stage *s, const struct plan *plan, bool is_with
 			.has_logprobs = s->opts->logprobs.is_set, .logprobs = s->opts->logprobs.v,
 			.extra_body = str_of(d->extra_body),
 		},
-		.api_url = &d->api_url, .proxy = &s->proxy, .n_urls = 1,
+		.base_url = &d->base_url, .path = s->opts->endpoint, .proxy = &s->proxy,
+		.n_urls = 1,
 		.header = d->header, .n_headers = d->n_headers, .api_key = s->remote.api_key,
 		.lora = s->opts->lora_modules.n ? s->opts->lora_modules.v : NULL,
 		.is_without_ids = is_without_ids, .version = PROFLLM_VERSION,
@@ -498,7 +499,7 @@ int run_point(const struct serve_opts *opts, const struct serve_derived *derived
 			    .ca_file = opts->cacert, .header = derived->header,
 			    .n_headers = derived->n_headers,
 			    .api_key = key && *key ? key : NULL },
-		.proxy = prepare_proxy(derived->api_url),
+		.proxy = prepare_proxy(derived->base_url),
 	};
 
 	*out = (struct point){ 0 };

@@ -52,18 +52,21 @@ static int add_user_headers(const struct prepare_opts *o, struct buf *b, struct 
 
 static int write_head(const struct prepare_opts *o, unsigned i, struct buf *b, struct err *e)
 {
-	struct buf agent = { 0 }, bearer = { 0 };
+	struct buf agent = { 0 }, bearer = { 0 }, target = { 0 };
 	struct url url;
 	int rc;
 
-	if (url_parse(str_of(o->api_url[i]), &url, e) < 0)
+	if (url_parse(str_of(o->base_url[i]), &url, e) < 0)
 		return -1;
+	buf_add_str(&target, url.path);
+	buf_add_text(&target, o->path);
 	buf_add_text(b, "POST ");
 	/* A plain request through a proxy names the whole URL (RFC 9112, 3.2.2). */
 	if (o->proxy[i] && !url.is_tls)
-		buf_add_text(b, o->api_url[i]);
+		buf_printf(b, "%s%s", o->base_url[i], o->path);
 	else
-		url_add_target(b, url.path);
+		url_add_target(b, buf_str(&target));
+	buf_release(&target);
 	buf_add_text(b, " HTTP/1.1\r\n");
 	if (!is_overridden(o, "Host")) {
 		buf_add_text(b, "Host: ");

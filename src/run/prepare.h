@@ -11,9 +11,10 @@
 struct prepare_opts {
 	const struct endpoint *endpoint;
 	struct encode_opts encode;
-	const char *const *api_url;   /* per base URL: where requests go */
+	const char *const *base_url;
+	const char *path;             /* appended to each base URL as it is: --endpoint */
 	const char *const *proxy;     /* per base URL: NULL or the proxy in use */
-	unsigned n_urls;
+	unsigned n_urls;              /* of base_url and proxy */
 	const struct serve_pair *header; /* --header, overrides the built-in ones */
 	size_t n_headers;
 	const char *api_key;          /* NULL: none */
@@ -26,5 +27,5 @@ int prepare(const struct prepare_opts *o, const struct plan *plan, const struct 
 	    struct prepared *out, struct err *e);
 void prepared_release(struct prepared *p);
 
-/* The proxy the environment names for a URL (HTTP_PROXY, HTTPS_PROXY, NO_PROXY), or NULL. */
+/* The proxy the environment names for a base URL (HTTP_PROXY, HTTPS_PROXY, NO_PROXY), or NULL. */
 const char *prepare_proxy(const char *url);

@@ -138,7 +138,7 @@ void score_point(const struct serve_opts *o, const struct serve_derived *d, stru
 	trust_judge(&out->trust, &out->metrics, &out->meta.trust);
 	out->report = (struct report){
 		.facts = &out->meta.facts, .record = &point->record, .metrics = &out->metrics,
-		.trust = &out->trust, .is_interrupted = point->is_interrupted,
+		.trust = &out->trust,
 	};
 	report_meta_write(&out->meta, &meta);
 	free(point->meta);
