@@ -3,9 +3,9 @@
 #include "sim/counters.h"
 
 #include <assert.h>
-#include <inttypes.h>
 
 #include "base/fmt.h"
+#include "http/prometheus.h"
 
 /* Upper bounds in seconds, ascending; +Inf follows. */
 static const double ttft_bounds[] = {
@@ -60,48 +60,38 @@ void counters_observe(struct counters *c, enum counter_histogram which, int64_t 
 	h->sum += seconds;
 }
 
-static void family(struct buf *out, const char *name, const char *type, const char *help)
-{
-	buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-static void sample(struct buf *out, const char *name, struct str labels, double value)
-{
-	char text[FMT_F64_BYTES];
-
-	buf_printf(out, "%s{%.*s} %s\n", name, (int)labels.n, labels.p, fmt_f64(text, value));
-}
-
-static void histogram_write(const struct histogram *h, const struct shape *s, struct str labels,
+static void histogram_write(const struct histogram *h, const struct shape *s, struct buf *labels,
 			    struct buf *out)
 {
+	size_t bare = labels->len;
 	uint64_t below = 0;
-	char text[FMT_F64_BYTES];
+	char name[80], bound[FMT_F64_BYTES];
 
-	family(out, s->name, "histogram", s->help);
-	for (size_t i = 0; i < s->bounds; i++) {
+	prometheus_add_family(out, s->name, "histogram", s->help);
+	snprintf(name, sizeof(name), "%s_bucket", s->name);
+	for (size_t i = 0; i <= s->bounds; i++) {
 		below += h->bucket[i];
-		buf_printf(out, "%s_bucket{%.*s,le=\"%s\"} %" PRIu64 ".0\n", s->name,
-			   (int)labels.n, labels.p, fmt_f64(text, s->bound[i]), below);
+		prometheus_add_label(labels, "le", str_of(i < s->bounds ?
+				     fmt_f64(bound, s->bound[i]) : "+Inf"));
+		prometheus_add_sample(out, name, buf_str(labels), (double)below);
+		labels->len = bare;
 	}
-	buf_printf(out, "%s_bucket{%.*s,le=\"+Inf\"} %" PRIu64 ".0\n", s->name,
-		   (int)labels.n, labels.p, h->count);
-	buf_printf(out, "%s_count{%.*s} %" PRIu64 ".0\n", s->name, (int)labels.n, labels.p,
-		   h->count);
-	buf_printf(out, "%s_sum{%.*s} %s\n", s->name, (int)labels.n, labels.p,
-		   fmt_f64(text, h->sum));
+	snprintf(name, sizeof(name), "%s_count", s->name);
+	prometheus_add_sample(out, name, buf_str(labels), (double)h->count);
+	snprintf(name, sizeof(name), "%s_sum", s->name);
+	prometheus_add_sample(out, name, buf_str(labels), h->sum);
 }
 
-static void label_value(struct buf *out, struct str text)
+static void finished_write(const struct counters *c, struct buf *labels, struct buf *out)
 {
-	for (size_t i = 0; i < text.n; i++) {
-		if (text.p[i] == '\n') {
-			buf_add_text(out, "\\n");
-			continue;
-		}
-		if (text.p[i] == '"' || text.p[i] == '\\')
-			buf_add_char(out, '\\');
-		buf_add_char(out, text.p[i]);
+	const char *name = "vllm:request_success_total";
+	size_t bare = labels->len;
+
+	prometheus_add_family(out, name, "counter", "Requests that ended, by reason.");
+	for (int i = 0; i < FINISHES; i++) {
+		prometheus_add_label(labels, "finished_reason", str_of(counters_finish_name(i)));
+		prometheus_add_sample(out, name, buf_str(labels), (double)c->finished[i]);
+		labels->len = bare;
 	}
 }
 
@@ -121,23 +111,14 @@ void counters_write(const struct counters *c, struct str model, struct buf *out)
 	};
 	struct buf labels = { 0 };
 
-	buf_add_text(&labels, "engine=\"0\",model_name=\"");
-	label_value(&labels, model);
-	buf_add_char(&labels, '"');
+	prometheus_add_label(&labels, "engine", STR("0"));
+	prometheus_add_label(&labels, "model_name", model);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		family(out, rows[i].name, rows[i].type, rows[i].help);
-		sample(out, rows[i].name, buf_str(&labels), rows[i].value);
+		prometheus_add_family(out, rows[i].name, rows[i].type, rows[i].help);
+		prometheus_add_sample(out, rows[i].name, buf_str(&labels), rows[i].value);
 	}
-	family(out, "vllm:request_success_total", "counter", "Requests that ended, by reason.");
-	for (int i = 0; i < FINISHES; i++) {
-		size_t bare = labels.len;
-
-		buf_printf(&labels, ",finished_reason=\"%s\"", counters_finish_name(i));
-		sample(out, "vllm:request_success_total", buf_str(&labels),
-		       (double)c->finished[i]);
-		labels.len = bare;
-	}
+	finished_write(c, &labels, out);
 	for (int i = 0; i < HISTS; i++)
-		histogram_write(&c->hist[i], &shapes[i], buf_str(&labels), out);
+		histogram_write(&c->hist[i], &shapes[i], &labels, out);
 	buf_release(&labels);
 }
