@@ -15,7 +15,6 @@
 #include "cmd/cli.h"
 #include "cmd/cmd.h"
 #include "cmd/progress.h"
-#include "record/file.h"
 #include "run/dump.h"
 #include "run/point.h"
 #include "run/score.h"
@@ -126,8 +125,7 @@ static int report(const struct serve_opts *o, const struct serve_derived *d, str
 	report_terminal(&scored.report, &text);
 	cli_out(buf_str(&text));
 	buf_release(&text);
-	if (save(o, d, &scored, e) < 0 ||
-	    (o->record_path && record_file_save(&point->record, o->record_path, e) < 0))
+	if (save(o, d, &scored, e) < 0 || point_store(point, o, e) < 0)
 		status = 1;
 	else if (point->is_interrupted)
 		status = EXIT_INTERRUPTED;

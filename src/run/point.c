@@ -18,6 +18,7 @@
 #include "run/count.h"
 #include "run/prepare.h"
 #include "run/remote.h"
+#include "run/score.h"
 #include "version.h"
 
 #define READY_PAUSE_NS 5000000000  /* between tries of the ready check, as upstream */
@@ -403,6 +404,19 @@ static int64_t clock_offset_ns(void)
 	return clock_real_ns() - clock_mono_ns();
 }
 
+/* From here on a crash loses at most a tenth of a second of what was measured. */
+static int open_record_file(struct stage *s, struct err *e)
+{
+	struct point *p = s->point;
+
+	record_info_here(&p->info, 0, p->record.n_shards);
+	if (!s->opts->record_path)
+		return 0;
+	score_meta(s->opts, s->derived, p);
+	p->stream = record_stream_open(&p->record, &p->info, s->opts->record_path, e);
+	return p->stream ? 0 : -1;
+}
+
 static int run_main(struct stage *s, struct err *e)
 {
 	struct point *p = s->point;
@@ -415,7 +429,7 @@ static int run_main(struct stage *s, struct err *e)
 	s->now = STAGE_MAIN;
 	s->progress = progress;
 	s->total = p->plan.n;
-	if (prepare_bodies(s, &p->plan, false, &prepared, e) == 0) {
+	if (prepare_bodies(s, &p->plan, false, &prepared, e) == 0 && open_record_file(s, e) == 0) {
 		say_traffic(s);
 		offset = clock_offset_ns();
 		rc = load_run(&opts, &p->plan, &prepared, &p->record, 0, progress, &p->load,
@@ -521,10 +535,29 @@ int run_point(const struct serve_opts *opts, const struct serve_derived *derived
 	return 0;
 }
 
+int point_store(struct point *p, const struct serve_opts *opts, struct err *e)
+{
+	bool is_recounted = false;
+	int rc;
+
+	if (!p->stream)
+		return 0;
+	rc = record_stream_close(p->stream, e);
+	p->stream = NULL;
+	/* Rows were written as they ended; counts found later need the file whole again. */
+	for (uint32_t i = 0; i < p->record.n_rows; i++)
+		is_recounted |= (p->record.row[i].flags & (ROW_COUNTED | ROW_COUNT_UNKNOWN)) != 0;
+	if (rc == 0 && is_recounted)
+		rc = record_file_save(&p->record, &p->info, opts->record_path, e);
+	return rc < 0 ? err_wrap(e, "--record") : 0;
+}
+
 void point_release(struct point *p)
 {
 	if (!p)
 		return;
+	record_stream_close(p->stream, NULL);
+	record_info_release(&p->info);
 	record_release(&p->record);
 	workload_release(&p->workload);
 	plan_release(&p->plan);

@@ -15,6 +15,7 @@
 #include "data/workload.h"
 #include "load/load.h"
 #include "plan/plan.h"
+#include "record/file.h"
 #include "record/record.h"
 #include "run/serve_opts.h"
 
@@ -47,8 +48,10 @@ struct point {
 	struct load_stats load;
 	struct tokenizer *tokenizer;  /* NULL without one */
 	const struct endpoint *endpoint;
+	struct record_info info;      /* this host and its clocks */
+	struct record_stream *stream; /* --record: open from the main phase to point_store */
 	char *model_id, *model_name, *tokenizer_id;
-	char *meta;                   /* the record's meta JSON; NULL until a report made it */
+	char *meta;                   /* the record's meta JSON */
 	struct remote_alignment alignment;
 	int64_t clock_step_ns;        /* CLOCK_REALTIME against CLOCK_MONOTONIC, start to stop */
 	bool is_interrupted;
@@ -60,4 +63,6 @@ struct point {
  */
 int run_point(const struct serve_opts *opts, const struct serve_derived *derived,
 	      const struct run_hooks *hooks, struct point *out, struct err *e);
+/* Completes the file of --record, once the record is scored (its meta is final). */
+int point_store(struct point *p, const struct serve_opts *opts, struct err *e);
 void point_release(struct point *p);

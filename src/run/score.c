@@ -125,25 +125,40 @@ static void report_facts(const struct serve_opts *o, const struct serve_derived 
 	buf_release(&options);
 }
 
-void score_point(const struct serve_opts *o, const struct serve_derived *d, struct point *point,
-		 struct scored *out)
+static void make_meta(const struct serve_opts *o, const struct serve_derived *d,
+		      struct point *point, struct report_meta *out, struct arena *a)
 {
 	struct buf meta = { 0 };
 
+	out->opts = metrics_opts(o, d, point);
+	out->trust = trust_facts(point);
+	report_facts(o, d, point, &out->facts, a);
+	report_meta_write(out, &meta);
+	free(point->meta);
+	point->meta = buf_take(&meta);
+	point->record.meta = point->meta;
+}
+
+void score_meta(const struct serve_opts *o, const struct serve_derived *d, struct point *point)
+{
+	struct report_meta meta;
+	struct arena arena = { 0 };
+
+	make_meta(o, d, point, &meta, &arena);
+	arena_release(&arena);
+}
+
+void score_point(const struct serve_opts *o, const struct serve_derived *d, struct point *point,
+		 struct scored *out)
+{
 	*out = (struct scored){ 0 };
-	out->meta.opts = metrics_opts(o, d, point);
-	out->meta.trust = trust_facts(point);
-	report_facts(o, d, point, &out->meta.facts, &out->arena);
+	make_meta(o, d, point, &out->meta, &out->arena);
 	metrics_score(&out->metrics, &point->record, &out->meta.opts);
 	trust_judge(&out->trust, &out->metrics, &out->meta.trust);
 	out->report = (struct report){
 		.facts = &out->meta.facts, .record = &point->record, .metrics = &out->metrics,
 		.trust = &out->trust,
 	};
-	report_meta_write(&out->meta, &meta);
-	free(point->meta);
-	point->meta = buf_take(&meta);
-	point->record.meta = point->meta;
 }
 
 void scored_release(struct scored *s)

@@ -20,4 +20,6 @@ struct scored {
 /* point must outlive out. Also sets point->meta, what a stored record carries. */
 void score_point(const struct serve_opts *o, const struct serve_derived *d, struct point *point,
 		 struct scored *out);
+/* Only point->meta, from what is known before load runs: for a record file begun early. */
+void score_meta(const struct serve_opts *o, const struct serve_derived *d, struct point *point);
 void scored_release(struct scored *s);
