@@ -93,8 +93,8 @@ int stages_added_tokens(struct model *m, struct json_slice v, struct err *e)
 	if (json_parse(&m->arena, v.raw, &list, e))
 		return -1;
 	if (list->count > TOKEN_ADDED_MAX)
-		return err_set(e, ERR_LIMIT, "has %zu added tokens; at most %d are read", list->count,
-			TOKEN_ADDED_MAX);
+		return err_set(e, ERR_LIMIT, "has %zu added tokens; at most %d are read",
+			list->count, TOKEN_ADDED_MAX);
 	m->added = mem_array(list->count + 1, sizeof *m->added);
 	next = (uint32_t)m->vocab.count;
 	for (size_t i = 0; i < list->count; i++)

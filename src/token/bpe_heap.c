@@ -66,7 +66,8 @@ static void offer(struct bpe_heap *h, const struct bpe *b, const uint32_t *id, u
 		return;
 	pair = bpe_find(b, id[at], id[h->next[at]]);
 	if (pair)
-		push(h, (struct bpe_candidate){ pair->rank, at, pair->left, pair->right, pair->id });
+		push(h, (struct bpe_candidate){
+			pair->rank, at, pair->left, pair->right, pair->id });
 }
 
 /* Joins the symbol at a candidate with its right neighbour, unless the candidate is stale. */

@@ -104,24 +104,24 @@ static int byte_of(uint32_t cp)
 
 bool chars_to_bytes(struct str spelled, struct buf *out)
 {
-	size_t before = out->len, n;
+	size_t n = 1;
+	char *to;
 
+	if (buf_reserve(out, spelled.n))
+		return false;
+	to = out->data + out->len;
 	for (size_t at = 0; at < spelled.n; at += n) {
-		uint8_t c = (uint8_t)spelled.p[at];
-		int byte;
+		struct str rest = { spelled.p + at, spelled.n - at };
+		int byte = byte_of(utf8_decode(rest, &n));
 
-		if (c < 0x80) {
-			n = 1;
-			byte = byte_of(c);
-		} else {
-			byte = byte_of(utf8_decode((struct str){ spelled.p + at, spelled.n - at }, &n));
-		}
 		if (byte < 0) {
-			out->len = before;
+			out->data[out->len] = 0;
 			return false;
 		}
-		buf_add_char(out, (char)byte);
+		*to++ = (char)byte;
 	}
+	*to = 0;
+	out->len = (size_t)(to - out->data);
 	return true;
 }
 

@@ -26,7 +26,7 @@ uint32_t chars_last(struct str s);
 
 /* The character that spells a byte. */
 uint32_t chars_of_byte(uint8_t byte);
-/* The bytes a byte-level spelling stands for; false (out unchanged) when a character is no byte's. */
+/* Appends the bytes that a spelling stands for; false, out unchanged, when it is none. */
 bool chars_to_bytes(struct str spelled, struct buf *out);
 
 /*

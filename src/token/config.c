@@ -106,8 +106,9 @@ static int read_bos_eos(struct model *m, const struct json_value *config, const 
 		if (!json_bool(json_get(config, part[i].flag), i == 0))
 			continue;
 		if (id == VOCAB_NONE)
-			return err_set(e, ERR_PARSE, "the tokenizer_config.json beside %s sets %s, but "
-				"its %s \"%.*s\" is no token", path, part[i].flag, part[i].token,
+			return err_set(e, ERR_PARSE,
+				"the tokenizer_config.json beside %s sets %s, but its %s \"%.*s\" is no token",
+				path, part[i].flag, part[i].token,
 				(int)(text.n < 64 ? text.n : 64), text.p);
 		ids_push(i ? &m->after : &m->before, id);
 	}
@@ -139,7 +140,8 @@ int model_load_config(struct model *m, const char *path, struct err *e)
 	if (read_bos_eos(m, config, path, e))
 		goto done;
 	m->has_chat_template = has_template_file(path);
-	if (json_get(config, "chat_template") && json_get(config, "chat_template")->kind != JSON_NULL)
+	if (json_get(config, "chat_template") &&
+		json_get(config, "chat_template")->kind != JSON_NULL)
 		m->has_chat_template = true;
 	rc = 0;
 done:

@@ -79,7 +79,8 @@ static bool find_in_hub(const char *hub, const char *name, const char *revision,
 	model_dir(hub, name, &dir);
 	commit_of(dir.data, revision, &commit);
 	buf_reset(path);
-	buf_printf(path, "%s/snapshots/%s/tokenizer.json", dir.data, commit.data ? commit.data : "");
+	buf_printf(path, "%s/snapshots/%s/tokenizer.json", dir.data,
+		commit.data ? commit.data : "");
 	buf_release(&dir);
 	buf_release(&commit);
 	return file_exists(path->data);
@@ -105,14 +106,17 @@ int find_tokenizer(const char *name, const struct tokenizer_load_opts *opts, str
 	}
 	hub_dir(opts, &hub);
 	if (!is_model_name(name) || strstr(revision, ".."))
-		rc = err_set(e, ERR_IO, "no tokenizer \"%s\": there is no such file or directory, and "
-			"it is no model name (org/name)", name);
+		rc = err_set(e, ERR_IO,
+			"no tokenizer \"%s\": there is no such file or directory, and it is no "
+			"model name (org/name)", name);
 	else if (hub.len == 0)
-		rc = err_set(e, ERR_IO, "no tokenizer \"%s\": there is no such file or directory, and "
-			"none of HF_HUB_CACHE, HF_HOME and HOME says where models are cached", name);
+		rc = err_set(e, ERR_IO,
+			"no tokenizer \"%s\": there is no such file or directory, and none of "
+			"HF_HUB_CACHE, HF_HOME and HOME says where models are cached", name);
 	else if (!find_in_hub(hub.data, name, revision, path))
-		rc = err_set(e, ERR_IO, "no tokenizer \"%s\": looked for a file or directory of that "
-			"name, then for %s", name, path->data);
+		rc = err_set(e, ERR_IO,
+			"no tokenizer \"%s\": looked for a file or directory of that name, then for %s",
+			name, path->data);
 	buf_release(&hub);
 	return rc;
 }

@@ -88,18 +88,20 @@ static struct str plain_text(struct str raw, struct buf *scratch)
 static int check_model(const struct sections *s, struct err *e)
 {
 	if (s->type.kind == JSON_STRING && !str_is(s->type.raw, "BPE"))
-		return err_set(e, ERR_PARSE, "has model type \"%.*s\", which this version does not read",
+		return err_set(e, ERR_PARSE,
+			"has model type \"%.*s\", which this version does not read",
 			(int)(s->type.raw.n < 64 ? s->type.raw.n : 64), s->type.raw.p);
 	if (s->vocab.kind != JSON_OBJECT || s->merges.kind != JSON_ARRAY)
 		return err_set(e, ERR_PARSE, "has a BPE model without \"vocab\" or \"merges\"");
 	if (json_truthy(s->byte_fallback))
-		return err_set(e, ERR_PARSE, "has a BPE model with byte_fallback, which this version "
-			"does not read");
+		return err_set(e, ERR_PARSE,
+			"has a BPE model with byte_fallback, which this version does not read");
 	if (json_truthy(s->prefix) || json_truthy(s->suffix))
 		return err_set(e, ERR_PARSE, "has a BPE model with continuing_subword_prefix or "
 			"end_of_word_suffix, which this version does not read");
 	if (json_truthy(s->dropout))
-		return err_set(e, ERR_PARSE, "has a BPE model with dropout; its ids would be random");
+		return err_set(e, ERR_PARSE,
+			"has a BPE model with dropout; its ids would be random");
 	return 0;
 }
 
@@ -116,8 +118,9 @@ static int load_vocab(struct model *m, const struct sections *s, struct err *e)
 		int64_t id;
 
 		if (value.kind != JSON_INT || !json_to_i64(value, &id))
-			rc = err_set(e, ERR_PARSE, "has a vocabulary entry \"%.*s\" whose id is no whole "
-				"number", (int)(key.n < 64 ? key.n : 64), key.p);
+			rc = err_set(e, ERR_PARSE,
+				"has a vocabulary entry \"%.*s\" whose id is no whole number",
+				(int)(key.n < 64 ? key.n : 64), key.p);
 		else
 			rc = vocab_add(&m->vocab, plain_text(key, &scratch), id, e);
 		if (rc)
@@ -154,21 +157,23 @@ static int split_merge(struct json_slice v, struct buf scratch[2], struct str pa
 }
 
 struct merge_reader {
-	struct model *m;
+	const struct vocab *vocab;
 	struct buf scratch[2], bytes;
 	uint32_t rank;
+	struct ids found; /* four for each merge: left, right, rank, joined */
 };
 
 static int add_merge(struct merge_reader *r, struct json_slice v, struct err *e)
 {
-	const struct vocab *vocab = &r->m->vocab;
-	struct str part[2];
+	const struct vocab *vocab = r->vocab;
 	uint32_t left, right, joined;
+	struct str part[2];
 	size_t cut;
 	bool is_bytes;
 
 	if (split_merge(v, r->scratch, part))
-		return err_set(e, ERR_PARSE, "has a merge (number %u) that is not two tokens", r->rank);
+		return err_set(e, ERR_PARSE, "has a merge (number %u) that is not two tokens",
+			r->rank);
 	buf_reset(&r->bytes);
 	is_bytes = chars_to_bytes(part[0], &r->bytes);
 	cut = r->bytes.len;
@@ -181,38 +186,39 @@ static int add_merge(struct merge_reader *r, struct json_slice v, struct err *e)
 	right = vocab_find(vocab, r->bytes.data + cut, r->bytes.len - cut);
 	joined = vocab_find(vocab, r->bytes.data, r->bytes.len);
 	if (left == VOCAB_NONE || right == VOCAB_NONE || joined == VOCAB_NONE)
-		return err_set(e, ERR_PARSE, "has a merge (number %u, \"%.*s\" and \"%.*s\") of which "
+		return err_set(e, ERR_PARSE,
+			"has a merge (number %u, \"%.*s\" and \"%.*s\") of which "
 			"a part or the result is not in the vocabulary", r->rank,
 			(int)(part[0].n < 64 ? part[0].n : 64), part[0].p,
 			(int)(part[1].n < 64 ? part[1].n : 64), part[1].p);
-	bpe_add(&r->m->bpe, left, right, r->rank++, joined);
+	ids_add(&r->found, (uint32_t[]){ left, right, r->rank++, joined }, 4);
 	return 0;
 }
 
 
 static int load_merges(struct model *m, const struct sections *s, struct err *e)
 {
-	struct merge_reader reader = { .m = m };
+	struct merge_reader r = { .vocab = &m->vocab };
 	struct json_iter it = json_iter(s->merges);
 	struct json_slice value;
 	struct str key;
-	size_t count = 0;
 	int rc;
 
-	while ((rc = json_each(&it, &key, &value)) > 0)
-		count++;
-	if (rc)
-		return err_set(e, ERR_PARSE, "is damaged");
-	bpe_reserve(&m->bpe, count);
-	it = json_iter(s->merges);
 	while ((rc = json_each(&it, &key, &value)) > 0) {
-		rc = add_merge(&reader, value, e);
+		rc = add_merge(&r, value, e);
 		if (rc)
 			break;
 	}
-	buf_release(&reader.scratch[0]);
-	buf_release(&reader.scratch[1]);
-	buf_release(&reader.bytes);
+	bpe_reserve(&m->bpe, r.found.count / 4);
+	for (size_t i = 0; i < r.found.count; i += 4) {
+		const uint32_t *f = r.found.id + i;
+
+		bpe_add(&m->bpe, f[0], f[1], f[2], f[3]);
+	}
+	buf_release(&r.scratch[0]);
+	buf_release(&r.scratch[1]);
+	buf_release(&r.bytes);
+	ids_release(&r.found);
 	return rc;
 }
 
@@ -230,7 +236,8 @@ static int load_bpe(struct model *m, const struct sections *s, struct err *e)
 	if (s->unk_token.kind == JSON_STRING) {
 		m->bpe.unk = vocab_find_spelled(&m->vocab, plain_text(s->unk_token.raw, &scratch));
 		if (m->bpe.unk == VOCAB_NONE)
-			rc = err_set(e, ERR_PARSE, "has an unk_token that is not in its vocabulary");
+			rc = err_set(e, ERR_PARSE,
+				"has an unk_token that is not in its vocabulary");
 	}
 	buf_release(&scratch);
 	if (rc)

@@ -41,19 +41,20 @@ static bool is_plain(uint32_t cp)
 static void add_nfc(struct buf *out, struct str s)
 {
 	const utf8proc_option_t options = UTF8PROC_STABLE | UTF8PROC_COMPOSE;
-	utf8proc_ssize_t n = utf8proc_decompose((const uint8_t *)s.p, (utf8proc_ssize_t)s.n, NULL, 0,
-		options);
+	const uint8_t *bytes = (const uint8_t *)s.p;
+	utf8proc_ssize_t count = (utf8proc_ssize_t)s.n;
+	utf8proc_ssize_t n = utf8proc_decompose(bytes, count, NULL, 0, options);
 	int32_t *cps;
 
 	assert(n >= 0); /* the text is valid UTF-8 */
-	cps = mem_array((size_t)n + 1, sizeof *cps); /* one more: reencode ends it with a NUL */
-	n = utf8proc_decompose((const uint8_t *)s.p, (utf8proc_ssize_t)s.n, cps, n, options);
+	cps = mem_array((size_t)n, sizeof *cps);
+	n = utf8proc_decompose(bytes, count, cps, n, options);
 	n = utf8proc_normalize_utf32(cps, n, options);
 	assert(n >= 0);
 	for (utf8proc_ssize_t i = 0; i < n; i++) {
-		char bytes[4];
+		char text[4];
 
-		buf_add(out, bytes, utf8_encode((uint32_t)cps[i], bytes));
+		buf_add(out, text, utf8_encode((uint32_t)cps[i], text));
 	}
 	free(cps);
 }

@@ -40,11 +40,13 @@ static pcre2_code *compile(struct str pattern, struct err *e)
 
 	pcre2_set_newline(context, PCRE2_NEWLINE_LF);
 	code = pcre2_compile((PCRE2_SPTR)pattern.p, pattern.n,
-		PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NO_AUTO_CAPTURE, &error, &at, context);
+		PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NO_AUTO_CAPTURE,
+		&error, &at, context);
 	pcre2_compile_context_free(context);
 	if (!code) {
 		pcre2_get_error_message(error, text, sizeof text);
-		err_set(e, ERR_PARSE, "regular expression does not compile: %s", (const char *)text);
+		err_set(e, ERR_PARSE, "regular expression does not compile: %s",
+			(const char *)text);
 	}
 	return code;
 }

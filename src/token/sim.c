@@ -17,7 +17,8 @@ static inline uint32_t sim_next(const char *p, size_t n, size_t *used)
 {
 	if (*p == ' ' && n >= 4 && is_lower(p[1]) && is_lower(p[2]) && is_lower(p[3])) {
 		*used = 4;
-		return SIM_WORD_FIRST + (uint32_t)(((p[1] - 'a') * 26 + (p[2] - 'a')) * 26 + (p[3] - 'a'));
+		return SIM_WORD_FIRST +
+			(uint32_t)(((p[1] - 'a') * 26 + (p[2] - 'a')) * 26 + (p[3] - 'a'));
 	}
 	if (*p == '<' && n >= sizeof SIM_END_TEXT - 1 &&
 	    memcmp(p, SIM_END_TEXT, sizeof SIM_END_TEXT - 1) == 0) {

@@ -32,8 +32,8 @@ static int refuse_type(const struct json_value *v, const char *stage, struct err
 
 	if (type.n == 0)
 		return err_set(e, ERR_PARSE, "has a %s without a type", stage);
-	return err_set(e, ERR_PARSE, "has %s type \"%.*s\", which this version does not read", stage,
-		(int)(type.n < 64 ? type.n : 64), type.p);
+	return err_set(e, ERR_PARSE, "has %s type \"%.*s\", which this version does not read",
+		stage, (int)(type.n < 64 ? type.n : 64), type.p);
 }
 
 static bool is_type(const struct json_value *v, const char *type)
@@ -47,7 +47,8 @@ static int members(const struct json_value *v, const char *key, const char *stag
 {
 	*list = json_get(v, key);
 	if (!*list || (*list)->kind != JSON_ARRAY)
-		return err_set(e, ERR_PARSE, "has a %s Sequence without its list \"%s\"", stage, key);
+		return err_set(e, ERR_PARSE, "has a %s Sequence without its list \"%s\"", stage,
+			key);
 	return 0;
 }
 
@@ -172,7 +173,8 @@ static int add_pre_tokenizer(struct model *m, const struct json_value *v, bool *
 	if (!is_type(v, "Split") && !is_type(v, "ByteLevel"))
 		return refuse_type(v, "pre_tokenizer", e);
 	if (*is_bytes)
-		return err_set(e, ERR_PARSE, "has a pre_tokenizer stage behind ByteLevel, which this "
+		return err_set(e, ERR_PARSE,
+			"has a pre_tokenizer stage behind ByteLevel, which this "
 			"version does not read");
 	if (is_type(v, "Split"))
 		return add_split(m, v, e);
@@ -212,7 +214,8 @@ static int add_template_token(const struct json_value *root, struct str name, st
 		int64_t id = json_int(ids->item + i, -1);
 
 		if (id < 0 || id >= TOKEN_ID_MAX)
-			return err_set(e, ERR_PARSE, "has a TemplateProcessing with a token id that is "
+			return err_set(e, ERR_PARSE,
+				"has a TemplateProcessing with a token id that is "
 				"not a number from 0 to %d", (int)TOKEN_ID_MAX - 1);
 		ids_push(list, (uint32_t)id);
 	}
@@ -299,7 +302,8 @@ int stages_decoder(struct model *m, struct json_slice v, struct err *e)
 		return -1;
 	decoder = root;
 	if (!decoder)
-		return err_set(e, ERR_PARSE, "has no decoder; this version reads files with a ByteLevel "
+		return err_set(e, ERR_PARSE,
+			"has no decoder; this version reads files with a ByteLevel "
 			"decoder");
 	if (is_type(decoder, "Sequence")) {
 		if (members(decoder, "decoders", "decoder", &list, e))

@@ -42,6 +42,23 @@ struct tokenizer {
 
 /* ---- working memory ---- */
 
+/* What an allowed text can grow to must fit; ids and offsets stay below 32 bits. */
+#define WORK_BYTES_MAX (10ull * TOKEN_TEXT_BYTES_MAX)
+
+static_assert(WORK_BYTES_MAX < UINT32_MAX, "positions in a word are 32-bit");
+
+static struct work *work_new(void)
+{
+	struct work *w = mem_alloc(sizeof *w);
+
+	w->pretok.regex = regex_work_new();
+	w->bpe = bpe_work_new();
+	w->text.limit = w->normalized.limit = w->pretok.stand_in.limit = WORK_BYTES_MAX;
+	for (size_t i = 0; i < TOKEN_STAGES_MAX; i++)
+		w->pretok.prefixed[i].limit = w->pretok.prefixed_match[i].limit = WORK_BYTES_MAX;
+	return w;
+}
+
 static struct work *work_take(const struct tokenizer *t)
 {
 	struct work *w;
@@ -51,11 +68,8 @@ static struct work *work_take(const struct tokenizer *t)
 	if (w)
 		t->pool->idle = w->next;
 	pthread_mutex_unlock(&t->pool->lock);
-	if (!w) {
-		w = mem_alloc(sizeof *w);
-		w->pretok.regex = regex_work_new();
-		w->bpe = bpe_work_new();
-	}
+	if (!w)
+		w = work_new();
 	w->model = &t->model;
 	return w;
 }
@@ -167,7 +181,6 @@ static int encode(struct work *w, struct str text, bool add_special)
 
 	if (!utf8_is_valid(text)) {
 		buf_reset(&w->text);
-		w->text.limit = 3 * TOKEN_TEXT_BYTES_MAX;
 		utf8_add_lossy(&w->text, text);
 		text = buf_str(&w->text);
 	}
@@ -233,6 +246,11 @@ static bool is_shown(const struct vocab *v, uint32_t id, bool skip_special)
 		!(skip_special && v->entry[id].is_special);
 }
 
+/* Nearly all tokens fit this, and one copy of fixed size is quicker than a call. */
+#define COPY 16
+
+static_assert(COPY <= VOCAB_SLACK, "a copy may not leave the vocabulary's bytes");
+
 int tokenizer_decode_bytes(const struct tokenizer *t, const uint32_t *ids, size_t n,
 	bool skip_special, struct buf *out)
 {
@@ -247,19 +265,22 @@ int tokenizer_decode_bytes(const struct tokenizer *t, const uint32_t *ids, size_
 	for (size_t i = 0; i < n; i++)
 		if (is_shown(v, ids[i], skip_special))
 			bytes += v->entry[ids[i]].length;
-	if (buf_reserve(out, bytes + 1))
+	if (buf_reserve(out, bytes + COPY))
 		return -1;
 	to = out->data + out->len;
 	for (size_t i = 0; i < n; i++) {
 		if (is_shown(v, ids[i], skip_special)) {
 			struct str token = vocab_bytes(v, ids[i]);
 
-			memcpy(to, token.p, token.n);
+			memcpy(to, token.p, COPY);
+			if (token.n > COPY)
+				memcpy(to, token.p, token.n);
 			to += token.n;
 		}
 	}
 	*to = 0;
 	out->len += bytes;
+	assert(to == out->data + out->len);
 	return 0;
 }
 

@@ -14,7 +14,7 @@
 
 void vocab_init(struct vocab *v, size_t bytes)
 {
-	*v = (struct vocab){ .bytes = { .limit = TOKEN_FILE_BYTES_MAX } };
+	*v = (struct vocab){ .bytes = { .limit = 4ull * TOKEN_FILE_BYTES_MAX } };
 	buf_reserve(&v->bytes, bytes);
 }
 
@@ -54,6 +54,7 @@ static bool add_bytes(struct vocab *v, struct str spelled, struct vocab_entry *e
 		buf_add_str(&v->bytes, spelled);
 	entry->length = (uint32_t)(v->bytes.len - entry->start);
 	entry->is_known = true;
+	buf_reserve(&v->bytes, VOCAB_SLACK);
 	return is_bytes;
 }
 
@@ -112,7 +113,8 @@ int vocab_index(struct vocab *v, struct err *e)
 		hash = hash_bytes(p, entry->length);
 		slot = find_slot(v, p, entry->length, hash);
 		if (slot->id != VOCAB_NONE)
-			return err_set(e, ERR_PARSE, "ids %u and %zu are the same token", slot->id, id);
+			return err_set(e, ERR_PARSE, "ids %u and %zu are the same token", slot->id,
+				id);
 		*slot = (struct vocab_slot){ (uint32_t)(hash >> 32), (uint32_t)id };
 	}
 	return 0;
@@ -122,8 +124,10 @@ int vocab_set_added(struct vocab *v, struct str content, uint32_t id, bool is_sp
 	struct err *e)
 {
 	if (id >= TOKEN_ID_MAX)
-		return err_set(e, ERR_PARSE, "added token \"%.*s\" would have id %u; ids are 0 to %d",
-			(int)(content.n < 64 ? content.n : 64), content.p, id, (int)TOKEN_ID_MAX - 1);
+		return err_set(e, ERR_PARSE,
+			"added token \"%.*s\" would have id %u; ids are 0 to %d",
+			(int)(content.n < 64 ? content.n : 64), content.p, id,
+			(int)TOKEN_ID_MAX - 1);
 	grow_to(v, (size_t)id + 1);
 	/* One of the model's own keeps its bytes: its spelling is the content. */
 	if (!v->entry[id].is_known)

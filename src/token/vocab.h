@@ -19,6 +19,7 @@
 #include "base/str.h"
 
 #define VOCAB_NONE UINT32_MAX
+#define VOCAB_SLACK 16 /* readable bytes behind every token's */
 
 struct vocab_entry {
 	uint32_t start, length; /* in bytes */

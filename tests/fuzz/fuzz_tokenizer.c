@@ -52,8 +52,12 @@ static void check_text(const struct tokenizer *t, struct str text, bool is_exact
  */
 static bool has_lossy_token(struct str text)
 {
-	return memmem(text.p, text.n, "\xc3\x85" "b", 3) || memmem(text.p, text.n, "<l>", 3) || memmem(text.p, text.n, "<r>", 3) ||
-		memmem(text.p, text.n, "<both>", 6);
+	static const char *const lossy[] = { "<l>", "<r>", "<both>", "\xc3\x85" "b" };
+
+	for (size_t i = 0; i < sizeof lossy / sizeof *lossy; i++)
+		if (memmem(text.p, text.n, lossy[i], strlen(lossy[i])))
+			return true;
+	return false;
 }
 
 static void check_file(struct str file)

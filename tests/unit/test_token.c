@@ -103,7 +103,8 @@ static void test_sim_bytes(void **state)
 		ids_reset(&ids);
 		for (int i = 0; i < round % 97; i++) {
 			seed = seed * 1664525 + 1013904223;
-			buf_add_char(&text, round % 2 ? letters[(seed >> 16) % (sizeof letters - 1)] :
+			buf_add_char(&text, round % 2 ?
+				letters[(seed >> 16) % (sizeof letters - 1)] :
 				(char)(seed >> 24));
 		}
 		assert_int_equal(tokenizer_encode(t, buf_str(&text), false, &ids), 0);
@@ -196,10 +197,13 @@ static void test_not_found(void **state)
 	static const struct {
 		const char *name, *revision, *want[2];
 	} row[] = {
-		{ "org/none", NULL, { "no tokenizer \"org/none\": looked for a file or directory of that "
-			"name, then for ", "/hub/models--org--none/snapshots/main/tokenizer.json" } },
+		{ "org/none", NULL,
+			{ "no tokenizer \"org/none\": looked for a file or directory of that "
+			"name, then for ",
+			"/hub/models--org--none/snapshots/main/tokenizer.json" } },
 		{ "org/m", "v3", { "no tokenizer \"org/m\"", "/snapshots/v3/tokenizer.json" } },
-		{ "a/b/c", NULL, { "there is no such file or directory, and it is no model name", "" } },
+		{ "a/b/c", NULL, { "there is no such file or directory, and it is no model name",
+			"" } },
 		{ "../x", NULL, { "no model name", "" } },
 		{ "/none.json", NULL, { "no model name", "" } },
 		{ "org/m", "../../x", { "no model name", "" } },
@@ -230,9 +234,12 @@ static void test_special_ids(void **state)
 
 	(void)state;
 	write_file("c/tokenizer.json", small);
-	write_file("c/tokenizer_config.json", "{\"eos_token\": {\"content\": \"<|eos|>\"}, \"bos_token\":"
-		" \"<|bos|>\", \"pad_token\": null, \"unk_token\": \"<none>\", \"sep_token\": \"<|eos|>\","
-		"\"additional_special_tokens\": [\"<sep>\", \"<|bos|>\"], \"chat_template\": \"{{ x }}\"}");
+	write_file("c/tokenizer_config.json",
+		"{\"eos_token\": {\"content\": \"<|eos|>\"}, \"bos_token\":"
+		" \"<|bos|>\", \"pad_token\": null, \"unk_token\": \"<none>\","
+		"\"sep_token\": \"<|eos|>\","
+		"\"additional_special_tokens\": [\"<sep>\", \"<|bos|>\"],"
+		"\"chat_template\": \"{{ x }}\"}");
 	t = load(path, NULL);
 	id = tokenizer_special_ids(t, &count);
 	assert_int_equal(count, 3);
@@ -289,29 +296,37 @@ static const struct {
 	{ FILE_OF("\"normalizer\":3,", MODEL), "\"normalizer\" is not an object or null" },
 	{ FILE_OF("\"pre_tokenizer\":{\"type\":\"Metaspace\"},", MODEL),
 		"has pre_tokenizer type \"Metaspace\", which this version does not read" },
-	{ FILE_OF("", MODEL), "has no ByteLevel pre_tokenizer; this version reads byte-level BPE only" },
-	{ FILE_OF("\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[" BL "," BL "]},", MODEL),
+	{ FILE_OF("", MODEL),
+		"has no ByteLevel pre_tokenizer; this version reads byte-level BPE only" },
+	{ FILE_OF("\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[" BL "," BL "]},",
+		MODEL),
 		"has a pre_tokenizer stage behind ByteLevel" },
 	{ FILE_OF("\"pre_tokenizer\":{\"type\":\"Split\",\"behavior\":\"Odd\"},", MODEL),
 		"Split pre_tokenizer with behavior \"Odd\"; known are Removed" },
-	{ FILE_OF("\"pre_tokenizer\":{\"type\":\"Split\",\"behavior\":\"Isolated\",\"pattern\":{}},", MODEL),
+	{ FILE_OF("\"pre_tokenizer\":{\"type\":\"Split\",\"behavior\":\"Isolated\","
+		"\"pattern\":{}},", MODEL),
 		"pattern is neither a Regex nor a String" },
 	{ FILE_OF("\"pre_tokenizer\":{\"type\":\"Split\",\"behavior\":\"Isolated\",\"pattern\":"
-		"{\"Regex\":\"(a\"}},", MODEL), "pre_tokenizer Split: regular expression uses an unclosed group" },
+		"{\"Regex\":\"(a\"}},", MODEL),
+		"pre_tokenizer Split: regular expression uses an unclosed group" },
 	{ FILE_OF("\"pre_tokenizer\":{\"type\":\"Split\",\"behavior\":\"Isolated\",\"pattern\":"
-		"{\"Regex\":\"\\\\p{Nonsense}\"}},", MODEL), "regular expression does not compile" },
+		"{\"Regex\":\"\\\\p{Nonsense}\"}},", MODEL),
+		"regular expression does not compile" },
 	{ FILE_OF("\"post_processor\":{\"type\":\"BertProcessing\"}," PRE, MODEL),
 		"has post_processor type \"BertProcessing\"" },
 	{ FILE_OF("\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[]}," PRE, MODEL),
 		"does not hold the sequence exactly once" },
-	{ FILE_OF("\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":"
-		"{\"id\":\"<s>\"}}]}," PRE, MODEL), "has a TemplateProcessing without ids for its token \"<s>\"" },
+	{ FILE_OF("\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":"
+		"[{\"SpecialToken\":{\"id\":\"<s>\"}}]}," PRE, MODEL),
+		"has a TemplateProcessing without ids for its token \"<s>\"" },
 	{ "{" PRE "\"decoder\":{\"type\":\"WordPiece\"},\"model\":" MODEL "}",
 		"has decoder type \"WordPiece\", which this version does not read" },
 	{ "{" PRE "\"model\":" MODEL "}", "has no decoder" },
-	{ FILE_OF(PRE, "{\"type\":\"Unigram\"}"), "has model type \"Unigram\", which this version does not read" },
+	{ FILE_OF(PRE, "{\"type\":\"Unigram\"}"),
+		"has model type \"Unigram\", which this version does not read" },
 	{ FILE_OF(PRE, "{\"type\":\"BPE\"}"), "has a BPE model without \"vocab\" or \"merges\"" },
-	{ FILE_OF(PRE, "{\"vocab\":{\"a\":0},\"merges\":[],\"byte_fallback\":true}"), "with byte_fallback" },
+	{ FILE_OF(PRE, "{\"vocab\":{\"a\":0},\"merges\":[],\"byte_fallback\":true}"),
+		"with byte_fallback" },
 	{ FILE_OF(PRE, "{\"vocab\":{\"a\":0},\"merges\":[],\"dropout\":0.1}"), "with dropout" },
 	{ FILE_OF(PRE, "{\"vocab\":{\"a\":0},\"merges\":[],\"end_of_word_suffix\":\"</w>\"}"),
 		"with continuing_subword_prefix or end_of_word_suffix" },
@@ -320,17 +335,23 @@ static const struct {
 	{ FILE_OF(PRE, "{\"vocab\":{},\"merges\":[]}"), "has an empty vocabulary" },
 	{ FILE_OF(PRE, "{\"vocab\":{\"a\":\"0\"},\"merges\":[]}"),
 		"has a vocabulary entry \"a\" whose id is no whole number" },
-	{ FILE_OF(PRE, "{\"vocab\":{\"a\":-1},\"merges\":[]}"), "token \"a\" has id -1; ids are 0 to 16777215" },
-	{ FILE_OF(PRE, "{\"vocab\":{\"a\":99999999},\"merges\":[]}"), "token \"a\" has id 99999999" },
+	{ FILE_OF(PRE, "{\"vocab\":{\"a\":-1},\"merges\":[]}"),
+		"token \"a\" has id -1; ids are 0 to 16777215" },
+	{ FILE_OF(PRE, "{\"vocab\":{\"a\":99999999},\"merges\":[]}"),
+		"token \"a\" has id 99999999" },
 	{ FILE_OF(PRE, "{\"vocab\":{\"a\":1,\"b\":1},\"merges\":[]}"), "two tokens have the id 1" },
-	{ FILE_OF(PRE, "{\"vocab\":{\"a\":1,\"\\u0061\":2},\"merges\":[]}"), "ids 1 and 2 are the same token" },
-	{ FILE_OF(PRE, "{\"vocab\":{\"a\":0},\"merges\":[\"ab\"]}"), "merge (number 0) that is not two tokens" },
+	{ FILE_OF(PRE, "{\"vocab\":{\"a\":1,\"\\u0061\":2},\"merges\":[]}"),
+		"ids 1 and 2 are the same token" },
+	{ FILE_OF(PRE, "{\"vocab\":{\"a\":0},\"merges\":[\"ab\"]}"),
+		"merge (number 0) that is not two tokens" },
 	{ FILE_OF(PRE, "{\"vocab\":{\"a\":0},\"merges\":[\"a b c\"]}"), "that is not two tokens" },
 	{ FILE_OF(PRE, "{\"vocab\":{\"a\":0},\"merges\":[[\"a\"]]}"), "that is not two tokens" },
-	{ FILE_OF(PRE, "{\"vocab\":{\"a\":0},\"merges\":[[\"a\",\"b\",\"c\"]]}"), "that is not two tokens" },
+	{ FILE_OF(PRE, "{\"vocab\":{\"a\":0},\"merges\":[[\"a\",\"b\",\"c\"]]}"),
+		"that is not two tokens" },
 	{ FILE_OF(PRE, "{\"vocab\":{\"a\":0},\"merges\":[3]}"), "that is not two tokens" },
 	{ FILE_OF(PRE, "{\"vocab\":{\"a\":0,\"b\":1},\"merges\":[\"a b\"]}"),
-		"has a merge (number 0, \"a\" and \"b\") of which a part or the result is not in the vocabulary" },
+		"has a merge (number 0, \"a\" and \"b\") of which a part or the "
+		"result is not in the vocabulary" },
 	{ FILE_OF(PRE "\"added_tokens\":{},", MODEL), "\"added_tokens\" is not a list" },
 	{ FILE_OF(PRE "\"added_tokens\":[{}],", MODEL), "has an added token without content" },
 };
@@ -347,7 +368,8 @@ static void test_wrong_files(void **state)
 		assert_null(tokenizer_load(path, NULL, &e));
 		if (!strstr(e.text, wrong[i].want) || !str_starts(str_of(e.text), str_of(path)) ||
 			strchr(e.text, '\n') || e.code == ERR_NONE)
-			fail_msg("row %zu: \"%s\" is not \"%s ...%s\"", i, e.text, path, wrong[i].want);
+			fail_msg("row %zu: \"%s\" is not \"%s ...%s\"", i, e.text, path,
+			wrong[i].want);
 	}
 	free(path);
 }

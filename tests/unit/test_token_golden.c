@@ -82,7 +82,8 @@ static void check_ids(const struct tokenizer *t, const char *name, struct str te
 	assert_int_equal(tokenizer_encode(t, text, special, &ids), 0);
 	for (size_t i = 0; i < ids.count && i < want->count; i++)
 		if (ids.id[i] != (uint32_t)json_int(want->item + i, -1))
-			fail_msg("%s: id %zu of \"%.*s\" is %u, reference %ld", name, i, (int)text.n,
+			fail_msg("%s: id %zu of \"%.*s\" is %u, reference %ld", name, i,
+			(int)text.n,
 				text.p, ids.id[i], (long)json_int(want->item + i, -1));
 	assert_int_equal(ids.count, want->count);
 	assert_int_equal(tokenizer_count(t, text, special), want->count);

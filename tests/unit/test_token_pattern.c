@@ -23,7 +23,8 @@ static void test_rewrite(void **state)
 	} row[] = {
 		{ "", "" },
 		{ "a|b+?c*+", "a|b+?c*+" },
-		{ "(?i:'s|'t)(?=x)(?!y)(?<=z)(?<!w)(?>v)", "(?i:'s|'t)(?=x)(?!y)(?<=z)(?<!w)(?>v)" },
+		{ "(?i:'s|'t)(?=x)(?!y)(?<=z)(?<!w)(?>v)",
+			"(?i:'s|'t)(?=x)(?!y)(?<=z)(?<!w)(?>v)" },
 		{ "\\p{L}\\P{N}\\p{^Lu}\\p{Any}", "\\p{L}\\P{N}\\p{^Lu}\\p{Any}" },
 		{ "\\p{Han}[\\p{Hiragana}]", "\\p{sc:Han}[\\p{sc:Hiragana}]" },
 		{ "\\d\\D\\r\\n\\t\\/", "\\p{Nd}\\P{Nd}\\r\\n\\t\\/" },
@@ -107,7 +108,8 @@ static void test_match(void **state)
 		{ "\\p{N}{1,3}+", "12345", 0, 5 },
 		{ "[a-z&&[^aeiou]]+", "aobcde", 2, 5 },
 		{ "^b$", "a\nb\nc", 2, 3 },
-		{ "\\p{Han}", "\xe3\x80\x82\xe7\x9a\x84", 3, 6 }, /* the script, not its extensions */
+		{ "\\p{Han}", "\xe3\x80\x82\xe7\x9a\x84", 3, 6 }, /* the script,
+			not its extensions */
 		{ "(?i:'s)", "'\xc5\xbf", 0, 3 },
 	};
 	struct regex_work *w = regex_work_new();
@@ -124,7 +126,8 @@ static void test_match(void **state)
 		found = regex_find(r, w, str_of(row[i].text), 0, &start, &end);
 		if (found != (row[i].start >= 0) ||
 			(found && (start != (size_t)row[i].start || end != (size_t)row[i].end)))
-			fail_msg("row %zu, %s: %d, %zu to %zu", i, row[i].pattern, found, start, end);
+			fail_msg("row %zu, %s: %d, %zu to %zu", i, row[i].pattern, found, start,
+			end);
 		regex_free(r);
 	}
 	regex_work_free(w);
