@@ -22,7 +22,7 @@
 #define TOKEN_FILE_BYTES_MAX (256u << 20) /* one tokenizer.json; the largest known is 33 MB */
 #define TOKEN_ID_MAX (1u << 24)         /* vocabularies stay below 300,000 */
 #define TOKEN_ADDED_MAX 65536           /* added tokens of one file; the most known is 6,415 */
-#define TOKEN_TEXT_BYTES_MAX (1ull << 30) /* one text to encode */
+#define TOKEN_TEXT_BYTES_MAX (256u << 20) /* one text to encode; normalizing may grow it */
 #define TOKEN_STAGES_MAX 16             /* stages of one pre-tokenizer or post-processor */
 #define TOKEN_REGEX_DEPTH_MAX 64        /* groups open at once in one regular expression */
 #define TOKEN_REGEX_BYTES_MAX 65536     /* one regular expression; the longest known is 400 */
@@ -30,3 +30,4 @@
 #define OPT_ROWS_MAX 512              /* options of one command; bench serve has 115 */
 #define FETCH_BODY_BYTES_MAX (64ull << 20) /* one answer outside the measurement */
 #define WORKLOAD_DUMP_BYTES_MAX (16ull << 30) /* --dump-workload: prompts of a very large run */
+#define RECORD_SHARDS_MAX 4096          /* loops of all hosts in one record */

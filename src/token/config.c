@@ -107,7 +107,8 @@ static int read_bos_eos(struct model *m, const struct json_value *config, const 
 			continue;
 		if (id == VOCAB_NONE)
 			return err_set(e, ERR_PARSE,
-				"the tokenizer_config.json beside %s sets %s, but its %s \"%.*s\" is no token",
+				"the tokenizer_config.json beside %s sets %s, but its "
+				"%s \"%.*s\" is no token",
 				path, part[i].flag, part[i].token,
 				(int)(text.n < 64 ? text.n : 64), text.p);
 		ids_push(i ? &m->after : &m->before, id);

@@ -115,7 +115,8 @@ int find_tokenizer(const char *name, const struct tokenizer_load_opts *opts, str
 			"HF_HUB_CACHE, HF_HOME and HOME says where models are cached", name);
 	else if (!find_in_hub(hub.data, name, revision, path))
 		rc = err_set(e, ERR_IO,
-			"no tokenizer \"%s\": looked for a file or directory of that name, then for %s",
+			"no tokenizer \"%s\": looked for a file or directory of that name, "
+			"then for %s",
 			name, path->data);
 	buf_release(&hub);
 	return rc;
