@@ -60,10 +60,8 @@ static void move_to(struct connection *c, struct connection_list *l, int64_t tim
 
 static void want(struct connection *c, uint32_t events)
 {
-	if (c->watch.events == events)
-		return;
-	c->watch.events = events;
-	loop_rewatch(c->net->loop, &c->watch, events);
+	if (c->watch.events != events)
+		loop_rewatch(c->net->loop, &c->watch, events);
 }
 
 void connection_close(struct connection *c)
