@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record/file_write.h - the parts a record file is written from. Private to record/. */
+#pragma once
+#include "base/buf.h"
+#include "record/block.h"
+#include "record/file.h"
+
+/* Magic and column directory, then meta, hosts and shape. */
+void write_opening(struct buf *out, const struct record *r, const struct record_info *info);
+void write_state(struct buf *out, const struct record *r, const struct record_info *info);
+/* Series, notes, state once more, END. */
+void write_closing(struct buf *out, const struct record *r, const struct record_info *info,
+		   uint32_t n_rows, uint64_t n_events);
+/* All of it, unless errno says why not. */
+int write_out(int fd, struct buf *b);
+/* Reads the stop anchors of this host now. */
+void record_info_stop(struct record_info *info);
+
+#define BATCH_ROWS_MAX 4096
+#define BATCH_BYTES_MAX (4u << 20)
