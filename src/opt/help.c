@@ -203,8 +203,11 @@ static size_t count_group(const struct opt_set *set, const char *group)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < set->n + OPT_BUILTINS; i++)
-		n += is_shown(opt_row_at(set, i)) && strcmp(group_of(opt_row_at(set, i)), group) == 0;
+	for (size_t i = 0; i < set->n + OPT_BUILTINS; i++) {
+		const struct opt *o = opt_row_at(set, i);
+
+		n += is_shown(o) && strcmp(group_of(o), group) == 0;
+	}
 	return n;
 }
 

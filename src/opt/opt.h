@@ -141,6 +141,10 @@ void opt_namespace(const struct opt_set *set, const void *values, struct buf *ou
 /* A JSON object name (with underscores) -> value, secrets redacted; stored with results. */
 void opt_json(const struct opt_set *set, const void *values, struct buf *out);
 
+/* Numbers as Python's int() and float() read them: blanks around, "_" between digits, inf, nan. */
+bool opt_python_int(struct str s, int64_t *out);
+bool opt_python_float(struct str s, double *out);
+
 /* The nearest of n names within a third of the length, or NULL. */
 const char *opt_nearest(struct str name, const char *const *names, size_t n);
 

@@ -63,10 +63,6 @@ bool opt_value_text(const struct opt *o, const void *values, struct buf *out);
 /* The value as JSON, secrets redacted. */
 void opt_value_json(const struct opt *o, const void *values, struct json_writer *w);
 
-/* Numbers as Python's int() and float() read them. */
-bool opt_python_int(struct str s, int64_t *out);
-bool opt_python_float(struct str s, double *out);
-
 /*
  * Puts value at path ("a.b", "list+") below *root (NULL: a new object). name is
  * the option's, for messages. A key that held another value gives a note.

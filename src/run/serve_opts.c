@@ -52,28 +52,6 @@ static void warn(const struct check *c, const char *fmt, ...)
 
 /* ---- small parsers ---- */
 
-/* Python's float(text): blanks around, "_" between digits, inf and nan. */
-static bool python_float(struct str text, double *out)
-{
-	char digits[400];
-	size_t n = 0;
-
-	text = str_trim(text);
-	if (text.n >= sizeof(digits))
-		return false;
-	for (size_t i = 0; i < text.n; i++) {
-		bool is_between = i > 0 && i + 1 < text.n && text.p[i - 1] >= '0' &&
-				  text.p[i - 1] <= '9' && text.p[i + 1] >= '0' &&
-				  text.p[i + 1] <= '9';
-
-		if (text.p[i] != '_')
-			digits[n++] = text.p[i];
-		else if (!is_between)
-			return false;
-	}
-	return str_to_f64((struct str){ digits, n }, out);
-}
-
 /* "KEY=VALUE" texts in order, both trimmed; a repeated key keeps its place and takes the value. */
 static int parse_pairs(const struct check *c, const struct opt_list *list, const char *what,
 		       struct serve_pair **out, size_t *n_out)
@@ -164,7 +142,7 @@ static bool is_ipv6(const char *host)
 	return inet_pton(AF_INET6, address, &parsed) == 1;
 }
 
-static int make_urls(const struct check *c)
+static void make_urls(const struct check *c)
 {
 	const struct serve_opts *o = c->o;
 	bool is_v6 = is_ipv6(o->host);
@@ -184,7 +162,6 @@ static int make_urls(const struct check *c)
 	else if ((o->insecure || o->cacert) && !strstr(c->d->base_url, "https://"))
 		warn(c, "%s has no effect: the server's URL is not https",
 		     o->insecure ? "--insecure" : "--cacert");
-	return 0;
 }
 
 /* RFC 9110: a token as name; no controls in the value, which would end the header early. */
@@ -199,8 +176,8 @@ static int check_headers(const struct check *c)
 		const struct serve_pair *h = &c->d->header[i];
 
 		if (!*h->key || h->key[strspn(h->key, token)])
-			return err_set(c->e, ERR_RUN, "--header: '%.100s' is not a valid header name",
-				       h->key);
+			return err_set(c->e, ERR_RUN,
+				       "--header: '%.100s' is not a valid header name", h->key);
 		for (const unsigned char *p = (const unsigned char *)h->value; *p; p++)
 			if ((*p < 0x20 && *p != '\t') || *p == 0x7f)
 				return err_set(c->e, ERR_RUN, "--header: the value of %.100s holds "
@@ -303,13 +280,13 @@ static int check_range_ratio(const struct check *c)
 	const struct json_value *input, *output;
 	struct json_value *v;
 
-	if (python_float(text, &c->d->input_range_ratio)) {
+	if (opt_python_float(text, &c->d->input_range_ratio)) {
 		c->d->output_range_ratio = c->d->input_range_ratio;
 		return check_ratio(c, "range", c->d->input_range_ratio);
 	}
 	if (json_parse(c->arena, text, &v, NULL) < 0 || v->kind != JSON_OBJECT)
-		return err_set(c->e, ERR_RUN, "--random-range-ratio: expected a number or JSON like "
-			       "{\"input\": 0.3, \"output\": 0.5}, got '%.100s'", text.p);
+		return err_set(c->e, ERR_RUN, "--random-range-ratio: expected a number or JSON "
+			       "like {\"input\": 0.3, \"output\": 0.5}, got '%.100s'", text.p);
 	input = json_get(v, "input");
 	output = json_get(v, "output");
 	if (!input || !output || (input->kind != JSON_INT && input->kind != JSON_REAL) ||
@@ -325,17 +302,16 @@ static int check_range_ratio(const struct check *c)
 
 static int add_objective(const struct check *c, const char *text)
 {
+	static const char *const names[] = { "ttft", "tpot", "e2el" };
 	struct serve_derived *d = c->d;
 	struct str value = str_of(text), name = str_cut(&value, ':');
+	const char *known = NULL;
 	char number[FMT_F64_BYTES];
 	size_t at = 0;
 	double ms;
 
-	static const char *const names[] = { "ttft", "tpot", "e2el" };
-	const char *known = NULL;
-
-	if (!python_float(value, &ms))
-		return -1;
+	if (!opt_python_float(value, &ms))
+		assert(!"formats were checked before");
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (str_is(name, names[i]))
 			known = names[i];
@@ -366,11 +342,11 @@ static int check_goodput(const struct check *c)
 
 		(void)str_cut(&value, ':');
 		/* Exactly one colon: a second one would be inside the number. */
-		if (!strchr(list->v[i], ':') || !python_float(value, &ms))
+		if (!strchr(list->v[i], ':') || !opt_python_float(value, &ms))
 			return err_set(c->e, ERR_RUN, "Invalid format found for service level "
-				       "objectives. Specify service level objectives for goodput as "
-				       "\"KEY:VALUE\" pairs, where the key is a metric name, and the "
-				       "value is a number in milliseconds.");
+				       "objectives. Specify service level objectives for goodput "
+				       "as \"KEY:VALUE\" pairs, where the key is a metric name, and "
+				       "the value is a number in milliseconds.");
 	}
 	for (size_t i = 0; i < list->n; i++)
 		if (add_objective(c, list->v[i]) < 0)
@@ -398,8 +374,11 @@ static void put_sampling(struct json_writer *w, const char *key, const struct op
 static void merge_body(const struct check *c, const struct json_value *extra)
 {
 	const struct serve_opts *o = c->o;
-	const struct { const char *key; const struct opt_real *real; const struct opt_int *whole; }
-	sampling[] = {
+	const struct {
+		const char *key;
+		const struct opt_real *real;
+		const struct opt_int *whole;
+	} sampling[] = {
 		{ "top_p", &o->top_p, NULL }, { "top_k", NULL, &o->top_k },
 		{ "min_p", &o->min_p, NULL }, { "temperature", &o->temperature, NULL },
 		{ "frequency_penalty", &o->frequency_penalty, NULL },
@@ -495,7 +474,8 @@ static void select_metrics(const struct check *c)
 	}
 	if (!is_chosen)
 		return;
-	if (c->d->metrics & (SERVE_QUEUE_TIME | SERVE_E2EL_WITH_QUEUE) && !o->max_concurrency.is_set)
+	if (c->d->metrics & (SERVE_QUEUE_TIME | SERVE_E2EL_WITH_QUEUE) &&
+	    !o->max_concurrency.is_set)
 		warn(c, "--percentile-metrics: client queue times need --max-concurrency");
 	else if (c->d->metrics & SERVE_E2EL_WITH_QUEUE && isinf(o->request_rate))
 		warn(c, "--percentile-metrics: e2el_including_client_queue needs a finite "
@@ -519,7 +499,7 @@ static int parse_percentiles(const struct check *c)
 		double *p = &c->d->percentile[i];
 		char number[FMT_F64_BYTES];
 
-		if (!python_float(text, p))
+		if (!opt_python_float(text, p))
 			return err_set(c->e, ERR_RUN,
 				       "--metric-percentiles: could not convert string to float: "
 				       "'%.*s'", (int)text.n, text.p);
@@ -528,7 +508,8 @@ static int parse_percentiles(const struct check *c)
 		if (*p == trunc(*p))
 			c->d->percentile_name[i] = arena_printf(c->arena, "%d", (int)*p);
 		else
-			c->d->percentile_name[i] = arena_printf(c->arena, "%s", fmt_f64(number, *p));
+			c->d->percentile_name[i] =
+				arena_text(c->arena, str_of(fmt_f64(number, *p)));
 	}
 	c->d->n_percentiles = room;
 	return 0;
@@ -678,8 +659,10 @@ int serve_opts_check(struct serve_opts *o, struct opt_result *result, struct are
 
 	*out = (struct serve_derived){ 0 };
 	serve_opts_fill(o, a);
-	if (check_ours(&c) < 0 || check_limits(&c) < 0 || check_ramp_up(&c) < 0 ||
-	    make_urls(&c) < 0 || check_headers(&c) < 0)
+	if (check_ours(&c) < 0 || check_limits(&c) < 0 || check_ramp_up(&c) < 0)
+		return -1;
+	make_urls(&c);
+	if (check_headers(&c) < 0)
 		return -1;
 	check_model(&c);
 	if (check_dataset(&c) < 0 || check_range_ratio(&c) < 0 || check_goodput(&c) < 0 ||

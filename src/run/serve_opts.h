@@ -171,7 +171,7 @@ struct serve_derived {
 	const char **percentile_name; /* "99", "99.9": as keys and labels spell it */
 	size_t n_percentiles;
 	unsigned metrics;            /* enum serve_metric bits that were selected */
-	const char *extra_body;      /* JSON object: sampling flags, then --extra-body; NULL: empty */
+	const char *extra_body;      /* JSON: sampling flags, then --extra-body; NULL: empty */
 	bool is_temperature_unset;   /* upstream's greedy warning is due */
 	const char *label;           /* --label, else the backend: file names */
 	double input_range_ratio, output_range_ratio; /* --random-range-ratio */
