@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Datasets against upstream's vectors (datasets spec 10.5) and its rules; the
+ * whole lists against upstream's own code are in tests/peer/.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "data/dataset.h"
+#include "token/tokenizer.h"
+
+struct fixture {
+	struct dataset_opts opts;
+	struct compat_rng rng;
+	struct workload w;
+	struct tokenizer *tokenizer;
+	char path[64];
+	struct err e;
+};
+
+static void fixture_init(struct fixture *f, const char *suffix, const char *content)
+{
+	memset(f, 0, sizeof(*f));
+	f->tokenizer = tokenizer_load("sim", NULL, &f->e);
+	assert_non_null(f->tokenizer);
+	f->opts = (struct dataset_opts){
+		.num_prompts = 4, .tokenizer = f->tokenizer, .request_id_prefix = "r-",
+		.random_input_len = 1024, .random_output_len = 128,
+		.sharegpt_output_len = -1, .custom_output_len = 256,
+	};
+	if (content) {
+		snprintf(f->path, sizeof(f->path), "/tmp/profllm-test-%d%s", (int)getpid(), suffix);
+		assert_int_equal(file_write_atomic(f->path, str_of(content), &f->e), 0);
+		f->opts.path = f->path;
+	}
+	compat_rng_seed(&f->rng, (uint32_t)f->opts.seed);
+}
+
+static int build(struct fixture *f, const char *name)
+{
+	return dataset_find(name)->build(&f->opts, &f->rng, &f->w, &f->e);
+}
+
+static void fixture_release(struct fixture *f)
+{
+	if (*f->path)
+		unlink(f->path);
+	workload_release(&f->w);
+	tokenizer_free(f->tokenizer);
+}
+
+/* The lengths of 3.2 for the spec's own seeds; the sim vocabulary has S = 0. */
+static void random_lengths_are_upstreams(void **state)
+{
+	static const int64_t output[] = { 103, 69, 73, 66 };
+	struct fixture f;
+
+	(void)state;
+	fixture_init(&f, NULL, NULL);
+	f.opts.input_range_ratio = f.opts.output_range_ratio = 0.5;
+	assert_int_equal(build(&f, "random"), 0);
+	assert_int_equal(f.w.n, 4);
+	for (size_t i = 0; i < 4; i++) {
+		char id[16];
+
+		snprintf(id, sizeof(id), "r-%zu", i);
+		assert_true(str_is(f.w.v[i].request_id, id));
+		assert_int_equal(f.w.v[i].output_len, output[i]);
+		assert_int_equal(tokenizer_count(f.tokenizer, f.w.v[i].prompt, false),
+				 f.w.v[i].prompt_len);
+	}
+	fixture_release(&f);
+}
+
+/* The shared prefix comes first in every prompt, and adds to its length. */
+static void random_prefix_is_shared(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	fixture_init(&f, NULL, NULL);
+	f.opts.random_prefix_len = 40;
+	f.opts.random_input_len = 20;
+	assert_int_equal(build(&f, "random"), 0);
+	for (size_t i = 0; i < 4; i++)
+		assert_in_range(f.w.v[i].prompt_len, 58, 64);
+	for (size_t i = 1; i < 4; i++) {
+		size_t same = 0;
+
+		while (same < f.w.v[0].prompt.n && same < f.w.v[i].prompt.n &&
+		       f.w.v[0].prompt.p[same] == f.w.v[i].prompt.p[same])
+			same++;
+		assert_true(same >= 100);
+	}
+	fixture_release(&f);
+}
+
+static void same_seed_same_prompts(void **state)
+{
+	struct fixture a, b;
+
+	(void)state;
+	fixture_init(&a, NULL, NULL);
+	fixture_init(&b, NULL, NULL);
+	assert_int_equal(build(&a, "random"), 0);
+	assert_int_equal(build(&b, "random"), 0);
+	for (size_t i = 0; i < 4; i++)
+		assert_true(str_eq(a.w.v[i].prompt, b.w.v[i].prompt));
+	assert_false(str_eq(a.w.v[0].prompt, a.w.v[1].prompt));
+	workload_release(&b.w);
+	b.opts.seed = 1;
+	assert_int_equal(build(&b, "random"), 0);
+	assert_false(str_eq(a.w.v[0].prompt, b.w.v[0].prompt));
+	fixture_release(&a);
+	fixture_release(&b);
+}
+
+#define TURN(text) "{\"from\": \"x\", \"value\": \"" text "\"}"
+#define ENTRY(a, b) "{\"id\": 1, \"conversations\": [" TURN(a) ", " TURN(b) "]}"
+#define LONG_WORDS " abc def ghi jkl mno pqr stu vwx"
+
+static const char sharegpt[] =
+	"[" ENTRY("first prompt", "first long answer") ", "
+	"{\"conversations\": [" TURN("lonely") "]}, {\"no\": 1}, "
+	ENTRY("hi", "too short a prompt") ", " ENTRY("short answer", "ok") ", "
+	ENTRY(LONG_WORDS, LONG_WORDS) "]";
+
+/* Too short prompts and answers are dropped; what is missing is drawn again from the rest. */
+static void sharegpt_filters_and_oversamples(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	fixture_init(&f, ".json", sharegpt);
+	f.opts.is_shuffle_disabled = true;
+	assert_int_equal(build(&f, "sharegpt"), 0);
+	assert_int_equal(f.w.n, 4);
+	assert_true(str_is(f.w.v[0].prompt, "first prompt"));
+	assert_true(str_is(f.w.v[1].prompt, LONG_WORDS));
+	assert_int_equal(f.w.v[1].prompt_len, 8);
+	assert_int_equal(f.w.v[1].output_len, 8);
+	for (size_t i = 2; i < 4; i++) {
+		assert_true(str_eq(f.w.v[i].prompt, f.w.v[0].prompt) ||
+			    str_eq(f.w.v[i].prompt, f.w.v[1].prompt));
+		assert_int_equal(f.w.v[i].request_id.p[2], '0' + (int)i);
+	}
+	fixture_release(&f);
+}
+
+static void sharegpt_takes_a_fixed_answer_length(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	fixture_init(&f, ".json", sharegpt);
+	f.opts.is_shuffle_disabled = f.opts.is_no_oversample = true;
+	f.opts.sharegpt_output_len = 3;
+	assert_int_equal(build(&f, "sharegpt"), 0);
+	assert_int_equal(f.w.n, 3); /* the short answer does not matter any more */
+	assert_int_equal(f.w.v[0].output_len, 3);
+	fixture_release(&f);
+}
+
+static void custom_reads_lines(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	fixture_init(&f, ".jsonl", "{\"prompt\": \"a\\u00e9\", \"output_tokens\": 5}\n\n"
+				   "{\"output_tokens\": 7.0, \"prompt\": \"b\"}");
+	f.opts.is_shuffle_disabled = f.opts.is_no_oversample = true;
+	f.opts.custom_output_len = -1;
+	assert_int_equal(build(&f, "custom"), 0);
+	assert_int_equal(f.w.n, 2);
+	assert_true(str_is(f.w.v[0].prompt, "a\xc3\xa9"));
+	assert_int_equal(f.w.v[0].prompt_len, 3);
+	assert_int_equal(f.w.v[0].output_len, 5);
+	assert_int_equal(f.w.v[1].output_len, 7);
+	fixture_release(&f);
+}
+
+/* Every refusal names the file, and the line where there is one. */
+static void bad_files_are_refused(void **state)
+{
+	static const struct {
+		const char *dataset, *suffix, *content;
+		int64_t custom_output_len;
+		const char *want;
+	} row[] = {
+		{ "custom", ".json", "{}", 1, "custom datasets are .jsonl files" },
+		{ "custom", ".jsonl", "", 1, "the file has no prompts" },
+		{ "custom", ".jsonl", "{\"x\": 1}", 1, "no line has a \"prompt\" field" },
+		{ "custom", ".jsonl", "{\"prompt\": \"a\"}\n{bad", 1, ":2: not one JSON object" },
+		{ "custom", ".jsonl", "{\"prompt\": \"a\"}\n[]", 1, ":2: a line must be a JSON object" },
+		{ "custom", ".jsonl", "{\"prompt\": 5}", 1, ":1: \"prompt\" must be text" },
+		{ "custom", ".jsonl", "{\"prompt\": \"a\"}", -1, ":1: no \"output_tokens\" field" },
+		{ "custom", ".jsonl", "{\"prompt\": \"a\", \"output_tokens\": 1.5}", -1,
+		  ":1: \"output_tokens\" must be a whole number" },
+		{ "sharegpt", ".json", "{}", 1, "is one JSON array" },
+		{ "sharegpt", ".json", "[{\"conversations\":[{},{}]}]", 1, "has no text \"value\"" },
+		{ "sharegpt", ".json", "[]", 1, "has no request that passes the length filter" },
+		{ "sharegpt", ".json", "[1,", 1, "line 1" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct fixture f;
+
+		fixture_init(&f, row[i].suffix, row[i].content);
+		f.opts.custom_output_len = row[i].custom_output_len;
+		f.opts.is_shuffle_disabled = true;
+		assert_int_equal(build(&f, row[i].dataset), -1);
+		if (!strstr(f.e.text, row[i].want) || !strstr(f.e.text, f.path))
+			fail_msg("row %zu: %s", i, f.e.text);
+		fixture_release(&f);
+	}
+}
+
+static void names_are_forgiving(void **state)
+{
+	size_t n;
+
+	(void)state;
+	assert_ptr_equal(dataset_find("random"), dataset_all(&n)[0]);
+	assert_null(dataset_find("randomx"));
+	assert_int_equal(n, 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(random_lengths_are_upstreams),
+		cmocka_unit_test(random_prefix_is_shared),
+		cmocka_unit_test(same_seed_same_prompts),
+		cmocka_unit_test(sharegpt_filters_and_oversamples),
+		cmocka_unit_test(sharegpt_takes_a_fixed_answer_length),
+		cmocka_unit_test(custom_reads_lines),
+		cmocka_unit_test(bad_files_are_refused),
+		cmocka_unit_test(names_are_forgiving),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
