@@ -13,6 +13,11 @@ struct command {
 	int (*run)(int argc, char **argv);
 };
 
+/* The rows of verbs whose set no other header names, for completion scripts. */
+struct opt_set;
+const struct opt_set *cmd_bench_score_options(void);
+const struct opt_set *cmd_sim_options(void);
+
 int cmd_bench_serve(int argc, char **argv);
 int cmd_bench_score(int argc, char **argv);
 int cmd_completion(int argc, char **argv);

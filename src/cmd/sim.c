@@ -209,31 +209,40 @@ static int serve(const struct sim_cli *cli, struct err *e)
 	return rc;
 }
 
-int cmd_sim(int argc, char **argv)
+const struct opt_set *cmd_sim_options(void)
 {
-	struct sim_cli defaults = cli_defaults();
-	struct sim_cli cli;
-	struct opt_set set = {
+	static struct sim_cli defaults;
+	static const struct opt_set set = {
 		.command = "sim", .summary = "A simulated inference server that speaks vLLM's API.",
 		.usage = "[options]", .epilog = epilog, .row = rows,
-		.n = sizeof(rows) / sizeof(*rows), .defaults = &defaults, .bytes = sizeof(cli),
+		.n = sizeof(rows) / sizeof(*rows), .defaults = &defaults,
+		.bytes = sizeof(defaults),
 	};
+
+	defaults = cli_defaults();
+	return &set;
+}
+
+int cmd_sim(int argc, char **argv)
+{
+	const struct opt_set *set = cmd_sim_options();
+	struct sim_cli cli;
 	struct opt_result result = { 0 };
 	struct arena arena = { 0 };
 	struct buf text = { 0 };
 	struct err e = { 0 };
 	int status = 0;
 
-	if (opt_parse(&set, argc, argv, &cli, &result, &arena, &e) < 0)
+	if (opt_parse(set, argc, argv, &cli, &result, &arena, &e) < 0)
 		goto done;
 	fwrite(result.notes.data, 1, result.notes.len, stderr);
 	if (result.is_help) {
-		opt_help(&set, *result.help_topic ? result.help_topic : "all", 100, &text);
+		opt_help(set, *result.help_topic ? result.help_topic : "all", 100, &text);
 		fwrite(text.data, 1, text.len, stdout);
 		goto done;
 	}
 	if (result.is_show_config) {
-		opt_show_config(&set, &cli, &result, &text);
+		opt_show_config(set, &cli, &result, &text);
 		fwrite(text.data, 1, text.len, stdout);
 		goto done;
 	}

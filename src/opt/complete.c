@@ -61,6 +61,20 @@ static void bash_names(const struct opt_set *set, struct buf *out)
 	buf_add_text(out, "' how=names ;;\n");
 }
 
+/* What the first bare word may be, when a positional has choices. */
+static void bash_bare_words(const struct opt_set *set, struct buf *out)
+{
+	for (size_t i = 0; i < set->n; i++) {
+		const struct opt *o = &set->row[i];
+
+		if (!(o->flags & OPT_POSITIONAL))
+			continue;
+		for (size_t j = 0; o->choices && o->choices[j]; j++)
+			buf_printf(out, "%s%s", j ? " " : "", o->choices[j]);
+		return;
+	}
+}
+
 static void write_bash(const struct opt_set *const *sets, size_t n, const char *program,
 		       struct buf *out)
 {
@@ -68,7 +82,7 @@ static void write_bash(const struct opt_set *const *sets, size_t n, const char *
 		   "# bash completion for %s; use: source <(%s completion bash)\n"
 		   "_%s()\n{\n"
 		   "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-		   "\tlocal line= words= how=word i command rest\n"
+		   "\tlocal line= words= bare= how=word i command rest\n"
 		   "\tCOMPREPLY=()\n"
 		   "\t# --name=value arrives as three words\n"
 		   "\tif [[ $cur == = ]]; then\n\t\tcur=\n"
@@ -80,7 +94,9 @@ static void write_bash(const struct opt_set *const *sets, size_t n, const char *
 		   "\tdone\n"
 		   "\tcase \"$line \" in\n", program, program, program);
 	for (size_t i = 0; i < n; i++) {
-		buf_printf(out, "\t'%s '*)\n\t\tcase $prev in\n", sets[i]->command);
+		buf_printf(out, "\t'%s '*)\n\t\tbare='", sets[i]->command);
+		bash_bare_words(sets[i], out);
+		buf_add_text(out, "'\n\t\tcase $prev in\n");
 		bash_values(sets[i], out);
 		bash_names(sets[i], out);
 		buf_add_text(out, "\t\tesac ;;\n");
@@ -97,7 +113,8 @@ static void write_bash(const struct opt_set *const *sets, size_t n, const char *
 		   "\tcase $how in\n"
 		   "\tfile | dir) ;;\n"
 		   "\tany) return ;;\n"
-		   "\tnames)\n\t\tif [[ $cur != -* && -n $cur ]]; then\n\t\t\thow=file\n\t\tfi ;;\n"
+		   "\tnames)\n\t\tif [[ $cur != -* && -n $bare ]]; then\n\t\t\twords=$bare\n"
+		   "\t\telif [[ $cur != -* && -n $cur ]]; then\n\t\t\thow=file\n\t\tfi ;;\n"
 		   "\tesac\n"
 		   "\tif [[ $how == file || $how == dir ]]; then\n"
 		   "\t\tmapfile -t COMPREPLY < <(compgen \"-${how:0:1}\" -- \"$cur\")\n"

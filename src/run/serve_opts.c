@@ -345,8 +345,8 @@ static int check_goodput(const struct check *c)
 		if (!strchr(list->v[i], ':') || !opt_python_float(value, &ms))
 			return err_set(c->e, ERR_RUN, "Invalid format found for service level "
 				       "objectives. Specify service level objectives for goodput "
-				       "as \"KEY:VALUE\" pairs, where the key is a metric name, and "
-				       "the value is a number in milliseconds.");
+				       "as \"KEY:VALUE\" pairs, where the key is a metric name, "
+				       "and the value is a number in milliseconds.");
 	}
 	for (size_t i = 0; i < list->n; i++)
 		if (add_objective(c, list->v[i]) < 0)
@@ -637,19 +637,6 @@ void serve_opts_fill(struct serve_opts *o, struct arena *a)
 	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
 		random = (uint32_t)(uintptr_t)o;
 	o->request_id_prefix = arena_printf(a, "bench-%08" PRIx32 "-", random);
-}
-
-bool serve_fix_help(const struct serve_opts *o, struct buf *out)
-{
-	bool is_asked = false;
-
-	for (size_t i = 0; i < o->fix.n; i++)
-		is_asked = is_asked || strcmp(o->fix.v[i], "help") == 0;
-	if (!is_asked)
-		return false;
-	for (const struct serve_fix_row *row = serve_fixes; row->name; row++)
-		buf_printf(out, "%-16s%s\n", row->name, row->help);
-	return true;
 }
 
 int serve_opts_check(struct serve_opts *o, struct opt_result *result, struct arena *a,

@@ -190,9 +190,6 @@ struct serve_derived {
 /* Values that are new in every process (the request id prefix). Before printing the namespace. */
 void serve_opts_fill(struct serve_opts *o, struct arena *a);
 
-/* True when --fix help was asked; out then holds the list, and nothing is to be run. */
-bool serve_fix_help(const struct serve_opts *o, struct buf *out);
-
 /*
  * Every rule that needs neither server nor file, in upstream's order, with
  * upstream's texts: ERR_RUN for what upstream raises while running (exit 1),

@@ -76,9 +76,15 @@ static const struct opt_set set = {
 	.defaults = &defaults, .bytes = sizeof(defaults), .namespace_head = "bench_type='text', ",
 	.epilog = "Examples:\n  profllm bench text",
 };
+static const char *const shells[] = { "bash", "zsh", NULL };
+static const struct opt other_rows[] = {
+	OPT(struct text_opts, port, "port", .help = "TCP port"),
+	OPT(struct text_opts, label, "SHELL", .help = "which shell", .choices = shells,
+	    .flags = OPT_POSITIONAL | OPT_MANY),
+};
 static const struct opt_set other = {
-	.command = "sim", .summary = "Another.", .row = rows, .n = 3, .defaults = &defaults,
-	.bytes = sizeof(defaults),
+	.command = "sim", .summary = "Another.", .row = other_rows, .n = 2,
+	.defaults = &defaults, .bytes = sizeof(defaults),
 };
 
 static void assert_text(const struct buf *got, const char *want)
@@ -122,8 +128,10 @@ static void test_help_topics(void **state)
 		  "                            version: vllm-rerank; default: openai)\n"
 		  "  --header [KEY=VALUE ...]  headers\n" },
 		{ "load", "\nLoad:\n"
-		  "  --request-rate REQ/S      mean arrival rate of a stream of requests that goes\n"
-		  "                            on and on until the text needs a second line (above\n"
+		  "  --request-rate REQ/S      mean arrival rate of a stream of requests "
+		  "that goes\n"
+		  "                            on and on until the text needs a second line "
+		  "(above\n"
 		  "                            0; default: inf)\n"
 		  "  --max-concurrency MAX_CONCURRENCY\n"
 		  "                            cap\n"
@@ -274,9 +282,10 @@ static void test_config(void **state)
 	o.threads = 4;
 	r.given[0] = 1u << 1;
 	opt_show_config(&set, &o, &r, &out);
-	assert_non_null(strstr(out.data, "port = 9000                                     # given\n"));
-	assert_non_null(strstr(out.data, "threads = 4                                     # derived\n"));
-	assert_non_null(strstr(out.data, "label = null                                    # default\n"));
+	assert_non_null(strstr(out.data, "\nport = 9000             "));
+	assert_non_null(strstr(out.data, "= 9000                                     # given\n"));
+	assert_non_null(strstr(out.data, "= 4                                     # derived\n"));
+	assert_non_null(strstr(out.data, "label = null                                    # de"));
 	assert_null(strstr(out.data, "secret"));
 	assert_null(strstr(out.data, "endpoint-type"));
 	buf_reset(&out);
@@ -317,8 +326,9 @@ static void complete(const char *script, const char *words, char *got, size_t ca
 	size_t n;
 
 	snprintf(command, sizeof(command),
-		 "cd /; bash --norc -c 'source %s; COMP_WORDS=(%s); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); "
-		 "_profllm; echo -n ${COMPREPLY[*]}'", script, words);
+		 "cd /; bash --norc -c 'source %s; COMP_WORDS=(%s); "
+		 "COMP_CWORD=$((${#COMP_WORDS[@]}-1)); _profllm; echo -n ${COMPREPLY[*]}'",
+		 script, words);
 	pipe = popen(command, "r");
 	assert_non_null(pipe);
 	n = fread(got, 1, cap - 1, pipe);
@@ -344,6 +354,7 @@ static void test_bash(void **state)
 		{ "profllm bench text /usr/bi", "/usr/bin" },
 		{ "profllm sim --po", "--port" },
 		{ "profllm sim --ba", "" },
+		{ "profllm sim \"\"", "bash zsh" },
 		{ "profllm bench nothing --ba", "" },
 	};
 	char path[32], got[512];
@@ -367,7 +378,8 @@ static void test_zsh(void **state)
 	assert_int_equal(opt_completion(sets, 2, "profllm", "zsh", &out, &e), 0);
 	assert_non_null(strstr(out.data, "#compdef profllm\n"));
 	assert_non_null(strstr(out.data, "'--backend=[which API]:BACKEND:(vllm openai)' \\\n"));
-	assert_non_null(strstr(out.data, "'--threads=[it'\\''s \\[loops\\]: many]:THREADS: ' \\\n"));
+	assert_non_null(strstr(out.data,
+			       "'--threads=[it'\\''s \\[loops\\]: many]:THREADS: ' \\\n"));
 	assert_non_null(strstr(out.data, "'--result-dir=[where]:DIR:_files -/' \\\n"));
 	assert_non_null(strstr(out.data, "'*--goodput=[limits]:NAME\\:MS: ' \\\n"));
 	assert_non_null(strstr(out.data, "'--no-self-timed[own times]' \\\n"));

@@ -81,7 +81,8 @@ static void test_errors(void **state)
 		  "--ramp-up-end-rps must be specified", { LINEAR, END, "1" } },
 		{ 1, "Ramp-up start and end RPS must be non-negative",
 		  { LINEAR, START, "-1", END, "5" } },
-		{ 1, "Ramp-up start RPS must be less than end RPS", { LINEAR, START, "5", END, "4" } },
+		{ 1, "Ramp-up start RPS must be less than end RPS",
+		  { LINEAR, START, "5", END, "4" } },
 		{ 1, "For exponential ramp-up, the start RPS cannot be 0.",
 		  { "--ramp-up-strategy", "exponential", START, "0", END, "4" } },
 		{ 1, "Obtained non-positive request rate 0.0.", { LINEAR, START, "0", END, "4" } },
@@ -107,7 +108,8 @@ static void test_errors(void **state)
 		{ 1, GOODPUT_FORMAT, { "--goodput", "ttft:fast" } },
 		{ 1, GOODPUT_FORMAT, { "--goodput", "ttft:1:2" } },
 		{ 1, GOODPUT_FORMAT, { "--goodput", "itl:1", "ttft" } },
-		{ 1, "Invalid metric name found, itl: 50.0. The service level objective name should "
+		{ 1, "Invalid metric name found, itl: 50.0. The service level objective "
+		  "name should "
 		  "be one of ['ttft', 'tpot', 'e2el']. ", { "--goodput", "itl:50" } },
 		{ 1, "Invalid value found, ttft: -1.0. The service level objective value should be "
 		  "non-negative.", { "--goodput", "ttft:-1" } },
@@ -117,7 +119,8 @@ static void test_errors(void **state)
 		  { "--metric-percentiles", "" } },
 		{ 1, "Percentiles must be in the range [0, 100]",
 		  { "--metric-percentiles", "50,100.5" } },
-		{ 1, "Percentiles must be in the range [0, 100]", { "--metric-percentiles", "nan" } },
+		{ 1, "Percentiles must be in the range [0, 100]",
+		  { "--metric-percentiles", "nan" } },
 		{ 1, "Invalid metadata format. Please use KEY=VALUE format.",
 		  { "--metadata", "a=1", "b" } },
 		{ 1, "--random-range-ratio: the range ratio must be in [0, 1), got '1'",
@@ -142,7 +145,8 @@ static void test_errors(void **state)
 		  { "--backend", "openai-responses" } },
 		{ 2, "--dataset-name: 'timed_trace' is not in this version; it has random, "
 		  "sharegpt, custom", { "--dataset-name", "timed_trace" } },
-		{ 2, "--dataset-name: expected one of random, sharegpt, custom, got 'sharegpd'; did "
+		{ 2, "--dataset-name: expected one of random, sharegpt, custom, got "
+		  "'sharegpd'; did "
 		  "you mean sharegpt?", { "--dataset-name", "sharegpd" } },
 		{ 2, "--tokenizer-mode: 'mistral' is not in this version; it has auto, hf",
 		  { "--tokenizer-mode", "mistral" } },
@@ -153,10 +157,12 @@ static void test_errors(void **state)
 		{ 2, "--port: expected an integer from 1 to 65535, got '70000'",
 		  { "--port", "70000" } },
 		{ 2, "--num-prompts: expected an integer, got '1k'", { "--num-prompts", "1k" } },
-		{ 2, "--request-rate: expected a number, got 'fast'", { "--request-rate", "fast" } },
+		{ 2, "--request-rate: expected a number, got 'fast'",
+		  { "--request-rate", "fast" } },
 		{ 2, "--goodput: expected at least one argument", { "--goodput" } },
 		{ 2, "--lora-modules: expected at least one argument", { "--lora-modules" } },
-		{ 2, "--presence-penalty: expected one argument; a value that starts with a dash is "
+		{ 2, "--presence-penalty: expected one argument; a value that starts with a "
+		  "dash is "
 		  "written --presence-penalty=-0.5", { "--presence-penalty", "-0.5" } },
 		{ 2, "unrecognized option --num-prompt-tokens", { "--num-prompt-tokens", "1" } },
 		{ 2, "unrecognized option --sede; did you mean --seed?", { "--sede", "1" } },
@@ -183,13 +189,15 @@ static void test_errors(void **state)
 		{ 2, "--threads: expected an integer from 1 to 64, got '0'", { "--threads", "0" } },
 		{ 2, "--timestamps: expected one of kernel, user, got 'gpu'",
 		  { "--timestamps", "gpu" } },
-		{ 2, "--warm-connections: expected auto or an integer from 0 to 1000000, got 'many'",
+		{ 2, "--warm-connections: expected auto or an integer from 0 to 1000000, "
+		  "got 'many'",
 		  { "--warm-connections", "many" } },
 		{ 2, "--request-timeout: expected a number above 0 to 1000000000, got '0'",
 		  { "--request-timeout", "0" } },
 		{ 2, "--progress: expected one of auto, bar, lines, none, got 'off'",
 		  { "--progress", "off" } },
-		{ 2, "--compat: expected a comma list of peak, role-chunk, stream-error, detail, got "
+		{ 2, "--compat: expected a comma list of peak, role-chunk, stream-error, "
+		  "detail, got "
 		  "'v0.11'", { "--compat", "peak,v0.11" } },
 		{ 2, "--fix: nothing is called 'all'; --fix help lists the names",
 		  { "--fix", "all" } },
@@ -265,7 +273,8 @@ static void test_warnings(void **state)
 		  { "--percentile-metrics", "ttft," } },
 		{ "--percentile-metrics: client queue times need --max-concurrency\n",
 		  { "--percentile-metrics", "client_queue_time" } },
-		{ "--percentile-metrics: e2el_including_client_queue needs a finite --request-rate\n",
+		{ "--percentile-metrics: e2el_including_client_queue needs a finite "
+		  "--request-rate\n",
 		  { "--percentile-metrics", "e2el_including_client_queue", "--max-concurrency",
 		    "2" } },
 		{ "--percentile-metrics: ttft, tpot and itl are not reported with "
@@ -285,7 +294,8 @@ static void test_warnings(void **state)
 		  { "--disable-shuffle" } },
 		{ "--random-output-len is overridden by --output-len\n",
 		  { "--random-output-len", "5", "--output-len", "6" } },
-		{ "--endpoint-type is an old spelling of --backend\n", { "--endpoint-type", "vllm" } },
+		{ "--endpoint-type is an old spelling of --backend\n",
+		  { "--endpoint-type", "vllm" } },
 		{ "--custom-skip-chat-template is an old spelling of --skip-chat-template\n",
 		  { "--custom-skip-chat-template", "--dataset-name", "custom" } },
 		{ "--dry-run sends nothing, so no result and no record are written\n",
@@ -458,7 +468,6 @@ static void test_body(void **state)
 
 static void test_ours(void **state)
 {
-	struct buf list = { 0 };
 	struct line l;
 
 	RUN(&l, "--compat=role-chunk, detail", "--fix", "peak-tokens", "--warm-connections", "8",
@@ -470,7 +479,6 @@ static void test_ours(void **state)
 	assert_int_equal(l.d.progress, PROGRESS_NONE);
 	assert_int_equal(l.d.max_concurrency, 64);
 	assert_true(l.d.is_user_stamps);
-	assert_false(serve_fix_help(&l.o, &list));
 	done(&l);
 	RUN(&l, "--ramp-up-strategy", "exponential", START, "1", END, "4", "--lora-modules", "a",
 	    "b", "--lora-assignment", "round-robin", "--backend", "openai-chat");
@@ -478,11 +486,6 @@ static void test_ours(void **state)
 	assert_int_equal(l.d.ramp_up, RAMP_EXPONENTIAL);
 	assert_int_equal(l.d.lora, LORA_ROUND_ROBIN);
 	assert_true(l.d.is_chat);
-	done(&l);
-	RUN(&l, "--fix", "help");
-	assert_true(serve_fix_help(&l.o, &list));
-	assert_non_null(strstr(list.data, "peak-tokens"));
-	buf_release(&list);
 	done(&l);
 	(void)state;
 }

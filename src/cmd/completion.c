@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd/completion.c - `profllm completion bash|zsh`: the script a shell sources. */
+#include "cmd/cli.h"
+#include "cmd/cmd.h"
+#include "run/serve_opts.h"
+
+struct completion_opts { const char *shell; };
+
+static const char *const shells[] = { "bash", "zsh", NULL };
+static const struct opt rows[] = {
+	OPT(struct completion_opts, shell, "SHELL", .choices = shells,
+	    .flags = OPT_POSITIONAL | OPT_MANY, .help = "whose script to print"),
+};
+static const struct completion_opts defaults;
+
+static const struct opt_set set = {
+	.command = "completion",
+	.summary = "Prints the completion script of a shell.",
+	.epilog = "Examples:\n"
+		  "  source <(profllm completion bash)\n"
+		  "  profllm completion bash >/etc/bash_completion.d/profllm",
+	.row = rows, .n = sizeof(rows) / sizeof(*rows),
+	.defaults = &defaults, .bytes = sizeof(defaults),
+};
+
+int cmd_completion(int argc, char **argv)
+{
+	const struct opt_set *const sets[] = {
+		&serve_opt_set, cmd_bench_score_options(), cmd_sim_options(), &set,
+	};
+	struct completion_opts opts;
+	struct buf script = { 0 };
+	struct cli cli;
+	int status = cli_begin(&cli, &set, argc, argv, &opts);
+
+	if (status != CLI_CONTINUE)
+		return status;
+	if (opt_completion(sets, sizeof(sets) / sizeof(*sets), "profllm", opts.shell, &script,
+			   &cli.err) == 0)
+		cli_out(buf_str(&script));
+	buf_release(&script);
+	return cli_end(&cli);
+}
