@@ -5,7 +5,7 @@
 #include "json/write.h"
 #include "sim/server.h"
 
-/* Tokens from..to as a JSON string, clipped at the answer's cut. Returns the bytes of text so far. */
+/* Tokens from..to as a JSON string, clipped at the answer's cut. Returns where the text is now. */
 static size_t text_write(struct sim *s, const struct stream *t, uint32_t from, uint32_t to,
 			 size_t at, struct buf *out)
 {
@@ -30,7 +30,8 @@ static void choice_write(struct sim *s, const struct stream *t, struct buf *out)
 		text_write(s, t, 0, t->total, 0, out);
 		return;
 	}
-	buf_add_text(out, "{\"index\":0,\"message\":{\"role\":\"assistant\",\"reasoning_content\":");
+	buf_add_text(out, "{\"index\":0,\"message\":{\"role\":\"assistant\","
+		     "\"reasoning_content\":");
 	if (t->reasoning)
 		at = text_write(s, t, 0, t->reasoning, 0, out);
 	else

@@ -18,8 +18,9 @@ static const struct dist_form {
 
 static int dist_bad(const char *option, const char *text, struct err *e)
 {
-	return err_set(e, ERR_USAGE, "%s: '%s' is neither a number >= 0 nor one of uniform:LOW:HIGH, "
-		       "normal:MEAN:SD, exp:MEAN, lognormal:MEDIAN:SIGMA", option, text);
+	return err_set(e, ERR_USAGE, "%s: '%s' is neither a number >= 0 nor one of "
+		       "uniform:LOW:HIGH, normal:MEAN:SD, exp:MEAN, lognormal:MEDIAN:SIGMA",
+		       option, text);
 }
 
 static bool amount(struct str text, double *out)

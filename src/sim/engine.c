@@ -133,7 +133,7 @@ int64_t engine_step_begin(struct engine *g)
 	return (int64_t)llround(us * 1000);
 }
 
-void engine_step_end(struct engine *g, void (*on_token)(struct engine_seq *s, void *ctx), void *ctx)
+void engine_step_end(struct engine *g, engine_on_token *on_token, void *ctx)
 {
 	assert(g->is_in_step);
 	g->is_in_step = false;

@@ -59,4 +59,5 @@ void engine_remove(struct engine *g, struct engine_seq *s);
 /* Plans a step and returns its length in nanoseconds; -1 when there is nothing to do. */
 int64_t engine_step_begin(struct engine *g);
 /* Ends it: on_token for every sequence that got one, in order of admission. */
-void engine_step_end(struct engine *g, void (*on_token)(struct engine_seq *s, void *ctx), void *ctx);
+typedef void engine_on_token(struct engine_seq *s, void *ctx);
+void engine_step_end(struct engine *g, engine_on_token *on_token, void *ctx);

@@ -117,7 +117,8 @@ void event_write(const struct event_form *f, const struct event *v, struct buf *
 	else if (f->is_chat)
 		piece_add(&p, STR("\"},\"logprobs\":null,\"finish_reason\":null"));
 	else
-		piece_add(&p, STR("\",\"logprobs\":null,\"finish_reason\":null,\"stop_reason\":null"));
+		piece_add(&p, STR("\",\"logprobs\":null,\"finish_reason\":null,"
+				  "\"stop_reason\":null"));
 	if (f->has_usage_always) {
 		event_usage(f->prompt_tokens, v->output_tokens, &usage);
 		piece_add(&p, STR("}],\"usage\":"));

@@ -210,7 +210,7 @@ int sim_run(struct sim *s, struct err *e)
 	struct err other = { 0 };
 	int rc;
 
-	/* Asleep until something arrives; exact, hence polling, only while there is pacing to do. */
+	/* Asleep until something is due; exact, hence polling, only while answers are under way. */
 	while (!atomic_load(&s->is_stopping))
 		loop_poll(s->loop, INT64_MAX, s->stream_count > 0);
 	while (s->conns) {

@@ -43,7 +43,7 @@ struct sim_opts {
 	double burst_ms;            /* 0: not given */
 	int64_t tokens_per_event;
 	int64_t reasoning;          /* first tokens of a chat answer that are reasoning */
-	const char *output_len;     /* distribution of where answers end by themselves; NULL: never */
+	const char *output_len;     /* distribution of where answers end by themselves, or NULL */
 	const char *const *faults;  /* fault.h */
 	size_t fault_count;
 

@@ -157,9 +157,9 @@ static int context_check(const struct sim *s, size_t prompt, struct err *e)
 		return err_set(e, ERR_RUN, "the prompt is empty: it has no tokens");
 	if ((int64_t)prompt + wanted <= limit)
 		return 0;
-	return err_set(e, ERR_RUN, "This model's maximum context length is %" PRId64 " tokens, but "
-		       "%" PRId64 " were requested: %zu in the prompt and %" PRId64 " in the answer.",
-		       limit, (int64_t)prompt + wanted, prompt, wanted);
+	return err_set(e, ERR_RUN, "This model's maximum context length is %" PRId64 " tokens, "
+		       "but %" PRId64 " were requested: %zu in the prompt and %" PRId64
+		       " in the answer.", limit, (int64_t)prompt + wanted, prompt, wanted);
 }
 
 static void id_write(struct sim *s, struct stream *t, const char *id)

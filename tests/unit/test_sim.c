@@ -25,7 +25,12 @@
 
 static void test_dist_reads(void **state)
 {
-	static const struct { const char *text; int rc; enum dist_kind kind; double a, b; } rows[] = {
+	static const struct {
+		const char *text;
+		int rc;
+		enum dist_kind kind;
+		double a, b;
+	} rows[] = {
 		{ "20", 0, DIST_CONSTANT, 20, 0 },
 		{ "0", 0, DIST_CONSTANT, 0, 0 },
 		{ "0.25", 0, DIST_CONSTANT, 0.25, 0 },
@@ -99,7 +104,8 @@ static void test_fault_reads(void **state)
 		{ "reset@x", "needs @TOKEN" }, { "reset@5=1", "takes nothing" },
 		{ "stall@5", "needs a duration" }, { "stall@5=-1s", "takes a duration" },
 		{ "stall@5=1h", "takes a duration" }, { "coalesce=1", "a count from 2" },
-		{ "crlf:1.5", "probability" }, { "crlf:", "probability" }, { "crlf:id=", "id=PATTERN" },
+		{ "crlf:1.5", "probability" }, { "crlf:", "probability" },
+		{ "crlf:id=", "id=PATTERN" },
 	};
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
@@ -117,7 +123,8 @@ static void test_fault_reads(void **state)
 static void test_fault_plans(void **state)
 {
 	static const char *const specs[] = {
-		"status=503:id=bad-*", "stall@5=2s:id=slow-?", "reset@9", "coalesce=3:0", "crlf:0.5",
+		"status=503:id=bad-*", "stall@5=2s:id=slow-?", "reset@9", "coalesce=3:0",
+		"crlf:0.5",
 	};
 	struct fault_set set = { 0 };
 	struct fault_plan p;
@@ -152,7 +159,8 @@ static void test_ask_rows(void **state)
 	static const struct { enum ask_api api; const char *body, *why, *param; } rows[] = {
 		{ ASK_COMPLETIONS, "{\"prompt\":\"a\"}", NULL, NULL },
 		{ ASK_COMPLETIONS, "{\"prompt\":[1,2],\"unknown\":{}}", NULL, NULL },
-		{ ASK_COMPLETIONS, "{\"prompt\":[\"a\"],\"stop\":null,\"max_tokens\":null}", NULL, NULL },
+		{ ASK_COMPLETIONS, "{\"prompt\":[\"a\"],\"stop\":null,\"max_tokens\":null}",
+		  NULL, NULL },
 		{ ASK_COMPLETIONS, "{\"prompt\":[[1,2]],\"n\":1,\"echo\":false}", NULL, NULL },
 		{ ASK_CHAT, "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}", NULL, NULL },
 		{ ASK_DETOKENIZE, "{\"tokens\":[]}", NULL, NULL },
@@ -168,19 +176,25 @@ static void test_ask_rows(void **state)
 		{ ASK_COMPLETIONS, "{\"prompt\":[1,\"a\"]}", "token ids", "prompt" },
 		{ ASK_COMPLETIONS, "{\"prompt\":[-1]}", "token ids", "prompt" },
 		{ ASK_COMPLETIONS, "{\"prompt\":[\"a\",\"b\"]}", "one prompt", "prompt" },
-		{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"max_tokens\":0}", "at least 1", "max_tokens" },
-		{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"max_tokens\":1.5}", "integer", "max_tokens" },
-		{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"min_tokens\":5,\"max_tokens\":4}", "min_tokens", NULL },
-		{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"stream\":\"yes\"}", "true or false", "stream" },
+		{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"max_tokens\":0}", "at least 1",
+		  "max_tokens" },
+		{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"max_tokens\":1.5}", "integer",
+		  "max_tokens" },
+		{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"min_tokens\":5,\"max_tokens\":4}",
+		  "min_tokens", NULL },
+		{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"stream\":\"yes\"}", "true or false",
+		  "stream" },
 		{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"n\":2}", "n must be 1", "n" },
 		{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"echo\":true}", "echo", "echo" },
 		{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"stop\":\"\"}", "empty", "stop" },
 		{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"stop\":[1]}", "strings", "stop" },
-		{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"stream_options\":1}", "object", "stream_options" },
+		{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"stream_options\":1}", "object",
+		  "stream_options" },
 		{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"model\":1}", "string", "model" },
 		{ ASK_CHAT, "{\"messages\":[]}", "empty", "messages" },
 		{ ASK_CHAT, "{\"messages\":[{\"content\":\"a\"}]}", "role", "messages" },
-		{ ASK_CHAT, "{\"messages\":[{\"role\":\"user\",\"content\":7}]}", "content", "messages" },
+		{ ASK_CHAT, "{\"messages\":[{\"role\":\"user\",\"content\":7}]}", "content",
+		  "messages" },
 	};
 	struct ask a = { 0 };
 	(void)state;
@@ -217,7 +231,8 @@ static void test_ask_fields(void **state)
 	assert_true(str_is(ask_stop(&a, 0), "ab") && str_is(ask_stop(&a, 1), "c"));
 	assert_false(a.has_special);
 	assert_int_equal(ask_read(&a, ASK_CHAT, STR(
-		"{\"messages\":[{\"role\":\"system\",\"content\":\"be\"},{\"role\":\"user\",\"content\":"
+		"{\"messages\":[{\"role\":\"system\",\"content\":\"be\"},{\"role\":\"user\","
+		"\"content\":"
 		"[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"image_url\"},{\"type\":\"text\","
 		"\"text\":\"b\"}]}],\"max_completion_tokens\":3}"), NULL, NULL), 0);
 	assert_true(str_is(buf_str(&a.text), "<|system|>\nbe\n<|user|>\na\nb\n<|assistant|>\n"));
@@ -237,31 +252,39 @@ struct event_row {
 
 static const struct event_row event_rows[] = {
 	{ .event = { .part = EVENT_TEXT, .text = { " abc", 4 }, .output_tokens = 1 }, .chunk =
-	  "a4\r\ndata: {\"id\":\"cmpl-1\",\"object\":\"text_completion\",\"created\":5,\"model\":\"sim\","
+	  "a4\r\ndata: {\"id\":\"cmpl-1\",\"object\":\"text_completion\",\"created\":5,"
+	  "\"model\":\"sim\","
 	  "\"choices\":[{\"index\":0,\"text\":\" abc\",\"logprobs\":null,\"finish_reason\":null,"
 	  "\"stop_reason\":null}],\"usage\":null}\n\n\r\n" },
 	{ .has_usage_always = true, .event = { .part = EVENT_TEXT, .text = { " abc", 4 },
 	  .output_tokens = 2, .finish_reason = "length" }, .chunk =
-	  "e2\r\ndata: {\"id\":\"cmpl-1\",\"object\":\"text_completion\",\"created\":5,\"model\":\"sim\","
-	  "\"choices\":[{\"index\":0,\"text\":\" abc\",\"logprobs\":null,\"finish_reason\":\"length\","
+	  "e2\r\ndata: {\"id\":\"cmpl-1\",\"object\":\"text_completion\",\"created\":5,"
+	  "\"model\":\"sim\","
+	  "\"choices\":[{\"index\":0,\"text\":\" abc\",\"logprobs\":null,"
+	  "\"finish_reason\":\"length\","
 	  "\"stop_reason\":null}],\"usage\":{\"prompt_tokens\":7,\"total_tokens\":9,"
 	  "\"completion_tokens\":2}}\n\n\r\n" },
 	{ .is_chat = true, .event = { .part = EVENT_ROLE }, .chunk =
-	  "b4\r\ndata: {\"id\":\"cmpl-1\",\"object\":\"chat.completion.chunk\",\"created\":5,\"model\":"
+	  "b4\r\ndata: {\"id\":\"cmpl-1\",\"object\":\"chat.completion.chunk\",\"created\":5,"
+	  "\"model\":"
 	  "\"sim\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},"
 	  "\"logprobs\":null,\"finish_reason\":null}]}\n\n\r\n" },
-	{ .is_chat = true, .is_crlf = true, .is_commented = true, .event = { .part = EVENT_REASONING,
+	{ .is_chat = true, .is_crlf = true, .is_commented = true,
+	  .event = { .part = EVENT_REASONING,
 	  .text = { " abc", 4 } }, .chunk =
 	  "b9\r\n: keep-alive\r\n\r\ndata: {\"id\":\"cmpl-1\",\"object\":\"chat.completion.chunk\","
-	  "\"created\":5,\"model\":\"sim\",\"choices\":[{\"index\":0,\"delta\":{\"reasoning_content\":"
+	  "\"created\":5,\"model\":\"sim\",\"choices\":[{\"index\":0,"
+	  "\"delta\":{\"reasoning_content\":"
 	  "\" abc\"},\"logprobs\":null,\"finish_reason\":null}]}\r\n\r\n\r\n" },
 	{ .is_chat = true, .event = { .part = EVENT_TEXT, .text = { " abc", 4 },
 	  .finish_reason = "stop", .stop_reason = { "\"q\"", 3 } }, .chunk =
-	  "bd\r\ndata: {\"id\":\"cmpl-1\",\"object\":\"chat.completion.chunk\",\"created\":5,\"model\":"
+	  "bd\r\ndata: {\"id\":\"cmpl-1\",\"object\":\"chat.completion.chunk\",\"created\":5,"
+	  "\"model\":"
 	  "\"sim\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" abc\"},\"logprobs\":null,"
 	  "\"finish_reason\":\"stop\",\"stop_reason\":\"\\\"q\\\"\"}]}\n\n\r\n" },
 	{ .event = { .part = EVENT_TEXT, .text = { " abc", 4 }, .is_malformed = true }, .chunk =
-	  "6c\r\ndata: {\"id\":\"cmpl-1\",\"object\":\"text_completion\",\"created\":5,\"model\":\"sim\","
+	  "6c\r\ndata: {\"id\":\"cmpl-1\",\"object\":\"text_completion\",\"created\":5,"
+	  "\"model\":\"sim\","
 	  "\"choices\":[{\"index\":0,\"text\":\" abc\n\n\r\n" },
 };
 
@@ -299,7 +322,8 @@ static void test_event_bytes(void **state)
 	f.prompt_tokens = 7;
 	buf_reset(&out);
 	event_write_usage(&f, 3, &out);
-	assert_chunk("\r\ndata: {\"id\":\"cmpl-\\\"1\",\"object\":\"text_completion\",\"created\":5,"
+	assert_chunk("\r\ndata: {\"id\":\"cmpl-\\\"1\",\"object\":\"text_completion\","
+		     "\"created\":5,"
 		     "\"model\":\"sim\",\"choices\":[],\"usage\":{\"prompt_tokens\":7,"
 		     "\"total_tokens\":10,\"completion_tokens\":3}}\n\n\r\n", &out);
 	buf_reset(&out);
@@ -517,10 +541,13 @@ static void test_truth_lines(void **state)
 	fclose(f);
 	remove(path);
 	assert_string_equal(text,
-		"{\"request_id\": \"a\\\"b\", \"recv_ns\": 100, \"send_ns\": [150, 151], \"tokens\": "
-		"[0, 1], \"end_ns\": null, \"prompt_tokens\": 7, \"output_tokens\": 1, \"status\": 200, "
+		"{\"request_id\": \"a\\\"b\", \"recv_ns\": 100, \"send_ns\": [150, 151], "
+		"\"tokens\": "
+		"[0, 1], \"end_ns\": null, \"prompt_tokens\": 7, \"output_tokens\": 1, "
+		"\"status\": 200, "
 		"\"finish\": \"error\", \"fault\": \"reset@2,crlf\"}\n"
-		"{\"request_id\": null, \"recv_ns\": 200, \"send_ns\": [], \"tokens\": [], \"end_ns\": "
+		"{\"request_id\": null, \"recv_ns\": 200, \"send_ns\": [], \"tokens\": [], "
+		"\"end_ns\": "
 		"300, \"prompt_tokens\": 0, \"output_tokens\": 0, \"status\": 200, \"finish\": "
 		"\"length\", \"fault\": null}\n");
 }
