@@ -322,7 +322,10 @@ bool opt_value_text(const struct opt *o, const void *values, struct buf *out)
 		break;
 	case OPT_REAL:
 	case OPT_MAYBE_REAL:
-		add_real(out, real_of(o, field));
+		if (real_of(o, field) == trunc(real_of(o, field)) && fabs(real_of(o, field)) < 1e15)
+			buf_printf(out, "%.0f", real_of(o, field));
+		else
+			add_real(out, real_of(o, field));
 		break;
 	case OPT_TEXT:
 	case OPT_JSON:

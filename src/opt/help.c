@@ -187,6 +187,14 @@ static void show_option(struct page *p, const struct opt *o)
 
 /* ---- pages ---- */
 
+static bool is_listed(const struct opt_set *set, const char *group)
+{
+	for (size_t i = 0; set->groups && set->groups[i]; i++)
+		if (strcmp(set->groups[i], group) == 0)
+			return true;
+	return false;
+}
+
 /* Whether the row at i is the first shown one of its group. */
 static bool opens_group(const struct opt_set *set, size_t i)
 {
@@ -209,6 +217,25 @@ static size_t count_group(const struct opt_set *set, const char *group)
 		n += is_shown(o) && strcmp(group_of(o), group) == 0;
 	}
 	return n;
+}
+
+/* The groups in order: those the set lists, then the others as their rows come. NULL: no more. */
+static const char *next_group(const struct opt_set *set, size_t *at)
+{
+	size_t n_listed = 0;
+
+	while (set->groups && set->groups[n_listed])
+		n_listed++;
+	while (*at < n_listed + set->n + OPT_BUILTINS) {
+		size_t i = (*at)++;
+		const char *group = i < n_listed ? set->groups[i] :
+						   group_of(opt_row_at(set, i - n_listed));
+
+		if (i < n_listed ? count_group(set, group) > 0 :
+				   opens_group(set, i - n_listed) && !is_listed(set, group))
+			return group;
+	}
+	return NULL;
 }
 
 static void show_group(struct page *p, const char *group)
@@ -247,15 +274,13 @@ static void show_usage(struct page *p)
 
 static void show_groups(struct page *p)
 {
+	const char *group;
+
 	show_usage(p);
 	buf_add_text(p->out, "\nGroups of options:\n");
-	for (size_t i = 0; i < p->set->n + OPT_BUILTINS; i++) {
-		const char *group = group_of(opt_row_at(p->set, i));
-		size_t n;
+	for (size_t at = 0; (group = next_group(p->set, &at)) != NULL;) {
+		size_t n = count_group(p->set, group);
 
-		if (!opens_group(p->set, i))
-			continue;
-		n = count_group(p->set, group);
 		buf_printf(p->out, "  %-26s%zu option%s\n", group, n, n == 1 ? "" : "s");
 	}
 	buf_add_char(p->out, '\n');
@@ -267,10 +292,11 @@ static void show_groups(struct page *p)
 
 static void show_all(struct page *p)
 {
+	const char *group;
+
 	show_usage(p);
-	for (size_t i = 0; i < p->set->n + OPT_BUILTINS; i++)
-		if (opens_group(p->set, i))
-			show_group(p, group_of(opt_row_at(p->set, i)));
+	for (size_t at = 0; (group = next_group(p->set, &at)) != NULL;)
+		show_group(p, group);
 	if (p->set->epilog)
 		buf_printf(p->out, "\n%s\n", p->set->epilog);
 }
@@ -279,12 +305,13 @@ static void show_all(struct page *p)
 static void show_topic(struct page *p, const char *topic)
 {
 	size_t n_all = p->set->n + OPT_BUILTINS, found = 0, start = p->out->len;
+	const char *group;
 
 	while (*topic == '-')
 		topic++;
-	for (size_t i = 0; i < n_all; i++) {
-		if (opens_group(p->set, i) && is_same(group_of(opt_row_at(p->set, i)), topic)) {
-			show_group(p, group_of(opt_row_at(p->set, i)));
+	for (size_t at = 0; (group = next_group(p->set, &at)) != NULL;) {
+		if (is_same(group, topic)) {
+			show_group(p, group);
 			return;
 		}
 	}
@@ -297,9 +324,9 @@ static void show_topic(struct page *p, const char *topic)
 			buf_printf(p->out, "\nOptions matching '%s':\n", topic);
 		show_option(p, o);
 	}
-	for (size_t i = 0; i < n_all && !found; i++)
-		if (opens_group(p->set, i) && contains(group_of(opt_row_at(p->set, i)), topic))
-			show_group(p, group_of(opt_row_at(p->set, i)));
+	for (size_t at = 0; !found && (group = next_group(p->set, &at)) != NULL;)
+		if (contains(group, topic))
+			show_group(p, group);
 	if (p->out->len == start)
 		buf_printf(p->out, "No group or option matches '%s'; --help lists the groups, "
 			   "--help=all every option.\n", topic);

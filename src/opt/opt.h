@@ -96,6 +96,7 @@ struct opt_set {
 	size_t n;
 	const void *defaults;    /* an options struct */
 	size_t bytes;            /* its size; n and this are all a form needs */
+	const char *const *groups; /* order of headings in help, NULL at the end; others follow */
 	const char *namespace_head; /* the namespace line begins with it: "a='b', "; or NULL */
 };
 

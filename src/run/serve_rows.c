@@ -23,7 +23,7 @@
 #define OUTPUT "Output"
 #define PLOTS "Plots"
 #define OURS "ProfLLM"
-#define OTHERS "Datasets of later versions"
+#define OTHERS "Later datasets"
 
 #define LATER_DATASET .group = OTHERS, .flags = OPT_LATER
 #define S(member, flag, ...) OPT(struct serve_opts, member, flag, __VA_ARGS__)
@@ -93,6 +93,11 @@ static int check_warm_connections(const struct opt *o, const void *field, struct
 	return err_set(e, ERR_USAGE, "--%s: expected auto or an integer from 0 to 1000000, "
 		       "got '%.100s'", o->name, text);
 }
+
+static const char *const groups[] = {
+	SERVER, MODEL, TRAFFIC, SAMPLING, DATASET, RANDOM, FILES, METRICS, OUTPUT, OURS, "General",
+	PLOTS, OTHERS, NULL,
+};
 
 static const struct opt rows[] = {
 	S(trust_remote_code, "trust-remote-code", .group = MODEL,
@@ -407,6 +412,6 @@ const struct opt_set serve_opt_set = {
 		  "      --save-result\n"
 		  "  profllm bench serve --tokenizer sim --dry-run",
 	.row = rows, .n = sizeof(rows) / sizeof(*rows),
-	.defaults = &defaults, .bytes = sizeof(defaults),
+	.defaults = &defaults, .bytes = sizeof(defaults), .groups = groups,
 	.namespace_head = "subparser='bench', bench_type='serve', ",
 };

@@ -71,10 +71,12 @@ static const struct text_opts defaults = {
 	.bucket = "{(1, 2): 0.5}",
 };
 
+static const char *const groups[] = { "Server", "Nothing", "Load", NULL };
+
 static const struct opt_set set = {
 	.command = "bench text", .summary = "A made-up command.", .row = rows, .n = COUNT(rows),
 	.defaults = &defaults, .bytes = sizeof(defaults), .namespace_head = "bench_type='text', ",
-	.epilog = "Examples:\n  profllm bench text",
+	.epilog = "Examples:\n  profllm bench text", .groups = groups,
 };
 static const char *const shells[] = { "bash", "zsh", NULL };
 static const struct opt other_rows[] = {
@@ -103,9 +105,9 @@ static void test_help_groups(void **state)
 		    "A made-up command.\n"
 		    "\n"
 		    "Groups of options:\n"
-		    "  Output                    2 options\n"
 		    "  Server                    3 options\n"
 		    "  Load                      5 options\n"
+		    "  Output                    2 options\n"
 		    "  Options                   6 options\n"
 		    "  Arguments                 1 option\n"
 		    "  General                   2 options\n"
