@@ -26,6 +26,7 @@ export const TRICKY = {
 	controls: 'a\u0000b\u0001c\u0007d\u001be\u007ff\u0080g\u009fh',
 	unassigned: '\u0378\u{323b0}\u{e0fff}\u{10fffd}\ue000\u{1f8ff}',
 	'new in 15 and 16': '\u{105c0}\u{10d4a}\u{10d6f}\u{134d3}\u{16d40}\u{1ccf0}\u{1fa89}\ua7cb\u1c89\u1c8a',
+	'marks after Unicode 9': 'a\u{1e135}\u0323 e\u0345\u{1e130}\u0334 o\u0323\u{110ff}\u08d3\u0301 \u{11935}\u{11930}',
 	'special tokens': '<|endoftext|>a<|im_start|>user\n b<|im_end|> <|eot_id|><|begin_of_text|><think>x</think><|end|',
 	'broken specials': '<|endoftext<|endoftext|>|> <| im_start|> <|<|im_end|>|',
 	'long repeat': repeat('a', 300) + repeat(' ', 300) + repeat('=', 300) + repeat('\n', 300),
