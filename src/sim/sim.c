@@ -107,7 +107,9 @@ static int port_file_write(const struct sim *s, struct err *e)
 	char text[16];
 	int n = snprintf(text, sizeof(text), "%u\n", (unsigned)s->port);
 
-	return file_write_atomic(s->opts->port_file, (struct str){ text, (size_t)n }, e);
+	if (file_write_atomic(s->opts->port_file, (struct str){ text, (size_t)n }, e) < 0)
+		return err_wrap(e, "--port-file");
+	return 0;
 }
 
 static int tls_init(struct sim *s, struct err *e)

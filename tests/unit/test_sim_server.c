@@ -244,7 +244,7 @@ static void test_bad_options(void **state)
 		{ WITH(o->truth_file = "/no/dir/t"), ERR_IO, "--truth: cannot write /no/dir/t" },
 		{ WITH(o->requests_file = "/no/dir/t"), ERR_IO,
 		  "--requests: cannot write /no/dir/t" },
-		{ WITH(o->port_file = "/no/dir/p"), ERR_IO, "/no/dir/p" },
+		{ WITH(o->port_file = "/no/dir/p"), ERR_IO, "--port-file: cannot write /no/dir/p" },
 		{ WITH(o->uds = "/no/dir/s"), ERR_NET, "/no/dir/s" },
 		{ WITH(o->port = sim_port(r.sim)), ERR_NET, "Address already in use" },
 	};
