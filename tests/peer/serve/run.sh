@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# run.sh - compare `profllm bench serve` with the real `vllm bench serve`.
+#
+#   tests/peer/serve/run.sh [sim [CASE...] | engine | all]
+#
+# sim      both clients against `profllm sim`, case by case (compare.py)
+# engine   both clients against a real vLLM engine on the CPU (engine.py)
+#
+# PEER_DIR   what tests/peer/setup.sh made (default ${TMPDIR:-/tmp}/profllm-peer)
+# PROFLLM    the program under test (default build/profllm)
+#
+# Without PEER_DIR's environment it says so and ends with 0: a machine that
+# cannot install the peer has nothing to compare.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../../.." && pwd)
+dir=${PEER_DIR:-${TMPDIR:-/tmp}/profllm-peer}
+ours=${PROFLLM:-$root/build/profllm}
+what=${1:-all}
+[ $# -gt 0 ] && shift
+
+if ! [ -x "$dir/venv/bin/vllm" ] || ! [ -s "$dir/models/qwen3/model.safetensors" ]; then
+	echo "skipped: no peer in $dir (tests/peer/setup.sh makes one)"
+	exit 0
+fi
+if ! [ -x "$ours" ]; then
+	echo "run.sh: $ours is missing; run make first" >&2
+	exit 1
+fi
+export HF_HUB_OFFLINE=1 VLLM_NO_USAGE_STATS=1 DO_NOT_TRACK=1 VLLM_LOGGING_LEVEL=INFO
+export PYTHONDONTWRITEBYTECODE=1
+unset OPENAI_API_KEY
+
+py=$dir/venv/bin/python
+failed=0
+case $what in
+sim | all)
+	"$py" "$here/make_data.py" "$dir/data"
+	"$py" "$here/compare.py" --ours "$ours" --model "$dir/models/llama3_1" \
+		--other "$dir/models/qwen3" --data "$dir/data" --out "$dir/out" "$@" || failed=1
+	;;
+esac
+case $what in
+engine | all)
+	"$py" "$here/engine.py" --ours "$ours" --model "$dir/models/llama3_1" \
+		--data "$dir/data" --out "$dir/out/engine" || failed=1
+	;;
+sim) ;;
+*)
+	echo "run.sh: $what is none of sim, engine, all" >&2
+	exit 2
+	;;
+esac
+exit $failed

