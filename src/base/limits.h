@@ -31,3 +31,4 @@
 #define FETCH_BODY_BYTES_MAX (64ull << 20) /* one answer outside the measurement */
 #define WORKLOAD_DUMP_BYTES_MAX (16ull << 30) /* --dump-workload: prompts of a very large run */
 #define RECORD_SHARDS_MAX 4096          /* loops of all hosts in one record */
+#define PREPARED_BYTES_MAX (1ull << 30) /* prompts held a second time as bodies; above: look-ahead */

@@ -553,6 +553,10 @@ void connection_open(struct native *n, uint16_t site, struct exchange *x)
 		if (c->watch.fd >= 0)
 			break;
 	}
+	if (c->watch.fd < 0 && errno == EADDRNOTAVAIL)
+		err_set(&e, ERR_NET, "no local port is left for %s:%u: about 28,000 connections fit one "
+			"server address (net.ipv4.ip_local_port_range); lower --max-concurrency",
+			s->host, s->port);
 	if (c->watch.fd < 0 || loop_watch(n->loop, &c->watch, &e) < 0) {
 		connection_fail(c, FAIL_CONNECT, e.text);
 		return;

@@ -101,7 +101,8 @@ static void null_poll(void *self, int64_t until_mono_ns, bool is_exact,
 		respond(c->queue[i]);
 	/* Answers may have started more exchanges behind the ones just served. */
 	c->n -= n;
-	memmove(c->queue, c->queue + n, c->n * sizeof(struct exchange *));
+	if (n)
+		memmove(c->queue, c->queue + n, c->n * sizeof(struct exchange *));
 	stats->reads += n;
 	if (n == 0 && c->n == 0) {
 		int64_t until = until_mono_ns;

@@ -237,11 +237,11 @@ static struct load_opts load_opts(struct stage *s, enum request_phase phase)
 	};
 }
 
-static int prepare_bodies(struct stage *s, const struct plan *plan, bool is_without_ids,
-			  struct prepared *out, struct err *e)
+static struct prepare_opts prepare_opts(const struct stage *s, bool is_without_ids)
 {
 	const struct serve_derived *d = s->derived;
-	struct prepare_opts opts = {
+
+	return (struct prepare_opts){
 		.endpoint = s->point->endpoint,
 		.encode = {
 			.model = str_of(s->point->model_name),
@@ -255,8 +255,6 @@ static int prepare_bodies(struct stage *s, const struct plan *plan, bool is_with
 		.lora = s->opts->lora_modules.n ? s->opts->lora_modules.v : NULL,
 		.is_without_ids = is_without_ids, .version = PROFLLM_VERSION,
 	};
-
-	return prepare(&opts, plan, &s->point->workload, out, e);
 }
 
 /* n copies of the first prompt in another phase; rows are added to the record. */
@@ -266,6 +264,7 @@ static int send_copies(struct stage *s, uint32_t n, enum request_phase phase, in
 	struct load_opts opts = load_opts(s, phase);
 	struct record *record = &s->point->record;
 	struct load_progress *progress = mem_alloc(sizeof(*progress));
+	struct prepare_opts how = prepare_opts(s, true);
 	struct prepared prepared = { 0 };
 	struct load_stats stats;
 	struct plan plan;
@@ -277,7 +276,7 @@ static int send_copies(struct stage *s, uint32_t n, enum request_phase phase, in
 	s->progress = progress;
 	s->total = n;
 	opts.deadline_ns = deadline_ns;
-	if (prepare_bodies(s, &plan, true, &prepared, e) == 0) {
+	if (prepare(&how, &plan, &s->point->workload, &prepared, e) == 0) {
 		rc = load_run(&opts, &plan, &prepared, record, *first_row, progress, &stats,
 			      s->hooks->cancel, e);
 		on_tick(s);
@@ -422,6 +421,7 @@ static int run_main(struct stage *s, struct err *e)
 	struct point *p = s->point;
 	struct load_opts opts = load_opts(s, PHASE_MAIN);
 	struct load_progress *progress = mem_alloc(sizeof(*progress));
+	struct prepare_opts how = prepare_opts(s, false);
 	struct prepared prepared = { 0 };
 	int64_t offset;
 	int rc = -1;
@@ -429,7 +429,8 @@ static int run_main(struct stage *s, struct err *e)
 	s->now = STAGE_MAIN;
 	s->progress = progress;
 	s->total = p->plan.n;
-	if (prepare_bodies(s, &p->plan, false, &prepared, e) == 0 && open_record_file(s, e) == 0) {
+	if (prepare(&how, &p->plan, &p->workload, &prepared, e) == 0 &&
+	    open_record_file(s, e) == 0) {
 		say_traffic(s);
 		offset = clock_offset_ns();
 		rc = load_run(&opts, &p->plan, &prepared, &p->record, 0, progress, &p->load,

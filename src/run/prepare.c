@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "http/url.h"
+#include "run/lookahead.h"
 
 /* Headers only we may set: a wrong one would break the framing. */
 static bool is_reserved(const char *name)
@@ -88,8 +89,8 @@ static int write_head(const struct prepare_opts *o, unsigned i, struct buf *b, s
 	return rc;
 }
 
-static int write_tail(const struct prepare_opts *o, const struct plan_entry *entry,
-		      const struct sample *s, struct buf *body, struct buf *tail, struct err *e)
+int prepare_tail(const struct prepare_opts *o, const struct plan_entry *entry,
+		 const struct sample *s, struct buf *body, struct buf *tail, struct err *e)
 {
 	struct encode_opts encode = o->encode;
 
@@ -106,6 +107,15 @@ static int write_tail(const struct prepare_opts *o, const struct plan_entry *ent
 	return 0;
 }
 
+static uint64_t prompt_bytes(const struct plan *plan, const struct workload *w)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < plan->n; i++)
+		bytes += w->v[plan->entry[i].sample].prompt.n;
+	return bytes;
+}
+
 int prepare(const struct prepare_opts *o, const struct plan *plan, const struct workload *w,
 	    struct prepared *out, struct err *e)
 {
@@ -120,8 +130,13 @@ int prepare(const struct prepare_opts *o, const struct plan *plan, const struct 
 		rc = write_head(o, i, &text, e);
 		out->head[i] = arena_str(&out->arena, buf_str(&text));
 	}
-	for (uint32_t i = 0; rc == 0 && i < plan->n; i++) {
-		rc = write_tail(o, &plan->entry[i], &w->v[plan->entry[i].sample], &body, &text, e);
+	if (rc == 0 && prompt_bytes(plan, w) > (o->bytes_max ? o->bytes_max : PREPARED_BYTES_MAX)) {
+		out->build_self = lookahead_new(o, plan, w, e);
+		out->build = lookahead_take;
+		rc = out->build_self ? 0 : -1;
+	}
+	for (uint32_t i = 0; rc == 0 && !out->build_self && i < plan->n; i++) {
+		rc = prepare_tail(o, &plan->entry[i], &w->v[plan->entry[i].sample], &body, &text, e);
 		if (rc == 0)
 			out->request[i].tail = arena_str(&out->arena, buf_str(&text));
 	}
@@ -134,6 +149,7 @@ int prepare(const struct prepare_opts *o, const struct plan *plan, const struct 
 
 void prepared_release(struct prepared *p)
 {
+	lookahead_free(p->build_self);
 	free(p->request);
 	arena_release(&p->arena);
 	*p = (struct prepared){ 0 };

@@ -2,7 +2,8 @@
 /*
  * run/prepare.h - every byte of every request, serialised before the clock
  * starts: one shared head per base URL, one tail (own headers and body) per
- * plan entry.
+ * plan entry. Sets above bytes_max are serialised by a look-ahead thread
+ * instead (run/lookahead.h), a bounded number of requests before they are due.
  */
 #pragma once
 #include "load/load.h"
@@ -21,11 +22,17 @@ struct prepare_opts {
 	const char *const *lora;      /* module names; NULL: none */
 	bool is_without_ids;          /* ready check, warm-up */
 	const char *version;          /* for User-Agent */
+	size_t bytes_max;             /* prompts of larger sets are looked ahead; 0: PREPARED_BYTES_MAX */
 };
 
+/* o, plan and w must outlive out (the look-ahead thread reads them). */
 int prepare(const struct prepare_opts *o, const struct plan *plan, const struct workload *w,
 	    struct prepared *out, struct err *e);
 void prepared_release(struct prepared *p);
+
+/* One request's own headers and body; body is scratch. Thread-safe. */
+int prepare_tail(const struct prepare_opts *o, const struct plan_entry *entry,
+		 const struct sample *s, struct buf *body, struct buf *tail, struct err *e);
 
 /* The proxy the environment names for a base URL (HTTP_PROXY, HTTPS_PROXY, NO_PROXY), or NULL. */
 const char *prepare_proxy(const char *url);

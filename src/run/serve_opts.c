@@ -12,6 +12,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <sys/random.h>
 
 #include "base/fmt.h"

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run/lookahead.h - bodies of sets too large to hold twice: one thread
+ * serialises them in plan order into a ring, a bounded number ahead; the loop
+ * that admits an entry takes its bytes out.
+ *
+ * Entries are taken once each, nearly in order (several loops may overtake each
+ * other by a few). A taker waits only when the thread has fallen behind.
+ */
+#pragma once
+#include "run/prepare.h"
+
+#define LOOKAHEAD_SLOTS 1024
+
+struct lookahead;
+struct lookahead *lookahead_new(const struct prepare_opts *o, const struct plan *plan,
+				const struct workload *w, struct err *e);
+void lookahead_free(struct lookahead *l);
+/* The build hook of struct prepared: self is the look-ahead. */
+int lookahead_take(void *self, uint32_t entry, struct str answer, struct buf *tail, struct err *e);
