@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "base/fmt.h"
 #include "json/write.h"
