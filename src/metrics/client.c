@@ -198,11 +198,32 @@ static void skew(struct metrics *m, const struct record *r)
 
 struct seen { uint64_t empty, multi, extra, shared; };
 
-/* One walk over the marks; marks of one event stand together, MARK_SHARED before MARK_EMPTY. */
+/* Events that came in one read: a first one without the mark, then those with it. */
+struct read_run {
+	uint32_t last;        /* event; UINT32_MAX: no run */
+	bool has_text, had_text; /* with and without the last event */
+};
+
+static void join_read(struct read_run *run, struct seen *s, uint32_t event, uint32_t last_empty)
+{
+	if (run->last == UINT32_MAX || run->last + 1 != event)
+		run->has_text = last_empty == UINT32_MAX || last_empty + 1 != event;
+	run->last = event;
+	run->had_text = run->has_text;
+	run->has_text = true;
+	s->shared += run->had_text;
+}
+
+/*
+ * One walk over the marks; those of one event stand together, MARK_SHARED before
+ * MARK_EMPTY. An event without text spoils no gap between tokens, so sharing a
+ * read with one does not count.
+ */
 static struct seen look_at_marks(const struct record *r, const struct request_row *row)
 {
-	uint32_t last_shared = UINT32_MAX, last_empty = UINT32_MAX;
+	struct read_run run = { .last = UINT32_MAX };
 	const struct record_mark *mark = NULL;
+	uint32_t last_empty = UINT32_MAX;
 	struct seen s = { 0 };
 
 	while ((mark = record_marks(r, row, mark))) {
@@ -212,15 +233,14 @@ static struct seen look_at_marks(const struct record *r, const struct request_ro
 			s.multi++;
 			s.extra += mark->value - 1;
 		} else if (mark->kind == MARK_SHARED) {
-			last_shared = mark->event;
-			s.shared += last_empty == UINT32_MAX || last_empty + 1 != mark->event;
+			join_read(&run, &s, mark->event, last_empty);
 		} else if (mark->kind == MARK_EMPTY) {
 			s.empty++;
-			/* An empty event spoils no gap between tokens: taken back. */
-			if (last_shared == mark->event &&
-			    (last_empty == UINT32_MAX || last_empty + 1 != mark->event))
-				s.shared--;
 			last_empty = mark->event;
+			if (run.last != mark->event)
+				continue;
+			s.shared -= run.had_text;
+			run.has_text = run.had_text;
 		}
 	}
 	return s;
