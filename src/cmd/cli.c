@@ -18,6 +18,9 @@ static unsigned columns(void)
 	return 100;
 }
 
+/* A page of options is shown whole; more are listed by group, as upstream does. */
+#define HELP_WHOLE_MAX 40
+
 int cli_begin(struct cli *c, const struct opt_set *set, int argc, char **argv, void *values)
 {
 	struct buf text = { 0 };
@@ -28,7 +31,8 @@ int cli_begin(struct cli *c, const struct opt_set *set, int argc, char **argv, v
 	if (!c->result.is_help && !c->result.is_show_config)
 		return CLI_CONTINUE;
 	if (c->result.is_help)
-		opt_help(set, c->result.help_topic, columns(), &text);
+		opt_help(set, *c->result.help_topic || set->n > HELP_WHOLE_MAX
+			 ? c->result.help_topic : "all", columns(), &text);
 	else
 		opt_show_config(set, values, &c->result, &text);
 	cli_flush_notes(c);

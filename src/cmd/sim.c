@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/fmt.h"
+#include "cmd/cli.h"
 #include "cmd/cmd.h"
 #include "opt/opt.h"
 #include "sim/sim.h"
@@ -225,35 +226,13 @@ const struct opt_set *cmd_sim_options(void)
 
 int cmd_sim(int argc, char **argv)
 {
-	const struct opt_set *set = cmd_sim_options();
-	struct sim_cli cli;
-	struct opt_result result = { 0 };
-	struct arena arena = { 0 };
-	struct buf text = { 0 };
-	struct err e = { 0 };
-	int status = 0;
+	struct sim_cli options;
+	struct cli cli;
+	int status = cli_begin(&cli, cmd_sim_options(), argc, argv, &options);
 
-	if (opt_parse(set, argc, argv, &cli, &result, &arena, &e) < 0)
-		goto done;
-	fwrite(result.notes.data, 1, result.notes.len, stderr);
-	if (result.is_help) {
-		opt_help(set, *result.help_topic ? result.help_topic : "all", 100, &text);
-		fwrite(text.data, 1, text.len, stdout);
-		goto done;
-	}
-	if (result.is_show_config) {
-		opt_show_config(set, &cli, &result, &text);
-		fwrite(text.data, 1, text.len, stdout);
-		goto done;
-	}
-	serve(&cli, &e);
-done:
-	if (e.code) {
-		fprintf(stderr, "profllm sim: %s\n", e.text);
-		status = e.code == ERR_USAGE ? 2 : 1;
-	}
-	buf_release(&text);
-	opt_result_release(&result);
-	arena_release(&arena);
-	return status;
+	if (status != CLI_CONTINUE)
+		return status;
+	cli_flush_notes(&cli);
+	serve(&options, &cli.err);
+	return cli_end(&cli);
 }
