@@ -136,7 +136,8 @@ const char *lex_scalar(struct lex *l, const char *p, enum json_kind *kind)
 const char *lex_container(struct lex *l, const char *p, unsigned depth)
 {
 	uint64_t is_object = 0; /* one bit per open container, the innermost lowest */
-	unsigned level = 0, marks;
+	unsigned level = 0;
+	bool is_escaped;
 	struct json_slice plain;
 	struct str key;
 	bool is_first;
@@ -150,7 +151,7 @@ const char *lex_container(struct lex *l, const char *p, unsigned depth)
 			level++;
 			p++;
 		} else {
-			p = lex_plain(l, p, &plain, &marks);
+			p = lex_plain(l, p, &plain, &is_escaped);
 			if (!p)
 				return NULL;
 		}
@@ -162,7 +163,7 @@ const char *lex_container(struct lex *l, const char *p, unsigned depth)
 			is_object >>= 1;
 			is_first = false;
 		}
-		p = lex_next_item(l, p, is_object & 1, is_first, &key, &marks);
+		p = lex_next_item(l, p, is_object & 1, is_first, &key, &is_escaped);
 		if (!p)
 			return NULL;
 	}

@@ -54,7 +54,7 @@ int json_each(struct json_iter *it, struct str *key, struct json_slice *value)
 	struct str name = STR("");
 	struct lex l;
 	const char *p;
-	unsigned marks;
+	bool is_escaped;
 
 	if (key)
 		*key = name;
@@ -66,7 +66,7 @@ int json_each(struct json_iter *it, struct str *key, struct json_slice *value)
 		return -1;
 	if (*p == LEX_CLOSE(it->is_object))
 		return 0;
-	p = lex_next_item(&l, p, it->is_object, !it->is_started, &name, &marks);
+	p = lex_next_item(&l, p, it->is_object, !it->is_started, &name, &is_escaped);
 	if (key)
 		*key = name;
 	if (p)

@@ -29,7 +29,9 @@
 /* One place: a member name or an array index below its parent. Node 0 is the whole text. */
 struct json_path_node {
 	struct str name;      /* p NULL: an array index */
+	uint64_t head;        /* the name's first 8 bytes, zero-filled; see scan.c */
 	uint32_t index;
+	uint32_t lengths;     /* one bit per length of a child's name; bit 31: 31 and more */
 	uint32_t wanted;      /* one bit per path that ends here or below */
 	int8_t path;          /* the path that ends here, or -1 */
 	uint8_t child, next;  /* first child, next sibling; 0 = none */

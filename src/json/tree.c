@@ -59,9 +59,22 @@ static struct str keep_bytes(struct build *b, struct str s)
 	return (struct str){ copy, s.n };
 }
 
-static struct str keep_text(struct build *b, struct str raw, unsigned marks)
+/* Valid UTF-8; the ASCII part is checked eight bytes at a time. */
+static bool is_plain(struct str s)
 {
-	if ((marks & LEX_ESCAPED) || ((marks & LEX_NOT_ASCII) && !utf8_is_valid(raw))) {
+	uint64_t x;
+
+	for (; s.n >= 8; s.p += 8, s.n -= 8) {
+		memcpy(&x, s.p, 8);
+		if (x & 0x8080808080808080u)
+			break;
+	}
+	return utf8_is_valid(s);
+}
+
+static struct str keep_text(struct build *b, struct str raw, bool is_escaped)
+{
+	if (is_escaped || !is_plain(raw)) {
 		buf_reset(&b->scratch);
 		json_unescape(&b->scratch, raw);
 		raw = buf_str(&b->scratch);
@@ -93,15 +106,15 @@ static const char *add_plain(struct build *b, const char *p, struct str key)
 {
 	struct json_slice plain;
 	struct item *item;
-	unsigned marks = 0;
+	bool is_escaped = false;
 
-	p = lex_plain(&b->lex, p, &plain, &marks);
+	p = lex_plain(&b->lex, p, &plain, &is_escaped);
 	if (!p)
 		return NULL;
 	item = push(b);
 	*item = (struct item){ key, { .kind = plain.kind } };
 	if (plain.kind == JSON_STRING)
-		item->value.text = keep_text(b, plain.raw, marks);
+		item->value.text = keep_text(b, plain.raw, is_escaped);
 	else if (plain.kind == JSON_INT || plain.kind == JSON_REAL)
 		set_number(b, &item->value, plain);
 	return p;
@@ -195,7 +208,7 @@ static const char *build_value(struct build *b, const char *p)
 {
 	struct lex *l = &b->lex;
 	struct str key = { 0 }, raw;
-	unsigned marks = 0;
+	bool is_escaped = false;
 	bool is_object, is_first;
 
 	for (;;) { /* p stands on a value */
@@ -214,10 +227,10 @@ static const char *build_value(struct build *b, const char *p)
 			if (b->level == 0)
 				return p;
 		}
-		p = lex_next_item(l, p, is_object, is_first, &raw, &marks);
+		p = lex_next_item(l, p, is_object, is_first, &raw, &is_escaped);
 		if (!p)
 			return NULL;
-		key = is_object ? keep_text(b, raw, marks) : (struct str){ 0 };
+		key = is_object ? keep_text(b, raw, is_escaped) : (struct str){ 0 };
 	}
 }
 
