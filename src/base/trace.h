@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace.h - debugging lines by category: --trace=loop,http,plan or PROFLLM_TRACE.
+ * trace.h - debugging lines by category: --trace net,load,run,token.
  *
  * The only global of the program besides the version; written once at start.
  */
 #pragma once
 #include <stdio.h>
 
-#define TRACE_CATEGORIES(X) X(loop) X(http) X(plan) X(load) X(token) X(data) X(sim)
+#define TRACE_CATEGORIES(X) X(net) X(load) X(run) X(token)
 
 #define X(name) TRACE_BIT_##name,
 enum trace_bit { TRACE_CATEGORIES(X) TRACE_BITS };

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/trace.h"
 #include "load/native.h"
 
 #define ATTEMPTS_MAX 8
@@ -93,6 +94,7 @@ void connection_fail(struct connection *c, enum fail_category category, const ch
 	bool was_warming = !x && c->state < CONNECTION_IDLE;
 	uint16_t site = c->site;
 
+	TRACE(net, "fd %d: %s (%s)\n", c->watch.fd, text, fail_name(category));
 	c->x = NULL;
 	if (was_warming) {
 		n->n_warming--;
@@ -226,6 +228,7 @@ static void usable(struct connection *c)
 {
 	struct exchange *x = c->x;
 
+	TRACE(net, "fd %d: usable\n", c->watch.fd);
 	if (!x) {
 		c->net->n_warming--;
 		idle(c);
@@ -328,6 +331,7 @@ static void finish(struct connection *c, bool has_more)
 	struct exchange *x = c->x;
 	unsigned keep = n->opts.connections_max;
 
+	TRACE(net, "fd %d: answer complete, %u bytes\n", c->watch.fd, x->bytes_in);
 	c->x = NULL;
 	c->is_reused = true;
 	if (c->response.is_keep_alive && !has_more && c->state == CONNECTION_READING &&

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/trace.h"
 
 #define NO_TOKENS "Never received a valid chunk to calculate TTFT.This response will be marked as failed!"
 
@@ -301,6 +302,9 @@ static void on_end(struct exchange *x, enum fail_category category, const char *
 	bump(&w->lane->done);
 	if (f->is_failed)
 		bump(&w->lane->failed);
+	TRACE(load, "request %u: ended after %.3f ms, %u events%s%s\n", f->entry,
+	      (double)(now_ns - row->sent_ns) / 1e6, row->n_events, f->is_failed ? ", failed: " : "",
+	      f->is_failed ? fail_name((enum fail_category)row->fail) : "");
 	record_finish(row, category == FAIL_CANCELLED ? REQ_CANCELLED
 		      : f->is_failed ? REQ_FAILED : REQ_DONE);
 	atomic_fetch_sub(&w->driver->in_flight, 1);
@@ -365,6 +369,8 @@ void flight_start(struct worker *w, uint32_t entry, int64_t due_mono_ns, struct 
 	row->shard = w->shard_index;
 	row->due_ns = d->start_real_ns + (due_mono_ns - d->start_mono_ns);
 	row->admitted_ns = clock_real_ns();
+	TRACE(load, "request %u: admitted %.3f ms after it was due\n", entry,
+	      (double)(row->admitted_ns - row->due_ns) / 1e6);
 	w->n_live++;
 	bump(&w->lane->admitted);
 	if (d->prepared->build && request->tail.n == 0 && build_body(w, f, answer) < 0) {

@@ -18,7 +18,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/trace.h"
 #include "load/flight.h"
 
 #define IDLE_WAIT_NS 100000000 /* longest sleep: how fast a cancel is noticed */

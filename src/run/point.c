@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/fmt.h"
 #include "base/mem.h"
+#include "base/trace.h"
 #include "data/dataset.h"
 #include "net/sock.h"
 #include "run/count.h"
@@ -436,6 +437,10 @@ static int run_main(struct stage *s, struct err *e)
 		rc = load_run(&opts, &p->plan, &prepared, &p->record, 0, progress, &p->load,
 			      s->hooks->cancel, e);
 		p->clock_step_ns = clock_offset_ns() - offset;
+		TRACE(run, "main phase: %.3f s, %llu connects, %llu reads\n",
+		      (double)(p->record.stop_ns - p->record.start_ns) / 1e9,
+		      (unsigned long long)p->load.net.connects,
+		      (unsigned long long)p->load.net.reads);
 		on_tick(s);
 	}
 	prepared_release(&prepared);
@@ -493,6 +498,7 @@ static int prepare_point(struct stage *s, struct err *e)
 	if (check_dataset(dataset, s->opts, e) < 0 || find_endpoint(s, e) < 0 ||
 	    find_model(s, e) < 0 || load_tokenizer(s, e) < 0 || build_dataset(s, dataset, e) < 0)
 		return -1;
+	TRACE(run, "dataset %s: %zu requests\n", dataset->name, s->point->workload.n);
 	if (is_cancelled(s))
 		return cancelled(e);
 	if (!s->opts->dry_run && !s->hooks->transport)
@@ -528,6 +534,7 @@ int run_point(const struct serve_opts *opts, const struct serve_derived *derived
 		return -1;
 	if (is_cancelled(&s))
 		return cancelled(e);
+	TRACE(run, "ready: %u rows\n", out->record.n_rows);
 	say(&s, "Starting main benchmark run...");
 	if (run_main(&s, e) < 0)
 		return -1;

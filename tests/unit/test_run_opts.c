@@ -201,8 +201,8 @@ static void test_errors(void **state)
 		  "'v0.11'", { "--compat", "peak,v0.11" } },
 		{ 2, "--fix: nothing is called 'all'; --fix help lists the names",
 		  { "--fix", "all" } },
-		{ 2, "--trace: unknown category 'disk'; there are loop, http, plan, load, token, "
-		  "data, sim, all", { "--trace", "http,disk" } },
+		{ 2, "--trace: unknown category 'disk'; there are net, load, run, token, all",
+		  { "--trace", "net,disk" } },
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
