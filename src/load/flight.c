@@ -21,6 +21,8 @@
 
 #define NO_TOKENS "Never received a valid chunk to calculate TTFT.This response will be marked as failed!"
 
+#define NOT_A_STREAM " (the answer's Content-Type is not text/event-stream)"
+
 static struct flight *of(struct exchange *x)
 {
 	return (struct flight *)x;
@@ -59,6 +61,7 @@ static void on_head(struct exchange *x, unsigned status, bool is_event_stream, s
 
 	f->row->status = (uint16_t)status;
 	f->row->first_byte_ns = kernel_ns ? kernel_ns : user_ns;
+	f->is_odd_type = !is_event_stream;
 	f->is_event_stream = status == 200 &&
 			     (is_event_stream || f->worker->driver->opts->endpoint->is_streaming);
 	if (status != 200) {
@@ -284,7 +287,7 @@ static void on_end(struct exchange *x, enum fail_category category, const char *
 	if (category != FAIL_NONE)
 		fail(f, category, str_of(text));
 	else if (row->n_events == 0 && w->driver->opts->endpoint->is_streaming)
-		fail(f, FAIL_EMPTY, STR(NO_TOKENS));
+		fail(f, FAIL_EMPTY, f->is_odd_type ? STR(NO_TOKENS NOT_A_STREAM) : STR(NO_TOKENS));
 	row->end_ns = now_ns;
 	row->connect_ns = x->connect_ns;
 	row->connected_ns = x->connected_ns;

@@ -28,7 +28,7 @@ struct flight {
 	int64_t last_ns;       /* stamp of the last token event; sent_ns before the first */
 	int64_t read_user_ns;  /* user stamp of the read that brought the last token event */
 	uint32_t entry;
-	bool is_live, is_event_stream, is_failed;
+	bool is_live, is_event_stream, is_odd_type, is_failed;
 };
 
 struct worker {
