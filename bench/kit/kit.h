@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kit.h - what the programs of bench/ share: options and figures, child
+ * processes, a fast server of canned answers, the client as a function call,
+ * and the simulator's truth file.
+ *
+ * A bench program measures everything it compares in one run, several times,
+ * and gives medians: this machine's next minute is never this minute. It exits
+ * with 0 when it measured, whatever came out, and with 1 and a sentence when it
+ * could not.
+ *
+ * Servers run in a child process on the first core this process may use, the
+ * client on the last one. With a single core both share it; the output says so.
+ * Where it is allowed (root), both run with real-time priority, so that other
+ * jobs of the machine do not end up in the figures; --shared turns that off.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "data/workload.h"
+#include "load/load.h"
+#include "plan/plan.h"
+#include "record/record.h"
+
+/* ---- options and figures ---- */
+
+#define BENCH_REPEATS_MAX 15
+#define BENCH_FIGURES_MAX 160
+
+/* One measured quantity: a value per repeat. */
+struct figure {
+	char name[72];
+	const char *unit;
+	double value[BENCH_REPEATS_MAX];
+	unsigned n;
+	bool has_target, is_floor; /* floor: the target is a least value, else a most */
+	double target;
+};
+
+struct bench {
+	const char *name;
+	const char *binary;   /* the program under test: --binary, $PROFLLM, build/profllm */
+	bool is_quick;        /* short runs that only show that the bench works */
+	bool is_json;         /* one line of JSON per figure instead of a table */
+	bool is_long;         /* --long: what takes minutes too */
+	bool is_realtime;     /* running with real-time priority, hence undisturbed by other jobs */
+	unsigned repeats;
+	struct figure figure[BENCH_FIGURES_MAX];
+	unsigned n;
+};
+
+/* Reads the options and pins this thread to the client's core. -1: e says what is wrong. */
+int bench_begin(struct bench *b, const char *name, int argc, char **argv, struct err *e);
+/* Adds this repeat's value; name is printf-style. Returns the figure, to set a target. */
+__attribute__((format(printf, 4, 5)))
+struct figure *bench_add(struct bench *b, const char *unit, double value, const char *name, ...);
+void figure_most(struct figure *f, double target);
+void figure_least(struct figure *f, double target);
+/* Prints; returns the exit status: 1 with e's sentence on stderr when e is set. */
+int bench_end(const struct bench *b, const struct err *e);
+
+void bench_pin_server(void);
+void bench_pin_client(void);
+/* Resident memory of this process in bytes. */
+int64_t bench_rss(void);
+double bench_cpu_s(const struct rusage *use);
+
+/* ---- children ---- */
+
+struct child { pid_t pid; };
+
+/* Starts argv (NULL-terminated) on the server's core, its output to /dev/null. */
+int child_exec(struct child *c, const char *const *argv, struct err *e);
+/* Ends it (SIGTERM, or SIGKILL after 5 s) and gives what it used. Accepts a zeroed struct. */
+void child_stop(struct child *c, struct rusage *use);
+
+/*
+ * `profllm sim` with extra arguments (NULL-terminated) on a free port; url gets
+ * its base URL once it listens. is_tls only says which scheme to write.
+ */
+struct sim_child {
+	struct child child;
+	char dir[40];  /* scratch directory: port and truth files, removed by sim_child_stop */
+	char truth[64];
+	char url[64];
+};
+int sim_child_start(struct sim_child *s, const struct bench *b, bool is_tls,
+		    const char *const *extra, struct err *e);
+/* Ends the simulator, after which its truth file is complete. Keeps the directory. */
+void sim_child_stop(struct sim_child *s, struct rusage *use);
+void sim_child_release(struct sim_child *s);
+
+/* ---- the server of canned answers ---- */
+
+/*
+ * One thread, prebuilt bytes, no understanding: each complete request gets a
+ * head, `events` events of 261 bytes as vLLM sends them (one HTTP chunk each),
+ * then usage, [DONE] and the end. Streams take turns.
+ */
+struct canned_spec {
+	uint32_t events;       /* per answer */
+	uint32_t per_send;     /* events in one send; the whole answer in one send when 0 */
+	uint32_t wait_for;     /* nothing flows until so many answers are open */
+	int64_t interval_ns;   /* between two sends over all streams; 0: as fast as possible */
+};
+
+struct canned {
+	struct child child;
+	uint16_t port;
+	char url[64];
+};
+int canned_start(struct canned *c, const struct canned_spec *spec, struct err *e);
+void canned_stop(struct canned *c, struct rusage *use);
+size_t canned_event_bytes(void);
+/* Bytes of a whole answer of n events, head to last chunk. */
+size_t canned_answer_bytes(uint32_t events);
+
+/* ---- the raw reader ---- */
+
+/* What every client must do at least: send, wait, receive; it looks at no byte. */
+struct raw_spec {
+	uint16_t port;
+	uint32_t connections;
+	uint32_t requests;     /* at least one per connection */
+	size_t body_bytes;
+	uint64_t answer_bytes; /* of each */
+};
+struct raw_result { int64_t cpu_ns, wall_ns; uint64_t reads; };
+int raw_run(const struct raw_spec *spec, struct raw_result *out, struct err *e);
+
+/* ---- the client under test ---- */
+
+struct client_spec {
+	const char *base_url;
+	uint32_t requests;
+	uint32_t output_len;
+	size_t prompt_bytes;
+	double rate;          /* requests/s, Poisson; INFINITY: all at once */
+	uint32_t cap;         /* most in flight; 0: no cap */
+	unsigned warm;        /* connections opened before the clock starts */
+	bool is_insecure;
+	void (*tick)(void *self);
+	void *tick_self;
+};
+
+/* What `profllm bench serve` holds while it measures, made without its options. */
+struct client {
+	struct load_opts load;
+	struct workload workload;
+	struct plan plan;
+	struct prepared prepared;
+	struct record record;
+	struct load_progress *progress;
+	struct load_stats stats;
+	const char *base_url, *no_proxy;
+};
+
+/* Everything before the clock starts, the record's pages touched. Request i has the id "b<i>". */
+int client_prepare(struct client *c, const struct client_spec *spec, struct err *e);
+/* Sends; -1 too when any request failed, with the first failure's text. */
+int client_send(struct client *c, struct err *e);
+void client_release(struct client *c);
+
+/* ---- the truth file ---- */
+
+struct truth_request {
+	int64_t recv_ns;
+	int64_t *send_ns;
+	uint32_t events;
+};
+/* Row i is request "b<i>". */
+struct truth_table {
+	struct truth_request *row;
+	uint32_t n;
+};
+int truth_read(struct truth_table *t, const char *path, uint32_t requests, struct err *e);
+void truth_release(struct truth_table *t);

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* raw.c - the least a client can do: wait, receive, count bytes; see kit.h. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "kit/kit.h"
+
+#define READY_MAX 256
+
+/* One connection; its answer has `left` bytes still to come. */
+struct raw_peer { int fd; uint64_t left; };
+
+struct raw {
+	const struct raw_spec *spec;
+	struct raw_peer *peer;
+	int epoll;
+	uint32_t asked, done;
+	struct buf request;
+};
+
+static int ask(struct raw *r, struct raw_peer *p, struct err *e)
+{
+	if (r->asked == r->spec->requests)
+		return 0;
+	r->asked++;
+	p->left = r->spec->answer_bytes;
+	if (send(p->fd, r->request.data, r->request.len, MSG_NOSIGNAL) != (ssize_t)r->request.len)
+		return err_set(e, ERR_NET, "the raw reader cannot send: %s", strerror(errno));
+	return 0;
+}
+
+static int open_all(struct raw *r, struct err *e)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(r->spec->port),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+
+	for (uint32_t i = 0; i < r->spec->connections; i++) {
+		struct raw_peer *p = &r->peer[i];
+		struct epoll_event ev = { .events = EPOLLIN, .data.ptr = p };
+		int on = 1;
+
+		p->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		setsockopt(p->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+		if (connect(p->fd, (struct sockaddr *)&to, sizeof(to)) < 0 ||
+		    epoll_ctl(r->epoll, EPOLL_CTL_ADD, p->fd, &ev) < 0)
+			return err_set(e, ERR_NET, "the raw reader cannot connect: %s",
+				       strerror(errno));
+	}
+	return 0;
+}
+
+static int receive(struct raw *r, struct raw_peer *p, struct raw_result *out, struct err *e)
+{
+	static char data[65536];
+	ssize_t got = recv(p->fd, data, sizeof(data), MSG_DONTWAIT);
+
+	if (got < 0 && errno == EAGAIN)
+		return 0;
+	if (got <= 0 || (uint64_t)got > p->left)
+		return err_set(e, ERR_NET, "the canned server's answer is not what was built");
+	out->reads++;
+	p->left -= (uint64_t)got;
+	if (p->left)
+		return 0;
+	r->done++;
+	return ask(r, p, e);
+}
+
+static int drain(struct raw *r, struct raw_result *out, struct err *e)
+{
+	struct epoll_event ev[READY_MAX];
+
+	for (uint32_t i = 0; i < r->spec->connections; i++)
+		if (ask(r, &r->peer[i], e) < 0)
+			return -1;
+	while (r->done < r->spec->requests) {
+		int n = epoll_wait(r->epoll, ev, READY_MAX, 10000);
+
+		if (n <= 0)
+			return err_set(e, ERR_NET, "the canned server fell silent");
+		for (int i = 0; i < n; i++)
+			if (receive(r, ev[i].data.ptr, out, e) < 0)
+				return -1;
+	}
+	return 0;
+}
+
+int raw_run(const struct raw_spec *spec, struct raw_result *out, struct err *e)
+{
+	struct raw r = { .spec = spec, .epoll = epoll_create1(EPOLL_CLOEXEC) };
+	int64_t wall, cpu;
+	int rc;
+
+	*out = (struct raw_result){ 0 };
+	r.peer = mem_array(spec->connections, sizeof(*r.peer));
+	buf_printf(&r.request, "POST / HTTP/1.1\r\nContent-Length: %zu\r\n\r\n", spec->body_bytes);
+	for (size_t i = 0; i < spec->body_bytes; i++)
+		buf_add_char(&r.request, 'x');
+	rc = open_all(&r, e);
+	wall = clock_mono_ns();
+	cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	if (rc == 0)
+		rc = drain(&r, out, e);
+	out->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	out->wall_ns = clock_mono_ns() - wall;
+	for (uint32_t i = 0; i < spec->connections; i++)
+		close(r.peer[i].fd);
+	close(r.epoll);
+	free(r.peer);
+	buf_release(&r.request);
+	return rc;
+}
