@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# One non-recursive makefile. `make V=1` shows commands, `make O=dir` builds elsewhere.
+# One non-recursive makefile; mk/ holds the words that are more than a build.
+# `make V=1` shows commands, `make O=dir` builds elsewhere, `make help` lists the words.
 #
-#   all (default)  build/profllm           check  layers, headers, analyser, unit tests
-#   demo           simulator + benchmark   test   every test but sanitizers and fuzz
-#   asan ubsan tsan  sanitizer runs        fuzz   every fuzz target, FUZZ_SECONDS each
-#   tidy           what a tool can judge   cov    line coverage of the parsers and metrics
-#   bench          our own cost            install clean
+#   all (default)  build/profllm             check  tidy, headers, analyser, unit tests
+#   demo           simulator and benchmark   test   every test but sanitizers and fuzz
+#   asan ubsan tsan  sanitizer runs          fuzz   every fuzz target, FUZZ_SECONDS each
+#   tidy           what a tool can judge     cov    line coverage of the parsers and metrics
+#   bench          our own cost              install clean
 
 O ?= build
 CC ?= gcc
@@ -24,24 +25,29 @@ CPPFLAGS := -Isrc -I$(O)/gen -include src/base/banned.h
 
 LAYERS := $(shell sed -n 's/^\([a-z]*\):.*/\1/p' src/LAYERS)
 closure = $(shell awk -v want=$(1) -f tools/closure.awk src/LAYERS)
-layer_obj = $(patsubst src/%.c,$(O)/obj/%.o,$(wildcard $(addprefix src/,$(addsuffix /*.c,$(1)))))
+layer_src = $(wildcard $(addprefix src/,$(addsuffix /*.c,$(1))))
+layer_obj = $(patsubst src/%.c,$(O)/obj/%.o,$(call layer_src,$(1)))
 
-SRC := src/main.c $(wildcard $(addprefix src/,$(addsuffix /*.c,$(LAYERS))))
+SRC := src/main.c $(call layer_src,$(LAYERS))
 OBJ := $(SRC:src/%.c=$(O)/obj/%.o)
 LIBOBJ := $(filter-out $(O)/obj/main.o,$(OBJ))
 UNIT := $(patsubst tests/unit/test_%.c,%,$(wildcard tests/unit/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCHES := $(patsubst bench/%.c,%,$(wildcard bench/*.c))
 
-.PHONY: all demo test check asan ubsan tsan fuzz tidy cov bench install clean FORCE
+.PHONY: all help demo test check asan ubsan tsan fuzz tidy cov bench install clean FORCE
 .SECONDARY:
+.DELETE_ON_ERROR:
 all: $(O)/profllm
 
--include mk/*.mk
+help:
+	@sed -n 's/^#   /  /p' Makefile
+
+-include $(wildcard mk/*.mk)
 
 $(O)/profllm: $(OBJ)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(O)/obj/%.o: src/%.c
 	@mkdir -p $(@D)
@@ -62,16 +68,30 @@ define unit_rule
 $(O)/unit/$(1): tests/unit/test_$(1).c $$(call layer_obj,$$(call closure,$(firstword $(subst _, ,$(1)))))
 	@mkdir -p $$(@D)
 	$$(call say,UNIT,$$@)
-	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(WARN) $$(CFLAGS) $$(CPPFLAGS) -Itests/unit $$(LDFLAGS) -o $$@ $$^ -lcmocka $$(LDLIBS)
+	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(WARN) $$(CFLAGS) $$(CPPFLAGS) -MMD -MP -MF $$@.d -Itests/unit \
+		$$(LDFLAGS) -o $$@ $$(filter %.c %.o,$$^) -lcmocka $$(LDLIBS)
 endef
 $(foreach u,$(UNIT),$(eval $(call unit_rule,$(u))))
 
-$(O)/bench/%: bench/%.c $(LIBOBJ)
+$(O)/bench/%: bench/%.c $(wildcard bench/kit/*.c) $(LIBOBJ)
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)
 	$(Q)$(CC) $(BASE_CFLAGS) $(WARN) $(CFLAGS) $(CPPFLAGS) -Ibench $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+# Every program in bench/, then its own way of running: bench/run when there is one.
+bench: $(O)/profllm $(BENCHES:%=$(O)/bench/%)
+	$(Q)for b in $(BENCHES); do echo "== $$b"; \
+		PROFLLM=$(abspath $(O)/profllm) $(O)/bench/$$b || exit 1; done
+
+install: $(O)/profllm
+	install -D -m 755 $(O)/profllm $(DESTDIR)$(PREFIX)/bin/profllm
+	install -D -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/profllm/LICENSE
+	$(O)/profllm completion bash >$(O)/profllm.bash
+	$(O)/profllm completion zsh >$(O)/_profllm
+	install -D -m 644 $(O)/profllm.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/profllm
+	install -D -m 644 $(O)/_profllm $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_profllm
+
 clean:
 	rm -rf $(O)
 
--include $(OBJ:.o=.d)
+-include $(OBJ:.o=.d) $(UNIT:%=$(O)/unit/%.d)

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# What a tool can judge without running the program.
+#
+#   tidy     layers, lengths, banned calls, dead files: one line per finding (tools/tidy.sh)
+#   headers  every header compiles by itself
+#   lint     cppcheck over every source file, remembering those that did not change
+#   unused   no global function that nobody outside its own file calls
+
+.PHONY: headers lint unused
+HEADERS := $(wildcard $(addprefix src/,$(addsuffix /*.h,$(LAYERS))))
+
+tidy:
+	$(Q)tools/tidy.sh
+
+$(O)/headers/%.ok: src/%.h
+	@mkdir -p $(@D)
+	$(Q)printf '#include "%s"\n' "$*.h" | \
+		$(CC) -std=c17 -D_GNU_SOURCE $(WARN) -Isrc -I$(O)/gen -fsyntax-only \
+		-MD -MP -MF $(@:.ok=.d) -MT $@ -x c -
+	$(Q)touch $@
+headers: $(HEADERS:src/%.h=$(O)/headers/%.ok)
+-include $(HEADERS:src/%.h=$(O)/headers/%.d)
+
+lint: $(O)/gen/version.h
+	$(Q)mkdir -p $(O)/lint
+	$(Q)cppcheck --quiet --std=c17 --enable=warning,performance,portability --inline-suppr \
+		--suppressions-list=tools/cppcheck.txt --cppcheck-build-dir=$(O)/lint --error-exitcode=1 \
+		-j $(shell nproc) -D_GNU_SOURCE -D__linux__ -Isrc -I$(O)/gen $(SRC)
+
+unused: $(OBJ)
+	$(Q)tools/unused.sh $(O)/obj
+
+check: tidy headers lint unused
+	$(Q)$(MAKE) --no-print-directory suite WHAT=unit

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+# Tests, sanitizers, fuzzing, coverage. tests/README.md says what each kind is for.
+#
+# WHAT chooses the kinds that `suite` runs: unit (cmocka programs), cli and load (.t files).
+# A sanitizer run is the same suite built in its own folder with its own flags.
+
+WHAT ?= unit cli load
+SUITE_FILES = $(if $(filter unit,$(WHAT)),$(UNIT:%=$(O)/unit/%)) \
+	$(if $(filter cli,$(WHAT)),$(sort $(wildcard tests/cli/*.t))) \
+	$(if $(filter load,$(WHAT)),$(sort $(wildcard tests/load/*.t)))
+
+.PHONY: suite units
+units: $(UNIT:%=$(O)/unit/%)
+
+suite: $(if $(filter unit,$(WHAT)),units) $(if $(filter cli load,$(WHAT)),$(O)/profllm)
+	$(Q)mkdir -p $(O)/tmp
+	$(Q)O=$(O) PROFLLM=$(abspath $(O)/profllm) TMPDIR=$(abspath $(O)/tmp) \
+		CMOCKA_MESSAGE_OUTPUT=TAP $(SUITE_RUN) perl tools/suite.pl $(SUITE_FILES)
+
+test:
+	$(Q)$(MAKE) --no-print-directory suite WHAT="unit cli load"
+
+# ASLR is off where the kernel allows it: ThreadSanitizer of gcc 12 cannot place its shadow
+# on kernels that randomise more than 28 bits.
+FIXED_ADDRESSES = $(shell setarch -R true 2>/dev/null && echo setarch -R)
+asan: export ASAN_OPTIONS = detect_stack_use_after_return=1:strict_string_checks=1
+asan ubsan: export UBSAN_OPTIONS = print_stacktrace=1
+tsan: export TSAN_OPTIONS = halt_on_error=1:second_deadlock_stack=1
+asan:
+	$(Q)$(MAKE) --no-print-directory suite O=$(O)/asan WHAT="unit cli load" \
+		CFLAGS="-O1 -fsanitize=address,undefined -fno-sanitize-recover=all"
+ubsan:
+	$(Q)$(MAKE) --no-print-directory suite O=$(O)/ubsan WHAT="unit load" \
+		CFLAGS="-O1 -fsanitize=undefined -fno-sanitize-recover=all"
+tsan:
+	$(Q)$(MAKE) --no-print-directory suite O=$(O)/tsan WHAT="unit load" \
+		CFLAGS="-O1 -fsanitize=thread" SUITE_RUN="$(FIXED_ADDRESSES)"
+
+# A fuzz target links with the closure of the layers whose headers it includes.
+# Inputs that a run discovers stay under $(O); the corpus in the tree is read only.
+FUZZ_CC := clang
+FUZZ_FLAGS := -std=c17 -O1 -g -D_GNU_SOURCE -ffp-contract=off -pthread \
+	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
+ifneq ($(filter fuzz $(O)/fuzz/%,$(MAKECMDGOALS)),)
+fuzz_links = $(sort $(shell $(FUZZ_CC) -MM $(CPPFLAGS) $(1) | grep -o 'src/[a-z]*/' | cut -d/ -f2))
+define fuzz_rule
+$(O)/fuzz/$(1): tests/fuzz/fuzz_$(1).c $$(call layer_src,$$(sort \
+		$$(foreach l,$$(call fuzz_links,tests/fuzz/fuzz_$(1).c),$$(call closure,$$(l)))))
+	@mkdir -p $$(@D)
+	$$(call say,FUZZ,$$@)
+	$$(Q)$$(FUZZ_CC) $$(FUZZ_FLAGS) $$(CPPFLAGS) -o $$@ $$^ $$(LDLIBS)
+endef
+$(foreach f,$(FUZZERS),$(eval $(call fuzz_rule,$(f))))
+endif
+fuzz: $(O)/gen/version.h $(FUZZERS:%=$(O)/fuzz/%)
+	$(Q)O=$(O) SECONDS_EACH=$(FUZZ_SECONDS) tools/fuzz.sh $(FUZZERS)
+
+# Lines that unit and load tests reach; the layers that parse and count must reach 90 %.
+COV_LAYERS := http json record metrics
+cov:
+	$(Q)$(MAKE) --no-print-directory suite O=$(O)/cov WHAT="unit cli load" CFLAGS="-O0 --coverage"
+	$(Q)tools/cov.sh $(O)/cov 90 $(COV_LAYERS)

@@ -1,0 +1,34 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: Apache-2.0
+# suite.pl TEST...: runs tests that speak TAP and adds them up.
+#
+# It is `prove` with one more line: the last one is `N passed, N failed`, alone. A test
+# program that dies, ends with a status other than 0, or runs fewer cases than it planned
+# counts as at least one failure. JOBS tests run at once (default 1: load tests measure time).
+use strict;
+use warnings;
+use TAP::Harness;
+
+my @tests = @ARGV or die "usage: suite.pl TEST...\n";
+my $limit = $ENV{TEST_SECONDS} || 300;
+my $harness = TAP::Harness->new({
+	verbosity => $ENV{VERBOSE} ? 1 : 0,
+	failures  => 1,
+	merge     => 0,
+	jobs      => $ENV{JOBS} || 1,
+	exec      => sub { return ['timeout', '-k', '10', $limit, $_[1]] },
+});
+my $all = $harness->runtests(@tests);
+my ($passed, $failed) = (0, 0);
+
+for my $parser ($all->parsers) {
+	my $bad = scalar($parser->failed);
+	my $missing = ($parser->tests_planned || 0) - $parser->tests_run;
+
+	$bad += $missing if $missing > 0;
+	$bad = 1 if !$bad && $parser->has_problems;
+	$passed += scalar($parser->actual_passed);
+	$failed += $bad;
+}
+print "$passed passed, $failed failed\n";
+exit($failed ? 1 : 0);
