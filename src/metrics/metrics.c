@@ -95,7 +95,7 @@ static void fill_row(struct metrics *m, uint32_t i, const struct request_row *ro
 	m->output_len[i] = is_success && !m->opts.is_pooling ? output_len(row) : 0;
 	if (!row->sent_ns)
 		return;
-	m->start_time[i] = metrics_seconds(row->sent_ns);
+	m->start_time[i] = metrics_instant(row->sent_ns);
 	if (row->due_ns)
 		m->queue_time[i] = metrics_seconds(row->sent_ns - row->due_ns);
 	if (row->first_event_ns)

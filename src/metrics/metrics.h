@@ -126,7 +126,8 @@ struct metrics {
 	uint32_t n;
 	uint32_t *row;                 /* index in the record */
 	int64_t *input_len, *output_len;
-	double *ttft, *latency, *start_time, *queue_time;
+	double *ttft, *latency, *queue_time;
+	double *start_time;            /* since the epoch, to a quarter of a microsecond */
 	double *itl;                   /* of element i: itl[itl_at[i]] to itl[itl_at[i + 1]] */
 	size_t *itl_at;                /* n + 1 */
 

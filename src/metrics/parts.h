@@ -10,6 +10,12 @@ static inline double metrics_seconds(int64_t ns)
 	return (double)ns / 1e9;
 }
 
+/* An instant since the epoch: whole seconds apart, or the sum would be rounded to 256 ns first. */
+static inline double metrics_instant(int64_t ns)
+{
+	return (double)(ns / 1000000000) + (double)(ns % 1000000000) / 1e9;
+}
+
 static inline bool metrics_is_success(const struct request_row *row)
 {
 	return row->state == REQ_DONE;

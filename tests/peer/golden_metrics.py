@@ -59,7 +59,7 @@ def score(n):
     limit = {k: v / 1000 for k, v in GOODPUT.items()}
     good = sum(t <= limit["ttft"] and p <= limit["tpot"] and l <= limit["e2el"]
                for t, p, l in zip(ttft, all_tpot, latency))
-    starts = [s(r[1]) for r in ok]
+    starts = [r[1] // 10**9 + s(r[1] % 10**9) for r in ok]
     t0 = min(starts)
     seconds = math.ceil(max(a + l for a, l in zip(starts, latency)) - t0) + 1
     tokens, running = np.zeros(seconds), np.zeros(seconds)
