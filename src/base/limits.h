@@ -26,9 +26,9 @@
 #define TOKEN_STAGES_MAX 16             /* stages of one pre-tokenizer or post-processor */
 #define TOKEN_REGEX_DEPTH_MAX 64        /* groups open at once in one regular expression */
 #define TOKEN_REGEX_BYTES_MAX 65536     /* one regular expression; the longest known is 400 */
-#define RAMP_EVENTS_MAX (1u << 20)      /* whole rates one ramp-up passes; each is a line of output */
+#define RAMP_EVENTS_MAX (1u << 20)      /* whole rates one ramp-up passes; each is a line */
 #define OPT_ROWS_MAX 512              /* options of one command; bench serve has 115 */
 #define FETCH_BODY_BYTES_MAX (64ull << 20) /* one answer outside the measurement */
 #define WORKLOAD_DUMP_BYTES_MAX (16ull << 30) /* --dump-workload: prompts of a very large run */
 #define RECORD_SHARDS_MAX 4096          /* loops of all hosts in one record */
-#define PREPARED_BYTES_MAX (1ull << 30) /* prompts held a second time as bodies; above: look-ahead */
+#define PREPARED_BYTES_MAX (1ull << 30) /* prompts held again as bodies; above: look-ahead */

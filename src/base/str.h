@@ -42,6 +42,6 @@ struct str str_trim(struct str s);              /* ASCII blanks at both ends */
 struct str str_cut(struct str *rest, char sep);
 
 /* Whole-slice numbers: false when malformed or out of range, *out then untouched. */
-bool str_to_i64(struct str s, int64_t *out); /* decimal, optional sign, Python's single _ separators refused */
+bool str_to_i64(struct str s, int64_t *out); /* decimal, optional sign */
 bool str_to_u64(struct str s, uint64_t *out);
 bool str_to_f64(struct str s, double *out);  /* decimal, exponent, inf, nan, any case */

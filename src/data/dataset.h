@@ -21,7 +21,7 @@ struct dataset_opts {
 	/* random */
 	int64_t random_input_len, random_output_len, random_prefix_len;
 	double input_range_ratio, output_range_ratio;
-	/* sharegpt, custom: tokens; sharegpt_output_len -1: from the reply; custom -1: from the row */
+	/* sharegpt, custom: tokens; -1: from the recorded reply, from the row */
 	int64_t sharegpt_output_len;
 	int64_t custom_output_len;
 	bool custom_output_len_is_set;

@@ -100,7 +100,8 @@ static int accept(const struct dataset_opts *o, const struct entries *entries, s
 			break;
 		prompt_len = tokenizer_count(o->tokenizer, buf_str(&text[0]), true);
 		if (!is_fixed)
-			output_len = (int64_t)tokenizer_count(o->tokenizer, buf_str(&text[1]), true);
+			output_len = (int64_t)tokenizer_count(o->tokenizer, buf_str(&text[1]),
+							      true);
 		if (!is_valid(prompt_len, output_len, !is_fixed))
 			continue;
 		s = workload_add(w);

@@ -19,7 +19,7 @@
 
 /* The same for all requests of a run. */
 struct encode_opts {
-	struct str model;          /* the request's model field (a LoRA name replaces it per request) */
+	struct str model;          /* the request's model field; a LoRA name replaces it */
 	bool is_ignore_eos;
 	bool has_logprobs;
 	int64_t logprobs;

@@ -29,7 +29,7 @@ struct fetch_reply {
 	struct buf body;
 };
 
-/* body NULL: GET, else POST of that JSON text. 0 for any HTTP status; -1: no answer (e says why). */
+/* body NULL: GET, else POST of that JSON. 0 for any HTTP status; -1: no answer (e says why). */
 int fetch(const char *url, const struct str *body, const struct fetch_opts *o,
 	  struct fetch_reply *reply, struct err *e);
 void fetch_reply_release(struct fetch_reply *r);

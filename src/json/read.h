@@ -55,7 +55,7 @@ struct json_iter {
 struct json_iter json_iter(struct json_slice container);
 int json_each(struct json_iter *it, struct str *key, struct json_slice *value);
 
-/* First member of an object with that (plain ASCII, unescaped) key; false when absent or not an object. */
+/* First member with that (plain ASCII, unescaped) key; false when absent or not an object. */
 bool json_member(struct json_slice object, const char *key, struct json_slice *value);
 /* Path of member names: json_path(o, &v, "usage", "total_tokens", NULL). */
 bool json_path(struct json_slice object, struct json_slice *value, ...) __attribute__((sentinel));

@@ -208,7 +208,7 @@ static void on_body(struct exchange *x, struct str piece, int64_t kernel_ns, int
 
 	read_body(x, piece, kernel_ns, user_ns);
 	if (user_ns >= w->next_due_real_ns)
-		worker_admit(w);
+		worker_admit(w, 1);
 }
 
 static void end_body(struct flight *f, int64_t now_ns)
@@ -311,7 +311,7 @@ static void on_end(struct exchange *x, enum fail_category category, const char *
 	record_finish(row, category == FAIL_CANCELLED ? REQ_CANCELLED
 		      : f->is_failed ? REQ_FAILED : REQ_DONE);
 	atomic_fetch_sub(&w->driver->in_flight, 1);
-	w->next_due_real_ns = 0; /* a slot is free: look before the next sleep, and at the next read */
+	w->next_due_real_ns = 0; /* a slot is free: look at the next read */
 }
 
 static const struct exchange_sink sink = {

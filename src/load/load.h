@@ -36,7 +36,8 @@ struct prepared {
 	 * is empty) becomes due, with the raw answer text of its parent; fills the
 	 * tail. On the loop's thread; NULL when no entry needs it.
 	 */
-	int (*build)(void *self, uint32_t entry, struct str answer, struct buf *tail, struct err *e);
+	int (*build)(void *self, uint32_t entry, struct str answer, struct buf *tail,
+		     struct err *e);
 	void *build_self;
 };
 

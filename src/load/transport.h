@@ -35,7 +35,8 @@ struct exchange_sink {
 	 * The end. fail = FAIL_NONE: the message is complete. Otherwise text says
 	 * what happened. The exchange may be reused for another start() from here.
 	 */
-	void (*on_end)(struct exchange *x, enum fail_category fail, const char *text, int64_t now_ns);
+	void (*on_end)(struct exchange *x, enum fail_category fail, const char *text,
+		       int64_t now_ns);
 };
 
 /* Owned by the driver; one per slot in flight. */
@@ -75,7 +76,8 @@ struct transport {
 	void (*start)(void *self, struct exchange *x);
 	void (*cancel)(void *self, struct exchange *x); /* on_end comes with FAIL_CANCELLED */
 	/* Handles what is ready; waits until until_mono_ns at most, exactly when asked. */
-	void (*poll)(void *self, int64_t until_mono_ns, bool is_exact, struct transport_stats *stats);
+	void (*poll)(void *self, int64_t until_mono_ns, bool is_exact,
+		     struct transport_stats *stats);
 	void (*close)(void *self);
 };
 

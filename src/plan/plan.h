@@ -26,7 +26,7 @@
 #define PLAN_NO_LORA UINT16_MAX
 
 struct plan_entry {
-	double due_s;      /* roots: from phase start; successors: think time after the parent's end */
+	double due_s;      /* roots: from phase start; successors: think time after the parent */
 	uint32_t sample;   /* index into the workload */
 	uint32_t after;    /* parent entry, or PLAN_NONE for a root */
 	uint32_t session;  /* or PLAN_NONE */

@@ -43,7 +43,8 @@ int record_init(struct record *r, uint32_t rows_cap, uint32_t n_shards, uint64_t
 	r->shard = mem_array(n_shards, sizeof(*r->shard));
 	r->n_shards = n_shards;
 	for (uint32_t i = 0; i < n_shards; i++) {
-		if (shard_init(&r->shard[i], events_hint / n_shards, keeps_skew, keeps_text, e) < 0) {
+		if (shard_init(&r->shard[i], events_hint / n_shards, keeps_skew, keeps_text,
+			       e) < 0) {
 			record_release(r);
 			return -1;
 		}

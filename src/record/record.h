@@ -156,7 +156,11 @@ struct record_shard {
 	bool is_full;      /* a slab's maximum was reached: later events are not in the chains */
 };
 
-struct record_series { const char *name, *unit, *labels; struct { int64_t at_ns; double value; } *point; size_t n, cap; };
+struct record_series {
+	const char *name, *unit, *labels;
+	struct { int64_t at_ns; double value; } *point;
+	size_t n, cap;
+};
 struct record_note { int64_t at_ns; const char *kind, *text; };
 
 struct record {
@@ -184,7 +188,9 @@ uint32_t record_add_rows(struct record *r, uint32_t n);
 
 /* Appends a token event that arrived gap_ns after the last (or after sent). */
 void record_event(struct record_shard *s, struct request_row *row, int64_t gap_ns, int64_t skew_ns);
-void record_mark(struct record_shard *s, struct request_row *row, enum mark_kind kind, uint32_t value);
+/* About the event that record_event appends next. */
+void record_mark(struct record_shard *s, struct request_row *row, enum mark_kind kind,
+		 uint32_t value);
 void record_text(struct record_shard *s, struct request_row *row, struct str escaped);
 void record_error(struct record_shard *s, struct request_row *row, struct str text); /* appends */
 /* Publishes the row: state written last, with release. */
@@ -195,7 +201,8 @@ void record_finish(struct request_row *row, enum request_state state);
 /* The row's gaps in ns, in order, into out[n_events]; escapes resolved. Sum = last - sent. */
 void record_gaps(const struct record *r, const struct request_row *row, int64_t *out);
 void record_skews(const struct record *r, const struct request_row *row, int64_t *out);
-void record_text_of(const struct record *r, const struct request_row *row, struct buf *out);  /* escaped */
+/* As it came: JSON-escaped. */
+void record_text_of(const struct record *r, const struct request_row *row, struct buf *out);
 void record_error_of(const struct record *r, const struct request_row *row, struct buf *out);
 /* Marks of a row in order: pass NULL first, then what came back; NULL at the end. */
 const struct record_mark *record_marks(const struct record *r, const struct request_row *row,

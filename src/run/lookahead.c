@@ -63,7 +63,8 @@ static void *make_all(void *self)
 
 		if (!wait_free(l, s))
 			break;
-		if (prepare_tail(&l->opts, entry, &l->w->v[entry->sample], &body, &s->tail, &e) == 0) {
+		if (prepare_tail(&l->opts, entry, &l->w->v[entry->sample], &body, &s->tail,
+				 &e) == 0) {
 			publish(l, s, i, SLOT_READY);
 		} else {
 			l->err = e;

@@ -127,7 +127,8 @@ static int build_dataset(struct stage *s, const struct dataset *d, struct err *e
 		.random_prefix_len = o->random_prefix_len,
 		.input_range_ratio = s->derived->input_range_ratio,
 		.output_range_ratio = s->derived->output_range_ratio,
-		.sharegpt_output_len = o->sharegpt_output_len.is_set ? o->sharegpt_output_len.v : -1,
+		.sharegpt_output_len = o->sharegpt_output_len.is_set
+				       ? o->sharegpt_output_len.v : -1,
 		.custom_output_len = o->custom_output_len,
 		.threads = (unsigned)o->threads,
 		.progress = dataset_progress, .progress_self = s,
@@ -469,9 +470,11 @@ static int make_record(struct stage *s, struct err *e)
 	bool keeps_text = p->tokenizer || s->opts->save_detailed;
 
 	for (size_t i = 0; i < p->workload.n; i++)
-		events += p->workload.v[i].output_len > 0 ? (uint64_t)p->workload.v[i].output_len : 0;
+		if (p->workload.v[i].output_len > 0)
+			events += (uint64_t)p->workload.v[i].output_len;
 	if (record_init(&p->record, p->plan.n + (uint32_t)s->opts->num_warmups + 64,
-			s->derived->threads, events + 4 * (uint64_t)p->plan.n, true, keeps_text, e) < 0)
+			s->derived->threads, events + 4 * (uint64_t)p->plan.n, true, keeps_text,
+			e) < 0)
 		return -1;
 	record_add_rows(&p->record, p->plan.n);
 	fill_rows(s);

@@ -21,7 +21,7 @@
 
 enum point_stage { STAGE_DATASET, STAGE_ALIGN, STAGE_READY, STAGE_WARMUP, STAGE_MAIN, STAGE_COUNT };
 
-/* How a point talks to whoever started it; every hook may be NULL. Called on the caller's thread. */
+/* How a point talks to whoever started it, on the caller's thread; every hook may be NULL. */
 struct run_hooks {
 	void *self;
 	/* A line upstream prints on stdout, and a warning for stderr; no newline at the end. */
@@ -31,7 +31,7 @@ struct run_hooks {
 	void (*progress)(void *self, enum point_stage stage, uint64_t done, uint64_t total,
 			 const struct load_progress *load);
 	const atomic_bool *cancel;         /* set: stop load, keep what was measured */
-	const struct transport *transport; /* NULL: native; tests and calibration use the null one */
+	const struct transport *transport; /* NULL: native; tests use the null one */
 };
 
 /* What comparing with the server's tokenizer found (run/remote.h). */

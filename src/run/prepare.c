@@ -136,7 +136,8 @@ int prepare(const struct prepare_opts *o, const struct plan *plan, const struct 
 		rc = out->build_self ? 0 : -1;
 	}
 	for (uint32_t i = 0; rc == 0 && !out->build_self && i < plan->n; i++) {
-		rc = prepare_tail(o, &plan->entry[i], &w->v[plan->entry[i].sample], &body, &text, e);
+		rc = prepare_tail(o, &plan->entry[i], &w->v[plan->entry[i].sample], &body, &text,
+				  e);
 		if (rc == 0)
 			out->request[i].tail = arena_str(&out->arena, buf_str(&text));
 	}

@@ -22,7 +22,7 @@ struct prepare_opts {
 	const char *const *lora;      /* module names; NULL: none */
 	bool is_without_ids;          /* ready check, warm-up */
 	const char *version;          /* for User-Agent */
-	size_t bytes_max;             /* prompts of larger sets are looked ahead; 0: PREPARED_BYTES_MAX */
+	size_t bytes_max;             /* larger sets are looked ahead; 0: PREPARED_BYTES_MAX */
 };
 
 /* o, plan and w must outlive out (the look-ahead thread reads them). */

@@ -107,7 +107,8 @@ static void events_mean_what_they_say(void **state)
 				     .cached_tokens = -1, .reasoning_tokens = -1 };
 		struct err e = { 0 };
 
-		assert_int_equal(endpoint_find(row[i].endpoint)->decode(str_of(row[i].data), &d, &e), 0);
+		assert_int_equal(endpoint_find(row[i].endpoint)->decode(str_of(row[i].data), &d,
+									&e), 0);
 		assert_int_equal(d.bits, row[i].bits);
 		assert_true(str_is(d.text, row[i].text));
 		assert_int_equal(d.prompt_tokens, row[i].prompt);

@@ -97,7 +97,8 @@ static void check_rows(const struct bench *b)
 static void every_request_is_recorded(void **state)
 {
 	static const struct { uint32_t n, cap; unsigned threads; } row[] = {
-		{ 1, 0, 1 }, { 500, 0, 1 }, { 500, 1, 1 }, { 500, 7, 1 }, { 500, 7, 2 }, { 500, 0, 3 },
+		{ 1, 0, 1 }, { 500, 0, 1 }, { 500, 1, 1 }, { 500, 7, 1 }, { 500, 7, 2 },
+		{ 500, 0, 3 },
 	};
 
 	(void)state;
@@ -142,7 +143,8 @@ static void due_times_are_kept(void **state)
 	bench_release(&b);
 }
 
-static int build_turn(void *self, uint32_t entry, struct str answer, struct buf *tail, struct err *e)
+static int build_turn(void *self, uint32_t entry, struct str answer, struct buf *tail,
+		      struct err *e)
 {
 	unsigned *built = self;
 

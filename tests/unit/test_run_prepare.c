@@ -124,7 +124,8 @@ static void looking_ahead_gives_the_same_bytes(void **state)
 
 		buf_reset(&tail);
 		assert_int_equal(ahead.request[entry].tail.n, 0);
-		assert_int_equal(ahead.build(ahead.build_self, entry, (struct str){ 0 }, &tail, &e), 0);
+		assert_int_equal(ahead.build(ahead.build_self, entry, (struct str){ 0 }, &tail,
+					     &e), 0);
 		assert_int_equal(tail.len, all.request[entry].tail.n);
 		assert_memory_equal(tail.data, all.request[entry].tail.p, tail.len);
 	}
