@@ -22,12 +22,13 @@ test:
 
 # ASLR is off where the kernel allows it: ThreadSanitizer of gcc 12 cannot place its shadow
 # on kernels that randomise more than 28 bits.
+ASAN_WHAT ?= unit cli load
 FIXED_ADDRESSES = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 asan: export ASAN_OPTIONS = detect_stack_use_after_return=1:strict_string_checks=1
 asan ubsan: export UBSAN_OPTIONS = print_stacktrace=1
 tsan: export TSAN_OPTIONS = halt_on_error=1:second_deadlock_stack=1
 asan:
-	$(Q)$(MAKE) --no-print-directory suite O=$(O)/asan WHAT="unit cli load" \
+	$(Q)$(MAKE) --no-print-directory suite O=$(O)/asan WHAT="$(ASAN_WHAT)" \
 		CFLAGS="-O1 -fsanitize=address,undefined -fno-sanitize-recover=all"
 ubsan:
 	$(Q)$(MAKE) --no-print-directory suite O=$(O)/ubsan WHAT="unit load" \
