@@ -3,6 +3,7 @@
  * Reader, tree and writer: the pull scanner and the tree give one verdict, and
  * what the writer makes of a tree reads back as the same text.
  */
+// LINKS: json
 #include <stdlib.h>
 
 #include "json/read.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The key scanner must agree with the tree on every text. */
+// LINKS: json
 #include <stdlib.h>
 
 #include "../unit/json_check.h"
