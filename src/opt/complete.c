@@ -3,7 +3,7 @@
  * complete.c - completion scripts for bash and zsh, written from the rows.
  *
  * Completed: the words of the commands, option names, choices, and files or
- * directories where the placeholder says FILE or DIR. Other values are left
+ * directories where the value is named FILE or DIR. Other values are left
  * alone. The bash script needs nothing but bash; the zsh one uses _arguments.
  */
 #include "opt/row.h"

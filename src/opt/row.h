@@ -36,7 +36,7 @@ bool opt_name_starts(const char *name, struct str prefix);
 
 /* What --help and errors call a row: "--name", or "FILE" for a positional. */
 const char *opt_label(const struct opt *o, char out[static 96]);
-/* The placeholder of the value: "URL". */
+/* What stands for the value in help: "URL". */
 const char *opt_arg(const struct opt *o, char out[static 96]);
 
 /* "an integer from 1 to 64", "a number above 0": what the row accepts. */
