@@ -537,6 +537,7 @@ void connection_open(struct native *n, uint16_t site, struct exchange *x)
 {
 	const struct site *s = &n->site[site];
 	struct connection *c = new_connection(n);
+	bool is_connected;
 	struct err e = { 0 };
 
 	assert(c); /* the slab reserves more than there can be descriptors */
@@ -561,10 +562,13 @@ void connection_open(struct native *n, uint16_t site, struct exchange *x)
 		err_set(&e, ERR_NET, "no local port is left for %s:%u: about 28,000 connections fit one "
 			"server address (net.ipv4.ip_local_port_range); lower --max-concurrency",
 			s->host, s->port);
+	is_connected = c->watch.fd >= 0 && sock_is_connected(c->watch.fd);
+	if (is_connected)
+		c->watch.events = EPOLLIN;
 	if (c->watch.fd < 0 || loop_watch(n->loop, &c->watch, &e) < 0) {
 		connection_fail(c, FAIL_CONNECT, e.text);
 		return;
 	}
-	if (sock_is_connected(c->watch.fd))
+	if (is_connected)
 		connected(c);
 }
