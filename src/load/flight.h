@@ -69,8 +69,12 @@ struct driver {
 	unsigned n_running;
 };
 
-/* Starts what is due and has a slot; returns when to call again (CLOCK_MONOTONIC, INT64_MAX). */
-int64_t worker_admit(struct worker *w);
+/*
+ * Starts what is due and has a slot, steps requests at most; returns when to call
+ * again (CLOCK_MONOTONIC, INT64_MAX). Between two reads one step is enough: more
+ * would let a herd keep answers unread until their stamps run together.
+ */
+int64_t worker_admit(struct worker *w, int steps);
 /* Puts an admitted entry on the wire. answer: the parent's, for bodies built on demand. */
 void flight_start(struct worker *w, uint32_t entry, int64_t due_mono_ns, struct str answer);
 void flight_cancel_all(struct worker *w);

@@ -87,12 +87,12 @@ static int64_t next_due(const struct worker *w)
 	return due;
 }
 
-int64_t worker_admit(struct worker *w)
+int64_t worker_admit(struct worker *w, int steps)
 {
 	struct driver *d = w->driver;
 	int64_t due;
 
-	for (int step = 0; step < HERD_STEPS; step++) {
+	for (int step = 0; step < steps; step++) {
 		int64_t now_mono = clock_mono_ns();
 		uint32_t entry;
 
@@ -146,7 +146,7 @@ static void run_worker(struct worker *w)
 		int64_t due, until;
 
 		check_stop(w);
-		due = worker_admit(w);
+		due = worker_admit(w, HERD_STEPS);
 		if (is_finished(w))
 			break;
 		until = clock_mono_ns() + IDLE_WAIT_NS;
