@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Results against the schema: every key that is written has a row and a value of
+ * the row's type, and every row without a condition is written.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "json/read.h"
+#include "record_sample.h"
+#include "report/report.h"
+#include "schema/schema.h"
+
+#define FIELDS_MAX 400
+
+static const double percentiles[] = { 50, 99, 99.9 };
+static struct report_ramp ramp[] = { { 1, "2023-11-14T22:13:20" } };
+
+static bool seen[FIELDS_MAX]; /* rows of the schema met so far */
+
+static bool fits(struct str type, const struct json_value *v);
+
+static bool fits_word(struct str type, const struct json_value *v)
+{
+	static const struct {
+		const char *word;
+		enum json_kind kind;
+	} row[] = {
+		{ "null", JSON_NULL }, { "bool", JSON_FALSE }, { "bool", JSON_TRUE },
+		{ "int", JSON_INT }, { "float", JSON_REAL }, { "text", JSON_STRING },
+		{ "object", JSON_OBJECT },
+	};
+
+	if (str_starts(type, STR("list of "))) {
+		type = (struct str){ type.p + 8, type.n - 8 };
+		for (size_t i = 0; v->kind == JSON_ARRAY && i < v->count; i++)
+			if (!fits(type, &v->item[i]))
+				return false;
+		return v->kind == JSON_ARRAY;
+	}
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++)
+		if (str_is(type, row[i].word) && v->kind == row[i].kind)
+			return true;
+	return false;
+}
+
+/* "int or null"; "list of" binds what follows it, "or" included. */
+static bool fits(struct str type, const struct json_value *v)
+{
+	const char *cut = strstr(type.p, " or ");
+	struct str first = type;
+
+	if (!cut || str_starts(type, STR("list of ")))
+		return fits_word(type, v);
+	first.n = (size_t)(cut - type.p);
+	return fits_word(first, v) || fits(str_of(cut + 4), v);
+}
+
+static void check_value(const char *path, const struct json_value *v)
+{
+	const struct schema_field *f = schema_field_find(path);
+	char below[300];
+
+	if (!f)
+		fail_msg("%s has no row in schema/result.json", path);
+	if (!fits(str_of(f->type), v))
+		fail_msg("%s is not of type %s", path, f->type);
+	seen[f - schema_fields] = true;
+	if (strcmp(path, "profllm.options") == 0) /* its members are options, not fields */
+		return;
+	for (size_t i = 0; v->kind == JSON_OBJECT && i < v->count; i++) {
+		snprintf(below, sizeof(below), "%s.%s", path, v->key[i].p);
+		check_value(below, &v->item[i]);
+	}
+	for (size_t i = 0; v->kind == JSON_ARRAY && i < v->count; i++) {
+		for (size_t k = 0; v->item[i].kind == JSON_OBJECT && k < v->item[i].count; k++) {
+			snprintf(below, sizeof(below), "%s[%zu].%s", path, i, v->item[i].key[k].p);
+			check_value(below, &v->item[i].item[k]);
+		}
+	}
+}
+
+static void check_result(struct report_facts *facts, struct metrics_opts *opts)
+{
+	struct metrics m = { 0 };
+	struct record r = { 0 };
+	struct trust t = { 0 };
+	struct report report = { .facts = facts, .record = &r, .metrics = &m, .trust = &t };
+	struct json_value *result;
+	struct buf out = { 0 };
+	struct arena a = { 0 };
+	struct err e = { 0 };
+
+	assert_int_equal(sample_record(&r, 60, 2), 0);
+	opts->percentile = percentiles;
+	opts->n_percentiles = 3;
+	opts->selected = (1u << BLOCK_COUNT) - 1;
+	metrics_score(&m, &r, opts);
+	trust_judge(&t, &m, &(struct trust_facts){ .cpu_share_max = 0.99 });
+	assert_int_equal(report_result_json(&report, &out, &e), 0);
+	assert_int_equal(json_parse(&a, buf_str(&out), &result, &e), 0);
+	for (size_t i = 0; i < result->count; i++)
+		check_value(result->key[i].p, &result->item[i]);
+	arena_release(&a);
+	buf_release(&out);
+	metrics_release(&m);
+	record_release(&r);
+}
+
+static struct report_facts facts(void)
+{
+	return (struct report_facts){
+		.date = "20231114-221320", .backend = "openai", .model_id = "org/m",
+		.tokenizer_id = "tok", .num_prompts = 60, .request_rate = 10, .burstiness = 1,
+		.max_concurrency = 8, .version = "1.2.3", .build = "gcc", .transport = "native",
+		.dataset = "random", .request_id_prefix = "bench-", .threads = 1,
+		.is_detailed = true,
+	};
+}
+
+static void generation(void **state)
+{
+	struct report_facts f = facts();
+	struct metrics_opts o = { .has_tokenizer = true, .is_rate_finite = true,
+				  .max_concurrency = 8, .n_goodput = 1,
+				  .goodput = { { BLOCK_TTFT, 40 } } };
+
+	(void)state;
+	f.options = STR("{\"model\": \"org/m\"}");
+	check_result(&f, &o);
+	assert_true(schema_field_count <= FIELDS_MAX);
+	for (size_t i = 0; i < schema_field_count; i++)
+		if (!*schema_fields[i].when && !seen[i])
+			fail_msg("%s is never written, and says no condition", schema_fields[i].key);
+}
+
+static void ramp_up(void **state)
+{
+	struct report_facts f = facts();
+	struct metrics_opts o = { .has_tokenizer = true };
+
+	(void)state;
+	f.request_rate = (double)INFINITY;
+	f.max_concurrency = 0;
+	f.label = "a label";
+	f.tokenizer_id = NULL;
+	f.ramp_strategy = "linear";
+	f.ramp_start_rps = 1;
+	f.ramp_end_rps = 2;
+	f.ramp = ramp;
+	f.n_ramp = 1;
+	check_result(&f, &o);
+}
+
+static void pooling(void **state)
+{
+	struct report_facts f = facts();
+	struct metrics_opts o = { .is_pooling = true, .has_tokenizer = true };
+
+	(void)state;
+	check_result(&f, &o);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(generation),
+		cmocka_unit_test(ramp_up),
+		cmocka_unit_test(pooling),
+	};
+
+	return cmocka_run_group_tests_name("report_schema", tests, NULL, NULL);
+}
