@@ -121,7 +121,8 @@ static int choose_percentiles(const char *list, struct metrics_opts *o, struct a
 
 static int choose_goodput(const struct opt_list *list, struct metrics_opts *o, struct err *e)
 {
-	const unsigned known = BLOCK_BIT(BLOCK_TTFT) | BLOCK_BIT(BLOCK_TPOT) | BLOCK_BIT(BLOCK_E2EL);
+	const unsigned known = BLOCK_BIT(BLOCK_TTFT) | BLOCK_BIT(BLOCK_TPOT) |
+			       BLOCK_BIT(BLOCK_E2EL);
 
 	o->n_goodput = 0;
 	for (size_t i = 0; i < list->n; i++) {

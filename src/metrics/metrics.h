@@ -97,10 +97,10 @@ struct metrics_client {
 	double mean_interarrival_s;         /* between due times of roots */
 	uint64_t n_events;                  /* token events of all requests */
 	uint64_t n_events_with_text;
-	uint64_t n_shared;                  /* with text, in one read with an earlier one with text */
+	uint64_t n_shared;                  /* with text, in one read after another with text */
 	uint64_t n_not_one_token;           /* events known to carry no token or several */
-	uint64_t n_events_with_usage;       /* events of successes that have usage, and their tokens */
-	uint64_t n_tokens_with_usage;
+	uint64_t n_events_with_usage;       /* events of successes that have usage... */
+	uint64_t n_tokens_with_usage;       /* ...and the tokens it states */
 	uint32_t n_usage;                   /* successes with usage */
 	uint32_t n_usage_differs;           /* of these: not the number of tokens that was seen */
 	uint32_t n_counted;                 /* successes whose tokens were counted by us */

@@ -45,11 +45,12 @@ static double share(double part, double whole)
 static void judge_failures(struct trust *t, const struct metrics *m)
 {
 	double failed = share(m->failed, (double)m->completed + m->failed);
-	enum trust_verdict level = level_of(failed, TRUST_FAILED_DEGRADED, TRUST_FAILED_INVALID);
+	enum trust_verdict level;
 
+	level = level_of(failed, TRUST_FAILED_DEGRADED, TRUST_FAILED_INVALID);
 	if (m->completed == 0)
-		doubt(t, TRUST_INVALID, "no_success", "No request succeeded (%u failed, %u cancelled).",
-		      m->failed, m->cancelled);
+		doubt(t, TRUST_INVALID, "no_success",
+		      "No request succeeded (%u failed, %u cancelled).", m->failed, m->cancelled);
 	else if (level != TRUST_VALID)
 		doubt(t, level, "failures", "%.1f %% of the requests failed (limit %.0f %%).",
 		      100 * failed,

@@ -278,7 +278,8 @@ static int count_batch(struct loader *l, struct cursor c)
 	if (!l->need)
 		l->need = mem_array(RECORD_SHARDS_MAX, sizeof(*l->need));
 	for (uint32_t i = 0; i < v.n; i++) {
-		uint32_t events = count_in(&v, SECTION_GAPS, i), skews = count_in(&v, SECTION_SKEWS, i);
+		uint32_t events = count_in(&v, SECTION_GAPS, i);
+		uint32_t skews = count_in(&v, SECTION_SKEWS, i);
 		struct shard_need *need;
 
 		read_row(l, &v, i, &row);
@@ -331,7 +332,8 @@ static void fill_text(struct slab *s, uint32_t *head, uint32_t *tail, const char
 	}
 }
 
-static void fill_marks(struct record_shard *s, struct request_row *row, const char *from, uint32_t n)
+static void fill_marks(struct record_shard *s, struct request_row *row, const char *from,
+		       uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		struct record_mark *mark = slab_take(&s->marks, 1);
@@ -512,6 +514,11 @@ static int by_index(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static int reserve_slab(struct slab *s, size_t item, size_t n, struct err *e)
+{
+	return n ? slab_init(s, item, n, e) : 0;
+}
+
 /* Memory for exactly what the first walk counted. */
 static int reserve(struct loader *l)
 {
@@ -534,13 +541,11 @@ static int reserve(struct loader *l)
 			       r->n_shards);
 	for (uint32_t i = 0; l->need && i < r->n_shards; i++) {
 		const struct shard_need *need = &l->need[i];
+		struct record_shard *s = &r->shard[i];
 
-		if ((need->gaps && slab_init(&r->shard[i].gaps, sizeof(struct gap_block), need->gaps,
-					     l->e) < 0) ||
-		    (need->texts && slab_init(&r->shard[i].texts, sizeof(struct text_block),
-					      need->texts, l->e) < 0) ||
-		    (need->marks && slab_init(&r->shard[i].marks, sizeof(struct record_mark),
-					      need->marks, l->e) < 0))
+		if (reserve_slab(&s->gaps, sizeof(struct gap_block), need->gaps, l->e) < 0 ||
+		    reserve_slab(&s->texts, sizeof(struct text_block), need->texts, l->e) < 0 ||
+		    reserve_slab(&s->marks, sizeof(struct record_mark), need->marks, l->e) < 0)
 			return -1;
 	}
 	for (uint32_t i = 0; l->has_shape && i < r->n_shards; i++) {
@@ -579,7 +584,7 @@ int record_file_parse(struct record *r, struct record_info *info, struct str byt
 
 	*r = (struct record){ 0 };
 	*info = (struct record_info){ 0 };
-	if (bytes.n < RECORD_MAGIC_BYTES || memcmp(bytes.p, RECORD_MAGIC, RECORD_MAGIC_BYTES) != 0) {
+	if (!str_starts(bytes, STR(RECORD_MAGIC))) {
 		err_set(e, ERR_PARSE, "%s is not a record file: it does not begin with %s", name,
 			RECORD_MAGIC);
 		goto done;

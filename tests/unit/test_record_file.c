@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Record files: what is written comes back, broken files are noticed, nothing else happens. */
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <cmocka.h>
-#include <pthread.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
-#include "base/limits.h"
 #include "base/mem.h"
 #include "record/block.h"
 #include "record/file.h"
-#include "record_sample.h"
+#include "record_same.h"
 
 static char dir[] = "/tmp/profllm-record-XXXXXX";
 
@@ -39,109 +33,6 @@ static int remove_dir(void **state)
 	(void)state;
 	snprintf(cmd, sizeof(cmd), "rm -rf %s", dir);
 	return system(cmd);
-}
-
-/* ---- comparing ---- */
-
-static void same_chains(const struct record *a, const struct request_row *x,
-			const struct record *b, const struct request_row *y)
-{
-	const struct record_mark *m = NULL, *k = NULL;
-	struct buf p = { 0 }, q = { 0 };
-	int64_t *u = mem_array(x->n_events + 1, 8), *v = mem_array(x->n_events + 1, 8);
-
-	record_gaps(a, x, u);
-	record_gaps(b, y, v);
-	assert_memory_equal(u, v, x->n_events * 8);
-	assert_int_equal(!x->skew_head, !y->skew_head);
-	record_skews(a, x, u);
-	record_skews(b, y, v);
-	assert_memory_equal(u, v, x->n_events * 8);
-	do {
-		m = record_marks(a, x, m);
-		k = record_marks(b, y, k);
-		assert_int_equal(!m, !k);
-		if (m && k)
-			assert_true(m->event == k->event && m->kind == k->kind && m->value == k->value);
-	} while (m && k);
-	record_text_of(a, x, &p);
-	record_text_of(b, y, &q);
-	assert_true(str_eq(buf_str(&p), buf_str(&q)));
-	buf_reset(&p);
-	buf_reset(&q);
-	record_error_of(a, x, &p);
-	record_error_of(b, y, &q);
-	assert_true(str_eq(buf_str(&p), buf_str(&q)));
-	buf_release(&p);
-	buf_release(&q);
-	free(u);
-	free(v);
-}
-
-static void same_row(const struct record *a, const struct request_row *x, const struct record *b,
-		     const struct request_row *y)
-{
-#define X(type, name, unit, meaning) assert_true(x->name == y->name);
-	RECORD_COLUMNS(X)
-#undef X
-	same_chains(a, x, b, y);
-}
-
-static void same_record(const struct record *a, const struct record *b)
-{
-	assert_int_equal(a->n_rows, b->n_rows);
-	assert_int_equal(a->n_shards, b->n_shards);
-	assert_true(a->start_ns == b->start_ns && a->stop_ns == b->stop_ns);
-	assert_int_equal(a->is_interrupted, b->is_interrupted);
-	assert_int_equal(!a->meta, !b->meta);
-	if (a->meta)
-		assert_string_equal(a->meta, b->meta);
-	for (uint32_t i = 0; i < a->n_rows; i++)
-		same_row(a, &a->row[i], b, &b->row[i]);
-	for (uint32_t i = 0; i < a->n_shards; i++) {
-		assert_int_equal(a->shard[i].keeps_skew, b->shard[i].keeps_skew);
-		assert_int_equal(a->shard[i].keeps_text, b->shard[i].keeps_text);
-		assert_int_equal(a->shard[i].is_full, b->shard[i].is_full);
-	}
-	assert_int_equal(a->n_series, b->n_series);
-	for (size_t i = 0; i < a->n_series; i++) {
-		assert_string_equal(a->series[i].name, b->series[i].name);
-		assert_string_equal(a->series[i].unit, b->series[i].unit);
-		assert_string_equal(a->series[i].labels, b->series[i].labels);
-		assert_int_equal(a->series[i].n, b->series[i].n);
-		for (size_t k = 0; k < a->series[i].n; k++)
-			assert_true(a->series[i].point[k].at_ns == b->series[i].point[k].at_ns &&
-				    a->series[i].point[k].value == b->series[i].point[k].value);
-	}
-	assert_int_equal(a->n_notes, b->n_notes);
-	for (size_t i = 0; i < a->n_notes; i++) {
-		assert_true(a->note[i].at_ns == b->note[i].at_ns);
-		assert_string_equal(a->note[i].kind, b->note[i].kind);
-		assert_string_equal(a->note[i].text, b->note[i].text);
-	}
-}
-
-/* Everything that a record can hold, long gaps and successors too. */
-static void full_record(struct record *r, uint32_t n)
-{
-	struct record_series *s;
-
-	assert_int_equal(sample_record(r, n, 3), 0);
-	r->meta = arena_text(&r->arena, STR("{\"a\": 1}"));
-	r->is_interrupted = true;
-	r->shard[1].is_full = true;
-	for (uint32_t i = 1; i < n; i += 7)
-		r->row[i].parent = i - 1;
-	record_mark(&r->shard[0], &r->row[0], MARK_SHARED, 1);
-	sample_event(r, &r->row[0], 5000000123, 0);
-	record_mark(&r->shard[0], &r->row[0], MARK_TOKENS, 3);
-	sample_event(r, &r->row[0], 17, UINT32_MAX);
-	s = record_series_add(r, "gpu_power", "W", "gpu=\"0\"");
-	for (int k = 0; k < 100; k++)
-		record_series_point(s, SAMPLE_START_NS + k, k * 1.5);
-	record_series_add(r, "empty", "", "");
-	record_note_add(r, 5, "note", "with text");
-	record_note_add(r, 6, "", "");
 }
 
 static void test_round_trip(void **state)
@@ -356,8 +247,15 @@ static void test_broken_off(void **state)
 
 struct made { struct buf b; size_t at; };
 
-static void begin(struct made *m, unsigned type) { m->at = block_begin(&m->b, (enum block_type)type); }
-static void end(struct made *m) { block_end(&m->b, m->at); }
+static void begin(struct made *m, unsigned type)
+{
+	m->at = block_begin(&m->b, (enum block_type)type);
+}
+
+static void end(struct made *m)
+{
+	block_end(&m->b, m->at);
+}
 
 static void add_column(struct made *m, unsigned type, unsigned size, const char *name)
 {
@@ -590,205 +488,6 @@ static void test_crc(void **state)
 	assert_int_equal(record_crc(record_crc(0, "1234", 4), "56789", 5), 0xe3069283);
 }
 
-/* ---- streaming ---- */
-
-struct runner { struct record *r; uint32_t shard; };
-
-static void *run_shard(void *arg)
-{
-	struct runner *run = arg;
-	struct sample_draw d = { 12345 + run->shard };
-
-	for (uint32_t i = 0; i < run->r->n_rows; i++) {
-		if (i % run->r->n_shards != run->shard || i == 4999)
-			continue; /* the last one never finishes; it is written at the end */
-		sample_row(run->r, i, &d);
-		if (i % 500 == 0)
-			usleep(40000);
-	}
-	return NULL;
-}
-
-static void test_stream(void **state)
-{
-	char *path = path_of("stream.rec");
-	struct record a = { 0 }, b = { 0 };
-	struct record_info info = { 0 };
-	struct runner run[2] = { { &a, 0 }, { &a, 1 } };
-	struct record_stream *s;
-	struct err e = { 0 };
-	pthread_t thread[2];
-
-	(void)state;
-	assert_int_equal(record_init(&a, 5000, 2, 0, true, true, &e), 0);
-	record_add_rows(&a, 5000);
-	a.meta = "{\"early\": true}";
-	s = record_stream_open(&a, NULL, path, &e);
-	assert_non_null(s);
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(pthread_create(&thread[i], NULL, run_shard, &run[i]), 0);
-	/* What is on disk can be read at any time; soon there are rows. */
-	for (int tries = 0; tries < 100 && b.n_rows == 0; tries++) {
-		record_release(&b);
-		record_info_release(&info);
-		usleep(100000);
-		assert_int_equal(record_file_load(&b, &info, path, &e), 0);
-	}
-	assert_false(info.is_complete);
-	assert_true(b.n_rows > 0 && b.n_rows + info.n_missing == 5000);
-	assert_int_equal(__atomic_load_n(&a.row[0].state, __ATOMIC_ACQUIRE), b.row[0].state);
-	same_row(&a, &a.row[0], &b, &b.row[0]);
-	assert_string_equal(b.meta, "{\"early\": true}");
-	record_release(&b);
-	record_info_release(&info);
-	for (int i = 0; i < 2; i++)
-		pthread_join(thread[i], NULL);
-	a.meta = "{\"late\": true}";
-	a.start_ns = SAMPLE_START_NS;
-	a.stop_ns = SAMPLE_START_NS + 1;
-	record_note_add(&a, 1, "k", "t");
-	assert_int_equal(record_stream_close(s, &e), 0);
-	assert_int_equal(record_file_load(&b, &info, path, &e), 0);
-	assert_true(info.is_complete);
-	assert_true(info.host[0].stop_mono_ns > info.host[0].start_mono_ns);
-	same_record(&a, &b);
-	record_release(&a);
-	record_release(&b);
-	record_info_release(&info);
-	free(path);
-	assert_int_equal(record_stream_close(NULL, &e), 0);
-}
-
-/* A file that cannot grow: told once, at the end, and the record in memory is whole. */
-static void test_stream_full(void **state)
-{
-	struct record a = { 0 };
-	struct record_stream *s;
-	struct err e = { 0 };
-
-	(void)state;
-	assert_int_equal(sample_record(&a, 100, 1), 0);
-	s = record_stream_open(&a, NULL, "/dev/full", &e);
-	if (s) /* the device takes the opening only when it is not flushed */
-		assert_int_equal(record_stream_close(s, &e), -1);
-	assert_non_null(strstr(e.text, "/dev/full"));
-	assert_non_null(strstr(e.text, "No space left"));
-	record_release(&a);
-}
-
-/* The limit is reached while load runs, after the opening was written. */
-static void test_stream_breaks(void **state)
-{
-	char *path = path_of("limited.rec");
-	struct record_info info = { 0 };
-	struct record a = { 0 }, b = { 0 };
-	struct rlimit old, low;
-	struct record_stream *s;
-	struct err e = { 0 };
-
-	(void)state;
-	assert_int_equal(sample_record(&a, 3000, 1), 0);
-	signal(SIGXFSZ, SIG_IGN);
-	getrlimit(RLIMIT_FSIZE, &old);
-	low = old;
-	low.rlim_cur = 100000;
-	setrlimit(RLIMIT_FSIZE, &low);
-	s = record_stream_open(&a, NULL, path, &e);
-	assert_non_null(s);
-	assert_int_equal(record_stream_close(s, &e), -1);
-	setrlimit(RLIMIT_FSIZE, &old);
-	assert_non_null(strstr(e.text, "incomplete: File too large"));
-	assert_int_equal(record_file_load(&b, &info, path, &e), 0);
-	assert_false(info.is_complete);
-	record_release(&a);
-	record_release(&b);
-	record_info_release(&info);
-	free(path);
-}
-
-/* ---- merging ---- */
-
-static void test_merge(void **state)
-{
-	struct record part[2] = { 0 }, a = { 0 }, into = { 0 };
-	struct record_info info[2] = { 0 }, all = { 0 };
-	struct buf warnings = { 0 };
-	struct err e = { 0 };
-
-	(void)state;
-	full_record(&a, 30);
-	for (int k = 0; k < 2; k++) {
-		full_record(&part[k], 30);
-		part[k].row[29].phase = PHASE_WARMUP;
-		record_info_here(&info[k], (uint32_t)k, 3);
-		snprintf(info[k].host[0].name, 20, "host%d", k);
-		info[k].host[0].stop_real_ns = info[k].host[0].start_real_ns + 1000;
-		info[k].host[0].stop_mono_ns = info[k].host[0].start_mono_ns + 1000;
-	}
-	part[1].start_ns += 3000000000;
-	part[1].stop_ns += 3000000000;
-	info[1].host[0].stop_real_ns += 5000000;
-	info[1].is_complete = false;
-	assert_int_equal(record_merge(&into, &all, part, info, 2, &warnings, &e), 0);
-	assert_int_equal(into.n_rows, 60);
-	assert_int_equal(into.n_shards, 6);
-	assert_int_equal(into.n_series, 4);
-	assert_int_equal(into.n_notes, 4);
-	assert_string_equal(into.meta, "{\"a\": 1}");
-	assert_true(into.is_interrupted && !all.is_complete);
-	assert_true(into.start_ns == a.start_ns && into.stop_ns == a.stop_ns + 3000000000);
-	assert_int_equal(into.row[58].phase, PHASE_WARMUP);
-	assert_int_equal(into.row[59].phase, PHASE_WARMUP);
-	assert_int_equal(into.row[8].parent, 7);
-	assert_int_equal(into.row[29 + 8].parent, 29 + 7);
-	assert_int_equal(into.row[59].parent, 29 + 28);
-	assert_int_equal(into.row[29 + 8].shard, 3 + 8 % 3);
-	same_chains(&a, &a.row[0], &into, &into.row[29]);
-	same_chains(&a, &a.row[29], &into, &into.row[59]);
-	assert_int_equal(all.n_hosts, 2);
-	assert_string_equal(all.host[1].name, "host1");
-	assert_int_equal(all.host[1].first_shard, 3);
-	assert_non_null(strstr(warnings.data, "The clock of host host1 moved by 5.000 ms"));
-	assert_null(strstr(warnings.data, "host0"));
-	assert_non_null(strstr(warnings.data, "The hosts began 3.000 s apart"));
-	assert_null(part[0].row);
-	{
-		/* A merged record goes to a file and comes back, hosts and all. */
-		char *path = path_of("merged.rec");
-		struct record back = { 0 };
-		struct record_info back_info = { 0 };
-
-		assert_int_equal(record_file_save(&into, &all, path, &e), 0);
-		assert_int_equal(record_file_load(&back, &back_info, path, &e), 0);
-		same_record(&into, &back);
-		assert_int_equal(back_info.n_hosts, 2);
-		assert_string_equal(back_info.host[1].name, "host1");
-		record_release(&back);
-		record_info_release(&back_info);
-		free(path);
-	}
-	record_release(&a);
-	record_release(&into);
-	record_info_release(&all);
-	buf_release(&warnings);
-}
-
-static void test_merge_limits(void **state)
-{
-	struct record part[2] = { 0 }, into = { 0 };
-	struct record_info info[2] = { 0 }, all = { 0 };
-	struct err e = { 0 };
-
-	(void)state;
-	part[0].n_rows = part[1].n_rows = REQUESTS_MAX;
-	assert_int_equal(record_merge(&into, &all, part, info, 2, NULL, &e), -1);
-	assert_int_equal(e.code, ERR_LIMIT);
-	part[0].n_rows = part[1].n_rows = 0;
-	part[0].n_shards = part[1].n_shards = RECORD_SHARDS_MAX;
-	assert_int_equal(record_merge(&into, &all, part, info, 2, NULL, &e), -1);
-	assert_non_null(strstr(e.text, "8192 shards"));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -798,9 +497,6 @@ int main(void)
 		cmocka_unit_test(test_unknown_is_skipped), cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_refused_batches), cmocka_unit_test(test_refused_values),
 		cmocka_unit_test(test_save_errors), cmocka_unit_test(test_crc),
-		cmocka_unit_test(test_stream), cmocka_unit_test(test_stream_full),
-		cmocka_unit_test(test_stream_breaks), cmocka_unit_test(test_merge),
-		cmocka_unit_test(test_merge_limits),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -17,6 +17,7 @@
 #include "json/read.h"
 #include "record_sample.h"
 #include "report/report.h"
+#include "schema/schema.h"
 
 #define T0 SAMPLE_START_NS
 #define MS 1000000ll
@@ -91,7 +92,8 @@ static void fill(struct fixture *f)
 			   .tokenizer_id = "tok", .num_prompts = 2, .request_rate = INFINITY,
 			   .burstiness = 1, .version = "1.2.3", .build = "gcc", .transport = "native",
 			   .dataset = "random", .request_id_prefix = "bench-", .threads = 1 },
-		.opts = { .percentile = p99, .n_percentiles = 1, .selected = 7, .has_tokenizer = true },
+		.opts = { .percentile = p99, .n_percentiles = 1, .selected = 7,
+			  .has_tokenizer = true },
 	};
 	fill_record(&f->r);
 	f->report = (struct report){ .facts = &f->facts, .record = &f->r, .metrics = &f->m,
@@ -344,6 +346,57 @@ static void test_ours(void **state)
 	clear(&f);
 }
 
+/* Every key of a detailed result, at any depth, has its row in the schema. */
+static void in_schema(const struct json_value *v, const char *path)
+{
+	char key[256];
+
+	for (size_t i = 0; (v->kind == JSON_OBJECT || v->kind == JSON_ARRAY) && i < v->count; i++) {
+		if (v->kind == JSON_ARRAY)
+			snprintf(key, sizeof(key), "%s[%zu]", path, i);
+		else
+			snprintf(key, sizeof(key), "%s%s%.*s", path, *path ? "." : "",
+				 (int)v->key[i].n, v->key[i].p);
+		if (v->kind == JSON_OBJECT && !schema_field_find(key))
+			fail_msg("%s is not in schema/result.json", key);
+		if (strcmp(key, "profllm.options") != 0)
+			in_schema(&v->item[i], key);
+	}
+}
+
+static void test_schema(void **state)
+{
+	(void)state;
+	for (int is_pooling = 0; is_pooling < 2; is_pooling++) {
+		struct report_ramp ramp = { 1, "2023-11-14T22:13:20" };
+		struct fixture f;
+		struct buf out = { 0 };
+		struct arena a = { 0 };
+		struct json_value *v;
+		struct err e;
+
+		fill(&f);
+		f.facts.is_detailed = true;
+		f.facts.ramp_strategy = "linear";
+		f.facts.ramp = &ramp;
+		f.facts.n_ramp = 1;
+		f.opts.is_pooling = is_pooling;
+		f.opts.selected = (1u << BLOCK_COUNT) - 1;
+		f.opts.max_concurrency = 2;
+		f.opts.is_rate_finite = true;
+		f.opts.percentile = two;
+		f.opts.n_percentiles = 2;
+		metrics_score(&f.m, &f.r, &f.opts);
+		trust_judge(&f.t, &f.m, &(struct trust_facts){ 0 });
+		assert_int_equal(report_result_json(&f.report, &out, &e), 0);
+		assert_int_equal(json_parse(&a, buf_str(&out), &v, &e), 0);
+		in_schema(v, "");
+		arena_release(&a);
+		buf_release(&out);
+		clear(&f);
+	}
+}
+
 /* ---- files ---- */
 
 static void test_names(void **state)
@@ -514,6 +567,7 @@ int main(void)
 		cmocka_unit_test(test_minimal), cmocka_unit_test(test_detailed),
 		cmocka_unit_test(test_pooling), cmocka_unit_test(test_metadata),
 		cmocka_unit_test(test_no_tokenizer), cmocka_unit_test(test_ours),
+		cmocka_unit_test(test_schema),
 		cmocka_unit_test(test_names), cmocka_unit_test(test_dates),
 		cmocka_unit_test(test_saving), cmocka_unit_test(test_meta),
 		cmocka_unit_test(test_meta_errors),
