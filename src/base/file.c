@@ -81,31 +81,58 @@ static void sync_dir_of(const char *path)
 	free(copy);
 }
 
-int file_write_atomic(const char *path, struct str bytes, struct err *e)
+int file_swap_begin(struct file_swap *s, const char *path)
 {
+	char *target = realpath(path, NULL);
 	struct buf temp = { 0 };
+	struct stat st;
+
+	*s = (struct file_swap){ .fd = -1, .path = target ? target : mem_text(path) };
+	if (stat(s->path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		s->fd = open(s->path, O_WRONLY | O_CLOEXEC);
+	} else {
+		buf_printf(&temp, "%s.XXXXXX", s->path);
+		s->temp = buf_take(&temp);
+		s->fd = mkostemp(s->temp, O_CLOEXEC);
+	}
+	if (s->fd >= 0)
+		return 0;
+	free(s->path);
+	free(s->temp);
+	*s = (struct file_swap){ .fd = -1 };
+	return -1;
+}
+
+int file_swap_end(struct file_swap *s, bool is_good)
+{
 	mode_t mask = umask(0);
-	int fd, saved;
+	int saved = errno, rc = is_good ? 0 : -1;
 
 	umask(mask);
-	buf_printf(&temp, "%s.XXXXXX", path);
-	fd = mkostemp(temp.data, O_CLOEXEC);
-	if (fd < 0) {
-		err_set(e, ERR_IO, "cannot write %s: %s", path, strerror(errno));
-		buf_release(&temp);
-		return -1;
-	}
-	if (write_all(fd, bytes) < 0 || fchmod(fd, 0666 & ~mask) < 0 || fsync(fd) < 0 ||
-	    rename(temp.data, path) < 0) {
+	if (s->temp && rc == 0 && (fchmod(s->fd, 0666 & ~mask) < 0 || fsync(s->fd) < 0 ||
+				   rename(s->temp, s->path) < 0)) {
 		saved = errno;
-		unlink(temp.data);
-		close(fd);
-		buf_release(&temp);
-		return err_set(e, ERR_IO, "cannot write %s: %s", path, strerror(saved));
+		rc = -1;
 	}
-	close(fd);
-	sync_dir_of(path);
-	buf_release(&temp);
+	if (s->temp && rc < 0)
+		unlink(s->temp);
+	close(s->fd);
+	if (s->temp && rc == 0)
+		sync_dir_of(s->path);
+	free(s->path);
+	free(s->temp);
+	*s = (struct file_swap){ .fd = -1 };
+	errno = saved;
+	return rc;
+}
+
+int file_write_atomic(const char *path, struct str bytes, struct err *e)
+{
+	struct file_swap swap;
+
+	if (file_swap_begin(&swap, path) < 0 ||
+	    file_swap_end(&swap, write_all(swap.fd, bytes) == 0) < 0)
+		return err_set(e, ERR_IO, "cannot write %s: %s", path, strerror(errno));
 	return 0;
 }
 

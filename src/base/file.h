@@ -12,7 +12,21 @@
 /* Reads a regular file; at most limit bytes. The error names the path and the reason. */
 int file_read(const char *path, size_t limit, struct buf *out, struct err *e);
 
-/* Temp file beside it, write, fsync, rename, fsync of the directory. */
+/*
+ * A file that is being replaced: written under another name beside it and renamed
+ * over it at the end, so that a reader sees the old file or the whole new one. The
+ * target of a symbolic link is replaced, not the link; a device or a pipe cannot
+ * be replaced and is written to as it is. Both return -1 with errno.
+ */
+struct file_swap {
+	int fd;
+	char *path, *temp; /* temp NULL: written in place */
+};
+int file_swap_begin(struct file_swap *s, const char *path);
+/* is_good: keep what was written (fsync, rename, fsync of the directory); else drop it. */
+int file_swap_end(struct file_swap *s, bool is_good);
+
+/* The whole file by a swap. */
 int file_write_atomic(const char *path, struct str bytes, struct err *e);
 
 /* Creates path and its parents like mkdir -p. */

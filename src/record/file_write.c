@@ -3,11 +3,10 @@
 #include "record/file_write.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/mem.h"
 
 void record_info_release(struct record_info *info)
@@ -221,30 +220,19 @@ int record_file_save(const struct record *r, const struct record_info *info, con
 		     struct err *e)
 {
 	struct record_info here = { 0 };
-	struct buf temp = { 0 };
-	mode_t mask = umask(0);
-	int fd, saved = 0;
+	struct file_swap swap;
+	int rc;
 
-	umask(mask);
 	if (!info) {
 		record_info_here(&here, 0, r->n_shards);
 		record_info_stop(&here);
 		info = &here;
 	}
-	buf_printf(&temp, "%s.XXXXXX", path);
-	fd = mkostemp(temp.data, O_CLOEXEC);
-	if (fd < 0) {
-		saved = errno;
-	} else if (write_all_rows(fd, r, info) < 0 || fchmod(fd, 0666 & ~mask) < 0 ||
-		   fsync(fd) < 0 || rename(temp.data, path) < 0) {
-		saved = errno;
-		unlink(temp.data);
-	}
-	if (fd >= 0)
-		close(fd);
-	buf_release(&temp);
+	rc = file_swap_begin(&swap, path);
+	if (rc == 0)
+		rc = file_swap_end(&swap, write_all_rows(swap.fd, r, info) == 0);
+	if (rc < 0)
+		err_set(e, ERR_IO, "cannot write %s: %s", path, strerror(errno));
 	record_info_release(&here);
-	if (saved)
-		return err_set(e, ERR_IO, "cannot write %s: %s", path, strerror(saved));
-	return 0;
+	return rc;
 }
