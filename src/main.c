@@ -42,7 +42,7 @@ static int match(const struct command *c, int argc, char **argv)
 int main(int argc, char **argv)
 {
 	const char *first = argc > 1 ? argv[1] : "";
-	const char *last = argc > 2 ? argv[2] : "--help";
+	const char *last = argc > 2 ? argv[2] : "";
 	int is_bench = strcmp(first, "bench") == 0;
 
 	if (argc < 2)
@@ -57,8 +57,10 @@ int main(int argc, char **argv)
 		return usage(stdout, "", 0);
 	if (strcmp(first, "--version") == 0)
 		return puts("profllm " PROFLLM_VERSION) < 0;
+	if (is_bench && argc == 2)
+		return usage(stderr, "bench", 2);
 	if (is_bench && (strcmp(last, "--help") == 0 || strcmp(last, "-h") == 0))
-		return usage(stdout, "bench", argc > 2 ? 0 : 2);
+		return usage(stdout, "bench", 0);
 	fprintf(stderr, "profllm: '%s%s%s' is no command of this version; profllm --help lists them\n",
 		first, is_bench ? " " : "", is_bench ? last : "");
 	return 2;

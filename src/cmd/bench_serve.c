@@ -7,6 +7,7 @@
  * and saved, and the exit status is 130.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -59,39 +60,66 @@ static void print_namespace(const struct serve_opts *o)
 	buf_release(&text);
 }
 
-/* Can the result be written where it will have to be? Checked before an hour of load. */
+/*
+ * Can a file be written where it will have to be? Checked before an hour of load.
+ * A new file is made and taken away again; a device or a pipe is not opened.
+ */
 static int check_target(const char *what, const char *path, struct err *e)
 {
-	bool existed = file_exists(path);
-	FILE *f;
+	int fd = -1, rc;
 
 	if (file_is_dir(path))
-		return err_set(e, ERR_RUN, "%s %s is a directory", what, path);
-	f = fopen(path, "ae");
-	if (!f)
+		return err_set(e, ERR_RUN, "%s: %s is a directory, not a file", what, path);
+	if (file_exists(path)) {
+		rc = access(path, W_OK);
+	} else {
+		fd = rc = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		/* A link to a file that is still to come. */
+		if (rc < 0 && errno == EEXIST)
+			rc = 0;
+	}
+	if (rc < 0)
 		return err_set(e, ERR_RUN, "%s: cannot write %s: %s", what, path, strerror(errno));
-	fclose(f);
-	if (!existed)
+	if (fd >= 0) {
+		close(fd);
 		unlink(path);
+	}
 	return 0;
 }
 
-static int check_outputs(const struct serve_opts *o, struct err *e)
+/* The name as it will be generated, with a date and a model of the right length. */
+static int check_result_path(const struct serve_opts *o, const struct serve_derived *d,
+			     struct err *e)
 {
-	char *path;
-	int rc = 0;
+	struct report_facts facts = {
+		.backend = o->backend, .label = d->label, .request_rate = o->request_rate,
+		.model_id = o->model ? o->model : "model", .max_concurrency = d->max_concurrency,
+		.date = "00000000-000000",
+		.ramp_strategy = d->ramp_up == RAMP_NONE ? NULL : o->ramp_up_strategy,
+		.ramp_start_rps = o->ramp_up_start_rps.v, .ramp_end_rps = o->ramp_up_end_rps.v,
+	};
+	char *path = report_path(&facts, o->result_dir, o->result_filename);
+	int rc = check_target(o->result_filename ? "--result-filename"
+			      : o->append_result ? "--append-result" : "--save-result", path, e);
 
+	free(path);
+	return rc;
+}
+
+static int check_outputs(const struct serve_opts *o, const struct serve_derived *d, struct err *e)
+{
+	if (o->dump_workload && strcmp(o->dump_workload, "-") != 0 &&
+	    check_target("--dump-workload", o->dump_workload, e) < 0)
+		return -1;
+	if (o->dry_run)
+		return 0;
 	if (o->record_path && check_target("--record", o->record_path, e) < 0)
 		return -1;
 	if (!o->save_result && !o->append_result)
 		return 0;
 	if (o->result_dir && *o->result_dir && file_mkdirs(o->result_dir, e) < 0)
 		return err_wrap(e, "--result-dir");
-	path = file_join(o->result_dir, o->result_filename ? o->result_filename
-							   : ".profllm-write-test");
-	rc = check_target(o->result_filename ? "--result-filename" : "--result-dir", path, e);
-	free(path);
-	return rc;
+	return check_result_path(o, d, e);
 }
 
 static int save(const struct serve_opts *o, const struct serve_derived *d,
@@ -114,18 +142,32 @@ static int save(const struct serve_opts *o, const struct serve_derived *d,
 	return rc;
 }
 
+/* The last error is what ends the program; one that is already there stays. */
+static void add_error(struct err *e, const struct err *also)
+{
+	if (also->code && e->code)
+		cli_warn(also->text);
+	else if (also->code)
+		*e = *also;
+}
+
 static int report(const struct serve_opts *o, const struct serve_derived *d, struct point *point,
 		  struct err *e)
 {
 	struct scored scored;
 	struct buf text = { 0 };
+	struct err also = { 0 };
 	int status = 0;
 
 	score_point(o, d, point, &scored);
 	report_terminal(&scored.report, &text);
 	cli_out(buf_str(&text));
 	buf_release(&text);
-	if (save(o, d, &scored, e) < 0 || point_store(point, o, e) < 0)
+	/* The record is completed even when the result has no room, and the other way round. */
+	save(o, d, &scored, e);
+	point_store(point, o, &also);
+	add_error(e, &also);
+	if (e->code)
 		status = 1;
 	else if (point->is_interrupted)
 		status = EXIT_INTERRUPTED;
@@ -168,6 +210,7 @@ static int run(const struct serve_opts *o, const struct serve_derived *d, struct
 	struct run_hooks hooks = { .self = &talk, .line = on_line, .warn = on_warn,
 				   .progress = on_progress, .cancel = cli_is_interrupted() };
 	struct point point;
+	struct err undumped = { 0 };
 	int status = 0;
 
 	progress_init(&talk.progress, o->disable_tqdm ? PROGRESS_NONE : d->progress);
@@ -177,12 +220,13 @@ static int run(const struct serve_opts *o, const struct serve_derived *d, struct
 		point_release(&point);
 		return -1;
 	}
-	if (o->dump_workload && write_dump(o->dump_workload, &point, e) < 0)
-		status = 1;
+	if (o->dump_workload)
+		write_dump(o->dump_workload, &point, &undumped);
 	if (o->dry_run)
 		print_summary(&point);
 	else
-		status |= report(o, d, &point, e);
+		status = report(o, d, &point, e);
+	add_error(e, &undumped);
 	point_release(&point);
 	return status;
 }
@@ -216,7 +260,7 @@ int cmd_bench_serve(int argc, char **argv)
 		trace_enable(opts.trace); /* its row refused unknown names */
 	if (serve_opts_check(&opts, &cli.result, &cli.arena, &derived, &cli.err) == 0) {
 		cli_flush_notes(&cli);
-		if (check_outputs(&opts, &cli.err) == 0)
+		if (check_outputs(&opts, &derived, &cli.err) == 0)
 			rc = run(&opts, &derived, &cli.err);
 	}
 	status = cli_end(&cli);

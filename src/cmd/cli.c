@@ -43,7 +43,13 @@ int cli_begin(struct cli *c, const struct opt_set *set, int argc, char **argv, v
 
 void cli_flush_notes(struct cli *c)
 {
-	fwrite(c->result.notes.data, 1, c->result.notes.len, stderr);
+	struct str rest = buf_str(&c->result.notes);
+
+	while (rest.n) {
+		struct str line = str_cut(&rest, '\n');
+
+		fprintf(stderr, "WARNING: %.*s\n", (int)line.n, line.p);
+	}
 	buf_reset(&c->result.notes);
 }
 

@@ -10,13 +10,16 @@
 
 #include <arpa/inet.h>
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "base/fmt.h"
 #include "base/limits.h"
+#include "http/url.h"
 #include "json/write.h"
 
 struct check {
@@ -93,6 +96,9 @@ static int check_limits(const struct check *c)
 	if (o->num_prompts > (int64_t)REQUESTS_MAX)
 		return err_set(c->e, ERR_LIMIT, "--num-prompts: at most %u requests fit in one "
 			       "record, got %" PRId64, REQUESTS_MAX, o->num_prompts);
+	if (o->num_warmups > (int64_t)REQUESTS_MAX)
+		return err_set(c->e, ERR_LIMIT, "--num-warmups: at most %u requests fit in one "
+			       "record, got %" PRId64, REQUESTS_MAX, o->num_warmups);
 	c->d->max_concurrency = 0;
 	if (o->max_concurrency.is_set)
 		c->d->max_concurrency = o->max_concurrency.v < UINT32_MAX ?
@@ -184,6 +190,25 @@ static int check_headers(const struct check *c)
 				return err_set(c->e, ERR_RUN, "--header: the value of %.100s holds "
 					       "a control character", h->key);
 	}
+	/* It becomes a header too. */
+	for (const unsigned char *p = (const unsigned char *)c->o->request_id_prefix; *p; p++)
+		if (*p < 0x20 || *p == 0x7f)
+			return err_set(c->e, ERR_RUN, "--request-id-prefix holds a control character, "
+				       "which no header can");
+	return 0;
+}
+
+/* A URL that can never work is refused before prompts are made. */
+static int check_url(const struct check *c)
+{
+	const struct serve_opts *o = c->o;
+	struct url url;
+
+	if (url_parse(str_of(c->d->base_url), &url, c->e) < 0)
+		return err_wrap(c->e, "%s", o->base_url ? "--base-url" : "--host");
+	if (url.is_tls && o->cacert && !o->insecure && access(o->cacert, R_OK) < 0)
+		return err_set(c->e, ERR_USAGE, "--cacert: cannot read %s: %s", o->cacert,
+			       strerror(errno));
 	return 0;
 }
 
@@ -228,6 +253,42 @@ static void warn_other_datasets(const struct check *c)
 			warn(c, "--%s has no effect: the dataset is random", file_only[i]);
 }
 
+static int check_length(const struct check *c, const char *name, int64_t tokens)
+{
+	if (tokens <= LENGTH_TOKENS_MAX)
+		return 0;
+	return err_set(c->e, ERR_LIMIT, "--%s: at most %u tokens, got %" PRId64, name,
+		       LENGTH_TOKENS_MAX, tokens);
+}
+
+/* Of the dataset in use; upstream sends nonsense to the server, or mends it without a word. */
+static int check_lengths(const struct check *c)
+{
+	const struct serve_opts *o = c->o;
+
+	if (check_length(c, "random-input-len", o->random_input_len) < 0 ||
+	    check_length(c, "random-output-len", o->random_output_len) < 0 ||
+	    check_length(c, "random-prefix-len", o->random_prefix_len) < 0 ||
+	    check_length(c, "custom-output-len", o->custom_output_len) < 0 ||
+	    check_length(c, "sharegpt-output-len", o->sharegpt_output_len.v) < 0)
+		return -1;
+	if (strcmp(o->dataset_name, "random") == 0) {
+		if (o->random_output_len < 1)
+			warn(c, "--random-output-len %" PRId64 " is below 1: one token is asked for",
+			     o->random_output_len);
+		if (o->random_prefix_len < 0)
+			warn(c, "--random-prefix-len is below 0 and has no effect");
+	} else if (strcmp(o->dataset_name, "sharegpt") == 0) {
+		if (o->sharegpt_output_len.is_set && o->sharegpt_output_len.v < 0)
+			return err_set(c->e, ERR_RUN, "--sharegpt-output-len: expected 0 or more "
+				       "tokens, got %" PRId64, o->sharegpt_output_len.v);
+	} else if (o->custom_output_len < -1) {
+		return err_set(c->e, ERR_RUN, "--custom-output-len: expected 0 or more tokens, or -1 "
+			       "for each row's own, got %" PRId64, o->custom_output_len);
+	}
+	return 0;
+}
+
 static int check_dataset(const struct check *c)
 {
 	struct serve_opts *o = c->o;
@@ -257,6 +318,8 @@ static int check_dataset(const struct check *c)
 		o->spec_bench_output_len = o->output_len.v;
 		o->prefix_repetition_output_len = o->output_len.v;
 	}
+	if (check_lengths(c) < 0)
+		return -1;
 	if (strcmp(o->dataset_name, "random") == 0)
 		o->ignore_eos = true;
 	if (o->self_timed != OPT_TRI_UNSET)
@@ -650,7 +713,7 @@ int serve_opts_check(struct serve_opts *o, struct opt_result *result, struct are
 	if (check_ours(&c) < 0 || check_limits(&c) < 0 || check_ramp_up(&c) < 0)
 		return -1;
 	make_urls(&c);
-	if (check_headers(&c) < 0)
+	if (check_url(&c) < 0 || check_headers(&c) < 0)
 		return -1;
 	check_model(&c);
 	if (check_dataset(&c) < 0 || check_range_ratio(&c) < 0 || check_goodput(&c) < 0 ||
