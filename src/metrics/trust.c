@@ -53,8 +53,8 @@ static void judge_failures(struct trust *t, const struct metrics *m)
 		      "No request succeeded (%u failed, %u cancelled).", m->failed, m->cancelled);
 	else if (level != TRUST_VALID)
 		doubt(t, level, "failures", "%.1f %% of the requests failed (limit %.0f %%).",
-		      100 * failed,
-		      100 * (level == TRUST_INVALID ? TRUST_FAILED_INVALID : TRUST_FAILED_DEGRADED));
+		      100 * failed, 100 * (level == TRUST_INVALID ? TRUST_FAILED_INVALID
+					   : TRUST_FAILED_DEGRADED));
 }
 
 static void judge_skew(struct trust *t, const struct metrics *m)
