@@ -67,7 +67,10 @@ static void describe(struct progress *p, struct buf *out, uint64_t done, uint64_
 		struct load_totals t = load_progress_total(load);
 
 		sample_rate(p, t.tokens, now);
-		buf_printf(out, ", in flight %u, %.0f tok/s", t.admitted - t.done, p->tokens_per_s);
+		/* The last line tells the mean of the whole stage. */
+		buf_printf(out, ", in flight %u, %.0f tok/s", t.admitted - t.done,
+			   done < total ? p->tokens_per_s :
+			   elapsed > 0 ? (double)t.tokens / elapsed : 0);
 		if (t.failed)
 			buf_printf(out, ", failed %u", t.failed);
 	}

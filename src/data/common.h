@@ -12,4 +12,6 @@ struct str dataset_request_id(struct workload *w, const struct dataset_opts *o, 
  */
 int dataset_oversample(struct workload *w, const struct dataset_opts *o, struct compat_rng *rng,
 		       struct err *e);
+/* -1 with ERR_CANCELLED once the caller asked to stop; asked between prompts. */
+int dataset_go_on(const struct dataset_opts *o, struct err *e);
 void dataset_progress(const struct dataset_opts *o, size_t done, size_t total);

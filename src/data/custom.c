@@ -124,7 +124,7 @@ static int build(const struct dataset_opts *o, struct compat_rng *rng, struct wo
 		pyrandom_shuffle(&rng->py, rows.v, rows.n, sizeof(*rows.v));
 	wanted = o->num_prompts > 0 ? (size_t)o->num_prompts : rows.n;
 	for (size_t i = 0; i < rows.n && i < wanted; i++) {
-		if (add(o, &rows.v[i], i, w, &scratch, e) < 0)
+		if (dataset_go_on(o, e) < 0 || add(o, &rows.v[i], i, w, &scratch, e) < 0)
 			goto done;
 		dataset_progress(o, i + 1, wanted);
 	}

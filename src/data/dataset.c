@@ -60,6 +60,13 @@ int dataset_oversample(struct workload *w, const struct dataset_opts *o, struct 
 	return 0;
 }
 
+int dataset_go_on(const struct dataset_opts *o, struct err *e)
+{
+	if (!o->cancel || !atomic_load(o->cancel))
+		return 0;
+	return err_set(e, ERR_CANCELLED, "interrupted before the benchmark began");
+}
+
 void dataset_progress(const struct dataset_opts *o, size_t done, size_t total)
 {
 	if (o->progress && (done == total || done % 64 == 0))

@@ -3,6 +3,7 @@
  * data/dataset.h - one vtable and one table: a dataset is one file and one row.
  */
 #pragma once
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "data/workload.h"
@@ -29,6 +30,7 @@ struct dataset_opts {
 	/* Progress of generation; may be NULL. Called from this thread only. */
 	void (*progress)(void *self, size_t done, size_t total);
 	void *progress_self;
+	const atomic_bool *cancel;   /* set: build ends with ERR_CANCELLED; may be NULL */
 };
 
 struct dataset {

@@ -144,7 +144,8 @@ static int fill(struct generator *g, const struct dataset_opts *o, struct worklo
 	for (size_t i = 0; i < n; i++) {
 		struct sample *s;
 
-		if (make_prompt(g, &prefix, offset[i], i, (size_t)input[i], e) < 0)
+		if (dataset_go_on(o, e) < 0 ||
+		    make_prompt(g, &prefix, offset[i], i, (size_t)input[i], e) < 0)
 			goto done;
 		s = workload_add(w);
 		s->prompt = arena_str(&w->arena, buf_str(&g->text));

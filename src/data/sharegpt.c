@@ -95,9 +95,11 @@ static int accept(const struct dataset_opts *o, const struct entries *entries, s
 		int64_t output_len = o->sharegpt_output_len;
 		struct sample *s;
 
-		rc = read_turns(o->path, i, entries->conversation[i], text, e);
-		if (rc < 0)
+		if (dataset_go_on(o, e) < 0 ||
+		    read_turns(o->path, i, entries->conversation[i], text, e) < 0) {
+			rc = -1;
 			break;
+		}
 		prompt_len = tokenizer_count(o->tokenizer, buf_str(&text[0]), true);
 		if (!is_fixed)
 			output_len = (int64_t)tokenizer_count(o->tokenizer, buf_str(&text[1]),

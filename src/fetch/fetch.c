@@ -26,6 +26,17 @@ static size_t take_bytes(char *data, size_t size, size_t n, void *self)
 	return reply->body.is_over ? 0 : size * n;
 }
 
+static bool is_cancelled(const struct fetch_opts *o)
+{
+	return o->cancel && atomic_load(o->cancel);
+}
+
+static int on_progress(void *self, curl_off_t down, curl_off_t got, curl_off_t up, curl_off_t sent)
+{
+	(void)down, (void)got, (void)up, (void)sent;
+	return is_cancelled(self);
+}
+
 static struct curl_slist *header_list(const struct fetch_opts *o, bool is_post)
 {
 	struct curl_slist *list = NULL;
@@ -52,6 +63,11 @@ static void set_up(CURL *curl, const char *url, const struct str *body,
 	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS,
 			 (long)(o->timeout_ms ? o->timeout_ms : TIMEOUT_MS_DEFAULT));
+	if (o->cancel) {
+		curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+		curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+		curl_easy_setopt(curl, CURLOPT_XFERINFODATA, o);
+	}
 	if (o->unix_socket)
 		curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, o->unix_socket);
 	if (o->ca_file)
@@ -67,8 +83,10 @@ static void set_up(CURL *curl, const char *url, const struct str *body,
 }
 
 static int failed(CURLcode code, const char *message, const struct fetch_reply *reply,
-		  const char *url, struct err *e)
+		  const char *url, const struct fetch_opts *o, struct err *e)
 {
+	if (is_cancelled(o))
+		return err_set(e, ERR_CANCELLED, "interrupted while waiting for %s", url);
 	if (reply->body.is_over)
 		return err_set(e, ERR_LIMIT, "the answer from %s passes the limit of %zu bytes", url,
 			       reply->body.limit);
@@ -96,7 +114,7 @@ int fetch(const char *url, const struct str *body, const struct fetch_opts *o,
 	curl_slist_free_all(headers);
 	if (code == CURLE_OK)
 		return 0;
-	failed(code, message, reply, url, e);
+	failed(code, message, reply, url, o, e);
 	fetch_reply_release(reply);
 	return -1;
 }
@@ -145,6 +163,10 @@ int fetch_many(const char *url, const struct fetch_many *many, const struct fetc
 		begin(multi, &transfer[k], next++, url, many, o, headers);
 	}
 	while (rc == 0 && done < many->n) {
+		if (is_cancelled(o)) {
+			rc = err_set(e, ERR_CANCELLED, "interrupted while waiting for %s", url);
+			break;
+		}
 		if (curl_multi_perform(multi, &running) != CURLM_OK ||
 		    curl_multi_poll(multi, NULL, 0, 1000, NULL) != CURLM_OK)
 			rc = err_set(e, ERR_NET, "%s: libcurl failed", url);

@@ -8,6 +8,7 @@
  * unix_socket. Thread-safe.
  */
 #pragma once
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,6 +23,7 @@ struct fetch_opts {
 	const char *unix_socket;    /* path, or NULL */
 	int64_t timeout_ms;         /* whole transfer; 0: 300 s */
 	size_t body_bytes_max;      /* 0: FETCH_BODY_BYTES_MAX */
+	const atomic_bool *cancel;  /* set: ends within a second or so with ERR_CANCELLED */
 };
 
 struct fetch_reply {

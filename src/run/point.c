@@ -23,6 +23,7 @@
 #include "version.h"
 
 #define READY_PAUSE_NS 5000000000  /* between tries of the ready check, as upstream */
+#define READY_SECONDS_MAX 1000000000 /* 31 years: longer waits are the same */
 #define FILES_SPARE 64             /* descriptors besides connections */
 
 /* What the stages share; gone when run_point returns. */
@@ -132,6 +133,7 @@ static int build_dataset(struct stage *s, const struct dataset *d, struct err *e
 		.custom_output_len = o->custom_output_len,
 		.threads = (unsigned)o->threads,
 		.progress = dataset_progress, .progress_self = s,
+		.cancel = s->hooks->cancel,
 	};
 
 	if (d->build(&opts, &s->rng, w, e) < 0)
@@ -278,6 +280,7 @@ static int send_copies(struct stage *s, uint32_t n, enum request_phase phase, in
 	s->progress = progress;
 	s->total = n;
 	opts.deadline_ns = deadline_ns;
+	on_tick(s);
 	if (prepare(&how, &plan, &s->point->workload, &prepared, e) == 0) {
 		rc = load_run(&opts, &plan, &prepared, record, *first_row, progress, &stats,
 			      s->hooks->cancel, e);
@@ -309,8 +312,9 @@ static void last_line(struct buf *text)
 
 static int wait_until_ready(struct stage *s, struct err *e)
 {
-	int64_t timeout_ns = s->opts->ready_check_timeout_sec * 1000000000;
-	int64_t deadline = clock_mono_ns() + timeout_ns, left;
+	int64_t seconds = s->opts->ready_check_timeout_sec, left;
+	int64_t deadline = clock_mono_ns() +
+			   (seconds < READY_SECONDS_MAX ? seconds : READY_SECONDS_MAX) * 1000000000;
 	struct buf why = { 0 }, text = { 0 };
 	int rc = -1;
 
@@ -318,17 +322,27 @@ static int wait_until_ready(struct stage *s, struct err *e)
 		   (long long)s->opts->ready_check_timeout_sec);
 	say(s, text.data);
 	while ((left = deadline - clock_mono_ns()) > 0 && !is_cancelled(s)) {
+		struct err failure = { 0 };
 		uint32_t row;
+		int sent = send_copies(s, 1, PHASE_READY, left, &row, &failure);
 
-		if (send_copies(s, 1, PHASE_READY, left, &row, e) < 0)
+		/* A name that does not resolve yet may do so once the server is up. */
+		if (sent < 0 && failure.code != ERR_NET) {
+			*e = failure;
 			goto done;
-		if (s->point->record.row[row].state == REQ_DONE) {
+		}
+		if (sent == 0 && s->point->record.row[row].state == REQ_DONE) {
 			say(s, "Initial test run completed.");
 			rc = 0;
 			goto done;
 		}
+		if (is_cancelled(s))
+			break;
 		buf_reset(&why);
-		record_error_of(&s->point->record, &s->point->record.row[row], &why);
+		if (sent == 0)
+			record_error_of(&s->point->record, &s->point->record.row[row], &why);
+		else
+			buf_add_text(&why, failure.text);
 		last_line(&why);
 		buf_reset(&text);
 		buf_printf(&text, "Endpoint is not ready. Error='%s'", why.len ? why.data : "");
@@ -434,6 +448,7 @@ static int run_main(struct stage *s, struct err *e)
 	if (prepare(&how, &p->plan, &p->workload, &prepared, e) == 0 &&
 	    open_record_file(s, e) == 0) {
 		say_traffic(s);
+		on_tick(s);
 		offset = clock_offset_ns();
 		rc = load_run(&opts, &p->plan, &prepared, &p->record, 0, progress, &p->load,
 			      s->hooks->cancel, e);
@@ -522,7 +537,7 @@ int run_point(const struct serve_opts *opts, const struct serve_derived *derived
 		.remote = { .base_url = derived->base_url, .is_insecure = opts->insecure,
 			    .ca_file = opts->cacert, .header = derived->header,
 			    .n_headers = derived->n_headers,
-			    .api_key = key && *key ? key : NULL },
+			    .api_key = key && *key ? key : NULL, .cancel = hooks->cancel },
 		.proxy = prepare_proxy(derived->base_url),
 	};
 

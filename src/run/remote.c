@@ -30,7 +30,8 @@ static int target_init(struct target *t, const struct remote *r, const char *pat
 	struct url url;
 	size_t n = 0;
 
-	*t = (struct target){ .opts = { .is_insecure = r->is_insecure, .ca_file = r->ca_file } };
+	*t = (struct target){ .opts = { .is_insecure = r->is_insecure, .ca_file = r->ca_file,
+					 .cancel = r->cancel } };
 	if (url_parse(str_of(r->base_url), &url, e) < 0)
 		return -1;
 	if (url.is_unix) {
@@ -115,7 +116,7 @@ int remote_discover_model(const struct remote *r, const struct run_hooks *hooks,
 		err_set(&why, ERR_NET, "HTTP status %ld", reply.status);
 	if (why.code == ERR_NONE)
 		rc = first_model(r->base_url, buf_str(&reply.body), name, root, &why);
-	if (why.code == ERR_RUN) {
+	if (why.code == ERR_RUN || why.code == ERR_CANCELLED) {
 		*e = why;
 	} else if (rc < 0) {
 		err_set(e, ERR_RUN, "Failed to fetch models from server at %s. Check that:\n"
@@ -313,7 +314,7 @@ void remote_align(const struct remote *r, const char *model, bool is_rewriting,
 	first = ask_first(&a, &tokenize);
 	out->is_available = first >= 0;
 	if (first < 0) {
-		if (is_rewriting)
+		if (is_rewriting && !(r->cancel && atomic_load(r->cancel)))
 			say(hooks, "WARNING: /tokenize unavailable, skipping alignment.");
 	} else if (!is_rewriting) {
 		compare(&a, &tokenize);
