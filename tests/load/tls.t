@@ -1,0 +1,87 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: Apache-2.0
+# https: verified by default, by a given CA, or not at all; stamps as exact as without.
+use strict;
+use warnings;
+use File::Temp ();
+use FindBin;
+use lib $FindBin::Bin;
+use LoadTest;
+use Test::More;
+
+my $dir = File::Temp->newdir('load-XXXXXX', TMPDIR => 1);
+my ($cert, $key) = certificate("$dir");
+
+plan skip_all => 'the openssl command is needed to make a certificate' unless $cert;
+
+sub https { return sim('--ttft-ms', '20', '--itl-ms', '5', '--ssl-certfile', $cert,
+	'--ssl-keyfile', $key, @_); }
+
+{
+	my $sim = https();
+	my $run = serve($sim, '--num-prompts', '8', '--insecure');
+	my %truth = truth_by_id($sim);
+
+	is($run->{status}, 0, '--insecure: exit status') or diag($run->{err});
+	counts_are_right($run, \%truth, '--insecure');
+	events_are_right($run, \%truth, '--insecure');
+	is($run->{own}{stamp_source}, 'kernel', 'stamps are the kernel\'s');
+}
+{
+	my $sim = https();
+	my $run = serve($sim, '--num-prompts', '12', '--cacert', $cert, '--max-concurrency', '2');
+	my %truth = truth_by_id($sim);
+
+	is($run->{status}, 0, '--cacert: exit status') or diag($run->{err});
+	counts_are_right($run, \%truth, '--cacert');
+	is($run->{own}{new_connections}, 2, '--cacert: connections are kept');
+}
+{
+	my $sim = https();
+	my $run = serve($sim, '--num-prompts', '4', '--warm-connections', '4', '--insecure');
+	my %truth = truth_by_id($sim);
+
+	counts_are_right($run, \%truth, 'warm');
+	is($run->{own}{new_connections}, 0, 'warm: no request opened one');
+}
+{
+	my $sim = https();
+	my $run = serve($sim, '--num-prompts', '3');
+
+	is_deeply(failures($run), { tls => 3 }, 'unknown certificate: category') or diag($run->{err});
+	is($run->{status}, 1, 'unknown certificate: exit status');
+	like($run->{own}{failures}[0]{examples}[0]{text}, qr/certificate/,
+		'unknown certificate: the text');
+	is(scalar(my @rows = truth_of($sim)), 0, 'unknown certificate: nothing was sent');
+}
+{
+	my $sim = https();
+	my $url = $sim->{url} =~ s/127\.0\.0\.1/127.0.0.2/r;
+	my $run = serve($url, '--num-prompts', '2', '--cacert', $cert);
+	my $got = failures($run);
+
+	ok($got->{tls} || $got->{connect}, 'another name than the certificate\'s: refused');
+}
+{
+	my $sim = sim('--ttft-ms', '5', '--itl-ms', '2');
+	my $run = serve($sim->{url} =~ s/^http:/https:/r, '--num-prompts', '2', '--insecure');
+
+	is_deeply(failures($run), { tls => 2 }, 'https to a server that speaks http: category');
+}
+{
+	my $sim = https();
+	my $run = serve($sim->{url} =~ s/^https:/http:/r, '--num-prompts', '2');
+	my $count = 0;
+
+	$count += $_ for values %{ failures($run) };
+	is($count, 2, 'http to a server that speaks https: both fail');
+}
+for my $fault (['reset@3', 'reset'], ['close@3', 'truncated'], ['split', undef]) {
+	my ($what, $category) = @$fault;
+	my $sim = https('--fault', $what);
+	my $run = serve($sim, '--num-prompts', '4', '--insecure');
+
+	is_deeply(failures($run), $category ? { $category => 4 } : {}, "$what under TLS");
+}
+
+done_testing;
