@@ -1,0 +1,108 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: Apache-2.0
+# Every command of the pages works: each `sh` block of README.md and docs/guide/ is run as it
+# stands, in an empty folder, and must exit with 0.
+#
+# A line `<!-- not run: reason -->` before a block exempts it. In the folder lie sharegpt.json and
+# prompts.jsonl; `profllm` there is a small script that puts a running simulator's port in place
+# of 8000 and ends a `profllm sim` that has proved able to start.
+use strict;
+use warnings;
+use Cwd qw(abs_path);
+use File::Temp ();
+use FindBin;
+use Test::More;
+
+my $root = abs_path("$FindBin::Bin/../..");
+my $program = abs_path($ENV{PROFLLM} || "$root/build/profllm");
+my $dir = File::Temp->newdir;
+
+sub slurp
+{
+	my ($path) = @_;
+	open(my $f, '<:raw', $path) or return '';
+	local $/;
+	return scalar <$f>;
+}
+
+sub spill
+{
+	my ($path, $text) = @_;
+	open(my $f, '>:raw', $path) or die "$path: $!";
+	print $f $text;
+	close($f) or die "$path: $!";
+}
+
+delete @ENV{grep { /_proxy$/i || $_ eq 'OPENAI_API_KEY' } keys %ENV};
+my $pid = fork();
+if (!$pid) {
+	open(STDOUT, '>', "$dir/sim.log");
+	open(STDERR, '>&', \*STDOUT);
+	exec($program, 'sim', '--port', '0', '--port-file', "$dir/port", '--model', 'demo',
+		'--ttft-ms', '5', '--itl-ms', '1') or exit(127);
+}
+END { my $status = $?; kill('KILL', $pid) if $pid; $? = $status }
+for (1 .. 100) {
+	last if -s "$dir/port";
+	select(undef, undef, undef, 0.05);
+}
+my $port = slurp("$dir/port");
+$port =~ s/\s//g;
+$port or BAIL_OUT('no simulator: ' . slurp("$dir/sim.log"));
+
+mkdir("$dir/bin") or die;
+mkdir("$dir/home") or die;
+spill("$dir/bin/profllm", <<"END");
+#!/usr/bin/env bash
+args=("\${\@//8000/$port}")
+case "\$1 \$2" in
+"sim "*) # --help and the like end by themselves; a server is told to after a second
+	[[ " \$* " == *" --port "* || " \$* " == *" --uds "* ]] || args+=(--port 0)
+	exec timeout --preserve-status -s TERM 1 $program "\${args[\@]}" ;;
+"bench serve")
+	[[ " \$* " == *" --port"* || " \$* " == *" --base-url"* ]] || args+=(--port $port) ;;
+esac
+exec $program "\${args[\@]}"
+END
+chmod(0755, "$dir/bin/profllm");
+
+my (@exchange, @row);
+for my $i (1 .. 40) {
+	push(@exchange, qq({"conversations": [{"from": "human", "value": "What is the use of number $i?"},)
+		. qq( {"from": "gpt", "value": "It follows the number before and precedes the next one."}]}));
+	push(@row, qq({"prompt": "Tell me something about the number $i.", "output_tokens": 8}\n));
+}
+spill("$dir/sharegpt.json", '[' . join(",\n", @exchange) . ']');
+spill("$dir/prompts.jsonl", join('', @row));
+
+$ENV{PATH} = "$dir/bin:$ENV{PATH}";
+$ENV{HOME} = "$dir/home";
+for my $page ("$root/README.md", sort(glob("$root/docs/guide/*.md"))) {
+	my ($name) = $page =~ m,^\Q$root\E/(.*),;
+	my ($block, $start, $exempt, $line) = (undef, 0, 0, 0);
+
+	for (split(/\n/, slurp($page))) {
+		$line++;
+		if (!defined($block) && /^\s*```sh$/) {
+			($block, $start) = ('', $line);
+		} elsif (defined($block) && /^\s*```$/) {
+			run("$name:$start", $block) unless $exempt;
+			($block, $exempt) = (undef, 0);
+		} elsif (defined($block)) {
+			$block .= "$_\n";
+		} elsif (/\S/) {
+			$exempt = /^<!-- not run: \S.* -->$/;
+		}
+	}
+}
+done_testing();
+
+sub run
+{
+	my ($name, $text) = @_;
+	spill("$dir/block", "set -e\ncd '$dir'\n$text");
+	my $out = `timeout 60 bash '$dir/block' 2>&1 </dev/null`;
+	my $status = $? >> 8;
+
+	is($status, 0, $name) or diag($text, substr($out, -2000));
+}
