@@ -10,9 +10,11 @@ BEGIN { RS = ""; printf "[" }
 	gsub(/\\/, "\\\\", text); gsub(/"/, "\\\"", text)
 	gsub(/[ \t\n]+/, " ", text); gsub(/[\001-\037]/, "", text)
 	if (NF < 8 || NF > 250) next
-	if (before != "")
-		printf "%s\n{\"id\": \"%d\", \"conversations\": [{\"from\": \"human\", \"value\": \"Explain this: %s\"}, " \
-			"{\"from\": \"gpt\", \"value\": \"%s\"}]}", n++ ? "," : "", n, before, text
+	if (before != "") {
+		printf "%s\n{\"id\": \"%d\", \"conversations\": [", n++ ? "," : "", n
+		printf "{\"from\": \"human\", \"value\": \"Explain this: %s\"}, ", before
+		printf "{\"from\": \"gpt\", \"value\": \"%s\"}]}", text
+	}
 	before = text
 }
 END { print "\n]" }

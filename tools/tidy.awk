@@ -80,7 +80,8 @@ function lengths() {
 	if (table && /^\t};/) { rows += FNR - table; table = 0 }
 	if (/^}/ && opened) {
 		if (FNR - opened - 1 - rows > FUNCTION_MAX)
-			report(opened, "function of " FNR - opened - 1 - rows " lines, the limit is " FUNCTION_MAX)
+			report(opened, "function of " FNR - opened - 1 - rows " lines, the limit is " \
+				FUNCTION_MAX)
 		opened = 0
 	}
 }
