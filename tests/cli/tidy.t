@@ -1,0 +1,90 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: Apache-2.0
+# What make tidy and tools/unused.sh must refuse, and what they must let pass.
+use strict;
+use warnings;
+use Cwd qw(abs_path);
+use File::Path qw(make_path);
+use File::Temp ();
+use FindBin;
+use Test::More;
+
+my $root = abs_path("$FindBin::Bin/../..");
+my $tag = "/* SPDX-License-Identifier: Apache-2.0 */\n";
+my $body = "int x(void)\n{\n%s}\n";
+my $debt = 'TO' . 'DO';
+my $home = '/ho' . 'me/somebody/file';
+
+# file, text after the SPDX line, what a finding about that file says ('' for none)
+my @case = (
+	['a call of printf', 'src/net/a.c', sprintf($body, "\tprintf(\"x\");\n"), 'only cmd/ prints'],
+	['printf in a comment', 'src/net/a.c', "/* printf(x) */\n// exit(1)\n", ''],
+	['printf in a comment of two lines', 'src/net/a.c', "/*\n * exit(1)\n */\n", ''],
+	['printf in a string', 'src/net/a.c', "const char *t = \"printf(\\\"x\\\")\";\n", ''],
+	['printf where it belongs', 'src/cmd/a.c', sprintf($body, "\tprintf(\"x\");\n"), ''],
+	['a member called send', 'src/load/a.c', sprintf($body, "\tt->send(1);\n"), ''],
+	['a longer name', 'src/load/a.c', sprintf($body, "\tpool_connect(1);\n"), ''],
+	['a call of send', 'src/load/a.c', sprintf($body, "\tsend(1);\n"), 'sockets'],
+	['a call of malloc', 'src/json/a.c', sprintf($body, "\tmalloc (1);\n"), 'base/mem.h'],
+	['a call of fork', 'src/run/a.c', sprintf($body, "\tfork();\n"), 'only proc/'],
+	['70 lines', 'src/net/a.c', sprintf($body, "\tx();\n" x 70), ''],
+	['71 lines', 'src/net/a.c', sprintf($body, "\tx();\n" x 71), 'function of 71 lines'],
+	['a table in a function', 'src/net/a.c',
+		sprintf($body, "\tstatic const int t[] = {\n" . "\t\t1,\n" x 80 . "\t};\n"), ''],
+	['801 lines', 'src/net/a.c', "int a;\n" x 800, '801 lines'],
+	['100 columns', 'src/net/a.c', "\t" . 'a' x 92 . "\n", ''],
+	['101 columns', 'src/net/a.c', "\t" . 'a' x 93 . "\n", '101 columns'],
+	['101 columns of a text', 'src/net/a.c', "\t\"" . 'a' x 91 . "\"\n", ''],
+	['100 columns of UTF-8', 'src/net/a.c', "\xc3\xa9" x 100 . "\n", ''],
+	['blanks at the end', 'src/net/a.c', "int a; \n", 'blanks'],
+	['unfinished work', 'src/net/a.c', "/* $debt: later */\n", 'unfinished'],
+	['a layer above', 'src/json/a.c', "#include \"net/a.h\"\n", 'json may not use net'],
+	['a layer below', 'src/net/a.c', "#include \"base/err.h\"\n", ''],
+	['a bare include', 'src/net/a.c', "#include \"loop.h\"\n", 'written from src/'],
+	['a folder without a line', 'src/util/a.c', "int a;\n", 'not in src/LAYERS'],
+	['OpenSSL elsewhere', 'src/net/a.c', "#include <openssl/ssl.h>\n", 'src/net/tls.c alone'],
+	['a header nobody includes', 'src/net/a.h', "#pragma once\n", 'nobody but its own'],
+	['a unit test no rule runs', 'tests/unit/test_nothing.c', "int a;\n", 'not a layer'],
+	['a path of one machine', 'src/net/a.c', "/* $home */\n", 'one machine'],
+	['a fuzz target without corpus', 'tests/fuzz/fuzz_x.c', "int a;\n", 'no corpus/x'],
+);
+
+sub spill
+{
+	my ($path, $text) = @_;
+	make_path($path =~ s,/[^/]*$,,r);
+	open(my $f, '>:raw', $path) or die "$path: $!";
+	print $f $text;
+	close($f) or die "$path: $!";
+}
+
+for my $case (@case) {
+	my ($name, $file, $text, $want) = @$case;
+	my $dir = File::Temp->newdir;
+	make_path("$dir/tools");
+	system("cp $root/tools/*.sh $root/tools/*.awk $dir/tools && cd $dir && git init -q .") == 0 or die;
+	spill("$dir/src/LAYERS", "base:\njson: base\nnet: base\nload: base net\nrun: base\ncmd: base\n");
+	spill("$dir/src/base/err.h", "$tag#pragma once\n");
+	spill("$dir/src/main.c", "$tag#include \"base/err.h\"\n");
+	spill("$dir/Makefile", "all:\n");
+	spill("$dir/$file", $tag . $text);
+	my $out = `cd $dir && tools/tidy.sh 2>&1`;
+	my $status = $? >> 8;
+
+	if ($want eq '') {
+		like($out, qr/, 0 findings$/, $name);
+	} else {
+		like($out, qr/^\Q$file\E:\d+: .*\Q$want\E/m, $name);
+		is($status, 1, "$name: status");
+	}
+}
+
+my $dir = File::Temp->newdir;
+spill("$dir/a.c", "int used(void); int used(void) { return 1; }\nint dead(void); int dead(void) { return 2; }\n");
+spill("$dir/b.c", "int used(void); int main(void); int main(void) { return used(); }\n");
+my $compiled = system("cd $dir && mkdir obj && gcc -c a.c -o obj/a.o && gcc -c b.c -o obj/b.o") == 0;
+ok($compiled, 'two objects');
+my $out = `cd $dir && $root/tools/unused.sh obj 2>&1`;
+isnt($?, 0, 'an unused function: status');
+is($out, "src/a.c: dead: global, but nobody outside this file uses it\n", 'an unused function');
+done_testing();
