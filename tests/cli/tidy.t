@@ -80,7 +80,8 @@ for my $case (@case) {
 }
 
 my $dir = File::Temp->newdir;
-spill("$dir/a.c", "int used(void); int used(void) { return 1; }\nint dead(void); int dead(void) { return 2; }\n");
+spill("$dir/a.c", "int used(void); int used(void) { return 1; }\n"
+	. "int dead(void); int dead(void) { return 2; }\n");
 spill("$dir/b.c", "int used(void); int main(void); int main(void) { return used(); }\n");
 my $compiled = system("cd $dir && mkdir obj && gcc -c a.c -o obj/a.o && gcc -c b.c -o obj/b.o") == 0;
 ok($compiled, 'two objects');
