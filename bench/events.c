@@ -4,8 +4,10 @@
  * HTTP, server-sent events, JSON, record) beside a raw reader that only counts
  * bytes, against the same server in the same run.
  *
- *   paced      one event per send, 100,000 a second over 64 streams: each read
- *              brings one event, as a real engine's client sees it
+ *   steps      one event on each of 64 streams back to back, 2,000 times a second, as
+ *              the step of an engine sends them: each read brings one event
+ *   paced      one event per send, 100,000 a second in even distances: likewise, but each
+ *              event wakes the client
  *   flood      one event per send, as fast as the server can
  *   flood16    16 events per send, as fast as the server can: the limit of parsing
  */
@@ -18,13 +20,14 @@
 struct scene {
 	const char *name;
 	uint32_t per_send, events; /* events: per stream */
-	int64_t interval_ns;
+	int64_t interval_ns, round_ns;
 };
 
 static const struct scene scenes[] = {
-	{ "paced", 1, 3000, 10000 },
-	{ "flood", 1, 10000, 0 },
-	{ "flood16", 16, 80000, 0 },
+	{ "steps", 1, 3000, 0, 500000 },
+	{ "paced", 1, 3000, 10000, 0 },
+	{ "flood", 1, 10000, 0, 0 },
+	{ "flood16", 16, 80000, 0, 0 },
 };
 
 struct cost {
@@ -41,7 +44,8 @@ static struct cost cost_of(double cpu_ns, double wall_ns, uint64_t events, uint6
 
 static int run_raw(const struct scene *s, uint32_t events, struct cost *out, struct err *e)
 {
-	struct canned_spec spec = { events, s->per_send, STREAMS, s->interval_ns };
+	struct canned_spec spec = { events, s->per_send, STREAMS, s->interval_ns,
+				    s->round_ns };
 	struct canned server = { 0 };
 	struct raw_result got;
 	int rc = canned_start(&server, &spec, e);
@@ -59,7 +63,8 @@ static int run_raw(const struct scene *s, uint32_t events, struct cost *out, str
 
 static int run_client(const struct scene *s, uint32_t events, struct cost *out, struct err *e)
 {
-	struct canned_spec spec = { events, s->per_send, STREAMS, s->interval_ns };
+	struct canned_spec spec = { events, s->per_send, STREAMS, s->interval_ns,
+				    s->round_ns };
 	struct client client = { 0 };
 	struct canned server = { 0 };
 	struct client_spec ask = { .requests = STREAMS, .output_len = events, .prompt_bytes = 64,
@@ -87,7 +92,7 @@ static void add_figures(struct bench *b, const struct scene *s, const struct cos
 	bench_add(b, "us", raw->cpu_us, "%s: CPU per event, raw reader", s->name);
 	bench_add(b, "us", own->cpu_us, "%s: CPU per event, profllm", s->name);
 	f = bench_add(b, "x", own->cpu_us / raw->cpu_us, "%s: profllm / raw", s->name);
-	if (s->interval_ns)
+	if (s->interval_ns || s->round_ns)
 		figure_most(f, 1.25);
 	f = bench_add(b, "events/s", own->per_cpu_s, "%s: events per core second, profllm", s->name);
 	if (s->per_send > 1)

@@ -255,6 +255,9 @@ static void round_of_events(struct server *s)
 			s->open[i] = s->open[--s->n_open];
 		}
 	}
+	s->next_ns += s->spec->round_ns;
+	while (s->spec->round_ns && clock_mono_ns() < s->next_ns)
+		look(s, 0);
 	if (s->n_open == 0)
 		s->is_flowing = false;
 }

@@ -107,6 +107,7 @@ struct canned_spec {
 	uint32_t per_send;     /* events in one send; the whole answer in one send when 0 */
 	uint32_t wait_for;     /* nothing flows until so many answers are open */
 	int64_t interval_ns;   /* between two sends over all streams; 0: as fast as possible */
+	int64_t round_ns;      /* between two rounds over all streams; 0: no wait */
 };
 
 struct canned {
@@ -122,13 +123,19 @@ size_t canned_answer_bytes(uint32_t events);
 
 /* ---- the raw reader ---- */
 
-/* What every client must do at least: send, wait, receive; it looks at no byte. */
+/*
+ * What every client must do at least: send, wait, receive; it looks at no byte.
+ * is_like_ours: with the same calls as the client under test, which wants stamps
+ * and sends head and body from two places, each body in its own memory; what
+ * the client costs beyond that is its own code.
+ */
 struct raw_spec {
 	uint16_t port;
 	uint32_t connections;
 	uint32_t requests;     /* at least one per connection */
 	size_t body_bytes;
 	uint64_t answer_bytes; /* of each */
+	bool is_like_ours;
 };
 struct raw_result { int64_t cpu_ns, wall_ns; uint64_t reads; };
 int raw_run(const struct raw_spec *spec, struct raw_result *out, struct err *e);

@@ -2,6 +2,7 @@
 /* raw.c - the least a client can do: wait, receive, count bytes; see kit.h. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/net_tstamp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -11,6 +12,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "kit/kit.h"
+#include "net/sock.h"
 
 #define READY_MAX 256
 
@@ -22,8 +24,19 @@ struct raw {
 	struct raw_peer *peer;
 	int epoll;
 	uint32_t asked, done;
-	struct buf request;
+	struct buf request, bodies;
 };
+
+static bool send_request(const struct raw *r, int fd)
+{
+	size_t body = r->spec->body_bytes, head = r->request.len - body;
+	struct str tail = { r->bodies.data + body * (r->asked - 1), body };
+
+	if (r->spec->is_like_ours)
+		return sock_send2(fd, (struct str){ r->request.data, head }, tail) ==
+		       (ssize_t)r->request.len;
+	return send(fd, r->request.data, r->request.len, MSG_NOSIGNAL) == (ssize_t)r->request.len;
+}
 
 static int ask(struct raw *r, struct raw_peer *p, struct err *e)
 {
@@ -31,7 +44,7 @@ static int ask(struct raw *r, struct raw_peer *p, struct err *e)
 		return 0;
 	r->asked++;
 	p->left = r->spec->answer_bytes;
-	if (send(p->fd, r->request.data, r->request.len, MSG_NOSIGNAL) != (ssize_t)r->request.len)
+	if (!send_request(r, p->fd))
 		return err_set(e, ERR_NET, "the raw reader cannot send: %s", strerror(errno));
 	return 0;
 }
@@ -44,10 +57,12 @@ static int open_all(struct raw *r, struct err *e)
 	for (uint32_t i = 0; i < r->spec->connections; i++) {
 		struct raw_peer *p = &r->peer[i];
 		struct epoll_event ev = { .events = EPOLLIN, .data.ptr = p };
-		int on = 1;
+		int on = 1, flags = SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
 
 		p->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		setsockopt(p->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+		if (r->spec->is_like_ours)
+			setsockopt(p->fd, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof(flags));
 		if (connect(p->fd, (struct sockaddr *)&to, sizeof(to)) < 0 ||
 		    epoll_ctl(r->epoll, EPOLL_CTL_ADD, p->fd, &ev) < 0)
 			return err_set(e, ERR_NET, "the raw reader cannot connect: %s",
@@ -59,7 +74,9 @@ static int open_all(struct raw *r, struct err *e)
 static int receive(struct raw *r, struct raw_peer *p, struct raw_result *out, struct err *e)
 {
 	static char data[65536];
-	ssize_t got = recv(p->fd, data, sizeof(data), MSG_DONTWAIT);
+	int64_t stamp;
+	ssize_t got = r->spec->is_like_ours ? sock_recv(p->fd, data, sizeof(data), &stamp)
+					    : recv(p->fd, data, sizeof(data), MSG_DONTWAIT);
 
 	if (got < 0 && errno == EAGAIN)
 		return 0;
@@ -103,6 +120,9 @@ int raw_run(const struct raw_spec *spec, struct raw_result *out, struct err *e)
 	buf_printf(&r.request, "POST / HTTP/1.1\r\nContent-Length: %zu\r\n\r\n", spec->body_bytes);
 	for (size_t i = 0; i < spec->body_bytes; i++)
 		buf_add_char(&r.request, 'x');
+	for (uint64_t i = 0; spec->is_like_ours && i < spec->requests; i++)
+		buf_add(&r.bodies, r.request.data + r.request.len - spec->body_bytes,
+			spec->body_bytes);
 	rc = open_all(&r, e);
 	wall = clock_mono_ns();
 	cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -115,5 +135,6 @@ int raw_run(const struct raw_spec *spec, struct raw_result *out, struct err *e)
 	close(r.epoll);
 	free(r.peer);
 	buf_release(&r.request);
+	buf_release(&r.bodies);
 	return rc;
 }
