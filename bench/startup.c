@@ -52,8 +52,8 @@ static int watch(int listener, int64_t *first_ns, int64_t *request_ns, struct er
 				p[i].fd = -1;
 		}
 		if (p[0].revents && n < 16) {
-			p[n] = (struct pollfd){ .fd = accept(listener, NULL, NULL), .events = POLLIN };
-			n++;
+			p[n].fd = accept(listener, NULL, NULL);
+			p[n++].events = POLLIN;
 		}
 	}
 }
@@ -62,8 +62,9 @@ static int start_once(const struct bench *b, int listener, const char *url, doub
 		      double *request_ms, struct err *e)
 {
 	const char *const argv[] = {
-		b->binary, "bench", "serve", "--base-url", url, "--model", "sim", "--tokenizer", "sim",
-		"--dataset-name", "random", "--num-prompts", "1", "--random-input-len", "128",
+		b->binary, "bench", "serve", "--base-url", url, "--model", "sim",
+		"--tokenizer", "sim", "--dataset-name", "random", "--num-prompts", "1",
+		"--random-input-len", "128",
 		"--random-output-len", "1", "--ready-check-timeout-sec", "0", NULL,
 	};
 	int64_t start = clock_mono_ns(), first_ns = 0, request_ns = 0;
@@ -107,7 +108,7 @@ int main(int argc, char **argv)
 
 		for (size_t i = 0; rc == 0 && i < starts; i++) {
 			char url[64] = "";
-			int fd = listen_any(url, sizeof(url), &e); /* a new one: nothing is left in it */
+			int fd = listen_any(url, sizeof(url), &e); /* a new one: it is empty */
 
 			rc = fd < 0 ? -1 : start_once(&b, fd, url, &first[i], &request[i], &e);
 			sock_close(fd);
@@ -116,9 +117,12 @@ int main(int argc, char **argv)
 			break;
 		stats_sort(first, starts);
 		stats_sort(request, starts);
-		figure_most(bench_add(&b, "ms", stats_median(first, starts), "exec to first byte"), 10);
-		bench_add(&b, "ms", stats_median(request, starts), "exec to first request of the load");
-		bench_add(&b, "ms", first[starts - 1], "exec to first byte, slowest of %zu", starts);
+		figure_most(bench_add(&b, "ms", stats_median(first, starts), "exec to first byte"),
+			    10);
+		bench_add(&b, "ms", stats_median(request, starts),
+			  "exec to first request of the load");
+		bench_add(&b, "ms", first[starts - 1], "exec to first byte, slowest of %zu",
+			  starts);
 	}
 	return bench_end(&b, &e);
 }

@@ -22,7 +22,7 @@
 #define FDS_MAX 65536
 #define READY_MAX 256
 #define REQUEST_BYTES 65536
-#define SPIN_NS 1000000 /* awake for so long after the last request: waking it would be the client's cost */
+#define SPIN_NS 1000000 /* awake that long after a request: waking it would be the client's cost */
 
 struct peer {
 	size_t got;        /* bytes of the request so far */

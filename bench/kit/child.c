@@ -68,7 +68,7 @@ static int read_port(const struct sim_child *s, const char *path, uint64_t *port
 	       waitpid(s->child.pid, NULL, WNOHANG) == 0) {
 		nap();
 		buf_reset(&text);
-		if (file_read(path, 64, &text, e) == 0 && text.len && text.data[text.len - 1] == '\n' &&
+		if (file_read(path, 64, &text, e) == 0 && str_ends(buf_str(&text), STR("\n")) &&
 		    str_to_u64(str_trim(buf_str(&text)), port))
 			rc = 0;
 	}

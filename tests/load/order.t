@@ -62,6 +62,17 @@ for my $threads (1, 2) {
 	is(most_at_once(\%truth), 24, 'no cap, two loops: all at once');
 }
 
+# A herd whose answers begin while it is still being sent.
+{
+	my $sim = sim('--ttft-ms', '5', '--itl-ms', '20');
+	my $run = serve($sim, '--num-prompts', '500');
+	my %truth = truth_by_id($sim);
+
+	counts_are_right($run, \%truth, 'a herd');
+	events_are_right($run, \%truth, 'a herd');
+	is(inversions(@{ $run->{own}{requests}{sent_ns} }), 0, 'a herd: sent in the order of the plan');
+}
+
 # Due times are the plan's, and nothing leaves before them.
 for my $threads (1, 2) {
 	my $name = "Poisson, $threads thread(s)";
