@@ -4,6 +4,7 @@
 
 #include <curl/curl.h>
 #include <pthread.h>
+#include <stdlib.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
@@ -78,7 +79,8 @@ static void set_up(CURL *curl, const char *url, const struct str *body,
 	}
 	if (body) {
 		curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->n);
-		curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body->p ? body->p : "");
+		/* A copy: the next request may be written into the same memory. */
+		curl_easy_setopt(curl, CURLOPT_COPYPOSTFIELDS, body->p ? body->p : "");
 	}
 }
 

@@ -38,7 +38,7 @@ void fetch_reply_release(struct fetch_reply *r);
 
 /*
  * Many POSTs to one URL, at most parallel at a time. body() gives the text of
- * request i (borrowed until done(i)); done() gets its reply (NULL: no answer).
+ * request i (borrowed until it is called again); done() gets its reply (NULL: no answer).
  * All callbacks run on the caller's thread.
  */
 struct fetch_many {

@@ -128,6 +128,8 @@ static void fail_errno(struct connection *c, enum fail_category category, const 
 
 /* ---- sending ---- */
 
+static void receive(struct connection *c);
+
 /* 1: all gone, 0: the socket is full, -1: failed (the connection is gone). */
 static int flush_secure(struct connection *c)
 {
@@ -169,7 +171,12 @@ static int flush_plain(struct connection *c)
 		if (n < 0 && errno == EAGAIN)
 			return 0;
 		if (n < 0) {
-			fail_errno(c, FAIL_RESET, "connection lost while sending to", errno);
+			/* A server that refuses early may have said why before it closed. */
+			c->state = CONNECTION_READING;
+			receive(c);
+			if (c->x == x && c->state == CONNECTION_READING)
+				fail_errno(c, FAIL_RESET, "connection lost while sending to",
+					   EPIPE);
 			return -1;
 		}
 		c->sent += (size_t)n;
@@ -333,7 +340,6 @@ static void finish(struct connection *c, bool has_more)
 
 	TRACE(net, "fd %d: answer complete, %u bytes\n", c->watch.fd, x->bytes_in);
 	c->x = NULL;
-	c->is_reused = true;
 	if (c->response.is_keep_alive && !has_more && c->state == CONNECTION_READING &&
 	    (!keep || n->site[c->site].idle.n < keep))
 		idle(c);
@@ -466,26 +472,62 @@ static void receive(struct connection *c)
 	}
 }
 
+/*
+ * Nobody asked anything, yet there is something to read. TLS may send session
+ * tickets; everything else is the server closing, or talking out of turn.
+ */
+static bool is_housekeeping(struct connection *c)
+{
+	struct native *n = c->net;
+	struct err ignored;
+	int64_t stamp_ns;
+	ssize_t got = sock_recv(c->watch.fd, n->read, sizeof(n->read), &stamp_ns);
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return true;
+	if (got <= 0 || !c->secure)
+		return false;
+	buf_reset(&n->plain);
+	return tls_read(c->secure->tls, (struct str){ n->read, (size_t)got }, &n->plain,
+			&c->secure->out, &ignored) == 1 && n->plain.len == 0 &&
+	       c->secure->out.len == 0;
+}
+
 /* ---- readiness ---- */
 
-static void try_next_address(struct connection *c, int error)
+/* Connects to the address at addr_at and watches the socket; false with e when it cannot. */
+static bool try_address(struct connection *c, struct err *e)
+{
+	struct native *n = c->net;
+
+	c->watch.fd = sock_connect(&n->site[c->site].addr[c->addr_at], n->opts.is_stamped, e);
+	if (c->watch.fd < 0)
+		return false;
+	c->is_up = sock_is_connected(c->watch.fd);
+	c->watch.events = c->is_up ? EPOLLIN : EPOLLIN | EPOLLOUT;
+	if (loop_watch(n->loop, &c->watch, e) == 0)
+		return true;
+	sock_close(c->watch.fd);
+	c->watch.fd = -1;
+	return false;
+}
+
+void connection_try_next(struct connection *c, int error)
 {
 	struct native *n = c->net;
 	const struct site *s = &n->site[c->site];
+	struct err e;
 
 	loop_unwatch(n->loop, &c->watch);
 	sock_close(c->watch.fd);
 	c->watch.fd = -1;
+	move_to(c, &n->connecting, n->opts.connect_timeout_ns / s->n_addr);
 	for (c->addr_at++; c->addr_at < s->n_addr; c->addr_at++) {
-		struct err e;
-		int fd = sock_connect(&s->addr[c->addr_at], n->opts.is_stamped, &e);
-
-		if (fd < 0)
+		if (!try_address(c, &e))
 			continue;
-		c->watch.fd = fd;
-		c->watch.events = EPOLLIN | EPOLLOUT;
-		if (loop_watch(n->loop, &c->watch, &e) == 0)
-			return;
+		if (c->is_up)
+			connected(c);
+		return;
 	}
 	c->addr_at = (uint8_t)(s->n_addr - 1);
 	fail_errno(c, FAIL_CONNECT, "cannot connect to", error);
@@ -499,15 +541,16 @@ static void on_ready(struct watch *w, uint32_t events)
 		int error = sock_connect_result(w->fd);
 
 		if (error)
-			try_next_address(c, error);
+			connection_try_next(c, error);
 		else if (events & EPOLLOUT)
 			connected(c);
 		return;
 	}
 	if (c->state == CONNECTION_IDLE) {
-		/* Nobody asked anything: the server closes, or talks out of turn. */
-		c->net->stats.stale_closed++;
-		connection_close(c);
+		if (!is_housekeeping(c)) {
+			c->net->stats.stale_closed++;
+			connection_close(c);
+		}
 		return;
 	}
 	if (events & EPOLLOUT) {
@@ -537,7 +580,6 @@ void connection_open(struct native *n, uint16_t site, struct exchange *x)
 {
 	const struct site *s = &n->site[site];
 	struct connection *c = new_connection(n);
-	bool is_connected;
 	struct err e = { 0 };
 
 	assert(c); /* the slab reserves more than there can be descriptors */
@@ -551,24 +593,21 @@ void connection_open(struct native *n, uint16_t site, struct exchange *x)
 	} else {
 		n->n_warming++;
 	}
-	move_to(c, &n->connecting, n->opts.connect_timeout_ns);
+	move_to(c, &n->connecting, n->opts.connect_timeout_ns / s->n_addr);
 	n->stats.connects++;
-	for (; c->addr_at < s->n_addr; c->addr_at++) {
-		c->watch.fd = sock_connect(&s->addr[c->addr_at], n->opts.is_stamped, &e);
-		if (c->watch.fd >= 0)
-			break;
-	}
-	if (c->watch.fd < 0 && errno == EADDRNOTAVAIL)
-		err_set(&e, ERR_NET, "no local port is left for %s:%u: about 28,000 connections fit one "
-			"server address (net.ipv4.ip_local_port_range); lower --max-concurrency",
-			s->host, s->port);
-	is_connected = c->watch.fd >= 0 && sock_is_connected(c->watch.fd);
-	if (is_connected)
-		c->watch.events = EPOLLIN;
-	if (c->watch.fd < 0 || loop_watch(n->loop, &c->watch, &e) < 0) {
+	while (!try_address(c, &e)) {
+		int error = errno;
+
+		if (++c->addr_at < s->n_addr)
+			continue;
+		if (error == EADDRNOTAVAIL)
+			err_set(&e, ERR_NET, "no local port is left for %s:%u: about 28,000 "
+				"connections fit one server address "
+				"(net.ipv4.ip_local_port_range); lower --max-concurrency", s->host,
+				s->port);
 		connection_fail(c, FAIL_CONNECT, e.text);
 		return;
 	}
-	if (is_connected)
+	if (c->is_up)
 		connected(c);
 }

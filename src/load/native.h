@@ -48,7 +48,8 @@ struct connection {
 	uint16_t site;
 	uint8_t state;
 	uint8_t addr_at;     /* address being tried */
-	bool is_reused;      /* served an exchange before */
+	bool is_reused;      /* lay idle before this exchange: the server may just be closing it */
+	bool is_up;          /* was connected at once */
 	bool has_answer;     /* a byte of the current answer came */
 };
 
@@ -89,5 +90,7 @@ void connection_open(struct native *n, uint16_t site, struct exchange *x);
 void connection_send(struct connection *c, struct exchange *x);
 /* Closes; x, if any, must have been taken off. */
 void connection_close(struct connection *c);
+/* Gives up the address being tried: the next one, or failure. */
+void connection_try_next(struct connection *c, int error);
 /* Ends or retries what the connection was doing. */
 void connection_fail(struct connection *c, enum fail_category category, const char *text);

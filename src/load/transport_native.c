@@ -108,9 +108,15 @@ static void expire(struct native *n)
 	struct err e;
 
 	while (n->connecting.first && n->connecting.first->deadline_ns <= now) {
+		struct connection *c = n->connecting.first;
+
+		if (c->state == CONNECTION_CONNECTING && c->addr_at + 1u < n->site[c->site].n_addr) {
+			connection_try_next(c, ETIMEDOUT);
+			continue;
+		}
 		err_set(&e, ERR_NET, "no connection within %.3g s",
 			(double)n->opts.connect_timeout_ns / 1e9);
-		connection_fail(n->connecting.first, FAIL_CONNECT, e.text);
+		connection_fail(c, FAIL_CONNECT, e.text);
 	}
 	while (n->active.first && n->active.first->deadline_ns <= now) {
 		err_set(&e, ERR_NET, "no complete answer within %.6g s",
@@ -159,6 +165,7 @@ static void native_start(void *self, struct exchange *x)
 		return;
 	}
 	connection_list_drop(c);
+	c->is_reused = true;
 	connection_send(c, x);
 }
 
