@@ -27,7 +27,7 @@ fetch() {
 		echo "npm is not installed (scripts/setup installs it)"
 		return 1
 	fi
-	if ! npm pack --loglevel error --pack-destination "$dir/npm" "$package@$version" \
+	if ! timeout 180 npm pack --loglevel error --pack-destination "$dir/npm" "$package@$version" \
 		>"$dir/npm.log" 2>&1; then
 		sed -n 's/^npm [Ee][Rr][Rr][a-z]*!* */npm: /p' "$dir/npm.log" | head -n 4
 		return 1
