@@ -16,6 +16,7 @@
 #define REQUESTS_MAX (1u << 28)         /* rows in one record */
 #define EVENT_BLOCKS_MAX (1u << 30)     /* 31 gaps each: 33e9 token events a shard */
 #define MARKS_MAX (1u << 30)
+#define SLAB_ITEMS_MIN (1u << 16)       /* less room for a record than this is an error */
 #define TEXT_BLOCKS_MAX (1u << 29)      /* 120 bytes each */
 #define THREADS_MAX 64
 #define ENDPOINTS_MAX 64                /* base URLs of one run */

@@ -88,7 +88,8 @@ static int add(const struct dataset_opts *o, const struct row *row, size_t index
 	s->prompt = arena_str(&w->arena, buf_str(text));
 	s->prompt_len = o->tokenizer
 		? (uint32_t)tokenizer_count(o->tokenizer, buf_str(text), true) : 1;
-	s->output_len = asked;
+	/* Without a tokenizer upstream asks for one token, whatever the flag says. */
+	s->output_len = o->tokenizer ? asked : 1;
 	s->request_id = dataset_request_id(w, o, index);
 	return 0;
 }

@@ -12,7 +12,7 @@
 #include "endpoint/openai.h"
 #include "json/write.h"
 
-static struct json_paths stream_paths, whole_paths;
+static struct json_paths paths;
 static pthread_once_t paths_once = PTHREAD_ONCE_INIT;
 
 static void compile_paths(void)
@@ -25,17 +25,8 @@ static void compile_paths(void)
 		[OPENAI_REASONING_OLD] = "choices[0].delta.reasoning_content",
 		[OPENAI_ROLE] = "choices[0].delta.role",
 	};
-	static const char *const whole[OPENAI_MEMBERS] = {
-		[OPENAI_CHOICES] = "choices", [OPENAI_USAGE] = "usage", [OPENAI_ERROR] = "error",
-		[OPENAI_FINISH] = "choices[0].finish_reason",
-		[OPENAI_TEXT] = "choices[0].message.content",
-		[OPENAI_REASONING] = "choices[0].message.reasoning",
-		[OPENAI_REASONING_OLD] = "choices[0].message.reasoning_content",
-		[OPENAI_ROLE] = "choices[0].message.role",
-	};
 
-	json_scan_paths_init(&stream_paths, stream, OPENAI_MEMBERS);
-	json_scan_paths_init(&whole_paths, whole, OPENAI_MEMBERS);
+	json_scan_paths_init(&paths, stream, OPENAI_MEMBERS);
 }
 
 /* A JSON list whose elements are all objects with these members: chat messages. */
@@ -93,7 +84,7 @@ static void write_messages(const struct sample *s, struct buf *out)
 	buf_add_text(out, "]}]");
 }
 
-static int encode(const struct encode_opts *o, const struct sample *s, struct buf *out,
+static int encode(const struct encode_opts *o, const struct sample *s, struct encoded *out,
 		  struct err *e)
 {
 	struct buf model = { 0 }, messages = { 0 };
@@ -121,18 +112,12 @@ done:
 static int decode(struct str data, struct decoded *out, struct err *e)
 {
 	pthread_once(&paths_once, compile_paths);
-	return openai_decode(&stream_paths, data, out, e);
-}
-
-static int decode_body(struct str body, struct decoded *out, struct err *e)
-{
-	pthread_once(&paths_once, compile_paths);
-	return openai_decode(&whole_paths, body, out, e);
+	return openai_decode(&paths, data, out, e);
 }
 
 const struct endpoint endpoint_chat = {
 	.name = "openai-chat", .suffix = "chat/completions",
 	.api_name = "OpenAI Chat Completions API", .default_path = "/v1/chat/completions",
 	.is_streaming = true, .is_openai = true,
-	.encode = encode, .decode = decode, .decode_body = decode_body,
+	.encode = encode, .decode = decode, .finish = openai_finish,
 };

@@ -27,7 +27,7 @@ static void compile_paths(void)
 	json_scan_paths_init(&paths, where, OPENAI_MEMBERS);
 }
 
-static int encode(const struct encode_opts *o, const struct sample *s, struct buf *out,
+static int encode(const struct encode_opts *o, const struct sample *s, struct encoded *out,
 		  struct err *e)
 {
 	struct buf model = { 0 }, prompt = { 0 };
@@ -63,11 +63,11 @@ static int decode(struct str data, struct decoded *out, struct err *e)
 const struct endpoint endpoint_vllm = {
 	.name = "vllm", .suffix = "completions", .api_name = "OpenAI Completions API",
 	.default_path = "/v1/completions", .is_streaming = true, .is_openai = true,
-	.encode = encode, .decode = decode, .decode_body = decode,
+	.encode = encode, .decode = decode, .finish = openai_finish,
 };
 
 const struct endpoint endpoint_openai = {
 	.name = "openai", .suffix = "completions", .api_name = "OpenAI Completions API",
 	.default_path = "/v1/completions", .is_streaming = true, .is_openai = true,
-	.encode = encode, .decode = decode, .decode_body = decode,
+	.encode = encode, .decode = decode, .finish = openai_finish,
 };

@@ -5,8 +5,9 @@
  *
  * Pure: bytes in, bytes and facts out. Timing belongs to load/, sockets to net/.
  * decode runs on the hot path: no allocation, no full parse of usual events.
- * What comes after an answer (multi-turn: the next body holds the answer just
- * received) is a successor in the plan; encode_next builds its body on demand.
+ * What comes after an answer (multi-turn: the next body holds the answers so
+ * far) is a successor in the plan, and prepared.build (load/load.h) makes its
+ * request with encode.
  */
 #pragma once
 #include <stdbool.h>
@@ -16,6 +17,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "data/workload.h"
+#include "record/record.h"
 
 /* The same for all requests of a run. */
 struct encode_opts {
@@ -44,6 +46,18 @@ struct decoded {
 	int64_t prompt_tokens, output_tokens, cached_tokens, reasoning_tokens; /* -1: not told */
 };
 
+/* One request's body. A zeroed struct is an empty JSON one. */
+struct encoded {
+	struct buf body;
+	char content_type[96];  /* empty: application/json; multipart names its boundary here */
+};
+
+/* A whole answer that is not an event stream. */
+struct answer {
+	struct str head, body;
+	const struct sample *sample; /* NULL when the run has no workload */
+};
+
 struct endpoint {
 	const char *name;        /* --backend */
 	const char *suffix;      /* required end of the URL */
@@ -53,15 +67,14 @@ struct endpoint {
 	bool is_pooling;
 	bool is_openai;          /* sampling flags are allowed */
 	/* Appends the body's bytes. Thread-safe. */
-	int (*encode)(const struct encode_opts *o, const struct sample *s, struct buf *body,
+	int (*encode)(const struct encode_opts *o, const struct sample *s, struct encoded *out,
 		      struct err *e);
 	/* One server-sent event's data. -1: it cannot be read (e). */
 	int (*decode)(struct str data, struct decoded *out, struct err *e);
-	/* A whole body that is not an event stream (stream switched off, pooling). */
-	int (*decode_body)(struct str body, struct decoded *out, struct err *e);
-	/* Sessions (NULL when the API has none): the body of the sample that follows answer. */
-	int (*encode_next)(const struct encode_opts *o, const struct sample *s, struct str answer,
-			   struct buf *body, struct err *e);
+	/* A whole answer that is not an event stream (pooling). NULL: the API only streams. */
+	int (*decode_answer)(const struct answer *answer, struct decoded *out, struct err *e);
+	/* After a complete answer: NULL when it is a success, else the sentence of its failure. */
+	const char *(*finish)(const struct request_row *row);
 };
 
 const struct endpoint *endpoint_find(const char *name);

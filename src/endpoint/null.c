@@ -5,13 +5,13 @@
  */
 #include "endpoint/endpoint.h"
 
-static int encode(const struct encode_opts *o, const struct sample *s, struct buf *out,
+static int encode(const struct encode_opts *o, const struct sample *s, struct encoded *out,
 		  struct err *e)
 {
 	(void)o;
 	(void)s;
 	(void)e;
-	buf_add_text(out, "{}");
+	buf_add_text(&out->body, "{}");
 	return 0;
 }
 
@@ -23,7 +23,13 @@ static int decode(struct str data, struct decoded *out, struct err *e)
 	return 0;
 }
 
+static const char *finish(const struct request_row *row)
+{
+	return row->first_event_ns ? NULL : "no event came";
+}
+
 const struct endpoint endpoint_null = {
 	.name = "null", .suffix = "", .api_name = "null", .default_path = "/",
-	.is_streaming = true, .encode = encode, .decode = decode, .decode_body = decode,
+	.is_streaming = true, .encode = encode, .decode = decode,
+	.finish = finish,
 };

@@ -87,16 +87,23 @@ int openai_decode(const struct json_paths *paths, struct str data, struct decode
 }
 
 int openai_finish_body(struct body *b, const struct encode_opts *o, const struct sample *s,
-		       struct buf *out, struct err *e)
+		       struct encoded *out, struct err *e)
 {
 	if (o->is_ignore_eos && body_put(b, "ignore_eos", STR("true"), e) < 0)
 		return -1;
 	if (body_overlay(b, o->extra_body, e) < 0 || body_overlay(b, s->overrides, e) < 0)
 		return -1;
-	body_write(b, out);
-	if (out->is_over)
+	body_write(b, &out->body);
+	if (out->body.is_over)
 		return err_set(e, ERR_LIMIT, "a request body passes the limit of 1 GiB");
 	return 0;
+}
+
+const char *openai_finish(const struct request_row *row)
+{
+	return row->first_event_ns ? NULL
+		: "Never received a valid chunk to calculate TTFT."
+		  "This response will be marked as failed!";
 }
 
 struct str openai_prompt(const struct sample *s, struct buf *scratch)

@@ -13,8 +13,10 @@ enum openai_member {
 /* data is one event's payload. text_path: where the answer text is. */
 int openai_decode(const struct json_paths *paths, struct str data, struct decoded *out,
 		  struct err *e);
+/* Success needs at least one token event (serve spec 3.4). */
+const char *openai_finish(const struct request_row *row);
 /* Common end of both encoders: ignore_eos, then the overlays, then the bytes. */
 int openai_finish_body(struct body *b, const struct encode_opts *o, const struct sample *s,
-		       struct buf *out, struct err *e);
+		       struct encoded *out, struct err *e);
 /* The prompt as a JSON value (quoted text, or its own JSON); scratch holds the quoted form. */
 struct str openai_prompt(const struct sample *s, struct buf *scratch);

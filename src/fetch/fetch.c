@@ -5,6 +5,7 @@
 #include <curl/curl.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
@@ -42,7 +43,11 @@ static struct curl_slist *header_list(const struct fetch_opts *o, bool is_post)
 {
 	struct curl_slist *list = NULL;
 
-	if (is_post)
+	bool is_typed = false;
+
+	for (const char *const *h = o->header; h && *h; h++)
+		is_typed |= strncasecmp(*h, "Content-Type:", 13) == 0;
+	if (is_post && !is_typed)
 		list = curl_slist_append(list, "Content-Type: application/json");
 	for (const char *const *h = o->header; h && *h; h++)
 		list = curl_slist_append(list, *h);

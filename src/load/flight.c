@@ -19,9 +19,8 @@
 #include "base/mem.h"
 #include "base/trace.h"
 
-#define NO_TOKENS "Never received a valid chunk to calculate TTFT.This response will be marked as failed!"
 
-#define NOT_A_STREAM " (the answer's Content-Type is not text/event-stream)"
+#define NOT_A_STREAM "the answer's Content-Type is not text/event-stream"
 
 static struct flight *of(struct exchange *x)
 {
@@ -64,6 +63,10 @@ static void on_head(struct exchange *x, unsigned status, bool is_event_stream, s
 	f->is_odd_type = !is_event_stream;
 	f->is_event_stream = status == 200 &&
 			     (is_event_stream || f->worker->driver->opts->endpoint->is_streaming);
+	if (status == 200 && !f->is_event_stream) {
+		buf_add_str(&f->sse.carry, head);
+		f->head_bytes = (uint32_t)head.n;
+	}
 	if (status != 200) {
 		struct str reason = str_cut(&head, '\n'), version = str_cut(&reason, ' ');
 
@@ -105,7 +108,7 @@ static void token_event(struct flight *f, const struct decoded *d, int64_t kerne
 		return;
 	if (at < f->last_ns) /* the clocks of two cores, or a step */
 		at = f->last_ns;
-	if (row->n_events == 0) {
+	if (!row->first_event_ns) {
 		row->first_event_ns = at;
 		row->user_first_event_ns = user_ns;
 	}
@@ -158,14 +161,16 @@ static void handle_event(struct flight *f, struct str data, int64_t kernel_ns, i
 	if (d.bits & DECODED_TOKEN) {
 		if ((d.bits & DECODED_USAGE) && d.output_tokens > 0) {
 			/* Running counts: this event's share is the difference. */
-			int64_t more = d.output_tokens - (int64_t)f->row->output_tokens;
+			int64_t more = d.output_tokens - (int64_t)f->running_tokens;
 
 			if (more > 1)
 				record_mark(f->worker->shard, f->row, MARK_TOKENS, (uint32_t)more);
+			f->running_tokens = (uint32_t)d.output_tokens;
 		}
 		token_event(f, &d, kernel_ns, user_ns);
 	}
-	if (d.bits & DECODED_USAGE)
+	/* Upstream looks at usage only in events without choices (serve spec 3.4). */
+	if ((d.bits & DECODED_USAGE) && (!(d.bits & DECODED_TOKEN) || o->is_usage_with_choices))
 		note_usage(f, &d);
 }
 
@@ -211,9 +216,23 @@ static void on_body(struct exchange *x, struct str piece, int64_t kernel_ns, int
 		worker_admit(w, 1);
 }
 
+static int decode_whole(struct flight *f, struct decoded *d, struct err *e)
+{
+	const struct load_opts *o = f->worker->driver->opts;
+	struct str all = buf_str(&f->sse.carry);
+	struct answer answer = {
+		.head = { all.p, f->head_bytes },
+		.body = { all.p + f->head_bytes, all.n - f->head_bytes },
+		.sample = o->workload ? &o->workload->v[f->row->sample] : NULL,
+	};
+
+	if (!o->endpoint->decode_answer)
+		return err_set(e, ERR_PARSE, "the answer is not an event stream");
+	return o->endpoint->decode_answer(&answer, d, e);
+}
+
 static void end_body(struct flight *f, int64_t now_ns)
 {
-	const struct endpoint *ep = f->worker->driver->opts->endpoint;
 	struct sse_event event;
 	struct decoded d = { .prompt_tokens = -1, .output_tokens = -1, .cached_tokens = -1,
 			     .reasoning_tokens = -1 };
@@ -226,12 +245,12 @@ static void end_body(struct flight *f, int64_t now_ns)
 	}
 	if (f->row->status != 200) {
 		if (f->sse.carry.len) {
-			record_error(f->worker->shard, f->row, STR(": "));
+			record_error(f->worker->shard, f->row, STR("\n"));
 			record_error(f->worker->shard, f->row, buf_str(&f->sse.carry));
 		}
 		return;
 	}
-	if (ep->decode_body(buf_str(&f->sse.carry), &d, &e) < 0) {
+	if (decode_whole(f, &d, &e) < 0) {
 		fail(f, FAIL_FORMAT, str_of(e.text));
 		return;
 	}
@@ -246,13 +265,16 @@ static void queue_successors(struct flight *f)
 {
 	struct worker *w = f->worker;
 	const struct driver *d = w->driver;
+	bool has_slot = d->plan->entry[f->entry].flags & PLAN_HOLDS_SLOT;
 	int64_t now = clock_mono_ns();
 	struct buf answer = { 0 };
 
 	for (uint32_t i = d->child[f->entry]; i != PLAN_NONE; i = d->sibling[i]) {
-		struct pending p = { now + (int64_t)(d->plan->entry[i].due_s * 1e9), i, { 0 } };
+		struct pending p = { now + (int64_t)(d->plan->entry[i].due_s * 1e9), i, { 0 },
+				     has_slot };
 		size_t at = w->n_pending;
 
+		has_slot = false; /* one slot goes to one successor */
 		buf_reset(&answer);
 		record_text_of(d->record, f->row, &answer);
 		p.answer = (struct str){ mem_copy(answer.data, answer.len), answer.len };
@@ -270,9 +292,26 @@ static void queue_successors(struct flight *f)
 	buf_release(&answer);
 }
 
+/* A conversation keeps its slot until its last turn. */
+static bool passes_slot_on(const struct flight *f)
+{
+	const struct driver *d = f->worker->driver;
+
+	return d->child && d->child[f->entry] != PLAN_NONE &&
+	       (d->plan->entry[f->entry].flags & PLAN_HOLDS_SLOT);
+}
+
 static void bump(_Atomic uint32_t *counter)
 {
 	atomic_store_explicit(counter, *counter + 1, memory_order_relaxed);
+}
+
+/* Upstream's sentence first; what we know beside it on a second line. */
+static void fail_unfinished(struct flight *f, const char *text)
+{
+	fail(f, FAIL_EMPTY, str_of(text));
+	if (f->is_odd_type)
+		record_error(f->worker->shard, f->row, STR("\n" NOT_A_STREAM));
 }
 
 static void on_end(struct exchange *x, enum fail_category category, const char *text,
@@ -281,13 +320,14 @@ static void on_end(struct exchange *x, enum fail_category category, const char *
 	struct flight *f = of(x);
 	struct worker *w = f->worker;
 	struct request_row *row = f->row;
+	const char *unfinished;
 
 	if (row->status && category == FAIL_NONE)
 		end_body(f, now_ns);
 	if (category != FAIL_NONE)
 		fail(f, category, str_of(text));
-	else if (row->n_events == 0 && w->driver->opts->endpoint->is_streaming)
-		fail(f, FAIL_EMPTY, f->is_odd_type ? STR(NO_TOKENS NOT_A_STREAM) : STR(NO_TOKENS));
+	else if (!f->is_failed && (unfinished = w->driver->opts->endpoint->finish(row)) != NULL)
+		fail_unfinished(f, unfinished);
 	row->end_ns = now_ns;
 	row->connect_ns = x->connect_ns;
 	row->connected_ns = x->connected_ns;
@@ -310,8 +350,10 @@ static void on_end(struct exchange *x, enum fail_category category, const char *
 	      f->is_failed ? fail_name((enum fail_category)row->fail) : "");
 	record_finish(row, category == FAIL_CANCELLED ? REQ_CANCELLED
 		      : f->is_failed ? REQ_FAILED : REQ_DONE);
-	atomic_fetch_sub(&w->driver->in_flight, 1);
-	w->next_due_real_ns = 0; /* a slot is free: look at the next read */
+	if (passes_slot_on(f))
+		w->next_due_real_ns = 0;
+	else
+		worker_free_slot(w);
 }
 
 static const struct exchange_sink sink = {
@@ -337,14 +379,19 @@ static struct flight *take_flight(struct worker *w)
 	return f;
 }
 
+static const struct request_row *parent_row(const struct driver *d, const struct flight *f)
+{
+	return f->row->parent == RECORD_NONE ? NULL : &d->record->row[f->row->parent];
+}
+
 /* The body of an entry that depends on an answer. */
 static int build_body(struct worker *w, struct flight *f, struct str answer)
 {
 	const struct prepared *p = w->driver->prepared;
-	struct err e;
+	struct err e = { 0 };
 
 	buf_reset(&w->built);
-	if (p->build(p->build_self, f->entry, answer, &w->built, &e) < 0) {
+	if (p->build(p->build_self, f->entry, parent_row(w->driver, f), answer, &w->built, &e) < 0) {
 		fail(f, FAIL_FORMAT, str_of(e.text));
 		return -1;
 	}

@@ -16,6 +16,7 @@ struct pending {
 	int64_t due_mono_ns;
 	uint32_t entry;
 	struct str answer; /* heap; the parent's raw answer text */
+	bool has_slot;     /* the parent's, held through the think time */
 };
 
 struct flight {
@@ -28,6 +29,8 @@ struct flight {
 	int64_t last_ns;       /* stamp of the last token event; sent_ns before the first */
 	int64_t read_user_ns;  /* user stamp of the read that brought the last token event */
 	uint32_t entry;
+	uint32_t running_tokens; /* the last running count of tokens, from usage */
+	uint32_t head_bytes;     /* of an answer that is gathered whole: its head comes first */
 	bool is_live, is_event_stream, is_odd_type, is_failed;
 };
 
@@ -45,6 +48,7 @@ struct worker {
 	uint32_t n_live;
 	uint16_t shard_index;
 	bool is_cancelled;
+	atomic_bool is_waiting;  /* successors wait here, perhaps for a slot */
 	struct load_stats stats;
 	pthread_t thread;
 };
@@ -63,10 +67,10 @@ struct driver {
 	_Alignas(64) atomic_uint next;
 	_Alignas(64) atomic_uint in_flight;
 	atomic_bool stop;
-	pthread_barrier_t ready, go;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	unsigned n_running;
+	unsigned n_ready, n_running;
+	bool is_started;
 };
 
 /*
@@ -75,6 +79,8 @@ struct driver {
  * would let a herd keep answers unread until their stamps run together.
  */
 int64_t worker_admit(struct worker *w, int steps);
+/* A request gave its slot under the cap back. */
+void worker_free_slot(struct worker *w);
 /* Puts an admitted entry on the wire. answer: the parent's, for bodies built on demand. */
 void flight_start(struct worker *w, uint32_t entry, int64_t due_mono_ns, struct str answer);
 void flight_cancel_all(struct worker *w);

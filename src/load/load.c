@@ -29,23 +29,39 @@ static int64_t due_mono(const struct driver *d, double due_s)
 	return d->start_mono_ns + (int64_t)(due_s * 1e9);
 }
 
+/* A slot under the cap, or false when all are taken. */
+static bool take_slot(struct driver *d)
+{
+	uint32_t cap = d->opts->max_concurrency, used = atomic_load(&d->in_flight);
+
+	do {
+		if (cap && used >= cap)
+			return false;
+	} while (!atomic_compare_exchange_weak(&d->in_flight, &used, used + 1));
+	return true;
+}
+
+void worker_free_slot(struct worker *w)
+{
+	struct driver *d = w->driver;
+
+	atomic_fetch_sub(&d->in_flight, 1);
+	w->next_due_real_ns = 0; /* look before the next sleep, and at the next read */
+	/* Successors wait on their parent's loop, which may be asleep for want of a slot. */
+	for (unsigned i = 0; d->child && i < d->n_workers; i++)
+		if (&d->worker[i] != w && atomic_load(&d->worker[i].is_waiting))
+			d->opts->transport->wake(d->worker[i].transport);
+}
+
 /* Claims the next root when it is due and a slot is free: its index, or PLAN_NONE. */
 static uint32_t claim(struct driver *d, int64_t now_mono)
 {
-	uint32_t cap = d->opts->max_concurrency;
-
 	for (;;) {
 		uint32_t next = atomic_load(&d->next);
-		uint32_t used;
 
 		if (next >= d->plan->n_roots ||
-		    due_mono(d, d->plan->entry[next].due_s) > now_mono)
+		    due_mono(d, d->plan->entry[next].due_s) > now_mono || !take_slot(d))
 			return PLAN_NONE;
-		used = atomic_load(&d->in_flight);
-		if (cap && used >= cap)
-			return PLAN_NONE;
-		if (!atomic_compare_exchange_weak(&d->in_flight, &used, used + 1))
-			continue;
 		if (atomic_compare_exchange_strong(&d->next, &next, next + 1))
 			return next;
 		atomic_fetch_sub(&d->in_flight, 1);
@@ -55,16 +71,13 @@ static uint32_t claim(struct driver *d, int64_t now_mono)
 /* The earliest successor that is due and has a slot; the list is kept sorted by time. */
 static bool start_successor(struct worker *w, int64_t now_mono)
 {
-	struct driver *d = w->driver;
 	struct pending p;
 
 	if (w->n_pending == 0 || w->pending[0].due_mono_ns > now_mono)
 		return false;
-	if (d->opts->max_concurrency &&
-	    atomic_load(&d->in_flight) >= d->opts->max_concurrency)
-		return false;
-	atomic_fetch_add(&d->in_flight, 1);
 	p = w->pending[0];
+	if (!p.has_slot && !take_slot(w->driver))
+		return false;
 	w->n_pending--;
 	memmove(w->pending, w->pending + 1, w->n_pending * sizeof(*w->pending));
 	flight_start(w, p.entry, p.due_mono_ns, p.answer);
@@ -78,11 +91,11 @@ static int64_t next_due(const struct worker *w)
 	uint32_t next = atomic_load(&d->next), cap = d->opts->max_concurrency;
 	int64_t due = INT64_MAX;
 
-	if (cap && atomic_load(&d->in_flight) >= cap)
-		return due;
-	if (next < d->plan->n_roots)
+	bool is_full = cap && atomic_load(&d->in_flight) >= cap;
+
+	if (!is_full && next < d->plan->n_roots)
 		due = due_mono(d, d->plan->entry[next].due_s);
-	if (w->n_pending && w->pending[0].due_mono_ns < due)
+	if (w->n_pending && (!is_full || w->pending[0].has_slot) && w->pending[0].due_mono_ns < due)
 		due = w->pending[0].due_mono_ns;
 	return due;
 }
@@ -106,6 +119,8 @@ int64_t worker_admit(struct worker *w, int steps)
 		flight_start(w, entry, due_mono(d, d->plan->entry[entry].due_s),
 			     (struct str){ 0 });
 	}
+	/* Said before the slots are looked at: a slot freed after that wakes this loop. */
+	atomic_store(&w->is_waiting, w->n_pending > 0);
 	due = atomic_load_explicit(&d->stop, memory_order_relaxed) ? INT64_MAX : next_due(w);
 	w->next_due_real_ns = due == INT64_MAX ? due
 			      : due + (d->start_real_ns - d->start_mono_ns);
@@ -154,21 +169,31 @@ static void run_worker(struct worker *w)
 	}
 }
 
+/* Threads gather here; the clock starts when all are there. */
+static void wait_for_start(struct driver *d)
+{
+	pthread_mutex_lock(&d->lock);
+	d->n_ready++;
+	pthread_cond_broadcast(&d->changed);
+	while (!d->is_started)
+		pthread_cond_wait(&d->changed, &d->lock);
+	pthread_mutex_unlock(&d->lock);
+}
+
 static void *worker_main(void *arg)
 {
 	struct worker *w = arg;
 	struct driver *d = w->driver;
 	int64_t cpu;
 
-	pthread_barrier_wait(&d->ready);
-	pthread_barrier_wait(&d->go);
+	wait_for_start(d);
 	cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	run_worker(w);
 	w->stats.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
 	w->stats.wall_ns = clock_mono_ns() - d->start_mono_ns;
 	pthread_mutex_lock(&d->lock);
 	d->n_running--;
-	pthread_cond_signal(&d->changed);
+	pthread_cond_broadcast(&d->changed);
 	pthread_mutex_unlock(&d->lock);
 	return NULL;
 }
@@ -200,31 +225,43 @@ static void start_clock(struct driver *d)
 		d->record->start_ns = d->start_real_ns;
 }
 
-/* Threads are created and connected before the clock starts. */
+/* The threads that exist begin; with stop set they end at once. */
+static void release_workers(struct driver *d, unsigned n)
+{
+	pthread_mutex_lock(&d->lock);
+	while (d->n_ready < n)
+		pthread_cond_wait(&d->changed, &d->lock);
+	d->n_running = n;
+	start_clock(d);
+	d->is_started = true;
+	pthread_cond_broadcast(&d->changed);
+	pthread_mutex_unlock(&d->lock);
+}
+
+/* Threads are created, and their connections opened, before the clock starts. */
 static int run_threads(struct driver *d, struct err *e)
 {
-	unsigned n = d->n_workers, started = 0;
+	unsigned started = 0;
+	int error = 0;
 
-	pthread_barrier_init(&d->ready, NULL, n + 1);
-	pthread_barrier_init(&d->go, NULL, n + 1);
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_cond_init(&d->changed, NULL);
-	d->n_running = n;
-	for (; started < n; started++)
-		if (pthread_create(&d->worker[started].thread, NULL, worker_main,
-				   &d->worker[started]) != 0)
-			return err_set(e, ERR_LIMIT, "cannot start thread %u of %u: %s", started + 1,
-				       n, strerror(errno));
-	pthread_barrier_wait(&d->ready);
-	start_clock(d);
-	pthread_barrier_wait(&d->go);
+	while (started < d->n_workers && !error) {
+		error = pthread_create(&d->worker[started].thread, NULL, worker_main,
+				       &d->worker[started]);
+		started += !error;
+	}
+	if (error)
+		atomic_store(&d->stop, true);
+	release_workers(d, started);
 	wait_for_workers(d);
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < started; i++)
 		pthread_join(d->worker[i].thread, NULL);
-	pthread_barrier_destroy(&d->ready);
-	pthread_barrier_destroy(&d->go);
 	pthread_mutex_destroy(&d->lock);
 	pthread_cond_destroy(&d->changed);
+	if (error)
+		return err_set(e, ERR_LIMIT, "cannot start thread %u of %u: %s", started + 1,
+			       d->n_workers, strerror(error));
 	return 0;
 }
 
@@ -308,17 +345,13 @@ static int open_worker(struct driver *d, unsigned i, struct load_lane *lane, str
 	struct worker *w = &d->worker[i];
 
 	w->driver = d;
-	w->shard_index = (uint16_t)i;
-	w->shard = &d->record->shard[i];
+	w->shard_index = (uint16_t)(o->first_shard + i);
+	w->shard = &d->record->shard[w->shard_index];
 	w->lane = lane;
 	if (slab_init(&w->flights, sizeof(struct flight), d->plan->n + 1, e) < 0)
 		return -1;
 	w->transport = o->transport->open(&o->net, e);
-	if (!w->transport)
-		return -1;
-	if (o->warm_connections)
-		return o->transport->warm(w->transport, o->warm_connections, e);
-	return 0;
+	return w->transport ? 0 : -1;
 }
 
 static void close_worker(struct worker *w)
@@ -342,7 +375,8 @@ int load_run(const struct load_opts *o, const struct plan *plan, const struct pr
 			    .first_row = first_row, .cancel = cancel, .n_workers = o->threads };
 	int rc = 0;
 
-	assert(o->threads >= 1 && o->threads <= THREADS_MAX && o->threads <= record->n_shards);
+	assert(o->threads >= 1 && o->threads <= THREADS_MAX);
+	assert(o->first_shard + o->threads <= record->n_shards);
 	assert(prepared->n == plan->n);
 	*stats = (struct load_stats){ 0 };
 	d.worker = mem_array(o->threads, sizeof(*d.worker));

@@ -33,11 +33,12 @@ struct prepared {
 	struct arena arena;
 	/*
 	 * Requests that depend on an answer: called when entry (whose prepared tail
-	 * is empty) becomes due, with the raw answer text of its parent; fills the
-	 * tail. On the loop's thread; NULL when no entry needs it.
+	 * is empty) becomes due, with the row of its parent (NULL for roots) and the
+	 * parent's answer text as the record keeps it; fills the tail, or fails the
+	 * entry. On the loop's thread; NULL when no entry needs it.
 	 */
-	int (*build)(void *self, uint32_t entry, struct str answer, struct buf *tail,
-		     struct err *e);
+	int (*build)(void *self, uint32_t entry, const struct request_row *parent,
+		     struct str answer, struct buf *tail, struct err *e);
 	void *build_self;
 };
 
@@ -45,13 +46,15 @@ struct load_opts {
 	const struct transport *transport;
 	struct transport_opts net;
 	const struct endpoint *endpoint;
+	const struct workload *workload; /* what entries' samples index; may be NULL */
 	unsigned threads;
+	uint32_t first_shard;       /* loops write shards from here: two runs can share a record */
 	uint32_t max_concurrency;   /* 0: no cap */
-	unsigned warm_connections;  /* per loop and endpoint, opened before the clock starts */
 	enum request_phase phase;
 	bool is_user_stamps;        /* --timestamps user: metrics see user-space stamps */
 	bool is_role_chunk_skipped; /* --compat role-chunk */
 	bool is_stream_error_ignored; /* --compat stream-error */
+	bool is_usage_with_choices; /* --fix usage: counts in events that also carry choices */
 	int64_t deadline_ns;        /* stop admitting and cancel after this long; 0: none */
 	/* Called on the caller's thread about five times a second; NULL: not. */
 	void (*tick)(void *self);

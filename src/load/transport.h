@@ -5,7 +5,7 @@
  * native one refuses: SOCKS, HTTP/2, redirects) and engine workers (frames over
  * a socket pair).
  *
- * One transport object per loop thread; nothing is shared. The driver calls
+ * One transport object per loop thread; only wake() may be called by others. The driver calls
  * start() for an exchange it owns and then poll(); the transport reports into
  * the exchange's sink from inside poll() (or start()). Every stamp is
  * CLOCK_REALTIME ns; kernel_ns is 0 when there is none. After on_end the
@@ -61,6 +61,7 @@ struct transport_opts {
 	bool is_stamped;             /* ask the kernel for receive stamps */
 	int64_t connect_timeout_ns, request_timeout_ns;
 	unsigned connections_max;    /* idle ones kept per endpoint; 0: no limit */
+	unsigned warm_connections;   /* per endpoint, opened and waited for by open() */
 };
 
 struct transport_stats {
@@ -71,13 +72,12 @@ struct transport {
 	const char *name;
 	/* NULL and e on failure. Resolves names; called before the clock starts. */
 	void *(*open)(const struct transport_opts *o, struct err *e);
-	/* Opens n idle connections per endpoint and waits for them (deadline: connect timeout). */
-	int (*warm)(void *self, unsigned n, struct err *e);
 	void (*start)(void *self, struct exchange *x);
 	void (*cancel)(void *self, struct exchange *x); /* on_end comes with FAIL_CANCELLED */
 	/* Handles what is ready; waits until until_mono_ns at most, exactly when asked. */
 	void (*poll)(void *self, int64_t until_mono_ns, bool is_exact,
 		     struct transport_stats *stats);
+	void (*wake)(void *self); /* from any thread: the poll under way returns soon */
 	void (*close)(void *self);
 };
 

@@ -64,43 +64,6 @@ static void native_close(void *self)
 	free(n);
 }
 
-static void *native_open(const struct transport_opts *o, struct err *e)
-{
-	struct native *n = mem_alloc(sizeof(*n));
-	bool needs_tls = false;
-
-	n->opts = *o;
-	n->stamp_fd = -1;
-	n->site = mem_array(o->n_endpoints, sizeof(*n->site));
-	if (slab_init(&n->connections, sizeof(struct connection), CONNECTIONS_MAX, e) < 0)
-		goto failed;
-	n->loop = loop_new(e);
-	if (!n->loop)
-		goto failed;
-	for (unsigned i = 0; i < o->n_endpoints; i++) {
-		if (site_resolve(&n->site[i], o->base_url[i], o->proxy ? o->proxy[i] : NULL, e) < 0)
-			goto failed;
-		needs_tls |= n->site[i].is_tls;
-	}
-	if (needs_tls) {
-		struct tls_opts tls = { .is_insecure = o->is_insecure, .ca_file = o->ca_file };
-
-		n->tls = tls_config_new(&tls, e);
-		if (!n->tls)
-			goto failed;
-	}
-	if (o->is_stamped) {
-		struct err ignored;
-
-		/* Without stamps every read falls back to user time and is counted. */
-		n->stamp_fd = sock_stamps_on(&ignored);
-	}
-	return n;
-failed:
-	native_close(n);
-	return NULL;
-}
-
 /* Both lists are in order of time: only heads can be late. */
 static void expire(struct native *n)
 {
@@ -178,9 +141,8 @@ static void native_cancel(void *self, struct exchange *x)
 	connection_fail(c, FAIL_CANCELLED, "cancelled");
 }
 
-static int native_warm(void *self, unsigned count, struct err *e)
+static int warm(struct native *n, unsigned count, struct err *e)
 {
-	struct native *n = self;
 	struct transport_stats stats;
 
 	n->warm_error.code = ERR_NONE;
@@ -195,7 +157,51 @@ static int native_warm(void *self, unsigned count, struct err *e)
 	return err_wrap(e, "opening connections ahead of the run");
 }
 
+static void native_wake(void *self)
+{
+	loop_wake(((struct native *)self)->loop);
+}
+
+static void *native_open(const struct transport_opts *o, struct err *e)
+{
+	struct native *n = mem_alloc(sizeof(*n));
+	bool needs_tls = false;
+
+	n->opts = *o;
+	n->stamp_fd = -1;
+	n->site = mem_array(o->n_endpoints, sizeof(*n->site));
+	if (slab_init(&n->connections, sizeof(struct connection), CONNECTIONS_MAX, e) < 0)
+		goto failed;
+	n->loop = loop_new(e);
+	if (!n->loop)
+		goto failed;
+	for (unsigned i = 0; i < o->n_endpoints; i++) {
+		if (site_resolve(&n->site[i], o->base_url[i], o->proxy ? o->proxy[i] : NULL, e) < 0)
+			goto failed;
+		needs_tls |= n->site[i].is_tls;
+	}
+	if (needs_tls) {
+		struct tls_opts tls = { .is_insecure = o->is_insecure, .ca_file = o->ca_file };
+
+		n->tls = tls_config_new(&tls, e);
+		if (!n->tls)
+			goto failed;
+	}
+	if (o->is_stamped) {
+		struct err ignored;
+
+		/* Without stamps every read falls back to user time and is counted. */
+		n->stamp_fd = sock_stamps_on(&ignored);
+	}
+	if (o->warm_connections && warm(n, o->warm_connections, e) < 0)
+		goto failed;
+	return n;
+failed:
+	native_close(n);
+	return NULL;
+}
+
 const struct transport transport_native = {
-	.name = "native", .open = native_open, .warm = native_warm, .start = native_start,
-	.cancel = native_cancel, .poll = native_poll, .close = native_close,
+	.name = "native", .open = native_open, .start = native_start, .cancel = native_cancel,
+	.poll = native_poll, .wake = native_wake, .close = native_close,
 };

@@ -6,6 +6,7 @@
  * It proves the transport boundary and measures what the driver itself costs.
  * The events satisfy both the completions and the chat decoder.
  */
+#include <pthread.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -15,6 +16,9 @@
 struct null_client {
 	struct exchange **queue;
 	size_t n, cap;
+	pthread_mutex_t lock; /* guards is_woken alone */
+	pthread_cond_t woken;
+	bool is_woken;
 };
 
 static const char answer[] =
@@ -27,17 +31,38 @@ static const char answer[] =
 
 static void *null_open(const struct transport_opts *o, struct err *e)
 {
+	struct null_client *c = mem_alloc(sizeof(*c));
+	pthread_condattr_t attr;
+
 	(void)o;
 	(void)e;
-	return mem_alloc(sizeof(struct null_client));
+	pthread_mutex_init(&c->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&c->woken, &attr);
+	pthread_condattr_destroy(&attr);
+	return c;
 }
 
-static int null_warm(void *self, unsigned n, struct err *e)
+static void null_wake(void *self)
 {
-	(void)self;
-	(void)n;
-	(void)e;
-	return 0;
+	struct null_client *c = self;
+
+	pthread_mutex_lock(&c->lock);
+	c->is_woken = true;
+	pthread_cond_signal(&c->woken);
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void sleep_until(struct null_client *c, int64_t until_ns)
+{
+	struct timespec at = { until_ns / 1000000000, until_ns % 1000000000 };
+
+	pthread_mutex_lock(&c->lock);
+	while (!c->is_woken && pthread_cond_timedwait(&c->woken, &c->lock, &at) == 0)
+		;
+	c->is_woken = false;
+	pthread_mutex_unlock(&c->lock);
 }
 
 static void null_start(void *self, struct exchange *x)
@@ -104,23 +129,21 @@ static void null_poll(void *self, int64_t until_mono_ns, bool is_exact,
 	if (n)
 		memmove(c->queue, c->queue + n, c->n * sizeof(struct exchange *));
 	stats->reads += n;
-	if (n == 0 && c->n == 0) {
-		int64_t until = until_mono_ns;
-		struct timespec at = { until / 1000000000, until % 1000000000 };
-
-		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
-	}
+	if (n == 0 && c->n == 0)
+		sleep_until(c, until_mono_ns);
 }
 
 static void null_close(void *self)
 {
 	struct null_client *c = self;
 
+	pthread_cond_destroy(&c->woken);
+	pthread_mutex_destroy(&c->lock);
 	free(c->queue);
 	free(c);
 }
 
 const struct transport transport_null = {
-	.name = "null", .open = null_open, .warm = null_warm, .start = null_start,
-	.cancel = null_cancel, .poll = null_poll, .close = null_close,
+	.name = "null", .open = null_open, .start = null_start, .cancel = null_cancel,
+	.poll = null_poll, .wake = null_wake, .close = null_close,
 };

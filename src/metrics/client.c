@@ -303,6 +303,20 @@ static void add_failure(struct metrics *m, struct metrics_failures *f, struct st
 	f->example[f->n_examples++] = (struct metrics_error){ arena_str(&m->arena, text), 1 };
 }
 
+/* The reason and what the server said about it, on one line. */
+static void join_lines(struct buf *text)
+{
+	struct str rest = buf_str(text), reason = str_cut(&rest, '\n');
+	struct buf joined = { 0 };
+
+	rest = str_trim(rest);
+	if (rest.n == 0)
+		return;
+	buf_printf(&joined, "%.*s: %.*s", (int)reason.n, reason.p, (int)rest.n, rest.p);
+	buf_release(text);
+	*text = joined;
+}
+
 void metrics_failures(struct metrics *m, const struct record *r)
 {
 	struct buf text = { 0 };
@@ -314,6 +328,7 @@ void metrics_failures(struct metrics *m, const struct record *r)
 			continue;
 		buf_reset(&text);
 		record_error_of(r, row, &text);
+		join_lines(&text);
 		add_failure(m, &m->failures[row->fail < FAIL_COUNT ? row->fail : FAIL_NONE],
 			    buf_str(&text));
 	}

@@ -159,8 +159,7 @@ static int config_fill(struct tls_config *c, const struct tls_opts *opts, struct
 	SSL_CTX_set_mode(c->ctx, SSL_MODE_RELEASE_BUFFERS);
 	SSL_CTX_set_session_cache_mode(c->ctx, SSL_SESS_CACHE_OFF);
 	if (opts->is_server) {
-		SSL_CTX_set_num_tickets(c->ctx, 0);
-		SSL_CTX_set_options(c->ctx, SSL_OP_NO_TICKET);
+		/* Tickets are sent as other servers send them: clients must cope. */
 		SSL_CTX_set_alpn_select_cb(c->ctx, alpn_select, NULL);
 	} else {
 		SSL_CTX_set_alpn_protos(c->ctx, alpn, sizeof(alpn) - 1);

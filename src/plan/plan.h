@@ -6,8 +6,11 @@
  * runs; the driver only walks it. Roots have a due time from the start of the
  * phase and are sorted by it. A successor is due think_s after its parent
  * ended (sessions, multi-turn, closed loops per user); it names the parent
- * entry, and runs on the loop that ran the parent. Batches with a barrier are
- * successors of the batch before.
+ * entry, and runs on the loop that ran the parent. A whole conversation can hold
+ * its slot under the cap from its first turn to its last (PLAN_HOLDS_SLOT), so
+ * that the cap counts users. What needs a barrier (a batch, an iteration) is a
+ * run of its own; what goes on beside the cap (probes) is a second run at the
+ * same time into the same record (load_opts.first_shard).
  *
  * Due times stay the recipe's doubles in seconds; nanoseconds appear at
  * admission. Same seed and options give the same bytes (serve spec 2.5).
@@ -25,6 +28,10 @@
 #define PLAN_NONE UINT32_MAX
 #define PLAN_NO_LORA UINT16_MAX
 
+enum plan_flags {
+	PLAN_HOLDS_SLOT = 1, /* the slot passes to the successor, think time included */
+};
+
 struct plan_entry {
 	double due_s;      /* roots: from phase start; successors: think time after the parent */
 	uint32_t sample;   /* index into the workload */
@@ -33,6 +40,7 @@ struct plan_entry {
 	uint16_t turn;
 	uint16_t endpoint; /* index of the base URL */
 	uint16_t lora;     /* index of the module, or PLAN_NO_LORA */
+	uint16_t flags;    /* enum plan_flags */
 };
 
 /* Ramp-up log (serve spec 2.10): at the request whose rate first passes rps. */

@@ -38,6 +38,8 @@ struct record_info {
 void record_info_release(struct record_info *info);
 /* One host, this one, with its clocks read now as start anchors. */
 void record_info_here(struct record_info *info, uint32_t number, uint32_t n_shards);
+/* Reads the clocks of a single host again, as stop anchors. */
+void record_info_stop(struct record_info *info);
 /* How far CLOCK_REALTIME moved against CLOCK_MONOTONIC from start to stop; 0 when not known. */
 int64_t record_host_step_ns(const struct record_host *h);
 
@@ -62,7 +64,9 @@ int record_file_parse(struct record *r, struct record_info *info, struct str byt
 
 /*
  * Joins records of several hosts: takes over the memory of all n parts and
- * leaves them zeroed. The meta is the first one's. Clocks that disagree give
+ * leaves them zeroed. The meta is the first one's: hosts of one run share options,
+ * so sample, LoRA and endpoint indices mean the same in all. Due times count from
+ * the first start, sessions are numbered on. Clocks that disagree give
  * lines in warnings. ERR_LIMIT: too many rows or shards; the parts are then
  * as before.
  */
@@ -83,6 +87,8 @@ struct record_stream;
 #define RECORD_STREAM_NS 100000000
 struct record_stream *record_stream_open(const struct record *r, const struct record_info *info,
 					 const char *path, struct err *e);
+/* Ends the thread; rows may change again, and close writes what is missing. Accepts NULL. */
+void record_stream_stop(struct record_stream *s);
 /*
  * Writes the rest and END, syncs, stops the thread and frees. Call when the
  * shards are at rest. The first error of writing is reported here; the record

@@ -157,7 +157,7 @@ void write_closing(struct buf *out, const struct record *r, const struct record_
 	size_t at;
 
 	for (size_t i = 0; i < r->n_series; i++)
-		write_series(out, &r->series[i]);
+		write_series(out, r->series[i]);
 	for (size_t i = 0; i < r->n_notes; i++)
 		write_note(out, &r->note[i]);
 	write_state(out, r, info);

@@ -13,8 +13,6 @@ void write_closing(struct buf *out, const struct record *r, const struct record_
 		   uint32_t n_rows, uint64_t n_events);
 /* All of it, unless errno says why not. */
 int write_out(int fd, struct buf *b);
-/* Reads the stop anchors of this host now. */
-void record_info_stop(struct record_info *info);
 
 #define BATCH_ROWS_MAX 4096
 #define BATCH_BYTES_MAX (4u << 20)

@@ -34,14 +34,24 @@ static uint32_t *place_rows(const struct record *part, size_t n, uint32_t n_rows
 	return place;
 }
 
-static void move_part(struct record *into, struct record *part, const uint32_t *place)
+/* sessions: conversations of the parts before, numbered on; counts this part's in. */
+static void move_part(struct record *into, struct record *part, const uint32_t *place,
+		      uint32_t *sessions)
 {
 	uint16_t first_shard = (uint16_t)into->n_shards;
+	uint32_t first_session = *sessions;
+	double later_s = (double)(part->start_ns - into->start_ns) / 1e9;
 
 	for (uint32_t i = 0; i < part->n_rows; i++) {
 		struct request_row *row = &into->row[place[i]];
 
 		*row = part->row[i];
+		if (row->phase == PHASE_MAIN && row->parent == RECORD_NONE)
+			row->due_s += later_s; /* due times count from the first host's start */
+		if (row->session != RECORD_NONE) {
+			row->session += first_session;
+			*sessions = row->session >= *sessions ? row->session + 1 : *sessions;
+		}
 		row->shard = (uint16_t)(row->shard + first_shard);
 		if (row->parent != RECORD_NONE)
 			row->parent = place[row->parent];
@@ -51,7 +61,7 @@ static void move_part(struct record *into, struct record *part, const uint32_t *
 		part->shard[i] = (struct record_shard){ 0 };
 	}
 	for (size_t i = 0; i < part->n_series; i++) {
-		struct record_series *from = &part->series[i];
+		struct record_series *from = part->series[i];
 		struct record_series *to = record_series_add(into, from->name, from->unit,
 							     from->labels);
 
@@ -62,8 +72,6 @@ static void move_part(struct record *into, struct record *part, const uint32_t *
 	}
 	for (size_t i = 0; i < part->n_notes; i++)
 		record_note_add(into, part->note[i].at_ns, part->note[i].kind, part->note[i].text);
-	if (part->start_ns && (!into->start_ns || part->start_ns < into->start_ns))
-		into->start_ns = part->start_ns;
 	if (part->stop_ns > into->stop_ns)
 		into->stop_ns = part->stop_ns;
 	into->is_interrupted |= part->is_interrupted;
@@ -116,7 +124,7 @@ int record_merge(struct record *into, struct record_info *into_info, struct reco
 		 struct record_info *part_info, size_t n, struct buf *warnings, struct err *e)
 {
 	uint64_t n_rows = 0, n_shards = 0;
-	uint32_t *place, *p;
+	uint32_t *place, *p, sessions = 0;
 	int64_t *start;
 
 	for (size_t k = 0; k < n; k++) {
@@ -133,12 +141,15 @@ int record_merge(struct record *into, struct record_info *into_info, struct reco
 				 .n_rows = (uint32_t)n_rows, .rows_cap = (uint32_t)n_rows,
 				 .shard = mem_array(n_shards, sizeof(*into->shard)) };
 	*into_info = (struct record_info){ .is_complete = true };
+	for (size_t k = 0; k < n; k++)
+		if (part[k].start_ns && (!into->start_ns || part[k].start_ns < into->start_ns))
+			into->start_ns = part[k].start_ns;
 	place = p = place_rows(part, n, (uint32_t)n_rows);
 	start = mem_array(n, sizeof(*start));
 	for (size_t k = 0; k < n; k++) {
 		start[k] = part[k].start_ns;
 		move_info(into_info, &part_info[k], into->n_shards);
-		move_part(into, &part[k], p);
+		move_part(into, &part[k], p, &sessions);
 		p += part[k].n_rows;
 		record_release(&part[k]);
 		record_info_release(&part_info[k]);

@@ -17,12 +17,26 @@ _Static_assert(sizeof(struct gap_block) == 128, "a gap block is two cache lines"
 _Static_assert(sizeof(struct text_block) == 128, "a text block is two cache lines");
 _Static_assert(sizeof(struct record_mark) == 16, "a mark is two words");
 
+/*
+ * Address space for the maximum, or for what this process may have: under a limit
+ * of address space (ulimit -v, strict overcommit) a quarter, a sixteenth...
+ */
+static int reserve(struct slab *s, size_t item_bytes, size_t count_max, struct err *e)
+{
+	while (slab_init(s, item_bytes, count_max, e) < 0) {
+		if (count_max <= SLAB_ITEMS_MIN)
+			return -1;
+		count_max /= 4;
+	}
+	return 0;
+}
+
 static int shard_init(struct record_shard *s, uint64_t events, bool keeps_skew, bool keeps_text,
 		      struct err *e)
 {
-	if (slab_init(&s->gaps, sizeof(struct gap_block), EVENT_BLOCKS_MAX, e) < 0 ||
-	    slab_init(&s->texts, sizeof(struct text_block), TEXT_BLOCKS_MAX, e) < 0 ||
-	    slab_init(&s->marks, sizeof(struct record_mark), MARKS_MAX, e) < 0)
+	if (reserve(&s->gaps, sizeof(struct gap_block), EVENT_BLOCKS_MAX, e) < 0 ||
+	    reserve(&s->texts, sizeof(struct text_block), TEXT_BLOCKS_MAX, e) < 0 ||
+	    reserve(&s->marks, sizeof(struct record_mark), MARKS_MAX, e) < 0)
 		return -1;
 	s->keeps_skew = keeps_skew;
 	s->keeps_text = keeps_text;
@@ -61,8 +75,10 @@ void record_release(struct record *r)
 		slab_release(&r->shard[i].texts);
 		slab_release(&r->shard[i].marks);
 	}
-	for (size_t i = 0; i < r->n_series; i++)
-		free(r->series[i].point);
+	for (size_t i = 0; i < r->n_series; i++) {
+		free(r->series[i]->point);
+		free(r->series[i]);
+	}
 	free(r->series);
 	free(r->note);
 	free(r->shard);
@@ -307,7 +323,7 @@ struct record_series *record_series_add(struct record *r, const char *name, cons
 	struct record_series *s;
 
 	r->series = mem_grow(r->series, r->n_series + 1, sizeof(*r->series));
-	s = &r->series[r->n_series++];
+	s = r->series[r->n_series++] = mem_alloc(sizeof(*s));
 	*s = (struct record_series){
 		.name = arena_text(&r->arena, str_of(name)),
 		.unit = arena_text(&r->arena, str_of(unit)),

@@ -168,7 +168,7 @@ struct record {
 	uint32_t n_rows, rows_cap;
 	struct record_shard *shard;
 	uint32_t n_shards;
-	struct record_series *series; size_t n_series;
+	struct record_series **series; size_t n_series; /* each stays where it is */
 	struct record_note *note; size_t n_notes;
 	struct arena arena;          /* meta text, names, notes */
 	const char *meta;            /* JSON object, see docs/record-format.md; NULL until set */
@@ -192,7 +192,8 @@ void record_event(struct record_shard *s, struct request_row *row, int64_t gap_n
 void record_mark(struct record_shard *s, struct request_row *row, enum mark_kind kind,
 		 uint32_t value);
 void record_text(struct record_shard *s, struct request_row *row, struct str escaped);
-void record_error(struct record_shard *s, struct request_row *row, struct str text); /* appends */
+/* Appends. The first line is what upstream would report; more lines are ours (an error's body). */
+void record_error(struct record_shard *s, struct request_row *row, struct str text);
 /* Publishes the row: state written last, with release. */
 void record_finish(struct request_row *row, enum request_state state);
 

@@ -160,12 +160,10 @@ struct record_stream *record_stream_open(const struct record *r, const struct re
 	return NULL;
 }
 
-int record_stream_close(struct record_stream *s, struct err *e)
+void record_stream_stop(struct record_stream *s)
 {
-	int rc = 0;
-
-	if (!s)
-		return 0;
+	if (!s || s->is_stopping)
+		return;
 	pthread_mutex_lock(&s->lock);
 	s->is_stopping = true;
 	pthread_cond_signal(&s->wake);
@@ -173,13 +171,22 @@ int record_stream_close(struct record_stream *s, struct err *e)
 	pthread_join(s->thread, NULL);
 	pthread_mutex_destroy(&s->lock);
 	pthread_cond_destroy(&s->wake);
+	if (s->info.n_hosts == 1)
+		record_info_stop(&s->info);
+}
+
+int record_stream_close(struct record_stream *s, struct err *e)
+{
+	int rc = 0;
+
+	if (!s)
+		return 0;
+	record_stream_stop(s);
 	assert(s->rows == s->r->row);
 	for (uint32_t i = s->first; i < s->r->n_rows && !s->error; i++)
 		if (!s->is_written[i])
 			add_row(s, i);
 	write_batch(s);
-	if (s->info.n_hosts == 1)
-		record_info_stop(&s->info);
 	write_closing(&s->out, s->r, &s->info, s->n_written, s->batch.n_events);
 	if (!s->error && write_out(s->fd, &s->out) < 0)
 		s->error = errno;

@@ -224,7 +224,11 @@ static void write_texts(struct json_writer *w, const struct report *r, bool is_e
 		buf_reset(&raw);
 		buf_reset(&text);
 		if (is_error && row->state != REQ_DONE) {
-			record_error_of(r->record, row, &text);
+			struct str rest;
+
+			record_error_of(r->record, row, &raw);
+			rest = buf_str(&raw);
+			buf_add_str(&text, str_cut(&rest, '\n')); /* as upstream: no bodies */
 			if (text.len == 0)
 				buf_add_text(&text, row->state == REQ_FAILED ? "failed" : "cancelled");
 		} else if (!is_error && row->state == REQ_DONE) {

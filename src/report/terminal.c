@@ -75,12 +75,15 @@ static void failed_requests(const struct report *r, struct buf *out)
 	for (uint32_t i = 0; i < r->metrics->n && shown < FAILURES_SHOWN; i++) {
 		const struct request_row *row = &r->record->row[r->metrics->row[i]];
 
+		struct str rest;
+
 		if (row->state != REQ_FAILED)
 			continue;
 		buf_reset(&text);
 		record_error_of(r->record, row, &text);
 		buf_printf(out, "Error %u: ", shown++);
-		add_safe(out, buf_str(&text));
+		rest = buf_str(&text);
+		add_safe(out, str_cut(&rest, '\n'));
 		buf_add_char(out, '\n');
 	}
 	buf_release(&text);

@@ -54,7 +54,7 @@ static void publish(struct lookahead *l, struct slot *s, uint32_t entry, enum sl
 static void *make_all(void *self)
 {
 	struct lookahead *l = self;
-	struct buf body = { 0 };
+	struct encoded scratch = { 0 };
 
 	for (uint32_t i = 0; i < l->plan->n; i++) {
 		struct slot *s = &l->slot[i % LOOKAHEAD_SLOTS];
@@ -63,7 +63,7 @@ static void *make_all(void *self)
 
 		if (!wait_free(l, s))
 			break;
-		if (prepare_tail(&l->opts, entry, &l->w->v[entry->sample], &body, &s->tail,
+		if (prepare_tail(&l->opts, entry, &l->w->v[entry->sample], &scratch, &s->tail,
 				 &e) == 0) {
 			publish(l, s, i, SLOT_READY);
 		} else {
@@ -71,7 +71,7 @@ static void *make_all(void *self)
 			publish(l, s, i, SLOT_FAILED);
 		}
 	}
-	buf_release(&body);
+	buf_release(&scratch.body);
 	return NULL;
 }
 
@@ -108,12 +108,14 @@ void lookahead_free(struct lookahead *l)
 	free(l);
 }
 
-int lookahead_take(void *self, uint32_t entry, struct str answer, struct buf *tail, struct err *e)
+int lookahead_take(void *self, uint32_t entry, const struct request_row *parent,
+		   struct str answer, struct buf *tail, struct err *e)
 {
 	struct lookahead *l = self;
 	struct slot *s = &l->slot[entry % LOOKAHEAD_SLOTS];
 	int rc = 0;
 
+	(void)parent;
 	(void)answer;
 	pthread_mutex_lock(&l->lock);
 	while (s->state == SLOT_FREE || s->entry != entry)

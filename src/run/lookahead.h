@@ -17,4 +17,5 @@ struct lookahead *lookahead_new(const struct prepare_opts *o, const struct plan 
 				const struct workload *w, struct err *e);
 void lookahead_free(struct lookahead *l);
 /* The build hook of struct prepared: self is the look-ahead. */
-int lookahead_take(void *self, uint32_t entry, struct str answer, struct buf *tail, struct err *e);
+int lookahead_take(void *self, uint32_t entry, const struct request_row *parent,
+		   struct str answer, struct buf *tail, struct err *e);

@@ -225,18 +225,20 @@ static struct load_opts load_opts(struct stage *s, enum request_phase phase)
 			.base_url = &d->base_url, .n_endpoints = 1, .proxy = &s->proxy,
 			.is_insecure = s->opts->insecure, .ca_file = s->opts->cacert,
 			.is_stamped = true,
+			.warm_connections = is_main && d->warm_connections != SERVE_WARM_AUTO
+					    ? d->warm_connections : 0,
 			.connect_timeout_ns = d->connect_timeout_ns,
 			.request_timeout_ns = d->request_timeout_ns,
 		},
 		.endpoint = s->point->endpoint,
+		.workload = &s->point->workload,
 		.threads = is_main ? d->threads : 1,
 		.max_concurrency = d->max_concurrency,
-		.warm_connections = is_main && d->warm_connections != SERVE_WARM_AUTO
-				    ? d->warm_connections : 0,
 		.phase = phase,
 		.is_user_stamps = d->is_user_stamps,
 		.is_role_chunk_skipped = d->compat & COMPAT_ROLE_CHUNK,
 		.is_stream_error_ignored = d->compat & COMPAT_STREAM_ERROR,
+		.is_usage_with_choices = d->fixes & FIX_USAGE,
 		.tick = on_tick, .tick_self = s,
 	};
 }
@@ -458,6 +460,9 @@ static int run_main(struct stage *s, struct err *e)
 		      (unsigned long long)p->load.net.connects,
 		      (unsigned long long)p->load.net.reads);
 		on_tick(s);
+		/* From here rows may change again (missing counts): nobody copies them now. */
+		record_stream_stop(p->stream);
+		record_info_stop(&p->info);
 	}
 	prepared_release(&prepared);
 	free(progress);
@@ -474,7 +479,8 @@ static void fill_rows(struct stage *s)
 
 		row->prompt_tokens = row->sample_prompt_tokens = sample->prompt_len;
 		row->asked_tokens = sample->output_len < 0 ? 0 : (uint32_t)sample->output_len;
-		row->sequences = 1;
+		row->sequences = sample->sequences ? sample->sequences : 1;
+		row->audio_s = sample->audio_s;
 	}
 }
 
@@ -531,16 +537,21 @@ static int prepare_point(struct stage *s, struct err *e)
 int run_point(const struct serve_opts *opts, const struct serve_derived *derived,
 	      const struct run_hooks *hooks, struct point *out, struct err *e)
 {
-	const char *key = getenv("OPENAI_API_KEY");
+	struct point_env env;
 	struct stage s = {
 		.opts = opts, .derived = derived, .hooks = hooks, .point = out,
 		.remote = { .base_url = derived->base_url, .is_insecure = opts->insecure,
 			    .ca_file = opts->cacert, .header = derived->header,
 			    .n_headers = derived->n_headers,
-			    .api_key = key && *key ? key : NULL, .cancel = hooks->cancel },
-		.proxy = prepare_proxy(derived->base_url),
+			    .cancel = hooks->cancel },
 	};
 
+	if (hooks->env)
+		env = *hooks->env;
+	else
+		point_env_read(&env);
+	s.remote.api_key = env.api_key;
+	s.proxy = prepare_proxy(&env, derived->base_url);
 	*out = (struct point){ 0 };
 	compat_rng_seed(&s.rng, (uint32_t)opts->seed);
 	if (prepare_point(&s, e) < 0)

@@ -21,6 +21,10 @@
 
 enum point_stage { STAGE_DATASET, STAGE_ALIGN, STAGE_READY, STAGE_WARMUP, STAGE_MAIN, STAGE_COUNT };
 
+/* What upstream takes from the environment; texts are borrowed, NULL: not set. */
+struct point_env { const char *api_key, *http_proxy, *https_proxy, *no_proxy; };
+void point_env_read(struct point_env *env); /* of this process */
+
 /* How a point talks to whoever started it, on the caller's thread; every hook may be NULL. */
 struct run_hooks {
 	void *self;
@@ -31,6 +35,7 @@ struct run_hooks {
 	void (*progress)(void *self, enum point_stage stage, uint64_t done, uint64_t total,
 			 const struct load_progress *load);
 	const atomic_bool *cancel;         /* set: stop load, keep what was measured */
+	const struct point_env *env;       /* NULL: this process's */
 	const struct transport *transport; /* NULL: native; tests use the null one */
 };
 

@@ -11,9 +11,9 @@
 static bool is_reserved(const char *name)
 {
 	static const char *const reserved[] = { "Content-Length", "Transfer-Encoding", "Connection",
-						"Expect", "Host" };
+						"Expect" };
 
-	for (size_t i = 0; i < sizeof(reserved) / sizeof(*reserved) - 1; i++)
+	for (size_t i = 0; i < sizeof(reserved) / sizeof(*reserved); i++)
 		if (str_eq_nocase(str_of(name), str_of(reserved[i])))
 			return true;
 	return false;
@@ -45,7 +45,8 @@ static int add_user_headers(const struct prepare_opts *o, struct buf *b, struct 
 		if (*h->key == 0 || strpbrk(h->key, ": \t\r\n") || strpbrk(h->value, "\r\n"))
 			return err_set(e, ERR_RUN, "--header %s: not a valid header name or value",
 				       h->key);
-		if (!str_eq_nocase(str_of(h->key), STR("x-request-id")))
+		/* Ours replaces the user's where requests have one. */
+		if (o->is_without_ids || !str_eq_nocase(str_of(h->key), STR("x-request-id")))
 			buf_printf(b, "%s: %s\r\n", h->key, h->value);
 	}
 	return 0;
@@ -59,6 +60,8 @@ static int write_head(const struct prepare_opts *o, unsigned i, struct buf *b, s
 
 	if (url_parse(str_of(o->base_url[i]), &url, e) < 0)
 		return -1;
+	if (o->api_key && strpbrk(o->api_key, "\r\n"))
+		return err_set(e, ERR_RUN, "OPENAI_API_KEY holds a line break");
 	buf_add_str(&target, url.path);
 	buf_add_text(&target, o->path);
 	buf_add_text(b, "POST ");
@@ -78,7 +81,6 @@ static int write_head(const struct prepare_opts *o, unsigned i, struct buf *b, s
 	add_default(o, b, "User-Agent", agent.data);
 	add_default(o, b, "Accept", "*/*");
 	add_default(o, b, "Accept-Encoding", "identity");
-	add_default(o, b, "Content-Type", "application/json");
 	if (o->api_key) {
 		buf_printf(&bearer, "Bearer %s", o->api_key);
 		add_default(o, b, "Authorization", bearer.data);
@@ -90,20 +92,23 @@ static int write_head(const struct prepare_opts *o, unsigned i, struct buf *b, s
 }
 
 int prepare_tail(const struct prepare_opts *o, const struct plan_entry *entry,
-		 const struct sample *s, struct buf *body, struct buf *tail, struct err *e)
+		 const struct sample *s, struct encoded *scratch, struct buf *tail,
+		 struct err *e)
 {
 	struct encode_opts encode = o->encode;
 
 	if (o->lora && entry->lora != PLAN_NO_LORA)
 		encode.model = str_of(o->lora[entry->lora]);
-	buf_reset(body);
+	buf_reset(&scratch->body);
 	buf_reset(tail);
-	if (o->endpoint->encode(&encode, s, body, e) < 0)
+	if (o->endpoint->encode(&encode, s, scratch, e) < 0)
 		return -1;
+	add_default(o, tail, "Content-Type", *scratch->content_type ? scratch->content_type
+								    : "application/json");
 	if (s->request_id.n && !o->is_without_ids)
 		buf_printf(tail, "x-request-id: %.*s\r\n", (int)s->request_id.n, s->request_id.p);
-	buf_printf(tail, "Content-Length: %zu\r\n\r\n", body->len);
-	buf_add(tail, body->data, body->len);
+	buf_printf(tail, "Content-Length: %zu\r\n\r\n", scratch->body.len);
+	buf_add_str(tail, buf_str(&scratch->body));
 	return 0;
 }
 
@@ -119,7 +124,8 @@ static uint64_t prompt_bytes(const struct plan *plan, const struct workload *w)
 int prepare(const struct prepare_opts *o, const struct plan *plan, const struct workload *w,
 	    struct prepared *out, struct err *e)
 {
-	struct buf body = { 0 }, text = { 0 };
+	struct encoded scratch = { 0 };
+	struct buf text = { 0 };
 	int rc = 0;
 
 	*out = (struct prepared){ .n = plan->n };
@@ -136,12 +142,12 @@ int prepare(const struct prepare_opts *o, const struct plan *plan, const struct 
 		rc = out->build_self ? 0 : -1;
 	}
 	for (uint32_t i = 0; rc == 0 && !out->build_self && i < plan->n; i++) {
-		rc = prepare_tail(o, &plan->entry[i], &w->v[plan->entry[i].sample], &body, &text,
-				  e);
+		rc = prepare_tail(o, &plan->entry[i], &w->v[plan->entry[i].sample], &scratch,
+				  &text, e);
 		if (rc == 0)
 			out->request[i].tail = arena_str(&out->arena, buf_str(&text));
 	}
-	buf_release(&body);
+	buf_release(&scratch.body);
 	buf_release(&text);
 	if (rc < 0)
 		prepared_release(out);
@@ -158,23 +164,32 @@ void prepared_release(struct prepared *p)
 
 static const char *environment(const char *upper, const char *lower)
 {
-	const char *v = getenv(lower);
+	const char *v = lower ? getenv(lower) : NULL;
 
 	if (!v || !*v)
 		v = getenv(upper);
 	return v && *v ? v : NULL;
 }
 
-const char *prepare_proxy(const char *text)
+void point_env_read(struct point_env *env)
 {
-	const char *proxy, *except = environment("NO_PROXY", "no_proxy");
+	*env = (struct point_env){
+		.api_key = environment("OPENAI_API_KEY", NULL),
+		.http_proxy = environment("HTTP_PROXY", "http_proxy"),
+		.https_proxy = environment("HTTPS_PROXY", "https_proxy"),
+		.no_proxy = environment("NO_PROXY", "no_proxy"),
+	};
+}
+
+const char *prepare_proxy(const struct point_env *env, const char *text)
+{
+	const char *proxy;
 	struct url url;
 
 	if (url_parse(str_of(text), &url, NULL) < 0 || url.is_unix)
 		return NULL;
-	proxy = url.is_tls ? environment("HTTPS_PROXY", "https_proxy")
-			   : environment("HTTP_PROXY", "http_proxy");
-	if (!proxy || (except && url_is_proxy_exempt(&url, str_of(except))))
+	proxy = url.is_tls ? env->https_proxy : env->http_proxy;
+	if (!proxy || (env->no_proxy && url_is_proxy_exempt(&url, str_of(env->no_proxy))))
 		return NULL;
 	return proxy;
 }

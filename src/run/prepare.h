@@ -7,6 +7,7 @@
  */
 #pragma once
 #include "load/load.h"
+#include "run/point.h"
 #include "run/serve_opts.h"
 
 struct prepare_opts {
@@ -30,9 +31,10 @@ int prepare(const struct prepare_opts *o, const struct plan *plan, const struct 
 	    struct prepared *out, struct err *e);
 void prepared_release(struct prepared *p);
 
-/* One request's own headers and body; body is scratch. Thread-safe. */
+/* One request's own headers and body; scratch is the caller's. Thread-safe. */
 int prepare_tail(const struct prepare_opts *o, const struct plan_entry *entry,
-		 const struct sample *s, struct buf *body, struct buf *tail, struct err *e);
+		 const struct sample *s, struct encoded *scratch, struct buf *tail,
+		 struct err *e);
 
-/* The proxy the environment names for a base URL (HTTP_PROXY, HTTPS_PROXY, NO_PROXY), or NULL. */
-const char *prepare_proxy(const char *url);
+/* The proxy that serves a base URL, or NULL. */
+const char *prepare_proxy(const struct point_env *env, const char *url);

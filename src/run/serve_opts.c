@@ -34,6 +34,9 @@ const struct serve_fix_row serve_fixes[] = {
 	{ "peak-tokens", FIX_PEAK_TOKENS,
 	  "peak output tokens/s counts tokens; upstream counts events, which hold several tokens "
 	  "with speculative decoding or slow reads" },
+	{ "usage", FIX_USAGE,
+	  "token counts are taken from usage in any event; upstream ignores usage in events that "
+	  "also carry choices and counts the text again" },
 	{ NULL, 0, NULL },
 };
 

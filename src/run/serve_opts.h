@@ -145,6 +145,7 @@ enum serve_compat {
 /* --fix: mended forms of upstream defects that change numbers. One row in serve_fixes each. */
 enum serve_fix {
 	FIX_PEAK_TOKENS = 1,     /* peak tok/s counts tokens, not events */
+	FIX_USAGE = 2,           /* usage in an event that also has choices is taken */
 };
 struct serve_fix_row { const char *name; enum serve_fix bit; const char *help; };
 extern const struct serve_fix_row serve_fixes[]; /* ends with a NULL name */

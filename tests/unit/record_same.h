@@ -67,13 +67,13 @@ static inline void same_record(const struct record *a, const struct record *b)
 	}
 	assert_int_equal(a->n_series, b->n_series);
 	for (size_t i = 0; i < a->n_series; i++) {
-		assert_string_equal(a->series[i].name, b->series[i].name);
-		assert_string_equal(a->series[i].unit, b->series[i].unit);
-		assert_string_equal(a->series[i].labels, b->series[i].labels);
-		assert_int_equal(a->series[i].n, b->series[i].n);
-		for (size_t k = 0; k < a->series[i].n; k++)
-			assert_memory_equal(&a->series[i].point[k], &b->series[i].point[k],
-					    sizeof(*a->series[i].point));
+		assert_string_equal(a->series[i]->name, b->series[i]->name);
+		assert_string_equal(a->series[i]->unit, b->series[i]->unit);
+		assert_string_equal(a->series[i]->labels, b->series[i]->labels);
+		assert_int_equal(a->series[i]->n, b->series[i]->n);
+		for (size_t k = 0; k < a->series[i]->n; k++)
+			assert_memory_equal(&a->series[i]->point[k], &b->series[i]->point[k],
+					    sizeof(*a->series[i]->point));
 	}
 	assert_int_equal(a->n_notes, b->n_notes);
 	for (size_t i = 0; i < a->n_notes; i++) {

@@ -55,12 +55,13 @@ static void bodies_are_upstreams(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
 		const struct endpoint *ep = endpoint_find(row[i].endpoint);
-		struct buf body = { 0 };
+		struct encoded out = { 0 };
 		struct err e = { 0 };
 
-		assert_int_equal(ep->encode(&row[i].opts, &row[i].sample, &body, &e), 0);
-		assert_string_equal(body.data, row[i].want);
-		buf_release(&body);
+		assert_int_equal(ep->encode(&row[i].opts, &row[i].sample, &out, &e), 0);
+		assert_string_equal(out.body.data, row[i].want);
+		assert_string_equal(out.content_type, "");
+		buf_release(&out.body);
 	}
 }
 
@@ -132,19 +133,17 @@ static void broken_events_are_refused(void **state)
 	}
 }
 
-static void whole_answers_are_read(void **state)
+/* Success is at least one token event, with upstream's sentence otherwise. */
+static void answers_without_tokens_fail(void **state)
 {
-	struct decoded d = { .prompt_tokens = -1, .output_tokens = -1 };
-	struct err e = { 0 };
-	struct str body = STR("{\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":\"yes\"},"
-			      "\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":5,"
-			      "\"completion_tokens\":1}}");
+	struct request_row row = { 0 };
 
 	(void)state;
-	assert_int_equal(endpoint_find("openai-chat")->decode_body(body, &d, &e), 0);
-	assert_true(d.bits & DECODED_TOKEN && d.bits & DECODED_USAGE && d.bits & DECODED_ANSWER);
-	assert_true(str_is(d.text, "yes"));
-	assert_int_equal(d.output_tokens, 1);
+	assert_string_equal(endpoint_find("openai-chat")->finish(&row),
+			    "Never received a valid chunk to calculate TTFT."
+			    "This response will be marked as failed!");
+	row.first_event_ns = 1;
+	assert_null(endpoint_find("openai-chat")->finish(&row));
 }
 
 static void urls_need_their_suffix(void **state)
@@ -169,7 +168,7 @@ int main(void)
 		cmocka_unit_test(bodies_are_upstreams),
 		cmocka_unit_test(events_mean_what_they_say),
 		cmocka_unit_test(broken_events_are_refused),
-		cmocka_unit_test(whole_answers_are_read),
+		cmocka_unit_test(answers_without_tokens_fail),
 		cmocka_unit_test(urls_need_their_suffix),
 	};
 
