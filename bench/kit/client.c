@@ -70,8 +70,9 @@ int client_prepare(struct client *c, const struct client_spec *spec, struct err 
 		.transport = &transport_native, .endpoint = endpoint_find("vllm"),
 		.net = { .base_url = &c->base_url, .n_endpoints = 1, .proxy = &c->no_proxy,
 			 .is_insecure = spec->is_insecure, .is_stamped = true,
-			 .connect_timeout_ns = 30000000000, .request_timeout_ns = 120000000000 },
-		.threads = 1, .max_concurrency = spec->cap, .warm_connections = spec->warm,
+			 .connect_timeout_ns = 30000000000, .request_timeout_ns = 120000000000,
+			 .warm_connections = spec->warm },
+		.threads = 1, .max_concurrency = spec->cap,
 		.phase = PHASE_MAIN, .tick = spec->tick, .tick_self = spec->tick_self,
 	};
 	c->progress = mem_alloc(sizeof(*c->progress));

@@ -33,4 +33,4 @@
 #define WORKLOAD_DUMP_BYTES_MAX (16ull << 30) /* --dump-workload: prompts of a very large run */
 #define RECORD_SHARDS_MAX 4096          /* loops of all hosts in one record */
 #define PREPARED_BYTES_MAX (1ull << 30) /* prompts held again as bodies; above: look-ahead */
-#define LENGTH_TOKENS_MAX (1u << 26)    /* one prompt or answer asked for; contexts stay below 2^24 */
+#define LENGTH_TOKENS_MAX (1u << 26)    /* one prompt or answer; contexts are below 2^24 */

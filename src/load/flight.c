@@ -391,7 +391,8 @@ static int build_body(struct worker *w, struct flight *f, struct str answer)
 	struct err e = { 0 };
 
 	buf_reset(&w->built);
-	if (p->build(p->build_self, f->entry, parent_row(w->driver, f), answer, &w->built, &e) < 0) {
+	if (p->build(p->build_self, f->entry, parent_row(w->driver, f), answer, &w->built,
+		     &e) < 0) {
 		fail(f, FAIL_FORMAT, str_of(e.text));
 		return -1;
 	}

@@ -73,7 +73,8 @@ static void expire(struct native *n)
 	while (n->connecting.first && n->connecting.first->deadline_ns <= now) {
 		struct connection *c = n->connecting.first;
 
-		if (c->state == CONNECTION_CONNECTING && c->addr_at + 1u < n->site[c->site].n_addr) {
+		if (c->state == CONNECTION_CONNECTING &&
+		    c->addr_at + 1u < n->site[c->site].n_addr) {
 			connection_try_next(c, ETIMEDOUT);
 			continue;
 		}
