@@ -127,15 +127,3 @@ char *fmt_duration(char out[FMT_F64_BYTES], int64_t ns)
 		snprintf(out, FMT_F64_BYTES, "%.2f s", (double)ns / 1e9);
 	return out;
 }
-
-char *fmt_bytes(char out[FMT_F64_BYTES], uint64_t bytes)
-{
-	static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
-	double v = (double)bytes;
-	size_t u = 0;
-
-	while (v >= 1024 && u + 1 < sizeof(unit) / sizeof(*unit))
-		v /= 1024, u++;
-	snprintf(out, FMT_F64_BYTES, u ? "%.1f %s" : "%.0f %s", v, unit[u]);
-	return out;
-}

@@ -15,6 +15,5 @@
  */
 char *fmt_f64(char out[FMT_F64_BYTES], double v);
 
-/* 950 ns, 12.3 us, 4.56 ms, 1.23 s; 512 B, 1.2 KiB, 3.4 GiB. Return out. */
+/* 950 ns, 12.3 us, 4.56 ms, 1.23 s. Returns out. */
 char *fmt_duration(char out[FMT_F64_BYTES], int64_t ns);
-char *fmt_bytes(char out[FMT_F64_BYTES], uint64_t bytes);

@@ -111,22 +111,3 @@ void utf8_add_lossy(struct buf *out, struct str s)
 	}
 	buf_add(out, good, (size_t)(s.p - good));
 }
-
-size_t utf8_partial_tail(struct str s)
-{
-	for (size_t back = 1; back <= 3 && back <= s.n; back++) {
-		unsigned char c = (unsigned char)s.p[s.n - back], lo, hi;
-		size_t want;
-
-		if ((c & 0xc0) == 0x80)
-			continue;
-		want = lead_length(c, &lo, &hi);
-		if (want <= back)
-			return 0;
-		if (back > 1 && ((unsigned char)s.p[s.n - back + 1] < lo ||
-				 (unsigned char)s.p[s.n - back + 1] > hi))
-			return 0;
-		return back;
-	}
-	return 0;
-}

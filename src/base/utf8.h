@@ -24,6 +24,3 @@ uint32_t utf8_decode(struct str s, size_t *n);
 size_t utf8_encode(uint32_t cp, char out[4]); /* 1..4 bytes */
 bool utf8_is_valid(struct str s);
 void utf8_add_lossy(struct buf *out, struct str s); /* appends with replacements */
-
-/* Bytes at the end of s that begin a sequence which more bytes could complete: 0..3. */
-size_t utf8_partial_tail(struct str s);

@@ -8,12 +8,6 @@ static const struct endpoint *const table[] = {
 	&endpoint_vllm, &endpoint_openai, &endpoint_chat, &endpoint_null,
 };
 
-const struct endpoint *const *endpoint_all(size_t *n)
-{
-	*n = sizeof(table) / sizeof(*table);
-	return table;
-}
-
 const struct endpoint *endpoint_find(const char *name)
 {
 	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)

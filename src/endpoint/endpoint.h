@@ -78,7 +78,6 @@ struct endpoint {
 };
 
 const struct endpoint *endpoint_find(const char *name);
-const struct endpoint *const *endpoint_all(size_t *n);
 
 /* "<API name> URL must end with one of: {'<suffix>'}." when url does not. */
 int endpoint_check_url(const struct endpoint *ep, const char *url, struct err *e);

@@ -20,7 +20,7 @@
 
 #define ATTEMPTS_MAX 8
 
-void connection_list_add(struct connection_list *l, struct connection *c)
+static void list_add(struct connection_list *l, struct connection *c)
 {
 	assert(!c->list);
 	c->list = l;
@@ -56,7 +56,7 @@ static void move_to(struct connection *c, struct connection_list *l, int64_t tim
 {
 	connection_list_drop(c);
 	c->deadline_ns = timeout_ns ? clock_mono_ns() + timeout_ns : INT64_MAX;
-	connection_list_add(l, c);
+	list_add(l, c);
 }
 
 static void want(struct connection *c, uint32_t events)
@@ -228,7 +228,7 @@ static void idle(struct connection *c)
 	c->state = CONNECTION_IDLE;
 	want(c, EPOLLIN);
 	connection_list_drop(c);
-	connection_list_add(&c->net->site[c->site].idle, c);
+	list_add(&c->net->site[c->site].idle, c);
 }
 
 static void usable(struct connection *c)

@@ -81,7 +81,6 @@ struct native {
 	char read[READ_BYTES];
 };
 
-void connection_list_add(struct connection_list *l, struct connection *c);
 void connection_list_drop(struct connection *c);
 
 /* A new connection to the site, for x (or NULL: to warm the pool). */

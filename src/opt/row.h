@@ -39,8 +39,6 @@ const char *opt_label(const struct opt *o, char out[static 96]);
 /* What stands for the value in help: "URL". */
 const char *opt_arg(const struct opt *o, char out[static 96]);
 
-/* "an integer from 1 to 64", "a number above 0": what the row accepts. */
-void opt_expected(const struct opt *o, struct buf *out);
 /* The range alone: "from 1 to 64", "at least 1", "above 0"; nothing without one. */
 void opt_range(const struct opt *o, struct buf *out);
 bool opt_has_range(const struct opt *o);

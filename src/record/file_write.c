@@ -101,7 +101,7 @@ static void write_shape(struct buf *out, const struct record *r)
 	block_end(out, at);
 }
 
-void write_state(struct buf *out, const struct record *r, const struct record_info *info)
+static void write_state(struct buf *out, const struct record *r, const struct record_info *info)
 {
 	if (r->meta) {
 		size_t at = block_begin(out, BLOCK_META);

@@ -7,7 +7,6 @@
 
 /* Magic and column directory, then meta, hosts and shape. */
 void write_opening(struct buf *out, const struct record *r, const struct record_info *info);
-void write_state(struct buf *out, const struct record *r, const struct record_info *info);
 /* Series, notes, state once more, END. */
 void write_closing(struct buf *out, const struct record *r, const struct record_info *info,
 		   uint32_t n_rows, uint64_t n_events);

@@ -88,7 +88,7 @@ static double gamma_above_one(struct legacy *g, double shape)
 	}
 }
 
-double legacy_standard_gamma(struct legacy *g, double shape)
+static double standard_gamma(struct legacy *g, double shape)
 {
 	assert(shape >= 0);
 	if (shape == 1.0)
@@ -100,7 +100,7 @@ double legacy_standard_gamma(struct legacy *g, double shape)
 
 double legacy_gamma(struct legacy *g, double shape, double scale)
 {
-	return scale * legacy_standard_gamma(g, shape);
+	return scale * standard_gamma(g, shape);
 }
 
 /* Uniform in [0, max] by masking and refusing; 64-bit words come high half first. */
@@ -125,7 +125,7 @@ int64_t legacy_randint(struct legacy *g, int64_t lo, int64_t hi_exclusive)
 	return (int64_t)((uint64_t)lo + interval(g, (uint64_t)hi_exclusive - (uint64_t)lo - 1));
 }
 
-void legacy_shuffle(struct legacy *g, void *items, size_t n, size_t size)
+static void shuffle(struct legacy *g, void *items, size_t n, size_t size)
 {
 	for (size_t i = n; i-- > 1;)
 		rng_swap(items, size, i, interval(g, i));
@@ -135,7 +135,7 @@ void legacy_permutation(struct legacy *g, size_t *out, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		out[i] = i;
-	legacy_shuffle(g, out, n, sizeof(*out));
+	shuffle(g, out, n, sizeof(*out));
 }
 
 void legacy_choice(struct legacy *g, size_t n, size_t *out, size_t k, bool replace)

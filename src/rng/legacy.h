@@ -28,12 +28,10 @@ void legacy_seed(struct legacy *g, uint32_t seed);
 double legacy_double(struct legacy *g);               /* random_sample() */
 double legacy_gauss(struct legacy *g);                /* standard_normal() */
 double legacy_standard_exponential(struct legacy *g); /* standard_exponential() */
-double legacy_standard_gamma(struct legacy *g, double shape); /* shape >= 0 */
 double legacy_gamma(struct legacy *g, double shape, double scale); /* gamma(shape, scale) */
 /* randint(lo, hi_exclusive) of the default int64 type; a range of one draws nothing. */
 int64_t legacy_randint(struct legacy *g, int64_t lo, int64_t hi_exclusive);
 
-void legacy_shuffle(struct legacy *g, void *items, size_t n, size_t size); /* shuffle() */
 void legacy_permutation(struct legacy *g, size_t *out, size_t n);          /* permutation(n) */
 
 /*

@@ -180,7 +180,7 @@ static uint64_t interval(struct pcg64 *g, uint64_t max)
 	return r;
 }
 
-void pcg64_shuffle(struct pcg64 *g, void *items, size_t n, size_t size)
+static void shuffle(struct pcg64 *g, void *items, size_t n, size_t size)
 {
 	for (size_t i = n; i-- > 1;)
 		rng_swap(items, size, i, interval(g, i));
@@ -190,7 +190,7 @@ void pcg64_permutation(struct pcg64 *g, size_t *out, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		out[i] = i;
-	pcg64_shuffle(g, out, n, sizeof(*out));
+	shuffle(g, out, n, sizeof(*out));
 }
 
 void pcg64_cdf(const double *weight, double *cdf, size_t n)

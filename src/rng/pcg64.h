@@ -35,8 +35,6 @@ double pcg64_double(struct pcg64 *g);
 int64_t pcg64_bounded(struct pcg64 *g, int64_t lo, int64_t hi_inclusive);
 /* Generator.bytes-like fill: one call of integers(0, 256, n, dtype=uint8). */
 void pcg64_fill_u8(struct pcg64 *g, uint8_t *out, size_t n);
-/* Generator.shuffle() of n items of `size` bytes. */
-void pcg64_shuffle(struct pcg64 *g, void *items, size_t n, size_t size);
 /* Generator.permutation(n) into out[n]. */
 void pcg64_permutation(struct pcg64 *g, size_t *out, size_t n);
 
