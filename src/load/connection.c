@@ -55,7 +55,7 @@ void connection_list_drop(struct connection *c)
 static void move_to(struct connection *c, struct connection_list *l, int64_t timeout_ns)
 {
 	connection_list_drop(c);
-	c->deadline_ns = timeout_ns ? clock_mono_ns() + timeout_ns : INT64_MAX;
+	c->deadline_ns = timeout_ns ? loop_now_ns(c->net->loop) + timeout_ns : INT64_MAX;
 	list_add(l, c);
 }
 
@@ -332,7 +332,7 @@ static void connected(struct connection *c)
 /* ---- receiving ---- */
 
 /* The answer is complete. The connection is kept when both sides allow it. */
-static void finish(struct connection *c, bool has_more)
+static void finish(struct connection *c, bool has_more, int64_t end_ns)
 {
 	struct native *n = c->net;
 	struct exchange *x = c->x;
@@ -346,7 +346,7 @@ static void finish(struct connection *c, bool has_more)
 	else
 		connection_close(c);
 	x->connection = NULL;
-	x->sink->on_end(x, FAIL_NONE, "", clock_real_ns());
+	x->sink->on_end(x, FAIL_NONE, "", end_ns);
 }
 
 /* Decodes bytes of the answer. False when the connection was finished or failed. */
@@ -375,7 +375,7 @@ static bool feed(struct connection *c, struct str in, int64_t kernel_ns, int64_t
 		case HTTP_END:
 			if (is_carried)
 				buf_reset(&c->carry);
-			finish(c, in.n > 0);
+			finish(c, in.n > 0, user_ns);
 			return false;
 		case HTTP_BAD:
 			connection_fail(c, FAIL_PROTOCOL, e.text);
@@ -421,7 +421,7 @@ static void at_eof(struct connection *c, int error)
 				: "the connection was closed before it could be used");
 	} else if (c->has_answer && !error && http_response_eof(&c->response, &e) == 0) {
 		c->response.is_keep_alive = false;
-		finish(c, false);
+		finish(c, false, clock_real_ns());
 	} else if (error) {
 		fail_errno(c, FAIL_RESET, "connection lost while reading from", error);
 	} else {

@@ -80,7 +80,7 @@ static bool start_successor(struct worker *w, int64_t now_mono)
 		return false;
 	w->n_pending--;
 	memmove(w->pending, w->pending + 1, w->n_pending * sizeof(*w->pending));
-	flight_start(w, p.entry, p.due_mono_ns, p.answer);
+	flight_start(w, p.entry, p.due_mono_ns, now_mono, p.answer);
 	return true;
 }
 
@@ -116,7 +116,7 @@ int64_t worker_admit(struct worker *w, int steps)
 		entry = claim(d, now_mono);
 		if (entry == PLAN_NONE)
 			break;
-		flight_start(w, entry, due_mono(d, d->plan->entry[entry].due_s),
+		flight_start(w, entry, due_mono(d, d->plan->entry[entry].due_s), now_mono,
 			     (struct str){ 0 });
 	}
 	/* Said before the slots are looked at: a slot freed after that wakes this loop. */

@@ -149,6 +149,7 @@ int prepare(const struct prepare_opts *o, const struct plan *plan, const struct 
 	}
 	buf_release(&scratch.body);
 	buf_release(&text);
+	arena_seal(&out->arena); /* while load runs nothing is allocated here */
 	if (rc < 0)
 		prepared_release(out);
 	return rc;
