@@ -320,6 +320,7 @@ static int score(const struct score_opts *o, struct loaded *l, struct arena *a, 
 
 int cmd_bench_score(int argc, char **argv)
 {
+	struct report_meta unread = { 0 };
 	struct loaded loaded = { 0 };
 	struct score_opts opts;
 	struct cli cli;
@@ -327,7 +328,9 @@ int cmd_bench_score(int argc, char **argv)
 
 	if (status != CLI_CONTINUE)
 		return status;
-	if (load(&opts.files, &loaded, &cli.arena, &cli.err) == 0)
+	/* A bad option is told before a large file is read. */
+	if (apply_options(&opts, &unread, &cli.arena, &cli.err) == 0 &&
+	    load(&opts.files, &loaded, &cli.arena, &cli.err) == 0)
 		rc = score(&opts, &loaded, &cli.arena, &cli.err);
 	release_loaded(&loaded);
 	status = cli_end(&cli);

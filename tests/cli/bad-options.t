@@ -1,0 +1,282 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: Apache-2.0
+# Every option of every verb, given what it cannot take.
+#
+# The first part is made from --help=json, so that a new option is tested the day it
+# appears: wrong kinds, both sides of its range, choices it has not, missing values.
+# What a row alone cannot say is in the table of the second part; an option whose value
+# is free text must stand there or among those that take any text.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Cli;
+use Test::More;
+
+# The smallest command of each verb that gets as far as reading its options.
+my %verb = (
+	'bench serve' => [qw(bench serve --dry-run --tokenizer sim --model sim --num-prompts 1)],
+	'bench score' => [qw(bench score no.rec)],
+	'sim'         => [qw(sim --port 0)],
+);
+
+# ---- made from the rows ----
+
+my ($count, @wrong) = (0);
+
+sub bad {
+	my ($verb, $status, $pattern, @args) = @_;
+	my $r = run(args => [@{$verb{$verb}}, @args]);
+	my @lines = grep { !/^WARNING: .* is given more than once/ } split /\n/, $r->{err};
+	my $text = "profllm $verb: $pattern";
+
+	$count++;
+	return if $r->{status} eq $status && @lines == 1 && matches($lines[0], $text);
+	push @wrong, "profllm $verb @args\n  status $r->{status}, not $status\n  said:     "
+		. join("\n            ", @lines) . "\n  expected: $text";
+}
+
+sub flag { my ($o, $name) = @_; return scalar grep { $_ eq $name } @{$o->{flags}} }
+
+# A good value other than the default, for options that are not in this version.
+sub other_value {
+	my ($o) = @_;
+	my $k = $o->{kind};
+
+	return () if $k eq 'flag' || $k eq 'tri';
+	return $o->{choices}[-1] if $o->{choices};
+	return $k =~ /int/ ? '7' : $k =~ /real/ ? '0.75' : $k eq 'json' ? '{"a": 1}' : 'x';
+}
+
+sub wrong_values {
+	my ($verb, $o) = @_;
+	my ($name, $k) = ($o->{name}, $o->{kind});
+	my $range = defined $o->{min} || defined $o->{max};
+
+	if ($k eq 'flag' || $k eq 'tri') {
+		bad($verb, 2, "--$name: takes no value, got '1'", "--$name=1");
+		bad($verb, 2, "--no-$name: takes no value, got '1'", "--no-$name=1") if $k eq 'tri';
+		return;
+	}
+	bad($verb, 2, "--$name: expected one argument*", "--$name") if $k ne 'list';
+	bad($verb, 2, "--$name: expected at least one argument*", "--$name") if flag($o, 'needs_value');
+	if ($k =~ /int/) {
+		bad($verb, 2, "--$name: expected an integer*, got '$_'", "--$name=$_")
+			for 'x', '1.5', '', '1e3', '99999999999999999999';
+	}
+	if ($k =~ /real/) {
+		bad($verb, 2, "--$name: expected a number*, got '$_'", "--$name=$_") for 'x', '', '1,5';
+	}
+	bad($verb, 2, "--$name: expected JSON, got '$_'*", "--$name=$_") for $k eq 'json' ? qw({ x) : ();
+	if ($range) {
+		my @out;
+		push @out, flag($o, 'min_exclusive') ? $o->{min} : $o->{min} - 1 if defined $o->{min};
+		push @out, $k =~ /int/ ? sprintf('%.0f', $o->{max} + 1) : $o->{max} * 10 if defined $o->{max};
+		bad($verb, 2, "--$name: expected a*number*, got '$_'", "--$name=$_") for $k =~ /real/ ? @out : ();
+		bad($verb, 2, "--$name: expected an integer*, got '$_'", "--$name=$_") for $k =~ /int/ ? @out : ();
+	}
+	if ($o->{choices}) {
+		bad($verb, 2, "--$name: expected one of *, got 'no-such-choice'", "--$name=no-such-choice");
+		bad($verb, 2, "--$name: '$_' is not in this version; it has *", "--$name=$_")
+			for @{$o->{choices_later} || []};
+	}
+}
+
+my %options;
+for my $verb (sort keys %verb) {
+	(my $words = $verb) =~ s/ .*//;
+	my $help = run(args => [split(/ /, $verb), '--help=json']);
+	my @options = grep { !flag($_, 'positional') } @{json_of($help->{out})->{options}};
+
+	($count, @wrong) = (0);
+	$options{$verb} = \@options;
+	for my $o (@options) {
+		next if $o->{name} =~ /^(help|show-config)$/;
+		wrong_values($verb, $o);
+		bad($verb, 2, "--$o->{name}: not in this version*", "--$o->{name}", other_value($o))
+			if flag($o, 'later');
+	}
+	ok(!@wrong && @options > 5, "$verb: $count bad values of " . @options . ' options');
+	diag(join "\n", @wrong) if @wrong;
+}
+
+# ---- what a row alone cannot say ----
+
+my $long = 'x' x 300;
+my $objectives = 'Invalid format found for service level objectives. Specify service level objectives '
+	. 'for goodput as "KEY:VALUE" pairs, where the key is a metric name, and the value is a number in '
+	. 'milliseconds.';
+my $scheme = 'expected http://HOST:PORT, https://HOST:PORT or unix:/PATH';
+my @ramp = qw(--ramp-up-strategy linear);
+my @chat = qw(--backend openai-chat);
+
+spew('empty.rec', '');
+spew('file', '');
+spew('custom.jsonl', qq({"prompt": "a"}\n));
+
+# Verb, exit status, message, arguments.
+my @rows = (
+	# server
+	['serve', 2, "--base-url: '127.0.0.1:8000' has no scheme; $scheme", qw(--base-url 127.0.0.1:8000)],
+	['serve', 2, "--base-url: scheme 'ftp' is not supported; $scheme", qw(--base-url ftp://h:1)],
+	['serve', 2, "--base-url: port '99999' of host 'h' is not a number from 1 to 65535",
+		qw(--base-url http://h:99999)],
+	['serve', 2, "--base-url: the URL has no host; $scheme", qw(--base-url http://)],
+	['serve', 2, "--host: the URL has no host; $scheme", '--host', ''],
+	['serve', 1, "OpenAI Completions API URL must end with one of: {'completions'}.",
+		qw(--endpoint /v1/nope)],
+	['serve', 1, "OpenAI Chat Completions API URL must end with one of: {'chat/completions'}.", @chat],
+	['serve', 1, 'Invalid header format. Please use KEY=VALUE format.', qw(--header X)],
+	['serve', 1, "--header: 'a b' is not a valid header name", '--header', 'a b=1'],
+	['serve', 1, '--header: the value of a holds a control character', '--header', "a=1\r\nb: 2"],
+	['serve', 2, '--cacert: cannot read no.pem: No such file or directory',
+		qw(--base-url https://127.0.0.1:1 --cacert no.pem)],
+	# model and tokenizer
+	['serve', 1, 'no tokenizer "": there is no such file or directory, and it is no model name (org/name)',
+		'--tokenizer', ''],
+	['serve', 1, 'no tokenizer "no.json": looked for a file or directory of that name, then for '
+		. '*/models--no.json/snapshots/main/tokenizer.json', qw(--tokenizer no.json)],
+	# traffic
+	['serve', 1, '--max-concurrency must be greater than 0', qw(--max-concurrency 0)],
+	['serve', 1, 'Obtained non-positive request rate 0.0.', qw(--request-rate 0)],
+	['serve', 1, 'Obtained non-positive request rate -1.0.', qw(--request-rate=-1)],
+	['serve', 1, 'Obtained non-positive request rate nan.', qw(--request-rate nan)],
+	['serve', 1, 'A positive burstiness factor is expected, but given 0.0.', qw(--burstiness 0)],
+	['serve', 2, '--probe-request-rate: not in this version; *', qw(--probe-request-rate 1)],
+	['serve', 1, '--num-warmups: at most 268435456 requests fit in one record, got 268435457',
+		qw(--num-warmups 268435457)],
+	['serve', 1, '--self-timed/--no-self-timed is only supported with --dataset-name=timed_trace',
+		qw(--self-timed)],
+	['serve', 1, '--request-id-prefix holds a control character, which no header can',
+		'--request-id-prefix', "a\nb"],
+	['serve', 1, 'When using ramp-up, do not specify --request-rate. *', @ramp, qw(--request-rate 5)],
+	['serve', 1, 'When using --ramp-up-strategy, both --ramp-up-start-rps and --ramp-up-end-rps must be '
+		. 'specified', @ramp],
+	['serve', 1, 'Ramp-up start and end RPS must be non-negative',
+		@ramp, qw(--ramp-up-start-rps=-1 --ramp-up-end-rps 4)],
+	['serve', 1, 'Ramp-up start RPS must be less than end RPS',
+		@ramp, qw(--ramp-up-start-rps 5 --ramp-up-end-rps 4)],
+	['serve', 1, 'For exponential ramp-up, the start RPS cannot be 0.',
+		qw(--ramp-up-strategy exponential --ramp-up-start-rps 0 --ramp-up-end-rps 4)],
+	['serve', 2, "--warm-connections: expected auto or an integer from 0 to 1000000, got '-1'",
+		qw(--warm-connections=-1)],
+	['serve', 2, "--warm-connections: expected auto or an integer from 0 to 1000000, got 'many'",
+		qw(--warm-connections many)],
+	# sampling
+	['serve', 1, '--extra-body: expected a JSON object, got [1]', '--extra-body', '[1]'],
+	['serve', 2, '--host.a: --host holds no JSON, so it has no keys', qw(--host.a 1)],
+	# datasets
+	['serve', 1, 'Seed must be between 0 and 2**32 - 1', qw(--seed=-1)],
+	['serve', 1, 'Seed must be between 0 and 2**32 - 1', qw(--seed 4294967296)],
+	['serve', 1, 'No requests provided.', qw(--num-prompts 0)],
+	['serve', 1, '--num-prompts: at most 268435456 requests fit in one record, got 300000000',
+		qw(--num-prompts 300000000)],
+	['serve', 1, "Cannot use 'random' dataset with --dataset-path. *: x.json", qw(--dataset-path x.json)],
+	['serve', 1, '--dataset-name sharegpt needs --dataset-path', qw(--dataset-name sharegpt)],
+	['serve', 1, '--random-input-len 0 is too small: *; at least 1 is needed', qw(--random-input-len 0)],
+	['serve', 1, '--random-input-len: at most 67108864 tokens, got 9223372036854775807',
+		qw(--random-input-len 9223372036854775807)],
+	['serve', 1, '--random-input-len: at most 67108864 tokens, got 67108865', qw(--input-len 67108865)],
+	['serve', 1, '--random-output-len: at most 67108864 tokens, got 67108865', qw(--output-len 67108865)],
+	['serve', 1, '--random-prefix-len: at most 67108864 tokens, got 67108865',
+		qw(--random-prefix-len 67108865)],
+	['serve', 1, "--random-range-ratio: the range ratio must be in [0, 1), got '1'",
+		qw(--random-range-ratio 1)],
+	['serve', 1, "--random-range-ratio: expected a number or JSON like *, got 'half'",
+		qw(--random-range-ratio half)],
+	['serve', 1, '--sharegpt-output-len: expected 0 or more tokens, got -5',
+		qw(--dataset-name sharegpt --dataset-path x --sharegpt-output-len=-5)],
+	['serve', 1, '--custom-output-len: expected 0 or more tokens, or -1 for each row\'s own, got -7',
+		qw(--dataset-name custom --dataset-path custom.jsonl --custom-output-len=-7)],
+	# metrics and output
+	['serve', 1, $objectives, qw(--goodput ttft)],
+	['serve', 1, $objectives, qw(--goodput ttft:fast)],
+	['serve', 1, $objectives, qw(--goodput ttft:1:2)],
+	['serve', 1, "Invalid metric name found, itl: 50.0. The service level objective name should be one of "
+		. "['ttft', 'tpot', 'e2el']. ", qw(--goodput itl:50)],
+	['serve', 1, 'Invalid value found, ttft: -1.0. The service level objective value should be '
+		. 'non-negative.', qw(--goodput ttft:-1)],
+	['serve', 1, "--metric-percentiles: could not convert string to float: 'x'",
+		'--metric-percentiles', '50,x'],
+	['serve', 1, 'Percentiles must be in the range [0, 100]', qw(--metric-percentiles 100.5)],
+	['serve', 1, 'Invalid metadata format. Please use KEY=VALUE format.', qw(--metadata a=1 b)],
+	['serve', 1, '--dump-workload: cannot write file/x: Not a directory', qw(--dump-workload file/x)],
+	['serve', 2, "--trace: unknown category 'nope'; there are *, all", qw(--trace nope)],
+	['serve', 2, "--fix: nothing is called 'nope'; --fix help lists the names", qw(--fix nope)],
+	['serve', 2, "--compat: expected a comma list of peak, role-chunk, stream-error, detail, got 'nope'",
+		qw(--compat nope)],
+	# names
+	['serve', 2, 'unrecognized option --num-promts; did you mean --num-prompts?', qw(--num-promts 3)],
+	['serve', 2, 'unrecognized option --zzzzzzzzz', qw(--zzzzzzzzz)],
+	['serve', 2, 'ambiguous option --num: it could be --num-prompts, --num-warmups', qw(--num 3)],
+	['serve', 2, "unexpected argument 'word'", qw(word)],
+	['serve', 2, "--temperature: expected one argument; a value that starts with a dash is written "
+		. '--temperature=-x', qw(--temperature -x)],
+	# score
+	['score', 1, 'cannot open no.rec: No such file or directory'],
+	['score', 2, "--percentile-metrics: no metric is called 'nope'", qw(--percentile-metrics nope)],
+	['score', 2, "--metric-percentiles: '101' is not a number from 0 to 100", qw(--metric-percentiles 101)],
+	['score', 2, "--goodput: 'itl:5' is not ttft, tpot or e2el, a colon and a number of milliseconds",
+		qw(--goodput itl:5)],
+	# simulator
+	['sim', 2, "*--ttft-ms*'fast'*", qw(--ttft-ms fast)],
+	['sim', 2, "*--itl-ms*'uniform:5'*", qw(--itl-ms uniform:5)],
+	['sim', 2, "*--output-len*'x'*", qw(--output-len x)],
+	['sim', 2, "*--fault*'nope'*", qw(--fault nope)],
+	['sim', 1, '*/no/host*', qw(--uds /no/host/socket)],
+	['sim', 1, '*not-an-address*', qw(--host not-an-address.invalid)],
+	['sim', 1, '*file/t*', qw(--truth file/t)],
+	['sim', 1, '*file/r*', qw(--requests file/r)],
+	['sim', 1, '*file/p*', qw(--port-file file/p)],
+	['sim', 2, "TLS: cannot use certificate file 'no.pem': No such file or directory", qw(--ssl-certfile no.pem --ssl-keyfile no.pem)],
+	['sim', 2, '*--ssl-keyfile*', qw(--ssl-certfile no.pem)],
+	['sim', 1, 'no tokenizer "no.json"*', qw(--tokenizer no.json)],
+);
+
+# Options that take any text at all, and why nothing can be wrong with it.
+my %any_text = (
+	'bench serve' => {
+		'model' => 'a name', 'served-model-name' => 'a name', 'lora-modules' => 'names',
+		'label' => 'a name; too long for a file: bad-input.t',
+		'percentile-metrics' => 'unknown names are warned about, as upstream ignores them',
+		'result-dir' => 'a path: bad-input.t', 'result-filename' => 'a path: bad-input.t',
+		'record' => 'a path: bad-input.t',
+	},
+	'bench score' => {
+		'result-dir' => 'a path: score.t', 'result-filename' => 'a path: score.t',
+		'record' => 'a path: score.t',
+	},
+	'sim' => { 'model' => 'a name', 'served-model-name' => 'names', 'api-key' => 'a secret' },
+);
+
+my %covered;
+for my $row (@rows) {
+	my ($short, $status, $message, @args) = @$row;
+	my $verb = $short eq 'sim' ? 'sim' : "bench $short";
+	my @command = @{$verb{$verb}};
+	my ($option) = grep { /^--/ } @args;
+	my $r;
+
+	$covered{"$verb " . substr((split /[=.]/, $_)[0], 2)} = 1 for grep { /^--/ } @args;
+	# A table row stands alone: what it says again is taken out of the smallest command.
+	for my $i (reverse 0 .. $#command - 1) {
+		splice @command, $i, 2 if grep { $_ eq $command[$i] } @args;
+	}
+	$r = run(args => [@command, @args]);
+	$r->{err} =~ s/^WARNING: .*\n//mg;
+	check_run("$verb @args" =~ s/[\r\n]/?/gr, $r,
+		{ status => $status, err => "profllm $verb: $message" });
+}
+
+my @missed;
+for my $verb (sort keys %options) {
+	for my $o (@{$options{$verb}}) {
+		next if $o->{kind} !~ /^(text|list)$/ || $o->{choices} || flag($o, 'later');
+		next if $o->{name} =~ /^(help|show-config)$/;
+		push @missed, "$verb --$o->{name}"
+			unless $covered{"$verb $o->{name}"} || $any_text{$verb}{$o->{name}};
+	}
+}
+is("@missed", '', 'every option that takes free text has a row above, or cannot be wrong');
+
+done_testing();
