@@ -403,8 +403,7 @@ static int build_body(struct worker *w, struct flight *f, struct str answer)
 	return 0;
 }
 
-void flight_start(struct worker *w, uint32_t entry, int64_t due_mono_ns, int64_t now_mono_ns,
-		  struct str answer)
+void flight_start(struct worker *w, uint32_t entry, int64_t due_mono_ns, struct str answer)
 {
 	struct driver *d = w->driver;
 	const struct prepared_request *request = &d->prepared->request[entry];
@@ -420,7 +419,7 @@ void flight_start(struct worker *w, uint32_t entry, int64_t due_mono_ns, int64_t
 	f->x.tail = request->tail;
 	row->shard = w->shard_index;
 	row->due_ns = d->start_real_ns + (due_mono_ns - d->start_mono_ns);
-	row->admitted_ns = d->start_real_ns + (now_mono_ns - d->start_mono_ns);
+	row->admitted_ns = clock_real_ns();
 	TRACE(load, "request %u: admitted %.3f ms after it was due\n", entry,
 	      (double)(row->admitted_ns - row->due_ns) / 1e6);
 	w->n_live++;

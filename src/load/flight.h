@@ -82,7 +82,6 @@ int64_t worker_admit(struct worker *w, int steps);
 /* A request gave its slot under the cap back. */
 void worker_free_slot(struct worker *w);
 /* Puts an admitted entry on the wire. answer: the parent's, for bodies built on demand. */
-void flight_start(struct worker *w, uint32_t entry, int64_t due_mono_ns, int64_t now_mono_ns,
-		  struct str answer);
+void flight_start(struct worker *w, uint32_t entry, int64_t due_mono_ns, struct str answer);
 void flight_cancel_all(struct worker *w);
 void flight_release(struct flight *f);

@@ -23,6 +23,7 @@
 #define IDLE_WAIT_NS 100000000 /* longest sleep: how fast a cancel is noticed */
 #define HERD_STEPS 32          /* requests started in a row before sockets are read again */
 #define TICK_NS 200000000
+#define CLOCK_TRIES 8          /* readings of both clocks at the start; the tightest pair counts */
 
 static int64_t due_mono(const struct driver *d, double due_s)
 {
@@ -80,7 +81,7 @@ static bool start_successor(struct worker *w, int64_t now_mono)
 		return false;
 	w->n_pending--;
 	memmove(w->pending, w->pending + 1, w->n_pending * sizeof(*w->pending));
-	flight_start(w, p.entry, p.due_mono_ns, now_mono, p.answer);
+	flight_start(w, p.entry, p.due_mono_ns, p.answer);
 	return true;
 }
 
@@ -116,7 +117,7 @@ int64_t worker_admit(struct worker *w, int steps)
 		entry = claim(d, now_mono);
 		if (entry == PLAN_NONE)
 			break;
-		flight_start(w, entry, due_mono(d, d->plan->entry[entry].due_s), now_mono,
+		flight_start(w, entry, due_mono(d, d->plan->entry[entry].due_s),
 			     (struct str){ 0 });
 	}
 	/* Said before the slots are looked at: a slot freed after that wakes this loop. */
@@ -217,10 +218,22 @@ static void wait_for_workers(struct driver *d)
 	pthread_mutex_unlock(&d->lock);
 }
 
+/*
+ * One instant on both clocks. CLOCK_REALTIME is read first, so the offset is never
+ * too large and a due time never lies after the clock reading that found it due;
+ * the largest of several tries is the one that was interrupted least.
+ */
 static void start_clock(struct driver *d)
 {
+	int64_t offset = INT64_MIN;
+
+	for (int i = 0; i < CLOCK_TRIES; i++) {
+		int64_t real = clock_real_ns(), one = real - clock_mono_ns();
+
+		offset = one > offset ? one : offset;
+	}
 	d->start_mono_ns = clock_mono_ns();
-	d->start_real_ns = clock_real_ns();
+	d->start_real_ns = d->start_mono_ns + offset;
 	if (d->opts->phase == PHASE_MAIN)
 		d->record->start_ns = d->start_real_ns;
 }

@@ -63,8 +63,9 @@ struct load_opts {
 
 /* Counters a progress bar may read at any time; one lane per loop, each with a single writer. */
 struct load_lane {
-	_Alignas(64) _Atomic uint64_t tokens;
+	_Atomic uint64_t tokens;
 	_Atomic uint32_t admitted, done, failed;
+	char pad[44]; /* lanes of two loops lie a cache line apart */
 };
 struct load_progress { struct load_lane lane[THREADS_MAX]; };
 struct load_totals { uint64_t tokens; uint32_t admitted, done, failed; };

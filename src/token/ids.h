@@ -29,7 +29,7 @@ static inline uint32_t *ids_reserve(struct ids *a, size_t extra)
 		a->id = mem_grow(a->id, cap, sizeof *a->id);
 		a->cap = cap;
 	}
-	return a->id + a->count;
+	return a->id ? a->id + a->count : NULL; /* NULL: nothing asked for, nothing held */
 }
 
 static inline void ids_push(struct ids *a, uint32_t id)
