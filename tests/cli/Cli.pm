@@ -27,7 +27,7 @@ our $program = $ENV{PROFLLM} || die "PROFLLM must name the program\n";
 my $here = abs_path(dirname(__FILE__));
 my $scratch = tempdir('cli-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 my $parent = $$;
-my @started;
+my (@started, @groups);
 
 chdir $scratch or die "cannot enter $scratch: $!\n";
 delete @ENV{grep { /^(https?|all|no)_proxy$/i || /^(HF_|HUGGINGFACE|OPENAI_API_KEY|COLUMNS)/ }
@@ -160,6 +160,9 @@ sub start_raw {
 	my $pid = fork;
 
 	if (!$pid) {
+		setsid();
+		open STDOUT, '>', '/dev/null'; # nobody waits for the end of our output
+		open STDERR, '>', '/dev/null';
 		$SIG{CHLD} = 'IGNORE';
 		while (1) {
 			my $c = $listen->accept or next;
@@ -178,14 +181,16 @@ sub start_raw {
 			_exit(0);
 		}
 	}
-	push @started, $pid;
+	wait_for('group of the canned server', sub { getpgrp($pid) == $pid });
+	push @groups, $pid;
 	return { port => $port, pid => $pid, url => "http://127.0.0.1:$port" };
 }
 
 sub stop_all {
 	kill 'TERM', @started if @started;
-	waitpid $_, 0 for @started;
-	@started = %sims = ();
+	kill 'KILL', map { -$_ } @groups if @groups;
+	waitpid $_, 0 for @started, @groups;
+	@started = @groups = %sims = ();
 }
 
 END {
