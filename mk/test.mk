@@ -46,10 +46,11 @@ ifneq ($(filter fuzz $(O)/fuzz/%,$(MAKECMDGOALS)),)
 fuzz_links = $(sort $(shell $(FUZZ_CC) -MM $(CPPFLAGS) $(1) | grep -o 'src/[a-z]*/' | cut -d/ -f2))
 define fuzz_rule
 $(O)/fuzz/$(1): tests/fuzz/fuzz_$(1).c $$(call layer_src,$$(sort \
-		$$(foreach l,$$(call fuzz_links,tests/fuzz/fuzz_$(1).c),$$(call closure,$$(l)))))
+		$$(foreach l,$$(call fuzz_links,tests/fuzz/fuzz_$(1).c),$$(call closure,$$(l))))) \
+		$(wildcard src/*/*.h)
 	@mkdir -p $$(@D)
 	$$(call say,FUZZ,$$@)
-	$$(Q)$$(FUZZ_CC) $$(FUZZ_FLAGS) $$(CPPFLAGS) -o $$@ $$^ $$(LDLIBS)
+	$$(Q)$$(FUZZ_CC) $$(FUZZ_FLAGS) $$(CPPFLAGS) -o $$@ $$(filter %.c,$$^) $$(LDLIBS)
 endef
 $(foreach f,$(FUZZERS),$(eval $(call fuzz_rule,$(f))))
 endif

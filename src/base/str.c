@@ -94,3 +94,14 @@ bool str_to_f64(struct str s, double *out)
 	*out = v;
 	return true;
 }
+
+int str_hex(char digit)
+{
+	if (digit >= '0' && digit <= '9')
+		return digit - '0';
+	if (digit >= 'a' && digit <= 'f')
+		return digit - 'a' + 10;
+	if (digit >= 'A' && digit <= 'F')
+		return digit - 'A' + 10;
+	return -1;
+}

@@ -44,4 +44,5 @@ struct str str_cut(struct str *rest, char sep);
 /* Whole-slice numbers: false when malformed or out of range, *out then untouched. */
 bool str_to_i64(struct str s, int64_t *out); /* decimal, optional sign */
 bool str_to_u64(struct str s, uint64_t *out);
+int str_hex(char digit); /* 0..15; -1: not a hexadecimal digit */
 bool str_to_f64(struct str s, double *out);  /* decimal, exponent, inf, nan, any case */

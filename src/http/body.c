@@ -24,17 +24,6 @@ static enum http_found broken(uint8_t *state)
 	return HTTP_BAD;
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 /* Reads hexadecimal digits; returns how many. *value saturates past the limit. */
 static size_t hex_read(struct str s, uint64_t *value)
 {
@@ -42,7 +31,7 @@ static size_t hex_read(struct str s, uint64_t *value)
 	int digit;
 
 	*value = 0;
-	while (n < s.n && (digit = hex_digit(s.p[n])) >= 0) {
+	while (n < s.n && (digit = str_hex(s.p[n])) >= 0) {
 		if (*value <= HTTP_CHUNK_BYTES_MAX)
 			*value = *value << 4 | (unsigned)digit;
 		n++;

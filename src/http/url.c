@@ -31,17 +31,6 @@ void url_add_encoded(struct buf *out, struct str s)
 			add_hex(out, s.p[i]);
 }
 
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 bool url_add_decoded(struct buf *out, struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -51,8 +40,8 @@ bool url_add_decoded(struct buf *out, struct str s)
 			buf_add_char(out, s.p[i]);
 			continue;
 		}
-		high = i + 2 < s.n ? hex_value(s.p[i + 1]) : -1;
-		low = i + 2 < s.n ? hex_value(s.p[i + 2]) : -1;
+		high = i + 2 < s.n ? str_hex(s.p[i + 1]) : -1;
+		low = i + 2 < s.n ? str_hex(s.p[i + 2]) : -1;
 		if (high < 0 || low < 0)
 			return false;
 		buf_add_char(out, (char)(high << 4 | low));
