@@ -293,8 +293,10 @@ int tokenizer_decode(const struct tokenizer *t, const uint32_t *ids, size_t n, b
 
 	if (tokenizer_decode_bytes(t, ids, n, skip_special, out))
 		return -1;
+	if (out->len == before)
+		return 0;
 	text = (struct str){ out->data + before, out->len - before };
-	if (text.n == 0 || utf8_is_valid(text))
+	if (utf8_is_valid(text))
 		return 0;
 	buf_add_str(&raw, text);
 	out->len = before;
