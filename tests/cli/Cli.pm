@@ -254,6 +254,7 @@ sub mask_run {
 		s/^(Namespace\(.*?)$/my $l = $1; $l =~ s{request_id_prefix='bench-[0-9a-f]{8}-'}{request_id_prefix='bench-########-'}; $l =~ s{port=\d+}{port=#}; $l/meg;
 		s/^(.{40} +)-?\d+\.\d+ \/ .*$/$1#/mg;
 		s/^(.{40} )\d+\.\d\d( *)$/$1#/mg;
+		s/^(New connections: +)\d+ *$/$1#/mg;
 		s/^(Version: +)\S.*$/$1#/mg;
 		s/^(Build: +)\S.*$/$1#/mg;
 		s/^(Time stamps: +)\S.*$/$1#/mg;
