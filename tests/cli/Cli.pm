@@ -251,7 +251,8 @@ sub mask_run {
 	my ($text) = @_;
 
 	for ($text) {
-		s/^(Namespace\(.*?)$/my $l = $1; $l =~ s{request_id_prefix='bench-[0-9a-f]{8}-'}{request_id_prefix='bench-########-'}; $l =~ s{port=\d+}{port=#}; $l/meg;
+		s/^(Namespace\(.*?request_id_prefix='bench-)[0-9a-f]{8}-/$1########-/mg;
+		s/^(Namespace\(.*? port=)\d+/$1#/mg;
 		s/^(.{40} +)-?\d+\.\d+ \/ .*$/$1#/mg;
 		s/^(.{40} )\d+\.\d\d( *)$/$1#/mg;
 		s/^(New connections: +)\d+ *$/$1#/mg;

@@ -98,10 +98,12 @@ my @rows = (
 	  saved => ['cannot connect to 127.0.0.1:1: Connection refused'] },
 	{ name => 'refused port, model asked for', plain => 1, args => [qw(--tokenizer sim --port 1)],
 	  status => 1, err => "*at http://127.0.0.1:1/v1/models. Check that:\n*\nError: *connect*" },
-	{ name => 'refused port, ready check', args => [qw(--port 1 --ready-check-timeout-sec 1)], status => 1,
+	{ name => 'refused port, ready check', args => [qw(--port 1 --ready-check-timeout-sec 1)],
+	  status => 1,
 	  warn => ["WARNING: Endpoint is not ready. Error='cannot connect to 127.0.0.1:1: *refused'"],
 	  err => '*Initial test run failed*Error: cannot connect to 127.0.0.1:1: Connection refused' },
-	{ name => 'socket that is not there', args => [qw(--base-url unix:/no/socket)], status => 1, err => '',
+	{ name => 'socket that is not there', args => [qw(--base-url unix:/no/socket)],
+	  status => 1, err => '',
 	  out => ['Error 0: cannot connect to unix:/no/socket: No such file or directory'] },
 	{ name => 'refused proxy', args => [], server => [], status => 1, err => '',
 	  env => { HTTP_PROXY => 'http://127.0.0.1:1', http_proxy => 'http://127.0.0.1:1' },
@@ -111,7 +113,8 @@ my @rows = (
 	  err => "profllm bench serve: *socks5*" },
 
 	# the wrong server, or the wrong place on it
-	{ name => 'wrong path', args => [qw(--endpoint /v2/completions)], server => [], status => 1, err => '',
+	{ name => 'wrong path', args => [qw(--endpoint /v2/completions)], server => [],
+	  status => 1, err => '',
 	  out => ['Error 0: Not Found', 'Failed, http_status: * 3 *',
 		'  3 x Not Found: *"message":"/v2/completions is no path of this server"*'],
 	  saved => ['Not Found: *is no path*'] },
@@ -163,7 +166,8 @@ my @rows = (
 	# answers
 	{ name => 'HTTP error with a body', args => [], server => [qw(--fault status=503)], status => 1,
 	  err => '', out => ['Error 0: Service Unavailable',
-		'  3 x Service Unavailable: {"error":{"message":"this server fails on purpose*'], saved => ['Service Unavailable: {"error"*'] },
+		'  3 x Service Unavailable: {"error":{"message":"this server fails on purpose*'],
+	  saved => ['Service Unavailable: {"error"*'] },
 	{ name => 'HTTP error without a body', args => [], status => 1, err => '',
 	  raw => ["HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n"], out => ['Error 0: Oops'] },
 	{ name => 'HTTP error with control characters', args => [], status => 1, err => '',
@@ -192,7 +196,8 @@ my @rows = (
 	{ name => 'error inside a stream', args => [], server => [qw(--fault error-event@2)], status => 1,
 	  err => '', out => ['Error 0: *the engine failed on purpose*'] },
 	{ name => 'error inside a stream, as upstream has it', server => [qw(--fault error-event@2)],
-	  args => [qw(--compat stream-error)], status => 0, err => '', out => ['Successful requests: * 3 *'] },
+	  args => [qw(--compat stream-error)], status => 0, err => '',
+	  out => ['Successful requests: * 3 *'] },
 	{ name => 'stream that is cut', args => [], server => [qw(--fault close@3)], status => 1, err => '',
 	  out => ['Error 0: the server closed the connection before the answer was complete'],
 	  saved => ['the server closed the connection*'] },
@@ -228,10 +233,12 @@ my @rows = (
 	['empty list without repeats', [@sharegpt, 'list.json', '--no-oversample'], 'No requests provided.'],
 	['only short conversations', [@sharegpt, 'short.json'],
 		'short.json has no request that passes the length filter; nothing to send'],
-	['turn without text', [@sharegpt, 'turn.json'], 'turn.json: conversation 0, turn 0 has no text "value"'],
+	['turn without text', [@sharegpt, 'turn.json'],
+		'turn.json: conversation 0, turn 0 has no text "value"'],
 	['empty custom file', [@custom, 'empty.jsonl'], 'empty.jsonl: the file has no prompts'],
-	['custom file that is no .jsonl', [@custom, 'empty.json'], '--dataset-path empty.json: custom datasets '
-		. 'are .jsonl files, one JSON object with "prompt" per line'],
+	['custom file that is no .jsonl', [@custom, 'empty.json'],
+		'--dataset-path empty.json: custom datasets are .jsonl files, one JSON object with '
+		. '"prompt" per line'],
 	['line that is no JSON', [@custom, 'broken.jsonl'], 'broken.jsonl:2: not one JSON object'],
 	['line that is no object', [@custom, 'list.jsonl'], 'list.jsonl:1: a line must be a JSON object with '
 		. '"prompt"'],
@@ -244,10 +251,12 @@ my @rows = (
 	# tokenizers
 	refused('tokenizer', { plain => 1, also => [qw(--port 1 --num-prompts 1)] },
 	['no file', [qw(--model m --tokenizer no/such/t.json)],
-		'no tokenizer "no/such/t.json": there is no such file or directory, and it is no model name *'],
+		'no tokenizer "no/such/t.json": there is no such file or directory, and it is no model '
+		. 'name *'],
 	['not in the cache', [qw(--model nobody/nothing)],
 		'no tokenizer for model nobody/nothing (name one with --tokenizer, or use '
-		. '--skip-tokenizer-init): no tokenizer "nobody/nothing": looked for *, then for */tokenizer.json'],
+		. '--skip-tokenizer-init): no tokenizer "nobody/nothing": looked for *, then for '
+		. '*/tokenizer.json'],
 	['unknown type', [qw(--model m --tokenizer wordpiece.json)],
 		'wordpiece.json has model type "WordPiece", which this version does not read'],
 	['another unknown type', [qw(--model m --tokenizer unigram.json)],
@@ -390,7 +399,8 @@ SKIP: {
 
 	check_run('full disk: the report is still there', run(args => [@args,
 		qw(--save-result --result-dir disk --result-filename r.json)]),
-		{ status => 1, err => 'profllm bench serve: cannot write disk/r.json: No space left on device',
+		{ status => 1,
+		  err => 'profllm bench serve: cannot write disk/r.json: No space left on device',
 		  out => ['Successful requests: * 50 *'], gone => ['disk/r.json', glob('disk/*')] });
 	spew('disk/log.json', '{"first": 1}');
 	check_run('full disk: what was in the file stays as it was', run(args => [@args,
@@ -401,8 +411,9 @@ SKIP: {
 	unlink 'disk/log.json';
 	my $r = run(args => [@args, qw(--record disk/r.rec --save-result --result-filename full.json)]);
 	check_run('full disk: the record breaks off, the result is saved', $r,
-		{ status => 1, err => 'profllm bench serve: *the record disk/r.rec is incomplete: No space left '
-			. 'on device', out => ['Successful requests: * 50 *'], exists => ['full.json'] });
+		{ status => 1, err => 'profllm bench serve: *the record disk/r.rec is incomplete: '
+			. 'No space left on device', out => ['Successful requests: * 50 *'],
+		  exists => ['full.json'] });
 	system('umount', 'disk');
 }
 stop_all();

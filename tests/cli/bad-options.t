@@ -72,8 +72,8 @@ sub wrong_values {
 		my @out;
 		push @out, flag($o, 'min_exclusive') ? $o->{min} : $o->{min} - 1 if defined $o->{min};
 		push @out, $k =~ /int/ ? sprintf('%.0f', $o->{max} + 1) : $o->{max} * 10 if defined $o->{max};
-		bad($verb, 2, "--$name: expected a*number*, got '$_'", "--$name=$_") for $k =~ /real/ ? @out : ();
-		bad($verb, 2, "--$name: expected an integer*, got '$_'", "--$name=$_") for $k =~ /int/ ? @out : ();
+		my $kind = $k =~ /real/ ? 'a*number' : 'an integer';
+		bad($verb, 2, "--$name: expected $kind*, got '$_'", "--$name=$_") for @out;
 	}
 	if ($o->{choices}) {
 		bad($verb, 2, "--$name: expected one of *, got 'no-such-choice'", "--$name=no-such-choice");
@@ -132,8 +132,8 @@ my @rows = (
 	['serve', 2, '--cacert: cannot read no.pem: No such file or directory',
 		qw(--base-url https://127.0.0.1:1 --cacert no.pem)],
 	# model and tokenizer
-	['serve', 1, 'no tokenizer "": there is no such file or directory, and it is no model name (org/name)',
-		'--tokenizer', ''],
+	['serve', 1, 'no tokenizer "": there is no such file or directory, and it is no model name '
+		. '(org/name)', '--tokenizer', ''],
 	['serve', 1, 'no tokenizer "no.json": looked for a file or directory of that name, then for '
 		. '*/models--no.json/snapshots/main/tokenizer.json', qw(--tokenizer no.json)],
 	# traffic
@@ -192,8 +192,8 @@ my @rows = (
 	['serve', 1, $objectives, qw(--goodput ttft)],
 	['serve', 1, $objectives, qw(--goodput ttft:fast)],
 	['serve', 1, $objectives, qw(--goodput ttft:1:2)],
-	['serve', 1, "Invalid metric name found, itl: 50.0. The service level objective name should be one of "
-		. "['ttft', 'tpot', 'e2el']. ", qw(--goodput itl:50)],
+	['serve', 1, "Invalid metric name found, itl: 50.0. The service level objective name should be one "
+		. "of ['ttft', 'tpot', 'e2el']. ", qw(--goodput itl:50)],
 	['serve', 1, 'Invalid value found, ttft: -1.0. The service level objective value should be '
 		. 'non-negative.', qw(--goodput ttft:-1)],
 	['serve', 1, "--metric-percentiles: could not convert string to float: 'x'",
@@ -215,7 +215,8 @@ my @rows = (
 	# score
 	['score', 1, 'cannot open no.rec: No such file or directory'],
 	['score', 2, "--percentile-metrics: no metric is called 'nope'", qw(--percentile-metrics nope)],
-	['score', 2, "--metric-percentiles: '101' is not a number from 0 to 100", qw(--metric-percentiles 101)],
+	['score', 2, "--metric-percentiles: '101' is not a number from 0 to 100",
+		qw(--metric-percentiles 101)],
 	['score', 2, "--goodput: 'itl:5' is not ttft, tpot or e2el, a colon and a number of milliseconds",
 		qw(--goodput itl:5)],
 	# simulator
@@ -228,7 +229,8 @@ my @rows = (
 	['sim', 1, '*file/t*', qw(--truth file/t)],
 	['sim', 1, '*file/r*', qw(--requests file/r)],
 	['sim', 1, '*file/p*', qw(--port-file file/p)],
-	['sim', 2, "TLS: cannot use certificate file 'no.pem': No such file or directory", qw(--ssl-certfile no.pem --ssl-keyfile no.pem)],
+	['sim', 2, "TLS: cannot use certificate file 'no.pem': No such file or directory",
+		qw(--ssl-certfile no.pem --ssl-keyfile no.pem)],
 	['sim', 2, '*--ssl-keyfile*', qw(--ssl-certfile no.pem)],
 	['sim', 1, 'no tokenizer "no.json"*', qw(--tokenizer no.json)],
 );

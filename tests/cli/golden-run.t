@@ -22,11 +22,13 @@ my $all = 'ttft,tpot,itl,e2el,client_queue_time,e2el_including_client_queue';
 my @reports = (
 	['run-plain.txt', @small],
 	['run-options.txt', qw(--model sim --temperature 0 --max-concurrency 2 --request-rate 100
-		--metric-percentiles 50,90,99.9 --goodput ttft:1000 e2el:5000 --percentile-metrics), $all, @small],
+		--metric-percentiles 50,90,99.9 --goodput ttft:1000 e2el:5000 --percentile-metrics),
+		$all, @small],
 	['run-chat.txt', '--model', 'sim', @chat, @small],
 	['run-no-tokenizer.txt', qw(--model sim --skip-tokenizer-init --dataset-name custom
 		--dataset-path custom.jsonl --num-prompts 2 --custom-output-len 3 --percentile-metrics e2el)],
-	['run-ready.txt', qw(--model sim --temperature 0 --ready-check-timeout-sec 5 --num-warmups 2), @small],
+	['run-ready.txt', qw(--model sim --temperature 0 --ready-check-timeout-sec 5 --num-warmups 2),
+		@small],
 	['run-ramp.txt', qw(--model sim --temperature 0 --ramp-up-strategy exponential --ramp-up-start-rps 50
 		--ramp-up-end-rps 200 --burstiness 2), @small],
 	['run-failures.txt', qw(--model sim --temperature 0 --request-id-prefix t-), @small],
@@ -69,11 +71,13 @@ sub blocks {
 my @plain_blocks = blocks([99], qw(ttft tpot itl));
 my @files = (
 	['plain', [@head, @traffic, @totals, @kept, @peaks, @plain_blocks, 'profllm'], []],
-	['detailed', [@head, @traffic, @totals, @detail, @peaks, @plain_blocks, 'profllm'], ['--save-detailed']],
+	['detailed', [@head, @traffic, @totals, @detail, @peaks, @plain_blocks, 'profllm'],
+		['--save-detailed']],
 	['detail of the release', [@head, @traffic, @totals, @peaks, @plain_blocks, 'profllm'],
 		['--compat', 'detail']],
-	['metadata', [@head, qw(gpu completed note), @traffic, grep({ $_ ne 'completed' } @totals), @kept, @peaks,
-		@plain_blocks, 'profllm'], [qw(--metadata gpu=2 completed=no backend=mine note=), 'gpu=4']],
+	['metadata', [@head, qw(gpu completed note), @traffic, grep({ $_ ne 'completed' } @totals), @kept,
+		@peaks, @plain_blocks, 'profllm'],
+		[qw(--metadata gpu=2 completed=no backend=mine note=), 'gpu=4']],
 	['metrics', [@head, @traffic, @totals, @kept, @peaks, blocks(['50', '99.9'], qw(ttft e2el
 		client_queue_time e2el_including_client_queue)), 'profllm'],
 		[qw(--max-concurrency 3 --request-rate 100 --metric-percentiles 50,99.9 --percentile-metrics),
@@ -103,7 +107,8 @@ is($result->{backend}, 'mine', 'metadata overwrites an earlier key in place');
 is($result->{completed}, 4, 'and is overwritten by a later one');
 is($result->{request_rate}, 'inf', 'an infinite rate is the text inf');
 is($result->{num_prompts}, 4, 'the number of prompts is the flag');
-ok($result->{profllm}{version} ne '' && $result->{profllm}{options}{seed} == 0, 'ours names version and options');
+ok($result->{profllm}{version} ne '' && $result->{profllm}{options}{seed} == 0,
+	'ours names version and options');
 
 # ---- file names, directories, appending ----
 
@@ -111,7 +116,8 @@ my $stamp = '\d{8}-\d{6}';
 my @names = (
 	["openai-infqps-sim-$stamp", qw(--model sim)],
 	["vllm-100\\.0qps-sim-$stamp", qw(--model sim --backend vllm --request-rate 100)],
-	["openai-0\\.5e\\+03qps-sim-$stamp|openai-500\\.0qps-sim-$stamp", qw(--model sim --request-rate 0.5e3)],
+	["openai-0\\.5e\\+03qps-sim-$stamp|openai-500\\.0qps-sim-$stamp",
+		qw(--model sim --request-rate 0.5e3)],
 	["openai-infqps-concurrency7-sim-$stamp", qw(--model sim --max-concurrency 7)],
 	["mine-infqps-sim-$stamp", qw(--model sim --label mine)],
 	["openai-ramp-up-linear-50qps-90qps-concurrency2-sim-$stamp", qw(--model sim --max-concurrency 2
@@ -132,7 +138,8 @@ for my $row (@names) {
 
 my $sum = 0;
 for (1 .. 3) {
-	$sum += run(args => [@serve, @small, qw(--model sim --append-result --result-filename log.json)])->{status};
+	my $r = run(args => [@serve, @small, qw(--model sim --append-result --result-filename log.json)]);
+	$sum += $r->{status};
 }
 my @lines = split /\n/, slurp('log.json'), -1;
 ok($sum == 0 && @lines == 3 && !(grep { !eval { json_of($_)->{completed} == 4 } } @lines),
@@ -170,11 +177,13 @@ is(json_of($got[0]{body})->{model}, 'served', 'without --model it is the first o
 
 my @slow = (@serve, qw(--model sim --num-prompts 2 --random-input-len 8 --random-output-len 150));
 my $r = run(args => \@slow);
-like($r->{err}, qr{^Benchmark: 2/2 \[00:00, \d+\.\d\d/s, in flight 0, \d+ tok/s\]$}m, 'progress is a line without a terminal');
+like($r->{err}, qr{^Benchmark: 2/2 \[00:00, \d+\.\d\d/s, in flight 0, \d+ tok/s\]$}m,
+	'progress is a line without a terminal');
 unlike($r->{err}, qr/\r/, 'and nothing is drawn');
 is(run(args => [@slow, '--disable-tqdm'])->{err}, '', '--disable-tqdm: none');
 is(run(args => [@slow, qw(--progress none)])->{err}, '', '--progress none: none');
-like(run(args => [@slow, qw(--progress bar)])->{err}, qr{\rBenchmark: +\d+%\|[# ]{24}\| \d/2 }, '--progress bar: a bar');
+like(run(args => [@slow, qw(--progress bar)])->{err}, qr{\rBenchmark: +\d+%\|[# ]{24}\| \d/2 },
+	'--progress bar: a bar');
 SKIP: {
 	skip 'no script command', 1 if system('command -v script >/dev/null 2>&1');
 	my $command = join ' ', map { "'$_'" } $program, @slow;
@@ -185,14 +194,16 @@ SKIP: {
 # ---- --strict and a line as users paste it ----
 
 my $faulty = start_sim(qw(--ttft-ms 1 --itl-ms 1 --fault status=500:id=t-1));
-my @strict = (qw(bench serve --model sim --tokenizer sim --request-id-prefix t- --port), $faulty->{port}, @small);
+my @strict = (qw(bench serve --model sim --tokenizer sim --request-id-prefix t- --port), $faulty->{port},
+	@small);
 is(run(args => [@strict])->{status}, 0, 'failed requests alone: 0');
 is(run(args => [@strict, '--strict'])->{status}, 3, 'failed requests with --strict: 3');
 is(run(args => [@serve, @small, qw(--strict --skip-no-such)])->{status}, 2, 'usage stays 2');
 
-my $pasted = run(args => [qw(bench serve --backend openai --base_url), $sim->{url}, qw(--model sim --tokenizer sim
-	--dataset_name random --random_input_len 16 --random-output-len=6 --num_prompts 5 --request-rate inf
-	--ignore-eos --percentile_metrics ttft,tpot,itl,e2el --metric-perc 95 --save-res --result_dir pasted --seed 42)]);
+my $pasted = run(args => [qw(bench serve --backend openai --base_url), $sim->{url},
+	qw(--model sim --tokenizer sim --dataset_name random --random_input_len 16 --random-output-len=6
+	--num_prompts 5 --request-rate inf --ignore-eos --percentile_metrics ttft,tpot,itl,e2el --metric-perc 95 --save-res
+	--result_dir pasted --seed 42)]);
 check_run('a pasted line with underscores and abbreviations', $pasted, { status => 0,
 	out => ['Successful requests: * 5 *', 'Total generated tokens: * 30 *', 'P95 E2EL (ms): *'] });
 is(scalar(my @pasted = glob 'pasted/openai-infqps-sim-*.json'), 1, 'and its result');

@@ -79,8 +79,9 @@ for my $row (@rows) {
 # ---- the same, said differently ----
 
 my $plain = run(args => [@serve, qw(--show-config --num-prompts 7 --request-rate 2 --save-result)]);
-for my $line ('--num_prompts 7 --request_rate 2 --save_result', '--num-prompts=7 --request-rate=2.0 --save-result',
-	'--num-p 7 --request-ra 2 --save-r', '--num_prompts=5 --num-prompts 7 --request-rate 2 --save-result') {
+for my $line ('--num_prompts 7 --request_rate 2 --save_result',
+	'--num-prompts=7 --request-rate=2.0 --save-result', '--num-p 7 --request-ra 2 --save-r',
+	'--num_prompts=5 --num-prompts 7 --request-rate 2 --save-result') {
 	is(run(args => [@serve, '--show-config', split / /, $line])->{out}, $plain->{out}, "same: $line");
 }
 my $old = run(args => [@serve, qw(--show-config --endpoint-type openai-chat --custom-skip-chat-template)]);
@@ -115,10 +116,17 @@ for my $shell (qw(bash zsh)) {
 }
 SKIP: {
 	skip 'no bash', 3 if system('command -v bash >/dev/null 2>&1');
+	spew('complete.bash', <<'END');
+source ./script.bash
+f=$(complete -p profllm | sed 's/.*-F \([^ ]*\).*/\1/')
+COMP_WORDS=("$@")
+COMP_CWORD=$(($# - 1))
+$f
+printf '%s\n' "${COMPREPLY[@]}"
+END
 	my $ask = sub {
 		my $words = join ' ', map { "'$_'" } @_;
-		my $n = $#_;
-		return `bash -c 'source ./script.bash; f=\$(complete -p profllm | sed "s/.*-F \\([^ ]*\\).*/\\1/"); COMP_WORDS=("\$@"); COMP_CWORD=$n; \$f; printf "%s\\n" "\${COMPREPLY[\@]}"' sh $words`;
+		return `bash complete.bash $words`;
 	};
 
 	like($ask->('profllm', ''), qr/^bench\s*$/m, 'bash completes commands');

@@ -34,7 +34,8 @@ like((glob 'named/*')[0] // '', qr/openai-infqps-sim-\d{8}-\d{6}\.json$/, 'under
 
 # ---- other questions ----
 
-my $other = score(qw(a.rec --metric-percentiles 25,99.9 --goodput e2el:0.001 --percentile-metrics), 'itl,tpot');
+my $other = score(qw(a.rec --metric-percentiles 25,99.9 --goodput e2el:0.001
+	--percentile-metrics itl,tpot));
 check_run('other percentiles, blocks and limits', $other, { status => 0, err => '',
 	out => ['P25 ITL (ms): *', 'P99.9 TPOT (ms): *', 'Request goodput (req/s): * 0.00 *'],
 	not_out => ['*TTFT (ms):*', 'P99 *'] });
@@ -101,8 +102,9 @@ for my $row (@rows) {
 
 # ---- output that cannot be written ----
 
-for my $row ([qw(--save-result --result-filename /dev/full)], [qw(--append-result --result-filename /dev/full)],
-	[qw(--record /dev/full)], [qw(--save-result --result-filename text.rec/x)],
+for my $row ([qw(--save-result --result-filename /dev/full)],
+	[qw(--append-result --result-filename /dev/full)], [qw(--record /dev/full)],
+	[qw(--save-result --result-filename text.rec/x)],
 	[qw(--save-result --result-dir text.rec)], [qw(--record none/x.rec)]) {
 	my $r = score('a.rec', @$row);
 
