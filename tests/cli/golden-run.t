@@ -202,7 +202,8 @@ is(run(args => [@serve, @small, qw(--strict --skip-no-such)])->{status}, 2, 'usa
 
 my $pasted = run(args => [qw(bench serve --backend openai --base_url), $sim->{url},
 	qw(--model sim --tokenizer sim --dataset_name random --random_input_len 16 --random-output-len=6
-	--num_prompts 5 --request-rate inf --ignore-eos --percentile_metrics ttft,tpot,itl,e2el --metric-perc 95 --save-res
+	--num_prompts 5 --request-rate inf --ignore-eos
+	--percentile_metrics ttft,tpot,itl,e2el --metric-perc 95 --save-res
 	--result_dir pasted --seed 42)]);
 check_run('a pasted line with underscores and abbreviations', $pasted, { status => 0,
 	out => ['Successful requests: * 5 *', 'Total generated tokens: * 30 *', 'P95 E2EL (ms): *'] });
