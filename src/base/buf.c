@@ -38,12 +38,12 @@ int buf_reserve(struct buf *b, size_t extra)
 	size_t cap;
 
 	assert(b->len <= limit);
-	if (b->cap > extra && b->len < b->cap - extra)
-		return 0;
 	if (extra > limit - b->len) {
 		b->is_over = true;
 		return -1;
 	}
+	if (b->cap > extra && b->len < b->cap - extra)
+		return 0;
 	cap = b->cap ? b->cap * 2 : 64;
 	if (cap < b->len + extra + 1)
 		cap = b->len + extra + 1;

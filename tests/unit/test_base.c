@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Slices, buffers, numbers, maps, slabs, UTF-8 and files. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/fmt.h"
+#include "base/map.h"
+#include "base/slab.h"
+#include "base/utf8.h"
+
+static void numbers_are_read_whole(void **state)
+{
+	static const struct { const char *text; bool is_int; int64_t want; bool is_real; } row[] = {
+		{ "0", true, 0, true }, { "-7", true, -7, true }, { "+7", true, 7, true },
+		{ "9223372036854775807", true, INT64_MAX, true },
+		{ "-9223372036854775808", true, INT64_MIN, true },
+		{ "9223372036854775808", false, 0, true }, { "1.5", false, 0, true },
+		{ "1e3", false, 0, true }, { "inf", false, 0, true }, { "0x10", false, 0, false },
+		{ "", false, 0, false }, { " 1", false, 0, false }, { "1 ", false, 0, false },
+		{ "--1", false, 0, false }, { "nan(1)", false, 0, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		int64_t got = 0;
+		double real;
+
+		assert_int_equal(str_to_i64(str_of(row[i].text), &got), row[i].is_int);
+		assert_int_equal(got, row[i].want);
+		assert_int_equal(str_to_f64(str_of(row[i].text), &real), row[i].is_real);
+	}
+}
+
+static void reals_are_spelled_as_python_spells_them(void **state)
+{
+	static const struct { double v; const char *want; } row[] = {
+		{ 0, "0.0" }, { -0.0, "-0.0" }, { 10, "10.0" }, { 0.1, "0.1" }, { 1e16, "1e+16" },
+		{ 1e15, "1000000000000000.0" }, { 0.0001, "0.0001" }, { 0.00001, "1e-05" },
+		{ 5e-324, "5e-324" }, { 0x1p-44, "5.684341886080802e-14" },
+		{ 1.7976931348623157e308, "1.7976931348623157e+308" }, { 1.0 / 3, "0.3333333333333333" },
+		{ 123456.789, "123456.789" }, { 1e22, "1e+22" },
+	};
+	char out[FMT_F64_BYTES];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++)
+		assert_string_equal(fmt_f64(out, row[i].v), row[i].want);
+	assert_string_equal(fmt_f64(out, 1.0 / 0.0), "inf");
+	assert_string_equal(fmt_f64(out, -1.0 / 0.0), "-inf");
+}
+
+static void buffers_stop_at_their_limit(void **state)
+{
+	struct buf b = { .limit = 10 };
+
+	(void)state;
+	buf_add_text(&b, "0123456789");
+	assert_false(b.is_over);
+	buf_add_char(&b, 'x');
+	assert_true(b.is_over);
+	assert_int_equal(b.len, 10);
+	buf_reset(&b);
+	buf_printf(&b, "%d-%s", 42, "ab");
+	assert_string_equal(b.data, "42-ab");
+	buf_cut(&b, 3);
+	assert_string_equal(b.data, "ab");
+	buf_release(&b);
+}
+
+static void slices_are_cut(void **state)
+{
+	struct str rest = STR("a,,bc");
+
+	(void)state;
+	assert_true(str_is(str_cut(&rest, ','), "a"));
+	assert_true(str_is(str_cut(&rest, ','), ""));
+	assert_true(str_is(str_cut(&rest, ','), "bc"));
+	assert_int_equal(rest.n, 0);
+	assert_true(str_is(str_trim(STR(" \tx y\r\n")), "x y"));
+	assert_true(str_eq_nocase(STR("Content-Type"), STR("content-type")));
+	assert_true(str_ends(STR("abc"), STR("bc")) && !str_starts(STR("a"), STR("ab")));
+	assert_int_equal(str_hex('f'), 15);
+	assert_int_equal(str_hex('g'), -1);
+}
+
+static void maps_hold_many(void **state)
+{
+	struct arena a = { 0 };
+	struct map m = { 0 };
+	uint64_t v;
+
+	(void)state;
+	assert_false(map_get(&m, STR("x"), &v));
+	for (uint64_t i = 0; i < 5000; i++)
+		map_put(&m, str_of(arena_printf(&a, "key %llu", (unsigned long long)i)), i);
+	map_put(&m, STR("key 7"), 77);
+	assert_int_equal(m.count, 5000);
+	for (uint64_t i = 0; i < 5000; i++) {
+		assert_true(map_get(&m, str_of(arena_printf(&a, "key %llu", (unsigned long long)i)),
+				    &v));
+		assert_int_equal(v, i == 7 ? 77 : i);
+	}
+	assert_false(map_get(&m, STR("key 5000"), NULL));
+	map_release(&m);
+	arena_release(&a);
+}
+
+static void slabs_grow_in_place(void **state)
+{
+	struct err e = { 0 };
+	struct slab s;
+	char *first;
+
+	(void)state;
+	assert_int_equal(slab_init(&s, 64, 1000, &e), 0);
+	first = slab_take(&s, 1);
+	memset(first, 1, 64);
+	for (int i = 1; i < 1000; i++)
+		assert_ptr_equal(slab_take(&s, 1), first + (size_t)i * 64);
+	assert_null(slab_take(&s, 1));
+	assert_int_equal(((char *)slab_at(&s, 999))[63], 0);
+	slab_release(&s);
+	assert_int_equal(slab_init(&s, SIZE_MAX / 4, 2, &e), -1);
+	assert_int_equal(e.code, ERR_LIMIT);
+}
+
+/* One U+FFFD for each maximal ill-formed part, as Python's errors="replace". */
+static void broken_utf8_is_replaced(void **state)
+{
+#define BAD "\xef\xbf\xbd"
+	static const struct { const char *in, *want; } row[] = {
+		{ "abc", "abc" }, { "\xc3\xa9", "\xc3\xa9" }, { "\xff", BAD },
+		{ "\xc3(", BAD "(" }, { "\xe2\x82", BAD }, { "\xe2\x82(", BAD "(" },
+		{ "\xed\xa0\x80", BAD BAD BAD }, { "\xf0\x9f\x98", BAD }, { "\xc0\x80", BAD BAD },
+		{ "\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80" }, { "\xf5\x80", BAD BAD },
+	};
+#undef BAD
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct buf out = { 0 };
+
+		utf8_add_lossy(&out, str_of(row[i].in));
+		assert_string_equal(out.data, row[i].want);
+		assert_true(utf8_is_valid(buf_str(&out)));
+		buf_release(&out);
+	}
+}
+
+/* A file is replaced whole, behind a link too; its permissions follow the umask. */
+static void files_are_replaced_whole(void **state)
+{
+	char dir[] = "/tmp/profllm-base-XXXXXX", path[64], link_path[64];
+	struct buf text = { 0 };
+	struct err e = { 0 };
+	struct stat st;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/a", dir);
+	snprintf(link_path, sizeof(link_path), "%s/b", dir);
+	assert_int_equal(symlink(path, link_path), 0);
+	assert_int_equal(file_write_atomic(path, STR("one"), &e), 0);
+	assert_int_equal(file_write_atomic(link_path, STR("two"), &e), 0);
+	assert_int_equal(lstat(link_path, &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+	assert_int_equal(file_read(path, 100, &text, &e), 0);
+	assert_string_equal(text.data, "two");
+	buf_reset(&text);
+	assert_int_equal(file_read(path, 2, &text, &e), -1);
+	assert_int_equal(e.code, ERR_LIMIT);
+	assert_int_equal(file_write_atomic("/dev/full", STR("x"), &e), -1);
+	assert_int_equal(stat("/dev/full", &st), 0);
+	assert_true(S_ISCHR(st.st_mode));
+	assert_int_equal(file_read(dir, 2, &text, &e), -1);
+	buf_release(&text);
+	unlink(link_path);
+	unlink(path);
+	rmdir(dir);
+}
+
+static void errors_gain_context(void **state)
+{
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(err_set(&e, ERR_IO, "no %s", "room"), -1);
+	assert_int_equal(err_wrap(&e, "--record"), -1);
+	assert_string_equal(e.text, "--record: no room");
+	assert_int_equal(err_exit_status(&e), 1);
+	err_set(&e, ERR_USAGE, "x");
+	assert_int_equal(err_exit_status(&e), 2);
+	err_set(&e, ERR_CANCELLED, "x");
+	assert_int_equal(err_exit_status(&e), 130);
+	assert_int_equal(err_set(NULL, ERR_IO, "nobody listens"), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(numbers_are_read_whole),
+		cmocka_unit_test(reals_are_spelled_as_python_spells_them),
+		cmocka_unit_test(buffers_stop_at_their_limit),
+		cmocka_unit_test(slices_are_cut),
+		cmocka_unit_test(maps_hold_many),
+		cmocka_unit_test(slabs_grow_in_place),
+		cmocka_unit_test(broken_utf8_is_replaced),
+		cmocka_unit_test(files_are_replaced_whole),
+		cmocka_unit_test(errors_gain_context),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
