@@ -35,7 +35,8 @@ static int load(const char *path, struct str text, struct rows *out, struct err 
 		if (one.n == 0)
 			continue;
 		if (json_next(&scan, &object, e) < 0 || !json_at_end(&scan))
-			return err_set(e, ERR_PARSE, "%s:%zu: not one JSON object", path, line);
+			return err_set(e, ERR_PARSE, "%s:%zu: not one JSON object (near column %zu)",
+				       path, line, scan.at + 1);
 		if (object.kind != JSON_OBJECT)
 			return err_set(e, ERR_PARSE, "%s:%zu: a line must be a JSON object with "
 				       "\"prompt\"", path, line);

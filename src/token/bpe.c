@@ -214,7 +214,7 @@ void bpe_word(const struct bpe *b, struct bpe_work *w, struct str word, struct i
 		slot->key = key;
 		slot->length = (uint8_t)word.n;
 		slot->count = (uint8_t)(out->count - before);
-		/* A vocabulary without these bytes gives no ids, perhaps not even memory for them. */
+		/* A vocabulary without these bytes gives no ids, perhaps no memory for them. */
 		if (slot->count)
 			memcpy(slot->id, out->id + before, slot->count * sizeof *slot->id);
 	}

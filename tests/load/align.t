@@ -52,7 +52,8 @@ my @length = ('--random-input-len', '40', '--random-output-len', '2', '--num-pro
 	my (%seen, $parts);
 
 	is($run->{status}, 0, 'another tokenizer: exit status') or diag($run->{err});
-	like($run->{out}, qr/^WARNING: tokenizer mismatch \(server=\d+, expected=\d+\), re-aligning prompts\.$/m,
+	like($run->{out},
+		qr/^WARNING: tokenizer mismatch \(server=\d+, expected=\d+\), re-aligning prompts\.$/m,
 		'another tokenizer: it is said');
 	is(scalar(@sent), 100, 'every prompt is in the dump');
 	for my $one (@sent) {
