@@ -34,9 +34,10 @@ static int load(const char *path, struct str text, struct rows *out, struct err 
 
 		if (one.n == 0)
 			continue;
-		if (json_next(&scan, &object, e) < 0 || !json_at_end(&scan))
-			return err_set(e, ERR_PARSE, "%s:%zu: not one JSON object (near column %zu)",
-				       path, line, scan.at + 1);
+		if (json_next(&scan, &object, e) < 0)
+			return err_wrap(e, "%s:%zu: not one JSON object", path, line);
+		if (!json_at_end(&scan))
+			return err_set(e, ERR_PARSE, "%s:%zu: not one JSON object", path, line);
 		if (object.kind != JSON_OBJECT)
 			return err_set(e, ERR_PARSE, "%s:%zu: a line must be a JSON object with "
 				       "\"prompt\"", path, line);

@@ -239,7 +239,8 @@ my @rows = (
 	['custom file that is no .jsonl', [@custom, 'empty.json'],
 		'--dataset-path empty.json: custom datasets are .jsonl files, one JSON object with '
 		. '"prompt" per line'],
-	['line that is no JSON', [@custom, 'broken.jsonl'], 'broken.jsonl:2: not one JSON object'],
+	['line that is no JSON', [@custom, 'broken.jsonl'],
+		'broken.jsonl:2: not one JSON object: line 1, column 11: expected a value'],
 	['line that is no object', [@custom, 'list.jsonl'], 'list.jsonl:1: a line must be a JSON object with '
 		. '"prompt"'],
 	['prompt that is no text', [@custom, 'number.jsonl'], 'number.jsonl:3: "prompt" must be text'],
