@@ -155,19 +155,11 @@ static int flush_secure(struct connection *c)
 static int flush_plain(struct connection *c)
 {
 	struct exchange *x = c->x;
-	size_t all = x->head.n + x->tail.n;
 
-	while (c->sent < all) {
-		struct str head = x->head, tail = x->tail;
-		size_t skip_head = c->sent < head.n ? c->sent : head.n;
-		size_t skip_tail = c->sent - skip_head;
-		ssize_t n;
+	while (c->sent < x->request.n) {
+		struct str left = { x->request.p + c->sent, x->request.n - c->sent };
+		ssize_t n = sock_send(c->watch.fd, left);
 
-		head.p += skip_head;
-		head.n -= skip_head;
-		tail.p += skip_tail;
-		tail.n -= skip_tail;
-		n = sock_send2(c->watch.fd, head, tail);
 		if (n < 0 && errno == EAGAIN)
 			return 0;
 		if (n < 0) {
@@ -213,8 +205,7 @@ void connection_send(struct connection *c, struct exchange *x)
 	x->attempts++;
 	move_to(c, &n->active, n->opts.request_timeout_ns);
 	x->sink->on_send(x, clock_real_ns());
-	if (c->secure && (tls_write(c->secure->tls, x->head, &c->secure->out, &e) < 0 ||
-			  tls_write(c->secure->tls, x->tail, &c->secure->out, &e) < 0)) {
+	if (c->secure && tls_write(c->secure->tls, x->request, &c->secure->out, &e) < 0) {
 		connection_fail(c, FAIL_TLS, e.text);
 		return;
 	}

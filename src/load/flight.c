@@ -396,17 +396,16 @@ static int build_body(struct worker *w, struct flight *f, struct str answer)
 		fail(f, FAIL_FORMAT, str_of(e.text));
 		return -1;
 	}
-	/* The exchange borrows the tail until its end; the copy is freed with the flight. */
+	/* The exchange borrows the request until its end; the copy is freed with the flight. */
 	free(f->built);
 	f->built = mem_copy(w->built.data, w->built.len);
-	f->x.tail = (struct str){ f->built, w->built.len };
+	f->x.request = (struct str){ f->built, w->built.len };
 	return 0;
 }
 
 void flight_start(struct worker *w, uint32_t entry, int64_t due_mono_ns, struct str answer)
 {
 	struct driver *d = w->driver;
-	const struct prepared_request *request = &d->prepared->request[entry];
 	struct flight *f = take_flight(w);
 	struct request_row *row = &d->record->row[d->first_row + entry];
 
@@ -415,8 +414,7 @@ void flight_start(struct worker *w, uint32_t entry, int64_t due_mono_ns, struct 
 	f->is_live = true;
 	f->x.sink = &sink;
 	f->x.endpoint = d->plan->entry[entry].endpoint;
-	f->x.head = d->prepared->head[f->x.endpoint];
-	f->x.tail = request->tail;
+	f->x.request = d->prepared->request[entry];
 	row->shard = w->shard_index;
 	row->due_ns = d->start_real_ns + (due_mono_ns - d->start_mono_ns);
 	row->admitted_ns = clock_real_ns();
@@ -424,13 +422,13 @@ void flight_start(struct worker *w, uint32_t entry, int64_t due_mono_ns, struct 
 	      (double)(row->admitted_ns - row->due_ns) / 1e6);
 	w->n_live++;
 	bump(&w->lane->admitted);
-	if (d->prepared->build && request->tail.n == 0 && build_body(w, f, answer) < 0) {
+	if (d->prepared->build && f->x.request.n == 0 && build_body(w, f, answer) < 0) {
 		free((char *)(uintptr_t)answer.p);
 		on_end(&f->x, FAIL_FORMAT, "the body could not be built", row->admitted_ns);
 		return;
 	}
 	free((char *)(uintptr_t)answer.p);
-	row->request_bytes = (uint32_t)(f->x.head.n + f->x.tail.n);
+	row->request_bytes = (uint32_t)f->x.request.n;
 	d->opts->transport->start(w->transport, &f->x);
 }
 

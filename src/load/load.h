@@ -24,21 +24,19 @@
 #include "plan/plan.h"
 #include "record/record.h"
 
-/* Bodies and heads, serialised before the clock starts. */
-struct prepared_request { struct str tail; }; /* own headers, empty line, body */
+/* Requests, serialised before the clock starts. */
 struct prepared {
-	struct str *head;                  /* one per endpoint: request line and shared headers */
-	struct prepared_request *request;  /* one per plan entry */
+	struct str *request;               /* one per plan entry: every byte of it */
 	uint32_t n;
 	struct arena arena;
 	/*
-	 * Requests that depend on an answer: called when entry (whose prepared tail
+	 * Requests that depend on an answer: called when entry (whose prepared request
 	 * is empty) becomes due, with the row of its parent (NULL for roots) and the
-	 * parent's answer text as the record keeps it; fills the tail, or fails the
+	 * parent's answer text as the record keeps it; fills the request, or fails the
 	 * entry. On the loop's thread; NULL when no entry needs it.
 	 */
 	int (*build)(void *self, uint32_t entry, const struct request_row *parent,
-		     struct str answer, struct buf *tail, struct err *e);
+		     struct str answer, struct buf *request, struct err *e);
 	void *build_self;
 };
 

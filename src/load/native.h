@@ -42,7 +42,7 @@ struct connection {
 	struct connection_list *list;
 	struct secure *secure;
 	int64_t deadline_ns; /* monotonic */
-	size_t sent;         /* bytes of head and tail with the kernel */
+	size_t sent;         /* bytes of the request with the kernel */
 	struct http_response response;
 	struct buf carry;    /* part of a head or chunk line; empty between reads almost always */
 	uint16_t site;

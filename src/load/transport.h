@@ -42,8 +42,7 @@ struct exchange_sink {
 /* Owned by the driver; one per slot in flight. */
 struct exchange {
 	const struct exchange_sink *sink;
-	struct str head;        /* request line and shared headers, no empty line */
-	struct str tail;        /* this request's headers, the empty line, the body */
+	struct str request;     /* every byte of it: request line, headers, body */
 	uint16_t endpoint;      /* index of the base URL */
 	/* Filled by the transport: */
 	int64_t connect_ns, connected_ns; /* 0 when a kept connection served it */

@@ -260,16 +260,6 @@ ssize_t sock_recv(int fd, void *data, size_t cap, int64_t *stamp_ns)
 	return n;
 }
 
-ssize_t sock_send2(int fd, struct str a, struct str b)
-{
-	/* The kernel only reads from the pieces; struct iovec has no const form. */
-	struct iovec piece[2] = { { (void *)(uintptr_t)a.p, a.n },
-				  { (void *)(uintptr_t)b.p, b.n } };
-	struct msghdr msg = { .msg_iov = piece, .msg_iovlen = 2 };
-
-	return sendmsg(fd, &msg, MSG_NOSIGNAL);
-}
-
 ssize_t sock_send(int fd, struct str a)
 {
 	return send(fd, a.p, a.n, MSG_NOSIGNAL);

@@ -53,8 +53,7 @@ int sock_accept(int listener, bool is_stamped); /* -1 with errno */
  * kernel gave none). Returns like recv: 0 at end of stream, -1 with errno.
  */
 ssize_t sock_recv(int fd, void *data, size_t cap, int64_t *stamp_ns);
-/* Two pieces, MSG_NOSIGNAL. Returns bytes taken or -1 with errno. */
-ssize_t sock_send2(int fd, struct str a, struct str b);
+/* MSG_NOSIGNAL. Returns bytes taken or -1 with errno. */
 ssize_t sock_send(int fd, struct str a);
 
 /*

@@ -14,11 +14,12 @@ enum slot_state { SLOT_FREE, SLOT_READY, SLOT_FAILED };
 struct slot {
 	enum slot_state state;
 	uint32_t entry;
-	struct buf tail;
+	struct buf request;
 };
 
 struct lookahead {
 	struct prepare_opts opts;
+	const struct str *head;
 	const struct plan *plan;
 	const struct workload *w;
 	struct slot slot[LOOKAHEAD_SLOTS];
@@ -63,8 +64,8 @@ static void *make_all(void *self)
 
 		if (!wait_free(l, s))
 			break;
-		if (prepare_tail(&l->opts, entry, &l->w->v[entry->sample], &scratch, &s->tail,
-				 &e) == 0) {
+		if (prepare_request(&l->opts, l->head, entry, &l->w->v[entry->sample], &scratch,
+				    &s->request, &e) == 0) {
 			publish(l, s, i, SLOT_READY);
 		} else {
 			l->err = e;
@@ -75,12 +76,14 @@ static void *make_all(void *self)
 	return NULL;
 }
 
-struct lookahead *lookahead_new(const struct prepare_opts *o, const struct plan *plan,
-				const struct workload *w, struct err *e)
+struct lookahead *lookahead_new(const struct prepare_opts *o, const struct str *head,
+				const struct plan *plan, const struct workload *w,
+				struct err *e)
 {
 	struct lookahead *l = mem_alloc(sizeof(*l));
 
 	l->opts = *o;
+	l->head = head;
 	l->plan = plan;
 	l->w = w;
 	pthread_mutex_init(&l->lock, NULL);
@@ -102,14 +105,14 @@ void lookahead_free(struct lookahead *l)
 	pthread_mutex_unlock(&l->lock);
 	pthread_join(l->thread, NULL);
 	for (size_t i = 0; i < LOOKAHEAD_SLOTS; i++)
-		buf_release(&l->slot[i].tail);
+		buf_release(&l->slot[i].request);
 	pthread_mutex_destroy(&l->lock);
 	pthread_cond_destroy(&l->changed);
 	free(l);
 }
 
 int lookahead_take(void *self, uint32_t entry, const struct request_row *parent,
-		   struct str answer, struct buf *tail, struct err *e)
+		   struct str answer, struct buf *request, struct err *e)
 {
 	struct lookahead *l = self;
 	struct slot *s = &l->slot[entry % LOOKAHEAD_SLOTS];
@@ -126,7 +129,7 @@ int lookahead_take(void *self, uint32_t entry, const struct request_row *parent,
 	}
 	pthread_mutex_unlock(&l->lock);
 	/* Ours until it is published as free: nobody else takes this entry. */
-	buf_add(tail, s->tail.data, s->tail.len);
+	buf_add_str(request, buf_str(&s->request));
 	publish(l, s, entry, SLOT_FREE);
 	return rc;
 }

@@ -13,9 +13,11 @@
 #define LOOKAHEAD_SLOTS 1024
 
 struct lookahead;
-struct lookahead *lookahead_new(const struct prepare_opts *o, const struct plan *plan,
-				const struct workload *w, struct err *e);
+/* head: one per base URL, borrowed as plan and workload are. */
+struct lookahead *lookahead_new(const struct prepare_opts *o, const struct str *head,
+				const struct plan *plan, const struct workload *w,
+				struct err *e);
 void lookahead_free(struct lookahead *l);
 /* The build hook of struct prepared: self is the look-ahead. */
 int lookahead_take(void *self, uint32_t entry, const struct request_row *parent,
-		   struct str answer, struct buf *tail, struct err *e);
+		   struct str answer, struct buf *request, struct err *e);

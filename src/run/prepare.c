@@ -91,24 +91,25 @@ static int write_head(const struct prepare_opts *o, unsigned i, struct buf *b, s
 	return rc;
 }
 
-int prepare_tail(const struct prepare_opts *o, const struct plan_entry *entry,
-		 const struct sample *s, struct encoded *scratch, struct buf *tail,
-		 struct err *e)
+int prepare_request(const struct prepare_opts *o, const struct str *head,
+		    const struct plan_entry *entry, const struct sample *s,
+		    struct encoded *scratch, struct buf *out, struct err *e)
 {
 	struct encode_opts encode = o->encode;
 
 	if (o->lora && entry->lora != PLAN_NO_LORA)
 		encode.model = str_of(o->lora[entry->lora]);
 	buf_reset(&scratch->body);
-	buf_reset(tail);
+	buf_reset(out);
+	buf_add_str(out, head[entry->endpoint]);
 	if (o->endpoint->encode(&encode, s, scratch, e) < 0)
 		return -1;
-	add_default(o, tail, "Content-Type", *scratch->content_type ? scratch->content_type
+	add_default(o, out, "Content-Type", *scratch->content_type ? scratch->content_type
 								    : "application/json");
 	if (s->request_id.n && !o->is_without_ids)
-		buf_printf(tail, "x-request-id: %.*s\r\n", (int)s->request_id.n, s->request_id.p);
-	buf_printf(tail, "Content-Length: %zu\r\n\r\n", scratch->body.len);
-	buf_add_str(tail, buf_str(&scratch->body));
+		buf_printf(out, "x-request-id: %.*s\r\n", (int)s->request_id.n, s->request_id.p);
+	buf_printf(out, "Content-Length: %zu\r\n\r\n", scratch->body.len);
+	buf_add_str(out, buf_str(&scratch->body));
 	return 0;
 }
 
@@ -126,26 +127,27 @@ int prepare(const struct prepare_opts *o, const struct plan *plan, const struct 
 {
 	struct encoded scratch = { 0 };
 	struct buf text = { 0 };
+	struct str *head;
 	int rc = 0;
 
 	*out = (struct prepared){ .n = plan->n };
-	out->head = arena_alloc(&out->arena, o->n_urls * sizeof(*out->head));
+	head = arena_alloc(&out->arena, o->n_urls * sizeof(*head));
 	out->request = mem_array(plan->n, sizeof(*out->request));
 	for (unsigned i = 0; rc == 0 && i < o->n_urls; i++) {
 		buf_reset(&text);
 		rc = write_head(o, i, &text, e);
-		out->head[i] = arena_str(&out->arena, buf_str(&text));
+		head[i] = arena_str(&out->arena, buf_str(&text));
 	}
 	if (rc == 0 && prompt_bytes(plan, w) > (o->bytes_max ? o->bytes_max : PREPARED_BYTES_MAX)) {
-		out->build_self = lookahead_new(o, plan, w, e);
+		out->build_self = lookahead_new(o, head, plan, w, e);
 		out->build = lookahead_take;
 		rc = out->build_self ? 0 : -1;
 	}
 	for (uint32_t i = 0; rc == 0 && !out->build_self && i < plan->n; i++) {
-		rc = prepare_tail(o, &plan->entry[i], &w->v[plan->entry[i].sample], &scratch,
-				  &text, e);
+		rc = prepare_request(o, head, &plan->entry[i], &w->v[plan->entry[i].sample],
+				     &scratch, &text, e);
 		if (rc == 0)
-			out->request[i].tail = arena_str(&out->arena, buf_str(&text));
+			out->request[i] = arena_str(&out->arena, buf_str(&text));
 	}
 	buf_release(&scratch.body);
 	buf_release(&text);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * run/prepare.h - every byte of every request, serialised before the clock
- * starts: one shared head per base URL, one tail (own headers and body) per
- * plan entry. Sets above bytes_max are serialised by a look-ahead thread
- * instead (run/lookahead.h), a bounded number of requests before they are due.
+ * starts, so that sending one is a single call. Sets above bytes_max are
+ * serialised by a look-ahead thread instead (run/lookahead.h), a bounded number
+ * of requests before they are due.
  */
 #pragma once
 #include "load/load.h"
@@ -31,10 +31,10 @@ int prepare(const struct prepare_opts *o, const struct plan *plan, const struct 
 	    struct prepared *out, struct err *e);
 void prepared_release(struct prepared *p);
 
-/* One request's own headers and body; scratch is the caller's. Thread-safe. */
-int prepare_tail(const struct prepare_opts *o, const struct plan_entry *entry,
-		 const struct sample *s, struct encoded *scratch, struct buf *tail,
-		 struct err *e);
+/* Every byte of one request; head is shared, scratch the caller's. Thread-safe. */
+int prepare_request(const struct prepare_opts *o, const struct str *head,
+		    const struct plan_entry *entry, const struct sample *s,
+		    struct encoded *scratch, struct buf *out, struct err *e);
 
 /* The proxy that serves a base URL, or NULL. */
 const char *prepare_proxy(const struct point_env *env, const char *url);

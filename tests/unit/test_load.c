@@ -25,7 +25,6 @@ struct bench {
 	struct record record;
 	struct load_progress progress;
 	struct load_stats stats;
-	struct str head;
 };
 
 static void bench_init(struct bench *b, uint32_t n, unsigned threads)
@@ -34,11 +33,10 @@ static void bench_init(struct bench *b, uint32_t n, unsigned threads)
 
 	memset(b, 0, sizeof(*b));
 	plan_same(&b->plan, n, 0);
-	b->head = STR("POST / HTTP/1.1\r\n");
-	b->prepared = (struct prepared){ .head = &b->head, .n = n };
+	b->prepared = (struct prepared){ .n = n };
 	b->prepared.request = mem_array(n, sizeof(*b->prepared.request));
 	for (uint32_t i = 0; i < n; i++)
-		b->prepared.request[i].tail = STR("Content-Length: 2\r\n\r\n{}");
+		b->prepared.request[i] = STR("POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}");
 	assert_int_equal(record_init(&b->record, n, threads, n * 8, true, true, &e), 0);
 	record_add_rows(&b->record, n);
 }
@@ -175,7 +173,7 @@ static void sessions_run_in_turn(void **state)
 		b.plan.entry[i].due_s = 0.002;
 		b.plan.entry[i].session = i % SESSIONS;
 		b.plan.entry[i].turn = (uint16_t)(i / SESSIONS);
-		b.prepared.request[i].tail = (struct str){ 0 };
+		b.prepared.request[i] = (struct str){ 0 };
 	}
 	assert_int_equal(bench_run(&b, &opts, NULL), 0);
 	check_rows(&b);

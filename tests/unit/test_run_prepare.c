@@ -72,8 +72,8 @@ static void heads_are_complete(void **state)
 		assert_int_equal(prepare(&s.opts, &s.plan, &s.w, &p, &e), 0);
 		buf_printf(&want, "%sUser-Agent: profllm/1\r\nAccept-Encoding: identity\r\n"
 			   "Authorization: Bearer k\r\nAccept: x/y\r\n", row[i].want);
-		assert_int_equal(p.head[0].n, want.len);
-		assert_memory_equal(p.head[0].p, want.data, want.len);
+		assert_true(p.request[0].n > want.len);
+		assert_memory_equal(p.request[0].p, want.data, want.len);
 		buf_release(&want);
 		prepared_release(&p);
 		set_release(&s);
@@ -122,11 +122,11 @@ static void looking_ahead_gives_the_same_bytes(void **state)
 		uint32_t entry = i ^ (i < N - 12 ? 1 : 0);
 
 		buf_reset(&tail);
-		assert_int_equal(ahead.request[entry].tail.n, 0);
+		assert_int_equal(ahead.request[entry].n, 0);
 		assert_int_equal(ahead.build(ahead.build_self, entry, NULL, (struct str){ 0 },
 					     &tail, &e), 0);
-		assert_int_equal(tail.len, all.request[entry].tail.n);
-		assert_memory_equal(tail.data, all.request[entry].tail.p, tail.len);
+		assert_int_equal(tail.len, all.request[entry].n);
+		assert_memory_equal(tail.data, all.request[entry].p, tail.len);
 	}
 	buf_release(&tail);
 	prepared_release(&ahead); /* with entries nobody took */
