@@ -18,6 +18,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/trace.h"
+#include "http/response.h"
 
 
 #define NOT_A_STREAM "the answer's Content-Type is not text/event-stream"
@@ -68,11 +69,8 @@ static void on_head(struct exchange *x, unsigned status, bool is_event_stream, s
 		f->head_bytes = (uint32_t)head.n;
 	}
 	if (status != 200) {
-		struct str reason = str_cut(&head, '\n'), version = str_cut(&reason, ' ');
+		struct str reason = http_head_reason(head);
 
-		(void)version;
-		(void)str_cut(&reason, ' ');
-		reason = str_trim(reason);
 		if (reason.n == 0)
 			reason = STR("HTTP error without a reason phrase");
 		fail(f, FAIL_STATUS, reason);

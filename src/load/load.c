@@ -90,9 +90,8 @@ static int64_t next_due(const struct worker *w)
 {
 	const struct driver *d = w->driver;
 	uint32_t next = atomic_load(&d->next), cap = d->opts->max_concurrency;
-	int64_t due = INT64_MAX;
-
 	bool is_full = cap && atomic_load(&d->in_flight) >= cap;
+	int64_t due = INT64_MAX;
 
 	if (!is_full && next < d->plan->n_roots)
 		due = due_mono(d, d->plan->entry[next].due_s);
