@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * added_load.c - the list "added_tokens" of a tokenizer.json.
+ * added_load.c - the added tokens of a model.
  *
- * Ids are given out as the reference does: a token that the model knows keeps
+ * In a tokenizer.json ids are given out as the reference does: a token that the model knows keeps
  * the model's id; any other takes the id behind the highest so far, but at
  * least the number of the model's entries. Files agree with that.
  */
+#include "base/limits.h"
 #include "base/mem.h"
 #include "token/model.h"
 
@@ -23,7 +24,31 @@ uint32_t model_find(const struct model *m, struct str content)
 	return added ? added->id : vocab_find_spelled(&m->vocab, content);
 }
 
-static int add_token(struct model *m, const struct json_value *v, uint32_t *next, struct err *e)
+int model_add(struct model *m, struct added_token token, struct err *e)
+{
+	const struct added_token *old = model_added(m, token.content);
+
+	if (m->added_count == TOKEN_ADDED_MAX && !old)
+		return err_set(e, ERR_LIMIT, "has more than %d added tokens", TOKEN_ADDED_MAX);
+	if (vocab_set_added(&m->vocab, token.content, token.id, token.is_special, e))
+		return -1;
+	if (old) {
+		token.content = old->content;
+		m->added[old - m->added] = token;
+		return 0;
+	}
+	if (m->added_count == m->added_cap) {
+		m->added_cap = m->added_cap ? m->added_cap * 2 : 256;
+		m->added = mem_grow(m->added, m->added_cap, sizeof *m->added);
+	}
+	token.content = arena_str(&m->arena, token.content);
+	map_put(&m->added_index, token.content, m->added_count);
+	m->added[m->added_count++] = token;
+	return 0;
+}
+
+static int add_from_list(struct model *m, const struct json_value *v, uint32_t *next,
+	struct err *e)
 {
 	struct str content = json_text(json_get(v, "content"), STR(""));
 	struct added_token token = {
@@ -40,28 +65,36 @@ static int add_token(struct model *m, const struct json_value *v, uint32_t *next
 		return err_set(e, ERR_PARSE, "has an added token without content");
 	if (content.n == 0)
 		return 0;
-	token.id = vocab_find_spelled(&m->vocab, content);
-	if (old)
-		token.id = old->id;
-	else if (token.id == VOCAB_NONE)
+	token.id = old ? old->id : vocab_find_spelled(&m->vocab, content);
+	if (token.id == VOCAB_NONE)
 		token.id = *next;
 	if (token.id >= *next)
 		*next = token.id + 1;
-	if (vocab_set_added(&m->vocab, content, token.id, token.is_special, e))
-		return -1;
-	if (old) {
-		m->added[old - m->added] = token;
+	return model_add(m, token, e);
+}
+
+int model_add_list(struct model *m, struct json_slice v, struct err *e)
+{
+	struct json_value *list;
+	struct arena scratch = { 0 };
+	uint32_t next = (uint32_t)m->vocab.count;
+	int rc = 0;
+
+	if (v.kind == JSON_NULL)
 		return 0;
-	}
-	map_put(&m->added_index, content, m->added_count);
-	m->added[m->added_count++] = token;
-	return 0;
+	if (v.kind != JSON_ARRAY)
+		return err_set(e, ERR_PARSE, "\"added_tokens\" is not a list");
+	rc = json_parse(&scratch, v.raw, &list, e);
+	for (size_t i = 0; rc == 0 && i < list->count; i++)
+		rc = add_from_list(m, list->item + i, &next, e);
+	arena_release(&scratch);
+	return rc;
 }
 
 /* Special ones first: of two tokens that look alike once normalized, the first is found. */
-static void fill_sets(struct model *m)
+void model_index_added(struct model *m)
 {
-	struct buf scratch = { 0 };
+	struct normalize_work work = { 0 };
 
 	added_init(&m->raw, m->added);
 	added_init(&m->normalized, m->added);
@@ -72,34 +105,11 @@ static void fill_sets(struct model *m)
 			if (token->is_special != special)
 				continue;
 			if (token->is_normalized)
-				added_put(&m->normalized, normalize(&m->normalizer, token->content,
-					&scratch), i);
+				added_put(&m->normalized, normalize(&m->normalizer, &work,
+					token->content), i);
 			else
 				added_put(&m->raw, token->content, i);
 		}
 	}
-	buf_release(&scratch);
-}
-
-int stages_added_tokens(struct model *m, struct json_slice v, struct err *e)
-{
-	struct json_value *list;
-	uint32_t next;
-
-	if (v.kind == JSON_NULL)
-		return 0;
-	if (v.kind != JSON_ARRAY)
-		return err_set(e, ERR_PARSE, "\"added_tokens\" is not a list");
-	if (json_parse(&m->arena, v.raw, &list, e))
-		return -1;
-	if (list->count > TOKEN_ADDED_MAX)
-		return err_set(e, ERR_LIMIT, "has %zu added tokens; at most %d are read",
-			list->count, TOKEN_ADDED_MAX);
-	m->added = mem_array(list->count + 1, sizeof *m->added);
-	next = (uint32_t)m->vocab.count;
-	for (size_t i = 0; i < list->count; i++)
-		if (add_token(m, list->item + i, &next, e))
-			return -1;
-	fill_sets(m);
-	return 0;
+	normalize_work_release(&work);
 }

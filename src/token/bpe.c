@@ -12,17 +12,8 @@
 #include "token/hash.h"
 
 #define SCAN_MAX 64       /* symbols up to which scanning beats the heap */
-#define CACHE_SLOTS 32768 /* 1.5 MiB a thread: near the size of a second-level cache */
-#define CACHE_IDS 4
-
-struct cached_word {
-	struct hash_key key;
-	uint32_t id[CACHE_IDS];
-	uint8_t length, count; /* length 0: free */
-};
 
 struct bpe_work {
-	struct cached_word *cache;
 	struct ids symbol;
 	struct bpe_heap heap;
 };
@@ -91,17 +82,13 @@ void bpe_release(struct bpe *b)
 
 struct bpe_work *bpe_work_new(void)
 {
-	struct bpe_work *w = mem_alloc(sizeof *w);
-
-	w->cache = mem_array(CACHE_SLOTS, sizeof *w->cache);
-	return w;
+	return mem_alloc(sizeof(struct bpe_work));
 }
 
 void bpe_work_free(struct bpe_work *w)
 {
 	if (!w)
 		return;
-	free(w->cache);
 	ids_release(&w->symbol);
 	bpe_heap_release(&w->heap);
 	free(w);
@@ -164,7 +151,7 @@ static size_t merge_scan(const struct bpe *b, uint32_t *id, size_t n)
 	}
 }
 
-static void merge_word(const struct bpe *b, struct bpe_work *w, struct str word, struct ids *out)
+void bpe_word(const struct bpe *b, struct bpe_work *w, struct str word, struct ids *out)
 {
 	if (b->ignore_merges) {
 		uint32_t id = vocab_find(b->vocab, word.p, word.n);
@@ -181,41 +168,4 @@ static void merge_word(const struct bpe *b, struct bpe_work *w, struct str word,
 	else
 		w->symbol.count = bpe_heap_merge(&w->heap, b, w->symbol.id, w->symbol.count);
 	ids_add(out, w->symbol.id, w->symbol.count);
-}
-
-void bpe_word(const struct bpe *b, struct bpe_work *w, struct str word, struct ids *out)
-{
-	struct cached_word *slot;
-	struct hash_key key;
-	size_t before = out->count;
-
-	if (word.n == 1 && b->byte_id[(uint8_t)*word.p] != VOCAB_NONE) {
-		ids_push(out, b->byte_id[(uint8_t)*word.p]);
-		return;
-	}
-	if (word.n == 0)
-		return;
-	if (word.n > HASH_KEY_BYTES) {
-		merge_word(b, w, word, out);
-		return;
-	}
-	key = hash_key(word.p, word.n);
-	slot = w->cache + hash_of_key(key, word.n) % CACHE_SLOTS;
-	if (slot->length == word.n && slot->key.w[0] == key.w[0] && slot->key.w[1] == key.w[1] &&
-		slot->key.w[2] == key.w[2]) {
-		uint32_t *to = ids_reserve(out, CACHE_IDS);
-
-		memcpy(to, slot->id, sizeof slot->id);
-		out->count += slot->count;
-		return;
-	}
-	merge_word(b, w, word, out);
-	if (out->count - before <= CACHE_IDS) {
-		slot->key = key;
-		slot->length = (uint8_t)word.n;
-		slot->count = (uint8_t)(out->count - before);
-		/* A vocabulary without these bytes gives no ids, perhaps no memory for them. */
-		if (slot->count)
-			memcpy(slot->id, out->id + before, slot->count * sizeof *slot->id);
-	}
 }

@@ -7,7 +7,7 @@
  * scanned for it, long ones keep a heap, so a word of 100 KB costs n log n.
  *
  * struct bpe is read-only once built. struct bpe_work holds what one thread
- * needs, with a cache of words already merged.
+ * needs.
  */
 #pragma once
 #include <stdbool.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * token/model.h - everything one tokenizer.json says, ready to run.
+ * token/model.h - everything one tokenizer's files say, ready to run.
  *
- * Filled by load.c (the file and its vocabulary), stages.c (the stages around
- * the model) and config.c (the files beside it); read-only afterwards.
+ * Filled by a reader (token/reader.h), the stages around the model
+ * (token/stages.h) and config.c (the files beside it); read-only afterwards.
  */
 #pragma once
 #include <stdbool.h>
@@ -12,21 +12,39 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/map.h"
 #include "json/read.h"
 #include "token/added.h"
 #include "token/bpe.h"
+#include "token/decoder.h"
 #include "token/normalize.h"
 #include "token/pretok.h"
+#include "token/stages.h"
+#include "token/unigram.h"
 #include "token/vocab.h"
+#include "token/wordpiece.h"
+
+enum model_kind {
+	MODEL_BPE,
+	MODEL_UNIGRAM,
+	MODEL_WORDPIECE,
+	MODEL_WORDLEVEL, /* a word is a token or the unknown one; uses wordpiece's unk */
+};
 
 struct model {
 	struct arena arena; /* texts of stages and added tokens */
+	enum model_kind kind;
+	bool is_byte_level; /* words are bytes, and the file spells tokens in the byte alphabet */
 	struct vocab vocab;
 	struct bpe bpe;
+	struct unigram unigram;
+	struct wordpiece wordpiece;
+	struct stage_texts stage_text;
 	struct normalizer normalizer;
 	struct pretok pretok;
+	struct decoder decoder;
 	struct added_token *added;
-	size_t added_count;
+	size_t added_count, added_cap;
 	struct map added_index;           /* content to index */
 	struct added_set raw, normalized; /* added tokens by where they are looked for */
 	struct ids before, after;         /* what the post-processor puts around a sequence */
@@ -34,18 +52,21 @@ struct model {
 	bool has_chat_template;
 };
 
-/* Reads a tokenizer.json. Errors name the path. m is zeroed before and released by the caller. */
+/* Reads a tokenizer's file. Errors name the path. m is zeroed before and released by the caller. */
 int model_load(struct model *m, const char *path, struct err *e);
 /* Reads what lies beside it; files that do not exist are fine. */
 int model_load_config(struct model *m, const char *path, struct err *e);
 void model_release(struct model *m);
 
-/* Stages; the slice is the member's value (JSON null included). Errors name the stage and type. */
-int stages_normalizer(struct model *m, struct json_slice v, struct err *e);
-int stages_pre_tokenizer(struct model *m, struct json_slice v, struct err *e);
-int stages_post_processor(struct model *m, struct json_slice v, struct err *e);
-int stages_decoder(struct model *m, struct json_slice v, struct err *e);
-int stages_added_tokens(struct model *m, struct json_slice v, struct err *e);
+/*
+ * Added tokens, after the vocabulary. model_add_list reads the "added_tokens" of a
+ * tokenizer.json, whose ids follow from the order; model_add takes the id as it
+ * stands (token.content is copied). An old token of the same content is replaced.
+ * model_index_added, once, after the last.
+ */
+int model_add_list(struct model *m, struct json_slice list, struct err *e);
+int model_add(struct model *m, struct added_token token, struct err *e);
+void model_index_added(struct model *m);
 
 /* The added token with this content, or NULL. */
 const struct added_token *model_added(const struct model *m, struct str content);

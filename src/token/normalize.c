@@ -105,8 +105,20 @@ static bool next_stretch(struct str text, size_t from, size_t *start, size_t *en
 	return true;
 }
 
-struct str normalize(const struct normalizer *n, struct str text, struct buf *scratch)
+void normalizer_release(struct normalizer *n)
 {
+	*n = (struct normalizer){ 0 };
+}
+
+void normalize_work_release(struct normalize_work *w)
+{
+	for (size_t i = 0; i < 2; i++)
+		buf_release(&w->text[i]);
+}
+
+struct str normalize(const struct normalizer *n, struct normalize_work *w, struct str text)
+{
+	struct buf *scratch = &w->text[0];
 	size_t done = 0, start, end;
 
 	if (!n->is_nfc || !next_stretch(text, 0, &start, &end))

@@ -11,6 +11,13 @@
 struct normalizer {
 	bool is_nfc;
 };
+void normalizer_release(struct normalizer *n); /* accepts a zeroed one */
 
-/* Valid UTF-8 in and out. Returns text itself when nothing changes, else a text in *scratch. */
-struct str normalize(const struct normalizer *n, struct str text, struct buf *scratch);
+/* What one thread needs. */
+struct normalize_work {
+	struct buf text[2];
+};
+void normalize_work_release(struct normalize_work *w);
+
+/* Valid UTF-8 in and out. Returns text itself when nothing changes, else a text in w. */
+struct str normalize(const struct normalizer *n, struct normalize_work *w, struct str text);

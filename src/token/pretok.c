@@ -15,8 +15,10 @@
 struct walk {
 	const struct pretok *p;
 	struct pretok_work *work;
-	void (*take)(void *ctx, struct str word);
+	void (*take)(void *ctx, const struct str *word, size_t count);
 	void *ctx;
+	struct str *word; /* PRETOK_BATCH, count of them waiting */
+	size_t *count;
 };
 
 struct piece {
@@ -34,6 +36,13 @@ struct cut {
 };
 
 static int run(const struct walk *w, size_t stage, struct piece piece);
+
+static void hand_over(const struct walk *w)
+{
+	if (*w->count > 0)
+		w->take(w->ctx, w->word, *w->count);
+	*w->count = 0;
+}
 
 void pretok_release(struct pretok *p)
 {
@@ -153,6 +162,7 @@ static int prefix(const struct walk *w, size_t stage, struct piece piece)
 
 	if (piece.text.p[0] == ' ')
 		return run(w, stage + 1, piece);
+	hand_over(w); /* words may still stand in the buffer */
 	buf_reset(text);
 	buf_add_char(text, ' ');
 	buf_add_str(text, piece.text);
@@ -167,7 +177,9 @@ static int run(const struct walk *w, size_t stage, struct piece piece)
 	if (piece.text.n == 0)
 		return 0;
 	if (stage == w->p->count) {
-		w->take(w->ctx, piece.text);
+		w->word[(*w->count)++] = piece.text;
+		if (*w->count == PRETOK_BATCH)
+			hand_over(w);
 		return 0;
 	}
 	if (w->p->stage[stage].kind == PRETOK_PREFIX)
@@ -176,9 +188,11 @@ static int run(const struct walk *w, size_t stage, struct piece piece)
 }
 
 int pretok_run(const struct pretok *p, struct pretok_work *work, struct str text,
-	void (*take)(void *ctx, struct str word), void *ctx)
+	void (*take)(void *ctx, const struct str *word, size_t count), void *ctx)
 {
-	struct walk w = { p, work, take, ctx };
+	struct str word[PRETOK_BATCH];
+	size_t count = 0;
+	struct walk w = { p, work, take, ctx, word, &count };
 	struct piece piece = { text, text.p };
 	bool has_regex = false;
 
@@ -186,5 +200,8 @@ int pretok_run(const struct pretok *p, struct pretok_work *work, struct str text
 		has_regex |= p->stage[i].kind == PRETOK_REGEX;
 	if (has_regex)
 		piece.match = chars_stand_in(text, &work->stand_in).p;
-	return run(&w, 0, piece);
+	if (run(&w, 0, piece))
+		return -1;
+	hand_over(&w);
+	return 0;
 }

@@ -43,6 +43,10 @@ struct pretok_work {
 	struct buf stand_in, prefixed[TOKEN_STAGES_MAX], prefixed_match[TOKEN_STAGES_MAX];
 };
 
-/* Gives each word of valid UTF-8 to take, in order. -1 when a regular expression gave up. */
+/*
+ * Gives the words of valid UTF-8 to take, in order, up to PRETOK_BATCH at a time; they are
+ * readable until take returns. -1 when a regular expression gave up.
+ */
+#define PRETOK_BATCH 256
 int pretok_run(const struct pretok *p, struct pretok_work *w, struct str text,
-	void (*take)(void *ctx, struct str word), void *ctx);
+	void (*take)(void *ctx, const struct str *word, size_t count), void *ctx);

@@ -16,12 +16,14 @@
 #include "token/find.h"
 #include "token/model.h"
 #include "token/sim.h"
+#include "token/words.h"
 
 struct work {
 	struct work *next;
-	struct buf text, normalized;
+	struct buf text;
+	struct normalize_work normalize;
 	struct pretok_work pretok;
-	struct bpe_work *bpe;
+	struct words_work *words;
 	struct ids count; /* for tokenizer_count */
 	/* The encode under way. */
 	const struct model *model;
@@ -52,8 +54,9 @@ static struct work *work_new(void)
 	struct work *w = mem_alloc(sizeof *w);
 
 	w->pretok.regex = regex_work_new();
-	w->bpe = bpe_work_new();
-	w->text.limit = w->normalized.limit = w->pretok.stand_in.limit = WORK_BYTES_MAX;
+	w->words = words_work_new();
+	w->text.limit = w->pretok.stand_in.limit = WORK_BYTES_MAX;
+	w->normalize.text[0].limit = w->normalize.text[1].limit = WORK_BYTES_MAX;
 	for (size_t i = 0; i < TOKEN_STAGES_MAX; i++)
 		w->pretok.prefixed[i].limit = w->pretok.prefixed_match[i].limit = WORK_BYTES_MAX;
 	return w;
@@ -85,14 +88,14 @@ static void work_give_back(const struct tokenizer *t, struct work *w)
 static void work_free(struct work *w)
 {
 	buf_release(&w->text);
-	buf_release(&w->normalized);
+	normalize_work_release(&w->normalize);
 	buf_release(&w->pretok.stand_in);
 	for (size_t i = 0; i < TOKEN_STAGES_MAX; i++) {
 		buf_release(&w->pretok.prefixed[i]);
 		buf_release(&w->pretok.prefixed_match[i]);
 	}
 	regex_work_free(w->pretok.regex);
-	bpe_work_free(w->bpe);
+	words_work_free(w->words);
 	ids_release(&w->count);
 	free(w);
 }
@@ -145,25 +148,25 @@ void tokenizer_free(struct tokenizer *t)
 
 /* ---- encode ---- */
 
-static void take_word(void *ctx, struct str word)
+static void take_words(void *ctx, const struct str *word, size_t count)
 {
 	struct work *w = ctx;
 
-	bpe_word(&w->model->bpe, w->bpe, word, w->out);
+	words_encode(w->model, w->words, word, count, w->out);
 }
 
 /* Text between two added tokens found in the raw text. */
 static int encode_piece(struct work *w, struct str text)
 {
 	const struct model *m = w->model;
-	struct added_walk walk = { .text = normalize(&m->normalizer, text, &w->normalized) };
+	struct added_walk walk = { .text = normalize(&m->normalizer, &w->normalize, text) };
 	struct str before;
 	uint32_t id;
 	bool is_more;
 
 	do {
 		is_more = added_next(&m->normalized, &walk, &before, &id);
-		if (pretok_run(&m->pretok, &w->pretok, before, take_word, w))
+		if (pretok_run(&m->pretok, &w->pretok, before, take_words, w))
 			return -1;
 		if (is_more)
 			ids_push(w->out, id);

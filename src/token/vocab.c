@@ -12,9 +12,9 @@
 #include "token/chars.h"
 #include "token/hash.h"
 
-void vocab_init(struct vocab *v, size_t bytes)
+void vocab_init(struct vocab *v, bool is_spelled, size_t bytes)
 {
-	*v = (struct vocab){ .bytes = { .limit = 4ull * TOKEN_FILE_BYTES_MAX } };
+	*v = (struct vocab){ .is_spelled = is_spelled, .bytes = { .limit = 4ull * TOKEN_FILE_BYTES_MAX } };
 	buf_reserve(&v->bytes, bytes);
 }
 
@@ -49,13 +49,13 @@ static bool add_bytes(struct vocab *v, struct str spelled, struct vocab_entry *e
 	bool is_bytes;
 
 	entry->start = (uint32_t)v->bytes.len;
-	is_bytes = chars_to_bytes(spelled, &v->bytes);
+	is_bytes = v->is_spelled && chars_to_bytes(spelled, &v->bytes);
 	if (!is_bytes)
 		buf_add_str(&v->bytes, spelled);
 	entry->length = (uint32_t)(v->bytes.len - entry->start);
 	entry->is_known = true;
 	buf_reserve(&v->bytes, VOCAB_SLACK);
-	return is_bytes;
+	return is_bytes || !v->is_spelled;
 }
 
 int vocab_add(struct vocab *v, struct str spelled, int64_t id, struct err *e)
@@ -147,6 +147,8 @@ uint32_t vocab_find_spelled(const struct vocab *v, struct str spelled)
 	uint32_t id = VOCAB_NONE;
 	uint64_t value;
 
+	if (!v->is_spelled)
+		return vocab_find(v, spelled.p, spelled.n);
 	if (chars_to_bytes(spelled, &bytes))
 		id = vocab_find(v, bytes.data ? bytes.data : "", bytes.len);
 	else if (map_get(&v->foreign, spelled, &value))

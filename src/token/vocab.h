@@ -30,6 +30,7 @@ struct vocab_slot {
 };
 
 struct vocab {
+	bool is_spelled; /* tokens are written in the byte alphabet (token/chars.h), not as text */
 	struct buf bytes;
 	struct vocab_entry *entry; /* by id, below id_limit */
 	size_t id_limit, cap;
@@ -40,7 +41,8 @@ struct vocab {
 	struct arena arena;
 };
 
-void vocab_init(struct vocab *v, size_t bytes);
+/* bytes: about how many all tokens have. */
+void vocab_init(struct vocab *v, bool is_spelled, size_t bytes);
 void vocab_release(struct vocab *v); /* accepts a zeroed one */
 
 /* Adds an entry of the model by its spelling; ERR_PARSE when the id is taken or too large. */

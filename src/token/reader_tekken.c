@@ -1,0 +1,3 @@
+#include "token/reader.h"
+static bool is_mine(struct str p, struct str b){(void)p;(void)b;return false;}
+const struct reader reader_tekken={"tekken",is_mine,NULL};
