@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bpe.c - pair table, word cache, and the two ways to merge.
+ * bpe.c - the pair table, symbols, merging, and the walk over a word.
  */
 #include "token/bpe.h"
 
@@ -8,14 +8,24 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "token/bpe_heap.h"
 #include "token/hash.h"
 
-#define SCAN_MAX 64       /* symbols up to which scanning beats the heap */
+#define SCAN_MAX 64      /* symbols up to which scanning beats the heap */
+#define KNOWN_PAIRS 4096 /* compatible or not, of pairs with an odd token; 48 KiB a thread */
+
+struct known_pair {
+	uint32_t left, right;
+	uint32_t is_compatible;
+};
 
 struct bpe_work {
 	struct ids symbol;
 	struct bpe_heap heap;
+	struct known_pair *known; /* by hash; left VOCAB_NONE: free */
+	uint64_t *dead;           /* a bit for each position of a word that leads nowhere */
+	size_t dead_words;
 };
 
 /* ---- pairs ---- */
@@ -51,6 +61,7 @@ void bpe_add(struct bpe *b, uint32_t left, uint32_t right, uint32_t rank, uint32
 {
 	struct bpe_pair *slot = pair_slot(b, left, right);
 
+	assert(rank <= BPE_RANKS_MAX);
 	if (slot->left == VOCAB_NONE) {
 		b->count++;
 		assert(b->count * 2 <= b->mask + 1);
@@ -65,18 +76,14 @@ const struct bpe_pair *bpe_find(const struct bpe *b, uint32_t left, uint32_t rig
 	return slot->left == VOCAB_NONE ? NULL : slot;
 }
 
-void bpe_index_bytes(struct bpe *b)
-{
-	for (unsigned i = 0; i < 256; i++) {
-		char c = (char)i;
-
-		b->byte_id[i] = vocab_find(b->vocab, &c, 1);
-	}
-}
-
 void bpe_release(struct bpe *b)
 {
-	free(b->pair);
+	if (!b->is_borrowed) {
+		free(b->pair);
+		free(b->token);
+		free(b->seam);
+	}
+	trie_release(&b->trie);
 	*b = (struct bpe){ 0 };
 }
 
@@ -91,28 +98,59 @@ void bpe_work_free(struct bpe_work *w)
 		return;
 	ids_release(&w->symbol);
 	bpe_heap_release(&w->heap);
+	free(w->known);
+	free(w->dead);
 	free(w);
 }
 
-/* ---- merging ---- */
+/* ---- symbols ---- */
 
-/* The word's bytes as ids. */
-static void spell(const struct bpe *b, struct str word, struct ids *out)
+/* Adds the bytes' own tokens; false, nothing added, when one is missing. */
+static bool spell_bytes(const struct bpe *b, struct str bytes, struct ids *out)
 {
-	bool was_unk = false;
-
-	ids_reserve(out, word.n);
-	for (size_t i = 0; i < word.n; i++) {
-		uint32_t id = b->byte_id[(uint8_t)word.p[i]];
-		bool is_unk = id == VOCAB_NONE;
-
-		if (is_unk)
-			id = b->unk;
-		if (id != VOCAB_NONE && !(is_unk && was_unk && b->fuse_unk))
-			out->id[out->count++] = id;
-		was_unk = is_unk;
-	}
+	for (size_t i = 0; i < bytes.n; i++)
+		if (b->byte_id[(uint8_t)bytes.p[i]] == VOCAB_NONE)
+			return false;
+	for (size_t i = 0; i < bytes.n; i++)
+		ids_push(out, b->byte_id[(uint8_t)bytes.p[i]]);
+	return true;
 }
+
+/*
+ * An unk waits for the next known symbol, or for the next unk where they are not
+ * fused; bytes of a fallback overtake it. So does the reference.
+ */
+void bpe_spell(const struct bpe *b, struct str text, struct ids *out)
+{
+	bool is_waiting = false;
+
+	ids_reset(out);
+	ids_reserve(out, text.n);
+	for (size_t at = 0, n = 1; at < text.n; at += n) {
+		struct str symbol = { text.p + at, text.n - at };
+		uint32_t id;
+
+		if (b->is_chars) {
+			utf8_decode(symbol, &n);
+			symbol.n = n;
+			id = vocab_find(b->vocab, symbol.p, n);
+		} else {
+			symbol.n = 1;
+			id = b->byte_id[(uint8_t)*symbol.p];
+		}
+		if (id == VOCAB_NONE && b->has_byte_fallback && spell_bytes(b, symbol, out))
+			continue;
+		if (is_waiting && (id != VOCAB_NONE || !b->fuse_unk))
+			ids_push(out, b->unk);
+		is_waiting = id == VOCAB_NONE && b->unk != VOCAB_NONE;
+		if (id != VOCAB_NONE)
+			ids_push(out, id);
+	}
+	if (is_waiting)
+		ids_push(out, b->unk);
+}
+
+/* ---- merging ---- */
 
 /* Merges n ids in place by looking for the best pair each time; returns how many are left. */
 static size_t merge_scan(const struct bpe *b, uint32_t *id, size_t n)
@@ -151,21 +189,149 @@ static size_t merge_scan(const struct bpe *b, uint32_t *id, size_t n)
 	}
 }
 
-void bpe_word(const struct bpe *b, struct bpe_work *w, struct str word, struct ids *out)
+size_t bpe_merge(const struct bpe *b, struct bpe_work *w, uint32_t *id, size_t n)
 {
-	if (b->ignore_merges) {
-		uint32_t id = vocab_find(b->vocab, word.p, word.n);
+	return n <= SCAN_MAX ? merge_scan(b, id, n) : bpe_heap_merge(&w->heap, b, id, n);
+}
 
-		if (id != VOCAB_NONE) {
-			ids_push(out, id);
-			return;
+static void merge_word(const struct bpe *b, struct bpe_work *w, struct str word, struct ids *out)
+{
+	bpe_spell(b, word, &w->symbol);
+	w->symbol.count = bpe_merge(b, w, w->symbol.id, w->symbol.count);
+	ids_add(out, w->symbol.id, w->symbol.count);
+}
+
+/* ---- compatible tokens ---- */
+
+bool bpe_is_quiet(const struct bpe *b, uint32_t left, uint32_t right, uint32_t limit)
+{
+	for (;;) {
+		const struct bpe_pair *pair = bpe_find(b, left, right);
+		const struct bpe_token *l = b->token + left, *r = b->token + right;
+
+		if (pair && pair->rank + 1 < limit)
+			return false;
+		/* The later of the two last merges is undone; of equal ones the right one is later. */
+		if (l->order > r->order) {
+			limit = l->order;
+			left = l->right;
+		} else if (r->order > 0) {
+			limit = r->order + 1; /* a merge of the same rank at the seam comes first */
+			right = r->left;
+		} else {
+			return true;
 		}
 	}
-	ids_reset(&w->symbol);
-	spell(b, word, &w->symbol);
-	if (w->symbol.count <= SCAN_MAX)
-		w->symbol.count = merge_scan(b, w->symbol.id, w->symbol.count);
-	else
-		w->symbol.count = bpe_heap_merge(&w->heap, b, w->symbol.id, w->symbol.count);
-	ids_add(out, w->symbol.id, w->symbol.count);
+}
+
+static bool is_kept_apart(const struct bpe *b, struct bpe_work *w, uint32_t left, uint32_t right)
+{
+	struct str l = vocab_bytes(b->vocab, left), r = vocab_bytes(b->vocab, right);
+	struct ids all = { 0 };
+	bool is_apart;
+
+	bpe_spell(b, l, &w->symbol);
+	ids_add(&all, w->symbol.id, w->symbol.count);
+	bpe_spell(b, r, &w->symbol);
+	ids_add(&all, w->symbol.id, w->symbol.count);
+	all.count = bpe_merge(b, w, all.id, all.count);
+	is_apart = all.count == 2 && all.id[0] == left && all.id[1] == right;
+	ids_release(&all);
+	return is_apart;
+}
+
+static bool is_compatible(const struct bpe *b, struct bpe_work *w, uint32_t left, uint32_t right)
+{
+	struct known_pair *known;
+
+	if (b->token[left].order < BPE_ODD && b->token[right].order < BPE_ODD)
+		return bpe_is_quiet(b, left, right, UINT32_MAX);
+	if (!w->known) {
+		w->known = mem_array(KNOWN_PAIRS, sizeof *w->known);
+		memset(w->known, 0xff, KNOWN_PAIRS * sizeof *w->known);
+	}
+	known = w->known + hash_mix((uint64_t)left << 32 | right) % KNOWN_PAIRS;
+	if (known->left != left || known->right != right)
+		*known = (struct known_pair){ left, right, is_kept_apart(b, w, left, right) };
+	return known->is_compatible;
+}
+
+/* ---- the walk ---- */
+
+#define DEAD_WORDS 8 /* words of up to 511 bytes need no memory */
+
+static uint64_t *clear_dead(struct bpe_work *w, size_t positions, uint64_t *small)
+{
+	size_t words = positions / 64 + 1;
+	uint64_t *dead = small;
+
+	if (words > DEAD_WORDS && words > w->dead_words) {
+		w->dead = mem_grow(w->dead, words, sizeof *w->dead);
+		w->dead_words = words;
+	}
+	if (words > DEAD_WORDS)
+		dead = w->dead;
+	memset(dead, 0, words * sizeof *dead);
+	return dead;
+}
+
+/* Appends the encoding; false, out as before, when a symbol of the word is no token. */
+static bool walk_word(const struct bpe *b, struct bpe_work *w, struct str word, struct ids *out)
+{
+	uint64_t small[DEAD_WORDS], *dead = clear_dead(w, word.n, small);
+	size_t before = out->count, at = 0, length = 0;
+	uint32_t last = VOCAB_NONE, token = trie_longest(&b->trie, word, &length);
+
+	while (token != VOCAB_NONE) {
+		size_t end = at + b->token[token].length;
+
+		if (!(dead[end / 64] >> end % 64 & 1) &&
+			(last == VOCAB_NONE || is_compatible(b, w, last, token))) {
+			ids_push(out, token);
+			if (end == word.n)
+				return true;
+			at = end;
+			last = token;
+			token = trie_longest(&b->trie,
+				(struct str){ word.p + at, word.n - at }, &length);
+			continue;
+		}
+		token = b->token[token].shorter;
+		if (token != VOCAB_NONE || last == VOCAB_NONE)
+			continue;
+		/* Nothing goes on from here: back to the token before, and never here again. */
+		dead[at / 64] |= 1ull << at % 64;
+		token = last;
+		at -= b->token[token].length;
+		out->count--;
+		last = out->count > before ? out->id[out->count - 1] : VOCAB_NONE;
+	}
+	out->count = before;
+	return false;
+}
+
+void bpe_word(const struct bpe *b, struct bpe_work *w, struct str word, struct ids *out)
+{
+	uint32_t id = vocab_find(b->vocab, word.p, word.n);
+
+	if (id != VOCAB_NONE && (b->ignore_merges || b->token[id].order != BPE_NEVER))
+		ids_push(out, id);
+	else if (!walk_word(b, w, word, out))
+		merge_word(b, w, word, out);
+}
+
+/* ---- cuts ---- */
+
+size_t bpe_cut(const struct bpe *b, struct str word)
+{
+	size_t at, n;
+	uint32_t before = utf8_decode(word, &at), cp;
+
+	for (; at < word.n; at += n) {
+		cp = utf8_decode((struct str){ word.p + at, word.n - at }, &n);
+		if (!bpe_is_seam(b, before, cp))
+			return at;
+		before = cp;
+	}
+	return word.n;
 }

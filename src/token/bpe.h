@@ -1,13 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * token/bpe.h - byte-pair merging of one word.
+ * token/bpe.h - byte-pair encoding of one word.
  *
- * A word starts as its bytes; the neighbouring pair with the lowest rank, the
- * leftmost of equals, is joined until no pair has a rank. Short words are
- * scanned for it, long ones keep a heap, so a word of 100 KB costs n log n.
+ * A word starts as its symbols (bytes, or characters); the neighbouring pair with
+ * the lowest rank, the leftmost of equals, is joined until no pair has a rank.
  *
- * struct bpe is read-only once built. struct bpe_work holds what one thread
- * needs.
+ * That result is reached without doing it. Call two tokens compatible when the
+ * merging of their joint text ends with just the two. A row of tokens is the
+ * encoding of its text exactly when every token is the encoding of its own text
+ * and all neighbours are compatible, for a merge across a seam depends on nothing
+ * but the two tokens at the seam. So the longest tokens are taken from left to
+ * right, with a step back where neighbours are incompatible; what precedes a
+ * position is settled, so no position fails twice, and the cost is linear.
+ *
+ * Compatibility comes from walking back, latest merge first, through how both
+ * tokens were made. The walk needs every token's merges in the order of their
+ * ranks; tokens that were made in another order are found when the model is
+ * loaded (BPE_ODD), and for them the two are really merged.
+ *
+ * struct bpe is read-only once built. struct bpe_work is one thread's.
  */
 #pragma once
 #include <stdbool.h>
@@ -16,6 +27,7 @@
 
 #include "base/str.h"
 #include "token/ids.h"
+#include "token/trie.h"
 #include "token/vocab.h"
 
 struct bpe_pair {
@@ -23,26 +35,93 @@ struct bpe_pair {
 	uint32_t rank, id;
 };
 
+/* How a token comes out of merging. */
+struct bpe_token {
+	uint32_t left, right; /* the last merge's parts */
+	uint32_t order;       /* that merge's rank + 1; 0: a symbol; or one of those below */
+	uint32_t shorter;     /* the longest token that begins this one; VOCAB_NONE: none */
+	uint32_t length;      /* bytes */
+};
+#define BPE_NEVER UINT32_MAX     /* merging the token's own text gives something else */
+#define BPE_ODD (UINT32_MAX - 1) /* it gives the token, but not in the order of ranks */
+#define BPE_RANKS_MAX (UINT32_MAX - 2)
+
 struct bpe {
 	const struct vocab *vocab;
-	struct bpe_pair *pair; /* open addressing, fill it with bpe_reserve and bpe_add */
+	bool is_chars;          /* symbols are characters, not bytes */
+	bool has_byte_fallback; /* characters that are no token become their bytes' tokens */
+	bool fuse_unk;          /* one unk for a run of missing symbols */
+	bool ignore_merges;     /* a word that is a token is that token */
+	uint32_t unk;           /* for missing symbols; VOCAB_NONE: they vanish, as in the reference */
+	struct bpe_pair *pair;  /* open addressing, fill it with bpe_reserve and bpe_add */
 	size_t mask, count;
-	uint32_t byte_id[256]; /* VOCAB_NONE: the vocabulary has no such byte */
-	uint32_t unk;          /* for missing bytes; VOCAB_NONE: they vanish, as in the reference */
-	bool fuse_unk;         /* one unk for a run of missing bytes */
-	bool ignore_merges;    /* a word that is a token is that token */
+	/* Made by bpe_index. */
+	uint32_t byte_id[256];     /* is_chars: of fallback tokens; VOCAB_NONE: no such token */
+	struct bpe_token *token;   /* by id */
+	struct trie trie;          /* all but BPE_NEVER */
+	uint64_t *seam;            /* where words can be cut, see bpe_cut; NULL: nowhere */
+	bool is_borrowed;          /* pair, token and seam belong to somebody else */
 };
 
 void bpe_reserve(struct bpe *b, size_t pairs);
-/* The rank is the order of calls; a pair added again takes its last rank. */
+/* A pair added again takes its last rank; ranks are at most BPE_RANKS_MAX. */
 void bpe_add(struct bpe *b, uint32_t left, uint32_t right, uint32_t rank, uint32_t id);
-/* After vocab_index. */
-void bpe_index_bytes(struct bpe *b);
-void bpe_release(struct bpe *b);
+/*
+ * For models that are a list of tokens with ranks: every cut of every token into two tokens is
+ * a merge with the token's rank. rank_by_id: BPE_NEVER for tokens that merging never makes and
+ * that are no part of others. In place of bpe_reserve and bpe_add.
+ */
+void bpe_add_splits(struct bpe *b, const uint32_t *rank_by_id);
+/* After vocab_index and the last pair. */
+void bpe_index(struct bpe *b);
+void bpe_release(struct bpe *b); /* accepts a zeroed one */
+
+const struct bpe_pair *bpe_find(const struct bpe *b, uint32_t left, uint32_t right);
 
 struct bpe_work;
 struct bpe_work *bpe_work_new(void);
-void bpe_work_free(struct bpe_work *w);
+void bpe_work_free(struct bpe_work *w); /* accepts NULL */
 
-/* Appends the ids of one word. */
+/* Appends the ids of one word (valid UTF-8 where symbols are characters). */
 void bpe_word(const struct bpe *b, struct bpe_work *w, struct str word, struct ids *out);
+
+/*
+ * Where the front part of a word ends that can be encoded alone: before the first
+ * character that no merge joins to the one before it. With b->seam only.
+ */
+size_t bpe_cut(const struct bpe *b, struct str word);
+
+/* ---- between the files of this module ---- */
+
+/*
+ * b->seam: a bit for every two characters, by hash, that some merge joins; pairs of ASCII
+ * characters have bits of their own in front.
+ */
+#define BPE_SEAM_ASCII_WORDS (128u * 128u / 64u)
+#define BPE_SEAM_BITS (1u << 22)
+#define BPE_SEAM_WORDS (BPE_SEAM_ASCII_WORDS + BPE_SEAM_BITS / 64u)
+
+static inline uint32_t bpe_seam_bit(uint32_t left, uint32_t right)
+{
+	if ((left | right) < 0x80)
+		return left << 7 | right;
+	return 64 * BPE_SEAM_ASCII_WORDS +
+		(uint32_t)(((uint64_t)left << 32 | right) * 0x9e3779b97f4a7c15u >> 42);
+}
+
+static inline bool bpe_is_seam(const struct bpe *b, uint32_t left, uint32_t right)
+{
+	uint32_t bit = bpe_seam_bit(left, right);
+
+	return b->seam[bit / 64] >> bit % 64 & 1;
+}
+
+/* The symbols of a text that is not empty, into out (emptied first). */
+void bpe_spell(const struct bpe *b, struct str text, struct ids *out);
+/* Really merges n symbols in place; returns how many are left. */
+size_t bpe_merge(const struct bpe *b, struct bpe_work *w, uint32_t *id, size_t n);
+/*
+ * No merge of an order below limit joins two neighbouring tokens, neither of them odd, while
+ * they are being made.
+ */
+bool bpe_is_quiet(const struct bpe *b, uint32_t left, uint32_t right, uint32_t limit);

@@ -8,8 +8,6 @@
 
 #include "token/bpe.h"
 
-const struct bpe_pair *bpe_find(const struct bpe *b, uint32_t left, uint32_t right);
-
 struct bpe_candidate {
 	uint32_t rank, at;
 	uint32_t left, right; /* what stood there; differs now: the entry is stale */

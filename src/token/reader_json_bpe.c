@@ -47,6 +47,14 @@ struct merge_reader {
 	struct ids found; /* four for each merge: left, right, rank, joined */
 };
 
+static bool add_part(const struct vocab *v, struct str part, struct buf *bytes)
+{
+	if (v->is_spelled)
+		return chars_to_bytes(part, bytes);
+	buf_add_str(bytes, part);
+	return true;
+}
+
 static int add_merge(struct merge_reader *r, struct json_slice v, struct err *e)
 {
 	const struct vocab *vocab = r->vocab;
@@ -59,10 +67,10 @@ static int add_merge(struct merge_reader *r, struct json_slice v, struct err *e)
 		return err_set(e, ERR_PARSE, "has a merge (number %u) that is not two tokens",
 			r->rank);
 	buf_reset(&r->bytes);
-	is_bytes = chars_to_bytes(part[0], &r->bytes);
+	is_bytes = add_part(vocab, part[0], &r->bytes);
 	cut = r->bytes.len;
 	/* A token that no bytes spell never stands in a word, so its merges never apply. */
-	if (!is_bytes || !chars_to_bytes(part[1], &r->bytes)) {
+	if (!is_bytes || !add_part(vocab, part[1], &r->bytes)) {
 		r->rank++;
 		return 0;
 	}
@@ -105,27 +113,34 @@ static int load_merges(struct model *m, const struct model_sections *s, struct e
 	return rc;
 }
 
-int reader_json_bpe(struct model *m, const struct model_sections *s, struct err *e)
+static int read_unk(struct model *m, const struct model_sections *s, struct err *e)
 {
 	struct buf scratch = { 0 };
-	int rc = 0;
 
-	if (check_model(s, e) || reader_json_vocab(m, s, e))
-		return -1;
-	m->bpe.vocab = &m->vocab;
-	m->bpe.ignore_merges = json_truthy(s->ignore_merges);
-	m->bpe.fuse_unk = json_truthy(s->fuse_unk);
 	m->bpe.unk = VOCAB_NONE;
-	if (s->unk_token.kind == JSON_STRING) {
-		m->bpe.unk = vocab_find_spelled(&m->vocab, reader_json_text(s->unk_token.raw, &scratch));
-		if (m->bpe.unk == VOCAB_NONE)
-			rc = err_set(e, ERR_PARSE,
-				"has an unk_token that is not in its vocabulary");
-	}
+	if (s->unk_token.kind != JSON_STRING)
+		return 0;
+	m->bpe.unk = vocab_find_spelled(&m->vocab, reader_json_text(s->unk_token.raw, &scratch));
 	buf_release(&scratch);
-	if (rc)
-		return -1;
-	bpe_index_bytes(&m->bpe);
-	return load_merges(m, s, e);
+	if (m->bpe.unk == VOCAB_NONE)
+		return err_set(e, ERR_PARSE, "has an unk_token that is not in its vocabulary");
+	return 0;
 }
 
+int reader_json_bpe(struct model *m, const struct model_sections *s, struct err *e)
+{
+	struct bpe *b = &m->bpe;
+
+	m->kind = MODEL_BPE;
+	if (check_model(s, e) || reader_json_vocab(m, s, e) || read_unk(m, s, e))
+		return -1;
+	b->vocab = &m->vocab;
+	b->is_chars = !m->is_byte_level;
+	b->has_byte_fallback = b->is_chars && json_truthy(s->byte_fallback);
+	b->ignore_merges = json_truthy(s->ignore_merges);
+	b->fuse_unk = json_truthy(s->fuse_unk);
+	if (load_merges(m, s, e))
+		return -1;
+	bpe_index(b);
+	return 0;
+}

@@ -87,15 +87,33 @@ static void encode_cached(const struct model *m, struct words_work *w, struct st
 	}
 }
 
+static void encode_one(const struct model *m, struct words_work *w, struct str word,
+	struct ids *out)
+{
+	if (word.n > HASH_KEY_BYTES)
+		encode_word(m, w, word, out);
+	else if (word.n > 0)
+		encode_cached(m, w, word, out);
+}
+
+static void encode_cut(const struct model *m, struct words_work *w, struct str word,
+	struct ids *out)
+{
+	while (word.n > 0) {
+		size_t n = bpe_cut(&m->bpe, word);
+
+		encode_one(m, w, (struct str){ word.p, n }, out);
+		word = (struct str){ word.p + n, word.n - n };
+	}
+}
+
 void words_encode(const struct model *m, struct words_work *w, const struct str *word, size_t n,
 	struct ids *out)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (word[i].n == 0)
-			continue;
-		if (word[i].n > HASH_KEY_BYTES)
-			encode_word(m, w, word[i], out);
+		if (m->bpe.seam)
+			encode_cut(m, w, word[i], out);
 		else
-			encode_cached(m, w, word[i], out);
+			encode_one(m, w, word[i], out);
 	}
 }

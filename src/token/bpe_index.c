@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bpe_index.c - what the walk needs to know of every token (see token/bpe.h).
+ *
+ * Merges are taken in the order of their ranks. The first one whose parts were
+ * both made before it, and between which nothing else merges first, is the merge
+ * that makes its token; merging the token's text then ends with it, and every
+ * token is reached this way that is made in the order of ranks at all. The few
+ * others are merged for real, once.
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "token/bpe.h"
+#include "token/chars.h"
+
+/* ---- merges from ranks ---- */
+
+static void each_split(struct bpe *b, const uint32_t *rank_by_id, size_t *count)
+{
+	const struct vocab *v = b->vocab;
+
+	*count = 0;
+	for (uint32_t id = 0; id < v->id_limit; id++) {
+		struct str s = vocab_bytes(v, id);
+
+		if (rank_by_id[id] == BPE_NEVER || !v->entry[id].is_known)
+			continue;
+		for (size_t cut = 1; cut < s.n; cut++) {
+			uint32_t left = vocab_find(v, s.p, cut), right;
+
+			if (left == VOCAB_NONE || rank_by_id[left] == BPE_NEVER)
+				continue;
+			right = vocab_find(v, s.p + cut, s.n - cut);
+			if (right == VOCAB_NONE || rank_by_id[right] == BPE_NEVER)
+				continue;
+			++*count;
+			if (b->pair)
+				bpe_add(b, left, right, rank_by_id[id], id);
+		}
+	}
+}
+
+void bpe_add_splits(struct bpe *b, const uint32_t *rank_by_id)
+{
+	size_t count;
+
+	each_split(b, rank_by_id, &count);
+	bpe_reserve(b, count);
+	each_split(b, rank_by_id, &count);
+}
+
+/* ---- symbols ---- */
+
+static void index_bytes(struct bpe *b)
+{
+	for (unsigned i = 0; i < 256; i++) {
+		char text[8] = { (char)i };
+		size_t n = 1;
+
+		if (b->is_chars) {
+			static const char hex[] = "0123456789ABCDEF";
+
+			n = 6;
+			memcpy(text, "<0x__>", n);
+			text[3] = hex[i >> 4];
+			text[4] = hex[i & 15];
+		}
+		b->byte_id[i] = vocab_find(b->vocab, text, n);
+	}
+}
+
+static bool is_symbol(const struct bpe *b, uint32_t id)
+{
+	struct str s = vocab_bytes(b->vocab, id);
+	size_t n;
+
+	if (!b->is_chars)
+		return s.n == 1;
+	return s.n > 0 && utf8_decode(s, &n) != UTF8_BAD && n == s.n;
+}
+
+/* ---- tokens ---- */
+
+/* Indexes of the pairs in use, in the order of ranks; *count of them. */
+static uint32_t *sort_pairs(const struct bpe *b, size_t *count)
+{
+	uint32_t *sorted = mem_array(b->count + 1, sizeof *sorted), *at, rank_max = 0;
+	size_t sum = 0;
+
+	for (size_t i = 0; b->count && i <= b->mask; i++)
+		if (b->pair[i].left != VOCAB_NONE && b->pair[i].rank > rank_max)
+			rank_max = b->pair[i].rank;
+	at = mem_array((size_t)rank_max + 2, sizeof *at);
+	for (size_t i = 0; b->count && i <= b->mask; i++)
+		if (b->pair[i].left != VOCAB_NONE)
+			at[b->pair[i].rank + 1]++;
+	for (size_t i = 0; i <= rank_max; i++) {
+		sum += at[i];
+		at[i] = (uint32_t)sum;
+	}
+	for (size_t i = 0; b->count && i <= b->mask; i++)
+		if (b->pair[i].left != VOCAB_NONE)
+			sorted[at[b->pair[i].rank]++] = (uint32_t)i;
+	free(at);
+	*count = b->count;
+	return sorted;
+}
+
+/* A pair whose parts are known and were made before it, and that nothing at the seam precedes. */
+static bool makes_token(const struct bpe *b, const struct bpe_pair *pair)
+{
+	const struct bpe_token *left = b->token + pair->left, *right = b->token + pair->right;
+
+	return left->order <= pair->rank && right->order <= pair->rank &&
+		bpe_is_quiet(b, pair->left, pair->right, pair->rank + 1);
+}
+
+static bool merges_to_itself(const struct bpe *b, struct bpe_work *w, uint32_t id,
+	struct ids *symbol)
+{
+	bpe_spell(b, vocab_bytes(b->vocab, id), symbol);
+	symbol->count = bpe_merge(b, w, symbol->id, symbol->count);
+	return symbol->count == 1 && symbol->id[0] == id;
+}
+
+static void index_tokens(struct bpe *b)
+{
+	struct bpe_work *work = bpe_work_new();
+	struct ids symbol = { 0 };
+	size_t count;
+	uint32_t *sorted = sort_pairs(b, &count);
+
+	for (uint32_t id = 0; id < b->vocab->id_limit; id++) {
+		const struct vocab_entry *entry = b->vocab->entry + id;
+
+		b->token[id] = (struct bpe_token){ .order = BPE_NEVER, .length = entry->length };
+		if (entry->is_known && !entry->is_foreign && is_symbol(b, id))
+			b->token[id].order = 0;
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct bpe_pair *pair = b->pair + sorted[i];
+		struct bpe_token *token = b->token + pair->id;
+
+		if (token->order == BPE_NEVER && makes_token(b, pair)) {
+			token->left = pair->left;
+			token->right = pair->right;
+			token->order = pair->rank + 1;
+		}
+	}
+	for (size_t i = 0; i < count; i++) {
+		uint32_t id = b->pair[sorted[i]].id;
+
+		if (b->token[id].order == BPE_NEVER && merges_to_itself(b, work, id, &symbol))
+			b->token[id].order = BPE_ODD;
+	}
+	free(sorted);
+	ids_release(&symbol);
+	bpe_work_free(work);
+}
+
+/* The trie, and from it which token is the longest beginning of which. */
+static void index_beginnings(struct bpe *b)
+{
+	struct trie_key *key = mem_array(b->vocab->id_limit + 1, sizeof *key);
+	struct trie *t = &b->trie;
+	uint32_t *above;
+	size_t n = 0;
+
+	for (uint32_t id = 0; id < b->vocab->id_limit; id++)
+		if (b->token[id].order != BPE_NEVER)
+			key[n++] = (struct trie_key){ vocab_bytes(b->vocab, id), id };
+	trie_build(t, key, n);
+	above = mem_array(t->count, sizeof *above);
+	above[0] = VOCAB_NONE;
+	for (uint32_t node = 0; node < t->count; node++) {
+		uint32_t value = t->node[node].value, below = above[node];
+
+		if (value != TRIE_NONE) {
+			b->token[value].shorter = above[node];
+			below = value;
+		}
+		for (uint32_t i = t->node[node].child; i < t->node[node + 1].child; i++)
+			above[i] = below;
+	}
+	free(above);
+	free(key);
+}
+
+/* ---- cuts ---- */
+
+static bool is_fallback(const struct bpe *b, uint32_t id)
+{
+	struct str s = vocab_bytes(b->vocab, id);
+
+	if (s.n != 6 || memcmp(s.p, "<0x", 3) != 0)
+		return false;
+	for (size_t i = 0; i < 256; i++)
+		if (b->byte_id[i] == id)
+			return true;
+	return false;
+}
+
+/* Cutting is right when whatever stands apart in a word also does in the whole. */
+static bool can_be_cut(const struct bpe *b)
+{
+	bool has_all_bytes = b->has_byte_fallback;
+
+	for (size_t i = 0; i < 256; i++)
+		has_all_bytes &= b->byte_id[i] != VOCAB_NONE;
+	if (!b->is_chars || b->ignore_merges)
+		return false;
+	if (!has_all_bytes && b->unk != VOCAB_NONE)
+		return false; /* unks wait for each other across cuts */
+	/* Fallback tokens stand for bytes, so the characters of their names say nothing. */
+	for (size_t i = 0; b->count && i <= b->mask; i++)
+		if (b->pair[i].left != VOCAB_NONE && (is_fallback(b, b->pair[i].left) ||
+			is_fallback(b, b->pair[i].right)))
+			return false;
+	return true;
+}
+
+static void index_seams(struct bpe *b)
+{
+	if (!can_be_cut(b))
+		return;
+	b->seam = mem_array(BPE_SEAM_WORDS, sizeof *b->seam);
+	for (size_t i = 0; b->count && i <= b->mask; i++) {
+		struct str left, right;
+		uint32_t bit;
+		size_t n;
+
+		if (b->pair[i].left == VOCAB_NONE)
+			continue;
+		left = vocab_bytes(b->vocab, b->pair[i].left);
+		right = vocab_bytes(b->vocab, b->pair[i].right);
+		bit = bpe_seam_bit(chars_last(left), utf8_decode(right, &n));
+		b->seam[bit / 64] |= 1ull << bit % 64;
+	}
+}
+
+void bpe_index(struct bpe *b)
+{
+	index_bytes(b);
+	b->token = mem_array(b->vocab->id_limit + 1, sizeof *b->token);
+	if (!b->pair)
+		bpe_reserve(b, 0);
+	index_tokens(b);
+	index_beginnings(b);
+	index_seams(b);
+}
