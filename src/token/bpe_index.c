@@ -206,14 +206,12 @@ static bool is_fallback(const struct bpe *b, uint32_t id)
 /* Cutting is right when whatever stands apart in a word also does in the whole. */
 static bool can_be_cut(const struct bpe *b)
 {
-	bool has_all_bytes = b->has_byte_fallback;
-
-	for (size_t i = 0; i < 256; i++)
-		has_all_bytes &= b->byte_id[i] != VOCAB_NONE;
-	if (!b->is_chars || b->ignore_merges)
+	if (!b->is_chars || b->ignore_merges || !b->has_byte_fallback)
 		return false;
-	if (!has_all_bytes && b->unk != VOCAB_NONE)
-		return false; /* unks wait for each other across cuts */
+	/* A missing character must give tokens of its own: others vanish, or wait as unks. */
+	for (size_t i = 0; i < 256; i++)
+		if (b->byte_id[i] == VOCAB_NONE)
+			return false;
 	/* Fallback tokens stand for bytes, so the characters of their names say nothing. */
 	for (size_t i = 0; b->count && i <= b->mask; i++)
 		if (b->pair[i].left != VOCAB_NONE && (is_fallback(b, b->pair[i].left) ||
