@@ -41,6 +41,7 @@ struct tokenizer_load_opts {
 	const char *revision;  /* branch, tag or commit in the Hugging Face cache; NULL: "main" */
 	const char *cache_dir; /* the hub directory itself; NULL: HF_HUB_CACHE, then
 	                        * HF_HOME/hub, then XDG_CACHE_HOME or ~/.cache + huggingface/hub */
+	bool is_uncached;      /* neither read nor write a compiled form (token/cache.h) */
 };
 
 /*
@@ -56,6 +57,13 @@ struct tokenizer *tokenizer_load(const char *name_or_path, const struct tokenize
 void tokenizer_free(struct tokenizer *t);
 
 /*
+ * Writes the compiled form ahead of time, however small the file is. *path: where it lies.
+ * What loads by this name afterwards takes milliseconds.
+ */
+int tokenizer_compile(const char *name_or_path, const struct tokenizer_load_opts *opts,
+	struct buf *path, struct err *e);
+
+/*
  * Appends the ids of text. add_special also adds what the post-processor puts
  * around one sequence (a BOS, for example). Special tokens written in the text
  * become their ids in either case. Bytes that are no UTF-8 count as U+FFFD,
@@ -68,6 +76,22 @@ int tokenizer_encode(const struct tokenizer *t, struct str text, bool add_specia
 
 /* How many ids tokenizer_encode gives; SIZE_MAX where it fails. */
 size_t tokenizer_count(const struct tokenizer *t, struct str text, bool add_special);
+
+/*
+ * Likewise for n texts by several threads, the caller's among them; 0: as many as
+ * there are cores to run on (tokenizer_threads). out holds n places: ids are
+ * appended to those of encode_batch (zeroed ones will do), counts are written over.
+ * The result does not depend on the number of threads. -1 with ERR_LIMIT, which
+ * names the first text that cannot be encoded; later places may then be untouched.
+ */
+int tokenizer_encode_batch(const struct tokenizer *t, const struct str *text, size_t n,
+	bool add_special, unsigned threads, struct ids *out, struct err *e);
+int tokenizer_count_batch(const struct tokenizer *t, const struct str *text, size_t n,
+	bool add_special, unsigned threads, size_t *out, struct err *e);
+unsigned tokenizer_threads(void); /* 1..THREADS_MAX */
+
+/* Says why tokenizer_encode or tokenizer_count refused the text; returns -1. */
+int tokenizer_refuse(struct str text, struct err *e);
 
 /*
  * Appends the text of the whole sequence. It is always valid UTF-8: bytes that
