@@ -23,10 +23,13 @@
 #define TOKEN_FILE_BYTES_MAX (256u << 20) /* one tokenizer.json; the largest known is 33 MB */
 #define TOKEN_ID_MAX (1u << 24)         /* vocabularies stay below 300,000 */
 #define TOKEN_ADDED_MAX 65536           /* added tokens of one file; the most known is 6,415 */
+#define TOKEN_CACHE_FILES_MAX 32        /* compiled tokenizers kept; 10 to 40 MB each */
+#define TOKEN_CACHE_BYTES_MIN (256 << 10) /* smaller files load as fast from their source */
 #define TOKEN_TEXT_BYTES_MAX (256u << 20) /* one text to encode; normalizing may grow it */
 #define TOKEN_STAGES_MAX 16             /* stages of one pre-tokenizer or post-processor */
 #define TOKEN_REGEX_DEPTH_MAX 64        /* groups open at once in one regular expression */
 #define TOKEN_REGEX_BYTES_MAX 65536     /* one regular expression; the longest known is 400 */
+#define CHAT_TEMPLATE_BYTES_MAX (1u << 20) /* one chat template; the longest known is 30 KB */
 #define RAMP_EVENTS_MAX (1u << 20)      /* whole rates one ramp-up passes; each is a line */
 #define OPT_ROWS_MAX 512              /* options of one command; bench serve has 115 */
 #define FETCH_BODY_BYTES_MAX (64ull << 20) /* one answer outside the measurement */

@@ -11,14 +11,6 @@
 #include "base/utf8.h"
 #include "token/chars.h"
 
-#define NO_TOKEN UINT32_MAX
-
-struct added_node {
-	uint32_t child, sibling; /* 0: none */
-	uint32_t token;          /* NO_TOKEN: none ends here */
-	uint8_t byte;
-};
-
 void added_init(struct added_set *s, const struct added_token *token)
 {
 	*s = (struct added_set){ .token = token, .only_first = -1 };
@@ -26,7 +18,8 @@ void added_init(struct added_set *s, const struct added_token *token)
 
 void added_release(struct added_set *s)
 {
-	free(s->node);
+	if (!s->is_borrowed)
+		free(s->node);
 	*s = (struct added_set){ 0 };
 }
 
@@ -38,7 +31,7 @@ static uint32_t new_node(struct added_set *s, uint8_t byte)
 		s->cap = s->cap ? s->cap * 2 : 256;
 		s->node = mem_grow(s->node, s->cap, sizeof *s->node);
 	}
-	s->node[s->count] = (struct added_node){ .token = NO_TOKEN, .byte = byte };
+	s->node[s->count] = (struct added_node){ .token = ADDED_NONE, .byte = byte };
 	return (uint32_t)s->count++;
 }
 
@@ -77,7 +70,7 @@ void added_put(struct added_set *s, struct str pattern, uint32_t token)
 	node = s->root[first];
 	for (size_t i = 1; i < pattern.n; i++)
 		node = child_or_new(s, node, (uint8_t)pattern.p[i]);
-	if (s->node[node].token == NO_TOKEN)
+	if (s->node[node].token == ADDED_NONE)
 		s->node[node].token = token;
 }
 
@@ -89,7 +82,7 @@ static size_t match_at(const struct added_set *s, struct str text, size_t at, ui
 
 	for (size_t i = at; node; node = find_child(s, node, (uint8_t)text.p[i])) {
 		i++;
-		if (s->node[node].token != NO_TOKEN) {
+		if (s->node[node].token != ADDED_NONE) {
 			*token = s->node[node].token;
 			length = i - at;
 		}

@@ -19,13 +19,19 @@ struct added_token {
 	bool is_single_word, is_lstrip, is_rstrip, is_normalized, is_special;
 };
 
-struct added_node; /* of a trie over bytes */
+struct added_node { /* of a trie over bytes */
+	uint32_t child, sibling; /* 0: none */
+	uint32_t token;          /* ADDED_NONE: none ends here */
+	uint8_t byte;
+};
+#define ADDED_NONE UINT32_MAX
 struct added_set {
 	struct added_node *node;
 	size_t count, cap;
 	uint32_t root[256]; /* node for a first byte, 0 for none */
 	int only_first;     /* the one first byte of all tokens, or -1 */
 	const struct added_token *token;
+	bool is_borrowed;   /* node belongs to somebody else */
 };
 
 /* token: the array the ids given to added_put index; it must not move afterwards. */

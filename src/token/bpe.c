@@ -32,7 +32,7 @@ struct bpe_work {
 
 static size_t pair_start(const struct bpe *b, uint32_t left, uint32_t right)
 {
-	return hash_mix(((uint64_t)left << 32 | right) * 0x9e3779b97f4a7c15u) & b->mask;
+	return hash_mix(((uint64_t)left << 32 | right) * 0x9e3779b97f4a7c15u) & (b->slots - 1);
 }
 
 void bpe_reserve(struct bpe *b, size_t pairs)
@@ -44,7 +44,7 @@ void bpe_reserve(struct bpe *b, size_t pairs)
 		cap *= 2;
 	b->pair = mem_array(cap, sizeof *b->pair);
 	memset(b->pair, 0xff, cap * sizeof *b->pair);
-	b->mask = cap - 1;
+	b->slots = cap;
 }
 
 static struct bpe_pair *pair_slot(const struct bpe *b, uint32_t left, uint32_t right)
@@ -53,7 +53,7 @@ static struct bpe_pair *pair_slot(const struct bpe *b, uint32_t left, uint32_t r
 
 	while (b->pair[i].left != VOCAB_NONE &&
 		(b->pair[i].left != left || b->pair[i].right != right))
-		i = (i + 1) & b->mask;
+		i = (i + 1) & (b->slots - 1);
 	return b->pair + i;
 }
 
@@ -64,7 +64,7 @@ void bpe_add(struct bpe *b, uint32_t left, uint32_t right, uint32_t rank, uint32
 	assert(rank <= BPE_RANKS_MAX);
 	if (slot->left == VOCAB_NONE) {
 		b->count++;
-		assert(b->count * 2 <= b->mask + 1);
+		assert(b->count * 2 <= b->slots);
 	}
 	*slot = (struct bpe_pair){ left, right, rank, id };
 }

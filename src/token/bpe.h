@@ -54,12 +54,14 @@ struct bpe {
 	bool ignore_merges;     /* a word that is a token is that token */
 	uint32_t unk;           /* for missing symbols; VOCAB_NONE: they vanish, as in the reference */
 	struct bpe_pair *pair;  /* open addressing, fill it with bpe_reserve and bpe_add */
-	size_t mask, count;
+	size_t slots, count;    /* slots: a power of two */
 	/* Made by bpe_index. */
 	uint32_t byte_id[256];     /* is_chars: of fallback tokens; VOCAB_NONE: no such token */
 	struct bpe_token *token;   /* by id */
+	size_t tokens;
 	struct trie trie;          /* all but BPE_NEVER */
 	uint64_t *seam;            /* where words can be cut, see bpe_cut; NULL: nowhere */
+	size_t seam_words;
 	bool is_borrowed;          /* pair, token and seam belong to somebody else */
 };
 

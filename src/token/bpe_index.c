@@ -90,18 +90,18 @@ static uint32_t *sort_pairs(const struct bpe *b, size_t *count)
 	uint32_t *sorted = mem_array(b->count + 1, sizeof *sorted), *at, rank_max = 0;
 	size_t sum = 0;
 
-	for (size_t i = 0; b->count && i <= b->mask; i++)
+	for (size_t i = 0; b->count && i < b->slots; i++)
 		if (b->pair[i].left != VOCAB_NONE && b->pair[i].rank > rank_max)
 			rank_max = b->pair[i].rank;
 	at = mem_array((size_t)rank_max + 2, sizeof *at);
-	for (size_t i = 0; b->count && i <= b->mask; i++)
+	for (size_t i = 0; b->count && i < b->slots; i++)
 		if (b->pair[i].left != VOCAB_NONE)
 			at[b->pair[i].rank + 1]++;
 	for (size_t i = 0; i <= rank_max; i++) {
 		sum += at[i];
 		at[i] = (uint32_t)sum;
 	}
-	for (size_t i = 0; b->count && i <= b->mask; i++)
+	for (size_t i = 0; b->count && i < b->slots; i++)
 		if (b->pair[i].left != VOCAB_NONE)
 			sorted[at[b->pair[i].rank]++] = (uint32_t)i;
 	free(at);
@@ -173,9 +173,9 @@ static void index_beginnings(struct bpe *b)
 		if (b->token[id].order != BPE_NEVER)
 			key[n++] = (struct trie_key){ vocab_bytes(b->vocab, id), id };
 	trie_build(t, key, n);
-	above = mem_array(t->count, sizeof *above);
+	above = mem_array(t->nodes, sizeof *above);
 	above[0] = VOCAB_NONE;
-	for (uint32_t node = 0; node < t->count; node++) {
+	for (uint32_t node = 0; node + 1 < t->nodes; node++) {
 		uint32_t value = t->node[node].value, below = above[node];
 
 		if (value != TRIE_NONE) {
@@ -213,7 +213,7 @@ static bool can_be_cut(const struct bpe *b)
 		if (b->byte_id[i] == VOCAB_NONE)
 			return false;
 	/* Fallback tokens stand for bytes, so the characters of their names say nothing. */
-	for (size_t i = 0; b->count && i <= b->mask; i++)
+	for (size_t i = 0; b->count && i < b->slots; i++)
 		if (b->pair[i].left != VOCAB_NONE && (is_fallback(b, b->pair[i].left) ||
 			is_fallback(b, b->pair[i].right)))
 			return false;
@@ -224,8 +224,9 @@ static void index_seams(struct bpe *b)
 {
 	if (!can_be_cut(b))
 		return;
-	b->seam = mem_array(BPE_SEAM_WORDS, sizeof *b->seam);
-	for (size_t i = 0; b->count && i <= b->mask; i++) {
+	b->seam_words = BPE_SEAM_WORDS;
+	b->seam = mem_array(b->seam_words, sizeof *b->seam);
+	for (size_t i = 0; b->count && i < b->slots; i++) {
 		struct str left, right;
 		uint32_t bit;
 		size_t n;
@@ -242,7 +243,8 @@ static void index_seams(struct bpe *b)
 void bpe_index(struct bpe *b)
 {
 	index_bytes(b);
-	b->token = mem_array(b->vocab->id_limit + 1, sizeof *b->token);
+	b->tokens = b->vocab->id_limit;
+	b->token = mem_array(b->tokens + 1, sizeof *b->token);
 	if (!b->pair)
 		bpe_reserve(b, 0);
 	index_tokens(b);

@@ -2,6 +2,7 @@
 /*
  * load.c - a tokenizer's file by the reader that knows it.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/file.h"
@@ -22,6 +23,7 @@ static int read_bytes(struct model *m, const char *path, struct str bytes, struc
 			TOKEN_FILE_BYTES_MAX);
 	while (!READERS[i]->is_mine(str_of(path), bytes))
 		i++;
+	snprintf(m->format, sizeof m->format, "%s", READERS[i]->name);
 	if (READERS[i]->read(m, path, bytes, e))
 		return -1;
 	model_index_added(m);
@@ -64,5 +66,7 @@ void model_release(struct model *m)
 	ids_release(&m->before);
 	ids_release(&m->after);
 	ids_release(&m->special);
+	if (m->mapping.n > 0)
+		file_unmap(m->mapping);
 	*m = (struct model){ 0 };
 }

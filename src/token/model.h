@@ -31,7 +31,11 @@ enum model_kind {
 	MODEL_WORDLEVEL, /* a word is a token or the unknown one; uses wordpiece's unk */
 };
 
+#define MODEL_FORMAT_BYTES 24
+
 struct model {
+	char format[MODEL_FORMAT_BYTES]; /* the reader's name: "tokenizer.json" */
+	struct str mapping; /* a compiled file that tables point into; empty: none */
 	struct arena arena; /* texts of stages and added tokens */
 	enum model_kind kind;
 	bool is_byte_level; /* words are bytes, and the file spells tokens in the byte alphabet */
@@ -56,6 +60,9 @@ struct model {
 int model_load(struct model *m, const char *path, struct err *e);
 /* Reads what lies beside it; files that do not exist are fine. */
 int model_load_config(struct model *m, const char *path, struct err *e);
+/* A JSON object in the directory of path, parsed into a; *out is NULL when there is no such file. */
+int model_read_beside(struct arena *a, const char *path, const char *name,
+	struct json_value **out, struct err *e);
 void model_release(struct model *m);
 
 /*

@@ -13,6 +13,7 @@
 
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "token/cache.h"
 #include "token/find.h"
 #include "token/model.h"
 #include "token/sim.h"
@@ -102,6 +103,20 @@ static void work_free(struct work *w)
 
 /* ---- life ---- */
 
+static int load_model(struct model *m, const char *path, bool is_uncached, struct err *e)
+{
+	struct buf stamp = { 0 };
+	int rc = 0;
+
+	if (is_uncached || !cache_load(m, path, &stamp)) {
+		rc = model_load(m, path, e);
+		if (rc == 0 && !is_uncached)
+			cache_store(m, path, &stamp, false);
+	}
+	buf_release(&stamp);
+	return rc;
+}
+
 struct tokenizer *tokenizer_load(const char *name, const struct tokenizer_load_opts *opts,
 	struct err *e)
 {
@@ -119,7 +134,7 @@ struct tokenizer *tokenizer_load(const char *name, const struct tokenizer_load_o
 	}
 	rc = find_tokenizer(name, opts ? opts : &(struct tokenizer_load_opts){ 0 }, &path, e);
 	if (rc == 0)
-		rc = model_load(&t->model, path.data, e);
+		rc = load_model(&t->model, path.data, opts && opts->is_uncached, e);
 	if (rc == 0)
 		rc = model_load_config(&t->model, path.data, e);
 	buf_release(&path);
@@ -144,6 +159,33 @@ void tokenizer_free(struct tokenizer *t)
 	model_release(&t->model);
 	free(t->name);
 	free(t);
+}
+
+int tokenizer_compile(const char *name, const struct tokenizer_load_opts *opts, struct buf *path,
+	struct err *e)
+{
+	struct buf source = { 0 }, stamp = { 0 };
+	struct model m = { 0 };
+	int rc = -1;
+
+	if (find_tokenizer(name, opts ? opts : &(struct tokenizer_load_opts){ 0 }, &source, e))
+		goto done;
+	if (!cache_load(&m, source.data, &stamp)) {
+		if (model_load(&m, source.data, e))
+			goto done;
+		if (!cache_store(&m, source.data, &stamp, true)) {
+			err_set(e, ERR_IO, "cannot keep a compiled form of %s: PROFLLM_CACHE_DIR "
+				"is empty, or the cache directory cannot be written", source.data);
+			goto done;
+		}
+	}
+	cache_path(source.data, path);
+	rc = 0;
+done:
+	model_release(&m);
+	buf_release(&source);
+	buf_release(&stamp);
+	return rc;
 }
 
 /* ---- encode ---- */

@@ -104,16 +104,16 @@ static uint32_t new_node(struct builder *b, struct run run, uint8_t label)
 {
 	struct trie *t = b->t;
 
-	if (t->count + 1 >= b->cap) {
+	if (t->nodes == b->cap) {
 		b->cap = b->cap ? b->cap * 2 : 1024;
 		t->node = mem_grow(t->node, b->cap, sizeof *t->node);
 		t->label = mem_grow(t->label, b->cap, sizeof *t->label);
 		b->run = mem_grow(b->run, b->cap, sizeof *b->run);
 	}
-	t->node[t->count] = (struct trie_node){ 0, TRIE_NONE };
-	t->label[t->count] = label;
-	b->run[t->count] = run;
-	return (uint32_t)t->count++;
+	t->node[t->nodes] = (struct trie_node){ 0, TRIE_NONE };
+	t->label[t->nodes] = label;
+	b->run[t->nodes] = run;
+	return (uint32_t)t->nodes++;
 }
 
 /* Gives a node its value and its children. */
@@ -122,7 +122,7 @@ static void fill_node(struct builder *b, uint32_t node, const struct trie_key *k
 	struct run run = b->run[node];
 	uint32_t i = run.first;
 
-	b->t->node[node].child = (uint32_t)b->t->count;
+	b->t->node[node].child = (uint32_t)b->t->nodes;
 	if (key[i].bytes.n == run.depth)
 		b->t->node[node].value = key[i].value;
 	while (i < run.last && key[i].bytes.n == run.depth)
@@ -149,11 +149,12 @@ void trie_build(struct trie *t, struct trie_key *key, size_t n)
 	if (n > 0)
 		sort_keys(key, n);
 	new_node(&b, (struct run){ 0, (uint32_t)n, 0 }, 0);
-	for (uint32_t node = 0; n > 0 && node < t->count; node++)
+	for (uint32_t node = 0; n > 0 && node < t->nodes; node++)
 		fill_node(&b, node, key);
 	if (n == 0)
-		t->node[0].child = 1;
-	t->node[t->count] = (struct trie_node){ (uint32_t)t->count, TRIE_NONE };
+		t->node[0].child = 1; /* none */
+	new_node(&b, (struct run){ 0 }, 0);
+	t->node[t->nodes - 1].child = (uint32_t)t->nodes - 1;
 	free(b.run);
 }
 

@@ -20,9 +20,9 @@ struct trie_node {
 	uint32_t value; /* TRIE_NONE: no key ends here */
 };
 struct trie {
-	struct trie_node *node; /* node 0 is the root; one more than count, as an end */
+	struct trie_node *node; /* node 0 is the root; the last one only ends the one before */
 	uint8_t *label;         /* the byte that leads to a node */
-	size_t count;
+	size_t nodes;           /* with the last one; 0: no trie */
 	uint32_t root[256];     /* the root's children by byte; 0: none */
 	bool is_borrowed;       /* node and label belong to somebody else */
 };

@@ -22,7 +22,8 @@
 struct unigram {
 	const struct vocab *vocab;
 	struct trie trie;      /* of tokens that text can become */
-	double *score;         /* by id, vocab->id_limit of them */
+	double *score;         /* by id */
+	size_t scores;         /* how many */
 	double unk_score;
 	uint32_t unk;          /* VOCAB_NONE: none, unknown characters vanish */
 	uint32_t byte_id[256]; /* byte_fallback: ids of <0x00>..<0xFF>; VOCAB_NONE where missing */

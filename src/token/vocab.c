@@ -20,9 +20,11 @@ void vocab_init(struct vocab *v, bool is_spelled, size_t bytes)
 
 void vocab_release(struct vocab *v)
 {
-	buf_release(&v->bytes);
-	free(v->entry);
-	free(v->slot);
+	if (!v->is_borrowed) {
+		buf_release(&v->bytes);
+		free(v->entry);
+		free(v->slot);
+	}
 	map_release(&v->foreign);
 	arena_release(&v->arena);
 	*v = (struct vocab){ 0 };
@@ -82,7 +84,7 @@ static struct vocab_slot *find_slot(const struct vocab *v, const char *p, size_t
 {
 	uint32_t tag = (uint32_t)(hash >> 32);
 
-	for (size_t i = hash & v->mask;; i = (i + 1) & v->mask) {
+	for (size_t mask = v->slots - 1, i = hash & mask;; i = (i + 1) & mask) {
 		struct vocab_slot *slot = v->slot + i;
 
 		if (slot->id == VOCAB_NONE)
@@ -99,7 +101,7 @@ int vocab_index(struct vocab *v, struct err *e)
 
 	while (cap < v->count * 2)
 		cap *= 2;
-	v->mask = cap - 1;
+	v->slots = cap;
 	v->slot = mem_array(cap, sizeof *v->slot);
 	memset(v->slot, 0xff, cap * sizeof *v->slot);
 	for (size_t id = 0; id < v->id_limit; id++) {

@@ -36,9 +36,10 @@ struct vocab {
 	size_t id_limit, cap;
 	size_t count;              /* V: entries of the model */
 	struct vocab_slot *slot;
-	size_t mask;
+	size_t slots;              /* a power of two */
 	struct map foreign;        /* spellings outside the byte alphabet */
 	struct arena arena;
+	bool is_borrowed; /* bytes, entry and slot belong to somebody else */
 };
 
 /* bytes: about how many all tokens have. */
