@@ -310,28 +310,50 @@ static bool walk_word(const struct bpe *b, struct bpe_work *w, struct str word, 
 	return false;
 }
 
+bool bpe_whole(const struct bpe *b, struct str word, uint32_t *id)
+{
+	*id = vocab_find(b->vocab, word.p, word.n);
+	return *id != VOCAB_NONE && (b->ignore_merges || b->token[*id].order != BPE_NEVER);
+}
+
+void bpe_part(const struct bpe *b, struct bpe_work *w, struct str part, struct ids *out)
+{
+	if (!walk_word(b, w, part, out))
+		merge_word(b, w, part, out);
+}
+
 void bpe_word(const struct bpe *b, struct bpe_work *w, struct str word, struct ids *out)
 {
-	uint32_t id = vocab_find(b->vocab, word.p, word.n);
+	uint32_t id;
 
-	if (id != VOCAB_NONE && (b->ignore_merges || b->token[id].order != BPE_NEVER))
+	if (bpe_whole(b, word, &id))
 		ids_push(out, id);
-	else if (!walk_word(b, w, word, out))
-		merge_word(b, w, word, out);
+	else
+		bpe_part(b, w, word, out);
 }
 
 /* ---- cuts ---- */
 
+static inline bool has_bit(const struct bpe *b, uint32_t bit)
+{
+	return b->seam[bit / 64] >> bit % 64 & 1;
+}
+
 size_t bpe_cut(const struct bpe *b, struct str word)
 {
 	size_t at, n;
-	uint32_t before = utf8_decode(word, &at), cp;
+	uint32_t before = utf8_next(word.p, &at), cp;
 
-	for (; at < word.n; at += n) {
-		cp = utf8_decode((struct str){ word.p + at, word.n - at }, &n);
-		if (!bpe_is_seam(b, before, cp))
+	for (; at < word.n; at += n, before = cp) {
+		cp = utf8_next(word.p + at, &n);
+		if ((before | cp) < 0x80) {
+			if (!has_bit(b, bpe_seam_ascii(before, cp)))
+				return at;
+		} else if (!has_bit(b, bpe_seam_chars(before, cp)) &&
+			!has_bit(b, bpe_seam_bytes((uint8_t)word.p[at - 1],
+				(uint8_t)word.p[at]))) {
 			return at;
-		before = cp;
+		}
 	}
 	return word.n;
 }

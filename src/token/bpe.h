@@ -88,34 +88,40 @@ void bpe_work_free(struct bpe_work *w); /* accepts NULL */
 void bpe_word(const struct bpe *b, struct bpe_work *w, struct str word, struct ids *out);
 
 /*
- * Where the front part of a word ends that can be encoded alone: before the first
- * character that no merge joins to the one before it. With b->seam only.
+ * The same in steps, so that parts of words can be looked up instead. A word that is a token as
+ * a whole: true, its id in *id. Else cut off its front part, which ends before the first
+ * character that no merge joins to the one before it (b->seam only), and encode the parts.
  */
+bool bpe_whole(const struct bpe *b, struct str word, uint32_t *id);
 size_t bpe_cut(const struct bpe *b, struct str word);
+void bpe_part(const struct bpe *b, struct bpe_work *w, struct str part, struct ids *out);
 
 /* ---- between the files of this module ---- */
 
 /*
- * b->seam: a bit for every two characters, by hash, that some merge joins; pairs of ASCII
- * characters have bits of their own in front.
+ * b->seam: which characters merges join, as three bit tables in a row: by two ASCII
+ * characters; by a character's last byte and the next one's first, for the few merges whose
+ * parts are pieces of characters; and by a hash of two characters.
  */
-#define BPE_SEAM_ASCII_WORDS (128u * 128u / 64u)
-#define BPE_SEAM_BITS (1u << 22)
-#define BPE_SEAM_WORDS (BPE_SEAM_ASCII_WORDS + BPE_SEAM_BITS / 64u)
+#define BPE_SEAM_ASCII (1u << 14)
+#define BPE_SEAM_BYTES (1u << 16)
+#define BPE_SEAM_HASH_BITS 20
+#define BPE_SEAM_WORDS ((BPE_SEAM_ASCII + BPE_SEAM_BYTES + (1u << BPE_SEAM_HASH_BITS)) / 64)
 
-static inline uint32_t bpe_seam_bit(uint32_t left, uint32_t right)
+static inline uint32_t bpe_seam_ascii(uint32_t left, uint32_t right)
 {
-	if ((left | right) < 0x80)
-		return left << 7 | right;
-	return 64 * BPE_SEAM_ASCII_WORDS +
-		(uint32_t)(((uint64_t)left << 32 | right) * 0x9e3779b97f4a7c15u >> 42);
+	return left << 7 | right;
 }
 
-static inline bool bpe_is_seam(const struct bpe *b, uint32_t left, uint32_t right)
+static inline uint32_t bpe_seam_bytes(uint8_t left, uint8_t right)
 {
-	uint32_t bit = bpe_seam_bit(left, right);
+	return BPE_SEAM_ASCII + ((uint32_t)left << 8 | right);
+}
 
-	return b->seam[bit / 64] >> bit % 64 & 1;
+static inline uint32_t bpe_seam_chars(uint32_t left, uint32_t right)
+{
+	return BPE_SEAM_ASCII + BPE_SEAM_BYTES + (uint32_t)(((uint64_t)left << 32 | right) *
+		0x9e3779b97f4a7c15u >> (64 - BPE_SEAM_HASH_BITS));
 }
 
 /* The symbols of a text that is not empty, into out (emptied first). */

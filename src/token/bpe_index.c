@@ -14,7 +14,6 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "token/bpe.h"
-#include "token/chars.h"
 
 /* ---- merges from ranks ---- */
 
@@ -206,18 +205,53 @@ static bool is_fallback(const struct bpe *b, uint32_t id)
 /* Cutting is right when whatever stands apart in a word also does in the whole. */
 static bool can_be_cut(const struct bpe *b)
 {
-	if (!b->is_chars || b->ignore_merges || !b->has_byte_fallback)
+	/* A missing symbol must give tokens of its own: others vanish, or wait as unks. */
+	if (b->is_chars && !b->has_byte_fallback)
 		return false;
-	/* A missing character must give tokens of its own: others vanish, or wait as unks. */
 	for (size_t i = 0; i < 256; i++)
 		if (b->byte_id[i] == VOCAB_NONE)
 			return false;
 	/* Fallback tokens stand for bytes, so the characters of their names say nothing. */
-	for (size_t i = 0; b->count && i < b->slots; i++)
+	for (size_t i = 0; b->is_chars && i < b->slots; i++)
 		if (b->pair[i].left != VOCAB_NONE && (is_fallback(b, b->pair[i].left) ||
 			is_fallback(b, b->pair[i].right)))
 			return false;
 	return true;
+}
+
+static bool is_inner(char byte)
+{
+	return ((uint8_t)byte & 0xc0) == 0x80;
+}
+
+/* The whole character at the end, or at the front; UTF8_BAD when a piece of one stands there. */
+static uint32_t last_char(struct str s)
+{
+	size_t at = s.n - 1, n;
+	uint32_t cp;
+
+	while (at > 0 && is_inner(s.p[at]))
+		at--;
+	cp = utf8_decode((struct str){ s.p + at, s.n - at }, &n);
+	return n == s.n - at ? cp : UTF8_BAD;
+}
+
+static uint32_t first_char(struct str s)
+{
+	size_t n;
+
+	return utf8_decode(s, &n);
+}
+
+static uint32_t seam_of(struct str left, struct str right)
+{
+	uint32_t before = last_char(left), after = first_char(right);
+
+	if (before == UTF8_BAD || after == UTF8_BAD)
+		return bpe_seam_bytes((uint8_t)left.p[left.n - 1], (uint8_t)right.p[0]);
+	if ((before | after) < 0x80)
+		return bpe_seam_ascii(before, after);
+	return bpe_seam_chars(before, after);
 }
 
 static void index_seams(struct bpe *b)
@@ -226,16 +260,17 @@ static void index_seams(struct bpe *b)
 		return;
 	b->seam_words = BPE_SEAM_WORDS;
 	b->seam = mem_array(b->seam_words, sizeof *b->seam);
-	for (size_t i = 0; b->count && i < b->slots; i++) {
+	for (size_t i = 0; i < b->slots; i++) {
 		struct str left, right;
 		uint32_t bit;
-		size_t n;
 
 		if (b->pair[i].left == VOCAB_NONE)
 			continue;
 		left = vocab_bytes(b->vocab, b->pair[i].left);
 		right = vocab_bytes(b->vocab, b->pair[i].right);
-		bit = bpe_seam_bit(chars_last(left), utf8_decode(right, &n));
+		if (is_inner(right.p[0])) /* inside a character, where nothing is cut */
+			continue;
+		bit = seam_of(left, right);
 		b->seam[bit / 64] |= 1ull << bit % 64;
 	}
 }

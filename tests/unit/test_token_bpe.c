@@ -56,8 +56,23 @@ static uint32_t find(const struct sample *s, const char *p, size_t n)
 	return vocab_find(&s->vocab, p, n);
 }
 
+/* The bytes that symbols are made of come first, so that tokens are made of them. */
+static void add_bytes(struct sample *s)
+{
+	static const char used[] = "abc\xc3\xa9\xe4\xb8\xad";
+
+	for (size_t i = 0; i < sizeof used - 1; i++)
+		add_token(s, used + i, 1);
+}
+
+static void add_other_bytes(struct sample *s)
+{
+	for (unsigned i = 0; i < 256; i++)
+		add_token(s, (char[]){ (char)i }, 1);
+}
+
 /* Tokens made by joining two at random; merges of random cuts with ranks in random order. */
-static void make_sample(struct sample *s, bool is_by_rank)
+static void make_sample(struct sample *s, bool is_by_rank, bool is_chars)
 {
 	size_t symbols = 1 + below(SYMBOLS), tokens = 1 + below(12), n = 0;
 	uint32_t order[512], grown;
@@ -65,8 +80,10 @@ static void make_sample(struct sample *s, bool is_by_rank)
 
 	*s = (struct sample){ 0 };
 	vocab_init(&s->vocab, false, 256);
-	for (size_t i = 0; i < symbols; i++)
+	for (size_t i = 0; is_chars && i < symbols; i++)
 		add_token(s, SYMBOL[i], strlen(SYMBOL[i]));
+	if (!is_chars)
+		add_bytes(s);
 	for (size_t i = 0; i < tokens; i++) {
 		char joined[256];
 		struct str a = vocab_bytes(&s->vocab, below((uint32_t)s->vocab.id_limit));
@@ -79,12 +96,14 @@ static void make_sample(struct sample *s, bool is_by_rank)
 		add_token(s, joined, a.n + b.n);
 	}
 	grown = (uint32_t)s->vocab.id_limit;
-	if (below(2))
+	if (!is_chars)
+		add_other_bytes(s);
+	else if (below(2))
 		for (unsigned i = 0; i < 256; i++)
 			add_fallback(s, i);
 	assert_int_equal(vocab_index(&s->vocab, NULL), 0);
-	s->bpe = (struct bpe){ .vocab = &s->vocab, .is_chars = true, .unk = VOCAB_NONE,
-		.has_byte_fallback = s->vocab.id_limit > grown };
+	s->bpe = (struct bpe){ .vocab = &s->vocab, .is_chars = is_chars, .unk = VOCAB_NONE,
+		.has_byte_fallback = is_chars && s->vocab.id_limit > grown };
 	s->rank = mem_array(s->vocab.id_limit, sizeof *s->rank);
 	for (uint32_t id = 0; id < s->vocab.id_limit; id++)
 		s->rank[id] = id < grown ? below(20) : BPE_NEVER;
@@ -152,7 +171,7 @@ static void merge_plainly(const struct bpe *b, struct str text, struct ids *out)
 	}
 }
 
-static size_t odd_tokens, lost_tokens;
+static size_t odd_tokens, lost_tokens, cuts;
 
 static void check_sample(struct sample *s, struct bpe_work *w)
 {
@@ -185,6 +204,7 @@ static void check_sample(struct sample *s, struct bpe_work *w)
 			size_t cut = bpe_cut(&s->bpe, rest);
 
 			bpe_word(&s->bpe, w, (struct str){ rest.p, cut }, &got);
+			cuts += cut < rest.n;
 			rest = (struct str){ rest.p + cut, rest.n - cut };
 		}
 		assert_true(!s->bpe.seam || (got.count == want.count &&
@@ -202,7 +222,7 @@ static void test_walk_equals_merging(void **state)
 		struct bpe_work *w = bpe_work_new();
 		struct sample s;
 
-		make_sample(&s, at % 2);
+		make_sample(&s, at % 2, at / 2 % 2);
 		check_sample(&s, w);
 		free_sample(&s);
 		bpe_work_free(w);
@@ -211,6 +231,7 @@ static void test_walk_equals_merging(void **state)
 	/* The samples hold what they are for. */
 	assert_true(odd_tokens > 300);
 	assert_true(lost_tokens > 300);
+	assert_true(cuts > 3000);
 }
 
 static void test_trie(void **state)
