@@ -22,10 +22,12 @@
 #define ENDPOINTS_MAX 64                /* base URLs of one run */
 #define TOKEN_FILE_BYTES_MAX (256u << 20) /* one tokenizer.json; the largest known is 33 MB */
 #define TOKEN_ID_MAX (1u << 24)         /* vocabularies stay below 300,000 */
+#define TOKEN_SHOWN_BYTES_MAX 65536     /* what one token decodes to; the most known is below 1,000 */
 #define TOKEN_ADDED_MAX 65536           /* added tokens of one file; the most known is 6,415 */
 #define TOKEN_CACHE_FILES_MAX 32        /* compiled tokenizers kept; 10 to 40 MB each */
 #define TOKEN_CACHE_BYTES_MIN (256 << 10) /* smaller files load as fast from their source */
 #define TOKEN_TEXT_BYTES_MAX (256u << 20) /* one text to encode; normalizing may grow it */
+#define TOKEN_UNIGRAM_BYTES_MAX 65536   /* one Unigram token; the reach of its search is held */
 #define TOKEN_STAGES_MAX 16             /* stages of one pre-tokenizer or post-processor */
 #define TOKEN_REGEX_DEPTH_MAX 64        /* groups open at once in one regular expression */
 #define TOKEN_REGEX_BYTES_MAX 65536     /* one regular expression; the longest known is 400 */
@@ -33,7 +35,13 @@
 #define RAMP_EVENTS_MAX (1u << 20)      /* whole rates one ramp-up passes; each is a line */
 #define OPT_ROWS_MAX 512              /* options of one command; bench serve has 115 */
 #define FETCH_BODY_BYTES_MAX (64ull << 20) /* one answer outside the measurement */
+#define HUB_FILE_BYTES_MAX (64ll << 30) /* one file of a hub; it serves none above 50 GB by HTTP */
+#define HUB_FILES_MAX (1u << 20)        /* files of one repository on a hub */
+#define HUB_DEPTH_MAX 16                /* folders in folders of a cached repository */
+#define HUB_NAME_BYTES_MAX 255          /* a commit, an ETag, a revision: names of files in the cache */
 #define WORKLOAD_DUMP_BYTES_MAX (16ull << 30) /* --dump-workload: prompts of a very large run */
 #define RECORD_SHARDS_MAX 4096          /* loops of all hosts in one record */
 #define PREPARED_BYTES_MAX (1ull << 30) /* prompts held again as bodies; above: look-ahead */
 #define LENGTH_TOKENS_MAX (1u << 26)    /* one prompt or answer; contexts are below 2^24 */
+#define LINE_BYTES_MAX (512u << 20) /* one line of JSON or of ids: 256 MiB of text, escaped */
+#define ORDERED_OUT_BYTES_MAX (4ull << 30) /* what one such line becomes: 10 bytes an id */

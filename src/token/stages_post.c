@@ -5,6 +5,19 @@
 #include "token/model.h"
 #include "token/stages.h"
 
+/* Appends an id from the file. */
+static int add_id(const struct json_value *v, const char *type, struct ids *list, struct err *e)
+{
+	int64_t id = json_int(v, -1);
+
+	if (id < 0 || id >= TOKEN_ID_MAX)
+		return err_set(e, ERR_PARSE,
+			"has a %s with a token id that is not a number from 0 to %d", type,
+			(int)TOKEN_ID_MAX - 1);
+	ids_push(list, (uint32_t)id);
+	return 0;
+}
+
 /* Adds the ids of one special token of a template at the end of list. */
 static int add_template_token(const struct json_value *root, struct str name, struct ids *list,
 	struct err *e)
@@ -17,15 +30,9 @@ static int add_template_token(const struct json_value *root, struct str name, st
 	if (!ids || ids->kind != JSON_ARRAY)
 		return err_set(e, ERR_PARSE, "has a TemplateProcessing without ids for its token "
 			"\"%.*s\"", (int)(name.n < 64 ? name.n : 64), name.p);
-	for (size_t i = 0; i < ids->count; i++) {
-		int64_t id = json_int(ids->item + i, -1);
-
-		if (id < 0 || id >= TOKEN_ID_MAX)
-			return err_set(e, ERR_PARSE,
-				"has a TemplateProcessing with a token id that is "
-				"not a number from 0 to %d", (int)TOKEN_ID_MAX - 1);
-		ids_push(list, (uint32_t)id);
-	}
+	for (size_t i = 0; i < ids->count; i++)
+		if (add_id(ids->item + i, "TemplateProcessing", list, e))
+			return -1;
 	return 0;
 }
 
@@ -41,54 +48,94 @@ static void wrap(struct model *m, const struct ids *before, const struct ids *af
 	ids_add(&m->after, after->id, after->count);
 }
 
-static int add_template(struct model *m, const struct json_value *v, struct err *e)
+/* part[0]: the ids before the sequence, part[1]: those behind it. */
+static int read_template(const struct json_value *v, struct ids part[2], struct err *e)
 {
-	const struct json_value *single = json_get(v, "single");
-	struct ids part[2] = { 0 };
+	const struct json_value *single = json_get(v, "single"), *sequence;
 	size_t sequences = 0;
-	int rc = -1;
 
 	for (size_t i = 0; single && single->kind == JSON_ARRAY && i < single->count; i++) {
 		const struct json_value *token = json_get(single->item + i, "SpecialToken");
 
-		if (json_get(single->item + i, "Sequence"))
+		sequence = json_get(single->item + i, "Sequence");
+		if (sequence && !str_is(json_text(json_get(sequence, "id"), STR("")), "A"))
+			return err_set(e, ERR_PARSE, "has a TemplateProcessing whose \"single\" "
+				"holds another sequence than A");
+		if (sequence)
 			sequences++;
 		else if (add_template_token(v, json_text(json_get(token, "id"), STR("")),
 			&part[sequences > 0], e))
-			goto done;
+			return -1;
 	}
-	if (sequences != 1) {
-		err_set(e, ERR_PARSE, "has a TemplateProcessing whose \"single\" does not hold the "
-			"sequence exactly once");
-		goto done;
+	if (sequences != 1)
+		return err_set(e, ERR_PARSE, "has a TemplateProcessing whose \"single\" does not "
+			"hold the sequence exactly once");
+	return 0;
+}
+
+/* BertProcessing, RobertaProcessing: one token before, "cls", and one behind, "sep". */
+static int read_cls_sep(const struct json_value *v, const char *type, struct ids part[2],
+	struct err *e)
+{
+	static const char *const name[] = { "cls", "sep" };
+
+	for (size_t i = 0; i < 2; i++) {
+		const struct json_value *pair = json_get(v, name[i]);
+
+		if (!pair || pair->kind != JSON_ARRAY || pair->count != 2)
+			return err_set(e, ERR_PARSE, "has a %s whose \"%s\" is not "
+				"[\"token\", id]", type, name[i]);
+		if (add_id(pair->item + 1, type, &part[i], e))
+			return -1;
 	}
-	wrap(m, &part[0], &part[1]);
-	rc = 0;
-done:
+	return 0;
+}
+
+static int add_wrapper(struct model *m, const struct json_value *v, bool is_template,
+	const char *type, struct err *e)
+{
+	struct ids part[2] = { 0 };
+	int rc = is_template ? read_template(v, part, e) : read_cls_sep(v, type, part, e);
+
+	if (rc == 0)
+		wrap(m, &part[0], &part[1]);
 	ids_release(&part[0]);
 	ids_release(&part[1]);
 	return rc;
 }
 
-static int add_post_processor(struct model *m, const struct json_value *v, struct err *e)
+/* *is_split: a template came before; the reference hands its parts on as if they were pairs. */
+static int add_post_processor(struct model *m, const struct json_value *v, bool *is_split,
+	struct err *e)
 {
+	static const char *const WRAPPERS[] = { "TemplateProcessing", "BertProcessing",
+		"RobertaProcessing" };
 	const struct json_value *list;
 
 	if (stage_is(v, "ByteLevel")) /* touches offsets only */
 		return 0;
-	if (stage_is(v, "TemplateProcessing"))
-		return add_template(m, v, e);
+	for (size_t i = 0; i < sizeof WRAPPERS / sizeof *WRAPPERS; i++) {
+		if (!stage_is(v, WRAPPERS[i]))
+			continue;
+		if (*is_split)
+			return err_set(e, ERR_PARSE, "has a %s behind a TemplateProcessing, "
+				"which this version does not read", WRAPPERS[i]);
+		*is_split = i == 0;
+		return add_wrapper(m, v, i == 0, WRAPPERS[i], e);
+	}
 	if (!stage_is(v, "Sequence"))
 		return stage_refuse(v, "post_processor", e);
 	if (stage_members(v, "processors", "post_processor", &list, e))
 		return -1;
 	for (size_t i = 0; i < list->count; i++)
-		if (add_post_processor(m, list->item + i, e))
+		if (add_post_processor(m, list->item + i, is_split, e))
 			return -1;
 	return 0;
 }
 
 int stages_post_processor(struct model *m, const struct json_value *root, struct err *e)
 {
-	return add_post_processor(m, root, e);
+	bool is_split = false;
+
+	return add_post_processor(m, root, &is_split, e);
 }

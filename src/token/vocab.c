@@ -114,7 +114,7 @@ int vocab_index(struct vocab *v, struct err *e)
 			continue;
 		hash = hash_bytes(p, entry->length);
 		slot = find_slot(v, p, entry->length, hash);
-		if (slot->id != VOCAB_NONE)
+		if (slot->id != VOCAB_NONE && !v->has_doubles)
 			return err_set(e, ERR_PARSE, "ids %u and %zu are the same token", slot->id,
 				id);
 		*slot = (struct vocab_slot){ (uint32_t)(hash >> 32), (uint32_t)id };

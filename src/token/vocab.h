@@ -31,6 +31,7 @@ struct vocab_slot {
 
 struct vocab {
 	bool is_spelled; /* tokens are written in the byte alphabet (token/chars.h), not as text */
+	bool has_doubles; /* a token may have several ids; the last one is found */
 	struct buf bytes;
 	struct vocab_entry *entry; /* by id, below id_limit */
 	size_t id_limit, cap;
@@ -48,7 +49,8 @@ void vocab_release(struct vocab *v); /* accepts a zeroed one */
 
 /* Adds an entry of the model by its spelling; ERR_PARSE when the id is taken or too large. */
 int vocab_add(struct vocab *v, struct str spelled, int64_t id, struct err *e);
-/* After the last vocab_add: makes the entries findable. ERR_PARSE when a spelling occurs twice. */
+/* After the last vocab_add: makes the entries findable. ERR_PARSE when a spelling occurs twice
+ * and has_doubles was not set. */
 int vocab_index(struct vocab *v, struct err *e);
 /* An added token: what id decodes to from now on. */
 int vocab_set_added(struct vocab *v, struct str content, uint32_t id, bool is_special,

@@ -16,10 +16,13 @@
 
 struct wordpiece {
 	const struct vocab *vocab;
-	struct trie first, later; /* tokens that begin a word; those with the prefix, without it */
-	uint32_t unk;             /* VOCAB_NONE: none, such a word vanishes */
+	struct trie first, later; /* all tokens; those with the prefix, without it */
+	uint32_t unk;
 	uint32_t max_chars;
 };
+
+/* Makes the tries, after vocab_index. WordLevel needs none. */
+void wordpiece_index(struct wordpiece *p, struct str prefix);
 void wordpiece_release(struct wordpiece *p); /* accepts a zeroed one */
 
 /* Appends the ids of one word of valid UTF-8. */
