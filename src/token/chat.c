@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * chat.c - see chat.h.
+ */
+#include "token/chat.h"
+
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/sha256.h"
+#include "base/utf8.h"
+#include "token/chat_known.h"
+#include "token/model.h"
+
+static const char *const TOKEN_NAMES[] = CHAT_TOKEN_NAMES;
+
+#define TOKENS (sizeof TOKEN_NAMES / sizeof *TOKEN_NAMES)
+
+const char *chat_source_name(enum chat_source source)
+{
+	static const char *const name[] = { "none", "flags", "known", "server" };
+
+	return name[source];
+}
+
+/* ---- applying ---- */
+
+static bool is_blank(uint32_t c)
+{
+	return (c >= '\t' && c <= '\r') || (c >= 0x1c && c <= ' ') || c == 0x85 || c == 0xa0 ||
+		c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 ||
+		c == 0x202f || c == 0x205f || c == 0x3000;
+}
+
+static struct str strip(struct str s)
+{
+	size_t end = 0, n;
+
+	while (s.n && is_blank(utf8_decode(s, &n)))
+		s.p += n, s.n -= n;
+	for (size_t at = 0; at < s.n; at += n)
+		if (!is_blank(utf8_decode((struct str){ s.p + at, s.n - at }, &n)))
+			end = at + n;
+	s.n = end;
+	return s;
+}
+
+void chat_apply(const struct chat_wrap *w, struct str content, struct buf *out)
+{
+	buf_add_str(out, w->prefix);
+	buf_add_str(out, w->is_stripping ? strip(content) : content);
+	buf_add_str(out, w->suffix);
+}
+
+bool chat_doubles_bos(const struct chat_wrap *w, const struct tokenizer *t)
+{
+	struct ids with = { 0 }, without = { 0 };
+	struct buf text = { 0 };
+	bool is_double;
+
+	chat_apply(w, STR("x"), &text);
+	is_double = tokenizer_encode(t, buf_str(&text), true, &with) == 0 &&
+		tokenizer_encode(t, buf_str(&text), false, &without) == 0 &&
+		with.count > without.count && without.count > 0 &&
+		with.id[0] == with.id[1] && with.id[0] == without.id[0];
+	ids_release(&with);
+	ids_release(&without);
+	buf_release(&text);
+	return is_double;
+}
+
+/* ---- from the user ---- */
+
+/* The byte that an escape stands for, s beginning behind the backslash; -1: none. */
+static int escaped(const char *s, size_t *n)
+{
+	static const char letters[] = "nrt\\", bytes[] = "\n\r\t\\";
+	const char *at = *s ? strchr(letters, *s) : NULL;
+
+	*n = at ? 1 : 3;
+	if (at)
+		return bytes[at - letters];
+	if (*s != 'x' || str_hex(s[1]) < 0 || str_hex(s[2]) < 0)
+		return -1;
+	return str_hex(s[1]) << 4 | str_hex(s[2]);
+}
+
+int chat_unescape(const char *what, const char *text, struct arena *a, struct str *out,
+	struct err *e)
+{
+	struct buf plain = { 0 };
+	int rc = 0;
+
+	for (const char *p = text ? text : ""; *p;) {
+		size_t n = 0;
+		int byte = *p == '\\' ? escaped(p + 1, &n) : (unsigned char)*p;
+
+		if (byte < 0) {
+			rc = err_set(e, ERR_USAGE, "%s: '\\%.3s' is no escape; there are \\n, \\r, "
+				"\\t, \\\\ and \\xHH", what, p + 1);
+			break;
+		}
+		buf_add_char(&plain, (char)byte);
+		p += 1 + n;
+	}
+	if (rc == 0 && !utf8_is_valid(buf_str(&plain)))
+		rc = err_set(e, ERR_USAGE, "%s: not UTF-8", what);
+	if (rc == 0)
+		*out = arena_str(a, buf_str(&plain));
+	buf_release(&plain);
+	return rc;
+}
+
+/* ---- from files ---- */
+
+/* The template that a member holds: a text, or a list of {"name", "template"}. */
+static struct str template_of(const struct json_value *object)
+{
+	const struct json_value *v = json_get(object, "chat_template");
+
+	if (v && v->kind == JSON_STRING)
+		return v->text;
+	for (size_t i = 0; v && v->kind == JSON_ARRAY && i < v->count; i++)
+		if (str_is(json_text(json_get(v->item + i, "name"), STR("")), "default"))
+			return json_text(json_get(v->item + i, "template"), (struct str){ 0 });
+	return (struct str){ 0 };
+}
+
+static int read_jinja(const char *path, struct buf *out, struct err *e)
+{
+	const char *slash = strrchr(path, '/');
+	struct buf full = { 0 };
+	int rc = 0;
+
+	buf_printf(&full, "%.*schat_template.jinja", slash ? (int)(slash - path) + 1 : 0, path);
+	if (file_exists(full.data))
+		rc = file_read(full.data, CHAT_TEMPLATE_BYTES_MAX, out, e) ? -1 : 1;
+	buf_release(&full);
+	return rc;
+}
+
+int chat_template_text(const char *path, struct buf *out, struct err *e)
+{
+	static const char *const file[] = { "tokenizer_config.json", "chat_template.json" };
+	int rc = read_jinja(path, out, e);
+
+	for (size_t i = 0; i < 2 && rc == 0; i++) {
+		struct arena arena = { 0 };
+		struct json_value *object;
+		struct str text;
+
+		rc = model_read_beside(&arena, path, file[i], &object, e);
+		text = rc ? (struct str){ 0 } : template_of(object);
+		if (text.p) {
+			buf_add_str(out, text);
+			rc = 1;
+		}
+		arena_release(&arena);
+	}
+	return rc;
+}
+
+/* The special tokens as the files beside the tokenizer give them; empty: not given. */
+static int read_tokens(const char *path, struct arena *a, struct str token[TOKENS],
+	struct err *e)
+{
+	struct json_value *config, *map;
+
+	if (model_read_beside(a, path, "tokenizer_config.json", &config, e) ||
+		model_read_beside(a, path, "special_tokens_map.json", &map, e))
+		return -1;
+	if (json_get(config, "added_tokens_decoder"))
+		map = NULL;
+	for (size_t i = 0; i < TOKENS; i++) {
+		const struct json_value *v = json_get(map, TOKEN_NAMES[i]);
+
+		v = v ? v : json_get(config, TOKEN_NAMES[i]);
+		token[i] = json_text(v && v->kind == JSON_OBJECT ? json_get(v, "content") : v,
+			(struct str){ 0 });
+	}
+	return 0;
+}
+
+/* A text of the table with its special tokens spelled out; false: one is not given. */
+static bool fill_in(const char *text, const struct str token[TOKENS], struct arena *a,
+	struct str *out)
+{
+	struct buf filled = { 0 };
+	bool is_whole = true;
+
+	for (; *text; text++) {
+		unsigned which = (unsigned)*text - CHAT_TOKEN_FIRST;
+
+		if (which >= TOKENS)
+			buf_add_char(&filled, *text);
+		else if (token[which].n)
+			buf_add_str(&filled, token[which]);
+		else
+			is_whole = false;
+	}
+	*out = arena_str(a, buf_str(&filled));
+	buf_release(&filled);
+	return is_whole;
+}
+
+static int by_sha256(const void *key, const void *row)
+{
+	return strcmp(key, ((const struct chat_known *)row)->sha256);
+}
+
+/* Templates drop a newline at their end; files have it or not. */
+static struct str without_newline(struct str s)
+{
+	s.n -= s.n && s.p[s.n - 1] == '\n';
+	return s;
+}
+
+int chat_from_files(const char *path, struct arena *a, struct chat_wrap *out, struct err *e)
+{
+	struct arena scratch = { 0 };
+	struct str token[TOKENS];
+	const struct chat_known *row = NULL;
+	struct buf text = { 0 };
+	char hex[SHA256_HEX];
+	int rc;
+
+	*out = (struct chat_wrap){ 0 };
+	rc = chat_template_text(path, &text, e);
+	if (rc == 1)
+		row = bsearch(sha256_hex(without_newline(buf_str(&text)), hex), chat_known,
+			chat_known_count, sizeof *chat_known, by_sha256);
+	if (row)
+		rc = read_tokens(path, &scratch, token, e);
+	if (row && rc == 0 && fill_in(row->prefix, token, a, &out->prefix) &&
+		fill_in(row->suffix, token, a, &out->suffix)) {
+		out->source = CHAT_KNOWN;
+		out->is_stripping = row->is_stripping;
+		out->family = row->family;
+	}
+	buf_release(&text);
+	arena_release(&scratch);
+	return rc < 0 ? -1 : out->source == CHAT_KNOWN;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * token/chat.h - what a model's chat template puts around one user message.
+ *
+ * Templates are programs in a language of their own, and none is run here. For a
+ * conversation of a single user message with the generation prompt behind it the
+ * templates of served models come down to prefix + content + suffix, and that is
+ * all a benchmark's prompt needs. Where the two texts come from is the source.
+ * There is no guessing: a template that is not known for certain is no source.
+ *
+ * Not here: conversations of several messages, system prompts, tools.
+ */
+#pragma once
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "token/tokenizer.h"
+
+enum chat_source {
+	CHAT_NONE,   /* no template: a message is its content */
+	CHAT_FLAGS,  /* the user said what stands around a message */
+	CHAT_KNOWN,  /* the template's text is in the table of chat_known.h */
+	CHAT_SERVER, /* the server's own rendering of probes */
+};
+
+/* Zeroed: no template. Texts are in the arena that was given, or static. */
+struct chat_wrap {
+	enum chat_source source;
+	struct str prefix, suffix;
+	bool is_stripping;  /* blanks at both ends of the content go, as Python's strip() takes them */
+	const char *family; /* CHAT_KNOWN: a model that has this template; otherwise NULL */
+};
+
+const char *chat_source_name(enum chat_source source); /* "none", "flags", "known", "server" */
+
+/* Appends what the template makes of one user message. content is UTF-8. */
+void chat_apply(const struct chat_wrap *w, struct str content, struct buf *out);
+
+/*
+ * A text as the user types it: \n \r \t \\ and \xHH stand for bytes, any other
+ * backslash is an error (ERR_USAGE). NULL counts as empty. what names the text in
+ * errors ("--chat-prefix").
+ */
+int chat_unescape(const char *what, const char *text, struct arena *a, struct str *out,
+	struct err *e);
+
+/*
+ * The text of the template that belongs to a tokenizer's file (path):
+ * chat_template.jinja beside it, else "chat_template" of tokenizer_config.json (of
+ * several the one called "default"), else that of chat_template.json. 1 with the text
+ * appended, 0 when there is none, -1 when a file cannot be read.
+ */
+int chat_template_text(const char *path, struct buf *out, struct err *e);
+
+/*
+ * Looks that text up in the table of known templates. 1: *out is filled; 0: no
+ * template, one that is not in the table, or one that names a special token which
+ * the files beside do not give; -1: a file cannot be read.
+ */
+int chat_from_files(const char *path, struct arena *a, struct chat_wrap *out, struct err *e);
+
+/*
+ * Whether a wrapped text begins with the very token that the tokenizer puts in front
+ * of every sequence, so that a server which tokenizes the text has two of them.
+ */
+bool chat_doubles_bos(const struct chat_wrap *w, const struct tokenizer *t);
