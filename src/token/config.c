@@ -14,8 +14,7 @@
 static const char *const SPECIAL_NAMES[] = { "bos_token", "eos_token", "unk_token", "sep_token",
 	"pad_token", "cls_token", "mask_token" };
 
-/* A name in the directory of path, parsed into a; 0 with *out NULL when there is no such file. */
-static int read_beside(struct arena *a, const char *path, const char *name,
+int model_read_beside(struct arena *a, const char *path, const char *name,
 	struct json_value **out, struct err *e)
 {
 	const char *slash = strrchr(path, '/');
@@ -134,8 +133,8 @@ int model_load_config(struct model *m, const char *path, struct err *e)
 	struct json_value *config, *map;
 	int rc = -1;
 
-	if (read_beside(&arena, path, "tokenizer_config.json", &config, e) ||
-		read_beside(&arena, path, "special_tokens_map.json", &map, e))
+	if (model_read_beside(&arena, path, "tokenizer_config.json", &config, e) ||
+		model_read_beside(&arena, path, "special_tokens_map.json", &map, e))
 		goto done;
 	read_specials(m, config, map);
 	if (read_bos_eos(m, config, path, e))
