@@ -9,15 +9,22 @@
 #include "base/mem.h"
 #include "token/hash.h"
 
-#define CACHE_SLOTS 32768 /* 1.5 MiB a thread: near the size of a second-level cache */
+#define CACHE_SLOTS 32768 /* 1 MiB a thread: near the size of a second-level cache */
 #define CACHE_IDS 4
-#define PART 0x80 /* in length: a part of a word */
+#define CACHE_BYTES 15
 
+/*
+ * The word's bytes, zeros behind, and in the last byte its length, how many ids it has, and
+ * whether it was a part of a word. All zero: free.
+ */
 struct cached_word {
-	struct hash_key key;
+	uint64_t key[2];
 	uint32_t id[CACHE_IDS];
-	uint8_t length, count; /* length 0: free */
 };
+#define LENGTH_SHIFT 56
+#define COUNT_SHIFT 60
+#define COUNT_MASK (7ull << COUNT_SHIFT)
+#define PART (1ull << 63)
 
 struct words_work {
 	struct cached_word *cache;
@@ -97,37 +104,40 @@ static void encode_word(const struct model *m, struct words_work *w, struct str 
 	}
 }
 
+static void keep(struct cached_word *slot, const uint64_t key[2], const uint32_t *id, size_t count)
+{
+	*slot = (struct cached_word){ { key[0], key[1] | (uint64_t)count << COUNT_SHIFT }, { 0 } };
+	if (count) /* a vocabulary without these bytes gives no ids, perhaps no memory for them */
+		memcpy(slot->id, id, count * sizeof *id);
+}
+
 /* With ignore_merges a part is not what the same bytes are as a word. */
 static void encode_cached(const struct model *m, struct words_work *w, struct str word,
 	bool is_part, struct ids *out)
 {
-	struct hash_key key;
 	struct cached_word *slot;
 	size_t before = out->count;
-	uint8_t length;
+	uint64_t key[2];
 
-	if (word.n > HASH_KEY_BYTES) {
+	if (word.n > CACHE_BYTES) {
 		encode_word(m, w, word, is_part, out);
 		return;
 	}
-	key = hash_key(word.p, word.n);
-	slot = w->cache + hash_of_key(key, word.n) % CACHE_SLOTS;
-	length = (uint8_t)word.n | (is_part && m->bpe.ignore_merges ? PART : 0);
-	if (slot->length == length && slot->key.w[0] == key.w[0] && slot->key.w[1] == key.w[1] &&
-		slot->key.w[2] == key.w[2]) {
+	key[0] = hash_load(word.p, word.n < 8 ? word.n : 8);
+	key[1] = word.n > 8 ? hash_load8(word.p + word.n - 8) >> 8 * (16 - word.n) : 0;
+	key[1] |= (uint64_t)word.n << LENGTH_SHIFT;
+	if (is_part && m->bpe.ignore_merges)
+		key[1] |= PART;
+	slot = w->cache + hash_mix(key[0] * 0x9e3779b97f4a7c15u + key[1] * 0xc2b2ae3d27d4eb4fu) %
+		CACHE_SLOTS;
+	if (slot->key[0] == key[0] && (slot->key[1] & ~COUNT_MASK) == key[1]) {
 		memcpy(ids_reserve(out, CACHE_IDS), slot->id, sizeof slot->id);
-		out->count += slot->count;
+		out->count += (slot->key[1] & COUNT_MASK) >> COUNT_SHIFT;
 		return;
 	}
 	encode_word(m, w, word, is_part, out);
-	if (out->count - before <= CACHE_IDS) {
-		slot->key = key;
-		slot->length = length;
-		slot->count = (uint8_t)(out->count - before);
-		/* A vocabulary without these bytes gives no ids, perhaps no memory for them. */
-		if (slot->count)
-			memcpy(slot->id, out->id + before, slot->count * sizeof *slot->id);
-	}
+	if (out->count - before <= CACHE_IDS)
+		keep(slot, key, out->id + before, out->count - before);
 }
 
 void words_encode(const struct model *m, struct words_work *w, const struct str *word, size_t n,
