@@ -10,6 +10,11 @@ static const struct command commands[] = {
 	  cmd_bench_serve },
 	{ "bench score", "report a recorded run again", cmd_bench_score },
 	{ "sim", "a simulated inference server that speaks vLLM's API", cmd_sim },
+	{ "tokenizer encode", "text to token ids", cmd_tokenizer_encode },
+	{ "tokenizer decode", "token ids to text", cmd_tokenizer_decode },
+	{ "tokenizer count", "how many tokens texts have", cmd_tokenizer_count },
+	{ "tokenizer show", "what a tokenizer is made of", cmd_tokenizer_show },
+	{ "tokenizer compile", "make a tokenizer load in milliseconds", cmd_tokenizer_compile },
 	{ "completion", "print the completion script of a shell", cmd_completion },
 };
 
@@ -20,7 +25,7 @@ static int usage(FILE *out, const char *group, int status)
 	fprintf(out, "profllm " PROFLLM_VERSION "\nUsage: profllm COMMAND [options]\n\n");
 	for (size_t i = 0; i < COMMANDS; i++)
 		if (str_starts(str_of(commands[i].name), str_of(group)))
-			fprintf(out, "  %-12s %s\n", commands[i].name, commands[i].summary);
+			fprintf(out, "  %-17s %s\n", commands[i].name, commands[i].summary);
 	fprintf(out, "\nprofllm COMMAND --help tells more.\n");
 	return status;
 }
@@ -39,11 +44,22 @@ static int match(const struct command *c, int argc, char **argv)
 	return n;
 }
 
+/* Whether commands begin with this word and another one: "bench". */
+static bool is_group(const char *word)
+{
+	size_t n = strlen(word);
+
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (strncmp(commands[i].name, word, n) == 0 && commands[i].name[n] == ' ')
+			return true;
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	const char *first = argc > 1 ? argv[1] : "";
 	const char *last = argc > 2 ? argv[2] : "";
-	int is_bench = strcmp(first, "bench") == 0;
+	bool has_group = is_group(first);
 
 	if (argc < 2)
 		return usage(stderr, "", 2);
@@ -57,11 +73,11 @@ int main(int argc, char **argv)
 		return usage(stdout, "", 0);
 	if (strcmp(first, "--version") == 0)
 		return puts("profllm " PROFLLM_VERSION) < 0;
-	if (is_bench && argc == 2)
-		return usage(stderr, "bench", 2);
-	if (is_bench && (strcmp(last, "--help") == 0 || strcmp(last, "-h") == 0))
-		return usage(stdout, "bench", 0);
+	if (has_group && argc == 2)
+		return usage(stderr, first, 2);
+	if (has_group && (strcmp(last, "--help") == 0 || strcmp(last, "-h") == 0))
+		return usage(stdout, first, 0);
 	fprintf(stderr, "profllm: '%s%s%s' is no command of this version; profllm --help lists them\n",
-		first, is_bench ? " " : "", is_bench ? last : "");
+		first, has_group ? " " : "", has_group ? last : "");
 	return 2;
 }

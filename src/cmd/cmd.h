@@ -17,8 +17,18 @@ struct command {
 struct opt_set;
 const struct opt_set *cmd_bench_score_options(void);
 const struct opt_set *cmd_sim_options(void);
+enum cmd_tokenizer {
+	CMD_TOKENIZER_ENCODE, CMD_TOKENIZER_DECODE, CMD_TOKENIZER_COUNT, CMD_TOKENIZER_COMPILE,
+	CMD_TOKENIZER_SHOW,
+};
+const struct opt_set *cmd_tokenizer_options(enum cmd_tokenizer verb);
 
 int cmd_bench_serve(int argc, char **argv);
 int cmd_bench_score(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
+int cmd_tokenizer_encode(int argc, char **argv);
+int cmd_tokenizer_decode(int argc, char **argv);
+int cmd_tokenizer_count(int argc, char **argv);
+int cmd_tokenizer_compile(int argc, char **argv);
+int cmd_tokenizer_show(int argc, char **argv);

@@ -26,7 +26,12 @@ static const struct opt_set set = {
 int cmd_completion(int argc, char **argv)
 {
 	const struct opt_set *const sets[] = {
-		&serve_opt_set, cmd_bench_score_options(), cmd_sim_options(), &set,
+		&serve_opt_set, cmd_bench_score_options(), cmd_sim_options(),
+		cmd_tokenizer_options(CMD_TOKENIZER_ENCODE),
+		cmd_tokenizer_options(CMD_TOKENIZER_DECODE),
+		cmd_tokenizer_options(CMD_TOKENIZER_COUNT),
+		cmd_tokenizer_options(CMD_TOKENIZER_SHOW),
+		cmd_tokenizer_options(CMD_TOKENIZER_COMPILE), &set,
 	};
 	struct completion_opts opts;
 	struct buf script = { 0 };

@@ -77,11 +77,12 @@ static void describe(struct progress *p, struct buf *out, uint64_t done, uint64_
 	buf_add_char(out, ']');
 }
 
-static void draw_bar(struct progress *p, const char *text, uint64_t done, uint64_t total)
+static void draw_bar(struct progress *p, const char *what, const char *text, uint64_t done,
+		     uint64_t total)
 {
 	unsigned filled = total ? (unsigned)(done * BAR_WIDTH / total) : BAR_WIDTH;
 
-	fprintf(stderr, "\r%s: %3u%%|%.*s%.*s| %s\033[K", stage_name[p->stage],
+	fprintf(stderr, "\r%s: %3u%%|%.*s%.*s| %s\033[K", what,
 		total ? (unsigned)(done * 100 / total) : 100, (int)filled,
 		"########################", (int)(BAR_WIDTH - filled), "                        ",
 		text);
@@ -114,8 +115,33 @@ void progress_show(struct progress *p, enum point_stage stage, uint64_t done, ui
 	p->drawn_ns = now;
 	describe(p, &text, done, total, load, now);
 	if (p->is_bar)
-		draw_bar(p, text.data, done, total);
+		draw_bar(p, stage_name[stage], text.data, done, total);
 	else
 		fprintf(stderr, "%s: %s\n", stage_name[stage], text.data);
+	buf_release(&text);
+}
+
+void progress_bytes(struct progress *p, const char *what, uint64_t done, uint64_t total)
+{
+	int64_t now = clock_mono_ns();
+	double elapsed;
+	struct buf text = { 0 };
+
+	if (!p->is_bar)
+		return;
+	if (!p->began_ns)
+		p->began_ns = p->drawn_ns = now;
+	if (done < total ? now - p->drawn_ns < BAR_EVERY_NS : !p->is_drawn)
+		return;
+	p->drawn_ns = now;
+	elapsed = (double)(now - p->began_ns) / 1e9;
+	buf_printf(&text, "%.1f/%.1f MB [", (double)done / 1e6, (double)total / 1e6);
+	add_clock(&text, elapsed);
+	if (done > 0 && done < total) {
+		buf_add_text(&text, "<");
+		add_clock(&text, elapsed * (double)(total - done) / (double)done);
+	}
+	buf_printf(&text, ", %.1f MB/s]", elapsed > 0 ? (double)done / 1e6 / elapsed : 0);
+	draw_bar(p, what, text.data, done, total);
 	buf_release(&text);
 }

@@ -18,5 +18,7 @@ struct progress {
 void progress_init(struct progress *p, enum serve_progress how);
 void progress_show(struct progress *p, enum point_stage stage, uint64_t done, uint64_t total,
 		   const struct load_progress *load);
+/* Likewise for what is counted in bytes, on a terminal alone. */
+void progress_bytes(struct progress *p, const char *what, uint64_t done, uint64_t total);
 /* Clears the bar so that a line can be printed. */
 void progress_clear(struct progress *p);

@@ -37,7 +37,7 @@ struct pool {
 };
 
 struct tokenizer {
-	char *name;
+	char *name, *path;
 	bool is_sim;
 	struct model model;
 	struct pool *pool;
@@ -137,7 +137,7 @@ struct tokenizer *tokenizer_load(const char *name, const struct tokenizer_load_o
 		rc = load_model(&t->model, path.data, opts && opts->is_uncached, e);
 	if (rc == 0)
 		rc = model_load_config(&t->model, path.data, e);
-	buf_release(&path);
+	t->path = buf_take(&path);
 	if (rc == 0)
 		return t;
 	tokenizer_free(t);
@@ -158,6 +158,7 @@ void tokenizer_free(struct tokenizer *t)
 	free(t->pool);
 	model_release(&t->model);
 	free(t->name);
+	free(t->path);
 	free(t);
 }
 
@@ -408,4 +409,14 @@ bool tokenizer_has_chat_template(const struct tokenizer *t)
 const char *tokenizer_name(const struct tokenizer *t)
 {
 	return t->name;
+}
+
+const struct model *tokenizer_model(const struct tokenizer *t)
+{
+	return t->is_sim ? NULL : &t->model;
+}
+
+const char *tokenizer_path(const struct tokenizer *t)
+{
+	return t->path;
 }

@@ -129,3 +129,7 @@ bool tokenizer_find_id(const struct tokenizer *t, struct str content, uint32_t *
 
 bool tokenizer_has_chat_template(const struct tokenizer *t);
 const char *tokenizer_name(const struct tokenizer *t); /* as given to tokenizer_load */
+/* What was read, for a page about it (token/model.h), and from where; NULL for "sim". Borrowed. */
+struct model;
+const struct model *tokenizer_model(const struct tokenizer *t);
+const char *tokenizer_path(const struct tokenizer *t);

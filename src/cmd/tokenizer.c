@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd/tokenizer.c - `profllm tokenizer encode|decode|count|compile`: text to token
+ * ids and back, for files, pipes and other programs.
+ *
+ * Plainly a file is one text (decode: a line is one sequence of ids); with --jsonl
+ * each line holds one. A line in gives a line out, in the same order, whatever the
+ * number of threads. cmd/tokenizer_show.c has the page about a tokenizer.
+ */
+#include "cmd/tokenizer.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/ordered.h"
+#include "cmd/progress.h"
+#include "json/read.h"
+#include "json/write.h"
+
+#define STREAM_ROWS                                                                          \
+	TOKENIZER_ROW(jsonl, "jsonl", .group = TOKENIZER_INPUT,                              \
+	    .help = "Each line of input and output is JSON."),                               \
+	TOKENIZER_ROW(threads, "threads", .group = TOKENIZER_WORK, .min = 0, .max = THREADS_MAX, \
+	    .help = "Threads that work on lines, or on files; 0: one for each core."),       \
+	TOKENIZER_ROW(timing, "timing", .group = TOKENIZER_WORK,                             \
+	    .help = "Tell on stderr how long loading and the work took.")
+#define FILES_ROW(text)                                                                      \
+	TOKENIZER_ROW(files, "FILE", .flags = OPT_POSITIONAL,                                \
+	    .help = text " Standard input without any, or for -.")
+#define ADD_SPECIAL_ROW                                                                      \
+	TOKENIZER_ROW(add_special_tokens, "add-special-tokens", .group = TOKENIZER_INPUT,    \
+	    .help = "Also the ids that the model wants around a text, a BOS for example.")
+
+static const struct opt encode_rows[] = {
+	FILES_ROW("Texts."), TOKENIZER_MODEL_ROWS, ADD_SPECIAL_ROW, STREAM_ROWS,
+};
+static const struct opt decode_rows[] = {
+	FILES_ROW("Ids."), TOKENIZER_MODEL_ROWS,
+	TOKENIZER_ROW(skip_special_tokens, "skip-special-tokens", .group = TOKENIZER_INPUT,
+	    .help = "Leave out tokens that are marked special."),
+	STREAM_ROWS,
+};
+static const struct opt count_rows[] = {
+	FILES_ROW("Texts."), TOKENIZER_MODEL_ROWS, ADD_SPECIAL_ROW, STREAM_ROWS,
+};
+static const struct opt compile_rows[] = { TOKENIZER_MODEL_ROWS };
+static const struct tokenizer_opts defaults;
+
+static const struct opt_set encode_set = {
+	.command = "tokenizer encode",
+	.summary = "Text in, token ids out.",
+	.usage = "--tokenizer NAME [FILE...] [options]",
+	.epilog = "Each FILE is one text and gives one line of ids. With --jsonl each line is one: a\n"
+		  "string, or an object with \"text\" or \"prompt\", and gives {\"ids\": [...]}.\n"
+		  "Special tokens written in a text become their ids.\n"
+		  "Examples:\n"
+		  "  profllm tokenizer encode --tokenizer Qwen/Qwen3-8B prompt.txt\n"
+		  "  profllm tokenizer encode --tokenizer Qwen/Qwen3-8B --jsonl <prompts.jsonl",
+	.row = encode_rows, .n = sizeof(encode_rows) / sizeof(*encode_rows),
+	.defaults = &defaults, .bytes = sizeof(defaults),
+};
+static const struct opt_set decode_set = {
+	.command = "tokenizer decode",
+	.summary = "Token ids in, text out.",
+	.usage = "--tokenizer NAME [FILE...] [options]",
+	.epilog = "Each line holds one sequence: ids with blanks between; with --jsonl an array of\n"
+		  "ids, or an object with \"ids\", which gives {\"text\": \"...\"}. Without --jsonl\n"
+		  "nothing is put between the texts.\n"
+		  "Examples:\n"
+		  "  profllm tokenizer encode --tokenizer sim a.txt | profllm tokenizer decode "
+		  "--tokenizer sim",
+	.row = decode_rows, .n = sizeof(decode_rows) / sizeof(*decode_rows),
+	.defaults = &defaults, .bytes = sizeof(defaults),
+};
+static const struct opt_set count_set = {
+	.command = "tokenizer count",
+	.summary = "Counts the tokens of texts.",
+	.usage = "--tokenizer NAME [FILE...] [options]",
+	.epilog = "One number for each FILE, with its name and the sum when there are several; with\n"
+		  "--jsonl one for each line, which is as for encode.\n"
+		  "Examples:\n"
+		  "  profllm tokenizer count --tokenizer Qwen/Qwen3-8B *.md",
+	.row = count_rows, .n = sizeof(count_rows) / sizeof(*count_rows),
+	.defaults = &defaults, .bytes = sizeof(defaults),
+};
+static const struct opt_set compile_set = {
+	.command = "tokenizer compile",
+	.summary = "Writes the form of a tokenizer that loads in milliseconds, ahead of time.",
+	.usage = "--tokenizer NAME [options]",
+	.epilog = "It goes into $PROFLLM_CACHE_DIR, else $XDG_CACHE_HOME/profllm, else\n"
+		  "~/.cache/profllm. Whatever loads the same files later finds it there.",
+	.row = compile_rows, .n = sizeof(compile_rows) / sizeof(*compile_rows),
+	.defaults = &defaults, .bytes = sizeof(defaults),
+};
+
+/* ---- one item ---- */
+
+struct state {
+	const struct tokenizer_opts *opts;
+	const struct tokenizer *t;
+	struct buf text;
+	struct ids ids;
+	uint64_t bytes, id_count; /* of text; of ids */
+	uint64_t unknown;         /* ids that name no token */
+};
+
+/* The text of a line of JSON; borrows from the line or from s->text. */
+static int read_text(struct state *s, struct str line, struct str *text, struct err *e)
+{
+	struct json_scan scan = { .text = line };
+	struct json_slice whole, v;
+
+	if (json_next(&scan, &whole, e) < 0)
+		return err_wrap(e, "not one JSON value");
+	if (!json_at_end(&scan))
+		return err_set(e, ERR_PARSE, "not one JSON value: something follows it");
+	v = whole;
+	if (whole.kind == JSON_OBJECT && !json_member(whole, "text", &v) &&
+	    !json_member(whole, "prompt", &v))
+		v = whole;
+	if (v.kind != JSON_STRING)
+		return err_set(e, ERR_PARSE, "expected a string, or an object with a string \"text\" or "
+			       "\"prompt\", got %.*s%s", (int)(line.n < 60 ? line.n : 60), line.p,
+			       line.n > 60 ? "..." : "");
+	buf_reset(&s->text);
+	json_unescape(&s->text, v.raw);
+	*text = buf_str(&s->text);
+	return 0;
+}
+
+#define ID_BYTES_MAX 12 /* ten digits and what stands between two */
+
+/* Written in place: a call for each of millions of ids would take as long as tokenizing. */
+static void put_ids(struct buf *out, const struct ids *ids, struct str between)
+{
+	char *to;
+
+	if (buf_reserve(out, ids->count * ID_BYTES_MAX + 1) < 0)
+		return;
+	to = out->data + out->len;
+	for (size_t i = 0; i < ids->count; i++) {
+		uint32_t id = ids->id[i];
+		char digit[10];
+		size_t at = sizeof(digit);
+
+		do {
+			digit[--at] = (char)('0' + id % 10);
+			id /= 10;
+		} while (id);
+		if (i) {
+			memcpy(to, between.p, between.n);
+			to += between.n;
+		}
+		memcpy(to, digit + at, sizeof(digit) - at);
+		to += sizeof(digit) - at;
+	}
+	*to = 0;
+	out->len = (size_t)(to - out->data);
+}
+
+static int encode_item(void *state, const char *name, struct str item, struct buf *out,
+		       struct err *e)
+{
+	struct state *s = state;
+	struct str text = item;
+
+	(void)name;
+	if (s->opts->jsonl && read_text(s, item, &text, e) < 0)
+		return -1;
+	ids_reset(&s->ids);
+	if (tokenizer_encode(s->t, text, s->opts->add_special_tokens, &s->ids) < 0)
+		return tokenizer_refuse(text, e);
+	s->bytes += text.n;
+	s->id_count += s->ids.count;
+	if (s->opts->jsonl)
+		buf_add_text(out, "{\"ids\": [");
+	put_ids(out, &s->ids, s->opts->jsonl ? STR(", ") : STR(" "));
+	buf_add_text(out, s->opts->jsonl ? "]}\n" : "\n");
+	return 0;
+}
+
+static int count_item(void *state, const char *name, struct str item, struct buf *out,
+		      struct err *e)
+{
+	struct state *s = state;
+	struct str text = item;
+	size_t count;
+
+	if (s->opts->jsonl && read_text(s, item, &text, e) < 0)
+		return -1;
+	count = tokenizer_count(s->t, text, s->opts->add_special_tokens);
+	if (count == SIZE_MAX)
+		return tokenizer_refuse(text, e);
+	s->bytes += text.n;
+	s->id_count += count;
+	if (!s->opts->jsonl && s->opts->files.n > 1)
+		buf_printf(out, "%zu %s\n", count, name);
+	else
+		buf_printf(out, "%zu\n", count);
+	return 0;
+}
+
+static int add_id(struct state *s, struct str word, struct err *e)
+{
+	uint64_t id;
+
+	if (!str_to_u64(word, &id) || id > UINT32_MAX)
+		return err_set(e, ERR_PARSE, "expected token ids, whole numbers from 0 to %u, got '%.*s'",
+			       UINT32_MAX, (int)(word.n < 40 ? word.n : 40), word.p);
+	ids_push(&s->ids, (uint32_t)id);
+	s->unknown += id >= tokenizer_id_limit(s->t);
+	return 0;
+}
+
+static int read_ids_plain(struct state *s, struct str line, struct err *e)
+{
+	while ((line = str_trim(line)).n) {
+		size_t n = 0;
+
+		while (n < line.n && !memchr(" \t\r\v\f", line.p[n], 5))
+			n++;
+		if (add_id(s, (struct str){ line.p, n }, e) < 0)
+			return -1;
+		line = (struct str){ line.p + n, line.n - n };
+	}
+	return 0;
+}
+
+static int read_ids_json(struct state *s, struct str line, struct err *e)
+{
+	struct json_scan scan = { .text = line };
+	struct json_slice v, element;
+	struct json_iter it;
+	struct str key;
+
+	if (json_next(&scan, &v, e) < 0)
+		return err_wrap(e, "not one JSON value");
+	if (!json_at_end(&scan))
+		return err_set(e, ERR_PARSE, "not one JSON value: something follows it");
+	if (v.kind == JSON_OBJECT && json_member(v, "ids", &element))
+		v = element;
+	if (v.kind != JSON_ARRAY)
+		return err_set(e, ERR_PARSE, "expected an array of ids, or an object with one as "
+			       "\"ids\", got %.*s%s", (int)(line.n < 60 ? line.n : 60), line.p,
+			       line.n > 60 ? "..." : "");
+	it = json_iter(v);
+	while (json_each(&it, &key, &element) > 0)
+		if (add_id(s, element.raw, e) < 0)
+			return -1;
+	return 0;
+}
+
+static int decode_item(void *state, const char *name, struct str item, struct buf *out,
+		       struct err *e)
+{
+	struct state *s = state;
+	size_t before = out->len;
+	struct buf *to = s->opts->jsonl ? &s->text : out;
+
+	(void)name;
+	ids_reset(&s->ids);
+	buf_reset(&s->text);
+	if ((s->opts->jsonl ? read_ids_json : read_ids_plain)(s, item, e) < 0)
+		return -1;
+	if (tokenizer_decode(s->t, s->ids.id, s->ids.count, s->opts->skip_special_tokens, to) < 0)
+		return err_set(e, ERR_LIMIT, "the text of these ids is longer than %llu bytes",
+			       to->limit ? (unsigned long long)to->limit : BUF_BYTES_MAX);
+	s->id_count += s->ids.count;
+	s->bytes += to->len - (to == out ? before : 0);
+	if (!s->opts->jsonl)
+		return 0;
+	buf_add_text(out, "{\"text\": ");
+	json_quote(out, buf_str(&s->text), false);
+	buf_add_text(out, "}\n");
+	return 0;
+}
+
+/* ---- all of them ---- */
+
+static void on_progress(void *self, uint64_t done, uint64_t total)
+{
+	if (total)
+		progress_bytes(self, "Read", done, total);
+}
+
+static struct state sum_of(const struct state *state, unsigned threads)
+{
+	struct state sum = { 0 };
+
+	for (unsigned i = 0; i < threads; i++) {
+		sum.bytes += state[i].bytes;
+		sum.id_count += state[i].id_count;
+		sum.unknown += state[i].unknown;
+	}
+	return sum;
+}
+
+static void tell_timing(const struct state *sum, int64_t load_ns, int64_t work_ns,
+			unsigned threads)
+{
+	double seconds = (double)(work_ns ? work_ns : 1) / 1e9;
+
+	fprintf(stderr, "load %.1f ms; %" PRIu64 " bytes, %" PRIu64 " ids in %.3f s: %.1f MB/s, "
+		"%.0f ids/s, %u threads\n", (double)load_ns / 1e6, sum->bytes, sum->id_count, seconds,
+		(double)sum->bytes / 1e6 / seconds, (double)sum->id_count / seconds, threads);
+}
+
+static int run_items(const struct tokenizer_opts *o, struct ordered *work, const struct tokenizer *t,
+		     int64_t load_ns, struct err *e)
+{
+	struct state *state = mem_array(work->threads, sizeof(*state)), sum;
+	struct progress progress;
+	int64_t began_ns = clock_mono_ns();
+	int rc;
+
+	progress_init(&progress, isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO) ? PROGRESS_BAR :
+		      PROGRESS_NONE);
+	for (unsigned i = 0; i < work->threads; i++)
+		state[i] = (struct state){ .opts = o, .t = t };
+	work->states = state;
+	work->state_bytes = sizeof(*state);
+	work->progress = on_progress;
+	work->self = &progress;
+	rc = ordered_run(work, e);
+	progress_clear(&progress);
+	sum = sum_of(state, work->threads);
+	if (rc == 0 && work->item == count_item && !o->jsonl && o->files.n > 1)
+		printf("%" PRIu64 " total\n", sum.id_count);
+	if (rc == 0 && sum.unknown)
+		fprintf(stderr, "WARNING: %" PRIu64 " ids name no token of %s and were left out\n",
+			sum.unknown, tokenizer_name(t));
+	if (rc == 0 && o->timing)
+		tell_timing(&sum, load_ns, clock_mono_ns() - began_ns, work->threads);
+	for (unsigned i = 0; i < work->threads; i++) {
+		buf_release(&state[i].text);
+		ids_release(&state[i].ids);
+	}
+	free(state);
+	return rc;
+}
+
+/* ---- verbs ---- */
+
+struct tokenizer *tokenizer_from_opts(const struct tokenizer_opts *o, bool is_uncached,
+				      int64_t *load_ns, struct err *e)
+{
+	struct tokenizer_load_opts opts = { .revision = o->revision, .is_uncached = is_uncached };
+	int64_t began_ns = clock_mono_ns();
+	struct tokenizer *t;
+
+	if (!o->tokenizer) {
+		err_set(e, ERR_USAGE, "--tokenizer is missing: a file, its directory, a model name or "
+			"sim");
+		return NULL;
+	}
+	t = tokenizer_load(o->tokenizer, &opts, e);
+	*load_ns = clock_mono_ns() - began_ns;
+	return t;
+}
+
+static int run_verb(const struct opt_set *set, struct ordered work, int argc, char **argv)
+{
+	struct tokenizer_opts o;
+	struct tokenizer *t;
+	struct cli cli;
+	int64_t load_ns;
+	int status = cli_begin(&cli, set, argc, argv, &o);
+	unsigned files;
+
+	if (status != CLI_CONTINUE)
+		return status;
+	signal(SIGPIPE, SIG_IGN);
+	t = tokenizer_from_opts(&o, false, &load_ns, &cli.err);
+	if (t) {
+		files = o.files.n ? (unsigned)(o.files.n < THREADS_MAX ? o.files.n : THREADS_MAX) : 1;
+		work.path = o.files.v;
+		work.paths = o.files.n;
+		work.threads = o.threads ? (unsigned)o.threads : tokenizer_threads();
+		work.is_whole = work.is_whole && !o.jsonl;
+		if (work.is_whole && files < work.threads)
+			work.threads = files;
+		work.item_bytes_max = work.is_whole ? TOKEN_TEXT_BYTES_MAX : LINE_BYTES_MAX;
+		run_items(&o, &work, t, load_ns, &cli.err);
+		tokenizer_free(t);
+	}
+	return cli_end(&cli);
+}
+
+int cmd_tokenizer_encode(int argc, char **argv)
+{
+	return run_verb(&encode_set, (struct ordered){ .item = encode_item, .is_whole = true }, argc,
+			argv);
+}
+
+int cmd_tokenizer_count(int argc, char **argv)
+{
+	return run_verb(&count_set, (struct ordered){ .item = count_item, .is_whole = true }, argc,
+			argv);
+}
+
+int cmd_tokenizer_decode(int argc, char **argv)
+{
+	return run_verb(&decode_set, (struct ordered){ .item = decode_item }, argc, argv);
+}
+
+static int compile(const struct tokenizer_opts *o, struct err *e)
+{
+	struct tokenizer_load_opts opts = { .revision = o->revision };
+	int64_t before_ns, after_ns;
+	struct buf path = { 0 };
+	struct tokenizer *t;
+	struct stat s;
+	int rc = -1;
+
+	t = tokenizer_from_opts(o, true, &before_ns, e);
+	if (!t)
+		return -1;
+	tokenizer_free(t);
+	if (strcmp(o->tokenizer, TOKENIZER_SIM) == 0)
+		return err_set(e, ERR_USAGE, "--tokenizer sim is built in: it has no file to compile");
+	if (tokenizer_compile(o->tokenizer, &opts, &path, e) < 0)
+		goto done;
+	t = tokenizer_from_opts(o, false, &after_ns, e);
+	tokenizer_free(t);
+	if (!t)
+		goto done;
+	if (stat(path.data, &s) < 0) {
+		err_set(e, ERR_IO, "cannot look at %s", path.data);
+		goto done;
+	}
+	printf("Compiled form:     %s\nSize:              %.1f MB\nLoads from source: %.1f ms\n"
+	       "Loads compiled:    %.1f ms\n", path.data, (double)s.st_size / 1e6,
+	       (double)before_ns / 1e6, (double)after_ns / 1e6);
+	rc = 0;
+done:
+	buf_release(&path);
+	return rc;
+}
+
+int cmd_tokenizer_compile(int argc, char **argv)
+{
+	struct tokenizer_opts o;
+	struct cli cli;
+	int status = cli_begin(&cli, &compile_set, argc, argv, &o);
+
+	if (status != CLI_CONTINUE)
+		return status;
+	compile(&o, &cli.err);
+	return cli_end(&cli);
+}
+
+const struct opt_set *cmd_tokenizer_options(enum cmd_tokenizer verb)
+{
+	switch (verb) {
+	case CMD_TOKENIZER_ENCODE:
+		return &encode_set;
+	case CMD_TOKENIZER_DECODE:
+		return &decode_set;
+	case CMD_TOKENIZER_COUNT:
+		return &count_set;
+	case CMD_TOKENIZER_COMPILE:
+		return &compile_set;
+	case CMD_TOKENIZER_SHOW:
+		return &tokenizer_show_set;
+	}
+	return NULL;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd/tokenizer.h - what the verbs of `profllm tokenizer` share. */
+#pragma once
+#include "cmd/cli.h"
+#include "token/tokenizer.h"
+
+struct tokenizer_opts {
+	struct opt_list files;
+	const char *tokenizer, *revision;
+	bool add_special_tokens, skip_special_tokens, jsonl, timing, json;
+	int64_t threads;
+};
+
+#define TOKENIZER_ROW(member, name, ...) OPT(struct tokenizer_opts, member, name, __VA_ARGS__)
+#define TOKENIZER_MODEL "Model"
+#define TOKENIZER_INPUT "Input and output"
+#define TOKENIZER_WORK "Work"
+#define TOKENIZER_MODEL_ROWS                                                                 \
+	TOKENIZER_ROW(tokenizer, "tokenizer", .group = TOKENIZER_MODEL, .arg = "NAME",       \
+	    .help = "A tokenizer's file, its directory, a model name (org/name), or sim (built " \
+		    "in)."),                                                                 \
+	TOKENIZER_ROW(revision, "revision", .group = TOKENIZER_MODEL,                        \
+	    .help = "Branch, tag or commit of a model name; default: main.")
+
+extern const struct opt_set tokenizer_show_set;
+
+/* What the options name; load_ns: how long that took. NULL with e. */
+struct tokenizer *tokenizer_from_opts(const struct tokenizer_opts *o, bool is_uncached,
+				      int64_t *load_ns, struct err *e);
