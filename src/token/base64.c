@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base64.c - see base64.h. */
+#include "token/base64.h"
+
+/* The six bits of a character; 64 and above when it is none. */
+static uint32_t six_bits(char c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return (uint32_t)(c - 'A');
+	if (c >= 'a' && c <= 'z')
+		return (uint32_t)(c - 'a') + 26;
+	if (c >= '0' && c <= '9')
+		return (uint32_t)(c - '0') + 52;
+	return c == '+' ? 62 : c == '/' ? 63 : 64;
+}
+
+bool base64_decode(struct str text, struct buf *out)
+{
+	size_t before = out->len, pad = 0;
+	uint32_t bits = 0;
+
+	if (text.n % 4 || buf_reserve(out, text.n / 4 * 3))
+		return false;
+	while (pad < 2 && pad < text.n && text.p[text.n - 1 - pad] == '=')
+		pad++;
+	for (size_t i = 0; i < text.n; i++) {
+		uint32_t six = i < text.n - pad ? six_bits(text.p[i]) : 0;
+
+		if (six > 63) {
+			out->len = before;
+			return false;
+		}
+		bits = bits << 6 | six;
+		if (i % 4 == 3) {
+			char three[3] = { (char)(bits >> 16), (char)(bits >> 8), (char)bits };
+
+			buf_add(out, three, i + 1 < text.n ? 3 : 3 - pad);
+		}
+	}
+	if (pad > 0 && (bits & ((1u << 8 * pad) - 1))) {
+		out->len = before;
+		return false;
+	}
+	return true;
+}

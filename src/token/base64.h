@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * token/base64.h - bytes in files of text (RFC 4648, section 4).
+ */
+#pragma once
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+
+/*
+ * Appends what text stands for. False, out unchanged: a length that is no multiple
+ * of four, a character outside the alphabet, or bits beyond the last byte.
+ */
+bool base64_decode(struct str text, struct buf *out);
