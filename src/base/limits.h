@@ -32,13 +32,15 @@
 #define TOKEN_REGEX_DEPTH_MAX 64        /* groups open at once in one regular expression */
 #define TOKEN_REGEX_BYTES_MAX 65536     /* one regular expression; the longest known is 400 */
 #define CHAT_TEMPLATE_BYTES_MAX (1u << 20) /* one chat template; the longest known is 30 KB */
+#define TOKEN_REMOTE_TEXTS_MAX 1024      /* answers of a server's tokenizer kept in memory */
+#define TOKEN_REMOTE_IDS_MAX 8192        /* ids of each: 32 MiB in all; longer ones are asked again */
 #define RAMP_EVENTS_MAX (1u << 20)      /* whole rates one ramp-up passes; each is a line */
 #define OPT_ROWS_MAX 512              /* options of one command; bench serve has 115 */
 #define FETCH_BODY_BYTES_MAX (64ull << 20) /* one answer outside the measurement */
 #define HUB_FILE_BYTES_MAX (64ll << 30) /* one file of a hub; it serves none above 50 GB by HTTP */
 #define HUB_FILES_MAX (1u << 20)        /* files of one repository on a hub */
 #define HUB_DEPTH_MAX 16                /* folders in folders of a cached repository */
-#define HUB_NAME_BYTES_MAX 255          /* a commit, an ETag, a revision: names of files in the cache */
+#define HUB_NAME_BYTES_MAX 255          /* one name in the cache: a commit, an ETag */
 #define WORKLOAD_DUMP_BYTES_MAX (16ull << 30) /* --dump-workload: prompts of a very large run */
 #define RECORD_SHARDS_MAX 4096          /* loops of all hosts in one record */
 #define PREPARED_BYTES_MAX (1ull << 30) /* prompts held again as bodies; above: look-ahead */

@@ -3,15 +3,23 @@
 #include "fetch/fetch.h"
 
 #include <curl/curl.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <strings.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
 
 #define PARALLEL_MAX 64
 #define TIMEOUT_MS_DEFAULT 300000
+#define REDIRECTS_MAX 10
+#define PAUSE_MS_FIRST 500
+#define PAUSE_MS_MAX 8000
+#define RETRY_AFTER_S_MAX 60       /* a server that wants a longer pause is not waited for */
+#define TRY_BYTES_MIN 65536        /* a try that brought as much does not count */
 
 static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
 
@@ -129,6 +137,7 @@ int fetch(const char *url, const struct str *body, const struct fetch_opts *o,
 void fetch_reply_release(struct fetch_reply *r)
 {
 	buf_release(&r->body);
+	buf_release(&r->head);
 }
 
 /* One of the transfers under way. */
@@ -202,5 +211,351 @@ int fetch_many(const char *url, const struct fetch_many *many, const struct fetc
 	curl_multi_cleanup(multi);
 	curl_slist_free_all(headers);
 	free(transfer);
+	return rc;
+}
+
+/* ---- files of a hub ---- */
+
+/* One fetch_get under way. */
+struct get {
+	const struct fetch_get *g;
+	struct fetch_reply *reply;
+	CURL *curl;
+	struct buf url;         /* of this hop */
+	char message[CURL_ERROR_SIZE];
+	int64_t from;           /* where this hop's body begins in the file */
+	int64_t file_bytes;     /* what fd holds up to its position */
+	int64_t heard_ns;       /* when the last byte came */
+	int64_t heard_bytes;
+	bool is_silent;
+	bool is_body_begun;
+	CURLcode code;          /* how the last hop ended */
+	struct err why;         /* set where a callback ended it */
+};
+
+struct str fetch_header(const struct fetch_reply *reply, const char *name)
+{
+	struct str rest = buf_str(&reply->head), want = str_of(name);
+
+	while (rest.n) {
+		struct str value = str_cut(&rest, '\n'), key = str_cut(&value, ':');
+
+		if (str_eq_nocase(key, want))
+			return str_trim(value);
+	}
+	return STR("");
+}
+
+static size_t take_head(char *data, size_t size, size_t n, void *self)
+{
+	struct get *t = self;
+
+	/* Every answer on the way here has a head: of a proxy, of 100 Continue. */
+	if (str_starts((struct str){ data, size * n }, STR("HTTP/")))
+		buf_reset(&t->reply->head);
+	buf_add(&t->reply->head, data, size * n);
+	if (!t->reply->head.is_over)
+		return size * n;
+	err_set(&t->why, ERR_LIMIT, "the headers of the answer pass %d bytes", HTTP_HEAD_BYTES_MAX);
+	return 0;
+}
+
+static long status_of(const struct get *t)
+{
+	long status = 0;
+
+	curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status);
+	return status;
+}
+
+static bool is_for_file(const struct get *t)
+{
+	return t->g->fd >= 0 && (status_of(t) == 200 || status_of(t) == 206);
+}
+
+static int cut_file(struct get *t)
+{
+	t->file_bytes = 0;
+	if (ftruncate(t->g->fd, 0) == 0 && lseek(t->g->fd, 0, SEEK_SET) == 0)
+		return 0;
+	return err_set(&t->why, ERR_IO, "cannot write the file: %s", strerror(errno));
+}
+
+/* The body that begins here is the part asked for, or the whole file. */
+static int begin_body(struct get *t)
+{
+	struct buf want = { 0 };
+	bool is_good;
+
+	t->is_body_begun = true;
+	if (status_of(t) == 200)
+		return t->from > 0 ? cut_file(t) : 0;
+	buf_printf(&want, "bytes %lld-", (long long)t->from);
+	is_good = t->from > 0 &&
+		str_starts(fetch_header(t->reply, "Content-Range"), buf_str(&want));
+	buf_release(&want);
+	if (is_good)
+		return 0;
+	return err_set(&t->why, ERR_NET, "the answer is another part of the file than the one "
+		"from byte %lld", (long long)t->from);
+}
+
+static int write_file(struct get *t, struct str bytes)
+{
+	t->file_bytes += (int64_t)bytes.n;
+	if (t->file_bytes > t->g->file_bytes_max)
+		return err_set(&t->why, ERR_LIMIT, "the file is larger than %lld bytes",
+			(long long)t->g->file_bytes_max);
+	while (bytes.n) {
+		ssize_t n = write(t->g->fd, bytes.p, bytes.n);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(&t->why, ERR_IO, "cannot write the file: %s",
+				strerror(errno));
+		bytes.p += n;
+		bytes.n -= (size_t)n;
+	}
+	return 0;
+}
+
+static size_t take_body(char *data, size_t size, size_t n, void *self)
+{
+	struct get *t = self;
+
+	if (!is_for_file(t))
+		return take_bytes(data, size, n, t->reply);
+	if (!t->is_body_begun && begin_body(t))
+		return 0;
+	return write_file(t, (struct str){ data, size * n }) ? 0 : size * n;
+}
+
+static int on_get_progress(void *self, curl_off_t down, curl_off_t got, curl_off_t up,
+			   curl_off_t sent)
+{
+	int64_t now = clock_mono_ns();
+	struct get *t = self;
+
+	(void)down, (void)up, (void)sent;
+	if (got != t->heard_bytes) {
+		t->heard_bytes = got;
+		t->heard_ns = now;
+		if (t->g->progress && is_for_file(t))
+			t->g->progress(t->g->self, t->file_bytes);
+	}
+	t->is_silent = now - t->heard_ns > t->g->silence_ms * 1000000;
+	return t->is_silent || is_cancelled(t->g->opts);
+}
+
+/* The same scheme, host and port. */
+static bool is_same_origin(const char *a, const char *b)
+{
+	static const CURLUPart part[] = { CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT };
+	CURLU *one = curl_url(), *other = curl_url();
+	bool is_same = curl_url_set(one, CURLUPART_URL, a, 0) == CURLUE_OK &&
+		       curl_url_set(other, CURLUPART_URL, b, 0) == CURLUE_OK;
+
+	for (size_t i = 0; is_same && i < sizeof(part) / sizeof(*part); i++) {
+		char *x = NULL, *y = NULL;
+
+		is_same = curl_url_get(one, part[i], &x, CURLU_DEFAULT_PORT) == CURLUE_OK &&
+			  curl_url_get(other, part[i], &y, CURLU_DEFAULT_PORT) == CURLUE_OK &&
+			  strcasecmp(x, y) == 0;
+		curl_free(x);
+		curl_free(y);
+	}
+	curl_url_cleanup(one);
+	curl_url_cleanup(other);
+	return is_same;
+}
+
+/* Queries are left out: they may be signed, and then are as good as a password. */
+static int url_shown(const struct get *t)
+{
+	return (int)strcspn(t->url.data, "?");
+}
+
+static void perform(struct get *t)
+{
+	struct curl_slist *headers = header_list(t->g->opts, false);
+	struct buf line = { 0 };
+
+	/* What is stored is what is sent; sizes and ranges count those bytes. */
+	headers = curl_slist_append(headers, "Accept-Encoding: identity");
+	if (t->g->authorization && is_same_origin(t->g->url, t->url.data)) {
+		buf_printf(&line, "Authorization: %s", t->g->authorization);
+		headers = curl_slist_append(headers, line.data);
+	}
+	t->from = t->file_bytes;
+	if (t->from > 0) {
+		buf_reset(&line);
+		buf_printf(&line, "Range: bytes=%lld-", (long long)t->from);
+		headers = curl_slist_append(headers, line.data);
+	}
+	curl_easy_reset(t->curl);
+	buf_reset(&t->reply->body);
+	buf_reset(&t->reply->head);
+	*t->message = 0;
+	set_up(t->curl, t->url.data, NULL, t->g->opts, headers, t->reply, t->message);
+	curl_easy_setopt(t->curl, CURLOPT_TIMEOUT_MS, (long)t->g->opts->timeout_ms);
+	curl_easy_setopt(t->curl, CURLOPT_NOBODY, t->g->is_head ? 1L : 0L);
+	curl_easy_setopt(t->curl, CURLOPT_WRITEFUNCTION, take_body);
+	curl_easy_setopt(t->curl, CURLOPT_WRITEDATA, t);
+	curl_easy_setopt(t->curl, CURLOPT_HEADERFUNCTION, take_head);
+	curl_easy_setopt(t->curl, CURLOPT_HEADERDATA, t);
+	curl_easy_setopt(t->curl, CURLOPT_NOPROGRESS, 0L);
+	curl_easy_setopt(t->curl, CURLOPT_XFERINFOFUNCTION, on_get_progress);
+	curl_easy_setopt(t->curl, CURLOPT_XFERINFODATA, t);
+	/* A name that does not resolve must not hold up the end. */
+	curl_easy_setopt(t->curl, CURLOPT_QUICK_EXIT, 1L);
+	t->is_body_begun = t->is_silent = false;
+	t->heard_ns = clock_mono_ns();
+	t->heard_bytes = 0;
+	t->why = (struct err){ 0 };
+	t->code = curl_easy_perform(t->curl);
+	t->reply->status = status_of(t);
+	if (t->code == CURLE_OK && is_for_file(t) && !t->is_body_begun && begin_body(t))
+		t->code = CURLE_WRITE_ERROR;
+	curl_slist_free_all(headers);
+	buf_release(&line);
+}
+
+/* 1: the answer is a redirect and t->url says where to; 0: it is the answer. */
+static int next_hop(struct get *t, struct err *e)
+{
+	bool is_same;
+	char *to = NULL;
+
+	curl_easy_getinfo(t->curl, CURLINFO_REDIRECT_URL, &to);
+	if (t->reply->status / 100 != 3 || !to)
+		return 0;
+	is_same = is_same_origin(t->url.data, to);
+	if (t->g->mark && !is_same && fetch_header(t->reply, t->g->mark).n)
+		return 0;
+	if (strncasecmp(t->url.data, "https:", 6) == 0 && strncasecmp(to, "https:", 6) != 0)
+		return err_set(e, ERR_NET, "%.*s redirects to %.*s, which is not encrypted",
+			       url_shown(t), t->url.data, (int)strcspn(to, "?"), to);
+	buf_reset(&t->url);
+	buf_add_text(&t->url, to);
+	return 1;
+}
+
+static int get_failed(const struct get *t, struct err *e)
+{
+	if (is_cancelled(t->g->opts) || (t->reply->body.is_over && t->why.code == ERR_NONE))
+		return failed(t->code, t->message, t->reply, t->g->url, t->g->opts, e);
+	if (t->why.code != ERR_NONE)
+		return err_set(e, t->why.code, "%.*s: %s", url_shown(t), t->url.data, t->why.text);
+	if (t->is_silent)
+		return err_set(e, ERR_NET, "%.*s: nothing came for %g s", url_shown(t),
+			       t->url.data, (double)t->g->silence_ms / 1000);
+	return err_set(e, ERR_NET, "%.*s: %s", url_shown(t), t->url.data,
+		       *t->message ? t->message : curl_easy_strerror(t->code));
+}
+
+/* One try, along its redirects. */
+static int get_once(struct get *t, struct err *e)
+{
+	int hops = 0, rc;
+
+	buf_reset(&t->url);
+	buf_add_text(&t->url, t->g->url);
+	do {
+		perform(t);
+		if (t->code != CURLE_OK)
+			return get_failed(t, e);
+		rc = next_hop(t, e);
+	} while (rc == 1 && ++hops < REDIRECTS_MAX);
+	if (rc == 1)
+		return err_set(e, ERR_NET, "%.*s is redirected more than %d times",
+			       (int)strcspn(t->g->url, "?"), t->g->url, REDIRECTS_MAX);
+	return rc;
+}
+
+static bool is_worth_another(const struct get *t, int rc)
+{
+	long status = t->reply->status;
+
+	switch (t->code) {
+	case CURLE_OK:
+		return rc == 0 && (status == 408 || status == 429 || status == 500 ||
+				   (status >= 502 && status <= 504));
+	case CURLE_COULDNT_CONNECT:
+	case CURLE_SSL_CONNECT_ERROR:
+	case CURLE_SEND_ERROR:
+	case CURLE_RECV_ERROR:
+	case CURLE_GOT_NOTHING:
+	case CURLE_PARTIAL_FILE:
+	case CURLE_OPERATION_TIMEDOUT:
+	case CURLE_HTTP2:
+	case CURLE_HTTP2_STREAM:
+		return true;
+	default:
+		return t->is_silent;
+	}
+}
+
+/* false: the server wants more time than it gets, or the caller none. */
+static bool pause_before_next(const struct get *t, int rc, unsigned tries)
+{
+	int64_t pause_ms = PAUSE_MS_FIRST << (tries < 5 ? tries : 5), wanted_s;
+	int64_t until_ns;
+
+	if (rc == 0 && str_to_i64(fetch_header(t->reply, "Retry-After"), &wanted_s)) {
+		if (wanted_s > RETRY_AFTER_S_MAX)
+			return false;
+		pause_ms = wanted_s * 1000;
+	} else if (pause_ms > PAUSE_MS_MAX) {
+		pause_ms = PAUSE_MS_MAX;
+	}
+	until_ns = clock_mono_ns() + pause_ms * 1000000;
+	while (clock_mono_ns() < until_ns && !is_cancelled(t->g->opts)) {
+		struct timespec step = { 0, 20000000 };
+
+		nanosleep(&step, NULL);
+	}
+	return !is_cancelled(t->g->opts);
+}
+
+int fetch_get(const struct fetch_get *g, struct fetch_reply *reply, struct err *e)
+{
+	struct get t = { .g = g, .reply = reply };
+	struct err why = { 0 };
+	unsigned tries = 0;
+	bool is_cut = false;
+	int rc;
+
+	*reply = (struct fetch_reply){ .head.limit = HTTP_HEAD_BYTES_MAX };
+	pthread_once(&curl_once, init_curl);
+	t.curl = curl_easy_init();
+	if (!t.curl)
+		return err_set(e, ERR_NET, "libcurl cannot be started");
+	if (g->fd >= 0)
+		t.file_bytes = lseek(g->fd, 0, SEEK_CUR);
+	for (;;) {
+		int64_t before = t.file_bytes;
+
+		rc = get_once(&t, &why);
+		if (rc == 0 && reply->status == 416 && t.file_bytes > 0 && !is_cut) {
+			is_cut = true;
+			if (cut_file(&t) == 0)
+				continue;
+			t.code = CURLE_WRITE_ERROR;
+			rc = get_failed(&t, &why);
+		}
+		if (t.file_bytes - before < TRY_BYTES_MIN)
+			tries++;
+		if (!is_worth_another(&t, rc) || tries >= g->tries ||
+		    !pause_before_next(&t, rc, tries - 1))
+			break;
+	}
+	if (rc < 0 || is_cancelled(g->opts))
+		rc = is_cancelled(g->opts) ? failed(CURLE_OK, "", reply, g->url, g->opts, e) :
+		     err_set(e, why.code, "%s", why.text);
+	if (rc < 0)
+		fetch_reply_release(reply);
+	curl_easy_cleanup(t.curl);
+	buf_release(&t.url);
 	return rc;
 }

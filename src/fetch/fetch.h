@@ -29,6 +29,7 @@ struct fetch_opts {
 struct fetch_reply {
 	long status;
 	struct buf body;
+	struct buf head; /* fetch_get: status line and headers of the last answer */
 };
 
 /* body NULL: GET, else POST of that JSON. 0 for any HTTP status; -1: no answer (e says why). */
@@ -50,3 +51,42 @@ struct fetch_many {
 };
 int fetch_many(const char *url, const struct fetch_many *many, const struct fetch_opts *o,
 	       struct err *e);
+
+/* ---- files of a hub ---- */
+
+/*
+ * One HEAD or GET with the headers of its answer, redirects and tries again.
+ *
+ * Redirects are followed (10 at most, never from https to http). authorization goes to the
+ * scheme, host and port of url only. A redirect to elsewhere whose answer has the header
+ * mark is itself the answer: a hub describes a file there that another host keeps.
+ *
+ * With fd the body of a 200 or 206 goes there, beginning at the descriptor's position, which is
+ * asked for as a range; a server that sends the whole file instead has the descriptor
+ * cut to nothing first. Bodies of other answers go to reply->body.
+ *
+ * A lost connection, silence, 408, 429 and 5xx are tried again after a pause that doubles, or
+ * the server's Retry-After up to a minute; a try that brought 64 KiB does not count.
+ */
+struct fetch_get {
+	const char *url;
+	const char *authorization;  /* value of that header; NULL: none */
+	const char *mark;           /* NULL: every redirect is followed */
+	bool is_head;
+	int fd;                     /* -1: the body goes to reply->body */
+	int64_t file_bytes_max;     /* what fd may grow to */
+	int64_t silence_ms;         /* nothing comes for so long: the try has failed */
+	unsigned tries;             /* 0: one */
+	const struct fetch_opts *opts; /* header, TLS, cancel; timeout_ms 0: no limit in all */
+	void (*progress)(void *self, int64_t bytes); /* of the file so far; may be NULL */
+	void *self;
+};
+
+/*
+ * 0 for any HTTP status (release the reply); -1: no answer or half of one, no file could be
+ * written (ERR_IO), too large (ERR_LIMIT), ERR_CANCELLED. What fd got then stays for the next call.
+ */
+int fetch_get(const struct fetch_get *g, struct fetch_reply *reply, struct err *e);
+
+/* A header of a fetch_get's answer, trimmed; empty when absent. Borrowed. */
+struct str fetch_header(const struct fetch_reply *reply, const char *name);
