@@ -1,6 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * token/find.h - where a tokenizer's files are.
+ *
+ * In a directory, and in a repository on the hub, the first of these that is there:
+ *
+ *   tokenizer.json
+ *   tekken.json
+ *   tiktoken.model, or the only *.tiktoken
+ *   tokenizer.model, or the only *.model
+ *   vocab.json, with merges.txt beside it
+ *
+ * From the hub only that file is downloaded and what readers look for beside it
+ * (tokenizer_config.json, special_tokens_map.json, added_tokens.json, chat_template.jinja);
+ * never weights. What is in the cache already costs one request, or none at a commit.
  */
 #pragma once
 #include "base/buf.h"
@@ -8,8 +20,8 @@
 #include "token/tokenizer.h"
 
 /*
- * The path of the tokenizer.json that a name stands for: a file, a directory, or
- * a model in the local Hugging Face cache. ERR_IO lists where it looked.
+ * The path of the file that a name stands for: a file, a directory, or a model on the
+ * hub, by way of its cache. The error says where it looked. opts is not NULL.
  */
 int find_tokenizer(const char *name, const struct tokenizer_load_opts *opts, struct buf *path,
 	struct err *e);

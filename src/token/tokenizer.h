@@ -23,6 +23,7 @@
  * offsets, pairs of sequences.
  */
 #pragma once
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,21 +37,28 @@
 
 struct tokenizer;
 
-/* Zeroed: revision "main", cache directories from the environment. */
+/* Zeroed: revision "main", everything else from the environment; see fetch/hub.h. */
 struct tokenizer_load_opts {
-	const char *revision;  /* branch, tag or commit in the Hugging Face cache; NULL: "main" */
-	const char *cache_dir; /* the hub directory itself; NULL: HF_HUB_CACHE, then
-	                        * HF_HOME/hub, then XDG_CACHE_HOME or ~/.cache + huggingface/hub */
+	const char *revision;  /* branch, tag or commit on the hub; NULL: "main" */
+	const char *cache_dir; /* the hub directory itself; NULL: environment */
+	const char *token;     /* the hub's; NULL: environment */
+	bool is_offline;       /* only the cache */
 	bool is_uncached;      /* neither read nor write a compiled form (token/cache.h) */
+	const atomic_bool *cancel; /* set: a download ends soon with ERR_CANCELLED */
+	/* A download's bytes, of files above 1 MB; a sentence for people. Each may be NULL. */
+	void (*progress)(void *self, const char *file, int64_t done, int64_t total);
+	void (*note)(void *self, const char *text);
+	void *self;
 };
 
 /*
- * "sim", or a tokenizer.json, or a directory that holds one, or a model name
- * ("org/name") in the local Hugging Face cache; tried in that order. Beside the
- * tokenizer.json, tokenizer_config.json, special_tokens_map.json and
+ * "sim", or a tokenizer's file, or a directory that holds one, or a model name
+ * ("org/name") on the Hugging Face hub, by way of its local cache; tried in that order (see
+ * token/find.h). Beside the file, tokenizer_config.json, special_tokens_map.json and
  * chat_template.jinja are read when they exist. opts may be NULL.
- * NULL with ERR_IO when nothing was found (the text lists where it looked) or
- * ERR_PARSE for a file that is damaged or of a kind not read here.
+ * NULL with ERR_IO when nothing was found (the text lists where it looked), ERR_NET when the
+ * hub cannot be reached and the cache has no copy, ERR_PARSE for a file that is damaged or of
+ * a kind not read here.
  */
 struct tokenizer *tokenizer_load(const char *name_or_path, const struct tokenizer_load_opts *opts,
 	struct err *e);
@@ -103,7 +111,11 @@ int tokenizer_refuse(struct str text, struct err *e);
 int tokenizer_decode(const struct tokenizer *t, const uint32_t *ids, size_t n, bool skip_special,
 	struct buf *out);
 
-/* Likewise, but the very bytes; decoding piece by piece gives the same as all at once. */
+/*
+ * Likewise, but the very bytes, so that decoding piece by piece gives the same as all at
+ * once: byte tokens are their bytes, and every token reads as it does between others (one
+ * that begins a word brings its space, which tokenizer_decode leaves out at the very start).
+ */
 int tokenizer_decode_bytes(const struct tokenizer *t, const uint32_t *ids, size_t n,
 	bool skip_special, struct buf *out);
 
