@@ -32,7 +32,9 @@ static int find_members(struct json_slice object, const struct member *member, s
 		for (size_t i = 0; i < count; i++)
 			if (str_is(key, member[i].name))
 				*member[i].slice = value;
-	return rc ? err_set(e, ERR_PARSE, "is damaged") : 0;
+	if (rc || !str_is(str_trim(it.rest), "}")) /* what is behind the object is not of it */
+		return err_set(e, ERR_PARSE, "is damaged");
+	return 0;
 }
 
 static int find_sections(struct str text, struct file_sections *s, struct err *e)
@@ -52,16 +54,16 @@ static int find_sections(struct str text, struct file_sections *s, struct err *e
 		{ "max_input_chars_per_word", &s->inner.max_chars },
 	};
 	struct json_scan scan = { .text = text };
-	struct json_slice root;
+	struct json_slice root = { JSON_OBJECT, str_trim(text) };
 
-	if (json_next(&scan, &root, e))
-		return err_wrap(e, "is not JSON");
-	if (!json_at_end(&scan))
-		return err_set(e, ERR_PARSE, "is not JSON: text after the end of the object");
-	if (root.kind != JSON_OBJECT)
-		return err_set(e, ERR_PARSE, "does not hold a JSON object");
-	if (find_members(root, top, sizeof top / sizeof *top, e))
-		return -1;
+	/* Members are checked one by one; only a damaged file is read again, to say where. */
+	if (root.raw.n < 2 || root.raw.p[0] != '{' ||
+		find_members(root, top, sizeof top / sizeof *top, e)) {
+		if (json_next(&scan, &root, e))
+			return err_wrap(e, "is not JSON");
+		return err_set(e, ERR_PARSE, json_at_end(&scan) ? "does not hold a JSON object"
+			: "is not JSON: text after the end of the object");
+	}
 	if (s->model.kind != JSON_OBJECT)
 		return err_set(e, ERR_PARSE, "has no \"model\"; it is no tokenizer.json");
 	return find_members(s->model, inner, sizeof inner / sizeof *inner, e);
