@@ -27,7 +27,7 @@ struct facts {
 	struct bpe bpe;
 	struct unigram unigram;
 	struct wordpiece wordpiece;
-	struct decoder decoder;
+	struct decoder_table decoder;
 	struct added_set raw, normalized;
 	enum model_kind kind;
 	bool is_byte_level;
@@ -62,6 +62,8 @@ static const struct table TABLE[] = {
 	T(wordpiece.first.label, wordpiece.first.nodes, uint8_t),
 	T(wordpiece.later.node, wordpiece.later.nodes, struct trie_node),
 	T(wordpiece.later.label, wordpiece.later.nodes, uint8_t),
+	T(decoder.shown, decoder.count, struct decoder_shown),
+	T(decoder.text, decoder.text_bytes, char),
 	T(raw.node, raw.count, struct added_node),
 	T(normalized.node, normalized.count, struct added_node),
 };
@@ -137,6 +139,7 @@ static void clear_pointers(struct facts *f)
 	f->bpe.is_borrowed = f->bpe.trie.is_borrowed = true;
 	f->unigram.is_borrowed = f->unigram.trie.is_borrowed = true;
 	f->wordpiece.first.is_borrowed = f->wordpiece.later.is_borrowed = true;
+	f->decoder.is_borrowed = true;
 	f->raw.token = f->normalized.token = NULL;
 	f->raw.is_borrowed = f->normalized.is_borrowed = true;
 }
@@ -149,7 +152,7 @@ static struct facts *facts_of(const struct model *m)
 	f->bpe = m->bpe;
 	f->unigram = m->unigram;
 	f->wordpiece = m->wordpiece;
-	f->decoder = m->decoder;
+	f->decoder = m->decoder.table;
 	f->raw = m->raw;
 	f->normalized = m->normalized;
 	f->kind = m->kind;
@@ -310,7 +313,7 @@ static void place(struct model *m, const struct facts *f)
 	m->bpe = f->bpe;
 	m->unigram = f->unigram;
 	m->wordpiece = f->wordpiece;
-	m->decoder = f->decoder;
+	m->decoder.table = f->decoder;
 	m->raw = f->raw;
 	m->normalized = f->normalized;
 	m->kind = f->kind;

@@ -1,33 +1,339 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * decoder.c - ids back to text.
+ * decoder.c - texts of tokens, worked out once, and their joining.
  */
+#include "token/decoder.h"
+
+#include <assert.h>
+
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "token/chars.h"
 #include "token/model.h"
-#include "token/stages.h"
-
-/* ByteLevel it must be, alone or as the one member of a Sequence. */
-int stages_decoder(struct model *m, const struct json_value *root, struct err *e)
-{
-	const struct json_value *decoder = root, *list;
-
-	(void)m;
-	if (stage_is(decoder, "Sequence")) {
-		if (stage_members(decoder, "decoders", "decoder", &list, e))
-			return -1;
-		if (list->count == 1)
-			decoder = list->item;
-	}
-	return stage_is(decoder, "ByteLevel") ? 0 : stage_refuse(decoder, "decoder", e);
-}
 
 void decoder_release(struct decoder *d)
 {
+	for (size_t i = 0; i < d->steps; i++)
+		regex_free(d->step[i].regex);
+	if (!d->table.is_borrowed) {
+		free(d->table.shown);
+		free(d->table.text);
+	}
 	*d = (struct decoder){ 0 };
+}
+
+/* ---- texts of tokens ---- */
+
+struct maker {
+	struct model *m;
+	struct str *added; /* contents of added tokens by id; p NULL: none */
+	struct buf spelled, text;
+	struct decoder_step_work work;
+};
+
+/* A token as its file spells it. */
+static struct str spelling(struct maker *k, uint32_t id)
+{
+	const struct vocab *v = &k->m->vocab;
+	struct str bytes = vocab_bytes(v, id);
+
+	if (k->added[id].p)
+		return k->added[id];
+	if (!v->is_spelled || v->entry[id].is_foreign)
+		return bytes;
+	buf_reset(&k->spelled);
+	for (size_t i = 0; i < bytes.n; i++) {
+		char c[4];
+
+		buf_add(&k->spelled, c, utf8_encode(chars_of_byte((uint8_t)bytes.p[i]), c));
+	}
+	return k->spelled.len ? buf_str(&k->spelled) : STR("");
+}
+
+/* "<0x4F>" is a byte: two hexadecimal digits, or as the reference has it a plus and one. */
+static int byte_of(struct str s)
+{
+	int high, low;
+
+	if (s.n != 6 || memcmp(s.p, "<0x", 3) != 0 || s.p[5] != '>')
+		return -1;
+	high = s.p[3] == '+' ? 0 : str_hex(s.p[3]);
+	low = str_hex(s.p[4]);
+	return high < 0 || low < 0 ? -1 : high << 4 | low;
+}
+
+static int show(struct maker *k, uint32_t id, size_t place, struct decoder_shown *shown,
+	struct err *e)
+{
+	const struct decoder *d = &k->m->decoder;
+	struct str text = spelling(k, id);
+	size_t start = k->text.len;
+	char byte;
+
+	if (decoder_steps_run(d->step, d->token_steps, (unsigned)place, &k->work, &text))
+		return err_set(e, ERR_PARSE, "has a decoder that fails on its token %u: the text "
+			"outgrows %u bytes, or a regular expression gives up", id,
+			TOKEN_SHOWN_BYTES_MAX);
+	if (d->kind == DECODER_BYTE_RUNS && byte_of(text) >= 0) {
+		byte = (char)byte_of(text);
+		text = (struct str){ &byte, 1 };
+		shown->is_byte = 1;
+	}
+	if (d->kind == DECODER_SPACED && place == 0)
+		buf_add_char(&k->text, ' ');
+	if (shown->is_byte || (d->kind == DECODER_BYTE_LEVEL && !chars_to_bytes(text, &k->text)))
+		buf_add_str(&k->text, text);
+	else if (d->kind != DECODER_BYTE_LEVEL)
+		utf8_add_lossy(&k->text, text);
+	if (k->text.is_over || k->text.len - start > TOKEN_SHOWN_BYTES_MAX)
+		return err_set(e, ERR_LIMIT, "has tokens that decode to too much text: token %u "
+			"to more than %u bytes, or all to more than %llu", id,
+			TOKEN_SHOWN_BYTES_MAX, BUF_BYTES_MAX);
+	shown->start = (uint32_t)start;
+	shown->length = (uint32_t)(k->text.len - start) & 0xfffffff;
+	return 0;
+}
+
+/* A text that is the same in the middle is kept once. */
+static void share(struct maker *k, const struct decoder_shown *middle,
+	struct decoder_shown *shown)
+{
+	const char *text = k->text.data;
+
+	if (shown->length != middle->length || shown->is_byte != middle->is_byte ||
+		memcmp(text + shown->start, text + middle->start, shown->length) != 0)
+		return;
+	k->text.len = shown->start;
+	shown->start = middle->start;
+}
+
+static int show_all(struct maker *k, struct err *e)
+{
+	const struct vocab *v = &k->m->vocab;
+	struct decoder_table *t = &k->m->decoder.table;
+
+	for (size_t place = 0; place < t->places; place++) {
+		for (uint32_t id = 0; id < v->id_limit; id++) {
+			struct decoder_shown *shown = t->shown + place * v->id_limit + id;
+
+			if (!v->entry[id].is_known)
+				continue;
+			shown->is_known = 1;
+			shown->is_special = v->entry[id].is_special;
+			if (show(k, id, place, shown, e))
+				return -1;
+			if (place > 0)
+				share(k, t->shown + id, shown);
+		}
+	}
+	return 0;
+}
+
+/* Byte-level tokens are stored as the bytes they decode to. */
+static void show_vocabulary(struct decoder_table *t, const struct vocab *v)
+{
+	t->is_shared = true;
+	for (size_t id = 0; id < v->id_limit; id++) {
+		const struct vocab_entry *entry = v->entry + id;
+
+		t->shown[id] = (struct decoder_shown){ .start = entry->start,
+			.length = entry->length & 0xfffffff, .is_known = entry->is_known,
+			.is_special = entry->is_special };
+	}
+}
+
+static size_t count_places(const struct decoder *d)
+{
+	size_t places = d->kind == DECODER_SPACED ? 2 : 1;
+
+	for (size_t i = 0; i < d->token_steps; i++) {
+		if (d->step[i].kind == DECODER_SUFFIX)
+			return 4;
+		if (d->step[i].kind == DECODER_METASPACE || d->step[i].kind == DECODER_WORDPIECE)
+			places = 2;
+	}
+	return places;
 }
 
 int decoder_index(struct model *m, struct err *e)
 {
-	(void)m;
-	(void)e;
-	return 0;
+	struct decoder *d = &m->decoder;
+	struct decoder_table *t = &d->table;
+	struct maker k = { .m = m };
+	int rc;
+
+	t->places = count_places(d);
+	t->count = t->places * m->vocab.id_limit;
+	t->shown = mem_array(t->count + 1, sizeof *t->shown);
+	if (d->kind == DECODER_BYTE_LEVEL && d->steps == 0 && m->is_byte_level) {
+		show_vocabulary(t, &m->vocab);
+		return 0;
+	}
+	k.added = mem_array(m->vocab.id_limit + 1, sizeof *k.added);
+	for (size_t i = 0; i < m->added_count; i++)
+		k.added[m->added[i].id] = m->added[i].content;
+	k.work.text[0].limit = k.work.text[1].limit = TOKEN_SHOWN_BYTES_MAX;
+	rc = show_all(&k, e);
+	buf_add(&k.text, (char[VOCAB_SLACK]){ 0 }, VOCAB_SLACK);
+	t->text_bytes = k.text.len;
+	t->text = buf_take(&k.text);
+	free(k.added);
+	buf_release(&k.spelled);
+	decoder_step_work_release(&k.work);
+	return rc;
+}
+
+/* ---- decoding ---- */
+
+/* Tokens are copied in pieces of COPY bytes, which most fit into. */
+#define COPY 16
+static_assert(COPY <= VOCAB_SLACK, "a copy may not leave the text of tokens");
+
+struct writer {
+	const char *text;
+	char *to;
+	char *run; /* where the run of byte tokens that ends at to began; NULL: none */
+};
+
+/* Bytes that are no UTF-8 become a U+FFFD each; there is room for it. */
+static void end_run(struct writer *w)
+{
+	struct str run = { w->run, (size_t)(w->to - w->run) };
+
+	if (!utf8_is_valid(run)) {
+		for (size_t i = 0; i < run.n; i++)
+			memcpy(w->run + 3 * i, "\xef\xbf\xbd", 3);
+		w->to = w->run + 3 * run.n;
+	}
+	w->run = NULL;
+}
+
+static inline void put(struct writer *w, struct decoder_shown shown, bool has_runs)
+{
+	const char *text = w->text + shown.start;
+
+	if (has_runs && shown.is_byte && !w->run)
+		w->run = w->to;
+	else if (has_runs && !shown.is_byte && w->run)
+		end_run(w);
+	memcpy(w->to, text, COPY);
+	if (shown.length > COPY)
+		memcpy(w->to, text, shown.length);
+	w->to += shown.length;
+}
+
+static inline bool is_shown(struct decoder_shown shown, bool skip_special)
+{
+	return shown.is_known && !(skip_special && shown.is_special);
+}
+
+/* Cuts ids that are not shown off both ends and says how many bytes the rest has at most. */
+static size_t measure(const struct model *m, const uint32_t **ids, size_t *n, bool skip_special)
+{
+	const struct decoder_table *t = &m->decoder.table;
+	size_t limit = m->vocab.id_limit, first = *n, last = 0, bytes = COPY;
+
+	for (size_t i = 0; i < *n; i++) {
+		uint32_t id = (*ids)[i];
+
+		if (id >= limit || !is_shown(t->shown[id], skip_special))
+			continue;
+		if (first == *n)
+			first = i;
+		last = i;
+		bytes += t->shown[id].length + 2u * t->shown[id].is_byte;
+	}
+	if (first == *n) {
+		*n = 0;
+		return 0;
+	}
+	/* Both ends may have other texts than in the middle, of bytes with 3 for each. */
+	for (size_t place = 1; place < t->places; place++)
+		bytes += 3ull * t->shown[place * limit + (*ids)[first]].length +
+			3ull * t->shown[place * limit + (*ids)[last]].length;
+	*ids += first;
+	*n = last - first + 1;
+	return bytes;
+}
+
+static void put_all(const struct model *m, struct writer *w, const uint32_t *ids, size_t n,
+	bool skip_special, bool is_exact)
+{
+	const struct decoder_table *t = &m->decoder.table;
+	size_t limit = m->vocab.id_limit, mask = is_exact ? 0 : t->places - 1, i = 0, end = n;
+	bool has_runs = m->decoder.kind == DECODER_BYTE_RUNS && !is_exact;
+	size_t first = (DECODER_FIRST | (n == 1 ? DECODER_LAST : 0)) & mask;
+
+	if (mask) {
+		put(w, t->shown[first * limit + ids[0]], has_runs);
+		i = 1;
+		end = n > 1 ? n - 1 : n;
+	}
+	for (; i < end; i++)
+		if (ids[i] < limit && is_shown(t->shown[ids[i]], skip_special))
+			put(w, t->shown[ids[i]], has_runs);
+	if (end < n)
+		put(w, t->shown[(DECODER_LAST & mask) * limit + ids[end]], has_runs);
+	if (w->run)
+		end_run(w);
+}
+
+/* The steps on the whole, which stands in out from from on. */
+static int finish(const struct decoder *d, struct buf *out, size_t from)
+{
+	struct decoder_step_work work = { 0 };
+	struct str text;
+	int rc;
+
+	if (d->kind == DECODER_BYTE_LEVEL && decoder_make_valid(out, from))
+		return -1;
+	text = (struct str){ out->data + from, out->len - from };
+	if (d->token_steps == d->steps)
+		return 0;
+	rc = decoder_steps_run(d->step + d->token_steps, d->steps - d->token_steps,
+		DECODER_FIRST | DECODER_LAST, &work, &text);
+	if (rc == 0 && text.p >= out->data && text.p <= out->data + out->len) {
+		memmove(out->data + from, text.p, text.n);
+		out->len = from + text.n;
+		out->data[out->len] = 0;
+	} else if (rc == 0) {
+		out->len = from;
+		buf_add_str(out, text);
+		rc = out->is_over ? -1 : 0;
+	}
+	decoder_step_work_release(&work);
+	return rc;
+}
+
+int decoder_run(const struct model *m, const uint32_t *ids, size_t n, bool skip_special,
+	bool is_exact, struct buf *out)
+{
+	const struct decoder *d = &m->decoder;
+	size_t from = out->len, bytes = measure(m, &ids, &n, skip_special);
+	struct writer w = { .text = d->table.is_shared ? m->vocab.bytes.data : d->table.text };
+
+	if (n == 0)
+		return 0;
+	if (buf_reserve(out, bytes))
+		return -1;
+	w.to = out->data + from;
+	put_all(m, &w, ids, n, skip_special, is_exact);
+	out->len = (size_t)(w.to - out->data);
+	assert(out->len - from + COPY <= bytes);
+	*w.to = 0;
+	return is_exact ? 0 : finish(d, out, from);
+}
+
+int decoder_make_valid(struct buf *out, size_t from)
+{
+	struct str text = { out->data + from, out->len - from };
+	struct buf raw = { 0 };
+
+	if (text.n == 0 || utf8_is_valid(text))
+		return 0;
+	buf_add_str(&raw, text);
+	out->len = from;
+	utf8_add_lossy(out, buf_str(&raw));
+	buf_release(&raw);
+	return out->is_over || raw.is_over ? -1 : 0;
 }

@@ -2,10 +2,19 @@
 /*
  * token/decoder.h - ids back to text.
  *
- * What a token reads as depends at most on whether it is the first one; both
- * texts are worked out once for every id (decoder_index), and decoding copies
- * them. What depends on neighbours is done on top: runs of byte tokens that are
- * no UTF-8, and what is cut from the ends of the whole.
+ * A decoder is a row of steps, each making of the tokens' texts other texts. What
+ * a step makes of a token depends on its text and on whether the token is the
+ * first or the last one, nothing else; so the texts are worked out once for every
+ * id and place (decoder_index), and decoding copies them. Three steps look at
+ * neighbours, and only one of them, once, can be done that way:
+ *
+ *   ByteLevel    tokens are bytes; what is no UTF-8 in their sum becomes U+FFFD
+ *   ByteFallback a run of byte tokens that is no UTF-8 becomes a U+FFFD for each
+ *   Fuse         nothing but the end of single tokens
+ *
+ * Steps behind it see one text, the whole, which is first and last at once.
+ * Steps between ByteFallback and Fuse, and a second step that looks at neighbours,
+ * are refused.
  */
 #pragma once
 #include <stdbool.h>
@@ -14,17 +23,54 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/limits.h"
+#include "token/decoder_step.h"
 
 struct model;
 
-/* One id's text: bytes [start, start + length) of decoder.text. */
+enum decoder_kind {
+	DECODER_SPACED,     /* no decoder at all: tokens with spaces between them */
+	DECODER_PLAIN,      /* texts one after the other */
+	DECODER_BYTE_RUNS,  /* ByteFallback */
+	DECODER_BYTE_LEVEL,
+};
+
+/* One id's text in one place: bytes [start, start + length) of the table's text. */
 struct decoder_shown {
-	uint32_t start, length;
+	uint32_t start;
+	uint32_t length : 28;
+	uint32_t is_known : 1;   /* else the id names no token */
+	uint32_t is_special : 1;
+	uint32_t is_byte : 1;    /* the text is one byte of a run */
+};
+
+/* Flat, so that a compiled tokenizer can be used where it is mapped. */
+struct decoder_table {
+	struct decoder_shown *shown; /* [place * id_limit + id] for the places below places */
+	size_t count, places;        /* 1: the place does not matter; 2: only whether first; 4 */
+	char *text;                  /* VOCAB_SLACK bytes are readable behind every token's */
+	size_t text_bytes;           /* those included */
+	bool is_shared;              /* the vocabulary's text in place of this one */
+	bool is_borrowed;            /* shown and text belong to somebody else */
 };
 struct decoder {
-	int placeholder;
+	enum decoder_kind kind;
+	struct decoder_step step[TOKEN_STAGES_MAX];
+	size_t token_steps, steps; /* on each token; those and the ones on the whole */
+	struct decoder_table table;
 };
 void decoder_release(struct decoder *d); /* accepts a zeroed one */
 
-/* After vocabulary and added tokens. */
+/* Makes the table; after vocabulary and added tokens. */
 int decoder_index(struct model *m, struct err *e);
+
+/*
+ * Appends the text of the ids. is_exact: every token as if it stood in the middle,
+ * its very bytes, without what looks at neighbours or the whole. -1 when out is
+ * over its limit or a regular expression gave up.
+ */
+int decoder_run(const struct model *m, const uint32_t *ids, size_t n, bool skip_special,
+	bool is_exact, struct buf *out);
+
+/* Makes the bytes of out behind from valid UTF-8, lossily; -1 when it is over its limit. */
+int decoder_make_valid(struct buf *out, size_t from);
