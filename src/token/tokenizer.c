@@ -286,69 +286,24 @@ size_t tokenizer_count(const struct tokenizer *t, struct str text, bool add_spec
 
 /* ---- decode ---- */
 
-static bool is_shown(const struct vocab *v, uint32_t id, bool skip_special)
-{
-	return id < v->id_limit && v->entry[id].is_known &&
-		!(skip_special && v->entry[id].is_special);
-}
-
-/* Nearly all tokens fit this, and one copy of fixed size is quicker than a call. */
-#define COPY 16
-
-static_assert(COPY <= VOCAB_SLACK, "a copy may not leave the vocabulary's bytes");
-
 int tokenizer_decode_bytes(const struct tokenizer *t, const uint32_t *ids, size_t n,
 	bool skip_special, struct buf *out)
 {
-	const struct vocab *v = &t->model.vocab;
-	size_t bytes = 0;
-	char *to;
-
-	if (t->is_sim) {
-		sim_decode(ids, n, skip_special, out);
-		return out->is_over ? -1 : 0;
-	}
-	for (size_t i = 0; i < n; i++)
-		if (is_shown(v, ids[i], skip_special))
-			bytes += v->entry[ids[i]].length;
-	if (buf_reserve(out, bytes + COPY))
-		return -1;
-	to = out->data + out->len;
-	for (size_t i = 0; i < n; i++) {
-		if (is_shown(v, ids[i], skip_special)) {
-			struct str token = vocab_bytes(v, ids[i]);
-
-			memcpy(to, token.p, COPY);
-			if (token.n > COPY)
-				memcpy(to, token.p, token.n);
-			to += token.n;
-		}
-	}
-	*to = 0;
-	out->len += bytes;
-	assert(to == out->data + out->len);
-	return 0;
+	if (!t->is_sim)
+		return decoder_run(&t->model, ids, n, skip_special, true, out);
+	sim_decode(ids, n, skip_special, out);
+	return out->is_over ? -1 : 0;
 }
 
 int tokenizer_decode(const struct tokenizer *t, const uint32_t *ids, size_t n, bool skip_special,
 	struct buf *out)
 {
 	size_t before = out->len;
-	struct buf raw = { 0 };
-	struct str text;
 
-	if (tokenizer_decode_bytes(t, ids, n, skip_special, out))
-		return -1;
-	if (out->len == before)
-		return 0;
-	text = (struct str){ out->data + before, out->len - before };
-	if (utf8_is_valid(text))
-		return 0;
-	buf_add_str(&raw, text);
-	out->len = before;
-	utf8_add_lossy(out, buf_str(&raw));
-	buf_release(&raw);
-	return out->is_over ? -1 : 0;
+	if (!t->is_sim)
+		return decoder_run(&t->model, ids, n, skip_special, false, out);
+	sim_decode(ids, n, skip_special, out);
+	return out->is_over ? -1 : decoder_make_valid(out, before);
 }
 
 /* ---- facts ---- */
