@@ -25,7 +25,7 @@ static int usage(FILE *out, const char *group, int status)
 	fprintf(out, "profllm " PROFLLM_VERSION "\nUsage: profllm COMMAND [options]\n\n");
 	for (size_t i = 0; i < COMMANDS; i++)
 		if (str_starts(str_of(commands[i].name), str_of(group)))
-			fprintf(out, "  %-17s %s\n", commands[i].name, commands[i].summary);
+			fprintf(out, "  %-18s %s\n", commands[i].name, commands[i].summary);
 	fprintf(out, "\nprofllm COMMAND --help tells more.\n");
 	return status;
 }

@@ -250,9 +250,12 @@ static int read_ids_json(struct state *s, struct str line, struct err *e)
 			       "\"ids\", got %.*s%s", (int)(line.n < 60 ? line.n : 60), line.p,
 			       line.n > 60 ? "..." : "");
 	it = json_iter(v);
-	while (json_each(&it, &key, &element) > 0)
+	while (json_each(&it, &key, &element) > 0) {
+		if (element.kind == JSON_STRING) /* shown with its quotes, and no number for them */
+			element.raw = (struct str){ element.raw.p - 1, element.raw.n + 2 };
 		if (add_id(s, element.raw, e) < 0)
 			return -1;
+	}
 	return 0;
 }
 
@@ -347,10 +350,36 @@ static int run_items(const struct tokenizer_opts *o, struct ordered *work, const
 
 /* ---- verbs ---- */
 
+struct download {
+	struct progress bar;
+	char file[64];
+};
+
+static void on_download(void *self, const char *file, int64_t done, int64_t total)
+{
+	struct download *d = self;
+
+	if (strncmp(d->file, file, sizeof(d->file) - 1) != 0) {
+		progress_clear(&d->bar);
+		progress_init(&d->bar, isatty(STDERR_FILENO) ? PROGRESS_BAR : PROGRESS_NONE);
+		snprintf(d->file, sizeof(d->file), "%s", file);
+	}
+	progress_bytes(&d->bar, d->file, (uint64_t)done, (uint64_t)total);
+}
+
+static void on_note(void *self, const char *text)
+{
+	progress_clear(&((struct download *)self)->bar);
+	cli_warn(text);
+}
+
 struct tokenizer *tokenizer_from_opts(const struct tokenizer_opts *o, bool is_uncached,
 				      int64_t *load_ns, struct err *e)
 {
-	struct tokenizer_load_opts opts = { .revision = o->revision, .is_uncached = is_uncached };
+	struct download download = { 0 };
+	struct tokenizer_load_opts opts = { .revision = o->revision, .is_offline = o->offline,
+					    .is_uncached = is_uncached, .progress = on_download,
+					    .note = on_note, .self = &download };
 	int64_t began_ns = clock_mono_ns();
 	struct tokenizer *t;
 
@@ -360,6 +389,7 @@ struct tokenizer *tokenizer_from_opts(const struct tokenizer_opts *o, bool is_un
 		return NULL;
 	}
 	t = tokenizer_load(o->tokenizer, &opts, e);
+	progress_clear(&download.bar);
 	*load_ns = clock_mono_ns() - began_ns;
 	return t;
 }
@@ -411,7 +441,8 @@ int cmd_tokenizer_decode(int argc, char **argv)
 
 static int compile(const struct tokenizer_opts *o, struct err *e)
 {
-	struct tokenizer_load_opts opts = { .revision = o->revision };
+	/* By then the files are in the local cache. */
+	struct tokenizer_load_opts opts = { .revision = o->revision, .is_offline = true };
 	int64_t before_ns, after_ns;
 	struct buf path = { 0 };
 	struct tokenizer *t;

@@ -7,7 +7,7 @@
 struct tokenizer_opts {
 	struct opt_list files;
 	const char *tokenizer, *revision;
-	bool add_special_tokens, skip_special_tokens, jsonl, timing, json;
+	bool offline, add_special_tokens, skip_special_tokens, jsonl, timing, json;
 	int64_t threads;
 };
 
@@ -20,10 +20,12 @@ struct tokenizer_opts {
 	    .help = "A tokenizer's file, its directory, a model name (org/name), or sim (built " \
 		    "in)."),                                                                 \
 	TOKENIZER_ROW(revision, "revision", .group = TOKENIZER_MODEL,                        \
-	    .help = "Branch, tag or commit of a model name; default: main.")
+	    .help = "Branch, tag or commit of a model name; default: main."),                \
+	TOKENIZER_ROW(offline, "offline", .group = TOKENIZER_MODEL,                          \
+	    .help = "Take a model name from the local cache only; ask no hub.")
 
 extern const struct opt_set tokenizer_show_set;
 
-/* What the options name; load_ns: how long that took. NULL with e. */
+/* What the options name, downloaded if need be; load_ns: how long that took. NULL with e. */
 struct tokenizer *tokenizer_from_opts(const struct tokenizer_opts *o, bool is_uncached,
 				      int64_t *load_ns, struct err *e);

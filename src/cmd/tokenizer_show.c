@@ -140,10 +140,21 @@ static void add_ids(struct buf *out, const struct facts *f, const struct ids *id
 	}
 }
 
+static void add_compiled(const struct facts *f, struct buf *out)
+{
+	buf_printf(out, "%-16s ", "Compiled form");
+	if (!f->compiled.len)
+		buf_add_text(out, "switched off\n");
+	else if (!f->compiled_bytes)
+		buf_printf(out, "not made: %s\n", f->compiled.data);
+	else
+		buf_printf(out, "%.1f MB, %s: %s\n", (double)f->compiled_bytes / 1e6,
+			   f->m->mapping.n ? "in use" : "not in use", f->compiled.data);
+}
+
 static void add_model(const struct facts *f, struct buf *out)
 {
 	const struct model *m = f->m;
-	char line[128];
 
 	buf_printf(out, "%-16s %s\n%-16s %s\n%-16s %s%s", "File", f->path, "Format", m->format, "Model",
 		   m->is_byte_level ? "byte-level " : "", kind_name[m->kind]);
@@ -169,10 +180,7 @@ static void add_model(const struct facts *f, struct buf *out)
 			buf_printf(out, ", id %" PRIu32, id);
 		buf_add_char(out, '\n');
 	}
-	snprintf(line, sizeof(line), f->compiled_bytes ? "%.1f MB, %s" : "not made",
-		 (double)f->compiled_bytes / 1e6, m->mapping.n ? "in use" : "not in use");
-	buf_printf(out, "%-16s %s%s%s\n", "Compiled form", f->compiled.len ? line : "switched off",
-		   f->compiled.len ? ": " : "", f->compiled.len ? f->compiled.data : "");
+	add_compiled(f, out);
 }
 
 static void write_page(const struct facts *f, struct buf *out)

@@ -18,6 +18,11 @@ my %verb = (
 	'bench serve' => [qw(bench serve --dry-run --tokenizer sim --model sim --num-prompts 1)],
 	'bench score' => [qw(bench score no.rec)],
 	'sim'         => [qw(sim --port 0)],
+	'tokenizer encode'  => [qw(tokenizer encode --tokenizer sim)],
+	'tokenizer decode'  => [qw(tokenizer decode --tokenizer sim)],
+	'tokenizer count'   => [qw(tokenizer count --tokenizer sim)],
+	'tokenizer show'    => [qw(tokenizer show --tokenizer sim)],
+	'tokenizer compile' => [qw(tokenizer compile --tokenizer sim)],
 );
 
 # ---- made from the rows ----
@@ -96,7 +101,7 @@ for my $verb (sort keys %verb) {
 		bad($verb, 2, "--$o->{name}: not in this version*", "--$o->{name}", other_value($o))
 			if flag($o, 'later');
 	}
-	ok(!@wrong && @options > 5, "$verb: $count bad values of " . @options . ' options');
+	ok(!@wrong && $count, "$verb: $count bad values of " . @options . ' options');
 	diag(join "\n", @wrong) if @wrong;
 }
 
@@ -113,6 +118,8 @@ my @chat = qw(--backend openai-chat);
 spew('empty.rec', '');
 spew('file', '');
 spew('custom.jsonl', qq({"prompt": "a"}\n));
+
+my @tokenizer = qw(encode decode count show compile);
 
 # Verb, exit status, message, arguments.
 my @rows = (
@@ -233,7 +240,15 @@ my @rows = (
 		qw(--ssl-certfile no.pem --ssl-keyfile no.pem)],
 	['sim', 2, '*--ssl-keyfile*', qw(--ssl-certfile no.pem)],
 	['sim', 1, 'no tokenizer "no.json"*', qw(--tokenizer no.json)],
+	# tokenizer
+	(map { ["tokenizer $_", 1, 'no tokenizer "no.json"*', qw(--tokenizer no.json)] } @tokenizer),
+	(map { ["tokenizer $_", 2, "unexpected argument 'word'", qw(word)] } qw(show compile)),
 );
+for my $verb (@tokenizer) {
+	check_run("tokenizer $verb without a tokenizer", run(args => ['tokenizer', $verb]), { status => 2,
+		err => "profllm tokenizer $verb: --tokenizer is missing: a file, its directory, a model "
+			. 'name or sim' });
+}
 
 # Options that take any text at all, and why nothing can be wrong with it.
 my %any_text = (
@@ -249,12 +264,13 @@ my %any_text = (
 		'record' => 'a path: score.t',
 	},
 	'sim' => { 'model' => 'a name', 'served-model-name' => 'names', 'api-key' => 'a secret' },
+	map { ("tokenizer $_" => { 'revision' => 'a name' }) } @tokenizer,
 );
 
 my %covered;
 for my $row (@rows) {
 	my ($short, $status, $message, @args) = @$row;
-	my $verb = $short eq 'sim' ? 'sim' : "bench $short";
+	my $verb = $short =~ /^(sim|tokenizer .*)$/ ? $short : "bench $short";
 	my @command = @{$verb{$verb}};
 	my ($option) = grep { /^--/ } @args;
 	my $r;

@@ -35,6 +35,13 @@ my @rows = (
 	[0, 'help-serve-none.txt', qw(bench serve --help=nothing-like-it)],
 	[0, 'help-score.txt', qw(bench score --help)],
 	[0, 'help-sim.txt', qw(sim --help)],
+	[0, 'help-tokenizer.txt', qw(tokenizer --help)],
+	[2, 'help-tokenizer.txt', 'tokenizer'],
+	[0, 'help-encode.txt', qw(tokenizer encode --help)],
+	[0, 'help-decode.txt', qw(tokenizer decode --help)],
+	[0, 'help-count.txt', qw(tokenizer count --help)],
+	[0, 'help-show.txt', qw(tokenizer show --help)],
+	[0, 'help-compile.txt', qw(tokenizer compile --help)],
 	[0, 'help-completion.txt', qw(completion --help)],
 	[2, 'unknown-option.txt', qw(bench serve --num-promts 3)],
 	[2, 'no-file.txt', qw(bench score)],
@@ -72,7 +79,7 @@ for my $row (@rows) {
 
 	is($r->{status}, $status, "profllm @args: exit status");
 	is_golden(mask_text($r->{out}) . ($r->{err} ne '' ? "--- stderr\n" . mask_text($r->{err}) : ''),
-		$golden) if $golden ne 'help.txt' && $golden ne 'help-bench.txt' || $status == 0;
+		$golden) if $golden !~ /^help(-bench|-tokenizer)?\.txt$/ || $status == 0;
 	is($r->{out}, '', "profllm @args: usage of a wrong command goes to stderr") if $status;
 }
 
