@@ -30,9 +30,10 @@ my $parent = $$;
 my (@started, @groups);
 
 chdir $scratch or die "cannot enter $scratch: $!\n";
-delete @ENV{grep { /^(https?|all|no)_proxy$/i || /^(HF_|HUGGINGFACE|OPENAI_API_KEY|COLUMNS)/ }
+delete @ENV{grep { /^(https?|all|no)_proxy$/i || /^(HF_|HUGGING_?FACE|OPENAI_API_KEY|COLUMNS)/ }
 	keys %ENV};
 $ENV{HF_HOME} = "$scratch/hf";
+$ENV{HF_HUB_OFFLINE} = 1; # no test asks the world
 $ENV{TZ} = 'UTC';
 $ENV{LC_ALL} = 'C';
 $SIG{PIPE} = 'IGNORE';

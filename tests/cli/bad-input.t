@@ -256,8 +256,8 @@ my @rows = (
 		. 'name *'],
 	['not in the cache', [qw(--model nobody/nothing)],
 		'no tokenizer for model nobody/nothing (name one with --tokenizer, or use '
-		. '--skip-tokenizer-init): no tokenizer "nobody/nothing": looked for *, then for '
-		. '*/tokenizer.json'],
+		. '--skip-tokenizer-init): no tokenizer "nobody/nothing": there is no such file or directory, '
+		. 'and nobody/nothing is not in the cache (*), and the hub is not asked *'],
 	['unknown type', [qw(--model m --tokenizer wordpiece.json)],
 		'wordpiece.json has model type "WordPiece", which this version does not read'],
 	['another unknown type', [qw(--model m --tokenizer unigram.json)],

@@ -181,6 +181,7 @@ static void test_cache_lookup(void **state)
 	write_file("hub/models--org--m/snapshots/def456/tokenizer.json", small);
 	setenv("HF_HUB_CACHE", "", 1);
 	setenv("HF_HOME", dir, 1);
+	setenv("HF_HUB_OFFLINE", "1", 1);
 	t = load("org/m", NULL);
 	assert_string_equal(tokenizer_name(t), "org/m");
 	assert_true(tokenizer_has_chat_template(t));
@@ -197,16 +198,14 @@ static void test_not_found(void **state)
 	static const struct {
 		const char *name, *revision, *want[2];
 	} row[] = {
-		{ "org/none", NULL,
-			{ "no tokenizer \"org/none\": looked for a file or directory of that "
-			"name, then for ",
-			"/hub/models--org--none/snapshots/main/tokenizer.json" } },
-		{ "org/m", "v3", { "no tokenizer \"org/m\"", "/snapshots/v3/tokenizer.json" } },
+		{ "org/none", NULL, { "no tokenizer \"org/none\": there is no such file or "
+			"directory, and org/none is not in the cache (",
+			"/hub/models--org--none, revision main), and the hub is not asked" } },
+		{ "org/m", "v3", { "no tokenizer \"org/m\"", ", revision v3)" } },
 		{ "a/b/c", NULL, { "there is no such file or directory, and it is no model name",
 			"" } },
 		{ "../x", NULL, { "no model name", "" } },
 		{ "/none.json", NULL, { "no model name", "" } },
-		{ "org/m", "../../x", { "no model name", "" } },
 		{ "tests/unit", NULL, { "directory tests/unit has no tokenizer.json", "" } },
 	};
 
