@@ -7,6 +7,7 @@
 #include <assert.h>
 
 #include "base/utf8.h"
+#include "token/classes.h"
 #include "token/unicode16.h"
 
 bool chars_is_space(uint32_t cp)
@@ -34,7 +35,22 @@ static bool is_in(const struct unicode_range *range, size_t count, uint32_t cp)
 
 bool chars_is_word(uint32_t cp)
 {
+	if (cp < 0x80)
+		return (cp >= '0' && cp <= '9') || ((cp | 0x20) >= 'a' && (cp | 0x20) <= 'z') ||
+			cp == '_';
 	return is_in(unicode_word, unicode_word_count, cp);
+}
+
+bool chars_is_numeric(uint32_t cp)
+{
+	if ((cp >= 0x11de0 && cp <= 0x11de9) || (cp >= 0x16ff4 && cp <= 0x16ff6))
+		return true; /* Unicode 17 added these */
+	return CLASS_SET(CLASS_NUMBER) >> classes_of(classes_get(), cp) & 1;
+}
+
+bool chars_is_punctuation(uint32_t cp)
+{
+	return is_in(unicode_punctuation, unicode_punctuation_count, cp);
 }
 
 bool chars_is_new_mark(uint32_t cp)

@@ -2,47 +2,49 @@
 /*
  * pretok.c - the stages.
  *
- * A piece is a span of two texts of equal length: the one words are made of, and
- * the one regular expressions look at, where characters newer than the regex
- * library have stand-ins (token/chars.h).
+ * A stage is a way to find the next match, and what becomes of matches and of what lies
+ * between is the same for all; or it writes a text of its own; or it is a scanner.
  */
 #include "token/pretok.h"
 
 #include <assert.h>
 
+#include "base/utf8.h"
 #include "token/chars.h"
+
+#define BUFFER_BYTES_MIN (64u << 10) /* so that short pieces share a batch */
+
+/* The spelled text that later stages cut, up to the last word found, and its bytes. */
+struct spelled {
+	const char *at, *byte;
+};
 
 struct walk {
 	const struct pretok *p;
 	struct pretok_work *work;
 	void (*take)(void *ctx, const struct str *word, size_t count);
 	void *ctx;
-	struct str *word; /* PRETOK_BATCH, count of them waiting */
-	size_t *count;
+	struct str word[PRETOK_BATCH]; /* count of them waiting */
+	size_t count;
+	bool is_spelled;
+	struct spelled spelled;
 };
 
 struct piece {
 	struct str text;
-	const char *match; /* text.n bytes */
+	bool is_start; /* of the whole input */
 };
 
 /* Spans of one stage waiting to be joined with their neighbours. */
 struct cut {
-	const struct walk *walk;
+	struct walk *walk;
 	size_t stage;
 	struct piece piece;
 	size_t start, end; /* the span that is still open */
 	bool is_open, was_match;
 };
 
-static int run(const struct walk *w, size_t stage, struct piece piece);
-
-static void hand_over(const struct walk *w)
-{
-	if (*w->count > 0)
-		w->take(w->ctx, w->word, *w->count);
-	*w->count = 0;
-}
+static int run(struct walk *w, size_t stage, struct piece piece);
 
 void pretok_release(struct pretok *p)
 {
@@ -51,10 +53,57 @@ void pretok_release(struct pretok *p)
 	*p = (struct pretok){ 0 };
 }
 
+void pretok_work_init(struct pretok_work *w, size_t bytes_max)
+{
+	*w = (struct pretok_work){ 0 };
+	for (size_t i = 0; i < TOKEN_STAGES_MAX; i++)
+		w->text[i].limit = bytes_max;
+}
+
+void pretok_work_release(struct pretok_work *w)
+{
+	regex_work_free(w->regex);
+	for (size_t i = 0; i < TOKEN_STAGES_MAX; i++)
+		buf_release(w->text + i);
+	*w = (struct pretok_work){ 0 };
+}
+
+/* ---- handing words over ---- */
+
+static void hand_over(struct walk *w)
+{
+	if (w->count > 0)
+		w->take(w->ctx, w->word, w->count);
+	w->count = 0;
+}
+
+/* The bytes that a spelled word stands for; words come in order. */
+static struct str unspell(struct spelled *s, struct str word)
+{
+	struct str bytes = { NULL, 0 };
+
+	for (; s->at < word.p; s->at++)
+		s->byte += ((uint8_t)*s->at & 0xc0) != 0x80;
+	bytes.p = s->byte;
+	for (; s->at < word.p + word.n; s->at++)
+		s->byte += ((uint8_t)*s->at & 0xc0) != 0x80;
+	bytes.n = (size_t)(s->byte - bytes.p);
+	return bytes;
+}
+
+static void add_word(struct walk *w, struct str word)
+{
+	w->word[w->count++] = w->is_spelled ? unspell(&w->spelled, word) : word;
+	if (w->count == PRETOK_BATCH)
+		hand_over(w);
+}
+
+/* ---- what becomes of spans ---- */
+
 static int pass_on(const struct cut *c, size_t start, size_t end)
 {
 	return run(c->walk, c->stage + 1, (struct piece){
-		{ c->piece.text.p + start, end - start }, c->piece.match + start });
+		{ c->piece.text.p + start, end - start }, c->piece.is_start && start == 0 });
 }
 
 static int flush(struct cut *c)
@@ -98,21 +147,7 @@ static int add_span(struct cut *c, size_t start, size_t end, bool is_match)
 	return 0;
 }
 
-/* The next match from *from on: 1, 0 at the end, -1. */
-static int find(const struct walk *w, const struct pretok_stage *s, struct str text, size_t from,
-	size_t *start, size_t *end)
-{
-	const char *p;
-
-	if (s->kind == PRETOK_REGEX)
-		return regex_find(s->regex, w->work->regex, text, from, start, end);
-	p = memmem(text.p + from, text.n - from, s->literal.p, s->literal.n);
-	if (!p)
-		return 0;
-	*start = (size_t)(p - text.p);
-	*end = *start + s->literal.n;
-	return 1;
-}
+/* ---- finding matches ---- */
 
 static size_t char_length(const char *p, size_t n)
 {
@@ -123,20 +158,112 @@ static size_t char_length(const char *p, size_t n)
 	return i;
 }
 
+static uint32_t char_at(struct str text, size_t at, size_t *n)
+{
+	return utf8_decode((struct str){ text.p + at, text.n - at }, n);
+}
+
+static int find_literal(const struct pretok_stage *s, struct str text, size_t from, size_t *start,
+	size_t *end)
+{
+	const char *p = memmem(text.p + from, text.n - from, s->text.p, s->text.n);
+
+	if (!p)
+		return 0;
+	*start = (size_t)(p - text.p);
+	*end = *start + s->text.n;
+	return 1;
+}
+
+static int find_chars(const struct pretok_stage *s, struct str text, size_t from, size_t *start,
+	size_t *end)
+{
+	size_t n;
+
+	for (size_t at = from; at < text.n; at += n) {
+		uint8_t byte = (uint8_t)text.p[at];
+
+		n = 1;
+		if (byte < 128 ? !(s->ascii[byte / 64] >> byte % 64 & 1) :
+			!s->chars(char_at(text, at, &n)))
+			continue;
+		*start = at;
+		*end = at + n;
+		return 1;
+	}
+	return 0;
+}
+
+/* 0 for white space, 1 for a word character, 2 for any other. */
+static int word_kind(struct str text, size_t at, size_t *n)
+{
+	uint32_t cp = char_at(text, at, n);
+
+	return chars_is_word(cp) ? 1 : chars_is_space(cp) ? 0 : 2;
+}
+
+static int find_words(struct str text, size_t from, size_t *start, size_t *end)
+{
+	size_t at = from, n;
+	int kind = 0;
+
+	while (at < text.n && (kind = word_kind(text, at, &n)) == 0)
+		at += n;
+	*start = at;
+	while (at < text.n && word_kind(text, at, &n) == kind)
+		at += n;
+	*end = at;
+	return *start < text.n;
+}
+
+static int find_length(const struct pretok_stage *s, struct str text, size_t from, size_t *start,
+	size_t *end)
+{
+	size_t at = from;
+
+	for (size_t i = 0; i < s->length && at < text.n; i++)
+		at += char_length(text.p + at, text.n - at);
+	*start = from;
+	*end = at;
+	return from < text.n;
+}
+
+/* The next match from *from on: 1, 0 at the end, -1. */
+static int find(const struct walk *w, const struct pretok_stage *s, struct str text, size_t from,
+	size_t *start, size_t *end)
+{
+	switch (s->kind) {
+	case PRETOK_REGEX:
+		return regex_find(s->regex, w->work->regex, text, from, start, end);
+	case PRETOK_LITERAL:
+		return find_literal(s, text, from, start, end);
+	case PRETOK_CHARS:
+		return find_chars(s, text, from, start, end);
+	case PRETOK_WORDS:
+		return find_words(text, from, start, end);
+	default:
+		return find_length(s, text, from, start, end);
+	}
+}
+
 /*
  * As the reference walks matches: an empty one counts, unless it touches the end
  * of the match before; then the search goes on one character later.
  */
-static int split(const struct walk *w, size_t stage, struct piece piece)
+static int split(struct walk *w, size_t stage, struct piece piece)
 {
 	const struct pretok_stage *s = w->p->stage + stage;
 	struct cut cut = { .walk = w, .stage = stage, .piece = piece };
-	struct str match = { piece.match, piece.text.n };
-	struct str text = s->kind == PRETOK_REGEX ? match : piece.text;
+	struct str text = piece.text;
 	size_t from = 0, done = 0, start, end;
 	bool is_first = true;
 	int found;
 
+	if (s->kind == PRETOK_REGEX) {
+		text = chars_stand_in(text, w->work->text + stage);
+		if (!w->work->regex)
+			w->work->regex = regex_work_new();
+	}
 	while (from <= text.n && (found = find(w, s, text, from, &start, &end)) != 0) {
 		if (found < 0)
 			return -1;
@@ -156,51 +283,149 @@ static int split(const struct walk *w, size_t stage, struct piece piece)
 	return flush(&cut);
 }
 
-static int prefix(const struct walk *w, size_t stage, struct piece piece)
+static int scan(struct walk *w, size_t stage, struct piece piece)
 {
-	struct buf *text = &w->work->prefixed[stage], *match = &w->work->prefixed_match[stage];
+	struct scan scan = scan_begin(w->p->stage[stage].scanner, piece.text);
+	struct str word[PRETOK_BATCH / 4];
+	size_t n;
+
+	if (stage + 1 == w->p->count && !w->is_spelled) {
+		while ((n = scan_next(&scan, w->word + w->count, PRETOK_BATCH - w->count)) > 0) {
+			w->count += n;
+			if (w->count == PRETOK_BATCH)
+				hand_over(w);
+		}
+		return 0;
+	}
+	while ((n = scan_next(&scan, word, PRETOK_BATCH / 4)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			bool is_start = piece.is_start && word[i].p == piece.text.p;
+
+			if (run(w, stage + 1, (struct piece){ word[i], is_start }))
+				return -1;
+		}
+	}
+	return 0;
+}
+
+/* ---- stages that write ---- */
+
+/*
+ * The stage's buffer with room for n bytes. Words handed out may stand in it, so it
+ * is emptied only after those are taken.
+ */
+static struct buf *room(struct walk *w, size_t stage, size_t n)
+{
+	struct buf *b = w->work->text + stage;
+
+	if (b->cap > n && b->len < b->cap - n)
+		return b;
+	hand_over(w);
+	buf_reset(b);
+	return buf_reserve(b, n < BUFFER_BYTES_MIN ? BUFFER_BYTES_MIN : n + 1) ? NULL : b;
+}
+
+static int prefix(struct walk *w, size_t stage, struct piece piece)
+{
+	struct buf *b;
+	size_t before;
 
 	if (piece.text.p[0] == ' ')
 		return run(w, stage + 1, piece);
-	hand_over(w); /* words may still stand in the buffer */
-	buf_reset(text);
-	buf_add_char(text, ' ');
-	buf_add_str(text, piece.text);
-	buf_reset(match);
-	buf_add_char(match, ' ');
-	buf_add(match, piece.match, piece.text.n);
-	return run(w, stage + 1, (struct piece){ buf_str(text), match->data });
+	b = room(w, stage, piece.text.n + 1);
+	if (!b)
+		return -1;
+	before = b->len;
+	buf_add_char(b, ' ');
+	buf_add_str(b, piece.text);
+	piece.text = (struct str){ b->data + before, b->len - before };
+	return run(w, stage + 1, piece);
 }
 
-static int run(const struct walk *w, size_t stage, struct piece piece)
+static int metaspace(struct walk *w, size_t stage, struct piece piece)
+{
+	const struct pretok_stage *s = w->p->stage + stage;
+	struct str text = piece.text;
+	size_t spaces = 1, before, n;
+	struct buf *b;
+
+	for (size_t i = 0; i < text.n; i++)
+		spaces += text.p[i] == ' ';
+	b = room(w, stage, text.n + spaces * s->text.n);
+	if (!b)
+		return -1;
+	before = b->len;
+	if ((s->prepend == PRETOK_ALWAYS || (s->prepend == PRETOK_FIRST && piece.is_start)) &&
+		text.p[0] != ' ' && !str_starts(text, s->text))
+		buf_add_str(b, s->text);
+	for (const char *end = text.p + text.n; text.p < end; text.p += n) {
+		const char *space = memchr(text.p, ' ', (size_t)(end - text.p));
+
+		n = (size_t)((space ? space : end) - text.p);
+		buf_add(b, text.p, n);
+		if (space)
+			buf_add_str(b, s->text), n++;
+	}
+	piece.text = (struct str){ b->data + before, b->len - before };
+	return run(w, stage + 1, piece);
+}
+
+static int spell(struct walk *w, size_t stage, struct piece piece)
+{
+	struct buf *b = room(w, stage, 2 * piece.text.n);
+	struct str text;
+
+	if (!b)
+		return -1;
+	text.p = b->data + b->len;
+	for (size_t i = 0; i < piece.text.n; i++) {
+		char utf8[4];
+
+		buf_add(b, utf8, utf8_encode(chars_of_byte((uint8_t)piece.text.p[i]), utf8));
+	}
+	text.n = (size_t)(b->data + b->len - text.p);
+	w->spelled = (struct spelled){ text.p, piece.text.p };
+	w->is_spelled = true;
+	piece.text = text;
+	return run(w, stage + 1, piece);
+}
+
+/* ---- all of them ---- */
+
+static int run(struct walk *w, size_t stage, struct piece piece)
 {
 	if (piece.text.n == 0)
 		return 0;
 	if (stage == w->p->count) {
-		w->word[(*w->count)++] = piece.text;
-		if (*w->count == PRETOK_BATCH)
-			hand_over(w);
+		add_word(w, piece.text);
 		return 0;
 	}
-	if (w->p->stage[stage].kind == PRETOK_PREFIX)
+	switch (w->p->stage[stage].kind) {
+	case PRETOK_SCAN:
+		return scan(w, stage, piece);
+	case PRETOK_PREFIX:
 		return prefix(w, stage, piece);
-	return split(w, stage, piece);
+	case PRETOK_METASPACE:
+		return metaspace(w, stage, piece);
+	case PRETOK_SPELL:
+		return spell(w, stage, piece);
+	default:
+		return split(w, stage, piece);
+	}
 }
 
-int pretok_run(const struct pretok *p, struct pretok_work *work, struct str text,
+int pretok_run(const struct pretok *p, struct pretok_work *work, struct str text, bool is_start,
 	void (*take)(void *ctx, const struct str *word, size_t count), void *ctx)
 {
-	struct str word[PRETOK_BATCH];
-	size_t count = 0;
-	struct walk w = { p, work, take, ctx, word, &count };
-	struct piece piece = { text, text.p };
-	bool has_regex = false;
+	struct walk w;
 
-	for (size_t i = 0; i < p->count; i++)
-		has_regex |= p->stage[i].kind == PRETOK_REGEX;
-	if (has_regex)
-		piece.match = chars_stand_in(text, &work->stand_in).p;
-	if (run(&w, 0, piece))
+	w.p = p;
+	w.work = work;
+	w.take = take;
+	w.ctx = ctx;
+	w.count = 0;
+	w.is_spelled = false;
+	if (run(&w, 0, (struct piece){ text, is_start }))
 		return -1;
 	hand_over(&w);
 	return 0;

@@ -2,34 +2,53 @@
 /*
  * token/pretok.h - cutting text into words, stage after stage.
  *
- * A stage cuts every piece the stage before it made. Nothing is collected: a
- * piece runs through all later stages as soon as it is cut, and the last stage
- * hands words to the model.
+ * A stage cuts every piece the stage before it made, or writes it anew. Nothing is
+ * collected: a piece runs through all later stages as soon as it is cut, and the last
+ * stage hands words to the model.
+ *
+ * Byte-level models take words as plain bytes, so the stage that spells bytes as
+ * characters is only there when another follows, which then sees what it would see in
+ * the reference; its words are the bytes again.
  */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/str.h"
 #include "token/regex.h"
+#include "token/scan.h"
 
 enum pretok_kind {
-	PRETOK_REGEX,   /* cut at matches of regex */
-	PRETOK_LITERAL, /* cut at literal */
-	PRETOK_PREFIX,  /* put a space before a piece that has none; the text is byte-level's */
+	PRETOK_SCAN,      /* cut by scanner, every span a word */
+	PRETOK_REGEX,     /* cut at matches of regex */
+	PRETOK_LITERAL,   /* cut at text */
+	PRETOK_CHARS,     /* cut at characters of chars */
+	PRETOK_WORDS,     /* cut at \w+|[^\w\s]+ */
+	PRETOK_LENGTH,    /* cut after every length characters */
+	PRETOK_PREFIX,    /* put a space before a piece that has none */
+	PRETOK_METASPACE, /* write text for every space, and before a piece that has none */
+	PRETOK_SPELL,     /* write every byte as its character (token/chars.h) */
 };
 enum pretok_behavior {
 	PRETOK_REMOVED, PRETOK_ISOLATED, PRETOK_MERGED_WITH_PREVIOUS, PRETOK_MERGED_WITH_NEXT,
 	PRETOK_CONTIGUOUS,
 };
+enum pretok_prepend { PRETOK_ALWAYS, PRETOK_FIRST, PRETOK_NEVER };
+
 struct pretok_stage {
 	enum pretok_kind kind;
 	enum pretok_behavior behavior;
+	enum pretok_prepend prepend;
 	bool is_inverted; /* matches and what lies between change roles */
+	const struct scanner *scanner;
 	struct regex *regex;
-	struct str literal; /* owned by whoever loads (its arena); not empty */
+	struct str text; /* owned by whoever loads (its arena); not empty */
+	bool (*chars)(uint32_t cp);
+	uint64_t ascii[2]; /* chars below 128, a bit each */
+	size_t length; /* > 0 */
 };
 struct pretok {
 	struct pretok_stage stage[TOKEN_STAGES_MAX];
@@ -37,16 +56,20 @@ struct pretok {
 };
 void pretok_release(struct pretok *p); /* accepts a zeroed one */
 
-/* What one thread needs. */
+/* What one thread needs; zeroed before, or made to hold at most bytes_max in each buffer. */
 struct pretok_work {
 	struct regex_work *regex;
-	struct buf stand_in, prefixed[TOKEN_STAGES_MAX], prefixed_match[TOKEN_STAGES_MAX];
+	struct buf text[TOKEN_STAGES_MAX]; /* what a stage wrote, or characters' stand-ins */
 };
+void pretok_work_init(struct pretok_work *w, size_t bytes_max);
+void pretok_work_release(struct pretok_work *w);
 
 /*
  * Gives the words of valid UTF-8 to take, in order, up to PRETOK_BATCH at a time; they are
- * readable until take returns. -1 when a regular expression gave up.
+ * readable until take returns. is_start: the text begins where the whole input does, as
+ * some stages treat its first word apart. -1 when a regular expression gave up or a text
+ * outgrew its buffer.
  */
 #define PRETOK_BATCH 256
-int pretok_run(const struct pretok *p, struct pretok_work *w, struct str text,
+int pretok_run(const struct pretok *p, struct pretok_work *w, struct str text, bool is_start,
 	void (*take)(void *ctx, const struct str *word, size_t count), void *ctx);

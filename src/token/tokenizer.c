@@ -54,12 +54,10 @@ static struct work *work_new(void)
 {
 	struct work *w = mem_alloc(sizeof *w);
 
-	w->pretok.regex = regex_work_new();
+	pretok_work_init(&w->pretok, WORK_BYTES_MAX);
 	w->words = words_work_new();
-	w->text.limit = w->pretok.stand_in.limit = WORK_BYTES_MAX;
+	w->text.limit = WORK_BYTES_MAX;
 	w->normalize.text[0].limit = w->normalize.text[1].limit = WORK_BYTES_MAX;
-	for (size_t i = 0; i < TOKEN_STAGES_MAX; i++)
-		w->pretok.prefixed[i].limit = w->pretok.prefixed_match[i].limit = WORK_BYTES_MAX;
 	return w;
 }
 
@@ -90,12 +88,7 @@ static void work_free(struct work *w)
 {
 	buf_release(&w->text);
 	normalize_work_release(&w->normalize);
-	buf_release(&w->pretok.stand_in);
-	for (size_t i = 0; i < TOKEN_STAGES_MAX; i++) {
-		buf_release(&w->pretok.prefixed[i]);
-		buf_release(&w->pretok.prefixed_match[i]);
-	}
-	regex_work_free(w->pretok.regex);
+	pretok_work_release(&w->pretok);
 	words_work_free(w->words);
 	ids_release(&w->count);
 	free(w);
@@ -198,18 +191,20 @@ static void take_words(void *ctx, const struct str *word, size_t count)
 	words_encode(w->model, w->words, word, count, w->out);
 }
 
-/* Text between two added tokens found in the raw text. */
-static int encode_piece(struct work *w, struct str text)
+/* Text between two added tokens found in the raw text; is_start: at the input's front. */
+static int encode_piece(struct work *w, struct str text, bool is_start)
 {
 	const struct model *m = w->model;
 	struct added_walk walk = { .text = normalize(&m->normalizer, &w->normalize, text) };
+	const char *walk_start = walk.text.p;
 	struct str before;
 	uint32_t id;
 	bool is_more;
 
 	do {
 		is_more = added_next(&m->normalized, &walk, &before, &id);
-		if (pretok_run(&m->pretok, &w->pretok, before, take_words, w))
+		if (pretok_run(&m->pretok, &w->pretok, before,
+			is_start && before.p == walk_start, take_words, w))
 			return -1;
 		if (is_more)
 			ids_push(w->out, id);
@@ -235,7 +230,7 @@ static int encode(struct work *w, struct str text, bool add_special)
 		ids_add(w->out, m->before.id, m->before.count);
 	do {
 		is_more = added_next(&m->raw, &walk, &before, &id);
-		if (before.n > 0 && encode_piece(w, before))
+		if (before.n > 0 && encode_piece(w, before, before.p == text.p))
 			return -1;
 		if (is_more)
 			ids_push(w->out, id);

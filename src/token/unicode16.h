@@ -9,7 +9,7 @@
  * the stand-ins in place, so all offsets stay valid.
  *
  * Normalization is older instead: the reference has Unicode 9 data for it. Marks
- * that came later stand alone there.
+ * that came later stand alone there. Its idea of punctuation is that of Unicode 8.
  *
  * What matches without the regex library uses token/classes.h, which expands the
  * class of every code point in Unicode 16.
@@ -35,3 +35,5 @@ extern const struct unicode_range unicode_new_mark[];
 extern const size_t unicode_new_mark_count;
 extern const uint32_t unicode_class_start[]; /* first << 5 | class, where the class changes */
 extern const size_t unicode_class_start_count;
+extern const struct unicode_range unicode_punctuation[];
+extern const size_t unicode_punctuation_count;

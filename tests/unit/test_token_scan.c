@@ -107,7 +107,7 @@ static void test_same_words(void **state)
 	(void)state;
 	for (size_t i = 0; i < scan_count; i++) {
 		struct pretok p = by_library(scan_scanners + i);
-		struct pretok_work work = { .regex = regex_work_new() };
+		struct pretok_work work = { 0 };
 		uint64_t random = 0x9e3779b97f4a7c15;
 
 		for (size_t n = 0; n < TEXTS; n++) {
@@ -115,11 +115,10 @@ static void test_same_words(void **state)
 			struct str text = generate(&random, bytes);
 			struct words want = { 0 };
 
-			assert_int_equal(pretok_run(&p, &work, text, take, &want), 0);
+			assert_int_equal(pretok_run(&p, &work, text, true, take, &want), 0);
 			check(scan_scanners + i, &want, text, n % 3 ? COUNT(want.word) : 1);
 		}
-		regex_work_free(work.regex);
-		buf_release(&work.stand_in);
+		pretok_work_release(&work);
 		pretok_release(&p);
 	}
 }
@@ -133,7 +132,7 @@ static void test_long_runs(void **state)
 	(void)state;
 	for (size_t i = 0; i < scan_count; i++) {
 		struct pretok p = by_library(scan_scanners + i);
-		struct pretok_work work = { .regex = regex_work_new() };
+		struct pretok_work work = { 0 };
 
 		for (size_t n = 0; n < COUNT(part) * COUNT(part) * 70; n++) {
 			const char *front = part[n % COUNT(part)];
@@ -144,12 +143,12 @@ static void test_long_runs(void **state)
 			for (size_t k = n / COUNT(part) / COUNT(part); k > 0; k--)
 				buf_add_text(&text, front);
 			buf_add_text(&text, back);
-			assert_int_equal(pretok_run(&p, &work, buf_str(&text), take, &want), 0);
+			assert_int_equal(pretok_run(&p, &work, buf_str(&text), true, take,
+				&want), 0);
 			check(scan_scanners + i, &want, buf_str(&text), COUNT(want.word));
 			buf_release(&text);
 		}
-		regex_work_free(work.regex);
-		buf_release(&work.stand_in);
+		pretok_work_release(&work);
 		pretok_release(&p);
 	}
 }
