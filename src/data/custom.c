@@ -2,8 +2,9 @@
 /*
  * custom.c - the user's own prompts, one JSON object per line; datasets spec 5.5.
  *
- * Chat templates are not applied in this version: a model that has one needs
- * --skip-chat-template, and the error says so.
+ * A prompt is one user message: what the chat template makes of it is sent and
+ * counted, special tokens included, so a BOS that both the template and the tokenizer
+ * add is counted twice, as upstream does.
  */
 #include <inttypes.h>
 
@@ -11,6 +12,7 @@
 #include "base/mem.h"
 #include "data/common.h"
 #include "json/read.h"
+#include "token/chat.h"
 #include "token/tokenizer.h"
 
 struct row {
@@ -77,6 +79,7 @@ static int add(const struct dataset_opts *o, const struct row *row, size_t index
 	       struct workload *w, struct buf *text, struct err *e)
 {
 	struct json_slice prompt;
+	struct buf templated = { 0 };
 	struct sample *s;
 	int64_t asked;
 
@@ -86,24 +89,32 @@ static int add(const struct dataset_opts *o, const struct row *row, size_t index
 		return -1;
 	buf_reset(text);
 	json_unescape(text, prompt.raw);
+	if (o->chat)
+		chat_apply(o->chat, buf_str(text), &templated);
 	s = workload_add(w);
-	s->prompt = arena_str(&w->arena, buf_str(text));
-	s->prompt_len = o->tokenizer
-		? (uint32_t)tokenizer_count(o->tokenizer, buf_str(text), true) : 1;
+	s->prompt = arena_str(&w->arena, buf_str(o->chat ? &templated : text));
+	s->prompt_len = 1;
 	/* Without a tokenizer upstream asks for one token, whatever the flag says. */
 	s->output_len = o->tokenizer ? asked : 1;
 	s->request_id = dataset_request_id(w, o, index);
+	buf_release(&templated);
 	return 0;
 }
 
-static int check_template(const struct dataset_opts *o, struct err *e)
+static int count(const struct dataset_opts *o, struct workload *w, struct err *e)
 {
-	if (o->is_skip_chat_template || !o->tokenizer || !tokenizer_has_chat_template(o->tokenizer))
-		return 0;
-	return err_set(e, ERR_RUN, "--dataset-name custom: %s has a chat template, and this version "
-		       "does not apply templates to prompts; add --skip-chat-template to send them "
-		       "as they are (with --backend openai-chat the server applies its template)",
-		       tokenizer_name(o->tokenizer));
+	struct str *text = mem_array(w->n, sizeof(*text));
+	size_t *tokens = mem_array(w->n, sizeof(*tokens));
+	int rc;
+
+	for (size_t i = 0; i < w->n; i++)
+		text[i] = w->v[i].prompt;
+	rc = tokenizer_count_batch(o->tokenizer, text, w->n, true, o->threads, tokens, e);
+	for (size_t i = 0; rc == 0 && i < w->n; i++)
+		w->v[i].prompt_len = (uint32_t)tokens[i];
+	free(text);
+	free(tokens);
+	return rc < 0 ? err_wrap(e, "%s", o->path) : 0;
 }
 
 static int build(const struct dataset_opts *o, struct compat_rng *rng, struct workload *w,
@@ -118,7 +129,7 @@ static int build(const struct dataset_opts *o, struct compat_rng *rng, struct wo
 	if (!str_ends(str_of(o->path), STR(".jsonl")))
 		return err_set(e, ERR_RUN, "--dataset-path %s: custom datasets are .jsonl files, one "
 			       "JSON object with \"prompt\" per line", o->path);
-	if (check_template(o, e) < 0 || file_map(o->path, &text, e) < 0)
+	if (file_map(o->path, &text, e) < 0)
 		return -1;
 	if (load(o->path, text, &rows, e) < 0)
 		goto done;
@@ -131,6 +142,8 @@ static int build(const struct dataset_opts *o, struct compat_rng *rng, struct wo
 			goto done;
 		dataset_progress(o, i + 1, wanted);
 	}
+	if (o->tokenizer && count(o, w, e) < 0)
+		goto done;
 	rc = dataset_oversample(w, o, rng, e);
 done:
 	buf_release(&scratch);
@@ -141,5 +154,5 @@ done:
 
 const struct dataset dataset_custom = {
 	.name = "custom", .summary = "your own prompts from a .jsonl file",
-	.needs_path = true, .build = build,
+	.needs_path = true, .is_templated = true, .build = build,
 };

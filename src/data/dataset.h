@@ -9,6 +9,7 @@
 #include "data/workload.h"
 #include "rng/compat.h"
 
+struct chat_wrap;
 struct tokenizer;
 
 struct dataset_opts {
@@ -17,7 +18,9 @@ struct dataset_opts {
 	uint64_t seed;
 	const struct tokenizer *tokenizer; /* NULL with --skip-tokenizer-init */
 	const char *request_id_prefix;
-	bool is_shuffle_disabled, is_no_oversample, is_skip_chat_template;
+	bool is_shuffle_disabled, is_no_oversample;
+	/* What stands around the texts of sets that are templated; NULL: nothing. */
+	const struct chat_wrap *chat;
 	bool is_chat_backend;
 	/* random */
 	int64_t random_input_len, random_output_len, random_prefix_len;
@@ -37,6 +40,7 @@ struct dataset {
 	const char *name;            /* --dataset-name */
 	const char *summary;         /* for help and errors */
 	bool needs_path, forbids_path, needs_tokenizer;
+	bool is_templated; /* each text is a user message put through the model's chat template */
 	bool is_rewritten_by_server; /* prompts are aligned through /tokenize (serve spec 2.9) */
 	/*
 	 * Fills w. Advances rng exactly as upstream's loader advances Python's and

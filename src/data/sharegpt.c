@@ -104,6 +104,12 @@ static int accept(const struct dataset_opts *o, const struct entries *entries, s
 		if (!is_fixed)
 			output_len = (int64_t)tokenizer_count(o->tokenizer, buf_str(&text[1]),
 							      true);
+		if (tokenizer_remote(o->tokenizer) &&
+		    (prompt_len == SIZE_MAX || output_len == (int64_t)SIZE_MAX)) {
+			rc = err_set(e, ERR_NET, "%s: the server stopped tokenizing at entry %zu",
+				     o->path, i);
+			break;
+		}
 		if (!is_valid(prompt_len, output_len, !is_fixed))
 			continue;
 		s = workload_add(w);

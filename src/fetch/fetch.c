@@ -14,6 +14,7 @@
 #include "base/mem.h"
 
 #define PARALLEL_MAX 64
+#define POOL_MAX THREADS_MAX          /* idle connections kept */
 #define TIMEOUT_MS_DEFAULT 300000
 #define REDIRECTS_MAX 10
 #define PAUSE_MS_FIRST 500
@@ -26,6 +27,59 @@ static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
 static void init_curl(void)
 {
 	curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+/* Handles that are not in use; each keeps the connection of its last transfer. */
+struct fetch_pool {
+	pthread_mutex_t lock;
+	CURL *idle[POOL_MAX];
+	size_t n;
+};
+
+struct fetch_pool *fetch_pool_new(void)
+{
+	struct fetch_pool *p = mem_alloc(sizeof(*p));
+
+	pthread_mutex_init(&p->lock, NULL);
+	return p;
+}
+
+void fetch_pool_free(struct fetch_pool *p)
+{
+	if (!p)
+		return;
+	while (p->n)
+		curl_easy_cleanup(p->idle[--p->n]);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+static CURL *handle_take(struct fetch_pool *p)
+{
+	CURL *curl = NULL;
+
+	if (p) {
+		pthread_mutex_lock(&p->lock);
+		if (p->n)
+			curl = p->idle[--p->n];
+		pthread_mutex_unlock(&p->lock);
+	}
+	return curl ? curl : curl_easy_init();
+}
+
+static void handle_give_back(struct fetch_pool *p, CURL *curl)
+{
+	if (p) {
+		curl_easy_reset(curl); /* connections stay */
+		pthread_mutex_lock(&p->lock);
+		if (p->n < POOL_MAX) {
+			p->idle[p->n++] = curl;
+			curl = NULL;
+		}
+		pthread_mutex_unlock(&p->lock);
+	}
+	if (curl)
+		curl_easy_cleanup(curl);
 }
 
 static size_t take_bytes(char *data, size_t size, size_t n, void *self)
@@ -117,7 +171,7 @@ int fetch(const char *url, const struct str *body, const struct fetch_opts *o,
 	CURL *curl;
 
 	pthread_once(&curl_once, init_curl);
-	curl = curl_easy_init();
+	curl = handle_take(o->pool);
 	if (!curl)
 		return err_set(e, ERR_NET, "libcurl cannot be started");
 	*reply = (struct fetch_reply){ 0 };
@@ -125,7 +179,7 @@ int fetch(const char *url, const struct str *body, const struct fetch_opts *o,
 	set_up(curl, url, body, o, headers, reply, message);
 	code = curl_easy_perform(curl);
 	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &reply->status);
-	curl_easy_cleanup(curl);
+	handle_give_back(o->pool, curl);
 	curl_slist_free_all(headers);
 	if (code == CURLE_OK)
 		return 0;
@@ -167,7 +221,7 @@ int fetch_many(const char *url, const struct fetch_many *many, const struct fetc
 	unsigned parallel = many->parallel < PARALLEL_MAX ? many->parallel : PARALLEL_MAX;
 	struct transfer *transfer = mem_array(parallel, sizeof(*transfer));
 	struct curl_slist *headers = header_list(o, true);
-	size_t next = 0, done = 0;
+	size_t next = 0, done = 0, before;
 	int running, left, rc = 0;
 	CURLMsg *message;
 	CURLM *multi;
@@ -183,8 +237,8 @@ int fetch_many(const char *url, const struct fetch_many *many, const struct fetc
 			rc = err_set(e, ERR_CANCELLED, "interrupted while waiting for %s", url);
 			break;
 		}
-		if (curl_multi_perform(multi, &running) != CURLM_OK ||
-		    curl_multi_poll(multi, NULL, 0, 1000, NULL) != CURLM_OK)
+		before = done;
+		if (curl_multi_perform(multi, &running) != CURLM_OK)
 			rc = err_set(e, ERR_NET, "%s: libcurl failed", url);
 		while (rc == 0 && (message = curl_multi_info_read(multi, &left))) {
 			struct transfer *t;
@@ -200,6 +254,10 @@ int fetch_many(const char *url, const struct fetch_many *many, const struct fetc
 			if (next < many->n)
 				begin(multi, t, next++, url, many, o, headers);
 		}
+		/* What just began has to be performed before there is something to wait for. */
+		if (rc == 0 && done == before &&
+		    curl_multi_poll(multi, NULL, 0, 1000, NULL) != CURLM_OK)
+			rc = err_set(e, ERR_NET, "%s: libcurl failed", url);
 	}
 	for (unsigned k = 0; k < parallel; k++) {
 		if (transfer[k].curl) {

@@ -16,6 +16,11 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+/* Connections that stay open from one fetch() to the next; for any number of threads. */
+struct fetch_pool;
+struct fetch_pool *fetch_pool_new(void);
+void fetch_pool_free(struct fetch_pool *p);
+
 struct fetch_opts {
 	const char *const *header;  /* "Name: value" lines; NULL-terminated; may be NULL */
 	bool is_insecure;
@@ -23,6 +28,7 @@ struct fetch_opts {
 	const char *unix_socket;    /* path, or NULL */
 	int64_t timeout_ms;         /* whole transfer; 0: 300 s */
 	size_t body_bytes_max;      /* 0: FETCH_BODY_BYTES_MAX */
+	struct fetch_pool *pool;    /* NULL: every fetch() has a connection of its own */
 	const atomic_bool *cancel;  /* set: ends within a second or so with ERR_CANCELLED */
 };
 

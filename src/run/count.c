@@ -2,7 +2,8 @@
 /*
  * count.c - token counts the server did not give: the answer's text is
  * tokenized once load is over (serve spec 4.1). Without a tokenizer one token
- * per request is assumed, as upstream does, and the row says so.
+ * per request is assumed, as upstream does, and the row says so; likewise where a
+ * server's tokenizer does not answer.
  */
 #include "run/count.h"
 
@@ -14,6 +15,7 @@ void count_missing(struct record *r, const struct tokenizer *t)
 
 	for (uint32_t i = 0; i < r->n_rows; i++) {
 		struct request_row *row = &r->row[i];
+		size_t tokens;
 
 		if (row->state != REQ_DONE || row->output_tokens)
 			continue;
@@ -26,8 +28,9 @@ void count_missing(struct record *r, const struct tokenizer *t)
 		buf_reset(&text);
 		record_text_of(r, row, &escaped);
 		json_unescape(&text, buf_str(&escaped));
-		row->output_tokens = (uint32_t)tokenizer_count(t, buf_str(&text), false);
-		row->flags |= ROW_COUNTED;
+		tokens = tokenizer_count(t, buf_str(&text), false);
+		row->output_tokens = tokens == SIZE_MAX ? 1 : (uint32_t)tokens;
+		row->flags |= tokens == SIZE_MAX ? ROW_COUNT_UNKNOWN : ROW_COUNTED;
 	}
 	buf_release(&escaped);
 	buf_release(&text);

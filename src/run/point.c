@@ -16,10 +16,12 @@
 #include "base/trace.h"
 #include "data/dataset.h"
 #include "net/sock.h"
+#include "run/chat.h"
 #include "run/count.h"
 #include "run/prepare.h"
 #include "run/remote.h"
 #include "run/score.h"
+#include "token/remote.h"
 #include "version.h"
 
 #define READY_PAUSE_NS 5000000000  /* between tries of the ready check, as upstream */
@@ -77,17 +79,48 @@ static int find_model(struct stage *s, struct err *e)
 	return 0;
 }
 
+static bool may_ask_server(const struct stage *s)
+{
+	return !s->opts->dry_run && !s->hooks->transport;
+}
+
+/* The server's own tokenizer, when no file of the model's is to be had. */
+static int borrow_tokenizer(struct stage *s, const struct err *why)
+{
+	struct point *p = s->point;
+	struct remote_target target;
+	struct buf note = { 0 };
+
+	if (remote_target_init(&target, &s->remote, "", NULL) == 0) {
+		struct token_server server = { target.url.data, p->model_name, target.opts };
+
+		p->tokenizer = tokenizer_of_server(p->tokenizer_id, &server, NULL);
+	}
+	remote_target_release(&target);
+	if (!p->tokenizer)
+		return -1;
+	buf_printf(&note, "%s; the server's own tokenizer is used, over /tokenize", why->text);
+	warn(s, note.data);
+	buf_release(&note);
+	return 0;
+}
+
 static int load_tokenizer(struct stage *s, struct err *e)
 {
 	const struct serve_opts *o = s->opts;
 	struct point *p = s->point;
+	struct err why = { 0 };
 
 	if (o->skip_tokenizer_init)
 		return 0;
 	p->tokenizer_id = mem_text(o->tokenizer ? o->tokenizer : p->model_id);
-	p->tokenizer = tokenizer_load(p->tokenizer_id, NULL, e);
+	p->tokenizer = tokenizer_load(p->tokenizer_id, NULL, &why);
 	if (p->tokenizer)
 		return 0;
+	if (!o->tokenizer && (why.code == ERR_IO || why.code == ERR_NET) && may_ask_server(s) &&
+	    borrow_tokenizer(s, &why) == 0)
+		return 0;
+	*e = why;
 	if (!o->tokenizer)
 		err_wrap(e, "no tokenizer for model %s (name one with --tokenizer, or use "
 			 "--skip-tokenizer-init)", p->model_id);
@@ -112,16 +145,41 @@ static int check_dataset(const struct dataset *d, const struct serve_opts *o, st
 	return 0;
 }
 
+static int find_chat_template(struct stage *s, const struct dataset *d, struct chat_wrap *out,
+			      struct err *e)
+{
+	const struct serve_opts *o = s->opts;
+	struct point *p = s->point;
+	struct buf notes = { 0 };
+
+	*out = (struct chat_wrap){ 0 };
+	if (!d->is_templated)
+		return 0;
+	p->chat_template = "skipped";
+	if (o->skip_chat_template)
+		return 0;
+	if (run_chat_find(o, s->derived, p->tokenizer, may_ask_server(s) ? &s->remote : NULL,
+			  p->model_name, &p->workload.arena, out, e) < 0)
+		return -1;
+	p->chat_template = chat_source_name(out->source);
+	run_chat_notes(out, s->derived->is_chat, p->tokenizer, &notes);
+	if (notes.len)
+		warn(s, notes.data);
+	buf_release(&notes);
+	return 0;
+}
+
 static int build_dataset(struct stage *s, const struct dataset *d, struct err *e)
 {
 	const struct serve_opts *o = s->opts;
 	struct workload *w = &s->point->workload;
+	struct chat_wrap chat;
 	struct dataset_opts opts = {
 		.path = o->dataset_path, .num_prompts = o->num_prompts,
 		.seed = (uint64_t)o->seed, .tokenizer = s->point->tokenizer,
 		.request_id_prefix = o->request_id_prefix,
 		.is_shuffle_disabled = o->disable_shuffle, .is_no_oversample = o->no_oversample,
-		.is_skip_chat_template = o->skip_chat_template,
+		.chat = &chat,
 		.is_chat_backend = s->derived->is_chat,
 		.random_input_len = o->random_input_len,
 		.random_output_len = o->random_output_len,
@@ -136,7 +194,7 @@ static int build_dataset(struct stage *s, const struct dataset *d, struct err *e
 		.cancel = s->hooks->cancel,
 	};
 
-	if (d->build(&opts, &s->rng, w, e) < 0)
+	if (find_chat_template(s, d, &chat, e) < 0 || d->build(&opts, &s->rng, w, e) < 0)
 		return -1;
 	w->dataset = d->name;
 	if (w->n == 0)
@@ -525,7 +583,7 @@ static int prepare_point(struct stage *s, struct err *e)
 	TRACE(run, "dataset %s: %zu requests\n", dataset->name, s->point->workload.n);
 	if (is_cancelled(s))
 		return cancelled(e);
-	if (!s->opts->dry_run && !s->hooks->transport)
+	if (may_ask_server(s))
 		align(s, dataset);
 	if (s->derived->is_temperature_unset)
 		say(s, "WARNING: vllm bench serve no longer sets temperature==0 (greedy) in requests "

@@ -57,6 +57,11 @@ struct point {
 	struct record_stream *stream; /* --record: open from the main phase to point_store */
 	char *model_id, *model_name, *tokenizer_id;
 	char *meta;                   /* the record's meta JSON */
+	/*
+	 * Of a dataset that is put through the chat template: where that came from
+	 * (chat_source_name), or "skipped". NULL for other datasets.
+	 */
+	const char *chat_template;
 	struct remote_alignment alignment;
 	int64_t clock_step_ns;        /* CLOCK_REALTIME against CLOCK_MONOTONIC, start to stop */
 	bool is_interrupted;

@@ -17,20 +17,15 @@ static void say(const struct run_hooks *h, const char *text)
 		h->line(h->self, text);
 }
 
-/* A URL libcurl understands: sockets become http://localhost plus a path option. */
-struct target {
-	struct buf url, socket;
-	const char **header;
-	struct fetch_opts opts;
-};
-
-static int target_init(struct target *t, const struct remote *r, const char *path,
-		       bool is_keyed, struct err *e)
+/* libcurl takes a Unix socket as http://localhost plus an option. */
+int remote_target_init(struct remote_target *t, const struct remote *r, const char *path,
+		       struct err *e)
 {
 	struct url url;
 	size_t n = 0;
+	bool is_keyed = true;
 
-	*t = (struct target){ .opts = { .is_insecure = r->is_insecure, .ca_file = r->ca_file,
+	*t = (struct remote_target){ .opts = { .is_insecure = r->is_insecure, .ca_file = r->ca_file,
 					 .cancel = r->cancel } };
 	if (url_parse(str_of(r->base_url), &url, e) < 0)
 		return -1;
@@ -59,7 +54,7 @@ static int target_init(struct target *t, const struct remote *r, const char *pat
 	return 0;
 }
 
-static void target_release(struct target *t)
+void remote_target_release(struct remote_target *t)
 {
 	for (size_t i = 0; t->header && t->header[i]; i++)
 		free((char *)(uintptr_t)t->header[i]);
@@ -105,12 +100,12 @@ int remote_discover_model(const struct remote *r, const struct run_hooks *hooks,
 {
 	struct fetch_reply reply = { 0 };
 	struct buf line = { 0 };
-	struct target t;
+	struct remote_target t;
 	struct err why = { 0 };
 	int rc = -1;
 
 	say(hooks, "Model not specified, fetching first model from server...");
-	if (target_init(&t, r, "/v1/models", true, e) < 0)
+	if (remote_target_init(&t, r, "/v1/models", e) < 0)
 		goto done;
 	if (fetch(t.url.data, NULL, &t.opts, &reply, &why) == 0 && reply.status / 100 != 2)
 		err_set(&why, ERR_NET, "HTTP status %ld", reply.status);
@@ -128,7 +123,7 @@ int remote_discover_model(const struct remote *r, const struct run_hooks *hooks,
 	}
 done:
 	fetch_reply_release(&reply);
-	target_release(&t);
+	remote_target_release(&t);
 	buf_release(&line);
 	return rc;
 }
@@ -251,7 +246,7 @@ static void detokenized(void *self, size_t i, const struct fetch_reply *reply)
 }
 
 /* How many tokens the server sees in the first prompt; -1 when it does not say. */
-static int64_t ask_first(struct align *a, const struct target *tokenize)
+static int64_t ask_first(struct align *a, const struct remote_target *tokenize)
 {
 	struct str body = tokenize_body(a, 0);
 	struct fetch_reply reply = { 0 };
@@ -267,7 +262,8 @@ static int64_t ask_first(struct align *a, const struct target *tokenize)
 	return count;
 }
 
-static void rewrite(struct align *a, const struct target *tokenize, const struct target *detokenize)
+static void rewrite(struct align *a, const struct remote_target *tokenize,
+		    const struct remote_target *detokenize)
 {
 	struct fetch_many many = { .n = a->w->n, .parallel = ALIGN_PARALLEL, .self = a,
 				   .body = tokenize_body, .done = tokenized };
@@ -286,7 +282,7 @@ static void rewrite(struct align *a, const struct target *tokenize, const struct
 	free(a->text);
 }
 
-static void compare(struct align *a, const struct target *tokenize)
+static void compare(struct align *a, const struct remote_target *tokenize)
 {
 	struct fetch_many many = { .n = a->w->n < COMPARE_PROMPTS ? a->w->n : COMPARE_PROMPTS,
 				   .parallel = ALIGN_PARALLEL, .self = a, .body = tokenize_body,
@@ -302,14 +298,14 @@ void remote_align(const struct remote *r, const char *model, bool is_rewriting,
 {
 	struct align a = { .model = model, .w = w, .hooks = hooks, .out = out,
 			   .is_special = !is_rewriting };
-	struct target tokenize = { 0 }, detokenize = { 0 };
+	struct remote_target tokenize = { 0 }, detokenize = { 0 };
 	struct buf line = { 0 };
 	int64_t first;
 
 	*out = (struct remote_alignment){ 0 };
 	if (w->n == 0 || w->v[0].kind != PROMPT_TEXT ||
-	    target_init(&tokenize, r, "/tokenize", true, NULL) < 0 ||
-	    target_init(&detokenize, r, "/detokenize", true, NULL) < 0)
+	    remote_target_init(&tokenize, r, "/tokenize", NULL) < 0 ||
+	    remote_target_init(&detokenize, r, "/detokenize", NULL) < 0)
 		goto done;
 	first = ask_first(&a, &tokenize);
 	out->is_available = first >= 0;
@@ -327,8 +323,8 @@ void remote_align(const struct remote *r, const char *model, bool is_rewriting,
 		out->checked = 1;
 	}
 done:
-	target_release(&tokenize);
-	target_release(&detokenize);
+	remote_target_release(&tokenize);
+	remote_target_release(&detokenize);
 	buf_release(&line);
 	buf_release(&a.body);
 }

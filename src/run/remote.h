@@ -5,6 +5,7 @@
  */
 #pragma once
 #include "data/workload.h"
+#include "fetch/fetch.h"
 #include "run/point.h"
 
 /* How to reach the server with blocking requests. */
@@ -17,6 +18,16 @@ struct remote {
 	const char *api_key;             /* NULL: none */
 	const atomic_bool *cancel;       /* set: stop asking; may be NULL */
 };
+
+/* A path of the server as libcurl takes it; released by remote_target_release. */
+struct remote_target {
+	struct buf url, socket;
+	const char **header;    /* NULL-terminated */
+	struct fetch_opts opts; /* header, TLS, Unix socket, cancel */
+};
+int remote_target_init(struct remote_target *t, const struct remote *r, const char *path,
+		       struct err *e);
+void remote_target_release(struct remote_target *t);
 
 /*
  * First entry of GET /v1/models (serve spec 2.2): *name is its id, *root its

@@ -105,6 +105,7 @@ static void report_facts(const struct serve_opts *o, const struct serve_derived 
 		.has_plot_tip = true,
 		.version = PROFLLM_VERSION, .build = COMPILER,
 		.transport = "native", .dataset = p->workload.dataset,
+		.chat_template = p->chat_template,
 		.request_id_prefix = o->request_id_prefix,
 		.warm_connections = d->warm_connections == SERVE_WARM_AUTO ? 0
 								  : d->warm_connections,

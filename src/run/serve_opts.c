@@ -244,6 +244,8 @@ static void warn_other_datasets(const struct check *c)
 		{ "random-prefix-len", "random" }, { "random-range-ratio", "random" },
 		{ "input-len", "random" }, { "sharegpt-output-len", "sharegpt" },
 		{ "custom-output-len", "custom" }, { "skip-chat-template", "custom" },
+		{ "chat-template-kwargs", "custom" }, { "chat-prefix", "custom" },
+		{ "chat-suffix", "custom" },
 	};
 	static const char *const file_only[] = { "disable-shuffle", "no-oversample" };
 	const char *name = c->o->dataset_name;
@@ -625,6 +627,31 @@ static int check_output(const struct check *c)
 
 /* ---- ours ---- */
 
+/* What the user says of the chat template; without a dataset that uses it there is a note. */
+static int check_chat(const struct check *c)
+{
+	const struct serve_opts *o = c->o;
+	struct str kwargs = str_of(o->chat_template_kwargs.text);
+	struct json_scan scan = { kwargs, 0 };
+	struct json_slice object;
+
+	if (kwargs.n && json_next(&scan, &object, c->e) == 0 && object.kind != JSON_OBJECT)
+		return err_set(c->e, ERR_RUN, "--chat-template-kwargs: expected a JSON object, got "
+			       "%.100s", kwargs.p);
+	if (o->skip_chat_template && strcmp(o->dataset_name, "custom") == 0 &&
+	    (o->chat_prefix || o->chat_suffix || kwargs.n))
+		warn(c, "--chat-prefix, --chat-suffix and --chat-template-kwargs have no effect beside "
+		     "--skip-chat-template");
+	else if (kwargs.n && (o->chat_prefix || o->chat_suffix))
+		warn(c, "--chat-template-kwargs has no effect beside --chat-prefix and --chat-suffix");
+	if (!o->chat_prefix && !o->chat_suffix)
+		return 0;
+	c->d->chat.source = CHAT_FLAGS;
+	if (chat_unescape("--chat-prefix", o->chat_prefix, c->arena, &c->d->chat.prefix, c->e) < 0)
+		return -1;
+	return chat_unescape("--chat-suffix", o->chat_suffix, c->arena, &c->d->chat.suffix, c->e);
+}
+
 static int parse_compat(const struct check *c)
 {
 	static const struct { const char *name; enum serve_compat bit; } names[] = {
@@ -689,7 +716,7 @@ static int check_ours(const struct check *c)
 		d->progress = PROGRESS_NONE;
 	if (o->dry_run && (o->save_result || o->append_result || o->record_path))
 		warn(c, "--dry-run sends nothing, so no result and no record are written");
-	return parse_compat(c) < 0 || parse_fixes(c) < 0 ? -1 : 0;
+	return parse_compat(c) < 0 || parse_fixes(c) < 0 || check_chat(c) < 0 ? -1 : 0;
 }
 
 /* ---- entry points ---- */

@@ -23,6 +23,7 @@
 #include "base/err.h"
 #include "opt/opt.h"
 #include "plan/plan.h"
+#include "token/chat.h"
 
 struct serve_opts {
 	/* dataset, general */
@@ -103,7 +104,7 @@ struct serve_opts {
 	const char *ramp_up_strategy;       /* NULL: none */
 	struct opt_int ramp_up_start_rps, ramp_up_end_rps;
 	int64_t ready_check_timeout_sec;
-	struct opt_json chat_template_kwargs; /* later */
+	struct opt_json chat_template_kwargs; /* an object; only the server renders with it */
 	struct opt_json extra_body;         /* raw; derived.extra_body has the sampling flags too */
 	bool skip_tokenizer_init, insecure;
 	bool plot_timeline;                 /* later */
@@ -111,6 +112,7 @@ struct serve_opts {
 	bool plot_dataset_stats;            /* later */
 
 	/* ours */
+	const char *chat_prefix, *chat_suffix; /* escaped, NULL: none; derived.chat has the texts */
 	int64_t threads;                    /* event loops */
 	const char *warm_connections;       /* "auto" or a number; see derived */
 	const char *timestamps;             /* "kernel" or "user" */
@@ -185,6 +187,7 @@ struct serve_derived {
 	bool is_user_stamps;
 	int64_t request_timeout_ns, connect_timeout_ns;
 	enum serve_progress progress;
+	struct chat_wrap chat;       /* --chat-prefix, --chat-suffix; CHAT_NONE without them */
 	unsigned compat, fixes;      /* enum serve_compat, enum serve_fix bits */
 };
 

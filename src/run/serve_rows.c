@@ -117,7 +117,8 @@ static const struct opt rows[] = {
 	  .help = "send fewer requests when the dataset has fewer rows, instead of repeating "
 		  "some"),
 	S(skip_chat_template, "skip-chat-template", .group = DATASET,
-	  .help = "send the prompts of the custom dataset as they are"),
+	  .help = "send the prompts of the custom dataset as they are, not put through the "
+		  "model's chat template"),
 	S(enable_multimodal_chat, "enable-multimodal-chat", LATER_DATASET,
 	  .note = "it belongs to the image and audio datasets",
 	  .help = "build whole chat messages with media in the dataset"),
@@ -308,9 +309,9 @@ static const struct opt rows[] = {
 	  .help = "rate of the last request"),
 	S(ready_check_timeout_sec, "ready-check-timeout-sec", .group = SERVER, .arg = "SECONDS",
 	  .help = "wait this long for a first request to succeed; 0 does not check"),
-	S(chat_template_kwargs, "chat-template-kwargs", .group = DATASET, .flags = OPT_LATER,
-	  .arg = "JSON", .note = "no dataset of this version renders a template",
-	  .help = "variables of the chat template that a dataset renders"),
+	S(chat_template_kwargs, "chat-template-kwargs", .group = DATASET, .arg = "JSON",
+	  .help = "object with variables of the chat template, for datasets that are put through "
+		  "it; the server renders then, over /tokenize"),
 	S(extra_body, "extra-body", .group = SAMPLING, .arg = "JSON",
 	  .help = "fields put into every request body, over the sampling options"),
 	S(skip_tokenizer_init, "skip-tokenizer-init", .group = MODEL,
@@ -323,6 +324,11 @@ static const struct opt rows[] = {
 	S(plot_dataset_stats, "plot-dataset-stats", .group = PLOTS, .flags = OPT_LATER,
 	  .help = "draw histograms of prompt and answer lengths"),
 
+	S(chat_prefix, "chat-prefix", .group = OURS, .flags = OPT_OURS, .arg = "TEXT",
+	  .help = "what the chat template puts in front of a user message, where the template is "
+		  "not known; \\n \\r \\t \\\\ and \\xHH stand for bytes"),
+	S(chat_suffix, "chat-suffix", .group = OURS, .flags = OPT_OURS, .arg = "TEXT",
+	  .help = "what it puts behind a user message, the beginning of the answer included"),
 	S(threads, "threads", .group = OURS, .flags = OPT_OURS, .arg = "N", .min = 1,
 	  .max = THREADS_MAX, .help = "event loops that send and receive"),
 	S(warm_connections, "warm-connections", .group = OURS, .flags = OPT_OURS, .arg = "N|auto",

@@ -181,6 +181,32 @@ static void serve_detokenize(struct conn *c, struct str body)
 	buf_release(&out);
 }
 
+/* What of tokenizer_config.json a client needs: the tokens behind the vocabulary. */
+static void serve_tokenizer_info(struct conn *c, struct str body)
+{
+	const struct tokenizer *t = c->sim->tokenizer;
+	struct buf out = { 0 }, text = { 0 };
+	bool is_first = true;
+
+	(void)body;
+	buf_add_text(&out, "{\"tokenizer_class\":\"PreTrainedTokenizerFast\","
+			   "\"added_tokens_decoder\":{");
+	for (uint32_t id = (uint32_t)tokenizer_vocab_size(t); id < tokenizer_id_limit(t); id++) {
+		buf_reset(&text);
+		if (tokenizer_decode(t, &id, 1, false, &text) < 0 || text.len == 0)
+			continue;
+		buf_printf(&out, "%s\"%" PRIu32 "\":{\"content\":", is_first ? "" : ",", id);
+		json_quote(&out, buf_str(&text), true);
+		buf_printf(&out, ",\"special\":%s}",
+			   tokenizer_is_special(t, id) ? "true" : "false");
+		is_first = false;
+	}
+	buf_add_text(&out, "}}");
+	route_answer(c, 200, "application/json", buf_str(&out));
+	buf_release(&text);
+	buf_release(&out);
+}
+
 /* Gauges are worked out when somebody looks, so that they cost nothing per token. */
 static void serve_metrics(struct conn *c, struct str body)
 {
@@ -210,6 +236,7 @@ static const struct route routes[] = {
 	{ "/version", METHOD_GET, serve_version },
 	{ "/tokenize", METHOD_POST, serve_tokenize },
 	{ "/detokenize", METHOD_POST, serve_detokenize },
+	{ "/tokenizer_info", METHOD_GET, serve_tokenizer_info },
 	{ "/metrics", METHOD_GET, serve_metrics },
 };
 

@@ -12,6 +12,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "token/remote.h"
 #include "token/tokenizer.h"
 
 #define RUNS_PER_THREAD 16 /* small enough that nobody waits long for the last one */
@@ -85,6 +86,9 @@ static int run(struct batch *b, unsigned threads, struct err *e)
 	unsigned started = 0;
 	size_t first;
 
+	if (tokenizer_remote(b->t))
+		return token_remote_batch(tokenizer_remote(b->t), b->text, b->n, b->has_special,
+			b->ids, b->count, e);
 	if (threads == 0)
 		threads = tokenizer_threads();
 	if (threads > THREADS_MAX)

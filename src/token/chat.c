@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "token/chat_known.h"
 #include "token/model.h"
+#include "token/remote.h"
 
 static const char *const TOKEN_NAMES[] = CHAT_TOKEN_NAMES;
 
@@ -241,4 +242,105 @@ int chat_from_files(const char *path, struct arena *a, struct chat_wrap *out, st
 	buf_release(&text);
 	arena_release(&scratch);
 	return rc < 0 ? -1 : out->source == CHAT_KNOWN;
+}
+
+/* ---- from the server ---- */
+
+struct probing {
+	const struct token_server *server;
+	const struct tokenizer *tokenizer;
+	struct str kwargs;
+	struct ids ids, again;
+	struct buf text;
+};
+
+/* The text that the server makes of one message, in p->text. */
+static int render(struct probing *p, struct str content, struct err *e)
+{
+	ids_reset(&p->ids);
+	ids_reset(&p->again);
+	buf_reset(&p->text);
+	if (token_server_render(p->server, content, p->kwargs, &p->ids, e))
+		return -1;
+	if (tokenizer_decode(p->tokenizer, p->ids.id, p->ids.count, false, &p->text) ||
+		tokenizer_encode(p->tokenizer, buf_str(&p->text), false, &p->again) ||
+		p->again.count != p->ids.count || (p->ids.count &&
+		memcmp(p->again.id, p->ids.id, p->ids.count * sizeof *p->ids.id) != 0))
+		return err_set(e, ERR_RUN, "the text of the ids that %s/tokenize gives for a "
+			"message does not give these ids again", p->server->base_url);
+	return 0;
+}
+
+static const char *find(struct str in, struct str what)
+{
+	return in.n < what.n ? NULL : memmem(in.p, in.n, what.p, what.n);
+}
+
+/* Cuts the text at the one place where content stands; false: there is none or several. */
+static bool cut_around(struct str text, struct str content, struct str *prefix,
+	struct str *suffix)
+{
+	const char *at = find(text, content);
+
+	if (!at)
+		return false;
+	*prefix = (struct str){ text.p, (size_t)(at - text.p) };
+	*suffix = (struct str){ at + content.n, text.n - prefix->n - content.n };
+	return !find(*suffix, content);
+}
+
+/* -1 with an error unless the rendering of content is what w makes of it. */
+static int confirm(struct probing *p, const struct chat_wrap *w, struct str content,
+	struct err *e)
+{
+	struct buf want = { 0 };
+	bool is_same;
+
+	if (render(p, content, e))
+		return -1;
+	chat_apply(w, content, &want);
+	is_same = str_eq(buf_str(&want), buf_str(&p->text));
+	buf_release(&want);
+	return is_same ? 0 : err_set(e, ERR_RUN, "the chat template of %s does more than put texts "
+		"around a message", p->server->base_url);
+}
+
+static int learn(struct probing *p, struct arena *a, struct chat_wrap *out, struct err *e)
+{
+	static const char blanks[] = " \n\tseven lanterns 4711 \n\t";
+	/* What templates are known to look for, and texts without anything in them. */
+	static const char *const probe[] = { "an orchard, 209", blanks, "two\n\nlines", "",
+		"/no_think", "a <think>b</think> c", "{\"x\": [\"it's\"]}" };
+	const struct str plain = str_trim(str_of(blanks));
+	struct chat_wrap w = { .source = CHAT_SERVER };
+
+	if (render(p, plain, e))
+		return -1;
+	if (!cut_around(buf_str(&p->text), plain, &w.prefix, &w.suffix))
+		return err_set(e, ERR_RUN, "the chat template of %s does not show a message once",
+			p->server->base_url);
+	w.prefix = arena_str(a, w.prefix);
+	w.suffix = arena_str(a, w.suffix);
+	if (render(p, str_of(blanks), e))
+		return -1;
+	w.is_stripping = !find(buf_str(&p->text), str_of(blanks));
+	for (size_t i = 0; i < sizeof probe / sizeof *probe; i++)
+		if (confirm(p, &w, str_of(probe[i]), e))
+			return -1;
+	*out = w;
+	return 0;
+}
+
+int chat_from_server(const struct token_server *s, const struct tokenizer *t, struct str kwargs,
+	struct arena *a, struct chat_wrap *out, struct err *e)
+{
+	struct probing p = { .server = s, .tokenizer = t, .kwargs = kwargs };
+	int rc;
+
+	*out = (struct chat_wrap){ 0 };
+	rc = learn(&p, a, out, e);
+	ids_release(&p.ids);
+	ids_release(&p.again);
+	buf_release(&p.text);
+	return rc;
 }

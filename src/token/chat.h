@@ -63,6 +63,17 @@ int chat_template_text(const char *path, struct buf *out, struct err *e);
 int chat_from_files(const char *path, struct arena *a, struct chat_wrap *out, struct err *e);
 
 /*
+ * Learns it from the server's rendering of a few probes (token/remote.h), whose ids t
+ * decodes: what stands around them, whether blanks at their ends go. t encodes the text
+ * back to the same ids or that is an error, as is a server that does not render, and a
+ * template that does more than put something around the content (ERR_RUN, ERR_NET,
+ * ERR_PARSE). kwargs: a JSON object of template variables; empty: none.
+ */
+struct token_server;
+int chat_from_server(const struct token_server *s, const struct tokenizer *t, struct str kwargs,
+	struct arena *a, struct chat_wrap *out, struct err *e);
+
+/*
  * Whether a wrapped text begins with the very token that the tokenizer puts in front
  * of every sequence, so that a server which tokenizes the text has two of them.
  */

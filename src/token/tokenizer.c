@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tokenizer.c - the facade: encode and decode over a loaded model or "sim".
+ * tokenizer.c - the facade: encode and decode over a loaded model, "sim" or a server.
  *
  * Working memory is pooled: an encode takes one set and gives it back, so the
  * word cache stays warm and a const tokenizer serves all threads.
@@ -16,6 +16,7 @@
 #include "token/cache.h"
 #include "token/find.h"
 #include "token/model.h"
+#include "token/remote.h"
 #include "token/sim.h"
 #include "token/words.h"
 
@@ -39,6 +40,7 @@ struct pool {
 struct tokenizer {
 	char *name, *path;
 	bool is_sim;
+	struct token_remote *remote; /* a server's tokenizer; model is empty then */
 	struct model model;
 	struct pool *pool;
 };
@@ -110,17 +112,35 @@ static int load_model(struct model *m, const char *path, bool is_uncached, struc
 	return rc;
 }
 
+static struct tokenizer *tokenizer_new(const char *name)
+{
+	struct tokenizer *t = mem_alloc(sizeof *t);
+
+	t->name = mem_text(name);
+	t->pool = mem_alloc(sizeof *t->pool);
+	pthread_mutex_init(&t->pool->lock, NULL);
+	return t;
+}
+
+struct tokenizer *tokenizer_of_server(const char *name, const struct token_server *server,
+	struct err *e)
+{
+	struct token_remote *remote = token_remote_new(server, e);
+	struct tokenizer *t = remote ? tokenizer_new(name) : NULL;
+
+	if (t)
+		t->remote = remote;
+	return t;
+}
+
 struct tokenizer *tokenizer_load(const char *name, const struct tokenizer_load_opts *opts,
 	struct err *e)
 {
-	struct tokenizer *t = mem_alloc(sizeof *t);
+	struct tokenizer *t = tokenizer_new(name);
 	struct buf path = { 0 };
 	int rc = 0;
 
-	t->name = mem_text(name);
 	t->is_sim = strcmp(name, TOKENIZER_SIM) == 0;
-	t->pool = mem_alloc(sizeof *t->pool);
-	pthread_mutex_init(&t->pool->lock, NULL);
 	if (t->is_sim) {
 		ids_push(&t->model.special, SIM_END);
 		return t;
@@ -150,6 +170,7 @@ void tokenizer_free(struct tokenizer *t)
 	pthread_mutex_destroy(&t->pool->lock);
 	free(t->pool);
 	model_release(&t->model);
+	token_remote_free(t->remote);
 	free(t->name);
 	free(t->path);
 	free(t);
@@ -253,6 +274,8 @@ int tokenizer_encode(const struct tokenizer *t, struct str text, bool add_specia
 		sim_encode(text, out);
 		return 0;
 	}
+	if (t->remote)
+		return token_remote_encode(t->remote, text, add_special, out, NULL);
 	w = work_take(t);
 	w->out = out;
 	rc = encode(w, text, add_special);
@@ -271,6 +294,14 @@ size_t tokenizer_count(const struct tokenizer *t, struct str text, bool add_spec
 		return SIZE_MAX;
 	if (t->is_sim)
 		return sim_count(text);
+	if (t->remote) {
+		struct ids ids = { 0 };
+		int rc = token_remote_encode(t->remote, text, add_special, &ids, NULL);
+
+		count = rc ? SIZE_MAX : ids.count;
+		ids_release(&ids);
+		return count;
+	}
 	w = work_take(t);
 	ids_reset(&w->count);
 	w->out = &w->count;
@@ -284,6 +315,8 @@ size_t tokenizer_count(const struct tokenizer *t, struct str text, bool add_spec
 int tokenizer_decode_bytes(const struct tokenizer *t, const uint32_t *ids, size_t n,
 	bool skip_special, struct buf *out)
 {
+	if (t->remote)
+		return token_remote_decode(t->remote, ids, n, out, NULL);
 	if (!t->is_sim)
 		return decoder_run(&t->model, ids, n, skip_special, true, out);
 	sim_decode(ids, n, skip_special, out);
@@ -295,6 +328,8 @@ int tokenizer_decode(const struct tokenizer *t, const uint32_t *ids, size_t n, b
 {
 	size_t before = out->len;
 
+	if (t->remote)
+		return token_remote_decode(t->remote, ids, n, out, NULL);
 	if (!t->is_sim)
 		return decoder_run(&t->model, ids, n, skip_special, false, out);
 	sim_decode(ids, n, skip_special, out);
@@ -305,16 +340,22 @@ int tokenizer_decode(const struct tokenizer *t, const uint32_t *ids, size_t n, b
 
 size_t tokenizer_vocab_size(const struct tokenizer *t)
 {
+	if (t->remote)
+		return token_remote_vocab_size(t->remote);
 	return t->is_sim ? SIM_VOCAB : t->model.vocab.count;
 }
 
 size_t tokenizer_id_limit(const struct tokenizer *t)
 {
+	if (t->remote)
+		return token_remote_id_limit(t->remote);
 	return t->is_sim ? SIM_END + 1 : t->model.vocab.id_limit;
 }
 
 size_t tokenizer_special_per_sequence(const struct tokenizer *t)
 {
+	if (t->remote)
+		return token_remote_special_per_sequence(t->remote);
 	return t->model.before.count + t->model.after.count;
 }
 
@@ -335,11 +376,11 @@ bool tokenizer_find_id(const struct tokenizer *t, struct str content, uint32_t *
 {
 	uint32_t found;
 
-	if (t->is_sim) {
+	if (t->is_sim || t->remote) {
 		struct ids ids = { 0 };
 
-		sim_encode(content, &ids);
-		found = ids.count == 1 ? ids.id[0] : VOCAB_NONE;
+		found = tokenizer_encode(t, content, false, &ids) == 0 && ids.count == 1 ?
+			ids.id[0] : VOCAB_NONE;
 		ids_release(&ids);
 	} else {
 		const struct added_token *added = model_added(&t->model, content);
@@ -363,7 +404,12 @@ const char *tokenizer_name(const struct tokenizer *t)
 
 const struct model *tokenizer_model(const struct tokenizer *t)
 {
-	return t->is_sim ? NULL : &t->model;
+	return t->is_sim || t->remote ? NULL : &t->model;
+}
+
+struct token_remote *tokenizer_remote(const struct tokenizer *t)
+{
+	return t->remote;
 }
 
 const char *tokenizer_path(const struct tokenizer *t)

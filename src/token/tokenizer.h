@@ -65,6 +65,17 @@ struct tokenizer *tokenizer_load(const char *name_or_path, const struct tokenize
 void tokenizer_free(struct tokenizer *t);
 
 /*
+ * The tokenizer of a server that has /tokenize and /detokenize (token/remote.h), called
+ * name; every text is a request. It fails where the server does not answer, has no special
+ * ids, and its bytes (tokenizer_decode_bytes) are its text. NULL with ERR_NET or ERR_PARSE.
+ */
+struct token_server;
+struct token_remote;
+struct tokenizer *tokenizer_of_server(const char *name, const struct token_server *server,
+	struct err *e);
+struct token_remote *tokenizer_remote(const struct tokenizer *t); /* NULL: not a server's */
+
+/*
  * Writes the compiled form ahead of time, however small the file is. *path: where it lies.
  * What loads by this name afterwards takes milliseconds.
  */
@@ -141,7 +152,10 @@ bool tokenizer_find_id(const struct tokenizer *t, struct str content, uint32_t *
 
 bool tokenizer_has_chat_template(const struct tokenizer *t);
 const char *tokenizer_name(const struct tokenizer *t); /* as given to tokenizer_load */
-/* What was read, for a page about it (token/model.h), and from where; NULL for "sim". Borrowed. */
+/*
+ * What was read, for a page about it (token/model.h), and from where; NULL for "sim" and
+ * a server. Borrowed.
+ */
 struct model;
 const struct model *tokenizer_model(const struct tokenizer *t);
 const char *tokenizer_path(const struct tokenizer *t);

@@ -301,6 +301,7 @@ static void test_ours(void **state)
 	static const struct { const char *key, *want; } cases[] = {
 		{ "schema_version", "1" }, { "version", "1.2.3" }, { "build", "gcc" },
 		{ "transport", "native" }, { "dataset", "random" }, { "stamp_source", "kernel" },
+		{ "chat_template", "null" },
 		{ "start_ns", "1700000000000000000" }, { "stop_ns", "1700000002000000000" },
 		{ "interrupted", "true" }, { "cancelled", "0" }, { "verdict", "DEGRADED" },
 		{ "hosts", "1" }, { "connect_ms", "null" }, { "token_events", "4" },

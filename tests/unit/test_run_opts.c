@@ -178,8 +178,6 @@ static void test_errors(void **state)
 		{ 2, "--plot-dataset-stats: not in this version", { "--plot-dataset-stats" } },
 		{ 2, "--random-batch-size: not in this version; it belongs to the embedding and "
 		  "rerank backends", { "--random-batch-size", "2" } },
-		{ 2, "--chat-template-kwargs: not in this version; no dataset of this version "
-		  "renders a template", { "--chat-template-kwargs.thinking", "true" } },
 		{ 2, "--enable-multimodal-chat: not in this version; it belongs to the image and "
 		  "audio datasets", { "--enable-multimodal-chat" } },
 		{ 2, "--hf-split: not in this version", { "--hf-split", "train" } },
@@ -196,6 +194,12 @@ static void test_errors(void **state)
 		  { "--request-timeout", "0" } },
 		{ 2, "--progress: expected one of auto, bar, lines, none, got 'off'",
 		  { "--progress", "off" } },
+		{ 2, "--chat-prefix: '\\q' is no escape; there are \\n, \\r, \\t, \\\\ and \\xHH",
+		  { "--chat-prefix", "\\q" } },
+		{ 2, "--chat-suffix: '\\' is no escape; there are \\n, \\r, \\t, \\\\ and "
+		  "\\xHH", { "--chat-suffix", "\\" } },
+		{ 1, "--chat-template-kwargs: expected a JSON object, got [1]",
+		  { "--chat-template-kwargs", "[1]" } },
 		{ 2, "--compat: expected a comma list of peak, role-chunk, stream-error, "
 		  "detail, got "
 		  "'v0.11'", { "--compat", "peak,v0.11" } },
@@ -298,6 +302,14 @@ static void test_warnings(void **state)
 		  { "--endpoint-type", "vllm" } },
 		{ "--custom-skip-chat-template is an old spelling of --skip-chat-template\n",
 		  { "--custom-skip-chat-template", "--dataset-name", "custom" } },
+		{ "--chat-prefix has no effect: the dataset is random\n",
+		  { "--chat-prefix", "<u>" } },
+		{ "--chat-prefix, --chat-suffix and --chat-template-kwargs have no effect beside "
+		  "--skip-chat-template\n", { "--chat-suffix", "", "--skip-chat-template",
+		  "--dataset-name", "custom" } },
+		{ "--chat-template-kwargs has no effect beside --chat-prefix and --chat-suffix\n",
+		  { "--chat-suffix", "", "--chat-template-kwargs.thinking", "true",
+		  "--dataset-name", "custom" } },
 		{ "--dry-run sends nothing, so no result and no record are written\n",
 		  { "--dry-run", "--save-result" } },
 	};
