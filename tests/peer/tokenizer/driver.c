@@ -3,7 +3,6 @@
  * driver.c - our tokenizer behind a pipe, for compare.mjs.
  *
  *   driver TOKENIZER <requests >answers
- *   driver --time TOKENIZER FILE...    load time and encode/decode speed, as text
  *
  * All numbers are 32-bit little-endian. A request is kind, length, bytes: kind 0
  * is a text; its answer is the ids without and with special tokens, then both
@@ -12,8 +11,6 @@
  */
 #include <stdio.h>
 
-#include "base/clock.h"
-#include "base/file.h"
 #include "token/tokenizer.h"
 
 #define REQUEST_BYTES_MAX (64u << 20)
@@ -77,64 +74,22 @@ static int serve(const struct tokenizer *t)
 	return 0;
 }
 
-static void time_text(const struct tokenizer *t, const char *path)
-{
-	struct buf text = { 0 }, back = { 0 };
-	struct ids ids = { 0 };
-	struct err e;
-
-	if (file_read(path, REQUEST_BYTES_MAX, &text, &e)) {
-		fprintf(stderr, "%s\n", e.text);
-		return;
-	}
-	for (int pass = 0; pass < 4; pass++) {
-		int64_t start = clock_mono_ns(), middle;
-
-		ids_reset(&ids);
-		/* Documents of about 4,000 bytes, cut at line ends. */
-		for (size_t at = 0, end; at < text.len; at = end) {
-			end = at + 4000 < text.len ? at + 4000 : text.len;
-			while (end < text.len && text.data[end - 1] != '\n')
-				end++;
-			tokenizer_encode(t, (struct str){ text.data + at, end - at }, false, &ids);
-		}
-		middle = clock_mono_ns();
-		buf_reset(&back);
-		tokenizer_decode(t, ids.id, ids.count, false, &back);
-		printf("%s: %zu bytes, %zu ids, encode %.1f MB/s, decode %.1f MB/s, %s\n", path,
-			text.len, ids.count, (double)text.len * 1e3 / (double)(middle - start),
-			(double)text.len * 1e3 / (double)(clock_mono_ns() - middle),
-			str_eq(buf_str(&text), buf_str(&back)) ? "same text" : "text differs");
-	}
-	buf_release(&text);
-	buf_release(&back);
-	ids_release(&ids);
-}
-
 int main(int argc, char **argv)
 {
-	bool is_timing = argc > 2 && strcmp(argv[1], "--time") == 0;
-	int64_t start = clock_mono_ns();
 	struct tokenizer *t;
 	struct err e;
-	int rc = 0;
+	int rc;
 
-	if (argc < 2) {
-		fprintf(stderr, "usage: driver [--time] TOKENIZER [FILE...]\n");
+	if (argc != 2) {
+		fprintf(stderr, "usage: driver TOKENIZER\n");
 		return 2;
 	}
-	t = tokenizer_load(argv[is_timing ? 2 : 1], NULL, &e);
+	t = tokenizer_load(argv[1], NULL, &e);
 	if (!t) {
 		fprintf(stderr, "%s\n", e.text);
 		return 1;
 	}
-	if (is_timing) {
-		printf("load %.1f ms\n", (double)(clock_mono_ns() - start) / 1e6);
-		for (int i = 3; i < argc; i++)
-			time_text(t, argv[i]);
-	} else {
-		rc = serve(t);
-	}
+	rc = serve(t);
 	tokenizer_free(t);
 	return rc;
 }

@@ -65,6 +65,11 @@ const PIECES = ["'s", "'S", "'ll", "'LL", "'re", "'ve", "'d", "'m", "'t", "'ſ",
 	'e\u0301', 'ǅ', 'ª', 'ʰ', '<|', '|>', '<', '>', '_', '-', '(', ')', '{', '}', '"', '\\', '#',
 	'K', 'K', 'İ', 'ı', 'ß', 'ẞ'];
 
+/* Surrogates, too long forms, what lies beyond the last character, cut ones. */
+const BROKEN = [[0xed, 0xa0, 0x80], [0xed, 0xbf, 0xbf], [0xed, 0xa0, 0xbd, 0xed, 0xb8, 0x80], [0xc0, 0x80], [0xe0, 0x80, 0x80],
+	[0xf0, 0x80, 0x80, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xf5, 0x80], [0xe4, 0xb8], [0xf0, 0x9f, 0x98], [0xf0, 0x9f], [0xc3],
+	[0x80], [0xbf, 0xbf], [0xfe], [0xff, 0xfe], [0x20, 0xe2, 0x82, 0x20], [0x00], [0xef, 0xbb, 0xbf]];
+
 function character(r) {
 	const [first, last] = r.pick(RANGES);
 	const cp = first + r.below(last - first + 1);
@@ -92,6 +97,19 @@ export function randomDocument(r, specials) {
 		}
 	}
 	return parts.join('');
+}
+
+/* Bytes, some of which are no UTF-8. */
+export function brokenDocument(r) {
+	const bytes = Buffer.from(randomDocument(r, []));
+	const parts = [bytes];
+
+	for (let i = 1 + r.below(6); i > 0; i--) {
+		const at = r.below(bytes.length), of = r.pick(BROKEN);
+		bytes[at] = r.pick([0x80, 0xbf, 0xc0, 0xe0, 0xed, 0xf0, 0xf4, 0xff, 0x00]);
+		parts.push(Buffer.from(of), bytes.subarray(0, at));
+	}
+	return Buffer.concat(parts);
 }
 
 /* Every code point of the assigned planes, 64 to a document. */
