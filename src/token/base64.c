@@ -23,23 +23,19 @@ bool base64_decode(struct str text, struct buf *out)
 		return false;
 	while (pad < 2 && pad < text.n && text.p[text.n - 1 - pad] == '=')
 		pad++;
-	for (size_t i = 0; i < text.n; i++) {
+	for (size_t i = 0; i < text.n && bits <= 0xffffff; i++) {
 		uint32_t six = i < text.n - pad ? six_bits(text.p[i]) : 0;
 
-		if (six > 63) {
-			out->len = before;
-			return false;
-		}
-		bits = bits << 6 | six;
+		bits = six > 63 ? UINT32_MAX : (i % 4 ? bits << 6 : 0) | six;
 		if (i % 4 == 3) {
 			char three[3] = { (char)(bits >> 16), (char)(bits >> 8), (char)bits };
 
 			buf_add(out, three, i + 1 < text.n ? 3 : 3 - pad);
 		}
 	}
-	if (pad > 0 && (bits & ((1u << 8 * pad) - 1))) {
-		out->len = before;
-		return false;
-	}
-	return true;
+	if (bits <= 0xffffff && !(bits & ((1u << 8 * pad) - 1)))
+		return true;
+	out->len = before;
+	out->data[before] = 0;
+	return false;
 }

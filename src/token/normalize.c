@@ -1,112 +1,164 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * normalize.c - NFC; the one file that includes utf8proc.
- *
- * Nearly all text is in NFC already and made of characters that never combine
- * with what stands before them. Those are copied; only a run of other
- * characters, with the one character before it, goes through the library. Marks
- * younger than the reference's tables (token/unicode16.h) never reach it.
+ * normalize.c - the steps in turn, and those that look at more than one character.
  */
 #include "token/normalize.h"
 
-#include <assert.h>
 #include <stdlib.h>
-#include <utf8proc.h>
 
-#include "base/mem.h"
-#include "base/utf8.h"
 #include "token/chars.h"
+#include "token/normalize_step.h"
 
-/* Blocks whose characters are in NFC, have class 0 and do not combine with one before them. */
-static bool is_plain(uint32_t cp)
+static struct str prepend(struct str content, struct str text, struct buf *out)
 {
-	static const struct {
-		uint32_t first, last;
-	} plain[] = {
-		{ 0, 0x2ff }, { 0x3a3, 0x482 }, { 0x48a, 0x558 }, { 0x2002, 0x206f },
-		{ 0x2190, 0x2328 }, { 0x232b, 0x2adb }, { 0x2b00, 0x2bff }, { 0x3000, 0x3029 },
-		{ 0x3030, 0x3098 }, { 0x309b, 0x3fff }, { 0x4000, 0xa66e }, { 0xac00, 0xd7a3 },
-		{ 0xe000, 0xf8ff }, { 0xfe30, 0x100ff }, { 0x1f000, 0x1fbff }, { 0x20000, 0x2f7ff },
-	};
-
-	if (cp <= 0x2ff)
-		return true;
-	for (size_t i = 1; i < sizeof plain / sizeof *plain; i++)
-		if (cp <= plain[i].last)
-			return cp >= plain[i].first;
-	return false;
+	if (text.n == 0)
+		return text;
+	buf_reset(out);
+	buf_add_str(out, content);
+	buf_add_str(out, text);
+	return buf_str(out);
 }
 
-/* Appends the normal form of one stretch. */
-static void add_nfc(struct buf *out, struct str s)
+static struct str strip(const struct normalize_step *s, struct str text)
 {
-	const utf8proc_option_t options = UTF8PROC_STABLE | UTF8PROC_COMPOSE;
-	const uint8_t *bytes = (const uint8_t *)s.p;
-	utf8proc_ssize_t count = (utf8proc_ssize_t)s.n;
-	utf8proc_ssize_t n = utf8proc_decompose(bytes, count, NULL, 0, options);
-	int32_t *cps;
+	size_t n = s->from_left ? chars_space_front(text) : 0;
 
-	assert(n >= 0); /* the text is valid UTF-8 */
-	cps = mem_array((size_t)n, sizeof *cps);
-	n = utf8proc_decompose(bytes, count, cps, n, options);
-	n = utf8proc_normalize_utf32(cps, n, options);
-	assert(n >= 0);
-	for (utf8proc_ssize_t i = 0; i < n; i++) {
-		char text[4];
-
-		buf_add(out, text, utf8_encode((uint32_t)cps[i], text));
-	}
-	free(cps);
+	text.p += n;
+	text.n -= n;
+	text.n -= s->from_right ? chars_space_back(text) : 0;
+	return text;
 }
 
-/* Past any bytes of ASCII at at, eight at a time, while at least one more follows. */
-static size_t skip_ascii(struct str text, size_t at)
-{
-	uint64_t word;
+/* A replacement of this size is copied, needed or not, for every byte that stays. */
+#define SHORT 4
 
-	while (text.n - at > 8) {
-		memcpy(&word, text.p + at, 8);
-		if (word & 0x8080808080808080u)
-			break;
-		at += 8;
+/* One byte by a few: no branch depends on the text. */
+static struct str replace_byte(char byte, struct str content, struct str text, size_t first,
+	struct buf *out)
+{
+	char short_content[SHORT] = { 0 };
+	size_t at = first;
+	char *to;
+
+	buf_reset(out);
+	if (buf_reserve(out, first + (text.n - first) * SHORT))
+		return text;
+	memcpy(short_content, content.p, content.n);
+	memcpy(out->data, text.p, first);
+	to = out->data + first;
+	for (; at + SHORT <= text.n; at++) {
+		bool is_byte = text.p[at] == byte;
+
+		memcpy(to, is_byte ? short_content : text.p + at, SHORT);
+		to += is_byte ? content.n : 1;
 	}
-	return at;
+	for (; at < text.n; at++) {
+		bool is_byte = text.p[at] == byte;
+
+		memcpy(to, is_byte ? content.p : text.p + at, is_byte ? content.n : 1);
+		to += is_byte ? content.n : 1;
+	}
+	*to = 0;
+	out->len = (size_t)(to - out->data);
+	return buf_str(out);
 }
 
-/* Where the next stretch to normalize begins and ends; false when there is none. */
-static bool next_stretch(struct str text, size_t from, size_t *start, size_t *end)
+static struct str replace(const struct normalize_step *s, struct str text, struct buf *out)
 {
-	size_t at = from, last = from, n;
-	uint32_t cp;
+	struct str literal = s->literal, rest = text;
+	const char *found = text.n ? memmem(text.p, text.n, literal.p, literal.n) : NULL;
 
-	for (; at < text.n; at += n) {
-		size_t skipped = skip_ascii(text, at);
+	if (!found)
+		return text;
+	if (literal.n == 1 && s->content.n > 0 && s->content.n <= SHORT)
+		return replace_byte(literal.p[0], s->content, text, (size_t)(found - text.p), out);
+	buf_reset(out);
+	for (; found; found = memmem(rest.p, rest.n, literal.p, literal.n)) {
+		size_t n = (size_t)(found - rest.p);
 
-		if (skipped > at)
-			last = skipped - 1;
-		at = skipped;
-		cp = utf8_decode((struct str){ text.p + at, text.n - at }, &n);
-		if (is_plain(cp))
-			last = at;
-		else if (chars_is_new_mark(cp))
-			last = at + n; /* nothing behind it combines with it */
-		else
-			break;
+		buf_add(out, rest.p, n);
+		buf_add_str(out, s->content);
+		rest = (struct str){ found + literal.n, rest.n - n - literal.n };
 	}
-	if (at >= text.n)
-		return false;
-	*start = last;
-	for (; at < text.n; at += n) {
-		cp = utf8_decode((struct str){ text.p + at, text.n - at }, &n);
-		if (is_plain(cp) || chars_is_new_mark(cp))
+	buf_add_str(out, rest);
+	return buf_str(out);
+}
+
+/*
+ * An empty match right behind a match does not count; the search goes on one
+ * character later. Matching runs on the text with stand-ins.
+ */
+static struct str replace_regex(const struct normalize_step *s, struct normalize_work *w,
+	struct str text, struct buf *out)
+{
+	size_t from = 0, done = 0, start, end, n;
+	bool has_match = false;
+	struct str match;
+	int rc = 0;
+
+	if (text.n == 0)
+		return text;
+	w->stand_in.limit = w->text[0].limit;
+	match = chars_stand_in(text, &w->stand_in);
+	w->has_failed = w->stand_in.is_over;
+	if (!w->regex)
+		w->regex = regex_work_new();
+	while (!w->has_failed && from <= text.n) {
+		rc = regex_find(s->regex, w->regex, match, from, &start, &end);
+		if (rc <= 0)
 			break;
+		if (has_match && start == end && end == done) {
+			n = 1;
+			if (from < text.n)
+				normalize_char(text.p + from, &n);
+			from += n;
+			continue;
+		}
+		if (!has_match)
+			buf_reset(out);
+		has_match = true;
+		buf_add(out, text.p + done, start - done);
+		buf_add_str(out, s->content);
+		done = from = end;
 	}
-	*end = at;
-	return true;
+	if (rc < 0)
+		w->has_failed = true;
+	if (!has_match)
+		return text;
+	buf_add(out, text.p + done, text.n - done);
+	return buf_str(out);
+}
+
+static struct str run(const struct normalize_step *s, struct normalize_work *w, struct str text,
+	struct buf *out)
+{
+	switch (s->kind) {
+	case NORMALIZE_NFC:
+	case NORMALIZE_NFD:
+	case NORMALIZE_NFKC:
+	case NORMALIZE_NFKD:
+		return normalize_form(s->kind, w, text, out);
+	case NORMALIZE_PREPEND:
+		return prepend(s->content, text, out);
+	case NORMALIZE_REPLACE:
+		return replace(s, text, out);
+	case NORMALIZE_REPLACE_REGEX:
+		return replace_regex(s, w, text, out);
+	case NORMALIZE_STRIP:
+		return strip(s, text);
+	case NORMALIZE_MAP:
+		return normalize_map(s->map, text, out);
+	default:
+		return normalize_chars(s->kind, text, out);
+	}
 }
 
 void normalizer_release(struct normalizer *n)
 {
+	for (size_t i = 0; i < n->count; i++) {
+		regex_free(n->step[i].regex);
+		charsmap_free(n->step[i].map);
+	}
 	*n = (struct normalizer){ 0 };
 }
 
@@ -114,21 +166,32 @@ void normalize_work_release(struct normalize_work *w)
 {
 	for (size_t i = 0; i < 2; i++)
 		buf_release(&w->text[i]);
+	buf_release(&w->stand_in);
+	regex_work_free(w->regex);
+	free(w->code);
+	w->regex = NULL;
+	w->code = NULL;
+	w->code_cap = 0;
 }
 
 struct str normalize(const struct normalizer *n, struct normalize_work *w, struct str text)
 {
-	struct buf *scratch = &w->text[0];
-	size_t done = 0, start, end;
+	size_t next = 0;
 
-	if (!n->is_nfc || !next_stretch(text, 0, &start, &end))
-		return text;
-	buf_reset(scratch);
-	do {
-		buf_add(scratch, text.p + done, start - done);
-		add_nfc(scratch, (struct str){ text.p + start, end - start });
-		done = end;
-	} while (next_stretch(text, done, &start, &end));
-	buf_add(scratch, text.p + done, text.n - done);
-	return buf_str(scratch);
+	w->has_failed = false;
+	for (size_t i = 0; i < n->count; i++) {
+		struct buf *out = &w->text[next];
+		struct str to;
+
+		out->is_over = false;
+		to = run(n->step + i, w, text, out);
+		if (w->has_failed || out->is_over) {
+			w->has_failed = true;
+			return (struct str){ "", 0 };
+		}
+		if (to.p == out->data)
+			next ^= 1;
+		text = to;
+	}
+	return text;
 }
