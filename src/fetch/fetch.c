@@ -286,6 +286,7 @@ struct get {
 	int64_t heard_ns;       /* when the last byte came */
 	int64_t heard_bytes;
 	bool is_silent;
+	bool is_head_whole;
 	bool is_body_begun;
 	CURLcode code;          /* how the last hop ended */
 	struct err why;         /* set where a callback ended it */
@@ -312,6 +313,7 @@ static size_t take_head(char *data, size_t size, size_t n, void *self)
 	if (str_starts((struct str){ data, size * n }, STR("HTTP/")))
 		buf_reset(&t->reply->head);
 	buf_add(&t->reply->head, data, size * n);
+	t->is_head_whole = *data == '\r' || *data == '\n';
 	if (!t->reply->head.is_over)
 		return size * n;
 	err_set(&t->why, ERR_LIMIT, "the headers of the answer pass %d bytes", HTTP_HEAD_BYTES_MAX);
@@ -467,13 +469,15 @@ static void perform(struct get *t)
 	curl_easy_setopt(t->curl, CURLOPT_XFERINFODATA, t);
 	/* A name that does not resolve must not hold up the end. */
 	curl_easy_setopt(t->curl, CURLOPT_QUICK_EXIT, 1L);
-	t->is_body_begun = t->is_silent = false;
+	t->is_body_begun = t->is_head_whole = t->is_silent = false;
 	t->heard_ns = clock_mono_ns();
 	t->heard_bytes = 0;
 	t->why = (struct err){ 0 };
 	t->code = curl_easy_perform(t->curl);
 	t->reply->status = status_of(t);
-	if (t->code == CURLE_OK && is_for_file(t) && !t->is_body_begun && begin_body(t))
+	if (t->code == CURLE_OK && !t->is_head_whole)
+		t->code = CURLE_GOT_NOTHING;
+	else if (t->code == CURLE_OK && is_for_file(t) && !t->is_body_begun && begin_body(t))
 		t->code = CURLE_WRITE_ERROR;
 	curl_slist_free_all(headers);
 	buf_release(&line);
@@ -545,12 +549,12 @@ static bool is_worth_another(const struct get *t, int rc)
 	case CURLE_RECV_ERROR:
 	case CURLE_GOT_NOTHING:
 	case CURLE_PARTIAL_FILE:
-	case CURLE_OPERATION_TIMEDOUT:
 	case CURLE_HTTP2:
 	case CURLE_HTTP2_STREAM:
 		return true;
 	default:
-		return t->is_silent;
+		/* Who says nothing at all is not waited for several times. */
+		return t->is_silent && t->g->fd >= 0;
 	}
 }
 

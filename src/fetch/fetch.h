@@ -71,8 +71,9 @@ int fetch_many(const char *url, const struct fetch_many *many, const struct fetc
  * asked for as a range; a server that sends the whole file instead has the descriptor
  * cut to nothing first. Bodies of other answers go to reply->body.
  *
- * A lost connection, silence, 408, 429 and 5xx are tried again after a pause that doubles, or
- * the server's Retry-After up to a minute; a try that brought 64 KiB does not count.
+ * A lost connection, silence where fd waits for a file, 408, 429, 500 and 502 to 504 are tried
+ * again after a pause that doubles, or the server's Retry-After up to a minute; a try that
+ * brought 64 KiB does not count.
  */
 struct fetch_get {
 	const char *url;
