@@ -78,17 +78,46 @@ size_t utf8_encode(uint32_t cp, char out[4])
 	return 4;
 }
 
+/* Past ASCII, a word at a time, to the first other byte or a rest shorter than a word. */
+static const char *skip_ascii(const char *p, const char *end)
+{
+	uint64_t word[2];
+
+	while (end - p >= 16) {
+		memcpy(word, p, 16);
+		if ((word[0] | word[1]) & 0x8080808080808080u)
+			break;
+		p += 16;
+	}
+	while (p < end && (unsigned char)*p < 0x80)
+		p++;
+	return p;
+}
+
+/*
+ * Most of the world's text is ASCII and letters of three bytes; these are checked in
+ * place. E0 and ED, whose second byte has a narrower range, and all else is decoded.
+ */
 bool utf8_is_valid(struct str s)
 {
-	size_t n;
+	const char *p = s.p, *end = s.p + s.n;
 
-	while (s.n) {
-		if ((unsigned char)s.p[0] < 0x80)
-			n = 1;
-		else if (utf8_decode(s, &n) == UTF8_BAD)
+	while (p < end) {
+		const unsigned char *b = (const unsigned char *)p;
+		size_t n;
+
+		if (b[0] < 0x80) {
+			p = skip_ascii(p, end);
+			continue;
+		}
+		if (end - p >= 3 && (b[0] & 0xf0) == 0xe0 && b[0] != 0xe0 && b[0] != 0xed &&
+			(b[1] & 0xc0) == 0x80 && (b[2] & 0xc0) == 0x80) {
+			p += 3;
+			continue;
+		}
+		if (utf8_decode((struct str){ p, (size_t)(end - p) }, &n) == UTF8_BAD)
 			return false;
-		s.p += n;
-		s.n -= n;
+		p += n;
 	}
 	return true;
 }

@@ -134,6 +134,29 @@ static void slabs_grow_in_place(void **state)
 }
 
 /* One U+FFFD for each maximal ill-formed part, as Python's errors="replace". */
+/* Every sequence of up to four interesting bytes, at every distance from a word's end. */
+static void valid_utf8_is_what_decodes(void **state)
+{
+	static const unsigned char byte[] = { 'a', 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc1,
+		0xc2, 0xdf, 0xe0, 0xe3, 0xec, 0xed, 0xef, 0xf0, 0xf4, 0xf5 };
+	const size_t count = sizeof byte;
+	char text[40];
+
+	(void)state;
+	for (size_t i = 0; i < count * count * count * count; i++) {
+		size_t at = i % 19, n = at + 4 + i % 17;
+		bool is_good = true;
+		struct str rest = { text, n };
+
+		memset(text, 'x', sizeof text);
+		for (size_t k = 0, v = i; k < 4; k++, v /= count)
+			text[at + k] = (char)byte[v % count];
+		for (size_t step; rest.n > 0; rest.p += step, rest.n -= step)
+			is_good &= utf8_decode(rest, &step) != UTF8_BAD;
+		assert_int_equal(utf8_is_valid((struct str){ text, n }), is_good);
+	}
+}
+
 static void broken_utf8_is_replaced(void **state)
 {
 #define BAD "\xef\xbf\xbd"
@@ -213,6 +236,7 @@ int main(void)
 		cmocka_unit_test(slices_are_cut),
 		cmocka_unit_test(maps_hold_many),
 		cmocka_unit_test(slabs_grow_in_place),
+		cmocka_unit_test(valid_utf8_is_what_decodes),
 		cmocka_unit_test(broken_utf8_is_replaced),
 		cmocka_unit_test(files_are_replaced_whole),
 		cmocka_unit_test(errors_gain_context),
