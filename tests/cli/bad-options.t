@@ -143,6 +143,12 @@ my @rows = (
 		. '(org/name)', '--tokenizer', ''],
 	['serve', 1, 'no tokenizer "no.json": looked for a file or directory of that name, then for '
 		. '*/models--no.json/snapshots/main/tokenizer.json', qw(--tokenizer no.json)],
+	# chat template
+	['serve', 2, q(--chat-prefix: '\q' is no escape; there are \n, \r, \t, \\\\ and \xHH),
+		'--chat-prefix', '\q'],
+	['serve', 2, '--chat-suffix: not UTF-8', '--chat-suffix', '\xff'],
+	['serve', 1, '--chat-template-kwargs: expected a JSON object, got 5',
+		qw(--chat-template-kwargs 5)],
 	# traffic
 	['serve', 1, '--max-concurrency must be greater than 0', qw(--max-concurrency 0)],
 	['serve', 1, 'Obtained non-positive request rate 0.0.', qw(--request-rate 0)],
