@@ -268,8 +268,10 @@ static void write_decoder(const struct source *s, struct buf *out)
 	if (s->has_byte_fallback)
 		buf_add_text(out, ",{\"type\":\"ByteFallback\"}");
 	buf_add_text(out, ",{\"type\":\"Fuse\"}");
+	/* The blank that was put in front; all of them where none can have been there. */
 	if (s->has_prefix || s->is_trimmed)
-		buf_add_text(out, ",{\"type\":\"Strip\",\"content\":\" \",\"start\":1,\"stop\":0}");
+		buf_printf(out, ",{\"type\":\"Strip\",\"content\":\" \",\"start\":%llu,\"stop\":0}",
+			s->is_trimmed ? BUF_BYTES_MAX : 1);
 	buf_add_text(out, "]}");
 }
 

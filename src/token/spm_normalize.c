@@ -67,7 +67,7 @@ static size_t char_bytes(uint8_t lead)
 	return lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
 }
 
-/* Where a run of characters ends that stay as they are; finding it costs no more than its length. */
+/* Where a run of characters ends that stay as they are; the search goes no further. */
 static size_t plain_end(const struct spm_normalizer *s, struct str text, size_t at)
 {
 	if (s->map)

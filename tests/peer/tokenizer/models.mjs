@@ -19,8 +19,8 @@ const require = createRequire(join(process.cwd(), 'models.mjs'));
 const { Tokenizer } = require('@anush008/tokenizers');
 const [driver, directory, count = '2000', seed = '1', ...files] = process.argv.slice(2);
 const r = generator(Number(seed));
-const LETTERS = ['a', 'b', 'c', 'd', 'e', 't', 'h', 'i', 'n', 'g', ' ', 'é', '的', '한', '1', '2', '\n',
-	'.', "'", '👍', 's', 'o', 'f'];
+const LETTERS = ['a', 'b', 'c', 'd', 'e', 't', 'h', 'i', 'n', 'g', ' ', 'é', '的', '한', '1', '2',
+	'\n', '.', "'", '👍', 's', 'o', 'f'];
 
 function words(count, letters) {
 	const set = new Set();

@@ -20,19 +20,20 @@ const MODELS = {
 	'unigram-small': '--model_type=unigram --vocab_size=1000',
 	'unigram-bytes': '--model_type=unigram --vocab_size=1300 --byte_fallback=true ' +
 		'--character_coverage=0.99 --user_defined_symbols=<sep>,foo,fo,xx,##,▁the',
-	'unigram-folded': '--model_type=unigram --vocab_size=8000 --normalization_rule_name=nfkc_cf ' +
-		'--add_dummy_prefix=false --control_symbols=<ctl>,[X] --pad_id=3',
+	'unigram-folded': '--model_type=unigram --vocab_size=8000 ' +
+		'--normalization_rule_name=nfkc_cf --add_dummy_prefix=false --control_symbols=<ctl>,[X] --pad_id=3',
 	bpe: '--model_type=bpe --vocab_size=1200',
 	'bpe-bytes': '--model_type=bpe --vocab_size=8000 --byte_fallback=true ' +
-		'--character_coverage=0.995 --normalization_rule_name=identity ' +
-		'--remove_extra_whitespaces=false --split_digits=true --allow_whitespace_only_pieces=true',
+		'--character_coverage=0.995 --normalization_rule_name=identity --split_digits=true ' +
+		'--remove_extra_whitespaces=false --allow_whitespace_only_pieces=true',
 	'bpe-symbols': '--model_type=bpe --vocab_size=2500 --byte_fallback=true ' +
 		'--normalization_rule_name=identity --add_dummy_prefix=false ' +
 		'--remove_extra_whitespaces=false --user_defined_symbols=<sep>,foo,fo,xx,##,▁▁,▁▁▁,\u0301',
 	'bpe-symbols-mapped': '--model_type=bpe --vocab_size=1200 --bos_id=-1 ' +
 		'--user_defined_symbols=ab,bc,<a>,ﬁ,\u0301',
 };
-const SYMBOLS = ['<sep>', 'foo', 'fo', 'xx', '##', '▁', '▁the', 'ab', 'bc', '<a>', 'ﬁ', '▁▁▁▁', 'x##', 'abc'];
+const SYMBOLS = ['<sep>', 'foo', 'fo', 'xx', '##', '▁', '▁the', 'ab', 'bc', '<a>', 'ﬁ', '▁▁▁▁',
+	'x##', 'abc'];
 
 function run(command, args, input) {
 	const done = spawnSync(command, args, { input, maxBuffer: 1 << 30 });
@@ -77,8 +78,8 @@ function writeJson(from, to) {
 	const pieces = model.filter(f => f[0] === 1).map(f => new Map(fields(f[1])));
 	const trainer = new Map(fields(model.find(f => f[0] === 2)[1]));
 	const normalizer = new Map(fields(model.find(f => f[0] === 3)[1]));
-	const special = (content, id) => ({ id, content, single_word: false, lstrip: false, rstrip: false,
-		normalized: false, special: true });
+	const special = (content, id) => ({ id, content, single_word: false, lstrip: false,
+		rstrip: false, normalized: false, special: true });
 	const text = p => p.get(1).toString();
 
 	writeFileSync(to, JSON.stringify({
