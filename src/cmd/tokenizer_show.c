@@ -129,6 +129,24 @@ static void add_stage(struct buf *out, const char *name, struct str text)
 	arena_release(&arena);
 }
 
+/* What does the work of the expressions that the file names. */
+static void add_cutters(struct buf *out, const struct pretok *p)
+{
+	const char *before = "";
+
+	buf_printf(out, "%-16s ", "Cut by");
+	for (size_t i = 0; i < p->count; i++) {
+		if (p->stage[i].kind == PRETOK_SCAN)
+			buf_printf(out, "%sscanner %s", before, p->stage[i].scanner->name);
+		else if (p->stage[i].kind == PRETOK_REGEX)
+			buf_printf(out, "%sregular expression", before);
+		else
+			continue;
+		before = ", ";
+	}
+	buf_add_text(out, *before ? "\n" : "no expression\n");
+}
+
 static void add_ids(struct buf *out, const struct facts *f, const struct ids *ids)
 {
 	for (size_t i = 0; i < ids->count; i++) {
@@ -163,6 +181,7 @@ static void add_model(const struct facts *f, struct buf *out)
 	buf_printf(out, "\n%-16s %zu, of them %zu special\n", "Added tokens", f->added, f->special);
 	add_stage(out, "Normalizer", m->stage_text.normalizer);
 	add_stage(out, "Pre-tokenizer", m->stage_text.pre_tokenizer);
+	add_cutters(out, &m->pretok);
 	add_stage(out, "Post-processor", m->stage_text.post_processor);
 	add_stage(out, "Decoder", m->stage_text.decoder);
 	buf_printf(out, "%-16s", "Before a text");
@@ -234,6 +253,12 @@ static void put_model(struct json_writer *w, const struct facts *f)
 	json_put_int(w, (int64_t)f->special);
 	put_stage(w, "normalizer", m->stage_text.normalizer);
 	put_stage(w, "pre_tokenizer", m->stage_text.pre_tokenizer);
+	json_key(w, "scanners");
+	json_begin_array(w);
+	for (size_t i = 0; i < m->pretok.count; i++)
+		if (m->pretok.stage[i].kind == PRETOK_SCAN)
+			json_put_text(w, m->pretok.stage[i].scanner->name);
+	json_end_array(w);
 	put_stage(w, "post_processor", m->stage_text.post_processor);
 	put_stage(w, "decoder", m->stage_text.decoder);
 	put_ids(w, "ids_before", &m->before);

@@ -52,7 +52,8 @@ my @rows = (
 	[[qw(encode nul.txt)], '', "97 0 98\n"],
 	[[qw(encode a.txt - b.txt empty)], "x", "284 10\n120\n$s8\n\n"],
 	[[qw(encode --jsonl)], '', ''],
-	[[qw(encode --jsonl ok.jsonl)], '', qq({"ids": [284]}\n{"ids": [13286]}\n{"ids": [0]}\n{"ids": []}\n)],
+	[[qw(encode --jsonl ok.jsonl)], '', qq({"ids": [284]}\n{"ids": [13286]}\n{"ids": [0]}\n)
+		. qq({"ids": []}\n)],
 	[[qw(encode --jsonl ok.jsonl -)], ' "x" ', qq({"ids": [284]}\n{"ids": [13286]}\n{"ids": [0]}\n)
 		. qq({"ids": []}\n{"ids": [120]}\n)],
 	[[qw(encode --jsonl)], qq("\\ud83d\\ude00"\r\n"\\ud83d"\n"\xff"\n"<|end|>"),
@@ -191,9 +192,9 @@ my $closed = run(command => ['bash', '-c', "$program tokenizer encode $sim --jso
 is("$closed->{status}$closed->{err}", '0', 'standard output closed early is no error');
 SKIP: {
 	skip 'no /dev/full', 1 unless -c '/dev/full';
-	check_run('a full disk', run(command => ['sh', '-c', "$program tokenizer encode $sim a.txt >/dev/full"]),
-		{ status => 1, err => 'profllm tokenizer encode: cannot write standard output: '
-			. 'No space left on device' });
+	my $full = run(command => ['sh', '-c', "$program tokenizer encode $sim a.txt >/dev/full"]);
+	check_run('a full disk', $full, { status => 1, err => 'profllm tokenizer encode: cannot write '
+		. 'standard output: No space left on device' });
 }
 SKIP: {
 	skip 'no script command', 1 if system('command -v script >/dev/null 2>&1');
@@ -208,7 +209,8 @@ SKIP: {
 my $show = run(args => [qw(tokenizer show --tokenizer), $small]);
 check_run('show', $show, { status => 0, err => '', out => ["Tokenizer        $small",
 	'Format           tokenizer.json', 'Model            byte-level BPE, * merges',
-	'Before a text    656 <|bos|>', 'Pre-tokenizer    *Split "*', 'Compiled form    not made: *',
+	'Before a text    656 <|bos|>', 'Pre-tokenizer    *Split "*',
+	'Cut by           scanner *', 'Compiled form    not made: *',
 	'Chat template    no'] });
 my $facts = json_of(run(args => [qw(tokenizer show --json --tokenizer), $small])->{out});
 is_deeply([@$facts{qw(name path format model is_byte_level ids_before ids_after vocab_size)}],
