@@ -83,11 +83,31 @@ struct choice {
 	const char *name, *beside;
 };
 
+/* The form that Mistral's own library reads; NULL: there is none. */
+static const char *mistral_form(const struct names *n)
+{
+	const char *found = NULL;
+
+	if (has_name(n, "tekken.json"))
+		return "tekken.json";
+	for (size_t i = 0; i < n->count; i++)
+		if (str_starts(str_of(n->name[i]), STR("tokenizer.model.v")) &&
+			(!found || strverscmp(n->name[i], found) > 0))
+			found = n->name[i];
+	return found;
+}
+
 /* place: "directory x", "model x". */
-static int choose(const struct names *n, const char *place, struct choice *c, struct err *e)
+static int choose(const struct names *n, const char *mode, const char *place, struct choice *c,
+	struct err *e)
 {
 	const char *weights = first_weights(n), *other;
 
+	*c = (struct choice){ 0 };
+	if (mode && strcmp(mode, "mistral") == 0)
+		c->name = mistral_form(n);
+	if (c->name)
+		return 0;
 	for (size_t k = 0; k < COUNT(KINDS); k++) {
 		*c = (struct choice){ KINDS[k].name, KINDS[k].beside };
 		if (has_name(n, c->name) && (!c->beside || has_name(n, c->beside)))
@@ -126,7 +146,7 @@ static int list_dir(const char *dir, struct hub_list *list, struct err *e)
 	return 0;
 }
 
-static int find_in_dir(const char *dir, struct buf *path, struct err *e)
+static int find_in_dir(const char *dir, const char *mode, struct buf *path, struct err *e)
 {
 	struct hub_list list = { 0 };
 	struct buf place = { 0 };
@@ -135,7 +155,7 @@ static int find_in_dir(const char *dir, struct buf *path, struct err *e)
 
 	buf_printf(&place, "directory %s", dir);
 	if (rc == 0)
-		rc = choose(&(struct names){ list.file, list.count }, place.data, &c, e);
+		rc = choose(&(struct names){ list.file, list.count }, mode, place.data, &c, e);
 	if (rc == 0)
 		buf_printf(path, "%s%s%s", dir, ends(dir, "/") ? "" : "/", c.name);
 	hub_list_release(&list);
@@ -146,8 +166,8 @@ static int find_in_dir(const char *dir, struct buf *path, struct err *e)
 /* ---- the hub ---- */
 
 /* Everything chosen of a list; path is the tokenizer's own file. */
-static int get_files(const struct hub_opts *at, const char *name, const struct hub_list *list,
-	struct buf *path, struct err *e)
+static int get_files(const struct hub_opts *at, const char *name, const char *mode,
+	const struct hub_list *list, struct buf *path, struct err *e)
 {
 	struct names names = { list->file, list->count };
 	struct buf text = { 0 };
@@ -156,7 +176,7 @@ static int get_files(const struct hub_opts *at, const char *name, const struct h
 
 	buf_printf(&text, "model %s (commit %.12s%s)", name, list->commit,
 		list->is_cached ? " in the cache" : "");
-	rc = choose(&names, text.data, &c, e);
+	rc = choose(&names, mode, text.data, &c, e);
 	for (size_t i = 0; rc == 0 && i < COUNT(BESIDE); i++)
 		if (has_name(&names, BESIDE[i]))
 			rc = hub_file(at, name, BESIDE[i], &text, e);
@@ -180,7 +200,8 @@ static void remember(const struct hub_opts *hub, const char *name, const struct 
 }
 
 /* A commit never changes: when everything about its tokenizer is known, nobody is asked. */
-static bool find_commit(const struct hub_opts *hub, const char *name, struct buf *path)
+static bool find_commit(const struct hub_opts *hub, const char *name, const char *mode,
+	struct buf *path)
 {
 	struct hub_opts offline = *hub;
 	struct hub_list list = { 0 };
@@ -193,7 +214,7 @@ static bool find_commit(const struct hub_opts *hub, const char *name, struct buf
 	is_known = hub_list(&offline, name, &list, NULL) == 0;
 	for (size_t i = 0; is_known && i < COUNT(BESIDE); i++)
 		is_known = hub_file(&offline, name, BESIDE[i], &ignored, NULL) >= 0;
-	is_known = is_known && get_files(&offline, name, &list, path, NULL) == 0;
+	is_known = is_known && get_files(&offline, name, mode, &list, path, NULL) == 0;
 	hub_list_release(&list);
 	buf_release(&ignored);
 	return is_known;
@@ -210,14 +231,14 @@ static int find_on_hub(const char *name, const struct tokenizer_load_opts *opts,
 	struct err why = { 0 };
 	int rc = 0;
 
-	if (find_commit(&hub, name, path))
+	if (find_commit(&hub, name, opts->mode, path))
 		return 0;
 	if (hub_list(&hub, name, &list, &why))
 		return err_set(e, why.code, "no tokenizer \"%s\": there is no such file or "
 			"directory, and %s", name, why.text);
 	at.revision = list.commit;
 	at.is_offline |= list.is_cached;
-	rc = get_files(&at, name, &list, path, &why);
+	rc = get_files(&at, name, opts->mode, &list, path, &why);
 	if (rc)
 		err_set(e, why.code, "no tokenizer \"%s\": %s", name, why.text);
 	else if (!list.is_cached)
@@ -231,7 +252,7 @@ int find_tokenizer(const char *name, const struct tokenizer_load_opts *opts, str
 {
 	buf_reset(path);
 	if (file_is_dir(name))
-		return find_in_dir(name, path, e);
+		return find_in_dir(name, opts->mode, path, e);
 	if (file_exists(name) && ends(name, ".gguf"))
 		return err_set(e, ERR_IO, "%s is a GGUF file, whose tokenizer is not read; name a "
 			"directory or model with one of " KINDS_TEXT, name);

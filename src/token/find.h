@@ -10,6 +10,9 @@
  *   tokenizer.model, or the only *.model
  *   vocab.json, with merges.txt beside it
  *
+ * With mode "mistral" these come before all of them: tekken.json, and else the
+ * tokenizer.model.v* of the highest version.
+ *
  * From the hub only that file is downloaded and what readers look for beside it
  * (tokenizer_config.json, special_tokens_map.json, added_tokens.json, chat_template.jinja);
  * never weights. What is in the cache already costs one request, or none at a commit.

@@ -43,6 +43,7 @@ struct tokenizer_load_opts {
 	const char *cache_dir; /* the hub directory itself; NULL: environment */
 	const char *token;     /* the hub's; NULL: environment */
 	bool is_offline;       /* only the cache */
+	const char *mode;      /* "mistral": that form of it first (token/find.h); else NULL */
 	bool is_uncached;      /* neither read nor write a compiled form (token/cache.h) */
 	const atomic_bool *cancel; /* set: a download ends soon with ERR_CANCELLED */
 	/* A download's bytes, of files above 1 MB; a sentence for people. Each may be NULL. */
