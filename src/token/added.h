@@ -17,6 +17,7 @@ struct added_token {
 	struct str content; /* owned by whoever loads (its arena) */
 	uint32_t id;
 	bool is_single_word, is_lstrip, is_rstrip, is_normalized, is_special;
+	bool is_silent; /* has its id and content, but no text becomes it */
 };
 
 struct added_node { /* of a trie over bytes */

@@ -102,7 +102,7 @@ void model_index_added(struct model *m)
 		for (uint32_t i = 0; i < m->added_count; i++) {
 			const struct added_token *token = m->added + i;
 
-			if (token->is_special != special)
+			if (token->is_special != special || token->is_silent)
 				continue;
 			if (token->is_normalized)
 				added_put(&m->normalized, normalize(&m->normalizer, &work,

