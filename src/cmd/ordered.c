@@ -327,7 +327,8 @@ int ordered_run(const struct ordered *o, struct err *e)
 		return err_set(e, ERR_IO, "cannot open an eventfd: %s", strerror(errno));
 	}
 	for (unsigned i = 0; i < o->threads; i++) {
-		worker[i] = (struct worker){ .r = &r, .state = (char *)o->states + i * o->state_bytes };
+		worker[i].r = &r;
+		worker[i].state = (char *)o->states + i * o->state_bytes;
 		worker[i].out.limit = ORDERED_OUT_BYTES_MAX;
 	}
 	while (started < o->threads &&

@@ -31,7 +31,7 @@ struct ordered {
 	int (*item)(void *state, const char *name, struct str item, struct buf *out, struct err *e);
 	void *states;       /* threads of them */
 	size_t state_bytes;
-	/* How many bytes were read, of how many (0: not known); by one thread at a time. May be NULL. */
+	/* Bytes read, of how many (0: not known); by one thread at a time. May be NULL. */
 	void (*progress)(void *self, uint64_t done, uint64_t total);
 	void *self;
 };

@@ -314,33 +314,33 @@ static void tell_timing(const struct state *sum, int64_t load_ns, int64_t work_n
 		(double)sum->bytes / 1e6 / seconds, (double)sum->id_count / seconds, threads);
 }
 
-static int run_items(const struct tokenizer_opts *o, struct ordered *work, const struct tokenizer *t,
-		     int64_t load_ns, struct err *e)
+static int run_items(struct ordered work, const struct tokenizer_opts *o,
+		     const struct tokenizer *t, int64_t load_ns, struct err *e)
 {
-	struct state *state = mem_array(work->threads, sizeof(*state)), sum;
+	struct state *state = mem_array(work.threads, sizeof(*state)), sum;
 	struct progress progress;
 	int64_t began_ns = clock_mono_ns();
 	int rc;
 
 	progress_init(&progress, isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO) ? PROGRESS_BAR :
 		      PROGRESS_NONE);
-	for (unsigned i = 0; i < work->threads; i++)
+	for (unsigned i = 0; i < work.threads; i++)
 		state[i] = (struct state){ .opts = o, .t = t };
-	work->states = state;
-	work->state_bytes = sizeof(*state);
-	work->progress = on_progress;
-	work->self = &progress;
-	rc = ordered_run(work, e);
+	work.states = state;
+	work.state_bytes = sizeof(*state);
+	work.progress = on_progress;
+	work.self = &progress;
+	rc = ordered_run(&work, e);
 	progress_clear(&progress);
-	sum = sum_of(state, work->threads);
-	if (rc == 0 && work->item == count_item && !o->jsonl && o->files.n > 1)
+	sum = sum_of(state, work.threads);
+	if (rc == 0 && work.item == count_item && !o->jsonl && o->files.n > 1)
 		printf("%" PRIu64 " total\n", sum.id_count);
 	if (rc == 0 && sum.unknown)
 		fprintf(stderr, "WARNING: %" PRIu64 " ids name no token of %s and were left out\n",
 			sum.unknown, tokenizer_name(t));
 	if (rc == 0 && o->timing)
-		tell_timing(&sum, load_ns, clock_mono_ns() - began_ns, work->threads);
-	for (unsigned i = 0; i < work->threads; i++) {
+		tell_timing(&sum, load_ns, clock_mono_ns() - began_ns, work.threads);
+	for (unsigned i = 0; i < work.threads; i++) {
 		buf_release(&state[i].text);
 		ids_release(&state[i].ids);
 	}
@@ -394,29 +394,37 @@ struct tokenizer *tokenizer_from_opts(const struct tokenizer_opts *o, bool is_un
 	return t;
 }
 
-static int run_verb(const struct opt_set *set, struct ordered work, int argc, char **argv)
+static struct ordered work_of(const struct tokenizer_opts *o, bool is_whole)
+{
+	size_t files = o->files.n ? o->files.n : 1;
+	unsigned threads = o->threads ? (unsigned)o->threads : tokenizer_threads();
+
+	return (struct ordered){
+		.path = o->files.v, .paths = o->files.n, .is_whole = is_whole,
+		.item_bytes_max = is_whole ? TOKEN_TEXT_BYTES_MAX : LINE_BYTES_MAX,
+		.threads = is_whole && files < threads ? (unsigned)files : threads,
+	};
+}
+
+static int run_verb(const struct opt_set *set,
+		    int (*item)(void *, const char *, struct str, struct buf *, struct err *),
+		    int argc, char **argv)
 {
 	struct tokenizer_opts o;
 	struct tokenizer *t;
+	struct ordered work;
 	struct cli cli;
 	int64_t load_ns;
 	int status = cli_begin(&cli, set, argc, argv, &o);
-	unsigned files;
 
 	if (status != CLI_CONTINUE)
 		return status;
 	signal(SIGPIPE, SIG_IGN);
 	t = tokenizer_from_opts(&o, false, &load_ns, &cli.err);
 	if (t) {
-		files = o.files.n ? (unsigned)(o.files.n < THREADS_MAX ? o.files.n : THREADS_MAX) : 1;
-		work.path = o.files.v;
-		work.paths = o.files.n;
-		work.threads = o.threads ? (unsigned)o.threads : tokenizer_threads();
-		work.is_whole = work.is_whole && !o.jsonl;
-		if (work.is_whole && files < work.threads)
-			work.threads = files;
-		work.item_bytes_max = work.is_whole ? TOKEN_TEXT_BYTES_MAX : LINE_BYTES_MAX;
-		run_items(&o, &work, t, load_ns, &cli.err);
+		work = work_of(&o, !o.jsonl && item != decode_item);
+		work.item = item;
+		run_items(work, &o, t, load_ns, &cli.err);
 		tokenizer_free(t);
 	}
 	return cli_end(&cli);
@@ -424,19 +432,17 @@ static int run_verb(const struct opt_set *set, struct ordered work, int argc, ch
 
 int cmd_tokenizer_encode(int argc, char **argv)
 {
-	return run_verb(&encode_set, (struct ordered){ .item = encode_item, .is_whole = true }, argc,
-			argv);
+	return run_verb(&encode_set, encode_item, argc, argv);
 }
 
 int cmd_tokenizer_count(int argc, char **argv)
 {
-	return run_verb(&count_set, (struct ordered){ .item = count_item, .is_whole = true }, argc,
-			argv);
+	return run_verb(&count_set, count_item, argc, argv);
 }
 
 int cmd_tokenizer_decode(int argc, char **argv)
 {
-	return run_verb(&decode_set, (struct ordered){ .item = decode_item }, argc, argv);
+	return run_verb(&decode_set, decode_item, argc, argv);
 }
 
 static int compile(const struct tokenizer_opts *o, struct err *e)

@@ -100,10 +100,11 @@ static void outline(const struct json_value *v, struct buf *out)
 	for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++) {
 		const struct json_value *members = json_get(v, list[i]);
 
-		for (size_t k = 0; members && members->kind == JSON_ARRAY && k < members->count; k++)
+		if (!members || members->kind != JSON_ARRAY)
+			continue;
+		for (size_t k = 0; k < members->count; k++)
 			outline(members->item + k, out);
-		if (members)
-			return;
+		return;
 	}
 	if (!v || v->kind != JSON_OBJECT)
 		return;
