@@ -105,16 +105,24 @@ static int borrow_tokenizer(struct stage *s, const struct err *why)
 	return 0;
 }
 
+static void warn_of_cache(void *self, const char *text)
+{
+	warn(self, text);
+}
+
 static int load_tokenizer(struct stage *s, struct err *e)
 {
 	const struct serve_opts *o = s->opts;
 	struct point *p = s->point;
+	struct tokenizer_load_opts opts = {
+		.cancel = s->hooks->cancel, .note = warn_of_cache, .self = s,
+	};
 	struct err why = { 0 };
 
 	if (o->skip_tokenizer_init)
 		return 0;
 	p->tokenizer_id = mem_text(o->tokenizer ? o->tokenizer : p->model_id);
-	p->tokenizer = tokenizer_load(p->tokenizer_id, NULL, &why);
+	p->tokenizer = tokenizer_load(p->tokenizer_id, &opts, &why);
 	if (p->tokenizer)
 		return 0;
 	if (!o->tokenizer && (why.code == ERR_IO || why.code == ERR_NET) && may_ask_server(s) &&
