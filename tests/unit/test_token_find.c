@@ -24,27 +24,31 @@ struct row {
 };
 
 static const struct row ROWS[] = {
-	{ { "tokenizer.json", "tekken.json", "tiktoken.model", "tokenizer.model" }, "tokenizer.json" },
-	{ { "vocab.json", "merges.txt", "tokenizer.json" }, "tokenizer.json" },
-	{ { "tekken.json", "tokenizer.model", "model.safetensors" }, "tekken.json" },
-	{ { "tokenizer.model", "tiktoken.model" }, "tiktoken.model" },
-	{ { "tokenizer.model", "qwen.tiktoken" }, "qwen.tiktoken" },
-	{ { "b.tiktoken", "tiktoken.model", "a.tiktoken" }, "tiktoken.model" },
-	{ { "sentencepiece.bpe.model", "tokenizer.model" }, "tokenizer.model" },
-	{ { "sentencepiece.bpe.model", "vocab.json", "merges.txt" }, "sentencepiece.bpe.model" },
-	{ { "vocab.json", "merges.txt" }, "vocab.json" },
-	{ { "merges.txt", "original/tokenizer.model" }, NULL, "has no tokenizer.json, tekken.json, " },
-	{ { "vocab.json" }, NULL, "vocab.json with merges.txt" },
-	{ { "b.tiktoken", "a.tiktoken" }, NULL, "has several tokenizers (" },
-	{ { "config.json", "model-00001-of-00002.safetensors" }, NULL,
-		"has no tokenizer, only weights (model-00001-of-00002.safetensors); it needs one of" },
-	{ { "m.Q4_K_M.gguf" }, NULL, "has no tokenizer, only weights (m.Q4_K_M.gguf)" },
-	{ { "README.md" }, NULL, "has no tokenizer.json" },
-	{ { "tokenizer.json", "tokenizer.model.v3", "tekken.json" }, "tekken.json", NULL, "mistral" },
-	{ { "tokenizer.json", "tokenizer.model.v3", "tokenizer.model.v11", "tokenizer.model.v7" },
-		"tokenizer.model.v11", NULL, "mistral" },
-	{ { "tokenizer.json", "tokenizer.model" }, "tokenizer.json", NULL, "mistral" },
-	{ { "tokenizer.json", "tekken.json" }, "tokenizer.json", NULL, "auto" },
+	{ .file = { "tokenizer.json", "tekken.json", "tiktoken.model", "tokenizer.model" },
+		.found = "tokenizer.json" },
+	{ .file = { "vocab.json", "merges.txt", "tokenizer.json" }, .found = "tokenizer.json" },
+	{ .file = { "tekken.json", "tokenizer.model", "a.safetensors" }, .found = "tekken.json" },
+	{ .file = { "tokenizer.model", "tiktoken.model" }, .found = "tiktoken.model" },
+	{ .file = { "tokenizer.model", "qwen.tiktoken" }, .found = "qwen.tiktoken" },
+	{ .file = { "b.tiktoken", "tiktoken.model", "a.tiktoken" }, .found = "tiktoken.model" },
+	{ .file = { "sentencepiece.bpe.model", "tokenizer.model" }, .found = "tokenizer.model" },
+	{ .file = { "spiece.model", "vocab.json", "merges.txt" }, .found = "spiece.model" },
+	{ .file = { "vocab.json", "merges.txt" }, .found = "vocab.json" },
+	{ .file = { "merges.txt", "original/tokenizer.model" },
+		.want = "has no tokenizer.json, tekken.json, " },
+	{ .file = { "vocab.json" }, .want = "vocab.json with merges.txt" },
+	{ .file = { "b.tiktoken", "a.tiktoken" }, .want = "has several tokenizers (" },
+	{ .file = { "config.json", "model-00001-of-00002.safetensors" }, .want = "has no tokenizer, "
+		"only weights (model-00001-of-00002.safetensors); it needs one of" },
+	{ .file = { "m.Q4_K_M.gguf" }, .want = "has no tokenizer, only weights (m.Q4_K_M.gguf)" },
+	{ .file = { "README.md" }, .want = "has no tokenizer.json" },
+	{ .file = { "tokenizer.json", "tokenizer.model.v3", "tekken.json" }, .found = "tekken.json",
+		.mode = "mistral" },
+	{ .file = { "tokenizer.json", "tokenizer.model.v3", "tokenizer.model.v11",
+		"tokenizer.model.v7" }, .found = "tokenizer.model.v11", .mode = "mistral" },
+	{ .file = { "tokenizer.json", "tokenizer.model" }, .found = "tokenizer.json",
+		.mode = "mistral" },
+	{ .file = { "tokenizer.json", "tekken.json" }, .found = "tokenizer.json", .mode = "auto" },
 };
 
 static void make_file(const char *where, const char *name)
@@ -166,7 +170,9 @@ static int tear_down(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_choice), cmocka_unit_test(test_names) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_choice), cmocka_unit_test(test_names),
+	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
