@@ -91,6 +91,17 @@ int model_add_list(struct model *m, struct json_slice v, struct err *e)
 	return rc;
 }
 
+/* What is looked for in normalized text. sentencepiece leaves its symbols as they are. */
+static struct str normalized_content(const struct model *m, struct normalize_work *work,
+	const struct added_token *token)
+{
+	const struct normalizer *n = &m->normalizer;
+
+	if (n->count == 1 && n->step[0].kind == NORMALIZE_SENTENCEPIECE)
+		return token->content;
+	return normalize(n, work, token->content);
+}
+
 /* Special ones first: of two tokens that look alike once normalized, the first is found. */
 void model_index_added(struct model *m)
 {
@@ -105,8 +116,7 @@ void model_index_added(struct model *m)
 			if (token->is_special != special || token->is_silent)
 				continue;
 			if (token->is_normalized)
-				added_put(&m->normalized, normalize(&m->normalizer, &work,
-					token->content), i);
+				added_put(&m->normalized, normalized_content(m, &work, token), i);
 			else
 				added_put(&m->raw, token->content, i);
 		}

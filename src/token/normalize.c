@@ -148,6 +148,8 @@ static struct str run(const struct normalize_step *s, struct normalize_work *w, 
 		return strip(s, text);
 	case NORMALIZE_MAP:
 		return normalize_map(s->map, text, out);
+	case NORMALIZE_SENTENCEPIECE:
+		return spm_normalize(s->spm, text, out);
 	default:
 		return normalize_chars(s->kind, text, out);
 	}
@@ -158,6 +160,7 @@ void normalizer_release(struct normalizer *n)
 	for (size_t i = 0; i < n->count; i++) {
 		regex_free(n->step[i].regex);
 		charsmap_free(n->step[i].map);
+		spm_normalizer_free(n->step[i].spm);
 	}
 	*n = (struct normalizer){ 0 };
 }
@@ -169,9 +172,11 @@ void normalize_work_release(struct normalize_work *w)
 	buf_release(&w->stand_in);
 	regex_work_free(w->regex);
 	free(w->code);
+	free(w->cache);
 	w->regex = NULL;
 	w->code = NULL;
 	w->code_cap = 0;
+	w->cache = NULL;
 }
 
 struct str normalize(const struct normalizer *n, struct normalize_work *w, struct str text)

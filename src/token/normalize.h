@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "token/charsmap.h"
 #include "token/regex.h"
+#include "token/spm_normalize.h"
 
 enum normalize_kind {
 	NORMALIZE_NFC,
@@ -34,7 +35,10 @@ enum normalize_kind {
 	NORMALIZE_NMT,           /* controls dropped, some characters are U+0020 */
 	NORMALIZE_SPELL_BYTES,   /* each byte as token/chars.h spells it */
 	NORMALIZE_MAP,           /* clusters and characters by a character map */
+	NORMALIZE_SENTENCEPIECE, /* all that a .model file asks for */
 };
+
+struct form_cache;
 
 struct normalize_step {
 	enum normalize_kind kind;
@@ -42,6 +46,7 @@ struct normalize_step {
 	struct str literal, content; /* borrowed from the model's arena; literal is not empty */
 	struct regex *regex;
 	struct charsmap *map;
+	struct spm_normalizer *spm;
 };
 
 /* Read-only once filled. */
@@ -56,8 +61,9 @@ struct normalize_work {
 	struct buf text[2];
 	struct buf stand_in;
 	struct regex_work *regex;
-	int32_t *code; /* code points on their way through a normal form */
+	int32_t *code; /* code points on their way to a normal form */
 	size_t code_cap;
+	struct form_cache *cache;
 	bool has_failed;
 };
 void normalize_work_release(struct normalize_work *w);

@@ -8,8 +8,16 @@
 
 #include "base/mem.h"
 #include "token/base64.h"
+#include "token/charsmap.h"
+#include "token/trie.h"
 
 #define BLANK "\xe2\x96\x81" /* U+2581 */
+
+struct spm_normalizer {
+	struct charsmap *map; /* NULL: none */
+	struct trie symbols;
+	bool has_symbols, has_prefix, is_trimmed;
+};
 
 static int read_map(struct spm_normalizer *s, const struct json_value *v, struct err *e)
 {
@@ -48,18 +56,25 @@ static int read_symbols(struct spm_normalizer *s, const struct json_value *v, st
 	return rc;
 }
 
-int spm_normalizer_read(struct spm_normalizer *s, const struct json_value *v, struct err *e)
+struct spm_normalizer *spm_normalizer_new(const struct json_value *v, struct err *e)
 {
+	struct spm_normalizer *s = mem_alloc(sizeof *s);
+
 	s->has_prefix = json_bool(json_get(v, "add_dummy_prefix"), true);
 	s->is_trimmed = json_bool(json_get(v, "remove_extra_whitespaces"), true);
-	return read_map(s, v, e) || read_symbols(s, v, e) ? -1 : 0;
+	if (read_map(s, v, e) == 0 && read_symbols(s, v, e) == 0)
+		return s;
+	spm_normalizer_free(s);
+	return NULL;
 }
 
-void spm_normalizer_release(struct spm_normalizer *s)
+void spm_normalizer_free(struct spm_normalizer *s)
 {
+	if (!s)
+		return;
 	charsmap_free(s->map);
 	trie_release(&s->symbols);
-	*s = (struct spm_normalizer){ 0 };
+	free(s);
 }
 
 static size_t char_bytes(uint8_t lead)
@@ -139,7 +154,7 @@ static void add_run(const struct spm_normalizer *s, struct str run, bool *is_aft
 	}
 }
 
-void spm_normalize(const struct spm_normalizer *s, struct str text, struct buf *out)
+struct str spm_normalize(const struct spm_normalizer *s, struct str text, struct buf *out)
 {
 	bool is_after_blank = s->is_trimmed;
 	size_t end;
@@ -160,4 +175,5 @@ void spm_normalize(const struct spm_normalizer *s, struct str text, struct buf *
 	}
 	while (s->is_trimmed && str_ends(buf_str(out), STR(BLANK)))
 		out->len -= strlen(BLANK);
+	return buf_str(out);
 }

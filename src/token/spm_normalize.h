@@ -12,23 +12,15 @@
  * ["text", ...]}; no tokenizer.json has it, only our reader of .model files makes it.
  */
 #pragma once
-#include <stdbool.h>
-
 #include "base/buf.h"
 #include "base/err.h"
 #include "json/read.h"
-#include "token/charsmap.h"
-#include "token/trie.h"
 
-struct spm_normalizer {
-	struct charsmap *map; /* NULL: none */
-	struct trie symbols;
-	bool has_symbols, has_prefix, is_trimmed;
-};
+struct spm_normalizer;
 
-/* s is zeroed before and released by the caller. */
-int spm_normalizer_read(struct spm_normalizer *s, const struct json_value *v, struct err *e);
-void spm_normalizer_release(struct spm_normalizer *s); /* accepts a zeroed one */
+/* Read-only once made. NULL with ERR_PARSE. */
+struct spm_normalizer *spm_normalizer_new(const struct json_value *v, struct err *e);
+void spm_normalizer_free(struct spm_normalizer *s); /* accepts NULL */
 
-/* Valid UTF-8 in and, into out (emptied first), out. */
-void spm_normalize(const struct spm_normalizer *s, struct str text, struct buf *out);
+/* Valid UTF-8 in and, in out (emptied first), out. */
+struct str spm_normalize(const struct spm_normalizer *s, struct str text, struct buf *out);

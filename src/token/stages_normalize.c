@@ -165,6 +165,17 @@ static int add_map(struct model *m, const struct json_value *v, enum normalize_k
 	return step->map ? 0 : -1;
 }
 
+static int add_sentencepiece(struct model *m, const struct json_value *v,
+	enum normalize_kind kind, struct err *e)
+{
+	struct normalize_step *step = new_step(m, kind, e);
+
+	if (!step)
+		return -1;
+	step->spm = spm_normalizer_new(v, e);
+	return step->spm ? 0 : -1;
+}
+
 static const struct row {
 	const char *type;
 	int (*add)(struct model *m, const struct json_value *v, enum normalize_kind kind,
@@ -184,6 +195,7 @@ static const struct row {
 	{ "Precompiled", add_map, NORMALIZE_MAP },
 	{ "ByteLevel", add_plain, NORMALIZE_SPELL_BYTES },
 	{ "Nmt", add_plain, NORMALIZE_NMT },
+	{ "SentencePiece", add_sentencepiece, NORMALIZE_SENTENCEPIECE },
 };
 
 static int add_normalizer(struct model *m, const struct json_value *v, struct err *e)
