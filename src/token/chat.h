@@ -30,7 +30,7 @@ enum chat_source {
 struct chat_wrap {
 	enum chat_source source;
 	struct str prefix, suffix;
-	bool is_stripping;  /* blanks at both ends of the content go, as Python's strip() takes them */
+	bool is_stripping;  /* blanks at both ends of the content go, as with Python's strip() */
 	const char *family; /* CHAT_KNOWN: a model that has this template; otherwise NULL */
 };
 
