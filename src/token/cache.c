@@ -46,6 +46,14 @@ static void name_in(struct buf *out, const char *dir, uint64_t sum, const char *
 	buf_printf(out, "%s/%016" PRIx64 "%s", dir, sum, end);
 }
 
+/* A file's name may say what its contents mean. */
+static uint64_t sum_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return compiled_sum(str_of(slash ? slash + 1 : path));
+}
+
 /* Source i: the path itself, then those beside it. Caller frees. */
 static char *source_path(const char *path, size_t i)
 {
@@ -81,7 +89,7 @@ static bool sum_contents(const char *path, uint64_t *sum)
 {
 	bool is_good = true;
 
-	*sum = 0;
+	*sum = sum_name(path);
 	for (size_t i = 0; i < SOURCES && is_good; i++) {
 		char *source = source_path(path, i);
 		struct str bytes;
@@ -120,7 +128,8 @@ static bool place_init(struct place *p, const char *path)
 		free(real);
 		return false;
 	}
-	name_in(&p->stamp_path, p->dir.data, compiled_sum(str_of(real)), ".stamp");
+	name_in(&p->stamp_path, p->dir.data, compiled_sum(str_of(real)) * 31 + sum_name(path),
+		".stamp");
 	add_stamp(&p->stamp, path);
 	free(real);
 	return true;

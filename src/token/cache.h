@@ -6,10 +6,10 @@
  * Directory: $PROFLLM_CACHE_DIR/tokenizers, else under $XDG_CACHE_HOME/profllm or
  * ~/.cache/profllm; PROFLLM_CACHE_DIR= (empty) switches it off. It holds
  *
- *   <sum of the path>.stamp   size, mtime and inode of the tokenizer's file and of
+ *   <sum of path and name>.stamp  size, mtime and inode of the tokenizer's file and of
  *                             those beside it that readers look at, and the sum of
  *                             their contents
- *   <sum of contents>.tok     the compiled form (token/compiled.h)
+ *   <sum of name and contents>.tok  the compiled form (token/compiled.h)
  *
  * A stamp that still fits leads straight to the compiled form. Otherwise the
  * contents are summed, so that a copied or touched file is not compiled again.
