@@ -8,6 +8,7 @@
 #include <inttypes.h>
 
 #include "base/file.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "data/common.h"
 #include "json/read.h"
@@ -57,22 +58,69 @@ static int load(const char *path, struct str text, struct entries *out, struct e
 	return 0;
 }
 
-/* The "value" texts of the first two turns. */
-static int read_turns(const char *path, size_t index, struct json_slice turns,
-		      struct buf text[2], struct err *e)
+/* Conversations whose tokens are counted together. */
+#define AT_ONCE 1024
+#define AT_ONCE_BYTES (16u << 20) /* and no more when they have as many bytes */
+
+struct lot {
+	struct buf bytes;
+	struct str text[AT_ONCE][2]; /* prompt and answer, in bytes */
+	size_t tokens[AT_ONCE][2];
+	size_t n;
+};
+
+/* Adds the "value" texts of the first two turns; where they lie is known by their lengths. */
+static int read_turns(const char *path, size_t index, struct json_slice turns, struct lot *lot,
+		      struct err *e)
 {
 	struct json_iter it = json_iter(turns);
 	struct json_slice turn, value;
 	struct str key;
 
 	for (int i = 0; i < 2; i++) {
+		size_t before = lot->bytes.len;
+
 		json_each(&it, &key, &turn);
 		if (!json_member(turn, "value", &value) || value.kind != JSON_STRING)
 			return err_set(e, ERR_PARSE, "%s: conversation %zu, turn %d has no text "
 				       "\"value\"", path, index, i);
-		buf_reset(&text[i]);
-		json_unescape(&text[i], value.raw);
+		json_unescape(&lot->bytes, value.raw);
+		lot->text[lot->n][i].n = lot->bytes.len - before;
 	}
+	if (lot->bytes.is_over)
+		return err_set(e, ERR_LIMIT, "%s: conversation %zu is longer than %llu bytes", path,
+			       index, BUF_BYTES_MAX);
+	lot->n++;
+	return 0;
+}
+
+/* Up to n conversations from the given one on, read and counted. */
+static int take_lot(const struct dataset_opts *o, const struct entries *entries, size_t from,
+		    size_t n, struct lot *lot, struct err *e)
+{
+	const char *p;
+
+	lot->n = 0;
+	buf_reset(&lot->bytes);
+	while (lot->n < n && lot->n < AT_ONCE && lot->bytes.len < AT_ONCE_BYTES) {
+		size_t i = from + lot->n;
+
+		if (dataset_go_on(o, e) < 0 ||
+		    read_turns(o->path, i, entries->conversation[i], lot, e) < 0)
+			return -1;
+	}
+	p = lot->bytes.data;
+	for (size_t i = 0; i < 2 * lot->n; i++) {
+		struct str *text = &lot->text[i / 2][i % 2];
+
+		text->p = p;
+		p = text->n ? p + text->n : p;
+		if (i % 2 && o->sharegpt_output_len >= 0) /* the answer's length is given */
+			*text = STR("");
+	}
+	if (tokenizer_count_batch(o->tokenizer, lot->text[0], 2 * lot->n, true, o->threads,
+				  lot->tokens[0], e) < 0)
+		return err_wrap(e, "%s: conversations from %zu on", o->path, from);
 	return 0;
 }
 
@@ -82,45 +130,43 @@ static bool is_valid(size_t prompt, int64_t output, bool is_output_checked)
 	       prompt <= PROMPT_TOKENS_MAX && (int64_t)prompt + output <= TOTAL_TOKENS_MAX;
 }
 
+static void accept_lot(const struct dataset_opts *o, const struct lot *lot, struct workload *w)
+{
+	bool is_fixed = o->sharegpt_output_len >= 0;
+
+	for (size_t i = 0; i < lot->n; i++) {
+		int64_t output_len = is_fixed ? o->sharegpt_output_len : (int64_t)lot->tokens[i][1];
+		struct sample *s;
+
+		if (!is_valid(lot->tokens[i][0], output_len, !is_fixed))
+			continue;
+		s = workload_add(w);
+		s->prompt = arena_str(&w->arena, lot->text[i][0]);
+		s->prompt_len = (uint32_t)lot->tokens[i][0];
+		s->output_len = output_len;
+		s->request_id = dataset_request_id(w, o, w->n - 1);
+	}
+}
+
 static int accept(const struct dataset_opts *o, const struct entries *entries, struct workload *w,
 		  struct err *e)
 {
 	size_t wanted = o->num_prompts > 0 ? (size_t)o->num_prompts : 0;
-	bool is_fixed = o->sharegpt_output_len >= 0;
-	struct buf text[2] = { 0 };
+	struct lot *lot = mem_alloc(sizeof(*lot));
 	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < entries->n && w->n < wanted; i++) {
-		size_t prompt_len;
-		int64_t output_len = o->sharegpt_output_len;
-		struct sample *s;
+	for (size_t i = 0; i < entries->n && w->n < wanted; i += lot->n) {
+		size_t left = entries->n - i, missing = wanted - w->n;
 
-		if (dataset_go_on(o, e) < 0 ||
-		    read_turns(o->path, i, entries->conversation[i], text, e) < 0) {
-			rc = -1;
+		/* Each gives one at most, so none is counted in vain. */
+		rc = take_lot(o, entries, i, left < missing ? left : missing, lot, e);
+		if (rc < 0)
 			break;
-		}
-		prompt_len = tokenizer_count(o->tokenizer, buf_str(&text[0]), true);
-		if (!is_fixed)
-			output_len = (int64_t)tokenizer_count(o->tokenizer, buf_str(&text[1]),
-							      true);
-		if (tokenizer_remote(o->tokenizer) &&
-		    (prompt_len == SIZE_MAX || output_len == (int64_t)SIZE_MAX)) {
-			rc = err_set(e, ERR_NET, "%s: the server stopped tokenizing at entry %zu",
-				     o->path, i);
-			break;
-		}
-		if (!is_valid(prompt_len, output_len, !is_fixed))
-			continue;
-		s = workload_add(w);
-		s->prompt = arena_str(&w->arena, buf_str(&text[0]));
-		s->prompt_len = (uint32_t)prompt_len;
-		s->output_len = output_len;
-		s->request_id = dataset_request_id(w, o, w->n - 1);
+		accept_lot(o, lot, w);
 		dataset_progress(o, w->n, wanted);
 	}
-	buf_release(&text[0]);
-	buf_release(&text[1]);
+	buf_release(&lot->bytes);
+	free(lot);
 	return rc;
 }
 
