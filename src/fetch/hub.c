@@ -352,8 +352,8 @@ static int download(const struct hub *h, const char *file, const struct answer *
 static int not_cached(const struct hub *h, const char *what, struct err *e)
 {
 	return err_set(e, ERR_IO, "%s is not in the cache (%s, revision %s), and the hub is not "
-		"asked (HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set)", what, h->dir.data,
-		h->revision);
+		"asked (offline by HF_HUB_OFFLINE, TRANSFORMERS_OFFLINE or an option)", what,
+		h->dir.data, h->revision);
 }
 
 static void note_cache(const struct hub *h, const char *commit, const struct err *why)

@@ -88,20 +88,21 @@ is(slurp("$dir/refs/v2"), $c2, 'has a ref of its own');
 is(slurp("$dir/snapshots/$c2/tokenizer.json"), $other, 'and a snapshot');
 is(scalar(grep { m{^GET .*tokenizer_config.json$} } @{asked($hub)}), 1, 'a blob is downloaded once');
 
-check_run('bench serve takes it, too', run(args => [qw(bench serve --model org/m --num-prompts 1
-	--random-input-len 4 --random-output-len 4 --dry-run)], env => { HF_ENDPOINT => $hub->{url} }),
+my @serve = qw(bench serve --model org/m --num-prompts 1 --random-input-len 4 --dry-run);
+check_run('bench serve takes it, too', run(args => \@serve, env => { HF_ENDPOINT => $hub->{url} }),
 	{ status => 0 });
 
 # ---- without the hub ----
 
 stop_hubs();
-check_run('no hub, cached', load($hub, 'org/m'), { status => 0 });
+check_run('no hub, cached', load($hub, 'org/m'), { status => 0, err => 'WARNING: model org/m is taken '
+	. "from the cache (commit aaaaaaaaaaaa), for the hub cannot be asked: $hub->{url}/*: Failed to *" });
 check_run('offline, cached', load($hub, 'org/m', env => { HF_HUB_OFFLINE => 1 }), { @good });
 check_run('offline by the other name', load($hub, 'org/m', env => { TRANSFORMERS_OFFLINE => 'yes' }),
 	{ @good });
 check_run('offline, another model', load($hub, 'org/x', env => { HF_HUB_OFFLINE => 1 }), { status => 1,
 	err => '*no tokenizer "org/x": there is no such file or directory, and org/x is not in the cache '
-		. '(*/models--org--x, revision main), and the hub is not asked (HF_HUB_OFFLINE *' });
+		. '(*/models--org--x, revision main), and the hub is not asked (offline by *' });
 check_run('no hub, another model', load($hub, 'org/x'), { status => 1,
 	err => "*no tokenizer \"org/x\": * $hub->{url}/api/models/org/x/revision/main: Failed to connect *" });
 
@@ -209,15 +210,17 @@ for (
 
 # ---- a download that is broken off ----
 
-for my $signal (qw(INT KILL)) {
+for (['INT', \@serve, 130], ['KILL', load_args('org/m'), 'signal 9']) {
+	my ($signal, $args, $status) = @$_;
 	fresh();
 	$hub = hub_of(big => 1, faults => [{ on => $file, times => 1, slow => 0.05 }]);
-	my $r = begin(args => load_args('org/m'), env => { HF_ENDPOINT => $hub->{url} });
+	my $r = begin(args => $args, env => { HF_ENDPOINT => $hub->{url} });
 	my $part = "$dir/blobs/" . git_id($big) . '.incomplete';
 
 	wait_for('half a file', sub { (-s $part || 0) > 5e5 });
 	kill $signal, $r->{pid};
 	finish($r);
+	is($r->{status}, $status, "SIG$signal in a download ends it");
 	ok(!-e "$dir/refs/main" && !-e "$dir/snapshots/$c1/tokenizer.json" && !-e $part =~ s/\.inc.*//r,
 		"SIG$signal leaves nothing that looks whole");
 	check_run("after SIG$signal", load($hub, 'org/m'), { status => 0 });
