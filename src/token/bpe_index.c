@@ -208,9 +208,14 @@ static bool can_be_cut(const struct bpe *b)
 	/* A missing symbol must give tokens of its own: others vanish, or wait as unks. */
 	if (b->is_chars && !b->has_byte_fallback)
 		return false;
-	for (size_t i = 0; i < 256; i++)
-		if (b->byte_id[i] == VOCAB_NONE)
+	for (unsigned i = 0; i < 256; i++) {
+		bool is_char = b->is_chars && i < 0x80 &&
+			vocab_find(b->vocab, (char[]){ (char)i }, 1) != VOCAB_NONE;
+		bool is_in_text = i < 0xc0 || (i >= 0xc2 && i <= 0xf4);
+
+		if (b->byte_id[i] == VOCAB_NONE && !is_char && is_in_text)
 			return false;
+	}
 	/* Fallback tokens stand for bytes, so the characters of their names say nothing. */
 	for (size_t i = 0; b->is_chars && i < b->slots; i++)
 		if (b->pair[i].left != VOCAB_NONE && (is_fallback(b, b->pair[i].left) ||
