@@ -168,6 +168,42 @@ static void sharegpt_takes_a_fixed_answer_length(void **state)
 	fixture_release(&f);
 }
 
+/* More conversations than are counted at once, every third too short, all in their order. */
+static void sharegpt_keeps_the_order_of_many(void **state)
+{
+	const size_t wanted = 2500;
+	struct buf text = { 0 };
+	struct fixture f;
+
+	(void)state;
+	for (size_t i = 0; i < 4000; i++)
+		buf_printf(&text, "%s{\"conversations\": [" TURN("%zu%.*s") ", " TURN("answer %zu") "]}",
+			   i ? ", " : "[", i, i % 3 ? 32 : 0, LONG_WORDS, i);
+	buf_add_char(&text, ']');
+	for (unsigned threads = 1; threads <= 4; threads += 3) {
+		fixture_init(&f, ".json", text.data);
+		f.opts.is_shuffle_disabled = true;
+		f.opts.num_prompts = (int64_t)wanted;
+		f.opts.threads = threads;
+		assert_int_equal(build(&f, "sharegpt"), 0);
+		assert_int_equal(f.w.n, wanted);
+		for (size_t k = 0, i = 0; k < wanted; i++) {
+			char want[64];
+
+			snprintf(want, sizeof(want), "%zu%.*s", i, i % 3 ? 32 : 0, LONG_WORDS);
+			if (strlen(want) < 4)
+				continue;
+			assert_true(str_is(f.w.v[k].prompt, want));
+			assert_int_equal(f.w.v[k].prompt_len,
+					 tokenizer_count(f.tokenizer, str_of(want), true));
+			snprintf(want, sizeof(want), "answer %zu", i);
+			assert_int_equal(f.w.v[k++].output_len, strlen(want));
+		}
+		fixture_release(&f);
+	}
+	buf_release(&text);
+}
+
 static void custom_reads_lines(void **state)
 {
 	struct fixture f;
@@ -241,6 +277,7 @@ int main(void)
 		cmocka_unit_test(same_seed_same_prompts),
 		cmocka_unit_test(sharegpt_filters_and_oversamples),
 		cmocka_unit_test(sharegpt_takes_a_fixed_answer_length),
+		cmocka_unit_test(sharegpt_keeps_the_order_of_many),
 		cmocka_unit_test(custom_reads_lines),
 		cmocka_unit_test(bad_files_are_refused),
 		cmocka_unit_test(names_are_forgiving),
