@@ -22,6 +22,8 @@ static bool is_hidden(uint32_t cp)
 {
 	size_t low = 0, high = unicode_hidden_count;
 
+	if (cp >= 0x2070 && cp < 0xe000)
+		return false; /* most of Asia */
 	while (low < high) {
 		size_t mid = (low + high) / 2;
 
@@ -47,8 +49,8 @@ static uint32_t lower(uint32_t cp)
 	size_t low = 0, high = unicode_lower_count;
 	const struct unicode_lower *run;
 
-	if (cp >= 0x2d00 && cp < 0xa640)
-		return cp; /* most of Asia */
+	if ((cp >= 0x560 && cp < 0x10a0) || (cp >= 0x2d00 && cp < 0xa640) || cp >= 0x1e922)
+		return cp;
 	while (low < high) {
 		size_t mid = (low + high) / 2;
 
@@ -142,7 +144,7 @@ static inline struct str each_char(enum normalize_kind kind, struct str text, st
 {
 	bool has_controls = kind == NORMALIZE_CLEAN || kind == NORMALIZE_NMT;
 	size_t done = 0, at = 0, n, changed;
-	char to[CHANGED_MAX];
+	char *end = NULL, to[CHANGED_MAX];
 
 	for (;; at += n) {
 		at = has_controls ? skip_printed(text, at) : normalize_skip_ascii(text, at);
@@ -150,15 +152,24 @@ static inline struct str each_char(enum normalize_kind kind, struct str text, st
 			break;
 		if (!change(kind, normalize_char(text.p + at, &n), to, &changed))
 			continue;
-		if (done == 0)
+		if (!end) {
 			buf_reset(out);
-		buf_add(out, text.p + done, at - done);
-		buf_add(out, to, changed);
+			if (buf_reserve(out, text.n * 2)) /* no character becomes longer */
+				return text;
+			end = out->data;
+		}
+		memcpy(end, text.p + done, at - done);
+		end += at - done;
+		memcpy(end, to, changed);
+		end += changed;
 		done = at + n;
 	}
-	if (done == 0)
+	if (!end)
 		return text;
-	buf_add(out, text.p + done, text.n - done);
+	memcpy(end, text.p + done, text.n - done);
+	end += text.n - done;
+	*end = 0;
+	out->len = (size_t)(end - out->data);
 	return buf_str(out);
 }
 

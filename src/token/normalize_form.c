@@ -16,18 +16,37 @@
 #include "base/utf8.h"
 #include "token/unicode_norm.h"
 
+/* Both are bits of unicode_norm(). */
 struct form {
-	unsigned changes; /* the bit of unicode_norm() */
+	unsigned changes;
+	unsigned decomposes;
 	utf8proc_option_t options;
 };
 
 static const struct form forms[] = {
-	[NORMALIZE_NFC] = { UNICODE_NFC, UTF8PROC_STABLE | UTF8PROC_COMPOSE },
-	[NORMALIZE_NFD] = { UNICODE_NFD, UTF8PROC_STABLE | UTF8PROC_DECOMPOSE },
-	[NORMALIZE_NFKC] = { UNICODE_NFKC,
+	[NORMALIZE_NFC] = { UNICODE_NFC, UNICODE_NFD, UTF8PROC_STABLE | UTF8PROC_COMPOSE },
+	[NORMALIZE_NFD] = { UNICODE_NFD, UNICODE_NFD, UTF8PROC_STABLE | UTF8PROC_DECOMPOSE },
+	[NORMALIZE_NFKC] = { UNICODE_NFKC, UNICODE_NFKD,
 		UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT },
-	[NORMALIZE_NFKD] = { UNICODE_NFKD,
+	[NORMALIZE_NFKD] = { UNICODE_NFKD, UNICODE_NFKD,
 		UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT },
+};
+
+/* A code point with the rank of its class above it. */
+#define RANK_SHIFT 21
+#define CODE_MASK ((1 << RANK_SHIFT) - 1)
+#define RANKS 64
+
+/* Longer than any decomposition: the longest has 18 code points. */
+#define DECOMPOSED_MAX 32
+
+/* Decompositions seen before: of up to three code points, the rest 0. */
+#define CACHE_SLOTS 512
+struct form_cache {
+	struct slot {
+		uint32_t key; /* the code point and the form's options; 0: free */
+		int32_t code[3];
+	} slot[CACHE_SLOTS];
 };
 
 /* Where the next stretch begins and ends; false when there is none. */
@@ -65,29 +84,110 @@ static bool next_stretch(unsigned changes, struct str text, size_t from, size_t 
 	return true;
 }
 
-/* Appends the normal form of one stretch. */
-static void add_form(utf8proc_option_t options, struct normalize_work *w, struct str s,
-	struct buf *out)
+static int32_t with_rank(uint32_t cp, unsigned norm)
 {
-	const uint8_t *bytes = (const uint8_t *)s.p;
-	utf8proc_ssize_t count = (utf8proc_ssize_t)s.n, n;
+	return (int32_t)(cp | (norm & UNICODE_RANK) >> 8 << RANK_SHIFT);
+}
 
-	for (;;) {
-		n = utf8proc_decompose(bytes, count, w->code, (utf8proc_ssize_t)w->code_cap,
-			options);
-		assert(n >= 0); /* the text is valid UTF-8 */
-		if ((size_t)n <= w->code_cap)
-			break;
-		w->code_cap = (size_t)n * 2;
-		w->code = mem_grow(w->code, w->code_cap, sizeof *w->code);
-	}
-	n = utf8proc_normalize_utf32(w->code, n, options);
-	assert(n >= 0);
-	for (utf8proc_ssize_t i = 0; i < n; i++) {
-		char text[4];
+/* Writes at most DECOMPOSED_MAX codes; returns how many. */
+static size_t decompose(const struct form *f, struct form_cache *cache, uint32_t cp, int32_t *to)
+{
+	uint32_t key = cp | (uint32_t)f->options << RANK_SHIFT;
+	struct slot *slot = cache->slot + (cp ^ cp >> 9) % CACHE_SLOTS;
+	int boundary = 0;
+	size_t n = 0;
 
-		buf_add(out, text, utf8_encode((uint32_t)w->code[i], text));
+	if (slot->key == key) {
+		do
+			to[n] = slot->code[n];
+		while (++n < 3 && slot->code[n]);
+		return n;
 	}
+	n = (size_t)utf8proc_decompose_char((int32_t)cp, to, DECOMPOSED_MAX, f->options,
+		&boundary);
+	assert(n > 0 && n <= DECOMPOSED_MAX);
+	for (size_t i = 0; i < n; i++)
+		to[i] = with_rank((uint32_t)to[i], unicode_norm((uint32_t)to[i]));
+	if (n <= 3) {
+		*slot = (struct slot){ .key = key };
+		memcpy(slot->code, to, n * sizeof *to);
+	}
+	return n;
+}
+
+/* Sorts marks by rank; those of one rank stay in order. scratch has room for n. */
+static void sort_marks(int32_t *code, size_t n, int32_t *scratch)
+{
+	size_t filled = 0;
+
+	if (n <= 32) {
+		for (size_t i = 1; i < n; i++) {
+			int32_t one = code[i];
+			size_t at = i;
+
+			for (; at > 0 && code[at - 1] >> RANK_SHIFT > one >> RANK_SHIFT; at--)
+				code[at] = code[at - 1];
+			code[at] = one;
+		}
+		return;
+	}
+	for (int rank = 1; rank < RANKS; rank++)
+		for (size_t i = 0; i < n; i++)
+			if (code[i] >> RANK_SHIFT == rank)
+				scratch[filled++] = code[i];
+	assert(filled == n);
+	memcpy(code, scratch, n * sizeof *code);
+}
+
+/* The stretch as decomposed code points in canonical order in w->code; their number. */
+static size_t decompose_stretch(const struct form *f, struct normalize_work *w, struct str s)
+{
+	size_t n = 0, marks = 0, length;
+
+	if (!w->cache)
+		w->cache = mem_alloc(sizeof *w->cache);
+	for (size_t at = 0; at < s.n; at += length) {
+		uint32_t cp = normalize_char(s.p + at, &length);
+		unsigned norm = unicode_norm(cp);
+
+		if (w->code_cap < 2 * n + DECOMPOSED_MAX) {
+			w->code_cap = 4 * n + 2 * DECOMPOSED_MAX;
+			w->code = mem_grow(w->code, w->code_cap, sizeof *w->code);
+		}
+		if (norm & f->decomposes)
+			n += decompose(f, w->cache, cp, w->code + n);
+		else
+			w->code[n++] = with_rank(cp, norm);
+	}
+	for (size_t i = 0; i <= n; i++) {
+		if (i < n && w->code[i] >> RANK_SHIFT) {
+			marks++;
+			continue;
+		}
+		if (marks > 1)
+			sort_marks(w->code + i - marks, marks, w->code + n);
+		marks = 0;
+	}
+	for (size_t i = 0; i < n; i++)
+		w->code[i] &= CODE_MASK;
+	return n;
+}
+
+/* Appends the normal form of one stretch. */
+static void add_form(const struct form *f, struct normalize_work *w, struct str s, struct buf *out)
+{
+	size_t n = decompose_stretch(f, w, s);
+	char *to;
+
+	if (f->options & UTF8PROC_COMPOSE)
+		n = (size_t)utf8proc_normalize_utf32(w->code, (utf8proc_ssize_t)n, f->options);
+	if (buf_reserve(out, 4 * n))
+		return;
+	to = out->data + out->len;
+	for (size_t i = 0; i < n; i++)
+		to += utf8_encode((uint32_t)w->code[i], to);
+	*to = 0;
+	out->len = (size_t)(to - out->data);
 }
 
 struct str normalize_form(enum normalize_kind form, struct normalize_work *w, struct str text,
@@ -101,7 +201,7 @@ struct str normalize_form(enum normalize_kind form, struct normalize_work *w, st
 	buf_reset(out);
 	do {
 		buf_add(out, text.p + done, start - done);
-		add_form(f->options, w, (struct str){ text.p + start, end - start }, out);
+		add_form(f, w, (struct str){ text.p + start, end - start }, out);
 		done = end;
 	} while (next_stretch(f->changes, text, done, &start, &end));
 	buf_add(out, text.p + done, text.n - done);

@@ -39,7 +39,7 @@ static pcre2_code *compile(struct str pattern, struct err *e)
 	int error;
 
 	pcre2_set_newline(context, PCRE2_NEWLINE_LF);
-	code = pcre2_compile((PCRE2_SPTR)pattern.p, pattern.n,
+	code = pcre2_compile((PCRE2_SPTR)(pattern.p ? pattern.p : ""), pattern.n,
 		PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NO_AUTO_CAPTURE,
 		&error, &at, context);
 	pcre2_compile_context_free(context);
