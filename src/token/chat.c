@@ -148,11 +148,12 @@ int chat_template_text(const char *path, struct buf *out, struct err *e)
 
 	for (size_t i = 0; i < 2 && rc == 0; i++) {
 		struct arena arena = { 0 };
+		struct str text = { 0 };
 		struct json_value *object;
-		struct str text;
 
 		rc = model_read_beside(&arena, path, file[i], &object, e);
-		text = rc ? (struct str){ 0 } : template_of(object);
+		if (rc == 0)
+			text = template_of(object);
 		if (text.p) {
 			buf_add_str(out, text);
 			rc = 1;

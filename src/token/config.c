@@ -117,12 +117,16 @@ static int read_bos_eos(struct model *m, const struct json_value *config, const 
 
 static bool has_template_file(const char *path)
 {
+	static const char *const name[] = { "chat_template.jinja", "chat_template.json" };
 	const char *slash = strrchr(path, '/');
 	struct buf full = { 0 };
-	bool is_there;
+	bool is_there = false;
 
-	buf_printf(&full, "%.*schat_template.jinja", slash ? (int)(slash - path) + 1 : 0, path);
-	is_there = file_exists(full.data);
+	for (size_t i = 0; i < 2; i++) {
+		buf_reset(&full);
+		buf_printf(&full, "%.*s%s", slash ? (int)(slash - path) + 1 : 0, path, name[i]);
+		is_there = is_there || file_exists(full.data);
+	}
 	buf_release(&full);
 	return is_there;
 }

@@ -17,6 +17,7 @@
 #include "token/chat_known.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define SMALL "tests/unit/token/small.json"
 
 /* The plain format that many models share, with a BOS in front. */
 #define CHATML                                                                             \
@@ -225,6 +226,41 @@ static void test_template_files(void **state)
 	free(path);
 }
 
+/* Each of the three files alone says that there is a template. */
+static void test_has_template(void **state)
+{
+	static const struct {
+		const char *name, *text;
+		bool has;
+	} row[] = {
+		{ "tokenizer_config.json", "{}", false },
+		{ "tokenizer_config.json", "{\"chat_template\": \"x\"}", true },
+		{ "chat_template.jinja", "x", true },
+		{ "chat_template.json", "{\"chat_template\": \"x\"}", true },
+	};
+	struct buf small = { 0 };
+	struct err e;
+
+	(void)state;
+	assert_int_equal(file_read(SMALL, 1 << 20, &small, &e), 0);
+	write_file("tokenizer.json", small.data);
+	remove_file("special_tokens_map.json");
+	for (size_t i = 0; i < COUNT(row); i++) {
+		struct tokenizer *t;
+
+		remove_file("tokenizer_config.json");
+		remove_file("chat_template.jinja");
+		remove_file("chat_template.json");
+		write_file(row[i].name, row[i].text);
+		t = tokenizer_load(dir, NULL, &e);
+		assert_non_null(t);
+		assert_int_equal(tokenizer_has_chat_template(t), row[i].has);
+		tokenizer_free(t);
+	}
+	remove_file("chat_template.json");
+	buf_release(&small);
+}
+
 /* ---- two BOS ---- */
 
 static void test_sees_two_bos(void **state)
@@ -234,7 +270,7 @@ static void test_sees_two_bos(void **state)
 	struct err e;
 
 	(void)state;
-	assert_int_equal(file_read("tests/unit/token/small.json", 1 << 20, &small, &e), 0);
+	assert_int_equal(file_read(SMALL, 1 << 20, &small, &e), 0);
 	write_file("tokenizer.json", small.data);
 	write_file("tokenizer_config.json", "{\"tokenizer_class\": \"LlamaTokenizer\", "
 		"\"add_bos_token\": true, \"bos_token\": \"<|bos|>\"}");
@@ -245,7 +281,7 @@ static void test_sees_two_bos(void **state)
 	assert_false(chat_doubles_bos(&(struct chat_wrap){ .prefix = STR("[u]") }, t));
 	assert_false(chat_doubles_bos(&(struct chat_wrap){ .prefix = STR("<|eos|>") }, t));
 	tokenizer_free(t);
-	t = tokenizer_load("tests/unit/token/small.json", NULL, &e);
+	t = tokenizer_load(SMALL, NULL, &e);
 	assert_non_null(t);
 	assert_false(chat_doubles_bos(&(struct chat_wrap){ .prefix = STR("<|bos|><|bos|>") }, t));
 	tokenizer_free(t);
@@ -260,6 +296,7 @@ int main(void)
 		cmocka_unit_test(test_unescapes),
 		cmocka_unit_test(test_table_is_sorted),
 		cmocka_unit_test(test_template_files),
+		cmocka_unit_test(test_has_template),
 		cmocka_unit_test(test_sees_two_bos),
 	};
 	struct buf command = { 0 };

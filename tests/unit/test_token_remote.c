@@ -306,6 +306,35 @@ static void test_connections_stay_open(void **state)
 	tokenizer_free(t);
 }
 
+static void *count_texts(void *arg)
+{
+	const struct tokenizer *t = arg;
+	char text[32];
+
+	for (int i = 0; i < 100; i++) {
+		snprintf(text, sizeof(text), "thread %d", i % 50);
+		if (tokenizer_count(t, str_of(text), false) != strlen(text))
+			return arg;
+	}
+	return NULL;
+}
+
+static void test_threads(void **state)
+{
+	struct tokenizer *t = load();
+	pthread_t thread[4];
+	void *failed;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(thread); i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, count_texts, t), 0);
+	for (size_t i = 0; i < COUNT(thread); i++) {
+		pthread_join(thread[i], &failed);
+		assert_null(failed);
+	}
+	tokenizer_free(t);
+}
+
 static void test_batches(void **state)
 {
 	struct tokenizer *t = load();
@@ -416,6 +445,7 @@ int main(void)
 		cmocka_unit_test(test_facts),
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_connections_stay_open),
+		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_batches),
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_template),
