@@ -3,8 +3,8 @@
  * added_load.c - the added tokens of a model.
  *
  * In a tokenizer.json ids are given out as the reference does: a token that the model knows keeps
- * the model's id; any other takes the id behind the highest so far, but at
- * least the number of the model's entries. Files agree with that.
+ * the model's id; the others are counted on from the number of the model's entries. Files
+ * agree with that.
  */
 #include "base/limits.h"
 #include "base/mem.h"
@@ -67,9 +67,7 @@ static int add_from_list(struct model *m, const struct json_value *v, uint32_t *
 		return 0;
 	token.id = old ? old->id : vocab_find_spelled(&m->vocab, content);
 	if (token.id == VOCAB_NONE)
-		token.id = *next;
-	if (token.id >= *next)
-		*next = token.id + 1;
+		token.id = (*next)++;
 	return model_add(m, token, e);
 }
 

@@ -55,6 +55,19 @@ void words_work_free(struct words_work *w)
 static void encode_cached(const struct model *m, struct words_work *w, struct str word,
 	bool is_part, struct ids *out);
 
+/* Stages behind ByteLevel also cut inside characters. */
+static bool has_whole_chars(struct str word)
+{
+	const uint8_t *b = (const uint8_t *)word.p;
+	size_t last = word.n - 1;
+
+	if ((b[0] & 0xc0) == 0x80)
+		return false;
+	while ((b[last] & 0xc0) == 0x80)
+		last--;
+	return last + (b[last] < 0x80 ? 1 : b[last] < 0xe0 ? 2 : b[last] < 0xf0 ? 3 : 4) == word.n;
+}
+
 /* By parts, which come again more often than long words do. */
 static void encode_cut(const struct model *m, struct words_work *w, struct str word,
 	struct ids *out)
@@ -66,7 +79,7 @@ static void encode_cut(const struct model *m, struct words_work *w, struct str w
 		ids_push(out, id);
 		return;
 	}
-	n = bpe_cut(&m->bpe, word);
+	n = has_whole_chars(word) ? bpe_cut(&m->bpe, word) : word.n;
 	if (n == word.n) {
 		bpe_part(&m->bpe, w->bpe, word, out);
 		return;
