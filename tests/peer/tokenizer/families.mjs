@@ -133,9 +133,10 @@ function wrapped(base, change) {
 	return { ...file, ...more, model: { ...file.model, ...more.model } };
 }
 
-/* More added tokens, after the last id. */
+/* More added tokens, with the ids that they get: counted on from the number of the model's entries. */
 function withAdded(file, contents, flags) {
-	const next = [...file.added_tokens.map(t => t.id), ...Object.values(file.model.vocab)].reduce((a, b) => Math.max(a, b)) + 1;
+	const { vocab } = file.model;
+	const next = Object.keys(vocab).length + file.added_tokens.filter(t => !(t.content in vocab)).length;
 	const added = contents.map((content, i) => addedToken(next + i, content, flags));
 	return { list: [...file.added_tokens, ...added], ids: Object.fromEntries(added.map(t => [t.content, t.id])) };
 }
