@@ -38,7 +38,7 @@
 #define RAMP_EVENTS_MAX (1u << 20)      /* whole rates one ramp-up passes; each is a line */
 #define OPT_ROWS_MAX 512              /* options of one command; bench serve has 115 */
 #define FETCH_BODY_BYTES_MAX (64ull << 20) /* one answer outside the measurement */
-#define HUB_FILE_BYTES_MAX (64ll << 30) /* one file of a hub; it serves none above 50 GB by HTTP */
+#define HUB_FILE_BYTES_MAX (64ll << 30) /* one file of a hub; it serves none above 50 GB */
 #define HUB_FILES_MAX (1u << 20)        /* files of one repository on a hub */
 #define HUB_DEPTH_MAX 16                /* folders in folders of a cached repository */
 #define HUB_NAME_BYTES_MAX 255          /* one name in the cache: a commit, an ETag */

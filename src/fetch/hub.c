@@ -229,6 +229,7 @@ struct download {
 	const struct hub *h;
 	const struct answer *a;
 	const char *file;
+	const char *path; /* where it is until it is whole */
 	int fd;
 };
 
@@ -290,7 +291,7 @@ static int fill(struct download *d, struct err *e)
 			return err_set(e, ERR_IO, "cannot write: %s", strerror(errno));
 		if (from != d->a->bytes && (rc = transfer(d, e)) != 0)
 			return rc;
-		if (check_size(d, e) == 0 && hub_check(d->fd, d->a->etag.data, e) == 0)
+		if (check_size(d, e) == 0 && hub_check(d->path, d->a->etag.data, e) == 0)
 			return 0;
 		ftruncate(d->fd, 0);
 		if (from == 0)
@@ -311,6 +312,7 @@ static int get_blob(const struct hub *h, const char *file, const struct answer *
 		rc = 0;
 		goto done;
 	}
+	d.path = part.data;
 	d.fd = open(part.data, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
 	if (d.fd < 0) {
 		rc = err_set(e, ERR_IO, "cannot write %s: %s", part.data, strerror(errno));

@@ -70,7 +70,7 @@ struct hub_list {
 	const char *commit;
 	const char **file; /* paths in the repository, in no order */
 	size_t count;
-	bool is_cached;    /* only what the cache has of it: the hub was not asked or did not answer */
+	bool is_cached;    /* only what the cache has: the hub was not asked or did not answer */
 };
 int hub_list(const struct hub_opts *o, const char *repo, struct hub_list *list, struct err *e);
 void hub_list_release(struct hub_list *list);

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -87,7 +86,8 @@ bool hub_is_absent(const struct hub *h, const char *commit, const char *file)
 int hub_list_add(struct hub_list *list, struct str name, struct err *e)
 {
 	if (list->count >= HUB_FILES_MAX)
-		return err_set(e, ERR_LIMIT, "the repository has more than %u files", HUB_FILES_MAX);
+		return err_set(e, ERR_LIMIT, "the repository has more than %u files",
+			HUB_FILES_MAX);
 	if ((list->count & (list->count - 1)) == 0)
 		list->file = mem_grow(list->file, list->count ? 2 * list->count : 1,
 			sizeof(*list->file));
@@ -255,59 +255,4 @@ int hub_link(const struct hub *h, const char *commit, const char *file, const ch
 	buf_release(&target);
 	buf_release(&temp);
 	return rc;
-}
-
-/* ---- hashes ---- */
-
-enum { SHA256, GIT_ID, SHA1, HASHES };
-
-static void add_bytes(EVP_MD_CTX *const hash[HASHES], const void *p, size_t n)
-{
-	for (int i = 0; i < HASHES; i++)
-		EVP_DigestUpdate(hash[i], p, n);
-}
-
-static bool is_digest(EVP_MD_CTX *hash, const char *etag)
-{
-	unsigned char digest[EVP_MAX_MD_SIZE];
-	unsigned n = 0;
-
-	EVP_DigestFinal_ex(hash, digest, &n);
-	for (unsigned i = 0; i < n; i++)
-		if (str_hex(etag[2 * i]) != digest[i] >> 4 ||
-			str_hex(etag[2 * i + 1]) != (digest[i] & 15))
-			return false;
-	return true;
-}
-
-int hub_check(int fd, const char *etag, struct err *e)
-{
-	size_t digits = strspn(etag, "0123456789abcdefABCDEF"), bytes = READ_BYTES;
-	EVP_MD_CTX *hash[HASHES];
-	struct stat st = { 0 };
-	char head[64], *data;
-	bool is_same;
-	ssize_t n;
-
-	if (etag[digits] || (digits != 40 && digits != 64))
-		return 0;
-	if (fstat(fd, &st) || lseek(fd, 0, SEEK_SET))
-		return err_set(e, ERR_IO, "cannot read it: %s", strerror(errno));
-	for (int i = 0; i < HASHES; i++) {
-		hash[i] = EVP_MD_CTX_new();
-		EVP_DigestInit_ex(hash[i], i == SHA256 ? EVP_sha256() : EVP_sha1(), NULL);
-	}
-	snprintf(head, sizeof(head), "blob %lld", (long long)st.st_size);
-	EVP_DigestUpdate(hash[GIT_ID], head, strlen(head) + 1);
-	data = mem_alloc(bytes);
-	while ((n = read(fd, data, bytes)) > 0)
-		add_bytes(hash, data, (size_t)n);
-	is_same = n == 0 && (digits == 64 ? is_digest(hash[SHA256], etag) :
-		is_digest(hash[GIT_ID], etag) || is_digest(hash[SHA1], etag));
-	for (int i = 0; i < HASHES; i++)
-		EVP_MD_CTX_free(hash[i]);
-	free(data);
-	if (is_same)
-		return 0;
-	return err_set(e, ERR_NET, "its bytes are not those the hub announced (hash %s)", etag);
 }

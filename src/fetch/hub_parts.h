@@ -2,7 +2,8 @@
 /*
  * fetch/hub_parts.h - what the files of the hub client share: settings and the cache.
  *
- * hub_env.c reads the environment, hub_cache.c knows the layout on disk, hub.c the requests.
+ * hub_env.c reads the environment, hub_cache.c knows the layout on disk, hub_hash.c what an
+ * ETag says of a file, hub.c the requests.
  */
 #pragma once
 #include "fetch/hub.h"
@@ -44,8 +45,10 @@ void hub_blob_path(const struct hub *h, const char *etag, const char *suffix, st
 /* snapshots/commit/file -> the blob; path is replaced by it. */
 int hub_link(const struct hub *h, const char *commit, const char *file, const char *etag,
 	struct buf *path, struct err *e);
-/* Compares a file's bytes with an ETag that is a hash of them (SHA-256, git's id or SHA-1). */
-int hub_check(int fd, const char *etag, struct err *e);
-
 /* A name in a list's arena; -1 past HUB_FILES_MAX. */
 int hub_list_add(struct hub_list *list, struct str name, struct err *e);
+
+/* ---- hub_hash.c ---- */
+
+/* Compares a file's bytes with an ETag that is a hash of them (SHA-256, git's id or SHA-1). */
+int hub_check(const char *path, const char *etag, struct err *e);

@@ -38,7 +38,7 @@ static int reset(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(VARIABLES); i++)
 		unsetenv(VARIABLES[i]);
-	setenv("HOME", "/home/x", 1);
+	setenv("HOME", "/no/home", 1);
 	return 0;
 }
 
@@ -56,14 +56,14 @@ static void test_cache_dir(void **state)
 	static const struct {
 		const char *set[7], *dir;
 	} row[] = {
-		{ { NULL }, "/home/x/.cache/huggingface/hub" },
+		{ { NULL }, "/no/home/.cache/huggingface/hub" },
 		{ { "XDG_CACHE_HOME", "/c" }, "/c/huggingface/hub" },
 		{ { "HF_HOME", "/h", "XDG_CACHE_HOME", "/c" }, "/h/hub" },
 		{ { "HUGGINGFACE_HUB_CACHE", "/old", "HF_HOME", "/h" }, "/old" },
 		{ { "HF_HUB_CACHE", "/new", "HUGGINGFACE_HUB_CACHE", "/old" }, "/new" },
 		{ { "HF_HUB_CACHE", "", "HF_HOME", "/h" }, "/h/hub" },
-		{ { "HF_HUB_CACHE", "~/c" }, "/home/x/c" },
-		{ { "HF_HOME", "~" }, "/home/x/hub" },
+		{ { "HF_HUB_CACHE", "~/c" }, "/no/home/c" },
+		{ { "HF_HOME", "~" }, "/no/home/hub" },
 		{ { "HF_HOME", "~user/c" }, "~user/c/hub" },
 		{ { "HF_HUB_CACHE", "$HF_HOME/a", "HF_HOME", "/h" }, "/h/a" },
 		{ { "HF_HUB_CACHE", "${HF_HOME}b/$NOT_SET$/${HF_HOME", "HF_HOME", "/h" },
@@ -220,14 +220,45 @@ static void test_check(void **state)
 
 	(void)state;
 	assert_int_equal(write(fd, "hello", 5), 5);
+	close(fd);
 	for (size_t i = 0; i < COUNT(row); i++) {
 		struct err e = { 0 };
 
-		assert_int_equal(hub_check(fd, row[i].etag, &e), row[i].is_same ? 0 : -1);
+		assert_int_equal(hub_check(path, row[i].etag, &e), row[i].is_same ? 0 : -1);
 		if (!row[i].is_same)
 			assert_non_null(strstr(e.text, "not those the hub announced"));
 	}
-	close(fd);
+	unlink(path);
+}
+
+/* So many letters "a": around the ends of blocks, with the head that git puts before them. */
+static void test_git_ids(void **state)
+{
+	static const struct {
+		size_t n;
+		const char *id;
+	} row[] = {
+		{ 47, "5e3bf7e629b4908cce461530c17a64365cb47303" },
+		{ 48, "12d42395b020f44bb7710113b31f688d0ebeda7c" },
+		{ 55, "d1985ddc2983785702b9a90effd5aff2f7cfdca4" },
+		{ 56, "1f973e890f52da1f22fa7e5620a628bc4ee74cb3" },
+		{ 57, "d28c6cde5a5ab0b138bd53a288c23e8c011c4171" },
+		{ 119, "1325c3d76ea6a66e75dce490a0b8cb8b12233ee0" },
+		{ 120, "253af86ee859905852357aee8bd83b08601364ae" },
+		{ 1000, "a50be72b20f0e3f078d252e8e56b11b4bec67509" },
+	};
+	char path[] = "/tmp/check-XXXXXX", text[1000];
+
+	(void)state;
+	close(mkstemp(path));
+	memset(text, 'a', sizeof(text));
+	for (size_t i = 0; i < COUNT(row); i++) {
+		struct err e = { 0 };
+
+		assert_int_equal(file_write_atomic(path, (struct str){ text, row[i].n }, &e), 0);
+		if (hub_check(path, row[i].id, &e))
+			fail_msg("%zu bytes: %s", row[i].n, e.text);
+	}
 	unlink(path);
 }
 
@@ -484,7 +515,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cache_dir), cmocka_unit_test(test_settings),
 		cmocka_unit_test(test_token_files), cmocka_unit_test(test_names),
-		cmocka_unit_test(test_check), cmocka_unit_test(test_file), cmocka_unit_test(test_list),
+		cmocka_unit_test(test_check), cmocka_unit_test(test_git_ids),
+		cmocka_unit_test(test_file), cmocka_unit_test(test_list),
 		cmocka_unit_test(test_bad_lists), cmocka_unit_test(test_lock),
 	};
 
