@@ -38,7 +38,7 @@ static int reset(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(VARIABLES); i++)
 		unsetenv(VARIABLES[i]);
-	setenv("HOME", "/no/home", 1);
+	setenv("HOME", "/them", 1);
 	return 0;
 }
 
@@ -56,14 +56,14 @@ static void test_cache_dir(void **state)
 	static const struct {
 		const char *set[7], *dir;
 	} row[] = {
-		{ { NULL }, "/no/home/.cache/huggingface/hub" },
+		{ { NULL }, "/them/.cache/huggingface/hub" },
 		{ { "XDG_CACHE_HOME", "/c" }, "/c/huggingface/hub" },
 		{ { "HF_HOME", "/h", "XDG_CACHE_HOME", "/c" }, "/h/hub" },
 		{ { "HUGGINGFACE_HUB_CACHE", "/old", "HF_HOME", "/h" }, "/old" },
 		{ { "HF_HUB_CACHE", "/new", "HUGGINGFACE_HUB_CACHE", "/old" }, "/new" },
 		{ { "HF_HUB_CACHE", "", "HF_HOME", "/h" }, "/h/hub" },
-		{ { "HF_HUB_CACHE", "~/c" }, "/no/home/c" },
-		{ { "HF_HOME", "~" }, "/no/home/hub" },
+		{ { "HF_HUB_CACHE", "~/c" }, "/them/c" },
+		{ { "HF_HOME", "~" }, "/them/hub" },
 		{ { "HF_HOME", "~user/c" }, "~user/c/hub" },
 		{ { "HF_HUB_CACHE", "$HF_HOME/a", "HF_HOME", "/h" }, "/h/a" },
 		{ { "HF_HUB_CACHE", "${HF_HOME}b/$NOT_SET$/${HF_HOME", "HF_HOME", "/h" },
