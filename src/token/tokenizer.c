@@ -222,6 +222,8 @@ static int encode_piece(struct work *w, struct str text, bool is_start)
 	uint32_t id;
 	bool is_more;
 
+	if (w->normalize.has_failed)
+		return -1;
 	do {
 		is_more = added_next(&m->normalized, &walk, &before, &id);
 		if (pretok_run(&m->pretok, &w->pretok, before,
