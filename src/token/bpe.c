@@ -35,18 +35,6 @@ static size_t pair_start(const struct bpe *b, uint32_t left, uint32_t right)
 	return hash_mix(((uint64_t)left << 32 | right) * 0x9e3779b97f4a7c15u) & (b->slots - 1);
 }
 
-void bpe_reserve(struct bpe *b, size_t pairs)
-{
-	size_t cap = 64;
-
-	assert(!b->pair);
-	while (cap < pairs * 2)
-		cap *= 2;
-	b->pair = mem_array(cap, sizeof *b->pair);
-	memset(b->pair, 0xff, cap * sizeof *b->pair);
-	b->slots = cap;
-}
-
 static struct bpe_pair *pair_slot(const struct bpe *b, uint32_t left, uint32_t right)
 {
 	size_t i = pair_start(b, left, right);
@@ -57,16 +45,26 @@ static struct bpe_pair *pair_slot(const struct bpe *b, uint32_t left, uint32_t r
 	return b->pair + i;
 }
 
-void bpe_add(struct bpe *b, uint32_t left, uint32_t right, uint32_t rank, uint32_t id)
+void bpe_add(struct bpe *b, const struct bpe_pair *pair, size_t n)
 {
-	struct bpe_pair *slot = pair_slot(b, left, right);
+	const size_t ahead = 8;
 
-	assert(rank <= BPE_RANKS_MAX);
-	if (slot->left == VOCAB_NONE) {
-		b->count++;
-		assert(b->count * 2 <= b->slots);
+	assert(!b->pair);
+	b->slots = 64;
+	while (b->slots < n * 2)
+		b->slots *= 2;
+	b->pair = mem_array(b->slots, sizeof *b->pair);
+	memset(b->pair, 0xff, b->slots * sizeof *b->pair);
+	for (size_t i = 0; i < n; i++) {
+		struct bpe_pair *slot = pair_slot(b, pair[i].left, pair[i].right);
+
+		if (i + ahead < n)
+			__builtin_prefetch(b->pair + pair_start(b, pair[i + ahead].left,
+				pair[i + ahead].right));
+		assert(pair[i].rank <= BPE_RANKS_MAX);
+		b->count += slot->left == VOCAB_NONE;
+		*slot = pair[i];
 	}
-	*slot = (struct bpe_pair){ left, right, rank, id };
 }
 
 const struct bpe_pair *bpe_find(const struct bpe *b, uint32_t left, uint32_t right)

@@ -53,7 +53,7 @@ struct bpe {
 	bool fuse_unk;          /* one unk for a run of missing symbols */
 	bool ignore_merges;     /* a word that is a token is that token */
 	uint32_t unk;           /* for missing symbols; VOCAB_NONE: they vanish, as in the reference */
-	struct bpe_pair *pair;  /* open addressing, fill it with bpe_reserve and bpe_add */
+	struct bpe_pair *pair;  /* open addressing, filled by bpe_add */
 	size_t slots, count;    /* slots: a power of two */
 	/* Made by bpe_index. */
 	uint32_t byte_id[256];     /* is_chars: of fallback tokens; VOCAB_NONE: no such token */
@@ -65,13 +65,15 @@ struct bpe {
 	bool is_borrowed;          /* pair, token and seam belong to somebody else */
 };
 
-void bpe_reserve(struct bpe *b, size_t pairs);
-/* A pair added again takes its last rank; ranks are at most BPE_RANKS_MAX. */
-void bpe_add(struct bpe *b, uint32_t left, uint32_t right, uint32_t rank, uint32_t id);
+/*
+ * All merges at once; a pair that comes again takes its last rank. Ranks are at most
+ * BPE_RANKS_MAX.
+ */
+void bpe_add(struct bpe *b, const struct bpe_pair *pair, size_t n);
 /*
  * For models that are a list of tokens with ranks: every cut of every token into two tokens is
  * a merge with the token's rank. rank_by_id: BPE_NEVER for tokens that merging never makes and
- * that are no part of others. In place of bpe_reserve and bpe_add.
+ * that are no part of others. In place of bpe_add.
  */
 void bpe_add_splits(struct bpe *b, const uint32_t *rank_by_id);
 /* After vocab_index and the last pair. */

@@ -17,11 +17,12 @@
 
 /* ---- merges from ranks ---- */
 
-static void each_split(struct bpe *b, const uint32_t *rank_by_id, size_t *count)
+void bpe_add_splits(struct bpe *b, const uint32_t *rank_by_id)
 {
 	const struct vocab *v = b->vocab;
+	struct bpe_pair *pair = NULL;
+	size_t n = 0, cap = 0;
 
-	*count = 0;
 	for (uint32_t id = 0; id < v->id_limit; id++) {
 		struct str s = vocab_bytes(v, id);
 
@@ -35,20 +36,15 @@ static void each_split(struct bpe *b, const uint32_t *rank_by_id, size_t *count)
 			right = vocab_find(v, s.p + cut, s.n - cut);
 			if (right == VOCAB_NONE || rank_by_id[right] == BPE_NEVER)
 				continue;
-			++*count;
-			if (b->pair)
-				bpe_add(b, left, right, rank_by_id[id], id);
+			if (n == cap) {
+				cap = cap ? cap * 2 : 4096;
+				pair = mem_grow(pair, cap, sizeof *pair);
+			}
+			pair[n++] = (struct bpe_pair){ left, right, rank_by_id[id], id };
 		}
 	}
-}
-
-void bpe_add_splits(struct bpe *b, const uint32_t *rank_by_id)
-{
-	size_t count;
-
-	each_split(b, rank_by_id, &count);
-	bpe_reserve(b, count);
-	each_split(b, rank_by_id, &count);
+	bpe_add(b, pair, n);
+	free(pair);
 }
 
 /* ---- symbols ---- */
@@ -125,6 +121,20 @@ static bool merges_to_itself(const struct bpe *b, struct bpe_work *w, uint32_t i
 	return symbol->count == 1 && symbol->id[0] == id;
 }
 
+/* Asks for memory that the merges after this one will need. */
+static void look_ahead(const struct bpe *b, const uint32_t *sorted, size_t count, size_t i)
+{
+	const struct bpe_pair *pair;
+
+	if (count - i <= 16)
+		return;
+	__builtin_prefetch(b->pair + sorted[i + 16]);
+	pair = b->pair + sorted[i + 8];
+	__builtin_prefetch(b->token + pair->left);
+	__builtin_prefetch(b->token + pair->right);
+	__builtin_prefetch(b->token + pair->id);
+}
+
 static void index_tokens(struct bpe *b)
 {
 	struct bpe_work *work = bpe_work_new();
@@ -143,6 +153,7 @@ static void index_tokens(struct bpe *b)
 		const struct bpe_pair *pair = b->pair + sorted[i];
 		struct bpe_token *token = b->token + pair->id;
 
+		look_ahead(b, sorted, count, i);
 		if (token->order == BPE_NEVER && makes_token(b, pair)) {
 			token->left = pair->left;
 			token->right = pair->right;
@@ -190,16 +201,19 @@ static void index_beginnings(struct bpe *b)
 
 /* ---- cuts ---- */
 
-static bool is_fallback(const struct bpe *b, uint32_t id)
+/* Fallback tokens stand for bytes, so the characters of their names say nothing of seams. */
+static bool has_fallback_merges(const struct bpe *b)
 {
-	struct str s = vocab_bytes(b->vocab, id);
+	bool *is_fallback = mem_array(b->tokens + 1, sizeof *is_fallback), has_any = false;
 
-	if (s.n != 6 || memcmp(s.p, "<0x", 3) != 0)
-		return false;
 	for (size_t i = 0; i < 256; i++)
-		if (b->byte_id[i] == id)
-			return true;
-	return false;
+		if (b->byte_id[i] != VOCAB_NONE)
+			is_fallback[b->byte_id[i]] = true;
+	for (size_t i = 0; i < b->slots; i++)
+		has_any |= b->pair[i].left != VOCAB_NONE &&
+			(is_fallback[b->pair[i].left] || is_fallback[b->pair[i].right]);
+	free(is_fallback);
+	return has_any;
 }
 
 /* Cutting is right when whatever stands apart in a word also does in the whole. */
@@ -216,12 +230,7 @@ static bool can_be_cut(const struct bpe *b)
 		if (b->byte_id[i] == VOCAB_NONE && !is_char && is_in_text)
 			return false;
 	}
-	/* Fallback tokens stand for bytes, so the characters of their names say nothing. */
-	for (size_t i = 0; b->is_chars && i < b->slots; i++)
-		if (b->pair[i].left != VOCAB_NONE && (is_fallback(b, b->pair[i].left) ||
-			is_fallback(b, b->pair[i].right)))
-			return false;
-	return true;
+	return !b->is_chars || !has_fallback_merges(b);
 }
 
 static bool is_inner(char byte)
@@ -259,6 +268,21 @@ static uint32_t seam_of(struct str left, struct str right)
 	return bpe_seam_chars(before, after);
 }
 
+/* Asks for the texts of the pair in slot i, if there is one. */
+static void look_ahead_text(const struct bpe *b, size_t i)
+{
+	const struct vocab *v = b->vocab;
+
+	if (i + 32 < b->slots && b->pair[i + 32].left != VOCAB_NONE) {
+		__builtin_prefetch(v->entry + b->pair[i + 32].left);
+		__builtin_prefetch(v->entry + b->pair[i + 32].right);
+	}
+	if (i + 16 < b->slots && b->pair[i + 16].left != VOCAB_NONE) {
+		__builtin_prefetch(vocab_bytes(v, b->pair[i + 16].left).p);
+		__builtin_prefetch(vocab_bytes(v, b->pair[i + 16].right).p);
+	}
+}
+
 static void index_seams(struct bpe *b)
 {
 	if (!can_be_cut(b))
@@ -269,6 +293,7 @@ static void index_seams(struct bpe *b)
 		struct str left, right;
 		uint32_t bit;
 
+		look_ahead_text(b, i);
 		if (b->pair[i].left == VOCAB_NONE)
 			continue;
 		left = vocab_bytes(b->vocab, b->pair[i].left);
@@ -286,7 +311,7 @@ void bpe_index(struct bpe *b)
 	b->tokens = b->vocab->id_limit;
 	b->token = mem_array(b->tokens + 1, sizeof *b->token);
 	if (!b->pair)
-		bpe_reserve(b, 0);
+		bpe_add(b, NULL, 0);
 	index_tokens(b);
 	index_beginnings(b);
 	index_seams(b);

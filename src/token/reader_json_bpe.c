@@ -2,6 +2,9 @@
 /*
  * reader_json_bpe.c - the BPE model of a tokenizer.json: its merges.
  */
+#include <stdlib.h>
+
+#include "base/mem.h"
 #include "token/chars.h"
 #include "token/reader.h"
 
@@ -40,11 +43,19 @@ static int split_merge(struct json_slice v, struct buf scratch[2], struct str pa
 	return json_each(&it, &key, &item) == 0 && part[0].n && part[1].n ? 0 : -1;
 }
 
+/* Merges read and not yet looked up: their parts lie side by side in bytes. */
+#define MERGES_TOGETHER 256
+
 struct merge_reader {
 	const struct vocab *vocab;
 	struct buf scratch[2], bytes;
+	struct {
+		uint32_t start, cut, end, rank;
+	} waiting[MERGES_TOGETHER];
+	size_t waiting_count;
 	uint32_t rank;
-	struct ids found; /* four for each merge: left, right, rank, joined */
+	struct bpe_pair *found;
+	size_t found_count, found_cap;
 };
 
 static bool add_part(const struct vocab *v, struct str part, struct buf *bytes)
@@ -55,61 +66,90 @@ static bool add_part(const struct vocab *v, struct str part, struct buf *bytes)
 	return true;
 }
 
+static int look_up(struct merge_reader *r, struct err *e)
+{
+	struct str key[3 * MERGES_TOGETHER];
+	uint32_t id[3 * MERGES_TOGETHER];
+
+	for (size_t i = 0; i < r->waiting_count; i++) {
+		const char *p = r->bytes.data + r->waiting[i].start;
+		size_t cut = r->waiting[i].cut - r->waiting[i].start;
+		size_t all = r->waiting[i].end - r->waiting[i].start;
+
+		key[3 * i] = (struct str){ p, cut };
+		key[3 * i + 1] = (struct str){ p + cut, all - cut };
+		key[3 * i + 2] = (struct str){ p, all };
+	}
+	vocab_find_many(r->vocab, key, id, 3 * r->waiting_count);
+	for (size_t i = 0; i < r->waiting_count; i++) {
+		const uint32_t *of = id + 3 * i;
+
+		if (of[0] == VOCAB_NONE || of[1] == VOCAB_NONE || of[2] == VOCAB_NONE)
+			return err_set(e, ERR_PARSE,
+				"has a merge (number %u, \"%.*s\" and \"%.*s\") of which "
+				"a part or the result is not in the vocabulary",
+				r->waiting[i].rank,
+				(int)(key[3 * i].n < 64 ? key[3 * i].n : 64), key[3 * i].p,
+				(int)(key[3 * i + 1].n < 64 ? key[3 * i + 1].n : 64),
+				key[3 * i + 1].p);
+		if (r->found_count == r->found_cap) {
+			r->found_cap = r->found_cap ? r->found_cap * 2 : 4096;
+			r->found = mem_grow(r->found, r->found_cap, sizeof *r->found);
+		}
+		r->found[r->found_count++] =
+			(struct bpe_pair){ of[0], of[1], r->waiting[i].rank, of[2] };
+	}
+	r->waiting_count = 0;
+	buf_reset(&r->bytes);
+	return 0;
+}
+
 static int add_merge(struct merge_reader *r, struct json_slice v, struct err *e)
 {
-	const struct vocab *vocab = r->vocab;
-	uint32_t left, right, joined;
+	size_t start = r->bytes.len, cut;
 	struct str part[2];
-	size_t cut;
 	bool is_bytes;
 
 	if (split_merge(v, r->scratch, part))
 		return err_set(e, ERR_PARSE, "has a merge (number %u) that is not two tokens",
 			r->rank);
-	buf_reset(&r->bytes);
-	is_bytes = add_part(vocab, part[0], &r->bytes);
+	is_bytes = add_part(r->vocab, part[0], &r->bytes);
 	cut = r->bytes.len;
 	/* A token that no bytes spell never stands in a word, so its merges never apply. */
-	if (!is_bytes || !add_part(vocab, part[1], &r->bytes)) {
+	if (!is_bytes || !add_part(r->vocab, part[1], &r->bytes)) {
+		r->bytes.len = start;
 		r->rank++;
 		return 0;
 	}
-	left = vocab_find(vocab, r->bytes.data, cut);
-	right = vocab_find(vocab, r->bytes.data + cut, r->bytes.len - cut);
-	joined = vocab_find(vocab, r->bytes.data, r->bytes.len);
-	if (left == VOCAB_NONE || right == VOCAB_NONE || joined == VOCAB_NONE)
-		return err_set(e, ERR_PARSE,
-			"has a merge (number %u, \"%.*s\" and \"%.*s\") of which "
-			"a part or the result is not in the vocabulary", r->rank,
-			(int)(part[0].n < 64 ? part[0].n : 64), part[0].p,
-			(int)(part[1].n < 64 ? part[1].n : 64), part[1].p);
-	ids_add(&r->found, (uint32_t[]){ left, right, r->rank++, joined }, 4);
-	return 0;
+	r->waiting[r->waiting_count].start = (uint32_t)start;
+	r->waiting[r->waiting_count].cut = (uint32_t)cut;
+	r->waiting[r->waiting_count].end = (uint32_t)r->bytes.len;
+	r->waiting[r->waiting_count++].rank = r->rank++;
+	return r->waiting_count == MERGES_TOGETHER ? look_up(r, e) : 0;
 }
 
 static int load_merges(struct model *m, const struct model_sections *s, struct err *e)
 {
-	struct merge_reader r = { .vocab = &m->vocab };
+	struct merge_reader *r = mem_alloc(sizeof *r);
 	struct json_iter it = json_iter(s->merges);
 	struct json_slice value;
 	struct str key;
 	int rc;
 
+	r->vocab = &m->vocab;
 	while ((rc = json_each(&it, &key, &value)) > 0) {
-		rc = add_merge(&r, value, e);
+		rc = add_merge(r, value, e);
 		if (rc)
 			break;
 	}
-	bpe_reserve(&m->bpe, r.found.count / 4);
-	for (size_t i = 0; i < r.found.count; i += 4) {
-		const uint32_t *f = r.found.id + i;
-
-		bpe_add(&m->bpe, f[0], f[1], f[2], f[3]);
-	}
-	buf_release(&r.scratch[0]);
-	buf_release(&r.scratch[1]);
-	buf_release(&r.bytes);
-	ids_release(&r.found);
+	if (rc == 0)
+		rc = look_up(r, e);
+	bpe_add(&m->bpe, r->found, r->found_count);
+	buf_release(&r->scratch[0]);
+	buf_release(&r->scratch[1]);
+	buf_release(&r->bytes);
+	free(r->found);
+	free(r);
 	return rc;
 }
 

@@ -143,6 +143,36 @@ uint32_t vocab_find(const struct vocab *v, const char *p, size_t n)
 	return find_slot(v, p, n, hash_bytes(p, n))->id;
 }
 
+#define TOGETHER 32
+
+static void find_together(const struct vocab *v, const struct str *key, uint32_t *id, size_t n)
+{
+	uint64_t hash[TOGETHER];
+
+	for (size_t i = 0; i < n; i++) {
+		hash[i] = hash_bytes(key[i].p, key[i].n);
+		__builtin_prefetch(v->slot + (hash[i] & (v->slots - 1)));
+	}
+	for (size_t i = 0; i < n; i++) {
+		id[i] = v->slot[hash[i] & (v->slots - 1)].id;
+		if (id[i] != VOCAB_NONE)
+			__builtin_prefetch(v->entry + id[i]);
+	}
+	for (size_t i = 0; i < n; i++)
+		if (id[i] != VOCAB_NONE)
+			__builtin_prefetch(v->bytes.data + v->entry[id[i]].start);
+	for (size_t i = 0; i < n; i++)
+		id[i] = find_slot(v, key[i].p, key[i].n, hash[i])->id;
+}
+
+void vocab_find_many(const struct vocab *v, const struct str *key, uint32_t *id, size_t n)
+{
+	for (size_t at = 0, some; at < n; at += some) {
+		some = n - at < TOGETHER ? n - at : TOGETHER;
+		find_together(v, key + at, id + at, some);
+	}
+}
+
 uint32_t vocab_find_spelled(const struct vocab *v, struct str spelled)
 {
 	struct buf bytes = { 0 };

@@ -57,6 +57,8 @@ int vocab_set_added(struct vocab *v, struct str content, uint32_t id, bool is_sp
 	struct err *e);
 
 uint32_t vocab_find(const struct vocab *v, const char *p, size_t n); /* VOCAB_NONE when absent */
+/* Many at once, id[i] of key[i]: their memory is asked for before it is needed. */
+void vocab_find_many(const struct vocab *v, const struct str *key, uint32_t *id, size_t n);
 uint32_t vocab_find_spelled(const struct vocab *v, struct str spelled);
 
 static inline struct str vocab_bytes(const struct vocab *v, uint32_t id)

@@ -76,7 +76,7 @@ static void make_sample(struct sample *s, bool is_by_rank, bool is_chars)
 {
 	size_t symbols = 1 + below(SYMBOLS), tokens = 1 + below(12), n = 0;
 	uint32_t order[512], grown;
-	struct { uint32_t left, right, id; } merge[512];
+	struct bpe_pair merge[512];
 
 	*s = (struct sample){ 0 };
 	vocab_init(&s->vocab, false, 256);
@@ -120,9 +120,7 @@ static void make_sample(struct sample *s, bool is_by_rank, bool is_chars)
 
 			if (left == VOCAB_NONE || right == VOCAB_NONE || below(4) == 0)
 				continue;
-			merge[n].left = left;
-			merge[n].right = right;
-			merge[n].id = id;
+			merge[n] = (struct bpe_pair){ left, right, 0, id };
 			order[n] = (uint32_t)n;
 			n++;
 		}
@@ -134,9 +132,9 @@ static void make_sample(struct sample *s, bool is_by_rank, bool is_chars)
 		order[a] = order[b];
 		order[b] = t;
 	}
-	bpe_reserve(&s->bpe, n);
 	for (size_t i = 0; i < n; i++)
-		bpe_add(&s->bpe, merge[i].left, merge[i].right, order[i], merge[i].id);
+		merge[i].rank = order[i];
+	bpe_add(&s->bpe, merge, n);
 	bpe_index(&s->bpe);
 }
 
