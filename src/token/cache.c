@@ -20,7 +20,7 @@
 
 /* Files beside the main one that a reader may look at. */
 static const char *const BESIDE[] = { "tokenizer_config.json", "special_tokens_map.json",
-	"merges.txt" };
+	"merges.txt", "added_tokens.json" };
 #define SOURCES (1 + sizeof BESIDE / sizeof *BESIDE)
 
 /* ---- names ---- */

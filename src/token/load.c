@@ -11,7 +11,7 @@
 #include "token/reader.h"
 
 static const struct reader *const READERS[] = {
-	&reader_tiktoken, &reader_tekken, &reader_sentencepiece, &reader_json,
+	&reader_tiktoken, &reader_tekken, &reader_sentencepiece, &reader_merges, &reader_json,
 };
 
 static int read_bytes(struct model *m, const char *path, struct str bytes, struct err *e)

@@ -6,53 +6,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "json/write.h"
 #include "token/base64.h"
-
-static void write_pre_tokenizer(struct buf *out, struct str pattern)
-{
-	if (pattern.n > 0) {
-		buf_add_text(out, "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\","
-			"\"pattern\":{\"Regex\":");
-		json_quote(out, pattern, true);
-		buf_add_text(out, "},\"behavior\":\"Isolated\",\"invert\":false},");
-	}
-	buf_printf(out, "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,"
-		"\"trim_offsets\":true,\"use_regex\":%s}", pattern.n ? "false" : "true");
-	if (pattern.n > 0)
-		buf_add_text(out, "]}");
-}
-
-static void write_post_processor(struct buf *out, struct str bos, uint32_t id)
-{
-	struct buf name = { 0 };
-
-	json_quote(&name, bos, true);
-	buf_printf(out, "{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":%s,"
-		"\"type_id\":0}},{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}],"
-		"\"special_tokens\":{%s:{\"id\":%s,\"ids\":[%u],\"tokens\":[%s]}}}",
-		name.data, name.data, name.data, id, name.data);
-	buf_release(&name);
-}
-
-int ranks_load_stages(struct model *m, const struct ranks_stages *s, struct err *e)
-{
-	struct buf pre = { 0 }, post = { 0 };
-	struct stage_texts text = { .decoder = STR("{\"type\":\"ByteLevel\"}") };
-	int rc;
-
-	write_pre_tokenizer(&pre, s->pattern);
-	if (s->bos.n > 0)
-		write_post_processor(&post, s->bos, s->bos_id);
-	if (s->is_nfc)
-		text.normalizer = STR("{\"type\":\"NFC\"}");
-	text.pre_tokenizer = buf_str(&pre);
-	text.post_processor = buf_str(&post);
-	rc = stages_load(m, &text, e);
-	buf_release(&pre);
-	buf_release(&post);
-	return rc;
-}
 
 int ranks_add(struct model *m, struct str base64, int64_t id, const char *what, size_t number,
 	struct err *e)

@@ -7,23 +7,11 @@
  * that token at once.
  */
 #pragma once
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
 #include "base/str.h"
 #include "token/model.h"
-
-/* What such files leave to a program, or say in their own way. */
-struct ranks_stages {
-	struct str pattern; /* words, as a regular expression; empty: ByteLevel's own */
-	bool is_nfc;
-	struct str bos;     /* stands before a sequence; empty: nothing does */
-	uint32_t bos_id;
-};
-
-/* Writes the stages as a tokenizer.json has them and loads them. */
-int ranks_load_stages(struct model *m, const struct ranks_stages *s, struct err *e);
 
 /* Adds a token by its base64; what: the line or entry it stands in, for errors. */
 int ranks_add(struct model *m, struct str base64, int64_t id, const char *what, size_t number,

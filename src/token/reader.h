@@ -20,7 +20,8 @@ struct reader {
 };
 
 /* In the order they are asked; the last one, tokenizer.json, takes everything. */
-extern const struct reader reader_tiktoken, reader_tekken, reader_sentencepiece, reader_json;
+extern const struct reader reader_tiktoken, reader_tekken, reader_sentencepiece, reader_merges,
+	reader_json;
 
 /* ---- parts of reader_json, by model ---- */
 

@@ -10,6 +10,7 @@
  */
 #include "base/limits.h"
 #include "base/mem.h"
+#include "token/byte_stages.h"
 #include "token/ranks.h"
 #include "token/reader.h"
 
@@ -216,12 +217,12 @@ static int find_bos(const struct sections *s, uint32_t *id, struct err *e)
 
 static int load(struct model *m, struct sections *s, struct str bytes, struct err *e)
 {
-	struct ranks_stages stages = { .bos = STR(BOS) };
+	struct byte_stages stages = { .bos = STR(BOS) };
 
 	if (find_sections(s, bytes, e) || find_bos(s, &stages.bos_id, e))
 		return -1;
 	stages.pattern = buf_str(&s->pattern);
-	if (ranks_load_stages(m, &stages, e) || read_vocab(m, s, e) ||
+	if (byte_stages_load(m, &stages, e) || read_vocab(m, s, e) ||
 		ranks_index(m, (uint32_t)s->special_count, e) || add_specials(m, s, e))
 		return -1;
 	m->vocab.count = m->vocab.id_limit; /* special tokens are of the model's own */

@@ -12,6 +12,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "token/byte_stages.h"
 #include "token/ranks.h"
 #include "token/reader.h"
 
@@ -263,13 +264,13 @@ static int read_lines(struct model *m, struct str bytes, struct err *e)
 static int load(struct model *m, const struct encoding *c, const struct json_value *config,
 	struct err *e)
 {
-	struct ranks_stages stages = { .pattern = str_of(c->pattern), .is_nfc = c->is_nfc };
+	struct byte_stages stages = { .pattern = str_of(c->pattern), .is_nfc = c->is_nfc };
 
 	if (c->has_bos) {
 		stages.bos = str_of(c->special->text);
 		stages.bos_id = c->special->id;
 	}
-	if (ranks_load_stages(m, &stages, e) || ranks_index(m, 0, e) ||
+	if (byte_stages_load(m, &stages, e) || ranks_index(m, 0, e) ||
 		add_specials(m, c, json_get(config, "added_tokens_decoder"), e))
 		return -1;
 	m->vocab.count = m->vocab.id_limit; /* the encoding's own count has them all */

