@@ -9,6 +9,7 @@
  */
 #include "cmd/tokenizer.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -50,7 +51,9 @@ static const struct opt count_rows[] = {
 	FILES_ROW("Texts."), TOKENIZER_MODEL_ROWS, ADD_SPECIAL_ROW, STREAM_ROWS,
 };
 static const struct opt compile_rows[] = { TOKENIZER_MODEL_ROWS };
-static const struct tokenizer_opts defaults;
+
+const char *const tokenizer_modes[] = { "auto", "mistral", NULL };
+const struct tokenizer_opts tokenizer_defaults = { .tokenizer_mode = "auto" };
 
 static const struct opt_set encode_set = {
 	.command = "tokenizer encode",
@@ -63,7 +66,7 @@ static const struct opt_set encode_set = {
 		  "  profllm tokenizer encode --tokenizer Qwen/Qwen3-8B prompt.txt\n"
 		  "  profllm tokenizer encode --tokenizer Qwen/Qwen3-8B --jsonl <prompts.jsonl",
 	.row = encode_rows, .n = sizeof(encode_rows) / sizeof(*encode_rows),
-	.defaults = &defaults, .bytes = sizeof(defaults),
+	.defaults = &tokenizer_defaults, .bytes = sizeof(tokenizer_defaults),
 };
 static const struct opt_set decode_set = {
 	.command = "tokenizer decode",
@@ -76,7 +79,7 @@ static const struct opt_set decode_set = {
 		  "  profllm tokenizer encode --tokenizer sim a.txt | profllm tokenizer decode "
 		  "--tokenizer sim",
 	.row = decode_rows, .n = sizeof(decode_rows) / sizeof(*decode_rows),
-	.defaults = &defaults, .bytes = sizeof(defaults),
+	.defaults = &tokenizer_defaults, .bytes = sizeof(tokenizer_defaults),
 };
 static const struct opt_set count_set = {
 	.command = "tokenizer count",
@@ -87,7 +90,7 @@ static const struct opt_set count_set = {
 		  "Examples:\n"
 		  "  profllm tokenizer count --tokenizer Qwen/Qwen3-8B *.md",
 	.row = count_rows, .n = sizeof(count_rows) / sizeof(*count_rows),
-	.defaults = &defaults, .bytes = sizeof(defaults),
+	.defaults = &tokenizer_defaults, .bytes = sizeof(tokenizer_defaults),
 };
 static const struct opt_set compile_set = {
 	.command = "tokenizer compile",
@@ -96,7 +99,7 @@ static const struct opt_set compile_set = {
 	.epilog = "It goes into $PROFLLM_CACHE_DIR, else $XDG_CACHE_HOME/profllm, else\n"
 		  "~/.cache/profllm. Whatever loads the same files later finds it there.",
 	.row = compile_rows, .n = sizeof(compile_rows) / sizeof(*compile_rows),
-	.defaults = &defaults, .bytes = sizeof(defaults),
+	.defaults = &tokenizer_defaults, .bytes = sizeof(tokenizer_defaults),
 };
 
 /* ---- one item ---- */
@@ -373,13 +376,19 @@ static void on_note(void *self, const char *text)
 	cli_warn(text);
 }
 
+static struct tokenizer_load_opts load_opts(const struct tokenizer_opts *o)
+{
+	bool is_auto = strcmp(o->tokenizer_mode, "auto") == 0;
+
+	return (struct tokenizer_load_opts){ .mode = is_auto ? NULL : o->tokenizer_mode,
+					     .revision = o->revision, .is_offline = o->offline };
+}
+
 struct tokenizer *tokenizer_from_opts(const struct tokenizer_opts *o, bool is_uncached,
 				      int64_t *load_ns, struct err *e)
 {
 	struct download download = { 0 };
-	struct tokenizer_load_opts opts = { .revision = o->revision, .is_offline = o->offline,
-					    .is_uncached = is_uncached, .progress = on_download,
-					    .note = on_note, .self = &download };
+	struct tokenizer_load_opts opts = load_opts(o);
 	int64_t began_ns = clock_mono_ns();
 	struct tokenizer *t;
 
@@ -388,6 +397,10 @@ struct tokenizer *tokenizer_from_opts(const struct tokenizer_opts *o, bool is_un
 			"sim");
 		return NULL;
 	}
+	opts.is_uncached = is_uncached;
+	opts.progress = on_download;
+	opts.note = on_note;
+	opts.self = &download;
 	t = tokenizer_load(o->tokenizer, &opts, e);
 	progress_clear(&download.bar);
 	*load_ns = clock_mono_ns() - began_ns;
@@ -445,30 +458,37 @@ int cmd_tokenizer_decode(int argc, char **argv)
 	return run_verb(&decode_set, decode_item, argc, argv);
 }
 
+static int load_once(const struct tokenizer_opts *o, bool is_uncached, int64_t *load_ns,
+		     struct err *e)
+{
+	struct tokenizer *t = tokenizer_from_opts(o, is_uncached, load_ns, e);
+
+	tokenizer_free(t);
+	return t ? 0 : -1;
+}
+
 static int compile(const struct tokenizer_opts *o, struct err *e)
 {
-	/* By then the files are in the local cache. */
-	struct tokenizer_load_opts opts = { .revision = o->revision, .is_offline = true };
+	struct tokenizer_opts here = *o;
+	struct tokenizer_load_opts opts;
 	int64_t before_ns, after_ns;
 	struct buf path = { 0 };
-	struct tokenizer *t;
 	struct stat s;
 	int rc = -1;
 
-	t = tokenizer_from_opts(o, true, &before_ns, e);
-	if (!t)
-		return -1;
-	tokenizer_free(t);
-	if (strcmp(o->tokenizer, TOKENIZER_SIM) == 0)
+	if (o->tokenizer && strcmp(o->tokenizer, TOKENIZER_SIM) == 0)
 		return err_set(e, ERR_USAGE, "--tokenizer sim is built in: it has no file to compile");
-	if (tokenizer_compile(o->tokenizer, &opts, &path, e) < 0)
-		goto done;
-	t = tokenizer_from_opts(o, false, &after_ns, e);
-	tokenizer_free(t);
-	if (!t)
+	/* Downloads what is missing, so that what is timed asks nobody. */
+	if (load_once(o, false, &before_ns, e) < 0)
+		return -1;
+	here.offline = true;
+	opts = load_opts(&here);
+	if (load_once(&here, true, &before_ns, e) < 0 ||
+	    tokenizer_compile(o->tokenizer, &opts, &path, e) < 0 ||
+	    load_once(&here, false, &after_ns, e) < 0)
 		goto done;
 	if (stat(path.data, &s) < 0) {
-		err_set(e, ERR_IO, "cannot look at %s", path.data);
+		err_set(e, ERR_IO, "cannot look at %s: %s", path.data, strerror(errno));
 		goto done;
 	}
 	printf("Compiled form:     %s\nSize:              %.1f MB\nLoads from source: %.1f ms\n"

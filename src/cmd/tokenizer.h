@@ -6,7 +6,7 @@
 
 struct tokenizer_opts {
 	struct opt_list files;
-	const char *tokenizer, *revision;
+	const char *tokenizer, *tokenizer_mode, *revision;
 	bool offline, add_special_tokens, skip_special_tokens, jsonl, timing, json;
 	int64_t threads;
 };
@@ -19,11 +19,16 @@ struct tokenizer_opts {
 	TOKENIZER_ROW(tokenizer, "tokenizer", .group = TOKENIZER_MODEL, .arg = "NAME",       \
 	    .help = "A tokenizer's file, its directory, a model name (org/name), or sim (built " \
 		    "in)."),                                                                 \
+	TOKENIZER_ROW(tokenizer_mode, "tokenizer-mode", .group = TOKENIZER_MODEL,            \
+	    .choices = tokenizer_modes,                                                      \
+	    .help = "mistral: Mistral's own file where a model has several forms."),         \
 	TOKENIZER_ROW(revision, "revision", .group = TOKENIZER_MODEL,                        \
 	    .help = "Branch, tag or commit of a model name; default: main."),                \
 	TOKENIZER_ROW(offline, "offline", .group = TOKENIZER_MODEL,                          \
 	    .help = "Take a model name from the local cache only; ask no hub.")
 
+extern const char *const tokenizer_modes[];
+extern const struct tokenizer_opts tokenizer_defaults;
 extern const struct opt_set tokenizer_show_set;
 
 /* What the options name, downloaded if need be; load_ns: how long that took. NULL with e. */

@@ -16,7 +16,6 @@ static const struct opt rows[] = {
 	TOKENIZER_MODEL_ROWS,
 	TOKENIZER_ROW(json, "json", .help = "One JSON object, the stages as the file has them."),
 };
-static const struct tokenizer_opts defaults;
 
 const struct opt_set tokenizer_show_set = {
 	.command = "tokenizer show",
@@ -26,7 +25,7 @@ const struct opt_set tokenizer_show_set = {
 		  "  profllm tokenizer show --tokenizer Qwen/Qwen3-8B\n"
 		  "  profllm tokenizer show --tokenizer sim --json",
 	.row = rows, .n = sizeof(rows) / sizeof(*rows),
-	.defaults = &defaults, .bytes = sizeof(defaults),
+	.defaults = &tokenizer_defaults, .bytes = sizeof(tokenizer_defaults),
 };
 
 static const char *const kind_name[] = {

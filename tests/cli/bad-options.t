@@ -141,8 +141,8 @@ my @rows = (
 	# model and tokenizer
 	['serve', 1, 'no tokenizer "": there is no such file or directory, and it is no model name '
 		. '(org/name)', '--tokenizer', ''],
-	['serve', 1, 'no tokenizer "no.json": looked for a file or directory of that name, then for '
-		. '*/models--no.json/snapshots/main/tokenizer.json', qw(--tokenizer no.json)],
+	['serve', 1, 'no tokenizer "no.json": there is no such file or directory, and no.json is not in the '
+		. 'cache *, and the hub is not asked *', qw(--tokenizer no.json)],
 	# chat template
 	['serve', 2, q(--chat-prefix: '\q' is no escape; there are \n, \r, \t, \\\\ and \xHH),
 		'--chat-prefix', '\q'],
