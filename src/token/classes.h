@@ -28,7 +28,7 @@ enum char_class {
 	CLASS_SET(CLASS_LM) | CLASS_SET(CLASS_LO))
 #define CLASS_SPACES (1u << CLASS_SPACE | 1u << CLASS_NEWLINE)
 
-#define CLASS_PAGES_MAX 192 /* 161 are in use */
+#define CLASS_PAGES_MAX 192 /* 156 are in use */
 
 struct classes {
 	uint8_t byte[256]; /* of a one-byte character, else CLASS_LEAD */
