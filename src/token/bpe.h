@@ -92,7 +92,8 @@ void bpe_word(const struct bpe *b, struct bpe_work *w, struct str word, struct i
 /*
  * The same in steps, so that parts of words can be looked up instead. A word that is a token as
  * a whole: true, its id in *id. Else cut off its front part, which ends before the first
- * character that no merge joins to the one before it (b->seam only), and encode the parts.
+ * character that no merge joins to the one before it (b->seam and whole characters only), and
+ * encode the parts.
  */
 bool bpe_whole(const struct bpe *b, struct str word, uint32_t *id);
 size_t bpe_cut(const struct bpe *b, struct str word);
