@@ -110,17 +110,31 @@ static void warn_of_cache(void *self, const char *text)
 	warn(self, text);
 }
 
+/* Modes that give the same ids as hf, but not all else that their names promise. */
+static void warn_of_mode(const struct stage *s)
+{
+	const char *mode = s->opts->tokenizer_mode;
+
+	if (strcmp(mode, "slow") == 0)
+		warn(s, "--tokenizer-mode slow is an older choice; hf gives the same ids");
+	else if (strcmp(mode, "deepseek_v32") == 0)
+		warn(s, "--tokenizer-mode deepseek_v32 gives the ids of hf; its chat encoding is a "
+			"program without a template");
+}
+
 static int load_tokenizer(struct stage *s, struct err *e)
 {
 	const struct serve_opts *o = s->opts;
 	struct point *p = s->point;
 	struct tokenizer_load_opts opts = {
+		.mode = o->tokenizer_mode,
 		.cancel = s->hooks->cancel, .note = warn_of_cache, .self = s,
 	};
 	struct err why = { 0 };
 
 	if (o->skip_tokenizer_init)
 		return 0;
+	warn_of_mode(s);
 	p->tokenizer_id = mem_text(o->tokenizer ? o->tokenizer : p->model_id);
 	p->tokenizer = tokenizer_load(p->tokenizer_id, &opts, &why);
 	if (p->tokenizer)

@@ -39,9 +39,8 @@ static const char *const backends_later[] = {
 	"openai-embeddings-clip", "openai-embeddings-vlm2vec", "infinity-embeddings",
 	"infinity-embeddings-clip", "vllm-pooling", "vllm-rerank", NULL,
 };
-static const char *const tokenizer_modes[] = { "auto", "hf", NULL };
-static const char *const tokenizer_modes_later[] = { "mistral", "deepseek_v32", "slow", "custom",
-						     NULL };
+static const char *const tokenizer_modes[] = { "auto", "hf", "mistral", "deepseek_v32", "slow", NULL };
+static const char *const tokenizer_modes_later[] = { "custom", NULL };
 static const char *const lora_assignments[] = { "random", "round-robin", NULL };
 static const char *const ramp_ups[] = { "linear", "exponential", NULL };
 static const char *const speed_subsets[] = {
@@ -239,7 +238,8 @@ static const struct opt rows[] = {
 		  "or sim for the built-in one; without it, the model's name"),
 	S(tokenizer_mode, "tokenizer-mode", .group = MODEL, .arg = "MODE",
 	  .choices = tokenizer_modes, .later = tokenizer_modes_later,
-	  .help = "how the tokenizer is read"),
+	  .help = "mistral takes tekken.json or tokenizer.model.v* where a model has them; the others "
+		  "take tokenizer.json first"),
 	S(use_beam_search, "use-beam-search", .group = SAMPLING,
 	  .help = "accepted for compatibility; upstream ignores it too"),
 	S(logprobs, "logprobs", .group = SAMPLING, .arg = "N",

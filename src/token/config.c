@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config.c - the files beside a tokenizer.json that say which tokens are special
- * and whether the model has a chat template.
+ * config.c - the files beside a tokenizer that say which tokens are special and
+ * whether the model has a chat template. A tekken.json says itself what is special.
  *
  * special_tokens_map.json counts only where tokenizer_config.json does not carry
  * the added tokens itself, as in upstream. The Llama classes build their
@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "token/model.h"
+#include "token/reader.h"
 
 static const char *const SPECIAL_NAMES[] = { "bos_token", "eos_token", "unk_token", "sep_token",
 	"pad_token", "cls_token", "mask_token" };
@@ -58,6 +59,14 @@ static void add_special(struct model *m, const struct json_value *v)
 		if (m->special.id[i] == id)
 			return;
 	ids_push(&m->special, id);
+}
+
+/* A tekken.json declares them itself: all in front of the ranks. */
+static void read_tekken_specials(struct model *m)
+{
+	for (uint32_t id = 0; id < m->vocab.id_limit; id++)
+		if (m->vocab.entry[id].is_special)
+			ids_push(&m->special, id);
 }
 
 /* What the first of the two objects that has a member says of it. */
@@ -140,9 +149,13 @@ int model_load_config(struct model *m, const char *path, struct err *e)
 	if (model_read_beside(&arena, path, "tokenizer_config.json", &config, e) ||
 		model_read_beside(&arena, path, "special_tokens_map.json", &map, e))
 		goto done;
-	read_specials(m, config, map);
-	if (read_bos_eos(m, config, path, e))
-		goto done;
+	if (strcmp(m->format, reader_tekken.name) == 0) {
+		read_tekken_specials(m);
+	} else {
+		read_specials(m, config, map);
+		if (read_bos_eos(m, config, path, e))
+			goto done;
+	}
 	m->has_chat_template = has_template_file(path);
 	if (json_get(config, "chat_template") &&
 		json_get(config, "chat_template")->kind != JSON_NULL)
