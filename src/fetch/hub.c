@@ -72,15 +72,15 @@ static void file_url(const struct hub *h, const char *revision, const char *file
 
 static const char *const HEADERS[] = { "User-Agent: profllm", NULL };
 
-static int request(const struct hub *h, struct fetch_get *g, int64_t timeout_ms,
+static int request(const struct hub *h, struct fetch_get g, int64_t timeout_ms,
 	struct fetch_reply *reply, struct err *e)
 {
 	struct fetch_opts opts = { .header = HEADERS, .cancel = h->o->cancel,
 		.timeout_ms = timeout_ms };
 
-	g->authorization = h->authorization.data;
-	g->opts = &opts;
-	return fetch_get(g, reply, e);
+	g.authorization = h->authorization.data;
+	g.opts = &opts;
+	return fetch_get(&g, reply, e);
 }
 
 /* ---- refusals ---- */
@@ -208,7 +208,7 @@ static int ask(const struct hub *h, const char *file, unsigned tries, struct ans
 
 	file_url(h, h->revision, file, &url);
 	get.url = url.data;
-	rc = request(h, &get, h->etag_timeout_ms, &reply, e);
+	rc = request(h, get, h->etag_timeout_ms, &reply, e);
 	if (rc == 0) {
 		if (reply.status < 400)
 			rc = read_answer(h, &reply, a, e);
@@ -259,7 +259,7 @@ static int transfer(struct download *d, struct err *e)
 		get.progress = on_bytes;
 	file_url(h, d->a->commit.data, d->file, &url);
 	get.url = url.data;
-	rc = request(h, &get, 0, &reply, e);
+	rc = request(h, get, 0, &reply, e);
 	if (rc == 0) {
 		if (reply.status != 200 && reply.status != 206)
 			rc = refused(h, &reply, d->file, &is_final, e);
@@ -481,7 +481,7 @@ static int ask_list(const struct hub *h, unsigned tries, struct hub_list *list, 
 	buf_printf(&url, "%s/api/%ss/%s/revision/", h->endpoint.data, kind_of(h), h->repo);
 	add_quoted(&url, h->revision, "-_.~");
 	get.url = url.data;
-	rc = request(h, &get, LIST_TIMEOUT_MS, &reply, e);
+	rc = request(h, get, LIST_TIMEOUT_MS, &reply, e);
 	if (rc == 0) {
 		if (reply.status == 200)
 			rc = read_list(h, buf_str(&reply.body), list, e);
