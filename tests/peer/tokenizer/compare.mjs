@@ -48,7 +48,7 @@ function* requests(file) {
 	for (const text of readFileSync('corpus/mixed.txt', 'utf8').split('\0').slice(0, -1))
 		if (i++ % SIZE.every === 0)
 			yield { text, isDecoded: i % 4 === 1 };
-	for (const text of sweepDocuments())
+	for (const { text } of sweepDocuments())
 		if (i++ % SIZE.every === 0)
 			yield { text };
 }

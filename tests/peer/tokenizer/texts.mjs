@@ -129,7 +129,7 @@ export function sweepDocuments() {
 			text += isUniform ? ` a${c}b${c}1${c}\u0301` :
 				` a${c}b ${c}B1${c}2 !${c}?${c}${c}\n${c} e${c}\u0334\u0301 \u0345${c}'s `;
 		}
-		list.push(text);
+		list.push({ text });
 	}
 	return list;
 }
