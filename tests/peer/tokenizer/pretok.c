@@ -2,7 +2,8 @@
 /*
  * pretok.c - one pre-tokenizer behind a pipe, for pretok.mjs.
  *
- *   pretok FILE     FILE holds the pre-tokenizer's JSON
+ *   pretok FILE        FILE holds the pre-tokenizer's JSON
+ *   pretok --classes   a byte for each code point: its class (token/classes.h)
  *
  * Texts come in as a 32-bit little-endian length and bytes; out goes the number of
  * words, then each as length and bytes.
@@ -10,6 +11,7 @@
 #include <stdio.h>
 
 #include "base/file.h"
+#include "token/classes.h"
 #include "token/model.h"
 
 static void put_number(struct buf *out, size_t n)
@@ -69,8 +71,13 @@ int main(int argc, char **argv)
 	int rc;
 
 	if (argc != 2) {
-		fprintf(stderr, "usage: pretok FILE\n");
+		fprintf(stderr, "usage: pretok FILE|--classes\n");
 		return 2;
+	}
+	if (strcmp(argv[1], "--classes") == 0) {
+		for (uint32_t cp = 0; cp < 0x110000; cp++)
+			putchar((int)classes_of(classes_get(), cp));
+		return 0;
 	}
 	if (file_read(argv[1], 1u << 26, &json, &e) ||
 		stages_load(&m, &(struct stage_texts){ .pre_tokenizer = buf_str(&json) }, &e)) {
