@@ -55,9 +55,8 @@ static const struct table TABLE[] = {
 	T(bpe.seam, bpe.seam_words, uint64_t),
 	T(bpe.trie.node, bpe.trie.nodes, struct trie_node),
 	T(bpe.trie.label, bpe.trie.nodes, uint8_t),
-	T(unigram.trie.node, unigram.trie.nodes, struct trie_node),
-	T(unigram.trie.label, unigram.trie.nodes, uint8_t),
-	T(unigram.score, unigram.scores, double),
+	T(unigram.unit, unigram.units, struct unigram_unit),
+	T(unigram.id, unigram.units, uint32_t),
 	T(wordpiece.first.node, wordpiece.first.nodes, struct trie_node),
 	T(wordpiece.first.label, wordpiece.first.nodes, uint8_t),
 	T(wordpiece.later.node, wordpiece.later.nodes, struct trie_node),
@@ -139,7 +138,7 @@ static void clear_pointers(struct facts *f)
 	f->vocab.is_borrowed = true;
 	f->bpe.vocab = f->unigram.vocab = f->wordpiece.vocab = NULL;
 	f->bpe.is_borrowed = f->bpe.trie.is_borrowed = true;
-	f->unigram.is_borrowed = f->unigram.trie.is_borrowed = true;
+	f->unigram.is_borrowed = true;
 	f->wordpiece.first.is_borrowed = f->wordpiece.later.is_borrowed = true;
 	f->decoder.is_borrowed = true;
 	f->decoder.is_borrowed = true;

@@ -13,7 +13,6 @@
 #include "base/mem.h"
 #include "token/reader.h"
 
-#define SCORES_STEP 4096
 #define SCORE_CHARS_MAX 400 /* as str_to_f64; digits beyond do not count anyway */
 
 /*
@@ -101,9 +100,15 @@ static int read_score(struct json_slice v, double *score)
 	return fabs(*score) <= UNIGRAM_SCORE_MAX ? 0 : -1;
 }
 
-static int add_token(struct model *m, struct json_slice v, struct buf *scratch, struct err *e)
+struct score_list {
+	double *score; /* by id */
+	size_t cap;
+	double lowest;
+};
+
+static int add_token(struct model *m, struct score_list *list, struct json_slice v,
+	struct buf *scratch, struct err *e)
 {
-	struct unigram *u = &m->unigram;
 	struct json_iter it = json_iter(v);
 	struct json_slice token, score;
 	struct str key;
@@ -116,31 +121,34 @@ static int add_token(struct model *m, struct json_slice v, struct buf *scratch, 
 			"[\"text\", score]", id);
 	if (vocab_add(&m->vocab, reader_json_text(token.raw, scratch), (int64_t)id, e))
 		return -1;
-	if (id % SCORES_STEP == 0)
-		u->score = mem_grow(u->score, id + SCORES_STEP, sizeof *u->score);
-	u->scores = id + 1;
-	if (read_score(score, u->score + id))
+	if (id == list->cap) {
+		list->cap = list->cap ? 2 * list->cap : 4096;
+		list->score = mem_grow(list->score, list->cap, sizeof *list->score);
+	}
+	if (read_score(score, list->score + id))
 		return err_set(e, ERR_PARSE, "has a Unigram model whose token number %zu has the "
 			"score %.*s; expected a number from -%g to %g", id,
 			(int)(score.raw.n < 64 ? score.raw.n : 64), score.raw.p,
 			UNIGRAM_SCORE_MAX, UNIGRAM_SCORE_MAX);
+	list->lowest = fmin(list->lowest, list->score[id]);
 	return 0;
 }
 
-static int add_tokens(struct model *m, struct json_slice list, struct err *e)
+static int add_tokens(struct model *m, struct score_list *list, struct json_slice vocab,
+	struct err *e)
 {
-	struct json_iter it = json_iter(list);
+	struct json_iter it = json_iter(vocab);
 	struct json_slice value;
 	struct buf scratch = { 0 };
 	struct str key;
 	int rc;
 
-	if (list.kind != JSON_ARRAY)
+	if (vocab.kind != JSON_ARRAY)
 		return err_set(e, ERR_PARSE, "has a Unigram model whose \"vocab\" is no list");
-	vocab_init(&m->vocab, false, list.raw.n);
+	vocab_init(&m->vocab, false, vocab.raw.n);
 	m->vocab.has_doubles = true;
 	while ((rc = json_each(&it, &key, &value)) > 0) {
-		rc = add_token(m, value, &scratch, e);
+		rc = add_token(m, list, value, &scratch, e);
 		if (rc)
 			break;
 	}
@@ -150,24 +158,28 @@ static int add_tokens(struct model *m, struct json_slice list, struct err *e)
 
 int reader_json_unigram(struct model *m, const struct model_sections *s, struct err *e)
 {
+	struct score_list list = { .lowest = INFINITY };
 	struct unigram *u = &m->unigram;
-	double lowest = INFINITY;
 	int64_t unk;
+	int rc = -1;
 
 	m->kind = MODEL_UNIGRAM;
 	if (m->is_byte_level)
 		return err_set(e, ERR_PARSE, "has a Unigram model behind a ByteLevel stage, which "
 			"this version does not read");
 	u->vocab = &m->vocab;
-	if (add_tokens(m, s->vocab, e))
-		return -1;
+	if (add_tokens(m, &list, s->vocab, e))
+		goto done;
 	if (s->unk_id.kind != JSON_INT || !json_to_i64(s->unk_id, &unk) || unk < 0 ||
-		(uint64_t)unk >= m->vocab.count)
-		return err_set(e, ERR_PARSE, "has a Unigram model whose \"unk_id\" is not one of "
-			"its %zu tokens", m->vocab.count);
+		(uint64_t)unk >= m->vocab.count) {
+		err_set(e, ERR_PARSE, "has a Unigram model whose \"unk_id\" is not one of its "
+			"%zu tokens", m->vocab.count);
+		goto done;
+	}
 	u->unk = (uint32_t)unk;
-	for (size_t id = 0; id < m->vocab.count; id++)
-		lowest = fmin(lowest, u->score[id]);
-	u->unk_score = lowest - UNIGRAM_UNK_PENALTY;
-	return unigram_index(u, json_truthy(s->byte_fallback), NULL, e);
+	u->unk_score = list.lowest - UNIGRAM_UNK_PENALTY;
+	rc = unigram_index(u, list.score, json_truthy(s->byte_fallback), e);
+done:
+	free(list.score);
+	return rc;
 }

@@ -309,16 +309,11 @@ static int load_vocab(struct model *m, const struct source *s, struct err *e)
 static int load_unigram(struct model *m, const struct source *s, struct err *e)
 {
 	struct unigram *u = &m->unigram;
-	bool *is_text = mem_array(s->count, sizeof *is_text);
+	double *score = mem_array(s->count, sizeof *score);
 	float lowest = FLT_MAX, highest = FLT_MIN; /* not -FLT_MAX: as sentencepiece has it */
 	int rc;
 
 	m->kind = MODEL_UNIGRAM;
-	u->vocab = &m->vocab;
-	u->is_sentencepiece = true;
-	u->unk = s->unk;
-	u->score = mem_array(s->count, sizeof *u->score);
-	u->scores = s->count;
 	for (size_t id = 0; id < s->count; id++) {
 		if (s->piece[id].type != NORMAL)
 			continue;
@@ -328,16 +323,17 @@ static int load_unigram(struct model *m, const struct source *s, struct err *e)
 	for (size_t id = 0; id < s->count; id++) {
 		const struct piece *piece = s->piece + id;
 
-		is_text[id] = piece->type == NORMAL || piece->type == USER_DEFINED;
-		u->score[id] = piece->score;
-		/* So high that it is always taken. */
-		if (piece->type == USER_DEFINED)
-			u->score[id] = (double)((float)piece->text.n * highest) - 0.1;
+		score[id] = piece->type == NORMAL ? piece->score : NAN;
+		if (piece->type == USER_DEFINED) /* so high that it is always taken */
+			score[id] = (double)((float)piece->text.n * highest) - 0.1;
 	}
+	u->vocab = &m->vocab;
+	u->is_sentencepiece = true;
+	u->unk = s->unk;
 	u->unk_score = lowest - (float)UNIGRAM_UNK_PENALTY;
 	rc = lowest == FLT_MAX ? err_set(e, ERR_PARSE, "has no normal pieces")
-			       : unigram_index(u, s->has_byte_fallback, is_text, e);
-	free(is_text);
+			       : unigram_index(u, score, s->has_byte_fallback, e);
+	free(score);
 	return rc;
 }
 

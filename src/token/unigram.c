@@ -8,66 +8,25 @@
 #include "token/unigram.h"
 
 #include <math.h>
-#include <stdio.h>
 
-#include "base/limits.h"
 #include "base/mem.h"
 
 #define CHAR_BYTES_MAX 4
-#define UNKNOWN_CHAR VOCAB_NONE /* in place of a token's id: one character that is none */
+#define UNKNOWN_CHAR UINT32_MAX /* in place of a token: one character that is none */
 
 struct unigram_work {
 	double *ring; /* best score by position; -INFINITY: not reached */
 	size_t size;  /* a power of two, above the longest token */
-	struct ids token; /* by the position behind it */
+	struct ids token; /* the unit where it ends, by the position behind it */
 };
 
 void unigram_release(struct unigram *u)
 {
-	trie_release(&u->trie);
-	if (!u->is_borrowed)
-		free(u->score);
+	if (!u->is_borrowed) {
+		free(u->unit);
+		free(u->id);
+	}
 	*u = (struct unigram){ 0 };
-}
-
-static void find_bytes(struct unigram *u, bool has_byte_fallback)
-{
-	for (unsigned byte = 0; byte < 256; byte++) {
-		char name[8];
-		int n = snprintf(name, sizeof name, "<0x%02X>", byte);
-
-		u->byte_id[byte] =
-			has_byte_fallback ? vocab_find(u->vocab, name, (size_t)n) : VOCAB_NONE;
-	}
-}
-
-int unigram_index(struct unigram *u, bool has_byte_fallback, const bool *is_text, struct err *e)
-{
-	const struct vocab *v = u->vocab;
-	struct trie_key *key = mem_array(v->id_limit, sizeof *key);
-	size_t count = 0;
-
-	u->longest = CHAR_BYTES_MAX;
-	/* From the end: of equal tokens the last is the one that is found. */
-	for (uint32_t id = (uint32_t)v->id_limit; id-- > 0;) {
-		struct str bytes = vocab_bytes(v, id);
-
-		if (!v->entry[id].is_known || bytes.n == 0 || (is_text && !is_text[id]))
-			continue;
-		key[count++] = (struct trie_key){ bytes, id };
-		if (bytes.n > u->longest)
-			u->longest = bytes.n;
-	}
-	if (u->longest > TOKEN_UNIGRAM_BYTES_MAX) {
-		free(key);
-		return err_set(e, ERR_LIMIT,
-			"has a Unigram model with a token of %zu bytes; at most %d are read",
-			u->longest, TOKEN_UNIGRAM_BYTES_MAX);
-	}
-	trie_build(&u->trie, key, count);
-	free(key);
-	find_bytes(u, has_byte_fallback);
-	return 0;
 }
 
 struct unigram_work *unigram_work_new(void)
@@ -102,36 +61,33 @@ static size_t char_bytes(uint8_t lead)
 /* Fills w->token: how the best way to each position gets there. */
 static void go_forward(const struct unigram *u, struct unigram_work *w, struct str word)
 {
-	const struct trie *trie = &u->trie;
+	const struct unigram_unit *unit = u->unit;
 	double *ring = w->ring;
 	uint32_t *token = w->token.id;
 	size_t mask = w->size - 1, next;
 
 	ring[0] = 0;
 	for (size_t at = 0; at < word.n; at = next) {
-		double base = ring[at & mask], sum;
-		bool is_char_known = false;
+		double here = ring[at & mask], char_score = NAN, sum;
 		uint32_t node = 0;
 
 		next = at + char_bytes((uint8_t)word.p[at]);
 		for (size_t i = at; i < word.n;) {
-			uint32_t id;
+			uint32_t child = unit[node].base ^ (uint8_t)word.p[i++];
 
-			node = trie_step(trie, node, (uint8_t)word.p[i++]);
-			if (!node)
+			if (unit[child].parent != node)
 				break;
-			id = trie->node[node].value;
-			if (id == TRIE_NONE)
-				continue;
-			is_char_known |= i == next;
-			sum = base + u->score[id];
-			if (sum > ring[i & mask]) {
+			node = child;
+			if (i == next)
+				char_score = unit[node].score;
+			sum = here + unit[node].score;
+			if (sum > ring[i & mask]) { /* never with NAN */
 				ring[i & mask] = u->is_sentencepiece ? (float)sum : sum;
-				token[i] = id;
+				token[i] = node;
 			}
 		}
-		if (!is_char_known) {
-			sum = base + u->unk_score;
+		if (isnan(char_score)) {
+			sum = here + u->unk_score;
 			if (u->is_sentencepiece)
 				sum = (float)sum;
 			if (sum > ring[next & mask]) {
@@ -166,19 +122,19 @@ static void add_unknown(const struct unigram *u, struct str run, struct ids *out
 	}
 }
 
-static size_t start_of(const struct unigram *u, const uint32_t *token, struct str word, size_t end)
+static size_t start_of(const struct unigram *u, uint32_t token, struct str word, size_t end)
 {
-	if (token[end] != UNKNOWN_CHAR)
-		return end - u->vocab->entry[token[end]].length;
+	if (token != UNKNOWN_CHAR)
+		return end - u->vocab->entry[u->id[token]].length;
 	do
 		end--;
 	while (((uint8_t)word.p[end] & 0xc0) == 0x80);
 	return end;
 }
 
-static bool is_unknown(const struct unigram *u, uint32_t id)
+static bool is_unknown(const struct unigram *u, uint32_t token)
 {
-	return id == UNKNOWN_CHAR || id == u->unk;
+	return token == UNKNOWN_CHAR || u->id[token] == u->unk;
 }
 
 void unigram_word(const struct unigram *u, struct unigram_work *w, struct str word,
@@ -192,13 +148,13 @@ void unigram_word(const struct unigram *u, struct unigram_work *w, struct str wo
 	token = ids_reserve(&w->token, word.n + 1);
 	go_forward(u, w, word);
 	for (size_t end = word.n; end > 0; end = start) {
-		start = start_of(u, token, word, end);
+		start = start_of(u, token[end], word, end);
 		if (!is_unknown(u, token[end])) {
-			ids_push(out, token[end]);
+			ids_push(out, u->id[token[end]]);
 			continue;
 		}
 		while (start > 0 && is_unknown(u, token[start]))
-			start = start_of(u, token, word, start);
+			start = start_of(u, token[start], word, start);
 		add_unknown(u, (struct str){ word.p + start, end - start }, out);
 	}
 	for (last = out->count; first + 1 < last; first++) {

@@ -22,30 +22,38 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "token/ids.h"
-#include "token/trie.h"
 #include "token/vocab.h"
 
 #define UNIGRAM_UNK_PENALTY 10.0
 #define UNIGRAM_SCORE_MAX 1e29 /* of any sign: sums over the longest text stay finite floats */
 
+/*
+ * The tokens by their leading bytes, as a double array: the way from a unit by a byte
+ * leads to unit base ^ byte if that one's parent is the unit. The root is unit 0.
+ */
+struct unigram_unit {
+	double score; /* NAN: no token ends here */
+	uint32_t base, parent;
+};
+
 struct unigram {
 	const struct vocab *vocab;
-	struct trie trie;      /* of tokens that text can become */
-	size_t longest;        /* bytes of the longest of them, or of a character */
-	double *score;         /* by id */
-	size_t scores;         /* how many */
+	struct unigram_unit *unit;
+	uint32_t *id;          /* by unit, of the token that ends there */
+	size_t units;          /* whole blocks of 256 */
+	size_t longest;        /* bytes of the longest token, or of a character */
 	double unk_score;
 	uint32_t unk;
 	uint32_t byte_id[256]; /* ids of <0x00>..<0xFF>; VOCAB_NONE: no fallback to this byte */
 	bool is_sentencepiece;
-	bool is_borrowed;      /* score belongs to somebody else */
+	bool is_borrowed;      /* unit and id belong to somebody else */
 };
 
 /*
- * After vocab_index and the scores. is_text, by id: what text can become; NULL: every
- * token. ERR_LIMIT for a token of more than TOKEN_UNIGRAM_BYTES_MAX bytes.
+ * After vocab_index. score, by id: NAN for tokens that text never becomes.
+ * ERR_LIMIT for a token of more than TOKEN_UNIGRAM_BYTES_MAX bytes.
  */
-int unigram_index(struct unigram *u, bool has_byte_fallback, const bool *is_text, struct err *e);
+int unigram_index(struct unigram *u, const double *score, bool has_byte_fallback, struct err *e);
 void unigram_release(struct unigram *u); /* accepts a zeroed one */
 
 struct unigram_work;
