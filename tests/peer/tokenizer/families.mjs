@@ -10,7 +10,8 @@
 // the pipelines of families whose own cannot.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { PATTERN, addedToken, bpe, byteLetters, byteLevel, digits, empty, llamaDecoder, metaspace,
 	normalizers, regexReplace, replace, sequence, split, splits, template } from './pipelines.mjs';
 
@@ -83,46 +84,17 @@ function bert(options) {
 
 /* ---- Unigram: trained here, as there is none to be had ---- */
 
-function* fields(bytes) {
-	let at = 0;
-	const varint = () => {
-		let value = 0, scale = 1;
-		for (;; scale *= 128) {
-			value += (bytes[at] & 127) * scale;
-			if (bytes[at++] < 128)
-				return value;
-		}
-	};
-	while (at < bytes.length) {
-		const tag = varint(), kind = tag & 7;
-		const n = kind === 0 ? varint() : kind === 1 ? 8 : kind === 5 ? 4 : varint();
-		yield [tag >> 3, kind === 0 ? n : bytes.subarray(at, at += n)];
-	}
-}
-
-let trained;
-function unigram(change) {
+function unigram() {
 	const base = join(directory, 'unigram32k');
-	if (!existsSync(`${base}.model`)) {
+	if (!existsSync(`${base}.json`)) {
 		const text = ['english', 'cjk'].map(kind => readFileSync(`corpus/${kind}.txt`, 'utf8').replaceAll('\0', '\n')).join('');
 		writeFileSync(`${base}.txt`, text);
 		execFileSync('spm_train', [`--input=${base}.txt`, `--model_prefix=${base}`, '--vocab_size=32000',
 			'--model_type=unigram', '--character_coverage=0.9995', '--num_threads=1', '--bos_id=0', '--pad_id=1',
 			'--eos_id=2', '--unk_id=3', '--minloglevel=2'], { stdio: ['ignore', 'ignore', 'inherit'] });
+		execFileSync(process.execPath, [join(dirname(fileURLToPath(import.meta.url)), 'sentencepiece.mjs'), 'json', `${base}.model`, `${base}.json`]);
 	}
-	trained ??= [...fields(readFileSync(`${base}.model`))];
-	const vocab = trained.filter(([number]) => number === 1).map(([, bytes]) => {
-		const piece = Object.fromEntries(fields(bytes));
-		return [piece[1].toString('utf8'), piece[2]?.readFloatLE() ?? 0];
-	});
-	const charsmap = [...fields(trained.find(([number]) => number === 3)[1])].find(([number]) => number === 2)[1];
-	const precompiled = { type: 'Precompiled', precompiled_charsmap: charsmap.toString('base64') };
-	const ids = Object.fromEntries(vocab.map(([token], id) => [token, id]));
-	const file = { ...empty, added_tokens: ['<s>', '<pad>', '</s>', '<unk>'].map(content => addedToken(ids[content], content)),
-		pre_tokenizer: metaspace('always'), decoder: { type: 'Metaspace', replacement: '▁', prepend_scheme: 'always', split: true },
-		post_processor: template(['<s>'], ['</s>'], ids), normalizer: precompiled,
-		model: { type: 'Unigram', unk_id: 3, vocab, byte_fallback: false } };
-	return { ...file, ...change?.(file, precompiled) };
+	return JSON.parse(readFileSync(`${base}.json`));
 }
 
 /* ---- the pipelines of others ---- */
@@ -186,7 +158,7 @@ const WRAPPED = {
 	'metaspace-never': ['llama2', () => ({ normalizer: null, pre_tokenizer: metaspace('never', true) })],
 	'gemma-newlines': ['gemma3', () => ({ pre_tokenizer: split('\\n+') })],
 	'llama2-no-fallback': ['llama2', () => ({ model: { fuse_unk: false, byte_fallback: false } })],
-	'xlm-r': [unigram, () => ({ pre_tokenizer: sequence({ type: 'WhitespaceSplit' }, metaspace('always')) })],
+	'xlm-r': [unigram, () => ({ post_processor: template(['<s>'], ['</s>'], { '<s>': 0, '</s>': 2 }), pre_tokenizer: sequence({ type: 'WhitespaceSplit' }, metaspace('always')) })],
 	t5: [unigram, file => ({ post_processor: template([], ['</s>'], { '</s>': 2 }),
 		normalizer: normalizers(file.normalizer, { type: 'Strip', strip_left: false, strip_right: true }, regexReplace(' {2,}', '▁')) })],
 	albert: [unigram, file => ({ normalizer: normalizers(replace('``', '"'), replace("''", '"'), { type: 'NFKD' },
