@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/limits.h"
-#include "base/sha256.h"
+#include "base/digest.h"
 #include "base/utf8.h"
 #include "token/chat_known.h"
 #include "token/model.h"
@@ -224,14 +224,14 @@ int chat_from_files(const char *path, struct arena *a, struct chat_wrap *out, st
 	struct str token[TOKENS];
 	const struct chat_known *row = NULL;
 	struct buf text = { 0 };
-	char hex[SHA256_HEX];
+	char hex[DIGEST_HEX];
 	int rc;
 
 	*out = (struct chat_wrap){ 0 };
 	rc = chat_template_text(path, &text, e);
 	if (rc == 1)
-		row = bsearch(sha256_hex(without_newline(buf_str(&text)), hex), chat_known,
-			chat_known_count, sizeof *chat_known, by_sha256);
+		row = bsearch(digest_hex(DIGEST_SHA256, without_newline(buf_str(&text)), hex),
+			chat_known, chat_known_count, sizeof *chat_known, by_sha256);
 	if (row)
 		rc = read_tokens(path, &scratch, token, e);
 	if (row && rc == 0 && fill_in(row->prefix, token, a, &out->prefix) &&

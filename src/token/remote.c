@@ -9,7 +9,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/sha256.h"
+#include "base/digest.h"
 #include "json/read.h"
 #include "json/write.h"
 
@@ -19,7 +19,7 @@
 
 struct kept {
 	bool is_set;
-	uint8_t key[SHA256_BYTES];
+	uint8_t key[DIGEST_BYTES];
 	struct ids ids;
 };
 
@@ -178,33 +178,33 @@ int token_server_render(const struct token_server *s, struct str content, struct
 
 /* ---- what is kept ---- */
 
-static struct kept *kept_at(struct token_remote *r, const uint8_t key[SHA256_BYTES])
+static struct kept *kept_at(struct token_remote *r, const uint8_t key[DIGEST_BYTES])
 {
 	size_t i = (size_t)key[0] | (size_t)key[1] << 8;
 
 	return &r->kept[i % TOKEN_REMOTE_TEXTS_MAX];
 }
 
-static void key_of(struct str text, bool add_special, uint8_t key[SHA256_BYTES])
+static void key_of(struct str text, bool add_special, uint8_t key[DIGEST_BYTES])
 {
-	sha256(text, key);
-	key[SHA256_BYTES - 1] ^= add_special;
+	digest(DIGEST_SHA256, STR(""), text, key);
+	key[DIGEST_BYTES - 1] ^= add_special;
 }
 
-static bool kept_get(struct token_remote *r, const uint8_t key[SHA256_BYTES], struct ids *out)
+static bool kept_get(struct token_remote *r, const uint8_t key[DIGEST_BYTES], struct ids *out)
 {
 	struct kept *k = kept_at(r, key);
 	bool is_there;
 
 	pthread_mutex_lock(&r->lock);
-	is_there = k->is_set && memcmp(k->key, key, SHA256_BYTES) == 0;
+	is_there = k->is_set && memcmp(k->key, key, DIGEST_BYTES) == 0;
 	if (is_there)
 		ids_add(out, k->ids.id, k->ids.count);
 	pthread_mutex_unlock(&r->lock);
 	return is_there;
 }
 
-static void kept_put(struct token_remote *r, const uint8_t key[SHA256_BYTES], const uint32_t *id,
+static void kept_put(struct token_remote *r, const uint8_t key[DIGEST_BYTES], const uint32_t *id,
 	size_t n)
 {
 	struct kept *k = kept_at(r, key);
@@ -213,7 +213,7 @@ static void kept_put(struct token_remote *r, const uint8_t key[SHA256_BYTES], co
 		return;
 	pthread_mutex_lock(&r->lock);
 	k->is_set = true;
-	memcpy(k->key, key, SHA256_BYTES);
+	memcpy(k->key, key, DIGEST_BYTES);
 	ids_reset(&k->ids);
 	ids_add(&k->ids, id, n);
 	pthread_mutex_unlock(&r->lock);
@@ -225,7 +225,7 @@ int token_remote_encode(struct token_remote *r, struct str text, bool add_specia
 	struct ids *out, struct err *e)
 {
 	const size_t before = out->count;
-	uint8_t key[SHA256_BYTES];
+	uint8_t key[DIGEST_BYTES];
 	struct buf body = { 0 };
 	int rc;
 
@@ -292,7 +292,7 @@ static void batch_done(void *self, size_t at, const struct fetch_reply *reply)
 {
 	struct batch *b = self;
 	const size_t i = b->pending[at];
-	uint8_t key[SHA256_BYTES];
+	uint8_t key[DIGEST_BYTES];
 	struct err why = { 0 };
 	int rc;
 
@@ -317,7 +317,7 @@ int token_remote_batch(struct token_remote *r, const struct str *text, size_t n,
 		.self = &b };
 	struct fetch_opts opts = r->server.fetch;
 	struct buf url = { 0 };
-	uint8_t key[SHA256_BYTES];
+	uint8_t key[DIGEST_BYTES];
 	int rc = 0;
 
 	for (size_t i = 0; i < n; i++) {

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/sha256.h"
+#include "base/digest.h"
 #include "token/chat.h"
 #include "token/chat_known.h"
 
@@ -70,12 +70,13 @@ static void test_sha256(void **state)
 		{ 64, "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb" },
 		{ 1000, "41edece42d63e8d9bf515a9ba6932e1c20cbc9f5a5d134645adb5db1b9737ea3" },
 	};
-	char text[1000], hex[SHA256_HEX];
+	char text[1000], hex[DIGEST_HEX];
 
 	(void)state;
 	memset(text, 'a', sizeof(text));
 	for (size_t i = 0; i < COUNT(row); i++)
-		assert_string_equal(sha256_hex((struct str){ text, row[i].n }, hex), row[i].want);
+		assert_string_equal(digest_hex(DIGEST_SHA256, (struct str){ text, row[i].n },
+			hex), row[i].want);
 }
 
 /* ---- applying ---- */
@@ -150,7 +151,7 @@ static void test_table_is_sorted(void **state)
 	(void)state;
 	assert_true(chat_known_count > 100);
 	for (size_t i = 0; i < chat_known_count; i++) {
-		assert_int_equal(strlen(chat_known[i].sha256), SHA256_HEX - 1);
+		assert_int_equal(strlen(chat_known[i].sha256), DIGEST_HEX - 1);
 		assert_true(*chat_known[i].family);
 		assert_true(*chat_known[i].prefix || *chat_known[i].suffix);
 		if (i)
