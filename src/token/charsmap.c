@@ -49,8 +49,8 @@ static int check(const struct charsmap *c, struct err *e)
 		uint32_t unit = c->unit[i];
 		size_t base = i ^ children(unit);
 
-		if (unit & VALUE_BIT)
-			continue;
+		if (unit & VALUE_BIT && i > 0)
+			continue; /* no walk steps onto a value, but each begins with unit 0 */
 		if (base >= c->units)
 			return err_set(e, ERR_PARSE, "character map: unit %zu of its trie leads to "
 				"unit %zu; there are %zu", i, base, c->units);

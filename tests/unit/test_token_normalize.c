@@ -295,6 +295,8 @@ static void test_broken_map(void **state)
 		const char *want;
 	} row[] = {
 		{ 0, 0x500 << 10, "character map: unit 0 of its trie leads to unit 1280; there are 1280" },
+		{ 0, 1u << 31 | 0x500 << 10,
+			"character map: unit 0 of its trie leads to unit 2098432; there are 1280" },
 		{ 512, 1u << 31 | 6, "character map: no replacement begins at byte 6 of 6" },
 		{ 512, UINT32_MAX, "character map: no replacement begins at byte 2147483647 of 6" },
 		{ 600, 0xffffffff >> 1, "character map: unit 600 of its trie leads to unit 536870232; "
