@@ -10,6 +10,7 @@ use warnings;
 use TAP::Harness;
 
 $ENV{HF_HUB_OFFLINE} = 1; # no test asks the world
+$ENV{PROFLLM_CACHE_DIR} = ''; # or leaves something behind
 my @tests = @ARGV or die "usage: suite.pl TEST...\n";
 my $limit = $ENV{TEST_SECONDS} || 300;
 my $harness = TAP::Harness->new({

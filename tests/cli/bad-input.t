@@ -46,7 +46,7 @@ spew('number.jsonl', qq({"prompt": "a"}\n\n{"prompt": 3}\n));
 spew('broken.jsonl', qq({"prompt": "a"}\n{"prompt": \n));
 spew('other.jsonl', qq({"text": "a"}\n));
 spew('list.jsonl', qq(["a"]\n));
-spew('wordpiece.json', '{"model": {"type": "WordPiece", "vocab": {}}}');
+spew('nonsense.json', '{"model": {"type": "Nonsense", "vocab": {}}}');
 spew('unigram.json', '{"model": {"type": "Unigram", "vocab": []}}');
 spew('nomodel.json', '{"version": "1.0"}');
 mkdir 'folder';
@@ -258,10 +258,10 @@ my @rows = (
 		'no tokenizer for model nobody/nothing (name one with --tokenizer, or use '
 		. '--skip-tokenizer-init): no tokenizer "nobody/nothing": there is no such file or directory, '
 		. 'and nobody/nothing is not in the cache (*), and the hub is not asked *'],
-	['unknown type', [qw(--model m --tokenizer wordpiece.json)],
-		'wordpiece.json has model type "WordPiece", which this version does not read'],
-	['another unknown type', [qw(--model m --tokenizer unigram.json)],
-		'unigram.json has model type "Unigram", which this version does not read'],
+	['unknown type', [qw(--model m --tokenizer nonsense.json)],
+		'nonsense.json has model type "Nonsense", which this version does not read'],
+	['a model without tokens', [qw(--model m --tokenizer unigram.json)],
+		'unigram.json has a Unigram model whose "unk_id" is not one of its 0 tokens'],
 	['no JSON', [qw(--model m --tokenizer text.json)],
 		'text.json is not JSON: line 1, column 1: expected a value*'],
 	['no model', [qw(--model m --tokenizer nomodel.json)],
