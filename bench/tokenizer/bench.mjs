@@ -21,7 +21,8 @@ const KINDS = ['english', 'code', 'cjk', 'mixed'];
 const NS = 1e9;
 /* Least ratio to the reference, by kind, for a known regular expression and for the rest. */
 const TARGET = { scanned: { english: 40, code: 40, cjk: 12, mixed: 15 }, other: { english: 15, code: 15, cjk: 12, mixed: 15 } };
-const SCANNED = ['gpt2', 'llama3', 'llama3_1', 'qwen3', 'gptoss', 'gpt4o', 'gpt35turbo', 'deepseek_v3'];
+const SCANNED = ['gpt2', 'llama3', 'llama3_1', 'qwen3', 'gptoss', 'gpt4o', 'gpt35turbo', 'deepseek_v3',
+	'tekken'];
 const DECODE_TARGET = 50, WORD_TARGET = 2.6;
 /* Milliseconds: up to 15 MB of file, above, and compiled. */
 const LOAD_TARGET = { small: 250, large: 700, cached: 10 };
