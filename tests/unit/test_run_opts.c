@@ -148,8 +148,9 @@ static void test_errors(void **state)
 		{ 2, "--dataset-name: expected one of random, sharegpt, custom, got "
 		  "'sharegpd'; did "
 		  "you mean sharegpt?", { "--dataset-name", "sharegpd" } },
-		{ 2, "--tokenizer-mode: 'mistral' is not in this version; it has auto, hf",
-		  { "--tokenizer-mode", "mistral" } },
+		{ 2, "--tokenizer-mode: 'custom' is not in this version; it has auto, hf, mistral, "
+		     "deepseek_v32, slow",
+		  { "--tokenizer-mode", "custom" } },
 		{ 2, "--lora-assignment: expected one of random, round-robin, got 'x'",
 		  { "--lora-assignment", "x" } },
 		{ 2, "--ramp-up-strategy: expected one of linear, exponential, got 'x'",
