@@ -22,8 +22,8 @@
 #define ENDPOINTS_MAX 64                /* base URLs of one run */
 #define TOKEN_FILE_BYTES_MAX (256u << 20) /* one tokenizer.json; the largest known is 33 MB */
 #define TOKEN_ID_MAX (1u << 24)         /* vocabularies stay below 300,000 */
-#define TOKEN_RANKED_BYTES_MAX 1024     /* one token of a list with ranks; the longest known is 128 */
-#define TOKEN_SHOWN_BYTES_MAX 65536     /* what one token decodes to; the most known is below 1,000 */
+#define TOKEN_RANKED_BYTES_MAX 1024     /* one token with a rank; the longest known has 128 */
+#define TOKEN_SHOWN_BYTES_MAX 65536     /* what one token decodes to; known ones stay below 1,000 */
 #define TOKEN_ADDED_MAX 65536           /* added tokens of one file; the most known is 6,415 */
 #define TOKEN_CACHE_FILES_MAX 32        /* compiled tokenizers kept; 10 to 40 MB each */
 #define TOKEN_CACHE_BYTES_MIN (256 << 10) /* smaller files load as fast from their source */

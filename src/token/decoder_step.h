@@ -24,7 +24,8 @@ enum decoder_step_kind {
 };
 struct decoder_step {
 	enum decoder_step_kind kind;
-	struct str text, content; /* owned by whoever loads (its arena); text is empty for no replacing */
+	struct str text, content; /* owned by whoever loads (its arena); text is not empty but
+	                           * for DECODER_REGEX, and as a WordPiece prefix */
 	struct regex *regex;
 	size_t start, stop;
 	bool is_cleaned;    /* WordPiece: blanks before punctuation and English endings go */

@@ -22,7 +22,7 @@ struct class {
 	const char *name; /* "Fast" may follow */
 	const char *pattern;
 	bool is_nfc;
-	bool is_wrapped; /* cls and sep around a sequence; else bos, where add_bos_token asks for it */
+	bool is_wrapped; /* cls and sep around a sequence; else bos, if add_bos_token says so */
 	const char *special[SPECIALS];
 };
 
@@ -156,7 +156,8 @@ static int add_encoder_list(struct model *m, const struct source *s, struct err 
 static int add_special(struct model *m, struct str content, const struct json_value *flags,
 	bool is_lstrip, struct err *e)
 {
-	struct added_token token = { .content = content, .is_special = true, .is_lstrip = is_lstrip };
+	struct added_token token = { .content = content, .is_special = true,
+		.is_lstrip = is_lstrip };
 	const struct added_token *old = model_added(m, content);
 
 	if (content.n == 0 || (old && old->is_special))

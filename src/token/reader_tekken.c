@@ -52,7 +52,7 @@ static bool has_possessive_count(struct str pattern)
 {
 	for (size_t i = 2; i < pattern.n; i++)
 		if (pattern.p[i] == '+' && pattern.p[i - 1] == '}' &&
-			(pattern.p[i - 2] == ',' || (pattern.p[i - 2] >= '0' && pattern.p[i - 2] <= '9')))
+			memchr("0123456789,", pattern.p[i - 2], 11))
 			return true;
 	return false;
 }
