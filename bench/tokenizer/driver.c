@@ -114,10 +114,10 @@ static void decode(const struct tokenizer *t, const struct texts *d)
 
 		bytes = 0;
 		for (size_t i = 0; i < d->count; i++) {
-			size_t from = i ? d->ids_end[i - 1] : 0;
+			size_t from = i ? d->ids_end[i - 1] : 0, n = d->ids_end[i] - from;
 
 			buf_reset(&out);
-			if (tokenizer_decode(t, d->ids.id + from, d->ids_end[i] - from, false, &out))
+			if (tokenizer_decode(t, d->ids.id + from, n, false, &out))
 				die("ids cannot be decoded");
 			bytes += out.len;
 		}
