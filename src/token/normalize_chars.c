@@ -154,7 +154,7 @@ static inline struct str each_char(enum normalize_kind kind, struct str text, st
 			continue;
 		if (!end) {
 			buf_reset(out);
-			if (buf_reserve(out, text.n * 2)) /* no character becomes longer */
+			if (buf_reserve(out, text.n * 2)) /* none becomes more than twice as long */
 				return text;
 			end = out->data;
 		}

@@ -95,19 +95,24 @@ static void extend(struct cluster *c, enum unicode_break next)
 	c->last = next;
 }
 
-/* The end of the cluster that begins at at. */
-static size_t cluster_end(struct str text, size_t at)
+static enum unicode_break class_at(struct str text, size_t at, size_t *n)
+{
+	return break_class(normalize_char(text.p + at, n));
+}
+
+/* The end of the cluster at at; *class is of its first character, then of the next cluster's. */
+static size_t cluster_end(struct str text, size_t at, enum unicode_break *class)
 {
 	struct cluster c = { 0 };
 	size_t n;
 
-	extend(&c, break_class(normalize_char(text.p + at, &n)));
+	normalize_char(text.p + at, &n);
+	extend(&c, *class);
 	for (at += n; at < text.n; at += n) {
-		enum unicode_break next = break_class(normalize_char(text.p + at, &n));
-
-		if (!joins(&c, next))
+		*class = class_at(text, at, &n);
+		if (!joins(&c, *class))
 			break;
-		extend(&c, next);
+		extend(&c, *class);
 	}
 	return at;
 }
@@ -136,13 +141,18 @@ static bool replace(struct output *o, const struct charsmap *map, size_t at, siz
 struct str normalize_map(const struct charsmap *map, struct str text, struct buf *out)
 {
 	struct output o = { .text = text, .out = out };
-	size_t at = 0, end, n;
+	enum unicode_break class = BREAK_OTHER; /* of the character at at */
+	size_t at = 0, n;
 
 	for (;;) {
-		at = charsmap_skip(map, text, at);
-		if (at >= text.n)
+		size_t skipped = charsmap_skip(map, text, at), end;
+
+		if (skipped >= text.n)
 			break;
-		end = cluster_end(text, at);
+		if (at == 0 || skipped > at)
+			class = class_at(text, skipped, &n);
+		at = skipped;
+		end = cluster_end(text, at, &class);
 		if (end - at <= CLUSTER_BYTES_MAX && replace(&o, map, at, end - at))
 			at = end;
 		for (; at < end; at += n) {
