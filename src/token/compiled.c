@@ -30,7 +30,7 @@ struct facts {
 	struct decoder_table decoder;
 	struct added_set raw, normalized;
 	enum model_kind kind;
-	bool is_byte_level;
+	bool is_byte_level, has_runs;
 	char format[MODEL_FORMAT_BYTES];
 };
 
@@ -159,6 +159,7 @@ static struct facts *facts_of(const struct model *m)
 	f->normalized = m->normalized;
 	f->kind = m->kind;
 	f->is_byte_level = m->is_byte_level;
+	f->has_runs = m->has_runs;
 	memcpy(f->format, m->format, sizeof f->format);
 	return f;
 }
@@ -320,6 +321,7 @@ static void place(struct model *m, const struct facts *f)
 	m->normalized = f->normalized;
 	m->kind = f->kind;
 	m->is_byte_level = f->is_byte_level;
+	m->has_runs = f->has_runs;
 	memcpy(m->format, f->format, sizeof m->format);
 	m->bpe.vocab = m->unigram.vocab = m->wordpiece.vocab = &m->vocab;
 	m->raw.token = m->normalized.token = m->added;

@@ -38,6 +38,7 @@ struct model {
 	struct str mapping; /* a compiled file that tables point into; empty: none */
 	struct arena arena; /* texts of stages and added tokens */
 	enum model_kind kind;
+	bool has_runs;      /* long texts are cut by token/runs.h first */
 	bool is_byte_level; /* words are bytes, and the file spells tokens in the byte alphabet */
 	struct vocab vocab;
 	struct bpe bpe;

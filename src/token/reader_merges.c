@@ -238,13 +238,13 @@ static int load_stages(struct model *m, const struct source *s, struct err *e)
 static int read_merges(const char *path, struct buf *out, struct err *e)
 {
 	const char *slash = strrchr(path, '/');
-	struct buf name = { 0 }, text = { 0 };
+	struct buf file = { 0 }, text = { 0 };
 	struct str rest;
 	int rc;
 
 	out->limit = 4ull * TOKEN_FILE_BYTES_MAX;
-	buf_printf(&name, "%.*smerges.txt", slash ? (int)(slash - path) + 1 : 0, path);
-	rc = file_read(name.data, TOKEN_FILE_BYTES_MAX, &text, e);
+	buf_printf(&file, "%.*smerges.txt", slash ? (int)(slash - path) + 1 : 0, path);
+	rc = file_read(file.data, TOKEN_FILE_BYTES_MAX, &text, e);
 	if (rc)
 		err_wrap(e, "needs merges.txt beside it");
 	buf_add_char(out, '[');
@@ -260,7 +260,7 @@ static int read_merges(const char *path, struct buf *out, struct err *e)
 		json_quote(out, line, true);
 	}
 	buf_add_char(out, ']');
-	buf_release(&name);
+	buf_release(&file);
 	buf_release(&text);
 	return rc;
 }

@@ -31,6 +31,7 @@ struct encoding {
 	uint32_t ranks;    /* tokens it has; 0: any number */
 	bool is_told_by_ranks;
 	bool is_nfc;
+	bool has_runs;       /* its program cuts long texts (token/runs.h) */
 	bool has_bos;        /* the first special token stands before a sequence */
 	const char *pattern; /* NULL: ByteLevel's own */
 	const struct special *special;
@@ -95,10 +96,11 @@ static const struct encoding ENCODINGS[] = {
 	{ .name = "o200k_harmony", .file = "o200k_harmony.tiktoken", .ranks = 199998,
 		.special = HARMONY, .pattern = BY_CASE("", "[\\r\\n/]*") },
 	{ .name = "Llama 3", .file = "tokenizer.model", .ranks = 128000, .is_told_by_ranks = true,
-		.has_bos = true, .special = LLAMA3, .pattern = BY_WORDS("\\p{N}{1,3}") },
+		.has_runs = true, .has_bos = true, .special = LLAMA3, .pattern = BY_WORDS("\\p{N}{1,3}") },
 	{ .name = "Qwen", .file = "qwen.tiktoken", .class = "QWenTokenizer", .ranks = 151643,
 		.is_nfc = true, .special = QWEN, .pattern = BY_WORDS("\\p{N}") },
 	{ .name = "Kimi", .class = "TikTokenTokenizer", .special = NONE, .reserved = 258,
+		.has_runs = true,
 		.pattern = "[\\p{Han}]+|" BY_CASE("&&[^\\p{Han}]", "[\\r\\n]*") },
 };
 #define ENCODING_COUNT (sizeof ENCODINGS / sizeof *ENCODINGS)
@@ -273,6 +275,7 @@ static int load(struct model *m, const struct encoding *c, const struct json_val
 	if (byte_stages_load(m, &stages, e) || ranks_index(m, 0, e) ||
 		add_specials(m, c, json_get(config, "added_tokens_decoder"), e))
 		return -1;
+	m->has_runs = c->has_runs;
 	m->vocab.count = m->vocab.id_limit; /* the encoding's own count has them all */
 	return 0;
 }

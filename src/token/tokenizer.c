@@ -17,6 +17,7 @@
 #include "token/find.h"
 #include "token/model.h"
 #include "token/remote.h"
+#include "token/runs.h"
 #include "token/sim.h"
 #include "token/words.h"
 
@@ -235,32 +236,46 @@ static int encode_piece(struct work *w, struct str text, bool is_start)
 	return 0;
 }
 
-static int encode(struct work *w, struct str text, bool add_special)
+static int encode_text(struct work *w, struct str text)
 {
-	const struct model *m = w->model;
-	struct added_walk walk;
+	struct added_walk walk = { .text = text };
 	struct str before;
 	uint32_t id;
 	bool is_more;
+
+	do {
+		is_more = added_next(&w->model->raw, &walk, &before, &id);
+		if (before.n > 0 && encode_piece(w, before, before.p == text.p))
+			return -1;
+		if (is_more)
+			ids_push(w->out, id);
+	} while (is_more);
+	return 0;
+}
+
+static int encode(struct work *w, struct str text, bool add_special)
+{
+	const struct model *m = w->model;
+	struct runs runs;
+	struct str part;
+	int rc = 0;
 
 	if (!utf8_is_valid(text)) {
 		buf_reset(&w->text);
 		utf8_add_lossy(&w->text, text);
 		text = buf_str(&w->text);
 	}
-	walk = (struct added_walk){ .text = text };
 	if (add_special)
 		ids_add(w->out, m->before.id, m->before.count);
-	do {
-		is_more = added_next(&m->raw, &walk, &before, &id);
-		if (before.n > 0 && encode_piece(w, before, before.p == text.p))
-			return -1;
-		if (is_more)
-			ids_push(w->out, id);
-	} while (is_more);
+	runs = (struct runs){ .rest = text };
+	if (!m->has_runs)
+		rc = encode_text(w, text);
+	else
+		while (rc == 0 && runs_next(&runs, &part))
+			rc = encode_text(w, part);
 	if (add_special)
 		ids_add(w->out, m->after.id, m->after.count);
-	return 0;
+	return rc;
 }
 
 int tokenizer_encode(const struct tokenizer *t, struct str text, bool add_special,

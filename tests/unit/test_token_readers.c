@@ -172,6 +172,52 @@ static void test_tiktoken(void **state)
 	remove_file("tokenizer_config.json");
 }
 
+/* After 25,000 characters of a kind, and after 400,000 in all, nothing is merged. */
+static void test_long_texts(void **state)
+{
+	static const struct {
+		size_t run, repeat; /* letters and a blank, so often; then tail */
+		const char *tail;
+		uint32_t last[2];
+	} row[] = {
+		{ 0, 24998, "ab", { ' ', 257 } },
+		{ 24998, 0, "ab", { 'x', 257 } },
+		{ 24999, 0, "ab", { 'a', 'b' } },
+		{ 24999, 1, "ab", { ' ', 257 } },
+		{ 24990, 0, "<|reserved_token_266|>", { '|', '>' } },
+		{ 25000, 0, "<|reserved_token_266|>", { 'x', 266 } },
+		{ 24999, 15, "", { 'x', ' ' } },
+		{ 24999, 16, "a", { ' ', 'a' } },
+		{ 24999, 15, " a", { ' ', 259 } },
+	};
+	struct tokenizer *t;
+
+	(void)state;
+	write_ranks("tiktoken.model", "");
+	write_file("tokenizer_config.json", str_of(KIMI));
+	t = load("tiktoken.model");
+	for (size_t i = 0; i < COUNT(row); i++) {
+		struct buf text = { 0 };
+		struct ids ids = { 0 };
+
+		for (size_t k = 0; k < (row[i].repeat ? row[i].repeat : 1); k++) {
+			for (size_t x = 0; x < row[i].run; x++)
+				buf_add_char(&text, 'x');
+			if (row[i].repeat)
+				buf_add_char(&text, ' ');
+		}
+		buf_add_text(&text, row[i].tail);
+		assert_int_equal(tokenizer_encode(t, buf_str(&text), true, &ids), 0);
+		if (ids.id[ids.count - 2] != row[i].last[0] || ids.id[ids.count - 1] != row[i].last[1])
+			fail_msg("row %zu ends with %u %u", i, ids.id[ids.count - 2],
+				ids.id[ids.count - 1]);
+		buf_release(&text);
+		ids_release(&ids);
+	}
+	tokenizer_free(t);
+	remove_file("tokenizer_config.json");
+}
+
 static void test_wrong_tiktoken(void **state)
 {
 	static const struct {
@@ -453,6 +499,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tiktoken),
+		cmocka_unit_test(test_long_texts),
 		cmocka_unit_test(test_wrong_tiktoken),
 		cmocka_unit_test(test_tekken),
 		cmocka_unit_test(test_wrong_tekken),

@@ -27,18 +27,40 @@ const KIMI = ['[\\p{Han}]+', "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo
 /* tiktoken's own text of ranks: "! 0 token token ..." */
 const packed = path => '! 0 ' + readFileSync(path, 'utf8').trim().split('\n').map(line => line.split(' ')[0]).join(' ');
 
+/* Kimi's program cuts long texts before tiktoken sees them. */
+function* parts(text) {
+	const letters = [...text];
+
+	for (let block = 0; block < letters.length; block += 400000) {
+		const end = Math.min(block + 400000, letters.length);
+		let start = block, run = 0, was = null;
+		for (let i = block; i < end; i++) {
+			const is = /^[\s\x1c-\x1f\x85]$/.test(letters[i]) && letters[i] !== '\ufeff';
+			run = is === was ? run + 1 : 1;
+			was = is;
+			if (run <= 25000)
+				continue;
+			yield letters.slice(start, i).join('');
+			[start, run] = [i, 1];
+		}
+		yield letters.slice(start, end).join('');
+	}
+}
+
 function kimi() {
 	const at = join(directory, 'kimi'), first = 100256;
 	const named = { 100256: '[BOS]', 100257: '[EOS]', 100258: '<|im_end|>', 100512: '[UNK]', 100513: '[PAD]' };
 	const specials = Object.fromEntries(Array.from({ length: 258 }, (_, i) =>
 		[named[first + i] ?? `<|reserved_token_${first + i}|>`, first + i]));
 
+	const own = new Tiktoken(packed(join(data, 'cl100k_base.tiktoken')), specials, KIMI);
 	mkdirSync(at, { recursive: true });
 	copyFileSync(join(data, 'cl100k_base.tiktoken'), join(at, 'tiktoken.model'));
 	writeFileSync(join(at, 'tokenizer_config.json'), JSON.stringify({ tokenizer_class: 'TikTokenTokenizer',
 		added_tokens_decoder: Object.fromEntries(Object.entries(named).map(([id, content]) => [id, { content, special: true }])) }));
 	return { name: 'kimi', path: join(at, 'tiktoken.model'), specials: Object.keys(specials),
-		reference: new Tiktoken(packed(join(data, 'cl100k_base.tiktoken')), specials, KIMI) };
+		long: ['a'.repeat(60000), '中 '.repeat(250000), ' '.repeat(25001) + 'x', '<|im_end|>'.repeat(5001), ('ab'.repeat(12499) + ' a').repeat(40)],
+		reference: { encode: (text, kind) => [...parts(text)].flatMap(part => [...own.encode(part, kind)]), decode: ids => own.decode(ids) } };
 }
 
 function known(name, source = name) {
@@ -73,13 +95,13 @@ function converted(name, target, beside = {}) {
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 const r = generator(Number(seed));
 let differences = 0;
-for (const { name, path, specials, reference } of [known('r50k_base'), known('p50k_base'),
+for (const { name, path, specials, long = [], reference } of [known('r50k_base'), known('p50k_base'),
 	known('p50k_edit', 'p50k_base'), known('cl100k_base'), known('o200k_base'), kimi(),
 	converted('llama3', 'tokenizer.model'), converted('qwen3', 'qwen.tiktoken'),
 	converted('gpt2', 'vocab.json'), converted('qwen3', 'vocab.json', { 'tokenizer_config.json': '{"tokenizer_class":"Qwen2TokenizerFast"}',
 		'added_tokens.json': '{"<|endoftext|>":151643,"<|im_start|>":151644,"<|im_end|>":151645}' })]) {
 	/* tokenizer.json files of later models have <think> too. */
-	const list = Object.values(TRICKY).filter(text => !text.includes('<think>')).map(text => ({ text }));
+	const list = Object.values(TRICKY).filter(text => !text.includes('<think>')).concat(long).map(text => ({ text }));
 	for (let i = 0; i < Number(count); i++)
 		list.push({ text: randomDocument(r, specials) });
 	const want = [];
