@@ -51,7 +51,7 @@ void bpe_add(struct bpe *b, const struct bpe_pair *pair, size_t n)
 
 	assert(!b->pair);
 	b->slots = 64;
-	while (b->slots < n * 2)
+	while (b->slots < n + n / 2)
 		b->slots *= 2;
 	b->pair = mem_array(b->slots, sizeof *b->pair);
 	memset(b->pair, 0xff, b->slots * sizeof *b->pair);

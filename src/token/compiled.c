@@ -63,8 +63,6 @@ static const struct table TABLE[] = {
 	T(wordpiece.later.label, wordpiece.later.nodes, uint8_t),
 	T(decoder.shown, decoder.count, struct decoder_shown),
 	T(decoder.text, decoder.text_bytes, char),
-	T(decoder.shown, decoder.count, struct decoder_shown),
-	T(decoder.text, decoder.text_bytes, char),
 	T(raw.node, raw.count, struct added_node),
 	T(normalized.node, normalized.count, struct added_node),
 };
@@ -140,7 +138,6 @@ static void clear_pointers(struct facts *f)
 	f->bpe.is_borrowed = f->bpe.trie.is_borrowed = true;
 	f->unigram.is_borrowed = true;
 	f->wordpiece.first.is_borrowed = f->wordpiece.later.is_borrowed = true;
-	f->decoder.is_borrowed = true;
 	f->decoder.is_borrowed = true;
 	f->raw.token = f->normalized.token = NULL;
 	f->raw.is_borrowed = f->normalized.is_borrowed = true;

@@ -51,7 +51,7 @@ static void check_same(const struct tokenizer *a, const struct tokenizer *b)
 		assert_int_equal(tokenizer_encode(a, str_of(TEXT[i]), true, &x), 0);
 		assert_int_equal(tokenizer_encode(b, str_of(TEXT[i]), true, &y), 0);
 		assert_int_equal(x.count, y.count);
-		assert_int_equal(memcmp(x.id, y.id, x.count * sizeof *x.id), 0);
+		assert_true(x.count == 0 || memcmp(x.id, y.id, x.count * sizeof *x.id) == 0);
 		for (int skip = 0; skip < 2; skip++) {
 			assert_int_equal(tokenizer_decode(a, x.id, x.count, skip, &p), 0);
 			assert_int_equal(tokenizer_decode(b, y.id, y.count, skip, &q), 0);
@@ -69,9 +69,12 @@ static void check_same(const struct tokenizer *a, const struct tokenizer *b)
 /* A copy of the small tokenizer as <dir>/<name>; caller frees the path. */
 static char *copy_small(const char *name)
 {
-	char *path = file_join(dir, name);
+	char *path = file_join(dir, name), *slash = strrchr(path, '/');
 	struct buf text = { 0 };
 
+	*slash = 0;
+	assert_int_equal(file_mkdirs(path, NULL), 0);
+	*slash = '/';
 	assert_int_equal(file_read(SMALL, 1 << 20, &text, NULL), 0);
 	assert_int_equal(file_write_atomic(path, buf_str(&text), NULL), 0);
 	buf_release(&text);
@@ -148,14 +151,14 @@ static void touch(const char *path)
 
 static void test_sources(void **state)
 {
-	char *one = copy_small("one.json"), *two = copy_small("two.json");
+	char *one = copy_small("one.json"), *two = copy_small("other/one.json");
 	char *beside = file_join(dir, "merges.txt");
 	struct buf path = { 0 }, other = { 0 };
 
 	(void)state;
 	setenv("PROFLLM_CACHE_DIR", dir, 1);
 	assert_int_equal(tokenizer_compile(one, NULL, &path, NULL), 0);
-	/* A copy, and a file only touched, are known by their contents. */
+	/* A copy of the same name, and a file only touched, are known by their contents. */
 	assert_true(is_cached(two));
 	assert_true(cache_path(two, &other));
 	assert_true(str_eq(buf_str(&path), buf_str(&other)));
