@@ -30,18 +30,19 @@ struct bpe_work {
 
 /* ---- pairs ---- */
 
-static size_t pair_start(const struct bpe *b, uint32_t left, uint32_t right)
+static uint64_t pair_hash(uint32_t left, uint32_t right)
 {
-	return hash_mix(((uint64_t)left << 32 | right) * 0x9e3779b97f4a7c15u) & (b->slots - 1);
+	return hash_mix(((uint64_t)left << 32 | right) * 0x9e3779b97f4a7c15u);
 }
 
-static struct bpe_pair *pair_slot(const struct bpe *b, uint32_t left, uint32_t right)
+static struct bpe_pair *pair_slot(const struct bpe *b, uint32_t left, uint32_t right,
+	uint64_t hash)
 {
-	size_t i = pair_start(b, left, right);
+	size_t mask = b->slots - 1, i = hash & mask;
 
 	while (b->pair[i].left != VOCAB_NONE &&
 		(b->pair[i].left != left || b->pair[i].right != right))
-		i = (i + 1) & (b->slots - 1);
+		i = (i + 1) & mask;
 	return b->pair + i;
 }
 
@@ -55,22 +56,30 @@ void bpe_add(struct bpe *b, const struct bpe_pair *pair, size_t n)
 		b->slots *= 2;
 	b->pair = mem_array(b->slots, sizeof *b->pair);
 	memset(b->pair, 0xff, b->slots * sizeof *b->pair);
+	b->filter_words = b->slots / 8; /* eight bits a slot */
+	b->filter = mem_array(b->filter_words, sizeof *b->filter);
 	for (size_t i = 0; i < n; i++) {
-		struct bpe_pair *slot = pair_slot(b, pair[i].left, pair[i].right);
+		uint64_t hash = pair_hash(pair[i].left, pair[i].right), bit = hash >> 32;
+		struct bpe_pair *slot = pair_slot(b, pair[i].left, pair[i].right, hash);
 
 		if (i + ahead < n)
-			__builtin_prefetch(b->pair + pair_start(b, pair[i + ahead].left,
-				pair[i + ahead].right));
+			__builtin_prefetch(b->pair + (pair_hash(pair[i + ahead].left,
+				pair[i + ahead].right) & (b->slots - 1)));
 		assert(pair[i].rank <= BPE_RANKS_MAX);
 		b->count += slot->left == VOCAB_NONE;
 		*slot = pair[i];
+		b->filter[bit / 64 & (b->filter_words - 1)] |= 1ull << bit % 64;
 	}
 }
 
 const struct bpe_pair *bpe_find(const struct bpe *b, uint32_t left, uint32_t right)
 {
-	const struct bpe_pair *slot = pair_slot(b, left, right);
+	uint64_t hash = pair_hash(left, right), bit = hash >> 32;
+	const struct bpe_pair *slot;
 
+	if (!(b->filter[bit / 64 & (b->filter_words - 1)] >> bit % 64 & 1))
+		return NULL;
+	slot = pair_slot(b, left, right, hash);
 	return slot->left == VOCAB_NONE ? NULL : slot;
 }
 
@@ -78,10 +87,12 @@ void bpe_release(struct bpe *b)
 {
 	if (!b->is_borrowed) {
 		free(b->pair);
+		free(b->filter);
 		free(b->token);
 		free(b->seam);
 	}
 	trie_release(&b->trie);
+	trie_release(&b->lost);
 	*b = (struct bpe){ 0 };
 }
 
@@ -308,10 +319,14 @@ static bool walk_word(const struct bpe *b, struct bpe_work *w, struct str word, 
 	return false;
 }
 
-bool bpe_whole(const struct bpe *b, struct str word, uint32_t *id)
+bool bpe_lost(const struct bpe *b, struct str word, uint32_t *id)
 {
-	*id = vocab_find(b->vocab, word.p, word.n);
-	return *id != VOCAB_NONE && (b->ignore_merges || b->token[*id].order != BPE_NEVER);
+	size_t n = 0;
+
+	if (b->lost.nodes == 0)
+		return false;
+	*id = trie_longest(&b->lost, word, &n);
+	return *id != TRIE_NONE && n == word.n;
 }
 
 void bpe_part(const struct bpe *b, struct bpe_work *w, struct str part, struct ids *out)
@@ -324,7 +339,7 @@ void bpe_word(const struct bpe *b, struct bpe_work *w, struct str word, struct i
 {
 	uint32_t id;
 
-	if (bpe_whole(b, word, &id))
+	if (bpe_lost(b, word, &id))
 		ids_push(out, id);
 	else
 		bpe_part(b, w, word, out);

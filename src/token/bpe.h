@@ -55,11 +55,14 @@ struct bpe {
 	uint32_t unk;           /* for missing symbols; VOCAB_NONE: they vanish, as in the reference */
 	struct bpe_pair *pair;  /* open addressing, filled by bpe_add */
 	size_t slots, count;    /* slots: a power of two */
+	uint64_t *filter;       /* a bit by the pair's hash, for saying no without looking */
+	size_t filter_words;    /* a power of two */
 	/* Made by bpe_index. */
 	uint32_t byte_id[256];     /* is_chars: of fallback tokens; VOCAB_NONE: no such token */
 	struct bpe_token *token;   /* by id */
 	size_t tokens;
 	struct trie trie;          /* all but BPE_NEVER */
+	struct trie lost;          /* ignore_merges: those */
 	uint64_t *seam;            /* where words can be cut, see bpe_cut; NULL: nowhere */
 	size_t seam_words;
 	bool is_borrowed;          /* pair, token and seam belong to somebody else */
@@ -90,12 +93,12 @@ void bpe_work_free(struct bpe_work *w); /* accepts NULL */
 void bpe_word(const struct bpe *b, struct bpe_work *w, struct str word, struct ids *out);
 
 /*
- * The same in steps, so that parts of words can be looked up instead. A word that is a token as
- * a whole: true, its id in *id. Else cut off its front part, which ends before the first
- * character that no merge joins to the one before it (b->seam and whole characters only), and
- * encode the parts.
+ * The same in steps, so that parts of words can be looked up instead. bpe_lost: a word that is
+ * a token though merging never makes it (ignore_merges); its id. Any other is cut: its front
+ * part (of valid UTF-8) ends before the first character that no merge joins to the one before
+ * it (b->seam only), and the parts are encoded one by one.
  */
-bool bpe_whole(const struct bpe *b, struct str word, uint32_t *id);
+bool bpe_lost(const struct bpe *b, struct str word, uint32_t *id);
 size_t bpe_cut(const struct bpe *b, struct str word);
 void bpe_part(const struct bpe *b, struct bpe_work *w, struct str part, struct ids *out);
 

@@ -171,19 +171,31 @@ static void index_tokens(struct bpe *b)
 	bpe_work_free(work);
 }
 
-/* The trie, and from it which token is the longest beginning of which. */
-static void index_beginnings(struct bpe *b)
+/* The trie of tokens that merging makes, or of those of the vocabulary that it never makes. */
+static void build_trie(const struct bpe *b, bool is_made, struct trie *t)
 {
-	struct trie_key *key = mem_array(b->vocab->id_limit + 1, sizeof *key);
-	struct trie *t = &b->trie;
-	uint32_t *above;
+	struct trie_key *key = mem_array(b->tokens + 1, sizeof *key);
 	size_t n = 0;
 
-	for (uint32_t id = 0; id < b->vocab->id_limit; id++)
-		if (b->token[id].order != BPE_NEVER)
-			key[n++] = (struct trie_key){ vocab_bytes(b->vocab, id), id };
-	trie_build(t, key, n);
-	above = mem_array(t->nodes, sizeof *above);
+	for (uint32_t id = 0; id < b->tokens; id++) {
+		struct str bytes = vocab_bytes(b->vocab, id);
+		const struct vocab_entry *entry = b->vocab->entry + id;
+
+		if ((b->token[id].order != BPE_NEVER) == is_made && bytes.n > 0 &&
+			entry->is_known && !entry->is_foreign)
+			key[n++] = (struct trie_key){ bytes, id };
+	}
+	if (n > 0 || is_made)
+		trie_build(t, key, n);
+	free(key);
+}
+
+/* From the trie: which token is the longest beginning of which. */
+static void index_beginnings(struct bpe *b)
+{
+	struct trie *t = &b->trie;
+	uint32_t *above = mem_array(t->nodes, sizeof *above);
+
 	above[0] = VOCAB_NONE;
 	for (uint32_t node = 0; node + 1 < t->nodes; node++) {
 		uint32_t value = t->node[node].value, below = above[node];
@@ -196,7 +208,6 @@ static void index_beginnings(struct bpe *b)
 			above[i] = below;
 	}
 	free(above);
-	free(key);
 }
 
 /* ---- cuts ---- */
@@ -313,6 +324,9 @@ void bpe_index(struct bpe *b)
 	if (!b->pair)
 		bpe_add(b, NULL, 0);
 	index_tokens(b);
+	build_trie(b, true, &b->trie);
+	if (b->ignore_merges)
+		build_trie(b, false, &b->lost);
 	index_beginnings(b);
 	index_seams(b);
 }

@@ -51,10 +51,13 @@ static const struct table TABLE[] = {
 	T(vocab.entry, vocab.id_limit, struct vocab_entry),
 	T(vocab.slot, vocab.slots, struct vocab_slot),
 	T(bpe.pair, bpe.slots, struct bpe_pair),
+	T(bpe.filter, bpe.filter_words, uint64_t),
 	T(bpe.token, bpe.tokens, struct bpe_token),
 	T(bpe.seam, bpe.seam_words, uint64_t),
 	T(bpe.trie.node, bpe.trie.nodes, struct trie_node),
 	T(bpe.trie.label, bpe.trie.nodes, uint8_t),
+	T(bpe.lost.node, bpe.lost.nodes, struct trie_node),
+	T(bpe.lost.label, bpe.lost.nodes, uint8_t),
 	T(unigram.unit, unigram.units, struct unigram_unit),
 	T(unigram.id, unigram.units, uint32_t),
 	T(wordpiece.first.node, wordpiece.first.nodes, struct trie_node),
@@ -135,7 +138,7 @@ static void clear_pointers(struct facts *f)
 	f->vocab.arena = (struct arena){ 0 };
 	f->vocab.is_borrowed = true;
 	f->bpe.vocab = f->unigram.vocab = f->wordpiece.vocab = NULL;
-	f->bpe.is_borrowed = f->bpe.trie.is_borrowed = true;
+	f->bpe.is_borrowed = f->bpe.trie.is_borrowed = f->bpe.lost.is_borrowed = true;
 	f->unigram.is_borrowed = true;
 	f->wordpiece.first.is_borrowed = f->wordpiece.later.is_borrowed = true;
 	f->decoder.is_borrowed = true;
