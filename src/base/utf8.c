@@ -2,6 +2,10 @@
 /* utf8.c - see utf8.h; ranges from the Unicode standard, table 3-7. */
 #include "base/utf8.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 /* Length of the sequence a lead byte begins, and the range of its second byte. */
 static size_t lead_length(unsigned char c, unsigned char *lo, unsigned char *hi)
 {
@@ -94,27 +98,47 @@ static const char *skip_ascii(const char *p, const char *end)
 	return p;
 }
 
+/* Past letters of three bytes, five at a time; E0 and ED are left to the decoder. */
+static const char *skip_threes(const char *p, const char *end)
+{
+#ifdef __SSE2__
+	const __m128i mask = _mm_set_epi32(0x00c0c0f0, (int)0xc0c0f0c0, (int)0xc0f0c0c0,
+		(int)0xf0c0c0f0);
+	const __m128i want = _mm_set_epi32(0x008080e0, (int)0x8080e080, (int)0x80e08080,
+		(int)0xe08080e0);
+
+	for (; end - p >= 16; p += 15) {
+		__m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
+		__m128i is_fit = _mm_cmpeq_epi8(_mm_and_si128(x, mask), want);
+		__m128i is_odd = _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8((char)0xe0)),
+			_mm_cmpeq_epi8(x, _mm_set1_epi8((char)0xed)));
+
+		if (_mm_movemask_epi8(is_fit) != 0xffff || (_mm_movemask_epi8(is_odd) & 0x7fff))
+			break;
+	}
+#endif
+	while (end - p >= 3 && (p[0] & 0xf0) == 0xe0 && (unsigned char)p[0] != 0xe0 &&
+		(unsigned char)p[0] != 0xed && (p[1] & 0xc0) == 0x80 && (p[2] & 0xc0) == 0x80)
+		p += 3;
+	return p;
+}
+
 /*
- * Most of the world's text is ASCII and letters of three bytes; these are checked in
- * place. E0 and ED, whose second byte has a narrower range, and all else is decoded.
+ * Most of the world's text is ASCII and letters of three bytes; these are skipped in runs. All
+ * else is decoded, and so are E0 and ED, whose second byte has a narrower range.
  */
 bool utf8_is_valid(struct str s)
 {
 	const char *p = s.p, *end = s.p + s.n;
 
 	while (p < end) {
-		const unsigned char *b = (const unsigned char *)p;
 		size_t n;
 
-		if (b[0] < 0x80) {
-			p = skip_ascii(p, end);
+		p = skip_threes(skip_ascii(p, end), end);
+		if (p == end)
+			break;
+		if ((unsigned char)*p < 0x80)
 			continue;
-		}
-		if (end - p >= 3 && (b[0] & 0xf0) == 0xe0 && b[0] != 0xe0 && b[0] != 0xed &&
-			(b[1] & 0xc0) == 0x80 && (b[2] & 0xc0) == 0x80) {
-			p += 3;
-			continue;
-		}
 		if (utf8_decode((struct str){ p, (size_t)(end - p) }, &n) == UTF8_BAD)
 			return false;
 		p += n;

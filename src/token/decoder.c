@@ -228,7 +228,8 @@ static inline bool is_shown(struct decoder_shown shown, bool skip_special)
 }
 
 /* Cuts ids that are not shown off both ends and says how many bytes the rest has at most. */
-static size_t measure(const struct model *m, const uint32_t **ids, size_t *n, bool skip_special)
+static size_t measure(const struct model *m, const char *text, const uint32_t **ids, size_t *n,
+	bool skip_special)
 {
 	const struct decoder_table *t = &m->decoder.table;
 	size_t limit = m->vocab.id_limit, first = *n, last = 0, bytes = COPY;
@@ -241,6 +242,7 @@ static size_t measure(const struct model *m, const uint32_t **ids, size_t *n, bo
 		if (first == *n)
 			first = i;
 		last = i;
+		__builtin_prefetch(text + t->shown[id].start); /* for put_all */
 		bytes += t->shown[id].length + 2u * t->shown[id].is_byte;
 	}
 	if (first == *n) {
@@ -309,8 +311,8 @@ int decoder_run(const struct model *m, const uint32_t *ids, size_t n, bool skip_
 	bool is_exact, struct buf *out)
 {
 	const struct decoder *d = &m->decoder;
-	size_t from = out->len, bytes = measure(m, &ids, &n, skip_special);
 	struct writer w = { .text = d->table.is_shared ? m->vocab.bytes.data : d->table.text };
+	size_t from = out->len, bytes = measure(m, w.text, &ids, &n, skip_special);
 
 	if (n == 0)
 		return 0;

@@ -140,15 +140,19 @@ static void valid_utf8_is_what_decodes(void **state)
 	static const unsigned char byte[] = { 'a', 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc1,
 		0xc2, 0xdf, 0xe0, 0xe3, 0xec, 0xed, 0xef, 0xf0, 0xf4, 0xf5 };
 	const size_t count = sizeof byte;
-	char text[40];
+	char text[64];
 
 	(void)state;
 	for (size_t i = 0; i < count * count * count * count; i++) {
-		size_t at = i % 19, n = at + 4 + i % 17;
+		size_t at = i % 19, n = at + 4 + i % 37;
 		bool is_good = true;
 		struct str rest = { text, n };
 
 		memset(text, 'x', sizeof text);
+		for (size_t k = 0; i % 2 && at + 4 + 3 * k + 3 <= n; k++)
+			memcpy(text + at + 4 + 3 * k, "\xe4\xb8\xad", 3);
+		for (size_t k = 1; i % 2 && 3 * k <= at; k++)
+			memcpy(text + at - 3 * k, "\xe4\xb8\xad", 3);
 		for (size_t k = 0, v = i; k < 4; k++, v /= count)
 			text[at + k] = (char)byte[v % count];
 		for (size_t step; rest.n > 0; rest.p += step, rest.n -= step)
