@@ -23,16 +23,26 @@ static struct map_slot *find(const struct map *m, struct str key)
 	return &m->slot[i];
 }
 
-static void grow(struct map *m)
+static void grow(struct map *m, size_t cap)
 {
 	struct map old = *m;
 
-	m->cap = old.cap ? old.cap * 2 : 64;
+	m->cap = cap;
 	m->slot = mem_array(m->cap, sizeof(*m->slot));
 	for (size_t i = 0; i < old.cap; i++)
 		if (old.slot[i].key.p)
 			*find(m, old.slot[i].key) = old.slot[i];
 	free(old.slot);
+}
+
+void map_reserve(struct map *m, size_t count)
+{
+	size_t cap = m->cap ? m->cap : 64;
+
+	while (cap < count * 2 + 2)
+		cap *= 2;
+	if (cap > m->cap)
+		grow(m, cap);
 }
 
 void map_put(struct map *m, struct str key, uint64_t value)
@@ -42,7 +52,7 @@ void map_put(struct map *m, struct str key, uint64_t value)
 	if (!key.p)
 		key.p = "";
 	if (m->count * 2 >= m->cap)
-		grow(m);
+		grow(m, m->cap ? m->cap * 2 : 64);
 	slot = find(m, key);
 	if (!slot->key.p)
 		m->count++;

@@ -22,6 +22,7 @@ struct map {
 };
 
 uint64_t map_hash(struct str key);
+void map_reserve(struct map *m, size_t count); /* so that many keys need no growing */
 void map_put(struct map *m, struct str key, uint64_t value); /* replaces */
 bool map_get(const struct map *m, struct str key, uint64_t *value); /* value may be NULL */
 void map_release(struct map *m);

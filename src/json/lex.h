@@ -116,13 +116,35 @@ static inline const char *lex_string(struct lex *l, const char *p, bool *is_esca
 	}
 }
 
+/* Past blanks, many at a time: files written for people are mostly indentation. */
+static inline const char *lex_blanks(const char *p, const char *end)
+{
+#ifdef __SSE2__
+	for (; end - p >= 16; p += 16) {
+		__m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
+		__m128i is_blank = _mm_or_si128(
+			_mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8(' ')),
+				_mm_cmpeq_epi8(x, _mm_set1_epi8('\n'))),
+			_mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8('\t')),
+				_mm_cmpeq_epi8(x, _mm_set1_epi8('\r'))));
+		unsigned stop = (unsigned)_mm_movemask_epi8(is_blank) ^ 0xffff;
+
+		if (stop)
+			return p + __builtin_ctz(stop);
+	}
+#endif
+	while (p < end && (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r'))
+		p++;
+	return p;
+}
+
 static inline const char *lex_blank(const struct lex *l, const char *p)
 {
 	if (p < l->end && (unsigned char)*p > ' ')
 		return p;
-	while (p < l->end && (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r'))
-		p++;
-	return p;
+	if (l->end - p >= 2 && *p == ' ' && (unsigned char)p[1] > ' ')
+		return p + 1;
+	return lex_blanks(p, l->end);
 }
 
 /* A string, number or word; p < l->end and not on { or [. Returns the place behind it. */

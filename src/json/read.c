@@ -49,7 +49,7 @@ struct json_iter json_iter(struct json_slice container)
 	return it;
 }
 
-int json_each(struct json_iter *it, struct str *key, struct json_slice *value)
+int json_step(struct json_iter *it, struct str *key)
 {
 	struct str name = STR("");
 	struct lex l;
@@ -64,18 +64,50 @@ int json_each(struct json_iter *it, struct str *key, struct json_slice *value)
 	p = lex_blank(&l, it->rest.p);
 	if (p == l.end)
 		return -1;
+	it->rest = (struct str){ p, (size_t)(l.end - p) };
 	if (*p == LEX_CLOSE(it->is_object))
 		return 0;
 	p = lex_next_item(&l, p, it->is_object, !it->is_started, &name, &is_escaped);
 	if (key)
 		*key = name;
-	if (p)
-		p = lex_value(&l, p, 0, value);
 	if (!p)
 		return -1;
 	it->is_started = true;
 	it->rest = (struct str){ p, (size_t)(l.end - p) };
 	return 1;
+}
+
+int json_take(struct json_iter *it, struct json_slice *value)
+{
+	struct lex l = { .end = it->rest.p + it->rest.n };
+	const char *p = lex_value(&l, it->rest.p, 0, value);
+
+	if (!p)
+		return -1;
+	it->rest = (struct str){ p, (size_t)(l.end - p) };
+	return 1;
+}
+
+int json_each(struct json_iter *it, struct str *key, struct json_slice *value)
+{
+	int rc = json_step(it, key);
+
+	return rc == 1 ? json_take(it, value) : rc;
+}
+
+bool json_open(const struct json_iter *it, struct json_iter *inner)
+{
+	char c = *it->rest.p;
+
+	*inner = (struct json_iter){ .rest = { it->rest.p + 1, it->rest.n - 1 },
+		.is_object = c == '{' };
+	return c == '{' || c == '[';
+}
+
+void json_close(struct json_iter *it, const struct json_iter *inner)
+{
+	assert(*inner->rest.p == LEX_CLOSE(inner->is_object));
+	it->rest = (struct str){ inner->rest.p + 1, inner->rest.n - 1 };
 }
 
 bool json_member(struct json_slice object, const char *name, struct json_slice *value)

@@ -55,6 +55,17 @@ struct json_iter {
 struct json_iter json_iter(struct json_slice container);
 int json_each(struct json_iter *it, struct str *key, struct json_slice *value);
 
+/*
+ * json_each in steps, for containers so large that reading them twice counts: json_step moves
+ * to the next member's or element's value (1, 0 at the end, -1); then either json_take reads it,
+ * or json_open iterates inside it (false: it is no object or array) and json_close, once inner
+ * has given 0, goes on behind it.
+ */
+int json_step(struct json_iter *it, struct str *key);
+int json_take(struct json_iter *it, struct json_slice *value);
+bool json_open(const struct json_iter *it, struct json_iter *inner);
+void json_close(struct json_iter *it, const struct json_iter *inner);
+
 /* First member with that (plain ASCII, unescaped) key; false when absent or not an object. */
 bool json_member(struct json_slice object, const char *key, struct json_slice *value);
 /* Path of member names: json_path(o, &v, "usage", "total_tokens", NULL). */

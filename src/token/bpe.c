@@ -46,7 +46,7 @@ static struct bpe_pair *pair_slot(const struct bpe *b, uint32_t left, uint32_t r
 	return b->pair + i;
 }
 
-void bpe_add(struct bpe *b, const struct bpe_pair *pair, size_t n)
+void bpe_fill_pairs(struct bpe *b, const struct bpe_pair *pair, size_t n)
 {
 	const size_t ahead = 8;
 
@@ -212,14 +212,13 @@ static void merge_word(const struct bpe *b, struct bpe_work *w, struct str word,
 
 /* ---- compatible tokens ---- */
 
-bool bpe_is_quiet(const struct bpe *b, uint32_t left, uint32_t right, uint32_t limit)
+bool bpe_is_quiet(const struct bpe *b, uint32_t left, uint32_t right)
 {
 	for (;;) {
-		const struct bpe_pair *pair = bpe_find(b, left, right);
 		const struct bpe_token *l = b->token + left, *r = b->token + right;
+		const struct bpe_pair *pair;
+		uint32_t limit;
 
-		if (pair && pair->rank + 1 < limit)
-			return false;
 		/* The later of the two last merges is undone; of equal ones the right one is later. */
 		if (l->order > r->order) {
 			limit = l->order;
@@ -230,6 +229,9 @@ bool bpe_is_quiet(const struct bpe *b, uint32_t left, uint32_t right, uint32_t l
 		} else {
 			return true;
 		}
+		pair = bpe_find(b, left, right);
+		if (pair && pair->rank + 1 < limit)
+			return false;
 	}
 }
 
@@ -254,7 +256,7 @@ static bool is_compatible(const struct bpe *b, struct bpe_work *w, uint32_t left
 	struct known_pair *known;
 
 	if (b->token[left].order < BPE_ODD && b->token[right].order < BPE_ODD)
-		return bpe_is_quiet(b, left, right, UINT32_MAX);
+		return !bpe_find(b, left, right) && bpe_is_quiet(b, left, right);
 	if (!w->known) {
 		w->known = mem_array(KNOWN_PAIRS, sizeof *w->known);
 		memset(w->known, 0xff, KNOWN_PAIRS * sizeof *w->known);

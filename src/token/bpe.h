@@ -53,7 +53,7 @@ struct bpe {
 	bool fuse_unk;          /* one unk for a run of missing symbols */
 	bool ignore_merges;     /* a word that is a token is that token */
 	uint32_t unk;           /* for missing symbols; VOCAB_NONE: they vanish, as in the reference */
-	struct bpe_pair *pair;  /* open addressing, filled by bpe_add */
+	struct bpe_pair *pair;  /* open addressing */
 	size_t slots, count;    /* slots: a power of two */
 	uint64_t *filter;       /* a bit by the pair's hash, for saying no without looking */
 	size_t filter_words;    /* a power of two */
@@ -69,18 +69,16 @@ struct bpe {
 };
 
 /*
- * All merges at once; a pair that comes again takes its last rank. Ranks are at most
- * BPE_RANKS_MAX.
+ * Makes everything from all merges, after vocab_index; sorts them by rank, at most
+ * BPE_RANKS_MAX. A pair that comes again takes its last rank.
  */
-void bpe_add(struct bpe *b, const struct bpe_pair *pair, size_t n);
+void bpe_index(struct bpe *b, struct bpe_pair *pair, size_t n);
 /*
  * For models that are a list of tokens with ranks: every cut of every token into two tokens is
  * a merge with the token's rank. rank_by_id: BPE_NEVER for tokens that merging never makes and
- * that are no part of others. In place of bpe_add.
+ * that are no part of others.
  */
-void bpe_add_splits(struct bpe *b, const uint32_t *rank_by_id);
-/* After vocab_index and the last pair. */
-void bpe_index(struct bpe *b);
+void bpe_index_splits(struct bpe *b, const uint32_t *rank_by_id);
 void bpe_release(struct bpe *b); /* accepts a zeroed one */
 
 const struct bpe_pair *bpe_find(const struct bpe *b, uint32_t left, uint32_t right);
@@ -134,8 +132,7 @@ static inline uint32_t bpe_seam_chars(uint32_t left, uint32_t right)
 void bpe_spell(const struct bpe *b, struct str text, struct ids *out);
 /* Really merges n symbols in place; returns how many are left. */
 size_t bpe_merge(const struct bpe *b, struct bpe_work *w, uint32_t *id, size_t n);
-/*
- * No merge of an order below limit joins two neighbouring tokens, neither of them odd, while
- * they are being made.
- */
-bool bpe_is_quiet(const struct bpe *b, uint32_t left, uint32_t right, uint32_t limit);
+/* No merge joins what stands at the seam of two tokens, neither odd, before both are made. */
+bool bpe_is_quiet(const struct bpe *b, uint32_t left, uint32_t right);
+/* The pair table and its filter. */
+void bpe_fill_pairs(struct bpe *b, const struct bpe_pair *pair, size_t n);

@@ -15,38 +15,6 @@
 #include "base/utf8.h"
 #include "token/bpe.h"
 
-/* ---- merges from ranks ---- */
-
-void bpe_add_splits(struct bpe *b, const uint32_t *rank_by_id)
-{
-	const struct vocab *v = b->vocab;
-	struct bpe_pair *pair = NULL;
-	size_t n = 0, cap = 0;
-
-	for (uint32_t id = 0; id < v->id_limit; id++) {
-		struct str s = vocab_bytes(v, id);
-
-		if (rank_by_id[id] == BPE_NEVER || !v->entry[id].is_known)
-			continue;
-		for (size_t cut = 1; cut < s.n; cut++) {
-			uint32_t left = vocab_find(v, s.p, cut), right;
-
-			if (left == VOCAB_NONE || rank_by_id[left] == BPE_NEVER)
-				continue;
-			right = vocab_find(v, s.p + cut, s.n - cut);
-			if (right == VOCAB_NONE || rank_by_id[right] == BPE_NEVER)
-				continue;
-			if (n == cap) {
-				cap = cap ? cap * 2 : 4096;
-				pair = mem_grow(pair, cap, sizeof *pair);
-			}
-			pair[n++] = (struct bpe_pair){ left, right, rank_by_id[id], id };
-		}
-	}
-	bpe_add(b, pair, n);
-	free(pair);
-}
-
 /* ---- symbols ---- */
 
 static void index_bytes(struct bpe *b)
@@ -79,29 +47,33 @@ static bool is_symbol(const struct bpe *b, uint32_t id)
 
 /* ---- tokens ---- */
 
-/* Indexes of the pairs in use, in the order of ranks; *count of them. */
-static uint32_t *sort_pairs(const struct bpe *b, size_t *count)
+static void sort_by_rank(struct bpe_pair *pair, size_t n)
 {
-	uint32_t *sorted = mem_array(b->count + 1, sizeof *sorted), *at, rank_max = 0;
-	size_t sum = 0;
+	struct bpe_pair *copy;
+	uint32_t rank_max = 0;
+	bool is_sorted = true;
+	size_t *at, sum = 0;
 
-	for (size_t i = 0; b->count && i < b->slots; i++)
-		if (b->pair[i].left != VOCAB_NONE && b->pair[i].rank > rank_max)
-			rank_max = b->pair[i].rank;
+	for (size_t i = 0; i < n; i++) {
+		is_sorted &= i == 0 || pair[i - 1].rank <= pair[i].rank;
+		if (pair[i].rank > rank_max)
+			rank_max = pair[i].rank;
+	}
+	if (is_sorted)
+		return;
 	at = mem_array((size_t)rank_max + 2, sizeof *at);
-	for (size_t i = 0; b->count && i < b->slots; i++)
-		if (b->pair[i].left != VOCAB_NONE)
-			at[b->pair[i].rank + 1]++;
+	copy = mem_array(n, sizeof *copy);
+	memcpy(copy, pair, n * sizeof *copy);
+	for (size_t i = 0; i < n; i++)
+		at[pair[i].rank + 1]++;
 	for (size_t i = 0; i <= rank_max; i++) {
 		sum += at[i];
-		at[i] = (uint32_t)sum;
+		at[i] = sum;
 	}
-	for (size_t i = 0; b->count && i < b->slots; i++)
-		if (b->pair[i].left != VOCAB_NONE)
-			sorted[at[b->pair[i].rank]++] = (uint32_t)i;
+	for (size_t i = 0; i < n; i++)
+		pair[at[copy[i].rank]++] = copy[i];
 	free(at);
-	*count = b->count;
-	return sorted;
+	free(copy);
 }
 
 /* A pair whose parts are known and were made before it, and that nothing at the seam precedes. */
@@ -110,7 +82,7 @@ static bool makes_token(const struct bpe *b, const struct bpe_pair *pair)
 	const struct bpe_token *left = b->token + pair->left, *right = b->token + pair->right;
 
 	return left->order <= pair->rank && right->order <= pair->rank &&
-		bpe_is_quiet(b, pair->left, pair->right, pair->rank + 1);
+		bpe_is_quiet(b, pair->left, pair->right);
 }
 
 static bool merges_to_itself(const struct bpe *b, struct bpe_work *w, uint32_t id,
@@ -121,52 +93,44 @@ static bool merges_to_itself(const struct bpe *b, struct bpe_work *w, uint32_t i
 	return symbol->count == 1 && symbol->id[0] == id;
 }
 
-/* Asks for memory that the merges after this one will need. */
-static void look_ahead(const struct bpe *b, const uint32_t *sorted, size_t count, size_t i)
+/* Asks for memory that a merge a little later will need. */
+static void look_ahead(const struct bpe *b, const struct bpe_pair *later)
 {
-	const struct bpe_pair *pair;
-
-	if (count - i <= 16)
-		return;
-	__builtin_prefetch(b->pair + sorted[i + 16]);
-	pair = b->pair + sorted[i + 8];
-	__builtin_prefetch(b->token + pair->left);
-	__builtin_prefetch(b->token + pair->right);
-	__builtin_prefetch(b->token + pair->id);
+	__builtin_prefetch(b->token + later->left);
+	__builtin_prefetch(b->token + later->right);
+	__builtin_prefetch(b->token + later->id);
 }
 
-static void index_tokens(struct bpe *b)
+/* pair: sorted. */
+static void index_tokens(struct bpe *b, const struct bpe_pair *pair, size_t n)
 {
 	struct bpe_work *work = bpe_work_new();
 	struct ids symbol = { 0 };
-	size_t count;
-	uint32_t *sorted = sort_pairs(b, &count);
 
-	for (uint32_t id = 0; id < b->vocab->id_limit; id++) {
+	for (uint32_t id = 0; id < b->tokens; id++) {
 		const struct vocab_entry *entry = b->vocab->entry + id;
 
 		b->token[id] = (struct bpe_token){ .order = BPE_NEVER, .length = entry->length };
 		if (entry->is_known && !entry->is_foreign && is_symbol(b, id))
 			b->token[id].order = 0;
 	}
-	for (size_t i = 0; i < count; i++) {
-		const struct bpe_pair *pair = b->pair + sorted[i];
-		struct bpe_token *token = b->token + pair->id;
+	for (size_t i = 0; i < n; i++) {
+		struct bpe_token *token = b->token + pair[i].id;
 
-		look_ahead(b, sorted, count, i);
-		if (token->order == BPE_NEVER && makes_token(b, pair)) {
-			token->left = pair->left;
-			token->right = pair->right;
-			token->order = pair->rank + 1;
+		if (n - i > 8)
+			look_ahead(b, pair + i + 8);
+		if (token->order == BPE_NEVER && makes_token(b, pair + i)) {
+			token->left = pair[i].left;
+			token->right = pair[i].right;
+			token->order = pair[i].rank + 1;
 		}
 	}
-	for (size_t i = 0; i < count; i++) {
-		uint32_t id = b->pair[sorted[i]].id;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t id = pair[i].id;
 
 		if (b->token[id].order == BPE_NEVER && merges_to_itself(b, work, id, &symbol))
 			b->token[id].order = BPE_ODD;
 	}
-	free(sorted);
 	ids_release(&symbol);
 	bpe_work_free(work);
 }
@@ -213,22 +177,21 @@ static void index_beginnings(struct bpe *b)
 /* ---- cuts ---- */
 
 /* Fallback tokens stand for bytes, so the characters of their names say nothing of seams. */
-static bool has_fallback_merges(const struct bpe *b)
+static bool has_fallback_merges(const struct bpe *b, const struct bpe_pair *pair, size_t n)
 {
 	bool *is_fallback = mem_array(b->tokens + 1, sizeof *is_fallback), has_any = false;
 
 	for (size_t i = 0; i < 256; i++)
 		if (b->byte_id[i] != VOCAB_NONE)
 			is_fallback[b->byte_id[i]] = true;
-	for (size_t i = 0; i < b->slots; i++)
-		has_any |= b->pair[i].left != VOCAB_NONE &&
-			(is_fallback[b->pair[i].left] || is_fallback[b->pair[i].right]);
+	for (size_t i = 0; i < n; i++)
+		has_any |= is_fallback[pair[i].left] || is_fallback[pair[i].right];
 	free(is_fallback);
 	return has_any;
 }
 
 /* Cutting is right when whatever stands apart in a word also does in the whole. */
-static bool can_be_cut(const struct bpe *b)
+static bool can_be_cut(const struct bpe *b, const struct bpe_pair *pair, size_t n)
 {
 	/* A missing symbol must give tokens of its own: others vanish, or wait as unks. */
 	if (b->is_chars && !b->has_byte_fallback)
@@ -241,7 +204,7 @@ static bool can_be_cut(const struct bpe *b)
 		if (b->byte_id[i] == VOCAB_NONE && !is_char && is_in_text)
 			return false;
 	}
-	return !b->is_chars || !has_fallback_merges(b);
+	return !b->is_chars || !has_fallback_merges(b, pair, n);
 }
 
 static bool is_inner(char byte)
@@ -279,36 +242,34 @@ static uint32_t seam_of(struct str left, struct str right)
 	return bpe_seam_chars(before, after);
 }
 
-/* Asks for the texts of the pair in slot i, if there is one. */
-static void look_ahead_text(const struct bpe *b, size_t i)
+/* Asks for the texts of merges a little later. */
+static void look_ahead_text(const struct bpe *b, const struct bpe_pair *pair, size_t left)
 {
 	const struct vocab *v = b->vocab;
 
-	if (i + 32 < b->slots && b->pair[i + 32].left != VOCAB_NONE) {
-		__builtin_prefetch(v->entry + b->pair[i + 32].left);
-		__builtin_prefetch(v->entry + b->pair[i + 32].right);
+	if (left > 16) {
+		__builtin_prefetch(v->entry + pair[16].left);
+		__builtin_prefetch(v->entry + pair[16].right);
 	}
-	if (i + 16 < b->slots && b->pair[i + 16].left != VOCAB_NONE) {
-		__builtin_prefetch(vocab_bytes(v, b->pair[i + 16].left).p);
-		__builtin_prefetch(vocab_bytes(v, b->pair[i + 16].right).p);
+	if (left > 8) {
+		__builtin_prefetch(vocab_bytes(v, pair[8].left).p);
+		__builtin_prefetch(vocab_bytes(v, pair[8].right).p);
 	}
 }
 
-static void index_seams(struct bpe *b)
+static void index_seams(struct bpe *b, const struct bpe_pair *pair, size_t n)
 {
-	if (!can_be_cut(b))
+	if (!can_be_cut(b, pair, n))
 		return;
 	b->seam_words = BPE_SEAM_WORDS;
 	b->seam = mem_array(b->seam_words, sizeof *b->seam);
-	for (size_t i = 0; i < b->slots; i++) {
+	for (size_t i = 0; i < n; i++) {
 		struct str left, right;
 		uint32_t bit;
 
-		look_ahead_text(b, i);
-		if (b->pair[i].left == VOCAB_NONE)
-			continue;
-		left = vocab_bytes(b->vocab, b->pair[i].left);
-		right = vocab_bytes(b->vocab, b->pair[i].right);
+		look_ahead_text(b, pair + i, n - i);
+		left = vocab_bytes(b->vocab, pair[i].left);
+		right = vocab_bytes(b->vocab, pair[i].right);
 		if (is_inner(right.p[0])) /* inside a character, where nothing is cut */
 			continue;
 		bit = seam_of(left, right);
@@ -316,17 +277,62 @@ static void index_seams(struct bpe *b)
 	}
 }
 
-void bpe_index(struct bpe *b)
+/* ---- all ---- */
+
+/* Pairs of earlier ranks go where the same pair comes again; n changes. */
+static void drop_doubles(const struct bpe *b, struct bpe_pair *pair, size_t *n)
 {
+	size_t kept = 0;
+
+	for (size_t i = 0; i < *n; i++)
+		if (bpe_find(b, pair[i].left, pair[i].right)->rank == pair[i].rank)
+			pair[kept++] = pair[i];
+	*n = kept;
+}
+
+void bpe_index(struct bpe *b, struct bpe_pair *pair, size_t n)
+{
+	sort_by_rank(pair, n);
+	bpe_fill_pairs(b, pair, n);
+	if (b->count < n)
+		drop_doubles(b, pair, &n);
 	index_bytes(b);
 	b->tokens = b->vocab->id_limit;
 	b->token = mem_array(b->tokens + 1, sizeof *b->token);
-	if (!b->pair)
-		bpe_add(b, NULL, 0);
-	index_tokens(b);
+	index_tokens(b, pair, n);
 	build_trie(b, true, &b->trie);
 	if (b->ignore_merges)
 		build_trie(b, false, &b->lost);
 	index_beginnings(b);
-	index_seams(b);
+	index_seams(b, pair, n);
+}
+
+void bpe_index_splits(struct bpe *b, const uint32_t *rank_by_id)
+{
+	const struct vocab *v = b->vocab;
+	struct bpe_pair *pair = NULL;
+	size_t n = 0, cap = 0;
+
+	for (uint32_t id = 0; id < v->id_limit; id++) {
+		struct str s = vocab_bytes(v, id);
+
+		if (rank_by_id[id] == BPE_NEVER || !v->entry[id].is_known)
+			continue;
+		for (size_t cut = 1; cut < s.n; cut++) {
+			uint32_t left = vocab_find(v, s.p, cut), right;
+
+			if (left == VOCAB_NONE || rank_by_id[left] == BPE_NEVER)
+				continue;
+			right = vocab_find(v, s.p + cut, s.n - cut);
+			if (right == VOCAB_NONE || rank_by_id[right] == BPE_NEVER)
+				continue;
+			if (n == cap) {
+				cap = cap ? cap * 2 : 4096;
+				pair = mem_grow(pair, cap, sizeof *pair);
+			}
+			pair[n++] = (struct bpe_pair){ left, right, rank_by_id[id], id };
+		}
+	}
+	bpe_index(b, pair, n);
+	free(pair);
 }

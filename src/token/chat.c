@@ -151,7 +151,7 @@ int chat_template_text(const char *path, struct buf *out, struct err *e)
 		struct str text = { 0 };
 		struct json_value *object;
 
-		rc = model_read_beside(&arena, path, file[i], &object, e);
+		rc = model_read_beside(&arena, path, file[i], "added_tokens_decoder", &object, e);
 		if (rc == 0)
 			text = template_of(object);
 		if (text.p) {
@@ -169,8 +169,8 @@ static int read_tokens(const char *path, struct arena *a, struct str token[TOKEN
 {
 	struct json_value *config, *map;
 
-	if (model_read_beside(a, path, "tokenizer_config.json", &config, e) ||
-		model_read_beside(a, path, "special_tokens_map.json", &map, e))
+	if (model_read_beside(a, path, "tokenizer_config.json", "added_tokens_decoder", &config, e) ||
+		model_read_beside(a, path, "special_tokens_map.json", NULL, &map, e))
 		return -1;
 	if (json_get(config, "added_tokens_decoder"))
 		map = NULL;

@@ -287,6 +287,7 @@ static int read_added(struct model *m, struct cursor *c, struct err *e)
 	size_t n = flat.n / sizeof(struct flat_added);
 
 	m->added = mem_array(n + 1, sizeof *m->added);
+	map_reserve(&m->added_index, n);
 	for (size_t i = 0; i < n; i++) {
 		struct flat_added t;
 

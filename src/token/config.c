@@ -15,28 +15,47 @@
 static const char *const SPECIAL_NAMES[] = { "bos_token", "eos_token", "unk_token", "sep_token",
 	"pad_token", "cls_token", "mask_token" };
 
-int model_read_beside(struct arena *a, const char *path, const char *name,
+/* The text with {} in place of what a member of its object holds. */
+static struct str without(struct str text, const char *member, struct buf *shorter)
+{
+	struct json_scan scan = { .text = text };
+	struct json_slice root, value;
+
+	if (json_next(&scan, &root, NULL) || !json_member(root, member, &value) ||
+		value.kind != JSON_OBJECT)
+		return text;
+	buf_add(shorter, text.p, (size_t)(value.raw.p - text.p));
+	buf_add_text(shorter, "{}");
+	buf_add(shorter, value.raw.p + value.raw.n,
+		(size_t)(text.p + text.n - value.raw.p) - value.raw.n);
+	return buf_str(shorter);
+}
+
+int model_read_beside(struct arena *a, const char *path, const char *name, const char *emptied,
 	struct json_value **out, struct err *e)
 {
 	const char *slash = strrchr(path, '/');
-	struct buf full = { 0 }, text = { 0 };
+	struct buf full = { 0 }, shorter = { 0 };
+	struct str text = { 0 }, json;
 	int rc = 0;
 
 	*out = NULL;
 	buf_printf(&full, "%.*s%s", slash ? (int)(slash - path) + 1 : 0, path, name);
 	if (!file_exists(full.data))
 		goto done;
-	rc = file_read(full.data, TOKEN_FILE_BYTES_MAX, &text, e);
+	rc = file_map(full.data, &text, e);
 	if (rc)
 		goto done;
-	if (json_parse(a, buf_str(&text), out, e)) {
+	json = emptied ? without(text, emptied, &shorter) : text;
+	if (json_parse(a, json, out, e)) {
 		rc = err_wrap(e, "%s is not JSON", full.data);
 	} else if ((*out)->kind != JSON_OBJECT) {
 		rc = err_set(e, ERR_PARSE, "%s does not hold a JSON object", full.data);
 	}
+	file_unmap(text);
 done:
 	buf_release(&full);
-	buf_release(&text);
+	buf_release(&shorter);
 	return rc;
 }
 
@@ -146,8 +165,9 @@ int model_load_config(struct model *m, const char *path, struct err *e)
 	struct json_value *config, *map;
 	int rc = -1;
 
-	if (model_read_beside(&arena, path, "tokenizer_config.json", &config, e) ||
-		model_read_beside(&arena, path, "special_tokens_map.json", &map, e))
+	if (model_read_beside(&arena, path, "tokenizer_config.json", "added_tokens_decoder",
+		&config, e) ||
+		model_read_beside(&arena, path, "special_tokens_map.json", NULL, &map, e))
 		goto done;
 	if (strcmp(m->format, reader_tekken.name) == 0) {
 		read_tekken_specials(m);

@@ -61,8 +61,11 @@ struct model {
 int model_load(struct model *m, const char *path, struct err *e);
 /* Reads what lies beside it; files that do not exist are fine. */
 int model_load_config(struct model *m, const char *path, struct err *e);
-/* A JSON object in the directory of path, parsed into a; *out is NULL when there is no such file. */
-int model_read_beside(struct arena *a, const char *path, const char *name,
+/*
+ * A JSON object in the directory of path, parsed into a; *out is NULL when there is no such file.
+ * emptied: a member that need not be read, for it may be a megabyte: an empty object; or NULL.
+ */
+int model_read_beside(struct arena *a, const char *path, const char *name, const char *emptied,
 	struct json_value **out, struct err *e);
 void model_release(struct model *m);
 

@@ -54,8 +54,7 @@ int ranks_index(struct model *m, uint32_t first, struct err *e)
 	rank = mem_array(m->vocab.id_limit, sizeof *rank);
 	for (uint32_t id = first; id < m->vocab.id_limit; id++)
 		rank[id] = id - first;
-	bpe_add_splits(b, rank);
+	bpe_index_splits(b, rank);
 	free(rank);
-	bpe_index(b);
 	return 0;
 }

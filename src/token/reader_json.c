@@ -2,16 +2,17 @@
 /*
  * reader_json.c - tokenizer.json.
  *
- * The file is checked once as a whole and then walked with the pull scanner:
- * vocabulary and merges make up nearly all of it and go straight into their
- * tables. Only the small stages become trees (stages.c).
+ * The file is walked with the pull scanner, which checks it: vocabulary and merges
+ * make up nearly all of it and go straight into their tables. Only the small stages
+ * become trees (stages.c).
  */
 #include "token/reader.h"
 
-/* The top-level members and those of "model", still as text. Absent ones are null. */
+/* The top-level members, still as text; absent ones are null. */
 struct file_sections {
-	struct json_slice added_tokens, normalizer, pre_tokenizer, post_processor, decoder, model;
-	struct model_sections inner;
+	struct json_slice added_tokens, normalizer, pre_tokenizer, post_processor, decoder;
+	struct model_sections model;
+	bool has_model;
 };
 
 struct member {
@@ -19,54 +20,80 @@ struct member {
 	struct json_slice *slice;
 };
 
-/* Finds several members in one pass; the last of equal names wins. */
-static int find_members(struct json_slice object, const struct member *member, size_t count,
-	struct err *e)
+static void keep_member(const struct member *member, size_t count, struct str key,
+	struct json_slice value)
 {
-	struct json_iter it = json_iter(object);
+	for (size_t i = 0; i < count; i++)
+		if (str_is(key, member[i].name))
+			*member[i].slice = value;
+}
+
+static int find_in_model(struct json_iter *it, struct model_sections *s)
+{
+	const struct member member[] = {
+		{ "type", &s->type }, { "vocab", &s->vocab }, { "merges", &s->merges },
+		{ "unk_token", &s->unk_token }, { "fuse_unk", &s->fuse_unk },
+		{ "ignore_merges", &s->ignore_merges }, { "byte_fallback", &s->byte_fallback },
+		{ "dropout", &s->dropout }, { "continuing_subword_prefix", &s->prefix },
+		{ "end_of_word_suffix", &s->suffix }, { "unk_id", &s->unk_id },
+		{ "max_input_chars_per_word", &s->max_chars },
+	};
 	struct json_slice value;
 	struct str key;
 	int rc;
 
-	while ((rc = json_each(&it, &key, &value)) > 0)
-		for (size_t i = 0; i < count; i++)
-			if (str_is(key, member[i].name))
-				*member[i].slice = value;
-	if (rc || !str_is(str_trim(it.rest), "}")) /* what is behind the object is not of it */
-		return err_set(e, ERR_PARSE, "is damaged");
-	return 0;
+	*s = (struct model_sections){ 0 }; /* the last of equal names wins */
+	while ((rc = json_each(it, &key, &value)) > 0)
+		keep_member(member, sizeof member / sizeof *member, key, value);
+	return rc;
+}
+
+/* -1: it is no JSON object, or something is behind it. The model is entered, not read twice. */
+static int find_in_file(struct str text, struct file_sections *s)
+{
+	const struct member member[] = {
+		{ "added_tokens", &s->added_tokens }, { "normalizer", &s->normalizer },
+		{ "pre_tokenizer", &s->pre_tokenizer }, { "post_processor", &s->post_processor },
+		{ "decoder", &s->decoder },
+	};
+	struct json_iter it, model;
+	struct json_slice value;
+	struct str key;
+	int rc;
+
+	if (text.n < 2 || *text.p != '{')
+		return -1;
+	it = json_iter((struct json_slice){ JSON_OBJECT, text });
+	while ((rc = json_step(&it, &key)) > 0) {
+		if (str_is(key, "model") && json_open(&it, &model) && model.is_object) {
+			if (find_in_model(&model, &s->model))
+				return -1;
+			s->has_model = true;
+			json_close(&it, &model);
+			continue;
+		}
+		if (json_take(&it, &value) < 0)
+			return -1;
+		keep_member(member, sizeof member / sizeof *member, key, value);
+	}
+	return rc || !str_is(str_trim(it.rest), "}") ? -1 : 0;
 }
 
 static int find_sections(struct str text, struct file_sections *s, struct err *e)
 {
-	const struct member top[] = {
-		{ "added_tokens", &s->added_tokens }, { "normalizer", &s->normalizer },
-		{ "pre_tokenizer", &s->pre_tokenizer }, { "post_processor", &s->post_processor },
-		{ "decoder", &s->decoder }, { "model", &s->model },
-	};
-	const struct member inner[] = {
-		{ "type", &s->inner.type }, { "vocab", &s->inner.vocab }, { "merges", &s->inner.merges },
-		{ "unk_token", &s->inner.unk_token }, { "fuse_unk", &s->inner.fuse_unk },
-		{ "ignore_merges", &s->inner.ignore_merges }, { "byte_fallback", &s->inner.byte_fallback },
-		{ "dropout", &s->inner.dropout }, { "continuing_subword_prefix", &s->inner.prefix },
-		{ "end_of_word_suffix", &s->inner.suffix },
-		{ "unk_id", &s->inner.unk_id },
-		{ "max_input_chars_per_word", &s->inner.max_chars },
-	};
 	struct json_scan scan = { .text = text };
-	struct json_slice root = { JSON_OBJECT, str_trim(text) };
+	struct json_slice root;
 
-	/* Members are checked one by one; only a damaged file is read again, to say where. */
-	if (root.raw.n < 2 || root.raw.p[0] != '{' ||
-		find_members(root, top, sizeof top / sizeof *top, e)) {
+	if (find_in_file(str_trim(text), s)) {
+		/* Only a damaged file is read again, to say where. */
 		if (json_next(&scan, &root, e))
 			return err_wrap(e, "is not JSON");
 		return err_set(e, ERR_PARSE, json_at_end(&scan) ? "does not hold a JSON object"
 			: "is not JSON: text after the end of the object");
 	}
-	if (s->model.kind != JSON_OBJECT)
+	if (!s->has_model)
 		return err_set(e, ERR_PARSE, "has no \"model\"; it is no tokenizer.json");
-	return find_members(s->model, inner, sizeof inner / sizeof *inner, e);
+	return 0;
 }
 
 struct str reader_json_text(struct str raw, struct buf *scratch)
@@ -141,7 +168,7 @@ static int read_json(struct model *m, const char *path, struct str bytes, struct
 		return -1;
 	text = (struct stage_texts){ s.normalizer.raw, s.pre_tokenizer.raw, s.post_processor.raw,
 		s.decoder.raw };
-	if (stages_load(m, &text, e) || read_model(m, &s.inner, e))
+	if (stages_load(m, &text, e) || read_model(m, &s.model, e))
 		return -1;
 	return model_add_list(m, s.added_tokens, e);
 }

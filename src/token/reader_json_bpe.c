@@ -144,7 +144,8 @@ static int load_merges(struct model *m, const struct model_sections *s, struct e
 	}
 	if (rc == 0)
 		rc = look_up(r, e);
-	bpe_add(&m->bpe, r->found, r->found_count);
+	if (rc == 0)
+		bpe_index(&m->bpe, r->found, r->found_count);
 	buf_release(&r->scratch[0]);
 	buf_release(&r->scratch[1]);
 	buf_release(&r->bytes);
@@ -179,8 +180,5 @@ int reader_json_bpe(struct model *m, const struct model_sections *s, struct err 
 	b->has_byte_fallback = b->is_chars && json_truthy(s->byte_fallback);
 	b->ignore_merges = json_truthy(s->ignore_merges);
 	b->fuse_unk = json_truthy(s->fuse_unk);
-	if (load_merges(m, s, e))
-		return -1;
-	bpe_index(b);
-	return 0;
+	return load_merges(m, s, e);
 }

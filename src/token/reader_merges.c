@@ -289,9 +289,9 @@ static int read_pair(struct model *m, const char *path, struct str bytes, struct
 		goto done;
 	}
 	if (read_merges(path, &s.merges, e) ||
-		model_read_beside(&arena, path, "tokenizer_config.json", &s.config, e) ||
-		model_read_beside(&arena, path, "special_tokens_map.json", &s.map, e) ||
-		model_read_beside(&arena, path, "added_tokens.json", &s.added, e))
+		model_read_beside(&arena, path, "tokenizer_config.json", NULL, &s.config, e) ||
+		model_read_beside(&arena, path, "special_tokens_map.json", NULL, &s.map, e) ||
+		model_read_beside(&arena, path, "added_tokens.json", NULL, &s.added, e))
 		goto done;
 	rc = load(m, &s, e);
 done:

@@ -395,9 +395,8 @@ static int load_bpe(struct model *m, const struct source *s, struct err *e)
 		.has_byte_fallback = s->has_byte_fallback };
 	rank = mem_array(s->count, sizeof *rank);
 	rank_pieces(s, rank);
-	bpe_add_splits(b, rank);
+	bpe_index_splits(b, rank);
 	free(rank);
-	bpe_index(b);
 	return 0;
 }
 

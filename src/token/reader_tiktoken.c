@@ -288,7 +288,7 @@ static int read_tiktoken(struct model *m, const char *path, struct str bytes, st
 	int rc = -1;
 
 	if (read_lines(m, bytes, e) ||
-		model_read_beside(&arena, path, "tokenizer_config.json", &config, e))
+		model_read_beside(&arena, path, "tokenizer_config.json", NULL, &config, e))
 		goto done;
 	c = find_encoding(path, m->vocab.count,
 		json_text(json_get(config, "tokenizer_class"), STR("")), e);

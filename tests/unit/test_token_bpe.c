@@ -108,8 +108,7 @@ static void make_sample(struct sample *s, bool is_by_rank, bool is_chars)
 	for (uint32_t id = 0; id < s->vocab.id_limit; id++)
 		s->rank[id] = id < grown ? below(20) : BPE_NEVER;
 	if (is_by_rank) {
-		bpe_add_splits(&s->bpe, s->rank);
-		bpe_index(&s->bpe);
+		bpe_index_splits(&s->bpe, s->rank);
 		return;
 	}
 	for (uint32_t id = 0; id < grown; id++) {
@@ -134,8 +133,7 @@ static void make_sample(struct sample *s, bool is_by_rank, bool is_chars)
 	}
 	for (size_t i = 0; i < n; i++)
 		merge[i].rank = order[i];
-	bpe_add(&s->bpe, merge, n);
-	bpe_index(&s->bpe);
+	bpe_index(&s->bpe, merge, n);
 }
 
 static void free_sample(struct sample *s)
