@@ -56,7 +56,8 @@ static int read_roles(struct facts *f, struct err *e)
 	for (size_t k = 0; k < 2; k++) {
 		struct json_value *config;
 
-		if (model_read_beside(&f->arena, f->path, file[k], &config, e) < 0)
+		if (model_read_beside(&f->arena, f->path, file[k], "added_tokens_decoder", &config,
+			e) < 0)
 			return -1;
 		for (size_t i = 0; i < ROLES; i++) {
 			const struct json_value *v = json_get(config, role[i]);

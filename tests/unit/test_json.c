@@ -257,6 +257,52 @@ static void long_numbers(void **state)
 	arena_release(&a);
 }
 
+/* A large member is entered, not read; what is wrong in it, or behind it, shows all the same. */
+static void enters(void **state)
+{
+	static const struct {
+		const char *text;
+		int inside, behind; /* what ends the walks */
+		int64_t sum;
+	} row[] = {
+		{ "{\"a\": 1, \"in\" : { \"x\": 10, \"y\": [20, 5] , \"z\":30} , \"b\": 2}", 0, 0, 43 },
+		{ "{\"in\":[10,20],\"b\":2}", 0, 0, 32 },
+		{ "{\"in\":{}}", 0, 0, 0 },
+		{ "{\"in\":{\"x\":10,},\"b\":2}", -1, 0, 10 },
+		{ "{\"in\":{\"x\":10", -1, 0, 10 },
+		{ "{\"in\":[10}", -1, 0, 10 },
+		{ "{\"in\":{\"x\":10} \"b\":2}", 0, -1, 10 },
+		{ "{\"in\":{\"x\":10}", 0, -1, 10 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(row); i++) {
+		struct json_iter it = json_iter((struct json_slice){ JSON_OBJECT,
+			str_of(row[i].text) }), inner;
+		struct json_slice v;
+		struct str key;
+		int64_t sum = 0, n;
+		int rc, inside = 0;
+
+		while ((rc = json_step(&it, &key)) > 0) {
+			if (!str_is(key, "in")) {
+				assert_int_equal(json_take(&it, &v), 1);
+				sum += json_to_i64(v, &n) ? n : 0;
+				continue;
+			}
+			assert_true(json_open(&it, &inner));
+			while ((inside = json_each(&inner, NULL, &v)) > 0)
+				sum += json_to_i64(v, &n) ? n : 0;
+			if (inside < 0)
+				break;
+			json_close(&it, &inner);
+		}
+		assert_int_equal(inside, row[i].inside);
+		assert_true(inside < 0 || rc == row[i].behind);
+		assert_int_equal(sum, row[i].sum);
+	}
+}
+
 static void iterates(void **state)
 {
 	struct json_slice o = slice_of("{\"a\": 1, \"b\\\"\": [true, {}, \"x]\"], \"\\u0063\":{\"d\":2.5}}");
@@ -446,6 +492,7 @@ int main(void)
 		cmocka_unit_test(converts),
 		cmocka_unit_test(long_numbers),
 		cmocka_unit_test(iterates),
+		cmocka_unit_test(enters),
 		cmocka_unit_test(duplicates),
 		cmocka_unit_test(tree_access),
 		cmocka_unit_test(writes_as_python),
