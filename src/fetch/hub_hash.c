@@ -9,8 +9,11 @@
 #include "base/file.h"
 #include "fetch/hub_parts.h"
 
-static bool is_hash(const uint8_t *hash, size_t n, const char *etag)
+static bool is_digest(enum digest_kind kind, struct str head, struct str bytes, const char *etag)
 {
+	uint8_t hash[DIGEST_BYTES] = { 0 };
+	size_t n = digest(kind, head, bytes, hash);
+
 	for (size_t i = 0; i < n; i++)
 		if (str_hex(etag[2 * i]) != hash[i] >> 4 ||
 			str_hex(etag[2 * i + 1]) != (hash[i] & 15))
@@ -20,14 +23,13 @@ static bool is_hash(const uint8_t *hash, size_t n, const char *etag)
 
 static bool is_named(struct str bytes, const char *etag)
 {
-	uint8_t hash[DIGEST_BYTES];
 	char head[32];
 	int n = snprintf(head, sizeof(head), "blob %zu", bytes.n);
 
 	if (strlen(etag) == 2 * DIGEST_BYTES)
-		return is_hash(hash, digest(DIGEST_SHA256, STR(""), bytes, hash), etag);
-	return is_hash(hash, digest(DIGEST_SHA1, (struct str){ head, (size_t)n + 1 }, bytes, hash),
-		       etag) || is_hash(hash, digest(DIGEST_SHA1, STR(""), bytes, hash), etag);
+		return is_digest(DIGEST_SHA256, STR(""), bytes, etag);
+	return is_digest(DIGEST_SHA1, (struct str){ head, (size_t)n + 1 }, bytes, etag) ||
+		is_digest(DIGEST_SHA1, STR(""), bytes, etag);
 }
 
 int hub_check(const char *path, const char *etag, struct err *e)
