@@ -53,11 +53,6 @@ bool chars_is_punctuation(uint32_t cp)
 	return is_in(unicode_punctuation, unicode_punctuation_count, cp);
 }
 
-bool chars_is_new_mark(uint32_t cp)
-{
-	return is_in(unicode_new_mark, unicode_new_mark_count, cp);
-}
-
 size_t chars_space_front(struct str s)
 {
 	size_t at = 0, n;

@@ -18,7 +18,6 @@ bool chars_is_space(uint32_t cp); /* White_Space */
 bool chars_is_word(uint32_t cp);  /* \w as Unicode 16 has it */
 bool chars_is_numeric(uint32_t cp);     /* \p{N} in Unicode 17 */
 bool chars_is_punctuation(uint32_t cp); /* of ASCII, or \p{P} in Unicode 8 */
-bool chars_is_new_mark(uint32_t cp); /* a mark that the reference's normalizer does not know */
 
 /* Bytes of white space at the front, or at the end, of valid UTF-8. */
 size_t chars_space_front(struct str s);

@@ -141,7 +141,8 @@ static int read_jinja(const char *path, struct buf *out, struct err *e)
 	return rc;
 }
 
-int chat_template_text(const char *path, struct buf *out, struct err *e)
+/* 1 with the template's text appended, 0 when there is none. */
+static int template_text(const char *path, struct buf *out, struct err *e)
 {
 	static const char *const file[] = { "tokenizer_config.json", "chat_template.json" };
 	int rc = read_jinja(path, out, e);
@@ -228,7 +229,7 @@ int chat_from_files(const char *path, struct arena *a, struct chat_wrap *out, st
 	int rc;
 
 	*out = (struct chat_wrap){ 0 };
-	rc = chat_template_text(path, &text, e);
+	rc = template_text(path, &text, e);
 	if (rc == 1)
 		row = bsearch(digest_hex(DIGEST_SHA256, without_newline(buf_str(&text)), hex),
 			chat_known, chat_known_count, sizeof *chat_known, by_sha256);

@@ -48,15 +48,9 @@ int chat_unescape(const char *what, const char *text, struct arena *a, struct st
 	struct err *e);
 
 /*
- * The text of the template that belongs to a tokenizer's file (path):
- * chat_template.jinja beside it, else "chat_template" of tokenizer_config.json (of
- * several the one called "default"), else that of chat_template.json. 1 with the text
- * appended, 0 when there is none, -1 when a file cannot be read.
- */
-int chat_template_text(const char *path, struct buf *out, struct err *e);
-
-/*
- * Looks that text up in the table of known templates. 1: *out is filled; 0: no
+ * Looks the template that belongs to a tokenizer's file (path) up in the table of known
+ * ones: chat_template.jinja beside it, else "chat_template" of tokenizer_config.json (of
+ * several the one called "default"), else that of chat_template.json. 1: *out is filled; 0: no
  * template, one that is not in the table, or one that names a special token which
  * the files beside do not give; -1: a file cannot be read.
  */

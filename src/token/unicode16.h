@@ -8,8 +8,7 @@
  * 14 on and of the same UTF-8 length. Matching runs on a copy of the text with
  * the stand-ins in place, so all offsets stay valid.
  *
- * Normalization is older instead: the reference has Unicode 9 data for it. Marks
- * that came later stand alone there. Its idea of punctuation is that of Unicode 8.
+ * The reference's idea of punctuation is older: that of Unicode 8.
  *
  * What matches without the regex library uses token/classes.h, which expands the
  * class of every code point in Unicode 16.
@@ -31,8 +30,6 @@ extern const struct unicode_stand_in unicode_stand_in[];
 extern const size_t unicode_stand_in_count;
 extern const struct unicode_range unicode_word[];
 extern const size_t unicode_word_count;
-extern const struct unicode_range unicode_new_mark[];
-extern const size_t unicode_new_mark_count;
 extern const uint32_t unicode_class_start[]; /* first << 5 | class, where the class changes */
 extern const size_t unicode_class_start_count;
 extern const struct unicode_range unicode_punctuation[];

@@ -5,15 +5,14 @@
 //
 //   cd tools/unicode && npm install && node generate.mjs ../../src/token/unicode16.c
 //
-// Five tables come out, all sorted. (1) Stand-ins: every code point
+// Four tables come out, all sorted. (1) Stand-ins: every code point
 // whose general category or script changed between Unicode 14 and 16, with one
 // code point that had the new category in both, encodes to as many UTF-8 bytes
 // and has the same script if any such exists. (2) Word characters as the `regex`
-// crate's \w has them: Alphabetic, M, Nd, Pc, Join_Control. (3) Marks that came
-// after Unicode 9: the reference normalizes with Unicode 9 data, so to it they are
-// characters without any relation to their neighbours. (4) The class of every code
-// point (token/classes.h): first << 5 | class wherever the class changes. (5) What the
-// reference's Punctuation stages cut at: that of Unicode 8, and all that ASCII has.
+// crate's \w has them: Alphabetic, M, Nd, Pc, Join_Control. (3) The class of
+// every code point (token/classes.h): first << 5 | class wherever the class changes.
+// (4) What the reference's Punctuation stages cut at: that of Unicode 8, and all that
+// ASCII has.
 import { readdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -95,15 +94,6 @@ function rangesOf(is) {
 	return ranges;
 }
 
-async function newMarkRanges() {
-	const is = new Uint8Array(LIMIT);
-	for (const cp of await points('16.0.0', 'General_Category', 'Mark'))
-		is[cp] = 1;
-	for (const cp of await points('9.0.0', 'General_Category', 'Mark'))
-		is[cp] = 0;
-	return rangesOf(is);
-}
-
 async function wordRanges() {
 	const is = new Uint8Array(LIMIT);
 	for (const [property, value] of [['Binary_Property', 'Alphabetic'],
@@ -161,7 +151,6 @@ function rows(ranges, perLine) {
 
 const changedRanges = await standIns();
 const words = await wordRanges();
-const newMarks = await newMarkRanges();
 const starts = await classStarts();
 const punctuation = await punctuationRanges();
 writeFileSync(process.argv[2], `/* SPDX-License-Identifier: Apache-2.0 */
@@ -177,11 +166,6 @@ const struct unicode_range unicode_word[] = {
 ${rows(words, 4)}
 };
 const size_t unicode_word_count = ${words.length};
-
-const struct unicode_range unicode_new_mark[] = {
-${rows(newMarks, 4)}
-};
-const size_t unicode_new_mark_count = ${newMarks.length};
 
 const uint32_t unicode_class_start[] = {
 ${cells(starts, 9)}
