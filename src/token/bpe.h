@@ -52,7 +52,7 @@ struct bpe {
 	bool has_byte_fallback; /* characters that are no token become their bytes' tokens */
 	bool fuse_unk;          /* one unk for a run of missing symbols */
 	bool ignore_merges;     /* a word that is a token is that token */
-	uint32_t unk;           /* for missing symbols; VOCAB_NONE: they vanish, as in the reference */
+	uint32_t unk;           /* for missing symbols; VOCAB_NONE: they vanish */
 	struct bpe_pair *pair;  /* open addressing */
 	size_t slots, count;    /* slots: a power of two */
 	uint64_t *filter;       /* a bit by the pair's hash, for saying no without looking */

@@ -14,7 +14,8 @@
 
 void vocab_init(struct vocab *v, bool is_spelled, size_t bytes)
 {
-	*v = (struct vocab){ .is_spelled = is_spelled, .bytes = { .limit = 4ull * TOKEN_FILE_BYTES_MAX } };
+	*v = (struct vocab){ .is_spelled = is_spelled };
+	v->bytes.limit = 4ull * TOKEN_FILE_BYTES_MAX;
 	buf_reserve(&v->bytes, bytes);
 }
 

@@ -163,7 +163,8 @@ static void merge_plainly(const struct bpe *b, struct str text, struct ids *out)
 			return;
 		out->id[at] = best->id;
 		out->count--;
-		memmove(out->id + at + 1, out->id + at + 2, (out->count - at - 1) * sizeof *out->id);
+		memmove(out->id + at + 1, out->id + at + 2,
+			(out->count - at - 1) * sizeof *out->id);
 	}
 }
 

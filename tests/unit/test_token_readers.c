@@ -199,6 +199,7 @@ static void test_long_texts(void **state)
 	for (size_t i = 0; i < COUNT(row); i++) {
 		struct buf text = { 0 };
 		struct ids ids = { 0 };
+		const uint32_t *last;
 
 		for (size_t k = 0; k < (row[i].repeat ? row[i].repeat : 1); k++) {
 			for (size_t x = 0; x < row[i].run; x++)
@@ -208,9 +209,9 @@ static void test_long_texts(void **state)
 		}
 		buf_add_text(&text, row[i].tail);
 		assert_int_equal(tokenizer_encode(t, buf_str(&text), true, &ids), 0);
-		if (ids.id[ids.count - 2] != row[i].last[0] || ids.id[ids.count - 1] != row[i].last[1])
-			fail_msg("row %zu ends with %u %u", i, ids.id[ids.count - 2],
-				ids.id[ids.count - 1]);
+		last = ids.id + ids.count - 2;
+		if (last[0] != row[i].last[0] || last[1] != row[i].last[1])
+			fail_msg("row %zu ends with %u %u", i, last[0], last[1]);
 		buf_release(&text);
 		ids_release(&ids);
 	}

@@ -20,9 +20,9 @@
 
 /* Code points by the company they keep: every class, line ends, short forms, borders of ranges. */
 static const uint32_t alphabet[] = {
-	'a', 'b', 's', 't', 'r', 'e', 'v', 'm', 'l', 'd', 'S', 'T', 'R', 'E', 'V', 'L', 'A', 'Z', 'z',
-	'\'', '\'', '\'', ' ', ' ', ' ', ' ', '\n', '\n', '\r', '\t', 0xb, 0xc, '0', '1', '9', '/',
-	'.', '-', '$', '~', '!', '`', '{', '@', '[', 0, 1, 0x1f, 0x7f,
+	'a', 'b', 's', 't', 'r', 'e', 'v', 'm', 'l', 'd', 'S', 'T', 'R', 'E', 'V', 'L', 'A', 'Z',
+	'z', '\'', '\'', '\'', ' ', ' ', ' ', ' ', '\n', '\n', '\r', '\t', 0xb, 0xc, '0', '1', '9',
+	'/', '.', '-', '$', '~', '!', '`', '{', '@', '[', 0, 1, 0x1f, 0x7f,
 	0x80, 0x85, 0xa0, 0xad, 0xaa, 0xb2, 0xbd, 0xc9, 0xe9, 0x17f, 0x1c5, 0x2b0, 0x301, 0x345,
 	0x378, 0x3a3, 0x3c2, 0x5d0, 0x661, 0x627, 0x64b, 0xe01, 0x1680, 0x180e, 0x1c89, 0x1c8a,
 	0x2000, 0x200b, 0x200d, 0x2019, 0x2028, 0x202f, 0x205f, 0x2060, 0x20ac, 0x20dd, 0x212a,
