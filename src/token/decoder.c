@@ -328,10 +328,13 @@ int decoder_run(const struct model *m, const uint32_t *ids, size_t n, bool skip_
 
 int decoder_make_valid(struct buf *out, size_t from)
 {
-	struct str text = { out->data + from, out->len - from };
 	struct buf raw = { 0 };
+	struct str text;
 
-	if (text.n == 0 || utf8_is_valid(text))
+	if (out->len == from)
+		return 0;
+	text = (struct str){ out->data + from, out->len - from };
+	if (utf8_is_valid(text))
 		return 0;
 	buf_add_str(&raw, text);
 	out->len = from;
