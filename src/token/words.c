@@ -117,11 +117,15 @@ static void encode_word(const struct model *m, struct words_work *w, struct str 
 	}
 }
 
-static void keep(struct cached_word *slot, const uint64_t key[2], const uint32_t *id, size_t count)
+/* The ids of out from before on; perhaps none, then perhaps no memory for any. */
+static void keep(struct cached_word *slot, const uint64_t key[2], const struct ids *out,
+	size_t before)
 {
+	size_t count = out->count - before;
+
 	*slot = (struct cached_word){ { key[0], key[1] | (uint64_t)count << COUNT_SHIFT }, { 0 } };
-	if (count) /* a vocabulary without these bytes gives no ids, perhaps no memory for them */
-		memcpy(slot->id, id, count * sizeof *id);
+	if (count)
+		memcpy(slot->id, out->id + before, count * sizeof *slot->id);
 }
 
 /* With ignore_merges a part is not what the same bytes are as a word. */
@@ -150,7 +154,7 @@ static void encode_cached(const struct model *m, struct words_work *w, struct st
 	}
 	encode_word(m, w, word, is_part, out);
 	if (out->count - before <= CACHE_IDS)
-		keep(slot, key, out->id + before, out->count - before);
+		keep(slot, key, out, before);
 }
 
 void words_encode(const struct model *m, struct words_work *w, const struct str *word, size_t n,
