@@ -181,6 +181,16 @@ char *file_join(const char *dir, const char *name)
 	return buf_take(&path);
 }
 
+char *file_beside(const char *path, const char *name)
+{
+	const char *slash = strrchr(path, '/');
+	struct buf out = { 0 };
+
+	buf_add(&out, path, slash ? (size_t)(slash - path) + 1 : 0);
+	buf_add_text(&out, name);
+	return buf_take(&out);
+}
+
 int file_map(const char *path, struct str *out, struct err *e)
 {
 	struct stat st;

@@ -36,6 +36,8 @@ bool file_is_dir(const char *path);
 
 /* "dir/name", or name alone when dir is NULL or empty or name is absolute. Caller frees. */
 char *file_join(const char *dir, const char *name);
+/* The file called name in the directory that path lies in. Caller frees. */
+char *file_beside(const char *path, const char *name);
 
 /* A read-only mapping; munmap-ed by file_unmap. Empty files give p = "". */
 int file_map(const char *path, struct str *out, struct err *e);

@@ -146,6 +146,13 @@ bool utf8_is_valid(struct str s)
 	return true;
 }
 
+bool utf8_is_one(struct str s)
+{
+	size_t n;
+
+	return s.n > 0 && utf8_decode(s, &n) != UTF8_BAD && n == s.n;
+}
+
 void utf8_add_lossy(struct buf *out, struct str s)
 {
 	const char *good = s.p;

@@ -23,6 +23,7 @@
 uint32_t utf8_decode(struct str s, size_t *n);
 size_t utf8_encode(uint32_t cp, char out[4]); /* 1..4 bytes */
 bool utf8_is_valid(struct str s);
+bool utf8_is_one(struct str s); /* exactly one code point */
 void utf8_add_lossy(struct buf *out, struct str s); /* appends with replacements */
 
 /* One code point from the front of text known to be valid; its length goes to *n. */

@@ -57,13 +57,7 @@ static uint64_t sum_name(const char *path)
 /* Source i: the path itself, then those beside it. Caller frees. */
 static char *source_path(const char *path, size_t i)
 {
-	const char *slash = strrchr(path, '/');
-	struct buf out = { 0 };
-
-	if (i == 0)
-		return mem_text(path);
-	buf_printf(&out, "%.*s%s", slash ? (int)(slash - path) + 1 : 0, path, BESIDE[i - 1]);
-	return buf_take(&out);
+	return i == 0 ? mem_text(path) : file_beside(path, BESIDE[i - 1]);
 }
 
 /* ---- what the sources are ---- */

@@ -5,6 +5,7 @@
 #include "token/chars.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 #include "base/utf8.h"
 #include "token/classes.h"
@@ -20,17 +21,7 @@ bool chars_is_space(uint32_t cp)
 
 static bool is_in(const struct unicode_range *range, size_t count, uint32_t cp)
 {
-	size_t low = 0, high = count;
-
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (cp > range[mid].last)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < count && cp >= range[low].first;
+	return bsearch(&cp, range, count, sizeof *range, unicode_by_range) != NULL;
 }
 
 bool chars_is_word(uint32_t cp)
@@ -101,6 +92,14 @@ uint32_t chars_of_byte(uint8_t byte)
 	return byte == 173 ? 256 + 67 : 256u + 33 + (byte - 127u);
 }
 
+void chars_spell(struct str bytes, struct buf *out)
+{
+	char utf8[4];
+
+	for (size_t i = 0; i < bytes.n; i++)
+		buf_add(out, utf8, utf8_encode(chars_of_byte((uint8_t)bytes.p[i]), utf8));
+}
+
 /* The byte that cp spells, or -1. */
 static int byte_of(uint32_t cp)
 {
@@ -138,19 +137,10 @@ bool chars_to_bytes(struct str spelled, struct buf *out)
 
 static uint32_t stand_in(uint32_t cp)
 {
-	size_t low = 0, high = unicode_stand_in_count;
+	const struct unicode_stand_in *row = bsearch(&cp, unicode_stand_in,
+		unicode_stand_in_count, sizeof *row, unicode_by_range);
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (cp > unicode_stand_in[mid].last)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low < unicode_stand_in_count && cp >= unicode_stand_in[low].first)
-		return unicode_stand_in[low].to;
-	return cp;
+	return row ? row->to : cp;
 }
 
 /* Where the next character of three or four bytes begins; s.n when there is none. */

@@ -27,6 +27,8 @@ uint32_t chars_last(struct str s);
 
 /* The character that spells a byte. */
 uint32_t chars_of_byte(uint8_t byte);
+/* Appends the spelling of all bytes. */
+void chars_spell(struct str bytes, struct buf *out);
 /* Appends the bytes that a spelling stands for; false, out unchanged, when it is none. */
 bool chars_to_bytes(struct str spelled, struct buf *out);
 

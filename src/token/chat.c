@@ -130,14 +130,12 @@ static struct str template_of(const struct json_value *object)
 
 static int read_jinja(const char *path, struct buf *out, struct err *e)
 {
-	const char *slash = strrchr(path, '/');
-	struct buf full = { 0 };
+	char *full = file_beside(path, "chat_template.jinja");
 	int rc = 0;
 
-	buf_printf(&full, "%.*schat_template.jinja", slash ? (int)(slash - path) + 1 : 0, path);
-	if (file_exists(full.data))
-		rc = file_read(full.data, CHAT_TEMPLATE_BYTES_MAX, out, e) ? -1 : 1;
-	buf_release(&full);
+	if (file_exists(full))
+		rc = file_read(full, CHAT_TEMPLATE_BYTES_MAX, out, e) ? -1 : 1;
+	free(full);
 	return rc;
 }
 

@@ -42,11 +42,7 @@ static struct str spelling(struct maker *k, uint32_t id)
 	if (!v->is_spelled || v->entry[id].is_foreign)
 		return bytes;
 	buf_reset(&k->spelled);
-	for (size_t i = 0; i < bytes.n; i++) {
-		char c[4];
-
-		buf_add(&k->spelled, c, utf8_encode(chars_of_byte((uint8_t)bytes.p[i]), c));
-	}
+	chars_spell(bytes, &k->spelled);
 	return k->spelled.len ? buf_str(&k->spelled) : STR("");
 }
 

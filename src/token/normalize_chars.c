@@ -8,9 +8,11 @@
 #include "token/normalize_step.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 #include "base/utf8.h"
 #include "token/chars.h"
+#include "token/unicode16.h"
 #include "token/unicode_norm.h"
 
 #define ONES 0x0101010101010101u
@@ -20,19 +22,10 @@
 
 static bool is_hidden(uint32_t cp)
 {
-	size_t low = 0, high = unicode_hidden_count;
-
 	if (cp >= 0x2070 && cp < 0xe000)
 		return false; /* most of Asia */
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (cp > unicode_hidden[mid].last)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < unicode_hidden_count && cp >= unicode_hidden[low].first;
+	return bsearch(&cp, unicode_hidden, unicode_hidden_count, sizeof *unicode_hidden,
+		unicode_by_range) != NULL;
 }
 
 static bool is_han(uint32_t cp)
@@ -46,21 +39,12 @@ static bool is_han(uint32_t cp)
 /* The lower case of one code point (not U+0130), which may be cp itself. */
 static uint32_t lower(uint32_t cp)
 {
-	size_t low = 0, high = unicode_lower_count;
 	const struct unicode_lower *run;
 
 	if ((cp >= 0x560 && cp < 0x10a0) || (cp >= 0x2d00 && cp < 0xa640) || cp >= 0x1e922)
 		return cp;
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (cp > unicode_lower[mid].last)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	run = unicode_lower + low;
-	if (low == unicode_lower_count || cp < run->first || (cp - run->first) % run->step)
+	run = bsearch(&cp, unicode_lower, unicode_lower_count, sizeof *run, unicode_by_range);
+	if (!run || (cp - run->first) % run->step)
 		return cp;
 	return (uint32_t)((int32_t)cp + run->distance);
 }
@@ -206,11 +190,8 @@ static struct str lower_ascii(struct str text, struct buf *out)
 
 static struct str spell_bytes(struct str text, struct buf *out)
 {
-	char spelled[4];
-
 	buf_reset(out);
-	for (size_t i = 0; i < text.n; i++)
-		buf_add(out, spelled, utf8_encode(chars_of_byte((uint8_t)text.p[i]), spelled));
+	chars_spell(text, out);
 	return buf_str(out);
 }
 

@@ -378,11 +378,7 @@ static int spell(struct walk *w, size_t stage, struct piece piece)
 	if (!b)
 		return -1;
 	text.p = b->data + b->len;
-	for (size_t i = 0; i < piece.text.n; i++) {
-		char utf8[4];
-
-		buf_add(b, utf8, utf8_encode(chars_of_byte((uint8_t)piece.text.p[i]), utf8));
-	}
+	chars_spell(piece.text, b);
 	text.n = (size_t)(b->data + b->len - text.p);
 	w->spelled = (struct spelled){ text.p, piece.text.p };
 	w->is_spelled = true;

@@ -237,14 +237,13 @@ static int load_stages(struct model *m, const struct source *s, struct err *e)
 /* Lines as a list of strings; the version line is no merge. */
 static int read_merges(const char *path, struct buf *out, struct err *e)
 {
-	const char *slash = strrchr(path, '/');
-	struct buf file = { 0 }, text = { 0 };
+	char *file = file_beside(path, "merges.txt");
+	struct buf text = { 0 };
 	struct str rest;
 	int rc;
 
 	out->limit = 4ull * TOKEN_FILE_BYTES_MAX;
-	buf_printf(&file, "%.*smerges.txt", slash ? (int)(slash - path) + 1 : 0, path);
-	rc = file_read(file.data, TOKEN_FILE_BYTES_MAX, &text, e);
+	rc = file_read(file, TOKEN_FILE_BYTES_MAX, &text, e);
 	if (rc)
 		err_wrap(e, "needs merges.txt beside it");
 	buf_add_char(out, '[');
@@ -260,7 +259,7 @@ static int read_merges(const char *path, struct buf *out, struct err *e)
 		json_quote(out, line, true);
 	}
 	buf_add_char(out, ']');
-	buf_release(&file);
+	free(file);
 	buf_release(&text);
 	return rc;
 }

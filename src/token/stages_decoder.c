@@ -20,13 +20,6 @@ static int member_missing(const struct json_value *v, const char *want, struct e
 	return err_set(e, ERR_PARSE, "has a %.*s decoder without %s", (int)type.n, type.p, want);
 }
 
-static bool is_one_character(struct str s)
-{
-	size_t n;
-
-	return s.n > 0 && utf8_decode(s, &n) != UTF8_BAD && n == s.n;
-}
-
 static int read_replace(struct decoder_step *step, const struct json_value *v, struct err *e)
 {
 	const struct json_value *pattern = json_get(v, "pattern"), *content = json_get(v, "content");
@@ -53,7 +46,7 @@ static int read_strip(struct decoder_step *step, const struct json_value *v, str
 	step->text = json_text(json_get(v, "content"), STR(""));
 	step->start = (size_t)start;
 	step->stop = (size_t)stop;
-	if (!is_one_character(step->text))
+	if (!utf8_is_one(step->text))
 		return member_missing(v, "a \"content\" of one character", e);
 	return start >= 0 && stop >= 0 ? 0
 		: member_missing(v, "counts of characters in \"start\" and \"stop\"", e);
@@ -67,7 +60,7 @@ static int read_metaspace(struct decoder_step *step, const struct json_value *v,
 	step->kind = DECODER_METASPACE;
 	step->is_first_kept = is_never;
 	step->text = json_text(json_get(v, "replacement"), STR(""));
-	if (!is_one_character(step->text))
+	if (!utf8_is_one(step->text))
 		return member_missing(v, "a \"replacement\" of one character", e);
 	if (!is_never && !str_is(scheme, "always") && !str_is(scheme, "first"))
 		return member_missing(v, "a prepend_scheme that is always, first or never", e);

@@ -69,10 +69,9 @@ static int read_behavior(const struct json_value *v, struct str absent, enum pre
 static int read_char(const struct json_value *v, const char *key, struct str *out, struct err *e)
 {
 	struct str type = json_text(json_get(v, "type"), STR(""));
-	size_t n = 0;
 
 	*out = json_text(json_get(v, key), STR(""));
-	if (out->n > 0 && utf8_decode(*out, &n) != UTF8_BAD && n == out->n)
+	if (utf8_is_one(*out))
 		return 0;
 	return err_set(e, ERR_PARSE, "has a %.*s pre_tokenizer with %s \"%.*s\"; one character "
 		"was expected", shown(type), type.p, key, shown(*out), out->p);

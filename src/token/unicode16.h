@@ -22,6 +22,14 @@
 struct unicode_range {
 	uint32_t first, last;
 };
+/* For bsearch: a code point among sorted rows that begin with their first and last one. */
+static inline int unicode_by_range(const void *key, const void *row)
+{
+	const uint32_t cp = *(const uint32_t *)key, *range = row;
+
+	return cp < range[0] ? -1 : cp > range[1];
+}
+
 struct unicode_stand_in {
 	uint32_t first, last, to;
 };
