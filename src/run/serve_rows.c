@@ -234,8 +234,8 @@ static const struct opt rows[] = {
 	  .help = "tokens to ask for: sets the output length of every dataset but sonnet and "
 		  "speed_bench"),
 	S(tokenizer, "tokenizer", .group = MODEL, .arg = "NAME|FILE",
-	  .help = "tokenizer.json, a directory with one, a name in the local Hugging Face cache, "
-		  "or sim for the built-in one; without it, the model's name"),
+	  .help = "a tokenizer's file, a directory with one, a model's name (cache, then hub), or "
+		  "sim for the built-in one; without it, the model's name"),
 	S(tokenizer_mode, "tokenizer-mode", .group = MODEL, .arg = "MODE",
 	  .choices = tokenizer_modes, .later = tokenizer_modes_later,
 	  .help = "mistral takes tekken.json or tokenizer.model.v* where a model has them; the others "
