@@ -14,8 +14,8 @@
 #define CACHE_BYTES 15
 
 /*
- * The word's bytes, zeros behind, and in the last byte its length, how many ids it has, and
- * whether it was a part of a word. All zero: free.
+ * The word's bytes, zeros behind, and on top its length, how many ids it has, and whether it
+ * was a part of a word. All zero: free.
  */
 struct cached_word {
 	uint64_t key[2];
@@ -141,7 +141,7 @@ static void encode_cached(const struct model *m, struct words_work *w, struct st
 		return;
 	}
 	key[0] = hash_load(word.p, word.n < 8 ? word.n : 8);
-	key[1] = word.n > 8 ? hash_load8(word.p + word.n - 8) >> 8 * (16 - word.n) : 0;
+	key[1] = word.n > 8 ? hash_load(word.p + 8, word.n - 8) : 0;
 	key[1] |= (uint64_t)word.n << LENGTH_SHIFT;
 	if (is_part && m->bpe.ignore_merges)
 		key[1] |= PART;
