@@ -52,8 +52,10 @@ void words_work_free(struct words_work *w)
 	free(w);
 }
 
-static void encode_cached(const struct model *m, struct words_work *w, struct str word,
-	bool is_part, struct ids *out);
+#define TOGETHER 32 /* words whose slots are asked for before the first is needed */
+
+static void encode_together(const struct model *m, struct words_work *w, const struct str *word,
+	size_t n, bool is_part, struct ids *out);
 
 /* Stages behind ByteLevel also cut inside characters. */
 static bool has_whole_chars(struct str word)
@@ -84,12 +86,17 @@ static void encode_cut(const struct model *m, struct words_work *w, struct str w
 		bpe_part(&m->bpe, w->bpe, word, out);
 		return;
 	}
-	for (;;) {
-		encode_cached(m, w, (struct str){ word.p, n }, true, out);
-		word = (struct str){ word.p + n, word.n - n };
-		if (word.n == 0)
-			return;
-		n = bpe_cut(&m->bpe, word);
+	while (word.n > 0) {
+		struct str part[TOGETHER];
+		size_t count = 0;
+
+		for (; word.n > 0 && count < TOGETHER; count++) {
+			part[count] = (struct str){ word.p, n };
+			word = (struct str){ word.p + n, word.n - n };
+			if (word.n > 0)
+				n = bpe_cut(&m->bpe, word);
+		}
+		encode_together(m, w, part, count, true, out);
 	}
 }
 
@@ -117,50 +124,72 @@ static void encode_word(const struct model *m, struct words_work *w, struct str 
 	}
 }
 
-/* The ids of out from before on; perhaps none, then perhaps no memory for any. */
-static void keep(struct cached_word *slot, const uint64_t key[2], const struct ids *out,
-	size_t before)
+/* Where a word is kept; slot NULL: nowhere, it is too long. */
+struct place {
+	uint64_t key[2];
+	struct cached_word *slot;
+};
+
+/* With ignore_merges a part is not what the same bytes are as a word. */
+static struct place place_of(const struct words_work *w, struct str word, bool is_other)
+{
+	struct place p = { { 0 }, NULL };
+
+	if (word.n > CACHE_BYTES)
+		return p;
+	p.key[0] = hash_load(word.p, word.n < 8 ? word.n : 8);
+	p.key[1] = word.n > 8 ? hash_load(word.p + 8, word.n - 8) : 0;
+	p.key[1] |= (uint64_t)word.n << LENGTH_SHIFT | (is_other ? PART : 0);
+	p.slot = w->cache + hash_mix(p.key[0] * 0x9e3779b97f4a7c15u +
+		p.key[1] * 0xc2b2ae3d27d4eb4fu) % CACHE_SLOTS;
+	__builtin_prefetch(p.slot);
+	return p;
+}
+
+static bool is_kept(const struct place *p)
+{
+	return p->slot && p->slot->key[0] == p->key[0] &&
+		(p->slot->key[1] & ~COUNT_MASK) == p->key[1];
+}
+
+/* Keeps the ids of out from before on, if they are few; perhaps there are none. */
+static void keep(const struct place *p, const struct ids *out, size_t before)
 {
 	size_t count = out->count - before;
 
-	*slot = (struct cached_word){ { key[0], key[1] | (uint64_t)count << COUNT_SHIFT }, { 0 } };
+	if (!p->slot || count > CACHE_IDS)
+		return;
+	*p->slot = (struct cached_word){ { p->key[0],
+		p->key[1] | (uint64_t)count << COUNT_SHIFT }, { 0 } };
 	if (count)
-		memcpy(slot->id, out->id + before, count * sizeof *slot->id);
+		memcpy(p->slot->id, out->id + before, count * sizeof *out->id);
 }
 
-/* With ignore_merges a part is not what the same bytes are as a word. */
-static void encode_cached(const struct model *m, struct words_work *w, struct str word,
-	bool is_part, struct ids *out)
+static void encode_together(const struct model *m, struct words_work *w, const struct str *word,
+	size_t n, bool is_part, struct ids *out)
 {
-	struct cached_word *slot;
-	size_t before = out->count;
-	uint64_t key[2];
+	struct place place[TOGETHER];
 
-	if (word.n > CACHE_BYTES) {
-		encode_word(m, w, word, is_part, out);
-		return;
+	for (size_t i = 0; i < n; i++)
+		place[i] = place_of(w, word[i], is_part && m->bpe.ignore_merges);
+	for (size_t i = 0; i < n; i++) {
+		const struct cached_word *slot = place[i].slot;
+		size_t before = out->count;
+
+		if (is_kept(place + i)) {
+			memcpy(ids_reserve(out, CACHE_IDS), slot->id, sizeof slot->id);
+			out->count += (slot->key[1] & COUNT_MASK) >> COUNT_SHIFT;
+		} else if (word[i].n > 0) {
+			encode_word(m, w, word[i], is_part, out);
+			keep(place + i, out, before);
+		}
 	}
-	key[0] = hash_load(word.p, word.n < 8 ? word.n : 8);
-	key[1] = word.n > 8 ? hash_load(word.p + 8, word.n - 8) : 0;
-	key[1] |= (uint64_t)word.n << LENGTH_SHIFT;
-	if (is_part && m->bpe.ignore_merges)
-		key[1] |= PART;
-	slot = w->cache + hash_mix(key[0] * 0x9e3779b97f4a7c15u + key[1] * 0xc2b2ae3d27d4eb4fu) %
-		CACHE_SLOTS;
-	if (slot->key[0] == key[0] && (slot->key[1] & ~COUNT_MASK) == key[1]) {
-		memcpy(ids_reserve(out, CACHE_IDS), slot->id, sizeof slot->id);
-		out->count += (slot->key[1] & COUNT_MASK) >> COUNT_SHIFT;
-		return;
-	}
-	encode_word(m, w, word, is_part, out);
-	if (out->count - before <= CACHE_IDS)
-		keep(slot, key, out, before);
 }
 
 void words_encode(const struct model *m, struct words_work *w, const struct str *word, size_t n,
 	struct ids *out)
 {
-	for (size_t i = 0; i < n; i++)
-		if (word[i].n > 0)
-			encode_cached(m, w, word[i], false, out);
+	for (size_t at = 0; at < n; at += TOGETHER)
+		encode_together(m, w, word + at, n - at < TOGETHER ? n - at : TOGETHER, false,
+			out);
 }
