@@ -219,7 +219,7 @@ bool bpe_is_quiet(const struct bpe *b, uint32_t left, uint32_t right)
 		const struct bpe_pair *pair;
 		uint32_t limit;
 
-		/* The later of the two last merges is undone; of equal ones the right one is later. */
+		/* The later one of their merges is undone; of equal ones the right one is later. */
 		if (l->order > r->order) {
 			limit = l->order;
 			left = l->right;

@@ -38,11 +38,8 @@ static void index_bytes(struct bpe *b)
 static bool is_symbol(const struct bpe *b, uint32_t id)
 {
 	struct str s = vocab_bytes(b->vocab, id);
-	size_t n;
 
-	if (!b->is_chars)
-		return s.n == 1;
-	return s.n > 0 && utf8_decode(s, &n) != UTF8_BAD && n == s.n;
+	return b->is_chars ? utf8_is_one(s) : s.n == 1;
 }
 
 /* ---- tokens ---- */

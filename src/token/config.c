@@ -7,6 +7,8 @@
  * the added tokens itself, as in upstream. The Llama classes build their
  * post-processor from add_bos_token and add_eos_token instead of the file's.
  */
+#include <stdlib.h>
+
 #include "base/file.h"
 #include "base/mem.h"
 #include "token/model.h"
@@ -34,27 +36,26 @@ static struct str without(struct str text, const char *member, struct buf *short
 int model_read_beside(struct arena *a, const char *path, const char *name, const char *emptied,
 	struct json_value **out, struct err *e)
 {
-	const char *slash = strrchr(path, '/');
-	struct buf full = { 0 }, shorter = { 0 };
+	char *full = file_beside(path, name);
+	struct buf shorter = { 0 };
 	struct str text = { 0 }, json;
 	int rc = 0;
 
 	*out = NULL;
-	buf_printf(&full, "%.*s%s", slash ? (int)(slash - path) + 1 : 0, path, name);
-	if (!file_exists(full.data))
+	if (!file_exists(full))
 		goto done;
-	rc = file_map(full.data, &text, e);
+	rc = file_map(full, &text, e);
 	if (rc)
 		goto done;
 	json = emptied ? without(text, emptied, &shorter) : text;
 	if (json_parse(a, json, out, e)) {
-		rc = err_wrap(e, "%s is not JSON", full.data);
+		rc = err_wrap(e, "%s is not JSON", full);
 	} else if ((*out)->kind != JSON_OBJECT) {
-		rc = err_set(e, ERR_PARSE, "%s does not hold a JSON object", full.data);
+		rc = err_set(e, ERR_PARSE, "%s does not hold a JSON object", full);
 	}
 	file_unmap(text);
 done:
-	buf_release(&full);
+	free(full);
 	buf_release(&shorter);
 	return rc;
 }
@@ -146,16 +147,14 @@ static int read_bos_eos(struct model *m, const struct json_value *config, const 
 static bool has_template_file(const char *path)
 {
 	static const char *const name[] = { "chat_template.jinja", "chat_template.json" };
-	const char *slash = strrchr(path, '/');
-	struct buf full = { 0 };
 	bool is_there = false;
 
-	for (size_t i = 0; i < 2; i++) {
-		buf_reset(&full);
-		buf_printf(&full, "%.*s%s", slash ? (int)(slash - path) + 1 : 0, path, name[i]);
-		is_there = is_there || file_exists(full.data);
+	for (size_t i = 0; i < 2 && !is_there; i++) {
+		char *full = file_beside(path, name[i]);
+
+		is_there = file_exists(full);
+		free(full);
 	}
-	buf_release(&full);
 	return is_there;
 }
 
