@@ -3,9 +3,10 @@
  * token/tokenizer.h - text to token ids and back, with the very ids the model's
  * own tokenizer gives.
  *
- * Reads tokenizer.json files of the byte-level BPE kind (Llama 3, Qwen 3,
- * gpt-oss, GPT-4o, DeepSeek V3, GPT-2 ...). Any stage of another kind is one
- * error that names its type and the file; nothing is approximated.
+ * Reads every kind of file that token/reader.h lists: tokenizer.json (BPE, Unigram,
+ * WordPiece, WordLevel), tiktoken, tekken, sentencepiece, vocab.json with merges.txt.
+ * A stage of an unknown kind is one error that names its type and the file; nothing is
+ * approximated.
  *
  * Built-in tokenizer "sim" (no file, no start-up cost): ids 0..255 are the
  * bytes; ids 256..17831 are a space and three lowercase ASCII letters, in
@@ -19,8 +20,8 @@
  * keeps a pool of working memory (regex state, word cache), one for each
  * encode that is under way; only load and free must be alone.
  *
- * Not here: chat templates (only whether there is one), truncation, padding,
- * offsets, pairs of sequences.
+ * Not here: chat templates (token/chat.h; only whether there is one), truncation,
+ * padding, offsets, pairs of sequences.
  */
 #pragma once
 #include <stdatomic.h>
