@@ -50,6 +50,7 @@ struct decoder_table {
 	size_t count, places;        /* 1: the place does not matter; 2: only whether first; 4 */
 	char *text;                  /* VOCAB_SLACK bytes are readable behind every token's */
 	size_t text_bytes;           /* those included */
+	size_t longest;              /* bytes of the longest text */
 	bool is_shared;              /* the vocabulary's text in place of this one */
 	bool is_borrowed;            /* shown and text belong to somebody else */
 };
