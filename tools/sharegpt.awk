@@ -7,7 +7,7 @@ BEGIN { RS = ""; printf "[" }
 /^(#|```|\||<|\t|    )/ { next }
 {
 	text = $0
-	gsub(/\\/, "\\\\", text); gsub(/"/, "\\\"", text)
+	gsub(/\\/, "&&", text); gsub(/"/, "\\\"", text)
 	gsub(/[ \t\n]+/, " ", text); gsub(/[\001-\037]/, "", text)
 	if (NF < 8 || NF > 250) next
 	if (before != "") {

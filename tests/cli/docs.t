@@ -10,6 +10,7 @@ use strict;
 use warnings;
 use Cwd qw(abs_path);
 use File::Temp ();
+use JSON::PP ();
 use FindBin;
 use Test::More;
 
@@ -95,6 +96,10 @@ for my $page ("$root/README.md", sort(glob("$root/docs/guide/*.md"))) {
 		}
 	}
 }
+# The demo asks what the pages say; whatever is written there, it is JSON in the end.
+my $asked = `cd '$root' && cat *.md docs/*.md docs/guide/*.md | awk -f tools/sharegpt.awk`;
+my $list = eval { JSON::PP->new->utf8->decode($asked) };
+ok($list && @$list > 100, 'the pages as conversations') or diag($@);
 done_testing();
 
 sub run
