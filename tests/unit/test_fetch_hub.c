@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "fetch/hub_parts.h"
 #include "fetch_server.h"
+#include "scratch.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 #define C1 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -26,7 +27,6 @@
 #define HELLO_SHA1 "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d"
 #define HELLO_SHA256 "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
 
-static char dir[] = "/tmp/hub-XXXXXX";
 
 static const char *const VARIABLES[] = { "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME",
 	"XDG_CACHE_HOME", "HF_ENDPOINT", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_TOKEN_PATH",
@@ -493,21 +493,8 @@ static void test_lock(void **state)
 
 static int set_up(void **state)
 {
-	(void)state;
 	without_proxies();
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-	struct buf command = { 0 };
-	int rc;
-
-	(void)state;
-	buf_printf(&command, "rm -rf %s", dir);
-	rc = system(command.data);
-	buf_release(&command);
-	return rc;
+	return make_dir(state);
 }
 
 int main(void)
@@ -520,5 +507,5 @@ int main(void)
 		cmocka_unit_test(test_bad_lists), cmocka_unit_test(test_lock),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, set_up, remove_dir);
 }

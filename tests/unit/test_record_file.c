@@ -12,27 +12,12 @@
 #include "record/block.h"
 #include "record/file.h"
 #include "record_same.h"
+#include "scratch.h"
 
-static char dir[] = "/tmp/profllm-record-XXXXXX";
 
 static char *path_of(const char *name)
 {
 	return file_join(dir, name);
-}
-
-static int make_dir(void **state)
-{
-	(void)state;
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-	char cmd[100];
-
-	(void)state;
-	snprintf(cmd, sizeof(cmd), "rm -rf %s", dir);
-	return system(cmd);
 }
 
 static void test_round_trip(void **state)

@@ -15,27 +15,12 @@
 #include "base/limits.h"
 #include "record/file.h"
 #include "record_same.h"
+#include "scratch.h"
 
-static char dir[] = "/tmp/profllm-stream-XXXXXX";
 
 static char *path_of(const char *name)
 {
 	return file_join(dir, name);
-}
-
-static int make_dir(void **state)
-{
-	(void)state;
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-	char cmd[100];
-
-	(void)state;
-	snprintf(cmd, sizeof(cmd), "rm -rf %s", dir);
-	return system(cmd);
 }
 
 /* ---- streaming ---- */

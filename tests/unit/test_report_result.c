@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "json/read.h"
 #include "record_sample.h"
+#include "scratch.h"
 #include "report/report.h"
 #include "schema/schema.h"
 
@@ -23,24 +24,13 @@
 #define MS 1000000ll
 
 static const double p99[] = { 99 }, two[] = { 50, 99.9 };
-static char dir[] = "/tmp/profllm-result-XXXXXX";
 
 static int set_up(void **state)
 {
-	(void)state;
 	setenv("TZ", "UTC", 1);
 	tzset();
 	signal(SIGXFSZ, SIG_IGN);
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int clean_up(void **state)
-{
-	char cmd[100];
-
-	(void)state;
-	snprintf(cmd, sizeof(cmd), "rm -rf %s", dir);
-	return system(cmd);
+	return make_dir(state);
 }
 
 struct fixture {
@@ -574,5 +564,5 @@ int main(void)
 		cmocka_unit_test(test_meta_errors),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, clean_up);
+	return cmocka_run_group_tests(tests, set_up, remove_dir);
 }

@@ -15,11 +15,11 @@
 #include "base/utf8.h"
 #include "token/sim.h"
 #include "token/tokenizer.h"
+#include "scratch.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define SMALL "tests/unit/token/small.json"
 
-static char dir[] = "/tmp/profllm-token-XXXXXX";
 
 static struct tokenizer *load(const char *name, const struct tokenizer_load_opts *opts)
 {
@@ -413,21 +413,6 @@ static void test_small_models(void **state)
 	tokenizer_free(t);
 	ids_release(&ids);
 	free(path);
-}
-
-static int make_dir(void **state)
-{
-	(void)state;
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-	char command[64];
-
-	(void)state;
-	snprintf(command, sizeof command, "rm -rf %s", dir);
-	return system(command);
 }
 
 int main(void)

@@ -15,6 +15,7 @@
 #include "base/digest.h"
 #include "token/chat.h"
 #include "token/chat_known.h"
+#include "scratch.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define SMALL "tests/unit/token/small.json"
@@ -29,7 +30,6 @@
 	"'\\n' + message['content'] + '<|im_end|>' + '\\n'}}{% endfor %}"                 \
 	"{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}\""
 
-static char dir[] = "/tmp/profllm-chat-XXXXXX";
 
 static void write_file(const char *name, const char *text)
 {
@@ -300,15 +300,6 @@ int main(void)
 		cmocka_unit_test(test_has_template),
 		cmocka_unit_test(test_sees_two_bos),
 	};
-	struct buf command = { 0 };
-	int failed;
 
-	if (!mkdtemp(dir))
-		return 1;
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	buf_printf(&command, "rm -rf '%s'", dir);
-	if (system(command.data))
-		failed++;
-	buf_release(&command);
-	return failed;
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -19,25 +19,10 @@
 #include "token/cache.h"
 #include "token/compiled.h"
 #include "token/tokenizer.h"
+#include "scratch.h"
 
 #define SMALL "tests/unit/token/small.json"
 
-static char dir[] = "/tmp/profllm-compiled-XXXXXX";
-
-static int set_up(void **state)
-{
-	(void)state;
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-	char command[128];
-
-	(void)state;
-	snprintf(command, sizeof command, "rm -rf %s", dir);
-	return system(command);
-}
 
 static const char *const TEXT[] = { "", "a", "the quick <|bos|> brown\n\n  fox <sep>x", "   <l>  <r> x",
 	"\xe4\xb8\xad\xe6\x96\x87 caf\xc3\xa9 1234567", "int main(void) { return 0; }\n\t\t\t" };
@@ -216,5 +201,5 @@ int main(void)
 		cmocka_unit_test(test_no_cache),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -13,10 +13,10 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "token/tokenizer.h"
+#include "scratch.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-static char dir[] = "/tmp/profllm-decoder-XXXXXX";
 
 #define BAR "\xe2\x96\x81"
 #define BAD "\xef\xbf\xbd"
@@ -256,22 +256,6 @@ static void test_limits(void **state)
 	assert_non_null(strstr(e.text, "has more than 16 decoder steps"));
 	buf_release(&decoder);
 	free(path);
-}
-
-static int make_dir(void **state)
-{
-	(void)state;
-	return setenv("PROFLLM_CACHE_DIR", "", 1) || !mkdtemp(dir) ? -1 : 0;
-}
-
-static int remove_dir(void **state)
-{
-	char *path = file_join(dir, "tokenizer.json");
-
-	(void)state;
-	unlink(path);
-	free(path);
-	return rmdir(dir);
 }
 
 int main(void)

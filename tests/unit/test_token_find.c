@@ -9,11 +9,11 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "token/find.h"
+#include "scratch.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 #define FILES_MAX 6
 
-static char dir[] = "/tmp/find-XXXXXX";
 
 /* The same files, once as a directory and once as a snapshot in the cache. */
 struct row {
@@ -146,8 +146,7 @@ static void test_names(void **state)
 
 static int set_up(void **state)
 {
-	(void)state;
-	if (!mkdtemp(dir))
+	if (make_dir(state))
 		return -1;
 	setenv("HF_HOME", dir, 1);
 	setenv("HF_HUB_OFFLINE", "1", 1);
@@ -156,23 +155,11 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
-{
-	struct buf command = { 0 };
-	int rc;
-
-	(void)state;
-	buf_printf(&command, "rm -rf %s", dir);
-	rc = system(command.data);
-	buf_release(&command);
-	return rc;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_choice), cmocka_unit_test(test_names),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, set_up, remove_dir);
 }

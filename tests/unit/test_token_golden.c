@@ -15,10 +15,10 @@
 #include "base/file.h"
 #include "json/read.h"
 #include "token/tokenizer.h"
+#include "scratch.h"
 
 #define DATA "tests/unit/token/"
 
-static char dir[] = "/tmp/profllm-token-XXXXXX";
 
 static struct json_slice parse(struct str text)
 {
@@ -203,22 +203,6 @@ static void test_threads(void **state)
 		assert_int_equal(share[i].count, 50 * tokenizer_count(t, share[0].text, true));
 	tokenizer_free(t);
 	buf_release(&text);
-}
-
-static int make_dir(void **state)
-{
-	(void)state;
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-	char *path = file_join(dir, "tokenizer.json");
-
-	(void)state;
-	unlink(path);
-	free(path);
-	return rmdir(dir);
 }
 
 int main(void)

@@ -16,12 +16,12 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "token/tokenizer.h"
+#include "scratch.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define SHARP_S "\xc3\x9f"
 #define E_ACUTE "\xc3\xa9"
 
-static char dir[] = "/tmp/profllm-models-XXXXXX";
 
 static void quote(struct buf *out, const char *text)
 {
@@ -331,22 +331,6 @@ static void test_errors(void **state)
 		if (!strstr(e.text, row[i].want))
 			fail_msg("row %zu: \"%s\", not \"%s\"", i, e.text, row[i].want);
 	}
-}
-
-static int make_dir(void **state)
-{
-	(void)state;
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-	char *path = file_join(dir, "tokenizer.json");
-
-	(void)state;
-	unlink(path);
-	free(path);
-	return rmdir(dir);
 }
 
 int main(void)

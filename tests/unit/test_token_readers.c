@@ -14,10 +14,10 @@
 #include "token/chars.h"
 #include "base/utf8.h"
 #include "token/tokenizer.h"
+#include "scratch.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-static char dir[] = "/tmp/profllm-readers-XXXXXX";
 
 static void write_file(const char *name, struct str text)
 {
@@ -479,21 +479,6 @@ static void test_wrong_merges(void **state)
 	refused("vocab.json", "has a BPE model without \"vocab\" or \"merges\"");
 	remove_file("merges.txt");
 	refused("vocab.json", "needs merges.txt beside it");
-}
-
-static int make_dir(void **state)
-{
-	(void)state;
-	return setenv("PROFLLM_CACHE_DIR", "", 1) || !mkdtemp(dir) ? -1 : 0;
-}
-
-static int remove_dir(void **state)
-{
-	char command[64];
-
-	(void)state;
-	snprintf(command, sizeof command, "rm -rf %s", dir);
-	return system(command);
 }
 
 int main(void)

@@ -16,6 +16,7 @@
 
 #include "base/file.h"
 #include "token/tokenizer.h"
+#include "scratch.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define UNIGRAM "tests/unit/token/unigram.model"
@@ -23,7 +24,6 @@
 #define NIHONGO "\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e"
 #define BLANK "\xe2\x96\x81"
 
-static char dir[] = "/tmp/profllm-sentencepiece-XXXXXX";
 
 static struct tokenizer *load(const char *path)
 {
@@ -226,26 +226,6 @@ static void test_unknown_fields(void **state)
 	assert_int_equal(tokenizer_special_per_sequence(t), 0);
 	tokenizer_free(t);
 	free(path);
-}
-
-static int make_dir(void **state)
-{
-	(void)state;
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-	static const char *const name[] = { "x.model", "model-without-a-name" };
-
-	(void)state;
-	for (size_t i = 0; i < COUNT(name); i++) {
-		char *path = file_join(dir, name[i]);
-
-		unlink(path);
-		free(path);
-	}
-	return rmdir(dir);
 }
 
 int main(void)
