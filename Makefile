@@ -20,7 +20,8 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -W
 BASE_CFLAGS := -std=c17 -O2 -g -D_GNU_SOURCE -ffp-contract=off -fno-omit-frame-pointer -pthread
 CFLAGS ?=
 LDFLAGS ?=
-LDLIBS := -lssl -lcrypto -lcurl -lpcre2-8 -lutf8proc -lz -lm -pthread
+LDLIBS := -lssl -lcrypto -lcurl -lpcre2-8 -lutf8proc -lz -lzstd -lsnappy -llz4 -lbrotlidec -larchive \
+	-lturbojpeg -lpng16 -lwebp -lgif -lsndfile -lavformat -lavcodec -lswscale -lavutil -lm -pthread
 CPPFLAGS := -Isrc -I$(O)/gen -include src/base/banned.h
 
 LAYERS := $(shell sed -n 's/^\([a-z]*\):.*/\1/p' src/LAYERS)

@@ -33,6 +33,11 @@ BEGIN {
 	library("openssl/ssl", "src/net/tls.c"); library("openssl/evp", "src/base/digest.c")
 	library("curl", "src/fetch/fetch.c")
 	library("pcre2", ""); library("utf8proc", ""); library("zlib", "")
+	library("turbojpeg", "src/media/jpeg.c"); library("png", "src/media/png.c")
+	library("webp/", ""); library("gif_lib", ""); library("sndfile", "src/media/audio.c")
+	library("libav", "src/media/video.c"); library("libsw", "src/media/video.c")
+	library("archive", "src/table/unpack.c"); library("zstd", ""); library("snappy", "")
+	library("lz4", ""); library("brotli/", "")
 	split("TODO FIXME XXX HACK", debt, " ")
 }
 

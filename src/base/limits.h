@@ -48,3 +48,10 @@
 #define LENGTH_TOKENS_MAX (1u << 26)    /* one prompt or answer; contexts are below 2^24 */
 #define LINE_BYTES_MAX (512u << 20) /* one line of JSON or of ids: 256 MiB of text, escaped */
 #define ORDERED_OUT_BYTES_MAX (4ull << 30) /* what one such line becomes: 10 bytes an id */
+#define TABLE_WINDOW_BYTES (16u << 20)  /* pages of a mapped data file kept behind the reader */
+#define TABLE_ROW_BYTES_MAX (256ull << 20) /* one row of a data file, spelled as JSON */
+#define TABLE_ROWS_MAX (1ull << 31)     /* rows of one file: 16 GiB of places */
+#define TABLE_COLUMNS_MAX 4096          /* leaves of a Parquet schema; image sets have ten */
+#define TABLE_UNPACKED_BYTES_MAX (64ull << 30) /* what one compressed file may unpack to */
+#define PARQUET_PAGE_BYTES_MAX (1ull << 30) /* one page, unpacked; writers make them 1 MB */
+#define PARQUET_FOOTER_BYTES_MAX (256u << 20) /* the description of all row groups */

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "cmd/cmd.h"
 #include "cmd/ordered.h"
 #include "cmd/progress.h"
@@ -410,7 +411,7 @@ struct tokenizer *tokenizer_from_opts(const struct tokenizer_opts *o, bool is_un
 static struct ordered work_of(const struct tokenizer_opts *o, bool is_whole)
 {
 	size_t files = o->files.n ? o->files.n : 1;
-	unsigned threads = o->threads ? (unsigned)o->threads : tokenizer_threads();
+	unsigned threads = o->threads ? (unsigned)o->threads : parallel_threads();
 
 	return (struct ordered){
 		.path = o->files.v, .paths = o->files.n, .is_whole = is_whole,

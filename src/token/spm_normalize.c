@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "token/base64.h"
+#include "base/base64.h"
 #include "token/charsmap.h"
 #include "token/trie.h"
 

@@ -100,7 +100,7 @@ size_t tokenizer_count(const struct tokenizer *t, struct str text, bool add_spec
 
 /*
  * Likewise for n texts by several threads, the caller's among them; 0: as many as
- * there are cores to run on (tokenizer_threads). out holds n places: ids are
+ * there are cores to run on (parallel_threads). out holds n places: ids are
  * appended to those of encode_batch (zeroed ones will do), counts are written over.
  * The result does not depend on the number of threads. -1 with ERR_LIMIT, which
  * names the first text that cannot be encoded; later places may then be untouched.
@@ -109,7 +109,6 @@ int tokenizer_encode_batch(const struct tokenizer *t, const struct str *text, si
 	bool add_special, unsigned threads, struct ids *out, struct err *e);
 int tokenizer_count_batch(const struct tokenizer *t, const struct str *text, size_t n,
 	bool add_special, unsigned threads, size_t *out, struct err *e);
-unsigned tokenizer_threads(void); /* 1..THREADS_MAX */
 
 /* Says why tokenizer_encode or tokenizer_count refused the text; returns -1. */
 int tokenizer_refuse(struct str text, struct err *e);

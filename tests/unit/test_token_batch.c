@@ -10,6 +10,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "token/tokenizer.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -137,7 +138,7 @@ static void test_none(void **state)
 	(void)state;
 	assert_int_equal(tokenizer_encode_batch(t, NULL, 0, false, 0, NULL, NULL), 0);
 	assert_int_equal(tokenizer_count_batch(t, NULL, 0, false, 4, NULL, NULL), 0);
-	assert_in_range(tokenizer_threads(), 1, THREADS_MAX);
+	assert_in_range(parallel_threads(), 1, THREADS_MAX);
 	tokenizer_free(t);
 }
 

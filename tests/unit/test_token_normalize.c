@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "token/base64.h"
+#include "base/base64.h"
 #include "token/charsmap.h"
 #include "token/model.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base64.c - see base64.h. */
-#include "token/base64.h"
+#include "base/base64.h"
 
 /* The six bits of a character; 64 and above when it is none. */
 static uint32_t six_bits(char c)
@@ -38,4 +38,28 @@ bool base64_decode(struct str text, struct buf *out)
 	out->len = before;
 	out->data[before] = 0;
 	return false;
+}
+
+void base64_encode(struct str bytes, struct buf *out)
+{
+	static const char digit[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const uint8_t *p = (const uint8_t *)bytes.p;
+	char *to;
+
+	if (buf_reserve(out, (bytes.n + 2) / 3 * 4))
+		return;
+	to = out->data + out->len;
+	for (size_t i = 0; i < bytes.n; i += 3) {
+		size_t left = bytes.n - i;
+		uint32_t bits = (uint32_t)p[i] << 16 | (left > 1 ? (uint32_t)p[i + 1] << 8 : 0) |
+				(left > 2 ? p[i + 2] : 0);
+
+		*to++ = digit[bits >> 18];
+		*to++ = digit[bits >> 12 & 63];
+		*to++ = left > 1 ? digit[bits >> 6 & 63] : '=';
+		*to++ = left > 2 ? digit[bits & 63] : '=';
+	}
+	*to = 0;
+	out->len += (bytes.n + 2) / 3 * 4;
 }

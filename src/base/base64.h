@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * token/base64.h - bytes in files of text (RFC 4648, section 4).
+ * base64.h - bytes as text (RFC 4648, section 4), padded, without line breaks.
  */
 #pragma once
 #include <stdbool.h>
@@ -13,3 +13,6 @@
  * of four, a character outside the alphabet, or bits beyond the last byte.
  */
 bool base64_decode(struct str text, struct buf *out);
+
+/* Appends 4 characters for every 3 bytes begun. */
+void base64_encode(struct str bytes, struct buf *out);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * media/video.h - MP4 files from frames; datasets spec 4.4.
+ *
+ * MPEG-4 Part 2 (tag mp4v), 30 frames a second, yuv420p, an intra frame every 12: what OpenCV's
+ * VideoWriter makes. Odd sizes lose their last column or row.
+ */
+#pragma once
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#define VIDEO_FRAMES_PER_SECOND 30
+
+/* Appends the whole file. rgb: frames * height * width * 3 bytes, frame after frame. */
+int video_mp4(const uint8_t *rgb, uint32_t width, uint32_t height, uint32_t frames,
+	      struct buf *out, struct err *e);
