@@ -3,15 +3,70 @@
 #pragma once
 #include "data/dataset.h"
 
+#define VALID_TOKENS_MIN 4 /* datasets spec 1.4 */
+
 /* "<prefix><index>" in the workload's arena. */
-struct str dataset_request_id(struct workload *w, const struct dataset_opts *o, size_t index);
+struct str dataset_request_id(struct workload *w, const struct dataset_env *env, size_t index);
 
 /*
  * Datasets spec 1.3: when fewer than num_prompts were accepted, copies of
  * uniformly chosen ones are appended (Python's generator, re-seeded).
  */
-int dataset_oversample(struct workload *w, const struct dataset_opts *o, struct compat_rng *rng,
-		       struct err *e);
+int dataset_oversample(struct workload *w, const struct dataset_opts *o,
+		       const struct dataset_env *env, struct compat_rng *rng, struct err *e);
 /* -1 with ERR_CANCELLED once the caller asked to stop; asked between prompts. */
-int dataset_go_on(const struct dataset_opts *o, struct err *e);
-void dataset_progress(const struct dataset_opts *o, size_t done, size_t total);
+int dataset_go_on(const struct dataset_env *env, struct err *e);
+void dataset_progress(const struct dataset_env *env, size_t done, size_t total);
+
+/*
+ * ---- rows that become at most one request each ----
+ *
+ * What a set must say of its rows; dataset_take does the rest: it walks them in the set's
+ * order until enough are accepted, counts tokens of many rows at once on all threads, leaves out
+ * lengths that are not valid, makes media in parallel, numbers the requests and oversamples.
+ */
+struct draft {
+	struct sample sample;  /* as far as the row says; texts in the arena it was drafted with */
+	struct str counted;    /* what prompt_len counts; p NULL: sample.prompt */
+	struct str answer;     /* its tokens are output_len; p NULL: sample.output_len stands */
+	bool is_answer_plain;  /* counted without special tokens */
+	const void *media;     /* for make_media; NULL: none to make */
+	bool is_media_prompt;  /* the parts that are made are the whole prompt */
+};
+
+struct take {
+	void *self;
+	size_t rows;
+	/*
+	 * Drafts the i-th row of the set's order. 1: done; 0: this row is none; -1. Texts, and
+	 * what make_media needs, live in a, which is emptied between lots.
+	 */
+	int (*draft)(void *self, size_t i, struct arena *a, struct draft *d, struct err *e);
+	/*
+	 * Appends d->media as a JSON list of content parts. Called for accepted rows only, by
+	 * several threads at once. NULL: sets without.
+	 */
+	int (*make_media)(void *self, const struct draft *d, struct buf *parts, struct err *e);
+	bool has_chat_form;      /* --enable-multimodal-chat makes each prompt one user message */
+	bool takes_all;          /* num_prompts <= 0 means every row */
+	bool is_row_index;       /* request ids carry the row's place, not that of the accepted */
+	/* The length filter (spec 1.4); prompt_max 0: none. */
+	size_t prompt_max, total_max;
+	bool is_output_unchecked; /* answers of fewer than VALID_TOKENS_MIN tokens are fine */
+};
+
+/*
+ * Without a tokenizer every text counts one token. What is in w already counts for
+ * num_prompts.
+ */
+int dataset_take(const struct take *t, const struct dataset_opts *o,
+		 const struct dataset_env *env, struct compat_rng *rng, struct workload *w,
+		 struct err *e);
+
+/*
+ * The order of n rows of sets that shuffle with Python's generator seeded by the dataset's
+ * seed: 0..n-1, shuffled unless --disable-shuffle. The generator is seeded either way. Caller
+ * frees.
+ */
+size_t *dataset_shuffled(size_t n, uint64_t seed, const struct dataset_opts *o,
+			 struct compat_rng *rng);

@@ -75,7 +75,7 @@ static int output_len(const struct dataset_opts *o, const struct row *row, int64
 	return 0;
 }
 
-static int add(const struct dataset_opts *o, const struct row *row, size_t index,
+static int add(const struct dataset_opts *o, const struct dataset_env *env, const struct row *row, size_t index,
 	       struct workload *w, struct buf *text, struct err *e)
 {
 	struct json_slice prompt;
@@ -89,19 +89,19 @@ static int add(const struct dataset_opts *o, const struct row *row, size_t index
 		return -1;
 	buf_reset(text);
 	json_unescape(text, prompt.raw);
-	if (o->chat)
-		chat_apply(o->chat, buf_str(text), &templated);
+	if (env->chat)
+		chat_apply(env->chat, buf_str(text), &templated);
 	s = workload_add(w);
-	s->prompt = arena_str(&w->arena, buf_str(o->chat ? &templated : text));
+	s->prompt = arena_str(&w->arena, buf_str(env->chat ? &templated : text));
 	s->prompt_len = 1;
 	/* Without a tokenizer upstream asks for one token, whatever the flag says. */
-	s->output_len = o->tokenizer ? asked : 1;
-	s->request_id = dataset_request_id(w, o, index);
+	s->output_len = env->tokenizer ? asked : 1;
+	s->request_id = dataset_request_id(w, env, index);
 	buf_release(&templated);
 	return 0;
 }
 
-static int count(const struct dataset_opts *o, struct workload *w, struct err *e)
+static int count(const struct dataset_opts *o, const struct dataset_env *env, struct workload *w, struct err *e)
 {
 	struct str *text = mem_array(w->n, sizeof(*text));
 	size_t *tokens = mem_array(w->n, sizeof(*tokens));
@@ -109,7 +109,7 @@ static int count(const struct dataset_opts *o, struct workload *w, struct err *e
 
 	for (size_t i = 0; i < w->n; i++)
 		text[i] = w->v[i].prompt;
-	rc = tokenizer_count_batch(o->tokenizer, text, w->n, true, o->threads, tokens, e);
+	rc = tokenizer_count_batch(env->tokenizer, text, w->n, true, env->threads, tokens, e);
 	for (size_t i = 0; rc == 0 && i < w->n; i++)
 		w->v[i].prompt_len = (uint32_t)tokens[i];
 	free(text);
@@ -117,7 +117,7 @@ static int count(const struct dataset_opts *o, struct workload *w, struct err *e
 	return rc < 0 ? err_wrap(e, "%s", o->path) : 0;
 }
 
-static int build(const struct dataset_opts *o, struct compat_rng *rng, struct workload *w,
+static int build(const struct dataset_opts *o, const struct dataset_env *env, struct compat_rng *rng, struct workload *w,
 		 struct err *e)
 {
 	struct rows rows = { 0 };
@@ -133,18 +133,18 @@ static int build(const struct dataset_opts *o, struct compat_rng *rng, struct wo
 		return -1;
 	if (load(o->path, text, &rows, e) < 0)
 		goto done;
-	pyrandom_seed(&rng->py, (int64_t)o->seed);
-	if (!o->is_shuffle_disabled)
+	pyrandom_seed(&rng->py, (int64_t)env->seed);
+	if (!o->disable_shuffle)
 		pyrandom_shuffle(&rng->py, rows.v, rows.n, sizeof(*rows.v));
-	wanted = o->num_prompts > 0 ? (size_t)o->num_prompts : rows.n;
+	wanted = env->num_prompts > 0 ? (size_t)env->num_prompts : rows.n;
 	for (size_t i = 0; i < rows.n && i < wanted; i++) {
-		if (dataset_go_on(o, e) < 0 || add(o, &rows.v[i], i, w, &scratch, e) < 0)
+		if (dataset_go_on(env, e) < 0 || add(o, env, &rows.v[i], i, w, &scratch, e) < 0)
 			goto done;
-		dataset_progress(o, i + 1, wanted);
+		dataset_progress(env, i + 1, wanted);
 	}
-	if (o->tokenizer && count(o, w, e) < 0)
+	if (env->tokenizer && count(o, env, w, e) < 0)
 		goto done;
-	rc = dataset_oversample(w, o, rng, e);
+	rc = dataset_oversample(w, o, env, rng, e);
 done:
 	buf_release(&scratch);
 	free(rows.v);

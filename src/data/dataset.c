@@ -35,40 +35,53 @@ const struct dataset *dataset_find(const char *name)
 	return NULL;
 }
 
-struct str dataset_request_id(struct workload *w, const struct dataset_opts *o, size_t index)
+struct str dataset_request_id(struct workload *w, const struct dataset_env *env, size_t index)
 {
-	return str_of(arena_printf(&w->arena, "%s%zu", o->request_id_prefix, index));
+	return str_of(arena_printf(&w->arena, "%s%zu", env->request_id_prefix, index));
 }
 
-int dataset_oversample(struct workload *w, const struct dataset_opts *o, struct compat_rng *rng,
-		       struct err *e)
+int dataset_oversample(struct workload *w, const struct dataset_opts *o,
+		       const struct dataset_env *env, struct compat_rng *rng, struct err *e)
 {
-	size_t original = w->n, wanted = o->num_prompts > 0 ? (size_t)o->num_prompts : 0;
+	size_t original = w->n, wanted = env->num_prompts > 0 ? (size_t)env->num_prompts : 0;
 
-	if (o->is_no_oversample || original >= wanted)
+	if (o->no_oversample || original >= wanted)
 		return 0;
 	if (original == 0)
 		return err_set(e, ERR_RUN, "%s has no request that passes the length filter; "
 			       "nothing to send", o->path);
-	pyrandom_seed(&rng->py, (int64_t)o->seed);
+	pyrandom_seed(&rng->py, (int64_t)env->seed);
 	while (w->n < wanted) {
 		struct sample copy = w->v[pyrandom_choice(&rng->py, original)];
 
-		copy.request_id = dataset_request_id(w, o, w->n);
+		copy.request_id = dataset_request_id(w, env, w->n);
 		*workload_add(w) = copy;
 	}
 	return 0;
 }
 
-int dataset_go_on(const struct dataset_opts *o, struct err *e)
+int dataset_go_on(const struct dataset_env *env, struct err *e)
 {
-	if (!o->cancel || !atomic_load(o->cancel))
+	if (!env->cancel || !atomic_load(env->cancel))
 		return 0;
 	return err_set(e, ERR_CANCELLED, "interrupted before the benchmark began");
 }
 
-void dataset_progress(const struct dataset_opts *o, size_t done, size_t total)
+void dataset_progress(const struct dataset_env *env, size_t done, size_t total)
 {
-	if (o->progress && (done == total || done % 64 == 0))
-		o->progress(o->progress_self, done, total);
+	if (env->progress && (done == total || done % 64 == 0))
+		env->progress(env->self, done, total);
+}
+
+size_t *dataset_shuffled(size_t n, uint64_t seed, const struct dataset_opts *o,
+			 struct compat_rng *rng)
+{
+	size_t *order = mem_array(n, sizeof(*order));
+
+	for (size_t i = 0; i < n; i++)
+		order[i] = i;
+	pyrandom_seed(&rng->py, (int64_t)seed);
+	if (!o->disable_shuffle)
+		pyrandom_shuffle(&rng->py, order, n, sizeof(*order));
+	return order;
 }

@@ -7,47 +7,115 @@
 #include <stdbool.h>
 
 #include "data/workload.h"
+#include "opt/opt.h"
 #include "rng/compat.h"
 
 struct chat_wrap;
 struct tokenizer;
 
+/* What was asked of datasets; rows of options fill it (run/serve_rows.c). Lengths in tokens. */
 struct dataset_opts {
-	const char *path;            /* --dataset-path; NULL: none */
+	const char *path;                /* --dataset-path: file, folder or hub id; NULL: none */
+	bool no_stream;                  /* hf: order of the whole split, not of a window */
+	bool no_oversample, disable_shuffle;
+	bool skip_chat_template;
+	bool enable_multimodal_chat;     /* whole chat messages with their media */
+	bool trust_remote_code;          /* no effect */
+	/* ours */
+	bool prompt_token_ids;           /* random: send ids, not text */
+	struct opt_int max_model_len;    /* requests that cannot fit are left out */
+	const char *random_input_len_dist, *random_output_len_dist; /* data/lengths.h; NULL: none */
+	const char *hf_text_column;      /* hf: column of prompts; NULL: found by its name */
+	const char *hf_revision;         /* branch, tag or commit; NULL: main */
+	struct opt_json mix;             /* mix: list of sets with weights */
+	/* sharegpt, custom*, spec_bench, speed_bench */
+	struct opt_int sharegpt_output_len; /* unset: as many as the recorded reply */
+	int64_t custom_output_len;       /* -1: each row's own */
+	bool custom_output_len_is_set;
+	bool custom_ensure_client_side_data;
+	int64_t spec_bench_output_len;
+	const char *spec_bench_category; /* NULL: all */
+	const char *speed_bench_dataset_subset;
+	int64_t speed_bench_output_len;
+	const char *speed_bench_category;
+	/* sonnet */
+	int64_t sonnet_input_len, sonnet_output_len, sonnet_prefix_len;
+	/* timed_trace */
+	int64_t timed_trace_chunk_hash_size;
+	double timed_trace_sec_multiplier;
+	const char *timed_trace_label_timestamp, *timed_trace_label_input_length;
+	const char *timed_trace_label_output_length, *timed_trace_label_hash_ids;
+	/* random, random-mm, random-rerank */
+	int64_t random_input_len, random_output_len, random_prefix_len, random_batch_size;
+	const char *random_range_ratio;  /* as written; the two numbers are below */
+	double input_range_ratio, output_range_ratio; /* in [0, 1) */
+	bool no_reranker;
+	int64_t random_mm_base_items_per_request;
+	double random_mm_num_mm_items_range_ratio;
+	struct opt_json random_mm_limit_mm_per_prompt;
+	const char *random_mm_bucket_config;
+	/* prefix_repetition */
+	int64_t prefix_repetition_prefix_len, prefix_repetition_suffix_len;
+	int64_t prefix_repetition_num_prefixes, prefix_repetition_output_len;
+	/* hf */
+	const char *hf_subset, *hf_split, *hf_name; /* NULL: none */
+	struct opt_int hf_output_len;
+	const char *bfcl_categories;     /* comma list; NULL: the usual three */
+	double blazedit_min_distance, blazedit_max_distance;
+	double asr_min_audio_len_sec, asr_max_audio_len_sec;
+};
+
+/* What a dataset is built with. */
+struct dataset_env {
 	int64_t num_prompts;
 	uint64_t seed;
 	const struct tokenizer *tokenizer; /* NULL with --skip-tokenizer-init */
+	const char *tokenizer_name;        /* as asked for; NULL: none */
 	const char *request_id_prefix;
-	bool is_shuffle_disabled, is_no_oversample;
+	const char *backend;               /* --backend */
+	bool is_chat_backend;
 	/* What stands around the texts of sets that are templated; NULL: nothing. */
 	const struct chat_wrap *chat;
-	bool is_chat_backend;
-	/* random */
-	int64_t random_input_len, random_output_len, random_prefix_len;
-	double input_range_ratio, output_range_ratio;
-	/* sharegpt, custom: tokens; -1: from the recorded reply, from the row */
-	int64_t sharegpt_output_len;
-	int64_t custom_output_len;
-	bool custom_output_len_is_set;
-	unsigned threads;            /* generation; the result does not depend on it */
-	/* Progress of generation; may be NULL. Called from this thread only. */
+	/*
+	 * What the chat template makes of whole messages (JSON list; tools: JSON list or empty),
+	 * appended to text: by the server, or by a known template where the messages are one
+	 * optional system and one user text. NULL: there is no way. ERR_RUN, ERR_NET.
+	 */
+	int (*render)(void *self, struct str messages, struct str tools, struct buf *text,
+		      struct err *e);
+	void *render_self;
+	unsigned threads;                  /* 0: as many as cores; the result does not depend on it */
+	/* Requests made, and wanted; may be NULL. Called from this thread only. */
 	void (*progress)(void *self, size_t done, size_t total);
-	void *progress_self;
-	const atomic_bool *cancel;   /* set: build ends with ERR_CANCELLED; may be NULL */
+	/* Bytes of a file that is downloaded (above 1 MB); may be NULL. */
+	void (*download)(void *self, const char *file, int64_t done, int64_t total);
+	void (*note)(void *self, const char *text); /* a sentence for people; may be NULL */
+	void *self;
+	const atomic_bool *cancel; /* set: build ends with ERR_CANCELLED; may be NULL */
 };
 
 struct dataset {
 	const char *name;            /* --dataset-name */
 	const char *summary;         /* for help and errors */
+	const char *const *options;  /* names of the options it reads beyond the general ones,
+	                                NULL-terminated; NULL: none */
 	bool needs_path, forbids_path, needs_tokenizer;
 	bool is_templated; /* each text is a user message put through the model's chat template */
 	bool is_rewritten_by_server; /* prompts are aligned through /tokenize (serve spec 2.9) */
+	bool ignores_eos;            /* --ignore-eos is forced on */
+	bool takes_all;              /* --num-prompts 0 or less means every row */
+	bool is_unordered;           /* it has no order of rows: --disable-shuffle has no effect */
+	/*
+	 * What can be refused before anything is loaded: backends that cannot carry the set,
+	 * malformed options. ERR_RUN with upstream's reason. May be NULL.
+	 */
+	int (*check)(const struct dataset_opts *o, const struct dataset_env *env, struct err *e);
 	/*
 	 * Fills w. Advances rng exactly as upstream's loader advances Python's and
 	 * NumPy's global generators. ERR_RUN or ERR_IO with file and line.
 	 */
-	int (*build)(const struct dataset_opts *o, struct compat_rng *rng, struct workload *w,
-		     struct err *e);
+	int (*build)(const struct dataset_opts *o, const struct dataset_env *env,
+		     struct compat_rng *rng, struct workload *w, struct err *e);
 };
 
 const struct dataset *dataset_find(const char *name); /* "-" and "_" alike; NULL: unknown */

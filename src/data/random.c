@@ -119,10 +119,10 @@ static int make_prefix(struct generator *g, int64_t length, struct ids *prefix, 
 	return 0;
 }
 
-static int fill(struct generator *g, const struct dataset_opts *o, struct workload *w,
+static int fill(struct generator *g, const struct dataset_opts *o, const struct dataset_env *env, struct workload *w,
 		struct err *e)
 {
-	size_t n = (size_t)o->num_prompts, special = tokenizer_special_per_sequence(g->tokenizer);
+	size_t n = (size_t)env->num_prompts, special = tokenizer_special_per_sequence(g->tokenizer);
 	int64_t real = o->random_input_len - (int64_t)special;
 	int64_t *input = mem_array(n, sizeof(*input)), *output = mem_array(n, sizeof(*output));
 	int64_t *offset = mem_array(n, sizeof(*offset));
@@ -144,15 +144,15 @@ static int fill(struct generator *g, const struct dataset_opts *o, struct worklo
 	for (size_t i = 0; i < n; i++) {
 		struct sample *s;
 
-		if (dataset_go_on(o, e) < 0 ||
+		if (dataset_go_on(env, e) < 0 ||
 		    make_prompt(g, &prefix, offset[i], i, (size_t)input[i], e) < 0)
 			goto done;
 		s = workload_add(w);
 		s->prompt = arena_str(&w->arena, buf_str(&g->text));
 		s->prompt_len = (uint32_t)g->ids.count;
 		s->output_len = output[i];
-		s->request_id = dataset_request_id(w, o, i);
-		dataset_progress(o, i + 1, n);
+		s->request_id = dataset_request_id(w, env, i);
+		dataset_progress(env, i + 1, n);
 	}
 	if (g->mismatch)
 		w->notes = str_of(arena_printf(&w->arena, "random prompts hold %" PRId64
@@ -168,22 +168,22 @@ done:
 	return rc;
 }
 
-static int build(const struct dataset_opts *o, struct compat_rng *rng, struct workload *w,
+static int build(const struct dataset_opts *o, const struct dataset_env *env, struct compat_rng *rng, struct workload *w,
 		 struct err *e)
 {
-	struct generator g = { .tokenizer = o->tokenizer };
+	struct generator g = { .tokenizer = env->tokenizer };
 	int rc;
 
 	(void)rng; /* upstream's generator is private too */
-	if (o->num_prompts <= 0)
+	if (env->num_prompts <= 0)
 		return err_set(e, ERR_RUN, "No requests provided.");
-	if (o->num_prompts > REQUESTS_MAX)
+	if (env->num_prompts > REQUESTS_MAX)
 		return err_set(e, ERR_LIMIT, "--num-prompts %" PRId64 " is more than the limit of %u",
-			       o->num_prompts, REQUESTS_MAX);
-	g.vocab = tokenizer_vocab_size(o->tokenizer);
-	pcg64_seed(&g.rng, o->seed);
+			       env->num_prompts, REQUESTS_MAX);
+	g.vocab = tokenizer_vocab_size(env->tokenizer);
+	pcg64_seed(&g.rng, env->seed);
 	find_allowed(&g);
-	rc = fill(&g, o, w, e);
+	rc = fill(&g, o, env, w, e);
 	ids_release(&g.ids);
 	buf_release(&g.text);
 	free(g.allowed);

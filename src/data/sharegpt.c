@@ -95,7 +95,7 @@ static int read_turns(const char *path, size_t index, struct json_slice turns, s
 }
 
 /* Up to n conversations from the given one on, read and counted. */
-static int take_lot(const struct dataset_opts *o, const struct entries *entries, size_t from,
+static int take_lot(const struct dataset_opts *o, const struct dataset_env *env, const struct entries *entries, size_t from,
 		    size_t n, struct lot *lot, struct err *e)
 {
 	const char *p;
@@ -105,7 +105,7 @@ static int take_lot(const struct dataset_opts *o, const struct entries *entries,
 	while (lot->n < n && lot->n < AT_ONCE && lot->bytes.len < AT_ONCE_BYTES) {
 		size_t i = from + lot->n;
 
-		if (dataset_go_on(o, e) < 0 ||
+		if (dataset_go_on(env, e) < 0 ||
 		    read_turns(o->path, i, entries->conversation[i], lot, e) < 0)
 			return -1;
 	}
@@ -115,10 +115,10 @@ static int take_lot(const struct dataset_opts *o, const struct entries *entries,
 
 		text->p = p;
 		p = text->n ? p + text->n : p;
-		if (i % 2 && o->sharegpt_output_len >= 0) /* the answer's length is given */
+		if (i % 2 && o->sharegpt_output_len.is_set) /* the answer's length is given */
 			*text = STR("");
 	}
-	if (tokenizer_count_batch(o->tokenizer, lot->text[0], 2 * lot->n, true, o->threads,
+	if (tokenizer_count_batch(env->tokenizer, lot->text[0], 2 * lot->n, true, env->threads,
 				  lot->tokens[0], e) < 0)
 		return err_wrap(e, "%s: conversations from %zu on", o->path, from);
 	return 0;
@@ -130,12 +130,12 @@ static bool is_valid(size_t prompt, int64_t output, bool is_output_checked)
 	       prompt <= PROMPT_TOKENS_MAX && (int64_t)prompt + output <= TOTAL_TOKENS_MAX;
 }
 
-static void accept_lot(const struct dataset_opts *o, const struct lot *lot, struct workload *w)
+static void accept_lot(const struct dataset_opts *o, const struct dataset_env *env, const struct lot *lot, struct workload *w)
 {
-	bool is_fixed = o->sharegpt_output_len >= 0;
+	bool is_fixed = o->sharegpt_output_len.is_set;
 
 	for (size_t i = 0; i < lot->n; i++) {
-		int64_t output_len = is_fixed ? o->sharegpt_output_len : (int64_t)lot->tokens[i][1];
+		int64_t output_len = is_fixed ? o->sharegpt_output_len.v : (int64_t)lot->tokens[i][1];
 		struct sample *s;
 
 		if (!is_valid(lot->tokens[i][0], output_len, !is_fixed))
@@ -144,14 +144,14 @@ static void accept_lot(const struct dataset_opts *o, const struct lot *lot, stru
 		s->prompt = arena_str(&w->arena, lot->text[i][0]);
 		s->prompt_len = (uint32_t)lot->tokens[i][0];
 		s->output_len = output_len;
-		s->request_id = dataset_request_id(w, o, w->n - 1);
+		s->request_id = dataset_request_id(w, env, w->n - 1);
 	}
 }
 
-static int accept(const struct dataset_opts *o, const struct entries *entries, struct workload *w,
+static int accept(const struct dataset_opts *o, const struct dataset_env *env, const struct entries *entries, struct workload *w,
 		  struct err *e)
 {
-	size_t wanted = o->num_prompts > 0 ? (size_t)o->num_prompts : 0;
+	size_t wanted = env->num_prompts > 0 ? (size_t)env->num_prompts : 0;
 	struct lot *lot = mem_alloc(sizeof(*lot));
 	int rc = 0;
 
@@ -159,18 +159,18 @@ static int accept(const struct dataset_opts *o, const struct entries *entries, s
 		size_t left = entries->n - i, missing = wanted - w->n;
 
 		/* Each gives one at most, so none is counted in vain. */
-		rc = take_lot(o, entries, i, left < missing ? left : missing, lot, e);
+		rc = take_lot(o, env, entries, i, left < missing ? left : missing, lot, e);
 		if (rc < 0)
 			break;
-		accept_lot(o, lot, w);
-		dataset_progress(o, w->n, wanted);
+		accept_lot(o, env, lot, w);
+		dataset_progress(env, w->n, wanted);
 	}
 	buf_release(&lot->bytes);
 	free(lot);
 	return rc;
 }
 
-static int build(const struct dataset_opts *o, struct compat_rng *rng, struct workload *w,
+static int build(const struct dataset_opts *o, const struct dataset_env *env, struct compat_rng *rng, struct workload *w,
 		 struct err *e)
 {
 	struct entries entries = { 0 };
@@ -181,13 +181,13 @@ static int build(const struct dataset_opts *o, struct compat_rng *rng, struct wo
 		return -1;
 	if (load(o->path, text, &entries, e) < 0)
 		goto done;
-	pyrandom_seed(&rng->py, (int64_t)o->seed);
-	if (!o->is_shuffle_disabled)
+	pyrandom_seed(&rng->py, (int64_t)env->seed);
+	if (!o->disable_shuffle)
 		pyrandom_shuffle(&rng->py, entries.conversation, entries.n,
 				 sizeof(*entries.conversation));
-	if (accept(o, &entries, w, e) < 0)
+	if (accept(o, env, &entries, w, e) < 0)
 		goto done;
-	rc = dataset_oversample(w, o, rng, e);
+	rc = dataset_oversample(w, o, env, rng, e);
 done:
 	free(entries.conversation);
 	file_unmap(text);

@@ -31,6 +31,8 @@ struct sample {
 	struct str messages;      /* ready-made chat message list (JSON), empty: none */
 	struct str media;         /* JSON list of content parts, empty: none */
 	struct str overrides;     /* JSON object merged into the body last, empty: none */
+	struct str file;          /* bytes of a file to upload (audio APIs), empty: none */
+	const char *file_name;    /* its name there; NULL: none */
 	uint32_t sequences;       /* input sequences (pooling); 0 counts as 1 */
 	float audio_s;            /* audio in the request */
 };

@@ -159,7 +159,7 @@ static void dataset_progress(void *self, size_t done, size_t total)
 
 static int check_dataset(const struct dataset *d, const struct serve_opts *o, struct err *e)
 {
-	if (d->needs_path && !o->dataset_path)
+	if (d->needs_path && !o->data.path)
 		return err_set(e, ERR_RUN, "--dataset-name %s needs --dataset-path", d->name);
 	if (d->needs_tokenizer && o->skip_tokenizer_init)
 		return err_set(e, ERR_RUN, "--dataset-name %s needs a tokenizer and cannot be used "
@@ -178,7 +178,7 @@ static int find_chat_template(struct stage *s, const struct dataset *d, struct c
 	if (!d->is_templated)
 		return 0;
 	p->chat_template = "skipped";
-	if (o->skip_chat_template)
+	if (o->data.skip_chat_template)
 		return 0;
 	if (run_chat_find(o, s->derived, p->tokenizer, may_ask_server(s) ? &s->remote : NULL,
 			  p->model_name, &p->workload.arena, out, e) < 0)
@@ -196,27 +196,20 @@ static int build_dataset(struct stage *s, const struct dataset *d, struct err *e
 	const struct serve_opts *o = s->opts;
 	struct workload *w = &s->point->workload;
 	struct chat_wrap chat;
-	struct dataset_opts opts = {
-		.path = o->dataset_path, .num_prompts = o->num_prompts,
-		.seed = (uint64_t)o->seed, .tokenizer = s->point->tokenizer,
+	struct dataset_env env = {
+		.num_prompts = o->num_prompts, .seed = (uint64_t)o->seed,
+		.tokenizer = s->point->tokenizer, .tokenizer_name = s->point->tokenizer_id,
 		.request_id_prefix = o->request_id_prefix,
-		.is_shuffle_disabled = o->disable_shuffle, .is_no_oversample = o->no_oversample,
+		.backend = o->backend, .is_chat_backend = s->derived->is_chat,
 		.chat = &chat,
-		.is_chat_backend = s->derived->is_chat,
-		.random_input_len = o->random_input_len,
-		.random_output_len = o->random_output_len,
-		.random_prefix_len = o->random_prefix_len,
-		.input_range_ratio = s->derived->input_range_ratio,
-		.output_range_ratio = s->derived->output_range_ratio,
-		.sharegpt_output_len = o->sharegpt_output_len.is_set
-				       ? o->sharegpt_output_len.v : -1,
-		.custom_output_len = o->custom_output_len,
 		.threads = (unsigned)o->threads,
-		.progress = dataset_progress, .progress_self = s,
+		.progress = dataset_progress, .note = warn_of_cache, .self = s,
 		.cancel = s->hooks->cancel,
 	};
 
-	if (find_chat_template(s, d, &chat, e) < 0 || d->build(&opts, &s->rng, w, e) < 0)
+	if (find_chat_template(s, d, &chat, e) < 0 ||
+	    (d->check && d->check(&o->data, &env, e) < 0) ||
+	    d->build(&o->data, &env, &s->rng, w, e) < 0)
 		return -1;
 	w->dataset = d->name;
 	if (w->n == 0)

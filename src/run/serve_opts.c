@@ -224,7 +224,7 @@ static void check_model(const struct check *c)
 		     "for its model");
 	if (o->skip_tokenizer_init && o->tokenizer)
 		warn(c, "--tokenizer has no effect beside --skip-tokenizer-init");
-	if (o->trust_remote_code)
+	if (o->data.trust_remote_code)
 		warn(c, "--trust-remote-code has no effect: no remote code is ever run");
 	if (o->use_beam_search)
 		warn(c, "--use-beam-search has no effect, as upstream");
@@ -271,25 +271,25 @@ static int check_lengths(const struct check *c)
 {
 	const struct serve_opts *o = c->o;
 
-	if (check_length(c, "random-input-len", o->random_input_len) < 0 ||
-	    check_length(c, "random-output-len", o->random_output_len) < 0 ||
-	    check_length(c, "random-prefix-len", o->random_prefix_len) < 0 ||
-	    check_length(c, "custom-output-len", o->custom_output_len) < 0 ||
-	    check_length(c, "sharegpt-output-len", o->sharegpt_output_len.v) < 0)
+	if (check_length(c, "random-input-len", o->data.random_input_len) < 0 ||
+	    check_length(c, "random-output-len", o->data.random_output_len) < 0 ||
+	    check_length(c, "random-prefix-len", o->data.random_prefix_len) < 0 ||
+	    check_length(c, "custom-output-len", o->data.custom_output_len) < 0 ||
+	    check_length(c, "sharegpt-output-len", o->data.sharegpt_output_len.v) < 0)
 		return -1;
 	if (strcmp(o->dataset_name, "random") == 0) {
-		if (o->random_output_len < 1)
+		if (o->data.random_output_len < 1)
 			warn(c, "--random-output-len %" PRId64 " is below 1: one token is asked for",
-			     o->random_output_len);
-		if (o->random_prefix_len < 0)
+			     o->data.random_output_len);
+		if (o->data.random_prefix_len < 0)
 			warn(c, "--random-prefix-len is below 0 and has no effect");
 	} else if (strcmp(o->dataset_name, "sharegpt") == 0) {
-		if (o->sharegpt_output_len.is_set && o->sharegpt_output_len.v < 0)
+		if (o->data.sharegpt_output_len.is_set && o->data.sharegpt_output_len.v < 0)
 			return err_set(c->e, ERR_RUN, "--sharegpt-output-len: expected 0 or more "
-				       "tokens, got %" PRId64, o->sharegpt_output_len.v);
-	} else if (o->custom_output_len < -1) {
+				       "tokens, got %" PRId64, o->data.sharegpt_output_len.v);
+	} else if (o->data.custom_output_len < -1) {
 		return err_set(c->e, ERR_RUN, "--custom-output-len: expected 0 or more tokens, or -1 "
-			       "for each row's own, got %" PRId64, o->custom_output_len);
+			       "for each row's own, got %" PRId64, o->data.custom_output_len);
 	}
 	return 0;
 }
@@ -298,16 +298,16 @@ static int check_dataset(const struct check *c)
 {
 	struct serve_opts *o = c->o;
 
-	if (strcmp(o->dataset_name, "random") == 0 && o->dataset_path)
+	if (strcmp(o->dataset_name, "random") == 0 && o->data.path)
 		return err_set(c->e, ERR_RUN, "Cannot use '%s' dataset with --dataset-path. Please "
 			       "specify the appropriate --dataset-name (e.g., 'sharegpt', "
 			       "'custom', 'hf') for your dataset file: %.300s", o->dataset_name,
-			       o->dataset_path);
+			       o->data.path);
 	warn_other_datasets(c);
 	if (o->input_len.is_set) {
-		if (given(c, "random-input-len") && o->random_input_len != o->input_len.v)
+		if (given(c, "random-input-len") && o->data.random_input_len != o->input_len.v)
 			warn(c, "--random-input-len is overridden by --input-len");
-		o->random_input_len = o->input_len.v;
+		o->data.random_input_len = o->input_len.v;
 	}
 	if (o->output_len.is_set) {
 		const char *const overridden[] = { "random-output-len", "sharegpt-output-len",
@@ -316,12 +316,12 @@ static int check_dataset(const struct check *c)
 		for (size_t i = 0; i < sizeof(overridden) / sizeof(*overridden); i++)
 			if (given(c, overridden[i]))
 				warn(c, "--%s is overridden by --output-len", overridden[i]);
-		o->random_output_len = o->output_len.v;
-		o->sharegpt_output_len = o->output_len;
-		o->custom_output_len = o->output_len.v;
-		o->hf_output_len = o->output_len;
-		o->spec_bench_output_len = o->output_len.v;
-		o->prefix_repetition_output_len = o->output_len.v;
+		o->data.random_output_len = o->output_len.v;
+		o->data.sharegpt_output_len = o->output_len;
+		o->data.custom_output_len = o->output_len.v;
+		o->data.hf_output_len = o->output_len;
+		o->data.spec_bench_output_len = o->output_len.v;
+		o->data.prefix_repetition_output_len = o->output_len.v;
 	}
 	if (check_lengths(c) < 0)
 		return -1;
@@ -340,18 +340,18 @@ static int check_ratio(const struct check *c, const char *which, double r)
 	if (r >= 0 && r < 1)
 		return 0;
 	return err_set(c->e, ERR_RUN, "--random-range-ratio: the %s ratio must be in [0, 1), got "
-		       "'%.100s'", which, c->o->random_range_ratio);
+		       "'%.100s'", which, c->o->data.random_range_ratio);
 }
 
 static int check_range_ratio(const struct check *c)
 {
-	struct str text = str_of(c->o->random_range_ratio);
+	struct str text = str_of(c->o->data.random_range_ratio);
 	const struct json_value *input, *output;
 	struct json_value *v;
 
-	if (opt_python_float(text, &c->d->input_range_ratio)) {
-		c->d->output_range_ratio = c->d->input_range_ratio;
-		return check_ratio(c, "range", c->d->input_range_ratio);
+	if (opt_python_float(text, &c->o->data.input_range_ratio)) {
+		c->o->data.output_range_ratio = c->o->data.input_range_ratio;
+		return check_ratio(c, "range", c->o->data.input_range_ratio);
 	}
 	if (json_parse(c->arena, text, &v, NULL) < 0 || v->kind != JSON_OBJECT)
 		return err_set(c->e, ERR_RUN, "--random-range-ratio: expected a number or JSON "
@@ -362,11 +362,11 @@ static int check_range_ratio(const struct check *c)
 	    (output->kind != JSON_INT && output->kind != JSON_REAL))
 		return err_set(c->e, ERR_RUN, "--random-range-ratio: the object needs the numbers "
 			       "\"input\" and \"output\", got '%.100s'", text.p);
-	c->d->input_range_ratio = json_real(input, 0);
-	c->d->output_range_ratio = json_real(output, 0);
-	if (check_ratio(c, "input", c->d->input_range_ratio) < 0)
+	c->o->data.input_range_ratio = json_real(input, 0);
+	c->o->data.output_range_ratio = json_real(output, 0);
+	if (check_ratio(c, "input", c->o->data.input_range_ratio) < 0)
 		return -1;
-	return check_ratio(c, "output", c->d->output_range_ratio);
+	return check_ratio(c, "output", c->o->data.output_range_ratio);
 }
 
 static int add_objective(const struct check *c, const char *text)
@@ -638,7 +638,7 @@ static int check_chat(const struct check *c)
 	if (kwargs.n && json_next(&scan, &object, c->e) == 0 && object.kind != JSON_OBJECT)
 		return err_set(c->e, ERR_RUN, "--chat-template-kwargs: expected a JSON object, got "
 			       "%.100s", kwargs.p);
-	if (o->skip_chat_template && strcmp(o->dataset_name, "custom") == 0 &&
+	if (o->data.skip_chat_template && strcmp(o->dataset_name, "custom") == 0 &&
 	    (o->chat_prefix || o->chat_suffix || kwargs.n))
 		warn(c, "--chat-prefix, --chat-suffix and --chat-template-kwargs have no effect beside "
 		     "--skip-chat-template");

@@ -21,52 +21,16 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "data/dataset.h"
 #include "opt/opt.h"
 #include "plan/plan.h"
 #include "token/chat.h"
 
 struct serve_opts {
-	/* dataset, general */
-	bool trust_remote_code;             /* no effect; warned about */
 	int64_t seed;                       /* 0..2^32-1 */
 	int64_t num_prompts;
 	const char *dataset_name;           /* never NULL; as the user spelled it */
-	bool no_stream;                     /* later */
-	const char *dataset_path;           /* NULL: none */
-	bool no_oversample;
-	bool skip_chat_template;
-	bool enable_multimodal_chat;        /* later */
-	bool disable_shuffle;
-	/* per dataset */
-	int64_t custom_output_len;          /* -1: each row's own */
-	bool custom_ensure_client_side_data; /* later */
-	int64_t spec_bench_output_len;      /* later, as all of spec_bench */
-	const char *spec_bench_category;
-	int64_t sonnet_input_len, sonnet_output_len, sonnet_prefix_len; /* later */
-	struct opt_int sharegpt_output_len; /* unset: the reply's length */
-	int64_t timed_trace_chunk_hash_size; /* later, as all of timed_trace */
-	double timed_trace_sec_multiplier;
-	const char *timed_trace_label_timestamp, *timed_trace_label_input_length;
-	const char *timed_trace_label_output_length, *timed_trace_label_hash_ids;
-	double blazedit_min_distance, blazedit_max_distance; /* later */
-	double asr_max_audio_len_sec, asr_min_audio_len_sec; /* later */
-	int64_t random_input_len, random_output_len;
-	const char *random_range_ratio;     /* as written; derived holds the two numbers */
-	int64_t random_prefix_len;
-	int64_t random_batch_size;          /* later when not 1 */
-	bool no_reranker;                   /* later */
-	int64_t random_mm_base_items_per_request; /* later, as all of random-mm */
-	double random_mm_num_mm_items_range_ratio;
-	struct opt_json random_mm_limit_mm_per_prompt;
-	const char *random_mm_bucket_config;
-	const char *hf_subset, *hf_split, *hf_name; /* later, as all of hf */
-	struct opt_int hf_output_len;
-	const char *bfcl_categories;        /* later */
-	int64_t prefix_repetition_prefix_len, prefix_repetition_suffix_len; /* later */
-	int64_t prefix_repetition_num_prefixes, prefix_repetition_output_len;
-	const char *speed_bench_dataset_subset; /* later, as all of speed_bench */
-	int64_t speed_bench_output_len;
-	const char *speed_bench_category;
+	struct dataset_opts data;
 	/* server, model, traffic, output */
 	const char *label;                  /* NULL: none */
 	const char *backend;                /* one that this version has */
@@ -177,7 +141,6 @@ struct serve_derived {
 	const char *extra_body;      /* JSON: sampling flags, then --extra-body; NULL: empty */
 	bool is_temperature_unset;   /* upstream's greedy warning is due */
 	const char *label;           /* --label, else the backend: file names */
-	double input_range_ratio, output_range_ratio; /* --random-range-ratio */
 	bool is_chat;                /* backend openai-chat */
 	uint32_t max_concurrency;    /* 0: no cap */
 	enum plan_ramp_up ramp_up;

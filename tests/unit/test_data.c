@@ -18,6 +18,7 @@
 
 struct fixture {
 	struct dataset_opts opts;
+	struct dataset_env env;
 	struct compat_rng rng;
 	struct workload w;
 	struct tokenizer *tokenizer;
@@ -31,21 +32,22 @@ static void fixture_init(struct fixture *f, const char *suffix, const char *cont
 	f->tokenizer = tokenizer_load("sim", NULL, &f->e);
 	assert_non_null(f->tokenizer);
 	f->opts = (struct dataset_opts){
+		.random_input_len = 1024, .random_output_len = 128, .custom_output_len = 256,
+	};
+	f->env = (struct dataset_env){
 		.num_prompts = 4, .tokenizer = f->tokenizer, .request_id_prefix = "r-",
-		.random_input_len = 1024, .random_output_len = 128,
-		.sharegpt_output_len = -1, .custom_output_len = 256,
 	};
 	if (content) {
 		snprintf(f->path, sizeof(f->path), "/tmp/profllm-test-%d%s", (int)getpid(), suffix);
 		assert_int_equal(file_write_atomic(f->path, str_of(content), &f->e), 0);
 		f->opts.path = f->path;
 	}
-	compat_rng_seed(&f->rng, (uint32_t)f->opts.seed);
+	compat_rng_seed(&f->rng, (uint32_t)f->env.seed);
 }
 
 static int build(struct fixture *f, const char *name)
 {
-	return dataset_find(name)->build(&f->opts, &f->rng, &f->w, &f->e);
+	return dataset_find(name)->build(&f->opts, &f->env, &f->rng, &f->w, &f->e);
 }
 
 static void fixture_release(struct fixture *f)
@@ -115,7 +117,7 @@ static void same_seed_same_prompts(void **state)
 		assert_true(str_eq(a.w.v[i].prompt, b.w.v[i].prompt));
 	assert_false(str_eq(a.w.v[0].prompt, a.w.v[1].prompt));
 	workload_release(&b.w);
-	b.opts.seed = 1;
+	b.env.seed = 1;
 	assert_int_equal(build(&b, "random"), 0);
 	assert_false(str_eq(a.w.v[0].prompt, b.w.v[0].prompt));
 	fixture_release(&a);
@@ -139,7 +141,7 @@ static void sharegpt_filters_and_oversamples(void **state)
 
 	(void)state;
 	fixture_init(&f, ".json", sharegpt);
-	f.opts.is_shuffle_disabled = true;
+	f.opts.disable_shuffle = true;
 	assert_int_equal(build(&f, "sharegpt"), 0);
 	assert_int_equal(f.w.n, 4);
 	assert_true(str_is(f.w.v[0].prompt, "first prompt"));
@@ -160,8 +162,8 @@ static void sharegpt_takes_a_fixed_answer_length(void **state)
 
 	(void)state;
 	fixture_init(&f, ".json", sharegpt);
-	f.opts.is_shuffle_disabled = f.opts.is_no_oversample = true;
-	f.opts.sharegpt_output_len = 3;
+	f.opts.disable_shuffle = f.opts.no_oversample = true;
+	f.opts.sharegpt_output_len = (struct opt_int){ true, 3 };
 	assert_int_equal(build(&f, "sharegpt"), 0);
 	assert_int_equal(f.w.n, 3); /* the short answer does not matter any more */
 	assert_int_equal(f.w.v[0].output_len, 3);
@@ -182,9 +184,9 @@ static void sharegpt_keeps_the_order_of_many(void **state)
 	buf_add_char(&text, ']');
 	for (unsigned threads = 1; threads <= 4; threads += 3) {
 		fixture_init(&f, ".json", text.data);
-		f.opts.is_shuffle_disabled = true;
-		f.opts.num_prompts = (int64_t)wanted;
-		f.opts.threads = threads;
+		f.opts.disable_shuffle = true;
+		f.env.num_prompts = (int64_t)wanted;
+		f.env.threads = threads;
 		assert_int_equal(build(&f, "sharegpt"), 0);
 		assert_int_equal(f.w.n, wanted);
 		for (size_t k = 0, i = 0; k < wanted; i++) {
@@ -211,7 +213,7 @@ static void custom_reads_lines(void **state)
 	(void)state;
 	fixture_init(&f, ".jsonl", "{\"prompt\": \"a\\u00e9\", \"output_tokens\": 5}\n\n"
 				   "{\"output_tokens\": 7.0, \"prompt\": \"b\"}");
-	f.opts.is_shuffle_disabled = f.opts.is_no_oversample = true;
+	f.opts.disable_shuffle = f.opts.no_oversample = true;
 	f.opts.custom_output_len = -1;
 	assert_int_equal(build(&f, "custom"), 0);
 	assert_int_equal(f.w.n, 2);
@@ -251,7 +253,7 @@ static void bad_files_are_refused(void **state)
 
 		fixture_init(&f, row[i].suffix, row[i].content);
 		f.opts.custom_output_len = row[i].custom_output_len;
-		f.opts.is_shuffle_disabled = true;
+		f.opts.disable_shuffle = true;
 		assert_int_equal(build(&f, row[i].dataset), -1);
 		if (!strstr(f.e.text, row[i].want) || !strstr(f.e.text, f.path))
 			fail_msg("row %zu: %s", i, f.e.text);

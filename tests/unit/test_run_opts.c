@@ -428,16 +428,16 @@ static void test_lengths(void **state)
 	RUN(&l, "--input-len", "7", "--output-len", "9", "--random-range-ratio",
 	    "{\"input\": 0.25, \"output\": 0}");
 	assert_int_equal(l.rc, 0);
-	assert_int_equal(l.o.random_input_len, 7);
-	assert_int_equal(l.o.random_output_len, 9);
-	assert_int_equal(l.o.custom_output_len, 9);
-	assert_true(l.o.sharegpt_output_len.is_set && l.o.sharegpt_output_len.v == 9);
-	assert_int_equal(l.o.sonnet_output_len, 150);
-	assert_true(l.d.input_range_ratio == 0.25);
-	assert_true(l.d.output_range_ratio == 0);
+	assert_int_equal(l.o.data.random_input_len, 7);
+	assert_int_equal(l.o.data.random_output_len, 9);
+	assert_int_equal(l.o.data.custom_output_len, 9);
+	assert_true(l.o.data.sharegpt_output_len.is_set && l.o.data.sharegpt_output_len.v == 9);
+	assert_int_equal(l.o.data.sonnet_output_len, 150);
+	assert_true(l.o.data.input_range_ratio == 0.25);
+	assert_true(l.o.data.output_range_ratio == 0);
 	done(&l);
 	RUN(&l, "--random-range-ratio", " 0.5", "--dataset-name", "sharegpt");
-	assert_true(l.d.output_range_ratio == 0.5);
+	assert_true(l.o.data.output_range_ratio == 0.5);
 	assert_false(l.o.ignore_eos);
 	done(&l);
 	RUN(&l, "--dataset-name", "custom", "--num-prompts", "-1", "--dataset-path", "x.jsonl");
@@ -573,7 +573,7 @@ static void test_abbreviations(void **state)
 	done(&l);
 	RUN(&l, "--tr", "--endpoin", "/x", "--mod", "m", "--request-r", "5", "--max_c", "3");
 	assert_int_equal(l.rc, 0);
-	assert_true(l.o.trust_remote_code);
+	assert_true(l.o.data.trust_remote_code);
 	assert_string_equal(l.o.endpoint, "/x");
 	assert_int_equal(l.d.max_concurrency, 3);
 	done(&l);

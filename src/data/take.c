@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * take.c - from rows to requests, lot by lot; see common.h.
+ *
+ * A lot is as many rows as may still be wanted, within AT_ONCE and AT_ONCE_BYTES: its
+ * texts are counted by all threads at once, then rows are accepted in order.
+ */
+#include <math.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "data/common.h"
+#include "json/write.h"
+#include "token/tokenizer.h"
+
+#define AT_ONCE 1024
+#define AT_ONCE_BYTES (16u << 20)
+
+struct lot {
+	const struct take *take;
+	struct arena arena;
+	size_t n;
+	struct draft draft[AT_ONCE];
+	size_t index[AT_ONCE];  /* in the set's order */
+	size_t prompt_tokens[AT_ONCE], answer_tokens[AT_ONCE];
+	struct str text[AT_ONCE];  /* what is counted in one go */
+	size_t place[AT_ONCE];     /* whose text it is */
+	size_t tokens[AT_ONCE];
+	struct buf parts[AT_ONCE]; /* media made for the accepted */
+	struct err failure[AT_ONCE];
+};
+
+static int read_lot(struct lot *lot, size_t *next, size_t wanted, const struct dataset_env *env,
+		    struct err *e)
+{
+	const struct take *t = lot->take;
+
+	lot->n = 0;
+	arena_release(&lot->arena);
+	while (*next < t->rows && lot->n < wanted && lot->n < AT_ONCE &&
+	       lot->arena.bytes < AT_ONCE_BYTES) {
+		struct draft *d = &lot->draft[lot->n];
+		int rc;
+
+		if (dataset_go_on(env, e) < 0)
+			return -1;
+		*d = (struct draft){ .sample.timestamp_s = NAN };
+		rc = t->draft(t->self, *next, &lot->arena, d, e);
+		if (rc < 0)
+			return -1;
+		lot->index[lot->n] = (*next)++;
+		lot->n += (size_t)rc;
+	}
+	return 0;
+}
+
+enum what { PROMPTS, ANSWERS, PLAIN_ANSWERS };
+
+/* Counts one kind of text of the whole lot. */
+static int count(struct lot *lot, enum what what, const struct dataset_env *env, struct err *e)
+{
+	size_t *out = what == PROMPTS ? lot->prompt_tokens : lot->answer_tokens, n = 0;
+
+	for (size_t i = 0; i < lot->n; i++) {
+		const struct draft *d = &lot->draft[i];
+
+		if (what != PROMPTS && (!d->answer.p || d->is_answer_plain != (what == PLAIN_ANSWERS)))
+			continue;
+		lot->text[n] = what != PROMPTS ? d->answer : d->counted.p ? d->counted :
+			       d->sample.prompt;
+		lot->place[n++] = i;
+	}
+	if (tokenizer_count_batch(env->tokenizer, lot->text, n, what != PLAIN_ANSWERS,
+				  env->threads, lot->tokens, e) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		out[lot->place[i]] = lot->tokens[i];
+	return 0;
+}
+
+static int count_all(struct lot *lot, const struct dataset_env *env, struct err *e)
+{
+	if (env->tokenizer)
+		return count(lot, PROMPTS, env, e) < 0 || count(lot, ANSWERS, env, e) < 0 ||
+		       count(lot, PLAIN_ANSWERS, env, e) < 0 ? -1 : 0;
+	for (size_t i = 0; i < lot->n; i++)
+		lot->prompt_tokens[i] = lot->answer_tokens[i] = 1;
+	return 0;
+}
+
+/* Drops rows of lengths that are not valid; what stays moves up. */
+static void filter(struct lot *lot)
+{
+	const struct take *t = lot->take;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < lot->n; i++) {
+		struct sample *s = &lot->draft[i].sample;
+		size_t prompt = lot->prompt_tokens[i];
+
+		s->prompt_len = (uint32_t)prompt;
+		if (lot->draft[i].answer.p)
+			s->output_len = (int64_t)lot->answer_tokens[i];
+		if (t->prompt_max &&
+		    (prompt < VALID_TOKENS_MIN || prompt > t->prompt_max ||
+		     (s->output_len < VALID_TOKENS_MIN && !t->is_output_unchecked) ||
+		     (int64_t)prompt + s->output_len > (int64_t)t->total_max))
+			continue;
+		lot->draft[kept] = lot->draft[i];
+		lot->index[kept++] = lot->index[i];
+	}
+	lot->n = kept;
+}
+
+static bool make_one(void *self, size_t i, unsigned worker)
+{
+	struct lot *lot = self;
+
+	(void)worker;
+	buf_reset(&lot->parts[i]);
+	return !lot->draft[i].media ||
+	       lot->take->make_media(lot->take->self, &lot->draft[i], &lot->parts[i],
+				     &lot->failure[i]) == 0;
+}
+
+static int make_media(struct lot *lot, const struct dataset_env *env, struct err *e)
+{
+	size_t failed;
+
+	if (!lot->take->make_media)
+		return 0;
+	failed = parallel_for(env->threads, lot->n, make_one, lot);
+	if (failed == lot->n)
+		return 0;
+	*e = lot->failure[failed];
+	return -1;
+}
+
+/* [{"role": "user", "content": [text, parts...]}] as the prompt. */
+static void make_message(struct sample *s, struct str parts, struct arena *a)
+{
+	struct buf out = { 0 };
+
+	buf_add_text(&out, "[{\"role\": \"user\", \"content\": [");
+	if (s->kind == PROMPT_TEXT) {
+		buf_add_text(&out, "{\"type\": \"text\", \"text\": ");
+		json_quote(&out, s->prompt, false);
+		buf_add_char(&out, '}');
+		if (parts.n > 2)
+			buf_add_text(&out, ", ");
+	}
+	if (parts.n > 2) /* more than "[]" */
+		buf_add(&out, parts.p + 1, parts.n - 2);
+	buf_add_text(&out, "]}]");
+	s->prompt = arena_str(a, buf_str(&out));
+	s->kind = PROMPT_JSON;
+	s->media = STR("");
+	buf_release(&out);
+}
+
+static void accept_one(const struct lot *lot, size_t i, const struct dataset_opts *o,
+		       const struct dataset_env *env, struct workload *w)
+{
+	const struct draft *d = &lot->draft[i];
+	struct str parts = buf_str(&lot->parts[i]);
+	struct sample *s = workload_add(w);
+
+	*s = d->sample;
+	s->request_id = dataset_request_id(w, env, lot->take->is_row_index ? lot->index[i] :
+									     w->n - 1);
+	if (d->is_media_prompt)
+		s->kind = PROMPT_JSON;
+	if (lot->take->has_chat_form && o->enable_multimodal_chat)
+		make_message(s, parts, &w->arena);
+	else if (d->is_media_prompt)
+		s->prompt = arena_str(&w->arena, parts);
+	else
+		s->prompt = arena_str(&w->arena, s->prompt);
+	if (!(lot->take->has_chat_form && o->enable_multimodal_chat) && !d->is_media_prompt)
+		s->media = arena_str(&w->arena, lot->take->make_media ? parts : s->media);
+	s->messages = arena_str(&w->arena, s->messages);
+	s->overrides = arena_str(&w->arena, s->overrides);
+	s->file = arena_str(&w->arena, s->file);
+}
+
+int dataset_take(const struct take *t, const struct dataset_opts *o,
+		 const struct dataset_env *env, struct compat_rng *rng, struct workload *w,
+		 struct err *e)
+{
+	size_t wanted = env->num_prompts > 0 ? (size_t)env->num_prompts : t->takes_all ? SIZE_MAX : 0;
+	struct lot *lot = mem_alloc(sizeof(*lot));
+	size_t next = 0;
+	int rc = 0;
+
+	lot->take = t;
+	while (rc == 0 && next < t->rows && w->n < wanted) {
+		rc = read_lot(lot, &next, wanted - w->n, env, e);
+		if (rc == 0)
+			rc = count_all(lot, env, e);
+		if (rc < 0)
+			break;
+		filter(lot);
+		rc = make_media(lot, env, e);
+		for (size_t i = 0; rc == 0 && i < lot->n; i++)
+			accept_one(lot, i, o, env, w);
+		if (env->progress)
+			env->progress(env->self, w->n, wanted == SIZE_MAX ? t->rows : wanted);
+	}
+	for (size_t i = 0; i < AT_ONCE; i++)
+		buf_release(&lot->parts[i]);
+	arena_release(&lot->arena);
+	free(lot);
+	return rc < 0 ? -1 : dataset_oversample(w, o, env, rng, e);
+}
