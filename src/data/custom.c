@@ -152,7 +152,13 @@ done:
 	return rc;
 }
 
+static const char *const options[] = {
+	"custom-output-len", "disable-shuffle", "no-oversample", "skip-chat-template",
+	"chat-template-kwargs", "chat-prefix", "chat-suffix", NULL,
+};
+
 const struct dataset dataset_custom = {
+	.options = options,
 	.name = "custom", .summary = "your own prompts from a .jsonl file",
-	.needs_path = true, .is_templated = true, .build = build,
+	.needs_path = true, .is_templated = true, .takes_all = true, .build = build,
 };

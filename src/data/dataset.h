@@ -97,14 +97,19 @@ struct dataset_env {
 struct dataset {
 	const char *name;            /* --dataset-name */
 	const char *summary;         /* for help and errors */
-	const char *const *options;  /* names of the options it reads beyond the general ones,
-	                                NULL-terminated; NULL: none */
+	/*
+	 * Names (without dashes) of all options it reads beyond dataset-name, dataset-path, seed
+	 * and num-prompts, so that others can be warned about: also disable-shuffle,
+	 * no-oversample, skip-chat-template, enable-multimodal-chat, input-len where they have
+	 * an effect. NULL-terminated; NULL: none.
+	 */
+	const char *const *options;
 	bool needs_path, forbids_path, needs_tokenizer;
 	bool is_templated; /* each text is a user message put through the model's chat template */
 	bool is_rewritten_by_server; /* prompts are aligned through /tokenize (serve spec 2.9) */
 	bool ignores_eos;            /* --ignore-eos is forced on */
 	bool takes_all;              /* --num-prompts 0 or less means every row */
-	bool is_unordered;           /* it has no order of rows: --disable-shuffle has no effect */
+	bool has_timestamps;         /* requests are sent at the set's own times */
 	/*
 	 * What can be refused before anything is loaded: backends that cannot carry the set,
 	 * malformed options. ERR_RUN with upstream's reason. May be NULL.

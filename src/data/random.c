@@ -190,8 +190,14 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env, st
 	return rc;
 }
 
+static const char *const options[] = {
+	"random-input-len", "random-output-len", "random-range-ratio", "random-prefix-len",
+	"input-len", NULL,
+};
+
 const struct dataset dataset_random = {
+	.options = options,
 	.name = "random", .summary = "random tokens of a chosen length",
-	.forbids_path = true, .needs_tokenizer = true, .is_rewritten_by_server = true,
+	.forbids_path = true, .needs_tokenizer = true, .is_rewritten_by_server = true, .ignores_eos = true,
 	.build = build,
 };

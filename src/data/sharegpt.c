@@ -194,7 +194,12 @@ done:
 	return rc;
 }
 
+static const char *const options[] = {
+	"sharegpt-output-len", "disable-shuffle", "no-oversample", NULL,
+};
+
 const struct dataset dataset_sharegpt = {
+	.options = options,
 	.name = "sharegpt", .summary = "first turns of recorded conversations (ShareGPT JSON)",
 	.needs_path = true, .needs_tokenizer = true, .build = build,
 };

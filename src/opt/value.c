@@ -216,6 +216,18 @@ static int read_real(const struct opt *o, double *field, struct str text, struct
 	return 0;
 }
 
+static bool is_choice(const struct opt *o, struct str text, const char *choice)
+{
+	size_t i = 0;
+
+	if (!(o->flags & OPT_DASHED))
+		return str_is(text, choice);
+	for (; i < text.n && choice[i]; i++)
+		if ((text.p[i] == '-' ? '_' : text.p[i]) != (choice[i] == '-' ? '_' : choice[i]))
+			return false;
+	return i == text.n && !choice[i];
+}
+
 static int check_choice(const struct opt *o, struct str text, struct err *e)
 {
 	struct buf expected = { 0 };
@@ -226,7 +238,7 @@ static int check_choice(const struct opt *o, struct str text, struct err *e)
 	if (!o->choices)
 		return 0;
 	for (; o->choices[n]; n++)
-		if (str_is(text, o->choices[n]))
+		if (is_choice(o, text, o->choices[n]))
 			return 0;
 	add_expected(o, &expected);
 	for (size_t i = 0; o->later && o->later[i]; i++) {

@@ -2,6 +2,9 @@
 /* dump.c - see dump.h. */
 #include "run/dump.h"
 
+#include <math.h>
+
+#include "base/base64.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "json/write.h"
@@ -13,6 +16,23 @@ static void put_json(struct json_writer *w, const char *key, struct str json)
 		return;
 	json_key(w, key);
 	json_put_raw(w, json);
+}
+
+static void put_file(struct json_writer *w, const struct sample *s)
+{
+	struct buf base64 = { 0 };
+
+	base64_encode(s->file, &base64);
+	json_key(w, "file");
+	json_begin_object(w);
+	json_key(w, "name");
+	json_put_str(w, str_of(s->file_name));
+	json_key(w, "bytes_base64");
+	json_put_str(w, buf_str(&base64));
+	json_key(w, "seconds");
+	json_put_f64(w, s->audio_s);
+	json_end_object(w);
+	buf_release(&base64);
 }
 
 static void dump_entry(const struct plan_entry *entry, uint32_t index, const struct sample *s,
@@ -42,9 +62,15 @@ static void dump_entry(const struct plan_entry *entry, uint32_t index, const str
 		json_put_null(&w);
 	else
 		json_put_int(&w, s->output_len);
+	if (!isnan(s->timestamp_s)) {
+		json_key(&w, "timestamp_s");
+		json_put_f64(&w, s->timestamp_s);
+	}
 	put_json(&w, "messages", s->messages);
 	put_json(&w, "media", s->media);
 	put_json(&w, "overrides", s->overrides);
+	if (s->file.n)
+		put_file(&w, s);
 	if (entry->lora != PLAN_NO_LORA) {
 		json_key(&w, "lora");
 		json_put_int(&w, entry->lora);

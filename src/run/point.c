@@ -8,6 +8,7 @@
  */
 #include "run/point.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "base/clock.h"
@@ -246,9 +247,20 @@ static int make_plan(struct stage *s, struct err *e)
 		.ramp_start_rps = (double)o->ramp_up_start_rps.v,
 		.ramp_end_rps = (double)o->ramp_up_end_rps.v,
 	};
+	const struct workload *w = &s->point->workload;
 	struct plan *plan = &s->point->plan;
+	double *timestamps = NULL;
+	int rc;
 
-	if (plan_arrivals(plan, (uint32_t)s->point->workload.n, &opts, &s->rng, e) < 0)
+	if (o->self_timed == OPT_TRI_YES) {
+		timestamps = mem_array(w->n, sizeof(*timestamps));
+		for (size_t i = 0; i < w->n; i++)
+			timestamps[i] = w->v[i].timestamp_s;
+		opts.timestamps_s = timestamps;
+	}
+	rc = plan_arrivals(plan, (uint32_t)w->n, &opts, &s->rng, e);
+	free(timestamps);
+	if (rc < 0)
 		return -1;
 	plan_assign_lora(plan, (unsigned)o->lora_modules.n, d->lora, &s->rng);
 	return 0;
@@ -260,6 +272,10 @@ static void say_traffic(const struct stage *s)
 	char number[FMT_F64_BYTES];
 	struct buf text = { 0 };
 
+	if (o->self_timed == OPT_TRI_YES) {
+		say(s, "Self timing is set, using the timestamps from the trace file.");
+		return;
+	}
 	if (s->derived->ramp_up != RAMP_NONE)
 		buf_printf(&text, "Traffic ramp-up strategy: %s.\nWill increase RPS from %lld to %lld "
 			   "RPS over the duration of the benchmark.", o->ramp_up_strategy,
@@ -589,9 +605,7 @@ static int prepare_point(struct stage *s, struct err *e)
 {
 	const struct dataset *dataset = dataset_find(s->opts->dataset_name);
 
-	if (!dataset)
-		return err_set(e, ERR_USAGE, "--dataset-name %s: not in this version",
-			       s->opts->dataset_name);
+	assert(dataset); /* serve_check_dataset */
 	if (check_dataset(dataset, s->opts, e) < 0 || find_endpoint(s, e) < 0 ||
 	    find_model(s, e) < 0 || load_tokenizer(s, e) < 0 || build_dataset(s, dataset, e) < 0)
 		return -1;

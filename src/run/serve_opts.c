@@ -21,14 +21,7 @@
 #include "base/limits.h"
 #include "http/url.h"
 #include "json/write.h"
-
-struct check {
-	struct serve_opts *o;
-	struct opt_result *result;
-	struct arena *arena;
-	struct serve_derived *d;
-	struct err *e;
-};
+#include "run/serve_check.h"
 
 const struct serve_fix_row serve_fixes[] = {
 	{ "peak-tokens", FIX_PEAK_TOKENS,
@@ -40,13 +33,12 @@ const struct serve_fix_row serve_fixes[] = {
 	{ NULL, 0, NULL },
 };
 
-static bool given(const struct check *c, const char *name)
+bool serve_given(const struct check *c, const char *name)
 {
 	return opt_given(&serve_opt_set, c->result, name);
 }
 
-__attribute__((format(printf, 2, 3)))
-static void warn(const struct check *c, const char *fmt, ...)
+void serve_warn(const struct check *c, const char *fmt, ...)
 {
 	char line[512];
 	va_list ap;
@@ -118,7 +110,7 @@ static int check_ramp_up(const struct check *c)
 	c->d->ramp_up = RAMP_NONE;
 	if (!o->ramp_up_strategy) {
 		if (start.is_set || end.is_set)
-			warn(c, "--ramp-up-start-rps and --ramp-up-end-rps have no effect without "
+			serve_warn(c, "--ramp-up-start-rps and --ramp-up-end-rps have no effect without "
 			     "--ramp-up-strategy");
 		return 0;
 	}
@@ -160,17 +152,17 @@ static void make_urls(const struct check *c)
 	c->d->is_chat = strcmp(o->backend, "openai-chat") == 0;
 	if (o->base_url) {
 		c->d->base_url = o->base_url;
-		if (given(c, "host") || given(c, "port"))
-			warn(c, "--host and --port have no effect beside --base-url");
+		if (serve_given(c, "host") || serve_given(c, "port"))
+			serve_warn(c, "--host and --port have no effect beside --base-url");
 	} else {
 		c->d->base_url = arena_printf(c->arena, "http://%s%s%s:%" PRId64, is_v6 ? "[" : "",
 					      o->host, is_v6 ? "]" : "", o->port);
 	}
 	c->d->api_url = arena_printf(c->arena, "%s%s", c->d->base_url, o->endpoint);
 	if (o->insecure && o->cacert)
-		warn(c, "--cacert has no effect beside --insecure");
+		serve_warn(c, "--cacert has no effect beside --insecure");
 	else if ((o->insecure || o->cacert) && !strstr(c->d->base_url, "https://"))
-		warn(c, "%s has no effect: the server's URL is not https",
+		serve_warn(c, "%s has no effect: the server's URL is not https",
 		     o->insecure ? "--insecure" : "--cacert");
 }
 
@@ -220,153 +212,20 @@ static void check_model(const struct check *c)
 	const struct serve_opts *o = c->o;
 
 	if (!o->model && o->served_model_name)
-		warn(c, "--served-model-name has no effect without --model: the server is asked "
+		serve_warn(c, "--served-model-name has no effect without --model: the server is asked "
 		     "for its model");
 	if (o->skip_tokenizer_init && o->tokenizer)
-		warn(c, "--tokenizer has no effect beside --skip-tokenizer-init");
+		serve_warn(c, "--tokenizer has no effect beside --skip-tokenizer-init");
 	if (o->data.trust_remote_code)
-		warn(c, "--trust-remote-code has no effect: no remote code is ever run");
+		serve_warn(c, "--trust-remote-code has no effect: no remote code is ever run");
 	if (o->use_beam_search)
-		warn(c, "--use-beam-search has no effect, as upstream");
+		serve_warn(c, "--use-beam-search has no effect, as upstream");
 	if (o->logprobs.is_set && c->d->is_chat)
-		warn(c, "--logprobs has no effect: the chat body has no such field");
+		serve_warn(c, "--logprobs has no effect: the chat body has no such field");
 	c->d->lora = strcmp(o->lora_assignment, "round-robin") == 0 ? LORA_ROUND_ROBIN :
 								      LORA_RANDOM;
-	if (!o->lora_modules.n && given(c, "lora-assignment"))
-		warn(c, "--lora-assignment has no effect without --lora-modules");
-}
-
-/* Options that belong to another dataset than the one in use. */
-static void warn_other_datasets(const struct check *c)
-{
-	static const struct { const char *option, *dataset; } rows[] = {
-		{ "random-input-len", "random" }, { "random-output-len", "random" },
-		{ "random-prefix-len", "random" }, { "random-range-ratio", "random" },
-		{ "input-len", "random" }, { "sharegpt-output-len", "sharegpt" },
-		{ "custom-output-len", "custom" }, { "skip-chat-template", "custom" },
-		{ "chat-template-kwargs", "custom" }, { "chat-prefix", "custom" },
-		{ "chat-suffix", "custom" },
-	};
-	static const char *const file_only[] = { "disable-shuffle", "no-oversample" };
-	const char *name = c->o->dataset_name;
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		if (given(c, rows[i].option) && strcmp(name, rows[i].dataset) != 0)
-			warn(c, "--%s has no effect: the dataset is %s", rows[i].option, name);
-	for (size_t i = 0; i < sizeof(file_only) / sizeof(*file_only); i++)
-		if (given(c, file_only[i]) && strcmp(name, "random") == 0)
-			warn(c, "--%s has no effect: the dataset is random", file_only[i]);
-}
-
-static int check_length(const struct check *c, const char *name, int64_t tokens)
-{
-	if (tokens <= LENGTH_TOKENS_MAX)
-		return 0;
-	return err_set(c->e, ERR_LIMIT, "--%s: at most %u tokens, got %" PRId64, name,
-		       LENGTH_TOKENS_MAX, tokens);
-}
-
-/* Of the dataset in use; upstream sends nonsense to the server, or mends it without a word. */
-static int check_lengths(const struct check *c)
-{
-	const struct serve_opts *o = c->o;
-
-	if (check_length(c, "random-input-len", o->data.random_input_len) < 0 ||
-	    check_length(c, "random-output-len", o->data.random_output_len) < 0 ||
-	    check_length(c, "random-prefix-len", o->data.random_prefix_len) < 0 ||
-	    check_length(c, "custom-output-len", o->data.custom_output_len) < 0 ||
-	    check_length(c, "sharegpt-output-len", o->data.sharegpt_output_len.v) < 0)
-		return -1;
-	if (strcmp(o->dataset_name, "random") == 0) {
-		if (o->data.random_output_len < 1)
-			warn(c, "--random-output-len %" PRId64 " is below 1: one token is asked for",
-			     o->data.random_output_len);
-		if (o->data.random_prefix_len < 0)
-			warn(c, "--random-prefix-len is below 0 and has no effect");
-	} else if (strcmp(o->dataset_name, "sharegpt") == 0) {
-		if (o->data.sharegpt_output_len.is_set && o->data.sharegpt_output_len.v < 0)
-			return err_set(c->e, ERR_RUN, "--sharegpt-output-len: expected 0 or more "
-				       "tokens, got %" PRId64, o->data.sharegpt_output_len.v);
-	} else if (o->data.custom_output_len < -1) {
-		return err_set(c->e, ERR_RUN, "--custom-output-len: expected 0 or more tokens, or -1 "
-			       "for each row's own, got %" PRId64, o->data.custom_output_len);
-	}
-	return 0;
-}
-
-static int check_dataset(const struct check *c)
-{
-	struct serve_opts *o = c->o;
-
-	if (strcmp(o->dataset_name, "random") == 0 && o->data.path)
-		return err_set(c->e, ERR_RUN, "Cannot use '%s' dataset with --dataset-path. Please "
-			       "specify the appropriate --dataset-name (e.g., 'sharegpt', "
-			       "'custom', 'hf') for your dataset file: %.300s", o->dataset_name,
-			       o->data.path);
-	warn_other_datasets(c);
-	if (o->input_len.is_set) {
-		if (given(c, "random-input-len") && o->data.random_input_len != o->input_len.v)
-			warn(c, "--random-input-len is overridden by --input-len");
-		o->data.random_input_len = o->input_len.v;
-	}
-	if (o->output_len.is_set) {
-		const char *const overridden[] = { "random-output-len", "sharegpt-output-len",
-						   "custom-output-len" };
-
-		for (size_t i = 0; i < sizeof(overridden) / sizeof(*overridden); i++)
-			if (given(c, overridden[i]))
-				warn(c, "--%s is overridden by --output-len", overridden[i]);
-		o->data.random_output_len = o->output_len.v;
-		o->data.sharegpt_output_len = o->output_len;
-		o->data.custom_output_len = o->output_len.v;
-		o->data.hf_output_len = o->output_len;
-		o->data.spec_bench_output_len = o->output_len.v;
-		o->data.prefix_repetition_output_len = o->output_len.v;
-	}
-	if (check_lengths(c) < 0)
-		return -1;
-	if (strcmp(o->dataset_name, "random") == 0)
-		o->ignore_eos = true;
-	if (o->self_timed != OPT_TRI_UNSET)
-		return err_set(c->e, ERR_RUN, "--self-timed/--no-self-timed is only supported with "
-			       "--dataset-name=timed_trace");
-	if (o->num_prompts <= 0 && strcmp(o->dataset_name, "custom") != 0)
-		return err_set(c->e, ERR_RUN, "No requests provided.");
-	return 0;
-}
-
-static int check_ratio(const struct check *c, const char *which, double r)
-{
-	if (r >= 0 && r < 1)
-		return 0;
-	return err_set(c->e, ERR_RUN, "--random-range-ratio: the %s ratio must be in [0, 1), got "
-		       "'%.100s'", which, c->o->data.random_range_ratio);
-}
-
-static int check_range_ratio(const struct check *c)
-{
-	struct str text = str_of(c->o->data.random_range_ratio);
-	const struct json_value *input, *output;
-	struct json_value *v;
-
-	if (opt_python_float(text, &c->o->data.input_range_ratio)) {
-		c->o->data.output_range_ratio = c->o->data.input_range_ratio;
-		return check_ratio(c, "range", c->o->data.input_range_ratio);
-	}
-	if (json_parse(c->arena, text, &v, NULL) < 0 || v->kind != JSON_OBJECT)
-		return err_set(c->e, ERR_RUN, "--random-range-ratio: expected a number or JSON "
-			       "like {\"input\": 0.3, \"output\": 0.5}, got '%.100s'", text.p);
-	input = json_get(v, "input");
-	output = json_get(v, "output");
-	if (!input || !output || (input->kind != JSON_INT && input->kind != JSON_REAL) ||
-	    (output->kind != JSON_INT && output->kind != JSON_REAL))
-		return err_set(c->e, ERR_RUN, "--random-range-ratio: the object needs the numbers "
-			       "\"input\" and \"output\", got '%.100s'", text.p);
-	c->o->data.input_range_ratio = json_real(input, 0);
-	c->o->data.output_range_ratio = json_real(output, 0);
-	if (check_ratio(c, "input", c->o->data.input_range_ratio) < 0)
-		return -1;
-	return check_ratio(c, "output", c->o->data.output_range_ratio);
+	if (!o->lora_modules.n && serve_given(c, "lora-assignment"))
+		serve_warn(c, "--lora-assignment has no effect without --lora-modules");
 }
 
 static int add_objective(const struct check *c, const char *text)
@@ -516,7 +375,7 @@ static void warn_metric(const struct check *c, struct str name)
 	for (size_t i = 0; i < METRIC_NAMES; i++)
 		names[i] = metric_names[i].name;
 	near = opt_nearest(str_trim(name), names, METRIC_NAMES);
-	warn(c, "--percentile-metrics: no metric is called '%.*s'%s%s%s", (int)name.n, name.p,
+	serve_warn(c, "--percentile-metrics: no metric is called '%.*s'%s%s%s", (int)name.n, name.p,
 	     near ? "; did you mean " : "", near ? near : "",
 	     near ? " (names stand without blanks)?" : "");
 }
@@ -545,12 +404,12 @@ static void select_metrics(const struct check *c)
 		return;
 	if (c->d->metrics & (SERVE_QUEUE_TIME | SERVE_E2EL_WITH_QUEUE) &&
 	    !o->max_concurrency.is_set)
-		warn(c, "--percentile-metrics: client queue times need --max-concurrency");
+		serve_warn(c, "--percentile-metrics: client queue times need --max-concurrency");
 	else if (c->d->metrics & SERVE_E2EL_WITH_QUEUE && isinf(o->request_rate))
-		warn(c, "--percentile-metrics: e2el_including_client_queue needs a finite "
+		serve_warn(c, "--percentile-metrics: e2el_including_client_queue needs a finite "
 		     "--request-rate");
 	if (c->d->metrics & (SERVE_TTFT | SERVE_TPOT | SERVE_ITL) && o->skip_tokenizer_init)
-		warn(c, "--percentile-metrics: ttft, tpot and itl are not reported with "
+		serve_warn(c, "--percentile-metrics: ttft, tpot and itl are not reported with "
 		     "--skip-tokenizer-init");
 }
 
@@ -598,12 +457,12 @@ static int check_traffic(const struct check *c)
 	if (!(first_rate > 0))
 		return err_set(c->e, ERR_RUN, "Obtained non-positive request rate %s.",
 			       fmt_f64(number, first_rate));
-	if (given(c, "burstiness") && isinf(first_rate))
-		warn(c, "--burstiness has no effect: every request is sent at once");
+	if (serve_given(c, "burstiness") && isinf(first_rate))
+		serve_warn(c, "--burstiness has no effect: every request is sent at once");
 	if (o->num_warmups < 0)
-		warn(c, "--num-warmups is below 0 and has no effect");
+		serve_warn(c, "--num-warmups is below 0 and has no effect");
 	if (o->ready_check_timeout_sec < 0)
-		warn(c, "--ready-check-timeout-sec is below 0 and has no effect");
+		serve_warn(c, "--ready-check-timeout-sec is below 0 and has no effect");
 	return 0;
 }
 
@@ -617,10 +476,10 @@ static int check_output(const struct check *c)
 		return -1;
 	c->d->label = o->label && *o->label ? o->label : o->backend;
 	if (o->save_result && o->append_result)
-		warn(c, "--append-result is in force; --save-result adds nothing to it");
+		serve_warn(c, "--append-result is in force; --save-result adds nothing to it");
 	for (size_t i = 0; i < sizeof(only_saved) / sizeof(*only_saved); i++)
-		if (given(c, only_saved[i]) && !o->save_result && !o->append_result)
-			warn(c, "--%s has no effect without --save-result or --append-result",
+		if (serve_given(c, only_saved[i]) && !o->save_result && !o->append_result)
+			serve_warn(c, "--%s has no effect without --save-result or --append-result",
 			     only_saved[i]);
 	return 0;
 }
@@ -640,10 +499,10 @@ static int check_chat(const struct check *c)
 			       "%.100s", kwargs.p);
 	if (o->data.skip_chat_template && strcmp(o->dataset_name, "custom") == 0 &&
 	    (o->chat_prefix || o->chat_suffix || kwargs.n))
-		warn(c, "--chat-prefix, --chat-suffix and --chat-template-kwargs have no effect beside "
+		serve_warn(c, "--chat-prefix, --chat-suffix and --chat-template-kwargs have no effect beside "
 		     "--skip-chat-template");
 	else if (kwargs.n && (o->chat_prefix || o->chat_suffix))
-		warn(c, "--chat-template-kwargs has no effect beside --chat-prefix and --chat-suffix");
+		serve_warn(c, "--chat-template-kwargs has no effect beside --chat-prefix and --chat-suffix");
 	if (!o->chat_prefix && !o->chat_suffix)
 		return 0;
 	c->d->chat.source = CHAT_FLAGS;
@@ -715,7 +574,7 @@ static int check_ours(const struct check *c)
 	if (o->disable_tqdm && d->progress == PROGRESS_AUTO)
 		d->progress = PROGRESS_NONE;
 	if (o->dry_run && (o->save_result || o->append_result || o->record_path))
-		warn(c, "--dry-run sends nothing, so no result and no record are written");
+		serve_warn(c, "--dry-run sends nothing, so no result and no record are written");
 	return parse_compat(c) < 0 || parse_fixes(c) < 0 || check_chat(c) < 0 ? -1 : 0;
 }
 
@@ -746,7 +605,7 @@ int serve_opts_check(struct serve_opts *o, struct opt_result *result, struct are
 	if (check_url(&c) < 0 || check_headers(&c) < 0)
 		return -1;
 	check_model(&c);
-	if (check_dataset(&c) < 0 || check_range_ratio(&c) < 0 || check_goodput(&c) < 0 ||
+	if (serve_check_dataset(&c) < 0 || serve_check_range_ratio(&c) < 0 || check_goodput(&c) < 0 ||
 	    check_body(&c) < 0)
 		return -1;
 	select_metrics(&c);

@@ -15,6 +15,8 @@
 #define DATASET "Dataset"
 #define RANDOM "Random dataset"
 #define FILES "File datasets"
+#define SYNTHETIC "Synthetic datasets"
+#define HUB "Hub datasets"
 #define SERVER "Server"
 #define MODEL "Model and tokenizer"
 #define TRAFFIC "Traffic"
@@ -23,15 +25,13 @@
 #define OUTPUT "Output"
 #define PLOTS "Plots"
 #define OURS "ProfLLM"
-#define OTHERS "Later datasets"
 
-#define LATER_DATASET .group = OTHERS, .flags = OPT_LATER
 #define S(member, flag, ...) OPT(struct serve_opts, member, flag, __VA_ARGS__)
 
-static const char *const datasets[] = { "random", "sharegpt", "custom", NULL };
-static const char *const datasets_later[] = {
-	"burstgpt", "sonnet", "random-mm", "random-rerank", "hf", "custom_audio", "custom_image",
-	"custom_mm", "prefix_repetition", "spec_bench", "speed_bench", "timed_trace", NULL,
+static const char *const datasets[] = {
+	"sharegpt", "burstgpt", "sonnet", "random", "random-mm", "random-rerank", "hf", "custom",
+	"custom_audio", "custom_image", "custom_mm", "prefix_repetition", "spec_bench",
+	"speed_bench", "timed_trace", "mix", "workload", NULL,
 };
 static const char *const backends[] = { "vllm", "openai", "openai-chat", NULL };
 static const char *const backends_later[] = {
@@ -94,8 +94,8 @@ static int check_warm_connections(const struct opt *o, const void *field, struct
 }
 
 static const char *const groups[] = {
-	SERVER, MODEL, TRAFFIC, SAMPLING, DATASET, RANDOM, FILES, METRICS, OUTPUT, OURS, "General",
-	PLOTS, OTHERS, NULL,
+	SERVER, MODEL, TRAFFIC, SAMPLING, DATASET, RANDOM, SYNTHETIC, FILES, HUB, METRICS,
+	OUTPUT, OURS, "General", PLOTS, NULL,
 };
 
 static const struct opt rows[] = {
@@ -105,63 +105,61 @@ static const struct opt rows[] = {
 	  .help = "seed of every random draw, from 0 to 4294967295; the same seed gives the same "
 		  "prompts and the same arrivals"),
 	S(num_prompts, "num-prompts", .group = DATASET,
-	  .help = "number of requests; 0 or less means every row for the custom dataset"),
-	S(dataset_name, "dataset-name", .group = DATASET, .choices = datasets,
-	  .later = datasets_later, .help = "where the prompts come from"),
-	S(data.no_stream, "no-stream", LATER_DATASET, .note = "it belongs to the hf dataset",
+	  .help = "number of requests; 0 or less means every row of a dataset from a file"),
+	S(dataset_name, "dataset-name", .group = DATASET, .flags = OPT_DASHED, .choices = datasets,
+	  .help = "where the prompts come from"),
+	S(data.no_stream, "no-stream", .group = HUB,
 	  .help = "load a whole hub split instead of streaming it"),
 	S(data.path, "dataset-path", .group = DATASET, .arg = "FILE",
-	  .help = "the dataset's file; not for random"),
+	  .help = "the dataset's file, folder or name on the hub; not for synthetic datasets"),
 	S(data.no_oversample, "no-oversample", .group = DATASET,
 	  .help = "send fewer requests when the dataset has fewer rows, instead of repeating "
 		  "some"),
 	S(data.skip_chat_template, "skip-chat-template", .group = DATASET,
-	  .help = "send the prompts of the custom dataset as they are, not put through the "
-		  "model's chat template"),
-	S(data.enable_multimodal_chat, "enable-multimodal-chat", LATER_DATASET,
-	  .note = "it belongs to the image and audio datasets",
+	  .help = "send prompts as they are, where the dataset would put them through the model's "
+		  "chat template"),
+	S(data.enable_multimodal_chat, "enable-multimodal-chat", .group = DATASET,
 	  .help = "build whole chat messages with media in the dataset"),
 	S(data.disable_shuffle, "disable-shuffle", .group = DATASET,
 	  .help = "keep the order of the file"),
 	S(data.custom_output_len, "custom-output-len", .group = FILES, .arg = "TOKENS",
 	  .help = "tokens to ask for per request of the custom dataset; -1 takes each row's "
 		  "output_tokens"),
-	S(data.custom_ensure_client_side_data, "custom-ensure-client-side-data", LATER_DATASET,
-	  .note = "it belongs to the custom_image dataset",
+	S(data.custom_ensure_client_side_data, "custom-ensure-client-side-data", .group = FILES,
 	  .help = "load images on the client and send them inline"),
-	S(data.spec_bench_output_len, "spec-bench-output-len", LATER_DATASET, .arg = "TOKENS",
+	S(data.spec_bench_output_len, "spec-bench-output-len", .group = FILES, .arg = "TOKENS",
 	  .help = "tokens to ask for per request of spec_bench"),
-	S(data.spec_bench_category, "spec-bench-category", LATER_DATASET, .arg = "NAME",
+	S(data.spec_bench_category, "spec-bench-category", .group = FILES, .arg = "NAME",
 	  .help = "only the rows of this category"),
-	S(data.sonnet_input_len, "sonnet-input-len", LATER_DATASET, .arg = "TOKENS",
+	S(data.sonnet_input_len, "sonnet-input-len", .group = FILES, .arg = "TOKENS",
 	  .help = "prompt tokens of sonnet, template included"),
-	S(data.sonnet_output_len, "sonnet-output-len", LATER_DATASET, .arg = "TOKENS",
+	S(data.sonnet_output_len, "sonnet-output-len", .group = FILES, .arg = "TOKENS",
 	  .help = "tokens to ask for per request of sonnet"),
-	S(data.sonnet_prefix_len, "sonnet-prefix-len", LATER_DATASET, .arg = "TOKENS",
+	S(data.sonnet_prefix_len, "sonnet-prefix-len", .group = FILES, .arg = "TOKENS",
 	  .help = "tokens of the lines all prompts of sonnet share"),
 	S(data.sharegpt_output_len, "sharegpt-output-len", .group = FILES, .arg = "TOKENS",
 	  .help = "tokens to ask for per request of sharegpt; otherwise as many as the recorded "
 		  "reply has"),
-	S(data.timed_trace_chunk_hash_size, "timed-trace-chunk-hash-size", LATER_DATASET,
+	S(data.timed_trace_chunk_hash_size, "timed-trace-chunk-hash-size", .group = FILES,
 	  .arg = "TOKENS", .help = "prompt tokens one hash id stands for"),
-	S(data.timed_trace_sec_multiplier, "timed-trace-sec-multiplier", .group = OTHERS,
-	  .flags = OPT_LATER | OPT_WHOLE, .arg = "FACTOR",
+	S(data.timed_trace_sec_multiplier, "timed-trace-sec-multiplier", .group = FILES,
+	  .flags = OPT_WHOLE, .arg = "FACTOR",
 	  .help = "what turns a timestamp of the trace into seconds"),
-	S(data.timed_trace_label_timestamp, "timed-trace-label-timestamp", LATER_DATASET, .arg = "KEY",
+	S(data.timed_trace_label_timestamp, "timed-trace-label-timestamp", .group = FILES, .arg = "KEY",
 	  .help = "key of the timestamp in a trace row"),
-	S(data.timed_trace_label_input_length, "timed-trace-label-input-length", LATER_DATASET,
+	S(data.timed_trace_label_input_length, "timed-trace-label-input-length", .group = FILES,
 	  .arg = "KEY", .help = "key of the prompt length in a trace row"),
-	S(data.timed_trace_label_output_length, "timed-trace-label-output-length", LATER_DATASET,
+	S(data.timed_trace_label_output_length, "timed-trace-label-output-length", .group = FILES,
 	  .arg = "KEY", .help = "key of the answer length in a trace row"),
-	S(data.timed_trace_label_hash_ids, "timed-trace-label-hash-ids", LATER_DATASET, .arg = "KEY",
+	S(data.timed_trace_label_hash_ids, "timed-trace-label-hash-ids", .group = FILES, .arg = "KEY",
 	  .help = "key of the hash ids in a trace row"),
-	S(data.blazedit_min_distance, "blazedit-min-distance", LATER_DATASET, .arg = "FRACTION",
+	S(data.blazedit_min_distance, "blazedit-min-distance", .group = HUB, .arg = "FRACTION",
 	  .help = "keep rows whose edit distance is at least this"),
-	S(data.blazedit_max_distance, "blazedit-max-distance", LATER_DATASET, .arg = "FRACTION",
+	S(data.blazedit_max_distance, "blazedit-max-distance", .group = HUB, .arg = "FRACTION",
 	  .help = "keep rows whose edit distance is at most this"),
-	S(data.asr_max_audio_len_sec, "asr-max-audio-len-sec", LATER_DATASET, .arg = "SECONDS",
+	S(data.asr_max_audio_len_sec, "asr-max-audio-len-sec", .group = HUB, .arg = "SECONDS",
 	  .help = "keep recordings up to this length"),
-	S(data.asr_min_audio_len_sec, "asr-min-audio-len-sec", LATER_DATASET, .arg = "SECONDS",
+	S(data.asr_min_audio_len_sec, "asr-min-audio-len-sec", .group = HUB, .arg = "SECONDS",
 	  .help = "keep recordings from this length on"),
 	S(data.random_input_len, "random-input-len", .group = RANDOM, .arg = "TOKENS",
 	  .help = "prompt tokens, without the shared prefix"),
@@ -172,42 +170,41 @@ static const struct opt rows[] = {
 		  "JSON with both: {\"input\": 0.3, \"output\": 0.5}"),
 	S(data.random_prefix_len, "random-prefix-len", .group = RANDOM, .arg = "TOKENS",
 	  .help = "tokens that all prompts begin with, on top of the input length"),
-	S(data.random_batch_size, "random-batch-size", LATER_DATASET, .arg = "N",
-	  .note = "it belongs to the embedding and rerank backends",
+	S(data.random_batch_size, "random-batch-size", .group = SYNTHETIC, .arg = "N",
 	  .help = "inputs per request for embeddings, documents for rerank"),
-	S(data.no_reranker, "no-reranker", LATER_DATASET, .note = "it belongs to random-rerank",
+	S(data.no_reranker, "no-reranker", .group = SYNTHETIC,
 	  .help = "the model only embeds, so pairs are scored as embeddings"),
-	S(data.random_mm_base_items_per_request, "random-mm-base-items-per-request", LATER_DATASET,
+	S(data.random_mm_base_items_per_request, "random-mm-base-items-per-request", .group = SYNTHETIC,
 	  .arg = "N", .help = "images and videos per request of random-mm"),
-	S(data.random_mm_num_mm_items_range_ratio, "random-mm-num-mm-items-range-ratio", LATER_DATASET,
+	S(data.random_mm_num_mm_items_range_ratio, "random-mm-num-mm-items-range-ratio", .group = SYNTHETIC,
 	  .arg = "RATIO", .help = "how far the number of items may be off the base"),
-	S(data.random_mm_limit_mm_per_prompt, "random-mm-limit-mm-per-prompt", LATER_DATASET,
+	S(data.random_mm_limit_mm_per_prompt, "random-mm-limit-mm-per-prompt", .group = SYNTHETIC,
 	  .arg = "JSON", .help = "most items of each kind in one request"),
-	S(data.random_mm_bucket_config, "random-mm-bucket-config", .group = OTHERS,
-	  .flags = OPT_LATER | OPT_LITERAL, .arg = "DICT",
+	S(data.random_mm_bucket_config, "random-mm-bucket-config", .group = SYNTHETIC,
+	  .flags = OPT_LITERAL, .arg = "DICT",
 	  .help = "probability of each (height, width, frames)"),
-	S(data.hf_subset, "hf-subset", LATER_DATASET, .arg = "NAME",
+	S(data.hf_subset, "hf-subset", .group = HUB, .arg = "NAME",
 	  .help = "configuration of the hub dataset"),
-	S(data.hf_split, "hf-split", LATER_DATASET, .arg = "NAME", .help = "split of the hub dataset"),
-	S(data.hf_name, "hf-name", LATER_DATASET, .arg = "ID",
+	S(data.hf_split, "hf-split", .group = HUB, .arg = "NAME", .help = "split of the hub dataset"),
+	S(data.hf_name, "hf-name", .group = HUB, .arg = "ID",
 	  .help = "hub name to recognise a local copy by"),
-	S(data.hf_output_len, "hf-output-len", LATER_DATASET, .arg = "TOKENS",
+	S(data.hf_output_len, "hf-output-len", .group = HUB, .arg = "TOKENS",
 	  .help = "tokens to ask for per request of a hub dataset"),
-	S(data.bfcl_categories, "bfcl-categories", LATER_DATASET, .arg = "NAMES",
+	S(data.bfcl_categories, "bfcl-categories", .group = HUB, .arg = "NAMES",
 	  .help = "comma list of function-calling categories"),
-	S(data.prefix_repetition_prefix_len, "prefix-repetition-prefix-len", LATER_DATASET,
+	S(data.prefix_repetition_prefix_len, "prefix-repetition-prefix-len", .group = SYNTHETIC,
 	  .arg = "TOKENS", .help = "tokens of each shared prefix"),
-	S(data.prefix_repetition_suffix_len, "prefix-repetition-suffix-len", LATER_DATASET,
+	S(data.prefix_repetition_suffix_len, "prefix-repetition-suffix-len", .group = SYNTHETIC,
 	  .arg = "TOKENS", .help = "tokens after the prefix"),
-	S(data.prefix_repetition_num_prefixes, "prefix-repetition-num-prefixes", LATER_DATASET,
+	S(data.prefix_repetition_num_prefixes, "prefix-repetition-num-prefixes", .group = SYNTHETIC,
 	  .arg = "N", .help = "number of different prefixes"),
-	S(data.prefix_repetition_output_len, "prefix-repetition-output-len", LATER_DATASET,
+	S(data.prefix_repetition_output_len, "prefix-repetition-output-len", .group = SYNTHETIC,
 	  .arg = "TOKENS", .help = "tokens to ask for per request"),
-	S(data.speed_bench_dataset_subset, "speed-bench-dataset-subset", LATER_DATASET, .arg = "NAME",
+	S(data.speed_bench_dataset_subset, "speed-bench-dataset-subset", .group = FILES, .arg = "NAME",
 	  .choices = speed_subsets, .help = "part of SPEED-Bench"),
-	S(data.speed_bench_output_len, "speed-bench-output-len", LATER_DATASET, .arg = "TOKENS",
+	S(data.speed_bench_output_len, "speed-bench-output-len", .group = FILES, .arg = "TOKENS",
 	  .help = "tokens to ask for per request of speed_bench"),
-	S(data.speed_bench_category, "speed-bench-category", LATER_DATASET, .arg = "NAME",
+	S(data.speed_bench_category, "speed-bench-category", .group = FILES, .arg = "NAME",
 	  .help = "only the rows of this category"),
 	S(label, "label", .group = OUTPUT, .arg = "TEXT",
 	  .help = "name of the run: in the result and in front of the file name, where the "
@@ -352,6 +349,24 @@ static const struct opt rows[] = {
 	  .help = "write what will be sent and when, one JSON object a line"),
 	S(dry_run, "dry-run", .group = OURS, .flags = OPT_OURS,
 	  .help = "build the workload, print its statistics, send nothing"),
+	S(data.prompt_token_ids, "prompt-token-ids", .group = RANDOM, .flags = OPT_OURS,
+	  .help = "send token ids in place of text: lengths are exact, nothing is decoded"),
+	S(data.random_input_len_dist, "random-input-len-dist", .group = RANDOM,
+	  .flags = OPT_OURS, .arg = "LAW",
+	  .help = "prompt tokens by a law: lognormal:MEAN,SIGMA, zipf:EXPONENT,MAX, "
+		  "uniform:LO,HI, histogram:FILE"),
+	S(data.random_output_len_dist, "random-output-len-dist", .group = RANDOM,
+	  .flags = OPT_OURS, .arg = "LAW", .help = "likewise, tokens to ask for"),
+	S(data.max_model_len, "max-model-len", .group = DATASET, .flags = OPT_OURS,
+	  .arg = "TOKENS", .min = 1, .max = INFINITY,
+	  .help = "leave requests out whose prompt and answer have more tokens"),
+	S(data.hf_text_column, "hf-text-column", .group = HUB, .flags = OPT_OURS, .arg = "NAME",
+	  .help = "column of the prompts, for hub datasets that are not known by name"),
+	S(data.hf_revision, "hf-revision", .group = HUB, .flags = OPT_OURS, .arg = "REVISION",
+	  .help = "branch, tag or commit of the hub dataset"),
+	S(data.mix, "mix", .group = DATASET, .flags = OPT_OURS, .arg = "JSON",
+	  .help = "parts of the mix dataset: [{\"weight\": 2, \"dataset-name\": \"random\", "
+		  "...}, ...]"),
 	S(strict, "strict", .group = OURS, .flags = OPT_OURS,
 	  .help = "exit with 3 unless the verdict on the measurement is VALID"),
 	S(progress, "progress", .group = OURS, .flags = OPT_OURS, .arg = "FORM",

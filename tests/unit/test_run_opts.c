@@ -143,8 +143,10 @@ static void test_errors(void **state)
 		  { "--backend", "vllm-rerank" } },
 		{ 2, "--backend: 'openai-responses' is not in this version; it has " BACKENDS,
 		  { "--backend", "openai-responses" } },
-		{ 2, "--dataset-name: 'timed_trace' is not in this version; it has random, "
-		  "sharegpt, custom", { "--dataset-name", "timed_trace" } },
+		{ 2, "--dataset-name: expected one of sharegpt, burstgpt, sonnet, random, random-mm, "
+		  "random-rerank, hf, custom, custom_audio, custom_image, custom_mm, "
+		  "prefix_repetition, spec_bench, speed_bench, timed_trace, mix, workload, got "
+		  "'share'; did you mean sharegpt?", { "--dataset-name", "share" } },
 		{ 2, "--dataset-name: expected one of random, sharegpt, custom, got "
 		  "'sharegpd'; did "
 		  "you mean sharegpt?", { "--dataset-name", "sharegpd" } },
@@ -177,13 +179,6 @@ static void test_errors(void **state)
 		{ 2, "--timeline-itl-thresholds: not in this version",
 		  { "--timeline-itl-thresholds", "1" } },
 		{ 2, "--plot-dataset-stats: not in this version", { "--plot-dataset-stats" } },
-		{ 2, "--random-batch-size: not in this version; it belongs to the embedding and "
-		  "rerank backends", { "--random-batch-size", "2" } },
-		{ 2, "--enable-multimodal-chat: not in this version; it belongs to the image and "
-		  "audio datasets", { "--enable-multimodal-chat" } },
-		{ 2, "--hf-split: not in this version", { "--hf-split", "train" } },
-		{ 2, "--random-mm-bucket-config: not in this version",
-		  { "--random-mm-bucket-config", "{}" } },
 		/* ours */
 		{ 2, "--threads: expected an integer from 1 to 64, got '0'", { "--threads", "0" } },
 		{ 2, "--timestamps: expected one of kernel, user, got 'gpu'",

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run/serve_check.h - what the checks of serve_opts.c and serve_dataset.c share. Private to run/. */
+#pragma once
+#include "run/serve_opts.h"
+
+struct check {
+	struct serve_opts *o;
+	struct opt_result *result;
+	struct arena *arena;
+	struct serve_derived *d;
+	struct err *e;
+};
+
+bool serve_given(const struct check *c, const char *option);
+/* A line in the notes. */
+__attribute__((format(printf, 2, 3)))
+void serve_warn(const struct check *c, const char *fmt, ...);
+
+/*
+ * The dataset and its options: what does not fit together is refused, what has no effect
+ * is noted; shortcuts (--input-len, --output-len) and what upstream forces on are applied.
+ */
+int serve_check_dataset(const struct check *c);
+/* --random-range-ratio into two numbers. */
+int serve_check_range_ratio(const struct check *c);

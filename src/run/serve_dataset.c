@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * serve_dataset.c - the rules between a dataset's options; see serve_check.h.
+ *
+ * What one dataset alone can say of its options stands in its own check
+ * (data/dataset.h), which runs with everything else before the dataset is built.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "data/dataset.h"
+#include "json/read.h"
+#include "run/serve_check.h"
+
+static bool reads(const struct dataset *d, const char *option)
+{
+	for (const char *const *name = d->options; name && *name; name++)
+		if (strcmp(*name, option) == 0)
+			return true;
+	return false;
+}
+
+/* Options that only other datasets read. */
+static void warn_other_datasets(const struct check *c, const struct dataset *d)
+{
+	size_t n;
+	const struct dataset *const *all = dataset_all(&n);
+
+	for (size_t i = 0; i < n; i++) {
+		for (const char *const *name = all[i]->options; name && *name; name++) {
+			bool is_said = reads(d, *name) || !serve_given(c, *name);
+
+			for (size_t j = 0; j < i && !is_said; j++)
+				is_said = reads(all[j], *name);
+			if (!is_said)
+				serve_warn(c, "--%s has no effect: the dataset is %s", *name, d->name);
+		}
+	}
+}
+
+static int check_limits(const struct check *c)
+{
+	const struct dataset_opts *o = &c->o->data;
+	const struct { const char *option; int64_t tokens; } rows[] = {
+		{ "random-input-len", o->random_input_len },
+		{ "random-output-len", o->random_output_len },
+		{ "random-prefix-len", o->random_prefix_len },
+		{ "custom-output-len", o->custom_output_len },
+		{ "sharegpt-output-len", o->sharegpt_output_len.v },
+		{ "spec-bench-output-len", o->spec_bench_output_len },
+		{ "speed-bench-output-len", o->speed_bench_output_len },
+		{ "sonnet-input-len", o->sonnet_input_len },
+		{ "sonnet-output-len", o->sonnet_output_len },
+		{ "sonnet-prefix-len", o->sonnet_prefix_len },
+		{ "prefix-repetition-prefix-len", o->prefix_repetition_prefix_len },
+		{ "prefix-repetition-suffix-len", o->prefix_repetition_suffix_len },
+		{ "prefix-repetition-output-len", o->prefix_repetition_output_len },
+		{ "hf-output-len", o->hf_output_len.v },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (rows[i].tokens > LENGTH_TOKENS_MAX)
+			return err_set(c->e, ERR_LIMIT, "--%s: at most %u tokens, got %" PRId64,
+				       rows[i].option, LENGTH_TOKENS_MAX, rows[i].tokens);
+	return 0;
+}
+
+/* Of the dataset in use; upstream sends nonsense to the server, or mends it without a word. */
+static int check_lengths(const struct check *c, const struct dataset *d)
+{
+	const struct dataset_opts *o = &c->o->data;
+	const struct { const char *option; int64_t tokens; bool is_own_row; } rows[] = {
+		{ "sharegpt-output-len", o->sharegpt_output_len.v, false },
+		{ "custom-output-len", o->custom_output_len, true },
+		{ "spec-bench-output-len", o->spec_bench_output_len, true },
+		{ "speed-bench-output-len", o->speed_bench_output_len, true },
+		{ "sonnet-output-len", o->sonnet_output_len, false },
+		{ "prefix-repetition-output-len", o->prefix_repetition_output_len, false },
+		{ "hf-output-len", o->hf_output_len.v, false },
+	};
+
+	if (check_limits(c) < 0)
+		return -1;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		if (!reads(d, rows[i].option) || rows[i].tokens >= (rows[i].is_own_row ? -1 : 0))
+			continue;
+		return err_set(c->e, ERR_RUN, "--%s: expected 0 or more tokens%s, got %" PRId64,
+			       rows[i].option, rows[i].is_own_row ? ", or -1 for each row's own" : "",
+			       rows[i].tokens);
+	}
+	if (reads(d, "random-output-len") && o->random_output_len < 1)
+		serve_warn(c, "--random-output-len %" PRId64 " is below 1: one token is asked for",
+			   o->random_output_len);
+	if (reads(d, "random-prefix-len") && o->random_prefix_len < 0)
+		serve_warn(c, "--random-prefix-len is below 0 and has no effect");
+	return 0;
+}
+
+static void apply_shortcuts(const struct check *c)
+{
+	struct serve_opts *o = c->o;
+	static const char *const overridden[] = {
+		"random-output-len", "sharegpt-output-len", "custom-output-len", "hf-output-len",
+		"spec-bench-output-len", "prefix-repetition-output-len",
+	};
+
+	if (o->input_len.is_set) {
+		if (serve_given(c, "random-input-len") &&
+		    o->data.random_input_len != o->input_len.v)
+			serve_warn(c, "--random-input-len is overridden by --input-len");
+		o->data.random_input_len = o->input_len.v;
+	}
+	if (!o->output_len.is_set)
+		return;
+	for (size_t i = 0; i < sizeof(overridden) / sizeof(*overridden); i++)
+		if (serve_given(c, overridden[i]))
+			serve_warn(c, "--%s is overridden by --output-len", overridden[i]);
+	o->data.random_output_len = o->output_len.v;
+	o->data.sharegpt_output_len = o->output_len;
+	o->data.custom_output_len = o->output_len.v;
+	o->data.hf_output_len = o->output_len;
+	o->data.spec_bench_output_len = o->output_len.v;
+	o->data.prefix_repetition_output_len = o->output_len.v;
+}
+
+int serve_check_dataset(const struct check *c)
+{
+	struct serve_opts *o = c->o;
+	const struct dataset *d = dataset_find(o->dataset_name);
+
+	if (!d)
+		return err_set(c->e, ERR_USAGE, "--dataset-name %s: not in this version",
+			       o->dataset_name);
+	if (d->forbids_path && o->data.path)
+		return err_set(c->e, ERR_RUN, "Cannot use '%s' dataset with --dataset-path. Please "
+			       "specify the appropriate --dataset-name (e.g., 'sharegpt', "
+			       "'custom', 'hf') for your dataset file: %.300s", o->dataset_name,
+			       o->data.path);
+	warn_other_datasets(c, d);
+	apply_shortcuts(c);
+	o->data.custom_output_len_is_set = serve_given(c, "custom-output-len") ||
+					   o->output_len.is_set;
+	if (check_lengths(c, d) < 0)
+		return -1;
+	if (d->ignores_eos)
+		o->ignore_eos = true;
+	if (d->has_timestamps && o->self_timed == OPT_TRI_UNSET)
+		o->self_timed = OPT_TRI_YES;
+	if (o->self_timed == OPT_TRI_YES && serve_given(c, "request-rate"))
+		serve_warn(c, "--request-rate has no effect: requests are sent at the trace's times");
+	if (!d->has_timestamps && o->self_timed != OPT_TRI_UNSET)
+		return err_set(c->e, ERR_RUN, "--self-timed/--no-self-timed is only supported with "
+			       "--dataset-name=timed_trace");
+	if (o->num_prompts <= 0 && !d->takes_all)
+		return err_set(c->e, ERR_RUN, "No requests provided.");
+	return 0;
+}
+
+static int check_ratio(const struct check *c, const char *which, double r)
+{
+	if (r >= 0 && r < 1)
+		return 0;
+	return err_set(c->e, ERR_RUN, "--random-range-ratio: the %s ratio must be in [0, 1), got "
+		       "'%.100s'", which, c->o->data.random_range_ratio);
+}
+
+int serve_check_range_ratio(const struct check *c)
+{
+	struct str text = str_of(c->o->data.random_range_ratio);
+	const struct json_value *input, *output;
+	struct json_value *v;
+
+	if (opt_python_float(text, &c->o->data.input_range_ratio)) {
+		c->o->data.output_range_ratio = c->o->data.input_range_ratio;
+		return check_ratio(c, "range", c->o->data.input_range_ratio);
+	}
+	if (json_parse(c->arena, text, &v, NULL) < 0 || v->kind != JSON_OBJECT)
+		return err_set(c->e, ERR_RUN, "--random-range-ratio: expected a number or JSON "
+			       "like {\"input\": 0.3, \"output\": 0.5}, got '%.100s'", text.p);
+	input = json_get(v, "input");
+	output = json_get(v, "output");
+	if (!input || !output || (input->kind != JSON_INT && input->kind != JSON_REAL) ||
+	    (output->kind != JSON_INT && output->kind != JSON_REAL))
+		return err_set(c->e, ERR_RUN, "--random-range-ratio: the object needs the numbers "
+			       "\"input\" and \"output\", got '%.100s'", text.p);
+	c->o->data.input_range_ratio = json_real(input, 0);
+	c->o->data.output_range_ratio = json_real(output, 0);
+	if (check_ratio(c, "input", c->o->data.input_range_ratio) < 0)
+		return -1;
+	return check_ratio(c, "output", c->o->data.output_range_ratio);
+}
