@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * data/random_gen.h - prompts of a chosen number of random tokens; datasets spec 3.1 to 3.6.
+ * Private to data/: random, random-mm, random-rerank and prefix_repetition are made with it.
+ *
+ * A text of T tokens is found by decoding T ids and encoding the text, again and again: ids
+ * that are too many are cut off, missing ones are drawn (struct fitting). Its draws are
+ * upstream's, in upstream's order, for any number of threads: fitting goes on in parallel as
+ * long as no text is short; what is left of the short ones (one in twenty at most with known
+ * tokenizers) is done in the order of the requests.
+ *
+ * Order of draws from one generator: input lengths, output lengths, offsets (an array whose
+ * range is one value draws nothing), the prefix, and then for each request the ids its text
+ * is short of followed by whatever the caller's `each` draws for it.
+ *
+ * Memory: the texts of RANDOM_LOT_TOKENS tokens at a time, or of one request.
+ */
+#pragma once
+#include "base/buf.h"
+#include "data/common.h"
+#include "rng/pcg64.h"
+#include "token/ids.h"
+
+#define RANDOM_LOT_TOKENS (1u << 22)
+
+/* Ids from 0 to the vocabulary's end, without... (spec 3.3) */
+enum random_ids {
+	RANDOM_IDS_UNDECLARED, /* the declared special ones: random, random-rerank */
+	RANDOM_IDS_PLAIN,      /* added tokens marked special: random-mm */
+};
+
+struct random_gen {
+	const struct dataset_env *env;
+	struct pcg64 rng;    /* seeded with env->seed; the caller's draws belong in `each` */
+	uint32_t *allowed;   /* ascending */
+	size_t n_allowed, vocab;
+	bool is_ids;         /* prompts are JSON lists of ids, exactly as drawn; nothing is fitted */
+	int64_t mismatch;    /* tokens off the targets, summed over requests */
+};
+
+/* env must outlive g; it must have a tokenizer. ERR_RUN: a vocabulary without any id. */
+int random_gen_open(struct random_gen *g, const struct dataset_env *env, enum random_ids ids,
+		    struct err *e);
+void random_gen_release(struct random_gen *g);
+
+/*
+ * What a set adds to its requests' notes when texts missed their lengths; nothing otherwise.
+ * To be called once, after the last request.
+ */
+void random_gen_note(const struct random_gen *g, struct workload *w);
+
+/* Tokens of each request, and where its ids begin. */
+struct random_lengths {
+	size_t n;
+	int64_t *input, *output, *offset;
+};
+
+/*
+ * Spec 3.2: n of each around input_len (the special tokens a server adds taken off) and
+ * output_len by o's range ratios. ERR_LIMIT: above LENGTH_TOKENS_MAX.
+ */
+int random_lengths_draw(struct random_gen *g, const struct dataset_opts *o, int64_t input_len,
+			int64_t output_len, size_t n, struct random_lengths *out, struct err *e);
+void random_lengths_release(struct random_lengths *l);
+
+/* Appends a prefix of about `length` ids (spec 3.4); 0 or less: none, nothing is drawn. */
+int random_prefix_draw(struct random_gen *g, int64_t length, struct ids *prefix, struct err *e);
+
+/* One request; the text is gone when `each` returns. */
+struct random_prompt {
+	size_t index;      /* into the lengths */
+	struct str text;   /* PROMPT_JSON when g->is_ids */
+	size_t tokens;
+};
+
+/*
+ * Makes a prompt for each of the lengths: prefix, then a run of consecutive allowed ids from
+ * offset + first + index on. `each` is called in their order from the calling thread, may
+ * draw from g->rng, and stops everything with -1. Progress is reported, cancelling obeyed.
+ */
+typedef int random_each_fn(void *self, const struct random_prompt *p, struct err *e);
+int random_prompts(struct random_gen *g, const struct ids *prefix, const struct random_lengths *l,
+		   size_t first, random_each_fn *each, void *self, struct err *e);
+
+/* ---- the loop of spec 3.6, for generators of any kind ---- */
+
+struct fitting {
+	struct ids ids;     /* in: what to begin with; out: what text encodes to */
+	struct buf text;    /* of the ids before the last encoding, as upstream's */
+	size_t target;
+	int left;           /* rounds that may still change the ids */
+};
+
+enum fitting_state { FITTING_FAILED = -1, FITTING_SHORT, FITTING_DONE };
+
+/* Begins with f->ids; text's memory is kept. */
+void fitting_begin(struct fitting *f, size_t target);
+/*
+ * Goes on until the text is done, or target - ids.count ids are missing, each from all of the
+ * vocabulary: push them and call again. FAILED: fitting_refuse says why. Thread-safe.
+ */
+enum fitting_state fitting_run(const struct tokenizer *t, struct fitting *f);
+int fitting_refuse(const struct fitting *f, struct err *e); /* returns -1 */
+void fitting_release(struct fitting *f);
