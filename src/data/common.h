@@ -18,6 +18,10 @@ int dataset_oversample(struct workload *w, const struct dataset_opts *o,
 int dataset_go_on(const struct dataset_env *env, struct err *e);
 void dataset_progress(const struct dataset_env *env, size_t done, size_t total);
 
+/* Adds a line to what the user should know of the workload. */
+__attribute__((format(printf, 2, 3)))
+void dataset_note(struct workload *w, const char *fmt, ...);
+
 /*
  * ---- rows that become at most one request each ----
  *
@@ -32,6 +36,7 @@ struct draft {
 	bool is_answer_plain;  /* counted without special tokens */
 	const void *media;     /* for make_media; NULL: none to make */
 	bool is_media_prompt;  /* the parts that are made are the whole prompt */
+	bool is_media_file;    /* what is made are no parts but sample.file */
 };
 
 struct take {
@@ -43,8 +48,8 @@ struct take {
 	 */
 	int (*draft)(void *self, size_t i, struct arena *a, struct draft *d, struct err *e);
 	/*
-	 * Appends d->media as a JSON list of content parts. Called for accepted rows only, by
-	 * several threads at once. NULL: sets without.
+	 * Appends d->media as a JSON list of content parts, or as the bytes of a file. Called for
+	 * accepted rows only, by several threads at once. NULL: sets without.
 	 */
 	int (*make_media)(void *self, const struct draft *d, struct buf *parts, struct err *e);
 	bool has_chat_form;      /* --enable-multimodal-chat makes each prompt one user message */

@@ -3,6 +3,8 @@
 #include "data/dataset.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 #include "base/mem.h"
 #include "data/common.h"
@@ -71,6 +73,22 @@ void dataset_progress(const struct dataset_env *env, size_t done, size_t total)
 {
 	if (env->progress && (done == total || done % 64 == 0))
 		env->progress(env->self, done, total);
+}
+
+void dataset_note(struct workload *w, const char *fmt, ...)
+{
+	struct buf text = { 0 };
+	char line[512];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(line, sizeof(line), fmt, args);
+	va_end(args);
+	buf_add_str(&text, w->notes);
+	buf_add_text(&text, w->notes.n ? "\n" : "");
+	buf_add_text(&text, line);
+	w->notes = arena_str(&w->arena, buf_str(&text));
+	buf_release(&text);
 }
 
 size_t *dataset_shuffled(size_t n, uint64_t seed, const struct dataset_opts *o,

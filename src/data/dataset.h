@@ -7,10 +7,12 @@
 #include <stdbool.h>
 
 #include "data/workload.h"
+#include "json/read.h"
 #include "opt/opt.h"
 #include "rng/compat.h"
 
 struct chat_wrap;
+struct dataset;
 struct tokenizer;
 
 /* What was asked of datasets; rows of options fill it (run/serve_rows.c). Lengths in tokens. */
@@ -28,6 +30,7 @@ struct dataset_opts {
 	const char *hf_text_column;      /* hf: column of prompts; NULL: found by its name */
 	const char *hf_revision;         /* branch, tag or commit; NULL: main */
 	struct opt_json mix;             /* mix: list of sets with weights */
+	bool fix_seed;                   /* sets that upstream always seeds with 0 get --seed */
 	/* sharegpt, custom*, spec_bench, speed_bench */
 	struct opt_int sharegpt_output_len; /* unset: as many as the recorded reply */
 	int64_t custom_output_len;       /* -1: each row's own */
@@ -65,6 +68,14 @@ struct dataset_opts {
 	double asr_min_audio_len_sec, asr_max_audio_len_sec;
 };
 
+/* One set of a mix, with its own options; opts.mix is not set. */
+struct dataset_component {
+	const struct dataset *dataset;
+	struct dataset_opts opts;
+	const struct chat_wrap *chat; /* as dataset_env.chat */
+	double weight;                /* above 0; only their ratios matter */
+};
+
 /* What a dataset is built with. */
 struct dataset_env {
 	int64_t num_prompts;
@@ -76,6 +87,14 @@ struct dataset_env {
 	bool is_chat_backend;
 	/* What stands around the texts of sets that are templated; NULL: nothing. */
 	const struct chat_wrap *chat;
+	/*
+	 * mix: what an element of --mix asks for: "weight", "dataset-name" and options by their
+	 * names, checked as those of the command line are. Memory in a. ERR_USAGE or ERR_RUN.
+	 * NULL: there are no mixes.
+	 */
+	int (*component)(void *self, struct json_slice object, struct arena *a,
+			 struct dataset_component *out, struct err *e);
+	void *component_self;
 	/*
 	 * What the chat template makes of whole messages (JSON list; tools: JSON list or empty),
 	 * appended to text: by the server, or by a known template where the messages are one
@@ -106,6 +125,10 @@ struct dataset {
 	const char *const *options;
 	bool needs_path, forbids_path, needs_tokenizer;
 	bool is_templated; /* each text is a user message put through the model's chat template */
+	/* Where that depends on what is asked: whether it holds. NULL: it does. */
+	bool (*is_templated_for)(const struct dataset_opts *o);
+	bool is_always_templated; /* --skip-chat-template has no effect, as upstream */
+	bool is_chat_plain;       /* with --enable-multimodal-chat nothing is templated */
 	bool is_rewritten_by_server; /* prompts are aligned through /tokenize (serve spec 2.9) */
 	bool ignores_eos;            /* --ignore-eos is forced on */
 	bool takes_all;              /* --num-prompts 0 or less means every row */

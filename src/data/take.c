@@ -144,9 +144,9 @@ static void make_message(struct sample *s, struct str parts, struct arena *a)
 
 	buf_add_text(&out, "[{\"role\": \"user\", \"content\": [");
 	if (s->kind == PROMPT_TEXT) {
-		buf_add_text(&out, "{\"type\": \"text\", \"text\": ");
+		buf_add_text(&out, "{\"text\": "); /* upstream's order of keys */
 		json_quote(&out, s->prompt, false);
-		buf_add_char(&out, '}');
+		buf_add_text(&out, ", \"type\": \"text\"}");
 		if (parts.n > 2)
 			buf_add_text(&out, ", ");
 	}
@@ -163,7 +163,9 @@ static void accept_one(const struct lot *lot, size_t i, const struct dataset_opt
 		       const struct dataset_env *env, struct workload *w)
 {
 	const struct draft *d = &lot->draft[i];
-	struct str parts = buf_str(&lot->parts[i]);
+	bool is_chat = lot->take->has_chat_form && o->enable_multimodal_chat;
+	struct str made = buf_str(&lot->parts[i]);
+	struct str parts = d->is_media_file ? STR("") : made;
 	struct sample *s = workload_add(w);
 
 	*s = d->sample;
@@ -171,17 +173,17 @@ static void accept_one(const struct lot *lot, size_t i, const struct dataset_opt
 									     w->n - 1);
 	if (d->is_media_prompt)
 		s->kind = PROMPT_JSON;
-	if (lot->take->has_chat_form && o->enable_multimodal_chat)
+	if (is_chat)
 		make_message(s, parts, &w->arena);
-	else if (d->is_media_prompt)
-		s->prompt = arena_str(&w->arena, parts);
 	else
-		s->prompt = arena_str(&w->arena, s->prompt);
-	if (!(lot->take->has_chat_form && o->enable_multimodal_chat) && !d->is_media_prompt)
+		s->prompt = arena_str(&w->arena, d->is_media_prompt ? parts : s->prompt);
+	if (!is_chat && !d->is_media_prompt)
 		s->media = arena_str(&w->arena, lot->take->make_media ? parts : s->media);
 	s->messages = arena_str(&w->arena, s->messages);
 	s->overrides = arena_str(&w->arena, s->overrides);
-	s->file = arena_str(&w->arena, s->file);
+	s->file = arena_str(&w->arena, d->is_media_file ? made : s->file);
+	if (s->file_name)
+		s->file_name = arena_text(&w->arena, str_of(s->file_name));
 }
 
 int dataset_take(const struct take *t, const struct dataset_opts *o,
