@@ -22,6 +22,9 @@ void dataset_progress(const struct dataset_env *env, size_t done, size_t total);
 __attribute__((format(printf, 2, 3)))
 void dataset_note(struct workload *w, const char *fmt, ...);
 
+/* Notes how many requests --max-model-len left out; 0: nothing. */
+void dataset_note_long(struct workload *w, const struct dataset_opts *o, size_t dropped);
+
 /*
  * ---- rows that become at most one request each ----
  *

@@ -91,6 +91,34 @@ void dataset_note(struct workload *w, const char *fmt, ...)
 	buf_release(&text);
 }
 
+void dataset_note_long(struct workload *w, const struct dataset_opts *o, size_t dropped)
+{
+	if (dropped)
+		dataset_note(w, "%zu requests were left out: prompt and answer together would have "
+			     "more than --max-model-len %" PRId64 " tokens", dropped,
+			     o->max_model_len.v);
+}
+
+int dataset_drop_long(struct workload *w, const struct dataset_opts *o, struct err *e)
+{
+	size_t kept = 0, all = w->n;
+
+	if (!o->max_model_len.is_set)
+		return 0;
+	for (size_t i = 0; i < all; i++) {
+		int64_t output = w->v[i].output_len < 0 ? 0 : w->v[i].output_len;
+
+		if (w->v[i].prompt_len + output <= o->max_model_len.v)
+			w->v[kept++] = w->v[i];
+	}
+	w->n = kept;
+	dataset_note_long(w, o, all - kept);
+	if (kept || !all)
+		return 0;
+	return err_set(e, ERR_RUN, "--max-model-len %" PRId64 ": none of the %zu requests fits; "
+		       "nothing to send", o->max_model_len.v, all);
+}
+
 size_t *dataset_shuffled(size_t n, uint64_t seed, const struct dataset_opts *o,
 			 struct compat_rng *rng)
 {

@@ -146,5 +146,12 @@ struct dataset {
 		     struct compat_rng *rng, struct workload *w, struct err *e);
 };
 
+/*
+ * Leaves out requests whose prompt and answer together have more tokens than --max-model-len,
+ * if it is given, and notes how many; for a workload that is built. Sets of rows that
+ * come through dataset_take have put other rows in their place already. ERR_RUN: none fits.
+ */
+int dataset_drop_long(struct workload *w, const struct dataset_opts *o, struct err *e);
+
 const struct dataset *dataset_find(const char *name); /* "-" and "_" alike; NULL: unknown */
 const struct dataset *const *dataset_all(size_t *n);

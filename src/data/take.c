@@ -20,7 +20,7 @@
 struct lot {
 	const struct take *take;
 	struct arena arena;
-	size_t n;
+	size_t n, too_long;    /* too_long: beyond --max-model-len, over all lots */
 	struct draft draft[AT_ONCE];
 	size_t index[AT_ONCE];  /* in the set's order */
 	size_t prompt_tokens[AT_ONCE], answer_tokens[AT_ONCE];
@@ -90,7 +90,7 @@ static int count_all(struct lot *lot, const struct dataset_env *env, struct err 
 }
 
 /* Drops rows of lengths that are not valid; what stays moves up. */
-static void filter(struct lot *lot)
+static void filter(struct lot *lot, const struct opt_int *max_model_len)
 {
 	const struct take *t = lot->take;
 	size_t kept = 0;
@@ -107,6 +107,10 @@ static void filter(struct lot *lot)
 		     (s->output_len < VALID_TOKENS_MIN && !t->is_output_unchecked) ||
 		     (int64_t)prompt + s->output_len > (int64_t)t->total_max))
 			continue;
+		if (max_model_len->is_set && (int64_t)prompt + s->output_len > max_model_len->v) {
+			lot->too_long++;
+			continue;
+		}
 		lot->draft[kept] = lot->draft[i];
 		lot->index[kept++] = lot->index[i];
 	}
@@ -138,9 +142,10 @@ static int make_media(struct lot *lot, const struct dataset_env *env, struct err
 }
 
 /* [{"role": "user", "content": [text, parts...]}] as the prompt. */
-static void make_message(struct sample *s, struct str parts, struct arena *a)
+static int make_message(struct sample *s, struct str parts, struct workload *w, struct err *e)
 {
 	struct buf out = { 0 };
+	int rc;
 
 	buf_add_text(&out, "[{\"role\": \"user\", \"content\": [");
 	if (s->kind == PROMPT_TEXT) {
@@ -153,14 +158,16 @@ static void make_message(struct sample *s, struct str parts, struct arena *a)
 	if (parts.n > 2) /* more than "[]" */
 		buf_add(&out, parts.p + 1, parts.n - 2);
 	buf_add_text(&out, "]}]");
-	s->prompt = arena_str(a, buf_str(&out));
+	s->prompt = buf_str(&out);
 	s->kind = PROMPT_JSON;
 	s->media = STR("");
+	rc = workload_keep(w, &s->prompt, e);
 	buf_release(&out);
+	return rc;
 }
 
-static void accept_one(const struct lot *lot, size_t i, const struct dataset_opts *o,
-		       const struct dataset_env *env, struct workload *w)
+static int accept_one(const struct lot *lot, size_t i, const struct dataset_opts *o,
+		      const struct dataset_env *env, struct workload *w, struct err *e)
 {
 	const struct draft *d = &lot->draft[i];
 	bool is_chat = lot->take->has_chat_form && o->enable_multimodal_chat;
@@ -171,19 +178,21 @@ static void accept_one(const struct lot *lot, size_t i, const struct dataset_opt
 	*s = d->sample;
 	s->request_id = dataset_request_id(w, env, lot->take->is_row_index ? lot->index[i] :
 									     w->n - 1);
-	if (d->is_media_prompt)
+	if (d->is_media_prompt) {
 		s->kind = PROMPT_JSON;
-	if (is_chat)
-		make_message(s, parts, &w->arena);
-	else
-		s->prompt = arena_str(&w->arena, d->is_media_prompt ? parts : s->prompt);
-	if (!is_chat && !d->is_media_prompt)
-		s->media = arena_str(&w->arena, lot->take->make_media ? parts : s->media);
-	s->messages = arena_str(&w->arena, s->messages);
-	s->overrides = arena_str(&w->arena, s->overrides);
-	s->file = arena_str(&w->arena, d->is_media_file ? made : s->file);
+		s->prompt = is_chat ? s->prompt : parts;
+	} else if (lot->take->make_media) {
+		s->media = parts;
+	}
+	if (is_chat ? make_message(s, parts, w, e) < 0 :
+		      workload_keep(w, &s->prompt, e) < 0 || workload_keep(w, &s->media, e) < 0)
+		return -1;
+	if (d->is_media_file)
+		s->file = made;
 	if (s->file_name)
 		s->file_name = arena_text(&w->arena, str_of(s->file_name));
+	return workload_keep(w, &s->messages, e) < 0 || workload_keep(w, &s->overrides, e) < 0 ||
+	       workload_keep(w, &s->file, e) < 0 ? -1 : 0;
 }
 
 int dataset_take(const struct take *t, const struct dataset_opts *o,
@@ -202,13 +211,14 @@ int dataset_take(const struct take *t, const struct dataset_opts *o,
 			rc = count_all(lot, env, e);
 		if (rc < 0)
 			break;
-		filter(lot);
+		filter(lot, &o->max_model_len);
 		rc = make_media(lot, env, e);
 		for (size_t i = 0; rc == 0 && i < lot->n; i++)
-			accept_one(lot, i, o, env, w);
+			rc = accept_one(lot, i, o, env, w, e);
 		if (env->progress)
 			env->progress(env->self, w->n, wanted == SIZE_MAX ? t->rows : wanted);
 	}
+	dataset_note_long(w, o, lot->too_long);
 	for (size_t i = 0; i < AT_ONCE; i++)
 		buf_release(&lot->parts[i]);
 	arena_release(&lot->arena);

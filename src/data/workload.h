@@ -2,7 +2,9 @@
 /*
  * data/workload.h - what to send: the samples every dataset yields.
  *
- * Read-only once built; all memory is in the workload's arena. Text prompts
+ * Read-only once built; everything is in the workload's arena, or, of texts beyond
+ * WORKLOAD_MEMORY_BYTES_MAX, in a file without a name in $TMPDIR (default /tmp) that is
+ * mapped: it ends with the workload, whatever becomes of the program. Text prompts
  * are UTF-8 (they may contain U+0000). Everything that is not plain text (token
  * ids, lists of texts, chat messages, media parts, per-request body keys) is
  * carried as JSON text spelled as Python's json.dumps would, so that it goes
@@ -37,13 +39,29 @@ struct sample {
 	float audio_s;            /* audio in the request */
 };
 
+struct spill; /* private: texts in a file */
+
 struct workload {
 	struct sample *v;
 	size_t n, cap;
 	struct arena arena;
 	const char *dataset;      /* name, for the report */
 	struct str notes;         /* what the user should know about it, lines; may be empty */
+	size_t memory_max;        /* 0: WORKLOAD_MEMORY_BYTES_MAX */
+	struct spill *spill;
 };
 
 struct sample *workload_add(struct workload *w); /* a zeroed sample (timestamp NAN) */
+/*
+ * Replaces *text by a copy that stays as long as the workload: what may be large (prompts,
+ * media, messages, files) is kept with it. ERR_IO: the file cannot be made or its disk is full.
+ */
+int workload_keep(struct workload *w, struct str *text, struct err *e);
+/*
+ * Gives back the memory that reading texts of the file has taken; they are read again
+ * when next looked at. To be called now and then (every WORKLOAD_FORGET_BYTES) by
+ * who walks over all of them. Thread-safe.
+ */
+#define WORKLOAD_FORGET_BYTES (64u << 20)
+void workload_forget(const struct workload *w);
 void workload_release(struct workload *w);
