@@ -21,6 +21,9 @@ struct table_format {
 	size_t (*line)(const void *state, size_t row);
 };
 
+/* The name without an ending that says "compressed": what it is inside. */
+struct str table_plain(const char *name);
+
 extern const struct table_format table_json, table_csv, table_text, table_parquet;
 
 /*

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* table.c - see table.h: which format a file has, and what is the same for all of them. */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "table/unpack.h"
+
+struct table {
+	const struct table_format *format;
+	void *state;
+	struct table_bytes bytes;
+	struct buf name;
+};
+
+static const struct {
+	const char *ending;
+	const struct table_format *format;
+} formats[] = {
+	{ ".json", &table_json }, { ".jsonl", &table_json }, { ".ndjson", &table_json },
+	{ ".csv", &table_csv }, { ".tsv", &table_csv }, { ".txt", &table_text },
+};
+
+static const struct table_format *format_of_name(struct str name)
+{
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
+		if (str_ends(name, str_of(formats[i].ending)))
+			return formats[i].format;
+	return NULL;
+}
+
+static const struct table_format *format_of_bytes(struct str all)
+{
+	size_t at = str_starts(all, STR("\xef\xbb\xbf")) ? 3 : 0;
+
+	while (at < all.n && memchr(" \t\r\n", all.p[at], 4))
+		at++;
+	return at < all.n && (all.p[at] == '{' || all.p[at] == '[') ? &table_json : NULL;
+}
+
+bool table_is_name(const char *path)
+{
+	struct str name = table_plain(path);
+
+	return format_of_name(name) || str_ends(name, STR(".tar")) || str_ends(name, STR(".tgz")) ||
+		str_ends(name, STR(".zip"));
+}
+
+/* What is in the file: its bytes, unpacked where needed, and what they are called. */
+static int read_bytes(struct table *t, const char *path, const struct table_opts *o,
+	struct err *e)
+{
+	struct str packed;
+	int rc = 0;
+
+	if (file_map(path, &packed, e) < 0)
+		return -1;
+	buf_add_text(&t->name, path);
+	if (table_is_packed(path, packed) && !format_of_name(str_of(path))) {
+		file_unmap(packed);
+		rc = table_unpack(path, o, &packed, &t->name, e);
+	}
+	t->bytes = (struct table_bytes){ packed, t->name.data };
+	return rc;
+}
+
+struct table *table_open(const char *path, const struct table_opts *o, struct err *e)
+{
+	static const struct table_opts every = { 0 };
+	struct table *t = mem_alloc(sizeof(*t));
+
+	if (read_bytes(t, path, o ? o : &every, e) < 0)
+		goto fail;
+	t->format = format_of_name(table_plain(t->bytes.name));
+	if (!t->format)
+		t->format = format_of_bytes(t->bytes.all);
+	if (!t->format) {
+		err_set(e, ERR_PARSE, "%s: neither its name nor its first bytes say what it is; expected "
+			".json, .jsonl, .csv, .tsv, .txt or .parquet", t->bytes.name);
+		goto fail;
+	}
+	t->state = t->format->open(&t->bytes, o ? o : &every, e);
+	if (t->state)
+		return t;
+fail:
+	table_close(t);
+	return NULL;
+}
+
+void table_close(struct table *t)
+{
+	if (!t)
+		return;
+	if (t->state)
+		t->format->close(t->state);
+	file_unmap(t->bytes.all);
+	buf_release(&t->name);
+	free(t);
+}
+
+size_t table_rows(const struct table *t)
+{
+	return t->format->rows(t->state);
+}
+
+int table_row(struct table *t, size_t row, struct json_slice *out, struct err *e)
+{
+	struct buf where = { 0 };
+
+	assert(row < table_rows(t));
+	if (t->format->row(t->state, row, out, e) == 0)
+		return 0;
+	table_where(t, row, &where);
+	err_wrap(e, "%s", where.data);
+	buf_release(&where);
+	return -1;
+}
+
+void table_where(const struct table *t, size_t row, struct buf *out)
+{
+	size_t line = t->format->line ? t->format->line(t->state, row) : 0;
+
+	if (line)
+		buf_printf(out, "%s:%zu", t->bytes.name, line);
+	else
+		buf_printf(out, "%s: row %zu", t->bytes.name, row);
+}
