@@ -2,6 +2,7 @@
 /* chat.c - see chat.h. */
 #include "run/chat.h"
 
+#include "json/read.h"
 #include "token/remote.h"
 
 static int ask_server(const struct remote *server, const char *model,
@@ -69,4 +70,73 @@ void run_chat_notes(const struct chat_wrap *w, bool is_chat, const struct tokeni
 	else if (tokenizer && chat_doubles_bos(w, tokenizer))
 		buf_add_text(out, "prompts begin with the BOS token of the chat template and get "
 			     "another from the tokenizer, as upstream; both are counted");
+}
+
+/* ---- whole messages ---- */
+
+/* The text of a message with that role and plain text; false: it is another. */
+static bool plain_text(const struct json_value *message, const char *role, struct str *out)
+{
+	const struct json_value *content = json_get(message, "content");
+
+	if (!str_is(json_text(json_get(message, "role"), STR("")), role) || !content ||
+	    content->kind != JSON_STRING)
+		return false;
+	*out = content->text;
+	return true;
+}
+
+/* Whether the wrap alone says what becomes of the messages; text is appended then. */
+static bool render_known(const struct chat_wrap *w, struct str messages, struct arena *a,
+			 struct buf *text)
+{
+	struct str system, user;
+	struct json_value *v;
+
+	if (w->source == CHAT_NONE || json_parse(a, messages, &v, NULL) < 0 ||
+	    v->kind != JSON_ARRAY)
+		return false;
+	if (v->count == 1 && plain_text(v->item, "user", &user)) {
+		chat_apply(w, user, text);
+		return true;
+	}
+	if (!w->has_system || v->count != 2 || !plain_text(v->item, "system", &system) ||
+	    !plain_text(v->item + 1, "user", &user))
+		return false;
+	chat_apply_system(w, system, user, text);
+	return true;
+}
+
+static int render_by_server(const struct run_renderer *r, struct str messages, struct str tools,
+			    struct buf *text, struct err *e)
+{
+	struct remote_target target;
+	struct ids ids = { 0 };
+	int rc = remote_target_init(&target, r->server, "", e);
+
+	if (rc == 0) {
+		struct token_server s = { target.url.data, r->model, target.opts };
+
+		rc = token_server_render_messages(&s, messages, tools, r->kwargs, &ids, e);
+	}
+	if (rc == 0 && tokenizer_decode(r->tokenizer, ids.id, ids.count, false, text) < 0)
+		rc = err_set(e, ERR_LIMIT, "a rendered conversation is too long");
+	ids_release(&ids);
+	remote_target_release(&target);
+	return rc;
+}
+
+int run_render(void *self, struct str messages, struct str tools, struct buf *text, struct err *e)
+{
+	const struct run_renderer *r = self;
+	struct arena scratch = { 0 };
+	bool is_done = !tools.n && !r->kwargs.n && render_known(r->wrap, messages, &scratch, text);
+
+	arena_release(&scratch);
+	if (is_done)
+		return 0;
+	if (r->server)
+		return render_by_server(r, messages, tools, text, e);
+	return err_set(e, ERR_RUN, "the chat template of %s is not known for such messages, and the "
+		       "server is not asked when nothing is sent", tokenizer_name(r->tokenizer));
 }

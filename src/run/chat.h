@@ -21,3 +21,17 @@ int run_chat_find(const struct serve_opts *o, const struct serve_derived *d,
 /* What the user should know before texts are sent that way: lines, empty when nothing. */
 void run_chat_notes(const struct chat_wrap *w, bool is_chat, const struct tokenizer *tokenizer,
 		    struct buf *out);
+
+/*
+ * How whole messages become text: a user text with or without a system text by a known
+ * wrap, all else by the server (token/remote.h) when there is one to ask. self is a
+ * struct run_renderer; it stands in dataset_env.render.
+ */
+struct run_renderer {
+	const struct chat_wrap *wrap;
+	const struct tokenizer *tokenizer;
+	const struct remote *server; /* NULL: may not be asked */
+	const char *model;
+	struct str kwargs;
+};
+int run_render(void *self, struct str messages, struct str tools, struct buf *text, struct err *e);

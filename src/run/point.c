@@ -197,13 +197,17 @@ static int build_dataset(struct stage *s, const struct dataset *d, struct err *e
 	const struct serve_opts *o = s->opts;
 	struct workload *w = &s->point->workload;
 	struct chat_wrap chat;
+	struct run_renderer renderer = {
+		.wrap = &chat, .tokenizer = s->point->tokenizer,
+		.server = may_ask_server(s) ? &s->remote : NULL, .model = s->point->model_name,
+		.kwargs = str_of(o->chat_template_kwargs.text),
+	};
 	struct dataset_env env = {
 		.num_prompts = o->num_prompts, .seed = (uint64_t)o->seed,
 		.tokenizer = s->point->tokenizer, .tokenizer_name = s->point->tokenizer_id,
 		.request_id_prefix = o->request_id_prefix,
 		.backend = o->backend, .is_chat_backend = s->derived->is_chat,
-		.chat = &chat,
-		.threads = (unsigned)o->threads,
+		.chat = &chat, .render = run_render, .render_self = &renderer,
 		.progress = dataset_progress, .note = warn_of_cache, .self = s,
 		.cancel = s->hooks->cancel,
 	};

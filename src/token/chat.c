@@ -54,6 +54,16 @@ void chat_apply(const struct chat_wrap *w, struct str content, struct buf *out)
 	buf_add_str(out, w->suffix);
 }
 
+void chat_apply_system(const struct chat_wrap *w, struct str system, struct str content,
+	struct buf *out)
+{
+	buf_add_str(out, w->system_prefix);
+	buf_add_str(out, w->is_system_stripping ? strip(system) : system);
+	buf_add_str(out, w->system_middle);
+	buf_add_str(out, w->is_stripping ? strip(content) : content);
+	buf_add_str(out, w->suffix);
+}
+
 bool chat_doubles_bos(const struct chat_wrap *w, const struct tokenizer *t)
 {
 	struct ids with = { 0 }, without = { 0 };
@@ -238,6 +248,10 @@ int chat_from_files(const char *path, struct arena *a, struct chat_wrap *out, st
 		out->source = CHAT_KNOWN;
 		out->is_stripping = row->is_stripping;
 		out->family = row->family;
+		out->is_system_stripping = row->is_system_stripping;
+		out->has_system = row->system_prefix &&
+			fill_in(row->system_prefix, token, a, &out->system_prefix) &&
+			fill_in(row->system_middle, token, a, &out->system_middle);
 	}
 	buf_release(&text);
 	arena_release(&scratch);

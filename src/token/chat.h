@@ -8,7 +8,7 @@
  * all a benchmark's prompt needs. Where the two texts come from is the source.
  * There is no guessing: a template that is not known for certain is no source.
  *
- * Not here: conversations of several messages, system prompts, tools.
+ * Of some a system message in front of it is known, too. Not here: longer conversations, tools.
  */
 #pragma once
 #include <stdbool.h>
@@ -31,6 +31,9 @@ struct chat_wrap {
 	enum chat_source source;
 	struct str prefix, suffix;
 	bool is_stripping;  /* blanks at both ends of the content go, as with Python's strip() */
+	/* A system message in front: system_prefix + system + system_middle + content + suffix. */
+	bool has_system, is_system_stripping;
+	struct str system_prefix, system_middle;
 	const char *family; /* CHAT_KNOWN: a model that has this template; otherwise NULL */
 };
 
@@ -38,6 +41,10 @@ const char *chat_source_name(enum chat_source source); /* "none", "flags", "know
 
 /* Appends what the template makes of one user message. content is UTF-8. */
 void chat_apply(const struct chat_wrap *w, struct str content, struct buf *out);
+
+/* Likewise of a system message and one user message. Only with w->has_system. */
+void chat_apply_system(const struct chat_wrap *w, struct str system, struct str content,
+	struct buf *out);
 
 /*
  * A text as the user types it: \n \r \t \\ and \xHH stand for bytes, any other

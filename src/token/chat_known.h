@@ -16,6 +16,9 @@ struct chat_known {
 	const char *family; /* a model that has it */
 	const char *prefix, *suffix;
 	bool is_stripping;
+	/* With a system message: prefix + system + middle + content + suffix; NULL: unknown. */
+	const char *system_prefix, *system_middle;
+	bool is_system_stripping;
 };
 
 extern const struct chat_known chat_known[]; /* sorted by sha256 */

@@ -146,26 +146,23 @@ static int ask_ids(const struct token_server *s, const struct buf *body, struct 
 	return rc;
 }
 
-int token_server_render(const struct token_server *s, struct str content, struct str kwargs,
-	struct ids *out, struct err *e)
+int token_server_render_messages(const struct token_server *s, struct str messages,
+	struct str tools, struct str kwargs, struct ids *out, struct err *e)
 {
 	struct buf body = { 0 };
 	struct json_writer w = begin_body(&body, s->model);
 	int rc;
 
 	json_key(&w, "messages");
-	json_begin_array(&w);
-	json_begin_object(&w);
-	json_key(&w, "role");
-	json_put_text(&w, "user");
-	json_key(&w, "content");
-	json_put_str(&w, content);
-	json_end_object(&w);
-	json_end_array(&w);
+	json_put_raw(&w, messages);
 	json_key(&w, "add_generation_prompt");
 	json_put_bool(&w, true);
 	json_key(&w, "add_special_tokens");
 	json_put_bool(&w, false);
+	if (tools.n) {
+		json_key(&w, "tools");
+		json_put_raw(&w, tools);
+	}
 	if (kwargs.n) {
 		json_key(&w, "chat_template_kwargs");
 		json_put_raw(&w, kwargs);
@@ -173,6 +170,20 @@ int token_server_render(const struct token_server *s, struct str content, struct
 	json_end_object(&w);
 	rc = ask_ids(s, &body, out, e);
 	buf_release(&body);
+	return rc;
+}
+
+int token_server_render(const struct token_server *s, struct str content, struct str kwargs,
+	struct ids *out, struct err *e)
+{
+	struct buf messages = { 0 };
+	int rc;
+
+	buf_add_text(&messages, "[{\"role\": \"user\", \"content\": ");
+	json_quote(&messages, content, false);
+	buf_add_text(&messages, "}]");
+	rc = token_server_render_messages(s, buf_str(&messages), STR(""), kwargs, out, e);
+	buf_release(&messages);
 	return rc;
 }
 

@@ -36,6 +36,9 @@ struct token_server {
  */
 int token_server_render(const struct token_server *s, struct str content, struct str kwargs,
 	struct ids *out, struct err *e);
+/* Likewise of whole messages, a JSON list. tools: a JSON list; empty: none. */
+int token_server_render_messages(const struct token_server *s, struct str messages,
+	struct str tools, struct str kwargs, struct ids *out, struct err *e);
 
 struct token_remote;
 

@@ -146,7 +146,7 @@ static void test_errors(void **state)
 		{ 2, "--dataset-name: expected one of sharegpt, burstgpt, sonnet, random, random-mm, "
 		  "random-rerank, hf, custom, custom_audio, custom_image, custom_mm, "
 		  "prefix_repetition, spec_bench, speed_bench, timed_trace, mix, workload, got "
-		  "'share'; did you mean sharegpt?", { "--dataset-name", "share" } },
+		  "'share'", { "--dataset-name", "share" } },
 		{ 2, "--dataset-name: expected one of random, sharegpt, custom, got "
 		  "'sharegpd'; did "
 		  "you mean sharegpt?", { "--dataset-name", "sharegpd" } },

@@ -159,6 +159,20 @@ static void test_table_is_sorted(void **state)
 	}
 }
 
+/* The same format with a system message: another turn in front. */
+static void check_system(const struct chat_wrap *w, const char *prefix)
+{
+	struct buf got = { 0 }, want = { 0 };
+
+	assert_true(w->has_system);
+	chat_apply_system(w, STR("be\tkind"), STR(" hello"), &got);
+	buf_printf(&want, "%.3s<|im_start|>system\nbe\tkind<|im_end|>\n<|im_start|>user\n hello"
+		"<|im_end|>\n<|im_start|>assistant\n", prefix);
+	assert_string_equal(got.data, want.data);
+	buf_release(&got);
+	buf_release(&want);
+}
+
 static void test_template_files(void **state)
 {
 	static const struct {
@@ -221,6 +235,7 @@ static void test_template_files(void **state)
 			assert_str(w.prefix, row[i].prefix);
 			assert_str(w.suffix, "<|im_end|>\n<|im_start|>assistant\n");
 			assert_non_null(w.family);
+			check_system(&w, row[i].prefix);
 		}
 		arena_release(&a);
 	}

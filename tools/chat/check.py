@@ -65,6 +65,20 @@ def main(folder, rendered):
                 wrong += 1
                 print(f"{row['file']}: {content!r}:\n  got  {got!r:.300}\n  want {want!r:.300}")
                 break
+        for content in contents if row["system"] else []:
+            said, system = row["system"], content or "system"
+            want = (said["prefix"] + (system.strip() if said["is_stripping"] else system)
+                    + said["middle"] + (content.strip() if row["is_stripping"] else content)
+                    + row["suffix"])
+            got = template.render(
+                messages=[{"role": "system", "content": system},
+                          {"role": "user", "content": content}],
+                tools=None, documents=None, add_generation_prompt=True, **values)
+            compared += 1
+            if got != want:
+                wrong += 1
+                print(f"{row['file']}: system {content!r}:\n  got  {got!r:.300}\n  want {want!r:.300}")
+                break
     print(f"{compared} renderings compared, {wrong} templates differ")
     return 1 if wrong else 0
 

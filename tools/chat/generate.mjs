@@ -14,7 +14,8 @@
 // it is prefix + content + suffix whatever the content: plain and awkward texts are
 // tried, and every text constant of the template itself, alone and around other text,
 // because a template that looks for something in the content looks for one of those.
-// Left out are templates that read the clock, refuse the message, or depend on special
+// Where a system message in front of it is prefix + system + middle + content + suffix in
+// the same way, that is kept too. Left out are templates that read the clock, refuse the message, or depend on special
 // tokens in another way than writing them. check.py renders the same with Python's
 // Jinja, as model servers do.
 import { createHash } from 'node:crypto';
@@ -46,9 +47,12 @@ function templateOf(path) {
 	return template.find((t) => t.name === 'default')?.template;
 }
 
-function render(template, content, spell, missing) {
+function render(template, content, spell, missing, system) {
+	const messages = [{ role: 'user', content }];
+	if (system !== undefined)
+		messages.unshift({ role: 'system', content: system });
 	const context = {
-		messages: [{ role: 'user', content }], tools: null, documents: null,
+		messages, tools: null, documents: null,
 		add_generation_prompt: true,
 	};
 	TOKENS.forEach((name, i) => {
@@ -110,10 +114,43 @@ function wrapOf(text) {
 	return wrap;
 }
 
-// A C string of UTF-8 in lines that fit; escapes are octal, which end after three digits.
+// What a system message in front makes of it: prefix + system + middle + content + suffix;
+// null when the template refuses one, or treats either text in a way of its own.
+function systemOf(text, wrap) {
+	const template = new Template(text), SYSTEM = 'Sy7sysWv3';
+	const one = (system, content, spell = SPELLINGS[0]) =>
+		render(template, content, spell, undefined, system);
+	try {
+		const plain = one(SYSTEM, MARK), at = plain.indexOf(SYSTEM), user = plain.indexOf(MARK);
+		if (at < 0 || user < at || plain.indexOf(SYSTEM, at + 1) >= 0 ||
+			plain.indexOf(MARK, user + 1) >= 0)
+			return null;
+		const found = { prefix: plain.slice(0, at), middle: plain.slice(at + SYSTEM.length, user),
+			is_stripping: one(` \n\t${SYSTEM} \n\t`, MARK) === plain };
+		if (plain.slice(user + MARK.length) !== wrap.suffix ||
+			found.prefix.length + found.middle.length > TEXT_MAX)
+			return null;
+		const other = TOKENS.reduce((s, _, i) => s.replaceAll(SPELLINGS[0](i), SPELLINGS[1](i)),
+			plain);
+		if (one(SYSTEM, MARK, SPELLINGS[1]) !== other)
+			return null;
+		const strip = (s, is) => (is ? s.trim() : s);
+		for (const content of wrap.contents)
+			for (const [system, said] of [[content, MARK], [SYSTEM, content], [content, content]])
+				if (system !== '' && one(system, said) !== found.prefix +
+					strip(system, found.is_stripping) + found.middle +
+					strip(said, wrap.is_stripping) + wrap.suffix)
+					return null;
+		return found;
+	} catch {
+		return null;
+	}
+}
+
+// A C string of UTF-8 in lines of at most 120 columns; escapes are octal, which end after three digits.
 function literal(text, first) {
 	const lines = [];
-	let line = '', room = 96 - first;
+	let line = '', room = 114 - first;
 	for (const byte of Buffer.from(text)) {
 		const c = String.fromCharCode(byte);
 		const piece = c === '\n' ? '\\n' : '"\\?'.includes(c) ? `\\${c}` :
@@ -121,7 +158,7 @@ function literal(text, first) {
 		if (line.length + piece.length > room) {
 			lines.push(line);
 			line = '';
-			room = 80;
+			room = 98;
 		}
 		line += piece;
 	}
@@ -138,7 +175,8 @@ for (const name of readdirSync(folder).sort()) {
 	if (rows.has(sha256))
 		continue;
 	try {
-		rows.set(sha256, { sha256, file: name, ...wrapOf(text),
+		const wrap = wrapOf(text);
+		rows.set(sha256, { sha256, file: name, ...wrap, system: systemOf(text, wrap),
 			family: name.replace(/\.[a-z]+$/, '').replace('--', '/') });
 	} catch (e) {
 		console.error(`${name}: ${e.message.slice(0, 150)}`);
@@ -159,11 +197,22 @@ function named(text) {
 	}
 	return names.get(text);
 }
-const body = sorted.map((r) => {
-	const last = `${named(r.prefix)}, ${named(r.suffix)}, ${r.is_stripping} },`;
-	return `\t{ "${r.sha256}",\n\t\t"${r.family}",` + (r.family.length + last.length < 80 ? ' ' : '\n\t\t') +
-		`${last}\n`;
-}).join('');
+// Items of one row in as few lines as hold them.
+function flow(items) {
+	const lines = [`\t{ ${items[0]},`];
+	for (const item of items.slice(1)) {
+		const last = lines.at(-1);
+		const wide = last.length + 8 * (last.match(/^\t+/)[0].length) + item.length + 4;
+		if (wide < 118 && !item.includes('\n'))
+			lines[lines.length - 1] += ` ${item},`;
+		else
+			lines.push(`\t\t${item},`);
+	}
+	return `${lines.join('\n').slice(0, -1)} },\n`;
+}
+const body = sorted.map((r) => flow([`"${r.sha256}"`, `"${r.family}"`, named(r.prefix),
+	named(r.suffix), `${r.is_stripping}`, r.system ? named(r.system.prefix) : 'NULL',
+	r.system ? named(r.system.middle) : 'NULL', `${r.system?.is_stripping ?? false}`])).join('');
 writeFileSync(out, `/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * chat_known.c - generated by tools/chat/generate.mjs; do not edit.
@@ -179,4 +228,4 @@ ${body}};
 const size_t chat_known_count = sizeof chat_known / sizeof *chat_known;
 `);
 console.log(JSON.stringify(sorted));
-console.error(`${sorted.length} templates`);
+console.error(`${sorted.length} templates, ${sorted.filter((r) => r.system).length} with a system text`);
