@@ -18,6 +18,7 @@
 #include "data/dataset.h"
 #include "net/sock.h"
 #include "run/chat.h"
+#include "run/component.h"
 #include "run/count.h"
 #include "run/prepare.h"
 #include "run/remote.h"
@@ -158,9 +159,10 @@ static void dataset_progress(void *self, size_t done, size_t total)
 		s->hooks->progress(s->hooks->self, STAGE_DATASET, done, total, NULL);
 }
 
-static int check_dataset(const struct dataset *d, const struct serve_opts *o, struct err *e)
+static int check_dataset(const struct dataset *d, const struct dataset_opts *data,
+			 const struct serve_opts *o, struct err *e)
 {
-	if (d->needs_path && !o->data.path)
+	if (d->needs_path && !data->path)
 		return err_set(e, ERR_RUN, "--dataset-name %s needs --dataset-path", d->name);
 	if (d->needs_tokenizer && o->skip_tokenizer_init)
 		return err_set(e, ERR_RUN, "--dataset-name %s needs a tokenizer and cannot be used "
@@ -168,7 +170,8 @@ static int check_dataset(const struct dataset *d, const struct serve_opts *o, st
 	return 0;
 }
 
-static int find_chat_template(struct stage *s, const struct dataset *d, struct chat_wrap *out,
+static int find_chat_template(struct stage *s, const struct dataset *d,
+			      const struct dataset_opts *data, struct chat_wrap *out,
 			      struct err *e)
 {
 	const struct serve_opts *o = s->opts;
@@ -176,10 +179,10 @@ static int find_chat_template(struct stage *s, const struct dataset *d, struct c
 	struct buf notes = { 0 };
 
 	*out = (struct chat_wrap){ 0 };
-	if (!d->is_templated)
+	if (d->is_templated_for ? !d->is_templated_for(data) : !d->is_templated)
 		return 0;
 	p->chat_template = "skipped";
-	if (o->data.skip_chat_template)
+	if (data->skip_chat_template)
 		return 0;
 	if (run_chat_find(o, s->derived, p->tokenizer, may_ask_server(s) ? &s->remote : NULL,
 			  p->model_name, &p->workload.arena, out, e) < 0)
@@ -189,6 +192,25 @@ static int find_chat_template(struct stage *s, const struct dataset *d, struct c
 	if (notes.len)
 		warn(s, notes.data);
 	buf_release(&notes);
+	return 0;
+}
+
+/* One set of a mix: its options, and its own chat template where it has one. */
+static int make_component(void *self, struct json_slice object, struct arena *a,
+			  struct dataset_component *out, struct err *e)
+{
+	struct stage *s = self;
+	struct chat_wrap *chat = arena_alloc(a, sizeof(*chat));
+	struct buf notes = { 0 };
+	int rc = run_component(object, a, out, &notes, e);
+
+	if (rc == 0 && notes.len)
+		warn(s, notes.data);
+	buf_release(&notes);
+	if (rc < 0 || check_dataset(out->dataset, &out->opts, s->opts, e) < 0 ||
+	    find_chat_template(s, out->dataset, &out->opts, chat, e) < 0)
+		return -1;
+	out->chat = chat;
 	return 0;
 }
 
@@ -208,13 +230,15 @@ static int build_dataset(struct stage *s, const struct dataset *d, struct err *e
 		.request_id_prefix = o->request_id_prefix,
 		.backend = o->backend, .is_chat_backend = s->derived->is_chat,
 		.chat = &chat, .render = run_render, .render_self = &renderer,
+		.component = make_component, .component_self = s,
 		.progress = dataset_progress, .note = warn_of_cache, .self = s,
 		.cancel = s->hooks->cancel,
 	};
 
-	if (find_chat_template(s, d, &chat, e) < 0 ||
+	if (find_chat_template(s, d, &o->data, &chat, e) < 0 ||
 	    (d->check && d->check(&o->data, &env, e) < 0) ||
-	    d->build(&o->data, &env, &s->rng, w, e) < 0)
+	    d->build(&o->data, &env, &s->rng, w, e) < 0 ||
+	    dataset_drop_long(w, &o->data, e) < 0)
 		return -1;
 	w->dataset = d->name;
 	if (w->n == 0)
@@ -610,7 +634,7 @@ static int prepare_point(struct stage *s, struct err *e)
 	const struct dataset *dataset = dataset_find(s->opts->dataset_name);
 
 	assert(dataset); /* serve_check_dataset */
-	if (check_dataset(dataset, s->opts, e) < 0 || find_endpoint(s, e) < 0 ||
+	if (check_dataset(dataset, &s->opts->data, s->opts, e) < 0 || find_endpoint(s, e) < 0 ||
 	    find_model(s, e) < 0 || load_tokenizer(s, e) < 0 || build_dataset(s, dataset, e) < 0)
 		return -1;
 	TRACE(run, "dataset %s: %zu requests\n", dataset->name, s->point->workload.n);
