@@ -179,10 +179,11 @@ static int find_chat_template(struct stage *s, const struct dataset *d,
 	struct buf notes = { 0 };
 
 	*out = (struct chat_wrap){ 0 };
-	if (d->is_templated_for ? !d->is_templated_for(data) : !d->is_templated)
+	if (!d->is_templated || (d->is_templated_for && !d->is_templated_for(data)) ||
+	    (d->is_chat_plain && data->enable_multimodal_chat))
 		return 0;
 	p->chat_template = "skipped";
-	if (data->skip_chat_template)
+	if (data->skip_chat_template && !d->is_always_templated)
 		return 0;
 	if (run_chat_find(o, s->derived, p->tokenizer, may_ask_server(s) ? &s->remote : NULL,
 			  p->model_name, &p->workload.arena, out, e) < 0)
