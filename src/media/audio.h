@@ -3,7 +3,8 @@
  * media/audio.h - sound in and out; datasets spec 4.6.
  *
  * Samples are floats in [-1, 1], frame after frame, channels side by side. What is read:
- * WAV, FLAC, Ogg, MP3. What is written: WAV, PCM 16 bit, clipped.
+ * WAV, FLAC, Ogg, MP3. What is written: WAV, PCM 16 bit, clipped. All functions may run in many
+ * threads at once.
  */
 #pragma once
 #include <stddef.h>
@@ -22,8 +23,9 @@ struct audio {
 	uint32_t rate;     /* frames a second */
 };
 
+/* ERR_PARSE: damaged or of another kind; ERR_LIMIT. */
 int audio_decode(struct str bytes, struct audio *out, struct err *e);
 void audio_release(struct audio *a); /* accepts a zeroed one */
-/* Seconds, without decoding the samples: frames / rate. */
+/* Seconds, without decoding the samples: frames / rate, as the file's head counts them. */
 int audio_duration(struct str bytes, double *seconds, struct err *e);
 int audio_wav(const struct audio *a, struct buf *out, struct err *e);

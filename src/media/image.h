@@ -3,10 +3,12 @@
  * media/image.h - pictures in and out; datasets spec 4.4 and 4.5.
  *
  * A picture in memory is 8-bit RGB, rows from the top, no padding: what Pillow's
- * convert("RGB") would give, with transparency laid on white. Animated files give their
- * first frame.
+ * convert("RGB") would give, with transparency laid on white; 16-bit grey is cut off at 255, not
+ * scaled, as it is there. Animated files give their first frame. All functions may run in many
+ * threads at once.
  */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,7 +24,7 @@ struct image {
 };
 
 /*
- * JPEG (also CMYK), PNG (all depths), WebP, GIF, BMP by the first bytes. Turned upright
+ * JPEG (also CMYK), PNG (all depths), WebP, GIF by the first bytes. Turned upright
  * by its EXIF orientation when is_upright. ERR_PARSE: damaged or of another kind; ERR_LIMIT.
  */
 int image_decode(struct str bytes, bool is_upright, struct image *out, struct err *e);

@@ -12,7 +12,11 @@
 #include "base/err.h"
 
 #define VIDEO_FRAMES_PER_SECOND 30
+#define VIDEO_SIDE_MAX 8191 /* pixels: the format writes sides in 13 bits */
 
-/* Appends the whole file. rgb: frames * height * width * 3 bytes, frame after frame. */
+/*
+ * Appends the whole file; the same frames give the same bytes. rgb: frames * height * width * 3
+ * bytes, frame after frame. ERR_RUN: a side below 2 or too long, no frame; ERR_LIMIT.
+ */
 int video_mp4(const uint8_t *rgb, uint32_t width, uint32_t height, uint32_t frames,
 	      struct buf *out, struct err *e);

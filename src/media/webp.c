@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* webp.c - WebP by libwebp; of an animation the first frame on its canvas. */
+#include <webp/decode.h>
+#include <webp/demux.h>
+
+#include "media/decode.h"
+
+static int draw(WebPDemuxer *file, struct image *m, struct err *e)
+{
+	bool has_alpha = (WebPDemuxGetI(file, WEBP_FF_FORMAT_FLAGS) & ALPHA_FLAG) != 0;
+	size_t n = (size_t)m->width * m->height;
+	WebPIterator frame;
+	uint8_t *to;
+	bool ok;
+
+	if (!WebPDemuxGetFrame(file, 1, &frame))
+		return err_set(e, ERR_PARSE, "damaged WebP file: it has no picture");
+	/* The library keeps frames inside the canvas; held here as well, being a write. */
+	ok = frame.x_offset >= 0 && frame.y_offset >= 0 && frame.width > 0 && frame.height > 0 &&
+	     (uint64_t)frame.x_offset + (uint64_t)frame.width <= m->width &&
+	     (uint64_t)frame.y_offset + (uint64_t)frame.height <= m->height;
+	if (ok) {
+		to = m->rgb + 4 * ((size_t)frame.y_offset * m->width + (size_t)frame.x_offset);
+		ok = WebPDecodeRGBAInto(frame.fragment.bytes, frame.fragment.size, to,
+					4 * n - (size_t)(to - m->rgb), 4 * (int)m->width) != NULL;
+	}
+	WebPDemuxReleaseIterator(&frame);
+	if (!ok)
+		return err_set(e, ERR_PARSE, "damaged WebP file: its first picture cannot be decoded");
+	for (size_t i = 0; i < n && !has_alpha; i++)
+		m->rgb[4 * i + 3] = 255;
+	return 0;
+}
+
+int webp_decode(struct str bytes, struct image *out, struct err *e)
+{
+	WebPData data = { (const uint8_t *)bytes.p, bytes.n };
+	WebPDemuxer *file = WebPDemux(&data);
+	int result;
+
+	if (!file)
+		return err_set(e, ERR_PARSE, "damaged WebP file: %zu bytes do not follow the format",
+			       bytes.n);
+	result = image_begin(out, WebPDemuxGetI(file, WEBP_FF_CANVAS_WIDTH),
+			     WebPDemuxGetI(file, WEBP_FF_CANVAS_HEIGHT), e);
+	if (result == 0)
+		result = draw(file, out, e);
+	WebPDemuxDelete(file);
+	if (result == 0)
+		image_over_white(out);
+	return result;
+}
