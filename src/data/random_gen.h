@@ -38,6 +38,9 @@ struct random_gen {
 	int64_t mismatch;    /* tokens off the targets, summed over requests */
 };
 
+/* What is wrong with --num-prompts of a set that is made up: 0 or -1. */
+int random_check_count(const struct dataset_env *env, struct err *e);
+
 /* env must outlive g; it must have a tokenizer. ERR_RUN: a vocabulary without any id. */
 int random_gen_open(struct random_gen *g, const struct dataset_env *env, enum random_ids ids,
 		    struct err *e);
@@ -57,7 +60,8 @@ struct random_lengths {
 
 /*
  * Spec 3.2: n of each around input_len (the special tokens a server adds taken off) and
- * output_len by o's range ratios. ERR_LIMIT: above LENGTH_TOKENS_MAX.
+ * output_len by o's range ratios. ERR_LIMIT: above LENGTH_TOKENS_MAX. *out is released by the
+ * caller in either case.
  */
 int random_lengths_draw(struct random_gen *g, const struct dataset_opts *o, int64_t input_len,
 			int64_t output_len, size_t n, struct random_lengths *out, struct err *e);
