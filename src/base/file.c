@@ -215,3 +215,12 @@ void file_unmap(struct str bytes)
 	if (bytes.n)
 		munmap((void *)(uintptr_t)bytes.p, bytes.n);
 }
+
+void file_forget(struct str part)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)part.p;
+	uintptr_t begin = (at + page - 1) & ~(page - 1), end = (at + part.n) & ~(page - 1);
+
+	if (begin < end)
+		madvise((void *)begin, end - begin, MADV_DONTNEED);
+}

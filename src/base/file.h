@@ -42,3 +42,5 @@ char *file_beside(const char *path, const char *name);
 /* A read-only mapping; munmap-ed by file_unmap. Empty files give p = "". */
 int file_map(const char *path, struct str *out, struct err *e);
 void file_unmap(struct str bytes);
+/* Gives back the memory of a part of a mapping; its pages are read again when touched. */
+void file_forget(struct str part);

@@ -7,6 +7,7 @@
  */
 #include "data/workload.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -15,6 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
 
@@ -151,8 +153,15 @@ int workload_keep(struct workload *w, struct str *text, struct err *e)
 	return spill_add(w->spill, text, e);
 }
 
+void workload_adopt(struct workload *w, struct str mapped)
+{
+	assert(!w->mapped.n);
+	w->mapped = mapped;
+}
+
 void workload_forget(const struct workload *w)
 {
+	file_forget(w->mapped);
 	if (!w->spill)
 		return;
 	for (size_t i = 0; i < w->spill->n; i++)
@@ -165,6 +174,7 @@ void workload_release(struct workload *w)
 		return;
 	free(w->v);
 	spill_release(w->spill);
+	file_unmap(w->mapped);
 	arena_release(&w->arena);
 	*w = (struct workload){ 0 };
 }

@@ -49,6 +49,7 @@ struct workload {
 	struct str notes;         /* what the user should know about it, lines; may be empty */
 	size_t memory_max;        /* 0: WORKLOAD_MEMORY_BYTES_MAX */
 	struct spill *spill;
+	struct str mapped;        /* a file whose texts are used; see workload_adopt */
 };
 
 struct sample *workload_add(struct workload *w); /* a zeroed sample (timestamp NAN) */
@@ -57,6 +58,8 @@ struct sample *workload_add(struct workload *w); /* a zeroed sample (timestamp N
  * media, messages, files) is kept with it. ERR_IO: the file cannot be made or its disk is full.
  */
 int workload_keep(struct workload *w, struct str *text, struct err *e);
+/* A mapped file (base/file.h) that texts of w point into is w's from now on. One at most. */
+void workload_adopt(struct workload *w, struct str mapped);
 /*
  * Gives back the memory that reading texts of the file has taken; they are read again
  * when next looked at. To be called now and then (every WORKLOAD_FORGET_BYTES) by

@@ -152,6 +152,8 @@ int serve_check_dataset(const struct check *c)
 	if (!d->has_timestamps && o->self_timed != OPT_TRI_UNSET)
 		return err_set(c->e, ERR_RUN, "--self-timed/--no-self-timed is only supported with "
 			       "--dataset-name=timed_trace");
+	if (d->is_whole && !serve_given(c, "num-prompts"))
+		o->num_prompts = 0;
 	if (o->num_prompts <= 0 && !d->takes_all)
 		return err_set(c->e, ERR_RUN, "No requests provided.");
 	return 0;

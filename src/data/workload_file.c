@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* workload_file.c - see workload_file.h. */
+#include "data/workload_file.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "json/read.h"
+
+#define MAGIC "PROFLLMW"
+#define LAYOUT 1
+
+enum text { PROMPT, REQUEST_ID, MESSAGES, MEDIA, OVERRIDES, FILE_BYTES, FILE_NAME, TEXTS };
+
+struct record {
+	uint64_t at;              /* of the first text, from the content's beginning */
+	uint32_t bytes[TEXTS];    /* texts follow each other */
+	uint32_t kind;            /* enum prompt_kind */
+	int64_t output_len;
+	double timestamp_s;
+	uint32_t prompt_len, sequences;
+	float audio_s;
+	uint32_t zero;
+};
+
+/* ---- writing ---- */
+
+struct writer {
+	int fd;
+	char *block;
+	size_t used;
+	struct buf sums; /* of the blocks that are full */
+};
+
+static int write_all(int fd, const char *p, size_t n)
+{
+	while (n) {
+		ssize_t done = write(fd, p, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return -1;
+		p += done;
+		n -= (size_t)done;
+	}
+	return 0;
+}
+
+static int flush(struct writer *w)
+{
+	uint8_t sum[DIGEST_BYTES];
+
+	if (!w->used)
+		return 0;
+	digest(DIGEST_SHA256, STR(""), (struct str){ w->block, w->used }, sum);
+	buf_add(&w->sums, sum, sizeof(sum));
+	if (write_all(w->fd, w->block, w->used) < 0)
+		return -1;
+	w->used = 0;
+	return 0;
+}
+
+static int put(struct writer *w, const void *bytes, size_t n)
+{
+	const char *p = bytes;
+
+	while (n) {
+		size_t room = WORKLOAD_FILE_BLOCK - w->used, part = n < room ? n : room;
+
+		memcpy(w->block + w->used, p, part);
+		w->used += part;
+		p += part;
+		n -= part;
+		if (w->used == WORKLOAD_FILE_BLOCK && flush(w) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void texts_of(const struct sample *s, struct str prefix, struct str text[TEXTS])
+{
+	text[PROMPT] = s->prompt;
+	text[REQUEST_ID] = s->request_id;
+	if (str_starts(s->request_id, prefix)) {
+		text[REQUEST_ID].p += prefix.n;
+		text[REQUEST_ID].n -= prefix.n;
+	}
+	text[MESSAGES] = s->messages;
+	text[MEDIA] = s->media;
+	text[OVERRIDES] = s->overrides;
+	text[FILE_BYTES] = s->file;
+	text[FILE_NAME] = str_of(s->file_name);
+}
+
+/* 1: a text is too long to be kept. */
+static int put_records(struct writer *out, const struct workload *w, struct str prefix,
+		       uint64_t *content)
+{
+	struct str text[TEXTS];
+
+	*content = w->n * sizeof(struct record);
+	for (size_t i = 0; i < w->n; i++) {
+		const struct sample *s = &w->v[i];
+		struct record r = {
+			.at = *content, .kind = s->kind, .output_len = s->output_len,
+			.timestamp_s = s->timestamp_s, .prompt_len = s->prompt_len,
+			.sequences = s->sequences, .audio_s = s->audio_s,
+		};
+
+		texts_of(s, prefix, text);
+		for (int t = 0; t < TEXTS; t++) {
+			if (text[t].n > UINT32_MAX)
+				return 1;
+			r.bytes[t] = (uint32_t)text[t].n;
+			*content += text[t].n;
+		}
+		if (put(out, &r, sizeof(r)) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int put_texts(struct writer *out, const struct workload *w, struct str prefix)
+{
+	struct str text[TEXTS];
+	size_t since = 0;
+
+	for (size_t i = 0; i < w->n; i++) {
+		texts_of(&w->v[i], prefix, text);
+		for (int t = 0; t < TEXTS; t++) {
+			if (put(out, text[t].p, text[t].n) < 0)
+				return -1;
+			since += text[t].n;
+		}
+		if (since > WORKLOAD_FORGET_BYTES) {
+			workload_forget(w);
+			since = 0;
+		}
+	}
+	return flush(out);
+}
+
+static struct workload_file_head head_of(uint64_t n, struct str description)
+{
+	struct workload_file_head h = { .layout = LAYOUT, .n = n };
+
+	memcpy(h.magic, MAGIC, sizeof(h.magic));
+	h.description_bytes = (uint32_t)description.n;
+	return h;
+}
+
+static size_t content_at(const struct workload_file_head *h)
+{
+	return (sizeof(*h) + h->description_bytes + 7) & ~(size_t)7;
+}
+
+static int write_file(int fd, const struct workload *w, struct str prefix, struct str description,
+		      struct workload_file_head *h)
+{
+	static const char pad[8];
+	struct writer out = { .fd = fd, .block = mem_alloc(WORKLOAD_FILE_BLOCK) };
+	size_t front = sizeof(*h) + description.n;
+	int rc = -1;
+
+	*h = head_of(w->n, description);
+	if (write_all(fd, (const char *)h, sizeof(*h)) == 0 &&
+	    write_all(fd, description.p, description.n) == 0 &&
+	    write_all(fd, pad, content_at(h) - front) == 0) {
+		rc = put_records(&out, w, prefix, &h->content_bytes);
+		if (rc == 0)
+			rc = put_texts(&out, w, prefix);
+	}
+	if (rc == 0) {
+		digest(DIGEST_SHA256, STR(""), buf_str(&out.sums), h->hash);
+		rc = pwrite(fd, h, sizeof(*h), 0) == sizeof(*h) ? 0 : -1;
+	}
+	buf_release(&out.sums);
+	free(out.block);
+	return rc;
+}
+
+static void hex_of(const uint8_t hash[DIGEST_BYTES], char *out)
+{
+	for (size_t i = 0; i < DIGEST_BYTES; i++)
+		snprintf(out + 2 * i, 3, "%02x", hash[i]);
+}
+
+int workload_file_write(const char *path, const struct workload *w, struct str prefix,
+			struct str description, char *hash, struct err *e)
+{
+	struct workload_file_head h;
+	struct file_swap swap;
+	int rc;
+
+	if (file_swap_begin(&swap, path) < 0)
+		return err_set(e, ERR_IO, "%s cannot be written: %s", path, strerror(errno));
+	rc = write_file(swap.fd, w, prefix, description, &h);
+	if (rc < 0)
+		err_set(e, ERR_IO, "%s cannot be written: %s", path, strerror(errno));
+	else if (rc > 0)
+		err_set(e, ERR_LIMIT, "%s: a request holds a text of 4 GiB or more", path);
+	if (file_swap_end(&swap, rc == 0) < 0 && rc == 0)
+		rc = err_set(e, ERR_IO, "%s cannot be written: %s", path, strerror(errno));
+	if (rc == 0)
+		hex_of(h.hash, hash);
+	return rc ? -1 : 0;
+}
+
+/* ---- reading ---- */
+
+struct checking {
+	struct str content;
+	uint8_t (*sum)[DIGEST_BYTES];
+};
+
+static bool sum_block(void *self, size_t i, unsigned worker)
+{
+	struct checking *c = self;
+	size_t at = i * WORKLOAD_FILE_BLOCK, left = c->content.n - at;
+	struct str block = { c->content.p + at,
+			     left < WORKLOAD_FILE_BLOCK ? left : WORKLOAD_FILE_BLOCK };
+
+	(void)worker;
+	digest(DIGEST_SHA256, STR(""), block, c->sum[i]);
+	file_forget(block);
+	return true;
+}
+
+static bool is_whole(struct str content, const uint8_t hash[DIGEST_BYTES])
+{
+	size_t blocks = (content.n + WORKLOAD_FILE_BLOCK - 1) / WORKLOAD_FILE_BLOCK;
+	struct checking c = { content, mem_array(blocks + 1, DIGEST_BYTES) };
+	uint8_t got[DIGEST_BYTES];
+
+	parallel_for(0, blocks, sum_block, &c);
+	digest(DIGEST_SHA256, STR(""), (struct str){ (char *)c.sum, blocks * DIGEST_BYTES }, got);
+	free(c.sum);
+	return memcmp(got, hash, DIGEST_BYTES) == 0;
+}
+
+static int read_head(const char *path, struct str all, struct workload_file_head *h,
+		     struct str *description, struct str *content, struct err *e)
+{
+	if (all.n < sizeof(*h) || memcmp(all.p, MAGIC, sizeof(h->magic)) != 0)
+		return err_set(e, ERR_PARSE, "%s: not a workload file of `profllm dataset compile`",
+			       path);
+	memcpy(h, all.p, sizeof(*h));
+	if (h->layout != LAYOUT)
+		return err_set(e, ERR_PARSE, "%s: a workload file of layout %u; this version reads %d",
+			       path, h->layout, LAYOUT);
+	if (content_at(h) > all.n || all.n - content_at(h) != h->content_bytes ||
+	    h->n > REQUESTS_MAX || h->n * sizeof(struct record) > h->content_bytes)
+		return err_set(e, ERR_PARSE, "%s: the file is cut: %zu bytes where its head speaks of "
+			       "%llu and %llu requests", path, all.n,
+			       (unsigned long long)(h->content_bytes + content_at(h)),
+			       (unsigned long long)h->n);
+	*description = (struct str){ all.p + sizeof(*h), h->description_bytes };
+	*content = (struct str){ all.p + content_at(h), h->content_bytes };
+	if (!is_whole(*content, h->hash))
+		return err_set(e, ERR_PARSE, "%s: the file is damaged: its content does not have the "
+			       "hash in its head", path);
+	return 0;
+}
+
+/* Empty, or one JSON value of that kind. */
+static bool is_json(struct str text, enum json_kind kind)
+{
+	struct json_scan scan = { text, 0 };
+	struct json_slice v;
+
+	return !text.n || (json_next(&scan, &v, NULL) == 0 && json_at_end(&scan) && v.kind == kind);
+}
+
+static bool take_record(const struct record *r, struct str content, const char *prefix,
+			struct workload *w)
+{
+	struct str text[TEXTS];
+	uint64_t at = r->at;
+	struct sample *s;
+
+	for (int t = 0; t < TEXTS; t++) {
+		if (at > content.n || r->bytes[t] > content.n - at)
+			return false;
+		text[t] = (struct str){ content.p + at, r->bytes[t] };
+		at += r->bytes[t];
+	}
+	if (r->kind > PROMPT_JSON || !is_json(text[MESSAGES], JSON_ARRAY) ||
+	    !is_json(text[MEDIA], JSON_ARRAY) || !is_json(text[OVERRIDES], JSON_OBJECT) ||
+	    (r->kind == PROMPT_JSON && !is_json(text[PROMPT], JSON_ARRAY) &&
+	     !is_json(text[PROMPT], JSON_OBJECT)))
+		return false;
+	s = workload_add(w);
+	*s = (struct sample){
+		.prompt = text[PROMPT], .kind = (enum prompt_kind)r->kind,
+		.prompt_len = r->prompt_len, .output_len = r->output_len,
+		.timestamp_s = r->timestamp_s, .messages = text[MESSAGES], .media = text[MEDIA],
+		.overrides = text[OVERRIDES], .file = text[FILE_BYTES],
+		.sequences = r->sequences, .audio_s = r->audio_s,
+	};
+	if (text[REQUEST_ID].n)
+		s->request_id = str_of(arena_printf(&w->arena, "%s%.*s", prefix,
+						    (int)text[REQUEST_ID].n, text[REQUEST_ID].p));
+	if (text[FILE_NAME].n)
+		s->file_name = arena_text(&w->arena, text[FILE_NAME]);
+	return true;
+}
+
+int workload_file_read(const char *path, size_t most, const char *prefix, struct workload *w,
+		       struct str *description, char *hash, struct err *e)
+{
+	struct workload_file_head h;
+	struct str all, content;
+	size_t since = 0;
+
+	if (file_map(path, &all, e) < 0)
+		return -1;
+	workload_adopt(w, all);
+	if (read_head(path, all, &h, description, &content, e) < 0)
+		return -1;
+	hex_of(h.hash, hash);
+	for (size_t i = 0; i < h.n && i < most; i++) {
+		struct record r;
+
+		memcpy(&r, content.p + i * sizeof(r), sizeof(r));
+		if (!take_record(&r, content, prefix, w))
+			return err_set(e, ERR_PARSE, "%s: request %zu is malformed", path, i);
+		since += r.bytes[PROMPT] + r.bytes[MEDIA];
+		if (since > WORKLOAD_FORGET_BYTES) {
+			workload_forget(w);
+			since = 0;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * data/workload_file.h - a workload as one file, to be replayed byte for byte.
+ *
+ * Layout, in the machine's byte order: struct workload_file_head; the description (JSON, not
+ * part of the content); then the content, which begins at a multiple of 8: n records of fixed
+ * size, then all texts in the order of the records. The content hash is the SHA-256 of the
+ * SHA-256 sums of its blocks of WORKLOAD_FILE_BLOCK bytes, so that it is made and checked by
+ * blocks, in bounded memory, on all cores. Request ids are kept without the run's prefix.
+ *
+ * The same workload gives the same content and hash on every machine of one byte order.
+ */
+#pragma once
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/digest.h"
+#include "base/err.h"
+#include "data/workload.h"
+
+#define WORKLOAD_FILE_BLOCK (16u << 20)
+
+struct workload_file_head {
+	char magic[8];           /* "PROFLLMW" */
+	uint32_t layout;         /* 1 */
+	uint32_t description_bytes;
+	uint64_t n;              /* requests */
+	uint64_t content_bytes;
+	uint8_t hash[DIGEST_BYTES];
+};
+
+/*
+ * Writes w by a swap (base/file.h); prefix is what its request ids begin with and is left out.
+ * description: JSON object about where it comes from. hash (DIGEST_HEX) receives the content
+ * hash in hexadecimal. ERR_IO.
+ */
+int workload_file_write(const char *path, const struct workload *w, struct str prefix,
+			struct str description, char *hash, struct err *e);
+
+/*
+ * Maps a file, checks all of it, and adds its first `most` requests (or all) to w, whose ids
+ * get the prefix; texts stay in the mapping, which w owns from then on. description points
+ * into it. ERR_IO; ERR_PARSE: no such file, another layout, damaged.
+ */
+int workload_file_read(const char *path, size_t most, const char *prefix, struct workload *w,
+		       struct str *description, char *hash, struct err *e);
