@@ -132,6 +132,7 @@ struct dataset {
 	bool is_rewritten_by_server; /* prompts are aligned through /tokenize (serve spec 2.9) */
 	bool ignores_eos;            /* --ignore-eos is forced on */
 	bool takes_all;              /* --num-prompts 0 or less means every row */
+	bool is_whole;               /* every row, unless --num-prompts is given */
 	bool has_timestamps;         /* requests are sent at the set's own times */
 	/*
 	 * What can be refused before anything is loaded: backends that cannot carry the set,
