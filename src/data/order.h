@@ -6,7 +6,11 @@
  * when its first row is due, so that files which are never reached need not be there;
  * ORDER_WHOLE asks for all of them at once.
  *
- * Memory: ORDER_WHOLE 8 bytes per row, streams 16 KiB. Not thread-safe.
+ * Orders equal the library's to the last row: the streams of 2.x to 4.x (the reference here: 4.8.5)
+ * and those of 5.x (5.2.0), which takes rows by the hundred where it knows the types of the
+ * columns beforehand (Parquet, JSON lines) and one by one elsewhere (arrays, CSV).
+ *
+ * Memory: ORDER_WHOLE 8 bytes per row, streams 64 KiB. Not thread-safe.
  */
 #pragma once
 #include <stddef.h>
@@ -19,6 +23,7 @@ enum order_kind {
 	ORDER_WHOLE,     /* Dataset.shuffle(seed): --no-stream */
 	ORDER_STREAM,    /* IterableDataset.shuffle(seed), buffer of 1000, library 2.x to 4.x */
 	ORDER_STREAM_5,  /* the same of library 5.x: shards interleaved, half the buffer at a time */
+	ORDER_STREAM_5_ROWS, /* likewise, of arrays and CSV */
 };
 
 struct order_row {
