@@ -56,3 +56,4 @@
 #define TABLE_UNPACKED_BYTES_MAX (64ull << 30) /* what one compressed file may unpack to */
 #define PARQUET_PAGE_BYTES_MAX (1ull << 30) /* one page, unpacked; writers make them 1 MB */
 #define PARQUET_FOOTER_BYTES_MAX (256u << 20) /* the description of all row groups */
+#define PARQUET_PLACES_MAX (1u << 20) /* pages of a file whose places are remembered: 24 MiB */

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * codec.c - see codec.h.
+ *
+ * Each codec unpacks into room of a given size and says whether that was too small. The room
+ * starts at what is likely and grows fourfold while it is filled, up to the size that the
+ * page declares: whatever a page claims, we hold no more than four times what it yields.
+ */
+#include "table/codec.h"
+
+#include <brotli/decode.h>
+#include <lz4.h>
+#include <snappy-c.h>
+#include <zlib.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+
+enum outcome { DAMAGED, TOO_SMALL, DONE };
+
+/* What is written to, and how much was: got is at most size. */
+struct room {
+	uint8_t *p;
+	size_t size, got;
+};
+
+/* Its head says the size; a copy of 64 bytes takes 3. */
+static enum outcome unpack_snappy(struct str in, struct room *room)
+{
+	size_t size;
+
+	if (snappy_uncompressed_length(in.p, in.n, &size) != SNAPPY_OK || size / 22 > in.n)
+		return DAMAGED;
+	if (size > room->size)
+		return TOO_SMALL;
+	room->got = room->size;
+	return snappy_uncompress(in.p, in.n, (char *)room->p, &room->got) == SNAPPY_OK ? DONE :
+											 DAMAGED;
+}
+
+/* gzip and zlib streams; several gzip members may follow each other. */
+static enum outcome unpack_gzip(struct str in, struct room *room)
+{
+	z_stream z = { .next_in = (Bytef *)(uintptr_t)in.p, .avail_in = (uInt)in.n,
+		       .next_out = room->p, .avail_out = (uInt)room->size };
+	enum outcome outcome = DAMAGED;
+	int rc;
+
+	if (inflateInit2(&z, 15 + 32) != Z_OK)
+		return DAMAGED;
+	for (;;) {
+		rc = inflate(&z, Z_FINISH);
+		if (rc != Z_STREAM_END || z.avail_in == 0)
+			break;
+		inflateReset(&z);
+	}
+	room->got = room->size - z.avail_out;
+	if (rc == Z_STREAM_END)
+		outcome = DONE;
+	else if ((rc == Z_BUF_ERROR || rc == Z_OK) && z.avail_out == 0)
+		outcome = TOO_SMALL;
+	inflateEnd(&z);
+	return outcome;
+}
+
+static enum outcome unpack_brotli(struct str in, struct room *room)
+{
+	BrotliDecoderState *state = BrotliDecoderCreateInstance(NULL, NULL, NULL);
+	const uint8_t *next_in = (const uint8_t *)in.p;
+	uint8_t *next_out = room->p;
+	size_t left = room->size;
+	BrotliDecoderResult rc;
+
+	if (!state)
+		return DAMAGED;
+	rc = BrotliDecoderDecompressStream(state, &in.n, &next_in, &left, &next_out, NULL);
+	BrotliDecoderDestroyInstance(state);
+	room->got = room->size - left;
+	if (rc == BROTLI_DECODER_RESULT_NEEDS_MORE_OUTPUT)
+		return TOO_SMALL;
+	return rc == BROTLI_DECODER_RESULT_SUCCESS ? DONE : DAMAGED;
+}
+
+static enum outcome unpack_zstd(struct str in, struct room *room)
+{
+	size_t got = ZSTD_decompress(room->p, room->size, in.p, in.n);
+
+	if (!ZSTD_isError(got)) {
+		room->got = got;
+		return DONE;
+	}
+	return ZSTD_getErrorCode(got) == ZSTD_error_dstSize_tooSmall ? TOO_SMALL : DAMAGED;
+}
+
+/* One block; a byte of it stands for 255 at most. Too small a room is not told from damage. */
+static enum outcome unpack_lz4_block(struct str in, struct room *room)
+{
+	size_t most = in.n * 255 + 64;
+	int got;
+
+	if (room->size > most)
+		room->size = most;
+	got = LZ4_decompress_safe(in.p, (char *)room->p, (int)in.n, (int)room->size);
+	if (got < 0)
+		return DAMAGED;
+	room->got = (size_t)got;
+	return DONE;
+}
+
+static uint32_t big_endian(const char *p)
+{
+	const uint8_t *b = (const uint8_t *)p;
+
+	return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+}
+
+/* Hadoop's frames: unpacked size, packed size, a block; again and again. */
+static enum outcome unpack_lz4_frames(struct str in, struct room *room)
+{
+	while (in.n >= 8) {
+		struct room part = { room->p + room->got, big_endian(in.p), 0 };
+		struct str block = { in.p + 8, big_endian(in.p + 4) };
+
+		if (block.n > in.n - 8 || part.size > room->size - room->got ||
+		    unpack_lz4_block(block, &part) != DONE || part.got != big_endian(in.p))
+			return DAMAGED;
+		room->got += part.got;
+		in.p = block.p + block.n;
+		in.n -= 8 + block.n;
+	}
+	return in.n ? DAMAGED : DONE;
+}
+
+/* The old name: framed by most writers, a plain block by some. */
+static enum outcome unpack_lz4(struct str in, struct room *room)
+{
+	struct room whole = { room->p, room->size, 0 };
+
+	if (unpack_lz4_frames(in, room) == DONE && room->got == room->size)
+		return DONE;
+	*room = whole;
+	return unpack_lz4_block(in, room);
+}
+
+static const struct {
+	const char *name;
+	enum outcome (*unpack)(struct str in, struct room *room);
+	size_t ratio; /* the most bytes that one can stand for; 0: no bound worth the name */
+} codecs[CODEC_COUNT] = {
+	[CODEC_NONE] = { "UNCOMPRESSED", NULL, 1 },
+	[CODEC_SNAPPY] = { "SNAPPY", unpack_snappy, 22 },
+	[CODEC_GZIP] = { "GZIP", unpack_gzip, 1040 },
+	[CODEC_LZO] = { "LZO", NULL, 0 },
+	[CODEC_BROTLI] = { "BROTLI", unpack_brotli, 0 },
+	[CODEC_LZ4] = { "LZ4", unpack_lz4, 255 },
+	[CODEC_ZSTD] = { "ZSTD", unpack_zstd, 32768 }, /* a block of 128 KiB takes 4 bytes */
+	[CODEC_LZ4_RAW] = { "LZ4_RAW", unpack_lz4_block, 255 },
+};
+
+const char *codec_name(enum codec codec)
+{
+	return codec < CODEC_COUNT ? codecs[codec].name : "unknown";
+}
+
+/*
+ * The first room: all of it where the codec's ratio bounds it (LZ4 does not tell a room that
+ * is too small from damage), else what is likely.
+ */
+static size_t first_room(enum codec codec, size_t packed, size_t size)
+{
+	size_t likely = packed * 32 + 65536;
+
+	bool is_bounded = codecs[codec].ratio && codecs[codec].ratio < 1000;
+
+	return is_bounded || size < likely ? size : likely;
+}
+
+int codec_unpack(enum codec codec, struct str packed, size_t size, struct buf *out,
+		 struct err *e)
+{
+	struct room room = { 0 };
+	enum outcome outcome;
+
+	if (codec >= CODEC_COUNT || !codecs[codec].unpack)
+		return err_set(e, ERR_PARSE, "pages packed by codec %d (%s) cannot be unpacked",
+			       (int)codec, codec_name(codec));
+	if (packed.n > PARQUET_PAGE_BYTES_MAX || size > PARQUET_PAGE_BYTES_MAX)
+		return err_set(e, ERR_LIMIT, "a page of %zu bytes, %zu unpacked; the limit is %llu",
+			       packed.n, size, PARQUET_PAGE_BYTES_MAX);
+	if (codecs[codec].ratio && size / codecs[codec].ratio > packed.n + 64)
+		return err_set(e, ERR_PARSE, "%zu bytes of %s cannot unpack to the %zu declared",
+			       packed.n, codecs[codec].name, size);
+	buf_reset(out);
+	room.size = first_room(codec, packed.n, size);
+	for (;;) {
+		if (buf_reserve(out, room.size))
+			return err_set(e, ERR_LIMIT, "a page of %zu bytes is over the limit", size);
+		room = (struct room){ (uint8_t *)out->data, room.size, 0 };
+		outcome = codecs[codec].unpack(packed, &room);
+		if (outcome != TOO_SMALL || room.size == size)
+			break;
+		room.size = room.size > size / 4 ? size : room.size * 4;
+	}
+	if (outcome == DAMAGED)
+		return err_set(e, ERR_PARSE, "%zu bytes that are no %s", packed.n,
+			       codecs[codec].name);
+	if (outcome == TOO_SMALL || room.got != size)
+		return err_set(e, ERR_PARSE, "%zu bytes of %s unpack to %s%zu bytes, not to %zu",
+			       packed.n, codecs[codec].name, outcome == TOO_SMALL ? "more than " : "",
+			       outcome == TOO_SMALL ? size : room.got, size);
+	out->len = size;
+	return 0;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * table/codec.h - unpacks one page of a Parquet file. Private to table/.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+
+/* Numbers as Parquet gives them. */
+enum codec {
+	CODEC_NONE, CODEC_SNAPPY, CODEC_GZIP, CODEC_LZO, CODEC_BROTLI, CODEC_LZ4, CODEC_ZSTD,
+	CODEC_LZ4_RAW, CODEC_COUNT,
+};
+
+const char *codec_name(enum codec codec);
+
+/*
+ * Replaces what *out holds by what `packed` unpacks to, which must be `size` bytes exactly
+ * (at most PARQUET_PAGE_BYTES_MAX). Memory follows what really comes out: a size that the
+ * packed bytes cannot reach costs nothing. Errors: ERR_PARSE, without a place.
+ */
+int codec_unpack(enum codec codec, struct str packed, size_t size, struct buf *out,
+		 struct err *e);

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* parquet_column.c - see parquet_column.h. */
+#include "table/parquet_column.h"
+
+#include <assert.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "table/parquet_page.h"
+
+#define FORGET_UNIT (1u << 20) /* a multiple of every size of memory pages */
+
+void column_init(struct parquet_column *c, const struct parquet_file *f, uint32_t leaf,
+		 const atomic_bool *cancel, size_t *places_left)
+{
+	*c = (struct parquet_column){ .file = f, .leaf = &f->leaf[leaf], .index = leaf,
+				      .cancel = cancel, .places_left = places_left };
+	c->places = mem_array(f->group_count, sizeof *c->places);
+}
+
+void column_release(struct parquet_column *c)
+{
+	for (uint32_t i = 0; i < c->file->group_count; i++)
+		free(c->places[i].place);
+	free(c->places);
+	buf_release(&c->unpacked);
+	buf_release(&c->dictionary_bytes);
+	parquet_dictionary_release(&c->dictionary);
+	parquet_values_release(&c->values);
+}
+
+void column_lose(struct parquet_column *c)
+{
+	c->is_placed = false;
+}
+
+/* ERR_NONE: e says what is wrong already and gains the place. */
+int column_fail(const struct parquet_column *c, struct err *e, enum err_code code,
+		const char *fmt, ...)
+{
+	struct err what = { .code = code };
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what.text, sizeof what.text, fmt, ap);
+	va_end(ap);
+	if (code != ERR_NONE)
+		err_set(e, code, "%s", what.text);
+	else
+		err_wrap(e, "%s", what.text);
+	return err_wrap(e, "%s: column \"%s\", row group %u", c->file->name, c->leaf->path.p,
+			c->group);
+}
+
+/* ---- places ---- */
+
+/* What is known of the page about to be passed or loaded, at a row's beginning. */
+static void remember(struct parquet_column *c, uint64_t at, uint64_t values_left)
+{
+	struct parquet_places *known = &c->places[c->group];
+
+	if ((known->count && known->place[known->count - 1].at >= at) || *c->places_left == 0)
+		return;
+	if (known->count == known->room) {
+		known->room = known->room ? 2 * known->room : 4;
+		known->place = mem_grow(known->place, known->room, sizeof *known->place);
+	}
+	known->place[known->count++] = (struct parquet_place){ at, c->row, values_left };
+	--*c->places_left;
+}
+
+/* The last known page that begins at row or before; NULL: the chunk's beginning. */
+static const struct parquet_place *known_place(const struct parquet_column *c, uint64_t row)
+{
+	const struct parquet_places *known = &c->places[c->group];
+	uint32_t low = 0, high = known->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (known->place[middle].row <= row)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? &known->place[low - 1] : NULL;
+}
+
+/* ---- from page to page ---- */
+
+static int check_cancel(const struct parquet_column *c, struct err *e)
+{
+	if (c->cancel && atomic_load_explicit(c->cancel, memory_order_relaxed))
+		return err_set(e, ERR_CANCELLED, "%s: reading was stopped", c->file->name);
+	return 0;
+}
+
+/* Notes a dictionary; any other page that holds no rows is passed as well. */
+static int pass_other(struct parquet_column *c, const struct page_head *head, struct err *e)
+{
+	if (head->type == PAGE_DICTIONARY) {
+		if (c->dictionary_at && c->dictionary_at != c->next_page)
+			return column_fail(c, e, ERR_PARSE, "a second dictionary at byte %llu",
+					   (unsigned long long)c->next_page);
+		c->dictionary_at = c->places[c->group].dictionary_at = c->next_page;
+	}
+	c->next_page = head->body + head->packed;
+	return 0;
+}
+
+/* A nested page of V1 tells only once it is unpacked whether it begins a row. */
+static int look_at_first(struct parquet_column *c, uint64_t values_left, struct err *e)
+{
+	struct runs reps = c->reps;
+	bool begins_row;
+
+	if (c->page.entries == 0)
+		return 0;
+	begins_row = !reps.left && !runs_fill(&reps) ? false : runs_take(&reps) == 0;
+	if (!begins_row && (c->page.begins_row || c->row == 0))
+		return column_fail(c, e, ERR_PARSE, "page at byte %llu: it should begin a row",
+				   (unsigned long long)c->page.at);
+	c->page.begins_row = begins_row;
+	if (begins_row)
+		remember(c, c->page.at, values_left);
+	return 0;
+}
+
+/*
+ * Loads the next page that has entries, or sets is_end. Pages that are known to end at or
+ * before the first entry of row `target` are passed by their headers.
+ */
+static int next_page(struct parquet_column *c, uint64_t target, struct err *e)
+{
+	c->owed = 0;
+	while (c->values_left) {
+		uint64_t at = c->next_page, left = c->values_left, rows;
+		struct page_head head;
+
+		if (check_cancel(c, e) < 0)
+			return -1;
+		if (at >= c->chunk->end)
+			return column_fail(c, e, ERR_PARSE, "%llu of its %llu values are missing",
+					   (unsigned long long)left,
+					   (unsigned long long)c->chunk->values);
+		if (page_read_head(c, at, &head, e) < 0)
+			return -1;
+		if (head.type != PAGE_DATA && head.type != PAGE_DATA_V2) {
+			if (pass_other(c, &head, e) < 0)
+				return -1;
+			continue;
+		}
+		if (head.values > left)
+			return column_fail(c, e, ERR_PARSE, "page at byte %llu: %llu values, where "
+					   "%llu are left", (unsigned long long)at,
+					   (unsigned long long)head.values,
+					   (unsigned long long)left);
+		c->values_left -= head.values;
+		c->next_page = head.body + head.packed;
+		rows = head.type == PAGE_DATA_V2 ? head.rows : head.values;
+		if (head.values == 0)
+			continue;
+		if ((head.type == PAGE_DATA_V2 || c->leaf->max_rep == 0) && c->row + rows <= target) {
+			remember(c, at, left);
+			c->row += rows;
+			continue;
+		}
+		table_forget(c->file->all, &c->forgotten, (size_t)at);
+		if (page_load(c, at, &head, e) < 0)
+			return -1;
+		return look_at_first(c, left, e);
+	}
+	c->is_end = true;
+	return 0;
+}
+
+/* ---- entries ---- */
+
+static int bad_levels(const struct parquet_column *c, struct err *e)
+{
+	return column_fail(c, e, ERR_PARSE, "page at byte %llu: its levels are damaged",
+			   (unsigned long long)c->page.at);
+}
+
+/* Makes both levels' runs have an entry; the page has one. */
+static bool fill(struct parquet_column *c)
+{
+	return (c->reps.left || runs_fill(&c->reps)) && (c->defs.left || runs_fill(&c->defs));
+}
+
+static int peek(struct parquet_column *c, uint64_t target, struct err *e)
+{
+	uint32_t rep, def;
+
+	if (c->page.entries == 0 && !c->is_end && next_page(c, target, e) < 0)
+		return -1;
+	if (c->is_end) {
+		c->rep = c->def = 0;
+		return 0;
+	}
+	if (!fill(c))
+		return bad_levels(c, e);
+	rep = runs_take(&c->reps);
+	def = runs_take(&c->defs);
+	if (rep > c->leaf->max_rep || def > c->leaf->max_def)
+		return bad_levels(c, e);
+	c->page.entries--;
+	c->rep = (uint8_t)rep;
+	c->def = (uint8_t)def;
+	c->has_entry = true;
+	return 0;
+}
+
+int column_peek(struct parquet_column *c, struct err *e)
+{
+	return c->has_entry ? 0 : peek(c, c->row, e);
+}
+
+void column_drop(struct parquet_column *c)
+{
+	assert(c->has_entry);
+	c->has_entry = false;
+	c->row += c->rep == 0;
+	c->owed += c->def == c->leaf->max_def;
+}
+
+int column_value(struct parquet_column *c, struct str *value, struct err *e)
+{
+	assert(c->has_entry && c->def == c->leaf->max_def);
+	if ((c->owed && !parquet_values_skip(&c->values, c->owed)) ||
+	    !parquet_values_next(&c->values, value))
+		return column_fail(c, e, ERR_PARSE, "page at byte %llu: its values are damaged or "
+				   "too few", (unsigned long long)c->page.at);
+	c->owed = 0;
+	c->has_entry = false;
+	c->row += c->rep == 0;
+	return 0;
+}
+
+/* ---- rows ---- */
+
+static void to_place(struct parquet_column *c, uint64_t at, uint64_t row, uint64_t values_left)
+{
+	c->next_page = at;
+	c->row = row;
+	c->values_left = values_left;
+	c->has_entry = c->is_end = false;
+	c->page.entries = 0;
+	c->owed = 0;
+	if (at < c->forgotten)
+		c->forgotten = (size_t)(at / FORGET_UNIT * FORGET_UNIT);
+}
+
+static void begin_chunk(struct parquet_column *c, uint32_t group)
+{
+	c->group = group;
+	c->chunk = parquet_chunk_of(c->file, group, c->index);
+	c->page = (struct parquet_page){ 0 };
+	c->has_dictionary = false;
+	c->dictionary_at = c->places[group].dictionary_at;
+	to_place(c, c->chunk->begin, 0, c->chunk->values);
+	c->is_placed = true;
+}
+
+/* To where going on leads to the row in the fewest pages. */
+static int choose_start(struct parquet_column *c, uint64_t row, struct err *e)
+{
+	const struct parquet_place *known = known_place(c, row);
+	const struct parquet_page *page = &c->page;
+
+	if (c->row > row && page->all_entries && page->begins_row && page->row <= row)
+		return page_begin(c, e);
+	if (c->row > row && !known)
+		to_place(c, c->chunk->begin, 0, c->chunk->values);
+	else if (known && (c->row > row || known->at > c->next_page))
+		to_place(c, known->at, known->row, known->values_left);
+	return 0;
+}
+
+/* Past the entry that was peeked at and those after it that are equal, not into row target. */
+static void pass(struct parquet_column *c, uint64_t target)
+{
+	uint64_t n;
+
+	column_drop(c);
+	n = c->page.entries;
+	n = runs_equal(&c->reps) < n ? runs_equal(&c->reps) : n;
+	n = runs_equal(&c->defs) < n ? runs_equal(&c->defs) : n;
+	if (n < 2 || c->reps.packed || c->defs.packed || c->reps.value > c->leaf->max_rep ||
+	    c->defs.value > c->leaf->max_def)
+		return;
+	if (c->reps.value == 0) {
+		n = n < target - c->row ? n : target - c->row;
+		c->row += n;
+	}
+	c->reps.left -= n;
+	c->defs.left -= n;
+	c->page.entries -= n;
+	if (c->defs.value == c->leaf->max_def)
+		c->owed += n;
+}
+
+int column_seek(struct parquet_column *c, uint32_t group, uint64_t row, struct err *e)
+{
+	if (!c->is_placed || c->group != group)
+		begin_chunk(c, group);
+	if (c->row != row && choose_start(c, row, e) < 0)
+		return -1;
+	for (;;) {
+		if (!c->has_entry && peek(c, row, e) < 0)
+			return -1;
+		if (c->is_end)
+			return column_fail(c, e, ERR_PARSE, "its values end at row %llu",
+					   (unsigned long long)c->row);
+		if (c->rep == 0 && c->row == row)
+			return 0;
+		pass(c, row);
+	}
+}
