@@ -21,6 +21,7 @@ static const struct {
 } formats[] = {
 	{ ".json", &table_json }, { ".jsonl", &table_json }, { ".ndjson", &table_json },
 	{ ".csv", &table_csv }, { ".tsv", &table_csv }, { ".txt", &table_text },
+	{ ".parquet", &table_parquet },
 };
 
 static const struct table_format *format_of_name(struct str name)
@@ -35,6 +36,8 @@ static const struct table_format *format_of_bytes(struct str all)
 {
 	size_t at = str_starts(all, STR("\xef\xbb\xbf")) ? 3 : 0;
 
+	if (str_starts(all, STR("PAR1")))
+		return &table_parquet;
 	while (at < all.n && memchr(" \t\r\n", all.p[at], 4))
 		at++;
 	return at < all.n && (all.p[at] == '{' || all.p[at] == '[') ? &table_json : NULL;
