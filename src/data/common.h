@@ -21,6 +21,16 @@ void dataset_progress(const struct dataset_env *env, size_t done, size_t total);
 /* Adds a line to what the user should know of the workload. */
 __attribute__((format(printf, 2, 3)))
 void dataset_note(struct workload *w, const char *fmt, ...);
+/* Notes that the media some requests have are not sent by this backend, as upstream. */
+void dataset_note_media(struct workload *w, const struct dataset_env *env);
+/*
+ * The seed of sets that upstream always seeds with 0: that, with a note when --seed is
+ * another, or --seed where that is mended (--fix dataset-seed).
+ */
+uint64_t dataset_fixed_seed(struct workload *w, const struct dataset_opts *o,
+			    const struct dataset_env *env);
+/* Whether env says what stands around a user message. */
+bool dataset_has_chat(const struct dataset_env *env);
 
 /* Notes how many requests --max-model-len left out; 0: nothing. */
 void dataset_note_long(struct workload *w, const struct dataset_opts *o, size_t dropped);

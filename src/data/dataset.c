@@ -8,12 +8,22 @@
 
 #include "base/mem.h"
 #include "data/common.h"
+#include "token/chat.h"
 
-extern const struct dataset dataset_random, dataset_sharegpt, dataset_custom;
+/* One row a dataset: src/data/<file>.c defines dataset_<name>. */
+#define DATASETS(X) \
+	X(random) \
+	X(sharegpt) \
+	X(custom) \
+	X(workload)
 
-static const struct dataset *const table[] = {
-	&dataset_random, &dataset_sharegpt, &dataset_custom,
-};
+#define X(name) extern const struct dataset dataset_##name;
+DATASETS(X)
+#undef X
+
+#define X(name) &dataset_##name,
+static const struct dataset *const table[] = { DATASETS(X) };
+#undef X
 
 const struct dataset *const *dataset_all(size_t *n)
 {
@@ -117,6 +127,35 @@ int dataset_drop_long(struct workload *w, const struct dataset_opts *o, struct e
 		return 0;
 	return err_set(e, ERR_RUN, "--max-model-len %" PRId64 ": none of the %zu requests fits; "
 		       "nothing to send", o->max_model_len.v, all);
+}
+
+void dataset_note_media(struct workload *w, const struct dataset_env *env)
+{
+	bool has_media = false;
+
+	if (!env->backend || (strcmp(env->backend, "vllm") != 0 && strcmp(env->backend, "openai") != 0))
+		return;
+	for (size_t i = 0; i < w->n && !has_media; i++)
+		has_media = w->v[i].media.n > 2; /* more than "[]" */
+	if (has_media)
+		dataset_note(w, "images, videos and sound are not sent by --backend %s; openai-chat "
+			     "sends them", env->backend);
+}
+
+uint64_t dataset_fixed_seed(struct workload *w, const struct dataset_opts *o,
+			    const struct dataset_env *env)
+{
+	if (o->fix_seed)
+		return env->seed;
+	if (env->seed)
+		dataset_note(w, "--seed does not change this dataset, as upstream; --fix dataset-seed "
+			     "lets it");
+	return 0;
+}
+
+bool dataset_has_chat(const struct dataset_env *env)
+{
+	return env->chat && env->chat->source != CHAT_NONE;
 }
 
 size_t *dataset_shuffled(size_t n, uint64_t seed, const struct dataset_opts *o,
