@@ -15,6 +15,8 @@ static const struct command commands[] = {
 	{ "tokenizer count", "how many tokens texts have", cmd_tokenizer_count },
 	{ "tokenizer show", "what a tokenizer is made of", cmd_tokenizer_show },
 	{ "tokenizer compile", "make a tokenizer load in milliseconds", cmd_tokenizer_compile },
+	{ "dataset show", "what would be sent: lengths and examples", cmd_dataset_show },
+	{ "dataset compile", "what would be sent, in one file to replay", cmd_dataset_compile },
 	{ "completion", "print the completion script of a shell", cmd_completion },
 };
 

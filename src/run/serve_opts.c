@@ -30,6 +30,8 @@ const struct serve_fix_row serve_fixes[] = {
 	{ "usage", FIX_USAGE,
 	  "token counts are taken from usage in any event; upstream ignores usage in events that "
 	  "also carry choices and counts the text again" },
+	{ "dataset-seed", FIX_DATASET_SEED,
+	  "spec_bench, speed_bench and timed_trace use --seed; upstream always takes 0 for them" },
 	{ NULL, 0, NULL },
 };
 
@@ -548,6 +550,8 @@ static int parse_fixes(const struct check *c)
 			return err_set(c->e, ERR_USAGE, "--fix: nothing is called '%.100s'; "
 				       "--fix help lists the names", list->v[i]);
 		c->d->fixes |= row->bit;
+		if (row->bit == FIX_DATASET_SEED)
+			c->o->data.fix_seed = true;
 	}
 	return 0;
 }

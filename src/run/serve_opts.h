@@ -112,6 +112,7 @@ enum serve_compat {
 enum serve_fix {
 	FIX_PEAK_TOKENS = 1,     /* peak tok/s counts tokens, not events */
 	FIX_USAGE = 2,           /* usage in an event that also has choices is taken */
+	FIX_DATASET_SEED = 4,    /* every dataset is shuffled by --seed */
 };
 struct serve_fix_row { const char *name; enum serve_fix bit; const char *help; };
 extern const struct serve_fix_row serve_fixes[]; /* ends with a NULL name */
