@@ -7,7 +7,8 @@
 
 #include "base/mem.h"
 
-#define READ_SAMPLES (1u << 16) /* taken at a time: what a file says of its length is not believed */
+/* Taken at a time: what a file says of its length is not believed. */
+#define READ_SAMPLES (1u << 16)
 
 /* Where the library reads or writes; positions count from the beginning of bytes or of out. */
 struct place {

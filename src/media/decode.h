@@ -8,8 +8,17 @@
 #pragma once
 #include "media/image.h"
 
-/* Zeroed memory for RGBA, 4 bytes a pixel, in m->rgb. ERR_LIMIT, ERR_PARSE when empty. */
-int image_begin(struct image *m, uint64_t width, uint64_t height, struct err *e);
+/*
+ * No file says more pixels in a byte: deflate makes 1032 of one, 8 pixels each. (A lossless WebP
+ * may say all in none.)
+ */
+#define IMAGE_PIXELS_PER_BYTE_MAX 8256
+
+/*
+ * Zeroed memory for RGBA, 4 bytes a pixel, in m->rgb. bytes: of the file, which bound its pixels;
+ * 0: they do not. ERR_LIMIT; ERR_PARSE when empty or more than the bytes can say.
+ */
+int image_begin(struct image *m, uint64_t width, uint64_t height, size_t bytes, struct err *e);
 /* RGBA becomes RGB in place, laid on white with Pillow's rounding. */
 void image_over_white(struct image *m);
 

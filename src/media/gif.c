@@ -82,7 +82,7 @@ static bool read_rows(GifFileType *gif, struct image *m, int clear)
 }
 
 /* What the picture leaves free is transparent, or index 0. */
-static int draw(GifFileType *gif, int clear, struct image *m, struct err *e)
+static int draw(GifFileType *gif, int clear, size_t bytes, struct image *m, struct err *e)
 {
 	const GifImageDesc *d = &gif->Image;
 	const ColorMapObject *map = d->ColorMap ? d->ColorMap : gif->SColorMap;
@@ -92,7 +92,8 @@ static int draw(GifFileType *gif, int clear, struct image *m, struct err *e)
 		return err_set(e, ERR_PARSE, "damaged GIF file: a picture of %d x %d pixels", d->Width,
 			       d->Height);
 	if (image_begin(m, (uint64_t)(right > gif->SWidth ? right : gif->SWidth),
-			(uint64_t)(bottom > gif->SHeight ? bottom : gif->SHeight), e) < 0)
+			(uint64_t)(bottom > gif->SHeight ? bottom : gif->SHeight), bytes,
+			e) < 0)
 		return -1;
 	for (size_t i = 0; i < (size_t)m->width * m->height; i++)
 		paint(m->rgb + 4 * i, map, clear == NO_COLOUR ? 0 : (unsigned)clear, clear);
@@ -108,7 +109,7 @@ int gif_decode(struct str bytes, struct image *out, struct err *e)
 
 	if (!gif)
 		return err_set(e, ERR_PARSE, "damaged GIF file: its head is not whole");
-	result = find_picture(gif, &clear) ? draw(gif, clear, out, e) :
+	result = find_picture(gif, &clear) ? draw(gif, clear, bytes.n, out, e) :
 		 err_set(e, ERR_PARSE, "damaged GIF file: it has no picture");
 	DGifCloseFile(gif, &why);
 	if (result == 0)

@@ -25,7 +25,7 @@ void image_release(struct image *m)
 	*m = (struct image){ 0 };
 }
 
-int image_begin(struct image *m, uint64_t width, uint64_t height, struct err *e)
+int image_begin(struct image *m, uint64_t width, uint64_t height, size_t bytes, struct err *e)
 {
 	if (width == 0 || height == 0)
 		return err_set(e, ERR_PARSE, "the picture has no pixels");
@@ -33,6 +33,9 @@ int image_begin(struct image *m, uint64_t width, uint64_t height, struct err *e)
 		return err_set(e, ERR_LIMIT, "the picture has %llu x %llu pixels, at most %u"
 			" (IMAGE_PIXELS_MAX) are read", (unsigned long long)width,
 			(unsigned long long)height, IMAGE_PIXELS_MAX);
+	if (bytes && width * height / IMAGE_PIXELS_PER_BYTE_MAX > bytes)
+		return err_set(e, ERR_PARSE, "%llu x %llu pixels cannot be in %zu bytes",
+			       (unsigned long long)width, (unsigned long long)height, bytes);
 	m->width = (uint32_t)width;
 	m->height = (uint32_t)height;
 	m->rgb = mem_array((size_t)width * (size_t)height, 4);

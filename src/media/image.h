@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
-#define IMAGE_PIXELS_MAX (1u << 28) /* 16384 x 16384; a decoder's bomb is far above */
+#define IMAGE_PIXELS_MAX 178956970u /* above it Pillow speaks of a bomb and refuses as well */
 
 struct image {
 	uint32_t width, height; /* pixels */

@@ -63,13 +63,13 @@ int jpeg_decode(struct str bytes, struct image *out, struct err *e)
 
 	if (!tj)
 		return err_set(e, ERR_LIMIT, "no memory for reading a JPEG file");
-	/* A sampling that it has no name for is an error of this call alone; the rest is known then. */
+	/* A sampling that has no name is an error of this call alone; the rest is known then. */
 	tjDecompressHeader3(tj, (const unsigned char *)bytes.p, (unsigned long)bytes.n, &width,
 			    &height, &sampling, &colours);
 	is_inks = colours == TJCS_CMYK || colours == TJCS_YCCK;
 	if (width <= 0 || height <= 0 || colours < 0) {
 		err_set(e, ERR_PARSE, "damaged JPEG file: %s", tjGetErrorStr2(tj));
-	} else if (image_begin(out, (uint64_t)width, (uint64_t)height, e) == 0) {
+	} else if (image_begin(out, (uint64_t)width, (uint64_t)height, bytes.n, e) == 0) {
 		result = decode(tj, bytes, is_inks ? TJPF_CMYK : TJPF_RGBA, out) ? 0 :
 			 err_set(e, ERR_PARSE, "damaged JPEG file: %s", tjGetErrorStr2(tj));
 	}

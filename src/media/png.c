@@ -14,6 +14,7 @@ struct work {
 	png_structp png;
 	png_infop info;
 	struct str rest;      /* reading: bytes behind those taken */
+	size_t bytes;         /* reading: of all */
 	struct image *m;
 	png_bytep *row;       /* reading: where each row goes */
 	const struct image *from;
@@ -74,7 +75,7 @@ static bool read_rows(struct work *w)
 	png_set_user_limits(w->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
 	png_read_info(w->png, w->info);
 	png_get_IHDR(w->png, w->info, &width, &height, &depth, &colour, NULL, NULL, NULL);
-	if (image_begin(w->m, width, height, &w->e) < 0)
+	if (image_begin(w->m, width, height, w->bytes, &w->e) < 0)
 		return false;
 	choose_form(w, depth, colour);
 	if (png_get_rowbytes(w->png, w->info) != 4 * (size_t)w->m->width)
@@ -101,7 +102,7 @@ static void narrow(struct image *m)
 
 int png_decode(struct str bytes, struct image *out, struct err *e)
 {
-	struct work w = { .rest = bytes, .m = out };
+	struct work w = { .rest = bytes, .bytes = bytes.n, .m = out };
 	bool ok;
 
 	w.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &w, on_error, on_warning);

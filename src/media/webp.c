@@ -42,7 +42,7 @@ int webp_decode(struct str bytes, struct image *out, struct err *e)
 		return err_set(e, ERR_PARSE, "damaged WebP file: %zu bytes do not follow the format",
 			       bytes.n);
 	result = image_begin(out, WebPDemuxGetI(file, WEBP_FF_CANVAS_WIDTH),
-			     WebPDemuxGetI(file, WEBP_FF_CANVAS_HEIGHT), e);
+			     WebPDemuxGetI(file, WEBP_FF_CANVAS_HEIGHT), 0, e);
 	if (result == 0)
 		result = draw(file, out, e);
 	WebPDemuxDelete(file);

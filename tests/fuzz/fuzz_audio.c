@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fuzz_audio.c - arbitrary bytes as sound; what is read goes out as WAV and comes back.
+ */
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "media/audio.h"
+
+#define CHECK(condition)                                                       \
+	do {                                                                   \
+		if (!(condition))                                              \
+			abort();                                               \
+	} while (0)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct str bytes = { (const char *)data, size };
+	struct audio a, again;
+	struct buf wav = { 0 };
+	struct err e = { 0 };
+	double seconds;
+
+	if (audio_duration(bytes, &seconds, &e) == 0)
+		CHECK(seconds >= 0);
+	if (audio_decode(bytes, &a, &e) < 0) {
+		CHECK(e.code == ERR_PARSE || e.code == ERR_LIMIT);
+		CHECK(a.sample == NULL);
+		return 0;
+	}
+	if (a.frames * a.channels < 1 << 20 && audio_wav(&a, &wav, &e) == 0) {
+		CHECK(audio_decode(buf_str(&wav), &again, &e) == 0);
+		CHECK(again.frames == a.frames && again.channels == a.channels && again.rate == a.rate);
+		audio_release(&again);
+	}
+	buf_release(&wav);
+	audio_release(&a);
+	return 0;
+}
