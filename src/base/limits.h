@@ -46,6 +46,7 @@
 #define WORKLOAD_MEMORY_BYTES_MAX (1ull << 30) /* texts of requests kept in memory; further ones: a file */
 #define RECORD_SHARDS_MAX 4096          /* loops of all hosts in one record */
 #define PREPARED_BYTES_MAX (1ull << 30) /* prompts held again as bodies; above: look-ahead */
+#define MIX_PARTS_MAX 64                /* sets of one mix */
 #define LENGTH_TOKENS_MAX (1u << 26)    /* one prompt or answer; contexts are below 2^24 */
 #define LINE_BYTES_MAX (512u << 20) /* one line of JSON or of ids: 256 MiB of text, escaped */
 #define ORDERED_OUT_BYTES_MAX (4ull << 30) /* what one such line becomes: 10 bytes an id */

@@ -15,6 +15,10 @@
 	X(random) \
 	X(sharegpt) \
 	X(custom) \
+	X(spec_bench) \
+	X(sonnet) \
+	X(timed_trace) \
+	X(mix) \
 	X(workload)
 
 #define X(name) extern const struct dataset dataset_##name;
@@ -136,7 +140,8 @@ void dataset_note_media(struct workload *w, const struct dataset_env *env)
 	if (!env->backend || (strcmp(env->backend, "vllm") != 0 && strcmp(env->backend, "openai") != 0))
 		return;
 	for (size_t i = 0; i < w->n && !has_media; i++)
-		has_media = w->v[i].media.n > 2; /* more than "[]" */
+		has_media = w->v[i].media.n > 2 || /* more than "[]" */
+			    (w->v[i].kind == PROMPT_JSON && str_starts(w->v[i].prompt, STR("[{")));
 	if (has_media)
 		dataset_note(w, "images, videos and sound are not sent by --backend %s; openai-chat "
 			     "sends them", env->backend);

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rows.c - see rows.h. */
+#include "data/rows.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+
+static struct table *table_of(const struct rows *r, size_t *row)
+{
+	size_t t = 0;
+
+	while (*row >= r->end[t])
+		t++;
+	*row -= t ? r->end[t - 1] : 0;
+	return r->table[t];
+}
+
+static int refuse_at(const struct rows *r, size_t row, struct err *e, enum err_code code,
+		     const char *text)
+{
+	struct buf where = { 0 };
+	struct table *t = table_of(r, &row);
+
+	table_where(t, row, &where);
+	err_set(e, code, "%s: %s", where.data, text);
+	buf_release(&where);
+	return -1;
+}
+
+int rows_refuse(const struct rows *r, size_t i, struct err *e, const char *fmt, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	return refuse_at(r, r->order[i], e, ERR_RUN, text);
+}
+
+static int get(struct rows *r, size_t row, struct json_slice *out, struct err *e)
+{
+	struct table *t = table_of(r, &row);
+
+	return table_row(t, row, out, e);
+}
+
+int rows_get(struct rows *r, size_t i, struct json_slice *row, struct err *e)
+{
+	return get(r, r->order[i], row, e);
+}
+
+static int open_tables(struct rows *r, const char *const *path, size_t n,
+		       const struct rows_opts *opts, struct err *e)
+{
+	struct table_opts table_opts = { .columns = opts->columns, .cancel = opts->env->cancel };
+
+	r->table = mem_array(n, sizeof(struct table *));
+	r->end = mem_array(n, sizeof(*r->end));
+	for (; r->tables < n; r->tables++) {
+		struct table *t = table_open(path[r->tables], &table_opts, e);
+
+		if (!t)
+			return -1;
+		r->table[r->tables] = t;
+		r->all += table_rows(t);
+		r->end[r->tables] = r->all;
+	}
+	return 0;
+}
+
+static int choose(struct rows *r, const struct rows_opts *opts, struct err *e)
+{
+	r->order = mem_array(r->all, sizeof(*r->order));
+	for (size_t row = 0; row < r->all; row++) {
+		struct json_slice object;
+		struct err why = { 0 };
+		int is_kept = 1;
+
+		if (opts->keep) {
+			if (dataset_go_on(opts->env, e) < 0 || get(r, row, &object, e) < 0)
+				return -1;
+			is_kept = opts->keep(opts->self, object, &why);
+		}
+		if (is_kept < 0)
+			return refuse_at(r, row, e, why.code, why.text);
+		if (is_kept)
+			r->order[r->n++] = row;
+	}
+	return 0;
+}
+
+int rows_open(struct rows *r, const char *const *path, size_t n, const struct rows_opts *opts,
+	      struct compat_rng *rng, struct err *e)
+{
+	*r = (struct rows){ 0 };
+	if (open_tables(r, path, n, opts, e) < 0 || choose(r, opts, e) < 0)
+		return -1;
+	pyrandom_seed(&rng->py, (int64_t)opts->seed);
+	if (!opts->o->disable_shuffle)
+		pyrandom_shuffle(&rng->py, r->order, r->n, sizeof(*r->order));
+	return 0;
+}
+
+void rows_release(struct rows *r)
+{
+	for (size_t i = 0; i < r->tables; i++)
+		table_close(r->table[i]);
+	free(r->table);
+	free(r->end);
+	free(r->order);
+	*r = (struct rows){ 0 };
+}
+
+bool rows_text(struct json_slice object, const char *key, struct buf *out)
+{
+	struct json_slice v;
+
+	if (!json_member(object, key, &v) || v.kind != JSON_STRING)
+		return false;
+	json_unescape(out, v.raw);
+	return true;
+}
+
+bool rows_item(struct json_slice list, size_t index, struct json_slice *item)
+{
+	struct json_iter it;
+	struct str key;
+
+	if (list.kind != JSON_ARRAY)
+		return false;
+	it = json_iter(list);
+	for (size_t i = 0; json_each(&it, &key, item) == 1; i++)
+		if (i == index)
+			return true;
+	return false;
+}

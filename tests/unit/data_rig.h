@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * data_rig.h - a dataset built from a file of the test's own, with the built-in tokenizer.
+ *
+ * Its tokens: a space and three lower-case letters are one, any other byte is one.
+ */
+#pragma once
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "data/dataset.h"
+#include "scratch.h"
+#include "token/chat.h"
+#include "token/tokenizer.h"
+
+struct fixture {
+	struct dataset_opts opts;
+	struct dataset_env env;
+	struct chat_wrap chat;
+	struct compat_rng rng;
+	struct workload w;
+	struct tokenizer *tokenizer;
+	char path[64];
+	struct err e;
+};
+
+/* name: the file's, in the scratch folder, which becomes --dataset-path; NULL: none. */
+static void fixture_init(struct fixture *f, const char *name, const char *content)
+{
+	memset(f, 0, sizeof(*f));
+	f->tokenizer = tokenizer_load("sim", NULL, &f->e);
+	assert_non_null(f->tokenizer);
+	f->opts = (struct dataset_opts){
+		.random_input_len = 1024, .random_output_len = 128, .custom_output_len = 256,
+		.spec_bench_output_len = 256, .speed_bench_output_len = 4096,
+		.speed_bench_dataset_subset = "qualitative",
+		.sonnet_input_len = 550, .sonnet_output_len = 150, .sonnet_prefix_len = 200,
+		.timed_trace_chunk_hash_size = 16, .timed_trace_sec_multiplier = 1,
+		.timed_trace_label_timestamp = "timestamp",
+		.timed_trace_label_input_length = "input_length",
+		.timed_trace_label_output_length = "output_length",
+		.timed_trace_label_hash_ids = "hash_ids",
+	};
+	f->env = (struct dataset_env){
+		.num_prompts = 4, .tokenizer = f->tokenizer, .request_id_prefix = "r-",
+		.chat = &f->chat,
+	};
+	if (name) {
+		snprintf(f->path, sizeof(f->path), "%s/%s", dir, name);
+		assert_int_equal(file_write_atomic(f->path, str_of(content), &f->e), 0);
+		f->opts.path = f->path;
+	}
+	compat_rng_seed(&f->rng, (uint32_t)f->env.seed);
+}
+
+static int build(struct fixture *f, const char *name)
+{
+	const struct dataset *d = dataset_find(name);
+
+	assert_non_null(d);
+	return d->check && d->check(&f->opts, &f->env, &f->e) < 0 ? -1 :
+	       d->build(&f->opts, &f->env, &f->rng, &f->w, &f->e);
+}
+
+static void fixture_release(struct fixture *f)
+{
+	if (*f->path)
+		unlink(f->path);
+	workload_release(&f->w);
+	tokenizer_free(f->tokenizer);
+}
+
+/* The same once more, into an empty workload. */
+__attribute__((unused))
+static int build_again(struct fixture *f, const char *name)
+{
+	workload_release(&f->w);
+	compat_rng_seed(&f->rng, (uint32_t)f->env.seed);
+	return build(f, name);
+}
+
+/* The workload's i-th prompt is this text. */
+__attribute__((unused))
+static void assert_prompt(const struct fixture *f, size_t i, const char *want)
+{
+	assert_in_range(i, 0, f->w.n - 1);
+	if (!str_is(f->w.v[i].prompt, want))
+		fail_msg("prompt %zu: %.*s, not %s", i, (int)f->w.v[i].prompt.n,
+			 f->w.v[i].prompt.p, want);
+}
+
+/* A build that is refused with this in the sentence. */
+__attribute__((unused))
+static void assert_refused(struct fixture *f, const char *name, const char *want)
+{
+	f->e = (struct err){ 0 };
+	workload_release(&f->w);
+	assert_int_equal(build(f, name), -1);
+	if (!strstr(f->e.text, want))
+		fail_msg("%s: \"%s\", not \"%s\"", name, f->e.text, want);
+}
