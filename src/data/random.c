@@ -129,7 +129,7 @@ static int fill(struct random_gen *g, const struct dataset_opts *o, struct workl
 	    random_prefix_draw(g, o->random_prefix_len, &prefix, e) == 0)
 		rc = random_prompts(g, &prefix, &lengths, 0, add, &b, e);
 	if (rc == 0)
-		random_gen_note(g, w);
+		random_note_mismatch(g->mismatch, w);
 	buf_release(&b.texts);
 	ids_release(&prefix);
 	random_lengths_release(&lengths);

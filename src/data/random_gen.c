@@ -122,13 +122,12 @@ void random_gen_release(struct random_gen *g)
 	*g = (struct random_gen){ 0 };
 }
 
-void random_gen_note(const struct random_gen *g, struct workload *w)
+void random_note_mismatch(int64_t mismatch, struct workload *w)
 {
-	if (g->mismatch)
+	if (mismatch)
 		dataset_note(w, "random prompts hold %" PRId64 " %s tokens than asked for, in all: "
 			     "their text does not re-encode to the ids it was made from",
-			     g->mismatch < 0 ? -g->mismatch : g->mismatch,
-			     g->mismatch < 0 ? "fewer" : "more");
+			     mismatch < 0 ? -mismatch : mismatch, mismatch < 0 ? "fewer" : "more");
 }
 
 /* ---- lengths ---- */
@@ -297,7 +296,8 @@ static int hand_out(struct lot *lot, random_each_fn *each, void *self, struct er
 		g->mismatch += (int64_t)f->ids.count - (int64_t)f->target;
 		if (each(self, &p, e) < 0)
 			return -1;
-		dataset_progress(g->env, lot->begin + item + 1, lot->lengths->n);
+		if (lot->lengths->n > 1)
+			dataset_progress(g->env, p.index + 1, lot->lengths->n);
 	}
 	return 0;
 }

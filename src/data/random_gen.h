@@ -46,11 +46,8 @@ int random_gen_open(struct random_gen *g, const struct dataset_env *env, enum ra
 		    struct err *e);
 void random_gen_release(struct random_gen *g);
 
-/*
- * What a set adds to its requests' notes when texts missed their lengths; nothing otherwise.
- * To be called once, after the last request.
- */
-void random_gen_note(const struct random_gen *g, struct workload *w);
+/* Notes how far texts missed their lengths, summed up; 0: nothing to note. */
+void random_note_mismatch(int64_t mismatch, struct workload *w);
 
 /* Tokens of each request, and where its ids begin. */
 struct random_lengths {
