@@ -20,7 +20,7 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 	if (most != SIZE_MAX && w->n < most)
 		return err_set(e, ERR_RUN, "%s holds %zu requests, and --num-prompts asks for %" PRId64,
 			       o->path, w->n, env->num_prompts);
-	dataset_note(w, "the workload's content has the hash %s", hash);
+	w->hash = arena_text(&w->arena, str_of(hash));
 	return 0;
 }
 

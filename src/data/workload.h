@@ -46,6 +46,7 @@ struct workload {
 	size_t n, cap;
 	struct arena arena;
 	const char *dataset;      /* name, for the report */
+	const char *hash;         /* of the file it was read from (data/workload_file.h), or NULL */
 	struct str notes;         /* what the user should know about it, lines; may be empty */
 	size_t memory_max;        /* 0: WORKLOAD_MEMORY_BYTES_MAX */
 	struct spill *spill;

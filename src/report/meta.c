@@ -28,7 +28,8 @@ static const struct scalar facts_rows[] = {
 	F(backend), F(label), F(model_id), F(tokenizer_id), F(num_prompts), F(request_rate),
 	F(burstiness), F(max_concurrency), F(ramp_strategy), F(ramp_start_rps), F(ramp_end_rps),
 	F(is_detailed), F(is_detail_strict), F(has_plot_tip), F(version), F(build), F(transport),
-	F(dataset), F(chat_template), F(request_id_prefix), F(warm_connections), F(threads),
+	F(dataset), F(chat_template), F(workload_hash), F(request_id_prefix), F(warm_connections),
+	F(threads),
 };
 static const struct scalar opts_rows[] = {
 	O(is_pooling), O(has_tokenizer), O(is_rate_finite), O(is_user_stamps), O(is_peak_exact),

@@ -183,6 +183,7 @@ static void put_run(struct json_writer *w, const struct report *r)
 	put_text(w, "transport", f->transport);
 	put_text(w, "dataset", f->dataset);
 	put_text(w, "chat_template", f->chat_template);
+	put_text(w, "workload_hash", f->workload_hash);
 	put_text(w, "stamp_source", m->opts.is_user_stamps ? "user" : "kernel");
 	put_int(w, "requests_user_stamped", m->client.n_user_stamped);
 	put_int(w, "threads", f->threads);

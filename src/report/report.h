@@ -47,6 +47,7 @@ struct report_facts {
 	/* Ours. */
 	const char *version, *build, *transport, *dataset;
 	const char *chat_template;       /* how texts were put through it; NULL: the set is not */
+	const char *workload_hash;       /* of the workload file; NULL: another dataset */
 	const char *request_id_prefix;   /* NULL: requests had no id */
 	unsigned warm_connections, threads;
 	struct str options;              /* JSON object of the resolved options; empty: none */

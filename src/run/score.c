@@ -106,6 +106,7 @@ static void report_facts(const struct serve_opts *o, const struct serve_derived 
 		.version = PROFLLM_VERSION, .build = COMPILER,
 		.transport = "native", .dataset = p->workload.dataset,
 		.chat_template = p->chat_template,
+		.workload_hash = p->workload.hash,
 		.request_id_prefix = o->request_id_prefix,
 		.warm_connections = d->warm_connections == SERVE_WARM_AUTO ? 0
 								  : d->warm_connections,
