@@ -195,7 +195,8 @@ static bool one(void *self, size_t item, unsigned worker)
 	if (item % 3 == 0)
 		png.len -= 50 + item;
 	ok = ok && (image_decode(buf_str(&png), true, &again, &e) == 0) == (item % 3 != 0);
-	ok = ok && (item % 3 == 0 || memcmp(again.rgb, m->rgb, (size_t)3 * m->width * m->height) == 0);
+	ok = ok && (item % 3 == 0 ||
+		    memcmp(again.rgb, m->rgb, (size_t)3 * m->width * m->height) == 0);
 	image_release(&again);
 	buf_release(&jpeg);
 	buf_release(&png);

@@ -108,7 +108,8 @@ static void test_refused(void **state)
 	for (size_t i = 0; i < 4; i++) {
 		struct err e = { 0 };
 
-		assert_int_equal(video_mp4(NULL, sizes[i][0], sizes[i][1], sizes[i][2], &out, &e), -1);
+		assert_int_equal(video_mp4(NULL, sizes[i][0], sizes[i][1], sizes[i][2], &out, &e),
+				 -1);
 		assert_int_equal(e.code, ERR_RUN);
 	}
 	assert_int_equal(out.len, 0);
