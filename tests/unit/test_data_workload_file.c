@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_data_workload_file.c - a workload written, read back, and read after damage.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "data/dataset.h"
+#include "data/workload_file.h"
+#include "scratch.h"
+
+static const struct sample full = {
+	.prompt = { "[1, 2, 3]", 9 }, .kind = PROMPT_JSON, .prompt_len = 3, .output_len = -1,
+	.request_id = { "bench-7", 7 }, .timestamp_s = 0.1,
+	.messages = { "[{\"role\": \"user\"}]", 18 }, .media = { "[{}]", 4 },
+	.overrides = { "{\"a\": 1}", 8 }, .file = { "RI\0FF", 5 }, .file_name = "audio.wav",
+	.sequences = 4, .audio_s = 1.5f,
+};
+
+static void make(struct workload *w)
+{
+	struct sample *s;
+
+	*w = (struct workload){ 0 };
+	s = workload_add(w);
+	s->prompt = (struct str){ "a\0b", 3 };
+	s->prompt_len = 2;
+	s->output_len = 128;
+	s->request_id = STR("bench-0");
+	*workload_add(w) = full;
+	s = workload_add(w); /* everything empty */
+	s->request_id = STR("");
+}
+
+static void assert_texts(struct str a, struct str b)
+{
+	assert_int_equal(a.n, b.n);
+	assert_true(a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+static void assert_same(const struct sample *a, const struct sample *b)
+{
+	assert_texts(a->prompt, b->prompt);
+	assert_texts(a->messages, b->messages);
+	assert_texts(a->media, b->media);
+	assert_texts(a->overrides, b->overrides);
+	assert_texts(a->file, b->file);
+	assert_texts(str_of(a->file_name), str_of(b->file_name));
+	assert_int_equal(a->kind, b->kind);
+	assert_int_equal(a->prompt_len, b->prompt_len);
+	assert_int_equal(a->output_len, b->output_len);
+	assert_int_equal(a->sequences, b->sequences);
+	assert_true(a->audio_s == b->audio_s);
+	assert_true(a->timestamp_s == b->timestamp_s ||
+		    (isnan(a->timestamp_s) && isnan(b->timestamp_s)));
+}
+
+static char *write_one(struct workload *w, char hash[DIGEST_HEX])
+{
+	char *path = file_join(dir, "w.bin");
+	struct err e;
+
+	make(w);
+	if (workload_file_write(path, w, STR("bench-"), STR("{\"seed\": 1}"), hash, &e) < 0)
+		fail_msg("%s", e.text);
+	return path;
+}
+
+static void what_is_written_is_read(void **state)
+{
+	struct workload w, r = { 0 };
+	char hash[DIGEST_HEX], read_hash[DIGEST_HEX];
+	struct str description;
+	struct err e;
+	char *path = write_one(&w, hash);
+
+	(void)state;
+	if (workload_file_read(path, SIZE_MAX, "run-", &r, &description, read_hash, &e) < 0)
+		fail_msg("%s", e.text);
+	assert_string_equal(hash, read_hash);
+	assert_true(str_is(description, "{\"seed\": 1}"));
+	assert_int_equal(r.n, w.n);
+	for (size_t i = 0; i < w.n; i++)
+		assert_same(&w.v[i], &r.v[i]);
+	assert_true(str_is(r.v[0].request_id, "run-0"));
+	assert_true(str_is(r.v[1].request_id, "run-7"));
+	assert_int_equal(r.v[2].request_id.n, 0);
+	workload_release(&r);
+	assert_int_equal(workload_file_read(path, 2, "", &r, &description, read_hash, &e), 0);
+	assert_int_equal(r.n, 2);
+	workload_release(&r);
+	workload_release(&w);
+	free(path);
+}
+
+/* The hash is of what is sent: neither the description nor the run's id prefix changes it. */
+static void the_hash_is_of_the_content(void **state)
+{
+	char *path = file_join(dir, "other.bin");
+	char hash[DIGEST_HEX], other[DIGEST_HEX];
+	struct workload w;
+	struct err e;
+
+	(void)state;
+	free(write_one(&w, hash));
+	w.v[0].request_id = STR("else-0");
+	w.v[1].request_id = STR("else-7");
+	assert_int_equal(workload_file_write(path, &w, STR("else-"), STR("{}"), other, &e), 0);
+	assert_string_equal(hash, other);
+	w.v[0].output_len++;
+	assert_int_equal(workload_file_write(path, &w, STR("else-"), STR("{}"), other, &e), 0);
+	assert_string_not_equal(hash, other);
+	workload_release(&w);
+	free(path);
+}
+
+/* Every cut and every changed byte of the content is noticed. */
+static void damage_is_noticed(void **state)
+{
+	struct buf bytes = { 0 };
+	char hash[DIGEST_HEX], *path, *cut;
+	struct workload w;
+	struct str description;
+	struct err e;
+
+	(void)state;
+	path = write_one(&w, hash);
+	workload_release(&w);
+	cut = file_join(dir, "cut.bin");
+	assert_int_equal(file_read(path, 1 << 20, &bytes, &e), 0);
+	for (size_t n = 0; n < bytes.len; n++) {
+		assert_int_equal(file_write_atomic(cut, (struct str){ bytes.data, n }, &e), 0);
+		assert_int_equal(workload_file_read(cut, SIZE_MAX, "", &w, &description, hash, &e), -1);
+		assert_non_null(strstr(e.text, "cut.bin"));
+		workload_release(&w);
+	}
+	for (size_t i = sizeof(struct workload_file_head) + 16; i < bytes.len; i++) {
+		bytes.data[i] ^= 1;
+		assert_int_equal(file_write_atomic(cut, buf_str(&bytes), &e), 0);
+		assert_int_equal(workload_file_read(cut, SIZE_MAX, "", &w, &description, hash, &e), -1);
+		assert_non_null(strstr(e.text, "damaged"));
+		workload_release(&w);
+		bytes.data[i] ^= 1;
+	}
+	buf_release(&bytes);
+	free(path);
+	free(cut);
+}
+
+/* The dataset takes the whole file or the number asked for, and says when it is too short. */
+static void the_dataset_replays(void **state)
+{
+	struct workload w, r = { 0 };
+	struct compat_rng rng;
+	char hash[DIGEST_HEX], *path = write_one(&w, hash);
+	struct dataset_opts opts = { .path = path };
+	struct dataset_env env = { .request_id_prefix = "x-" };
+	struct err e;
+
+	(void)state;
+	compat_rng_seed(&rng, 0);
+	assert_int_equal(dataset_find("workload")->build(&opts, &env, &rng, &r, &e), 0);
+	assert_int_equal(r.n, 3);
+	assert_string_equal(r.hash, hash);
+	workload_release(&r);
+	env.num_prompts = 4;
+	assert_int_equal(dataset_find("workload")->build(&opts, &env, &rng, &r, &e), -1);
+	assert_non_null(strstr(e.text, "holds 3 requests, and --num-prompts asks for 4"));
+	workload_release(&r);
+	workload_release(&w);
+	free(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_written_is_read),
+		cmocka_unit_test(the_hash_is_of_the_content),
+		cmocka_unit_test(damage_is_noticed),
+		cmocka_unit_test(the_dataset_replays),
+	};
+
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
