@@ -13,9 +13,16 @@
 /* One row a dataset: src/data/<file>.c defines dataset_<name>. */
 #define DATASETS(X) \
 	X(random) \
+	X(random_rerank) \
+	X(prefix_repetition) \
+	X(burstgpt) \
 	X(sharegpt) \
 	X(custom) \
+	X(custom_image) \
+	X(custom_mm) \
+	X(custom_audio) \
 	X(spec_bench) \
+	X(speed_bench) \
 	X(sonnet) \
 	X(timed_trace) \
 	X(mix) \
