@@ -13,6 +13,7 @@
 /* One row a dataset: src/data/<file>.c defines dataset_<name>. */
 #define DATASETS(X) \
 	X(random) \
+	X(random_mm) \
 	X(random_rerank) \
 	X(prefix_repetition) \
 	X(burstgpt) \
