@@ -185,7 +185,7 @@ my @rows = (
 	['serve', 1, '--num-prompts: at most 268435456 requests fit in one record, got 300000000',
 		qw(--num-prompts 300000000)],
 	['serve', 1, "Cannot use 'random' dataset with --dataset-path. *: x.json", qw(--dataset-path x.json)],
-	['serve', 1, '--dataset-name sharegpt needs --dataset-path', qw(--dataset-name sharegpt)],
+	['serve', 1, '--dataset-name custom needs --dataset-path', qw(--dataset-name custom)],
 	['serve', 1, '--random-input-len 0 is too small: *; at least 1 is needed', qw(--random-input-len 0)],
 	['serve', 1, '--random-input-len: at most 67108864 tokens, got 9223372036854775807',
 		qw(--random-input-len 9223372036854775807)],

@@ -184,7 +184,7 @@ static void what_cannot_be_measured_says_why(void **state)
 {
 	static const struct { const char *arguments; const char *want; } row[] = {
 		{ "--model no/such --num-prompts 1", "no tokenizer for model no/such" },
-		{ "--model m --tokenizer sim --dataset-name sharegpt", "needs --dataset-path" },
+		{ "--model m --tokenizer sim --dataset-name custom", "needs --dataset-path" },
 		{ "--model m --tokenizer sim --backend openai-chat",
 		  "URL must end with one of: {'chat/completions'}" },
 		{ "--model m --skip-tokenizer-init", "needs a tokenizer" },
