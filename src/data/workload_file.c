@@ -86,7 +86,7 @@ static void texts_of(const struct sample *s, struct str prefix, struct str text[
 {
 	text[PROMPT] = s->prompt;
 	text[REQUEST_ID] = s->request_id;
-	if (str_starts(s->request_id, prefix)) {
+	if (prefix.n && str_starts(s->request_id, prefix)) {
 		text[REQUEST_ID].p += prefix.n;
 		text[REQUEST_ID].n -= prefix.n;
 	}
