@@ -26,6 +26,7 @@
 	X(speed_bench) \
 	X(sonnet) \
 	X(timed_trace) \
+	X(hf) \
 	X(mix) \
 	X(workload)
 

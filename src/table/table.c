@@ -116,9 +116,15 @@ int table_row(struct table *t, size_t row, struct json_slice *out, struct err *e
 	if (t->format->row(t->state, row, out, e) == 0)
 		return 0;
 	table_where(t, row, &where);
-	err_wrap(e, "%s", where.data);
+	if (e && !str_starts(str_of(e->text), str_of(t->bytes.name))) /* some say it themselves */
+		err_wrap(e, "%s", where.data);
 	buf_release(&where);
 	return -1;
+}
+
+bool table_is_array(const struct table *t)
+{
+	return t->format == &table_json && table_rows(t) > 0 && !t->format->line(t->state, 0);
 }
 
 void table_where(const struct table *t, size_t row, struct buf *out)

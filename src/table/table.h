@@ -53,6 +53,9 @@ size_t table_rows(const struct table *t);
  */
 int table_row(struct table *t, size_t row, struct json_slice *out, struct err *e);
 
+/* Whether the rows are the elements of one JSON array. */
+bool table_is_array(const struct table *t);
+
 /* Appends where a row stands, for errors: "train.jsonl:17", "x.parquet: row 17". */
 void table_where(const struct table *t, size_t row, struct buf *out);
 

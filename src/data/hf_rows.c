@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hf_rows.c - rows of hub datasets in their order, and single columns of them; see hf.h. */
+#include <assert.h>
+
+#include "base/base64.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "data/hf.h"
+
+/* ---- tables ---- */
+
+int hf_open_table(struct hf *h, size_t shard, const char *path, struct err *e)
+{
+	const struct table_opts opts = { .columns = h->class->columns, .cancel = h->env->cancel };
+
+	assert(shard < h->shards);
+	h->table[shard] = table_open(path, &opts, e);
+	return h->table[shard] ? 0 : -1;
+}
+
+struct table *hf_table(struct hf *h, size_t shard, struct err *e)
+{
+	struct buf path = { 0 };
+
+	assert(shard < h->shards);
+	if (!h->table[shard] && source_path(&h->where, &h->source, shard, &path, e) == 0)
+		hf_open_table(h, shard, path.data, e);
+	buf_release(&path);
+	return h->table[shard];
+}
+
+static int count_rows(void *self, size_t shard, uint64_t *rows, struct err *e)
+{
+	struct table *t = hf_table(self, shard, e);
+
+	if (!t)
+		return -1;
+	*rows = table_rows(t);
+	return 0;
+}
+
+/* ---- the order ---- */
+
+/*
+ * Library 5.x streams rows one by one where it does not know the types of their columns before
+ * it has read them: arrays of JSON and CSV. Of several files the first one tells.
+ */
+static int stream_kind(struct hf *h, enum order_kind *out, struct err *e)
+{
+	const struct str name = str_of(h->source.file[0]);
+	struct table *t;
+
+	*out = ORDER_STREAM_5;
+	if (memmem(name.p, name.n, ".csv", 4) || memmem(name.p, name.n, ".tsv", 4)) {
+		*out = ORDER_STREAM_5_ROWS;
+	} else if (memmem(name.p, name.n, ".json", 5) && !memmem(name.p, name.n, ".jsonl", 6)) {
+		t = hf_table(h, 0, e);
+		if (!t)
+			return -1;
+		*out = table_is_array(t) ? ORDER_STREAM_5_ROWS : ORDER_STREAM_5;
+	}
+	return 0;
+}
+
+/* The files of the subset; the class's own is not looked for in a copy that has none at all. */
+static int open_source(struct hf *h, struct err *e)
+{
+	struct source_opts plain = h->where;
+	struct err why = { 0 };
+
+	if (source_open(&h->where, &h->source, &why) == 0)
+		return 0;
+	plain.subset = NULL;
+	if (why.code != ERR_RUN || !h->where.subset || h->opts->hf_subset) {
+		*e = why;
+		return -1;
+	}
+	source_release(&h->source);
+	if (source_open(&plain, &h->source, e) < 0)
+		return -1;
+	if (h->source.subset) {
+		*e = why;
+		return -1;
+	}
+	h->where = plain;
+	return 0;
+}
+
+int hf_open_split(struct hf *h, struct err *e)
+{
+	enum order_kind kind = h->opts->disable_shuffle ? ORDER_NATURAL : ORDER_WHOLE;
+
+	if (open_source(h, e) < 0)
+		return -1;
+	h->shards = h->source.count;
+	h->table = mem_array(h->shards, sizeof(*h->table));
+	if (!h->where.split && h->source.split_count > 1)
+		dataset_note(h->w, "%s has %zu splits; the one called %s is used (--hf-split names "
+			     "another)", h->opts->path, h->source.split_count, h->source.split);
+	if (!h->opts->disable_shuffle && !h->opts->no_stream && !h->is_whole &&
+	    stream_kind(h, &kind, e) < 0)
+		return -1;
+	h->order = order_open(kind, h->env->seed, h->shards, count_rows, h, e);
+	return h->order ? 0 : -1;
+}
+
+int hf_next_row(struct hf *h, size_t i, struct hf_row *out, struct err *e)
+{
+	struct order_row at;
+	struct table *t;
+
+	if (!h->order) {
+		if (i >= h->listed)
+			return 0;
+		at = h->list[i];
+	} else {
+		int rc = order_next(h->order, &at, e);
+
+		if (rc <= 0)
+			return rc;
+	}
+	t = hf_table(h, at.shard, e);
+	*out = (struct hf_row){ .hf = h, .shard = at.shard, .row = at.row };
+	return t && table_row(t, at.row, &out->object, e) == 0 ? 1 : -1;
+}
+
+void hf_close_rows(struct hf *h)
+{
+	for (size_t i = 0; i < h->shards; i++)
+		table_close(h->table[i]);
+	free(h->table);
+	free(h->list);
+	order_close(h->order);
+	source_release(&h->source);
+}
+
+/* ---- columns ---- */
+
+const char *hf_where(const struct hf_row *r, struct arena *a)
+{
+	struct buf where = { 0 };
+	const char *text;
+
+	table_where(r->hf->table[r->shard], r->row, &where);
+	text = arena_text(a, buf_str(&where));
+	buf_release(&where);
+	return text;
+}
+
+int hf_refuse(const struct hf_row *r, struct err *e, const char *fmt, ...)
+{
+	struct arena a = { 0 };
+	char what[900];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(what, sizeof(what), fmt, args);
+	va_end(args);
+	err_set(e, ERR_PARSE, "%s: %s", hf_where(r, &a), what);
+	arena_release(&a);
+	return -1;
+}
+
+int hf_column(const struct hf_row *r, const char *column, struct json_slice *out, struct err *e)
+{
+	struct json_iter it = json_iter(r->object);
+	struct buf names = { .limit = 512 };
+	struct json_slice value;
+	struct str key;
+
+	if (json_member(r->object, column, out))
+		return 0;
+	while (json_each(&it, &key, &value) == 1 && !names.is_over)
+		buf_printf(&names, "%s\"%.*s\"", names.len ? ", " : "", (int)key.n, key.p);
+	hf_refuse(r, e, "no column \"%s\", which %s datasets have; there are: %s%s", column,
+		  r->hf->class->name, names.len ? names.data : "none", names.is_over ? ", ..." : "");
+	buf_release(&names);
+	return -1;
+}
+
+struct str hf_string(struct json_slice v, struct arena *a)
+{
+	struct buf text = { 0 };
+	struct str copy;
+
+	json_unescape(&text, v.raw);
+	copy = arena_str(a, buf_str(&text));
+	buf_release(&text);
+	return copy;
+}
+
+int hf_text(const struct hf_row *r, const char *column, struct arena *a, struct str *out,
+	    struct err *e)
+{
+	struct json_slice v;
+
+	if (hf_column(r, column, &v, e) < 0)
+		return -1;
+	if (v.kind != JSON_STRING)
+		return hf_refuse(r, e, "\"%s\" must be text, not %.*s", column,
+				 v.raw.n > 40 ? 40 : (int)v.raw.n, v.raw.p);
+	*out = hf_string(v, a);
+	return 0;
+}
+
+void hf_format(struct buf *out, struct json_slice v)
+{
+	switch (v.kind) {
+	case JSON_STRING: json_unescape(out, v.raw); break;
+	case JSON_NULL: buf_add_text(out, "None"); break;
+	case JSON_TRUE: buf_add_text(out, "True"); break;
+	case JSON_FALSE: buf_add_text(out, "False"); break;
+	default: buf_add_str(out, v.raw);
+	}
+}
+
+int hf_add_column(const struct hf_row *r, const char *column, struct buf *out, struct err *e)
+{
+	struct json_slice v;
+
+	if (hf_column(r, column, &v, e) < 0)
+		return -1;
+	hf_format(out, v);
+	return 0;
+}
+
+bool hf_element(struct json_slice v, size_t i, struct json_slice *out)
+{
+	struct json_iter it = json_iter(v);
+	struct str key;
+
+	if (v.kind != JSON_ARRAY)
+		return false;
+	for (size_t at = 0; json_each(&it, &key, out) == 1; at++)
+		if (at == i)
+			return true;
+	return false;
+}
+
+struct str hf_built(const struct hf_row *r, struct arena *a)
+{
+	struct str text = arena_str(a, buf_str(&r->hf->text));
+
+	buf_reset(&r->hf->text);
+	return text;
+}
+
+int hf_bytes(const struct hf_row *r, struct json_slice v, struct arena *a, struct str *out,
+	     struct err *e)
+{
+	const struct str prefix = STR("data:;base64,");
+	struct buf bytes = { 0 };
+	bool is_good;
+
+	if (v.kind != JSON_STRING || !str_starts(v.raw, prefix))
+		return 0;
+	is_good = base64_decode((struct str){ v.raw.p + prefix.n, v.raw.n - prefix.n }, &bytes);
+	if (is_good)
+		*out = arena_str(a, buf_str(&bytes));
+	buf_release(&bytes);
+	return is_good ? 1 : hf_refuse(r, e, "a binary value is no base64");
+}
+
+int hf_file(const struct hf_row *r, struct str name, struct arena *a, struct str *out,
+	    struct err *e)
+{
+	char *plain = arena_text(a, name);
+	struct buf path = { 0 };
+	int rc;
+
+	*out = (struct str){ 0 };
+	if (memchr(name.p, 0, name.n))
+		return hf_refuse(r, e, "a file name with a zero byte");
+	if (file_exists(plain)) {
+		*out = str_of(plain);
+		return 0;
+	}
+	if (!name.n || *plain == '/')
+		return 0;
+	rc = source_file(&r->hf->where, plain, &path, e);
+	if (rc == 0)
+		*out = arena_str(a, buf_str(&path));
+	buf_release(&path);
+	return rc < 0 ? -1 : 0;
+}
