@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* source.c - see source.h: folders on the disk and repositories of the hub, one like the other. */
+#include "data/source.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "data/source_sort.h"
+#include "fetch/hub.h"
+
+#define CARD "README.md"
+#define CONVERTED "refs/convert/parquet"
+
+/* Where the files are: in a folder, or at one commit of a repository. */
+struct source_part {
+	const char *dir;      /* NULL: on the hub */
+	const char *revision; /* what the commit is one of; NULL: main */
+	const char *commit;
+	bool is_cached;       /* the hub did not answer or was not asked */
+	struct hub_list list;
+};
+
+enum place { PLACE_FILE, PLACE_FOLDER, PLACE_HUB };
+
+/* What a path is; a folder's ends without a slash. */
+static int find_place(const struct source_opts *o, enum place *out, struct err *e)
+{
+	if (!o->path || !*o->path)
+		return err_set(e, ERR_USAGE, "--dataset-path: expected a file, a folder or a dataset of "
+			"the hub (org/name)");
+	if (file_is_dir(o->path))
+		*out = PLACE_FOLDER;
+	else if (file_exists(o->path))
+		*out = PLACE_FILE;
+	else if (hub_is_repo(o->path))
+		*out = PLACE_HUB;
+	else
+		return err_set(e, ERR_IO, "%s: there is no such file or folder, and no dataset of the hub "
+			"is called like that (org/name)", o->path);
+	return 0;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* ---- folders ---- */
+
+struct walk {
+	struct arena *a;
+	const char **name;
+	size_t count, cap;
+};
+
+static int walk_folder(struct walk *w, const char *dir, const char *prefix, unsigned depth,
+	struct err *e);
+
+/* A file is noted, a folder is walked, anything else is let be. */
+static int walk_entry(struct walk *w, const char *path, const char *name, unsigned depth,
+	struct err *e)
+{
+	struct stat st;
+	int rc;
+
+	if (stat(path, &st) < 0)
+		return 0; /* a dangling link */
+	if (S_ISDIR(st.st_mode)) {
+		char *prefix = mem_array(strlen(name) + 2, 1);
+
+		memcpy(prefix, name, strlen(name));
+		prefix[strlen(name)] = '/';
+		rc = walk_folder(w, path, prefix, depth + 1, e);
+		free(prefix);
+		return rc;
+	}
+	if (!S_ISREG(st.st_mode))
+		return 0;
+	if (w->count == HUB_FILES_MAX)
+		return err_set(e, ERR_LIMIT, "more than %u files (HUB_FILES_MAX)", HUB_FILES_MAX);
+	if (w->count == w->cap) {
+		w->cap = w->cap ? 2 * w->cap : 64;
+		w->name = mem_grow(w->name, w->cap, sizeof(*w->name));
+	}
+	w->name[w->count++] = arena_text(w->a, str_of(name));
+	return 0;
+}
+
+static int walk_folder(struct walk *w, const char *dir, const char *prefix, unsigned depth,
+	struct err *e)
+{
+	struct buf path = { 0 }, name = { 0 };
+	struct dirent *entry;
+	int rc = 0;
+	DIR *d;
+
+	if (depth > HUB_DEPTH_MAX)
+		return err_set(e, ERR_LIMIT, "%s: more than %d folders in folders (HUB_DEPTH_MAX)", dir,
+			HUB_DEPTH_MAX);
+	d = opendir(dir);
+	if (!d)
+		return err_set(e, ERR_IO, "cannot read folder %s: %s", dir, strerror(errno));
+	while (rc == 0 && (entry = readdir(d)) != NULL) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+		    strcmp(entry->d_name, ".git") == 0 || strcmp(entry->d_name, ".cache") == 0)
+			continue;
+		buf_reset(&path);
+		buf_reset(&name);
+		buf_printf(&path, "%s/%s", dir, entry->d_name);
+		buf_printf(&name, "%s%s", prefix, entry->d_name);
+		rc = walk_entry(w, path.data, name.data, depth, e);
+	}
+	closedir(d);
+	buf_release(&path);
+	buf_release(&name);
+	return rc;
+}
+
+/* ---- the hub ---- */
+
+static struct hub_opts hub_of(const struct source_opts *o, const char *revision)
+{
+	return (struct hub_opts){ .kind = HUB_DATASET, .revision = revision,
+		.cache_dir = o->cache_dir, .cancel = o->cancel, .progress = o->progress,
+		.note = o->note, .self = o->self };
+}
+
+static int list_hub(const struct source_opts *o, struct source_part *part, struct err *e)
+{
+	struct hub_opts hub = hub_of(o, part->revision);
+
+	hub_list_release(&part->list);
+	if (hub_list(&hub, o->path, &part->list, e) != 0)
+		return -1;
+	part->commit = part->list.commit;
+	part->is_cached = part->list.is_cached;
+	return 0;
+}
+
+/* A file of the commit that was listed. What was got once stands for the revision offline. */
+static int get_from_hub(const struct source_opts *o, const struct source_part *part,
+	const char *name, struct buf *path, struct err *e)
+{
+	struct hub_opts hub = hub_of(o, part->commit);
+	const char *absent[2] = { CARD, NULL };
+	int rc;
+
+	hub.is_offline = part->is_cached;
+	rc = hub_file(&hub, o->path, name, path, e);
+	if (rc || part->is_cached)
+		return rc;
+	for (size_t i = 0; i < part->list.count; i++)
+		if (strcmp(part->list.file[i], CARD) == 0)
+			absent[0] = NULL;
+	hub = hub_of(o, part->revision);
+	hub_remember(&hub, o->path, &part->list, absent);
+	return 0;
+}
+
+/* ---- folders and repositories alike ---- */
+
+static int get_file(const struct source_opts *o, const struct source_part *part, const char *name,
+	struct buf *path, struct err *e)
+{
+	if (!part->dir)
+		return get_from_hub(o, part, name, path, e);
+	buf_reset(path);
+	if (part->dir[0])
+		buf_printf(path, "%s/", part->dir);
+	buf_add_text(path, name);
+	return 0;
+}
+
+/* The names of all files, in order. */
+static int list_names(const struct source_opts *o, struct source *s, struct source_names *names,
+	struct err *e)
+{
+	struct walk w = { .a = &s->arena };
+	int rc = 0;
+
+	if (s->part->dir) {
+		rc = walk_folder(&w, s->part->dir, "", 0, e);
+	} else {
+		rc = list_hub(o, s->part, e);
+		for (size_t i = 0; rc == 0 && i < s->part->list.count; i++) {
+			w.name = mem_grow(w.name, i + 1, sizeof(*w.name));
+			w.name[w.count++] = s->part->list.file[i];
+		}
+	}
+	if (w.count)
+		qsort(w.name, w.count, sizeof(*w.name), by_text);
+	*names = (struct source_names){ w.name, w.count };
+	return rc;
+}
+
+static bool has_name(const struct source_names *names, const char *name)
+{
+	return names->count && bsearch(&name, names->name, names->count, sizeof(*names->name), by_text);
+}
+
+static int read_card(const struct source_opts *o, struct source *s,
+	const struct source_names *names, struct card *card, struct err *e)
+{
+	struct buf path = { 0 }, text = { 0 };
+	int rc = 0;
+
+	*card = (struct card){ 0 };
+	if (has_name(names, CARD)) {
+		rc = get_file(o, s->part, CARD, &path, e) == 0 ? 0 : -1;
+		if (rc == 0)
+			rc = file_read(path.data, SOURCE_CARD_BYTES_MAX, &text, e);
+		if (rc == 0 && card_read(&s->arena, buf_str(&text), card, e) < 0)
+			rc = err_wrap(e, "%s", path.data);
+	}
+	buf_release(&path);
+	buf_release(&text);
+	return rc;
+}
+
+/* A program that makes the data, as it was once allowed: named like the repository. */
+static bool has_script(const char *repo, const struct source_names *names)
+{
+	const char *slash = strrchr(repo, '/');
+	struct buf name = { 0 };
+	bool has;
+
+	buf_printf(&name, "%s.py", slash ? slash + 1 : repo);
+	has = has_name(names, name.data);
+	buf_release(&name);
+	return has;
+}
+
+/* 1: the hub's converted form was taken; 0: there is none; -1. */
+static int try_converted(const struct source_opts *o, struct source *s, struct err *e)
+{
+	struct source_part kept = *s->part;
+	struct source_names names = { 0 };
+	struct err why = { 0 };
+	int rc;
+
+	*s->part = (struct source_part){ .revision = CONVERTED };
+	if (list_names(o, s, &names, &why) < 0) {
+		hub_list_release(&s->part->list);
+		*s->part = kept;
+		free(names.name);
+		if (why.code != ERR_CANCELLED && (why.code != ERR_NET || kept.is_cached))
+			return 0;
+		if (e)
+			*e = why;
+		return -1;
+	}
+	hub_list_release(&kept.list);
+	rc = source_sort_converted(o, o->path, &names, s, e);
+	free(names.name);
+	return rc < 0 ? -1 : 1;
+}
+
+static bool has_files(const struct card *card)
+{
+	return card->count && card->config[0].split;
+}
+
+static int sort_out(const struct source_opts *o, struct source *s, struct err *e)
+{
+	struct source_names names = { 0 };
+	struct card card;
+	int rc = -1;
+
+	if (list_names(o, s, &names, e) < 0 || read_card(o, s, &names, &card, e) < 0)
+		goto done;
+	rc = 0;
+	if (!s->part->dir && !o->revision && !has_files(&card) &&
+	    (has_script(o->path, &names) || !source_has_data(&names)))
+		rc = try_converted(o, s, e);
+	if (rc == 0)
+		rc = source_sort(o, o->path, &names, &card, s, e);
+	else
+		rc = rc < 0 ? -1 : 0;
+done:
+	free(names.name);
+	return rc;
+}
+
+/* A file alone is the split that is asked for, whatever it is called. */
+static void take_file(const struct source_opts *o, struct source *s)
+{
+	s->part->dir = "";
+	s->split = arena_text(&s->arena, str_of(o->split ? o->split : "train"));
+	s->splits = arena_alloc(&s->arena, sizeof(*s->splits));
+	s->splits[0] = s->split;
+	s->split_count = 1;
+	s->file = arena_alloc(&s->arena, sizeof(*s->file));
+	s->file[0] = arena_text(&s->arena, str_of(o->path));
+	s->count = 1;
+}
+
+int source_open(const struct source_opts *o, struct source *s, struct err *e)
+{
+	enum place place;
+	int rc = 0;
+
+	*s = (struct source){ 0 };
+	if (find_place(o, &place, e) < 0)
+		return -1;
+	s->part = arena_alloc(&s->arena, sizeof(*s->part));
+	s->part->revision = o->revision;
+	if (place == PLACE_FOLDER)
+		s->part->dir = arena_text(&s->arena, str_of(o->path));
+	if (place == PLACE_FILE)
+		take_file(o, s);
+	else
+		rc = sort_out(o, s, e);
+	if (rc < 0)
+		source_release(s);
+	return rc;
+}
+
+void source_release(struct source *s)
+{
+	if (s->part)
+		hub_list_release(&s->part->list);
+	arena_release(&s->arena);
+	*s = (struct source){ 0 };
+}
+
+int source_path(const struct source_opts *o, const struct source *s, size_t i, struct buf *path,
+	struct err *e)
+{
+	assert(i < s->count);
+	return get_file(o, s->part, s->file[i], path, e) == 0 ? 0 : -1;
+}
+
+static int no_file(const char *where, const char *name, struct err *e)
+{
+	err_set(e, ERR_IO, "%s: there is no file \"%s\"", where, name);
+	return SOURCE_NO_FILE;
+}
+
+static int file_on_disk(const char *path, bool is_folder, const char *name, struct buf *out,
+	struct err *e)
+{
+	char *found = is_folder ? file_join(path, name) : file_beside(path, name);
+	bool exists = file_exists(found);
+
+	buf_reset(out);
+	buf_add_text(out, found);
+	free(found);
+	return exists ? 0 : no_file(path, name, e);
+}
+
+int source_file(const struct source_opts *o, const char *name, struct buf *path, struct err *e)
+{
+	struct hub_opts hub = hub_of(o, o->revision);
+	enum place place;
+	int rc;
+
+	if (find_place(o, &place, e) < 0)
+		return -1;
+	if (place != PLACE_HUB)
+		return file_on_disk(o->path, place == PLACE_FOLDER, name, path, e);
+	rc = hub_file(&hub, o->path, name, path, e);
+	return rc == HUB_NO_FILE ? SOURCE_NO_FILE : rc;
+}
+
+/* All files of a repository whose names begin with prefix; path becomes the snapshot. */
+static int get_snapshot(const struct source_opts *o, struct source_part *part, const char *prefix,
+	struct buf *path, struct err *e)
+{
+	size_t got = 0, n = 0;
+
+	if (list_hub(o, part, e) < 0)
+		return -1;
+	for (size_t i = 0; i < part->list.count; i++) {
+		const char *name = part->list.file[i];
+
+		if (!str_starts(str_of(name), str_of(prefix)))
+			continue;
+		if (get_from_hub(o, part, name, path, e) != 0)
+			return -1;
+		n = strlen(name);
+		got++;
+	}
+	if (got == 0)
+		return err_set(e, ERR_IO, "%s: no file's name begins with \"%s\"", o->path, prefix);
+	path->len -= n + 1;
+	path->data[path->len] = 0;
+	return 0;
+}
+
+int source_folder(const struct source_opts *o, const char *prefix, struct buf *path, struct err *e)
+{
+	struct source_part part = { .revision = o->revision };
+	enum place place;
+	int rc;
+
+	if (find_place(o, &place, e) < 0)
+		return -1;
+	if (place == PLACE_HUB) {
+		rc = get_snapshot(o, &part, prefix ? prefix : "", path, e);
+		hub_list_release(&part.list);
+		return rc;
+	}
+	buf_reset(path);
+	if (place == PLACE_FILE) {
+		const char *slash = strrchr(o->path, '/');
+
+		buf_add(path, slash ? o->path : ".", slash ? (size_t)(slash - o->path) + (slash == o->path) : 1);
+	} else {
+		buf_add_text(path, o->path);
+	}
+	return 0;
+}
