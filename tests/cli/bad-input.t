@@ -45,7 +45,7 @@ spew('good.jsonl', qq({"prompt": "a good prompt"}\n));
 spew('number.jsonl', qq({"prompt": "a"}\n\n{"prompt": 3}\n));
 spew('broken.jsonl', qq({"prompt": "a"}\n{"prompt": \n));
 spew('other.jsonl', qq({"text": "a"}\n));
-spew('list.jsonl', qq(["a"]\n));
+spew('list.jsonl', qq({"prompt": "a"}\n["a"]\n));
 spew('nonsense.json', '{"model": {"type": "Nonsense", "vocab": {}}}');
 spew('unigram.json', '{"model": {"type": "Unigram", "vocab": []}}');
 spew('nomodel.json', '{"version": "1.0"}');
@@ -223,26 +223,25 @@ my @rows = (
 	['missing file', [@sharegpt, 'no.json'], 'cannot open no.json: No such file or directory'],
 	['missing custom file', [@custom, 'no.jsonl'], 'cannot open no.jsonl: No such file or directory'],
 	['directory', [@sharegpt, 'folder'], 'cannot read folder: not a regular file'],
-	['empty file', [@sharegpt, 'empty.json'], 'empty.json: line 1, column 1: expected a value, found the '
-		. 'end of the text'],
+	['empty file', [@sharegpt, 'empty.json'], 'empty.json has no request that passes the length filter; '
+		. 'nothing to send'],
 	['no JSON', [@sharegpt, 'text.json'], 'text.json: line 1, column 1: expected a value*'],
-	['no list', [@sharegpt, 'object.json'], 'object.json: a ShareGPT file is one JSON array of objects '
-		. 'with "conversations"'],
+	['no list', [@sharegpt, 'object.json'], 'object.json: no entry has two turns; a ShareGPT file is one '
+		. 'JSON array of objects with "conversations"'],
 	['empty list', [@sharegpt, 'list.json'], 'list.json has no request that passes the length filter; '
 		. 'nothing to send'],
 	['empty list without repeats', [@sharegpt, 'list.json', '--no-oversample'], 'No requests provided.'],
 	['only short conversations', [@sharegpt, 'short.json'],
 		'short.json has no request that passes the length filter; nothing to send'],
 	['turn without text', [@sharegpt, 'turn.json'],
-		'turn.json: conversation 0, turn 0 has no text "value"'],
+		'turn.json: row 0: turn 0 of the conversation has no text "value"'],
 	['empty custom file', [@custom, 'empty.jsonl'], 'empty.jsonl: the file has no prompts'],
 	['custom file that is no .jsonl', [@custom, 'empty.json'],
 		'--dataset-path empty.json: custom datasets are .jsonl files, one JSON object with '
 		. '"prompt" per line'],
 	['line that is no JSON', [@custom, 'broken.jsonl'],
-		'broken.jsonl:2: not one JSON object: line 1, column 11: expected a value'],
-	['line that is no object', [@custom, 'list.jsonl'], 'list.jsonl:1: a line must be a JSON object with '
-		. '"prompt"'],
+		'broken.jsonl: line 2, column 12: expected a value'],
+	['line that is no object', [@custom, 'list.jsonl'], 'list.jsonl:2: expected an object, found *'],
 	['prompt that is no text', [@custom, 'number.jsonl'], 'number.jsonl:3: "prompt" must be text'],
 	['no prompt at all', [@custom, 'other.jsonl'], 'other.jsonl: no line has a "prompt" field'],
 	['no length in the row', [@custom, qw(good.jsonl --custom-output-len -1)],
