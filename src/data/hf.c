@@ -173,7 +173,8 @@ static void note_unused(struct hf *h)
 			"many tokens as its expected answer has", name);
 	if (h->class->is_rendered && o->skip_chat_template)
 		dataset_note(h->w, "--skip-chat-template has no effect on %s datasets", name);
-	if (o->enable_multimodal_chat && !h->class->has_chat_form)
+	if (o->enable_multimodal_chat && !h->class->has_chat_form &&
+	    h->class->draft != hf_draft_asr)
 		dataset_note(h->w, "--enable-multimodal-chat has no effect on %s datasets", name);
 }
 

@@ -2,8 +2,9 @@
 /*
  * hf_asr.c - hub datasets of speech: spec 4.6, 5.19; see hf.h.
  *
- * A recording that is stored in the data is sent as a WAV file, one that is a file of its own
- * as it is; to a chat backend either goes as a content part.
+ * A recording that is stored in the data is uploaded as a WAV file, one that is a file of its
+ * own as it is. With --enable-multimodal-chat, which upstream does not know here, either is a
+ * content part.
  */
 #include <math.h>
 #include <strings.h>
@@ -154,10 +155,9 @@ int hf_draft_asr(const struct hf_row *r, struct arena *a, struct draft *d, struc
 	d->sample.prompt = prompt_for(h->env->tokenizer_name);
 	d->sample.audio_s = (float)seconds;
 	d->media = rec;
-	d->is_media_file = !h->env->is_chat_backend;
+	d->is_media_file = !o->enable_multimodal_chat;
 	if (d->is_media_file)
-		d->sample.file_name = arena_text(&h->w->arena,
-						 str_of(rec->file ? rec->file : "audio.wav"));
+		d->sample.file_name = rec->file ? rec->file : "audio.wav";
 	return 1;
 }
 
@@ -219,8 +219,8 @@ void hf_finish_asr(struct hf *h)
 		dataset_note(h->w, "recordings of %.2f to %.2f seconds, %.2f on average, median %.2f",
 			(double)seconds[0], (double)seconds[n - 1], sum / (double)n,
 			((double)seconds[(n - 1) / 2] + (double)seconds[n / 2]) / 2);
-	if (n && h->env->is_chat_backend)
-		dataset_note(h->w, "recordings go as input_audio parts of chat messages; upstream fails to send "
-			"them that way");
+	if (n && h->env->is_chat_backend && !h->opts->enable_multimodal_chat)
+		dataset_note(h->w, "--backend %s uploads no files, so the recordings are not sent; "
+			     "--enable-multimodal-chat puts them into the messages", h->env->backend);
 	free(seconds);
 }

@@ -211,9 +211,14 @@ static void speech_files_go_as_they_are(void **state)
 	f.env.backend = "openai-chat";
 	f.env.is_chat_backend = true;
 	expect(&f, 1);
+	assert_int_equal(f.w.v[0].media.n, 0);
+	expect_note(&f, "are not sent");
+	workload_release(&f.w);
+	f.w = (struct workload){ 0 };
+	f.opts.enable_multimodal_chat = true;
+	expect(&f, 1);
 	assert_true(str_starts(f.w.v[0].media, STR("[{\"type\": \"input_audio\", \"input_audio\": ")));
 	assert_int_equal(f.w.v[0].file.n, 0);
-	expect_note(&f, "input_audio");
 	finish(&f);
 	start(&f, "LIUM/tedlium", "{\"audio\": {\"path\": \"none.wav\"}}\n");
 	expect_error(&f, "train.jsonl:1: there is no audio file \"none.wav\"");
