@@ -17,6 +17,7 @@ static const struct command commands[] = {
 	{ "tokenizer compile", "make a tokenizer load in milliseconds", cmd_tokenizer_compile },
 	{ "dataset show", "what would be sent: lengths and examples", cmd_dataset_show },
 	{ "dataset compile", "what would be sent, in one file to replay", cmd_dataset_compile },
+	{ "dataset slices", "prompts of a chosen length from a long text", cmd_dataset_slices },
 	{ "completion", "print the completion script of a shell", cmd_completion },
 };
 

@@ -54,7 +54,7 @@ int file_read(const char *path, size_t limit, struct buf *out, struct err *e)
 	return 0;
 }
 
-static int write_all(int fd, struct str bytes)
+int file_write_all(int fd, struct str bytes)
 {
 	while (bytes.n) {
 		ssize_t n = write(fd, bytes.p, bytes.n);
@@ -131,7 +131,7 @@ int file_write_atomic(const char *path, struct str bytes, struct err *e)
 	struct file_swap swap;
 
 	if (file_swap_begin(&swap, path) < 0 ||
-	    file_swap_end(&swap, write_all(swap.fd, bytes) == 0) < 0)
+	    file_swap_end(&swap, file_write_all(swap.fd, bytes) == 0) < 0)
 		return err_set(e, ERR_IO, "cannot write %s: %s", path, strerror(errno));
 	return 0;
 }

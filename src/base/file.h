@@ -26,6 +26,9 @@ int file_swap_begin(struct file_swap *s, const char *path);
 /* is_good: keep what was written (fsync, rename, fsync of the directory); else drop it. */
 int file_swap_end(struct file_swap *s, bool is_good);
 
+/* Every byte to a descriptor, however often it takes. -1 with errno. */
+int file_write_all(int fd, struct str bytes);
+
 /* The whole file by a swap. */
 int file_write_atomic(const char *path, struct str bytes, struct err *e);
 

@@ -24,11 +24,13 @@ enum cmd_tokenizer {
 const struct opt_set *cmd_tokenizer_options(enum cmd_tokenizer verb);
 const struct opt_set *cmd_dataset_show_options(void);
 const struct opt_set *cmd_dataset_compile_options(void);
+const struct opt_set *cmd_dataset_slices_options(void);
 
 int cmd_bench_serve(int argc, char **argv);
 int cmd_bench_score(int argc, char **argv);
 int cmd_dataset_show(int argc, char **argv);
 int cmd_dataset_compile(int argc, char **argv);
+int cmd_dataset_slices(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_tokenizer_encode(int argc, char **argv);

@@ -32,7 +32,8 @@ int cmd_completion(int argc, char **argv)
 		cmd_tokenizer_options(CMD_TOKENIZER_COUNT),
 		cmd_tokenizer_options(CMD_TOKENIZER_SHOW),
 		cmd_tokenizer_options(CMD_TOKENIZER_COMPILE),
-		cmd_dataset_show_options(), cmd_dataset_compile_options(), &set,
+		cmd_dataset_show_options(), cmd_dataset_compile_options(),
+		cmd_dataset_slices_options(), &set,
 	};
 	struct completion_opts opts;
 	struct buf script = { 0 };

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
 
@@ -225,20 +226,6 @@ static void work_on(struct worker *w)
 
 /* ---- writing; in turn ---- */
 
-/* 0, or an errno. */
-static int write_all(struct str s)
-{
-	while (s.n) {
-		ssize_t n = write(STDOUT_FILENO, s.p, s.n);
-
-		if (n < 0 && errno != EINTR)
-			return errno;
-		if (n > 0)
-			s = (struct str){ s.p + n, s.n - (size_t)n };
-	}
-	return 0;
-}
-
 static void stop(struct run *r)
 {
 	atomic_store(&r->is_stopped, true);
@@ -247,7 +234,7 @@ static void stop(struct run *r)
 
 static void write_block(struct run *r, struct worker *w)
 {
-	int why = write_all(buf_str(&w->out));
+	int why = file_write_all(STDOUT_FILENO, buf_str(&w->out)) < 0 ? errno : 0;
 
 	if (w->is_new_file)
 		r->line = 0;

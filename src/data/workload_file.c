@@ -36,21 +36,6 @@ struct writer {
 	struct buf sums; /* of the blocks that are full */
 };
 
-static int write_all(int fd, const char *p, size_t n)
-{
-	while (n) {
-		ssize_t done = write(fd, p, n);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return -1;
-		p += done;
-		n -= (size_t)done;
-	}
-	return 0;
-}
-
 static int flush(struct writer *w)
 {
 	uint8_t sum[DIGEST_BYTES];
@@ -59,7 +44,7 @@ static int flush(struct writer *w)
 		return 0;
 	digest(DIGEST_SHA256, STR(""), (struct str){ w->block, w->used }, sum);
 	buf_add(&w->sums, sum, sizeof(sum));
-	if (write_all(w->fd, w->block, w->used) < 0)
+	if (file_write_all(w->fd, (struct str){ w->block, w->used }) < 0)
 		return -1;
 	w->used = 0;
 	return 0;
@@ -168,9 +153,9 @@ static int write_file(int fd, const struct workload *w, struct str prefix, struc
 	int rc = -1;
 
 	*h = head_of(w->n, description);
-	if (write_all(fd, (const char *)h, sizeof(*h)) == 0 &&
-	    write_all(fd, description.p, description.n) == 0 &&
-	    write_all(fd, pad, content_at(h) - front) == 0) {
+	if (file_write_all(fd, (struct str){ (const char *)h, sizeof(*h) }) == 0 &&
+	    file_write_all(fd, description) == 0 &&
+	    file_write_all(fd, (struct str){ pad, content_at(h) - front }) == 0) {
 		rc = put_records(&out, w, prefix, &h->content_bytes);
 		if (rc == 0)
 			rc = put_texts(&out, w, prefix);

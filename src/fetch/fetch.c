@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
 
@@ -366,17 +367,8 @@ static int write_file(struct get *t, struct str bytes)
 	if (t->file_bytes > t->g->file_bytes_max)
 		return err_set(&t->why, ERR_LIMIT, "the file is larger than %lld bytes",
 			(long long)t->g->file_bytes_max);
-	while (bytes.n) {
-		ssize_t n = write(t->g->fd, bytes.p, bytes.n);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_set(&t->why, ERR_IO, "cannot write the file: %s",
-				strerror(errno));
-		bytes.p += n;
-		bytes.n -= (size_t)n;
-	}
+	if (file_write_all(t->g->fd, bytes) < 0)
+		return err_set(&t->why, ERR_IO, "cannot write the file: %s", strerror(errno));
 	return 0;
 }
 

@@ -172,19 +172,12 @@ void write_closing(struct buf *out, const struct record *r, const struct record_
 
 int write_out(int fd, struct buf *b)
 {
-	size_t at = 0;
-
 	if (b->is_over) {
 		errno = EFBIG;
 		return -1;
 	}
-	while (at < b->len) {
-		ssize_t n = write(fd, b->data + at, b->len - at);
-
-		if (n < 0 && errno != EINTR)
-			return -1;
-		at += n > 0 ? (size_t)n : 0;
-	}
+	if (file_write_all(fd, buf_str(b)) < 0)
+		return -1;
 	buf_reset(b);
 	return 0;
 }

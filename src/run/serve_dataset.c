@@ -10,7 +10,7 @@
 
 #include "base/limits.h"
 #include "data/dataset.h"
-#include "json/read.h"
+#include "data/range_ratio.h"
 #include "run/serve_check.h"
 
 static bool reads(const struct dataset *d, const char *option)
@@ -159,36 +159,10 @@ int serve_check_dataset(const struct check *c)
 	return 0;
 }
 
-static int check_ratio(const struct check *c, const char *which, double r)
-{
-	if (r >= 0 && r < 1)
-		return 0;
-	return err_set(c->e, ERR_RUN, "--random-range-ratio: the %s ratio must be in [0, 1), got "
-		       "'%.100s'", which, c->o->data.random_range_ratio);
-}
-
 int serve_check_range_ratio(const struct check *c)
 {
-	struct str text = str_of(c->o->data.random_range_ratio);
-	const struct json_value *input, *output;
-	struct json_value *v;
+	struct dataset_opts *o = &c->o->data;
 
-	if (opt_python_float(text, &c->o->data.input_range_ratio)) {
-		c->o->data.output_range_ratio = c->o->data.input_range_ratio;
-		return check_ratio(c, "range", c->o->data.input_range_ratio);
-	}
-	if (json_parse(c->arena, text, &v, NULL) < 0 || v->kind != JSON_OBJECT)
-		return err_set(c->e, ERR_RUN, "--random-range-ratio: expected a number or JSON "
-			       "like {\"input\": 0.3, \"output\": 0.5}, got '%.100s'", text.p);
-	input = json_get(v, "input");
-	output = json_get(v, "output");
-	if (!input || !output || (input->kind != JSON_INT && input->kind != JSON_REAL) ||
-	    (output->kind != JSON_INT && output->kind != JSON_REAL))
-		return err_set(c->e, ERR_RUN, "--random-range-ratio: the object needs the numbers "
-			       "\"input\" and \"output\", got '%.100s'", text.p);
-	c->o->data.input_range_ratio = json_real(input, 0);
-	c->o->data.output_range_ratio = json_real(output, 0);
-	if (check_ratio(c, "input", c->o->data.input_range_ratio) < 0)
-		return -1;
-	return check_ratio(c, "output", c->o->data.output_range_ratio);
+	return range_ratio_parse("--random-range-ratio", o->random_range_ratio,
+				 &o->input_range_ratio, &o->output_range_ratio, c->e);
 }
