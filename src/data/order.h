@@ -8,7 +8,7 @@
  *
  * Orders equal the library's to the last row: the streams of 2.x to 4.x (the reference here: 4.8.5)
  * and those of 5.x (5.2.0), which takes rows by the hundred where it knows the types of the
- * columns beforehand (Parquet, JSON lines) and one by one elsewhere (arrays, CSV).
+ * columns beforehand (Parquet, JSON lines) and one by one elsewhere (arrays, CSV, text).
  *
  * Memory: ORDER_WHOLE 8 bytes per row, streams 64 KiB. Not thread-safe.
  */
@@ -23,7 +23,7 @@ enum order_kind {
 	ORDER_WHOLE,     /* Dataset.shuffle(seed): --no-stream */
 	ORDER_STREAM,    /* IterableDataset.shuffle(seed), buffer of 1000, library 2.x to 4.x */
 	ORDER_STREAM_5,  /* the same of library 5.x: shards interleaved, half the buffer at a time */
-	ORDER_STREAM_5_ROWS, /* likewise, of arrays and CSV */
+	ORDER_STREAM_5_ROWS, /* likewise, of arrays, CSV and text lines */
 };
 
 struct order_row {
