@@ -8,6 +8,9 @@
 #include "fetch/fetch.h"
 #include "media/image.h"
 
+#define SILENCE_MS 60000
+#define TRIES 3
+
 static bool starts(struct str s, const char *text)
 {
 	return str_starts(s, str_of(text));
@@ -68,7 +71,9 @@ void media_mp4_url(struct str bytes, struct buf *url)
 static int download(const char *url, const atomic_bool *cancel, struct buf *out, struct err *e)
 {
 	const struct fetch_opts opts = { .cancel = cancel };
-	const struct fetch_get get = { .url = url, .fd = -1, .opts = &opts };
+	const struct fetch_get get = {
+		.url = url, .fd = -1, .opts = &opts, .silence_ms = SILENCE_MS, .tries = TRIES,
+	};
 	struct fetch_reply reply = { 0 };
 	int result;
 
@@ -210,11 +215,4 @@ void media_chat(struct str text, struct str parts, struct buf *messages)
 	json_end_array(&w);
 	json_end_object(&w);
 	json_end_array(&w);
-}
-
-void media_chat_content(struct str content, struct buf *messages)
-{
-	buf_add_text(messages, "[{\"role\": \"user\", \"content\": ");
-	buf_add_str(messages, content);
-	buf_add_text(messages, "}]");
 }

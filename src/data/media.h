@@ -55,5 +55,3 @@ int media_put_audio(struct json_writer *w, const struct audio *a, struct err *e)
  * content parts; empty: none.
  */
 void media_chat(struct str text, struct str parts, struct buf *messages);
-/* The same with the content ready made: a JSON list of parts. */
-void media_chat_content(struct str content, struct buf *messages);
