@@ -65,7 +65,8 @@ static int count(struct lot *lot, enum what what, const struct dataset_env *env,
 	for (size_t i = 0; i < lot->n; i++) {
 		const struct draft *d = &lot->draft[i];
 
-		if (what != PROMPTS && (!d->answer.p || d->is_answer_plain != (what == PLAIN_ANSWERS)))
+		if (what != PROMPTS &&
+		    (!d->answer.p || d->is_answer_plain != (what == PLAIN_ANSWERS)))
 			continue;
 		lot->text[n] = what != PROMPTS ? d->answer : d->counted.p ? d->counted :
 			       d->sample.prompt;
@@ -199,7 +200,8 @@ int dataset_take(const struct take *t, const struct dataset_opts *o,
 		 const struct dataset_env *env, struct compat_rng *rng, struct workload *w,
 		 struct err *e)
 {
-	size_t wanted = env->num_prompts > 0 ? (size_t)env->num_prompts : t->takes_all ? SIZE_MAX : 0;
+	size_t all = t->takes_all ? SIZE_MAX : 0;
+	size_t wanted = env->num_prompts > 0 ? (size_t)env->num_prompts : all;
 	struct lot *lot = mem_alloc(sizeof(*lot));
 	size_t next = 0;
 	int rc = 0;

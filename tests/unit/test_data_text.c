@@ -35,10 +35,16 @@ static void add_entry(struct buf *out, size_t prompt, size_t answer, const char 
 
 static void lengths_are_filtered(void **state)
 {
-	static const struct { size_t prompt, answer; int64_t asked; bool is_valid; } row[] = {
-		{ 3, 10, 0, false }, { 4, 4, 0, true }, { 4, 3, 0, false }, { 1024, 1024, 0, true },
+	static const struct {
+		size_t prompt, answer;
+		int64_t asked;
+		bool is_valid;
+	} row[] = {
+		{ 3, 10, 0, false }, { 4, 4, 0, true }, { 4, 3, 0, false },
+		{ 1024, 1024, 0, true },
 		{ 1025, 4, 0, false }, { 1024, 1025, 0, false }, { 4, 0, 0, false },
-		{ 4, 0, 1, true }, { 4, 900, 1, true }, { 1024, 4, 1025, false }, { 3, 4, 1, false },
+		{ 4, 0, 1, true }, { 4, 900, 1, true }, { 1024, 4, 1025, false },
+		{ 3, 4, 1, false },
 	};
 
 	(void)state;
