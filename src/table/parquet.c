@@ -206,10 +206,10 @@ static size_t parquet_rows(const void *state)
 /* The group that a row is in; mostly the one of the row before. */
 static uint32_t group_of(const struct parquet *q, size_t row)
 {
-	const struct parquet_group *group = q->file.group;
+	const struct parquet_group *group = q->file.group, *last = &group[q->group];
 	uint32_t low = 0, high = q->file.group_count;
 
-	if (row >= group[q->group].first_row && row - group[q->group].first_row < group[q->group].rows)
+	if (row >= last->first_row && row - last->first_row < last->rows)
 		return q->group;
 	while (high - low > 1) {
 		uint32_t middle = low + (high - low) / 2;
@@ -225,12 +225,14 @@ static uint32_t group_of(const struct parquet *q, size_t row)
 static int parquet_row(void *state, size_t row, struct json_slice *out, struct err *e)
 {
 	struct parquet *q = state;
+	uint64_t first;
 	int rc = 0;
 
 	assert(row < q->file.rows);
 	q->group = group_of(q, row);
+	first = q->file.group[q->group].first_row;
 	for (uint32_t i = 0; i < q->file.leaf_count && rc == 0; i++)
-		rc = column_seek(&q->column[i], q->group, row - q->file.group[q->group].first_row, e);
+		rc = column_seek(&q->column[i], q->group, row - first, e);
 	buf_reset(&q->text);
 	if (rc == 0)
 		rc = put_object(q, q->file.top, e);

@@ -112,7 +112,7 @@ uint32_t runs_packed(struct runs *r)
 		return v;
 	}
 	for (unsigned i = 0; i < r->width; i++, r->bit++)
-		v = v << 1 | (r->packed[r->bit >> 3] >> (7 - (r->bit & 7)) & 1u);
+		v = v << 1 | ((uint32_t)r->packed[r->bit >> 3] >> (7 - (r->bit & 7)) & 1);
 	return v;
 }
 

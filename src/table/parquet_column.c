@@ -126,6 +126,12 @@ static int look_at_first(struct parquet_column *c, uint64_t values_left, struct 
 	return 0;
 }
 
+/* Whether a page's header says how many rows it has; then it begins one, too. */
+static bool is_counted(const struct parquet_column *c, const struct page_head *head)
+{
+	return head->type == PAGE_DATA_V2 || c->leaf->max_rep == 0;
+}
+
 /*
  * Loads the next page that has entries, or sets is_end. Pages that are known to end at or
  * before the first entry of row `target` are passed by their headers.
@@ -160,7 +166,7 @@ static int next_page(struct parquet_column *c, uint64_t target, struct err *e)
 		rows = head.type == PAGE_DATA_V2 ? head.rows : head.values;
 		if (head.values == 0)
 			continue;
-		if ((head.type == PAGE_DATA_V2 || c->leaf->max_rep == 0) && c->row + rows <= target) {
+		if (is_counted(c, &head) && c->row + rows <= target) {
 			remember(c, at, left);
 			c->row += rows;
 			continue;

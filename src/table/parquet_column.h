@@ -76,7 +76,7 @@ int column_seek(struct parquet_column *c, uint32_t group, uint64_t row, struct e
 int column_peek(struct parquet_column *c, struct err *e);
 /* Past the entry that was peeked at; its value, if it has one, is passed over. */
 void column_drop(struct parquet_column *c);
-/* The value of the entry that was peeked at, whose def is leaf->max_def; good until the next call. */
+/* The value of the entry that was peeked at, whose def is the highest; good until the next call. */
 int column_value(struct parquet_column *c, struct str *value, struct err *e);
 
 /* Fills e with file, column, row group, page and what is wrong; returns -1. */

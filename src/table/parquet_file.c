@@ -147,7 +147,8 @@ static int read_chunks(struct reader *r, const struct thrift_field *f)
 {
 	struct parquet_file *file = r->f;
 	struct thrift_field item;
-	size_t n = thrift_list(&r->t, f, &item), base = (size_t)file->group_count * file->leaf_count;
+	size_t base = (size_t)file->group_count * file->leaf_count;
+	size_t n = thrift_list(&r->t, f, &item);
 
 	if (!r->t.is_bad && n != file->stored_count)
 		return err_set(r->e, ERR_PARSE, "%s: row group %u has %zu columns, the schema %u",

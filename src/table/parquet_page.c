@@ -233,7 +233,8 @@ int page_begin(struct parquet_column *c, struct err *e)
 	c->row = page->row;
 	c->owed = 0;
 	c->has_entry = c->is_end = false;
-	if (parquet_values_begin(&c->values, c->leaf, page->encoding, page->data, dictionary, e) < 0)
+	if (parquet_values_begin(&c->values, c->leaf, page->encoding, page->data, dictionary,
+				 e) < 0)
 		return column_fail(c, e, ERR_NONE, "page at byte %llu",
 				   (unsigned long long)page->at);
 	return 0;

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fuzz_parquet.c - arbitrary bytes as a Parquet file.
+ *
+ * It opens or gives one sentence; every row that can be read is JSON, and the same when it is
+ * read again in another order. The input's last byte chooses which columns are wanted. Rows
+ * cost nothing in a file, so only the first ones and some of the others are read.
+ */
+// LINKS: json
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "table/format.h"
+
+#define ROWS_READ 300
+#define BYTES_READ (1u << 20) /* of rows */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool is_good)
+{
+	if (!is_good)
+		abort();
+}
+
+static bool read_row(void *state, size_t row, struct json_slice *s)
+{
+	struct err e = { 0 };
+
+	if (table_parquet.row(state, row, s, &e) < 0) {
+		check(e.code != ERR_NONE && e.text[0]);
+		return false;
+	}
+	return true;
+}
+
+static void check_json(struct json_slice row)
+{
+	struct json_scan scan = { .text = row.raw };
+	struct json_slice v;
+	struct err e = { 0 };
+
+	check(json_next(&scan, &v, &e) == 0 && v.kind == JSON_OBJECT && json_at_end(&scan));
+}
+
+/* A page that is passed by what its header says may hide damage that reading it finds. */
+static void check_again(void *state, size_t row, const char *before)
+{
+	struct json_slice s;
+
+	if (before && read_row(state, row, &s))
+		check_json(s);
+}
+
+static void read_rows(void *state)
+{
+	size_t rows = table_parquet.rows(state), n = rows < ROWS_READ ? rows : ROWS_READ, bytes = 0;
+	char **line = mem_array(n, sizeof *line);
+	struct json_slice s;
+
+	for (size_t i = 0; i < n && bytes < BYTES_READ; i++) {
+		if (!read_row(state, i, &s))
+			continue;
+		check_json(s);
+		line[i] = mem_copy(s.raw.p, s.raw.n);
+		bytes += s.raw.n;
+	}
+	for (size_t i = n; i-- > 0;)
+		check_again(state, i, line[i]);
+	for (size_t i = 0; i < 8 && bytes < BYTES_READ; i++)
+		if (rows && read_row(state, rows - 1 - rows / 8 * i, &s))
+			bytes += s.raw.n;
+	for (size_t i = 0; i < n; i++)
+		free(line[i]);
+	free(line);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const char *const wanted[] = { "a", "l", "c1", NULL };
+	struct table_bytes bytes = { { (const char *)data, size }, "fuzz.parquet" };
+	struct table_opts o = { .columns = size % 4 == 0 ? wanted : NULL };
+	struct err e = { 0 };
+	void *state = table_parquet.open(&bytes, &o, &e);
+
+	check(state || (e.code != ERR_NONE && e.text[0]));
+	if (state)
+		read_rows(state);
+	table_parquet.close(state);
+	return 0;
+}
