@@ -56,6 +56,7 @@ static void *make_all(void *self)
 {
 	struct lookahead *l = self;
 	struct encoded scratch = { 0 };
+	size_t read = 0; /* since texts were last forgotten */
 
 	for (uint32_t i = 0; i < l->plan->n; i++) {
 		struct slot *s = &l->slot[i % LOOKAHEAD_SLOTS];
@@ -70,6 +71,11 @@ static void *make_all(void *self)
 		} else {
 			l->err = e;
 			publish(l, s, i, SLOT_FAILED);
+		}
+		read += s->request.len;
+		if (read > WORKLOAD_FORGET_BYTES) {
+			workload_forget(l->w);
+			read = 0;
 		}
 	}
 	buf_release(&scratch.body);

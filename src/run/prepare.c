@@ -113,12 +113,15 @@ int prepare_request(const struct prepare_opts *o, const struct str *head,
 	return 0;
 }
 
-static uint64_t prompt_bytes(const struct plan *plan, const struct workload *w)
+static uint64_t text_bytes(const struct plan *plan, const struct workload *w)
 {
 	uint64_t bytes = 0;
 
-	for (uint32_t i = 0; i < plan->n; i++)
-		bytes += w->v[plan->entry[i].sample].prompt.n;
+	for (uint32_t i = 0; i < plan->n; i++) {
+		const struct sample *s = &w->v[plan->entry[i].sample];
+
+		bytes += s->prompt.n + s->messages.n + s->media.n + s->file.n;
+	}
 	return bytes;
 }
 
@@ -138,7 +141,7 @@ int prepare(const struct prepare_opts *o, const struct plan *plan, const struct 
 		rc = write_head(o, i, &text, e);
 		head[i] = arena_str(&out->arena, buf_str(&text));
 	}
-	if (rc == 0 && prompt_bytes(plan, w) > (o->bytes_max ? o->bytes_max : PREPARED_BYTES_MAX)) {
+	if (rc == 0 && text_bytes(plan, w) > (o->bytes_max ? o->bytes_max : PREPARED_BYTES_MAX)) {
 		out->build_self = lookahead_new(o, head, plan, w, e);
 		out->build = lookahead_take;
 		rc = out->build_self ? 0 : -1;
