@@ -14,6 +14,7 @@
 #include "cmd/cmd.h"
 #include "cmd/progress.h"
 #include "data/workload_file.h"
+#include "endpoint/endpoint.h"
 #include "json/write.h"
 #include "run/dump.h"
 #include "run/point.h"
@@ -126,6 +127,9 @@ static int build(struct cli *cli, struct serve_opts *o, struct point *out)
 	o->dry_run = true;
 	if (!o->model)
 		o->model = o->tokenizer ? o->tokenizer : "none";
+	/* Nothing is sent: chat sets need not be told where to. */
+	if (!opt_given(&serve_opt_set, &cli->result, "endpoint") && endpoint_find(o->backend))
+		o->endpoint = endpoint_find(o->backend)->default_path;
 	if (serve_opts_check(o, &cli->result, &cli->arena, &derived, &cli->err) < 0)
 		return -1;
 	cli_flush_notes(cli);
