@@ -4,8 +4,8 @@
  *
  * Samples are floats in [-1, 1], frame after frame, channels side by side. What is read:
  * WAV, FLAC, Ogg, MP3. What is written: WAV, PCM 16 bit, clipped. All functions may run in many
- * threads at once. Of a damaged MP3 the library beneath (libmpg123) writes notes to stderr; there is
- * no way to tell it not to.
+ * threads at once. Of a damaged MP3 the library beneath (libmpg123) writes notes to stderr; there
+ * is no way to tell it not to.
  */
 #pragma once
 #include <stddef.h>
