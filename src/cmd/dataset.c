@@ -312,10 +312,10 @@ int cmd_dataset_show(int argc, char **argv)
 	if (status != CLI_CONTINUE)
 		return status;
 	if (build(&cli, &o.serve, &point) == 0) {
-		size_t examples = (size_t)o.examples < point.plan.n ? (size_t)o.examples : point.plan.n;
+		size_t all = point.plan.n, wanted = (size_t)o.examples;
 
 		gather(&point.workload, l);
-		(o.json ? show_json : show_page)(&point, l, examples, &text);
+		(o.json ? show_json : show_page)(&point, l, wanted < all ? wanted : all, &text);
 		cli_out(buf_str(&text));
 		buf_release(&text);
 		free(l[0].v);

@@ -23,7 +23,8 @@ int range_ratio_parse(const char *option, const char *text, double *input, doubl
 		*output = *input;
 		return check(option, text, "range", *input, e);
 	}
-	if (json_next(&scan, &object, NULL) < 0 || !json_at_end(&scan) || object.kind != JSON_OBJECT)
+	if (json_next(&scan, &object, NULL) < 0 || !json_at_end(&scan) ||
+	    object.kind != JSON_OBJECT)
 		return err_set(e, ERR_RUN, "%s: expected a number or JSON like {\"input\": 0.3, "
 			       "\"output\": 0.5}, got '%.100s'", option, text);
 	if (!json_member(object, "input", &in) || !json_member(object, "output", &out) ||

@@ -609,8 +609,8 @@ int serve_opts_check(struct serve_opts *o, struct opt_result *result, struct are
 	if (check_url(&c) < 0 || check_headers(&c) < 0)
 		return -1;
 	check_model(&c);
-	if (serve_check_dataset(&c) < 0 || serve_check_range_ratio(&c) < 0 || check_goodput(&c) < 0 ||
-	    check_body(&c) < 0)
+	if (serve_check_dataset(&c) < 0 || serve_check_range_ratio(&c) < 0 ||
+	    check_goodput(&c) < 0 || check_body(&c) < 0)
 		return -1;
 	select_metrics(&c);
 	if (parse_percentiles(&c) < 0 || check_traffic(&c) < 0 || check_output(&c) < 0)
