@@ -261,6 +261,23 @@ static int try_converted(const struct source_opts *o, struct source *s, struct e
 	return rc < 0 ? -1 : 1;
 }
 
+/* What was never downloaded is missing without a trace, but for names like x-00000-of-00005. */
+static void note_missing(const struct source_opts *o, const struct source *s)
+{
+	const char *of = strstr(s->file[0], "-of-");
+	size_t digits = of ? strspn(of + 4, "0123456789") : 0;
+	struct buf text = { 0 };
+	uint64_t all;
+
+	if (s->part->dir || !s->part->is_cached || !o->note || digits == 0 ||
+	    !str_to_u64((struct str){ of + 4, digits }, &all) || all <= s->count)
+		return;
+	buf_printf(&text, "%s: only %zu of the %llu files of split %s are in the cache", o->path,
+		s->count, (unsigned long long)all, s->split);
+	o->note(o->self, text.data);
+	buf_release(&text);
+}
+
 static bool has_files(const struct card *card)
 {
 	return card->count && card->config[0].split;
@@ -282,6 +299,8 @@ static int sort_out(const struct source_opts *o, struct source *s, struct err *e
 		rc = source_sort(o, o->path, &names, &card, s, e);
 	else
 		rc = rc < 0 ? -1 : 0;
+	if (rc == 0)
+		note_missing(o, s);
 done:
 	free(names.name);
 	return rc;

@@ -577,6 +577,8 @@ int source_sort_converted(const struct source_opts *o, const char *what,
 		if (is_converted(&out->arena, names->name[i], &config, &split) &&
 		    strcmp(config, wanted) == 0)
 			add_name(&split_named(&s, split)->files, names->name[i]);
+	if (s.count)
+		qsort(s.split, s.count, sizeof(*s.split), by_split);
 	if (rc == 0)
 		rc = take_split(o, what, &s, out, e);
 	free(configs.name);
