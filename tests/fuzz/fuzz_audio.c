@@ -2,8 +2,8 @@
 /*
  * fuzz_audio.c - arbitrary bytes as sound; what is read goes out as WAV and comes back.
  *
- * libmpg123 tells stderr of every frame that is wrong. While it reads, stderr leads nowhere; reports
- * of the sanitizers go where it led before.
+ * libmpg123 tells stderr of every frame that is wrong. While it reads, stderr leads nowhere;
+ * reports of the sanitizers go where it led before.
  */
 #include <fcntl.h>
 #include <sanitizer/common_interface_defs.h>
@@ -39,7 +39,8 @@ static void check(const uint8_t *data, size_t size)
 	}
 	if (a.frames * a.channels < 1 << 20 && audio_wav(&a, &wav, &e) == 0) {
 		CHECK(audio_decode(buf_str(&wav), &again, &e) == 0);
-		CHECK(again.frames == a.frames && again.channels == a.channels && again.rate == a.rate);
+		CHECK(again.frames == a.frames && again.channels == a.channels &&
+		      again.rate == a.rate);
 		audio_release(&again);
 	}
 	buf_release(&wav);
