@@ -116,7 +116,7 @@ int hf_bytes(const struct hf_row *r, struct json_slice v, struct arena *a, struc
 	     struct err *e);
 /*
  * The local file that a row calls name: as it is, in the folder or repository of the
- * data. Empty *out: there is none.
+ * data, in the repository of the class (downloaded then). *out without p: there is none.
  */
 int hf_file(const struct hf_row *r, struct str name, struct arena *a, struct str *out,
 	    struct err *e);

@@ -262,11 +262,28 @@ int hf_bytes(const struct hf_row *r, struct json_slice v, struct arena *a, struc
 	return is_good ? 1 : hf_refuse(r, e, "a binary value is no base64");
 }
 
+/*
+ * In the data, then in the repository that they are a copy of, where the hub's library looks
+ * first; a repository that cannot be had has no file.
+ */
+static int find_file(const struct hf *h, const char *name, struct buf *path, struct err *e)
+{
+	struct source_opts hub = h->where;
+	int rc = source_file(&h->where, name, path, e);
+
+	if (rc != SOURCE_NO_FILE || !h->id || strcmp(h->id, h->where.path) == 0)
+		return rc;
+	hub.path = h->id;
+	rc = source_file(&hub, name, path, e);
+	return rc < 0 && e->code != ERR_CANCELLED ? SOURCE_NO_FILE : rc;
+}
+
 int hf_file(const struct hf_row *r, struct str name, struct arena *a, struct str *out,
 	    struct err *e)
 {
 	char *plain = arena_text(a, name);
 	struct buf path = { 0 };
+	struct err why = { 0 };
 	int rc;
 
 	*out = (struct str){ 0 };
@@ -278,9 +295,11 @@ int hf_file(const struct hf_row *r, struct str name, struct arena *a, struct str
 	}
 	if (!name.n || *plain == '/')
 		return 0;
-	rc = source_file(&r->hf->where, plain, &path, e);
+	rc = find_file(r->hf, plain, &path, &why);
 	if (rc == 0)
 		*out = arena_str(a, buf_str(&path));
+	else if (rc < 0)
+		*e = why;
 	buf_release(&path);
 	return rc < 0 ? -1 : 0;
 }

@@ -107,6 +107,7 @@ static void mmstar_drops_the_choices(void **state)
 	buf_release(&bytes);
 }
 
+#define COMMIT "0123456789012345678901234567890123456789"
 #define HUB_VIDEO "https://huggingface.co/datasets/yale-nlp/MMVU/resolve/main/videos/"
 #define MMVU(name) "{\"question\": \"Q?\", \"choices\": {\"B\": \"two\", \"A\": null}, " \
 	"\"video\": \"" HUB_VIDEO name "\"}\n"
@@ -114,26 +115,36 @@ static void mmstar_drops_the_choices(void **state)
 static void mmvu_points_to_files(void **state)
 {
 	struct fixture f;
-	char wanted[256];
+	char wanted[400];
 
 	(void)state;
-	start(&f, "yale-nlp/MMVU", MMVU("a/1.mp4") MMVU("a/2.mp4"));
+	start(&f, "yale-nlp/MMVU", MMVU("a/1.mp4") MMVU("a/2.mp4") MMVU("a/3.mp4"));
 	write_text(f.path, "videos/a/1.mp4", "MP4");
-	expect(&f, 2);
+	write_text(f.path, "datasets--yale-nlp--MMVU/refs/main", COMMIT);
+	write_text(f.path, "datasets--yale-nlp--MMVU/snapshots/" COMMIT "/videos/a/3.mp4", "MP4");
+	assert_int_equal(setenv("HF_HUB_CACHE", f.path, 1), 0);
+	assert_int_equal(setenv("HF_HUB_OFFLINE", "1", 1), 0);
+	expect(&f, 3);
 	is_text(f.w.v[0].prompt, "Q? B.two A.None");
 	snprintf(wanted, sizeof(wanted), "[{\"type\": \"video_url\", \"video_url\": "
 		 "{\"url\": \"file://%s/videos/a/1.mp4\"}}]", f.path);
 	is_text(f.w.v[0].media, wanted);
+	snprintf(wanted, sizeof(wanted), "[{\"type\": \"video_url\", \"video_url\": "
+		 "{\"url\": \"file://%s/datasets--yale-nlp--MMVU/snapshots/" COMMIT
+		 "/videos/a/3.mp4\"}}]", f.path);
+	is_text(f.w.v[2].media, wanted);
 	is_text(f.w.v[1].media, "[{\"type\": \"video_url\", \"video_url\": "
 		"{\"url\": \"" HUB_VIDEO "a/2.mp4\"}}]");
 	expect_note(&f, "train.jsonl:2: the video is not there");
 	workload_release(&f.w);
 	f.w = (struct workload){ 0 };
 	f.opts.custom_ensure_client_side_data = true;
-	expect(&f, 2);
+	expect(&f, 3);
 	is_text(f.w.v[0].media, "[{\"type\": \"video_url\", \"video_url\": "
 		"{\"url\": \"data:video/mp4;base64,TVA0\"}}]");
 	finish(&f);
+	unsetenv("HF_HUB_CACHE");
+	unsetenv("HF_HUB_OFFLINE");
 }
 
 /* ---- speech ---- */
