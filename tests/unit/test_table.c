@@ -250,7 +250,7 @@ static void test_packed(void **state)
 	static const struct member one[] = { { "x", "{\"a\": 1}\n{}\n" }, { NULL, NULL } };
 	static const struct member none[] = { { "x", "" }, { NULL, NULL } };
 	struct buf got = { 0 };
-	char name[32], want[80];
+	char name[32], want[120];
 	size_t files;
 
 	(void)state;
