@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "data/common.h"
 #include "token/chat.h"
 #include "token/tokenizer.h"
@@ -146,7 +147,7 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 		 struct compat_rng *rng, struct workload *w, struct err *e)
 {
 	struct sonnet s = { .o = o, .env = env, .rng = rng };
-	struct buf file = { 0 };
+	struct buf raw = { 0 }, file = { 0 };
 	int rc = -1;
 
 	if (!dataset_has_chat(env) && (!env->backend || strcmp(env->backend, "openai-chat") != 0))
@@ -155,8 +156,10 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 	if (env->num_prompts > REQUESTS_MAX)
 		return err_set(e, ERR_LIMIT, "--num-prompts %" PRId64 " is more than the limit of %u",
 			       env->num_prompts, REQUESTS_MAX);
-	if (file_read(o->path, BUF_BYTES_MAX, &file, e) < 0)
+	if (file_read(o->path, BUF_BYTES_MAX / 4, &raw, e) < 0)
 		return -1;
+	utf8_add_lossy(&file, buf_str(&raw));
+	buf_release(&raw);
 	cut_lines(&s, &file);
 	if (s.lines == 0)
 		err_set(e, ERR_RUN, "%s: the file has no lines", o->path);
