@@ -132,6 +132,14 @@ static bool is_counted(const struct parquet_column *c, const struct page_head *h
 	return head->type == PAGE_DATA_V2 || c->leaf->max_rep == 0;
 }
 
+/* What was unpacked is not needed any more; a page that was not packed is read in place. */
+static void forget(struct parquet_column *c)
+{
+	uint64_t to = c->chunk->codec == CODEC_NONE ? c->page.at : c->next_page;
+
+	table_forget(c->file->all, &c->forgotten, (size_t)to);
+}
+
 /*
  * Loads the next page that has entries, or sets is_end. Pages that are known to end at or
  * before the first entry of row `target` are passed by their headers.
@@ -171,9 +179,9 @@ static int next_page(struct parquet_column *c, uint64_t target, struct err *e)
 			c->row += rows;
 			continue;
 		}
-		table_forget(c->file->all, &c->forgotten, (size_t)at);
 		if (page_load(c, at, &head, e) < 0)
 			return -1;
+		forget(c);
 		return look_at_first(c, left, e);
 	}
 	c->is_end = true;

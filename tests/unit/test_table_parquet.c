@@ -203,7 +203,8 @@ static void test_damaged_files(void **state)
 }
 
 /* A good file with some bytes replaced. */
-static void check_patch(const char *name, long at, struct str with, size_t keep, const char *sentence)
+static void check_patch(const char *name, long at, struct str with, size_t keep,
+			const char *sentence)
 {
 	struct err e = { 0 };
 	struct open_file f = open_columns(name, NULL, &e);
@@ -403,7 +404,8 @@ static void test_spelling(void **state)
 {
 	struct parquet_leaf day = { .type = PARQUET_INT32, .width = 4, .meaning = MEANS_DATE };
 	struct parquet_leaf nanos = { .type = PARQUET_INT96, .width = 12 };
-	struct parquet_leaf decimal = { .type = PARQUET_BYTES, .meaning = MEANS_DECIMAL, .scale = 3 };
+	struct parquet_leaf decimal = { .type = PARQUET_BYTES, .meaning = MEANS_DECIMAL,
+					.scale = 3 };
 	struct parquet_leaf half = { .type = PARQUET_FIXED, .width = 2, .meaning = MEANS_HALF };
 	struct parquet_leaf text = { .type = PARQUET_BYTES, .meaning = MEANS_TEXT };
 	struct parquet_leaf time = { .type = PARQUET_INT32, .width = 4, .meaning = MEANS_TIME,
