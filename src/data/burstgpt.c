@@ -92,7 +92,7 @@ static int read_row(struct build *b, struct table *t, size_t i, struct buf *text
 		json_unescape(text, cell[0].raw);
 	if (!str_is(buf_str(text), MODEL))
 		return 0;
-	if (!read_number(cell[2], text, &output) || (!isnan(output) && output > 0 && !is_length(output)))
+	if (!read_number(cell[2], text, &output) || (output > 0 && !is_length(output)))
 		return refuse_row(t, i, name[2], e);
 	if (!(output > 0))
 		return 0;

@@ -136,8 +136,7 @@ static int add_all(struct build *b, struct err *e)
 		block->prefix = prefix;
 	}
 	if (parallel_for(b->env->threads, b->n, decode_one, b) < b->n)
-		return err_set(e, ERR_LIMIT, "the text of a prompt of %" PRId64 " tokens is too long",
-			       b->o->prefix_repetition_prefix_len + b->o->prefix_repetition_suffix_len);
+		return err_set(e, ERR_LIMIT, "the text of a prefix with its suffix is too long");
 	for (size_t i = 0; i < b->n; i++) {
 		struct sample *s;
 

@@ -96,7 +96,9 @@ static int add(void *self, const struct random_prompt *p, struct err *e)
 		else
 			json_quote(&b->texts, p->text, false);
 		b->tokens += p->tokens;
-		return b->in_batch == b->batch || p->index + 1 == b->lengths->n ? end_batch(b, e) : 0;
+		if (b->in_batch == b->batch || p->index + 1 == b->lengths->n)
+			return end_batch(b, e);
+		return 0;
 	}
 	s = workload_add(b->w);
 	s->prompt = p->text;

@@ -64,9 +64,11 @@ void fitting_release(struct fitting *f)
 /* Draws what is missing until the text is done. */
 static int finish(struct random_gen *g, struct fitting *f, enum fitting_state state, struct err *e)
 {
+	int64_t last = (int64_t)g->vocab - 1;
+
 	for (; state == FITTING_SHORT; state = fitting_run(g->env->tokenizer, f))
 		while (f->ids.count < f->target)
-			ids_push(&f->ids, (uint32_t)pcg64_bounded(&g->rng, 0, (int64_t)g->vocab - 1));
+			ids_push(&f->ids, (uint32_t)pcg64_bounded(&g->rng, 0, last));
 	return state == FITTING_FAILED ? fitting_refuse(f, e) : 0;
 }
 
@@ -150,7 +152,8 @@ int random_lengths_draw(struct random_gen *g, const struct dataset_opts *o, int6
 			int64_t output_len, size_t n, struct random_lengths *out, struct err *e)
 {
 	int64_t special = (int64_t)tokenizer_special_per_sequence(g->env->tokenizer);
-	double in = (double)(input_len > special ? input_len - special : 0), answer = (double)output_len;
+	double in = (double)(input_len > special ? input_len - special : 0);
+	double answer = (double)output_len;
 	double ri = o->input_range_ratio, ro = o->output_range_ratio;
 
 	*out = (struct random_lengths){ .n = n };
@@ -319,10 +322,10 @@ int random_prompts(struct random_gen *g, const struct ids *prefix, const struct 
 
 		lot->n = lot_size(lot);
 		failed = parallel_for(g->env->threads, lot->n, make_one, lot);
-		if (failed < lot->n)
-			rc = dataset_go_on(g->env, e) < 0 ? -1 : fitting_refuse(&lot->fit[failed], e);
-		else
-			rc = hand_out(lot, each, self, e);
+		rc = dataset_go_on(g->env, e);
+		if (rc == 0)
+			rc = failed < lot->n ? fitting_refuse(&lot->fit[failed], e) :
+					       hand_out(lot, each, self, e);
 	}
 	for (size_t i = 0; i < LOT_ITEMS; i++)
 		fitting_release(&lot->fit[i]);

@@ -34,7 +34,7 @@ struct random_gen {
 	struct pcg64 rng;    /* seeded with env->seed; the caller's draws belong in `each` */
 	uint32_t *allowed;   /* ascending */
 	size_t n_allowed, vocab;
-	bool is_ids;         /* prompts are JSON lists of ids, exactly as drawn; nothing is fitted */
+	bool is_ids;         /* prompts are JSON lists of ids as drawn; nothing is fitted */
 	int64_t mismatch;    /* tokens off the targets, summed over requests */
 };
 

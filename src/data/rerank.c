@@ -76,10 +76,10 @@ static int fill(struct random_gen *g, const struct dataset_opts *o, struct build
 {
 	const struct ids no_prefix = { 0 };
 	struct random_lengths query = { 0 }, documents = { 0 };
-	int64_t length = o->random_input_len;
+	int64_t length = o->random_input_len, asked = b->is_reranker ? length / 2 - 1 : length;
 	int rc = -1;
 
-	if (random_lengths_draw(g, o, b->is_reranker ? length / 2 - 1 : length, 0, 1, &query, e) < 0 ||
+	if (random_lengths_draw(g, o, asked, 0, 1, &query, e) < 0 ||
 	    random_prompts(g, &no_prefix, &query, 0, take_query, b, e) < 0)
 		goto done;
 	if (b->is_reranker)

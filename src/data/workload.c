@@ -101,7 +101,8 @@ static void spill_release(struct spill *s)
 static int spill_grow(struct spill *s, size_t n, struct err *e)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	struct piece next = { .size = n > PIECE_BYTES ? (n + page - 1) & ~(page - 1) : PIECE_BYTES };
+	struct piece next = { .size = n <= PIECE_BYTES ? PIECE_BYTES :
+							 (n + page - 1) & ~(page - 1) };
 
 	if (s->n)
 		s->begin += s->piece[s->n - 1].size;

@@ -78,7 +78,8 @@ static void laws_have_their_moments(void **state)
 		double error = row[i].sd / sqrt(DRAWS);
 
 		if (fabs(m.mean - row[i].mean) > 5 * error + 0.51 * (row[i].mean > 100) ||
-		    fabs(m.sd - row[i].sd) > 0.03 * row[i].sd || m.min < row[i].min || m.max > row[i].max)
+		    fabs(m.sd - row[i].sd) > 0.03 * row[i].sd || m.min < row[i].min ||
+		    m.max > row[i].max)
 			fail_msg("%s: mean %g, sd %g, %lld to %lld", row[i].law, m.mean, m.sd,
 				 (long long)m.min, (long long)m.max);
 	}
@@ -273,7 +274,7 @@ static void burstgpt_draws_rows_of_its_model(void **state)
 	(void)state;
 	put_file(path, "burst.csv", burst);
 	for (size_t k = 0; k < 3; k++) {
-		size_t *drawn = mem_array(wanted[k], sizeof(*drawn));
+		size_t *drawn = mem_array(wanted[k], sizeof(*drawn)), vocab;
 		struct fixture f;
 
 		fixture_init(&f);
@@ -283,12 +284,13 @@ static void burstgpt_draws_rows_of_its_model(void **state)
 		if (build(&f, "burstgpt") < 0)
 			fail_msg("%s", f.e.text);
 		assert_int_equal(f.w.n, wanted[k]);
+		vocab = tokenizer_vocab_size(f.tokenizer);
 		legacy_pandas_sample(0, 3, drawn, wanted[k], wanted[k] > 3);
 		for (size_t i = 0; i < wanted[k]; i++) {
 			struct buf text = { 0 };
 
 			for (size_t j = 0; j < prompt[drawn[i]]; j++) {
-				uint32_t id = (uint32_t)((i + j) % tokenizer_vocab_size(f.tokenizer));
+				uint32_t id = (uint32_t)((i + j) % vocab);
 
 				/* Bytes that are no text become U+FFFD together, below. */
 				if (i >= 256 || i + prompt[drawn[i]] <= 128)

@@ -129,7 +129,8 @@ static void lengths_are_upstreams(void **state)
 		g = (struct random_gen){ .env = &f.env, .vocab = row[i].vocab };
 		pcg64_seed(&g.rng, row[i].seed);
 		f.opts.input_range_ratio = f.opts.output_range_ratio = row[i].ratio;
-		assert_int_equal(random_lengths_draw(&g, &f.opts, row[i].in, row[i].out, 4, &l, &f.e), 0);
+		assert_int_equal(random_lengths_draw(&g, &f.opts, row[i].in, row[i].out, 4, &l,
+						     &f.e), 0);
 		assert_memory_equal(l.input, row[i].input, sizeof(row[i].input));
 		assert_memory_equal(l.output, row[i].output, sizeof(row[i].output));
 		assert_memory_equal(l.offset, row[i].offset, sizeof(row[i].offset));
@@ -319,9 +320,11 @@ static void ids_keep_lengths_and_prefix(void **state)
 		assert_int_equal(f.w.v[i].prompt_len, 31);
 		assert_int_equal(f.w.v[i].prompt.n, 31 * 3);
 		assert_memory_equal(f.w.v[i].prompt.p, f.w.v[0].prompt.p, 8 * 3);
-		for (size_t j = 9; j < 31; j++)
-			assert_int_equal((f.w.v[i].prompt.p[3 * j + 1] - f.w.v[i].prompt.p[3 * j - 2] + 10) %
-					 10, 1);
+		for (size_t j = 9; j < 31; j++) {
+			const char *digit = f.w.v[i].prompt.p + 3 * j + 1;
+
+			assert_int_equal((digit[0] - digit[-3] + 10) % 10, 1);
+		}
 	}
 	assert_int_equal(f.w.notes.n, 0);
 	fixture_release(&f);
