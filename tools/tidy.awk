@@ -32,12 +32,13 @@ BEGIN {
 	# Third-party libraries: one file each.
 	library("openssl/ssl", "src/net/tls.c"); library("openssl/evp", "src/base/digest.c")
 	library("curl", "src/fetch/fetch.c")
-	library("pcre2", ""); library("utf8proc", ""); library("zlib", "")
+	library("pcre2", ""); library("utf8proc", "")
 	library("turbojpeg", "src/media/jpeg.c"); library("png", "src/media/png.c")
 	library("webp/", ""); library("gif_lib", ""); library("sndfile", "src/media/audio.c")
 	library("libav", "src/media/video.c"); library("libsw", "src/media/video.c")
-	library("archive", "src/table/unpack.c"); library("zstd", ""); library("snappy", "")
-	library("lz4", ""); library("brotli/", "")
+	library("archive", "src/table/unpack.c"); library("zlib", "src/table/codec.c")
+	library("zstd", "src/table/codec.c"); library("snappy", "src/table/codec.c")
+	library("lz4", "src/table/codec.c"); library("brotli/", "src/table/codec.c")
 	split("TODO FIXME XXX HACK", debt, " ")
 }
 
