@@ -16,7 +16,15 @@
 #include "rng/fork.h"
 #include "token/tokenizer.h"
 
-static int check(const struct dataset_opts *o, int64_t special, struct err *e)
+static int check(const struct dataset_opts *o, const struct dataset_env *env, struct err *e)
+{
+	if (o->prompt_token_ids && env->is_chat_backend)
+		return err_set(e, ERR_RUN, "--prompt-token-ids: chat messages are text; a completions "
+			       "backend (openai) takes token ids");
+	return random_check_count(env, e);
+}
+
+static int check_least(const struct dataset_opts *o, int64_t special, struct err *e)
 {
 	int64_t real = o->random_input_len > special ? o->random_input_len - special : 0;
 	int64_t least = o->random_prefix_len + (int64_t)floor((double)real *
@@ -145,8 +153,8 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 	int rc;
 
 	(void)rng; /* upstream's generator is private too */
-	if (random_check_count(env, e) < 0 ||
-	    check(o, (int64_t)tokenizer_special_per_sequence(env->tokenizer), e) < 0 ||
+	if (check(o, env, e) < 0 ||
+	    check_least(o, (int64_t)tokenizer_special_per_sequence(env->tokenizer), e) < 0 ||
 	    random_gen_open(&g, env, RANDOM_IDS_UNDECLARED, e) < 0)
 		return -1;
 	g.is_ids = o->prompt_token_ids;
@@ -166,5 +174,5 @@ const struct dataset dataset_random = {
 	.name = "random", .summary = "random tokens of a chosen length",
 	.forbids_path = true, .needs_tokenizer = true, .is_rewritten_by_server = true,
 	.ignores_eos = true,
-	.build = build,
+	.build = build, .check = check,
 };

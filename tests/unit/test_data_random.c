@@ -327,6 +327,9 @@ static void ids_keep_lengths_and_prefix(void **state)
 		}
 	}
 	assert_int_equal(f.w.notes.n, 0);
+	f.env.is_chat_backend = true;
+	assert_int_equal(dataset_find("random")->check(&f.opts, &f.env, &f.e), -1);
+	assert_non_null(strstr(f.e.text, "--prompt-token-ids"));
 	fixture_release(&f);
 }
 
