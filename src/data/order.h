@@ -22,7 +22,7 @@ enum order_kind {
 	ORDER_NATURAL,   /* shards one after the other: --disable-shuffle */
 	ORDER_WHOLE,     /* Dataset.shuffle(seed): --no-stream */
 	ORDER_STREAM,    /* IterableDataset.shuffle(seed), buffer of 1000, library 2.x to 4.x */
-	ORDER_STREAM_5,  /* the same of library 5.x: shards interleaved, half the buffer at a time */
+	ORDER_STREAM_5,  /* the same of library 5.x: shards side by side, half a buffer at a time */
 	ORDER_STREAM_5_ROWS, /* likewise, of arrays, CSV and text lines */
 };
 

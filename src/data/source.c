@@ -201,7 +201,8 @@ static int list_names(const struct source_opts *o, struct source *s, struct sour
 
 static bool has_name(const struct source_names *names, const char *name)
 {
-	return names->count && bsearch(&name, names->name, names->count, sizeof(*names->name), by_text);
+	return names->count &&
+		bsearch(&name, names->name, names->count, sizeof(*names->name), by_text);
 }
 
 static int read_card(const struct source_opts *o, struct source *s,

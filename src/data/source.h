@@ -59,7 +59,7 @@ struct source {
 int source_open(const struct source_opts *o, struct source *s, struct err *e);
 void source_release(struct source *s);
 
-/* The local path of file i, downloaded first where needed; path is replaced. o as at source_open. */
+/* The local path of file i, downloaded first where needed; path is replaced. o: as source_open. */
 int source_path(const struct source_opts *o, const struct source *s, size_t i, struct buf *path,
 	struct err *e);
 

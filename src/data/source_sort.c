@@ -2,7 +2,6 @@
 /* source_sort.c - see source_sort.h. */
 #include "data/source_sort.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 
 #include "base/map.h"
@@ -235,18 +234,13 @@ static void add_matches(const struct sorting *s, const char *pattern, struct fil
 /* The split in "data/SPLIT-00000-of-00005*.EXT"; NULL: not such a name. */
 static const char *sharded_split(struct arena *a, const char *name)
 {
-	static const char shape[] = "-00000-of-00000";
-	size_t n = strlen(name), i = n, k;
+	size_t i = strlen(name);
 
 	if (!source_glob("data/*-[0-9][0-9][0-9][0-9][0-9]-of-[0-9][0-9][0-9][0-9][0-9]*.*", name))
 		return NULL;
-	while (i-- > strlen("data/")) {
-		for (k = 0; shape[k] && (shape[k] == '0' ? isdigit((unsigned char)name[i + k]) != 0 :
-			name[i + k] == shape[k]); k++)
-			;
-		if (!shape[k])
+	while (i-- > strlen("data/"))
+		if (source_glob("-[0-9][0-9][0-9][0-9][0-9]-of-[0-9][0-9][0-9][0-9][0-9]*", name + i))
 			return arena_text(a, (struct str){ name + 5, i - 5 });
-	}
 	return NULL;
 }
 

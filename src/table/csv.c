@@ -182,8 +182,8 @@ static int skip_row(struct csv_table *t, const char **p, const char *end, struct
 	struct table_pass *pass = &t->pass;
 	enum cell_end kind = CELL_NEXT;
 	const char *row = *p;
+	size_t at = (size_t)(row - pass->bytes->all.p), n;
 	struct cell cell;
-	size_t n;
 
 	for (n = 0; kind == CELL_NEXT; n++) {
 		const char *from = *p;
@@ -194,9 +194,8 @@ static int skip_row(struct csv_table *t, const char **p, const char *end, struct
 	}
 	if (n != t->columns)
 		return err_set(e, ERR_PARSE, "%s: line %zu: %zu cells, but the head names %zu columns",
-			pass->bytes->name, table_line_at(pass->bytes, (size_t)(row - pass->bytes->all.p)),
-			n, t->columns);
-	return table_check_size(pass, (size_t)(row - pass->bytes->all.p), (size_t)(*p - row), e);
+			pass->bytes->name, table_line_at(pass->bytes, at), n, t->columns);
+	return table_check_size(pass, at, (size_t)(*p - row), e);
 }
 
 static int read_rows(struct csv_table *t, struct err *e)

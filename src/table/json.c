@@ -81,7 +81,8 @@ static struct json_iter iter_at(const struct table_pass *p, size_t at)
 {
 	struct str rest = { p->bytes->all.p + at, p->bytes->all.n - at };
 
-	return (struct json_iter){ .rest = { rest.p + 1, rest.n - 1 }, .is_object = *rest.p == '{' };
+	return (struct json_iter){ .rest = { rest.p + 1, rest.n - 1 },
+		.is_object = *rest.p == '{' };
 }
 
 static bool is_end(const struct table_pass *p, size_t *at)

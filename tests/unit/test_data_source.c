@@ -207,12 +207,14 @@ static void test_cards(void **state)
 		  "line 5: a bracket that is not closed on its line" },
 		{ HEAD("configs: yes\n"), NULL, "line 3: configs: expected one list" },
 	};
+	struct source_opts o = { 0 };
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(row); i++) {
 		struct buf got = { 0 };
 
-		sort_all((struct source_opts){ .subset = row[i].subset }, row[i].card, name, false, &got);
+		o.subset = row[i].subset;
+		sort_all(o, row[i].card, name, false, &got);
 		if (strcmp(got.data, row[i].want) != 0)
 			fail_msg("row %zu: %s", i, got.data);
 		buf_release(&got);
@@ -254,13 +256,15 @@ static void test_converted(void **state)
 		{ "b", "dev", "d, subset b: there is no split \"dev\"; it has train" },
 		{ "c", NULL, "d: there is no subset \"c\"; it has b, default" },
 	};
+	struct source_opts o = { 0 };
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(row); i++) {
 		struct buf got = { 0 };
 
-		sort_all((struct source_opts){ .subset = row[i].subset, .split = row[i].split }, NULL, name,
-			true, &got);
+		o.subset = row[i].subset;
+		o.split = row[i].split;
+		sort_all(o, NULL, name, true, &got);
 		if (strcmp(got.data, row[i].want) != 0)
 			fail_msg("row %zu: %s", i, got.data);
 		buf_release(&got);

@@ -421,6 +421,7 @@ static void write_big(const char *name, const char *head, const char *row, const
 static void test_memory(void **state)
 {
 	static const char *const name[] = { "big.json", "big.jsonl", "big.csv", "big.txt" };
+	const size_t resident_max_kb = (TABLE_WINDOW_BYTES >> 10) + 2048;
 	char filler[1100], row[1200];
 	struct err e = { 0 };
 
@@ -442,7 +443,7 @@ static void test_memory(void **state)
 		assert_non_null(t);
 		assert_int_equal(table_rows(t), BIG_ROWS);
 		assert_true(w.done == w.total && w.total > 30 << 20 && w.calls > 25);
-		assert_true(resident_kb(name[k]) <= (TABLE_WINDOW_BYTES >> 10) + 2048);
+		assert_true(resident_kb(name[k]) <= resident_max_kb);
 		for (size_t i = 0; i < 3000; i++) {
 			size_t at = i * 7919 % BIG_ROWS;
 			char want[32];
@@ -452,7 +453,7 @@ static void test_memory(void **state)
 				"{\"i\": \"%zu\"," : "{\"text\": \"%zu,", at);
 			assert_memory_equal(slice.raw.p, want, strlen(want));
 			if (i % 100 == 0)
-				assert_true(resident_kb(name[k]) <= (TABLE_WINDOW_BYTES >> 10) + 2048);
+				assert_true(resident_kb(name[k]) <= resident_max_kb);
 		}
 		table_close(t);
 	}
