@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "data/hf.h"
+#include "fetch/hub.h"
 
 /* ---- tables ---- */
 
@@ -268,14 +269,16 @@ int hf_bytes(const struct hf_row *r, struct json_slice v, struct arena *a, struc
  */
 static int find_file(const struct hf *h, const char *name, struct buf *path, struct err *e)
 {
-	struct source_opts hub = h->where;
+	const struct hub_opts hub = {
+		.kind = HUB_DATASET, .cancel = h->env->cancel, .progress = h->env->download,
+		.note = h->env->note, .self = h->env->self,
+	};
 	int rc = source_file(&h->where, name, path, e);
 
-	if (rc != SOURCE_NO_FILE || !h->id || strcmp(h->id, h->where.path) == 0)
+	if (rc != SOURCE_NO_FILE || !h->id)
 		return rc;
-	hub.path = h->id;
-	rc = source_file(&hub, name, path, e);
-	return rc < 0 && e->code != ERR_CANCELLED ? SOURCE_NO_FILE : rc;
+	rc = hub_file(&hub, h->id, name, path, e);
+	return rc == 0 ? 0 : rc < 0 && e->code == ERR_CANCELLED ? -1 : SOURCE_NO_FILE;
 }
 
 int hf_file(const struct hf_row *r, struct str name, struct arena *a, struct str *out,
