@@ -132,6 +132,18 @@ static bool is_counted(const struct parquet_column *c, const struct page_head *h
 	return head->type == PAGE_DATA_V2 || c->leaf->max_rep == 0;
 }
 
+/* Pages are passed by their headers' word, so it must be true. */
+static int check_rows(const struct parquet_column *c, struct err *e)
+{
+	const struct parquet_page *page = &c->page;
+
+	if (!page->all_entries || !page->is_v2 || c->row - page->row == page->rows)
+		return 0;
+	return column_fail(c, e, ERR_PARSE, "page at byte %llu: %llu rows, its header says %llu",
+			   (unsigned long long)page->at, (unsigned long long)(c->row - page->row),
+			   (unsigned long long)page->rows);
+}
+
 /* What was unpacked is not needed any more; a page that was not packed is read in place. */
 static void forget(struct parquet_column *c)
 {
@@ -146,6 +158,8 @@ static void forget(struct parquet_column *c)
  */
 static int next_page(struct parquet_column *c, uint64_t target, struct err *e)
 {
+	if (check_rows(c, e) < 0)
+		return -1;
 	c->owed = 0;
 	while (c->values_left) {
 		uint64_t at = c->next_page, left = c->values_left, rows;
@@ -259,7 +273,7 @@ static void to_place(struct parquet_column *c, uint64_t at, uint64_t row, uint64
 	c->row = row;
 	c->values_left = values_left;
 	c->has_entry = c->is_end = false;
-	c->page.entries = 0;
+	c->page.entries = c->page.all_entries = 0;
 	c->owed = 0;
 	if (at < c->forgotten)
 		c->forgotten = (size_t)(at / FORGET_UNIT * FORGET_UNIT);

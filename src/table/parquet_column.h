@@ -29,7 +29,8 @@ struct parquet_places {
 struct parquet_page {
 	uint64_t at, row;    /* of the header; rows begun before it */
 	uint64_t entries;    /* left */
-	uint64_t all_entries;
+	uint64_t all_entries; /* 0: no page */
+	uint64_t rows;       /* V2: as its header says */
 	struct str reps, defs, data;
 	enum parquet_encoding encoding;
 	bool is_reps_msb, is_defs_msb;

@@ -249,6 +249,7 @@ int page_load(struct parquet_column *c, uint64_t at, const struct page_head *hea
 	struct parquet_page *page = &c->page;
 
 	*page = (struct parquet_page){ .at = at, .row = c->row, .all_entries = head->values,
+		.rows = head->rows,
 		.encoding = (enum parquet_encoding)head->encoding, .is_v2 = is_v2,
 		.begins_row = is_v2 || c->leaf->max_rep == 0 };
 	if (head->encoding < 0 || head->encoding > ENCODING_SPLIT)

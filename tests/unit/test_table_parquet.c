@@ -186,6 +186,7 @@ static void test_damaged_files(void **state)
 		{ "bad-no-row", "page at byte 4: it should begin a row" },
 		{ "bad-no-type", "neither a type nor children" },
 		{ "bad-other-type", "its type is not the schema's" },
+		{ "bad-page-rows", "page at byte 4: 3 rows, its header says 2" },
 		{ "bad-siblings", "column \"c.b\", row group 0: row 1 of the group: its levels" },
 		{ "bad-siblings-null", "its levels contradict" },
 		{ "bad-type", "column \"c\" is of type 77, expected 0 to 7" },

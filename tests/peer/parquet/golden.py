@@ -164,6 +164,7 @@ def damaged():
     one, two = [(0, 2, 1), (1, 2, 2), (0, 2, 3)], [(0, 2, 1), (0, 2, 2), (1, 2, 3)]
     bad("siblings", pair, 2, [hand.Leaf(["c", "bag", "a"], hand.INT32, 1, 2, one), hand.Leaf(["c", "bag", "b"], hand.INT32, 1, 2, two)])
     bad("siblings-null", pair, 2, [hand.Leaf(["c", "bag", "a"], hand.INT32, 1, 2, [(0, 0), (0, 1)]), hand.Leaf(["c", "bag", "b"], hand.INT32, 1, 2, two)])
+    bad("page-rows", pair[:2] + [e("array", 2, hand.INT32)], 6, [hand.Leaf(["c", "array"], hand.INT32, 1, 2, [(0, 2, i) for i in range(6)], 3, v2_rows=2)])
     bad("no-row", pair[:2] + [e("array", 2, hand.INT32)], 1, [hand.Leaf(["c", "array"], hand.INT32, 1, 2, [(1, 2, 5), (0, 2, 6)])])
 
 

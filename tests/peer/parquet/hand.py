@@ -89,14 +89,25 @@ def plain(kind, value):
 class Leaf:
     """A leaf's entries: (rep, def) or (rep, def, value), and how many go on each page."""
 
-    def __init__(self, path, kind, max_rep, max_def, entries, page=1000, msb=False):
+    def __init__(self, path, kind, max_rep, max_def, entries, page=1000, msb=False, v2_rows=None):
         self.path, self.kind, self.entries, self.page, self.msb = path, kind, entries, page, msb
+        self.v2_rows = v2_rows  # what the headers of version 2 say; None: version 1
         self.max_rep, self.max_def = max_rep, max_def
+
+    def page_v2(self, part):
+        reps = levels([e[0] for e in part], self.max_rep)[4:]
+        defs = levels([e[1] for e in part], self.max_def)[4:]
+        body = reps + defs + b"".join(plain(self.kind, e[2]) for e in part if len(e) > 2)
+        data = {1: len(part), 2: 0, 3: self.v2_rows, 4: 0, 5: len(defs), 6: len(reps), 7: False}
+        return thrift({1: 3, 2: len(body), 3: len(body), 8: data}.items()) + body
 
     def pages(self):
         out = b""
         for i in range(0, len(self.entries), self.page):
             part = self.entries[i : i + self.page]
+            if self.v2_rows is not None:
+                out += self.page_v2(part)
+                continue
             body = levels([e[0] for e in part], self.max_rep, self.msb)
             body += levels([e[1] for e in part], self.max_def, self.msb)
             body += b"".join(plain(self.kind, e[2]) for e in part if len(e) > 2)
