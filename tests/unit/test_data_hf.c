@@ -502,6 +502,57 @@ static void the_hubs_cache_is_read(void **state)
 	unsetenv("HF_HUB_OFFLINE");
 }
 
+/* Every class is given every odd value in all of its columns: a request or a sentence. */
+static void odd_rows_end_in_a_sentence(void **state)
+{
+	static const char *const id[] = {
+		NULL, "lmarena-ai/VisionArena-Chat", "yale-nlp/MMVU", "likaixin/InstructCoder",
+		"philschmid/mt-bench", "openai/openai_humaneval", "openai/gsm8k",
+		"lmms-lab/LLaVA-OneVision-Data", "Aeala/ShareGPT_Vicuna_unfiltered",
+		"AI-MO/NuminaMath-1.5", "zed-industries/zeta", "facebook/voxpopuli",
+		"vdaita/edit_5k_char", "mgoin/mlperf-inference-llama2-data", "Lin-Chen/MMStar",
+		"gorilla-llm/Berkeley-Function-Calling-Leaderboard",
+	};
+	static const char *const value[] = {
+		"null", "true", "-1e999", "\"\"", "\"\\u0000x\"", "\"data:;base64,!\"",
+		"\"data:;base64,\"", "[]", "{}", "[[]]", "[[[]]]", "[{}]", "[null, null]", "[\"\", \"\"]",
+		"[[{\"content\": 1}]]", "[{\"value\": null}, {\"value\": 1}]", "{\"bytes\": 1}",
+		"{\"bytes\": \"data:;base64,AAAA\"}", "{\"bytes\": null, \"path\": \"\"}",
+		"{\"path\": \"\\u0000\"}", "{\"array\": [], \"sampling_rate\": 1}",
+		"{\"array\": [1], \"sampling_rate\": 0}", "{\"array\": [[1]], \"sampling_rate\": 8}",
+		"[{\"role\": \"user\", \"content\": []}]", "[{\"role\": \"user\", \"content\": [{}, 1]}]",
+	};
+	static const char *const column[] = {
+		"images", "conversation", "turns", "question", "choices", "video", "instruction", "input",
+		"prompt", "conversations", "image", "problem", "solution", "events", "output", "audio",
+		"url", "code", "change_request", "norm_distance", "system_prompt", "function", "context",
+	};
+	const size_t columns = sizeof(column) / sizeof(*column);
+
+	(void)state;
+	assert_int_equal(setenv("HF_HUB_OFFLINE", "1", 1), 0);
+	for (size_t v = 0; v < sizeof(value) / sizeof(*value); v++) {
+		struct buf row = { 0 };
+
+		for (size_t c = 0; c < columns; c++)
+			buf_printf(&row, "%s\"%s\": %s", c ? ", " : "{", column[c], value[v]);
+		buf_add_text(&row, "}\n");
+		for (size_t i = 0; i < sizeof(id) / sizeof(*id); i++) {
+			struct fixture f;
+
+			start(&f, id[i], row.data);
+			write_text(f.path, "BFCL_v3_rest.json", row.data);
+			f.opts.bfcl_categories = "rest";
+			f.env.render = render;
+			if (build(&f) < 0)
+				assert_int_not_equal(f.e.text[0], 0);
+			finish(&f);
+		}
+		buf_release(&row);
+	}
+	unsetenv("HF_HUB_OFFLINE");
+}
+
 static void being_stopped_ends_it(void **state)
 {
 	static atomic_bool stop = true;
@@ -534,6 +585,7 @@ int main(void)
 		cmocka_unit_test(rows_run_out_and_are_copied),
 		cmocka_unit_test(a_whole_split_is_shuffled_as_upstream),
 		cmocka_unit_test(the_hubs_cache_is_read),
+		cmocka_unit_test(odd_rows_end_in_a_sentence),
 		cmocka_unit_test(being_stopped_ends_it),
 	};
 
