@@ -473,6 +473,45 @@ static void a_whole_split_is_shuffled_as_upstream(void **state)
 	buf_release(&rows);
 }
 
+/* The same rows from Parquet and from JSON lines are the same requests. */
+static void parquet_gives_what_json_gives(void **state)
+{
+	static const struct {
+		const char *parquet, *json, *id, *column;
+	} row[] = {
+		{ "snappy-v1.parquet", "mixed.jsonl", NULL, "text" },
+		{ "zstd-v2.parquet", "mixed.jsonl", NULL, "text" },
+		{ "nested-v2.parquet", "nested.jsonl", "Aeala/ShareGPT_Vicuna_unfiltered", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct fixture f[2];
+
+		for (int j = 0; j < 2; j++) {
+			char path[128];
+
+			snprintf(path, sizeof(path), "tests/unit/parquet/%s",
+				 j ? row[i].json : row[i].parquet);
+			start(&f[j], row[i].id, "{}");
+			f[j].opts.path = path;
+			f[j].opts.hf_text_column = row[i].column;
+			f[j].opts.disable_shuffle = false;
+			f[j].opts.hf_output_len = (struct opt_int){ .v = 5, .is_set = true };
+			if (build(&f[j]) < 0)
+				fail_msg("%s", f[j].e.text);
+		}
+		assert_true(f[0].w.n > 3);
+		assert_int_equal(f[0].w.n, f[1].w.n);
+		for (size_t k = 0; k < f[0].w.n; k++) {
+			assert_true(str_eq(f[0].w.v[k].prompt, f[1].w.v[k].prompt));
+			assert_int_equal(f[0].w.v[k].prompt_len, f[1].w.v[k].prompt_len);
+		}
+		finish(&f[0]);
+		finish(&f[1]);
+	}
+}
+
 /* A cache of the hub, as its own library leaves it; nobody is asked. */
 static void the_hubs_cache_is_read(void **state)
 {
@@ -584,6 +623,7 @@ int main(void)
 		cmocka_unit_test(rows_that_do_not_fit_are_named),
 		cmocka_unit_test(rows_run_out_and_are_copied),
 		cmocka_unit_test(a_whole_split_is_shuffled_as_upstream),
+		cmocka_unit_test(parquet_gives_what_json_gives),
 		cmocka_unit_test(the_hubs_cache_is_read),
 		cmocka_unit_test(odd_rows_end_in_a_sentence),
 		cmocka_unit_test(being_stopped_ends_it),
