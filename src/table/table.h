@@ -11,7 +11,8 @@
  * Rows are spelled as JSON whatever they came from. Binary values (Parquet bytes without a
  * text annotation) are texts of the form "data:;base64,...". Text that is not UTF-8 is
  * made valid, as json_unescape does. Integers keep all digits; NaN and infinities are
- * spelled as Python does; dates and times are texts (ISO 8601).
+ * spelled as Python does; dates and times are texts (ISO 8601), decimals, too. A Parquet map is
+ * an object when its keys are text, else a list of {"key", "value"}.
  *
  * Memory is bounded whatever the file's size: a file is mapped and pages behind the reader
  * are given back (TABLE_WINDOW_BYTES); per row 8 bytes are kept; a compressed file is unpacked

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
+#include <zlib.h>
+#include <zstd.h>
 
 #include "base/file.h"
 #include "base/limits.h"
@@ -311,6 +313,32 @@ static void test_unpack(void **state)
 	check_unpack(CODEC_ZSTD, STR("junk"), PARQUET_PAGE_BYTES_MAX + 1, "the limit is");
 }
 
+/* Far more than is likely comes out: the room grows with it, up to what was declared. */
+static void test_unpack_much(void **state)
+{
+	enum { MUCH = 3000000 };
+	char *plain = mem_alloc(MUCH), *packed = mem_alloc(MUCH);
+	struct buf out = { 0 };
+	struct err e = { 0 };
+	uLongf n = MUCH;
+
+	(void)state;
+	memset(plain, 'x', MUCH);
+	assert_int_equal(compress((Bytef *)packed, &n, (Bytef *)plain, MUCH), Z_OK);
+	assert_int_equal(codec_unpack(CODEC_GZIP, (struct str){ packed, n }, MUCH, &out, &e), 0);
+	assert_true(str_eq(buf_str(&out), (struct str){ plain, MUCH }));
+	assert_int_equal(codec_unpack(CODEC_GZIP, (struct str){ packed, n }, 1000, &out, &e), -1);
+	n = ZSTD_compress(packed, MUCH, plain, MUCH, 3);
+	assert_int_equal(codec_unpack(CODEC_ZSTD, (struct str){ packed, n }, MUCH, &out, &e), 0);
+	assert_true(str_eq(buf_str(&out), (struct str){ plain, MUCH }));
+	assert_int_equal(codec_unpack(CODEC_ZSTD, (struct str){ packed, n }, MUCH + 1, &out, &e),
+			 -1);
+	assert_non_null(strstr(e.text, "unpack to 3000000 bytes, not to 3000001"));
+	buf_release(&out);
+	free(plain);
+	free(packed);
+}
+
 /* ---- bits, deltas, Thrift ---- */
 
 static void test_runs(void **state)
@@ -442,6 +470,7 @@ int main(void)
 		cmocka_unit_test(test_rows_beside_damage),
 		cmocka_unit_test(test_cancel),
 		cmocka_unit_test(test_unpack),
+		cmocka_unit_test(test_unpack_much),
 		cmocka_unit_test(test_runs),
 		cmocka_unit_test(test_deltas),
 		cmocka_unit_test(test_thrift),
