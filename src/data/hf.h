@@ -80,9 +80,7 @@ struct hf {
 
 /* The files of the split that is asked for, in the order that is asked for. */
 int hf_open_split(struct hf *h, struct err *e);
-/* The table of a shard; NULL with e set. Without a source it must be there. */
-struct table *hf_table(struct hf *h, size_t shard, struct err *e);
-/* Opens path as the table of a shard. */
+/* Opens path as the table of a shard; of a split this happens by itself when it is due. */
 int hf_open_table(struct hf *h, size_t shard, const char *path, struct err *e);
 /* 1 and the i-th row (asked for from 0 upwards); 0: that was all; -1. */
 int hf_next_row(struct hf *h, size_t i, struct hf_row *out, struct err *e);

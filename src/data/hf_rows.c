@@ -20,7 +20,8 @@ int hf_open_table(struct hf *h, size_t shard, const char *path, struct err *e)
 	return h->table[shard] ? 0 : -1;
 }
 
-struct table *hf_table(struct hf *h, size_t shard, struct err *e)
+/* The table of a shard, opened when it is due; NULL with e set. */
+static struct table *table_of(struct hf *h, size_t shard, struct err *e)
 {
 	struct buf path = { 0 };
 
@@ -33,7 +34,7 @@ struct table *hf_table(struct hf *h, size_t shard, struct err *e)
 
 static int count_rows(void *self, size_t shard, uint64_t *rows, struct err *e)
 {
-	struct table *t = hf_table(self, shard, e);
+	struct table *t = table_of(self, shard, e);
 
 	if (!t)
 		return -1;
@@ -56,7 +57,7 @@ static int stream_kind(struct hf *h, enum order_kind *out, struct err *e)
 	if (memmem(name.p, name.n, ".csv", 4) || memmem(name.p, name.n, ".tsv", 4)) {
 		*out = ORDER_STREAM_5_ROWS;
 	} else if (memmem(name.p, name.n, ".json", 5) && !memmem(name.p, name.n, ".jsonl", 6)) {
-		t = hf_table(h, 0, e);
+		t = table_of(h, 0, e);
 		if (!t)
 			return -1;
 		*out = table_is_array(t) ? ORDER_STREAM_5_ROWS : ORDER_STREAM_5;
@@ -121,7 +122,7 @@ int hf_next_row(struct hf *h, size_t i, struct hf_row *out, struct err *e)
 		if (rc <= 0)
 			return rc;
 	}
-	t = hf_table(h, at.shard, e);
+	t = table_of(h, at.shard, e);
 	*out = (struct hf_row){ .hf = h, .shard = at.shard, .row = at.row };
 	return t && table_row(t, at.row, &out->object, e) == 0 ? 1 : -1;
 }
@@ -166,6 +167,7 @@ int hf_refuse(const struct hf_row *r, struct err *e, const char *fmt, ...)
 int hf_column(const struct hf_row *r, const char *column, struct json_slice *out, struct err *e)
 {
 	struct json_iter it = json_iter(r->object);
+	const char *name = r->hf->class->ids ? r->hf->class->name : NULL;
 	struct buf names = { .limit = 512 };
 	struct json_slice value;
 	struct str key;
@@ -174,8 +176,9 @@ int hf_column(const struct hf_row *r, const char *column, struct json_slice *out
 		return 0;
 	while (json_each(&it, &key, &value) == 1 && !names.is_over)
 		buf_printf(&names, "%s\"%.*s\"", names.len ? ", " : "", (int)key.n, key.p);
-	hf_refuse(r, e, "no column \"%s\", which %s datasets have; there are: %s%s", column,
-		  r->hf->class->name, names.len ? names.data : "none", names.is_over ? ", ..." : "");
+	hf_refuse(r, e, "no column \"%s\"%s%s%s; there are: %s%s", column, name ? ", which " : "",
+		  name ? name : "", name ? " datasets have" : "", names.len ? names.data : "none",
+		  names.is_over ? ", ..." : "");
 	buf_release(&names);
 	return -1;
 }

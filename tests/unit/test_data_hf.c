@@ -403,7 +403,7 @@ static void a_column_of_prompts_can_be_named(void **state)
 	finish(&f);
 	start(&f, NULL, "{\"a\": \"x\", \"b\": \"y\"}\n");
 	f.opts.hf_text_column = "c";
-	expect_error(&f, "train.jsonl:1: no column \"c\", which text datasets have; there are: \"a\", \"b\"");
+	expect_error(&f, "train.jsonl:1: no column \"c\"; there are: \"a\", \"b\"");
 	start(&f, NULL, "{\"a\": \"x\", \"b\": \"y\"}\n");
 	expect_error(&f, "--hf-text-column");
 }
