@@ -54,7 +54,7 @@ struct draft {
 
 struct take {
 	void *self;
-	size_t rows;
+	size_t rows; /* SIZE_MAX: not known; draft lowers it to where they ended, and gives 0 */
 	/*
 	 * Drafts the i-th row of the set's order. 1: done; 0: this row is none; -1. Texts, and
 	 * what make_media needs, live in a, which is emptied between lots.

@@ -130,10 +130,8 @@ static const struct hf_class *find_class(const struct dataset_opts *o, const cha
 static bool is_templated_for(const struct dataset_opts *o)
 {
 	const char *id;
+	const struct hf_class *c = find_class(o, &id);
 
-	const struct hf_class *c;
-
-	c = find_class(o, &id);
 	return c->is_templated || c->is_rendered;
 }
 
@@ -169,8 +167,8 @@ static void note_unused(struct hf *h)
 	if (h->class->has_no_subset && o->hf_subset)
 		dataset_note(h->w, "--hf-subset has no effect on %s datasets", name);
 	if (h->class->is_output_fixed && o->hf_output_len.is_set)
-		dataset_note(h->w, "--hf-output-len has no effect on %s datasets: each request asks for as "
-			"many tokens as its expected answer has", name);
+		dataset_note(h->w, "--hf-output-len has no effect on %s datasets: each request asks for "
+			     "as many tokens as its expected answer has", name);
 	if (h->class->is_rendered && o->skip_chat_template)
 		dataset_note(h->w, "--skip-chat-template has no effect on %s datasets", name);
 	if (o->enable_multimodal_chat && !h->class->has_chat_form &&
@@ -284,7 +282,7 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 
 static const char *const options[] = {
 	"disable-shuffle", "no-stream", "no-oversample", "skip-chat-template",
-	"enable-multimodal-chat", "custom-ensure-client-side-data", "trust-remote-code",
+	"enable-multimodal-chat", "custom-ensure-client-side-data",
 	"hf-subset", "hf-split", "hf-name", "hf-output-len", "hf-text-column", "hf-revision",
 	"bfcl-categories", "blazedit-min-distance", "blazedit-max-distance",
 	"asr-min-audio-len-sec", "asr-max-audio-len-sec", NULL,
