@@ -197,6 +197,10 @@ my @rows = (
 		qw(--random-range-ratio 1)],
 	['serve', 1, "--random-range-ratio: expected a number or JSON like *, got 'half'",
 		qw(--random-range-ratio half)],
+	['serve', 1, '*--random-input-len-dist*', qw(--random-input-len-dist gauss:1)],
+	['serve', 1, '*--random-output-len-dist*', '--random-output-len-dist', 'zipf:0,5'],
+	['serve', 1, '*--random-mm-bucket-config*', qw(--dataset-name random-mm --backend openai-chat
+		--endpoint /v1/chat/completions --random-mm-bucket-config), '{(1, 2): 1}'],
 	['serve', 1, '--sharegpt-output-len: expected 0 or more tokens, got -5',
 		qw(--dataset-name sharegpt --dataset-path x --sharegpt-output-len=-5)],
 	['serve', 1, '--custom-output-len: expected 0 or more tokens, or -1 for each row\'s own, got -7',
@@ -264,6 +268,12 @@ my %any_text = (
 		'percentile-metrics' => 'unknown names are warned about, as upstream ignores them',
 		'result-dir' => 'a path: bad-input.t', 'result-filename' => 'a path: bad-input.t',
 		'record' => 'a path: bad-input.t',
+		(map { ("timed-trace-label-$_" => 'a key: datasets.t') }
+			qw(timestamp input-length output-length hash-ids)),
+		(map { ("$_-bench-category" => 'a category: datasets.t') } qw(spec speed)),
+		(map { ("hf-$_" => 'a name of the data: test_data_hf.c, test_data_source.c') }
+			qw(subset split name text-column revision)),
+		'bfcl-categories' => 'names of files: test_data_hf_bfcl.c',
 	},
 	'bench score' => {
 		'result-dir' => 'a path: score.t', 'result-filename' => 'a path: score.t',

@@ -62,6 +62,9 @@ static void done(struct line *l)
 #define LINEAR "--ramp-up-strategy", "linear"
 #define START "--ramp-up-start-rps"
 #define END "--ramp-up-end-rps"
+#define DATASETS "sharegpt, burstgpt, sonnet, random, random-mm, random-rerank, hf, custom, " \
+	"custom_audio, custom_image, custom_mm, prefix_repetition, spec_bench, speed_bench, " \
+	"timed_trace, mix, workload"
 #define BACKENDS "vllm, openai, openai-chat"
 
 static void test_errors(void **state)
@@ -143,13 +146,9 @@ static void test_errors(void **state)
 		  { "--backend", "vllm-rerank" } },
 		{ 2, "--backend: 'openai-responses' is not in this version; it has " BACKENDS,
 		  { "--backend", "openai-responses" } },
-		{ 2, "--dataset-name: expected one of sharegpt, burstgpt, sonnet, random, random-mm, "
-		  "random-rerank, hf, custom, custom_audio, custom_image, custom_mm, "
-		  "prefix_repetition, spec_bench, speed_bench, timed_trace, mix, workload, got "
-		  "'share'", { "--dataset-name", "share" } },
-		{ 2, "--dataset-name: expected one of random, sharegpt, custom, got "
-		  "'sharegpd'; did "
-		  "you mean sharegpt?", { "--dataset-name", "sharegpd" } },
+		{ 2, "--dataset-name: expected one of " DATASETS ", got 'share'", { "--dataset-name", "share" } },
+		{ 2, "--dataset-name: expected one of " DATASETS ", got 'sharegpd'; did you mean "
+		  "sharegpt?", { "--dataset-name", "sharegpd" } },
 		{ 2, "--tokenizer-mode: 'custom' is not in this version; it has auto, hf, mistral, "
 		     "deepseek_v32, slow",
 		  { "--tokenizer-mode", "custom" } },
