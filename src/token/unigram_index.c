@@ -3,9 +3,9 @@
  * unigram_index.c - the tokens of a Unigram model as a double array of characters.
  *
  * Made from a trie of bytes, whose nodes come parents first; only the nodes at the
- * ends of characters matter. The children of a node go where the first free units
- * fit; only the first few are tried, so that the cost stays linear, and what does
- * not fit there goes behind all others.
+ * ends of characters matter. The children of a node go where free units fit: among
+ * the first few of them, or from where the last such search ended, or behind all.
+ * So no node tries many, and the cost stays linear.
  */
 #include <math.h>
 #include <stdio.h>
@@ -20,6 +20,7 @@
 #define CODE_POINTS 0x110000u
 #define NOBODY UNIGRAM_CODE /* the label of a unit that is free: more than any code */
 #define TRIES 64u
+#define ROVES 1024u
 /* Units for every node of the trie and for all; two for each node are many. */
 #define UNITS_EACH_MAX 8u
 #define UNITS_MORE_MAX (1u << 22)
@@ -43,6 +44,7 @@ struct builder {
 	struct steps steps; /* of one node */
 	/* Free units below u->units in a ring through number 0, and bases that are taken. */
 	uint32_t *next, *before;
+	uint32_t rover; /* one of the free units, where a longer search goes on; 0: at the end */
 	bool *is_base;
 	size_t cap, base_end; /* base_end: behind the largest base */
 	size_t units_max;
@@ -168,8 +170,10 @@ static void grow_to(struct builder *b, size_t units)
 		b->next[i] = 0;
 		b->next[last] = b->before[0] = (uint32_t)i;
 	}
-	if (units > u->units)
+	if (units > u->units) {
+		b->rover = b->rover ? b->rover : (uint32_t)u->units;
 		u->units = units;
+	}
 }
 
 static void take_unit(struct builder *b, uint32_t unit, uint32_t label)
@@ -177,6 +181,8 @@ static void take_unit(struct builder *b, uint32_t unit, uint32_t label)
 	b->u->unit[unit].label = label;
 	b->next[b->before[unit]] = b->next[unit];
 	b->before[b->next[unit]] = b->before[unit];
+	if (b->rover == unit)
+		b->rover = b->next[unit];
 }
 
 static bool fits(const struct builder *b, size_t base, const struct steps *s)
@@ -190,15 +196,26 @@ static bool fits(const struct builder *b, size_t base, const struct steps *s)
 	return true;
 }
 
+/* Whether the first of the children can go to this free unit, and the others where they must. */
+static bool fits_at(const struct builder *b, uint32_t unit, const struct steps *s)
+{
+	uint32_t base = unit - s->step[0].code;
+
+	return !b->is_base[base] && fits(b, base, s);
+}
+
 /* s: by code. */
-static size_t choose_base(const struct builder *b, const struct steps *s)
+static size_t choose_base(struct builder *b, const struct steps *s)
 {
 	uint32_t first = s->step[0].code, unit = b->next[0];
 	size_t behind = b->u->units - first;
 
 	for (unsigned i = 0; i < TRIES && unit != 0; i++, unit = b->next[unit])
-		if (!b->is_base[unit - first] && fits(b, unit - first, s))
+		if (fits_at(b, unit, s))
 			return unit - first;
+	for (unsigned i = 0; i < ROVES && b->rover != 0; i++, b->rover = b->next[b->rover])
+		if (fits_at(b, b->rover, s))
+			return b->rover - first;
 	return behind > b->base_end ? behind : b->base_end;
 }
 
