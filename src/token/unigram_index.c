@@ -19,9 +19,9 @@
 
 #define CODE_POINTS 0x110000u
 #define NOBODY UNIGRAM_CODE /* the label of a unit that is free: more than any code */
-#define TRIES 64u
-#define ROVES 1024u
-/* Units for every node of the trie and for all; two for each node are many. */
+#define TRIES 64u   /* of the first free units, for the children of one node */
+#define ROVES 1024u /* of others */
+/* Units for every node of the trie, and for all together; known models need one for two. */
 #define UNITS_EACH_MAX 8u
 #define UNITS_MORE_MAX (1u << 22)
 
@@ -61,35 +61,45 @@ static uint32_t count_chars(struct str s)
 	return n;
 }
 
-/* The children of a node of bytes that is not at the end of a character, or that is. */
-static void add_steps(struct builder *b, uint32_t node, uint32_t cp, unsigned left)
+static void add_step(struct steps *s, uint32_t node, uint32_t code)
+{
+	if (s->count == s->cap) {
+		s->cap = s->cap ? 2 * s->cap : 256;
+		s->step = mem_grow(s->step, s->cap, sizeof *s->step);
+	}
+	s->step[s->count++] = (struct step){ node, code };
+}
+
+/* The way on from inside a character: cp so far, and how many bytes are still to come. */
+static void add_inner(struct builder *b, uint32_t node, uint32_t cp, unsigned left)
 {
 	const struct trie *t = b->trie;
-	struct steps *s = &b->steps;
 
 	for (uint32_t i = t->node[node].child; i < t->node[node + 1].child; i++) {
-		uint8_t byte = t->label[i];
-		unsigned more = left ? left - 1 : byte < 0xc0 ? 0 : byte < 0xe0 ? 1 :
-			byte < 0xf0 ? 2 : 3;
-		uint32_t part = left ? cp << 6 | (byte & 0x3fu) :
-			more ? byte & (0x3fu >> more) : byte;
+		uint32_t more = cp << 6 | (t->label[i] & 0x3fu);
 
-		if (more > 0) {
-			add_steps(b, i, part, more);
-			continue;
-		}
-		if (s->count == s->cap) {
-			s->cap = s->cap ? 2 * s->cap : 256;
-			s->step = mem_grow(s->step, s->cap, sizeof *s->step);
-		}
-		s->step[s->count++] = (struct step){ i, part };
+		if (left > 1)
+			add_inner(b, i, more, left - 1);
+		else
+			add_step(&b->steps, i, more);
 	}
 }
 
+/* The children of a node, by code point. */
 static const struct steps *find_steps(struct builder *b, uint32_t node)
 {
+	const struct trie *t = b->trie;
+
 	b->steps.count = 0;
-	add_steps(b, node, 0, 0);
+	for (uint32_t i = t->node[node].child; i < t->node[node + 1].child; i++) {
+		uint8_t lead = t->label[i];
+		unsigned left = lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : 3;
+
+		if (lead < 0x80)
+			add_step(&b->steps, i, lead);
+		else
+			add_inner(b, i, lead & (0x3fu >> left), left);
+	}
 	return &b->steps;
 }
 
@@ -250,8 +260,8 @@ static bool place_children(struct builder *b, uint32_t node, const double *score
 	}
 	u->unit[parent].base = (uint32_t)base;
 	for (size_t i = 0; i < s->count; i++) {
-		uint32_t child = s->step[i].node, code = s->step[i].code, to = (uint32_t)base + code;
-		uint32_t id = b->trie->node[child].value;
+		uint32_t child = s->step[i].node, code = s->step[i].code;
+		uint32_t to = (uint32_t)base + code, id = b->trie->node[child].value;
 
 		b->unit_of[child] = to;
 		if (node > 0) {
