@@ -35,14 +35,20 @@ static uint64_t pair_hash(uint32_t left, uint32_t right)
 	return hash_mix(((uint64_t)left << 32 | right) * 0x9e3779b97f4a7c15u);
 }
 
+/* Where a search begins: slots are no power of two, for half a table of holes must be loaded. */
+static size_t first_slot(const struct bpe *b, uint64_t hash)
+{
+	return (hash & UINT32_MAX) * b->slots >> 32;
+}
+
 static struct bpe_pair *pair_slot(const struct bpe *b, uint32_t left, uint32_t right,
 	uint64_t hash)
 {
-	size_t mask = b->slots - 1, i = hash & mask;
+	size_t i = first_slot(b, hash);
 
 	while (b->pair[i].left != VOCAB_NONE &&
 		(b->pair[i].left != left || b->pair[i].right != right))
-		i = (i + 1) & mask;
+		i = i + 1 < b->slots ? i + 1 : 0;
 	return b->pair + i;
 }
 
@@ -51,20 +57,20 @@ void bpe_fill_pairs(struct bpe *b, const struct bpe_pair *pair, size_t n)
 	const size_t ahead = 8;
 
 	assert(!b->pair);
-	b->slots = 64;
-	while (b->slots < n + n / 2)
-		b->slots *= 2;
+	b->slots = n + n / 2 + 1;
 	b->pair = mem_array(b->slots, sizeof *b->pair);
 	memset(b->pair, 0xff, b->slots * sizeof *b->pair);
-	b->filter_words = b->slots / 8; /* eight bits a slot */
+	b->filter_words = 8;
+	while (b->filter_words < b->slots / 8) /* eight bits a slot */
+		b->filter_words *= 2;
 	b->filter = mem_array(b->filter_words, sizeof *b->filter);
 	for (size_t i = 0; i < n; i++) {
 		uint64_t hash = pair_hash(pair[i].left, pair[i].right), bit = hash >> 32;
 		struct bpe_pair *slot = pair_slot(b, pair[i].left, pair[i].right, hash);
 
 		if (i + ahead < n)
-			__builtin_prefetch(b->pair + (pair_hash(pair[i + ahead].left,
-				pair[i + ahead].right) & (b->slots - 1)));
+			__builtin_prefetch(b->pair + first_slot(b,
+				pair_hash(pair[i + ahead].left, pair[i + ahead].right)));
 		assert(pair[i].rank <= BPE_RANKS_MAX);
 		b->count += slot->left == VOCAB_NONE;
 		*slot = pair[i];

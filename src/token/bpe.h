@@ -54,7 +54,7 @@ struct bpe {
 	bool ignore_merges;     /* a word that is a token is that token */
 	uint32_t unk;           /* for missing symbols; VOCAB_NONE: they vanish */
 	struct bpe_pair *pair;  /* open addressing */
-	size_t slots, count;    /* slots: a power of two */
+	size_t slots, count;    /* slots: half as many more */
 	uint64_t *filter;       /* a bit by the pair's hash, for saying no without looking */
 	size_t filter_words;    /* a power of two */
 	/* Made by bpe_index. */

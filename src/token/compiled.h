@@ -18,7 +18,7 @@
 #include "token/model.h"
 
 /* Raised whenever a table's meaning changes without its size doing so. */
-#define COMPILED_LAYOUT 2u
+#define COMPILED_LAYOUT 3u
 
 /* The file's bytes; m may have come from a compiled file itself. */
 void compiled_write(const struct model *m, struct buf *out);

@@ -28,30 +28,55 @@
 #define UNIGRAM_SCORE_MAX 1e29 /* of any sign: sums over the longest text stay finite floats */
 
 /*
- * The tokens by their leading bytes, as a double array: the way from a unit by a byte
- * leads to unit base ^ byte if that one's parent is the unit. The root is unit 0.
+ * The tokens by their leading characters, as a double array. A character is a number, its
+ * code: the more often it stands in the tokens, the smaller, so that what is often needed lies
+ * close together; 0 is any that stands in none. The way from a unit by a code leads to unit
+ * base + code if that one has the code. No two units have the same base. The root is unit 0
+ * with base 0: the units of first characters are their codes.
  */
 struct unigram_unit {
 	double score; /* NAN: no token ends here */
-	uint32_t base, parent;
+	uint32_t base;
+	uint32_t label; /* its own code; above it what its children's may be, see unigram_label */
 };
+
+#define UNIGRAM_CODE_BITS 21u
+#define UNIGRAM_CODE ((1u << UNIGRAM_CODE_BITS) - 1)
+
+/* A code and one of eleven bits that says, in a unit, that a child may have this code. */
+static inline uint32_t unigram_label(uint32_t code)
+{
+	return code | 1u << (UNIGRAM_CODE_BITS + code % (32 - UNIGRAM_CODE_BITS));
+}
+
+struct unigram_end {
+	uint32_t id, length; /* of the token that ends at a unit; length in characters */
+};
+
+#define UNIGRAM_PAGES 32768u /* for whatever a sequence of four bytes can say */
+#define UNIGRAM_PAGE_BITS 6u
 
 struct unigram {
 	const struct vocab *vocab;
 	struct unigram_unit *unit;
-	uint32_t *id;          /* by unit, of the token that ends there */
-	size_t units;          /* whole blocks of 256 */
-	size_t longest;        /* bytes of the longest token, or of a character */
+	struct unigram_end *end; /* by unit; of the root: unk, for an unknown character */
+	size_t units;            /* a base and a code always lead to one of them */
+	uint16_t *page;          /* by a code point's upper bits: where its page begins in label */
+	size_t pages;
+	uint32_t *label;         /* unigram_label by page and lower bits; 0: in no token */
+	size_t labels;
+	size_t longest;          /* characters of the longest token */
 	double unk_score;
 	uint32_t unk;
 	uint32_t byte_id[256]; /* ids of <0x00>..<0xFF>; VOCAB_NONE: no fallback to this byte */
 	bool is_sentencepiece;
-	bool is_borrowed;      /* unit and id belong to somebody else */
+	bool is_borrowed;      /* the arrays belong to somebody else */
 };
 
 /*
  * After vocab_index. score, by id: NAN for tokens that text never becomes.
- * ERR_LIMIT for a token of more than TOKEN_UNIGRAM_BYTES_MAX bytes.
+ * ERR_LIMIT for a token of more than TOKEN_UNIGRAM_BYTES_MAX bytes, and for tokens so unlike
+ * any language's that their double array would be mostly holes.
  */
 int unigram_index(struct unigram *u, const double *score, bool has_byte_fallback, struct err *e);
 void unigram_release(struct unigram *u); /* accepts a zeroed one */

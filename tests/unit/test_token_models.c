@@ -21,6 +21,9 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define SHARP_S "\xc3\x9f"
 #define E_ACUTE "\xc3\xa9"
+#define BRICK "\xe7\xa0\x96"
+#define SMILE "\xf0\x9f\x98\x80"
+#define LAST "\xf4\x8f\xbf\xbf" /* U+10FFFF */
 
 
 static void quote(struct buf *out, const char *text)
@@ -72,6 +75,8 @@ static void check(const char *model, const char *rest, const char *text, bool ad
 #define FALLBACK(vocab) "{'byte_fallback':true," \
 	"'type':'Unigram','unk_id':0,'vocab':[['?',0]," vocab "]}"
 #define TIES UNIGRAM("['a',-1],['b',-1],['ab',-2],['bc',-2],['c',-1]")
+#define CHARS UNIGRAM("['a',-1],['" E_ACUTE "',-1],['" BRICK "',-1],['" SMILE "',-1]," \
+	"['a" E_ACUTE BRICK SMILE "',-2],['" SMILE SMILE "',-1],['" LAST "',-3]")
 #define DOUBLES UNIGRAM("['a',-1],['ab',-5],['ab',-1.5],['b',-1],['a',-2]")
 #define RUNS "{'type':'Unigram','unk_id':0,'vocab':[['?',30],['xx',30.5],['a',40]]}"
 #define BYTES FALLBACK("['a',-1],['<0x78>',-1],['<0xC3>',-1],['<0x9F>',-1]")
@@ -109,6 +114,12 @@ static void test_ids(void **state)
 		{ UNIGRAM("['a',-1]"), "a?a", "1 0 1" },
 		{ UNIGRAM("['a',-1]"), SHARP_S "a", "0 1" },
 		{ UNIGRAM("['a',-1]"), "", "" },
+		{ CHARS, "a" E_ACUTE BRICK SMILE, "5" },
+		{ CHARS, SMILE BRICK E_ACUTE "a", "4 3 2 1" },
+		{ CHARS, "a" E_ACUTE BRICK "b" SMILE SMILE, "1 2 3 0 6" },
+		{ CHARS, SHARP_S BRICK "\xf0\x9f\x98\x82" LAST, "0 3 0 7" },
+		/* Tokens that are pieces of characters are in no text. */
+		{ UNIGRAM("['\xe7\xa0',9],['\x96',9],['a\xe7',9],['a',-1]"), "a" BRICK "a", "4 0 4" },
 		{ BYTES, "x", "2" },
 		{ BYTES, SHARP_S "x", "3 4 2" },
 		{ BYTES, "xa" SHARP_S "a", "2 1 3 4 1" },
