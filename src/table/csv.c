@@ -264,7 +264,7 @@ static int csv_row(void *state, size_t row, struct json_slice *out, struct err *
 	const char *p = all.p + at, *end = all.p + all.n;
 	struct cell cell;
 
-	table_touch(pass, next - at);
+	table_touch(pass, at, next - at);
 	buf_reset(&t->row);
 	buf_add_char(&t->row, '{');
 	for (size_t i = 0, key = 0; i < t->columns; key = t->key_end[i++]) {

@@ -230,7 +230,7 @@ static int json_table_row(void *state, size_t row, struct json_slice *out, struc
 	struct json_scan scan = { all, p->place[row] };
 	size_t next = row + 1 < p->rows ? p->place[row + 1] : all.n;
 
-	table_touch(p, next - p->place[row]);
+	table_touch(p, p->place[row], next - p->place[row]);
 	if (json_next(&scan, out, e) < 0)
 		return -1;
 	if (out->kind != JSON_OBJECT)

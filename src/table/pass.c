@@ -95,18 +95,24 @@ int table_pass_end(struct table_pass *p, struct err *e)
 	return rc;
 }
 
-/* A page that is touched brings its neighbours along: the kernel maps what it has cached. */
-#define AROUND_BYTES 65536
+/*
+ * A page that is touched brings its neighbours along: the kernel maps what it has cached, up to
+ * a whole huge page at each end.
+ */
+#define AROUND_BYTES (2u << 20)
 
-void table_touch(struct table_pass *p, size_t n)
+void table_touch(struct table_pass *p, size_t at, size_t n)
 {
+	bool is_near = at >= p->last && at - p->last < AROUND_BYTES;
 	size_t from = 0;
 
-	p->touched += n + AROUND_BYTES;
+	p->touched += is_near ? at - p->last + n : n + 2 * (size_t)AROUND_BYTES;
+	p->last = at;
 	if (p->touched < TABLE_WINDOW_BYTES)
 		return;
 	table_forget(p->bytes->all, &from, p->bytes->all.n);
 	p->touched = 0;
+	p->last = p->bytes->all.n; /* whatever comes is far from it */
 }
 
 size_t table_line_at(const struct table_bytes *bytes, size_t at)

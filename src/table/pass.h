@@ -15,7 +15,8 @@ struct table_pass {
 	size_t rows, cap;
 	size_t kept;     /* pages before this are given back */
 	size_t due;      /* where the next look around is due */
-	size_t touched;  /* bytes read since pages were last given back */
+	size_t touched;  /* bytes that may have come in since pages were last given back */
+	size_t last;     /* where the last row began */
 };
 
 void table_pass_begin(struct table_pass *p, const struct table_bytes *bytes,
@@ -35,8 +36,8 @@ static inline int table_pass_on(struct table_pass *p, size_t at, struct err *e)
 /* The pass is over: the last progress; from now on rows are read in any order. */
 int table_pass_end(struct table_pass *p, struct err *e);
 
-/* n bytes are about to be read somewhere; pages of earlier rows may go. */
-void table_touch(struct table_pass *p, size_t n);
+/* A row of n bytes is about to be read; pages of earlier ones may go. */
+void table_touch(struct table_pass *p, size_t at, size_t n);
 /* 1-based line of a place; reads the file up to there. */
 size_t table_line_at(const struct table_bytes *bytes, size_t at);
 /* ERR_LIMIT for a row of more than TABLE_ROW_BYTES_MAX bytes. */

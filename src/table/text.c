@@ -82,7 +82,7 @@ static int text_row(void *state, size_t row, struct json_slice *out, struct err 
 	struct str all = p->bytes->all;
 	size_t at = p->place[row], next = row + 1 < p->rows ? p->place[row + 1] : all.n;
 
-	table_touch(p, next - at);
+	table_touch(p, at, next - at);
 	while (next > at && (all.p[next - 1] == '\n' || all.p[next - 1] == '\r'))
 		next--;
 	buf_reset(&t->row);
