@@ -303,7 +303,7 @@ void remote_align(const struct remote *r, const char *model, bool is_rewriting,
 	int64_t first;
 
 	*out = (struct remote_alignment){ 0 };
-	if (w->n == 0 || w->v[0].kind != PROMPT_TEXT ||
+	if (w->n == 0 || w->v[0].kind != PROMPT_TEXT || w->v[0].messages.n ||
 	    remote_target_init(&tokenize, r, "/tokenize", NULL) < 0 ||
 	    remote_target_init(&detokenize, r, "/detokenize", NULL) < 0)
 		goto done;
