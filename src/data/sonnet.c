@@ -174,8 +174,8 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 }
 
 static const char *const options[] = {
-	"sonnet-input-len", "sonnet-output-len", "sonnet-prefix-len", "skip-chat-template",
-	"chat-template-kwargs", "chat-prefix", "chat-suffix", NULL,
+	"sonnet-input-len", "sonnet-output-len", "sonnet-prefix-len", "chat-template-kwargs",
+	"chat-prefix", "chat-suffix", NULL,
 };
 
 const struct dataset dataset_sonnet = {

@@ -34,7 +34,7 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 
 static const char *const options[] = {
 	"spec-bench-output-len", "spec-bench-category", "disable-shuffle", "no-oversample",
-	"skip-chat-template", "chat-template-kwargs", "chat-prefix", "chat-suffix", NULL,
+	"chat-template-kwargs", "chat-prefix", "chat-suffix", NULL,
 };
 
 const struct dataset dataset_spec_bench = {

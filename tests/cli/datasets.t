@@ -117,7 +117,8 @@ my @rows = (
 		['say it', 6, 256, media => [{ type => 'input_audio',
 			input_audio => { data => encode_base64($wav, ''), format => 'wav' } }]],
 		['again', 5, 256, media => '*'], ['pair', 4, 256, media => '*']],
-	['spec_bench', [set('spec_bench', 'question.jsonl'), @order, qw(--spec-bench-category qa), @wrap], [],
+	['spec_bench', [set('spec_bench', 'question.jsonl'), @order, qw(--spec-bench-category qa
+		--skip-chat-template), @wrap], ['WARNING: --skip-chat-template has no effect: *'],
 		['<u>question 1</u>', 17, 256], ['<u>question 3</u>', 17, 256],
 		['<u>question 5</u>', 17, 256]],
 	['speed_bench', [set('speed_bench', 'speed'), @order, '--skip-chat-template'], [],
