@@ -158,6 +158,7 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 	    random_gen_open(&g, env, RANDOM_IDS_UNDECLARED, e) < 0)
 		return -1;
 	g.is_ids = o->prompt_token_ids;
+	g.is_sole = true;
 	rc = fill(&g, o, w, e);
 	random_gen_release(&g);
 	return rc;

@@ -4,6 +4,10 @@
  *
  * Requests are made lot by lot: all threads fit the texts of a lot, then one walks over them
  * in order, finishes those that were short and hands each out.
+ *
+ * Where nobody draws in between, the short ones are finished in parallel, too: the next few are
+ * drawn for as if each were done then. The first that is short again takes back what was
+ * drawn behind it; the fewer guesses hold, the fewer are made at once.
  */
 #include "data/random_gen.h"
 
@@ -61,14 +65,17 @@ void fitting_release(struct fitting *f)
 	buf_release(&f->text);
 }
 
+static void draw_missing(struct random_gen *g, struct fitting *f)
+{
+	while (f->ids.count < f->target)
+		ids_push(&f->ids, (uint32_t)pcg64_bounded(&g->rng, 0, (int64_t)g->vocab - 1));
+}
+
 /* Draws what is missing until the text is done. */
 static int finish(struct random_gen *g, struct fitting *f, enum fitting_state state, struct err *e)
 {
-	int64_t last = (int64_t)g->vocab - 1;
-
 	for (; state == FITTING_SHORT; state = fitting_run(g->env->tokenizer, f))
-		while (f->ids.count < f->target)
-			ids_push(&f->ids, (uint32_t)pcg64_bounded(&g->rng, 0, last));
+		draw_missing(g, f);
 	return state == FITTING_FAILED ? fitting_refuse(f, e) : 0;
 }
 
@@ -206,21 +213,27 @@ struct lot {
 	size_t first, begin, n; /* lengths begin to begin + n - 1 */
 	struct fitting fit[LOT_ITEMS];
 	enum fitting_state state[LOT_ITEMS];
+	/* The short ones: their places, and what each was before it was drawn for. */
+	size_t pending[LOT_ITEMS];
+	struct ids saved[LOT_ITEMS];
+	int saved_left[LOT_ITEMS];
+	struct pcg64 before[LOT_ITEMS + 1];
+	size_t at, ahead; /* those at work: pending[at] and the next ones; how many at once */
 	/* With g->is_ids: every allowed id and ", " one after the other, and where each begins. */
 	struct buf spelled, spelled_prefix;
-	uint32_t *at; /* [n_allowed + 1] */
+	uint32_t *begins; /* [n_allowed + 1] */
 };
 
 static void spell(struct lot *lot)
 {
 	const struct random_gen *g = lot->g;
 
-	lot->at = mem_array(g->n_allowed + 1, sizeof(*lot->at));
+	lot->begins = mem_array(g->n_allowed + 1, sizeof(*lot->begins));
 	for (size_t i = 0; i < g->n_allowed; i++) {
-		lot->at[i] = (uint32_t)lot->spelled.len;
+		lot->begins[i] = (uint32_t)lot->spelled.len;
 		buf_printf(&lot->spelled, "%" PRIu32 ", ", g->allowed[i]);
 	}
-	lot->at[g->n_allowed] = (uint32_t)lot->spelled.len;
+	lot->begins[g->n_allowed] = (uint32_t)lot->spelled.len;
 	for (size_t i = 0; i < lot->prefix->count; i++)
 		buf_printf(&lot->spelled_prefix, "%" PRIu32 ", ", lot->prefix->id[i]);
 }
@@ -239,8 +252,8 @@ static bool make_ids(struct lot *lot, struct fitting *f, size_t start, size_t n)
 	buf_add_char(&f->text, '[');
 	buf_add_str(&f->text, buf_str(&lot->spelled_prefix));
 	for (size_t k; n && (k = run_piece(g, start, n)) > 0; n -= k, start = 0)
-		buf_add(&f->text, lot->spelled.data + lot->at[start],
-			lot->at[start + k] - lot->at[start]);
+		buf_add(&f->text, lot->spelled.data + lot->begins[start],
+			lot->begins[start + k] - lot->begins[start]);
 	if (f->text.len > 1)
 		f->text.len -= 2; /* the last ", " */
 	buf_add_char(&f->text, ']');
@@ -284,6 +297,75 @@ static size_t lot_size(const struct lot *lot)
 	return n;
 }
 
+/* ---- short ones, several at once ---- */
+
+static void draw_ahead(struct lot *lot, size_t k)
+{
+	struct fitting *f = &lot->fit[lot->pending[k]];
+
+	lot->before[k] = lot->g->rng;
+	lot->saved_left[k] = f->left;
+	ids_reset(&lot->saved[k]);
+	ids_add(&lot->saved[k], f->ids.id, f->ids.count);
+	draw_missing(lot->g, f);
+}
+
+static void take_back(struct lot *lot, size_t k)
+{
+	struct fitting *f = &lot->fit[lot->pending[k]];
+
+	f->left = lot->saved_left[k];
+	ids_reset(&f->ids);
+	ids_add(&f->ids, lot->saved[k].id, lot->saved[k].count);
+	lot->state[lot->pending[k]] = FITTING_SHORT;
+}
+
+static bool run_ahead(void *self, size_t k, unsigned worker)
+{
+	struct lot *lot = self;
+	size_t item = lot->pending[lot->at + k];
+
+	(void)worker;
+	if (dataset_go_on(lot->g->env, NULL) < 0)
+		return false;
+	lot->state[item] = fitting_run(lot->g->env->tokenizer, &lot->fit[item]);
+	return true;
+}
+
+static int finish_all(struct lot *lot, struct err *e)
+{
+	struct random_gen *g = lot->g;
+	size_t all = 0;
+
+	for (size_t item = 0; item < lot->n; item++)
+		if (lot->state[item] == FITTING_SHORT)
+			lot->pending[all++] = item;
+	for (lot->at = 0; lot->at < all;) {
+		size_t n = all - lot->at < lot->ahead ? all - lot->at : lot->ahead, good = 0;
+
+		for (size_t k = 0; k < n; k++)
+			draw_ahead(lot, lot->at + k);
+		lot->before[lot->at + n] = g->rng;
+		parallel_for(g->env->threads, n, run_ahead, lot);
+		if (dataset_go_on(g->env, e) < 0)
+			return -1;
+		while (good < n && lot->state[lot->pending[lot->at + good]] == FITTING_DONE)
+			good++;
+		lot->at += good;
+		if (good == n) {
+			lot->ahead = lot->ahead < LOT_ITEMS ? 2 * lot->ahead : LOT_ITEMS;
+			continue;
+		}
+		lot->ahead = (lot->ahead + 1) / 2;
+		if (lot->state[lot->pending[lot->at]] == FITTING_FAILED)
+			return fitting_refuse(&lot->fit[lot->pending[lot->at]], e);
+		g->rng = lot->before[lot->at + 1];
+		for (size_t k = 1; k < n - good; k++)
+			take_back(lot, lot->at + k);
+	}
+	return 0;
+}
+
 static int hand_out(struct lot *lot, random_each_fn *each, void *self, struct err *e)
 {
 	struct random_gen *g = lot->g;
@@ -315,6 +397,7 @@ int random_prompts(struct random_gen *g, const struct ids *prefix, const struct 
 	lot->prefix = prefix;
 	lot->lengths = l;
 	lot->first = first;
+	lot->ahead = 1;
 	if (g->is_ids)
 		spell(lot);
 	for (; rc == 0 && lot->begin < l->n; lot->begin += lot->n) {
@@ -323,15 +406,20 @@ int random_prompts(struct random_gen *g, const struct ids *prefix, const struct 
 		lot->n = lot_size(lot);
 		failed = parallel_for(g->env->threads, lot->n, make_one, lot);
 		rc = dataset_go_on(g->env, e);
+		if (rc == 0 && failed < lot->n)
+			rc = fitting_refuse(&lot->fit[failed], e);
+		if (rc == 0 && g->is_sole)
+			rc = finish_all(lot, e);
 		if (rc == 0)
-			rc = failed < lot->n ? fitting_refuse(&lot->fit[failed], e) :
-					       hand_out(lot, each, self, e);
+			rc = hand_out(lot, each, self, e);
 	}
-	for (size_t i = 0; i < LOT_ITEMS; i++)
+	for (size_t i = 0; i < LOT_ITEMS; i++) {
 		fitting_release(&lot->fit[i]);
+		ids_release(&lot->saved[i]);
+	}
 	buf_release(&lot->spelled);
 	buf_release(&lot->spelled_prefix);
-	free(lot->at);
+	free(lot->begins);
 	free(lot);
 	return rc;
 }

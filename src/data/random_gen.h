@@ -6,8 +6,8 @@
  * A text of T tokens is found by decoding T ids and encoding the text, again and again: ids
  * that are too many are cut off, missing ones are drawn (struct fitting). Its draws are
  * upstream's, in upstream's order, for any number of threads: fitting goes on in parallel as
- * long as no text is short; what is left of the short ones (one in twenty at most with known
- * tokenizers) is done in the order of the requests.
+ * long as no text is short; what is left of the short ones (one in ten at most with known
+ * tokenizers) is as if done in the order of the requests.
  *
  * Order of draws from one generator: input lengths, output lengths, offsets (an array whose
  * range is one value draws nothing), the prefix, and then for each request the ids its text
@@ -35,6 +35,7 @@ struct random_gen {
 	uint32_t *allowed;   /* ascending */
 	size_t n_allowed, vocab;
 	bool is_ids;         /* prompts are JSON lists of ids as drawn; nothing is fitted */
+	bool is_sole;        /* `each` draws nothing: short texts are finished in parallel, too */
 	int64_t mismatch;    /* tokens off the targets, summed over requests */
 };
 

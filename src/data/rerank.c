@@ -124,6 +124,7 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 	(void)rng; /* upstream's generator is private too */
 	if (check(o, env, e) < 0 || random_gen_open(&g, env, RANDOM_IDS_UNDECLARED, e) < 0)
 		return -1;
+	g.is_sole = true;
 	rc = fill(&g, o, &b, e);
 	if (rc == 0)
 		random_note_mismatch(g.mismatch, w);
