@@ -35,8 +35,8 @@ configs:
 # A set
 END
 my %set = ('README.md' => $card, 'main/test.jsonl' => lines_of('tested', 3), 'x/1.csv' =>
-	"prompt\nfrom a table of one column\n", 'x/2.csv' => "prompt\n\"and, from another\none\"\n", 'y.csv' => 'no',
-	map { ("main/train-0000$_-of-00002.jsonl" => lines_of("train$_", 2)) } 0, 1);
+	"prompt\nfrom a table of one column\n", 'x/2.csv' => "prompt\n\"and, from another\none\"\n",
+	'y.csv' => 'no', map { ("main/train-0000$_-of-00002.jsonl" => lines_of("train$_", 2)) } 0, 1);
 my %old = ('old.py' => 'print()', 'README.md' => '# old', 'list.tsv' => "a\tb\n");
 
 delete $ENV{HF_HUB_OFFLINE};
@@ -56,7 +56,10 @@ sub show {
 		@{$o{args} || []}], env => { HF_ENDPOINT => $hub->{url}, %{$o{env} || {}} });
 }
 
-sub prompts { return [map { $_->{prompt} =~ s/ and some more words//r } @{json_of($_[0]{out})->{examples}}] }
+sub prompts {
+	return [map { $_->{prompt} =~ s/ and some more words//r } @{json_of($_[0]{out})->{examples}}];
+}
+
 sub asked { return [map { m{^\S+ GET (?:/datasets)?/org/\w+/resolve/\w+/(\S+)} ? $1 : () } split /\n/,
 	slurp($_[0]{log})] }
 
@@ -83,7 +86,8 @@ for (['no such split', [qw(--hf-subset main --hf-split dev)],
 check_run('no such dataset', show($hub, 'org/none'), { status => 1, err => '* has no dataset org/none; *' });
 check_run('a script: the converted form', show($hub, 'org/old'), { status => 1,
 	err => '*/datasets--org--old/snapshots/' . $c4 . '/default/train/0000.parquet*' });
-check_run('no such file', show($hub, './none'), { status => 1, err => '*./none: there is no such file or *' });
+check_run('no such file', show($hub, './none'), { status => 1,
+	err => '*./none: there is no such file or *' });
 
 stop_hubs();
 $r = show($hub, 'org/set', args => [qw(--hf-subset main)], env => { HF_HUB_OFFLINE => 1 });
