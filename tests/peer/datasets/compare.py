@@ -40,7 +40,7 @@ class Run:
         self.name = f"{case['name']} {on} seed {seed} n {size}"
         key = hashlib.sha256(json.dumps(self.argv).encode()).hexdigest()[:16]
         self.upstream = f"{o.out}/upstream/{key}.json"
-        self.ours = f"{o.out}/ours/{key}.jsonl"
+        self.ours = f"{o.out}/ours/{key}.{os.getpid()}.jsonl"
 
 
 def runs(o: argparse.Namespace) -> list[Run]:
@@ -61,7 +61,7 @@ def make_upstream(all_runs: list[Run], o: argparse.Namespace) -> None:
     if not missing:
         return
     os.makedirs(f"{o.out}/upstream", exist_ok=True)
-    jobs = f"{o.out}/jobs.jsonl"
+    jobs = f"{o.out}/jobs.{os.getpid()}.jsonl"
     with open(jobs, "w", encoding="utf-8") as f:
         for r in missing.values():
             f.write(json.dumps({"argv": r.argv, "out": r.upstream}) + "\n")
@@ -70,6 +70,7 @@ def make_upstream(all_runs: list[Run], o: argparse.Namespace) -> None:
     with open(f"{o.out}/upstream.log", "a", encoding="utf-8") as log:
         subprocess.run([o.python, script, jobs], cwd=f"{o.data}/hub", env=surroundings(o), stdout=log,
                        stderr=log, check=True)
+    os.remove(jobs)
 
 
 def make_ours(r: Run, o: argparse.Namespace) -> tuple[int, str]:
@@ -88,6 +89,9 @@ def our_row(line: str) -> dict:
     row = json.loads(line)
     row = {**{k: digest(row.get(k)) for k in KEYS if k != "file"}, "due_s": row["due_s"],
            "lora": row.get("lora"), "file": row.get("file")}
+    if isinstance(row["prompt"], list) and row["prompt"] and isinstance(row["prompt"][0], dict) \
+            and "role" in row["prompt"][0]:
+        row["prompt"], row["messages"] = None, row["prompt"]
     if row["file"]:
         row["file"] = upload(row["file"]["name"], base64.b64decode(row["file"]["bytes_base64"]))
     return row
@@ -98,19 +102,31 @@ def short(value, width: int = 220) -> str:
     return text if len(text) <= width else f"{text[:width]}... ({len(text)})"
 
 
-def difference(a, b) -> str:
+def difference(a, b, at: str = "") -> str:
+    """Where two values differ first, going down as far as both have the same form."""
+    if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+        pairs = [(f"{at}[{i}]", x, y) for i, (x, y) in enumerate(zip(a, b))]
+    elif isinstance(a, dict) and isinstance(b, dict) and list(a) == list(b) and "length" not in a:
+        pairs = [(f"{at}.{k}", a[k], b[k]) for k in a]
+    else:
+        pairs = []
+    for where, x, y in pairs:
+        if not same(x, y, {}):
+            return difference(x, y, where)
     if isinstance(a, str) and isinstance(b, str):
-        at = next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
-        return (f"from character {at} (of {len(a)} and {len(b)}): upstream {a[max(0, at - 25):at + 40]!r}, "
-                f"ours {b[max(0, at - 25):at + 40]!r}")
-    return f"upstream {short(a)}, ours {short(b)}"
+        i = next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
+        return (f"{at} from character {i} (of {len(a)} and {len(b)}): upstream "
+                f"{a[max(0, i - 25):i + 40]!r}, ours {b[max(0, i - 25):i + 40]!r}")
+    if isinstance(a, dict) and isinstance(b, dict):
+        a, b = ({k: v for k, v in d.items() if d.get(k) != e.get(k)} for d, e in ((a, b), (b, a)))
+    return f"{at} upstream {short(without_look(a))}, ours {short(without_look(b))}"
 
 
 def without_look(value):
     if isinstance(value, list):
         return [without_look(x) for x in value]
     if isinstance(value, dict):
-        return {k: without_look(v) for k, v in value.items() if k not in ("look", "tables")}
+        return {k: without_look(v) for k, v in value.items() if k != "tables"}
     return value
 
 
@@ -127,7 +143,7 @@ def compare_rows(r: Run, theirs: list[dict], ours: list[dict], counts: dict) -> 
             if key == "media" and not x and not y:
                 continue
             if not same(x, y, counts):
-                return f"row {i} {key}: {difference(without_look(x), without_look(y))}"
+                return f"row {i} {key}: {difference(x, y)}"
         if abs(a["due_s"] - b["due_s"]) > DUE_TOLERANCE_S * max(1, a["due_s"]):
             return f"row {i} due_s: upstream {a['due_s']!r}, ours {b['due_s']!r}"
         if a["lora"] != b["lora"]:
@@ -166,11 +182,10 @@ def judge(r: Run, o: argparse.Namespace, counts: dict) -> tuple[str, str]:
         return ("same" if ok else "DIFFERENT",
                 f"upstream: {result.get('error', 'goes on')}; ours: exit {status} {said[-200:]}")
     if "error" in result:
-        if "only" in r.case and status == 0:
-            return "known", r.case["only"]
         return "UPSTREAM", f"{result['error'][:300]} (ours: exit {status})"
     if status != 0 or not os.path.exists(r.ours):
-        return "MISSING", f"exit {status}: {said[-300:]}"
+        known = "only" in r.case and status in (1, 2)
+        return "known" if known else "MISSING", f"exit {status}: {said[-300:]}"
     with open(r.ours, encoding="utf-8") as f:
         ours = [our_row(line) for line in f]
     os.remove(r.ours)
@@ -186,6 +201,7 @@ def main() -> int:
         p.add_argument(f"--{name}", required=True)
     p.add_argument("--python", default=sys.executable)
     p.add_argument("--all", action="store_true", help="print every run, not the first of a case")
+    p.add_argument("--fresh", action="store_true", help="make upstream's lists again")
     p.add_argument("--only-upstream", action="store_true", help="make upstream's lists and stop")
     p.add_argument("case", nargs="*")
     o = p.parse_args()
@@ -195,6 +211,9 @@ def main() -> int:
     todo = runs(o)
     if not todo:
         sys.exit("no such case")
+    for r in todo:
+        if o.fresh and os.path.exists(r.upstream):
+            os.remove(r.upstream)
     make_upstream(todo, o)
     if o.only_upstream:
         return 0

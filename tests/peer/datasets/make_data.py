@@ -15,6 +15,7 @@ import random
 import shutil
 import sys
 
+import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 from words import KINDS, code, picture, samples, sound, text
@@ -116,6 +117,11 @@ def custom_image(out: str, rng: random.Random) -> None:
     jsonl(f"{out}/custom_image_local.jsonl", local)
 
 
+def other_formats(out: str) -> None:
+    path = write(f"{out}/pictures/bmp.bmp", picture(random.Random(1), "bmp"))
+    jsonl(f"{out}/custom_image_bmp.jsonl", [{"prompt": "What is it?", "image_files": [path]}])
+
+
 def custom_audio(out: str, rng: random.Random) -> None:
     rows, arrays = [], []
     for i in range(24):
@@ -175,9 +181,11 @@ def struct_of_bytes(rng: random.Random, make, kinds) -> dict:
     return {"bytes": make(rng, kind), "path": f"{kind}.bin"}
 
 
-def hugging_face(columns: dict) -> bytes:
-    """What the hub's library keeps in the footer to know its own column types."""
-    return json.dumps({"info": {"features": columns}}).encode()
+def typed(schema: pa.Schema, **columns) -> pa.Schema:
+    """schema as the hub's library writes it, with its own column types in the footer."""
+    features = datasets.Features.from_arrow_schema(schema)
+    features.update(columns)
+    return features.arrow_schema
 
 
 def images(hub: str, rng: random.Random) -> None:
@@ -188,24 +196,21 @@ def images(hub: str, rng: random.Random) -> None:
                               [{"role": "assistant", "content": "yes"}]], "num_turns": 1}
             for i in range(150)]
     folder = f"{hub}/lmarena-ai/VisionArena-Chat"
-    shards(folder, chat, [40, 41, 110],
+    schema = typed(pa.Table.from_pylist(chat).schema, images=datasets.List(datasets.Image()))
+    shards(folder, chat, [40, 41, 110], schema=schema,
            options=[{"compression": "snappy", "row_group_size": 7},
                     {"compression": "zstd", "use_dictionary": False},
                     {"compression": "gzip", "data_page_version": "2.0", "row_group_size": 20},
                     {"compression": "none", "data_page_size": 500}])
     bench = [{"images": r["images"], "turns": [[{"role": "user", "content": text(rng, 4)}]]} for r in chat]
     schema = pa.Table.from_pylist(bench[:60]).schema
-    typed = schema.with_metadata({"huggingface": hugging_face(
-        {"images": {"feature": {"_type": "Image"}, "_type": "List"},
-         "turns": {"feature": {"feature": {"role": {"dtype": "string", "_type": "Value"},
-                                           "content": {"dtype": "string", "_type": "Value"}},
-                               "_type": "List"}, "_type": "List"}})})
-    shards(f"{hub}/lmarena-ai/vision-arena-bench-v0.1", bench[:60], [], schema=typed,
+    # Without types: upstream leaves pictures as their files have them.
+    shards(f"{hub}/lmarena-ai/vision-arena-bench-v0.1", bench[:60], [], schema=schema,
            options=[{"compression": "brotli", "row_group_size": 25}])
     star = [{"index": i, "question": f" {text(rng, 1 + i % 9)}?\nOptions: A: {text(rng, 2)} Options: no",
              "image": struct_of_bytes(rng, picture, kinds), "answer": "A",
              "meta_info": {"source": "x", "split": None}} for i in range(70)]
-    schema = pa.Table.from_pylist(star).schema
+    schema = typed(pa.Table.from_pylist(star).schema, image=datasets.Image())
     write(f"{hub}/Lin-Chen/MMStar/README.md", "---\nconfigs:\n- config_name: val\n  data_files:\n"
           "  - split: val\n    path: mmstar.parquet\n---\n\n# made up\n")
     parquet(f"{hub}/Lin-Chen/MMStar/mmstar.parquet", star, schema, compression="lz4", row_group_size=16)
@@ -214,8 +219,9 @@ def images(hub: str, rng: random.Random) -> None:
         conversation = [{"from": t["from"], "value": t["value"]} for t in turns(rng)]
         llava.append({"id": str(i), "image": struct_of_bytes(rng, picture, kinds),
                       "conversations": conversation[: rng.choice([1, 2, 3])], "data_source": "x"})
+    schema = typed(pa.Table.from_pylist(llava).schema, image=datasets.Image())
     shards(f"{hub}/lmms-lab/LLaVA-OneVision-Data", llava, [50], name="chart2text(cauldron)/train",
-           options=[{"row_group_size": 10}])
+           schema=schema, options=[{"row_group_size": 10}])
 
 
 def texts(hub: str, rng: random.Random) -> None:
@@ -234,9 +240,10 @@ def texts(hub: str, rng: random.Random) -> None:
         parquet(f"{hub}/openai/gsm8k/{subset}/{split}-00000-of-00001.parquet",
                 [{"question": f"{subset} {i} {text(rng, 1 + i % 23)}", "answer": str(i)}
                  for i in range(n)], row_group_size=1000)
-    write(f"{hub}/openai/gsm8k/README.md", "---\nlanguage:\n- en\nconfigs:\n" + "".join(
-        f"- config_name: {s}\n  data_files:\n  - split: train\n    path: {s}/train-*\n"
-        f"  - split: test\n    path: {s}/test-*\n" for s in ("main", "socratic")) + "---\n")
+    write(f"{hub}/openai/gsm8k/README.md", "---\nlanguage:\n- en\nconfigs:\n"
+          "- config_name: main\n  data_files:\n  - split: train\n    path: main/train-*\n"
+          "  - split: test\n    path: main/test-*\n"
+          "- config_name: socratic\n  data_files:\n  - split: test\n    path: socratic/test-*\n---\n")
     # The second file has the same columns as the first; both are one split.
     for name, n in (("ShareGPT_2023.json", 700), ("ShareGPT_V4.json", 600)):
         rows = [{"id": f"{name}{i}", "conversations": turns(rng)[: rng.choice([1, 2, 3])]}
@@ -335,6 +342,7 @@ def main() -> None:
     rng = random.Random(4)
     for make in (sharegpt, custom, custom_image, custom_audio, bench_files, burstgpt, timed_trace):
         make(out, rng)
+    other_formats(out)
     hub, home = f"{out}/hub", f"{out}/home"
     images(hub, rng)
     texts(hub, rng)

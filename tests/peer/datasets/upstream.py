@@ -97,9 +97,10 @@ def main() -> None:
             if not isinstance(e, (ValueError, NotImplementedError, SystemExit, AssertionError)):
                 traceback.print_exc()
             result = {"error": f"{type(e).__name__}: {e}"}
-        with open(job["out"] + ".part", "w", encoding="utf-8") as f:
+        part = f"{job['out']}.{os.getpid()}"
+        with open(part, "w", encoding="utf-8") as f:
             json.dump(result, f)
-        os.replace(job["out"] + ".part", job["out"])
+        os.replace(part, job["out"])
         print(job["out"], len(result.get("rows", [])), result.get("error", "")[:300], flush=True)
 
 

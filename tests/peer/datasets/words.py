@@ -74,6 +74,8 @@ def picture(rng: random.Random, kind: str) -> bytes:
         rgb.save(out, "WEBP", lossless=True)
     elif kind == "gif":
         rgb.quantize(64).save(out, "GIF")
+    elif kind == "jpeg-coarse":
+        rgb.save(out, "JPEG", quality=30)
     elif kind == "bmp":
         rgb.save(out, "BMP")
     else:
@@ -83,7 +85,7 @@ def picture(rng: random.Random, kind: str) -> bytes:
 
 KINDS = ("jpeg", "jpeg444", "jpeg-grey", "jpeg-cmyk", "jpeg-exif", "jpeg-comment", "png", "png-grey",
          "png-16", "png-1", "png-rgba", "png-la", "png-palette", "png-palette-clear", "webp", "gif",
-         "bmp")
+         "jpeg-coarse")
 
 
 def samples(rng: random.Random, frames: int, channels: int = 1) -> np.ndarray:
