@@ -80,11 +80,3 @@ struct take {
 int dataset_take(const struct take *t, const struct dataset_opts *o,
 		 const struct dataset_env *env, struct compat_rng *rng, struct workload *w,
 		 struct err *e);
-
-/*
- * The order of n rows of sets that shuffle with Python's generator seeded by the dataset's
- * seed: 0..n-1, shuffled unless --disable-shuffle. The generator is seeded either way. Caller
- * frees.
- */
-size_t *dataset_shuffled(size_t n, uint64_t seed, const struct dataset_opts *o,
-			 struct compat_rng *rng);

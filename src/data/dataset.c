@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/mem.h"
 #include "data/common.h"
 #include "token/chat.h"
 
@@ -170,17 +169,4 @@ uint64_t dataset_fixed_seed(struct workload *w, const struct dataset_opts *o,
 bool dataset_has_chat(const struct dataset_env *env)
 {
 	return env->chat && env->chat->source != CHAT_NONE;
-}
-
-size_t *dataset_shuffled(size_t n, uint64_t seed, const struct dataset_opts *o,
-			 struct compat_rng *rng)
-{
-	size_t *order = mem_array(n, sizeof(*order));
-
-	for (size_t i = 0; i < n; i++)
-		order[i] = i;
-	pyrandom_seed(&rng->py, (int64_t)seed);
-	if (!o->disable_shuffle)
-		pyrandom_shuffle(&rng->py, order, n, sizeof(*order));
-	return order;
 }

@@ -90,7 +90,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.chat = how & 16 ? &chat : NULL, .threads = 1,
 	};
 
-	rig_write(set[which].file, (struct str){ (const char *)data + (size > 0), size - (size > 0) });
+	rig_write(set[which].file,
+		  (struct str){ (const char *)data + (size > 0), size - (size > 0) });
 	check_set(dataset_find(set[which].name), &o, &env);
 	free(path);
 	return 0;
