@@ -43,7 +43,7 @@
 #define HUB_DEPTH_MAX 16                /* folders in folders of a cached repository */
 #define HUB_NAME_BYTES_MAX 255          /* one name in the cache: a commit, an ETag */
 #define WORKLOAD_DUMP_BYTES_MAX (16ull << 30) /* --dump-workload: prompts of a very large run */
-#define WORKLOAD_MEMORY_BYTES_MAX (2ull << 30) /* texts of requests kept in memory; further ones: a file */
+#define WORKLOAD_MEMORY_BYTES_MAX (2ull << 30) /* texts of requests in memory; more: a file */
 #define RECORD_SHARDS_MAX 4096          /* loops of all hosts in one record */
 #define PREPARED_BYTES_MAX (1ull << 30) /* prompts held again as bodies; above: look-ahead */
 #define MIX_PARTS_MAX 64                /* sets of one mix */

@@ -55,8 +55,8 @@ static void *take_runs(void *arg)
 	return NULL;
 }
 
-size_t parallel_for(unsigned threads, size_t n, bool (*one)(void *self, size_t item, unsigned worker),
-		    void *self)
+size_t parallel_for(unsigned threads, size_t n,
+		    bool (*one)(void *self, size_t item, unsigned worker), void *self)
 {
 	struct job j = { .one = one, .self = self, .n = n, .failed = n };
 	pthread_t thread[THREADS_MAX];

@@ -19,5 +19,5 @@ unsigned parallel_threads(void);
  * its scratch memory apart. Returns the first item whose call gave false; n when none did. Items
  * behind a failed one may be left out.
  */
-size_t parallel_for(unsigned threads, size_t n, bool (*one)(void *self, size_t item, unsigned worker),
-		    void *self);
+size_t parallel_for(unsigned threads, size_t n,
+		    bool (*one)(void *self, size_t item, unsigned worker), void *self);

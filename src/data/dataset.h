@@ -103,7 +103,7 @@ struct dataset_env {
 	int (*render)(void *self, struct str messages, struct str tools, struct buf *text,
 		      struct err *e);
 	void *render_self;
-	unsigned threads;                  /* 0: as many as cores; the result does not depend on it */
+	unsigned threads;                  /* 0: as many as cores; the result is the same */
 	/* Requests made, and wanted; may be NULL. Called from this thread only. */
 	void (*progress)(void *self, size_t done, size_t total);
 	/* Bytes of a file that is downloaded (above 1 MB); may be NULL. */

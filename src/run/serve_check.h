@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run/serve_check.h - what the checks of serve_opts.c and serve_dataset.c share. Private to run/. */
+/* run/serve_check.h - what serve_opts.c and serve_dataset.c share. Private to run/. */
 #pragma once
 #include "run/serve_opts.h"
 
