@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/map.h"
 #include "base/mem.h"
 
 #define DEPTH_MAX 32 /* nesting; `features` of a config may have some levels */
@@ -424,19 +425,31 @@ static struct str find_head(struct str readme)
 	return STR("");
 }
 
+/* A name that is there twice means the later one, at the earlier one's place. */
 static int take_configs(struct reader *r, struct card *out)
 {
+	struct map seen = { 0 };
 	struct node *top;
+	int rc = 0;
 
 	if (read_block(r, 0, &top) < 0)
 		return -1;
 	if (r->at < r->count || top->kind != LIST)
 		return fail(r, top->line, "configs: expected one list");
 	out->config = arena_alloc(r->a, (count_children(top) + 1) * sizeof(*out->config));
-	for (const struct node *at = top->child; at; at = at->next)
-		if (take_config(r, at, &out->config[out->count++]) < 0)
-			return -1;
-	return 0;
+	for (const struct node *at = top->child; at && rc == 0; at = at->next) {
+		struct card_config config = { 0 };
+		uint64_t place = out->count;
+
+		rc = take_config(r, at, &config);
+		if (rc < 0)
+			break;
+		if (!map_get(&seen, str_of(config.name), &place))
+			map_put(&seen, str_of(config.name), out->count++);
+		out->config[place] = config;
+	}
+	map_release(&seen);
+	return rc;
 }
 
 int card_read(struct arena *a, struct str readme, struct card *out, struct err *e)

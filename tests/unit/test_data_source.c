@@ -179,6 +179,8 @@ static void test_cards(void **state)
 		{ HEAD("configs:\n- config_name: a\n  data_files: m/*\n- config_name: b\n"
 		       "  data_files: [x.jsonl, \"data/c d.jsonl\"]\n  default: true\n"), NULL,
 		  "(b) [train] train: x.jsonl data/c d.jsonl" },
+		{ HEAD("configs:\n- config_name: a\n  data_files: m/*\n- config_name: b\n- config_name: a\n"
+		       "  data_files: x.jsonl\n  default: true\n"), "a", "(a) [train] train: x.jsonl" },
 		{ HEAD("configs: [{config_name: f, data_files: [{split: s, path: [x.jsonl]}]}]\n"), NULL,
 		  "(f) [s] s: x.jsonl" },
 		{ HEAD("dataset_info:\n  configs: 1\n"), NULL,
