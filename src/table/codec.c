@@ -159,7 +159,7 @@ static const struct {
 	[CODEC_LZ4_RAW] = { "LZ4_RAW", unpack_lz4_block, 255 },
 };
 
-const char *codec_name(enum codec codec)
+static const char *codec_name(enum codec codec)
 {
 	return codec < CODEC_COUNT ? codecs[codec].name : "unknown";
 }

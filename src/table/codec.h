@@ -12,7 +12,6 @@ enum codec {
 	CODEC_LZ4_RAW, CODEC_COUNT,
 };
 
-const char *codec_name(enum codec codec);
 
 /*
  * Replaces what *out holds by what `packed` unpacks to, which must be `size` bytes exactly
