@@ -348,6 +348,10 @@ static void describe(const struct serve_opts *o, const struct point *p, struct b
 		json_put_null(&w);
 	json_key(&w, "seed");
 	json_put_int(&w, o->seed);
+	json_key(&w, "ignore_eos");
+	json_put_bool(&w, o->ignore_eos || p->workload.is_eos_ignored);
+	json_key(&w, "self_timed");
+	json_put_bool(&w, o->self_timed == OPT_TRI_YES || p->workload.is_self_timed);
 	json_end_object(&w);
 }
 
@@ -359,7 +363,7 @@ static int compile(const struct dataset_cmd_opts *o, const struct point *p, stru
 
 	describe(&o->serve, p, &description);
 	rc = workload_file_write(o->output, &p->workload, str_of(o->serve.request_id_prefix),
-				 buf_str(&description), hash, e);
+				 buf_str(&description), cli_is_interrupted(), hash, e);
 	buf_release(&description);
 	if (rc == 0)
 		printf("%s: %zu requests of %s, hash %s\n", o->output, p->workload.n,

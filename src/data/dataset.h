@@ -134,6 +134,7 @@ struct dataset {
 	bool takes_all;              /* --num-prompts 0 or less means every row */
 	bool is_whole;               /* every row, unless --num-prompts is given */
 	bool has_timestamps;         /* requests are sent at the set's own times */
+	bool may_have_timestamps;    /* whether, is known once it is built (struct workload) */
 	/*
 	 * What can be refused before anything is loaded: backends that cannot carry the set,
 	 * malformed options. ERR_RUN with upstream's reason. May be NULL.

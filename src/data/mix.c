@@ -108,7 +108,8 @@ static int take_one(struct mix *m, size_t i, struct workload *w, struct err *e)
 	*s = p->made.v[p->taken++];
 	s->request_id = dataset_request_id(w, m->env, i);
 	s->timestamp_s = NAN; /* times of one set mean nothing among others */
-	if (p->set.dataset->ignores_eos && s->overrides.n == 0 && is_generation(m->env))
+	if ((p->set.dataset->ignores_eos || p->made.is_eos_ignored) && s->overrides.n == 0 &&
+	    is_generation(m->env))
 		s->overrides = STR("{\"ignore_eos\": true}");
 	if (s->file_name)
 		s->file_name = arena_text(&w->arena, str_of(s->file_name));

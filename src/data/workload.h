@@ -11,6 +11,7 @@
  * into a body verbatim.
  */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -47,6 +48,8 @@ struct workload {
 	struct arena arena;
 	const char *dataset;      /* name, for the report */
 	const char *hash;         /* of the file it was read from (data/workload_file.h), or NULL */
+	bool is_eos_ignored;      /* --ignore-eos holds: a file's requests were made with it */
+	bool is_self_timed;       /* likewise: sent at the samples' times unless --no-self-timed */
 	struct str notes;         /* what the user should know about it, lines; may be empty */
 	size_t memory_max;        /* 0: WORKLOAD_MEMORY_BYTES_MAX */
 	struct spill *spill;

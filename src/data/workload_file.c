@@ -3,6 +3,7 @@
 #include "data/workload_file.h"
 
 #include <errno.h>
+#include <math.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -13,6 +14,7 @@
 
 #define MAGIC "PROFLLMW"
 #define LAYOUT 1
+#define REQUEST_ID_BYTES_MAX 4096
 
 enum text { PROMPT, REQUEST_ID, MESSAGES, MEDIA, OVERRIDES, FILE_BYTES, FILE_NAME, TEXTS };
 
@@ -34,6 +36,7 @@ struct writer {
 	char *block;
 	size_t used;
 	struct buf sums; /* of the blocks that are full */
+	const atomic_bool *cancel;
 };
 
 static int flush(struct writer *w)
@@ -42,6 +45,10 @@ static int flush(struct writer *w)
 
 	if (!w->used)
 		return 0;
+	if (w->cancel && atomic_load(w->cancel)) {
+		errno = ECANCELED;
+		return -1;
+	}
 	digest(DIGEST_SHA256, STR(""), (struct str){ w->block, w->used }, sum);
 	buf_add(&w->sums, sum, sizeof(sum));
 	if (file_write_all(w->fd, (struct str){ w->block, w->used }) < 0)
@@ -145,10 +152,12 @@ static size_t content_at(const struct workload_file_head *h)
 }
 
 static int write_file(int fd, const struct workload *w, struct str prefix, struct str description,
-		      struct workload_file_head *h)
+		      const atomic_bool *cancel, struct workload_file_head *h)
 {
 	static const char pad[8];
-	struct writer out = { .fd = fd, .block = mem_alloc(WORKLOAD_FILE_BLOCK) };
+	struct writer out = {
+		.fd = fd, .block = mem_alloc(WORKLOAD_FILE_BLOCK), .cancel = cancel,
+	};
 	size_t front = sizeof(*h) + description.n;
 	int rc = -1;
 
@@ -175,22 +184,30 @@ static void hex_of(const uint8_t hash[DIGEST_BYTES], char *out)
 		snprintf(out + 2 * i, 3, "%02x", hash[i]);
 }
 
+static int refuse_writing(const char *path, struct err *e)
+{
+	if (errno == ECANCELED)
+		return err_set(e, ERR_CANCELLED, "interrupted before %s was written", path);
+	return err_set(e, ERR_IO, "%s cannot be written: %s", path, strerror(errno));
+}
+
 int workload_file_write(const char *path, const struct workload *w, struct str prefix,
-			struct str description, char *hash, struct err *e)
+			struct str description, const atomic_bool *cancel, char *hash,
+			struct err *e)
 {
 	struct workload_file_head h;
 	struct file_swap swap;
 	int rc;
 
 	if (file_swap_begin(&swap, path) < 0)
-		return err_set(e, ERR_IO, "%s cannot be written: %s", path, strerror(errno));
-	rc = write_file(swap.fd, w, prefix, description, &h);
+		return refuse_writing(path, e);
+	rc = write_file(swap.fd, w, prefix, description, cancel, &h);
 	if (rc < 0)
-		err_set(e, ERR_IO, "%s cannot be written: %s", path, strerror(errno));
+		refuse_writing(path, e);
 	else if (rc > 0)
 		err_set(e, ERR_LIMIT, "%s: a request holds a text of 4 GiB or more", path);
 	if (file_swap_end(&swap, rc == 0) < 0 && rc == 0)
-		rc = err_set(e, ERR_IO, "%s cannot be written: %s", path, strerror(errno));
+		rc = refuse_writing(path, e);
 	if (rc == 0)
 		hex_of(h.hash, hash);
 	return rc ? -1 : 0;
@@ -261,19 +278,33 @@ static bool is_json(struct str text, enum json_kind kind)
 	return !text.n || (json_next(&scan, &v, NULL) == 0 && json_at_end(&scan) && v.kind == kind);
 }
 
-static bool take_record(const struct record *r, struct str content, const char *prefix,
-			struct workload *w)
+/* Goes into a header: nothing that would end it. */
+static bool is_header_text(struct str text)
+{
+	for (size_t i = 0; i < text.n; i++)
+		if ((unsigned char)text.p[i] < ' ' || text.p[i] == 0x7f)
+			return false;
+	return text.n <= REQUEST_ID_BYTES_MAX;
+}
+
+/* Texts follow each other without gaps: no byte is looked at twice, whatever records say. */
+static bool take_record(const struct record *r, struct str content, uint64_t *at,
+			const char *prefix, struct workload *w)
 {
 	struct str text[TEXTS];
-	uint64_t at = r->at;
 	struct sample *s;
 
+	if (r->at != *at)
+		return false;
 	for (int t = 0; t < TEXTS; t++) {
-		if (at > content.n || r->bytes[t] > content.n - at)
+		if (*at > content.n || r->bytes[t] > content.n - *at)
 			return false;
-		text[t] = (struct str){ content.p + at, r->bytes[t] };
-		at += r->bytes[t];
+		text[t] = (struct str){ content.p + *at, r->bytes[t] };
+		*at += r->bytes[t];
 	}
+	if (r->output_len < -1 || isinf(r->timestamp_s) || !is_header_text(text[REQUEST_ID]) ||
+	    !is_header_text(text[FILE_NAME]))
+		return false;
 	if (r->kind > PROMPT_JSON || !is_json(text[MESSAGES], JSON_ARRAY) ||
 	    !is_json(text[MEDIA], JSON_ARRAY) || !is_json(text[OVERRIDES], JSON_OBJECT) ||
 	    (r->kind == PROMPT_JSON && !is_json(text[PROMPT], JSON_ARRAY) &&
@@ -301,6 +332,7 @@ int workload_file_read(const char *path, size_t most, const char *prefix, struct
 	struct workload_file_head h;
 	struct str all, content;
 	size_t since = 0;
+	uint64_t at;
 
 	if (file_map(path, &all, e) < 0)
 		return -1;
@@ -308,11 +340,12 @@ int workload_file_read(const char *path, size_t most, const char *prefix, struct
 	if (read_head(path, all, &h, description, &content, e) < 0)
 		return -1;
 	hex_of(h.hash, hash);
+	at = h.n * sizeof(struct record);
 	for (size_t i = 0; i < h.n && i < most; i++) {
 		struct record r;
 
 		memcpy(&r, content.p + i * sizeof(r), sizeof(r));
-		if (!take_record(&r, content, prefix, w))
+		if (!take_record(&r, content, &at, prefix, w))
 			return err_set(e, ERR_PARSE, "%s: request %zu is malformed", path, i);
 		since += r.bytes[PROMPT] + r.bytes[MEDIA];
 		if (since > WORKLOAD_FORGET_BYTES) {

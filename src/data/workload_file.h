@@ -32,10 +32,11 @@ struct workload_file_head {
 /*
  * Writes w by a swap (base/file.h); prefix is what its request ids begin with and is left out.
  * description: JSON object about where it comes from. hash (DIGEST_HEX) receives the content
- * hash in hexadecimal. ERR_IO.
+ * hash in hexadecimal. cancel may be NULL. ERR_IO, ERR_LIMIT, ERR_CANCELLED: no file is left.
  */
 int workload_file_write(const char *path, const struct workload *w, struct str prefix,
-			struct str description, char *hash, struct err *e);
+			struct str description, const atomic_bool *cancel, char *hash,
+			struct err *e);
 
 /*
  * Maps a file, checks all of it, and adds its first `most` requests (or all) to w, whose ids

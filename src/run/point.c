@@ -196,6 +196,15 @@ static int find_chat_template(struct stage *s, const struct dataset *d,
 	return 0;
 }
 
+static void warn_lines(struct stage *s, struct str lines)
+{
+	struct arena a = { 0 };
+
+	while (lines.n)
+		warn(s, arena_text(&a, str_cut(&lines, '\n')));
+	arena_release(&a);
+}
+
 /* One set of a mix: its options, and its own chat template where it has one. */
 static int make_component(void *self, struct json_slice object, struct arena *a,
 			  struct dataset_component *out, struct err *e)
@@ -205,8 +214,8 @@ static int make_component(void *self, struct json_slice object, struct arena *a,
 	struct buf notes = { 0 };
 	int rc = run_component(object, a, out, &notes, e);
 
-	if (rc == 0 && notes.len)
-		warn(s, notes.data);
+	if (rc == 0)
+		warn_lines(s, buf_str(&notes));
 	buf_release(&notes);
 	if (rc < 0 || check_dataset(out->dataset, &out->opts, s->opts, e) < 0 ||
 	    find_chat_template(s, out->dataset, &out->opts, chat, e) < 0)
@@ -244,8 +253,7 @@ static int build_dataset(struct stage *s, const struct dataset *d, struct err *e
 	w->dataset = d->name;
 	if (w->n == 0)
 		return err_set(e, ERR_RUN, "No requests provided.");
-	if (w->notes.n)
-		warn(s, w->notes.p);
+	warn_lines(s, w->notes);
 	return 0;
 }
 
@@ -267,6 +275,24 @@ static void align(struct stage *s, const struct dataset *d)
 
 /* ---- plan ---- */
 
+static bool is_self_timed(const struct stage *s)
+{
+	enum opt_tri asked = s->opts->self_timed;
+
+	return asked == OPT_TRI_YES || (asked == OPT_TRI_UNSET && s->point->workload.is_self_timed);
+}
+
+static int read_times(const struct workload *w, double *out, struct err *e)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		out[i] = w->v[i].timestamp_s;
+		if (isnan(out[i]))
+			return err_set(e, ERR_RUN, "--self-timed: request %zu of the workload has no time",
+				       i);
+	}
+	return 0;
+}
+
 static int make_plan(struct stage *s, struct err *e)
 {
 	const struct serve_opts *o = s->opts;
@@ -279,15 +305,18 @@ static int make_plan(struct stage *s, struct err *e)
 	const struct workload *w = &s->point->workload;
 	struct plan *plan = &s->point->plan;
 	double *timestamps = NULL;
-	int rc;
+	int rc = 0;
 
-	if (o->self_timed == OPT_TRI_YES) {
+	if (is_self_timed(s)) {
+		if (o->self_timed == OPT_TRI_UNSET && !isinf(o->request_rate))
+			warn(s, "--request-rate has no effect: requests are sent at the workload's times "
+			     "(--no-self-timed ignores those)");
 		timestamps = mem_array(w->n, sizeof(*timestamps));
-		for (size_t i = 0; i < w->n; i++)
-			timestamps[i] = w->v[i].timestamp_s;
+		rc = read_times(w, timestamps, e);
 		opts.timestamps_s = timestamps;
 	}
-	rc = plan_arrivals(plan, (uint32_t)w->n, &opts, &s->rng, e);
+	if (rc == 0)
+		rc = plan_arrivals(plan, (uint32_t)w->n, &opts, &s->rng, e);
 	free(timestamps);
 	if (rc < 0)
 		return -1;
@@ -301,7 +330,7 @@ static void say_traffic(const struct stage *s)
 	char number[FMT_F64_BYTES];
 	struct buf text = { 0 };
 
-	if (o->self_timed == OPT_TRI_YES) {
+	if (is_self_timed(s)) {
 		say(s, "Self timing is set, using the timestamps from the trace file.");
 		return;
 	}
@@ -369,7 +398,7 @@ static struct prepare_opts prepare_opts(const struct stage *s, bool is_without_i
 		.endpoint = s->point->endpoint,
 		.encode = {
 			.model = str_of(s->point->model_name),
-			.is_ignore_eos = s->opts->ignore_eos,
+			.is_ignore_eos = s->opts->ignore_eos || s->point->workload.is_eos_ignored,
 			.has_logprobs = s->opts->logprobs.is_set, .logprobs = s->opts->logprobs.v,
 			.extra_body = str_of(d->extra_body),
 		},

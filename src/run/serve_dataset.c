@@ -39,6 +39,19 @@ static void warn_other_datasets(const struct check *c, const struct dataset *d)
 	}
 }
 
+/* Sets of which only some texts are templated: not those that were asked for. */
+static void warn_template(const struct check *c, const struct dataset *d)
+{
+	static const char *const option[] = { "chat-prefix", "chat-suffix", "chat-template-kwargs" };
+
+	if (!d->is_templated_for || d->is_templated_for(&c->o->data))
+		return;
+	for (size_t i = 0; i < sizeof(option) / sizeof(*option); i++)
+		if (reads(d, option[i]) && serve_given(c, option[i]))
+			serve_warn(c, "--%s has no effect: these prompts are put through no chat template",
+				   option[i]);
+}
+
 static int check_limits(const struct check *c)
 {
 	const struct dataset_opts *o = &c->o->data;
@@ -97,9 +110,10 @@ static int check_lengths(const struct check *c, const struct dataset *d)
 	return 0;
 }
 
-static void apply_shortcuts(const struct check *c)
+static void apply_shortcuts(const struct check *c, const struct dataset *d)
 {
 	struct serve_opts *o = c->o;
+	bool is_read = false;
 	static const char *const overridden[] = {
 		"random-output-len", "sharegpt-output-len", "custom-output-len", "hf-output-len",
 		"spec-bench-output-len", "prefix-repetition-output-len",
@@ -113,9 +127,13 @@ static void apply_shortcuts(const struct check *c)
 	}
 	if (!o->output_len.is_set)
 		return;
-	for (size_t i = 0; i < sizeof(overridden) / sizeof(*overridden); i++)
+	for (size_t i = 0; i < sizeof(overridden) / sizeof(*overridden); i++) {
+		is_read |= reads(d, overridden[i]);
 		if (serve_given(c, overridden[i]))
 			serve_warn(c, "--%s is overridden by --output-len", overridden[i]);
+	}
+	if (!is_read)
+		serve_warn(c, "--output-len has no effect: the dataset is %s", d->name);
 	o->data.random_output_len = o->output_len.v;
 	o->data.sharegpt_output_len = o->output_len;
 	o->data.custom_output_len = o->output_len.v;
@@ -138,7 +156,8 @@ int serve_check_dataset(const struct check *c)
 			       "'custom', 'hf') for your dataset file: %.300s", o->dataset_name,
 			       o->data.path);
 	warn_other_datasets(c, d);
-	apply_shortcuts(c);
+	warn_template(c, d);
+	apply_shortcuts(c, d);
 	o->data.custom_output_len_is_set = serve_given(c, "custom-output-len") ||
 					   o->output_len.is_set;
 	if (check_lengths(c, d) < 0)
@@ -149,7 +168,7 @@ int serve_check_dataset(const struct check *c)
 		o->self_timed = OPT_TRI_YES;
 	if (o->self_timed == OPT_TRI_YES && serve_given(c, "request-rate"))
 		serve_warn(c, "--request-rate has no effect: requests are sent at the trace's times");
-	if (!d->has_timestamps && o->self_timed != OPT_TRI_UNSET)
+	if (!d->has_timestamps && !d->may_have_timestamps && o->self_timed != OPT_TRI_UNSET)
 		return err_set(c->e, ERR_RUN, "--self-timed/--no-self-timed is only supported with "
 			       "--dataset-name=timed_trace");
 	if (d->is_whole && !serve_given(c, "num-prompts"))

@@ -54,7 +54,7 @@ struct serve_opts {
 	struct opt_list metadata;           /* raw; derived holds the pairs */
 	const char *result_dir, *result_filename;
 	bool ignore_eos;                    /* forced on by the check where upstream does */
-	enum opt_tri self_timed;            /* refused: only timed_trace has it */
+	enum opt_tri self_timed;            /* unset: where the dataset has times */
 	const char *percentile_metrics, *metric_percentiles; /* raw; see derived */
 	struct opt_list goodput;            /* raw; see derived */
 	const char *request_id_prefix;      /* set by serve_opts_fill */

@@ -228,8 +228,8 @@ static const struct opt rows[] = {
 	S(input_len, "input-len", .group = DATASET, .arg = "TOKENS",
 	  .help = "prompt tokens: sets --random-input-len"),
 	S(output_len, "output-len", .group = DATASET, .arg = "TOKENS",
-	  .help = "tokens to ask for: sets the output length of every dataset but sonnet and "
-		  "speed_bench"),
+	  .help = "tokens to ask for: sets the output length of random, sharegpt, custom, hf, "
+		  "spec_bench and prefix_repetition"),
 	S(tokenizer, "tokenizer", .group = MODEL, .arg = "NAME|FILE",
 	  .help = "a tokenizer's file, a directory with one, a model's name (cache, then hub), or "
 		  "sim for the built-in one; without it, the model's name"),

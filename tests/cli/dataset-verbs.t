@@ -62,6 +62,13 @@ my $result = json_of(slurp('replay.json'));
 is($result->{completed}, 5, 'a replay is measured');
 is($result->{profllm}{workload_hash}, $hash, 'its result carries the hash');
 
+# Answers of this server are 3 tokens long unless ignore_eos is in the body.
+my $short = start_sim(qw(--tokenizer sim --output-len 3));
+profllm(qw(bench serve --model sim --tokenizer sim --temperature 0 --progress none --save-result),
+	qw(--result-filename short.json --base-url), $short->{url}, @replay);
+is(json_of(slurp('short.json'))->{total_output_tokens}, $result->{total_output_tokens},
+	'a replay of random ignores the end, as random does');
+
 # ---- slices ----
 
 spew('text.txt', "It was the best of times.\nIt was the worst of times.\n" x 50);

@@ -67,7 +67,7 @@ static char *write_one(struct workload *w, char hash[DIGEST_HEX])
 	struct err e;
 
 	make(w);
-	if (workload_file_write(path, w, STR("bench-"), STR("{\"seed\": 1}"), hash, &e) < 0)
+	if (workload_file_write(path, w, STR("bench-"), STR("{\"seed\": 1}"), NULL, hash, &e) < 0)
 		fail_msg("%s", e.text);
 	return path;
 }
@@ -111,10 +111,10 @@ static void the_hash_is_of_the_content(void **state)
 	free(write_one(&w, hash));
 	w.v[0].request_id = STR("else-0");
 	w.v[1].request_id = STR("else-7");
-	assert_int_equal(workload_file_write(path, &w, STR("else-"), STR("{}"), other, &e), 0);
+	assert_int_equal(workload_file_write(path, &w, STR("else-"), STR("{}"), NULL, other, &e), 0);
 	assert_string_equal(hash, other);
 	w.v[0].output_len++;
-	assert_int_equal(workload_file_write(path, &w, STR("else-"), STR("{}"), other, &e), 0);
+	assert_int_equal(workload_file_write(path, &w, STR("else-"), STR("{}"), NULL, other, &e), 0);
 	assert_string_not_equal(hash, other);
 	workload_release(&w);
 	free(path);
@@ -177,6 +177,74 @@ static void the_dataset_replays(void **state)
 	free(path);
 }
 
+/* What was forced on when a file was made holds for its replay; chat cannot carry ids. */
+static void the_description_holds(void **state)
+{
+	struct workload w = { 0 }, r = { 0 };
+	struct compat_rng rng;
+	char hash[DIGEST_HEX], *path = file_join(dir, "held.bin");
+	struct dataset_opts opts = { .path = path };
+	struct dataset_env env = {
+		.request_id_prefix = "x-", .backend = "openai", .tokenizer_name = "other",
+	};
+	const struct str held = STR("{\"tokenizer\": \"sim\", \"ignore_eos\": true, \"self_timed\": "
+				    "true}");
+	struct sample *s = workload_add(&w);
+	struct err e;
+
+	(void)state;
+	compat_rng_seed(&rng, 0);
+	s->prompt = STR("[17, 4]");
+	s->kind = PROMPT_JSON;
+	s->timestamp_s = 2;
+	assert_int_equal(workload_file_write(path, &w, STR(""), held, NULL, hash, &e), 0);
+	assert_int_equal(dataset_find("workload")->build(&opts, &env, &rng, &r, &e), 0);
+	assert_true(r.is_eos_ignored && r.is_self_timed);
+	assert_non_null(strstr(r.notes.p, "made with the tokenizer sim"));
+	workload_release(&r);
+	env.backend = "openai-chat";
+	env.is_chat_backend = true;
+	assert_int_equal(dataset_find("workload")->build(&opts, &env, &rng, &r, &e), -1);
+	assert_non_null(strstr(e.text, "held.bin: request 0 is a list of token ids"));
+	workload_release(&r);
+	workload_release(&w);
+	free(path);
+}
+
+/* Ids become headers: one that would end its line is refused, whoever made the file. */
+static void ids_stay_on_their_line(void **state)
+{
+	char hash[DIGEST_HEX], *path = file_join(dir, "line.bin");
+	struct workload w = { 0 }, r = { 0 };
+	struct str description;
+	struct err e;
+
+	(void)state;
+	workload_add(&w)->request_id = STR("a\r\nX-Other: b");
+	assert_int_equal(workload_file_write(path, &w, STR(""), STR("{}"), NULL, hash, &e), 0);
+	assert_int_equal(workload_file_read(path, 1, "", &r, &description, hash, &e), -1);
+	assert_non_null(strstr(e.text, "line.bin: request 0 is malformed"));
+	workload_release(&r);
+	workload_release(&w);
+	free(path);
+}
+
+static void stopping_leaves_no_file(void **state)
+{
+	char hash[DIGEST_HEX], *path = file_join(dir, "stopped.bin");
+	atomic_bool cancel = true;
+	struct workload w;
+	struct err e;
+
+	(void)state;
+	make(&w);
+	assert_int_equal(workload_file_write(path, &w, STR(""), STR("{}"), &cancel, hash, &e), -1);
+	assert_int_equal(e.code, ERR_CANCELLED);
+	assert_false(file_exists(path));
+	workload_release(&w);
+	free(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -184,6 +252,9 @@ int main(void)
 		cmocka_unit_test(the_hash_is_of_the_content),
 		cmocka_unit_test(damage_is_noticed),
 		cmocka_unit_test(the_dataset_replays),
+		cmocka_unit_test(the_description_holds),
+		cmocka_unit_test(ids_stay_on_their_line),
+		cmocka_unit_test(stopping_leaves_no_file),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
