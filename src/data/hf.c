@@ -10,6 +10,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 
 #include "base/mem.h"
 #include "token/chat.h"
@@ -158,6 +159,28 @@ static int check(const struct dataset_opts *o, const struct dataset_env *env, st
 	return 0;
 }
 
+/* Options of one class, asked for with another. */
+static void note_other_classes(struct hf *h)
+{
+	const struct dataset_opts *o = h->opts;
+	const struct { const char *option; hf_draft_fn *draft; bool is_asked; } rows[] = {
+		{ "bfcl-categories", hf_draft_bfcl, o->bfcl_categories != NULL },
+		{ "blazedit-min-distance", hf_draft_blazedit, o->blazedit_min_distance != 0 },
+		{ "blazedit-max-distance", hf_draft_blazedit, o->blazedit_max_distance != 1 },
+		{ "asr-min-audio-len-sec", hf_draft_asr, o->asr_min_audio_len_sec != 0 },
+		{ "asr-max-audio-len-sec", hf_draft_asr, !isinf(o->asr_max_audio_len_sec) },
+		{ "custom-ensure-client-side-data", hf_draft_mmvu,
+		  o->custom_ensure_client_side_data },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (rows[i].is_asked && h->class->draft != rows[i].draft)
+			dataset_note(h->w, "--%s has no effect on %s datasets", rows[i].option,
+				     h->class->name);
+	if (o->hf_split && h->class->draft == hf_draft_bfcl)
+		dataset_note(h->w, "--hf-split has no effect on %s datasets", h->class->name);
+}
+
 /* What was asked for and has no effect on this class. */
 static void note_unused(struct hf *h)
 {
@@ -174,6 +197,7 @@ static void note_unused(struct hf *h)
 	if (o->enable_multimodal_chat && !h->class->has_chat_form &&
 	    h->class->draft != hf_draft_asr)
 		dataset_note(h->w, "--enable-multimodal-chat has no effect on %s datasets", name);
+	note_other_classes(h);
 }
 
 /* ---- rows to requests ---- */
@@ -285,7 +309,8 @@ static const char *const options[] = {
 	"enable-multimodal-chat", "custom-ensure-client-side-data",
 	"hf-subset", "hf-split", "hf-name", "hf-output-len", "hf-text-column", "hf-revision",
 	"bfcl-categories", "blazedit-min-distance", "blazedit-max-distance",
-	"asr-min-audio-len-sec", "asr-max-audio-len-sec", NULL,
+	"asr-min-audio-len-sec", "asr-max-audio-len-sec",
+	"chat-template-kwargs", "chat-prefix", "chat-suffix", NULL,
 };
 
 const struct dataset dataset_hf = {

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "data/source_sort.h"
 #include "fetch/hub.h"
+#include "table/table.h"
 
 #define CARD "README.md"
 #define CONVERTED "refs/convert/parquet"
@@ -38,7 +39,7 @@ static int find_place(const struct source_opts *o, enum place *out, struct err *
 		*out = PLACE_FOLDER;
 	else if (file_exists(o->path))
 		*out = PLACE_FILE;
-	else if (hub_is_repo(o->path))
+	else if (hub_is_repo(o->path) && !table_is_name(o->path)) /* not a file that is not there */
 		*out = PLACE_HUB;
 	else
 		return err_set(e, ERR_IO, "%s: there is no such file or folder, and no dataset of the hub "

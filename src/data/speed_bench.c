@@ -107,7 +107,7 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 static const char *const options[] = {
 	"speed-bench-dataset-subset", "speed-bench-output-len", "speed-bench-category",
 	"disable-shuffle", "no-oversample", "skip-chat-template", "chat-template-kwargs",
-	"chat-prefix", "chat-suffix", NULL,
+	"chat-prefix", "chat-suffix", "hf-revision", NULL,
 };
 
 const struct dataset dataset_speed_bench = {

@@ -5,6 +5,7 @@
  * A lot is as many rows as may still be wanted, within AT_ONCE and AT_ONCE_BYTES: its
  * texts are counted by all threads at once, then rows are accepted in order.
  */
+#include <inttypes.h>
 #include <math.h>
 
 #include "base/limits.h"
@@ -220,6 +221,9 @@ int dataset_take(const struct take *t, const struct dataset_opts *o,
 		if (env->progress)
 			env->progress(env->self, w->n, wanted == SIZE_MAX ? t->rows : wanted);
 	}
+	if (rc == 0 && w->n == 0 && lot->too_long)
+		rc = err_set(e, ERR_RUN, "--max-model-len %" PRId64 ": none of the %zu requests fits; "
+			     "nothing to send", o->max_model_len.v, lot->too_long);
 	dataset_note_long(w, o, lot->too_long);
 	for (size_t i = 0; i < AT_ONCE; i++)
 		buf_release(&lot->parts[i]);

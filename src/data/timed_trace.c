@@ -277,6 +277,8 @@ static int make_all(struct trace *t, struct workload *w, struct err *e)
 	size_t wanted = t->env->num_prompts > 0 ? (size_t)t->env->num_prompts : t->rows.n, next = 0;
 	size_t failed;
 
+	if (t->rows.n == 0)
+		return err_set(e, ERR_RUN, "%s: the file has no rows", t->o->path);
 	if (wanted > t->rows.n)
 		dataset_note(w, "the trace has %zu rows: fewer requests than --num-prompts are sent",
 			     t->rows.n);
