@@ -45,13 +45,12 @@ int parquet_dictionary_read(struct parquet_dictionary *d, const struct parquet_l
 	d->at = mem_array(d->count, sizeof *d->at);
 	for (size_t i = 0; i < d->count; i++) {
 		const uint8_t *p = (const uint8_t *)bytes.p + at;
-		uint32_t n = bytes.n - at < 4 ? UINT32_MAX : little_endian(p);
 
-		if (n > bytes.n - at - 4)
+		if (bytes.n - at < 4 || little_endian(p) > bytes.n - at - 4)
 			return err_set(e, ERR_PARSE, "value %zu of the dictionary passes its end",
 				       i);
 		d->at[i] = (uint32_t)at + 4;
-		at += 4 + n;
+		at += 4 + (size_t)little_endian(p);
 	}
 	return 0;
 }
@@ -86,14 +85,11 @@ static int begin_indices(struct parquet_values *v, const struct parquet_dictiona
 /* Truth values in runs, behind the length of all. */
 static int begin_runs(struct parquet_values *v, struct err *e)
 {
-	uint32_t n = left(v) < 4 ? UINT32_MAX : little_endian(v->p);
+	uint32_t n = left(v) < 4 ? 0 : little_endian(v->p);
 
-	if (left(v) == 0)
-		n = 0;
-	else if (n > left(v) - 4)
+	if (left(v) && (left(v) < 4 || n > left(v) - 4))
 		return err_set(e, ERR_PARSE, "runs of truth values that pass the page's end");
-	else
-		v->p += 4;
+	v->p += left(v) ? 4 : 0;
 	v->runs = runs((struct str){ (const char *)v->p, n }, 1);
 	return 0;
 }

@@ -16,6 +16,7 @@
 #include "table/format.h"
 #include "table/parquet_bits.h"
 #include "table/parquet_spell.h"
+#include "table/parquet_values.h"
 #include "table/thrift.h"
 
 #define DATA "tests/unit/parquet/"
@@ -458,6 +459,34 @@ static void test_spelling(void **state)
 	check_spelling(time, STR("\xff\xff\xff\xff"), "-1");
 }
 
+/* Fewer than four bytes are left where a length should stand. */
+static void test_cut_lengths(void **state)
+{
+	const struct parquet_leaf text = { .type = PARQUET_BYTES }, truth = { .type = PARQUET_BOOLEAN };
+	struct parquet_dictionary d = { 0 };
+	struct parquet_values v = { 0 };
+	struct err e;
+
+	(void)state;
+	for (size_t n = 8; n < 12; n++) {
+		char *bytes = mem_copy("\4\0\0\0abcd\0\0\0", n);
+
+		assert_int_equal(parquet_dictionary_read(&d, &text, (struct str){ bytes, n }, 2, &e), -1);
+		free(bytes);
+	}
+	assert_int_equal(parquet_dictionary_read(&d, &text, (struct str){ "\0\0\0\0\0\0\0\0", 8 }, 2, &e),
+			 0);
+	parquet_dictionary_release(&d);
+	for (size_t n = 1; n < 5; n++) {
+		char *bytes = mem_copy("\1\0\0\0", n);
+
+		assert_int_equal(parquet_values_begin(&v, &truth, ENCODING_RLE, (struct str){ bytes, n },
+						      NULL, &e), -1);
+		free(bytes);
+	}
+	parquet_values_release(&v);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -475,6 +504,7 @@ int main(void)
 		cmocka_unit_test(test_deltas),
 		cmocka_unit_test(test_thrift),
 		cmocka_unit_test(test_spelling),
+		cmocka_unit_test(test_cut_lengths),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
