@@ -72,6 +72,7 @@ struct hf {
 	size_t listed;
 	size_t first;              /* of w's samples, how many were there before */
 	size_t left_out;           /* rows that are none, for a class's notes */
+	bool is_hub_gone;          /* it did not answer once: files come from the cache alone */
 	struct buf text;           /* for a moment */
 	void *own;                 /* a class's own memory, from mem.h */
 };

@@ -270,17 +270,18 @@ int hf_bytes(const struct hf_row *r, struct json_slice v, struct arena *a, struc
  * In the data, then in the repository that they are a copy of, where the hub's library looks
  * first; a repository that cannot be had has no file.
  */
-static int find_file(const struct hf *h, const char *name, struct buf *path, struct err *e)
+static int find_file(struct hf *h, const char *name, struct buf *path, struct err *e)
 {
 	const struct hub_opts hub = {
 		.kind = HUB_DATASET, .cancel = h->env->cancel, .progress = h->env->download,
-		.note = h->env->note, .self = h->env->self,
+		.note = h->env->note, .self = h->env->self, .is_offline = h->is_hub_gone,
 	};
 	int rc = source_file(&h->where, name, path, e);
 
 	if (rc != SOURCE_NO_FILE || !h->id)
 		return rc;
 	rc = hub_file(&hub, h->id, name, path, e);
+	h->is_hub_gone = h->is_hub_gone || (rc < 0 && e->code == ERR_NET);
 	return rc == 0 ? 0 : rc < 0 && e->code == ERR_CANCELLED ? -1 : SOURCE_NO_FILE;
 }
 
