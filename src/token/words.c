@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "token/hash.h"
+#include "token/long_words.h"
 
 #define CACHE_SLOTS 65536 /* 2 MiB a thread; twice and half of it were slower in all */
 #define CACHE_IDS 4
@@ -28,6 +29,7 @@ struct cached_word {
 
 struct words_work {
 	struct cached_word *cache;
+	struct long_words *longer;
 	struct bpe_work *bpe;
 	struct unigram_work *unigram;
 };
@@ -37,6 +39,7 @@ struct words_work *words_work_new(void)
 	struct words_work *w = mem_alloc(sizeof *w);
 
 	w->cache = mem_array(CACHE_SLOTS, sizeof *w->cache);
+	w->longer = long_words_new();
 	w->bpe = bpe_work_new();
 	w->unigram = unigram_work_new();
 	return w;
@@ -47,6 +50,7 @@ void words_work_free(struct words_work *w)
 	if (!w)
 		return;
 	free(w->cache);
+	long_words_free(w->longer);
 	bpe_work_free(w->bpe);
 	unigram_work_free(w->unigram);
 	free(w);
@@ -165,23 +169,41 @@ static void keep(const struct place *p, const struct ids *out, size_t before)
 		memcpy(p->slot->id, out->id + before, count * sizeof *out->id);
 }
 
+/* A word that the first table has not: it is too long, or another took its place. */
+static void encode_other(const struct model *m, struct words_work *w, struct str word,
+	bool is_part, bool is_other, const struct place *place, struct ids *out)
+{
+	uint64_t hash = 0;
+	size_t before = out->count;
+
+	if (word.n <= LONG_WORD_BYTES_MAX) {
+		hash = long_words_hash(word, is_other);
+		if (long_words_get(w->longer, word, is_other, hash, out)) {
+			keep(place, out, before);
+			return;
+		}
+	}
+	encode_word(m, w, word, is_part, out);
+	keep(place, out, before);
+	long_words_keep(w->longer, word, is_other, hash, out->id + before, out->count - before);
+}
+
 static void encode_together(const struct model *m, struct words_work *w, const struct str *word,
 	size_t n, bool is_part, struct ids *out)
 {
+	bool is_other = is_part && m->bpe.ignore_merges;
 	struct place place[TOGETHER];
 
 	for (size_t i = 0; i < n; i++)
-		place[i] = place_of(w, word[i], is_part && m->bpe.ignore_merges);
+		place[i] = place_of(w, word[i], is_other);
 	for (size_t i = 0; i < n; i++) {
 		const struct cached_word *slot = place[i].slot;
-		size_t before = out->count;
 
 		if (is_kept(place + i)) {
 			memcpy(ids_reserve(out, CACHE_IDS), slot->id, sizeof slot->id);
 			out->count += (slot->key[1] & COUNT_MASK) >> COUNT_SHIFT;
 		} else if (word[i].n > 0) {
-			encode_word(m, w, word[i], is_part, out);
-			keep(place + i, out, before);
+			encode_other(m, w, word[i], is_part, is_other, place + i, out);
 		}
 	}
 }

@@ -2,8 +2,9 @@
 /*
  * token/words.h - words to ids, whatever the model, with a cache in front.
  *
- * Most words of a text came before. Short ones with few ids are kept in a
- * direct-mapped table that one thread owns; the rest goes to the model.
+ * Most words of a text came before. Short ones with few ids are kept in a direct-mapped
+ * table, longer ones in a larger one (long_words.h), both owned by one thread; the rest goes
+ * to the model.
  */
 #pragma once
 #include <stddef.h>
