@@ -5,7 +5,6 @@
  * Rows of the model GPT-4 with an answer are drawn as pandas draws them. Columns are known
  * by their names. Eight bytes a row stay in memory, whatever else the file holds.
  */
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -26,8 +25,8 @@ struct build {
 	struct workload *w;
 	struct lengths_row *row;  /* those that may be drawn */
 	size_t rows, cap;
-	size_t *drawn;            /* [env->num_prompts] into row */
-	size_t vocab;
+	size_t *drawn;            /* [wanted] into row */
+	size_t wanted, vocab;
 	/* The requests that are made at once. */
 	size_t begin, n;
 	struct ids ids[LOT_ITEMS];
@@ -144,9 +143,9 @@ static bool make_one(void *self, size_t item, unsigned worker)
 
 static size_t lot_size(const struct build *b)
 {
-	size_t n = 0, tokens = 0, all = (size_t)b->env->num_prompts;
+	size_t n = 0, tokens = 0;
 
-	while (n < LOT_ITEMS && b->begin + n < all && (n == 0 || tokens < RANDOM_LOT_TOKENS))
+	while (n < LOT_ITEMS && b->begin + n < b->wanted && (n == 0 || tokens < RANDOM_LOT_TOKENS))
 		tokens += b->row[b->drawn[b->begin + n++]].input;
 	return n;
 }
@@ -167,7 +166,7 @@ static int make_lot(struct build *b, struct err *e)
 		s->request_id = dataset_request_id(b->w, b->env, b->w->n - 1);
 		if (workload_keep(b->w, &s->prompt, e) < 0)
 			return -1;
-		dataset_progress(b->env, b->w->n, (size_t)b->env->num_prompts);
+		dataset_progress(b->env, b->w->n, b->wanted);
 	}
 	b->begin += b->n;
 	return 0;
@@ -177,22 +176,26 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 		 struct compat_rng *rng, struct workload *w, struct err *e)
 {
 	struct build *b = mem_alloc(sizeof(*b));
-	size_t n = env->num_prompts > 0 ? (size_t)env->num_prompts : 0;
 	int rc;
 
 	(void)rng; /* upstream's rows are drawn with a state of their own */
 	b->env = env;
 	b->w = w;
 	b->vocab = tokenizer_vocab_size(env->tokenizer);
-	rc = random_check_count(env, e) < 0 ? -1 : read_file(b, o->path, e);
+	rc = read_file(b, o->path, e);
+	b->wanted = env->num_prompts > 0 ? (size_t)env->num_prompts : b->rows; /* 0: every row */
+	if (rc == 0 && b->wanted > REQUESTS_MAX)
+		rc = err_set(e, ERR_LIMIT, "%zu requests are more than the limit of %u", b->wanted,
+			     REQUESTS_MAX);
 	if (rc == 0 && b->vocab == 0)
 		rc = err_set(e, ERR_RUN, "the tokenizer %s has no tokens to make prompts of",
 			     tokenizer_name(env->tokenizer));
 	if (rc == 0) {
-		b->drawn = mem_array(n, sizeof(*b->drawn));
-		legacy_pandas_sample((uint32_t)env->seed, b->rows, b->drawn, n, n > b->rows);
+		b->drawn = mem_array(b->wanted, sizeof(*b->drawn));
+		legacy_pandas_sample((uint32_t)env->seed, b->rows, b->drawn, b->wanted,
+				     b->wanted > b->rows);
 	}
-	while (rc == 0 && b->begin < n)
+	while (rc == 0 && b->begin < b->wanted)
 		rc = make_lot(b, e);
 	for (size_t i = 0; i < LOT_ITEMS; i++) {
 		ids_release(&b->ids[i]);
@@ -206,5 +209,5 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 
 const struct dataset dataset_burstgpt = {
 	.name = "burstgpt", .summary = "recorded lengths (BurstGPT CSV) with made-up text",
-	.needs_path = true, .needs_tokenizer = true, .build = build,
+	.needs_path = true, .needs_tokenizer = true, .takes_all = true, .build = build,
 };

@@ -126,7 +126,7 @@ static const struct opt rows[] = {
 	  .help = "tokens to ask for per request of the custom dataset; -1 takes each row's "
 		  "output_tokens"),
 	S(data.custom_ensure_client_side_data, "custom-ensure-client-side-data", .group = FILES,
-	  .help = "load images on the client and send them inline"),
+	  .help = "load what custom_image (and MMVU's videos) name on the client, send it inline"),
 	S(data.spec_bench_output_len, "spec-bench-output-len", .group = FILES, .arg = "TOKENS",
 	  .help = "tokens to ask for per request of spec_bench"),
 	S(data.spec_bench_category, "spec-bench-category", .group = FILES, .arg = "NAME",
@@ -353,8 +353,8 @@ static const struct opt rows[] = {
 	  .help = "send token ids in place of text: lengths are exact, nothing is decoded"),
 	S(data.random_input_len_dist, "random-input-len-dist", .group = RANDOM,
 	  .flags = OPT_OURS, .arg = "LAW",
-	  .help = "prompt tokens by a law: lognormal:MEAN,SIGMA, zipf:EXPONENT,MAX, "
-		  "uniform:LO,HI, histogram:FILE"),
+	  .help = "prompt tokens by a law: lognormal:MEAN,SIGMA, normal:MEAN,SD, exponential:MEAN "
+		  "(each also with ,MIN,MAX), zipf:EXPONENT,MAX, uniform:LO,HI, histogram:FILE"),
 	S(data.random_output_len_dist, "random-output-len-dist", .group = RANDOM,
 	  .flags = OPT_OURS, .arg = "LAW", .help = "likewise, tokens to ask for"),
 	S(data.max_model_len, "max-model-len", .group = DATASET, .flags = OPT_OURS,

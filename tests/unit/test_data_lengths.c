@@ -268,19 +268,19 @@ static void burstgpt_draws_rows_of_its_model(void **state)
 {
 	static const unsigned threads[] = { 1, 2, 5 };
 	static const size_t prompt[] = { 3, 0, 600 }, answer[] = { 10, 30, 40 };
-	static const size_t wanted[] = { 2, 3, 2000 };
+	static const size_t wanted[] = { 2, 3, 2000, 3 }, asked[] = { 2, 3, 2000, 0 };
 	char path[96];
 
 	(void)state;
 	put_file(path, "burst.csv", burst);
-	for (size_t k = 0; k < 3; k++) {
+	for (size_t k = 0; k < 4; k++) {
 		size_t *drawn = mem_array(wanted[k], sizeof(*drawn)), vocab;
 		struct fixture f;
 
 		fixture_init(&f);
 		f.opts.path = path;
-		f.env.threads = threads[k];
-		f.env.num_prompts = (int64_t)wanted[k];
+		f.env.threads = threads[k % 3];
+		f.env.num_prompts = (int64_t)asked[k];
 		if (build(&f, "burstgpt") < 0)
 			fail_msg("%s", f.e.text);
 		assert_int_equal(f.w.n, wanted[k]);
