@@ -12,7 +12,6 @@ enum codec {
 	CODEC_LZ4_RAW, CODEC_COUNT,
 };
 
-
 /*
  * Replaces what *out holds by what `packed` unpacks to, which must be `size` bytes exactly
  * (at most PARQUET_PAGE_BYTES_MAX). Memory follows what really comes out: a size that the
