@@ -34,7 +34,6 @@ struct dataset_opts {
 	/* sharegpt, custom*, spec_bench, speed_bench */
 	struct opt_int sharegpt_output_len; /* unset: as many as the recorded reply */
 	int64_t custom_output_len;       /* -1: each row's own */
-	bool custom_output_len_is_set;
 	bool custom_ensure_client_side_data;
 	int64_t spec_bench_output_len;
 	const char *spec_bench_category; /* NULL: all */

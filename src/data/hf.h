@@ -10,6 +10,7 @@
 #pragma once
 #include "data/common.h"
 #include "data/order.h"
+#include "data/rows.h"
 #include "data/source.h"
 #include "table/table.h"
 
@@ -103,8 +104,6 @@ struct str hf_string(struct json_slice v, struct arena *a);
 void hf_format(struct buf *out, struct json_slice v);
 /* The column's value likewise. */
 int hf_add_column(const struct hf_row *r, const char *column, struct buf *out, struct err *e);
-/* Element i of a list; false when v is none or shorter. */
-bool hf_element(struct json_slice v, size_t i, struct json_slice *out);
 /* Takes out the text that was built in h->text, as a copy in a. */
 struct str hf_built(const struct hf_row *r, struct arena *a);
 /*

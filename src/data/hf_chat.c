@@ -10,7 +10,7 @@ int hf_draft_conversation(const struct hf_row *r, struct arena *a, struct draft 
 	if (hf_column(r, "conversations", &turns, e) < 0)
 		return -1;
 	for (size_t i = 0; i < 2; i++)
-		if (!hf_element(turns, i, &turn[i]))
+		if (!rows_item(turns, i, &turn[i]))
 			return turns.kind == JSON_ARRAY ? 0 :
 			       hf_refuse(r, e, "\"conversations\" must be a list");
 	for (size_t i = 0; i < 2; i++)

@@ -112,14 +112,14 @@ int hf_draft_vision_arena(const struct hf_row *r, struct arena *a, struct draft 
 	if (!json_member(r->object, "turns", &turns) || turns.kind != JSON_ARRAY)
 		if (hf_column(r, "conversation", &turns, e) < 0)
 			return -1;
-	if (!hf_element(turns, 0, &turn) || !hf_element(turn, 0, &message) ||
+	if (!rows_item(turns, 0, &turn) || !rows_item(turn, 0, &message) ||
 	    !json_member(message, "content", &content) || content.kind != JSON_STRING)
 		return hf_refuse(r, e, "the conversation must be a list of lists of messages with "
 				 "\"content\"");
 	d->sample.prompt = hf_string(content, a);
 	if (hf_column(r, "images", &images, e) < 0)
 		return -1;
-	if (!hf_element(images, 0, &image))
+	if (!rows_item(images, 0, &image))
 		return hf_refuse(r, e, "\"images\" must be a list with an image in it");
 	return hf_add_image(r, image, a, d, e) < 0 ? -1 : 1;
 }

@@ -229,19 +229,6 @@ int hf_add_column(const struct hf_row *r, const char *column, struct buf *out, s
 	return 0;
 }
 
-bool hf_element(struct json_slice v, size_t i, struct json_slice *out)
-{
-	struct json_iter it = json_iter(v);
-	struct str key;
-
-	if (v.kind != JSON_ARRAY)
-		return false;
-	for (size_t at = 0; json_each(&it, &key, out) == 1; at++)
-		if (at == i)
-			return true;
-	return false;
-}
-
 struct str hf_built(const struct hf_row *r, struct arena *a)
 {
 	struct str text = arena_str(a, buf_str(&r->hf->text));

@@ -25,7 +25,7 @@ int hf_draft_mt_bench(const struct hf_row *r, struct arena *a, struct draft *d, 
 
 	if (hf_column(r, "turns", &turns, e) < 0)
 		return -1;
-	if (!hf_element(turns, 0, &first) || first.kind != JSON_STRING)
+	if (!rows_item(turns, 0, &first) || first.kind != JSON_STRING)
 		return hf_refuse(r, e, "\"turns\" must be a list of texts");
 	d->sample.prompt = hf_string(first, a);
 	return 1;

@@ -69,7 +69,8 @@ static void *make_all(void *self)
 				    &s->request, &e) == 0) {
 			publish(l, s, i, SLOT_READY);
 		} else {
-			l->err = e;
+			if (!l->err.code) /* said once: others may be reading it */
+				l->err = e;
 			publish(l, s, i, SLOT_FAILED);
 		}
 		read += s->request.len;

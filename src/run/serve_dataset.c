@@ -158,8 +158,6 @@ int serve_check_dataset(const struct check *c)
 	warn_other_datasets(c, d);
 	warn_template(c, d);
 	apply_shortcuts(c, d);
-	o->data.custom_output_len_is_set = serve_given(c, "custom-output-len") ||
-					   o->output_len.is_set;
 	if (check_lengths(c, d) < 0)
 		return -1;
 	if (d->ignores_eos)
