@@ -167,13 +167,13 @@ CASES = [
     {"name": "custom_image/no-tokenizer", "sizes": (5, 50), "args": file_(
         "custom_image", "custom_image_mixed.jsonl", *CHAT, "--skip-tokenizer-init")},
     {"name": "custom_audio/upload", "sizes": (8, 40), "on": BOTH,
-     "args": file_("custom_audio", "custom_audio.jsonl", *AUDIO)},
+     "args": file_("custom_audio", "custom_audio.jsonl")},
     {"name": "custom_audio/chat", "sizes": (8, 0),
      "args": file_("custom_audio", "custom_audio.jsonl", *CHAT, *MM, "--custom-output-len", "-1")},
     {"name": "custom_audio/arrays", "sizes": (8, 40),
      "args": file_("custom_audio", "custom_audio_array.jsonl", *CHAT, *MM)},
     {"name": "custom_audio/arrays-upload", "sizes": (8, 24),
-     "args": file_("custom_audio", "custom_audio_array.jsonl", *AUDIO)},
+     "args": file_("custom_audio", "custom_audio_array.jsonl")},
     # ---- spec_bench, speed_bench ----
     {"name": "spec_bench/all", "args": file_("spec_bench", "question.jsonl"), "sizes": (20, 0),
      "on": BOTH},
