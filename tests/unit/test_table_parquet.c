@@ -462,7 +462,9 @@ static void test_spelling(void **state)
 /* Fewer than four bytes are left where a length should stand. */
 static void test_cut_lengths(void **state)
 {
-	const struct parquet_leaf text = { .type = PARQUET_BYTES }, truth = { .type = PARQUET_BOOLEAN };
+	const struct parquet_leaf text = { .type = PARQUET_BYTES };
+	const struct parquet_leaf truth = { .type = PARQUET_BOOLEAN };
+	const struct str two_empty = { "\0\0\0\0\0\0\0\0", 8 };
 	struct parquet_dictionary d = { 0 };
 	struct parquet_values v = { 0 };
 	struct err e;
@@ -471,17 +473,17 @@ static void test_cut_lengths(void **state)
 	for (size_t n = 8; n < 12; n++) {
 		char *bytes = mem_copy("\4\0\0\0abcd\0\0\0", n);
 
-		assert_int_equal(parquet_dictionary_read(&d, &text, (struct str){ bytes, n }, 2, &e), -1);
+		assert_int_equal(parquet_dictionary_read(&d, &text, (struct str){ bytes, n }, 2,
+							 &e), -1);
 		free(bytes);
 	}
-	assert_int_equal(parquet_dictionary_read(&d, &text, (struct str){ "\0\0\0\0\0\0\0\0", 8 }, 2, &e),
-			 0);
+	assert_int_equal(parquet_dictionary_read(&d, &text, two_empty, 2, &e), 0);
 	parquet_dictionary_release(&d);
 	for (size_t n = 1; n < 5; n++) {
 		char *bytes = mem_copy("\1\0\0\0", n);
 
-		assert_int_equal(parquet_values_begin(&v, &truth, ENCODING_RLE, (struct str){ bytes, n },
-						      NULL, &e), -1);
+		assert_int_equal(parquet_values_begin(&v, &truth, ENCODING_RLE,
+						      (struct str){ bytes, n }, NULL, &e), -1);
 		free(bytes);
 	}
 	parquet_values_release(&v);
