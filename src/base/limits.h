@@ -53,6 +53,7 @@
 #define TABLE_WINDOW_BYTES (16u << 20)  /* pages of a mapped data file kept behind the reader */
 #define TABLE_ROW_BYTES_MAX (256ull << 20) /* one row of a data file, spelled as JSON */
 #define TABLE_ROWS_MAX (1ull << 31)     /* rows of one file: 16 GiB of places */
+#define SHUFFLED_ROWS_MAX (1ull << 27)  /* rows put in a random order: 1 GiB of places */
 #define TABLE_COLUMNS_MAX 4096          /* leaves of a Parquet schema; image sets have ten */
 #define TABLE_UNPACKED_BYTES_MAX (64ull << 30) /* what one compressed file may unpack to */
 #define SOURCE_CARD_BYTES_MAX (16u << 20) /* README.md of a dataset; the longest known is 2 MB */

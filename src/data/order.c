@@ -65,9 +65,10 @@ static int open_whole(struct order *o, struct err *e)
 
 		if (o->rows(o->self, i, &rows, e) < 0)
 			return -1;
-		if (rows > TABLE_ROWS_MAX - o->total)
-			return err_set(e, ERR_LIMIT, "more than %llu rows to be shuffled (TABLE_ROWS_MAX)",
-				TABLE_ROWS_MAX);
+		if (rows > SHUFFLED_ROWS_MAX - o->total)
+			return err_set(e, ERR_LIMIT, "more than %llu rows to be shuffled "
+				"(SHUFFLED_ROWS_MAX); without --no-stream they are not all known at once",
+				SHUFFLED_ROWS_MAX);
 		o->total += rows;
 		o->end[i] = o->total;
 	}

@@ -36,7 +36,7 @@ typedef int order_rows_fn(void *self, size_t shard, uint64_t *rows, struct err *
 
 struct order;
 
-/* NULL with e set: rows failed, or ERR_LIMIT (more than TABLE_ROWS_MAX rows for ORDER_WHOLE). */
+/* NULL with e set: rows failed, or ERR_LIMIT (more than SHUFFLED_ROWS_MAX rows for ORDER_WHOLE). */
 struct order *order_open(enum order_kind kind, uint64_t seed, size_t shards, order_rows_fn *rows,
 	void *self, struct err *e);
 void order_close(struct order *o); /* accepts NULL */

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/limits.h"
 #include "base/mem.h"
 
 static struct table *table_of(const struct rows *r, size_t *row)
@@ -59,14 +60,17 @@ static int open_tables(struct rows *r, const char *const *path, size_t n,
 
 	r->table = mem_array(n, sizeof(struct table *));
 	r->end = mem_array(n, sizeof(*r->end));
-	for (; r->tables < n; r->tables++) {
-		struct table *t = table_open(path[r->tables], &table_opts, e);
+	for (size_t i = 0; i < n; i++) {
+		struct table *t = table_open(path[i], &table_opts, e);
 
 		if (!t)
 			return -1;
 		r->table[r->tables] = t;
 		r->all += table_rows(t);
-		r->end[r->tables] = r->all;
+		r->end[r->tables++] = r->all;
+		if (r->all > SHUFFLED_ROWS_MAX)
+			return err_set(e, ERR_LIMIT, "%s: more than %llu rows to be shuffled "
+				       "(SHUFFLED_ROWS_MAX)", path[i], SHUFFLED_ROWS_MAX);
 	}
 	return 0;
 }
