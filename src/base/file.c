@@ -224,3 +224,22 @@ void file_forget(struct str part)
 	if (begin < end)
 		madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
+
+int file_unnamed(const char **folder)
+{
+	const char *set = getenv("TMPDIR"), *in = set && *set ? set : "/tmp";
+	int fd = open(in, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	struct buf name = { 0 };
+
+	if (folder)
+		*folder = in;
+	/* Not every file system has such files. */
+	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
+		return fd;
+	buf_printf(&name, "%s/profllm-XXXXXX", in);
+	fd = mkostemp(name.data, O_CLOEXEC);
+	if (fd >= 0)
+		unlink(name.data);
+	buf_release(&name);
+	return fd;
+}

@@ -42,6 +42,12 @@ char *file_join(const char *dir, const char *name);
 /* The file called name in the directory that path lies in. Caller frees. */
 char *file_beside(const char *path, const char *name);
 
+/*
+ * A file without a name in $TMPDIR (default /tmp), gone with its descriptor; folder, if not NULL,
+ * receives where. -1 with errno.
+ */
+int file_unnamed(const char **folder);
+
 /* A read-only mapping; munmap-ed by file_unmap. Empty files give p = "". */
 int file_map(const char *path, struct str *out, struct err *e);
 void file_unmap(struct str bytes);

@@ -50,6 +50,11 @@ static void on_progress(void *self, enum point_stage stage, uint64_t done, uint6
 	progress_show(&((struct talk *)self)->progress, stage, done, total, load);
 }
 
+static void on_bytes(void *self, const char *file, uint64_t done, uint64_t total)
+{
+	progress_bytes(&((struct talk *)self)->progress, file, done, total);
+}
+
 static void print_namespace(const struct serve_opts *o)
 {
 	struct buf text = { 0 };
@@ -208,7 +213,8 @@ static int run(const struct serve_opts *o, const struct serve_derived *d, struct
 {
 	struct talk talk;
 	struct run_hooks hooks = { .self = &talk, .line = on_line, .warn = on_warn,
-				   .progress = on_progress, .cancel = cli_is_interrupted() };
+				   .progress = on_progress, .bytes = on_bytes,
+				   .cancel = cli_is_interrupted() };
 	struct point point;
 	struct err undumped = { 0 };
 	int status = 0;

@@ -18,6 +18,13 @@ int dataset_oversample(struct workload *w, const struct dataset_opts *o,
 int dataset_go_on(const struct dataset_env *env, struct err *e);
 void dataset_progress(const struct dataset_env *env, size_t done, size_t total);
 
+/* What a table that is opened calls (struct table_opts) to show how far it is. */
+struct dataset_reading {
+	const struct dataset_env *env;
+	const char *path;
+};
+void dataset_reading_show(void *self, uint64_t done, uint64_t total);
+
 /* Adds a line to what the user should know of the workload. */
 __attribute__((format(printf, 2, 3)))
 void dataset_note(struct workload *w, const char *fmt, ...);

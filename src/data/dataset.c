@@ -84,6 +84,14 @@ int dataset_oversample(struct workload *w, const struct dataset_opts *o,
 	return 0;
 }
 
+void dataset_reading_show(void *self, uint64_t done, uint64_t total)
+{
+	const struct dataset_reading *r = self;
+
+	if (r->env->download)
+		r->env->download(r->env->self, r->path, (int64_t)done, (int64_t)total);
+}
+
 int dataset_go_on(const struct dataset_env *env, struct err *e)
 {
 	if (!env->cancel || !atomic_load(env->cancel))

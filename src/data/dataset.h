@@ -105,7 +105,7 @@ struct dataset_env {
 	unsigned threads;                  /* 0: as many as cores; the result is the same */
 	/* Requests made, and wanted; may be NULL. Called from this thread only. */
 	void (*progress)(void *self, size_t done, size_t total);
-	/* Bytes of a file that is downloaded (above 1 MB); may be NULL. */
+	/* Bytes of a file that is downloaded (above 1 MB) or read; may be NULL. */
 	void (*download)(void *self, const char *file, int64_t done, int64_t total);
 	void (*note)(void *self, const char *text); /* a sentence for people; may be NULL */
 	void *self;

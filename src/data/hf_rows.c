@@ -13,7 +13,11 @@
 
 int hf_open_table(struct hf *h, size_t shard, const char *path, struct err *e)
 {
-	const struct table_opts opts = { .columns = h->class->columns, .cancel = h->env->cancel };
+	struct dataset_reading reading = { h->env, path };
+	const struct table_opts opts = {
+		.columns = h->class->columns, .cancel = h->env->cancel,
+		.progress = dataset_reading_show, .self = &reading,
+	};
 
 	assert(shard < h->shards);
 	h->table[shard] = table_open(path, &opts, e);

@@ -8,8 +8,6 @@
 #include "fetch/fetch.h"
 #include "media/image.h"
 
-#define SILENCE_MS 60000
-#define TRIES 3
 
 static bool starts(struct str s, const char *text)
 {
@@ -68,27 +66,6 @@ void media_mp4_url(struct str bytes, struct buf *url)
 	base64_encode(bytes, url);
 }
 
-static int download(const char *url, const atomic_bool *cancel, struct buf *out, struct err *e)
-{
-	const struct fetch_opts opts = { .cancel = cancel };
-	const struct fetch_get get = {
-		.url = url, .fd = -1, .opts = &opts, .silence_ms = SILENCE_MS, .tries = TRIES,
-	};
-	struct fetch_reply reply = { 0 };
-	int result;
-
-	if (fetch_get(&get, &reply, e) < 0)
-		return -1;
-	result = reply.status == 200 ? 0 :
-		 err_set(e, ERR_NET, "the server answers with status %ld", reply.status);
-	if (result == 0) {
-		*out = reply.body;
-		reply.body = (struct buf){ 0 };
-	}
-	fetch_reply_release(&reply);
-	return result;
-}
-
 /* The path of a file:// URL: what is escaped there is not in a path. */
 static void add_unescaped(struct buf *path, struct str s)
 {
@@ -117,7 +94,7 @@ static int load(struct str ref, const atomic_bool *cancel, struct buf *out, stru
 	else
 		buf_add_str(&name, ref);
 	buf_add_char(&name, '\0');
-	result = is_web(ref) ? download(name.data, cancel, out, e) :
+	result = is_web(ref) ? fetch_url(name.data, cancel, out, e) :
 		 file_read(name.data, FETCH_BODY_BYTES_MAX, out, e);
 	buf_release(&name);
 	return result;

@@ -121,7 +121,7 @@ static int fill(struct random_gen *g, const struct dataset_opts *o, struct workl
 		struct err *e)
 {
 	const struct dataset_env *env = g->env;
-	int64_t special = (int64_t)tokenizer_special_per_sequence(env->tokenizer);
+	int64_t special = random_special(g);
 	struct random_lengths lengths = { 0 };
 	struct ids prefix = { 0 };
 	struct build b = {
@@ -153,13 +153,11 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 	int rc;
 
 	(void)rng; /* upstream's generator is private too */
-	if (check(o, env, e) < 0 ||
-	    check_least(o, (int64_t)tokenizer_special_per_sequence(env->tokenizer), e) < 0 ||
-	    random_gen_open(&g, env, RANDOM_IDS_UNDECLARED, e) < 0)
+	if (check(o, env, e) < 0 || random_gen_open(&g, env, RANDOM_IDS_UNDECLARED, e) < 0)
 		return -1;
 	g.is_ids = o->prompt_token_ids;
 	g.is_sole = true;
-	rc = fill(&g, o, w, e);
+	rc = check_least(o, random_special(&g), e) < 0 ? -1 : fill(&g, o, w, e);
 	random_gen_release(&g);
 	return rc;
 }

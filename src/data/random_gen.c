@@ -141,6 +141,11 @@ void random_note_mismatch(int64_t mismatch, struct workload *w)
 
 /* ---- lengths ---- */
 
+int64_t random_special(const struct random_gen *g)
+{
+	return g->is_ids ? 0 : (int64_t)tokenizer_special_per_sequence(g->env->tokenizer);
+}
+
 static void draw(struct pcg64 *rng, double lo, double hi, int64_t *out, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -158,7 +163,7 @@ static int check_length(const char *what, double tokens, struct err *e)
 int random_lengths_draw(struct random_gen *g, const struct dataset_opts *o, int64_t input_len,
 			int64_t output_len, size_t n, struct random_lengths *out, struct err *e)
 {
-	int64_t special = (int64_t)tokenizer_special_per_sequence(g->env->tokenizer);
+	int64_t special = random_special(g);
 	double in = (double)(input_len > special ? input_len - special : 0);
 	double answer = (double)output_len;
 	double ri = o->input_range_ratio, ro = o->output_range_ratio;

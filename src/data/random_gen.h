@@ -56,6 +56,9 @@ struct random_lengths {
 	int64_t *input, *output, *offset;
 };
 
+/* Special tokens a server adds to a prompt: none to ids. */
+int64_t random_special(const struct random_gen *g);
+
 /*
  * Spec 3.2: n of each around input_len (the special tokens a server adds taken off) and
  * output_len by o's range ratios. ERR_LIMIT: above LENGTH_TOKENS_MAX. *out is released by the

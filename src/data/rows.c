@@ -56,12 +56,19 @@ int rows_get(struct rows *r, size_t i, struct json_slice *row, struct err *e)
 static int open_tables(struct rows *r, const char *const *path, size_t n,
 		       const struct rows_opts *opts, struct err *e)
 {
-	struct table_opts table_opts = { .columns = opts->columns, .cancel = opts->env->cancel };
+	struct dataset_reading reading = { .env = opts->env };
+	struct table_opts table_opts = {
+		.columns = opts->columns, .cancel = opts->env->cancel,
+		.progress = dataset_reading_show, .self = &reading,
+	};
 
 	r->table = mem_array(n, sizeof(struct table *));
 	r->end = mem_array(n, sizeof(*r->end));
 	for (size_t i = 0; i < n; i++) {
-		struct table *t = table_open(path[i], &table_opts, e);
+		struct table *t;
+
+		reading.path = path[i];
+		t = table_open(path[i], &table_opts, e);
 
 		if (!t)
 			return -1;

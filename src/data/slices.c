@@ -25,32 +25,11 @@ struct slices {
 	struct buf line[AT_ONCE];
 };
 
-static int read_url(const char *url, const struct dataset_env *env, struct buf *out, struct err *e)
-{
-	const struct fetch_opts opts = { .cancel = env->cancel };
-	const struct fetch_get get = {
-		.url = url, .fd = -1, .silence_ms = 60000, .tries = 3, .opts = &opts,
-	};
-	struct fetch_reply reply = { 0 };
-	int rc = fetch_get(&get, &reply, e);
-
-	if (rc == 0 && reply.status != 200)
-		rc = err_set(e, ERR_NET, "%s: HTTP status %ld", url, reply.status);
-	if (rc == 0) {
-		*out = reply.body;
-		reply.body = (struct buf){ 0 };
-	}
-	fetch_reply_release(&reply);
-	return rc;
-}
-
 static int read_ids(struct slices *s, const char *input, struct err *e)
 {
-	bool is_url = str_starts(str_of(input), STR("http://")) ||
-		      str_starts(str_of(input), STR("https://"));
 	struct buf text = { 0 };
-	int rc = is_url ? read_url(input, s->env, &text, e) :
-			  file_read(input, TOKEN_TEXT_BYTES_MAX, &text, e);
+	int rc = fetch_is_url(input) ? fetch_url(input, s->env->cancel, &text, e) :
+				       file_read(input, TOKEN_TEXT_BYTES_MAX, &text, e);
 
 	if (rc == 0 && tokenizer_encode(s->env->tokenizer, buf_str(&text), false, &s->ids) < 0) {
 		tokenizer_refuse(buf_str(&text), e);

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "data/common.h"
+#include "fetch/fetch.h"
 #include "token/chat.h"
 #include "token/tokenizer.h"
 
@@ -156,7 +157,8 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 	if (env->num_prompts > REQUESTS_MAX)
 		return err_set(e, ERR_LIMIT, "--num-prompts %" PRId64 " is more than the limit of %u",
 			       env->num_prompts, REQUESTS_MAX);
-	if (file_read(o->path, BUF_BYTES_MAX / 4, &raw, e) < 0)
+	if (fetch_is_url(o->path) ? fetch_url(o->path, env->cancel, &raw, e) < 0 :
+				    file_read(o->path, BUF_BYTES_MAX / 4, &raw, e) < 0)
 		return -1;
 	utf8_add_lossy(&file, buf_str(&raw));
 	buf_release(&raw);

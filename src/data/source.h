@@ -70,9 +70,3 @@ int source_path(const struct source_opts *o, const struct source *s, size_t i, s
  */
 #define SOURCE_NO_FILE 1
 int source_file(const struct source_opts *o, const char *name, struct buf *path, struct err *e);
-
-/*
- * A folder with the files of a dataset whose names begin with prefix ("videos/"; NULL: all of
- * them), downloaded first where needed: the folder itself, or the snapshot in the cache.
- */
-int source_folder(const struct source_opts *o, const char *prefix, struct buf *path, struct err *e);

@@ -29,7 +29,7 @@ struct piece {
 
 struct spill {
 	int fd;
-	char *folder;
+	const char *folder;
 	uint64_t begin;      /* of the last piece in the file */
 	size_t used;         /* of the last piece */
 	struct piece *piece;
@@ -57,30 +57,12 @@ static int fail(const struct spill *s, const char *what, struct err *e)
 		       s->folder, what, strerror(errno));
 }
 
-static int open_unnamed(const char *folder)
-{
-	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	char *name;
-
-	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
-		return fd;
-	name = mem_alloc(strlen(folder) + 32);
-	snprintf(name, strlen(folder) + 32, "%s/profllm-XXXXXX", folder);
-	fd = mkostemp(name, O_CLOEXEC);
-	if (fd >= 0)
-		unlink(name);
-	free(name);
-	return fd;
-}
-
 static int spill_open(struct workload *w, struct err *e)
 {
-	const char *folder = getenv("TMPDIR");
 	struct spill *s = mem_alloc(sizeof(*s));
 
 	w->spill = s;
-	s->folder = mem_text(folder && *folder ? folder : "/tmp");
-	s->fd = open_unnamed(s->folder);
+	s->fd = file_unnamed(&s->folder);
 	return s->fd < 0 ? fail(s, "made", e) : 0;
 }
 
@@ -93,7 +75,6 @@ static void spill_release(struct spill *s)
 	if (s->fd >= 0)
 		close(s->fd);
 	free(s->piece);
-	free(s->folder);
 	free(s);
 }
 

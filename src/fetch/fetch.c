@@ -613,3 +613,27 @@ int fetch_get(const struct fetch_get *g, struct fetch_reply *reply, struct err *
 	buf_release(&t.url);
 	return rc;
 }
+
+bool fetch_is_url(const char *text)
+{
+	return strncmp(text, "http://", 7) == 0 || strncmp(text, "https://", 8) == 0;
+}
+
+int fetch_url(const char *url, const atomic_bool *cancel, struct buf *body, struct err *e)
+{
+	const struct fetch_opts opts = { .cancel = cancel };
+	const struct fetch_get get = {
+		.url = url, .fd = -1, .opts = &opts, .silence_ms = 60000, .tries = 3,
+	};
+	struct fetch_reply reply = { 0 };
+	int rc = fetch_get(&get, &reply, e);
+
+	if (rc == 0 && reply.status != 200)
+		rc = err_set(e, ERR_NET, "%s: the server answers with status %ld", url, reply.status);
+	if (rc == 0) {
+		*body = reply.body;
+		reply.body = (struct buf){ 0 };
+	}
+	fetch_reply_release(&reply);
+	return rc;
+}

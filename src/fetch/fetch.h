@@ -95,5 +95,9 @@ struct fetch_get {
  */
 int fetch_get(const struct fetch_get *g, struct fetch_reply *reply, struct err *e);
 
+/* The body behind a URL, tried three times; any status but 200 is an error that names it. */
+int fetch_url(const char *url, const atomic_bool *cancel, struct buf *body, struct err *e);
+bool fetch_is_url(const char *text); /* begins with http:// or https:// */
+
 /* A header of a fetch_get's answer, trimmed; empty when absent. Borrowed. */
 struct str fetch_header(const struct fetch_reply *reply, const char *name);

@@ -107,6 +107,14 @@ static int borrow_tokenizer(struct stage *s, const struct err *why)
 	return 0;
 }
 
+static void show_bytes(void *self, const char *file, int64_t done, int64_t total)
+{
+	const struct stage *s = self;
+
+	if (s->hooks->bytes)
+		s->hooks->bytes(s->hooks->self, file, (uint64_t)done, (uint64_t)total);
+}
+
 static void warn_of_cache(void *self, const char *text)
 {
 	warn(self, text);
@@ -130,7 +138,8 @@ static int load_tokenizer(struct stage *s, struct err *e)
 	struct point *p = s->point;
 	struct tokenizer_load_opts opts = {
 		.mode = o->tokenizer_mode,
-		.cancel = s->hooks->cancel, .note = warn_of_cache, .self = s,
+		.cancel = s->hooks->cancel, .progress = show_bytes, .note = warn_of_cache,
+		.self = s,
 	};
 	struct err why = { 0 };
 
@@ -241,7 +250,8 @@ static int build_dataset(struct stage *s, const struct dataset *d, struct err *e
 		.backend = o->backend, .is_chat_backend = s->derived->is_chat,
 		.chat = &chat, .render = run_render, .render_self = &renderer,
 		.component = make_component, .component_self = s,
-		.progress = dataset_progress, .note = warn_of_cache, .self = s,
+		.progress = dataset_progress, .download = show_bytes,
+		.note = warn_of_cache, .self = s,
 		.cancel = s->hooks->cancel,
 	};
 

@@ -34,6 +34,8 @@ struct run_hooks {
 	/* Progress of a stage a few times a second; counters of the driver when load runs. */
 	void (*progress)(void *self, enum point_stage stage, uint64_t done, uint64_t total,
 			 const struct load_progress *load);
+	/* Bytes of a file that is downloaded or read before anything is sent, and in all. */
+	void (*bytes)(void *self, const char *file, uint64_t done, uint64_t total);
 	const atomic_bool *cancel;         /* set: stop load, keep what was measured */
 	const struct point_env *env;       /* NULL: this process's */
 	const struct transport *transport; /* NULL: native; tests use the null one */

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
 
@@ -216,18 +217,7 @@ static int fail_write(const struct unpack *u, struct err *e)
 /* A file that nobody else can see and that is gone with its last user. */
 static int open_nameless(struct unpack *u, struct err *e)
 {
-	const char *dir = getenv("TMPDIR");
-	struct buf path = { 0 };
-
-	dir = dir && *dir ? dir : "/tmp";
-	u->fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (u->fd < 0) { /* not every file system has such files */
-		buf_printf(&path, "%s/profllm-unpacked-XXXXXX", dir);
-		u->fd = mkostemp(path.data, O_CLOEXEC);
-		if (u->fd >= 0)
-			unlink(path.data);
-		buf_release(&path);
-	}
+	u->fd = file_unnamed(NULL);
 	return u->fd < 0 ? fail_write(u, e) : 0;
 }
 

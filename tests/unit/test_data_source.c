@@ -322,8 +322,6 @@ static void test_folder(void **state)
 	assert_string_equal(path.data, in_dir("set/sub/1.csv"));
 	assert_int_equal(source_file(&o, "sub/3.csv", &path, &e), SOURCE_NO_FILE);
 	assert_non_null(strstr(e.text, "set: there is no file \"sub/3.csv\""));
-	assert_int_equal(source_folder(&o, "sub/", &path, &e), 0);
-	assert_string_equal(path.data, in_dir("set"));
 	assert_int_equal(symlink(".", in_dir("set/loop")), 0);
 	assert_int_equal(source_open(&o, &s, &e), -1);
 	assert_int_equal(e.code, ERR_LIMIT);
@@ -349,8 +347,6 @@ static void test_file(void **state)
 	assert_int_equal(source_file(&o, "other.json", &path, &e), 0);
 	assert_string_equal(path.data, in_dir("one/other.json"));
 	assert_int_equal(source_file(&o, "none.json", &path, &e), SOURCE_NO_FILE);
-	assert_int_equal(source_folder(&o, NULL, &path, &e), 0);
-	assert_string_equal(path.data, in_dir("one"));
 	o.path = in_dir("no such");
 	assert_int_equal(source_open(&o, &s, &e), -1);
 	assert_non_null(strstr(e.text, "no such: there is no such file or folder, and no dataset"));
@@ -410,9 +406,6 @@ static void test_hub(void **state)
 	assert_string_equal(s.file[0], "data/train-00001-of-00002.jsonl");
 	source_release(&s);
 	assert_int_equal(source_file(&o, "data/train-00001-of-00002.jsonl", &path, &e), 0);
-	assert_int_equal(source_folder(&o, "data/", &path, &e), 0);
-	assert_true(str_ends(buf_str(&path), STR("/snapshots/" C1)));
-	assert_int_equal(source_folder(&o, "videos/", &path, &e), -1);
 	o.split = "test";
 	assert_int_equal(source_open(&o, &s, &e), -1);
 	assert_string_equal(e.text, "org/set: there is no split \"test\"; it has train");

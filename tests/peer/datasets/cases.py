@@ -56,7 +56,7 @@ def hub(name, *more):
 
 def cached(name, *more):
     """The folder of a hub cache, because upstream looks for media there whatever the path is."""
-    folder = "{data}/home/hub/datasets--" + name.replace("/", "--") + "/snapshots/" + COMMIT
+    folder = "{data}/" + "home/hub/datasets--" + name.replace("/", "--") + "/snapshots/" + COMMIT
     return ["--dataset-name", "hf", "--dataset-path", folder, "--hf-name", name, *more]
 
 
