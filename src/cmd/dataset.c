@@ -123,7 +123,8 @@ static void on_bytes(void *self, const char *file, uint64_t done, uint64_t total
 static int build(struct cli *cli, struct serve_opts *o, struct point *out)
 {
 	struct progress progress;
-	struct run_hooks hooks = { .self = &progress, .warn = on_warn, .progress = on_progress, .bytes = on_bytes,
+	struct run_hooks hooks = { .self = &progress, .warn = on_warn, .progress = on_progress,
+				   .bytes = on_bytes,
 				   .cancel = cli_is_interrupted() };
 	struct serve_derived derived = { 0 };
 	int rc;
