@@ -101,6 +101,8 @@ def compare(o: argparse.Namespace) -> None:
             put("rust made", native["made"])
             put("rust cpu", native["cpu"])
             put("ratio rust", native["wall"] / many[""]["wall"])
+        print("; ".join(f"{name} {values[-1]:.2f}" for name, values in rows.items()),
+              file=sys.stderr, flush=True)
     print(f"{o.prompts} random prompts of {o.length} tokens, {os.path.basename(o.model)}, "
           f"{o.repeats} repeats; median, least, most")
     show("upstream get_samples(), elapsed", rows["upstream wall"], "s")
