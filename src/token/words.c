@@ -169,23 +169,21 @@ static void keep(const struct place *p, const struct ids *out, size_t before)
 		memcpy(p->slot->id, out->id + before, count * sizeof *out->id);
 }
 
-/* A word that the first table has not: it is too long, or another took its place. */
+/* A word that the first table has not, or cannot have. */
 static void encode_other(const struct model *m, struct words_work *w, struct str word,
 	bool is_part, bool is_other, const struct place *place, struct ids *out)
 {
-	uint64_t hash = 0;
+	bool is_long = word.n > CACHE_BYTES && word.n <= LONG_WORD_BYTES_MAX;
+	uint64_t hash = is_long ? long_words_hash(word, is_other) : 0;
 	size_t before = out->count;
 
-	if (word.n <= LONG_WORD_BYTES_MAX) {
-		hash = long_words_hash(word, is_other);
-		if (long_words_get(w->longer, word, is_other, hash, out)) {
-			keep(place, out, before);
-			return;
-		}
-	}
+	if (is_long && long_words_get(w->longer, word, is_other, hash, out))
+		return;
 	encode_word(m, w, word, is_part, out);
 	keep(place, out, before);
-	long_words_keep(w->longer, word, is_other, hash, out->id + before, out->count - before);
+	if (is_long)
+		long_words_keep(w->longer, word, is_other, hash, out->id + before,
+			out->count - before);
 }
 
 static void encode_together(const struct model *m, struct words_work *w, const struct str *word,
