@@ -210,23 +210,23 @@ def main() -> int:
     for name in ("ours", "peer", "data", "out"):
         setattr(o, name, os.path.abspath(getattr(o, name)))
     os.makedirs(f"{o.out}/ours", exist_ok=True)
-    todo = runs(o)
-    if not todo:
+    asked = runs(o)
+    if not asked:
         sys.exit("no such case")
-    for r in todo:
+    for r in asked:
         if o.fresh and os.path.exists(r.upstream):
             os.remove(r.upstream)
-    make_upstream(todo, o)
+    make_upstream(asked, o)
     if o.only_upstream:
         return 0
-    return report(todo, o)
+    return report(asked, o)
 
 
-def report(todo: list[Run], o: argparse.Namespace) -> int:
+def report(asked: list[Run], o: argparse.Namespace) -> int:
     table: dict[str, dict] = {}
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        for r, (verdict, text, counts) in zip(todo, pool.map(lambda r: one(r, o), todo)):
+        for r, (verdict, text, counts) in zip(asked, pool.map(lambda r: one(r, o), asked)):
             case = table.setdefault(r.case["name"], {"verdicts": {}, "counts": {}, "text": []})
             case["verdicts"][verdict] = case["verdicts"].get(verdict, 0) + 1
             for key, n in counts.items():
@@ -235,10 +235,10 @@ def report(todo: list[Run], o: argparse.Namespace) -> int:
                 if not case["text"] or o.all:
                     case["text"].append(f"{verdict}: {r.name}: {text}")
             failed += verdict not in ("same", "known")
-            if r is last(todo, r):
+            if r is last(asked, r):
                 show(r.case, case)
     show_sums(table)
-    print(f"{len(todo) - failed} of {len(todo)} command lines alike")
+    print(f"{len(asked) - failed} of {len(asked)} command lines alike")
     return 1 if failed else 0
 
 
@@ -247,8 +247,8 @@ def one(r: Run, o: argparse.Namespace) -> tuple[str, str, dict]:
     return *judge(r, o, counts), counts
 
 
-def last(todo: list[Run], r: Run) -> Run:
-    return next(x for x in reversed(todo) if x.case is r.case)
+def last(asked: list[Run], r: Run) -> Run:
+    return next(x for x in reversed(asked) if x.case is r.case)
 
 
 def show(case: dict, found: dict) -> None:
