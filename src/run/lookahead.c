@@ -62,18 +62,18 @@ static void *make_all(void *self)
 		struct slot *s = &l->slot[i % LOOKAHEAD_SLOTS];
 		const struct plan_entry *entry = &l->plan->entry[i];
 		struct err e = { 0 };
+		enum slot_state state = SLOT_READY;
 
 		if (!wait_free(l, s))
 			break;
 		if (prepare_request(&l->opts, l->head, entry, &l->w->v[entry->sample], &scratch,
-				    &s->request, &e) == 0) {
-			publish(l, s, i, SLOT_READY);
-		} else {
+				    &s->request, &e) < 0) {
 			if (!l->err.code) /* said once: others may be reading it */
 				l->err = e;
-			publish(l, s, i, SLOT_FAILED);
+			state = SLOT_FAILED;
 		}
 		read += s->request.len;
+		publish(l, s, i, state); /* from here on the slot is the taker's */
 		if (read > WORKLOAD_FORGET_BYTES) {
 			workload_forget(l->w);
 			read = 0;
