@@ -223,10 +223,8 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 	};
 	int rc = rows_open(&s.rows, &o->path, 1, &opts, rng, e);
 
-	take.rows = s.rows.n;
 	if (rc == 0)
-		rc = take.rows ? dataset_take(&take, o, env, rng, w, e) :
-		     err_set(e, ERR_RUN, "%s: the file has no prompts", o->path);
+		rc = rows_take(&s.rows, &take, &opts, rng, w, e);
 	if (rc == 0)
 		dataset_note_media(w, env);
 	rows_release(&s.rows);

@@ -148,3 +148,12 @@ bool rows_item(struct json_slice list, size_t index, struct json_slice *item)
 			return true;
 	return false;
 }
+
+int rows_take(const struct rows *r, struct take *take, const struct rows_opts *opts,
+	      struct compat_rng *rng, struct workload *w, struct err *e)
+{
+	if (r->all == 0)
+		return err_set(e, ERR_RUN, "%s: the file has no prompts", opts->o->path);
+	take->rows = r->n;
+	return dataset_take(take, opts->o, opts->env, rng, w, e);
+}

@@ -37,6 +37,10 @@ void rows_release(struct rows *r);
 /* The i-th in order; its text stays until the next call. */
 int rows_get(struct rows *r, size_t i, struct json_slice *row, struct err *e);
 
+/* dataset_take over all of them; ERR_RUN when there are none. */
+int rows_take(const struct rows *r, struct take *take, const struct rows_opts *opts,
+	      struct compat_rng *rng, struct workload *w, struct err *e);
+
 /* "train.jsonl:17: <sentence>", ERR_RUN; returns -1. */
 __attribute__((format(printf, 4, 5)))
 int rows_refuse(const struct rows *r, size_t i, struct err *e, const char *fmt, ...);
