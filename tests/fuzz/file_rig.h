@@ -10,12 +10,7 @@
 #include "base/file.h"
 #include "base/utf8.h"
 #include "token/tokenizer.h"
-
-#define CHECK(condition)                                                       \
-	do {                                                                   \
-		if (!(condition))                                              \
-			abort();                                               \
-	} while (0)
+#include "check.h"
 
 static char rig_dir[] = "/tmp/profllm-fuzz-XXXXXX";
 

@@ -10,14 +10,9 @@
 #include <string.h>
 
 #include "token/compiled.h"
+#include "check.h"
 
 #define SMALL "tests/unit/token/small.json"
-#define CHECK(condition)                                                       \
-	do {                                                                   \
-		if (!(condition))                                              \
-			abort();                                               \
-	} while (0)
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static char *aligned_copy(const void *p, size_t n)

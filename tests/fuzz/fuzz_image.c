@@ -10,14 +10,9 @@
 
 #include "base/buf.h"
 #include "media/image.h"
+#include "check.h"
 
 #define PIXELS_MAX (1 << 20)
-
-#define CHECK(condition)                                                       \
-	do {                                                                   \
-		if (!(condition))                                              \
-			abort();                                               \
-	} while (0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,12 +11,8 @@
 #include "base/utf8.h"
 #include "token/model.h"
 #include "token/normalize_step.h"
+#include "check.h"
 
-#define CHECK(condition)                                                       \
-	do {                                                                   \
-		if (!(condition))                                              \
-			abort();                                               \
-	} while (0)
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -10,14 +10,9 @@
 #include "base/utf8.h"
 #include "token/pretok.h"
 #include "token/scan.h"
+#include "check.h"
 
 #define SCANNERS_MAX 16
-#define CHECK(condition)                                                       \
-	do {                                                                   \
-		if (!(condition))                                              \
-			abort();                                               \
-	} while (0)
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct words {

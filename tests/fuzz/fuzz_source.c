@@ -7,14 +7,9 @@
 #include <stdlib.h>
 
 #include "data/source_sort.h"
+#include "check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(condition)                                                       \
-	do {                                                                   \
-		if (!(condition))                                              \
-			abort();                                               \
-	} while (0)
 
 static void check_source(const struct source *s, const struct source_names *names)
 {

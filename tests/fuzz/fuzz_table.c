@@ -10,14 +10,9 @@
 
 #include "json/read.h"
 #include "table/format.h"
+#include "check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(condition)                                                       \
-	do {                                                                   \
-		if (!(condition))                                              \
-			abort();                                               \
-	} while (0)
 
 static void check_row(struct json_slice row)
 {

@@ -14,14 +14,9 @@
 
 #include "base/utf8.h"
 #include "token/tokenizer.h"
+#include "check.h"
 
 #define SMALL "tests/unit/token/small.json"
-#define CHECK(condition)                                                       \
-	do {                                                                   \
-		if (!(condition))                                              \
-			abort();                                               \
-	} while (0)
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The text comes back: itself from decode_bytes when exact, its lossy form from decode. */
