@@ -180,8 +180,9 @@ static void encode_other(const struct model *m, struct words_work *w, struct str
 	if (is_long && long_words_get(w->longer, word, is_other, hash, out))
 		return;
 	encode_word(m, w, word, is_part, out);
-	keep(place, out, before);
-	if (is_long)
+	if (!is_long)
+		keep(place, out, before);
+	else if (out->count > before) /* otherwise there may be no memory for ids at all */
 		long_words_keep(w->longer, word, is_other, hash, out->id + before,
 			out->count - before);
 }
