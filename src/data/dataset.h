@@ -25,6 +25,7 @@ struct dataset_opts {
 	bool trust_remote_code;          /* no effect */
 	/* ours */
 	bool prompt_token_ids;           /* random: send ids, not text */
+	double random_cache_hit_fraction, random_cache_ratio; /* 0: no bimodal prefix sharing */
 	struct opt_int max_model_len;    /* requests that cannot fit are left out */
 	const char *random_input_len_dist, *random_output_len_dist; /* data/lengths.h; NULL: none */
 	const char *hf_text_column;      /* hf: column of prompts; NULL: found by its name */
@@ -40,6 +41,7 @@ struct dataset_opts {
 	const char *speed_bench_dataset_subset;
 	int64_t speed_bench_output_len;
 	const char *speed_bench_category;
+	struct opt_int speed_bench_max_input_len; /* longer prompts are left out */
 	/* sonnet */
 	int64_t sonnet_input_len, sonnet_output_len, sonnet_prefix_len;
 	/* timed_trace */

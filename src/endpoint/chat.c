@@ -84,14 +84,15 @@ static void write_messages(const struct sample *s, struct buf *out)
 	buf_add_text(out, "]}]");
 }
 
-static int encode(const struct encode_opts *o, const struct sample *s, struct encoded *out,
-		  struct err *e)
+static int encode(const struct endpoint *self, const struct encode_opts *o,
+		  const struct sample *s, struct encoded *out, struct err *e)
 {
 	struct buf model = { 0 }, messages = { 0 };
 	struct body b = { .n = 0 };
 	char output_len[32];
 	int rc = -1;
 
+	(void)self;
 	json_quote(&model, o->model, false);
 	write_messages(s, &messages);
 	snprintf(output_len, sizeof(output_len), "%" PRId64, s->output_len);
@@ -109,8 +110,10 @@ done:
 	return rc;
 }
 
-static int decode(struct str data, struct decoded *out, struct err *e)
+static int decode(const struct endpoint *self, struct str data, struct decoded *out,
+		  struct err *e)
 {
+	(void)self;
 	pthread_once(&paths_once, compile_paths);
 	return openai_decode(&paths, data, out, e);
 }

@@ -27,14 +27,15 @@ static void compile_paths(void)
 	json_scan_paths_init(&paths, where, OPENAI_MEMBERS);
 }
 
-static int encode(const struct encode_opts *o, const struct sample *s, struct encoded *out,
-		  struct err *e)
+static int encode(const struct endpoint *self, const struct encode_opts *o,
+		  const struct sample *s, struct encoded *out, struct err *e)
 {
 	struct buf model = { 0 }, prompt = { 0 };
 	char output_len[32], logprobs[32] = "null";
 	struct body b = { .n = 0 };
 	int rc = -1;
 
+	(void)self;
 	json_quote(&model, o->model, false);
 	snprintf(output_len, sizeof(output_len), "%" PRId64, s->output_len);
 	if (o->has_logprobs)
@@ -54,8 +55,10 @@ done:
 	return rc;
 }
 
-static int decode(struct str data, struct decoded *out, struct err *e)
+static int decode(const struct endpoint *self, struct str data, struct decoded *out,
+		  struct err *e)
 {
+	(void)self;
 	pthread_once(&paths_once, compile_paths);
 	return openai_decode(&paths, data, out, e);
 }

@@ -38,6 +38,7 @@ enum decoded_bits {
 	DECODED_ERROR = 64,     /* an error object; text is its JSON */
 	DECODED_DONE = 128,     /* [DONE] or a terminal event */
 	DECODED_IGNORED = 256,  /* nothing of interest */
+	DECODED_WHOLE_TEXT = 512, /* text is the answer so far, not what this event adds */
 };
 
 struct decoded {
@@ -50,6 +51,12 @@ struct decoded {
 struct encoded {
 	struct buf body;
 	char content_type[96];  /* empty: application/json; multipart names its boundary here */
+};
+
+/* How a streamed answer is cut into events. */
+enum framing {
+	FRAMING_SSE,    /* server-sent events: decode gets an event's data */
+	FRAMING_LINES,  /* one JSON document a line (NDJSON): decode gets the line */
 };
 
 /* A whole answer that is not an event stream. */
@@ -66,13 +73,18 @@ struct endpoint {
 	bool is_streaming;
 	bool is_pooling;
 	bool is_openai;          /* sampling flags are allowed */
+	bool is_ours;            /* not in upstream: --endpoint defaults to default_path */
+	enum framing framing;
+	/* self is this endpoint in all of them: one read from a file embeds it and has more. */
 	/* Appends the body's bytes. Thread-safe. */
-	int (*encode)(const struct encode_opts *o, const struct sample *s, struct encoded *out,
+	int (*encode)(const struct endpoint *self, const struct encode_opts *o,
+		      const struct sample *s, struct encoded *out, struct err *e);
+	/* One event of the stream. -1: it cannot be read (e). */
+	int (*decode)(const struct endpoint *self, struct str data, struct decoded *out,
 		      struct err *e);
-	/* One server-sent event's data. -1: it cannot be read (e). */
-	int (*decode)(struct str data, struct decoded *out, struct err *e);
 	/* A whole answer that is not an event stream (pooling). NULL: the API only streams. */
-	int (*decode_answer)(const struct answer *answer, struct decoded *out, struct err *e);
+	int (*decode_answer)(const struct endpoint *self, const struct answer *answer,
+			     struct decoded *out, struct err *e);
 	/* After a complete answer: NULL when it is a success, else the sentence of its failure. */
 	const char *(*finish)(const struct request_row *row);
 };

@@ -5,9 +5,10 @@
  */
 #include "endpoint/endpoint.h"
 
-static int encode(const struct encode_opts *o, const struct sample *s, struct encoded *out,
-		  struct err *e)
+static int encode(const struct endpoint *self, const struct encode_opts *o,
+		  const struct sample *s, struct encoded *out, struct err *e)
 {
+	(void)self;
 	(void)o;
 	(void)s;
 	(void)e;
@@ -15,8 +16,10 @@ static int encode(const struct encode_opts *o, const struct sample *s, struct en
 	return 0;
 }
 
-static int decode(struct str data, struct decoded *out, struct err *e)
+static int decode(const struct endpoint *self, struct str data, struct decoded *out,
+		  struct err *e)
 {
+	(void)self;
 	(void)e;
 	out->bits = str_eq(data, STR("[DONE]")) ? DECODED_DONE : DECODED_TOKEN | DECODED_ANSWER;
 	out->text = data;

@@ -145,7 +145,7 @@ static void handle_event(struct flight *f, struct str data, int64_t kernel_ns, i
 			     .reasoning_tokens = -1 };
 	struct err e = { 0 };
 
-	if (o->endpoint->decode(data, &d, &e) < 0) {
+	if (o->endpoint->decode(o->endpoint, data, &d, &e) < 0) {
 		record_mark(f->worker->shard, f->row, MARK_BAD_EVENT, 1);
 		fail(f, FAIL_FORMAT, str_of(e.text));
 		return;
@@ -226,7 +226,7 @@ static int decode_whole(struct flight *f, struct decoded *d, struct err *e)
 
 	if (!o->endpoint->decode_answer)
 		return err_set(e, ERR_PARSE, "the answer is not an event stream");
-	return o->endpoint->decode_answer(&answer, d, e);
+	return o->endpoint->decode_answer(o->endpoint, &answer, d, e);
 }
 
 static void end_body(struct flight *f, int64_t now_ns)

@@ -102,7 +102,7 @@ int prepare_request(const struct prepare_opts *o, const struct str *head,
 	buf_reset(&scratch->body);
 	buf_reset(out);
 	buf_add_str(out, head[entry->endpoint]);
-	if (o->endpoint->encode(&encode, s, scratch, e) < 0)
+	if (o->endpoint->encode(o->endpoint, &encode, s, scratch, e) < 0)
 		return -1;
 	add_default(o, out, "Content-Type", *scratch->content_type ? scratch->content_type
 								    : "application/json");

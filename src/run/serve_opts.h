@@ -46,10 +46,10 @@ struct serve_opts {
 	struct opt_int logprobs;
 	double request_rate;                /* requests/s; INFINITY: all at once */
 	double burstiness;
-	double probe_request_rate;          /* later when > 0 */
+	double probe_request_rate;          /* requests/s beside the load; 0 or less: none */
 	bool disable_tqdm;
 	int64_t num_warmups;
-	bool profile;                       /* later */
+	bool profile;
 	bool save_result, save_detailed, append_result;
 	struct opt_list metadata;           /* raw; derived holds the pairs */
 	const char *result_dir, *result_filename;
@@ -71,9 +71,9 @@ struct serve_opts {
 	struct opt_json chat_template_kwargs; /* an object; only the server renders with it */
 	struct opt_json extra_body;         /* raw; derived.extra_body has the sampling flags too */
 	bool skip_tokenizer_init, insecure;
-	bool plot_timeline;                 /* later */
+	bool plot_timeline;
 	const char *timeline_itl_thresholds;
-	bool plot_dataset_stats;            /* later */
+	bool plot_dataset_stats;
 
 	/* ours */
 	const char *chat_prefix, *chat_suffix; /* escaped, NULL: none; derived.chat has the texts */
@@ -87,6 +87,35 @@ struct serve_opts {
 	bool dry_run;
 	bool strict;                        /* exit 3 when the verdict is not VALID */
 	const char *progress;               /* "auto", "bar", "lines", "none" */
+	const char *backend_file;           /* NULL: --backend */
+	struct opt_list base_urls;          /* empty: --base-url, or --host and --port */
+	const char *balance;                /* "round-robin", "random", "least-loaded" */
+	struct opt_real duration, grace_period; /* seconds */
+	struct opt_int max_errors;
+	struct opt_real max_error_rate;     /* 0..1 */
+	double request_cancellation_rate;   /* percent */
+	double request_cancellation_delay;  /* seconds after sent */
+	const char *prompt_salt;            /* "none", "run", "request" */
+	int64_t num_runs;
+	bool reset_prefix_cache;
+	double steady_state_threshold;
+	struct opt_real steady_state_min_window; /* seconds */
+	bool no_steady_state;
+	bool report_cached_tokens;
+	struct opt_int profile_batch_threshold;
+	double profile_duration;            /* seconds */
+	const char *output_json;            /* FILE */
+	const char *client_cert, *client_key; /* PEM files */
+	const char *transport;              /* "auto", "native", "curl" */
+	const char *http_version;           /* "1.1", "2" */
+	const char *proxy;                  /* URL; NULL: the environment's */
+	bool follow_redirects;
+	double metrics_interval;            /* seconds; 0: before and after only */
+	const char *metrics_url;            /* NULL: base URL + /metrics */
+	const char *charts;                 /* "auto", "always", "never" */
+	bool live;
+	const char *load_pattern;           /* NULL: none */
+	bool plot_load_pattern;
 	struct opt_list fix;
 	const char *compat;                 /* comma list; see derived */
 	const char *trace;                  /* comma list of categories */

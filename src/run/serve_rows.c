@@ -33,11 +33,11 @@ static const char *const datasets[] = {
 	"custom_audio", "custom_image", "custom_mm", "prefix_repetition", "spec_bench",
 	"speed_bench", "timed_trace", "mix", "workload", NULL,
 };
-static const char *const backends[] = { "vllm", "openai", "openai-chat", NULL };
-static const char *const backends_later[] = {
-	"openai-responses", "openai-audio", "openai-embeddings", "openai-embeddings-chat",
-	"openai-embeddings-clip", "openai-embeddings-vlm2vec", "infinity-embeddings",
-	"infinity-embeddings-clip", "vllm-pooling", "vllm-rerank", NULL,
+static const char *const backends[] = {
+	"vllm", "openai", "openai-chat", "openai-responses", "openai-audio", "openai-embeddings",
+	"openai-embeddings-chat", "openai-embeddings-clip", "openai-embeddings-vlm2vec",
+	"infinity-embeddings", "infinity-embeddings-clip", "vllm-pooling", "vllm-rerank",
+	"anthropic", "tgi", "llamacpp", "sglang", "ollama", "ollama-chat", NULL,
 };
 static const char *const tokenizer_modes[] = { "auto", "hf", "mistral", "deepseek_v32", "slow", NULL };
 static const char *const tokenizer_modes_later[] = { "custom", NULL };
@@ -47,17 +47,13 @@ static const char *const speed_subsets[] = {
 	"qualitative", "throughput_1k", "throughput_2k", "throughput_8k", "throughput_16k",
 	"throughput_32k", NULL,
 };
+static const char *const balances[] = { "round-robin", "random", "least-loaded", NULL };
+static const char *const salts[] = { "none", "run", "request", NULL };
+static const char *const transports[] = { "auto", "native", "curl", NULL };
+static const char *const http_versions[] = { "1.1", "2", NULL };
+static const char *const chart_times[] = { "auto", "always", "never", NULL };
 static const char *const clocks[] = { "kernel", "user", NULL };
 static const char *const progress_forms[] = { "auto", "bar", "lines", "none", NULL };
-
-/* Zero and less mean "off" upstream, so only a positive rate has to wait. */
-static int check_probe_rate(const struct opt *o, const void *field, struct err *e)
-{
-	if (*(const double *)field > 0)
-		return err_set(e, ERR_USAGE, "--%s: not in this version; it measures no probe "
-			       "requests beside the load", o->name);
-	return 0;
-}
 
 static int check_trace(const struct opt *o, const void *field, struct err *e)
 {
@@ -209,8 +205,8 @@ static const struct opt rows[] = {
 	S(label, "label", .group = OUTPUT, .arg = "TEXT",
 	  .help = "name of the run: in the result and in front of the file name, where the "
 		  "backend's name stands otherwise"),
-	S(backend, "backend", .group = SERVER, .choices = backends, .later = backends_later,
-	  .arg = "NAME", .help = "the API to speak: completions (vllm, openai) or chat"),
+	S(backend, "backend", .group = SERVER, .choices = backends,
+	  .arg = "NAME", .help = "the API to speak; --endpoint has to be a path of it"),
 	S(base_url, "base-url", .group = SERVER, .arg = "URL",
 	  .help = "server, with scheme; replaces --host and --port; the request URL is this and "
 		  "--endpoint, joined as they are"),
@@ -247,14 +243,13 @@ static const struct opt rows[] = {
 	  .help = "shape of the gamma distribution of intervals: 1 is a Poisson process, less is "
 		  "burstier, more is steadier, inf is even spacing"),
 	S(probe_request_rate, "probe-request-rate", .group = TRAFFIC, .arg = "REQ/S",
-	  .check = check_probe_rate,
-	  .help = "rate of small requests beside the load; only 0 (off) in this version"),
+	  .help = "rate of small requests sent beside the load, one at a time, past the cap; their "
+		  "latency is reported apart"),
 	S(disable_tqdm, "disable-tqdm", .group = OUTPUT, .help = "show no progress"),
 	S(num_warmups, "num-warmups", .group = TRAFFIC, .arg = "N",
 	  .help = "requests sent and forgotten before the measurement"),
-	S(profile, "profile", .group = SERVER, .flags = OPT_LATER,
-	  .note = "start and stop the server's profiler by hand",
-	  .help = "start the server's profiler for the measurement"),
+	S(profile, "profile", .group = SERVER,
+	  .help = "start the server's profiler before the measurement and stop it after"),
 	S(save_result, "save-result", .group = OUTPUT, .help = "write the result as JSON"),
 	S(save_detailed, "save-detailed", .group = OUTPUT,
 	  .help = "keep the arrays with one element per request in the result"),
@@ -314,12 +309,12 @@ static const struct opt rows[] = {
 	S(skip_tokenizer_init, "skip-tokenizer-init", .group = MODEL,
 	  .help = "use no tokenizer; lengths come from the server alone"),
 	S(insecure, "insecure", .group = SERVER, .help = "do not verify the server's certificate"),
-	S(plot_timeline, "plot-timeline", .group = PLOTS, .flags = OPT_LATER,
-	  .help = "draw every request over time as a page"),
-	S(timeline_itl_thresholds, "timeline-itl-thresholds", .group = PLOTS, .flags = OPT_LATER,
-	  .arg = "MS,MS", .help = "two limits that colour the gaps between tokens"),
-	S(plot_dataset_stats, "plot-dataset-stats", .group = PLOTS, .flags = OPT_LATER,
-	  .help = "draw histograms of prompt and answer lengths"),
+	S(plot_timeline, "plot-timeline", .group = PLOTS,
+	  .help = "draw every request over time as one self-contained page"),
+	S(timeline_itl_thresholds, "timeline-itl-thresholds", .group = PLOTS, .arg = "MS,MS",
+	  .help = "two limits that colour the gaps between tokens on that page"),
+	S(plot_dataset_stats, "plot-dataset-stats", .group = PLOTS,
+	  .help = "draw histograms of prompt and answer lengths: a page, and a PNG through gnuplot"),
 
 	S(chat_prefix, "chat-prefix", .group = OURS, .flags = OPT_OURS, .arg = "TEXT",
 	  .help = "what the chat template puts in front of a user message, where the template is "
@@ -367,6 +362,98 @@ static const struct opt rows[] = {
 	S(data.mix, "mix", .group = DATASET, .flags = OPT_OURS, .arg = "JSON",
 	  .help = "parts of the mix dataset: [{\"weight\": 2, \"dataset-name\": \"random\", "
 		  "...}, ...]"),
+	S(data.random_cache_hit_fraction, "random-cache-hit-fraction", .group = RANDOM,
+	  .flags = OPT_OURS, .arg = "FRACTION", .min = 0, .max = 1,
+	  .help = "share of requests that begin with the tokens all of them share; with "
+		  "--prompt-token-ids"),
+	S(data.random_cache_ratio, "random-cache-ratio", .group = RANDOM, .flags = OPT_OURS,
+	  .arg = "RATIO", .min = 0, .max = 1,
+	  .help = "how much of such a prompt is shared, of its whole length"),
+	S(data.speed_bench_max_input_len, "speed-bench-max-input-len", .group = FILES,
+	  .flags = OPT_OURS, .arg = "TOKENS", .min = 1, .max = INFINITY,
+	  .help = "leave rows of speed_bench out whose prompt has more tokens"),
+
+	S(backend_file, "backend-file", .group = SERVER, .flags = OPT_OURS, .arg = "FILE",
+	  .help = "a JSON file that describes the API to speak, in place of --backend"),
+	S(base_urls, "base-urls", .group = SERVER, .flags = OPT_OURS | OPT_MANY, .arg = "URL",
+	  .help = "several servers that share the load, in place of --base-url"),
+	S(balance, "balance", .group = SERVER, .flags = OPT_OURS, .arg = "HOW",
+	  .choices = balances, .help = "which of several servers gets the next request"),
+	S(duration, "duration", .group = TRAFFIC, .flags = OPT_OURS | OPT_MIN_EXCLUSIVE,
+	  .arg = "SECONDS", .max = 1e7,
+	  .help = "stop sending after this long; prompts are used again when they run out, unless "
+		  "--num-prompts is given"),
+	S(grace_period, "grace-period", .group = TRAFFIC, .flags = OPT_OURS, .arg = "SECONDS",
+	  .max = 1e7,
+	  .help = "how long requests in flight may go on after --duration; without it, until they "
+		  "end"),
+	S(max_errors, "max-errors", .group = TRAFFIC, .flags = OPT_OURS, .arg = "N", .min = 1,
+	  .max = INFINITY, .help = "stop the run once so many requests have failed"),
+	S(max_error_rate, "max-error-rate", .group = TRAFFIC, .flags = OPT_OURS, .arg = "FRACTION",
+	  .min = 0, .max = 1,
+	  .help = "stop the run once more than this share of at least 20 ended requests have failed"),
+	S(request_cancellation_rate, "request-cancellation-rate", .group = TRAFFIC,
+	  .flags = OPT_OURS, .arg = "PERCENT", .min = 0, .max = 100,
+	  .help = "share of requests, drawn by --seed, that the client gives up on purpose"),
+	S(request_cancellation_delay, "request-cancellation-delay", .group = TRAFFIC,
+	  .flags = OPT_OURS, .arg = "SECONDS", .max = 1e7,
+	  .help = "how long after sending it does so"),
+	S(prompt_salt, "prompt-salt", .group = TRAFFIC, .flags = OPT_OURS, .arg = "WHAT",
+	  .choices = salts,
+	  .help = "put a few tokens drawn by --seed before every prompt, so that no prefix cache of an "
+		  "earlier run helps: the same for the whole run, or others for each request"),
+	S(num_runs, "num-runs", .group = TRAFFIC, .flags = OPT_OURS, .arg = "N", .min = 1,
+	  .max = 1000, .help = "measure so many times and report mean, spread and variation"),
+	S(reset_prefix_cache, "reset-prefix-cache", .group = SERVER, .flags = OPT_OURS,
+	  .help = "have the server empty its prefix cache before each measurement"),
+	S(steady_state_threshold, "steady-state-threshold", .group = METRICS, .flags = OPT_OURS,
+	  .arg = "FRACTION", .min = 0, .max = 1,
+	  .help = "of --max-concurrency: the steady state lasts while so many requests are in flight"),
+	S(steady_state_min_window, "steady-state-min-window", .group = METRICS, .flags = OPT_OURS,
+	  .arg = "SECONDS", .max = 1e7,
+	  .help = "shortest steady state without a warning; without it 10 s or a tenth of the run, "
+		  "whichever is longer"),
+	S(no_steady_state, "no-steady-state", .group = METRICS, .flags = OPT_OURS,
+	  .help = "do not look for a steady state"),
+	S(report_cached_tokens, "report-cached-tokens", .group = METRICS, .flags = OPT_OURS,
+	  .help = "report how many prompt tokens the server says it had cached"),
+	S(profile_batch_threshold, "profile-batch-threshold", .group = SERVER, .flags = OPT_OURS,
+	  .arg = "N", .min = 1, .max = INFINITY,
+	  .help = "start the server's profiler once so many requests are in flight"),
+	S(profile_duration, "profile-duration", .group = SERVER,
+	  .flags = OPT_OURS | OPT_MIN_EXCLUSIVE, .arg = "SECONDS", .max = 1e6,
+	  .help = "how long it runs then"),
+	S(output_json, "output-json", .group = OUTPUT, .flags = OPT_OURS, .arg = "FILE",
+	  .help = "write the detailed result to this file"),
+	S(client_cert, "client-cert", .group = SERVER, .flags = OPT_OURS, .arg = "FILE",
+	  .help = "PEM file with the certificate to show the server"),
+	S(client_key, "client-key", .group = SERVER, .flags = OPT_OURS, .arg = "FILE",
+	  .help = "PEM file with its key; without it the key is in the certificate's file"),
+	S(transport, "transport", .group = SERVER, .flags = OPT_OURS, .arg = "NAME",
+	  .choices = transports,
+	  .help = "native, or libcurl for what that cannot do (HTTP/2, SOCKS and authenticated "
+		  "proxies, redirects); auto takes libcurl only for those"),
+	S(http_version, "http-version", .group = SERVER, .flags = OPT_OURS, .arg = "VERSION",
+	  .choices = http_versions, .help = "HTTP/1.1, or HTTP/2 (by TLS, or at once without)"),
+	S(proxy, "proxy", .group = SERVER, .flags = OPT_OURS | OPT_SECRET, .arg = "URL",
+	  .help = "http, https, socks4, socks4a, socks5 or socks5h proxy, in place of what the "
+		  "environment names"),
+	S(follow_redirects, "follow-redirects", .group = SERVER, .flags = OPT_OURS,
+	  .help = "follow redirects, ten at most"),
+	S(metrics_interval, "metrics-interval", .group = METRICS, .flags = OPT_OURS,
+	  .arg = "SECONDS", .max = 3600,
+	  .help = "how often the server's /metrics are read while load runs; 0: only before and after"),
+	S(metrics_url, "metrics-url", .group = METRICS, .flags = OPT_OURS, .arg = "URL",
+	  .help = "where they are, when not at /metrics of the server"),
+	S(charts, "charts", .group = PLOTS, .flags = OPT_OURS, .arg = "WHEN", .choices = chart_times,
+	  .help = "charts of tokens and requests per second before the report, drawn by gnuplot; auto "
+		  "is on a terminal"),
+	S(live, "live", .group = OUTPUT, .flags = OPT_OURS,
+	  .help = "a full screen while load runs: rates, percentiles so far, slowest requests, errors"),
+	S(load_pattern, "load-pattern", .group = TRAFFIC, .flags = OPT_OURS, .arg = "NAME",
+	  .help = "well-known traffic options under one name; help lists them"),
+	S(plot_load_pattern, "plot-load-pattern", .group = PLOTS, .flags = OPT_OURS,
+	  .help = "draw when requests are due and how long the intervals are"),
 	S(strict, "strict", .group = OURS, .flags = OPT_OURS,
 	  .help = "exit with 3 unless the verdict on the measurement is VALID"),
 	S(progress, "progress", .group = OURS, .flags = OPT_OURS, .arg = "FORM",
@@ -378,7 +465,7 @@ static const struct opt rows[] = {
 	  .help = "comma list of other behaviours upstream has had: peak (exact peak "
 		  "concurrency), role-chunk (an empty first chunk is no token), stream-error (an "
 		  "error inside a 200 stream is ignored), detail (latencies only with "
-		  "--save-detailed)"),
+		  "--save-detailed), v0.11 (all that was so in that release)"),
 	S(trace, "trace", .group = OURS, .flags = OPT_OURS, .arg = "LIST", .check = check_trace,
 	  .help = "comma list of debugging categories printed on stderr, or all"),
 
@@ -416,6 +503,9 @@ static const struct serve_opts defaults = {
 	.metric_percentiles = "99",
 	.lora_assignment = "random",
 	.timeline_itl_thresholds = "25,50",
+	.balance = "round-robin", .prompt_salt = "none", .num_runs = 1,
+	.steady_state_threshold = 0.95, .profile_duration = 5,
+	.transport = "auto", .http_version = "1.1", .metrics_interval = 1, .charts = "auto",
 	.threads = 1, .warm_connections = "auto", .timestamps = "kernel",
 	.request_timeout = 21600, .connect_timeout = 130,
 	.progress = "auto",

@@ -58,7 +58,7 @@ static void bodies_are_upstreams(void **state)
 		struct encoded out = { 0 };
 		struct err e = { 0 };
 
-		assert_int_equal(ep->encode(&row[i].opts, &row[i].sample, &out, &e), 0);
+		assert_int_equal(ep->encode(ep, &row[i].opts, &row[i].sample, &out, &e), 0);
 		assert_string_equal(out.body.data, row[i].want);
 		assert_string_equal(out.content_type, "");
 		buf_release(&out.body);
@@ -106,10 +106,10 @@ static void events_mean_what_they_say(void **state)
 	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
 		struct decoded d = { .prompt_tokens = -1, .output_tokens = -1,
 				     .cached_tokens = -1, .reasoning_tokens = -1 };
+		const struct endpoint *ep = endpoint_find(row[i].endpoint);
 		struct err e = { 0 };
 
-		assert_int_equal(endpoint_find(row[i].endpoint)->decode(str_of(row[i].data), &d,
-									&e), 0);
+		assert_int_equal(ep->decode(ep, str_of(row[i].data), &d, &e), 0);
 		assert_int_equal(d.bits, row[i].bits);
 		assert_true(str_is(d.text, row[i].text));
 		assert_int_equal(d.prompt_tokens, row[i].prompt);
@@ -125,10 +125,11 @@ static void broken_events_are_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		const struct endpoint *ep = endpoint_find("vllm");
 		struct decoded d = { 0 };
 		struct err e = { 0 };
 
-		assert_int_equal(endpoint_find("vllm")->decode(str_of(row[i]), &d, &e), -1);
+		assert_int_equal(ep->decode(ep, str_of(row[i]), &d, &e), -1);
 		assert_int_equal(e.code, ERR_PARSE);
 	}
 }
