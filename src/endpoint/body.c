@@ -8,7 +8,7 @@
 
 #define BODY_MEMBERS_MAX (sizeof(((struct body *)0)->member) / sizeof(struct body_member))
 
-static int put(struct body *b, struct str key, struct str value, struct err *e)
+int body_put_str(struct body *b, struct str key, struct str value, struct err *e)
 {
 	size_t i = 0;
 
@@ -25,7 +25,7 @@ static int put(struct body *b, struct str key, struct str value, struct err *e)
 
 int body_put(struct body *b, const char *key, struct str json, struct err *e)
 {
-	return put(b, str_of(key), json, e);
+	return body_put_str(b, str_of(key), json, e);
 }
 
 int body_overlay(struct body *b, struct str object, struct err *e)
@@ -47,7 +47,7 @@ int body_overlay(struct body *b, struct str object, struct err *e)
 		/* The slice of a string lies between its quotes; a body needs them. */
 		if (value.kind == JSON_STRING)
 			value.raw = (struct str){ value.raw.p - 1, value.raw.n + 2 };
-		if (put(b, key, value.raw, e) < 0)
+		if (body_put_str(b, key, value.raw, e) < 0)
 			return -1;
 	}
 	assert(more == 0); /* json_next validated the whole */

@@ -59,7 +59,7 @@ static struct str list_items(struct str list)
 	return str_trim((struct str){ list.p + 1, list.n - 2 });
 }
 
-static void write_messages(const struct sample *s, struct buf *out)
+void openai_messages(const struct sample *s, struct buf *out)
 {
 	if (s->messages.n) {
 		buf_add_str(out, s->messages);
@@ -94,7 +94,7 @@ static int encode(const struct endpoint *self, const struct encode_opts *o,
 
 	(void)self;
 	json_quote(&model, o->model, false);
-	write_messages(s, &messages);
+	openai_messages(s, &messages);
 	snprintf(output_len, sizeof(output_len), "%" PRId64, s->output_len);
 	if (body_put(&b, "model", buf_str(&model), e) < 0 ||
 	    body_put(&b, "messages", buf_str(&messages), e) < 0 ||

@@ -102,5 +102,6 @@ int endpoint_check_url(const struct endpoint *ep, const char *url, struct err *e
 struct body_member { struct str key, value; }; /* key as spelled between quotes; value JSON */
 struct body { struct body_member member[64]; size_t n; };
 int body_put(struct body *b, const char *key, struct str json, struct err *e);
+int body_put_str(struct body *b, struct str key, struct str json, struct err *e);
 int body_overlay(struct body *b, struct str object, struct err *e);
 void body_write(const struct body *b, struct buf *out);

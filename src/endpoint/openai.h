@@ -18,5 +18,7 @@ const char *openai_finish(const struct request_row *row);
 /* Common end of both encoders: ignore_eos, then the overlays, then the bytes. */
 int openai_finish_body(struct body *b, const struct encode_opts *o, const struct sample *s,
 		       struct encoded *out, struct err *e);
+/* Appends a sample as a JSON list of chat messages (serve spec 3.6). */
+void openai_messages(const struct sample *s, struct buf *out);
 /* The prompt as a JSON value (quoted text, or its own JSON); scratch holds the quoted form. */
 struct str openai_prompt(const struct sample *s, struct buf *scratch);
