@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tool.c - see tool.h. */
+#include "proc/tool.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/limits.h"
+
+enum { IN, OUT, ERRORS, STREAMS };
+
+bool tool_exists(const char *name)
+{
+	struct str rest = str_of(getenv("PATH") ? getenv("PATH") : "");
+	struct buf path = { 0 };
+	bool is_found = false;
+
+	while (rest.n && !is_found) {
+		struct str dir = str_cut(&rest, ':');
+
+		buf_reset(&path);
+		buf_add_str(&path, dir.n ? dir : str_of("."));
+		buf_printf(&path, "/%s", name);
+		is_found = access(path.data, X_OK) == 0 && !file_is_dir(path.data);
+	}
+	buf_release(&path);
+	return is_found;
+}
+
+static int open_streams(int fd[STREAMS], struct str input, bool has_errors, struct err *e)
+{
+	const char *folder = "";
+
+	for (int i = 0; i < STREAMS; i++) {
+		if (i == ERRORS && !has_errors)
+			continue;
+		fd[i] = file_unnamed(&folder);
+		if (fd[i] < 0)
+			return err_set(e, ERR_IO, "cannot make a file in %s: %s", folder, strerror(errno));
+	}
+	if (file_write_all(fd[IN], input) < 0 || lseek(fd[IN], 0, SEEK_SET) < 0)
+		return err_set(e, ERR_IO, "cannot write a file in %s: %s", folder, strerror(errno));
+	return 0;
+}
+
+/* The caller's handlers and masks are not the tool's. */
+static int start(const char *const *argv, const int fd[STREAMS], pid_t *pid, struct err *e)
+{
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t how;
+	sigset_t none, all;
+	int rc;
+
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawn_file_actions_init(&files);
+	posix_spawnattr_init(&how);
+	posix_spawn_file_actions_adddup2(&files, fd[IN], STDIN_FILENO);
+	posix_spawn_file_actions_adddup2(&files, fd[OUT], STDOUT_FILENO);
+	posix_spawn_file_actions_adddup2(&files, fd[ERRORS] < 0 ? fd[OUT] : fd[ERRORS],
+					 STDERR_FILENO);
+	posix_spawnattr_setsigmask(&how, &none);
+	posix_spawnattr_setsigdefault(&how, &all);
+	posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	rc = posix_spawnp(pid, argv[0], &files, &how, (char *const *)(uintptr_t)argv, environ);
+	posix_spawnattr_destroy(&how);
+	posix_spawn_file_actions_destroy(&files);
+	return rc ? err_set(e, ERR_RUN, "cannot start %s: %s", argv[0], strerror(rc)) : 0;
+}
+
+static int await(const char *name, pid_t pid, unsigned timeout_s, struct err *e)
+{
+	struct pollfd ended = { .fd = pidfd_open(pid, 0), .events = POLLIN };
+	int status = 0, rc = 1;
+
+	/* Without a descriptor of the process there is no time limit. */
+	if (ended.fd >= 0) {
+		do
+			rc = poll(&ended, 1, (int)timeout_s * 1000);
+		while (rc < 0 && errno == EINTR);
+		close(ended.fd);
+	}
+	if (rc == 0)
+		kill(pid, SIGKILL);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (rc == 0)
+		return err_set(e, ERR_RUN, "%s did not end within %u s", name, timeout_s);
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static int collect(const char *name, int fd, struct buf *out, struct err *e)
+{
+	ssize_t n;
+
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return err_set(e, ERR_IO, "cannot read what %s wrote: %s", name, strerror(errno));
+	do {
+		if (buf_reserve(out, READ_BYTES) < 0)
+			return err_set(e, ERR_LIMIT, "%s wrote more than a buffer can hold", name);
+		n = read(fd, out->data + out->len, READ_BYTES);
+		out->len += n > 0 ? (size_t)n : 0;
+		out->data[out->len] = 0;
+	} while (n > 0 || (n < 0 && errno == EINTR));
+	return n < 0 ? err_set(e, ERR_IO, "cannot read what %s wrote: %s", name, strerror(errno)) : 0;
+}
+
+int tool_run(const char *const *argv, struct str input, unsigned timeout_s, struct buf *out,
+	     struct buf *errors, struct err *e)
+{
+	int fd[STREAMS] = { -1, -1, -1 }, rc = -1;
+	pid_t pid;
+
+	if (open_streams(fd, input, errors != NULL, e) == 0 && start(argv, fd, &pid, e) == 0)
+		rc = await(argv[0], pid, timeout_s, e);
+	if (rc >= 0 && (collect(argv[0], fd[OUT], out, e) < 0 ||
+			(errors && collect(argv[0], fd[ERRORS], errors, e) < 0)))
+		rc = -1;
+	for (int i = 0; i < STREAMS; i++)
+		if (fd[i] >= 0)
+			close(fd[i]);
+	return rc;
+}
