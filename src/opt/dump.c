@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "base/fmt.h"
-#include "base/utf8.h"
+#include "json/python.h"
 #include "json/write.h"
 
 static bool is_kept(const struct opt *o)
@@ -66,98 +66,11 @@ static void name_with_underscores(const struct opt *o, char out[static 96])
 	out[n] = 0;
 }
 
-/* ---- Python's repr ---- */
-
-static void add_escape(struct buf *out, uint32_t cp)
-{
-	if (cp < 0x100)
-		buf_printf(out, "\\x%02x", cp);
-	else
-		buf_printf(out, "\\u%04x", cp);
-}
-
-/* Code points without a picture: controls, separators other than the blank, the soft hyphen. */
-static bool is_unprintable(uint32_t cp)
-{
-	return cp < 0x20 || (cp >= 0x7f && cp <= 0xa0) || cp == 0xad || cp == 0x1680 ||
-	       (cp >= 0x2000 && cp <= 0x200f) || (cp >= 0x2028 && cp <= 0x202f) ||
-	       (cp >= 0x205f && cp <= 0x206f) || cp == 0x3000 || cp == 0xfeff ||
-	       (cp >= 0xe000 && cp <= 0xf8ff);
-}
-
-static void add_repr(struct buf *out, struct str s)
-{
-	bool has_single = s.n && memchr(s.p, '\'', s.n), has_double = s.n && memchr(s.p, '"', s.n);
-	char quote = has_single && !has_double ? '"' : '\'';
-
-	buf_add_char(out, quote);
-	while (s.n) {
-		size_t n;
-		uint32_t cp = utf8_decode(s, &n);
-
-		if (cp == UTF8_BAD) /* how Python shows undecodable bytes of an argument */
-			for (size_t i = 0; i < n; i++)
-				buf_printf(out, "\\udc%02x", (unsigned char)s.p[i]);
-		else if (cp == '\n' || cp == '\r' || cp == '\t')
-			buf_printf(out, "\\%c", cp == '\n' ? 'n' : cp == '\r' ? 'r' : 't');
-		else if (cp == '\\' || cp == (unsigned char)quote)
-			buf_printf(out, "\\%c", (char)cp);
-		else if (is_unprintable(cp))
-			add_escape(out, cp);
-		else
-			buf_add(out, s.p, n);
-		s.p += n;
-		s.n -= n;
-	}
-	buf_add_char(out, quote);
-}
-
 static void add_real(struct buf *out, double v)
 {
 	char text[FMT_F64_BYTES];
 
 	buf_add_text(out, fmt_f64(text, v));
-}
-
-static void add_json_repr(struct buf *out, const struct json_value *v)
-{
-	bool is_object = v->kind == JSON_OBJECT;
-
-	switch (v->kind) {
-	case JSON_NULL:
-		buf_add_text(out, "None");
-		return;
-	case JSON_FALSE:
-	case JSON_TRUE:
-		buf_add_text(out, v->kind == JSON_TRUE ? "True" : "False");
-		return;
-	case JSON_INT:
-		if (v->raw.n)
-			buf_add_str(out, v->raw);
-		else
-			buf_printf(out, "%lld", (long long)v->integer);
-		return;
-	case JSON_REAL:
-		add_real(out, v->real);
-		return;
-	case JSON_STRING:
-		add_repr(out, v->text);
-		return;
-	case JSON_ARRAY:
-	case JSON_OBJECT:
-		break;
-	}
-	buf_add_char(out, is_object ? '{' : '[');
-	for (size_t i = 0; i < v->count; i++) {
-		if (i)
-			buf_add_text(out, ", ");
-		if (is_object) {
-			add_repr(out, v->key[i]);
-			buf_add_text(out, ": ");
-		}
-		add_json_repr(out, &v->item[i]);
-	}
-	buf_add_char(out, is_object ? '}' : ']');
 }
 
 static void add_json_text_repr(struct buf *out, const char *text)
@@ -166,9 +79,9 @@ static void add_json_text_repr(struct buf *out, const char *text)
 	struct json_value *v;
 
 	if (json_parse(&a, str_of(text), &v, NULL) == 0)
-		add_json_repr(out, v);
+		json_repr(out, v);
 	else /* a default that is not JSON would be our own mistake; show it as text */
-		add_repr(out, str_of(text));
+		json_repr_str(out, str_of(text));
 	arena_release(&a);
 }
 
@@ -204,7 +117,7 @@ static void add_python(const struct opt *o, const void *field, bool is_default, 
 		if (o->flags & OPT_LITERAL)
 			buf_add_text(out, *(const char *const *)field);
 		else
-			add_repr(out, str_of(*(const char *const *)field));
+			json_repr_str(out, str_of(*(const char *const *)field));
 		break;
 	case OPT_JSON:
 		add_json_text_repr(out, ((const struct opt_json *)field)->text);
@@ -213,7 +126,7 @@ static void add_python(const struct opt *o, const void *field, bool is_default, 
 		buf_add_char(out, '[');
 		for (size_t i = 0; i < list->n; i++) {
 			buf_add_text(out, i ? ", " : "");
-			add_repr(out, str_of(list->v[i]));
+			json_repr_str(out, str_of(list->v[i]));
 		}
 		buf_add_char(out, ']');
 		break;
