@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* measure.c - the record and the main run. */
+#include "run/stage.h"
+
+#include <math.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/trace.h"
+#include "net/sock.h"
+#include "run/score.h"
+
+#define FILES_SPARE 64             /* descriptors besides connections */
+
+/* One descriptor per request that can be open at once. */
+int stage_check_files(struct stage *s, struct err *e)
+{
+	size_t limit = sock_raise_nofile(), open = s->point->plan.n;
+	const uint32_t cap = s->derived->max_concurrency;
+	struct buf text = { 0 };
+
+	if (cap && cap < open)
+		open = cap;
+	if (open + FILES_SPARE <= limit)
+		return 0;
+	buf_printf(&text, "up to %zu connections may be open at once, but this process may open only "
+		   "%zu files (ulimit -n); raise the limit or lower --max-concurrency", open, limit);
+	if (cap || isinf(s->opts->request_rate)) {
+		err_set(e, ERR_RUN, "%s", text.data);
+		buf_release(&text);
+		return -1;
+	}
+	stage_warn(s, text.data);
+	buf_release(&text);
+	return 0;
+}
+
+static int64_t clock_offset_ns(void)
+{
+	return clock_real_ns() - clock_mono_ns();
+}
+
+/* From here on a crash loses at most a tenth of a second of what was measured. */
+static int open_record_file(struct stage *s, struct err *e)
+{
+	struct point *p = s->point;
+
+	record_info_here(&p->info, 0, p->record.n_shards);
+	if (!s->opts->record_path)
+		return 0;
+	score_meta(s->opts, s->derived, p);
+	p->stream = record_stream_open(&p->record, &p->info, s->opts->record_path, e);
+	return p->stream ? 0 : -1;
+}
+
+int stage_run_main(struct stage *s, struct err *e)
+{
+	struct point *p = s->point;
+	struct load_opts opts = stage_load_opts(s, PHASE_MAIN);
+	struct load_progress *progress = mem_alloc(sizeof(*progress));
+	struct prepare_opts how = stage_prepare_opts(s, false);
+	struct prepared prepared = { 0 };
+	int64_t offset;
+	int rc = -1;
+
+	s->now = STAGE_MAIN;
+	s->progress = progress;
+	s->total = p->plan.n;
+	if (prepare(&how, &p->plan, &p->workload, &prepared, e) == 0 &&
+	    open_record_file(s, e) == 0) {
+		stage_say_traffic(s);
+		stage_tick(s);
+		offset = clock_offset_ns();
+		rc = load_run(&opts, &p->plan, &prepared, &p->record, 0, progress, &p->load,
+			      s->hooks->cancel, e);
+		p->clock_step_ns = clock_offset_ns() - offset;
+		TRACE(run, "main phase: %.3f s, %llu connects, %llu reads\n",
+		      (double)(p->record.stop_ns - p->record.start_ns) / 1e9,
+		      (unsigned long long)p->load.net.connects,
+		      (unsigned long long)p->load.net.reads);
+		stage_tick(s);
+		/* From here rows may change again (missing counts): nobody copies them now. */
+		record_stream_stop(p->stream);
+		record_info_stop(&p->info);
+	}
+	prepared_release(&prepared);
+	free(progress);
+	return rc;
+}
+
+static void fill_rows(struct stage *s)
+{
+	const struct workload *w = &s->point->workload;
+
+	for (uint32_t i = 0; i < s->point->plan.n; i++) {
+		struct request_row *row = &s->point->record.row[i];
+		const struct sample *sample = &w->v[s->point->plan.entry[i].sample];
+
+		row->prompt_tokens = row->sample_prompt_tokens = sample->prompt_len;
+		row->asked_tokens = sample->output_len < 0 ? 0 : (uint32_t)sample->output_len;
+		row->sequences = sample->sequences ? sample->sequences : 1;
+		row->audio_s = sample->audio_s;
+	}
+}
+
+int stage_make_record(struct stage *s, struct err *e)
+{
+	struct point *p = s->point;
+	uint64_t events = 0;
+	bool keeps_text = p->tokenizer || s->opts->save_detailed;
+
+	for (size_t i = 0; i < p->workload.n; i++)
+		if (p->workload.v[i].output_len > 0)
+			events += (uint64_t)p->workload.v[i].output_len;
+	if (record_init(&p->record, p->plan.n + (uint32_t)s->opts->num_warmups + 64,
+			s->derived->threads, events + 4 * (uint64_t)p->plan.n, true, keeps_text,
+			e) < 0)
+		return -1;
+	record_add_rows(&p->record, p->plan.n);
+	fill_rows(s);
+	return 0;
+}

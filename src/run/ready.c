@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ready.c - what is sent before the main phase: ready check and warm-up (serve spec
+ * 2.3, 2.4), through the same driver with another phase.
+ */
+#include "run/stage.h"
+
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define READY_PAUSE_NS 5000000000  /* between tries of the ready check, as upstream */
+#define READY_SECONDS_MAX 1000000000 /* 31 years: longer waits are the same */
+
+/* n copies of the first prompt in another phase; rows are added to the record. */
+static int send_copies(struct stage *s, uint32_t n, enum request_phase phase, int64_t deadline_ns,
+		       uint32_t *first_row, struct err *e)
+{
+	struct load_opts opts = stage_load_opts(s, phase);
+	struct record *record = &s->point->record;
+	struct load_progress *progress = mem_alloc(sizeof(*progress));
+	struct prepare_opts how = stage_prepare_opts(s, true);
+	struct prepared prepared = { 0 };
+	struct load_stats stats;
+	struct plan plan;
+	int rc = -1;
+
+	plan_same(&plan, n, 0);
+	*first_row = record_add_rows(record, n);
+	s->now = phase == PHASE_READY ? STAGE_READY : STAGE_WARMUP;
+	s->progress = progress;
+	s->total = n;
+	opts.deadline_ns = deadline_ns;
+	stage_tick(s);
+	if (prepare(&how, &plan, &s->point->workload, &prepared, e) == 0) {
+		rc = load_run(&opts, &plan, &prepared, record, *first_row, progress, &stats,
+			      s->hooks->cancel, e);
+		stage_tick(s);
+	}
+	prepared_release(&prepared);
+	plan_release(&plan);
+	free(progress);
+	return rc;
+}
+
+static void pause_until(const struct stage *s, int64_t until_ns)
+{
+	while (clock_mono_ns() < until_ns && !stage_is_cancelled(s)) {
+		struct timespec step = { 0, 50000000 };
+
+		nanosleep(&step, NULL);
+	}
+}
+
+/* The last line of a failed try's error. */
+static void last_line(struct buf *text)
+{
+	char *newline = text->data ? strrchr(text->data, '\n') : NULL;
+
+	if (newline && newline[1])
+		buf_cut(text, (size_t)(newline + 1 - text->data));
+}
+
+static int wait_until_ready(struct stage *s, struct err *e)
+{
+	int64_t seconds = s->opts->ready_check_timeout_sec, left;
+	int64_t deadline = clock_mono_ns() +
+			   (seconds < READY_SECONDS_MAX ? seconds : READY_SECONDS_MAX) * 1000000000;
+	struct buf why = { 0 }, text = { 0 };
+	int rc = -1;
+
+	buf_printf(&text, "Waiting for endpoint to become up in %lld seconds",
+		   (long long)s->opts->ready_check_timeout_sec);
+	stage_say(s, text.data);
+	while ((left = deadline - clock_mono_ns()) > 0 && !stage_is_cancelled(s)) {
+		struct err failure = { 0 };
+		uint32_t row;
+		int sent = send_copies(s, 1, PHASE_READY, left, &row, &failure);
+
+		/* A name that does not resolve yet may do so once the server is up. */
+		if (sent < 0 && failure.code != ERR_NET) {
+			*e = failure;
+			goto done;
+		}
+		if (sent == 0 && s->point->record.row[row].state == REQ_DONE) {
+			stage_say(s, "Initial test run completed.");
+			rc = 0;
+			goto done;
+		}
+		if (stage_is_cancelled(s))
+			break;
+		buf_reset(&why);
+		if (sent == 0)
+			record_error_of(&s->point->record, &s->point->record.row[row], &why);
+		else
+			buf_add_text(&why, failure.text);
+		last_line(&why);
+		buf_reset(&text);
+		buf_printf(&text, "Endpoint is not ready. Error='%s'", why.len ? why.data : "");
+		stage_warn(s, text.data);
+		left = deadline - clock_mono_ns();
+		pause_until(s, clock_mono_ns() + (left < READY_PAUSE_NS ? left : READY_PAUSE_NS));
+	}
+	if (stage_is_cancelled(s)) {
+		stage_cancelled(e);
+		goto done;
+	}
+	if (why.len == 0)
+		buf_printf(&why, "Endpoint readiness timed out after %llds.",
+			   (long long)s->opts->ready_check_timeout_sec);
+	err_set(e, ERR_RUN, "Initial test run failed - Please make sure benchmark arguments are "
+		"correctly specified. Error: %s", why.data);
+done:
+	buf_release(&why);
+	buf_release(&text);
+	return rc;
+}
+
+int stage_ready_check(struct stage *s, struct err *e)
+{
+	stage_say(s, "Starting initial single prompt test run...");
+	if (s->opts->ready_check_timeout_sec > 0)
+		return wait_until_ready(s, e);
+	stage_say(s, "Skipping endpoint ready check.");
+	return 0;
+}
+
+int stage_warm_up(struct stage *s, struct err *e)
+{
+	struct buf text = { 0 };
+	uint32_t row;
+	int rc;
+
+	if (s->opts->num_warmups <= 0)
+		return 0;
+	buf_printf(&text, "Warming up with %lld requests...", (long long)s->opts->num_warmups);
+	stage_say(s, text.data);
+	buf_release(&text);
+	rc = send_copies(s, (uint32_t)s->opts->num_warmups, PHASE_WARMUP, 0, &row, e);
+	if (rc == 0)
+		stage_say(s, "Warmup run completed.");
+	return rc;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* setup.c - model, tokenizer, dataset: what has to be known before anything is planned. */
+#include "run/stage.h"
+
+#include "base/mem.h"
+#include "data/dataset.h"
+#include "run/chat.h"
+#include "run/component.h"
+#include "token/remote.h"
+
+int stage_find_model(struct stage *s, struct err *e)
+{
+	const struct serve_opts *o = s->opts;
+	struct point *p = s->point;
+
+	if (!o->model)
+		return remote_discover_model(&s->remote, s->hooks, &p->model_name, &p->model_id, e);
+	p->model_id = mem_text(o->model);
+	p->model_name = mem_text(o->served_model_name && *o->served_model_name
+				 ? o->served_model_name : o->model);
+	return 0;
+}
+
+/* The server's own tokenizer, when no file of the model's is to be had. */
+static int borrow_tokenizer(struct stage *s, const struct err *why)
+{
+	struct point *p = s->point;
+	struct remote_target target;
+	struct buf note = { 0 };
+
+	if (remote_target_init(&target, &s->remote, "", NULL) == 0) {
+		struct token_server server = { target.url.data, p->model_name, target.opts };
+
+		p->tokenizer = tokenizer_of_server(p->tokenizer_id, &server, NULL);
+	}
+	remote_target_release(&target);
+	if (!p->tokenizer)
+		return -1;
+	buf_printf(&note, "%s; the server's own tokenizer is used, over /tokenize", why->text);
+	stage_warn(s, note.data);
+	buf_release(&note);
+	return 0;
+}
+
+static void show_bytes(void *self, const char *file, int64_t done, int64_t total)
+{
+	const struct stage *s = self;
+
+	if (s->hooks->bytes)
+		s->hooks->bytes(s->hooks->self, file, (uint64_t)done, (uint64_t)total);
+}
+
+static void warn_of_cache(void *self, const char *text)
+{
+	stage_warn(self, text);
+}
+
+/* Modes that give the same ids as hf, but not all else that their names promise. */
+static void warn_of_mode(const struct stage *s)
+{
+	const char *mode = s->opts->tokenizer_mode;
+
+	if (strcmp(mode, "slow") == 0)
+		stage_warn(s, "--tokenizer-mode slow is an older choice; hf gives the same ids");
+	else if (strcmp(mode, "deepseek_v32") == 0)
+		stage_warn(s, "--tokenizer-mode deepseek_v32 gives the ids of hf; its chat encoding is a "
+			"program without a template");
+}
+
+int stage_load_tokenizer(struct stage *s, struct err *e)
+{
+	const struct serve_opts *o = s->opts;
+	struct point *p = s->point;
+	struct tokenizer_load_opts opts = {
+		.mode = o->tokenizer_mode,
+		.cancel = s->hooks->cancel, .progress = show_bytes, .note = warn_of_cache,
+		.self = s,
+	};
+	struct err why = { 0 };
+
+	if (o->skip_tokenizer_init)
+		return 0;
+	warn_of_mode(s);
+	p->tokenizer_id = mem_text(o->tokenizer ? o->tokenizer : p->model_id);
+	p->tokenizer = tokenizer_load(p->tokenizer_id, &opts, &why);
+	if (p->tokenizer)
+		return 0;
+	if (!o->tokenizer && (why.code == ERR_IO || why.code == ERR_NET) && stage_may_ask_server(s) &&
+	    borrow_tokenizer(s, &why) == 0)
+		return 0;
+	*e = why;
+	if (!o->tokenizer)
+		err_wrap(e, "no tokenizer for model %s (name one with --tokenizer, or use "
+			 "--skip-tokenizer-init)", p->model_id);
+	return -1;
+}
+
+static void dataset_progress(void *self, size_t done, size_t total)
+{
+	struct stage *s = self;
+
+	if (s->hooks->progress)
+		s->hooks->progress(s->hooks->self, STAGE_DATASET, done, total, NULL);
+}
+
+int stage_check_dataset(const struct dataset *d, const struct dataset_opts *data,
+			 const struct serve_opts *o, struct err *e)
+{
+	if (d->needs_path && !data->path)
+		return err_set(e, ERR_RUN, "--dataset-name %s needs --dataset-path", d->name);
+	if (d->needs_tokenizer && o->skip_tokenizer_init)
+		return err_set(e, ERR_RUN, "--dataset-name %s needs a tokenizer and cannot be used "
+			       "with --skip-tokenizer-init", d->name);
+	return 0;
+}
+
+static int find_chat_template(struct stage *s, const struct dataset *d,
+			      const struct dataset_opts *data, struct chat_wrap *out,
+			      struct err *e)
+{
+	const struct serve_opts *o = s->opts;
+	struct point *p = s->point;
+	struct buf notes = { 0 };
+
+	*out = (struct chat_wrap){ 0 };
+	if (!d->is_templated || (d->is_templated_for && !d->is_templated_for(data)) ||
+	    (d->is_chat_plain && data->enable_multimodal_chat))
+		return 0;
+	p->chat_template = "skipped";
+	if (data->skip_chat_template && !d->is_always_templated)
+		return 0;
+	if (run_chat_find(o, s->derived, p->tokenizer, stage_may_ask_server(s) ? &s->remote : NULL,
+			  p->model_name, &p->workload.arena, out, e) < 0)
+		return -1;
+	p->chat_template = chat_source_name(out->source);
+	run_chat_notes(out, s->derived->is_chat, p->tokenizer, &notes);
+	if (notes.len)
+		stage_warn(s, notes.data);
+	buf_release(&notes);
+	return 0;
+}
+
+static void warn_lines(struct stage *s, struct str lines)
+{
+	struct arena a = { 0 };
+
+	while (lines.n)
+		stage_warn(s, arena_text(&a, str_cut(&lines, '\n')));
+	arena_release(&a);
+}
+
+/* One set of a mix: its options, and its own chat template where it has one. */
+static int make_component(void *self, struct json_slice object, struct arena *a,
+			  struct dataset_component *out, struct err *e)
+{
+	struct stage *s = self;
+	struct chat_wrap *chat = arena_alloc(a, sizeof(*chat));
+	struct buf notes = { 0 };
+	int rc = run_component(object, a, out, &notes, e);
+
+	if (rc == 0)
+		warn_lines(s, buf_str(&notes));
+	buf_release(&notes);
+	if (rc < 0 || stage_check_dataset(out->dataset, &out->opts, s->opts, e) < 0 ||
+	    find_chat_template(s, out->dataset, &out->opts, chat, e) < 0)
+		return -1;
+	out->chat = chat;
+	return 0;
+}
+
+int stage_build_dataset(struct stage *s, const struct dataset *d, struct err *e)
+{
+	const struct serve_opts *o = s->opts;
+	struct workload *w = &s->point->workload;
+	struct chat_wrap chat;
+	struct run_renderer renderer = {
+		.wrap = &chat, .tokenizer = s->point->tokenizer,
+		.server = stage_may_ask_server(s) ? &s->remote : NULL, .model = s->point->model_name,
+		.kwargs = str_of(o->chat_template_kwargs.text),
+	};
+	struct dataset_env env = {
+		.num_prompts = o->num_prompts, .seed = (uint64_t)o->seed,
+		.tokenizer = s->point->tokenizer, .tokenizer_name = s->point->tokenizer_id,
+		.request_id_prefix = o->request_id_prefix,
+		.backend = o->backend, .is_chat_backend = s->derived->is_chat,
+		.chat = &chat, .render = run_render, .render_self = &renderer,
+		.component = make_component, .component_self = s,
+		.progress = dataset_progress, .download = show_bytes,
+		.note = warn_of_cache, .self = s,
+		.cancel = s->hooks->cancel,
+	};
+
+	if (find_chat_template(s, d, &o->data, &chat, e) < 0 ||
+	    (d->check && d->check(&o->data, &env, e) < 0) ||
+	    d->build(&o->data, &env, &s->rng, w, e) < 0 ||
+	    dataset_drop_long(w, &o->data, e) < 0)
+		return -1;
+	w->dataset = d->name;
+	if (w->n == 0)
+		return err_set(e, ERR_RUN, "No requests provided.");
+	warn_lines(s, w->notes);
+	return 0;
+}
+
+void stage_align(struct stage *s, const struct dataset *d)
+{
+	struct remote_alignment *out = &s->point->alignment;
+	struct buf text = { 0 };
+
+	remote_align(&s->remote, s->point->model_id, d->is_rewritten_by_server,
+		     &s->point->workload, s->hooks, out);
+	if (!d->is_rewritten_by_server && out->disagreeing) {
+		buf_printf(&text, "the server's tokenizer gives another length than ours for %u of "
+			   "%u prompts; prompt lengths are the server's where it reports usage",
+			   out->disagreeing, out->checked);
+		stage_warn(s, text.data);
+	}
+	buf_release(&text);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run/stage.h - what the stages of a point share. Private to run/: point.c runs
+ * them in order, each file has one or two.
+ *
+ *   setup.c    model, tokenizer, dataset, alignment with the server
+ *   traffic.c  the plan
+ *   ready.c    ready check, warm-up
+ *   measure.c  the record and the main run
+ */
+#pragma once
+#include "run/point.h"
+#include "run/prepare.h"
+#include "run/remote.h"
+
+/* Gone when run_point returns. */
+struct stage {
+	const struct serve_opts *opts;
+	const struct serve_derived *derived;
+	const struct run_hooks *hooks;
+	struct point *point;
+	struct compat_rng rng;
+	struct remote remote;
+	const char *proxy;
+	enum point_stage now;
+	struct load_progress *progress;
+	uint64_t total;
+};
+
+void stage_say(const struct stage *s, const char *text);
+void stage_warn(const struct stage *s, const char *text);
+bool stage_is_cancelled(const struct stage *s);
+int stage_cancelled(struct err *e);
+/* Progress of the stage that runs now, to the hooks. */
+void stage_tick(void *stage);
+bool stage_may_ask_server(const struct stage *s);
+struct load_opts stage_load_opts(struct stage *s, enum request_phase phase);
+struct prepare_opts stage_prepare_opts(const struct stage *s, bool is_without_ids);
+
+int stage_find_model(struct stage *s, struct err *e);
+int stage_load_tokenizer(struct stage *s, struct err *e);
+int stage_check_dataset(const struct dataset *d, const struct dataset_opts *data,
+			const struct serve_opts *o, struct err *e);
+int stage_build_dataset(struct stage *s, const struct dataset *d, struct err *e);
+void stage_align(struct stage *s, const struct dataset *d);
+int stage_make_plan(struct stage *s, struct err *e);
+void stage_say_traffic(const struct stage *s);
+int stage_check_files(struct stage *s, struct err *e);
+int stage_make_record(struct stage *s, struct err *e);
+int stage_ready_check(struct stage *s, struct err *e);
+int stage_warm_up(struct stage *s, struct err *e);
+int stage_run_main(struct stage *s, struct err *e);

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* traffic.c - from options and workload to a plan, and the lines that say so. */
+#include "run/stage.h"
+
+#include <math.h>
+
+#include "base/fmt.h"
+#include "base/mem.h"
+
+static bool is_self_timed(const struct stage *s)
+{
+	enum opt_tri asked = s->opts->self_timed;
+
+	return asked == OPT_TRI_YES || (asked == OPT_TRI_UNSET && s->point->workload.is_self_timed);
+}
+
+static int read_times(const struct workload *w, double *out, struct err *e)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		out[i] = w->v[i].timestamp_s;
+		if (isnan(out[i]))
+			return err_set(e, ERR_RUN, "--self-timed: request %zu of the workload has no time",
+				       i);
+	}
+	return 0;
+}
+
+int stage_make_plan(struct stage *s, struct err *e)
+{
+	const struct serve_opts *o = s->opts;
+	const struct serve_derived *d = s->derived;
+	struct plan_opts opts = {
+		.request_rate = o->request_rate, .burstiness = o->burstiness, .ramp_up = d->ramp_up,
+		.ramp_start_rps = (double)o->ramp_up_start_rps.v,
+		.ramp_end_rps = (double)o->ramp_up_end_rps.v,
+	};
+	const struct workload *w = &s->point->workload;
+	struct plan *plan = &s->point->plan;
+	double *timestamps = NULL;
+	int rc = 0;
+
+	if (is_self_timed(s)) {
+		if (o->self_timed == OPT_TRI_UNSET && !isinf(o->request_rate))
+			stage_warn(s, "--request-rate has no effect: requests are sent at the workload's times "
+			     "(--no-self-timed ignores those)");
+		timestamps = mem_array(w->n, sizeof(*timestamps));
+		rc = read_times(w, timestamps, e);
+		opts.timestamps_s = timestamps;
+	}
+	if (rc == 0)
+		rc = plan_arrivals(plan, (uint32_t)w->n, &opts, &s->rng, e);
+	free(timestamps);
+	if (rc < 0)
+		return -1;
+	plan_assign_lora(plan, (unsigned)o->lora_modules.n, d->lora, &s->rng);
+	return 0;
+}
+
+void stage_say_traffic(const struct stage *s)
+{
+	const struct serve_opts *o = s->opts;
+	char number[FMT_F64_BYTES];
+	struct buf text = { 0 };
+
+	if (is_self_timed(s)) {
+		stage_say(s, "Self timing is set, using the timestamps from the trace file.");
+		return;
+	}
+	if (s->derived->ramp_up != RAMP_NONE)
+		buf_printf(&text, "Traffic ramp-up strategy: %s.\nWill increase RPS from %lld to %lld "
+			   "RPS over the duration of the benchmark.", o->ramp_up_strategy,
+			   (long long)o->ramp_up_start_rps.v, (long long)o->ramp_up_end_rps.v);
+	else
+		buf_printf(&text, "Traffic request rate: %s", fmt_f64(number, o->request_rate));
+	buf_printf(&text, "\nBurstiness factor: %s (%s)", fmt_f64(number, o->burstiness),
+		   o->burstiness == 1.0 ? "Poisson process" : "Gamma distribution");
+	if (s->derived->max_concurrency)
+		buf_printf(&text, "\nMaximum request concurrency: %u", s->derived->max_concurrency);
+	else
+		buf_add_text(&text, "\nMaximum request concurrency: None");
+	stage_say(s, text.data);
+	buf_release(&text);
+}
