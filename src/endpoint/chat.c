@@ -29,61 +29,6 @@ static void compile_paths(void)
 	json_scan_paths_init(&paths, stream, OPENAI_MEMBERS);
 }
 
-/* A JSON list whose elements are all objects with these members: chat messages. */
-static bool is_message_list(const struct sample *s)
-{
-	struct json_scan scan = { s->prompt, 0 };
-	struct json_slice all, item, member;
-	struct json_iter it;
-	struct str key;
-	bool has_items = false;
-
-	if (s->kind != PROMPT_JSON || json_next(&scan, &all, NULL) < 0 || all.kind != JSON_ARRAY)
-		return false;
-	it = json_iter(all);
-	while (json_each(&it, &key, &item) == 1) {
-		if (!json_member(item, "role", &member) || member.kind != JSON_STRING)
-			return false;
-		if (!json_member(item, "content", &member) ||
-		    (member.kind != JSON_STRING && member.kind != JSON_ARRAY))
-			return false;
-		has_items = true;
-	}
-	return has_items;
-}
-
-/* The inside of a JSON list: what lies between its brackets. */
-static struct str list_items(struct str list)
-{
-	list = str_trim(list);
-	return str_trim((struct str){ list.p + 1, list.n - 2 });
-}
-
-void openai_messages(const struct sample *s, struct buf *out)
-{
-	if (s->messages.n) {
-		buf_add_str(out, s->messages);
-		return;
-	}
-	if (is_message_list(s)) {
-		buf_add_str(out, s->prompt);
-		return;
-	}
-	buf_add_text(out, "[{\"role\": \"user\", \"content\": [");
-	if (s->kind == PROMPT_JSON) {
-		buf_add_str(out, list_items(s->prompt)); /* content parts, ready made */
-	} else {
-		buf_add_text(out, "{\"type\": \"text\", \"text\": ");
-		json_quote(out, s->prompt, false);
-		buf_add_char(out, '}');
-	}
-	if (s->media.n) {
-		buf_add_text(out, ", ");
-		buf_add_str(out, list_items(s->media));
-	}
-	buf_add_text(out, "]}]");
-}
-
 static int encode(const struct endpoint *self, const struct encode_opts *o,
 		  const struct sample *s, struct encoded *out, struct err *e)
 {

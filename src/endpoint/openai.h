@@ -20,5 +20,7 @@ int openai_finish_body(struct body *b, const struct encode_opts *o, const struct
 		       struct encoded *out, struct err *e);
 /* Appends a sample as a JSON list of chat messages (serve spec 3.6). */
 void openai_messages(const struct sample *s, struct buf *out);
+/* Likewise, never the sample's ready-made list, and its media before or behind the text. */
+void openai_user_message(const struct sample *s, bool is_media_first, struct buf *out);
 /* The prompt as a JSON value (quoted text, or its own JSON); scratch holds the quoted form. */
 struct str openai_prompt(const struct sample *s, struct buf *scratch);
