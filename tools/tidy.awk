@@ -36,7 +36,7 @@ BEGIN {
 	library("turbojpeg", "src/media/jpeg.c"); library("png", "src/media/png.c")
 	library("webp/", ""); library("gif_lib", ""); library("sndfile", "src/media/audio.c")
 	library("libav", "src/media/video.c"); library("libsw", "src/media/video.c")
-	library("archive", "src/table/unpack.c"); library("zlib", "src/table/codec.c")
+	library("archive", "src/table/unpack.c"); library("zlib", "src/base/zip.c")
 	library("zstd", "src/table/codec.c"); library("snappy", "src/table/codec.c")
 	library("lz4", "src/table/codec.c"); library("brotli/", "src/table/codec.c")
 	split("TODO FIXME XXX HACK", debt, " ")

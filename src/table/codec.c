@@ -11,12 +11,12 @@
 #include <brotli/decode.h>
 #include <lz4.h>
 #include <snappy-c.h>
-#include <zlib.h>
 #include <zstd.h>
 #include <zstd_errors.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/zip.h"
 
 enum outcome { DAMAGED, TOO_SMALL, DONE };
 
@@ -40,29 +40,16 @@ static enum outcome unpack_snappy(struct str in, struct room *room)
 											 DAMAGED;
 }
 
-/* gzip and zlib streams; several gzip members may follow each other. */
 static enum outcome unpack_gzip(struct str in, struct room *room)
 {
-	z_stream z = { .next_in = (Bytef *)(uintptr_t)in.p, .avail_in = (uInt)in.n,
-		       .next_out = room->p, .avail_out = (uInt)room->size };
-	enum outcome outcome = DAMAGED;
-	int rc;
-
-	if (inflateInit2(&z, 15 + 32) != Z_OK)
+	switch (zip_unpack(in, room->p, room->size, &room->got)) {
+	case ZIP_DONE:
+		return DONE;
+	case ZIP_TOO_SMALL:
+		return TOO_SMALL;
+	default:
 		return DAMAGED;
-	for (;;) {
-		rc = inflate(&z, Z_FINISH);
-		if (rc != Z_STREAM_END || z.avail_in == 0)
-			break;
-		inflateReset(&z);
 	}
-	room->got = room->size - z.avail_out;
-	if (rc == Z_STREAM_END)
-		outcome = DONE;
-	else if ((rc == Z_BUF_ERROR || rc == Z_OK) && z.avail_out == 0)
-		outcome = TOO_SMALL;
-	inflateEnd(&z);
-	return outcome;
 }
 
 static enum outcome unpack_brotli(struct str in, struct room *room)

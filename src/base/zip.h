@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * base/zip.h - gzip and zlib (RFC 1950 to 1952): a stream packed piece by piece,
+ * and whole texts unpacked.
+ */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+enum zip_outcome { ZIP_DAMAGED, ZIP_TOO_SMALL, ZIP_DONE };
+
+/* gzip or zlib, several gzip members in a row too, into room[size]; *got is what was written. */
+enum zip_outcome zip_unpack(struct str packed, void *room, size_t size, size_t *got);
+
+/* Every piece but the last has exactly this many bytes; a multiple of 3, so base64 can follow. */
+#define ZIP_PIECE_BYTES 49152
+
+struct zip;
+typedef void zip_sink(void *self, struct str piece);
+
+/* Packs into zlib's format; level 1 (fast) to 9 (small). */
+struct zip *zip_begin(int level, zip_sink *sink, void *self);
+void zip_add(struct zip *z, struct str bytes);
+void zip_end(struct zip *z); /* the last piece, then frees z */
