@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* telemetry.c - see telemetry.h. */
+#include "telemetry/telemetry.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/fmt.h"
+#include "base/mem.h"
+
+/* Slots of a server's series: one per id, then these, then one per draft position. */
+enum { SCRAPE = SERIES_COUNT, SCRAPE_FAILED, FIRST_POSITION };
+#define SLOTS (FIRST_POSITION + SPEC_POSITIONS_MAX)
+
+struct server {
+	struct telemetry_source source;
+	struct record_series *series[SLOTS]; /* in t->own; NULL until there is a point */
+	bool is_silent;                           /* asked once, and never again */
+};
+
+struct telemetry {
+	struct server *server;
+	size_t n;
+	int64_t interval_ns, next_ns;  /* monotonic */
+	struct record own;             /* only its series, notes and arena are used */
+	struct fetch_pool *pool;
+	atomic_bool is_over;           /* ends a reading that is under way */
+	pthread_t thread;
+	bool has_thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+};
+
+/* ---- one reading ---- */
+
+static void add_point(struct telemetry *t, struct server *s, int k, int64_t at_ns, double value)
+{
+	struct record_series **series = &s->series[k];
+	const char *name = k < SERIES_COUNT ? series_name((enum series_id)k)
+			   : k == SCRAPE ? SERIES_SCRAPE : SERIES_SCRAPE_FAILED;
+	const char *unit = k < SERIES_COUNT ? series_unit((enum series_id)k)
+			   : k == SCRAPE ? "s" : "";
+
+	if (!*series)
+		*series = record_series_add(&t->own, name, unit, s->source.labels);
+	record_series_point(*series, at_ns, value);
+}
+
+static void add_position(struct telemetry *t, struct server *s, int position, int64_t at_ns,
+			 double value)
+{
+	struct record_series **series = &s->series[FIRST_POSITION + position];
+
+	if (!*series) {
+		struct buf labels = { 0 };
+
+		buf_printf(&labels, "%s%sposition=\"%d\"", s->source.labels,
+			   *s->source.labels ? "," : "", position);
+		*series = record_series_add(&t->own, SERIES_POSITION, "tokens", labels.data);
+		buf_release(&labels);
+	}
+	record_series_point(*series, at_ns, value);
+}
+
+static void add_values(struct telemetry *t, struct server *s, const struct telemetry_values *v,
+		       int64_t at_ns)
+{
+	for (int k = 0; k < SERIES_COUNT; k++)
+		if (v->is_told[k])
+			add_point(t, s, k, at_ns, v->value[k]);
+	for (int k = 0; k < SPEC_POSITIONS_MAX; k++)
+		if (v->is_position_told[k])
+			add_position(t, s, k, at_ns, v->position[k]);
+}
+
+/* 0: values and how long it took; -1: none, why says what was wrong. */
+static int ask(struct telemetry *t, const struct server *s, struct telemetry_values *out,
+	       int64_t *at_ns, int64_t *took_ns, struct err *why)
+{
+	struct fetch_opts opts = s->source.opts;
+	struct fetch_reply reply = { 0 };
+	int64_t from = clock_mono_ns();
+	int rc;
+
+	opts.timeout_ms = TELEMETRY_TIMEOUT_MS;
+	opts.pool = t->pool;
+	opts.cancel = &t->is_over;
+	rc = fetch(s->source.url, NULL, &opts, &reply, why);
+	*took_ns = clock_mono_ns() - from;
+	*at_ns = clock_real_ns() - *took_ns / 2;
+	if (rc == 0 && reply.status != 200)
+		rc = err_set(why, ERR_NET, "HTTP status %ld", reply.status);
+	if (rc == 0) {
+		telemetry_read(buf_str(&reply.body), out);
+		if (out->n_told == 0)
+			rc = err_set(why, ERR_PARSE, "it has no metric that is known here");
+	}
+	fetch_reply_release(&reply);
+	return rc;
+}
+
+static void read_server(struct telemetry *t, struct server *s, struct err *why)
+{
+	struct telemetry_values values;
+	int64_t at_ns, took_ns;
+
+	if (ask(t, s, &values, &at_ns, &took_ns, why) == 0) {
+		add_point(t, s, SCRAPE, at_ns, (double)took_ns / 1e9);
+		add_values(t, s, &values, at_ns);
+	} else if (!atomic_load(&t->is_over)) {
+		add_point(t, s, SCRAPE_FAILED, at_ns, 1);
+	}
+}
+
+static void read_all(struct telemetry *t)
+{
+	struct err ignored;
+
+	for (size_t i = 0; i < t->n; i++)
+		if (!t->server[i].is_silent)
+			read_server(t, &t->server[i], &ignored);
+}
+
+/* The reading before the load decides who is asked again. */
+static bool read_first(struct telemetry *t)
+{
+	bool is_any = false;
+
+	for (size_t i = 0; i < t->n; i++) {
+		struct server *s = &t->server[i];
+		struct err why = { 0 };
+		struct buf text = { 0 };
+
+		read_server(t, s, &why);
+		s->is_silent = s->series[SCRAPE] == NULL;
+		is_any |= !s->is_silent;
+		if (!s->is_silent)
+			continue;
+		buf_printf(&text, "%s: %s", s->source.url, why.text);
+		record_note_add(&t->own, clock_real_ns(), NOTE_SERVER_METRICS, text.data);
+		buf_release(&text);
+	}
+	return is_any;
+}
+
+/* ---- the thread ---- */
+
+static void thin(struct record_series *s)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->n; i += 2) /* the first one, from before the load, stays */
+		s->point[kept++] = s->point[i];
+	s->n = kept;
+}
+
+static void thin_when_full(struct telemetry *t)
+{
+	bool is_full = false;
+
+	for (size_t i = 0; i < t->own.n_series; i++)
+		is_full |= t->own.series[i]->n >= TELEMETRY_POINTS_MAX;
+	if (!is_full)
+		return;
+	for (size_t i = 0; i < t->own.n_series; i++)
+		if (strcmp(t->own.series[i]->name, SERIES_SCRAPE_FAILED) != 0)
+			thin(t->own.series[i]);
+	t->interval_ns *= 2;
+}
+
+/* Beats that a slow server made us miss are left out. */
+static void set_next(struct telemetry *t)
+{
+	int64_t now = clock_mono_ns(), late = now - t->next_ns;
+
+	t->next_ns += t->interval_ns * (late > 0 ? late / t->interval_ns + 1 : 1);
+}
+
+static void *telemetry_main(void *arg)
+{
+	struct telemetry *t = arg;
+
+	pthread_mutex_lock(&t->lock);
+	for (;;) {
+		struct timespec at = { t->next_ns / 1000000000, t->next_ns % 1000000000 };
+
+		while (!atomic_load(&t->is_over) && clock_mono_ns() < t->next_ns)
+			pthread_cond_timedwait(&t->wake, &t->lock, &at);
+		if (atomic_load(&t->is_over))
+			break;
+		pthread_mutex_unlock(&t->lock);
+		read_all(t);
+		thin_when_full(t);
+		set_next(t);
+		pthread_mutex_lock(&t->lock);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return NULL;
+}
+
+static void start_thread(struct telemetry *t)
+{
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&t->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	t->next_ns = clock_mono_ns() + t->interval_ns;
+	t->has_thread = pthread_create(&t->thread, NULL, telemetry_main, t) == 0;
+	if (t->has_thread)
+		return;
+	pthread_mutex_destroy(&t->lock);
+	pthread_cond_destroy(&t->wake);
+}
+
+static void end_thread(struct telemetry *t)
+{
+	if (!t->has_thread)
+		return;
+	pthread_mutex_lock(&t->lock);
+	atomic_store(&t->is_over, true);
+	pthread_cond_signal(&t->wake);
+	pthread_mutex_unlock(&t->lock);
+	pthread_join(t->thread, NULL);
+	pthread_mutex_destroy(&t->lock);
+	pthread_cond_destroy(&t->wake);
+	atomic_store(&t->is_over, false);
+}
+
+/* ---- begin and end ---- */
+
+struct telemetry *telemetry_begin(const struct telemetry_source *source, size_t n,
+				  int64_t interval_ns)
+{
+	struct telemetry *t = mem_alloc(sizeof(*t));
+
+	t->server = mem_array(n, sizeof(*t->server));
+	t->n = n;
+	t->interval_ns = interval_ns;
+	t->pool = fetch_pool_new();
+	for (size_t i = 0; i < n; i++)
+		t->server[i].source = source[i];
+	if (read_first(t) && interval_ns > 0)
+		start_thread(t);
+	return t;
+}
+
+/* Points move as they are; names and notes are copied. */
+static void move_series(struct record *into, struct record *from)
+{
+	for (size_t i = 0; i < from->n_series; i++) {
+		struct record_series *s = from->series[i];
+		struct record_series *to = record_series_add(into, s->name, s->unit, s->labels);
+
+		to->point = s->point;
+		to->n = s->n;
+		to->cap = s->cap;
+		s->point = NULL;
+	}
+	for (size_t i = 0; i < from->n_notes; i++)
+		record_note_add(into, from->note[i].at_ns, from->note[i].kind, from->note[i].text);
+}
+
+void telemetry_end(struct telemetry *t, struct record *into)
+{
+	if (!t)
+		return;
+	end_thread(t);
+	read_all(t);
+	move_series(into, &t->own);
+	record_release(&t->own);
+	fetch_pool_free(t->pool);
+	free(t->server);
+	free(t);
+}
