@@ -63,18 +63,30 @@ enum framing {
 struct answer {
 	struct str head, body;
 	const struct sample *sample; /* NULL when the run has no workload */
+	struct str extra_body;       /* as encode had it: what was asked for tells how to read it */
 };
+
+struct endpoint_header { const char *name, *value; };
 
 struct endpoint {
 	const char *name;        /* --backend */
 	const char *suffix;      /* required end of the URL */
+	const char *other_suffix;/* or this one; NULL: none */
 	const char *api_name;    /* in the suffix error: "OpenAI Completions API" */
 	const char *default_path;/* used in hints */
 	bool is_streaming;
 	bool is_pooling;
 	bool is_openai;          /* sampling flags are allowed */
 	bool is_ours;            /* not in upstream: --endpoint defaults to default_path */
+	bool is_chat;            /* the server puts prompts through its chat template */
+	bool is_eos_kept;        /* the API has no ignore_eos: answers may end early */
+	bool is_error_final;     /* --compat stream-error is not about this API */
+	bool is_prompt_echoed;   /* an answer's text begins with the prompt's */
 	enum framing framing;
+	const struct endpoint_header *header; /* sent unless --header has them; NULL: none */
+	size_t n_headers;
+	const char *key_header;  /* takes the API key in place of Authorization; NULL: not */
+	const char *key_variable;/* the key's other place in the environment; NULL: none */
 	/* self is this endpoint in all of them: one read from a file embeds it and has more. */
 	/* Appends the body's bytes. Thread-safe. */
 	int (*encode)(const struct endpoint *self, const struct encode_opts *o,
@@ -85,6 +97,8 @@ struct endpoint {
 	/* A whole answer that is not an event stream (pooling). NULL: the API only streams. */
 	int (*decode_answer)(const struct endpoint *self, const struct answer *answer,
 			     struct decoded *out, struct err *e);
+	/* Input sequences of a request, for pooling; NULL: one. */
+	uint32_t (*sequences)(const struct sample *s);
 	/* After a complete answer: NULL when it is a success, else the sentence of its failure. */
 	const char *(*finish)(const struct request_row *row);
 };

@@ -5,12 +5,8 @@
  */
 #include "endpoint/openai.h"
 
+#include "endpoint/event.h"
 #include "json/write.h"
-
-static bool is_present(struct json_slice v)
-{
-	return v.raw.p && v.kind != JSON_NULL;
-}
 
 static int64_t count_of(struct json_slice usage, const char *key)
 {
@@ -36,11 +32,6 @@ static void decode_usage(struct json_slice usage, struct decoded *out)
 		out->reasoning_tokens = n;
 }
 
-static bool has_text(struct json_slice v)
-{
-	return is_present(v) && v.kind == JSON_STRING && v.raw.n > 0;
-}
-
 /* An array that holds something: its raw slice is more than brackets and blanks. */
 static bool is_filled(struct json_slice v)
 {
@@ -58,29 +49,28 @@ int openai_decode(const struct json_paths *paths, struct str data, struct decode
 		return 0;
 	}
 	if (json_scan_run(paths, data, v) < 0)
-		return err_set(e, ERR_PARSE, "a stream event is not JSON: %.*s",
-			       (int)(data.n < 200 ? data.n : 200), data.p);
-	if (is_present(v[OPENAI_ERROR]) && json_truthy(v[OPENAI_ERROR])) {
+		return event_not_json(data, e);
+	if (event_has(v[OPENAI_ERROR]) && json_truthy(v[OPENAI_ERROR])) {
 		out->bits = DECODED_ERROR;
 		out->text = v[OPENAI_ERROR].raw;
 		return 0;
 	}
-	if (is_present(v[OPENAI_USAGE]) && json_truthy(v[OPENAI_USAGE]))
+	if (event_has(v[OPENAI_USAGE]) && json_truthy(v[OPENAI_USAGE]))
 		decode_usage(v[OPENAI_USAGE], out);
 	if (!is_filled(v[OPENAI_CHOICES])) {
 		out->bits |= out->bits & DECODED_USAGE ? 0 : DECODED_IGNORED;
 		return 0;
 	}
 	out->bits |= DECODED_TOKEN;
-	if (has_text(v[OPENAI_TEXT])) {
+	if (event_has_text(v[OPENAI_TEXT])) {
 		out->bits |= DECODED_ANSWER;
 		out->text = v[OPENAI_TEXT].raw;
 	}
-	if (has_text(v[OPENAI_REASONING]) || has_text(v[OPENAI_REASONING_OLD]))
+	if (event_has_text(v[OPENAI_REASONING]) || event_has_text(v[OPENAI_REASONING_OLD]))
 		out->bits |= DECODED_REASONING;
-	if (is_present(v[OPENAI_FINISH]))
+	if (event_has(v[OPENAI_FINISH]))
 		out->bits |= DECODED_FINISH;
-	if (is_present(v[OPENAI_ROLE]) &&
+	if (event_has(v[OPENAI_ROLE]) &&
 	    !(out->bits & (DECODED_ANSWER | DECODED_REASONING | DECODED_FINISH)))
 		out->bits |= DECODED_ROLE_ONLY;
 	return 0;

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* endpoint/event.h - small questions every decoder asks of a member it found. Private to endpoint/. */
+#pragma once
+#include "base/err.h"
+#include "json/read.h"
+#include "json/scan.h"
+
+static inline bool event_has(struct json_slice v)
+{
+	return v.raw.p && v.kind != JSON_NULL;
+}
+
+/* A string that is not empty. */
+static inline bool event_has_text(struct json_slice v)
+{
+	return v.raw.p && v.kind == JSON_STRING && v.raw.n > 0;
+}
+
+static inline bool event_is_true(struct json_slice v)
+{
+	return v.raw.p && v.kind == JSON_TRUE;
+}
+
+/* A count; -1: not told. */
+static inline int64_t event_count(struct json_slice v)
+{
+	int64_t n;
+
+	return v.raw.p && json_to_i64(v, &n) && n >= 0 ? n : -1;
+}
+
+/* A member as it stands in the text: strings with their quotes. */
+static inline struct str event_raw(struct json_slice v)
+{
+	return v.kind == JSON_STRING ? (struct str){ v.raw.p - 1, v.raw.n + 2 } : v.raw;
+}
+
+static inline int event_not_json(struct str data, struct err *e)
+{
+	return err_set(e, ERR_PARSE, "a stream event is not JSON: %.*s",
+		       (int)(data.n < 200 ? data.n : 200), data.p);
+}
