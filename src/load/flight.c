@@ -38,6 +38,49 @@ static void fail(struct flight *f, enum fail_category category, struct str text)
 	record_error(f->worker->shard, f->row, text);
 }
 
+/* The delay is the same for all, so the list is in order of time. */
+static void give_up_later(struct flight *f)
+{
+	struct worker *w = f->worker;
+
+	if (f->give_up_mono_ns)
+		return; /* a retry */
+	f->give_up_mono_ns = clock_mono_ns() + w->driver->opts->give_up_ns;
+	f->give_up_prev = w->give_up_last;
+	if (w->give_up_last)
+		w->give_up_last->give_up_next = f;
+	else
+		w->give_up_first = f;
+	w->give_up_last = f;
+}
+
+static void keep(struct flight *f)
+{
+	struct worker *w = f->worker;
+
+	if (f->give_up_prev)
+		f->give_up_prev->give_up_next = f->give_up_next;
+	else
+		w->give_up_first = f->give_up_next;
+	if (f->give_up_next)
+		f->give_up_next->give_up_prev = f->give_up_prev;
+	else
+		w->give_up_last = f->give_up_prev;
+	f->give_up_prev = f->give_up_next = NULL;
+	f->give_up_mono_ns = 0;
+}
+
+int64_t flight_give_up(struct worker *w, int64_t now_mono)
+{
+	struct flight *f;
+
+	while ((f = w->give_up_first) && f->give_up_mono_ns <= now_mono) {
+		f->row->flags |= ROW_GIVEN_UP;
+		w->driver->opts->transport->cancel(w->transport, &f->x);
+	}
+	return f ? f->give_up_mono_ns : INT64_MAX;
+}
+
 static void on_send(struct exchange *x, int64_t now_ns)
 {
 	struct request_row *row = of(x)->row;
@@ -47,6 +90,8 @@ static void on_send(struct exchange *x, int64_t now_ns)
 	if (row->sent_ns == 0)
 		row->sent_ns = now_ns; /* a retry keeps the first */
 	of(x)->last_ns = row->sent_ns;
+	if (of(x)->gives_up)
+		give_up_later(of(x));
 }
 
 static void on_sent(struct exchange *x, int64_t now_ns)
@@ -340,9 +385,15 @@ static void on_end(struct exchange *x, enum fail_category category, const char *
 	w->n_live--;
 	if (w->driver->child)
 		queue_successors(f);
+	if (f->give_up_mono_ns)
+		keep(f);
+	if (w->driver->opts->is_least_loaded)
+		atomic_fetch_sub(&w->driver->live[x->endpoint], 1);
 	bump(&w->lane->done);
-	if (f->is_failed && category != FAIL_CANCELLED)
+	if (f->is_failed && category != FAIL_CANCELLED) {
 		bump(&w->lane->failed);
+		worker_failed(w);
+	}
 	TRACE(load, "request %u: ended after %.3f ms, %u events%s%s\n", f->entry,
 	      (double)(now_ns - row->sent_ns) / 1e6, row->n_events, f->is_failed ? ", failed: " : "",
 	      f->is_failed ? fail_name((enum fail_category)row->fail) : "");
@@ -401,6 +452,37 @@ static int build_body(struct worker *w, struct flight *f, struct str answer)
 	return 0;
 }
 
+/* The URL with the fewest in flight; of equals, another one each time. */
+static uint16_t least_loaded(struct driver *d, uint32_t entry)
+{
+	unsigned n = d->opts->net.n_endpoints, best = entry % n;
+	unsigned least = atomic_load(&d->live[best]);
+
+	for (unsigned k = 1; k < n && least; k++) {
+		unsigned i = (entry + k) % n, live = atomic_load(&d->live[i]);
+
+		if (live < least) {
+			least = live;
+			best = i;
+		}
+	}
+	atomic_fetch_add(&d->live[best], 1);
+	return (uint16_t)best;
+}
+
+/* Puts the head of the exchange's URL in front of the rest. */
+static void put_head(struct flight *f)
+{
+	const struct prepared *p = f->worker->driver->prepared;
+	struct str head = p->head[f->x.endpoint], *all = &f->x.request;
+	char *at = (char *)(uintptr_t)all->p + p->head_room - head.n;
+
+	assert(head.n <= p->head_room && p->head_room <= all->n);
+	memcpy(at, head.p, head.n);
+	all->n -= (size_t)(at - all->p);
+	all->p = at;
+}
+
 void flight_start(struct worker *w, uint32_t entry, int64_t due_mono_ns, struct str answer)
 {
 	struct driver *d = w->driver;
@@ -411,7 +493,10 @@ void flight_start(struct worker *w, uint32_t entry, int64_t due_mono_ns, struct 
 	f->row = row;
 	f->is_live = true;
 	f->x.sink = &sink;
+	f->gives_up = d->plan->entry[entry].flags & PLAN_GIVES_UP;
 	f->x.endpoint = d->plan->entry[entry].endpoint;
+	if (d->opts->is_least_loaded)
+		row->endpoint = f->x.endpoint = least_loaded(d, entry);
 	f->x.request = d->prepared->request[entry];
 	row->shard = w->shard_index;
 	row->due_ns = d->start_real_ns + (due_mono_ns - d->start_mono_ns);
@@ -426,6 +511,8 @@ void flight_start(struct worker *w, uint32_t entry, int64_t due_mono_ns, struct 
 		return;
 	}
 	free((char *)(uintptr_t)answer.p);
+	if (d->prepared->head_room)
+		put_head(f);
 	row->request_bytes = (uint32_t)f->x.request.n;
 	d->opts->transport->start(w->transport, &f->x);
 }

@@ -24,6 +24,8 @@ struct flight {
 	struct worker *worker;
 	struct request_row *row;
 	struct flight *next_free;
+	struct flight *give_up_prev, *give_up_next; /* the worker's list of those to give up */
+	int64_t give_up_mono_ns; /* 0: not on it */
 	struct sse sse;
 	char *built;           /* a body built on demand; NULL otherwise */
 	int64_t last_ns;       /* stamp of the last token event; sent_ns before the first */
@@ -31,7 +33,7 @@ struct flight {
 	uint32_t entry;
 	uint32_t running_tokens; /* the last running count of tokens, from usage */
 	uint32_t head_bytes;     /* of an answer that is gathered whole: its head comes first */
-	bool is_live, is_event_stream, is_odd_type, is_failed;
+	bool is_live, is_event_stream, is_odd_type, is_failed, gives_up;
 };
 
 struct worker {
@@ -44,6 +46,7 @@ struct worker {
 	struct pending *pending; /* sorted by due time */
 	size_t n_pending, pending_cap;
 	struct buf built;        /* bodies built on demand are copied from here */
+	struct flight *give_up_first, *give_up_last; /* in order of time */
 	int64_t next_due_real_ns; /* a read stamped later than this admits before it returns */
 	uint32_t n_live;
 	uint16_t shard_index;
@@ -67,6 +70,9 @@ struct driver {
 	_Alignas(64) atomic_uint next;
 	_Alignas(64) atomic_uint in_flight;
 	atomic_bool stop;
+	enum load_end end;       /* why; written by who set stop */
+	_Alignas(64) atomic_uint n_failed; /* with a limit of failures only */
+	atomic_uint live[ENDPOINTS_MAX];   /* per URL, with is_least_loaded only */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	unsigned n_ready, n_running;
@@ -79,9 +85,13 @@ struct driver {
  * would let a herd keep answers unread until their stamps run together.
  */
 int64_t worker_admit(struct worker *w, int steps);
+/* A request failed: is that one too many? */
+void worker_failed(struct worker *w);
 /* A request gave its slot under the cap back. */
 void worker_free_slot(struct worker *w);
 /* Puts an admitted entry on the wire. answer: the parent's, for bodies built on demand. */
 void flight_start(struct worker *w, uint32_t entry, int64_t due_mono_ns, struct str answer);
 void flight_cancel_all(struct worker *w);
+/* Cancels those whose time to be given up has come; when the next one's comes (INT64_MAX). */
+int64_t flight_give_up(struct worker *w, int64_t now_mono);
 void flight_release(struct flight *f);

@@ -42,6 +42,35 @@ static bool take_slot(struct driver *d)
 	return true;
 }
 
+static void stop(struct driver *d, enum load_end why)
+{
+	if (!atomic_exchange(&d->stop, true))
+		d->end = why;
+}
+
+void worker_failed(struct worker *w)
+{
+	struct driver *d = w->driver;
+	const struct load_opts *o = d->opts;
+	uint32_t failed, ended = 0;
+
+	if (!o->failures_max && !o->is_failure_share_limited)
+		return;
+	failed = atomic_fetch_add(&d->n_failed, 1) + 1;
+	for (unsigned i = 0; i < d->n_workers; i++)
+		ended += atomic_load_explicit(&d->worker[i].lane->done, memory_order_relaxed);
+	if (o->failures_max && failed >= o->failures_max)
+		stop(d, LOAD_FAILURES);
+	else if (o->is_failure_share_limited && ended >= FAILURE_SHARE_ENDED &&
+		 (double)failed > o->failure_share_max * (double)ended)
+		stop(d, LOAD_FAILURE_SHARE);
+	else
+		return;
+	for (unsigned i = 0; i < d->n_workers; i++)
+		if (&d->worker[i] != w)
+			o->transport->wake(d->worker[i].transport);
+}
+
 void worker_free_slot(struct worker *w)
 {
 	struct driver *d = w->driver;
@@ -52,6 +81,15 @@ void worker_free_slot(struct worker *w)
 	for (unsigned i = 0; d->child && i < d->n_workers; i++)
 		if (&d->worker[i] != w && atomic_load(&d->worker[i].is_waiting))
 			d->opts->transport->wake(d->worker[i].transport);
+}
+
+/* No more admissions: the time for them is over, or whoever started the run says so. */
+static bool is_closed(const struct driver *d, int64_t now_mono)
+{
+	const struct load_opts *o = d->opts;
+
+	return (o->admission_ns && now_mono - d->start_mono_ns >= o->admission_ns) ||
+	       (o->close && atomic_load_explicit(o->close, memory_order_relaxed));
 }
 
 /* Claims the next root when it is due and a slot is free: its index, or PLAN_NONE. */
@@ -109,7 +147,7 @@ int64_t worker_admit(struct worker *w, int steps)
 		int64_t now_mono = clock_mono_ns();
 		uint32_t entry;
 
-		if (atomic_load_explicit(&d->stop, memory_order_relaxed))
+		if (atomic_load_explicit(&d->stop, memory_order_relaxed) || is_closed(d, now_mono))
 			break;
 		if (start_successor(w, now_mono))
 			continue;
@@ -133,7 +171,7 @@ static bool is_finished(const struct worker *w)
 
 	if (w->n_live)
 		return false;
-	if (atomic_load(&d->stop))
+	if (atomic_load(&d->stop) || is_closed(d, clock_mono_ns()))
 		return true;
 	return w->n_pending == 0 && atomic_load(&d->next) >= d->plan->n_roots;
 }
@@ -144,9 +182,9 @@ static void check_stop(struct worker *w)
 	const struct load_opts *o = d->opts;
 
 	if (d->cancel && atomic_load_explicit(d->cancel, memory_order_relaxed))
-		atomic_store(&d->stop, true);
+		stop(d, LOAD_CANCELLED);
 	if (o->deadline_ns && clock_mono_ns() - d->start_mono_ns > o->deadline_ns)
-		atomic_store(&d->stop, true);
+		stop(d, LOAD_DEADLINE);
 	if (atomic_load_explicit(&d->stop, memory_order_relaxed) && !w->is_cancelled) {
 		w->is_cancelled = true;
 		flight_cancel_all(w);
@@ -164,6 +202,11 @@ static void run_worker(struct worker *w)
 		due = worker_admit(w, HERD_STEPS);
 		if (is_finished(w))
 			break;
+		if (w->give_up_first) {
+			int64_t next = flight_give_up(w, clock_mono_ns());
+
+			due = next < due ? next : due;
+		}
 		until = clock_mono_ns() + IDLE_WAIT_NS;
 		t->poll(w->transport, due < until ? due : until, due < until, &w->stats.net);
 	}
@@ -264,8 +307,10 @@ static int run_threads(struct driver *d, struct err *e)
 		started += !error;
 	}
 	if (error)
-		atomic_store(&d->stop, true);
+		stop(d, LOAD_CANCELLED);
 	release_workers(d, started);
+	if (d->opts->started && !error)
+		d->opts->started(d->opts->started_self);
 	wait_for_workers(d);
 	for (unsigned i = 0; i < started; i++)
 		pthread_join(d->worker[i].thread, NULL);
@@ -293,24 +338,33 @@ static void add_stats(struct load_stats *sum, const struct load_stats *one)
 		sum->wall_ns = one->wall_ns;
 }
 
-/* Rows of entries that were never started: cancelled before admission. */
-static void close_rows(struct driver *d)
+/* Rows of entries that were never started: cancelled before admission, or no part of the run. */
+static void close_rows(struct driver *d, struct load_stats *stats)
 {
+	const struct load_opts *o = d->opts;
+	bool is_open_ended = o->admission_ns || o->close;
+	uint32_t n_roots = d->plan->n_roots;
 	int64_t last = d->start_real_ns;
+
+	stats->end = d->end;
+	if (n_roots && atomic_load(&d->next) >= n_roots)
+		stats->used_up_ns = d->record->row[d->first_row + n_roots - 1].admitted_ns -
+				    d->start_real_ns;
 
 	for (uint32_t i = 0; i < d->plan->n; i++) {
 		struct request_row *row = &d->record->row[d->first_row + i];
 
 		if (row->state == REQ_WAITING) {
 			row->fail = FAIL_CANCELLED;
-			record_finish(row, REQ_CANCELLED);
+			record_finish(row, is_open_ended ? REQ_UNSENT : REQ_CANCELLED);
 		}
 		if (row->end_ns > last)
 			last = row->end_ns;
 	}
 	if (d->opts->phase == PHASE_MAIN) {
 		d->record->stop_ns = last;
-		d->record->is_interrupted |= atomic_load(&d->stop);
+		d->record->is_interrupted |= d->end == LOAD_CANCELLED ||
+					     (d->end == LOAD_DEADLINE && !o->admission_ns);
 	}
 }
 
@@ -399,7 +453,7 @@ int load_run(const struct load_opts *o, const struct plan *plan, const struct pr
 	if (rc == 0)
 		rc = run_threads(&d, e);
 	if (rc == 0)
-		close_rows(&d);
+		close_rows(&d, stats);
 	for (unsigned i = 0; i < o->threads; i++) {
 		if (!d.worker[i].driver)
 			continue;

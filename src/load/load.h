@@ -28,6 +28,12 @@
 struct prepared {
 	struct str *request;               /* one per plan entry: every byte of it */
 	uint32_t n;
+	/*
+	 * Where the URL is chosen at admission: each request (also a built one) begins with
+	 * head_room bytes, into whose end the head of that URL is copied. NULL and 0 otherwise.
+	 */
+	const struct str *head;
+	size_t head_room;
 	struct arena arena;
 	/*
 	 * Requests that depend on an answer: called when entry (whose prepared request
@@ -54,6 +60,20 @@ struct load_opts {
 	bool is_stream_error_ignored; /* --compat stream-error */
 	bool is_usage_with_choices; /* --fix usage: counts in events that also carry choices */
 	int64_t deadline_ns;        /* stop admitting and cancel after this long; 0: none */
+	/*
+	 * Admit nothing after this long (0: no limit), or once *close is set (may be NULL). What is
+	 * in flight goes on; what was not admitted becomes REQ_UNSENT.
+	 */
+	int64_t admission_ns;
+	const atomic_bool *close;
+	uint32_t failures_max;      /* stop and cancel once so many failed; 0: no limit */
+	bool is_failure_share_limited;
+	double failure_share_max;   /* likewise, of at least FAILURE_SHARE_ENDED that ended */
+	int64_t give_up_ns;         /* PLAN_GIVES_UP: cancelled so long after it was sent */
+	bool is_least_loaded;       /* the URL with the fewest requests in flight, at admission */
+	/* Called once, on the caller's thread, when the clock has started; NULL: not. */
+	void (*started)(void *self);
+	void *started_self;
 	/* Called on the caller's thread about five times a second; NULL: not. */
 	void (*tick)(void *self);
 	void *tick_self;
@@ -69,8 +89,14 @@ struct load_progress { struct load_lane lane[THREADS_MAX]; };
 struct load_totals { uint64_t tokens; uint32_t admitted, done, failed; };
 struct load_totals load_progress_total(const struct load_progress *p);
 
+/* Why a run ended before its plan did. */
+enum load_end { LOAD_WHOLE, LOAD_CANCELLED, LOAD_DEADLINE, LOAD_FAILURES, LOAD_FAILURE_SHARE };
+#define FAILURE_SHARE_ENDED 20 /* fewer say nothing about a share */
+
 /* What the driver saw of itself, over all loops. */
 struct load_stats {
+	enum load_end end;
+	int64_t used_up_ns;         /* from the start: the last root was admitted; 0: some were not */
 	struct transport_stats net;
 	int64_t wall_ns, cpu_ns;    /* cpu: sum over loops, from the start of the clock */
 	int64_t cpu_ns_max;         /* the busiest loop's */
@@ -82,7 +108,8 @@ struct load_stats {
 /*
  * Runs the whole plan; returns when every request ended or cancel is set (then
  * requests in flight are cancelled and recorded). Row first_row + i is entry i.
- * record->start_ns/stop_ns are set when phase is PHASE_MAIN. -1 only when load
+ * record->start_ns/stop_ns are set when phase is PHASE_MAIN, is_interrupted when it was
+ * cancelled or met a deadline without admission_ns. -1 only when load
  * could not start (resolve, TLS set-up, descriptors); failures of requests are
  * facts in the record.
  */

@@ -61,7 +61,7 @@ static void pick_rows(struct metrics *m, const struct record *r)
 
 	m->row = mem_array(r->n_rows, sizeof(*m->row));
 	for (uint32_t i = 0; i < r->n_rows; i++) {
-		if (r->row[i].phase != PHASE_MAIN)
+		if (r->row[i].phase != PHASE_MAIN || r->row[i].state == REQ_UNSENT)
 			continue;
 		m->row[m->n++] = i;
 		events += r->row[i].n_events;

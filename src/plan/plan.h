@@ -30,6 +30,7 @@
 
 enum plan_flags {
 	PLAN_HOLDS_SLOT = 1, /* the slot passes to the successor, think time included */
+	PLAN_GIVES_UP = 2,   /* the client hangs up some time after sending (load_opts) */
 };
 
 struct plan_entry {

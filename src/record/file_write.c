@@ -188,12 +188,16 @@ static int write_all_rows(int fd, const struct record *r, const struct record_in
 {
 	struct buf out = { 0 };
 	struct batch batch;
+	uint32_t n_rows = 0;
 	int rc = -1;
 
 	batch_init(&batch);
 	write_opening(&out, r, info);
 	for (uint32_t i = 0; i < r->n_rows; i++) {
+		if (r->row[i].state == REQ_UNSENT)
+			continue;
 		batch_add(&batch, r, i);
+		n_rows++;
 		if (batch.n_rows < BATCH_ROWS_MAX && batch_bytes(&batch) < BATCH_BYTES_MAX)
 			continue;
 		batch_flush(&batch, &out);
@@ -201,7 +205,7 @@ static int write_all_rows(int fd, const struct record *r, const struct record_in
 			goto done;
 	}
 	batch_flush(&batch, &out);
-	write_closing(&out, r, info, r->n_rows, batch.n_events);
+	write_closing(&out, r, info, n_rows, batch.n_events);
 	rc = write_out(fd, &out);
 done:
 	batch_release(&batch);

@@ -47,7 +47,10 @@
 #define EVENT_GAPS 31
 #define TEXT_BYTES 124
 
-enum request_state { REQ_WAITING, REQ_RUNNING, REQ_DONE, REQ_FAILED, REQ_CANCELLED };
+/* REQ_UNSENT: planned, but the run's time was over; no part of the run, and of no record file. */
+enum request_state {
+	REQ_WAITING, REQ_RUNNING, REQ_DONE, REQ_FAILED, REQ_CANCELLED, REQ_UNSENT,
+};
 enum request_phase { PHASE_MAIN, PHASE_READY, PHASE_WARMUP, PHASE_PROBE };
 
 /* Why a request failed; the sentence is in the row's error text. */
@@ -69,6 +72,7 @@ enum request_flags {
 	ROW_IS_POOLING = 32,    /* latency ends with the body */
 	ROW_COUNTED = 64,       /* tokens_out comes from re-tokenizing the text */
 	ROW_COUNT_UNKNOWN = 128,/* no usage and no tokenizer: 1 token assumed */
+	ROW_GIVEN_UP = 256,     /* cancelled because the plan said so */
 };
 
 /*

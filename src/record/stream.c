@@ -49,8 +49,10 @@ static void write_batch(struct record_stream *s)
 
 static void add_row(struct record_stream *s, uint32_t i)
 {
-	batch_add(&s->batch, s->r, i);
 	s->is_written[i] = 1;
+	if (s->rows[i].state == REQ_UNSENT)
+		return;
+	batch_add(&s->batch, s->r, i);
 	s->n_written++;
 	if (s->batch.n_rows >= BATCH_ROWS_MAX || batch_bytes(&s->batch) >= BATCH_BYTES_MAX)
 		write_batch(s);

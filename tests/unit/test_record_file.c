@@ -46,6 +46,39 @@ static void test_round_trip(void **state)
 	free(path);
 }
 
+/* What was planned and never sent is not in the file, neither saved whole nor streamed. */
+static void test_unsent(void **state)
+{
+	char *path = path_of("unsent.rec");
+	struct record a = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	full_record(&a, 50);
+	for (uint32_t i = 30; i < 40; i++)
+		a.row[i].state = REQ_UNSENT;
+	for (int is_streamed = 0; is_streamed < 2; is_streamed++) {
+		struct record_info info = { 0 };
+		struct record b = { 0 };
+
+		if (is_streamed)
+			assert_int_equal(record_stream_close(record_stream_open(&a, NULL, path, &e),
+							     &e), 0);
+		else
+			assert_int_equal(record_file_save(&a, NULL, path, &e), 0);
+		assert_int_equal(record_file_load(&b, &info, path, &e), 0);
+		assert_true(info.is_complete);
+		assert_int_equal(b.n_rows, 40);
+		assert_int_equal(info.n_missing, 10);
+		same_row(&a, &a.row[29], &b, &b.row[29]);
+		same_row(&a, &a.row[40], &b, &b.row[30]);
+		record_release(&b);
+		record_info_release(&info);
+	}
+	record_release(&a);
+	free(path);
+}
+
 static void test_empty(void **state)
 {
 	char *path = path_of("empty.rec");
@@ -477,6 +510,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_unsent),
 		cmocka_unit_test(test_batches), cmocka_unit_test(test_truncation),
 		cmocka_unit_test(test_bit_flips), cmocka_unit_test(test_broken_off),
 		cmocka_unit_test(test_unknown_is_skipped), cmocka_unit_test(test_refused),
