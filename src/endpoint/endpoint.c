@@ -3,9 +3,22 @@
 #include "endpoint/endpoint.h"
 
 extern const struct endpoint endpoint_vllm, endpoint_openai, endpoint_chat, endpoint_null;
+extern const struct endpoint endpoint_responses;
+extern const struct endpoint endpoint_audio, endpoint_embeddings, endpoint_embeddings_chat,
+	endpoint_embeddings_clip, endpoint_embeddings_vlm2vec, endpoint_infinity,
+	endpoint_infinity_clip, endpoint_pooling, endpoint_rerank;
+/* Native APIs of other servers. */
+extern const struct endpoint endpoint_anthropic, endpoint_tgi, endpoint_llamacpp, endpoint_sglang,
+	endpoint_ollama, endpoint_ollama_chat;
 
 static const struct endpoint *const table[] = {
-	&endpoint_vllm, &endpoint_openai, &endpoint_chat, &endpoint_null,
+	&endpoint_vllm, &endpoint_openai, &endpoint_chat, &endpoint_responses,
+	&endpoint_audio, &endpoint_embeddings, &endpoint_embeddings_chat,
+	&endpoint_embeddings_clip, &endpoint_embeddings_vlm2vec, &endpoint_infinity,
+	&endpoint_infinity_clip, &endpoint_pooling, &endpoint_rerank,
+	&endpoint_anthropic, &endpoint_tgi, &endpoint_llamacpp, &endpoint_sglang,
+	&endpoint_ollama, &endpoint_ollama_chat,
+	&endpoint_null,
 };
 
 const struct endpoint *endpoint_find(const char *name)
@@ -20,6 +33,11 @@ int endpoint_check_url(const struct endpoint *ep, const char *url, struct err *e
 {
 	if (str_ends(str_of(url), str_of(ep->suffix)))
 		return 0;
-	return err_set(e, ERR_RUN, "%s URL must end with one of: {'%s'}.", ep->api_name,
-		       ep->suffix);
+	if (!ep->other_suffix)
+		return err_set(e, ERR_RUN, "%s URL must end with one of: {'%s'}.", ep->api_name,
+			       ep->suffix);
+	if (str_ends(str_of(url), str_of(ep->other_suffix)))
+		return 0;
+	return err_set(e, ERR_RUN, "%s URL must end with one of: {'%s', '%s'}.", ep->api_name,
+		       ep->suffix, ep->other_suffix);
 }

@@ -91,7 +91,7 @@ struct endpoint {
 	/* Appends the body's bytes. Thread-safe. */
 	int (*encode)(const struct endpoint *self, const struct encode_opts *o,
 		      const struct sample *s, struct encoded *out, struct err *e);
-	/* One event of the stream. -1: it cannot be read (e). */
+	/* One event of the stream. -1: it cannot be read (e). NULL for pooling. */
 	int (*decode)(const struct endpoint *self, struct str data, struct decoded *out,
 		      struct err *e);
 	/* A whole answer that is not an event stream (pooling). NULL: the API only streams. */

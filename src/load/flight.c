@@ -18,6 +18,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/trace.h"
+#include "endpoint/whole_text.h"
 #include "http/response.h"
 
 
@@ -103,12 +104,13 @@ static void on_head(struct exchange *x, unsigned status, bool is_event_stream, s
 		    int64_t kernel_ns, int64_t user_ns)
 {
 	struct flight *f = of(x);
+	const struct endpoint *ep = f->worker->driver->opts->endpoint;
 
 	f->row->status = (uint16_t)status;
 	f->row->first_byte_ns = kernel_ns ? kernel_ns : user_ns;
-	f->is_odd_type = !is_event_stream;
-	f->is_event_stream = status == 200 &&
-			     (is_event_stream || f->worker->driver->opts->endpoint->is_streaming);
+	f->is_odd_type = !is_event_stream && ep->framing == FRAMING_SSE;
+	f->is_event_stream = status == 200 && !ep->is_pooling &&
+			     (is_event_stream || ep->is_streaming);
 	if (status == 200 && !f->is_event_stream) {
 		buf_add_str(&f->sse.carry, head);
 		f->head_bytes = (uint32_t)head.n;
@@ -138,13 +140,37 @@ static void note_usage(struct flight *f, const struct decoded *d)
 	row->flags |= ROW_HAS_USAGE;
 }
 
+/* Of a text that is the whole answer so far only what is new counts. */
+static void take_new_text(struct flight *f, struct decoded *d)
+{
+	const struct load_opts *o = f->worker->driver->opts;
+	const struct sample *s = o->workload ? &o->workload->v[f->row->sample] : NULL;
+	bool is_last = d->bits & (DECODED_FINISH | DECODED_DONE);
+
+	if (o->endpoint->is_prompt_echoed && !f->text_seen && s && s->kind == PROMPT_TEXT)
+		f->text_seen = whole_text_prompt(d->text, s->prompt);
+	d->text = whole_text_new(d->text, &f->text_seen, is_last);
+	if (d->text.n)
+		return;
+	d->bits &= ~(unsigned)DECODED_ANSWER;
+	/* An end that repeats what was there is no token. */
+	if (is_last && f->row->n_events && d->output_tokens <= (int64_t)f->running_tokens)
+		d->bits &= ~(unsigned)DECODED_TOKEN;
+}
+
+/* The clock that counts for this run. */
+static int64_t stamp(const struct flight *f, int64_t kernel_ns, int64_t user_ns)
+{
+	return kernel_ns && !f->worker->driver->opts->is_user_stamps ? kernel_ns : user_ns;
+}
+
 static void token_event(struct flight *f, const struct decoded *d, int64_t kernel_ns,
 			int64_t user_ns)
 {
 	struct worker *w = f->worker;
 	struct request_row *row = f->row;
 	const struct load_opts *o = w->driver->opts;
-	int64_t at = kernel_ns && !o->is_user_stamps ? kernel_ns : user_ns;
+	int64_t at = stamp(f, kernel_ns, user_ns);
 	bool is_answer = d->bits & DECODED_ANSWER, is_reasoning = d->bits & DECODED_REASONING;
 
 	if ((d->bits & DECODED_ROLE_ONLY) && o->is_role_chunk_skipped)
@@ -195,8 +221,11 @@ static void handle_event(struct flight *f, struct str data, int64_t kernel_ns, i
 		fail(f, FAIL_FORMAT, str_of(e.text));
 		return;
 	}
-	if ((d.bits & DECODED_ERROR) && !o->is_stream_error_ignored)
+	if ((d.bits & DECODED_ERROR) &&
+	    (!o->is_stream_error_ignored || o->endpoint->is_error_final))
 		fail(f, FAIL_STREAM, d.text);
+	if (d.bits & DECODED_WHOLE_TEXT)
+		take_new_text(f, &d);
 	if (d.bits & DECODED_FINISH)
 		f->row->flags |= ROW_SAW_FINISH;
 	if (d.bits & DECODED_DONE)
@@ -213,7 +242,8 @@ static void handle_event(struct flight *f, struct str data, int64_t kernel_ns, i
 		token_event(f, &d, kernel_ns, user_ns);
 	}
 	/* Upstream looks at usage only in events without choices (serve spec 3.4). */
-	if ((d.bits & DECODED_USAGE) && (!(d.bits & DECODED_TOKEN) || o->is_usage_with_choices))
+	if ((d.bits & DECODED_USAGE) && (!(d.bits & DECODED_TOKEN) || o->is_usage_with_choices ||
+					 o->endpoint->is_ours))
 		note_usage(f, &d);
 }
 
@@ -235,18 +265,25 @@ static void read_body(struct exchange *x, struct str piece, int64_t kernel_ns, i
 {
 	struct flight *f = of(x);
 	struct sse_event event;
+	struct str line;
 	int found;
 
 	if (!kernel_ns)
 		f->row->flags |= ROW_USER_STAMPS;
 	if (!f->is_event_stream) {
+		f->body_ns = stamp(f, kernel_ns, user_ns);
 		gather(f, piece);
 		return;
 	}
-	while ((found = sse_next(&f->sse, &piece, &event)) == 1)
-		handle_event(f, event.data, kernel_ns, user_ns);
+	if (f->worker->driver->opts->endpoint->framing == FRAMING_LINES) {
+		while ((found = lines_next(&f->lines, &piece, &line)) == 1)
+			handle_event(f, line, kernel_ns, user_ns);
+	} else {
+		while ((found = sse_next(&f->sse, &piece, &event)) == 1)
+			handle_event(f, event.data, kernel_ns, user_ns);
+	}
 	if (found < 0)
-		fail(f, FAIL_LIMIT, STR("a server-sent event passes the limit of 16 MiB"));
+		fail(f, FAIL_LIMIT, STR("an event of the stream passes the limit of 16 MiB"));
 }
 
 /* A send that fell due while this was read goes out before the next socket is looked at. */
@@ -267,6 +304,7 @@ static int decode_whole(struct flight *f, struct decoded *d, struct err *e)
 		.head = { all.p, f->head_bytes },
 		.body = { all.p + f->head_bytes, all.n - f->head_bytes },
 		.sample = o->workload ? &o->workload->v[f->row->sample] : NULL,
+		.extra_body = o->extra_body,
 	};
 
 	if (!o->endpoint->decode_answer)
@@ -279,11 +317,14 @@ static void end_body(struct flight *f, int64_t now_ns)
 	struct sse_event event;
 	struct decoded d = { .prompt_tokens = -1, .output_tokens = -1, .cached_tokens = -1,
 			     .reasoning_tokens = -1 };
+	struct str line;
 	struct err e;
 
 	if (f->is_event_stream) {
 		if (sse_finish(&f->sse, &event) == 1)
 			handle_event(f, event.data, 0, now_ns);
+		if (lines_finish(&f->lines, &line) == 1)
+			handle_event(f, line, 0, now_ns);
 		return;
 	}
 	if (f->row->status != 200) {
@@ -293,10 +334,17 @@ static void end_body(struct flight *f, int64_t now_ns)
 		}
 		return;
 	}
+	/* All of it is here, whatever it says: latency ends with its last byte. */
+	if (f->worker->driver->opts->endpoint->is_pooling)
+		f->row->last_event_ns = f->body_ns > f->last_ns ? f->body_ns : f->last_ns;
 	if (decode_whole(f, &d, &e) < 0) {
 		fail(f, FAIL_FORMAT, str_of(e.text));
 		return;
 	}
+	if (d.bits & DECODED_ERROR)
+		fail(f, FAIL_STREAM, d.text);
+	if (d.bits & DECODED_WHOLE_TEXT)
+		take_new_text(f, &d);
 	if (d.bits & DECODED_TOKEN)
 		token_event(f, &d, 0, now_ns);
 	if (d.bits & DECODED_USAGE)
@@ -352,7 +400,7 @@ static void bump(_Atomic uint32_t *counter)
 /* Upstream's sentence first; what we know beside it on a second line. */
 static void fail_unfinished(struct flight *f, const char *text)
 {
-	fail(f, FAIL_EMPTY, str_of(text));
+	fail(f, f->row->first_event_ns ? FAIL_TRUNCATED : FAIL_EMPTY, str_of(text));
 	if (f->is_odd_type)
 		record_error(f->worker->shard, f->row, STR("\n" NOT_A_STREAM));
 }
@@ -379,6 +427,7 @@ static void on_end(struct exchange *x, enum fail_category category, const char *
 	row->answer_bytes = x->bytes_in;
 	row->attempts = x->attempts;
 	sse_reset(&f->sse);
+	lines_reset(&f->lines);
 	f->is_live = false;
 	f->next_free = w->free_flights;
 	w->free_flights = f;
@@ -413,6 +462,7 @@ static const struct exchange_sink sink = {
 static struct flight *take_flight(struct worker *w)
 {
 	struct flight *f = w->free_flights;
+	struct lines lines;
 	struct sse sse;
 	char *built;
 
@@ -423,8 +473,9 @@ static struct flight *take_flight(struct worker *w)
 		assert(f); /* one per plan entry is reserved */
 	}
 	sse = f->sse; /* keeps its memory between requests */
+	lines = f->lines;
 	built = f->built;
-	*f = (struct flight){ .worker = w, .sse = sse, .built = built };
+	*f = (struct flight){ .worker = w, .sse = sse, .lines = lines, .built = built };
 	return f;
 }
 
@@ -514,6 +565,8 @@ void flight_start(struct worker *w, uint32_t entry, int64_t due_mono_ns, struct 
 	if (d->prepared->head_room)
 		put_head(f);
 	row->request_bytes = (uint32_t)f->x.request.n;
+	if (d->opts->endpoint->is_pooling)
+		row->flags |= ROW_IS_POOLING;
 	d->opts->transport->start(w->transport, &f->x);
 }
 
@@ -530,5 +583,6 @@ void flight_cancel_all(struct worker *w)
 void flight_release(struct flight *f)
 {
 	sse_release(&f->sse);
+	lines_release(&f->lines);
 	free(f->built);
 }

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "base/slab.h"
+#include "http/lines.h"
 #include "http/sse.h"
 #include "load/load.h"
 
@@ -27,12 +28,15 @@ struct flight {
 	struct flight *give_up_prev, *give_up_next; /* the worker's list of those to give up */
 	int64_t give_up_mono_ns; /* 0: not on it */
 	struct sse sse;
+	struct lines lines;    /* of an API that sends lines instead of events */
+	size_t text_seen;      /* bytes of an answer whose events have the whole of it */
 	char *built;           /* a body built on demand; NULL otherwise */
 	int64_t last_ns;       /* stamp of the last token event; sent_ns before the first */
 	int64_t read_user_ns;  /* user stamp of the read that brought the last token event */
 	uint32_t entry;
 	uint32_t running_tokens; /* the last running count of tokens, from usage */
 	uint32_t head_bytes;     /* of an answer that is gathered whole: its head comes first */
+	int64_t body_ns;         /* stamp of the last read of such an answer */
 	bool is_live, is_event_stream, is_odd_type, is_failed, gives_up;
 };
 

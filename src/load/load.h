@@ -51,6 +51,7 @@ struct load_opts {
 	struct transport_opts net;
 	const struct endpoint *endpoint;
 	const struct workload *workload; /* what entries' samples index; may be NULL */
+	struct str extra_body;      /* as requests were made with (endpoint/endpoint.h) */
 	unsigned threads;
 	uint32_t first_shard;       /* loops write shards from here: two runs can share a record */
 	uint32_t max_concurrency;   /* 0: no cap */

@@ -69,7 +69,7 @@ enum request_flags {
 	ROW_NEW_CONNECTION = 4, /* opened for this request */
 	ROW_SAW_FINISH = 8,     /* a finish reason */
 	ROW_USER_STAMPS = 16,   /* at least one stamp is user-space */
-	ROW_IS_POOLING = 32,    /* latency ends with the body */
+	ROW_IS_POOLING = 32,    /* last_event_ns is the end of the whole body */
 	ROW_COUNTED = 64,       /* tokens_out comes from re-tokenizing the text */
 	ROW_COUNT_UNKNOWN = 128,/* no usage and no tokenizer: 1 token assumed */
 	ROW_GIVEN_UP = 256,     /* cancelled because the plan said so */

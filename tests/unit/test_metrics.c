@@ -208,11 +208,11 @@ static void test_pooling(void **state)
 	o.is_pooling = true;
 	for (int i = 0; i < 3; i++) {
 		r.row[i].flags |= ROW_IS_POOLING;
-		r.row[i].end_ns = r.row[i].sent_ns + 30 * MS;
+		r.row[i].last_event_ns = r.row[i].sent_ns + 30 * MS;
 		r.row[i].sequences = 4;
 	}
 	r.row[1].state = r.row[2].state = REQ_FAILED;
-	r.row[2].status = 400;
+	r.row[2].last_event_ns = 0; /* no whole body came */
 	metrics_score(&m, &r, &o);
 	assert_true(m.latency[0] == 0.03 && m.latency[1] == 0.03 && m.latency[2] == 0);
 	assert_true(m.input_len[1] == 0 && m.output_len[0] == 0);
