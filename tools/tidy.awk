@@ -31,7 +31,7 @@ BEGIN {
 	     "random numbers come from rng/, time from base/clock.h")
 	# Third-party libraries: one file each.
 	library("openssl/ssl", "src/net/tls.c"); library("openssl/evp", "src/base/digest.c")
-	library("curl", "src/fetch/fetch.c")
+	library("curl", "src/fetch/fetch.c src/load/transport_curl.c")
 	library("pcre2", ""); library("utf8proc", "")
 	library("turbojpeg", "src/media/jpeg.c"); library("png", "src/media/png.c")
 	library("webp/", ""); library("gif_lib", ""); library("sndfile", "src/media/audio.c")
@@ -154,7 +154,7 @@ function third_party(   name, part) {
 	for (name in lib) {
 		if (index(part[2], name) != 1) continue
 		if (is_src && users[name] !~ (" " FILENAME "( |$)")) users[name] = users[name] " " FILENAME
-		if (is_src && lib[name] != "" && lib[name] != FILENAME)
+		if (is_src && lib[name] != "" && !starts_any(FILENAME, lib[name]))
 			report(FNR, part[2] " belongs in " lib[name] " alone")
 		if (is_src && FILENAME ~ /\.h$/) report(FNR, part[2] " in a header")
 	}

@@ -141,6 +141,14 @@ static void set_up(CURL *curl, const char *url, const struct str *body,
 		curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, o->unix_socket);
 	if (o->ca_file)
 		curl_easy_setopt(curl, CURLOPT_CAINFO, o->ca_file);
+	if (o->cert_file) {
+		curl_easy_setopt(curl, CURLOPT_SSLCERT, o->cert_file);
+		curl_easy_setopt(curl, CURLOPT_SSLKEY, o->key_file ? o->key_file : o->cert_file);
+	}
+	if (o->proxy) {
+		curl_easy_setopt(curl, CURLOPT_PROXY, o->proxy);
+		curl_easy_setopt(curl, CURLOPT_NOPROXY, "");
+	}
 	if (o->is_insecure) {
 		curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 0L);
 		curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);

@@ -3,8 +3,8 @@
  * fetch/fetch.h - blocking HTTP by libcurl, outside any measurement: model
  * discovery, /tokenize, /metrics, files from a hub.
  *
- * The load generator never uses this; see load/transport.h. Proxies come from
- * the environment (HTTP_PROXY, NO_PROXY) as libcurl reads them. Unix sockets by
+ * The load generator never uses this; see load/transport.h. Without one of the caller's,
+ * proxies come from the environment (http_proxy, NO_PROXY) as libcurl reads them. Unix sockets by
  * unix_socket. Thread-safe.
  */
 #pragma once
@@ -25,6 +25,9 @@ struct fetch_opts {
 	const char *const *header;  /* "Name: value" lines; NULL-terminated; may be NULL */
 	bool is_insecure;
 	const char *ca_file;        /* NULL: the system's store */
+	const char *cert_file;      /* client certificate, PEM; NULL: none */
+	const char *key_file;       /* its key; NULL: in cert_file */
+	const char *proxy;          /* URL; "": none; NULL: as the environment says */
 	const char *unix_socket;    /* path, or NULL */
 	int64_t timeout_ms;         /* whole transfer; 0: 300 s */
 	size_t body_bytes_max;      /* 0: FETCH_BODY_BYTES_MAX */

@@ -330,6 +330,7 @@ static void add_stats(struct load_stats *sum, const struct load_stats *one)
 	sum->net.reads += one->net.reads;
 	sum->net.reads_without_stamp += one->net.reads_without_stamp;
 	sum->net.stale_closed += one->net.stale_closed;
+	sum->net.http2 += one->net.http2;
 	sum->reads_shared += one->reads_shared;
 	sum->cpu_ns += one->cpu_ns;
 	if (one->cpu_ns > sum->cpu_ns_max)

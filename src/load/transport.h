@@ -57,6 +57,10 @@ struct transport_opts {
 	const char *const *proxy;    /* per endpoint: URL, or NULL for a direct connection */
 	bool is_insecure;
 	const char *ca_file;
+	const char *cert_file;       /* client certificate, PEM; NULL: none */
+	const char *key_file;        /* its key; NULL: in cert_file */
+	bool is_http2;               /* curl alone: by TLS where the server agrees, else at once */
+	bool is_redirected;          /* curl alone: redirects are followed */
 	bool is_stamped;             /* ask the kernel for receive stamps */
 	int64_t connect_timeout_ns, request_timeout_ns;
 	unsigned connections_max;    /* idle ones kept per endpoint; 0: no limit */
@@ -65,6 +69,7 @@ struct transport_opts {
 
 struct transport_stats {
 	uint64_t connects, connect_failures, retries, reads, reads_without_stamp, stale_closed;
+	uint64_t http2;              /* answers that came by HTTP/2 */
 };
 
 struct transport {
@@ -80,4 +85,4 @@ struct transport {
 	void (*close)(void *self);
 };
 
-extern const struct transport transport_native, transport_null;
+extern const struct transport transport_native, transport_null, transport_curl;

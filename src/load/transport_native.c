@@ -182,7 +182,8 @@ static void *native_open(const struct transport_opts *o, struct err *e)
 		needs_tls |= n->site[i].is_tls;
 	}
 	if (needs_tls) {
-		struct tls_opts tls = { .is_insecure = o->is_insecure, .ca_file = o->ca_file };
+		struct tls_opts tls = { .is_insecure = o->is_insecure, .ca_file = o->ca_file,
+					.cert_file = o->cert_file, .key_file = o->key_file };
 
 		n->tls = tls_config_new(&tls, e);
 		if (!n->tls)

@@ -181,6 +181,7 @@ static void put_run(struct json_writer *w, const struct report *r)
 	put_text(w, "version", f->version);
 	put_text(w, "build", f->build);
 	put_text(w, "transport", f->transport);
+	put_text(w, "http_version", f->http_version);
 	put_text(w, "dataset", f->dataset);
 	put_text(w, "chat_template", f->chat_template);
 	put_text(w, "workload_hash", f->workload_hash);

@@ -46,6 +46,7 @@ struct report_facts {
 
 	/* Ours. */
 	const char *version, *build, *transport, *dataset;
+	const char *http_version;        /* of the answers: "1.1", "2", "1.1 and 2" */
 	const char *chat_template;       /* how texts were put through it; NULL: the set is not */
 	const char *workload_hash;       /* of the workload file; NULL: another dataset */
 	const char *request_id_prefix;   /* NULL: requests had no id */

@@ -13,6 +13,7 @@
 #include "base/trace.h"
 #include "data/dataset.h"
 #include "run/count.h"
+#include "run/travel.h"
 #include "version.h"
 
 void stage_say(const struct stage *s, const char *text)
@@ -57,11 +58,13 @@ struct load_opts stage_load_opts(struct stage *s, enum request_phase phase)
 	bool is_main = phase == PHASE_MAIN;
 
 	return (struct load_opts){
-		.transport = s->hooks->transport ? s->hooks->transport : &transport_native,
+		.transport = s->point->transport,
 		.net = {
 			.base_url = &d->base_url, .n_endpoints = 1, .proxy = &s->proxy,
 			.is_insecure = s->opts->insecure, .ca_file = s->opts->cacert,
-			.is_stamped = true,
+			.cert_file = s->opts->client_cert, .key_file = s->opts->client_key,
+			.is_http2 = strcmp(s->opts->http_version, "2") == 0,
+			.is_redirected = s->opts->follow_redirects, .is_stamped = true,
 			.warm_connections = is_main && d->warm_connections != SERVE_WARM_AUTO
 					    ? d->warm_connections : 0,
 			.connect_timeout_ns = d->connect_timeout_ns,
@@ -136,7 +139,21 @@ int run_point(const struct serve_opts *opts, const struct serve_derived *derived
 	struct stage s = {
 		.opts = opts, .derived = derived, .hooks = hooks, .point = out,
 		.remote = { .base_url = derived->base_url, .is_insecure = opts->insecure,
-			    .ca_file = opts->cacert, .header = derived->header,
+static int choose_travel(struct stage *s, const struct point_env *env, struct err *e)
+{
+	struct point *p = s->point;
+
+	if (travel_proxy(s->opts, env, s->derived->base_url, &s->proxy, e) < 0 ||
+	    travel_transport(s->opts, s->derived, &s->proxy, 1, &p->transport, e) < 0)
+		return -1;
+	if (s->hooks->transport)
+		p->transport = s->hooks->transport;
+	s->remote.proxy = s->proxy ? s->proxy : "";
+	return 0;
+}
+
+			    .ca_file = opts->cacert, .cert_file = opts->client_cert,
+			    .key_file = opts->client_key, .header = derived->header,
 			    .n_headers = derived->n_headers,
 			    .cancel = hooks->cancel },
 	};
@@ -145,8 +162,7 @@ int run_point(const struct serve_opts *opts, const struct serve_derived *derived
 		env = *hooks->env;
 	else
 		point_env_read(&env);
-	s.remote.api_key = env.api_key;
-	s.proxy = prepare_proxy(&env, derived->base_url);
+	s.remote.api_key = prepare_api_key(derived->endpoint, &env, hooks->env != NULL);
 	*out = (struct point){ 0 };
 	compat_rng_seed(&s.rng, (uint32_t)opts->seed);
 	if (prepare_point(&s, e) < 0)
@@ -155,6 +171,8 @@ int run_point(const struct serve_opts *opts, const struct serve_derived *derived
 		return 0;
 	if (stage_check_files(&s, e) < 0 || stage_make_record(&s, e) < 0 || stage_ready_check(&s, e) < 0 ||
 	    stage_warm_up(&s, e) < 0)
+	if (choose_travel(&s, &env, e) < 0)
+		return -1;
 		return -1;
 	if (stage_is_cancelled(&s))
 		return stage_cancelled(e);

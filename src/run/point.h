@@ -22,7 +22,7 @@
 enum point_stage { STAGE_DATASET, STAGE_ALIGN, STAGE_READY, STAGE_WARMUP, STAGE_MAIN, STAGE_COUNT };
 
 /* What upstream takes from the environment; texts are borrowed, NULL: not set. */
-struct point_env { const char *api_key, *http_proxy, *https_proxy, *no_proxy; };
+struct point_env { const char *api_key, *http_proxy, *https_proxy, *all_proxy, *no_proxy; };
 void point_env_read(struct point_env *env); /* of this process */
 
 /* How a point talks to whoever started it, on the caller's thread; every hook may be NULL. */
@@ -55,6 +55,7 @@ struct point {
 	struct load_stats load;
 	struct tokenizer *tokenizer;  /* NULL without one */
 	const struct endpoint *endpoint;
+	const struct transport *transport;
 	struct record_info info;      /* this host and its clocks */
 	struct record_stream *stream; /* --record: open from the main phase to point_store */
 	char *model_id, *model_name, *tokenizer_id;

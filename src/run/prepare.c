@@ -199,3 +199,6 @@ const char *prepare_proxy(const struct point_env *env, const char *text)
 		return NULL;
 	return proxy;
 }
+		.all_proxy = environment("ALL_PROXY", "all_proxy"),
+	if (!proxy)
+		proxy = env->all_proxy;

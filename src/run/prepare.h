@@ -36,5 +36,8 @@ int prepare_request(const struct prepare_opts *o, const struct str *head,
 		    const struct plan_entry *entry, const struct sample *s,
 		    struct encoded *scratch, struct buf *out, struct err *e);
 
-/* The proxy that serves a base URL, or NULL. */
+/* The API's own variable before OPENAI_API_KEY; is_given: env is not this process's. */
+const char *prepare_api_key(const struct endpoint *ep, const struct point_env *env,
+			    bool is_given);
+/* The proxy that the environment names for a base URL, or NULL. */
 const char *prepare_proxy(const struct point_env *env, const char *url);

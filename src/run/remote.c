@@ -26,7 +26,8 @@ int remote_target_init(struct remote_target *t, const struct remote *r, const ch
 	bool is_keyed = true;
 
 	*t = (struct remote_target){ .opts = { .is_insecure = r->is_insecure, .ca_file = r->ca_file,
-					 .cancel = r->cancel } };
+					 .cert_file = r->cert_file, .key_file = r->key_file,
+					 .proxy = r->proxy, .cancel = r->cancel } };
 	if (url_parse(str_of(r->base_url), &url, e) < 0)
 		return -1;
 	if (url.is_unix) {

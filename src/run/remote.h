@@ -13,6 +13,8 @@ struct remote {
 	const char *base_url;
 	bool is_insecure;
 	const char *ca_file;
+	const char *cert_file, *key_file; /* client certificate; NULL: none */
+	const char *proxy;               /* as fetch_opts has it */
 	const struct serve_pair *header; /* --header, sent with every request */
 	size_t n_headers;
 	const char *api_key;             /* NULL: none */

@@ -90,6 +90,18 @@ static void ramp_events(const struct serve_opts *o, const struct point *p, struc
 	}
 }
 
+/* What it was where any answer came; NULL before. */
+static const char *http_version(const struct point *p)
+{
+	uint64_t answers = 0;
+
+	for (uint32_t i = 0; i < p->record.n_rows; i++)
+		answers += p->record.row[i].phase == PHASE_MAIN && p->record.row[i].status;
+	if (p->load.net.http2 == 0)
+		return answers ? "1.1" : NULL;
+	return p->load.net.http2 < answers ? "1.1 and 2" : "2";
+}
+
 static void report_facts(const struct serve_opts *o, const struct serve_derived *d,
 			 const struct point *p, struct report_facts *f, struct arena *a)
 {
@@ -104,7 +116,8 @@ static void report_facts(const struct serve_opts *o, const struct serve_derived 
 		.is_detailed = o->save_detailed, .is_detail_strict = d->compat & COMPAT_DETAIL,
 		.has_plot_tip = true,
 		.version = PROFLLM_VERSION, .build = COMPILER,
-		.transport = "native", .dataset = p->workload.dataset,
+		.transport = p->transport ? p->transport->name : NULL,
+		.http_version = http_version(p), .dataset = p->workload.dataset,
 		.chat_template = p->chat_template,
 		.workload_hash = p->workload.hash,
 		.request_id_prefix = o->request_id_prefix,

@@ -22,4 +22,14 @@ void serve_warn(const struct check *c, const char *fmt, ...);
  */
 int serve_check_dataset(const struct check *c);
 /* --random-range-ratio into two numbers. */
+/* Client certificate and proxy (run/travel.c). */
+int serve_check_travel(const struct check *c);
+/* derived.endpoint, is_chat; --endpoint of an API of ours (run/choose_backend.c). */
+int serve_choose_backend(const struct check *c);
+/* The API chosen. */
+const struct endpoint *serve_endpoint(const struct check *c);
+bool serve_is_openai(const struct check *c); /* upstream forces ignore_eos on for these */
+/* derived.is_pooling; what a backend does not take is refused or noted. */
+void serve_find_backend(const struct check *c);
+int serve_check_backend(const struct check *c);
 int serve_check_range_ratio(const struct check *c);

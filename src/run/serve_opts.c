@@ -606,7 +606,7 @@ int serve_opts_check(struct serve_opts *o, struct opt_result *result, struct are
 	if (check_ours(&c) < 0 || check_limits(&c) < 0 || check_ramp_up(&c) < 0)
 		return -1;
 	make_urls(&c);
-	if (check_url(&c) < 0 || check_headers(&c) < 0)
+	if (check_url(&c) < 0 || serve_check_travel(&c) < 0 || check_headers(&c) < 0)
 		return -1;
 	check_model(&c);
 	if (serve_check_dataset(&c) < 0 || serve_check_range_ratio(&c) < 0 ||

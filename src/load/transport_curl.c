@@ -1,0 +1,836 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transport_curl.c - libcurl behind the transport hooks: for what the native
+ * client refuses, which is HTTP/2, SOCKS and authenticated proxies, redirects.
+ *
+ * libcurl reads the sockets, so there are no kernel stamps: a stamp is taken when
+ * libcurl hands the first piece over. All it hands over of one transfer in one call
+ * into it is taken as one read.
+ *
+ * libcurl may not be called from its own callbacks. What the driver starts or cancels
+ * from there waits in a list until libcurl is left; settle() then does it.
+ *
+ * A prepared request is HTTP/1.1 (run/prepare.h). Its head is read back here: the target
+ * becomes the URL, the other lines libcurl's list of headers, and the body is borrowed.
+ */
+#include <assert.h>
+#include <curl/curl.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/slab.h"
+#include "http/head.h"
+#include "http/response.h"
+#include "http/url.h"
+#include "load/transport.h"
+#include "net/loop.h"
+#include "net/sock.h"
+
+#define TRANSFERS_MAX (1u << 20)
+#define REDIRECTS_MAX 10L
+#define FOREVER_MS 0x7fffffffL /* libcurl's own limits must not strike before ours */
+#define NO_SITE UINT16_MAX
+
+/* A socket of libcurl's that the loop watches. */
+struct curl_watch {
+	struct watch watch; /* first: the loop gets back to us from it */
+	struct client *client;
+	struct curl_watch *next_free;
+};
+
+/* One exchange under way, or a handle that waits for the next. */
+struct transfer {
+	struct timer deadline; /* first, likewise */
+	struct client *client;
+	struct exchange *x;    /* NULL: idle, or given up from inside a callback */
+	CURL *easy;
+	struct curl_slist *headers;
+	struct buf head;       /* of the answer, as far as it came */
+	struct buf url;
+	struct transfer *next; /* in the list it is on: free, queued or dropped */
+	struct transfer *sending_prev, *sending_next;
+	uint64_t round;        /* the call into libcurl that read_ns belongs to */
+	int64_t began_ns, read_ns;
+	size_t body_bytes;     /* of the request */
+	char message[CURL_ERROR_SIZE];
+	struct err why;        /* set where a head is refused that libcurl would take */
+	uint16_t site;         /* whose options the handle has */
+	bool is_connected, is_sending, has_answer, is_head_given;
+};
+
+/* Where one base URL leads. */
+struct curl_site {
+	char *origin;          /* scheme://host:port */
+	char *unix_path;       /* NULL: TCP */
+	const char *proxy;     /* "": none */
+	struct curl_slist *resolve; /* addresses found before the clock started */
+	bool is_tls;
+};
+
+struct client {
+	CURLM *multi;
+	struct loop *loop;
+	struct transport_opts opts;
+	struct curl_site *site;
+	struct slab transfers, watches;
+	struct transfer *free, *dropped;
+	struct transfer *queue, **queue_end;
+	struct transfer *sending;
+	struct curl_watch *free_watches;
+	/* libcurl's */
+	struct timer_owner { struct timer timer; struct client *client; } tick;
+	uint64_t round;
+	bool is_inside, is_settling;
+	struct transport_stats stats;
+};
+
+static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
+
+static void init_curl(void)
+{
+	curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+static void settle(struct client *c);
+
+/* Lets libcurl work: on one socket, or on what its timer or new transfers ask for. */
+static void enter(struct client *c, curl_socket_t fd, int events)
+{
+	int running;
+
+	assert(!c->is_inside);
+	c->is_inside = true;
+	c->round++;
+	curl_multi_socket_action(c->multi, fd, events, &running);
+	c->is_inside = false;
+}
+
+/* ---- what libcurl wants watched ---- */
+
+static void on_ready(struct watch *w, uint32_t events)
+{
+	struct client *c = ((struct curl_watch *)w)->client;
+	int what = 0;
+
+	if (events & (EPOLLIN | EPOLLHUP))
+		what |= CURL_CSELECT_IN;
+	if (events & EPOLLOUT)
+		what |= CURL_CSELECT_OUT;
+	if (events & EPOLLERR)
+		what |= CURL_CSELECT_ERR;
+	enter(c, w->fd, what);
+	settle(c);
+}
+
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *self, void *at)
+{
+	struct client *c = self;
+	struct curl_watch *w = at;
+	uint32_t events = (what & CURL_POLL_IN ? (uint32_t)EPOLLIN : 0) |
+			  (what & CURL_POLL_OUT ? (uint32_t)EPOLLOUT : 0);
+	struct err ignored;
+
+	(void)easy;
+	if (what == CURL_POLL_REMOVE) {
+		if (w) {
+			loop_unwatch(c->loop, &w->watch);
+			w->next_free = c->free_watches;
+			c->free_watches = w;
+		}
+		return 0;
+	}
+	if (w) {
+		if (w->watch.events != events)
+			loop_rewatch(c->loop, &w->watch, events);
+		return 0;
+	}
+	w = c->free_watches;
+	if (w)
+		c->free_watches = w->next_free;
+	else
+		w = slab_take(&c->watches, 1);
+	assert(w); /* the slab reserves more than there can be descriptors */
+	*w = (struct curl_watch){ .watch = { fd, events, on_ready }, .client = c };
+	if (loop_watch(c->loop, &w->watch, &ignored) < 0) {
+		w->next_free = c->free_watches;
+		c->free_watches = w;
+		return -1;
+	}
+	curl_multi_assign(c->multi, fd, w);
+	return 0;
+}
+
+static void on_tick(struct timer *t)
+{
+	struct client *c = ((struct timer_owner *)t)->client;
+
+	enter(c, CURL_SOCKET_TIMEOUT, 0);
+	settle(c);
+}
+
+static int on_timer(CURLM *multi, long timeout_ms, void *self)
+{
+	struct client *c = self;
+
+	(void)multi;
+	if (timeout_ms < 0)
+		loop_timer_cancel(c->loop, &c->tick.timer);
+	else
+		loop_timer_set(c->loop, &c->tick.timer,
+			       clock_mono_ns() + (int64_t)timeout_ms * 1000000);
+	return 0;
+}
+
+/* ---- one transfer, as libcurl reports it ---- */
+
+static void stop_sending(struct transfer *t)
+{
+	if (!t->is_sending)
+		return;
+	t->is_sending = false;
+	if (t->sending_prev)
+		t->sending_prev->sending_next = t->sending_next;
+	else
+		t->client->sending = t->sending_next;
+	if (t->sending_next)
+		t->sending_next->sending_prev = t->sending_prev;
+	t->sending_prev = t->sending_next = NULL;
+}
+
+static void all_sent(struct transfer *t, int64_t now_ns)
+{
+	if (!t->is_sending)
+		return;
+	stop_sending(t);
+	t->x->sink->on_sent(t->x, now_ns);
+}
+
+static void start_sending(struct transfer *t)
+{
+	struct client *c = t->client;
+
+	if (t->is_sending)
+		return;
+	t->is_sending = true;
+	t->sending_next = c->sending;
+	if (c->sending)
+		c->sending->sending_prev = t;
+	c->sending = t;
+}
+
+/*
+ * A connection is there and the request is written next. Once more without an answer in
+ * between: libcurl found a kept connection closed and tries again. After a redirect's
+ * answer it is the next hop, which belongs to the same attempt.
+ */
+static int on_connected(void *self, char *to, char *from, int to_port, int from_port)
+{
+	struct transfer *t = self;
+	struct exchange *x = t->x;
+	int64_t now = clock_real_ns();
+	long connects = 0;
+
+	(void)to, (void)from, (void)to_port, (void)from_port;
+	if (!x)
+		return CURL_PREREQFUNC_ABORT;
+	curl_easy_getinfo(t->easy, CURLINFO_NUM_CONNECTS, &connects);
+	if (connects && !t->is_connected) {
+		x->connect_ns = t->began_ns;
+		x->connected_ns = now;
+	}
+	t->client->stats.retries += t->is_connected && !t->has_answer;
+	if (!t->is_connected || !t->has_answer) {
+		x->attempts++;
+		x->sink->on_send(x, now);
+		start_sending(t);
+	}
+	if (!t->is_connected)
+		loop_timer_set(t->client->loop, &t->deadline,
+			       clock_mono_ns() + t->client->opts.request_timeout_ns);
+	t->is_connected = true;
+	t->has_answer = false;
+	return CURL_PREREQFUNC_OK;
+}
+
+static int64_t stamp(struct transfer *t)
+{
+	struct client *c = t->client;
+
+	if (t->round != c->round) {
+		t->round = c->round;
+		t->read_ns = clock_real_ns();
+		c->stats.reads++;
+		c->stats.reads_without_stamp++;
+	}
+	return t->read_ns;
+}
+
+static unsigned status_of(const struct transfer *t)
+{
+	long status = 0;
+
+	curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+	return (unsigned)status;
+}
+
+/* False for a head that the native client refuses too. */
+static bool give_head(struct transfer *t)
+{
+	char shown[HTTP_EXCERPT_BYTES];
+	struct str head = buf_str(&t->head);
+	struct http_framing f;
+	long version = 0;
+
+	curl_easy_getinfo(t->easy, CURLINFO_HTTP_VERSION, &version);
+	t->client->stats.http2 += version == CURL_HTTP_VERSION_2_0;
+	if (http_framing_read(head, &f, &t->why) < 0)
+		return false;
+	if (f.coding.p) {
+		err_set(&t->why, ERR_NET, "the answer is compressed (Content-Encoding: %s) though "
+			"identity was asked for", http_excerpt(shown, f.coding));
+		return false;
+	}
+	t->is_head_given = true;
+	t->x->sink->on_head(t->x, status_of(t), f.is_event_stream, head, 0, stamp(t));
+	return true;
+}
+
+static bool is_followed(const struct transfer *t)
+{
+	return t->client->opts.is_redirected && status_of(t) / 100 == 3 &&
+	       http_head_value(buf_str(&t->head), "Location").n;
+}
+
+static size_t on_header(char *data, size_t size, size_t n, void *self)
+{
+	struct transfer *t = self;
+	struct str line = { data, size * n };
+
+	if (!t->x)
+		return 0;
+	all_sent(t, stamp(t));
+	t->has_answer = true;
+	t->x->bytes_in += (uint32_t)line.n;
+	if (t->is_head_given) /* trailers */
+		return line.n;
+	if (str_starts(line, STR("HTTP/")))
+		buf_reset(&t->head);
+	buf_add_str(&t->head, line);
+	if (t->head.is_over) {
+		err_set(&t->why, ERR_LIMIT, "the head of the answer passes %d bytes",
+			HTTP_HEAD_BYTES_MAX);
+		return 0;
+	}
+	if ((*data != '\r' && *data != '\n') || status_of(t) / 100 == 1 || is_followed(t))
+		return line.n;
+	return give_head(t) && t->x ? line.n : 0;
+}
+
+static size_t on_bytes(char *data, size_t size, size_t n, void *self)
+{
+	struct transfer *t = self;
+	struct str piece = { data, size * n };
+
+	if (!t->x)
+		return 0;
+	if (!t->is_head_given && !give_head(t))
+		return 0;
+	t->x->bytes_in += (uint32_t)piece.n;
+	t->x->sink->on_body(t->x, piece, 0, stamp(t));
+	return t->x ? piece.n : 0;
+}
+
+/* ---- its beginning ---- */
+
+static void set_tls(CURL *easy, const struct transport_opts *o)
+{
+	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	curl_easy_setopt(easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);
+	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, o->is_insecure ? 0L : 1L);
+	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, o->is_insecure ? 0L : 2L);
+	curl_easy_setopt(easy, CURLOPT_PROXY_SSL_VERIFYPEER, o->is_insecure ? 0L : 1L);
+	curl_easy_setopt(easy, CURLOPT_PROXY_SSL_VERIFYHOST, o->is_insecure ? 0L : 2L);
+	if (o->ca_file) {
+		curl_easy_setopt(easy, CURLOPT_CAINFO, o->ca_file);
+		curl_easy_setopt(easy, CURLOPT_PROXY_CAINFO, o->ca_file);
+	}
+	if (o->cert_file) {
+		curl_easy_setopt(easy, CURLOPT_SSLCERT, o->cert_file);
+		curl_easy_setopt(easy, CURLOPT_SSLKEY, o->key_file ? o->key_file : o->cert_file);
+	}
+}
+
+/* What stays the same for a handle's life. */
+static void set_up(struct transfer *t)
+{
+	const struct transport_opts *o = &t->client->opts;
+	CURL *easy = t->easy;
+
+	set_tls(easy, o);
+	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, o->is_redirected ? 1L : 0L);
+	curl_easy_setopt(easy, CURLOPT_MAXREDIRS, REDIRECTS_MAX);
+	curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
+	curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, FOREVER_MS);
+	curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, -1L);
+	curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, FOREVER_MS / 1000);
+	curl_easy_setopt(easy, CURLOPT_PIPEWAIT, o->is_http2 ? 1L : 0L);
+	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, t->message);
+	curl_easy_setopt(easy, CURLOPT_PRIVATE, t);
+	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_connected);
+	curl_easy_setopt(easy, CURLOPT_PREREQDATA, t);
+	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+	curl_easy_setopt(easy, CURLOPT_HEADERDATA, t);
+	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_bytes);
+	curl_easy_setopt(easy, CURLOPT_WRITEDATA, t);
+}
+
+static void set_site(struct transfer *t, uint16_t index)
+{
+	const struct curl_site *s = &t->client->site[index];
+	bool is_http2 = t->client->opts.is_http2;
+
+	t->site = index;
+	curl_easy_setopt(t->easy, CURLOPT_HTTP_VERSION, !is_http2 ? (long)CURL_HTTP_VERSION_1_1
+			 : s->is_tls ? (long)CURL_HTTP_VERSION_2TLS
+				     : (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
+	/* Without TLS a proxy could not tell that HTTP/2 is spoken: it gets a tunnel. */
+	curl_easy_setopt(t->easy, CURLOPT_HTTPPROXYTUNNEL, is_http2 ? 1L : 0L);
+	curl_easy_setopt(t->easy, CURLOPT_PROXY, s->proxy);
+	curl_easy_setopt(t->easy, CURLOPT_NOPROXY, ""); /* exceptions were made before */
+	curl_easy_setopt(t->easy, CURLOPT_UNIX_SOCKET_PATH, s->unix_path);
+	curl_easy_setopt(t->easy, CURLOPT_RESOLVE, s->resolve);
+}
+
+/* Header lines but those that libcurl writes itself. */
+static void take_headers(struct transfer *t, struct str head, struct buf *scratch)
+{
+	struct str line;
+
+	while (http_head_line(&head, &line)) {
+		struct str value = line, name = str_cut(&value, ':');
+
+		if (str_eq_nocase(name, STR("Content-Length")))
+			continue;
+		buf_reset(scratch);
+		buf_add_str(scratch, name);
+		/* libcurl takes "Name:" as a wish to leave the header out. */
+		buf_add_text(scratch, str_trim(value).n ? ": " : ";");
+		buf_add_str(scratch, str_trim(value));
+		t->headers = curl_slist_append(t->headers, scratch->data);
+	}
+	t->headers = curl_slist_append(t->headers, "Expect:");
+}
+
+static void set_request(struct transfer *t)
+{
+	const struct exchange *x = t->x;
+	ptrdiff_t head_bytes = http_head_end(x->request, NULL);
+	struct str head, line, method, target;
+	struct buf scratch = { 0 };
+
+	assert(head_bytes > 0);
+	head = (struct str){ x->request.p, (size_t)head_bytes };
+	http_head_line(&head, &line);
+	method = str_cut(&line, ' ');
+	target = str_cut(&line, ' ');
+	assert(str_is(method, "POST"));
+	buf_reset(&t->url);
+	if (*target.p == '/') /* a request for a proxy has the whole URL */
+		buf_add_text(&t->url, t->client->site[x->endpoint].origin);
+	buf_add_str(&t->url, target);
+	take_headers(t, head, &scratch);
+	buf_release(&scratch);
+	t->body_bytes = x->request.n - (size_t)head_bytes;
+	curl_easy_setopt(t->easy, CURLOPT_URL, t->url.data);
+	curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
+	curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)t->body_bytes);
+	curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, x->request.p + head_bytes);
+}
+
+/* ---- its end ---- */
+
+static void on_late(struct timer *timer);
+
+static struct transfer *take_transfer(struct client *c)
+{
+	struct transfer *t = c->free;
+
+	if (t) {
+		c->free = t->next;
+	} else {
+		t = slab_take(&c->transfers, 1);
+		assert(t);
+		t->client = c;
+		t->head.limit = HTTP_HEAD_BYTES_MAX;
+		t->site = NO_SITE;
+		t->deadline.on_time = on_late;
+		t->easy = curl_easy_init();
+		assert(t->easy);
+		set_up(t);
+	}
+	t->next = NULL;
+	t->round = 0;
+	t->is_connected = t->has_answer = t->is_head_given = false;
+	t->why.code = ERR_NONE;
+	buf_reset(&t->head);
+	*t->message = 0;
+	return t;
+}
+
+/* Back to the handles that wait; a transfer that still ran is broken off. */
+static void release(struct transfer *t)
+{
+	struct client *c = t->client;
+
+	assert(!c->is_inside);
+	loop_timer_cancel(c->loop, &t->deadline);
+	stop_sending(t);
+	curl_multi_remove_handle(c->multi, t->easy);
+	curl_slist_free_all(t->headers);
+	t->headers = NULL;
+	t->next = c->free;
+	c->free = t;
+}
+
+static void end(struct transfer *t, enum fail_category category, const char *text)
+{
+	struct exchange *x = t->x;
+	char copy[sizeof(((struct err *)0)->text)];
+	long connects = 0;
+
+	snprintf(copy, sizeof(copy), "%s", text); /* may be in t */
+	curl_easy_getinfo(t->easy, CURLINFO_NUM_CONNECTS, &connects);
+	t->client->stats.connects += (uint64_t)connects;
+	t->client->stats.connect_failures += category == FAIL_CONNECT || category == FAIL_TLS;
+	if (!t->is_connected && !x->connect_ns)
+		x->connect_ns = t->began_ns;
+	t->x = NULL;
+	x->connection = NULL;
+	if (t->client->is_inside) { /* released once libcurl is left */
+		stop_sending(t);
+		t->next = t->client->dropped;
+		t->client->dropped = t;
+	} else {
+		release(t);
+	}
+	x->sink->on_end(x, category, copy, clock_real_ns());
+}
+
+static void on_late(struct timer *timer)
+{
+	struct transfer *t = (struct transfer *)timer;
+	const struct transport_opts *o = &t->client->opts;
+	struct client *c = t->client;
+	struct err e;
+
+	if (t->is_connected)
+		err_set(&e, ERR_NET, "no complete answer within %.6g s",
+			(double)o->request_timeout_ns / 1e9);
+	else
+		err_set(&e, ERR_NET, "no connection within %.3g s",
+			(double)o->connect_timeout_ns / 1e9);
+	end(t, t->is_connected ? FAIL_TIMEOUT : FAIL_CONNECT, e.text);
+	settle(c);
+}
+
+static enum fail_category category_of(const struct transfer *t, CURLcode code)
+{
+	switch (code) {
+	case CURLE_SSL_CONNECT_ERROR: case CURLE_PEER_FAILED_VERIFICATION:
+	case CURLE_SSL_CERTPROBLEM: case CURLE_SSL_CACERT_BADFILE: case CURLE_SSL_CIPHER:
+	case CURLE_SSL_ISSUER_ERROR: case CURLE_SSL_INVALIDCERTSTATUS:
+	case CURLE_SSL_CLIENTCERT:
+		return FAIL_TLS;
+	case CURLE_COULDNT_RESOLVE_HOST: case CURLE_COULDNT_RESOLVE_PROXY:
+	case CURLE_COULDNT_CONNECT: case CURLE_PROXY:
+		return FAIL_CONNECT;
+	case CURLE_UNSUPPORTED_PROTOCOL: case CURLE_WEIRD_SERVER_REPLY: case CURLE_HTTP2:
+	case CURLE_TOO_MANY_REDIRECTS: case CURLE_BAD_CONTENT_ENCODING: case CURLE_WRITE_ERROR:
+	case CURLE_URL_MALFORMAT:
+		return FAIL_PROTOCOL;
+	case CURLE_PARTIAL_FILE:
+		return FAIL_TRUNCATED;
+	case CURLE_RECV_ERROR:
+		/* Also what it says of framing that it cannot read. */
+		if (strstr(t->message, "chunked-encoding"))
+			return FAIL_PROTOCOL;
+		break;
+	default:
+		break;
+	}
+	return t->is_connected ? FAIL_RESET : FAIL_CONNECT;
+}
+
+/* Where the native client has a sentence for the same thing, it is that one. */
+static const char *text_of(const struct transfer *t, CURLcode code)
+{
+	if (t->why.code != ERR_NONE)
+		return t->why.text;
+	if (code == CURLE_PARTIAL_FILE)
+		return "the server closed the connection before the answer was complete";
+	if (code == CURLE_GOT_NOTHING)
+		return "the server closed the connection without an answer";
+	if (code == CURLE_RECV_ERROR && t->has_answer && !strstr(t->message, "chunked-encoding"))
+		return "connection lost while reading the answer";
+	return *t->message ? t->message : curl_easy_strerror(code);
+}
+
+static void finish(struct transfer *t, CURLcode code)
+{
+	all_sent(t, clock_real_ns());
+	if (code != CURLE_OK) {
+		end(t, category_of(t, code), text_of(t, code));
+		return;
+	}
+	if (!t->is_head_given && !give_head(t))
+		end(t, FAIL_PROTOCOL, t->why.text);
+	else
+		end(t, FAIL_NONE, "");
+}
+
+/* ---- what waits until libcurl is left ---- */
+
+static void note_sent(struct client *c)
+{
+	for (struct transfer *t = c->sending, *next; t; t = next) {
+		curl_off_t sent = 0;
+
+		next = t->sending_next;
+		curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+		if ((size_t)sent >= t->body_bytes)
+			all_sent(t, clock_real_ns());
+	}
+}
+
+static void take_ends(struct client *c)
+{
+	CURLMsg *message;
+	int left;
+
+	while ((message = curl_multi_info_read(c->multi, &left))) {
+		struct transfer *t;
+
+		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&t);
+		if (message->msg == CURLMSG_DONE && t->x)
+			finish(t, message->data.result);
+	}
+	while (c->dropped) {
+		struct transfer *t = c->dropped;
+
+		c->dropped = t->next;
+		release(t);
+	}
+}
+
+static bool start_queued(struct client *c)
+{
+	bool is_any = c->queue;
+
+	while (c->queue) {
+		struct transfer *t = c->queue;
+
+		c->queue = t->next;
+		t->next = NULL;
+		if (curl_multi_add_handle(c->multi, t->easy) != CURLM_OK)
+			end(t, FAIL_CONNECT, "libcurl takes no more transfers");
+	}
+	c->queue_end = &c->queue;
+	return is_any;
+}
+
+static void settle(struct client *c)
+{
+	if (c->is_settling || c->is_inside)
+		return;
+	c->is_settling = true;
+	for (;;) {
+		note_sent(c);
+		take_ends(c);
+		if (!start_queued(c))
+			break;
+		enter(c, CURL_SOCKET_TIMEOUT, 0);
+	}
+	c->is_settling = false;
+}
+
+/* ---- the hooks ---- */
+
+static void curl_start(void *self, struct exchange *x)
+{
+	struct client *c = self;
+	struct transfer *t = take_transfer(c);
+
+	x->connection = t;
+	x->attempts = 0;
+	x->bytes_in = 0;
+	x->connect_ns = x->connected_ns = 0;
+	t->x = x;
+	t->began_ns = clock_real_ns();
+	loop_timer_set(c->loop, &t->deadline, clock_mono_ns() + c->opts.connect_timeout_ns);
+	if (t->site != x->endpoint)
+		set_site(t, x->endpoint);
+	set_request(t);
+	*c->queue_end = t;
+	c->queue_end = &t->next;
+	settle(c);
+}
+
+static void unqueue(struct client *c, struct transfer *t)
+{
+	struct transfer **at = &c->queue;
+
+	while (*at && *at != t)
+		at = &(*at)->next;
+	if (!*at)
+		return;
+	*at = t->next;
+	if (c->queue_end == &t->next)
+		c->queue_end = at;
+}
+
+static void curl_cancel(void *self, struct exchange *x)
+{
+	struct transfer *t = x->connection;
+
+	assert(t && t->x == x);
+	unqueue(self, t);
+	end(t, FAIL_CANCELLED, "cancelled");
+	settle(self);
+}
+
+static void curl_poll(void *self, int64_t until_mono_ns, bool is_exact,
+		      struct transport_stats *stats)
+{
+	struct client *c = self;
+
+	loop_poll(c->loop, until_mono_ns, is_exact);
+	*stats = c->stats;
+}
+
+static void curl_wake(void *self)
+{
+	loop_wake(((struct client *)self)->loop);
+}
+
+static void curl_close(void *self)
+{
+	struct client *c = self;
+
+	if (!c)
+		return;
+	for (size_t i = 0; i < c->transfers.count; i++) {
+		struct transfer *t = slab_at(&c->transfers, i);
+
+		curl_multi_remove_handle(c->multi, t->easy);
+		curl_easy_cleanup(t->easy);
+		curl_slist_free_all(t->headers);
+		buf_release(&t->head);
+		buf_release(&t->url);
+	}
+	if (c->multi)
+		curl_multi_cleanup(c->multi);
+	for (unsigned i = 0; c->site && i < c->opts.n_endpoints; i++) {
+		free(c->site[i].origin);
+		free(c->site[i].unix_path);
+		curl_slist_free_all(c->site[i].resolve);
+	}
+	free(c->site);
+	slab_release(&c->transfers);
+	slab_release(&c->watches);
+	loop_free(c->loop);
+	free(c);
+}
+
+/* "HOST:PORT:ADDRESS,...": names are looked up before the clock starts, as the native client does. */
+static int resolve(struct curl_site *s, const struct url *url, struct err *e)
+{
+	struct sock_addr addr[SOCK_ADDRS_MAX];
+	struct buf line = { 0 };
+	int n = sock_resolve(url->host, url->port, addr, e);
+
+	if (n < 0)
+		return -1;
+	buf_printf(&line, "%s:%u:", url->host, (unsigned)url->port);
+	for (int i = 0; i < n; i++) {
+		char text[128];
+
+		sock_addr_text(&addr[i], text, sizeof(text));
+		*strrchr(text, ':') = 0;
+		buf_printf(&line, "%s%s", i ? "," : "", text);
+	}
+	if (!strchr(url->host, ':')) /* an IPv6 address names itself */
+		s->resolve = curl_slist_append(NULL, line.data);
+	buf_release(&line);
+	return 0;
+}
+
+static int site_fill(struct curl_site *s, const char *base_url, const char *proxy, struct err *e)
+{
+	struct buf origin = { 0 };
+	struct url url;
+
+	if (url_parse(str_of(base_url), &url, e) < 0)
+		return -1;
+	s->is_tls = url.is_tls;
+	s->proxy = proxy && !url.is_unix ? proxy : "";
+	if (url.is_unix) {
+		s->unix_path = mem_text(url.socket);
+		s->origin = mem_text("http://localhost");
+		return 0;
+	}
+	buf_add_text(&origin, url.is_tls ? "https://" : "http://");
+	url_add_authority(&origin, &url);
+	s->origin = buf_take(&origin);
+	return *s->proxy ? 0 : resolve(s, &url, e);
+}
+
+static int open_multi(struct client *c, struct err *e)
+{
+	c->multi = curl_multi_init();
+	if (!c->multi)
+		return err_set(e, ERR_NET, "libcurl cannot be started");
+	curl_multi_setopt(c->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+	curl_multi_setopt(c->multi, CURLMOPT_SOCKETDATA, c);
+	curl_multi_setopt(c->multi, CURLMOPT_TIMERFUNCTION, on_timer);
+	curl_multi_setopt(c->multi, CURLMOPT_TIMERDATA, c);
+	curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, (long)TRANSFERS_MAX);
+	/* The server's limit holds, not libcurl's. */
+	curl_multi_setopt(c->multi, CURLMOPT_MAX_CONCURRENT_STREAMS, 0x7fffffffL);
+	return 0;
+}
+
+static void *curl_open(const struct transport_opts *o, struct err *e)
+{
+	struct client *c = mem_alloc(sizeof(*c));
+
+	pthread_once(&curl_once, init_curl);
+	c->opts = *o;
+	c->queue_end = &c->queue;
+	c->tick = (struct timer_owner){ { .on_time = on_tick }, c };
+	c->site = mem_array(o->n_endpoints, sizeof(*c->site));
+	if (slab_init(&c->transfers, sizeof(struct transfer), TRANSFERS_MAX, e) < 0 ||
+	    slab_init(&c->watches, sizeof(struct curl_watch), TRANSFERS_MAX, e) < 0)
+		goto failed;
+	c->loop = loop_new(e);
+	if (!c->loop || open_multi(c, e) < 0)
+		goto failed;
+	for (unsigned i = 0; i < o->n_endpoints; i++)
+		if (site_fill(&c->site[i], o->base_url[i], o->proxy ? o->proxy[i] : NULL, e) < 0)
+			goto failed;
+	return c;
+failed:
+	curl_close(c);
+	return NULL;
+}
+
+const struct transport transport_curl = {
+	.name = "curl", .open = curl_open, .start = curl_start, .cancel = curl_cancel,
+	.poll = curl_poll, .wake = curl_wake, .close = curl_close,
+};
