@@ -132,13 +132,6 @@ static int prepare_point(struct stage *s, struct err *e)
 	return stage_make_plan(s, e);
 }
 
-int run_point(const struct serve_opts *opts, const struct serve_derived *derived,
-	      const struct run_hooks *hooks, struct point *out, struct err *e)
-{
-	struct point_env env;
-	struct stage s = {
-		.opts = opts, .derived = derived, .hooks = hooks, .point = out,
-		.remote = { .base_url = derived->base_url, .is_insecure = opts->insecure,
 static int choose_travel(struct stage *s, const struct point_env *env, struct err *e)
 {
 	struct point *p = s->point;
@@ -152,6 +145,13 @@ static int choose_travel(struct stage *s, const struct point_env *env, struct er
 	return 0;
 }
 
+int run_point(const struct serve_opts *opts, const struct serve_derived *derived,
+	      const struct run_hooks *hooks, struct point *out, struct err *e)
+{
+	struct point_env env;
+	struct stage s = {
+		.opts = opts, .derived = derived, .hooks = hooks, .point = out,
+		.remote = { .base_url = derived->base_url, .is_insecure = opts->insecure,
 			    .ca_file = opts->cacert, .cert_file = opts->client_cert,
 			    .key_file = opts->client_key, .header = derived->header,
 			    .n_headers = derived->n_headers,
@@ -164,6 +164,8 @@ static int choose_travel(struct stage *s, const struct point_env *env, struct er
 		point_env_read(&env);
 	s.remote.api_key = prepare_api_key(derived->endpoint, &env, hooks->env != NULL);
 	*out = (struct point){ 0 };
+	if (choose_travel(&s, &env, e) < 0)
+		return -1;
 	compat_rng_seed(&s.rng, (uint32_t)opts->seed);
 	if (prepare_point(&s, e) < 0)
 		return -1;
@@ -171,8 +173,6 @@ static int choose_travel(struct stage *s, const struct point_env *env, struct er
 		return 0;
 	if (stage_check_files(&s, e) < 0 || stage_make_record(&s, e) < 0 || stage_ready_check(&s, e) < 0 ||
 	    stage_warm_up(&s, e) < 0)
-	if (choose_travel(&s, &env, e) < 0)
-		return -1;
 		return -1;
 	if (stage_is_cancelled(&s))
 		return stage_cancelled(e);
@@ -181,7 +181,8 @@ static int choose_travel(struct stage *s, const struct point_env *env, struct er
 	if (stage_run_main(&s, e) < 0)
 		return -1;
 	out->is_interrupted = out->record.is_interrupted;
-	count_missing(&out->record, out->tokenizer);
+	if (!out->endpoint->is_pooling)
+		count_missing(&out->record, out->tokenizer);
 	return 0;
 }
 
