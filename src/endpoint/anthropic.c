@@ -66,7 +66,7 @@ static int write_image(struct json_slice part, struct buf *out, struct err *e)
 /* Blocks of one message's content, without the brackets. */
 static int write_blocks(struct json_slice content, struct buf *out, struct err *e)
 {
-	struct json_slice part, type;
+	struct json_slice part, type, text;
 	struct json_iter it;
 	struct str key;
 	bool is_first = true;
@@ -83,7 +83,8 @@ static int write_blocks(struct json_slice content, struct buf *out, struct err *
 	it = json_iter(content);
 	while (json_each(&it, &key, &part) == 1) {
 		bool is_text = json_member(part, "type", &type) && type.kind == JSON_STRING &&
-			       str_is(type.raw, "text");
+			       str_is(type.raw, "text") && json_member(part, "text", &text) &&
+			       text.kind == JSON_STRING;
 
 		if (!is_first)
 			buf_add_text(out, ", ");

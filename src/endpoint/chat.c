@@ -66,6 +66,6 @@ static int decode(const struct endpoint *self, struct str data, struct decoded *
 const struct endpoint endpoint_chat = {
 	.name = "openai-chat", .suffix = "chat/completions",
 	.api_name = "OpenAI Chat Completions API", .default_path = "/v1/chat/completions",
-	.is_streaming = true, .is_openai = true,
+	.is_streaming = true, .is_openai = true, .is_chat = true,
 	.encode = encode, .decode = decode, .finish = openai_finish,
 };

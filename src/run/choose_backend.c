@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * choose_backend.c - which API is spoken: --backend, or the file of --backend-file; and
+ * the path an API of ours has when --endpoint does not say.
+ */
+#include "endpoint/described.h"
+#include "run/serve_check.h"
+
+int serve_choose_backend(const struct check *c)
+{
+	struct serve_opts *o = c->o;
+	const struct endpoint *ep;
+
+	if (o->backend_file && serve_given(c, "backend"))
+		return err_set(c->e, ERR_USAGE, "--backend-file %s stands in place of --backend %s; give "
+			       "one of them", o->backend_file, o->backend);
+	if (o->backend_file)
+		ep = endpoint_described(o->backend_file, c->arena, c->e);
+	else
+		ep = endpoint_find(o->backend);
+	if (!ep && o->backend_file)
+		return -1;
+	if (!ep)
+		return err_set(c->e, ERR_USAGE, "--backend %s: not in this version", o->backend);
+	o->backend = ep->name;
+	if (ep->is_ours && !serve_given(c, "endpoint"))
+		o->endpoint = ep->default_path;
+	c->d->endpoint = ep;
+	c->d->is_chat = ep->is_chat;
+	return 0;
+}
