@@ -48,6 +48,9 @@
 #define WORKLOAD_MEMORY_BYTES_MAX (2ull << 30) /* texts of requests in memory; more: a file */
 #define RECORD_SHARDS_MAX 4096          /* loops of all hosts in one record */
 #define PREPARED_BYTES_MAX (1ull << 30) /* prompts held again as bodies; above: look-ahead */
+#define REPEATED_BYTES_MAX (64ull << 20) /* likewise, of a plan that repeats its prompts */
+#define OPEN_ENDED_REQUESTS_MAX (1u << 20) /* planned for --duration where no rate limits them */
+#define PREFAULT_EVENTS_MAX (1u << 24)  /* token events given memory before load: 70 MB a lane */
 #define MIX_PARTS_MAX 64                /* sets of one mix */
 #define LENGTH_TOKENS_MAX (1u << 26)    /* one prompt or answer; contexts are below 2^24 */
 #define LINE_BYTES_MAX (512u << 20) /* one line of JSON or of ids: 256 MiB of text, escaped */

@@ -176,7 +176,7 @@ static int report(const struct serve_opts *o, const struct serve_derived *d, str
 		status = 1;
 	else if (point->is_interrupted)
 		status = EXIT_INTERRUPTED;
-	else if (scored.metrics.completed == 0)
+	else if (scored.metrics.completed == 0 || scored.meta.facts.load.aborted)
 		status = 1;
 	else if (o->strict && scored.trust.verdict != TRUST_VALID)
 		status = EXIT_STRICT;
@@ -184,12 +184,13 @@ static int report(const struct serve_opts *o, const struct serve_derived *d, str
 	return status;
 }
 
-static int write_dump(const char *path, const struct point *p, struct err *e)
+static int write_dump(const struct serve_opts *o, const struct point *p, struct err *e)
 {
+	const char *path = o->dump_workload;
 	struct buf text = { 0 };
 	int rc = 0;
 
-	dump_workload(&p->workload, &p->plan, &text);
+	dump_workload(&p->workload, &p->plan, o->request_id_prefix, &text);
 	if (text.is_over)
 		rc = err_set(e, ERR_LIMIT, "--dump-workload: the workload passes the limit of 16 GiB");
 	else if (strcmp(path, "-") == 0)
@@ -227,7 +228,7 @@ static int run(const struct serve_opts *o, const struct serve_derived *d, struct
 		return -1;
 	}
 	if (o->dump_workload)
-		write_dump(o->dump_workload, &point, &undumped);
+		write_dump(o, &point, &undumped);
 	if (o->dry_run)
 		print_summary(&point);
 	else

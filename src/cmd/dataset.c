@@ -297,7 +297,7 @@ static void show_json(const struct point *p, const struct lengths l[2], size_t e
 	json_key(&w, "examples");
 	json_begin_array(&w);
 	first.n = (uint32_t)examples;
-	dump_workload(&p->workload, &first, &lines);
+	dump_workload(&p->workload, &first, "", &lines);
 	for (rest = buf_str(&lines); rest.n;)
 		json_put_raw(&w, str_cut(&rest, '\n'));
 	json_end_array(&w);

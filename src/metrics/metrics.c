@@ -165,7 +165,9 @@ static void fill_totals(struct metrics *m, const struct record *r)
 
 		if (!metrics_is_success(row)) {
 			m->failed += row->state == REQ_FAILED;
-			m->cancelled += row->state != REQ_FAILED;
+			m->given_up += (row->flags & ROW_GIVEN_UP) != 0;
+			m->cancelled += row->state != REQ_FAILED &&
+					!(row->flags & ROW_GIVEN_UP);
 			continue;
 		}
 		m->completed++;
@@ -270,6 +272,7 @@ void metrics_score(struct metrics *m, const struct record *r, const struct metri
 	fill_blocks(m, r);
 	if (!opts->is_pooling)
 		metrics_peaks(m, r);
+	metrics_urls(m, r);
 	metrics_client(m, r);
 	metrics_failures(m, r);
 }
@@ -289,6 +292,7 @@ void metrics_release(struct metrics *m)
 	free(m->queue_time);
 	free(m->itl);
 	free(m->itl_at);
+	free(m->url);
 	arena_release(&m->arena);
 	*m = (struct metrics){ 0 };
 }

@@ -78,6 +78,9 @@ struct metrics_spread {
 	double mean_ms, p50_ms, p99_ms, max_ms;
 };
 
+/* What went to one base URL, and how it fared there. */
+struct metrics_url { uint32_t requests, completed, failed; double mean_ttft_ms; };
+
 struct metrics_error { struct str text; uint32_t count; };
 struct metrics_failures {
 	uint32_t count;
@@ -115,6 +118,7 @@ struct metrics_client {
 struct metrics {
 	struct metrics_opts opts;      /* percentile points at a copy */
 	uint32_t completed, failed, cancelled;
+	uint32_t given_up;             /* cancelled because the plan said so; not in cancelled */
 	double duration_s;
 	int64_t total_input, total_output, total_sequences;
 	double request_throughput, request_goodput, output_throughput, total_token_throughput;
@@ -132,6 +136,8 @@ struct metrics {
 	double *itl;                   /* of element i: itl[itl_at[i]] to itl[itl_at[i + 1]] */
 	size_t *itl_at;                /* n + 1 */
 
+	struct metrics_url *url;       /* by the rows' endpoint */
+	size_t n_urls;
 	struct metrics_client client;
 	struct metrics_failures failures[FAIL_COUNT];
 	struct arena arena;            /* error texts */

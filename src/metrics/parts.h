@@ -31,5 +31,6 @@ static inline int64_t metrics_end_ns(const struct request_row *row)
 struct metrics_spread metrics_spread(double *seconds, size_t n);
 
 void metrics_peaks(struct metrics *m, const struct record *r);
+void metrics_urls(struct metrics *m, const struct record *r);
 void metrics_client(struct metrics *m, const struct record *r);
 void metrics_failures(struct metrics *m, const struct record *r);

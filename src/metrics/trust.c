@@ -136,6 +136,9 @@ static void judge_run(struct trust *t, const struct trust_facts *f)
 	if (f->is_interrupted)
 		doubt(t, TRUST_DEGRADED, "interrupted",
 		      "The run was interrupted: the numbers cover what had finished by then.");
+	if (f->is_aborted)
+		doubt(t, TRUST_DEGRADED, "aborted",
+		      "The run was stopped because too many requests failed.");
 	if (f->is_broken_off)
 		doubt(t, TRUST_DEGRADED, "broken_off",
 		      "The record file breaks off: requests that had not been written are missing.");

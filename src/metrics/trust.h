@@ -37,6 +37,7 @@ struct trust_facts {
 	int64_t clock_step_ns;       /* how far CLOCK_REALTIME moved against CLOCK_MONOTONIC */
 	bool is_kernel_stamped;      /* one stamp was seen when the run began */
 	bool is_interrupted;
+	bool is_aborted;             /* a limit of failures was reached */
 	bool is_broken_off;          /* the record file has no end */
 };
 

@@ -119,6 +119,22 @@ static int check(const struct plan *p, const struct plan_opts *o, struct err *e)
 	return 0;
 }
 
+/* The mean gap of a ramp is the mean of 1 / rate over it. */
+double plan_count(const struct plan_opts *o, double seconds)
+{
+	double start = o->ramp_start_rps, end = o->ramp_end_rps, mean_gap_s;
+
+	if (o->ramp_up == RAMP_NONE)
+		return isinf(o->request_rate) ? INFINITY : round(o->request_rate * seconds);
+	if (start == end)
+		mean_gap_s = 1.0 / start;
+	else if (o->ramp_up == RAMP_LINEAR)
+		mean_gap_s = log(end / start) / (end - start);
+	else
+		mean_gap_s = (1.0 / start - 1.0 / end) / log(end / start);
+	return round(seconds / mean_gap_s);
+}
+
 int plan_arrivals(struct plan *p, uint32_t n, const struct plan_opts *opts,
 		  struct compat_rng *rng, struct err *e)
 {

@@ -26,6 +26,13 @@ void plan_same(struct plan *p, uint32_t n, uint32_t sample)
 		p->entry[i].sample = sample;
 }
 
+void plan_repeat(struct plan *p, uint32_t n)
+{
+	assert(n > 0);
+	for (uint32_t i = n; i < p->n; i++)
+		p->entry[i].sample = i % n;
+}
+
 void plan_assign_lora(struct plan *p, unsigned n_modules, enum plan_lora how,
 		      struct compat_rng *rng)
 {

@@ -70,6 +70,13 @@ struct plan_opts {
  */
 int plan_arrivals(struct plan *p, uint32_t n, const struct plan_opts *opts,
 		  struct compat_rng *rng, struct err *e);
+/* A plan longer than its workload of n samples takes them again from the first. */
+void plan_repeat(struct plan *p, uint32_t n);
+/*
+ * How many requests by the arrival recipe fall due within some seconds: round(rate * seconds);
+ * with a ramp, so many that the ramp takes as long. INFINITY where all are due at once.
+ */
+double plan_count(const struct plan_opts *opts, double seconds);
 /* All n due at 0: ready check, warm-up. Every entry names the given sample. */
 void plan_same(struct plan *p, uint32_t n, uint32_t sample);
 

@@ -30,7 +30,8 @@ static const struct scalar facts_rows[] = {
 	F(is_detailed), F(is_detail_strict), F(has_plot_tip), F(version), F(build),
 	F(transport), F(http_version),
 	F(dataset), F(chat_template), F(workload_hash), F(request_id_prefix), F(warm_connections),
-	F(threads),
+	F(threads), F(load.aborted), F(load.time_limit_s), F(load.used_up_s), F(load.urls),
+	F(load.prompt_salt), F(load.is_profile_asked), F(load.is_profiled),
 };
 static const struct scalar opts_rows[] = {
 	O(is_pooling), O(has_tokenizer), O(is_rate_finite), O(is_user_stamps), O(is_peak_exact),
@@ -38,7 +39,7 @@ static const struct scalar opts_rows[] = {
 };
 static const struct scalar trust_rows[] = {
 	T(cpu_share_max), T(reads), T(reads_without_stamp), T(clock_step_ns),
-	T(is_kernel_stamped), T(is_interrupted), T(is_broken_off),
+	T(is_kernel_stamped), T(is_interrupted), T(is_aborted), T(is_broken_off),
 };
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 

@@ -140,8 +140,9 @@ static void put_requests(struct json_writer *w, const struct report *r)
 		json_key(w, "request_id");
 		json_begin_array(w);
 		for (uint32_t i = 0; i < m->n; i++) {
+			/* The entry's number, also of one that repeats a sample. */
 			snprintf(id, sizeof(id), "%s%u", r->facts->request_id_prefix,
-				 rows[m->row[i]].sample);
+				 m->opts.n_hosts > 1 ? rows[m->row[i]].sample : m->row[i]);
 			json_put_text(w, id);
 		}
 		json_end_array(w);
@@ -194,6 +195,7 @@ static void put_run(struct json_writer *w, const struct report *r)
 	put_int(w, "stop_ns", r->record->stop_ns);
 	put_bool(w, "interrupted", r->record->is_interrupted);
 	put_int(w, "cancelled", m->cancelled);
+	report_load_json(r, w);
 	if (m->opts.is_pooling)
 		put_int(w, "failed", m->failed); /* upstream's pooling block has no such key */
 }

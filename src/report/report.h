@@ -22,10 +22,23 @@
 #include "metrics/trust.h"
 #include "record/record.h"
 
+struct json_writer;
+
 struct report_pair { const char *key, *value; };
 struct report_ramp { int64_t rps; const char *timestamp; }; /* see report_timestamp */
 
 #define REPORT_DATE_BYTES 32
+
+/* How load was made, where that is not upstream's way; load.c. */
+struct report_load {
+	const char *aborted;             /* the limit of failures that ended the run; NULL: none */
+	double time_limit_s;             /* --duration; 0: none */
+	double used_up_s;                /* the last planned request left so long before it; 0: no */
+	const char *urls;                /* several base URLs, one a line; NULL: one */
+	const char *prompt_salt;         /* "run", "request"; NULL: none */
+	bool is_profile_asked, is_profiled;
+	struct str runs;                 /* JSON of several runs' values; empty: one run */
+};
 
 /* Texts are borrowed. NULL where the result file shall say null. */
 struct report_facts {
@@ -51,6 +64,7 @@ struct report_facts {
 	const char *workload_hash;       /* of the workload file; NULL: another dataset */
 	const char *request_id_prefix;   /* NULL: requests had no id */
 	unsigned warm_connections, threads;
+	struct report_load load;
 	struct str options;              /* JSON object of the resolved options; empty: none */
 };
 
@@ -67,6 +81,10 @@ void report_terminal(const struct report *r, struct buf *out);
 int report_result_json(const struct report *r, struct buf *out, struct err *e);
 /* The value of its key "profllm"; with the arrays per request when facts->is_detailed. */
 void report_ours_json(const struct report *r, struct buf *out);
+
+/* The rows and the members of a run's load; parts of the two above. */
+void report_load_rows(const struct report *r, struct buf *out);
+void report_load_json(const struct report *r, struct json_writer *w);
 
 /* YYYYmmdd-HHMMSS and YYYY-mm-ddTHH:MM:SS[.ffffff], local time. Return out. */
 char *report_date(char out[REPORT_DATE_BYTES], int64_t real_ns);

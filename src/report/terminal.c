@@ -236,6 +236,7 @@ static void ours(const struct report *r, struct buf *out)
 	failures(m, out);
 	if (m->cancelled)
 		row_int(out, "Cancelled requests:", m->cancelled);
+	report_load_rows(r, out);
 	row_text(out, "Transport:", f->transport ? f->transport : "-");
 	if (f->version)
 		row_text(out, "Version:", f->version);

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "json/write.h"
+#include "run/prepare.h"
 #include "stats/stats.h"
 
 static void put_json(struct json_writer *w, const char *key, struct str json)
@@ -35,8 +36,8 @@ static void put_file(struct json_writer *w, const struct sample *s)
 	buf_release(&base64);
 }
 
-static void dump_entry(const struct plan_entry *entry, uint32_t index, const struct sample *s,
-		       struct buf *out)
+static void dump_entry(const struct plan_entry *entry, uint32_t index, struct str id,
+		       const struct sample *s, struct buf *out)
 {
 	struct json_writer w = json_writer(out);
 
@@ -44,8 +45,8 @@ static void dump_entry(const struct plan_entry *entry, uint32_t index, const str
 	json_key(&w, "index");
 	json_put_int(&w, index);
 	json_key(&w, "request_id");
-	if (s->request_id.n)
-		json_put_str(&w, s->request_id);
+	if (id.n)
+		json_put_str(&w, id);
 	else
 		json_put_null(&w);
 	json_key(&w, "due_s");
@@ -79,11 +80,18 @@ static void dump_entry(const struct plan_entry *entry, uint32_t index, const str
 	buf_add_char(out, '\n');
 }
 
-void dump_workload(const struct workload *w, const struct plan *plan, struct buf *out)
+void dump_workload(const struct workload *w, const struct plan *plan, const char *id_prefix,
+		   struct buf *out)
 {
+	struct buf id = { 0 };
+
 	out->limit = WORKLOAD_DUMP_BYTES_MAX;
-	for (uint32_t i = 0; i < plan->n; i++)
-		dump_entry(&plan->entry[i], i, &w->v[plan->entry[i].sample], out);
+	for (uint32_t i = 0; i < plan->n; i++) {
+		buf_reset(&id);
+		prepare_request_id(id_prefix, plan, i, w, &id);
+		dump_entry(&plan->entry[i], i, buf_str(&id), &w->v[plan->entry[i].sample], out);
+	}
+	buf_release(&id);
 }
 
 static void row(struct buf *out, const char *label, double *sorted, size_t n)

@@ -60,14 +60,13 @@ static void *make_all(void *self)
 
 	for (uint32_t i = 0; i < l->plan->n; i++) {
 		struct slot *s = &l->slot[i % LOOKAHEAD_SLOTS];
-		const struct plan_entry *entry = &l->plan->entry[i];
 		struct err e = { 0 };
 		enum slot_state state = SLOT_READY;
 
 		if (!wait_free(l, s))
 			break;
-		if (prepare_request(&l->opts, l->head, entry, &l->w->v[entry->sample], &scratch,
-				    &s->request, &e) < 0) {
+		if (prepare_request(&l->opts, l->head, l->plan, i, l->w, &scratch, &s->request,
+				    &e) < 0) {
 			if (!l->err.code) /* said once: others may be reading it */
 				l->err = e;
 			state = SLOT_FAILED;

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "base/trace.h"
 #include "net/sock.h"
@@ -53,6 +54,18 @@ static int open_record_file(struct stage *s, struct err *e)
 	return p->stream ? 0 : -1;
 }
 
+static void limit_load(const struct stage *s, struct load_opts *opts)
+{
+	const struct serve_opts *o = s->opts;
+
+	opts->admission_ns = s->derived->duration_ns;
+	opts->deadline_ns = s->derived->deadline_ns;
+	opts->failures_max = o->max_errors.is_set && o->max_errors.v < UINT32_MAX ?
+			     (uint32_t)o->max_errors.v : 0;
+	opts->is_failure_share_limited = o->max_error_rate.is_set;
+	opts->failure_share_max = o->max_error_rate.v;
+}
+
 int stage_run_main(struct stage *s, struct err *e)
 {
 	struct point *p = s->point;
@@ -66,6 +79,9 @@ int stage_run_main(struct stage *s, struct err *e)
 	s->now = STAGE_MAIN;
 	s->progress = progress;
 	s->total = p->plan.n;
+	limit_load(s, &opts);
+	if (p->plan.n > p->workload.n)
+		how.bytes_max = REPEATED_BYTES_MAX;
 	if (prepare(&how, &p->plan, &p->workload, &prepared, e) == 0 &&
 	    open_record_file(s, e) == 0) {
 		stage_say_traffic(s);
@@ -106,15 +122,19 @@ static void fill_rows(struct stage *s)
 int stage_make_record(struct stage *s, struct err *e)
 {
 	struct point *p = s->point;
-	uint64_t events = 0;
+	uint64_t events = 4 * (uint64_t)p->plan.n;
 	bool keeps_text = p->tokenizer || s->opts->save_detailed;
 
-	for (size_t i = 0; i < p->workload.n; i++)
-		if (p->workload.v[i].output_len > 0)
-			events += (uint64_t)p->workload.v[i].output_len;
+	for (uint32_t i = 0; i < p->plan.n; i++) {
+		int64_t asked = p->workload.v[p->plan.entry[i].sample].output_len;
+
+		events += asked > 0 ? (uint64_t)asked : 0;
+	}
+	/* A plan for --duration is longer than what is sent. */
+	if (s->derived->duration_ns && events > PREFAULT_EVENTS_MAX)
+		events = PREFAULT_EVENTS_MAX;
 	if (record_init(&p->record, p->plan.n + (uint32_t)s->opts->num_warmups + 64,
-			s->derived->threads, events + 4 * (uint64_t)p->plan.n, true, keeps_text,
-			e) < 0)
+			s->derived->threads, events, true, keeps_text, e) < 0)
 		return -1;
 	record_add_rows(&p->record, p->plan.n);
 	fill_rows(s);

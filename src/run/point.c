@@ -100,6 +100,7 @@ struct prepare_opts stage_prepare_opts(const struct stage *s, bool is_without_id
 		.header = d->header, .n_headers = d->n_headers, .api_key = s->remote.api_key,
 		.lora = s->opts->lora_modules.n ? s->opts->lora_modules.v : NULL,
 		.is_without_ids = is_without_ids, .version = PROFLLM_VERSION,
+		.request_id_prefix = s->opts->request_id_prefix,
 	};
 }
 

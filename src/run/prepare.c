@@ -91,10 +91,23 @@ static int write_head(const struct prepare_opts *o, unsigned i, struct buf *b, s
 	return rc;
 }
 
-int prepare_request(const struct prepare_opts *o, const struct str *head,
-		    const struct plan_entry *entry, const struct sample *s,
-		    struct encoded *scratch, struct buf *out, struct err *e)
+void prepare_request_id(const char *prefix, const struct plan *plan, uint32_t i,
+			const struct workload *w, struct buf *out)
 {
+	const struct sample *s = &w->v[plan->entry[i].sample];
+
+	if (s->request_id.n && i >= w->n)
+		buf_printf(out, "%s%u", prefix, i);
+	else
+		buf_add_str(out, s->request_id);
+}
+
+int prepare_request(const struct prepare_opts *o, const struct str *head, const struct plan *plan,
+		    uint32_t i, const struct workload *w, struct encoded *scratch, struct buf *out,
+		    struct err *e)
+{
+	const struct plan_entry *entry = &plan->entry[i];
+	const struct sample *s = &w->v[entry->sample];
 	struct encode_opts encode = o->encode;
 
 	if (o->lora && entry->lora != PLAN_NO_LORA)
@@ -106,8 +119,11 @@ int prepare_request(const struct prepare_opts *o, const struct str *head,
 		return -1;
 	add_default(o, out, "Content-Type", *scratch->content_type ? scratch->content_type
 								    : "application/json");
-	if (s->request_id.n && !o->is_without_ids)
-		buf_printf(out, "x-request-id: %.*s\r\n", (int)s->request_id.n, s->request_id.p);
+	if (s->request_id.n && !o->is_without_ids) {
+		buf_add_text(out, "x-request-id: ");
+		prepare_request_id(o->request_id_prefix, plan, i, w, out);
+		buf_add_text(out, "\r\n");
+	}
 	buf_printf(out, "Content-Length: %zu\r\n\r\n", scratch->body.len);
 	buf_add_str(out, buf_str(&scratch->body));
 	return 0;
@@ -147,8 +163,7 @@ int prepare(const struct prepare_opts *o, const struct plan *plan, const struct 
 		rc = out->build_self ? 0 : -1;
 	}
 	for (uint32_t i = 0; rc == 0 && !out->build_self && i < plan->n; i++) {
-		rc = prepare_request(o, head, &plan->entry[i], &w->v[plan->entry[i].sample],
-				     &scratch, &text, e);
+		rc = prepare_request(o, head, plan, i, w, &scratch, &text, e);
 		if (rc == 0)
 			out->request[i] = arena_str(&out->arena, buf_str(&text));
 	}

@@ -22,6 +22,7 @@ struct prepare_opts {
 	const char *api_key;          /* NULL: none */
 	const char *const *lora;      /* module names; NULL: none */
 	bool is_without_ids;          /* ready check, warm-up */
+	const char *request_id_prefix; /* of requests that repeat a sample; not NULL with ids */
 	const char *version;          /* for User-Agent */
 	size_t bytes_max;             /* larger sets are looked ahead; 0: PREPARED_BYTES_MAX */
 };
@@ -31,10 +32,16 @@ int prepare(const struct prepare_opts *o, const struct plan *plan, const struct 
 	    struct prepared *out, struct err *e);
 void prepared_release(struct prepared *p);
 
-/* Every byte of one request; head is shared, scratch the caller's. Thread-safe. */
-int prepare_request(const struct prepare_opts *o, const struct str *head,
-		    const struct plan_entry *entry, const struct sample *s,
-		    struct encoded *scratch, struct buf *out, struct err *e);
+/* Every byte of entry i's request; head is shared, scratch the caller's. Thread-safe. */
+int prepare_request(const struct prepare_opts *o, const struct str *head, const struct plan *plan,
+		    uint32_t i, const struct workload *w, struct encoded *scratch, struct buf *out,
+		    struct err *e);
+/*
+ * Appends entry i's request id: its sample's, or, when a plan longer than the workload
+ * sends samples again, prefix and i. Nothing for samples without ids.
+ */
+void prepare_request_id(const char *prefix, const struct plan *plan, uint32_t i,
+			const struct workload *w, struct buf *out);
 
 /* The API's own variable before OPENAI_API_KEY; is_given: env is not this process's. */
 const char *prepare_api_key(const struct endpoint *ep, const struct point_env *env,

@@ -62,6 +62,7 @@ static struct trust_facts trust_facts(const struct point *p)
 		.clock_step_ns = p->clock_step_ns,
 		.is_kernel_stamped = l->is_kernel_stamped,
 		.is_interrupted = p->is_interrupted,
+		.is_aborted = l->end == LOAD_FAILURES || l->end == LOAD_FAILURE_SHARE,
 	};
 }
 
@@ -102,6 +103,24 @@ static const char *http_version(const struct point *p)
 	return p->load.net.http2 < answers ? "1.1 and 2" : "2";
 }
 
+#define USED_UP_SHARE 0.98 /* a last request this late in its time was not the last for want of more */
+
+static void load_facts(const struct serve_opts *o, const struct serve_derived *d,
+		       const struct point *p, struct report_load *f, struct arena *a)
+{
+	const struct load_stats *l = &p->load;
+
+	if (l->end == LOAD_FAILURES)
+		f->aborted = arena_printf(a, "--max-errors %lld was reached",
+					  (long long)o->max_errors.v);
+	else if (l->end == LOAD_FAILURE_SHARE)
+		f->aborted = arena_printf(a, "--max-error-rate %g was passed", o->max_error_rate.v);
+	if (d->duration_ns)
+		f->time_limit_s = o->duration.v;
+	if ((double)l->used_up_ns < USED_UP_SHARE * (double)d->duration_ns)
+		f->used_up_s = (double)l->used_up_ns / 1e9;
+}
+
 static void report_facts(const struct serve_opts *o, const struct serve_derived *d,
 			 const struct point *p, struct report_facts *f, struct arena *a)
 {
@@ -125,6 +144,7 @@ static void report_facts(const struct serve_opts *o, const struct serve_derived 
 								  : d->warm_connections,
 		.threads = d->threads,
 	};
+	load_facts(o, d, p, &f->load, a);
 	report_date(f->date, p->record.stop_ns);
 	f->metadata = arena_alloc(a, d->n_metadata * sizeof(*f->metadata));
 	for (size_t i = 0; i < d->n_metadata; i++)

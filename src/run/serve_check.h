@@ -21,6 +21,11 @@ void serve_warn(const struct check *c, const char *fmt, ...);
  * is noted; shortcuts (--input-len, --output-len) and what upstream forces on are applied.
  */
 int serve_check_dataset(const struct check *c);
+/*
+ * Limits of time and failures, cancellation, several servers, profiling, repeats: what
+ * does not fit together is refused, what has no effect is noted.
+ */
+int serve_check_load(const struct check *c);
 /* --random-range-ratio into two numbers. */
 /* Client certificate and proxy (run/travel.c). */
 int serve_check_travel(const struct check *c);

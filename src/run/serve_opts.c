@@ -613,7 +613,8 @@ int serve_opts_check(struct serve_opts *o, struct opt_result *result, struct are
 	    check_goodput(&c) < 0 || check_body(&c) < 0)
 		return -1;
 	select_metrics(&c);
-	if (parse_percentiles(&c) < 0 || check_traffic(&c) < 0 || check_output(&c) < 0)
+	if (parse_percentiles(&c) < 0 || check_traffic(&c) < 0 || check_output(&c) < 0 ||
+	    serve_check_load(&c) < 0)
 		return -1;
 	return 0;
 }

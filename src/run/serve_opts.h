@@ -146,6 +146,8 @@ enum serve_fix {
 struct serve_fix_row { const char *name; enum serve_fix bit; const char *help; };
 extern const struct serve_fix_row serve_fixes[]; /* ends with a NULL name */
 
+enum serve_balance { BALANCE_ROUND_ROBIN, BALANCE_RANDOM, BALANCE_LEAST_LOADED };
+
 enum serve_progress { PROGRESS_AUTO, PROGRESS_BAR, PROGRESS_LINES, PROGRESS_NONE };
 
 #define SERVE_WARM_AUTO UINT32_MAX
@@ -179,6 +181,11 @@ struct serve_derived {
 	unsigned warm_connections;   /* SERVE_WARM_AUTO: the run decides */
 	bool is_user_stamps;
 	int64_t request_timeout_ns, connect_timeout_ns;
+	bool is_num_prompts_given;
+	int64_t duration_ns;         /* --duration; 0: none */
+	int64_t deadline_ns;         /* and its grace; 0: none */
+	int64_t give_up_ns;          /* --request-cancellation-delay */
+	enum serve_balance balance;
 	enum serve_progress progress;
 	struct chat_wrap chat;       /* --chat-prefix, --chat-suffix; CHAT_NONE without them */
 	unsigned compat, fixes;      /* enum serve_compat, enum serve_fix bits */

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/fmt.h"
+#include "base/limits.h"
 #include "base/mem.h"
 
 static bool is_self_timed(const struct stage *s)
@@ -25,6 +26,39 @@ static int read_times(const struct workload *w, double *out, struct err *e)
 	return 0;
 }
 
+/* Requests that a cap lets through in the time when each takes 10 ms: more than any server does. */
+static double count_by_cap(const struct stage *s)
+{
+	double n = 100.0 * s->derived->max_concurrency * s->opts->duration.v;
+
+	return n < OPEN_ENDED_REQUESTS_MAX ? n : OPEN_ENDED_REQUESTS_MAX;
+}
+
+/* How many requests are planned: those of the workload, or what --duration needs. */
+static int count_requests(const struct stage *s, const struct plan_opts *opts, uint32_t *out,
+			  struct err *e)
+{
+	const struct workload *w = &s->point->workload;
+	double n;
+
+	*out = (uint32_t)w->n;
+	if (!s->derived->duration_ns || opts->timestamps_s)
+		return 0;
+	n = plan_count(opts, s->opts->duration.v);
+	if (isinf(n)) {
+		n = count_by_cap(s);
+		/* Without a cap there are --num-prompts (serve_load.c). */
+		n = n > (double)w->n ? n : (double)w->n;
+	}
+	if (s->derived->is_num_prompts_given && n > (double)w->n)
+		n = (double)w->n;
+	if (n > REQUESTS_MAX)
+		return err_set(e, ERR_LIMIT, "--duration %g at this rate: %.0f requests are more "
+			       "than the %u of one run", s->opts->duration.v, n, REQUESTS_MAX);
+	*out = n < 1 ? 1 : (uint32_t)n;
+	return 0;
+}
+
 int stage_make_plan(struct stage *s, struct err *e)
 {
 	const struct serve_opts *o = s->opts;
@@ -37,6 +71,7 @@ int stage_make_plan(struct stage *s, struct err *e)
 	const struct workload *w = &s->point->workload;
 	struct plan *plan = &s->point->plan;
 	double *timestamps = NULL;
+	uint32_t n;
 	int rc = 0;
 
 	if (is_self_timed(s)) {
@@ -48,10 +83,13 @@ int stage_make_plan(struct stage *s, struct err *e)
 		opts.timestamps_s = timestamps;
 	}
 	if (rc == 0)
-		rc = plan_arrivals(plan, (uint32_t)w->n, &opts, &s->rng, e);
+		rc = count_requests(s, &opts, &n, e);
+	if (rc == 0)
+		rc = plan_arrivals(plan, n, &opts, &s->rng, e);
 	free(timestamps);
 	if (rc < 0)
 		return -1;
+	plan_repeat(plan, (uint32_t)w->n);
 	plan_assign_lora(plan, (unsigned)o->lora_modules.n, d->lora, &s->rng);
 	return 0;
 }

@@ -152,7 +152,7 @@ static void a_dry_run_sends_nothing(void **state)
 	assert_non_null(strstr(text.data, "10 requests from dataset random; 320 prompt tokens, "
 					  "40 output tokens"));
 	buf_reset(&text);
-	dump_workload(&r.point.workload, &r.point.plan, &text);
+	dump_workload(&r.point.workload, &r.point.plan, "r", &text);
 	assert_int_equal(strncmp(text.data, "{\"index\": 0, \"request_id\": \"bench-", 34), 0);
 	buf_release(&text);
 	run_release(&r);

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* load.c - how load was made, where that is not upstream's way: rows and members of the report. */
+#include "report/report.h"
+
+#include "json/write.h"
+
+static void row(struct buf *out, const char *label, const char *value)
+{
+	buf_printf(out, "%-40s %-10s\n", label, value);
+}
+
+static void row_real(struct buf *out, const char *label, double v)
+{
+	char text[32];
+
+	if (v <= 0)
+		return;
+	snprintf(text, sizeof(text), "%.2f", v);
+	row(out, label, text);
+}
+
+static void url_rows(const struct report *r, struct buf *out)
+{
+	struct str rest = str_of(r->facts->load.urls);
+
+	for (size_t i = 0; rest.n; i++) {
+		struct str url = str_cut(&rest, '\n');
+		struct metrics_url u = { 0 };
+
+		if (i < r->metrics->n_urls)
+			u = r->metrics->url[i];
+		buf_printf(out, "  %.*s: %u requests, %u failed", (int)url.n, url.p, u.requests,
+			   u.failed);
+		if (u.completed && !r->metrics->opts.is_pooling)
+			buf_printf(out, ", mean TTFT %.2f ms", u.mean_ttft_ms);
+		buf_add_char(out, '\n');
+	}
+}
+
+void report_load_rows(const struct report *r, struct buf *out)
+{
+	const struct report_load *l = &r->facts->load;
+	char text[16];
+
+	if (r->metrics->given_up) {
+		snprintf(text, sizeof(text), "%u", r->metrics->given_up);
+		row(out, "Cancelled by plan:", text);
+	}
+	row_real(out, "Time limit (s):", l->time_limit_s);
+	row_real(out, "Planned requests used up after (s):", l->used_up_s);
+	if (l->aborted)
+		row(out, "Stopped:", l->aborted);
+	if (l->prompt_salt)
+		row(out, "Prompts begin with drawn tokens, per:", l->prompt_salt);
+	if (l->is_profile_asked)
+		row(out, "Profiled:", l->is_profiled ? "yes" : "no");
+	if (l->urls) {
+		buf_add_text(out, "Base URLs:\n");
+		url_rows(r, out);
+	}
+}
+
+static void put_real(struct json_writer *w, const char *key, double v)
+{
+	json_key(w, key);
+	if (v > 0)
+		json_put_f64(w, v);
+	else
+		json_put_null(w);
+}
+
+static void put_text(struct json_writer *w, const char *key, const char *text)
+{
+	json_key(w, key);
+	json_put_text(w, text);
+}
+
+static void put_int(struct json_writer *w, const char *key, uint32_t v)
+{
+	json_key(w, key);
+	json_put_int(w, v);
+}
+
+static void put_urls(struct json_writer *w, const struct report *r)
+{
+	struct str rest = str_of(r->facts->load.urls);
+
+	if (!r->facts->load.urls)
+		return;
+	json_key(w, "endpoints");
+	json_begin_array(w);
+	for (size_t i = 0; rest.n; i++) {
+		struct str url = str_cut(&rest, '\n');
+		struct metrics_url u = { 0 };
+
+		if (i < r->metrics->n_urls)
+			u = r->metrics->url[i];
+		json_begin_object(w);
+		json_key(w, "url");
+		json_put_str(w, url);
+		put_int(w, "requests", u.requests);
+		put_int(w, "completed", u.completed);
+		put_int(w, "failed", u.failed);
+		put_real(w, "mean_ttft_ms", u.mean_ttft_ms);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+void report_load_json(const struct report *r, struct json_writer *w)
+{
+	const struct report_load *l = &r->facts->load;
+
+	put_int(w, "given_up", r->metrics->given_up);
+	put_text(w, "aborted", l->aborted);
+	put_real(w, "time_limit_s", l->time_limit_s);
+	put_real(w, "used_up_s", l->used_up_s);
+	put_text(w, "prompt_salt", l->prompt_salt);
+	put_urls(w, r);
+	if (l->is_profile_asked) {
+		json_key(w, "profiled");
+		json_put_bool(w, l->is_profiled);
+	}
+	if (l->runs.n) {
+		json_key(w, "runs");
+		json_put_raw(w, l->runs);
+	}
+}
