@@ -14,20 +14,24 @@
 #include "cmd/cli.h"
 #include "cmd/cmd.h"
 #include "opt/opt.h"
+#include "sim/counters.h"
 #include "sim/sim.h"
 
 struct sim_cli {
-	const char *host, *uds, *port_file, *cert_file, *key_file, *api_key;
+	const char *host, *uds, *port_file, *cert_file, *key_file, *client_ca_file, *api_key;
 	int64_t port, keep_alive_ms;
 	const char *model, *tokenizer;
 	struct opt_list served;
 	int64_t max_model_len, seed;
 	const char *ttft_ms, *itl_ms, *output_len;
 	double burst_ms;
-	int64_t tokens_per_event, reasoning;
+	int64_t tokens_per_event, reasoning, spec_tokens, diffusion_block, diffusion_steps;
+	double spec_acceptance;
 	struct opt_list faults;
 	int64_t max_num_seqs, max_num_batched_tokens, kv_cache_tokens;
 	double prefill_base_us, prefill_us_per_token, decode_base_us, decode_us_per_seq;
+	enum opt_tri prefix_caching;
+	bool is_cached_told;
 	const char *truth_file, *requests_file;
 };
 
@@ -49,6 +53,8 @@ static const struct opt rows[] = {
 	ROW(cert_file, "ssl-certfile", .group = SERVER, .arg = "FILE",
 	    .help = "Certificate (PEM); with --ssl-keyfile the server speaks https."),
 	ROW(key_file, "ssl-keyfile", .group = SERVER, .arg = "FILE", .help = "Private key (PEM)."),
+	ROW(client_ca_file, "ssl-ca-certs", .group = SERVER, .arg = "FILE",
+	    .help = "Clients must show a certificate of one of these authorities (PEM)."),
 	ROW(api_key, "api-key", .group = SERVER, .flags = OPT_SECRET,
 	    .help = "Key that requests under /v1 must bring as a bearer token."),
 	ROW(keep_alive_ms, "keep-alive-ms", .group = SERVER, .arg = "MS", .flags = OPT_OURS,
@@ -88,7 +94,12 @@ static const struct opt rows[] = {
 	ROW(max_num_batched_tokens, "max-num-batched-tokens", .group = ENGINE, .min = 1,
 	    .max = 1e9, .help = "Most tokens of one step, prefill and decode together."),
 	ROW(kv_cache_tokens, "kv-cache-tokens", .group = ENGINE, .flags = OPT_OURS, .min = 1,
-	    .max = 1e12, .help = "Tokens the KV cache holds, for vllm:kv_cache_usage_perc."),
+	    .max = 1e12, .help = "Tokens the KV cache holds; running requests that need more "
+				 "are preempted, the newest first."),
+	ROW(prefix_caching, "enable-prefix-caching", .group = ENGINE,
+	    .help = "Beginnings of prompts that were seen before are not computed again."),
+	ROW(is_cached_told, "enable-prompt-tokens-details", .group = ENGINE,
+	    .help = "Usage says how many prompt tokens were cached."),
 	ROW(prefill_base_us, "prefill-base-us", .group = ENGINE, .arg = "US", .flags = OPT_OURS,
 	    .min = 0, .max = 1e9, .help = "Cost of a step with any prefill."),
 	ROW(prefill_us_per_token, "prefill-us-per-token", .group = ENGINE, .arg = "US",
@@ -105,9 +116,9 @@ static const struct opt rows[] = {
 };
 
 static const char epilog[] =
-	"Faults: status=503, slow-start=500ms, stall@5=2s, reset@5, close@5, malformed@3,\n"
-	"error-event@4, drop-usage, no-done, crlf, comments, split, coalesce=2. The token\n"
-	"after @ counts from 1. Examples:\n"
+	"Faults: status=503, slow-start=500ms, slow-headers=1s, slow-body=1s, stall@5=2s,\n"
+	"reset@5, close@5, malformed@3, error-event@4, drop-usage, no-done, crlf, comments,\n"
+	"split, coalesce=2. The token after @ counts from 1. Examples:\n"
 	"  profllm sim --ttft-ms 20 --itl-ms 10 --truth truth.jsonl\n"
 	"  profllm sim --itl-ms 10 --fault status=503:0.1 reset@5:0.05 'stall@3=1s:id=slow-*'\n"
 	"  profllm sim --max-num-seqs 64 --decode-base-us 8000\n";
@@ -125,6 +136,8 @@ static struct sim_cli cli_defaults(void)
 		.prefill_us_per_token = d.cost.prefill_us_per_token,
 		.decode_base_us = d.cost.decode_base_us,
 		.decode_us_per_seq = d.cost.decode_us_per_seq,
+		.spec_acceptance = d.spec_acceptance, .diffusion_steps = d.diffusion_steps,
+		.prefix_caching = d.is_prefix_cached ? OPT_TRI_YES : OPT_TRI_NO,
 	};
 }
 
@@ -133,6 +146,7 @@ static struct sim_opts cli_opts(const struct sim_cli *c)
 	return (struct sim_opts){
 		.host = c->host, .port = (uint16_t)c->port, .uds = c->uds,
 		.port_file = c->port_file, .cert_file = c->cert_file, .key_file = c->key_file,
+		.client_ca_file = c->client_ca_file,
 		.api_key = c->api_key, .keep_alive_ms = c->keep_alive_ms, .model = c->model,
 		.served = c->served.v, .served_count = c->served.n, .tokenizer = c->tokenizer,
 		.max_model_len = c->max_model_len, .seed = (uint64_t)c->seed,
@@ -145,6 +159,10 @@ static struct sim_opts cli_opts(const struct sim_cli *c)
 			  .prefill_us_per_token = c->prefill_us_per_token,
 			  .decode_base_us = c->decode_base_us,
 			  .decode_us_per_seq = c->decode_us_per_seq },
+		.spec_tokens = c->spec_tokens, .spec_acceptance = c->spec_acceptance,
+		.diffusion_block = c->diffusion_block, .diffusion_steps = c->diffusion_steps,
+		.is_prefix_cached = c->prefix_caching == OPT_TRI_YES,
+		.is_cached_told = c->is_cached_told,
 		.truth_file = c->truth_file, .requests_file = c->requests_file,
 	};
 }

@@ -13,7 +13,10 @@
 #include "json/read.h"
 
 #define API(x) (1u << (x))
-#define GENERATE (API(ASK_COMPLETIONS) | API(ASK_CHAT))
+#define OPENAI (API(ASK_COMPLETIONS) | API(ASK_CHAT))
+#define OLLAMA (API(ASK_OLLAMA) | API(ASK_OLLAMA_CHAT))
+#define GENERATE (OPENAI | OLLAMA | API(ASK_RESPONSES) | API(ASK_ANTHROPIC) | API(ASK_TGI) | \
+		  API(ASK_LLAMACPP) | API(ASK_SGLANG) | API(ASK_DEMO))
 #define ANY_API (GENERATE | API(ASK_TOKENIZE) | API(ASK_DETOKENIZE))
 
 struct member {
@@ -111,6 +114,17 @@ static int read_max_tokens(struct ask *a, const char *name, struct json_slice v,
 	return read_count(name, v, 1, &a->max_tokens, e);
 }
 
+/* A negative limit is none: -1 without end, -2 until the context is full. */
+static int read_limit(struct ask *a, const char *name, struct json_slice v, struct err *e)
+{
+	int64_t n = -1;
+
+	if (read_count(name, v, INT64_MIN, &n, e) < 0)
+		return -1;
+	a->max_tokens = n < 1 ? -1 : n;
+	return 0;
+}
+
 static int read_min_tokens(struct ask *a, const char *name, struct json_slice v, struct err *e)
 {
 	return read_count(name, v, 0, &a->min_tokens, e);
@@ -171,7 +185,7 @@ static int read_ids(struct ask *a, const char *name, struct json_slice v, struct
 
 	if (v.kind != JSON_ARRAY)
 		return wrong(name, "a list of token ids", e);
-	a->has_ids = true;
+	a->has_ids = a->has_prompt = true;
 	while (json_each(&it, &key, &item) > 0) {
 		if (item.kind != JSON_INT || !json_to_i64(item, &id) || id < 0 || id > UINT32_MAX)
 			return wrong(name, "a list of token ids", e);
@@ -189,6 +203,7 @@ static int read_prompt(struct ask *a, const char *name, struct json_slice v, str
 	buf_reset(&a->text);
 	ids_reset(&a->ids);
 	a->has_ids = false;
+	a->has_prompt = true;
 	if (v.kind == JSON_STRING) {
 		json_unescape(&a->text, v.raw);
 		return 0;
@@ -206,7 +221,8 @@ static int read_prompt(struct ask *a, const char *name, struct json_slice v, str
 }
 
 /* A message's content: a string, null, or parts of which the texts count. */
-static int content_add(struct ask *a, struct json_slice content, struct err *e)
+static int content_add(struct buf *out, struct json_slice content, const char *name,
+		       struct err *e)
 {
 	struct json_iter it;
 	struct json_slice part, text;
@@ -214,26 +230,27 @@ static int content_add(struct ask *a, struct json_slice content, struct err *e)
 	bool is_first = true;
 
 	if (content.kind == JSON_STRING)
-		json_unescape(&a->text, content.raw);
+		json_unescape(out, content.raw);
 	if (content.kind == JSON_STRING || content.kind == JSON_NULL)
 		return 0;
 	if (content.kind != JSON_ARRAY)
-		return wrong("messages[].content", "a string or a list of parts", e);
+		return err_set(e, ERR_USAGE, "%s[].content must be a string or a list of parts",
+			       name);
 	it = json_iter(content);
 	while (json_each(&it, &key, &part) > 0) {
 		if (part.kind != JSON_OBJECT)
-			return wrong("messages[].content[]", "an object", e);
+			return err_set(e, ERR_USAGE, "%s[].content[] must be an object", name);
 		if (!json_member(part, "text", &text) || text.kind != JSON_STRING)
 			continue;
 		if (!is_first)
-			buf_add_char(&a->text, '\n');
+			buf_add_char(out, '\n');
 		is_first = false;
-		json_unescape(&a->text, text.raw);
+		json_unescape(out, text.raw);
 	}
 	return 0;
 }
 
-static int read_messages(struct ask *a, const char *name, struct json_slice v, struct err *e)
+int ask_messages(struct buf *out, const char *name, struct json_slice v, struct err *e)
 {
 	struct json_iter it = json_iter(v);
 	struct json_slice message, role, content;
@@ -241,82 +258,186 @@ static int read_messages(struct ask *a, const char *name, struct json_slice v, s
 
 	if (v.kind != JSON_ARRAY)
 		return wrong(name, "a list", e);
-	buf_reset(&a->text);
-	a->has_ids = false;
+	buf_reset(out);
 	while (json_each(&it, &key, &message) > 0) {
 		if (!json_member(message, "role", &role) || role.kind != JSON_STRING)
-			return wrong("messages[]", "an object with a role", e);
-		buf_add_text(&a->text, "<|");
-		json_unescape(&a->text, role.raw);
-		buf_add_text(&a->text, "|>\n");
-		if (json_member(message, "content", &content) && content_add(a, content, e) < 0)
+			return err_set(e, ERR_USAGE, "%s[] must be an object with a role", name);
+		buf_add_text(out, "<|");
+		json_unescape(out, role.raw);
+		buf_add_text(out, "|>\n");
+		if (json_member(message, "content", &content) &&
+		    content_add(out, content, name, e) < 0)
 			return -1;
-		buf_add_char(&a->text, '\n');
+		buf_add_char(out, '\n');
 	}
-	if (a->text.len == 0)
+	if (out->len == 0)
 		return err_set(e, ERR_USAGE, "%s must not be empty", name);
-	buf_add_text(&a->text, "<|assistant|>\n");
+	buf_add_text(out, "<|assistant|>\n");
+	return 0;
+}
+
+static int read_messages(struct ask *a, const char *name, struct json_slice v, struct err *e)
+{
+	a->has_ids = false;
+	a->has_prompt = true;
+	return ask_messages(&a->text, name, v, e);
+}
+
+/* What Responses takes: one text of the user, token ids, or a list of messages. */
+static int read_input(struct ask *a, const char *name, struct json_slice v, struct err *e)
+{
+	struct json_iter it = json_iter(v);
+	struct json_slice first;
+	struct str key;
+
+	if (v.kind == JSON_ARRAY && json_each(&it, &key, &first) > 0 && first.kind == JSON_INT)
+		return read_prompt(a, name, v, e);
+	if (v.kind != JSON_STRING)
+		return read_messages(a, name, v, e);
+	a->has_prompt = true;
+	buf_add_text(&a->text, "<|user|>\n");
+	json_unescape(&a->text, v.raw);
+	buf_add_text(&a->text, "\n<|assistant|>\n");
+	return 0;
+}
+
+static int read_system(struct ask *a, const char *name, struct json_slice v, struct err *e)
+{
+	buf_reset(&a->system);
+	return content_add(&a->system, v, name, e);
+}
+
+static int member_read(struct ask *a, struct str key, struct json_slice v, const char **param,
+		       struct err *e);
+
+/* Parameters in an object of their own: the members of the same table. */
+static int read_nested(struct ask *a, const char *name, struct json_slice v, struct err *e)
+{
+	struct json_iter it = json_iter(v);
+	struct json_slice value;
+	const char *param;
+	struct str key;
+
+	if (v.kind == JSON_NULL)
+		return 0;
+	if (v.kind != JSON_OBJECT)
+		return wrong(name, "an object", e);
+	while (json_each(&it, &key, &value) > 0)
+		if (member_read(a, key, value, &param, e) < 0)
+			return -1;
 	return 0;
 }
 
 static const struct member members[] = {
 	{ "model", ANY_API, read_model },
-	{ "prompt", API(ASK_COMPLETIONS) | API(ASK_TOKENIZE), read_prompt },
-	{ "messages", API(ASK_CHAT) | API(ASK_TOKENIZE), read_messages },
+	{ "prompt", API(ASK_COMPLETIONS) | API(ASK_TOKENIZE) | API(ASK_LLAMACPP) | API(ASK_DEMO) |
+	  API(ASK_OLLAMA), read_prompt },
+	{ "messages", API(ASK_CHAT) | API(ASK_TOKENIZE) | API(ASK_ANTHROPIC) |
+	  API(ASK_OLLAMA_CHAT), read_messages },
 	{ "tokens", API(ASK_DETOKENIZE), read_ids },
+	{ "input", API(ASK_RESPONSES), read_input },
+	{ "inputs", API(ASK_TGI), read_prompt },
+	{ "text", API(ASK_SGLANG), read_prompt },
+	{ "input_ids", API(ASK_SGLANG), read_prompt },
+	{ "instructions", API(ASK_RESPONSES), read_system },
+	{ "system", API(ASK_ANTHROPIC) | API(ASK_OLLAMA), read_system },
+	{ "parameters", API(ASK_TGI), read_nested },
+	{ "sampling_params", API(ASK_SGLANG), read_nested },
+	{ "options", OLLAMA, read_nested },
 	{ "stream", GENERATE, read_stream },
-	{ "stream_options", GENERATE, read_usage },
-	{ "max_tokens", GENERATE, read_max_tokens },
+	{ "stream_options", OPENAI, read_usage },
+	{ "max_tokens", OPENAI | API(ASK_ANTHROPIC) | API(ASK_DEMO), read_max_tokens },
 	{ "max_completion_tokens", API(ASK_CHAT), read_max_tokens },
+	{ "max_output_tokens", API(ASK_RESPONSES), read_max_tokens },
+	{ "max_new_tokens", API(ASK_TGI) | API(ASK_SGLANG), read_max_tokens },
+	{ "n_predict", API(ASK_LLAMACPP), read_limit },
+	{ "num_predict", OLLAMA, read_limit },
 	{ "min_tokens", GENERATE, read_min_tokens },
+	{ "min_new_tokens", API(ASK_SGLANG), read_min_tokens },
 	{ "ignore_eos", GENERATE, read_ignore_eos },
 	{ "stop", GENERATE, read_stop },
+	{ "stop_sequences", API(ASK_ANTHROPIC), read_stop },
 	{ "include_stop_str_in_output", GENERATE, read_stop_kept },
-	{ "n", GENERATE, read_n },
-	{ "echo", GENERATE, read_echo },
+	{ "n", OPENAI | API(ASK_SGLANG) | API(ASK_DEMO), read_n },
+	{ "echo", OPENAI, read_echo },
 	{ "add_special_tokens", ANY_API, read_special },
 };
 
-#define MEMBERS (sizeof(members) / sizeof(*members))
-
-static void ask_reset(struct ask *a, enum ask_api api)
+static int member_read(struct ask *a, struct str key, struct json_slice v, const char **param,
+		       struct err *e)
 {
-	buf_reset(&a->model);
-	buf_reset(&a->text);
-	buf_reset(&a->stop_text);
-	ids_reset(&a->ids);
-	a->api = api;
-	a->is_stream = a->has_usage = a->has_usage_always = false;
-	a->is_eos_ignored = a->is_stop_kept = a->has_ids = false;
-	a->has_special = api != ASK_CHAT;
-	a->max_tokens = -1;
-	a->min_tokens = 0;
-	a->stops = 0;
-}
-
-static int member_read(struct ask *a, struct str key, struct json_slice v, unsigned *seen,
-		       const char **param, struct err *e)
-{
-	for (size_t i = 0; i < MEMBERS; i++) {
+	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
 		if (!(members[i].apis & API(a->api)) || !str_is(key, members[i].name))
 			continue;
-		*seen |= 1u << i;
 		*param = members[i].name;
 		return members[i].read(a, members[i].name, v, e);
 	}
 	return 0;
 }
 
+void ask_reset(struct ask *a, enum ask_api api)
+{
+	buf_reset(&a->model);
+	buf_reset(&a->text);
+	buf_reset(&a->system);
+	buf_reset(&a->stop_text);
+	ids_reset(&a->ids);
+	a->api = api;
+	a->is_stream = (API(api) & OLLAMA) != 0;
+	a->has_usage = !(API(api) & (OPENAI | API(ASK_AUDIO)));
+	a->has_usage_always = false;
+	a->is_eos_ignored = a->is_stop_kept = a->has_ids = a->has_prompt = false;
+	a->has_special = !(API(api) & (API(ASK_CHAT) | API(ASK_RESPONSES) | API(ASK_ANTHROPIC) |
+				       API(ASK_OLLAMA_CHAT)));
+	a->salt = 0;
+	a->max_tokens = -1;
+	a->min_tokens = 0;
+	a->stops = 0;
+}
+
+/* The member without which there is nothing to do. */
+static const char *needed(enum ask_api api)
+{
+	switch (api) {
+	case ASK_CHAT:
+	case ASK_ANTHROPIC:
+	case ASK_OLLAMA_CHAT:
+		return "messages";
+	case ASK_DETOKENIZE:
+		return "tokens";
+	case ASK_RESPONSES:
+		return "input";
+	case ASK_TGI:
+		return "inputs";
+	case ASK_SGLANG:
+		return "text";
+	default:
+		return "prompt";
+	}
+}
+
+/* The system's text goes in front of the messages. */
+static void system_add(struct ask *a)
+{
+	struct buf all = { 0 };
+
+	if (a->system.len == 0 || a->has_ids)
+		return;
+	buf_add_text(&all, "<|system|>\n");
+	buf_add_str(&all, buf_str(&a->system));
+	buf_add_char(&all, '\n');
+	buf_add_str(&all, buf_str(&a->text));
+	buf_release(&a->text);
+	a->text = all;
+}
+
 int ask_read(struct ask *a, enum ask_api api, struct str body, const char **param, struct err *e)
 {
-	/* The member without which there is nothing to do, by its place in the table. */
-	static const unsigned needs[] = { 1u << 1, 1u << 2, 1u << 1 | 1u << 2, 1u << 3 };
 	struct json_scan scan = { .text = body };
 	struct json_slice object, value;
 	struct json_iter it;
 	struct str key;
 	const char *at = NULL;
-	unsigned seen = 0;
 
 	ask_reset(a, api);
 	if (param)
@@ -327,19 +448,31 @@ int ask_read(struct ask *a, enum ask_api api, struct str body, const char **para
 		return err_set(e, ERR_PARSE, "the request body must be a JSON object");
 	it = json_iter(object);
 	while (json_each(&it, &key, &value) > 0) {
-		if (member_read(a, key, value, &seen, &at, e) < 0) {
+		if (member_read(a, key, value, &at, e) < 0) {
 			if (param)
 				*param = at;
 			return -1;
 		}
 	}
-	if (!(seen & needs[api]))
-		return err_set(e, ERR_USAGE, "%s is missing", api == ASK_CHAT ? "messages" :
-			       api == ASK_DETOKENIZE ? "tokens" : "prompt");
+	if (!a->has_prompt)
+		return err_set(e, ERR_USAGE, "%s is missing", needed(api));
+	if (api == ASK_ANTHROPIC && a->max_tokens < 0)
+		return err_set(e, ERR_USAGE, "max_tokens is missing");
 	if (a->max_tokens >= 0 && a->min_tokens > a->max_tokens)
 		return err_set(e, ERR_USAGE, "min_tokens must be less than or equal to max_tokens="
 			       "%" PRId64 ", got %" PRId64 ".", a->max_tokens, a->min_tokens);
+	system_add(a);
 	return 0;
+}
+
+enum ask_api ask_generate_api(struct str body)
+{
+	struct json_scan scan = { .text = body };
+	struct json_slice object, value;
+
+	if (json_next(&scan, &object, NULL) < 0 || json_member(object, "prompt", &value))
+		return ASK_DEMO;
+	return json_member(object, "inputs", &value) ? ASK_TGI : ASK_SGLANG;
 }
 
 struct str ask_stop(const struct ask *a, size_t i)
@@ -353,6 +486,7 @@ void ask_release(struct ask *a)
 {
 	buf_release(&a->model);
 	buf_release(&a->text);
+	buf_release(&a->system);
 	buf_release(&a->stop_text);
 	ids_release(&a->ids);
 	*a = (struct ask){ 0 };

@@ -95,15 +95,77 @@ static void finished_write(const struct counters *c, struct buf *labels, struct 
 	}
 }
 
+struct counter_row {
+	const char *name, *type, *help;
+	double value;
+};
+
+static void rows_write(const struct counter_row *row, size_t n, const struct buf *labels,
+		       struct buf *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		prometheus_add_family(out, row[i].name, row[i].type, row[i].help);
+		prometheus_add_sample(out, row[i].name, buf_str(labels), row[i].value);
+	}
+}
+
+#define ROWS(a) a, sizeof(a) / sizeof(*a)
+
+static void spec_write(const struct counters *c, struct buf *labels, struct buf *out)
+{
+	const struct counter_row rows[] = {
+		{ "vllm:spec_decode_num_drafts_total", "counter", "Drafts.", (double)c->drafts },
+		{ "vllm:spec_decode_num_draft_tokens_total", "counter", "Tokens of drafts.",
+		  (double)c->draft_tokens },
+		{ "vllm:spec_decode_num_accepted_tokens_total", "counter",
+		  "Tokens of drafts that were accepted.", (double)c->accepted_tokens },
+	};
+	const char *name = "vllm:spec_decode_num_accepted_tokens_per_pos_total";
+	size_t bare = labels->len;
+	char position[8];
+
+	if (c->positions == 0)
+		return;
+	rows_write(ROWS(rows), labels, out);
+	prometheus_add_family(out, name, "counter", "Accepted tokens by place in their draft.");
+	for (size_t i = 0; i < c->positions; i++) {
+		snprintf(position, sizeof(position), "%zu", i);
+		prometheus_add_label(labels, "position", str_of(position));
+		prometheus_add_sample(out, name, buf_str(labels), (double)c->accepted_at[i]);
+		labels->len = bare;
+	}
+}
+
+static void diffusion_write(const struct counters *c, const struct buf *labels, struct buf *out)
+{
+	const struct counter_row rows[] = {
+		{ "vllm:diffusion_num_denoising_steps_total", "counter", "Denoising steps.",
+		  (double)c->denoising_steps },
+		{ "vllm:diffusion_num_canvas_positions_total", "counter",
+		  "Positions of canvases over all steps.", (double)c->canvas_positions },
+		{ "vllm:diffusion_num_committed_tokens_total", "counter", "Tokens committed.",
+		  (double)c->committed_tokens },
+	};
+
+	if (c->has_diffusion)
+		rows_write(ROWS(rows), labels, out);
+}
+
 void counters_write(const struct counters *c, struct str model, struct buf *out)
 {
-	const struct { const char *name, *type, *help; double value; } rows[] = {
+	const struct counter_row rows[] = {
 		{ "vllm:num_requests_running", "gauge",
 		  "Requests in the batch of the engine.", (double)c->running },
 		{ "vllm:num_requests_waiting", "gauge",
 		  "Requests waiting to be admitted.", (double)c->waiting },
 		{ "vllm:kv_cache_usage_perc", "gauge",
 		  "KV cache in use; 1 is all of it.", c->kv_share },
+		{ "vllm:num_preemptions_total", "counter",
+		  "Requests put back for want of KV cache.", (double)c->preemptions },
+		{ "vllm:prefix_cache_queries_total", "counter",
+		  "Prompt tokens looked up in the prefix cache.", (double)c->prefix_queries },
+		{ "vllm:prefix_cache_hits_total", "counter",
+		  "Prompt tokens found in the prefix cache.", (double)c->prefix_hits },
 		{ "vllm:prompt_tokens_total", "counter",
 		  "Prompt tokens processed.", (double)c->prompt_tokens },
 		{ "vllm:generation_tokens_total", "counter",
@@ -113,10 +175,9 @@ void counters_write(const struct counters *c, struct str model, struct buf *out)
 
 	prometheus_add_label(&labels, "engine", STR("0"));
 	prometheus_add_label(&labels, "model_name", model);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		prometheus_add_family(out, rows[i].name, rows[i].type, rows[i].help);
-		prometheus_add_sample(out, rows[i].name, buf_str(&labels), rows[i].value);
-	}
+	rows_write(ROWS(rows), &labels, out);
+	spec_write(c, &labels, out);
+	diffusion_write(c, &labels, out);
 	finished_write(c, &labels, out);
 	for (int i = 0; i < HISTS; i++)
 		histogram_write(&c->hist[i], &shapes[i], &labels, out);

@@ -7,6 +7,8 @@
  * are nanoseconds inside and seconds outside.
  */
 #pragma once
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -22,10 +24,19 @@ struct histogram {
 	double sum;
 };
 
+#define COUNTER_POSITIONS_MAX 32 /* tokens of one draft */
+
 struct counters {
 	uint64_t running, waiting;
 	uint64_t prompt_tokens, generation_tokens;
 	uint64_t finished[FINISHES];
+	uint64_t preemptions;
+	uint64_t prefix_queries, prefix_hits;   /* tokens */
+	uint64_t drafts, draft_tokens, accepted_tokens;
+	uint64_t accepted_at[COUNTER_POSITIONS_MAX];
+	uint64_t denoising_steps, canvas_positions, committed_tokens;
+	size_t positions;       /* of a draft; 0: the counters of drafts are absent */
+	bool has_diffusion;     /* otherwise its counters are absent */
 	double kv_share;        /* of the KV cache in use, 0 to 1 */
 	struct histogram hist[HISTS];
 };

@@ -1,185 +1,161 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * event.c - see event.h. An event is collected as slices first, because the
- * chunk's size stands in front of its bytes; then everything is copied once.
- */
+/* event.c - see event.h: framing, and what several shapes share. */
 #include "sim/event.h"
 
 #include <assert.h>
 #include <inttypes.h>
 
-#include "json/write.h"
+#include "http/request.h"
 
-#define PIECES_MAX 16
-
-struct pieces {
-	struct str piece[PIECES_MAX];
-	size_t n, bytes;
-};
-
-static void piece_add(struct pieces *p, struct str s)
+void event_prepare(struct event_form *f, const struct shape *shape, struct str id,
+		   struct str model, int64_t created, struct str prompt)
 {
-	assert(p->n < PIECES_MAX);
-	p->piece[p->n++] = s;
-	p->bytes += s.n;
-}
+	struct event_form fresh = {
+		.shape = shape, .id = id, .model = model, .created = created, .block = -1,
+		.head = f->head, .said = f->said, .json = f->json, .line = f->line,
+	};
 
-static void pieces_write(const struct pieces *p, struct buf *out)
-{
-	char size[20];
-	size_t at = sizeof(size);
-	size_t left = p->bytes;
-
-	size[--at] = '\n';
-	size[--at] = '\r';
-	do
-		size[--at] = "0123456789abcdef"[left & 15];
-	while (left >>= 4);
-	if (buf_reserve(out, p->bytes + sizeof(size)) < 0)
-		return;
-	buf_add(out, size + at, sizeof(size) - at);
-	for (size_t i = 0; i < p->n; i++)
-		buf_add_str(out, p->piece[i]);
-	buf_add(out, "\r\n", 2);
-}
-
-void event_prepare(struct event_form *f, bool is_chat, struct str id, struct str model,
-		   int64_t created)
-{
-	f->is_chat = is_chat;
-	buf_reset(&f->head);
-	buf_add_text(&f->head, "data: {\"id\":");
-	json_quote(&f->head, id, true);
-	buf_printf(&f->head, ",\"object\":\"%s\",\"created\":%" PRId64 ",\"model\":",
-		   is_chat ? "chat.completion.chunk" : "text_completion", created);
-	json_quote(&f->head, model, true);
-	buf_add_text(&f->head, ",\"choices\":[");
-}
-
-static struct str event_open(const struct event_form *f, enum event_part part)
-{
-	if (!f->is_chat)
-		return STR("{\"index\":0,\"text\":\"");
-	switch (part) {
-	case EVENT_ROLE:
-		return STR("{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"");
-	case EVENT_REASONING:
-		return STR("{\"index\":0,\"delta\":{\"reasoning_content\":\"");
-	case EVENT_TEXT:
-		break;
-	}
-	return STR("{\"index\":0,\"delta\":{\"content\":\"");
-}
-
-static struct str line_end(const struct event_form *f)
-{
-	return f->is_crlf ? STR("\r\n\r\n") : STR("\n\n");
-}
-
-static void pieces_start(struct pieces *p, const struct event_form *f)
-{
-	if (!f->is_commented)
-		return;
-	piece_add(p, STR(": keep-alive"));
-	piece_add(p, line_end(f));
-}
-
-/* What closes the choice when it is the last one; stop and usage go to spare. */
-static void pieces_finish(struct pieces *p, const struct event_form *f, const struct event *v,
-			  struct buf *spare)
-{
-	buf_printf(spare, "\"%s\",\"stop_reason\":", v->finish_reason);
-	if (v->stop_reason.n)
-		json_quote(spare, v->stop_reason, true);
-	else
-		buf_add_text(spare, "null");
-	piece_add(p, f->is_chat ? STR("\"},\"logprobs\":null,\"finish_reason\":") :
-		     STR("\",\"logprobs\":null,\"finish_reason\":"));
-	piece_add(p, buf_str(spare));
-}
-
-void event_write(const struct event_form *f, const struct event *v, struct buf *out)
-{
-	struct pieces p = { 0 };
-	struct buf finish = { 0 }, usage = { 0 };
-
-	pieces_start(&p, f);
-	piece_add(&p, buf_str(&f->head));
-	piece_add(&p, event_open(f, v->part));
-	piece_add(&p, v->text);
-	if (v->is_malformed) {
-		piece_add(&p, line_end(f));
-		pieces_write(&p, out);
-		return;
-	}
-	if (v->finish_reason)
-		pieces_finish(&p, f, v, &finish);
-	else if (f->is_chat)
-		piece_add(&p, STR("\"},\"logprobs\":null,\"finish_reason\":null"));
-	else
-		piece_add(&p, STR("\",\"logprobs\":null,\"finish_reason\":null,"
-				  "\"stop_reason\":null"));
-	if (f->has_usage_always) {
-		event_usage(f->prompt_tokens, v->output_tokens, &usage);
-		piece_add(&p, STR("}],\"usage\":"));
-		piece_add(&p, buf_str(&usage));
-		piece_add(&p, STR("}"));
-	} else {
-		piece_add(&p, f->is_chat ? STR("}]}") : STR("}],\"usage\":null}"));
-	}
-	piece_add(&p, line_end(f));
-	pieces_write(&p, out);
-	buf_release(&finish);
-	buf_release(&usage);
-}
-
-void event_usage(uint32_t prompt_tokens, uint32_t output_tokens, struct buf *out)
-{
-	buf_printf(out, "{\"prompt_tokens\":%" PRIu32 ",\"total_tokens\":%" PRIu64
-		   ",\"completion_tokens\":%" PRIu32 "}", prompt_tokens,
-		   (uint64_t)prompt_tokens + output_tokens, output_tokens);
-}
-
-void event_write_usage(const struct event_form *f, uint32_t output_tokens, struct buf *out)
-{
-	struct pieces p = { 0 };
-	struct buf usage = { 0 };
-
-	event_usage(f->prompt_tokens, output_tokens, &usage);
-	pieces_start(&p, f);
-	piece_add(&p, buf_str(&f->head));
-	piece_add(&p, STR("],\"usage\":"));
-	piece_add(&p, buf_str(&usage));
-	piece_add(&p, STR("}"));
-	piece_add(&p, line_end(f));
-	pieces_write(&p, out);
-	buf_release(&usage);
-}
-
-void event_write_error(const struct event_form *f, const char *message, struct buf *out)
-{
-	struct pieces p = { 0 };
-
-	pieces_start(&p, f);
-	piece_add(&p, STR("data: {\"error\":{\"message\":\""));
-	piece_add(&p, str_of(message));
-	piece_add(&p, STR("\",\"type\":\"InternalServerError\",\"param\":null,\"code\":500}}"));
-	piece_add(&p, line_end(f));
-	pieces_write(&p, out);
-}
-
-void event_write_done(const struct event_form *f, struct buf *out)
-{
-	struct pieces p = { 0 };
-
-	pieces_start(&p, f);
-	piece_add(&p, STR("data: [DONE]"));
-	piece_add(&p, line_end(f));
-	pieces_write(&p, out);
+	buf_reset(&fresh.head);
+	buf_reset(&fresh.said);
+	buf_reset(&fresh.json);
+	*f = fresh;
+	if (shape->prepare)
+		shape->prepare(f, prompt);
 }
 
 void event_form_release(struct event_form *f)
 {
 	buf_release(&f->head);
+	buf_release(&f->said);
+	buf_release(&f->json);
+	buf_release(&f->line);
 	*f = (struct event_form){ 0 };
+}
+
+/* ---- framing ---- */
+
+void event_put(struct event_form *f, const char *name, struct buf *out)
+{
+	const char *end = f->is_crlf ? "\r\n" : "\n";
+	struct buf *line = &f->line;
+	struct str json = buf_str(&f->json);
+
+	if (f->is_malformed)
+		json.n /= 2;
+	buf_reset(line);
+	if (!f->shape->is_lines) {
+		if (f->is_commented) {
+			buf_add_text(line, ": keep-alive");
+			buf_add_text(line, end);
+			buf_add_text(line, end);
+		}
+		if (name) {
+			buf_add_text(line, "event: ");
+			buf_add_text(line, name);
+			buf_add_text(line, end);
+		}
+		buf_add_text(line, f->shape->data);
+	}
+	buf_add_str(line, json);
+	buf_add_text(line, end);
+	if (!f->shape->is_lines)
+		buf_add_text(line, end);
+	http_write_chunk(out, buf_str(line));
+	buf_reset(&f->json);
+}
+
+void event_open(struct event_form *f, struct buf *out)
+{
+	if (f->shape->open)
+		f->shape->open(f, out);
+}
+
+void event_write(struct event_form *f, const struct event *v, struct buf *out)
+{
+	f->is_malformed = v->is_malformed;
+	f->shape->event(f, v, out);
+	f->is_malformed = false;
+}
+
+static void done_put(struct event_form *f, struct buf *out)
+{
+	if (!f->shape->has_done || f->is_without_done)
+		return;
+	buf_add_text(&f->json, "[DONE]");
+	event_put(f, NULL, out);
+}
+
+void event_close(struct event_form *f, const struct ending *v, struct buf *out)
+{
+	if (f->shape->close)
+		f->shape->close(f, v, out);
+	done_put(f, out);
+}
+
+void event_error(struct event_form *f, const char *message, struct buf *out)
+{
+	f->shape->error(f, message, out);
+	done_put(f, out);
+}
+
+struct str event_whole(struct event_form *f, const struct ending *v)
+{
+	buf_reset(&f->json);
+	f->shape->whole(f, v);
+	return buf_str(&f->json);
+}
+
+/* ---- shared spellings ---- */
+
+void event_key(struct buf *json, const char *key)
+{
+	char last = json->len ? json->data[json->len - 1] : '{';
+
+	if (last != '{' && last != '[')
+		buf_add_char(json, ',');
+	buf_add_char(json, '"');
+	buf_add_text(json, key);
+	buf_add_text(json, "\":");
+}
+
+void event_text(struct buf *json, const char *key, struct str escaped)
+{
+	event_key(json, key);
+	buf_add_char(json, '"');
+	buf_add_str(json, escaped);
+	buf_add_char(json, '"');
+}
+
+void event_number(struct buf *json, const char *key, int64_t v)
+{
+	char text[20];
+	size_t at = sizeof(text);
+	uint64_t left = (uint64_t)v;
+
+	assert(v >= 0);
+	event_key(json, key);
+	do
+		text[--at] = (char)('0' + left % 10);
+	while (left /= 10);
+	buf_add(json, text + at, sizeof(text) - at);
+}
+
+void event_usage(const struct event_form *f, uint32_t output_tokens, struct buf *json)
+{
+	buf_add_char(json, '{');
+	event_number(json, "prompt_tokens", f->prompt_tokens);
+	event_number(json, "total_tokens", (int64_t)f->prompt_tokens + output_tokens);
+	event_number(json, "completion_tokens", output_tokens);
+	if (f->has_cached)
+		buf_printf(json, ",\"prompt_tokens_details\":{\"cached_tokens\":%" PRIu32 "}",
+			   f->cached_tokens);
+	buf_add_char(json, '}');
+}
+
+void event_error_openai(struct event_form *f, const char *message, struct buf *out)
+{
+	buf_add_text(&f->json, "{\"error\":{\"message\":\"");
+	buf_add_text(&f->json, message);
+	buf_add_text(&f->json, "\",\"type\":\"InternalServerError\",\"param\":null,\"code\":500}}");
+	event_put(f, NULL, out);
 }

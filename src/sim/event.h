@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * event.h - the bytes of a streamed answer: server-sent events in HTTP chunks,
- * spelled as vLLM spells them.
+ * event.h - the bytes of an answer: events in HTTP chunks, or one JSON body,
+ * spelled as the server of each API spells them.
  *
- * A stream's head (id, model and time do not change) is written once by
- * event_prepare; an event is that head, the tokens' text and a tail that is
- * nearly always the same, joined into one chunk ready for one send. All words
- * are plain ASCII letters, so texts need no escaping.
+ * A shape is one API's spelling: a table of hooks, one file per family
+ * (shape_*.c). A hook writes one JSON document into form->json and calls
+ * event_put, which frames it: server-sent events or one document a line, with
+ * the line ends and comments that faults ask for, in a chunk of its own. So no
+ * shape knows of faults, and no pacing knows of shapes.
+ *
+ * All words are plain ASCII letters, so texts need no escaping.
  */
 #pragma once
 #include <stdbool.h>
@@ -15,34 +18,94 @@
 #include "base/buf.h"
 #include "base/str.h"
 
+struct shape;
+
 struct event_form {
-	struct buf head;       /* "data: {...", up to the choice's variable part */
-	bool is_chat;
-	bool has_usage_always; /* every event carries usage */
+	const struct shape *shape;
+	struct str id, model;  /* borrowed for as long as the answer is under way */
+	int64_t created;       /* seconds */
+	struct buf head;       /* the shape's own: what does not change from event to event */
+	struct buf said;       /* JSON-escaped text so far, for shapes that repeat it */
+	struct buf json, line; /* the event being spelled */
+	uint32_t sequence;     /* the shape's own: numbers of events */
+	int block;             /* the shape's own: the part that is open; -1: none */
+	bool has_usage_always; /* every event carries usage, where the API knows that */
+	bool has_cached;       /* usage tells cached_tokens where that is optional */
+	bool is_without_usage, is_without_done; /* faults: the counts, the closing event */
 	bool is_crlf, is_commented;
-	uint32_t prompt_tokens;
+	bool is_malformed;     /* event_put cuts the JSON in its middle */
+	uint32_t prompt_tokens, cached_tokens;
 };
 
-enum event_part { EVENT_ROLE, EVENT_TEXT, EVENT_REASONING };
+enum event_part { EVENT_TEXT, EVENT_REASONING };
 
 struct event {
 	enum event_part part;
 	struct str text;
+	uint32_t id;               /* of the last token */
 	uint32_t output_tokens;    /* so far, this event's included */
-	const char *finish_reason; /* NULL except on the last one */
-	struct str stop_reason;    /* the stop string that matched; empty: null */
-	bool is_malformed;         /* cut in the middle of the JSON */
+	const char *finish_reason; /* NULL except on the last one: "stop" or "length" */
+	struct str stop_reason;    /* the stop string that matched; empty: none */
+	bool is_malformed;
 };
 
-/* id: without the "cmpl-" or "chatcmpl-" in front. */
-void event_prepare(struct event_form *f, bool is_chat, struct str id, struct str model,
-		   int64_t created);
-void event_write(const struct event_form *f, const struct event *v, struct buf *out);
-/* The chunk with no choices that carries usage. */
-void event_write_usage(const struct event_form *f, uint32_t output_tokens, struct buf *out);
-void event_write_error(const struct event_form *f, const char *message, struct buf *out);
-void event_write_done(const struct event_form *f, struct buf *out);
+/* The end of an answer; texts only where it is not streamed. */
+struct ending {
+	struct str reasoning, text;
+	uint32_t output_tokens, reasoning_tokens;
+	const char *finish_reason;
+	struct str stop_reason;
+	int64_t prefill_ns, decode_ns;
+};
+
+struct shape {
+	const char *object;    /* what "object" says, where one file serves several APIs */
+	const char *id_prefix;
+	const char *type;      /* Content-Type of a stream */
+	const char *data;      /* what stands in front of an event's JSON */
+	bool is_lines;         /* a document a line instead of server-sent events */
+	bool is_opening_counted; /* the opening is an event of choices, with no token in it */
+	bool has_reasoning;
+	bool has_done;         /* [DONE] ends the stream, also after an error */
+	/* Once per answer; prompt is what was asked, as text. NULL: nothing to do. */
+	void (*prepare)(struct event_form *f, struct str prompt);
+	/* Before the first token; NULL: nothing. */
+	void (*open)(struct event_form *f, struct buf *out);
+	void (*event)(struct event_form *f, const struct event *v, struct buf *out);
+	/* After the last token: counts and closing events, [DONE] excepted; NULL: nothing. */
+	void (*close)(struct event_form *f, const struct ending *v, struct buf *out);
+	/* Instead of the rest of the stream. */
+	void (*error)(struct event_form *f, const char *message, struct buf *out);
+	/* The body of an answer that is not streamed, into f->json. */
+	void (*whole)(struct event_form *f, const struct ending *v);
+};
+
+extern const struct shape shape_completions, shape_chat, shape_audio, shape_responses,
+	shape_anthropic, shape_tgi, shape_llamacpp, shape_sglang, shape_demo, shape_ollama,
+	shape_ollama_chat;
+
+/* id with the shape's prefix. Resets f to a new answer, keeping its memory. */
+void event_prepare(struct event_form *f, const struct shape *shape, struct str id,
+		   struct str model, int64_t created, struct str prompt);
+void event_open(struct event_form *f, struct buf *out);
+void event_write(struct event_form *f, const struct event *v, struct buf *out);
+/* The closing events and [DONE], as far as they are not left out. */
+void event_close(struct event_form *f, const struct ending *v, struct buf *out);
+/* An error and what follows it. */
+void event_error(struct event_form *f, const char *message, struct buf *out);
+/* The whole answer; borrowed until f is used again. */
+struct str event_whole(struct event_form *f, const struct ending *v);
 void event_form_release(struct event_form *f);
 
-/* {"prompt_tokens":..,"total_tokens":..,"completion_tokens":..} */
-void event_usage(uint32_t prompt_tokens, uint32_t output_tokens, struct buf *out);
+/* ---- for the shapes ---- */
+
+/* Frames f->json as one event, in a chunk, and empties it. name: of the event, or NULL. */
+void event_put(struct event_form *f, const char *name, struct buf *out);
+/* ,"key": with the comma unless it is the first one of its object. */
+void event_key(struct buf *json, const char *key);
+void event_text(struct buf *json, const char *key, struct str escaped);
+void event_number(struct buf *json, const char *key, int64_t v);
+/* {"prompt_tokens":..,"total_tokens":..,"completion_tokens":..[,"prompt_tokens_details":..]} */
+void event_usage(const struct event_form *f, uint32_t output_tokens, struct buf *json);
+/* The error object of vLLM as an event. */
+void event_error_openai(struct event_form *f, const char *message, struct buf *out);

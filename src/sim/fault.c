@@ -23,6 +23,8 @@ static const struct fault_row {
 #define AT(member) offsetof(struct fault_plan, member)
 	{ "status", false, VALUE_STATUS, -1, NOWHERE, AT(status), NOWHERE },
 	{ "slow-start", false, VALUE_DURATION, -1, NOWHERE, AT(slow_ns), NOWHERE },
+	{ "slow-headers", false, VALUE_DURATION, -1, NOWHERE, AT(slow_head_ns), NOWHERE },
+	{ "slow-body", false, VALUE_DURATION, -1, NOWHERE, AT(slow_body_ns), NOWHERE },
 	{ "stall", true, VALUE_DURATION, -1, AT(stall_at), AT(stall_ns), NOWHERE },
 	{ "reset", true, VALUE_NONE, 0, AT(reset_at), NOWHERE, NOWHERE },
 	{ "close", true, VALUE_NONE, 0, AT(close_at), NOWHERE, NOWHERE },

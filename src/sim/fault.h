@@ -5,6 +5,8 @@
  * One specification is KIND[@TOKEN][=VALUE][:WHEN].
  *   status=503          answers with that HTTP status and an error body
  *   slow-start=500ms    the first token comes that much later
+ *   slow-headers=500ms  the head of the response comes byte by byte over that time
+ *   slow-body=500ms     likewise the body of an answer that is not streamed
  *   stall@5=2s          pauses before token 5; what follows is that much later
  *   reset@5             resets the connection before token 5
  *   close@5             closes the connection before token 5, in mid-answer
@@ -16,6 +18,10 @@
  *   comments            a comment before every event
  *   split               every event is sent in two halves
  *   coalesce[=2]        that many token events share one send
+ * An answer without tokens (pooling) counts as FAULT_PARTS equal parts of its body;
+ * malformed there cuts the JSON, whatever its token, and error-event puts an error
+ * object in its place.
+ *
  * WHEN is a probability (0.1) or id=PATTERN, a request id in which * and ?
  * are wild; without it every request is hit. Tokens count from 1. Durations
  * take us, ms or s; a bare number is milliseconds.
@@ -32,6 +38,7 @@
 #include "rng/pcg64.h"
 
 #define FAULTS_MAX 64
+#define FAULT_PARTS 4
 
 struct fault {
 	unsigned kind;       /* index into the table of fault.c */
@@ -51,7 +58,7 @@ struct fault_set {
 struct fault_plan {
 	uint64_t hit;        /* bit per fault of the set */
 	int64_t status;
-	int64_t slow_ns;
+	int64_t slow_ns, slow_head_ns, slow_body_ns;
 	int64_t stall_ns;
 	uint32_t stall_at, reset_at, close_at, malformed_at, error_at;
 	uint32_t coalesce;   /* events per send; 0: one */

@@ -15,12 +15,16 @@ struct route {
 
 /* ---- answers ---- */
 
+const char *route_extra(const struct conn *c)
+{
+	return c->is_last ? "connection: close\r\n" : NULL;
+}
+
 void route_answer(struct conn *c, unsigned status, const char *type, struct str body)
 {
 	struct buf out = { 0 };
 
-	http_write_head(&out, status, type, (int64_t)body.n,
-			c->is_last ? "connection: close\r\n" : NULL);
+	http_write_head(&out, status, type, (int64_t)body.n, route_extra(c));
 	buf_add_str(&out, body);
 	conn_write(c, buf_str(&out));
 	buf_release(&out);
@@ -67,6 +71,41 @@ static void serve_completions(struct conn *c, struct str body)
 static void serve_chat(struct conn *c, struct str body)
 {
 	stream_start(c, ASK_CHAT, body);
+}
+
+static void serve_responses(struct conn *c, struct str body)
+{
+	stream_start(c, ASK_RESPONSES, body);
+}
+
+static void serve_audio(struct conn *c, struct str body)
+{
+	stream_start(c, ASK_AUDIO, body);
+}
+
+static void serve_messages(struct conn *c, struct str body)
+{
+	stream_start(c, ASK_ANTHROPIC, body);
+}
+
+static void serve_completion(struct conn *c, struct str body)
+{
+	stream_start(c, ASK_LLAMACPP, body);
+}
+
+static void serve_ollama(struct conn *c, struct str body)
+{
+	stream_start(c, ASK_OLLAMA, body);
+}
+
+static void serve_ollama_chat(struct conn *c, struct str body)
+{
+	stream_start(c, ASK_OLLAMA_CHAT, body);
+}
+
+static void serve_generate(struct conn *c, struct str body)
+{
+	stream_start(c, ask_generate_api(body), body);
 }
 
 static void serve_health(struct conn *c, struct str body)
@@ -227,9 +266,89 @@ static void serve_metrics(struct conn *c, struct str body)
 	buf_release(&out);
 }
 
+/* ---- controls ---- */
+
+static void answer_ok(struct conn *c)
+{
+	route_answer(c, 200, NULL, (struct str){ 0 });
+}
+
+static void serve_start_profile(struct conn *c, struct str body)
+{
+	(void)body;
+	c->sim->is_profiling = true;
+	answer_ok(c);
+}
+
+static void serve_stop_profile(struct conn *c, struct str body)
+{
+	(void)body;
+	if (!c->sim->is_profiling) {
+		route_error(c, 500, NULL, "no profile was started");
+		return;
+	}
+	c->sim->is_profiling = false;
+	answer_ok(c);
+}
+
+static void serve_reset_prefix(struct conn *c, struct str body)
+{
+	(void)body;
+	prefix_reset(&c->sim->prefix);
+	answer_ok(c);
+}
+
+static void serve_sleep(struct conn *c, struct str body)
+{
+	(void)body;
+	c->sim->is_asleep = true;
+	answer_ok(c);
+}
+
+static void serve_wake(struct conn *c, struct str body)
+{
+	(void)body;
+	c->sim->is_asleep = false;
+	stream_wake(c->sim);
+	answer_ok(c);
+}
+
+static void serve_is_sleeping(struct conn *c, struct str body)
+{
+	(void)body;
+	route_answer(c, 200, "application/json", c->sim->is_asleep ?
+		     STR("{\"is_sleeping\":true}") : STR("{\"is_sleeping\":false}"));
+}
+
+static void serve_load(struct conn *c, struct str body)
+{
+	char text[48];
+	int n = snprintf(text, sizeof(text), "{\"server_load\":%zu}", c->sim->stream_count);
+
+	(void)body;
+	route_answer(c, 200, "application/json", (struct str){ text, (size_t)n });
+}
+
 static const struct route routes[] = {
 	{ "/v1/completions", METHOD_POST, serve_completions },
 	{ "/v1/chat/completions", METHOD_POST, serve_chat },
+	{ "/v1/responses", METHOD_POST, serve_responses },
+	{ "/v1/audio/transcriptions", METHOD_POST, serve_audio },
+	{ "/v1/audio/translations", METHOD_POST, serve_audio },
+	{ "/v1/messages", METHOD_POST, serve_messages },
+	{ "/generate", METHOD_POST, serve_generate },
+	{ "/generate_stream", METHOD_POST, serve_generate },
+	{ "/completion", METHOD_POST, serve_completion },
+	{ "/api/generate", METHOD_POST, serve_ollama },
+	{ "/api/chat", METHOD_POST, serve_ollama_chat },
+	{ "/v1/embeddings", METHOD_POST, pool_embed },
+	{ "/embeddings", METHOD_POST, pool_embed },
+	{ "/pooling", METHOD_POST, pool_pool },
+	{ "/rerank", METHOD_POST, pool_rerank },
+	{ "/v1/rerank", METHOD_POST, pool_rerank },
+	{ "/v2/rerank", METHOD_POST, pool_rerank },
+	{ "/score", METHOD_POST, pool_score },
+	{ "/v1/score", METHOD_POST, pool_score },
 	{ "/v1/models", METHOD_GET, serve_models },
 	{ "/health", METHOD_GET, serve_health },
 	{ "/ping", METHOD_ANY, serve_health },
@@ -238,34 +357,16 @@ static const struct route routes[] = {
 	{ "/detokenize", METHOD_POST, serve_detokenize },
 	{ "/tokenizer_info", METHOD_GET, serve_tokenizer_info },
 	{ "/metrics", METHOD_GET, serve_metrics },
+	{ "/load", METHOD_GET, serve_load },
+	{ "/start_profile", METHOD_POST, serve_start_profile },
+	{ "/stop_profile", METHOD_POST, serve_stop_profile },
+	{ "/reset_prefix_cache", METHOD_POST, serve_reset_prefix },
+	{ "/sleep", METHOD_POST, serve_sleep },
+	{ "/wake_up", METHOD_POST, serve_wake },
+	{ "/is_sleeping", METHOD_GET, serve_is_sleeping },
 };
 
 /* ---- the way there ---- */
-
-/* One line of --requests: the request as it came. */
-static void request_log(struct conn *c, struct str path, struct str body)
-{
-	struct buf *out = &c->sim->requests.lines;
-	struct str head = buf_str(&c->head);
-	struct str id = http_head_value(head, "x-request-id");
-
-	if (!c->sim->requests.path)
-		return;
-	buf_printf(out, "{\"recv_ns\": %" PRId64 ", \"method\": ", c->recv_ns);
-	json_quote(out, c->request.method, false);
-	buf_add_text(out, ", \"path\": ");
-	json_quote(out, path, false);
-	buf_add_text(out, ", \"request_id\": ");
-	if (id.p)
-		json_quote(out, id, false);
-	else
-		buf_add_text(out, "null");
-	buf_printf(out, ", \"authorization\": %s, \"body\": ",
-		   http_head_value(head, "authorization").p ? "true" : "false");
-	json_quote(out, body, false);
-	buf_add_text(out, "}\n");
-	sim_flush_soon(c->sim);
-}
 
 static bool is_allowed(const struct conn *c, struct str path)
 {
@@ -287,7 +388,7 @@ void route_serve(struct conn *c, struct str body)
 			     str_is(c->request.method, "POST") ? METHOD_POST : 0;
 	char text[256];
 
-	request_log(c, path, body);
+	log_request(c, path, body);
 	if (!is_allowed(c, path)) {
 		route_error(c, 401, NULL, "Unauthorized");
 		return;

@@ -7,8 +7,12 @@
  *   conn.c     connections: bytes in to requests, bytes out, TLS, closing
  *   route.c    which path is answered by what; everything but generation
  *   start.c    from a request body to an answer under way
+ *   pool.c     embeddings, pooling, rerank and score: asked and answered
+ *   audio.c    a form with sound in it, read into what start.c needs
  *   stream.c   one answer under way: pacing, events, faults, its end
- *   answer.c   the JSON body of an answer that is not streamed
+ *   answer.c   answers that are not streamed
+ *   log.c      --requests: each request as it came
+ *   event.c, shape_*.c  how each API spells an answer
  *
  * Invariants: a connection works on one request at a time; further ones wait in
  * its input. A write error only marks the connection: it is closed by
@@ -32,8 +36,10 @@
 #include "sim/event.h"
 #include "sim/fault.h"
 #include "sim/lag.h"
+#include "sim/prefix.h"
 #include "sim/sim.h"
 #include "sim/sink.h"
+#include "sim/trickle.h"
 #include "sim/truth.h"
 #include "sim/words.h"
 #include "token/tokenizer.h"
@@ -44,12 +50,13 @@ struct conn;
 struct stream {
 	bool is_active;
 	bool is_streamed;          /* events; otherwise one JSON body at the end */
-	bool is_role_sent;
-	bool has_usage;
+	bool is_pooled;            /* body holds the answer; total is 1 and not a token */
+	bool is_open;              /* what comes before the first token is sent */
 	uint32_t total;            /* tokens the answer has */
+	uint32_t share;            /* tokens of the next event */
 	uint32_t reasoning;        /* of them, the first ones that are reasoning */
 	uint32_t done;             /* tokens in events so far */
-	uint32_t ready;            /* tokens the engine model made, not yet in an event */
+	uint32_t ready;            /* steps the engine model made for the next event */
 	uint32_t held_events;      /* coalesced, not yet sent */
 	uint64_t key;              /* of the words */
 	enum counter_finish finish;/* FINISH_LENGTH or FINISH_STOP, known from the start */
@@ -66,6 +73,11 @@ struct stream {
 	struct buf id;             /* "cmpl-..." */
 	int64_t created;           /* seconds */
 	struct buf held;           /* bytes of coalesced events */
+	struct prefix_tail tail;   /* of the sequence, for the prefix cache */
+	struct buf body;           /* of a pooled answer */
+	const char *type;          /* its Content-Type */
+	struct buf extra;          /* and its further header lines */
+	struct trickle trickle;
 	struct timer timer;        /* oracle */
 	struct engine_seq seq;     /* engine model */
 	struct truth_row *row;     /* NULL without --truth */
@@ -104,9 +116,12 @@ struct sim {
 	struct dist ttft, itl, output_len;
 	bool is_oracle, has_output_len;
 	int64_t burst_ns, origin_ns; /* the grid of burst mode, monotonic */
+	struct prefix_cache prefix;
 	struct engine engine;
 	struct timer step;         /* the end of the engine's step */
 	bool is_ending_step;       /* its tokens are being handed out */
+	bool is_asleep;            /* POST /sleep: the engine model makes no steps */
+	bool is_profiling;         /* POST /start_profile */
 	struct conn *conns;
 	size_t conn_count;
 	size_t stream_count;       /* answers under way */
@@ -143,24 +158,58 @@ void conn_free(struct conn *c);
 void route_serve(struct conn *c, struct str body);
 /* type: Content-Type, or NULL. */
 void route_answer(struct conn *c, unsigned status, const char *type, struct str body);
+/* The connection's own header lines for an answer, or NULL. */
+const char *route_extra(const struct conn *c);
 /* The error object of vLLM; param may be NULL. */
 void route_error(struct conn *c, unsigned status, const char *param, const char *message);
 const char *route_model(const struct sim *s); /* the first served id */
 
+/* ---- log.c ---- */
+void log_request(struct conn *c, struct str path, struct str body);
+
 /* ---- start.c ---- */
+#define REQUEST_ID_MAX 256 /* bytes; longer ones count as none */
+
 void stream_start(struct conn *c, enum ask_api api, struct str body);
 /* Prompt tokens of s->ask; SIZE_MAX when the tokenizer gave up. Ids go to s->ids when asked. */
 size_t ask_tokens(struct sim *s, bool is_listed);
+/* A new request for an answer: its id, generator and faults. False: a fault refused it. */
+bool start_arrive(struct conn *c, char id[REQUEST_ID_MAX + 1]);
+/* Answers with an error; such a request has its line in the truth file, too. */
+void start_refuse(struct conn *c, unsigned status, const char *param, const char *message,
+		  const char *id);
+/* False: refused with 404. */
+bool start_has_model(struct conn *c, struct str model, const char *id);
+/* Everything but its form is set in c->stream; prompt tokens are in s->ids when is_listed. */
+void start_begin(struct conn *c, const char *id, size_t prompt, bool is_listed);
+
+/* ---- pool.c ---- */
+void pool_embed(struct conn *c, struct str body);
+void pool_pool(struct conn *c, struct str body);
+void pool_rerank(struct conn *c, struct str body);
+void pool_score(struct conn *c, struct str body);
+
+/* ---- audio.c ---- */
+/* Fills s->ask from the form; otherwise as ask_read. */
+int audio_read(struct conn *c, struct str body, const char **param, struct err *e);
 
 /* ---- stream.c ---- */
 void stream_pace(struct conn *c);  /* everything is set: the first event gets its time */
+void stream_wake(struct sim *s);   /* the engine model may go on */
 void stream_abort(struct conn *c); /* the client left; no effect without a stream */
 void stream_on_time(struct timer *t);
 void stream_on_step(struct timer *t);
+/* One event that was given to the kernel at at. */
+void stream_sent(struct conn *c, int64_t at, uint32_t tokens);
+void stream_over(struct conn *c, enum counter_finish finish);
 void stream_release(struct stream *t);
 
 /* ---- answer.c ---- */
-void answer_write(struct sim *s, const struct stream *t, struct buf *out);
+/* The answer is due as a whole: sends it, slowly or in part when a fault says so. */
+void answer_send(struct conn *c);
+void answer_trickled(struct conn *c); /* the slow bytes are out but for the last */
+/* How the answer ends; texts are left out. */
+struct ending answer_ending(const struct stream *t);
 
 /* ---- sim.c ---- */
 void sim_flush_soon(struct sim *s);

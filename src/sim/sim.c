@@ -24,6 +24,7 @@ struct sim_opts sim_defaults(void)
 		.host = "127.0.0.1", .port = 8000, .model = "sim", .tokenizer = TOKENIZER_SIM,
 		.max_model_len = 131072, .tokens_per_event = 1, .max_num_seqs = 256,
 		.max_num_batched_tokens = 8192, .kv_cache_tokens = 400000,
+		.is_prefix_cached = true, .spec_acceptance = 0.7, .diffusion_steps = 8,
 		.cost = { .prefill_base_us = 2000, .prefill_us_per_token = 80,
 			  .decode_base_us = 12000, .decode_us_per_seq = 40 },
 	};
@@ -49,8 +50,17 @@ static int pacing_init(struct sim *s, struct err *e)
 		if (fault_add(&s->faults, o->faults[i], e) < 0)
 			return -1;
 	if (!s->is_oracle && fault_paces(&s->faults))
-		return err_set(e, ERR_USAGE, "--fault: stall and slow-start change the oracle's "
-			       "pacing, so they need --ttft-ms, --itl-ms or --burst-ms");
+		return err_set(e, ERR_USAGE, "--fault: stall and slow-start, -headers and -body "
+			       "change the oracle's pacing, so they need --ttft-ms, --itl-ms or "
+			       "--burst-ms");
+	if ((o->spec_tokens > 0) + (o->diffusion_block > 0) + (o->tokens_per_event > 1) > 1)
+		return err_set(e, ERR_USAGE, "--tokens-per-event, --spec-tokens and "
+			       "--diffusion-block each decide how many tokens an event has; give "
+			       "one of them");
+	s->counters.positions = (size_t)o->spec_tokens;
+	s->counters.has_diffusion = o->diffusion_block > 0;
+	if (o->is_prefix_cached)
+		prefix_init(&s->prefix, (size_t)o->kv_cache_tokens);
 	engine_init(&s->engine, o->cost, (size_t)o->max_num_seqs,
 		    (uint32_t)o->max_num_batched_tokens);
 	s->step.on_time = stream_on_step;
@@ -115,7 +125,7 @@ static int port_file_write(const struct sim *s, struct err *e)
 static int tls_init(struct sim *s, struct err *e)
 {
 	struct tls_opts opts = { .cert_file = s->opts->cert_file, .key_file = s->opts->key_file,
-				 .is_server = true };
+				 .ca_file = s->opts->client_ca_file, .is_server = true };
 
 	if (!opts.cert_file && !opts.key_file)
 		return 0;
@@ -172,6 +182,7 @@ void sim_free(struct sim *s)
 	sock_close(s->stamps);
 	loop_free(s->loop);
 	engine_release(&s->engine);
+	prefix_release(&s->prefix);
 	words_release(&s->words);
 	tokenizer_free(s->tokenizer);
 	tls_config_free(s->tls);

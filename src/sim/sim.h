@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim.h - a simulated inference server that speaks vLLM's API on one thread.
+ * sim.h - a simulated inference server on one thread. It speaks vLLM's API and
+ * those of other servers (shape_*.c, pool.c).
  *
  * As an oracle it paces every token exactly, by distributions and faults that
  * are seeded, and keeps a truth file of what it sent when: the referee of every
@@ -29,6 +30,7 @@ struct sim_opts {
 	const char *uds;            /* Unix socket path instead of host and port */
 	const char *port_file;      /* gets the port once listening */
 	const char *cert_file, *key_file; /* both: https */
+	const char *client_ca_file; /* clients must show a certificate of one of these; or NULL */
 	const char *api_key;        /* NULL: none asked for */
 	int64_t keep_alive_ms;      /* idle connections are closed after this; 0: never */
 
@@ -43,12 +45,18 @@ struct sim_opts {
 	double burst_ms;            /* 0: not given */
 	int64_t tokens_per_event;
 	int64_t reasoning;          /* first tokens of a chat answer that are reasoning */
+	int64_t spec_tokens;        /* drafted each step; 0: no speculative decoding */
+	double spec_acceptance;     /* of each drafted token, given those before it */
+	int64_t diffusion_block;    /* tokens of a canvas; 0: no diffusion */
+	int64_t diffusion_steps;    /* denoising steps it takes */
 	const char *output_len;     /* distribution of where answers end by themselves, or NULL */
 	const char *const *faults;  /* fault.h */
 	size_t fault_count;
 
 	int64_t max_num_seqs, max_num_batched_tokens;
-	int64_t kv_cache_tokens;    /* what kv_cache_usage_perc counts against */
+	int64_t kv_cache_tokens;    /* of running requests and of the prefix cache */
+	bool is_prefix_cached;      /* known beginnings of prompts are not computed again */
+	bool is_cached_told;        /* usage has prompt_tokens_details.cached_tokens */
 	struct engine_cost cost;
 
 	const char *truth_file, *requests_file;

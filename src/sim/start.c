@@ -21,8 +21,6 @@
 #define CHAT_TOKENS 256
 /* What a completion without max_tokens gets, as upstream. */
 #define COMPLETION_TOKENS 16
-/* Longer request ids count as none. */
-#define REQUEST_ID_MAX 256
 
 size_t ask_tokens(struct sim *s, bool is_listed)
 {
@@ -41,9 +39,8 @@ size_t ask_tokens(struct sim *s, bool is_listed)
 	return s->ids.count;
 }
 
-/* A request that is not served still has its line in the truth file. */
-static void refuse(struct conn *c, unsigned status, const char *param, const char *message,
-		   const char *id, uint64_t faults)
+void start_refuse(struct conn *c, unsigned status, const char *param, const char *message,
+		  const char *id)
 {
 	struct sim *s = c->sim;
 
@@ -53,7 +50,7 @@ static void refuse(struct conn *c, unsigned status, const char *param, const cha
 
 		r->status = status;
 		r->finish = FINISH_ERROR;
-		r->faults = faults;
+		r->faults = c->stream.fault.status ? c->stream.fault.hit : 0;
 		truth_end(&s->truth, r);
 		sim_flush_soon(s);
 	}
@@ -129,14 +126,15 @@ static void length_decide(struct sim *s, struct stream *t, int64_t room)
 	const struct ask *a = &s->ask;
 	int64_t n = a->max_tokens;
 	int64_t natural = INT64_MAX;
+	bool is_short = a->api == ASK_COMPLETIONS || a->api == ASK_DEMO;
 
 	if (n < 0)
-		n = a->api == ASK_CHAT ? room : COMPLETION_TOKENS;
+		n = is_short ? COMPLETION_TOKENS : room;
 	if (n > room)
 		n = room;
 	if (s->has_output_len && !a->is_eos_ignored)
 		natural = llround(fmin(dist_draw(&s->output_len, &t->rng), 1e9));
-	else if (a->max_tokens < 0 && a->api == ASK_CHAT)
+	else if (a->max_tokens < 0 && !is_short)
 		natural = CHAT_TOKENS;
 	if (natural < a->min_tokens)
 		natural = a->min_tokens;
@@ -162,10 +160,10 @@ static int context_check(const struct sim *s, size_t prompt, struct err *e)
 		       " in the answer.", limit, (int64_t)prompt + wanted, prompt, wanted);
 }
 
-static void id_write(struct sim *s, struct stream *t, const char *id)
+static void id_write(struct sim *s, struct stream *t, const char *prefix, const char *id)
 {
 	buf_reset(&t->id);
-	buf_add_text(&t->id, t->form.is_chat ? "chatcmpl-" : "cmpl-");
+	buf_add_text(&t->id, prefix);
 	if (*id)
 		buf_add_text(&t->id, id);
 	else
@@ -176,45 +174,107 @@ static void id_write(struct sim *s, struct stream *t, const char *id)
 /* Forgets the answer before, keeping its memory. */
 static void stream_clear(struct stream *t)
 {
-	struct event_form form = t->form;
-	struct buf id = t->id, held = t->held, reason = t->stop_reason;
+	struct stream fresh = { .form = t->form, .id = t->id, .held = t->held,
+				.stop_reason = t->stop_reason, .body = t->body,
+				.extra = t->extra, .trickle = t->trickle };
 
-	buf_reset(&held);
-	buf_reset(&reason);
-	*t = (struct stream){ .form = form, .id = id, .held = held, .stop_reason = reason };
+	buf_reset(&fresh.held);
+	buf_reset(&fresh.stop_reason);
+	buf_reset(&fresh.body);
+	buf_reset(&fresh.extra);
+	*t = fresh;
 }
 
-static void stream_begin(struct conn *c, const char *id, size_t prompt)
+bool start_arrive(struct conn *c, char id[REQUEST_ID_MAX + 1])
 {
 	struct sim *s = c->sim;
 	struct stream *t = &c->stream;
-	const struct ask *a = &s->ask;
+	struct str header = http_head_value(buf_str(&c->head), "x-request-id");
+
+	assert(!t->is_active);
+	if (header.n > REQUEST_ID_MAX)
+		header.n = 0;
+	if (header.n)
+		memcpy(id, header.p, header.n);
+	id[header.n] = '\0';
+	s->arrivals++;
+	stream_clear(t);
+	t->rng = answer_rng(s, id);
+	t->fault = fault_plan(&s->faults, id, &t->rng);
+	if (!t->fault.status)
+		return true;
+	start_refuse(c, (unsigned)t->fault.status, NULL, "this server fails on purpose", id);
+	return false;
+}
+
+bool start_has_model(struct conn *c, struct str model, const char *id)
+{
+	struct err e;
+
+	if (model_is_served(c->sim, model))
+		return true;
+	err_set(&e, ERR_RUN, "The model `%.*s` does not exist.", (int)model.n, model.p);
+	start_refuse(c, 404, "model", e.text, id);
+	return false;
+}
+
+/* What the cache knows of the prompt need not be computed. */
+static void prefix_apply(struct sim *s, struct stream *t, size_t prompt)
+{
+	uint32_t cached;
+
+	if (s->prefix.cap == 0)
+		return;
+	cached = prefix_take(&s->prefix, s->ids.id, s->ids.count, &t->tail);
+	s->counters.prefix_queries += prompt;
+	s->counters.prefix_hits += cached;
+	t->form.cached_tokens = cached;
+	t->seq.prompt_left -= cached;
+}
+
+void start_begin(struct conn *c, const char *id, size_t prompt, bool is_listed)
+{
+	struct sim *s = c->sim;
+	struct stream *t = &c->stream;
 
 	t->is_active = true;
-	t->is_streamed = a->is_stream;
-	t->has_usage = a->has_usage;
-	t->reasoning = t->form.is_chat && s->opts->reasoning > 0 ? (uint32_t)s->opts->reasoning : 0;
-	if (t->reasoning > t->total)
-		t->reasoning = t->total;
 	t->recv_ns = c->recv_ns;
 	t->offset_ns = clock_real_ns() - clock_mono_ns();
-	t->created = t->recv_ns / 1000000000;
 	t->timer.on_time = stream_on_time;
 	t->seq.prompt_left = (uint32_t)prompt;
-	id_write(s, t, id);
-	event_prepare(&t->form, t->form.is_chat, buf_str(&t->id), str_of(route_model(s)),
-		      t->created);
-	t->form.has_usage_always = a->has_usage && a->has_usage_always;
-	t->form.is_crlf = t->fault.is_crlf;
-	t->form.is_commented = t->fault.is_commented;
 	t->form.prompt_tokens = (uint32_t)prompt;
+	t->form.cached_tokens = 0;
+	if (is_listed)
+		prefix_apply(s, t, prompt);
 	s->stream_count++;
 	s->counters.prompt_tokens += prompt;
 	if (s->truth.sink.path) {
 		t->row = truth_row_new(*id ? id : NULL, t->recv_ns);
 		t->row->prompt_tokens = (uint32_t)prompt;
+		t->row->cached_tokens = t->form.cached_tokens;
 		t->row->faults = t->fault.hit;
 	}
+}
+
+static void form_prepare(struct conn *c, const struct shape *shape, const char *id)
+{
+	struct sim *s = c->sim;
+	struct stream *t = &c->stream;
+	const struct ask *a = &s->ask;
+
+	t->is_streamed = a->is_stream;
+	t->reasoning = shape->has_reasoning ? (uint32_t)s->opts->reasoning : 0;
+	if (t->reasoning > t->total)
+		t->reasoning = t->total;
+	id_write(s, t, shape->id_prefix, id);
+	event_prepare(&t->form, shape, buf_str(&t->id), str_of(route_model(s)),
+		      c->recv_ns / 1000000000, buf_str(&a->text));
+	t->form.has_cached = s->opts->is_cached_told;
+	t->form.has_usage_always = a->has_usage && a->has_usage_always;
+	t->form.is_crlf = t->fault.is_crlf;
+	t->form.is_commented = t->fault.is_commented;
+	t->form.is_without_done = t->fault.is_without_done;
+	t->form.is_without_usage = t->fault.is_without_usage || (a->is_stream && !a->has_usage);
 }
 
 /* As upstream, the head goes out at once and not with the first token. */
@@ -223,55 +283,60 @@ static void head_send(struct conn *c)
 	struct buf *out = &c->sim->event;
 
 	buf_reset(out);
-	http_write_head(out, 200, "text/event-stream; charset=utf-8", HTTP_LENGTH_CHUNKED,
-			c->is_last ? "connection: close\r\n" : NULL);
-	conn_write(c, buf_str(out));
+	http_write_head(out, 200, c->stream.form.shape->type, HTTP_LENGTH_CHUNKED,
+			route_extra(c));
+	if (c->stream.fault.slow_head_ns)
+		trickle_start(c, buf_str(out), out->len, c->stream.fault.slow_head_ns);
+	else
+		conn_write(c, buf_str(out));
+}
+
+static const struct shape *const shapes[ASK_APIS] = {
+	[ASK_COMPLETIONS] = &shape_completions, [ASK_CHAT] = &shape_chat,
+	[ASK_RESPONSES] = &shape_responses, [ASK_AUDIO] = &shape_audio,
+	[ASK_ANTHROPIC] = &shape_anthropic, [ASK_TGI] = &shape_tgi,
+	[ASK_LLAMACPP] = &shape_llamacpp, [ASK_SGLANG] = &shape_sglang,
+	[ASK_DEMO] = &shape_demo, [ASK_OLLAMA] = &shape_ollama,
+	[ASK_OLLAMA_CHAT] = &shape_ollama_chat,
+};
+
+static int body_read(struct conn *c, enum ask_api api, struct str body, const char **param,
+		     struct err *e)
+{
+	if (api == ASK_AUDIO)
+		return audio_read(c, body, param, e);
+	return ask_read(&c->sim->ask, api, body, param, e);
 }
 
 void stream_start(struct conn *c, enum ask_api api, struct str body)
 {
 	struct sim *s = c->sim;
 	struct stream *t = &c->stream;
-	struct str header = http_head_value(buf_str(&c->head), "x-request-id");
-	char id[REQUEST_ID_MAX + 1] = "";
+	char id[REQUEST_ID_MAX + 1];
 	const char *param;
 	struct err e = { 0 };
 	size_t prompt;
 
-	assert(!t->is_active);
-	if (header.n <= REQUEST_ID_MAX && header.n)
-		memcpy(id, header.p, header.n);
-	id[header.n <= REQUEST_ID_MAX ? header.n : 0] = '\0';
-	s->arrivals++;
-	stream_clear(t);
-	t->form.is_chat = api == ASK_CHAT;
-	t->rng = answer_rng(s, id);
-	t->fault = fault_plan(&s->faults, id, &t->rng);
-	if (t->fault.status) {
-		refuse(c, (unsigned)t->fault.status, NULL, "this server fails on purpose", id,
-		       t->fault.hit);
+	assert(shapes[api]);
+	if (!start_arrive(c, id))
+		return;
+	if (body_read(c, api, body, &param, &e) < 0) {
+		start_refuse(c, 400, param, e.text, id);
 		return;
 	}
-	if (ask_read(&s->ask, api, body, &param, &e) < 0) {
-		refuse(c, 400, param, e.text, id, 0);
+	if (!start_has_model(c, buf_str(&s->ask.model), id))
 		return;
-	}
-	if (!model_is_served(s, buf_str(&s->ask.model))) {
-		err_set(&e, ERR_RUN, "The model `%.*s` does not exist.", (int)s->ask.model.len,
-			s->ask.model.data);
-		refuse(c, 404, "model", e.text, id, 0);
-		return;
-	}
-	prompt = ask_tokens(s, false);
+	prompt = ask_tokens(s, s->prefix.cap > 0);
 	if (prompt == SIZE_MAX || context_check(s, prompt, &e) < 0) {
-		refuse(c, 400, NULL, e.code ? e.text : "the prompt cannot be tokenized", id, 0);
+		start_refuse(c, 400, NULL, e.code ? e.text : "the prompt cannot be tokenized", id);
 		return;
 	}
-	t->key = words_mix(s->opts->seed ^ map_hash(s->ask.has_ids ?
+	t->key = words_mix(s->opts->seed ^ s->ask.salt ^ map_hash(s->ask.has_ids ?
 		(struct str){ (const char *)s->ask.ids.id, prompt * sizeof(uint32_t) } :
 		buf_str(&s->ask.text)));
 	length_decide(s, t, s->opts->max_model_len - (int64_t)prompt);
-	stream_begin(c, id, prompt);
+	form_prepare(c, shapes[api], id);
+	start_begin(c, id, prompt, s->prefix.cap > 0);
 	if (t->is_streamed)
 		head_send(c);
 	stream_pace(c);
@@ -282,6 +347,9 @@ void stream_release(struct stream *t)
 	event_form_release(&t->form);
 	buf_release(&t->id);
 	buf_release(&t->held);
+	buf_release(&t->body);
+	buf_release(&t->extra);
+	buf_release(&t->trickle.bytes);
 	buf_release(&t->stop_reason);
 	truth_row_free(t->row);
 	*t = (struct stream){ 0 };

@@ -35,15 +35,44 @@ static void stream_arm(struct conn *c)
 	loop_timer_set(s->loop, &c->stream.timer, at);
 }
 
-/* Tokens of the next event: never across the end of the reasoning. */
-static uint32_t stream_share(const struct sim *s, const struct stream *t)
+/*
+ * Decides the tokens of the next event, never across the end of the reasoning. With
+ * speculative decoding that is what of a draft is accepted and one more.
+ */
+static void share_draw(const struct sim *s, struct stream *t)
 {
+	const struct sim_opts *o = s->opts;
 	uint32_t left = t->total - t->done;
-	uint32_t n = (uint32_t)s->opts->tokens_per_event;
+	uint32_t n = (uint32_t)o->tokens_per_event;
 
 	if (t->done < t->reasoning)
 		left = t->reasoning - t->done;
-	return n < left ? n : left;
+	if (o->diffusion_block)
+		n = (uint32_t)o->diffusion_block;
+	for (int64_t i = 0; t->done > 0 && i < o->spec_tokens; i++, n++)
+		if (pcg64_double(&t->rng) >= o->spec_acceptance)
+			break;
+	t->share = n < left ? n : left;
+}
+
+/* Counts the drafts or the denoising that n tokens stand for. */
+static void share_count(struct sim *s, const struct stream *t, uint32_t n)
+{
+	struct counters *k = &s->counters;
+	const struct sim_opts *o = s->opts;
+
+	if (o->spec_tokens && t->done > 0) {
+		k->drafts++;
+		k->draft_tokens += (uint64_t)o->spec_tokens;
+		k->accepted_tokens += n - 1;
+		for (uint32_t i = 0; i + 1 < n; i++)
+			k->accepted_at[i]++;
+	}
+	if (o->diffusion_block) {
+		k->denoising_steps += (uint64_t)o->diffusion_steps;
+		k->canvas_positions += (uint64_t)(o->diffusion_steps * o->diffusion_block);
+		k->committed_tokens += n;
+	}
 }
 
 static bool is_within(const struct stream *t, uint32_t token, uint32_t n)
@@ -58,7 +87,7 @@ static void stream_advance(struct conn *c)
 	struct stream *t = &c->stream;
 
 	t->ideal_ns += draw_ns(&s->itl, &t->rng);
-	if (is_within(t, t->fault.stall_at, stream_share(s, t)))
+	if (is_within(t, t->fault.stall_at, t->share))
 		t->ideal_ns += t->fault.stall_ns;
 	stream_arm(c);
 }
@@ -70,13 +99,16 @@ void stream_pace(struct conn *c)
 	struct sim *s = c->sim;
 	struct stream *t = &c->stream;
 
+	share_draw(s, t);
 	if (!s->is_oracle) {
 		engine_add(&s->engine, &t->seq);
 		stream_kick(s);
 		return;
 	}
 	t->ideal_ns = t->recv_ns - t->offset_ns + draw_ns(&s->ttft, &t->rng) + t->fault.slow_ns;
-	if (is_within(t, t->fault.stall_at, stream_share(s, t)))
+	if (t->is_streamed)
+		t->ideal_ns += t->fault.slow_head_ns;
+	if (is_within(t, t->fault.stall_at, t->share))
 		t->ideal_ns += t->fault.stall_ns;
 	stream_arm(c);
 }
@@ -114,8 +146,7 @@ static int64_t stream_send(struct conn *c, struct str bytes)
 	return at;
 }
 
-/* Counts one event that was given to the kernel at at. */
-static void stream_sent(struct conn *c, int64_t at, uint32_t tokens)
+void stream_sent(struct conn *c, int64_t at, uint32_t tokens)
 {
 	struct sim *s = c->sim;
 	struct stream *t = &c->stream;
@@ -135,15 +166,21 @@ static void stream_sent(struct conn *c, int64_t at, uint32_t tokens)
 	t->last_ns = at;
 }
 
-static void stream_role(struct conn *c)
+/* What the API says before the first token. */
+static void opening_send(struct conn *c)
 {
 	struct sim *s = c->sim;
-	struct event v = { .part = EVENT_ROLE };
+	struct event_form *f = &c->stream.form;
+	int64_t at;
 
-	c->stream.is_role_sent = true;
+	c->stream.is_open = true;
 	buf_reset(&s->event);
-	event_write(&c->stream.form, &v, &s->event);
-	stream_sent(c, stream_send(c, buf_str(&s->event)), 0);
+	event_open(f, &s->event);
+	if (s->event.len == 0)
+		return;
+	at = stream_send(c, buf_str(&s->event));
+	if (f->shape->is_opening_counted)
+		stream_sent(c, at, 0);
 }
 
 /* Keeps the event when sends are to be shared; true when it was dealt with. */
@@ -183,12 +220,14 @@ static void stream_event(struct conn *c, uint32_t n)
 	struct event v = {
 		.part = t->done < t->reasoning ? EVENT_REASONING : EVENT_TEXT,
 		.text = stream_words(s, t, n),
+		.id = words_at(&s->words, t->key, t->done + n - 1)->id,
 		.output_tokens = t->done + n,
 		.finish_reason = is_final ? counters_finish_name(t->finish) : NULL,
 		.stop_reason = is_final ? buf_str(&t->stop_reason) : (struct str){ 0 },
 		.is_malformed = is_within(t, t->fault.malformed_at, n),
 	};
 
+	share_count(s, t, n);
 	t->done += n;
 	buf_reset(&s->event);
 	event_write(&t->form, &v, &s->event);
@@ -200,11 +239,22 @@ static void stream_event(struct conn *c, uint32_t n)
 
 /* ---- the end ---- */
 
-static void stream_over(struct conn *c, enum counter_finish finish)
+/* What was generated is in the cache as well, for whoever sends it back. */
+static void words_remember(struct sim *s, struct stream *t)
+{
+	if (s->prefix.cap == 0 || t->is_pooled)
+		return;
+	for (uint32_t i = 0; i < t->done; i++)
+		prefix_add(&s->prefix, &t->tail, words_at(&s->words, t->key, i)->id);
+}
+
+void stream_over(struct conn *c, enum counter_finish finish)
 {
 	struct sim *s = c->sim;
 	struct stream *t = &c->stream;
 
+	words_remember(s, t);
+	trickle_cancel(c);
 	loop_timer_cancel(s->loop, &t->timer);
 	engine_remove(&s->engine, &t->seq);
 	t->is_active = false;
@@ -225,18 +275,16 @@ static void stream_over(struct conn *c, enum counter_finish finish)
 	}
 }
 
-/* Usage, [DONE] and the end of the body, in one send. */
-static void stream_tail(struct conn *c, bool is_failed)
+/* What closes the stream, and the end of the body, in one send. */
+static void stream_tail(struct conn *c)
 {
 	struct sim *s = c->sim;
 	struct stream *t = &c->stream;
+	struct ending end = answer_ending(t);
 	int64_t at;
 
 	buf_reset(&s->event);
-	if (t->has_usage && !t->fault.is_without_usage && !is_failed)
-		event_write_usage(&t->form, t->done, &s->event);
-	if (!t->fault.is_without_done)
-		event_write_done(&t->form, &s->event);
+	event_close(&t->form, &end, &s->event);
 	http_write_last_chunk(&s->event);
 	at = clock_real_ns();
 	conn_write(c, buf_str(&s->event));
@@ -244,35 +292,31 @@ static void stream_tail(struct conn *c, bool is_failed)
 		t->row->end_ns = at;
 }
 
-static void stream_whole(struct conn *c)
+/* An error event and the end of the body. */
+static void stream_fail(struct conn *c)
 {
 	struct sim *s = c->sim;
-	struct stream *t = &c->stream;
-	struct buf body = { 0 };
 	int64_t at;
 
-	answer_write(s, t, &body);
-	at = clock_real_ns();
-	route_answer(c, 200, "application/json", buf_str(&body));
-	stream_sent(c, at, t->total);
-	buf_release(&body);
+	buf_reset(&s->event);
+	event_error(&c->stream.form, "the engine failed on purpose", &s->event);
+	http_write_last_chunk(&s->event);
+	at = stream_send(c, buf_str(&s->event));
+	if (c->stream.row)
+		c->stream.row->end_ns = at;
 }
 
 /* A fault that ends the answer before its next n tokens; true when one struck. */
 static bool stream_struck(struct conn *c, uint32_t n)
 {
 	struct stream *t = &c->stream;
-	struct sim *s = c->sim;
 
 	if (is_within(t, t->fault.reset_at, n)) {
 		conn_reset(c);
 	} else if (is_within(t, t->fault.close_at, n)) {
 		conn_drop(c);
 	} else if (t->is_streamed && is_within(t, t->fault.error_at, n)) {
-		buf_reset(&s->event);
-		event_write_error(&t->form, "the engine failed on purpose", &s->event);
-		stream_send(c, buf_str(&s->event));
-		stream_tail(c, true);
+		stream_fail(c);
 	} else {
 		return false;
 	}
@@ -286,22 +330,23 @@ static void stream_emit(struct conn *c, uint32_t n)
 	struct stream *t = &c->stream;
 
 	assert(t->is_active && n >= 1);
-	if (t->fault.hit && stream_struck(c, n))
+	trickle_finish(c);
+	if (t->fault.hit && !t->is_pooled && stream_struck(c, n))
 		return;
 	if (!t->is_streamed) {
+		if (!t->is_pooled)
+			share_count(c->sim, t, n);
 		t->done += n;
-		if (t->done == t->total) {
-			stream_whole(c);
-			stream_over(c, t->finish);
-		}
+		if (t->done == t->total)
+			answer_send(c);
 		return;
 	}
-	if (t->form.is_chat && !t->is_role_sent)
-		stream_role(c);
+	if (!t->is_open)
+		opening_send(c);
 	stream_event(c, n);
 	if (t->done < t->total)
 		return;
-	stream_tail(c, false);
+	stream_tail(c);
 	stream_over(c, t->finish);
 }
 
@@ -321,13 +366,15 @@ void stream_on_time(struct timer *timer)
 	int64_t due = t->timer.at_ns + t->offset_ns;
 	uint64_t before = s->events;
 
-	stream_emit(c, stream_share(s, t));
-	if (s->events > before)
+	stream_emit(c, t->share);
+	if (s->events > before && t->last_ns)
 		lag_add(&s->lag, t->last_ns - due);
-	if (t->is_active && !c->is_broken)
+	if (t->is_active && !c->is_broken && t->done < t->total) {
+		share_draw(s, t);
 		stream_advance(c);
-	else
+	} else {
 		conn_settle(c);
+	}
 }
 
 static void on_token(struct engine_seq *seq, void *ctx)
@@ -335,14 +382,20 @@ static void on_token(struct engine_seq *seq, void *ctx)
 	struct conn *c = (struct conn *)((char *)seq - offsetof(struct conn, stream.seq));
 	struct stream *t = &c->stream;
 	struct sim *s = ctx;
+	uint32_t steps = s->opts->spec_tokens ? 1 : s->opts->diffusion_block ?
+			 (uint32_t)s->opts->diffusion_steps : t->share;
 
 	t->ready++;
-	if (t->ready < stream_share(s, t))
+	if (t->ready < steps)
 		return;
-	stream_emit(c, t->ready);
 	t->ready = 0;
+	stream_emit(c, t->share);
 	if (!t->is_active || c->is_broken)
 		conn_settle(c);
+	else if (t->done < t->total)
+		share_draw(s, t);
+	else
+		engine_remove(&s->engine, &t->seq); /* all there, but it goes out slowly */
 }
 
 /* How far the model may fall behind the clock before it gives up catching up. */
@@ -359,8 +412,13 @@ static void step_next(struct sim *s, int64_t at)
 
 static void stream_kick(struct sim *s)
 {
-	if (!s->engine.is_in_step && !s->is_ending_step)
+	if (!s->engine.is_in_step && !s->is_ending_step && !s->is_asleep)
 		step_next(s, clock_mono_ns());
+}
+
+void stream_wake(struct sim *s)
+{
+	stream_kick(s);
 }
 
 void stream_on_step(struct timer *timer)
@@ -372,5 +430,7 @@ void stream_on_step(struct timer *timer)
 	s->is_ending_step = true;
 	engine_step_end(&s->engine, on_token, s);
 	s->is_ending_step = false;
+	if (s->is_asleep)
+		return;
 	step_next(s, now - end > STEP_LATE_MAX_NS ? now : end);
 }

@@ -100,9 +100,10 @@ static void row_write(const struct truth *t, const struct truth_row *r, struct b
 		number(out, (uint64_t)r->end_ns);
 	else
 		buf_add_text(out, "null");
-	buf_printf(out, ", \"prompt_tokens\": %" PRIu32 ", \"output_tokens\": %" PRIu32
-		   ", \"status\": %u, \"finish\": \"%s\", \"fault\": ", r->prompt_tokens,
-		   r->output_tokens, r->status, counters_finish_name(r->finish));
+	buf_printf(out, ", \"prompt_tokens\": %" PRIu32 ", \"cached_tokens\": %" PRIu32
+		   ", \"output_tokens\": %" PRIu32 ", \"status\": %u, \"finish\": \"%s\", "
+		   "\"fault\": ", r->prompt_tokens, r->cached_tokens, r->output_tokens, r->status,
+		   counters_finish_name(r->finish));
 	if (r->faults)
 		faults_write(t->faults, r->faults, out);
 	else

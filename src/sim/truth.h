@@ -7,7 +7,8 @@
  *   send_ns[]      clock just before the send of each event that has choices
  *   tokens[]       tokens that event carried (0 for chat's role event)
  *   end_ns         likewise for usage, [DONE] and the end of the body; null if not sent
- *   prompt_tokens, output_tokens, status
+ *   prompt_tokens, cached_tokens (of the prompt, known to the prefix cache),
+ *   output_tokens, status
  *   finish         "stop", "length", "abort" (the client left) or "error"
  *   fault          the --fault specifications that hit, or null
  *
@@ -29,7 +30,7 @@ struct truth_row {
 	int64_t *send_ns;
 	uint32_t *tokens;
 	size_t events, cap;
-	uint32_t prompt_tokens, output_tokens;
+	uint32_t prompt_tokens, cached_tokens, output_tokens;
 	unsigned status;
 	enum counter_finish finish;
 	uint64_t faults;    /* bits of the fault set */

@@ -245,59 +245,116 @@ static void test_ask_fields(void **state)
 /* ---- events ---- */
 
 struct event_row {
-	bool is_chat, has_usage_always, is_crlf, is_commented;
+	const struct shape *shape;
+	bool has_usage_always, is_crlf, is_commented;
 	struct event event;
-	const char *chunk;
+	const char *stream; /* without the chunks' sizes */
 };
+
+#define HEAD(kind) "data: {\"id\":\"cmpl-1\",\"object\":\"" kind "\",\"created\":5," \
+	"\"model\":\"sim\",\"choices\":["
 
 static const struct event_row event_rows[] = {
-	{ .event = { .part = EVENT_TEXT, .text = { " abc", 4 }, .output_tokens = 1 }, .chunk =
-	  "a4\r\ndata: {\"id\":\"cmpl-1\",\"object\":\"text_completion\",\"created\":5,"
-	  "\"model\":\"sim\","
-	  "\"choices\":[{\"index\":0,\"text\":\" abc\",\"logprobs\":null,\"finish_reason\":null,"
-	  "\"stop_reason\":null}],\"usage\":null}\n\n\r\n" },
-	{ .has_usage_always = true, .event = { .part = EVENT_TEXT, .text = { " abc", 4 },
-	  .output_tokens = 2, .finish_reason = "length" }, .chunk =
-	  "e2\r\ndata: {\"id\":\"cmpl-1\",\"object\":\"text_completion\",\"created\":5,"
-	  "\"model\":\"sim\","
-	  "\"choices\":[{\"index\":0,\"text\":\" abc\",\"logprobs\":null,"
-	  "\"finish_reason\":\"length\","
-	  "\"stop_reason\":null}],\"usage\":{\"prompt_tokens\":7,\"total_tokens\":9,"
-	  "\"completion_tokens\":2}}\n\n\r\n" },
-	{ .is_chat = true, .event = { .part = EVENT_ROLE }, .chunk =
-	  "b4\r\ndata: {\"id\":\"cmpl-1\",\"object\":\"chat.completion.chunk\",\"created\":5,"
-	  "\"model\":"
-	  "\"sim\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},"
-	  "\"logprobs\":null,\"finish_reason\":null}]}\n\n\r\n" },
-	{ .is_chat = true, .is_crlf = true, .is_commented = true,
-	  .event = { .part = EVENT_REASONING,
-	  .text = { " abc", 4 } }, .chunk =
-	  "b9\r\n: keep-alive\r\n\r\ndata: {\"id\":\"cmpl-1\",\"object\":\"chat.completion.chunk\","
-	  "\"created\":5,\"model\":\"sim\",\"choices\":[{\"index\":0,"
-	  "\"delta\":{\"reasoning_content\":"
-	  "\" abc\"},\"logprobs\":null,\"finish_reason\":null}]}\r\n\r\n\r\n" },
-	{ .is_chat = true, .event = { .part = EVENT_TEXT, .text = { " abc", 4 },
-	  .finish_reason = "stop", .stop_reason = { "\"q\"", 3 } }, .chunk =
-	  "bd\r\ndata: {\"id\":\"cmpl-1\",\"object\":\"chat.completion.chunk\",\"created\":5,"
-	  "\"model\":"
-	  "\"sim\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" abc\"},\"logprobs\":null,"
-	  "\"finish_reason\":\"stop\",\"stop_reason\":\"\\\"q\\\"\"}]}\n\n\r\n" },
-	{ .event = { .part = EVENT_TEXT, .text = { " abc", 4 }, .is_malformed = true }, .chunk =
-	  "6c\r\ndata: {\"id\":\"cmpl-1\",\"object\":\"text_completion\",\"created\":5,"
-	  "\"model\":\"sim\","
-	  "\"choices\":[{\"index\":0,\"text\":\" abc\n\n\r\n" },
+	{ .shape = &shape_completions,
+	  .event = { .part = EVENT_TEXT, .text = { " abc", 4 }, .output_tokens = 1 }, .stream =
+	  HEAD("text_completion") "{\"index\":0,\"text\":\" abc\",\"logprobs\":null,"
+	  "\"finish_reason\":null,\"stop_reason\":null}],\"usage\":null}\n\n" },
+	{ .shape = &shape_completions, .has_usage_always = true,
+	  .event = { .part = EVENT_TEXT, .text = { " abc", 4 }, .output_tokens = 2,
+		     .finish_reason = "length" }, .stream =
+	  HEAD("text_completion") "{\"index\":0,\"text\":\" abc\",\"logprobs\":null,"
+	  "\"finish_reason\":\"length\",\"stop_reason\":null}],\"usage\":{\"prompt_tokens\":7,"
+	  "\"total_tokens\":9,\"completion_tokens\":2}}\n\n" },
+	{ .shape = &shape_chat, .is_crlf = true, .is_commented = true,
+	  .event = { .part = EVENT_REASONING, .text = { " abc", 4 } }, .stream =
+	  ": keep-alive\r\n\r\n" HEAD("chat.completion.chunk") "{\"index\":0,"
+	  "\"delta\":{\"reasoning_content\":\" abc\"},\"logprobs\":null,"
+	  "\"finish_reason\":null}]}\r\n\r\n" },
+	{ .shape = &shape_chat, .event = { .part = EVENT_TEXT, .text = { " abc", 4 },
+	  .finish_reason = "stop", .stop_reason = { "\"q\"", 3 } }, .stream =
+	  HEAD("chat.completion.chunk") "{\"index\":0,\"delta\":{\"content\":\" abc\"},"
+	  "\"logprobs\":null,\"finish_reason\":\"stop\",\"stop_reason\":\"\\\"q\\\"\"}]}\n\n" },
+	{ .shape = &shape_completions,
+	  .event = { .part = EVENT_TEXT, .text = { " abc", 4 }, .is_malformed = true }, .stream =
+	  HEAD("text_completion") "\n\n" },
+	{ .shape = &shape_audio, .event = { .part = EVENT_TEXT, .text = { " abc", 4 },
+	  .finish_reason = "length" }, .stream =
+	  HEAD("transcription.chunk") "{\"delta\":{\"content\":\" abc\"},"
+	  "\"finish_reason\":\"length\",\"stop_reason\":null}]}\n\n" },
+	{ .shape = &shape_responses, .event = { .part = EVENT_TEXT, .text = { " abc", 4 } },
+	  .stream =
+	  "event: response.output_item.added\n"
+	  "data: {\"type\":\"response.output_item.added\",\"sequence_number\":0,"
+	  "\"output_index\":0,\"item\":{\"id\":\"msg_0\",\"type\":\"message\","
+	  "\"status\":\"in_progress\",\"content\":[]}}\n\n"
+	  "event: response.content_part.added\n"
+	  "data: {\"type\":\"response.content_part.added\",\"sequence_number\":1,"
+	  "\"output_index\":0,\"item_id\":\"msg_0\",\"content_index\":0,"
+	  "\"part\":{\"type\":\"output_text\",\"text\":\"\"}}\n\n"
+	  "event: response.output_text.delta\n"
+	  "data: {\"type\":\"response.output_text.delta\",\"sequence_number\":2,"
+	  "\"output_index\":0,\"item_id\":\"msg_0\",\"content_index\":0,"
+	  "\"delta\":\" abc\",\"logprobs\":[]}\n\n" },
+	{ .shape = &shape_anthropic, .event = { .part = EVENT_REASONING, .text = { " abc", 4 } },
+	  .stream =
+	  "event: content_block_start\n"
+	  "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":"
+	  "{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"}}\n\n"
+	  "event: content_block_delta\n"
+	  "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":"
+	  "{\"type\":\"thinking_delta\",\"thinking\":\" abc\"}}\n\n" },
+	{ .shape = &shape_tgi, .event = { .part = EVENT_TEXT, .text = { " abc", 4 }, .id = 9,
+	  .output_tokens = 3, .finish_reason = "length" }, .stream =
+	  "data:{\"index\":3,\"token\":{\"id\":9,\"text\":\" abc\",\"logprob\":-0.5,"
+	  "\"special\":false},\"generated_text\":\" abc\",\"details\":{\"finish_reason\":"
+	  "\"length\",\"generated_tokens\":3,\"seed\":null,\"input_length\":7}}\n\n" },
+	{ .shape = &shape_llamacpp, .event = { .part = EVENT_TEXT, .text = { " abc", 4 }, .id = 9,
+	  .output_tokens = 3 }, .stream =
+	  "data: {\"index\":0,\"content\":\" abc\",\"tokens\":[9],\"stop\":false,"
+	  "\"id_slot\":0,\"tokens_predicted\":3,\"tokens_evaluated\":7}\n\n" },
+	{ .shape = &shape_sglang, .event = { .part = EVENT_TEXT, .text = { " abc", 4 },
+	  .output_tokens = 3, .finish_reason = "stop", .stop_reason = { "c", 1 } }, .stream =
+	  "data: {\"text\":\" abc\",\"meta_info\":{\"id\":\"cmpl-1\",\"finish_reason\":"
+	  "{\"type\":\"stop\",\"matched\":\"c\"},\"prompt_tokens\":7,"
+	  "\"completion_tokens\":3,\"cached_tokens\":0}}\n\n" },
+	{ .shape = &shape_demo, .is_crlf = true, .is_commented = true,
+	  .event = { .part = EVENT_TEXT, .text = { " abc", 4 } }, .stream =
+	  "{\"text\":[\"a\\\"b abc\"]}\r\n" },
+	{ .shape = &shape_ollama, .event = { .part = EVENT_TEXT, .text = { " abc", 4 } }, .stream =
+	  "{\"model\":\"sim\",\"created_at\":\"1970-01-01T00:00:05Z\",\"response\":\" abc\","
+	  "\"done\":false}\n" },
+	{ .shape = &shape_ollama_chat, .event = { .part = EVENT_REASONING, .text = { " abc", 4 } },
+	  .stream =
+	  "{\"model\":\"sim\",\"created_at\":\"1970-01-01T00:00:05Z\",\"message\":{\"role\":"
+	  "\"assistant\",\"content\":\"\",\"thinking\":\" abc\"},\"done\":false}\n" },
 };
 
-/* The chunk sizes written above are not trusted: they are counted again here. */
-static void assert_chunk(const char *wanted, struct buf *got)
+/* What the chunks in got hold, without their sizes, which must be right. */
+static void assert_stream(const char *wanted, struct buf *got)
 {
-	const char *body = strstr(wanted, "\r\n") + 2;
-	char size[16];
-	size_t n = strlen(body) - 2;
+	struct buf all = { 0 };
+	struct str in = buf_str(got);
 
-	snprintf(size, sizeof(size), "%zx\r\n", n);
-	assert_memory_equal(got->data, size, strlen(size));
-	assert_string_equal(got->data + strlen(size), body);
+	while (in.n) {
+		struct str size = str_cut(&in, '\n');
+		size_t n = 0;
+
+		assert_true(size.n >= 2 && size.p[size.n - 1] == '\r');
+		for (size_t i = 0; i + 1 < size.n; i++)
+			n = n * 16 + (size_t)str_hex(size.p[i]);
+		assert_true(n > 0 && n + 2 <= in.n);
+		buf_add(&all, in.p, n);
+		assert_memory_equal(in.p + n, "\r\n", 2);
+		in = (struct str){ in.p + n + 2, in.n - n - 2 };
+	}
+	assert_string_equal(all.data, wanted);
+	buf_release(&all);
+}
+
+static void form_fill(struct event_form *f, const struct shape *shape)
+{
+	event_prepare(f, shape, STR("cmpl-1"), STR("sim"), 5, STR("a\"b"));
+	f->prompt_tokens = 7;
 }
 
 static void test_event_bytes(void **state)
@@ -307,32 +364,107 @@ static void test_event_bytes(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(event_rows); i++) {
 		const struct event_row *r = &event_rows[i];
+		struct buf wanted = { 0 };
 
-		event_prepare(&f, r->is_chat, STR("cmpl-1"), STR("sim"), 5);
+		form_fill(&f, r->shape);
 		f.has_usage_always = r->has_usage_always;
 		f.is_crlf = r->is_crlf;
 		f.is_commented = r->is_commented;
-		f.prompt_tokens = 7;
 		buf_reset(&out);
 		event_write(&f, &r->event, &out);
-		assert_chunk(r->chunk, &out);
+		buf_add_text(&wanted, r->stream);
+		if (r->event.is_malformed) {
+			/* The JSON is cut somewhere; what is left begins like the whole. */
+			assert_non_null(strstr(out.data, "data: {\"id\":\"cmpl-1\""));
+			assert_null(strstr(out.data, "usage"));
+		} else {
+			assert_stream(wanted.data, &out);
+		}
+		buf_release(&wanted);
 	}
 	event_form_release(&f);
-	event_prepare(&f, false, STR("cmpl-\"1"), STR("sim"), 5);
-	f.prompt_tokens = 7;
-	buf_reset(&out);
-	event_write_usage(&f, 3, &out);
-	assert_chunk("\r\ndata: {\"id\":\"cmpl-\\\"1\",\"object\":\"text_completion\","
-		     "\"created\":5,"
-		     "\"model\":\"sim\",\"choices\":[],\"usage\":{\"prompt_tokens\":7,"
-		     "\"total_tokens\":10,\"completion_tokens\":3}}\n\n\r\n", &out);
-	buf_reset(&out);
-	event_write_done(&f, &out);
-	assert_string_equal(out.data, "e\r\ndata: [DONE]\n\n\r\n");
-	buf_reset(&out);
-	event_write_error(&f, "no", &out);
-	assert_chunk("\r\ndata: {\"error\":{\"message\":\"no\",\"type\":\"InternalServerError\","
-		     "\"param\":null,\"code\":500}}\n\n\r\n", &out);
+	buf_release(&out);
+}
+
+static void test_event_ends(void **state)
+{
+	static const struct {
+		const struct shape *shape;
+		const char *open, *close, *error;
+	} rows[] = {
+		{ &shape_completions, "",
+		  HEAD("text_completion") "],\"usage\":{\"prompt_tokens\":7,\"total_tokens\":10,"
+		  "\"completion_tokens\":3}}\n\ndata: [DONE]\n\n",
+		  "data: {\"error\":{\"message\":\"no\",\"type\":\"InternalServerError\","
+		  "\"param\":null,\"code\":500}}\n\ndata: [DONE]\n\n" },
+		{ &shape_chat,
+		  HEAD("chat.completion.chunk") "{\"index\":0,\"delta\":{\"role\":\"assistant\","
+		  "\"content\":\"\"},\"logprobs\":null,\"finish_reason\":null}]}\n\n", NULL, NULL },
+		{ &shape_responses, NULL,
+		  "event: response.completed\ndata: {\"type\":\"response.completed\","
+		  "\"sequence_number\":2,\"response\":{\"id\":\"cmpl-1\",\"object\":\"response\","
+		  "\"created_at\":5,\"model\":\"sim\",\"status\":\"incomplete\",\"error\":null,"
+		  "\"incomplete_details\":{\"reason\":\"max_output_tokens\"},\"output\":[],"
+		  "\"usage\":{\"input_tokens\":7,\"input_tokens_details\":{\"cached_tokens\":0},"
+		  "\"output_tokens\":3,\"output_tokens_details\":{\"reasoning_tokens\":1},"
+		  "\"total_tokens\":10}}}\n\n",
+		  "event: error\ndata: {\"type\":\"error\",\"sequence_number\":3,\"code\":"
+		  "\"server_error\",\"message\":\"no\",\"param\":null}\n\n" },
+		{ &shape_anthropic,
+		  "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":"
+		  "\"cmpl-1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"sim\","
+		  "\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,\"usage\":{"
+		  "\"input_tokens\":7,\"cache_creation_input_tokens\":0,"
+		  "\"cache_read_input_tokens\":0,\"output_tokens\":1}}}\n\n"
+		  "event: ping\ndata: {\"type\":\"ping\"}\n\n",
+		  "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{"
+		  "\"stop_reason\":\"max_tokens\",\"stop_sequence\":null},\"usage\":{"
+		  "\"output_tokens\":3}}\n\n"
+		  "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+		  "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\","
+		  "\"message\":\"no\"}}\n\n" },
+		{ &shape_tgi, "", "", "data:{\"error\":\"Request failed during generation: no\","
+		  "\"error_type\":\"generation\"}\n\n" },
+		{ &shape_llamacpp, "",
+		  "data: {\"index\":0,\"content\":\"\",\"tokens\":[],\"id_slot\":0,\"stop\":true,"
+		  "\"model\":\"sim\",\"tokens_predicted\":3,\"tokens_evaluated\":7,"
+		  "\"tokens_cached\":10,\"timings\":{\"cache_n\":0,\"prompt_n\":7,"
+		  "\"prompt_ms\":0.001,\"predicted_n\":3,\"predicted_ms\":0.002},"
+		  "\"truncated\":false,\"stop_type\":\"limit\",\"stopping_word\":\"\"}\n\n",
+		  "data: {\"error\":{\"code\":500,\"message\":\"no\",\"type\":\"server_error\"}}"
+		  "\n\n" },
+		{ &shape_sglang, "", "data: [DONE]\n\n",
+		  "data: {\"error\":{\"message\":\"no\"}}\n\ndata: [DONE]\n\n" },
+		{ &shape_ollama, "",
+		  "{\"model\":\"sim\",\"created_at\":\"1970-01-01T00:00:05Z\",\"response\":\"\","
+		  "\"done\":true,\"done_reason\":\"length\",\"total_duration\":3000,"
+		  "\"load_duration\":0,\"prompt_eval_count\":7,\"prompt_eval_duration\":1000,"
+		  "\"eval_count\":3,\"eval_duration\":2000}\n", "{\"error\":\"no\"}\n" },
+	};
+	const struct ending end = { .output_tokens = 3, .reasoning_tokens = 1,
+				    .finish_reason = "length", .prefill_ns = 1000,
+				    .decode_ns = 2000 };
+	struct event_form f = { 0 };
+	struct buf out = { 0 };
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const char *wanted[3] = { rows[i].open, rows[i].close, rows[i].error };
+
+		form_fill(&f, rows[i].shape);
+		for (int k = 0; k < 3; k++) {
+			buf_reset(&out);
+			if (k == 0)
+				event_open(&f, &out);
+			else if (k == 1)
+				event_close(&f, &end, &out);
+			else
+				event_error(&f, "no", &out);
+			if (wanted[k] && *wanted[k])
+				assert_stream(wanted[k], &out);
+			else if (wanted[k])
+				assert_int_equal(out.len, 0);
+		}
+	}
 	event_form_release(&f);
 	buf_release(&out);
 }
@@ -543,12 +675,14 @@ static void test_truth_lines(void **state)
 	assert_string_equal(text,
 		"{\"request_id\": \"a\\\"b\", \"recv_ns\": 100, \"send_ns\": [150, 151], "
 		"\"tokens\": "
-		"[0, 1], \"end_ns\": null, \"prompt_tokens\": 7, \"output_tokens\": 1, "
+		"[0, 1], \"end_ns\": null, \"prompt_tokens\": 7, \"cached_tokens\": 0, "
+		"\"output_tokens\": 1, "
 		"\"status\": 200, "
 		"\"finish\": \"error\", \"fault\": \"reset@2,crlf\"}\n"
 		"{\"request_id\": null, \"recv_ns\": 200, \"send_ns\": [], \"tokens\": [], "
 		"\"end_ns\": "
-		"300, \"prompt_tokens\": 0, \"output_tokens\": 0, \"status\": 200, \"finish\": "
+		"300, \"prompt_tokens\": 0, \"cached_tokens\": 0, \"output_tokens\": 0, "
+		"\"status\": 200, \"finish\": "
 		"\"length\", \"fault\": null}\n");
 }
 
@@ -577,6 +711,7 @@ int main(void)
 		cmocka_unit_test(test_ask_rows),
 		cmocka_unit_test(test_ask_fields),
 		cmocka_unit_test(test_event_bytes),
+		cmocka_unit_test(test_event_ends),
 		cmocka_unit_test(test_words_count_honestly),
 		cmocka_unit_test(test_engine_steps),
 		cmocka_unit_test(test_engine_limits),
