@@ -92,6 +92,12 @@ static bool is_closed(const struct driver *d, int64_t now_mono)
 	       (o->close && atomic_load_explicit(o->close, memory_order_relaxed));
 }
 
+static bool is_over(const struct driver *d)
+{
+	return atomic_load_explicit(&d->stop, memory_order_relaxed) ||
+	       is_closed(d, clock_mono_ns());
+}
+
 /* Claims the next root when it is due and a slot is free: its index, or PLAN_NONE. */
 static uint32_t claim(struct driver *d, int64_t now_mono)
 {
@@ -159,7 +165,7 @@ int64_t worker_admit(struct worker *w, int steps)
 	}
 	/* Said before the slots are looked at: a slot freed after that wakes this loop. */
 	atomic_store(&w->is_waiting, w->n_pending > 0);
-	due = atomic_load_explicit(&d->stop, memory_order_relaxed) ? INT64_MAX : next_due(w);
+	due = is_over(d) ? INT64_MAX : next_due(w);
 	w->next_due_real_ns = due == INT64_MAX ? due
 			      : due + (d->start_real_ns - d->start_mono_ns);
 	return due;
@@ -171,7 +177,7 @@ static bool is_finished(const struct worker *w)
 
 	if (w->n_live)
 		return false;
-	if (atomic_load(&d->stop) || is_closed(d, clock_mono_ns()))
+	if (is_over(d))
 		return true;
 	return w->n_pending == 0 && atomic_load(&d->next) >= d->plan->n_roots;
 }
