@@ -89,7 +89,8 @@ static void fill_row(struct metrics *m, uint32_t i, const struct request_row *ro
 	bool is_success = metrics_is_success(row);
 	int64_t end = metrics_end_ns(row);
 
-	m->input_len[i] = row->prompt_tokens;
+	m->input_len[i] = m->opts.is_prompt_from_sample && !m->opts.is_pooling ?
+			  row->sample_prompt_tokens : row->prompt_tokens;
 	if (m->opts.is_pooling && !is_success)
 		m->input_len[i] = 0;
 	m->output_len[i] = is_success && !m->opts.is_pooling ? output_len(row) : 0;
@@ -101,7 +102,7 @@ static void fill_row(struct metrics *m, uint32_t i, const struct request_row *ro
 	if (row->first_event_ns)
 		m->ttft[i] = metrics_seconds(row->first_event_ns - row->sent_ns);
 	/* A failed stream has no latency; a failed pooling request whose body came has one. */
-	if (end && (is_success || (row->flags & ROW_IS_POOLING && row->status == 200)))
+	if (end && (is_success || row->flags & ROW_IS_POOLING))
 		m->latency[i] = metrics_seconds(end - row->sent_ns);
 }
 
@@ -173,6 +174,7 @@ static void fill_totals(struct metrics *m, const struct record *r)
 		m->completed++;
 		m->total_input += m->input_len[i];
 		m->total_output += m->output_len[i];
+		m->total_cached += row->cached_tokens;
 		m->total_sequences += row->sequences;
 		audio_s += (double)row->audio_s;
 		good += is_good(m, i);
@@ -180,6 +182,7 @@ static void fill_totals(struct metrics *m, const struct record *r)
 	m->duration_s = d = metrics_seconds(r->stop_ns - r->start_ns);
 	m->request_throughput = rate(m->completed, d);
 	m->request_goodput = m->opts.n_goodput ? rate(good, d) : 0;
+	m->input_throughput = rate((double)m->total_input, d);
 	m->output_throughput = rate((double)m->total_output, d);
 	m->total_token_throughput = rate((double)(m->total_input + m->total_output), d);
 	m->sequence_throughput = rate((double)m->total_sequences, d);
@@ -272,6 +275,9 @@ void metrics_score(struct metrics *m, const struct record *r, const struct metri
 	fill_blocks(m, r);
 	if (!opts->is_pooling)
 		metrics_peaks(m, r);
+	metrics_probe(m, r);
+	metrics_engine(m, r);
+	metrics_steady(m, r);
 	metrics_urls(m, r);
 	metrics_client(m, r);
 	metrics_failures(m, r);

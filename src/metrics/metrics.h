@@ -59,10 +59,18 @@ struct metrics_opts {
 	bool is_rate_finite;           /* as --request-rate says; false with ramp-up */
 	bool is_user_stamps;           /* --timestamps user */
 	bool is_peak_exact;            /* --compat peak */
+	bool is_prompt_from_sample;    /* --compat v0.11: input tokens as the dataset counts them */
 	bool is_peak_in_tokens;        /* --fix peak-tokens */
 	int64_t max_concurrency;       /* 0: no cap */
 	uint32_t n_hosts;              /* records merged into this one; 0 counts as 1 */
+	bool reports_cached_tokens;    /* --report-cached-tokens */
+	bool finds_steady_state;       /* not --no-steady-state; needs a cap and an infinite rate too */
+	double steady_threshold;       /* of max_concurrency */
+	double steady_min_window_s;    /* 0: STEADY_WINDOW_S or its share of the run, the longer one */
 };
+
+#define STEADY_WINDOW_S 10.0
+#define STEADY_WINDOW_SHARE 0.1
 
 /* One block as upstream reports it; all in milliseconds. */
 struct metrics_summary {
@@ -70,6 +78,60 @@ struct metrics_summary {
 	size_t n;
 	double mean_ms, median_ms, std_ms;
 	double *percentile_ms;         /* one per percentile asked for */
+};
+
+/* Requests beside the load, one at a time. Told when one succeeded. */
+struct metrics_probe {
+	uint32_t completed, failed;
+	double median_ms, p99_ms, max_ms;
+};
+
+/* What speculative decoding did during the run, over all servers. */
+struct metrics_spec {
+	bool is_told;
+	double acceptance_rate;        /* percent */
+	double acceptance_length;      /* tokens; 0 without drafts */
+	int64_t drafts, draft_tokens, accepted_tokens;
+	double position_rate[SPEC_POSITIONS_MAX]; /* accepted / drafts; dense, ascending positions */
+	size_t n_positions;
+};
+
+/* What a diffusion model did during the run, over all servers. */
+struct metrics_diffusion {
+	bool is_told;
+	double committed_throughput;   /* tokens/s */
+	double steps_per_canvas;       /* denoising steps, the committing one not counted */
+	double committed_per_step;     /* tokens */
+	double denoising_steps;
+	int64_t committed_tokens, canvas_positions;
+};
+
+/* A gauge while load ran; of several servers, the points of all. */
+struct metrics_gauge { size_t n; double min, mean, max, last; int64_t last_ns; };
+/* How far a counter went from before the load to after it; of several servers, the sum. */
+struct metrics_growth { bool is_told; double value; };
+
+struct metrics_server {
+	struct str url;                /* of one of several servers; empty for all together */
+	uint32_t scrapes, failed_scrapes;
+	struct metrics_gauge running, waiting, kv_usage;
+	struct metrics_growth prefix_queries, prefix_hits, preemptions, prompt_tokens,
+		generation_tokens;
+};
+
+/* The stretch of a closed loop during which enough requests were in flight; ns of the record. */
+struct metrics_steady {
+	bool is_wanted;                /* a cap, an infinite rate, not --no-steady-state */
+	bool is_reached;
+	int64_t first_ns;              /* the first start of a success: windows count from it */
+	int64_t start_ns, end_ns;
+	double duration_s, run_s;      /* run_s: of the whole run, for the warning */
+	int64_t threshold_requests, observed_peak;
+	uint32_t started, completed, total; /* successes */
+	bool is_short;                 /* below the shortest window that was asked for */
+	double request_throughput, input_throughput, output_throughput, total_token_throughput;
+	double mean_ttft_ms, median_ttft_ms, *percentile_ttft_ms; /* one per percentile asked for */
+	double mean_tpot_ms, median_tpot_ms, p90_tpot_ms, p99_tpot_ms;
 };
 
 /* A distribution of ours. */
@@ -121,7 +183,9 @@ struct metrics {
 	uint32_t given_up;             /* cancelled because the plan said so; not in cancelled */
 	double duration_s;
 	int64_t total_input, total_output, total_sequences;
+	int64_t total_cached;          /* prompt tokens the server's usage calls cached */
 	double request_throughput, request_goodput, output_throughput, total_token_throughput;
+	double input_throughput;       /* prompt tokens/s; ours */
 	double sequence_throughput, rtfx;
 	double max_output_tokens_per_s;
 	int64_t max_concurrent_requests;
@@ -136,11 +200,19 @@ struct metrics {
 	double *itl;                   /* of element i: itl[itl_at[i]] to itl[itl_at[i + 1]] */
 	size_t *itl_at;                /* n + 1 */
 
+	struct metrics_probe probe;
+	struct metrics_spec spec;
+	struct metrics_diffusion diffusion;
+	struct metrics_server servers; /* all together */
+	struct metrics_server *server; /* each, when there are several */
+	size_t n_servers;
+	struct str server_note;        /* why a server's metrics were not read; may be empty */
+	struct metrics_steady steady;
 	struct metrics_url *url;       /* by the rows' endpoint */
 	size_t n_urls;
 	struct metrics_client client;
 	struct metrics_failures failures[FAIL_COUNT];
-	struct arena arena;            /* error texts */
+	struct arena arena;            /* error texts, percentiles, servers */
 };
 
 void metrics_score(struct metrics *m, const struct record *r, const struct metrics_opts *opts);

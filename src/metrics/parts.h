@@ -21,16 +21,19 @@ static inline bool metrics_is_success(const struct request_row *row)
 	return row->state == REQ_DONE;
 }
 
-/* When the answer ended for E2EL: the last token event, or the whole body. 0: never. */
+/* When the answer ended for E2EL: the last token event, or the whole body (pooling). 0: never. */
 static inline int64_t metrics_end_ns(const struct request_row *row)
 {
-	return row->flags & ROW_IS_POOLING ? row->end_ns : row->last_event_ns;
+	return row->last_event_ns;
 }
 
 /* Sorts values and describes them; factor 1000 last. */
 struct metrics_spread metrics_spread(double *seconds, size_t n);
 
 void metrics_peaks(struct metrics *m, const struct record *r);
+void metrics_probe(struct metrics *m, const struct record *r);
+void metrics_engine(struct metrics *m, const struct record *r);
+void metrics_steady(struct metrics *m, const struct record *r);
 void metrics_urls(struct metrics *m, const struct record *r);
 void metrics_client(struct metrics *m, const struct record *r);
 void metrics_failures(struct metrics *m, const struct record *r);

@@ -108,6 +108,31 @@ static void judge_events(struct trust *t, const struct metrics *m)
 		      "The record reached its limit: later token events are not in it.");
 }
 
+/* Of the prompt tokens: what usage calls cached, else what /metrics do. 0 when neither tells. */
+static double cached_share(const struct metrics *m)
+{
+	const struct metrics_server *s = &m->servers;
+
+	if (m->total_cached)
+		return share((double)m->total_cached, (double)m->total_input);
+	/* A request that was preempted finds its own blocks when it comes back. */
+	if (!s->prefix_queries.is_told || !s->prefix_hits.is_told || s->preemptions.value > 0)
+		return 0;
+	return share(s->prefix_hits.value, s->prefix_queries.value);
+}
+
+static void judge_cache(struct trust *t, const struct metrics *m, const struct trust_facts *f)
+{
+	double cached = cached_share(m), explained = f->cached_explained;
+
+	if (f->knows_explained && cached - explained > TRUST_CACHED_SHARE)
+		doubt(t, TRUST_DEGRADED, "prefix_cache",
+		      "The server had %.1f %% of the prompt tokens cached; this run's own prompts "
+		      "explain %.1f %% (limit: %.0f %% more). Its prefix cache was warm: use --prompt-salt "
+		      "or --reset-prefix-cache.", 100 * cached, 100 * explained,
+		      100 * TRUST_CACHED_SHARE);
+}
+
 static void judge_clocks(struct trust *t, const struct metrics *m, const struct trust_facts *f)
 {
 	double unstamped = share((double)f->reads_without_stamp, (double)f->reads);
@@ -152,6 +177,7 @@ void trust_judge(struct trust *t, const struct metrics *m, const struct trust_fa
 		judge_skew(t, m);
 		judge_send_lag(t, m);
 		judge_events(t, m);
+		judge_cache(t, m, facts);
 	}
 	judge_clocks(t, m, facts);
 	judge_run(t, facts);

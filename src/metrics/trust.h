@@ -26,6 +26,7 @@
 #define TRUST_FAILED_DEGRADED 0.01
 #define TRUST_FAILED_INVALID 0.50
 #define TRUST_UNSTAMPED_SHARE 0.01   /* reads without a kernel stamp */
+#define TRUST_CACHED_SHARE 0.10      /* of the prompt tokens, cached without a reason in the run */
 #define TRUST_CLOCK_STEP_NS 1000000  /* realtime against monotonic, from start to stop */
 
 enum trust_verdict { TRUST_VALID, TRUST_DEGRADED, TRUST_INVALID };
@@ -39,6 +40,13 @@ struct trust_facts {
 	bool is_interrupted;
 	bool is_aborted;             /* a limit of failures was reached */
 	bool is_broken_off;          /* the record file has no end */
+	/*
+	 * Of the prompt tokens, the share that a prefix cache which was empty when the program began
+	 * can have held: what prompts have in common with earlier ones of the same run, ready check
+	 * and warm-ups among them. Meaningless unless known.
+	 */
+	bool knows_explained;
+	double cached_explained;
 };
 
 #define TRUST_REASONS_MAX 16

@@ -27,19 +27,21 @@ struct scalar { const char *key; enum scalar_kind kind; size_t offset; };
 static const struct scalar facts_rows[] = {
 	F(backend), F(label), F(model_id), F(tokenizer_id), F(num_prompts), F(request_rate),
 	F(burstiness), F(max_concurrency), F(ramp_strategy), F(ramp_start_rps), F(ramp_end_rps),
-	F(is_detailed), F(is_detail_strict), F(has_plot_tip), F(version), F(build),
+	F(is_detailed), F(is_detail_strict), F(is_v011), F(has_plot_tip), F(version), F(build),
 	F(transport), F(http_version),
 	F(dataset), F(chat_template), F(workload_hash), F(request_id_prefix), F(warm_connections),
 	F(threads), F(load.aborted), F(load.time_limit_s), F(load.used_up_s), F(load.urls),
 	F(load.prompt_salt), F(load.is_profile_asked), F(load.is_profiled),
 };
 static const struct scalar opts_rows[] = {
-	O(is_pooling), O(has_tokenizer), O(is_rate_finite), O(is_user_stamps), O(is_peak_exact),
-	O(is_peak_in_tokens), O(max_concurrency), O(n_hosts),
+	O(is_pooling), O(has_tokenizer), O(is_rate_finite), O(is_user_stamps), O(is_peak_exact), O(is_prompt_from_sample),
+	O(is_peak_in_tokens), O(max_concurrency), O(n_hosts), O(reports_cached_tokens),
+	O(finds_steady_state), O(steady_threshold), O(steady_min_window_s),
 };
 static const struct scalar trust_rows[] = {
 	T(cpu_share_max), T(reads), T(reads_without_stamp), T(clock_step_ns),
 	T(is_kernel_stamped), T(is_interrupted), T(is_aborted), T(is_broken_off),
+	T(knows_explained), T(cached_explained),
 };
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 

@@ -3,9 +3,7 @@
  * ours.c - the object under the result's key "profllm"; fields are described in
  * schema/result.json.
  */
-#include "report/report.h"
-
-#include "json/write.h"
+#include "report/ours.h"
 
 #define SCHEMA_VERSION 1
 
@@ -91,6 +89,12 @@ static void put_client(struct json_writer *w, const struct metrics *m)
 	put_int(w, "requests_with_usage", c->n_usage);
 	put_int(w, "requests_counted", c->n_counted);
 	put_int(w, "requests_count_unknown", c->n_count_unknown);
+}
+
+static void put_cached(struct json_writer *w, const struct metrics *m)
+{
+	put_int(w, "cached_tokens", m->total_cached);
+	put_share(w, "cached_share", (uint64_t)m->total_cached, (uint64_t)m->total_input);
 }
 
 static void put_failures(struct json_writer *w, const struct metrics *m)
@@ -209,6 +213,10 @@ void report_ours_json(const struct report *r, struct buf *out)
 	put_verdict(&w, r->trust);
 	put_client(&w, r->metrics);
 	put_failures(&w, r->metrics);
+	put_real(&w, "input_throughput", r->metrics->input_throughput);
+	put_cached(&w, r->metrics);
+	ours_server(&w, r->metrics);
+	ours_steady(&w, r->metrics);
 	json_key(&w, "options");
 	if (r->facts->options.n)
 		json_put_raw(&w, r->facts->options);

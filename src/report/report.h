@@ -55,6 +55,7 @@ struct report_facts {
 	size_t n_metadata;
 	bool is_detailed;                /* --save-detailed */
 	bool is_detail_strict;           /* --compat detail */
+	bool is_v011;                    /* --compat v0.11: as that release reported (release.h) */
 	bool has_plot_tip;               /* upstream's line about termplotlib */
 
 	/* Ours. */

@@ -13,12 +13,13 @@
 
 #include "base/mem.h"
 #include "json/write.h"
+#include "report/release.h"
 
 enum field_kind {
 	FIELD_GONE, FIELD_NULL, FIELD_TEXT, FIELD_INT, FIELD_REAL,
 	FIELD_INPUT_LENS, FIELD_OUTPUT_LENS, FIELD_TTFTS, FIELD_ITLS, FIELD_LATENCIES,
 	FIELD_START_TIMES, FIELD_QUEUE_TIMES, FIELD_GENERATED_TEXTS, FIELD_ERRORS,
-	FIELD_RAMP, FIELD_OURS,
+	FIELD_RAMP, FIELD_POSITIONS, FIELD_OURS,
 };
 
 struct field {
@@ -104,6 +105,13 @@ static void put_setup(struct fields *f, const struct report_facts *r)
 	put_int(f, "ramp_up_end_rps", r->ramp_end_rps);
 }
 
+/* Where upstream's open pull request has it: after the other totals. */
+static void put_cached(struct fields *f, const struct metrics *m)
+{
+	if (m->opts.reports_cached_tokens)
+		put_int(f, "total_cached_tokens", m->total_cached);
+}
+
 static void put_generation(struct fields *f, const struct metrics *m)
 {
 	put_real(f, "duration", m->duration_s);
@@ -111,6 +119,7 @@ static void put_generation(struct fields *f, const struct metrics *m)
 	put_int(f, "failed", m->failed);
 	put_int(f, "total_input_tokens", m->total_input);
 	put_int(f, "total_output_tokens", m->total_output);
+	put_cached(f, m);
 	put_real(f, "request_throughput", m->request_throughput);
 	if (m->opts.n_goodput)
 		put_real(f, "request_goodput", m->request_goodput);
@@ -138,6 +147,7 @@ static void put_pooling(struct fields *f, const struct metrics *m)
 	put_int(f, "completed", m->completed);
 	put_int(f, "total_input_tokens", m->total_input);
 	put_int(f, "total_input_sequences", m->total_sequences);
+	put_cached(f, m);
 	put_real(f, "request_throughput", m->request_throughput);
 	put_real(f, "input_sequence_throughput", m->sequence_throughput);
 	put_real(f, "total_token_throughput", m->total_token_throughput);
@@ -145,6 +155,41 @@ static void put_pooling(struct fields *f, const struct metrics *m)
 	put_array(f, "latencies", FIELD_LATENCIES);
 	put_array(f, "queue_times", FIELD_QUEUE_TIMES);
 	put_array(f, "errors", FIELD_ERRORS);
+}
+
+static void put_probe(struct fields *f, const struct metrics_probe *p)
+{
+	if (p->completed == 0)
+		return;
+	put_int(f, "probe_completed", p->completed);
+	put_int(f, "probe_failed", p->failed);
+	put_real(f, "probe_median_e2el_ms", p->median_ms);
+	put_real(f, "probe_p99_e2el_ms", p->p99_ms);
+	put_real(f, "probe_max_e2el_ms", p->max_ms);
+}
+
+/* Both, whichever of them the terminal shows. */
+static void put_engine(struct fields *f, const struct metrics *m)
+{
+	const struct metrics_spec *s = &m->spec;
+	const struct metrics_diffusion *d = &m->diffusion;
+
+	if (s->is_told) {
+		put_real(f, "spec_decode_acceptance_rate", s->acceptance_rate);
+		put_real(f, "spec_decode_acceptance_length", s->acceptance_length);
+		put_int(f, "spec_decode_num_drafts", s->drafts);
+		put_int(f, "spec_decode_draft_tokens", s->draft_tokens);
+		put_int(f, "spec_decode_accepted_tokens", s->accepted_tokens);
+		put_array(f, "spec_decode_per_position_acceptance_rates", FIELD_POSITIONS);
+	}
+	if (!d->is_told)
+		return;
+	put_real(f, "diffusion_committed_throughput", d->committed_throughput);
+	put_real(f, "diffusion_steps_per_canvas", d->steps_per_canvas);
+	put_real(f, "diffusion_committed_per_step", d->committed_per_step);
+	put_int(f, "diffusion_committed_tokens", d->committed_tokens);
+	put_int(f, "diffusion_denoising_steps", (int64_t)d->denoising_steps);
+	put_int(f, "diffusion_canvas_positions", d->canvas_positions);
 }
 
 static void put_blocks(struct fields *f, const struct metrics *m)
@@ -184,6 +229,14 @@ static void drop_details(struct fields *f, const struct report_facts *r)
 		drop(f, "latencies");
 		drop(f, "queue_times");
 	}
+}
+
+static void drop_later(struct fields *f, const struct report *r)
+{
+	const char *const *key = release_missing_keys(r->metrics->opts.is_pooling);
+
+	for (; r->facts->is_v011 && *key; key++)
+		drop(f, *key);
 }
 
 /* ---- writing ---- */
@@ -288,6 +341,9 @@ static void write_field(struct json_writer *w, const struct report *r, const str
 	case FIELD_QUEUE_TIMES: write_reals(w, m->queue_time, m->n); break;
 	case FIELD_GENERATED_TEXTS: write_texts(w, r, false); break;
 	case FIELD_ERRORS: write_texts(w, r, true); break;
+	case FIELD_POSITIONS:
+		write_reals(w, m->spec.position_rate, m->spec.n_positions);
+		break;
 	case FIELD_RAMP: write_ramp(w, r->facts); break;
 	case FIELD_OURS: write_ours(w, r); break;
 	}
@@ -303,10 +359,13 @@ int report_result_json(const struct report *r, struct buf *out, struct err *e)
 		put_pooling(&f, r->metrics);
 	else
 		put_generation(&f, r->metrics);
+	put_probe(&f, &r->metrics->probe);
 	if (r->facts->ramp_strategy)
 		put_array(&f, "rps_change_events", FIELD_RAMP);
+	put_engine(&f, r->metrics);
 	put_blocks(&f, r->metrics);
 	drop_details(&f, r->facts);
+	drop_later(&f, r);
 	put_array(&f, "profllm", FIELD_OURS);
 	json_begin_object(&w);
 	for (size_t i = 0; i < f.n; i++)

@@ -10,6 +10,7 @@
 #include "base/trace.h"
 #include "net/sock.h"
 #include "run/score.h"
+#include "run/watch.h"
 
 #define FILES_SPARE 64             /* descriptors besides connections */
 
@@ -73,6 +74,7 @@ int stage_run_main(struct stage *s, struct err *e)
 	struct load_progress *progress = mem_alloc(sizeof(*progress));
 	struct prepare_opts how = stage_prepare_opts(s, false);
 	struct prepared prepared = { 0 };
+	struct watch_servers *servers;
 	int64_t offset;
 	int rc = -1;
 
@@ -85,11 +87,13 @@ int stage_run_main(struct stage *s, struct err *e)
 	if (prepare(&how, &p->plan, &p->workload, &prepared, e) == 0 &&
 	    open_record_file(s, e) == 0) {
 		stage_say_traffic(s);
+		servers = watch_begin(s);
 		stage_tick(s);
 		offset = clock_offset_ns();
 		rc = load_run(&opts, &p->plan, &prepared, &p->record, 0, progress, &p->load,
 			      s->hooks->cancel, e);
 		p->clock_step_ns = clock_offset_ns() - offset;
+		watch_end(servers, &p->record);
 		TRACE(run, "main phase: %.3f s, %llu connects, %llu reads\n",
 		      (double)(p->record.stop_ns - p->record.start_ns) / 1e9,
 		      (unsigned long long)p->load.net.connects,
@@ -114,7 +118,8 @@ static void fill_rows(struct stage *s)
 
 		row->prompt_tokens = row->sample_prompt_tokens = sample->prompt_len;
 		row->asked_tokens = sample->output_len < 0 ? 0 : (uint32_t)sample->output_len;
-		row->sequences = sample->sequences ? sample->sequences : 1;
+		row->sequences = s->point->endpoint->sequences ?
+				 s->point->endpoint->sequences(sample) : 1;
 		row->audio_s = sample->audio_s;
 	}
 }

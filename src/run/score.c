@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "run/explained.h"
 #include "version.h"
 
 #ifdef __clang__
@@ -38,8 +39,14 @@ static struct metrics_opts metrics_opts(const struct serve_opts *o, const struct
 		.is_rate_finite = !isinf(o->request_rate),
 		.is_user_stamps = d->is_user_stamps,
 		.is_peak_exact = d->compat & COMPAT_PEAK,
+		.is_prompt_from_sample = d->compat & COMPAT_V011,
 		.is_peak_in_tokens = d->fixes & FIX_PEAK_TOKENS,
 		.max_concurrency = d->max_concurrency,
+		.reports_cached_tokens = o->report_cached_tokens,
+		.finds_steady_state = !o->no_steady_state,
+		.steady_threshold = o->steady_state_threshold,
+		.steady_min_window_s = o->steady_state_min_window.is_set
+				       ? o->steady_state_min_window.v : 0,
 	};
 
 	for (size_t i = 0; i < d->n_goodput; i++) {
@@ -133,6 +140,7 @@ static void report_facts(const struct serve_opts *o, const struct serve_derived 
 		.max_concurrency = d->max_concurrency,
 		.n_metadata = d->n_metadata,
 		.is_detailed = o->save_detailed, .is_detail_strict = d->compat & COMPAT_DETAIL,
+		.is_v011 = d->compat & COMPAT_V011,
 		.has_plot_tip = true,
 		.version = PROFLLM_VERSION, .build = COMPILER,
 		.transport = p->transport ? p->transport->name : NULL,
@@ -167,6 +175,7 @@ static void make_meta(const struct serve_opts *o, const struct serve_derived *d,
 
 	out->opts = metrics_opts(o, d, point);
 	out->trust = trust_facts(point);
+	run_explain_cache(point, d->is_chat, &out->trust);
 	report_facts(o, d, point, &out->facts, a);
 	report_meta_write(out, &meta);
 	free(point->meta);

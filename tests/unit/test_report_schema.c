@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "json/read.h"
+#include "record/series.h"
 #include "record_sample.h"
 #include "report/report.h"
 #include "schema/schema.h"
@@ -85,6 +86,33 @@ static void check_value(const char *path, const struct json_value *v)
 	}
 }
 
+static bool has_servers; /* whether the record has series of two servers and a probe */
+
+static void add_series(struct record *r, const char *name, const char *labels, double step)
+{
+	struct record_series *s = record_series_add(r, name, "", labels);
+
+	for (int i = -1; i <= 3; i++)
+		record_series_point(s, i < 3 ? SAMPLE_START_NS + i * 100ll * SAMPLE_MS
+				    : r->stop_ns + SAMPLE_MS, 10 + i * step);
+}
+
+static void add_servers(struct record *r)
+{
+	static const char *const url[] = { "url=\"http://a\"", "url=\"http://b\"" };
+	char labels[80];
+
+	for (int k = 0; k < 2; k++) {
+		add_series(r, SERIES_SCRAPE, url[k], 0);
+		for (int id = 0; id < SERIES_COUNT; id++)
+			add_series(r, series_name((enum series_id)id), url[k], 1);
+		snprintf(labels, sizeof(labels), "%s,position=\"0\"", url[k]);
+		add_series(r, SERIES_POSITION, labels, 1);
+	}
+	record_note_add(r, 0, NOTE_SERVER_METRICS, "http://c: HTTP status 404");
+	r->row[5].phase = PHASE_PROBE;
+}
+
 static void check_result(struct report_facts *facts, struct metrics_opts *opts)
 {
 	struct metrics m = { 0 };
@@ -97,6 +125,8 @@ static void check_result(struct report_facts *facts, struct metrics_opts *opts)
 	struct err e = { 0 };
 
 	assert_int_equal(sample_record(&r, 60, 2), 0);
+	if (has_servers)
+		add_servers(&r);
 	opts->percentile = percentiles;
 	opts->n_percentiles = 3;
 	opts->selected = (1u << BLOCK_COUNT) - 1;
@@ -166,12 +196,46 @@ static void pooling(void **state)
 	check_result(&f, &o);
 }
 
+/* Every key that needs more than a plain server, and each is met. */
+static void servers(void **state)
+{
+	static const char *const keys[] = {
+		"total_cached_tokens", "probe_completed", "probe_max_e2el_ms",
+		"spec_decode_acceptance_rate", "spec_decode_per_position_acceptance_rates",
+		"diffusion_committed_throughput", "diffusion_canvas_positions",
+		"profllm.server.running.mean", "profllm.server.each[0].url",
+		"profllm.server.each[0].kv_usage.last", "profllm.steady_state.window.warning",
+		"profllm.steady_state.p99_tpot_ms", "profllm.steady_state.percentiles_ttft_ms",
+	};
+	struct report_facts f = facts();
+	struct metrics_opts o = { .has_tokenizer = true, .max_concurrency = 2,
+				  .reports_cached_tokens = true, .finds_steady_state = true,
+				  .steady_threshold = 0.5 };
+
+	(void)state;
+	f.request_rate = (double)INFINITY;
+	memset(seen, 0, sizeof(seen));
+	has_servers = true;
+	check_result(&f, &o);
+	o.max_concurrency = 1000; /* never reached */
+	check_result(&f, &o);
+	has_servers = false;
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		const struct schema_field *field = schema_field_find(keys[i]);
+
+		assert_non_null(field);
+		if (!seen[field - schema_fields])
+			fail_msg("%s was not written", keys[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(generation),
 		cmocka_unit_test(ramp_up),
 		cmocka_unit_test(pooling),
+		cmocka_unit_test(servers),
 	};
 
 	return cmocka_run_group_tests_name("report_schema", tests, NULL, NULL);

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * steady.c - the part of a closed loop in which it was as full as it was meant to be.
+ *
+ * The window begins when as many requests are in flight as the threshold asks for,
+ * and ends when their number falls below it for the last time; what lies between may
+ * dip. The rules are those of upstream's Rust client (serve spec 10): successes
+ * alone are looked at, ends come before starts of the same instant, and an instant
+ * belongs to the window from its start up to, not including, its end. Starting in
+ * it counts for prompts, TTFT and TPOT, ending in it for requests, and each token
+ * event in it for output.
+ */
+#include "metrics/parts.h"
+
+#include <math.h>
+
+#include "base/mem.h"
+#include "stats/stats.h"
+
+struct interval { int64_t start_ns, end_ns; };
+
+static int by_value(const void *a, const void *b)
+{
+	int64_t x, y;
+
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	return (x > y) - (x < y);
+}
+
+static struct interval interval_of(const struct request_row *row)
+{
+	return (struct interval){ row->sent_ns, metrics_end_ns(row) };
+}
+
+/* Walks starts and ends in order of time; both ascending, n each. */
+static void find_window(struct metrics_steady *s, const int64_t *start, const int64_t *end,
+			size_t n)
+{
+	size_t started = 0, ended = 0;
+
+	while (ended < n) {
+		int64_t running = (int64_t)(started - ended);
+
+		if (started == n || end[ended] <= start[started]) {
+			if (running == s->threshold_requests)
+				s->end_ns = end[ended];
+			ended++;
+			continue;
+		}
+		if (running + 1 > s->observed_peak)
+			s->observed_peak = running + 1;
+		if (running + 1 >= s->threshold_requests && !s->is_reached) {
+			s->is_reached = true;
+			s->start_ns = start[started];
+		}
+		started++;
+	}
+}
+
+static void look(struct metrics *m, const struct record *r)
+{
+	struct metrics_steady *s = &m->steady;
+	int64_t *start = mem_array(m->n, sizeof(*start)), *end = mem_array(m->n, sizeof(*end));
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < m->n; i++) {
+		const struct request_row *row = &r->row[m->row[i]];
+
+		if (!metrics_is_success(row))
+			continue;
+		start[n] = interval_of(row).start_ns;
+		end[n++] = interval_of(row).end_ns;
+	}
+	qsort(start, n, sizeof(*start), by_value);
+	qsort(end, n, sizeof(*end), by_value);
+	s->total = (uint32_t)n;
+	s->first_ns = n ? start[0] : 0;
+	find_window(s, start, end, n);
+	free(start);
+	free(end);
+}
+
+static bool is_inside(const struct metrics_steady *s, int64_t at_ns)
+{
+	return at_ns >= s->start_ns && at_ns < s->end_ns;
+}
+
+static uint64_t events_inside(const struct metrics *m, uint32_t i, const struct request_row *row)
+{
+	int64_t at = row->first_event_ns;
+	uint64_t n = at != 0 && is_inside(&m->steady, at);
+
+	for (size_t k = m->itl_at[i]; k < m->itl_at[i + 1] && at < m->steady.end_ns; k++) {
+		at += llround(m->itl[k] * 1e9);
+		n += is_inside(&m->steady, at);
+	}
+	return n;
+}
+
+static void describe(struct metrics *m, double *ttft, size_t n_ttft, double *tpot, size_t n_tpot)
+{
+	struct metrics_steady *s = &m->steady;
+
+	s->mean_ttft_ms = stats_mean(ttft, n_ttft) * 1000;
+	s->mean_tpot_ms = stats_mean(tpot, n_tpot) * 1000;
+	stats_sort(ttft, n_ttft);
+	stats_sort(tpot, n_tpot);
+	s->median_ttft_ms = stats_median(ttft, n_ttft) * 1000;
+	s->median_tpot_ms = stats_median(tpot, n_tpot) * 1000;
+	s->p90_tpot_ms = stats_percentile(tpot, n_tpot, 90) * 1000;
+	s->p99_tpot_ms = stats_percentile(tpot, n_tpot, 99) * 1000;
+	for (size_t k = 0; k < m->opts.n_percentiles; k++)
+		s->percentile_ttft_ms[k] =
+			stats_percentile(ttft, n_ttft, m->opts.percentile[k]) * 1000;
+}
+
+static void measure(struct metrics *m, const struct record *r)
+{
+	struct metrics_steady *s = &m->steady;
+	double *ttft = mem_array(m->n, sizeof(*ttft)), *tpot = mem_array(m->n, sizeof(*tpot));
+	double duration = s->duration_s > 1e-9 ? s->duration_s : 1e-9;
+	size_t n_ttft = 0, n_tpot = 0;
+	uint64_t input = 0, output = 0;
+
+	for (uint32_t i = 0; i < m->n; i++) {
+		const struct request_row *row = &r->row[m->row[i]];
+
+		if (!metrics_is_success(row))
+			continue;
+		s->completed += is_inside(s, interval_of(row).end_ns);
+		output += m->opts.is_pooling ? 0 : events_inside(m, i, row);
+		if (!is_inside(s, row->sent_ns))
+			continue;
+		s->started++;
+		input += (uint64_t)m->input_len[i];
+		if (m->opts.is_pooling)
+			continue;
+		ttft[n_ttft++] = m->ttft[i];
+		if (m->output_len[i] > 1)
+			tpot[n_tpot++] = (m->latency[i] - m->ttft[i]) /
+					 (double)(m->output_len[i] - 1);
+	}
+	s->request_throughput = s->completed / duration;
+	s->input_throughput = (double)input / duration;
+	s->output_throughput = (double)output / duration;
+	s->total_token_throughput = s->input_throughput + s->output_throughput;
+	describe(m, ttft, n_ttft, tpot, n_tpot);
+	free(ttft);
+	free(tpot);
+}
+
+void metrics_steady(struct metrics *m, const struct record *r)
+{
+	struct metrics_steady *s = &m->steady;
+	double shortest = m->opts.steady_min_window_s;
+
+	s->percentile_ttft_ms = arena_alloc(&m->arena, m->opts.n_percentiles * sizeof(double));
+	for (size_t k = 0; k < m->opts.n_percentiles; k++)
+		s->percentile_ttft_ms[k] = 0;
+	s->is_wanted = m->opts.finds_steady_state && m->opts.max_concurrency > 0 &&
+		       !m->opts.is_rate_finite;
+	if (!s->is_wanted)
+		return;
+	s->threshold_requests = (int64_t)ceil(m->opts.steady_threshold *
+					      (double)m->opts.max_concurrency);
+	if (s->threshold_requests < 1)
+		s->threshold_requests = 1;
+	s->run_s = m->duration_s;
+	look(m, r);
+	if (!s->is_reached)
+		return;
+	s->duration_s = metrics_seconds(s->end_ns - s->start_ns);
+	measure(m, r);
+	if (shortest <= 0)
+		shortest = fmax(STEADY_WINDOW_S, STEADY_WINDOW_SHARE * s->run_s);
+	s->is_short = s->duration_s < shortest;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* watch.c - see watch.h. */
+#include "run/watch.h"
+
+#include "base/mem.h"
+#include "http/prometheus.h"
+#include "telemetry/telemetry.h"
+
+struct watch_servers {
+	struct remote_target *target;
+	struct telemetry_source *source;
+	size_t n;
+	struct arena arena;
+	struct telemetry *telemetry;
+};
+
+static void add_server(struct watch_servers *w, const struct stage *s, const char *base_url,
+		       const char *path)
+{
+	struct remote remote = s->remote;
+	struct remote_target *t = &w->target[w->n];
+	struct buf labels = { 0 };
+	struct err ignored;
+
+	remote.base_url = base_url;
+	if (remote_target_init(t, &remote, path, &ignored) < 0) {
+		remote_target_release(t);
+		return;
+	}
+	prometheus_add_label(&labels, "url", str_of(base_url));
+	w->source[w->n++] = (struct telemetry_source){
+		.url = t->url.data, .labels = arena_text(&w->arena, buf_str(&labels)),
+		.opts = t->opts,
+	};
+	buf_release(&labels);
+}
+
+struct watch_servers *watch_begin(struct stage *s)
+{
+	const char *base_url = s->derived->base_url;
+	struct watch_servers *w;
+
+	if (!stage_may_ask_server(s) || s->derived->compat & COMPAT_V011)
+		return NULL;
+	w = mem_alloc(sizeof(*w));
+	w->target = mem_array(1, sizeof(*w->target));
+	w->source = mem_array(1, sizeof(*w->source));
+	if (s->opts->metrics_url)
+		add_server(w, s, s->opts->metrics_url, "");
+	else
+		add_server(w, s, base_url, "/metrics");
+	w->telemetry = telemetry_begin(w->source, w->n, (int64_t)(s->opts->metrics_interval * 1e9));
+	return w;
+}
+
+void watch_end(struct watch_servers *w, struct record *into)
+{
+	if (!w)
+		return;
+	telemetry_end(w->telemetry, into);
+	for (size_t i = 0; i < w->n; i++)
+		remote_target_release(&w->target[i]);
+	free(w->target);
+	free(w->source);
+	arena_release(&w->arena);
+	free(w);
+}
