@@ -163,7 +163,7 @@ int run_point(const struct serve_opts *opts, const struct serve_derived *derived
 		env = *hooks->env;
 	else
 		point_env_read(&env);
-	s.remote.api_key = prepare_api_key(derived->endpoint, &env, hooks->env != NULL);
+	s.remote.api_key = env.api_key;
 	*out = (struct point){ 0 };
 	if (choose_travel(&s, &env, e) < 0)
 		return -1;
@@ -182,8 +182,7 @@ int run_point(const struct serve_opts *opts, const struct serve_derived *derived
 	if (stage_run_main(&s, e) < 0)
 		return -1;
 	out->is_interrupted = out->record.is_interrupted;
-	if (!out->endpoint->is_pooling)
-		count_missing(&out->record, out->tokenizer);
+	count_missing(&out->record, out->tokenizer);
 	return 0;
 }
 

@@ -198,6 +198,7 @@ void point_env_read(struct point_env *env)
 		.api_key = environment("OPENAI_API_KEY", NULL),
 		.http_proxy = environment("HTTP_PROXY", "http_proxy"),
 		.https_proxy = environment("HTTPS_PROXY", "https_proxy"),
+		.all_proxy = environment("ALL_PROXY", "all_proxy"),
 		.no_proxy = environment("NO_PROXY", "no_proxy"),
 	};
 }
@@ -210,10 +211,9 @@ const char *prepare_proxy(const struct point_env *env, const char *text)
 	if (url_parse(str_of(text), &url, NULL) < 0 || url.is_unix)
 		return NULL;
 	proxy = url.is_tls ? env->https_proxy : env->http_proxy;
+	if (!proxy)
+		proxy = env->all_proxy;
 	if (!proxy || (env->no_proxy && url_is_proxy_exempt(&url, str_of(env->no_proxy))))
 		return NULL;
 	return proxy;
 }
-		.all_proxy = environment("ALL_PROXY", "all_proxy"),
-	if (!proxy)
-		proxy = env->all_proxy;

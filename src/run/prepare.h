@@ -43,8 +43,5 @@ int prepare_request(const struct prepare_opts *o, const struct str *head, const 
 void prepare_request_id(const char *prefix, const struct plan *plan, uint32_t i,
 			const struct workload *w, struct buf *out);
 
-/* The API's own variable before OPENAI_API_KEY; is_given: env is not this process's. */
-const char *prepare_api_key(const struct endpoint *ep, const struct point_env *env,
-			    bool is_given);
 /* The proxy that the environment names for a base URL, or NULL. */
 const char *prepare_proxy(const struct point_env *env, const char *url);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run/serve_check.h - what serve_opts.c and serve_dataset.c share. Private to run/. */
 #pragma once
+#include "endpoint/endpoint.h"
 #include "run/serve_opts.h"
 
 struct check {
@@ -26,7 +27,8 @@ int serve_check_dataset(const struct check *c);
  * does not fit together is refused, what has no effect is noted.
  */
 int serve_check_load(const struct check *c);
-/* --random-range-ratio into two numbers. */
+/* /metrics and the steady state (run/serve_measure.c). */
+int serve_check_measure(const struct check *c);
 /* Client certificate and proxy (run/travel.c). */
 int serve_check_travel(const struct check *c);
 /* derived.endpoint, is_chat; --endpoint of an API of ours (run/choose_backend.c). */
@@ -37,4 +39,5 @@ bool serve_is_openai(const struct check *c); /* upstream forces ignore_eos on fo
 /* derived.is_pooling; what a backend does not take is refused or noted. */
 void serve_find_backend(const struct check *c);
 int serve_check_backend(const struct check *c);
+/* --random-range-ratio into two numbers. */
 int serve_check_range_ratio(const struct check *c);

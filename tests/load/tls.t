@@ -84,4 +84,55 @@ for my $fault (['reset@3', 'reset'], ['close@3', 'truncated'], ['split', undef])
 	is_deeply(failures($run), $category ? { $category => 4 } : {}, "$what under TLS");
 }
 
+# A server that demands a client certificate, here one that signed itself.
+{
+	my $sim = https('--ssl-ca-certs', $cert);
+	my $run = serve($sim, '--num-prompts', '4', '--insecure');
+
+	is_deeply(failures($run), { tls => 4 }, 'no client certificate: category');
+	like($run->{own}{failures}[0]{examples}[0]{text}, qr/demands a client certificate/,
+		'no client certificate: the text');
+	$run = serve($sim, '--num-prompts', '4', '--insecure', '--client-cert', $cert, '--client-key',
+		$key);
+	is($run->{result}{completed}, 4, 'client certificate: all succeed') or diag($run->{err});
+	open(my $both, '>', "$dir/both.pem");
+	print $both slurp($cert), slurp($key);
+	close $both;
+	$run = serve($sim, '--num-prompts', '2', '--insecure', '--client-cert', "$dir/both.pem",
+		'--transport', 'curl');
+	is($run->{result}{completed}, 2, 'client certificate by libcurl, key in its file');
+
+	# What is asked outside the measurement shows it too: the model's name here.
+	my ($status, $out, $err) = profllm('bench', 'serve', '--base-url', $sim->{url}, '--tokenizer',
+		'sim', '--num-prompts', '1', '--random-input-len', '4', '--random-output-len', '2',
+		'--ready-check-timeout-sec', '0', '--insecure', '--client-cert', "$dir/both.pem");
+
+	is($status, 0, 'client certificate: /v1/models') or diag($err);
+	truth_of($sim);
+}
+{
+	my ($other_cert, $other_key) = do { mkdir "$dir/other"; certificate("$dir/other") };
+	my @bad = (
+		['missing', ['--client-cert', "$dir/none.pem"],
+			qr/--client-cert: cannot read \S+none\.pem: No such file/],
+		['missing key', ['--client-cert', $cert, '--client-key', "$dir/none.pem"],
+			qr/--client-key: cannot read \S+none\.pem: No such file/],
+		['no certificate', ['--client-cert', $key], qr/cannot use certificate file '\S+key\.pem'/],
+		['not its key', ['--client-cert', $cert, '--client-key', $other_key],
+			qr/key file|does not belong to the certificate/],
+		['key alone', ['--client-key', $key], qr/--client-key needs --client-cert/],
+	);
+	my $sim = https();
+
+	for my $row (@bad) {
+		my ($name, $args, $text) = @$row;
+		my ($status, $out, $err) = profllm('bench', 'serve', '--base-url', $sim->{url},
+			'--model', 'sim', '--tokenizer', 'sim', '--insecure', @$args);
+
+		is($status, 2, "client certificate, $name: exit status");
+		like($err, $text, "client certificate, $name: the sentence");
+	}
+	is(scalar(my @rows = truth_of($sim)), 0, 'bad client certificates: nothing was sent');
+}
+
 done_testing;
