@@ -84,7 +84,9 @@ static int wait_until_ready(struct stage *s, struct err *e)
 			goto done;
 		}
 		if (sent == 0 && s->point->record.row[row].state == REQ_DONE) {
-			stage_say(s, "Initial test run completed.");
+			stage_say(s, s->derived->compat & COMPAT_V011 ?
+				  "Initial test run completed. Starting main benchmark run..." :
+				  "Initial test run completed.");
 			rc = 0;
 			goto done;
 		}

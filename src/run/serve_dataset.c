@@ -160,7 +160,7 @@ int serve_check_dataset(const struct check *c)
 	apply_shortcuts(c, d);
 	if (check_lengths(c, d) < 0)
 		return -1;
-	if (d->ignores_eos)
+	if (d->ignores_eos && serve_is_openai(c))
 		o->ignore_eos = true;
 	if (d->has_timestamps && o->self_timed == OPT_TRI_UNSET)
 		o->self_timed = OPT_TRI_YES;

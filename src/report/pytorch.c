@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pytorch.c - see pytorch.h. */
+#include "report/pytorch.h"
+
+#include <math.h>
+
+#include "base/mem.h"
+#include "json/write.h"
+
+/* In the order of the records. */
+static const char *const metrics[] = {
+	"median_ttft_ms", "mean_ttft_ms", "std_ttft_ms", "p99_ttft_ms",
+	"mean_tpot_ms", "median_tpot_ms", "std_tpot_ms", "p99_tpot_ms",
+	"median_itl_ms", "mean_itl_ms", "std_itl_ms", "p99_itl_ms",
+};
+#define METRICS (sizeof(metrics) / sizeof(*metrics))
+
+static bool is_left_out(struct str key)
+{
+	static const char *const large[] = { "ttfts", "itls", "generated_texts", "errors",
+					     "profllm" };
+
+	for (size_t i = 0; i < METRICS; i++)
+		if (str_is(key, metrics[i]))
+			return true;
+	for (size_t i = 0; i < sizeof(large) / sizeof(*large); i++)
+		if (str_is(key, large[i]))
+			return true;
+	return false;
+}
+
+/* A value as that file spells it: no bare infinities. */
+static void put(struct json_writer *w, const struct json_value *v)
+{
+	if (v->kind == JSON_REAL && isinf(v->real)) {
+		json_put_text(w, "inf");
+		return;
+	}
+	if (v->kind != JSON_ARRAY && v->kind != JSON_OBJECT) {
+		json_put_value(w, v);
+		return;
+	}
+	if (v->kind == JSON_ARRAY)
+		json_begin_array(w);
+	else
+		json_begin_object(w);
+	for (size_t i = 0; i < v->count; i++) {
+		if (v->kind == JSON_OBJECT)
+			json_key_str(w, v->key[i]);
+		put(w, &v->item[i]);
+	}
+	if (v->kind == JSON_ARRAY)
+		json_end_array(w);
+	else
+		json_end_object(w);
+}
+
+/* The slice of a string lies between its quotes. */
+static struct str whole(struct json_slice v)
+{
+	return v.kind == JSON_STRING ? (struct str){ v.raw.p - 1, v.raw.n + 2 } : v.raw;
+}
+
+/* What every record repeats of the result. */
+static int put_extra(struct str result, struct buf *out, struct err *e)
+{
+	struct json_writer w = json_writer(out);
+	struct json_scan scan = { result, 0 };
+	struct json_slice all, value;
+	struct json_iter it;
+	struct str key;
+
+	if (json_next(&scan, &all, e) < 0)
+		return -1;
+	it = json_iter(all);
+	json_begin_object(&w);
+	while (json_each(&it, &key, &value) == 1) {
+		struct arena a = { 0 };
+		struct json_value *v;
+		struct buf name = { 0 };
+		int rc;
+
+		if (is_left_out(key))
+			continue;
+		rc = json_parse(&a, whole(value), &v, e);
+		if (rc == 0) {
+			json_unescape(&name, key);
+			json_key_str(&w, buf_str(&name));
+			put(&w, v);
+		}
+		buf_release(&name);
+		arena_release(&a);
+		if (rc < 0)
+			return -1;
+	}
+	json_end_object(&w);
+	return 0;
+}
+
+static bool has_word(const char *text, const char *word)
+{
+	return text && strstr(text, word);
+}
+
+static const struct json_value *or_empty(const struct json_value *v)
+{
+	static const struct json_value empty = { .kind = JSON_STRING, .text = { "", 0 } };
+
+	return v ? v : &empty;
+}
+
+/* The options, with what the metadata says of tensor parallelism. */
+static void put_args(struct json_writer *w, const struct json_value *args,
+		     const struct json_value *extra)
+{
+	const struct json_value *tp = json_get(extra, "tensor_parallel_size");
+
+	json_key(w, "args");
+	json_begin_object(w);
+	for (size_t i = 0; i < args->count; i++) {
+		json_key_str(w, args->key[i]);
+		put(w, &args->item[i]);
+	}
+	if (tp && !json_get(args, "tensor_parallel_size")) {
+		json_key(w, "tensor_parallel_size");
+		put(w, tp);
+	}
+	json_end_object(w);
+}
+
+static void put_benchmark(struct json_writer *w, const struct pytorch_opts *o,
+			  const struct json_value *args, const struct json_value *extra)
+{
+	const struct json_value *mode = or_empty(json_get(extra, "compilation_config.mode"));
+	bool is_eager = (mode->kind == JSON_STRING && str_is(mode->text, "0")) ||
+			has_word(o->output_json, "eager") || has_word(o->result_filename, "eager");
+
+	json_key(w, "benchmark");
+	json_begin_object(w);
+	json_key(w, "name");
+	json_put_text(w, "vLLM benchmark");
+	json_key(w, "extra_info");
+	json_begin_object(w);
+	put_args(w, args, extra);
+	json_key(w, "compilation_config.mode");
+	put(w, mode);
+	json_key(w, "optimization_level");
+	put(w, or_empty(json_get(extra, "optimization_level")));
+	json_key(w, "use_compile");
+	json_put_bool(w, !is_eager);
+	json_end_object(w);
+	json_end_object(w);
+}
+
+static void put_record(struct json_writer *w, const struct pytorch_opts *o,
+		       const struct json_value *args, const struct json_value *extra_tree,
+		       const char *metric, struct json_slice value, struct str extra)
+{
+	json_begin_object(w);
+	put_benchmark(w, o, args, extra_tree);
+	json_key(w, "model");
+	json_begin_object(w);
+	json_key(w, "name");
+	json_put_text(w, o->model);
+	json_end_object(w);
+	json_key(w, "metric");
+	json_begin_object(w);
+	json_key(w, "name");
+	json_put_text(w, metric);
+	json_key(w, "benchmark_values");
+	json_begin_array(w);
+	json_put_raw(w, value.raw);
+	json_end_array(w);
+	json_key(w, "extra_info");
+	json_put_raw(w, extra);
+	json_end_object(w);
+	json_end_object(w);
+}
+
+static int write_records(const struct pytorch_opts *o, struct json_slice result, struct str extra,
+			 struct arena *a, struct buf *out, struct err *e)
+{
+	struct json_writer w = json_writer(out);
+	struct json_value *args, *tree;
+	struct json_slice value;
+	bool has_any = false;
+
+	if (json_parse(a, o->args, &args, e) < 0 || json_parse(a, extra, &tree, e) < 0)
+		return -1;
+	for (size_t i = 0; i < METRICS; i++) {
+		if (!json_member(result, metrics[i], &value))
+			continue;
+		if (!has_any)
+			json_begin_array(&w);
+		has_any = true;
+		put_record(&w, o, args, tree, metrics[i], value, extra);
+	}
+	if (has_any)
+		json_end_array(&w);
+	return 0;
+}
+
+int pytorch_write(const struct pytorch_opts *o, struct str result, struct buf *out, struct err *e)
+{
+	struct json_scan scan = { result, 0 };
+	struct buf extra = { 0 };
+	struct arena a = { 0 };
+	struct json_slice all;
+	int rc;
+
+	rc = json_next(&scan, &all, e) < 0 ? -1 : put_extra(result, &extra, e);
+	if (rc == 0)
+		rc = write_records(o, all, buf_str(&extra), &a, out, e);
+	if (rc == 0 && (out->is_over || extra.is_over))
+		rc = err_set(e, ERR_LIMIT, "the PyTorch benchmark file is larger than %llu bytes; "
+			     "leave out --save-detailed", BUF_BYTES_MAX);
+	buf_release(&extra);
+	arena_release(&a);
+	return rc;
+}
+
+char *pytorch_path(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+	const char *name = slash ? slash + 1 : path;
+	struct buf out = { 0 };
+
+	/* Dots that a name begins with are no suffix, as in Python. */
+	while (*name == '.')
+		name++;
+	buf_add(&out, path, dot && dot > name ? (size_t)(dot - path) : strlen(path));
+	buf_add_text(&out, ".pytorch.json");
+	return buf_take(&out);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules between --backend and the other options: what is refused, noted, and derived. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "run/serve_opts.h"
+
+#define ARGS_MAX 16
+
+struct line {
+	struct serve_opts o;
+	struct serve_derived d;
+	struct opt_result r;
+	struct arena a;
+	struct err e;
+	int rc;
+};
+
+static void run(struct line *l, const char *const *arg)
+{
+	char *argv[ARGS_MAX];
+	int argc = 0;
+
+	*l = (struct line){ 0 };
+	for (; argc < ARGS_MAX && arg[argc]; argc++)
+		argv[argc] = arena_text(&l->a, str_of(arg[argc]));
+	l->rc = opt_parse(&serve_opt_set, argc, argv, &l->o, &l->r, &l->a, &l->e);
+	if (l->rc == 0)
+		l->rc = serve_opts_check(&l->o, &l->r, &l->a, &l->d, &l->e);
+}
+
+#define RUN(l, ...) run(l, (const char *const[ARGS_MAX]){ __VA_ARGS__ })
+
+static void done(struct line *l)
+{
+	opt_result_release(&l->r);
+	arena_release(&l->a);
+}
+
+#define EMBED "--backend", "openai-embeddings", "--endpoint", "/v1/embeddings"
+#define AUDIO "--backend", "openai-audio", "--endpoint", "/v1/audio/translations"
+
+static void pooling_reports_latency(void **state)
+{
+	struct line l;
+
+	(void)state;
+	RUN(&l, EMBED, "--top-k", "3", "--temperature", "0", "--extra-body", "{\"a\": 1}");
+	assert_int_equal(l.rc, 0);
+	assert_true(l.d.is_pooling);
+	assert_int_equal(l.d.metrics, SERVE_E2EL);
+	assert_string_equal(l.d.extra_body, "{\"a\": 1}");
+	assert_false(l.d.is_temperature_unset);
+	assert_false(l.o.ignore_eos); /* random forces it on for generation alone */
+	assert_string_equal(l.r.notes.data,
+			    "--top-k has no effect: --backend openai-embeddings generates no text\n"
+			    "--temperature has no effect: --backend openai-embeddings generates no "
+			    "text\n");
+	done(&l);
+	RUN(&l, EMBED, "--ignore-eos", "--percentile-metrics", "ttft,e2el");
+	assert_true(l.o.ignore_eos);
+	assert_int_equal(l.d.metrics, SERVE_TTFT | SERVE_E2EL);
+	assert_string_equal(l.r.notes.data,
+			    "--percentile-metrics: ttft, tpot and itl are not reported for --backend "
+			    "openai-embeddings, which generates no text\n");
+	done(&l);
+	RUN(&l, "--backend", "vllm-rerank", "--endpoint", "/rerank", "--dataset-name",
+	    "random-rerank", "--extra-body", "{\"a\": 1}", "--goodput", "e2el:5");
+	assert_int_equal(l.rc, 0);
+	assert_string_equal(l.r.notes.data,
+			    "--goodput has no effect: --backend vllm-rerank generates no text\n"
+			    "--extra-body has no effect: rerank requests take no further keys, as "
+			    "upstream\n");
+	done(&l);
+	/* Objectives are judged all the same, as upstream. */
+	RUN(&l, EMBED, "--goodput", "x:5");
+	assert_int_equal(l.rc, -1);
+	assert_int_equal(l.e.code, ERR_RUN);
+	done(&l);
+}
+
+static void generation_is_as_before(void **state)
+{
+	struct line l;
+
+	(void)state;
+	RUN(&l, "--backend", "openai-chat", "--endpoint", "/v1/chat/completions");
+	assert_int_equal(l.rc, 0);
+	assert_false(l.d.is_pooling);
+	assert_int_equal(l.d.metrics, SERVE_TTFT | SERVE_TPOT | SERVE_ITL);
+	assert_true(l.d.is_temperature_unset && l.o.ignore_eos);
+	assert_int_equal(l.r.notes.len, 0);
+	done(&l);
+}
+
+/* Audio is a generating backend that takes none of the sampling options. */
+static void audio_takes_no_sampling(void **state)
+{
+	static const char *const flag[][2] = {
+		{ "--top-p", "0.5" }, { "--top-k", "1" }, { "--min-p", "0.5" },
+		{ "--temperature", "0" }, { "--frequency-penalty", "1" },
+		{ "--presence-penalty", "1" }, { "--repetition-penalty", "1" },
+	};
+	struct line l;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(flag) / sizeof(*flag); i++) {
+		RUN(&l, AUDIO, flag[i][0], flag[i][1]);
+		assert_int_equal(l.rc, -1);
+		assert_int_equal(l.e.code, ERR_RUN);
+		assert_string_equal(l.e.text, "Sampling parameters are only supported by "
+				    "openai-compatible backends.");
+		done(&l);
+	}
+	RUN(&l, AUDIO, "--extra-body", "{\"temperature\": 0}");
+	assert_int_equal(l.rc, 0);
+	assert_true(l.d.is_temperature_unset);
+	assert_false(l.o.ignore_eos);
+	done(&l);
+	/* Objectives come first, as upstream. */
+	RUN(&l, AUDIO, "--top-k", "1", "--goodput", "x:5");
+	assert_true(str_starts(str_of(l.e.text), STR("Invalid metric name found, x")));
+	done(&l);
+}
+
+static void an_unlike_path_is_hinted_at(void **state)
+{
+	struct line l;
+
+	(void)state;
+	RUN(&l, "--backend", "vllm-pooling");
+	assert_int_equal(l.rc, 0); /* the suffix error is the run's */
+	assert_string_equal(l.r.notes.data,
+			    "--backend vllm-pooling usually stands with --endpoint /pooling\n");
+	done(&l);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pooling_reports_latency),
+		cmocka_unit_test(generation_is_as_before),
+		cmocka_unit_test(audio_takes_no_sampling),
+		cmocka_unit_test(an_unlike_path_is_hinted_at),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
