@@ -50,6 +50,7 @@
 #define PREPARED_BYTES_MAX (1ull << 30) /* prompts held again as bodies; above: look-ahead */
 #define REPEATED_BYTES_MAX (64ull << 20) /* likewise, of a plan that repeats its prompts */
 #define OPEN_ENDED_REQUESTS_MAX (1u << 20) /* planned for --duration where no rate limits them */
+#define PROBES_MAX (1u << 17)           /* rows kept for requests beside the load: 40 MB */
 #define PREFAULT_EVENTS_MAX (1u << 24)  /* token events given memory before load: 70 MB a lane */
 #define MIX_PARTS_MAX 64                /* sets of one mix */
 #define LENGTH_TOKENS_MAX (1u << 26)    /* one prompt or answer; contexts are below 2^24 */

@@ -18,6 +18,8 @@
 #include "cmd/progress.h"
 #include "run/dump.h"
 #include "run/point.h"
+#include "run/presets.h"
+#include "run/pytorch.h"
 #include "run/score.h"
 
 #define EXIT_STRICT 3
@@ -120,6 +122,8 @@ static int check_outputs(const struct serve_opts *o, const struct serve_derived 
 		return 0;
 	if (o->record_path && check_target("--record", o->record_path, e) < 0)
 		return -1;
+	if (o->output_json && check_target("--output-json", o->output_json, e) < 0)
+		return -1;
 	if (!o->save_result && !o->append_result)
 		return 0;
 	if (o->result_dir && *o->result_dir && file_mkdirs(o->result_dir, e) < 0)
@@ -142,9 +146,30 @@ static int save(const struct serve_opts *o, const struct serve_derived *d,
 	rc = report_result_json(&scored->report, &json, e);
 	if (rc == 0)
 		rc = report_save(path, buf_str(&json), o->append_result, e);
+	if (rc == 0 && run_pytorch_is_wanted())
+		rc = run_pytorch_save(o, path, buf_str(&json), e);
 	free(path);
 	buf_release(&json);
 	return rc;
+}
+
+/* --output-json: the result with all its arrays, whatever else is saved. */
+static int save_detailed(const struct serve_opts *o, const struct scored *scored, struct err *e)
+{
+	struct report_facts facts = scored->meta.facts;
+	struct report detailed = scored->report;
+	struct buf json = { 0 };
+	int rc;
+
+	if (!o->output_json)
+		return 0;
+	facts.is_detailed = true;
+	detailed.facts = &facts;
+	rc = report_result_json(&detailed, &json, e);
+	if (rc == 0)
+		rc = report_save(o->output_json, buf_str(&json), false, e);
+	buf_release(&json);
+	return rc < 0 ? err_wrap(e, "--output-json") : 0;
 }
 
 /* The last error is what ends the program; one that is already there stays. */
@@ -165,12 +190,18 @@ static int report(const struct serve_opts *o, const struct serve_derived *d, str
 	int status = 0;
 
 	score_point(o, d, point, &scored);
+	if (scored.metrics.completed == 0 && scored.metrics.failed)
+		cli_warn("All requests failed. This is likely due to a misconfiguration on the "
+			 "benchmark arguments.");
 	report_terminal(&scored.report, &text);
 	cli_out(buf_str(&text));
 	buf_release(&text);
 	/* The record is completed even when the result has no room, and the other way round. */
 	save(o, d, &scored, e);
-	point_store(point, o, &also);
+	save_detailed(o, &scored, &also);
+	add_error(e, &also);
+	also = (struct err){ 0 };
+	point_store(point, &also);
 	add_error(e, &also);
 	if (e->code)
 		status = 1;
@@ -250,6 +281,31 @@ static int list_fixes(const struct serve_opts *o)
 	return 0;
 }
 
+static int list_patterns(const struct serve_opts *o)
+{
+	if (!o->load_pattern || strcmp(o->load_pattern, "help") != 0)
+		return 0;
+	for (const struct load_pattern *p = load_patterns; p->name; p++) {
+		printf("%-10s %s:", p->name, p->help);
+		for (const struct preset *set = p->set; set->option; set++)
+			printf(" --%s %s", set->option, set->value);
+		putchar('\n');
+	}
+	return 1;
+}
+
+/* What a pattern stands for, so that it can be written out. */
+static void print_pattern(const struct serve_opts *o, const struct opt_result *given)
+{
+	struct buf flags = { 0 };
+
+	if (!o->load_pattern)
+		return;
+	load_pattern_flags(o, given, &flags);
+	printf("Load pattern %s: %s\n", o->load_pattern, flags.len ? flags.data : "nothing more");
+	buf_release(&flags);
+}
+
 int cmd_bench_serve(int argc, char **argv)
 {
 	struct serve_opts opts;
@@ -259,10 +315,12 @@ int cmd_bench_serve(int argc, char **argv)
 
 	if (status != CLI_CONTINUE)
 		return status;
-	if (list_fixes(&opts))
+	if (list_fixes(&opts) || list_patterns(&opts) ||
+	    serve_presets(&opts, &cli.result, &cli.arena, &cli.err) < 0)
 		return cli_end(&cli);
 	serve_opts_fill(&opts, &cli.arena);
 	print_namespace(&opts);
+	print_pattern(&opts, &cli.result);
 	if (opts.trace)
 		trace_enable(opts.trace); /* its row refused unknown names */
 	if (serve_opts_check(&opts, &cli.result, &cli.arena, &derived, &cli.err) == 0) {

@@ -26,6 +26,16 @@ void plan_same(struct plan *p, uint32_t n, uint32_t sample)
 		p->entry[i].sample = sample;
 }
 
+void plan_chain(struct plan *p, uint32_t n, double gap_s)
+{
+	plan_same(p, n, 0);
+	p->n_roots = 1;
+	for (uint32_t i = 1; i < n; i++) {
+		p->entry[i].after = i - 1;
+		p->entry[i].due_s = gap_s;
+	}
+}
+
 void plan_repeat(struct plan *p, uint32_t n)
 {
 	assert(n > 0);

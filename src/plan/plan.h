@@ -80,6 +80,9 @@ double plan_count(const struct plan_opts *opts, double seconds);
 /* All n due at 0: ready check, warm-up. Every entry names the given sample. */
 void plan_same(struct plan *p, uint32_t n, uint32_t sample);
 
+/* One root at 0; each of the others is due gap_s after the end of the one before. */
+void plan_chain(struct plan *p, uint32_t n, double gap_s);
+
 enum plan_lora { LORA_RANDOM, LORA_ROUND_ROBIN };
 /* Serve spec 2.6; draws from rng->py. */
 void plan_assign_lora(struct plan *p, unsigned n_modules, enum plan_lora how,

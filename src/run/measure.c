@@ -9,6 +9,8 @@
 #include "base/mem.h"
 #include "base/trace.h"
 #include "net/sock.h"
+#include "run/probe.h"
+#include "run/profile.h"
 #include "run/score.h"
 #include "run/watch.h"
 
@@ -46,12 +48,19 @@ static int64_t clock_offset_ns(void)
 static int open_record_file(struct stage *s, struct err *e)
 {
 	struct point *p = s->point;
+	struct buf path = { 0 };
 
 	record_info_here(&p->info, 0, p->record.n_shards);
 	if (!s->opts->record_path)
 		return 0;
+	free(p->record_path);
+	if (s->opts->num_runs > 1)
+		buf_printf(&path, "%s.%u", s->opts->record_path, s->run + 1);
+	else
+		buf_add_text(&path, s->opts->record_path);
+	p->record_path = buf_take(&path);
 	score_meta(s->opts, s->derived, p);
-	p->stream = record_stream_open(&p->record, &p->info, s->opts->record_path, e);
+	p->stream = record_stream_open(&p->record, &p->info, p->record_path, e);
 	return p->stream ? 0 : -1;
 }
 
@@ -65,43 +74,91 @@ static void limit_load(const struct stage *s, struct load_opts *opts)
 			     (uint32_t)o->max_errors.v : 0;
 	opts->is_failure_share_limited = o->max_error_rate.is_set;
 	opts->failure_share_max = o->max_error_rate.v;
+	opts->give_up_ns = s->derived->give_up_ns;
+	opts->is_least_loaded = s->derived->balance == BALANCE_LEAST_LOADED &&
+				s->derived->n_urls > 1;
+}
+
+/* What goes on beside the load. */
+struct beside { struct stage *stage; struct probe *probe; struct profile *profile; };
+
+static void begin_beside(void *self)
+{
+	struct beside *b = self;
+
+	if (b->probe)
+		probe_start(b->probe);
+	profile_watch(b->profile);
+}
+
+static void tick_beside(void *self)
+{
+	struct beside *b = self;
+
+	profile_tick(b->profile);
+	stage_tick(b->stage);
+}
+
+static int run_load(struct stage *s, const struct prepared *prepared,
+		    struct load_progress *progress, struct probe *probe, struct err *e)
+{
+	struct point *p = s->point;
+	struct load_opts opts = stage_load_opts(s, PHASE_MAIN);
+	struct beside beside = { .stage = s, .probe = probe };
+	struct watch_servers *servers;
+	int64_t offset;
+	int rc;
+
+	limit_load(s, &opts);
+	opts.started = begin_beside;
+	opts.tick = tick_beside;
+	opts.started_self = opts.tick_self = &beside;
+	beside.profile = profile_begin(s, progress);
+	stage_say_traffic(s);
+	servers = watch_begin(s);
+	if (probe)
+		probe_say(probe);
+	stage_tick(s);
+	offset = clock_offset_ns();
+	rc = load_run(&opts, &p->plan, prepared, &p->record, 0, progress, &p->load,
+		      s->hooks->cancel, e);
+	p->clock_step_ns = clock_offset_ns() - offset;
+	probe_end(probe);
+	watch_end(servers, &p->record);
+	profile_end(beside.profile);
+	TRACE(run, "main phase: %.3f s, %llu connects, %llu reads\n",
+	      (double)(p->record.stop_ns - p->record.start_ns) / 1e9,
+	      (unsigned long long)p->load.net.connects, (unsigned long long)p->load.net.reads);
+	stage_tick(s);
+	/* From here rows may change again (missing counts): nobody copies them now. */
+	record_stream_stop(p->stream);
+	record_info_stop(&p->info);
+	return rc;
 }
 
 int stage_run_main(struct stage *s, struct err *e)
 {
 	struct point *p = s->point;
-	struct load_opts opts = stage_load_opts(s, PHASE_MAIN);
 	struct load_progress *progress = mem_alloc(sizeof(*progress));
 	struct prepare_opts how = stage_prepare_opts(s, false);
 	struct prepared prepared = { 0 };
-	struct watch_servers *servers;
-	int64_t offset;
+	struct probe *probe = NULL;
 	int rc = -1;
 
 	s->now = STAGE_MAIN;
 	s->progress = progress;
 	s->total = p->plan.n;
-	limit_load(s, &opts);
+	how.is_rehosted = s->derived->balance == BALANCE_LEAST_LOADED && s->derived->n_urls > 1;
 	if (p->plan.n > p->workload.n)
 		how.bytes_max = REPEATED_BYTES_MAX;
 	if (prepare(&how, &p->plan, &p->workload, &prepared, e) == 0 &&
-	    open_record_file(s, e) == 0) {
-		stage_say_traffic(s);
-		servers = watch_begin(s);
-		stage_tick(s);
-		offset = clock_offset_ns();
-		rc = load_run(&opts, &p->plan, &prepared, &p->record, 0, progress, &p->load,
-			      s->hooks->cancel, e);
-		p->clock_step_ns = clock_offset_ns() - offset;
-		watch_end(servers, &p->record);
-		TRACE(run, "main phase: %.3f s, %llu connects, %llu reads\n",
-		      (double)(p->record.stop_ns - p->record.start_ns) / 1e9,
-		      (unsigned long long)p->load.net.connects,
-		      (unsigned long long)p->load.net.reads);
-		stage_tick(s);
-		/* From here rows may change again (missing counts): nobody copies them now. */
-		record_stream_stop(p->stream);
-		record_info_stop(&p->info);
+	    probe_new(s, &probe, e) == 0) {
+		if (open_record_file(s, e) == 0) {
+			profile_reset_cache(s);
+			rc = run_load(s, &prepared, progress, probe, e);
+		} else {
+			probe_end(probe);
+		}
 	}
 	prepared_release(&prepared);
 	free(progress);
@@ -128,7 +185,7 @@ int stage_make_record(struct stage *s, struct err *e)
 {
 	struct point *p = s->point;
 	uint64_t events = 4 * (uint64_t)p->plan.n;
-	bool keeps_text = p->tokenizer || s->opts->save_detailed;
+	bool keeps_text = p->tokenizer || s->opts->save_detailed || s->opts->output_json;
 
 	for (uint32_t i = 0; i < p->plan.n; i++) {
 		int64_t asked = p->workload.v[p->plan.entry[i].sample].output_len;
@@ -139,7 +196,8 @@ int stage_make_record(struct stage *s, struct err *e)
 	if (s->derived->duration_ns && events > PREFAULT_EVENTS_MAX)
 		events = PREFAULT_EVENTS_MAX;
 	if (record_init(&p->record, p->plan.n + (uint32_t)s->opts->num_warmups + 64,
-			s->derived->threads, events, true, keeps_text, e) < 0)
+			s->derived->threads + probe_shards(s->opts), events, true, keeps_text,
+			e) < 0)
 		return -1;
 	record_add_rows(&p->record, p->plan.n);
 	fill_rows(s);

@@ -60,7 +60,7 @@ struct load_opts stage_load_opts(struct stage *s, enum request_phase phase)
 	return (struct load_opts){
 		.transport = s->point->transport,
 		.net = {
-			.base_url = &d->base_url, .n_endpoints = 1, .proxy = &s->proxy,
+			.base_url = d->base_urls, .n_endpoints = d->n_urls, .proxy = s->proxy,
 			.is_insecure = s->opts->insecure, .ca_file = s->opts->cacert,
 			.cert_file = s->opts->client_cert, .key_file = s->opts->client_key,
 			.is_http2 = strcmp(s->opts->http_version, "2") == 0,
@@ -71,7 +71,7 @@ struct load_opts stage_load_opts(struct stage *s, enum request_phase phase)
 			.request_timeout_ns = d->request_timeout_ns,
 		},
 		.endpoint = s->point->endpoint,
-		.workload = &s->point->workload,
+		.workload = &s->point->workload, .extra_body = str_of(d->extra_body),
 		.threads = is_main ? d->threads : 1,
 		.max_concurrency = d->max_concurrency,
 		.phase = phase,
@@ -95,8 +95,8 @@ struct prepare_opts stage_prepare_opts(const struct stage *s, bool is_without_id
 			.has_logprobs = s->opts->logprobs.is_set, .logprobs = s->opts->logprobs.v,
 			.extra_body = str_of(d->extra_body),
 		},
-		.base_url = &d->base_url, .path = s->opts->endpoint, .proxy = &s->proxy,
-		.n_urls = 1,
+		.base_url = d->base_urls, .path = s->opts->endpoint, .proxy = s->proxy,
+		.n_urls = d->n_urls,
 		.header = d->header, .n_headers = d->n_headers, .api_key = s->remote.api_key,
 		.lora = s->opts->lora_modules.n ? s->opts->lora_modules.v : NULL,
 		.is_without_ids = is_without_ids, .version = PROFLLM_VERSION,
@@ -106,10 +106,17 @@ struct prepare_opts stage_prepare_opts(const struct stage *s, bool is_without_id
 
 static int find_endpoint(struct stage *s, struct err *e)
 {
-	s->point->endpoint = endpoint_find(s->opts->backend);
-	if (!s->point->endpoint)
-		return err_set(e, ERR_USAGE, "--backend %s: not in this version", s->opts->backend);
-	return endpoint_check_url(s->point->endpoint, s->derived->api_url, e);
+	const struct endpoint *ep = s->derived->endpoint;
+	struct buf text = { 0 };
+
+	s->point->endpoint = ep;
+	if (s->opts->ignore_eos && ep->is_eos_kept) {
+		buf_printf(&text, "--backend %s has no ignore_eos: answers may end before the length "
+			   "that was asked for", ep->name);
+		stage_warn(s, text.data);
+		buf_release(&text);
+	}
+	return endpoint_check_url(ep, s->derived->api_url, e);
 }
 
 static int prepare_point(struct stage *s, struct err *e)
@@ -124,7 +131,7 @@ static int prepare_point(struct stage *s, struct err *e)
 	TRACE(run, "dataset %s: %zu requests\n", dataset->name, s->point->workload.n);
 	if (stage_is_cancelled(s))
 		return stage_cancelled(e);
-	if (stage_may_ask_server(s))
+	if (stage_may_ask_server(s) && !(s->derived->compat & COMPAT_V011))
 		stage_align(s, dataset);
 	if (s->derived->is_temperature_unset)
 		stage_say(s, "WARNING: vllm bench serve no longer sets temperature==0 (greedy) in requests "
@@ -137,12 +144,51 @@ static int choose_travel(struct stage *s, const struct point_env *env, struct er
 {
 	struct point *p = s->point;
 
-	if (travel_proxy(s->opts, env, s->derived->base_url, &s->proxy, e) < 0 ||
-	    travel_transport(s->opts, s->derived, &s->proxy, 1, &p->transport, e) < 0)
+	for (unsigned i = 0; i < s->derived->n_urls; i++)
+		if (travel_proxy(s->opts, env, s->derived->base_urls[i], &s->proxy[i], e) < 0)
+			return -1;
+	if (travel_transport(s->opts, s->derived, s->proxy, s->derived->n_urls, &p->transport,
+			     e) < 0)
 		return -1;
 	if (s->hooks->transport)
 		p->transport = s->hooks->transport;
-	s->remote.proxy = s->proxy ? s->proxy : "";
+	s->remote.proxy = s->proxy[0] ? s->proxy[0] : "";
+	return 0;
+}
+
+static int measure(struct stage *s, struct err *e)
+{
+	struct point *p = s->point;
+
+	if (stage_run_main(s, e) < 0)
+		return -1;
+	p->is_interrupted = p->record.is_interrupted;
+	if (!p->endpoint->is_pooling)
+		count_missing(&p->record, p->tokenizer);
+	if (s->hooks->measured)
+		s->hooks->measured(s->hooks->self, p);
+	stage_stop_profiler(s);
+	return 0;
+}
+
+/* The same plan again and again, each time into a new record. */
+static int measure_all(struct stage *s, struct err *e)
+{
+	struct point *p = s->point;
+
+	if (measure(s, e) < 0)
+		return -1;
+	for (s->run = 1; s->run < s->opts->num_runs; s->run++) {
+		if (p->is_interrupted || p->load.end == LOAD_FAILURES ||
+		    p->load.end == LOAD_FAILURE_SHARE)
+			break;
+		record_stream_close(p->stream, NULL);
+		p->stream = NULL;
+		record_info_release(&p->info);
+		record_release(&p->record);
+		if (stage_make_record(s, e) < 0 || measure(s, e) < 0)
+			return -1;
+	}
 	return 0;
 }
 
@@ -163,7 +209,7 @@ int run_point(const struct serve_opts *opts, const struct serve_derived *derived
 		env = *hooks->env;
 	else
 		point_env_read(&env);
-	s.remote.api_key = env.api_key;
+	s.remote.api_key = prepare_api_key(derived->endpoint, &env, hooks->env != NULL);
 	*out = (struct point){ 0 };
 	if (choose_travel(&s, &env, e) < 0)
 		return -1;
@@ -172,21 +218,18 @@ int run_point(const struct serve_opts *opts, const struct serve_derived *derived
 		return -1;
 	if (opts->dry_run)
 		return 0;
-	if (stage_check_files(&s, e) < 0 || stage_make_record(&s, e) < 0 || stage_ready_check(&s, e) < 0 ||
-	    stage_warm_up(&s, e) < 0)
+	if (stage_check_files(&s, e) < 0 || stage_make_record(&s, e) < 0 ||
+	    stage_ready_check(&s, e) < 0 || stage_warm_up(&s, e) < 0)
 		return -1;
 	if (stage_is_cancelled(&s))
 		return stage_cancelled(e);
 	TRACE(run, "ready: %u rows\n", out->record.n_rows);
-	stage_say(&s, "Starting main benchmark run...");
-	if (stage_run_main(&s, e) < 0)
-		return -1;
-	out->is_interrupted = out->record.is_interrupted;
-	count_missing(&out->record, out->tokenizer);
-	return 0;
+	if (!(derived->compat & COMPAT_V011)) /* there it stands at the end of the ready check */
+		stage_say(&s, "Starting main benchmark run...");
+	return measure_all(&s, e);
 }
 
-int point_store(struct point *p, const struct serve_opts *opts, struct err *e)
+int point_store(struct point *p, struct err *e)
 {
 	bool is_recounted = false;
 	int rc;
@@ -199,7 +242,7 @@ int point_store(struct point *p, const struct serve_opts *opts, struct err *e)
 	for (uint32_t i = 0; i < p->record.n_rows; i++)
 		is_recounted |= (p->record.row[i].flags & (ROW_COUNTED | ROW_COUNT_UNKNOWN)) != 0;
 	if (rc == 0 && is_recounted)
-		rc = record_file_save(&p->record, &p->info, opts->record_path, e);
+		rc = record_file_save(&p->record, &p->info, p->record_path, e);
 	return rc < 0 ? err_wrap(e, "--record") : 0;
 }
 
@@ -217,5 +260,6 @@ void point_release(struct point *p)
 	free(p->model_name);
 	free(p->tokenizer_id);
 	free(p->meta);
+	free(p->record_path);
 	*p = (struct point){ 0 };
 }

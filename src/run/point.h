@@ -5,7 +5,7 @@
  * No globals: two points may run at once in one process (a sweep, the
  * experiment runner, a calibration). Order of stages as upstream (serve spec
  * 1.8): discovery, tokenizer, dataset, alignment, plan, ready check, warm-up,
- * main run. Scoring is separate (metrics/) and needs only the record.
+ * main run (with --num-runs: several, of the same plan). Scoring is separate (metrics/) and needs only the record.
  */
 #pragma once
 #include <stdatomic.h>
@@ -25,6 +25,8 @@ enum point_stage { STAGE_DATASET, STAGE_ALIGN, STAGE_READY, STAGE_WARMUP, STAGE_
 struct point_env { const char *api_key, *http_proxy, *https_proxy, *all_proxy, *no_proxy; };
 void point_env_read(struct point_env *env); /* of this process */
 
+struct point;
+
 /* How a point talks to whoever started it, on the caller's thread; every hook may be NULL. */
 struct run_hooks {
 	void *self;
@@ -36,6 +38,11 @@ struct run_hooks {
 			 const struct load_progress *load);
 	/* Bytes of a file that is downloaded or read before anything is sent, and in all. */
 	void (*bytes)(void *self, const char *file, uint64_t done, uint64_t total);
+	/*
+	 * A run is measured and still in the point: score and report it. Called once for each of
+	 * --num-runs; may take the record (and zero it). NULL: run_point leaves the last one.
+	 */
+	void (*measured)(void *self, struct point *p);
 	const atomic_bool *cancel;         /* set: stop load, keep what was measured */
 	const struct point_env *env;       /* NULL: this process's */
 	const struct transport *transport; /* NULL: native; tests use the null one */
@@ -66,6 +73,8 @@ struct point {
 	 */
 	const char *chat_template;
 	struct remote_alignment alignment;
+	char *record_path;            /* --record; of several runs, with the run's number; or NULL */
+	bool is_profiled;
 	int64_t clock_step_ns;        /* CLOCK_REALTIME against CLOCK_MONOTONIC, start to stop */
 	bool is_interrupted;
 };
@@ -77,5 +86,5 @@ struct point {
 int run_point(const struct serve_opts *opts, const struct serve_derived *derived,
 	      const struct run_hooks *hooks, struct point *out, struct err *e);
 /* Completes the file of --record, once the record is scored (its meta is final). */
-int point_store(struct point *p, const struct serve_opts *opts, struct err *e);
+int point_store(struct point *p, struct err *e);
 void point_release(struct point *p);

@@ -61,7 +61,7 @@ static int write_head(const struct prepare_opts *o, unsigned i, struct buf *b, s
 	if (url_parse(str_of(o->base_url[i]), &url, e) < 0)
 		return -1;
 	if (o->api_key && strpbrk(o->api_key, "\r\n"))
-		return err_set(e, ERR_RUN, "OPENAI_API_KEY holds a line break");
+		return err_set(e, ERR_RUN, "the API key in the environment holds a line break");
 	buf_add_str(&target, url.path);
 	buf_add_text(&target, o->path);
 	buf_add_text(b, "POST ");
@@ -81,10 +81,14 @@ static int write_head(const struct prepare_opts *o, unsigned i, struct buf *b, s
 	add_default(o, b, "User-Agent", agent.data);
 	add_default(o, b, "Accept", "*/*");
 	add_default(o, b, "Accept-Encoding", "identity");
-	if (o->api_key) {
+	if (o->api_key && o->endpoint->key_header) {
+		add_default(o, b, o->endpoint->key_header, o->api_key);
+	} else if (o->api_key) {
 		buf_printf(&bearer, "Bearer %s", o->api_key);
 		add_default(o, b, "Authorization", bearer.data);
 	}
+	for (size_t h = 0; h < o->endpoint->n_headers; h++)
+		add_default(o, b, o->endpoint->header[h].name, o->endpoint->header[h].value);
 	rc = add_user_headers(o, b, e);
 	buf_release(&agent);
 	buf_release(&bearer);
@@ -102,31 +106,51 @@ void prepare_request_id(const char *prefix, const struct plan *plan, uint32_t i,
 		buf_add_str(out, s->request_id);
 }
 
+static size_t head_room(const struct prepare_opts *o, const struct str *head)
+{
+	size_t room = 0;
+
+	for (unsigned i = 0; i < o->n_urls; i++)
+		room = head[i].n > room ? head[i].n : room;
+	return room;
+}
+
+static void add_room(struct buf *out, size_t n)
+{
+	while (n--)
+		buf_add_char(out, ' ');
+}
+
 int prepare_request(const struct prepare_opts *o, const struct str *head, const struct plan *plan,
 		    uint32_t i, const struct workload *w, struct encoded *scratch, struct buf *out,
 		    struct err *e)
 {
 	const struct plan_entry *entry = &plan->entry[i];
-	const struct sample *s = &w->v[entry->sample];
 	struct encode_opts encode = o->encode;
+	struct sample sent = w->v[entry->sample];
+	struct buf id = { 0 };
+	int rc;
 
+	if (!o->is_without_ids)
+		prepare_request_id(o->request_id_prefix, plan, i, w, &id);
+	sent.request_id = buf_str(&id);
 	if (o->lora && entry->lora != PLAN_NO_LORA)
 		encode.model = str_of(o->lora[entry->lora]);
 	buf_reset(&scratch->body);
 	buf_reset(out);
-	buf_add_str(out, head[entry->endpoint]);
-	if (o->endpoint->encode(o->endpoint, &encode, s, scratch, e) < 0)
-		return -1;
+	if (o->is_rehosted)
+		add_room(out, head_room(o, head));
+	else
+		buf_add_str(out, head[entry->endpoint]);
+	rc = o->endpoint->encode(o->endpoint, &encode, &sent, scratch, e);
 	add_default(o, out, "Content-Type", *scratch->content_type ? scratch->content_type
 								    : "application/json");
-	if (s->request_id.n && !o->is_without_ids) {
-		buf_add_text(out, "x-request-id: ");
-		prepare_request_id(o->request_id_prefix, plan, i, w, out);
-		buf_add_text(out, "\r\n");
-	}
+	if (sent.request_id.n)
+		buf_printf(out, "x-request-id: %.*s\r\n", (int)sent.request_id.n, sent.request_id.p);
 	buf_printf(out, "Content-Length: %zu\r\n\r\n", scratch->body.len);
 	buf_add_str(out, buf_str(&scratch->body));
-	return 0;
+	buf_release(&id);
+	return rc;
 }
 
 static uint64_t text_bytes(const struct plan *plan, const struct workload *w)
@@ -156,6 +180,10 @@ int prepare(const struct prepare_opts *o, const struct plan *plan, const struct 
 		buf_reset(&text);
 		rc = write_head(o, i, &text, e);
 		head[i] = arena_str(&out->arena, buf_str(&text));
+	}
+	if (rc == 0 && o->is_rehosted) {
+		out->head = head;
+		out->head_room = head_room(o, head);
 	}
 	if (rc == 0 && text_bytes(plan, w) > (o->bytes_max ? o->bytes_max : PREPARED_BYTES_MAX)) {
 		out->build_self = lookahead_new(o, head, plan, w, e);
@@ -190,6 +218,16 @@ static const char *environment(const char *upper, const char *lower)
 	if (!v || !*v)
 		v = getenv(upper);
 	return v && *v ? v : NULL;
+}
+
+const char *prepare_api_key(const struct endpoint *ep, const struct point_env *env,
+			    bool is_given)
+{
+	const char *own = NULL;
+
+	if (ep->key_variable && !is_given)
+		own = environment(ep->key_variable, NULL);
+	return own ? own : env->api_key;
 }
 
 void point_env_read(struct point_env *env)

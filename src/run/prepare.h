@@ -22,6 +22,7 @@ struct prepare_opts {
 	const char *api_key;          /* NULL: none */
 	const char *const *lora;      /* module names; NULL: none */
 	bool is_without_ids;          /* ready check, warm-up */
+	bool is_rehosted;             /* the URL is chosen at admission: room for any head */
 	const char *request_id_prefix; /* of requests that repeat a sample; not NULL with ids */
 	const char *version;          /* for User-Agent */
 	size_t bytes_max;             /* larger sets are looked ahead; 0: PREPARED_BYTES_MAX */
@@ -43,5 +44,8 @@ int prepare_request(const struct prepare_opts *o, const struct str *head, const 
 void prepare_request_id(const char *prefix, const struct plan *plan, uint32_t i,
 			const struct workload *w, struct buf *out);
 
+/* The API's own variable before OPENAI_API_KEY; is_given: env is not this process's. */
+const char *prepare_api_key(const struct endpoint *ep, const struct point_env *env,
+			    bool is_given);
 /* The proxy that the environment names for a base URL, or NULL. */
 const char *prepare_proxy(const struct point_env *env, const char *url);

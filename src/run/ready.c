@@ -13,7 +13,7 @@
 #define READY_PAUSE_NS 5000000000  /* between tries of the ready check, as upstream */
 #define READY_SECONDS_MAX 1000000000 /* 31 years: longer waits are the same */
 
-/* n copies of the first prompt in another phase; rows are added to the record. */
+/* n copies of the first prompt, to each URL in turn, in another phase; rows are added to the record. */
 static int send_copies(struct stage *s, uint32_t n, enum request_phase phase, int64_t deadline_ns,
 		       uint32_t *first_row, struct err *e)
 {
@@ -27,6 +27,8 @@ static int send_copies(struct stage *s, uint32_t n, enum request_phase phase, in
 	int rc = -1;
 
 	plan_same(&plan, n, 0);
+	for (uint32_t i = 0; i < n; i++)
+		plan.entry[i].endpoint = (uint16_t)(i % s->derived->n_urls);
 	*first_row = record_add_rows(record, n);
 	s->now = phase == PHASE_READY ? STAGE_READY : STAGE_WARMUP;
 	s->progress = progress;
@@ -62,6 +64,15 @@ static void last_line(struct buf *text)
 		buf_cut(text, (size_t)(newline + 1 - text->data));
 }
 
+/* Of the tries from that row on, one for each URL, the first that was no success. */
+static uint32_t first_unready(const struct stage *s, uint32_t row)
+{
+	for (uint32_t i = row; i < row + s->derived->n_urls; i++)
+		if (s->point->record.row[i].state != REQ_DONE)
+			return i;
+	return RECORD_NONE;
+}
+
 static int wait_until_ready(struct stage *s, struct err *e)
 {
 	int64_t seconds = s->opts->ready_check_timeout_sec, left;
@@ -76,14 +87,14 @@ static int wait_until_ready(struct stage *s, struct err *e)
 	while ((left = deadline - clock_mono_ns()) > 0 && !stage_is_cancelled(s)) {
 		struct err failure = { 0 };
 		uint32_t row;
-		int sent = send_copies(s, 1, PHASE_READY, left, &row, &failure);
+		int sent = send_copies(s, s->derived->n_urls, PHASE_READY, left, &row, &failure);
 
 		/* A name that does not resolve yet may do so once the server is up. */
 		if (sent < 0 && failure.code != ERR_NET) {
 			*e = failure;
 			goto done;
 		}
-		if (sent == 0 && s->point->record.row[row].state == REQ_DONE) {
+		if (sent == 0 && (row = first_unready(s, row)) == RECORD_NONE) {
 			stage_say(s, s->derived->compat & COMPAT_V011 ?
 				  "Initial test run completed. Starting main benchmark run..." :
 				  "Initial test run completed.");

@@ -122,6 +122,11 @@ static void load_facts(const struct serve_opts *o, const struct serve_derived *d
 					  (long long)o->max_errors.v);
 	else if (l->end == LOAD_FAILURE_SHARE)
 		f->aborted = arena_printf(a, "--max-error-rate %g was passed", o->max_error_rate.v);
+	f->is_profile_asked = o->profile || o->profile_batch_threshold.is_set;
+	f->is_profiled = p->is_profiled;
+	for (unsigned i = 0; d->n_urls > 1 && i < d->n_urls; i++)
+		f->urls = f->urls ? arena_printf(a, "%s\n%s", f->urls, d->base_urls[i])
+				  : arena_text(a, str_of(d->base_urls[i]));
 	if (d->duration_ns)
 		f->time_limit_s = o->duration.v;
 	if ((double)l->used_up_ns < USED_UP_SHARE * (double)d->duration_ns)

@@ -27,6 +27,8 @@ int serve_check_dataset(const struct check *c);
  * does not fit together is refused, what has no effect is noted.
  */
 int serve_check_load(const struct check *c);
+/* derived.base_urls, once derived.base_url is there. */
+void serve_take_urls(const struct check *c);
 /* /metrics and the steady state (run/serve_measure.c). */
 int serve_check_measure(const struct check *c);
 /* Client certificate and proxy (run/travel.c). */

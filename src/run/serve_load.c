@@ -2,6 +2,8 @@
 /* serve_load.c - options about how load is made that upstream does not have. */
 #include <math.h>
 
+#include "base/limits.h"
+#include "http/url.h"
 #include "run/serve_check.h"
 
 static int check_duration(const struct check *c)
@@ -26,6 +28,52 @@ static int check_duration(const struct check *c)
 	return 0;
 }
 
+void serve_take_urls(const struct check *c)
+{
+	const struct serve_opts *o = c->o;
+	struct serve_derived *d = c->d;
+
+	d->base_urls = o->base_urls.n ? o->base_urls.v : &d->base_url;
+	d->n_urls = o->base_urls.n ? (unsigned)o->base_urls.n : 1;
+}
+
+static int check_urls(const struct check *c)
+{
+	static const char *const hows[] = { [BALANCE_ROUND_ROBIN] = "round-robin",
+					    [BALANCE_RANDOM] = "random",
+					    [BALANCE_LEAST_LOADED] = "least-loaded" };
+	const struct serve_opts *o = c->o;
+	struct url url;
+
+	for (size_t i = 0; i < sizeof(hows) / sizeof(*hows); i++)
+		if (strcmp(o->balance, hows[i]) == 0)
+			c->d->balance = (enum serve_balance)i;
+	if (o->base_urls.n < 2 && serve_given(c, "balance"))
+		serve_warn(c, "--balance has no effect without several --base-urls");
+	if (!o->base_urls.n)
+		return 0;
+	if (o->base_url)
+		return err_set(c->e, ERR_USAGE, "--base-urls: expected no --base-url beside it, which "
+			       "it stands in place of");
+	if (serve_given(c, "host") || serve_given(c, "port"))
+		serve_warn(c, "--host and --port have no effect beside --base-urls");
+	if (o->base_urls.n > ENDPOINTS_MAX)
+		return err_set(c->e, ERR_USAGE, "--base-urls: expected %u URLs at most, got %zu",
+			       ENDPOINTS_MAX, o->base_urls.n);
+	for (size_t i = 0; i < o->base_urls.n; i++)
+		if (url_parse(str_of(o->base_urls.v[i]), &url, c->e) < 0)
+			return err_wrap(c->e, "--base-urls");
+	return 0;
+}
+
+static void check_profile(const struct check *c)
+{
+	const struct serve_opts *o = c->o;
+
+	if (serve_given(c, "profile-duration") && !o->profile_batch_threshold.is_set)
+		serve_warn(c, "--profile-duration has no effect without --profile-batch-threshold");
+}
+
 static void check_cancellation(const struct check *c)
 {
 	const struct serve_opts *o = c->o;
@@ -38,8 +86,9 @@ static void check_cancellation(const struct check *c)
 
 int serve_check_load(const struct check *c)
 {
-	if (check_duration(c) < 0)
+	if (check_duration(c) < 0 || check_urls(c) < 0)
 		return -1;
 	check_cancellation(c);
+	check_profile(c);
 	return 0;
 }

@@ -21,6 +21,7 @@
 #include "base/limits.h"
 #include "http/url.h"
 #include "json/write.h"
+#include "run/presets.h"
 #include "run/serve_check.h"
 
 const struct serve_fix_row serve_fixes[] = {
@@ -32,6 +33,9 @@ const struct serve_fix_row serve_fixes[] = {
 	  "also carry choices and counts the text again" },
 	{ "dataset-seed", FIX_DATASET_SEED,
 	  "spec_bench, speed_bench and timed_trace use --seed; upstream always takes 0 for them" },
+	{ "probe-tail", FIX_PROBE_TAIL,
+	  "the measured duration ends with the last request; upstream adds the probe in flight then "
+	  "and the pause behind it" },
 	{ NULL, 0, NULL },
 };
 
@@ -151,8 +155,9 @@ static void make_urls(const struct check *c)
 	const struct serve_opts *o = c->o;
 	bool is_v6 = is_ipv6(o->host);
 
-	c->d->is_chat = strcmp(o->backend, "openai-chat") == 0;
-	if (o->base_url) {
+	if (o->base_urls.n) {
+		c->d->base_url = o->base_urls.v[0];
+	} else if (o->base_url) {
 		c->d->base_url = o->base_url;
 		if (serve_given(c, "host") || serve_given(c, "port"))
 			serve_warn(c, "--host and --port have no effect beside --base-url");
@@ -160,6 +165,7 @@ static void make_urls(const struct check *c)
 		c->d->base_url = arena_printf(c->arena, "http://%s%s%s:%" PRId64, is_v6 ? "[" : "",
 					      o->host, is_v6 ? "]" : "", o->port);
 	}
+	serve_take_urls(c);
 	c->d->api_url = arena_printf(c->arena, "%s%s", c->d->base_url, o->endpoint);
 	if (o->insecure && o->cacert)
 		serve_warn(c, "--cacert has no effect beside --insecure");
@@ -315,7 +321,7 @@ static void merge_body(const struct check *c, const struct json_value *extra)
 		{ "presence_penalty", &o->presence_penalty, NULL },
 		{ "repetition_penalty", &o->repetition_penalty, NULL },
 	};
-	const size_t n = sizeof(sampling) / sizeof(*sampling);
+	const size_t n = c->d->is_pooling ? 0 : sizeof(sampling) / sizeof(*sampling);
 	struct buf out = { 0 };
 	struct json_writer w = json_writer(&out);
 
@@ -347,7 +353,7 @@ static int check_body(const struct check *c)
 	struct json_value *v = NULL;
 	struct json_slice slice;
 
-	c->d->is_temperature_unset = !c->o->temperature.is_set;
+	c->d->is_temperature_unset = !c->d->is_pooling && !c->o->temperature.is_set;
 	if (text.n) {
 		if (json_parse(c->arena, text, &v, c->e) < 0 ||
 		    json_next(&scan, &slice, c->e) < 0)
@@ -386,7 +392,8 @@ static void select_metrics(const struct check *c)
 {
 	const struct serve_opts *o = c->o;
 	bool is_chosen = o->percentile_metrics && *o->percentile_metrics;
-	struct str rest = is_chosen ? str_of(o->percentile_metrics) : STR("ttft,tpot,itl");
+	struct str rest = is_chosen ? str_of(o->percentile_metrics)
+			  : c->d->is_pooling ? STR("e2el") : STR("ttft,tpot,itl");
 
 	c->d->metrics = 0;
 	for (bool is_last = false; !is_last;) {
@@ -410,7 +417,11 @@ static void select_metrics(const struct check *c)
 	else if (c->d->metrics & SERVE_E2EL_WITH_QUEUE && isinf(o->request_rate))
 		serve_warn(c, "--percentile-metrics: e2el_including_client_queue needs a finite "
 		     "--request-rate");
-	if (c->d->metrics & (SERVE_TTFT | SERVE_TPOT | SERVE_ITL) && o->skip_tokenizer_init)
+	if (c->d->metrics & (SERVE_TTFT | SERVE_TPOT | SERVE_ITL) && c->d->is_pooling &&
+	    serve_given(c, "percentile-metrics"))
+		serve_warn(c, "--percentile-metrics: ttft, tpot and itl are not reported for --backend "
+		     "%s, which generates no text", o->backend);
+	else if (c->d->metrics & (SERVE_TTFT | SERVE_TPOT | SERVE_ITL) && o->skip_tokenizer_init)
 		serve_warn(c, "--percentile-metrics: ttft, tpot and itl are not reported with "
 		     "--skip-tokenizer-init");
 }
@@ -518,6 +529,7 @@ static int parse_compat(const struct check *c)
 	static const struct { const char *name; enum serve_compat bit; } names[] = {
 		{ "peak", COMPAT_PEAK }, { "role-chunk", COMPAT_ROLE_CHUNK },
 		{ "stream-error", COMPAT_STREAM_ERROR }, { "detail", COMPAT_DETAIL },
+		{ "v0.11", COMPAT_V011 },
 	};
 	const size_t n = sizeof(names) / sizeof(*names);
 	struct str rest = str_of(c->o->compat);
@@ -530,8 +542,8 @@ static int parse_compat(const struct check *c)
 			i++;
 		if (i == n)
 			return err_set(c->e, ERR_USAGE, "--compat: expected a comma list of peak, "
-				       "role-chunk, stream-error, detail, got '%.*s'", (int)name.n,
-				       name.p);
+				       "role-chunk, stream-error, detail, v0.11, got '%.*s'",
+				       (int)name.n, name.p);
 		c->d->compat |= names[i].bit;
 	}
 	return 0;
@@ -602,19 +614,27 @@ int serve_opts_check(struct serve_opts *o, struct opt_result *result, struct are
 	const struct check c = { o, result, a, out, e };
 
 	*out = (struct serve_derived){ 0 };
+	if (serve_presets(o, result, a, e) < 0)
+		return -1;
 	serve_opts_fill(o, a);
 	if (check_ours(&c) < 0 || check_limits(&c) < 0 || check_ramp_up(&c) < 0)
+		return -1;
+	if (serve_choose_backend(&c) < 0)
 		return -1;
 	make_urls(&c);
 	if (check_url(&c) < 0 || serve_check_travel(&c) < 0 || check_headers(&c) < 0)
 		return -1;
 	check_model(&c);
+	serve_find_backend(&c);
 	if (serve_check_dataset(&c) < 0 || serve_check_range_ratio(&c) < 0 ||
-	    check_goodput(&c) < 0 || check_body(&c) < 0)
+	    check_goodput(&c) < 0 || serve_check_backend(&c) < 0 ||
+	    serve_check_compat(&c) < 0 || check_body(&c) < 0)
 		return -1;
 	select_metrics(&c);
+	if (out->compat & COMPAT_V011)
+		out->metrics &= ~(unsigned)(SERVE_QUEUE_TIME | SERVE_E2EL_WITH_QUEUE);
 	if (parse_percentiles(&c) < 0 || check_traffic(&c) < 0 || check_output(&c) < 0 ||
-	    serve_check_load(&c) < 0)
+	    serve_check_load(&c) < 0 || serve_check_measure(&c) < 0)
 		return -1;
 	return 0;
 }

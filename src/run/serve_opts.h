@@ -22,6 +22,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "data/dataset.h"
+#include "endpoint/endpoint.h"
 #include "opt/opt.h"
 #include "plan/plan.h"
 #include "token/chat.h"
@@ -135,6 +136,7 @@ enum serve_compat {
 	COMPAT_ROLE_CHUNK = 2,   /* an empty role chunk is not a token event */
 	COMPAT_STREAM_ERROR = 4, /* an error object inside a 200 stream is ignored, as main does */
 	COMPAT_DETAIL = 8,       /* latencies and queue_times only with --save-detailed */
+	COMPAT_V011 = 16,        /* all that was so in that release (run/compat.c, report/release.c) */
 };
 
 /* --fix: mended forms of upstream defects that change numbers. One row in serve_fixes each. */
@@ -142,6 +144,7 @@ enum serve_fix {
 	FIX_PEAK_TOKENS = 1,     /* peak tok/s counts tokens, not events */
 	FIX_USAGE = 2,           /* usage in an event that also has choices is taken */
 	FIX_DATASET_SEED = 4,    /* every dataset is shuffled by --seed */
+	FIX_PROBE_TAIL = 8,      /* the duration ends with the load, not with the last probe's pause */
 };
 struct serve_fix_row { const char *name; enum serve_fix bit; const char *help; };
 extern const struct serve_fix_row serve_fixes[]; /* ends with a NULL name */
@@ -158,6 +161,8 @@ struct serve_goodput { const char *name; double limit_ms; };
 
 /* What follows from the options; all texts are in the arena given to the check. */
 struct serve_derived {
+	const char *const *base_urls; /* --base-urls, or base_url alone */
+	unsigned n_urls;
 	const char *base_url;    /* --base-url as given, else http://host:port */
 	const char *api_url;     /* base_url + endpoint */
 	struct serve_pair *header;   /* trimmed, in order, the last value of a repeated key */
@@ -173,7 +178,9 @@ struct serve_derived {
 	const char *extra_body;      /* JSON: sampling flags, then --extra-body; NULL: empty */
 	bool is_temperature_unset;   /* upstream's greedy warning is due */
 	const char *label;           /* --label, else the backend: file names */
-	bool is_chat;                /* backend openai-chat */
+	const struct endpoint *endpoint; /* --backend or --backend-file; never NULL */
+	bool is_chat;                /* the server puts prompts through its chat template */
+	bool is_pooling;             /* the backend gives vectors or scores, no text */
 	uint32_t max_concurrency;    /* 0: no cap */
 	enum plan_ramp_up ramp_up;
 	enum plan_lora lora;

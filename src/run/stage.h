@@ -6,9 +6,10 @@
  *   setup.c    model, tokenizer, dataset, alignment with the server
  *   traffic.c  the plan
  *   ready.c    ready check, warm-up
- *   measure.c  the record and the main run
+ *   measure.c  the record and the main run; beside it probe.c, profile.c
  */
 #pragma once
+#include "base/limits.h"
 #include "run/point.h"
 #include "run/prepare.h"
 #include "run/remote.h"
@@ -21,10 +22,12 @@ struct stage {
 	struct point *point;
 	struct compat_rng rng;
 	struct remote remote;
-	const char *proxy;
+	const char *proxy[ENDPOINTS_MAX]; /* per base URL; NULL: none */
 	enum point_stage now;
 	struct load_progress *progress;
 	uint64_t total;
+	unsigned run;           /* of --num-runs, from 0 */
+	bool is_reset_missing;  /* the server cannot empty its prefix cache; said once */
 };
 
 void stage_say(const struct stage *s, const char *text);
@@ -50,3 +53,5 @@ int stage_make_record(struct stage *s, struct err *e);
 int stage_ready_check(struct stage *s, struct err *e);
 int stage_warm_up(struct stage *s, struct err *e);
 int stage_run_main(struct stage *s, struct err *e);
+/* After the report: --profile. */
+void stage_stop_profiler(struct stage *s);

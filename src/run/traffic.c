@@ -7,6 +7,7 @@
 #include "base/fmt.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "rng/fork.h"
 
 static bool is_self_timed(const struct stage *s)
 {
@@ -59,6 +60,30 @@ static int count_requests(const struct stage *s, const struct plan_opts *opts, u
 	return 0;
 }
 
+/* Which server each request goes to; the least loaded one is found at admission. */
+static void assign_urls(const struct stage *s, struct plan *plan)
+{
+	struct pcg64 g = rng_fork((uint64_t)s->opts->seed, "balance");
+	unsigned n = s->derived->n_urls;
+
+	if (n < 2 || s->derived->balance == BALANCE_LEAST_LOADED)
+		return;
+	for (uint32_t i = 0; i < plan->n; i++)
+		plan->entry[i].endpoint =
+			s->derived->balance == BALANCE_RANDOM
+				? (uint16_t)pcg64_bounded(&g, 0, n - 1) : (uint16_t)(i % n);
+}
+
+static void mark_cancelled(const struct stage *s, struct plan *plan)
+{
+	struct pcg64 g = rng_fork((uint64_t)s->opts->seed, "request-cancellation");
+	double share = s->opts->request_cancellation_rate / 100;
+
+	for (uint32_t i = 0; share > 0 && i < plan->n; i++)
+		if (pcg64_double(&g) < share)
+			plan->entry[i].flags |= PLAN_GIVES_UP;
+}
+
 int stage_make_plan(struct stage *s, struct err *e)
 {
 	const struct serve_opts *o = s->opts;
@@ -91,6 +116,8 @@ int stage_make_plan(struct stage *s, struct err *e)
 		return -1;
 	plan_repeat(plan, (uint32_t)w->n);
 	plan_assign_lora(plan, (unsigned)o->lora_modules.n, d->lora, &s->rng);
+	assign_urls(s, plan);
+	mark_cancelled(s, plan);
 	return 0;
 }
 
