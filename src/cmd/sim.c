@@ -83,6 +83,19 @@ static const struct opt rows[] = {
 	    .min = 1, .max = 1024, .help = "Tokens that one event carries."),
 	ROW(reasoning, "reasoning", .group = ORACLE, .arg = "N", .flags = OPT_OURS, .min = 0,
 	    .max = 1e9, .help = "The first N tokens of a chat answer are reasoning."),
+	ROW(spec_tokens, "spec-tokens", .group = ORACLE, .arg = "K", .flags = OPT_OURS, .min = 0,
+	    .max = COUNTER_POSITIONS_MAX,
+	    .help = "Speculative decoding, in the engine model, too: K tokens are drafted for "
+		    "each event after the first; 0 drafts none."),
+	ROW(spec_acceptance, "spec-acceptance", .group = ORACLE, .arg = "P", .flags = OPT_OURS,
+	    .min = 0, .max = 1, .help = "Probability that a drafted token is accepted, when "
+					"those before it were."),
+	ROW(diffusion_block, "diffusion-block", .group = ORACLE, .arg = "TOKENS",
+	    .flags = OPT_OURS, .min = 0, .max = 4096,
+	    .help = "A diffusion model, in the engine model, too: events are canvases of this "
+		    "many tokens; 0: none."),
+	ROW(diffusion_steps, "diffusion-steps", .group = ORACLE, .arg = "N", .flags = OPT_OURS,
+	    .min = 1, .max = 4096, .help = "Denoising steps of each canvas."),
 	ROW(output_len, "output-len", .group = ORACLE, .arg = "DIST", .flags = OPT_OURS,
 	    .help = "Answers end by themselves after that many tokens unless ignore_eos is set."),
 	ROW(faults, "fault", .group = ORACLE, .arg = "SPEC", .flags = OPT_OURS | OPT_MANY,

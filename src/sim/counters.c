@@ -122,7 +122,7 @@ static void spec_write(const struct counters *c, struct buf *labels, struct buf 
 	};
 	const char *name = "vllm:spec_decode_num_accepted_tokens_per_pos_total";
 	size_t bare = labels->len;
-	char position[8];
+	char position[24];
 
 	if (c->positions == 0)
 		return;

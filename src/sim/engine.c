@@ -81,26 +81,91 @@ static void running_pack(struct engine *g)
 
 struct step {
 	uint32_t budget, prefill_tokens, decoding;
+	uint64_t held;      /* tokens in the KV cache */
+	bool is_short;      /* somebody was preempted */
 };
+
+/* Tokens a sequence takes of what is left of the budget. */
+static uint32_t step_share(const struct step *p, const struct engine_seq *s)
+{
+	uint32_t n = s->prompt_left ? s->prompt_left : 1;
+
+	return n < p->budget ? n : p->budget;
+}
 
 /* Gives a running sequence its share of the step. */
 static void step_take(struct step *p, struct engine_seq *s)
 {
-	uint32_t n = s->prompt_left < p->budget ? s->prompt_left : p->budget;
+	uint32_t n = step_share(p, s);
 
 	s->has_token = false;
-	if (p->budget == 0)
+	if (n == 0)
 		return;
+	p->budget -= n;
+	p->held += n;
+	s->context += n;
 	if (s->prompt_left == 0) {
-		p->budget--;
 		p->decoding++;
 		s->has_token = true;
 		return;
 	}
-	p->budget -= n;
 	p->prefill_tokens += n;
 	s->prompt_left -= n;
 	s->has_token = s->prompt_left == 0;
+}
+
+/* Puts the newest running sequence back to the front of the queue; its turn was not yet. */
+static void preempt_newest(struct engine *g, struct step *p)
+{
+	struct engine_seq *s;
+	size_t i = g->running_end;
+
+	do
+		s = g->running[--i];
+	while (!s);
+	g->running[i] = NULL;
+	g->running_count--;
+	g->preempted++;
+	p->held -= s->context;
+	p->is_short = true;
+	s->prompt_left += s->context;
+	s->context = 0;
+	s->is_running = s->has_token = false;
+	s->prev = NULL;
+	s->next = g->first;
+	if (g->first)
+		g->first->prev = s;
+	else
+		g->last = s;
+	g->first = s;
+	g->waiting_count++;
+}
+
+static bool has_room(const struct engine *g, const struct step *p, const struct engine_seq *s)
+{
+	uint64_t own = s->is_running ? 0 : s->context; /* of running ones it is in held */
+
+	return g->kv_tokens == 0 || p->held + own + step_share(p, s) <= g->kv_tokens;
+}
+
+static void running_take(struct engine *g, struct step *p)
+{
+	for (size_t i = 0; i < g->running_end; i++)
+		p->held += g->running[i]->context;
+	for (size_t i = 0; i < g->running_end; i++) {
+		struct engine_seq *s = g->running[i];
+
+		while (s && s->is_running && g->running_count > 1 && !has_room(g, p, s))
+			preempt_newest(g, p);
+		if (s && s->is_running)
+			step_take(p, s);
+	}
+}
+
+static bool can_admit(const struct engine *g, const struct step *p)
+{
+	return g->first && p->budget > 0 && !p->is_short && g->running_count < g->max_num_seqs &&
+	       (g->running_count == 0 || has_room(g, p, g->first));
 }
 
 int64_t engine_step_begin(struct engine *g)
@@ -110,9 +175,8 @@ int64_t engine_step_begin(struct engine *g)
 
 	assert(!g->is_in_step);
 	running_pack(g);
-	for (size_t i = 0; i < g->running_end; i++)
-		step_take(&p, g->running[i]);
-	while (g->first && p.budget > 0 && g->running_count < g->max_num_seqs) {
+	running_take(g, &p);
+	while (can_admit(g, &p)) {
 		struct engine_seq *s = g->first;
 
 		waiting_unlink(g, s);
@@ -120,6 +184,7 @@ int64_t engine_step_begin(struct engine *g)
 		s->is_running = true;
 		g->running[s->slot] = s;
 		g->running_count++;
+		p.held += s->context;
 		step_take(&p, s);
 	}
 	g->step_tokens = g->max_num_batched_tokens - p.budget;

@@ -13,8 +13,13 @@
  * and all its tokens appear together at its end: one for each decoding
  * sequence and the first one of each prompt that was completed.
  *
- * Pure arithmetic: no clock, no sockets. Not modelled yet: KV blocks that run
- * out, prefix cache, preemption, speculative decoding.
+ * When the KV cache has no room for what a running sequence needs, the newest
+ * running one is preempted: its tokens are forgotten, it waits in front of all
+ * others and is prefilled anew. Nobody is admitted in such a step, and a
+ * sequence alone is never preempted, so there is always progress.
+ *
+ * Pure arithmetic: no clock, no sockets. The prefix cache is prefix.h; what is
+ * found there is not in prompt_left.
  */
 #pragma once
 #include <stdbool.h>
@@ -29,6 +34,7 @@ struct engine_cost {
 /* Embedded in its owner. */
 struct engine_seq {
 	uint32_t prompt_left;  /* set before engine_add; tokens still to prefill */
+	uint32_t context;      /* set before engine_add; tokens of it in the KV cache */
 	bool has_token;        /* private: this step ends with a token for it */
 	bool is_running;
 	size_t slot;           /* private: place in running[] */
@@ -45,6 +51,8 @@ struct engine {
 	struct engine_seq *first, *last;
 	size_t waiting_count;
 	bool is_in_step;
+	uint64_t kv_tokens;          /* room of the KV cache; 0: it never runs out */
+	uint64_t preempted;          /* times, so far */
 	uint32_t step_tokens;        /* budget used by the step under way */
 };
 

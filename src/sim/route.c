@@ -261,6 +261,7 @@ static void serve_metrics(struct conn *c, struct str body)
 	s->counters.kv_share = held < 1 ? held : 1;
 	s->counters.running = s->is_oracle ? s->stream_count : s->engine.running_count;
 	s->counters.waiting = s->is_oracle ? 0 : s->engine.waiting_count;
+	s->counters.preemptions = s->engine.preempted;
 	counters_write(&s->counters, str_of(route_model(s)), &out);
 	route_answer(c, 200, "text/plain; version=0.0.4; charset=utf-8", buf_str(&out));
 	buf_release(&out);

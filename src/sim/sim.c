@@ -63,6 +63,7 @@ static int pacing_init(struct sim *s, struct err *e)
 		prefix_init(&s->prefix, (size_t)o->kv_cache_tokens);
 	engine_init(&s->engine, o->cost, (size_t)o->max_num_seqs,
 		    (uint32_t)o->max_num_batched_tokens);
+	s->engine.kv_tokens = (uint64_t)o->kv_cache_tokens;
 	s->step.on_time = stream_on_step;
 	return 0;
 }

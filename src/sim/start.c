@@ -230,6 +230,7 @@ static void prefix_apply(struct sim *s, struct stream *t, size_t prompt)
 	s->counters.prefix_hits += cached;
 	t->form.cached_tokens = cached;
 	t->seq.prompt_left -= cached;
+	t->seq.context = cached;
 }
 
 void start_begin(struct conn *c, const char *id, size_t prompt, bool is_listed)

@@ -13,9 +13,9 @@
 #include "sim/counters.h"
 #include "sim/dist.h"
 #include "sim/engine.h"
-#include "sim/event.h"
 #include "sim/fault.h"
 #include "sim/lag.h"
+#include "sim/prefix.h"
 #include "sim/truth.h"
 #include "sim/words.h"
 
@@ -154,62 +154,84 @@ static void test_fault_plans(void **state)
 
 /* ---- requests ---- */
 
+static const struct { enum ask_api api; const char *body, *why, *param; } ask_rows[] = {
+	{ ASK_COMPLETIONS, "{\"prompt\":\"a\"}", NULL, NULL },
+	{ ASK_COMPLETIONS, "{\"prompt\":[1,2],\"unknown\":{}}", NULL, NULL },
+	{ ASK_COMPLETIONS, "{\"prompt\":[\"a\"],\"stop\":null,\"max_tokens\":null}",
+	  NULL, NULL },
+	{ ASK_COMPLETIONS, "{\"prompt\":[[1,2]],\"n\":1,\"echo\":false}", NULL, NULL },
+	{ ASK_CHAT, "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}", NULL, NULL },
+	{ ASK_DETOKENIZE, "{\"tokens\":[]}", NULL, NULL },
+	{ ASK_TOKENIZE, "{\"messages\":[{\"role\":\"user\"}]}", NULL, NULL },
+	{ ASK_RESPONSES, "{\"input\":\"a\",\"max_output_tokens\":3}", NULL, NULL },
+	{ ASK_RESPONSES, "{\"input\":[1,2],\"max_output_tokens\":3}", NULL, NULL },
+	{ ASK_RESPONSES, "{\"input\":[{\"role\":\"user\",\"content\":[{\"type\":"
+	  "\"input_text\",\"text\":\"a\"}]}],\"instructions\":\"b\"}", NULL, NULL },
+	{ ASK_ANTHROPIC, "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],"
+	  "\"max_tokens\":3,\"stop_sequences\":[\"x\"]}", NULL, NULL },
+	{ ASK_TGI, "{\"inputs\":\"a\",\"parameters\":{\"max_new_tokens\":3}}", NULL, NULL },
+	{ ASK_LLAMACPP, "{\"prompt\":[1,2],\"n_predict\":-1}", NULL, NULL },
+	{ ASK_SGLANG, "{\"input_ids\":[1],\"sampling_params\":null}", NULL, NULL },
+	{ ASK_DEMO, "{\"prompt\":\"a\",\"max_tokens\":3}", NULL, NULL },
+	{ ASK_OLLAMA, "{\"prompt\":\"a\",\"options\":{\"num_predict\":3}}", NULL, NULL },
+	{ ASK_RESPONSES, "{}", "input is missing", NULL },
+	{ ASK_ANTHROPIC, "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}",
+	  "max_tokens is missing", NULL },
+	{ ASK_TGI, "{\"parameters\":{}}", "inputs is missing", NULL },
+	{ ASK_TGI, "{\"inputs\":\"a\",\"parameters\":{\"max_new_tokens\":0}}",
+	  "max_new_tokens must be at least 1", "parameters" },
+	{ ASK_SGLANG, "{\"text\":\"a\",\"sampling_params\":7}", "an object",
+	  "sampling_params" },
+	{ ASK_SGLANG, "{\"sampling_params\":{}}", "text is missing", NULL },
+	{ ASK_OLLAMA_CHAT, "{\"messages\":[]}", "empty", "messages" },
+	{ ASK_COMPLETIONS, "", "not valid JSON", NULL },
+	{ ASK_COMPLETIONS, "{\"prompt\":\"a\"} x", "not valid JSON", NULL },
+	{ ASK_COMPLETIONS, "[1]", "JSON object", NULL },
+	{ ASK_COMPLETIONS, "{}", "prompt is missing", NULL },
+	{ ASK_CHAT, "{\"prompt\":\"a\"}", "messages is missing", NULL },
+	{ ASK_DETOKENIZE, "{}", "tokens is missing", NULL },
+	{ ASK_COMPLETIONS, "{\"prompt\":7}", "prompt must be", "prompt" },
+	{ ASK_COMPLETIONS, "{\"prompt\":[]}", "empty list", "prompt" },
+	{ ASK_COMPLETIONS, "{\"prompt\":[1,\"a\"]}", "token ids", "prompt" },
+	{ ASK_COMPLETIONS, "{\"prompt\":[-1]}", "token ids", "prompt" },
+	{ ASK_COMPLETIONS, "{\"prompt\":[\"a\",\"b\"]}", "one prompt", "prompt" },
+	{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"max_tokens\":0}", "at least 1",
+	  "max_tokens" },
+	{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"max_tokens\":1.5}", "integer",
+	  "max_tokens" },
+	{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"min_tokens\":5,\"max_tokens\":4}",
+	  "min_tokens", NULL },
+	{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"stream\":\"yes\"}", "true or false",
+	  "stream" },
+	{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"n\":2}", "n must be 1", "n" },
+	{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"echo\":true}", "echo", "echo" },
+	{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"stop\":\"\"}", "empty", "stop" },
+	{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"stop\":[1]}", "strings", "stop" },
+	{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"stream_options\":1}", "object",
+	  "stream_options" },
+	{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"model\":1}", "string", "model" },
+	{ ASK_CHAT, "{\"messages\":[]}", "empty", "messages" },
+	{ ASK_CHAT, "{\"messages\":[{\"content\":\"a\"}]}", "role", "messages" },
+	{ ASK_CHAT, "{\"messages\":[{\"role\":\"user\",\"content\":7}]}", "content",
+	  "messages" },
+};
+
 static void test_ask_rows(void **state)
 {
-	static const struct { enum ask_api api; const char *body, *why, *param; } rows[] = {
-		{ ASK_COMPLETIONS, "{\"prompt\":\"a\"}", NULL, NULL },
-		{ ASK_COMPLETIONS, "{\"prompt\":[1,2],\"unknown\":{}}", NULL, NULL },
-		{ ASK_COMPLETIONS, "{\"prompt\":[\"a\"],\"stop\":null,\"max_tokens\":null}",
-		  NULL, NULL },
-		{ ASK_COMPLETIONS, "{\"prompt\":[[1,2]],\"n\":1,\"echo\":false}", NULL, NULL },
-		{ ASK_CHAT, "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}", NULL, NULL },
-		{ ASK_DETOKENIZE, "{\"tokens\":[]}", NULL, NULL },
-		{ ASK_TOKENIZE, "{\"messages\":[{\"role\":\"user\"}]}", NULL, NULL },
-		{ ASK_COMPLETIONS, "", "not valid JSON", NULL },
-		{ ASK_COMPLETIONS, "{\"prompt\":\"a\"} x", "not valid JSON", NULL },
-		{ ASK_COMPLETIONS, "[1]", "JSON object", NULL },
-		{ ASK_COMPLETIONS, "{}", "prompt is missing", NULL },
-		{ ASK_CHAT, "{\"prompt\":\"a\"}", "messages is missing", NULL },
-		{ ASK_DETOKENIZE, "{}", "tokens is missing", NULL },
-		{ ASK_COMPLETIONS, "{\"prompt\":7}", "prompt must be", "prompt" },
-		{ ASK_COMPLETIONS, "{\"prompt\":[]}", "empty list", "prompt" },
-		{ ASK_COMPLETIONS, "{\"prompt\":[1,\"a\"]}", "token ids", "prompt" },
-		{ ASK_COMPLETIONS, "{\"prompt\":[-1]}", "token ids", "prompt" },
-		{ ASK_COMPLETIONS, "{\"prompt\":[\"a\",\"b\"]}", "one prompt", "prompt" },
-		{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"max_tokens\":0}", "at least 1",
-		  "max_tokens" },
-		{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"max_tokens\":1.5}", "integer",
-		  "max_tokens" },
-		{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"min_tokens\":5,\"max_tokens\":4}",
-		  "min_tokens", NULL },
-		{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"stream\":\"yes\"}", "true or false",
-		  "stream" },
-		{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"n\":2}", "n must be 1", "n" },
-		{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"echo\":true}", "echo", "echo" },
-		{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"stop\":\"\"}", "empty", "stop" },
-		{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"stop\":[1]}", "strings", "stop" },
-		{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"stream_options\":1}", "object",
-		  "stream_options" },
-		{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"model\":1}", "string", "model" },
-		{ ASK_CHAT, "{\"messages\":[]}", "empty", "messages" },
-		{ ASK_CHAT, "{\"messages\":[{\"content\":\"a\"}]}", "role", "messages" },
-		{ ASK_CHAT, "{\"messages\":[{\"role\":\"user\",\"content\":7}]}", "content",
-		  "messages" },
-	};
 	struct ask a = { 0 };
 	(void)state;
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT(ask_rows); i++) {
 		const char *param = "";
 		struct err e = { 0 };
-		int rc = ask_read(&a, rows[i].api, str_of(rows[i].body), &param, &e);
+		int rc = ask_read(&a, ask_rows[i].api, str_of(ask_rows[i].body), &param, &e);
 
-		assert_int_equal(rc, rows[i].why ? -1 : 0);
-		if (!rows[i].why)
+		assert_int_equal(rc, ask_rows[i].why ? -1 : 0);
+		if (!ask_rows[i].why)
 			continue;
-		if (!strstr(e.text, rows[i].why))
-			fail_msg("'%s' gave '%s'", rows[i].body, e.text);
-		if (rows[i].param)
-			assert_string_equal(param, rows[i].param);
+		if (!strstr(e.text, ask_rows[i].why))
+			fail_msg("'%s' gave '%s'", ask_rows[i].body, e.text);
+		if (ask_rows[i].param)
+			assert_string_equal(param, ask_rows[i].param);
 	}
 	ask_release(&a);
 }
@@ -239,234 +261,22 @@ static void test_ask_fields(void **state)
 	assert_false(a.is_stream || a.has_usage || a.is_eos_ignored || a.has_special || a.stops);
 	assert_int_equal(a.max_tokens, 3);
 	assert_int_equal(a.model.len, 0);
+	assert_int_equal(ask_read(&a, ASK_ANTHROPIC, STR(
+		"{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"max_tokens\":4,"
+		"\"system\":[{\"type\":\"text\",\"text\":\"be\"}]}"), NULL, NULL), 0);
+	assert_true(str_is(buf_str(&a.text),
+			   "<|system|>\nbe\n<|user|>\na\n<|assistant|>\n"));
+	assert_true(a.has_usage && !a.is_stream);
+	assert_int_equal(ask_read(&a, ASK_OLLAMA, STR(
+		"{\"prompt\":\"a\",\"options\":{\"num_predict\":-2,\"stop\":[\"x\"]}}"), NULL,
+		NULL), 0);
+	assert_true(a.is_stream && a.stops == 1);
+	assert_int_equal(a.max_tokens, -1);
+	assert_int_equal(ask_generate_api(STR("{\"inputs\":\"a\"}")), ASK_TGI);
+	assert_int_equal(ask_generate_api(STR("{\"input_ids\":[1]}")), ASK_SGLANG);
+	assert_int_equal(ask_generate_api(STR("{\"prompt\":\"a\"}")), ASK_DEMO);
+	assert_int_equal(ask_generate_api(STR("{")), ASK_DEMO);
 	ask_release(&a);
-}
-
-/* ---- events ---- */
-
-struct event_row {
-	const struct shape *shape;
-	bool has_usage_always, is_crlf, is_commented;
-	struct event event;
-	const char *stream; /* without the chunks' sizes */
-};
-
-#define HEAD(kind) "data: {\"id\":\"cmpl-1\",\"object\":\"" kind "\",\"created\":5," \
-	"\"model\":\"sim\",\"choices\":["
-
-static const struct event_row event_rows[] = {
-	{ .shape = &shape_completions,
-	  .event = { .part = EVENT_TEXT, .text = { " abc", 4 }, .output_tokens = 1 }, .stream =
-	  HEAD("text_completion") "{\"index\":0,\"text\":\" abc\",\"logprobs\":null,"
-	  "\"finish_reason\":null,\"stop_reason\":null}],\"usage\":null}\n\n" },
-	{ .shape = &shape_completions, .has_usage_always = true,
-	  .event = { .part = EVENT_TEXT, .text = { " abc", 4 }, .output_tokens = 2,
-		     .finish_reason = "length" }, .stream =
-	  HEAD("text_completion") "{\"index\":0,\"text\":\" abc\",\"logprobs\":null,"
-	  "\"finish_reason\":\"length\",\"stop_reason\":null}],\"usage\":{\"prompt_tokens\":7,"
-	  "\"total_tokens\":9,\"completion_tokens\":2}}\n\n" },
-	{ .shape = &shape_chat, .is_crlf = true, .is_commented = true,
-	  .event = { .part = EVENT_REASONING, .text = { " abc", 4 } }, .stream =
-	  ": keep-alive\r\n\r\n" HEAD("chat.completion.chunk") "{\"index\":0,"
-	  "\"delta\":{\"reasoning_content\":\" abc\"},\"logprobs\":null,"
-	  "\"finish_reason\":null}]}\r\n\r\n" },
-	{ .shape = &shape_chat, .event = { .part = EVENT_TEXT, .text = { " abc", 4 },
-	  .finish_reason = "stop", .stop_reason = { "\"q\"", 3 } }, .stream =
-	  HEAD("chat.completion.chunk") "{\"index\":0,\"delta\":{\"content\":\" abc\"},"
-	  "\"logprobs\":null,\"finish_reason\":\"stop\",\"stop_reason\":\"\\\"q\\\"\"}]}\n\n" },
-	{ .shape = &shape_completions,
-	  .event = { .part = EVENT_TEXT, .text = { " abc", 4 }, .is_malformed = true }, .stream =
-	  HEAD("text_completion") "\n\n" },
-	{ .shape = &shape_audio, .event = { .part = EVENT_TEXT, .text = { " abc", 4 },
-	  .finish_reason = "length" }, .stream =
-	  HEAD("transcription.chunk") "{\"delta\":{\"content\":\" abc\"},"
-	  "\"finish_reason\":\"length\",\"stop_reason\":null}]}\n\n" },
-	{ .shape = &shape_responses, .event = { .part = EVENT_TEXT, .text = { " abc", 4 } },
-	  .stream =
-	  "event: response.output_item.added\n"
-	  "data: {\"type\":\"response.output_item.added\",\"sequence_number\":0,"
-	  "\"output_index\":0,\"item\":{\"id\":\"msg_0\",\"type\":\"message\","
-	  "\"status\":\"in_progress\",\"content\":[]}}\n\n"
-	  "event: response.content_part.added\n"
-	  "data: {\"type\":\"response.content_part.added\",\"sequence_number\":1,"
-	  "\"output_index\":0,\"item_id\":\"msg_0\",\"content_index\":0,"
-	  "\"part\":{\"type\":\"output_text\",\"text\":\"\"}}\n\n"
-	  "event: response.output_text.delta\n"
-	  "data: {\"type\":\"response.output_text.delta\",\"sequence_number\":2,"
-	  "\"output_index\":0,\"item_id\":\"msg_0\",\"content_index\":0,"
-	  "\"delta\":\" abc\",\"logprobs\":[]}\n\n" },
-	{ .shape = &shape_anthropic, .event = { .part = EVENT_REASONING, .text = { " abc", 4 } },
-	  .stream =
-	  "event: content_block_start\n"
-	  "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":"
-	  "{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"}}\n\n"
-	  "event: content_block_delta\n"
-	  "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":"
-	  "{\"type\":\"thinking_delta\",\"thinking\":\" abc\"}}\n\n" },
-	{ .shape = &shape_tgi, .event = { .part = EVENT_TEXT, .text = { " abc", 4 }, .id = 9,
-	  .output_tokens = 3, .finish_reason = "length" }, .stream =
-	  "data:{\"index\":3,\"token\":{\"id\":9,\"text\":\" abc\",\"logprob\":-0.5,"
-	  "\"special\":false},\"generated_text\":\" abc\",\"details\":{\"finish_reason\":"
-	  "\"length\",\"generated_tokens\":3,\"seed\":null,\"input_length\":7}}\n\n" },
-	{ .shape = &shape_llamacpp, .event = { .part = EVENT_TEXT, .text = { " abc", 4 }, .id = 9,
-	  .output_tokens = 3 }, .stream =
-	  "data: {\"index\":0,\"content\":\" abc\",\"tokens\":[9],\"stop\":false,"
-	  "\"id_slot\":0,\"tokens_predicted\":3,\"tokens_evaluated\":7}\n\n" },
-	{ .shape = &shape_sglang, .event = { .part = EVENT_TEXT, .text = { " abc", 4 },
-	  .output_tokens = 3, .finish_reason = "stop", .stop_reason = { "c", 1 } }, .stream =
-	  "data: {\"text\":\" abc\",\"meta_info\":{\"id\":\"cmpl-1\",\"finish_reason\":"
-	  "{\"type\":\"stop\",\"matched\":\"c\"},\"prompt_tokens\":7,"
-	  "\"completion_tokens\":3,\"cached_tokens\":0}}\n\n" },
-	{ .shape = &shape_demo, .is_crlf = true, .is_commented = true,
-	  .event = { .part = EVENT_TEXT, .text = { " abc", 4 } }, .stream =
-	  "{\"text\":[\"a\\\"b abc\"]}\r\n" },
-	{ .shape = &shape_ollama, .event = { .part = EVENT_TEXT, .text = { " abc", 4 } }, .stream =
-	  "{\"model\":\"sim\",\"created_at\":\"1970-01-01T00:00:05Z\",\"response\":\" abc\","
-	  "\"done\":false}\n" },
-	{ .shape = &shape_ollama_chat, .event = { .part = EVENT_REASONING, .text = { " abc", 4 } },
-	  .stream =
-	  "{\"model\":\"sim\",\"created_at\":\"1970-01-01T00:00:05Z\",\"message\":{\"role\":"
-	  "\"assistant\",\"content\":\"\",\"thinking\":\" abc\"},\"done\":false}\n" },
-};
-
-/* What the chunks in got hold, without their sizes, which must be right. */
-static void assert_stream(const char *wanted, struct buf *got)
-{
-	struct buf all = { 0 };
-	struct str in = buf_str(got);
-
-	while (in.n) {
-		struct str size = str_cut(&in, '\n');
-		size_t n = 0;
-
-		assert_true(size.n >= 2 && size.p[size.n - 1] == '\r');
-		for (size_t i = 0; i + 1 < size.n; i++)
-			n = n * 16 + (size_t)str_hex(size.p[i]);
-		assert_true(n > 0 && n + 2 <= in.n);
-		buf_add(&all, in.p, n);
-		assert_memory_equal(in.p + n, "\r\n", 2);
-		in = (struct str){ in.p + n + 2, in.n - n - 2 };
-	}
-	assert_string_equal(all.data, wanted);
-	buf_release(&all);
-}
-
-static void form_fill(struct event_form *f, const struct shape *shape)
-{
-	event_prepare(f, shape, STR("cmpl-1"), STR("sim"), 5, STR("a\"b"));
-	f->prompt_tokens = 7;
-}
-
-static void test_event_bytes(void **state)
-{
-	struct event_form f = { 0 };
-	struct buf out = { 0 };
-	(void)state;
-	for (size_t i = 0; i < COUNT(event_rows); i++) {
-		const struct event_row *r = &event_rows[i];
-		struct buf wanted = { 0 };
-
-		form_fill(&f, r->shape);
-		f.has_usage_always = r->has_usage_always;
-		f.is_crlf = r->is_crlf;
-		f.is_commented = r->is_commented;
-		buf_reset(&out);
-		event_write(&f, &r->event, &out);
-		buf_add_text(&wanted, r->stream);
-		if (r->event.is_malformed) {
-			/* The JSON is cut somewhere; what is left begins like the whole. */
-			assert_non_null(strstr(out.data, "data: {\"id\":\"cmpl-1\""));
-			assert_null(strstr(out.data, "usage"));
-		} else {
-			assert_stream(wanted.data, &out);
-		}
-		buf_release(&wanted);
-	}
-	event_form_release(&f);
-	buf_release(&out);
-}
-
-static void test_event_ends(void **state)
-{
-	static const struct {
-		const struct shape *shape;
-		const char *open, *close, *error;
-	} rows[] = {
-		{ &shape_completions, "",
-		  HEAD("text_completion") "],\"usage\":{\"prompt_tokens\":7,\"total_tokens\":10,"
-		  "\"completion_tokens\":3}}\n\ndata: [DONE]\n\n",
-		  "data: {\"error\":{\"message\":\"no\",\"type\":\"InternalServerError\","
-		  "\"param\":null,\"code\":500}}\n\ndata: [DONE]\n\n" },
-		{ &shape_chat,
-		  HEAD("chat.completion.chunk") "{\"index\":0,\"delta\":{\"role\":\"assistant\","
-		  "\"content\":\"\"},\"logprobs\":null,\"finish_reason\":null}]}\n\n", NULL, NULL },
-		{ &shape_responses, NULL,
-		  "event: response.completed\ndata: {\"type\":\"response.completed\","
-		  "\"sequence_number\":2,\"response\":{\"id\":\"cmpl-1\",\"object\":\"response\","
-		  "\"created_at\":5,\"model\":\"sim\",\"status\":\"incomplete\",\"error\":null,"
-		  "\"incomplete_details\":{\"reason\":\"max_output_tokens\"},\"output\":[],"
-		  "\"usage\":{\"input_tokens\":7,\"input_tokens_details\":{\"cached_tokens\":0},"
-		  "\"output_tokens\":3,\"output_tokens_details\":{\"reasoning_tokens\":1},"
-		  "\"total_tokens\":10}}}\n\n",
-		  "event: error\ndata: {\"type\":\"error\",\"sequence_number\":3,\"code\":"
-		  "\"server_error\",\"message\":\"no\",\"param\":null}\n\n" },
-		{ &shape_anthropic,
-		  "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":"
-		  "\"cmpl-1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"sim\","
-		  "\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,\"usage\":{"
-		  "\"input_tokens\":7,\"cache_creation_input_tokens\":0,"
-		  "\"cache_read_input_tokens\":0,\"output_tokens\":1}}}\n\n"
-		  "event: ping\ndata: {\"type\":\"ping\"}\n\n",
-		  "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{"
-		  "\"stop_reason\":\"max_tokens\",\"stop_sequence\":null},\"usage\":{"
-		  "\"output_tokens\":3}}\n\n"
-		  "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
-		  "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\","
-		  "\"message\":\"no\"}}\n\n" },
-		{ &shape_tgi, "", "", "data:{\"error\":\"Request failed during generation: no\","
-		  "\"error_type\":\"generation\"}\n\n" },
-		{ &shape_llamacpp, "",
-		  "data: {\"index\":0,\"content\":\"\",\"tokens\":[],\"id_slot\":0,\"stop\":true,"
-		  "\"model\":\"sim\",\"tokens_predicted\":3,\"tokens_evaluated\":7,"
-		  "\"tokens_cached\":10,\"timings\":{\"cache_n\":0,\"prompt_n\":7,"
-		  "\"prompt_ms\":0.001,\"predicted_n\":3,\"predicted_ms\":0.002},"
-		  "\"truncated\":false,\"stop_type\":\"limit\",\"stopping_word\":\"\"}\n\n",
-		  "data: {\"error\":{\"code\":500,\"message\":\"no\",\"type\":\"server_error\"}}"
-		  "\n\n" },
-		{ &shape_sglang, "", "data: [DONE]\n\n",
-		  "data: {\"error\":{\"message\":\"no\"}}\n\ndata: [DONE]\n\n" },
-		{ &shape_ollama, "",
-		  "{\"model\":\"sim\",\"created_at\":\"1970-01-01T00:00:05Z\",\"response\":\"\","
-		  "\"done\":true,\"done_reason\":\"length\",\"total_duration\":3000,"
-		  "\"load_duration\":0,\"prompt_eval_count\":7,\"prompt_eval_duration\":1000,"
-		  "\"eval_count\":3,\"eval_duration\":2000}\n", "{\"error\":\"no\"}\n" },
-	};
-	const struct ending end = { .output_tokens = 3, .reasoning_tokens = 1,
-				    .finish_reason = "length", .prefill_ns = 1000,
-				    .decode_ns = 2000 };
-	struct event_form f = { 0 };
-	struct buf out = { 0 };
-	(void)state;
-	for (size_t i = 0; i < COUNT(rows); i++) {
-		const char *wanted[3] = { rows[i].open, rows[i].close, rows[i].error };
-
-		form_fill(&f, rows[i].shape);
-		for (int k = 0; k < 3; k++) {
-			buf_reset(&out);
-			if (k == 0)
-				event_open(&f, &out);
-			else if (k == 1)
-				event_close(&f, &end, &out);
-			else
-				event_error(&f, "no", &out);
-			if (wanted[k] && *wanted[k])
-				assert_stream(wanted[k], &out);
-			else if (wanted[k])
-				assert_int_equal(out.len, 0);
-		}
-	}
-	event_form_release(&f);
-	buf_release(&out);
 }
 
 /* ---- words ---- */
@@ -548,6 +358,86 @@ static void test_engine_steps(void **state)
 	assert_int_equal(engine_step_begin(&v.g), -1);
 	assert_int_equal(v.g.running_count + v.g.waiting_count, 0);
 	engine_release(&v.g);
+}
+
+/* Room for 10 tokens and two prompts of 4: the newer one has to give way, once. */
+static void test_engine_preempts(void **state)
+{
+	static const char *const order[] = {
+		"ab",     /* both prompts: 8 tokens held */
+		"ab",     /* a token each: 10 */
+		"a", "a", /* b gave way; a goes on alone and has its four */
+		"b", "b", /* b's prompt and its token again, then a new one */
+	};
+	struct served v = { 0 };
+	(void)state;
+	engine_init(&v.g, plain, 4, 100);
+	v.g.kv_tokens = 10;
+	served_add(&v, 0, 4, 4);
+	served_add(&v, 1, 4, 4);
+	for (size_t i = 0; i < COUNT(order); i++) {
+		memset(v.order, 0, sizeof(v.order));
+		assert_true(engine_step_begin(&v.g) > 0);
+		/* What b computed before is computed again: 4 of the prompt and 1 of its own. */
+		assert_int_equal(v.g.step_tokens, i == 0 ? 8 : i == 1 ? 2 : i == 4 ? 5 : 1);
+		engine_step_end(&v.g, served_token, &v);
+		assert_string_equal(v.order, order[i]);
+		assert_int_equal(v.g.preempted, i < 2 ? 0 : 1);
+	}
+	assert_int_equal(engine_step_begin(&v.g), -1);
+	/* One that fits nowhere is served all the same, when it is alone. */
+	served_add(&v, 2, 30, 2);
+	for (int i = 0; i < 2; i++) {
+		assert_true(engine_step_begin(&v.g) > 0);
+		engine_step_end(&v.g, served_token, &v);
+	}
+	assert_int_equal(v.tokens[2], 2);
+	assert_int_equal(v.g.preempted, 1);
+	engine_release(&v.g);
+}
+
+/* ---- prefix cache ---- */
+
+static uint32_t take(struct prefix_cache *p, uint32_t first, size_t n, struct prefix_tail *tail)
+{
+	uint32_t id[512];
+
+	for (size_t i = 0; i < n; i++)
+		id[i] = first + (uint32_t)i;
+	return prefix_take(p, id, n, tail);
+}
+
+static void test_prefix_cache(void **state)
+{
+	struct prefix_cache p = { 0 };
+	struct prefix_tail tail;
+	(void)state;
+	assert_int_equal(take(&p, 0, 64, &tail), 0); /* switched off */
+	assert_int_equal(take(&p, 0, 64, &tail), 0);
+	prefix_init(&p, 8 * PREFIX_BLOCK_TOKENS + 3);
+	assert_int_equal(p.cap, 8);
+	assert_int_equal(take(&p, 0, 40, &tail), 0);
+	assert_int_equal(take(&p, 0, 40, &tail), 32);
+	assert_int_equal(take(&p, 0, 48, &tail), 32);
+	/* All of it is known, but its last token must be computed. */
+	assert_int_equal(take(&p, 0, 48, &tail), 32);
+	assert_int_equal(take(&p, 0, 49, &tail), 48);
+	/* The same tokens elsewhere are another prefix. */
+	assert_int_equal(take(&p, 16, 40, &tail), 0);
+	/* What was generated continues the prompt, whose tail was unfinished. */
+	assert_int_equal(take(&p, 1000, 20, &tail), 0);
+	for (uint32_t i = 0; i < 12; i++)
+		prefix_add(&p, &tail, 1020 + i);
+	assert_int_equal(take(&p, 1000, 33, &tail), 32);
+	prefix_reset(&p);
+	assert_int_equal(take(&p, 1000, 33, &tail), 0);
+	/* Eight blocks are kept: the oldest goes first, and of a prompt its end. */
+	assert_int_equal(take(&p, 0, 96, &tail), 0);
+	assert_int_equal(take(&p, 5000, 48, &tail), 0);
+	assert_int_equal(take(&p, 0, 200, &tail), 80);
+	/* A prompt longer than the cache is no trouble. */
+	assert_int_equal(take(&p, 7000, 400, &tail), 0);
+	prefix_release(&p);
 }
 
 static void test_engine_limits(void **state)
@@ -710,10 +600,10 @@ int main(void)
 		cmocka_unit_test(test_fault_plans),
 		cmocka_unit_test(test_ask_rows),
 		cmocka_unit_test(test_ask_fields),
-		cmocka_unit_test(test_event_bytes),
-		cmocka_unit_test(test_event_ends),
 		cmocka_unit_test(test_words_count_honestly),
 		cmocka_unit_test(test_engine_steps),
+		cmocka_unit_test(test_engine_preempts),
+		cmocka_unit_test(test_prefix_cache),
 		cmocka_unit_test(test_engine_limits),
 		cmocka_unit_test(test_engine_decodes_before_it_prefills),
 		cmocka_unit_test(test_counters_text),
