@@ -57,15 +57,18 @@ void report_engine_rows(const struct metrics *m, struct buf *out)
 
 /* ---- ours ---- */
 
+/* Whole requests, and hundredths of a percent; a mean has two places in both. */
 static void gauge_row(struct buf *out, const char *label, const struct metrics_gauge *g,
-		      double factor)
+		      bool is_share)
 {
-	char text[120];
+	double factor = is_share ? 100 : 1;
+	int places = is_share ? 2 : 0;
+	char text[200];
 
 	if (g->n == 0)
 		return;
-	snprintf(text, sizeof(text), "%.4g / %.2f / %.4g / %.4g", g->min * factor, g->mean * factor,
-		 g->max * factor, g->last * factor);
+	snprintf(text, sizeof(text), "%.*f / %.2f / %.*f / %.*f", places, g->min * factor,
+		 g->mean * factor, places, g->max * factor, places, g->last * factor);
 	line_text(out, label, text);
 }
 
@@ -77,9 +80,9 @@ void report_server_rows(const struct metrics *m, struct buf *out)
 	if (s->scrapes == 0)
 		return;
 	line_heading(out, '-', "Server Metrics");
-	gauge_row(out, "Running requests min/mean/max/last:", &s->running, 1);
-	gauge_row(out, "Waiting requests min/mean/max/last:", &s->waiting, 1);
-	gauge_row(out, "KV cache use min/mean/max/last (%):", &s->kv_usage, 100);
+	gauge_row(out, "Running requests min/mean/max/last:", &s->running, false);
+	gauge_row(out, "Waiting requests min/mean/max/last:", &s->waiting, false);
+	gauge_row(out, "KV cache use min/mean/max/last (%):", &s->kv_usage, true);
 	if (s->prefix_queries.is_told && s->prefix_hits.is_told && s->prefix_queries.value > 0)
 		line_real(out, "Prefix cache hit rate (%):",
 			  100 * s->prefix_hits.value / s->prefix_queries.value);

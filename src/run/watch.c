@@ -37,18 +37,20 @@ static void add_server(struct watch_servers *w, const struct stage *s, const cha
 
 struct watch_servers *watch_begin(struct stage *s)
 {
-	const char *base_url = s->derived->base_url;
+	const struct opt_list *urls = &s->opts->base_urls;
 	struct watch_servers *w;
 
 	if (!stage_may_ask_server(s) || s->derived->compat & COMPAT_V011)
 		return NULL;
 	w = mem_alloc(sizeof(*w));
-	w->target = mem_array(1, sizeof(*w->target));
-	w->source = mem_array(1, sizeof(*w->source));
+	w->target = mem_array(urls->n + 1, sizeof(*w->target));
+	w->source = mem_array(urls->n + 1, sizeof(*w->source));
 	if (s->opts->metrics_url)
 		add_server(w, s, s->opts->metrics_url, "");
-	else
-		add_server(w, s, base_url, "/metrics");
+	else if (urls->n == 0)
+		add_server(w, s, s->derived->base_url, "/metrics");
+	for (size_t i = 0; i < urls->n && !s->opts->metrics_url; i++)
+		add_server(w, s, urls->v[i], "/metrics");
 	w->telemetry = telemetry_begin(w->source, w->n, (int64_t)(s->opts->metrics_interval * 1e9));
 	return w;
 }

@@ -40,8 +40,9 @@ for my $row (@reports) {
 	my $port = $golden =~ /failures/
 		? start_sim(qw(--ttft-ms 4 --itl-ms 2 --fault status=429:id=t-1 close@3:id=t-2))->{port}
 		: $sim->{port};
-	my $r = run(args => [qw(bench serve --tokenizer sim --port), $port, @args, '--record', 'run.rec']);
-	my ($ours) = $r->{out} =~ /^(.*?\n=+\n(?=-+Measurement Quality))/s;
+	my $r = run(args => [qw(bench serve --tokenizer sim --port), $port, @args, '--record', 'run.rec',
+		'--metrics-interval', '0']);
+	my ($ours) = $r->{out} =~ /^(.*?\n=+\n(?=-+Server Metrics))/s;
 	my $again = run(args => [qw(bench score run.rec)]);
 
 	is($r->{status}, 0, "$golden: exit status");

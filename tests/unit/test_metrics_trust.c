@@ -65,6 +65,31 @@ static void shared_much(struct run *r) { r->m.client.n_shared = 5001; }
 static void usage_at(struct run *r) { r->m.client.n_usage_differs = 10; }
 static void usage_over(struct run *r) { r->m.client.n_usage_differs = 11; }
 static void full(struct run *r) { r->m.client.is_full = true; }
+/* Usage says 40 % of the prompt tokens were cached; so much of it the run explains. */
+static void cached(struct run *r, double explained)
+{
+	r->m.total_input = 100000;
+	r->m.total_cached = 40000;
+	r->f.knows_explained = true;
+	r->f.cached_explained = explained;
+}
+static void cached_at(struct run *r) { cached(r, 0.31); }
+static void cached_over(struct run *r) { cached(r, 0.295); }
+static void cached_shared(struct run *r) { cached(r, 0.9); }
+static void cached_unknown(struct run *r) { cached(r, 0); r->f.knows_explained = false; }
+static void hits(struct run *r)
+{
+	cached(r, 0.05);
+	r->m.total_cached = 0; /* the answers do not say: /metrics do */
+	r->m.servers.prefix_queries = (struct metrics_growth){ true, 1000 };
+	r->m.servers.prefix_hits = (struct metrics_growth){ true, 500 };
+}
+static void hits_none(struct run *r) { hits(r); r->m.servers.prefix_hits.value = 100; }
+static void hits_preempted(struct run *r)
+{
+	hits(r);
+	r->m.servers.preemptions = (struct metrics_growth){ true, 1 };
+}
 static void unstamped(struct run *r)
 {
 	r->f.is_kernel_stamped = true;
@@ -120,6 +145,19 @@ static const struct {
 	{ usage_over, TRUST_DEGRADED, "usage",
 	  "In 1.1 % of the requests the server's token count is not the number of token events "
 	  "(limit 1 %): ITL is then per event, not per token." },
+	{ cached_at, TRUST_VALID, NULL, NULL },
+	{ cached_over, TRUST_DEGRADED, "prefix_cache",
+	  "The server had 40.0 % of the prompt tokens cached; this run's own prompts explain 29.5 % "
+	  "(limit: 10 % more). Its prefix cache was warm: use --prompt-salt or "
+	  "--reset-prefix-cache." },
+	{ cached_shared, TRUST_VALID, NULL, NULL },
+	{ cached_unknown, TRUST_VALID, NULL, NULL },
+	{ hits, TRUST_DEGRADED, "prefix_cache",
+	  "The server had 50.0 % of the prompt tokens cached; this run's own prompts explain 5.0 % "
+	  "(limit: 10 % more). Its prefix cache was warm: use --prompt-salt or "
+	  "--reset-prefix-cache." },
+	{ hits_none, TRUST_VALID, NULL, NULL },
+	{ hits_preempted, TRUST_VALID, NULL, NULL },
 	{ full, TRUST_DEGRADED, "record_full",
 	  "The record reached its limit: later token events are not in it." },
 	{ unstamped, TRUST_DEGRADED, "unstamped",
@@ -172,6 +210,7 @@ static void test_all_at_once(void **state)
 	lag_over(&r);
 	shared_much(&r);
 	usage_over(&r);
+	cached_over(&r);
 	full(&r);
 	unstamped(&r);
 	step(&r);
@@ -180,7 +219,7 @@ static void test_all_at_once(void **state)
 	broken_off(&r);
 	trust_judge(&t, &r.m, &r.f);
 	assert_int_equal(t.verdict, TRUST_INVALID);
-	assert_int_equal(t.n_reasons, 11);
+	assert_int_equal(t.n_reasons, 12);
 	assert_true(t.n_reasons <= TRUST_REASONS_MAX);
 }
 

@@ -170,7 +170,7 @@ static void test_servers(void **state)
 	same_block(&f.report, "------------------Server",
 		   "------------------Server Metrics------------------\n"
 		   "Running requests min/mean/max/last:      1 / 7.26 / 64 / 3\n"
-		   "KV cache use min/mean/max/last (%):      0 / 12.35 / 98.77 / 50\n"
+		   "KV cache use min/mean/max/last (%):      0.00 / 12.35 / 98.77 / 50.00\n"
 		   "Prefix cache hit rate (%):               25.00     \n"
 		   "Preemptions:                             4         \n"
 		   "Readings of /metrics, done/failed:       12 / 1    \n");
