@@ -20,6 +20,7 @@
 #include "run/point.h"
 #include "run/presets.h"
 #include "run/pytorch.h"
+#include "run/repeat.h"
 #include "run/score.h"
 
 #define EXIT_STRICT 3
@@ -27,6 +28,10 @@
 
 struct talk {
 	struct progress progress;
+	const struct serve_opts *opts;
+	const struct serve_derived *derived;
+	struct repeat runs;
+	struct err err; /* of storing what was measured */
 };
 
 static void on_line(void *self, const char *text)
@@ -181,38 +186,69 @@ static void add_error(struct err *e, const struct err *also)
 		*e = *also;
 }
 
-static int report(const struct serve_opts *o, const struct serve_derived *d, struct point *point,
-		  struct err *e)
+/* One run is measured: its report is printed, its record stored, and all of it kept. */
+static void on_measured(void *self, struct point *point)
 {
-	struct scored scored;
+	struct talk *talk = self;
+	struct repeat_run *run = repeat_add(&talk->runs);
+	const struct scored *scored = &run->scored;
 	struct buf text = { 0 };
-	struct err also = { 0 };
-	int status = 0;
+	struct err e = { 0 };
 
-	score_point(o, d, point, &scored);
-	if (scored.metrics.completed == 0 && scored.metrics.failed)
+	progress_clear(&talk->progress);
+	score_point(talk->opts, talk->derived, point, &run->scored);
+	if (scored->metrics.completed == 0 && scored->metrics.failed)
 		cli_warn("All requests failed. This is likely due to a misconfiguration on the "
 			 "benchmark arguments.");
-	report_terminal(&scored.report, &text);
+	report_terminal(&scored->report, &text);
 	cli_out(buf_str(&text));
+	fflush(stdout);
 	buf_release(&text);
 	/* The record is completed even when the result has no room, and the other way round. */
-	save(o, d, &scored, e);
-	save_detailed(o, &scored, &also);
-	add_error(e, &also);
-	also = (struct err){ 0 };
-	point_store(point, &also);
-	add_error(e, &also);
-	if (e->code)
-		status = 1;
-	else if (point->is_interrupted)
-		status = EXIT_INTERRUPTED;
-	else if (scored.metrics.completed == 0 || scored.meta.facts.load.aborted)
-		status = 1;
-	else if (o->strict && scored.trust.verdict != TRUST_VALID)
-		status = EXIT_STRICT;
-	scored_release(&scored);
+	point_store(point, &e);
+	add_error(&talk->err, &e);
+	repeat_take(run, point);
+}
+
+static int status_of(const struct serve_opts *o, const struct repeat *runs)
+{
+	int status = 0;
+
+	for (unsigned i = 0; i < runs->n; i++) {
+		const struct scored *s = &runs->run[i]->scored;
+
+		if (runs->run[i]->record.is_interrupted)
+			return EXIT_INTERRUPTED;
+		if (s->metrics.completed == 0 || s->meta.facts.load.aborted)
+			status = 1;
+		else if (status == 0 && o->strict && s->trust.verdict != TRUST_VALID)
+			status = EXIT_STRICT;
+	}
 	return status;
+}
+
+/* All runs are over: of several, the one in the middle is saved, with the values of all. */
+static int finish(struct talk *talk)
+{
+	const struct serve_opts *o = talk->opts;
+	struct repeat_run *saved = repeat_median(&talk->runs);
+	struct buf table = { 0 }, json = { 0 };
+	struct err e = { 0 };
+
+	if (talk->runs.n > 1) {
+		repeat_table(&talk->runs, &table);
+		cli_out(buf_str(&table));
+		repeat_json(&talk->runs, &json);
+		saved->scored.meta.facts.load.runs = buf_str(&json);
+	}
+	save(o, talk->derived, &saved->scored, &e);
+	add_error(&talk->err, &e);
+	e = (struct err){ 0 };
+	save_detailed(o, &saved->scored, &e);
+	add_error(&talk->err, &e);
+	buf_release(&table);
+	buf_release(&json);
+	return talk->err.code ? 1 : status_of(o, &talk->runs);
 }
 
 static int write_dump(const struct serve_opts *o, const struct point *p, struct err *e)
@@ -243,30 +279,29 @@ static void print_summary(const struct point *p)
 
 static int run(const struct serve_opts *o, const struct serve_derived *d, struct err *e)
 {
-	struct talk talk;
+	struct talk talk = { .opts = o, .derived = d };
 	struct run_hooks hooks = { .self = &talk, .line = on_line, .warn = on_warn,
 				   .progress = on_progress, .bytes = on_bytes,
-				   .cancel = cli_is_interrupted() };
+				   .measured = on_measured, .cancel = cli_is_interrupted() };
 	struct point point;
 	struct err undumped = { 0 };
-	int status = 0;
+	int status = 0, rc;
 
 	progress_init(&talk.progress, o->disable_tqdm ? PROGRESS_NONE : d->progress);
 	cli_catch_signals();
-	if (run_point(o, d, &hooks, &point, e) < 0) {
-		progress_clear(&talk.progress);
-		point_release(&point);
-		return -1;
-	}
-	if (o->dump_workload)
+	rc = run_point(o, d, &hooks, &point, e);
+	progress_clear(&talk.progress);
+	if (rc == 0 && o->dump_workload)
 		write_dump(o, &point, &undumped);
-	if (o->dry_run)
+	if (rc == 0 && o->dry_run)
 		print_summary(&point);
-	else
-		status = report(o, d, &point, e);
+	if (talk.runs.n) /* also when a later run failed */
+		status = finish(&talk);
+	add_error(e, &talk.err);
 	add_error(e, &undumped);
+	repeat_release(&talk.runs);
 	point_release(&point);
-	return status;
+	return rc < 0 ? rc : status;
 }
 
 static int list_fixes(const struct serve_opts *o)

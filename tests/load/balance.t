@@ -28,7 +28,7 @@ sub hosts_are_right
 {
 	my ($sim, $name) = @_;
 	my $port = $sim->{port};
-	my @other = grep { ($_->{headers}{host} // $_->{headers}{Host} // "none") ne "127.0.0.1:$port" }
+	my @other = grep { ($_->{headers}{host} // "none") ne "127.0.0.1:$port" }
 		read_lines($sim->{requests});
 
 	is(scalar @other, 0, "$name: the Host is that of the server");
