@@ -78,6 +78,8 @@ struct take {
 	/* The length filter (spec 1.4); prompt_max 0: none. */
 	size_t prompt_max, total_max;
 	bool is_output_unchecked; /* answers of fewer than VALID_TOKENS_MIN tokens are fine */
+	size_t input_max;         /* longer prompts are left out, with a note; 0: no limit */
+	const char *input_option; /* that says so */
 };
 
 /*

@@ -86,6 +86,8 @@ static int sample(struct custom_sampler *s, struct compat_rng *rng, struct workl
 	struct take take = {
 		.self = s, .rows = s->rows.n, .draft = draft,
 		.takes_all = true, .is_row_index = true,
+		.input_max = s->input_max.is_set ? (size_t)s->input_max.v : 0,
+		.input_option = s->input_option,
 	};
 
 	if (s->rows.all == 0)

@@ -14,6 +14,8 @@ struct custom_sampler {
 	const char *category;       /* only rows of this "category"; NULL: all */
 	int64_t output_len;         /* -1: each row's output_tokens */
 	const char *output_option;  /* the option it comes from */
+	struct opt_int input_max;   /* longer prompts are left out */
+	const char *input_option;   /* the option that says so */
 	/* Appends the row's text; false: it has none. */
 	bool (*text)(struct json_slice row, struct buf *out);
 	/* A row that is only a notice is left out, with a note; NULL: there are none. */

@@ -11,6 +11,7 @@
 
 #include "base/limits.h"
 #include "data/lengths.h"
+#include "data/random_cache.h"
 #include "data/random_gen.h"
 #include "json/write.h"
 #include "rng/fork.h"
@@ -21,6 +22,8 @@ static int check(const struct dataset_opts *o, const struct dataset_env *env, st
 	if (o->prompt_token_ids && env->is_chat_backend)
 		return err_set(e, ERR_RUN, "--prompt-token-ids: chat messages are text; a completions "
 			       "backend (openai) takes token ids");
+	if (random_cache_check(o, e) < 0)
+		return -1;
 	return random_check_count(env, e);
 }
 
@@ -65,6 +68,8 @@ struct build {
 	struct workload *w;
 	size_t batch;          /* texts per request; 1: a request is one text */
 	bool is_ids;
+	const struct random_cache *cache;
+	struct buf shared;     /* a prompt whose beginning is shared */
 	struct buf texts;      /* the batch that is being filled */
 	size_t in_batch, tokens;
 };
@@ -95,12 +100,13 @@ static int end_batch(struct build *b, struct err *e)
 static int add(void *self, const struct random_prompt *p, struct err *e)
 {
 	struct build *b = self;
+	struct str text = random_cache_apply(b->cache, p, &b->shared);
 	struct sample *s;
 
 	if (b->batch > 1) {
 		buf_add_text(&b->texts, b->in_batch++ ? ", " : "[");
 		if (b->is_ids)
-			buf_add_str(&b->texts, p->text);
+			buf_add_str(&b->texts, text);
 		else
 			json_quote(&b->texts, p->text, false);
 		b->tokens += p->tokens;
@@ -109,7 +115,7 @@ static int add(void *self, const struct random_prompt *p, struct err *e)
 		return 0;
 	}
 	s = workload_add(b->w);
-	s->prompt = p->text;
+	s->prompt = text;
 	s->kind = b->is_ids ? PROMPT_JSON : PROMPT_TEXT;
 	s->prompt_len = (uint32_t)p->tokens;
 	s->output_len = b->lengths->output[p->index];
@@ -123,9 +129,10 @@ static int fill(struct random_gen *g, const struct dataset_opts *o, struct workl
 	const struct dataset_env *env = g->env;
 	int64_t special = random_special(g);
 	struct random_lengths lengths = { 0 };
+	struct random_cache cache = { 0 };
 	struct ids prefix = { 0 };
 	struct build b = {
-		.env = env, .lengths = &lengths, .w = w, .is_ids = g->is_ids,
+		.env = env, .lengths = &lengths, .w = w, .is_ids = g->is_ids, .cache = &cache,
 		.batch = o->random_batch_size > 1 ? (size_t)o->random_batch_size : 1,
 	};
 	int rc = -1;
@@ -136,11 +143,15 @@ static int fill(struct random_gen *g, const struct dataset_opts *o, struct workl
 		      o->random_prefix_len < 1, lengths.input, e) == 0 &&
 	    draw_from("--random-output-len-dist", o->random_output_len_dist, env, 0, 1,
 		      lengths.output, e) == 0 &&
-	    random_prefix_draw(g, o->random_prefix_len, &prefix, e) == 0)
+	    random_prefix_draw(g, o->random_prefix_len, &prefix, e) == 0) {
+		random_cache_init(&cache, g, o, &lengths);
 		rc = random_prompts(g, &prefix, &lengths, 0, add, &b, e);
+	}
 	if (rc == 0)
 		random_note_mismatch(g->mismatch, w);
 	buf_release(&b.texts);
+	buf_release(&b.shared);
+	random_cache_release(&cache);
 	ids_release(&prefix);
 	random_lengths_release(&lengths);
 	return rc;
@@ -165,7 +176,7 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 static const char *const options[] = {
 	"random-input-len", "random-output-len", "random-range-ratio", "random-prefix-len",
 	"random-batch-size", "prompt-token-ids", "random-input-len-dist", "random-output-len-dist",
-	"input-len", NULL,
+	"random-cache-hit-fraction", "random-cache-ratio", "input-len", NULL,
 };
 
 const struct dataset dataset_random = {

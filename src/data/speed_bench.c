@@ -84,6 +84,7 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 		.o = o, .env = &seeded, .columns = columns, .field = "messages", .text = first_text,
 		.category = o->speed_bench_category, .is_notice = is_notice,
 		.output_len = o->speed_bench_output_len, .output_option = "speed-bench-output-len",
+		.input_max = o->speed_bench_max_input_len, .input_option = "speed-bench-max-input-len",
 	};
 	const struct source_opts opts = {
 		.path = o->path, .subset = o->speed_bench_dataset_subset, .cancel = env->cancel,
@@ -106,6 +107,7 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 
 static const char *const options[] = {
 	"speed-bench-dataset-subset", "speed-bench-output-len", "speed-bench-category",
+	"speed-bench-max-input-len",
 	"disable-shuffle", "no-oversample", "skip-chat-template", "chat-template-kwargs",
 	"chat-prefix", "chat-suffix", "hf-revision", NULL,
 };

@@ -22,6 +22,7 @@ struct lot {
 	const struct take *take;
 	struct arena arena;
 	size_t n, too_long;    /* too_long: beyond --max-model-len, over all lots */
+	size_t past_input;     /* beyond take->input_max, likewise */
 	struct draft draft[AT_ONCE];
 	size_t index[AT_ONCE];  /* in the set's order */
 	size_t prompt_tokens[AT_ONCE], answer_tokens[AT_ONCE];
@@ -109,6 +110,10 @@ static void filter(struct lot *lot, const struct opt_int *max_model_len)
 		     (s->output_len < VALID_TOKENS_MIN && !t->is_output_unchecked) ||
 		     (int64_t)prompt + s->output_len > (int64_t)t->total_max))
 			continue;
+		if (t->input_max && prompt > t->input_max) {
+			lot->past_input++;
+			continue;
+		}
 		if (max_model_len->is_set && (int64_t)prompt + s->output_len > max_model_len->v) {
 			lot->too_long++;
 			continue;
@@ -224,7 +229,13 @@ int dataset_take(const struct take *t, const struct dataset_opts *o,
 	if (rc == 0 && w->n == 0 && lot->too_long)
 		rc = err_set(e, ERR_RUN, "--max-model-len %" PRId64 ": none of the %zu requests fits; "
 			     "nothing to send", o->max_model_len.v, lot->too_long);
+	else if (rc == 0 && w->n == 0 && lot->past_input)
+		rc = err_set(e, ERR_RUN, "--%s %zu: each of the %zu prompts is longer; nothing to send",
+			     t->input_option, t->input_max, lot->past_input);
 	dataset_note_long(w, o, lot->too_long);
+	if (lot->past_input)
+		dataset_note(w, "%zu prompts were left out: they have more than --%s %zu tokens",
+			     lot->past_input, t->input_option, t->input_max);
 	for (size_t i = 0; i < AT_ONCE; i++)
 		buf_release(&lot->parts[i]);
 	arena_release(&lot->arena);
