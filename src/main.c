@@ -58,14 +58,39 @@ static bool is_group(const char *word)
 	return false;
 }
 
+/* Scripts of old that are commands now; paths and .py are how they were called. */
+static const struct command *script(const char *word)
+{
+	static const struct { const char *script, *command; } old[] = {
+		{ "benchmark_serving", "bench serve" },
+	};
+	const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word;
+	size_t n = strlen(name);
+
+	if (n > 3 && strcmp(name + n - 3, ".py") == 0)
+		n -= 3;
+	for (size_t i = 0; i < sizeof(old) / sizeof(*old); i++)
+		for (size_t k = 0; k < COMMANDS; k++)
+			if (str_eq((struct str){ name, n }, str_of(old[i].script)) &&
+			    strcmp(commands[k].name, old[i].command) == 0)
+				return &commands[k];
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
+	const struct command *old = argc > 0 ? script(argv[0]) : NULL;
 	const char *first = argc > 1 ? argv[1] : "";
 	const char *last = argc > 2 ? argv[2] : "";
 	bool has_group = is_group(first);
 
+	if (old)
+		return old->run(argc - 1, argv + 1);
 	if (argc < 2)
 		return usage(stderr, "", 2);
+	old = script(first);
+	if (old)
+		return old->run(argc - 2, argv + 2);
 	for (size_t i = 0; i < COMMANDS; i++) {
 		int words = match(&commands[i], argc - 1, argv + 1);
 
