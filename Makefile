@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # One non-recursive makefile; mk/ holds the words that are more than a build.
-# `make V=1` shows commands, `make O=dir` builds elsewhere, `make help` lists the words.
+# `make V=1` shows commands, `make O=dir` builds elsewhere, `make WEB=0` needs no node and has no
+# pages, `make help` lists the words.
 #
 #   all (default)  build/profllm             check  tidy, headers, analyser, unit tests
 #   demo           simulator and benchmark   test   every test but sanitizers and fuzz
@@ -27,10 +28,11 @@ CPPFLAGS := -Isrc -I$(O)/gen -include src/base/banned.h
 LAYERS := $(shell sed -n 's/^\([a-z]*\):.*/\1/p' src/LAYERS)
 closure = $(shell awk -v want=$(1) -f tools/closure.awk src/LAYERS)
 layer_src = $(wildcard $(addprefix src/,$(addsuffix /*.c,$(1))))
-layer_obj = $(patsubst src/%.c,$(O)/obj/%.o,$(call layer_src,$(1)))
+layer_obj = $(patsubst src/%.c,$(O)/obj/%.o,$(call layer_src,$(1))) \
+	$(if $(filter report,$(1)),$(O)/obj/assets.o)
 
 SRC := src/main.c $(call layer_src,$(LAYERS))
-OBJ := $(SRC:src/%.c=$(O)/obj/%.o)
+OBJ := $(SRC:src/%.c=$(O)/obj/%.o) $(O)/obj/assets.o
 LIBOBJ := $(filter-out $(O)/obj/main.o,$(OBJ))
 UNIT := $(patsubst tests/unit/test_%.c,%,$(wildcard tests/unit/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -93,6 +95,6 @@ install: $(O)/profllm
 	install -D -m 644 $(O)/_profllm $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_profllm
 
 clean:
-	rm -rf $(O)
+	rm -rf $(O) web/dist
 
 -include $(OBJ:.o=.d) $(UNIT:%=$(O)/unit/%.d)

@@ -6,16 +6,14 @@
  * bar, warnings and errors. Ctrl-C stops load; what was measured is reported
  * and saved, and the exit status is 130.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/trace.h"
 #include "cmd/cli.h"
 #include "cmd/cmd.h"
+#include "cmd/plots.h"
 #include "cmd/progress.h"
+#include "cmd/target.h"
 #include "run/dump.h"
 #include "run/point.h"
 #include "run/presets.h"
@@ -72,31 +70,11 @@ static void print_namespace(const struct serve_opts *o)
 	buf_release(&text);
 }
 
-/*
- * Can a file be written where it will have to be? Checked before an hour of load.
- * A new file is made and taken away again; a device or a pipe is not opened.
- */
-static int check_target(const char *what, const char *path, struct err *e)
+static struct plots plots_of(const struct serve_opts *o, const struct serve_derived *d)
 {
-	int fd = -1, rc;
-
-	if (file_is_dir(path))
-		return err_set(e, ERR_RUN, "%s: %s is a directory, not a file", what, path);
-	if (file_exists(path)) {
-		rc = access(path, W_OK);
-	} else {
-		fd = rc = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-		/* A link to a file that is still to come. */
-		if (rc < 0 && errno == EEXIST)
-			rc = 0;
-	}
-	if (rc < 0)
-		return err_set(e, ERR_RUN, "%s: cannot write %s: %s", what, path, strerror(errno));
-	if (fd >= 0) {
-		close(fd);
-		unlink(path);
-	}
-	return 0;
+	return (struct plots){ .is_timeline = o->plot_timeline,
+			       .is_dataset_stats = o->plot_dataset_stats,
+			       .timeline_ms = { d->timeline_ms[0], d->timeline_ms[1] } };
 }
 
 /* The name as it will be generated, with a date and a model of the right length. */
@@ -111,9 +89,14 @@ static int check_result_path(const struct serve_opts *o, const struct serve_deri
 		.ramp_start_rps = o->ramp_up_start_rps.v, .ramp_end_rps = o->ramp_up_end_rps.v,
 	};
 	char *path = report_path(&facts, o->result_dir, o->result_filename);
-	int rc = check_target(o->result_filename ? "--result-filename"
-			      : o->append_result ? "--append-result" : "--save-result", path, e);
+	struct plots plots = plots_of(o, d);
+	int rc = 0;
 
+	if (o->save_result || o->append_result)
+		rc = target_check(o->result_filename ? "--result-filename"
+				  : o->append_result ? "--append-result" : "--save-result", path, e);
+	if (rc == 0)
+		rc = plots_check(&plots, path, e);
 	free(path);
 	return rc;
 }
@@ -121,33 +104,51 @@ static int check_result_path(const struct serve_opts *o, const struct serve_deri
 static int check_outputs(const struct serve_opts *o, const struct serve_derived *d, struct err *e)
 {
 	if (o->dump_workload && strcmp(o->dump_workload, "-") != 0 &&
-	    check_target("--dump-workload", o->dump_workload, e) < 0)
+	    target_check("--dump-workload", o->dump_workload, e) < 0)
 		return -1;
 	if (o->dry_run)
 		return 0;
-	if (o->record_path && check_target("--record", o->record_path, e) < 0)
+	if (o->record_path && target_check("--record", o->record_path, e) < 0)
 		return -1;
-	if (o->output_json && check_target("--output-json", o->output_json, e) < 0)
+	if (o->output_json && target_check("--output-json", o->output_json, e) < 0)
 		return -1;
-	if (!o->save_result && !o->append_result)
+	if (!o->save_result && !o->append_result && !o->plot_timeline && !o->plot_dataset_stats)
 		return 0;
 	if (o->result_dir && *o->result_dir && file_mkdirs(o->result_dir, e) < 0)
 		return err_wrap(e, "--result-dir");
 	return check_result_path(o, d, e);
 }
 
+/* Caller frees. */
+static char *result_path(const struct serve_opts *o, const struct serve_derived *d,
+			 const struct scored *scored)
+{
+	struct report_facts named = scored->meta.facts;
+
+	named.label = d->label;
+	return report_path(&named, o->result_dir, o->result_filename);
+}
+
+static void draw(const struct serve_opts *o, const struct serve_derived *d,
+		 const struct scored *scored)
+{
+	struct plots plots = plots_of(o, d);
+	char *path = result_path(o, d, scored);
+
+	plots_draw(&plots, &scored->report, path);
+	free(path);
+}
+
 static int save(const struct serve_opts *o, const struct serve_derived *d,
 		const struct scored *scored, struct err *e)
 {
-	struct report_facts named = scored->meta.facts;
 	struct buf json = { 0 };
 	char *path;
 	int rc;
 
 	if (!o->save_result && !o->append_result)
 		return 0;
-	named.label = d->label;
-	path = report_path(&named, o->result_dir, o->result_filename);
+	path = result_path(o, d, scored);
 	rc = report_result_json(&scored->report, &json, e);
 	if (rc == 0)
 		rc = report_save(path, buf_str(&json), o->append_result, e);
@@ -241,6 +242,7 @@ static int finish(struct talk *talk)
 		repeat_json(&talk->runs, &json);
 		saved->scored.meta.facts.load.runs = buf_str(&json);
 	}
+	draw(o, talk->derived, &saved->scored);
 	save(o, talk->derived, &saved->scored, &e);
 	add_error(&talk->err, &e);
 	e = (struct err){ 0 };

@@ -21,6 +21,7 @@
 #include "base/limits.h"
 #include "http/url.h"
 #include "json/write.h"
+#include "report/plot.h"
 #include "run/presets.h"
 #include "run/serve_check.h"
 
@@ -104,6 +105,15 @@ static int check_limits(const struct check *c)
 	if (o->max_concurrency.is_set)
 		c->d->max_concurrency = o->max_concurrency.v < UINT32_MAX ?
 			(uint32_t)o->max_concurrency.v : UINT32_MAX;
+	return 0;
+}
+
+static int check_timeline(const struct check *c)
+{
+	if (!c->o->plot_timeline)
+		return 0;
+	if (plot_thresholds(c->o->timeline_itl_thresholds, c->d->timeline_ms, c->e) < 0)
+		return err_wrap(c->e, "Invalid --timeline-itl-thresholds format");
 	return 0;
 }
 
@@ -617,7 +627,8 @@ int serve_opts_check(struct serve_opts *o, struct opt_result *result, struct are
 	if (serve_presets(o, result, a, e) < 0)
 		return -1;
 	serve_opts_fill(o, a);
-	if (check_ours(&c) < 0 || check_limits(&c) < 0 || check_ramp_up(&c) < 0)
+	if (check_ours(&c) < 0 || check_limits(&c) < 0 || check_timeline(&c) < 0 ||
+	    check_ramp_up(&c) < 0)
 		return -1;
 	if (serve_choose_backend(&c) < 0)
 		return -1;

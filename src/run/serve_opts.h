@@ -187,6 +187,7 @@ struct serve_derived {
 	unsigned threads;
 	unsigned warm_connections;   /* SERVE_WARM_AUTO: the run decides */
 	bool is_user_stamps;
+	double timeline_ms[2];       /* --timeline-itl-thresholds; set with --plot-timeline */
 	int64_t request_timeout_ns, connect_timeout_ns;
 	bool is_num_prompts_given;
 	int64_t duration_ns;         /* --duration; 0: none */

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd/plots.h - --plot-timeline and --plot-dataset-stats, for every verb that has a report. */
+#pragma once
+#include <stdbool.h>
+
+#include "report/report.h"
+
+struct plots {
+	bool is_timeline, is_dataset_stats;
+	double timeline_ms[2]; /* --timeline-itl-thresholds */
+};
+
+/* Before the run: whether this build can draw them, and their files can be written. */
+int plots_check(const struct plots *p, const char *result_path, struct err *e);
+/* After the report. What cannot be drawn is a warning and no error, as upstream has it. */
+void plots_draw(const struct plots *p, const struct report *r, const char *result_path);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plot.c - names and limits of the plots; see plot.h. */
+#include "report/plot.h"
+
+#include "report/html.h"
+
+char *plot_path(const char *result_path, const char *suffix)
+{
+	const char *slash = strrchr(result_path, '/');
+	const char *name = slash ? slash + 1 : result_path, *dot = strrchr(name, '.');
+	struct buf path = { 0 };
+
+	/* A name that begins or ends with its only dot has no suffix. */
+	buf_add(&path, result_path, dot && dot != name && dot[1] ? (size_t)(dot - result_path)
+								 : strlen(result_path));
+	buf_add_text(&path, suffix);
+	return buf_take(&path);
+}
+
+bool plot_has_pages(void)
+{
+	return html_assets->name != NULL;
+}
+
+int plot_thresholds(const char *text, double out_ms[2], struct err *e)
+{
+	struct str rest = str_of(text);
+	double value = 0;
+	size_t n = 0;
+
+	/* Upstream reads every number before it counts them. */
+	for (bool is_more = true; is_more; n++) {
+		struct str part = rest;
+		const char *comma = rest.n ? memchr(rest.p, ',', rest.n) : NULL;
+
+		is_more = comma != NULL;
+		if (comma)
+			part = str_cut(&rest, ',');
+		part = str_trim(part);
+		if (!str_to_f64(part, &value))
+			return err_set(e, ERR_RUN, "could not convert string to float: '%.*s'",
+				       (int)part.n, part.p);
+		if (n < 2)
+			out_ms[n] = value;
+	}
+	if (n != 2)
+		return err_set(e, ERR_RUN, "Expected 2 ITL threshold values, got %zu", n);
+	return 0;
+}

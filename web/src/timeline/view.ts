@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// view.ts: what is looked at. Whoever changes it calls changed(); drawing follows once a frame.
+import type { Requests } from './data';
+import { rowsOf, type Filter, type Sort } from './order';
+
+const ROW_MIN = 1, ROW_MAX = 28;
+/** Shortest time a pixel may stand for. */
+const PIXEL_NS_MIN = 50;
+
+export class View {
+	/** Left edge and scale of the time axis, in units. */
+	from = 0;
+	perPixel = 1;
+	width = 0;       // pixels of the plot, without the gutter
+	rowHeight = 16;  // pixels
+	sort: Sort = 'sample';
+	filter: Filter = 'all';
+	rows: Uint32Array;
+	/** Of a request: drawn in front of the others. -1: none. */
+	marked = -1;
+	hovered = -1;
+	/** Where the pointer is on the time axis, in units; NaN: elsewhere. */
+	cursor = NaN;
+	private waiting = false;
+	private readonly listeners: (() => void)[] = [];
+
+	constructor(readonly r: Requests, readonly span: number) {
+		this.rows = rowsOf(r, this.sort, this.filter);
+	}
+
+	onDraw(draw: () => void): void {
+		this.listeners.push(draw);
+	}
+
+	changed(): void {
+		if (this.waiting)
+			return;
+		this.waiting = true;
+		requestAnimationFrame(() => {
+			this.waiting = false;
+			this.drawNow();
+		});
+	}
+
+	drawNow(): void {
+		for (const draw of this.listeners)
+			draw();
+	}
+
+	/** The whole run with a little air at both ends. */
+	fit(): void {
+		this.perPixel = this.clampScale((this.span * 1.02) / Math.max(1, this.width));
+		this.from = -(this.width * this.perPixel - this.span) / 2;
+		this.changed();
+	}
+
+	show(from: number, to: number): void {
+		this.perPixel = this.clampScale((to - from) / Math.max(1, this.width));
+		this.from = (from + to) / 2 - (this.width * this.perPixel) / 2;
+		this.clampPlace();
+		this.changed();
+	}
+
+	/** factor below 1 zooms in; the instant at pixel x stays where it is. */
+	zoom(factor: number, x = this.width / 2): void {
+		const at = this.from + x * this.perPixel;
+		this.perPixel = this.clampScale(this.perPixel * factor);
+		this.from = at - x * this.perPixel;
+		this.clampPlace();
+		this.changed();
+	}
+
+	pan(pixels: number): void {
+		this.from += pixels * this.perPixel;
+		this.clampPlace();
+		this.changed();
+	}
+
+	resize(width: number): void {
+		if (width === this.width || width <= 0)
+			return;
+		const visible = this.width * this.perPixel;
+		const isFirst = this.width === 0;
+		this.width = width;
+		if (isFirst)
+			this.fit();
+		else
+			this.perPixel = this.clampScale(visible / width);
+	}
+
+	setRows(sort: Sort, filter: Filter): void {
+		this.sort = sort;
+		this.filter = filter;
+		this.rows = rowsOf(this.r, sort, filter);
+		this.changed();
+	}
+
+	setRowHeight(pixels: number): void {
+		this.rowHeight = Math.min(ROW_MAX, Math.max(ROW_MIN, Math.round(pixels)));
+		this.changed();
+	}
+
+	rowOf(request: number): number {
+		return this.rows.indexOf(request);
+	}
+
+	private clampScale(perPixel: number): number {
+		const most = (this.span * 4) / Math.max(1, this.width);
+		return Math.max(PIXEL_NS_MIN / this.r.unitNs, Math.min(perPixel, Math.max(most, 1)));
+	}
+
+	/** Some of the run stays in sight. */
+	private clampPlace(): void {
+		const visible = this.width * this.perPixel;
+		this.from = Math.max(-visible * 0.9, Math.min(this.from, this.span - visible * 0.1));
+	}
+}
