@@ -145,6 +145,9 @@ static void set_up(CURL *curl, const char *url, const struct str *body,
 		curl_easy_setopt(curl, CURLOPT_SSLCERT, o->cert_file);
 		curl_easy_setopt(curl, CURLOPT_SSLKEY, o->key_file ? o->key_file : o->cert_file);
 	}
+	if (o->is_http2 && strncasecmp(url, "http:", 5) == 0)
+		curl_easy_setopt(curl, CURLOPT_HTTP_VERSION,
+				 (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
 	if (o->proxy) {
 		curl_easy_setopt(curl, CURLOPT_PROXY, o->proxy);
 		curl_easy_setopt(curl, CURLOPT_NOPROXY, "");

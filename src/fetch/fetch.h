@@ -27,6 +27,7 @@ struct fetch_opts {
 	const char *ca_file;        /* NULL: the system's store */
 	const char *cert_file;      /* client certificate, PEM; NULL: none */
 	const char *key_file;       /* its key; NULL: in cert_file */
+	bool is_http2;              /* HTTP/2 at once where there is no TLS to agree on it */
 	const char *proxy;          /* URL; "": none; NULL: as the environment says */
 	const char *unix_socket;    /* path, or NULL */
 	int64_t timeout_ms;         /* whole transfer; 0: 300 s */

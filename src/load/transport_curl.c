@@ -33,6 +33,7 @@
 #define REDIRECTS_MAX 10L
 #define FOREVER_MS 0x7fffffffL /* libcurl's own limits must not strike before ours */
 #define NO_SITE UINT16_MAX
+#define REUSES_HTTP2 0x080000  /* older libcurl cannot use a connection of HTTP/2 without TLS twice */
 
 /* A socket of libcurl's that the loop watches. */
 struct curl_watch {
@@ -58,7 +59,7 @@ struct transfer {
 	char message[CURL_ERROR_SIZE];
 	struct err why;        /* set where a head is refused that libcurl would take */
 	uint16_t site;         /* whose options the handle has */
-	bool is_connected, is_sending, has_answer, is_head_given;
+	bool is_connected, is_sending, has_answer, is_head_whole, is_head_given;
 };
 
 /* Where one base URL leads. */
@@ -324,7 +325,8 @@ static size_t on_header(char *data, size_t size, size_t n, void *self)
 			HTTP_HEAD_BYTES_MAX);
 		return 0;
 	}
-	if ((*data != '\r' && *data != '\n') || status_of(t) / 100 == 1 || is_followed(t))
+	t->is_head_whole = *data == '\r' || *data == '\n';
+	if (!t->is_head_whole || status_of(t) / 100 == 1 || is_followed(t))
 		return line.n;
 	return give_head(t) && t->x ? line.n : 0;
 }
@@ -395,8 +397,12 @@ static void set_site(struct transfer *t, uint16_t index)
 {
 	const struct curl_site *s = &t->client->site[index];
 	bool is_http2 = t->client->opts.is_http2;
+	bool is_once = is_http2 && !s->is_tls &&
+		       curl_version_info(CURLVERSION_NOW)->version_num < REUSES_HTTP2;
 
 	t->site = index;
+	curl_easy_setopt(t->easy, CURLOPT_FRESH_CONNECT, is_once ? 1L : 0L);
+	curl_easy_setopt(t->easy, CURLOPT_FORBID_REUSE, is_once ? 1L : 0L);
 	curl_easy_setopt(t->easy, CURLOPT_HTTP_VERSION, !is_http2 ? (long)CURL_HTTP_VERSION_1_1
 			 : s->is_tls ? (long)CURL_HTTP_VERSION_2TLS
 				     : (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
@@ -477,7 +483,7 @@ static struct transfer *take_transfer(struct client *c)
 	}
 	t->next = NULL;
 	t->round = 0;
-	t->is_connected = t->has_answer = t->is_head_given = false;
+	t->is_connected = t->has_answer = t->is_head_whole = t->is_head_given = false;
 	t->why.code = ERR_NONE;
 	buf_reset(&t->head);
 	*t->message = 0;
@@ -589,7 +595,9 @@ static void finish(struct transfer *t, CURLcode code)
 		end(t, category_of(t, code), text_of(t, code));
 		return;
 	}
-	if (!t->is_head_given && !give_head(t))
+	if (!t->is_head_given && !t->is_head_whole)
+		end(t, FAIL_TRUNCATED, text_of(t, CURLE_PARTIAL_FILE));
+	else if (!t->is_head_given && !give_head(t))
 		end(t, FAIL_PROTOCOL, t->why.text);
 	else
 		end(t, FAIL_NONE, "");

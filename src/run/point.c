@@ -153,6 +153,7 @@ static int choose_travel(struct stage *s, const struct point_env *env, struct er
 	if (s->hooks->transport)
 		p->transport = s->hooks->transport;
 	s->remote.proxy = s->proxy[0] ? s->proxy[0] : "";
+	s->remote.is_http2 = strcmp(s->opts->http_version, "2") == 0;
 	return 0;
 }
 

@@ -27,7 +27,8 @@ int remote_target_init(struct remote_target *t, const struct remote *r, const ch
 
 	*t = (struct remote_target){ .opts = { .is_insecure = r->is_insecure, .ca_file = r->ca_file,
 					 .cert_file = r->cert_file, .key_file = r->key_file,
-					 .proxy = r->proxy, .cancel = r->cancel } };
+					 .proxy = r->proxy, .is_http2 = r->is_http2,
+					 .cancel = r->cancel } };
 	if (url_parse(str_of(r->base_url), &url, e) < 0)
 		return -1;
 	if (url.is_unix) {

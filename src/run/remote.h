@@ -15,6 +15,7 @@ struct remote {
 	const char *ca_file;
 	const char *cert_file, *key_file; /* client certificate; NULL: none */
 	const char *proxy;               /* as fetch_opts has it */
+	bool is_http2;                   /* likewise */
 	const struct serve_pair *header; /* --header, sent with every request */
 	size_t n_headers;
 	const char *api_key;             /* NULL: none */
