@@ -10,8 +10,10 @@
 #include "base/mem.h"
 #include "cmd/cli.h"
 #include "cmd/cmd.h"
+#include "cmd/plots.h"
 #include "json/write.h"
 #include "record/file.h"
+#include "report/plot.h"
 #include "report/report.h"
 
 #define EXIT_STRICT 3
@@ -23,6 +25,8 @@ struct score_opts {
 	struct opt_list goodput;
 	bool save_result, append_result, save_detailed;
 	const char *result_dir, *result_filename, *record;
+	bool plot_timeline, plot_dataset_stats;
+	const char *timeline_itl_thresholds;
 	bool strict;
 };
 
@@ -51,10 +55,16 @@ static const struct opt rows[] = {
 	    .help = "Name of the result file instead of the generated one."),
 	ROW(record, "record", .group = OUTPUT, .arg = "FILE",
 	    .help = "Write the record, merged when there are several, to this file."),
+	ROW(plot_timeline, "plot-timeline", .group = OUTPUT,
+	    .help = "Draw every request over time as one self-contained page."),
+	ROW(timeline_itl_thresholds, "timeline-itl-thresholds", .group = OUTPUT, .arg = "MS,MS",
+	    .help = "Two limits that colour the gaps between tokens on that page."),
+	ROW(plot_dataset_stats, "plot-dataset-stats", .group = OUTPUT,
+	    .help = "Draw histograms of prompt and answer lengths: a page, and a PNG through gnuplot."),
 	ROW(strict, "strict", .group = OUTPUT,
 	    .help = "Exit with 3 unless the verdict is VALID."),
 };
-static const struct score_opts defaults;
+static const struct score_opts defaults = { .timeline_itl_thresholds = "25,50" };
 
 static const struct opt_set set = {
 	.command = "bench score",
@@ -294,6 +304,26 @@ static int save(const struct score_opts *o, const struct report *r, struct err *
 	return rc;
 }
 
+/* Checked like the files of bench serve, though nothing was measured yet that could be lost. */
+static int plot(const struct score_opts *o, const struct report *r, struct err *e)
+{
+	struct plots plots = { .is_timeline = o->plot_timeline,
+			       .is_dataset_stats = o->plot_dataset_stats };
+	char *path = report_path(r->facts, o->result_dir, o->result_filename);
+	int rc = 0;
+
+	if (o->plot_timeline && plot_thresholds(o->timeline_itl_thresholds, plots.timeline_ms, e) < 0)
+		rc = err_wrap(e, "Invalid --timeline-itl-thresholds format");
+	if (rc == 0 && (o->plot_timeline || o->plot_dataset_stats) && o->result_dir && *o->result_dir)
+		rc = file_mkdirs(o->result_dir, e);
+	if (rc == 0)
+		rc = plots_check(&plots, path, e);
+	if (rc == 0)
+		plots_draw(&plots, r, path);
+	free(path);
+	return rc;
+}
+
 /* The exit status; -1 with e. */
 static int score(const struct score_opts *o, struct loaded *l, struct arena *a, struct err *e)
 {
@@ -311,7 +341,7 @@ static int score(const struct score_opts *o, struct loaded *l, struct arena *a, 
 	report_terminal(&r, &text);
 	cli_out(buf_str(&text));
 	buf_release(&text);
-	if (save(o, &r, e) == 0 &&
+	if (plot(o, &r, e) == 0 && save(o, &r, e) == 0 &&
 	    (!o->record || record_file_save(&l->record, &l->info, o->record, e) == 0))
 		rc = m.completed == 0 ? 1 : o->strict && t.verdict != TRUST_VALID ? EXIT_STRICT : 0;
 	metrics_release(&m);
