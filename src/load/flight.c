@@ -231,8 +231,12 @@ static void handle_event(struct flight *f, struct str data, int64_t kernel_ns, i
 	if (d.bits & DECODED_DONE)
 		f->row->flags |= ROW_SAW_DONE;
 	if (d.bits & DECODED_TOKEN) {
-		if ((d.bits & DECODED_USAGE) && d.output_tokens > 0) {
-			/* Running counts: this event's share is the difference. */
+		if ((d.bits & DECODED_USAGE) && d.output_tokens > 0 &&
+		    (f->running_tokens || !f->row->n_events)) {
+			/*
+			 * Running counts: this event's share is the difference. A count that
+			 * comes with the last event alone tells nothing of that event.
+			 */
 			int64_t more = d.output_tokens - (int64_t)f->running_tokens;
 
 			if (more > 1)
