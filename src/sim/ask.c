@@ -15,7 +15,8 @@
 #define API(x) (1u << (x))
 #define OPENAI (API(ASK_COMPLETIONS) | API(ASK_CHAT))
 #define OLLAMA (API(ASK_OLLAMA) | API(ASK_OLLAMA_CHAT))
-#define GENERATE (OPENAI | OLLAMA | API(ASK_RESPONSES) | API(ASK_ANTHROPIC) | API(ASK_TGI) | \
+#define TGI (API(ASK_TGI) | API(ASK_TGI_STREAM))
+#define GENERATE (OPENAI | OLLAMA | TGI | API(ASK_RESPONSES) | API(ASK_ANTHROPIC) | \
 		  API(ASK_LLAMACPP) | API(ASK_SGLANG) | API(ASK_DEMO))
 #define ANY_API (GENERATE | API(ASK_TOKENIZE) | API(ASK_DETOKENIZE))
 
@@ -336,20 +337,20 @@ static const struct member members[] = {
 	  API(ASK_OLLAMA_CHAT), read_messages },
 	{ "tokens", API(ASK_DETOKENIZE), read_ids },
 	{ "input", API(ASK_RESPONSES), read_input },
-	{ "inputs", API(ASK_TGI), read_prompt },
+	{ "inputs", TGI, read_prompt },
 	{ "text", API(ASK_SGLANG), read_prompt },
 	{ "input_ids", API(ASK_SGLANG), read_prompt },
 	{ "instructions", API(ASK_RESPONSES), read_system },
 	{ "system", API(ASK_ANTHROPIC) | API(ASK_OLLAMA), read_system },
-	{ "parameters", API(ASK_TGI), read_nested },
+	{ "parameters", TGI, read_nested },
 	{ "sampling_params", API(ASK_SGLANG), read_nested },
 	{ "options", OLLAMA, read_nested },
-	{ "stream", GENERATE, read_stream },
+	{ "stream", GENERATE & ~API(ASK_TGI_STREAM), read_stream },
 	{ "stream_options", OPENAI, read_usage },
 	{ "max_tokens", OPENAI | API(ASK_ANTHROPIC) | API(ASK_DEMO), read_max_tokens },
 	{ "max_completion_tokens", API(ASK_CHAT), read_max_tokens },
 	{ "max_output_tokens", API(ASK_RESPONSES), read_max_tokens },
-	{ "max_new_tokens", API(ASK_TGI) | API(ASK_SGLANG), read_max_tokens },
+	{ "max_new_tokens", TGI | API(ASK_SGLANG), read_max_tokens },
 	{ "n_predict", API(ASK_LLAMACPP), read_limit },
 	{ "num_predict", OLLAMA, read_limit },
 	{ "min_tokens", GENERATE, read_min_tokens },
@@ -383,7 +384,7 @@ void ask_reset(struct ask *a, enum ask_api api)
 	buf_reset(&a->stop_text);
 	ids_reset(&a->ids);
 	a->api = api;
-	a->is_stream = (API(api) & OLLAMA) != 0;
+	a->is_stream = (API(api) & (OLLAMA | API(ASK_TGI_STREAM))) != 0;
 	a->has_usage = !(API(api) & (OPENAI | API(ASK_AUDIO)));
 	a->has_usage_always = false;
 	a->is_eos_ignored = a->is_stop_kept = a->has_ids = a->has_prompt = false;
@@ -408,6 +409,7 @@ static const char *needed(enum ask_api api)
 	case ASK_RESPONSES:
 		return "input";
 	case ASK_TGI:
+	case ASK_TGI_STREAM:
 		return "inputs";
 	case ASK_SGLANG:
 		return "text";

@@ -108,6 +108,11 @@ static void serve_generate(struct conn *c, struct str body)
 	stream_start(c, ask_generate_api(body), body);
 }
 
+static void serve_generate_stream(struct conn *c, struct str body)
+{
+	stream_start(c, ASK_TGI_STREAM, body);
+}
+
 static void serve_health(struct conn *c, struct str body)
 {
 	(void)body;
@@ -338,7 +343,7 @@ static const struct route routes[] = {
 	{ "/v1/audio/translations", METHOD_POST, serve_audio },
 	{ "/v1/messages", METHOD_POST, serve_messages },
 	{ "/generate", METHOD_POST, serve_generate },
-	{ "/generate_stream", METHOD_POST, serve_generate },
+	{ "/generate_stream", METHOD_POST, serve_generate_stream },
 	{ "/completion", METHOD_POST, serve_completion },
 	{ "/api/generate", METHOD_POST, serve_ollama },
 	{ "/api/chat", METHOD_POST, serve_ollama_chat },
@@ -375,6 +380,8 @@ static bool is_allowed(const struct conn *c, struct str path)
 	const char *key = c->sim->opts->api_key;
 
 	if (!key || !str_starts(path, STR("/v1/")))
+		return true;
+	if (str_is(http_head_value(buf_str(&c->head), "x-api-key"), key)) /* Anthropic's way */
 		return true;
 	if (!str_starts(given, STR("Bearer ")))
 		return false;

@@ -296,6 +296,7 @@ static const struct shape *const shapes[ASK_APIS] = {
 	[ASK_COMPLETIONS] = &shape_completions, [ASK_CHAT] = &shape_chat,
 	[ASK_RESPONSES] = &shape_responses, [ASK_AUDIO] = &shape_audio,
 	[ASK_ANTHROPIC] = &shape_anthropic, [ASK_TGI] = &shape_tgi,
+	[ASK_TGI_STREAM] = &shape_tgi,
 	[ASK_LLAMACPP] = &shape_llamacpp, [ASK_SGLANG] = &shape_sglang,
 	[ASK_DEMO] = &shape_demo, [ASK_OLLAMA] = &shape_ollama,
 	[ASK_OLLAMA_CHAT] = &shape_ollama_chat,

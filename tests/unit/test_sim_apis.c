@@ -57,7 +57,7 @@ static void test_streams(void **state)
 		    "\"stop_reason\":\"max_tokens\",\"stop_sequence\":null},\"usage\":"
 		    "{\"output_tokens\":3}}\n\nevent: message_stop\n" } },
 		{ "/generate_stream",
-		  "{\"inputs\":\"one two\",\"parameters\":{\"max_new_tokens\":2},\"stream\":true}",
+		  "{\"inputs\":\"one two\",\"parameters\":{\"max_new_tokens\":2}}",
 		  { "data:{\"index\":1,", "data:{\"index\":2,", "\"generated_text\":\" ",
 		    "\"generated_tokens\":2,\"seed\":null,\"input_length\":4}" } },
 		{ "/generate", "{\"text\":\"one two\",\"sampling_params\":{\"max_new_tokens\":2},"

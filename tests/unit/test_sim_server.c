@@ -88,6 +88,8 @@ static void test_api_key(void **state)
 		{ "/v1/models", "Authorization: Bearer secret\r\n", 200 },
 		{ "/v1/models", "Authorization: Bearer secre\r\n", 401 },
 		{ "/v1/models", "Authorization: secret\r\n", 401 },
+		{ "/v1/models", "x-api-key: secret\r\n", 200 },
+		{ "/v1/models", "x-api-key: secre\r\n", 401 },
 		{ "/v1/models", "", 401 },
 		{ "/health", "", 200 },
 	};
