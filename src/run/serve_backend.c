@@ -10,7 +10,8 @@
 
 const struct endpoint *serve_endpoint(const struct check *c)
 {
-	return c->d->endpoint;
+	/* A part of a mix is checked by itself, without what was derived. */
+	return c->d ? c->d->endpoint : endpoint_find(c->o->backend);
 }
 
 bool serve_is_openai(const struct check *c)
