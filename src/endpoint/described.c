@@ -126,7 +126,8 @@ static void read_event(const struct described *d, const struct json_slice *v, st
 	if (is_last)
 		out->bits |= DECODED_FINISH;
 	peer_usage(out, event_count(slice(d, v, PROMPT_TOKENS)),
-		   event_count(slice(d, v, OUTPUT_TOKENS)), event_count(slice(d, v, CACHED_TOKENS)));
+		   event_count(slice(d, v, OUTPUT_TOKENS)),
+		   event_count(slice(d, v, CACHED_TOKENS)));
 	out->reasoning_tokens = event_count(slice(d, v, REASONING_TOKENS));
 	if (!out->bits)
 		out->bits = DECODED_IGNORED;
@@ -179,6 +180,7 @@ static const char *finish_pooling(const struct request_row *row)
 
 /* ---- the file ---- */
 
+/* "key" has to be something else. */
 static int wrong(const struct reader *r, const char *key, const char *expected)
 {
 	return err_set(r->e, ERR_USAGE, "\"%s\" has to be %s", key, expected);
@@ -442,7 +444,8 @@ static int check_usage(const struct reader *r, const struct json_value *usage)
 	for (size_t i = 0; usage && i < usage->count; i++) {
 		size_t role = 0;
 
-		while (role < ROLES && !(roles[role].group && str_is(usage->key[i], roles[role].key)))
+		while (role < ROLES &&
+		       !(roles[role].group && str_is(usage->key[i], roles[role].key)))
 			role++;
 		if (role == ROLES)
 			return err_set(r->e, ERR_USAGE, "\"usage\": \"%.60s\" is not known",

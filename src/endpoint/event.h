@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* endpoint/event.h - small questions every decoder asks of a member it found. Private to endpoint/. */
+/* endpoint/event.h - what decoders ask of a member they found. Private to endpoint/. */
 #pragma once
 #include "base/err.h"
 #include "json/read.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * template.c - see template.h. In valid JSON two braces in a row can only stand in a
- * string, so that placeholders are found without reading the rest.
+ * template.c - see template.h. In valid JSON two opening braces in a row can only stand in
+ * a string, so that fields are found without reading the rest.
  */
 #include "endpoint/template.h"
 
@@ -36,7 +36,7 @@ static void add(struct template *t, enum template_field field, bool is_inside, s
 	t->fields |= 1u << field;
 }
 
-/* One placeholder, from its braces on; moves past it. left: the literal before it. */
+/* One field, from its braces on; moves past it. left: the literal before it. */
 static int take_field(struct template *t, struct str json, struct str *left, struct str at,
 		      struct err *e)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * endpoint/template.h - a JSON text with placeholders, filled for one request.
+ * endpoint/template.h - a JSON text with fields in it, filled for one request.
  *
  * "{{name}}" as a whole value becomes the value with its own type; inside a longer
  * text it becomes text. Compiled once into pieces; filling copies. Private to endpoint/.
@@ -26,7 +26,7 @@ struct template {
 	unsigned fields;     /* a bit for every field in use */
 };
 
-/* json: one valid value. -1: e names the placeholder that is not known or badly placed. */
+/* json: one valid value. -1: e names the field that is not known or badly placed. */
 int template_compile(struct template *t, struct str json, struct arena *a, struct err *e);
 /* Appends the value for s. -1: the sample has no such value in this form. */
 int template_fill(const struct template *t, const struct encode_opts *o, const struct sample *s,

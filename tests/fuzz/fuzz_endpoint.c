@@ -33,7 +33,8 @@ static void one_event(const struct endpoint *ep, struct str data, size_t *seen)
 	struct err e = { 0 };
 
 	if (ep->decode && ep->decode(ep, data, &d, &e) == 0) {
-		CHECK(d.text.n == 0 || (d.text.p >= data.p && d.text.p + d.text.n <= data.p + data.n));
+		CHECK(d.text.n == 0 ||
+		      (d.text.p >= data.p && d.text.p + d.text.n <= data.p + data.n));
 		check_counts(&d);
 		if (d.bits & DECODED_WHOLE_TEXT) {
 			size_t before = *seen;

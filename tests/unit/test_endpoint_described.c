@@ -114,7 +114,7 @@ static void a_file_that_is_not_there_is_named(void **state)
 	arena_release(&a);
 }
 
-static void placeholders_become_values(void **state)
+static void fields_become_values(void **state)
 {
 	static const struct {
 		const char *json;
@@ -317,7 +317,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mistakes_are_named),
 		cmocka_unit_test(a_file_that_is_not_there_is_named),
-		cmocka_unit_test(placeholders_become_values),
+		cmocka_unit_test(fields_become_values),
 		cmocka_unit_test(ids_do_not_go_inside_a_text),
 		cmocka_unit_test(streams_come_to_what_was_sent),
 		cmocka_unit_test(whole_answers_are_read),
