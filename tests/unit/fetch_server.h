@@ -22,6 +22,7 @@ struct server {
 	const char *answer[ANSWERS_MAX];
 	struct buf asked; /* the heads of all requests */
 	atomic_bool is_over;
+	atomic_size_t answered; /* requests so far */
 };
 
 static inline void *serve(void *self)
@@ -49,6 +50,7 @@ static inline void *serve(void *self)
 			while (!atomic_load(&s->is_over))
 				usleep(1000);
 		k += n > 0;
+		atomic_store(&s->answered, k);
 		close(c);
 	}
 	return NULL;
