@@ -101,6 +101,7 @@ struct prepare_opts stage_prepare_opts(const struct stage *s, bool is_without_id
 		.lora = s->opts->lora_modules.n ? s->opts->lora_modules.v : NULL,
 		.is_without_ids = is_without_ids, .version = PROFLLM_VERSION,
 		.request_id_prefix = s->opts->request_id_prefix,
+		.salt = is_without_ids ? NULL : &s->salt,
 	};
 }
 
@@ -137,7 +138,7 @@ static int prepare_point(struct stage *s, struct err *e)
 		stage_say(s, "WARNING: vllm bench serve no longer sets temperature==0 (greedy) in requests "
 		    "by default. The default will be determined on the server side and can be "
 		    "model/API specific. For the old behavior, include --temperature=0.");
-	return stage_make_plan(s, e);
+	return stage_salt(s, e) < 0 || stage_make_plan(s, e) < 0 ? -1 : 0;
 }
 
 static int choose_travel(struct stage *s, const struct point_env *env, struct err *e)

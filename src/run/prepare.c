@@ -128,12 +128,14 @@ int prepare_request(const struct prepare_opts *o, const struct str *head, const 
 	const struct plan_entry *entry = &plan->entry[i];
 	struct encode_opts encode = o->encode;
 	struct sample sent = w->v[entry->sample];
-	struct buf id = { 0 };
+	struct buf id = { 0 }, salted = { 0 };
 	int rc;
 
 	if (!o->is_without_ids)
 		prepare_request_id(o->request_id_prefix, plan, i, w, &id);
 	sent.request_id = buf_str(&id);
+	if (o->salt && i >= w->n)
+		salt_again(o->salt, entry->sample, i, &sent, &salted);
 	if (o->lora && entry->lora != PLAN_NO_LORA)
 		encode.model = str_of(o->lora[entry->lora]);
 	buf_reset(&scratch->body);
@@ -150,6 +152,7 @@ int prepare_request(const struct prepare_opts *o, const struct str *head, const 
 	buf_printf(out, "Content-Length: %zu\r\n\r\n", scratch->body.len);
 	buf_add_str(out, buf_str(&scratch->body));
 	buf_release(&id);
+	buf_release(&salted);
 	return rc;
 }
 

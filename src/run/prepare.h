@@ -8,6 +8,7 @@
 #pragma once
 #include "load/load.h"
 #include "run/point.h"
+#include "run/salt.h"
 #include "run/serve_opts.h"
 
 struct prepare_opts {
@@ -23,6 +24,7 @@ struct prepare_opts {
 	const char *const *lora;      /* module names; NULL: none */
 	bool is_without_ids;          /* ready check, warm-up */
 	bool is_rehosted;             /* the URL is chosen at admission: room for any head */
+	const struct salt *salt;      /* what a repeated sample's salt is replaced by; NULL: none */
 	const char *request_id_prefix; /* of requests that repeat a sample; not NULL with ids */
 	const char *version;          /* for User-Agent */
 	size_t bytes_max;             /* larger sets are looked ahead; 0: PREPARED_BYTES_MAX */

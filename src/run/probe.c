@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <time.h>
 
 #include "base/fmt.h"
 #include "base/limits.h"
@@ -22,7 +23,7 @@ struct probe {
 	struct load_stats stats;
 	struct err err;
 	uint32_t first_row;
-	atomic_bool close;
+	atomic_bool close, is_over;
 	pthread_t thread;
 	bool is_running;
 };
@@ -124,6 +125,7 @@ static void *run(void *self)
 	if (load_run(&p->opts, &p->plan, &p->prepared, &p->stage->point->record, p->first_row,
 		     &p->progress, &p->stats, p->stage->hooks->cancel, &p->err) == 0)
 		p->err.code = ERR_NONE;
+	atomic_store(&p->is_over, true);
 	return NULL;
 }
 
@@ -157,6 +159,16 @@ static void forget_rows(struct probe *p)
 	}
 }
 
+/* As upstream, a load of whatever length has one. */
+static void wait_for_first(const struct probe *p)
+{
+	while (!atomic_load(&p->is_over) && load_progress_total(&p->progress).admitted == 0) {
+		struct timespec step = { 0, 1000000 };
+
+		nanosleep(&step, NULL);
+	}
+}
+
 void probe_end(struct probe *p)
 {
 	struct record *record;
@@ -165,6 +177,8 @@ void probe_end(struct probe *p)
 	if (!p)
 		return;
 	record = &p->stage->point->record;
+	if (p->is_running)
+		wait_for_first(p);
 	atomic_store(&p->close, true);
 	if (p->is_running)
 		pthread_join(p->thread, NULL);

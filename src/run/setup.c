@@ -202,6 +202,21 @@ int stage_build_dataset(struct stage *s, const struct dataset *d, struct err *e)
 	return 0;
 }
 
+int stage_salt(struct stage *s, struct err *e)
+{
+	static const char *const kinds[] = { [SALT_NONE] = "none", [SALT_RUN] = "run",
+					     [SALT_REQUEST] = "request" };
+	enum salt_kind kind = SALT_NONE;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (strcmp(s->opts->prompt_salt, kinds[i]) == 0)
+			kind = (enum salt_kind)i;
+	if (kind == SALT_NONE)
+		return 0;
+	salt_init(&s->salt, kind, (uint64_t)s->opts->seed, s->point->tokenizer);
+	return salt_workload(&s->salt, &s->point->workload, e);
+}
+
 void stage_align(struct stage *s, const struct dataset *d)
 {
 	struct remote_alignment *out = &s->point->alignment;

@@ -13,6 +13,7 @@
 #include "run/point.h"
 #include "run/prepare.h"
 #include "run/remote.h"
+#include "run/salt.h"
 
 /* Gone when run_point returns. */
 struct stage {
@@ -22,6 +23,7 @@ struct stage {
 	struct point *point;
 	struct compat_rng rng;
 	struct remote remote;
+	struct salt salt;
 	const char *proxy[ENDPOINTS_MAX]; /* per base URL; NULL: none */
 	enum point_stage now;
 	struct load_progress *progress;
@@ -46,6 +48,8 @@ int stage_check_dataset(const struct dataset *d, const struct dataset_opts *data
 			const struct serve_opts *o, struct err *e);
 int stage_build_dataset(struct stage *s, const struct dataset *d, struct err *e);
 void stage_align(struct stage *s, const struct dataset *d);
+/* --prompt-salt. */
+int stage_salt(struct stage *s, struct err *e);
 int stage_make_plan(struct stage *s, struct err *e);
 void stage_say_traffic(const struct stage *s);
 int stage_check_files(struct stage *s, struct err *e);

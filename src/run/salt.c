@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* salt.c - see salt.h. */
+#include "run/salt.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "json/read.h"
+#include "rng/fork.h"
+
+#define LETTERS 3
+#define COUNTED_BYTES 1024 /* of a text, behind a salt: tokens further on are the same without it */
+
+/* One entry's salt: as text, and as the spelling of ids that goes behind a list's bracket. */
+struct drawn { char text[SALT_WORDS * (LETTERS + 1) + 1]; char ids[SALT_WORDS * 12 + 1]; };
+
+void salt_init(struct salt *s, enum salt_kind kind, uint64_t seed, const struct tokenizer *t)
+{
+	uint64_t vocab = t ? tokenizer_vocab_size(t) : 0, low = 1;
+
+	*s = (struct salt){ .kind = kind, .seed = seed, .tokenizer = t };
+	/* Of all numbers of digits the one that most ids have. */
+	for (uint64_t p = 1; p < vocab; p *= 10) {
+		uint64_t high = p * 10 < vocab ? p * 10 : vocab;
+
+		if (high - p > s->id_high - (uint64_t)s->id_low) {
+			low = p;
+			s->id_high = (uint32_t)(high - 1);
+			s->id_low = (uint32_t)low;
+		}
+	}
+}
+
+static uint32_t draw_id(const struct salt *s, struct pcg64 *g)
+{
+	for (int tries = 0; tries < 100; tries++) {
+		uint32_t id = (uint32_t)pcg64_bounded(g, s->id_low, s->id_high);
+
+		if (!tokenizer_is_special(s->tokenizer, id))
+			return id;
+	}
+	return s->id_low;
+}
+
+static void draw(const struct salt *s, uint32_t entry, struct drawn *out)
+{
+	bool is_own = s->kind == SALT_REQUEST;
+	/* Seeds are below 2^32, so no entry of one seed has another's salt. */
+	struct pcg64 g = rng_fork(is_own ? s->seed | ((uint64_t)entry + 1) << 32 : s->seed,
+				  "prompt-salt");
+	char *p = out->text;
+	int n = 0;
+
+	for (int i = 0; i < SALT_WORDS; i++) {
+		for (int k = 0; k < LETTERS; k++)
+			*p++ = (char)('a' + pcg64_bounded(&g, 0, 25));
+		*p++ = ' ';
+	}
+	*p = 0;
+	out->ids[0] = 0;
+	for (int i = 0; i < SALT_WORDS && s->id_high; i++)
+		n += snprintf(out->ids + n, sizeof(out->ids) - (size_t)n, "%u, ", draw_id(s, &g));
+}
+
+/* ---- where it goes ---- */
+
+/* Offset of the first text of a chat in its JSON; SIZE_MAX: there is none. */
+static size_t first_text(struct str messages)
+{
+	struct json_scan scan = { messages, 0 };
+	struct json_slice all, message, content, part, text;
+	struct json_iter it, parts;
+	struct str key;
+
+	if (json_next(&scan, &all, NULL) < 0 || all.kind != JSON_ARRAY)
+		return SIZE_MAX;
+	it = json_iter(all);
+	while (json_each(&it, &key, &message) == 1) {
+		if (message.kind != JSON_OBJECT || !json_member(message, "content", &content))
+			continue;
+		if (content.kind == JSON_STRING)
+			return (size_t)(content.raw.p - messages.p);
+		if (content.kind != JSON_ARRAY)
+			continue;
+		parts = json_iter(content);
+		while (json_each(&parts, &key, &part) == 1)
+			if (part.kind == JSON_OBJECT && json_member(part, "text", &text) &&
+			    text.kind == JSON_STRING)
+				return (size_t)(text.raw.p - messages.p);
+	}
+	return SIZE_MAX;
+}
+
+/* Offset behind the bracket of a list of ids; SIZE_MAX: it is something else. */
+static size_t first_id(struct str json)
+{
+	size_t i = 0;
+
+	while (i < json.n && (json.p[i] == ' ' || json.p[i] == '['))
+		i++;
+	if (i == 0 || i == json.n || json.p[i] < '0' || json.p[i] > '9' ||
+	    memchr(json.p + 1, '[', i - 1))
+		return SIZE_MAX;
+	return i;
+}
+
+static int insert(struct workload *w, struct str *text, size_t at, const char *salt, struct err *e)
+{
+	struct buf b = { 0 };
+	struct str longer;
+	int rc;
+
+	buf_add(&b, text->p, at);
+	buf_add_text(&b, salt);
+	buf_add(&b, text->p + at, text->n - at);
+	longer = buf_str(&b);
+	rc = workload_keep(w, &longer, e);
+	if (rc == 0)
+		*text = longer;
+	buf_release(&b);
+	return rc;
+}
+
+/* Up to a blank where there is one, else to the end of a character. */
+static struct str beginning_of(struct str text)
+{
+	size_t n = COUNTED_BYTES;
+
+	if (text.n <= n)
+		return text;
+	while (n > COUNTED_BYTES / 2 && text.p[n] != ' ')
+		n--;
+	if (text.p[n] != ' ')
+		for (n = COUNTED_BYTES; n && ((unsigned char)text.p[n] & 0xc0) == 0x80;)
+			n--;
+	text.n = n;
+	return text;
+}
+
+/* What a salt adds to a text in tokens: only what stands near it can be cut differently. */
+static uint32_t added(const struct salt *s, const char *salt, struct str text)
+{
+	struct buf b = { 0 };
+	size_t with, without;
+
+	if (!s->tokenizer)
+		return 0;
+	text = beginning_of(text);
+	buf_add_text(&b, salt);
+	buf_add_str(&b, text);
+	with = tokenizer_count(s->tokenizer, buf_str(&b), false);
+	without = tokenizer_count(s->tokenizer, text, false);
+	buf_release(&b);
+	return with == SIZE_MAX || without == SIZE_MAX || with < without
+	       ? SALT_WORDS : (uint32_t)(with - without);
+}
+
+static int salt_sample(const struct salt *s, struct workload *w, uint32_t i, struct err *e)
+{
+	struct sample *one = &w->v[i];
+	struct drawn salt;
+	size_t at;
+
+	draw(s, i, &salt);
+	if (one->file.n)
+		return err_set(e, ERR_RUN, "--prompt-salt cannot be used with dataset %s: request %u "
+			       "is a file", w->dataset, i);
+	if (one->messages.n) {
+		struct str text;
+
+		at = first_text(one->messages);
+		if (at == SIZE_MAX)
+			return err_set(e, ERR_RUN, "--prompt-salt cannot be used with dataset %s: "
+				       "request %u is a chat without text", w->dataset, i);
+		text = (struct str){ one->messages.p + at, one->messages.n - at };
+		text.n = (size_t)((const char *)memchr(text.p, '"', text.n) - text.p);
+		one->prompt_len += added(s, salt.text, text);
+		return insert(w, &one->messages, at, salt.text, e);
+	}
+	if (one->kind == PROMPT_TEXT) {
+		one->prompt_len += added(s, salt.text, one->prompt);
+		return insert(w, &one->prompt, 0, salt.text, e);
+	}
+	at = first_id(one->prompt);
+	if (at == SIZE_MAX)
+		return err_set(e, ERR_RUN, "--prompt-salt cannot be used with dataset %s: request %u is "
+			       "no text, list of token ids or chat", w->dataset, i);
+	if (!s->id_high)
+		return err_set(e, ERR_RUN, "--prompt-salt needs a tokenizer for prompts of token ids");
+	one->prompt_len += SALT_WORDS;
+	return insert(w, &one->prompt, at, salt.ids, e);
+}
+
+int salt_workload(const struct salt *s, struct workload *w, struct err *e)
+{
+	for (uint32_t i = 0; i < w->n; i++) {
+		if (salt_sample(s, w, i, e) < 0)
+			return -1;
+		if (i % 1024 == 0)
+			workload_forget(w);
+	}
+	return 0;
+}
+
+void salt_again(const struct salt *s, uint32_t sample, uint32_t entry, struct sample *sent,
+		struct buf *text)
+{
+	struct str *where = sent->messages.n ? &sent->messages : &sent->prompt;
+	struct drawn old, new;
+	const char *from, *to;
+	char *at;
+
+	if (s->kind != SALT_REQUEST)
+		return;
+	draw(s, sample, &old);
+	draw(s, entry, &new);
+	from = sent->messages.n || sent->kind == PROMPT_TEXT ? old.text : old.ids;
+	to = from == old.text ? new.text : new.ids;
+	assert(strlen(from) == strlen(to));
+	buf_add_str(text, *where);
+	at = memmem(text->data, text->len, from, strlen(from));
+	if (at)
+		memcpy(at, to, strlen(to));
+	*where = buf_str(text);
+}
