@@ -492,8 +492,10 @@ static int check_traffic(const struct check *c)
 static int check_output(const struct check *c)
 {
 	const struct serve_opts *o = c->o;
-	static const char *const only_saved[] = { "save-detailed", "result-dir",
-						  "result-filename", "metadata" };
+	static const char *const only_saved[] = { "result-dir", "result-filename",
+						  "save-detailed", "metadata" };
+	bool is_saved = o->save_result || o->append_result;
+	bool is_drawn = o->plot_timeline || o->plot_dataset_stats || o->plot_load_pattern;
 
 	if (parse_pairs(c, &o->metadata, "metadata", &c->d->metadata, &c->d->n_metadata) < 0)
 		return -1;
@@ -501,7 +503,8 @@ static int check_output(const struct check *c)
 	if (o->save_result && o->append_result)
 		serve_warn(c, "--append-result is in force; --save-result adds nothing to it");
 	for (size_t i = 0; i < sizeof(only_saved) / sizeof(*only_saved); i++)
-		if (serve_given(c, only_saved[i]) && !o->save_result && !o->append_result)
+		if (serve_given(c, only_saved[i]) && !is_saved && !(is_drawn && i < 2) &&
+		    !(o->output_json && i == 3))
 			serve_warn(c, "--%s has no effect without --save-result or --append-result",
 			     only_saved[i]);
 	return 0;

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* load_plot.c - see load_plot.h. */
+#include "run/load_plot.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "proc/tool.h"
+#include "report/load_plot.h"
+#include "report/report.h"
+
+#define GNUPLOT_SECONDS 60
+
+/* The result's path without its last suffix; a dry run has a name too. */
+static void add_stem(const struct serve_opts *o, const struct serve_derived *d,
+		     const struct point *p, struct buf *out)
+{
+	struct report_facts facts = {
+		.backend = o->backend, .label = d->label, .request_rate = o->request_rate,
+		.model_id = p->model_id, .max_concurrency = d->max_concurrency,
+		.ramp_strategy = d->ramp_up == RAMP_NONE ? NULL : o->ramp_up_strategy,
+		.ramp_start_rps = o->ramp_up_start_rps.v, .ramp_end_rps = o->ramp_up_end_rps.v,
+	};
+	const char *dot, *slash;
+	char *path;
+
+	report_date(facts.date, p->record.stop_ns ? p->record.stop_ns : clock_real_ns());
+	path = report_path(&facts, o->result_dir, o->result_filename);
+	dot = strrchr(path, '.');
+	slash = strrchr(path, '/');
+	buf_add(out, path, dot && dot > (slash ? slash + 1 : path) ? (size_t)(dot - path)
+								   : strlen(path));
+	free(path);
+}
+
+static void add_title(const struct serve_opts *o, const struct plan *plan, struct buf *out)
+{
+	double last = plan->entry[plan->n_roots - 1].due_s;
+
+	buf_printf(out, "Load pattern%s%s: %u requests", o->load_pattern ? " " : "",
+		   o->load_pattern ? o->load_pattern : "", plan->n_roots);
+	if (last > 0)
+		buf_printf(out, " in %.1f s, %.2f a second", last, (double)plan->n_roots / last);
+	else
+		buf_add_text(out, ", all at once");
+}
+
+static int draw(const char *script, const char *picture, struct buf *line, struct buf *note)
+{
+	const char *const argv[] = { "gnuplot", script, NULL };
+	struct buf said = { 0 };
+	struct err e = { 0 };
+	int status;
+
+	if (!tool_exists("gnuplot")) {
+		buf_printf(note, "--plot-load-pattern: gnuplot is not installed; it would draw %s",
+			   script);
+		return 0;
+	}
+	status = tool_run(argv, STR(""), GNUPLOT_SECONDS, &said, NULL, &e);
+	if (status == 0)
+		buf_printf(line, "Load pattern plot saved to: %s", picture);
+	else
+		buf_printf(note, "--plot-load-pattern: gnuplot %s: %.*s", script,
+			   (int)(said.len < 200 ? said.len : 200), status < 0 ? e.text :
+			   said.data ? said.data : "");
+	buf_release(&said);
+	return 0;
+}
+
+int run_plot_load(const struct serve_opts *o, const struct serve_derived *d,
+		  const struct point *p, struct buf *line, struct buf *note, struct err *e)
+{
+	struct buf stem = { 0 }, title = { 0 }, data = { 0 }, script = { 0 };
+	double *due_s = mem_array(p->plan.n_roots, sizeof(*due_s));
+	struct arena a = { 0 };
+	struct load_plot plot = { .due_s = due_s, .n = p->plan.n_roots };
+	const char *script_path;
+	int rc = -1;
+
+	for (uint32_t i = 0; i < p->plan.n_roots; i++)
+		due_s[i] = p->plan.entry[i].due_s;
+	add_stem(o, d, p, &stem);
+	add_title(o, &p->plan, &title);
+	plot.title = title.data;
+	plot.data = arena_printf(&a, "%s.load_pattern.dat", stem.data);
+	plot.picture = arena_printf(&a, "%s.load_pattern.png", stem.data);
+	script_path = arena_printf(&a, "%s.load_pattern.gp", stem.data);
+	load_plot_data(&plot, &data);
+	load_plot_script(&plot, &script);
+	if (report_save(plot.data, buf_str(&data), false, e) == 0 &&
+	    report_save(script_path, buf_str(&script), false, e) == 0)
+		rc = draw(script_path, plot.picture, line, note);
+	else
+		err_wrap(e, "--plot-load-pattern");
+	free(due_s);
+	buf_release(&stem);
+	buf_release(&title);
+	buf_release(&data);
+	buf_release(&script);
+	arena_release(&a);
+	return rc;
+}
