@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/trace.h"
+#include "cmd/charts.h"
 #include "cmd/cli.h"
 #include "cmd/cmd.h"
 #include "cmd/plots.h"
@@ -195,13 +196,17 @@ static void on_measured(void *self, struct point *point)
 	const struct scored *scored = &run->scored;
 	struct buf text = { 0 };
 	struct err e = { 0 };
+	char *charts;
 
 	progress_clear(&talk->progress);
 	score_point(talk->opts, talk->derived, point, &run->scored);
 	if (scored->metrics.completed == 0 && scored->metrics.failed)
 		cli_warn("All requests failed. This is likely due to a misconfiguration on the "
 			 "benchmark arguments.");
+	run->scored.report.charts = charts = charts_draw(talk->opts, &scored->report);
 	report_terminal(&scored->report, &text);
+	run->scored.report.charts = NULL;
+	free(charts);
 	cli_out(buf_str(&text));
 	fflush(stdout);
 	buf_release(&text);

@@ -218,5 +218,15 @@ struct metrics {
 void metrics_score(struct metrics *m, const struct record *r, const struct metrics_opts *opts);
 void metrics_release(struct metrics *m);
 
+/* Second by second from the earliest start of a success, successes alone (serve spec 4.5). */
+struct metrics_by_second {
+	size_t n;         /* 0: none succeeded */
+	double *tokens;   /* output token events (tokens with --fix peak-tokens) */
+	int64_t *running; /* requests that touch the second */
+};
+void metrics_by_second(struct metrics_by_second *out, const struct metrics *m,
+		       const struct record *r);
+void metrics_by_second_release(struct metrics_by_second *s);
+
 /* "99", "99.9": how labels and keys spell a percentile. Returns out. */
 char *metrics_percentile_name(char out[FMT_F64_BYTES], double p);

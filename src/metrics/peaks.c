@@ -108,31 +108,47 @@ static int64_t exact_peak(const struct metrics *m, const struct record *r)
 	return peak;
 }
 
-void metrics_peaks(struct metrics *m, const struct record *r)
+void metrics_by_second(struct metrics_by_second *out, const struct metrics *m,
+		       const struct record *r)
 {
 	struct window w = { 0 };
-	int64_t *change, running = 0;
-	double *bucket;
+	int64_t running = 0;
 
+	*out = (struct metrics_by_second){ 0 };
 	if (!find_window(m, r, &w))
 		return;
-	bucket = mem_array(w.seconds, sizeof(*bucket));
-	change = mem_array(w.seconds + 1, sizeof(*change));
+	out->n = w.seconds;
+	out->tokens = mem_array(w.seconds, sizeof(*out->tokens));
+	out->running = mem_array(w.seconds + 1, sizeof(*out->running));
 	for (uint32_t i = 0; i < m->n; i++) {
 		if (!metrics_is_success(&r->row[m->row[i]]))
 			continue;
-		count_tokens(m, i, &w, bucket);
-		count_running(m, i, &w, change);
+		count_tokens(m, i, &w, out->tokens);
+		count_running(m, i, &w, out->running);
 	}
-	for (size_t s = 0; s < w.seconds; s++) {
-		running += change[s];
-		if (bucket[s] > m->max_output_tokens_per_s)
-			m->max_output_tokens_per_s = bucket[s];
-		if (running > m->max_concurrent_requests)
-			m->max_concurrent_requests = running;
+	for (size_t s = 0; s < w.seconds; s++)
+		out->running[s] = running += out->running[s];
+}
+
+void metrics_by_second_release(struct metrics_by_second *s)
+{
+	free(s->tokens);
+	free(s->running);
+	*s = (struct metrics_by_second){ 0 };
+}
+
+void metrics_peaks(struct metrics *m, const struct record *r)
+{
+	struct metrics_by_second second;
+
+	metrics_by_second(&second, m, r);
+	for (size_t s = 0; s < second.n; s++) {
+		if (second.tokens[s] > m->max_output_tokens_per_s)
+			m->max_output_tokens_per_s = second.tokens[s];
+		if (second.running[s] > m->max_concurrent_requests)
+			m->max_concurrent_requests = second.running[s];
 	}
-	if (m->opts.is_peak_exact)
+	if (second.n && m->opts.is_peak_exact)
 		m->max_concurrent_requests = exact_peak(m, r);
-	free(bucket);
-	free(change);
+	metrics_by_second_release(&second);
 }

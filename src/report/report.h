@@ -74,10 +74,18 @@ struct report {
 	const struct record *record;
 	const struct metrics *metrics;
 	const struct trust *trust;
+	const char *charts; /* drawn already, in place of upstream's tip; NULL: none */
 };
 
 /* The report with everything that upstream prints around it. UTF-8; ends with a newline. */
 void report_terminal(const struct report *r, struct buf *out);
+/*
+ * Charts of tokens and requests per second (serve spec 4.5) as commands for gnuplot's text
+ * terminal of that many columns; out stays empty when nothing succeeded.
+ */
+void report_charts_script(const struct report *r, unsigned columns, struct buf *out);
+/* What gnuplot drew, without the blanks around it. */
+void report_charts_trim(struct str drawn, struct buf *out);
 /* The result: one JSON object without a newline. ERR_LIMIT when it passes the limit of a buffer. */
 int report_result_json(const struct report *r, struct buf *out, struct err *e);
 /* The value of its key "profllm"; with the arrays per request when facts->is_detailed. */

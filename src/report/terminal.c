@@ -202,7 +202,9 @@ void report_terminal(const struct report *r, struct buf *out)
 
 	if (!m->opts.is_pooling && m->failed)
 		failed_requests(r, out);
-	if (!m->opts.is_pooling && m->completed && r->facts->has_plot_tip)
+	if (r->charts)
+		buf_add_text(out, r->charts);
+	else if (!m->opts.is_pooling && m->completed && r->facts->has_plot_tip)
 		buf_add_text(out, "tip: install termplotlib and gnuplot to plot the metrics\n");
 	line_heading(out, '=', " Serving Benchmark Result ");
 	totals(r, out);
