@@ -35,7 +35,7 @@
 #define CHAT_TEMPLATE_BYTES_MAX (1u << 20) /* one chat template; the longest known is 30 KB */
 #define TOKEN_REMOTE_TEXTS_MAX 1024      /* answers of a server's tokenizer kept in memory */
 #define TOKEN_REMOTE_IDS_MAX 8192        /* ids of each, 32 MiB in all; of longer ones none */
-#define SPEC_POSITIONS_MAX 64           /* draft positions whose acceptance is kept; engines draft below 16 */
+#define SPEC_POSITIONS_MAX 64           /* draft positions that are kept; engines draft below 16 */
 #define TELEMETRY_POINTS_MAX (1u << 17) /* of one series: a day and a half at one a second */
 #define RAMP_EVENTS_MAX (1u << 20)      /* whole rates one ramp-up passes; each is a line */
 #define OPT_ROWS_MAX 512              /* options of one command; bench serve has 115 */

@@ -64,9 +64,9 @@ struct metrics_opts {
 	int64_t max_concurrency;       /* 0: no cap */
 	uint32_t n_hosts;              /* records merged into this one; 0 counts as 1 */
 	bool reports_cached_tokens;    /* --report-cached-tokens */
-	bool finds_steady_state;       /* not --no-steady-state; needs a cap and an infinite rate too */
+	bool finds_steady_state;       /* not --no-steady-state */
 	double steady_threshold;       /* of max_concurrency */
-	double steady_min_window_s;    /* 0: STEADY_WINDOW_S or its share of the run, the longer one */
+	double steady_min_window_s;    /* 0: STEADY_WINDOW_S, or its share of the run */
 };
 
 #define STEADY_WINDOW_S 10.0
@@ -92,7 +92,7 @@ struct metrics_spec {
 	double acceptance_rate;        /* percent */
 	double acceptance_length;      /* tokens; 0 without drafts */
 	int64_t drafts, draft_tokens, accepted_tokens;
-	double position_rate[SPEC_POSITIONS_MAX]; /* accepted / drafts; dense, ascending positions */
+	double position_rate[SPEC_POSITIONS_MAX]; /* accepted / drafts, ascending */
 	size_t n_positions;
 };
 

@@ -41,9 +41,9 @@ struct trust_facts {
 	bool is_aborted;             /* a limit of failures was reached */
 	bool is_broken_off;          /* the record file has no end */
 	/*
-	 * Of the prompt tokens, the share that a prefix cache which was empty when the program began
-	 * can have held: what prompts have in common with earlier ones of the same run, ready check
-	 * and warm-ups among them. Meaningless unless known.
+	 * Of the prompt tokens, the share that a prefix cache can have held that was empty when
+	 * the program began: what prompts have in common with earlier ones of the same run,
+	 * ready check and warm-ups among them. Meaningless unless known.
 	 */
 	bool knows_explained;
 	double cached_explained;

@@ -70,7 +70,7 @@ static void test_spec(void **state)
 		size_t positions;
 	} cases[] = {
 		{ 100, 400, 150, 90, 60, true, 37.5, 2.5, 2 },
-		{ 0, 400, 150, 90, 60, true, 37.5, 0, 0 },   /* no drafts: no length, no positions */
+		{ 0, 400, 150, 90, 60, true, 37.5, 0, 0 },   /* no length, no positions */
 		{ 100, 0, 0, 0, 0, false, 0, 0, 0 },
 		{ 100, -5, 10, 0, 0, false, 0, 0, 0 },       /* the server was started anew */
 		{ 3, 9, 0, 0, 0, true, 0, 1, 2 },
@@ -155,7 +155,7 @@ static void test_diffusion(void **state)
 	assert_true(m.diffusion.committed_per_step == 320.0 / 70);
 	assert_true(m.diffusion.committed_tokens == 320 && m.diffusion.canvas_positions == 2560);
 	metrics_release(&m);
-	r.series[3]->point[1].value = 50 + 80 * 32; /* every step commits: upstream would divide by 0 */
+	r.series[3]->point[1].value = 50 + 80 * 32; /* every step commits: a division by 0 */
 	m = score(&r);
 	assert_true(m.diffusion.is_told && m.diffusion.denoising_steps == 0);
 	assert_true(m.diffusion.committed_per_step == 0 && m.diffusion.steps_per_canvas == 0);
