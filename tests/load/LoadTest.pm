@@ -116,15 +116,17 @@ sub sim
 	return \%s;
 }
 
-# Starts `bench serve` against a simulator or a URL; the result lands in its own directory.
+# Starts `bench serve` against a simulator, a URL or a list of them; the result lands in its own
+# directory.
 sub serve_start
 {
 	my ($to, @args) = @_;
 	my $dir = File::Temp->newdir('load-XXXXXX', TMPDIR => 1);
 	my %r = (dir => $dir, json => "$dir/result.json");
 
-	$r{pid} = child_start("$dir/out", "$dir/err", $PROFLLM, 'bench', 'serve', '--base-url',
-		ref $to ? $to->{url} : $to, '--model', 'sim', '--tokenizer', 'sim',
+	my @to = map { ref $_ ? $_->{url} : $_ } ref $to eq 'ARRAY' ? @$to : $to;
+	$r{pid} = child_start("$dir/out", "$dir/err", $PROFLLM, 'bench', 'serve',
+		@to > 1 ? '--base-urls' : '--base-url', @to, '--model', 'sim', '--tokenizer', 'sim',
 		'--dataset-name', 'random', '--random-input-len', '16', '--random-output-len', '8',
 		'--ready-check-timeout-sec', '0', '--save-result', '--save-detailed',
 		'--result-dir', "$dir", '--result-filename', 'result.json', '--progress', 'none',

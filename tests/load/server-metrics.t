@@ -78,6 +78,53 @@ sub is_warm { return codes($_[0]) =~ /prefix_cache/ ? 1 : 0; }
 	is($run->{err} =~ /metrics/ ? 1 : 0, 0, 'no metrics: no warning');
 }
 
+# Counters of the engine: growth over the run, not what stood there before.
+for my $round (['speculation', '--spec-tokens', '3', '--spec-acceptance', '0.6'],
+	['diffusion', '--diffusion-block', '8', '--diffusion-steps', '5']) {
+	my ($what, @sim) = @$round;
+	my $sim = sim('--ttft-ms', '5', '--itl-ms', '2', @sim);
+	my @runs = map { serve($sim, '--num-prompts', '6', '--random-output-len', '24', '--seed', $_) }
+		0, 1;
+
+	for my $run (@runs) {
+		my $r = $run->{result};
+		my %spec = map { $_ => $r->{"spec_decode_$_"} } qw(acceptance_rate acceptance_length
+			num_drafts draft_tokens accepted_tokens per_position_acceptance_rates);
+
+		is($run->{status}, 0, "$what: the run succeeds") or diag($run->{err});
+		if ($what eq 'diffusion') {
+			like($run->{out}, qr/^-+Diffusion Decoding-+\nCommitted throughput \(tok\/s\): +\d/m,
+				"$what: its block");
+			is($r->{diffusion_committed_tokens}, 6 * 24, "$what: committed tokens of this run");
+			cmp_ok(abs($r->{diffusion_committed_throughput} * $r->{duration} - 6 * 24), '<', 1e-6,
+				"$what: throughput over the duration");
+			next;
+		}
+		like($run->{out}, qr/^-+Speculative Decoding-+\nAcceptance rate \(%\): +[\d.]+ *$/m,
+			"$what: its block");
+		cmp_ok($spec{num_drafts}, '<', 6 * 24, "$what: drafts of this run alone");
+		cmp_ok(abs($spec{acceptance_rate} - 100 * $spec{accepted_tokens} / $spec{draft_tokens}), '<',
+			1e-9, "$what: rate");
+		cmp_ok(abs($spec{acceptance_length} - 1 - $spec{accepted_tokens} / $spec{num_drafts}), '<',
+			1e-9, "$what: length");
+		is(scalar @{ $spec{per_position_acceptance_rates} }, 3, "$what: a rate for each position");
+	}
+}
+
+# Several servers: each by itself, and all together.
+{
+	my @sim = map { sim('--ttft-ms', '5', '--itl-ms', '2') } 1, 2;
+	my $run = serve(\@sim, '--num-prompts', '10', '--metrics-interval', '0.1');
+	my $server = $run->{own}{server};
+
+	is($run->{status}, 0, 'several servers: the run succeeds') or diag($run->{err});
+	is_deeply([map { $_->{url} } @{ $server->{each} }], [map { $_->{url} } @sim],
+		'several servers: each has its figures');
+	is($server->{generation_tokens}, 80, 'several servers: together they made all tokens');
+	is($server->{each}[0]{generation_tokens} + $server->{each}[1]{generation_tokens}, 80,
+		'several servers: each a part of them');
+}
+
 # A second run with the same prompts meets a warm cache; nothing else does.
 for my $details ([], ['--enable-prompt-tokens-details']) {
 	my $by = @$details ? 'usage' : '/metrics';
