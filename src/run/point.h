@@ -5,7 +5,8 @@
  * No globals: two points may run at once in one process (a sweep, the
  * experiment runner, a calibration). Order of stages as upstream (serve spec
  * 1.8): discovery, tokenizer, dataset, alignment, plan, ready check, warm-up,
- * main run (with --num-runs: several, of the same plan). Scoring is separate (metrics/) and needs only the record.
+ * main run (with --num-runs: several, of the same plan). Scoring is separate
+ * (metrics/) and needs only the record.
  */
 #pragma once
 #include <stdatomic.h>
@@ -18,6 +19,7 @@
 #include "record/file.h"
 #include "record/record.h"
 #include "run/serve_opts.h"
+#include "telemetry/telemetry.h"
 
 enum point_stage { STAGE_DATASET, STAGE_ALIGN, STAGE_READY, STAGE_WARMUP, STAGE_MAIN, STAGE_COUNT };
 
@@ -26,6 +28,15 @@ struct point_env { const char *api_key, *http_proxy, *https_proxy, *all_proxy, *
 void point_env_read(struct point_env *env); /* of this process */
 
 struct point;
+
+/* What a main run that goes on may be asked, on the thread that started it. */
+struct run_sample {
+	const struct record *record; /* rows that are published may be read: record_is_published */
+	uint32_t n_rows;             /* of the main run, in the order of the plan */
+	uint32_t n_begun;            /* rows behind these have not begun */
+	struct load_totals load;
+	struct telemetry_now server; /* NAN: not told */
+};
 
 /* How a point talks to whoever started it, on the caller's thread; every hook may be NULL. */
 struct run_hooks {
@@ -36,6 +47,8 @@ struct run_hooks {
 	/* Progress of a stage a few times a second; counters of the driver when load runs. */
 	void (*progress)(void *self, enum point_stage stage, uint64_t done, uint64_t total,
 			 const struct load_progress *load);
+	/* A few times a second while the main run goes on, and once at its end. */
+	void (*sample)(void *self, const struct run_sample *now);
 	/* Bytes of a file that is downloaded or read before anything is sent, and in all. */
 	void (*bytes)(void *self, const char *file, uint64_t done, uint64_t total);
 	/*
@@ -73,7 +86,7 @@ struct point {
 	 */
 	const char *chat_template;
 	struct remote_alignment alignment;
-	char *record_path;            /* --record; of several runs, with the run's number; or NULL */
+	char *record_path;            /* --record; of several runs with a number; or NULL */
 	bool is_profiled;
 	int64_t clock_step_ns;        /* CLOCK_REALTIME against CLOCK_MONOTONIC, start to stop */
 	bool is_interrupted;

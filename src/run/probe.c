@@ -50,7 +50,13 @@ static void make_sample(struct probe *p)
 		.prompt = STR("Hi"), .kind = PROMPT_TEXT, .prompt_len = 1, .output_len = 1,
 		.timestamp_s = NAN, .overrides = w->v[0].overrides,
 	};
-	p->workload = (struct workload){ .v = &p->sample, .n = 1, .is_eos_ignored = w->is_eos_ignored };
+	if (strcmp(p->stage->point->endpoint->name, "vllm-rerank") == 0) {
+		p->sample.prompt = STR("[\"Hi\", \"Hi\"]"); /* a query and one document */
+		p->sample.kind = PROMPT_JSON;
+	}
+	p->workload = (struct workload){
+		.v = &p->sample, .n = 1, .is_eos_ignored = w->is_eos_ignored,
+	};
 }
 
 /* Every request is the same; its bytes are made once. */

@@ -177,7 +177,9 @@ void profile_end(struct profile *p)
 
 void stage_stop_profiler(struct stage *s)
 {
-	if (!s->opts->profile || s->opts->profile_batch_threshold.is_set || !stage_may_ask_server(s))
+	const struct serve_opts *o = s->opts;
+
+	if (!o->profile || o->profile_batch_threshold.is_set || !stage_may_ask_server(s))
 		return;
 	stage_say(s, "Stopping profiler...");
 	/* Also after Ctrl-C: a profiler that goes on would slow down whatever comes next. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run/profile.h - the server's profiler and its prefix cache, from outside the load: /start_profile,
- * /stop_profile (serve spec 2.7), /reset_prefix_cache. Private to run/.
+ * run/profile.h - the server's profiler and its prefix cache, from outside the load:
+ * /start_profile, /stop_profile (serve spec 2.7), /reset_prefix_cache. Private to run/.
  */
 #pragma once
 #include "run/stage.h"

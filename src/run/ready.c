@@ -13,7 +13,7 @@
 #define READY_PAUSE_NS 5000000000  /* between tries of the ready check, as upstream */
 #define READY_SECONDS_MAX 1000000000 /* 31 years: longer waits are the same */
 
-/* n copies of the first prompt, to each URL in turn, in another phase; rows are added to the record. */
+/* n copies of the first prompt, to each URL in turn, in another phase, with rows of their own. */
 static int send_copies(struct stage *s, uint32_t n, enum request_phase phase, int64_t deadline_ns,
 		       uint32_t *first_row, struct err *e)
 {

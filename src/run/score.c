@@ -110,7 +110,7 @@ static const char *http_version(const struct point *p)
 	return p->load.net.http2 < answers ? "1.1 and 2" : "2";
 }
 
-#define USED_UP_SHARE 0.98 /* a last request this late in its time was not the last for want of more */
+#define USED_UP_SHARE 0.98 /* of the time: a last request after it is no want of requests */
 
 static void load_facts(const struct serve_opts *o, const struct serve_derived *d,
 		       const struct point *p, struct report_load *f, struct arena *a)

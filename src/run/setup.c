@@ -85,8 +85,8 @@ int stage_load_tokenizer(struct stage *s, struct err *e)
 	p->tokenizer = tokenizer_load(p->tokenizer_id, &opts, &why);
 	if (p->tokenizer)
 		return 0;
-	if (!o->tokenizer && (why.code == ERR_IO || why.code == ERR_NET) && stage_may_ask_server(s) &&
-	    borrow_tokenizer(s, &why) == 0)
+	if (!o->tokenizer && (why.code == ERR_IO || why.code == ERR_NET) &&
+	    stage_may_ask_server(s) && borrow_tokenizer(s, &why) == 0)
 		return 0;
 	*e = why;
 	if (!o->tokenizer)
@@ -175,7 +175,8 @@ int stage_build_dataset(struct stage *s, const struct dataset *d, struct err *e)
 	struct chat_wrap chat;
 	struct run_renderer renderer = {
 		.wrap = &chat, .tokenizer = s->point->tokenizer,
-		.server = stage_may_ask_server(s) ? &s->remote : NULL, .model = s->point->model_name,
+		.server = stage_may_ask_server(s) ? &s->remote : NULL,
+		.model = s->point->model_name,
 		.kwargs = str_of(o->chat_template_kwargs.text),
 	};
 	struct dataset_env env = {

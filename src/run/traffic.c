@@ -68,10 +68,13 @@ static void assign_urls(const struct stage *s, struct plan *plan)
 
 	if (n < 2 || s->derived->balance == BALANCE_LEAST_LOADED)
 		return;
-	for (uint32_t i = 0; i < plan->n; i++)
-		plan->entry[i].endpoint =
-			s->derived->balance == BALANCE_RANDOM
-				? (uint16_t)pcg64_bounded(&g, 0, n - 1) : (uint16_t)(i % n);
+	for (uint32_t i = 0; i < plan->n; i++) {
+		uint64_t url = i % n;
+
+		if (s->derived->balance == BALANCE_RANDOM)
+			url = (uint64_t)pcg64_bounded(&g, 0, n - 1);
+		plan->entry[i].endpoint = (uint16_t)url;
+	}
 }
 
 static void mark_cancelled(const struct stage *s, struct plan *plan)

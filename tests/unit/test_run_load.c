@@ -182,11 +182,13 @@ static void draws_do_not_disturb_each_other(void **state)
 		run_start(&r[i]);
 		assert_int_equal(r[i].rc, 0);
 		for (uint32_t k = 0; k < 400; k++) {
-			assert_true(r[i].point.plan.entry[k].due_s == r[0].point.plan.entry[k].due_s);
+			const struct plan_entry *entry = &r[i].point.plan.entry[k];
+
+			assert_true(entry->due_s == r[0].point.plan.entry[k].due_s);
 			assert_true(str_eq(r[i].point.workload.v[k].prompt,
 					   r[0].point.workload.v[k].prompt));
-			marked += (r[i].point.plan.entry[k].flags & PLAN_GIVES_UP) != 0;
-			at[r[i].point.plan.entry[k].endpoint] += i == 2;
+			marked += (entry->flags & PLAN_GIVES_UP) != 0;
+			at[entry->endpoint] += i == 2;
 		}
 	}
 	assert_in_range(marked, 70, 130);
