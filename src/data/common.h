@@ -28,6 +28,8 @@ void dataset_reading_show(void *self, uint64_t done, uint64_t total);
 /* Adds a line to what the user should know of the workload. */
 __attribute__((format(printf, 2, 3)))
 void dataset_note(struct workload *w, const char *fmt, ...);
+/* The backend sends prompts as chat messages, which may have pictures and which it templates. */
+bool dataset_sends_messages(const struct dataset_env *env);
 /* Notes that the media some requests have are not sent by this backend, as upstream. */
 void dataset_note_media(struct workload *w, const struct dataset_env *env);
 /*

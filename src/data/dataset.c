@@ -149,11 +149,27 @@ int dataset_drop_long(struct workload *w, const struct dataset_opts *o, struct e
 		       "nothing to send", o->max_model_len.v, all);
 }
 
+static bool is_one_of(const char *backend, const char *const *names)
+{
+	while (*names && strcmp(backend, *names) != 0)
+		names++;
+	return *names != NULL;
+}
+
+bool dataset_sends_messages(const struct dataset_env *env)
+{
+	static const char *const names[] = { "openai-chat", "anthropic", "ollama-chat", NULL };
+
+	return env->backend && is_one_of(env->backend, names);
+}
+
 void dataset_note_media(struct workload *w, const struct dataset_env *env)
 {
+	static const char *const text_alone[] = { "vllm", "openai", "openai-responses", "tgi",
+						  "llamacpp", "sglang", "ollama", NULL };
 	bool has_media = false;
 
-	if (!env->backend || (strcmp(env->backend, "vllm") != 0 && strcmp(env->backend, "openai") != 0))
+	if (!env->backend || !is_one_of(env->backend, text_alone))
 		return;
 	for (size_t i = 0; i < w->n && !has_media; i++)
 		has_media = w->v[i].media.n > 2 || /* more than "[]" */

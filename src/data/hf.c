@@ -147,7 +147,8 @@ static int check(const struct dataset_opts *o, const struct dataset_env *env, st
 	if (c->gate == HF_CHAT && !is_chat)
 		return err_set(e, ERR_RUN, "%s datasets need --backend openai-chat, not %s: only chat "
 			       "requests carry tools", c->name, backend);
-	if (c->gate == HF_MEDIA && !is_chat && strcmp(backend, "openai-audio") != 0 &&
+	if (c->gate == HF_MEDIA && !dataset_sends_messages(env) &&
+	    strcmp(backend, "openai-audio") != 0 &&
 	    !strstr(backend, "embeddings-"))
 		return err_set(e, ERR_RUN, "%s datasets are multi-modal, which only --backend "
 			       "openai-chat, openai-audio and those of embeddings-* carry, not %s",

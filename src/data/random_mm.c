@@ -231,7 +231,7 @@ static int check(const struct dataset_opts *o, const struct dataset_env *env, st
 	struct mm_plan plan;
 	int rc;
 
-	if (env->backend && strcmp(env->backend, "openai-chat") != 0 &&
+	if (env->backend && !dataset_sends_messages(env) &&
 	    strcmp(env->backend, "openai-audio") != 0)
 		return err_set(e, ERR_RUN, "random-mm needs --backend openai-chat or openai-audio;"
 			       " got '%.100s'", env->backend);

@@ -104,7 +104,7 @@ static int plan_lines(struct sonnet *s, struct err *e)
 static int draft(void *self, size_t i, struct arena *a, struct draft *d, struct err *e)
 {
 	struct sonnet *s = self;
-	bool is_bare = s->env->backend && strcmp(s->env->backend, "openai-chat") == 0;
+	bool is_bare = dataset_sends_messages(s->env); /* messages: the server templates */
 
 	(void)i;
 	buf_reset(&s->text);
@@ -151,7 +151,7 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 	struct buf raw = { 0 }, file = { 0 };
 	int rc = -1;
 
-	if (!dataset_has_chat(env) && (!env->backend || strcmp(env->backend, "openai-chat") != 0))
+	if (!dataset_has_chat(env) && !dataset_sends_messages(env))
 		return err_set(e, ERR_RUN, "sonnet needs a chat template, and the tokenizer has none; "
 			       "name what stands around a message with --chat-prefix and --chat-suffix");
 	if (env->num_prompts > REQUESTS_MAX)

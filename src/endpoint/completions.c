@@ -66,11 +66,13 @@ static int decode(const struct endpoint *self, struct str data, struct decoded *
 const struct endpoint endpoint_vllm = {
 	.name = "vllm", .suffix = "completions", .api_name = "OpenAI Completions API",
 	.default_path = "/v1/completions", .is_streaming = true, .is_openai = true,
+	.has_logprobs = true,
 	.encode = encode, .decode = decode, .finish = openai_finish,
 };
 
 const struct endpoint endpoint_openai = {
 	.name = "openai", .suffix = "completions", .api_name = "OpenAI Completions API",
 	.default_path = "/v1/completions", .is_streaming = true, .is_openai = true,
+	.has_logprobs = true,
 	.encode = encode, .decode = decode, .finish = openai_finish,
 };

@@ -77,6 +77,7 @@ struct endpoint {
 	bool is_streaming;
 	bool is_pooling;
 	bool is_openai;          /* sampling flags are allowed */
+	bool has_logprobs;       /* the body has a member for --logprobs */
 	bool is_ours;            /* not in upstream: --endpoint defaults to default_path */
 	bool is_chat;            /* the server puts prompts through its chat template */
 	bool is_eos_kept;        /* the API has no ignore_eos: answers may end early */

@@ -238,8 +238,9 @@ static void check_model(const struct check *c)
 		serve_warn(c, "--trust-remote-code has no effect: no remote code is ever run");
 	if (o->use_beam_search)
 		serve_warn(c, "--use-beam-search has no effect, as upstream");
-	if (o->logprobs.is_set && c->d->is_chat)
-		serve_warn(c, "--logprobs has no effect: the chat body has no such field");
+	if (o->logprobs.is_set && !c->d->endpoint->is_pooling && !c->d->endpoint->has_logprobs)
+		serve_warn(c, "--logprobs has no effect: requests of --backend %s have no such field",
+			   o->backend);
 	c->d->lora = strcmp(o->lora_assignment, "round-robin") == 0 ? LORA_ROUND_ROBIN :
 								      LORA_RANDOM;
 	if (!o->lora_modules.n && serve_given(c, "lora-assignment"))

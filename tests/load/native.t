@@ -167,4 +167,20 @@ for my $case (
 	like($run->{err}, qr/--backend ollama has no ignore_eos/, 'ollama: a warning');
 }
 
+# Pictures go with the chat APIs, and what sends text alone refuses them.
+for my $name ('anthropic', 'ollama-chat') {
+	my $sim = sim('--ttft-ms', '5', '--itl-ms', '1');
+	my $run = serve($sim, '--num-prompts', '2', '--backend', $name, '--dataset-name', 'random-mm',
+		'--random-mm-base-items-per-request', '1', '--random-mm-num-mm-items-range-ratio', '0',
+		'--random-mm-bucket-config', '{"(8, 8, 1)": 1.0}');
+
+	is($run->{result}{completed}, 2, "$name: pictures") or diag($run->{err});
+	truth_of($sim);
+	my ($body) = map { $_->{body} } grep { $_->{path} =~ /messages|chat/ } read_lines($sim->{requests});
+	my $message = (ref $body ? $body : JSON::PP->new->decode($body))->{messages}[0];
+	my $data = $name eq 'anthropic' ? $message->{content}[1]{source}{data} : $message->{images}[0];
+
+	like($data, qr{^/9j/}, "$name: a JPEG as the API has it");
+}
+
 done_testing;
