@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report/load_plot.h - when requests are due, drawn by gnuplot: arrivals over time and a histogram of
- * the intervals between them. What is drawn is a table, how is a script; both are kept beside
+ * report/load_plot.h - when requests are due, drawn by gnuplot: arrivals over time and a histogram
+ * of the intervals between them. What is drawn is a table, how is a script; both are kept beside
  * the picture, so that it can be drawn again in another way.
  */
 #pragma once

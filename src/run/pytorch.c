@@ -82,7 +82,7 @@ static void put_arg(struct json_writer *w, const struct serve_opts *o, const str
 		json_put_bool(w, o->self_timed == OPT_TRI_YES);
 	else if (row->flags & OPT_WHOLE && factor >= usual->data.timed_trace_sec_multiplier &&
 		 factor <= usual->data.timed_trace_sec_multiplier)
-		json_put_int(w, (int64_t)factor); /* its default is an integer, what is given is not */
+		json_put_int(w, (int64_t)factor); /* an integer unless it is given */
 	else if (value.kind == JSON_STRING)
 		json_put_raw(w, (struct str){ value.raw.p - 1, value.raw.n + 2 });
 	else

@@ -136,7 +136,7 @@ enum serve_compat {
 	COMPAT_ROLE_CHUNK = 2,   /* an empty role chunk is not a token event */
 	COMPAT_STREAM_ERROR = 4, /* an error object inside a 200 stream is ignored, as main does */
 	COMPAT_DETAIL = 8,       /* latencies and queue_times only with --save-detailed */
-	COMPAT_V011 = 16,        /* all that was so in that release (run/compat.c, report/release.c) */
+	COMPAT_V011 = 16,        /* all that was so then (run/compat.c, report/release.c) */
 };
 
 /* --fix: mended forms of upstream defects that change numbers. One row in serve_fixes each. */
@@ -144,7 +144,7 @@ enum serve_fix {
 	FIX_PEAK_TOKENS = 1,     /* peak tok/s counts tokens, not events */
 	FIX_USAGE = 2,           /* usage in an event that also has choices is taken */
 	FIX_DATASET_SEED = 4,    /* every dataset is shuffled by --seed */
-	FIX_PROBE_TAIL = 8,      /* the duration ends with the load, not with the last probe's pause */
+	FIX_PROBE_TAIL = 8,      /* the duration ends with the load, not with a probe's pause */
 };
 struct serve_fix_row { const char *name; enum serve_fix bit; const char *help; };
 extern const struct serve_fix_row serve_fixes[]; /* ends with a NULL name */

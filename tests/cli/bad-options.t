@@ -220,7 +220,8 @@ my @rows = (
 	['serve', 1, '--dump-workload: cannot write file/x: Not a directory', qw(--dump-workload file/x)],
 	['serve', 2, "--trace: unknown category 'nope'; there are *, all", qw(--trace nope)],
 	['serve', 2, "--fix: nothing is called 'nope'; --fix help lists the names", qw(--fix nope)],
-	['serve', 2, "--compat: expected a comma list of peak, role-chunk, stream-error, detail, v0.11, got 'nope'",
+	['serve', 2, '--compat: expected a comma list of peak, role-chunk, stream-error, detail, v0.11, '
+		. "got 'nope'",
 		qw(--compat nope)],
 	['serve', 2, '--metrics-interval: expected 0 or at least 0.01 seconds, got 0.001',
 		qw(--metrics-interval 0.001)],

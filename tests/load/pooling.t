@@ -16,9 +16,11 @@ my @apis = (
 	['embeddings', [@embed], 6, 6, 96],
 	['embeddings in batches', [@embed, qw(--random-batch-size 3)], 2, 6, 96],
 	['embeddings as bytes', [@embed, '--extra-body', '{"encoding_format": "bytes"}'], 6, 6, 96],
-	['embeddings as bytes alone', [@embed, '--extra-body', '{"encoding_format": "bytes_only"}'], 6, 6, 96],
+	['embeddings as bytes alone', [@embed, '--extra-body', '{"encoding_format": "bytes_only"}'],
+		6, 6, 96],
 	['embeddings in base64', [@embed, '--extra-body', '{"encoding_format": "base64"}'], 6, 6, 96],
-	['embeddings of chats', [qw(--backend openai-embeddings-chat --endpoint /v1/embeddings)], 6, 6, undef],
+	['embeddings of chats', [qw(--backend openai-embeddings-chat --endpoint /v1/embeddings)],
+		6, 6, undef],
 	['clip', [qw(--backend openai-embeddings-clip --endpoint /v1/embeddings)], 6, 6, undef],
 	['vlm2vec', [qw(--backend openai-embeddings-vlm2vec --endpoint /v1/embeddings)], 6, 6, undef],
 	['infinity', [qw(--backend infinity-embeddings --endpoint /embeddings)], 6, 6, 96],
@@ -121,8 +123,8 @@ for my $row (@odd) {
 	my $data = pack('v*', map { ($_ * 37) % 2000 } 1 .. $samples);
 
 	open(my $wav, '>:raw', "$dir/a.wav") or die;
-	print $wav 'RIFF', pack('V', 36 + length $data), 'WAVEfmt ', pack('VvvVVvv', 16, 1, 1, 16000, 32000, 2,
-		16), 'data', pack('V', length $data), $data;
+	print $wav 'RIFF', pack('V', 36 + length $data), 'WAVEfmt ',
+		pack('VvvVVvv', 16, 1, 1, 16000, 32000, 2, 16), 'data', pack('V', length $data), $data;
 	close $wav;
 	open(my $rows, '>', "$dir/rows.jsonl") or die;
 	print $rows qq({"prompt": "", "audio": "$dir/a.wav"}\n) x 4;

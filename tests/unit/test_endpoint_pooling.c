@@ -121,7 +121,11 @@ static void media_are_embedded(void **state)
 /* What upstream ends the run for. */
 static void wrong_prompts_are_refused(void **state)
 {
-	static const struct { const char *endpoint; struct sample sample; const char *want; } row[] = {
+	static const struct {
+		const char *endpoint;
+		struct sample sample;
+		const char *want;
+	} row[] = {
 		{ "vllm-rerank", { .prompt = S("text") }, "vllm-rerank: a prompt must be a list of a "
 		  "query and at least one document" },
 		{ "vllm-rerank", { .prompt = S("[\"q\"]"), .kind = PROMPT_JSON },
