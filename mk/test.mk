@@ -1,24 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tests, sanitizers, fuzzing, coverage. tests/README.md says what each kind is for.
 #
-# WHAT chooses the kinds that `suite` runs: unit (cmocka programs), cli and load (.t files).
+# WHAT chooses the kinds that `suite` runs: unit (cmocka programs), cli, load and web (.t files).
 # A sanitizer run is the same suite built in its own folder with its own flags.
 
 WHAT ?= unit cli load
 SUITE_FILES = $(if $(filter unit,$(WHAT)),$(UNIT:%=$(O)/unit/%)) \
 	$(if $(filter cli,$(WHAT)),$(sort $(wildcard tests/cli/*.t))) \
-	$(if $(filter load,$(WHAT)),$(sort $(wildcard tests/load/*.t)))
+	$(if $(filter load,$(WHAT)),$(sort $(wildcard tests/load/*.t))) \
+	$(if $(filter web,$(WHAT)),$(sort $(wildcard tests/web/*.t)))
 
 .PHONY: suite units
 units: $(UNIT:%=$(O)/unit/%)
 
-suite: $(if $(filter unit,$(WHAT)),units) $(if $(filter cli load,$(WHAT)),$(O)/profllm)
+suite: $(if $(filter unit,$(WHAT)),units) $(if $(filter cli load web,$(WHAT)),$(O)/profllm) \
+		$(if $(filter web,$(WHAT)),$(O)/bench/timeline)
 	$(Q)mkdir -p $(O)/tmp
-	$(Q)O=$(O) PROFLLM=$(abspath $(O)/profllm) TMPDIR=$(abspath $(O)/tmp) \
+	$(Q)O=$(O) PROFLLM=$(abspath $(O)/profllm) TMPDIR=$(abspath $(O)/tmp) WEB=$(WEB) \
 		CMOCKA_MESSAGE_OUTPUT=TAP $(SUITE_RUN) perl tools/suite.pl $(SUITE_FILES)
 
 test:
-	$(Q)$(MAKE) --no-print-directory suite WHAT="unit cli load"
+	$(Q)$(MAKE) --no-print-directory suite WHAT="unit cli load web"
 
 # ASLR is off where the kernel allows it: ThreadSanitizer of gcc 12 cannot place its shadow
 # on kernels that randomise more than 28 bits.

@@ -12,6 +12,14 @@ export function roundUp(v: number): number {
 	return 10 * power;
 }
 
+/** The top of a scale that holds v, with little air above it. */
+export function scaleTop(v: number): number {
+	if (!(v > 0))
+		return 1;
+	const power = 10 ** Math.floor(Math.log10(v));
+	return ([1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8].find((step) => step * power >= v) ?? 10) * power;
+}
+
 /** As roundUp, for nanoseconds: above a second, parts and multiples of a minute. */
 export function roundUpTime(ns: number): number {
 	const s = ns / 1e9;
@@ -27,6 +35,6 @@ export function roundUpTime(ns: number): number {
 export function multiples(step: number, a: number, b: number): number[] {
 	const out: number[] = [];
 	for (let k = Math.ceil(a / step - 1e-9); k * step <= b + step * 1e-9; k++)
-		out.push(k * step);
+		out.push(k * step + 0); // no -0
 	return out;
 }

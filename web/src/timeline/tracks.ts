@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tracks.ts: rates and the server's own series under the rows, on the same time axis.
 import { short } from '../lib/format';
-import { roundUp } from '../lib/ticks';
+import { scaleTop } from '../lib/ticks';
 import { ticks } from './axis';
 import { GUTTER, prepare, type Ink } from './canvas';
 import type { Meta, Series } from './data';
@@ -51,7 +51,7 @@ function scale(lines: Line[]): number {
 		for (const v of line.value)
 			if (v > most)
 				most = v;
-	return roundUp(most);
+	return scaleTop(most);
 }
 
 export function tracksOf(meta: Meta): Track[] {
@@ -161,7 +161,7 @@ export function drawTracks(
 		track.lines.forEach((line, n) => {
 			const paint = ink.series[(track.lines.length > 1 ? n : k) % 4];
 			drawLine(g, view, track, line, y, paint);
-			if (track.lines.length < 2)
+			if (track.field !== 'server')
 				return;
 			g.fillStyle = paint;
 			g.textAlign = 'left';

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitest/config';
+
+// The tests live with all others, in tests/; what they import lives here.
+const top = fileURLToPath(new URL('..', import.meta.url));
+
+export default defineConfig({
+	root: top,
+	cacheDir: `${top}web/node_modules/.vite`,
+	server: { fs: { strict: false } },
+	test: { globals: true, include: ['tests/web/unit/*.test.ts'] },
+});
