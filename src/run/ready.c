@@ -101,7 +101,9 @@ static int wait_until_ready(struct stage *s, struct err *e)
 			rc = 0;
 			goto done;
 		}
-		if (stage_is_cancelled(s))
+		/* Cut off at the deadline: what an earlier try said stands. */
+		if (stage_is_cancelled(s) ||
+		    (sent == 0 && s->point->record.row[row].state == REQ_CANCELLED))
 			break;
 		buf_reset(&why);
 		if (sent == 0)
