@@ -12,6 +12,7 @@
 #include "cmd/charts.h"
 #include "cmd/cli.h"
 #include "cmd/cmd.h"
+#include "cmd/live.h"
 #include "cmd/plots.h"
 #include "cmd/progress.h"
 #include "cmd/target.h"
@@ -27,6 +28,7 @@
 
 struct talk {
 	struct progress progress;
+	struct live *live; /* NULL: progress */
 	const struct serve_opts *opts;
 	const struct serve_derived *derived;
 	struct repeat runs;
@@ -37,6 +39,10 @@ static void on_line(void *self, const char *text)
 {
 	struct talk *talk = self;
 
+	if (live_is_on(talk->live)) {
+		live_print(talk->live, false, text);
+		return;
+	}
 	progress_clear(&talk->progress);
 	puts(text);
 	fflush(stdout);
@@ -46,6 +52,10 @@ static void on_warn(void *self, const char *text)
 {
 	struct talk *talk = self;
 
+	if (live_is_on(talk->live)) {
+		live_print(talk->live, true, text);
+		return;
+	}
 	progress_clear(&talk->progress);
 	cli_warn(text);
 }
@@ -53,7 +63,18 @@ static void on_warn(void *self, const char *text)
 static void on_progress(void *self, enum point_stage stage, uint64_t done, uint64_t total,
 			const struct load_progress *load)
 {
-	progress_show(&((struct talk *)self)->progress, stage, done, total, load);
+	struct talk *talk = self;
+
+	if (!talk->live || stage != STAGE_MAIN)
+		progress_show(&talk->progress, stage, done, total, load);
+}
+
+static void on_sample(void *self, const struct run_sample *now)
+{
+	struct talk *talk = self;
+
+	progress_clear(&talk->progress);
+	live_show(talk->live, now);
 }
 
 static void on_bytes(void *self, const char *file, uint64_t done, uint64_t total)
@@ -198,6 +219,7 @@ static void on_measured(void *self, struct point *point)
 	struct err e = { 0 };
 	char *charts;
 
+	live_leave(talk->live);
 	progress_clear(&talk->progress);
 	score_point(talk->opts, talk->derived, point, &run->scored);
 	if (scored->metrics.completed == 0 && scored->metrics.failed)
@@ -296,7 +318,12 @@ static int run(const struct serve_opts *o, const struct serve_derived *d, struct
 
 	progress_init(&talk.progress, o->disable_tqdm ? PROGRESS_NONE : d->progress);
 	cli_catch_signals();
+	if (o->live && !o->disable_tqdm)
+		talk.live = live_new(o->model ? o->model : o->backend, d->base_url);
+	if (talk.live)
+		hooks.sample = on_sample;
 	rc = run_point(o, d, &hooks, &point, e);
+	live_free(talk.live);
 	progress_clear(&talk.progress);
 	if (rc == 0 && o->dump_workload)
 		write_dump(o, &point, &undumped);

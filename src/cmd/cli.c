@@ -2,12 +2,14 @@
 /* cli.c - see cli.h. */
 #include "cmd/cli.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 static atomic_bool interrupted;
+static _Atomic(const char *) screen_enter, screen_leave; /* NULL: nothing to undo */
 
 static unsigned columns(void)
 {
@@ -77,9 +79,69 @@ void cli_warn(const char *text)
 	fprintf(stderr, "WARNING: %s\n", text);
 }
 
+/* ---- a screen that must be undone ---- */
+
+static void write_text(const char *text)
+{
+	int error = errno;
+
+	if (text && write(STDERR_FILENO, text, strlen(text)) < 0)
+		error = 0; /* the terminal is gone */
+	errno = error;
+}
+
+static void undo_screen(void)
+{
+	write_text(atomic_exchange(&screen_leave, NULL));
+}
+
+/* As if it had never been caught, but with the terminal as it was. */
+static void on_fatal(int number)
+{
+	undo_screen();
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+static void on_stop(int number)
+{
+	sigset_t set;
+
+	write_text(atomic_load(&screen_leave));
+	signal(number, SIG_DFL);
+	raise(number);
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	sigprocmask(SIG_UNBLOCK, &set, NULL); /* stops here, and goes on here */
+	if (atomic_load(&screen_leave)) {
+		write_text(atomic_load(&screen_enter));
+		signal(number, on_stop);
+	}
+}
+
+void cli_terminal_taken(const char *enter, const char *leave)
+{
+	static const struct { int number; void (*handler)(int number); } caught[] = {
+		{ SIGHUP, on_fatal }, { SIGQUIT, on_fatal }, { SIGABRT, on_fatal },
+		{ SIGSEGV, on_fatal }, { SIGBUS, on_fatal }, { SIGFPE, on_fatal },
+		{ SIGILL, on_fatal }, { SIGTSTP, on_stop },
+	};
+	static bool is_registered;
+
+	atomic_store(&screen_enter, enter);
+	atomic_store(&screen_leave, leave);
+	if (leave && !is_registered)
+		atexit(undo_screen);
+	is_registered |= leave != NULL;
+	for (size_t i = 0; i < sizeof(caught) / sizeof(*caught); i++)
+		if (signal(caught[i].number, leave ? caught[i].handler : SIG_DFL) == SIG_IGN)
+			signal(caught[i].number, SIG_IGN); /* by nohup, say */
+}
+
 static void on_signal(int number)
 {
 	if (atomic_exchange(&interrupted, true)) {
+		undo_screen();
 		signal(number, SIG_DFL);
 		raise(number);
 	}

@@ -28,6 +28,13 @@ int cli_end(struct cli *c);
 void cli_out(struct str text);  /* stdout, as it is */
 void cli_warn(const char *text); /* "WARNING: ..." on stderr */
 
+/*
+ * From here on stderr shows a screen that enter makes and leave undoes (terminal sequences,
+ * borrowed for good): whatever ends the program writes leave first, and Ctrl-Z does so
+ * for the time it stops. NULL: the caller has undone it.
+ */
+void cli_terminal_taken(const char *enter, const char *leave);
+
 /* SIGINT and SIGTERM set the flag that cli_is_interrupted() points at; a second one kills. */
 void cli_catch_signals(void);
 const _Atomic _Bool *cli_is_interrupted(void);

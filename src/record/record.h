@@ -203,6 +203,12 @@ void record_finish(struct request_row *row, enum request_state state);
 
 /* ---- reading ---- */
 
+/* The row has ended and may be read from any thread: this pairs with record_finish. */
+static inline bool record_is_published(const struct request_row *row)
+{
+	return __atomic_load_n(&row->state, __ATOMIC_ACQUIRE) >= REQ_DONE;
+}
+
 /* The row's gaps in ns, in order, into out[n_events]; escapes resolved. Sum = last - sent. */
 void record_gaps(const struct record *r, const struct request_row *row, int64_t *out);
 void record_skews(const struct record *r, const struct request_row *row, int64_t *out);

@@ -58,11 +58,6 @@ static void add_row(struct record_stream *s, uint32_t i)
 		write_batch(s);
 }
 
-static bool is_finished(const struct request_row *row)
-{
-	return __atomic_load_n(&row->state, __ATOMIC_ACQUIRE) >= REQ_DONE;
-}
-
 static void write_finished(struct record_stream *s)
 {
 	uint32_t idle = 0;
@@ -70,7 +65,7 @@ static void write_finished(struct record_stream *s)
 	for (uint32_t i = s->first; i < s->r->n_rows && idle < WINDOW_ROWS; i++) {
 		if (s->is_written[i])
 			continue;
-		if (is_finished(&s->rows[i])) {
+		if (record_is_published(&s->rows[i])) {
 			add_row(s, i);
 			idle = 0;
 		} else {

@@ -80,7 +80,12 @@ static void limit_load(const struct stage *s, struct load_opts *opts)
 }
 
 /* What goes on beside the load. */
-struct beside { struct stage *stage; struct probe *probe; struct profile *profile; };
+struct beside {
+	struct stage *stage;
+	struct probe *probe;
+	struct profile *profile;
+	struct watch_servers *servers;
+};
 
 static void begin_beside(void *self)
 {
@@ -91,12 +96,28 @@ static void begin_beside(void *self)
 	profile_watch(b->profile);
 }
 
+static void sample(const struct beside *b)
+{
+	const struct run_hooks *hooks = b->stage->hooks;
+	const struct plan *plan = &b->stage->point->plan;
+	struct run_sample now = { .record = &b->stage->point->record, .n_rows = plan->n };
+
+	if (!hooks->sample)
+		return;
+	now.load = load_progress_total(b->stage->progress);
+	/* Roots begin in order; successors when their parents have ended. */
+	now.n_begun = plan->n == plan->n_roots ? now.load.admitted : plan->n;
+	watch_now(b->servers, &now.server);
+	hooks->sample(hooks->self, &now);
+}
+
 static void tick_beside(void *self)
 {
 	struct beside *b = self;
 
 	profile_tick(b->profile);
 	stage_tick(b->stage);
+	sample(b);
 }
 
 static int run_load(struct stage *s, const struct prepared *prepared,
@@ -115,7 +136,7 @@ static int run_load(struct stage *s, const struct prepared *prepared,
 	opts.started_self = opts.tick_self = &beside;
 	beside.profile = profile_begin(s, progress);
 	stage_say_traffic(s);
-	servers = watch_begin(s);
+	beside.servers = servers = watch_begin(s);
 	if (probe)
 		probe_say(probe);
 	stage_tick(s);
@@ -123,6 +144,7 @@ static int run_load(struct stage *s, const struct prepared *prepared,
 	rc = load_run(&opts, &p->plan, prepared, &p->record, 0, progress, &p->load,
 		      s->hooks->cancel, e);
 	p->clock_step_ns = clock_offset_ns() - offset;
+	sample(&beside);
 	probe_end(probe);
 	watch_end(servers, &p->record);
 	profile_end(beside.profile);

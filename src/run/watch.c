@@ -2,9 +2,10 @@
 /* watch.c - see watch.h. */
 #include "run/watch.h"
 
+#include <math.h>
+
 #include "base/mem.h"
 #include "http/prometheus.h"
-#include "telemetry/telemetry.h"
 
 struct watch_servers {
 	struct remote_target *target;
@@ -53,6 +54,13 @@ struct watch_servers *watch_begin(struct stage *s)
 		add_server(w, s, urls->v[i], "/metrics");
 	w->telemetry = telemetry_begin(w->source, w->n, (int64_t)(s->opts->metrics_interval * 1e9));
 	return w;
+}
+
+void watch_now(const struct watch_servers *w, struct telemetry_now *out)
+{
+	*out = (struct telemetry_now){ NAN, NAN, NAN };
+	if (w)
+		telemetry_now(w->telemetry, out);
 }
 
 void watch_end(struct watch_servers *w, struct record *into)

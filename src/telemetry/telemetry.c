@@ -2,6 +2,7 @@
 /* telemetry.c - see telemetry.h. */
 #include "telemetry/telemetry.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <time.h>
 
@@ -17,6 +18,7 @@ struct server {
 	struct telemetry_source source;
 	struct record_series *series[SLOTS]; /* in t->own; NULL until there is a point */
 	bool is_silent;                           /* asked once, and never again */
+	_Atomic double now[SERIES_COUNT];         /* told last; NAN: not */
 };
 
 struct telemetry {
@@ -100,6 +102,13 @@ static int ask(struct telemetry *t, const struct server *s, struct telemetry_val
 	return rc;
 }
 
+static void keep_now(struct server *s, const struct telemetry_values *v)
+{
+	for (int k = 0; k < SERIES_COUNT; k++)
+		atomic_store_explicit(&s->now[k], v->is_told[k] ? v->value[k] : NAN,
+				      memory_order_relaxed);
+}
+
 static void read_server(struct telemetry *t, struct server *s, struct err *why)
 {
 	struct telemetry_values values;
@@ -108,6 +117,7 @@ static void read_server(struct telemetry *t, struct server *s, struct err *why)
 	if (ask(t, s, &values, &at_ns, &took_ns, why) == 0) {
 		add_point(t, s, SCRAPE, at_ns, (double)took_ns / 1e9);
 		add_values(t, s, &values, at_ns);
+		keep_now(s, &values);
 	} else if (!atomic_load(&t->is_over)) {
 		add_point(t, s, SCRAPE_FAILED, at_ns, 1);
 	}
@@ -241,11 +251,38 @@ struct telemetry *telemetry_begin(const struct telemetry_source *source, size_t 
 	t->n = n;
 	t->interval_ns = interval_ns;
 	t->pool = fetch_pool_new();
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		t->server[i].source = source[i];
+		keep_now(&t->server[i], &(struct telemetry_values){ 0 });
+	}
 	if (read_first(t) && interval_ns > 0)
 		start_thread(t);
 	return t;
+}
+
+static double over_servers(const struct telemetry *t, enum series_id id, bool is_mean)
+{
+	double sum = 0;
+	size_t told = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		double v = atomic_load_explicit(&t->server[i].now[id], memory_order_relaxed);
+
+		if (isnan(v))
+			continue;
+		sum += v;
+		told++;
+	}
+	if (told == 0)
+		return NAN;
+	return is_mean ? sum / (double)told : sum;
+}
+
+void telemetry_now(const struct telemetry *t, struct telemetry_now *out)
+{
+	out->running = over_servers(t, SERIES_RUNNING, false);
+	out->waiting = over_servers(t, SERIES_WAITING, false);
+	out->kv_usage = over_servers(t, SERIES_KV_USAGE, true);
 }
 
 /* Points move as they are; names and notes are copied. */

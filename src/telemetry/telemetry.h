@@ -42,5 +42,8 @@ struct telemetry;
 /* interval_ns 0: only before and after. Never NULL, and never fails. */
 struct telemetry *telemetry_begin(const struct telemetry_source *source, size_t n,
 				  int64_t interval_ns);
+/* What the servers said last, over all of them; NAN: nothing. From any thread. */
+struct telemetry_now { double running, waiting, kv_usage; };
+void telemetry_now(const struct telemetry *t, struct telemetry_now *out);
 /* Frees t; accepts NULL. */
 void telemetry_end(struct telemetry *t, struct record *into);
