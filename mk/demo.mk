@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
 # The demo: a simulated server, a real tokenizer, real text, a report. tools/demo.sh does it.
 demo: $(O)/profllm
-	$(Q)O=$(O) PROFLLM=$(abspath $(O)/profllm) tools/demo.sh
+	$(Q)O=$(O) WEB=$(WEB) PROFLLM=$(abspath $(O)/profllm) tools/demo.sh

@@ -81,14 +81,20 @@ set -- bench serve --port "$port" --model demo --tokenizer "$tokenizer" --backen
 	--endpoint /v1/chat/completions --dataset-name sharegpt --dataset-path "$dir/sharegpt.json" \
 	--sharegpt-output-len 64 --num-prompts 200 --request-rate 20 --temperature 0 --seed 7 \
 	--percentile-metrics ttft,tpot,itl,e2el --metric-percentiles 50,95,99 \
-	--record "$dir/run.rec" --save-result --result-dir "$dir" --result-filename result.json
+	--record "$dir/run.rec" --save-result --result-dir "$dir" --result-filename result.json \
+	--metrics-interval 0.5
+[ "${WEB:-1}" = 0 ] || set -- "$@" --plot-timeline --plot-dataset-stats
 printf '$ profllm'
 printf ' %s' "$@"
 printf '\n'
-rm -f "$dir/result.json" "$dir/run.rec"
+rm -f "$dir"/result.* "$dir/run.rec"
 "$PROFLLM" "$@"
 
 step "what is left"
-printf '  %-28s %s\n' "$dir/result.json" "the result, with the keys of vllm bench serve and ours after them"
-printf '  %-28s %s\n' "$dir/run.rec" "every fact that was measured; profllm bench score reads it"
+printf '  %-38s %s\n' "$dir/result.json" "the result, with the keys of vllm bench serve and ours after them"
+printf '  %-38s %s\n' "$dir/run.rec" "every fact that was measured; profllm bench score reads it"
+[ "${WEB:-1}" = 0 ] || {
+	printf '  %-38s %s\n' "$dir/result.timeline.html" "every request over time: open it in a browser"
+	printf '  %-38s %s\n' "$dir/result.dataset_stats.html" "lengths of prompts and answers; .png beside it"
+}
 printf 'Next: docs/guide/serve.md measures a server of yours.\n'
