@@ -2,6 +2,8 @@
 /* series.c - see series.h. */
 #include "record/series.h"
 
+#include "record/record.h"
+
 const char *series_name(enum series_id id)
 {
 #define X(id, name, unit) name,
@@ -18,4 +20,13 @@ const char *series_unit(enum series_id id)
 #undef X
 
 	return units[id];
+}
+
+void series_thin(struct record_series *s)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->n; i += 2)
+		s->point[kept++] = s->point[i];
+	s->n = kept;
 }

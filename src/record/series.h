@@ -38,3 +38,7 @@ enum series_id { SERVER_SERIES(X) SERIES_COUNT };
 
 const char *series_name(enum series_id id);
 const char *series_unit(enum series_id id);
+
+struct record_series;
+/* Every second point goes; the first, which is from before the load, stays. */
+void series_thin(struct record_series *s);

@@ -156,15 +156,6 @@ static bool read_first(struct telemetry *t)
 
 /* ---- the thread ---- */
 
-static void thin(struct record_series *s)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < s->n; i += 2) /* the first one, from before the load, stays */
-		s->point[kept++] = s->point[i];
-	s->n = kept;
-}
-
 static void thin_when_full(struct telemetry *t)
 {
 	bool is_full = false;
@@ -175,7 +166,7 @@ static void thin_when_full(struct telemetry *t)
 		return;
 	for (size_t i = 0; i < t->own.n_series; i++)
 		if (strcmp(t->own.series[i]->name, SERIES_SCRAPE_FAILED) != 0)
-			thin(t->own.series[i]);
+			series_thin(t->own.series[i]);
 	t->interval_ns *= 2;
 }
 

@@ -265,6 +265,25 @@ static void test_silence(void **state)
 	server_stop(&server);
 }
 
+static void test_thin(void **state)
+{
+	struct record r = { 0 };
+
+	(void)state;
+	for (size_t n = 0; n < 8; n++) {
+		struct record_series *s = record_series_add(&r, "running", "", "");
+
+		for (size_t i = 0; i < n; i++)
+			record_series_point(s, (int64_t)i, (double)i * 10);
+		series_thin(s);
+		assert_int_equal(s->n, (n + 1) / 2);
+		for (size_t i = 0; i < s->n; i++)
+			assert_true(s->point[i].at_ns == (int64_t)i * 2 &&
+				    s->point[i].value == (double)i * 20);
+	}
+	record_release(&r);
+}
+
 /* Series written by a streamed record file are those that came while load ran. */
 static void test_record_file(void **state)
 {
@@ -316,6 +335,7 @@ int main(void)
 		cmocka_unit_test(test_while_load_runs),
 		cmocka_unit_test(test_no_metrics),
 		cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_thin),
 		cmocka_unit_test(test_record_file),
 	};
 
