@@ -2,8 +2,8 @@
 /*
  * audio.c - the form of a transcription or translation, read into what any
  * answer is made from. The sound's bytes decide which words come; its length
- * decides nothing. The prompt is the three tokens' worth of text a speech model
- * starts from, then the form's own prompt.
+ * decides nothing. The prompt is what a speech model starts from, then the
+ * form's own prompt.
  */
 #include "base/map.h"
 #include "http/form.h"

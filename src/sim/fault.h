@@ -5,7 +5,7 @@
  * One specification is KIND[@TOKEN][=VALUE][:WHEN].
  *   status=503          answers with that HTTP status and an error body
  *   slow-start=500ms    the first token comes that much later
- *   slow-headers=500ms  the head of the response comes byte by byte over that time
+ *   slow-headers=500ms  the head of the response comes in small pieces over that time
  *   slow-body=500ms     likewise the body of an answer that is not streamed
  *   stall@5=2s          pauses before token 5; what follows is that much later
  *   reset@5             resets the connection before token 5
