@@ -126,7 +126,8 @@ sub start_all
 		my ($name, $endpoint, @set) = @$_;
 		my $file = "$FindBin::Bin/../../examples/backends/$name.json";
 		my $run = serve_start($sim, '--num-prompts', scalar(@$faults),
-			-e $file ? ('--backend-file', $file) : ('--backend', $name), '--endpoint', $endpoint, '--request-id-prefix', "$name-", @$options, @set,
+			-e $file ? ('--backend-file', $file) : ('--backend', $name), '--endpoint',
+			$endpoint, '--request-id-prefix', "$name-", @$options, @set,
 			$name eq 'vllm-rerank' ? ('--num-prompts', 3 * @$faults) : ());
 		$run->{name} = $name;
 		$run;
