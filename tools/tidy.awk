@@ -76,7 +76,7 @@ END {
 	if (last_line > FILE_MAX)
 		printf "%s:%d: %d lines, the limit is %d\n", last_file, last_line, last_line, FILE_MAX
 	for (name in lib)
-		if (split(users[name], u, " ") > 1)
+		if (split(users[name], u, " ") > 1 && split(lib[name], places, " ") < 2)
 			printf "%s:1: %s is included by more than one file:%s\n", u[2], name, users[name]
 }
 

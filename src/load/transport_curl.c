@@ -24,16 +24,16 @@
 #include "base/slab.h"
 #include "http/head.h"
 #include "http/response.h"
-#include "http/url.h"
+#include "load/curl_site.h"
 #include "load/transport.h"
 #include "net/loop.h"
-#include "net/sock.h"
 
 #define TRANSFERS_MAX (1u << 20)
 #define REDIRECTS_MAX 10L
 #define FOREVER_MS 0x7fffffffL /* libcurl's own limits must not strike before ours */
 #define NO_SITE UINT16_MAX
-#define REUSES_HTTP2 0x080000  /* older libcurl cannot use a connection of HTTP/2 without TLS twice */
+/* Before this version libcurl cannot use a connection of HTTP/2 without TLS twice. */
+#define REUSES_HTTP2 0x080000
 
 /* A socket of libcurl's that the loop watches. */
 struct curl_watch {
@@ -62,20 +62,16 @@ struct transfer {
 	bool is_connected, is_sending, has_answer, is_head_whole, is_head_given;
 };
 
-/* Where one base URL leads. */
-struct curl_site {
-	char *origin;          /* scheme://host:port */
-	char *unix_path;       /* NULL: TCP */
-	const char *proxy;     /* "": none */
-	struct curl_slist *resolve; /* addresses found before the clock started */
-	bool is_tls;
+struct site {
+	struct curl_site text;
+	struct curl_slist *resolve;
 };
 
 struct client {
 	CURLM *multi;
 	struct loop *loop;
 	struct transport_opts opts;
-	struct curl_site *site;
+	struct site *site;
 	struct slab transfers, watches;
 	struct transfer *free, *dropped;
 	struct transfer *queue, **queue_end;
@@ -395,7 +391,8 @@ static void set_up(struct transfer *t)
 
 static void set_site(struct transfer *t, uint16_t index)
 {
-	const struct curl_site *s = &t->client->site[index];
+	const struct site *site = &t->client->site[index];
+	const struct curl_site *s = &site->text;
 	bool is_http2 = t->client->opts.is_http2;
 	bool is_once = is_http2 && !s->is_tls &&
 		       curl_version_info(CURLVERSION_NOW)->version_num < REUSES_HTTP2;
@@ -411,15 +408,15 @@ static void set_site(struct transfer *t, uint16_t index)
 	curl_easy_setopt(t->easy, CURLOPT_PROXY, s->proxy);
 	curl_easy_setopt(t->easy, CURLOPT_NOPROXY, ""); /* exceptions were made before */
 	curl_easy_setopt(t->easy, CURLOPT_UNIX_SOCKET_PATH, s->unix_path);
-	curl_easy_setopt(t->easy, CURLOPT_RESOLVE, s->resolve);
+	curl_easy_setopt(t->easy, CURLOPT_RESOLVE, site->resolve);
 }
 
 /* Header lines but those that libcurl writes itself. */
-static void take_headers(struct transfer *t, struct str head, struct buf *scratch)
+static void take_headers(struct transfer *t, struct str lines, struct buf *scratch)
 {
 	struct str line;
 
-	while (http_head_line(&head, &line)) {
+	while (http_head_line(&lines, &line)) {
 		struct str value = line, name = str_cut(&value, ':');
 
 		if (str_eq_nocase(name, STR("Content-Length")))
@@ -436,28 +433,21 @@ static void take_headers(struct transfer *t, struct str head, struct buf *scratc
 
 static void set_request(struct transfer *t)
 {
-	const struct exchange *x = t->x;
-	ptrdiff_t head_bytes = http_head_end(x->request, NULL);
-	struct str head, line, method, target;
+	struct curl_request r;
 	struct buf scratch = { 0 };
 
-	assert(head_bytes > 0);
-	head = (struct str){ x->request.p, (size_t)head_bytes };
-	http_head_line(&head, &line);
-	method = str_cut(&line, ' ');
-	target = str_cut(&line, ' ');
-	assert(str_is(method, "POST"));
+	curl_request_split(t->x->request, &r);
 	buf_reset(&t->url);
-	if (*target.p == '/') /* a request for a proxy has the whole URL */
-		buf_add_text(&t->url, t->client->site[x->endpoint].origin);
-	buf_add_str(&t->url, target);
-	take_headers(t, head, &scratch);
+	if (*r.target.p == '/')
+		buf_add_text(&t->url, t->client->site[t->x->endpoint].text.origin);
+	buf_add_str(&t->url, r.target);
+	take_headers(t, r.lines, &scratch);
 	buf_release(&scratch);
-	t->body_bytes = x->request.n - (size_t)head_bytes;
+	t->body_bytes = r.body.n;
 	curl_easy_setopt(t->easy, CURLOPT_URL, t->url.data);
 	curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
-	curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)t->body_bytes);
-	curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, x->request.p + head_bytes);
+	curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r.body.n);
+	curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, r.body.p);
 }
 
 /* ---- its end ---- */
@@ -745,8 +735,7 @@ static void curl_close(void *self)
 	if (c->multi)
 		curl_multi_cleanup(c->multi);
 	for (unsigned i = 0; c->site && i < c->opts.n_endpoints; i++) {
-		free(c->site[i].origin);
-		free(c->site[i].unix_path);
+		curl_site_release(&c->site[i].text);
 		curl_slist_free_all(c->site[i].resolve);
 	}
 	free(c->site);
@@ -756,47 +745,13 @@ static void curl_close(void *self)
 	free(c);
 }
 
-/* "HOST:PORT:ADDRESS,...": names are looked up before the clock starts, as the native client does. */
-static int resolve(struct curl_site *s, const struct url *url, struct err *e)
+static int fill_site(struct site *s, const char *base_url, const char *proxy, struct err *e)
 {
-	struct sock_addr addr[SOCK_ADDRS_MAX];
-	struct buf line = { 0 };
-	int n = sock_resolve(url->host, url->port, addr, e);
-
-	if (n < 0)
+	if (curl_site_fill(&s->text, base_url, proxy, e) < 0)
 		return -1;
-	buf_printf(&line, "%s:%u:", url->host, (unsigned)url->port);
-	for (int i = 0; i < n; i++) {
-		char text[128];
-
-		sock_addr_text(&addr[i], text, sizeof(text));
-		*strrchr(text, ':') = 0;
-		buf_printf(&line, "%s%s", i ? "," : "", text);
-	}
-	if (!strchr(url->host, ':')) /* an IPv6 address names itself */
-		s->resolve = curl_slist_append(NULL, line.data);
-	buf_release(&line);
+	if (s->text.resolve)
+		s->resolve = curl_slist_append(NULL, s->text.resolve);
 	return 0;
-}
-
-static int site_fill(struct curl_site *s, const char *base_url, const char *proxy, struct err *e)
-{
-	struct buf origin = { 0 };
-	struct url url;
-
-	if (url_parse(str_of(base_url), &url, e) < 0)
-		return -1;
-	s->is_tls = url.is_tls;
-	s->proxy = proxy && !url.is_unix ? proxy : "";
-	if (url.is_unix) {
-		s->unix_path = mem_text(url.socket);
-		s->origin = mem_text("http://localhost");
-		return 0;
-	}
-	buf_add_text(&origin, url.is_tls ? "https://" : "http://");
-	url_add_authority(&origin, &url);
-	s->origin = buf_take(&origin);
-	return *s->proxy ? 0 : resolve(s, &url, e);
 }
 
 static int open_multi(struct client *c, struct err *e)
@@ -830,7 +785,7 @@ static void *curl_open(const struct transport_opts *o, struct err *e)
 	if (!c->loop || open_multi(c, e) < 0)
 		goto failed;
 	for (unsigned i = 0; i < o->n_endpoints; i++)
-		if (site_fill(&c->site[i], o->base_url[i], o->proxy ? o->proxy[i] : NULL, e) < 0)
+		if (fill_site(&c->site[i], o->base_url[i], o->proxy ? o->proxy[i] : NULL, e) < 0)
 			goto failed;
 	return c;
 failed:

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * load/curl_site.h - what libcurl's transport is told of a base URL and of a prepared
+ * request, as texts. Private to load/; knows nothing of libcurl.
+ */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+
+struct curl_site {
+	char *origin;      /* scheme://host:port */
+	char *unix_path;   /* NULL: TCP */
+	char *resolve;     /* "HOST:PORT:ADDRESS,...", looked up already; NULL: nothing to say */
+	const char *proxy; /* "": none; borrowed */
+	bool is_tls;
+};
+
+/*
+ * Names are looked up now, before the clock starts, as the native transport does; a
+ * proxy looks up its own. proxy may be NULL.
+ */
+int curl_site_fill(struct curl_site *s, const char *base_url, const char *proxy, struct err *e);
+void curl_site_release(struct curl_site *s);
+
+/* A prepared POST (run/prepare.h) taken apart; borrowed from it. */
+struct curl_request {
+	struct str target; /* of the request line: a path, or a whole URL for a proxy */
+	struct str lines;  /* header lines, up to the blank one: http_head_line cuts them */
+	struct str body;
+};
+void curl_request_split(struct str request, struct curl_request *out);
