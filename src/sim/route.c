@@ -20,7 +20,8 @@ const char *route_extra(const struct conn *c)
 	return c->is_last ? "connection: close\r\n" : NULL;
 }
 
-void route_answer(struct conn *c, unsigned status, const char *type, struct str body)
+/* type: Content-Type, or NULL. */
+static void answer(struct conn *c, unsigned status, const char *type, struct str body)
 {
 	struct buf out = { 0 };
 
@@ -52,7 +53,7 @@ void route_error(struct conn *c, unsigned status, const char *param, const char 
 	json_put_int(&w, status);
 	json_end_object(&w);
 	json_end_object(&w);
-	route_answer(c, status, "application/json", buf_str(&out));
+	answer(c, status, "application/json", buf_str(&out));
 	buf_release(&out);
 }
 
@@ -116,13 +117,13 @@ static void serve_generate_stream(struct conn *c, struct str body)
 static void serve_health(struct conn *c, struct str body)
 {
 	(void)body;
-	route_answer(c, 200, NULL, (struct str){ 0 });
+	answer(c, 200, NULL, (struct str){ 0 });
 }
 
 static void serve_version(struct conn *c, struct str body)
 {
 	(void)body;
-	route_answer(c, 200, "application/json", STR("{\"version\":\"profllm-sim\"}"));
+	answer(c, 200, "application/json", STR("{\"version\":\"profllm-sim\"}"));
 }
 
 static void model_write(struct json_writer *w, const struct sim *s, const char *id)
@@ -167,7 +168,7 @@ static void serve_models(struct conn *c, struct str body)
 		model_write(&w, s, s->opts->served[i]);
 	json_end_array(&w);
 	json_end_object(&w);
-	route_answer(c, 200, "application/json", buf_str(&out));
+	answer(c, 200, "application/json", buf_str(&out));
 	buf_release(&out);
 }
 
@@ -193,7 +194,7 @@ static void serve_tokenize(struct conn *c, struct str body)
 	for (size_t i = 0; i < n; i++)
 		buf_printf(&out, i ? ",%" PRIu32 : "%" PRIu32, s->ids.id[i]);
 	buf_add_text(&out, "]}");
-	route_answer(c, 200, "application/json", buf_str(&out));
+	answer(c, 200, "application/json", buf_str(&out));
 	buf_release(&out);
 }
 
@@ -220,7 +221,7 @@ static void serve_detokenize(struct conn *c, struct str body)
 	buf_add_text(&out, "{\"prompt\":");
 	json_quote(&out, buf_str(&text), true);
 	buf_add_char(&out, '}');
-	route_answer(c, 200, "application/json", buf_str(&out));
+	answer(c, 200, "application/json", buf_str(&out));
 	buf_release(&text);
 	buf_release(&out);
 }
@@ -246,7 +247,7 @@ static void serve_tokenizer_info(struct conn *c, struct str body)
 		is_first = false;
 	}
 	buf_add_text(&out, "}}");
-	route_answer(c, 200, "application/json", buf_str(&out));
+	answer(c, 200, "application/json", buf_str(&out));
 	buf_release(&text);
 	buf_release(&out);
 }
@@ -268,7 +269,7 @@ static void serve_metrics(struct conn *c, struct str body)
 	s->counters.waiting = s->is_oracle ? 0 : s->engine.waiting_count;
 	s->counters.preemptions = s->engine.preempted;
 	counters_write(&s->counters, str_of(route_model(s)), &out);
-	route_answer(c, 200, "text/plain; version=0.0.4; charset=utf-8", buf_str(&out));
+	answer(c, 200, "text/plain; version=0.0.4; charset=utf-8", buf_str(&out));
 	buf_release(&out);
 }
 
@@ -276,7 +277,7 @@ static void serve_metrics(struct conn *c, struct str body)
 
 static void answer_ok(struct conn *c)
 {
-	route_answer(c, 200, NULL, (struct str){ 0 });
+	answer(c, 200, NULL, (struct str){ 0 });
 }
 
 static void serve_start_profile(struct conn *c, struct str body)
@@ -322,7 +323,7 @@ static void serve_wake(struct conn *c, struct str body)
 static void serve_is_sleeping(struct conn *c, struct str body)
 {
 	(void)body;
-	route_answer(c, 200, "application/json", c->sim->is_asleep ?
+	answer(c, 200, "application/json", c->sim->is_asleep ?
 		     STR("{\"is_sleeping\":true}") : STR("{\"is_sleeping\":false}"));
 }
 
@@ -332,7 +333,7 @@ static void serve_load(struct conn *c, struct str body)
 	int n = snprintf(text, sizeof(text), "{\"server_load\":%zu}", c->sim->stream_count);
 
 	(void)body;
-	route_answer(c, 200, "application/json", (struct str){ text, (size_t)n });
+	answer(c, 200, "application/json", (struct str){ text, (size_t)n });
 }
 
 static const struct route routes[] = {

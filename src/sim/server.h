@@ -156,8 +156,6 @@ void conn_free(struct conn *c);
 /* ---- route.c ---- */
 /* The complete request is in c->head and body; answers it or starts its stream. */
 void route_serve(struct conn *c, struct str body);
-/* type: Content-Type, or NULL. */
-void route_answer(struct conn *c, unsigned status, const char *type, struct str body);
 /* The connection's own header lines for an answer, or NULL. */
 const char *route_extra(const struct conn *c);
 /* The error object of vLLM; param may be NULL. */

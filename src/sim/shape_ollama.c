@@ -41,11 +41,13 @@ static void said_write(struct event_form *f, struct str thinking, struct str tex
 
 static void ollama_event(struct event_form *f, const struct event *v, struct buf *out)
 {
-	bool is_thinking = v->part == EVENT_REASONING;
+	struct str none = { 0 };
 
 	buf_add_str(&f->json, buf_str(&f->head));
-	said_write(f, is_thinking ? v->text : (struct str){ 0 },
-		   is_thinking ? (struct str){ 0 } : v->text);
+	if (v->part == EVENT_REASONING)
+		said_write(f, v->text, none);
+	else
+		said_write(f, none, v->text);
 	buf_add_text(&f->json, ",\"done\":false}");
 	event_put(f, NULL, out);
 }
