@@ -5,14 +5,12 @@
 #include <assert.h>
 #include <inttypes.h>
 
-#include "http/request.h"
-
 void event_prepare(struct event_form *f, const struct shape *shape, struct str id,
 		   struct str model, int64_t created, struct str prompt)
 {
 	struct event_form fresh = {
 		.shape = shape, .id = id, .model = model, .created = created, .block = -1,
-		.head = f->head, .said = f->said, .json = f->json, .line = f->line,
+		.head = f->head, .said = f->said, .json = f->json,
 	};
 
 	buf_reset(&fresh.head);
@@ -28,39 +26,71 @@ void event_form_release(struct event_form *f)
 	buf_release(&f->head);
 	buf_release(&f->said);
 	buf_release(&f->json);
-	buf_release(&f->line);
 	*f = (struct event_form){ 0 };
 }
 
 /* ---- framing ---- */
 
+/*
+ * Slices first, because a chunk's size stands in front of its bytes; then everything is
+ * copied once.
+ */
+#define PIECES_MAX 10
+
+struct pieces {
+	struct str piece[PIECES_MAX];
+	size_t n, bytes;
+};
+
+static void piece_add(struct pieces *p, struct str s)
+{
+	assert(p->n < PIECES_MAX);
+	p->piece[p->n++] = s;
+	p->bytes += s.n;
+}
+
+static void chunk_write(const struct pieces *p, struct buf *out)
+{
+	char size[20];
+	size_t at = sizeof(size);
+	size_t left = p->bytes;
+
+	size[--at] = '\n';
+	size[--at] = '\r';
+	do
+		size[--at] = "0123456789abcdef"[left & 15];
+	while (left >>= 4);
+	if (buf_reserve(out, p->bytes + sizeof(size) + 2) < 0)
+		return;
+	buf_add(out, size + at, sizeof(size) - at);
+	for (size_t i = 0; i < p->n; i++)
+		buf_add_str(out, p->piece[i]);
+	buf_add(out, "\r\n", 2);
+}
+
 void event_put(struct event_form *f, const char *name, struct buf *out)
 {
-	const char *end = f->is_crlf ? "\r\n" : "\n";
-	struct buf *line = &f->line;
+	struct str end = f->is_crlf ? STR("\r\n") : STR("\n");
+	struct str twice = f->is_crlf ? STR("\r\n\r\n") : STR("\n\n");
 	struct str json = buf_str(&f->json);
+	struct pieces p = { .n = 0 };
 
 	if (f->is_malformed)
 		json.n /= 2;
-	buf_reset(line);
-	if (!f->shape->is_lines) {
-		if (f->is_commented) {
-			buf_add_text(line, ": keep-alive");
-			buf_add_text(line, end);
-			buf_add_text(line, end);
-		}
-		if (name) {
-			buf_add_text(line, "event: ");
-			buf_add_text(line, name);
-			buf_add_text(line, end);
-		}
-		buf_add_text(line, f->shape->data);
+	if (f->is_commented && !f->shape->is_lines) {
+		piece_add(&p, STR(": keep-alive"));
+		piece_add(&p, twice);
 	}
-	buf_add_str(line, json);
-	buf_add_text(line, end);
+	if (name && !f->shape->is_lines) {
+		piece_add(&p, STR("event: "));
+		piece_add(&p, str_of(name));
+		piece_add(&p, end);
+	}
 	if (!f->shape->is_lines)
-		buf_add_text(line, end);
-	http_write_chunk(out, buf_str(line));
+		piece_add(&p, str_of(f->shape->data));
+	piece_add(&p, json);
+	piece_add(&p, f->shape->is_lines ? end : twice);
+	chunk_write(&p, out);
 	buf_reset(&f->json);
 }
 

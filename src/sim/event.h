@@ -26,7 +26,7 @@ struct event_form {
 	int64_t created;       /* seconds */
 	struct buf head;       /* the shape's own: what does not change from event to event */
 	struct buf said;       /* JSON-escaped text so far, for shapes that repeat it */
-	struct buf json, line; /* the event being spelled */
+	struct buf json;       /* the event being spelled */
 	uint32_t sequence;     /* the shape's own: numbers of events */
 	int block;             /* the shape's own: the part that is open; -1: none */
 	bool has_usage_always; /* every event carries usage, where the API knows that */
