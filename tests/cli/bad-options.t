@@ -136,6 +136,8 @@ my @rows = (
 	['serve', 1, 'Invalid header format. Please use KEY=VALUE format.', qw(--header X)],
 	['serve', 1, "--header: 'a b' is not a valid header name", '--header', 'a b=1'],
 	['serve', 1, '--header: the value of a holds a control character', '--header', "a=1\r\nb: 2"],
+	['serve', 2, '--backend-file: cannot open no.json: No such file or directory',
+		qw(--backend-file no.json)],
 	['serve', 2, '--cacert: cannot read no.pem: No such file or directory',
 		qw(--base-url https://127.0.0.1:1 --cacert no.pem)],
 	# model and tokenizer
@@ -223,6 +225,8 @@ my @rows = (
 	['serve', 2, '--compat: expected a comma list of peak, role-chunk, stream-error, detail, v0.11, '
 		. "got 'nope'",
 		qw(--compat nope)],
+	['serve', 2, "--load-pattern: nothing is called 'stead'; did you mean steady?; --load-pattern "
+		. 'help lists the names', qw(--load-pattern stead)],
 	['serve', 2, '--metrics-interval: expected 0 or at least 0.01 seconds, got 0.001',
 		qw(--metrics-interval 0.001)],
 	['serve', 2, '--metrics-url: *', qw(--metrics-url ftp://a/metrics)],
@@ -271,7 +275,7 @@ my %any_text = (
 		'label' => 'a name; too long for a file: bad-input.t',
 		'percentile-metrics' => 'unknown names are warned about, as upstream ignores them',
 		'result-dir' => 'a path: bad-input.t', 'result-filename' => 'a path: bad-input.t',
-		'record' => 'a path: bad-input.t',
+		'record' => 'a path: bad-input.t', 'output-json' => 'a path: outputs.t',
 		(map { ("timed-trace-label-$_" => 'a key: datasets.t') }
 			qw(timestamp input-length output-length hash-ids)),
 		(map { ("$_-bench-category" => 'a category: datasets.t') } qw(spec speed)),
