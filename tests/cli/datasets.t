@@ -285,7 +285,8 @@ my @refused = (
 		'row.jsonl:1: no "timestamp" field; '
 		. 'the row has: when. --timed-trace-label-timestamp names the field to take'],
 	['a trace for chat', [@chat, set('timed_trace', 'trace.jsonl')],
-		'timed_trace sends token ids, which only --backend vllm and openai can; got \'openai-chat\''],
+		"timed_trace dataset passes pre-tokenized prompts (list[int]) and requires a completions "
+		. "backend ('vllm' or 'openai')."],
 	['images in a list', [set('sharegpt', 'image.json')],
 		'image.json: row 0: "image" must be a path or URL'],
 	['no file and no hub', [qw(--dataset-name sharegpt)], 'sharegpt without --dataset-path takes *'],
