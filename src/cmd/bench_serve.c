@@ -17,6 +17,7 @@
 #include "cmd/progress.h"
 #include "cmd/target.h"
 #include "run/dump.h"
+#include "run/load_plot.h"
 #include "run/point.h"
 #include "run/presets.h"
 #include "run/pytorch.h"
@@ -123,6 +124,20 @@ static int check_result_path(const struct serve_opts *o, const struct serve_deri
 	return rc;
 }
 
+/* Its folder is made, as that of a result is. */
+static int check_detailed(const char *path, struct err *e)
+{
+	char *dir = mem_text(path), *slash = strrchr(dir, '/');
+	int rc = 0;
+
+	if (slash && slash > dir) {
+		*slash = 0;
+		rc = file_mkdirs(dir, e);
+	}
+	free(dir);
+	return rc < 0 ? err_wrap(e, "--output-json") : target_check("--output-json", path, e);
+}
+
 static int check_outputs(const struct serve_opts *o, const struct serve_derived *d, struct err *e)
 {
 	if (o->dump_workload && strcmp(o->dump_workload, "-") != 0 &&
@@ -132,7 +147,7 @@ static int check_outputs(const struct serve_opts *o, const struct serve_derived 
 		return 0;
 	if (o->record_path && target_check("--record", o->record_path, e) < 0)
 		return -1;
-	if (o->output_json && target_check("--output-json", o->output_json, e) < 0)
+	if (o->output_json && check_detailed(o->output_json, e) < 0)
 		return -1;
 	if (!o->save_result && !o->append_result && !o->plot_timeline && !o->plot_dataset_stats)
 		return 0;
@@ -306,6 +321,22 @@ static void print_summary(const struct point *p)
 	buf_release(&text);
 }
 
+static void plot_load(const struct serve_opts *o, const struct serve_derived *d,
+		      const struct point *point, struct err *e)
+{
+	struct buf line = { 0 }, note = { 0 };
+	struct err failed = { 0 };
+
+	run_plot_load(o, d, point, &line, &note, &failed);
+	if (line.len)
+		puts(line.data);
+	if (note.len)
+		cli_warn(note.data);
+	add_error(e, &failed);
+	buf_release(&line);
+	buf_release(&note);
+}
+
 static int run(const struct serve_opts *o, const struct serve_derived *d, struct err *e)
 {
 	struct talk talk = { .opts = o, .derived = d };
@@ -329,6 +360,8 @@ static int run(const struct serve_opts *o, const struct serve_derived *d, struct
 		write_dump(o, &point, &undumped);
 	if (rc == 0 && o->dry_run)
 		print_summary(&point);
+	if (rc == 0 && o->plot_load_pattern)
+		plot_load(o, d, &point, &talk.err);
 	if (talk.runs.n) /* also when a later run failed */
 		status = finish(&talk);
 	add_error(e, &talk.err);
