@@ -414,7 +414,7 @@ static void test_faults_of_whole_answers(void **state)
 /* The head of a stream takes its time; no event overtakes it, and all are there. */
 static void test_slow_heads_of_streams(void **state)
 {
-	static const char *const fault = "slow-headers=100ms";
+	static const char *const fault = "slow-headers=800ms";
 	struct rig r;
 	struct client c;
 	struct reply reply = { 0 };
@@ -433,7 +433,7 @@ static void test_slow_heads_of_streams(void **state)
 		assert_true(client_more(&c, &reply));
 		reads++;
 	}
-	assert_true(reads > 3);
+	assert_true(reads > 1);
 	reply = client_read(&c);
 	a = answer_read(&reply);
 	assert_int_equal(a.events, 3);
@@ -444,12 +444,12 @@ static void test_slow_heads_of_streams(void **state)
 	client_ask(&c, "POST", "/v1/completions", "", ASK(3, ""));
 	client_wait(c.fd, POLLIN);
 	client_close(&c);
-	usleep(150000);
+	usleep(50000);
 	rig_stop(&r);
 	t = truths_read(r.truth);
 	assert_int_equal(t.n, 2);
 	assert_true(at(json_get(t.row[0], "send_ns"), 0) -
-		    json_int(json_get(t.row[0], "recv_ns"), 0) >= 100 * MS);
+		    json_int(json_get(t.row[0], "recv_ns"), 0) >= 800 * MS);
 	assert_string_equal(json_text(json_get(t.row[1], "finish"), STR("?")).p, "abort");
 	arena_release(&t.arena);
 	answer_release(&a);
