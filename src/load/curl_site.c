@@ -73,3 +73,17 @@ void curl_request_split(struct str request, struct curl_request *out)
 	str_cut(&line, ' ');
 	out->target = str_cut(&line, ' ');
 }
+
+int curl_head_read(struct str head, bool *is_event_stream, struct err *e)
+{
+	char shown[HTTP_EXCERPT_BYTES];
+	struct http_framing f;
+
+	if (http_framing_read(head, &f, e) < 0)
+		return -1;
+	if (f.coding.p)
+		return err_set(e, ERR_NET, "the answer is compressed (Content-Encoding: %s) though "
+			       "identity was asked for", http_excerpt(shown, f.coding));
+	*is_event_stream = f.is_event_stream;
+	return 0;
+}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * load/curl_site.h - what libcurl's transport is told of a base URL and of a prepared
- * request, as texts. Private to load/; knows nothing of libcurl.
+ * request, as texts, and what it takes from an answer's head. Private to load/; knows
+ * nothing of libcurl.
  */
 #pragma once
 #include "base/buf.h"
@@ -29,3 +30,6 @@ struct curl_request {
 	struct str body;
 };
 void curl_request_split(struct str request, struct curl_request *out);
+
+/* A whole answer's head. -1 with e where the native transport would refuse it, too. */
+int curl_head_read(struct str head, bool *is_event_stream, struct err *e);

@@ -4,8 +4,9 @@
  * client refuses, which is HTTP/2, SOCKS and authenticated proxies, redirects.
  *
  * libcurl reads the sockets, so there are no kernel stamps: a stamp is taken when
- * libcurl hands the first piece over. All it hands over of one transfer in one call
- * into it is taken as one read.
+ * libcurl hands over the first piece of a read. It does not say what came in one read, but
+ * pieces of one lie behind each other in its buffer (HTTP/2 copies them, so there each
+ * piece counts as a read). A head and what follows it have stamps of their own.
  *
  * libcurl may not be called from its own callbacks. What the driver starts or cancels
  * from there waits in a list until libcurl is left; settle() then does it.
@@ -54,6 +55,7 @@ struct transfer {
 	struct transfer *next; /* in the list it is on: free, queued or dropped */
 	struct transfer *sending_prev, *sending_next;
 	uint64_t round;        /* the call into libcurl that read_ns belongs to */
+	uintptr_t read_end;    /* where the last piece of that read ended */
 	int64_t began_ns, read_ns;
 	size_t body_bytes;     /* of the request */
 	char message[CURL_ERROR_SIZE];
@@ -110,15 +112,10 @@ static void enter(struct client *c, curl_socket_t fd, int events)
 static void on_ready(struct watch *w, uint32_t events)
 {
 	struct client *c = ((struct curl_watch *)w)->client;
-	int what = 0;
 
-	if (events & (EPOLLIN | EPOLLHUP))
-		what |= CURL_CSELECT_IN;
-	if (events & EPOLLOUT)
-		what |= CURL_CSELECT_OUT;
-	if (events & EPOLLERR)
-		what |= CURL_CSELECT_ERR;
-	enter(c, w->fd, what);
+	enter(c, w->fd, (events & (EPOLLIN | EPOLLHUP) ? CURL_CSELECT_IN : 0) |
+			(events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
+			(events & EPOLLERR ? CURL_CSELECT_ERR : 0));
 	settle(c);
 }
 
@@ -131,19 +128,15 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *self, void *a
 	struct err ignored;
 
 	(void)easy;
-	if (what == CURL_POLL_REMOVE) {
-		if (w) {
-			loop_unwatch(c->loop, &w->watch);
-			w->next_free = c->free_watches;
-			c->free_watches = w;
-		}
-		return 0;
+	if (what == CURL_POLL_REMOVE && w) {
+		loop_unwatch(c->loop, &w->watch);
+		w->next_free = c->free_watches;
+		c->free_watches = w;
+	} else if (w && w->watch.events != events) {
+		loop_rewatch(c->loop, &w->watch, events);
 	}
-	if (w) {
-		if (w->watch.events != events)
-			loop_rewatch(c->loop, &w->watch, events);
+	if (w || what == CURL_POLL_REMOVE)
 		return 0;
-	}
 	w = c->free_watches;
 	if (w)
 		c->free_watches = w->next_free;
@@ -252,16 +245,29 @@ static int on_connected(void *self, char *to, char *from, int to_port, int from_
 	return CURL_PREREQFUNC_OK;
 }
 
-static int64_t stamp(struct transfer *t)
+static void take_stamp(struct transfer *t)
 {
 	struct client *c = t->client;
 
-	if (t->round != c->round) {
-		t->round = c->round;
-		t->read_ns = clock_real_ns();
-		c->stats.reads++;
-		c->stats.reads_without_stamp++;
-	}
+	t->round = c->round;
+	t->read_ns = clock_real_ns();
+	c->stats.reads++;
+	c->stats.reads_without_stamp++;
+}
+
+static int64_t stamp_of_head(struct transfer *t)
+{
+	if (t->round != t->client->round)
+		take_stamp(t);
+	t->read_end = UINTPTR_MAX;
+	return t->read_ns;
+}
+
+static int64_t stamp_of(struct transfer *t, struct str piece)
+{
+	if (t->round != t->client->round || (uintptr_t)piece.p < t->read_end)
+		take_stamp(t);
+	t->read_end = (uintptr_t)piece.p + piece.n;
 	return t->read_ns;
 }
 
@@ -276,22 +282,16 @@ static unsigned status_of(const struct transfer *t)
 /* False for a head that the native client refuses too. */
 static bool give_head(struct transfer *t)
 {
-	char shown[HTTP_EXCERPT_BYTES];
 	struct str head = buf_str(&t->head);
-	struct http_framing f;
+	bool is_event_stream;
 	long version = 0;
 
 	curl_easy_getinfo(t->easy, CURLINFO_HTTP_VERSION, &version);
 	t->client->stats.http2 += version == CURL_HTTP_VERSION_2_0;
-	if (http_framing_read(head, &f, &t->why) < 0)
+	if (curl_head_read(head, &is_event_stream, &t->why) < 0)
 		return false;
-	if (f.coding.p) {
-		err_set(&t->why, ERR_NET, "the answer is compressed (Content-Encoding: %s) though "
-			"identity was asked for", http_excerpt(shown, f.coding));
-		return false;
-	}
 	t->is_head_given = true;
-	t->x->sink->on_head(t->x, status_of(t), f.is_event_stream, head, 0, stamp(t));
+	t->x->sink->on_head(t->x, status_of(t), is_event_stream, head, 0, stamp_of_head(t));
 	return true;
 }
 
@@ -308,7 +308,7 @@ static size_t on_header(char *data, size_t size, size_t n, void *self)
 
 	if (!t->x)
 		return 0;
-	all_sent(t, stamp(t));
+	all_sent(t, stamp_of_head(t));
 	t->has_answer = true;
 	t->x->bytes_in += (uint32_t)line.n;
 	if (t->is_head_given) /* trailers */
@@ -337,7 +337,7 @@ static size_t on_bytes(char *data, size_t size, size_t n, void *self)
 	if (!t->is_head_given && !give_head(t))
 		return 0;
 	t->x->bytes_in += (uint32_t)piece.n;
-	t->x->sink->on_body(t->x, piece, 0, stamp(t));
+	t->x->sink->on_body(t->x, piece, 0, stamp_of(t, piece));
 	return t->x ? piece.n : 0;
 }
 
@@ -686,9 +686,8 @@ static void unqueue(struct client *c, struct transfer *t)
 
 	while (*at && *at != t)
 		at = &(*at)->next;
-	if (!*at)
-		return;
-	*at = t->next;
+	if (*at)
+		*at = t->next;
 	if (c->queue_end == &t->next)
 		c->queue_end = at;
 }
