@@ -91,6 +91,7 @@ static void begin_beside(void *self)
 {
 	struct beside *b = self;
 
+	b->stage->began_ns = clock_mono_ns();
 	if (b->probe)
 		probe_start(b->probe);
 	profile_watch(b->profile);
@@ -170,6 +171,7 @@ int stage_run_main(struct stage *s, struct err *e)
 	s->now = STAGE_MAIN;
 	s->progress = progress;
 	s->total = p->plan.n;
+	s->began_ns = 0;
 	how.is_rehosted = s->derived->balance == BALANCE_LEAST_LOADED && s->derived->n_urls > 1;
 	if (p->plan.n > p->workload.n)
 		how.bytes_max = REPEATED_BYTES_MAX;

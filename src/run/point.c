@@ -9,6 +9,7 @@
 
 #include <assert.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/trace.h"
 #include "data/dataset.h"
@@ -43,13 +44,31 @@ bool stage_may_ask_server(const struct stage *s)
 	return !s->opts->dry_run && !s->hooks->transport;
 }
 
+/* With --duration time is what passes: as many as there will be at this pace. */
+static uint64_t total_of(const struct stage *s, const struct load_totals *load)
+{
+	int64_t elapsed = s->began_ns ? clock_mono_ns() - s->began_ns : 0;
+	double total;
+
+	if (s->now != STAGE_MAIN || !s->derived->duration_ns)
+		return s->total;
+	if (elapsed >= s->derived->duration_ns)
+		return load->admitted < s->total ? load->admitted : s->total;
+	total = elapsed > 0 && load->done
+		? (double)load->done * (double)s->derived->duration_ns / (double)elapsed
+		: (double)s->total;
+	return total < (double)s->total ? (uint64_t)total : s->total;
+}
+
 void stage_tick(void *self)
 {
 	struct stage *s = self;
+	struct load_totals load;
 
-	if (s->hooks->progress)
-		s->hooks->progress(s->hooks->self, s->now,
-				   load_progress_total(s->progress).done, s->total, s->progress);
+	if (!s->hooks->progress)
+		return;
+	load = load_progress_total(s->progress);
+	s->hooks->progress(s->hooks->self, s->now, load.done, total_of(s, &load), s->progress);
 }
 
 struct load_opts stage_load_opts(struct stage *s, enum request_phase phase)

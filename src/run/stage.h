@@ -28,6 +28,7 @@ struct stage {
 	enum point_stage now;
 	struct load_progress *progress;
 	uint64_t total;
+	int64_t began_ns;       /* monotonic: the clock of the main run; 0 before */
 	unsigned run;           /* of --num-runs, from 0 */
 	bool is_reset_missing;  /* the server cannot empty its prefix cache; said once */
 };
