@@ -118,7 +118,8 @@ int main(int argc, char **argv)
 				     .has_tokenizer = true, .is_rate_finite = true };
 	struct report_facts facts = { .date = "20260101-120000", .backend = "openai",
 				      .model_id = "made-up", .dataset = "random",
-				      .request_rate = RATE, .burstiness = 1, .num_prompts = REQUESTS };
+				      .request_rate = RATE, .burstiness = 1,
+				      .num_prompts = REQUESTS };
 	const char *keep = getenv("TIMELINE_KEEP");
 	char path[] = "/tmp/profllm-timeline.XXXXXX";
 	int fd = keep ? -1 : mkstemp(path);

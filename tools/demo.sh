@@ -95,6 +95,6 @@ printf '  %-38s %s\n' "$dir/result.json" "the result, with the keys of vllm benc
 printf '  %-38s %s\n' "$dir/run.rec" "every fact that was measured; profllm bench score reads it"
 [ "${WEB:-1}" = 0 ] || {
 	printf '  %-38s %s\n' "$dir/result.timeline.html" "every request over time: open it in a browser"
-	printf '  %-38s %s\n' "$dir/result.dataset_stats.html" "lengths of prompts and answers; .png beside it"
+	printf '  %-38s %s\n' "$dir/result.dataset_stats.html" "lengths of prompts and answers"
 }
 printf 'Next: docs/guide/serve.md measures a server of yours.\n'

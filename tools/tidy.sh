@@ -62,7 +62,7 @@ dead_files() {
 # Scripts, makefiles and pages: blanks, length, and C's words for unfinished work.
 text_files() {
 	local f
-	for f in $(of '\.(sh|awk|mk|t|pl)$|^Makefile$|^scripts/|^\.ci/'); do
+	for f in $(of '\.(sh|awk|mk|t|pl)$|^(tests/)?web/.*\.(mjs|ts|css)$|^Makefile$|^scripts/|^\.ci/'); do
 		awk -v f="$f" '/[ \t]$/ { print f ":" FNR ": blanks at the end of the line" }
 			{ t = $0; gsub(/[\200-\277]/, "", t); gsub(/\t/, "        ", t) }
 			length(t) > 110 { print f ":" FNR ": " length(t) " columns, the limit is 110" }

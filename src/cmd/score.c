@@ -309,12 +309,16 @@ static int plot(const struct score_opts *o, const struct report *r, struct err *
 {
 	struct plots plots = { .is_timeline = o->plot_timeline,
 			       .is_dataset_stats = o->plot_dataset_stats };
-	char *path = report_path(r->facts, o->result_dir, o->result_filename);
+	char *path;
 	int rc = 0;
 
-	if (o->plot_timeline && plot_thresholds(o->timeline_itl_thresholds, plots.timeline_ms, e) < 0)
+	if (!o->plot_timeline && !o->plot_dataset_stats)
+		return 0;
+	path = report_path(r->facts, o->result_dir, o->result_filename);
+	if (o->plot_timeline &&
+	    plot_thresholds(o->timeline_itl_thresholds, plots.timeline_ms, e) < 0)
 		rc = err_wrap(e, "Invalid --timeline-itl-thresholds format");
-	if (rc == 0 && (o->plot_timeline || o->plot_dataset_stats) && o->result_dir && *o->result_dir)
+	if (rc == 0 && o->result_dir && *o->result_dir)
 		rc = file_mkdirs(o->result_dir, e);
 	if (rc == 0)
 		rc = plots_check(&plots, path, e);

@@ -37,7 +37,8 @@ static int unpack(struct html *h, const char *name, struct err *e)
 	if (!a->name)
 		return err_set(e, ERR_RUN, "this build has no pages: it was made with WEB=0");
 	text = mem_alloc(a->bytes + 1);
-	if (zip_unpack((struct str){ a->packed, a->packed_bytes }, text, a->bytes, &got) != ZIP_DONE)
+	if (zip_unpack((struct str){ a->packed, a->packed_bytes }, text, a->bytes, &got) !=
+	    ZIP_DONE)
 		got = 0;
 	text[got] = 0;
 	mark = strstr(text, HTML_MARK);

@@ -34,7 +34,8 @@ void lengths_count(const struct metrics *m, enum lengths_panel panel, struct len
 {
 	double from, to, sum = 0;
 
-	*h = (struct lengths_hist){ .min = lengths_of(m, panel, 0), .max = lengths_of(m, panel, 0) };
+	*h = (struct lengths_hist){ .min = lengths_of(m, panel, 0),
+				    .max = lengths_of(m, panel, 0) };
 	for (uint32_t i = 0; i < m->n; i++) {
 		int64_t v = lengths_of(m, panel, i);
 

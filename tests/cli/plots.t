@@ -69,7 +69,8 @@ check_run('a gnuplot that fails', run(args => [@base, '--plot-dataset-stats', '-
 
 mkdir 'taken.timeline.html';
 check_run('a place that cannot be written', run(args => [@base, '--plot-timeline', '--result-filename',
-	'taken.json']), { status => 1, err => '*--plot-timeline: taken.timeline.html is a directory, not a file',
+	'taken.json']), { status => 1,
+	err => '*--plot-timeline: taken.timeline.html is a directory, not a file',
 	not_out => ['Starting main*'] });
 
 my @pooling = ('bench', 'serve', '--port', $sim->{port}, @{$tiny{model}}, '--num-prompts', '3',

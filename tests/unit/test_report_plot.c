@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/zip.h"
-#include "json/read.h"
+#include "plot_golden.h"
 #include "report/html.h"
 #include "report/lengths.h"
 #include "report/plot.h"
@@ -82,7 +82,7 @@ static void add_event(struct record *r, struct request_row *row, int64_t gap_ns)
 		row->first_event_ns = row->last_event_ns;
 }
 
-/* n requests; every seventh fails after two events, the last one was never sent. */
+/* n requests; every seventh fails after two events, one cannot connect, the last is never sent. */
 static void make_run(struct run *run, uint32_t n, bool is_pooling)
 {
 	static const double percentile[] = { 99 };
@@ -101,6 +101,12 @@ static void make_run(struct run *run, uint32_t n, bool is_pooling)
 		row->due_ns = START_NS + i * 10 * MS;
 		if (i + 1 == n)
 			continue;
+		if (i == 11) {
+			row->connect_ns = row->due_ns + MS;
+			row->end_ns = row->connect_ns + 2 * MS;
+			record_finish(row, REQ_FAILED);
+			continue;
+		}
 		/* Not in the order of the samples. */
 		row->sent_ns = row->due_ns + (i % 2 ? 1 : 25 * MS);
 		for (uint32_t k = 0; k < (is_failed ? 2u : 3 + i % 5); k++)
@@ -145,13 +151,15 @@ static struct str element(struct str page, const char *id)
 
 struct numbers { char *bytes; size_t n, at; };
 
+#define COLUMN_BYTES (8 << 20)
+
 static struct numbers numbers_of(struct str page, const char *id)
 {
-	struct numbers v = { .bytes = mem_alloc(1 << 20) };
+	struct numbers v = { .bytes = mem_alloc(COLUMN_BYTES) };
 	struct buf packed = { 0 };
 
 	assert_true(base64_decode(element(page, id), &packed));
-	assert_int_equal(zip_unpack(buf_str(&packed), v.bytes, 1 << 20, &v.n), ZIP_DONE);
+	assert_int_equal(zip_unpack(buf_str(&packed), v.bytes, COLUMN_BYTES, &v.n), ZIP_DONE);
 	buf_release(&packed);
 	return v;
 }
@@ -189,13 +197,14 @@ static void check_columns(struct str page, const struct run *run)
 	for (uint32_t i = 0; i < run->record.n_rows; i++) {
 		const struct request_row *row = &run->record.row[i];
 		uint64_t zigzag = next(&start), n = next(&gaps);
-		bool is_sent = row->sent_ns != 0;
+		int64_t from = i == 11 ? row->connect_ns : row->sent_ns;
 
 		at += (int64_t)(zigzag >> 1) ^ -(int64_t)(zigzag & 1);
-		assert_int_equal(at, is_sent ? row->sent_ns : START_NS + 10 * MS + 1);
-		assert_int_equal(next(&ttft), is_sent ? row->first_event_ns - row->sent_ns : 0);
-		assert_int_equal(next(&whole), is_sent ? row->end_ns - row->sent_ns : 0);
-		assert_int_equal(next(&states), !is_sent ? 3 : row->state == REQ_FAILED ? 5 : 0);
+		assert_int_equal(at, from ? from : START_NS + 10 * MS + 1);
+		assert_int_equal(next(&ttft), row->sent_ns ? row->first_event_ns - from : 0);
+		assert_int_equal(next(&whole), from ? row->end_ns - from : 0);
+		assert_int_equal(next(&states), i == 11 ? 1 : !from ? 3 :
+				 row->state == REQ_FAILED ? 5 : 0);
 		assert_int_equal(next(&prompt), row->prompt_tokens);
 		assert_int_equal(next(&output), row->output_tokens);
 		assert_int_equal(n, row->n_events ? row->n_events - 1 : 0);
@@ -255,15 +264,7 @@ static void large_timeline(void **state)
 	metrics_score(&run.metrics, &run.record, &run.metrics.opts);
 	assert_int_equal(plot_timeline(&run.report, ms, path, &e), PLOT_WRITTEN);
 	assert_int_equal(file_read(path, 1 << 26, &page, &e), 0);
-	gap.bytes = mem_alloc(8 << 20);
-	gap.at = 0;
-	{
-		struct buf packed = { 0 };
-
-		assert_true(base64_decode(element(buf_str(&page), "gaps-0"), &packed));
-		assert_int_equal(zip_unpack(buf_str(&packed), gap.bytes, 8 << 20, &gap.n), ZIP_DONE);
-		buf_release(&packed);
-	}
+	gap = numbers_of(buf_str(&page), "gaps-0");
 	for (size_t k = 0; k < run.metrics.itl_at[1]; k++)
 		sum += next(&gap);
 	done(&gap);
@@ -307,39 +308,28 @@ static void nothing_to_draw(void **state)
 
 /* ---- lengths ---- */
 
-/* numpy.histogram(v, bins=30) of NumPy 2 */
 static void histograms(void **state)
 {
-	static const struct {
-		size_t n;
-		int64_t v[5];
-		struct { int bin; uint32_t count; } want[5];
-		double edge_1, edge_13;
-	} cases[] = {
-		{ 5, { 0, 7, 7, 5, 100 }, { { 0, 1 }, { 1, 1 }, { 2, 2 }, { 29, 1 } }, 3.3333333333333335, 43.333333333333336 },
-		{ 3, { 42, 42, 42 }, { { 15, 3 } }, 41.53333333333333, 41.93333333333333 },
-		{ 5, { 1, 1000000007, 3, 17, 999999999 }, { { 0, 3 }, { 29, 2 } }, 33333334.533333335, 433333336.93333334 },
-		{ 5, { 0, 1, 2, 29, 30 }, { { 0, 1 }, { 1, 1 }, { 2, 1 }, { 29, 2 } }, 1.0, 13.0 },
-		{ 5, { 10, 13, 16, 19, 23 }, { { 0, 1 }, { 6, 1 }, { 13, 1 }, { 20, 1 }, { 29, 1 } }, 10.433333333333334, 15.633333333333333 },
-	};
-
 	(void)state;
-	for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
+	for (size_t c = 0; c < sizeof(plot_golden) / sizeof(*plot_golden); c++) {
 		int64_t v[5], zero[5] = { 0 };
-		struct metrics m = { .n = (uint32_t)cases[c].n, .input_len = v, .output_len = zero };
+		struct metrics m = { .n = (uint32_t)plot_golden[c].n, .input_len = v,
+				     .output_len = zero };
 		struct lengths_hist h;
 		uint32_t seen = 0;
 
-		memcpy(v, cases[c].v, sizeof(v));
+		memcpy(v, plot_golden[c].v, sizeof(v));
 		lengths_count(&m, LENGTHS_TOTAL, &h);
 		for (size_t k = 0; k < 5; k++) {
-			if (!cases[c].want[k].count)
-				continue;
-			assert_int_equal(h.count[cases[c].want[k].bin], cases[c].want[k].count);
-			seen += cases[c].want[k].count;
+			uint32_t count = plot_golden[c].want[k].count;
+
+			if (count)
+				assert_int_equal(h.count[plot_golden[c].want[k].bin], count);
+			seen += count;
 		}
 		assert_int_equal(seen, m.n);
-		assert_true(h.edge[1] == cases[c].edge_1 && h.edge[13] == cases[c].edge_13);
+		assert_true(h.edge[1] == plot_golden[c].edge_1);
+		assert_true(h.edge[13] == plot_golden[c].edge_13);
 	}
 }
 

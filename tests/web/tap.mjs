@@ -32,7 +32,8 @@ export function equal(got, want, name) {
 /** Runs it to its end: { status, out, err }. */
 export function run(command, args, options = {}) {
 	return new Promise((then) => {
-		const child = spawn(command, args, { cwd: scratch, stdio: ['ignore', 'pipe', 'pipe'], ...options });
+		const child = spawn(command, args,
+			{ cwd: scratch, stdio: ['ignore', 'pipe', 'pipe'], ...options });
 		const result = { status: null, out: '', err: '' };
 		children.add(child);
 		child.stdout.on('data', (d) => { result.out += d; });

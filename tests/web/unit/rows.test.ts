@@ -42,8 +42,10 @@ it('names the segment at a time', () => {
 
 it('reads rates and series at a time', () => {
 	const meta = { unit_ns: 1e6, rates: { bin_ns: 100e6, tokens_per_s: [10, 30], concurrency: [1, 2] },
-		series: [{ name: 'running', labels: 'url="http://a:1"', points: [[-50, 3], [100, 4], [200, null]] },
-			{ name: 'kv_usage', labels: null, points: [[0, 0.25], [200, 0.5]] }] } as unknown as Meta;
+		series: [{ name: 'running', labels: 'url="http://a:1"',
+			points: [[-50, 3], [100, 4], [200, null]] },
+			{ name: 'kv_usage', labels: null, points: [[0, 0.25], [200, 0.5]] }],
+	} as unknown as Meta;
 	const tracks = tracksOf(meta);
 	expect(tracks.map((t) => [t.name, t.top, t.unit])).toEqual([['Output tok/s', 30, ' tok/s'],
 		['Concurrency', 2, ''], ['Server', 4, ''], ['KV cache', 100, '%']]);

@@ -71,8 +71,8 @@ function frame(
 		body.append(svg('text', { x: x(v), y: base + 17, 'text-anchor': 'middle' }, short(v)));
 	}
 	body.append(svg('line', { class: 'axis', x1: LEFT, x2: WIDTH - RIGHT, y1: base, y2: base }),
-		svg('text', { class: 'label', x: LEFT + PLOT_WIDTH / 2, y: HEIGHT - 8, 'text-anchor': 'middle' },
-			labelX),
+		svg('text', { class: 'label', x: LEFT + PLOT_WIDTH / 2, y: HEIGHT - 8,
+			'text-anchor': 'middle' }, labelX),
 		svg('text', { class: 'label', x: 0, y: 0, 'text-anchor': 'middle',
 			transform: `translate(14 ${TOP + PLOT_HEIGHT / 2}) rotate(-90)` }, labelY));
 	return { figure: h('figure', {}, h('figcaption', {}, title)), body, x, y };
@@ -137,7 +137,8 @@ function stacked(prompt: Float64Array, output: Float64Array): HTMLElement {
 		plot.body.append(
 			svg('rect', { class: 'prompt', x: at, y: middle, width: thin,
 				height: TOP + PLOT_HEIGHT - middle }),
-			svg('rect', { class: 'output', x: at, y: top, width: thin, height: middle - top }), area);
+			svg('rect', { class: 'output', x: at, y: top, width: thin, height: middle - top }),
+			area);
 	}
 	plot.figure.append(plot.body as Node, h('p', { class: 'legend' }, h('i', { class: 'prompt' }),
 		'Prompt Tokens', h('i', { class: 'output' }), 'Output Tokens'));

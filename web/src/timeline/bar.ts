@@ -85,7 +85,8 @@ export function bar(view: View, meta: Meta, rows: Rows): Bar {
 		choice<Sort>('Sort', 'sort', SORTS, (v) => view.setRows(v, view.filter)), filterLabel, search,
 		h('label', { title: 'Row height' }, 'Rows', rowHeight),
 		h('span', { class: 'group' },
-			button('−', 'Zoom out', () => view.zoom(1.6)), button('+', 'Zoom in', () => view.zoom(1 / 1.6)),
+			button('−', 'Zoom out', () => view.zoom(1.6)),
+			button('+', 'Zoom in', () => view.zoom(1 / 1.6)),
 			button('Fit', 'Show the whole run', () => view.fit()))));
 	return {
 		element, search, rowHeight,

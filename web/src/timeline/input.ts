@@ -14,6 +14,8 @@ import { TRACK_HEIGHT, type Track } from './tracks';
 import type { View } from './view';
 
 const CLICK_PIXELS = 4;
+/** Logarithm of the zoom for each pixel of the wheel. */
+const WHEEL_ZOOM = 0.0022;
 
 export class Input {
 	private drag: { x: number; y: number; left: number; top: number; isSelect: boolean } | null = null;
@@ -57,7 +59,8 @@ export class Input {
 		const isZoom = e.ctrlKey || e.metaKey || (!this.isOnRows(e) && !e.shiftKey);
 		const sideways = e.shiftKey && !e.deltaX ? e.deltaY : e.deltaX;
 		if (isZoom)
-			this.view.zoom(Math.exp(Math.max(-1, Math.min(1, e.deltaY * unit * 0.0022))), this.plotX(e));
+			this.view.zoom(Math.exp(Math.max(-1, Math.min(1, e.deltaY * unit * WHEEL_ZOOM))),
+				this.plotX(e));
 		else if (Math.abs(sideways) > Math.abs(e.shiftKey ? 0 : e.deltaY))
 			this.view.pan(sideways * unit);
 		else
@@ -131,7 +134,8 @@ export class Input {
 		if (i >= 0 && x >= -GUTTER) {
 			this.hover.request(i, Math.max(view.cursor, view.from), e.clientX, e.clientY);
 		} else if (e.target === this.lower && x >= 0) {
-			const at = Math.floor((e.clientY - this.lower.getBoundingClientRect().top) / TRACK_HEIGHT);
+			const top = this.lower.getBoundingClientRect().top;
+			const at = Math.floor((e.clientY - top) / TRACK_HEIGHT);
 			this.hover.track(this.tracks[Math.min(at, this.tracks.length - 1)], view.cursor,
 				e.clientX, e.clientY);
 		} else {
@@ -156,7 +160,8 @@ export class Input {
 
 	private onKey(e: KeyboardEvent): void {
 		const { view, rows } = this;
-		const isTyping = e.target instanceof HTMLInputElement || e.target instanceof HTMLSelectElement;
+		const isTyping = e.target instanceof HTMLInputElement
+			|| e.target instanceof HTMLSelectElement;
 		if (e.key === 'Escape') {
 			(e.target as HTMLElement).blur?.();
 			view.marked = -1;
@@ -168,7 +173,8 @@ export class Input {
 		const page = Math.max(1, rows.visible - 2), n = view.rows.length;
 		const by = (k: number): void => rows.scrollTo(Math.max(0, rows.top + k), 0);
 		const keys: Record<string, () => void> = {
-			'+': () => view.zoom(1 / 1.4), '=': () => view.zoom(1 / 1.4), '-': () => view.zoom(1.4),
+			'+': () => view.zoom(1 / 1.4), '=': () => view.zoom(1 / 1.4),
+			'-': () => view.zoom(1.4),
 			ArrowLeft: () => view.pan(-80), ArrowRight: () => view.pan(80),
 			ArrowUp: () => by(-3), ArrowDown: () => by(3),
 			PageUp: () => by(-page), PageDown: () => by(page),

@@ -32,7 +32,8 @@ function show(meta: Meta, r: Requests): View {
 	const plot = h('main', { class: 'plot' }, axis, scroller, lower);
 	const rows = new Rows(view, scroller, spacer, canvas), tools = bar(view, meta, rows);
 	const hover = new Hover(r, meta), tracks = tracksOf(meta);
-	const where = h('span', { class: 'num', id: 'where' }), key = (k: string): HTMLElement => h('kbd', {}, k);
+	const where = h('span', { class: 'num', id: 'where' });
+	const key = (k: string): HTMLElement => h('kbd', {}, k);
 	app.replaceChildren(heading(meta), summary(meta), tools.element, plot,
 		h('footer', { class: 'foot' }, where, h('span', { class: 'space' }),
 			h('span', {}, key('Ctrl'), ' + wheel or ', key('+'), ' ', key('-'), ' zoom'),
@@ -53,8 +54,9 @@ function show(meta: Meta, r: Requests): View {
 			clock(Math.max(0, Math.min(t, view.span)) * r.unitNs);
 		const first = Math.floor(rows.top) + 1;
 		const last = Math.min(view.rows.length, Math.floor(rows.top + rows.visible));
-		where.textContent = `${at(view.from)} to ${at(to)} (${duration((to - view.from) * r.unitNs)}), `
-			+ `rows ${whole(Math.min(first, last))} to ${whole(last)} of ${whole(view.rows.length)}`
+		const time = duration((to - view.from) * r.unitNs), n = view.rows.length;
+		where.textContent = `${at(view.from)} to ${at(to)} (${time}), `
+			+ `rows ${whole(Math.min(first, last))} to ${whole(last)} of ${whole(n)}`
 			+ (view.rows.length < r.n ? ` (${whole(r.n)} requests)` : '');
 	});
 	onThemeChange(() => {

@@ -106,14 +106,16 @@ export class Rows {
 		const deep = view.rowHeight * dots;
 		const air = deep >= 10 * dots ? 2 * dots : deep >= 4 ? 1 : 0;
 		for (let row = Math.floor(top); row < view.rows.length; row++) {
-			const y0 = Math.round((row - top) * deep), y1 = Math.round((row + 1 - top) * deep) - air;
+			const y0 = Math.round((row - top) * deep);
+			const y1 = Math.round((row + 1 - top) * deep) - air;
+			const from = Math.max(0, y0), to = Math.min(tall, Math.max(y0 + 1, y1));
 			if (y0 >= tall)
 				break;
 			const i = view.rows[row];
 			if (i === view.hovered || i === view.marked)
-				this.band(dot, width, Math.max(0, y0), Math.min(tall, y1 + air), i === view.marked);
+				this.band(dot, width, from, Math.min(tall, y1 + air), i === view.marked);
 			if (this.painter.paint(i, span, kinds))
-				this.copy(dot, width, kinds, Math.max(0, y0), Math.min(tall, Math.max(y0 + 1, y1)));
+				this.copy(dot, width, kinds, from, to);
 		}
 		g.putImageData(this.picture, Math.round(GUTTER * dots), 0);
 	}
@@ -150,8 +152,8 @@ export class Rows {
 		for (let row = Math.floor(top); row < last; row++) {
 			const i = view.rows[row], middle = (row - top + 0.5) * tall;
 			if (row % every === 0) {
-				g.fillStyle = view.r.state[i] === FAILED ? ink.bad : i === view.marked ? ink.accent
-					: ink.dim;
+				g.fillStyle = view.r.state[i] === FAILED ? ink.bad
+					: i === view.marked ? ink.accent : ink.dim;
 				g.fillText(`Req ${i}`, GUTTER - 10, Math.max(LABEL_HEIGHT / 2, middle));
 			}
 			if (tall >= 6)
@@ -181,7 +183,8 @@ export class Rows {
 				return;
 			g.strokeStyle = ink.bad;
 			g.lineWidth = 1.5;
-			const d = Math.min(4, tall / 2 - 1.5), cx = GUTTER + x + d + 3, cy = y + tall / 2 - 0.5;
+			const d = Math.min(4, tall / 2 - 1.5);
+			const cx = GUTTER + x + d + 3, cy = y + tall / 2 - 0.5;
 			g.beginPath();
 			g.moveTo(cx - d, cy - d);
 			g.lineTo(cx + d, cy + d);

@@ -31,8 +31,8 @@ function cell(field: string, name: string, value: string, isBad = false): HTMLEl
 }
 
 function block(b: Block): HTMLElement {
-	const row = (name: string, field: string, v: number): HTMLElement[] =>
-		[h('dt', {}, name), h('dd', { class: 'num', 'data-field': `${field}_${b.name}_ms` }, fixed2(v))];
+	const row = (name: string, field: string, v: number): HTMLElement[] => [h('dt', {}, name),
+		h('dd', { class: 'num', 'data-field': `${field}_${b.name}_ms` }, fixed2(v))];
 	const list = h('dl', {}, ...row('mean', 'mean', b.mean), ...row('median', 'median', b.median),
 		...b.percentiles.flatMap(([p, v]) => row(`P${p}`, `p${p}`, v)));
 	return h('div', { class: 'block' }, h('span', { class: 'dim' }, `${NAMES[b.name] ?? b.name} (ms)`),
@@ -59,7 +59,8 @@ export function verdict(meta: Meta): HTMLElement {
 	const list = h('ul', {}, ...reasons.map((r) => h('li', {},
 		h('span', { class: `badge ${r.level}` }, r.level), ` ${r.text}`)));
 	return h('details', { class: 'verdict' },
-		h('summary', {}, badge, ` ${reasons.length} ${reasons.length > 1 ? 'reasons' : 'reason'}`), list);
+		h('summary', {}, badge, reasons.length > 1 ? ` ${reasons.length} reasons` : ' 1 reason'),
+		list);
 }
 
 export function heading(meta: Meta): HTMLElement {
