@@ -120,7 +120,8 @@ for my $case (@oddities) {
 {
 	my $sim = sim('--ttft-ms', '5', '--itl-ms', '2', '--fault', 'stall@3=400ms');
 	my $run = serve($sim, '--num-prompts', '4');
-	my $short = grep { $_->[1] < 0.4 } @{ $run->{result}{itls} };
+	# The event before may be late on a busy machine, which makes its gap shorter.
+	my $short = grep { $_->[1] < 0.2 } @{ $run->{result}{itls} };
 
 	is($run->{result}{completed}, 4, 'a stall: all succeed');
 	is($short, 0, 'a stall: it stands in the second gap of each');
