@@ -21,7 +21,7 @@ sub median
 for my $fix ([], ['--fix', 'probe-tail']) {
 	my $name = "probes @$fix";
 	my $sim = sim('--ttft-ms', '10', '--itl-ms', '20');
-	my $run = serve($sim, '--num-prompts', '12', '--max-concurrency', '2', '--random-output-len',
+	my $run = serve($sim, '--num-prompts', '24', '--max-concurrency', '2', '--random-output-len',
 		'10', '--probe-request-rate', '5', '--header', 'X-Own=1', '--record', "$dir/p.rec",
 		@$fix);
 	my %id = truth_by_id($sim);
@@ -32,7 +32,7 @@ for my $fix ([], ['--fix', 'probe-tail']) {
 
 	is($run->{status}, 0, "$name: exit status") or diag($run->{err});
 	like($run->{out}, qr/^Probe request rate: 5\.0 req\/s$/m, "$name: the line");
-	is($result->{completed}, 12, "$name: the load is whole");
+	is($result->{completed}, 24, "$name: the load is whole");
 	is($result->{probe_completed}, scalar @probe, "$name: as many as the server had");
 	is($result->{probe_failed}, 0, "$name: none failed");
 	cmp_ok(scalar @probe, '>=', 3, "$name: several");
@@ -43,7 +43,7 @@ for my $fix ([], ['--fix', 'probe-tail']) {
 	@truth = sort { $a->{recv_ns} <=> $b->{recv_ns} } @truth;
 	my @close = grep { $truth[$_]{recv_ns} - $truth[$_ - 1]{end_ns} < 0.199e9 } 1 .. $#truth;
 	is("@close", '', "$name: each 1/R after the end of the one before");
-	cmp_ok($truth[0]{recv_ns} - $own->{start_ns}, '<', 0.5e9, "$name: the first one at once");
+	cmp_ok($truth[0]{recv_ns} - $own->{start_ns}, '<', 1.5e9, "$name: the first one at once");
 	cmp_ok($truth[0]{recv_ns}, '>', $own->{start_ns}, "$name: not before the clock");
 	my ($last) = sort { $b <=> $a } map { $_ // 0 } @{ $own->{requests}{end_ns} };
 	if (@$fix) {
@@ -51,7 +51,7 @@ for my $fix ([], ['--fix', 'probe-tail']) {
 	} else {
 		my $tail = $own->{stop_ns} - $truth[-1]{end_ns};
 		cmp_ok($tail, '>', 0.199e9, "$name: the last probe's pause is in the duration");
-		cmp_ok($tail, '<', 0.6e9, "$name: and no more");
+		cmp_ok($tail, '<', 1.5e9, "$name: and no more");
 		cmp_ok($own->{stop_ns}, '>=', $last, "$name: the load's end too");
 	}
 	my @ms = map { ($_->{send_ns}[-1] - $_->{recv_ns}) / 1e6 } @truth;
