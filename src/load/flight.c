@@ -71,7 +71,7 @@ static void keep(struct flight *f)
 	f->give_up_mono_ns = 0;
 }
 
-int64_t flight_give_up(struct worker *w, int64_t now_mono)
+void flight_give_up(struct worker *w, int64_t now_mono)
 {
 	struct flight *f;
 
@@ -79,7 +79,6 @@ int64_t flight_give_up(struct worker *w, int64_t now_mono)
 		f->row->flags |= ROW_GIVEN_UP;
 		w->driver->opts->transport->cancel(w->transport, &f->x);
 	}
-	return f ? f->give_up_mono_ns : INT64_MAX;
 }
 
 static void on_send(struct exchange *x, int64_t now_ns)

@@ -96,6 +96,6 @@ void worker_free_slot(struct worker *w);
 /* Puts an admitted entry on the wire. answer: the parent's, for bodies built on demand. */
 void flight_start(struct worker *w, uint32_t entry, int64_t due_mono_ns, struct str answer);
 void flight_cancel_all(struct worker *w);
-/* Cancels those whose time to be given up has come; when the next one's comes (INT64_MAX). */
-int64_t flight_give_up(struct worker *w, int64_t now_mono);
+/* Cancels those whose time to be given up has come. */
+void flight_give_up(struct worker *w, int64_t now_mono);
 void flight_release(struct flight *f);

@@ -205,14 +205,13 @@ static void run_worker(struct worker *w)
 		int64_t due, until;
 
 		check_stop(w);
+		if (w->give_up_first) /* before others are admitted: their slots become free */
+			flight_give_up(w, clock_mono_ns());
 		due = worker_admit(w, HERD_STEPS);
 		if (is_finished(w))
 			break;
-		if (w->give_up_first) {
-			int64_t next = flight_give_up(w, clock_mono_ns());
-
-			due = next < due ? next : due;
-		}
+		if (w->give_up_first && w->give_up_first->give_up_mono_ns < due)
+			due = w->give_up_first->give_up_mono_ns;
 		until = clock_mono_ns() + IDLE_WAIT_NS;
 		t->poll(w->transport, due < until ? due : until, due < until, &w->stats.net);
 	}

@@ -356,6 +356,22 @@ static void marked_entries_are_given_up(void **state)
 	bench_release(&b);
 }
 
+/* The slot of one that was given up is the next one's at once. */
+static void giving_up_frees_a_slot(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	bench_init(&b, 10, 1, 1, 60000LL * MS);
+	for (uint32_t i = 0; i < 10; i++)
+		b.plan.entry[i].flags = PLAN_GIVES_UP;
+	b.opts.give_up_ns = 10 * MS;
+	bench_run(&b);
+	assert_int_equal(count(&b, REQ_CANCELLED), 10);
+	assert_in_range(b.record.stop_ns - b.record.start_ns, 100 * MS, 600 * MS);
+	bench_release(&b);
+}
+
 /* With a head for each URL, in one that answers slowly fewer requests pile up. */
 static void the_least_loaded_url_is_taken(void **state)
 {
@@ -399,6 +415,7 @@ int main(void)
 		cmocka_unit_test(failures_end_the_run),
 		cmocka_unit_test(a_share_of_failures_ends_the_run),
 		cmocka_unit_test(marked_entries_are_given_up),
+		cmocka_unit_test(giving_up_frees_a_slot),
 		cmocka_unit_test(the_least_loaded_url_is_taken),
 	};
 
