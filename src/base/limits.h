@@ -63,7 +63,7 @@
 #define TABLE_COLUMNS_MAX 4096          /* leaves of a Parquet schema; image sets have ten */
 #define TABLE_UNPACKED_BYTES_MAX (64ull << 30) /* what one compressed file may unpack to */
 #define SOURCE_CARD_BYTES_MAX (16u << 20) /* README.md of a dataset; the longest known is 2 MB */
-#define BACKEND_FILE_BYTES_MAX (1u << 20) /* one description of an API; they have a few hundred bytes */
+#define BACKEND_FILE_BYTES_MAX (1u << 20) /* one description of an API; they have hundreds */
 #define PARQUET_PAGE_BYTES_MAX (1ull << 30) /* one page, unpacked; writers make them 1 MB */
 #define PARQUET_FOOTER_BYTES_MAX (256u << 20) /* the description of all row groups */
 #define PARQUET_PLACES_MAX (1u << 20) /* pages of a file whose places are remembered: 24 MiB */

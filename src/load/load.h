@@ -97,7 +97,7 @@ enum load_end { LOAD_WHOLE, LOAD_CANCELLED, LOAD_DEADLINE, LOAD_FAILURES, LOAD_F
 /* What the driver saw of itself, over all loops. */
 struct load_stats {
 	enum load_end end;
-	int64_t used_up_ns;         /* from the start to the last root's admission; 0: some were not */
+	int64_t used_up_ns;         /* from the start to the last root's admission; 0: not all */
 	struct transport_stats net;
 	int64_t wall_ns, cpu_ns;    /* cpu: sum over loops, from the start of the clock */
 	int64_t cpu_ns_max;         /* the busiest loop's */

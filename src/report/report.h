@@ -33,7 +33,7 @@ struct report_ramp { int64_t rps; const char *timestamp; }; /* see report_timest
 struct report_load {
 	const char *aborted;             /* the limit of failures that ended the run; NULL: none */
 	double time_limit_s;             /* --duration; 0: none */
-	double used_up_s;                /* the last planned request left so long before it; 0: no */
+	double used_up_s;                /* when the last planned request left, if early; else 0 */
 	const char *urls;                /* several base URLs, one a line; NULL: one */
 	const char *prompt_salt;         /* "run", "request"; NULL: none */
 	bool is_profile_asked, is_profiled;
