@@ -19,7 +19,7 @@
 
 #define ENTER "\033[?1049h\033[?25l\033[?7l\033[2J" /* other screen, no cursor, no wrapping */
 #define LEAVE "\033[0m\033[?7h\033[?25h\033[?1049l"
-#define EVENTS_MAX 500000 /* token events taken in one frame */
+#define EVENTS_MAX 100000 /* token events taken in one frame */
 #define SECONDS_KEPT 256  /* of the sparkline */
 #define BAR_WIDTH 32u
 #define LINE_BYTES 1024
