@@ -37,7 +37,8 @@ int64_t timeline_start_ns(const struct timeline *t, uint32_t i)
 
 	if (row->sent_ns || row->state != REQ_FAILED)
 		return row->sent_ns;
-	return row->connect_ns ? row->connect_ns : row->admitted_ns ? row->admitted_ns : row->due_ns;
+	return row->connect_ns ? row->connect_ns : row->admitted_ns ? row->admitted_ns
+								    : row->due_ns;
 }
 
 static enum state state_of(const struct timeline *t, uint32_t i)
