@@ -23,7 +23,7 @@ struct probe {
 	struct load_stats stats;
 	struct err err;
 	uint32_t first_row;
-	atomic_bool close, is_over;
+	atomic_bool close, cancel, is_over;
 	pthread_t thread;
 	bool is_running;
 };
@@ -87,6 +87,15 @@ static void probe_free(struct probe *p)
 	free(p);
 }
 
+/* Load looks at one flag, which is ours: probes also end with a load that was broken off. */
+static void look_for_cancel(void *self)
+{
+	struct probe *p = self;
+
+	if (stage_is_cancelled(p->stage))
+		atomic_store(&p->cancel, true);
+}
+
 int probe_new(struct stage *s, struct probe **out, struct err *e)
 {
 	struct probe *p;
@@ -108,7 +117,8 @@ int probe_new(struct stage *s, struct probe **out, struct err *e)
 	p->opts.first_shard = s->derived->threads;
 	p->opts.max_concurrency = 0;
 	p->opts.close = &p->close;
-	p->opts.tick = NULL;
+	p->opts.tick = look_for_cancel;
+	p->opts.tick_self = p;
 	*out = p;
 	return 0;
 }
@@ -129,7 +139,7 @@ static void *run(void *self)
 	struct probe *p = self;
 
 	if (load_run(&p->opts, &p->plan, &p->prepared, &p->stage->point->record, p->first_row,
-		     &p->progress, &p->stats, p->stage->hooks->cancel, &p->err) == 0)
+		     &p->progress, &p->stats, &p->cancel, &p->err) == 0)
 		p->err.code = ERR_NONE;
 	atomic_store(&p->is_over, true);
 	return NULL;
@@ -186,6 +196,8 @@ void probe_end(struct probe *p)
 	if (p->is_running)
 		wait_for_first(p);
 	atomic_store(&p->close, true);
+	if (p->stage->point->load.end != LOAD_WHOLE)
+		atomic_store(&p->cancel, true);
 	if (p->is_running)
 		pthread_join(p->thread, NULL);
 	if (p->err.code) {

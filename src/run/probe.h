@@ -20,7 +20,8 @@ void probe_say(const struct probe *p);
 /* The clock of the main run has started. */
 void probe_start(struct probe *p);
 /*
- * The main run has ended: lets the one in flight end. As upstream, that one and the pause
- * behind it count into the duration, unless --fix probe-tail. Accepts NULL; frees.
+ * The main run has ended: lets the one in flight end, unless the run was broken off. As
+ * upstream, that one and the pause behind it count into the duration, unless --fix
+ * probe-tail. Accepts NULL; frees.
  */
 void probe_end(struct probe *p);

@@ -74,6 +74,18 @@ for my $fix ([], ['--fix', 'probe-tail']) {
 	ok(!exists $run->{result}{probe_completed}, 'all fail: no probes in the result');
 }
 
+# A load that is broken off takes the probe in flight with it.
+{
+	my $sim = sim('--ttft-ms', '30000', '--itl-ms', '20');
+	my $began = time;
+	my $run = serve($sim, '--num-prompts', '2', '--duration', '0.3', '--grace-period', '0.3',
+		'--probe-request-rate', '5');
+
+	cmp_ok(time - $began, '<', 15, 'broken off: the probe is not waited for');
+	is($run->{result}{completed}, 0, 'broken off: nothing had ended');
+	cmp_ok($run->{result}{duration}, '<', 5, 'broken off: nor does it lengthen the run');
+}
+
 # The profiler is started before the load and stopped after the report.
 {
 	my $sim = sim('--ttft-ms', '5', '--itl-ms', '2');
