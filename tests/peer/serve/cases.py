@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command lines that both clients are given. Rows, no code.
 
-In arguments, {model} is the model directory, {data} the made data files and
-{port} the server's port; what every case has in common is in COMMON. A case:
+In arguments, {model} is the model directory, {data} the made data files, {dir} the result
+directory and {port} the server's port; what every case has in common is in COMMON. A case:
 
   args    arguments of `bench serve`
+  own     more arguments of ours only
   sim     more arguments of `profllm sim`
   env     environment variables
-  tap     also compare the header fields, through a recording relay
+  tls     the server speaks TLS, with a certificate that nobody signed
   order   requests must arrive in the order of their index
-  exit    the two exit statuses, where they differ by decision
+  exit    the two exit statuses, where they differ by decision; exit_row: which one (judge.py)
+  differs beginning of a difference -> intended difference (judge.py) that explains it
+  only    compare nothing but exit status and `says`; names the intended difference
+  says    both must say this on stderr
+  is_mixed  probes run beside the load, in no fixed order and number
   before  files that stand in the result directory already: name, text
   no_model, is_other_model   leave --model to discovery; serve the other model
   plain   keep COMMON_FILE out (the case names its own files)
@@ -25,6 +30,32 @@ RANDOM = ["--dataset-name", "random", "--random-input-len", "40", "--random-outp
 SHAREGPT = ["--dataset-name", "sharegpt", "--dataset-path", "{data}/sharegpt.json"]
 CUSTOM = ["--dataset-name", "custom", "--dataset-path", "{data}/custom.jsonl",
           "--skip-chat-template"]
+TRACE = ["--dataset-name", "timed_trace", "--dataset-path", "{data}/trace.jsonl"]
+AUDIO = ["--dataset-name", "custom_audio", "--dataset-path", "{data}/audio.jsonl",
+         "--backend", "openai-audio", "--endpoint", "/v1/audio/transcriptions"]
+IMAGE = ["--dataset-name", "custom_image", "--dataset-path", "{data}/image.jsonl",
+         "--custom-output-len", "4"]
+IMAGES = ["--dataset-name", "custom_image", "--dataset-path", "{data}/images.jsonl",
+          "--custom-output-len", "4"]
+PREFIX = ["--dataset-name", "prefix_repetition", "--prefix-repetition-prefix-len", "20",
+          "--prefix-repetition-suffix-len", "12", "--prefix-repetition-num-prefixes", "3",
+          "--prefix-repetition-output-len", "4"]
+MM = ["--dataset-name", "random-mm", "--random-input-len", "12", "--random-output-len", "4",
+      "--random-mm-bucket-config", "{{(16, 24, 1): 1.0}}"]
+RERANK_DATA = ["--dataset-name", "random-rerank", "--random-input-len", "60"]
+RESPONSES = ["--backend", "openai-responses", "--endpoint", "/v1/responses"]
+EMBED = ["--backend", "openai-embeddings", "--endpoint", "/v1/embeddings"]
+EMBED_CHAT = ["--backend", "openai-embeddings-chat", "--endpoint", "/v1/embeddings"]
+CLIP = ["--backend", "openai-embeddings-clip", "--endpoint", "/v1/embeddings"]
+VLM2VEC = ["--backend", "openai-embeddings-vlm2vec", "--endpoint", "/v1/embeddings"]
+INFINITY = ["--backend", "infinity-embeddings", "--endpoint", "/embeddings"]
+INFINITY_CLIP = ["--backend", "infinity-embeddings-clip", "--endpoint", "/embeddings"]
+POOLING = ["--backend", "vllm-pooling", "--endpoint", "/pooling"]
+RERANK = ["--backend", "vllm-rerank", "--endpoint", "/v1/rerank"]
+GREEDY = ["--temperature", "0"]
+KEY = {"OPENAI_API_KEY": "key-1"}
+PYTORCH = {"SAVE_TO_PYTORCH_BENCHMARK_FORMAT": "1"}
+NO_SUCCESS = (0, 1)
 ALL_METRICS = ["--percentile-metrics",
                "ttft,tpot,itl,e2el,client_queue_time,e2el_including_client_queue",
                "--metric-percentiles", "50,90,99.9"]
@@ -64,10 +95,10 @@ CASES = [
      "--custom-output-len", "4", "--ignore-eos"]},
     {"name": "custom-without-tokenizer", "args": [*CUSTOM, "--num-prompts", "10",
      "--skip-tokenizer-init", "--percentile-metrics", "ttft,tpot,itl,e2el"]},
-    {"name": "chat-sampling", "tap": True, "env": {"OPENAI_API_KEY": "key-1"},
+    {"name": "chat-sampling", "env": {"OPENAI_API_KEY": "key-1"},
      "args": [*RANDOM, *CHAT, "--num-prompts", "8", *SAMPLING, "--header", "X-One=a=b", " X-Two = c ",
      "--extra-body", '{{"min_tokens": 2, "top_p": 0.5, "note": "é \\u0001 /"}}']},
-    {"name": "completions-fields", "tap": True, "env": {"OPENAI_API_KEY": "key-1"},
+    {"name": "completions-fields", "env": {"OPENAI_API_KEY": "key-1"},
      "sim": ["--served-model-name", "{model}", "alias"],
      "args": [*RANDOM, "--num-prompts", "8", "--served-model-name", "alias", "--logprobs", "2",
      "--header", "Authorization=Bearer other", "Content-Type=application/json; charset=utf-8",
@@ -80,7 +111,7 @@ CASES = [
      "args": [*SHAREGPT, *LORA, "--num-prompts", "60", "--seed", "21"]},
     {"name": "lora-round-robin", "sim": LORA_SIM,
      "args": [*CUSTOM, *LORA, "--num-prompts", "11", "--lora-assignment", "round-robin"]},
-    {"name": "ready-and-warm", "tap": True, "args": [*RANDOM, "--num-prompts", "5",
+    {"name": "ready-and-warm", "args": [*RANDOM, "--num-prompts", "5",
      "--ready-check-timeout-sec", "20", "--num-warmups", "3", "--max-concurrency", "2"]},
     {"name": "discovered-model", "no_model": True, "args": [*RANDOM, "--num-prompts", "5"]},
     {"name": "other-model-random", "is_other_model": True, "args": [*RANDOM, "--num-prompts", "40",
@@ -91,7 +122,7 @@ CASES = [
      "args": [*RANDOM, "--num-prompts", "20", "--tokenizer", "{other}"]},
     {"name": "some-refused", "sim": ["--fault", "status=503:id=peer-1*"],
      "args": [*RANDOM, "--num-prompts", "24"]},
-    {"name": "all-refused", "sim": ["--fault", "status=500:1"], "exit": (0, 1),
+    {"name": "all-refused", "sim": ["--fault", "status=500:1"], "exit": NO_SUCCESS,
      "args": [*RANDOM, "--num-prompts", "12"]},
     {"name": "appended", "before": {"result.json": '{"an": "earlier run"}'},
      "args": [*RANDOM, "--num-prompts", "4", "--append-result"]},
@@ -100,6 +131,178 @@ CASES = [
     {"name": "generated-name-ramp", "plain": True, "args": [*RANDOM, "--num-prompts", "4",
      "--label", "L", "--ramp-up-strategy", "linear", "--ramp-up-start-rps", "20",
      "--ramp-up-end-rps", "40", "--save-result", "--result-dir", "{dir}"]},
+
+    # ---- every API ----
+    {"name": "vllm-backend", "args": [*RANDOM, "--backend", "vllm", "--num-prompts", "5", *GREEDY]},
+    {"name": "chat-images", "args": [*MM, *CHAT, "--num-prompts", "5"],
+     "differs": {"peer-": "media", "workload": "media"}},
+    {"name": "chat-image-urls", "args": [*IMAGES, *CHAT, "--num-prompts", "8", *GREEDY]},
+    {"name": "completions-drop-images", "args": [*IMAGES, "--num-prompts", "4", *GREEDY]},
+    {"name": "responses", "args": [*RANDOM, *RESPONSES, "--num-prompts", "12", "--seed", "4"]},
+    {"name": "responses-fields", "env": KEY, "args": [*CUSTOM, *RESPONSES, "--num-prompts", "8",
+     *SAMPLING, "--ignore-eos", "--logprobs", "3", "--header", "X-One=1", "--extra-body",
+     '{{"store": true, "numbers": [1.5, 1e-7, 1e22, -0.0, null], "max_output_tokens": 5}}']},
+    {"name": "responses-drop-images", "args": [*IMAGES, *RESPONSES, "--num-prompts", "4", *GREEDY]},
+    {"name": "responses-refused", "sim": ["--fault", "status=429:id=peer-1*"],
+     "args": [*RANDOM, *RESPONSES, "--num-prompts", "14", *GREEDY]},
+    {"name": "audio", "args": [*AUDIO, "--num-prompts", "6"]},
+    {"name": "audio-fields", "env": KEY, "args": [*AUDIO, "--num-prompts", "3", "--endpoint",
+     "/v1/audio/translations", "--header", "X-One=1", "--ignore-eos", "--max-concurrency", "2",
+     "--extra-body", '{{"language": "de", "flag": true, "n": 1.0, "nothing": null, '
+                     '"list": [1, "a\\u00e9", 2.5], "object": {{"k": "it\'s"}}, "s": "\\u00e9"}}']},
+    {"name": "audio-warm", "args": [*AUDIO, "--num-prompts", "2", "--num-warmups", "2",
+     "--ready-check-timeout-sec", "5"]},
+    {"name": "audio-refused", "exit": NO_SUCCESS, "sim": ["--fault", "status=500:1"],
+     "args": [*AUDIO, "--num-prompts", "2"]},
+    {"name": "embeddings", "env": KEY, "args": [*RANDOM, *EMBED, "--num-prompts", "10", *SAMPLING]},
+    {"name": "embeddings-batches", "args": [*RANDOM, *EMBED, "--num-prompts", "11",
+     "--random-batch-size", "4", "--metric-percentiles", "50,99.5"]},
+    {"name": "embeddings-paced", "args": [*RANDOM, *EMBED, "--num-prompts", "10", "--request-rate",
+     "40", *ALL_METRICS, "--max-concurrency", "2"]},
+    {"name": "embeddings-base64", "args": [*CUSTOM, *EMBED, "--num-prompts", "5", "--extra-body",
+     '{{"encoding_format": "base64", "dimensions": 8}}']},
+    {"name": "embeddings-bytes", "args": [*CUSTOM, *EMBED, "--num-prompts", "5", "--extra-body",
+     '{{"encoding_format": "bytes"}}']},
+    {"name": "embeddings-bytes-only", "args": [*CUSTOM, *EMBED, "--num-prompts", "5",
+     "--extra-body", '{{"encoding_format": "bytes_only"}}']},
+    {"name": "embeddings-refused", "sim": ["--fault", "status=503:id=peer-1*"],
+     "args": [*RANDOM, *EMBED, "--num-prompts", "14"]},
+    {"name": "embeddings-all-refused", "sim": ["--fault", "status=400:1"], "exit": NO_SUCCESS,
+     "args": [*RANDOM, *EMBED, "--num-prompts", "3"]},
+    {"name": "embeddings-chat", "args": [*CUSTOM, *EMBED_CHAT, "--num-prompts", "6",
+     "--ignore-eos"]},
+    {"name": "embeddings-chat-images", "args": [*IMAGES, *EMBED_CHAT, "--num-prompts", "6"]},
+    {"name": "clip-texts", "args": [*RANDOM, *CLIP, "--num-prompts", "6"]},
+    {"name": "clip-images", "args": [*IMAGES, *CLIP, "--num-prompts", "6", "--num-warmups", "1"]},
+    {"name": "vlm2vec-texts", "args": [*RANDOM, *VLM2VEC, "--num-prompts", "6"]},
+    {"name": "vlm2vec-images", "args": [*IMAGES, *VLM2VEC, "--num-prompts", "6",
+     "--num-warmups", "1"]},
+    {"name": "infinity", "args": [*RANDOM, *INFINITY, "--num-prompts", "6", "--random-batch-size",
+     "2"]},
+    {"name": "infinity-drops-images", "args": [*IMAGES, *INFINITY, "--num-prompts", "4"]},
+    {"name": "infinity-clip-texts", "args": [*RANDOM, *INFINITY_CLIP, "--num-prompts", "6"]},
+    {"name": "infinity-clip-images", "args": [*IMAGE, *INFINITY_CLIP, "--num-prompts", "6"]},
+    {"name": "pooling", "args": [*RANDOM, *POOLING, "--num-prompts", "9", "--goodput", "e2el:500"]},
+    {"name": "pooling-fields", "env": KEY, "args": [*CUSTOM, *POOLING, "--num-prompts", "5",
+     "--ignore-eos", "--extra-body", '{{"task": "embed", "input": "other"}}', "--label", "L",
+     "--metadata", "a=b", "completed=x"]},
+    {"name": "pooling-without-tokenizer", "args": [*CUSTOM, *POOLING, "--num-prompts", "5",
+     "--skip-tokenizer-init"]},
+    {"name": "rerank", "args": [*RERANK_DATA, *RERANK, "--num-prompts", "6", "--seed", "9"]},
+    {"name": "rerank-batches", "env": KEY, "args": [*RERANK_DATA, *RERANK, "--num-prompts", "11",
+     "--random-batch-size", "4", "--ignore-eos", "--extra-body", '{{"top_n": 1}}',
+     "--random-range-ratio", "0.4"]},
+    # ---- traffic around the load ----
+    {"name": "prefix-repetition", "args": [*PREFIX, "--num-prompts", "9", *GREEDY]},
+    {"name": "prefix-repetition-chat", "args": [*PREFIX, *CHAT, "--num-prompts", "6", "--seed",
+     "8", "--num-warmups", "1"]},
+    {"name": "trace", "args": [*TRACE, "--num-prompts", "12"], "order": True},
+    {"name": "trace-capped", "args": [*TRACE, "--num-prompts", "12", "--max-concurrency", "2",
+     "--request-rate", "50", "--timed-trace-sec-multiplier", "0.5", *ALL_METRICS]},
+    {"name": "trace-not-timed", "args": [*TRACE, "--num-prompts", "6", "--no-self-timed",
+     "--request-rate", "60"]},
+    {"name": "probes", "is_mixed": True, "args": [*CUSTOM, "--num-prompts", "12", "--request-rate",
+     "40", "--probe-request-rate", "30", "--ignore-eos", "--extra-body", '{{"note": 1}}']},
+    {"name": "probes-chat-images", "is_mixed": True, "args": [*IMAGES, *CHAT, "--num-prompts", "6",
+     "--request-rate", "30", "--probe-request-rate", "30", "--max-concurrency", "3"]},
+    {"name": "probes-pooling", "is_mixed": True, "args": [*RANDOM, *POOLING, "--num-prompts", "8",
+     "--request-rate", "40", "--probe-request-rate", "50"]},
+    {"name": "probes-refused", "is_mixed": True, "sim": ["--served-model-name", "red"],
+     "args": [*RANDOM, "--num-prompts", "8", "--lora-modules", "red", "--request-rate", "40",
+              "--probe-request-rate", "30", "--served-model-name", "missing"]},
+    {"name": "probes-rerank", "exit": (1, 0), "only": "probe", "exit_row": "probe",
+     "args": [*RERANK_DATA, *RERANK, "--num-prompts", "4", "--probe-request-rate", "50"]},
+    {"name": "profile", "env": KEY, "args": [*RANDOM, "--num-prompts", "4", "--profile",
+     "--header", "X-One=1", "--num-warmups", "1"]},
+    {"name": "profile-pooling", "args": [*RANDOM, *POOLING, "--num-prompts", "4", "--profile",
+     "--header", "Content-Type=application/json"]},
+    {"name": "lora-warm-probes", "is_mixed": True, "sim": LORA_SIM, "args": [*RANDOM, *LORA,
+     "--num-prompts", "9", "--num-warmups", "2", "--probe-request-rate", "40", "--request-rate",
+     "60"]},
+    {"name": "never-ready", "exit": (1, 1), "sim": ["--fault", "status=503:1"],
+     "says": "Initial test run failed - Please make sure benchmark arguments are correctly "
+             "specified. Error: Service Unavailable",
+     "differs": {"extra: requests": "ready"},
+     "args": [*RANDOM, "--num-prompts", "2", "--ready-check-timeout-sec", "1"]},
+    {"name": "warm-pooling", "args": [*RANDOM, *POOLING, "--num-prompts", "4", "--num-warmups", "3",
+     "--max-concurrency", "1", "--ready-check-timeout-sec", "5", "--disable-tqdm"]},
+    {"name": "discovered-behind-header", "no_model": True, "env": KEY, "args": [*RANDOM,
+     "--num-prompts", "3", "--header", "X-One=1", "--served-model-name", "ignored"]},
+    {"name": "discovered-pooling", "no_model": True, "plain": True, "args": [*RANDOM, *POOLING,
+     "--num-prompts", "3", "--save-result", "--result-dir", "{dir}"]},
+    {"name": "base-url", "args": ["--base-url", "http://localhost:{port}", "--request-id-prefix",
+     "peer-", *RANDOM, "--num-prompts", "4"]},
+    {"name": "base-url-slash", "exit": NO_SUCCESS, "differs": {"order of requests": "metrics"},
+     "args": ["--base-url",
+     "http://127.0.0.1:{port}/", "--request-id-prefix", "peer-", *RANDOM, "--num-prompts", "4"]},
+    {"name": "header-spellings", "env": KEY, "args": [*CUSTOM, *CHAT, "--num-prompts", "4",
+     "--header", "X-Request-Id=mine", "content-type=application/json; x=y", "AUTHORIZATION=other",
+     "User-Agent=me", "accept=text/plain", "Host=h.example", "Empty="]},
+    {"name": "header-spellings-completions", "env": KEY, "args": [*CUSTOM, "--num-prompts", "4",
+     "--header", "content-type=application/json; x=y", "X-One=é"]},
+    {"name": "tls-insecure", "tls": True, "args": ["--base-url", "https://127.0.0.1:{port}",
+     "--insecure", "--request-id-prefix", "peer-", *RANDOM, "--num-prompts", "6", "--profile"]},
+    {"name": "tls-refused", "tls": True, "exit": NO_SUCCESS, "args": ["--base-url",
+     "https://127.0.0.1:{port}", "--request-id-prefix", "peer-", *RANDOM, "--num-prompts", "3"]},
+    # ---- the options' spellings ----
+    {"name": "underscores-and-prefixes", "plain": True, "args": ["--dataset_name", "random",
+     "--random-input-len=9", "--random-output", "3", "--num-prompts", "9", "--num_prompts=4",
+     "--temp", "0.5", "--presence-penalty=-0.5", "--save_res", "--result-dir", "{dir}",
+     "--result-filename", "result.json"]},
+    {"name": "negative-numbers", "args": [*RANDOM, "--num-prompts", "3",
+     "--frequency-penalty=-1.25", "--probe-request-rate=-1", "--extra-body.a.b+", "1,2",
+     "--extra-body.note", "2k"]},
+    {"name": "length-shortcuts", "args": [*RANDOM, "--input-len", "14", "--output-len", "3",
+     "--num-prompts", "4"]},
+    # ---- requests that fail ----
+    {"name": "reset-midway", "sim": ["--fault", "reset@3:id=peer-1*"],
+     "args": [*RANDOM, "--num-prompts", "14", *GREEDY]},
+    {"name": "reset-midway-responses", "sim": ["--fault", "close@3:id=peer-1*"],
+     "args": [*RANDOM, *RESPONSES, "--num-prompts", "14", *GREEDY]},
+    {"name": "malformed-midway", "differs": {"value of input_lens": "bad event",
+     "type of itls": "bad event"}, "sim": ["--fault", "malformed@3:id=peer-1*"],
+     "args": [*RANDOM, *CHAT, "--num-prompts", "14", *GREEDY]},
+    {"name": "error-event", "sim": ["--fault", "error-event@3:id=peer-1*"],
+     "own": ["--compat", "stream-error"], "args": [*RANDOM, "--num-prompts", "14", *GREEDY]},
+    {"name": "no-usage", "sim": ["--fault", "drop-usage:1"],
+     "args": [*RANDOM, "--num-prompts", "8", *GREEDY]},
+    {"name": "no-done", "sim": ["--fault", "no-done:1"], "args": [*RANDOM, *CHAT, "--num-prompts",
+     "8", *GREEDY]},
+    {"name": "unknown-model", "exit": NO_SUCCESS, "args": [*RANDOM, "--num-prompts", "12", *GREEDY,
+     "--lora-modules", "missing"]},
+    # ---- files ----
+    {"name": "percentiles-of-all", "args": [*CUSTOM, *CHAT, "--num-prompts", "20", "--request-rate",
+     "80", "--max-concurrency", "4", *ALL_METRICS[:2], "--metric-percentiles", "0,25.0,99.99,100"]},
+    {"name": "short-result", "plain": True, "args": [*RANDOM, "--num-prompts", "4", "--save-result",
+     "--result-dir", "{dir}", "--result-filename", "run.v1", "--burstiness", "inf",
+     "--request-rate", "100"]},
+    {"name": "appended-pooling", "before": {"result.json": '{{"an": "earlier run"}}'},
+     "args": [*RANDOM, *POOLING, "--num-prompts", "3", "--append-result"]},
+    {"name": "pytorch", "env": PYTORCH, "args": [*RANDOM, "--num-prompts", "4", *GREEDY,
+     "--metadata", "tensor_parallel_size=4", "compilation_config.mode=0", "--header", "X-One=1",
+     "--extra-body", '{{"note": 1}}', "--percentile-metrics", "ttft,tpot,itl,e2el"]},
+    {"name": "pytorch-short", "plain": True, "env": PYTORCH, "args": [*CUSTOM, "--num-prompts", "4",
+     *GREEDY, "--append-result", "--result-dir", "{dir}", "--result-filename", "eager.x.json",
+     "--goodput", "ttft:500", "--max-concurrency", "2", "--metric-percentiles", "50"]},
+    {"name": "pytorch-pooling", "env": PYTORCH, "args": [*RANDOM, *POOLING, "--num-prompts", "3"]},
+    {"name": "pytorch-generated-name", "plain": True, "env": PYTORCH, "exit": (1, 0),
+     "exit_row": "pytorch", "only": "pytorch", "args": [*RANDOM, "--num-prompts", "3",
+     "--save-result", "--result-dir", "{dir}"]},
+    {"name": "plots", "plain": True, "args": [*RANDOM, "--num-prompts", "4", *GREEDY,
+     "--plot-timeline", "--plot-dataset-stats", "--timeline-itl-thresholds", "1.5, 99",
+     "--result-dir", "{dir}", "--result-filename", "run.v1"]},
+    {"name": "plots-generated-name", "plain": True, "args": [*RANDOM, "--num-prompts", "4", *GREEDY,
+     "--plot-timeline", "--save-result", "--result-dir", "{dir}", "--label", "L"]},
+    {"name": "plots-failed", "plain": True, "exit": NO_SUCCESS, "sim": ["--fault", "status=503:1"],
+     "args": [*RANDOM, "--num-prompts", "3", *GREEDY, "--plot-timeline", "--plot-dataset-stats",
+              "--result-dir", "{dir}"]},
+    {"name": "plots-pooling", "plain": True, "args": [*RANDOM, *POOLING, "--num-prompts", "3",
+     "--plot-timeline", "--plot-dataset-stats", "--result-dir", "{dir}"],
+     "says": "Timeline plot requires detailed metrics. Ensure the benchmark completed "
+             "successfully."},
+    {"name": "plot-of-dataset-alone", "plain": True, "exit": (1, 0), "exit_row": "stats",
+     "only": "stats", "args": [*RANDOM, "--num-prompts", "3", *GREEDY, "--plot-dataset-stats",
+     "--result-dir", "{dir}"]},
 ]
 
 # Command lines that upstream refuses: (arguments, both exit statuses). Upstream's sentence must
@@ -142,4 +345,33 @@ REFUSED = [
     (["--nonsense"], (2, 2)),
     (["--num"], (2, 2)),
     (["--lora-assignment", "z"], (2, 2)),
+    (["--ramp-up-strategy", "linear", "--ramp-up-start-rps", "0", "--ramp-up-end-rps", "2"],
+     (1, 1)),
+    (["--plot-timeline", "--timeline-itl-thresholds", "1"], (1, 1)),
+    (["--plot-timeline", "--timeline-itl-thresholds", "1,x"], (1, 1)),
+    (["--no-self-timed"], (1, 1)),
+    ([*TRACE, *CHAT], (1, 1)),
+    ([*AUDIO, "--temperature", "0"], (1, 1)),
+    ([*AUDIO, "--top-k", "3"], (1, 1)),
+    ([*AUDIO, "--endpoint", "/v1/completions"], (1, 1), OWN),
+    (["--backend", "openai-audio", "--endpoint", "/v1/audio/transcriptions"], (1, 1)),
+    (["--backend", "openai-responses"], (1, 1)),
+    (["--backend", "openai-embeddings"], (1, 1)),
+    (["--backend", "openai-embeddings-chat"], (1, 1)),
+    (["--backend", "openai-embeddings-clip"], (1, 1)),
+    (["--backend", "openai-embeddings-vlm2vec"], (1, 1)),
+    (["--backend", "infinity-embeddings"], (1, 1)),
+    (["--backend", "infinity-embeddings-clip"], (1, 1)),
+    (["--backend", "vllm-pooling"], (1, 1)),
+    ([*RERANK_DATA, "--backend", "vllm-rerank"], (1, 1)),
+    ([*RERANK], (1, 1), OWN),
+    ([*RERANK_DATA, "--no-reranker", *RERANK], (1, 1), OWN),
+    ([*MM, *RESPONSES], (1, 1)),
+    ([*IMAGES, *INFINITY_CLIP], (1, 1), OWN),
+    (["--endpoint", "/v1/nothing"], (1, 1)),
+    (["--lora-modules"], (2, 2)),
+    (["--goodput"], (2, 2)),
+    (["--top-k", "0.5"], (2, 2)),
+    (["--seed", "-1"], (1, 1), OWN),
+    (["--tokenizer", "/nowhere"], (1, 1), OWN),
 ]

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure a real vLLM engine and check our counts against its own.
 
-usage: engine.py --ours BINARY --model DIR --data DIR --out DIR
+usage: engine.py --ours BINARY --models DIR --data DIR --out DIR [ENGINE...]
 
-A `vllm serve` of a tiny model runs on the CPU. For every workload ours runs,
-then upstream's client with the same arguments. What each says it sent and
-received must be what the engine's /metrics gained and its access log shows.
+For every kind of model a `vllm serve` of a tiny one runs on the CPU. For every
+workload ours runs, then upstream's client with the same arguments (not for APIs
+that upstream's has not). What each says it sent and received must be what the
+engine's /metrics gained and its access log shows.
 """
 
 import argparse
@@ -21,20 +22,60 @@ import urllib.request
 import upstream
 
 RANDOM = ["--dataset-name", "random", "--random-range-ratio", "0.5"]
-CHAT = ["--backend", "openai-chat", "--endpoint", "/v1/chat/completions"]
-WORKLOADS = [
-    ("random", [*RANDOM, "--random-input-len", "120", "--random-output-len", "24",
-                "--num-prompts", "40", "--max-concurrency", "8"]),
-    ("random-paced", [*RANDOM, "--random-input-len", "32", "--random-output-len", "8",
-                      "--num-prompts", "40", "--request-rate", "10", "--burstiness", "0.5"]),
-    ("random-chat", [*RANDOM, *CHAT, "--random-input-len", "60", "--random-output-len", "12",
-                     "--num-prompts", "24", "--max-concurrency", "4"]),
-    ("sharegpt", ["--dataset-name", "sharegpt", "--dataset-path", "{data}/sharegpt.json",
-                  "--num-prompts", "30", "--max-concurrency", "8", "--temperature", "0"]),
-    ("custom-chat", ["--dataset-name", "custom", "--dataset-path", "{data}/custom.jsonl", *CHAT,
-                     "--skip-chat-template", "--custom-output-len", "16", "--num-prompts", "25",
-                     "--temperature", "0", "--ready-check-timeout-sec", "60"]),
-]
+SHORT = [*RANDOM, "--random-input-len", "32", "--random-output-len", "8"]
+CUSTOM = ["--dataset-name", "custom", "--dataset-path", "{data}/custom.jsonl",
+          "--skip-chat-template", "--custom-output-len", "16", "--num-prompts", "25"]
+RERANK = ["--dataset-name", "random-rerank", "--random-input-len", "60", "--num-prompts", "24",
+          "--random-batch-size", "4"]
+GREEDY = ["--temperature", "0"]
+READY = ["--ready-check-timeout-sec", "60"]
+
+
+def api(backend: str, endpoint: str) -> list[str]:
+    return ["--backend", backend, "--endpoint", endpoint]
+
+
+CHAT = api("openai-chat", "/v1/chat/completions")
+RESPONSES = api("openai-responses", "/v1/responses")
+EMBED = api("openai-embeddings", "/v1/embeddings")
+OURS_ALONE = True
+
+# Model, arguments of `vllm serve`, workloads: name, arguments, whether upstream lacks the API.
+ENGINES = {
+    "generate": ("llama3_1", ["--max-model-len", "4096"], [
+        ("random", [*RANDOM, "--random-input-len", "120", "--random-output-len", "24",
+                    "--num-prompts", "40", "--max-concurrency", "8"]),
+        ("random-paced", [*SHORT, "--num-prompts", "40", "--request-rate", "10", "--burstiness",
+                          "0.5"]),
+        ("random-chat", [*RANDOM, *CHAT, "--random-input-len", "60", "--random-output-len", "12",
+                         "--num-prompts", "24", "--max-concurrency", "4"]),
+        ("sharegpt", ["--dataset-name", "sharegpt", "--dataset-path", "{data}/sharegpt.json",
+                      "--num-prompts", "30", "--max-concurrency", "8", *GREEDY]),
+        ("custom-chat", [*CUSTOM, *CHAT, *GREEDY, *READY]),
+        ("responses", [*SHORT, *RESPONSES, "--num-prompts", "24", "--max-concurrency", "4"]),
+        ("responses-ready", [*CUSTOM, *RESPONSES, *GREEDY, *READY]),
+        ("anthropic", [*CUSTOM, *api("anthropic", "/v1/messages"), *GREEDY], OURS_ALONE),
+    ]),
+    "embed": ("llama3_1", ["--runner", "pooling", "--convert", "embed", "--max-model-len", "4096"], [
+        ("embeddings", [*SHORT, *EMBED, "--num-prompts", "30", "--max-concurrency", "4"]),
+        ("embeddings-batches", [*SHORT, *EMBED, "--num-prompts", "30", "--random-batch-size", "5"]),
+        ("embeddings-chat", [*CUSTOM, *api("openai-embeddings-chat", "/v1/embeddings")]),
+        ("embeddings-bytes", [*CUSTOM, *EMBED, "--extra-body", '{{"encoding_format": "bytes"}}']),
+        ("embeddings-base64", [*CUSTOM, *EMBED, "--extra-body",
+                               '{{"encoding_format": "base64"}}']),
+        ("pooling", [*SHORT, *api("vllm-pooling", "/pooling"), "--num-prompts", "30",
+                     "--extra-body", '{{"task": "embed"}}', *READY]),
+    ]),
+    "rank": ("llama3_1-ranker", ["--runner", "pooling", "--max-model-len", "4096"], [
+        ("rerank", [*RERANK, *api("vllm-rerank", "/v1/rerank")]),
+        ("rerank-paced", [*RERANK, *api("vllm-rerank", "/rerank"), "--request-rate", "10"]),
+    ]),
+    "hear": ("whisper", [], [
+        ("transcriptions", ["--dataset-name", "custom_audio", "--dataset-path", "{data}/audio.jsonl",
+                            *api("openai-audio", "/v1/audio/transcriptions"), "--num-prompts", "4",
+                            "--tokenizer", "{models}/llama3_1", "--custom-output-len", "12"]),
+    ]),
+}
 COUNTERS = {"vllm:prompt_tokens_total": "prompt", "vllm:generation_tokens_total": "generated",
             "vllm:request_success_total": "requests"}
 START_S, SETTLE_S = 300, 10
@@ -46,15 +87,15 @@ def free_port() -> int:
 
 
 class Engine:
-    def __init__(self, model: str, folder: str) -> None:
-        self.port = free_port()
+    def __init__(self, model: str, more: list[str], folder: str) -> None:
+        self.port, self.asked = free_port(), 0
         self.log_path = os.path.join(folder, "engine.log")
         env = {**os.environ, "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
         vllm = os.path.join(os.path.dirname(sys.executable), "vllm")
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
                 [vllm, "serve", model, "--host", "127.0.0.1", "--port", str(self.port),
-                 "--enforce-eager", "--max-model-len", "4096", "--max-num-seqs", "16"],
+                 "--enforce-eager", "--max-num-seqs", "16", *more],
                 stdout=log, stderr=log, env=env)
         deadline = time.monotonic() + START_S
         while not self.answers("/health"):
@@ -84,7 +125,7 @@ class Engine:
 
     def posts(self) -> int:
         with open(self.log_path, encoding="utf-8", errors="replace") as f:
-            return len(re.findall(r'"POST /v1/(?:chat/)?completions HTTP/1.1" 200', f.read()))
+            return len(re.findall(r'"POST \S+ HTTP/1.1" 200', f.read())) - self.asked
 
     def stop(self) -> None:
         self.process.terminate()
@@ -105,11 +146,27 @@ def gained(engine: Engine, before: dict[str, int], want_requests: int) -> dict[s
         time.sleep(0.2)
 
 
+def helper_posts(engine: Engine) -> int:
+    """Requests that ask for tokens are no load."""
+    with open(engine.log_path, encoding="utf-8", errors="replace") as f:
+        return len(re.findall(r'"POST /(?:de)?tokenize HTTP/1.1" 200', f.read()))
+
+
+def said_by(result: dict, extra: int) -> dict[str, int]:
+    """What a client reports, with the ready check's request, which is one more of the first."""
+    requests = result.get("total_input_sequences", result["completed"])
+    generated = result.get("total_output_tokens", 0)
+    return {"requests": requests + extra,
+            "prompt": result["total_input_tokens"] + extra * result["input_lens"][0],
+            "generated": generated + extra * result.get("output_lens", [0])[0]}
+
+
 def measure(who: str, engine: Engine, args: list[str], folder: str, ours: str) -> dict:
     os.makedirs(folder, exist_ok=True)
     args = [*args, "--host", "127.0.0.1", "--port", str(engine.port), "--save-result",
             "--save-detailed", "--result-dir", folder, "--result-filename", f"{who}.json"]
     out, err = (os.path.join(folder, f"{who}.{x}") for x in ("stdout", "stderr"))
+    engine.asked = helper_posts(engine)
     before, posts = engine.counters(), engine.posts()
     if who == "upstream":
         status = upstream.run(args, stdout=out, stderr=err)
@@ -121,50 +178,72 @@ def measure(who: str, engine: Engine, args: list[str], folder: str, ours: str) -
         raise RuntimeError(f"{who} ended with {status}; see {err}")
     with open(os.path.join(folder, f"{who}.json"), encoding="utf-8") as f:
         result = json.load(f)
-    # The ready check is one more request with the first prompt; its counts are the engine's alone.
     extra = 1 if "--ready-check-timeout-sec" in args else 0
-    delta = gained(engine, before, result["completed"] + extra)
-    said = {"requests": result["completed"] + extra,
-            "prompt": result["total_input_tokens"] + extra * result["input_lens"][0],
-            "generated": result["total_output_tokens"] + extra * result["output_lens"][0]}
-    return {"result": result, "said": said, "engine": delta, "posts": engine.posts() - posts}
+    said = said_by(result, extra)
+    delta = gained(engine, before, said["requests"])
+    engine.asked = helper_posts(engine)
+    return {"result": result, "said": said, "engine": delta, "posts": engine.posts() - posts,
+            "want_posts": result["completed"] + extra}
+
+
+def compare(engine: Engine, name: str, args: list[str], clients: list[str],
+            o: argparse.Namespace) -> list[str]:
+    """One workload by each client; a sentence for each thing that does not agree."""
+    runs = {who: measure(who, engine, args, os.path.join(o.out, name), o.ours) for who in clients}
+    problems = []
+    for who, r in runs.items():
+        if r["said"] != r["engine"] or r["posts"] != r["want_posts"]:
+            problems.append(f"{who}: said {r['said']}, engine {r['engine']}, "
+                            f"access log {r['posts']}")
+    a, b = (runs[who]["result"] for who in (clients[-1], "ours"))
+    for key in ("completed", "failed", "total_input_tokens", "total_input_sequences", "input_lens",
+                "output_lens"):
+        if key in a and a[key] != b[key]:
+            problems.append(f"{key}: upstream {a[key]!r:.100}, ours {b[key]!r:.100}")
+    s = runs["ours"]["said"]
+    print(f'{"FAIL" if problems else "PASS"}  {name:<19} ours = /metrics = access log: '
+          f'{s["requests"]} requests, {s["prompt"]} prompt and {s["generated"]} generated tokens'
+          f'{"; upstream the same" if len(clients) > 1 else ""}', flush=True)
+    for text in problems:
+        print(f"      {text}", flush=True)
+    return problems
+
+
+def run_engine(kind: str, o: argparse.Namespace) -> tuple[int, int]:
+    """All workloads of one engine: how many, and how many failed."""
+    model, more, workloads = ENGINES[kind]
+    model = os.path.join(o.models, model)
+    folder = os.path.join(o.out, kind)
+    os.makedirs(folder, exist_ok=True)
+    engine = Engine(model, more, folder)
+    failed = 0
+    try:
+        version = json.loads(engine.get("/version"))["version"]
+        print(f"{kind}: vllm {version}, CPU, {os.path.basename(model)}", flush=True)
+        for name, args, *is_alone in workloads:
+            clients = ["ours"] if is_alone else ["ours", "upstream"]
+            args = ["--model", model, *[a.format(data=o.data, models=o.models) for a in args]]
+            try:
+                failed += bool(compare(engine, name, args, clients, o))
+            except (RuntimeError, OSError, KeyError) as e:
+                failed += 1
+                print(f"FAIL  {name:<19} {type(e).__name__}: {e}", flush=True)
+    finally:
+        engine.stop()
+    return len(workloads), failed
 
 
 def main() -> int:
     p = argparse.ArgumentParser()
-    for name in ("ours", "model", "data", "out"):
+    for name in ("ours", "models", "data", "out"):
         p.add_argument(f"--{name}", required=True)
+    p.add_argument("engine", nargs="*", choices=[[], *ENGINES])
     o = p.parse_args()
-    for name in ("ours", "model", "data", "out"):
+    for name in ("ours", "models", "data", "out"):
         setattr(o, name, os.path.abspath(getattr(o, name)))
-    os.makedirs(o.out, exist_ok=True)
-    engine = Engine(o.model, o.out)
-    failed = 0
-    try:
-        print(f"engine: vllm {json.loads(engine.get('/version'))['version']}, CPU", flush=True)
-        for name, args in WORKLOADS:
-            args = ["--model", o.model, *[a.format(data=o.data) for a in args]]
-            folder = os.path.join(o.out, name)
-            runs = {who: measure(who, engine, args, folder, o.ours) for who in ("ours", "upstream")}
-            problems = []
-            for who, r in runs.items():
-                if r["said"] != r["engine"] or r["posts"] != r["said"]["requests"]:
-                    problems.append(f"{who}: said {r['said']}, engine {r['engine']}, "
-                                    f"access log {r['posts']}")
-            a, b = runs["upstream"]["result"], runs["ours"]["result"]
-            for key in ("completed", "failed", "total_input_tokens", "input_lens", "output_lens"):
-                if a[key] != b[key]:
-                    problems.append(f"{key}: upstream {a[key]!r:.100}, ours {b[key]!r:.100}")
-            failed += bool(problems)
-            s = runs["ours"]["said"]
-            print(f'{"FAIL" if problems else "PASS"}  {name:<14} ours = /metrics = access log: '
-                  f'{s["requests"]} requests, {s["prompt"]} prompt and {s["generated"]} generated '
-                  f"tokens", flush=True)
-            for text in problems:
-                print(f"      {text}", flush=True)
-    finally:
-        engine.stop()
-    print(f"{len(WORKLOADS) - failed} passed, {failed} failed")
+    counts = [run_engine(kind, o) for kind in (o.engine or ENGINES)]
+    total, failed = (sum(x) for x in zip(*counts))
+    print(f"{total - failed} passed, {failed} failed")
     return 1 if failed else 0
 
 

@@ -3,10 +3,10 @@
 #
 # run.sh - compare `profllm bench serve` with the real `vllm bench serve`.
 #
-#   tests/peer/serve/run.sh [sim [CASE...] | engine | all]
+#   tests/peer/serve/run.sh [sim [--fresh] [CASE...] | engine [KIND...] | all]
 #
 # sim      both clients against `profllm sim`, case by case (compare.py)
-# engine   both clients against a real vLLM engine on the CPU (engine.py)
+# engine   both clients against real vLLM engines on the CPU (engine.py): generate, embed, rank, hear
 #
 # PEER_DIR   what tests/peer/setup.sh made (default ${TMPDIR:-/tmp}/profllm-peer)
 # PROFLLM    the program under test (default build/profllm)
@@ -22,7 +22,7 @@ ours=${PROFLLM:-$root/build/profllm}
 what=${1:-all}
 [ $# -gt 0 ] && shift
 
-if ! [ -x "$dir/venv/bin/vllm" ] || ! [ -s "$dir/models/qwen3/model.safetensors" ]; then
+if ! [ -x "$dir/venv/bin/vllm" ] || ! [ -s "$dir/models/whisper/model.safetensors" ]; then
 	echo "skipped: no peer in $dir (tests/peer/setup.sh makes one)"
 	exit 0
 fi
@@ -31,7 +31,7 @@ if ! [ -x "$ours" ]; then
 	exit 1
 fi
 export HF_HUB_OFFLINE=1 VLLM_NO_USAGE_STATS=1 DO_NOT_TRACK=1 VLLM_LOGGING_LEVEL=INFO
-export PYTHONDONTWRITEBYTECODE=1
+export PYTHONDONTWRITEBYTECODE=1 PYTHONHASHSEED=0
 unset OPENAI_API_KEY
 
 py=$dir/venv/bin/python
@@ -40,13 +40,15 @@ case $what in
 sim | all)
 	"$py" "$here/make_data.py" "$dir/data"
 	"$py" "$here/compare.py" --ours "$ours" --model "$dir/models/llama3_1" \
-		--other "$dir/models/qwen3" --data "$dir/data" --out "$dir/out" "$@" || failed=1
+		--other "$dir/models/qwen3" --data "$dir/data" --out "$dir/out/serve" \
+		--differences "$root/docs/differences.md" "$@" || failed=1
 	;;
 esac
 case $what in
 engine | all)
-	"$py" "$here/engine.py" --ours "$ours" --model "$dir/models/llama3_1" \
-		--data "$dir/data" --out "$dir/out/engine" || failed=1
+	"$py" "$here/make_data.py" "$dir/data"
+	"$py" "$here/engine.py" --ours "$ours" --models "$dir/models" \
+		--data "$dir/data" --out "$dir/out/engine" "$@" || failed=1
 	;;
 sim) ;;
 *)
