@@ -233,8 +233,8 @@ static int check(const struct dataset_opts *o, const struct dataset_env *env, st
 
 	if (env->backend && !dataset_sends_messages(env) &&
 	    strcmp(env->backend, "openai-audio") != 0)
-		return err_set(e, ERR_RUN, "random-mm needs --backend openai-chat or openai-audio;"
-			       " got '%.100s'", env->backend);
+		return err_set(e, ERR_RUN, "Multi-modal content (images) is not supported on backend "
+			       "'%.100s'; use one of ['openai-audio', 'openai-chat'].", env->backend);
 	rc = mm_plan_read(o, &plan, e);
 	mm_plan_release(&plan);
 	return rc;

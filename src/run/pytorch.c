@@ -118,6 +118,11 @@ void run_pytorch_args(const struct serve_opts *o, struct buf *out)
 		json_key_str(&w, key);
 		put_arg(&w, o, row, value);
 	}
+	/* Options of the whole vllm command. */
+	json_key(&w, "log_config_file");
+	json_put_null(&w);
+	json_key(&w, "logging_config");
+	json_put_text(&w, "<LoggingConfig is not JSON serializable>");
 	json_end_object(&w);
 	buf_release(&options);
 }

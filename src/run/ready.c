@@ -55,13 +55,19 @@ static void pause_until(const struct stage *s, int64_t until_ns)
 	}
 }
 
-/* The last line of a failed try's error. */
-static void last_line(struct buf *text)
+/* A failed try's error as one line: upstream's reason first, then what the server said. */
+static void one_line(struct buf *text)
 {
-	char *newline = text->data ? strrchr(text->data, '\n') : NULL;
+	struct buf out = { 0 };
 
-	if (newline && newline[1])
-		buf_cut(text, (size_t)(newline + 1 - text->data));
+	for (size_t i = 0; i < text->len; i++) {
+		if (text->data[i] != '\n')
+			buf_add_char(&out, text->data[i]);
+		else if (i + 1 < text->len)
+			buf_add_text(&out, ": ");
+	}
+	buf_release(text);
+	*text = out;
 }
 
 /* Of the tries from that row on, one for each URL, the first that was no success. */
@@ -110,7 +116,7 @@ static int wait_until_ready(struct stage *s, struct err *e)
 			record_error_of(&s->point->record, &s->point->record.row[row], &why);
 		else
 			buf_add_text(&why, failure.text);
-		last_line(&why);
+		one_line(&why);
 		buf_reset(&text);
 		buf_printf(&text, "Endpoint is not ready. Error='%s'", why.len ? why.data : "");
 		stage_warn(s, text.data);
