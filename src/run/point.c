@@ -10,6 +10,7 @@
 #include <assert.h>
 
 #include "base/clock.h"
+#include "base/fmt.h"
 #include "base/mem.h"
 #include "base/trace.h"
 #include "data/dataset.h"
@@ -139,6 +140,25 @@ static int find_endpoint(struct stage *s, struct err *e)
 	return endpoint_check_url(ep, s->derived->api_url, e);
 }
 
+/* Upstream says how it read a trace. */
+static void say_trace(const struct stage *s, const struct dataset *dataset)
+{
+	const struct dataset_opts *o = &s->opts->data;
+	char multiplier[FMT_F64_BYTES];
+	struct buf text = { 0 };
+
+	if (strcmp(dataset->name, "timed_trace") != 0)
+		return;
+	buf_printf(&text, "timed-trace: chunk_size: %lld, sec_multiplier: %s, label_ts: \"%s\", "
+		   "label_input_length: \"%s\", label_output_length: \"%s\", label_hash_ids: \"%s\"",
+		   (long long)o->timed_trace_chunk_hash_size,
+		   fmt_f64(multiplier, o->timed_trace_sec_multiplier),
+		   o->timed_trace_label_timestamp, o->timed_trace_label_input_length,
+		   o->timed_trace_label_output_length, o->timed_trace_label_hash_ids);
+	stage_say(s, text.data);
+	buf_release(&text);
+}
+
 static int prepare_point(struct stage *s, struct err *e)
 {
 	const struct dataset *dataset = dataset_find(s->opts->dataset_name);
@@ -148,6 +168,7 @@ static int prepare_point(struct stage *s, struct err *e)
 	    find_endpoint(s, e) < 0 || stage_find_model(s, e) < 0 ||
 	    stage_load_tokenizer(s, e) < 0 || stage_build_dataset(s, dataset, e) < 0)
 		return -1;
+	say_trace(s, dataset);
 	TRACE(run, "dataset %s: %zu requests\n", dataset->name, s->point->workload.n);
 	if (stage_is_cancelled(s))
 		return stage_cancelled(e);
