@@ -9,7 +9,8 @@ const struct lengths_words lengths_words[LENGTHS_PANELS] = {
 			    "mediumseagreen" },
 };
 
-int64_t lengths_of(const struct metrics *m, enum lengths_panel panel, uint32_t i)
+/* What request i adds to a panel. */
+static int64_t length_of(const struct metrics *m, enum lengths_panel panel, uint32_t i)
 {
 	return (panel != LENGTHS_OUTPUT ? m->input_len[i] : 0) +
 	       (panel != LENGTHS_PROMPT ? m->output_len[i] : 0);
@@ -34,10 +35,10 @@ void lengths_count(const struct metrics *m, enum lengths_panel panel, struct len
 {
 	double from, to, sum = 0;
 
-	*h = (struct lengths_hist){ .min = lengths_of(m, panel, 0),
-				    .max = lengths_of(m, panel, 0) };
+	*h = (struct lengths_hist){ .min = length_of(m, panel, 0),
+				    .max = length_of(m, panel, 0) };
 	for (uint32_t i = 0; i < m->n; i++) {
-		int64_t v = lengths_of(m, panel, i);
+		int64_t v = length_of(m, panel, i);
 
 		h->min = v < h->min ? v : h->min;
 		h->max = v > h->max ? v : h->max;
@@ -54,5 +55,5 @@ void lengths_count(const struct metrics *m, enum lengths_panel panel, struct len
 		h->edge[k] = from + k * ((to - from) / LENGTHS_BINS);
 	h->edge[LENGTHS_BINS] = to;
 	for (uint32_t i = 0; i < m->n; i++)
-		h->count[bin_of(h, (double)lengths_of(m, panel, i))]++;
+		h->count[bin_of(h, (double)length_of(m, panel, i))]++;
 }

@@ -20,7 +20,5 @@ struct lengths_hist {
 struct lengths_words { const char *title, *label, *colour; };
 extern const struct lengths_words lengths_words[LENGTHS_PANELS];
 
-/* The length of request i (an element of the metrics' arrays) that a panel shows. */
-int64_t lengths_of(const struct metrics *m, enum lengths_panel panel, uint32_t i);
-/* m->n is at least 1. */
+/* Of every request in the metrics' arrays; m->n is at least 1. */
 void lengths_count(const struct metrics *m, enum lengths_panel panel, struct lengths_hist *out);
