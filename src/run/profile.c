@@ -44,6 +44,7 @@ static unsigned post(const struct stage *s, const char *path, const atomic_bool 
 		size_t k = 0;
 
 		remote.base_url = d->base_urls[i];
+		remote.proxy = s->proxy[i] ? s->proxy[i] : "";
 		remote.cancel = cancel;
 		if (remote_target_init(&t, &remote, path, &ignored) == 0) {
 			while (t.header[k] && strncasecmp(t.header[k], type, 13) != 0)

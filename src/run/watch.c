@@ -15,8 +15,9 @@ struct watch_servers {
 	struct telemetry *telemetry;
 };
 
+/* proxy: as requests to that server go; NULL: none. */
 static void add_server(struct watch_servers *w, const struct stage *s, const char *base_url,
-		       const char *path)
+		       const char *path, const char *proxy)
 {
 	struct remote remote = s->remote;
 	struct remote_target *t = &w->target[w->n];
@@ -24,6 +25,7 @@ static void add_server(struct watch_servers *w, const struct stage *s, const cha
 	struct err ignored;
 
 	remote.base_url = base_url;
+	remote.proxy = proxy ? proxy : "";
 	if (remote_target_init(t, &remote, path, &ignored) < 0) {
 		remote_target_release(t);
 		return;
@@ -47,11 +49,11 @@ struct watch_servers *watch_begin(struct stage *s)
 	w->target = mem_array(urls->n + 1, sizeof(*w->target));
 	w->source = mem_array(urls->n + 1, sizeof(*w->source));
 	if (s->opts->metrics_url)
-		add_server(w, s, s->opts->metrics_url, "");
+		add_server(w, s, s->opts->metrics_url, "", s->proxy[0]);
 	else if (urls->n == 0)
-		add_server(w, s, s->derived->base_url, "/metrics");
+		add_server(w, s, s->derived->base_url, "/metrics", s->proxy[0]);
 	for (size_t i = 0; i < urls->n && !s->opts->metrics_url; i++)
-		add_server(w, s, urls->v[i], "/metrics");
+		add_server(w, s, urls->v[i], "/metrics", s->proxy[i]);
 	w->telemetry = telemetry_begin(w->source, w->n, (int64_t)(s->opts->metrics_interval * 1e9));
 	return w;
 }

@@ -41,6 +41,21 @@ sub proxy_end { return grep { /completions|CONNECT/ } relay_end(@_); }
 	is($run->{result}{completed}, 3, 'NO_PROXY: requests succeed');
 	is("@seen", '', 'NO_PROXY: the proxy saw none');
 }
+# Of two servers one is exempt: that holds for all that is asked of it.
+{
+	my ($one, $two, $p) = (sim(@pace), sim(@pace), proxy());
+	my $direct = "http://localhost:$two->{port}";
+	local $ENV{http_proxy} = $p->{url};
+	local $ENV{no_proxy} = 'localhost';
+	my $run = serve([$one, $direct], '--num-prompts', '4', '--profile',
+		'--reset-prefix-cache');
+	my @seen = relay_end($p);
+
+	is($run->{result}{completed}, 4, 'one of two exempt: requests succeed') or diag($run->{err});
+	is(scalar(grep { /\Q$direct\E/ } @seen), 0, 'one of two exempt: nothing of it by the proxy');
+	cmp_ok(scalar(grep { m{\Q$one->{url}\E/(metrics|start_profile)} } @seen), '>=', 3,
+		'one of two exempt: all of the other');
+}
 SKIP: {
 	my ($cert, $key) = certificate("$dir");
 
