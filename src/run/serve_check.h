@@ -29,6 +29,7 @@ int serve_check_dataset(const struct check *c);
 int serve_check_load(const struct check *c);
 /* derived.base_urls, once derived.base_url is there. */
 void serve_take_urls(const struct check *c);
+bool serve_is_any_tls(const struct check *c); /* of these URLs */
 /* /metrics and the steady state (run/serve_measure.c). */
 int serve_check_measure(const struct check *c);
 /* Client certificate and proxy (run/travel.c). */

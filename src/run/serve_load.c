@@ -37,6 +37,14 @@ void serve_take_urls(const struct check *c)
 	d->n_urls = o->base_urls.n ? (unsigned)o->base_urls.n : 1;
 }
 
+bool serve_is_any_tls(const struct check *c)
+{
+	for (unsigned i = 0; i < c->d->n_urls; i++)
+		if (strncasecmp(c->d->base_urls[i], "https:", 6) == 0)
+			return true;
+	return false;
+}
+
 static int check_urls(const struct check *c)
 {
 	static const char *const hows[] = { [BALANCE_ROUND_ROBIN] = "round-robin",

@@ -179,7 +179,7 @@ static void make_urls(const struct check *c)
 	c->d->api_url = arena_printf(c->arena, "%s%s", c->d->base_url, o->endpoint);
 	if (o->insecure && o->cacert)
 		serve_warn(c, "--cacert has no effect beside --insecure");
-	else if ((o->insecure || o->cacert) && !strstr(c->d->base_url, "https://"))
+	else if ((o->insecure || o->cacert) && !serve_is_any_tls(c))
 		serve_warn(c, "%s has no effect: the server's URL is not https",
 		     o->insecure ? "--insecure" : "--cacert");
 }
@@ -218,8 +218,9 @@ static int check_url(const struct check *c)
 	struct url url;
 
 	if (url_parse(str_of(c->d->base_url), &url, c->e) < 0)
-		return err_wrap(c->e, "%s", o->base_url ? "--base-url" : "--host");
-	if (url.is_tls && o->cacert && !o->insecure && access(o->cacert, R_OK) < 0)
+		return err_wrap(c->e, "%s", o->base_urls.n ? "--base-urls"
+				: o->base_url ? "--base-url" : "--host");
+	if (serve_is_any_tls(c) && o->cacert && !o->insecure && access(o->cacert, R_OK) < 0)
 		return err_set(c->e, ERR_USAGE, "--cacert: cannot read %s: %s", o->cacert,
 			       strerror(errno));
 	return 0;

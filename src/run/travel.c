@@ -127,13 +127,10 @@ static int check_client_cert(const struct check *c)
 int serve_check_travel(const struct check *c)
 {
 	const struct serve_opts *o = c->o;
-	bool is_tls = strncmp(c->d->base_url, "https:", 6) == 0;
 
-	for (size_t i = 0; i < o->base_urls.n; i++)
-		is_tls |= strncmp(o->base_urls.v[i], "https:", 6) == 0;
 	if (check_client_cert(c) < 0)
 		return -1;
-	if (o->client_cert && !is_tls)
+	if (o->client_cert && !serve_is_any_tls(c))
 		serve_warn(c, "--client-cert has no effect: the server's URL is not https");
 	return o->proxy && *o->proxy ? check_kind("--proxy", o->proxy, c->e) : 0;
 }
