@@ -321,18 +321,18 @@ static void print_summary(const struct point *p)
 	buf_release(&text);
 }
 
-static void plot_load(const struct serve_opts *o, const struct serve_derived *d,
-		      const struct point *point, struct err *e)
+static void plot_load(struct talk *talk, const struct point *point)
 {
+	int64_t end_ns = talk->runs.n ? repeat_median(&talk->runs)->record.stop_ns : 0;
 	struct buf line = { 0 }, note = { 0 };
 	struct err failed = { 0 };
 
-	run_plot_load(o, d, point, &line, &note, &failed);
+	run_plot_load(talk->opts, talk->derived, point, end_ns, &line, &note, &failed);
 	if (line.len)
 		puts(line.data);
 	if (note.len)
 		cli_warn(note.data);
-	add_error(e, &failed);
+	add_error(&talk->err, &failed);
 	buf_release(&line);
 	buf_release(&note);
 }
@@ -361,7 +361,7 @@ static int run(const struct serve_opts *o, const struct serve_derived *d, struct
 	if (rc == 0 && o->dry_run)
 		print_summary(&point);
 	if (rc == 0 && o->plot_load_pattern)
-		plot_load(o, d, &point, &talk.err);
+		plot_load(&talk, &point);
 	if (talk.runs.n) /* also when a later run failed */
 		status = finish(&talk);
 	add_error(e, &talk.err);

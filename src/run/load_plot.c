@@ -6,13 +6,14 @@
 #include "base/mem.h"
 #include "proc/tool.h"
 #include "report/load_plot.h"
+#include "report/plot.h"
 #include "report/report.h"
 
 #define GNUPLOT_SECONDS 60
 
-/* The result's path without its last suffix; a dry run has a name too. */
-static void add_stem(const struct serve_opts *o, const struct serve_derived *d,
-		     const struct point *p, struct buf *out)
+/* The result's path without its last suffix; a dry run has a name too. Caller frees. */
+static char *stem_of(const struct serve_opts *o, const struct serve_derived *d,
+		     const struct point *p, int64_t end_ns)
 {
 	struct report_facts facts = {
 		.backend = o->backend, .label = d->label, .request_rate = o->request_rate,
@@ -20,16 +21,13 @@ static void add_stem(const struct serve_opts *o, const struct serve_derived *d,
 		.ramp_strategy = d->ramp_up == RAMP_NONE ? NULL : o->ramp_up_strategy,
 		.ramp_start_rps = o->ramp_up_start_rps.v, .ramp_end_rps = o->ramp_up_end_rps.v,
 	};
-	const char *dot, *slash;
-	char *path;
+	char *path, *stem;
 
-	report_date(facts.date, p->record.stop_ns ? p->record.stop_ns : clock_real_ns());
+	report_date(facts.date, end_ns ? end_ns : clock_real_ns());
 	path = report_path(&facts, o->result_dir, o->result_filename);
-	dot = strrchr(path, '.');
-	slash = strrchr(path, '/');
-	buf_add(out, path, dot && dot > (slash ? slash + 1 : path) ? (size_t)(dot - path)
-								   : strlen(path));
+	stem = plot_path(path, "");
 	free(path);
+	return stem;
 }
 
 static void add_title(const struct serve_opts *o, const struct plan *plan, struct buf *out)
@@ -68,9 +66,11 @@ static int draw(const char *script, const char *picture, struct buf *line, struc
 }
 
 int run_plot_load(const struct serve_opts *o, const struct serve_derived *d,
-		  const struct point *p, struct buf *line, struct buf *note, struct err *e)
+		  const struct point *p, int64_t end_ns, struct buf *line, struct buf *note,
+		  struct err *e)
 {
-	struct buf stem = { 0 }, title = { 0 }, data = { 0 }, script = { 0 };
+	struct buf title = { 0 }, data = { 0 }, script = { 0 };
+	char *stem = stem_of(o, d, p, end_ns);
 	double *due_s = mem_array(p->plan.n_roots, sizeof(*due_s));
 	struct arena a = { 0 };
 	struct load_plot plot = { .due_s = due_s, .n = p->plan.n_roots };
@@ -79,12 +79,11 @@ int run_plot_load(const struct serve_opts *o, const struct serve_derived *d,
 
 	for (uint32_t i = 0; i < p->plan.n_roots; i++)
 		due_s[i] = p->plan.entry[i].due_s;
-	add_stem(o, d, p, &stem);
 	add_title(o, &p->plan, &title);
 	plot.title = title.data;
-	plot.data = arena_printf(&a, "%s.load_pattern.dat", stem.data);
-	plot.picture = arena_printf(&a, "%s.load_pattern.png", stem.data);
-	script_path = arena_printf(&a, "%s.load_pattern.gp", stem.data);
+	plot.data = arena_printf(&a, "%s.load_pattern.dat", stem);
+	plot.picture = arena_printf(&a, "%s.load_pattern.png", stem);
+	script_path = arena_printf(&a, "%s.load_pattern.gp", stem);
 	load_plot_data(&plot, &data);
 	load_plot_script(&plot, &script);
 	if (report_save(plot.data, buf_str(&data), false, e) == 0 &&
@@ -93,7 +92,7 @@ int run_plot_load(const struct serve_opts *o, const struct serve_derived *d,
 	else
 		err_wrap(e, "--plot-load-pattern");
 	free(due_s);
-	buf_release(&stem);
+	free(stem);
 	buf_release(&title);
 	buf_release(&data);
 	buf_release(&script);

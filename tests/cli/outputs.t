@@ -97,6 +97,11 @@ my @serve = (qw(bench serve), @run);
 		is(substr(slurp('p.x.load_pattern.png') // '', 0, 8), "\x89PNG\r\n\x1a\n",
 			'--plot-load-pattern: the picture');
 	}
+	# Of several runs it is called after the one that is saved.
+	run(args => [@serve, qw(--num-runs 3 --request-rate 4 --save-result --result-dir runs
+		--plot-load-pattern)]);
+	is_deeply([map { s/\.load_pattern\.dat$/.json/r } glob('runs/*.dat')], [glob('runs/*.json')],
+		'--plot-load-pattern: beside the result');
 	mkdir 'empty';
 	unlink 'p.x.load_pattern.png';
 	check_run('--plot-load-pattern: without gnuplot', run(env => { PATH => 'empty' }, args => [@dry,
