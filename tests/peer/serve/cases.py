@@ -134,8 +134,7 @@ CASES = [
 
     # ---- every API ----
     {"name": "vllm-backend", "args": [*RANDOM, "--backend", "vllm", "--num-prompts", "5", *GREEDY]},
-    {"name": "chat-images", "args": [*MM, *CHAT, "--num-prompts", "5"],
-     "differs": {"peer-": "media", "workload": "media"}},
+    {"name": "chat-images", "args": [*MM, *CHAT, "--num-prompts", "5"]},
     {"name": "chat-image-urls", "args": [*IMAGES, *CHAT, "--num-prompts", "8", *GREEDY]},
     {"name": "completions-drop-images", "args": [*IMAGES, "--num-prompts", "4", *GREEDY]},
     {"name": "responses", "args": [*RANDOM, *RESPONSES, "--num-prompts", "12", "--seed", "4"]},
@@ -270,6 +269,11 @@ CASES = [
      "8", *GREEDY]},
     {"name": "unknown-model", "exit": NO_SUCCESS, "args": [*RANDOM, "--num-prompts", "12", *GREEDY,
      "--lora-modules", "missing"]},
+    {"name": "drafts", "sim": ["--spec-tokens", "3", "--spec-acceptance", "1"],
+     "args": [*RANDOM, "--num-prompts", "9", *GREEDY, "--max-concurrency", "1", "--output-len",
+              "24"]},
+    {"name": "drafts-refused", "sim": ["--spec-tokens", "2", "--spec-acceptance", "0"],
+     "args": [*RANDOM, *CHAT, "--num-prompts", "9", *GREEDY]},
     # ---- files ----
     {"name": "percentiles-of-all", "args": [*CUSTOM, *CHAT, "--num-prompts", "20", "--request-rate",
      "80", "--max-concurrency", "4", *ALL_METRICS[:2], "--metric-percentiles", "0,25.0,99.99,100"]},
@@ -326,7 +330,8 @@ REFUSED = [
     (["--ramp-up-strategy", "linear", "--request-rate", "3"], (1, 1)),
     (["--ramp-up-strategy", "linear"], (1, 1)),
     (["--ramp-up-strategy", "linear", "--ramp-up-start-rps=-1", "--ramp-up-end-rps", "2"], (1, 1)),
-    (["--ramp-up-strategy", "linear", "--ramp-up-start-rps", "5", "--ramp-up-end-rps", "2"], (1, 1)),
+    (["--ramp-up-strategy", "linear", "--ramp-up-start-rps", "5", "--ramp-up-end-rps", "2"],
+     (1, 1)),
     (["--ramp-up-strategy", "exponential", "--ramp-up-start-rps", "0", "--ramp-up-end-rps", "2"],
      (1, 1)),
     (["--self-timed"], (1, 1)),

@@ -10,12 +10,12 @@ per-request arrays.
 """
 
 import argparse
+import json
 import os
 import re
 import sys
 import warnings
 
-import json
 import upstream
 from cases import CASES, COMMON, COMMON_MODEL, REFUSED
 from clients import Sim, cache_path, read, run_args, run_client
@@ -52,7 +52,8 @@ def upstream_numbers(result: dict, args: list[str]) -> dict:
     goodput = {a.split(":")[0]: float(a.split(":")[1]) for a in args
                if re.match(r"^(ttft|tpot|e2el):[0-9.]+$", a)}
     if "output_lens" not in result:
-        m = upstream.serve.calculate_metrics_for_embeddings(outputs, result["duration"], percentiles)
+        m = upstream.serve.calculate_metrics_for_embeddings(
+            outputs, result["duration"], percentiles)
         want = {"completed": m.completed, "total_input_tokens": m.total_input,
                 "request_throughput": m.request_throughput,
                 "total_token_throughput": m.total_token_throughput}

@@ -56,7 +56,8 @@ ENGINES = {
         ("responses-ready", [*CUSTOM, *RESPONSES, *GREEDY, *READY]),
         ("anthropic", [*CUSTOM, *api("anthropic", "/v1/messages"), *GREEDY], OURS_ALONE),
     ]),
-    "embed": ("llama3_1", ["--runner", "pooling", "--convert", "embed", "--max-model-len", "4096"], [
+    "embed": ("llama3_1", ["--runner", "pooling", "--convert", "embed", "--max-model-len",
+                           "4096"], [
         ("embeddings", [*SHORT, *EMBED, "--num-prompts", "30", "--max-concurrency", "4"]),
         ("embeddings-batches", [*SHORT, *EMBED, "--num-prompts", "30", "--random-batch-size", "5"]),
         ("embeddings-chat", [*CUSTOM, *api("openai-embeddings-chat", "/v1/embeddings")]),
@@ -71,14 +72,15 @@ ENGINES = {
         ("rerank-paced", [*RERANK, *api("vllm-rerank", "/rerank"), "--request-rate", "10"]),
     ]),
     "hear": ("whisper", [], [
-        ("transcriptions", ["--dataset-name", "custom_audio", "--dataset-path", "{data}/audio.jsonl",
-                            *api("openai-audio", "/v1/audio/transcriptions"), "--num-prompts", "4",
-                            "--tokenizer", "{models}/llama3_1", "--custom-output-len", "12"]),
+        ("transcriptions", ["--dataset-name", "custom_audio", "--dataset-path",
+                            "{data}/audio.jsonl", "--tokenizer", "{models}/llama3_1",
+                            *api("openai-audio", "/v1/audio/transcriptions"),
+                            "--custom-output-len", "12", "--num-prompts", "4"]),
     ]),
 }
 COUNTERS = {"vllm:prompt_tokens_total": "prompt", "vllm:generation_tokens_total": "generated",
             "vllm:request_success_total": "requests"}
-START_S, SETTLE_S = 300, 10
+START_S, SETTLE_S = 600, 10
 
 
 def free_port() -> int:

@@ -6,7 +6,8 @@
 #   tests/peer/serve/run.sh [sim [--fresh] [CASE...] | engine [KIND...] | all]
 #
 # sim      both clients against `profllm sim`, case by case (compare.py)
-# engine   both clients against real vLLM engines on the CPU (engine.py): generate, embed, rank, hear
+# engine   both clients against real vLLM engines on the CPU (engine.py), all or some KINDs:
+#          generate, embed, rank, hear
 #
 # PEER_DIR   what tests/peer/setup.sh made (default ${TMPDIR:-/tmp}/profllm-peer)
 # PROFLLM    the program under test (default build/profllm)
