@@ -172,6 +172,11 @@ static const char *finish_unmarked(const struct request_row *row)
 	return row->first_event_ns ? NULL : "the stream ended without a token";
 }
 
+static const char *finish_whole(const struct request_row *row)
+{
+	return row->first_event_ns ? NULL : "the answer has no text";
+}
+
 static const char *finish_pooling(const struct request_row *row)
 {
 	(void)row;
@@ -494,7 +499,8 @@ static int take_end(const struct reader *r)
 	d->ep.decode = decode;
 	d->ep.decode_answer = decode_answer;
 	d->ep.finish = d->ep.is_pooling ? finish_pooling
-		: d->ep.is_streaming && (d->done.n || d->at[FINISH] >= 0) ? peer_finish
+		: !d->ep.is_streaming ? finish_whole
+		: d->done.n || d->at[FINISH] >= 0 ? peer_finish
 		: finish_unmarked;
 	return 0;
 }

@@ -107,7 +107,7 @@ static void on_head(struct exchange *x, unsigned status, bool is_event_stream, s
 
 	f->row->status = (uint16_t)status;
 	f->row->first_byte_ns = kernel_ns ? kernel_ns : user_ns;
-	f->is_odd_type = !is_event_stream && ep->framing == FRAMING_SSE;
+	f->is_odd_type = !is_event_stream && ep->is_streaming && ep->framing == FRAMING_SSE;
 	f->is_event_stream = status == 200 && !ep->is_pooling &&
 			     (is_event_stream || ep->is_streaming);
 	if (status == 200 && !f->is_event_stream) {
@@ -123,19 +123,25 @@ static void on_head(struct exchange *x, unsigned status, bool is_event_stream, s
 	}
 }
 
+/* Rows count in 32 bits; what no server can mean stays the largest there is. */
+static uint32_t count_of(int64_t n)
+{
+	return n < (int64_t)UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
 /* Facts a decoded message carries besides being a token event. */
 static void note_usage(struct flight *f, const struct decoded *d)
 {
 	struct request_row *row = f->row;
 
 	if (d->output_tokens > 0)
-		row->output_tokens = (uint32_t)d->output_tokens;
+		row->output_tokens = count_of(d->output_tokens);
 	if (d->prompt_tokens >= 0)
-		row->prompt_tokens = (uint32_t)d->prompt_tokens;
+		row->prompt_tokens = count_of(d->prompt_tokens);
 	if (d->cached_tokens > 0)
-		row->cached_tokens = (uint32_t)d->cached_tokens;
+		row->cached_tokens = count_of(d->cached_tokens);
 	if (d->reasoning_tokens > 0)
-		row->reasoning_tokens = (uint32_t)d->reasoning_tokens;
+		row->reasoning_tokens = count_of(d->reasoning_tokens);
 	row->flags |= ROW_HAS_USAGE;
 }
 
@@ -239,8 +245,8 @@ static void handle_event(struct flight *f, struct str data, int64_t kernel_ns, i
 			int64_t more = d.output_tokens - (int64_t)f->running_tokens;
 
 			if (more > 1)
-				record_mark(f->worker->shard, f->row, MARK_TOKENS, (uint32_t)more);
-			f->running_tokens = (uint32_t)d.output_tokens;
+				record_mark(f->worker->shard, f->row, MARK_TOKENS, count_of(more));
+			f->running_tokens = count_of(d.output_tokens);
 		}
 		token_event(f, &d, kernel_ns, user_ns);
 	}
@@ -349,7 +355,7 @@ static void end_body(struct flight *f, int64_t now_ns)
 	if (d.bits & DECODED_WHOLE_TEXT)
 		take_new_text(f, &d);
 	if (d.bits & DECODED_TOKEN)
-		token_event(f, &d, 0, now_ns);
+		token_event(f, &d, f->body_ns, now_ns);
 	if (d.bits & DECODED_USAGE)
 		note_usage(f, &d);
 }
@@ -397,7 +403,7 @@ static bool passes_slot_on(const struct flight *f)
 
 static void bump(_Atomic uint32_t *counter)
 {
-	atomic_store_explicit(counter, *counter + 1, memory_order_relaxed);
+	atomic_store_explicit(counter, *counter + 1, memory_order_release);
 }
 
 /* Upstream's sentence first; what we know beside it on a second line. */
