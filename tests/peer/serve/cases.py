@@ -221,7 +221,6 @@ CASES = [
     {"name": "never-ready", "exit": (1, 1), "sim": ["--fault", "status=503:1"],
      "says": "Initial test run failed - Please make sure benchmark arguments are correctly "
              "specified. Error: Service Unavailable",
-     "differs": {"extra: requests": "ready"},
      "args": [*RANDOM, "--num-prompts", "2", "--ready-check-timeout-sec", "1"]},
     {"name": "warm-pooling", "args": [*RANDOM, *POOLING, "--num-prompts", "4", "--num-warmups", "3",
      "--max-concurrency", "1", "--ready-check-timeout-sec", "5", "--disable-tqdm"]},

@@ -29,7 +29,6 @@ INTENDED = {
     "plot files": "`--plot-dataset-stats`",
     "stats": "`--plot-dataset-stats` alone",
     "probe": "`--probe-request-rate` with `vllm-rerank`",
-    "ready": "pause between two ready checks",
     "sonnet": "`sonnet`",
     "bad event": "events after one that cannot be read",
 }
