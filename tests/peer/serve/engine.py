@@ -92,7 +92,9 @@ class Engine:
     def __init__(self, model: str, more: list[str], folder: str) -> None:
         self.port, self.asked = free_port(), 0
         self.log_path = os.path.join(folder, "engine.log")
-        env = {**os.environ, "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
+        # One process: a second one would import the package again.
+        env = {**os.environ, "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+               "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
         vllm = os.path.join(os.path.dirname(sys.executable), "vllm")
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
