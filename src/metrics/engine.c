@@ -129,9 +129,9 @@ static void spec(struct metrics *m, const struct record *r)
 	if (draft_tokens <= 0)
 		return;
 	m->spec.is_told = true;
-	m->spec.drafts = (int64_t)drafts;
-	m->spec.draft_tokens = (int64_t)draft_tokens;
-	m->spec.accepted_tokens = (int64_t)accepted;
+	m->spec.drafts = metrics_whole(drafts);
+	m->spec.draft_tokens = metrics_whole(draft_tokens);
+	m->spec.accepted_tokens = metrics_whole(accepted);
 	m->spec.acceptance_rate = accepted / draft_tokens * 100;
 	if (drafts <= 0)
 		return;
@@ -153,8 +153,8 @@ static void diffusion(struct metrics *m, const struct record *r)
 	canvases = committed / (positions / steps);
 	d->is_told = true;
 	d->denoising_steps = steps - canvases;
-	d->canvas_positions = (int64_t)positions;
-	d->committed_tokens = (int64_t)committed;
+	d->canvas_positions = metrics_whole(positions);
+	d->committed_tokens = metrics_whole(committed);
 	d->committed_throughput = m->duration_s > 0 ? committed / m->duration_s : 0;
 	d->steps_per_canvas = d->denoising_steps / canvases;
 	d->committed_per_step = d->denoising_steps != 0 ? committed / d->denoising_steps : 0;

@@ -230,3 +230,9 @@ void metrics_by_second_release(struct metrics_by_second *s);
 
 /* "99", "99.9": how labels and keys spell a percentile. Returns out. */
 char *metrics_percentile_name(char out[FMT_F64_BYTES], double p);
+
+/* A server's number as an integer; beyond those the largest or the least. */
+static inline int64_t metrics_whole(double v)
+{
+	return !(v < 0x1p63) ? INT64_MAX : v < -0x1p63 ? INT64_MIN : (int64_t)v;
+}

@@ -45,7 +45,7 @@ static void put_growth(struct json_writer *w, const char *key, const struct metr
 {
 	json_key(w, key);
 	if (g->is_told)
-		json_put_int(w, (int64_t)g->value);
+		json_put_int(w, metrics_whole(g->value));
 	else
 		json_put_null(w);
 }

@@ -188,7 +188,7 @@ static void put_engine(struct fields *f, const struct metrics *m)
 	put_real(f, "diffusion_steps_per_canvas", d->steps_per_canvas);
 	put_real(f, "diffusion_committed_per_step", d->committed_per_step);
 	put_int(f, "diffusion_committed_tokens", d->committed_tokens);
-	put_int(f, "diffusion_denoising_steps", (int64_t)d->denoising_steps);
+	put_int(f, "diffusion_denoising_steps", metrics_whole(d->denoising_steps));
 	put_int(f, "diffusion_canvas_positions", d->canvas_positions);
 }
 

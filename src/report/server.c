@@ -25,7 +25,7 @@ static void diffusion_rows(const struct metrics_diffusion *d, struct buf *out)
 	line_real(out, "Denoising steps per canvas:", d->steps_per_canvas);
 	line_real(out, "Committed per denoising step:", d->committed_per_step);
 	line_int(out, "Committed tokens:", d->committed_tokens);
-	line_int(out, "Denoising steps:", (int64_t)d->denoising_steps);
+	line_int(out, "Denoising steps:", metrics_whole(d->denoising_steps));
 	line_int(out, "Canvas positions evaluated:", d->canvas_positions);
 }
 
@@ -87,7 +87,7 @@ void report_server_rows(const struct metrics *m, struct buf *out)
 		line_real(out, "Prefix cache hit rate (%):",
 			  100 * s->prefix_hits.value / s->prefix_queries.value);
 	if (s->preemptions.is_told)
-		line_int(out, "Preemptions:", (int64_t)s->preemptions.value);
+		line_int(out, "Preemptions:", metrics_whole(s->preemptions.value));
 	snprintf(text, sizeof(text), "%u / %u", s->scrapes, s->failed_scrapes);
 	line_text(out, "Readings of /metrics, done/failed:", text);
 }

@@ -105,6 +105,27 @@ static void test_spec(void **state)
 	}
 }
 
+/* What no server can have counted is no undefined cast. */
+static void test_spec_beyond_integers(void **state)
+{
+	struct record r = { 0 };
+	struct metrics m;
+
+	(void)state;
+	empty(&r, 0);
+	scraped(&r, A);
+	counter(&r, "spec_drafts", A, 0, 1e300);
+	counter(&r, "spec_draft_tokens", A, 0, 2e300);
+	counter(&r, "spec_accepted_tokens", A, 1e300, 0);
+	m = score(&r);
+	assert_true(m.spec.is_told);
+	assert_true(m.spec.drafts == INT64_MAX && m.spec.draft_tokens == INT64_MAX);
+	assert_true(m.spec.accepted_tokens == INT64_MIN);
+	assert_true(m.spec.acceptance_length == 0);
+	metrics_release(&m);
+	record_release(&r);
+}
+
 /* Both readings must have it; a position may be new, or be there no more. */
 static void test_spec_ends(void **state)
 {
@@ -278,6 +299,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_spec),
+		cmocka_unit_test(test_spec_beyond_integers),
 		cmocka_unit_test(test_spec_ends),
 		cmocka_unit_test(test_diffusion),
 		cmocka_unit_test(test_servers),
