@@ -156,16 +156,23 @@ static bool read_first(struct telemetry *t)
 
 /* ---- the thread ---- */
 
+/* Readings that failed are counted one by one: however many there are, they thin out nothing. */
+static bool is_thinned(const struct record_series *s)
+{
+	return strcmp(s->name, SERIES_SCRAPE_FAILED) != 0;
+}
+
 static void thin_when_full(struct telemetry *t)
 {
 	bool is_full = false;
 
 	for (size_t i = 0; i < t->own.n_series; i++)
-		is_full |= t->own.series[i]->n >= TELEMETRY_POINTS_MAX;
+		is_full |= t->own.series[i]->n >= TELEMETRY_POINTS_MAX &&
+			   is_thinned(t->own.series[i]);
 	if (!is_full)
 		return;
 	for (size_t i = 0; i < t->own.n_series; i++)
-		if (strcmp(t->own.series[i]->name, SERIES_SCRAPE_FAILED) != 0)
+		if (is_thinned(t->own.series[i]))
 			series_thin(t->own.series[i]);
 	t->interval_ns *= 2;
 }
