@@ -86,8 +86,8 @@ struct endpoint {
 	enum framing framing;
 	const struct endpoint_header *header; /* sent unless --header has them; NULL: none */
 	size_t n_headers;
-	const char *key_header;  /* takes the API key in place of Authorization; NULL: not */
-	const char *key_variable;/* the key's other place in the environment; NULL: none */
+	const char *key_variable;/* the API's own key in the environment; NULL: none */
+	const char *key_header;  /* takes that key; every other is a bearer token */
 	/* self is this endpoint in all of them: one read from a file embeds it and has more. */
 	/* Appends the body's bytes. Thread-safe. */
 	int (*encode)(const struct endpoint *self, const struct encode_opts *o,

@@ -118,6 +118,7 @@ struct prepare_opts stage_prepare_opts(const struct stage *s, bool is_without_id
 		.base_url = d->base_urls, .path = s->opts->endpoint, .proxy = s->proxy,
 		.n_urls = d->n_urls,
 		.header = d->header, .n_headers = d->n_headers, .api_key = s->remote.api_key,
+		.key_header = s->remote.key_header,
 		.lora = s->opts->lora_modules.n ? s->opts->lora_modules.v : NULL,
 		.is_without_ids = is_without_ids, .version = PROFLLM_VERSION,
 		.request_id_prefix = s->opts->request_id_prefix,
@@ -251,7 +252,8 @@ int run_point(const struct serve_opts *opts, const struct serve_derived *derived
 		env = *hooks->env;
 	else
 		point_env_read(&env);
-	s.remote.api_key = prepare_api_key(derived->endpoint, &env, hooks->env != NULL);
+	s.remote.api_key = prepare_api_key(derived->endpoint, &env, hooks->env != NULL,
+					   &s.remote.key_header);
 	*out = (struct point){ 0 };
 	if (choose_travel(&s, &env, e) < 0)
 		return -1;

@@ -81,8 +81,8 @@ static int write_head(const struct prepare_opts *o, unsigned i, struct buf *b, s
 	add_default(o, b, "User-Agent", agent.data);
 	add_default(o, b, "Accept", "*/*");
 	add_default(o, b, "Accept-Encoding", "identity");
-	if (o->api_key && o->endpoint->key_header) {
-		add_default(o, b, o->endpoint->key_header, o->api_key);
+	if (o->api_key && o->key_header) {
+		add_default(o, b, o->key_header, o->api_key);
 	} else if (o->api_key) {
 		buf_printf(&bearer, "Bearer %s", o->api_key);
 		add_default(o, b, "Authorization", bearer.data);
@@ -224,12 +224,13 @@ static const char *environment(const char *upper, const char *lower)
 }
 
 const char *prepare_api_key(const struct endpoint *ep, const struct point_env *env,
-			    bool is_given)
+			    bool is_given, const char **header)
 {
 	const char *own = NULL;
 
 	if (ep->key_variable && !is_given)
 		own = environment(ep->key_variable, NULL);
+	*header = own ? ep->key_header : NULL;
 	return own ? own : env->api_key;
 }
 

@@ -21,6 +21,7 @@ struct prepare_opts {
 	const struct serve_pair *header; /* --header, overrides the built-in ones */
 	size_t n_headers;
 	const char *api_key;          /* NULL: none */
+	const char *key_header;       /* takes it as it is; NULL: Authorization, as a bearer token */
 	const char *const *lora;      /* module names; NULL: none */
 	bool is_without_ids;          /* ready check, warm-up */
 	bool is_rehosted;             /* the URL is chosen at admission: room for any head */
@@ -46,8 +47,12 @@ int prepare_request(const struct prepare_opts *o, const struct str *head, const 
 void prepare_request_id(const char *prefix, const struct plan *plan, uint32_t i,
 			const struct workload *w, struct buf *out);
 
-/* The API's own variable before OPENAI_API_KEY; is_given: env is not this process's. */
+/*
+ * The API's own variable before OPENAI_API_KEY; is_given: env is not this process's.
+ * header: as prepare_opts has it. Only the API's own key goes into the API's own header:
+ * other servers of such an API (vLLM of Anthropic's) want a bearer token.
+ */
 const char *prepare_api_key(const struct endpoint *ep, const struct point_env *env,
-			    bool is_given);
+			    bool is_given, const char **header);
 /* The proxy that the environment names for a base URL, or NULL. */
 const char *prepare_proxy(const struct point_env *env, const char *url);

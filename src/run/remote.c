@@ -23,6 +23,7 @@ int remote_target_init(struct remote_target *t, const struct remote *r, const ch
 {
 	struct url url;
 	size_t n = 0;
+	const char *key_header = r->key_header ? r->key_header : "Authorization";
 	bool is_keyed = true;
 
 	*t = (struct remote_target){ .opts = { .is_insecure = r->is_insecure, .ca_file = r->ca_file,
@@ -44,12 +45,13 @@ int remote_target_init(struct remote_target *t, const struct remote *r, const ch
 
 		buf_printf(&line, "%s: %s", r->header[i].key, r->header[i].value);
 		t->header[n++] = buf_take(&line);
-		is_keyed &= !str_eq_nocase(str_of(r->header[i].key), STR("Authorization"));
+		is_keyed &= !str_eq_nocase(str_of(r->header[i].key), str_of(key_header));
 	}
 	if (is_keyed && r->api_key) {
 		struct buf line = { 0 };
 
-		buf_printf(&line, "Authorization: Bearer %s", r->api_key);
+		buf_printf(&line, "%s: %s%s", key_header, r->key_header ? "" : "Bearer ",
+			   r->api_key);
 		t->header[n++] = buf_take(&line);
 	}
 	t->opts.header = t->header;

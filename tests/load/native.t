@@ -115,6 +115,8 @@ for my $name ('openai-responses', 'anthropic', 'ollama-chat') {
 	serve($sim, '--num-prompts', '1', '--backend', 'anthropic');
 	serve($sim, '--num-prompts', '1', '--backend', 'anthropic', '--header', 'X-API-Key=mine');
 	serve($sim, '--num-prompts', '1', '--backend', 'llamacpp');
+	delete $ENV{ANTHROPIC_API_KEY};
+	serve($sim, '--num-prompts', '1', '--backend', 'anthropic');
 	truth_of($sim);
 	my @seen = grep { $_->{path} =~ m{messages|completion$} } read_lines($sim->{requests});
 	my @headers = map {
@@ -129,6 +131,8 @@ for my $name ('openai-responses', 'anthropic', 'ollama-chat') {
 	is($headers[1]{'x-api-key'}, 'mine', 'anthropic: --header replaces the key');
 	is($headers[2]{'authorization'}, 'Bearer general', 'llamacpp: the general key');
 	is($headers[2]{'anthropic-version'}, undef, 'llamacpp: no version');
+	is($headers[3]{'authorization'}, 'Bearer general', 'anthropic: the general key as vLLM has it');
+	is($headers[3]{'x-api-key'}, undef, 'anthropic: the general key is no key of Anthropic');
 }
 
 # One document for the whole answer: it is one event, and the prompt is left out.
