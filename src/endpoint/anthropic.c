@@ -14,7 +14,7 @@
 
 enum member {
 	TYPE, DELTA_TYPE, TEXT, THINKING, ERROR, STOP, INPUT, CREATED, CACHED,
-	OUTPUT, LATE_INPUT, LATE_CREATED, LATE_CACHED, MEMBERS,
+	OUTPUT, LATE_INPUT, LATE_CREATED, LATE_CACHED, THOUGHT, MEMBERS,
 };
 
 static struct json_paths paths;
@@ -31,6 +31,7 @@ static void compile_paths(void)
 		[OUTPUT] = "usage.output_tokens", [LATE_INPUT] = "usage.input_tokens",
 		[LATE_CREATED] = "usage.cache_creation_input_tokens",
 		[LATE_CACHED] = "usage.cache_read_input_tokens",
+		[THOUGHT] = "usage.output_tokens_details.thinking_tokens",
 	};
 
 	json_scan_paths_init(&paths, where, MEMBERS);
@@ -216,6 +217,7 @@ static int decode(const struct endpoint *self, struct str data, struct decoded *
 		out->bits = event_has(v[STOP]) ? DECODED_FINISH : 0;
 		peer_usage(out, all_of(v, LATE_INPUT, LATE_CREATED, LATE_CACHED),
 			   event_count(v[OUTPUT]), event_count(v[LATE_CACHED]));
+		out->reasoning_tokens = event_count(v[THOUGHT]);
 	} else if (str_is(type, "message_stop")) {
 		out->bits = DECODED_DONE;
 	}
@@ -231,6 +233,6 @@ const struct endpoint endpoint_anthropic = {
 	.default_path = "/v1/messages", .is_streaming = true, .is_openai = true, .is_ours = true,
 	.is_chat = true, .is_eos_kept = true, .is_error_final = true,
 	.header = headers, .n_headers = 1,
-	.key_header = "x-api-key", .key_variable = "ANTHROPIC_API_KEY",
+	.key_variable = "ANTHROPIC_API_KEY", .key_header = "x-api-key",
 	.encode = encode, .decode = decode, .finish = peer_finish,
 };

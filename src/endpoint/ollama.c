@@ -14,7 +14,7 @@
 
 enum member { TEXT, THINKING, MESSAGE, MESSAGE_THINKING, DONE, ERROR, OUTPUT, PROMPT, MEMBERS };
 
-static const struct peer_place place = { "options", { NULL }, "repeat_penalty", false };
+static const struct peer_place place = { "options", { NULL }, "repeat_penalty", false, NULL };
 static struct json_paths paths;
 static pthread_once_t paths_once = PTHREAD_ONCE_INIT;
 

@@ -50,6 +50,7 @@ static int overlay(const struct peer_place *place, struct body *top, struct body
 	it = json_iter(all);
 	while (json_each(&it, &key, &value) == 1) {
 		struct body *into = is_nested(place, key) ? nested : top;
+		bool is_off = place->is_off && place->is_off(key, value);
 
 		if (place->nested && str_is(key, place->nested) && value.kind == JSON_OBJECT) {
 			if (body_overlay(nested, value.raw, e) < 0)
@@ -58,7 +59,7 @@ static int overlay(const struct peer_place *place, struct body *top, struct body
 		}
 		if (place->repetition && str_is(key, "repetition_penalty"))
 			key = str_of(place->repetition);
-		if (body_put_str(into, key, event_raw(value), e) < 0)
+		if (body_put_str(into, key, is_off ? STR("null") : event_raw(value), e) < 0)
 			return -1;
 	}
 	return 0;

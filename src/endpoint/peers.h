@@ -16,6 +16,8 @@ struct peer_place {
 	const char *top[4];      /* set: only these keys are at the top, all others nested */
 	const char *repetition;  /* the API's name of repetition_penalty; NULL: the same */
 	bool has_ignore_eos;     /* it stands where sampling flags do */
+	/* Values that switch an option off, which the API has null for; NULL: none. */
+	bool (*is_off)(struct str key, struct json_slice value);
 };
 
 /*

@@ -10,7 +10,7 @@
 #include "endpoint/openai.h"
 #include "endpoint/peers.h"
 
-enum member { TEXT, IDS, ERROR, FINISH, WHY, OUTPUT, PROMPT, CACHED, MEMBERS };
+enum member { TEXT, IDS, ERROR, FINISH, WHY, OUTPUT, PROMPT, CACHED, THOUGHT, MEMBERS };
 
 static struct json_paths paths;
 static pthread_once_t paths_once = PTHREAD_ONCE_INIT;
@@ -22,6 +22,7 @@ static void compile_paths(void)
 		[FINISH] = "meta_info.finish_reason", [WHY] = "meta_info.finish_reason.type",
 		[OUTPUT] = "meta_info.completion_tokens", [PROMPT] = "meta_info.prompt_tokens",
 		[CACHED] = "meta_info.cached_tokens",
+		[THOUGHT] = "meta_info.reasoning_tokens",
 	};
 
 	json_scan_paths_init(&paths, where, MEMBERS);
@@ -30,7 +31,7 @@ static void compile_paths(void)
 static int encode(const struct endpoint *self, const struct encode_opts *o,
 		  const struct sample *s, struct encoded *out, struct err *e)
 {
-	static const struct peer_place place = { "sampling_params", { NULL }, NULL, true };
+	static const struct peer_place place = { "sampling_params", { NULL }, NULL, true, NULL };
 	struct body b = { .n = 0 }, sampling = { .n = 0 };
 	struct buf prompt = { 0 };
 	char length[24];
@@ -73,6 +74,7 @@ static int decode(const struct endpoint *self, struct str data, struct decoded *
 	if (event_has(v[FINISH]))
 		out->bits |= DECODED_FINISH;
 	peer_usage(out, event_count(v[PROMPT]), event_count(v[OUTPUT]), event_count(v[CACHED]));
+	out->reasoning_tokens = event_count(v[THOUGHT]);
 	if (!out->bits)
 		out->bits = DECODED_IGNORED;
 	return 0;

@@ -4,7 +4,9 @@
  *
  * Everything beside the prompt is a parameter. Every event is one token; the last
  * has the details: why it ended and how many tokens there were. There is no
- * ignore_eos, and a special token has no text of the answer.
+ * ignore_eos, and a special token has no text of the answer. The server takes a
+ * temperature above 0, a top_p below 1 and a top_k above 0 alone: null is what
+ * leaves them off. Requests that it refuses get an error event after status 200.
  */
 #include <pthread.h>
 
@@ -27,10 +29,21 @@ static void compile_paths(void)
 	json_scan_paths_init(&paths, where, MEMBERS);
 }
 
+static bool is_off(struct str key, struct json_slice value)
+{
+	double v;
+
+	if (!json_to_f64(value, &v))
+		return false;
+	return (str_is(key, "temperature") && v == 0) || (str_is(key, "top_p") && v == 1) ||
+	       (str_is(key, "top_k") && (v == 0 || v == -1));
+}
+
 static int encode(const struct endpoint *self, const struct encode_opts *o,
 		  const struct sample *s, struct encoded *out, struct err *e)
 {
-	static const struct peer_place place = { "parameters", { "inputs", "stream" }, NULL, false };
+	static const struct peer_place place = { "parameters", { "inputs", "stream" }, NULL, false,
+						 is_off };
 	struct body b = { .n = 0 }, parameters = { .n = 0 };
 	struct buf prompt = { 0 };
 	char length[24];

@@ -57,6 +57,12 @@ static const struct {
 	  { .prompt = S("hi"), .output_len = 5, .overrides = S("{\"parameters\": {\"seed\": 1}}") },
 	  "{\"inputs\": \"hi\", \"parameters\": {\"max_new_tokens\": 5, \"details\": true, "
 	  "\"temperature\": 0.5, \"do_sample\": true, \"seed\": 1}}" },
+	{ "tgi", /* greedy and no limit are null: the server refuses 0 and 1 */
+	  { .model = S("m"), .extra_body = S("{\"temperature\": 0.0, \"top_p\": 1.0, "
+					     "\"top_k\": -1, \"repetition_penalty\": 1.0}") },
+	  { .prompt = S("hi"), .output_len = 5, .overrides = S("{\"top_p\": 0.5}") },
+	  "{\"inputs\": \"hi\", \"parameters\": {\"max_new_tokens\": 5, \"details\": true, "
+	  "\"temperature\": null, \"top_p\": 0.5, \"top_k\": null, \"repetition_penalty\": 1.0}}" },
 	{ "llamacpp", { .model = S("m"), .is_ignore_eos = true,
 			.extra_body = S("{\"repetition_penalty\": 1.1, \"cache_prompt\": false}") },
 	  { .prompt = S("[5, 6]"), .kind = PROMPT_JSON, .output_len = 5 },
@@ -222,6 +228,17 @@ static const struct {
 				"\"usage\":{\"input_tokens\":7,\"output_tokens\":1}")
 	  TYPED("message_stop", ""),
 	  "1 tokens, 1 answers, 0 thoughts, text 'a', counts 7 1 -1 -1" },
+	{ "anthropic", /* as vLLM with its details, and the share of thoughts as the API has it */
+	  TYPED("message_start", ",\"message\":{\"id\":\"chatcmpl-1\",\"type\":\"message\","
+		"\"role\":\"assistant\",\"content\":[],\"model\":\"m\",\"stop_reason\":null,"
+		"\"stop_sequence\":null,\"usage\":{\"input_tokens\":7,\"output_tokens\":0}}")
+	  TYPED("content_block_start", ",\"content_block\":{\"type\":\"thinking\","
+		"\"thinking\":\"\"},\"index\":0")
+	  BLOCK("{\"type\":\"thinking_delta\",\"thinking\":\"hm\"}") BLOCK_TEXT("a")
+	  TYPED("message_delta", ",\"delta\":{\"stop_reason\":null,\"stop_sequence\":null},\"usage\":"
+		"{\"input_tokens\":3,\"output_tokens\":4,\"cache_read_input_tokens\":4,"
+		"\"output_tokens_details\":{\"thinking_tokens\":2}}") TYPED("message_stop", ""),
+	  "2 tokens, 1 answers, 1 thoughts, text 'a', counts 7 4 4 2" },
 	{ "anthropic", START BLOCK_TEXT("a"),
 	  "1 tokens, 1 answers, 0 thoughts, text 'a', counts 17 -1 10 -1, "
 	  "the stream ended before the answer did" },
@@ -239,6 +256,11 @@ static const struct {
 	{ "tgi", TGI(" a", "false") "data:{\"error\":\"out of memory\",\"error_type\":\"generation\"}\n\n",
 	  "1 tokens, 1 answers, 0 thoughts, text ' a', counts -1 -1 -1 -1, "
 	  "error \"out of memory\", the stream ended before the answer did" },
+	{ "tgi", /* what is refused is told after status 200; comments keep the line open */
+	  ":\n\ndata: {\"error\":\"Input validation error: `top_p` must be > 0.0 and < 1.0\","
+	  "\"error_type\":\"validation\"}\n\n",
+	  "0 tokens, 0 answers, 0 thoughts, text '', counts -1 -1 -1 -1, error \"Input validation "
+	  "error: `top_p` must be > 0.0 and < 1.0\", the stream ended without a token" },
 	{ "tgi", TGI(" a", "false"),
 	  "1 tokens, 1 answers, 0 thoughts, text ' a', counts -1 -1 -1 -1, "
 	  "the stream ended before the answer did" },
@@ -249,6 +271,14 @@ static const struct {
 	  "\"tokens_predicted\":3,\"tokens_evaluated\":6,\"tokens_cached\":8,"
 	  "\"stop_type\":\"limit\",\"timings\":{\"cache_n\":2,\"prompt_n\":4}}\n\n",
 	  "3 tokens, 2 answers, 0 thoughts, text ' ab', counts 6 3 2 -1" },
+	{ "llamacpp", /* the last event has the request's settings and its prompt */
+	  LLAMA(" a", "1")
+	  "data: {\"index\":0,\"content\":\"\",\"tokens\":[],\"id_slot\":0,\"stop\":true,"
+	  "\"model\":\"m\",\"tokens_predicted\":1,\"tokens_evaluated\":6,\"generation_settings\":"
+	  "{\"stop\":[],\"ignore_eos\":true,\"lora\":[]},\"prompt\":\"<s>content\","
+	  "\"truncated\":false,\"stop_type\":\"limit\",\"stopping_word\":\"\",\"tokens_cached\":6,"
+	  "\"timings\":{\"cache_n\":0,\"prompt_n\":6}}\n\n",
+	  "1 tokens, 1 answers, 0 thoughts, text ' a', counts 6 1 0 -1" },
 	{ "llamacpp", LLAMA(" a", "1") "data: {\"error\":{\"code\":500,\"message\":\"no\"}}\n\n",
 	  "1 tokens, 1 answers, 0 thoughts, text ' a', counts 6 1 -1 -1, "
 	  "error {\"code\":500,\"message\":\"no\"}, the stream ended before the answer did" },
@@ -264,6 +294,17 @@ static const struct {
 	{ "sglang", SGLANG(" a", "null", "1") "data: {\"error\":{\"message\":\"no\"}}\n\n",
 	  "1 tokens, 1 answers, 0 thoughts, text ' a', counts 6 1 2 -1, error {\"message\":\"no\"}, "
 	  "the stream ended before the answer did" },
+	{ "sglang",
+	  SGLANG(" a", "null", "1,\"reasoning_tokens\":1")
+	  SGLANG(" ab", "{\"type\":\"stop\",\"matched\":\"x\"}", "2,\"reasoning_tokens\":1")
+	  "data: [DONE]\n\n",
+	  "2 tokens, 2 answers, 0 thoughts, text ' ab', counts 6 2 2 1" },
+	{ "sglang",
+	  "data: {\"error\":{\"message\":\"too long\",\"type\":\"invalid_request_error\","
+	  "\"code\":400,\"retryable\":false}}\n\ndata: [DONE]\n\n",
+	  "0 tokens, 0 answers, 0 thoughts, text '', counts -1 -1 -1 -1, error "
+	  "{\"message\":\"too long\",\"type\":\"invalid_request_error\",\"code\":400,"
+	  "\"retryable\":false}, the stream ended without a token" },
 	{ "sglang", SGLANG("", "{\"type\":\"abort\",\"message\":\"gone\"}", "0"),
 	  "0 tokens, 0 answers, 0 thoughts, text '', counts -1 -1 -1 -1, "
 	  "error {\"type\":\"abort\",\"message\":\"gone\"}, the stream ended without a token" },
