@@ -276,11 +276,15 @@ static bool is_json_type(struct str type)
 
 static int read_usage(struct str json, const char *where, struct decoded *out, struct err *e)
 {
-	struct json_slice all, usage, n;
+	struct json_slice all, usage, error, n;
 
 	if (!json_of(str_trim(json), &all) || all.kind != JSON_OBJECT)
 		return err_set(e, ERR_PARSE, "%s is no JSON object: %.*s", where,
 			       (int)(json.n < 200 ? json.n : 200), json.n ? json.p : "");
+	if (json_member(all, "error", &error) && json_truthy(error)) {
+		out->bits |= DECODED_ERROR;
+		out->text = error.raw;
+	}
 	out->bits |= DECODED_USAGE;
 	out->prompt_tokens = 0;
 	if (!json_member(all, "usage", &usage))

@@ -214,6 +214,16 @@ static void token_event(struct flight *f, const struct decoded *d, int64_t kerne
 	atomic_store_explicit(&w->lane->tokens, w->lane->tokens + 1, memory_order_relaxed);
 }
 
+/* An error object where an answer was promised: status 200 came before it was known. */
+static void fail_by_error(struct flight *f, const struct decoded *d)
+{
+	const struct load_opts *o = f->worker->driver->opts;
+
+	if ((d->bits & DECODED_ERROR) &&
+	    (!o->is_stream_error_ignored || o->endpoint->is_error_final))
+		fail(f, FAIL_STREAM, d->text);
+}
+
 static void handle_event(struct flight *f, struct str data, int64_t kernel_ns, int64_t user_ns)
 {
 	const struct load_opts *o = f->worker->driver->opts;
@@ -226,9 +236,7 @@ static void handle_event(struct flight *f, struct str data, int64_t kernel_ns, i
 		fail(f, FAIL_FORMAT, str_of(e.text));
 		return;
 	}
-	if ((d.bits & DECODED_ERROR) &&
-	    (!o->is_stream_error_ignored || o->endpoint->is_error_final))
-		fail(f, FAIL_STREAM, d.text);
+	fail_by_error(f, &d);
 	if (d.bits & DECODED_WHOLE_TEXT)
 		take_new_text(f, &d);
 	if (d.bits & DECODED_FINISH)
@@ -350,8 +358,7 @@ static void end_body(struct flight *f, int64_t now_ns)
 		fail(f, FAIL_FORMAT, str_of(e.text));
 		return;
 	}
-	if (d.bits & DECODED_ERROR)
-		fail(f, FAIL_STREAM, d.text);
+	fail_by_error(f, &d);
 	if (d.bits & DECODED_WHOLE_TEXT)
 		take_new_text(f, &d);
 	if (d.bits & DECODED_TOKEN)

@@ -129,7 +129,8 @@ static int tls_init(struct sim *s, struct err *e)
 				 .ca_file = s->opts->client_ca_file, .is_server = true };
 
 	if (!opts.cert_file && !opts.key_file)
-		return 0;
+		return opts.ca_file ? err_set(e, ERR_USAGE, "--ssl-ca-certs needs --ssl-certfile and "
+					      "--ssl-keyfile") : 0;
 	if (!opts.cert_file || !opts.key_file)
 		return err_set(e, ERR_USAGE, "--ssl-certfile and --ssl-keyfile go together");
 	s->tls = tls_config_new(&opts, e);

@@ -265,6 +265,7 @@ my @rows = (
 	['sim', 2, "TLS: cannot use certificate file 'no.pem': No such file or directory",
 		qw(--ssl-certfile no.pem --ssl-keyfile no.pem)],
 	['sim', 2, '*--ssl-keyfile*', qw(--ssl-certfile no.pem)],
+	['sim', 2, '--ssl-ca-certs needs *', qw(--ssl-ca-certs no.pem)],
 	['sim', 1, 'no tokenizer "no.json"*', qw(--tokenizer no.json)],
 	# tokenizer
 	(map { ["tokenizer $_", 1, 'no tokenizer "no.json"*', qw(--tokenizer no.json)] } @tokenizer),
@@ -293,7 +294,7 @@ my %any_text = (
 	},
 	'bench score' => {
 		'result-dir' => 'a path: score.t', 'result-filename' => 'a path: score.t',
-		'record' => 'a path: score.t',
+		'record' => 'a path: score.t', 'timeline-itl-thresholds' => 'two numbers: plots.t',
 	},
 	'sim' => { 'model' => 'a name', 'served-model-name' => 'names', 'api-key' => 'a secret' },
 	map { ("tokenizer $_" => { 'revision' => 'a name' }) } @tokenizer,

@@ -45,6 +45,7 @@ my @whole = (
 	[['close@1'], 'reset'], # before a single byte: there is no answer that could be cut
 	(map { [["close\@$_"], 'truncated'] } 2 .. 4),
 	[['malformed@1'], 'bad_event'],
+	[['error-event@1'], 'stream_error'],
 	[['slow-headers=300ms'], ''],
 	[['slow-body=300ms'], ''],
 	[['status=503'], 'http_status'],

@@ -179,6 +179,10 @@ static void answers_tell_their_tokens(void **state)
 		  &plain, "", DECODED_USAGE, 0 },
 		{ "openai-embeddings", HEAD("application/json"), "{\"usage\": null}", &plain, "", 0, -2 },
 		{ "openai-embeddings", HEAD("application/json"), "[1]", &plain, "", 0, -2 },
+		{ "openai-embeddings", HEAD("application/json"), "{\"error\": {\"code\": 500}}", &plain, "",
+		  DECODED_USAGE | DECODED_ERROR, 0 },
+		{ "vllm-rerank", HEAD("application/json"), "{\"error\": null, \"usage\": "
+		  "{\"prompt_tokens\": 3}}", &plain, "", DECODED_USAGE, 3 },
 		{ "openai-embeddings", HEAD("application/json"), "", &plain, "", 0, -2 },
 		{ "openai-embeddings", BYTES, "\x01\x02", &bytes, "", DECODED_USAGE, 31 },
 		{ "openai-embeddings", BYTES, "", &plain, "{\"encoding_format\": \"bytes\"}",
