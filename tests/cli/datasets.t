@@ -207,7 +207,7 @@ my $sim = start_sim(qw(--requests asked.jsonl));
 sub bodies {
 	my @all = map { json_of($_) } split /\n/, slurp('asked.jsonl') // '';
 	my @new = splice @all, $_[0];
-	return map { json_of($_->{body}) } @new;
+	return map { json_of($_->{body}) } grep { length $_->{body} } @new;
 }
 my @sent = (
 	['chat with an image', [@chat, set('custom_image', 'image.jsonl'),
