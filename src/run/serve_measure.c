@@ -35,8 +35,27 @@ static void check_steady(const struct check *c)
 			serve_warn(c, "--%s has no effect %s", names[i], why);
 }
 
+static void check_unused(const struct check *c)
+{
+	static const char *const names[] = { "metrics-interval", "metrics-url" };
+	const struct serve_opts *o = c->o;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if ((c->d->compat & COMPAT_V011) && serve_given(c, names[i]))
+			serve_warn(c, "--%s has no effect: v0.11 does not read /metrics", names[i]);
+	if (o->probe_request_rate < 0)
+		serve_warn(c, "--probe-request-rate %g has no effect: it takes more than 0",
+			   o->probe_request_rate);
+	if (o->live && o->disable_tqdm)
+		serve_warn(c, "--live has no effect beside --disable-tqdm");
+	if (o->profile && o->profile_batch_threshold.is_set)
+		serve_warn(c, "--profile has no effect beside --profile-batch-threshold, which says "
+			   "when the profiler is started");
+}
+
 int serve_check_measure(const struct check *c)
 {
+	check_unused(c);
 	check_steady(c);
 	return check_metrics(c);
 }

@@ -110,8 +110,11 @@ static int check_limits(const struct check *c)
 
 static int check_timeline(const struct check *c)
 {
-	if (!c->o->plot_timeline)
+	if (!c->o->plot_timeline) {
+		if (serve_given(c, "timeline-itl-thresholds"))
+			serve_warn(c, "--timeline-itl-thresholds has no effect without --plot-timeline");
 		return 0;
+	}
 	if (plot_thresholds(c->o->timeline_itl_thresholds, c->d->timeline_ms, c->e) < 0)
 		return err_wrap(c->e, "Invalid --timeline-itl-thresholds format");
 	return 0;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "http/url.h"
 #include "net/tls.h"
 #include "run/prepare.h"
 #include "run/serve_check.h"
@@ -51,10 +52,18 @@ static int check_kind(const char *source, const char *proxy, struct err *e)
 		       (int)(scheme.n < 40 ? scheme.n : 40), scheme.p);
 }
 
+/* A Unix socket, which no proxy can reach. */
+static bool is_socket(const char *text)
+{
+	struct url url;
+
+	return url_parse(str_of(text), &url, NULL) == 0 && url.is_unix;
+}
+
 int travel_proxy(const struct serve_opts *o, const struct point_env *env, const char *url,
 		 const char **proxy, struct err *e)
 {
-	*proxy = o->proxy && *o->proxy ? o->proxy : prepare_proxy(env, url);
+	*proxy = is_socket(url) ? NULL : o->proxy && *o->proxy ? o->proxy : prepare_proxy(env, url);
 	if (!*proxy)
 		return 0;
 	return check_kind(*proxy == o->proxy ? "--proxy" : "the environment's proxy", *proxy, e);
@@ -132,5 +141,8 @@ int serve_check_travel(const struct check *c)
 		return -1;
 	if (o->client_cert && !serve_is_any_tls(c))
 		serve_warn(c, "--client-cert has no effect: the server's URL is not https");
+	if (o->proxy && *o->proxy && is_socket(c->d->base_url))
+		serve_warn(c, "--proxy has no effect on %s, a socket of this machine",
+			   c->d->base_url);
 	return o->proxy && *o->proxy ? check_kind("--proxy", o->proxy, c->e) : 0;
 }

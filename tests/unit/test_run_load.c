@@ -87,6 +87,14 @@ static void rules(void **state)
 		{ "--request-cancellation-rate 5 --request-cancellation-delay 1", NULL, NULL },
 		{ "--profile-duration 2", NULL, "--profile-duration has no effect" },
 		{ "--profile-batch-threshold 2 --profile-duration 2", NULL, NULL },
+		{ "--profile-batch-threshold 2 --profile", NULL, "--profile has no effect" },
+		{ "--probe-request-rate=-1", NULL, "--probe-request-rate -1 has no effect" },
+		{ "--probe-request-rate 0", NULL, NULL },
+		{ "--live --disable-tqdm", NULL, "--live has no effect" },
+		{ "--compat v0.11 --metrics-url http://a/", NULL, "--metrics-url has no effect" },
+		{ "--compat v0.11 --metrics-interval 2", NULL, "--metrics-interval has no effect" },
+		{ "--timeline-itl-thresholds 1,2", NULL, "--timeline-itl-thresholds has no effect" },
+		{ "--plot-timeline --timeline-itl-thresholds 1,2", NULL, NULL },
 	};
 
 	(void)state;

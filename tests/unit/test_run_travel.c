@@ -27,6 +27,8 @@ static void test_proxy(void **state)
 		{ &env, NULL, "https://10.0.0.1", NULL },
 		{ &env, NULL, "unix:/tmp/x", NULL },
 		{ &env, "http://o:9", "http://near", "http://o:9" },
+		{ &env, "http://o:9", "unix:/tmp/x", NULL },
+		{ &env, "http://o:9", "http+unix://%2Ftmp%2Fx", NULL },
 		{ &env, "", "http://far", "http://h:1" },
 		{ &env, "o:9", "http://far", "o:9" },
 		{ &env, "ftp://o:9", "http://far", "" },
