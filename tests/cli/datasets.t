@@ -216,17 +216,19 @@ my @sent = (
 	['chat with sound', [@chat, set('custom_audio', 'sounds.jsonl'), '--enable-multimodal-chat'],
 		sub { $_[0]{messages}[0]{content}[1]{input_audio}{format} eq 'wav' }],
 	['a trace', [set('timed_trace', 'trace.jsonl'), qw(--timed-trace-sec-multiplier 0.001)],
-		sub { $_[0]{ignore_eos} && "@{$_[0]{prompt}}[0 .. 9]" eq "@$chunk" }],
+		sub { $_[0]{ignore_eos} && "@{$_[0]{prompt}}[0 .. 9]" eq "@$chunk" },
+		['timed-trace: chunk_size: *, sec_multiplier: 0.001, label_ts: "timestamp", *']],
 	['a mix', [qw(--dataset-name mix --mix), $mix], sub { $_[0]{prompt} }],
 );
 for my $row (@sent) {
-	my ($name, $args, $is_right) = @$row;
+	my ($name, $args, $is_right, $lines) = @$row;
 	my $before = () = (slurp('asked.jsonl') // '') =~ /\n/g;
 	my $run = run(args => [@serve, '--port', $sim->{port}, @$args,
 		qw(--num-prompts 2 --disable-shuffle)]);
 	my @body = grep { $_->{stream} } bodies($before);
 
-	check_run("$name is answered", $run, { status => 0, out => ['Successful requests: * 2 *'] });
+	check_run("$name is answered", $run, { status => 0,
+		out => ['Successful requests: * 2 *', @{$lines // []}] });
 	ok(@body == 2 && $is_right->($body[0]), "$name: the body")
 		or diag(substr slurp('asked.jsonl'), -2000);
 }

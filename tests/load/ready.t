@@ -53,6 +53,12 @@ sub bodies
 	like($run->{err}, qr/Endpoint is not ready\. Error='.+'/, 'no server: a warning for the try');
 	like($run->{err}, qr/Initial test run failed - .* Error: (?!Endpoint readiness).+/,
 		'no server: the last reason');
+	$run = serve(sim('--ttft-ms', '1', '--itl-ms', '1', '--fault', 'status=503:1'),
+		'--num-prompts', '1', '--ready-check-timeout-sec', '1');
+	like($run->{err}, qr/not ready\. Error='Service Unavailable: \{.*\}'/,
+		'refused: the reason, then what the server said, in one line');
+	like($run->{err}, qr/Initial test run failed - .* Error: Service Unavailable: \{/,
+		'refused: the sentence');
 }
 
 # LoRA modules: the base model before the load, then in turn or drawn by the seed.
