@@ -262,6 +262,9 @@ static int64_t ask_first(struct align *a, const struct remote_target *tokenize)
 	if (fetch(tokenize->url.data, &body, &tokenize->opts, &reply, &ignored) == 0 &&
 	    read_tokens(&reply, &tokens, &n))
 		count = (int64_t)n;
+	/* llama.cpp's /tokenize wants "content" and finds nothing in our question. */
+	if (count == 0 && a->is_special)
+		count = -1;
 	fetch_reply_release(&reply);
 	return count;
 }

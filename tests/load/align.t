@@ -7,8 +7,10 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use File::Temp ();
+use IO::Socket::INET ();
 use JSON::PP ();
 use LoadTest;
+use POSIX ();
 use Test::More;
 
 my $dir = File::Temp->newdir;
@@ -92,5 +94,36 @@ my @length = ('--random-input-len', '40', '--random-output-len', '2', '--num-pro
 	like($run->{err}, qr/the server's tokenizer gives another length than ours for 16 of 16 prompts/,
 		'custom: the disagreement is said');
 	is($run->{result}{completed}, 20, 'custom: everything is sent');
+}
+
+# llama.cpp's server has a /tokenize too, which takes another name of the prompt and finds no
+# tokens in ours: that says nothing about the tokenizer.
+{
+	my $listen = IO::Socket::INET->new(Listen => 64, LocalAddr => '127.0.0.1') or die $!;
+	my $pid = fork // die $!;
+
+	if (!$pid) {
+		while (my $c = $listen->accept) {
+			my ($line, $length) = (scalar(<$c>) // '', 0);
+			while (defined(my $field = <$c>)) {
+				last if $field !~ /\S/;
+				$length = $1 if $field =~ /^content-length: *(\d+)/i;
+			}
+			read($c, my $body, $length);
+			my $is_asked = $line =~ m{/tokenize};
+			my $text = $is_asked ? '{"tokens":[]}' : '{}';
+			printf $c "HTTP/1.1 %s\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s",
+				$is_asked ? '200 OK' : '404 Not Found', length($text), $text;
+			close($c);
+		}
+		POSIX::_exit(0);
+	}
+	my $run = serve('http://127.0.0.1:' . $listen->sockport, '--dataset-name', 'custom',
+		'--dataset-path', "$dir/own.jsonl", '--custom-output-len', '2', '--num-prompts', '20');
+
+	kill 'KILL', $pid;
+	waitpid $pid, 0;
+	is($run->{result}{failed}, 20, 'a /tokenize of another kind: the load was tried');
+	unlike($run->{err}, qr/another length/, 'a /tokenize of another kind: nothing is said');
 }
 done_testing();
