@@ -20,18 +20,6 @@
 
 static const char *const colour[LENGTHS_PANELS] = { STEELBLUE, CORAL, MEDIUMSEAGREEN };
 
-/* Names are put between single quotes, in which gnuplot knows '' alone. */
-static void add_quoted(struct buf *out, const char *text)
-{
-	buf_add_char(out, '\'');
-	for (; *text; text++) {
-		if (*text == '\'')
-			buf_add_char(out, '\'');
-		buf_add_char(out, *text);
-	}
-	buf_add_char(out, '\'');
-}
-
 static void add_hist_data(struct buf *out, const struct metrics *m, enum lengths_panel panel)
 {
 	struct lengths_hist h;
@@ -109,7 +97,7 @@ enum plot_outcome plot_dataset_script(const struct report *r, const char *path, 
 		return PLOT_NOT_DETAILED;
 	buf_add_text(&out, "# Lengths of the requests of a run; gnuplot draws them with this.\n"
 			   "set terminal pngcairo size 2100,1500 fontscale 1.8 linewidth 1.5\nset output ");
-	add_quoted(&out, png);
+	plot_add_quoted(&out, png);
 	buf_add_char(&out, '\n');
 	for (enum lengths_panel panel = 0; panel < LENGTHS_PANELS; panel++)
 		add_hist_data(&out, m, panel);

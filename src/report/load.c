@@ -3,20 +3,12 @@
 #include "report/report.h"
 
 #include "json/write.h"
+#include "report/lines.h"
 
-static void row(struct buf *out, const char *label, const char *value)
+static void row_positive(struct buf *out, const char *label, double v)
 {
-	buf_printf(out, "%-40s %-10s\n", label, value);
-}
-
-static void row_real(struct buf *out, const char *label, double v)
-{
-	char text[32];
-
-	if (v <= 0)
-		return;
-	snprintf(text, sizeof(text), "%.2f", v);
-	row(out, label, text);
+	if (v > 0)
+		line_real(out, label, v);
 }
 
 static void url_rows(const struct report *r, struct buf *out)
@@ -40,20 +32,17 @@ static void url_rows(const struct report *r, struct buf *out)
 void report_load_rows(const struct report *r, struct buf *out)
 {
 	const struct report_load *l = &r->facts->load;
-	char text[16];
 
-	if (r->metrics->given_up) {
-		snprintf(text, sizeof(text), "%u", r->metrics->given_up);
-		row(out, "Cancelled by plan:", text);
-	}
-	row_real(out, "Time limit (s):", l->time_limit_s);
-	row_real(out, "Planned requests used up after (s):", l->used_up_s);
+	if (r->metrics->given_up)
+		line_int(out, "Cancelled by plan:", r->metrics->given_up);
+	row_positive(out, "Time limit (s):", l->time_limit_s);
+	row_positive(out, "Planned requests used up after (s):", l->used_up_s);
 	if (l->aborted)
-		row(out, "Stopped:", l->aborted);
+		line_text(out, "Stopped:", l->aborted);
 	if (l->prompt_salt)
-		row(out, "Prompts begin with drawn tokens, per:", l->prompt_salt);
+		line_text(out, "Prompts begin with drawn tokens, per:", l->prompt_salt);
 	if (l->is_profile_asked)
-		row(out, "Profiled:", l->is_profiled ? "yes" : "no");
+		line_text(out, "Profiled:", l->is_profiled ? "yes" : "no");
 	if (l->urls) {
 		buf_add_text(out, "Base URLs:\n");
 		url_rows(r, out);

@@ -4,6 +4,8 @@
 
 #include <assert.h>
 
+#include "report/plot.h"
+
 #define SPANS 60 /* bars of each panel */
 
 /* Value i of the n that go into a panel. */
@@ -53,29 +55,17 @@ void load_plot_data(const struct load_plot *p, struct buf *out)
 		buf_printf(out, "%.9g %zu\n", ((double)i + 0.5) * width, in_span[i]);
 }
 
-/* A text between single quotes, in which a quote is written twice. */
-static void add_quoted(struct buf *out, const char *text)
-{
-	buf_add_char(out, '\'');
-	for (; *text; text++) {
-		if (*text == '\'')
-			buf_add_char(out, '\'');
-		buf_add_char(out, *text);
-	}
-	buf_add_char(out, '\'');
-}
-
 void load_plot_script(const struct load_plot *p, struct buf *out)
 {
 	bool is_svg = str_ends(str_of(p->picture), STR(".svg"));
 
 	buf_printf(out, "# gnuplot: load pattern\nset terminal %s\nset output ",
 		   is_svg ? "svg size 1000,700 dynamic" : "pngcairo size 1000,700");
-	add_quoted(out, p->picture);
+	plot_add_quoted(out, p->picture);
 	buf_add_text(out, "\ndata = ");
-	add_quoted(out, p->data);
+	plot_add_quoted(out, p->data);
 	buf_add_text(out, "\nset multiplot layout 2,1 title ");
-	add_quoted(out, p->title);
+	plot_add_quoted(out, p->title);
 	buf_add_text(out, " noenhanced\n"
 		     "set style fill solid 0.7\n"
 		     "set grid\n"

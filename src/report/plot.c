@@ -17,6 +17,17 @@ char *plot_path(const char *result_path, const char *suffix)
 	return buf_take(&path);
 }
 
+void plot_add_quoted(struct buf *out, const char *text)
+{
+	buf_add_char(out, '\'');
+	for (; *text; text++) {
+		if (*text == '\'')
+			buf_add_char(out, '\'');
+		buf_add_char(out, *text);
+	}
+	buf_add_char(out, '\'');
+}
+
 bool plot_has_pages(void)
 {
 	return html_assets->name != NULL;

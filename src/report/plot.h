@@ -22,6 +22,9 @@ char *plot_path(const char *result_path, const char *suffix);
 #define PLOT_DATASET_PNG ".dataset_stats.png"
 #define PLOT_DATASET_SCRIPT ".dataset_stats.gp"
 
+/* A text as gnuplot takes it: between single quotes, in which it knows '' alone. */
+void plot_add_quoted(struct buf *out, const char *text);
+
 /* False in a build with WEB=0. */
 bool plot_has_pages(void);
 
