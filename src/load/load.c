@@ -481,7 +481,7 @@ struct load_totals load_progress_total(const struct load_progress *p)
 	for (unsigned i = 0; i < THREADS_MAX; i++) {
 		const struct load_lane *lane = &p->lane[i];
 
-		/* Backwards in a request's life: never more failed than done, nor done than admitted. */
+		/* Backwards in a request's life: never more done than admitted. */
 		sum.failed += atomic_load_explicit(&lane->failed, memory_order_acquire);
 		sum.done += atomic_load_explicit(&lane->done, memory_order_acquire);
 		sum.tokens += atomic_load_explicit(&lane->tokens, memory_order_relaxed);

@@ -86,7 +86,8 @@ static void run(const struct endpoint *ep, struct record *record)
 	plan_same(&plan, 1, 0);
 	assert_int_equal(record_init(record, 1, 1, 8, false, true, &e), 0);
 	record_add_rows(record, 1);
-	assert_int_equal(load_run(&opts, &plan, &prepared, record, 0, progress, &stats, NULL, &e), 0);
+	assert_int_equal(load_run(&opts, &plan, &prepared, record, 0, progress, &stats, NULL, &e),
+			 0);
 	plan_release(&plan);
 	free(progress);
 }
