@@ -7,29 +7,11 @@
  */
 #include <assert.h>
 #include <inttypes.h>
-#include <pthread.h>
 
 #include "endpoint/openai.h"
 #include "http/multipart.h"
 #include "json/python.h"
 #include "json/write.h"
-
-static struct json_paths paths;
-static pthread_once_t paths_once = PTHREAD_ONCE_INIT;
-
-static void compile_paths(void)
-{
-	static const char *const where[OPENAI_MEMBERS] = {
-		[OPENAI_CHOICES] = "choices", [OPENAI_USAGE] = "usage", [OPENAI_ERROR] = "error",
-		[OPENAI_FINISH] = "choices[0].finish_reason",
-		[OPENAI_TEXT] = "choices[0].delta.content",
-		[OPENAI_REASONING] = "choices[0].delta.reasoning",
-		[OPENAI_REASONING_OLD] = "choices[0].delta.reasoning_content",
-		[OPENAI_ROLE] = "choices[0].delta.role",
-	};
-
-	json_scan_paths_init(&paths, where, OPENAI_MEMBERS);
-}
 
 static int put_keys(struct body *b, const struct encode_opts *o, const struct sample *s,
 		    struct str model, const char *output_len, struct err *e)
@@ -113,11 +95,8 @@ static int encode(const struct endpoint *self, const struct encode_opts *o,
 static int decode(const struct endpoint *self, struct str data, struct decoded *out,
 		  struct err *e)
 {
-	int rc;
+	int rc = openai_decode_chat(self, data, out, e);
 
-	(void)self;
-	pthread_once(&paths_once, compile_paths);
-	rc = openai_decode(&paths, data, out, e);
 	out->prompt_tokens = -1; /* upstream keeps the sample's: usage counts sound, not text */
 	return rc;
 }

@@ -55,8 +55,8 @@ done:
 	return rc;
 }
 
-static int decode(const struct endpoint *self, struct str data, struct decoded *out,
-		  struct err *e)
+int openai_decode_chat(const struct endpoint *self, struct str data, struct decoded *out,
+		       struct err *e)
 {
 	(void)self;
 	pthread_once(&paths_once, compile_paths);
@@ -67,5 +67,5 @@ const struct endpoint endpoint_chat = {
 	.name = "openai-chat", .suffix = "chat/completions",
 	.api_name = "OpenAI Chat Completions API", .default_path = "/v1/chat/completions",
 	.is_streaming = true, .is_openai = true, .is_chat = true,
-	.encode = encode, .decode = decode, .finish = openai_finish,
+	.encode = encode, .decode = openai_decode_chat, .finish = openai_finish,
 };
