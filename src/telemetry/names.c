@@ -2,6 +2,7 @@
 /* names.c - see names.h. */
 #include "telemetry/names.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "http/prometheus.h"
@@ -79,6 +80,12 @@ static bool total_cut(struct str *name)
 	return true;
 }
 
+/* A sum of numbers that are finite stays so. */
+static double bounded(double sum)
+{
+	return fmax(-DBL_MAX, fmin(sum, DBL_MAX));
+}
+
 static void add_position(struct telemetry_values *out, const struct prometheus_sample *s)
 {
 	struct str text;
@@ -89,7 +96,7 @@ static void add_position(struct telemetry_values *out, const struct prometheus_s
 		return;
 	out->n_told += !out->is_position_told[k];
 	out->is_position_told[k] = true;
-	out->position[k] += trunc(s->value);
+	out->position[k] = bounded(out->position[k] + trunc(s->value));
 }
 
 /* Whole numbers, line by line, as upstream adds them up. */
@@ -107,7 +114,7 @@ static void read_by_part(struct telemetry_values *out, const struct prometheus_s
 		}
 		out->n_told += !out->is_told[m];
 		out->is_told[m] = true;
-		out->value[m] += trunc(s->value);
+		out->value[m] = bounded(out->value[m] + trunc(s->value));
 		return;
 	}
 }
@@ -116,7 +123,7 @@ static void read_by_name(double *sum, uint32_t *n, struct str name, double value
 {
 	for (size_t i = 0; i < ROWS; i++) {
 		if (str_is(name, rows[i].name)) {
-			sum[i] += value;
+			sum[i] = bounded(sum[i] + value);
 			n[i]++;
 		}
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is read of /metrics, and the series that come of it. */
+#include <float.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,6 +69,12 @@ static void test_names(void **state)
 	      "llamacpp:tokens_predicted_total 4\n", { SERIES_RUNNING, 1 }, { SERIES_WAITING, 2 },
 	      { SERIES_KV_USAGE, 0.5 }, { SERIES_PROMPT_TOKENS, 3 },
 	      { SERIES_GENERATION_TOKENS, 4 });
+	/* Sums of what no server has stay numbers. */
+	READS("vllm:num_requests_running{a=\"0\"} 1e308\nvllm:num_requests_running{a=\"1\"} 1e308\n"
+	      "vllm:num_preemptions_total -1e308\nvllm:num_preemptions_total -1e308\n"
+	      "vllm:spec_decode_num_drafts_total 1e308\nvllm:spec_decode_num_drafts_total 1e308\n",
+	      { SERIES_RUNNING, DBL_MAX }, { SERIES_PREEMPTIONS, -DBL_MAX },
+	      { SERIES_DRAFTS, DBL_MAX });
 	/* Nothing that is known, no number, and lines that are broken. */
 	READS("up 1\nvllm:kv_cache_usage_perc NaN\nvllm:num_requests_running{ 3\n"
 	      "<html>\nvllm:num_requests_waiting 1\n", { SERIES_WAITING, 1 });
