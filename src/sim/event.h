@@ -24,7 +24,7 @@ struct event_form {
 	const struct shape *shape;
 	struct str id, model;  /* borrowed for as long as the answer is under way */
 	int64_t created;       /* seconds */
-	struct buf head;       /* the shape's own: what does not change from event to event */
+	struct buf head;       /* the shape's own: what its events have in common */
 	struct buf said;       /* JSON-escaped text so far, for shapes that repeat it */
 	struct buf json;       /* the event being spelled */
 	uint32_t sequence;     /* the shape's own: numbers of events */

@@ -10,6 +10,7 @@
 #include "json/write.h"
 #include "sim/event.h"
 
+#define EOS_ID 2 /* what ended an answer, where the API tells its id */
 #define EVENT_STREAM "text/event-stream; charset=utf-8"
 
 static bool is_length(const char *finish)
@@ -77,7 +78,7 @@ static void llamacpp_event(struct event_form *f, const struct event *v, struct b
 {
 	buf_add_text(&f->json, "{\"index\":0");
 	event_text(&f->json, "content", v->text);
-	buf_printf(&f->json, ",\"tokens\":[%" PRIu32 "],\"stop\":false,\"id_slot\":0,"
+	buf_printf(&f->json, ",\"tokens\":[%" PRIu32 "],\"stop\":false,\"id_slot\":-1,"
 		   "\"tokens_predicted\":%" PRIu32 ",\"tokens_evaluated\":%" PRIu32 "}", v->id,
 		   v->output_tokens, f->prompt_tokens);
 	event_put(f, NULL, out);
@@ -94,7 +95,9 @@ static void llamacpp_end(struct event_form *f, const struct ending *v)
 	if (!f->is_without_usage) {
 		event_number(json, "tokens_predicted", v->output_tokens);
 		event_number(json, "tokens_evaluated", f->prompt_tokens);
-		event_number(json, "tokens_cached", (int64_t)f->prompt_tokens + v->output_tokens);
+		/* What the slot holds: the last token was never put into the cache. */
+		event_number(json, "tokens_cached",
+			     (int64_t)f->prompt_tokens + v->output_tokens - (v->output_tokens > 0));
 		buf_printf(json, ",\"timings\":{\"cache_n\":%" PRIu32 ",\"prompt_n\":%" PRIu32
 			   ",\"prompt_ms\":%.3f,\"predicted_n\":%" PRIu32 ",\"predicted_ms\":%.3f}",
 			   f->cached_tokens, f->prompt_tokens - f->cached_tokens,
@@ -130,7 +133,10 @@ const struct shape shape_llamacpp = {
 
 /* ---- SGLang ---- */
 
-/* {"text":..,"meta_info":{..}}; finish is NULL while there is more to come. */
+/*
+ * {"text":..,"output_ids":[..],"meta_info":{..}}; finish is NULL while there is more to come.
+ * f->head gathers the ids, one of each event.
+ */
 static void sglang_write(struct event_form *f, struct str text, const char *finish,
 			 struct str stop, uint32_t tokens)
 {
@@ -138,6 +144,11 @@ static void sglang_write(struct event_form *f, struct str text, const char *fini
 
 	buf_add_char(json, '{');
 	event_text(json, "text", text);
+	if (f->head.len) {
+		buf_add_text(json, ",\"output_ids\":[");
+		buf_add_str(json, buf_str(&f->head));
+		buf_add_char(json, ']');
+	}
 	buf_add_text(json, ",\"meta_info\":{\"id\":");
 	json_quote(json, f->id, true);
 	event_key(json, "finish_reason");
@@ -145,13 +156,16 @@ static void sglang_write(struct event_form *f, struct str text, const char *fini
 		buf_add_text(json, "null");
 	} else if (is_length(finish)) {
 		buf_printf(json, "{\"type\":\"length\",\"length\":%" PRIu32 "}", tokens);
-	} else {
+	} else if (stop.n) {
 		buf_add_text(json, "{\"type\":\"stop\",\"matched\":");
 		json_quote(json, stop, true);
 		buf_add_char(json, '}');
+	} else {
+		buf_printf(json, "{\"type\":\"stop\",\"matched\":%d}", EOS_ID);
 	}
 	if (!f->is_without_usage) {
 		event_number(json, "prompt_tokens", f->prompt_tokens);
+		event_number(json, "reasoning_tokens", 0);
 		event_number(json, "completion_tokens", tokens);
 		event_number(json, "cached_tokens", f->cached_tokens);
 	}
@@ -161,6 +175,7 @@ static void sglang_write(struct event_form *f, struct str text, const char *fini
 static void sglang_event(struct event_form *f, const struct event *v, struct buf *out)
 {
 	buf_add_str(&f->said, v->text);
+	buf_printf(&f->head, f->head.len ? ",%" PRIu32 : "%" PRIu32, v->id);
 	sglang_write(f, buf_str(&f->said), v->finish_reason, v->stop_reason, v->output_tokens);
 	event_put(f, NULL, out);
 }
@@ -174,7 +189,8 @@ static void sglang_error(struct event_form *f, const char *message, struct buf *
 {
 	buf_add_text(&f->json, "{\"error\":{");
 	event_text(&f->json, "message", str_of(message));
-	buf_add_text(&f->json, "}}");
+	buf_add_text(&f->json, ",\"type\":\"invalid_request_error\",\"code\":400,"
+			       "\"retryable\":false}}");
 	event_put(f, NULL, out);
 }
 

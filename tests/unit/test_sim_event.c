@@ -77,12 +77,17 @@ static const struct event_row event_rows[] = {
 	{ .shape = &shape_llamacpp, .event = { .part = EVENT_TEXT, .text = { " abc", 4 }, .id = 9,
 	  .output_tokens = 3 }, .stream =
 	  "data: {\"index\":0,\"content\":\" abc\",\"tokens\":[9],\"stop\":false,"
-	  "\"id_slot\":0,\"tokens_predicted\":3,\"tokens_evaluated\":7}\n\n" },
-	{ .shape = &shape_sglang, .event = { .part = EVENT_TEXT, .text = { " abc", 4 },
+	  "\"id_slot\":-1,\"tokens_predicted\":3,\"tokens_evaluated\":7}\n\n" },
+	{ .shape = &shape_sglang, .event = { .part = EVENT_TEXT, .text = { " abc", 4 }, .id = 9,
 	  .output_tokens = 3, .finish_reason = "stop", .stop_reason = { "c", 1 } }, .stream =
-	  "data: {\"text\":\" abc\",\"meta_info\":{\"id\":\"cmpl-1\",\"finish_reason\":"
-	  "{\"type\":\"stop\",\"matched\":\"c\"},\"prompt_tokens\":7,"
-	  "\"completion_tokens\":3,\"cached_tokens\":0}}\n\n" },
+	  "data: {\"text\":\" abc\",\"output_ids\":[9],\"meta_info\":{\"id\":\"cmpl-1\","
+	  "\"finish_reason\":{\"type\":\"stop\",\"matched\":\"c\"},\"prompt_tokens\":7,"
+	  "\"reasoning_tokens\":0,\"completion_tokens\":3,\"cached_tokens\":0}}\n\n" },
+	{ .shape = &shape_sglang, .event = { .part = EVENT_TEXT, .text = { " abc", 4 }, .id = 9,
+	  .output_tokens = 3, .finish_reason = "stop" }, .stream =
+	  "data: {\"text\":\" abc\",\"output_ids\":[9],\"meta_info\":{\"id\":\"cmpl-1\","
+	  "\"finish_reason\":{\"type\":\"stop\",\"matched\":2},\"prompt_tokens\":7,"
+	  "\"reasoning_tokens\":0,\"completion_tokens\":3,\"cached_tokens\":0}}\n\n" },
 	{ .shape = &shape_demo, .is_crlf = true, .is_commented = true,
 	  .event = { .part = EVENT_TEXT, .text = { " abc", 4 } }, .stream =
 	  "{\"text\":[\"a\\\"b abc\"]}\r\n" },
@@ -192,13 +197,14 @@ static const struct {
 	{ &shape_llamacpp, "",
 	  "data: {\"index\":0,\"content\":\"\",\"tokens\":[],\"id_slot\":0,\"stop\":true,"
 	  "\"model\":\"sim\",\"tokens_predicted\":3,\"tokens_evaluated\":7,"
-	  "\"tokens_cached\":10,\"timings\":{\"cache_n\":0,\"prompt_n\":7,"
+	  "\"tokens_cached\":9,\"timings\":{\"cache_n\":0,\"prompt_n\":7,"
 	  "\"prompt_ms\":0.001,\"predicted_n\":3,\"predicted_ms\":0.002},"
 	  "\"truncated\":false,\"stop_type\":\"limit\",\"stopping_word\":\"\"}\n\n",
 	  "data: {\"error\":{\"code\":500,\"message\":\"no\",\"type\":\"server_error\"}}"
 	  "\n\n" },
 	{ &shape_sglang, "", "data: [DONE]\n\n",
-	  "data: {\"error\":{\"message\":\"no\"}}\n\ndata: [DONE]\n\n" },
+	  "data: {\"error\":{\"message\":\"no\",\"type\":\"invalid_request_error\",\"code\":400,"
+	  "\"retryable\":false}}\n\ndata: [DONE]\n\n" },
 	{ &shape_ollama, "",
 	  "{\"model\":\"sim\",\"created_at\":\"1970-01-01T00:00:05Z\",\"response\":\"\","
 	  "\"done\":true,\"done_reason\":\"length\",\"total_duration\":3000,"
