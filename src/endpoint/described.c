@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "endpoint/peers.h"
 #include "endpoint/template.h"
+#include "http/head.h"
 #include "json/write.h"
 
 /* What the file can point at; one path each. */
@@ -288,10 +289,7 @@ static int take_kind(const struct reader *r)
 /* RFC 9110: a token as name; no controls in the value. */
 static bool is_header(struct str name, const struct json_value *value)
 {
-	static const char token[] = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
-				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-
-	if (name.n == 0 || strspn(name.p, token) != name.n || value->kind != JSON_STRING)
+	if (!http_is_token(name) || value->kind != JSON_STRING)
 		return false;
 	for (size_t i = 0; i < value->text.n; i++)
 		if ((unsigned char)value->text.p[i] < 0x20 || value->text.p[i] == 0x7f)
@@ -312,6 +310,9 @@ static int take_headers(const struct reader *r)
 	for (size_t i = 0; i < v->count; i++) {
 		if (!is_header(v->key[i], &v->item[i]))
 			return err_set(r->e, ERR_USAGE, "\"headers\": %.60s is not a valid header",
+				       v->key[i].p);
+		if (http_head_is_framing(v->key[i]))
+			return err_set(r->e, ERR_USAGE, "\"headers\": %s is set by profllm itself",
 				       v->key[i].p);
 		header[i] = (struct endpoint_header){ v->key[i].p, v->item[i].text.p };
 	}

@@ -210,6 +210,17 @@ static int header_apply(struct str name, struct str value, struct http_framing *
 	return 0;
 }
 
+bool http_head_is_framing(struct str name)
+{
+	static const char *const names[] = { "Content-Length", "Transfer-Encoding", "Connection",
+					     "Expect" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (str_eq_nocase(name, str_of(names[i])))
+			return true;
+	return false;
+}
+
 int http_framing_read(struct str head, struct http_framing *f, struct err *e)
 {
 	struct str line, name, value;

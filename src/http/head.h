@@ -31,6 +31,9 @@ bool http_is_token(struct str s);
 /* The line "name: value" can be sent as a header: a token, and no NUL, CR or LF in the value. */
 bool http_header_is_plain(struct str name, struct str value);
 
+/* Headers that say where a message ends and how it travels: who frames it sets them. */
+bool http_head_is_framing(struct str name);
+
 struct http_framing {
 	uint64_t length;
 	bool has_length;

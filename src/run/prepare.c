@@ -4,27 +4,25 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "http/head.h"
 #include "http/url.h"
 #include "run/lookahead.h"
 
-/* Headers only we may set: a wrong one would break the framing. */
-static bool is_reserved(const char *name)
-{
-	static const char *const reserved[] = { "Content-Length", "Transfer-Encoding", "Connection",
-						"Expect" };
-
-	for (size_t i = 0; i < sizeof(reserved) / sizeof(*reserved); i++)
-		if (str_eq_nocase(str_of(name), str_of(reserved[i])))
-			return true;
-	return false;
-}
-
-static bool is_overridden(const struct prepare_opts *o, const char *name)
+static bool is_users(const struct prepare_opts *o, const char *name)
 {
 	for (size_t i = 0; i < o->n_headers; i++)
 		if (str_eq_nocase(str_of(o->header[i].key), str_of(name)))
 			return true;
 	return false;
+}
+
+/* By --header, or by the API's own headers. */
+static bool is_overridden(const struct prepare_opts *o, const char *name)
+{
+	for (size_t i = 0; i < o->endpoint->n_headers; i++)
+		if (str_eq_nocase(str_of(o->endpoint->header[i].name), str_of(name)))
+			return true;
+	return is_users(o, name);
 }
 
 static void add_default(const struct prepare_opts *o, struct buf *b, const char *name,
@@ -34,19 +32,35 @@ static void add_default(const struct prepare_opts *o, struct buf *b, const char 
 		buf_printf(b, "%s: %s\r\n", name, value);
 }
 
+/* Ours takes its place where requests have one. */
+static bool is_id(const struct prepare_opts *o, const char *name)
+{
+	return !o->is_without_ids && str_eq_nocase(str_of(name), STR("x-request-id"));
+}
+
+/* Headers that the API asks for; --header wins. */
+static void add_api_headers(const struct prepare_opts *o, struct buf *b)
+{
+	for (size_t i = 0; i < o->endpoint->n_headers; i++) {
+		const struct endpoint_header *h = &o->endpoint->header[i];
+
+		if (!is_users(o, h->name) && !is_id(o, h->name))
+			buf_printf(b, "%s: %s\r\n", h->name, h->value);
+	}
+}
+
 static int add_user_headers(const struct prepare_opts *o, struct buf *b, struct err *e)
 {
 	for (size_t i = 0; i < o->n_headers; i++) {
 		const struct serve_pair *h = &o->header[i];
 
-		if (is_reserved(h->key))
+		if (http_head_is_framing(str_of(h->key)))
 			return err_set(e, ERR_RUN, "--header %s: this header is set by profllm itself",
 				       h->key);
 		if (*h->key == 0 || strpbrk(h->key, ": \t\r\n") || strpbrk(h->value, "\r\n"))
 			return err_set(e, ERR_RUN, "--header %s: not a valid header name or value",
 				       h->key);
-		/* Ours replaces the user's where requests have one. */
-		if (o->is_without_ids || !str_eq_nocase(str_of(h->key), STR("x-request-id")))
+		if (!is_id(o, h->key))
 			buf_printf(b, "%s: %s\r\n", h->key, h->value);
 	}
 	return 0;
@@ -87,8 +101,7 @@ static int write_head(const struct prepare_opts *o, unsigned i, struct buf *b, s
 		buf_printf(&bearer, "Bearer %s", o->api_key);
 		add_default(o, b, "Authorization", bearer.data);
 	}
-	for (size_t h = 0; h < o->endpoint->n_headers; h++)
-		add_default(o, b, o->endpoint->header[h].name, o->endpoint->header[h].value);
+	add_api_headers(o, b);
 	rc = add_user_headers(o, b, e);
 	buf_release(&agent);
 	buf_release(&bearer);

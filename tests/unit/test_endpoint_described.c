@@ -83,6 +83,8 @@ static void mistakes_are_named(void **state)
 		  "\"headers\": a b is not a valid header" },
 		{ "{" NAMED BODY ",\"text\":\"t\",\"headers\":{\"a\":\"c\\r\\nd: e\"}}",
 		  "\"headers\": a is not a valid header" },
+		{ "{" NAMED BODY ",\"text\":\"t\",\"headers\":{\"content-length\":\"3\"}}",
+		  "\"headers\": content-length is set by profllm itself" },
 		{ "{" NAMED BODY ",\"text\":\"t\",\"framing\":\"whole\",\"done\":\"x\"}",
 		  "\"done\" ends a stream, and this API does not stream" },
 	};
@@ -186,6 +188,7 @@ static void ids_do_not_go_inside_a_text(void **state)
 
 #define DEMO "examples/backends/vllm-demo.json"
 #define MINIMAL "examples/backends/openai-minimal.json"
+#define SGLANG "examples/backends/sglang-incremental.json"
 
 static void streams_come_to_what_was_sent(void **state)
 {
@@ -210,6 +213,14 @@ static void streams_come_to_what_was_sent(void **state)
 		{ MINIMAL, NULL, "data: {oops\n\n",
 		  "0 tokens, 0 answers, 0 thoughts, text '', counts -1 -1 -1 -1, error a stream event is "
 		  "not JSON: {oops, the stream ended without a token" },
+		{ SGLANG, NULL,
+		  "data: {\"text\":\"a\",\"output_ids\":[5],\"meta_info\":{\"finish_reason\":null,"
+		  "\"prompt_tokens\":4,\"reasoning_tokens\":0,\"completion_tokens\":1,"
+		  "\"cached_tokens\":3}}\n\ndata: {\"text\":\" b\",\"output_ids\":[6],\"meta_info\":"
+		  "{\"finish_reason\":{\"type\":\"length\",\"length\":2},\"prompt_tokens\":4,"
+		  "\"reasoning_tokens\":0,\"completion_tokens\":2,\"cached_tokens\":3}}\n\n"
+		  "data: [DONE]\n\n",
+		  "2 tokens, 2 answers, 0 thoughts, text 'a b', counts 4 2 3 0" },
 	};
 
 	(void)state;
@@ -277,6 +288,7 @@ static void shipped_files_load(void **state)
 		{ DEMO, "vllm-demo", "/generate", false, false, false, FRAMING_LINES },
 		{ "examples/backends/vllm-demo-whole.json", "vllm-demo-whole", "/generate", false, false,
 		  false, FRAMING_SSE },
+		{ SGLANG, "sglang-incremental", "/generate", false, false, false, FRAMING_SSE },
 		{ MINIMAL, "openai-minimal", "/v1/completions", false, false, true, FRAMING_SSE },
 		{ "examples/backends/chat-minimal.json", "chat-minimal", "/v1/chat/completions", false,
 		  true, true, FRAMING_SSE },

@@ -80,6 +80,35 @@ static void heads_are_complete(void **state)
 	}
 }
 
+/* An API's own headers stand in place of ours, --header in place of them. */
+static void no_header_is_sent_twice(void **state)
+{
+	static const struct endpoint_header own[] = {
+		{ "accept", "a/b" }, { "Content-Type", "c/d" }, { "Host", "h" }, { "X-A", "1" },
+		{ "x-request-id", "no" },
+	};
+	static const struct serve_pair headers[] = { { "x-a", "2" } };
+	struct endpoint ep = *endpoint_find("vllm");
+	struct prepared p;
+	struct err e = { 0 };
+	struct set s;
+	struct str want = STR("POST /v1/completions HTTP/1.1\r\nUser-Agent: profllm/1\r\n"
+			      "Accept-Encoding: identity\r\naccept: a/b\r\nContent-Type: c/d\r\n"
+			      "Host: h\r\nx-a: 2\r\nx-request-id: id-0\r\nContent-Length: ");
+
+	(void)state;
+	ep.header = own;
+	ep.n_headers = sizeof(own) / sizeof(*own);
+	set_init(&s, 1);
+	s.opts.endpoint = &ep;
+	s.opts.header = headers;
+	s.opts.n_headers = 1;
+	assert_int_equal(prepare(&s.opts, &s.plan, &s.w, &p, &e), 0);
+	assert_true(str_starts(p.request[0], want));
+	prepared_release(&p);
+	set_release(&s);
+}
+
 static void bad_headers_are_refused(void **state)
 {
 	static const struct serve_pair bad[] = {
@@ -138,6 +167,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(heads_are_complete),
+		cmocka_unit_test(no_header_is_sent_twice),
 		cmocka_unit_test(bad_headers_are_refused),
 		cmocka_unit_test(looking_ahead_gives_the_same_bytes),
 	};
