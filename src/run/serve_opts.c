@@ -19,6 +19,7 @@
 
 #include "base/fmt.h"
 #include "base/limits.h"
+#include "http/head.h"
 #include "http/url.h"
 #include "json/write.h"
 #include "report/plot.h"
@@ -190,15 +191,12 @@ static void make_urls(const struct check *c)
 /* RFC 9110: a token as name; no controls in the value, which would end the header early. */
 static int check_headers(const struct check *c)
 {
-	static const char token[] = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
-				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-
 	if (parse_pairs(c, &c->o->header, "header", &c->d->header, &c->d->n_headers) < 0)
 		return -1;
 	for (size_t i = 0; i < c->d->n_headers; i++) {
 		const struct serve_pair *h = &c->d->header[i];
 
-		if (!*h->key || h->key[strspn(h->key, token)])
+		if (!http_is_token(str_of(h->key)))
 			return err_set(c->e, ERR_RUN,
 				       "--header: '%.100s' is not a valid header name", h->key);
 		for (const unsigned char *p = (const unsigned char *)h->value; *p; p++)
