@@ -3,7 +3,8 @@
  * ollama.c - Ollama's generate and chat APIs ("ollama", "ollama-chat").
  *
  * Lines of JSON, no events. The last (done is true) has the counts and, as a rule,
- * no text. prompt_eval_count may be left out when the prompt came from the cache.
+ * no text. prompt_eval_count is the whole prompt since Ollama runs llama.cpp's server;
+ * before, it was left out when all came from the cache.
  * Both put prompts through the model's template; {"raw": true} in --extra-body
  * keeps generate from it.
  */
