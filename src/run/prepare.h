@@ -21,7 +21,7 @@ struct prepare_opts {
 	const struct serve_pair *header; /* --header, overrides the built-in ones */
 	size_t n_headers;
 	const char *api_key;          /* NULL: none */
-	const char *key_header;       /* takes it as it is; NULL: Authorization, as a bearer token */
+	const char *key_header;       /* NULL: Authorization, as a bearer token */
 	const char *const *lora;      /* module names; NULL: none */
 	bool is_without_ids;          /* ready check, warm-up */
 	bool is_rehosted;             /* the URL is chosen at admission: room for any head */

@@ -19,7 +19,7 @@ struct remote {
 	const struct serve_pair *header; /* --header, sent with every request */
 	size_t n_headers;
 	const char *api_key;             /* NULL: none */
-	const char *key_header;          /* takes it as it is; NULL: Authorization, as a bearer token */
+	const char *key_header;          /* NULL: Authorization, as a bearer token */
 	const atomic_bool *cancel;       /* set: stop asking; may be NULL */
 };
 
