@@ -335,7 +335,8 @@ static void test_refused(void **state)
 	f.opts.random_mm_num_mm_items_range_ratio = 1.5;
 	assert_refused(&f, "random-mm", "0 to 1 is expected");
 	f.env.backend = "vllm";
-	assert_refused(&f, "random-mm", "openai-chat or openai-audio");
+	assert_refused(&f, "random-mm", "not supported on backend 'vllm'; use one of ['openai-audio', "
+		       "'openai-chat'].");
 	fixture_release(&f);
 }
 
