@@ -385,6 +385,8 @@ static int take_body(const struct reader *r)
 		return err_set(r->e, ERR_USAGE, "the body holds neither {{prompt}} nor {{messages}}");
 	d->ep.is_eos_kept = !uses(&d->top, TEMPLATE_IGNORE_EOS) &&
 			    !uses(&d->nested, TEMPLATE_IGNORE_EOS);
+	d->ep.is_model_unnamed = !uses(&d->top, TEMPLATE_MODEL) &&
+				 !uses(&d->nested, TEMPLATE_MODEL);
 	return 0;
 }
 

@@ -81,6 +81,7 @@ struct endpoint {
 	bool is_ours;            /* not in upstream: --endpoint defaults to default_path */
 	bool is_chat;            /* the server puts prompts through its chat template */
 	bool is_eos_kept;        /* the API has no ignore_eos: answers may end early */
+	bool is_model_unnamed;   /* requests name no model, so none of its adapters */
 	bool is_error_final;     /* --compat stream-error is not about this API */
 	bool is_prompt_echoed;   /* an answer's text begins with the prompt's */
 	enum framing framing;

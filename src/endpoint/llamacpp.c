@@ -79,6 +79,6 @@ static int decode(const struct endpoint *self, struct str data, struct decoded *
 const struct endpoint endpoint_llamacpp = {
 	.name = "llamacpp", .suffix = "completion", .api_name = "llama.cpp completion API",
 	.default_path = "/completion", .is_streaming = true, .is_openai = true, .is_ours = true,
-	.is_error_final = true,
+	.is_error_final = true, .is_model_unnamed = true,
 	.encode = encode, .decode = decode, .finish = peer_finish,
 };

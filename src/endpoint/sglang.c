@@ -83,6 +83,6 @@ static int decode(const struct endpoint *self, struct str data, struct decoded *
 const struct endpoint endpoint_sglang = {
 	.name = "sglang", .suffix = "generate", .api_name = "SGLang generate API",
 	.default_path = "/generate", .is_streaming = true, .is_openai = true, .is_ours = true,
-	.is_error_final = true,
+	.is_error_final = true, .is_model_unnamed = true,
 	.encode = encode, .decode = decode, .finish = peer_finish,
 };

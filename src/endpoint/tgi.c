@@ -85,6 +85,7 @@ static int decode(const struct endpoint *self, struct str data, struct decoded *
 const struct endpoint endpoint_tgi = {
 	.name = "tgi", .suffix = "generate_stream", .api_name = "TGI generate API",
 	.default_path = "/generate_stream", .is_streaming = true, .is_openai = true,
-	.is_ours = true, .is_eos_kept = true, .is_error_final = true,
+	.is_ours = true, .is_eos_kept = true, .is_model_unnamed = true,
+	.is_error_final = true,
 	.encode = encode, .decode = decode, .finish = peer_finish,
 };

@@ -132,12 +132,18 @@ static int find_endpoint(struct stage *s, struct err *e)
 	struct buf text = { 0 };
 
 	s->point->endpoint = ep;
+	if (s->opts->lora_modules.n && ep->is_model_unnamed) {
+		buf_printf(&text, "--lora-modules has no effect: requests of --backend %s name no "
+			   "model", ep->name);
+		stage_warn(s, text.data);
+		buf_reset(&text);
+	}
 	if (s->opts->ignore_eos && ep->is_eos_kept) {
 		buf_printf(&text, "--backend %s has no ignore_eos: answers may end before the length "
 			   "that was asked for", ep->name);
 		stage_warn(s, text.data);
-		buf_release(&text);
 	}
+	buf_release(&text);
 	return endpoint_check_url(ep, s->derived->api_url, e);
 }
 

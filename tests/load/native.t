@@ -171,6 +171,17 @@ for my $case (
 	like($run->{err}, qr/--backend ollama has no ignore_eos/, 'ollama: a warning');
 }
 
+# Adapters go by the model's name: an API that sends none cannot ask for one.
+for my $case (['sglang', 1], ['vllm-demo', 1], ['ollama', 0], ['openai-minimal', 0]) {
+	my ($name, $is_said) = @$case;
+	my ($api) = grep { $_->{name} eq $name } @api;
+	my $sim = sim('--ttft-ms', '5', '--itl-ms', '1', '--served-model-name', 'sim', 'adapter');
+	my $run = serve($sim, '--num-prompts', '1', '--lora-modules', 'adapter', options($api));
+
+	is($run->{err} =~ /--lora-modules has no effect: .*--backend $name name no model/ ? 1 : 0,
+		$is_said, "$name: whether adapters can be asked for") or diag($run->{err});
+}
+
 # Pictures go with the chat APIs, and what sends text alone refuses them.
 for my $name ('anthropic', 'ollama-chat') {
 	my $sim = sim('--ttft-ms', '5', '--itl-ms', '1');
