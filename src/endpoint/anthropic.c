@@ -64,15 +64,21 @@ static int write_image(struct json_slice part, struct buf *out, struct err *e)
 	return 0;
 }
 
-/* Blocks of one message's content, without the brackets. */
+static void next_block(struct buf *out)
+{
+	if (out->data[out->len - 1] != '[')
+		buf_add_text(out, ", ");
+}
+
+/* Blocks of one message's content, into a list that is open. */
 static int write_blocks(struct json_slice content, struct buf *out, struct err *e)
 {
 	struct json_slice part, type, text;
 	struct json_iter it;
 	struct str key;
-	bool is_first = true;
 
 	if (content.kind == JSON_STRING) {
+		next_block(out);
 		buf_add_text(out, "{\"type\": \"text\", \"text\": ");
 		buf_add_str(out, event_raw(content));
 		buf_add_char(out, '}');
@@ -87,9 +93,7 @@ static int write_blocks(struct json_slice content, struct buf *out, struct err *
 			       str_is(type.raw, "text") && json_member(part, "text", &text) &&
 			       text.kind == JSON_STRING;
 
-		if (!is_first)
-			buf_add_text(out, ", ");
-		is_first = false;
+		next_block(out);
 		if (is_text)
 			buf_add_str(out, part.raw);
 		else if (write_image(part, out, e) < 0)
@@ -113,7 +117,8 @@ static int convert(struct json_slice list, struct buf *messages, struct buf *sys
 			return err_set(e, ERR_RUN, "--backend anthropic: a message has no content");
 		if (str_is(role.raw, "system") || str_is(role.raw, "developer")) {
 			out = system;
-			buf_add_text(out, out->len ? ", " : "[");
+			if (out->len == 0)
+				buf_add_char(out, '[');
 		} else {
 			buf_add_text(out, out->len > 1 ? ", {\"role\": \"" : "{\"role\": \"");
 			buf_add_str(out, role.raw);

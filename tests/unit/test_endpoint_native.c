@@ -44,6 +44,12 @@ static const struct {
 	  "\"text\": \"q\"}]}, {\"role\": \"assistant\", \"content\": [{\"type\": \"text\", "
 	  "\"text\": \"a\"}]}], \"stream\": true}" },
 	{ "anthropic", { .model = S("m") },
+	  { .messages = S("[{\"role\": \"system\", \"content\": \"a\"}, {\"role\": \"system\", "
+			  "\"content\": []}, {\"role\": \"system\", \"content\": \"b\"}]"),
+	    .output_len = 5 },
+	  "{\"model\": \"m\", \"max_tokens\": 5, \"system\": [{\"type\": \"text\", \"text\": \"a\"}, "
+	  "{\"type\": \"text\", \"text\": \"b\"}], \"messages\": [], \"stream\": true}" },
+	{ "anthropic", { .model = S("m") },
 	  { .prompt = S("see"), .output_len = 5,
 	    .media = S("[{\"type\": \"image_url\", \"image_url\": {\"url\": "
 		       "\"data:image/png;base64,QUJD\"}}, {\"type\": \"image_url\", \"image_url\": "
