@@ -202,17 +202,13 @@ static int decode(const struct endpoint *self, struct str data, struct decoded *
 {
 	struct json_slice v[MEMBERS];
 	struct str type;
+	int rc;
 
 	(void)self;
 	pthread_once(&paths_once, compile_paths);
-	if (str_eq(data, STR("[DONE]"))) {
-		out->bits = DECODED_IGNORED;
-		return 0;
-	}
-	if (json_scan_run(&paths, data, v) < 0)
-		return event_not_json(data, e);
-	if (peer_error(v[ERROR], out))
-		return 0;
+	rc = peer_scan(&paths, ERROR, DECODED_IGNORED, data, v, out, e);
+	if (rc <= 0)
+		return rc;
 	type = v[TYPE].kind == JSON_STRING ? v[TYPE].raw : (struct str){ 0 };
 	if (str_is(type, "content_block_delta")) {
 		decode_delta(v, out);

@@ -52,17 +52,13 @@ static int decode(const struct endpoint *self, struct str data, struct decoded *
 {
 	struct json_slice v[MEMBERS];
 	bool is_last;
+	int rc;
 
 	(void)self;
 	pthread_once(&paths_once, compile_paths);
-	if (str_eq(data, STR("[DONE]"))) {
-		out->bits = DECODED_DONE;
-		return 0;
-	}
-	if (json_scan_run(&paths, data, v) < 0)
-		return event_not_json(data, e);
-	if (peer_error(v[ERROR], out))
-		return 0;
+	rc = peer_scan(&paths, ERROR, DECODED_DONE, data, v, out, e);
+	if (rc <= 0)
+		return rc;
 	is_last = event_is_true(v[STOP]);
 	if (event_has(v[TEXT]) && (!is_last || event_has_text(v[TEXT]))) {
 		out->bits = DECODED_TOKEN;

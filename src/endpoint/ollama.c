@@ -152,13 +152,13 @@ static int decode(const struct endpoint *self, struct str data, struct decoded *
 	struct json_slice v[MEMBERS];
 	bool is_last, has_thought;
 	struct json_slice text;
+	int rc;
 
 	(void)self;
 	pthread_once(&paths_once, compile_paths);
-	if (json_scan_run(&paths, data, v) < 0)
-		return event_not_json(data, e);
-	if (peer_error(v[ERROR], out))
-		return 0;
+	rc = peer_scan(&paths, ERROR, DECODED_DONE, data, v, out, e);
+	if (rc <= 0)
+		return rc;
 	is_last = event_is_true(v[DONE]);
 	has_thought = event_has_text(v[THINKING]) || event_has_text(v[MESSAGE_THINKING]);
 	text = event_has(v[TEXT]) ? v[TEXT] : v[MESSAGE];

@@ -143,6 +143,18 @@ bool peer_error(struct json_slice error, struct decoded *out)
 	return true;
 }
 
+int peer_scan(const struct json_paths *paths, size_t error, unsigned done_bits, struct str data,
+	      struct json_slice *v, struct decoded *out, struct err *e)
+{
+	if (str_eq(data, STR("[DONE]"))) {
+		out->bits = done_bits;
+		return 0;
+	}
+	if (json_scan_run(paths, data, v) < 0)
+		return event_not_json(data, e);
+	return !peer_error(v[error], out);
+}
+
 void peer_answer(struct json_slice text, struct decoded *out)
 {
 	if (!event_has_text(text))

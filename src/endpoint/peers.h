@@ -41,6 +41,12 @@ int peer_messages(const char *backend, const struct sample *s, struct buf *scrat
 
 /* An error member that says something: fills out and returns true. */
 bool peer_error(struct json_slice error, struct decoded *out);
+/*
+ * How decoding begins: finds the members at paths, the one at index error among them. 1: v is
+ * filled; 0: all is said ([DONE], which counts as done_bits, or an error); -1: it is not JSON.
+ */
+int peer_scan(const struct json_paths *paths, size_t error, unsigned done_bits, struct str data,
+	      struct json_slice *v, struct decoded *out, struct err *e);
 /* Text of an event: DECODED_ANSWER with it when there is some. */
 void peer_answer(struct json_slice text, struct decoded *out);
 /* Counts that are told; -1 otherwise. DECODED_USAGE when at least one is. */

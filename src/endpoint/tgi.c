@@ -62,13 +62,13 @@ static int decode(const struct endpoint *self, struct str data, struct decoded *
 		  struct err *e)
 {
 	struct json_slice v[MEMBERS];
+	int rc;
 
 	(void)self;
 	pthread_once(&paths_once, compile_paths);
-	if (json_scan_run(&paths, data, v) < 0)
-		return event_not_json(data, e);
-	if (peer_error(v[ERROR], out))
-		return 0;
+	rc = peer_scan(&paths, ERROR, DECODED_DONE, data, v, out, e);
+	if (rc <= 0)
+		return rc;
 	if (event_has(v[TOKEN])) {
 		out->bits = DECODED_TOKEN;
 		if (!event_is_true(v[SPECIAL]))

@@ -331,14 +331,15 @@ static size_t on_bytes(char *data, size_t size, size_t n, void *self)
 {
 	struct transfer *t = self;
 	struct str piece = { data, size * n };
+	struct exchange *x = t->x;
 
-	if (!t->x)
+	if (!x || (!t->is_head_given && !give_head(t)))
 		return 0;
-	if (!t->is_head_given && !give_head(t))
-		return 0;
-	t->x->bytes_in += (uint32_t)piece.n;
-	t->x->sink->on_body(t->x, piece, 0, stamp_of(t, piece));
-	return t->x ? piece.n : 0;
+	if (t->x == x) { /* the head may have ended it */
+		x->bytes_in += (uint32_t)piece.n;
+		x->sink->on_body(x, piece, 0, stamp_of(t, piece));
+	}
+	return t->x == x ? piece.n : 0;
 }
 
 /* ---- its beginning ---- */

@@ -2,8 +2,8 @@
 /* load.c - how load was made, where that is not upstream's way: rows and members of the report. */
 #include "report/report.h"
 
-#include "json/write.h"
 #include "report/lines.h"
+#include "report/put.h"
 
 static void row_positive(struct buf *out, const char *label, double v)
 {
@@ -49,25 +49,13 @@ void report_load_rows(const struct report *r, struct buf *out)
 	}
 }
 
-static void put_real(struct json_writer *w, const char *key, double v)
+static void put_set(struct json_writer *w, const char *key, double v)
 {
 	json_key(w, key);
 	if (v > 0)
 		json_put_f64(w, v);
 	else
 		json_put_null(w);
-}
-
-static void put_text(struct json_writer *w, const char *key, const char *text)
-{
-	json_key(w, key);
-	json_put_text(w, text);
-}
-
-static void put_int(struct json_writer *w, const char *key, uint32_t v)
-{
-	json_key(w, key);
-	json_put_int(w, v);
 }
 
 static void put_urls(struct json_writer *w, const struct report *r)
@@ -90,7 +78,7 @@ static void put_urls(struct json_writer *w, const struct report *r)
 		put_int(w, "requests", u.requests);
 		put_int(w, "completed", u.completed);
 		put_int(w, "failed", u.failed);
-		put_real(w, "mean_ttft_ms", u.mean_ttft_ms);
+		put_set(w, "mean_ttft_ms", u.mean_ttft_ms);
 		json_end_object(w);
 	}
 	json_end_array(w);
@@ -102,8 +90,8 @@ void report_load_json(const struct report *r, struct json_writer *w)
 
 	put_int(w, "given_up", r->metrics->given_up);
 	put_text(w, "aborted", l->aborted);
-	put_real(w, "time_limit_s", l->time_limit_s);
-	put_real(w, "used_up_s", l->used_up_s);
+	put_set(w, "time_limit_s", l->time_limit_s);
+	put_set(w, "used_up_s", l->used_up_s);
 	put_text(w, "prompt_salt", l->prompt_salt);
 	put_urls(w, r);
 	if (l->is_profile_asked) {

@@ -5,31 +5,9 @@
  */
 #include "report/ours.h"
 
+#include "report/put.h"
+
 #define SCHEMA_VERSION 1
-
-static void put_text(struct json_writer *w, const char *key, const char *text)
-{
-	json_key(w, key);
-	json_put_text(w, text);
-}
-
-static void put_int(struct json_writer *w, const char *key, int64_t v)
-{
-	json_key(w, key);
-	json_put_int(w, v);
-}
-
-static void put_real(struct json_writer *w, const char *key, double v)
-{
-	json_key(w, key);
-	json_put_f64(w, v);
-}
-
-static void put_bool(struct json_writer *w, const char *key, bool v)
-{
-	json_key(w, key);
-	json_put_bool(w, v);
-}
 
 /* null when there was nothing to measure */
 static void put_spread(struct json_writer *w, const char *key, const struct metrics_spread *s)

@@ -2,17 +2,7 @@
 /* ours_server.c - profllm.server and profllm.steady_state of a result. */
 #include "report/ours.h"
 
-static void put_int(struct json_writer *w, const char *key, int64_t v)
-{
-	json_key(w, key);
-	json_put_int(w, v);
-}
-
-static void put_real(struct json_writer *w, const char *key, double v)
-{
-	json_key(w, key);
-	json_put_f64(w, v);
-}
+#include "report/put.h"
 
 static void put_str(struct json_writer *w, const char *key, struct str text)
 {

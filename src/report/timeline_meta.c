@@ -3,28 +3,16 @@
 #include "report/timeline.h"
 
 #include "base/mem.h"
-#include "json/write.h"
 #include "record/series.h"
+#include "report/put.h"
 #include "stats/stats.h"
 
 #define BINS_MAX 1200 /* of the rates: about as many as a screen has columns */
 #define BINS_MIN 100
 #define BIN_GAPS 5    /* token events of a stream in one bin, where there is room */
 
-static void put_text(struct json_writer *w, const char *key, const char *text)
-{
-	json_key(w, key);
-	json_put_text(w, text);
-}
-
-static void put_int(struct json_writer *w, const char *key, int64_t v)
-{
-	json_key(w, key);
-	json_put_int(w, v);
-}
-
 /* JSON has no infinity. */
-static void put_real(struct json_writer *w, const char *key, double v)
+static void put_number(struct json_writer *w, const char *key, double v)
 {
 	json_key(w, key);
 	if (isfinite(v))
@@ -51,8 +39,8 @@ static void put_facts(struct json_writer *w, const struct report_facts *f)
 	put_text(w, "model", f->model_id);
 	put_text(w, "tokenizer", f->tokenizer_id);
 	put_text(w, "dataset", f->dataset);
-	put_real(w, "request_rate", f->request_rate);
-	put_real(w, "burstiness", f->burstiness);
+	put_number(w, "request_rate", f->request_rate);
+	put_number(w, "burstiness", f->burstiness);
 	put_int(w, "max_concurrency", f->max_concurrency);
 	put_text(w, "version", f->version);
 	put_text(w, "request_id_prefix", f->request_id_prefix);
@@ -66,9 +54,9 @@ static void put_block(struct json_writer *w, const struct metrics *m, enum metri
 
 	json_begin_object(w);
 	put_text(w, "name", metric_block_key(b));
-	put_real(w, "mean", s->mean_ms);
-	put_real(w, "median", s->median_ms);
-	put_real(w, "std", s->std_ms);
+	put_number(w, "mean", s->mean_ms);
+	put_number(w, "median", s->median_ms);
+	put_number(w, "std", s->std_ms);
 	json_key(w, "percentiles");
 	json_begin_array(w);
 	for (size_t k = 0; k < m->opts.n_percentiles; k++) {
@@ -89,15 +77,15 @@ static void put_summary(struct json_writer *w, const struct metrics *m)
 	put_int(w, "completed", m->completed);
 	put_int(w, "failed", m->failed);
 	put_int(w, "cancelled", m->cancelled);
-	put_real(w, "duration", m->duration_s);
+	put_number(w, "duration", m->duration_s);
 	put_int(w, "total_input_tokens", m->total_input);
 	put_int(w, "total_output_tokens", m->total_output);
-	put_real(w, "request_throughput", m->request_throughput);
+	put_number(w, "request_throughput", m->request_throughput);
 	if (m->opts.n_goodput)
-		put_real(w, "request_goodput", m->request_goodput);
-	put_real(w, "output_throughput", m->output_throughput);
-	put_real(w, "total_token_throughput", m->total_token_throughput);
-	put_real(w, "max_output_tokens_per_s", m->max_output_tokens_per_s);
+		put_number(w, "request_goodput", m->request_goodput);
+	put_number(w, "output_throughput", m->output_throughput);
+	put_number(w, "total_token_throughput", m->total_token_throughput);
+	put_number(w, "max_output_tokens_per_s", m->max_output_tokens_per_s);
 	put_int(w, "max_concurrent_requests", m->max_concurrent_requests);
 	json_key(w, "blocks");
 	json_begin_array(w);

@@ -8,7 +8,8 @@
 
 #include "run/serve_check.h"
 
-const struct endpoint *serve_endpoint(const struct check *c)
+/* The API chosen. */
+static const struct endpoint *endpoint_of(const struct check *c)
 {
 	/* A part of a mix is checked by itself, without what was derived. */
 	return c->d ? c->d->endpoint : endpoint_find(c->o->backend);
@@ -16,7 +17,7 @@ const struct endpoint *serve_endpoint(const struct check *c)
 
 bool serve_is_openai(const struct check *c)
 {
-	const struct endpoint *ep = serve_endpoint(c);
+	const struct endpoint *ep = endpoint_of(c);
 
 	return !ep || ep->is_openai;
 }
@@ -60,14 +61,14 @@ static void check_pooling(const struct check *c)
 
 void serve_find_backend(const struct check *c)
 {
-	const struct endpoint *ep = serve_endpoint(c);
+	const struct endpoint *ep = endpoint_of(c);
 
 	c->d->is_pooling = ep && ep->is_pooling;
 }
 
 int serve_check_backend(const struct check *c)
 {
-	const struct endpoint *ep = serve_endpoint(c);
+	const struct endpoint *ep = endpoint_of(c);
 	struct err unlike = { 0 };
 	const char *set[7];
 

@@ -36,8 +36,6 @@ int serve_check_measure(const struct check *c);
 int serve_check_travel(const struct check *c);
 /* derived.endpoint, is_chat; --endpoint of an API of ours (run/choose_backend.c). */
 int serve_choose_backend(const struct check *c);
-/* The API chosen. */
-const struct endpoint *serve_endpoint(const struct check *c);
 bool serve_is_openai(const struct check *c); /* upstream forces ignore_eos on for these */
 /* derived.is_pooling; what a backend does not take is refused or noted. */
 void serve_find_backend(const struct check *c);

@@ -14,42 +14,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "run/serve_opts.h"
+#include "serve_line.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define ARGS_MAX 16
-
-/* One parsed and checked line. argv lives as long as the options do. */
-struct line {
-	struct serve_opts o;
-	struct serve_derived d;
-	struct opt_result r;
-	struct arena a;
-	struct err e;
-	int rc;
-};
-
-static void run(struct line *l, const char *const *arg)
-{
-	char *argv[ARGS_MAX];
-	int argc = 0;
-
-	*l = (struct line){ 0 };
-	for (; argc < ARGS_MAX && arg[argc]; argc++)
-		argv[argc] = arena_text(&l->a, str_of(arg[argc]));
-	l->rc = opt_parse(&serve_opt_set, argc, argv, &l->o, &l->r, &l->a, &l->e);
-	if (l->rc == 0)
-		l->rc = serve_opts_check(&l->o, &l->r, &l->a, &l->d, &l->e);
-}
-
-#define RUN(l, ...) run(l, (const char *const[ARGS_MAX]){ __VA_ARGS__ })
-
-static void done(struct line *l)
-{
-	opt_result_release(&l->r);
-	arena_release(&l->a);
-}
-
 #define GOODPUT_FORMAT                                                                         \
 	"Invalid format found for service level objectives. Specify service level objectives " \
 	"for goodput as \"KEY:VALUE\" pairs, where the key is a metric name, and the value is a " \

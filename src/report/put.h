@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report/put.h - one member of a JSON object in one call. Private to report/. */
+#pragma once
+#include "json/write.h"
+
+static inline void put_text(struct json_writer *w, const char *key, const char *text)
+{
+	json_key(w, key);
+	json_put_text(w, text);
+}
+
+static inline void put_int(struct json_writer *w, const char *key, int64_t v)
+{
+	json_key(w, key);
+	json_put_int(w, v);
+}
+
+static inline void put_real(struct json_writer *w, const char *key, double v)
+{
+	json_key(w, key);
+	json_put_f64(w, v);
+}
+
+static inline void put_bool(struct json_writer *w, const char *key, bool v)
+{
+	json_key(w, key);
+	json_put_bool(w, v);
+}
