@@ -194,9 +194,9 @@ static void on_signal(int signal)
 		sim_stop(s);
 }
 
-static void signals_handle(void (*handler)(int))
+static void signals_catch(void)
 {
-	struct sigaction act = { .sa_handler = handler };
+	struct sigaction act = { .sa_handler = on_signal };
 
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
@@ -223,7 +223,7 @@ static int serve(const struct sim_cli *cli, struct err *e)
 	int rc;
 
 	/* Before the port file exists, so that whoever waits for it may stop us at once. */
-	signals_handle(on_signal);
+	signals_catch();
 	s = sim_new(&opts, e);
 	if (!s)
 		return -1;
@@ -234,8 +234,7 @@ static int serve(const struct sim_cli *cli, struct err *e)
 		opts.served_count ? opts.served[0] : opts.model, sim_url(s),
 		sim_is_oracle(s) ? "oracle" : "engine");
 	rc = sim_run(s, e);
-	serving = NULL;
-	signals_handle(SIG_DFL);
+	serving = NULL; /* a signal that comes twice, as timeout(1) sends it, changes nothing */
 	summary_print(s);
 	sim_free(s);
 	return rc;
