@@ -10,7 +10,8 @@ enum method { METHOD_GET = 1, METHOD_POST = 2, METHOD_ANY = 3 };
 struct route {
 	const char *path;
 	enum method methods;
-	void (*serve)(struct conn *c, struct str body);
+	enum ask_api api; /* of a path that generates */
+	void (*serve)(struct conn *c, struct str body); /* NULL: it generates */
 };
 
 /* ---- answers ---- */
@@ -64,54 +65,9 @@ const char *route_model(const struct sim *s)
 	return s->opts->served_count ? s->opts->served[0] : s->opts->model;
 }
 
-static void serve_completions(struct conn *c, struct str body)
-{
-	stream_start(c, ASK_COMPLETIONS, body);
-}
-
-static void serve_chat(struct conn *c, struct str body)
-{
-	stream_start(c, ASK_CHAT, body);
-}
-
-static void serve_responses(struct conn *c, struct str body)
-{
-	stream_start(c, ASK_RESPONSES, body);
-}
-
-static void serve_audio(struct conn *c, struct str body)
-{
-	stream_start(c, ASK_AUDIO, body);
-}
-
-static void serve_messages(struct conn *c, struct str body)
-{
-	stream_start(c, ASK_ANTHROPIC, body);
-}
-
-static void serve_completion(struct conn *c, struct str body)
-{
-	stream_start(c, ASK_LLAMACPP, body);
-}
-
-static void serve_ollama(struct conn *c, struct str body)
-{
-	stream_start(c, ASK_OLLAMA, body);
-}
-
-static void serve_ollama_chat(struct conn *c, struct str body)
-{
-	stream_start(c, ASK_OLLAMA_CHAT, body);
-}
-
 static void serve_generate(struct conn *c, struct str body)
 {
 	stream_start(c, ask_generate_api(body), body);
-}
-
-static void serve_generate_stream(struct conn *c, struct str body)
-{
-	stream_start(c, ASK_TGI_STREAM, body);
 }
 
 static void serve_health(struct conn *c, struct str body)
@@ -337,40 +293,40 @@ static void serve_load(struct conn *c, struct str body)
 }
 
 static const struct route routes[] = {
-	{ "/v1/completions", METHOD_POST, serve_completions },
-	{ "/v1/chat/completions", METHOD_POST, serve_chat },
-	{ "/v1/responses", METHOD_POST, serve_responses },
-	{ "/v1/audio/transcriptions", METHOD_POST, serve_audio },
-	{ "/v1/audio/translations", METHOD_POST, serve_audio },
-	{ "/v1/messages", METHOD_POST, serve_messages },
-	{ "/generate", METHOD_POST, serve_generate },
-	{ "/generate_stream", METHOD_POST, serve_generate_stream },
-	{ "/completion", METHOD_POST, serve_completion },
-	{ "/api/generate", METHOD_POST, serve_ollama },
-	{ "/api/chat", METHOD_POST, serve_ollama_chat },
-	{ "/v1/embeddings", METHOD_POST, pool_embed },
-	{ "/embeddings", METHOD_POST, pool_embed },
-	{ "/pooling", METHOD_POST, pool_pool },
-	{ "/rerank", METHOD_POST, pool_rerank },
-	{ "/v1/rerank", METHOD_POST, pool_rerank },
-	{ "/v2/rerank", METHOD_POST, pool_rerank },
-	{ "/score", METHOD_POST, pool_score },
-	{ "/v1/score", METHOD_POST, pool_score },
-	{ "/v1/models", METHOD_GET, serve_models },
-	{ "/health", METHOD_GET, serve_health },
-	{ "/ping", METHOD_ANY, serve_health },
-	{ "/version", METHOD_GET, serve_version },
-	{ "/tokenize", METHOD_POST, serve_tokenize },
-	{ "/detokenize", METHOD_POST, serve_detokenize },
-	{ "/tokenizer_info", METHOD_GET, serve_tokenizer_info },
-	{ "/metrics", METHOD_GET, serve_metrics },
-	{ "/load", METHOD_GET, serve_load },
-	{ "/start_profile", METHOD_POST, serve_start_profile },
-	{ "/stop_profile", METHOD_POST, serve_stop_profile },
-	{ "/reset_prefix_cache", METHOD_POST, serve_reset_prefix },
-	{ "/sleep", METHOD_POST, serve_sleep },
-	{ "/wake_up", METHOD_POST, serve_wake },
-	{ "/is_sleeping", METHOD_GET, serve_is_sleeping },
+	{ "/v1/completions", METHOD_POST, .api = ASK_COMPLETIONS },
+	{ "/v1/chat/completions", METHOD_POST, .api = ASK_CHAT },
+	{ "/v1/responses", METHOD_POST, .api = ASK_RESPONSES },
+	{ "/v1/audio/transcriptions", METHOD_POST, .api = ASK_AUDIO },
+	{ "/v1/audio/translations", METHOD_POST, .api = ASK_AUDIO },
+	{ "/v1/messages", METHOD_POST, .api = ASK_ANTHROPIC },
+	{ "/generate", METHOD_POST, .serve = serve_generate },
+	{ "/generate_stream", METHOD_POST, .api = ASK_TGI_STREAM },
+	{ "/completion", METHOD_POST, .api = ASK_LLAMACPP },
+	{ "/api/generate", METHOD_POST, .api = ASK_OLLAMA },
+	{ "/api/chat", METHOD_POST, .api = ASK_OLLAMA_CHAT },
+	{ "/v1/embeddings", METHOD_POST, .serve = pool_embed },
+	{ "/embeddings", METHOD_POST, .serve = pool_embed },
+	{ "/pooling", METHOD_POST, .serve = pool_pool },
+	{ "/rerank", METHOD_POST, .serve = pool_rerank },
+	{ "/v1/rerank", METHOD_POST, .serve = pool_rerank },
+	{ "/v2/rerank", METHOD_POST, .serve = pool_rerank },
+	{ "/score", METHOD_POST, .serve = pool_score },
+	{ "/v1/score", METHOD_POST, .serve = pool_score },
+	{ "/v1/models", METHOD_GET, .serve = serve_models },
+	{ "/health", METHOD_GET, .serve = serve_health },
+	{ "/ping", METHOD_ANY, .serve = serve_health },
+	{ "/version", METHOD_GET, .serve = serve_version },
+	{ "/tokenize", METHOD_POST, .serve = serve_tokenize },
+	{ "/detokenize", METHOD_POST, .serve = serve_detokenize },
+	{ "/tokenizer_info", METHOD_GET, .serve = serve_tokenizer_info },
+	{ "/metrics", METHOD_GET, .serve = serve_metrics },
+	{ "/load", METHOD_GET, .serve = serve_load },
+	{ "/start_profile", METHOD_POST, .serve = serve_start_profile },
+	{ "/stop_profile", METHOD_POST, .serve = serve_stop_profile },
+	{ "/reset_prefix_cache", METHOD_POST, .serve = serve_reset_prefix },
+	{ "/sleep", METHOD_POST, .serve = serve_sleep },
+	{ "/wake_up", METHOD_POST, .serve = serve_wake },
+	{ "/is_sleeping", METHOD_GET, .serve = serve_is_sleeping },
 };
 
 /* ---- the way there ---- */
@@ -405,10 +361,12 @@ void route_serve(struct conn *c, struct str body)
 	for (size_t i = 0; i < sizeof(routes) / sizeof(*routes); i++) {
 		if (!str_is(path, routes[i].path))
 			continue;
-		if (routes[i].methods & method)
+		if (!(routes[i].methods & method))
+			route_error(c, 405, NULL, "Method Not Allowed");
+		else if (routes[i].serve)
 			routes[i].serve(c, body);
 		else
-			route_error(c, 405, NULL, "Method Not Allowed");
+			stream_start(c, routes[i].api, body);
 		return;
 	}
 	snprintf(text, sizeof(text), "%.*s is no path of this server",
