@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * words.h - a command line in one text cut into words as a POSIX shell would, and no more: no
+ * variables, no patterns, no comments.
+ *
+ * Equal to Python's shlex.split: '...' is literal; in "..." a backslash only escapes another
+ * one and the quote; outside quotes it escapes anything; blanks are space, tab, CR, LF.
+ */
+#pragma once
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/str.h"
+
+/*
+ * argv is ended by NULL and lives in the arena with its words; n may be NULL. ERR_USAGE with
+ * Python's reason ("No closing quotation", "No escaped character") or for a zero byte.
+ */
+int words_split(struct str text, struct arena *a, char ***argv, size_t *n, struct err *e);
