@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compare.c - see compare.h. */
+#include "stats/compare.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "stats/stats.h"
+
+/* ---- Student's t ---- */
+
+/*
+ * The continued fraction of I_x(a, b) (Abramowitz and Stegun 26.5.8), evaluated by Lentz's
+ * method from the front. Converges fast for x < (a + 1) / (a + b + 2).
+ */
+static double beta_fraction(double x, double a, double b)
+{
+	const double tiny = 1e-300;
+	double c = 1, d = 1 - (a + b) * x / (a + 1), h;
+
+	d = 1 / (fabs(d) < tiny ? tiny : d);
+	h = d;
+	for (int m = 1; m < 10000; m++) {
+		double k = m, even = k * (b - k) * x / ((a + 2 * k - 1) * (a + 2 * k));
+		double odd = -(a + k) * (a + b + k) * x / ((a + 2 * k) * (a + 2 * k + 1));
+		double step[2] = { even, odd }, change = 1;
+
+		for (int i = 0; i < 2; i++) {
+			d = 1 + step[i] * d;
+			c = 1 + step[i] / c;
+			d = 1 / (fabs(d) < tiny ? tiny : d);
+			c = fabs(c) < tiny ? tiny : c;
+			change = d * c;
+			h *= change;
+		}
+		if (fabs(change - 1) < 1e-16)
+			break;
+	}
+	return h;
+}
+
+double beta_regularised(double x, double a, double b)
+{
+	double front;
+
+	assert(a > 0 && b > 0 && x >= 0 && x <= 1);
+	if (x <= 0 || x >= 1)
+		return x <= 0 ? 0 : 1;
+	front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x));
+	if (x < (a + 1) / (a + b + 2))
+		return front * beta_fraction(x, a, b) / a;
+	return 1 - front * beta_fraction(1 - x, b, a) / b;
+}
+
+/* The chance of a value beyond t on one side, exact far out too; t >= 0. */
+static double student_tail(double t, double df)
+{
+	if (isinf(t))
+		return 0;
+	return 0.5 * beta_regularised(df / (df + t * t), df / 2, 0.5);
+}
+
+double student_cdf(double t, double df)
+{
+	assert(df > 0);
+	return t > 0 ? 1 - student_tail(t, df) : student_tail(-t, df);
+}
+
+double student_quantile(double p, double df)
+{
+	double tail = p < 0.5 ? p : 1 - p, low = 0, high = 1;
+
+	assert(p > 0 && p < 1 && df > 0);
+	while (student_tail(high, df) > tail)
+		high *= 2;
+	for (int i = 0; i < 100; i++) {
+		double mid = (low + high) / 2;
+
+		if (student_tail(mid, df) > tail)
+			low = mid;
+		else
+			high = mid;
+	}
+	return p < 0.5 ? -(low + high) / 2 : (low + high) / 2;
+}
+
+/* ---- Welch ---- */
+
+/* The variance of the sample's mean. */
+static double mean_variance(const double *x, size_t n)
+{
+	double std = stats_std(x, n); /* divides by n; the unbiased one by n - 1 */
+
+	return std * std / (double)(n - 1);
+}
+
+struct welch welch_test(const double *a, size_t n, const double *b, size_t m, double level)
+{
+	struct welch w = { NAN, NAN, NAN, NAN, { NAN, NAN } };
+	double va, vb, se, half;
+
+	assert(level > 0 && level < 1);
+	if (!n || !m)
+		return w;
+	w.difference = stats_mean(b, m) - stats_mean(a, n);
+	if (n < 2 || m < 2)
+		return w;
+	va = mean_variance(a, n);
+	vb = mean_variance(b, m);
+	se = sqrt(va + vb);
+	if (se <= 0) {
+		bool is_same = fabs(w.difference) <= 0;
+
+		w.df = (double)(n + m - 2);
+		w.t = is_same ? 0 : copysign(INFINITY, w.difference);
+		w.p = is_same ? 1 : 0;
+		w.interval = (struct interval){ w.difference, w.difference };
+		return w;
+	}
+	w.df = (va + vb) * (va + vb) /
+	       (va * va / (double)(n - 1) + vb * vb / (double)(m - 1));
+	w.t = w.difference / se;
+	w.p = fmin(1, 2 * student_tail(fabs(w.t), w.df));
+	half = student_quantile(0.5 + level / 2, w.df) * se;
+	w.interval = (struct interval){ w.difference - half, w.difference + half };
+	return w;
+}
+
+/* NULL when a value has no logarithm. */
+static double *logs(const double *x, size_t n)
+{
+	double *out = mem_array(n, sizeof(*out));
+
+	for (size_t i = 0; i < n; i++) {
+		if (!(x[i] > 0)) {
+			free(out);
+			return NULL;
+		}
+		out[i] = log(x[i]);
+	}
+	return out;
+}
+
+struct ratio ratio_test(const double *a, size_t n, const double *b, size_t m, double level)
+{
+	struct ratio r = { NAN, NAN, NAN, { NAN, NAN } };
+	double *la = logs(a, n), *lb = logs(b, m);
+
+	if (la && lb) {
+		struct welch w = welch_test(la, n, lb, m, level);
+
+		r.ratio = exp(w.difference);
+		r.df = w.df;
+		r.p = w.p;
+		r.interval = (struct interval){ exp(w.interval.low), exp(w.interval.high) };
+	}
+	free(la);
+	free(lb);
+	return r;
+}
+
+/* ---- Mann and Whitney ---- */
+
+static int by_value(const void *x, const void *y)
+{
+	double a = *(const double *)x, b = *(const double *)y;
+
+	return (a > b) - (a < b);
+}
+
+/*
+ * Twice the middle rank of every pooled value in ascending order (whole numbers, equal values
+ * alike), and the sum of t^3 - t over groups of t equal ones.
+ */
+static double pooled_ranks(const double *sorted, size_t n, unsigned *rank2)
+{
+	double ties = 0;
+
+	for (size_t i = 0, end; i < n; i = end) {
+		double t;
+
+		for (end = i + 1; end < n && !(sorted[end] > sorted[i]); end++)
+			;
+		t = (double)(end - i);
+		ties += t * t * t - t;
+		for (size_t k = i; k < end; k++)
+			rank2[k] = (unsigned)(i + end + 1);
+	}
+	return ties;
+}
+
+/*
+ * ways[s]: in how many ways k of the n given whole numbers add up to s. The table grows one
+ * number at a time, and rows are walked downwards, so that each number is used once.
+ */
+static double *count_sums(const unsigned *x, size_t n, size_t k, size_t *width)
+{
+	size_t sum = 1;
+	double *ways, *last;
+
+	for (size_t i = 0; i < n; i++)
+		sum += x[i];
+	ways = mem_array((k + 1) * sum, sizeof(*ways));
+	ways[0] = 1;
+	for (size_t i = 0; i < n; i++)
+		for (size_t row = i + 1 < k ? i + 1 : k; row > 0; row--)
+			for (size_t s = x[i]; s < sum; s++)
+				ways[row * sum + s] += ways[(row - 1) * sum + s - x[i]];
+	last = mem_array(sum, sizeof(*last));
+	memcpy(last, ways + k * sum, sum * sizeof(*last));
+	free(ways);
+	*width = sum;
+	return last;
+}
+
+/* Two-sided: twice the smaller tail, each with the observed sum in it. */
+static double exact_p(const unsigned *rank2, size_t n, size_t k, size_t observed)
+{
+	size_t width;
+	double *ways = count_sums(rank2, n, k, &width), below = 0, above = 0, all = 0;
+
+	for (size_t s = 0; s < width; s++) {
+		all += ways[s];
+		below += s <= observed ? ways[s] : 0;
+		above += s >= observed ? ways[s] : 0;
+	}
+	free(ways);
+	return fmin(1, 2 * fmin(below, above) / all);
+}
+
+static double normal_p(double u, double n, double m, double ties)
+{
+	double all = n + m, middle = n * m / 2;
+	double variance = n * m / 12 * (all + 1 - ties / (all * (all - 1)));
+	double far = fabs(u - middle) - 0.5; /* continuity */
+
+	return variance <= 0 || far <= 0 ? 1 : erfc(far / sqrt(2 * variance));
+}
+
+struct mann_whitney mann_whitney_test(const double *a, size_t n, const double *b, size_t m)
+{
+	struct mann_whitney r = { NAN, NAN, NAN, false };
+	size_t all = n + m, sum2 = 0;
+	double *pool, ties;
+	unsigned *rank2;
+
+	if (!n || !m)
+		return r;
+	pool = mem_array(all, sizeof(*pool));
+	rank2 = mem_array(all, sizeof(*rank2));
+	memcpy(pool, a, n * sizeof(*a));
+	memcpy(pool + n, b, m * sizeof(*b));
+	stats_sort(pool, all);
+	ties = pooled_ranks(pool, all, rank2);
+	for (size_t i = 0; i < m; i++) {
+		const double *at = bsearch(&b[i], pool, all, sizeof(*pool), by_value);
+
+		sum2 += rank2[at - pool];
+	}
+	/* The rank sum of b exceeds u by what b has against itself. */
+	r.u = (double)sum2 / 2 - (double)m * (double)(m + 1) / 2;
+	r.superiority = r.u / ((double)n * (double)m);
+	r.is_exact = all <= COMPARE_EXACT_VALUES;
+	r.p = r.is_exact ? exact_p(rank2, all, m, sum2)
+			 : normal_p(r.u, (double)n, (double)m, ties);
+	free(pool);
+	free(rank2);
+	return r;
+}
+
+/*
+ * The largest rank k (from 1) for which the chance of fewer than k pairs with a < b is at most
+ * tail, without equal values; 0: none.
+ */
+static size_t shift_rank(size_t n, size_t m, double tail)
+{
+	size_t all = n + m, width, k = 0;
+	double below = 0, count = 0, *ways;
+	unsigned *rank;
+
+	if (all > COMPARE_EXACT_VALUES) {
+		double pairs = (double)n * (double)m, z = interval_z(1 - 2 * tail);
+		double low = pairs / 2 - z * sqrt(pairs * (double)(all + 1) / 12);
+
+		return low < 1 ? 0 : (size_t)low;
+	}
+	rank = mem_array(all, sizeof(*rank));
+	for (size_t i = 0; i < all; i++)
+		rank[i] = (unsigned)(i + 1);
+	ways = count_sums(rank, all, m, &width);
+	for (size_t s = 0; s < width; s++)
+		count += ways[s];
+	for (size_t s = m * (m + 1) / 2; s < width; s++, k++) {
+		below += ways[s];
+		if (below > tail * count)
+			break;
+	}
+	free(rank);
+	free(ways);
+	return k;
+}
+
+struct shift hodges_lehmann(const double *a, size_t n, const double *b, size_t m, double level)
+{
+	struct shift r = { NAN, { -INFINITY, INFINITY } };
+	size_t pairs = n * m, k;
+	double *d;
+
+	assert(level > 0 && level < 1);
+	if (!pairs)
+		return r;
+	assert(pairs / n == m);
+	d = mem_array(pairs, sizeof(*d));
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < m; j++)
+			d[i * m + j] = b[j] - a[i];
+	stats_sort(d, pairs);
+	r.shift = stats_median(d, pairs);
+	k = shift_rank(n, m, (1 - level) / 2);
+	if (k > 0)
+		r.interval = (struct interval){ d[k - 1], d[pairs - k] };
+	free(d);
+	return r;
+}
+
+/* ---- several tests, and how many repeats ---- */
+
+static int by_pointed(const void *x, const void *y)
+{
+	return by_value(*(double *const *)x, *(double *const *)y);
+}
+
+void compare_adjust(double *p, size_t n)
+{
+	double **sorted = mem_array(n, sizeof(*sorted)), least = 1;
+	size_t count = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!isnan(p[i]))
+			sorted[count++] = &p[i];
+	qsort(sorted, count, sizeof(*sorted), by_pointed);
+	for (size_t i = count; i-- > 0;) {
+		least = fmin(least, *sorted[i] * (double)count / (double)(i + 1));
+		*sorted[i] = least;
+	}
+	free(sorted);
+}
+
+size_t compare_repeats_needed(double cv, double effect, double alpha, double power)
+{
+	double change = fabs(log1p(effect));
+
+	assert(cv >= 0 && effect > -1 && alpha > 0 && alpha < 1 && power > 0 && power < 1);
+	for (size_t r = COMPARE_REPEATS_MIN; r <= COMPARE_REPEATS_MAX; r++) {
+		double df = 2.0 * (double)r - 2;
+		double reach = (student_quantile(1 - alpha / 2, df) + student_quantile(power, df)) *
+			       cv * sqrt(2 / (double)r);
+
+		if (reach <= change)
+			return r;
+	}
+	return 0;
+}
