@@ -60,6 +60,8 @@ static double student_tail(double t, double df)
 {
 	if (isinf(t))
 		return 0;
+	if (t < 1) /* df / (df + t * t) would round away what t is */
+		return 0.5 - 0.5 * beta_regularised(t * t / (df + t * t), 0.5, df / 2);
 	return 0.5 * beta_regularised(df / (df + t * t), df / 2, 0.5);
 }
 
