@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * proc/tree.h - the processes of this machine as a tree, read from /proc.
+ *
+ * A picture of one moment: by the time it is read, processes may have ended and others begun.
+ * A process is named by its number and its start time together, because numbers are given
+ * again. Whoever ends a tree therefore looks again until nothing is left (proc/keeper.h).
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+
+#define TREE_COMMAND_BYTES 256 /* of a command shown in a message */
+
+struct tree_process {
+	pid_t pid, parent;
+	uint64_t start;   /* clock ticks since the machine started (proc(5), field 22) */
+	bool is_zombie;   /* ended and not waited for */
+	bool is_in_tree;  /* set by tree_mark */
+};
+
+/* Zeroed: empty. */
+struct tree {
+	struct tree_process *process; /* by number, ascending */
+	size_t n, room;
+};
+
+/* Every process there is, in place of what t held. -1 with errno when /proc cannot be read. */
+int tree_read(struct tree *t);
+void tree_release(struct tree *t);
+/* Sets is_in_tree of everything that descends from root, root left out; how many there are. */
+size_t tree_mark(struct tree *t, pid_t root);
+/* NULL: there is none. Borrowed until t is read again. */
+const struct tree_process *tree_find(const struct tree *t, pid_t pid);
+
+/* One process now. false: there is none (a zombie counts as one). */
+bool tree_process_read(pid_t pid, struct tree_process *p);
+/* Whether the process that had this number and start time is there and no zombie. */
+bool tree_is_running(pid_t pid, uint64_t start);
+/* What /proc/PID/stat says; false: not of its form. */
+bool tree_parse_stat(struct str text, struct tree_process *p);
+/* Its command line in one line, cut to fit; its name in brackets when it has none; "" unknown. */
+void tree_command(pid_t pid, char out[TREE_COMMAND_BYTES]);
+/* Whether NAME=VALUE stands in the environment it was started with and we may read that. */
+bool tree_has_variable(pid_t pid, const char *assignment);
