@@ -51,6 +51,7 @@
 #define REPEATED_BYTES_MAX (64ull << 20) /* likewise, of a plan that repeats its prompts */
 #define OPEN_ENDED_REQUESTS_MAX (1u << 20) /* planned for --duration where no rate limits them */
 #define PROBES_MAX (1u << 17)           /* rows kept for requests beside the load: 40 MB */
+#define SWEEP_POINTS_MAX 1000           /* values of --sweep-max-concurrency: the table has a row for each */
 #define PREFAULT_EVENTS_MAX (1u << 24)  /* token events given memory before load: 70 MB a lane */
 #define MIX_PARTS_MAX 64                /* sets of one mix */
 #define LENGTH_TOKENS_MAX (1u << 26)    /* one prompt or answer; contexts are below 2^24 */
@@ -67,3 +68,10 @@
 #define PARQUET_PAGE_BYTES_MAX (1ull << 30) /* one page, unpacked; writers make them 1 MB */
 #define PARQUET_FOOTER_BYTES_MAX (256u << 20) /* the description of all row groups */
 #define PARQUET_PLACES_MAX (1u << 20) /* pages of a file whose places are remembered: 24 MiB */
+#define FRAME_RECORDS_MAX 1000000       /* records of sweeps looked at together; a sweep has hundreds */
+#define FRAME_FILE_BYTES_MAX (1ull << 30) /* one summary.json or result file */
+#define FRAME_DEPTH_MAX 32              /* folders in folders of results */
+#define PROC_FILE_BYTES_MAX (4u << 20)  /* one file of /proc: an environment, a command line */
+#define PROC_SOCKETS_BYTES_MAX (64u << 20) /* /proc/net/tcp of 400,000 sockets */
+#define PROC_TREE_MAX (1u << 22)        /* processes of a machine; Linux numbers no more */
+#define ROSTER_BYTES_MAX (1u << 20)     /* one roster: 40,000 members */
