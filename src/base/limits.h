@@ -52,6 +52,9 @@
 #define OPEN_ENDED_REQUESTS_MAX (1u << 20) /* planned for --duration where no rate limits them */
 #define PROBES_MAX (1u << 17)           /* rows kept for requests beside the load: 40 MB */
 #define SWEEP_POINTS_MAX 1000           /* values of --sweep-max-concurrency: the table has a row for each */
+#define SWEEP_COMBINATIONS_MAX 4096     /* objects of one parameter file; a grid of months */
+#define SWEEP_PARAMS_BYTES_MAX (16u << 20) /* such a file */
+#define FILE_NAME_BYTES_MAX 255         /* what Linux file systems take */
 #define PREFAULT_EVENTS_MAX (1u << 24)  /* token events given memory before load: 70 MB a lane */
 #define MIX_PARTS_MAX 64                /* sets of one mix */
 #define LENGTH_TOKENS_MAX (1u << 26)    /* one prompt or answer; contexts are below 2^24 */

@@ -65,8 +65,8 @@ bool params_equal(const struct json_value *x, const struct json_value *y);
 
 /*
  * The folder of a pair of combinations below the experiment's: "SERVE--NAME-BENCH--NAME", a part
- * left out whose combination is empty, then the extra parts (NULL: none; else ended by NULL), joined by
- * "-" and made a file name: "/" becomes "_", ".." becomes "__", quotes at the ends go (all as
+ * left out whose combination is empty, then the extra parts (NULL: none; else ended by NULL),
+ * joined by "-" and made a file name: "/" becomes "_", ".." becomes "__", quotes at the ends go (all as
  * upstream); control characters become %XX; what passes 255 bytes is cut and ends with "~" and
  * 16 hexadecimal digits of its SHA-256. "" when nothing is left.
  * first and second are the words: "SERVE-" and "BENCH-", or "STARTUP-".

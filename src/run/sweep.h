@@ -71,9 +71,9 @@ struct sweep {
 	struct sweep_records records;     /* of all levels so far, for summary.csv */
 	unsigned n_failed;                /* runs and servers */
 	struct sweep_progress progress;   /* point and points are the verb's to fill */
-	double run_s;                     /* seconds of all runs made so far, with what goes round them */
+	double run_s;                     /* seconds of all runs made so far, caches reset */
 	unsigned n_runs;                  /* how many */
-	unsigned runs_left;               /* still to be made, for the estimate; the verb's to fill */
+	unsigned runs_left;               /* still to be made; the verb's to fill */
 	/* the server; sweep_server.c's */
 	struct server *server;            /* NULL: none runs */
 	const struct json_value *serving; /* its combination; NULL: no [BEGIN SERVER] is open */

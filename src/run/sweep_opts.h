@@ -20,7 +20,8 @@ struct sweep_opts {
 	const char *after_bench_cmd;       /* NULL: caches are reset */
 	bool show_stdout;
 	int64_t server_ready_timeout;      /* seconds */
-	const char *serve_params, *link_vars, *bench_params, *startup_params; /* files; may be NULL */
+	const char *serve_params, *bench_params, *startup_params; /* files; may be NULL */
+	const char *link_vars;
 	bool strict_params;
 	const char *output_dir, *experiment_name; /* name NULL: the time of day */
 	int64_t num_runs;
