@@ -80,38 +80,65 @@ static void running_pack(struct engine *g)
 }
 
 struct step {
-	uint32_t budget, prefill_tokens, decoding;
-	uint64_t held;      /* tokens in the KV cache */
+	uint32_t budget;
+	uint64_t held;      /* tokens of blocks in use */
 	bool is_short;      /* somebody was preempted */
+	struct engine_load load;
 };
 
-/* Tokens a sequence takes of what is left of the budget. */
-static uint32_t step_share(const struct step *p, const struct engine_seq *s)
+/* Tokens of the blocks that hold so many. */
+static uint64_t blocks_of(const struct engine *g, uint64_t tokens)
 {
-	uint32_t n = s->prompt_left ? s->prompt_left : 1;
+	uint64_t block = g->kv_block ? g->kv_block : 1;
 
+	return (tokens + block - 1) / block * block;
+}
+
+/* Tokens a sequence takes of what is left of the budget. */
+static uint32_t step_share(const struct engine *g, const struct step *p, const struct engine_seq *s)
+{
+	uint32_t n = s->prompt_left ? s->prompt_left : 1 + g->drafted;
+
+	if (s->prompt_left && g->is_prompt_whole) /* one that never fits would wait for ever */
+		return n <= p->budget || n > g->max_num_batched_tokens ? n : 0;
+	if (s->prompt_left && g->chunk_max && n > g->chunk_max)
+		n = g->chunk_max;
 	return n < p->budget ? n : p->budget;
 }
 
-/* Gives a running sequence its share of the step. */
-static void step_take(struct step *p, struct engine_seq *s)
+/* What a share adds to the KV cache: of drafted tokens the accepted ones stay. */
+static uint32_t step_growth(const struct engine_seq *s, uint32_t share)
 {
-	uint32_t n = step_share(p, s);
+	uint32_t yield = s->yield ? s->yield : 1;
+
+	return s->prompt_left || share < yield ? share : yield;
+}
+
+/* Gives a running sequence its share of the step. */
+static void step_take(const struct engine *g, struct step *p, struct engine_seq *s)
+{
+	uint32_t n = step_share(g, p, s), grown = step_growth(s, n);
 
 	s->has_token = false;
 	if (n == 0)
 		return;
-	p->budget -= n;
-	p->held += n;
-	s->context += n;
+	p->budget -= n < p->budget ? n : p->budget;
+	p->load.context_tokens += s->context;
+	p->held -= blocks_of(g, s->context);
 	if (s->prompt_left == 0) {
-		p->decoding++;
+		p->load.decoding++;
+		p->load.decode_tokens += n;
 		s->has_token = true;
-		return;
+	} else {
+		p->load.prefill_seqs++;
+		p->load.prefill_tokens += n;
+		p->load.pairs += n * (s->context + 0.5 * n);
+		s->prompt_left -= n;
+		s->has_token = s->prompt_left == 0;
 	}
-	p->prefill_tokens += n;
-	s->prompt_left -= n;
-	s->has_token = s->prompt_left == 0;
+	p->load.sampled += s->has_token;
+	s->context += grown;
+	p->held += blocks_of(g, s->context);
 }
 
 /* Puts the newest running sequence back to the front of the queue; its turn was not yet. */
@@ -126,7 +153,7 @@ static void preempt_newest(struct engine *g, struct step *p)
 	g->running[i] = NULL;
 	g->running_count--;
 	g->preempted++;
-	p->held -= s->context;
+	p->held -= blocks_of(g, s->context);
 	p->is_short = true;
 	s->prompt_left += s->context;
 	s->context = 0;
@@ -143,35 +170,37 @@ static void preempt_newest(struct engine *g, struct step *p)
 
 static bool has_room(const struct engine *g, const struct step *p, const struct engine_seq *s)
 {
-	uint64_t own = s->is_running ? 0 : s->context; /* of running ones it is in held */
+	uint32_t share = step_share(g, p, s);
+	uint64_t after = blocks_of(g, (uint64_t)s->context + step_growth(s, share));
+	uint64_t before = s->is_running ? blocks_of(g, s->context) : 0; /* is in held */
 
-	return g->kv_tokens == 0 || p->held + own + step_share(p, s) <= g->kv_tokens;
+	return g->kv_tokens == 0 || p->held - before + after <= g->kv_tokens;
 }
 
 static void running_take(struct engine *g, struct step *p)
 {
 	for (size_t i = 0; i < g->running_end; i++)
-		p->held += g->running[i]->context;
+		p->held += blocks_of(g, g->running[i]->context);
 	for (size_t i = 0; i < g->running_end; i++) {
 		struct engine_seq *s = g->running[i];
 
 		while (s && s->is_running && g->running_count > 1 && !has_room(g, p, s))
 			preempt_newest(g, p);
 		if (s && s->is_running)
-			step_take(p, s);
+			step_take(g, p, s);
 	}
 }
 
 static bool can_admit(const struct engine *g, const struct step *p)
 {
 	return g->first && p->budget > 0 && !p->is_short && g->running_count < g->max_num_seqs &&
+	       step_share(g, p, g->first) > 0 &&
 	       (g->running_count == 0 || has_room(g, p, g->first));
 }
 
 int64_t engine_step_begin(struct engine *g)
 {
 	struct step p = { .budget = g->max_num_batched_tokens };
-	double us = 0;
 
 	assert(!g->is_in_step);
 	running_pack(g);
@@ -184,18 +213,15 @@ int64_t engine_step_begin(struct engine *g)
 		s->is_running = true;
 		g->running[s->slot] = s;
 		g->running_count++;
-		p.held += s->context;
-		step_take(&p, s);
+		p.held += blocks_of(g, s->context);
+		step_take(g, &p, s);
 	}
+	g->held = p.held;
 	g->step_tokens = g->max_num_batched_tokens - p.budget;
 	if (g->step_tokens == 0)
 		return -1;
 	g->is_in_step = true;
-	if (p.decoding)
-		us += g->cost.decode_base_us + g->cost.decode_us_per_seq * p.decoding;
-	if (p.prefill_tokens)
-		us += g->cost.prefill_base_us + g->cost.prefill_us_per_token * p.prefill_tokens;
-	return (int64_t)llround(us * 1000);
+	return (int64_t)llround(1000 * engine_cost_us(&g->cost, &p.load));
 }
 
 void engine_step_end(struct engine *g, engine_on_token *on_token, void *ctx)

@@ -3,16 +3,14 @@
  * engine.h - a model of an inference engine with continuous batching.
  *
  * Time advances in steps. A step first gives every running sequence that
- * decodes one token of the budget, continues unfinished prefills, then admits
- * waiting sequences in arrival order while there is budget and room; a prompt
- * longer than what is left of the budget is prefilled in chunks. The step takes
+ * decodes its tokens of the budget (one, and those that were drafted for it),
+ * continues unfinished prefills, then admits waiting sequences in arrival order
+ * while there is budget and room; a prompt longer than what is left of the
+ * budget is prefilled in chunks, unless prompts are to be taken whole. How long
+ * a step takes is cost.h. All its tokens appear together at its end: those of
+ * each decoding sequence and the first one of each prompt that was completed.
  *
- *   (decode_base + decode_per_seq * decoding)   when anything decodes
- * + (prefill_base + prefill_per_token * tokens) when anything prefills
- *
- * and all its tokens appear together at its end: one for each decoding
- * sequence and the first one of each prompt that was completed.
- *
+ * The KV cache is handed out in blocks of tokens.
  * When the KV cache has no room for what a running sequence needs, the newest
  * running one is preempted: its tokens are forgotten, it waits in front of all
  * others and is prefilled anew. Nobody is admitted in such a step, and a
@@ -26,15 +24,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct engine_cost {
-	double prefill_base_us, prefill_us_per_token;
-	double decode_base_us, decode_us_per_seq;
-};
+#include "sim/cost.h"
 
 /* Embedded in its owner. */
 struct engine_seq {
 	uint32_t prompt_left;  /* set before engine_add; tokens still to prefill */
 	uint32_t context;      /* set before engine_add; tokens of it in the KV cache */
+	uint32_t yield;        /* tokens that its next decoding step gives; 0 counts as 1 */
 	bool has_token;        /* private: this step ends with a token for it */
 	bool is_running;
 	size_t slot;           /* private: place in running[] */
@@ -51,8 +47,14 @@ struct engine {
 	struct engine_seq *first, *last;
 	size_t waiting_count;
 	bool is_in_step;
+	/* What follows is 0 after engine_init; to be set before the first step. */
 	uint64_t kv_tokens;          /* room of the KV cache; 0: it never runs out */
+	uint32_t kv_block;           /* tokens of one of its blocks; 0 counts as 1 */
+	uint32_t drafted;            /* speculative decoding: tokens checked beside the next one */
+	uint32_t chunk_max;          /* tokens of one prompt in a step; 0: as the budget allows */
+	bool is_prompt_whole;        /* prompts are not cut: they wait for a budget that holds them */
 	uint64_t preempted;          /* times, so far */
+	uint64_t held;               /* tokens of the blocks in use after the latest step's plan */
 	uint32_t step_tokens;        /* budget used by the step under way */
 };
 
