@@ -127,6 +127,9 @@ bool opt_given(const struct opt_set *set, const struct opt_result *r, const char
  */
 int opt_assign(const struct opt_set *set, void *values, const char *name, struct str value,
 	       struct arena *a, struct err *e);
+/* Likewise, and from then on it counts as given on the command line. */
+int opt_give(const struct opt_set *set, void *values, struct opt_result *result,
+	     const char *name, struct str value, struct arena *a, struct err *e);
 
 /*
  * topic: "" groups only; "all"; a group's or option's name or part of one; "json".

@@ -98,6 +98,10 @@ struct serve_opts {
 	double request_cancellation_delay;  /* seconds after sent */
 	const char *prompt_salt;            /* "none", "run", "request" */
 	int64_t num_runs;
+	const char *sweep_max_concurrency, *sweep_request_rate; /* comma lists; NULL: one point */
+	struct opt_int sweep_num_prompts_factor;
+	const char *sweep_summary_percentiles; /* comma list; NULL: none */
+	struct opt_list compare;            /* two result files; empty: none */
 	bool reset_prefix_cache;
 	double steady_state_threshold;
 	struct opt_real steady_state_min_window; /* seconds */

@@ -24,6 +24,7 @@
 #define METRICS "Metrics"
 #define OUTPUT "Output"
 #define PLOTS "Plots"
+#define POINTS "Several runs"
 #define OURS "ProfLLM"
 
 #define S(member, flag, ...) OPT(struct serve_opts, member, flag, __VA_ARGS__)
@@ -90,7 +91,7 @@ static int check_warm_connections(const struct opt *o, const void *field, struct
 }
 
 static const char *const groups[] = {
-	SERVER, MODEL, TRAFFIC, SAMPLING, DATASET, RANDOM, SYNTHETIC, FILES, HUB, METRICS,
+	SERVER, MODEL, TRAFFIC, POINTS, SAMPLING, DATASET, RANDOM, SYNTHETIC, FILES, HUB, METRICS,
 	OUTPUT, OURS, "General", PLOTS, NULL,
 };
 
@@ -404,6 +405,20 @@ static const struct opt rows[] = {
 		  "earlier run helps: the same for the whole run, or others for each request"),
 	S(num_runs, "num-runs", .group = TRAFFIC, .flags = OPT_OURS, .arg = "N", .min = 1,
 	  .max = 1000, .help = "measure so many times and report mean, spread and variation"),
+	S(sweep_max_concurrency, "sweep-max-concurrency", .group = POINTS, .flags = OPT_OURS,
+	  .arg = "LIST", .help = "measure once for each of these caps, 1,8,64 say, and end with a "
+				 "table"),
+	S(sweep_request_rate, "sweep-request-rate", .group = POINTS, .flags = OPT_OURS,
+	  .arg = "LIST", .help = "likewise for each of these rates: 1,10,inf"),
+	S(sweep_num_prompts_factor, "sweep-num-prompts-factor", .group = POINTS,
+	  .flags = OPT_OURS, .arg = "K", .min = 1, .max = 1e6,
+	  .help = "with --sweep-max-concurrency: K prompts for each request of the cap"),
+	S(sweep_summary_percentiles, "sweep-summary-percentiles", .group = POINTS,
+	  .flags = OPT_OURS, .arg = "LIST",
+	  .help = "further percentiles for the table; they are computed, too"),
+	S(compare, "compare", .group = POINTS, .flags = OPT_OURS | OPT_MANY, .arg = "FILE",
+	  .help = "measure nothing: print how the second of two result files differs from the "
+		  "first; bench compare does more"),
 	S(reset_prefix_cache, "reset-prefix-cache", .group = SERVER, .flags = OPT_OURS,
 	  .help = "have the server empty its prefix cache before each measurement"),
 	S(steady_state_threshold, "steady-state-threshold", .group = METRICS, .flags = OPT_OURS,

@@ -511,6 +511,22 @@ static void test_assign(void **state)
 	(void)state;
 }
 
+static void test_given_later(void **state)
+{
+	struct sample_opts o = defaults;
+	struct opt_result r = { 0 };
+	struct arena a = { 0 };
+	struct err e = { 0 };
+
+	assert_int_equal(opt_give(&set, &o, &r, "num-promts", STR("7"), &a, &e), -1);
+	assert_false(opt_given(&set, &r, "num-prompts"));
+	assert_int_equal(opt_give(&set, &o, &r, "num_prompts", STR("7"), &a, &e), 0);
+	assert_true(opt_given(&set, &r, "num-prompts"));
+	assert_int_equal(o.num_prompts, 7);
+	arena_release(&a);
+	(void)state;
+}
+
 static void test_missing_positional(void **state)
 {
 	static const struct opt needed[] = {
@@ -562,7 +578,8 @@ int main(void)
 		cmocka_unit_test(test_values), cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_json), cmocka_unit_test(test_json_depth),
 		cmocka_unit_test(test_builtin), cmocka_unit_test(test_given),
-		cmocka_unit_test(test_assign), cmocka_unit_test(test_missing_positional),
+		cmocka_unit_test(test_assign), cmocka_unit_test(test_given_later),
+		cmocka_unit_test(test_missing_positional),
 		cmocka_unit_test(test_nearest),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

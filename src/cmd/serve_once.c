@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* serve_once.c - see serve_once.h. */
+#include "cmd/serve_once.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/trace.h"
+#include "cmd/charts.h"
+#include "cmd/live.h"
+#include "cmd/plots.h"
+#include "cmd/progress.h"
+#include "cmd/target.h"
+#include "run/dump.h"
+#include "run/load_plot.h"
+#include "run/point.h"
+#include "run/presets.h"
+#include "run/pytorch.h"
+#include "run/repeat.h"
+#include "run/score.h"
+
+#define EXIT_STRICT 3
+#define EXIT_INTERRUPTED 130
+
+struct talk {
+	struct progress progress;
+	struct live *live; /* NULL: progress */
+	const struct serve_opts *opts;
+	const struct serve_derived *derived;
+	struct repeat runs;
+	struct err err; /* of storing what was measured */
+	struct serve_outcome *outcome;
+};
+
+static void on_line(void *self, const char *text)
+{
+	struct talk *talk = self;
+
+	if (live_is_on(talk->live)) {
+		live_print(talk->live, false, text);
+		return;
+	}
+	progress_clear(&talk->progress);
+	puts(text);
+	fflush(stdout);
+}
+
+static void on_warn(void *self, const char *text)
+{
+	struct talk *talk = self;
+
+	if (live_is_on(talk->live)) {
+		live_print(talk->live, true, text);
+		return;
+	}
+	progress_clear(&talk->progress);
+	cli_warn(text);
+}
+
+static void on_progress(void *self, enum point_stage stage, uint64_t done, uint64_t total,
+			const struct load_progress *load)
+{
+	struct talk *talk = self;
+
+	if (!talk->live || stage != STAGE_MAIN)
+		progress_show(&talk->progress, stage, done, total, load);
+}
+
+static void on_sample(void *self, const struct run_sample *now)
+{
+	struct talk *talk = self;
+
+	progress_clear(&talk->progress);
+	live_show(talk->live, now);
+}
+
+static void on_bytes(void *self, const char *file, uint64_t done, uint64_t total)
+{
+	progress_bytes(&((struct talk *)self)->progress, file, done, total);
+}
+
+static void print_namespace(const struct serve_opts *o)
+{
+	struct buf text = { 0 };
+
+	opt_namespace(&serve_opt_set, o, &text);
+	buf_add_char(&text, '\n');
+	cli_out(buf_str(&text));
+	buf_release(&text);
+}
+
+static struct plots plots_of(const struct serve_opts *o, const struct serve_derived *d)
+{
+	return (struct plots){ .is_timeline = o->plot_timeline,
+			       .is_dataset_stats = o->plot_dataset_stats,
+			       .timeline_ms = { d->timeline_ms[0], d->timeline_ms[1] } };
+}
+
+/* The name as it will be generated, with a date and a model of the right length. */
+static int check_result_path(const struct serve_opts *o, const struct serve_derived *d,
+			     struct err *e)
+{
+	struct report_facts facts = {
+		.backend = o->backend, .label = d->label, .request_rate = o->request_rate,
+		.model_id = o->model ? o->model : "model", .max_concurrency = d->max_concurrency,
+		.date = "00000000-000000",
+		.ramp_strategy = d->ramp_up == RAMP_NONE ? NULL : o->ramp_up_strategy,
+		.ramp_start_rps = o->ramp_up_start_rps.v, .ramp_end_rps = o->ramp_up_end_rps.v,
+	};
+	char *path = report_path(&facts, o->result_dir, o->result_filename);
+	struct plots plots = plots_of(o, d);
+	int rc = 0;
+
+	if (o->save_result || o->append_result)
+		rc = target_check(o->result_filename ? "--result-filename"
+				  : o->append_result ? "--append-result" : "--save-result", path, e);
+	if (rc == 0)
+		rc = plots_check(&plots, path, e);
+	free(path);
+	return rc;
+}
+
+/* Its folder is made, as that of a result is. */
+static int check_detailed(const char *path, struct err *e)
+{
+	char *dir = mem_text(path), *slash = strrchr(dir, '/');
+	int rc = 0;
+
+	if (slash && slash > dir) {
+		*slash = 0;
+		rc = file_mkdirs(dir, e);
+	}
+	free(dir);
+	return rc < 0 ? err_wrap(e, "--output-json") : target_check("--output-json", path, e);
+}
+
+static int check_outputs(const struct serve_opts *o, const struct serve_derived *d, struct err *e)
+{
+	if (o->dump_workload && strcmp(o->dump_workload, "-") != 0 &&
+	    target_check("--dump-workload", o->dump_workload, e) < 0)
+		return -1;
+	if (o->dry_run)
+		return 0;
+	if (o->record_path && target_check("--record", o->record_path, e) < 0)
+		return -1;
+	if (o->output_json && check_detailed(o->output_json, e) < 0)
+		return -1;
+	if (!o->save_result && !o->append_result && !o->plot_timeline && !o->plot_dataset_stats)
+		return 0;
+	if (o->result_dir && *o->result_dir && file_mkdirs(o->result_dir, e) < 0)
+		return err_wrap(e, "--result-dir");
+	return check_result_path(o, d, e);
+}
+
+/* Caller frees. */
+static char *result_path(const struct serve_opts *o, const struct serve_derived *d,
+			 const struct scored *scored)
+{
+	struct report_facts named = scored->meta.facts;
+
+	named.label = d->label;
+	return report_path(&named, o->result_dir, o->result_filename);
+}
+
+static void draw(const struct serve_opts *o, const struct serve_derived *d,
+		 const struct scored *scored)
+{
+	struct plots plots = plots_of(o, d);
+	char *path = result_path(o, d, scored);
+
+	plots_draw(&plots, &scored->report, path);
+	free(path);
+}
+
+static int save(const struct serve_opts *o, const struct serve_derived *d,
+		const struct scored *scored, struct err *e)
+{
+	struct buf json = { 0 };
+	char *path;
+	int rc;
+
+	if (!o->save_result && !o->append_result)
+		return 0;
+	path = result_path(o, d, scored);
+	rc = report_result_json(&scored->report, &json, e);
+	if (rc == 0)
+		rc = report_save(path, buf_str(&json), o->append_result, e);
+	if (rc == 0 && run_pytorch_is_wanted())
+		rc = run_pytorch_save(o, path, buf_str(&json), e);
+	free(path);
+	buf_release(&json);
+	return rc;
+}
+
+/* --output-json: the result with all its arrays, whatever else is saved. */
+static int save_detailed(const struct serve_opts *o, const struct scored *scored, struct err *e)
+{
+	struct report_facts facts = scored->meta.facts;
+	struct report detailed = scored->report;
+	struct buf json = { 0 };
+	int rc;
+
+	if (!o->output_json)
+		return 0;
+	facts.is_detailed = true;
+	detailed.facts = &facts;
+	rc = report_result_json(&detailed, &json, e);
+	if (rc == 0)
+		rc = report_save(o->output_json, buf_str(&json), false, e);
+	buf_release(&json);
+	return rc < 0 ? err_wrap(e, "--output-json") : 0;
+}
+
+/* The last error is what ends the program; one that is already there stays. */
+static void add_error(struct err *e, const struct err *also)
+{
+	if (also->code && e->code)
+		cli_warn(also->text);
+	else if (also->code)
+		*e = *also;
+}
+
+/* One run is measured: its report is printed, its record stored, and all of it kept. */
+static void on_measured(void *self, struct point *point)
+{
+	struct talk *talk = self;
+	struct repeat_run *run = repeat_add(&talk->runs);
+	const struct scored *scored = &run->scored;
+	struct buf text = { 0 };
+	struct err e = { 0 };
+	char *charts;
+
+	live_leave(talk->live);
+	progress_clear(&talk->progress);
+	score_point(talk->opts, talk->derived, point, &run->scored);
+	if (scored->metrics.completed == 0 && scored->metrics.failed)
+		cli_warn("All requests failed. This is likely due to a misconfiguration on the "
+			 "benchmark arguments.");
+	run->scored.report.charts = charts = charts_draw(talk->opts, &scored->report);
+	report_terminal(&scored->report, &text);
+	run->scored.report.charts = NULL;
+	free(charts);
+	cli_out(buf_str(&text));
+	fflush(stdout);
+	buf_release(&text);
+	/* The record is completed even when the result has no room, and the other way round. */
+	point_store(point, &e);
+	add_error(&talk->err, &e);
+	repeat_take(run, point);
+}
+
+static int status_of(const struct serve_opts *o, const struct repeat *runs)
+{
+	int status = 0;
+
+	for (unsigned i = 0; i < runs->n; i++) {
+		const struct scored *s = &runs->run[i]->scored;
+
+		if (runs->run[i]->record.is_interrupted)
+			return EXIT_INTERRUPTED;
+		if (s->metrics.completed == 0 || s->meta.facts.load.aborted)
+			status = 1;
+		else if (status == 0 && o->strict && s->trust.verdict != TRUST_VALID)
+			status = EXIT_STRICT;
+	}
+	return status;
+}
+
+/* All runs are over: of several, the one in the middle is saved, with the values of all. */
+static int finish(struct talk *talk)
+{
+	const struct serve_opts *o = talk->opts;
+	struct repeat_run *saved = repeat_median(&talk->runs);
+	struct buf table = { 0 }, json = { 0 };
+	struct err e = { 0 };
+
+	if (talk->runs.n > 1) {
+		repeat_table(&talk->runs, &table);
+		cli_out(buf_str(&table));
+		repeat_json(&talk->runs, &json);
+		saved->scored.meta.facts.load.runs = buf_str(&json);
+	}
+	draw(o, talk->derived, &saved->scored);
+	if (talk->outcome)
+		report_result_json(&saved->scored.report, &talk->outcome->result, &e);
+	save(o, talk->derived, &saved->scored, &e);
+	add_error(&talk->err, &e);
+	e = (struct err){ 0 };
+	save_detailed(o, &saved->scored, &e);
+	add_error(&talk->err, &e);
+	buf_release(&table);
+	buf_release(&json);
+	return talk->err.code ? 1 : status_of(o, &talk->runs);
+}
+
+static int write_dump(const struct serve_opts *o, const struct point *p, struct err *e)
+{
+	const char *path = o->dump_workload;
+	struct buf text = { 0 };
+	int rc = 0;
+
+	dump_workload(&p->workload, &p->plan, o->request_id_prefix, &text);
+	if (text.is_over)
+		rc = err_set(e, ERR_LIMIT, "--dump-workload: the workload passes the limit of 16 GiB");
+	else if (strcmp(path, "-") == 0)
+		cli_out(buf_str(&text));
+	else
+		rc = file_write_atomic(path, buf_str(&text), e);
+	buf_release(&text);
+	return rc < 0 ? err_wrap(e, "--dump-workload") : 0;
+}
+
+static void print_summary(const struct point *p)
+{
+	struct buf text = { 0 };
+
+	dump_summary(&p->workload, &p->plan, &text);
+	cli_out(buf_str(&text));
+	buf_release(&text);
+}
+
+static void plot_load(struct talk *talk, const struct point *point)
+{
+	int64_t end_ns = talk->runs.n ? repeat_median(&talk->runs)->record.stop_ns : 0;
+	struct buf line = { 0 }, note = { 0 };
+	struct err failed = { 0 };
+
+	run_plot_load(talk->opts, talk->derived, point, end_ns, &line, &note, &failed);
+	if (line.len)
+		puts(line.data);
+	if (note.len)
+		cli_warn(note.data);
+	add_error(&talk->err, &failed);
+	buf_release(&line);
+	buf_release(&note);
+}
+
+static int run(const struct serve_opts *o, const struct serve_derived *d,
+	       struct serve_outcome *outcome, struct err *e)
+{
+	struct talk talk = { .opts = o, .derived = d, .outcome = outcome };
+	struct run_hooks hooks = { .self = &talk, .line = on_line, .warn = on_warn,
+				   .progress = on_progress, .bytes = on_bytes,
+				   .measured = on_measured, .cancel = cli_is_interrupted() };
+	struct point point;
+	struct err undumped = { 0 };
+	int status = 0, rc;
+
+	progress_init(&talk.progress, o->disable_tqdm ? PROGRESS_NONE : d->progress);
+	cli_catch_signals();
+	if (o->live && !o->disable_tqdm)
+		talk.live = live_new(o->model ? o->model : o->backend, d->base_url);
+	if (talk.live)
+		hooks.sample = on_sample;
+	rc = run_point(o, d, &hooks, &point, e);
+	live_free(talk.live);
+	progress_clear(&talk.progress);
+	if (rc == 0 && o->dump_workload)
+		write_dump(o, &point, &undumped);
+	if (rc == 0 && o->dry_run)
+		print_summary(&point);
+	if (rc == 0 && o->plot_load_pattern)
+		plot_load(&talk, &point);
+	if (talk.runs.n) /* also when a later run failed */
+		status = finish(&talk);
+	add_error(e, &talk.err);
+	add_error(e, &undumped);
+	repeat_release(&talk.runs);
+	point_release(&point);
+	return rc < 0 ? rc : status;
+}
+
+/* What a pattern stands for, so that it can be written out. */
+static void print_pattern(const struct serve_opts *o, const struct opt_result *given)
+{
+	struct buf flags = { 0 };
+
+	if (!o->load_pattern)
+		return;
+	load_pattern_flags(o, given, &flags);
+	printf("Load pattern %s: %s\n", o->load_pattern, flags.len ? flags.data : "nothing more");
+	buf_release(&flags);
+}
+
+int serve_once(struct cli *cli, struct serve_opts *opts, struct serve_outcome *out)
+{
+	struct serve_derived derived = { 0 };
+	int status, rc = -1;
+
+	if (serve_presets(opts, &cli->result, &cli->arena, &cli->err) < 0)
+		goto done;
+	serve_opts_fill(opts, &cli->arena);
+	print_namespace(opts);
+	print_pattern(opts, &cli->result);
+	if (opts->trace)
+		trace_enable(opts->trace); /* its row refused unknown names */
+	if (serve_opts_check(opts, &cli->result, &cli->arena, &derived, &cli->err) == 0) {
+		cli_flush_notes(cli);
+		if (check_outputs(opts, &derived, &cli->err) == 0)
+			rc = run(opts, &derived, out, &cli->err);
+	}
+done:
+	status = cli_end(cli);
+	return rc > 0 ? rc : status;
+}
