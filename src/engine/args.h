@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine/args.h - the arguments of vLLM's own server, as data, and how it reads them.
+ *
+ * The table is generated from schema/engine_args.json, as is the page
+ * docs/reference/engine-args.md: every argument of `vllm serve` from 0.11 to 0.32,
+ * with the versions that have it. A server that we start is judged before it is
+ * started: an unknown name is passed through unchanged and said so, because the
+ * table cannot know what tomorrow's server takes.
+ *
+ * Names are read as the server reads them: "_" and "-" are the same before the
+ * first dot, a value may follow "=", any unambiguous beginning of a name will do,
+ * "--no-x" turns a flag off, "--x.a.b v" sets one key of a JSON argument, -tp and its
+ * like are whole options, -O3 is "-O 3".
+ *
+ * Pure: no files (a file named by --config is not read), no state; texts that are
+ * returned belong to the table, to argv or to the arena that was given.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+
+enum engine_kind {
+	ENGINE_FLAG,   /* present or not, no value */
+	ENGINE_SWITCH, /* --x and --no-x */
+	ENGINE_INT,
+	ENGINE_HUMAN,  /* an integer that may end in k, m, g, t (powers of 1000) or K, M, G, T (of 1024) */
+	ENGINE_REAL,
+	ENGINE_TEXT,
+	ENGINE_LIST,   /* one or more values */
+	ENGINE_JSON,
+	ENGINE_KINDS,
+};
+
+/* Engine versions as major * 1000 + minor: 0.11 is 11, 1.2 is 1002. */
+#define ENGINE_VERSION_OLDEST 11  /* what the table begins with: since 0 means "or earlier" */
+#define ENGINE_VERSION_NEWEST 32  /* the version the table was last held against */
+
+enum engine_arg_flags {
+	ENGINE_AUTO = 1,       /* a number that may also be "auto" */
+	ENGINE_NONE = 2,       /* may be "None" */
+	ENGINE_DEPRECATED = 4, /* the newest version that has it warns of it */
+	ENGINE_SECRET = 8,     /* its value is not shown */
+	ENGINE_OPTIONAL = 16,  /* the value may be left out */
+	ENGINE_OPEN = 32,      /* the choices are those known; plugins add others */
+};
+
+struct engine_arg {
+	const char *name;     /* without dashes: "tensor-parallel-size" */
+	const char *also;     /* other spellings, blank-separated, with dashes: "-tp"; or "" */
+	const char *group;    /* vLLM's heading: "ParallelConfig" */
+	enum engine_kind kind;
+	const char *initial;  /* the default as it would be typed; NULL: none, or decided at run time */
+	const char *choices;  /* blank-separated; "": any */
+	double min, max;      /* -INFINITY, INFINITY: open */
+	unsigned since, until; /* 0: since before the table begins; still there */
+	unsigned flags;
+	const char *about;    /* one sentence */
+};
+
+extern const struct engine_arg engine_args[]; /* sorted by group, then in vLLM's order */
+extern const size_t engine_arg_count;
+
+/* By name without dashes, "_" and "-" alike; NULL when there is none. Beginnings do not count. */
+const struct engine_arg *engine_arg_find(struct str name);
+/* "0.11.2", "v0.12.0rc1", "0.13.0+cu129" as a version; 0: not to be read. */
+unsigned engine_version(const char *text);
+bool engine_arg_is_in(const struct engine_arg *arg, unsigned version); /* 0: any version */
+/* ERR_USAGE: "--name: expected ..., got '...'". Flags accept no value. */
+int engine_arg_check(const struct engine_arg *arg, struct str value, struct err *e);
+
+/* ---- a server's command line ---- */
+
+/*
+ * The server's own arguments: what follows "serve" in `vllm serve`, or the module of
+ * vLLM's API server in `python -m`; NULL when the command starts no vLLM (or hides it in
+ * a script). argv ends with NULL, as everywhere here.
+ */
+char *const *engine_argv_begin(char *const *argv);
+
+struct engine_token {
+	const struct engine_arg *arg; /* NULL: not in the table */
+	struct str name;    /* as it was typed, with dashes, without "=value" */
+	struct str path;    /* "--x.a.b": "a.b"; else empty */
+	bool is_positional; /* value is the model */
+	bool is_off;        /* --no-x */
+	bool is_ambiguous;  /* the beginning of several names */
+	bool has_value;
+	struct str value;   /* the first one, of a list */
+	char *const *values; /* of a list: all of them; NULL with "=" */
+	size_t n;           /* elements of argv that it took, itself included */
+};
+
+/*
+ * The token that begins at *at; moves *at behind it. False at the end. What follows an
+ * unknown option and does not begin with "-" is taken for its value.
+ */
+bool engine_argv_next(char *const **at, struct engine_token *out);
+
+/*
+ * Judges the arguments of a vLLM server: names, values, versions (0: unknown). Findings
+ * are lines in notes; with is_strict the first unknown name or wrong value is an error
+ * (ERR_USAGE) instead. A command that starts no vLLM is not judged.
+ */
+int engine_argv_check(char *const *argv, unsigned version, bool is_strict, struct buf *notes,
+		      struct err *e);
+
+/*
+ * The value in effect: the last one given, "true"/"false" of flags, keys of a JSON argument
+ * as "name.key.key"; else the table's default; NULL when neither. Looks at every argument
+ * behind the program's name when engine_argv_begin gives nothing, so that other programs with
+ * vLLM's names (`profllm sim`) are read too. name "model": the positional one as well.
+ */
+const char *engine_argv_text(char *const *argv, const char *name, struct arena *a);
+/* Likewise as an integer (1k, 1K); otherwise when it is none. */
+int64_t engine_argv_int(char *const *argv, const char *name, int64_t otherwise);
+/* Accelerators one server takes: tensor x pipeline x data parallel size; at least 1. */
+int64_t engine_argv_gpus(char *const *argv);
+
+/*
+ * What -O, --optimization-level and --compilation-config stand for; up to 0.11 the number
+ * is a compilation level (0 to 3), since then an optimisation level, and the compilation
+ * mode is a setting of its own. -1: not given.
+ */
+struct engine_optimization {
+	int level;             /* since 0.12; 2 unless given */
+	int mode;              /* of compilation: 0 none, 1 torch.compile, 2 once, 3 vLLM's own */
+	const char *level_by, *mode_by; /* the option that said so; "" when none did */
+};
+void engine_argv_optimization(char *const *argv, unsigned version,
+			      struct engine_optimization *out);
+
+/*
+ * Arguments in which two commands differ: one line "name: a -> b" each, "(default ...)" or
+ * "(not given)" where a side is silent. The number of lines.
+ */
+size_t engine_argv_diff(char *const *a, char *const *b, struct buf *out);
