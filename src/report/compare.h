@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report/compare.h - two or more sides compared: what differs, by how much, and whether that is
+ * more than noise (research dashboard 7).
+ *
+ * A side is what one operand names: a result file, a folder of results, a folder of sweeps. The
+ * first is the baseline. Its runs fall into points, one for each combination of the parameters
+ * that vary within a side; runs of one point are repeats. Parameters that are the same on a side
+ * but not on all sides are what is compared, and only shown.
+ *
+ * For every point, metric and further side: medians, the change from the baseline with an
+ * interval (Welch on logarithms; on the values where one is not above 0), p by Welch and by Mann
+ * and Whitney, and a verdict. A change is called one when Benjamini and Hochberg's q over
+ * everything shown is at most alpha and the change is at least the metric's least one. Fewer
+ * than COMPARE_REPEATS_MIN values on a side are not enough to say.
+ *
+ * Repeats inside one server session are not independent: where it is known which runs shared a
+ * server, a session's mean is one value. A folder without servers.json counts every summary.json
+ * of a sweep as one session; of loose files nothing is known, and they count as independent.
+ *
+ * Everything lives in the caller's arena. Nothing here prints.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "json/read.h"
+#include "schema/schema.h"
+#include "stats/compare.h"
+
+struct compare_opts {
+	double alpha;            /* of q: 0.05 */
+	double level;            /* of intervals: 0.95 */
+	double min_effect;       /* a share; below 0: 0.03, and 0.05 for a p99 and beyond */
+	const char *metrics;     /* comma list in place of the usual ones; NULL: the usual ones */
+	bool is_all;             /* every metric that has a better direction */
+	const char *ignore;      /* comma list of parameters that do not make points; NULL: none */
+	bool is_any_model;       /* sides may have different models */
+	bool is_each_run;        /* repeats of one session count as independent */
+};
+
+struct compare_run {
+	const struct json_value *record;
+	const char *path;        /* the file it was read from */
+	unsigned session;        /* from 1; 0: not known */
+	const char **param;      /* a text for each parameter; NULL: it has none */
+	size_t point;
+};
+
+struct compare_side {
+	const char *name;        /* what the operand was called, made unique */
+	const char *path;
+	struct compare_run *run;
+	size_t n, cap;
+	unsigned sessions;
+};
+
+enum compare_param_kind { COMPARE_SAME, COMPARE_BETWEEN, COMPARE_WITHIN };
+
+struct compare_param { const char *key; enum compare_param_kind kind; };
+
+struct compare_metric {
+	const char *key, *unit;
+	enum schema_better better;
+	double min_effect;
+};
+
+enum compare_verdict {
+	COMPARE_MISSING,         /* a side has no value */
+	COMPARE_NOT_ENOUGH, COMPARE_NO_EVIDENCE, COMPARE_REGRESSION, COMPARE_IMPROVEMENT,
+	COMPARE_CHANGED,         /* no direction of the metric is the better one */
+	COMPARE_VOID,            /* better, but more requests failed or other work was done */
+};
+
+/* One metric at one point of one side; on side 0 only the first three mean anything. */
+struct compare_cell {
+	size_t n_runs;           /* runs that have the metric */
+	size_t n;                /* values tested: runs, or sessions */
+	double median;           /* over the runs; NAN: none */
+	double *value;           /* n */
+	double *run_value;       /* n_runs */
+	double delta;            /* median / baseline's - 1; NAN when that is 0 */
+	struct interval interval; /* of the relative change; NAN: none */
+	double p, p_ranks, q;    /* Welch's, Mann and Whitney's, Welch's after adjustment */
+	double superiority;
+	double cv;               /* of the values of both sides, pooled */
+	size_t repeats_needed;   /* for min_effect at a power of 0.8; 0: above COMPARE_REPEATS_MAX */
+	enum compare_verdict verdict;
+};
+
+struct compare_point {
+	const char *name;        /* "max_concurrency=8 request_rate=inf"; "" when there is one */
+	const char **param;      /* texts of the COMPARE_WITHIN parameters, else NULL */
+	struct compare_cell *cell; /* [metric * n_sides + side] */
+	const char **guard;      /* per side: why better is no gain; NULL: nothing against it */
+};
+
+struct comparison {
+	const struct compare_opts *o;
+	struct arena *a;
+	struct compare_side *side;
+	size_t n_sides;
+	struct compare_param *param;
+	size_t n_params;
+	struct compare_metric *metric;
+	size_t n_metrics;
+	struct compare_point *point;
+	size_t n_points;
+	struct buf notes;        /* what a reader must know, one line each; compare_release */
+};
+
+/*
+ * Reads the operands and pairs, tests and judges. ERR_RUN names the operand that is not there,
+ * holds no result, or has another model. o and the arena must live as long as c.
+ */
+int compare_build(struct comparison *c, const struct compare_opts *o, const char *const *path,
+		  size_t n, struct arena *a, struct err *e);
+void compare_release(struct comparison *c);
+
+const struct compare_cell *compare_cell(const struct comparison *c, size_t point, size_t metric,
+					size_t side);
+const char *compare_verdict_name(enum compare_verdict v); /* "no evidence of change" */
+const char *compare_verdict_key(enum compare_verdict v);  /* "no_evidence" */
+
+/* ---- output ---- */
+
+void compare_text(const struct comparison *c, bool is_coloured, struct buf *out);
+void compare_markdown(const struct comparison *c, struct buf *out);
+void compare_csv(const struct comparison *c, struct buf *out);
+void compare_json(const struct comparison *c, struct buf *out);
+/* One page that asks the network for nothing; the drawings are plain SVG. */
+void compare_html(const struct comparison *c, struct buf *out);
+
+/*
+ * Speed-up and efficiency per GPU against the smallest size, over the runs of all sides: points
+ * that differ in nothing but their number of GPUs. n_lines: how many sizes were compared.
+ */
+size_t compare_scaling(const struct comparison *c, const char *metric, bool is_markdown,
+		       struct buf *out);
+
+/* ---- gates ---- */
+
+/* 'p99_ttft_ms>+5%' (change against the baseline) or 'p99_ttft_ms>500' (the value itself). */
+struct compare_gate {
+	const char *text, *key;
+	enum { GATE_ABOVE, GATE_BELOW, GATE_AT_LEAST, GATE_AT_MOST } op;
+	double limit;            /* a share when is_relative */
+	bool is_relative;
+};
+
+int compare_gate_parse(struct compare_gate *g, const char *text, struct arena *a, struct err *e);
+
+enum compare_gate_outcome { GATE_HOLDS_NOT, GATE_HOLDS, GATE_UNKNOWN };
+
+/*
+ * Whether the condition holds at any point of any further side, with a line for each that holds
+ * or cannot be judged. Unless is_any, a condition holds only with evidence: for a change
+ * q <= alpha, for a value an interval that lies beyond the limit.
+ */
+enum compare_gate_outcome compare_gate_check(const struct comparison *c,
+					     const struct compare_gate *g, bool is_any,
+					     struct buf *out);
+
+/*
+ * The short table of two result files (`bench serve --compare A B`): every common metric, both
+ * values and the change.
+ */
+int compare_two(const char *a, const char *b, struct buf *out, struct err *e);
+
+/* ---- shared by the files of compare; not for others ---- */
+
+/* Reads an operand into a new side. */
+int compare_read(struct comparison *c, const char *path, struct err *e);
+void compare_pair(struct comparison *c); /* parameters and points */
+bool compare_is_metric(const char *key); /* a number about a run, not a parameter of it */
+enum schema_better compare_better(const char *key);
+bool compare_number(const struct json_value *record, const char *key, double *out);
+__attribute__((format(printf, 2, 3)))
+void compare_note(struct comparison *c, const char *fmt, ...);
+/* "12.34", with as many digits as a table needs; "" for NAN. */
+const char *compare_value(double v, struct arena *a);
+const char *compare_percent(double share, struct arena *a); /* "+5.1%" */
