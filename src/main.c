@@ -28,7 +28,7 @@ static int usage(FILE *out, const char *group, int status)
 	fprintf(out, "profllm " PROFLLM_VERSION "\nUsage: profllm COMMAND [options]\n\n");
 	for (size_t i = 0; i < COMMANDS; i++)
 		if (str_starts(str_of(commands[i].name), str_of(group)))
-			fprintf(out, "  %-18s %s\n", commands[i].name, commands[i].summary);
+			fprintf(out, "  %-26s %s\n", commands[i].name, commands[i].summary);
 	fprintf(out, "\nprofllm COMMAND --help tells more.\n");
 	return status;
 }
@@ -47,15 +47,31 @@ static int match(const struct command *c, int argc, char **argv)
 	return n;
 }
 
-/* Whether commands begin with this word and another one: "bench". */
-static bool is_group(const char *word)
-{
-	size_t n = strlen(word);
+#define GROUP_WORDS_MAX 2
 
-	for (size_t i = 0; i < COMMANDS; i++)
-		if (strncmp(commands[i].name, word, n) == 0 && commands[i].name[n] == ' ')
-			return true;
-	return false;
+/*
+ * How many of argv's first words are the beginning of commands and not a whole one, which
+ * group gets: "bench", "bench sweep".
+ */
+static int find_group(int argc, char **argv, char group[static 64])
+{
+	int found = 0;
+	char words[64] = "";
+
+	*group = 0;
+	for (int n = 0; n < argc && n < GROUP_WORDS_MAX; n++) {
+		size_t len = strlen(words);
+
+		snprintf(words + len, sizeof(words) - len, "%s ", argv[n]);
+		for (size_t i = 0; i < COMMANDS && found == n; i++)
+			if (str_starts(str_of(commands[i].name), str_of(words))) {
+				snprintf(group, 64, "%.*s", (int)strlen(words) - 1, words);
+				found = n + 1;
+			}
+		if (found == n)
+			break;
+	}
+	return found;
 }
 
 /* Scripts of old that are commands now; paths and .py are how they were called. */
@@ -80,9 +96,9 @@ static const struct command *script(const char *word)
 int main(int argc, char **argv)
 {
 	const struct command *old = argc > 0 ? script(argv[0]) : NULL;
-	const char *first = argc > 1 ? argv[1] : "";
-	const char *last = argc > 2 ? argv[2] : "";
-	bool has_group = is_group(first);
+	const char *first = argc > 1 ? argv[1] : "", *next;
+	char group[64];
+	int words;
 
 	if (old)
 		return old->run(argc - 1, argv + 1);
@@ -92,20 +108,19 @@ int main(int argc, char **argv)
 	if (old)
 		return old->run(argc - 2, argv + 2);
 	for (size_t i = 0; i < COMMANDS; i++) {
-		int words = match(&commands[i], argc - 1, argv + 1);
-
+		words = match(&commands[i], argc - 1, argv + 1);
 		if (words)
 			return commands[i].run(argc - 1 - words, argv + 1 + words);
 	}
-	if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0)
-		return usage(stdout, "", 0);
 	if (strcmp(first, "--version") == 0)
 		return puts("profllm " PROFLLM_VERSION) < 0;
-	if (has_group && argc == 2)
-		return usage(stderr, first, 2);
-	if (has_group && (strcmp(last, "--help") == 0 || strcmp(last, "-h") == 0))
-		return usage(stdout, first, 0);
+	words = find_group(argc - 1, argv + 1, group);
+	next = argc > 1 + words ? argv[1 + words] : "";
+	if (words && !*next)
+		return usage(stderr, group, 2);
+	if (strcmp(next, "--help") == 0 || strcmp(next, "-h") == 0)
+		return usage(stdout, group, 0);
 	fprintf(stderr, "profllm: '%s%s%s' is no command of this version; profllm --help lists them\n",
-		first, has_group ? " " : "", has_group ? last : "");
+		group, words ? " " : "", next);
 	return 2;
 }
