@@ -54,6 +54,8 @@
 #define SWEEP_POINTS_MAX 1000           /* values of --sweep-max-concurrency: the table has a row for each */
 #define SWEEP_COMBINATIONS_MAX 4096     /* objects of one parameter file; a grid of months */
 #define SWEEP_PARAMS_BYTES_MAX (16u << 20) /* such a file */
+#define SLA_LIMITS_MAX 32               /* limits that must hold together */
+#define SEARCH_LEVELS_MAX 128           /* levels of one search; 2^16 of them are halved 16 times */
 #define FILE_NAME_BYTES_MAX 255         /* what Linux file systems take */
 #define PREFAULT_EVENTS_MAX (1u << 24)  /* token events given memory before load: 70 MB a lane */
 #define MIX_PARTS_MAX 64                /* sets of one mix */

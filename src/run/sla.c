@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sla.c - see sla.h. */
+#include "run/sla.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "opt/opt.h"
+#include "report/frame.h"
+#include "schema/schema.h"
+
+/* Longer ones first: "<" would match "<=" too. */
+static const struct { const char *text; enum sla_op op; } ops[] = {
+	{ "<=", SLA_LE }, { ">=", SLA_GE }, { "<", SLA_LT }, { ">", SLA_GT },
+};
+
+#define OPS (sizeof(ops) / sizeof(*ops))
+#define GAP_MAX 12.0      /* e^12: a factor beyond which more tells nothing */
+#define STRICT 1e-8       /* upstream's: what a strict limit asks for beyond equality */
+
+static const char *op_text(enum sla_op op)
+{
+	for (size_t i = 0; i < OPS; i++)
+		if (ops[i].op == op)
+			return ops[i].text;
+	return "";
+}
+
+/* ---- reading ---- */
+
+static int unknown_key(const char *key, struct err *e)
+{
+	const char **names = mem_array(schema_field_count, sizeof(*names));
+	const char *near;
+
+	for (size_t i = 0; i < schema_field_count; i++)
+		names[i] = schema_fields[i].key;
+	near = opt_nearest(str_of(key), names, schema_field_count);
+	free(names);
+	return err_set(e, ERR_USAGE, "--sla-params: a result has no key '%s'%s%s%s", key,
+		       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+static int parse_limit(struct str key, const struct json_value *v, bool is_checked,
+		       struct arena *a, struct sla_limit *out, struct err *e)
+{
+	struct str text = json_text(v, STR(""));
+	size_t i = 0;
+
+	*out = (struct sla_limit){ .key = arena_text(a, key) };
+	while (i < OPS && !str_starts(text, str_of(ops[i].text)))
+		i++;
+	if (i == OPS) {
+		struct buf shown = { 0 };
+
+		frame_text(&shown, v, FRAME_OBJECT);
+		err_set(e, ERR_RUN, "Invalid operator for SLA constraint '%s=%.*s'. Valid operators "
+			"are: {'<=', '>=', '<', '>'}", out->key, (int)shown.len,
+			shown.data ? shown.data : "");
+		buf_release(&shown);
+		return -1;
+	}
+	out->op = ops[i].op;
+	text.p += strlen(ops[i].text);
+	text.n -= strlen(ops[i].text);
+	if (!frame_float(text, &out->limit) || isnan(out->limit))
+		return err_set(e, ERR_USAGE, "--sla-params: the limit of '%s' is '%.*s', a number is "
+			       "expected after '%s'", out->key, (int)text.n, text.p, ops[i].text);
+	if (is_checked && !schema_field_find(out->key))
+		return unknown_key(out->key, e);
+	return 0;
+}
+
+int sla_parse(struct str text, bool is_checked, struct arena *a, struct slas *out, struct err *e)
+{
+	struct json_value *list;
+	struct sla *item;
+
+	if (json_parse(a, text, &list, e) < 0)
+		return -1;
+	if (list->kind != JSON_ARRAY)
+		return err_set(e, ERR_USAGE, "The SLA sweep should be a list of dictionaries: "
+			       "[{\"p99_ttft_ms\": \"<=200\"}]");
+	item = arena_alloc(a, (list->count + 1) * sizeof(*item));
+	for (size_t i = 0; i < list->count; i++) {
+		const struct json_value *o = &list->item[i];
+		struct sla_limit *limit;
+
+		if (o->kind != JSON_OBJECT || o->count == 0 || o->count > SLA_LIMITS_MAX)
+			return err_set(e, ERR_USAGE, "--sla-params: element %zu must be an object "
+				       "with 1 to %d limits", i, SLA_LIMITS_MAX);
+		limit = arena_alloc(a, o->count * sizeof(*limit));
+		for (size_t k = 0; k < o->count; k++)
+			if (parse_limit(o->key[k], &o->item[k], is_checked, a, &limit[k], e) < 0)
+				return -1;
+		item[i] = (struct sla){ limit, o->count };
+	}
+	*out = (struct slas){ item, list->count };
+	return 0;
+}
+
+int sla_read(const char *path, bool is_checked, struct arena *a, struct slas *out, struct err *e)
+{
+	struct buf text = { 0 };
+	int rc = file_read(path, SWEEP_PARAMS_BYTES_MAX, &text, e);
+
+	if (rc == 0 && sla_parse(arena_str(a, buf_str(&text)), is_checked, a, out, e) < 0)
+		rc = e->code == ERR_PARSE ? err_wrap(e, "--sla-params %s", path) : -1;
+	buf_release(&text);
+	return rc;
+}
+
+/* ---- texts ---- */
+
+void sla_text(const struct sla *sla, const char *sep, struct buf *out)
+{
+	for (size_t i = 0; i < sla->n; i++)
+		buf_printf(out, "%s%s%s%.2f", i ? sep : "", sla->limit[i].key,
+			   op_text(sla->limit[i].op), sla->limit[i].limit);
+}
+
+void sla_verdict_text(const struct sla_limit *l, double actual, struct buf *out)
+{
+	buf_printf(out, "%s = %.2f%s%.2f | %s", l->key, actual, op_text(l->op), l->limit,
+		   sla_holds(l, actual) ? "PASSED" : "FAILED");
+}
+
+/* ---- numbers ---- */
+
+static bool is_upper(const struct sla_limit *l)
+{
+	return l->op == SLA_LE || l->op == SLA_LT;
+}
+
+double sla_margin(const struct sla_limit *l, double actual)
+{
+	double more = is_upper(l) ? actual - l->limit : l->limit - actual;
+
+	/* In upstream's order of additions. */
+	if (l->op == SLA_LT)
+		return actual + STRICT - l->limit;
+	return l->op == SLA_GT ? l->limit + STRICT - actual : more;
+}
+
+bool sla_holds(const struct sla_limit *l, double actual)
+{
+	return sla_margin(l, actual) <= 0;
+}
+
+double sla_gap(const struct sla_limit *l, double actual)
+{
+	double high = is_upper(l) ? actual : l->limit, low = is_upper(l) ? l->limit : actual;
+	double gap;
+
+	if (isnan(actual))
+		return GAP_MAX;
+	if (high == low)
+		return 0;
+	if (high > 0 && low > 0)
+		gap = log(high) - log(low);
+	else /* no ratio: how far in units of the limit */
+		gap = (high - low) / (fabs(l->limit) > 0 ? fabs(l->limit) : 1);
+	return fmin(fmax(gap, -GAP_MAX), GAP_MAX);
+}
+
+int sla_value(const struct sla_limit *l, const struct json_value *record, double *out,
+	      struct err *e)
+{
+	if (frame_number(frame_value(record, str_of(l->key)), out))
+		return 0;
+	return err_set(e, ERR_RUN, "SLA constraint on '%s': the benchmark's result has no such "
+		       "number; percentiles other than p99 need --metric-percentiles in --bench-cmd",
+		       l->key);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run/sla.h - service level agreements: limits on keys of a result that must all hold, and how
+ * far measured runs are from them (sweep spec 7.6).
+ *
+ * A file of them is a list of objects {"p99_ttft_ms": "<=200", "profllm.connect_ms.p99": "<5"}.
+ * A margin is upstream's: in the metric's unit, 0 or less when the limit holds; a level's margin is
+ * the largest one. A gap is ours: the logarithm of how many times a value may still grow
+ * (negative) or exceeds its limit (positive), so gaps of different metrics compare; its sign is
+ * the margin's, except that a strict limit met exactly has gap 0 and does not hold.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/limits.h"
+#include "json/read.h"
+
+enum sla_op { SLA_LE, SLA_GE, SLA_LT, SLA_GT };
+
+struct sla_limit {
+	const char *key;  /* a key of the result, dotted for those inside objects */
+	enum sla_op op;
+	double limit;
+};
+
+struct sla { const struct sla_limit *limit; size_t n; };
+struct slas { const struct sla *item; size_t n; };
+
+/*
+ * ERR_RUN with upstream's sentence for a wrong operator; ERR_USAGE for a file that is not a list of
+ * objects, a value that is no number, an object without limits, or a key that is_checked and no
+ * result of ours can have (schema/result.json), with the nearest known name.
+ */
+int sla_read(const char *path, bool is_checked, struct arena *a, struct slas *out, struct err *e);
+int sla_parse(struct str text, bool is_checked, struct arena *a, struct slas *out, struct err *e);
+
+/* "p99_ttft_ms<=200.00", joined by sep. */
+void sla_text(const struct sla *sla, const char *sep, struct buf *out);
+/* "key = 123.45<=500.00 | PASSED" */
+void sla_verdict_text(const struct sla_limit *l, double actual, struct buf *out);
+
+double sla_margin(const struct sla_limit *l, double actual);
+double sla_gap(const struct sla_limit *l, double actual);
+bool sla_holds(const struct sla_limit *l, double actual);
+
+/* The limit's value in a run's record; ERR_RUN when the record has no such number. */
+int sla_value(const struct sla_limit *l, const struct json_value *record, double *out,
+	      struct err *e);
