@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* figure.c - a figure's table, and sizes and ranges for its script; see figure.h. */
+#include "report/figure.h"
+
+#include <math.h>
+
+#include "base/fmt.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "report/figure_parts.h"
+#include "schema/schema.h"
+
+#define AIR 0.04 /* of an axis, left free at both ends */
+
+const char *const figure_scale_names[] = {
+	"linear", "log", "sqrt", "symlog", "asinh", "logit", NULL,
+};
+
+int figure_scale_parse(enum figure_scale *out, const char *text, struct err *e)
+{
+	*out = FIGURE_LINEAR;
+	if (!text || !*text)
+		return 0;
+	for (size_t i = 0; figure_scale_names[i]; i++)
+		if (strcmp(text, figure_scale_names[i]) == 0) {
+			*out = (enum figure_scale)i;
+			return 0;
+		}
+	return err_set(e, ERR_USAGE, "'%s' is no scale; there are linear, log, sqrt, symlog, asinh, "
+		       "logit", text);
+}
+
+void figure_axis_label(struct buf *out, const char *variable)
+{
+	const struct schema_field *field = schema_field_find(variable);
+
+	buf_add_text(out, variable);
+	if (field && *field->unit)
+		buf_printf(out, " (%s)", field->unit);
+}
+
+/* ---- scales ---- */
+
+double figure_place(enum figure_scale scale, double v)
+{
+	switch (scale) {
+	case FIGURE_LOG:
+		return log10(v);
+	case FIGURE_SQRT:
+		return sqrt(v);
+	case FIGURE_SYMLOG:
+		return copysign(log10(1 + fabs(v)), v);
+	case FIGURE_ASINH:
+		return asinh(v);
+	case FIGURE_LOGIT:
+		return log10(v / (1 - v));
+	case FIGURE_LINEAR:
+		break;
+	}
+	return v;
+}
+
+double figure_unplace(enum figure_scale scale, double place)
+{
+	switch (scale) {
+	case FIGURE_LOG:
+		return pow(10, place);
+	case FIGURE_SQRT:
+		return place > 0 ? place * place : 0;
+	case FIGURE_SYMLOG:
+		return copysign(pow(10, fabs(place)) - 1, place);
+	case FIGURE_ASINH:
+		return sinh(place);
+	case FIGURE_LOGIT:
+		return 1 / (1 + pow(10, -place));
+	case FIGURE_LINEAR:
+		break;
+	}
+	return place;
+}
+
+bool figure_fits(enum figure_scale scale, double v)
+{
+	if (scale == FIGURE_LOGIT)
+		return v > 0 && v < 1;
+	return isfinite(v) && (scale == FIGURE_LOG ? v > 0 : scale != FIGURE_SQRT || v >= 0);
+}
+
+static bool is_shown(const struct figure *f, const struct figure_curve *c, size_t i)
+{
+	return figure_fits(f->x_scale, c->x[i]) && figure_fits(f->y_scale, c->y[i]);
+}
+
+size_t figure_left_out(const struct figure *f)
+{
+	size_t n = 0;
+
+	for (size_t p = 0; p < f->rows * f->cols; p++)
+		for (size_t k = 0; k < f->panel[p].n_curves; k++)
+			for (size_t i = 0; i < f->panel[p].curve[k].n; i++)
+				n += !is_shown(f, &f->panel[p].curve[k], i);
+	return n;
+}
+
+/* ---- ranges ---- */
+
+static void widen(struct figure_range *r, enum figure_scale scale, double v)
+{
+	if (!figure_fits(scale, v))
+		return;
+	r->low = v < r->low ? v : r->low;
+	r->high = v > r->high ? v : r->high;
+}
+
+static void widen_by_curve(const struct figure *f, const struct figure_curve *c,
+			   struct figure_layout *l)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		if (!is_shown(f, c, i))
+			continue;
+		widen(&l->x, f->x_scale, c->x[i]);
+		widen(&l->y, f->y_scale, c->y[i]);
+		if (c->low && c->high) {
+			widen(&l->y, f->y_scale, c->low[i]);
+			widen(&l->y, f->y_scale, c->high[i]);
+		}
+	}
+}
+
+static struct figure_range with_air(struct figure_range r, enum figure_scale scale, bool is_y)
+{
+	bool from_zero = is_y && (scale == FIGURE_LINEAR || scale == FIGURE_SQRT) && r.low >= 0 &&
+			 r.low < r.high / 2;
+	double low, high, air;
+
+	if (r.low > r.high) /* nothing to show */
+		r = scale == FIGURE_LOGIT ? (struct figure_range){ 0.1, 0.9 } :
+		    (struct figure_range){ 1, 10 };
+	low = figure_place(scale, from_zero ? 0 : r.low);
+	high = figure_place(scale, r.high);
+	air = (high - low) * AIR;
+	if (!(air > 0))
+		air = scale == FIGURE_LINEAR && high != 0 ? fabs(high) * 0.1 : 0.5;
+	return (struct figure_range){ from_zero ? 0 : figure_unplace(scale, low - air),
+				      figure_unplace(scale, high + air) };
+}
+
+static void find_ranges(const struct figure *f, struct figure_layout *l)
+{
+	l->x = l->y = (struct figure_range){ INFINITY, -INFINITY };
+	for (size_t p = 0; p < f->rows * f->cols; p++) {
+		for (size_t k = 0; k < f->panel[p].n_curves; k++)
+			widen_by_curve(f, &f->panel[p].curve[k], l);
+		for (size_t k = 0; k < f->panel[p].n_limits; k++) {
+			const struct figure_limit *limit = &f->panel[p].limit[k];
+
+			widen(limit->is_vertical ? &l->x : &l->y,
+			      limit->is_vertical ? f->x_scale : f->y_scale, limit->at);
+		}
+	}
+	l->x = with_air(l->x, f->x_scale, false);
+	l->y = with_air(l->y, f->y_scale, true);
+}
+
+/* ---- sizes ---- */
+
+size_t figure_columns(const char *text)
+{
+	size_t most = 0;
+	struct str rest = str_of(text);
+
+	while (rest.n) {
+		struct str line = str_cut(&rest, '\n');
+		size_t letters = 0;
+
+		for (size_t i = 0; i < line.n; i++)
+			letters += ((unsigned char)line.p[i] & 0xc0) != 0x80;
+		most = letters > most ? letters : most;
+	}
+	return most;
+}
+
+size_t figure_lines(const char *text)
+{
+	size_t n = text && *text;
+
+	for (; text && *text; text++)
+		n += *text == '\n' && text[1];
+	return n;
+}
+
+size_t figure_legend(const struct figure *f, const struct figure_curve **out)
+{
+	struct map seen = { 0 };
+	size_t n = 0;
+
+	for (size_t p = 0; p < f->rows * f->cols; p++)
+		for (size_t k = 0; k < f->panel[p].n_curves; k++) {
+			const struct figure_curve *c = &f->panel[p].curve[k];
+
+			if (!c->title || !*c->title || map_get(&seen, str_of(c->title), NULL))
+				continue;
+			map_put(&seen, str_of(c->title), 1);
+			if (out)
+				out[n] = c;
+			n++;
+		}
+	map_release(&seen);
+	return n;
+}
+
+/* Small print for many curves, then columns beside each other. */
+static double size_legend(const struct figure *f, struct figure_layout *l)
+{
+	size_t n = figure_legend(f, NULL), widest = 0, all = n + (f->legend_title != NULL), columns;
+	const struct figure_curve **curve;
+	double room = l->height - 2 * FIGURE_LINE_IN(FIGURE_FONT_PT);
+
+	if (n == 0)
+		return 0;
+	curve = mem_array(n, sizeof(struct figure_curve *));
+	figure_legend(f, curve);
+	for (size_t i = 0; i < n; i++) {
+		size_t width = figure_columns(curve[i]->title);
+
+		widest = width > widest ? width : widest;
+	}
+	free(curve);
+	l->legend_pt = room / (double)all * 72 / 1.5;
+	l->legend_pt = l->legend_pt > FIGURE_FONT_PT - 1 ? FIGURE_FONT_PT - 1 :
+		       l->legend_pt < 6.5 ? 6.5 : l->legend_pt;
+	l->legend_rows = (size_t)(room / FIGURE_LINE_IN(l->legend_pt));
+	l->legend_rows = l->legend_rows ? l->legend_rows : 1;
+	columns = (n + l->legend_rows - 1) / l->legend_rows;
+	if (columns == 1 && f->legend_title && figure_columns(f->legend_title) > widest + 5)
+		widest = figure_columns(f->legend_title) - 5;
+	return 0.25 + (double)columns * (0.55 + (double)widest * FIGURE_LETTER_IN(l->legend_pt));
+}
+
+struct figure_layout figure_layout(const struct figure *f)
+{
+	struct figure_layout l = { .left = 0.95, .bottom = 0.7, .gap_x = 0.25 };
+	size_t title_lines = 0;
+	double legend;
+
+	for (size_t i = 0; i < f->rows * f->cols; i++) {
+		size_t n = figure_lines(f->panel[i].title);
+
+		title_lines = n > title_lines ? n : title_lines;
+	}
+	l.panel_height = f->panel_height_in > 0 ? f->panel_height_in : FIGURE_HEIGHT_IN;
+	l.panel_height -= l.bottom;
+	l.panel_height = l.panel_height > 0.5 ? l.panel_height : 0.5;
+	l.panel_width = (l.panel_height + l.bottom) * 4 / 3 - l.left;
+	l.panel_width = l.panel_width > 0.5 ? l.panel_width : 0.5;
+	l.gap_y = 0.2 + (double)title_lines * FIGURE_LINE_IN(FIGURE_FONT_PT);
+	l.height = l.bottom + (double)f->rows * (l.panel_height + l.gap_y) +
+		   (f->title ? FIGURE_LINE_IN(FIGURE_FONT_PT + 2) : 0) + 0.05;
+	l.width = l.left + (double)f->cols * (l.panel_width + l.gap_x);
+	legend = size_legend(f, &l);
+	if (legend > 0)
+		l.legend_x = l.width;
+	l.width += legend;
+	find_ranges(f, &l);
+	return l;
+}
+
+/* ---- the table ---- */
+
+static void add_number(struct buf *out, double v, const char *after)
+{
+	char text[FMT_F64_BYTES];
+
+	buf_printf(out, "%s%s", isnan(v) ? "NaN" : fmt_f64(text, v), after);
+}
+
+/* One line, whatever is in the text: a table has no other way to end it. */
+static void add_line(struct buf *out, const char *text)
+{
+	for (; text && *text; text++)
+		buf_add_char(out, (unsigned char)*text < ' ' ? ' ' : *text == '"' ? '\'' : *text);
+}
+
+static void add_curve(struct buf *out, const struct figure *f, const struct figure_curve *c)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		bool is_one = !c->low || !c->high;
+
+		if (!is_shown(f, c, i))
+			buf_add_text(out, "# not drawn: ");
+		add_number(out, c->x[i], " ");
+		add_number(out, c->y[i], " ");
+		add_number(out, is_one ? NAN : c->low[i], " ");
+		add_number(out, is_one ? NAN : c->high[i], " ");
+		buf_printf(out, "%zu", c->count ? c->count[i] : (size_t)1);
+		if (c->label && c->label[i]) {
+			buf_add_text(out, " \"");
+			add_line(out, c->label[i]);
+			buf_add_char(out, '"');
+		}
+		buf_add_char(out, '\n');
+	}
+	if (c->n == 0)
+		buf_add_text(out, "NaN NaN NaN NaN 0\n");
+}
+
+void figure_data(const struct figure *f, struct buf *out)
+{
+	buf_add_text(out, "# x: ");
+	add_line(out, f->x_label);
+	buf_add_text(out, "; y: ");
+	add_line(out, f->y_label);
+	buf_add_text(out, "\n# x y low high count label\n");
+	for (size_t p = 0; p < f->rows * f->cols; p++)
+		for (size_t k = 0; k < f->panel[p].n_curves; k++) {
+			const struct figure_curve *c = &f->panel[p].curve[k];
+
+			buf_printf(out, "\n\n# panel %zu", p + 1);
+			if (f->panel[p].title) {
+				buf_add_text(out, " (");
+				add_line(out, f->panel[p].title);
+				buf_add_char(out, ')');
+			}
+			buf_add_text(out, ": ");
+			add_line(out, c->title ? c->title : "points");
+			buf_add_char(out, '\n');
+			add_curve(out, f, c);
+		}
+}
