@@ -14,10 +14,14 @@ const char *const search_ends[] = { "found", "none_passes", "all_pass", "undecid
 
 /* Bounds of a step while only one side of the bracket is known. */
 #define DOWN_MIN 0.25
-#define DOWN_MAX 0.8
+#define DOWN_MAX 0.9
 #define UP_MIN 1.15
 #define UP_MAX 2.0
-#define BELOW_SATURATION 0.85 /* latencies grow before throughput ends: the first guess */
+#define BEYOND 1.15           /* how far past the crossing its slope says, to have both sides */
+#define BELOW_SATURATION 0.7  /* latencies grow before throughput ends: the first guess */
+/* How far past the curve's crossing: a share of the bracket, later of what the crossing moved by. */
+#define DOUBT_FIRST 0.02
+#define DOUBT 0.15
 
 void search_init(struct search *s, const struct search_opts *o)
 {
@@ -198,13 +202,13 @@ static int64_t fitted(const struct search *s, int64_t low, int64_t high)
 		return clamp(first_guess(s), 1, high - 1);
 	if (low == 0) { /* only failures: down, by what their slope says */
 		const struct search_point *p = point_of(s, high);
-		double factor = exp(-1.2 * p->v.gap / end_slope(s, high, false));
+		double factor = exp(-BEYOND * p->v.gap / end_slope(s, high, false));
 
 		return clamp((double)high * fmin(fmax(factor, DOWN_MIN), DOWN_MAX), 1, high - 1);
 	}
 	if (high == s->o.max) {
 		const struct search_point *p = point_of(s, low);
-		double factor = exp(-1.2 * p->v.gap / end_slope(s, low, true));
+		double factor = exp(-BEYOND * p->v.gap / end_slope(s, low, true));
 
 		return clamp(ceil((double)low * fmin(fmax(factor, UP_MIN), UP_MAX)), low + 1,
 			     high - 1);
@@ -212,7 +216,8 @@ static int64_t fitted(const struct search *s, int64_t low, int64_t high)
 	cross = crossing(s, 0);
 	if (!(cross > (double)low && cross < (double)high) || s->width[0] > s->width[2] / 2)
 		return halve(low, high);
-	doubt = isnan(s->crossing) ? (double)(high - low) / 8 : fabs(cross - s->crossing);
+	doubt = isnan(s->crossing) ? DOUBT_FIRST * (double)(high - low) :
+					 DOUBT * fabs(cross - s->crossing);
 	/* A step past the crossing, so that the wider side is what falls away. */
 	if (cross - (double)low < (double)high - cross)
 		at = floor(cross + fmin(doubt, ((double)high - cross) / 2)) + 1;
