@@ -3,6 +3,7 @@
 #include "base/banned.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "proc/keeper.h"
 #include "version.h"
 
 static const struct command commands[] = {
@@ -102,6 +103,8 @@ int main(int argc, char **argv)
 
 	if (old)
 		return old->run(argc - 1, argv + 1);
+	if (strcmp(first, KEEPER_WORD) == 0)
+		return keeper_main();
 	if (argc < 2)
 		return usage(stderr, "", 2);
 	old = script(first);

@@ -56,6 +56,9 @@
 #define SWEEP_PARAMS_BYTES_MAX (16u << 20) /* such a file */
 #define SLA_LIMITS_MAX 32               /* limits that must hold together */
 #define SEARCH_LEVELS_MAX 128           /* levels of one search; 2^16 of them are halved 16 times */
+#define SWEEP_RUNS_MAX 100000           /* of one combination */
+#define SWEEP_LEVELS_MAX 65536          /* pairs of combinations of one sweep */
+#define SWEEP_LOG_BYTES_MAX (64u << 20) /* of a server's log, read for its KV cache's size */
 #define FILE_NAME_BYTES_MAX 255         /* what Linux file systems take */
 #define PREFAULT_EVENTS_MAX (1u << 24)  /* token events given memory before load: 70 MB a lane */
 #define MIX_PARTS_MAX 64                /* sets of one mix */
@@ -76,6 +79,7 @@
 #define FRAME_RECORDS_MAX 1000000       /* records of sweeps looked at together; a sweep has hundreds */
 #define FRAME_FILE_BYTES_MAX (1ull << 30) /* one summary.json or result file */
 #define FRAME_DEPTH_MAX 32              /* folders in folders of results */
+#define COMPARE_SIDES_MAX 64            /* operands of bench compare: a table has a row for each */
 #define PROC_FILE_BYTES_MAX (4u << 20)  /* one file of /proc: an environment, a command line */
 #define PROC_SOCKETS_BYTES_MAX (64u << 20) /* /proc/net/tcp of 400,000 sockets */
 #define PROC_TREE_MAX (1u << 22)        /* processes of a machine; Linux numbers no more */

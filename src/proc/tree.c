@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tree.c - see tree.h. */
+#include "proc/tree.h"
+
+#include <dirent.h>
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/mem.h"
+
+enum { STAT_STATE = 0, STAT_PARENT = 1, STAT_START = 19 }; /* fields behind the name */
+
+/* false: gone, or not ours to read. */
+static bool read_proc(pid_t pid, const char *name, struct buf *out)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	return file_read(path, PROC_FILE_BYTES_MAX, out, NULL) == 0;
+}
+
+bool tree_parse_stat(struct str text, struct tree_process *p)
+{
+	struct str rest = text, word, number = str_cut(&rest, ' ');
+	const char *close_paren;
+	int64_t pid, parent = 0;
+	uint64_t start = 0;
+	char state = 0;
+
+	/* The name may hold anything, blanks and parentheses included: the last one ends it. */
+	close_paren = text.n ? memrchr(text.p, ')', text.n) : NULL;
+	if (!close_paren || !str_to_i64(number, &pid) || pid <= 0 || pid > PROC_TREE_MAX)
+		return false;
+	rest.p = close_paren + 1;
+	rest.n = (size_t)(text.p + text.n - rest.p);
+	if (str_cut(&rest, ' ').n)
+		return false;
+	for (int i = 0; i <= STAT_START; i++) {
+		word = str_cut(&rest, ' ');
+		if (word.n == 0)
+			return false;
+		if (i == STAT_STATE)
+			state = word.p[0];
+		if (i == STAT_PARENT && (!str_to_i64(word, &parent) || parent < 0 ||
+					 parent > PROC_TREE_MAX))
+			return false;
+		if (i == STAT_START && !str_to_u64(str_trim(word), &start))
+			return false;
+	}
+	*p = (struct tree_process){ .pid = (pid_t)pid, .parent = (pid_t)parent, .start = start,
+				    .is_zombie = state == 'Z' || state == 'X' };
+	return true;
+}
+
+bool tree_process_read(pid_t pid, struct tree_process *p)
+{
+	struct buf text = { 0 };
+	bool is_there = pid > 0 && read_proc(pid, "stat", &text) &&
+			tree_parse_stat(buf_str(&text), p);
+
+	buf_release(&text);
+	return is_there;
+}
+
+bool tree_is_running(pid_t pid, uint64_t start)
+{
+	struct tree_process p;
+
+	return tree_process_read(pid, &p) && p.start == start && !p.is_zombie;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct tree_process *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+int tree_read(struct tree *t)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+
+	t->n = 0;
+	if (!dir)
+		return -1;
+	while ((entry = readdir(dir)) && t->n < PROC_TREE_MAX) {
+		uint64_t pid;
+
+		if (!str_to_u64(str_of(entry->d_name), &pid) || pid > PROC_TREE_MAX)
+			continue;
+		if (t->n == t->room) {
+			t->room = t->room ? t->room * 2 : 256;
+			t->process = mem_grow(t->process, t->room, sizeof(*t->process));
+		}
+		if (tree_process_read((pid_t)pid, &t->process[t->n]))
+			t->n++;
+	}
+	closedir(dir);
+	if (t->n)
+		qsort(t->process, t->n, sizeof(*t->process), by_number);
+	return 0;
+}
+
+void tree_release(struct tree *t)
+{
+	free(t->process);
+	*t = (struct tree){ 0 };
+}
+
+static struct tree_process *find(const struct tree *t, pid_t pid)
+{
+	const struct tree_process key = { .pid = pid };
+
+	return t->n ? bsearch(&key, t->process, t->n, sizeof(key), by_number) : NULL;
+}
+
+const struct tree_process *tree_find(const struct tree *t, pid_t pid)
+{
+	return find(t, pid);
+}
+
+/*
+ * Numbers wrap around, so a child may have a smaller one than its parent: passes over all until
+ * one finds nothing new. Trees are shallow.
+ */
+size_t tree_mark(struct tree *t, pid_t root)
+{
+	size_t n = 0, before;
+
+	for (size_t i = 0; i < t->n; i++)
+		t->process[i].is_in_tree = false;
+	do {
+		before = n;
+		for (size_t i = 0; i < t->n; i++) {
+			struct tree_process *p = &t->process[i], *parent;
+
+			if (p->is_in_tree || p->pid == root)
+				continue;
+			parent = find(t, p->parent);
+			if (p->parent == root || (parent && parent->is_in_tree)) {
+				p->is_in_tree = true;
+				n++;
+			}
+		}
+	} while (n > before);
+	return n;
+}
+
+void tree_command(pid_t pid, char out[TREE_COMMAND_BYTES])
+{
+	struct buf text = { 0 };
+	size_t n;
+
+	out[0] = 0;
+	if (read_proc(pid, "cmdline", &text) && text.len) {
+		for (size_t i = 0; i < text.len; i++)
+			if ((unsigned char)text.data[i] < ' ')
+				text.data[i] = ' ';
+		n = str_trim(buf_str(&text)).n;
+		snprintf(out, TREE_COMMAND_BYTES, "%.*s", (int)(n < 1024 ? n : 1024), text.data);
+	} else if (read_proc(pid, "comm", &text) && text.len) {
+		snprintf(out, TREE_COMMAND_BYTES, "[%.*s]", (int)str_trim(buf_str(&text)).n,
+			 text.data);
+	}
+	buf_release(&text);
+}
+
+bool tree_has_variable(pid_t pid, const char *assignment)
+{
+	struct buf text = { 0 };
+	bool is_found = false;
+
+	if (read_proc(pid, "environ", &text)) {
+		struct str rest = buf_str(&text);
+
+		while (rest.n && !is_found)
+			is_found = str_is(str_cut(&rest, '\0'), assignment);
+	}
+	buf_release(&text);
+	return is_found;
+}
