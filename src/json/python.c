@@ -49,6 +49,14 @@ void json_repr_str(struct buf *out, struct str s)
 	buf_add_char(out, quote);
 }
 
+static bool is_integer(struct str raw)
+{
+	for (size_t i = 0; i < raw.n; i++)
+		if ((raw.p[i] < '0' || raw.p[i] > '9') && (i || raw.p[i] != '-'))
+			return false;
+	return raw.n > 0;
+}
+
 void json_repr(struct buf *out, const struct json_value *v)
 {
 	bool is_object = v->kind == JSON_OBJECT;
@@ -69,7 +77,10 @@ void json_repr(struct buf *out, const struct json_value *v)
 			buf_printf(out, "%lld", (long long)v->integer);
 		return;
 	case JSON_REAL:
-		buf_add_text(out, fmt_f64(real, v->real));
+		if (is_integer(v->raw)) /* beyond 64 bits; Python's have no end */
+			buf_add_str(out, v->raw);
+		else
+			buf_add_text(out, fmt_f64(real, v->real));
 		return;
 	case JSON_STRING:
 		json_repr_str(out, v->text);

@@ -2,6 +2,7 @@
 /* params.c - see params.h: reading combinations, and what Python does with dicts. */
 #include "run/params.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -39,9 +40,19 @@ static bool is_number(const struct json_value *v)
 	       v->kind == JSON_FALSE;
 }
 
-static double number(const struct json_value *v)
+/* Python compares an int with a float by their values, not by rounding the int. */
+static bool same_number(const struct json_value *x, const struct json_value *y)
 {
-	return v->kind == JSON_TRUE ? 1 : json_real(v, 0);
+	double real = x->kind == JSON_REAL ? x->real : y->real;
+	int64_t a = x->kind == JSON_INT ? x->integer : x->kind == JSON_TRUE;
+	int64_t b = y->kind == JSON_INT ? y->integer : y->kind == JSON_TRUE;
+
+	if (x->kind == JSON_REAL && y->kind == JSON_REAL)
+		return x->real == y->real;
+	if (x->kind != JSON_REAL && y->kind != JSON_REAL)
+		return a == b;
+	return real >= -0x1p63 && real < 0x1p63 && real == floor(real) &&
+	       (int64_t)real == (x->kind == JSON_REAL ? b : a);
 }
 
 static bool same_items(const struct json_value *x, const struct json_value *y)
@@ -68,10 +79,8 @@ static bool same_items(const struct json_value *x, const struct json_value *y)
 
 bool params_equal(const struct json_value *x, const struct json_value *y)
 {
-	if (x->kind == JSON_INT && y->kind == JSON_INT)
-		return x->integer == y->integer;
 	if (is_number(x) && is_number(y))
-		return number(x) == number(y);
+		return same_number(x, y);
 	if (x->kind != y->kind)
 		return false;
 	if (x->kind == JSON_STRING)
@@ -215,8 +224,6 @@ int params_parse(struct str text, struct arena *a, struct params *out, struct er
 	if (out->n > SWEEP_COMBINATIONS_MAX)
 		return err_set(e, ERR_LIMIT, "%zu combinations are more than the %u of "
 			       "SWEEP_COMBINATIONS_MAX", out->n, SWEEP_COMBINATIONS_MAX);
-	if (out->n == 0)
-		return err_set(e, ERR_RUN, "there is no combination in it");
 	return refuse_equal_names(out, e);
 }
 

@@ -28,8 +28,8 @@ struct params {
 };
 
 /*
- * A file or text: a list of objects, or an object of objects whose keys become _benchmark_name.
- * path NULL: one empty combination. Mistakes are ERR_RUN with upstream's sentence.
+ * A file or text: a list of objects, or an object of objects whose keys become _benchmark_name;
+ * both may be empty. path NULL: one empty combination. Mistakes are ERR_RUN, in upstream's words.
  */
 int params_read(const char *path, struct arena *a, struct params *out, struct err *e);
 int params_parse(struct str text, struct arena *a, struct params *out, struct err *e);
@@ -79,3 +79,5 @@ char *params_folder_single_dash(const struct json_value *serve, const struct jso
 				struct arena *a);
 /* One name made a file name as above: for files like "SERVE-NAME-failure.json". */
 char *params_file_name(struct str name, struct arena *a);
+/* Likewise, with an ending that stays when the name is cut: ".log". */
+char *params_file_name_ending(struct str name, const char *ending, struct arena *a);

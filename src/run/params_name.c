@@ -73,17 +73,23 @@ static char *cut(struct str name, size_t bytes_max, struct arena *a)
 	return arena_printf(a, "%.*s~%.*s", (int)n, name.p, HASH_DIGITS, hex);
 }
 
-char *params_file_name(struct str name, struct arena *a)
+char *params_file_name_ending(struct str name, const char *ending, struct arena *a)
 {
+	size_t bytes_max = FILE_NAME_BYTES_MAX - strlen(ending);
 	struct buf clean = { 0 };
 	struct str s;
 	char *out;
 
 	sanitize(name, &clean);
 	s = strip(strip(buf_str(&clean), '\''), '"');
-	out = s.n > FILE_NAME_BYTES_MAX ? cut(s, FILE_NAME_BYTES_MAX, a) : arena_text(a, s);
+	out = s.n > bytes_max ? cut(s, bytes_max, a) : arena_text(a, s);
 	buf_release(&clean);
-	return out;
+	return *ending ? arena_printf(a, "%s%s", out, ending) : out;
+}
+
+char *params_file_name(struct str name, struct arena *a)
+{
+	return params_file_name_ending(name, "", a);
 }
 
 static void add_part(struct buf *out, const char *part)

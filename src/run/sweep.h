@@ -59,6 +59,7 @@ struct sweep_records {
 struct sweep_link { const char *serve, *bench; };
 
 struct server;
+struct sweep_start; /* sweep_server.c's */
 struct sweep {
 	const struct sweep_opts *o;
 	const struct sweep_hooks *hooks;
@@ -77,10 +78,9 @@ struct sweep {
 	/* the server; sweep_server.c's */
 	struct server *server;            /* NULL: none runs */
 	const struct json_value *serving; /* its combination; NULL: no [BEGIN SERVER] is open */
-	char **server_argv;
-	bool is_server_failed;            /* it could not be started for .serving */
-	struct json_value *starts;        /* the elements of servers.json */
-	size_t n_starts, starts_cap;
+	bool is_server_failed;            /* none could be started for what was asked last */
+	struct sweep_start *first_start, *start; /* of this sitting; start: the last one */
+	const struct json_value *earlier; /* what servers.json held; NULL: nothing */
 };
 
 /*
@@ -118,10 +118,15 @@ int sweep_server_end(struct sweep *s, struct err *e); /* nothing when none was b
  */
 int sweep_level(struct sweep *s, const struct json_value *serve, const struct json_value *bench,
 		const char *folder, struct sweep_records *out, struct err *e);
-/* Like it, with fewer or more runs than --num-runs: a search may stop early. */
-int sweep_level_runs(struct sweep *s, const struct json_value *serve,
-		     const struct json_value *bench, const char *folder, unsigned runs,
-		     struct sweep_records *out, struct err *e);
+/*
+ * Like it, but a run that is not there yet is made only while is_enough says no to the records
+ * so far: a search may stop early.
+ */
+typedef bool sweep_enough(void *self, const struct sweep_records *so_far);
+int sweep_level_until(struct sweep *s, const struct json_value *serve,
+		      const struct json_value *bench, const char *folder,
+		      sweep_enough *is_enough, void *self, struct sweep_records *out,
+		      struct err *e);
 void sweep_add(struct sweep *s, const struct sweep_records *level);
 
 /*

@@ -52,9 +52,10 @@ enum sweep_restart sweep_opts_restart(const struct sweep_opts *o);
 extern const char *const sweep_restarts[];
 
 /* The defaults of every verb; startup's differ in num_runs alone. */
-#define SWEEP_DEFAULTS                                                                      \
+#define SWEEP_DEFAULTS SWEEP_DEFAULTS_BUT_RUNS, .num_runs = 3
+#define SWEEP_DEFAULTS_BUT_RUNS                                                             \
 	.startup_cmd = "vllm bench startup", .server_ready_timeout = 300, .link_vars = "",   \
-	.output_dir = "results", .num_runs = 3, .restart = "never", .server_grace = 30,      \
+	.output_dir = "results", .restart = "never", .server_grace = 30,                     \
 	.workload_var = "request_rate", .workload_iters = 10, .sla_variable = "request_rate", \
 	.sla_search = "fitted", .sla_confidence = 0.95, .hover_window = 10
 
@@ -109,13 +110,16 @@ extern const char *const sweep_restarts[];
 	    .help = "go on with an experiment: what it has is kept, what it lacks is run; NAME " \
 		    "is short for --experiment-name NAME")
 
-/* Ours, of verbs that drive a server. */
-#define SWEEP_ROWS_OURS                                                                     \
+/* Ours, of verbs that know all their combinations before they begin. */
+#define SWEEP_ROWS_ORDER                                                                    \
 	OPT(struct sweep_opts, shuffle, "shuffle", .flags = OPT_OURS, .group = SWEEP_GROUP_OURS, \
 	    .help = "run the combinations in a random order, against drift; results keep "     \
 		    "their own"),                                                             \
 	OPT(struct sweep_opts, seed, "seed", .flags = OPT_OURS, .group = SWEEP_GROUP_OURS,     \
-	    .arg = "N", .min = 0, .max = 4294967295.0, .help = "of that order"),               \
+	    .arg = "N", .min = 0, .max = 4294967295.0, .help = "of that order")
+
+/* Ours, of verbs that drive a server. */
+#define SWEEP_ROWS_OURS                                                                     \
 	OPT(struct sweep_opts, restart, "restart", .flags = OPT_OURS,                          \
 	    .group = SWEEP_GROUP_OURS, .choices = sweep_restarts,                             \
 	    .help = "when the server is started anew, besides for other options of its own"), \
