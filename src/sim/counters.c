@@ -3,6 +3,7 @@
 #include "sim/counters.h"
 
 #include <assert.h>
+#include <inttypes.h>
 
 #include "base/fmt.h"
 #include "http/prometheus.h"
@@ -151,6 +152,28 @@ static void diffusion_write(const struct counters *c, const struct buf *labels, 
 		rows_write(ROWS(rows), labels, out);
 }
 
+/* How large the caches are, one sample for each engine, in labels as vLLM has it. */
+static void cache_write(const struct counters *c, struct buf *out)
+{
+	const char *name = "vllm:cache_config_info";
+	size_t engines = c->engines ? c->engines : 1;
+	struct buf labels = { 0 };
+	char number[24];
+
+	prometheus_add_family(out, name, "gauge", "Sizes of the KV cache.");
+	for (size_t i = 0; i < engines; i++) {
+		buf_reset(&labels);
+		snprintf(number, sizeof(number), "%" PRIu64, c->kv_block_tokens);
+		prometheus_add_label(&labels, "block_size", str_of(number));
+		snprintf(number, sizeof(number), "%zu", i);
+		prometheus_add_label(&labels, "engine", str_of(number));
+		snprintf(number, sizeof(number), "%" PRIu64, c->kv_blocks);
+		prometheus_add_label(&labels, "num_gpu_blocks", str_of(number));
+		prometheus_add_sample(out, name, buf_str(&labels), 1);
+	}
+	buf_release(&labels);
+}
+
 void counters_write(const struct counters *c, struct str model, struct buf *out)
 {
 	const struct counter_row rows[] = {
@@ -179,6 +202,8 @@ void counters_write(const struct counters *c, struct str model, struct buf *out)
 	spec_write(c, &labels, out);
 	diffusion_write(c, &labels, out);
 	finished_write(c, &labels, out);
+	if (c->kv_blocks)
+		cache_write(c, out);
 	for (int i = 0; i < HISTS; i++)
 		histogram_write(&c->hist[i], &shapes[i], &labels, out);
 	buf_release(&labels);

@@ -38,6 +38,8 @@ struct counters {
 	size_t positions;       /* of a draft; 0: the counters of drafts are absent */
 	bool has_diffusion;     /* otherwise its counters are absent */
 	double kv_share;        /* of the KV cache in use, 0 to 1 */
+	uint64_t kv_blocks, kv_block_tokens; /* of each engine's cache */
+	size_t engines;         /* 0 counts as 1 */
 	struct histogram hist[HISTS];
 };
 

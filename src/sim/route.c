@@ -219,11 +219,15 @@ static void serve_metrics(struct conn *c, struct str body)
 	for (const struct conn *o = s->conns; o; o = o->next)
 		if (o->stream.is_active && (s->is_oracle || o->stream.seq.is_running))
 			held += o->stream.form.prompt_tokens + o->stream.done;
-	held /= (double)s->opts->kv_cache_tokens;
+	held /= (double)s->opts->kv_cache_tokens * (double)s->lanes;
 	s->counters.kv_share = held < 1 ? held : 1;
-	s->counters.running = s->is_oracle ? s->stream_count : s->engine.running_count;
-	s->counters.waiting = s->is_oracle ? 0 : s->engine.waiting_count;
-	s->counters.preemptions = s->engine.preempted;
+	s->counters.running = s->is_oracle ? s->stream_count : 0;
+	s->counters.waiting = s->counters.preemptions = 0;
+	for (size_t i = 0; i < s->lanes; i++) {
+		s->counters.running += s->lane[i].engine.running_count;
+		s->counters.waiting += s->lane[i].engine.waiting_count;
+		s->counters.preemptions += s->lane[i].engine.preempted;
+	}
 	counters_write(&s->counters, str_of(route_model(s)), &out);
 	answer(c, 200, "text/plain; version=0.0.4; charset=utf-8", buf_str(&out));
 	buf_release(&out);

@@ -80,6 +80,7 @@ struct stream {
 	struct trickle trickle;
 	struct timer timer;        /* oracle */
 	struct engine_seq seq;     /* engine model */
+	struct lane *lane;         /* whose sequence it is; NULL: of none yet */
 	struct truth_row *row;     /* NULL without --truth */
 };
 
@@ -101,6 +102,14 @@ struct conn {
 	struct stream stream;
 };
 
+/* One of the engines that requests are spread over (data parallel ranks, pipeline stages). */
+struct lane {
+	struct sim *sim;
+	struct engine engine;
+	struct timer step;         /* the end of the engine's step */
+	bool is_ending_step;       /* its tokens are being handed out */
+};
+
 struct sim {
 	const struct sim_opts *opts;
 	char *url;
@@ -117,9 +126,8 @@ struct sim {
 	bool is_oracle, has_output_len;
 	int64_t burst_ns, origin_ns; /* the grid of burst mode, monotonic */
 	struct prefix_cache prefix;
-	struct engine engine;
-	struct timer step;         /* the end of the engine's step */
-	bool is_ending_step;       /* its tokens are being handed out */
+	struct lane *lane;         /* lanes of them */
+	size_t lanes;
 	bool is_asleep;            /* POST /sleep: the engine model makes no steps */
 	bool is_profiling;         /* POST /start_profile */
 	struct conn *conns;
@@ -131,6 +139,8 @@ struct sim {
 	struct truth truth;
 	struct sink requests;
 	struct timer flush;
+	struct timer death;        /* --die-after */
+	bool is_dead;
 	struct lag lag;            /* send minus due */
 	uint64_t events;
 	struct ask ask;            /* of the request being looked at */
@@ -210,4 +220,5 @@ void answer_trickled(struct conn *c); /* the slow bytes are out but for the last
 struct ending answer_ending(const struct stream *t);
 
 /* ---- sim.c ---- */
+void sim_die(struct sim *s); /* sim_run ends as if the engine had failed */
 void sim_flush_soon(struct sim *s);

@@ -24,6 +24,7 @@ struct sim_opts sim_defaults(void)
 		.host = "127.0.0.1", .port = 8000, .model = "sim", .tokenizer = TOKENIZER_SIM,
 		.max_model_len = 131072, .tokens_per_event = 1, .max_num_seqs = 256,
 		.max_num_batched_tokens = 8192, .kv_cache_tokens = 400000,
+		.block_size = 16, .engines = 1,
 		.is_prefix_cached = true, .spec_acceptance = 0.7, .diffusion_steps = 8,
 		.cost = { .prefill_base_us = 2000, .prefill_us_per_token = 80,
 			  .decode_base_us = 12000, .decode_us_per_seq = 40 },
@@ -31,6 +32,26 @@ struct sim_opts sim_defaults(void)
 }
 
 /* ---- setting up ---- */
+
+static void lanes_init(struct sim *s)
+{
+	const struct sim_opts *o = s->opts;
+
+	s->lanes = (size_t)o->engines;
+	s->lane = mem_array(s->lanes, sizeof(*s->lane));
+	for (size_t i = 0; i < s->lanes; i++) {
+		struct lane *l = &s->lane[i];
+
+		*l = (struct lane){ .sim = s, .step.on_time = stream_on_step };
+		engine_init(&l->engine, o->cost, (size_t)o->max_num_seqs,
+			    (uint32_t)o->max_num_batched_tokens);
+		l->engine.kv_tokens = (uint64_t)o->kv_cache_tokens;
+		l->engine.kv_block = (uint32_t)o->block_size;
+		l->engine.drafted = (uint32_t)o->spec_tokens;
+		l->engine.chunk_max = (uint32_t)o->chunk_max;
+		l->engine.is_prompt_whole = o->is_prompt_whole;
+	}
+}
 
 static int pacing_init(struct sim *s, struct err *e)
 {
@@ -60,11 +81,11 @@ static int pacing_init(struct sim *s, struct err *e)
 	s->counters.positions = (size_t)o->spec_tokens;
 	s->counters.has_diffusion = o->diffusion_block > 0;
 	if (o->is_prefix_cached)
-		prefix_init(&s->prefix, (size_t)o->kv_cache_tokens);
-	engine_init(&s->engine, o->cost, (size_t)o->max_num_seqs,
-		    (uint32_t)o->max_num_batched_tokens);
-	s->engine.kv_tokens = (uint64_t)o->kv_cache_tokens;
-	s->step.on_time = stream_on_step;
+		prefix_init(&s->prefix, (size_t)(o->kv_cache_tokens * o->engines));
+	s->counters.kv_block_tokens = (uint64_t)o->block_size;
+	s->counters.kv_blocks = (uint64_t)(o->kv_cache_tokens / o->block_size);
+	s->counters.engines = (size_t)o->engines;
+	lanes_init(s);
 	return 0;
 }
 
@@ -139,6 +160,17 @@ static int tls_init(struct sim *s, struct err *e)
 
 static void on_flush(struct timer *t);
 
+void sim_die(struct sim *s)
+{
+	s->is_dead = true;
+	atomic_store(&s->is_stopping, true);
+}
+
+static void on_death(struct timer *t)
+{
+	sim_die((struct sim *)((char *)t - offsetof(struct sim, death)));
+}
+
 struct sim *sim_new(const struct sim_opts *opts, struct err *e)
 {
 	struct sim *s = mem_alloc(sizeof(*s));
@@ -147,6 +179,7 @@ struct sim *sim_new(const struct sim_opts *opts, struct err *e)
 	s->listener.fd = s->stamps = -1;
 	s->read = mem_alloc(READ_BYTES);
 	s->flush.on_time = on_flush;
+	s->death.on_time = on_death;
 	s->accept_again.on_time = conn_accept_again;
 	s->origin_ns = clock_mono_ns();
 	s->id_base = clock_real_ns();
@@ -183,7 +216,9 @@ void sim_free(struct sim *s)
 		unlink(s->opts->uds);
 	sock_close(s->stamps);
 	loop_free(s->loop);
-	engine_release(&s->engine);
+	for (size_t i = 0; i < s->lanes; i++)
+		engine_release(&s->lane[i].engine);
+	free(s->lane);
 	prefix_release(&s->prefix);
 	words_release(&s->words);
 	tokenizer_free(s->tokenizer);
@@ -225,6 +260,8 @@ int sim_run(struct sim *s, struct err *e)
 	struct err other = { 0 };
 	int rc;
 
+	if (s->opts->die_after_ns)
+		loop_timer_set(s->loop, &s->death, clock_mono_ns() + s->opts->die_after_ns);
 	/* Asleep until something is due; exact, hence polling, only while answers are under way. */
 	while (!atomic_load(&s->is_stopping))
 		loop_poll(s->loop, INT64_MAX, s->stream_count > 0);
@@ -235,6 +272,8 @@ int sim_run(struct sim *s, struct err *e)
 	rc = truth_close(&s->truth, e);
 	if (sink_close(&s->requests, rc < 0 ? &other : e) < 0)
 		rc = -1;
+	if (rc == 0 && s->is_dead)
+		rc = err_set(e, ERR_RUN, "the engine died, as --die-after wants it");
 	return rc;
 }
 

@@ -54,10 +54,17 @@ struct sim_opts {
 	size_t fault_count;
 
 	int64_t max_num_seqs, max_num_batched_tokens;
-	int64_t kv_cache_tokens;    /* of running requests and of the prefix cache */
+	int64_t kv_cache_tokens;    /* of running requests and of the prefix cache; of each engine */
+	int64_t block_size;         /* tokens of a block of it */
+	int64_t engines;            /* requests are spread over so many engines */
+	int64_t chunk_max;          /* tokens of one prompt in a step; 0: no limit of its own */
+	bool is_prompt_whole;       /* no chunked prefill */
 	bool is_prefix_cached;      /* known beginnings of prompts are not computed again */
 	bool is_cached_told;        /* usage has prompt_tokens_details.cached_tokens */
 	struct engine_cost cost;
+
+	int64_t die_after_ns;       /* it fails so long after it began to serve; 0: never */
+	int64_t die_after_requests; /* it fails at the request after so many; 0: never */
 
 	const char *truth_file, *requests_file;
 };
@@ -75,7 +82,10 @@ struct sim;
 
 /* Strings of opts are borrowed until sim_free. The error says which option or file is to blame. */
 struct sim *sim_new(const struct sim_opts *opts, struct err *e);
-/* Serves until sim_stop, then writes what is left of its files; -1 when any of that was lost. */
+/*
+ * Serves until sim_stop, then writes what is left of its files; -1 when any of that was lost, and
+ * ERR_RUN when it was told to fail and did.
+ */
 int sim_run(struct sim *s, struct err *e);
 /* From any thread or signal handler. */
 void sim_stop(struct sim *s);

@@ -198,6 +198,8 @@ bool start_arrive(struct conn *c, char id[REQUEST_ID_MAX + 1])
 		memcpy(id, header.p, header.n);
 	id[header.n] = '\0';
 	s->arrivals++;
+	if (s->opts->die_after_requests && s->arrivals > (uint64_t)s->opts->die_after_requests)
+		sim_die(s);
 	stream_clear(t);
 	t->rng = answer_rng(s, id);
 	t->fault = fault_plan(&s->faults, id, &t->rng);

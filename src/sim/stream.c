@@ -92,7 +92,31 @@ static void stream_advance(struct conn *c)
 	stream_arm(c);
 }
 
-static void stream_kick(struct sim *s);
+static void lane_kick(struct lane *l);
+
+/* Tokens that one step adds to the sequence: those of a draft come together. */
+static uint32_t stream_yield(const struct sim *s, const struct stream *t)
+{
+	return s->opts->spec_tokens ? t->share : 1;
+}
+
+/* The engine with the fewest requests, those that wait counting fourfold as in vLLM. */
+static struct lane *lane_choose(struct sim *s)
+{
+	struct lane *best = &s->lane[0];
+	size_t best_load = SIZE_MAX;
+
+	for (size_t i = 0; i < s->lanes; i++) {
+		const struct engine *g = &s->lane[i].engine;
+		size_t load = 4 * g->waiting_count + g->running_count;
+
+		if (load < best_load) {
+			best = &s->lane[i];
+			best_load = load;
+		}
+	}
+	return best;
+}
 
 void stream_pace(struct conn *c)
 {
@@ -101,8 +125,10 @@ void stream_pace(struct conn *c)
 
 	share_draw(s, t);
 	if (!s->is_oracle) {
-		engine_add(&s->engine, &t->seq);
-		stream_kick(s);
+		t->lane = lane_choose(s);
+		t->seq.yield = stream_yield(s, t);
+		engine_add(&t->lane->engine, &t->seq);
+		lane_kick(t->lane);
 		return;
 	}
 	t->ideal_ns = t->recv_ns - t->offset_ns + draw_ns(&s->ttft, &t->rng) + t->fault.slow_ns;
@@ -256,7 +282,8 @@ void stream_over(struct conn *c, enum counter_finish finish)
 	words_remember(s, t);
 	trickle_cancel(c);
 	loop_timer_cancel(s->loop, &t->timer);
-	engine_remove(&s->engine, &t->seq);
+	if (t->lane)
+		engine_remove(&t->lane->engine, &t->seq);
 	t->is_active = false;
 	s->stream_count--;
 	s->counters.finished[finish]++;
@@ -390,47 +417,50 @@ static void on_token(struct engine_seq *seq, void *ctx)
 		return;
 	t->ready = 0;
 	stream_emit(c, t->share);
-	if (!t->is_active || c->is_broken)
+	if (!t->is_active || c->is_broken) {
 		conn_settle(c);
-	else if (t->done < t->total)
+	} else if (t->done < t->total) {
 		share_draw(s, t);
-	else
-		engine_remove(&s->engine, &t->seq); /* all there, but it goes out slowly */
+		t->seq.yield = stream_yield(s, t);
+	} else {
+		engine_remove(&t->lane->engine, &t->seq); /* all there, but it goes out slowly */
+	}
 }
 
 /* How far the model may fall behind the clock before it gives up catching up. */
 #define STEP_LATE_MAX_NS 100000000
 
 /* Plans the step that starts at at and sets the timer for its end. */
-static void step_next(struct sim *s, int64_t at)
+static void step_next(struct lane *l, int64_t at)
 {
-	int64_t length = engine_step_begin(&s->engine);
+	int64_t length = engine_step_begin(&l->engine);
 
 	if (length >= 0)
-		loop_timer_set(s->loop, &s->step, at + length);
+		loop_timer_set(l->sim->loop, &l->step, at + length);
 }
 
-static void stream_kick(struct sim *s)
+static void lane_kick(struct lane *l)
 {
-	if (!s->engine.is_in_step && !s->is_ending_step && !s->is_asleep)
-		step_next(s, clock_mono_ns());
+	if (!l->engine.is_in_step && !l->is_ending_step && !l->sim->is_asleep)
+		step_next(l, clock_mono_ns());
 }
 
 void stream_wake(struct sim *s)
 {
-	stream_kick(s);
+	for (size_t i = 0; i < s->lanes; i++)
+		lane_kick(&s->lane[i]);
 }
 
 void stream_on_step(struct timer *timer)
 {
-	struct sim *s = (struct sim *)((char *)timer - offsetof(struct sim, step));
+	struct lane *l = (struct lane *)((char *)timer - offsetof(struct lane, step));
 	int64_t end = timer->at_ns;
 	int64_t now = clock_mono_ns();
 
-	s->is_ending_step = true;
-	engine_step_end(&s->engine, on_token, s);
-	s->is_ending_step = false;
-	if (s->is_asleep)
+	l->is_ending_step = true;
+	engine_step_end(&l->engine, on_token, l->sim);
+	l->is_ending_step = false;
+	if (l->sim->is_asleep)
 		return;
-	step_next(s, now - end > STEP_LATE_MAX_NS ? now : end);
+	step_next(l, now - end > STEP_LATE_MAX_NS ? now : end);
 }

@@ -348,7 +348,8 @@ static void test_engine_serves(void **state)
 	rig_init(&r);
 	r.opts.ttft_ms = r.opts.itl_ms = NULL;
 	r.opts.max_num_seqs = 2;
-	r.opts.cost = (struct engine_cost){ 1000, 10, 4000, 100 };
+	r.opts.cost = (struct engine_cost){ .prefill_base_us = 1000,
+		.prefill_us_per_token = 10, .decode_base_us = 4000, .decode_us_per_seq = 100 };
 	rig_start(&r);
 	assert_false(sim_is_oracle(r.sim));
 	for (int i = 0; i < 3; i++) {

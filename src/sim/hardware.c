@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hardware.c - see hardware.h. */
+#include "sim/hardware.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* Experts are many small matrices: their arithmetic against that of large ones, and routing. */
+#define EXPERTS_SHARE 0.25
+#define EXPERTS_LAYER_S 60e-6
+/* Attention over prompts against the matrices of the same GPU. */
+#define ATTENTION_SHARE 0.75
+/* The CPU's part of a step; in vLLM scheduling, inputs and outputs. */
+#define CPU_STEP_S 0.5e-3
+#define CPU_SEQ_S 6e-6
+#define PIPELINE_HOP_S 50e-6
+/* Starting. */
+#define DISK_BYTES_PER_S 2.5e9
+#define DUMMY_LOAD_S 0.5
+#define PROFILE_S 2.0
+#define COMPILE_LAYER_S 0.5
+#define CAPTURE_S 6.0
+/* Drafts: looking them up; launching one layer for each; a model for each, against its target. */
+#define DRAFT_LOOKUP_S 0.1e-3
+#define DRAFT_LAUNCH_S 60e-6
+#define DRAFT_MODEL_SHARE 0.1
+
+/* ---- parameters ---- */
+
+static double attention_params(const struct shape *s)
+{
+	return 2.0 * s->hidden * s->head_size * (s->heads + s->kv_heads);
+}
+
+static double expert_params(const struct shape *s)
+{
+	return 3.0 * s->hidden * s->intermediate;
+}
+
+static double output_params(const struct shape *s)
+{
+	return (double)s->vocabulary * s->hidden;
+}
+
+static double layers_params(const struct shape *s)
+{
+	return s->layers * (attention_params(s) + s->experts * expert_params(s));
+}
+
+/* ---- what is asked for ---- */
+
+static int64_t or_default(int64_t given, int64_t other)
+{
+	return given ? given : other;
+}
+
+/* As vLLM 0.32.0's server chooses by the GPU. */
+static void defaults_fill(struct hardware *hw)
+{
+	struct hardware_opts *o = &hw->opts;
+	bool is_huge = hw->gpu->memory_gib >= 160;
+	bool is_large = hw->gpu->memory_gib >= 70 && !hw->gpu->is_small_default;
+	bool is_seqs_given = o->max_num_seqs > 0;
+
+	o->max_model_len = or_default(o->max_model_len, hw->shape->max_model_len);
+	o->max_num_batched_tokens = or_default(o->max_num_batched_tokens, is_huge ? 16384 :
+					       is_large ? 8192 : 2048);
+	o->max_num_seqs = or_default(o->max_num_seqs, is_huge || is_large ? 1024 : 256);
+	if (!is_seqs_given && o->max_num_seqs > o->max_num_batched_tokens)
+		o->max_num_seqs = o->max_num_batched_tokens;
+}
+
+static int names_find(struct hardware *hw, struct err *e)
+{
+	const struct hardware_opts *o = &hw->opts;
+
+	hw->gpu = hardware_gpu(o->gpu ? o->gpu : hardware_gpus[0]);
+	if (!hw->gpu)
+		return err_set(e, ERR_USAGE, "--gpu: there is no preset '%s'", o->gpu);
+	if (o->shape)
+		hw->shape = hardware_shape(o->shape);
+	else
+		hw->shape = o->model ? hardware_shape_of(o->model) : NULL;
+	if (o->shape && !hw->shape)
+		return err_set(e, ERR_USAGE, "--model-shape: there is no preset '%s'", o->shape);
+	if (!hw->shape)
+		hw->shape = hardware_shape(hardware_shapes[0]);
+	return 0;
+}
+
+static int sizes_check(const struct hardware *hw, struct err *e)
+{
+	const struct hardware_opts *o = &hw->opts;
+
+	if (hw->shape->heads % o->tp)
+		return err_set(e, ERR_RUN, "Total number of attention heads (%d) must be divisible "
+			       "by tensor parallel size (%" PRId64 ").", hw->shape->heads, o->tp);
+	if (hw->shape->layers < o->pp)
+		return err_set(e, ERR_RUN, "--pipeline-parallel-size %" PRId64 ": the model has %d "
+			       "layers", o->pp, hw->shape->layers);
+	if (o->is_prompt_whole && o->max_num_batched_tokens < o->max_model_len)
+		return err_set(e, ERR_RUN, "max_num_batched_tokens (%" PRId64 ") is smaller than "
+			       "max_model_len (%" PRId64 "): without chunked prefill every prompt "
+			       "must fit one step", o->max_num_batched_tokens, o->max_model_len);
+	if (o->max_num_batched_tokens < o->max_num_seqs)
+		return err_set(e, ERR_RUN, "max_num_batched_tokens (%" PRId64 ") must be greater than "
+			       "or equal to max_num_seqs (%" PRId64 ").", o->max_num_batched_tokens,
+			       o->max_num_seqs);
+	return 0;
+}
+
+/* ---- formats ---- */
+
+struct formats {
+	double weight_bits, base_bytes, kv_bytes; /* of a parameter; of an activation; of an entry */
+	double layer_flops, base_flops;           /* achieved, a second */
+};
+
+static double base_bytes_of(const char *dtype)
+{
+	return dtype && (strcmp(dtype, "float32") == 0 || strcmp(dtype, "float") == 0) ? 4 : 2;
+}
+
+/* 0: no such format. */
+static double kv_bytes_of(const char *dtype, double base_bytes)
+{
+	if (!dtype || strcmp(dtype, "auto") == 0)
+		return base_bytes;
+	if (strcmp(dtype, "bfloat16") == 0 || strcmp(dtype, "float16") == 0)
+		return 2;
+	if (strncmp(dtype, "fp8", 3) == 0 || strncmp(dtype, "int8", 4) == 0)
+		return 1;
+	if (strncmp(dtype, "nvfp4", 5) == 0)
+		return 0.5625; /* with a scale for every 16 values */
+	return 0;
+}
+
+/* Arithmetic in so many bits, where the GPU has it; otherwise weights are widened first. */
+static double flops_of(const struct gpu *g, int bits)
+{
+	if (bits == 4 && g->flops4 > 0)
+		return g->flops4 * g->flops8_share;
+	if (bits <= 8 && g->flops8 > 0)
+		return g->flops8 * g->flops8_share;
+	return g->flops * g->flops_share;
+}
+
+static int formats_find(const struct hardware *hw, struct formats *f, struct err *e)
+{
+	const struct hardware_opts *o = &hw->opts;
+	const struct quantization *q = NULL;
+
+	f->base_bytes = base_bytes_of(o->dtype);
+	f->kv_bytes = kv_bytes_of(o->kv_cache_dtype, f->base_bytes);
+	if (f->kv_bytes <= 0)
+		return err_set(e, ERR_USAGE, "--kv-cache-dtype %s: not one of the formats that are "
+			       "modelled: auto, bfloat16, float16, fp8..., int8..., nvfp4...",
+			       o->kv_cache_dtype);
+	if (o->quantization)
+		q = hardware_quantization(o->quantization);
+	else if (o->model)
+		q = hardware_quantization_of(o->model);
+	if (o->quantization && !q)
+		return err_set(e, ERR_USAGE, "--quantization %s: not one of those that are modelled: "
+			       "fp8, modelopt, awq, gptq, bitsandbytes, mxfp4, modelopt_fp4 ...",
+			       o->quantization);
+	f->weight_bits = q ? q->bits : 8 * f->base_bytes;
+	f->base_flops = flops_of(hw->gpu, 16) * 2 / f->base_bytes;
+	f->layer_flops = q && q->compute < 16 ? flops_of(hw->gpu, q->compute) : f->base_flops;
+	return 0;
+}
+
+/* ---- memory ---- */
+
+static double per_gpu(const struct hardware_opts *o)
+{
+	return (double)o->tp * (double)o->pp;
+}
+
+static double weights_bytes(const struct hardware *hw, const struct formats *f)
+{
+	const struct hardware_opts *o = &hw->opts;
+	/* Embedding and output layer stand on the first and the last stage. */
+	double ends = output_params(hw->shape) * f->base_bytes * (o->pp > 1 ? 1 : 2);
+
+	return layers_params(hw->shape) * f->weight_bits / 8 / per_gpu(o) + ends / (double)o->tp;
+}
+
+static double activation_bytes(const struct hardware *hw, const struct formats *f)
+{
+	const struct hardware_opts *o = &hw->opts;
+	const struct shape *s = hw->shape;
+	double wide = 3.0 * s->intermediate * s->experts_used / (double)o->tp; /* gate, up, product */
+	double token = (wide + 6.0 * s->hidden) * f->base_bytes;
+	double logits = 2.0 * 4 * s->vocabulary * (double)o->max_num_seqs; /* and probabilities */
+
+	return token * (double)o->max_num_batched_tokens + logits +
+	       HARDWARE_LIBRARY_BYTES * (o->tp > 1 ? 2 : 1);
+}
+
+static double kv_token_bytes(const struct hardware *hw, const struct formats *f)
+{
+	const struct hardware_opts *o = &hw->opts;
+	const struct shape *s = hw->shape;
+	double heads = fmax(1, (double)s->kv_heads / (double)o->tp);
+	double layers = ceil((double)s->layers / (double)o->pp);
+
+	return 2 * layers * heads * s->head_size * f->kv_bytes;
+}
+
+/* What the longest request needs must be there. */
+static int kv_check(const struct hardware *hw, struct err *e)
+{
+	const struct hardware_opts *o = &hw->opts;
+	double needed = (double)o->max_model_len * hw->kv_token_bytes;
+	int64_t fits = (int64_t)(hw->kv_bytes / hw->kv_token_bytes) / o->block_size * o->block_size;
+
+	if (hw->kv_bytes <= 0)
+		return err_set(e, ERR_RUN, "ValueError: No available memory for the cache blocks. "
+			       "%.2f GiB of weights and %.2f GiB of activations leave nothing of "
+			       "%.2f x %.2f GiB; try increasing `gpu_memory_utilization`",
+			       hw->weights_bytes / GIB, hw->activation_bytes / GIB, o->utilization,
+			       hw->gpu->memory_gib);
+	if (needed <= hw->kv_bytes)
+		return 0;
+	return err_set(e, ERR_RUN, "ValueError: To serve at least one request with the model's max "
+		       "seq len (%" PRId64 "), (%.2f GiB KV cache is needed, which is larger than "
+		       "the available KV cache memory (%.2f GiB). Based on the available memory, the "
+		       "estimated maximum model length is %" PRId64 ".", o->max_model_len,
+		       needed / GIB, hw->kv_bytes / GIB, fits);
+}
+
+static int memory_plan(struct hardware *hw, const struct formats *f, struct err *e)
+{
+	const struct hardware_opts *o = &hw->opts;
+	double memory = hw->gpu->memory_gib * GIB;
+
+	hw->weights_bytes = weights_bytes(hw, f);
+	hw->activation_bytes = activation_bytes(hw, f);
+	hw->kv_token_bytes = kv_token_bytes(hw, f);
+	if (hw->weights_bytes > memory)
+		return err_set(e, ERR_RUN, "torch.OutOfMemoryError: CUDA out of memory. Tried to "
+			       "allocate %.2f MiB. GPU 0 has a total capacity of %.2f GiB; the "
+			       "model's weights need %.2f GiB of each GPU", layers_params(hw->shape) *
+			       f->weight_bits / 8 / per_gpu(o) / hw->shape->layers / (1 << 20),
+			       hw->gpu->memory_gib, hw->weights_bytes / GIB);
+	hw->kv_bytes = o->kv_bytes > 0 ? o->kv_bytes :
+		       memory * o->utilization - hw->weights_bytes - hw->activation_bytes;
+	if (o->blocks)
+		hw->kv_bytes = (double)(o->blocks * o->block_size) * hw->kv_token_bytes;
+	if (kv_check(hw, e) < 0)
+		return -1;
+	hw->blocks = (int64_t)(hw->kv_bytes / hw->kv_token_bytes) / o->block_size / o->pp;
+	hw->kv_tokens = hw->blocks * o->block_size;
+	return 0;
+}
+
+/* ---- time ---- */
+
+static double draft_s(const struct hardware *hw, const struct roofline *r)
+{
+	const struct hardware_opts *o = &hw->opts;
+	const char *method = o->draft_method ? o->draft_method : "ngram";
+	double layer_s = r->dense_s / hw->shape->layers + DRAFT_LAUNCH_S;
+
+	if (o->drafted == 0)
+		return 0;
+	if (strncmp(method, "ngram", 5) == 0 || strcmp(method, "suffix") == 0)
+		return DRAFT_LOOKUP_S;
+	if (strcmp(method, "draft_model") == 0)
+		return (double)o->drafted * (DRAFT_MODEL_SHARE * r->dense_s + DRAFT_LAUNCH_S);
+	return (double)o->drafted * layer_s; /* eagle, mtp, medusa: a layer of its own */
+}
+
+static void roofline_fill(struct hardware *hw, const struct formats *f)
+{
+	const struct hardware_opts *o = &hw->opts;
+	const struct shape *s = hw->shape;
+	const struct gpu *g = hw->gpu;
+	struct roofline *r = &hw->cost.roof;
+	double tp = (double)o->tp, read = g->bandwidth * g->weights_share * tp;
+	double bytes = f->weight_bits / 8, reduces = o->tp > 1 ? 2.0 * s->layers : 0;
+	bool is_mixed = s->experts > 1;
+	double expert = s->layers * expert_params(s), rest = s->layers * attention_params(s);
+	double active = rest + s->experts_used * expert / (is_mixed ? EXPERTS_SHARE : 1);
+
+	r->dense_s = ((rest + (is_mixed ? 0 : expert)) * bytes +
+		      output_params(s) * f->base_bytes) / read;
+	r->experts_s = is_mixed ? s->experts * expert * bytes / read : 0;
+	r->expert_share = (double)s->experts_used / s->experts;
+	r->token_s = 2 * active / (f->layer_flops * tp);
+	r->sample_s = 2 * output_params(s) / (f->base_flops * tp);
+	r->context_s = hw->kv_token_bytes * (double)o->pp / (g->bandwidth * g->kv_share);
+	r->pair_s = 4.0 * s->layers * s->heads * s->head_size /
+		    (f->base_flops * ATTENTION_SHARE * tp);
+	r->reduce_step_s = reduces * g->link_s;
+	r->reduce_token_s = reduces * s->hidden * f->base_bytes * 2 * (tp - 1) / tp / g->link;
+	r->step_s = g->step_s + (double)(o->pp - 1) * PIPELINE_HOP_S +
+		    (is_mixed ? s->layers * EXPERTS_LAYER_S : 0);
+	r->launch_s = o->is_eager ? s->layers * g->launch_layer_s : 0;
+	r->cpu_step_s = CPU_STEP_S;
+	r->cpu_seq_s = CPU_SEQ_S;
+	r->is_cpu_hidden = !o->is_sync;
+	r->draft_s = draft_s(hw, r);
+}
+
+int hardware_plan(const struct hardware_opts *opts, struct hardware *hw, struct err *e)
+{
+	struct formats f = { 0 };
+
+	*hw = (struct hardware){ .opts = *opts };
+	if (names_find(hw, e) < 0 || formats_find(hw, &f, e) < 0)
+		return -1;
+	defaults_fill(hw);
+	if (sizes_check(hw, e) < 0 || memory_plan(hw, &f, e) < 0)
+		return -1;
+	hw->params = layers_params(hw->shape) + 2 * output_params(hw->shape);
+	hw->weight_bits = f.weight_bits;
+	roofline_fill(hw, &f);
+	hw->load_s = opts->is_dummy ? DUMMY_LOAD_S :
+		     hw->weights_bytes * per_gpu(opts) / DISK_BYTES_PER_S;
+	hw->compile_s = opts->is_eager ? PROFILE_S :
+			PROFILE_S + COMPILE_LAYER_S * hw->shape->layers + CAPTURE_S;
+	return 0;
+}
