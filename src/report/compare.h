@@ -37,6 +37,8 @@ struct compare_opts {
 	double min_effect;       /* a share; below 0: 0.03, and 0.05 for a p99 and beyond */
 	const char *metrics;     /* comma list in place of the usual ones; NULL: the usual ones */
 	bool is_all;             /* every metric that has a better direction */
+	const char *const *also; /* metrics to add in any case: those of gates */
+	size_t n_also;
 	const char *ignore;      /* comma list of parameters that do not make points; NULL: none */
 	bool is_any_model;       /* sides may have different models */
 	bool is_each_run;        /* repeats of one session count as independent */
@@ -158,7 +160,7 @@ enum compare_gate_outcome { GATE_HOLDS_NOT, GATE_HOLDS, GATE_UNKNOWN };
 /*
  * Whether the condition holds at any point of any further side, with a line for each that holds
  * or cannot be judged. Unless is_any, a condition holds only with evidence: for a change
- * q <= alpha, for a value an interval that lies beyond the limit.
+ * q <= alpha, for a value an interval of the mean that lies beyond the limit.
  */
 enum compare_gate_outcome compare_gate_check(const struct comparison *c,
 					     const struct compare_gate *g, bool is_any,
@@ -181,5 +183,10 @@ bool compare_number(const struct json_value *record, const char *key, double *ou
 __attribute__((format(printf, 2, 3)))
 void compare_note(struct comparison *c, const char *fmt, ...);
 /* "12.34", with as many digits as a table needs; "" for NAN. */
+struct grid;
+void compare_sides_grid(const struct comparison *c, struct grid *g, struct arena *a);
+void compare_point_grid(const struct comparison *c, size_t point, struct grid *g,
+			struct arena *a);
+bool compare_is_paired(const struct comparison *c, size_t point);
 const char *compare_value(double v, struct arena *a);
 const char *compare_percent(double share, struct arena *a); /* "+5.1%" */

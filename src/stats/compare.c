@@ -131,6 +131,18 @@ struct welch welch_test(const double *a, size_t n, const double *b, size_t m, do
 	return w;
 }
 
+struct interval student_interval(const double *x, size_t n, double level)
+{
+	double mean, half;
+
+	assert(level > 0 && level < 1);
+	if (n < 2)
+		return (struct interval){ NAN, NAN };
+	mean = stats_mean(x, n);
+	half = student_quantile(0.5 + level / 2, (double)(n - 1)) * sqrt(mean_variance(x, n));
+	return (struct interval){ mean - half, mean + half };
+}
+
 /* NULL when a value has no logarithm. */
 static double *logs(const double *x, size_t n)
 {

@@ -44,6 +44,9 @@ struct welch {
 };
 struct welch welch_test(const double *a, size_t n, const double *b, size_t m, double level);
 
+/* Student's interval of one sample's mean; NAN with fewer than two values. */
+struct interval student_interval(const double *x, size_t n, double level);
+
 /*
  * The same on logarithms: a ratio of geometric means with its interval, which suits times and
  * rates, whose noise is a share of them. All values must be above 0; else ratio and p are NAN.

@@ -95,8 +95,10 @@ def row(a, b):
     ratio = math.exp(np.mean(np.log(b)) - np.mean(np.log(a)))
     u, p = whitney(a, b)
     s, low, high = shift(a, b)
+    one = stats.ttest_1samp(a, 0).confidence_interval(LEVEL)
     values = [np.mean(b) - np.mean(a), w.statistic, w.df, w.pvalue, i.low, i.high, ratio, l.pvalue,
-              math.exp(li.low), math.exp(li.high), u, p, s, low, high]
+              math.exp(li.low), math.exp(li.high), u, p, s, low, high,
+              one.low, one.high]
     print(f"\t{{ {len(a)}, {len(b)},")
     for x in (a, b):
         print("\t  { " + ",\n\t    ".join(", ".join(map(c, x[i:i + 8])) for i in range(0, len(x), 8)) + " },")
@@ -123,7 +125,8 @@ static const struct {{ double t, df, cdf; }} student_golden[] = {{""")
             print(f"\t{{ {c(p)}, {c(df)}, {c(stats.t.ppf(p, df))} }},")
     print("};\n\nenum { GOLDEN_DIFFERENCE, GOLDEN_T, GOLDEN_DF, GOLDEN_P, GOLDEN_LOW, GOLDEN_HIGH,\n"
           "\tGOLDEN_RATIO, GOLDEN_RATIO_P, GOLDEN_RATIO_LOW, GOLDEN_RATIO_HIGH, GOLDEN_U,\n"
-          "\tGOLDEN_RANKS_P, GOLDEN_SHIFT, GOLDEN_SHIFT_LOW, GOLDEN_SHIFT_HIGH, GOLDEN_VALUES };\n")
+          "\tGOLDEN_RANKS_P, GOLDEN_SHIFT, GOLDEN_SHIFT_LOW, GOLDEN_SHIFT_HIGH,\n"
+          "\tGOLDEN_ONE_LOW, GOLDEN_ONE_HIGH, GOLDEN_VALUES };\n")
     print("static const struct {\n\tsize_t n, m;\n\tdouble a[100], b[100], want[GOLDEN_VALUES];\n"
           "} pair_golden[] = {")
     for a, b in samples():

@@ -62,6 +62,7 @@ static void pairs(void **state)
 		struct ratio r = ratio_test(a, n, b, m, 0.95);
 		struct mann_whitney u = mann_whitney_test(a, n, b, m);
 		struct shift s = hodges_lehmann(a, n, b, m, 0.95);
+		struct interval one = student_interval(a, n, 0.95);
 
 		close_to("difference", i, t.difference, w[GOLDEN_DIFFERENCE], 1e-9);
 		close_to("t", i, t.t, w[GOLDEN_T], 1e-9);
@@ -78,6 +79,8 @@ static void pairs(void **state)
 		close_to("shift", i, s.shift, w[GOLDEN_SHIFT], 1e-9);
 		close_to("shift's low", i, s.interval.low, w[GOLDEN_SHIFT_LOW], 1e-9);
 		close_to("shift's high", i, s.interval.high, w[GOLDEN_SHIFT_HIGH], 1e-9);
+		close_to("one sample's low", i, one.low, w[GOLDEN_ONE_LOW], 1e-9);
+		close_to("one sample's high", i, one.high, w[GOLDEN_ONE_HIGH], 1e-9);
 		assert_int_equal(u.is_exact, n + m <= COMPARE_EXACT_VALUES);
 	}
 }
@@ -102,6 +105,7 @@ static void corners(void **state)
 	struct welch w = welch_test(one, 1, same, 4, 0.95);
 
 	(void)state;
+	assert_true(isnan(student_interval(one, 1, 0.95).low));
 	assert_true(w.difference == 2 && isnan(w.p) && isnan(w.interval.low));
 	w = welch_test(same, 4, same, 4, 0.95);
 	assert_true(w.p == 1 && w.t == 0);

@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compare.c - see compare.h: metrics, values, tests, verdicts. */
+#include "report/compare.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "report/frame.h"
+#include "stats/stats.h"
+
+#define EFFECT_MIN 0.03
+#define EFFECT_MIN_TAIL 0.05     /* percentiles from 99 on */
+#define POWER 0.8                /* for the number of repeats that would do */
+#define GUARD_FAILED_SHARE 0.001 /* more failures than this void a gain */
+#define GUARD_CHANGE 0.05        /* tokens per request, goodput */
+#define NAMED_RUNS_MAX 5
+
+void compare_note(struct comparison *c, const char *fmt, ...)
+{
+	char line[1024];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(line, sizeof(line), fmt, args);
+	va_end(args);
+	buf_printf(&c->notes, "%s\n", line);
+}
+
+bool compare_number(const struct json_value *record, const char *key, double *out)
+{
+	return frame_number(frame_value(record, str_of(key)), out) && isfinite(*out);
+}
+
+const struct compare_cell *compare_cell(const struct comparison *c, size_t point, size_t metric,
+					size_t side)
+{
+	return &c->point[point].cell[metric * c->n_sides + side];
+}
+
+static struct compare_cell *cell_of(const struct comparison *c, size_t point, size_t metric,
+				    size_t side)
+{
+	return &c->point[point].cell[metric * c->n_sides + side];
+}
+
+static const struct { const char *key, *name; } verdicts[] = {
+	[COMPARE_MISSING] = { "missing", "not measured on both sides" },
+	[COMPARE_NOT_ENOUGH] = { "not_enough_data", "not enough data" },
+	[COMPARE_NO_EVIDENCE] = { "no_evidence", "no evidence of change" },
+	[COMPARE_REGRESSION] = { "regression", "regression" },
+	[COMPARE_IMPROVEMENT] = { "improvement", "improvement" },
+	[COMPARE_CHANGED] = { "changed", "changed" },
+	[COMPARE_VOID] = { "void", "better, but see notes" },
+};
+
+const char *compare_verdict_name(enum compare_verdict v)
+{
+	return verdicts[v].name;
+}
+
+const char *compare_verdict_key(enum compare_verdict v)
+{
+	return verdicts[v].key;
+}
+
+/* ---- metrics ---- */
+
+static const char *const usual[] = {
+	"request_throughput", "request_goodput", "output_throughput", "total_token_throughput",
+	"rtfx", "input_sequence_throughput", "median_ttft_ms", "p99_ttft_ms", "median_tpot_ms",
+	"p99_tpot_ms", "median_itl_ms", "p99_itl_ms", "median_e2el_ms", "p99_e2el_ms",
+	"requests_per_second", "tokens_per_second", "avg_latency", "percentiles.50",
+	"percentiles.99", "avg_cold_startup_time", "avg_warm_startup_time",
+};
+
+/* The percentile a key is about: p99.9_itl_ms, percentiles.99; 0: none. */
+static double percentile_of(const char *key)
+{
+	static const char nested[] = "percentiles.";
+	const char *digits = strncmp(key, nested, sizeof(nested) - 1) == 0 ?
+				     key + sizeof(nested) - 1 :
+			     *key == 'p' ? key + 1 : "";
+	double p = 0;
+
+	return str_to_f64((struct str){ digits, strspn(digits, "0123456789.") }, &p) ? p : 0;
+}
+
+static bool has_metric(const struct compare_side *s, const char *key)
+{
+	double v;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (compare_number(s->run[i].record, key, &v))
+			return true;
+	return false;
+}
+
+static void add_metric(struct comparison *c, const char *key, size_t *cap)
+{
+	const struct schema_field *f = schema_field_find(key);
+	double least = percentile_of(key) >= 99 ? EFFECT_MIN_TAIL : EFFECT_MIN;
+
+	for (size_t i = 0; i < c->n_metrics; i++)
+		if (strcmp(c->metric[i].key, key) == 0)
+			return;
+	if (c->n_metrics == *cap) {
+		struct compare_metric *more;
+
+		*cap = *cap ? 2 * *cap : 32;
+		more = arena_alloc(c->a, *cap * sizeof(*more));
+		if (c->n_metrics)
+			memcpy(more, c->metric, c->n_metrics * sizeof(*more));
+		c->metric = more;
+	}
+	c->metric[c->n_metrics++] = (struct compare_metric){
+		.key = key, .unit = f ? f->unit : "", .better = compare_better(key),
+		.min_effect = c->o->min_effect < 0 ? least : c->o->min_effect };
+}
+
+static int named_metric(struct comparison *c, const char *option, const char *key, size_t *cap,
+			struct err *e)
+{
+	for (size_t s = 0; s < c->n_sides; s++)
+		if (has_metric(&c->side[s], key)) {
+			add_metric(c, key, cap);
+			return 0;
+		}
+	return err_set(e, ERR_USAGE, "%s: no run has a number called '%s'", option, key);
+}
+
+static int named_metrics(struct comparison *c, size_t *cap, struct err *e)
+{
+	struct str rest = str_of(c->o->metrics);
+
+	while (rest.n) {
+		const char *key = arena_text(c->a, str_trim(str_cut(&rest, ',')));
+
+		if (*key && named_metric(c, "--metrics", key, cap, e) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < c->o->n_also; i++)
+		if (named_metric(c, "--fail-if", c->o->also[i], cap, e) < 0)
+			return -1;
+	return 0;
+}
+
+static void every_metric(struct comparison *c, size_t *cap)
+{
+	for (size_t s = 0; s < c->n_sides; s++)
+		for (size_t i = 0; i < c->side[s].n; i++) {
+			const struct json_value *r = c->side[s].run[i].record;
+
+			for (size_t k = 0; k < r->count; k++) {
+				const char *key = arena_text(c->a, r->key[k]);
+				double v;
+
+				if (compare_is_metric(key) && compare_better(key) != SCHEMA_NONE &&
+				    compare_number(r, key, &v))
+					add_metric(c, key, cap);
+			}
+		}
+}
+
+static int choose_metrics(struct comparison *c, struct err *e)
+{
+	size_t cap = 0;
+
+	if (c->o->is_all)
+		every_metric(c, &cap);
+	for (size_t i = 0; !c->o->metrics && i < sizeof(usual) / sizeof(*usual); i++) {
+		bool is_everywhere = true;
+
+		for (size_t s = 0; s < c->n_sides; s++)
+			is_everywhere &= has_metric(&c->side[s], usual[i]);
+		if (is_everywhere)
+			add_metric(c, usual[i], &cap);
+	}
+	if (named_metrics(c, &cap, e) < 0)
+		return -1;
+	if (!c->n_metrics)
+		return err_set(e, ERR_RUN, "the sides have no metric in common");
+	return 0;
+}
+
+/* ---- values ---- */
+
+/* Runs of one session become their mean: first comes first. */
+static void tested_values(struct comparison *c, struct compare_cell *cell, const unsigned *session)
+{
+	unsigned *seen = arena_alloc(c->a, cell->n_runs * sizeof(*seen));
+
+	cell->value = arena_alloc(c->a, cell->n_runs * sizeof(*cell->value));
+	for (size_t i = 0; i < cell->n_runs; i++) {
+		double sum = 0, count = 0;
+		bool is_old = false;
+
+		for (size_t k = 0; session[i] && !c->o->is_each_run && k < cell->n; k++)
+			is_old |= seen[k] == session[i];
+		if (is_old)
+			continue;
+		for (size_t k = i; k < cell->n_runs; k++)
+			if (k == i || (session[i] && !c->o->is_each_run && session[k] == session[i])) {
+				sum += cell->run_value[k];
+				count++;
+			}
+		seen[cell->n] = session[i];
+		cell->value[cell->n++] = sum / count;
+	}
+}
+
+static void fill_cell(struct comparison *c, size_t point, size_t metric, size_t side)
+{
+	struct compare_cell *cell = cell_of(c, point, metric, side);
+	const struct compare_side *s = &c->side[side];
+	unsigned *session = arena_alloc(c->a, (s->n + 1) * sizeof(*session));
+	double *sorted;
+
+	*cell = (struct compare_cell){ .median = NAN, .delta = NAN, .p = NAN, .p_ranks = NAN,
+				       .q = NAN, .superiority = NAN, .cv = NAN,
+				       .interval = { NAN, NAN } };
+	cell->run_value = arena_alloc(c->a, (s->n + 1) * sizeof(*cell->run_value));
+	for (size_t i = 0; i < s->n; i++)
+		if (s->run[i].point == point &&
+		    compare_number(s->run[i].record, c->metric[metric].key,
+				   &cell->run_value[cell->n_runs]))
+			session[cell->n_runs++] = s->run[i].session;
+	if (!cell->n_runs)
+		return;
+	sorted = stats_sorted(cell->run_value, cell->n_runs);
+	cell->median = stats_median(sorted, cell->n_runs);
+	free(sorted);
+	tested_values(c, cell, session);
+}
+
+/* ---- tests ---- */
+
+/* The standard deviation of one value relative to its mean, from both samples. */
+static double pooled_cv(const struct compare_cell *a, const struct compare_cell *b)
+{
+	double sa = stats_std(a->value, a->n) / fabs(stats_mean(a->value, a->n));
+	double sb = stats_std(b->value, b->n) / fabs(stats_mean(b->value, b->n));
+	double n = (double)a->n, m = (double)b->n;
+
+	return sqrt((n * sa * sa + m * sb * sb) / (n + m - 2));
+}
+
+static void test(const struct comparison *c, const struct compare_metric *metric,
+		 const struct compare_cell *base, struct compare_cell *cell)
+{
+	struct mann_whitney ranks;
+	struct ratio r;
+
+	if (!base->n || !cell->n)
+		return;
+	cell->delta = fabs(base->median) > 0 ? (cell->median - base->median) / fabs(base->median) : NAN;
+	ranks = mann_whitney_test(base->value, base->n, cell->value, cell->n);
+	cell->p_ranks = ranks.p;
+	cell->superiority = ranks.superiority;
+	r = ratio_test(base->value, base->n, cell->value, cell->n, c->o->level);
+	if (!isnan(r.ratio)) {
+		cell->p = r.p;
+		cell->interval = (struct interval){ r.interval.low - 1, r.interval.high - 1 };
+	} else {
+		struct welch w = welch_test(base->value, base->n, cell->value, cell->n, c->o->level);
+		double whole = fabs(stats_mean(base->value, base->n));
+
+		cell->p = w.p;
+		if (whole > 0)
+			cell->interval = (struct interval){ w.interval.low / whole,
+							    w.interval.high / whole };
+	}
+	if (base->n + cell->n > 2)
+		cell->cv = pooled_cv(base, cell);
+	if (isfinite(cell->cv))
+		cell->repeats_needed = compare_repeats_needed(cell->cv, metric->min_effect, c->o->alpha,
+							      POWER);
+}
+
+static bool is_enough(const struct compare_cell *base, const struct compare_cell *cell)
+{
+	return base->n >= COMPARE_REPEATS_MIN && cell->n >= COMPARE_REPEATS_MIN;
+}
+
+static void adjust(struct comparison *c)
+{
+	size_t all = c->n_points * c->n_metrics * c->n_sides, n = 0;
+	double *p = mem_array(all + 1, sizeof(*p));
+	struct compare_cell **cell = mem_array(all + 1, sizeof(struct compare_cell *));
+
+	for (size_t i = 0; i < c->n_points; i++)
+		for (size_t m = 0; m < c->n_metrics; m++)
+			for (size_t s = 1; s < c->n_sides; s++) {
+				struct compare_cell *one = cell_of(c, i, m, s);
+
+				if (!is_enough(cell_of(c, i, m, 0), one))
+					continue;
+				p[n] = one->p;
+				cell[n++] = one;
+			}
+	compare_adjust(p, n);
+	for (size_t i = 0; i < n; i++)
+		cell[i]->q = p[i];
+	free(p);
+	free(cell);
+}
+
+static enum compare_verdict judge(const struct comparison *c, const struct compare_metric *metric,
+				  const struct compare_cell *base, const struct compare_cell *cell,
+				  const char *guard)
+{
+	double change = isnan(cell->delta) ? cell->median - base->median : cell->delta;
+	bool is_large = isnan(cell->delta) ? fabs(change) > 0
+					   : fabs(change) >= metric->min_effect;
+
+	if (!base->n || !cell->n)
+		return COMPARE_MISSING;
+	if (!is_enough(base, cell))
+		return COMPARE_NOT_ENOUGH;
+	if (!(cell->q <= c->o->alpha) || !is_large)
+		return COMPARE_NO_EVIDENCE;
+	if (metric->better == SCHEMA_NONE)
+		return COMPARE_CHANGED;
+	if ((change > 0) != (metric->better == SCHEMA_HIGHER))
+		return COMPARE_REGRESSION;
+	return guard ? COMPARE_VOID : COMPARE_IMPROVEMENT;
+}
+
+/* ---- guards ---- */
+
+/* The sum of one key over the sum of another, over a point's runs; NAN when there is nothing. */
+static double share_of(const struct compare_side *s, size_t point, const char *part,
+		       const char *whole, bool is_part_in_whole)
+{
+	double sum = 0, all = 0, x, y;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (s->run[i].point == point && compare_number(s->run[i].record, part, &x) &&
+		    compare_number(s->run[i].record, whole, &y)) {
+			sum += x;
+			all += is_part_in_whole ? x + y : y;
+		}
+	return all > 0 ? sum / all : NAN;
+}
+
+/* Why a gain at this point is none; NULL: nothing speaks against it. */
+static const char *guard_of(struct comparison *c, size_t point, size_t side)
+{
+	static const struct { const char *part, *what; } work[] = {
+		{ "total_output_tokens", "output tokens per request" },
+		{ "total_input_tokens", "input tokens per request" },
+	};
+	const struct compare_side *a = &c->side[0], *b = &c->side[side];
+	double fa = share_of(a, point, "failed", "completed", true);
+	double fb = share_of(b, point, "failed", "completed", true), goods;
+
+	if (fb - fa > GUARD_FAILED_SHARE)
+		return arena_printf(c->a, "failed requests rose from %.1f %% to %.1f %%", fa * 100,
+				    fb * 100);
+	for (size_t i = 0; i < sizeof(work) / sizeof(*work); i++) {
+		double ta = share_of(a, point, work[i].part, "completed", false);
+		double tb = share_of(b, point, work[i].part, "completed", false);
+
+		if (fabs(tb / ta - 1) > GUARD_CHANGE)
+			return arena_printf(c->a, "other work was done: %s %.1f, then %.1f",
+					    work[i].what, ta, tb);
+	}
+	goods = share_of(b, point, "request_goodput", "request_throughput", false) /
+		share_of(a, point, "request_goodput", "request_throughput", false);
+	if (goods < 1 - GUARD_CHANGE)
+		return arena_printf(c->a, "the share of requests within the goodput limits fell by %.1f %%",
+				    (1 - goods) * 100);
+	return NULL;
+}
+
+/* ---- notes ---- */
+
+static void note_invalid(struct comparison *c, const struct compare_side *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct json_value *r = s->run[i].record, *number = json_get(r, "run_number");
+
+		if (!str_is(json_text(frame_value(r, STR("profllm.verdict")), STR("")), "INVALID"))
+			continue;
+		if (n++ < NAMED_RUNS_MAX && number)
+			compare_note(c, "%s: run %lld of %s judged itself INVALID", s->name,
+				     (long long)json_int(number, 0), s->run[i].path);
+		else if (n <= NAMED_RUNS_MAX)
+			compare_note(c, "%s: %s judged itself INVALID", s->name, s->run[i].path);
+	}
+	if (n > NAMED_RUNS_MAX)
+		compare_note(c, "%s: %zu runs in all judged themselves INVALID", s->name, n);
+}
+
+/* Whether some point has several runs, all of them of one server's life. */
+static bool is_one_session(const struct comparison *c, const struct compare_side *s)
+{
+	for (size_t p = 0; p < c->n_points; p++) {
+		unsigned first = 0;
+		size_t runs = 0, others = 0;
+
+		for (size_t i = 0; i < s->n; i++)
+			if (s->run[i].point == p) {
+				first = runs++ ? first : s->run[i].session;
+				others += s->run[i].session != first;
+			}
+		if (runs > 1 && first && !others)
+			return true;
+	}
+	return false;
+}
+
+static void note_sides(struct comparison *c)
+{
+	for (size_t s = 0; s < c->n_sides; s++) {
+		const struct compare_side *side = &c->side[s];
+
+		note_invalid(c, side);
+		if (is_one_session(c, side))
+			compare_note(c, "%s: repeats of a point come from one server session, so they "
+				     "are not independent (about 40 %% false alarms if they were "
+				     "taken as such); %s. Measure with --restart run", side->name,
+				     c->o->is_each_run ? "they are taken as such all the same" :
+							 "their mean counts as one value");
+	}
+	for (size_t p = 0; p < c->n_points; p++)
+		for (size_t s = 1; s < c->n_sides; s++)
+			if (c->point[p].guard[s])
+				compare_note(c, "%s%s%s: %s", c->side[s].name,
+					     *c->point[p].name ? " at " : "", c->point[p].name,
+					     c->point[p].guard[s]);
+}
+
+static void note_needed(struct comparison *c)
+{
+	for (size_t m = 0; m < c->n_metrics; m++) {
+		size_t most = 0;
+		bool is_open = false, is_beyond = false;
+
+		for (size_t p = 0; p < c->n_points; p++)
+			for (size_t s = 1; s < c->n_sides; s++) {
+				const struct compare_cell *cell = compare_cell(c, p, m, s);
+
+				if (cell->verdict != COMPARE_NOT_ENOUGH || !isfinite(cell->cv))
+					continue;
+				is_open = true;
+				is_beyond |= cell->repeats_needed == 0;
+				most = cell->repeats_needed > most ? cell->repeats_needed : most;
+			}
+		if (is_open && !is_beyond)
+			compare_note(c, "%s: with this scatter a change of %.3g %% shows with %zu repeats "
+				     "a side, each with a fresh server", c->metric[m].key,
+				     c->metric[m].min_effect * 100, most);
+	}
+}
+
+/* ---- everything ---- */
+
+static int check_models(const struct comparison *c, struct err *e)
+{
+	struct str first = { 0 };
+	const char *path = NULL;
+
+	for (size_t s = 0; s < c->n_sides && !c->o->is_any_model; s++)
+		for (size_t i = 0; i < c->side[s].n; i++) {
+			const struct compare_run *run = &c->side[s].run[i];
+			struct str model = json_text(json_get(run->record, "model_id"), STR(""));
+
+			if (model.n && first.n && !str_eq(model, first))
+				return err_set(e, ERR_RUN, "%s is of model '%.*s', %s of '%.*s'; "
+					       "--across-models compares them all the same", path,
+					       (int)first.n, first.p, run->path, (int)model.n, model.p);
+			if (model.n && !first.n) {
+				first = model;
+				path = run->path;
+			}
+		}
+	return 0;
+}
+
+static void fill_points(struct comparison *c)
+{
+	for (size_t p = 0; p < c->n_points; p++) {
+		struct compare_point *point = &c->point[p];
+
+		point->cell = arena_alloc(c->a, c->n_metrics * c->n_sides * sizeof(*point->cell));
+		point->guard = arena_alloc(c->a, c->n_sides * sizeof(*point->guard));
+		for (size_t s = 1; s < c->n_sides; s++)
+			point->guard[s] = guard_of(c, p, s);
+		for (size_t m = 0; m < c->n_metrics; m++)
+			for (size_t s = 0; s < c->n_sides; s++) {
+				fill_cell(c, p, m, s);
+				if (s)
+					test(c, &c->metric[m], cell_of(c, p, m, 0), cell_of(c, p, m, s));
+			}
+	}
+}
+
+int compare_build(struct comparison *c, const struct compare_opts *o, const char *const *path,
+		  size_t n, struct arena *a, struct err *e)
+{
+	*c = (struct comparison){ .o = o, .a = a };
+	if (n > COMPARE_SIDES_MAX)
+		return err_set(e, ERR_LIMIT, "%zu sides are more than the limit of %d", n,
+			       COMPARE_SIDES_MAX);
+	c->side = arena_alloc(a, n * sizeof(*c->side));
+	for (size_t i = 0; i < n; i++)
+		if (compare_read(c, path[i], e) < 0)
+			return -1;
+	if (check_models(c, e) < 0 || choose_metrics(c, e) < 0)
+		return -1;
+	compare_pair(c);
+	fill_points(c);
+	adjust(c);
+	for (size_t p = 0; p < c->n_points; p++)
+		for (size_t m = 0; m < c->n_metrics; m++)
+			for (size_t s = 1; s < c->n_sides; s++) {
+				struct compare_cell *cell = cell_of(c, p, m, s);
+
+				cell->verdict = judge(c, &c->metric[m], cell_of(c, p, m, 0), cell,
+						      c->point[p].guard[s]);
+			}
+	note_sides(c);
+	note_needed(c);
+	return 0;
+}
+
+void compare_release(struct comparison *c)
+{
+	buf_release(&c->notes);
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compare_pair.c - what is a parameter of a run, and which runs are repeats of one point. */
+#include <ctype.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "json/python.h"
+#include "report/compare.h"
+#include "report/frame.h"
+
+/* ---- what a key is ---- */
+
+/* Of a result whose key says nothing about how the load was made. */
+static bool is_bookkeeping(const char *key)
+{
+	static const char *const name[] = {
+		"date", "run_number", "_benchmark_name", "label", "endpoint_type", "tokenizer_id",
+		"rps_change_events", "num_requests", "total_num_tokens", "tags", "percentiles",
+	};
+
+	for (size_t i = 0; i < sizeof(name) / sizeof(*name); i++)
+		if (strcmp(key, name[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool has_number_prefix(const char *key)
+{
+	size_t n = *key == 'p' ? strspn(key + 1, "0123456789.") : 0;
+
+	return n && key[n + 1] == '_';
+}
+
+static bool starts_with_any(const char *key, const char *const *word, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strncmp(key, word[i], strlen(word[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Numbers of the offline modes, which schema/result.json does not list. */
+static bool is_offline_time(const char *key)
+{
+	static const char *const word[] = { "avg_", "mean_", "median_", "std_" };
+
+	return strcmp(key, "elapsed_time") == 0 || strncmp(key, "percentiles.", 12) == 0 ||
+	       strcmp(key, "total_startup_time") == 0 || has_number_prefix(key) ||
+	       starts_with_any(key, word, sizeof(word) / sizeof(*word));
+}
+
+static bool is_offline_rate(const char *key)
+{
+	return str_ends(str_of(key), STR("_per_second")) ||
+	       str_ends(str_of(key), STR("_throughput"));
+}
+
+bool compare_is_metric(const char *key)
+{
+	const struct schema_field *f = schema_field_find(key);
+
+	if (f)
+		return strcmp(f->group, "setup") != 0;
+	return is_offline_time(key) || is_offline_rate(key);
+}
+
+enum schema_better compare_better(const char *key)
+{
+	const struct schema_field *f = schema_field_find(key);
+
+	if (f)
+		return f->better;
+	return is_offline_rate(key) ? SCHEMA_HIGHER : is_offline_time(key) ? SCHEMA_LOWER
+									   : SCHEMA_NONE;
+}
+
+/* Options that shape the load and are not in the result's own keys. */
+static bool is_load_option(const char *key)
+{
+	static const char *const word[] = {
+		"dataset_", "random_", "sonnet_", "prefix_repetition_", "hf_", "sharegpt_", "custom_",
+		"input_len", "output_len", "ignore_eos", "temperature", "top_", "min_p", "extra_body",
+		"endpoint", "logprobs", "multi_turn",
+	};
+
+	return starts_with_any(key, word, sizeof(word) / sizeof(*word)) &&
+	       strcmp(key, "endpoint_type") != 0;
+}
+
+/* ---- parameters of all runs ---- */
+
+static bool is_ignored(const struct comparison *c, struct str key)
+{
+	struct str rest = str_of(c->o->ignore);
+
+	while (rest.n)
+		if (str_eq(str_trim(str_cut(&rest, ',')), key))
+			return true;
+	return false;
+}
+
+/* Where the parameter stands; it is added when it is new. "-" and "_" are one. */
+static size_t param_at(struct comparison *c, struct str key, size_t *cap)
+{
+	char *name = arena_text(c->a, key);
+	size_t i;
+
+	for (size_t k = 0; name[k] && name[k] != '.'; k++)
+		if (name[k] == '-')
+			name[k] = '_';
+	for (i = 0; i < c->n_params; i++)
+		if (strcmp(c->param[i].key, name) == 0)
+			return i;
+	if (c->n_params == *cap) {
+		struct compare_param *param = arena_alloc(c->a, 2 * *cap * sizeof(*param));
+
+		memcpy(param, c->param, *cap * sizeof(*param));
+		c->param = param;
+		*cap *= 2;
+	}
+	c->param[c->n_params++] = (struct compare_param){ .key = name };
+	return i;
+}
+
+static const char *python_text(struct comparison *c, const struct json_value *v)
+{
+	struct buf text = { 0 };
+	const char *out;
+
+	json_python_str(&text, v);
+	out = arena_text(c->a, buf_str(&text));
+	buf_release(&text);
+	return out;
+}
+
+static bool is_param(const struct comparison *c, struct str key, const struct json_value *v)
+{
+	const char *name = arena_text(c->a, key);
+
+	if (compare_is_metric(name) || is_bookkeeping(name) || is_ignored(c, key))
+		return false;
+	return v->kind != JSON_ARRAY;
+}
+
+/* Notes which parameters a run has, and their texts in the first text_n places of text. */
+static void read_params(struct comparison *c, const struct compare_run *run, size_t *cap,
+			const char **text, size_t text_n)
+{
+	const struct json_value *r = run->record;
+	const struct json_value *options = frame_value(r, STR("profllm.options"));
+
+	for (size_t i = 0; i < r->count; i++)
+		if (is_param(c, r->key[i], &r->item[i])) {
+			size_t at = param_at(c, r->key[i], cap);
+
+			if (at < text_n)
+				text[at] = python_text(c, &r->item[i]);
+		}
+	for (size_t i = 0; options && options->kind == JSON_OBJECT && i < options->count; i++)
+		if (is_load_option(arena_text(c->a, options->key[i])) &&
+		    !is_ignored(c, options->key[i]) && options->item[i].kind != JSON_NULL) {
+			size_t at = param_at(c, options->key[i], cap);
+
+			if (at < text_n && !text[at])
+				text[at] = python_text(c, &options->item[i]);
+		}
+}
+
+static bool is_same(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static void classify(struct comparison *c)
+{
+	for (size_t p = 0; p < c->n_params; p++) {
+		enum compare_param_kind kind = COMPARE_SAME;
+
+		for (size_t s = 0; s < c->n_sides; s++) {
+			const struct compare_side *side = &c->side[s];
+
+			if (!is_same(side->run[0].param[p], c->side[0].run[0].param[p]) &&
+			    kind == COMPARE_SAME)
+				kind = COMPARE_BETWEEN;
+			for (size_t i = 1; i < side->n; i++)
+				if (!is_same(side->run[i].param[p], side->run[0].param[p]))
+					kind = COMPARE_WITHIN;
+		}
+		c->param[p].kind = kind;
+	}
+}
+
+/* ---- points ---- */
+
+static bool is_at(const struct comparison *c, const struct compare_point *point,
+		  const struct compare_run *run)
+{
+	for (size_t p = 0; p < c->n_params; p++)
+		if (c->param[p].kind == COMPARE_WITHIN && !is_same(point->param[p], run->param[p]))
+			return false;
+	return true;
+}
+
+static const char *point_name(struct comparison *c, const struct compare_run *run)
+{
+	struct buf text = { 0 };
+	const char *out;
+
+	for (size_t p = 0; p < c->n_params; p++)
+		if (c->param[p].kind == COMPARE_WITHIN && run->param[p])
+			buf_printf(&text, "%s%s=%s", text.len ? " " : "", c->param[p].key,
+				   run->param[p]);
+	out = arena_text(c->a, buf_str(&text));
+	buf_release(&text);
+	return out;
+}
+
+static void make_points(struct comparison *c)
+{
+	size_t cap = 0;
+
+	for (size_t s = 0; s < c->n_sides; s++)
+		cap += c->side[s].n;
+	c->point = arena_alloc(c->a, cap * sizeof(*c->point));
+	for (size_t s = 0; s < c->n_sides; s++)
+		for (size_t i = 0; i < c->side[s].n; i++) {
+			struct compare_run *run = &c->side[s].run[i];
+			size_t at = 0;
+
+			while (at < c->n_points && !is_at(c, &c->point[at], run))
+				at++;
+			if (at == c->n_points)
+				c->point[c->n_points++] = (struct compare_point){
+					.name = point_name(c, run), .param = run->param };
+			run->point = at;
+		}
+}
+
+void compare_pair(struct comparison *c)
+{
+	size_t cap = 32, n;
+
+	c->param = arena_alloc(c->a, cap * sizeof(*c->param));
+	/* First which parameters there are, then what each run has of them. */
+	for (size_t s = 0; s < c->n_sides; s++)
+		for (size_t i = 0; i < c->side[s].n; i++)
+			read_params(c, &c->side[s].run[i], &cap, NULL, 0);
+	n = c->n_params;
+	for (size_t s = 0; s < c->n_sides; s++)
+		for (size_t i = 0; i < c->side[s].n; i++) {
+			struct compare_run *run = &c->side[s].run[i];
+
+			run->param = arena_alloc(c->a, (n + 1) * sizeof(*run->param));
+			read_params(c, run, &cap, run->param, n);
+		}
+	classify(c);
+	make_points(c);
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compare_read.c - operands become sides: which files, which of them hold results, which runs
+ * shared a server. */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "report/compare.h"
+#include "report/frame.h"
+
+#define SERVERS_FILE "servers.json"
+
+/* Files found below a folder, in the order of their paths. */
+struct found {
+	char **path;
+	size_t n, cap;
+};
+
+static void found_add(struct found *f, char *path)
+{
+	if (f->n == f->cap) {
+		f->cap = f->cap ? 2 * f->cap : 16;
+		f->path = mem_grow(f->path, f->cap, sizeof(*f->path));
+	}
+	f->path[f->n++] = path;
+}
+
+static void found_release(struct found *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		free(f->path[i]);
+	free(f->path);
+}
+
+static bool ends_with(const char *name, const char *suffix)
+{
+	return str_ends(str_of(name), str_of(suffix));
+}
+
+/* What stands beside results and is none. */
+static bool is_other_file(const char *name)
+{
+	return !ends_with(name, ".json") || strcmp(name, SERVERS_FILE) == 0 ||
+	       strcmp(name, "warmup.json") == 0 || ends_with(name, "failure.json") ||
+	       ends_with(name, ".pytorch.json") || ends_with(name, "_sla_summary.json");
+}
+
+static void walk(struct found *summaries, struct found *loose, const char *dir, unsigned depth)
+{
+	struct dirent **entry;
+	int n = depth < FRAME_DEPTH_MAX ? scandir(dir, &entry, NULL, alphasort) : 0;
+
+	for (int i = 0; i < n; i++) {
+		const char *name = entry[i]->d_name;
+		char *path = file_join(dir, name);
+
+		if (*name == '.') {
+			free(path);
+		} else if (file_is_dir(path)) {
+			walk(summaries, NULL, path, depth + 1);
+			free(path);
+		} else if (strcmp(name, "summary.json") == 0) {
+			found_add(summaries, path);
+		} else if (loose && !is_other_file(name)) {
+			found_add(loose, path);
+		} else {
+			free(path);
+		}
+		free(entry[i]);
+	}
+	if (n > 0)
+		free(entry);
+}
+
+/* ---- runs ---- */
+
+static bool is_result(const struct json_value *record)
+{
+	static const char *const sign[] = {
+		"request_throughput", "output_throughput", "requests_per_second", "avg_latency",
+		"input_sequence_throughput", "elapsed_time", "avg_cold_startup_time",
+		"total_startup_time", "mean_ttft_ms",
+	};
+
+	for (size_t i = 0; i < sizeof(sign) / sizeof(*sign); i++)
+		if (json_get(record, sign[i]))
+			return true;
+	return false;
+}
+
+static void add_run(struct comparison *c, struct compare_side *s, const struct json_value *record,
+		    const char *path, unsigned session)
+{
+	if (s->n == s->cap) {
+		size_t cap = s->cap ? 2 * s->cap : 16;
+		struct compare_run *run = arena_alloc(c->a, cap * sizeof(*run));
+
+		if (s->n)
+			memcpy(run, s->run, s->n * sizeof(*run));
+		s->run = run;
+		s->cap = cap;
+	}
+	s->run[s->n++] = (struct compare_run){ .record = record, .path = path,
+					       .session = session };
+}
+
+/* Adds the results of a file; those that must not count are named in a note. The number, or -1. */
+static int add_file(struct comparison *c, struct compare_side *s, const char *path,
+		    unsigned session, struct err *e)
+{
+	struct frame f = { 0 };
+	int n = 0;
+
+	if (frame_read_file(&f, path, c->a, e) < 0)
+		return -1;
+	path = arena_text(c->a, str_of(path));
+	for (size_t i = 0; i < f.n; i++) {
+		if (!is_result(f.row[i]))
+			continue;
+		if (json_bool(frame_value(f.row[i], STR("profllm.profiled")), false)) {
+			compare_note(c, "%s was profiled and is left out", path);
+			continue;
+		}
+		add_run(c, s, f.row[i], path, session);
+		n++;
+	}
+	return n;
+}
+
+static int read_loose(struct comparison *c, struct compare_side *s, const struct found *f,
+		      struct err *e)
+{
+	size_t other = 0;
+
+	for (size_t i = 0; i < f->n; i++) {
+		struct err why = { 0 };
+		int n = add_file(c, s, f->path[i], 0, &why);
+
+		if (n < 0 && why.code != ERR_PARSE) {
+			*e = why;
+			return -1;
+		}
+		other += n <= 0;
+	}
+	if (other && s->n)
+		compare_note(c, "%s: %zu of %zu JSON files hold no result and are left out", s->path,
+			     other, f->n);
+	return 0;
+}
+
+/* ---- sessions of a sweep ---- */
+
+/* Every start of a server in a servers.json: its instants, and the number of its first session. */
+struct starts {
+	char *path;
+	const struct json_value *list;
+	unsigned first;
+};
+
+/* The servers.json of the experiment that a folder of runs belongs to, or NULL. Caller frees. */
+static char *servers_path(const char *summary)
+{
+	char *beside = file_beside(summary, SERVERS_FILE), *above;
+
+	if (file_exists(beside))
+		return beside;
+	free(beside);
+	beside = file_beside(summary, "../" SERVERS_FILE);
+	above = file_exists(beside) ? beside : NULL;
+	if (!above)
+		free(beside);
+	return above;
+}
+
+static void load_starts(struct comparison *c, struct compare_side *s, const char *path,
+			struct starts *out)
+{
+	struct buf text = { 0 };
+	struct err e = { 0 };
+	struct json_value *list;
+
+	if (file_read(path, FRAME_FILE_BYTES_MAX, &text, &e) == 0 &&
+	    json_parse(c->a, arena_str(c->a, buf_str(&text)), &list, &e) == 0 &&
+	    list->kind == JSON_ARRAY && list->count) {
+		out->list = list;
+		out->first = s->sessions + 1;
+		s->sessions += (unsigned)list->count;
+	} else if (e.text[0]) {
+		compare_note(c, "%s", e.text);
+	}
+	buf_release(&text);
+}
+
+/* The last start before the run began. 0: the run or the list does not say. */
+static unsigned session_of(const struct starts *t, const struct json_value *record)
+{
+	int64_t began = json_int(frame_value(record, STR("profllm.start_ns")), 0);
+	int64_t latest = 0;
+	unsigned session = 0;
+
+	for (size_t i = 0; began && t->list && i < t->list->count; i++) {
+		int64_t at = json_int(json_get(&t->list->item[i], "start_ns"), 0);
+
+		if (at && at <= began && at >= latest) {
+			latest = at;
+			session = t->first + (unsigned)i;
+		}
+	}
+	return session;
+}
+
+static int read_sweep(struct comparison *c, struct compare_side *s, const struct found *f,
+		      struct err *e)
+{
+	struct starts starts = { 0 };
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < f->n; i++) {
+		size_t before = s->n;
+		char *servers = servers_path(f->path[i]);
+		unsigned whole;
+
+		if (servers && (!starts.path || strcmp(servers, starts.path) != 0)) {
+			free(starts.path);
+			starts = (struct starts){ .path = servers };
+			load_starts(c, s, servers, &starts);
+		} else {
+			free(servers);
+		}
+		whole = ++s->sessions;
+		if (add_file(c, s, f->path[i], whole, e) < 0)
+			rc = -1;
+		for (size_t k = before; servers && k < s->n; k++) {
+			unsigned session = session_of(&starts, s->run[k].record);
+
+			s->run[k].session = session ? session : whole;
+		}
+	}
+	free(starts.path);
+	return rc;
+}
+
+/* ---- one operand ---- */
+
+static const char *side_name(const struct comparison *c, const char *path)
+{
+	struct str s = str_of(path);
+	const char *slash;
+	char *name;
+
+	while (s.n > 1 && s.p[s.n - 1] == '/')
+		s.n--;
+	name = arena_text(c->a, s);
+	slash = strrchr(name, '/');
+	if (slash && slash[1])
+		name = arena_text(c->a, str_of(slash + 1));
+	for (size_t i = 0; i < c->n_sides; i++)
+		if (strcmp(c->side[i].name, name) == 0)
+			return arena_text(c->a, s);
+	return name;
+}
+
+static int read_dir(struct comparison *c, struct compare_side *s, struct err *e)
+{
+	struct found summaries = { 0 }, loose = { 0 };
+	int rc;
+
+	walk(&summaries, &loose, s->path, 0);
+	rc = summaries.n ? read_sweep(c, s, &summaries, e) : read_loose(c, s, &loose, e);
+	found_release(&summaries);
+	found_release(&loose);
+	return rc;
+}
+
+int compare_read(struct comparison *c, const char *path, struct err *e)
+{
+	struct compare_side *s = &c->side[c->n_sides];
+	int rc;
+
+	*s = (struct compare_side){ .name = side_name(c, path), .path = path };
+	if (!file_exists(path))
+		return err_set(e, ERR_RUN, "%s does not exist; a result file, a folder of results or "
+			       "the folder of a sweep is expected", path);
+	rc = file_is_dir(path) ? read_dir(c, s, e) : add_file(c, s, path, 0, e) < 0 ? -1 : 0;
+	if (rc < 0)
+		return -1;
+	if (s->n == 0)
+		return err_set(e, ERR_RUN, "%s holds no result of a benchmark (--save-result writes "
+			       "one)", path);
+	c->n_sides++;
+	return 0;
+}
