@@ -38,17 +38,16 @@ enum engine_kind {
 	ENGINE_KINDS,
 };
 
-/* Engine versions as major * 1000 + minor: 0.11 is 11, 1.2 is 1002. */
-#define ENGINE_VERSION_OLDEST 11  /* what the table begins with: since 0 means "or earlier" */
-#define ENGINE_VERSION_NEWEST 32  /* the version the table was last held against */
-
 enum engine_arg_flags {
 	ENGINE_AUTO = 1,       /* a number that may also be "auto" */
 	ENGINE_NONE = 2,       /* may be "None" */
-	ENGINE_DEPRECATED = 4, /* the newest version that has it warns of it */
-	ENGINE_SECRET = 8,     /* its value is not shown */
-	ENGINE_OPTIONAL = 16,  /* the value may be left out */
-	ENGINE_OPEN = 32,      /* the choices are those known; plugins add others */
+	ENGINE_TEXT_TOO = 4,   /* JSON, or a text that does not begin with "{" */
+	ENGINE_DEPRECATED = 8, /* the newest version that has it warns of it */
+	ENGINE_SECRET = 16,    /* its value is not shown */
+	ENGINE_OPTIONAL = 32,  /* the value may be left out */
+	ENGINE_DASHED = 64,    /* "-" and "_", capitals and small letters are the same in choices */
+	ENGINE_ABOVE = 128,    /* values are above min, not equal to it */
+	ENGINE_BELOW = 256,    /* likewise, max */
 };
 
 struct engine_arg {
@@ -66,6 +65,10 @@ struct engine_arg {
 
 extern const struct engine_arg engine_args[]; /* sorted by group, then in vLLM's order */
 extern const size_t engine_arg_count;
+/*
+ * Versions as major * 1000 + minor: 0.11 is 11, 1.2 is 1002. Those the table was made of.
+ */
+extern const unsigned engine_version_oldest, engine_version_newest;
 
 /* By name without dashes, "_" and "-" alike; NULL when there is none. Beginnings do not count. */
 const struct engine_arg *engine_arg_find(struct str name);

@@ -73,8 +73,7 @@ static void merge(struct json_value *into, const struct json_value *from, struct
 	}
 }
 
-/* 25.6k, 1K, 3m...: true and the integer spelled out, or false. */
-static bool human_integer(struct str s, struct arena *a, struct json_value *out)
+bool opt_human_int(struct str s, int64_t *out)
 {
 	static const char suffixes[] = "kmgt";
 	struct str number = str_trim(s);
@@ -83,11 +82,8 @@ static bool human_integer(struct str s, struct arena *a, struct json_value *out)
 	unsigned power;
 	double v;
 
-	if (opt_python_int(s, &out->integer)) {
-		out->kind = JSON_INT;
-		out->raw = str_of(arena_printf(a, "%lld", (long long)out->integer));
+	if (opt_python_int(s, out))
 		return true;
-	}
 	if (number.n < 2)
 		return false;
 	at = strchr(suffixes, tolower((unsigned char)number.p[number.n - 1]));
@@ -112,15 +108,14 @@ static bool human_integer(struct str s, struct arena *a, struct json_value *out)
 	}
 	if (v >= 0x1p63)
 		return false;
-	out->kind = JSON_INT;
-	out->integer = (int64_t)v;
-	out->raw = str_of(arena_printf(a, "%lld", (long long)out->integer));
+	*out = (int64_t)v;
 	return true;
 }
 
 static struct json_value *leaf(struct str value, bool is_list, struct arena *a)
 {
 	struct json_value *v = NULL;
+	int64_t number;
 
 	if (is_list) {
 		v = new_value(a, JSON_ARRAY);
@@ -135,9 +130,14 @@ static struct json_value *leaf(struct str value, bool is_list, struct arena *a)
 	}
 	if (json_parse(a, value, &v, NULL) == 0)
 		return v;
+	if (opt_human_int(value, &number)) {
+		v = new_value(a, JSON_INT);
+		v->integer = number;
+		v->raw = str_of(arena_printf(a, "%lld", (long long)number));
+		return v;
+	}
 	v = new_value(a, JSON_STRING);
-	if (!human_integer(value, a, v))
-		v->text = arena_str(a, value);
+	v->text = arena_str(a, value);
 	return v;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 #include "json/read.h"
 #include "json/write.h"
+#include "opt/dotted.h"
 #include "opt/opt.h"
 
 /* --help and --show-config, which every set has; they fill no field. */
@@ -60,12 +61,3 @@ bool opt_is_default(const struct opt_set *set, const struct opt *o, const void *
 bool opt_value_text(const struct opt *o, const void *values, struct buf *out);
 /* The value as JSON, secrets redacted. */
 void opt_value_json(const struct opt *o, const void *values, struct json_writer *w);
-
-/*
- * Puts value at path ("a.b", "list+") below *root (NULL: a new object). name is
- * the option's, for messages. A key that held another value gives a note.
- */
-int opt_dotted_put(struct json_value **root, const char *name, struct str path, struct str value,
-		   struct buf *notes, struct arena *a, struct err *e);
-/* The tree as Python's json.dumps would spell it. */
-const char *opt_dotted_text(const struct json_value *root, struct arena *a);

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gen.h - what the parts of the generator share; see gen.c. */
+#pragma once
+#include "json/write.h"
+
+/* A member's text; "" when it is none. */
+const char *gen_member(const struct json_value *v, const char *name);
+/* Whether an object of the list has this text as its "name". */
+bool gen_is_one_of(const char *text, const struct json_value *list);
+void gen_add_literal(struct buf *out, const char *text); /* a C string */
+void gen_add_cell(struct buf *out, const char *text);    /* text within a table of Markdown */
+
+/* gen_args.c: schema/engine_args.json. */
+int gen_args_check(const struct json_value *schema, struct err *e);
+void gen_args_rows(const struct json_value *schema, struct buf *out);
+void gen_args_page(const struct json_value *schema, struct buf *out);
