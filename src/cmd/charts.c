@@ -2,39 +2,30 @@
 /* charts.c - see charts.h. */
 #include "cmd/charts.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cmd/cli.h"
-#include "proc/tool.h"
+#include "run/gnuplot.h"
 
-#define GNUPLOT_SECONDS 20
+#define COLUMNS_MIN 40u
 #define COLUMNS_DEFAULT 80u
 #define COLUMNS_MAX 160u
 
+/* Beside the last column of a terminal there is room for its line's end. */
 static unsigned columns(void)
 {
-	struct winsize size;
-
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col < 40)
-		return COLUMNS_DEFAULT;
-	return size.ws_col < COLUMNS_MAX ? size.ws_col - 1u : COLUMNS_MAX;
+	return cli_columns(COLUMNS_MIN, COLUMNS_MAX + 1, COLUMNS_DEFAULT + 1) - 1;
 }
 
 static char *run_gnuplot(struct str script, bool is_asked)
 {
-	/* Without the user's own settings: they may be for another terminal. */
-	static const char *const argv[] = { "gnuplot", "-d", NULL };
-	struct buf drawn = { 0 }, errors = { 0 }, out = { 0 };
-	struct err e = { 0 };
-	int status = tool_run(argv, script, GNUPLOT_SECONDS, &drawn, &errors, &e);
+	struct buf drawn = { 0 }, out = { 0 };
 
-	if (status == 0)
+	if (gnuplot_draw_text(script, &drawn, NULL) == 0)
 		report_charts_trim(buf_str(&drawn), &out);
 	else if (is_asked)
-		cli_warn(status < 0 ? e.text : "--charts: gnuplot failed");
+		cli_warn("--charts: gnuplot failed");
 	buf_release(&drawn);
-	buf_release(&errors);
 	if (out.len)
 		return buf_take(&out);
 	buf_release(&out);
@@ -49,7 +40,7 @@ char *charts_draw(const struct serve_opts *o, const struct report *r)
 
 	if (!is_asked && (strcmp(o->charts, "never") == 0 || !isatty(STDOUT_FILENO)))
 		return NULL;
-	if (!tool_exists("gnuplot")) {
+	if (!gnuplot_exists()) {
 		if (is_asked)
 			cli_warn("--charts always: gnuplot is not installed");
 		return NULL;

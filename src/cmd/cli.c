@@ -11,13 +11,13 @@
 static atomic_bool interrupted;
 static _Atomic(const char *) screen_enter, screen_leave; /* NULL: nothing to undo */
 
-static unsigned columns(void)
+unsigned cli_columns(unsigned least, unsigned most, unsigned fallback)
 {
 	struct winsize size;
 
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 60)
-		return size.ws_col < 120 ? size.ws_col : 120;
-	return 100;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col < least)
+		return fallback;
+	return size.ws_col < most ? size.ws_col : most;
 }
 
 /* A page of options is shown whole; more are listed by group, as upstream does. */
@@ -34,7 +34,7 @@ int cli_begin(struct cli *c, const struct opt_set *set, int argc, char **argv, v
 		return CLI_CONTINUE;
 	if (c->result.is_help)
 		opt_help(set, *c->result.help_topic || set->n > HELP_WHOLE_MAX
-			 ? c->result.help_topic : "all", columns(), &text);
+			 ? c->result.help_topic : "all", cli_columns(60, 120, 100), &text);
 	else
 		opt_show_config(set, values, &c->result, &text);
 	cli_flush_notes(c);

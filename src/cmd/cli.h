@@ -25,6 +25,9 @@ void cli_flush_notes(struct cli *c);
 /* Prints c->err when it is set, frees everything, and returns the status. */
 int cli_end(struct cli *c);
 
+/* The terminal's width from least to most; fallback where stdout is no terminal or narrower. */
+unsigned cli_columns(unsigned least, unsigned most, unsigned fallback);
+
 void cli_out(struct str text);  /* stdout, as it is */
 void cli_warn(const char *text); /* "WARNING: ..." on stderr */
 

@@ -16,6 +16,8 @@ struct command {
 /* The rows of verbs whose set no other header names, for completion scripts. */
 struct opt_set;
 const struct opt_set *cmd_bench_score_options(void);
+const struct opt_set *cmd_bench_plot_options(void);
+const struct opt_set *cmd_bench_plot_pareto_options(void);
 const struct opt_set *cmd_sim_options(void);
 enum cmd_tokenizer {
 	CMD_TOKENIZER_ENCODE, CMD_TOKENIZER_DECODE, CMD_TOKENIZER_COUNT, CMD_TOKENIZER_COMPILE,
@@ -28,6 +30,8 @@ const struct opt_set *cmd_dataset_slices_options(void);
 
 int cmd_bench_serve(int argc, char **argv);
 int cmd_bench_score(int argc, char **argv);
+int cmd_bench_plot(int argc, char **argv);
+int cmd_bench_plot_pareto(int argc, char **argv);
 int cmd_dataset_show(int argc, char **argv);
 int cmd_dataset_compile(int argc, char **argv);
 int cmd_dataset_slices(int argc, char **argv);

@@ -27,6 +27,7 @@ int cmd_completion(int argc, char **argv)
 {
 	const struct opt_set *const sets[] = {
 		&serve_opt_set, cmd_bench_score_options(), cmd_sim_options(),
+		cmd_bench_plot_options(), cmd_bench_plot_pareto_options(),
 		cmd_tokenizer_options(CMD_TOKENIZER_ENCODE),
 		cmd_tokenizer_options(CMD_TOKENIZER_DECODE),
 		cmd_tokenizer_options(CMD_TOKENIZER_COUNT),

@@ -2,13 +2,10 @@
 /* plots.c - see plots.h. */
 #include "cmd/plots.h"
 
-#include "base/buf.h"
 #include "cmd/cli.h"
 #include "cmd/target.h"
-#include "proc/tool.h"
 #include "report/plot.h"
-
-#define GNUPLOT_SECONDS 120
+#include "run/gnuplot.h"
 
 static int check_one(const char *option, const char *result_path, const char *suffix, struct err *e)
 {
@@ -26,7 +23,7 @@ int plots_check(const struct plots *p, const char *result_path, struct err *e)
 
 	if (p->is_timeline && !plot_has_pages())
 		return err_set(e, ERR_RUN, "--plot-timeline: this build has no pages: it was made with WEB=0");
-	if (p->is_dataset_stats && !plot_has_pages() && !tool_exists("gnuplot"))
+	if (p->is_dataset_stats && !plot_has_pages() && !gnuplot_exists())
 		return err_set(e, ERR_RUN, "--plot-dataset-stats: this build has no pages (WEB=0), and "
 			       "gnuplot is not installed");
 	if (p->is_timeline && check_one("--plot-timeline", result_path, PLOT_TIMELINE, e) < 0)
@@ -74,22 +71,6 @@ static void draw_timeline(const struct plots *p, const struct report *r, const c
 	free(path);
 }
 
-static enum plot_outcome run_gnuplot(const char *script, struct err *e)
-{
-	const char *argv[] = { "gnuplot", script, NULL };
-	struct buf out = { 0 };
-	int status = tool_run(argv, STR(""), GNUPLOT_SECONDS, &out, NULL, e);
-
-	if (status > 0) {
-		struct str said = str_trim(buf_str(&out));
-
-		err_set(e, ERR_RUN, "gnuplot ended with %d: %.*s", status,
-			(int)(said.n < 500 ? said.n : 500), said.p ? said.p : "");
-	}
-	buf_release(&out);
-	return status == 0 ? PLOT_WRITTEN : PLOT_FAILED;
-}
-
 #define NEEDS_LENGTHS "Dataset statistics plot requires input and output length data."
 #define NO_LENGTHS "No data available for dataset statistics plot"
 
@@ -101,7 +82,7 @@ static void draw_png(const struct report *r, const char *result_path)
 	enum plot_outcome outcome = plot_dataset_script(r, script, png, &e);
 
 	if (outcome == PLOT_WRITTEN)
-		outcome = run_gnuplot(script, &e);
+		outcome = gnuplot_draw(script, &e) == 0 ? PLOT_WRITTEN : PLOT_FAILED;
 	tell(outcome, "Dataset statistics plot", png, NEEDS_LENGTHS, NO_LENGTHS, "dataset statistics",
 	     &e);
 	free(script);
@@ -111,7 +92,7 @@ static void draw_png(const struct report *r, const char *result_path)
 static void draw_dataset(const struct report *r, const char *result_path)
 {
 	char *path = plot_path(result_path, PLOT_DATASET_PAGE);
-	bool has_gnuplot = tool_exists("gnuplot");
+	bool has_gnuplot = gnuplot_exists();
 	struct err e = { 0 };
 
 	if (has_gnuplot)

@@ -4,12 +4,10 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "proc/tool.h"
 #include "report/load_plot.h"
 #include "report/plot.h"
 #include "report/report.h"
-
-#define GNUPLOT_SECONDS 60
+#include "run/gnuplot.h"
 
 /* The result's path without its last suffix; a dry run has a name too. Caller frees. */
 static char *stem_of(const struct serve_opts *o, const struct serve_derived *d,
@@ -44,24 +42,15 @@ static void add_title(const struct serve_opts *o, const struct plan *plan, struc
 
 static int draw(const char *script, const char *picture, struct buf *line, struct buf *note)
 {
-	const char *const argv[] = { "gnuplot", script, NULL };
-	struct buf said = { 0 };
 	struct err e = { 0 };
-	int status;
 
-	if (!tool_exists("gnuplot")) {
+	if (!gnuplot_exists())
 		buf_printf(note, "--plot-load-pattern: gnuplot is not installed; it would draw %s",
 			   script);
-		return 0;
-	}
-	status = tool_run(argv, STR(""), GNUPLOT_SECONDS, &said, NULL, &e);
-	if (status == 0)
+	else if (gnuplot_draw(script, &e) == 0)
 		buf_printf(line, "Load pattern plot saved to: %s", picture);
 	else
-		buf_printf(note, "--plot-load-pattern: gnuplot %s: %.*s", script,
-			   (int)(said.len < 200 ? said.len : 200), status < 0 ? e.text :
-			   said.data ? said.data : "");
-	buf_release(&said);
+		buf_printf(note, "--plot-load-pattern: gnuplot %s: %.200s", script, e.text);
 	return 0;
 }
 
