@@ -84,3 +84,5 @@
 #define PROC_SOCKETS_BYTES_MAX (64u << 20) /* /proc/net/tcp of 400,000 sockets */
 #define PROC_TREE_MAX (1u << 22)        /* processes of a machine; Linux numbers no more */
 #define ROSTER_BYTES_MAX (1u << 20)     /* one roster: 40,000 members */
+#define SERVER_LOG_READ_BYTES (256 << 10) /* of the end of a server's log, to learn why it ended */
+#define SERVER_TAIL_LINES 20            /* of it, shown to the user */

@@ -146,7 +146,7 @@ enum port_state port_look(uint16_t port, const char *uds, pid_t root, pid_t *hol
 	} else {
 		add_inodes("/proc/net/unix", 0, uds, &all);
 	}
-	if (all.n && tree_read(&tree) == 0)
+	if (all.n && tree_read(&tree) == 0 && root)
 		tree_mark(&tree, root);
 	/* Ours first: they are few, and looking through everybody's descriptors is slow. */
 	for (size_t i = 0; root && i < tree.n && !found; i++)

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* server.c - see server.h: from its start to its end. */
+#include "run/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "proc/port.h"
+#include "proc/roster.h"
+#include "proc/tree.h"
+#include "run/server_parts.h"
+
+#define HEALTH_TIMEOUT_MS 2000
+#define POLL_MIN_MS 20
+#define POLL_MAX_MS 1000
+#define PORT_WAIT_NS 5000000000 /* for a port to be free once its tree is gone */
+#define PORT_PAUSE_MS 20
+#define DEV_MODE "VLLM_SERVER_DEV_MODE=1"
+
+void server_warn(const struct server_hooks *h, const char *text)
+{
+	if (h->warn)
+		h->warn(h->self, text);
+}
+
+static bool is_cancelled(const struct server_hooks *h)
+{
+	return h->cancel && atomic_load(h->cancel);
+}
+
+struct fetch_opts server_fetch_opts(const struct server *s, int64_t timeout_ms)
+{
+	const char *host = s->where.host;
+	bool is_here = s->where.uds[0] || !host[0] || strcmp(host, "localhost") == 0 ||
+		       strncmp(host, "127.", 4) == 0 || strcmp(host, "0.0.0.0") == 0 ||
+		       strcmp(host, "::") == 0 || strcmp(host, "::1") == 0;
+
+	return (struct fetch_opts){
+		.is_insecure = true, .timeout_ms = timeout_ms, .proxy = is_here ? "" : NULL,
+		.unix_socket = s->where.uds[0] ? s->where.uds : NULL, .cancel = s->hooks.cancel,
+	};
+}
+
+/* ---- what is copied ---- */
+
+static char **copy_words(char *const *argv)
+{
+	size_t n = 0;
+	char **copy;
+
+	while (argv[n])
+		n++;
+	copy = mem_array(n + 1, sizeof(*copy));
+	for (size_t i = 0; i < n; i++)
+		copy[i] = mem_text(argv[i]);
+	return copy;
+}
+
+static void free_words(char *const *argv)
+{
+	for (size_t i = 0; argv && argv[i]; i++)
+		free(argv[i]);
+	free((void *)(uintptr_t)argv);
+}
+
+/* A line of the environment in place of one of the same name. Borrows. */
+static void set_variable(char **envp, size_t *n, char *line)
+{
+	size_t name = strcspn(line, "=") + 1, i = 0;
+
+	while (i < *n && strncmp(envp[i], line, name) != 0)
+		i++;
+	envp[i] = line;
+	*n += i == *n;
+}
+
+static char **environment(char *const *added)
+{
+	static char dev_mode[] = DEV_MODE;
+	size_t n = 0, more = 0;
+	char **envp;
+
+	while (environ[n])
+		n++;
+	while (added && added[more])
+		more++;
+	envp = mem_array(n + more + 2, sizeof(*envp));
+	memcpy(envp, environ, n * sizeof(*envp));
+	set_variable(envp, &n, dev_mode);
+	for (size_t i = 0; i < more; i++)
+		set_variable(envp, &n, added[i]);
+	return envp;
+}
+
+static void server_free(struct server *s)
+{
+	if (s->log_fd >= 0)
+		close(s->log_fd);
+	free_words(s->opts.argv);
+	free((char *)(uintptr_t)s->opts.log_path);
+	free(s);
+}
+
+/* ---- starting ---- */
+
+static int fail(struct server_failure *why, enum server_fault fault, int rc)
+{
+	why->fault = fault;
+	return rc;
+}
+
+static int refuse_taken(const struct server *s, pid_t holder, struct err *e)
+{
+	char command[TREE_COMMAND_BYTES] = "";
+	struct buf what = { 0 };
+
+	if (s->where.uds[0])
+		buf_printf(&what, "socket %s", s->where.uds);
+	else
+		buf_printf(&what, "port %u", s->where.port);
+	if (holder) {
+		tree_command(holder, command);
+		err_set(e, ERR_RUN, "%s is already served by PID %d (%s)", what.data, (int)holder,
+			command[0] ? command : "unknown");
+	} else {
+		err_set(e, ERR_RUN, "%s is already served by a process that cannot be seen", what.data);
+	}
+	buf_release(&what);
+	return -1;
+}
+
+static int open_log(struct server *s, struct err *e)
+{
+	char *copy = mem_text(s->opts.log_path);
+	int rc = file_mkdirs(dirname(copy), e);
+	struct stat st;
+
+	free(copy);
+	if (rc < 0)
+		return -1;
+	s->log_fd = open(s->opts.log_path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	if (s->log_fd < 0 || fstat(s->log_fd, &st) < 0)
+		return err_set(e, ERR_IO, "cannot write the server's log %s: %s", s->opts.log_path,
+			       strerror(errno));
+	s->log_began = st.st_size;
+	return 0;
+}
+
+static int launch(struct server *s, struct server_failure *why, struct err *e)
+{
+	char **envp;
+	pid_t holder;
+	int error, rc;
+
+	roster_clean(&(struct roster_hooks){ s->hooks.self, s->hooks.warn, s->hooks.cancel });
+	if (port_look((uint16_t)s->where.port, s->where.uds, 0, &holder) != PORT_FREE)
+		return fail(why, SERVER_FAULT_PORT, refuse_taken(s, holder, e));
+	if (open_log(s, e) < 0)
+		return fail(why, SERVER_FAULT_DISK, -1);
+	envp = environment(s->opts.env);
+	rc = keeper_start(&(struct keeper_opts){
+		.argv = s->opts.argv, .envp = envp, .out_fd = s->log_fd, .err_fd = s->log_fd,
+		.follow_fd = s->opts.show_fd, .grace_s = s->opts.grace_s }, &s->keeper, &error, e);
+	free(envp);
+	if (rc < 0)
+		return fail(why, error ? SERVER_FAULT_NOT_FOUND : SERVER_FAULT_CRASH, -1);
+	return 0;
+}
+
+/* ---- until it is ready ---- */
+
+static bool is_healthy(const struct server *s)
+{
+	struct fetch_opts o = server_fetch_opts(s, HEALTH_TIMEOUT_MS);
+	struct fetch_reply reply = { 0 };
+	struct buf url = { 0 };
+	bool is_good;
+
+	buf_printf(&url, "%s/health", s->where.url);
+	is_good = fetch(url.data, NULL, &o, &reply, NULL) == 0 && reply.status == 200;
+	fetch_reply_release(&reply);
+	buf_release(&url);
+	return is_good;
+}
+
+/* An address that is not this machine's has no socket to be seen here: then its word is taken. */
+static bool is_answer_ours(const struct server *s, pid_t *holder)
+{
+	return port_look((uint16_t)s->where.port, s->where.uds, keeper_root(s->keeper), holder) !=
+	       PORT_FOREIGN || s->where.is_elsewhere;
+}
+
+/* "Server process crashed with return code 1 (port taken: OSError: ...)" */
+static int say_crash(const struct server_failure *why, struct err *e)
+{
+	const char *name = server_fault_name(why->fault);
+	int rc;
+
+	if (!why->has_code)
+		rc = err_set(e, ERR_RUN, "Server process was killed together with its keeper");
+	else if (why->reason[0])
+		rc = err_set(e, ERR_RUN, "Server process crashed with return code %d (%s: %s)",
+			     why->code, name, why->reason);
+	else
+		rc = err_set(e, ERR_RUN, "Server process crashed with return code %d (%s)", why->code,
+			     name);
+	return rc;
+}
+
+static int await_ready(struct server *s, struct server_failure *why, struct err *e)
+{
+	int64_t began_ns = clock_mono_ns(), elapsed_ns = 0;
+	struct keeper_end end = { 0 };
+	int pause_ms = POLL_MIN_MS;
+	pid_t holder;
+
+	for (;;) {
+		if (is_cancelled(&s->hooks))
+			return fail(why, SERVER_FAULT_CANCELLED,
+				    err_set(e, ERR_CANCELLED, "stopped before the server was ready"));
+		if (is_healthy(s)) {
+			s->startup_s = (double)(clock_mono_ns() - began_ns) / 1e9;
+			if (is_answer_ours(s, &holder))
+				return 0;
+			return fail(why, SERVER_FAULT_PORT, refuse_taken(s, holder, e));
+		}
+		if (keeper_has_ended(s->keeper, pause_ms, &end)) {
+			server_explain(s, &end, why);
+			server_show_tail(s, why);
+			return say_crash(why, e);
+		}
+		elapsed_ns = clock_mono_ns() - began_ns;
+		if ((double)elapsed_ns / 1e9 > s->opts.ready_timeout_s) {
+			server_explain(s, &end, why);
+			server_show_tail(s, why);
+			return fail(why, SERVER_FAULT_DEADLINE,
+				    err_set(e, ERR_RUN, "Server failed to become ready within %g seconds.",
+					    s->opts.ready_timeout_s));
+		}
+		if ((pause_ms = pause_ms * 3 / 2) > POLL_MAX_MS)
+			pause_ms = POLL_MAX_MS;
+	}
+}
+
+int server_start(const struct server_opts *o, const struct server_hooks *hooks,
+		 struct server **out, struct server_failure *why, struct err *e)
+{
+	struct server_failure unasked;
+	struct server *s = mem_alloc(sizeof(*s));
+
+	why = why ? why : &unasked;
+	*why = (struct server_failure){ 0 };
+	s->opts = *o;
+	s->opts.argv = copy_words(o->argv);
+	s->opts.log_path = mem_text(o->log_path);
+	s->hooks = hooks ? *hooks : (struct server_hooks){ 0 };
+	s->log_fd = -1;
+	if (server_address(s->opts.argv, &s->where, e) < 0) {
+		fail(why, SERVER_FAULT_FLAG, -1);
+	} else if (launch(s, why, e) == 0) {
+		s->opts.env = NULL;
+		if (await_ready(s, why, e) == 0) {
+			*out = s;
+			return 0;
+		}
+		keeper_stop(s->keeper, NULL, NULL);
+	}
+	server_free(s);
+	return -1;
+}
+
+/* ---- while it runs ---- */
+
+const struct server_address *server_where(const struct server *s)
+{
+	return &s->where;
+}
+
+const char *server_url(const struct server *s)
+{
+	return s->where.url;
+}
+
+const char *server_log_path(const struct server *s)
+{
+	return s->opts.log_path;
+}
+
+double server_startup_s(const struct server *s)
+{
+	return s->startup_s;
+}
+
+bool server_is_alive(struct server *s)
+{
+	return !keeper_has_ended(s->keeper, 0, NULL);
+}
+
+int server_check(struct server *s, struct server_failure *why, struct err *e)
+{
+	struct server_failure unasked;
+	struct keeper_end end;
+
+	why = why ? why : &unasked;
+	if (!keeper_has_ended(s->keeper, 0, &end))
+		return 0;
+	server_explain(s, &end, why);
+	return say_crash(why, e);
+}
+
+/* ---- stopping ---- */
+
+int server_stop(struct server *s, const atomic_bool *hurry, struct err *e)
+{
+	int64_t until_ns = clock_mono_ns() + PORT_WAIT_NS;
+	pid_t holder = 0;
+	int rc;
+
+	if (!s)
+		return 0;
+	rc = keeper_stop(s->keeper, hurry, e);
+	if (rc < 0)
+		err_wrap(e, "of the server %s", s->opts.argv[0]);
+	/* Somebody else's socket, if one appears at last, is not waited for: the next start names it. */
+	while (rc == 0 && clock_mono_ns() < until_ns &&
+	       port_look((uint16_t)s->where.port, s->where.uds, 0, &holder) != PORT_FREE && !holder)
+		poll(NULL, 0, PORT_PAUSE_MS);
+	server_free(s);
+	return rc;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run/server_parts.h - what the files of a server share. Private to run/.
+ *
+ *   server.c        starting, waiting until it is ready, stopping
+ *   server_words.c  what its words say: kind and address
+ *   server_fault.c  why it ended, by its log
+ *   server_cache.c  emptying its caches
+ */
+#pragma once
+#include "base/str.h"
+#include "fetch/fetch.h"
+#include "proc/keeper.h"
+#include "run/server.h"
+
+struct server {
+	struct server_opts opts;     /* argv and log_path are copies */
+	struct server_hooks hooks;
+	struct server_address where;
+	struct keeper *keeper;
+	int log_fd;
+	int64_t log_began;           /* bytes that stood in the log before */
+	double startup_s;
+};
+
+/* Requests to it go past proxies when it is on this machine. */
+struct fetch_opts server_fetch_opts(const struct server *s, int64_t timeout_ms);
+void server_warn(const struct server_hooks *h, const char *text);
+
+/* The category that a log and an end stand for; reason: the line that says so, or empty. */
+enum server_fault server_fault_of(struct str log, bool has_code, int code, struct str *reason);
+/*
+ * Fills why from the server's log. The log's last lines go to hooks->warn when they say something.
+ */
+void server_explain(const struct server *s, const struct keeper_end *end,
+		    struct server_failure *why);
+void server_show_tail(const struct server *s, const struct server_failure *why);
