@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* names.h - what the files of engine/ share about names. Not for other layers. */
+#pragma once
+#include "engine/args.h"
+
+/* Whether a blank-separated list has the word. */
+bool engine_word_in(const char *list, struct str word);
+/* By the whole name or another spelling, with dashes: "--model", "-tp"; NULL: none. */
+const struct engine_arg *engine_arg_spelled(struct str typed);
+/* The only one whose name begins so (without dashes), of switches alone if asked. */
+const struct engine_arg *engine_arg_beginning(struct str typed, bool is_switch, bool *is_several);
+/* The name that was probably meant, or NULL. */
+const char *engine_arg_nearest(struct str name);
+void engine_version_text(unsigned version, char out[static 16]);
