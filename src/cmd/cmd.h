@@ -16,6 +16,8 @@ struct command {
 /* The rows of verbs whose set no other header names, for completion scripts. */
 struct opt_set;
 const struct opt_set *cmd_bench_score_options(void);
+const struct opt_set *cmd_bench_compare_options(void);
+const struct opt_set *cmd_bench_markdown_options(void);
 const struct opt_set *cmd_bench_plot_options(void);
 const struct opt_set *cmd_bench_plot_pareto_options(void);
 const struct opt_set *cmd_sim_options(void);
@@ -30,8 +32,12 @@ const struct opt_set *cmd_dataset_slices_options(void);
 
 int cmd_bench_serve(int argc, char **argv);
 int cmd_bench_score(int argc, char **argv);
+int cmd_bench_compare(int argc, char **argv);
+int cmd_bench_markdown(int argc, char **argv);
 int cmd_bench_plot(int argc, char **argv);
 int cmd_bench_plot_pareto(int argc, char **argv);
+int cmd_bench_sweep_serve(int argc, char **argv);
+int cmd_bench_sweep_startup(int argc, char **argv);
 int cmd_dataset_show(int argc, char **argv);
 int cmd_dataset_compile(int argc, char **argv);
 int cmd_dataset_slices(int argc, char **argv);

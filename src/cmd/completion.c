@@ -3,6 +3,7 @@
 #include "cmd/cli.h"
 #include "cmd/cmd.h"
 #include "run/serve_opts.h"
+#include "run/sweep_opts.h"
 
 struct completion_opts { const char *shell; };
 
@@ -27,6 +28,8 @@ int cmd_completion(int argc, char **argv)
 {
 	const struct opt_set *const sets[] = {
 		&serve_opt_set, cmd_bench_score_options(), cmd_sim_options(),
+		cmd_bench_compare_options(), cmd_bench_markdown_options(),
+		&sweep_serve_opt_set, &sweep_startup_opt_set,
 		cmd_bench_plot_options(), cmd_bench_plot_pareto_options(),
 		cmd_tokenizer_options(CMD_TOKENIZER_ENCODE),
 		cmd_tokenizer_options(CMD_TOKENIZER_DECODE),

@@ -107,7 +107,7 @@ static void aligned(struct buf *out, const char *text, size_t width, bool is_rig
 
 static const char *colour(unsigned char tone)
 {
-	static const char *const code[] = { "", "\033[32m", "\033[31m", "\033[33m", "\033[2m" };
+	static const char *const code[] = { "", "\033[32m", "\033[31m", "\033[33m", "\033[2m", "" };
 
 	return code[tone];
 }
@@ -249,7 +249,7 @@ void html_escape(struct buf *out, const char *text)
 
 void grid_html(const struct grid *g, struct buf *out)
 {
-	static const char *const name[] = { "", "good", "bad", "fair", "faint" };
+	static const char *const name[] = { "", "good", "bad", "fair", "faint", "mark" };
 
 	buf_add_text(out, "<table>\n");
 	for (size_t row = 0; row <= grid_rows(g); row++) {

@@ -13,7 +13,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 
-enum grid_tone { GRID_PLAIN, GRID_GOOD, GRID_BAD, GRID_FAIR, GRID_FAINT };
+enum grid_tone { GRID_PLAIN, GRID_GOOD, GRID_BAD, GRID_FAIR, GRID_FAINT, GRID_MARK };
 
 struct grid {
 	struct arena *a;
@@ -32,7 +32,7 @@ size_t grid_rows(const struct grid *g);
 /* Two blanks between columns; tones as terminal colours if asked. */
 void grid_text(const struct grid *g, bool is_coloured, struct buf *out);
 void grid_markdown(const struct grid *g, struct buf *out);
-/* <table>; tones are classes good, bad, fair, faint. Every text is escaped. */
+/* <table>; tones are classes good, bad, fair, faint, mark. Every text is escaped. */
 void grid_html(const struct grid *g, struct buf *out);
 /* Quotes where a comma, a quote or a line end asks for them; lines end with \n. */
 void grid_csv(const struct grid *g, struct buf *out);

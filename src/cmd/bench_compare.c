@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd/bench_compare.c - `profllm bench compare`: results, folders or sweeps side by side.
+ *
+ * Two views: changes with verdicts (report/compare.h), and the tables of upstream's dashboard
+ * script (report/compare_tables.h) with --tables or for files named benchmark_results.json.
+ */
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "cmd/cli.h"
+#include "cmd/cmd.h"
+#include "report/compare.h"
+#include "report/compare_tables.h"
+
+#define EXIT_GATE 3
+
+struct compare_args {
+	struct opt_list files;
+	const char *metrics, *ignore;
+	bool all, across_models, assume_independent;
+	double alpha, min_effect;
+	const char *format, *output;
+	bool scaling;
+	const char *scaling_metric;
+	struct opt_list fail_if;
+	bool fail_if_any, strict;
+	bool tables, debug;
+	enum opt_tri plot;
+	const char *xaxis, *latency, *csv_out_dir, *excel_out, *html_out_dir;
+	double ttft_max_ms, tpot_max_ms, ttft_slack_pct, tpot_slack_pct;
+};
+
+#define ROW(member, name, ...) OPT(struct compare_args, member, name, __VA_ARGS__)
+#define WHAT "what is compared"
+#define OUTPUT "output"
+#define GATES "gates"
+#define TABLES "upstream's tables"
+
+static const char *const formats[] = { "text", "markdown", "json", "html", "csv", NULL };
+
+static const struct opt rows[] = {
+	ROW(files, "FILE", .flags = OPT_POSITIONAL,
+	    .help = "Results, folders of results or of sweeps; the first is the baseline."),
+	ROW(metrics, "metrics", .group = WHAT, .arg = "NAMES",
+	    .help = "Comma list of result keys in place of the usual ones."),
+	ROW(all, "all", .group = WHAT, .help = "Every number that has a better direction."),
+	ROW(ignore, "ignore", .group = WHAT, .arg = "NAMES",
+	    .help = "Comma list of parameters that do not tell points apart."),
+	ROW(across_models, "across-models", .group = WHAT,
+	    .help = "Compare results of different models."),
+	ROW(assume_independent, "assume-independent", .group = WHAT,
+	    .help = "Count repeats of one server session as independent values."),
+	ROW(alpha, "alpha", .group = WHAT, .min = 1e-6, .max = 0.5,
+	    .help = "Share of false findings that is accepted, over everything shown."),
+	ROW(min_effect, "min-effect", .group = WHAT, .arg = "PERCENT", .min = -1, .max = 1000,
+	    .help = "Changes below this many per cent are none; -1: 3, and 5 for p99 and beyond."),
+	ROW(format, "format", .group = OUTPUT, .choices = formats,
+	    .help = "How to write it; default: by the suffix of --output, else text."),
+	ROW(output, "output", .group = OUTPUT, .arg = "FILE",
+	    .help = "Write to this file instead of standard output."),
+	ROW(scaling, "scaling", .group = OUTPUT,
+	    .help = "Speed-up and efficiency per GPU against the smallest size instead."),
+	ROW(scaling_metric, "scaling-metric", .group = OUTPUT, .arg = "NAME",
+	    .help = "The rate that --scaling looks at."),
+	ROW(fail_if, "fail-if", .group = GATES, .arg = "CONDITION", .flags = OPT_MANY,
+	    .help = "Exit with 3 when it holds with evidence: 'p99_ttft_ms>+5%' is a change, "
+		    "'p99_ttft_ms>500' a value; may be given again."),
+	ROW(fail_if_any, "fail-if-any", .group = GATES,
+	    .help = "Conditions need no evidence: medians decide."),
+	ROW(strict, "strict", .group = GATES,
+	    .help = "Exit with 3 also when a condition cannot be judged."),
+	ROW(tables, "tables", .group = TABLES,
+	    .help = "The tables of vLLM's dashboard: ratios and valid max concurrency."),
+	ROW(debug, "debug", .group = TABLES, .help = "Adds each file's test names."),
+	ROW(plot, "plot", .group = TABLES, .help = "Charts in the pages; on unless told off."),
+	ROW(xaxis, "xaxis", .group = TABLES, .letter = 'x', .arg = "COLUMN",
+	    .help = "Column along the charts, and the level of the summary."),
+	ROW(latency, "latency", .group = TABLES, .letter = 'l', .arg = "p99|median",
+	    .help = "Which TTFT and TPOT; whatever contains 'median' is the median."),
+	ROW(ttft_max_ms, "ttft-max-ms", .group = TABLES, .help = "Limit of TTFT."),
+	ROW(tpot_max_ms, "tpot-max-ms", .group = TABLES, .help = "Limit of TPOT."),
+	ROW(ttft_slack_pct, "ttft-slack-pct", .group = TABLES,
+	    .help = "Per cent above its limit at which TTFT still passes."),
+	ROW(tpot_slack_pct, "tpot-slack-pct", .group = TABLES,
+	    .help = "Per cent above its limit at which TPOT still passes."),
+	ROW(csv_out_dir, "csv-out-dir", .group = TABLES, .arg = "DIR",
+	    .help = "Write every table there as CSV."),
+	ROW(excel_out, "excel-out", .group = TABLES, .arg = "FILE",
+	    .help = "Accepted; no spreadsheet is written, --csv-out-dir gives the same tables."),
+	ROW(html_out_dir, "html-out-dir", .group = TABLES, .arg = "DIR", .flags = OPT_OURS,
+	    .help = "Where perf_comparison.html and its parts go; default: the current folder."),
+};
+static const struct compare_args defaults = {
+	.alpha = 0.05, .min_effect = -1, .scaling_metric = "output_throughput",
+	.xaxis = "# of max concurrency.", .latency = "p99", .ttft_max_ms = 3000, .tpot_max_ms = 100,
+	.ttft_slack_pct = 5, .tpot_slack_pct = 5, .csv_out_dir = "", .html_out_dir = "",
+};
+
+static const struct opt_set set = {
+	.command = "bench compare",
+	.summary = "Compares results, folders of results or sweeps with the first of them.",
+	.usage = "BASELINE FILE... [options]",
+	.epilog = "Examples:\n"
+		  "  profllm bench compare before/ after/\n"
+		  "  profllm bench compare main.json branch.json --format markdown\n"
+		  "  profllm bench compare base/ new/ --fail-if 'p99_ttft_ms>+5%'\n"
+		  "  profllm bench compare -f a/benchmark_results.json -f b/benchmark_results.json",
+	.row = rows, .n = sizeof(rows) / sizeof(*rows),
+	.defaults = &defaults, .bytes = sizeof(defaults),
+};
+
+const struct opt_set *cmd_bench_compare_options(void)
+{
+	return &set;
+}
+
+/* ---- -f A -f B, --fail-if X --fail-if Y ---- */
+
+/* "--name=value", "--name value" or "-l value": the value, *i moved onto its last word. */
+static char *value_of(int argc, char **argv, int *i, const char *name, const char *letter)
+{
+	size_t n = strlen(name);
+
+	if (strncmp(argv[*i], name, n) == 0 && argv[*i][n] == '=')
+		return argv[*i] + n + 1;
+	if ((strcmp(argv[*i], name) == 0 || strcmp(argv[*i], letter) == 0) && *i + 1 < argc)
+		return argv[++*i];
+	return NULL;
+}
+
+/*
+ * The same command with files first and all conditions in one list, because the parser
+ * keeps the last of what is repeated.
+ */
+static int gather(int argc, char **argv, char ***out)
+{
+	static char fail_if[] = "--fail-if";
+	char **file = mem_array((size_t)argc + 1, sizeof(char *));
+	char **rest = mem_array((size_t)argc + 1, sizeof(char *));
+	char **gate = mem_array((size_t)argc + 1, sizeof(char *));
+	char **all = mem_array((size_t)argc + 2, sizeof(char *));
+	int files = 0, rests = 0, gates = 0, n = 0;
+
+	for (int i = 0; i < argc; i++) {
+		char *v = value_of(argc, argv, &i, "--file", "-f");
+
+		if (v) {
+			file[files++] = v;
+			continue;
+		}
+		v = value_of(argc, argv, &i, "--fail-if", "--fail_if");
+		if (v)
+			gate[gates++] = v;
+		else
+			rest[rests++] = argv[i];
+	}
+	for (int i = 0; i < files; i++)
+		all[n++] = file[i];
+	for (int i = 0; i < rests; i++)
+		all[n++] = rest[i];
+	if (gates)
+		all[n++] = fail_if;
+	for (int i = 0; i < gates; i++)
+		all[n++] = gate[i];
+	free(file);
+	free(rest);
+	free(gate);
+	*out = all;
+	return n;
+}
+
+/* ---- output ---- */
+
+static const char *format_of(const struct compare_args *o)
+{
+	static const struct { const char *suffix, *format; } known[] = {
+		{ ".md", "markdown" }, { ".json", "json" }, { ".html", "html" }, { ".csv", "csv" },
+	};
+
+	for (size_t i = 0; !o->format && o->output && i < sizeof(known) / sizeof(*known); i++)
+		if (str_ends(str_of(o->output), str_of(known[i].suffix)))
+			return known[i].format;
+	return o->format ? o->format : "text";
+}
+
+static int deliver(const struct compare_args *o, struct buf *text, struct err *e)
+{
+	if (text->is_over)
+		return err_set(e, ERR_LIMIT, "the comparison is larger than a buffer may be");
+	if (o->output)
+		return file_write_atomic(o->output, buf_str(text), e);
+	cli_out(buf_str(text));
+	return 0;
+}
+
+static int show(const struct compare_args *o, const struct comparison *c, struct err *e)
+{
+	const char *format = format_of(o);
+	bool is_coloured = !o->output && isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+	struct buf text = { 0 };
+	int rc;
+
+	if (o->scaling) {
+		if (compare_scaling(c, o->scaling_metric, strcmp(format, "markdown") == 0, &text) == 0)
+			cli_warn("--scaling: no two sizes differ in nothing but their number of GPUs");
+	} else if (strcmp(format, "markdown") == 0) {
+		compare_markdown(c, &text);
+	} else if (strcmp(format, "json") == 0) {
+		compare_json(c, &text);
+	} else if (strcmp(format, "html") == 0) {
+		compare_html(c, &text);
+	} else if (strcmp(format, "csv") == 0) {
+		compare_csv(c, &text);
+	} else {
+		compare_text(c, is_coloured, &text);
+	}
+	rc = deliver(o, &text, e);
+	buf_release(&text);
+	return rc;
+}
+
+/* ---- the two views ---- */
+
+/* The exit status. What holds is said on stderr, where it does not disturb JSON on stdout. */
+static int check_gates(const struct compare_args *o, const struct comparison *c,
+		       const struct compare_gate *gate)
+{
+	struct buf lines = { 0 };
+	int status = 0;
+
+	for (size_t i = 0; i < o->fail_if.n; i++) {
+		enum compare_gate_outcome out = compare_gate_check(c, &gate[i], o->fail_if_any, &lines);
+
+		if (out == GATE_HOLDS || (out == GATE_UNKNOWN && o->strict))
+			status = EXIT_GATE;
+	}
+	if (lines.len)
+		fputs(lines.data, stderr);
+	buf_release(&lines);
+	return status;
+}
+
+/* The exit status; -1 with e. */
+static int changes(const struct compare_args *o, struct cli *cli)
+{
+	struct compare_gate *gate = arena_alloc(&cli->arena, (o->fail_if.n + 1) * sizeof(*gate));
+	const char **also = arena_alloc(&cli->arena, (o->fail_if.n + 2) * sizeof(*also));
+	struct compare_opts opts = {
+		.alpha = o->alpha, .level = 0.95, .metrics = o->metrics, .is_all = o->all,
+		.min_effect = o->min_effect < 0 ? -1 : o->min_effect / 100, .ignore = o->ignore,
+		.is_any_model = o->across_models, .is_each_run = o->assume_independent,
+		.also = also,
+	};
+	struct comparison c = { 0 };
+	int rc = 0;
+
+	if (o->files.n < (o->scaling ? 1 : 2))
+		return err_set(&cli->err, ERR_USAGE, "a baseline and at least one other result are "
+			       "needed; %zu given", o->files.n);
+	for (size_t i = 0; rc == 0 && i < o->fail_if.n; i++) {
+		rc = compare_gate_parse(&gate[i], o->fail_if.v[i], &cli->arena, &cli->err);
+		also[opts.n_also++] = gate[i].key;
+	}
+	if (rc == 0)
+		rc = compare_build(&c, &opts, o->files.v, o->files.n, &cli->arena, &cli->err);
+	if (rc == 0)
+		rc = show(o, &c, &cli->err);
+	if (rc == 0)
+		rc = check_gates(o, &c, gate);
+	compare_release(&c);
+	return rc;
+}
+
+static bool is_dashboard_file(const char *path)
+{
+	return str_ends(str_of(path), STR("benchmark_results.json"));
+}
+
+static int tables(const struct compare_args *o, struct cli *cli)
+{
+	struct tables_opts opts = {
+		.xaxis = o->xaxis, .latency = o->latency, .ttft_max_ms = o->ttft_max_ms,
+		.tpot_max_ms = o->tpot_max_ms, .ttft_slack_pct = o->ttft_slack_pct,
+		.tpot_slack_pct = o->tpot_slack_pct, .is_debug = o->debug,
+		.is_plotted = o->plot != OPT_TRI_NO, .csv_dir = o->csv_out_dir,
+		.html_dir = o->html_out_dir,
+	};
+	struct buf text = { 0 };
+	int rc;
+
+	if (o->excel_out)
+		cli_warn("--excel-out: spreadsheets are not written; --csv-out-dir gives the tables");
+	if (o->fail_if.n)
+		return err_set(&cli->err, ERR_USAGE, "--fail-if judges changes and has no meaning with "
+			       "--tables");
+	rc = tables_compare(&opts, o->files.v, o->files.n, &cli->arena, &text, &cli->err);
+	cli_out(buf_str(&text));
+	buf_release(&text);
+	return rc;
+}
+
+int cmd_bench_compare(int argc, char **argv)
+{
+	struct compare_args o;
+	struct cli cli;
+	char **all;
+	int n = gather(argc, argv, &all), status = cli_begin(&cli, &set, n, all, &o), rc;
+	bool is_tables = false;
+
+	if (status != CLI_CONTINUE) {
+		free(all);
+		return status;
+	}
+	cli_flush_notes(&cli);
+	for (size_t i = 0; i < o.files.n; i++)
+		is_tables |= is_dashboard_file(o.files.v[i]);
+	rc = o.files.n == 0 ? err_set(&cli.err, ERR_USAGE, "no result is named; a baseline and others "
+				      "are expected") :
+	     (o.tables || is_tables) && !o.scaling ? tables(&o, &cli) : changes(&o, &cli);
+	status = cli_end(&cli);
+	free(all);
+	return rc > 0 ? rc : status;
+}

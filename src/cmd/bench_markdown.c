@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd/bench_markdown.c - `profllm bench markdown`: a folder of results as tables. */
+#include "cmd/cli.h"
+#include "cmd/cmd.h"
+#include "report/markdown.h"
+
+struct markdown_args { const char *result; };
+
+static const struct opt rows[] = {
+	OPT(struct markdown_args, result, "result", .letter = 'r', .arg = "DIR",
+	    .help = "Folder of results; benchmark_results.md and .json are written into it."),
+};
+static const struct markdown_args defaults = { .result = "results" };
+
+static const struct opt_set set = {
+	.command = "bench markdown",
+	.summary = "Writes the tables of a folder of results: Markdown for people, JSON to compare.",
+	.epilog = "Examples:\n"
+		  "  profllm bench markdown -r results\n"
+		  "  profllm bench compare -f a/benchmark_results.json -f b/benchmark_results.json",
+	.row = rows, .n = sizeof(rows) / sizeof(*rows),
+	.defaults = &defaults, .bytes = sizeof(defaults),
+};
+
+const struct opt_set *cmd_bench_markdown_options(void)
+{
+	return &set;
+}
+
+int cmd_bench_markdown(int argc, char **argv)
+{
+	struct markdown_args o;
+	struct buf lines = { 0 };
+	struct cli cli;
+	int status = cli_begin(&cli, &set, argc, argv, &o);
+
+	if (status != CLI_CONTINUE)
+		return status;
+	cli_flush_notes(&cli);
+	markdown_report(o.result, &lines, &cli.err);
+	cli_out(buf_str(&lines));
+	buf_release(&lines);
+	return cli_end(&cli);
+}
