@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sweep_level.c - see sweep.h: the runs of one folder. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "run/sweep_parts.h"
+
+#define WARMUP (-1) /* its run number */
+
+struct level {
+	struct sweep *s;
+	const struct json_value *serve, *bench;
+	const char *folder;
+	bool has_run;  /* since the level began */
+	unsigned runs;
+};
+
+/* The file of a run, or (ending ".failure") of its failure. */
+static char *run_path(const struct level *l, int number, const char *ending)
+{
+	struct sweep *s = l->s;
+
+	return sweep_path(s, l->folder, number == WARMUP ?
+			  arena_printf(&s->arena, "warmup%s.json", ending) :
+			  arena_printf(&s->arena, "run=%d%s.json", number, ending));
+}
+
+bool sweep_lacks_run(struct sweep *s, const char *folder)
+{
+	const struct level l = { .s = s, .folder = folder };
+
+	for (int i = 0; i < s->o->num_runs; i++)
+		if (!sweep_record_is_whole(run_path(&l, i, "")))
+			return true;
+	return false;
+}
+
+/* The bench command with its overrides and what makes it save where we look. */
+static char **command(const struct level *l, const struct json_value *bench, const char *path)
+{
+	struct sweep *s = l->s;
+	char **base = params_apply(bench, s->bench_cmd, &s->arena), **argv;
+	char *more[] = { (char *)"--percentile-metrics", (char *)"ttft,tpot,itl,e2el",
+			 (char *)"--save-result", (char *)"--result-dir", (char *)l->folder,
+			 (char *)"--result-filename", strrchr(path, '/') ?
+			 strrchr(path, '/') + 1 : (char *)path, NULL };
+	size_t n = 0;
+
+	while (base[n])
+		n++;
+	argv = arena_alloc(&s->arena, n * sizeof(*argv) + sizeof(more));
+	memcpy(argv, base, n * sizeof(*argv));
+	memcpy(argv + n, more, sizeof(more));
+	return argv;
+}
+
+static void show_progress(const struct level *l, int number)
+{
+	struct sweep *s = l->s;
+
+	s->progress.run = (unsigned)(number + 1);
+	s->progress.runs = l->runs;
+	s->progress.left_s = s->n_runs && s->runs_left ? s->run_s / s->n_runs * s->runs_left : NAN;
+	if (s->hooks->progress)
+		s->hooks->progress(s->hooks->self, &s->progress);
+}
+
+/* What is left of a run that failed must not pass for a result. */
+static int failed(const struct level *l, const struct sweep_run *run, const char *type,
+		  const struct err *why, const struct err *said, struct err *e)
+{
+	const struct sweep_failure f = { .type = type, .text = why->text, .why = said->text,
+					 .serve = l->serve, .bench = run->second,
+					 .run = run->number };
+	struct err ignored = { 0 };
+	int rc;
+
+	unlink(run->path);
+	rc = sweep_fail(l->s, run_path(l, run->number, ".failure"), &f, e);
+	if (rc == 0)
+		sweep_server_after(l->s, run->number == WARMUP, &ignored);
+	return rc;
+}
+
+/* Runs the command and takes up what it saved. *record stays NULL when that failed. */
+static int execute(struct level *l, const struct sweep_run *run, char *const *argv,
+		   const struct json_value **record, struct err *e)
+{
+	struct sweep *s = l->s;
+	struct err why = { 0 }, said = { 0 };
+	int rc;
+
+	unlink(run->path);
+	if (file_mkdirs(l->folder, e) < 0)
+		return -1;
+	rc = sweep_command(s, argv, &said, &why);
+	if (why.code == ERR_CANCELLED) {
+		unlink(run->path);
+		*e = why;
+		return -1;
+	}
+	if (rc == 0 && sweep_server_survived(s, &why) < 0)
+		return failed(l, run, "RuntimeError", &why, &said, e);
+	if (rc)
+		return failed(l, run, rc > 0 ? "CalledProcessError" : "OSError", &why,
+			      &said, e);
+	*record = sweep_record_merge(s, run, &why);
+	if (!*record)
+		return failed(l, run, "OSError", &why, &said, e);
+	unlink(run_path(l, run->number, ".failure"));
+	if (sweep_server_after(s, run->number == WARMUP, &why) == 0)
+		return 0;
+	if (why.code == ERR_CANCELLED) {
+		*e = why;
+		return -1;
+	}
+	/* What was measured is good; the next run gets a server of its own. */
+	return sweep_fail(s, run_path(l, run->number, ".failure"),
+			  &(struct sweep_failure){ .type = "RuntimeError", .text = why.text,
+			  .serve = l->serve, .bench = run->second, .run = run->number }, e);
+}
+
+static void show_begin(struct sweep *s, const struct sweep_run *run, char *const *argv)
+{
+	sweep_line(s, "[BEGIN BENCHMARK]");
+	sweep_line(s, "Benchmark overrides: %s", sweep_comb_text(s, run->second));
+	sweep_line(s, "Run Number: %d", run->number);
+	sweep_line(s, "Benchmark command: %s", sweep_argv_text(s, argv));
+	sweep_line(s, "Output file: %s", run->path);
+}
+
+/* One run: its record if it is there or could be made. */
+static int one(struct level *l, const struct json_value *bench, int number,
+	       const struct json_value **record, struct err *e)
+{
+	struct sweep *s = l->s;
+	const struct sweep_run run = { l->serve, bench, number, run_path(l, number, "") };
+	char **argv = command(l, bench, run.path);
+	int64_t began_ns = clock_mono_ns();
+	int rc;
+
+	*record = sweep_record_read(s, &run);
+	if (!*record && !s->o->dry_run) {
+		if (sweep_is_cancelled(s))
+			return sweep_cancelled(e);
+		if (sweep_server_ready(s, l->serve, !l->has_run, e) < 0)
+			return -1;
+		if (s->is_server_failed)
+			return 0;
+		show_progress(l, number);
+	}
+	show_begin(s, &run, argv);
+	if (*record) {
+		sweep_line(s, "Found existing results.");
+		sweep_line(s, "[SKIPPED BENCHMARK]");
+		return 0;
+	}
+	if (!s->o->dry_run) {
+		l->has_run = true;
+		rc = execute(l, &run, argv, record, e);
+		s->run_s += (double)(clock_mono_ns() - began_ns) * 1e-9;
+		s->n_runs++;
+		s->runs_left -= s->runs_left > 0;
+		if (rc < 0 || !*record)
+			return rc;
+	}
+	sweep_line(s, "[END BENCHMARK]");
+	return 0;
+}
+
+static bool lacks(const struct level *l)
+{
+	for (unsigned i = 0; i < l->runs; i++)
+		if (!sweep_record_is_whole(run_path(l, (int)i, "")))
+			return true;
+	return false;
+}
+
+int sweep_level_until(struct sweep *s, const struct json_value *serve,
+		      const struct json_value *bench, const char *folder,
+		      sweep_enough *is_enough, void *self, struct sweep_records *out,
+		      struct err *e)
+{
+	struct level l = { .s = s, .serve = serve, .bench = bench, .folder = folder,
+			   .runs = (unsigned)s->o->num_runs };
+	const struct json_value *record;
+	int64_t warmup = s->o->warmup_num_prompts;
+
+	*out = (struct sweep_records){ 0 };
+	s->is_server_failed = false;
+	if (warmup > 0 && (s->o->dry_run || lacks(&l)) &&
+	    one(&l, params_with_int(bench, "num_prompts", warmup, &s->arena), WARMUP, &record,
+		e) < 0)
+		return -1;
+	for (unsigned i = 0; i < l.runs; i++) {
+		if (is_enough && out->n && !sweep_record_is_whole(run_path(&l, (int)i, "")) &&
+		    is_enough(self, out))
+			break;
+		if (one(&l, bench, (int)i, &record, e) < 0)
+			return -1;
+		if (record)
+			sweep_records_add(s, out, record);
+	}
+	if (s->o->dry_run) {
+		*out = (struct sweep_records){ 0 };
+		return 0;
+	}
+	if (out->n)
+		return sweep_record_summary(s, folder, out, e);
+	if (!s->is_server_failed)
+		sweep_line(s, "[NO SUCCESSFUL MEASURED RUNS] leaving combination retryable");
+	return 0;
+}
+
+int sweep_level(struct sweep *s, const struct json_value *serve, const struct json_value *bench,
+		const char *folder, struct sweep_records *out, struct err *e)
+{
+	return sweep_level_until(s, serve, bench, folder, NULL, NULL, out, e);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run/sweep_parts.h - what the files of a sweep share. Not for others; see run/sweep.h. */
+#pragma once
+#include <stdarg.h>
+
+#include "base/buf.h"
+#include "json/write.h"
+#include "run/server.h"
+#include "run/sweep.h"
+
+/* A line for stdout; sweep_warn: for stderr. */
+__attribute__((format(printf, 2, 3)))
+void sweep_line(struct sweep *s, const char *fmt, ...);
+__attribute__((format(printf, 2, 3)))
+void sweep_warn(struct sweep *s, const char *fmt, ...);
+
+bool sweep_is_cancelled(const struct sweep *s);
+int sweep_cancelled(struct err *e); /* fills e and returns -1 */
+
+/* Python's repr() of a command and of a combination, in the arena. */
+char *sweep_argv_text(struct sweep *s, char *const *argv);
+char *sweep_comb_text(struct sweep *s, const struct json_value *comb);
+/* "%s" of a combination's name, or otherwise when it has none. In the arena. */
+char *sweep_name(struct sweep *s, const struct json_value *comb, const char *otherwise);
+char *sweep_path(struct sweep *s, const char *folder, const char *file); /* in the arena */
+
+void sweep_records_add(struct sweep *s, struct sweep_records *r, const struct json_value *record);
+
+/* What a failure file says. why NULL: nothing more is known. */
+struct sweep_failure {
+	const char *type, *text;      /* as Python's exception has them */
+	const char *why;              /* ours: what the benchmark or the server's log said; or NULL */
+	const struct json_value *serve, *bench; /* bench NULL: a server's failure */
+	int run;
+};
+/* Writes it and prints upstream's two lines; counts it. -1: --stop-on-error, or no room. */
+int sweep_fail(struct sweep *s, const char *path, const struct sweep_failure *f, struct err *e);
+
+/* A tree as json.dump(indent=4) writes it, over path. */
+int sweep_save(const char *path, const struct json_value *tree, struct err *e);
+
+/*
+ * Runs a command to its end. 0; 1: it ended badly, e is what Python's subprocess says; -1: it
+ * could not be started, or ERR_CANCELLED. With said it is a benchmark, run within this program
+ * if that can; said is then what it ended with (and has told the user).
+ */
+int sweep_command(struct sweep *s, char *const *argv, struct err *said, struct err *e);
+
+/* ---- records of runs (sweep_record.c) ---- */
+
+struct sweep_run {
+	const struct json_value *first, *second; /* combinations; the second's keys win */
+	int number;
+	const char *path;
+};
+/* The record of a run that is there, with its merged keys; NULL: none, or not a whole one. */
+const struct json_value *sweep_record_read(struct sweep *s, const struct sweep_run *run);
+/* Likewise for a run just made, whose file is written again. NULL with e. */
+const struct json_value *sweep_record_merge(struct sweep *s, const struct sweep_run *run,
+					    struct err *e);
+/* summary.json of a level. */
+int sweep_record_summary(struct sweep *s, const char *folder, const struct sweep_records *records,
+			 struct err *e);
+/* Whether the file is the whole result of a run. */
+bool sweep_record_is_whole(const char *path);
+
+/* ---- the server (sweep_server.c) ---- */
+
+/* Makes the server ready for a run; is_first: of its level. As sweep_server_begin. */
+int sweep_server_ready(struct sweep *s, const struct json_value *serve, bool is_first,
+		       struct err *e);
+/* -1 with e when it died meanwhile; it is ended then. */
+int sweep_server_survived(struct sweep *s, struct err *e);
+/*
+ * After a run: --after-bench-cmd, or its caches are emptied, unless the run was its last one. A
+ * server that will not have them emptied is ended.
+ */
+int sweep_server_after(struct sweep *s, bool is_warmup, struct err *e);
+/* A server whose caches nobody can empty is refused before anything is run. */
+int sweep_server_check(struct sweep *s, struct err *e);
+/* What servers.json says of earlier sittings. */
+void sweep_server_remember(struct sweep *s);

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sweep_server.c - the servers of a sweep: begun, kept, ended, and listed in servers.json. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "engine/args.h"
+#include "fetch/fetch.h"
+#include "run/capacity.h"
+#include "run/sweep_parts.h"
+
+#define ASK_TIMEOUT_MS 5000 /* /version, /metrics of a server that is ready */
+
+/* One start of a server: an element of servers.json. */
+struct sweep_start {
+	struct sweep_start *next;
+	const struct json_value *serve;
+	char **argv;
+	char *log, *url, *version;  /* version NULL: not told */
+	const char *log_name;       /* below the experiment's folder */
+	const char *state;          /* "running", "stopped", "died", "failed", "cancelled" */
+	const char *fault;          /* NULL: none */
+	char began[32];
+	double startup_s;
+	unsigned runs;
+	struct capacity capacity;
+	struct server_hooks hooks;
+};
+
+/* ---- servers.json ---- */
+
+static const char *list_path(struct sweep *s)
+{
+	return sweep_path(s, s->folder, "servers.json");
+}
+
+/* What runs when its sweep is killed is ended by its keeper. */
+static const struct json_value *as_ended(struct sweep *s, const struct json_value *start)
+{
+	if (start->kind == JSON_OBJECT && str_is(json_text(json_get(start, "state"), STR("")),
+						 "running"))
+		return params_with_text(start, "state", "killed", &s->arena);
+	return start;
+}
+
+void sweep_server_remember(struct sweep *s)
+{
+	const char *path = list_path(s);
+	struct json_value *list = NULL;
+	struct buf text = { 0 };
+	struct err e = { 0 };
+
+	if (s->serve_cmd && file_exists(path) &&
+	    file_read(path, SWEEP_PARAMS_BYTES_MAX, &text, &e) == 0 &&
+	    json_parse(&s->arena, buf_str(&text), &list, &e) == 0 && list->kind == JSON_ARRAY) {
+		for (size_t i = 0; i < list->count; i++)
+			list->item[i] = *as_ended(s, &list->item[i]);
+		s->earlier = list;
+	}
+	if (e.code)
+		sweep_warn(s, "%s: %s; what it said of earlier servers is lost", path, e.text);
+	buf_release(&text);
+}
+
+static void put_start(struct json_writer *w, const struct sweep_start *x)
+{
+	json_begin_object(w);
+	json_key(w, "serve_overrides");
+	json_put_value(w, x->serve);
+	json_key(w, "command");
+	json_begin_array(w);
+	for (size_t i = 0; x->argv[i]; i++)
+		json_put_text(w, x->argv[i]);
+	json_end_array(w);
+	json_key(w, "started");
+	json_put_text(w, x->began);
+	json_key(w, "startup_s");
+	if (x->url)
+		json_put_f64(w, x->startup_s);
+	else
+		json_put_null(w);
+	json_key(w, "url");
+	json_put_text(w, x->url);
+	json_key(w, "version");
+	json_put_text(w, x->version);
+	json_key(w, "kv_capacity");
+	if (x->capacity.is_known)
+		capacity_write(&x->capacity, w);
+	else
+		json_put_null(w);
+	json_key(w, "log");
+	json_put_text(w, x->log_name);
+	json_key(w, "runs");
+	json_put_int(w, x->runs);
+	json_key(w, "state");
+	json_put_text(w, x->state);
+	json_key(w, "fault");
+	json_put_text(w, x->fault);
+	json_end_object(w);
+}
+
+/* A list that cannot be written costs no measurement. */
+static void save_list(struct sweep *s)
+{
+	struct buf text = { 0 };
+	struct json_writer w = json_writer(&text);
+	struct err e = { 0 };
+
+	w.indent = 4;
+	json_begin_array(&w);
+	for (size_t i = 0; s->earlier && i < s->earlier->count; i++)
+		json_put_value(&w, &s->earlier->item[i]);
+	for (const struct sweep_start *x = s->first_start; x; x = x->next)
+		put_start(&w, x);
+	json_end_array(&w);
+	buf_add_char(&text, '\n');
+	if (file_write_atomic(list_path(s), buf_str(&text), &e) < 0)
+		sweep_warn(s, "%s", e.text);
+	buf_release(&text);
+}
+
+/* ---- what a server tells about itself ---- */
+
+static bool ask(struct sweep *s, const char *path, struct buf *out)
+{
+	const struct server_address *where = server_where(s->server);
+	const struct fetch_opts opts = {
+		.timeout_ms = ASK_TIMEOUT_MS, .proxy = "", .cancel = s->hooks->cancel,
+		.unix_socket = *where->uds ? where->uds : NULL,
+	};
+	struct fetch_reply reply = { 0 };
+	struct buf url = { 0 };
+	struct err ignored = { 0 };
+	bool is_good;
+
+	buf_printf(&url, "%s%s", *where->uds ? "http://localhost" : server_url(s->server), path);
+	is_good = fetch(url.data, NULL, &opts, &reply, &ignored) == 0 && reply.status == 200;
+	if (is_good)
+		buf_add_str(out, buf_str(&reply.body));
+	fetch_reply_release(&reply);
+	buf_release(&url);
+	return is_good;
+}
+
+static void learn(struct sweep *s, struct sweep_start *x)
+{
+	struct json_value *answer = NULL;
+	struct buf text = { 0 };
+	struct err ignored = { 0 };
+	struct str version;
+
+	x->url = arena_text(&s->arena, str_of(server_url(s->server)));
+	x->startup_s = server_startup_s(s->server);
+	if (ask(s, "/version", &text) &&
+	    json_parse(&s->arena, buf_str(&text), &answer, &ignored) == 0) {
+		version = json_text(json_get(answer, "version"), STR(""));
+		if (version.n)
+			x->version = arena_text(&s->arena, version);
+	}
+	buf_reset(&text);
+	if (file_read(x->log, SWEEP_LOG_BYTES_MAX, &text, &ignored) == 0)
+		capacity_of_log(buf_str(&text), &x->capacity);
+	buf_reset(&text);
+	if (!x->capacity.is_known && ask(s, "/metrics", &text))
+		capacity_of_metrics(buf_str(&text), &x->capacity);
+	buf_release(&text);
+}
+
+/* ---- before anything is run ---- */
+
+/* Each line once, whatever number of combinations has it. */
+static void warn_new(struct sweep *s, struct buf *said, struct buf *notes)
+{
+	struct str rest = buf_str(notes);
+
+	while (rest.n) {
+		struct str line = str_cut(&rest, '\n');
+
+		if (line.n && !(said->len && memmem(said->data, said->len, line.p, line.n))) {
+			sweep_warn(s, "%.*s", (int)line.n, line.p);
+			buf_add_str(said, line);
+			buf_add_char(said, '\n');
+		}
+	}
+	buf_reset(notes);
+}
+
+static int check_args(struct sweep *s, enum server_kind kind, struct err *e)
+{
+	struct buf said = { 0 }, notes = { 0 };
+	int rc = 0;
+
+	if (kind != SERVER_VLLM && kind != SERVER_SIM)
+		return 0;
+	for (size_t i = 0; rc == 0 && i < s->serve.n; i++) {
+		rc = engine_argv_check(params_apply(&s->serve.item[i], s->serve_cmd, &s->arena), 0,
+				       s->o->strict_args, &notes, e);
+		warn_new(s, &said, &notes);
+	}
+	buf_release(&said);
+	buf_release(&notes);
+	return rc < 0 ? err_wrap(e, "--strict-args") : 0;
+}
+
+int sweep_server_check(struct sweep *s, struct err *e)
+{
+	bool needs_reset = !s->after_cmd && (sweep_opts_restart(s->o) != SWEEP_RESTART_RUN ||
+					     s->o->warmup_num_prompts > 0);
+	struct server_address where = { 0 };
+
+	for (size_t i = 0; i < s->serve.n; i++)
+		if (server_address(params_apply(&s->serve.item[i], s->serve_cmd, &s->arena),
+				   &where, e) < 0)
+			return err_wrap(e, "--serve-cmd");
+	if (!s->o->dry_run && needs_reset &&
+	    (where.kind == SERVER_OTHER || where.kind == SERVER_LLAMACPP))
+		return err_set(e, ERR_RUN, "No implementation of `reset_caches` for `%s` server. "
+			       "Please specify a custom command via `--after-bench-cmd`.",
+			       s->serve_cmd[0]);
+	return check_args(s, where.kind, e);
+}
+
+/* ---- begin ---- */
+
+static void server_line(void *self, const char *text)
+{
+	sweep_line(self, "%s", text);
+}
+
+static void server_warn(void *self, const char *text)
+{
+	sweep_warn(self, "%s", text);
+}
+
+static const char *python_type(enum server_fault fault)
+{
+	return fault == SERVER_FAULT_DEADLINE ? "TimeoutError" :
+		fault == SERVER_FAULT_NOT_FOUND ? "FileNotFoundError" : "RuntimeError";
+}
+
+static char *failure_path(struct sweep *s, const struct json_value *serve)
+{
+	const char *name = arena_printf(&s->arena, "SERVE-%s", sweep_name(s, serve, "default"));
+
+	return sweep_path(s, s->folder, params_file_name_ending(str_of(name), "-failure.json",
+								&s->arena));
+}
+
+static bool has_failed(const struct sweep *s, const struct json_value *serve)
+{
+	for (const struct sweep_start *x = s->first_start; x; x = x->next)
+		if (x->serve == serve && strcmp(x->state, "failed") == 0)
+			return true;
+	return false;
+}
+
+static struct sweep_start *new_start(struct sweep *s, const struct json_value *serve)
+{
+	struct sweep_start *x = arena_alloc(&s->arena, sizeof(*x));
+	const char *name = arena_printf(&s->arena, "SERVE-%s", sweep_name(s, serve, "default"));
+	time_t now = time(NULL);
+	struct tm tm;
+
+	strftime(x->began, sizeof(x->began), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
+	x->log_name = sweep_path(s, "logs", params_file_name_ending(str_of(name), ".log", &s->arena));
+	x->log = sweep_path(s, s->folder, x->log_name);
+	x->argv = params_apply(serve, s->serve_cmd, &s->arena);
+	x->serve = serve;
+	x->state = "running";
+	x->hooks = (struct server_hooks){ .self = s, .line = server_line, .warn = server_warn,
+					  .cancel = s->hooks->cancel };
+	return x;
+}
+
+static int start_failed(struct sweep *s, struct sweep_start *x, const struct server_failure *why,
+			const struct err *told, struct err *e)
+{
+	const struct sweep_failure f = {
+		.type = python_type(why->fault), .text = told->text, .serve = x->serve,
+		.why = *why->reason ? why->reason : NULL,
+	};
+
+	x->state = "failed";
+	x->fault = server_fault_name(why->fault);
+	save_list(s);
+	s->serving = NULL;
+	s->is_server_failed = true;
+	return sweep_fail(s, failure_path(s, x->serve), &f, e);
+}
+
+static int start(struct sweep *s, struct sweep_start *x, struct err *e)
+{
+	const struct server_opts opts = {
+		.argv = x->argv, .log_path = x->log,
+		.show_fd = s->o->show_stdout ? STDOUT_FILENO : -1,
+		.ready_timeout_s = (double)s->o->server_ready_timeout,
+		.grace_s = s->o->server_grace,
+	};
+	struct sweep_start *last = s->start;
+	struct server_failure why = { 0 };
+	struct err told = { 0 };
+
+	if (file_mkdirs(s->folder, e) < 0)
+		return -1;
+	if (last)
+		last->next = x;
+	else
+		s->first_start = x;
+	s->start = x;
+	if (server_start(&opts, &x->hooks, &s->server, &why, &told) < 0) {
+		s->server = NULL;
+		if (told.code != ERR_CANCELLED)
+			return start_failed(s, x, &why, &told, e);
+		x->state = "cancelled";
+		s->serving = NULL;
+		*e = told;
+		return -1;
+	}
+	unlink(failure_path(s, x->serve));
+	learn(s, x);
+	save_list(s);
+	return 0;
+}
+
+int sweep_server_begin(struct sweep *s, const struct json_value *serve, struct err *e)
+{
+	struct sweep_start *x;
+
+	s->is_server_failed = false;
+	if (s->serving == serve)
+		return 0;
+	if (sweep_server_end(s, e) < 0)
+		return -1;
+	s->is_server_failed = has_failed(s, serve);
+	if (s->is_server_failed)
+		return 0;
+	x = new_start(s, serve);
+	s->serving = serve;
+	sweep_line(s, "[BEGIN SERVER]");
+	sweep_line(s, "Server overrides: %s", sweep_comb_text(s, serve));
+	sweep_line(s, "Server command: %s", sweep_argv_text(s, x->argv));
+	return s->o->dry_run ? 0 : start(s, x, e);
+}
+
+int sweep_server_ready(struct sweep *s, const struct json_value *serve, bool is_first,
+		       struct err *e)
+{
+	enum sweep_restart how = sweep_opts_restart(s->o);
+	bool is_used = s->server && s->start->runs > 0;
+	struct err died = { 0 };
+
+	if (s->server && sweep_server_survived(s, &died) < 0)
+		sweep_warn(s, "%s; it is started again", died.text);
+	if (s->server && is_used && (how == SWEEP_RESTART_RUN ||
+				     (how == SWEEP_RESTART_POINT && is_first)) &&
+	    sweep_server_end(s, e) < 0)
+		return -1;
+	return sweep_server_begin(s, serve, e);
+}
+
+/* ---- end ---- */
+
+static int end(struct sweep *s, const char *state, const char *fault, struct err *e)
+{
+	int rc = 0;
+
+	if (!s->serving)
+		return 0;
+	s->serving = NULL;
+	if (s->server) {
+		s->start->state = state;
+		s->start->fault = fault;
+		rc = server_stop(s->server, NULL, e);
+		s->server = NULL;
+		save_list(s);
+	}
+	sweep_line(s, "[END SERVER]");
+	return rc;
+}
+
+int sweep_server_survived(struct sweep *s, struct err *e)
+{
+	struct server_failure why = { 0 };
+	struct err ignored = { 0 };
+
+	if (!s->server || server_check(s->server, &why, e) == 0)
+		return 0;
+	end(s, "died", server_fault_name(why.fault), &ignored);
+	return -1;
+}
+
+int sweep_server_end(struct sweep *s, struct err *e)
+{
+	struct err ignored = { 0 };
+
+	if (s->server && sweep_server_survived(s, &ignored) < 0)
+		return 0;
+	return end(s, "stopped", NULL, e);
+}
+
+int sweep_server_after(struct sweep *s, bool is_warmup, struct err *e)
+{
+	bool is_last = !is_warmup && sweep_opts_restart(s->o) == SWEEP_RESTART_RUN;
+	struct err ignored = { 0 };
+
+	if (!s->server)
+		return 0;
+	s->start->runs += !is_warmup;
+	if (s->after_cmd)
+		return sweep_command(s, s->after_cmd, NULL, e) == 0 ? 0 : -1;
+	if (is_last || server_reset_caches(s->server, e) == 0)
+		return 0;
+	end(s, "stopped", NULL, &ignored);
+	return -1;
+}
