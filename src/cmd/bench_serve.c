@@ -12,6 +12,7 @@
 #include "cmd/cmd.h"
 #include "cmd/serve_once.h"
 #include "cmd/serve_points.h"
+#include "report/compare.h"
 #include "run/presets.h"
 
 static int list_fixes(const struct serve_opts *o)
@@ -39,6 +40,20 @@ static int list_patterns(const struct serve_opts *o)
 	return 1;
 }
 
+/* --compare A B, as upstream's Rust client has it. */
+static int compare(struct cli *cli, const struct serve_opts *o)
+{
+	struct buf text = { 0 };
+
+	if (o->compare.n != 2)
+		err_set(&cli->err, ERR_USAGE, "--compare: expected two result files, got %zu",
+			o->compare.n);
+	else if (compare_two(o->compare.v[0], o->compare.v[1], &text, &cli->err) == 0)
+		cli_out(buf_str(&text));
+	buf_release(&text);
+	return cli_end(cli);
+}
+
 static int serve(int argc, char **argv, struct err *e)
 {
 	struct serve_opts opts;
@@ -49,6 +64,8 @@ static int serve(int argc, char **argv, struct err *e)
 		goto done;
 	if (list_fixes(&opts) || list_patterns(&opts))
 		status = cli_end(&cli);
+	else if (opts.compare.is_set)
+		status = compare(&cli, &opts);
 	else if (serve_points_are_wanted(&opts))
 		status = serve_points(&cli, &opts, argc, argv);
 	else

@@ -63,4 +63,11 @@ for (
 	check_run("@$options", run(args => [@args, @$options]), { status => 2, out => '', err => $says });
 }
 
+$run = run(args => [qw(bench serve --compare caps/one-concurrency1.json caps/one-concurrency2.json)]);
+check_run('compare', $run, { status => 0, out => ['*request_throughput*%*'] });
+check_run('compare one', run(args => [qw(bench serve --compare caps/one-concurrency1.json)]),
+	{ status => 2, err => '*--compare: expected two result files, got 1' });
+check_run('compare with nothing', run(args => [qw(bench serve --compare caps/one-concurrency1.json none.json)]),
+	{ status => 1, err => '*none.json*' });
+
 done_testing;
