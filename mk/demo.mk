@@ -2,3 +2,8 @@
 # The demo: a simulated server, a real tokenizer, real text, a report. tools/demo.sh does it.
 demo: $(O)/profllm
 	$(Q)O=$(O) WEB=$(WEB) PROFLLM=$(abspath $(O)/profllm) tools/demo.sh
+
+# A sweep, its plots, a search and a comparison, likewise on the simulator.
+demo-sweep: $(O)/profllm
+	$(Q)O=$(O) PROFLLM=$(abspath $(O)/profllm) tools/demo-sweep.sh
+.PHONY: demo-sweep
