@@ -16,8 +16,10 @@ BEGIN {
 	# that has no memory, base/trace.c is the debugging aid that writes to stderr.
 	rule("printf fprintf vprintf vfprintf puts fputs putchar putc fputc perror",
 	     "src/cmd/ src/main.c src/base/mem.c src/base/trace.", "only cmd/ prints")
-	rule("exit _exit quick_exit abort", "src/cmd/ src/main.c src/base/mem.c",
+	rule("exit quick_exit abort", "src/cmd/ src/main.c src/base/mem.c",
 	     "only cmd/ ends the program")
+	rule("_exit", "src/cmd/ src/main.c src/base/mem.c src/proc/",
+	     "only cmd/ ends the program, proc/ a fork of it")
 	rule("signal sigaction sigprocmask", "src/cmd/ src/main.c",
 	     "only cmd/ installs signal handlers")
 	rule("malloc calloc realloc reallocarray strdup strndup", "src/base/",

@@ -9,23 +9,27 @@
  * file. It starts the program and ends it with everything below it when it is told to or
  * when we are gone. Each mechanism is there for one way in which something could be left over:
  *
- * a pipe from us        The keeper polls it. It closes when we end in any way, kill -9 included,
- *                       and keeper_stop() closes it too: one way to stop, always in use.
- * PR_SET_CHILD_SUBREAPER  A daemon that forks twice and starts a session of its own leaves its
- *                       process group, session and parent; its next parent is then the
- *                       keeper and not process 1, so it stays in the tree.
- * walking /proc         The tree is found by parents, not by process groups, which programs
- *                       change. TERM to the program, and to all of the tree once it has ended
- *                       or a quarter of the grace has passed; KILL to all after the grace; again and
- *                       again until the keeper has no child left, so a fork in between is no way out.
- * PR_SET_PDEATHSIG      When the keeper itself is killed the kernel kills the program. It covers
- *                       that one process: the attribute is not inherited.
- * a roster file         For what is left then: it names owner, keeper and every member of the tree
- *                       by number and start time, and the mark that all of them carry in
- *                       their environment (KEEPER_MARK). When we still live, keeper_stop() uses it;
- *                       else the next start does (proc/roster.h).
- * a session of its own  Ctrl-C on the terminal reaches us and not the program, which must not
- *                       end before what we measured is saved.
+ * a pipe from us: the keeper polls it. It closes when we end in any way, kill -9 included, and
+ * keeper_stop() closes it too: one way to stop, always in use.
+ *
+ * PR_SET_CHILD_SUBREAPER: a daemon that forks twice and starts a session of its own leaves its
+ * process group, session and parent. Its next parent is then the keeper and not process 1, so
+ * that it stays in the tree.
+ *
+ * walking /proc: the tree is found by parents, not by process groups, which programs change.
+ * TERM goes to the program, and to all of the tree once that has ended or a quarter of the grace
+ * has passed; KILL to all after the grace, again and again until the keeper has no child left,
+ * so that a fork in between is no way out.
+ *
+ * PR_SET_PDEATHSIG: when the keeper itself is killed the kernel kills the program. It covers that
+ * one process: the attribute is not inherited.
+ *
+ * a roster file: for what is left then. It names owner, keeper and every member of the tree by
+ * number and start time, and the mark that all of them carry in their environment
+ * (KEEPER_MARK). When we still live, keeper_stop() uses it, else the next start (proc/roster.h).
+ *
+ * a session of its own: Ctrl-C on the terminal reaches us and not the program, which must not end
+ * before what we measured is saved.
  *
  * The keeper is executed and not only forked: we have threads and much memory, of which a fork
  * would keep a copy for as long as a server runs, and in a child forked from threads hardly
@@ -49,11 +53,11 @@
 struct keeper_opts {
 	char *const *argv;     /* argv[0] is looked for in PATH; ended by NULL */
 	char *const *envp;     /* NULL: ours */
-	int out_fd, err_fd;    /* its standard output and error; -1: /dev/null. Input is /dev/null */
+	int out_fd, err_fd;    /* its output and errors; -1: /dev/null. Its input is /dev/null */
 	int follow_fd;         /* -1, or: what is added to the file out_fd is copied there */
 	double grace_s;        /* between TERM and KILL */
-	bool leaves_rest;      /* the program's own end is the end: what it left running is let be */
-	const char *program;   /* that calls keeper_main; NULL: /proc/self/exe */
+	bool leaves_rest;      /* once the program has ended, what it left running is let be */
+	const char *program;   /* one that calls keeper_main; NULL: /proc/self/exe */
 };
 
 struct keeper;

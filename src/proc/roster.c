@@ -236,7 +236,7 @@ static void clean_one(const char *path, const struct roster *here, const struct 
 	    roster_parse(buf_str(&text), &r) < 0 || strcmp(r.host, here->host) != 0)
 		goto done;
 	if (strcmp(r.boot, here->boot) != 0) {
-		/* An earlier boot's processes are gone; another container's are not ours to judge. */
+		/* An earlier boot's are gone; another container's are not ours to judge. */
 		size_t id = strcspn(r.boot, " ");
 
 		if (id != strcspn(here->boot, " ") || strncmp(r.boot, here->boot, id) != 0)

@@ -328,7 +328,7 @@ int server_stop(struct server *s, const atomic_bool *hurry, struct err *e)
 	rc = keeper_stop(s->keeper, hurry, e);
 	if (rc < 0)
 		err_wrap(e, "of the server %s", s->opts.argv[0]);
-	/* Somebody else's socket, if one appears at last, is not waited for: the next start names it. */
+	/* Somebody else's socket is not waited for: the next start names it. */
 	while (rc == 0 && clock_mono_ns() < until_ns &&
 	       port_look((uint16_t)s->where.port, s->where.uds, 0, &holder) != PORT_FREE && !holder)
 		poll(NULL, 0, PORT_PAUSE_MS);

@@ -8,8 +8,8 @@
  * often, from any thread. If we are killed, its tree ends by itself (proc/keeper.h).
  *
  * What kind of server it is and where it listens is read from its words, wherever they stand:
- * `env X=1 vllm serve`, `python -m vllm.entrypoints.openai.api_server`, `--port=8001`, `--uds PATH`.
- * The last of several --port wins, as servers have it. 0.0.0.0 is asked at 127.0.0.1.
+ * `env X=1 vllm serve`, `python -m vllm.entrypoints.openai.api_server`, `--port=8001`, `--uds
+ * PATH`. The last of several --port wins, as servers have it. 0.0.0.0 is asked at 127.0.0.1.
  *
  * An answer counts only when the listening socket belongs to the server's own tree (proc/port.h):
  * a server that somebody forgot on the port is named instead of being measured. Commands that

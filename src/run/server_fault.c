@@ -77,8 +77,10 @@ static const char *first_sign(struct str log, const struct sign *sign)
 {
 	const char *first = NULL;
 
+	if (!log.n)
+		return NULL;
 	for (int i = 0; i < SAYS_MAX && sign->text[i]; i++) {
-		const char *at = log.n ? memmem(log.p, log.n, sign->text[i], strlen(sign->text[i])) : NULL;
+		const char *at = memmem(log.p, log.n, sign->text[i], strlen(sign->text[i]));
 
 		if (at && (!first || at < first))
 			first = at;
@@ -161,7 +163,8 @@ static void copy_tail(struct str log, char *out, size_t room)
 
 	log = str_trim(log);
 	from = log.p + log.n;
-	while (from > log.p && (size_t)(log.p + log.n - from) < room - 1 && lines <= SERVER_TAIL_LINES) {
+	while (from > log.p && (size_t)(log.p + log.n - from) < room - 1 &&
+	       lines <= SERVER_TAIL_LINES) {
 		from--;
 		lines += *from == '\n';
 	}
@@ -173,7 +176,8 @@ static void copy_tail(struct str log, char *out, size_t room)
 	snprintf(out, room, "%.*s", (int)(log.p + log.n - from), log.n ? from : "");
 }
 
-void server_explain(const struct server *s, const struct keeper_end *end, struct server_failure *why)
+void server_explain(const struct server *s, const struct keeper_end *end,
+		    struct server_failure *why)
 {
 	struct buf log = { 0 };
 	struct str reason;

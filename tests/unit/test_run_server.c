@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_run_server.c - where a server listens and what it is, by its words; why it ended, by its log;
- * its whole life, with small scripts as servers.
+ * test_run_server.c - where a server listens and what it is, by its words; why it ended, by its
+ * log; its whole life, with small scripts as servers.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -143,8 +143,9 @@ static void faults(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct str reason;
-		enum server_fault f = server_fault_of(str_of(cases[i].log), true, cases[i].code, &reason);
+		enum server_fault f;
 
+		f = server_fault_of(str_of(cases[i].log), true, cases[i].code, &reason);
 		if (f != cases[i].fault || !str_is(reason, cases[i].reason))
 			fail_msg("%s: %s, %.*s", cases[i].log, server_fault_name(f), (int)reason.n, reason.p);
 	}
@@ -189,7 +190,8 @@ static bool is_left(void)
 
 	assert_int_equal(tree_read(&t), 0);
 	for (size_t i = 0; i < t.n; i++)
-		is_found |= t.process[i].pid != getpid() && tree_has_variable(t.process[i].pid, variable);
+		is_found |= t.process[i].pid != getpid() &&
+			    tree_has_variable(t.process[i].pid, variable);
 	tree_release(&t);
 	return is_found;
 }

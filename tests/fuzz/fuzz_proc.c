@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fuzz_proc.c - arbitrary bytes as a roster, as /proc/PID/stat and as lines of socket tables.
+ *
+ * A roster that is read is printed and read again as the same; what would be ended by one can
+ * never be process 0 or 1.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "proc/port.h"
+#include "proc/roster.h"
+#include "proc/tree.h"
+#include "check.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_roster(struct str text)
+{
+	struct roster r, again;
+	struct buf printed = { 0 };
+
+	if (roster_parse(text, &r) == 0) {
+		CHECK(r.owner.pid > 1 && r.keeper.pid > 1 && r.grace_s >= 0);
+		roster_print(&r, &printed);
+		CHECK(roster_parse(buf_str(&printed), &again) == 0);
+		CHECK(again.n == r.n && strcmp(again.mark, r.mark) == 0 &&
+		      strcmp(again.command, r.command) == 0 && strcmp(again.boot, r.boot) == 0);
+		for (size_t i = 0; i < r.n; i++)
+			CHECK(r.member[i].pid > 1 && r.member[i].pid == again.member[i].pid &&
+			      r.member[i].start == again.member[i].start);
+		roster_release(&again);
+	}
+	roster_release(&r);
+	buf_release(&printed);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct str text = { (const char *)data, size };
+	struct tree_process p = { 0 };
+
+	check_roster(text);
+	if (tree_parse_stat(text, &p))
+		CHECK(p.pid > 0 && p.parent >= 0);
+	while (text.n) {
+		struct str line = str_cut(&text, '\n');
+
+		port_line_inode(line, 8000);
+		port_line_unix(line, "/tmp/socket");
+	}
+	return 0;
+}
