@@ -51,6 +51,7 @@
 #define REPEATED_BYTES_MAX (64ull << 20) /* likewise, of a plan that repeats its prompts */
 #define OPEN_ENDED_REQUESTS_MAX (1u << 20) /* planned for --duration where no rate limits them */
 #define PROBES_MAX (1u << 17)           /* rows kept for requests beside the load: 40 MB */
+#define ENGINES_MAX 256                 /* engines of one server whose sizes are added up */
 #define SWEEP_POINTS_MAX 1000           /* values of --sweep-max-concurrency: the table has a row for each */
 #define SWEEP_COMBINATIONS_MAX 4096     /* objects of one parameter file; a grid of months */
 #define SWEEP_PARAMS_BYTES_MAX (16u << 20) /* such a file */

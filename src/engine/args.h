@@ -30,7 +30,7 @@ enum engine_kind {
 	ENGINE_FLAG,   /* present or not, no value */
 	ENGINE_SWITCH, /* --x and --no-x */
 	ENGINE_INT,
-	ENGINE_HUMAN,  /* an integer that may end in k, m, g, t (powers of 1000) or K, M, G, T (of 1024) */
+	ENGINE_HUMAN,  /* an integer; k, m, g, t: powers of 1000, K, M, G, T: of 1024 */
 	ENGINE_REAL,
 	ENGINE_TEXT,
 	ENGINE_LIST,   /* one or more values */
@@ -55,7 +55,7 @@ struct engine_arg {
 	const char *also;     /* other spellings, blank-separated, with dashes: "-tp"; or "" */
 	const char *group;    /* vLLM's heading: "ParallelConfig" */
 	enum engine_kind kind;
-	const char *initial;  /* the default as it would be typed; NULL: none, or decided at run time */
+	const char *initial;  /* the default, as typed; NULL: none, or decided at run time */
 	const char *choices;  /* blank-separated; "": any */
 	double min, max;      /* -INFINITY, INFINITY: open */
 	unsigned since, until; /* 0: since before the table begins; still there */

@@ -23,8 +23,9 @@ char *const *engine_argv_begin(char *const *argv)
 		if (strcmp(at[1], "serve") == 0 && (strcmp(base_name(*at), "vllm") == 0 ||
 						    strcmp(*at, "vllm.entrypoints.cli.main") == 0))
 			return at + 2;
-		if (strcmp(*at, "-m") == 0 && (strcmp(at[1], "vllm.entrypoints.openai.api_server") == 0 ||
-					       strcmp(at[1], "vllm.entrypoints.api_server") == 0))
+		if (strcmp(*at, "-m") == 0 &&
+		    (strcmp(at[1], "vllm.entrypoints.openai.api_server") == 0 ||
+		     strcmp(at[1], "vllm.entrypoints.api_server") == 0))
 			return at + 2;
 	}
 	return NULL;
@@ -225,6 +226,7 @@ static bool is_spelled_in(const struct engine_token *t, unsigned version)
 
 static int find_version(const struct engine_token *t, unsigned version, struct err *e)
 {
+	bool is_gone = t->arg->until && version > t->arg->until;
 	char has[16], asked[16];
 
 	if (is_spelled_in(t, version))
@@ -233,10 +235,9 @@ static int find_version(const struct engine_token *t, unsigned version, struct e
 	if (str_is(t->name, "-O"))
 		return err_set(e, ERR_USAGE, "-O with keys of --compilation-config: not in vLLM %s; "
 			       "write -cc", asked);
-	engine_version_text(t->arg->until && version > t->arg->until ? t->arg->until : t->arg->since,
-			    has);
+	engine_version_text(is_gone ? t->arg->until : t->arg->since, has);
 	return err_set(e, ERR_USAGE, "--%s: not in vLLM %s; it is there %s %s", t->arg->name, asked,
-		       t->arg->until && version > t->arg->until ? "up to" : "from", has);
+		       is_gone ? "up to" : "from", has);
 }
 
 static int find_value(const struct engine_token *t, struct err *e)

@@ -233,14 +233,33 @@ static bool is_same(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
+/* Marks the arguments a command speaks of. */
+static void mark(char *const *argv, bool *is_named)
+{
+	const struct engine_arg *model = engine_arg_find(STR("model"));
+	char *const *at = first_of(argv);
+	struct engine_token t;
+
+	while (engine_argv_next(&at, &t))
+		if (t.arg || t.is_positional)
+			is_named[(t.arg ? t.arg : model) - engine_args] = true;
+}
+
 static size_t diff_known(char *const *a, char *const *b, struct arena *arena, struct buf *out)
 {
+	bool *is_named = arena_alloc(arena, engine_arg_count);
 	size_t n = 0;
 
+	mark(a, is_named);
+	mark(b, is_named);
 	for (size_t i = 0; i < engine_arg_count; i++) {
 		const struct engine_arg *arg = &engine_args[i];
-		const char *x = said_of(a, arg, arena).text, *y = said_of(b, arg, arena).text;
+		const char *x, *y;
 
+		if (!is_named[i])
+			continue;
+		x = said_of(a, arg, arena).text;
+		y = said_of(b, arg, arena).text;
 		/* Silence and the default, written out, are the same. */
 		if (is_same(x ? x : arg->initial, y ? y : arg->initial))
 			continue;

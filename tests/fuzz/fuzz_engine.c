@@ -32,13 +32,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	while (engine_argv_next(&at, &t)) {
 		CHECK(t.n >= 1);
 		walked += t.n;
+		if (t.arg)
+			engine_argv_text(argv, t.arg->name, &a);
 	}
 	CHECK(!*at);
 	CHECK(walked <= n_args - 2);
 	CHECK(engine_argv_check(argv, 0, false, &notes, NULL) == 0);
 	CHECK(engine_argv_check(argv, 32, true, &notes, NULL) <= 0);
-	for (size_t i = 0; i < engine_arg_count; i++)
-		engine_argv_text(argv, engine_args[i].name, &a);
 	CHECK(engine_argv_gpus(argv) >= 1);
 	for (unsigned version = 11; version < 14; version++)
 		engine_argv_optimization(argv, version, &o);
