@@ -210,9 +210,9 @@ static double kv_token_bytes(const struct hardware *hw, const struct formats *f)
 }
 
 /* What the longest request needs must be there. */
-static int kv_check(const struct hardware *hw, struct err *e)
+static int kv_check(struct hardware *hw, struct err *e)
 {
-	const struct hardware_opts *o = &hw->opts;
+	struct hardware_opts *o = &hw->opts;
 	double needed = (double)o->max_model_len * hw->kv_token_bytes;
 	int64_t fits = (int64_t)(hw->kv_bytes / hw->kv_token_bytes) / o->block_size * o->block_size;
 
@@ -222,7 +222,9 @@ static int kv_check(const struct hardware *hw, struct err *e)
 			       "%.2f x %.2f GiB; try increasing `gpu_memory_utilization`",
 			       hw->weights_bytes / GIB, hw->activation_bytes / GIB, o->utilization,
 			       hw->gpu->memory_gib);
-	if (needed <= hw->kv_bytes)
+	if (o->is_len_auto && fits > 0 && fits < o->max_model_len)
+		o->max_model_len = fits;
+	if (needed <= hw->kv_bytes || o->is_len_auto)
 		return 0;
 	return err_set(e, ERR_RUN, "ValueError: To serve at least one request with the model's max "
 		       "seq len (%" PRId64 "), (%.2f GiB KV cache is needed, which is larger than "

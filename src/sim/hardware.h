@@ -71,6 +71,7 @@ struct hardware_opts {
 	int64_t max_model_len, max_num_seqs, max_num_batched_tokens; /* 0: the default */
 	int64_t drafted;          /* tokens of a draft; 0: none */
 	const char *draft_method;
+	bool is_len_auto;         /* max_model_len is the model's, or less where less fits */
 	bool is_eager, is_sync, is_prompt_whole, is_dummy;
 };
 

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sim_setup.c - see sim_cli.h: options into a server and its hardware. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "cmd/sim_cli.h"
+#include "json/read.h"
+
+const char *sim_model(const struct sim_cli *cli)
+{
+	return cli->model_tag ? cli->model_tag : cli->model;
+}
+
+/* Whole seconds, milliseconds or requests: "2s", "500ms", "20req". */
+static int death_read(const char *text, struct sim_opts *out, struct err *e)
+{
+	struct str s = str_of(text), number = s;
+	uint64_t n;
+
+	while (number.n && (number.p[number.n - 1] < '0' || number.p[number.n - 1] > '9'))
+		number.n--;
+	s = (struct str){ s.p + number.n, s.n - number.n };
+	if (str_to_u64(number, &n) && n > 0 && n < 1000000000) {
+		if (str_is(s, "s"))
+			out->die_after_ns = (int64_t)n * 1000000000;
+		else if (str_is(s, "ms"))
+			out->die_after_ns = (int64_t)n * 1000000;
+		else if (str_is(s, "req"))
+			out->die_after_requests = (int64_t)n;
+	}
+	if (out->die_after_ns || out->die_after_requests)
+		return 0;
+	return err_set(e, ERR_USAGE, "--die-after: expected a time such as 2s or 500ms, or requests "
+		       "such as 20req, got '%.80s'", text);
+}
+
+struct drafts {
+	int64_t tokens;
+	const char *method;
+};
+
+/* --speculative-config, which --spec-tokens and --spec-method overrule where they are given. */
+static int drafts_read(const struct sim_cli *cli, const struct cli *parsed, struct drafts *d,
+		       struct arena *a, struct err *e)
+{
+	struct json_value *config;
+	struct str method;
+
+	*d = (struct drafts){ cli->spec_tokens, cli->spec_method };
+	if (!cli->speculative.text)
+		return 0;
+	if (json_parse(a, str_of(cli->speculative.text), &config, e) < 0)
+		return err_wrap(e, "--speculative-config");
+	if (!opt_given(parsed->set, &parsed->result, "spec-tokens"))
+		d->tokens = json_int(json_get(config, "num_speculative_tokens"), 0);
+	if (d->tokens < 0 || d->tokens > 32)
+		return err_set(e, ERR_USAGE, "--speculative-config: num_speculative_tokens must be "
+			       "from 0 to 32");
+	method = json_text(json_get(config, "method"), (struct str){ 0 });
+	if (method.n && !d->method)
+		d->method = arena_text(a, method);
+	return 0;
+}
+
+static struct sim_opts opts_of(const struct sim_cli *c)
+{
+	return (struct sim_opts){
+		.host = c->host, .port = (uint16_t)c->port, .uds = c->uds,
+		.port_file = c->port_file, .cert_file = c->cert_file, .key_file = c->key_file,
+		.client_ca_file = c->client_ca_file,
+		.api_key = c->api_key, .keep_alive_ms = c->keep_alive_ms, .model = sim_model(c),
+		.served = c->served.v, .served_count = c->served.n, .tokenizer = c->tokenizer,
+		.max_model_len = c->max_model_len, .seed = (uint64_t)c->seed,
+		.ttft_ms = c->ttft_ms, .itl_ms = c->itl_ms, .burst_ms = c->burst_ms,
+		.tokens_per_event = c->tokens_per_event, .reasoning = c->reasoning,
+		.output_len = c->output_len, .faults = c->faults.v, .fault_count = c->faults.n,
+		.max_num_seqs = c->max_num_seqs, .kv_cache_tokens = c->kv_cache_tokens,
+		.max_num_batched_tokens = c->max_num_batched_tokens,
+		.block_size = c->block_size, .engines = c->dp, .chunk_max = c->chunk_max,
+		.is_prompt_whole = c->chunked_prefill == OPT_TRI_NO,
+		.cost = { .prefill_base_us = c->prefill_base_us,
+			  .prefill_us_per_token = c->prefill_us_per_token,
+			  .decode_base_us = c->decode_base_us,
+			  .decode_us_per_seq = c->decode_us_per_seq },
+		.spec_tokens = c->spec_tokens, .spec_acceptance = c->spec_acceptance,
+		.diffusion_block = c->diffusion_block, .diffusion_steps = c->diffusion_steps,
+		.is_prefix_cached = c->prefix_caching == OPT_TRI_YES,
+		.is_cached_told = c->is_cached_told,
+		.truth_file = c->truth_file, .requests_file = c->requests_file,
+	};
+}
+
+/* ---- hardware ---- */
+
+static bool given(const struct cli *parsed, const char *name)
+{
+	return opt_given(parsed->set, &parsed->result, name);
+}
+
+static const char *unless(const char *text, const char *none)
+{
+	return text && strcmp(text, none) ? text : NULL;
+}
+
+static struct hardware_opts hardware_of(const struct sim_cli *c, const struct cli *parsed,
+					const struct sim_args *args, const struct drafts *d)
+{
+	return (struct hardware_opts){
+		.gpu = c->gpu, .shape = c->shape, .model = sim_model(c),
+		.dtype = unless(c->dtype, "auto"), .quantization = unless(c->quantization, "None"),
+		.kv_cache_dtype = unless(c->kv_cache_dtype, "auto"), .tp = c->tp, .pp = c->pp,
+		.dp = c->dp, .utilization = c->utilization, .block_size = c->block_size,
+		.blocks = c->blocks.is_set ? c->blocks.v : 0,
+		.kv_bytes = c->kv_bytes.is_set ? (double)c->kv_bytes.v : 0,
+		.max_model_len = given(parsed, "max-model-len") ? c->max_model_len : 0,
+		.is_len_auto = args->is_len_auto,
+		.max_num_seqs = given(parsed, "max-num-seqs") ? c->max_num_seqs : 0,
+		.max_num_batched_tokens = given(parsed, "max-num-batched-tokens") ?
+			c->max_num_batched_tokens : 0,
+		.drafted = d->tokens, .draft_method = d->method,
+		.is_eager = c->eager == OPT_TRI_YES ||
+			(args->is_level_eager && c->eager == OPT_TRI_UNSET),
+		.is_sync = c->async_scheduling == OPT_TRI_NO,
+		.is_prompt_whole = c->chunked_prefill == OPT_TRI_NO,
+		.is_dummy = strcmp(c->load_format, "dummy") == 0,
+	};
+}
+
+/* What the hardware decides takes the place of what was not said outright. */
+static void hardware_apply(const struct sim_cli *c, const struct cli *parsed,
+			   struct sim_setup *s)
+{
+	static const char *const costs[] = { "prefill-base-us", "prefill-us-per-token",
+					     "decode-base-us", "decode-us-per-seq" };
+	const struct hardware *hw = &s->hw;
+	bool is_cost_given = false;
+
+	for (size_t i = 0; i < sizeof(costs) / sizeof(*costs); i++)
+		is_cost_given |= given(parsed, costs[i]);
+	if (!is_cost_given)
+		s->sim.cost = hw->cost;
+	s->sim.max_model_len = hw->opts.max_model_len;
+	s->sim.max_num_batched_tokens = hw->opts.max_num_batched_tokens;
+	s->sim.max_num_seqs = (hw->opts.max_num_seqs + c->pp - 1) / c->pp;
+	s->sim.engines = c->pp * c->dp;
+	if (!given(parsed, "kv-cache-tokens"))
+		s->sim.kv_cache_tokens = hw->kv_tokens;
+}
+
+/* Arguments that say something about hardware which nobody named. */
+static void without_hardware(const struct sim_cli *c, const struct cli *parsed, struct sim_setup *s)
+{
+	static const char *const names[] = {
+		"tensor-parallel-size", "pipeline-parallel-size", "dtype", "quantization",
+		"kv-cache-dtype", "gpu-memory-utilization", "kv-cache-memory-bytes",
+		"enforce-eager", "async-scheduling",
+	};
+	size_t n = 0;
+
+	if (c->blocks.is_set)
+		s->sim.kv_cache_tokens = c->blocks.v * c->block_size;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (given(parsed, names[i]))
+			buf_printf(&s->notes, "%s --%s", n++ ? "," : "no effect without --gpu, "
+				   "--model-shape or a model of known shape:", names[i]);
+	if (n)
+		buf_add_char(&s->notes, '\n');
+}
+
+int sim_setup(const struct sim_cli *cli, const struct cli *parsed, const struct sim_args *args,
+	      struct sim_setup *out, struct err *e)
+{
+	bool is_oracle = cli->ttft_ms || cli->itl_ms || cli->burst_ms > 0;
+	struct arena *a = (struct arena *)(uintptr_t)&parsed->arena;
+	struct hardware_opts hardware;
+	struct drafts drafts;
+
+	*out = (struct sim_setup){ .sim = opts_of(cli) };
+	if (drafts_read(cli, parsed, &drafts, a, e) < 0)
+		return -1;
+	out->sim.spec_tokens = drafts.tokens;
+	if (cli->die_after && death_read(cli->die_after, &out->sim, e) < 0)
+		return -1;
+	out->has_hardware = cli->gpu || cli->shape || cli->is_explained ||
+			    (!is_oracle && hardware_shape_of(sim_model(cli)));
+	hardware = hardware_of(cli, parsed, args, &drafts);
+	if (out->has_hardware) {
+		if (hardware_plan(&hardware, &out->hw, e) < 0)
+			return -1;
+		hardware_apply(cli, parsed, out);
+		return 0;
+	}
+	without_hardware(cli, parsed, out);
+	if (cli->startup_scale > 0) { /* only the time that starting takes */
+		hardware.is_len_auto = true;
+		return hardware_plan(&hardware, &out->hw, e);
+	}
+	return 0;
+}

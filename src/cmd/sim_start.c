@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sim_start.c - see sim_cli.h. The log has the lines by which vLLM's start is known (sizes and
+ * times that other programs look for); it goes to stderr.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd/sim_cli.h"
+
+#define DAEMON_SECONDS 600
+
+__attribute__((format(printf, 1, 2)))
+static void log_line(const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	fputs("INFO ", stderr);
+	vfprintf(stderr, format, ap);
+	fputc('\n', stderr);
+	va_end(ap);
+}
+
+/* 12345678 as 12,345,678. */
+static const char *grouped(char out[32], int64_t v)
+{
+	char digits[24];
+	int n = snprintf(digits, sizeof(digits), "%" PRId64, v), k = 0;
+
+	for (int i = 0; i < n; i++) {
+		out[k++] = digits[i];
+		if ((n - 1 - i) % 3 == 0 && i + 1 < n)
+			out[k++] = ',';
+	}
+	out[k] = '\0';
+	return out;
+}
+
+/* True when a signal cut it short. */
+static bool sleep_for(double seconds, sim_is_stopped *is_stopped)
+{
+	struct timespec left = { (time_t)seconds, (long)((seconds - floor(seconds)) * 1e9) };
+
+	while (!is_stopped() && nanosleep(&left, &left) < 0 && errno == EINTR)
+		;
+	return is_stopped();
+}
+
+/* A process of another session, which nobody's SIGTERM to a group reaches. */
+static void daemon_fork(void)
+{
+	pid_t child = fork();
+
+	if (child == 0 && (setsid() < 0 || fork() != 0))
+		_exit(0);
+	if (child == 0) {
+		signal(SIGTERM, SIG_DFL);
+		signal(SIGINT, SIG_DFL);
+		alarm(DAEMON_SECONDS);
+		for (;;)
+			pause();
+	}
+}
+
+static int start_fail(const char *how, struct err *e)
+{
+	struct str rest = str_of(how);
+	uint64_t status;
+
+	if (strcmp(how, "oom") == 0)
+		return err_set(e, ERR_RUN, "torch.OutOfMemoryError: CUDA out of memory. Tried to "
+			       "allocate 896.00 MiB. (--fail-start oom)");
+	if (strcmp(how, "killed") == 0)
+		raise(SIGKILL);
+	if (str_eq(str_cut(&rest, '='), STR("exit")) && str_to_u64(rest, &status) && status < 256)
+		exit((int)status);
+	return err_set(e, ERR_USAGE, "--fail-start: expected oom, killed or exit=N, got '%.80s'", how);
+}
+
+/* As in vLLM once for each data-parallel rank, whose pipeline stages share a cache. */
+static void cache_log(const struct sim_setup *s, int64_t ranks)
+{
+	char tokens[32], length[32];
+	int64_t each = s->sim.kv_cache_tokens * s->sim.engines / ranks;
+
+	for (int64_t i = 0; i < ranks; i++)
+		log_line("GPU KV cache size: %s tokens, Maximum concurrency for %s tokens per "
+			 "request: %.2fx", grouped(tokens, each),
+			 grouped(length, s->sim.max_model_len),
+			 (double)each / (double)s->sim.max_model_len);
+}
+
+int sim_start(const struct sim_cli *cli, const struct sim_setup *s, sim_is_stopped *is_stopped,
+	      struct err *e)
+{
+	double load_s = s->hw.load_s * cli->startup_scale;
+	double compile_s = s->hw.compile_s * cli->startup_scale;
+	bool is_logged = s->has_hardware || cli->startup_scale > 0;
+
+	if (cli->is_daemon_forked)
+		daemon_fork();
+	if (is_logged)
+		log_line("Starting to load model %s...", sim_model(cli));
+	if (sleep_for(load_s, is_stopped))
+		return 1;
+	if (cli->fail_start)
+		return start_fail(cli->fail_start, e);
+	if (is_logged) {
+		log_line("Loading weights took %.2f seconds", load_s);
+		log_line("Model loading took %.2f GiB memory and %.6f seconds",
+			 s->hw.weights_bytes / GIB, load_s);
+		log_line("Available KV cache memory: %.2f GiB", s->hw.kv_bytes / GIB);
+		cache_log(s, cli->dp);
+	}
+	if (sleep_for(compile_s, is_stopped))
+		return 1;
+	if (is_logged)
+		log_line("init engine (profile, create kv cache, warmup model) took %.2f s",
+			 compile_s);
+	while (cli->is_never_ready)
+		if (sleep_for(3600, is_stopped))
+			return 1;
+	return 0;
+}
+
+void sim_start_done(const struct sim_cli *cli, const struct sim_setup *s)
+{
+	if (s->has_hardware || cli->startup_scale > 0)
+		log_line("Application startup complete.");
+}
