@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - the command table and nothing else. */
+#include <stdlib.h>
+
 #include "base/banned.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
@@ -104,6 +106,15 @@ static const struct command *script(const char *word)
 	return NULL;
 }
 
+/* A link called vllm is its server, the simulated one, for tools that start it by that name. */
+static bool is_vllm(const char *program)
+{
+	const char *slash = strrchr(program, '/'), *as_vllm = getenv("PROFLLM_SIM_AS_VLLM");
+
+	return as_vllm && strcmp(as_vllm, "1") == 0 &&
+	       strcmp(slash ? slash + 1 : program, "vllm") == 0;
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *old = argc > 0 ? script(argv[0]) : NULL;
@@ -113,6 +124,8 @@ int main(int argc, char **argv)
 
 	if (old)
 		return old->run(argc - 1, argv + 1);
+	if (argc > 1 && is_vllm(argv[0]) && strcmp(first, "serve") == 0)
+		return cmd_sim(argc - 2, argv + 2);
 	if (strcmp(first, KEEPER_WORD) == 0)
 		return keeper_main();
 	if (argc < 2)
