@@ -286,7 +286,7 @@ static int draw(const struct figure *f, const char *stem, unsigned formats, stru
 	if (left_out) {
 		struct buf text = { 0 };
 
-		buf_printf(&text, "%s: %zu points are not drawn: they are not finite, or not on an axis "
+		buf_printf(&text, "%s: %zu of its points are not drawn: not finite, or not on an axis "
 			   "of this scale", stem, left_out);
 		cli_warn(text.data);
 		buf_release(&text);

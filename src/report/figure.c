@@ -145,6 +145,22 @@ static struct figure_range with_air(struct figure_range r, enum figure_scale sca
 				      figure_unplace(scale, high + air) };
 }
 
+static bool has_labels(const struct figure *f)
+{
+	for (size_t p = 0; p < f->rows * f->cols; p++)
+		for (size_t k = 0; k < f->panel[p].n_curves; k++)
+			if (f->panel[p].curve[k].label)
+				return true;
+	return false;
+}
+
+static void add_room(struct figure_range *r, enum figure_scale scale, double part)
+{
+	double low = figure_place(scale, r->low), high = figure_place(scale, r->high);
+
+	r->high = figure_unplace(scale, high + (high - low) * part);
+}
+
 static void find_ranges(const struct figure *f, struct figure_layout *l)
 {
 	l->x = l->y = (struct figure_range){ INFINITY, -INFINITY };
@@ -160,6 +176,10 @@ static void find_ranges(const struct figure *f, struct figure_layout *l)
 	}
 	l->x = with_air(l->x, f->x_scale, false);
 	l->y = with_air(l->y, f->y_scale, true);
+	if (has_labels(f)) { /* they stand to the right and above */
+		add_room(&l->x, f->x_scale, 0.15);
+		add_room(&l->y, f->y_scale, 0.05);
+	}
 }
 
 /* ---- sizes ---- */
@@ -212,7 +232,7 @@ size_t figure_legend(const struct figure *f, const struct figure_curve **out)
 /* Small print for many curves, then columns beside each other. */
 static double size_legend(const struct figure *f, struct figure_layout *l)
 {
-	size_t n = figure_legend(f, NULL), widest = 0, all = n + (f->legend_title != NULL), columns;
+	size_t n = figure_legend(f, NULL), widest = 0, all = n + figure_lines(f->legend_title), columns;
 	const struct figure_curve **curve;
 	double room = l->height - 2 * FIGURE_LINE_IN(FIGURE_FONT_PT);
 
@@ -239,7 +259,8 @@ static double size_legend(const struct figure *f, struct figure_layout *l)
 
 struct figure_layout figure_layout(const struct figure *f)
 {
-	struct figure_layout l = { .left = 0.95, .bottom = 0.7, .gap_x = 0.25 };
+	struct figure_layout l = { .left = 0.95, .bottom = 0.7, .gap_x = 0.25,
+				   .is_single = f->cols == 1 };
 	size_t title_lines = 0;
 	double legend;
 

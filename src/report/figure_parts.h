@@ -8,7 +8,7 @@
 
 #define FIGURE_FONT_PT 11.0
 #define FIGURE_LABEL_PT 8.0
-#define FIGURE_LETTER_IN(pt) ((pt) * 0.56 / 72) /* a letter of a common sans-serif, on average */
+#define FIGURE_LETTER_IN(pt) ((pt) * 0.61 / 72) /* a letter of a common sans-serif, on average */
 #define FIGURE_LINE_IN(pt) ((pt) * 1.3 / 72)
 
 struct figure_range { double low, high; }; /* of an axis, with air at both ends */
@@ -21,6 +21,7 @@ struct figure_layout {
 	double legend_x;          /* 0: no legend */
 	double legend_pt;
 	size_t legend_rows;
+	bool is_single;           /* one column of panels: nothing but the legend to the right */
 	struct figure_range x, y;
 };
 
@@ -45,6 +46,8 @@ struct figure_spot {
 	size_t point;
 	double dx, dy;
 	bool is_left; /* the text lies to the left of its point */
+	bool is_far;  /* a line leads from the point to the text, which ends at to_x, to_y */
+	double to_x, to_y;
 };
 /* Gives the number of labels; *out on the heap. */
 size_t figure_labels(const struct figure_panel *p, const struct figure *f,

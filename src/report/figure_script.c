@@ -117,14 +117,14 @@ static void add_terminals(const struct script *s, const char *stem)
 		   lround(l->width * dpi), lround(l->height * dpi), FIGURE_FONT_PT, scale, scale, scale);
 	buf_printf(s->out, "if (format eq 'svg') {\n"
 		   "\tset terminal svg noenhanced size %ld,%ld dynamic font 'DejaVu Sans,%g' "
-		   "background '#ffffff'\n}\n", lround(l->width * 96), lround(l->height * 96),
-		   FIGURE_FONT_PT * 96 / 72);
+		   "fontscale 1.333 background '#ffffff'\n}\n", lround(l->width * 96),
+		   lround(l->height * 96), FIGURE_FONT_PT);
 	buf_printf(s->out, "if (format eq 'pdf') {\n"
 		   "\tset terminal pdfcairo noenhanced size %.4gin,%.4gin font 'DejaVu Sans,%g' "
-		   "fontscale 1 linewidth 1 pointscale 0.6\n}\n", l->width, l->height, FIGURE_FONT_PT);
-	buf_printf(s->out, "if (is_text) {\n"
-		   "\tif (!exists('columns')) columns = 100\n"
-		   "\tif (!exists('lines')) lines = %zu\n"
+		   "fontscale 0.75 linewidth 1 pointscale 0.7\n}\n", l->width, l->height, FIGURE_FONT_PT);
+	buf_printf(s->out, "if (!exists('columns')) columns = 100\n"
+		   "if (!exists('lines')) lines = %zu\n"
+		   "if (is_text) {\n"
 		   "\tset terminal dumb noenhanced size columns,lines\n"
 		   "} else {\n\tset output ", 26 * s->f->rows);
 	add_quoted(s->out, stem);
@@ -348,6 +348,9 @@ static void add_labels(const struct script *s, const struct figure_panel *p)
 			   "tc rgb '#222222'\n", number(x, c->x[spot[i].point]),
 			   number(y, c->y[spot[i].point]), spot[i].is_left ? "right" : "left",
 			   spot[i].dx / s->l.width, dy / s->l.height, FIGURE_LABEL_PT);
+		if (spot[i].is_far)
+			buf_printf(s->out, "set arrow from %s,%s to %.9g,%.9g nohead lw 0.7 lc rgb '" MUTED
+				   "'\n", x, y, spot[i].to_x, spot[i].to_y);
 	}
 	free(spot);
 }

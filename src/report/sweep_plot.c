@@ -292,7 +292,7 @@ static const char *legend_title(const struct frame_keys *keys, struct arena *a)
 	if (keys->n == 0 || keys->n > LOOKS)
 		return NULL;
 	for (size_t k = 0; k < keys->n; k++)
-		text = arena_printf(a, "%s%s%.*s", text, k ? ", " : "", (int)keys->name[k].n,
+		text = arena_printf(a, "%s%s%.*s", text, k ? ",\n" : "", (int)keys->name[k].n,
 				    keys->name[k].p);
 	return text;
 }
