@@ -186,6 +186,19 @@ static int choose_metrics(struct comparison *c, struct err *e)
 
 /* ---- values ---- */
 
+static double median_of(const double *x, size_t n)
+{
+	double *sorted = stats_sorted(x, n), median = stats_median(sorted, n);
+
+	free(sorted);
+	return n ? median : NAN;
+}
+
+static const struct compare_cell nothing = {
+	.median = NAN, .delta = NAN, .p = NAN, .p_ranks = NAN, .q = NAN, .superiority = NAN, .cv = NAN,
+	.interval = { NAN, NAN },
+};
+
 /* Runs of one session become their mean: first comes first. */
 static void tested_values(struct comparison *c, struct compare_cell *cell, const unsigned *session)
 {
@@ -215,11 +228,8 @@ static void fill_cell(struct comparison *c, size_t point, size_t metric, size_t 
 	struct compare_cell *cell = cell_of(c, point, metric, side);
 	const struct compare_side *s = &c->side[side];
 	unsigned *session = arena_alloc(c->a, (s->n + 1) * sizeof(*session));
-	double *sorted;
 
-	*cell = (struct compare_cell){ .median = NAN, .delta = NAN, .p = NAN, .p_ranks = NAN,
-				       .q = NAN, .superiority = NAN, .cv = NAN,
-				       .interval = { NAN, NAN } };
+	*cell = nothing;
 	cell->run_value = arena_alloc(c->a, (s->n + 1) * sizeof(*cell->run_value));
 	for (size_t i = 0; i < s->n; i++)
 		if (s->run[i].point == point &&
@@ -228,9 +238,7 @@ static void fill_cell(struct comparison *c, size_t point, size_t metric, size_t 
 			session[cell->n_runs++] = s->run[i].session;
 	if (!cell->n_runs)
 		return;
-	sorted = stats_sorted(cell->run_value, cell->n_runs);
-	cell->median = stats_median(sorted, cell->n_runs);
-	free(sorted);
+	cell->median = median_of(cell->run_value, cell->n_runs);
 	tested_values(c, cell, session);
 }
 
@@ -246,7 +254,7 @@ static double pooled_cv(const struct compare_cell *a, const struct compare_cell 
 	return sqrt((n * sa * sa + m * sb * sb) / (n + m - 2));
 }
 
-static void test(const struct comparison *c, const struct compare_metric *metric,
+static void test(const struct compare_opts *o, const struct compare_metric *metric,
 		 const struct compare_cell *base, struct compare_cell *cell)
 {
 	struct mann_whitney ranks;
@@ -258,12 +266,12 @@ static void test(const struct comparison *c, const struct compare_metric *metric
 	ranks = mann_whitney_test(base->value, base->n, cell->value, cell->n);
 	cell->p_ranks = ranks.p;
 	cell->superiority = ranks.superiority;
-	r = ratio_test(base->value, base->n, cell->value, cell->n, c->o->level);
+	r = ratio_test(base->value, base->n, cell->value, cell->n, o->level);
 	if (!isnan(r.ratio)) {
 		cell->p = r.p;
 		cell->interval = (struct interval){ r.interval.low - 1, r.interval.high - 1 };
 	} else {
-		struct welch w = welch_test(base->value, base->n, cell->value, cell->n, c->o->level);
+		struct welch w = welch_test(base->value, base->n, cell->value, cell->n, o->level);
 		double whole = fabs(stats_mean(base->value, base->n));
 
 		cell->p = w.p;
@@ -274,7 +282,7 @@ static void test(const struct comparison *c, const struct compare_metric *metric
 	if (base->n + cell->n > 2)
 		cell->cv = pooled_cv(base, cell);
 	if (isfinite(cell->cv))
-		cell->repeats_needed = compare_repeats_needed(cell->cv, metric->min_effect, c->o->alpha,
+		cell->repeats_needed = compare_repeats_needed(cell->cv, metric->min_effect, o->alpha,
 							      POWER);
 }
 
@@ -306,7 +314,7 @@ static void adjust(struct comparison *c)
 	free(cell);
 }
 
-static enum compare_verdict judge(const struct comparison *c, const struct compare_metric *metric,
+static enum compare_verdict judge(const struct compare_opts *o, const struct compare_metric *metric,
 				  const struct compare_cell *base, const struct compare_cell *cell,
 				  const char *guard)
 {
@@ -318,13 +326,31 @@ static enum compare_verdict judge(const struct comparison *c, const struct compa
 		return COMPARE_MISSING;
 	if (!is_enough(base, cell))
 		return COMPARE_NOT_ENOUGH;
-	if (!(cell->q <= c->o->alpha) || !is_large)
+	if (!(cell->q <= o->alpha) || !is_large)
 		return COMPARE_NO_EVIDENCE;
 	if (metric->better == SCHEMA_NONE)
 		return COMPARE_CHANGED;
 	if ((change > 0) != (metric->better == SCHEMA_HIGHER))
 		return COMPARE_REGRESSION;
 	return guard ? COMPARE_VOID : COMPARE_IMPROVEMENT;
+}
+
+void compare_values(const struct compare_opts *o, const struct compare_metric *metric, double *a,
+		    size_t n, double *b, size_t m, struct compare_cell *out)
+{
+	struct compare_cell base = nothing;
+
+	*out = nothing;
+	base.n = base.n_runs = n;
+	base.value = base.run_value = a;
+	base.median = median_of(a, n);
+	out->n = out->n_runs = m;
+	out->value = out->run_value = b;
+	out->median = median_of(b, m);
+	test(o, metric, &base, out);
+	if (is_enough(&base, out))
+		out->q = out->p;
+	out->verdict = judge(o, metric, &base, out, NULL);
 }
 
 /* ---- guards ---- */
@@ -434,27 +460,40 @@ static void note_sides(struct comparison *c)
 					     c->point[p].guard[s]);
 }
 
+/* The most repeats that any point needs for a metric; 0: none lacks any, or no number would do. */
+static size_t most_needed(const struct comparison *c, size_t metric)
+{
+	size_t most = 0;
+
+	for (size_t p = 0; p < c->n_points; p++)
+		for (size_t s = 1; s < c->n_sides; s++) {
+			const struct compare_cell *cell = compare_cell(c, p, metric, s);
+
+			if (cell->verdict != COMPARE_NOT_ENOUGH || !isfinite(cell->cv))
+				continue;
+			if (!cell->repeats_needed)
+				return 0;
+			most = cell->repeats_needed > most ? cell->repeats_needed : most;
+		}
+	return most;
+}
+
 static void note_needed(struct comparison *c)
 {
+	struct buf list = { 0 };
+	size_t most = 0;
+
 	for (size_t m = 0; m < c->n_metrics; m++) {
-		size_t most = 0;
-		bool is_open = false, is_beyond = false;
+		size_t n = most_needed(c, m);
 
-		for (size_t p = 0; p < c->n_points; p++)
-			for (size_t s = 1; s < c->n_sides; s++) {
-				const struct compare_cell *cell = compare_cell(c, p, m, s);
-
-				if (cell->verdict != COMPARE_NOT_ENOUGH || !isfinite(cell->cv))
-					continue;
-				is_open = true;
-				is_beyond |= cell->repeats_needed == 0;
-				most = cell->repeats_needed > most ? cell->repeats_needed : most;
-			}
-		if (is_open && !is_beyond)
-			compare_note(c, "%s: with this scatter a change of %.3g %% shows with %zu repeats "
-				     "a side, each with a fresh server", c->metric[m].key,
-				     c->metric[m].min_effect * 100, most);
+		most = n > most ? n : most;
+		if (n)
+			buf_printf(&list, "%s%s %zu", list.len ? ", " : "", c->metric[m].key, n);
 	}
+	if (most)
+		compare_note(c, "repeats a side, each with a fresh server, that the least change worth "
+			     "naming takes at this scatter: %s", list.data);
+	buf_release(&list);
 }
 
 /* ---- everything ---- */
@@ -494,7 +533,7 @@ static void fill_points(struct comparison *c)
 			for (size_t s = 0; s < c->n_sides; s++) {
 				fill_cell(c, p, m, s);
 				if (s)
-					test(c, &c->metric[m], cell_of(c, p, m, 0), cell_of(c, p, m, s));
+					test(c->o, &c->metric[m], cell_of(c, p, m, 0), cell_of(c, p, m, s));
 			}
 	}
 }
@@ -520,7 +559,7 @@ int compare_build(struct comparison *c, const struct compare_opts *o, const char
 			for (size_t s = 1; s < c->n_sides; s++) {
 				struct compare_cell *cell = cell_of(c, p, m, s);
 
-				cell->verdict = judge(c, &c->metric[m], cell_of(c, p, m, 0), cell,
+				cell->verdict = judge(c->o, &c->metric[m], cell_of(c, p, m, 0), cell,
 						      c->point[p].guard[s]);
 			}
 	note_sides(c);

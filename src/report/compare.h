@@ -122,6 +122,10 @@ int compare_build(struct comparison *c, const struct compare_opts *o, const char
 		  size_t n, struct arena *a, struct err *e);
 void compare_release(struct comparison *c);
 
+/* One test alone: q is p. a and b are borrowed by out, which is a further side's cell. */
+void compare_values(const struct compare_opts *o, const struct compare_metric *metric, double *a,
+		    size_t n, double *b, size_t m, struct compare_cell *out);
+
 const struct compare_cell *compare_cell(const struct comparison *c, size_t point, size_t metric,
 					size_t side);
 const char *compare_verdict_name(enum compare_verdict v); /* "no evidence of change" */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compare_pair.c - what is a parameter of a run, and which runs are repeats of one point. */
-#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -215,6 +215,50 @@ static const char *point_name(struct comparison *c, const struct compare_run *ru
 	return out;
 }
 
+/* By the parameters in their order: numbers before texts, each in theirs. */
+static int by_params(const void *x, const void *y, void *arg)
+{
+	const struct comparison *c = arg;
+	const char **a = c->point[*(const size_t *)x].param, **b = c->point[*(const size_t *)y].param;
+
+	for (size_t p = 0; p < c->n_params; p++) {
+		double v, w;
+		bool is_v, is_w;
+
+		if (c->param[p].kind != COMPARE_WITHIN || is_same(a[p], b[p]))
+			continue;
+		if (!a[p] || !b[p])
+			return a[p] ? 1 : -1;
+		is_v = str_to_f64(str_of(a[p]), &v);
+		is_w = str_to_f64(str_of(b[p]), &w);
+		if (is_v && is_w)
+			return (v > w) - (v < w);
+		return is_v != is_w ? (is_v ? -1 : 1) : strcmp(a[p], b[p]);
+	}
+	return 0;
+}
+
+static void sort_points(struct comparison *c)
+{
+	size_t *order = mem_array(c->n_points, sizeof(*order));
+	size_t *place = mem_array(c->n_points, sizeof(*place));
+	struct compare_point *sorted = arena_alloc(c->a, c->n_points * sizeof(*sorted));
+
+	for (size_t i = 0; i < c->n_points; i++)
+		order[i] = i;
+	qsort_r(order, c->n_points, sizeof(*order), by_params, c);
+	for (size_t i = 0; i < c->n_points; i++) {
+		sorted[i] = c->point[order[i]];
+		place[order[i]] = i;
+	}
+	for (size_t s = 0; s < c->n_sides; s++)
+		for (size_t i = 0; i < c->side[s].n; i++)
+			c->side[s].run[i].point = place[c->side[s].run[i].point];
+	c->point = sorted;
+	free(order);
+	free(place);
+}
+
 static void make_points(struct comparison *c)
 {
 	size_t cap = 0;
@@ -255,4 +299,5 @@ void compare_pair(struct comparison *c)
 		}
 	classify(c);
 	make_points(c);
+	sort_points(c);
 }
