@@ -30,6 +30,7 @@ int cmd_completion(int argc, char **argv)
 		&serve_opt_set, cmd_bench_score_options(), cmd_sim_options(),
 		cmd_bench_compare_options(), cmd_bench_markdown_options(),
 		&sweep_serve_opt_set, &sweep_startup_opt_set,
+		cmd_bench_sweep_workload_options(), cmd_bench_sweep_sla_options(),
 		cmd_bench_plot_options(), cmd_bench_plot_pareto_options(),
 		cmd_tokenizer_options(CMD_TOKENIZER_ENCODE),
 		cmd_tokenizer_options(CMD_TOKENIZER_DECODE),

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sweep_chart.c - see sweep_search.h: latency over throughput, one figure for each combination of
+ * the benchmark's, one curve for each of the server's.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "report/figure.h"
+#include "report/frame.h"
+#include "run/gnuplot.h"
+#include "run/sweep_parts.h"
+#include "run/sweep_search.h"
+
+#define X_KEY "request_throughput"
+#define Y_KEY "p99_e2el_ms"
+
+struct point { double x, y; };
+
+static bool has_all(const struct json_value *record, const struct json_value *comb)
+{
+	for (size_t i = 0; i < comb->count; i++) {
+		const struct json_value *v = frame_value(record, comb->key[i]);
+
+		if (!v || !params_equal(v, &comb->item[i]))
+			return false;
+	}
+	return true;
+}
+
+static int by_x(const void *a, const void *b)
+{
+	const struct point *p = a, *q = b;
+
+	return (p->x > q->x) - (p->x < q->x);
+}
+
+/* Points of equal (rounded) throughput become one: their mean, with least and most as a band. */
+static void curve_of(struct sweep *s, const struct json_value *serve,
+		     const struct json_value *bench, struct figure_curve *out)
+{
+	struct point *p = arena_alloc(&s->arena, (s->records.n + 1) * sizeof(*p));
+	double *to[4];
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->records.n; i++) {
+		const struct json_value *r = s->records.v[i];
+
+		if (has_all(r, bench) && has_all(r, serve) &&
+		    frame_number(frame_value(r, STR(X_KEY)), &p[n].x) &&
+		    frame_number(frame_value(r, STR(Y_KEY)), &p[n].y)) {
+			p[n].x = nearbyint(p[n].x);
+			n++;
+		}
+	}
+	qsort(p, n, sizeof(*p), by_x);
+	for (int k = 0; k < 4; k++)
+		to[k] = arena_alloc(&s->arena, (n + 1) * sizeof(double));
+	for (size_t i = 0, next; i < n; i = next) {
+		double sum = 0;
+
+		to[2][out->n] = INFINITY;
+		to[3][out->n] = -INFINITY;
+		for (next = i; next < n && p[next].x == p[i].x; next++) {
+			sum += p[next].y;
+			to[2][out->n] = fmin(to[2][out->n], p[next].y);
+			to[3][out->n] = fmax(to[3][out->n], p[next].y);
+		}
+		to[0][out->n] = p[i].x;
+		to[1][out->n++] = sum / (double)(next - i);
+	}
+	out->x = to[0];
+	out->y = to[1];
+	out->low = to[2];
+	out->high = to[3];
+}
+
+static void chart(struct sweep *s, const struct json_value *bench)
+{
+	struct figure_curve *curve = arena_alloc(&s->arena, s->serve.n * sizeof(*curve));
+	struct figure_panel panel = { .curve = curve };
+	struct buf title = { 0 }, x = { 0 }, y = { 0 };
+	struct figure f = { .panel = &panel, .rows = 1, .cols = 1 };
+	const struct json_value none = { .kind = JSON_OBJECT };
+	const char *name = params_folder((struct params_side){ "SERVE-", &none },
+					 (struct params_side){ "BENCH-", bench }, NULL, &s->arena);
+	struct err e = { 0 };
+
+	for (size_t i = 0; i < s->serve.n; i++) {
+		struct figure_curve *c = &curve[panel.n_curves];
+
+		*c = (struct figure_curve){ .look.color = (unsigned)i };
+		curve_of(s, &s->serve.item[i], bench, c);
+		if (s->serve.n > 1)
+			c->title = sweep_name(s, &s->serve.item[i], "(None)");
+		panel.n_curves += c->n > 0;
+	}
+	params_text(bench, ", ", &title);
+	figure_axis_label(&x, X_KEY);
+	figure_axis_label(&y, Y_KEY);
+	f.title = title.len ? title.data : "latency over throughput";
+	f.x_label = x.data;
+	f.y_label = y.data;
+	if (panel.n_curves && gnuplot_figure(&f, sweep_path(s, s->folder, *name ? name : "BENCH"),
+					     GNUPLOT_PNG, 0, NULL, &e) < 0)
+		sweep_warn(s, "%s", e.text);
+	buf_release(&title);
+	buf_release(&x);
+	buf_release(&y);
+}
+
+void sweep_chart(struct sweep *s)
+{
+	for (size_t i = 0; i < s->bench.n; i++)
+		chart(s, &s->bench.item[i]);
+}

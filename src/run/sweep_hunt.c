@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sweep_hunt.c - see sweep_hunt.h: what a search leaves behind, and staying at its answer. */
+#include "run/sweep_hunt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "report/frame.h"
+#include "run/hover.h"
+
+/* ---- the KV cache ---- */
+
+static const struct json_value *read_servers(struct sweep *s)
+{
+	struct json_value *list = NULL;
+	struct buf text = { 0 };
+	struct err ignored = { 0 };
+
+	if (file_read(sweep_path(s, s->folder, "servers.json"), SWEEP_PARAMS_BYTES_MAX, &text,
+		      &ignored) == 0)
+		json_parse(&s->arena, arena_str(&s->arena, buf_str(&text)), &list, &ignored);
+	buf_release(&text);
+	return list && list->kind == JSON_ARRAY ? list : NULL;
+}
+
+void hunt_read_capacity(struct hunt *h, const struct json_value *record)
+{
+	const struct json_value *list = read_servers(h->s);
+	double in, out, requests;
+
+	for (size_t i = 0; list && i < list->count; i++) {
+		const struct json_value *serve = json_get(&list->item[i], "serve_overrides");
+		double tokens = json_real(json_get(json_get(&list->item[i], "kv_capacity"),
+						   "kv_tokens"), NAN);
+
+		if (serve && params_equal(serve, h->serve) && tokens > 0)
+			h->kv_tokens = tokens;
+	}
+	if (isnan(h->kv_tokens) || !frame_number(frame_value(record, STR("completed")), &requests) ||
+	    !frame_number(frame_value(record, STR("total_input_tokens")), &in) ||
+	    !frame_number(frame_value(record, STR("total_output_tokens")), &out) ||
+	    !(requests > 0) || !(in + out > 0))
+		return;
+	h->kv_request_tokens = (in + out) / requests;
+	h->kv_requests = h->kv_tokens / h->kv_request_tokens;
+}
+
+/* ---- capacity.json ---- */
+
+static void put_number(struct json_writer *w, const char *key, double v)
+{
+	json_key(w, key);
+	if (isfinite(v))
+		json_put_f64(w, v);
+	else
+		json_put_null(w);
+}
+
+static void put_level(struct json_writer *w, const char *key, int64_t level)
+{
+	json_key(w, key);
+	if (level > 0)
+		json_put_int(w, level);
+	else
+		json_put_null(w);
+}
+
+/* What the limit's key was at a level; NAN: it was not measured. */
+static double mean_at(const struct hunt *h, int64_t level, size_t limit)
+{
+	for (size_t i = h->n_levels; i > 0; i--)
+		if (h->level[i - 1].level == level)
+			return h->level[i - 1].mean[limit];
+	return NAN;
+}
+
+static void put_limits(struct json_writer *w, const struct hunt *h, const struct search_outcome *o)
+{
+	json_key(w, "constraints");
+	json_begin_array(w);
+	for (size_t k = 0; k < h->sla->n; k++) {
+		const struct sla_limit *l = &h->sla->limit[k];
+		const struct sla one = { l, 1 };
+		double at = mean_at(h, o->passing, k), beyond = mean_at(h, o->failing, k);
+		struct buf text = { 0 };
+
+		sla_text(&one, "", &text);
+		json_begin_object(w);
+		json_key(w, "constraint");
+		json_put_str(w, buf_str(&text));
+		json_key(w, "key");
+		json_put_text(w, l->key);
+		put_number(w, "limit", l->limit);
+		put_number(w, "at_capacity", at);
+		put_number(w, "margin", isnan(at) ? NAN : sla_margin(l, at));
+		put_number(w, "beyond_capacity", beyond);
+		json_key(w, "binds");
+		json_put_bool(w, !isnan(beyond) && !sla_holds(l, beyond));
+		json_end_object(w);
+		buf_release(&text);
+	}
+	json_end_array(w);
+}
+
+static void put_levels(struct json_writer *w, const struct hunt *h)
+{
+	json_key(w, "levels");
+	json_begin_array(w);
+	for (size_t i = 0; i < h->search.n; i++) {
+		const struct search_point *p = &h->search.point[i];
+
+		json_begin_object(w);
+		put_level(w, "level", p->level);
+		json_key(w, "runs");
+		json_put_int(w, p->v.runs);
+		json_key(w, "passes");
+		json_put_bool(w, p->v.passes);
+		put_number(w, "margin", p->v.margin);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+static void put_cache(struct json_writer *w, const struct hunt *h)
+{
+	json_key(w, "kv_cache");
+	if (isnan(h->kv_tokens)) {
+		json_put_null(w);
+		return;
+	}
+	json_begin_object(w);
+	put_number(w, "tokens", h->kv_tokens);
+	put_number(w, "request_tokens", h->kv_request_tokens);
+	put_number(w, "requests", h->kv_requests);
+	json_end_object(w);
+}
+
+static void put_outcome(struct json_writer *w, const struct hunt *h, const struct search_outcome *o)
+{
+	struct buf text = { 0 };
+
+	sla_text(h->sla, ", ", &text);
+	json_begin_object(w);
+	json_key(w, "serve");
+	json_put_value(w, h->serve);
+	json_key(w, "bench");
+	json_put_value(w, h->bench);
+	json_key(w, "sla");
+	json_put_str(w, buf_str(&text));
+	json_key(w, "variable");
+	json_put_text(w, h->variable);
+	json_key(w, "outcome");
+	json_put_text(w, search_ends[o->end]);
+	put_level(w, "capacity", o->passing);
+	json_key(w, "interval");
+	json_begin_array(w);
+	json_put_f64(w, o->low);
+	json_put_f64(w, fmin(o->high, (double)h->search.o.max));
+	json_end_array(w);
+	put_number(w, "confidence", h->settle.confidence);
+	put_level(w, "first_failing", o->failing);
+	json_key(w, "is_monotone");
+	json_put_bool(w, o->is_monotone);
+	put_limits(w, h, o);
+	json_key(w, "search");
+	json_put_text(w, search_kinds[h->kind]);
+	json_key(w, "runs");
+	json_put_int(w, o->runs);
+	put_levels(w, h);
+	put_cache(w, h);
+	json_end_object(w);
+	buf_release(&text);
+}
+
+int hunt_report(struct hunt *h, const struct search_outcome *o, struct err *e)
+{
+	struct sweep *s = h->s;
+	struct buf text = { 0 };
+	struct json_writer w = json_writer(&text);
+	struct json_value *element;
+	int rc;
+
+	put_outcome(&w, h, o);
+	if (json_parse(&s->arena, arena_str(&s->arena, buf_str(&text)), &element, e) < 0) {
+		buf_release(&text);
+		return -1;
+	}
+	buf_release(&text);
+	sweep_records_add(s, &h->report->outcomes, element);
+	element = arena_alloc(&s->arena, sizeof(*element));
+	element->kind = JSON_ARRAY;
+	element->count = h->report->outcomes.n;
+	element->item = arena_alloc(&s->arena, element->count * sizeof(*element->item));
+	for (size_t i = 0; i < element->count; i++)
+		element->item[i] = *h->report->outcomes.v[i];
+	rc = file_mkdirs(s->folder, e);
+	return rc < 0 ? -1 : sweep_save(sweep_path(s, s->folder, "capacity.json"), element, e);
+}
+
+/* ---- --hover ---- */
+
+static bool one_is_enough(void *self, const struct sweep_records *so_far)
+{
+	(void)self;
+	return so_far->n > 0;
+}
+
+static char *hover_path(struct hunt *h, const char *name)
+{
+	return sweep_path(h->s, h->folder, name);
+}
+
+/* Lines are added, so that whoever follows the file sees each window as it ends. */
+static int add_line(const char *path, struct str line, struct err *e)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	int rc = fd < 0 ? -1 : file_write_all(fd, line);
+
+	if (rc < 0)
+		err_set(e, ERR_IO, "cannot write %s: %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+static int tell_window(struct hunt *h, const struct hover *hover, int64_t level,
+		       const double *value, const struct search_verdict *v, struct err *e)
+{
+	struct buf line = { 0 }, sla = { 0 };
+	struct json_writer w = json_writer(&line);
+	int rc;
+
+	sla_text(h->sla, ", ", &sla);
+	json_begin_object(&w);
+	put_number(&w, "time", (double)(clock_real_ns() / 1000000) / 1000);
+	json_key(&w, "sla");
+	json_put_str(&w, buf_str(&sla));
+	json_key(&w, "variable");
+	json_put_text(&w, h->variable);
+	put_level(&w, "level", level);
+	json_key(&w, "values");
+	json_begin_object(&w);
+	for (size_t k = 0; k < h->sla->n; k++)
+		put_number(&w, h->sla->limit[k].key, value[k]);
+	json_end_object(&w);
+	put_number(&w, "margin", v->margin);
+	json_key(&w, "passes");
+	json_put_bool(&w, v->passes);
+	put_number(&w, "capacity", hover->capacity);
+	json_end_object(&w);
+	sweep_line(h->s, "%s", line.data);
+	buf_add_char(&line, '\n');
+	rc = add_line(hover_path(h, "hover.jsonl"), buf_str(&line), e);
+	buf_release(&line);
+	buf_release(&sla);
+	return rc;
+}
+
+static bool is_num_prompts(struct str word)
+{
+	return str_is(word, "--num-prompts") || str_is(word, "--num_prompts") ||
+	       str_is(word, "num-prompts") || str_is(word, "num_prompts");
+}
+
+/* A window is as long as it is, however many requests that takes: --num-prompts goes. */
+static char **without_num_prompts(struct sweep *s)
+{
+	char **out;
+	size_t n = 0;
+
+	while (s->bench_cmd[n])
+		n++;
+	out = arena_alloc(&s->arena, (n + 1) * sizeof(*out));
+	n = 0;
+	for (char **w = s->bench_cmd; *w; w++) {
+		struct str rest = str_of(*w);
+
+		if (!is_num_prompts(str_cut(&rest, '=')))
+			out[n++] = *w;
+		else if (!strchr(*w, '=') && w[1])
+			w++;
+	}
+	return out;
+}
+
+static const struct json_value *window_comb(struct hunt *h)
+{
+	struct arena *a = &h->s->arena;
+	struct json_value *out = arena_alloc(a, sizeof(*out));
+
+	out->kind = JSON_OBJECT;
+	out->key = arena_alloc(a, (h->bench->count + 1) * sizeof(*out->key));
+	out->item = arena_alloc(a, (h->bench->count + 1) * sizeof(*out->item));
+	for (size_t i = 0; i < h->bench->count; i++) {
+		if (is_num_prompts(h->bench->key[i]))
+			continue;
+		out->key[out->count] = h->bench->key[i];
+		out->item[out->count++] = h->bench->item[i];
+	}
+	return params_with_text(out, "duration", arena_printf(a, "%g", h->s->o->hover_window), a);
+}
+
+/* 1: told; 0: the window could not be measured; -1. */
+static int window(struct hunt *h, struct hover *hover, unsigned number, struct err *e)
+{
+	struct arena *a = &h->s->arena;
+	const struct json_value *bench = window_comb(h);
+	int64_t level = hover_level(hover);
+	double value[SLA_LIMITS_MAX];
+	struct sweep_records runs;
+	struct search_verdict v;
+
+	if (sweep_level_until(h->s, h->serve, params_with_int(bench, h->variable, level, a),
+			      hover_path(h, arena_printf(a, "hover/window=%u", number)),
+			      one_is_enough, NULL, &runs, e) < 0)
+		return -1;
+	if (runs.n == 0)
+		return 0;
+	runs.n = 1;
+	if (hunt_values(h, &runs, value, e) < 0)
+		return -1;
+	v = settle_verdict(&h->settle, h->sla, value, 1);
+	hover_tell(hover, v.gap, v.passes);
+	return tell_window(h, hover, level, value, &v, e) < 0 ? -1 : 1;
+}
+
+int hunt_hover(struct hunt *h, const struct search_outcome *o, struct err *e)
+{
+	int64_t end_ns = clock_mono_ns() + (int64_t)(h->s->o->hover * 1e9);
+	double edge = isinf(o->high) ? (double)o->passing : (o->low + o->high) / 2;
+	double ratio = 1.1, slope = (search_gap_at(&h->search, edge * ratio) -
+				     search_gap_at(&h->search, edge / ratio)) / (2 * log(ratio));
+	char **whole = h->s->bench_cmd;
+	struct hover hover;
+	unsigned number = 0;
+	int rc = 1;
+
+	h->s->bench_cmd = without_num_prompts(h->s);
+	hover_init(&hover, (double)o->passing, slope, h->search.o.max);
+	while (file_exists(hover_path(h, arena_printf(&h->s->arena, "hover/window=%u", number))))
+		number++;
+	while (rc > 0 && clock_mono_ns() < end_ns)
+		rc = window(h, &hover, number++, e);
+	h->s->bench_cmd = whole;
+	if (rc >= 0)
+		sweep_line(h->s, "Capacity while hovering: %.2f req/s after %u windows.",
+			   hover.capacity, number);
+	return rc < 0 ? -1 : 0;
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sweep_sla.c - see sweep_search.h: the largest level that keeps its limits. */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "report/frame.h"
+#include "run/sweep_hunt.h"
+
+static char *level_folder(struct hunt *h, int64_t level)
+{
+	return sweep_path(h->s, h->folder, arena_printf(&h->s->arena, "%s=%lld", h->variable,
+							(long long)level));
+}
+
+static enum search_kind kind_of(const struct sweep_opts *o)
+{
+	int kind = 0;
+
+	while (strcmp(search_kinds[kind], o->sla_search) != 0)
+		kind++;
+	return (enum search_kind)kind;
+}
+
+/* ---- one level ---- */
+
+int hunt_values(struct hunt *h, const struct sweep_records *runs, double *value, struct err *e)
+{
+	for (size_t i = 0; i < runs->n; i++)
+		for (size_t k = 0; k < h->sla->n; k++)
+			if (sla_value(&h->sla->limit[k], runs->v[i],
+				      &value[i * h->sla->n + k], e) < 0)
+				return -1;
+	return 0;
+}
+
+/* Whether more runs of a level would tell more than they cost. */
+static bool is_enough(void *self, const struct sweep_records *so_far)
+{
+	struct hunt *h = self;
+	double *value = mem_array(so_far->n * h->sla->n, sizeof(*value));
+	struct err e = { 0 };
+	/* A result without the key: whoever reads it next says so. */
+	bool is = hunt_values(h, so_far, value, &e) < 0 ||
+		  settle_is_settled(&h->settle, h->sla, value, (unsigned)so_far->n);
+
+	free(value);
+	return is;
+}
+
+static void print_verdict(struct hunt *h, const double *mean, const struct search_verdict *v)
+{
+	struct buf text = { 0 };
+
+	for (size_t k = 0; k < h->sla->n; k++) {
+		buf_reset(&text);
+		sla_verdict_text(&h->sla->limit[k], mean[k], &text);
+		sweep_line(h->s, "Validating SLA: %s", text.data);
+	}
+	buf_reset(&text);
+	if (h->kind != SEARCH_BISECT)
+		buf_printf(&text, " (margin=%.2f)", v->margin);
+	sweep_line(h->s, "SLA criteria are %s.%s", v->passes ? "met" : "not met",
+		   text.len ? text.data : "");
+	buf_release(&text);
+}
+
+static void keep(struct hunt *h, int64_t level, const struct sweep_records *runs,
+		 const double *value)
+{
+	struct hunt_level *l = &h->level[h->n_levels++];
+
+	assert(h->n_levels <= SEARCH_LEVELS_MAX);
+	*l = (struct hunt_level){ level, arena_alloc(&h->s->arena, h->sla->n * sizeof(double)) };
+	for (size_t k = 0; k < h->sla->n; k++)
+		for (size_t i = 0; i < runs->n; i++)
+			l->mean[k] += value[i * h->sla->n + k] / (double)runs->n;
+	for (size_t i = 0; i < runs->n; i++)
+		sweep_records_add(h->s, &h->records, runs->v[i]);
+}
+
+/* Infinite load tells where to look: by Little's law, and by what the KV cache holds. */
+static int look_around(struct hunt *h, const struct sweep_records *runs,
+		       struct search_verdict *v, struct err *e)
+{
+	if (sweep_estimate_mean(h->variable, runs, &v->estimate, e) < 0)
+		return -1;
+	hunt_read_capacity(h, runs->v[0]);
+	if (strcmp(h->variable, "max_concurrency") == 0 && h->kv_requests >= 1)
+		h->search.o.hint = h->kv_requests;
+	if (h->kind == SEARCH_BISECT)
+		sweep_line(h->s, "Initial %s to search: %.0f req/s.", h->variable,
+			   ceil(v->estimate));
+	return 0;
+}
+
+/* Upstream's first recipe says so when doubling ends and halving begins. */
+static void print_range(struct hunt *h, int64_t level, bool passes)
+{
+	struct search_outcome o = search_outcome(&h->search, h->settle.confidence);
+	bool is_doubling = level < h->search.o.max && !h->has_range;
+
+	if (h->kind != SEARCH_BISECT || !is_doubling || (passes && level * 2 < h->search.o.max))
+		return;
+	h->has_range = true;
+	sweep_line(h->s, "Range of %s to search: [%lld, %lld] req/s.", h->variable,
+		   (long long)o.passing, (long long)o.failing);
+}
+
+/* 1: told; 0: nothing could be measured; -1: the experiment must end. */
+static int one_level(struct hunt *h, int64_t level, struct err *e)
+{
+	struct sweep *s = h->s;
+	bool is_infinite = level == h->search.o.max, is_silent;
+	struct sweep_records runs;
+	struct search_verdict v;
+	double *value;
+	int rc;
+
+	is_silent = is_infinite && h->kind == SEARCH_BISECT;
+	if (!is_silent)
+		sweep_line(s, "Testing %s: %lld req/s", h->variable, (long long)level);
+	rc = sweep_level_until(s, h->serve, params_with_int(h->bench, h->variable, level, &s->arena),
+			       level_folder(h, level), h->kind == SEARCH_FITTED ? is_enough : NULL,
+			       h, &runs, e);
+	if (rc < 0 || runs.n == 0)
+		return rc;
+	value = arena_alloc(&s->arena, runs.n * h->sla->n * sizeof(*value));
+	if (hunt_values(h, &runs, value, e) < 0)
+		return -1;
+	keep(h, level, &runs, value);
+	v = settle_verdict(&h->settle, h->sla, value, (unsigned)runs.n);
+	if (is_infinite && look_around(h, &runs, &v, e) < 0)
+		return -1;
+	if (!is_silent)
+		print_verdict(h, h->level[h->n_levels - 1].mean, &v);
+	settle_learn(&h->settle, h->sla, value, (unsigned)runs.n);
+	search_tell(&h->search, level, &v);
+	print_range(h, level, v.passes);
+	return 1;
+}
+
+/* ---- one search ---- */
+
+static int save_records(struct hunt *h, struct err *e)
+{
+	struct json_value *list = arena_alloc(&h->s->arena, sizeof(*list));
+	struct buf name = { 0 };
+	const char *file;
+
+	*list = (struct json_value){ .kind = JSON_ARRAY, .count = h->records.n };
+	list->item = arena_alloc(&h->s->arena, (h->records.n + 1) * sizeof(*list->item));
+	for (size_t i = 0; i < h->records.n; i++)
+		list->item[i] = *h->records.v[i];
+	buf_add_text(&name, "SLA--");
+	sla_text(h->sla, "-", &name);
+	file = params_file_name_ending(buf_str(&name), ".json", &h->s->arena);
+	buf_release(&name);
+	if (file_mkdirs(h->folder, e) < 0)
+		return -1;
+	return sweep_save(sweep_path(h->s, h->folder, file), list, e);
+}
+
+static void print_outcome(struct hunt *h, const struct search_outcome *o)
+{
+	const char *variable = h->variable;
+	struct sweep *s = h->s;
+
+	if (o->end == SEARCH_NONE_PASSES)
+		sweep_line(s, "No %s meets the SLA: even %lld req/s does not.", variable,
+			   (long long)o->failing);
+	else if (o->end == SEARCH_UNDECIDED)
+		sweep_line(s, "The search for %s is undecided: a level could not be measured; between "
+			   "%lld and %lld req/s.", variable, (long long)o->passing,
+			   (long long)(o->failing ? o->failing : h->search.o.max));
+	else
+		sweep_line(s, "Maximum %s for SLA: %lld req/s.", variable, (long long)o->passing);
+	if (o->end == SEARCH_ALL_PASS)
+		sweep_line(s, "Every level meets the SLA, even %lld req/s: its limits do not bind.",
+			   (long long)o->passing);
+	if (o->end == SEARCH_FOUND)
+		sweep_line(s, "Capacity: %lld req/s, %g %% interval [%.2f, %.2f].",
+			   (long long)o->passing, 100 * h->settle.confidence, o->low, o->high);
+	sweep_line(s, "Search: %u levels, %u runs (%u made now).", o->levels, o->runs,
+		   s->n_runs - h->runs_before);
+	if (!o->is_monotone)
+		sweep_warn(s, "a level below %lld fails and it passes: the limits do not grow with "
+			   "%s, so there may be other answers", (long long)o->passing, variable);
+	if (strcmp(variable, "max_concurrency") == 0 && h->kv_requests >= 1 &&
+	    (double)o->passing > h->kv_requests)
+		sweep_warn(s, "max_concurrency=%lld is more than the %.0f requests of %.0f tokens that "
+			   "the KV cache of %.0f tokens holds: the others wait or are preempted",
+			   (long long)o->passing, floor(h->kv_requests), h->kv_request_tokens,
+			   h->kv_tokens);
+}
+
+static int hunt_one(struct hunt *h, struct err *e)
+{
+	struct sweep *s = h->s;
+	struct search_outcome o;
+	struct buf text = { 0 };
+	int64_t level;
+	int rc = 1;
+
+	search_init(&h->search, &(struct search_opts){ .kind = h->kind, .max = s->o->sla_max,
+						       .tolerance = s->o->sla_tolerance });
+	h->settle = (struct settle){ .confidence = s->o->sla_confidence };
+	sla_text(h->sla, ", ", &text);
+	sweep_line(s, "[SLA START]");
+	sweep_line(s, "SLA criteria: %s", text.data);
+	buf_release(&text);
+	while (rc > 0 && search_next(&h->search, &level))
+		rc = one_level(h, level, e);
+	if (rc < 0)
+		return -1;
+	if (s->o->dry_run) {
+		sweep_line(s, "Omitting SLA search.");
+		sweep_line(s, "[SLA END]");
+		return 0;
+	}
+	o = search_outcome(&h->search, h->settle.confidence);
+	print_outcome(h, &o);
+	if (rc > 0 && save_records(h, e) < 0)
+		return -1;
+	sweep_line(s, "[SLA END]");
+	sweep_add(s, &h->records);
+	if (hunt_report(h, &o, e) < 0)
+		return -1;
+	return s->o->hover > 0 && o.passing > 0 ? hunt_hover(h, &o, e) : 0;
+}
+
+static int hunt_pair(struct sweep *s, const struct json_value *serve,
+		     const struct json_value *bench, const struct slas *slas,
+		     struct hunt_report *report, struct err *e)
+{
+	struct hunt *h = mem_alloc(sizeof(*h));
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < slas->n; i++) {
+		*h = (struct hunt){
+			.s = s, .serve = serve, .bench = bench, .sla = &slas->item[i],
+			.variable = s->o->sla_variable, .kind = kind_of(s->o), .report = report,
+			.folder = sweep_folder(s, serve, bench, NULL), .runs_before = s->n_runs,
+			.kv_tokens = NAN, .kv_requests = NAN, .kv_request_tokens = NAN,
+		};
+		if (i == 0)
+			rc = sweep_begin_for(s, serve, level_folder(h, s->o->sla_max), e);
+		s->progress.point++;
+		if (rc == 0)
+			rc = hunt_one(h, e);
+	}
+	free(h);
+	return rc;
+}
+
+static int hunt_all(struct sweep *s, const struct slas *slas, struct err *e)
+{
+	struct hunt_report report = { 0 };
+
+	s->progress.points = (unsigned)(s->serve.n * s->bench.n * slas->n);
+	for (size_t i = 0; i < s->serve.n; i++) {
+		for (size_t k = 0; k < s->bench.n; k++)
+			if (sweep_is_linked(s, &s->serve.item[i], &s->bench.item[k]) &&
+			    hunt_pair(s, &s->serve.item[i], &s->bench.item[k], slas, &report,
+				      e) < 0)
+				return -1;
+		if (sweep_server_end(s, e) < 0)
+			return -1;
+	}
+	if (!s->o->dry_run)
+		sweep_chart(s);
+	return 0;
+}
+
+int sweep_sla(const struct sweep_opts *o, const struct sweep_hooks *hooks, struct err *e)
+{
+	struct sweep s;
+	struct slas slas;
+	/* Keys are known only of results of ours and of upstream's client, which are the same. */
+	bool is_checked;
+	int status = -1;
+
+	if (!o->sla_params)
+		return err_set(e, ERR_USAGE, "the following arguments are required: --sla-params");
+	if (sweep_begin(&s, o, hooks, e) < 0)
+		goto done;
+	is_checked = !o->exec_bench && hooks->knows && hooks->knows(hooks->self, s.bench_cmd);
+	if (sla_read(o->sla_params, is_checked, &s.arena, &slas, e) < 0)
+		goto done;
+	for (size_t i = 0; i < s.bench.n; i++)
+		if (params_has(&s.bench.item[i], o->sla_variable)) {
+			err_set(e, ERR_RUN, "You should not override `%s` in `bench_params` in SLA "
+				"mode, since it is supposed to be determined automatically.",
+				o->sla_variable);
+			goto done;
+		}
+	if (o->hover > 0 && !is_checked) {
+		err_set(e, ERR_USAGE, "--hover needs a --bench-cmd with --duration that runs inside "
+			"this program: '... bench serve' without --exec-bench");
+		goto done;
+	}
+	status = sweep_finish(&s, hunt_all(&s, &slas, e), e);
+done:
+	sweep_release(&s);
+	return status;
+}
