@@ -19,17 +19,20 @@
 
 static const char *const own[] = {
 	"config", "num_iters_cold", "num_iters_warmup", "num_iters_warm", "output_json",
+	"device_memory_utilization", /* gpu_memory_utilization's other name */
 };
 
-/* Arguments of the HTTP server, which is not started. */
+/* Not those of the HTTP server, which is not started. */
 static bool is_engines(const struct engine_arg *arg)
 {
-	static const char *const others[] = { "Frontend", "Options", "Server", NULL };
+	static const char *const servers[] = {
+		"headless", "api-server-count", "grpc", "enable-log-requests",
+	};
 
-	for (size_t i = 0; others[i]; i++)
-		if (strcmp(arg->group, others[i]) == 0)
+	for (size_t i = 0; i < sizeof(servers) / sizeof(*servers); i++)
+		if (strcmp(arg->name, servers[i]) == 0)
 			return false;
-	return true;
+	return strcmp(arg->group, "Frontend") != 0;
 }
 
 static bool has_option(struct str key)
