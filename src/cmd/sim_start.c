@@ -3,7 +3,6 @@
  * sim_start.c - see sim_cli.h. The log has the lines by which vLLM's start is known (sizes and
  * times that other programs look for); it goes to stderr.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
@@ -43,13 +42,19 @@ static const char *grouped(char out[32], int64_t v)
 	return out;
 }
 
+/* A signal just before a nap is noticed just after it. */
+#define NAP_S 0.05
+
 /* True when a signal cut it short. */
 static bool sleep_for(double seconds, sim_is_stopped *is_stopped)
 {
-	struct timespec left = { (time_t)seconds, (long)((seconds - floor(seconds)) * 1e9) };
+	while (seconds > 0 && !is_stopped()) {
+		double nap = fmin(seconds, NAP_S);
+		struct timespec t = { 0, (long)(nap * 1e9) };
 
-	while (!is_stopped() && nanosleep(&left, &left) < 0 && errno == EINTR)
-		;
+		nanosleep(&t, NULL);
+		seconds -= nap;
+	}
 	return is_stopped();
 }
 
@@ -102,7 +107,7 @@ int sim_start(const struct sim_cli *cli, const struct sim_setup *s, sim_is_stopp
 {
 	double load_s = s->hw.load_s * cli->startup_scale;
 	double compile_s = s->hw.compile_s * cli->startup_scale;
-	bool is_logged = s->has_hardware || cli->startup_scale > 0;
+	bool is_logged = s->has_hardware || cli->startup_scale > 0 || cli->is_never_ready;
 
 	if (cli->is_daemon_forked)
 		daemon_fork();
