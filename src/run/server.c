@@ -252,7 +252,7 @@ static int await_ready(struct server *s, struct server_failure *why, struct err 
 int server_start(const struct server_opts *o, const struct server_hooks *hooks,
 		 struct server **out, struct server_failure *why, struct err *e)
 {
-	struct server_failure unasked;
+	struct server_failure unasked = { 0 };
 	struct server *s = mem_alloc(sizeof(*s));
 
 	why = why ? why : &unasked;
@@ -303,9 +303,14 @@ bool server_is_alive(struct server *s)
 	return !keeper_has_ended(s->keeper, 0, NULL);
 }
 
+bool server_await_end(struct server *s, int wait_ms)
+{
+	return keeper_has_ended(s->keeper, wait_ms, NULL);
+}
+
 int server_check(struct server *s, struct server_failure *why, struct err *e)
 {
-	struct server_failure unasked;
+	struct server_failure unasked = { 0 };
 	struct keeper_end end;
 
 	why = why ? why : &unasked;

@@ -84,7 +84,7 @@ struct server_failure {
 	enum server_fault fault;
 	bool has_code;
 	int code;            /* exit status, or minus the signal */
-	char reason[512];    /* the line of the log that tells most; "" when none does */
+	char reason[256];    /* the line of the log that tells most; "" when none does */
 	char tail[4096];     /* the log's last lines */
 };
 
@@ -106,6 +106,8 @@ double server_startup_s(const struct server *s);     /* from its start to the fi
 
 /* Whether its process has not ended. Cheap (one poll), from any thread. */
 bool server_is_alive(struct server *s);
+/* Waits at most wait_ms for that: a run that failed may have outpaced the end it failed of. */
+bool server_await_end(struct server *s, int wait_ms);
 /*
  * How it ended, once it is not alive: fills *why and e with one sentence ("Server process crashed
  * with return code -9 (out of memory: ...)") and returns -1. 0 while it is alive.
