@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/file.h"
 #include "base/limits.h"
@@ -194,6 +195,23 @@ static void load_starts(struct comparison *c, struct compare_side *s, const char
 	buf_release(&text);
 }
 
+/*
+ * When a server was started, from its element of servers.json: to the nanosecond, or the second
+ * in UTC; 0: it does not say. Of starts within one second the last one gets all the runs, so
+ * what is independent may count as less than it is, never as more.
+ */
+static int64_t start_of(const struct json_value *start)
+{
+	int64_t ns = json_int(json_get(start, "start_ns"), 0);
+	const struct json_value *text = json_get(start, "started");
+	struct tm tm = { 0 };
+
+	if (ns || !text || text->kind != JSON_STRING)
+		return ns;
+	return strptime(text->text.p, "%Y-%m-%dT%H:%M:%SZ", &tm) ? (int64_t)timegm(&tm) * 1000000000
+								 : 0;
+}
+
 /* The last start before the run began. 0: the run or the list does not say. */
 static unsigned session_of(const struct starts *t, const struct json_value *record)
 {
@@ -202,7 +220,7 @@ static unsigned session_of(const struct starts *t, const struct json_value *reco
 	unsigned session = 0;
 
 	for (size_t i = 0; began && t->list && i < t->list->count; i++) {
-		int64_t at = json_int(json_get(&t->list->item[i], "start_ns"), 0);
+		int64_t at = start_of(&t->list->item[i]);
 
 		if (at && at <= began && at >= latest) {
 			latest = at;

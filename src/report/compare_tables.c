@@ -315,6 +315,26 @@ static struct tables_level *level_of(struct tables *t, const struct json_value *
 	return l;
 }
 
+/* Sums become means; levels of which nothing is known (rows of other kinds of tests) go. */
+static void average(struct tables *t)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < t->n_levels; i++) {
+		struct tables_level *l = &t->level[i];
+		bool has_any = false;
+
+		for (size_t m = 0; m < TABLES_METRICS; m++)
+			for (size_t f = 0; f < t->n; f++) {
+				has_any |= l->count[m][f] > 0;
+				l->value[m][f] = l->count[m][f] > 0 ? l->value[m][f] / l->count[m][f] : NAN;
+			}
+		if (has_any)
+			t->level[kept++] = *l;
+	}
+	t->n_levels = kept;
+}
+
 /* Rows without a P99 TPOT count for throughput only; rows of equal keys become their mean. */
 static void collect(struct tables *t)
 {
@@ -340,11 +360,7 @@ static void collect(struct tables *t)
 					l->count[m][f]++;
 				}
 		}
-	for (size_t i = 0; i < t->n_levels; i++)
-		for (size_t m = 0; m < TABLES_METRICS; m++)
-			for (size_t f = 0; f < t->n; f++)
-				t->level[i].value[m][f] = t->level[i].count[m][f] > 0 ?
-					t->level[i].value[m][f] / t->level[i].count[m][f] : NAN;
+	average(t);
 }
 
 /* Numbers before texts, each in their order. */

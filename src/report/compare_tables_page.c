@@ -290,6 +290,8 @@ static void chart(const struct tables *t, const struct group *group, size_t metr
 	}
 	if (!isfinite(x.low))
 		return;
+	if (metric != TABLES_TPUT && limit <= 2 * y.high)
+		widen(&y, limit);
 	buf_printf(out, "<svg viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" role=\"img\">\n", CHART_W,
 		   CHART_H, CHART_W, CHART_H);
 	buf_printf(out, "<path fill=\"none\" stroke=\"#888\" d=\"M%d 10V%dH%d\"/>\n", CHART_LEFT,
@@ -348,7 +350,7 @@ static int write_csv(const struct tables *t, const struct group *group, const ch
 static int write_group(const struct tables *t, const struct group *group, struct buf *page,
 		       struct err *e)
 {
-	struct grid g;
+	struct grid g, turned;
 
 	heading(page, "h2", group->title, "");
 	buf_printf(t->out, "\n%s\n", group->title);
@@ -368,7 +370,8 @@ static int write_group(const struct tables *t, const struct group *group, struct
 	heading(page, "h3", "Valid Max Concurrency Summary", "");
 	grid_html(&g, page);
 	buf_add_text(t->out, "\nValid Max Concurrency Summary\n");
-	grid_text(&g, false, t->out);
+	grid_turn(&g, &turned);
+	grid_text(&turned, false, t->out);
 	summary_grid(t, group, true, &g);
 	return write_csv(t, group, "Valid_Max_Concurrency_Summary", &g, e);
 }

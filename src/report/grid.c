@@ -47,6 +47,19 @@ size_t grid_rows(const struct grid *g)
 	return g->n / g->cols - 1;
 }
 
+void grid_turn(const struct grid *g, struct grid *out)
+{
+	size_t rows = grid_rows(g) + 1;
+
+	grid_begin(out, g->a);
+	for (size_t col = 0; col < g->cols; col++) {
+		for (size_t row = 0; row < rows; row++)
+			grid_add_toned(out, g->cell[row * g->cols + col], g->tone[row * g->cols + col]);
+		if (col == 0)
+			grid_end_heads(out);
+	}
+}
+
 static const char *cell_at(const struct grid *g, size_t row, size_t col)
 {
 	return g->cell[row * g->cols + col];

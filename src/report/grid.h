@@ -29,6 +29,9 @@ void grid_add_toned(struct grid *g, const char *text, enum grid_tone tone);
 void grid_end_heads(struct grid *g);
 size_t grid_rows(const struct grid *g);
 
+/* Rows become columns. */
+void grid_turn(const struct grid *g, struct grid *out);
+
 /* Two blanks between columns; tones as terminal colours if asked. */
 void grid_text(const struct grid *g, bool is_coloured, struct buf *out);
 void grid_markdown(const struct grid *g, struct buf *out);

@@ -216,11 +216,12 @@ static void sessions(void **state)
 	(void)state;
 	for (size_t i = 0; i < 5; i++) {
 		const char *more = arena_printf(&m.a, ", \"run_number\": %zu, \"profllm\": "
-						"{\"start_ns\": %zu}", i, 1000 * i + 500);
+						"{\"start_ns\": %lld}", i,
+						(long long)(1767225601 + 2 * i) * 1000000000);
 
 		buf_printf(&a, "%s%s", i ? ", " : "[", result(&m, five[i], more));
 		buf_printf(&b, "%s%s", i ? ", " : "[", result(&m, less[i], more));
-		buf_printf(&starts, "%s{\"start_ns\": %zu}", i ? ", " : "[", 1000 * i + 100);
+		buf_printf(&starts, "%s{\"started\": \"2026-01-01T00:00:%02zuZ\"}", i ? ", " : "[", 2 * i);
 	}
 	buf_add_text(&a, "]");
 	buf_add_text(&b, "]");
