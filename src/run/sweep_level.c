@@ -91,7 +91,7 @@ static int execute(struct level *l, const struct sweep_run *run, char *const *ar
 		   const struct json_value **record, struct err *e)
 {
 	struct sweep *s = l->s;
-	struct err why = { 0 }, said = { 0 };
+	struct err why = { 0 }, said = { 0 }, died = { 0 };
 	int rc;
 
 	unlink(run->path);
@@ -103,14 +103,16 @@ static int execute(struct level *l, const struct sweep_run *run, char *const *ar
 		*e = why;
 		return -1;
 	}
-	if (rc == 0 && sweep_server_survived(s, &why) < 0)
-		return failed(l, run, "RuntimeError", &why, &said, e);
-	if (rc)
+	if (rc == 0)
+		*record = sweep_record_merge(s, run, &why);
+	if (sweep_server_survived(s, !*record || json_int(json_get(*record, "failed"), 0) > 0,
+				  &died) < 0) {
+		*record = NULL;
+		return failed(l, run, "RuntimeError", &died, &said, e);
+	}
+	if (!*record)
 		return failed(l, run, rc > 0 ? "CalledProcessError" : "OSError", &why,
 			      &said, e);
-	*record = sweep_record_merge(s, run, &why);
-	if (!*record)
-		return failed(l, run, "OSError", &why, &said, e);
 	unlink(run_path(l, run->number, ".failure"));
 	if (sweep_server_after(s, run->number == WARMUP, &why) == 0)
 		return 0;

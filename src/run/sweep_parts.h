@@ -69,8 +69,11 @@ bool sweep_record_is_whole(const char *path);
 /* Makes the server ready for a run; is_first: of its level. As sweep_server_begin. */
 int sweep_server_ready(struct sweep *s, const struct json_value *serve, bool is_first,
 		       struct err *e);
-/* -1 with e when it died meanwhile; it is ended then. */
-int sweep_server_survived(struct sweep *s, struct err *e);
+/*
+ * -1 with e when it died meanwhile; it is ended then. is_suspect: requests failed, so it is given
+ * a moment to be dead: its connections end before its process does.
+ */
+int sweep_server_survived(struct sweep *s, bool is_suspect, struct err *e);
 /*
  * After a run: --after-bench-cmd, or its caches are emptied, unless the run was its last one. A
  * server that will not have them emptied is ended.

@@ -15,6 +15,10 @@
 
 #define ASK_TIMEOUT_MS 5000 /* /version, /metrics of a server that is ready */
 
+/* How long the process of a server may live on when its connections have ended: half a second. */
+#define DEATH_STEP_NS 10000000
+#define DEATH_STEPS 50
+
 /* One start of a server: an element of servers.json. */
 struct sweep_start {
 	struct sweep_start *next;
@@ -146,6 +150,26 @@ static bool ask(struct sweep *s, const char *path, struct buf *out)
 	return is_good;
 }
 
+/* Said once of a combination: the versions of its later servers are the same. */
+static void check_version(struct sweep *s, const struct sweep_start *x)
+{
+	const struct sweep_start *first = s->first_start;
+	struct buf notes = { 0 };
+	struct str rest;
+
+	while (first && first != x && first->serve != x->serve)
+		first = first->next;
+	if (first == x)
+		engine_argv_check_version(x->argv, engine_version(x->version), &notes);
+	rest = buf_str(&notes);
+	while (rest.n) {
+		struct str line = str_cut(&rest, '\n');
+
+		sweep_warn(s, "%.*s", (int)line.n, line.p);
+	}
+	buf_release(&notes);
+}
+
 static void learn(struct sweep *s, struct sweep_start *x)
 {
 	struct json_value *answer = NULL;
@@ -160,6 +184,7 @@ static void learn(struct sweep *s, struct sweep_start *x)
 		version = json_text(json_get(answer, "version"), STR(""));
 		if (version.n)
 			x->version = arena_text(&s->arena, version);
+		check_version(s, x);
 	}
 	buf_reset(&text);
 	if (file_read(x->log, SWEEP_LOG_BYTES_MAX, &text, &ignored) == 0)
@@ -353,7 +378,7 @@ int sweep_server_ready(struct sweep *s, const struct json_value *serve, bool is_
 	bool is_used = s->server && s->start->runs > 0;
 	struct err died = { 0 };
 
-	if (s->server && sweep_server_survived(s, &died) < 0)
+	if (s->server && sweep_server_survived(s, false, &died) < 0)
 		sweep_warn(s, "%s; it is started again", died.text);
 	if (s->server && is_used && (how == SWEEP_RESTART_RUN ||
 				     (how == SWEEP_RESTART_POINT && is_first)) &&
@@ -382,11 +407,15 @@ static int end(struct sweep *s, const char *state, const char *fault, struct err
 	return rc;
 }
 
-int sweep_server_survived(struct sweep *s, struct err *e)
+int sweep_server_survived(struct sweep *s, bool is_suspect, struct err *e)
 {
+	const struct timespec step = { .tv_nsec = DEATH_STEP_NS };
 	struct server_failure why = { 0 };
 	struct err ignored = { 0 };
 
+	for (int i = 0; is_suspect && s->server && i < DEATH_STEPS; i++)
+		if (server_is_alive(s->server))
+			nanosleep(&step, NULL);
 	if (!s->server || server_check(s->server, &why, e) == 0)
 		return 0;
 	end(s, "died", server_fault_name(why.fault), &ignored);
@@ -397,7 +426,7 @@ int sweep_server_end(struct sweep *s, struct err *e)
 {
 	struct err ignored = { 0 };
 
-	if (s->server && sweep_server_survived(s, &ignored) < 0)
+	if (s->server && sweep_server_survived(s, false, &ignored) < 0)
 		return 0;
 	return end(s, "stopped", NULL, e);
 }

@@ -1,0 +1,66 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: Apache-2.0
+# bench sweep serve ended at moments spread over its whole life, by signals that it sees and by one
+# that it does not: gone on with, it ends with the files and records of a sweep that nothing
+# disturbed, and no server is left.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Cli;
+use Sweep;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+params('s.json', [{ max_num_seqs => 4 }, { max_num_seqs => 16 }]);
+params('b.json', [{ num_prompts => 3 }, { num_prompts => 5 }]);
+my @grid = (serve_params => 's.json', bench_params => 'b.json', num_runs => 3);
+my $sittings_max = 12; # the last one is let be
+
+# Each sitting is ended after a longer time than the one before. How often that cut one short, and
+# the last of those.
+sub disturbed {
+	my ($name, $signal, $step, @more) = @_;
+	my ($cuts, $last) = (0);
+
+	for my $n (1 .. $sittings_max) {
+		my $run = begin_sweep($name, @grid,
+			more => [@more, -d "results/$name" ? '--resume' : ()]);
+		my $deadline = time + 0.1 + $step * $n;
+
+		sleep 0.005 while time < $deadline && !exited($run->{pid});
+		kill $signal, $run->{pid} if $n < $sittings_max;
+		my $r = finish($run);
+		return ($cuts, $last) if $r->{status} eq '0';
+		$cuts++;
+		$last = $r;
+	}
+	return ($cuts, $last);
+}
+
+# A zombie that finish() will fetch.
+sub exited {
+	my ($pid) = @_;
+	return (slurp("/proc/$pid/stat") // '') =~ /\) Z /;
+}
+
+my $whole = sweep('whole', @grid);
+my @want = map { unmeasured($_) } @{summary('whole')};
+my @files = grep { !/^logs/ } files('whole');
+
+check_run('undisturbed', $whole, { status => 0 });
+is(scalar @want, 12, 'all records');
+for (['INT', 0.3, '130'], ['TERM', 0.45, '130', '--shuffle'], ['KILL', 0.35, 'signal 9']) {
+	my ($signal, $step, $status, @more) = @$_;
+	my ($cuts, $last) = disturbed("cut-$signal", $signal, $step, @more);
+
+	cmp_ok($cuts, '>', 0, "ended by SIG$signal at least once");
+	is($last->{status}, $status, 'with its exit status');
+	like($last->{err}, qr/The script was terminated early\. Use `--resume`/, 'and the hint')
+		if $signal ne 'KILL';
+	is_deeply([grep { !/^logs/ } files("cut-$signal")], \@files, 'the same files');
+	is_deeply([map { unmeasured($_) } @{summary("cut-$signal")}], \@want, 'the same records');
+	wait_for('end of the servers', sub { !server_is_up() });
+}
+
+done_testing;
