@@ -58,6 +58,7 @@ spill("$dir/bin/profllm", <<"END");
 args=("\${\@//8000/$port}")
 case "\$1 \$2" in
 "sim "*) # --help and the like end by themselves; a server is told to after a second
+	[[ " \$* " == *" --explain "* ]] && exec $program "\${args[\@]}"
 	[[ " \$* " == *" --port "* || " \$* " == *" --uds "* ]] || args+=(--port 0)
 	exec timeout --preserve-status -s TERM 1 $program "\${args[\@]}" ;;
 "bench serve")
