@@ -113,6 +113,8 @@ bool engine_argv_next(char *const **at, struct engine_token *out);
  */
 int engine_argv_check(char *const *argv, unsigned version, bool is_strict, struct buf *notes,
 		      struct err *e);
+/* Only what this version does not have: for a server that has told its version. */
+void engine_argv_check_version(char *const *argv, unsigned version, struct buf *notes);
 
 /*
  * The value in effect: the last one given, "true"/"false" of flags, keys of a JSON argument

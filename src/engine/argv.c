@@ -298,3 +298,16 @@ int engine_argv_check(char *const *argv, unsigned version, bool is_strict, struc
 	}
 	return 0;
 }
+
+void engine_argv_check_version(char *const *argv, unsigned version, struct buf *notes)
+{
+	char *const *at = engine_argv_begin(argv);
+	struct engine_token t;
+
+	while (at && version && engine_argv_next(&at, &t)) {
+		struct err fault = { 0 };
+
+		if (t.arg && find_version(&t, version, &fault) < 0)
+			buf_printf(notes, "server command: %s\n", fault.text);
+	}
+}

@@ -240,6 +240,30 @@ static void test_findings(void **state)
 	}
 }
 
+/* Of a server that has told its version: only what that version lacks. */
+static void test_told_version(void **state)
+{
+	struct buf notes = { 0 };
+	struct line l;
+
+	(void)state;
+	serve(&l, "m --swap-space 4 --bogus --max-num-seqs 0 --performance-mode throughput");
+	engine_argv_check_version(l.argv, 0, &notes);
+	assert_int_equal(notes.len, 0);
+	engine_argv_check_version(l.argv, 32, &notes);
+	assert_string_equal(notes.data, "server command: --swap-space: not in vLLM 0.32; it is there "
+			    "up to 0.17\n");
+	buf_reset(&notes);
+	engine_argv_check_version(l.argv, 16, &notes);
+	assert_string_equal(notes.data, "server command: --performance-mode: not in vLLM 0.16; it is "
+			    "there from 0.17\n");
+	buf_reset(&notes);
+	line_of(&l, "", "profllm sim --swap-space 4");
+	engine_argv_check_version(l.argv, 32, &notes);
+	assert_int_equal(notes.len, 0);
+	buf_release(&notes);
+}
+
 /* Which commands start vLLM, and where its own arguments begin. */
 static void test_begin(void **state)
 {
@@ -417,7 +441,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table), cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_golden), cmocka_unit_test(test_findings),
-		cmocka_unit_test(test_begin), cmocka_unit_test(test_others),
+		cmocka_unit_test(test_told_version), cmocka_unit_test(test_begin),
+		cmocka_unit_test(test_others),
 		cmocka_unit_test(test_effect), cmocka_unit_test(test_gpus),
 		cmocka_unit_test(test_optimization), cmocka_unit_test(test_diff),
 	};
