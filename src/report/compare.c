@@ -97,6 +97,18 @@ static bool has_metric(const struct compare_side *s, const char *key)
 	return false;
 }
 
+/* A number that is 0 everywhere says nothing: the audio rate of a text model. */
+static bool is_ever_more(const struct comparison *c, const char *key)
+{
+	double v;
+
+	for (size_t s = 0; s < c->n_sides; s++)
+		for (size_t i = 0; i < c->side[s].n; i++)
+			if (compare_number(c->side[s].run[i].record, key, &v) && fabs(v) > 0)
+				return true;
+	return false;
+}
+
 static void add_metric(struct comparison *c, const char *key, size_t *cap)
 {
 	const struct schema_field *f = schema_field_find(key);
@@ -174,7 +186,7 @@ static int choose_metrics(struct comparison *c, struct err *e)
 
 		for (size_t s = 0; s < c->n_sides; s++)
 			is_everywhere &= has_metric(&c->side[s], usual[i]);
-		if (is_everywhere)
+		if (is_everywhere && is_ever_more(c, usual[i]))
 			add_metric(c, usual[i], &cap);
 	}
 	if (named_metrics(c, &cap, e) < 0)
@@ -491,8 +503,8 @@ static void note_needed(struct comparison *c)
 			buf_printf(&list, "%s%s %zu", list.len ? ", " : "", c->metric[m].key, n);
 	}
 	if (most)
-		compare_note(c, "repeats a side, each with a fresh server, that the least change worth "
-			     "naming takes at this scatter: %s", list.data);
+		compare_note(c, "at this scatter the least change worth naming shows with so many "
+			     "repeats a side, each with a fresh server: %s", list.data);
 	buf_release(&list);
 }
 

@@ -7,6 +7,8 @@
 #include "report/compare.h"
 #include "report/grid.h"
 
+#define HEAD_CHARS_MAX 24 /* longer names would make tables wider than screens */
+
 const char *compare_value(double v, struct arena *a)
 {
 	if (isnan(v))
@@ -59,16 +61,25 @@ static const char *count_text(const struct compare_cell *cell, struct arena *a)
 	return arena_printf(a, "%zu in %zu", cell->n_runs, cell->n);
 }
 
+/* What heads a side's columns: its name if that is short for all sides. */
+static const char *head_of(const struct comparison *c, size_t side, struct arena *a)
+{
+	for (size_t s = 0; s < c->n_sides; s++)
+		if (grid_width(c->side[s].name) > HEAD_CHARS_MAX)
+			return side ? arena_printf(a, "side %zu", side + 1) : "baseline";
+	return c->side[side].name;
+}
+
 static void point_heads(const struct comparison *c, struct grid *g, struct arena *a)
 {
 	grid_begin(g, a);
 	grid_add(g, "metric");
-	grid_add(g, c->side[0].name);
+	grid_add(g, head_of(c, 0, a));
 	if (c->n_sides > 2) {
 		grid_add(g, "side");
 		grid_add(g, "value");
 	} else {
-		grid_add(g, c->side[1].name);
+		grid_add(g, head_of(c, 1, a));
 	}
 	grid_add(g, "change");
 	grid_add(g, arena_printf(a, "%.3g %% interval", c->o->level * 100));
@@ -93,7 +104,7 @@ void compare_point_grid(const struct comparison *c, size_t point, struct grid *g
 			grid_add(g, c->metric[m].key);
 			grid_add(g, compare_value(base->median, a));
 			if (c->n_sides > 2)
-				grid_add(g, c->side[s].name);
+				grid_add(g, head_of(c, s, a));
 			grid_add(g, compare_value(cell->median, a));
 			grid_add_toned(g, compare_percent(cell->delta, a), tone_of(cell->verdict));
 			grid_add(g, interval_text(cell->interval, a));
@@ -127,7 +138,10 @@ void compare_sides_grid(const struct comparison *c, struct grid *g, struct arena
 			grid_add(g, c->param[p].key);
 	grid_end_heads(g);
 	for (size_t s = 0; s < c->n_sides; s++) {
-		grid_add(g, arena_printf(a, "%s%s", c->side[s].name, s ? "" : " (baseline)"));
+		const char *head = s ? head_of(c, s, a) : "baseline";
+
+		grid_add(g, head == c->side[s].name ? head :
+				    arena_printf(a, "%s (%s)", c->side[s].name, head));
 		grid_add(g, arena_printf(a, "%zu", c->side[s].n));
 		for (size_t p = 0; p < c->n_params; p++)
 			if (c->param[p].kind == COMPARE_BETWEEN)

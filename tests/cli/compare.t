@@ -1,0 +1,207 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: Apache-2.0
+# bench compare and bench markdown from outside: formats, exit statuses, files, messages.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Cli;
+use JSON::PP ();
+use Test::More;
+
+my $json = JSON::PP->new->canonical;
+
+# Noise that is the same everywhere: a few per mille around the value.
+sub result {
+	my ($value, $run, %more) = @_;
+	my $v = $value * (1 + (($run * 7) % 5 - 2) / 500);
+
+	return {
+		date => "20260101-00000$run", backend => 'openai', model_id => 'm',
+		request_rate => 'inf', max_concurrency => 8, completed => 100, failed => 0,
+		total_input_tokens => 1000, total_output_tokens => 2000,
+		request_throughput => $v / 10, output_throughput => $v,
+		median_ttft_ms => 50000 / $v, p99_ttft_ms => 100000 / $v,
+		median_tpot_ms => 10000 / $v, p99_tpot_ms => 20000 / $v, %more,
+	};
+}
+
+sub side {
+	my ($dir, $value, $runs, %more) = @_;
+
+	mkdir $dir;
+	spew("$dir/run$_.json", $json->encode(result($value, $_, %more))) for 0 .. $runs - 1;
+}
+
+side('base', 1000, 5);
+side('same', 1001, 5);
+side('slow', 900, 5, max_num_seqs => 16);
+side('few', 900, 3);
+side('other', 900, 2, model_id => 'n');
+spew('none.json', '{"a": 1}');
+spew('broken.json', '{"a": ');
+
+sub status_is {
+	my ($what, $want, $message, @args) = @_;
+	my $r = run(args => ['bench', 'compare', @args]);
+
+	is($r->{status}, $want, "$what: exit $want") or diag($r->{out}, $r->{err});
+	like($r->{err}, $message, "$what: says why") if $message;
+	return $r;
+}
+
+# ---- texts ----
+
+is_golden(status_is('a slower side', 0, undef, 'base', 'slow')->{out}, 'compare.txt');
+is_golden(status_is('three sides', 0, undef, qw(base same slow --format markdown --metrics),
+	'output_throughput,p99_ttft_ms')->{out}, 'compare.md');
+is_golden(status_is('too few runs', 0, undef, qw(base few --metrics output_throughput))->{out},
+	'compare-few.txt');
+
+my $r = status_is('JSON', 0, undef, qw(base slow --format json));
+my $c = eval { $json->decode($r->{out}) };
+is(scalar @{$c->{points}}, 1, 'JSON: one point');
+my ($tput) = grep { $_->{metric} eq 'output_throughput' } @{$c->{points}[0]{metrics}};
+is($tput->{verdict}, 'regression', 'JSON: verdict');
+ok(abs($tput->{delta} + 0.1) < 1e-9, 'JSON: change');
+ok($tput->{p_mann_whitney} > 0.007 && $tput->{p_mann_whitney} < 0.009, 'JSON: 2 of 252');
+ok($tput->{delta_low} < -0.1 && -0.1 < $tput->{delta_high}, 'JSON: interval holds the change');
+is_deeply($c->{sides}[1]{parameters}, { max_num_seqs => '16' }, 'JSON: what differs, nothing else');
+
+$r = status_is('CSV', 0, undef, qw(base slow --format csv --metrics output_throughput));
+is(scalar(split /\n/, $r->{out}), 2, 'CSV: heads and a row');
+like($r->{out}, qr/^,output_throughput,tokens\/s,base,slow,1000\.0,900\.0,-0\.\d+,.*,5,5,regression$/m,
+	'CSV: the row');
+
+$r = status_is('HTML', 0, undef, qw(base slow --output page.html));
+is($r->{out}, '', 'HTML: nothing on stdout');
+my $page = slurp('page.html');
+like($page, qr/^<!doctype html>.*<svg.*regression.*<\/html>\n\z/s, 'HTML: a page with a drawing');
+unlike($page, qr/(src|href|url)\s*[=(]|https?:|\@import|<script/i, 'HTML: nothing from elsewhere');
+
+# ---- gates ----
+
+status_is('a gate that holds', 3, qr/^--fail-if 'output_throughput<-5%' holds \(-10\.0%: 1000, then 900\): slow$/m,
+	'--fail-if', 'output_throughput<-5%', 'base', 'slow');
+status_is('one that does not', 0, qr/^\z/, 'base', 'slow', '--fail-if', 'output_throughput<-15%');
+status_is('the second of two', 3, qr/p99_ttft_ms>\+5%' holds/, '--fail-if=output_throughput<-15%',
+	'--fail-if', 'p99_ttft_ms>+5%', 'base', 'slow');
+status_is('a limit on the value', 3, qr/holds \(900\)/, 'base', 'slow', '--fail-if',
+	'output_throughput<950');
+status_is('no evidence', 0, qr/^\z/, 'base', 'same', '--fail-if', 'output_throughput>+0.01%');
+status_is('none wanted', 3, qr/holds/, 'base', 'same', '--fail-if', 'output_throughput>+0.01%',
+	'--fail-if-any');
+status_is('too few to judge', 0, qr/cannot be judged, not enough data \(5 against 3 values, 4 needed\)/,
+	'base', 'few', '--fail-if', 'output_throughput<-5%');
+status_is('too few, strict', 3, qr/cannot be judged/, 'base', 'few', '--strict', '--fail-if',
+	'output_throughput<-5%');
+
+# ---- mistakes ----
+
+status_is('nothing named', 2, qr/no result is named/);
+status_is('a baseline alone', 2, qr/at least one other result/, 'base');
+status_is('not there', 1, qr/absent\.json does not exist/, 'base', 'absent.json');
+status_is('no result', 1, qr/none\.json holds no result/, 'base', 'none.json');
+status_is('not JSON', 1, qr/broken\.json/, 'base', 'broken.json');
+status_is('models', 1, qr/is of model 'm'.*of 'n'; --across-models/, 'base', 'other');
+status_is('models on purpose', 0, undef, 'base', 'other', '--across-models');
+status_is('a gate without number', 2, qr/--fail-if: 'x>' ends with no number/, 'base', 'slow',
+	'--fail-if', 'x>');
+status_is('a gate on nothing', 2, qr/--fail-if: no run has a number called 'p99_nothing'/, 'base',
+	'slow', '--fail-if', 'p99_nothing>1');
+
+# ---- scaling ----
+
+side('tp1', 1000, 1, tensor_parallel_size => 1);
+side('tp4', 3200, 1, tensor_parallel_size => 4);
+like(status_is('scaling', 0, undef, qw(tp1 tp4 --scaling))->{out}, qr/4 +3187\.\d +796\.\d+ +3\.200 +80\.0%/,
+	'scaling: speed-up and efficiency per GPU');
+
+# ---- the dashboard's tables ----
+
+sub dashboard {
+	my ($dir, @rows) = @_;
+
+	mkdir $dir;
+	spew("$dir/benchmark_results.json", $json->encode([map { {
+		'Test name' => "serving_c$_->[1]", Model => 'org/m', 'Dataset Name' => 'random',
+		'Input Len' => 128, 'Output Len' => 64, 'TP Size' => $_->[0], 'PP Size' => 1,
+		'# of max concurrency.' => $_->[1], qps => 'inf', 'Output Tput (tok/s)' => $_->[2],
+		'P99 TTFT (ms)' => $_->[3], P99 => $_->[4],
+	} } @rows]));
+}
+
+# At 16 TPOT fails, at 32 it passes again: the highest passing level is not the valid one.
+dashboard('da', [1, 8, 100, 500, 50], [1, 16, 200, 900, 120], [1, 32, 300, 3100, 90],
+	[1, 64, 320, 4000, 95]);
+dashboard('db', [1, 8, 110, 400, 40], [1, 16, 210, 800, 60], [1, 32, 330, 2000, 80]);
+$r = status_is('tables', 0, undef, '-f', 'da/benchmark_results.json', '-f',
+	'db/benchmark_results.json', qw(--csv-out-dir csv --html-out-dir pages));
+is_golden($r->{out}, 'compare-tables.txt');
+is_deeply([sort map { s/^csv\///r } glob 'csv/*'],
+	[map { "m_128x64__$_.csv" } qw(Output_Tput__tok_s_ P99 P99_TTFT__ms_ Valid_Max_Concurrency_Summary)],
+	'tables: CSV files by upstream\'s names');
+like(slurp('csv/m_128x64__P99.csv'), qr/^8,inf,50\.0,40\.0,1\.25$/m, 'tables: above 1 is better');
+like(slurp('csv/m_128x64__Valid_Max_Concurrency_Summary.csv'),
+	qr/^da,32\.0,64\.0,32\.0,300\.0,3100\.0,90\.0,16\.0,8\.0,100\.0$/m,
+	'tables: upstream\'s maximum, the first failure, and the level below it');
+ok(-s 'pages/perf_comparison.html' && -s 'pages/perf_comparison_org-m_random_128_64.html',
+	'tables: the page and a group\'s');
+unlike(slurp('pages/perf_comparison.html'), qr/https?:|<script/, 'tables: nothing from elsewhere');
+
+dashboard('dc', [1, 8, 100, 500, 50], [2, 8, 180, 300, 30]);
+$r = status_is('one file', 0, undef, 'dc/benchmark_results.json', '--html-out-dir', 'split');
+like($r->{out}, qr/^Saved: split\/splits\/tp1_pp1\/benchmark_results\.json$/m, 'one file: is split');
+like($r->{out}, qr/8 +inf +100\.00 +180\.00 +1\.80/, 'one file: its parts are compared');
+status_is('an odd axis', 2, qr/--xaxis: no column 'odd'/, '-x', 'odd', '-f', 'da/benchmark_results.json',
+	'-f', 'db/benchmark_results.json');
+status_is('tables of results', 0, undef, qw(base slow --tables --html-out-dir results-tables));
+
+# ---- bench markdown ----
+
+mkdir 'md';
+spew('md/serving_x.json', $json->encode(result(1000, 0)));
+spew('md/serving_x.commands', $json->encode({
+	server_command => 'vllm serve m --tensor-parallel-size 2 --dtype=bfloat16',
+	client_command => 'vllm bench serve --dataset-name random --random-input-len 128 '
+		. '--metadata a=b c=d --request-rate 4.5', gpu_type => "A100\nA100" }));
+spew('md/serving_y.json', $json->encode(result(1000, 0)));
+spew('md/throughput_z.json', $json->encode({ elapsed_time => 10.5, num_requests => 200,
+	total_num_tokens => 12345, requests_per_second => 19.1, tokens_per_second => 1188.25 }));
+spew('md/throughput_z.commands', $json->encode({ gpu_type => 'H100' }));
+spew('md/notes.json', '{}');
+$r = run(args => [qw(bench markdown -r md)]);
+is($r->{status}, 0, 'markdown: exit 0') or diag($r->{err});
+like($r->{out}, qr/^Skipping md\/notes\.json$/m, 'markdown: what is no test is skipped');
+like($r->{out}, qr/serving_y\.commands/, 'markdown: a test without its commands is named');
+my $tables = slurp('md/benchmark_results.md');
+like($tables, qr/^\| serving_x +\| m +\| random +\| +128 \| +2 \| bfloat16 \| 2xA100 \| +100 \| +4\.5 \|/m,
+	'markdown: columns from the commands');
+like($tables, qr/^\| throughput_z \| 1xH100 \| +200 \| +12345 \| +10\.5 \| +19\.1 \| +1188\.25 \|$/m,
+	'markdown: throughput');
+my $records = eval { $json->decode(slurp('md/benchmark_results.json')) } || [];
+is_deeply([map { $_->{'Test name'} } @$records], [qw(throughput_z serving_x)],
+	'markdown: records, throughput first');
+is($records->[1]{'# of max concurrency.'}, 8, 'markdown: records have display names');
+status_is('its records', 0, undef, '-f', 'md/benchmark_results.json', '-f', 'da/benchmark_results.json',
+	'--html-out-dir', 'from-md');
+$r = run(args => [qw(bench markdown -r nowhere)]);
+is($r->{status}, 1, 'markdown: no folder');
+like($r->{err}, qr/results folder does not exist: nowhere/, 'markdown: upstream\'s sentence');
+
+# ---- results of this program, and a sweep ----
+
+mkdir 'ours';
+my $port = start_sim()->{port};
+for my $i (0, 1) {
+	$r = run(args => ['bench', 'serve', @{$tiny{model}}, @{$tiny{load}}, '--port', $port,
+		'--save-result', '--result-dir', 'ours', '--result-filename', "r$i.json"]);
+	is($r->{status}, 0, 'a run to compare') or diag($r->{err});
+}
+$r = status_is('our own results', 0, undef, 'ours/r0.json', 'ours/r1.json');
+like($r->{out}, qr/1 point, \d+ metrics: not enough data \d+/, 'our own results: pair as one point');
+$r = run(args => [qw(bench markdown -r ours)]);
+is($r->{status}, 0, 'our own results need no .commands');
+like(slurp('ours/benchmark_results.md'), qr/^\| r0 +\| sim .*\n\| r1 +\| sim /m, 'they are in the table');
+
+done_testing();
