@@ -24,7 +24,7 @@
 #define GRACE_MS_MAX 3600000
 
 struct keeper {
-	pid_t root, program;
+	pid_t root;              /* the keeper */
 	int control, report;     /* ours; control -1 once it is told to stop */
 	pthread_mutex_t lock;    /* of what follows */
 	bool has_ended, is_gone, is_lost;
@@ -236,7 +236,6 @@ int keeper_start(const struct keeper_opts *o, struct keeper **out, int *error, s
 	if (read_report(k, -1, &r) && r.said == SAID_STARTED) {
 		tree_process_read(k->root, &root);
 		k->roster.keeper = (struct roster_one){ k->root, root.start };
-		k->program = r.value;
 		*out = k;
 		return 0;
 	}
@@ -255,11 +254,6 @@ int keeper_start(const struct keeper_opts *o, struct keeper **out, int *error, s
 pid_t keeper_root(const struct keeper *k)
 {
 	return k->root;
-}
-
-pid_t keeper_program(const struct keeper *k)
-{
-	return k->program;
 }
 
 /* What the keeper has said meanwhile. Called with the lock. */

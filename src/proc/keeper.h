@@ -75,8 +75,7 @@ struct keeper_end {
 int keeper_start(const struct keeper_opts *o, struct keeper **out, int *error, struct err *e);
 /* Waits at most wait_ms for the program's own end: true with *end, which may be NULL. */
 bool keeper_has_ended(struct keeper *k, int wait_ms, struct keeper_end *end);
-pid_t keeper_root(const struct keeper *k);    /* the keeper: everything descends from it */
-pid_t keeper_program(const struct keeper *k); /* the program itself */
+pid_t keeper_root(const struct keeper *k); /* the keeper: everything descends from it */
 /*
  * Ends the tree, waits until nothing of it is left and frees k. *hurry (may be NULL) set: KILL at
  * once. 0, or -1 when something could not be ended (a process stuck in the kernel); e says what.

@@ -34,7 +34,7 @@ enum order_text {
 };
 
 enum keeper_said {
-	SAID_STARTED, /* value: the program's process number */
+	SAID_STARTED, /* value: the program's process number, for whoever debugs it */
 	SAID_FAILED,  /* value: errno of what could not be done; the keeper ends */
 	SAID_ENDED,   /* value: the program's exit status, or minus the signal */
 	SAID_GONE,    /* value: how many of the tree could not be ended; the keeper ends */

@@ -288,11 +288,6 @@ const char *server_url(const struct server *s)
 	return s->where.url;
 }
 
-const char *server_log_path(const struct server *s)
-{
-	return s->opts.log_path;
-}
-
 double server_startup_s(const struct server *s)
 {
 	return s->startup_s;
@@ -301,11 +296,6 @@ double server_startup_s(const struct server *s)
 bool server_is_alive(struct server *s)
 {
 	return !keeper_has_ended(s->keeper, 0, NULL);
-}
-
-bool server_await_end(struct server *s, int wait_ms)
-{
-	return keeper_has_ended(s->keeper, wait_ms, NULL);
 }
 
 int server_check(struct server *s, struct server_failure *why, struct err *e)

@@ -101,13 +101,10 @@ int server_start(const struct server_opts *o, const struct server_hooks *hooks,
 
 const struct server_address *server_where(const struct server *s);
 const char *server_url(const struct server *s);      /* "http://localhost:8000" */
-const char *server_log_path(const struct server *s);
 double server_startup_s(const struct server *s);     /* from its start to the first good answer */
 
 /* Whether its process has not ended. Cheap (one poll), from any thread. */
 bool server_is_alive(struct server *s);
-/* Waits at most wait_ms for that: a run that failed may have outpaced the end it failed of. */
-bool server_await_end(struct server *s, int wait_ms);
 /*
  * How it ended, once it is not alive: fills *why and e with one sentence ("Server process crashed
  * with return code -9 (out of memory: ...)") and returns -1. 0 while it is alive.

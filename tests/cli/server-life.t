@@ -150,7 +150,7 @@ $run = run(args => ['bench', 'sweep', 'serve', '--serve-cmd', "$server mortal --
 	'--ready-check-timeout-sec 0', '--num-runs', 1, '--after-bench-cmd', 'true', '-o', 'results',
 	'-e', 'mortal']);
 check_run('dies in the middle of a run', $run, { status => 1,
-	out => ['[FAILED BENCHMARK] *'] });
+	out => ['*Server process crashed with return code 9 (crash: that is too much)*'] });
 ok(!-e 'results/mortal/run=0.json', '... whose result is not taken for one');
 ok(-e 'results/mortal/run=0.failure.json', '... but written down as a failure');
 nothing_left('dies in the middle of a run');
