@@ -12,7 +12,10 @@
 #include "base/fmt.h"
 #include "cmd/cmd.h"
 #include "cmd/sim_cli.h"
+#include "proc/stray.h"
 #include "sim/explain.h"
+
+#define STRAY_SECONDS 600
 
 /* What the signal handler stops; one server per process. */
 static struct sim *_Atomic serving;
@@ -64,6 +67,9 @@ static int serve(const struct sim_cli *cli, const struct sim_setup *setup, struc
 	struct sim *s;
 	int rc;
 
+	/* Before signals are caught, so that they end it. */
+	if (cli->is_daemon_forked && stray_leave(STRAY_SECONDS, e) < 0)
+		return -1;
 	/* Before the port file exists, so that whoever waits for it may stop us at once. */
 	signals_catch(cli->is_term_ignored);
 	rc = sim_start(cli, setup, is_stopped, e);

@@ -16,17 +16,20 @@ static bool same_name(struct str typed, const char *name)
 {
 	size_t i = 0;
 
-	while (i < typed.n && name[i] &&
-	       (typed.p[i] == '_' ? '-' : typed.p[i]) == (name[i] == '_' ? '-' : name[i]))
+	while (i < typed.n && name[i] && (typed.p[i] == name[i] ||
+					  (typed.p[i] == '_' && name[i] == '-')))
 		i++;
 	return i == typed.n && !name[i];
 }
 
 static const struct opt *row_find(const struct fit *f, struct str name)
 {
-	for (size_t i = 0; i < f->set->n; i++)
-		if (!(f->set->row[i].flags & OPT_POSITIONAL) && same_name(name, f->set->row[i].name))
-			return &f->set->row[i];
+	for (size_t i = 0; i < f->set->n; i++) {
+		const struct opt *o = &f->set->row[i];
+
+		if (!(o->flags & OPT_POSITIONAL) && same_name(name, o->name))
+			return o;
+	}
 	return NULL;
 }
 

@@ -80,7 +80,7 @@ typedef bool sim_is_stopped(void);
 
 /*
  * What comes before listening: phases of loading with their log lines and their time, faults of
- * --fail-start, --never-ready and --fork-daemon. 1: a signal ended it; -1 with e: it failed.
+ * --fail-start and --never-ready. 1: a signal ended it; -1 with e: it failed.
  */
 int sim_start(const struct sim_cli *cli, const struct sim_setup *setup, sim_is_stopped *is_stopped,
 	      struct err *e);

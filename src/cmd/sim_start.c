@@ -9,11 +9,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "cmd/sim_cli.h"
-
-#define DAEMON_SECONDS 600
 
 __attribute__((format(printf, 1, 2)))
 static void log_line(const char *format, ...)
@@ -58,22 +55,6 @@ static bool sleep_for(double seconds, sim_is_stopped *is_stopped)
 	return is_stopped();
 }
 
-/* A process of another session, which nobody's SIGTERM to a group reaches. */
-static void daemon_fork(void)
-{
-	pid_t child = fork();
-
-	if (child == 0 && (setsid() < 0 || fork() != 0))
-		_exit(0);
-	if (child == 0) {
-		signal(SIGTERM, SIG_DFL);
-		signal(SIGINT, SIG_DFL);
-		alarm(DAEMON_SECONDS);
-		for (;;)
-			pause();
-	}
-}
-
 static int start_fail(const char *how, struct err *e)
 {
 	struct str rest = str_of(how);
@@ -109,8 +90,6 @@ int sim_start(const struct sim_cli *cli, const struct sim_setup *s, sim_is_stopp
 	double compile_s = s->hw.compile_s * cli->startup_scale;
 	bool is_logged = s->has_hardware || cli->startup_scale > 0 || cli->is_never_ready;
 
-	if (cli->is_daemon_forked)
-		daemon_fork();
 	if (is_logged)
 		log_line("Starting to load model %s...", sim_model(cli));
 	if (sleep_for(load_s, is_stopped))

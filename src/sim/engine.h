@@ -52,7 +52,7 @@ struct engine {
 	uint32_t kv_block;           /* tokens of one of its blocks; 0 counts as 1 */
 	uint32_t drafted;            /* speculative decoding: tokens checked beside the next one */
 	uint32_t chunk_max;          /* tokens of one prompt in a step; 0: as the budget allows */
-	bool is_prompt_whole;        /* prompts are not cut: they wait for a budget that holds them */
+	bool is_prompt_whole;        /* prompts wait for a budget that holds them uncut */
 	uint64_t preempted;          /* times, so far */
 	uint64_t held;               /* tokens of the blocks in use after the latest step's plan */
 	uint32_t step_tokens;        /* budget used by the step under way */

@@ -113,7 +113,7 @@ static int sizes_check(const struct hardware *hw, struct err *e)
 /* ---- formats ---- */
 
 struct formats {
-	double weight_bits, base_bytes, kv_bytes; /* of a parameter; of an activation; of an entry */
+	double weight_bits, base_bytes, kv_bytes; /* of a parameter, activation, cached entry */
 	double layer_flops, base_flops;           /* achieved, a second */
 };
 
@@ -191,7 +191,8 @@ static double activation_bytes(const struct hardware *hw, const struct formats *
 {
 	const struct hardware_opts *o = &hw->opts;
 	const struct shape *s = hw->shape;
-	double wide = 3.0 * s->intermediate * s->experts_used / (double)o->tp; /* gate, up, product */
+	/* Gate, up and their product. */
+	double wide = 3.0 * s->intermediate * s->experts_used / (double)o->tp;
 	double token = (wide + 6.0 * s->hidden) * f->base_bytes;
 	double logits = 2.0 * 4 * s->vocabulary * (double)o->max_num_seqs; /* and probabilities */
 

@@ -54,7 +54,7 @@ struct sim_opts {
 	size_t fault_count;
 
 	int64_t max_num_seqs, max_num_batched_tokens;
-	int64_t kv_cache_tokens;    /* of running requests and of the prefix cache; of each engine */
+	int64_t kv_cache_tokens;    /* of running requests and the prefix cache; of each engine */
 	int64_t block_size;         /* tokens of a block of it */
 	int64_t engines;            /* requests are spread over so many engines */
 	int64_t chunk_max;          /* tokens of one prompt in a step; 0: no limit of its own */

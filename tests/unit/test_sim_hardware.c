@@ -374,7 +374,7 @@ static void test_whole_prompts(void **state)
 	}
 	g.is_prompt_whole = true;
 	assert_true(engine_step_begin(&g) > 0);
-	assert_int_equal(g.step_tokens, 60); /* the second does not fit, the third waits behind it */
+	assert_int_equal(g.step_tokens, 60); /* the second does not fit, the third is behind it */
 	assert_int_equal(g.waiting_count, 2);
 	engine_remove(&g, &s[0]);
 	g.is_in_step = false;
