@@ -100,6 +100,15 @@ for my $case (
 		'*Server failed to become ready within 1 seconds.*', 'not ready in time', '*  starting'],
 	['ignores TERM', "$server stubborn --port $port", ['--server-grace', '0.3'], 0],
 	['forks a daemon', "$server daemon --port $port", ['--server-grace', '0.3'], 0],
+	['a simulator that ignores TERM and leaves a daemon',
+		"$program sim --port $port --ignore-term --fork-daemon", ['--server-grace', '0.3'], 0],
+	['a simulator that never listens', "env A=1 $program sim --port $port --never-ready --ignore-term",
+		['--server-ready-timeout', 1, '--server-grace', '0.2'], 1,
+		'*Server failed to become ready within 1 seconds.*', 'not ready in time'],
+	['a model that does not fit', "$program sim --port $port --fail-start oom", [], 1,
+		'*Server process crashed with return code 1 (out of memory: *', 'out of memory'],
+	['a server that is killed', "$program sim --port $port --fail-start killed", [], 1,
+		'*Server process crashed with return code -9 (out of memory*', 'out of memory'],
 	['another server is on the port', "$program sim --port $taken->{port}", [], 1,
 		"*port $taken->{port} is already served by PID $taken->{pid} (*sim --port 0*)*",
 		'port taken'],
@@ -155,6 +164,15 @@ ok(!-e 'results/mortal/run=0.json', '... whose result is not taken for one');
 ok(-e 'results/mortal/run=0.failure.json', '... but written down as a failure');
 nothing_left('dies in the middle of a run');
 
+# ---- caches ----
+
+$run = run(args => ['bench', 'sweep', 'serve', '--serve-cmd', "$program sim --port=$port", '--bench-cmd',
+	"$^X bench.pl", '--num-runs', 2, '-o', 'results', '-e', 'caches']);
+check_run('caches are reset', $run, { status => 0, out => ["Resetting caches at http://localhost:$port"] });
+my @resets = $run->{out} =~ /^Resetting caches at /mg;
+is(scalar @resets, 2, 'after every run');
+nothing_left('caches');
+
 # ---- we are stopped, or killed ----
 
 sub begin_waiting {
@@ -166,7 +184,14 @@ sub begin_waiting {
 	return $waiting;
 }
 
-my $waiting = begin_waiting('daemon');
+my $waiting = begin(args => [sweep_args("$server never --port $port", '--server-grace', '0.5')]);
+wait_for('the server', sub { (slurp("results/e$sweeps/logs/SERVE-default.log") || '') =~ /starting/ });
+kill 'INT', $waiting->{pid};
+finish($waiting);
+check_run('Ctrl-C before the server is ready', $waiting, { status => 130 });
+nothing_left('Ctrl-C before the server is ready');
+
+$waiting = begin_waiting('daemon');
 kill 'INT', $waiting->{pid};
 finish($waiting);
 check_run('Ctrl-C', $waiting, { status => 130 });
