@@ -75,7 +75,8 @@ const struct engine_arg *engine_arg_spelled(struct str typed)
 	for (size_t i = 0; i < typed.n; i++)
 		name[i] = str_starts(typed, STR("--")) ? dashed(typed.p[i]) : typed.p[i];
 	for (size_t i = 0; i < engine_arg_count; i++)
-		if (engine_word_in(engine_args[i].also, (struct str){ name, typed.n }))
+		if (*engine_args[i].also &&
+		    engine_word_in(engine_args[i].also, (struct str){ name, typed.n }))
 			return &engine_args[i];
 	if (!str_starts(typed, STR("--")))
 		return NULL;

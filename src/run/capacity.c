@@ -13,6 +13,7 @@
 #include "base/limits.h"
 #include "http/prometheus.h"
 
+#define TOLD_MAX 1e15   /* larger numbers of a server's are no sizes */
 #define BLOCK_TOKENS 16 /* where a log tells blocks alone: what vLLM had then */
 
 /* What one engine says; NAN: nothing. */
@@ -58,7 +59,7 @@ static double number_of(struct str text)
 			 !isdigit((unsigned char)text.p[i + 1]))
 			break;
 	}
-	return str_to_f64((struct str){ digits, n }, &v) ? v : NAN;
+	return str_to_f64((struct str){ digits, n }, &v) && v < TOLD_MAX ? v : NAN;
 }
 
 /* What stands behind the mark; empty: the mark is not there. */
@@ -100,6 +101,8 @@ static void take_blocks(struct str line, struct engine *engine)
 	struct str rest = behind(line, "# "), name = rest;
 	size_t n = 0;
 
+	if (!rest.n)
+		return;
 	while (n < name.n && isalpha((unsigned char)name.p[n]))
 		n++;
 	rest.p += n;
@@ -180,7 +183,7 @@ static double label_of(struct str labels, const char *name)
 	double v;
 
 	return prometheus_label(labels, name, &value) && str_to_f64(value, &v) && v > 0 &&
-	       isfinite(v) ? v : NAN;
+	       v < TOLD_MAX ? v : NAN;
 }
 
 static struct engine *labelled(struct str labels, const char *label, struct engines *all)
@@ -208,7 +211,7 @@ static void read_sglang(const struct prometheus_sample *s, struct engines *all)
 	bool is_size = str_is(s->name, "sglang:max_total_num_tokens");
 	struct engine *engine;
 
-	if ((!is_size && !str_is(s->name, "sglang:context_len")) || !isfinite(s->value))
+	if ((!is_size && !str_is(s->name, "sglang:context_len")) || !(s->value >= 0 && s->value < TOLD_MAX))
 		return;
 	engine = labelled(s->labels, "dp_rank", all);
 	if (engine)
@@ -230,11 +233,6 @@ void capacity_of_metrics(struct str text, struct capacity *out)
 			read_sglang(&s, &all);
 	}
 	sum_up(&all, "metrics", out);
-}
-
-double capacity_requests(const struct capacity *c, double tokens_of_request)
-{
-	return tokens_of_request > 0 ? c->kv_tokens / tokens_of_request : NAN;
 }
 
 static void put(struct json_writer *w, const char *key, double v)

@@ -24,10 +24,5 @@ struct capacity {
 
 void capacity_of_log(struct str log, struct capacity *out);
 void capacity_of_metrics(struct str text, struct capacity *out);
-/*
- * Requests of that many tokens (prompt and answer) that fit at once; NAN when unknown.
- * By kv_tokens, so for models whose cache grows with every token.
- */
-double capacity_requests(const struct capacity *c, double tokens_of_request);
 /* {"kv_tokens": ..., "max_concurrency": ..., "tokens_per_request": ..., "source": ...} */
 void capacity_write(const struct capacity *c, struct json_writer *w);

@@ -6,7 +6,7 @@
 #include "check.h"
 #include "engine/args.h"
 
-#define ARGS_MAX 64
+#define ARGS_MAX 12
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
