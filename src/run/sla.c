@@ -43,6 +43,20 @@ static int unknown_key(const char *key, struct err *e)
 		       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
+/* Before anything is run: a result has such a key, and it can be a number. */
+static int check_key(const char *key, struct err *e)
+{
+	const struct schema_field *field = schema_field_find(key);
+
+	if (!field)
+		return unknown_key(key, e);
+	if (!str_starts(str_of(field->type), STR("int")) &&
+	    !str_starts(str_of(field->type), STR("float")))
+		return err_set(e, ERR_USAGE, "--sla-params: '%s' is no number in a result but %s", key,
+			       field->type);
+	return 0;
+}
+
 static int parse_limit(struct str key, const struct json_value *v, bool is_checked,
 		       struct arena *a, struct sla_limit *out, struct err *e)
 {
@@ -68,9 +82,7 @@ static int parse_limit(struct str key, const struct json_value *v, bool is_check
 	if (!frame_float(text, &out->limit) || isnan(out->limit))
 		return err_set(e, ERR_USAGE, "--sla-params: the limit of '%s' is '%.*s', a number is "
 			       "expected after '%s'", out->key, (int)text.n, text.p, ops[i].text);
-	if (is_checked && !schema_field_find(out->key))
-		return unknown_key(out->key, e);
-	return 0;
+	return is_checked ? check_key(out->key, e) : 0;
 }
 
 int sla_parse(struct str text, bool is_checked, struct arena *a, struct slas *out, struct err *e)

@@ -229,7 +229,11 @@ static int hunt_one(struct hunt *h, struct err *e)
 	sweep_add(s, &h->records);
 	if (hunt_report(h, &o, e) < 0)
 		return -1;
-	return s->o->hover > 0 && o.passing > 0 ? hunt_hover(h, &o, e) : 0;
+	if (s->o->hover > 0 && o.end == SEARCH_FOUND)
+		return hunt_hover(h, &o, e);
+	if (s->o->hover > 0)
+		sweep_warn(s, "--hover: there is no boundary to stay at");
+	return 0;
 }
 
 static int hunt_pair(struct sweep *s, const struct json_value *serve,

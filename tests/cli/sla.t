@@ -1,0 +1,200 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: Apache-2.0
+# `bench sweep serve_sla` and `serve_workload` on the simulator: an engine whose latency is a formula
+# of the load, so that the answer is known.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Cli;
+use File::Find;
+use IO::Socket::INET;
+use Test::More;
+
+my $listen = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1', LocalPort => 0) or die;
+my $port = $listen->sockport;
+close $listen;
+
+# A token takes 2 ms and 2 ms more for each request in the batch: with n at once 2 + 2n. Twelve
+# requests, so that 4 fill their batches and the fifth shows.
+my $engine = "$program sim --port $port --prefill-base-us 0 --prefill-us-per-token 0 " .
+	'--decode-base-us 2000 --decode-us-per-seq 2000 --kv-cache-tokens 1000';
+my $oracle = "$program sim --port $port --ttft-ms 1 --itl-ms 1";
+my $client = "$program bench serve --port $port --model sim --tokenizer sim --num-prompts 12 " .
+	'--random-input-len 8 --random-output-len 6 --ignore-eos --progress none';
+
+sub sweep {
+	my ($verb, $server, @more) = @_;
+	return run(args => ['bench', 'sweep', $verb, '--serve-cmd', $server, '--bench-cmd', $client,
+		'--server-grace', 5, '--server-ready-timeout', 60, @more], seconds => 120);
+}
+
+sub files {
+	my ($folder, $pattern) = @_;
+	my @found;
+	find(sub { push @found, $File::Find::name if /$pattern/ }, $folder);
+	return sort @found;
+}
+
+sub capacity { return @{json_of(slurp("results/$_[0]/capacity.json"))} }
+
+spew('tpot.json', '[{"median_tpot_ms": "<=11"}]');
+spew('two.json', '[{"median_tpot_ms": "<=11", "request_throughput": ">0.01"}, {"p99_ttft_ms": "<0.0001"}]');
+spew('ttft.json', '[{"profllm.connect_ms.p99": "<60000", "p99_ttft_ms": "<=60000"}]');
+my @concurrency = ('--sla-variable', 'max_concurrency');
+
+# ---- an answer that can be computed ----
+
+my $one = sweep('serve_sla', $engine, '--sla-params', 'tpot.json', @concurrency, '-e', 'one');
+check_run('the largest level is found', $one, { status => 0, out => ['[SLA START]',
+	'SLA criteria: median_tpot_ms<=11.00', 'Testing max_concurrency: 65536 req/s',
+	'Validating SLA: median_tpot_ms = *<=11.00 | FAILED', 'SLA criteria are met. (margin=-*)',
+	'SLA criteria are not met. (margin=*)', 'Maximum max_concurrency for SLA: * req/s.',
+	'Capacity: * req/s, 95 % interval *', '[SLA END]', 'Experiment has been saved at: results/one'],
+	exists => ['results/one/SLA--median_tpot_ms<=11.00.json', 'results/one/summary.csv',
+	'results/one/max_concurrency=65536/run=0.json'] });
+my ($found) = capacity('one');
+ok(abs($found->{capacity} - 4) <= 1, "it is 4, give or take one: $found->{capacity}");
+is($found->{outcome}, 'found', 'and said to be found');
+is($found->{first_failing}, $found->{capacity} + 1, 'the next one fails');
+ok($found->{interval}[0] <= $found->{capacity} && $found->{interval}[1] >= $found->{first_failing},
+	'the interval holds both');
+ok($found->{constraints}[0]{binds}, 'the limit that binds is named');
+ok($found->{kv_cache}{tokens} > 900 && $found->{kv_cache}{tokens} <= 1000, 'the KV cache is known');
+ok(abs($found->{kv_cache}{requests} * 14 / $found->{kv_cache}{tokens} - 1) < 0.2, 'in requests too');
+my @runs = files('results/one', qr/^run=\d+\.json$/);
+is(scalar @runs, $found->{runs}, 'the runs that were made are counted');
+ok(@runs < 3 * @{$found->{levels}}, 'far from the limit one run is enough');
+is(scalar @{json_of(slurp('results/one/SLA--median_tpot_ms<=11.00.json'))}, scalar @runs,
+	'and all of them are in the file of the search');
+SKIP: {
+	skip 'gnuplot is needed', 1 unless grep { -x "$_/gnuplot" } split /:/, $ENV{PATH};
+	like(slurp('results/one/BENCH.png'), qr/\A\x89PNG/, 'latency over throughput is drawn');
+}
+ok(-s 'results/one/BENCH.gp' && -s 'results/one/BENCH.dat', 'with script and table');
+
+# ---- the same files again ----
+
+my $before = slurp('results/one/capacity.json');
+my $again = sweep('serve_sla', $engine, '--sla-params', 'tpot.json', @concurrency, '--resume', 'one');
+check_run('resumed, everything is there', $again, { status => 0, not_out => ['[BEGIN SERVER]'],
+	out => ['Found existing results.', 'Search: * levels, * runs (0 made now).'] });
+is(slurp('results/one/capacity.json'), $before, 'with the same answer');
+
+my $two = sweep('serve_multi', $engine, '--sla-params', 'two.json', @concurrency, '--resume', 'one');
+check_run('two agreements, by the name of old', $two, { status => 0, out => ['Found existing results.',
+	'SLA criteria: median_tpot_ms<=11.00, request_throughput>0.01',
+	'No max_concurrency meets the SLA: even 1 req/s does not.'] });
+my ($first, $second) = capacity('one');
+is($first->{capacity}, $found->{capacity}, 'the first has the runs of the search before');
+is($first->{runs}, $found->{runs}, 'all of them');
+is($second->{outcome}, 'none_passes', 'none passes the second');
+is($second->{capacity}, undef, 'so there is no capacity');
+is($second->{first_failing}, 1, 'even one fails');
+
+my $bisect = sweep('serve_sla', $engine, '--sla-params', 'tpot.json', @concurrency, '--num-runs', 1,
+	'--sla-search', 'bisect', '--resume', 'one');
+check_run("upstream's first recipe", $bisect, { status => 0, out => [
+	'Initial max_concurrency to search: * req/s.', 'Range of max_concurrency to search: [*] req/s.',
+	'SLA criteria are met.', 'SLA criteria are not met.'], not_out => ['Testing max_concurrency: 65536*'] });
+ok(abs((capacity('one'))[0]{capacity} - $found->{capacity}) <= 1, 'finds the same');
+
+# ---- ends that are no answer ----
+
+my $all = sweep('serve_sla', $oracle, '--sla-params', 'ttft.json', '-e', 'all');
+check_run('all pass', $all, { status => 0, out => ['Maximum request_rate for SLA: 65536 req/s.',
+	'Every level meets the SLA, even 65536 req/s: its limits do not bind.'] });
+is((capacity('all'))[0]{outcome}, 'all_pass', 'said in the file');
+is(scalar(my @made = files('results/all', qr/^run=/)), 1, 'after one run');
+
+my $small = sweep('serve_sla', $oracle =~ s/--ttft.*/--kv-cache-tokens 48/r, '--sla-params', 'ttft.json',
+	@concurrency, '--hover', 1, '-e', 'small');
+check_run('more than the KV cache holds', $small, { status => 0, warn => ['WARNING: max_concurrency=65536 ' .
+	'is more than the * requests of * tokens that the KV cache of 48 tokens holds: *',
+	'WARNING: --hover: there is no boundary to stay at'] });
+
+# ---- what is refused before anything is started ----
+
+spew('bench.json', '[{"request-rate": 3}]');
+spew('op.json', '[{"p99_ttft_ms": "=5"}]');
+spew('key.json', '[{"p99_tft_ms": "<5"}]');
+for (['the variable is overridden', 1, '*You should not override `request_rate` in `bench_params` in SLA ' .
+	'mode, since it is supposed to be determined automatically.', '--sla-params', 'tpot.json',
+	'--bench-params', 'bench.json'],
+	['no limits', 2, '*the following arguments are required: --sla-params'],
+	['an operator', 1, "*Invalid operator for SLA constraint 'p99_ttft_ms==5'. Valid operators are: {*",
+	'--sla-params', 'op.json'],
+	['a key', 2, "*--sla-params: a result has no key 'p99_tft_ms'*", '--sla-params', 'key.json'],
+	['hovering with a foreign client', 2, '*--hover needs a --bench-cmd with --duration*', '--sla-params',
+	'tpot.json', '--hover', 5, '--exec-bench']) {
+	my ($name, $status, $err, @args) = @$_;
+	check_run("refused: $name", sweep('serve_sla', $engine, '-e', 'no', @args),
+		{ status => $status, err => $err, not_out => ['[BEGIN SERVER]'], gone => ['results/no'] });
+}
+check_run('a dry run', sweep('serve_sla', $engine, '--sla-params', 'tpot.json', '--dry-run', '-e', 'dry'),
+	{ status => 0, out => ['[BEGIN SERVER]', 'Testing request_rate: 65536 req/s', 'Omitting SLA search.',
+	'[SLA END]', 'Experiment will be saved at: results/dry'], gone => ['results/dry'] });
+
+# ---- interrupted ----
+
+my $cut = begin(args => ['bench', 'sweep', 'serve_sla', '--serve-cmd', $engine, '--bench-cmd', $client,
+	'--sla-params', 'tpot.json', @concurrency, '-e', 'cut'], seconds => 120);
+wait_for('the first run', sub { -e 'results/cut/max_concurrency=65536/run=0.json' });
+kill 'INT', $cut->{pid};
+check_run('interrupted', finish($cut), { status => 130, err => '*The script was terminated early. Use ' .
+	'`--resume` to continue the script from its last checkpoint.*' });
+check_run('and resumed', sweep('serve_sla', $engine, '--sla-params', 'tpot.json', @concurrency,
+	'--resume', 'cut'), { status => 0, out => ['Maximum max_concurrency for SLA: * req/s.'] });
+ok(abs((capacity('cut'))[0]{capacity} - 4) <= 1, 'it finds the same');
+
+# ---- staying there ----
+
+my $hover = sweep('serve_sla', $engine, '--sla-params', 'tpot.json', @concurrency, '--resume', 'cut',
+	'--hover', 1.5, '--hover-window', 0.5);
+check_run('hovering', $hover, { status => 0, out => ['Capacity while hovering: * req/s after * windows.',
+	'{"time": *, "sla": "median_tpot_ms<=11.00", "variable": "max_concurrency", "level": *'] });
+my @lines = map { json_of($_) } split /\n/, slurp('results/cut/hover.jsonl');
+ok(@lines >= 2, 'a line for each window');
+ok(!(grep { $_->{passes} != ($_->{values}{median_tpot_ms} <= 11) } @lines), 'each tells whether it passed');
+my $follows = 1;
+for my $i (1 .. $#lines) {
+	my $moved = $lines[$i]{capacity} - $lines[$i - 1]{capacity};
+	$follows &&= $lines[$i]{passes} ? $moved > 0 : $moved < 0;
+}
+ok($follows, 'up after a window that passed, down after one that failed');
+ok(!(grep { /hover/ } split /\n/, slurp('results/cut/summary.csv')), 'windows are no levels');
+
+# ---- serve_workload ----
+
+my @workload = ('--workload-var', 'max_concurrency', '--workload-iters', 4, '--num-runs', 1);
+my $wl = sweep('serve_workload', $engine, @workload, '-e', 'wl');
+check_run('levels between one and all', $wl, { status => 0, out => ['[WL START]', 'Serve parameters: (None)',
+	'Number of workload iterations: 4', 'Dataset size: 12', 'Serial inference: max_concurrency=1',
+	'Batch inference: max_concurrency=*', 'Exploring: max_concurrency=*', '[WL END]'],
+	exists => ['results/wl/BENCH--max_concurrency=1-WL--max_concurrency=1/run=0.json',
+	'results/wl/BENCH--max_concurrency=12-WL--max_concurrency=12/summary.json'] });
+my ($low) = $wl->{out} =~ /^Serial inference: max_concurrency=(\d+)$/m;
+my ($high) = $wl->{out} =~ /^Batch inference: max_concurrency=(\d+)$/m;
+my %want;
+for my $i (1, 2) {
+	my $v = $low + $i * ($high - $low) / 3;
+	my $down = int $v;
+	$want{$v - $down > 0.5 || ($v - $down == 0.5 && $down % 2) ? $down + 1 : $down} = 1;
+}
+is(join(' ', $wl->{out} =~ /^Exploring: max_concurrency=(\d+)$/mg), join(' ', sort { $a <=> $b } keys %want),
+	'evenly spaced, rounded');
+is(scalar split(/\n/, slurp('results/wl/summary.csv')), 3 + keys %want, 'all in the table');
+check_run('resumed without a server', sweep('serve_workload', $engine, @workload, '--resume', 'wl'),
+	{ status => 0, out => ['Found existing results.'], not_out => ['[BEGIN SERVER]'] });
+my $free = sweep('serve_workload', $engine, '--dry-run', '--workload-serial-unthrottled', '-e', 'free');
+check_run('a serial level that is not throttled', $free, { status => 0,
+	out => ["Benchmark overrides: {'max_concurrency': 1, 'request_rate': 'inf'}",
+	'Output file: results/free/BENCH--max_concurrency=1-WL--request_rate=inf/run=0.json',
+	'Omitting intermediate Workload iterations.', '[WL END]'] });
+check_run('one level is too few', sweep('serve_workload', $engine, '--workload-iters', 1, '-e', 'no'),
+	{ status => 1, err => '*`workload_iters` should be at least 2', gone => ['results/no'] });
+check_run('the variable is overridden', sweep('serve_workload', $engine, '--bench-params', 'bench.json',
+	'-e', 'no'), { status => 1, err => '*You should not override `request_rate` in `bench_params` since it ' .
+	'is supposed to be explored automatically.', gone => ['results/no'] });
+
+done_testing();
