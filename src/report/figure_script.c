@@ -145,6 +145,7 @@ static void add_head(const struct script *s, const char *stem)
 		     "set border 3 lc rgb '#555555'\n"
 		     "set tics nomirror out scale 0.6 tc rgb '#333333'\n"
 		     "set grid lt 1 lw 0.6 lc rgb '#e2e2e2'\n"
+		     "if (is_text) { unset grid }\n"
 		     "set style fill transparent solid 0.15 noborder\n"
 		     "set bars small\n");
 }
