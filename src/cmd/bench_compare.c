@@ -231,7 +231,8 @@ static int check_gates(const struct compare_args *o, const struct comparison *c,
 	int status = 0;
 
 	for (size_t i = 0; i < o->fail_if.n; i++) {
-		enum compare_gate_outcome out = compare_gate_check(c, &gate[i], o->fail_if_any, &lines);
+		enum compare_gate_outcome out =
+			compare_gate_check(c, &gate[i], o->fail_if_any, &lines);
 
 		if (out == GATE_HOLDS || (out == GATE_UNKNOWN && o->strict))
 			status = EXIT_GATE;

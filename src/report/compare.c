@@ -13,20 +13,6 @@
 #define EFFECT_MIN 0.03
 #define EFFECT_MIN_TAIL 0.05     /* percentiles from 99 on */
 #define POWER 0.8                /* for the number of repeats that would do */
-#define GUARD_FAILED_SHARE 0.001 /* more failures than this void a gain */
-#define GUARD_CHANGE 0.05        /* tokens per request, goodput */
-#define NAMED_RUNS_MAX 5
-
-void compare_note(struct comparison *c, const char *fmt, ...)
-{
-	char line[1024];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(line, sizeof(line), fmt, args);
-	va_end(args);
-	buf_printf(&c->notes, "%s\n", line);
-}
 
 bool compare_number(const struct json_value *record, const char *key, double *out)
 {
@@ -207,8 +193,8 @@ static double median_of(const double *x, size_t n)
 }
 
 static const struct compare_cell nothing = {
-	.median = NAN, .delta = NAN, .p = NAN, .p_ranks = NAN, .q = NAN, .superiority = NAN, .cv = NAN,
-	.interval = { NAN, NAN },
+	.median = NAN, .delta = NAN, .p = NAN, .p_ranks = NAN, .q = NAN, .superiority = NAN,
+	.cv = NAN, .interval = { NAN, NAN },
 };
 
 /* Runs of one session become their mean: first comes first. */
@@ -226,7 +212,8 @@ static void tested_values(struct comparison *c, struct compare_cell *cell, const
 		if (is_old)
 			continue;
 		for (size_t k = i; k < cell->n_runs; k++)
-			if (k == i || (session[i] && !c->o->is_each_run && session[k] == session[i])) {
+			if (k == i ||
+			    (session[i] && !c->o->is_each_run && session[k] == session[i])) {
 				sum += cell->run_value[k];
 				count++;
 			}
@@ -274,7 +261,8 @@ static void test(const struct compare_opts *o, const struct compare_metric *metr
 
 	if (!base->n || !cell->n)
 		return;
-	cell->delta = fabs(base->median) > 0 ? (cell->median - base->median) / fabs(base->median) : NAN;
+	if (fabs(base->median) > 0)
+		cell->delta = (cell->median - base->median) / fabs(base->median);
 	ranks = mann_whitney_test(base->value, base->n, cell->value, cell->n);
 	cell->p_ranks = ranks.p;
 	cell->superiority = ranks.superiority;
@@ -294,8 +282,8 @@ static void test(const struct compare_opts *o, const struct compare_metric *metr
 	if (base->n + cell->n > 2)
 		cell->cv = pooled_cv(base, cell);
 	if (isfinite(cell->cv))
-		cell->repeats_needed = compare_repeats_needed(cell->cv, metric->min_effect, o->alpha,
-							      POWER);
+		cell->repeats_needed =
+			compare_repeats_needed(cell->cv, metric->min_effect, o->alpha, POWER);
 }
 
 static bool is_enough(const struct compare_cell *base, const struct compare_cell *cell)
@@ -365,149 +353,6 @@ void compare_values(const struct compare_opts *o, const struct compare_metric *m
 	out->verdict = judge(o, metric, &base, out, NULL);
 }
 
-/* ---- guards ---- */
-
-/* The sum of one key over the sum of another, over a point's runs; NAN when there is nothing. */
-static double share_of(const struct compare_side *s, size_t point, const char *part,
-		       const char *whole, bool is_part_in_whole)
-{
-	double sum = 0, all = 0, x, y;
-
-	for (size_t i = 0; i < s->n; i++)
-		if (s->run[i].point == point && compare_number(s->run[i].record, part, &x) &&
-		    compare_number(s->run[i].record, whole, &y)) {
-			sum += x;
-			all += is_part_in_whole ? x + y : y;
-		}
-	return all > 0 ? sum / all : NAN;
-}
-
-/* Why a gain at this point is none; NULL: nothing speaks against it. */
-static const char *guard_of(struct comparison *c, size_t point, size_t side)
-{
-	static const struct { const char *part, *what; } work[] = {
-		{ "total_output_tokens", "output tokens per request" },
-		{ "total_input_tokens", "input tokens per request" },
-	};
-	const struct compare_side *a = &c->side[0], *b = &c->side[side];
-	double fa = share_of(a, point, "failed", "completed", true);
-	double fb = share_of(b, point, "failed", "completed", true), goods;
-
-	if (fb - fa > GUARD_FAILED_SHARE)
-		return arena_printf(c->a, "failed requests rose from %.1f %% to %.1f %%", fa * 100,
-				    fb * 100);
-	for (size_t i = 0; i < sizeof(work) / sizeof(*work); i++) {
-		double ta = share_of(a, point, work[i].part, "completed", false);
-		double tb = share_of(b, point, work[i].part, "completed", false);
-
-		if (fabs(tb / ta - 1) > GUARD_CHANGE)
-			return arena_printf(c->a, "other work was done: %s %.1f, then %.1f",
-					    work[i].what, ta, tb);
-	}
-	goods = share_of(b, point, "request_goodput", "request_throughput", false) /
-		share_of(a, point, "request_goodput", "request_throughput", false);
-	if (goods < 1 - GUARD_CHANGE)
-		return arena_printf(c->a, "the share of requests within the goodput limits fell by %.1f %%",
-				    (1 - goods) * 100);
-	return NULL;
-}
-
-/* ---- notes ---- */
-
-static void note_invalid(struct comparison *c, const struct compare_side *s)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < s->n; i++) {
-		const struct json_value *r = s->run[i].record, *number = json_get(r, "run_number");
-
-		if (!str_is(json_text(frame_value(r, STR("profllm.verdict")), STR("")), "INVALID"))
-			continue;
-		if (n++ < NAMED_RUNS_MAX && number)
-			compare_note(c, "%s: run %lld of %s judged itself INVALID", s->name,
-				     (long long)json_int(number, 0), s->run[i].path);
-		else if (n <= NAMED_RUNS_MAX)
-			compare_note(c, "%s: %s judged itself INVALID", s->name, s->run[i].path);
-	}
-	if (n > NAMED_RUNS_MAX)
-		compare_note(c, "%s: %zu runs in all judged themselves INVALID", s->name, n);
-}
-
-/* Whether some point has several runs, all of them of one server's life. */
-static bool is_one_session(const struct comparison *c, const struct compare_side *s)
-{
-	for (size_t p = 0; p < c->n_points; p++) {
-		unsigned first = 0;
-		size_t runs = 0, others = 0;
-
-		for (size_t i = 0; i < s->n; i++)
-			if (s->run[i].point == p) {
-				first = runs++ ? first : s->run[i].session;
-				others += s->run[i].session != first;
-			}
-		if (runs > 1 && first && !others)
-			return true;
-	}
-	return false;
-}
-
-static void note_sides(struct comparison *c)
-{
-	for (size_t s = 0; s < c->n_sides; s++) {
-		const struct compare_side *side = &c->side[s];
-
-		note_invalid(c, side);
-		if (is_one_session(c, side))
-			compare_note(c, "%s: repeats of a point come from one server session, so they "
-				     "are not independent (about 40 %% false alarms if they were "
-				     "taken as such); %s. Measure with --restart run", side->name,
-				     c->o->is_each_run ? "they are taken as such all the same" :
-							 "their mean counts as one value");
-	}
-	for (size_t p = 0; p < c->n_points; p++)
-		for (size_t s = 1; s < c->n_sides; s++)
-			if (c->point[p].guard[s])
-				compare_note(c, "%s%s%s: %s", c->side[s].name,
-					     *c->point[p].name ? " at " : "", c->point[p].name,
-					     c->point[p].guard[s]);
-}
-
-/* The most repeats that any point needs for a metric; 0: none lacks any, or no number would do. */
-static size_t most_needed(const struct comparison *c, size_t metric)
-{
-	size_t most = 0;
-
-	for (size_t p = 0; p < c->n_points; p++)
-		for (size_t s = 1; s < c->n_sides; s++) {
-			const struct compare_cell *cell = compare_cell(c, p, metric, s);
-
-			if (cell->verdict != COMPARE_NOT_ENOUGH || !isfinite(cell->cv))
-				continue;
-			if (!cell->repeats_needed)
-				return 0;
-			most = cell->repeats_needed > most ? cell->repeats_needed : most;
-		}
-	return most;
-}
-
-static void note_needed(struct comparison *c)
-{
-	struct buf list = { 0 };
-	size_t most = 0;
-
-	for (size_t m = 0; m < c->n_metrics; m++) {
-		size_t n = most_needed(c, m);
-
-		most = n > most ? n : most;
-		if (n)
-			buf_printf(&list, "%s%s %zu", list.len ? ", " : "", c->metric[m].key, n);
-	}
-	if (most)
-		compare_note(c, "at this scatter the least change worth naming shows with so many "
-			     "repeats a side, each with a fresh server: %s", list.data);
-	buf_release(&list);
-}
-
 /* ---- everything ---- */
 
 static int check_models(const struct comparison *c, struct err *e)
@@ -522,8 +367,9 @@ static int check_models(const struct comparison *c, struct err *e)
 
 			if (model.n && first.n && !str_eq(model, first))
 				return err_set(e, ERR_RUN, "%s is of model '%.*s', %s of '%.*s'; "
-					       "--across-models compares them all the same", path,
-					       (int)first.n, first.p, run->path, (int)model.n, model.p);
+					       "--across-models compares them all the same",
+					       path, (int)first.n, first.p, run->path,
+					       (int)model.n, model.p);
 			if (model.n && !first.n) {
 				first = model;
 				path = run->path;
@@ -540,12 +386,14 @@ static void fill_points(struct comparison *c)
 		point->cell = arena_alloc(c->a, c->n_metrics * c->n_sides * sizeof(*point->cell));
 		point->guard = arena_alloc(c->a, c->n_sides * sizeof(*point->guard));
 		for (size_t s = 1; s < c->n_sides; s++)
-			point->guard[s] = guard_of(c, p, s);
+			point->guard[s] = compare_guard(c, p, s);
 		for (size_t m = 0; m < c->n_metrics; m++)
 			for (size_t s = 0; s < c->n_sides; s++) {
+				struct compare_cell *cell = cell_of(c, p, m, s);
+
 				fill_cell(c, p, m, s);
 				if (s)
-					test(c->o, &c->metric[m], cell_of(c, p, m, 0), cell_of(c, p, m, s));
+					test(c->o, &c->metric[m], cell_of(c, p, m, 0), cell);
 			}
 	}
 }
@@ -571,11 +419,10 @@ int compare_build(struct comparison *c, const struct compare_opts *o, const char
 			for (size_t s = 1; s < c->n_sides; s++) {
 				struct compare_cell *cell = cell_of(c, p, m, s);
 
-				cell->verdict = judge(c->o, &c->metric[m], cell_of(c, p, m, 0), cell,
-						      c->point[p].guard[s]);
+				cell->verdict = judge(c->o, &c->metric[m], cell_of(c, p, m, 0),
+						      cell, c->point[p].guard[s]);
 			}
-	note_sides(c);
-	note_needed(c);
+	compare_notes(c);
 	return 0;
 }
 

@@ -89,7 +89,7 @@ struct compare_cell {
 	double p, p_ranks, q;    /* Welch's, Mann and Whitney's, Welch's after adjustment */
 	double superiority;
 	double cv;               /* of the values of both sides, pooled */
-	size_t repeats_needed;   /* for min_effect at a power of 0.8; 0: above COMPARE_REPEATS_MAX */
+	size_t repeats_needed;   /* for min_effect at a power of 0.8; 0: no number would do */
 	enum compare_verdict verdict;
 };
 
@@ -184,6 +184,9 @@ void compare_pair(struct comparison *c); /* parameters and points */
 bool compare_is_metric(const char *key); /* a number about a run, not a parameter of it */
 enum schema_better compare_better(const char *key);
 bool compare_number(const struct json_value *record, const char *key, double *out);
+/* Why a gain of a side at a point is none; NULL: nothing speaks against it. */
+const char *compare_guard(struct comparison *c, size_t point, size_t side);
+void compare_notes(struct comparison *c); /* after all verdicts */
 __attribute__((format(printf, 2, 3)))
 void compare_note(struct comparison *c, const char *fmt, ...);
 /* "12.34", with as many digits as a table needs; "" for NAN. */

@@ -122,7 +122,8 @@ enum compare_gate_outcome compare_gate_check(const struct comparison *c,
 			enum compare_gate_outcome one = check_one(c, g, p, metric, s, is_any, out);
 			const struct compare_cell *cell = compare_cell(c, p, metric, s);
 
-			is_measured |= cell->n && (!g->is_relative || compare_cell(c, p, metric, 0)->n);
+			is_measured |= cell->n &&
+				       (!g->is_relative || compare_cell(c, p, metric, 0)->n);
 			if (one == GATE_HOLDS || (one == GATE_UNKNOWN && worst == GATE_HOLDS_NOT))
 				worst = one;
 		}

@@ -50,7 +50,8 @@ static void put_cell(struct json_writer *w, const struct comparison *c, size_t p
 {
 	const struct compare_cell *base = compare_cell(c, point, metric, 0);
 	const struct compare_cell *cell = compare_cell(c, point, metric, side);
-	struct shift shift = hodges_lehmann(base->value, base->n, cell->value, cell->n, c->o->level);
+	struct shift shift =
+		hodges_lehmann(base->value, base->n, cell->value, cell->n, c->o->level);
 
 	json_begin_object(w);
 	put_text(w, "metric", c->metric[metric].key);

@@ -219,7 +219,8 @@ static const char *point_name(struct comparison *c, const struct compare_run *ru
 static int by_params(const void *x, const void *y, void *arg)
 {
 	const struct comparison *c = arg;
-	const char **a = c->point[*(const size_t *)x].param, **b = c->point[*(const size_t *)y].param;
+	const char **a = c->point[*(const size_t *)x].param;
+	const char **b = c->point[*(const size_t *)y].param;
 
 	for (size_t p = 0; p < c->n_params; p++) {
 		double v, w;

@@ -98,6 +98,7 @@ void compare_point_grid(const struct comparison *c, size_t point, struct grid *g
 		for (size_t s = 1; s < c->n_sides; s++) {
 			const struct compare_cell *base = compare_cell(c, point, m, 0);
 			const struct compare_cell *cell = compare_cell(c, point, m, s);
+			enum grid_tone tone = tone_of(cell->verdict);
 
 			if (!base->n_runs && !cell->n_runs)
 				continue;
@@ -106,11 +107,11 @@ void compare_point_grid(const struct comparison *c, size_t point, struct grid *g
 			if (c->n_sides > 2)
 				grid_add(g, head_of(c, s, a));
 			grid_add(g, compare_value(cell->median, a));
-			grid_add_toned(g, compare_percent(cell->delta, a), tone_of(cell->verdict));
+			grid_add_toned(g, compare_percent(cell->delta, a), tone);
 			grid_add(g, interval_text(cell->interval, a));
 			grid_add(g, probability(cell->q, a));
 			grid_add(g, arena_printf(a, "%s : %s", count_text(base, a), count_text(cell, a)));
-			grid_add_toned(g, compare_verdict_name(cell->verdict), tone_of(cell->verdict));
+			grid_add_toned(g, compare_verdict_name(cell->verdict), tone);
 		}
 }
 

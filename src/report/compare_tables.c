@@ -277,7 +277,7 @@ static const char *key_text(const struct tables *t, const struct json_value *row
 
 	if (!v || v->kind == JSON_NULL)
 		return "";
-	if (v->kind == JSON_REAL && v->real >= -1e15 && v->real <= 1e15 && v->real == floor(v->real))
+	if (v->kind == JSON_REAL && fabs(v->real) <= 1e15 && v->real == floor(v->real))
 		buf_printf(&text, "%.0f", v->real);
 	else
 		json_python_str(&text, v);
@@ -326,8 +326,10 @@ static void average(struct tables *t)
 
 		for (size_t m = 0; m < TABLES_METRICS; m++)
 			for (size_t f = 0; f < t->n; f++) {
-				has_any |= l->count[m][f] > 0;
-				l->value[m][f] = l->count[m][f] > 0 ? l->value[m][f] / l->count[m][f] : NAN;
+				double n = l->count[m][f];
+
+				has_any |= n > 0;
+				l->value[m][f] = n > 0 ? l->value[m][f] / n : NAN;
 			}
 		if (has_any)
 			t->level[kept++] = *l;
@@ -390,6 +392,7 @@ static int by_group_then_x(const void *p, const void *q, void *arg)
 
 /* ---- valid max concurrency ---- */
 
+/* Not for NAN. */
 static bool is_within(double v, double limit, double slack_pct)
 {
 	return v <= limit * (1 + slack_pct / 100);
@@ -400,8 +403,9 @@ bool tables_passes(const struct tables *t, const struct tables_level *l, size_t 
 	const struct tables_opts *o = t->o;
 	double v = l->value[metric][file];
 
-	return !isnan(v) && (metric == TABLES_TTFT ? is_within(v, o->ttft_max_ms, o->ttft_slack_pct)
-						    : is_within(v, o->tpot_max_ms, o->tpot_slack_pct));
+	if (metric == TABLES_TTFT)
+		return is_within(v, o->ttft_max_ms, o->ttft_slack_pct);
+	return is_within(v, o->tpot_max_ms, o->tpot_slack_pct);
 }
 
 void tables_capacity(const struct tables *t, size_t from, size_t to, size_t file,
@@ -430,8 +434,9 @@ void tables_capacity(const struct tables *t, size_t from, size_t to, size_t file
 
 		if (!c->at_both && fabs(x - c->both) <= 0)
 			c->at_both = l;
-		if (tables_passes(t, l, TABLES_TTFT, file) && tables_passes(t, l, TABLES_TPOT, file) &&
-		    !(x >= c->first_failure) && !(x <= c->same_row)) {
+		if (tables_passes(t, l, TABLES_TTFT, file) &&
+		    tables_passes(t, l, TABLES_TPOT, file) && !(x >= c->first_failure) &&
+		    !(x <= c->same_row)) {
 			c->same_row = x;
 			c->at_same_row = l;
 		}

@@ -415,8 +415,9 @@ int tables_write(const struct tables *t, struct err *e)
 		struct group *now = &group[n];
 
 		now->from = i;
-		for (now->to = i + 1; now->to < t->n_levels && is_same_group(t, i, now->to); now->to++)
-			;
+		now->to = i + 1;
+		while (now->to < t->n_levels && is_same_group(t, i, now->to))
+			now->to++;
 		now->title = group_title(t, &t->level[i]);
 		now->page = page_name(t, &t->level[i]);
 		now->sheet = unique_sheet(t, group, n, &t->level[i]);

@@ -53,8 +53,11 @@ void grid_turn(const struct grid *g, struct grid *out)
 
 	grid_begin(out, g->a);
 	for (size_t col = 0; col < g->cols; col++) {
-		for (size_t row = 0; row < rows; row++)
-			grid_add_toned(out, g->cell[row * g->cols + col], g->tone[row * g->cols + col]);
+		for (size_t row = 0; row < rows; row++) {
+			size_t at = row * g->cols + col;
+
+			grid_add_toned(out, g->cell[at], g->tone[at]);
+		}
 		if (col == 0)
 			grid_end_heads(out);
 	}

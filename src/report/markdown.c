@@ -371,10 +371,12 @@ static int write_both(const char *dir, struct markdown_tables *t, struct arena *
 	w = json_writer(&records);
 	json_begin_array(&w);
 	for (enum markdown_kind k = 0; k < MARKDOWN_KINDS; k++) {
-		if (t->table[k].n)
-			qsort(t->table[k].row, t->table[k].n, sizeof(*t->table[k].row), by_test_name);
+		struct frame *f = &t->table[k];
+
+		if (f->n)
+			qsort(f->row, f->n, sizeof(*f->row), by_test_name);
 		if (k != MARKDOWN_STARTUP)
-			write_records(&w, &t->table[k], k, a);
+			write_records(&w, f, k, a);
 	}
 	json_end_array(&w);
 	write_page(t, buf_str(&columns), &page, a);

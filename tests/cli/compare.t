@@ -81,7 +81,8 @@ unlike($page, qr/(src|href|url)\s*[=(]|https?:|\@import|<script/i, 'HTML: nothin
 
 # ---- gates ----
 
-status_is('a gate that holds', 3, qr/^--fail-if 'output_throughput<-5%' holds \(-10\.0%: 1000, then 900\): slow$/m,
+status_is('a gate that holds', 3,
+	qr/^--fail-if 'output_throughput<-5%' holds \(-10\.0%: 1000, then 900\): slow$/m,
 	'--fail-if', 'output_throughput<-5%', 'base', 'slow');
 status_is('one that does not', 0, qr/^\z/, 'base', 'slow', '--fail-if', 'output_throughput<-15%');
 status_is('the second of two', 3, qr/p99_ttft_ms>\+5%' holds/, '--fail-if=output_throughput<-15%',

@@ -141,7 +141,8 @@ static const char *result(struct made *m, double throughput, const char *more)
 			    throughput / 10, throughput, more);
 }
 
-static void put_runs(struct made *m, const char *folder, const double *v, size_t n, const char *more)
+static void put_runs(struct made *m, const char *folder, const double *v, size_t n,
+		     const char *more)
 {
 	for (size_t i = 0; i < n; i++)
 		put(m, arena_printf(&m->a, "%s/%zu.json", folder, i), result(m, v[i], more));
@@ -313,7 +314,11 @@ static void gate_texts(void **state)
 
 static void gates(void **state)
 {
-	static const struct { const char *text; bool is_any; enum compare_gate_outcome want; } rows[] = {
+	static const struct {
+		const char *text;
+		bool is_any;
+		enum compare_gate_outcome want;
+	} rows[] = {
 		{ "output_throughput<-5%", false, GATE_HOLDS },
 		{ "output_throughput<-15%", false, GATE_HOLDS_NOT },
 		{ "output_throughput>+5%", false, GATE_HOLDS_NOT },

@@ -137,11 +137,12 @@ static void adjust(void **state)
 static void repeats(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < COUNT(repeats_golden); i++)
-		assert_int_equal(compare_repeats_needed(repeats_golden[i].cv, repeats_golden[i].effect,
-							repeats_golden[i].alpha,
-							repeats_golden[i].power),
-				 repeats_golden[i].n);
+	for (size_t i = 0; i < COUNT(repeats_golden); i++) {
+		size_t n = compare_repeats_needed(repeats_golden[i].cv, repeats_golden[i].effect,
+						  repeats_golden[i].alpha, repeats_golden[i].power);
+
+		assert_int_equal(n, repeats_golden[i].n);
+	}
 }
 
 int main(void)
