@@ -18,7 +18,9 @@
 
 static const char *const variables[] = { "request_rate", "max_concurrency", NULL };
 
-static const char *const workload_groups[] = { SWEEP_GROUP, GROUP_WORKLOAD, SWEEP_GROUP_OURS, NULL };
+static const char *const workload_groups[] = {
+	SWEEP_GROUP, GROUP_WORKLOAD, SWEEP_GROUP_OURS, NULL,
+};
 static const struct sweep_opts workload_defaults = { SWEEP_DEFAULTS };
 static const struct opt workload_rows[] = {
 	SWEEP_ROWS_SERVE, SWEEP_ROWS_FOLDER, SWEEP_ROWS_WARMUP, SWEEP_ROWS_MODE,

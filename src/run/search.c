@@ -19,7 +19,7 @@ const char *const search_ends[] = { "found", "none_passes", "all_pass", "undecid
 #define UP_MAX 2.0
 #define BEYOND 1.15           /* how far past the crossing its slope says, to have both sides */
 #define BELOW_SATURATION 0.7  /* latencies grow before throughput ends: the first guess */
-/* How far past the curve's crossing: a share of the bracket, later of what the crossing moved by. */
+/* Past the curve's crossing by a share of the bracket, later of what the crossing moved by. */
 #define DOUBT_FIRST 0.02
 #define DOUBT 0.15
 

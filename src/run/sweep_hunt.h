@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run/sweep_hunt.h - one search of `bench sweep serve_sla`, as its files share it. Not for others. */
+/* run/sweep_hunt.h - one search of `bench sweep serve_sla`, for its files only. */
 #pragma once
 #include "run/search.h"
 #include "run/sla.h"

@@ -123,9 +123,10 @@ static int one_level(struct hunt *h, int64_t level, struct err *e)
 	is_silent = is_infinite && h->kind == SEARCH_BISECT;
 	if (!is_silent)
 		sweep_line(s, "Testing %s: %lld req/s", h->variable, (long long)level);
-	rc = sweep_level_until(s, h->serve, params_with_int(h->bench, h->variable, level, &s->arena),
-			       level_folder(h, level), h->kind == SEARCH_FITTED ? is_enough : NULL,
-			       h, &runs, e);
+	rc = sweep_level_until(s, h->serve,
+			       params_with_int(h->bench, h->variable, level, &s->arena),
+			       level_folder(h, level),
+			       h->kind == SEARCH_FITTED ? is_enough : NULL, h, &runs, e);
 	if (rc < 0 || runs.n == 0)
 		return rc;
 	value = arena_alloc(&s->arena, runs.n * h->sla->n * sizeof(*value));

@@ -96,7 +96,8 @@ my $bisect = sweep('serve_sla', $engine, '--sla-params', 'tpot.json', @concurren
 	'--sla-search', 'bisect', '--resume', 'one');
 check_run("upstream's first recipe", $bisect, { status => 0, out => [
 	'Initial max_concurrency to search: * req/s.', 'Range of max_concurrency to search: [*] req/s.',
-	'SLA criteria are met.', 'SLA criteria are not met.'], not_out => ['Testing max_concurrency: 65536*'] });
+	'SLA criteria are met.', 'SLA criteria are not met.'],
+	not_out => ['Testing max_concurrency: 65536*'] });
 ok(abs((capacity('one'))[0]{capacity} - $found->{capacity}) <= 1, 'finds the same');
 
 # ---- ends that are no answer ----
@@ -194,7 +195,7 @@ check_run('a serial level that is not throttled', $free, { status => 0,
 check_run('one level is too few', sweep('serve_workload', $engine, '--workload-iters', 1, '-e', 'no'),
 	{ status => 1, err => '*`workload_iters` should be at least 2', gone => ['results/no'] });
 check_run('the variable is overridden', sweep('serve_workload', $engine, '--bench-params', 'bench.json',
-	'-e', 'no'), { status => 1, err => '*You should not override `request_rate` in `bench_params` since it ' .
-	'is supposed to be explored automatically.', gone => ['results/no'] });
+	'-e', 'no'), { status => 1, err => '*You should not override `request_rate` in `bench_params` ' .
+	'since it is supposed to be explored automatically.', gone => ['results/no'] });
 
 done_testing();

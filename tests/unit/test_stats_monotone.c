@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_stats_monotone.c - monotone curves against SciPy's, monotone fits against their definition. */
+/* test_stats_monotone.c - curves against SciPy's, monotone fits worked out by hand. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +33,8 @@ static void test_golden(void **state)
 			if (!is_close(slope[k], g->slope[k]))
 				fail_msg("row %zu: slope %u is %g", i, k, slope[k]);
 		for (unsigned k = 0; k < MONOTONE_PROBES; k++)
-			if (!is_close(monotone_at(g->x, g->y, slope, g->n, g->at[k]), g->value[k]))
+			if (!is_close(monotone_at(g->x, g->y, slope, g->n, g->at[k]),
+				      g->value[k]))
 				fail_msg("row %zu: value at %g", i, g->at[k]);
 		root = monotone_root(g->x, g->y, slope, g->n);
 		/* Where the curve only touches 0, SciPy's root is off by the root of its precision. */

@@ -110,9 +110,9 @@ for k in range(SYSTEMS):
         system = (k % 4, round(base, 3), round(math.exp(draw.uniform(math.log(2), math.log(900))), 3))
         if margin(system, MAX_V2) > 0:
             break
-    print(f"\t{{ {system[0]}, {system[1]!r}, {system[2]!r}, {{")
+    print(f"{{ {system[0]}, {system[1]!r}, {system[2]!r}, {{", end="")
     for probed, answer in (bisect(system), interpolate(system)):
         text = ", ".join(map(str, probed))
-        print(f"\t\t{{ {answer}, {len(probed)}, {{ {text} }} }},")
-    print("\t} },")
+        print(f"\n\t{{ {answer}, {len(probed)}, {{ {text} }} }},", end="")
+    print(" } },")
 print("};")
