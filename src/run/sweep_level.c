@@ -194,7 +194,7 @@ int sweep_level_until(struct sweep *s, const struct json_value *serve,
 
 	*out = (struct sweep_records){ 0 };
 	s->is_server_failed = false;
-	if (warmup > 0 && (s->o->dry_run || lacks(&l)) &&
+	if (warmup > 0 && (s->o->dry_run || lacks(&l) || file_exists(run_path(&l, WARMUP, ""))) &&
 	    one(&l, params_with_int(bench, "num_prompts", warmup, &s->arena), WARMUP, &record,
 		e) < 0)
 		return -1;
