@@ -5,7 +5,7 @@
 #
 # A line `<!-- not run: reason -->` before a block exempts it. In the folder lie sharegpt.json and
 # prompts.jsonl; `profllm` there is a small script that puts a running simulator's port in place
-# of 8000 and ends a `profllm sim` that has proved able to start.
+# of 8000 and ends a `profllm sim` that has proved able to start, unless it is a sweep's server.
 use strict;
 use warnings;
 use Cwd qw(abs_path);
@@ -55,6 +55,7 @@ mkdir("$dir/bin") or die;
 mkdir("$dir/home") or die;
 spill("$dir/bin/profllm", <<"END");
 #!/usr/bin/env bash
+[ -z "\$PROFLLM_KEPT" ] || exec $program "\$@" # a sweep's own server
 args=("\${\@//8000/$port}")
 case "\$1 \$2" in
 "sim "*) # --help and the like end by themselves; a server is told to after a second
