@@ -70,9 +70,13 @@ static int take_orders(struct life *l)
 {
 	struct str rest, text[ORDER_TEXTS];
 	int64_t grace_ms, owner, start;
+	struct stat given;
 	ssize_t n;
 	size_t words = 0;
 
+	/* A terminal: somebody has typed the word. */
+	if (fstat(KEEPER_ORDERS, &given) < 0 || !S_ISREG(given.st_mode))
+		return -1;
 	do {
 		if (buf_reserve(&l->text, READ_BYTES) < 0)
 			return -1;
