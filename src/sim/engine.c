@@ -50,6 +50,12 @@ static void waiting_unlink(struct engine *g, struct engine_seq *s)
 	g->waiting_count--;
 }
 
+static void hold_end(struct engine *g, struct engine_seq *s)
+{
+	if (g->prefix && s->hold)
+		prefix_let_go(g->prefix, s->hold);
+}
+
 void engine_remove(struct engine *g, struct engine_seq *s)
 {
 	if (s->is_running) {
@@ -57,6 +63,7 @@ void engine_remove(struct engine *g, struct engine_seq *s)
 		g->running[s->slot] = NULL;
 		g->running_count--;
 		s->is_running = false;
+		hold_end(g, s);
 	} else if (s->prev || s->next || g->first == s) {
 		waiting_unlink(g, s);
 	}
@@ -81,7 +88,7 @@ static void running_pack(struct engine *g)
 
 struct step {
 	uint32_t budget;
-	uint64_t held;      /* tokens of blocks in use */
+	uint64_t held;      /* tokens of blocks that one sequence has for itself */
 	bool is_short;      /* somebody was preempted */
 	struct engine_load load;
 };
@@ -92,6 +99,19 @@ static uint64_t blocks_of(const struct engine *g, uint64_t tokens)
 	uint64_t block = g->kv_block ? g->kv_block : 1;
 
 	return (tokens + block - 1) / block * block;
+}
+
+/* Tokens of the blocks that only s has when it has so many tokens. */
+static uint64_t own_blocks(const struct engine *g, const struct engine_seq *s, uint64_t tokens)
+{
+	uint64_t shared = s->hold && s->hold->is_held ? s->hold->n * PREFIX_BLOCK_TOKENS : 0;
+
+	return tokens > shared ? blocks_of(g, tokens) - shared : 0;
+}
+
+static uint64_t all_held(const struct engine *g, const struct step *p)
+{
+	return p->held + (g->prefix ? g->prefix->held * PREFIX_BLOCK_TOKENS : 0);
 }
 
 /* Tokens a sequence takes of what is left of the budget. */
@@ -124,7 +144,7 @@ static void step_take(const struct engine *g, struct step *p, struct engine_seq 
 		return;
 	p->budget -= n < p->budget ? n : p->budget;
 	p->load.context_tokens += s->context;
-	p->held -= blocks_of(g, s->context);
+	p->held -= own_blocks(g, s, s->context);
 	if (s->prompt_left == 0) {
 		p->load.decoding++;
 		p->load.decode_tokens += n;
@@ -138,7 +158,7 @@ static void step_take(const struct engine *g, struct step *p, struct engine_seq 
 	}
 	p->load.sampled += s->has_token;
 	s->context += grown;
-	p->held += blocks_of(g, s->context);
+	p->held += own_blocks(g, s, s->context);
 }
 
 /* Puts the newest running sequence back to the front of the queue; its turn was not yet. */
@@ -153,7 +173,8 @@ static void preempt_newest(struct engine *g, struct step *p)
 	g->running[i] = NULL;
 	g->running_count--;
 	g->preempted++;
-	p->held -= blocks_of(g, s->context);
+	p->held -= own_blocks(g, s, s->context);
+	hold_end(g, s);
 	p->is_short = true;
 	s->prompt_left += s->context;
 	s->context = 0;
@@ -168,23 +189,50 @@ static void preempt_newest(struct engine *g, struct step *p)
 	g->waiting_count++;
 }
 
-static bool has_room(const struct engine *g, const struct step *p, const struct engine_seq *s)
+/* Whether a running sequence has room for its share. */
+static bool can_grow(const struct engine *g, const struct step *p, const struct engine_seq *s)
 {
-	uint32_t share = step_share(g, p, s);
-	uint64_t after = blocks_of(g, (uint64_t)s->context + step_growth(s, share));
-	uint64_t before = s->is_running ? blocks_of(g, s->context) : 0; /* is in held */
+	uint32_t grown = step_growth(s, step_share(g, p, s));
+	uint64_t after = own_blocks(g, s, (uint64_t)s->context + grown);
 
-	return g->kv_tokens == 0 || p->held - before + after <= g->kv_tokens;
+	return g->kv_tokens == 0 ||
+	       all_held(g, p) - own_blocks(g, s, s->context) + after <= g->kv_tokens;
+}
+
+/* Takes what the cache knows of a waiting sequence off its prompt; its last token never. */
+static size_t known_take(const struct engine *g, struct engine_seq *s)
+{
+	uint32_t all = s->prompt_left + s->context, known;
+	size_t held;
+
+	if (!g->prefix || !s->hold)
+		return 0;
+	known = prefix_look(g->prefix, s->hold, &held);
+	if (known >= all)
+		known = (all - 1) / PREFIX_BLOCK_TOKENS * PREFIX_BLOCK_TOKENS;
+	s->context = known;
+	s->prompt_left = all - known;
+	return held;
+}
+
+/* Whether all of a waiting prompt fits; of its blocks so many are held by others anyway. */
+static bool can_enter(const struct engine *g, const struct step *p, const struct engine_seq *s,
+		      size_t held_blocks)
+{
+	uint64_t needed = blocks_of(g, (uint64_t)s->context + s->prompt_left);
+
+	return g->kv_tokens == 0 ||
+	       all_held(g, p) + needed - held_blocks * PREFIX_BLOCK_TOKENS <= g->kv_tokens;
 }
 
 static void running_take(struct engine *g, struct step *p)
 {
 	for (size_t i = 0; i < g->running_end; i++)
-		p->held += blocks_of(g, g->running[i]->context);
+		p->held += own_blocks(g, g->running[i], g->running[i]->context);
 	for (size_t i = 0; i < g->running_end; i++) {
 		struct engine_seq *s = g->running[i];
 
-		while (s && s->is_running && g->running_count > 1 && !has_room(g, p, s))
+		while (s && s->is_running && g->running_count > 1 && !can_grow(g, p, s))
 			preempt_newest(g, p);
 		if (s && s->is_running)
 			step_take(g, p, s);
@@ -193,9 +241,39 @@ static void running_take(struct engine *g, struct step *p)
 
 static bool can_admit(const struct engine *g, const struct step *p)
 {
-	return g->first && p->budget > 0 && !p->is_short && g->running_count < g->max_num_seqs &&
-	       step_share(g, p, g->first) > 0 &&
-	       (g->running_count == 0 || has_room(g, p, g->first));
+	size_t held_blocks;
+
+	if (!g->first || p->budget == 0 || p->is_short || g->running_count >= g->max_num_seqs)
+		return false;
+	held_blocks = known_take(g, g->first);
+	return step_share(g, p, g->first) > 0 &&
+	       (g->running_count == 0 || can_enter(g, p, g->first, held_blocks));
+}
+
+static void admit(struct engine *g, struct step *p)
+{
+	struct engine_seq *s = g->first;
+
+	waiting_unlink(g, s);
+	s->slot = g->running_end++;
+	s->is_running = true;
+	g->running[s->slot] = s;
+	g->running_count++;
+	if (g->prefix && s->hold) {
+		s->known = s->context;
+		prefix_hold(g->prefix, s->hold);
+	}
+	p->held += own_blocks(g, s, s->context);
+	step_take(g, p, s);
+}
+
+/* What the running ones leave of the KV cache is for blocks that are merely known. */
+static void rest_keep(struct engine *g)
+{
+	uint64_t left = g->kv_tokens > g->held ? g->kv_tokens - g->held : 0;
+
+	if (g->prefix && g->kv_tokens)
+		prefix_shrink(g->prefix, (size_t)(left / PREFIX_BLOCK_TOKENS));
 }
 
 int64_t engine_step_begin(struct engine *g)
@@ -205,18 +283,10 @@ int64_t engine_step_begin(struct engine *g)
 	assert(!g->is_in_step);
 	running_pack(g);
 	running_take(g, &p);
-	while (can_admit(g, &p)) {
-		struct engine_seq *s = g->first;
-
-		waiting_unlink(g, s);
-		s->slot = g->running_end++;
-		s->is_running = true;
-		g->running[s->slot] = s;
-		g->running_count++;
-		p.held += blocks_of(g, s->context);
-		step_take(g, &p, s);
-	}
-	g->held = p.held;
+	while (can_admit(g, &p))
+		admit(g, &p);
+	g->held = all_held(g, &p);
+	rest_keep(g);
 	g->step_tokens = g->max_num_batched_tokens - p.budget;
 	if (g->step_tokens == 0)
 		return -1;

@@ -10,14 +10,15 @@
  * a step takes is cost.h. All its tokens appear together at its end: those of
  * each decoding sequence and the first one of each prompt that was completed.
  *
- * The KV cache is handed out in blocks of tokens.
+ * The KV cache is handed out in blocks of tokens. A prompt is admitted when all of it fits;
+ * blocks at its beginning that are known (prefix.h) are not computed again, and those that
+ * another running sequence has, too, take no further room.
  * When the KV cache has no room for what a running sequence needs, the newest
  * running one is preempted: its tokens are forgotten, it waits in front of all
  * others and is prefilled anew. Nobody is admitted in such a step, and a
  * sequence alone is never preempted, so there is always progress.
  *
- * Pure arithmetic: no clock, no sockets. The prefix cache is prefix.h; what is
- * found there is not in prompt_left.
+ * Pure arithmetic: no clock, no sockets.
  */
 #pragma once
 #include <stdbool.h>
@@ -25,11 +26,14 @@
 #include <stdint.h>
 
 #include "sim/cost.h"
+#include "sim/prefix.h"
 
 /* Embedded in its owner. */
 struct engine_seq {
 	uint32_t prompt_left;  /* set before engine_add; tokens still to prefill */
 	uint32_t context;      /* set before engine_add; tokens of it in the KV cache */
+	struct prefix_hold *hold; /* set before engine_add: the prompt's blocks, or NULL */
+	uint32_t known;        /* tokens of it that the prefix cache had when it was admitted */
 	uint32_t yield;        /* tokens that its next decoding step gives; 0 counts as 1 */
 	bool has_token;        /* private: this step ends with a token for it */
 	bool is_running;
@@ -49,6 +53,7 @@ struct engine {
 	bool is_in_step;
 	/* What follows is 0 after engine_init; to be set before the first step. */
 	uint64_t kv_tokens;          /* room of the KV cache; 0: it never runs out */
+	struct prefix_cache *prefix; /* borrowed; NULL: nothing is kept */
 	uint32_t kv_block;           /* tokens of one of its blocks; 0 counts as 1 */
 	uint32_t drafted;            /* speculative decoding: tokens checked beside the next one */
 	uint32_t chunk_max;          /* tokens of one prompt in a step; 0: as the budget allows */

@@ -8,12 +8,13 @@
 #include "base/mem.h"
 #include "sim/words.h"
 
-#define NONE UINT32_MAX
+#define NONE PREFIX_NONE
 
 struct prefix_block {
 	uint64_t hash;
 	uint32_t chain;        /* the next one of its bucket */
-	uint32_t newer, older;
+	uint32_t newer, older; /* while nobody holds it */
+	uint32_t holders;
 };
 
 void prefix_init(struct prefix_cache *p, size_t tokens)
@@ -29,7 +30,9 @@ void prefix_init(struct prefix_cache *p, size_t tokens)
 	p->block = mem_array(p->cap, sizeof(*p->block));
 	p->bucket = mem_array(p->buckets, sizeof(*p->bucket));
 	p->way = mem_array(p->cap, sizeof(*p->way));
-	prefix_reset(p);
+	for (size_t i = 0; i < p->buckets; i++)
+		p->bucket[i] = NONE;
+	p->newest = p->oldest = p->free = NONE;
 }
 
 void prefix_release(struct prefix_cache *p)
@@ -42,10 +45,7 @@ void prefix_release(struct prefix_cache *p)
 
 void prefix_reset(struct prefix_cache *p)
 {
-	for (size_t i = 0; i < p->buckets; i++)
-		p->bucket[i] = NONE;
-	p->used = 0;
-	p->newest = p->oldest = NONE;
+	prefix_shrink(p, 0);
 }
 
 static uint32_t *bucket_of(struct prefix_cache *p, uint64_t hash)
@@ -53,9 +53,9 @@ static uint32_t *bucket_of(struct prefix_cache *p, uint64_t hash)
 	return &p->bucket[hash & (p->buckets - 1)];
 }
 
-static uint32_t block_find(struct prefix_cache *p, uint64_t hash)
+static uint32_t block_find(const struct prefix_cache *p, uint64_t hash)
 {
-	uint32_t i = *bucket_of(p, hash);
+	uint32_t i = p->bucket[hash & (p->buckets - 1)];
 
 	while (i != NONE && p->block[i].hash != hash)
 		i = p->block[i].chain;
@@ -74,6 +74,7 @@ static void list_unlink(struct prefix_cache *p, uint32_t i)
 		p->block[b->older].newer = b->newer;
 	else
 		p->oldest = b->newer;
+	p->idle--;
 }
 
 static void list_push(struct prefix_cache *p, uint32_t i)
@@ -85,6 +86,16 @@ static void list_push(struct prefix_cache *p, uint32_t i)
 	else
 		p->oldest = i;
 	p->newest = i;
+	p->idle++;
+}
+
+/* Makes an idle one the newest. */
+static void list_renew(struct prefix_cache *p, uint32_t i)
+{
+	if (i == NONE || p->block[i].holders)
+		return;
+	list_unlink(p, i);
+	list_push(p, i);
 }
 
 static void block_forget(struct prefix_cache *p, uint32_t i)
@@ -99,24 +110,52 @@ static void block_forget(struct prefix_cache *p, uint32_t i)
 	*at = p->block[i].chain;
 }
 
-/* Makes the block known, in place of the oldest one when there is no room, as the newest. */
+void prefix_shrink(struct prefix_cache *p, size_t idle_max)
+{
+	while (p->idle > idle_max) {
+		uint32_t i = p->oldest;
+
+		block_forget(p, i);
+		p->block[i].chain = p->free;
+		p->free = i;
+	}
+}
+
+/* A block without a name; NONE when all are held. */
+static uint32_t block_new(struct prefix_cache *p)
+{
+	uint32_t i = p->free;
+
+	if (i != NONE) {
+		p->free = p->block[i].chain;
+		return i;
+	}
+	if (p->used < p->cap)
+		return (uint32_t)p->used++;
+	i = p->oldest;
+	if (i != NONE)
+		block_forget(p, i);
+	return i;
+}
+
+/*
+ * Makes the block known, in place of the oldest one when there is no room, as the newest. NONE
+ * when all blocks are held.
+ */
 static uint32_t block_put(struct prefix_cache *p, uint64_t hash)
 {
 	uint32_t *bucket = bucket_of(p, hash);
 	uint32_t i = block_find(p, hash);
 
 	if (i != NONE) {
-		list_unlink(p, i);
-		list_push(p, i);
+		list_renew(p, i);
 		return i;
 	}
-	if (p->used < p->cap) {
-		i = (uint32_t)p->used++;
-	} else {
-		i = p->oldest;
-		block_forget(p, i);
-	}
+	i = block_new(p);
+	if (i == NONE)
+		return i;
 	p->block[i].hash = hash;
+	p->block[i].holders = 0;
 	p->block[i].chain = *bucket;
 	*bucket = i;
 	list_push(p, i);
@@ -147,15 +186,86 @@ uint32_t prefix_take(struct prefix_cache *p, const uint32_t *id, size_t n,
 			p->way[steps++] = block_put(p, tail->hash);
 	}
 	/* The beginning becomes the newest, so that the end is forgotten first. */
-	while (steps--) {
-		list_unlink(p, p->way[steps]);
-		list_push(p, p->way[steps]);
-	}
+	while (steps--)
+		list_renew(p, p->way[steps]);
 	for (size_t i = blocks * PREFIX_BLOCK_TOKENS; i < n; i++)
 		tail->id[tail->ids++] = id[i];
 	if (known && known * PREFIX_BLOCK_TOKENS == n)
 		known--;
 	return (uint32_t)(known * PREFIX_BLOCK_TOKENS);
+}
+
+/* ---- what runs ---- */
+
+void prefix_name(struct prefix_hold *h, const uint32_t *id, size_t n, struct prefix_tail *tail)
+{
+	size_t blocks = n / PREFIX_BLOCK_TOKENS;
+
+	assert(!h->is_held);
+	*tail = (struct prefix_tail){ 0 };
+	if (blocks > h->cap) {
+		h->hash = mem_grow(h->hash, blocks, sizeof(*h->hash));
+		h->block = mem_grow(h->block, blocks, sizeof(*h->block));
+		h->cap = blocks;
+	}
+	h->n = blocks;
+	for (size_t i = 0; i < blocks; i++)
+		h->hash[i] = tail->hash = block_hash(tail->hash, id + i * PREFIX_BLOCK_TOKENS);
+	for (size_t i = blocks * PREFIX_BLOCK_TOKENS; i < n; i++)
+		tail->id[tail->ids++] = id[i];
+}
+
+void prefix_hold_release(struct prefix_hold *h)
+{
+	assert(!h->is_held);
+	free(h->hash);
+	free(h->block);
+	*h = (struct prefix_hold){ 0 };
+}
+
+uint32_t prefix_look(const struct prefix_cache *p, const struct prefix_hold *h, size_t *held_blocks)
+{
+	size_t known = 0;
+
+	*held_blocks = 0;
+	for (bool is_known = true; p->cap && known < h->n && is_known;) {
+		uint32_t i = block_find(p, h->hash[known]);
+
+		is_known = i != NONE;
+		known += is_known;
+		*held_blocks += is_known && p->block[i].holders;
+	}
+	return (uint32_t)(known * PREFIX_BLOCK_TOKENS);
+}
+
+void prefix_hold(struct prefix_cache *p, struct prefix_hold *h)
+{
+	assert(!h->is_held);
+	h->is_held = true;
+	for (size_t k = 0; k < h->n; k++) {
+		uint32_t i = p->cap ? block_put(p, h->hash[k]) : NONE;
+
+		h->block[k] = i;
+		if (i == NONE || p->block[i].holders++)
+			continue;
+		list_unlink(p, i);
+		p->held++;
+	}
+}
+
+void prefix_let_go(struct prefix_cache *p, struct prefix_hold *h)
+{
+	if (!h->is_held)
+		return;
+	h->is_held = false;
+	for (size_t k = h->n; k--;) {
+		uint32_t i = h->block[k];
+
+		if (i == NONE || --p->block[i].holders)
+			continue;
+		list_push(p, i);
+		p->held--;
+	}
 }
 
 void prefix_add(struct prefix_cache *p, struct prefix_tail *tail, uint32_t id)

@@ -9,13 +9,19 @@
  * least recently used blocks go first, the end of a sequence before its
  * beginning. What a sequence generates is added when it ends.
  *
+ * The oracle asks with prefix_take as requests arrive. The engine model holds the blocks of
+ * prompts that run (prefix_hold): several sequences share them, they are not forgotten, and
+ * they take room of the KV cache once.
+ *
  * Pure: no clock, no sockets. Two prompts collide when a 64-bit hash does.
  */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define PREFIX_BLOCK_TOKENS 16
+#define PREFIX_NONE UINT32_MAX
 #define PREFIX_BLOCKS_MAX (1u << 20) /* 16 million tokens; 28 MiB of memory */
 
 struct prefix_block;
@@ -25,9 +31,20 @@ struct prefix_cache {
 	struct prefix_block *block;
 	uint32_t *bucket;
 	uint32_t *way;       /* blocks of the prompt being looked up */
-	size_t cap, used;    /* blocks */
+	size_t cap, used;    /* blocks; used ones were known at some time */
+	size_t held;         /* blocks that a prefix_hold has */
+	size_t idle;         /* known ones that none has */
 	size_t buckets;      /* a power of two */
-	uint32_t newest, oldest;
+	uint32_t newest, oldest; /* of the idle ones */
+	uint32_t free;       /* the first of those that were forgotten */
+};
+
+/* The whole blocks of one prompt, by name. Filled by prefix_name. */
+struct prefix_hold {
+	uint64_t *hash;
+	uint32_t *block;     /* while it is held; PREFIX_NONE where there was no room */
+	size_t n, cap;
+	bool is_held;
 };
 
 /* Where a sequence has got to: what the next block's name depends on. */
@@ -39,9 +56,20 @@ struct prefix_tail {
 
 void prefix_init(struct prefix_cache *p, size_t tokens);
 void prefix_release(struct prefix_cache *p);
-void prefix_reset(struct prefix_cache *p); /* forgets everything */
+void prefix_reset(struct prefix_cache *p); /* forgets everything that is not held */
 /* Tokens of the prompt that are known; it is known from now on. *tail: where it ends. */
 uint32_t prefix_take(struct prefix_cache *p, const uint32_t *id, size_t n,
 		     struct prefix_tail *tail);
+/* The same in two steps: the names of a prompt's blocks, and where it ends. */
+void prefix_name(struct prefix_hold *h, const uint32_t *id, size_t n, struct prefix_tail *tail);
+void prefix_hold_release(struct prefix_hold *h);
+/* Tokens of its beginning that are known; *held_blocks: how many of its blocks others hold. */
+uint32_t prefix_look(const struct prefix_cache *p, const struct prefix_hold *h,
+		     size_t *held_blocks);
+void prefix_hold(struct prefix_cache *p, struct prefix_hold *h);
+/* Its blocks stay known, the beginning as the newest. No effect when it is not held. */
+void prefix_let_go(struct prefix_cache *p, struct prefix_hold *h);
+/* Forgets the oldest until at most so many are idle. */
+void prefix_shrink(struct prefix_cache *p, size_t idle_max);
 /* One more token of the sequence. */
 void prefix_add(struct prefix_cache *p, struct prefix_tail *tail, uint32_t id);

@@ -261,7 +261,8 @@ static void serve_stop_profile(struct conn *c, struct str body)
 static void serve_reset_prefix(struct conn *c, struct str body)
 {
 	(void)body;
-	prefix_reset(&c->sim->prefix);
+	for (size_t i = 0; i < c->sim->lanes; i++)
+		prefix_reset(&c->sim->lane[i].prefix);
 	answer_ok(c);
 }
 

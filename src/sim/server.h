@@ -74,6 +74,8 @@ struct stream {
 	int64_t created;           /* seconds */
 	struct buf held;           /* bytes of coalesced events */
 	struct prefix_tail tail;   /* of the sequence, for the prefix cache */
+	struct prefix_hold hold;   /* the prompt's blocks; engine model */
+	bool is_known_told;        /* what of them was known is in the counters */
 	struct buf body;           /* of a pooled answer */
 	const char *type;          /* its Content-Type */
 	struct buf extra;          /* and its further header lines */
@@ -106,6 +108,7 @@ struct conn {
 struct lane {
 	struct sim *sim;
 	struct engine engine;
+	struct prefix_cache prefix;/* of the first one, if it is the oracle */
 	struct timer step;         /* the end of the engine's step */
 	bool is_ending_step;       /* its tokens are being handed out */
 };
@@ -125,7 +128,6 @@ struct sim {
 	struct dist ttft, itl, output_len;
 	bool is_oracle, has_output_len;
 	int64_t burst_ns, origin_ns; /* the grid of burst mode, monotonic */
-	struct prefix_cache prefix;
 	struct lane *lane;         /* lanes of them */
 	size_t lanes;
 	bool is_asleep;            /* POST /sleep: the engine model makes no steps */

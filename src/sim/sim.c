@@ -45,6 +45,10 @@ static void lanes_init(struct sim *s)
 		*l = (struct lane){ .sim = s, .step.on_time = stream_on_step };
 		engine_init(&l->engine, o->cost, (size_t)o->max_num_seqs,
 			    (uint32_t)o->max_num_batched_tokens);
+		if (o->is_prefix_cached) {
+			prefix_init(&l->prefix, (size_t)o->kv_cache_tokens);
+			l->engine.prefix = &l->prefix;
+		}
 		l->engine.kv_tokens = (uint64_t)o->kv_cache_tokens;
 		l->engine.kv_block = (uint32_t)o->block_size;
 		l->engine.drafted = (uint32_t)o->spec_tokens;
@@ -80,8 +84,6 @@ static int pacing_init(struct sim *s, struct err *e)
 			       "one of them");
 	s->counters.positions = (size_t)o->spec_tokens;
 	s->counters.has_diffusion = o->diffusion_block > 0;
-	if (o->is_prefix_cached)
-		prefix_init(&s->prefix, (size_t)(o->kv_cache_tokens * o->engines));
 	s->counters.kv_block_tokens = (uint64_t)o->block_size;
 	s->counters.kv_blocks = (uint64_t)(o->kv_cache_tokens / o->block_size);
 	s->counters.engines = (size_t)o->engines;
@@ -216,10 +218,11 @@ void sim_free(struct sim *s)
 		unlink(s->opts->uds);
 	sock_close(s->stamps);
 	loop_free(s->loop);
-	for (size_t i = 0; i < s->lanes; i++)
+	for (size_t i = 0; i < s->lanes; i++) {
 		engine_release(&s->lane[i].engine);
+		prefix_release(&s->lane[i].prefix);
+	}
 	free(s->lane);
-	prefix_release(&s->prefix);
 	words_release(&s->words);
 	tokenizer_free(s->tokenizer);
 	tls_config_free(s->tls);

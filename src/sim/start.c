@@ -176,7 +176,7 @@ static void stream_clear(struct stream *t)
 {
 	struct stream fresh = { .form = t->form, .id = t->id, .held = t->held,
 				.stop_reason = t->stop_reason, .body = t->body,
-				.extra = t->extra, .trickle = t->trickle };
+				.extra = t->extra, .trickle = t->trickle, .hold = t->hold };
 
 	buf_reset(&fresh.held);
 	buf_reset(&fresh.stop_reason);
@@ -220,19 +220,24 @@ bool start_has_model(struct conn *c, struct str model, const char *id)
 	return false;
 }
 
-/* What the cache knows of the prompt need not be computed. */
+/*
+ * What the cache knows of the prompt need not be computed. The engine model finds out when it
+ * admits the request, the oracle now.
+ */
 static void prefix_apply(struct sim *s, struct stream *t, size_t prompt)
 {
-	uint32_t cached;
+	struct prefix_cache *cache = &s->lane[0].prefix;
 
-	if (s->prefix.cap == 0)
+	if (cache->cap == 0)
 		return;
-	cached = prefix_take(&s->prefix, s->ids.id, s->ids.count, &t->tail);
 	s->counters.prefix_queries += prompt;
-	s->counters.prefix_hits += cached;
-	t->form.cached_tokens = cached;
-	t->seq.prompt_left -= cached;
-	t->seq.context = cached;
+	if (!s->is_oracle) {
+		prefix_name(&t->hold, s->ids.id, s->ids.count, &t->tail);
+		t->seq.hold = &t->hold;
+		return;
+	}
+	t->form.cached_tokens = prefix_take(cache, s->ids.id, s->ids.count, &t->tail);
+	s->counters.prefix_hits += t->form.cached_tokens;
 }
 
 void start_begin(struct conn *c, const char *id, size_t prompt, bool is_listed)
@@ -330,7 +335,7 @@ void stream_start(struct conn *c, enum ask_api api, struct str body)
 	}
 	if (!start_has_model(c, buf_str(&s->ask.model), id))
 		return;
-	prompt = ask_tokens(s, s->prefix.cap > 0);
+	prompt = ask_tokens(s, s->lane[0].prefix.cap > 0);
 	if (prompt == SIZE_MAX || context_check(s, prompt, &e) < 0) {
 		start_refuse(c, 400, NULL, e.code ? e.text : "the prompt cannot be tokenized", id);
 		return;
@@ -340,7 +345,7 @@ void stream_start(struct conn *c, enum ask_api api, struct str body)
 		buf_str(&s->ask.text)));
 	length_decide(s, t, s->opts->max_model_len - (int64_t)prompt);
 	form_prepare(c, shapes[api], id);
-	start_begin(c, id, prompt, s->prefix.cap > 0);
+	start_begin(c, id, prompt, s->lane[0].prefix.cap > 0);
 	if (t->is_streamed)
 		head_send(c);
 	stream_pace(c);
@@ -354,6 +359,7 @@ void stream_release(struct stream *t)
 	buf_release(&t->body);
 	buf_release(&t->extra);
 	buf_release(&t->trickle.bytes);
+	prefix_hold_release(&t->hold);
 	buf_release(&t->stop_reason);
 	truth_row_free(t->row);
 	*t = (struct stream){ 0 };

@@ -268,10 +268,12 @@ static void stream_event(struct conn *c, uint32_t n)
 /* What was generated is in the cache as well, for whoever sends it back. */
 static void words_remember(struct sim *s, struct stream *t)
 {
-	if (s->prefix.cap == 0 || t->is_pooled)
+	struct prefix_cache *cache = &(t->lane ? t->lane : s->lane)->prefix;
+
+	if (cache->cap == 0 || t->is_pooled)
 		return;
 	for (uint32_t i = 0; i < t->done; i++)
-		prefix_add(&s->prefix, &t->tail, words_at(&s->words, t->key, i)->id);
+		prefix_add(cache, &t->tail, words_at(&s->words, t->key, i)->id);
 }
 
 void stream_over(struct conn *c, enum counter_finish finish)
@@ -404,6 +406,18 @@ void stream_on_time(struct timer *timer)
 	}
 }
 
+/* What the engine found in its prefix cache, before the first token goes out. */
+static void known_tell(struct sim *s, struct stream *t)
+{
+	if (t->is_known_told)
+		return;
+	t->is_known_told = true;
+	t->form.cached_tokens = t->seq.known;
+	s->counters.prefix_hits += t->seq.known;
+	if (t->row)
+		t->row->cached_tokens = t->seq.known;
+}
+
 static void on_token(struct engine_seq *seq, void *ctx)
 {
 	struct conn *c = (struct conn *)((char *)seq - offsetof(struct conn, stream.seq));
@@ -412,6 +426,7 @@ static void on_token(struct engine_seq *seq, void *ctx)
 	uint32_t steps = s->opts->spec_tokens ? 1 : s->opts->diffusion_block ?
 			 (uint32_t)s->opts->diffusion_steps : t->share;
 
+	known_tell(s, t);
 	t->ready++;
 	if (t->ready < steps)
 		return;

@@ -414,6 +414,117 @@ static void test_blocks(void **state)
 	engine_release(&g);
 }
 
+/* Names of a prompt of n tokens from first on. */
+static void name(struct prefix_hold *h, uint32_t first, size_t n)
+{
+	struct prefix_tail tail;
+	uint32_t id[256];
+
+	for (size_t i = 0; i < n; i++)
+		id[i] = first + (uint32_t)i;
+	prefix_name(h, id, n, &tail);
+}
+
+/* The same prompt twice takes its blocks once, and is computed once; what ended makes room. */
+static void test_shared_blocks(void **state)
+{
+	struct prefix_hold hold[4] = { 0 };
+	struct engine_seq s[4];
+	struct prefix_cache cache;
+	struct engine g;
+	(void)state;
+	for (size_t i = 0; i < COUNT(s); i++) {
+		name(&hold[i], i < 3 ? 0 : 5000, i < 3 ? 64 : 96);
+		s[i] = (struct engine_seq){ .prompt_left = i < 3 ? 64 : 96, .hold = &hold[i] };
+	}
+	engine_init(&g, (struct engine_cost){ .prefill_base_us = 1 }, 8, 1000);
+	prefix_init(&cache, 128);
+	g.kv_tokens = 128;
+	g.kv_block = 16;
+	g.prefix = &cache;
+	for (size_t i = 0; i < 3; i++)
+		engine_add(&g, &s[i]);
+	assert_true(engine_step_begin(&g) > 0);
+	assert_int_equal(g.running_count, 3);
+	assert_int_equal(g.step_tokens, 64 + 16 + 16); /* the last block is computed by each */
+	assert_int_equal(g.held, 64);
+	assert_int_equal(s[0].known, 0);
+	assert_int_equal(s[2].known, 48);
+	g.is_in_step = false;
+	/* A token each: a block of their own each. */
+	engine_step_begin(&g);
+	assert_int_equal(g.held, 64 + 3 * 16);
+	g.is_in_step = false;
+	engine_remove(&g, &s[1]);
+	engine_remove(&g, &s[2]);
+	/* Another prompt has to wait for what the first one holds, even where it is shared. */
+	engine_add(&g, &s[3]);
+	engine_step_begin(&g);
+	assert_int_equal(g.running_count, 1);
+	assert_int_equal(g.held, 64 + 16);
+	g.is_in_step = false;
+	engine_remove(&g, &s[0]);
+	assert_int_equal(cache.held, 0);
+	assert_int_equal(cache.idle, 4);
+	/* It takes six blocks of eight: of the four that are merely known two are left. */
+	engine_step_begin(&g);
+	assert_int_equal(g.running_count, 1);
+	assert_int_equal(g.held, 96);
+	assert_int_equal(cache.idle, 2);
+	g.is_in_step = false;
+	/* The beginning is what was kept. */
+	engine_remove(&g, &s[3]);
+	s[0] = (struct engine_seq){ .prompt_left = 64, .hold = &hold[0] };
+	engine_add(&g, &s[0]);
+	engine_step_begin(&g);
+	assert_int_equal(s[0].known, 32);
+	prefix_reset(&cache);
+	assert_int_equal(cache.idle, 0);
+	assert_int_equal(cache.held, 4); /* in use */
+	engine_remove(&g, &s[0]);
+	for (size_t i = 0; i < COUNT(hold); i++)
+		prefix_hold_release(&hold[i]);
+	prefix_release(&cache);
+	engine_release(&g);
+}
+
+/* What was preempted finds its own blocks again, if nobody needed them. */
+static void test_preempted_blocks(void **state)
+{
+	struct prefix_hold hold[2] = { 0 };
+	struct engine_seq s[2];
+	struct prefix_cache cache;
+	struct engine g;
+	(void)state;
+	engine_init(&g, (struct engine_cost){ .prefill_base_us = 1 }, 8, 1000);
+	prefix_init(&cache, 80);
+	g.kv_tokens = 80;
+	g.kv_block = 16;
+	g.prefix = &cache;
+	for (size_t i = 0; i < 2; i++) {
+		name(&hold[i], (uint32_t)(1000 * i), 32);
+		s[i] = (struct engine_seq){ .prompt_left = 32, .hold = &hold[i] };
+		engine_add(&g, &s[i]);
+	}
+	assert_true(engine_step_begin(&g) > 0);
+	assert_int_equal(g.held, 64);
+	g.is_in_step = false;
+	engine_step_begin(&g); /* five blocks: the first gets the fifth, the second gives way */
+	assert_int_equal(g.preempted, 1);
+	assert_int_equal(g.held, 48);
+	g.is_in_step = false;
+	engine_remove(&g, &s[0]);
+	engine_step_begin(&g);
+	assert_true(s[1].is_running);
+	assert_int_equal(s[1].known, 16);
+	assert_int_equal(g.step_tokens, 16);
+	engine_remove(&g, &s[1]);
+	for (size_t i = 0; i < 2; i++)
+		prefix_hold_release(&hold[i]);
+	prefix_release(&cache);
+	engine_release(&g);
+}
+
 static void test_explain(void **state)
 {
 	struct hardware_opts o = opts_of("llama-3.1-8b");
@@ -483,6 +594,8 @@ int main(void)
 		cmocka_unit_test(test_drafts),
 		cmocka_unit_test(test_whole_prompts),
 		cmocka_unit_test(test_blocks),
+		cmocka_unit_test(test_shared_blocks),
+		cmocka_unit_test(test_preempted_blocks),
 		cmocka_unit_test(test_explain),
 		cmocka_unit_test(test_published),
 	};
