@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compare_notes.c - what speaks against a verdict, and what a reader of a comparison must know. */
 #include <math.h>
+#include <string.h>
 
 #include "report/compare.h"
 #include "report/frame.h"
@@ -69,23 +70,36 @@ const char *compare_guard(struct comparison *c, size_t point, size_t side)
 
 /* ---- notes ---- */
 
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 static void note_invalid(struct comparison *c, const struct compare_side *s)
 {
+	struct buf list = { 0 };
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
 		const struct json_value *r = s->run[i].record, *number = json_get(r, "run_number");
+		const char *point = c->point[s->run[i].point].name;
 
-		if (!str_is(json_text(frame_value(r, STR("profllm.verdict")), STR("")), "INVALID"))
+		if (!str_is(json_text(frame_value(r, STR("profllm.verdict")), STR("")), "INVALID") ||
+		    n++ >= NAMED_RUNS_MAX)
 			continue;
-		if (n++ < NAMED_RUNS_MAX && number)
-			compare_note(c, "%s: run %lld of %s judged itself INVALID", s->name,
-				     (long long)json_int(number, 0), s->run[i].path);
-		else if (n <= NAMED_RUNS_MAX)
-			compare_note(c, "%s: %s judged itself INVALID", s->name, s->run[i].path);
+		buf_add_text(&list, n > 1 ? ", " : "");
+		if (number)
+			buf_printf(&list, "run %lld%s%s", (long long)json_int(number, 0),
+				   *point ? " at " : "", point);
+		else
+			buf_add_text(&list, last_part(s->run[i].path));
 	}
-	if (n > NAMED_RUNS_MAX)
-		compare_note(c, "%s: %zu runs in all judged themselves INVALID", s->name, n);
+	if (n)
+		compare_note(c, "%s: %zu of %zu runs judged themselves INVALID: %s%s", s->name, n, s->n,
+			     list.data, n > NAMED_RUNS_MAX ? "..." : "");
+	buf_release(&list);
 }
 
 /* Whether some point has several runs, all of them of one server's life. */

@@ -99,6 +99,9 @@ status_is('too few, strict', 3, qr/cannot be judged/, 'base', 'few', '--strict',
 
 # ---- mistakes ----
 
+is_golden(run(args => [qw(bench compare --help)])->{out}, 'help-compare.txt');
+is_golden(run(args => [qw(bench markdown --help)])->{out}, 'help-markdown.txt');
+
 status_is('nothing named', 2, qr/no result is named/);
 status_is('a baseline alone', 2, qr/at least one other result/, 'base');
 status_is('not there', 1, qr/absent\.json does not exist/, 'base', 'absent.json');
