@@ -54,7 +54,8 @@ const struct engine_arg *engine_arg_find(struct str name)
 	return NULL;
 }
 
-bool engine_word_in(const char *list, struct str word)
+/* Whether a blank-separated list has the word. */
+static bool word_in(const char *list, struct str word)
 {
 	struct str rest = str_of(list);
 
@@ -76,7 +77,7 @@ const struct engine_arg *engine_arg_spelled(struct str typed)
 		name[i] = str_starts(typed, STR("--")) ? dashed(typed.p[i]) : typed.p[i];
 	for (size_t i = 0; i < engine_arg_count; i++)
 		if (*engine_args[i].also &&
-		    engine_word_in(engine_args[i].also, (struct str){ name, typed.n }))
+		    word_in(engine_args[i].also, (struct str){ name, typed.n }))
 			return &engine_args[i];
 	if (!str_starts(typed, STR("--")))
 		return NULL;
@@ -197,12 +198,12 @@ static bool is_choice(const struct engine_arg *arg, struct str value)
 	char plain[64];
 
 	if (!(arg->flags & ENGINE_DASHED))
-		return engine_word_in(arg->choices, value);
+		return word_in(arg->choices, value);
 	if (value.n >= sizeof(plain))
 		return false;
 	for (size_t i = 0; i < value.n; i++)
 		plain[i] = value.p[i] == '-' ? '_' : (char)tolower((unsigned char)value.p[i]);
-	return engine_word_in(arg->choices, (struct str){ plain, value.n });
+	return word_in(arg->choices, (struct str){ plain, value.n });
 }
 
 /* A NaN is outside every range. */

@@ -3,8 +3,6 @@
 #pragma once
 #include "engine/args.h"
 
-/* Whether a blank-separated list has the word. */
-bool engine_word_in(const char *list, struct str word);
 /* By the whole name or another spelling, with dashes: "--model", "-tp"; NULL: none. */
 const struct engine_arg *engine_arg_spelled(struct str typed);
 /* The only one whose name begins so (without dashes), of switches alone if asked. */
