@@ -141,7 +141,6 @@ static void add_head(const struct script *s, const char *stem)
 	buf_add_text(s->out, "data = ");
 	add_quoted(s->out, stem);
 	buf_add_text(s->out, ".'.dat'\n"
-		     "set encoding utf8\n"
 		     "set border 3 lc rgb '#555555'\n"
 		     "set tics nomirror out scale 0.6 tc rgb '#333333'\n"
 		     "set grid lt 1 lw 0.6 lc rgb '#e2e2e2'\n"
@@ -272,6 +271,9 @@ static void add_axes(const struct script *s)
 
 /* ---- panels ---- */
 
+/* Text has no upright letters: there the label of y stands above the panel, where room is made. */
+#define TEXT_TOP " - (is_text ? 2.0 / lines : 0)"
+
 static void add_margins(const struct script *s, size_t row, size_t col)
 {
 	const struct figure_layout *l = &s->l;
@@ -279,9 +281,9 @@ static void add_margins(const struct script *s, size_t row, size_t col)
 	double bottom = l->bottom + (double)(s->f->rows - 1 - row) * (l->panel_height + l->gap_y);
 
 	buf_printf(s->out, "set lmargin at screen %.5f\nset rmargin at screen %.5f\n"
-		   "set bmargin at screen %.5f\nset tmargin at screen %.5f\n", left / l->width,
+		   "set bmargin at screen %.5f\nset tmargin at screen %.5f%s\n", left / l->width,
 		   (left + l->panel_width) / l->width, bottom / l->height,
-		   (bottom + l->panel_height) / l->height);
+		   (bottom + l->panel_height) / l->height, TEXT_TOP);
 }
 
 /* Texts of the axes stand at the outer panels alone, since all share their ranges. */
@@ -408,7 +410,13 @@ static void add_panel(const struct script *s, size_t at, size_t block)
 	add_outer(s, at / s->f->cols, at % s->f->cols);
 	buf_add_text(s->out, "set title ");
 	add_quoted(s->out, p->title);
-	buf_add_text(s->out, " offset 0,-0.4\nunset arrow\nunset label\n");
+	buf_add_text(s->out, " offset 0,-0.4\nif (is_text) { set title ");
+	add_quoted(s->out, s->f->y_label);
+	if (p->title && *p->title) {
+		buf_add_text(s->out, ".\"\\n\".");
+		add_quoted(s->out, p->title);
+	}
+	buf_add_text(s->out, " }\nunset arrow\nunset label\n");
 	add_limits(s, p);
 	add_labels(s, p);
 	if (at == 0 && s->l.legend_x > 0) {
@@ -445,28 +453,50 @@ static void find_looks(struct script *s)
 		}
 }
 
-void figure_script(const struct figure *f, const char *stem, struct buf *out)
+/* In a locale of ASCII gnuplot complains of the encoding, so it is named where it is needed alone. */
+static bool is_ascii(struct str s)
 {
-	struct script s = { .f = f, .l = figure_layout(f), .out = out };
+	for (size_t i = 0; i < s.n; i++)
+		if ((unsigned char)s.p[i] >= 0x80)
+			return false;
+	return true;
+}
+
+static void add_body(const struct script *s)
+{
+	const struct figure *f = s->f;
 	char low[FMT_F64_BYTES];
 	size_t block = 0;
 
-	find_looks(&s);
-	add_head(&s, stem);
-	add_axes(&s);
+	add_axes(s);
 	/* A band that leaves the axis below, or is text, would break or clutter what is drawn. */
-	buf_printf(out, "held(v) = is_text ? NaN : v < %s ? %s : v\n", number(low, s.l.y.low),
-		   number(low, s.l.y.low));
-	buf_add_text(out, "set multiplot");
+	number(low, s->l.y.low);
+	buf_printf(s->out, "held(v) = is_text ? NaN : v < %s ? %s : v\nset multiplot", low, low);
 	if (f->title) {
-		buf_add_text(out, " title ");
-		add_quoted(out, f->title);
-		buf_printf(out, " font ',%g'", FIGURE_FONT_PT + 2);
+		buf_add_text(s->out, " title ");
+		add_quoted(s->out, f->title);
+		buf_printf(s->out, " font ',%g'", FIGURE_FONT_PT + 2);
 	}
-	buf_add_char(out, '\n');
+	buf_add_char(s->out, '\n');
 	for (size_t p = 0; p < f->rows * f->cols; p++) {
-		add_panel(&s, p, block);
+		add_panel(s, p, block);
 		block += f->panel[p].n_curves;
 	}
-	buf_add_text(out, "unset multiplot\nset output\n");
+	buf_add_text(s->out, "unset multiplot\nset output\n");
+}
+
+void figure_script(const struct figure *f, const char *stem, struct buf *out)
+{
+	struct buf body = { 0 };
+	struct script s = { .f = f, .l = figure_layout(f), .out = &body };
+
+	find_looks(&s);
+	add_body(&s);
+	s.out = out;
+	add_head(&s, stem);
+	if (!is_ascii(buf_str(&body)) || !is_ascii(str_of(stem)))
+		buf_add_text(out, "set encoding utf8\n");
+	buf_add_str(out, buf_str(&body));
+	out->is_over |= body.is_over;
+	buf_release(&body);
 }
