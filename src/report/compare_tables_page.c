@@ -144,9 +144,10 @@ static enum grid_tone value_tone(const struct tables *t, const struct tables_lev
 	return v <= limit ? GRID_GOOD : tables_passes(t, l, metric, file) ? GRID_FAIR : GRID_PLAIN;
 }
 
-static void metric_heads(const struct tables *t, struct grid *g)
+/* first: the first key that is shown; pages leave out those of the group. */
+static void metric_heads(const struct tables *t, size_t first, struct grid *g)
 {
-	for (size_t k = t->n_groups; k < t->n_keys; k++)
+	for (size_t k = first; k < t->n_keys; k++)
 		grid_add(g, t->key[k]);
 	for (size_t f = 0; f < t->n; f++) {
 		if (t->o->is_debug)
@@ -161,8 +162,10 @@ static void metric_heads(const struct tables *t, struct grid *g)
 static void metric_grid(const struct tables *t, const struct group *group, size_t metric,
 			bool is_exact, struct grid *g)
 {
+	size_t first = is_exact ? 0 : t->n_groups;
+
 	grid_begin(g, t->a);
-	metric_heads(t, g);
+	metric_heads(t, first, g);
 	for (size_t i = group->from; i < group->to; i++) {
 		const struct tables_level *l = &t->level[i];
 		bool has_any = false;
@@ -171,7 +174,7 @@ static void metric_grid(const struct tables *t, const struct group *group, size_
 			has_any |= !isnan(l->value[metric][f]);
 		if (!has_any)
 			continue;
-		for (size_t k = t->n_groups; k < t->n_keys; k++)
+		for (size_t k = first; k < t->n_keys; k++)
 			grid_add(g, l->text[k]);
 		for (size_t f = 0; f < t->n; f++) {
 			if (t->o->is_debug)
@@ -189,8 +192,6 @@ static void metric_grid(const struct tables *t, const struct group *group, size_
 
 static const char *limit_text(const struct tables *t, const char *name, double limit, double slack)
 {
-	if (!(slack > 0))
-		return arena_printf(t->a, "Max %s (%s ≤ %g ms)", t->key[t->x], name, limit);
 	return arena_printf(t->a, "Max %s (%s ≤ %g–%g ms (+%g%%))", t->key[t->x], name, limit,
 			    limit * (1 + slack / 100), slack);
 }
