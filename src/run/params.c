@@ -51,7 +51,8 @@ static bool same_number(const struct json_value *x, const struct json_value *y)
 		return x->real == y->real;
 	if (x->kind != JSON_REAL && y->kind != JSON_REAL)
 		return a == b;
-	return real >= -0x1p63 && real < 0x1p63 && real == floor(real) &&
+	return real >= -9223372036854775808.0 && real < 9223372036854775808.0 &&
+	       real == floor(real) &&
 	       (int64_t)real == (x->kind == JSON_REAL ? b : a);
 }
 

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -131,7 +132,7 @@ static int settle_folder(struct sweep *s, struct err *e)
 	const char *name = o->experiment_name;
 	struct buf shown = { 0 };
 	char now[32];
-	time_t t = time(NULL);
+	time_t t = clock_real_ns() / 1000000000;
 	struct tm tm;
 
 	if (!name || !*name) {

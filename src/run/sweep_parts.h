@@ -26,10 +26,10 @@ char *sweep_path(struct sweep *s, const char *folder, const char *file); /* in t
 
 void sweep_records_add(struct sweep *s, struct sweep_records *r, const struct json_value *record);
 
-/* What a failure file says. why NULL: nothing more is known. */
+/* What a failure file says. */
 struct sweep_failure {
 	const char *type, *text;      /* as Python's exception has them */
-	const char *why;              /* ours: what the benchmark or the server's log said; or NULL */
+	const char *why;              /* ours: what the benchmark or the log said; or NULL */
 	const struct json_value *serve, *bench; /* bench NULL: a server's failure */
 	int run;
 };

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "engine/args.h"
@@ -287,7 +288,7 @@ static struct sweep_start *new_start(struct sweep *s, const struct json_value *s
 {
 	struct sweep_start *x = arena_alloc(&s->arena, sizeof(*x));
 	const char *name = arena_printf(&s->arena, "SERVE-%s", sweep_name(s, serve, "default"));
-	time_t now = time(NULL);
+	time_t now = clock_real_ns() / 1000000000;
 	struct tm tm;
 
 	strftime(x->began, sizeof(x->began), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));

@@ -39,8 +39,8 @@ params('b.json', [{ num_prompts => 3 }, { num_prompts => 5 }]);
 
 	$r = sweep('stop', bench_params => 'bad.json', num_runs => 2, more => ['--stop-on-error']);
 	check_run('--stop-on-error', $r, { status => 1, err => 'profllm bench sweep serve: The script was '
-		. 'terminated early. Use `--resume` to continue the script from its last checkpoint. (Command '
-		. "'[*]' returned non-zero exit status 2.)", gone => ['results/stop/summary.csv'],
+		. 'terminated early. Use `--resume` to continue the script from its last checkpoint. '
+		. "(Command '[*]' returned non-zero exit status 2.)", gone => ['results/stop/summary.csv'],
 		exists => ['results/stop/BENCH--num_prompts=2/summary.json'] });
 	ok(!server_is_up(), 'and its server is gone');
 
@@ -50,16 +50,19 @@ params('b.json', [{ num_prompts => 3 }, { num_prompts => 5 }]);
 	rename "results/bad/$f", 'results/bad/BENCH--num_prompts=3-dataset_name=random';
 	$r = sweep('bad', bench_params => 'bad.json', num_runs => 2, more => ['--resume']);
 	check_run('once it works', $r, { status => 0 });
-	is_deeply([map { $_->{num_prompts} } @{summary('bad')}], [2, 2, 3, 3, 4, 4], 'it stands in its place');
+	is_deeply([map { $_->{num_prompts} } @{summary('bad')}], [2, 2, 3, 3, 4, 4], 'it has its place');
 	is((grep { /failure/ } files('bad')), 0, 'no failure is left');
 
 	$r = sweep('missing', bench_cmd => 'no-such-program bench', num_runs => 1);
-	check_run('no such program', $r, { status => 1, out => ['[FAILED BENCHMARK] run=0: *no-such-program*'] });
+	check_run('no such program', $r, { status => 1,
+		out => ['[FAILED BENCHMARK] run=0: *no-such-program*'] });
 	$r = sweep('nothing', bench_cmd => 'true', num_runs => 1);
 	check_run('no result', $r, { status => 1, out => ['[FAILED BENCHMARK] run=0: *run=0.json*'] });
-	$r = sweep('after', num_runs => 1, bench => [qw(--num-prompts 2)], more => ['--after-bench-cmd', 'false']);
+	$r = sweep('after', num_runs => 1, bench => [qw(--num-prompts 2)],
+		more => ['--after-bench-cmd', 'false']);
 	check_run('--after-bench-cmd fails', $r, { status => 1, out => [
-		"[FAILED BENCHMARK] run=0: RuntimeError: Command '['false']' returned non-zero exit status 1."] });
+		"[FAILED BENCHMARK] run=0: RuntimeError: Command '['false']' returned non-zero exit "
+			. 'status 1.'] });
 	is(scalar @{summary('after')}, 1, 'what was measured before counts');
 }
 

@@ -36,7 +36,8 @@ for (['sweep-dry-run.txt', @serve, qw(--serve-params s.json --bench-params b.jso
 	['sweep-help.txt', qw(bench sweep serve --help)],
 	['sweep-startup-help.txt', qw(bench sweep startup --help)],
 	['sweep-startup-dry-run.txt', qw(bench sweep startup --startup-cmd),
-		'vllm bench startup --output-json=a --output_json b', qw(--serve-params s.json -e x --dry-run)]) {
+		'vllm bench startup --output-json=a --output_json b',
+		qw(--serve-params s.json -e x --dry-run)]) {
 	my ($golden, @args) = @$_;
 	my $r = run(args => \@args);
 
@@ -46,7 +47,8 @@ ok(!-e 'results/x' && !-e 'out', 'nothing was made');
 
 # ---- what is refused: status, last line, arguments ----
 
-my $resume = 'The script was terminated early. Use `--resume` to continue the script from its last checkpoint.';
+my $resume = 'The script was terminated early. Use `--resume` to continue the script from its last '
+	. 'checkpoint.';
 for ([2, 'the following arguments are required: --serve-cmd, --bench-cmd', qw(bench sweep serve)],
 	[2, 'the following arguments are required: --bench-cmd', qw(bench sweep serve --serve-cmd x)],
 	[1, '`num_runs` should be at least 1.', @serve, qw(--num-runs 0)],
@@ -80,7 +82,8 @@ for ([2, 'the following arguments are required: --serve-cmd, --bench-cmd', qw(be
 	[1, "*{'a': 'x/y'} and {} with {'a': 'x_y'} would both be kept in results/x/BENCH--a=x_y; *", @serve,
 		qw(--bench-params same.json -e x --dry-run)],
 	[2, "--restart: *'often'*", @serve, qw(--restart often)],
-	[1, 'Ignoring unsupported startup params for max_num_seqs=32, enable_x=True, a.b=False: a.b, enable_x',
+	[1, 'Ignoring unsupported startup params for max_num_seqs=32, enable_x=True, a.b=False: a.b, '
+		. 'enable_x',
 		qw(bench sweep startup --serve-params s.json --strict-params)]) {
 	my ($status, $line, @args) = @$_;
 	my $verb = $args[2];
@@ -112,7 +115,8 @@ spew('u.json', '[{"num_iters_cold": 2}]');
 
 	check_run('startup', $r, { status => 0, out => [
 		'Ignoring unsupported startup params for max_num_seqs=8, port=1: port',
-		"Serve overrides: {'max_num_seqs': 8}", "Startup overrides: {'num_iters_cold': 2}", 'Run Number: 1',
+		"Serve overrides: {'max_num_seqs': 8}", "Startup overrides: {'num_iters_cold': 2}",
+		'Run Number: 1',
 		"Benchmark command: ['perl', 'start.pl', '--cold', '1', '--max-num-seqs', '16', "
 			. "'--num-iters-cold', '2', '--output-json', 'results/start/$f[0]/run=1.json']",
 		'[END BENCHMARK]', 'Experiment has been saved at: results/start'] });
@@ -122,11 +126,13 @@ spew('u.json', '[{"num_iters_cold": 2}]');
 		['8 0 --cold 1', '8 1 --cold 1', '16 0 --cold 1', '16 1 --cold 1'], 'records');
 	unlink "results/start/$f[0]/run=0.json";
 	$r = run(args => [@startup, qw(--resume start)]);
-	check_run('gone on with', $r, { status => 0, out => ['Found existing results.', '[SKIPPED BENCHMARK]'] });
+	check_run('gone on with', $r, { status => 0,
+		out => ['Found existing results.', '[SKIPPED BENCHMARK]'] });
 	is(slurp('starts.txt'), "start\n" x 5, 'only the lacking run');
 	spew('t.json', '[{"max_num_seqs": 64}, {"max_num_seqs": 16}]');
 	$r = run(args => [@startup, qw(-e half)]);
-	check_run('one fails', $r, { status => 1, out => ["[FAILED BENCHMARK] run=0: CalledProcessError: *"] });
+	check_run('one fails', $r, { status => 1,
+		out => ["[FAILED BENCHMARK] run=0: CalledProcessError: *"] });
 	is_deeply([map { $_->{max_num_seqs} } @{summary('half')}], [16, 16], 'the other is there');
 	$r = run(args => [@startup, qw(-e ended --stop-on-error)]);
 	check_run('--stop-on-error', $r, { status => 1, err => "profllm bench sweep startup: $resume (*)",

@@ -135,7 +135,9 @@ sub grid { return (serve_params => 's.json', bench_params => 'b.json', @_) }
 # ---- the order and the servers ----
 
 {
-	my $order = sub { join ' ', map { s/.*=//r } $_[0]{out} =~ /^Output file: .*\/(?=SERVE)(.*)\/run=0/mg };
+	my $order = sub {
+		join ' ', map { s/.*=//r } $_[0]{out} =~ /^Output file: .*\/(?=SERVE)(.*)\/run=0/mg;
+	};
 	params('o.json', [map { { num_prompts => $_ } } 1 .. 6]);
 	my @o = (serve_params => 's.json', bench_params => 'o.json', num_runs => 1);
 	my $one = sweep('shuffled', @o, more => [qw(--shuffle --seed 3)]);
@@ -165,7 +167,8 @@ sub grid { return (serve_params => 's.json', bench_params => 'b.json', @_) }
 
 {
 	my $r = sweep('spawned', num_runs => 2, bench => [qw(--num-prompts 2)],
-		more => ['--exec-bench', '--show-stdout', '--after-bench-cmd', 'sh -c "echo after >>after.txt"']);
+		more => ['--exec-bench', '--show-stdout', '--after-bench-cmd',
+			'sh -c "echo after >>after.txt"']);
 
 	check_run('the benchmark as a program, its output shown', $r, { status => 0,
 		out => ['=* Serving Benchmark Result =*'], not_out => ['Resetting*'] });
