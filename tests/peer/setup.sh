@@ -85,6 +85,25 @@ done
 if ! "$py" -c 'import soundfile' 2>/dev/null; then
 	"$dir/venv/bin/uv" pip install -q --python "$py" soundfile
 fi
+# The dashboard's scripts and the template of its report, which only the source has. pip looks
+# into it with what its build needs.
+scripts=.buildkite/performance-benchmarks
+if ! [ -s "$dir/scripts/compare-json-results.py" ]; then
+	say "source of vllm $vllm"
+	"$dir/venv/bin/uv" pip install -q --python "$py" --target "$dir/source/tools" \
+		setuptools setuptools_scm setuptools_rust wheel packaging jinja2
+	PYTHONPATH=$dir/source/tools VLLM_TARGET_DEVICE=empty VLLM_VERSION_OVERRIDE=$vllm \
+		SETUPTOOLS_SCM_PRETEND_VERSION=$vllm "$py" -m pip download -q --no-deps \
+		--no-binary :all: --no-build-isolation -d "$dir/source" "vllm==$vllm"
+	mkdir -p "$dir/scripts"
+	tar xzf "$dir/source/vllm-$vllm.tar.gz" -C "$dir/source" "vllm-$vllm/$scripts"
+	cp "$dir/source/vllm-$vllm/$scripts"/*.md "$dir/source/vllm-$vllm/$scripts"/scripts/*.py \
+		"$dir/scripts/"
+	rm -r "$dir/source"
+fi
+if ! "$py" -c 'import tabulate, psutil, regex, jinja2' 2>/dev/null; then
+	"$dir/venv/bin/uv" pip install -q --python "$py" tabulate psutil regex jinja2
+fi
 
 # Its command line asks for the version of a distribution called vllm; the name
 # it was published under is another. An alias that holds nothing but the version.

@@ -16,14 +16,13 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
-import time
 from importlib.metadata import version
 
 import upstream
 from cases import CASES, REFUSED
+from judge import Counts, free_port, read, wait_for_port
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RUN_TIMEOUT_S = 120
@@ -31,29 +30,6 @@ LINES_SHOWN = 6
 # What ours leaves besides: who the servers were, and what they said.
 OURS_ALONE = re.compile(r"(^|/)(servers\.json|capacity\.json|logs/.*)$")
 RAISED = re.compile(r"^(?:[\w.]+\.)?(\w*(?:Error|Interrupt|Exception)): (.*)$")
-
-
-def read(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as f:
-            return f.read()
-    except FileNotFoundError:
-        return ""
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        return s.getsockname()[1]
-
-
-def wait_for_port(port: int) -> None:
-    """Upstream kills its server and does not wait for the end."""
-    for _ in range(200):
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-        except OSError:
-            return
-        time.sleep(0.02)
 
 
 def put(folder: str, files: dict, port: int) -> None:
@@ -151,11 +127,6 @@ def first_difference(want: list[str], have: list[str]) -> list[str]:
         if a != b:
             return [f"  line {i + 1} upstream: {a:.400}", f"  line {i + 1} ours:     {b:.400}"]
     return []
-
-
-class Counts(dict):
-    def add(self, name: str, n: int) -> None:
-        self[name] = self.get(name, 0) + n
 
 
 def judge_steps(case: dict, a: dict, b: dict, counts: Counts) -> list[str]:

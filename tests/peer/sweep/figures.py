@@ -23,9 +23,8 @@ import subprocess
 import sys
 
 import upstream
-from compare import Counts, read
+from judge import Counts, near, read
 
-NEAR = 1e-9
 LINES = 4  # argument lines a folder
 
 
@@ -172,10 +171,6 @@ def upstream_table(panels: list[dict]) -> dict[str, list]:
             curves.append([[x, y, *band(vertices, x)] for x, y in zip(xs, ys) if math.isfinite(y)])
         out[panel["title"].replace("\n", " ")] = curves
     return out
-
-
-def near(a: float, b: float) -> bool:
-    return (math.isnan(a) and math.isnan(b)) or a == b or abs(a - b) <= NEAR * max(abs(a), abs(b))
 
 
 def same_curve(a: list, b: list) -> bool:

@@ -29,7 +29,7 @@ import sys
 from pathlib import Path
 
 import upstream
-from compare import free_port, read, wait_for_port
+from judge import free_port, read, wait_for_port
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RELEASES = {"bisect": "0.13.0", "interpolate": "0.16.0"}
