@@ -8,6 +8,7 @@
 
 /*
  * Starts a process in a session of its own, a child of nobody we know. It does nothing, keeps
- * standard streams open, has the signal handling of its maker, and ends by itself after so many seconds.
+ * standard streams open, has the signal handling of its maker, and ends by itself after so many
+ * seconds.
  */
 int stray_leave(unsigned seconds, struct err *e);

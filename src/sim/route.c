@@ -266,6 +266,13 @@ static void serve_reset_prefix(struct conn *c, struct str body)
 	answer_ok(c);
 }
 
+/* Of pictures and what encoders make of them nothing is kept. */
+static void serve_reset_nothing(struct conn *c, struct str body)
+{
+	(void)body;
+	answer_ok(c);
+}
+
 static void serve_sleep(struct conn *c, struct str body)
 {
 	(void)body;
@@ -329,6 +336,9 @@ static const struct route routes[] = {
 	{ "/start_profile", METHOD_POST, .serve = serve_start_profile },
 	{ "/stop_profile", METHOD_POST, .serve = serve_stop_profile },
 	{ "/reset_prefix_cache", METHOD_POST, .serve = serve_reset_prefix },
+	{ "/flush_cache", METHOD_POST, .serve = serve_reset_prefix },
+	{ "/reset_mm_cache", METHOD_POST, .serve = serve_reset_nothing },
+	{ "/reset_encoder_cache", METHOD_POST, .serve = serve_reset_nothing },
 	{ "/sleep", METHOD_POST, .serve = serve_sleep },
 	{ "/wake_up", METHOD_POST, .serve = serve_wake },
 	{ "/is_sleeping", METHOD_GET, .serve = serve_is_sleeping },

@@ -382,6 +382,49 @@ static void test_engine_serves(void **state)
 	rig_release(&r);
 }
 
+/* Two engines with one place each: two answers at a time. */
+static void test_engines_share_requests(void **state)
+{
+	static const char *const ids[] = { "e0", "e1", "e2" };
+	int64_t begin[3], end[3];
+	struct client c[3];
+	struct truths t;
+	struct rig r;
+	(void)state;
+	rig_init(&r);
+	r.opts.ttft_ms = r.opts.itl_ms = NULL;
+	r.opts.max_num_seqs = 1;
+	r.opts.engines = 2;
+	r.opts.cost = (struct engine_cost){ .prefill_base_us = 1000, .decode_base_us = 4000 };
+	rig_start(&r);
+	for (int i = 0; i < 3; i++) {
+		char header[32];
+
+		c[i] = client_open(&r);
+		snprintf(header, sizeof(header), "x-request-id: %s\r\n", ids[i]);
+		client_ask(&c[i], "POST", "/v1/completions", header, ASK(100, ""));
+		usleep(500);
+	}
+	for (int i = 0; i < 3; i++) {
+		struct reply reply = client_read(&c[i]);
+
+		reply_release(&reply);
+		client_close(&c[i]);
+	}
+	rig_stop(&r);
+	t = truths_read(r.truth);
+	for (int i = 0; i < 3; i++) {
+		struct json_value *sent = json_get(truth_of(&t, ids[i]), "send_ns");
+
+		begin[i] = at(sent, 0);
+		end[i] = at(sent, 99);
+	}
+	assert_true(begin[1] < end[0]);
+	assert_true(begin[2] > (end[0] < end[1] ? end[0] : end[1]));
+	arena_release(&t.arena);
+	rig_release(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -393,6 +436,7 @@ int main(void)
 		cmocka_unit_test(test_natural_length),
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_engine_serves),
+		cmocka_unit_test(test_engines_share_requests),
 	};
 	return cmocka_run_group_tests_name("sim stream", tests, NULL, NULL);
 }
