@@ -8,7 +8,8 @@ own      arguments that ours gets besides
 then     {step: [paths]} removed before that step, or {step: {path: text}} written
 env      environment
 status   what ours ends with where it is another than upstream's
-differs  what is not compared, with the row of docs/differences.md that says why
+differs  the row of docs/differences.md that says why they differ, which they must
+early    that row where ours finds the mistake before it does anything: no terminal to compare
 """
 
 PORT = "{port}"
@@ -19,11 +20,21 @@ STOP = ["--stop-on-error"]
 # Rows of docs/differences.md.
 UNLINKED = "pairs that `--link-vars` rejects"
 MISSING_RUNS = "`--num-runs` raised with `--resume`"
+NO_SUMMARY = "all runs of a level there, its summary not"
 JOINED = "`--key=value` in a command"
-BARE = "a value for an option that stands there as a bare flag"
 BROKEN_FILE = "a run's file that cannot be read"
-AGAIN = "a workload sweep that is complete, resumed"
-REJECTED = "a pair that cannot be run, `--resume`"
+EMPTY = "a parameter file without combinations"
+NO_OBJECT = "an item of a parameter file that is no object"
+FOLDERS = "folders of combinations"
+FAILED = "the result of a run that failed"
+ENDED = "why a server failed"
+CACHES = "caches that cannot be emptied after a run"
+UNKNOWN = "a server whose caches nobody knows how to empty"
+RESUMED = "`serve_workload --resume`"
+END_POINT = "one end point fails"
+LEVEL_0 = "levels below 1"
+ONE_LEVEL = "`--workload-iters 1`"
+EXPLORED = "the explored variable in `--bench-params`"
 
 MANY = {
     "s.json": [{"max_num_seqs": 32, "flag": True, "other": False, "a.b": True, "c": {"k": [1, 2.5]},
@@ -55,8 +66,8 @@ CASES = [
     {"name": "grid", "steps": [serve(*S, *B)], "files": GRID},
     {"name": "only-serve", "steps": [serve(*S, *ONE)], "files": GRID},
     {"name": "only-bench", "steps": [serve(*B, *ONE)], "files": GRID},
-    {"name": "empty-list", "steps": [serve(*B, *ONE)], "files": {"b.json": []}},
-    {"name": "empty-dict", "steps": [serve(*B, *ONE)], "files": {"b.json": {}}},
+    {"name": "empty-list", "differs": EMPTY, "steps": [serve(*B, *ONE)], "files": {"b.json": []}},
+    {"name": "empty-dict", "differs": EMPTY, "steps": [serve(*B, *ONE)], "files": {"b.json": {}}},
     {"name": "dry-run", "steps": [serve(*S, *B, "--dry-run")], "files": MANY},
     {"name": "dry-run-default", "steps": [serve("--dry-run", "--show-stdout")]},
     {"name": "dry-run-after-run", "steps": [serve(*B, *ONE), serve(*B, *ONE, "--resume", "--dry-run")],
@@ -79,7 +90,7 @@ CASES = [
      "files": {**GRID, "b.json": [{"max_concurrency": 8.0}, {"max_concurrency": 16}, {"x": 8}]}},
     {"name": "link-blanks", "steps": [serve(*S, *B, *ONE, "--link-vars", " max_num_seqs = max_concurrency ")],
      "files": {**GRID, "b.json": [{"max_concurrency": 8}, {"max_concurrency": 16}]}},
-    {"name": "link-two", "steps": [serve(*S, *B, *ONE, "--link-vars", "a=c,b=d")],
+    {"name": "link-two", "differs": UNLINKED, "steps": [serve(*S, *B, *ONE, "--link-vars", "a=c,b=d")],
      "files": {"s.json": [{"a": 1, "b": 2}, {"a": 1}], "b.json": [{"c": 1, "d": 2}, {"c": 1, "d": 3}]}},
     {"name": "link-none", "steps": [serve(*S, *B, *ONE, "--link-vars", "max-num-seqs=max_concurrency")],
      "files": GRID, "differs": UNLINKED},
@@ -89,7 +100,7 @@ CASES = [
                   "results/x/SERVE--max_num_seqs=16-BENCH--max_concurrency=2/summary.json"]}},
     {"name": "resume-lost-level", "steps": [serve(*S, *B), serve(*S, *B, "--resume")], "files": GRID,
      "then": {1: ["results/x/SERVE--max_num_seqs=8-BENCH--max_concurrency=16"]}},
-    {"name": "resume-raw-run", "steps": [serve(*B, *ONE), serve(*B, *ONE, "--resume")], "files": GRID,
+    {"name": "resume-raw-run", "differs": NO_SUMMARY, "steps": [serve(*B, *ONE), serve(*B, *ONE, "--resume")], "files": GRID,
      "then": {1: {"results/x/BENCH--max_concurrency=2/run=0.json": '{"request_throughput": 1.5, "a": "é"}',
                   "results/x/BENCH--max_concurrency=2/summary.json": None}}},
     {"name": "resume-fewer-runs", "steps": [serve(*B), serve(*B, *ONE, "--resume")], "files": GRID},
@@ -110,8 +121,10 @@ CASES = [
     {"name": "joined-override", "steps": [["serve", *BASE, *ONE, *B, "--bench-cmd", "bench --num-prompts=60"]],
      "files": {"b.json": [{"num_prompts": 7}]}, "differs": JOINED},
     {"name": "texts", "steps": [serve(*B, *ONE)], "files": {"b.json": [
-        {"x": "é", "y": "a\tb", "z": "it's", "w": 'say "hi"', "v": "'\""}, {"x": "\u00e9", "big": 2**70},
+        {"x": "é", "y": "a  b", "z": "it's", "w": 'say "hi"', "v": "'\""}, {"x": "\u00e9", "big": 2**70},
         {"x": [None, True, "it's", {"a": 1.0}]}, {"e": 1e-7, "g": 123456789.125, "h": -0.0}]}},
+    {"name": "control-character", "steps": [serve(*B, *ONE)], "files": {"b.json": [{"y": "a\tb"}]},
+     "differs": FOLDERS},
     {"name": "raw-json", "steps": [serve(*B, *ONE)], "files": {"b.json":
      '[{"a": 1.50, "b": 1E3, "c": 1e5, "d": 1.0e-10, "e": 100000000000000000000.0, "a": 2}]\n'}},
     {"name": "columns", "steps": [serve(*S, *B, *ONE)], "files": {
@@ -121,12 +134,12 @@ CASES = [
                                                "--warmup-num-prompts", "2")], "files": GRID, "status": 1},
     {"name": "fails-all", "steps": [serve(*ONE, "--bench-cmd", "bench --fake-fail x/", "--continue-on-error")],
      "status": 1},
-    {"name": "fails-then-resumed", "steps": [serve(*B, *ONE, *FAILS, "--continue-on-error"),
+    {"name": "fails-then-resumed", "differs": FAILED, "steps": [serve(*B, *ONE, *FAILS, "--continue-on-error"),
                                              serve(*B, *ONE, "--resume")],
      "files": GRID, "status": [1, 0]},
-    {"name": "server-fails-recorded", "steps": [serve(*S, *B, *ONE, "--continue-on-error")], "status": 1,
+    {"name": "server-fails-recorded", "differs": ENDED, "steps": [serve(*S, *B, *ONE, "--continue-on-error")], "status": 1,
      "files": {**GRID, "s.json": [{"fake-exit": 3}, {"max_num_seqs": 3}]}},
-    {"name": "server-fails-default", "steps": [["serve", *BASE, *ONE, "--continue-on-error", "--serve-cmd",
+    {"name": "server-fails-default", "differs": ENDED, "steps": [["serve", *BASE, *ONE, "--continue-on-error", "--serve-cmd",
      f"vllm serve m --port {PORT} --fake-exit 4"]], "status": 1},
 
     {"name": "workload", "steps": [workload(*B, "--workload-iters", "5")], "files": {"b.json": [{"ext": 1}]}},
@@ -149,12 +162,12 @@ CASES = [
     {"name": "workload-dry", "steps": [workload(*B, *S, "--dry-run")],
      "files": {**GRID, "b.json": [{"ext": 1}, {"num_prompts": 3}]}},
     {"name": "workload-resumed", "steps": [workload("--workload-iters", "4"),
-                                           workload("--workload-iters", "4", "--resume")], "differs": AGAIN},
-    {"name": "workload-more-levels", "steps": [workload("--workload-iters", "3"),
+                                           workload("--workload-iters", "4", "--resume")], "differs": RESUMED},
+    {"name": "workload-more-levels", "differs": RESUMED, "steps": [workload("--workload-iters", "3"),
                                                workload("--workload-iters", "5", "--resume")]},
-    {"name": "workload-fails", "steps": [workload("--workload-iters", "4", "--continue-on-error",
+    {"name": "workload-fails", "differs": END_POINT, "steps": [workload("--workload-iters", "4", "--continue-on-error",
                                                   "--bench-cmd", "bench --fake-fail rate=1/")], "status": 1},
-    {"name": "workload-linked", "steps": [workload("--workload-iters", "3", "--link-vars",
+    {"name": "workload-linked", "differs": UNLINKED, "steps": [workload("--workload-iters", "3", "--link-vars",
                                                    "max_num_seqs=n", *S, *B)],
      "files": {**GRID, "b.json": [{"n": 8}, {"n": 9}]}},
 
@@ -178,20 +191,18 @@ CASES = [
      "files": {"s.json": [{"max_model_len": 64}]}},
 ]
 
-BAD = {"b.json": "BAD"}
 
-
-def bad_file(name, text):
-    return {"name": f"bad-{name}", "steps": [serve(*B)], "files": {"b.json": text}}
+def bad_file(name, text, differs=None):
+    return {"name": f"bad-{name}", "steps": [serve(*B)], "files": {"b.json": text}, "differs": differs}
 
 
 REFUSED = [
     bad_file("number", "3"), bad_file("text", '"x"'), bad_file("null", "null"), bad_file("bool", "true"),
-    bad_file("float", "1.5"), bad_file("item-number", "[1]"), bad_file("item-text", '["x"]'),
-    bad_file("item-null", "[null]"), bad_file("item-list", "[[]]"),
+    bad_file("float", "1.5"), bad_file("item-number", "[1]", NO_OBJECT), bad_file("item-text", '["x"]'),
+    bad_file("item-null", "[null]", NO_OBJECT), bad_file("item-list", "[[]]"),
     bad_file("duplicate", '[{"_benchmark_name": "x"}, {"_benchmark_name": "x"}]'),
     bad_file("duplicate-dict", '{"a": {"_benchmark_name": "z"}, "b": {"_benchmark_name": "z"}}'),
-    {"name": "bad-serve-file", "steps": [serve(*S)], "files": {"s.json": "[2]"}},
+    {"name": "bad-serve-file", "differs": NO_OBJECT, "steps": [serve(*S)], "files": {"s.json": "[2]"}},
     {"name": "num-runs-0", "steps": [serve("--num-runs", "0")]},
     {"name": "num-runs-minus", "steps": [serve("--num-runs", "-3")]},
     {"name": "num-runs-text", "steps": [serve("--num-runs", "x")]},
@@ -205,8 +216,8 @@ REFUSED = [
     {"name": "no-bench-cmd", "steps": [["serve", *SERVE]]},
     {"name": "unknown-option", "steps": [serve("--nonsense")]},
     {"name": "timeout-text", "steps": [serve("--server-ready-timeout", "x")]},
-    {"name": "workload-override", "steps": [workload(*B)], "files": {"b.json": [{"a": 1}, {"request-rate": 1}]}},
-    {"name": "workload-override-2", "steps": [workload(*B, "--workload-var", "max_concurrency")],
+    {"name": "workload-override", "early": EXPLORED, "steps": [workload(*B)], "files": {"b.json": [{"a": 1}, {"request-rate": 1}]}},
+    {"name": "workload-override-2", "early": EXPLORED, "steps": [workload(*B, "--workload-var", "max_concurrency")],
      "files": {"b.json": [{"max_concurrency": 1}]}},
     {"name": "workload-override-dry", "steps": [workload(*B, "--dry-run")],
      "files": {"b.json": {"n": {"request_rate": 1}}}},
@@ -218,21 +229,22 @@ REFUSED = [
      "files": {"s.json": {"n": {"z": 1, "b.c": 2}}}},
     {"name": "startup-num-runs-0", "steps": [startup("--num-runs", "0")]},
     {"name": "startup-exists", "steps": [startup()], "files": {"results/x/a": "1"}},
-    {"name": "startup-bad-file", "steps": [startup("--startup-params", "s.json")], "files": {"s.json": "[0]"}},
-    {"name": "startup-fails", "steps": [startup("--startup-cmd", "false")]},
+    {"name": "startup-bad-file", "differs": NO_OBJECT, "steps": [startup("--startup-params", "s.json")], "files": {"s.json": "[0]"}},
+    {"name": "startup-fails", "steps": [startup("--startup-cmd", "false")], "own": STOP},
     {"name": "bench-fails", "steps": [serve(*B, *FAILS)], "files": GRID, "own": STOP},
     {"name": "bench-missing", "steps": [serve("--bench-cmd", "nosuchprogram serve")], "own": STOP},
     {"name": "bench-no-file", "steps": [serve("--bench-cmd", "bench --fake-no-file")], "own": STOP},
     {"name": "server-exits", "steps": [["serve", *BASE, "--serve-cmd", "vllm serve --fake-exit 5"]], "own": STOP},
-    {"name": "server-missing", "steps": [["serve", *BASE, "--serve-cmd", "nosuchprogram serve"]], "own": STOP},
-    {"name": "server-late", "steps": [["serve", *BASE, "--serve-cmd", "sleep 60", "--server-ready-timeout", "2"]],
+    {"name": "server-missing", "steps": [["serve", *BASE, "--serve-cmd", "nosuchprogram serve",
+                                          "--after-bench-cmd", "true"]], "own": STOP},
+    {"name": "server-late", "steps": [["serve", *BASE, "--serve-cmd", "sleep 60", "--server-ready-timeout", "2",
+                                       "--after-bench-cmd", "true"]], "own": STOP},
+    {"name": "server-unknown", "differs": UNKNOWN, "steps": [["serve", *BASE, "--serve-cmd", f"engine serve m --port {PORT}"]],
      "own": STOP},
-    {"name": "server-unknown", "steps": [["serve", *BASE, "--serve-cmd", f"engine serve m --port {PORT}"]],
-     "own": STOP},
-    {"name": "reset-refused", "steps": [["serve", *BASE, "--serve-cmd",
+    {"name": "reset-refused", "differs": CACHES, "steps": [["serve", *BASE, "--serve-cmd",
      f"vllm serve m --port {PORT} --fake-status /reset_mm_cache=500"]], "own": STOP},
-    {"name": "after-bench-fails", "steps": [serve("--after-bench-cmd", "false")], "own": STOP},
-    {"name": "workload-slow", "steps": [workload("--workload-iters", "4")],
+    {"name": "after-bench-fails", "differs": CACHES, "steps": [serve("--after-bench-cmd", "false")], "own": STOP},
+    {"name": "workload-slow", "differs": LEVEL_0, "steps": [workload("--workload-iters", "4")],
      "env": {"FAKE_SYSTEM": '{"capacity": 0.3}'}, "own": STOP},
-    {"name": "workload-iters-1", "steps": [workload("--workload-iters", "1")]},
+    {"name": "workload-iters-1", "early": ONE_LEVEL, "steps": [workload("--workload-iters", "1")]},
 ]
