@@ -56,6 +56,7 @@
 #define SWEEP_COMBINATIONS_MAX 4096     /* objects of one parameter file; a grid of months */
 #define SWEEP_PARAMS_BYTES_MAX (16u << 20) /* such a file */
 #define SLA_LIMITS_MAX 32               /* limits that must hold together */
+#define WORKLOAD_LEVELS_MAX 10000       /* of serve_workload; each is at least one run */
 #define SEARCH_LEVELS_MAX 128           /* levels of one search; 2^16 of them are halved 16 times */
 #define SWEEP_RUNS_MAX 100000           /* of one combination */
 #define SWEEP_LEVELS_MAX 65536          /* pairs of combinations of one sweep */
@@ -77,7 +78,7 @@
 #define PARQUET_PAGE_BYTES_MAX (1ull << 30) /* one page, unpacked; writers make them 1 MB */
 #define PARQUET_FOOTER_BYTES_MAX (256u << 20) /* the description of all row groups */
 #define PARQUET_PLACES_MAX (1u << 20) /* pages of a file whose places are remembered: 24 MiB */
-#define FRAME_RECORDS_MAX 1000000       /* records of sweeps looked at together; a sweep has hundreds */
+#define FRAME_RECORDS_MAX 1000000       /* records of sweeps at once; a sweep has hundreds */
 #define FRAME_FILE_BYTES_MAX (1ull << 30) /* one summary.json or result file */
 #define FRAME_DEPTH_MAX 32              /* folders in folders of results */
 #define COMPARE_SIDES_MAX 64            /* operands of bench compare: a table has a row for each */

@@ -16,7 +16,8 @@
 
 struct plot_opts {
 	struct opt_list dir;
-	const char *fig_dir, *fig_by, *row_by, *col_by, *curve_by, *var_x, *var_y, *filter_by, *bin_by;
+	const char *fig_dir, *fig_by, *row_by, *col_by, *curve_by, *filter_by, *bin_by;
+	const char *var_x, *var_y;
 	const char *scale_x, *scale_y, *fig_name, *format;
 	bool no_error_bars, dry_run;
 	double fig_height;

@@ -232,7 +232,8 @@ size_t figure_legend(const struct figure *f, const struct figure_curve **out)
 /* Small print for many curves, then columns beside each other. */
 static double size_legend(const struct figure *f, struct figure_layout *l)
 {
-	size_t n = figure_legend(f, NULL), widest = 0, all = n + figure_lines(f->legend_title), columns;
+	size_t n = figure_legend(f, NULL), all = n + figure_lines(f->legend_title);
+	size_t widest = 0, columns;
 	const struct figure_curve **curve;
 	double room = l->height - 2 * FIGURE_LINE_IN(FIGURE_FONT_PT);
 

@@ -76,7 +76,7 @@ void figure_axis_label(struct buf *out, const char *variable);
 /* How many points were left out: not finite, or not on the axis (0 on a logarithmic one). */
 size_t figure_left_out(const struct figure *f);
 
-/* One block per curve, two blank lines between them: x y low high count; then one for the labels. */
+/* A block per curve, two blank lines between them: x y low high count, and the label if any. */
 void figure_data(const struct figure *f, struct buf *out);
 /*
  * stem is the name, without folder and suffix, of script, table and pictures, which lie side by

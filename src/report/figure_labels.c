@@ -64,7 +64,8 @@ static double covered(const struct box *b, const struct box *taken, size_t n,
 		      const struct figure_layout *l)
 {
 	/* Room to the right of the only panel is as good as within it. */
-	struct box inside = { 0, 0, l->panel_width + (l->is_single ? BESIDE : 0), l->panel_height, 0 };
+	double beside = l->is_single ? BESIDE : 0;
+	struct box inside = { 0, 0, l->panel_width + beside, l->panel_height, 0 };
 	double sum = ((b->x1 - b->x0) * (b->y1 - b->y0) - shared(b, &inside)) * 4;
 
 	for (size_t i = 0; i < n; i++)

@@ -40,7 +40,7 @@ size_t figure_legend(const struct figure *f, const struct figure_curve **out);
 size_t figure_columns(const char *text);
 size_t figure_lines(const char *text);
 
-/* Where labels of a panel go, so that they rarely cover each other: dx, dy inches from the point. */
+/* Where a label goes, so that few cover each other: dx, dy inches from the point. */
 struct figure_spot {
 	const struct figure_curve *curve;
 	size_t point;

@@ -16,6 +16,7 @@
 #define DASHES 5
 #define MARKERS 6
 #define TICS_MAX 12 /* values on a logarithmic axis that are marked one by one */
+#define TIC_APART 0.065 /* of the axis: room for their texts */
 #define MUTED "#9a9a9a"
 
 struct script {
@@ -53,8 +54,8 @@ static void add_color(const struct script *s, const struct figure_look *look)
 		"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#444444",
 	};
 	static const double ramp[][3] = {
-		{ 68, 1, 84 }, { 65, 68, 135 }, { 42, 120, 142 }, { 34, 168, 132 }, { 122, 209, 81 },
-		{ 216, 200, 30 },
+		{ 68, 1, 84 }, { 65, 68, 135 }, { 42, 120, 142 },
+		{ 34, 168, 132 }, { 122, 209, 81 }, { 216, 200, 30 },
 	};
 	double at, part;
 	unsigned rgb[3];
@@ -114,7 +115,8 @@ static void add_terminals(const struct script *s, const char *stem)
 		   "if (format eq 'png') {\n"
 		   "\tset terminal pngcairo noenhanced size %ld,%ld font 'DejaVu Sans,%g' "
 		   "fontscale %.4g linewidth %.4g pointscale %.4g\n}\n",
-		   lround(l->width * dpi), lround(l->height * dpi), FIGURE_FONT_PT, scale, scale, scale);
+		   lround(l->width * dpi), lround(l->height * dpi), FIGURE_FONT_PT, scale, scale,
+		   scale);
 	buf_printf(s->out, "if (format eq 'svg') {\n"
 		   "\tset terminal svg noenhanced size %ld,%ld dynamic font 'DejaVu Sans,%g' "
 		   "fontscale 1.333 background '#ffffff'\n}\n", lround(l->width * 96),
@@ -161,6 +163,7 @@ static int by_value(const void *a, const void *b)
 /* The different x of all curves when they are few, as of concurrency 1, 2, 4, 8. */
 static size_t few_values(const struct figure *f, double value[TICS_MAX])
 {
+	double place[TICS_MAX];
 	size_t n = 0;
 
 	for (size_t p = 0; p < f->rows * f->cols; p++)
@@ -179,9 +182,10 @@ static size_t few_values(const struct figure *f, double value[TICS_MAX])
 			}
 	if (n)
 		qsort(value, n, sizeof(*value), by_value);
-	for (size_t i = 1; i < n; i++) /* room for their texts */
-		if (figure_place(f->x_scale, value[i]) - figure_place(f->x_scale, value[i - 1]) < 0.13 *
-		    (figure_place(f->x_scale, value[n - 1]) - figure_place(f->x_scale, value[0])) / 2)
+	for (size_t i = 0; i < n; i++)
+		place[i] = figure_place(f->x_scale, value[i]);
+	for (size_t i = 1; i < n; i++)
+		if (place[i] - place[i - 1] < TIC_APART * (place[n - 1] - place[0]))
 			return 0;
 	return n;
 }
@@ -453,7 +457,7 @@ static void find_looks(struct script *s)
 		}
 }
 
-/* In a locale of ASCII gnuplot complains of the encoding, so it is named where it is needed alone. */
+/* In a locale of ASCII gnuplot complains of the encoding, so it is named only where needed. */
 static bool is_ascii(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++)

@@ -209,6 +209,11 @@ bool frame_number(const struct json_value *v, double *out)
 	return true;
 }
 
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
 bool frame_float(struct str text, double *out)
 {
 	char digits[128];
@@ -217,15 +222,12 @@ bool frame_float(struct str text, double *out)
 	text = str_trim(text);
 	if (text.n == 0 || text.n >= sizeof(digits))
 		return false;
-	for (size_t i = 0; i < text.n; i++) {
-		bool is_between = i > 0 && i + 1 < text.n && text.p[i - 1] >= '0' &&
-				  text.p[i - 1] <= '9' && text.p[i + 1] >= '0' && text.p[i + 1] <= '9';
-
+	for (size_t i = 0; i < text.n; i++)
 		if (text.p[i] != '_')
 			digits[n++] = text.p[i];
-		else if (!is_between)
+		else if (i == 0 || i + 1 == text.n || !is_digit(text.p[i - 1]) ||
+			 !is_digit(text.p[i + 1]))
 			return false;
-	}
 	return str_to_f64((struct str){ digits, n }, out);
 }
 
@@ -243,11 +245,12 @@ struct frame_columns frame_columns(const struct frame *f, struct arena *a)
 				continue;
 			map_put(&seen, key, 1);
 			if (c.n == cap) {
-				struct str *grown = arena_alloc(a, (cap = cap ? cap * 2 : 64) * sizeof(key));
+				struct str *old = c.name;
 
+				cap = cap ? cap * 2 : 64;
+				c.name = arena_alloc(a, cap * sizeof(key));
 				if (c.n)
-					memcpy(grown, c.name, c.n * sizeof(key));
-				c.name = grown;
+					memcpy(c.name, old, c.n * sizeof(key));
 			}
 			c.name[c.n++] = key;
 		}

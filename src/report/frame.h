@@ -94,7 +94,7 @@ struct frame_group {
 	struct frame frame;
 };
 struct frame_groups { struct frame_group *item; size_t n; };
-/* A record without a key is an error in upstream's words. Without keys: one group (none if empty). */
+/* A record without a key is an error in upstream's words. No keys: one group (none if empty). */
 int frame_group_by(const struct frame *f, const struct frame_keys *keys, struct frame_groups *out,
 		   struct arena *a, struct err *e);
 

@@ -176,7 +176,8 @@ int frame_filter(const struct frame *f, const struct frame_filters *by, struct f
 		if (!frame_has_column(f, by->item[k].var))
 			return no_column(f, "filter_by", by->item[k].var, e);
 		for (size_t i = 0; i < kept.n; i++) {
-			int keep = keeps(&by->item[k], frame_value(kept.row[i], by->item[k].var), e);
+			const struct json_value *v = frame_value(kept.row[i], by->item[k].var);
+			int keep = keeps(&by->item[k], v, e);
 
 			if (keep < 0 || (keep && frame_add(&next, kept.row[i], "filter", a, e) < 0))
 				return -1;

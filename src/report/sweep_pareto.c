@@ -165,8 +165,8 @@ static int no_throughput(const struct json_value *record, struct err *e)
 
 struct added { const char *key; double value; };
 
-static struct json_value *extended(const struct json_value *record, const struct added *add, size_t n,
-				   struct arena *a)
+static struct json_value *extended(const struct json_value *record, const struct added *add,
+				   size_t n, struct arena *a)
 {
 	struct json_value *copy = arena_alloc(a, sizeof(*copy));
 

@@ -124,7 +124,8 @@ static size_t average(struct point *p, size_t n, const struct arrays *out, struc
 			y[k - i] = p[k].y;
 		same = k - i;
 		mean = stats_mean(y, same);
-		spread = same > 1 ? stats_std(y, same) * sqrt((double)same / (double)(same - 1)) : NAN;
+		spread = same < 2 ? NAN :
+			 stats_std(y, same) * sqrt((double)same / (double)(same - 1));
 		out->x[made] = p[i].x;
 		out->y[made] = mean;
 		out->low[made] = mean - spread;
@@ -310,7 +311,8 @@ int sweep_plot_figure(const struct frame *f, const struct sweep_plot *p, struct 
 	if (rows.n == 0)
 		return 0;
 	*out = (struct figure){
-		.title = p->title, .x_label = label_of(p->var_x, a), .y_label = label_of(p->var_y, a),
+		.title = p->title,
+		.x_label = label_of(p->var_x, a), .y_label = label_of(p->var_y, a),
 		.legend_title = legend_title(&p->curve_by, a), .x_scale = p->scale_x,
 		.y_scale = p->scale_y, .panel_height_in = p->height_in, .dpi = p->dpi,
 	};

@@ -116,12 +116,12 @@ static int draw_all(const char *stem, unsigned formats, unsigned columns, struct
 	const char *slash = strrchr(stem, '/');
 	char *dir = slash == stem ? mem_text("/") : slash ? mem_copy(stem, (size_t)(slash - stem)) :
 		    mem_text(".");
+	const char *name = slash ? slash + 1 : stem;
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < FORMATS; i++)
 		if (formats & formats_known[i].bit)
-			rc = draw_in(dir, slash ? slash + 1 : stem, formats_known[i].name, columns, screen,
-				     e);
+			rc = draw_in(dir, name, formats_known[i].name, columns, screen, e);
 	free(dir);
 	return rc < 0 ? err_wrap(e, "%s.gp", stem) : 0;
 }

@@ -24,8 +24,8 @@ sub sweep {
 			my @runs = map {
 				sprintf '{"model_id": "a/b", "request_rate": "inf", "max_concurrency": %s, '
 					. '"max_concurrent_requests": %d, "output_throughput": %g, '
-					. '"total_token_throughput": %g, "median_ttft_ms": %g, "run_number": %d, '
-					. '"max_num_seqs": %d, "tensor_parallel_size": 2, '
+					. '"total_token_throughput": %g, "median_ttft_ms": %g, '
+					. '"run_number": %d, "max_num_seqs": %d, "tensor_parallel_size": 2, '
 					. '"profllm": {"verdict": "VALID"}}',
 					$load == 64 && $seqs == 16 ? 'null' : $load, $load, 100 * $in + $_,
 					500 * $in, 20 + 100 * $load / $in + $_, $_, $seqs;
@@ -67,15 +67,10 @@ Group: {}
 Output file: exp/pareto/PARETO.png
 [END FIGURE]
 END
-is(run(args => [@plot, 'exp', '--filter-by', 'max_num_seqs>=100,model_id!=c'])->{out}, <<'END',
-[BEGIN FIGURE]
-Group: {}
-Grid: 1 rows x 1 cols
-Output file: exp/FIGURE.png
-No data to plot. Filters: [PlotGreaterThanOrEqualTo(var='max_num_seqs', target='100'), PlotNotEqualTo(var='model_id', target='c')]
-[END FIGURE]
-END
-	'filters that leave nothing');
+check_run('filters that leave nothing', run(args => [@plot, 'exp', '--filter-by',
+	'max_num_seqs>=100,model_id!=c']), { status => 0, err => '', out => ['Grid: 1 rows x 1 cols',
+	'No data to plot. Filters: [PlotGreaterThanOrEqualTo(var=\'max_num_seqs\', target=\'100\'), '
+		. 'PlotNotEqualTo(var=\'model_id\', target=\'c\')]', '[END FIGURE]'] });
 
 # ---- mistakes ----
 

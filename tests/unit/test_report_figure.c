@@ -226,7 +226,10 @@ static void axis_labels(void **state)
 
 static void users_and_gpus(void **state)
 {
-	static const struct { const char *record, *users, *gpus; double per_user, per_gpu; } rows[] = {
+	static const struct {
+		const char *record, *users, *gpus;
+		double per_user, per_gpu;
+	} rows[] = {
 		{ T "\"max_concurrency\": 4", "max_concurrency", NULL, 30, 120 },
 		{ T "\"max-concurrency\": 4, \"tensor-parallel-size\": 2, \"pp\": 3", "max_concurrency",
 		  NULL, 30, 20 },

@@ -119,9 +119,10 @@ static void bad_texts(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(bad_filter_golden); i++) {
+		const char *text = bad_filter_golden[i].text;
 		struct err e = { 0 };
 
-		assert_int_equal(frame_parse_filters(&filter, bad_filter_golden[i].text, &arena, &e), -1);
+		assert_int_equal(frame_parse_filters(&filter, text, &arena, &e), -1);
 		assert_int_equal(e.code, ERR_RUN);
 		if (!strstr(e.text, bad_filter_golden[i].error))
 			fail_msg("%s: '%s', upstream '%s'", bad_filter_golden[i].text, e.text,
@@ -272,7 +273,8 @@ static void frontiers(void **state)
 			bool is_beaten = false;
 
 			for (size_t j = 0; j < n; j++)
-				is_beaten |= x[j] >= x[k] && y[j] >= y[k] && (x[j] > x[k] || y[j] > y[k]);
+				is_beaten |= x[j] >= x[k] && y[j] >= y[k] &&
+					     (x[j] > x[k] || y[j] > y[k]);
 			if (weak[k] != (frontier_golden[i].kept[k] == '1'))
 				fail_msg("set %zu, point %zu: %d, upstream %c", i, k, weak[k],
 					 frontier_golden[i].kept[k]);
@@ -349,9 +351,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(filters), cmocka_unit_test(bins), cmocka_unit_test(bad_texts),
 		cmocka_unit_test(wrong_values), cmocka_unit_test(groups),
-		cmocka_unit_test(groups_at_the_edge), cmocka_unit_test(csv), cmocka_unit_test(values),
-		cmocka_unit_test(frontiers), cmocka_unit_test(frontier_without_numbers),
-		cmocka_unit_test(folders),
+		cmocka_unit_test(groups_at_the_edge), cmocka_unit_test(csv),
+		cmocka_unit_test(values), cmocka_unit_test(frontiers),
+		cmocka_unit_test(frontier_without_numbers), cmocka_unit_test(folders),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);
