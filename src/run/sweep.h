@@ -98,8 +98,8 @@ bool sweep_is_linked(const struct sweep *s, const struct json_value *serve,
  */
 char *sweep_folder(struct sweep *s, const struct json_value *serve, const struct json_value *bench,
 		   const char *const *extra);
-/* Whether a run of this level is not there yet. */
-bool sweep_lacks_run(struct sweep *s, const char *folder);
+/* How many of this level's runs are not there yet. */
+unsigned sweep_runs_lacking(struct sweep *s, const char *folder);
 
 /*
  * A server for this combination, started unless it runs already; one of another combination is
@@ -119,8 +119,8 @@ int sweep_server_end(struct sweep *s, struct err *e); /* nothing when none was b
 int sweep_level(struct sweep *s, const struct json_value *serve, const struct json_value *bench,
 		const char *folder, struct sweep_records *out, struct err *e);
 /*
- * Like it, but a run that is not there yet is made only while is_enough says no to the records
- * so far: a search may stop early.
+ * Like it, but ends as soon as is_enough, asked after each run, says yes to the records so far: a
+ * search may stop early. summary.json has whatever runs are there.
  */
 typedef bool sweep_enough(void *self, const struct sweep_records *so_far);
 int sweep_level_until(struct sweep *s, const struct json_value *serve,

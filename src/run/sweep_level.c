@@ -29,14 +29,20 @@ static char *run_path(const struct level *l, int number, const char *ending)
 			  arena_printf(&s->arena, "run=%d%s.json", number, ending));
 }
 
-bool sweep_lacks_run(struct sweep *s, const char *folder)
+static unsigned lacking(const struct level *l)
 {
-	const struct level l = { .s = s, .folder = folder };
+	unsigned n = 0;
 
-	for (int i = 0; i < s->o->num_runs; i++)
-		if (!sweep_record_is_whole(run_path(&l, i, "")))
-			return true;
-	return false;
+	for (unsigned i = 0; i < l->runs; i++)
+		n += !sweep_record_is_whole(run_path(l, (int)i, ""));
+	return n;
+}
+
+unsigned sweep_runs_lacking(struct sweep *s, const char *folder)
+{
+	const struct level l = { .s = s, .folder = folder, .runs = (unsigned)s->o->num_runs };
+
+	return lacking(&l);
 }
 
 /* The bench command with its overrides and what makes it save where we look. */
@@ -174,12 +180,22 @@ static int one(struct level *l, const struct json_value *bench, int number,
 	return 0;
 }
 
-static bool lacks(const struct level *l)
+/* summary.json also has the runs that are there and were not asked for: from the next one on. */
+static int summary(const struct level *l, const struct json_value *bench,
+		   const struct sweep_records *used, unsigned next, struct err *e)
 {
-	for (unsigned i = 0; i < l->runs; i++)
-		if (!sweep_record_is_whole(run_path(l, (int)i, "")))
-			return true;
-	return false;
+	struct sweep_records all = { 0 };
+
+	for (size_t i = 0; i < used->n; i++)
+		sweep_records_add(l->s, &all, used->v[i]);
+	for (unsigned i = next; i < l->runs; i++) {
+		const struct sweep_run run = { l->serve, bench, (int)i, run_path(l, (int)i, "") };
+		const struct json_value *record = sweep_record_read(l->s, &run);
+
+		if (record)
+			sweep_records_add(l->s, &all, record);
+	}
+	return sweep_record_summary(l->s, l->folder, &all, e);
 }
 
 int sweep_level_until(struct sweep *s, const struct json_value *serve,
@@ -191,17 +207,15 @@ int sweep_level_until(struct sweep *s, const struct json_value *serve,
 			   .runs = (unsigned)s->o->num_runs };
 	const struct json_value *record;
 	int64_t warmup = s->o->warmup_num_prompts;
+	unsigned i = 0;
 
 	*out = (struct sweep_records){ 0 };
 	s->is_server_failed = false;
-	if (warmup > 0 && (s->o->dry_run || lacks(&l) || file_exists(run_path(&l, WARMUP, ""))) &&
+	if (warmup > 0 && (s->o->dry_run || lacking(&l) || file_exists(run_path(&l, WARMUP, ""))) &&
 	    one(&l, params_with_int(bench, "num_prompts", warmup, &s->arena), WARMUP, &record,
 		e) < 0)
 		return -1;
-	for (unsigned i = 0; i < l.runs; i++) {
-		if (is_enough && out->n && !sweep_record_is_whole(run_path(&l, (int)i, "")) &&
-		    is_enough(self, out))
-			break;
+	for (; i < l.runs && !(is_enough && out->n && is_enough(self, out)); i++) {
 		if (one(&l, bench, (int)i, &record, e) < 0)
 			return -1;
 		if (record)
@@ -212,7 +226,7 @@ int sweep_level_until(struct sweep *s, const struct json_value *serve,
 		return 0;
 	}
 	if (out->n)
-		return sweep_record_summary(s, folder, out, e);
+		return summary(&l, bench, out, i, e);
 	if (!s->is_server_failed)
 		sweep_line(s, "[NO SUCCESSFUL MEASURED RUNS] leaving combination retryable");
 	return 0;

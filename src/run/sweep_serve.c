@@ -34,16 +34,6 @@ static const struct json_value *bench_of(const struct grid *g, const struct poin
 	return &g->s->bench.item[p->bench];
 }
 
-static unsigned count_lacking(struct sweep *s, const char *folder)
-{
-	unsigned n = 0;
-
-	for (int i = 0; i < s->o->num_runs; i++)
-		n += !sweep_record_is_whole(sweep_path(s, folder, arena_printf(&s->arena,
-								"run=%d.json", i)));
-	return n;
-}
-
 static int refuse_collision(const struct grid *g, const struct point *x, const struct point *y,
 			    struct err *e)
 {
@@ -69,7 +59,7 @@ static int add_point(struct grid *g, struct map *folders, size_t serve, size_t b
 	if (!sweep_is_linked(s, serve_of(g, p), bench_of(g, p)))
 		return 0;
 	p->folder = sweep_folder(s, serve_of(g, p), bench_of(g, p), NULL);
-	p->lacking = count_lacking(s, p->folder);
+	p->lacking = sweep_runs_lacking(s, p->folder);
 	g->order[g->n] = g->n;
 	if (map_get(folders, str_of(p->folder), &other)) {
 		if (refuse_collision(g, &g->point[other], p, e) < 0)

@@ -17,6 +17,8 @@ use Test::More;
 my %verb = (
 	'bench serve' => [qw(bench serve --dry-run --tokenizer sim --model sim --num-prompts 1)],
 	'bench score' => [qw(bench score no.rec)],
+	'bench sweep serve'   => [qw(bench sweep serve --dry-run --serve-cmd vllm --bench-cmd vllm)],
+	'bench sweep startup' => [qw(bench sweep startup --dry-run)],
 	'sim'         => [qw(sim --port 0)],
 	'tokenizer encode'  => [qw(tokenizer encode --tokenizer sim)],
 	'tokenizer decode'  => [qw(tokenizer decode --tokenizer sim)],
@@ -297,6 +299,10 @@ my %any_text = (
 		'record' => 'a path: score.t', 'timeline-itl-thresholds' => 'two numbers: plots.t',
 	},
 	'sim' => { 'model' => 'a name', 'served-model-name' => 'names', 'api-key' => 'a secret' },
+	'bench sweep serve' => { map { ($_ => 'sweep-text.t') } qw(serve-cmd bench-cmd after-bench-cmd
+		serve-params bench-params link-vars output-dir experiment-name resume) },
+	'bench sweep startup' => { map { ($_ => 'sweep-text.t') } qw(startup-cmd serve-params
+		startup-params output-dir experiment-name resume) },
 	map { ("tokenizer $_" => { 'revision' => 'a name' }) } @tokenizer,
 );
 
