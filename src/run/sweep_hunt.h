@@ -14,6 +14,12 @@ struct hunt_level {
 /* The elements of capacity.json so far. */
 struct hunt_report { struct sweep_records outcomes; };
 
+/* Levels of a pair that earlier questions asked for, ascending, with the most runs of one. */
+struct hunt_known {
+	struct { int64_t level; unsigned runs; } of[SEARCH_LEVELS_MAX];
+	size_t n;
+};
+
 struct hunt {
 	struct sweep *s;
 	const struct json_value *serve, *bench;
@@ -31,6 +37,8 @@ struct hunt {
 	/* The server's KV cache; NAN: not told. */
 	double kv_tokens, kv_requests, kv_request_tokens;
 	struct hunt_report *report;
+	struct hunt_known *known;
+	unsigned known_runs;          /* of the level that is looked at */
 };
 
 /* value[run * limits + limit]; ERR_RUN when a result lacks a key. */

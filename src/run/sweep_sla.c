@@ -110,38 +110,98 @@ static void print_range(struct hunt *h, int64_t level, bool passes)
 		   (long long)o.passing, (long long)o.failing);
 }
 
+/* A level is measured: its verdict goes to the search. */
+static int tell(struct hunt *h, int64_t level, const struct sweep_records *runs, struct err *e)
+{
+	double *value = arena_alloc(&h->s->arena, runs->n * h->sla->n * sizeof(*value));
+	bool is_infinite = level == h->search.o.max;
+	struct search_verdict v;
+
+	if (hunt_values(h, runs, value, e) < 0)
+		return -1;
+	keep(h, level, runs, value);
+	v = settle_verdict(&h->settle, h->sla, value, (unsigned)runs->n);
+	if (is_infinite && look_around(h, runs, &v, e) < 0)
+		return -1;
+	if (!is_infinite || h->kind != SEARCH_BISECT)
+		print_verdict(h, h->level[h->n_levels - 1].mean, &v);
+	settle_learn(&h->settle, h->sla, value, (unsigned)runs->n);
+	search_tell(&h->search, level, &v);
+	print_range(h, level, v.passes);
+	return 0;
+}
+
+static int runs_of(struct hunt *h, int64_t level, sweep_enough *enough, struct sweep_records *out,
+		   struct err *e)
+{
+	return sweep_level_until(h->s, h->serve, params_with_int(h->bench, h->variable, level,
+								 &h->s->arena),
+				 level_folder(h, level), enough, h, out, e);
+}
+
 /* 1: told; 0: nothing could be measured; -1: the experiment must end. */
 static int one_level(struct hunt *h, int64_t level, struct err *e)
 {
-	struct sweep *s = h->s;
-	bool is_infinite = level == h->search.o.max, is_silent;
 	struct sweep_records runs;
-	struct search_verdict v;
-	double *value;
 	int rc;
 
-	is_silent = is_infinite && h->kind == SEARCH_BISECT;
-	if (!is_silent)
-		sweep_line(s, "Testing %s: %lld req/s", h->variable, (long long)level);
-	rc = sweep_level_until(s, h->serve,
-			       params_with_int(h->bench, h->variable, level, &s->arena),
-			       level_folder(h, level),
-			       h->kind == SEARCH_FITTED ? is_enough : NULL, h, &runs, e);
+	if (level != h->search.o.max || h->kind != SEARCH_BISECT)
+		sweep_line(h->s, "Testing %s: %lld req/s", h->variable, (long long)level);
+	rc = runs_of(h, level, h->kind == SEARCH_FITTED ? is_enough : NULL, &runs, e);
 	if (rc < 0 || runs.n == 0)
 		return rc;
-	value = arena_alloc(&s->arena, runs.n * h->sla->n * sizeof(*value));
-	if (hunt_values(h, &runs, value, e) < 0)
-		return -1;
-	keep(h, level, &runs, value);
-	v = settle_verdict(&h->settle, h->sla, value, (unsigned)runs.n);
-	if (is_infinite && look_around(h, &runs, &v, e) < 0)
-		return -1;
-	if (!is_silent)
-		print_verdict(h, h->level[h->n_levels - 1].mean, &v);
-	settle_learn(&h->settle, h->sla, value, (unsigned)runs.n);
-	search_tell(&h->search, level, &v);
-	print_range(h, level, v.passes);
-	return 1;
+	return tell(h, level, &runs, e) < 0 ? -1 : 1;
+}
+
+static bool is_all_known(void *self, const struct sweep_records *so_far)
+{
+	struct hunt *h = self;
+
+	return so_far->n >= h->known_runs || is_enough(self, so_far);
+}
+
+/*
+ * What earlier questions of this pair measured says something about this one too, wherever its
+ * verdict is settled by the runs that they made.
+ */
+static int use_known(struct hunt *h, struct err *e)
+{
+	for (size_t i = 0; i < h->known->n; i++) {
+		int64_t level = h->known->of[i].level;
+		struct sweep_records runs;
+
+		if (level == h->search.o.max)
+			continue;
+		h->known_runs = h->known->of[i].runs;
+		if (runs_of(h, level, is_all_known, &runs, e) < 0)
+			return -1;
+		if (runs.n && is_enough(h, &runs) && tell(h, level, &runs, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Half of the room: the search that is told them all must be able to go on. */
+static void remember(struct hunt *h)
+{
+	struct hunt_known *k = h->known;
+
+	for (size_t i = 0; i < h->search.n; i++) {
+		const struct search_point *p = &h->search.point[i];
+		size_t at = 0;
+
+		while (at < k->n && k->of[at].level < p->level)
+			at++;
+		if (at < k->n && k->of[at].level == p->level) {
+			if (k->of[at].runs < p->v.runs)
+				k->of[at].runs = p->v.runs;
+		} else if (k->n < SEARCH_LEVELS_MAX / 2) {
+			memmove(&k->of[at + 1], &k->of[at], (k->n - at) * sizeof(k->of[0]));
+			k->of[at].level = p->level;
+			k->of[at].runs = p->v.runs;
+			k->n++;
+		}
+	}
 }
 
 /* ---- one search ---- */
@@ -213,10 +273,15 @@ static int hunt_one(struct hunt *h, struct err *e)
 	sweep_line(s, "[SLA START]");
 	sweep_line(s, "SLA criteria: %s", text.data);
 	buf_release(&text);
-	while (rc > 0 && search_next(&h->search, &level))
+	while (rc > 0 && search_next(&h->search, &level)) {
 		rc = one_level(h, level, e);
+		if (rc > 0 && h->n_levels == 1 && h->kind == SEARCH_FITTED &&
+		    use_known(h, e) < 0)
+			rc = -1;
+	}
 	if (rc < 0)
 		return -1;
+	remember(h);
 	if (s->o->dry_run) {
 		sweep_line(s, "Omitting SLA search.");
 		sweep_line(s, "[SLA END]");
@@ -242,12 +307,14 @@ static int hunt_pair(struct sweep *s, const struct json_value *serve,
 		     struct hunt_report *report, struct err *e)
 {
 	struct hunt *h = mem_alloc(sizeof(*h));
+	struct hunt_known known = { .n = 0 };
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < slas->n; i++) {
 		*h = (struct hunt){
 			.s = s, .serve = serve, .bench = bench, .sla = &slas->item[i],
 			.variable = s->o->sla_variable, .kind = kind_of(s->o), .report = report,
+			.known = &known,
 			.folder = sweep_folder(s, serve, bench, NULL), .runs_before = s->n_runs,
 			.kv_tokens = NAN, .kv_requests = NAN, .kv_request_tokens = NAN,
 		};

@@ -259,6 +259,10 @@ int sweep_workload(const struct sweep_opts *o, const struct sweep_hooks *hooks, 
 
 	if (o->workload_iters < 2)
 		return err_set(e, ERR_RUN, "`workload_iters` should be at least 2");
+	if (o->workload_iters > WORKLOAD_LEVELS_MAX)
+		return err_set(e, ERR_LIMIT, "--workload-iters %lld is more than the %d of "
+			       "WORKLOAD_LEVELS_MAX", (long long)o->workload_iters,
+			       WORKLOAD_LEVELS_MAX);
 	if (sweep_begin(&s, o, hooks, e) < 0)
 		goto done;
 	for (size_t i = 0; i < s.bench.n; i++)
