@@ -197,6 +197,19 @@ static bool is_answer_ours(const struct server *s, pid_t *holder)
 	       PORT_FOREIGN || s->where.is_elsewhere;
 }
 
+/* Whoever reads of a deadline wants to know whether the right door was knocked at. */
+static int say_late(const struct server *s, struct err *e)
+{
+	struct buf text = { 0 };
+
+	buf_printf(&text, "/health was asked at %s, as --host, --port or --uds of the command say",
+		   s->where.uds[0] ? s->where.uds : s->where.url);
+	server_warn(&s->hooks, text.data);
+	buf_release(&text);
+	return err_set(e, ERR_RUN, "Server failed to become ready within %g seconds.",
+		       s->opts.ready_timeout_s);
+}
+
 /* "Server process crashed with return code 1 (port taken: OSError: ...)" */
 static int say_crash(const struct server_failure *why, struct err *e)
 {
@@ -240,9 +253,7 @@ static int await_ready(struct server *s, struct server_failure *why, struct err 
 		if ((double)elapsed_ns / 1e9 > s->opts.ready_timeout_s) {
 			server_explain(s, &end, why);
 			server_show_tail(s, why);
-			return fail(why, SERVER_FAULT_DEADLINE,
-				    err_set(e, ERR_RUN, "Server failed to become ready within %g seconds.",
-					    s->opts.ready_timeout_s));
+			return fail(why, SERVER_FAULT_DEADLINE, say_late(s, e));
 		}
 		if ((pause_ms = pause_ms * 3 / 2) > POLL_MAX_MS)
 			pause_ms = POLL_MAX_MS;

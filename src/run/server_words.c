@@ -9,6 +9,8 @@
 
 #include <stdio.h>
 
+#include "base/words.h"
+
 struct kind {
 	const char *name;        /* the program's, or the Python module's up to a dot */
 	enum server_kind kind;
@@ -34,6 +36,7 @@ static const char *const wrappers[] = {
 	"pixi", "poetry", "torchrun", "mpirun", "srun", "docker", "podman", "nerdctl", "apptainer",
 	"singularity", "chrt", "strace", "perf", "valgrind", "xvfb-run", "proxychains",
 };
+static const char *const shells[] = { "sh", "bash", "dash", "zsh" };
 /* Those whose program runs where its sockets are not its own. */
 static const char *const elsewhere[] = { "docker", "podman", "nerdctl", "kubectl", "ssh", "srun" };
 
@@ -162,9 +165,40 @@ static const char *host_to_ask(const char *host)
 	return host;
 }
 
-int server_address(char *const *argv, struct server_address *a, struct err *e)
+/* The words of a script: sh -c 'vllm serve MODEL --port 8001 &'. False: it is none, or not plain. */
+static bool split_script(char *const *argv, size_t at, struct arena *arena, char ***words, size_t *n)
 {
-	const struct kind *kind = kind_of(argv);
+	struct err ignored = { 0 };
+	const char *flag = at > 1 ? argv[at - 1] : "";
+
+	if (flag[0] != '-' || flag[1] == '-' || flag[strlen(flag) - 1] != 'c' ||
+	    !IS_ONE_OF(last_part(str_of(argv[at - 2])), shells) ||
+	    words_split(str_of(argv[at]), arena, words, n, &ignored) < 0)
+		return false;
+	for (size_t i = 0; i < *n; i++)
+		(*words)[i][strcspn((*words)[i], ";&|")] = 0;
+	return true;
+}
+
+/* The command with a shell's script as words of its own. */
+static char **spread(char *const *argv, struct arena *arena)
+{
+	size_t n = 0, more = 0;
+	char **words = NULL, **out;
+
+	while (argv[n] && !split_script(argv, n, arena, &words, &more))
+		n++;
+	if (!argv[n])
+		return (char **)(uintptr_t)argv;
+	out = arena_alloc(arena, (n + more + 1) * sizeof(*out));
+	memcpy(out, argv, n * sizeof(*out));
+	memcpy(out + n, words, more * sizeof(*out));
+	return out;
+}
+
+static int address_of(char *const *argv, const struct kind *kind, struct server_address *a,
+		      struct err *e)
+{
 	const char *host = value_of(argv, "--host", NULL), *uds = value_of(argv, "--uds", NULL);
 	const char *ask;
 	bool is_tls = has_word(argv, "--ssl-certfile") || has_word(argv, "--ssl-keyfile");
@@ -200,4 +234,13 @@ int server_address(char *const *argv, struct server_address *a, struct err *e)
 	else
 		snprintf(a->url, sizeof(a->url), "%s://%s:%u", scheme, ask, a->port);
 	return 0;
+}
+
+int server_address(char *const *argv, struct server_address *a, struct err *e)
+{
+	struct arena arena = { 0 };
+	int rc = address_of(spread(argv, &arena), kind_of(argv), a, e);
+
+	arena_release(&arena);
+	return rc;
 }
