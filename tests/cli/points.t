@@ -24,7 +24,8 @@ check_run('caps', $run, { status => 0, out => ['Sweeping --max-concurrency over 
 my %row = rows($run->{out});
 is(join(' ', sort keys %row), 'concurrency=1 concurrency=2', 'caps: a row each');
 my ($head) = $run->{out} =~ /^Max Concurrency +(.*)$/m;
-is_deeply([split / {2,}| (?=SS|Total|P\d)/, $head], ['Req/s', 'Tok/s', 'Total tok/s', 'SS req/s', 'SS out tok/s',
+is_deeply([split / {2,}| (?=SS|Total|P\d)/, $head],
+	['Req/s', 'Tok/s', 'Total tok/s', 'SS req/s', 'SS out tok/s',
 	map { ("$_ TTFT(ms)", "$_ TPOT(ms)") } qw(P50 P90 P95 P99.9)], 'caps: the columns');
 for my $cap (1, 2) {
 	my $result = json_of(slurp("caps/one-concurrency$cap.json"));
@@ -38,7 +39,8 @@ for my $cap (1, 2) {
 }
 
 $run = run(args => [@args, '--sweep-request-rate', '50,inf', '--save-result', '--result-dir', 'rates']);
-check_run('rates', $run, { status => 0, out => ['*Run 1/2: request_rate=50 *', '*Run 2/2: request_rate=inf *'] });
+check_run('rates', $run, { status => 0,
+	out => ['*Run 1/2: request_rate=50 *', '*Run 2/2: request_rate=inf *'] });
 is(scalar(() = glob 'rates/*.json'), 2, 'rates: generated names differ');
 
 $run = run(args => [@args, '--sweep-max-concurrency', '2', '--dry-run']);
@@ -56,18 +58,20 @@ for (
 	[['--sweep-request-rate', '0'], "*--sweep-request-rate: '0' is not a rate above 0, or inf"],
 	[['--sweep-request-rate', '1', '--sweep-max-concurrency', '1'], '*cannot be used together*'],
 	[['--sweep-request-rate', '1', '--sweep-num-prompts-factor', '2'], '*needs --sweep-max-concurrency'],
-	[['--sweep-max-concurrency', '1', '--sweep-summary-percentiles', '101'], "*'101' is not a number from 0 to 100"],
+	[['--sweep-max-concurrency', '1', '--sweep-summary-percentiles', '101'],
+		"*'101' is not a number from 0 to 100"],
 ) {
 	my ($options, $says) = @$_;
 
 	check_run("@$options", run(args => [@args, @$options]), { status => 2, out => '', err => $says });
 }
 
-$run = run(args => [qw(bench serve --compare caps/one-concurrency1.json caps/one-concurrency2.json)]);
+my @compare = qw(bench serve --compare caps/one-concurrency1.json);
+$run = run(args => [@compare, 'caps/one-concurrency2.json']);
 check_run('compare', $run, { status => 0, out => ['*request_throughput*%*'] });
-check_run('compare one', run(args => [qw(bench serve --compare caps/one-concurrency1.json)]),
+check_run('compare one', run(args => \@compare),
 	{ status => 2, err => '*--compare: expected two result files, got 1' });
-check_run('compare with nothing', run(args => [qw(bench serve --compare caps/one-concurrency1.json none.json)]),
+check_run('compare with nothing', run(args => [@compare, 'none.json']),
 	{ status => 1, err => '*none.json*' });
 
 done_testing;
