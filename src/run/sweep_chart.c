@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sweep_chart.c - see sweep_search.h: latency over throughput, one figure for each combination of
- * the benchmark's, one curve for each of the server's.
+ * the benchmark's, one curve for each of the server's, one point for each level.
  */
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/file.h"
@@ -17,7 +16,7 @@
 #define X_KEY "request_throughput"
 #define Y_KEY "p99_e2el_ms"
 
-struct point { double x, y; };
+struct point { double level, x, y; };
 
 static bool has_all(const struct json_value *record, const struct json_value *comb)
 {
@@ -30,51 +29,45 @@ static bool has_all(const struct json_value *record, const struct json_value *co
 	return true;
 }
 
-static int by_x(const void *a, const void *b)
+static int by_level(const void *a, const void *b)
 {
 	const struct point *p = a, *q = b;
 
-	return (p->x > q->x) - (p->x < q->x);
+	return (p->level > q->level) - (p->level < q->level);
 }
 
-/* Points of equal (rounded) throughput become one: their mean, with least and most as a band. */
+/* A point for each level, the mean of its runs, named by the level; in their order. */
 static void curve_of(struct sweep *s, const struct json_value *serve,
 		     const struct json_value *bench, struct figure_curve *out)
 {
 	struct point *p = arena_alloc(&s->arena, (s->records.n + 1) * sizeof(*p));
-	double *to[4];
-	size_t n = 0;
+	double *x = arena_alloc(&s->arena, (s->records.n + 1) * sizeof(*x));
+	double *y = arena_alloc(&s->arena, (s->records.n + 1) * sizeof(*y));
+	const char **label = arena_alloc(&s->arena, (s->records.n + 1) * sizeof(*label));
+	size_t *count = arena_alloc(&s->arena, (s->records.n + 1) * sizeof(*count)), n = 0;
 
 	for (size_t i = 0; i < s->records.n; i++) {
 		const struct json_value *r = s->records.v[i];
 
-		if (has_all(r, bench) && has_all(r, serve) &&
-		    frame_number(frame_value(r, STR(X_KEY)), &p[n].x) &&
-		    frame_number(frame_value(r, STR(Y_KEY)), &p[n].y)) {
-			p[n].x = nearbyint(p[n].x);
-			n++;
-		}
+		n += has_all(r, bench) && has_all(r, serve) &&
+		     frame_number(frame_value(r, str_of(s->o->sla_variable)), &p[n].level) &&
+		     frame_number(frame_value(r, STR(X_KEY)), &p[n].x) &&
+		     frame_number(frame_value(r, STR(Y_KEY)), &p[n].y);
 	}
-	qsort(p, n, sizeof(*p), by_x);
-	for (int k = 0; k < 4; k++)
-		to[k] = arena_alloc(&s->arena, (n + 1) * sizeof(double));
-	for (size_t i = 0, next; i < n; i = next) {
-		double sum = 0;
-
-		to[2][out->n] = INFINITY;
-		to[3][out->n] = -INFINITY;
-		for (next = i; next < n && p[next].x == p[i].x; next++) {
-			sum += p[next].y;
-			to[2][out->n] = fmin(to[2][out->n], p[next].y);
-			to[3][out->n] = fmax(to[3][out->n], p[next].y);
+	qsort(p, n, sizeof(*p), by_level);
+	for (size_t i = 0, next; i < n; i = next, out->n++) {
+		for (next = i; next < n && p[next].level == p[i].level; next++) {
+			x[out->n] += p[next].x;
+			y[out->n] += p[next].y;
 		}
-		to[0][out->n] = p[i].x;
-		to[1][out->n++] = sum / (double)(next - i);
+		count[out->n] = next - i;
+		x[out->n] /= (double)(next - i);
+		y[out->n] /= (double)(next - i);
+		label[out->n] = p[i].level == (double)s->o->sla_max ? "all at once" :
+			arena_printf(&s->arena, "%.0f", p[i].level);
 	}
-	out->x = to[0];
-	out->y = to[1];
-	out->low = to[2];
-	out->high = to[3];
+	*out = (struct figure_curve){ .look = out->look, .n = out->n, .x = x, .y = y,
+				      .count = count, .label = label };
 }
 
 static void chart(struct sweep *s, const struct json_value *bench)
@@ -98,9 +91,10 @@ static void chart(struct sweep *s, const struct json_value *bench)
 		panel.n_curves += c->n > 0;
 	}
 	params_text(bench, ", ", &title);
+	buf_printf(&title, "%sby %s", title.len ? ", " : "", s->o->sla_variable);
 	figure_axis_label(&x, X_KEY);
 	figure_axis_label(&y, Y_KEY);
-	f.title = title.len ? title.data : "latency over throughput";
+	f.title = title.data;
 	f.x_label = x.data;
 	f.y_label = y.data;
 	if (panel.n_curves && gnuplot_figure(&f, sweep_path(s, s->folder, *name ? name : "BENCH"),

@@ -33,8 +33,10 @@ static const struct json_value *read_servers(struct sweep *s)
 void hunt_read_capacity(struct hunt *h, const struct json_value *record)
 {
 	const struct json_value *list = read_servers(h->s);
-	double in, out, requests;
+	double in, out;
 
+	if (!frame_number(frame_value(record, STR("completed")), &h->requests))
+		h->requests = NAN;
 	for (size_t i = 0; list && i < list->count; i++) {
 		const struct json_value *serve = json_get(&list->item[i], "serve_overrides");
 		double tokens = json_real(json_get(json_get(&list->item[i], "kv_capacity"),
@@ -43,12 +45,12 @@ void hunt_read_capacity(struct hunt *h, const struct json_value *record)
 		if (serve && params_equal(serve, h->serve) && tokens > 0)
 			h->kv_tokens = tokens;
 	}
-	if (isnan(h->kv_tokens) || !frame_number(frame_value(record, STR("completed")), &requests) ||
+	if (isnan(h->kv_tokens) || !(h->requests > 0) ||
 	    !frame_number(frame_value(record, STR("total_input_tokens")), &in) ||
 	    !frame_number(frame_value(record, STR("total_output_tokens")), &out) ||
-	    !(requests > 0) || !(in + out > 0))
+	    !(in + out > 0))
 		return;
-	h->kv_request_tokens = (in + out) / requests;
+	h->kv_request_tokens = (in + out) / h->requests;
 	h->kv_requests = h->kv_tokens / h->kv_request_tokens;
 }
 

@@ -34,6 +34,7 @@ struct hunt {
 	size_t n_levels;
 	bool has_range;
 	unsigned runs_before;
+	double requests;              /* of the run at infinite load */
 	/* The server's KV cache; NAN: not told. */
 	double kv_tokens, kv_requests, kv_request_tokens;
 	struct hunt_report *report;

@@ -240,8 +240,8 @@ static void print_outcome(struct hunt *h, const struct search_outcome *o)
 	else
 		sweep_line(s, "Maximum %s for SLA: %lld req/s.", variable, (long long)o->passing);
 	if (o->end == SEARCH_ALL_PASS)
-		sweep_line(s, "Every level meets the SLA, even %lld req/s: its limits do not bind.",
-			   (long long)o->passing);
+		sweep_line(s, "Every level meets the SLA, even %lld req/s: its limits do not bind "
+			   "with the %.0f requests of a run.", (long long)o->passing, h->requests);
 	if (o->end == SEARCH_FOUND)
 		sweep_line(s, "Capacity: %lld req/s, %g %% interval [%.2f, %.2f].",
 			   (long long)o->passing, 100 * h->settle.confidence, o->low, o->high);
