@@ -62,7 +62,7 @@ static void addresses(void **state)
 		  "http://localhost:8001" },
 		{ "env A=1 bash -lc 'vllm serve m --host 127.0.0.1 -p 8001; true'", SERVER_VLLM,
 		  "http://127.0.0.1:8001" },
-		{ "sh -c \"echo 'vllm\"", SERVER_VLLM, "http://localhost:8000" },
+		{ "sh -c \"vllm serve 'm --port 1\"", SERVER_VLLM, "http://localhost:8000" },
 		{ "docker run --rm -p 8005:8000 vllm/vllm-openai:v0.11.0 --model m", SERVER_VLLM,
 		  "http://localhost:8005" },
 		{ "podman run -p 127.0.0.1:8006:8000 vllm/vllm-openai m", SERVER_VLLM,
