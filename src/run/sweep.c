@@ -296,6 +296,10 @@ static int write_csv(struct sweep *s, struct err *e)
 		rc = file_mkdirs(s->folder, e);
 	if (rc == 0) {
 		frame_csv(&frame, &text);
+		if (s->records.n == 0) { /* as Python's csv spells one empty name */
+			buf_reset(&text);
+			buf_add_text(&text, "\"\"\n");
+		}
 		rc = file_write_atomic(path, buf_str(&text), e);
 	}
 	buf_release(&text);
