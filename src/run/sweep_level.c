@@ -171,8 +171,8 @@ static int one(struct level *l, const struct json_value *bench, int number,
 		l->has_run = true;
 		rc = execute(l, &run, argv, record, e);
 		s->run_s += (double)(clock_mono_ns() - began_ns) * 1e-9;
-		s->n_runs++;
-		s->runs_left -= s->runs_left > 0;
+		s->n_runs += number != WARMUP;
+		s->runs_left -= number != WARMUP && s->runs_left > 0;
 		if (rc < 0 || !*record)
 			return rc;
 	}
