@@ -47,12 +47,13 @@ FUZZ_FLAGS := -std=c17 -O1 -g -D_GNU_SOURCE -ffp-contract=off -pthread \
 ifneq ($(filter fuzz $(O)/fuzz/%,$(MAKECMDGOALS)),)
 fuzz_links = $(sort $(shell $(FUZZ_CC) -MM $(CPPFLAGS) $(1) | grep -o 'src/[a-z]*/' | cut -d/ -f2))
 define fuzz_rule
-$(O)/fuzz/$(1): tests/fuzz/fuzz_$(1).c $$(call layer_src,$$(sort \
-		$$(foreach l,$$(call fuzz_links,tests/fuzz/fuzz_$(1).c),$$(call closure,$$(l))))) \
-		$(wildcard src/*/*.h)
+fuzz_layers_$(1) := $$(sort $$(foreach l,$$(call fuzz_links,tests/fuzz/fuzz_$(1).c),\
+	$$(call closure,$$(l))))
+$(O)/fuzz/$(1): tests/fuzz/fuzz_$(1).c $$(call layer_src,$$(fuzz_layers_$(1))) \
+		$$(if $$(filter report,$$(fuzz_layers_$(1))),$(O)/obj/assets.o) $(wildcard src/*/*.h)
 	@mkdir -p $$(@D)
 	$$(call say,FUZZ,$$@)
-	$$(Q)$$(FUZZ_CC) $$(FUZZ_FLAGS) $$(CPPFLAGS) -o $$@ $$(filter %.c,$$^) $$(LDLIBS)
+	$$(Q)$$(FUZZ_CC) $$(FUZZ_FLAGS) $$(CPPFLAGS) -o $$@ $$(filter %.c %.o,$$^) $$(LDLIBS)
 endef
 $(foreach f,$(FUZZERS),$(eval $(call fuzz_rule,$(f))))
 endif

@@ -10,6 +10,7 @@
 #include "report/figure_parts.h"
 #include "schema/schema.h"
 
+#define MOST 1e200 /* beyond it the ends of an axis could not be told as numbers */
 #define AIR 0.04 /* of an axis, left free at both ends */
 
 const char *const figure_scale_names[] = {
@@ -83,7 +84,7 @@ bool figure_fits(enum figure_scale scale, double v)
 {
 	if (scale == FIGURE_LOGIT)
 		return v > 0 && v < 1;
-	return isfinite(v) && (scale == FIGURE_LOG ? v > 0 : scale != FIGURE_SQRT || v >= 0);
+	return fabs(v) <= MOST && (scale == FIGURE_LOG ? v >= 1 / MOST : scale != FIGURE_SQRT || v >= 0);
 }
 
 static bool is_shown(const struct figure *f, const struct figure_curve *c, size_t i)

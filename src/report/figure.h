@@ -32,7 +32,7 @@ struct figure_curve {
 	enum figure_style style;
 	struct figure_look look;
 	size_t n;
-	const double *x, *y;       /* points that are not finite are left out */
+	const double *x, *y;       /* points that no axis can show are left out */
 	const double *low, *high;  /* a band (NaN: none at that point); NULL: no band */
 	const size_t *count;       /* how many values a point stands for, for the table; or NULL */
 	const char *const *label;  /* text beside each point, lines ended by \n; NULL: none */
