@@ -111,7 +111,8 @@ ok(abs((capacity('one'))[0]{capacity} - $found->{capacity}) <= 1, 'finds the sam
 
 my $all = sweep('serve_sla', $oracle, '--sla-params', 'ttft.json', '-e', 'all');
 check_run('all pass', $all, { status => 0, out => ['Maximum request_rate for SLA: 65536 req/s.',
-	'Every level meets the SLA, even 65536 req/s: its limits do not bind with the 12 requests of a run.'] });
+	'Every level meets the SLA, even 65536 req/s: its limits do not bind with the 12 requests of a ' .
+	'run.'] });
 is((capacity('all'))[0]{outcome}, 'all_pass', 'said in the file');
 is(scalar(my @made = files('results/all', qr/^run=/)), 1, 'after one run');
 
