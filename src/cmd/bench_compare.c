@@ -191,7 +191,8 @@ static int deliver(const struct compare_args *o, struct buf *text, struct err *e
 		return err_set(e, ERR_LIMIT, "the comparison is larger than a buffer may be");
 	if (o->output)
 		return file_write_atomic(o->output, buf_str(text), e);
-	cli_out(buf_str(text));
+	if (text->len)
+		cli_out(buf_str(text));
 	return 0;
 }
 
@@ -297,7 +298,8 @@ static int tables(const struct compare_args *o, struct cli *cli)
 		return err_set(&cli->err, ERR_USAGE, "--fail-if judges changes and has no meaning with "
 			       "--tables");
 	rc = tables_compare(&opts, o->files.v, o->files.n, &cli->arena, &text, &cli->err);
-	cli_out(buf_str(&text));
+	if (text.len)
+		cli_out(buf_str(&text));
 	buf_release(&text);
 	return rc;
 }

@@ -38,7 +38,8 @@ int cmd_bench_markdown(int argc, char **argv)
 		return status;
 	cli_flush_notes(&cli);
 	markdown_report(o.result, &lines, &cli.err);
-	cli_out(buf_str(&lines));
+	if (lines.len)
+		cli_out(buf_str(&lines));
 	buf_release(&lines);
 	return cli_end(&cli);
 }

@@ -432,7 +432,7 @@ void tables_capacity(const struct tables *t, size_t from, size_t to, size_t file
 		const struct tables_level *l = &t->level[i];
 		double x = l->number[t->x];
 
-		if (!c->at_both && fabs(x - c->both) <= 0)
+		if (!c->at_both && x >= c->both && x <= c->both) /* inf too */
 			c->at_both = l;
 		if (tables_passes(t, l, TABLES_TTFT, file) &&
 		    tables_passes(t, l, TABLES_TPOT, file) && !(x >= c->first_failure) &&
