@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cmd/sim_cli.h"
 
@@ -77,10 +78,10 @@ static void cache_log(const struct sim_setup *s, int64_t ranks)
 	int64_t each = s->sim.kv_cache_tokens * s->sim.engines / ranks;
 
 	for (int64_t i = 0; i < ranks; i++)
-		log_line("GPU KV cache size: %s tokens, Maximum concurrency for %s tokens per "
-			 "request: %.2fx", grouped(tokens, each),
-			 grouped(length, s->sim.max_model_len),
-			 (double)each / (double)s->sim.max_model_len);
+		fprintf(stderr, "(EngineCore_DP%" PRId64 " pid=%d) INFO GPU KV cache size: %s tokens, "
+			"Maximum concurrency for %s tokens per request: %.2fx\n", i, getpid(),
+			grouped(tokens, each), grouped(length, s->sim.max_model_len),
+			(double)each / (double)s->sim.max_model_len);
 }
 
 int sim_start(const struct sim_cli *cli, const struct sim_setup *s, sim_is_stopped *is_stopped,

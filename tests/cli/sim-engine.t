@@ -130,7 +130,7 @@ my $fits = 'Maximum concurrency for 131,072 tokens per request';
 my @log = (qr/^INFO Starting to load model \Q$model\E\.\.\.$/m,
 	qr/^INFO Loading weights took 0\.30 seconds$/m,
 	qr/^INFO Model loading took 14\.96 GiB memory and 0\.300000 seconds$/m,
-	qr/^INFO GPU KV cache size: $commas tokens, $fits: 3\.\d\dx$/m,
+	qr/^\(EngineCore_DP1 pid=\d+\) INFO GPU KV cache size: $commas tokens, $fits: 3\.\d\dx$/m,
 	qr/^INFO init engine \(profile, create kv cache, warmup model\) took 1\.20 s$/m,
 	qr/^INFO Application startup complete\.$/m);
 like($slow->{err}, $_, 'log') for @log;
