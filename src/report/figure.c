@@ -84,7 +84,9 @@ bool figure_fits(enum figure_scale scale, double v)
 {
 	if (scale == FIGURE_LOGIT)
 		return v > 0 && v < 1;
-	return fabs(v) <= MOST && (scale == FIGURE_LOG ? v >= 1 / MOST : scale != FIGURE_SQRT || v >= 0);
+	if (scale == FIGURE_LOG)
+		return v >= 1 / MOST && v <= MOST;
+	return fabs(v) <= MOST && (scale != FIGURE_SQRT || v >= 0);
 }
 
 static bool is_shown(const struct figure *f, const struct figure_curve *c, size_t i)

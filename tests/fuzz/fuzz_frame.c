@@ -138,7 +138,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct str rest = { (const char *)data, size };
 	struct arena a = { 0 };
-	char *filters = arena_text(&a, str_cut(&rest, '\n')), *bins = arena_text(&a, str_cut(&rest, '\n'));
+	char *filters = arena_text(&a, str_cut(&rest, '\n'));
+	char *bins = arena_text(&a, str_cut(&rest, '\n'));
 	struct str keys = arena_str(&a, str_cut(&rest, '\n'));
 	struct sweep_plot p = {
 		.var_x = "x", .var_y = "y", .has_errors = true,
