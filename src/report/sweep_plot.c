@@ -250,10 +250,8 @@ static int make_panels(const struct figure_maker *m, const struct frame *f, stru
 		       struct err *e)
 {
 	struct figure_panel *panel = arena_alloc(m->arena, m->rows.n * m->cols.n * sizeof(*panel));
-	struct figure_limit *limit = arena_alloc(m->arena, sizeof(*limit));
 	struct sets by_row, by_col;
 
-	*limit = (struct figure_limit){ .at = m->plot->limit_y, .title = m->plot->limit_title };
 	out->panel = panel;
 	out->rows = m->rows.n;
 	out->cols = m->cols.n;
@@ -266,8 +264,6 @@ static int make_panels(const struct figure_maker *m, const struct frame *f, stru
 			struct figure_panel *p = &panel[r * m->cols.n + c];
 
 			p->title = panel_title(m, r, c);
-			p->limit = limit;
-			p->n_limits = m->plot->limit_title != NULL;
 			if (make_panel(m, &by_col.item[c], p, e) < 0)
 				return -1;
 		}

@@ -17,8 +17,6 @@ struct sweep_plot {
 	const char *title;    /* NULL: none */
 	double height_in;     /* of a panel; 0: the default */
 	unsigned dpi;         /* 0: the default */
-	const char *limit_title; /* NULL or a limit of y, a line across all panels */
-	double limit_y;
 };
 
 /* How many rows and columns upstream prints for these records: from what is not filtered yet. */
