@@ -29,7 +29,7 @@ COUNTERS = {"vllm:prompt_tokens_total": "prompt", "vllm:generation_tokens_total"
             "vllm:request_success_total": "requests"}
 POINTS = [{"max_num_seqs": 2}, {"max_num_seqs": 8}]
 PROMPTS = 24
-TIMEOUT_S = 900
+TIMEOUT_S = 3600
 POLL_S = 0.1
 MARK = "PROFLLM_PEER_ENGINE"
 CACHES = ("/reset_prefix_cache", "/reset_mm_cache", "/reset_encoder_cache")
@@ -96,7 +96,7 @@ def sweep(who: str, vllm: str, o) -> dict:
              "--max-num-seqs 4")
     command = [o.ours] if who == "ours" else [vllm]
     command += ["bench", "sweep", "serve", "--serve-cmd", serve, "--bench-cmd", bench, "--serve-params", "s.json",
-                "--num-runs", "1", "-e", "x", "--server-ready-timeout", "600", "--show-stdout"]
+                "--num-runs", "1", "-e", "x", "--server-ready-timeout", "1800", "--show-stdout"]
     env = {**os.environ, "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", MARK: folder,
            "VLLM_ENABLE_V1_MULTIPROCESSING": "0", "PATH": os.path.dirname(vllm) + ":" + os.environ["PATH"]}
     watch = Watch(port)

@@ -35,12 +35,13 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 RELEASES = {"bisect": "0.13.0", "interpolate": "0.16.0"}
 HIGHEST = {"bisect": 65536, "interpolate": 8192, "fitted": 65536}
 ENOUGH = 0.6
+LEVELS = 400  # the systems have their limits below
 RUNS = 3  # of a level; for the searches that are compared level by level one is enough
 
 
 def system_of(seed: int) -> dict:
     draw = random.Random(seed)
-    return {"capacity": round(draw.uniform(3, 120), 2), "base_ms": round(draw.uniform(5, 90), 2),
+    return {"capacity": round(draw.uniform(3, 110), 2), "base_ms": round(draw.uniform(5, 90), 2),
             "slope": draw.choice([1, 1.5, 2, 3])}
 
 
@@ -62,8 +63,8 @@ def case_of(seed: int) -> dict:
     if seed % 16 == 15:
         slas = {"mean_e2el_ms": f"<={system['base_ms'] / 2}"}
     variable = "max_concurrency" if seed % 4 == 3 else "request_rate"
-    passing = [n for n in range(1, 200) if holds(system, slas, n, prompts)]
-    if passing and passing[-1] == 199:
+    passing = [n for n in range(1, LEVELS) if holds(system, slas, n, prompts)]
+    if passing and passing[-1] == LEVELS - 1:
         raise ValueError(f"system {seed} has no limit")
     return {"seed": seed, "system": system, "slas": slas, "variable": variable, "prompts": prompts,
             "answer": passing[-1] if passing else 0}

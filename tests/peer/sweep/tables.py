@@ -98,10 +98,17 @@ def same_cell(a: str, b: str) -> bool:
         return False
 
 
+def by_key(table: list[list[str]]) -> list[list[str]]:
+    """Rows of the same level are in no order upstream."""
+    at = [i for i, name in enumerate(table[0]) if name in KEYS] if table else []
+    return table[:1] + sorted(table[1:], key=lambda r: [float(r[i]) for i in at if i < len(r)])
+
+
 def same_table(a: list[list[str]], b: list[list[str]]) -> str:
     """Upstream's columns, found by their names, must have its cells; '' when they do."""
     if not a or not b:
         return "" if a == b else f"{len(a)} and {len(b)} rows"
+    a, b = by_key(a), by_key(b)
     if len(a) != len(b):
         return f"rows: upstream {a}, ours {b}"
     try:
@@ -229,7 +236,7 @@ def judge_page(name: str, a: str, b: str, counts: Counts) -> list[str]:
 def run_both(kind: str, path: str, argv: list[str], files: dict, o) -> tuple[dict, dict]:
     out = []
     for who in ("upstream", "ours"):
-        folder = os.path.join(o.out, who, "work")
+        folder = os.path.join(o.out, who, kind)
         prepare(folder, files)
         texts = [os.path.join(o.out, who + x) for x in (".stdout", ".stderr")]
         if who == "upstream":
