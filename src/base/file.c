@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
 
@@ -81,26 +82,66 @@ static void sync_dir_of(const char *path)
 	free(copy);
 }
 
+#define TEMP_MARK ".profllm-XXXXXX"
+
+/*
+ * Nameless while it is written, where the file system can, so that a killed process leaves nothing
+ * behind; and never named after its target, whose name may be as long as names can be.
+ */
+static void open_temp(struct file_swap *s)
+{
+	char *copy = mem_text(s->path);
+	const char *dir = dirname(copy);
+	struct buf name = { 0 };
+
+	buf_printf(&name, "%s/" TEMP_MARK, dir);
+	s->temp = buf_take(&name);
+	s->fd = access("/proc/self/fd", F_OK) < 0 ? -1 :
+		open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+	s->is_nameless = s->fd >= 0;
+	if (!s->is_nameless)
+		s->fd = mkostemp(s->temp, O_CLOEXEC);
+	free(copy);
+}
+
 int file_swap_begin(struct file_swap *s, const char *path)
 {
 	char *target = realpath(path, NULL);
-	struct buf temp = { 0 };
 	struct stat st;
 
 	*s = (struct file_swap){ .fd = -1, .path = target ? target : mem_text(path) };
-	if (stat(s->path, &st) == 0 && !S_ISREG(st.st_mode)) {
+	if (stat(s->path, &st) == 0 && !S_ISREG(st.st_mode))
 		s->fd = open(s->path, O_WRONLY | O_CLOEXEC);
-	} else {
-		buf_printf(&temp, "%s.XXXXXX", s->path);
-		s->temp = buf_take(&temp);
-		s->fd = mkostemp(s->temp, O_CLOEXEC);
-	}
+	else
+		open_temp(s);
 	if (s->fd >= 0)
 		return 0;
 	free(s->path);
 	free(s->temp);
 	*s = (struct file_swap){ .fd = -1 };
 	return -1;
+}
+
+/* Only a name can be renamed over another. */
+static int give_name(struct file_swap *s)
+{
+	char from[sizeof("/proc/self/fd/-2147483648")];
+	size_t dir = strlen(s->temp) - strlen(TEMP_MARK);
+	struct buf name = { 0 };
+	int rc;
+
+	if (!s->is_nameless)
+		return 0;
+	snprintf(from, sizeof(from), "/proc/self/fd/%d", s->fd);
+	do {
+		buf_reset(&name);
+		buf_printf(&name, "%.*s.profllm-%d-%llx", (int)dir, s->temp, (int)getpid(),
+			   (unsigned long long)clock_real_ns());
+		rc = linkat(AT_FDCWD, from, AT_FDCWD, name.data, AT_SYMLINK_FOLLOW);
+	} while (rc < 0 && errno == EEXIST);
+	free(s->temp);
+	s->temp = buf_take(&name);
+	return rc;
 }
 
 int file_swap_end(struct file_swap *s, bool is_good)
@@ -110,7 +151,7 @@ int file_swap_end(struct file_swap *s, bool is_good)
 
 	umask(mask);
 	if (s->temp && rc == 0 && (fchmod(s->fd, 0666 & ~mask) < 0 || fsync(s->fd) < 0 ||
-				   rename(s->temp, s->path) < 0)) {
+				   give_name(s) < 0 || rename(s->temp, s->path) < 0)) {
 		saved = errno;
 		rc = -1;
 	}

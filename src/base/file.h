@@ -13,14 +13,15 @@
 int file_read(const char *path, size_t limit, struct buf *out, struct err *e);
 
 /*
- * A file that is being replaced: written under another name beside it and renamed
- * over it at the end, so that a reader sees the old file or the whole new one. The
+ * A file that is being replaced: written without a name, or under another one beside it, and
+ * renamed over it at the end, so that a reader sees the old file or the whole new one. The
  * target of a symbolic link is replaced, not the link; a device or a pipe cannot
  * be replaced and is written to as it is. Both return -1 with errno.
  */
 struct file_swap {
 	int fd;
 	char *path, *temp; /* temp NULL: written in place */
+	bool is_nameless;  /* temp is a name that it gets at the end */
 };
 int file_swap_begin(struct file_swap *s, const char *path);
 /* is_good: keep what was written (fsync, rename, fsync of the directory); else drop it. */

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -183,6 +184,31 @@ static void broken_utf8_is_replaced(void **state)
 	}
 }
 
+/* The name may be as long as names can be, and what is half written does not stand beside it. */
+static void a_name_of_any_length(void **state)
+{
+	char dir[] = "/tmp/profllm-base-XXXXXX", path[512];
+	struct file_swap swap;
+	struct err e = { 0 };
+	DIR *opened;
+	int n = 0;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/%0255d", dir, 0);
+	assert_int_equal(file_write_atomic(path, STR("one"), &e), 0);
+	assert_int_equal(file_swap_begin(&swap, path), 0);
+	assert_int_equal(file_write_all(swap.fd, STR("two")), 0);
+	assert_int_equal(file_swap_end(&swap, false), -1);
+	assert_non_null(opened = opendir(dir));
+	while (readdir(opened))
+		n++;
+	closedir(opened);
+	assert_int_equal(n, 3); /* with "." and ".." */
+	unlink(path);
+	rmdir(dir);
+}
+
 /* A file is replaced whole, behind a link too; its permissions follow the umask. */
 static void files_are_replaced_whole(void **state)
 {
@@ -242,6 +268,7 @@ int main(void)
 		cmocka_unit_test(slabs_grow_in_place),
 		cmocka_unit_test(valid_utf8_is_what_decodes),
 		cmocka_unit_test(broken_utf8_is_replaced),
+		cmocka_unit_test(a_name_of_any_length),
 		cmocka_unit_test(files_are_replaced_whole),
 		cmocka_unit_test(errors_gain_context),
 	};
