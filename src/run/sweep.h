@@ -69,6 +69,7 @@ struct sweep {
 	struct sweep_link *link;
 	size_t n_links;
 	char *folder;                     /* the experiment's */
+	int lock;                         /* 1 + the folder's descriptor; 0: not entered */
 	struct sweep_records records;     /* of all levels so far, for summary.csv */
 	unsigned n_failed;                /* runs and servers */
 	struct sweep_progress progress;   /* point and points are the verb's to fill */

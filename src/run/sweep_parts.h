@@ -26,6 +26,13 @@ char *sweep_path(struct sweep *s, const char *folder, const char *file); /* in t
 
 void sweep_records_add(struct sweep *s, struct sweep_records *r, const struct json_value *record);
 
+/*
+ * Before the first file is written: makes the experiment's folder, which is this sweep's until
+ * sweep_leave or the end of the process. -1 when another sweep has it.
+ */
+int sweep_enter(struct sweep *s, struct err *e);
+void sweep_leave(struct sweep *s);
+
 /* What a failure file says. */
 struct sweep_failure {
 	const char *type, *text;      /* as Python's exception has them */
@@ -61,6 +68,8 @@ const struct json_value *sweep_record_merge(struct sweep *s, const struct sweep_
 /* summary.json of a level. */
 int sweep_record_summary(struct sweep *s, const char *folder, const struct sweep_records *records,
 			 struct err *e);
+/* Removes what a sitting that was killed had half written there. */
+void sweep_record_sweep_out(struct sweep *s, const char *folder);
 /* Whether the file is the whole result of a run. */
 bool sweep_record_is_whole(const char *path);
 

@@ -330,7 +330,7 @@ static int start(struct sweep *s, struct sweep_start *x, struct err *e)
 	struct server_failure why = { 0 };
 	struct err told = { 0 };
 
-	if (file_mkdirs(s->folder, e) < 0)
+	if (sweep_enter(s, e) < 0)
 		return -1;
 	if (last)
 		last->next = x;

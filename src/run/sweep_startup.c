@@ -160,7 +160,7 @@ static int execute(struct sweep *s, const struct sweep_run *run, char *const *ar
 	int rc;
 
 	unlink(run->path);
-	if (file_mkdirs(folder, e) < 0)
+	if (sweep_enter(s, e) < 0 || file_mkdirs(folder, e) < 0)
 		return -1;
 	rc = sweep_command(s, argv, &said, &why);
 	if (why.code == ERR_CANCELLED) {
@@ -215,6 +215,8 @@ static int level(struct sweep *s, char *const *base, const struct json_value *se
 	struct sweep_records records = { 0 };
 	const struct json_value *record;
 
+	if (s->o->resume.is_set && !s->o->dry_run)
+		sweep_record_sweep_out(s, folder);
 	s->progress.point++;
 	for (int i = 0; i < s->o->num_runs; i++) {
 		const struct sweep_run run = { serve, startup, i, sweep_path(s, folder,
