@@ -145,7 +145,8 @@ is_golden($r->{out}, 'compare-tables.txt');
 is_deeply([sort map { s/^csv\///r } glob 'csv/*'],
 	[map { "m_128x64__$_.csv" } qw(Output_Tput__tok_s_ P99 P99_TTFT__ms_ Valid_Max_Concurrency_Summary)],
 	'tables: CSV files by upstream\'s names');
-like(slurp('csv/m_128x64__P99.csv'), qr/^org\/m,random,128,64,8,inf,50\.0,40\.0,1\.25$/m, 'tables: above 1 is better');
+like(slurp('csv/m_128x64__P99.csv'), qr/^org\/m,random,128,64,8,inf,50\.0,40\.0,1\.25$/m,
+	'tables: above 1 is better');
 like(slurp('csv/m_128x64__Valid_Max_Concurrency_Summary.csv'),
 	qr/^da,32\.0,64\.0,32\.0,300\.0,3100\.0,90\.0,16\.0,8\.0,100\.0$/m,
 	'tables: upstream\'s maximum, the first failure, and the level below it');
