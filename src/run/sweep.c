@@ -240,8 +240,11 @@ int sweep_begin(struct sweep *s, const struct sweep_opts *o, const struct sweep_
 	    read_params(s, option, second, &s->bench, e) < 0 || parse_links(s, e) < 0 ||
 	    settle_folder(s, e) < 0)
 		return -1;
-	if (s->serve_cmd && sweep_server_check(s, e) < 0)
+	if ((s->serve_cmd && sweep_server_check(s, e) < 0) ||
+	    (o->resume.is_set && !o->dry_run && sweep_enter(s, e) < 0))
 		return -1;
+	if (o->resume.is_set && !o->dry_run)
+		sweep_record_sweep_out(s, s->folder);
 	sweep_server_remember(s);
 	return 0;
 }
@@ -293,7 +296,7 @@ static int write_csv(struct sweep *s, struct err *e)
 	for (size_t i = 0; rc == 0 && i < s->records.n; i++)
 		rc = frame_add(&frame, upstreams(s, s->records.v[i]), path, &s->arena, e);
 	if (rc == 0)
-		rc = file_mkdirs(s->folder, e);
+		rc = sweep_enter(s, e);
 	if (rc == 0) {
 		frame_csv(&frame, &text);
 		if (s->records.n == 0) { /* as Python's csv spells one empty name */
@@ -323,7 +326,7 @@ int sweep_finish(struct sweep *s, int rc, struct err *e)
 	}
 	if (rc == 0)
 		rc = write_csv(s, e);
-	if (rc < 0 && !s->o->dry_run) {
+	if (rc < 0 && s->lock) { /* there is something to resume */
 		char *why = mem_text(e->text);
 
 		err_set(e, e->code, "%s (%s)", RESUME_HINT, why);
@@ -344,6 +347,7 @@ void sweep_release(struct sweep *s)
 
 	if (sweep_server_end(s, &e) < 0)
 		sweep_warn(s, "%s", e.text);
+	sweep_leave(s);
 	arena_release(&s->arena);
 	*s = (struct sweep){ 0 };
 }

@@ -211,6 +211,8 @@ int sweep_level_until(struct sweep *s, const struct json_value *serve,
 
 	*out = (struct sweep_records){ 0 };
 	s->is_server_failed = false;
+	if (s->o->resume.is_set && !s->o->dry_run)
+		sweep_record_sweep_out(s, folder);
 	if (warmup > 0 && (s->o->dry_run || lacking(&l) || file_exists(run_path(&l, WARMUP, ""))) &&
 	    one(&l, params_with_int(bench, "num_prompts", warmup, &s->arena), WARMUP, &record,
 		e) < 0)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sweep_record.c - the result files of a sweep's runs: read, merged with parameters, summed up. */
-#include <stdio.h>
+#include <dirent.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/limits.h"
@@ -38,6 +40,32 @@ bool sweep_record_is_whole(const char *path)
 
 	arena_release(&a);
 	return is_whole;
+}
+
+/* "run=0.json.aB3dEf": one of ours that was being written when the writer was killed. */
+static bool is_half_written(const char *name)
+{
+	static const char *const ours[] = { "run=", "warmup.", "summary.", "servers.", "SERVE-" };
+	size_t n = strlen(name);
+	bool is_ours = false;
+
+	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
+		is_ours |= strncmp(name, ours[i], strlen(ours[i])) == 0;
+	return is_ours && n > 7 && name[n - 7] == '.' && !strchr(name + n - 6, '.') &&
+	       (str_ends((struct str){ name, n - 7 }, STR(".json")) ||
+		str_ends((struct str){ name, n - 7 }, STR(".csv")));
+}
+
+void sweep_record_sweep_out(struct sweep *s, const char *folder)
+{
+	DIR *dir = opendir(folder);
+	const struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)) != NULL)
+		if (is_half_written(entry->d_name))
+			unlink(sweep_path(s, folder, entry->d_name));
+	if (dir)
+		closedir(dir);
 }
 
 static const struct json_value *merged(struct sweep *s, const struct json_value *result,

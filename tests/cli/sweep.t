@@ -78,8 +78,12 @@ sub grid { return (serve_params => 's.json', bench_params => 'b.json', @_) }
 	is(slurp('results/whole/summary.csv'), $csv, 'the same table');
 	spew("results/whole/$folders[1]/run=1.json", substr slurp("results/whole/$folders[1]/run=1.json"),
 		0, 300);
+	my @half = ('results/whole/summary.csv.aB3dEf', "results/whole/$folders[0]/run=0.json.aB3dEf");
+	spew($_, '{') for @half;
+	spew("results/whole/$folders[0]/notes.json.backup", '');
 	$r = sweep('whole', grid(num_runs => 2), more => ['--resume']);
-	check_run('half a file is run again', $r, { status => 0,
+	check_run('half a file is run again', $r, { status => 0, gone => \@half,
+		exists => ["results/whole/$folders[0]/notes.json.backup"],
 		out => ["Server overrides: {'max_num_seqs': 4}", '[BEGIN BENCHMARK]'] });
 	my %after = stamps('whole');
 	is_deeply([grep { /run=/ && $before{$_} ne $after{$_} } sort keys %after],
