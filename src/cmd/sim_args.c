@@ -68,26 +68,27 @@ static const char *value_text(struct fit *f, const struct engine_token *t, bool 
 	const char *text = arena_text(f->arena, t->value);
 	char *const argv[] = { (char *)(uintptr_t)"sim",
 		arena_printf(f->arena, "--%s=%s", t->arg->name, text), NULL };
+	int64_t number;
 
-	if (t->arg->kind != ENGINE_HUMAN)
+	/* What is no such number is our option's to refuse. */
+	if (t->arg->kind != ENGINE_HUMAN || engine_arg_check(t->arg, t->value, NULL) < 0)
 		return text;
 	if (strcmp(t->arg->name, "max-model-len") == 0 &&
 	    (str_eq(t->value, STR("auto")) || str_eq(t->value, STR("-1")))) {
 		f->out->is_len_auto = *is_dropped = true;
 		return text;
 	}
-	return arena_printf(f->arena, "%" PRId64, engine_argv_int(argv, t->arg->name, -1));
+	number = engine_argv_int(argv, t->arg->name, INT64_MIN);
+	return number == INT64_MIN ? text : arena_printf(f->arena, "%" PRId64, number);
 }
 
 /* An option of vLLM's that is one of ours, in our spelling. */
-static int option_add(struct fit *f, const struct engine_token *t)
+static void option_add(struct fit *f, const struct engine_token *t)
 {
 	const char *name = t->arg->name, *no = t->is_off ? "no-" : "";
 	bool is_dropped = false;
 	const char *value;
 
-	if (t->has_value && t->path.n == 0 && engine_arg_check(t->arg, t->value, f->e) < 0)
-		return -1;
 	if (!t->has_value) {
 		add(f, arena_printf(f->arena, "--%s%s", no, name));
 	} else if (t->arg->kind == ENGINE_LIST && t->values) {
@@ -102,7 +103,6 @@ static int option_add(struct fit *f, const struct engine_token *t)
 		if (!is_dropped)
 			add(f, arena_printf(f->arena, "--%s=%s", name, value));
 	}
-	return 0;
 }
 
 static int option_drop(struct fit *f, const struct engine_token *t)
@@ -167,9 +167,9 @@ int sim_args_fit(const struct opt_set *set, char **argv, struct sim_args *out, s
 		bool is_human = t.arg && t.arg->kind == ENGINE_HUMAN && t.has_value;
 
 		if (t.arg && (is_human || !is_own(&f, &t))) {
-			const struct opt *row = row_find(&f, str_of(t.arg->name));
-
-			if ((row ? option_add : option_drop)(&f, &t) < 0)
+			if (row_find(&f, str_of(t.arg->name)))
+				option_add(&f, &t);
+			else if (option_drop(&f, &t) < 0)
 				return -1;
 			continue;
 		}

@@ -259,6 +259,10 @@ my @rows = (
 	['sim', 2, "*--itl-ms*'uniform:5'*", qw(--itl-ms uniform:5)],
 	['sim', 2, "*--output-len*'x'*", qw(--output-len x)],
 	['sim', 2, "*--fault*'nope'*", qw(--fault nope)],
+	['sim', 2, "--die-after: expected *'soon'", qw(--die-after soon)],
+	['sim', 2, "--fail-start: expected *'x'", qw(--fail-start x)],
+	['sim', 2, '--quantization x: *', qw(--gpu h100-80gb --quantization x)],
+	['sim', 2, '--kv-cache-dtype x: *', qw(--gpu h100-80gb --kv-cache-dtype x)],
 	['sim', 1, '*/no/host*', qw(--uds /no/host/socket)],
 	['sim', 1, '*not-an-address*', qw(--host not-an-address.invalid)],
 	['sim', 1, '*file/t*', qw(--truth file/t)],
@@ -298,7 +302,8 @@ my %any_text = (
 		'result-dir' => 'a path: score.t', 'result-filename' => 'a path: score.t',
 		'record' => 'a path: score.t', 'timeline-itl-thresholds' => 'two numbers: plots.t',
 	},
-	'sim' => { 'model' => 'a name', 'served-model-name' => 'names', 'api-key' => 'a secret' },
+	'sim' => { 'model' => 'a name', 'served-model-name' => 'names', 'api-key' => 'a secret',
+		'spec-method' => 'any but those known costs a layer', 'load-format' => 'dummy or not' },
 	'bench sweep serve' => { map { ($_ => 'sweep-text.t') } qw(serve-cmd bench-cmd after-bench-cmd
 		serve-params bench-params link-vars output-dir experiment-name resume) },
 	'bench sweep startup' => { map { ($_ => 'sweep-text.t') } qw(startup-cmd serve-params
