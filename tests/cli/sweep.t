@@ -78,7 +78,7 @@ sub grid { return (serve_params => 's.json', bench_params => 'b.json', @_) }
 	is(slurp('results/whole/summary.csv'), $csv, 'the same table');
 	spew("results/whole/$folders[1]/run=1.json", substr slurp("results/whole/$folders[1]/run=1.json"),
 		0, 300);
-	my @half = ('results/whole/summary.csv.aB3dEf', "results/whole/$folders[0]/run=0.json.aB3dEf");
+	my @half = ('results/whole/.profllm-7-8f', "results/whole/$folders[0]/.profllm-aB3dEf");
 	spew($_, '{') for @half;
 	spew("results/whole/$folders[0]/notes.json.backup", '');
 	$r = sweep('whole', grid(num_runs => 2), more => ['--resume']);
