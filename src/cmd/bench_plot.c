@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "cmd/cli.h"
 #include "cmd/cmd.h"
+#include "cmd/plot_gpus.h"
 #include "json/python.h"
 #include "report/sweep_pareto.h"
 #include "report/sweep_plot.h"
@@ -471,8 +472,10 @@ static int pareto_all(const struct pareto_opts *o, struct arena *a, struct err *
 	char *stem = NULL;
 	int rc = open_job(&job, &o->dir, "pareto", o->format, a, e);
 
-	if (rc == 0)
+	if (rc == 0) {
+		plot_gpus_warn(o->dir.v[0], &job.all, o->gpu_count_var ? o->gpu_count_var : "");
 		rc = sweep_pareto(&p, &job.all, &how, a, e);
+	}
 	if (rc == 0 && p.n_skipped) {
 		buf_printf(&line, "Skipped %zu runs without a user count (`max_concurrency` or "
 			   "`max_concurrent_requests`).", p.n_skipped);

@@ -70,7 +70,8 @@ int cli_end(struct cli *c)
 
 void cli_out(struct str text)
 {
-	fwrite(text.p, 1, text.n, stdout);
+	if (text.n)
+		fwrite(text.p, 1, text.n, stdout);
 	fflush(stdout);
 }
 

@@ -58,6 +58,7 @@ struct compare_side {
 	struct compare_run *run;
 	size_t n, cap;
 	unsigned sessions;
+	const struct json_value *server; /* the element of servers.json of its first run, or NULL */
 };
 
 enum compare_param_kind { COMPARE_SAME, COMPARE_BETWEEN, COMPARE_WITHIN };
@@ -187,6 +188,11 @@ bool compare_number(const struct json_value *record, const char *key, double *ou
 /* Why a gain of a side at a point is none; NULL: nothing speaks against it. */
 const char *compare_guard(struct comparison *c, size_t point, size_t side);
 void compare_notes(struct comparison *c); /* after all verdicts */
+/*
+ * How the command of a side's server differs from the baseline's, where both are known, in
+ * arguments that are no parameters of the runs anyway and not its address.
+ */
+void compare_note_server(struct comparison *c, const struct compare_side *side);
 __attribute__((format(printf, 2, 3)))
 void compare_note(struct comparison *c, const char *fmt, ...);
 /* "12.34", with as many digits as a table needs; "" for NAN. */

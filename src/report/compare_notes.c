@@ -126,6 +126,7 @@ static void note_sides(struct comparison *c)
 		const struct compare_side *side = &c->side[s];
 
 		note_invalid(c, side);
+		compare_note_server(c, side);
 		if (is_one_session(c, side))
 			compare_note(c, "%s: repeats of a point come from one server session, so they "
 				     "are not independent (about 40 %% false alarms if they were "

@@ -255,6 +255,8 @@ static int read_sweep(struct comparison *c, struct compare_side *s, const struct
 			unsigned session = session_of(&starts, s->run[k].record);
 
 			s->run[k].session = session ? session : whole;
+			if (!s->server && session)
+				s->server = &starts.list->item[session - starts.first];
 		}
 	}
 	free(starts.path);
