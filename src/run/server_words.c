@@ -169,9 +169,10 @@ static const char *host_to_ask(const char *host)
 static bool split_script(char *const *argv, size_t at, struct arena *arena, char ***words, size_t *n)
 {
 	struct err ignored = { 0 };
-	const char *flag = at > 1 ? argv[at - 1] : "";
+	struct str flag = str_of(at > 1 ? argv[at - 1] : NULL);
 
-	if (flag[0] != '-' || flag[1] == '-' || flag[strlen(flag) - 1] != 'c' ||
+	if (!str_starts(flag, STR("-")) || str_starts(flag, STR("--")) ||
+	    !str_ends(flag, STR("c")) ||
 	    !IS_ONE_OF(last_part(str_of(argv[at - 2])), shells) ||
 	    words_split(str_of(argv[at]), arena, words, n, &ignored) < 0)
 		return false;

@@ -92,6 +92,22 @@ static int failed(const struct level *l, const struct sweep_run *run, const char
 	return rc;
 }
 
+/* A run whose report nobody sees must not hide what it thinks of itself. */
+static void warn_verdict(const struct level *l, const struct sweep_run *run,
+			 const struct json_value *record)
+{
+	const struct json_value *ours = json_get(record, "profllm");
+	const struct json_value *reasons = json_get(ours, "reasons");
+	struct str verdict = json_text(json_get(ours, "verdict"), STR("VALID"));
+	struct str why = STR("");
+
+	if (l->s->o->show_stdout || str_is(verdict, "VALID"))
+		return;
+	if (reasons && reasons->kind == JSON_ARRAY && reasons->count)
+		why = json_text(json_get(&reasons->item[0], "text"), STR(""));
+	sweep_warn(l->s, "%s is %.*s: %.*s", run->path, (int)verdict.n, verdict.p, (int)why.n, why.p);
+}
+
 /* Runs the command and takes up what it saved. *record stays NULL when that failed. */
 static int execute(struct level *l, const struct sweep_run *run, char *const *argv,
 		   const struct json_value **record, struct err *e)
@@ -120,6 +136,7 @@ static int execute(struct level *l, const struct sweep_run *run, char *const *ar
 		return failed(l, run, rc > 0 ? "CalledProcessError" : "OSError", &why,
 			      &said, e);
 	unlink(run_path(l, run->number, ".failure"));
+	warn_verdict(l, run, *record);
 	if (sweep_server_after(s, run->number == WARMUP, &why) == 0)
 		return 0;
 	if (why.code == ERR_CANCELLED) {

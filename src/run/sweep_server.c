@@ -30,6 +30,7 @@ struct sweep_start {
 	const char *state;          /* "running", "stopped", "died", "failed", "cancelled" */
 	const char *fault;          /* NULL: none */
 	char began[32];
+	int64_t began_ns;
 	double startup_s;
 	unsigned runs;
 	struct capacity capacity;
@@ -83,6 +84,8 @@ static void put_start(struct json_writer *w, const struct sweep_start *x)
 	json_end_array(w);
 	json_key(w, "started");
 	json_put_text(w, x->began);
+	json_key(w, "start_ns");
+	json_put_int(w, x->began_ns);
 	json_key(w, "startup_s");
 	if (x->url)
 		json_put_f64(w, x->startup_s);
@@ -288,9 +291,11 @@ static struct sweep_start *new_start(struct sweep *s, const struct json_value *s
 {
 	struct sweep_start *x = arena_alloc(&s->arena, sizeof(*x));
 	const char *name = arena_printf(&s->arena, "SERVE-%s", sweep_name(s, serve, "default"));
-	time_t now = clock_real_ns() / 1000000000;
+	int64_t began_ns = clock_real_ns();
+	time_t now = began_ns / 1000000000;
 	struct tm tm;
 
+	x->began_ns = began_ns;
 	strftime(x->began, sizeof(x->began), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
 	x->log_name = sweep_path(s, "logs", params_file_name_ending(str_of(name), ".log", &s->arena));
 	x->log = sweep_path(s, s->folder, x->log_name);
