@@ -111,9 +111,9 @@ def sweep(who: str, vllm: str, o) -> dict:
         name = f"SERVE--max_num_seqs={point['max_num_seqs']}"
         path = os.path.join(folder, "results", "x", name, "run=0.json")
         results[name] = json.loads(read(path) or "{}")
-    said = read(folder + ".stdout") + read(folder + ".stderr")
-    for path in glob.glob(os.path.join(glob.escape(folder), "results/x/logs/*")):
-        said += read(path)
+    # Ours keeps what the servers said in files, upstream lets it through.
+    logs = glob.glob(os.path.join(glob.escape(folder), "results/x/logs/*"))
+    said = "".join(map(read, logs or [folder + ".stdout", folder + ".stderr"]))
     rows = list(csv.reader(read(os.path.join(folder, "results/x/summary.csv")).splitlines()))
     return {"status": status, "engines": engines, "results": results, "said": said, "time_s": time_s,
             "columns": rows[0] if rows else [], "left": left(folder), "stderr": read(folder + ".stderr"),
