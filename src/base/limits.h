@@ -52,7 +52,7 @@
 #define OPEN_ENDED_REQUESTS_MAX (1u << 20) /* planned for --duration where no rate limits them */
 #define PROBES_MAX (1u << 17)           /* rows kept for requests beside the load: 40 MB */
 #define ENGINES_MAX 256                 /* engines of one server whose sizes are added up */
-#define SWEEP_POINTS_MAX 1000           /* values of --sweep-max-concurrency: a row of a table each */
+#define SWEEP_POINTS_MAX 1000           /* values of --sweep-max-concurrency: a row each */
 #define SWEEP_COMBINATIONS_MAX 4096     /* objects of one parameter file; a grid of months */
 #define SWEEP_PARAMS_BYTES_MAX (16u << 20) /* such a file */
 #define SLA_LIMITS_MAX 32               /* limits that must hold together */

@@ -165,8 +165,9 @@ static const char *host_to_ask(const char *host)
 	return host;
 }
 
-/* The words of a script: sh -c 'vllm serve MODEL --port 8001 &'. False: it is none, or not plain. */
-static bool split_script(char *const *argv, size_t at, struct arena *arena, char ***words, size_t *n)
+/* The words of a script: sh -c 'vllm serve MODEL --port 8001 &'. False: none, or not plain. */
+static bool split_script(char *const *argv, size_t at, struct arena *arena, char ***words,
+			 size_t *n)
 {
 	struct err ignored = { 0 };
 	struct str flag = str_of(at > 1 ? argv[at - 1] : NULL);

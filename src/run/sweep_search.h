@@ -25,12 +25,9 @@ int sweep_sla(const struct sweep_opts *o, const struct sweep_hooks *hooks, struc
 /* ---- shared by the two; not for others ---- */
 
 /*
- * What a run says the variable would have been by itself: its throughput, or by Little's law the
- * load in flight. ERR_RUN when the record lacks the numbers.
+ * What runs (at least one) say the variable would have been by itself: the mean of their
+ * throughput, or by Little's law of the load in flight. ERR_RUN when a record lacks the numbers.
  */
-int sweep_estimate(const char *variable, const struct json_value *record, double *out,
-		   struct err *e);
-/* The mean of that over at least one run. */
 int sweep_estimate_mean(const char *variable, const struct sweep_records *runs, double *out,
 			struct err *e);
 /*

@@ -12,8 +12,8 @@
 
 #define PROMPTS 1000 /* of a benchmark that does not say; upstream's */
 
-int sweep_estimate(const char *variable, const struct json_value *record, double *out,
-		   struct err *e)
+static int estimate(const char *variable, const struct json_value *record, double *out,
+		    struct err *e)
 {
 	bool is_rate = strcmp(variable, "request_rate") == 0;
 	double throughput, latency_ms = NAN;
@@ -34,7 +34,7 @@ int sweep_estimate_mean(const char *variable, const struct sweep_records *runs, 
 	double sum = 0, v;
 
 	for (size_t i = 0; i < runs->n; i++) {
-		if (sweep_estimate(variable, runs->v[i], &v, e) < 0)
+		if (estimate(variable, runs->v[i], &v, e) < 0)
 			return -1;
 		sum += v;
 	}

@@ -177,7 +177,8 @@ mkdir $_ for qw(gpus gpus/a);
 spew('gpus/a/summary.json', '[{"output_throughput": 100.0, "max_concurrency": 4}]');
 spew('gpus/servers.json', '[{"command": ["vllm", "serve", "m", "-tp", "2", "--pipeline-parallel-size=2"]}]');
 my @dry = (@pareto, 'gpus', '--dry-run');
-like(run(args => \@dry)->{err}, qr{^WARNING: gpus/servers.json names a server of 4 GPUs}, 'GPUs nobody counts');
+like(run(args => \@dry)->{err}, qr{^WARNING: gpus/servers.json names a server of 4 GPUs},
+	'GPUs nobody counts');
 spew('gpus/a/summary.json', '[{"output_throughput": 100.0, "max_concurrency": 4, "num_gpus": "4"}]');
 is(run(args => \@dry)->{err}, '', 'GPUs that results tell');
 
