@@ -31,7 +31,7 @@ static int estimate(const char *variable, const struct json_value *record, doubl
 int sweep_estimate_mean(const char *variable, const struct sweep_records *runs, double *out,
 			struct err *e)
 {
-	double sum = 0, v;
+	double sum = 0, v = 0;
 
 	for (size_t i = 0; i < runs->n; i++) {
 		if (estimate(variable, runs->v[i], &v, e) < 0)
