@@ -95,6 +95,9 @@ int sla_parse(struct str text, bool is_checked, struct arena *a, struct slas *ou
 	if (list->kind != JSON_ARRAY)
 		return err_set(e, ERR_USAGE, "The SLA sweep should be a list of dictionaries: "
 			       "[{\"p99_ttft_ms\": \"<=200\"}]");
+	if (list->count == 0)
+		return err_set(e, ERR_USAGE, "--sla-params: the list is empty; each of its objects is one "
+			       "search: [{\"p99_ttft_ms\": \"<=200\"}]");
 	item = arena_alloc(a, (list->count + 1) * sizeof(*item));
 	for (size_t i = 0; i < list->count; i++) {
 		const struct json_value *o = &list->item[i];

@@ -352,7 +352,7 @@ int hunt_hover(struct hunt *h, const struct search_outcome *o, struct err *e)
 		rc = window(h, &hover, number++, e);
 	h->s->bench_cmd = whole;
 	if (rc >= 0)
-		sweep_line(h->s, "Capacity while hovering: %.2f req/s after %u windows.",
-			   hover.capacity, number);
+		sweep_line(h->s, "Capacity while hovering: %.2f %s after %u windows.",
+			   hover.capacity, hunt_unit(h), number);
 	return rc < 0 ? -1 : 0;
 }

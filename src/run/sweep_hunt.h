@@ -42,6 +42,8 @@ struct hunt {
 	unsigned known_runs;          /* of the level that is looked at */
 };
 
+/* What a level counts, for people. */
+const char *hunt_unit(const struct hunt *h);
 /* value[run * limits + limit]; ERR_RUN when a result lacks a key. */
 int hunt_values(struct hunt *h, const struct sweep_records *runs, double *value, struct err *e);
 /* What servers.json says of the cache, in requests as long as this run's. */

@@ -25,6 +25,12 @@ static enum search_kind kind_of(const struct sweep_opts *o)
 	return (enum search_kind)kind;
 }
 
+/* Upstream's lines say req/s of either variable; ours do not. */
+const char *hunt_unit(const struct hunt *h)
+{
+	return strcmp(h->variable, "request_rate") == 0 ? "req/s" : "at once";
+}
+
 /* ---- one level ---- */
 
 int hunt_values(struct hunt *h, const struct sweep_records *runs, double *value, struct err *e)
@@ -227,31 +233,32 @@ static int save_records(struct hunt *h, struct err *e)
 
 static void print_outcome(struct hunt *h, const struct search_outcome *o)
 {
-	const char *variable = h->variable;
+	const char *variable = h->variable, *unit = hunt_unit(h);
 	struct sweep *s = h->s;
 
 	if (o->end == SEARCH_NONE_PASSES)
-		sweep_line(s, "No %s meets the SLA: even %lld req/s does not.", variable,
-			   (long long)o->failing);
+		sweep_line(s, "No %s meets the SLA: even %lld %s does not.", variable,
+			   (long long)o->failing, unit);
 	else if (o->end == SEARCH_UNDECIDED)
 		sweep_line(s, "The search for %s is undecided: a level could not be measured; between "
-			   "%lld and %lld req/s.", variable, (long long)o->passing,
-			   (long long)(o->failing ? o->failing : h->search.o.max));
+			   "%lld and %lld %s.", variable, (long long)o->passing,
+			   (long long)(o->failing ? o->failing : h->search.o.max), unit);
 	else
 		sweep_line(s, "Maximum %s for SLA: %lld req/s.", variable, (long long)o->passing);
 	if (o->end == SEARCH_ALL_PASS)
-		sweep_line(s, "Every level meets the SLA, even %lld req/s: its limits do not bind "
-			   "with the %.0f requests of a run.", (long long)o->passing, h->requests);
+		sweep_line(s, "Every level meets the SLA, even %lld %s: its limits do not bind "
+			   "with the %.0f requests of a run.", (long long)o->passing, unit,
+			   h->requests);
 	if (o->end == SEARCH_FOUND)
-		sweep_line(s, "Capacity: %lld req/s, %g %% interval [%.2f, %.2f].",
-			   (long long)o->passing, 100 * h->settle.confidence, o->low, o->high);
+		sweep_line(s, "Capacity: %lld %s, %g %% interval [%.2f, %.2f].",
+			   (long long)o->passing, unit, 100 * h->settle.confidence, o->low, o->high);
 	sweep_line(s, "Search: %u levels, %u runs (%u made now).", o->levels, o->runs,
 		   s->n_runs - h->runs_before);
 	if (!o->is_monotone)
 		sweep_warn(s, "a level below %lld fails and it passes: the limits do not grow with "
 			   "%s, so there may be other answers", (long long)o->passing, variable);
 	if (strcmp(variable, "max_concurrency") == 0 && h->kv_requests >= 1 &&
-	    (double)o->passing > h->kv_requests)
+	    fmin((double)o->passing, h->requests) > h->kv_requests)
 		sweep_warn(s, "max_concurrency=%lld is more than the %.0f requests of %.0f tokens that "
 			   "the KV cache of %.0f tokens holds: the others wait or are preempted",
 			   (long long)o->passing, floor(h->kv_requests), h->kv_request_tokens,

@@ -51,7 +51,7 @@ check_run('the largest level is found', $one, { status => 0, out => ['[SLA START
 	'SLA criteria: median_tpot_ms<=11.00', 'Testing max_concurrency: 65536 req/s',
 	'Validating SLA: median_tpot_ms = *<=11.00 | FAILED', 'SLA criteria are met. (margin=-*)',
 	'SLA criteria are not met. (margin=*)', 'Maximum max_concurrency for SLA: * req/s.',
-	'Capacity: * req/s, 95 % interval *', '[SLA END]', 'Experiment has been saved at: results/one'],
+	'Capacity: * at once, 95 % interval *', '[SLA END]', 'Experiment has been saved at: results/one'],
 	exists => ['results/one/SLA--median_tpot_ms<=11.00.json', 'results/one/summary.csv',
 	'results/one/max_concurrency=65536/run=0.json'] });
 my ($found) = capacity('one');
@@ -85,7 +85,7 @@ is(slurp('results/one/capacity.json'), $before, 'with the same answer');
 my $two = sweep('serve_multi', $engine, '--sla-params', 'two.json', @concurrency, '--resume', 'one');
 check_run('two agreements, by the name of old', $two, { status => 0, out => ['Found existing results.',
 	'SLA criteria: median_tpot_ms<=11.00, request_throughput>0.01',
-	'No max_concurrency meets the SLA: even 1 req/s does not.'] });
+	'No max_concurrency meets the SLA: even 1 at once does not.'] });
 my ($first, $second, $third) = capacity('one');
 is($first->{capacity}, $found->{capacity}, 'the first has the runs of the search before');
 is($first->{runs}, $found->{runs}, 'all of them');
@@ -160,7 +160,7 @@ ok(abs((capacity('cut'))[0]{capacity} - 4) <= 1, 'it finds the same');
 
 my $hover = sweep('serve_sla', $engine, '--sla-params', 'tpot.json', @concurrency, '--resume', 'cut',
 	'--hover', 2.5, '--hover-window', 0.4);
-check_run('hovering', $hover, { status => 0, out => ['Capacity while hovering: * req/s after * windows.',
+check_run('hovering', $hover, { status => 0, out => ['Capacity while hovering: * at once after * windows.',
 	'{"time": *, "sla": "median_tpot_ms<=11.00", "variable": "max_concurrency", "level": *'] });
 my @lines = map { json_of($_) } split /\n/, slurp('results/cut/hover.jsonl');
 is(scalar @lines, ($hover->{out} =~ /after (\d+) windows/)[0], 'a line for each window');
