@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "json/python.h"
 #include "report/compare.h"
@@ -99,6 +100,9 @@ static bool is_ignored(const struct comparison *c, struct str key)
 	return false;
 }
 
+/* What is known of keys of results and of options, so that each is judged once: 1 + its place. */
+struct keys { struct map record, option; size_t cap; };
+
 /* Where the parameter stands; it is added when it is new. "-" and "_" are one. */
 static size_t param_at(struct comparison *c, struct str key, size_t *cap)
 {
@@ -133,37 +137,48 @@ static const char *python_text(struct comparison *c, const struct json_value *v)
 	return out;
 }
 
-static bool is_param(const struct comparison *c, struct str key, const struct json_value *v)
+static bool is_param(const struct comparison *c, const char *name, bool is_option)
 {
-	const char *name = arena_text(c->a, key);
-
-	if (compare_is_metric(name) || is_bookkeeping(name) || is_ignored(c, key))
+	if (is_ignored(c, str_of(name)))
 		return false;
-	return v->kind != JSON_ARRAY;
+	return is_option ? is_load_option(name) : !compare_is_metric(name) && !is_bookkeeping(name);
 }
 
-/* Notes which parameters a run has, and their texts in the first text_n places of text. */
-static void read_params(struct comparison *c, const struct compare_run *run, size_t *cap,
-			const char **text, size_t text_n)
+/* 1 + the place of a key's parameter; 0: it is none. */
+static size_t place_of(struct comparison *c, struct keys *keys, struct str key, bool is_option)
+{
+	struct map *known = is_option ? &keys->option : &keys->record;
+	uint64_t place;
+
+	if (!map_get(known, key, &place)) {
+		const char *name = arena_text(c->a, key);
+
+		place = is_param(c, name, is_option) ? 1 + param_at(c, key, &keys->cap) : 0;
+		map_put(known, str_of(name), place);
+	}
+	return (size_t)place;
+}
+
+/* Notes which parameters a run has; with text their texts too, one place for each. */
+static void read_params(struct comparison *c, const struct compare_run *run, struct keys *keys,
+			const char **text)
 {
 	const struct json_value *r = run->record;
 	const struct json_value *options = frame_value(r, STR("profllm.options"));
 
-	for (size_t i = 0; i < r->count; i++)
-		if (is_param(c, r->key[i], &r->item[i])) {
-			size_t at = param_at(c, r->key[i], cap);
+	for (size_t i = 0; i < r->count; i++) {
+		size_t at = r->item[i].kind == JSON_ARRAY ? 0 : place_of(c, keys, r->key[i], false);
 
-			if (at < text_n)
-				text[at] = python_text(c, &r->item[i]);
-		}
-	for (size_t i = 0; options && options->kind == JSON_OBJECT && i < options->count; i++)
-		if (is_load_option(arena_text(c->a, options->key[i])) &&
-		    !is_ignored(c, options->key[i]) && options->item[i].kind != JSON_NULL) {
-			size_t at = param_at(c, options->key[i], cap);
+		if (at && text)
+			text[at - 1] = python_text(c, &r->item[i]);
+	}
+	for (size_t i = 0; options && options->kind == JSON_OBJECT && i < options->count; i++) {
+		size_t at = options->item[i].kind == JSON_NULL ? 0 :
+			place_of(c, keys, options->key[i], true);
 
-			if (at < text_n && !text[at])
-				text[at] = python_text(c, &options->item[i]);
-		}
+		if (at && text && !text[at - 1])
+			text[at - 1] = python_text(c, &options->item[i]);
+	}
 }
 
 static bool is_same(const char *a, const char *b)
@@ -192,13 +207,18 @@ static void classify(struct comparison *c)
 
 /* ---- points ---- */
 
-static bool is_at(const struct comparison *c, const struct compare_point *point,
-		  const struct compare_run *run)
+/* What makes a run's point: each of its parameters' texts, with their lengths. In the arena. */
+static struct str point_key(struct comparison *c, const struct compare_run *run)
 {
+	struct buf text = { 0 };
+	struct str out;
+
 	for (size_t p = 0; p < c->n_params; p++)
-		if (c->param[p].kind == COMPARE_WITHIN && !is_same(point->param[p], run->param[p]))
-			return false;
-	return true;
+		if (c->param[p].kind == COMPARE_WITHIN && run->param[p])
+			buf_printf(&text, "%zu:%zu:%s", p, strlen(run->param[p]), run->param[p]);
+	out = arena_str(c->a, buf_str(&text));
+	buf_release(&text);
+	return out;
 }
 
 static const char *point_name(struct comparison *c, const struct compare_run *run)
@@ -262,6 +282,7 @@ static void sort_points(struct comparison *c)
 
 static void make_points(struct comparison *c)
 {
+	struct map known = { 0 };
 	size_t cap = 0;
 
 	for (size_t s = 0; s < c->n_sides; s++)
@@ -270,34 +291,38 @@ static void make_points(struct comparison *c)
 	for (size_t s = 0; s < c->n_sides; s++)
 		for (size_t i = 0; i < c->side[s].n; i++) {
 			struct compare_run *run = &c->side[s].run[i];
-			size_t at = 0;
+			struct str key = point_key(c, run);
+			uint64_t at;
 
-			while (at < c->n_points && !is_at(c, &c->point[at], run))
-				at++;
-			if (at == c->n_points)
-				c->point[c->n_points++] = (struct compare_point){
-					.name = point_name(c, run), .param = run->param };
-			run->point = at;
+			if (!map_get(&known, key, &at)) {
+				at = c->n_points++;
+				map_put(&known, key, at);
+				c->point[at] = (struct compare_point){ .name = point_name(c, run),
+								       .param = run->param };
+			}
+			run->point = (size_t)at;
 		}
+	map_release(&known);
 }
 
 void compare_pair(struct comparison *c)
 {
-	size_t cap = 32, n;
+	struct keys keys = { .cap = 32 };
 
-	c->param = arena_alloc(c->a, cap * sizeof(*c->param));
+	c->param = arena_alloc(c->a, keys.cap * sizeof(*c->param));
 	/* First which parameters there are, then what each run has of them. */
 	for (size_t s = 0; s < c->n_sides; s++)
 		for (size_t i = 0; i < c->side[s].n; i++)
-			read_params(c, &c->side[s].run[i], &cap, NULL, 0);
-	n = c->n_params;
+			read_params(c, &c->side[s].run[i], &keys, NULL);
 	for (size_t s = 0; s < c->n_sides; s++)
 		for (size_t i = 0; i < c->side[s].n; i++) {
 			struct compare_run *run = &c->side[s].run[i];
 
-			run->param = arena_alloc(c->a, (n + 1) * sizeof(*run->param));
-			read_params(c, run, &cap, run->param, n);
+			run->param = arena_alloc(c->a, (c->n_params + 1) * sizeof(*run->param));
+			read_params(c, run, &keys, run->param);
 		}
+	map_release(&keys.record);
+	map_release(&keys.option);
 	classify(c);
 	make_points(c);
 	sort_points(c);
