@@ -8,6 +8,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use Cli;
+use Fcntl qw(:flock);
 use Sweep;
 use Test::More;
 use Time::HiRes qw(sleep time);
@@ -61,6 +62,21 @@ for (['INT', 0.3, '130'], ['TERM', 0.45, '130', '--shuffle'], ['KILL', 0.35, 'si
 	is_deeply([grep { !/^logs/ } files("cut-$signal")], \@files, 'the same files');
 	is_deeply([map { unmeasured($_) } @{summary("cut-$signal")}], \@want, 'the same records');
 	wait_for('end of the servers', sub { !server_is_up() });
+}
+
+# One sweep at a time in a folder; a dry run and a sweep that ended before it began change nothing.
+{
+	open my $folder, '<', 'results/whole' or die "results/whole: $!";
+	flock $folder, LOCK_EX or die "flock: $!";
+	check_run('somebody is at work there', sweep('whole', @grid, more => ['--resume']), { status => 1,
+		err => 'profllm bench sweep serve: another sweep is at work in results/whole; wait for its '
+		. 'end or give another --experiment-name', not_out => ['[BEGIN SERVER]'] });
+	check_run('a dry run may look', sweep('whole', @grid, more => [qw(--resume --dry-run)]),
+		{ status => 0 });
+	close $folder;
+	spew('file', '');
+	check_run('no folder, nothing to resume', sweep('none', @grid, more => [qw(-o file)]), { status => 1,
+		err => 'profllm bench sweep serve: cannot create directory file/none: Not a directory' });
 }
 
 done_testing;
