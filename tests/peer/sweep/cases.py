@@ -25,7 +25,8 @@ JOINED = "`--key=value` in a command"
 BROKEN_FILE = "a run's file that cannot be read"
 EMPTY = "a parameter file without combinations"
 NO_OBJECT = "an item of a parameter file that is no object"
-FOLDERS = "folders of combinations"
+FOLDERS = "control characters in the name of a folder"
+NO_RESULT = "a benchmark that leaves no result"
 FAILED = "the result of a run that failed"
 ENDED = "why a server failed"
 CACHES = "caches that cannot be emptied after a run"
@@ -233,7 +234,7 @@ REFUSED = [
     {"name": "startup-fails", "steps": [startup("--startup-cmd", "false")], "own": STOP},
     {"name": "bench-fails", "steps": [serve(*B, *FAILS)], "files": GRID, "own": STOP},
     {"name": "bench-missing", "steps": [serve("--bench-cmd", "nosuchprogram serve")], "own": STOP},
-    {"name": "bench-no-file", "steps": [serve("--bench-cmd", "bench --fake-no-file")], "own": STOP},
+    {"name": "bench-no-file", "differs": NO_RESULT, "steps": [serve("--bench-cmd", "bench --fake-no-file")], "own": STOP},
     {"name": "server-exits", "steps": [["serve", *BASE, "--serve-cmd", "vllm serve --fake-exit 5"]], "own": STOP},
     {"name": "server-missing", "steps": [["serve", *BASE, "--serve-cmd", "nosuchprogram serve",
                                           "--after-bench-cmd", "true"]], "own": STOP},

@@ -97,9 +97,10 @@ def run(case: dict, how: str, old, o) -> dict:
     with open(os.path.join(folder, "sla.json"), "w", encoding="utf-8") as f:
         json.dump([case["slas"]], f)
     argv = ["--serve-cmd", f"vllm serve m --port {port}", "--bench-cmd",
-            f"bench --num-prompts {case['prompts']}", "--num-runs", str(RUNS if how == "fitted" else 1), "--sla-params", "sla.json",
+            f"{'patient' if old else 'bench'} --num-prompts {case['prompts']}", "--num-runs", str(RUNS if how == "fitted" else 1), "--sla-params", "sla.json",
             "--sla-variable", case["variable"]]
     env = {"PATH": os.path.join(HERE, "fake") + ":" + os.environ["PATH"], "FAKE_LOG": folder + ".log",
+           "FAKE_PORT": str(port),
            "FAKE_SYSTEM": json.dumps(case["system"]), "XDG_RUNTIME_DIR": o.out}
     with contextlib.suppress(FileNotFoundError):
         os.remove(folder + ".log")
