@@ -226,13 +226,13 @@ static void fill_cell(struct comparison *c, size_t point, size_t metric, size_t 
 {
 	struct compare_cell *cell = cell_of(c, point, metric, side);
 	const struct compare_side *s = &c->side[side];
-	unsigned *session = arena_alloc(c->a, (s->n + 1) * sizeof(*session));
+	size_t n = s->first[point + 1] - s->first[point];
+	unsigned *session = arena_alloc(c->a, (n + 1) * sizeof(*session));
 
 	*cell = nothing;
-	cell->run_value = arena_alloc(c->a, (s->n + 1) * sizeof(*cell->run_value));
-	for (size_t i = 0; i < s->n; i++)
-		if (s->run[i].point == point &&
-		    compare_number(s->run[i].record, c->metric[metric].key,
+	cell->run_value = arena_alloc(c->a, (n + 1) * sizeof(*cell->run_value));
+	for (size_t i = s->first[point]; i < s->first[point + 1]; i++)
+		if (compare_number(s->run[i].record, c->metric[metric].key,
 				   &cell->run_value[cell->n_runs]))
 			session[cell->n_runs++] = s->run[i].session;
 	if (!cell->n_runs)

@@ -55,8 +55,9 @@ struct compare_run {
 struct compare_side {
 	const char *name;        /* what the operand was called, made unique */
 	const char *path;
-	struct compare_run *run;
+	struct compare_run *run; /* paired: by points, those of a point as they were read */
 	size_t n, cap;
+	size_t *first;           /* where each point's runs begin; one more at the end */
 	unsigned sessions;
 	const struct json_value *server; /* the element of servers.json of its first run, or NULL */
 };

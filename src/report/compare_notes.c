@@ -29,8 +29,8 @@ static double share_of(const struct compare_side *s, size_t point, const char *p
 {
 	double sum = 0, all = 0, x, y;
 
-	for (size_t i = 0; i < s->n; i++)
-		if (s->run[i].point == point && compare_number(s->run[i].record, part, &x) &&
+	for (size_t i = s->first[point]; i < s->first[point + 1]; i++)
+		if (compare_number(s->run[i].record, part, &x) &&
 		    compare_number(s->run[i].record, whole, &y)) {
 			sum += x;
 			all += is_part_in_whole ? x + y : y;
@@ -109,11 +109,10 @@ static bool is_one_session(const struct comparison *c, const struct compare_side
 		unsigned first = 0;
 		size_t runs = 0, others = 0;
 
-		for (size_t i = 0; i < s->n; i++)
-			if (s->run[i].point == p) {
-				first = runs++ ? first : s->run[i].session;
-				others += s->run[i].session != first;
-			}
+		for (size_t i = s->first[p]; i < s->first[p + 1]; i++) {
+			first = runs++ ? first : s->run[i].session;
+			others += s->run[i].session != first;
+		}
 		if (runs > 1 && first && !others)
 			return true;
 	}

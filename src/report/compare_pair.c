@@ -305,6 +305,24 @@ static void make_points(struct comparison *c)
 	map_release(&known);
 }
 
+/* Runs of a point stand together, so that nobody searches all runs for them. */
+static void group_runs(struct comparison *c, struct compare_side *side)
+{
+	struct compare_run *run = arena_alloc(c->a, (side->n + 1) * sizeof(*run));
+	size_t *next = mem_array(c->n_points + 1, sizeof(*next));
+
+	side->first = arena_alloc(c->a, (c->n_points + 1) * sizeof(*side->first));
+	for (size_t i = 0; i < side->n; i++)
+		side->first[side->run[i].point + 1]++;
+	for (size_t p = 0; p < c->n_points; p++)
+		side->first[p + 1] += side->first[p];
+	memcpy(next, side->first, (c->n_points + 1) * sizeof(*next));
+	for (size_t i = 0; i < side->n; i++)
+		run[next[side->run[i].point]++] = side->run[i];
+	side->run = run;
+	free(next);
+}
+
 void compare_pair(struct comparison *c)
 {
 	struct keys keys = { .cap = 32 };
@@ -326,4 +344,6 @@ void compare_pair(struct comparison *c)
 	classify(c);
 	make_points(c);
 	sort_points(c);
+	for (size_t s = 0; s < c->n_sides; s++)
+		group_runs(c, &c->side[s]);
 }

@@ -121,11 +121,10 @@ bool compare_is_paired(const struct comparison *c, size_t point)
 	bool is_base = false, is_other = false;
 
 	for (size_t s = 0; s < c->n_sides; s++)
-		for (size_t i = 0; i < c->side[s].n; i++)
-			if (c->side[s].run[i].point == point) {
-				is_base |= s == 0;
-				is_other |= s > 0;
-			}
+		if (c->side[s].first[point] < c->side[s].first[point + 1]) {
+			is_base |= s == 0;
+			is_other |= s > 0;
+		}
 	return is_base && is_other;
 }
 
@@ -183,8 +182,7 @@ static void unpaired(const struct comparison *c, const char *before, const char 
 		if (compare_is_paired(c, p))
 			continue;
 		for (size_t k = 0; k < c->n_sides; k++)
-			for (size_t i = 0; i < c->side[k].n; i++)
-				s = c->side[k].run[i].point == p ? k : s;
+			s = c->side[k].first[p] < c->side[k].first[p + 1] ? k : s;
 		buf_printf(out, "%sonly in %s: %s%s\n", before, c->side[s].name,
 			   *c->point[p].name ? c->point[p].name : "its only point", after);
 	}
