@@ -251,7 +251,8 @@ static void print_outcome(struct hunt *h, const struct search_outcome *o)
 			   h->requests);
 	if (o->end == SEARCH_FOUND)
 		sweep_line(s, "Capacity: %lld %s, %g %% interval [%.2f, %.2f].",
-			   (long long)o->passing, unit, 100 * h->settle.confidence, o->low, o->high);
+			   (long long)o->passing, unit, 100 * h->settle.confidence, o->low,
+			   o->high);
 	sweep_line(s, "Search: %u levels, %u runs (%u made now).", o->levels, o->runs,
 		   s->n_runs - h->runs_before);
 	if (!o->is_monotone)
