@@ -293,6 +293,8 @@ my %any_text = (
 		'record' => 'a path: bad-input.t', 'output-json' => 'a path: outputs.t',
 		(map { ("timed-trace-label-$_" => 'a key: datasets.t') }
 			qw(timestamp input-length output-length hash-ids)),
+		(map { ("sweep-$_" => 'points.t') }
+			qw(max-concurrency request-rate summary-percentiles)), 'compare' => 'points.t',
 		(map { ("$_-bench-category" => 'a category: datasets.t') } qw(spec speed)),
 		(map { ("hf-$_" => 'a name of the data: test_data_hf.c, test_data_source.c') }
 			qw(subset split name text-column revision)),

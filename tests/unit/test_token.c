@@ -204,7 +204,7 @@ static void test_not_found(void **state)
 		{ "org/m", "v3", { "no tokenizer \"org/m\"", ", revision v3)" } },
 		{ "a/b/c", NULL, { "there is no such file or directory, and it is no model name",
 			"" } },
-		{ "../x", NULL, { "no model name", "" } },
+		{ "../none.such", NULL, { "no model name", "" } },
 		{ "/none.json", NULL, { "no model name", "" } },
 		{ "tests/unit", NULL, { "directory tests/unit has no tokenizer.json", "" } },
 	};
