@@ -53,6 +53,36 @@ static const struct json_value *as_ended(struct sweep *s, const struct json_valu
 	return start;
 }
 
+static bool is_command(const struct json_value *words, char *const *argv)
+{
+	size_t n = 0;
+
+	while (argv[n])
+		n++;
+	if (words->kind != JSON_ARRAY || words->count != n)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!str_is(json_text(&words->item[i], STR("")), argv[i]))
+			return false;
+	return true;
+}
+
+/* Going on with other commands puts results of two set-ups into one table. */
+static void warn_of_change(struct sweep *s, const struct json_value *start)
+{
+	const struct json_value *server = json_get(start, "command");
+	const struct json_value *bench = json_get(start, "bench_command");
+	const struct json_value *overrides = json_get(start, "serve_overrides");
+
+	if (server && overrides && overrides->kind == JSON_OBJECT &&
+	    !is_command(server, params_apply(overrides, s->serve_cmd, &s->arena)))
+		sweep_warn(s, "%s was begun with another --serve-cmd; what is there stays beside what is "
+			   "run now", s->folder);
+	if (bench && s->bench_cmd && !is_command(bench, s->bench_cmd))
+		sweep_warn(s, "%s was begun with another --bench-cmd; what is there stays beside what is "
+			   "run now", s->folder);
+}
+
 void sweep_server_remember(struct sweep *s)
 {
 	const char *path = list_path(s);
@@ -66,22 +96,30 @@ void sweep_server_remember(struct sweep *s)
 		for (size_t i = 0; i < list->count; i++)
 			list->item[i] = *as_ended(s, &list->item[i]);
 		s->earlier = list;
+		if (list->count)
+			warn_of_change(s, &list->item[list->count - 1]);
 	}
 	if (e.code)
 		sweep_warn(s, "%s: %s; what it said of earlier servers is lost", path, e.text);
 	buf_release(&text);
 }
 
-static void put_start(struct json_writer *w, const struct sweep_start *x)
+static void put_words(struct json_writer *w, const char *key, char *const *argv)
+{
+	json_key(w, key);
+	json_begin_array(w);
+	for (size_t i = 0; argv[i]; i++)
+		json_put_text(w, argv[i]);
+	json_end_array(w);
+}
+
+static void put_start(struct json_writer *w, const struct sweep *s, const struct sweep_start *x)
 {
 	json_begin_object(w);
 	json_key(w, "serve_overrides");
 	json_put_value(w, x->serve);
-	json_key(w, "command");
-	json_begin_array(w);
-	for (size_t i = 0; x->argv[i]; i++)
-		json_put_text(w, x->argv[i]);
-	json_end_array(w);
+	put_words(w, "command", x->argv);
+	put_words(w, "bench_command", s->bench_cmd);
 	json_key(w, "started");
 	json_put_text(w, x->began);
 	json_key(w, "start_ns");
@@ -123,7 +161,7 @@ static void save_list(struct sweep *s)
 	for (size_t i = 0; s->earlier && i < s->earlier->count; i++)
 		json_put_value(&w, &s->earlier->item[i]);
 	for (const struct sweep_start *x = s->first_start; x; x = x->next)
-		put_start(&w, x);
+		put_start(&w, s, x);
 	json_end_array(&w);
 	buf_add_char(&text, '\n');
 	if (file_write_atomic(list_path(s), buf_str(&text), &e) < 0)

@@ -79,4 +79,15 @@ for (['INT', 0.3, '130'], ['TERM', 0.45, '130', '--shuffle'], ['KILL', 0.35, 'si
 		err => 'profllm bench sweep serve: cannot create directory file/none: Not a directory' });
 }
 
+# Gone on with by other commands: said, once each.
+{
+	my $begun = 'WARNING: results/whole was begun with another';
+
+	is(sweep('whole', @grid, more => ['--resume'])->{err}, '', 'by the same commands');
+	my $r = sweep('whole', @grid, sim => [qw(--ttft-ms 2 --itl-ms 0)], more => ['--resume']);
+	is($r->{err}, "$begun --serve-cmd; what is there stays beside what is run now\n", 'another server');
+	$r = sweep('whole', @grid, bench => [qw(--seed 3)], more => ['--resume']);
+	is($r->{err}, "$begun --bench-cmd; what is there stays beside what is run now\n", 'another benchmark');
+}
+
 done_testing;
