@@ -28,7 +28,8 @@ from judge import free_port, read
 COUNTERS = {"vllm:prompt_tokens_total": "prompt", "vllm:generation_tokens_total": "generated",
             "vllm:request_success_total": "requests"}
 POINTS = [{"max_num_seqs": 2}, {"max_num_seqs": 8}]
-PROMPTS = 24
+# The second is short: while it runs the first one's counts can be read at leisure.
+PROMPTS = [24, 1]
 TIMEOUT_S = 3600
 POLL_S = 0.1
 MARK = "PROFLLM_PEER_ENGINE"
@@ -36,7 +37,7 @@ CACHES = ("/reset_prefix_cache", "/reset_mm_cache", "/reset_encoder_cache")
 
 
 class Watch(threading.Thread):
-    """What /metrics counted last, for every engine that came and went on the port."""
+    """What /metrics counted, time after time, for every engine that came and went on the port."""
 
     def __init__(self, port: int) -> None:
         super().__init__(daemon=True)
@@ -55,15 +56,16 @@ class Watch(threading.Thread):
             if name in COUNTERS:
                 counts[COUNTERS[name]] += int(float(line.rpartition(" ")[2]))
         if self.was_gone:
-            self.engines.append(counts)
-        self.engines[-1], self.was_gone = counts, False
+            self.engines.append([])
+        self.engines[-1].append(counts)
+        self.was_gone = False
 
     def run(self) -> None:
         while not self.is_over:
             self.ask()
             time.sleep(POLL_S)
 
-    def stop(self) -> list[dict]:
+    def stop(self) -> list[list[dict]]:
         self.is_over = True
         self.join()
         return self.engines
@@ -88,15 +90,17 @@ def sweep(who: str, vllm: str, o) -> dict:
     os.makedirs(folder)
     with open(os.path.join(folder, "s.json"), "w", encoding="utf-8") as f:
         json.dump(POINTS, f)
+    with open(os.path.join(folder, "b.json"), "w", encoding="utf-8") as f:
+        json.dump([{"num_prompts": n} for n in PROMPTS], f)
     port = free_port()
     bench = (f"vllm bench serve --backend openai --model {o.model} --host 127.0.0.1 --port {port} --dataset-name "
-             f"random --random-input-len 48 --random-output-len 12 --num-prompts {PROMPTS} --ignore-eos "
+             f"random --random-input-len 48 --random-output-len 12 --ignore-eos "
              "--max-concurrency 12 --temperature 0")
     serve = (f"{vllm} serve {o.model} --host 127.0.0.1 --port {port} --enforce-eager --max-model-len 1024 "
              "--max-num-seqs 4")
     command = [o.ours] if who == "ours" else [vllm]
     command += ["bench", "sweep", "serve", "--serve-cmd", serve, "--bench-cmd", bench, "--serve-params", "s.json",
-                "--num-runs", "1", "-e", "x", "--server-ready-timeout", "1800", "--show-stdout"]
+                "--bench-params", "b.json", "--num-runs", "1", "-e", "x", "--server-ready-timeout", "1800", "--show-stdout"]
     env = {**os.environ, "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", MARK: folder,
            "VLLM_ENABLE_V1_MULTIPROCESSING": "0", "PATH": os.path.dirname(vllm) + ":" + os.environ["PATH"]}
     watch = Watch(port)
@@ -108,9 +112,9 @@ def sweep(who: str, vllm: str, o) -> dict:
     engines, time_s = watch.stop(), time.monotonic() - start
     results = {}
     for point in POINTS:
-        name = f"SERVE--max_num_seqs={point['max_num_seqs']}"
-        path = os.path.join(folder, "results", "x", name, "run=0.json")
-        results[name] = json.loads(read(path) or "{}")
+        name = f"max_num_seqs={point['max_num_seqs']}"
+        paths = [f"results/x/SERVE--{name}-BENCH--num_prompts={n}/run=0.json" for n in PROMPTS]
+        results[name] = [json.loads(read(os.path.join(folder, path)) or "{}") for path in paths]
     # Ours keeps what the servers said in files, upstream lets it through.
     logs = glob.glob(os.path.join(glob.escape(folder), "results/x/logs/*"))
     said = "".join(map(read, logs or [folder + ".stdout", folder + ".stderr"]))
@@ -120,6 +124,11 @@ def sweep(who: str, vllm: str, o) -> dict:
             "servers": json.loads(read(os.path.join(folder, "results/x/servers.json")) or "null")}
 
 
+def counted(result: dict) -> dict:
+    return {"prompt": result["total_input_tokens"], "generated": result["total_output_tokens"],
+            "requests": result["completed"]}
+
+
 def problems_of(who: str, r: dict) -> list[str]:
     out = []
     if r["status"]:
@@ -127,21 +136,22 @@ def problems_of(who: str, r: dict) -> list[str]:
     if len(r["engines"]) != len(POINTS):
         out.append(f"{len(r['engines'])} engines were seen on the port")
     posts = len(re.findall(r'"POST /v1/completions HTTP/1.1" 200', r["said"]))
-    for engine, (name, result) in zip(r["engines"], r["results"].items()):
-        says = {"prompt": result["total_input_tokens"], "generated": result["total_output_tokens"],
-                "requests": result["completed"]}
-        if says != engine or result["completed"] != PROMPTS:
-            out.append(f"{name}: the result says {says}, /metrics {engine}")
+    for seen, (name, (result, short)) in zip(r["engines"], r["results"].items()):
+        says, more = counted(result), counted(short)
+        if says not in seen or any(seen[-1][k] > says[k] + more[k] for k in says):
+            out.append(f"{name}: the results say {says} and {more}, /metrics at last {seen[-1]}")
+        if [result["completed"], short["completed"]] != PROMPTS:
+            out.append(f"{name}: {result['completed']} and {short['completed']} requests succeeded")
         print(f"      {who} {name}: {says['requests']} requests, {says['prompt']} prompt and "
               f"{says['generated']} generated tokens = /metrics; {result['request_throughput']:.2f} req/s, "
               f"mean TTFT {result['mean_ttft_ms']:.0f} ms", flush=True)
-    want = PROMPTS * len(POINTS)
+    want = sum(PROMPTS) * len(POINTS)
     if posts != want:
         out.append(f"the access log shows {posts} requests, not {want}")
     for path in CACHES:
         n = len(re.findall(rf'"POST {path} HTTP/1.1" 200', r["said"]))
-        if n != len(POINTS):
-            out.append(f"{path} answered 200 {n} times, not {len(POINTS)}")
+        if n != len(POINTS) * len(PROMPTS):
+            out.append(f"{path} answered 200 {n} times, not {len(POINTS) * len(PROMPTS)}")
     return out
 
 
@@ -157,7 +167,7 @@ def main() -> int:
     problems = problems_of("ours", ours)
     if ours["left"]:
         problems.append(f"left running: {ours['left']}")
-    few, many = ours["results"].values()
+    few, many = (x[0] for x in ours["results"].values())
     if few and many and few["mean_ttft_ms"] <= many["mean_ttft_ms"]:
         problems.append("two sequences at a time do not wait longer than eight")
     print(f"{'FAIL' if problems else 'PASS'}  ours, {ours['time_s']:.0f} s; servers.json: "
