@@ -116,6 +116,55 @@ int sla_parse(struct str text, bool is_checked, struct arena *a, struct slas *ou
 	return 0;
 }
 
+/* The last value of --metric-percentiles, as the command has it. */
+static struct str percentiles_of(char *const *argv)
+{
+	struct str list = STR("99");
+
+	for (size_t i = 0; argv[i]; i++) {
+		struct str value = str_of(argv[i]), name = str_cut(&value, '=');
+
+		if (!str_is(name, "--metric-percentiles") && !str_is(name, "--metric_percentiles"))
+			continue;
+		if (strchr(argv[i], '='))
+			list = value;
+		else if (argv[i + 1])
+			list = str_of(argv[i + 1]);
+	}
+	return list;
+}
+
+static bool has_percentile(struct str list, double wanted)
+{
+	double v;
+
+	while (list.n)
+		if (str_to_f64(str_trim(str_cut(&list, ',')), &v) && v == wanted)
+			return true;
+	return false;
+}
+
+int sla_check_percentiles(const struct slas *s, char *const *bench_argv, struct err *e)
+{
+	struct str list = percentiles_of(bench_argv);
+
+	for (size_t i = 0; i < s->n; i++)
+		for (size_t k = 0; k < s->item[i].n; k++) {
+			struct str rest = str_of(s->item[i].limit[k].key);
+			struct str number = str_cut(&rest, '_');
+			double wanted;
+
+			if (!str_starts(number, STR("p")) || !rest.n ||
+			    !str_to_f64((struct str){ number.p + 1, number.n - 1 }, &wanted) ||
+			    has_percentile(list, wanted))
+				continue;
+			return err_set(e, ERR_USAGE, "--sla-params: '%s' is not computed by --bench-cmd, "
+				       "whose --metric-percentiles is %.*s; add %g to it",
+				       s->item[i].limit[k].key, (int)list.n, list.p, wanted);
+		}
+	return 0;
+}
+
 int sla_read(const char *path, bool is_checked, struct arena *a, struct slas *out, struct err *e)
 {
 	struct buf text = { 0 };

@@ -38,6 +38,12 @@ struct slas { const struct sla *item; size_t n; };
 int sla_read(const char *path, bool is_checked, struct arena *a, struct slas *out, struct err *e);
 int sla_parse(struct str text, bool is_checked, struct arena *a, struct slas *out, struct err *e);
 
+/*
+ * Whether a `bench serve` command computes the percentiles that the limits are on, by its
+ * --metric-percentiles (default: 99): known before anything is measured. ERR_USAGE.
+ */
+int sla_check_percentiles(const struct slas *s, char *const *bench_argv, struct err *e);
+
 /* "p99_ttft_ms<=200.00", joined by sep. */
 void sla_text(const struct sla *sla, const char *sep, struct buf *out);
 /* "key = 123.45<=500.00 | PASSED" */

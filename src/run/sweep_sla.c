@@ -370,6 +370,10 @@ int sweep_sla(const struct sweep_opts *o, const struct sweep_hooks *hooks, struc
 	is_checked = !o->exec_bench && hooks->knows && hooks->knows(hooks->self, s.bench_cmd);
 	if (sla_read(o->sla_params, is_checked, &s.arena, &slas, e) < 0)
 		goto done;
+	for (size_t i = 0; is_checked && i < s.bench.n; i++)
+		if (sla_check_percentiles(&slas, params_apply(&s.bench.item[i], s.bench_cmd,
+							      &s.arena), e) < 0)
+			goto done;
 	for (size_t i = 0; i < s.bench.n; i++)
 		if (params_has(&s.bench.item[i], o->sla_variable)) {
 			err_set(e, ERR_RUN, "You should not override `%s` in `bench_params` in SLA "
