@@ -4,7 +4,8 @@
 #
 # It is `prove` with one more line: the last one is `N passed, N failed`, alone. A test
 # program that dies, ends with a status other than 0, or runs fewer cases than it planned
-# counts as at least one failure. JOBS tests run at once (default 1: load tests measure time).
+# counts as at least one failure. JOBS unit and command-line tests run at once (default 2: they
+# wait more than they compute); those under load, which measure time, one after the other.
 use strict;
 use warnings;
 use TAP::Harness;
@@ -17,7 +18,8 @@ my $harness = TAP::Harness->new({
 	verbosity => $ENV{VERBOSE} ? 1 : 0,
 	failures  => 1,
 	merge     => 0,
-	jobs      => $ENV{JOBS} || 1,
+	jobs      => $ENV{JOBS} || 2,
+	rules     => { seq => [{ par => ['**unit/*', '**cli/*'] }, { seq => '**' }] },
 	exec      => sub { return ['timeout', '-k', '10', $limit, $_[1]] },
 });
 my $all = $harness->runtests(@tests);
