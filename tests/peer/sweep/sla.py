@@ -41,8 +41,11 @@ RUNS = 3  # of a level; for the searches that are compared level by level one is
 
 def system_of(seed: int) -> dict:
     draw = random.Random(seed)
-    return {"capacity": round(draw.uniform(3, 110), 2), "base_ms": round(draw.uniform(5, 90), 2),
-            "slope": draw.choice([1, 1.5, 2, 3])}
+    return {
+        "capacity": round(draw.uniform(3, 110), 2),
+        "base_ms": round(draw.uniform(5, 90), 2),
+        "slope": draw.choice([1, 1.5, 2, 3]),
+    }
 
 
 def latency(system: dict, level: float, prompts: int) -> float:
@@ -66,14 +69,25 @@ def case_of(seed: int) -> dict:
     passing = [n for n in range(1, LEVELS) if holds(system, slas, n, prompts)]
     if passing and passing[-1] == LEVELS - 1:
         raise ValueError(f"system {seed} has no limit")
-    return {"seed": seed, "system": system, "slas": slas, "variable": variable, "prompts": prompts,
-            "answer": passing[-1] if passing else 0}
+    return {
+        "seed": seed,
+        "system": system,
+        "slas": slas,
+        "variable": variable,
+        "prompts": prompts,
+        "answer": passing[-1] if passing else 0,
+    }
 
 
 def holds(system: dict, slas: dict, level: int, prompts: int) -> bool:
     t = latency(system, level, prompts)
-    values = {"p99_e2el_ms": 2 * t, "mean_e2el_ms": t, "mean_ttft_ms": t / 8, "p99_tpot_ms": t / 20,
-              "request_throughput": 1}
+    values = {
+        "p99_e2el_ms": 2 * t,
+        "mean_e2el_ms": t,
+        "mean_ttft_ms": t / 8,
+        "p99_tpot_ms": t / 20,
+        "request_throughput": 1,
+    }
     for key, text in slas.items():
         op = "<=" if text.startswith("<=") else text[0]
         limit = float(text.lstrip("<>="))
@@ -96,12 +110,25 @@ def run(case: dict, how: str, old, o) -> dict:
     port = free_port()
     with open(os.path.join(folder, "sla.json"), "w", encoding="utf-8") as f:
         json.dump([case["slas"]], f)
-    argv = ["--serve-cmd", f"vllm serve m --port {port}", "--bench-cmd",
-            f"{'patient' if old else 'bench'} --num-prompts {case['prompts']}", "--num-runs", str(RUNS if how == "fitted" else 1), "--sla-params", "sla.json",
-            "--sla-variable", case["variable"]]
-    env = {"PATH": os.path.join(HERE, "fake") + ":" + os.environ["PATH"], "FAKE_LOG": folder + ".log",
-           "FAKE_PORT": str(port),
-           "FAKE_SYSTEM": json.dumps(case["system"]), "XDG_RUNTIME_DIR": o.out}
+    argv = [
+        "--serve-cmd",
+        f"vllm serve m --port {port}",
+        "--bench-cmd",
+        f"{'patient' if old else 'bench'} --num-prompts {case['prompts']}",
+        "--num-runs",
+        str(RUNS if how == "fitted" else 1),
+        "--sla-params",
+        "sla.json",
+        "--sla-variable",
+        case["variable"],
+    ]
+    env = {
+        "PATH": os.path.join(HERE, "fake") + ":" + os.environ["PATH"],
+        "FAKE_LOG": folder + ".log",
+        "FAKE_PORT": str(port),
+        "FAKE_SYSTEM": json.dumps(case["system"]),
+        "XDG_RUNTIME_DIR": o.out,
+    }
     with contextlib.suppress(FileNotFoundError):
         os.remove(folder + ".log")
     out, err = folder + ".stdout", folder + ".stderr"
@@ -110,16 +137,36 @@ def run(case: dict, how: str, old, o) -> dict:
     else:
         with open(out, "wb") as a, open(err, "wb") as b:
             status = subprocess.run(
-                [o.ours, "bench", "sweep", "serve_sla", *argv, "-e", "x", "--sla-search", how,
-                 "--sla-max", str(HIGHEST[how])], stdout=a, stderr=b, cwd=folder, timeout=120,
-                check=False, env={**os.environ, **env}).returncode
+                [
+                    o.ours,
+                    "bench",
+                    "sweep",
+                    "serve_sla",
+                    *argv,
+                    "-e",
+                    "x",
+                    "--sla-search",
+                    how,
+                    "--sla-max",
+                    str(HIGHEST[how]),
+                ],
+                stdout=a,
+                stderr=b,
+                cwd=folder,
+                timeout=120,
+                check=False,
+                env={**os.environ, **env},
+            ).returncode
     wait_for_port(port)
     text = read(out)
     found = re.findall(rf"^Maximum {case['variable']} for SLA: (\d+) req/s\.$", text, re.M)
     if status != 0:
         raise RuntimeError(f"{folder}: exit status {status}: {read(err)[-400:]}")
-    return {"answer": int(found[-1]) if found else 0, "levels": runs_of(read(folder + ".log"),
-            case["variable"]), "text": text}
+    return {
+        "answer": int(found[-1]) if found else 0,
+        "levels": runs_of(read(folder + ".log"), case["variable"]),
+        "text": text,
+    }
 
 
 def kept(case: dict, how: str, releases: dict, o) -> dict:
@@ -153,16 +200,26 @@ def release_on(module, system, latency_of, estimate_of, tmp: Path) -> tuple[list
         level = bench_comb["request_rate"]
         if level not in probed:
             probed.append(level)
-        return [{"t": latency_of(system, level) if level else 0.0,
-                 "request_throughput": estimate_of(system)}]
+        return [
+            {"t": latency_of(system, level) if level else 0.0, "request_throughput": estimate_of(system)}
+        ]
 
     sweep = sys.modules[module.SLASweepItem.__module__]
     item = sweep.SLASweepItem.from_record({"t": "<=100"})
     params = module.ParameterSweepItem.from_record({})
     module.run_sla, text = run_sla, io.StringIO()
     with contextlib.redirect_stdout(text):
-        module.search_sla(None, [], serve_comb=params, bench_comb=params, sla_comb=item,
-                          sla_variable="request_rate", base_path=tmp, num_runs=1, dry_run=False)
+        module.search_sla(
+            None,
+            [],
+            serve_comb=params,
+            bench_comb=params,
+            sla_comb=item,
+            sla_variable="request_rate",
+            base_path=tmp,
+            num_runs=1,
+            dry_run=False,
+        )
     [answer] = re.findall(r"for SLA: (\d+) req/s", text.getvalue())
     return probed, int(answer)
 
@@ -184,8 +241,11 @@ def check_golden(releases: dict, o) -> int:
             if (list(have[0]), have[1]) != want:
                 failed += 1
                 print(f"FAIL  recipe {how} on {system}: release {want}, recipe {have}")
-    print(f"{'FAIL' if failed else 'PASS'}  recipes of golden_search.py: {n} searches, {levels} levels as "
-          f"the releases'", flush=True)
+    print(
+        f"{'FAIL' if failed else 'PASS'}  recipes of golden_search.py: {n} searches, {levels} levels as "
+        f"the releases'",
+        flush=True,
+    )
     return failed
 
 
@@ -217,11 +277,20 @@ def main() -> int:
     p.add_argument("--only-recipes", action="store_true")
     o = p.parse_args()
     o.ours, o.out = os.path.abspath(o.ours), os.path.abspath(o.out)
-    releases = {how: upstream.old_release(os.path.join(o.old, v), "sweep_" + v.replace(".", "_"))
-                for how, v in RELEASES.items()}
-    failed, totals = check_golden(
-        {how: upstream.old_release(os.path.join(o.old, v), "recipe_" + v.replace(".", "_"))
-         for how, v in RELEASES.items()}, o), {}
+    releases = {
+        how: upstream.old_release(os.path.join(o.old, v), "sweep_" + v.replace(".", "_"))
+        for how, v in RELEASES.items()
+    }
+    failed, totals = (
+        check_golden(
+            {
+                how: upstream.old_release(os.path.join(o.old, v), "recipe_" + v.replace(".", "_"))
+                for how, v in RELEASES.items()
+            },
+            o,
+        ),
+        {},
+    )
     if o.only_recipes:
         return 1 if failed else 0
     for seed in range(o.systems):
@@ -239,8 +308,10 @@ def main() -> int:
         print(f"{how:<12} {totals.get(how, 0):>5} runs, {v} {totals.get('release ' + how, 0)}")
     whole = RUNS * totals.get("release bisect", 0)
     share = totals.get("fitted", 0) / max(whole, 1)
-    print(f"fitted       {totals.get('fitted', 0):>5} runs, {100 * share:.0f} % of 0.13.0's {whole}; "
-          f"{totals.get('exact', 0)} of {o.systems} exact")
+    print(
+        f"fitted       {totals.get('fitted', 0):>5} runs, {100 * share:.0f} % of 0.13.0's {whole}; "
+        f"{totals.get('exact', 0)} of {o.systems} exact"
+    )
     if share > ENOUGH:
         failed += 1
         print(f"FAIL  more than {100 * ENOUGH:.0f} %")

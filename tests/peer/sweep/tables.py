@@ -59,8 +59,15 @@ def script(path: str, argv: list[str], folder: str, out: str, err: str) -> int:
 
 def ours(argv: list[str], folder: str, out: str, err: str, o) -> int:
     with open(out, "wb") as a, open(err, "wb") as b:
-        return subprocess.run([o.ours, "bench", *argv], stdout=a, stderr=b, cwd=folder, check=False,
-                              timeout=120, env={**os.environ, **ENV}).returncode
+        return subprocess.run(
+            [o.ours, "bench", *argv],
+            stdout=a,
+            stderr=b,
+            cwd=folder,
+            check=False,
+            timeout=120,
+            env={**os.environ, **ENV},
+        ).returncode
 
 
 class Tables(html.parser.HTMLParser):
@@ -135,11 +142,27 @@ def record(draw: random.Random, point: tuple, tp: int, config: float, name: str)
     model, data, lens, conc, qps = point
     ttft = conc * draw.uniform(15, 45) * config
     tpot = 8 + conc * draw.uniform(0.4, 1.4) * config
-    row = {"Test name": name, "Model": model, "Dataset Name": data, "Input Len": lens[0], "Output Len": lens[1],
-           "TP Size": tp, "PP Size": 1, "GPU": "1xX", "# of req.": 200, "qps": qps,
-           "# of max concurrency.": conc, "Tput (req/s)": conc / 3, "Output Tput (tok/s)": 100 * conc / config,
-           "Mean TTFT (ms)": ttft / 2, "Median TTFT (ms)": ttft / 2.5, "P99 TTFT (ms)": ttft,
-           "Mean TPOT (ms)": tpot / 2, "Median": tpot / 2.2, "P99": tpot}
+    row = {
+        "Test name": name,
+        "Model": model,
+        "Dataset Name": data,
+        "Input Len": lens[0],
+        "Output Len": lens[1],
+        "TP Size": tp,
+        "PP Size": 1,
+        "GPU": "1xX",
+        "# of req.": 200,
+        "qps": qps,
+        "# of max concurrency.": conc,
+        "Tput (req/s)": conc / 3,
+        "Output Tput (tok/s)": 100 * conc / config,
+        "Mean TTFT (ms)": ttft / 2,
+        "Median TTFT (ms)": ttft / 2.5,
+        "P99 TTFT (ms)": ttft,
+        "Mean TPOT (ms)": tpot / 2,
+        "Median": tpot / 2.2,
+        "P99": tpot,
+    }
     if draw.random() < 0.05:
         row["P99"] = None
     return row
@@ -147,16 +170,21 @@ def record(draw: random.Random, point: tuple, tp: int, config: float, name: str)
 
 def files_of(draw: random.Random) -> list[list[dict]]:
     """Some benchmark_results.json that share most points."""
-    points = [(m, "random", lens, conc, qps)
-              for m in draw.sample(["org/a", "b", "c/d/e"], draw.randint(1, 2))
-              for lens in draw.sample([(128, 128), (2048, 128), (128, 2048)], draw.randint(1, 2))
-              for conc in draw.sample([1, 12, 16, 24, 32, 64, 128], draw.randint(2, 6))
-              for qps in draw.sample(["inf", 4], draw.choice([1, 1, 2]))]
+    points = [
+        (m, "random", lens, conc, qps)
+        for m in draw.sample(["org/a", "b", "c/d/e"], draw.randint(1, 2))
+        for lens in draw.sample([(128, 128), (2048, 128), (128, 2048)], draw.randint(1, 2))
+        for conc in draw.sample([1, 12, 16, 24, 32, 64, 128], draw.randint(2, 6))
+        for qps in draw.sample(["inf", 4], draw.choice([1, 1, 2]))
+    ]
     out = []
     for f in range(draw.randint(1, 3)):
-        rows = [record(draw, p, tp, draw.uniform(0.7, 1.4), f"serving_{i}_tp{tp}")
-                for tp in ([1, 2] if draw.random() < 0.3 else [1])
-                for i, p in enumerate(points) if draw.random() < 0.93]
+        rows = [
+            record(draw, p, tp, draw.uniform(0.7, 1.4), f"serving_{i}_tp{tp}")
+            for tp in ([1, 2] if draw.random() < 0.3 else [1])
+            for i, p in enumerate(points)
+            if draw.random() < 0.93
+        ]
         draw.shuffle(rows)
         out.append(rows)
     return out
@@ -246,17 +274,29 @@ def run_both(kind: str, path: str, argv: list[str], files: dict, o) -> tuple[dic
             status = script(path, argv, folder, *texts)
         else:
             status = ours([*kind.split(), *argv], folder, *texts, o)
-        out.append({"status": status, "stdout": read(texts[0]), "stderr": read(texts[1]),
-                    "files": everything(folder, set(files))})
+        out.append(
+            {
+                "status": status,
+                "stdout": read(texts[0]),
+                "stderr": read(texts[1]),
+                "files": everything(folder, set(files)),
+            }
+        )
     return out[0], out[1]
 
 
 def serving_file(draw: random.Random, n: int) -> tuple[dict, dict]:
     """A result and its .commands, as the dashboard's runner leaves them."""
     tp, rate = draw.choice([1, 2, 8]), draw.choice(["inf", "4", "2.5"])
-    result = {"date": "20260101-000000", "model_id": draw.choice(["org/a", "b"]), "completed": 200 + n,
-              "max_concurrency": draw.choice([None, 8, 64]), "request_throughput": draw.uniform(1, 90),
-              "total_token_throughput": draw.uniform(100, 9000), "output_throughput": draw.uniform(9, 4000)}
+    result = {
+        "date": "20260101-000000",
+        "model_id": draw.choice(["org/a", "b"]),
+        "completed": 200 + n,
+        "max_concurrency": draw.choice([None, 8, 64]),
+        "request_throughput": draw.uniform(1, 90),
+        "total_token_throughput": draw.uniform(100, 9000),
+        "output_throughput": draw.uniform(9, 4000),
+    }
     for m in ("ttft", "tpot", "itl"):
         for s in ("mean", "median", "p99", "std"):
             if m != "itl" or draw.random() < 0.9:
@@ -264,8 +304,10 @@ def serving_file(draw: random.Random, n: int) -> tuple[dict, dict]:
     server = f"vllm serve m --tensor-parallel-size {tp} --dtype={draw.choice(['bfloat16', 'auto'])}"
     if draw.random() < 0.3:
         server += " --pipeline-parallel-size=2 --enforce-eager"
-    client = ("vllm bench serve --save-result --dataset-name random --random-input-len 128 --random-output-len "
-              f"{draw.choice(['128', '2048'])} --metadata tensor_parallel_size={tp} x --request-rate {rate} m")
+    client = (
+        "vllm bench serve --save-result --dataset-name random --random-input-len 128 --random-output-len "
+        f"{draw.choice(['128', '2048'])} --metadata tensor_parallel_size={tp} x --request-rate {rate} m"
+    )
     gpus = "\n".join([draw.choice(["H100", "Xeon 6"])] * tp)
     return result, {"server_command": server, "client_command": client, "gpu_type": gpus}
 
@@ -280,14 +322,23 @@ def markdown_files(draw: random.Random) -> dict:
             files[name + ".commands"] = commands
     for n in range(draw.randint(0, 3)):
         files[f"results/latency_{n}.json"] = {
-            "avg_latency": draw.uniform(0.1, 9), "latencies": [1.0], "percentiles": {
-                str(p): draw.uniform(0.1, 9) for p in (10, 25, 50, 75, 90, 99)}}
+            "avg_latency": draw.uniform(0.1, 9),
+            "latencies": [1.0],
+            "percentiles": {str(p): draw.uniform(0.1, 9) for p in (10, 25, 50, 75, 90, 99)},
+        }
         files[f"results/latency_{n}.commands"] = {"latency_command": "x y", "gpu_type": "A100"}
     for n in range(draw.randint(0, 3)):
         files[f"results/throughput_{n}.json"] = {
-            "elapsed_time": draw.uniform(1, 99), "num_requests": 200, "total_num_tokens": 9999 + n,
-            "requests_per_second": draw.uniform(1, 9), "tokens_per_second": draw.uniform(1, 999)}
-        files[f"results/throughput_{n}.commands"] = {"throughput_command": "x y", "gpu_type": "A100\nA100"}
+            "elapsed_time": draw.uniform(1, 99),
+            "num_requests": 200,
+            "total_num_tokens": 9999 + n,
+            "requests_per_second": draw.uniform(1, 9),
+            "tokens_per_second": draw.uniform(1, 999),
+        }
+        files[f"results/throughput_{n}.commands"] = {
+            "throughput_command": "x y",
+            "gpu_type": "A100\nA100",
+        }
     if draw.random() < 0.4:
         files["results/other.json"] = {"a": 1}
     return files
@@ -313,7 +364,7 @@ def judge_markdown(a: dict, b: dict, counts: Counts) -> list[str]:
     counts.add("rows of benchmark_results.json", len(want))
     problems = []
     for i, row in enumerate(want):
-        if i >= len(have) or not same_value(row, have[i]) or list(row) != list(have[i])[:len(row)]:
+        if i >= len(have) or not same_value(row, have[i]) or list(row) != list(have[i])[: len(row)]:
             problems.append(f"row {i}: upstream {row}, ours {have[i] if i < len(have) else None}")
             break
     if len(have) > len(want):
@@ -325,9 +376,12 @@ def judge_markdown(a: dict, b: dict, counts: Counts) -> list[str]:
     machine = tables.index(next(x for x in tables if x.startswith("|") and "Platform Info" in x))
     missing = [x for x in tables[:machine] if x not in lines]
     words = [x.replace(" ", "") for x in lines]
-    missing += [x for x in tables[machine + 2:] if x.replace(" ", "") not in words]
+    missing += [x for x in tables[machine + 2 :] if x.replace(" ", "") not in words]
     if missing:
-        problems += [f"Markdown upstream {missing[0]}", f"  ours {[x for x in lines if x[:12] == missing[0][:12]]}"]
+        problems += [
+            f"Markdown upstream {missing[0]}",
+            f"  ours {[x for x in lines if x[:12] == missing[0][:12]]}",
+        ]
     said = [x for x in a["stdout"].splitlines() if x.startswith(("Skipping", "[Errno"))]
     for x in said:
         # Of a file that is not there ours says the same in its own words.
@@ -356,19 +410,29 @@ def main() -> int:
     for seed in range(o.first, o.first + o.rounds):
         draw = random.Random(seed)
         data = files_of(draw)
-        files = {f"{'ab c'[i] if i != 2 else 'c/d'}/benchmark_results.json": rows for i, rows in enumerate(data)}
+        files = {
+            f"{'ab c'[i] if i != 2 else 'c/d'}/benchmark_results.json": rows
+            for i, rows in enumerate(data)
+        }
         argv = compare_line(draw, len(data))
         a, b = run_both("compare", os.path.join(o.scripts, "compare-json-results.py"), argv, files, o)
         rates = {row["qps"] for rows in data for row in rows}
         a["is_any"] = len(rates) > 1 or "qps" in argv
         rounds = [("compare " + " ".join(argv), a, b, judge_compare)]
         files = markdown_files(draw)
-        a, b = run_both("markdown", os.path.join(o.scripts, "convert-results-json-to-markdown.py"),
-                        ["-r", "results"], files, o)
+        a, b = run_both(
+            "markdown",
+            os.path.join(o.scripts, "convert-results-json-to-markdown.py"),
+            ["-r", "results"],
+            files,
+            o,
+        )
         rounds.append(("markdown", a, b, judge_markdown))
         for name, a, b, judge in rounds:
             if a["status"]:
-                problems = [] if b["status"] else [f"upstream ends with {a['status']}: {a['stderr'][-200:]}"]
+                problems = (
+                    [] if b["status"] else [f"upstream ends with {a['status']}: {a['stderr'][-200:]}"]
+                )
             elif b["status"]:
                 problems = [f"ours ends with {b['status']}: {b['stderr'][-400:]}"]
             else:
@@ -376,8 +440,10 @@ def main() -> int:
             failed += bool(problems)
             for i, text in enumerate(problems[:4]):
                 print(("" if i else f"FAIL  round {seed}: {name}\n") + f"      {text:.600}", flush=True)
-    print(f"{2 * o.rounds - failed} of {2 * o.rounds} rounds agree; compared: "
-          + ", ".join(f"{n:,} {k}" for k, n in counts.items()))
+    print(
+        f"{2 * o.rounds - failed} of {2 * o.rounds} rounds agree; compared: "
+        + ", ".join(f"{n:,} {k}" for k, n in counts.items())
+    )
     return 1 if failed else 0
 
 
