@@ -284,6 +284,7 @@ void frame_columns_text(const struct frame *f, struct buf *out)
 enum frame_kind frame_kind(const struct frame *f, struct str key)
 {
 	bool has_int = false, has_real = false, has_bool = false, has_gap = false;
+	uint64_t fits;
 
 	for (size_t i = 0; i < f->n; i++) {
 		const struct json_value *v = frame_value(f->row[i], key);
@@ -292,6 +293,8 @@ enum frame_kind frame_kind(const struct frame *f, struct str key)
 			has_gap = true;
 		else if (v->kind == JSON_TRUE || v->kind == JSON_FALSE)
 			has_bool = true;
+		else if (is_big_integer(v) && !str_to_u64(v->raw, &fits))
+			return FRAME_OBJECT;
 		else if (v->kind == JSON_INT || is_big_integer(v))
 			has_int = true;
 		else if (v->kind == JSON_REAL)

@@ -233,7 +233,7 @@ static void csv(void **state)
 	f.n = 2;
 	frame_csv(&f, &text);
 	assert_string_equal(text.data, ",i,f,b,m,big,e,\"x,\"\n"
-			    "0,1.0,1.5,True,1.0,1.1805916207174113e+21,,\n1,,,,,,,\n");
+			    "0,1.0,1.5,True,1.0,1180591620717411303424,,\n1,,,,,,,\n");
 	buf_release(&text);
 }
 
