@@ -250,9 +250,10 @@ static void print_outcome(struct hunt *h, const struct search_outcome *o)
 			   "with the %.0f requests of a run.", (long long)o->passing, unit,
 			   h->requests);
 	if (o->end == SEARCH_FOUND)
-		sweep_line(s, "Capacity: %lld %s, %g %% interval [%.2f, %.2f].",
+		sweep_line(s, "Capacity: %lld %s, %g %% interval [%.2f, %.2f]%s.",
 			   (long long)o->passing, unit, 100 * h->settle.confidence, o->low,
-			   o->high);
+			   o->high, s->o->num_runs > 1 ? "" : ", in which one run a level tells "
+			   "nothing of how much runs differ");
 	sweep_line(s, "Search: %u levels, %u runs (%u made now).", o->levels, o->runs,
 		   s->n_runs - h->runs_before);
 	if (!o->is_monotone)
