@@ -136,8 +136,8 @@ for (['the variable is overridden', 1, '*You should not override `request_rate` 
 	['an operator', 1, "*Invalid operator for SLA constraint 'p99_ttft_ms==5'. Valid operators are: {*",
 	'--sla-params', 'op.json'],
 	['a key', 2, "*--sla-params: a result has no key 'p99_tft_ms'*", '--sla-params', 'key.json'],
-	['a percentile nobody computes', 2, "*--sla-params: 'p99.9_ttft_ms' is not computed by --bench-cmd, " .
-	'whose --metric-percentiles is 50,95; add 99.9 to it', '--sla-params', 'p999.json',
+	['a percentile nobody computes', 2, "*--sla-params: 'p99.9_ttft_ms' is not computed by " .
+	'--bench-cmd, whose --metric-percentiles is 50,95; add 99.9 to it', '--sla-params', 'p999.json',
 	'--bench-params', 'p95.json'],
 	['hovering with a foreign client', 2, '*--hover needs a --bench-cmd with --duration*', '--sla-params',
 	'tpot.json', '--hover', 5, '--exec-bench']) {

@@ -87,7 +87,8 @@ for (['INT', 0.3, '130'], ['TERM', 0.45, '130', '--shuffle'], ['KILL', 0.35, 'si
 	my $r = sweep('whole', @grid, sim => [qw(--ttft-ms 2 --itl-ms 0)], more => ['--resume']);
 	is($r->{err}, "$begun --serve-cmd; what is there stays beside what is run now\n", 'another server');
 	$r = sweep('whole', @grid, bench => [qw(--seed 3)], more => ['--resume']);
-	is($r->{err}, "$begun --bench-cmd; what is there stays beside what is run now\n", 'another benchmark');
+	is($r->{err}, "$begun --bench-cmd; what is there stays beside what is run now\n",
+		'another benchmark');
 }
 
 done_testing;
