@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include "base/mem.h"
 #include "proc/keeper_parts.h"
 #include "proc/roster.h"
+#include "proc/spawn.h"
 
 #define FD_ABOVE 16        /* copies of descriptors go where no dup2 below can hit them */
 #define HURRY_LOOK_MS 50
@@ -96,26 +96,19 @@ static void free_marked(char **all)
 	free(all);
 }
 
-/* The caller's handlers and masks are not the keeper's, and none of its other descriptors. */
+/* It has none of the caller's other descriptors. */
 static int spawn(const char *program, const int fd[KEEPER_FDS], char *const *envp, pid_t *pid)
 {
 	char *argv[] = { (char[]){ "profllm-keeper" }, (char[]){ KEEPER_WORD }, NULL };
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
-	sigset_t none, all;
 	int rc;
 
-	sigemptyset(&none);
-	sigfillset(&all);
 	posix_spawn_file_actions_init(&files);
-	posix_spawnattr_init(&how);
+	spawn_attributes(&how, POSIX_SPAWN_SETSID);
 	for (int i = 0; i < KEEPER_FDS; i++)
 		posix_spawn_file_actions_adddup2(&files, fd[i], i);
 	posix_spawn_file_actions_addclosefrom_np(&files, KEEPER_FDS);
-	posix_spawnattr_setsigmask(&how, &none);
-	posix_spawnattr_setsigdefault(&how, &all);
-	posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-				       POSIX_SPAWN_SETSID);
 	rc = posix_spawn(pid, program, &files, &how, argv, envp);
 	posix_spawnattr_destroy(&how);
 	posix_spawn_file_actions_destroy(&files);

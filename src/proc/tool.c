@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
@@ -13,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/limits.h"
+#include "proc/spawn.h"
 
 enum { IN, OUT, ERRORS, STREAMS };
 
@@ -50,25 +50,18 @@ static int open_streams(int fd[STREAMS], struct str input, bool has_errors, stru
 	return 0;
 }
 
-/* The caller's handlers and masks are not the tool's. */
 static int start(const char *const *argv, const int fd[STREAMS], pid_t *pid, struct err *e)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
-	sigset_t none, all;
 	int rc;
 
-	sigemptyset(&none);
-	sigfillset(&all);
 	posix_spawn_file_actions_init(&files);
-	posix_spawnattr_init(&how);
+	spawn_attributes(&how, 0);
 	posix_spawn_file_actions_adddup2(&files, fd[IN], STDIN_FILENO);
 	posix_spawn_file_actions_adddup2(&files, fd[OUT], STDOUT_FILENO);
 	posix_spawn_file_actions_adddup2(&files, fd[ERRORS] < 0 ? fd[OUT] : fd[ERRORS],
 					 STDERR_FILENO);
-	posix_spawnattr_setsigmask(&how, &none);
-	posix_spawnattr_setsigdefault(&how, &all);
-	posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 	rc = posix_spawnp(pid, argv[0], &files, &how, (char *const *)(uintptr_t)argv, environ);
 	posix_spawnattr_destroy(&how);
 	posix_spawn_file_actions_destroy(&files);
