@@ -3,6 +3,7 @@
  * sweep_chart.c - see sweep_search.h: latency over throughput, one figure for each combination of
  * the benchmark's, one curve for each of the server's, one point for each level.
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/file.h"
@@ -15,6 +16,7 @@
 
 #define X_KEY "request_throughput"
 #define Y_KEY "p99_e2el_ms"
+#define LIMIT_REACH 1.5 /* of the highest point: a limit up to there is shown */
 
 struct point { double level, x, y; };
 
@@ -70,7 +72,41 @@ static void curve_of(struct sweep *s, const struct json_value *serve,
 				      .count = count, .label = label };
 }
 
-static void chart(struct sweep *s, const struct json_value *bench)
+static double highest(const struct figure_panel *panel)
+{
+	double y = 0;
+
+	for (size_t i = 0; i < panel->n_curves; i++)
+		for (size_t k = 0; k < panel->curve[i].n; k++)
+			y = fmax(y, panel->curve[i].y[k]);
+	return y;
+}
+
+/* The limits on what is drawn, as lines; one far above all points would only flatten them. */
+static void add_limits(struct sweep *s, const struct slas *slas, struct figure_panel *panel)
+{
+	struct figure_limit *limit =
+		arena_alloc(&s->arena, slas->n * SLA_LIMITS_MAX * sizeof(*limit));
+
+	for (size_t i = 0; i < slas->n; i++)
+		for (size_t k = 0; k < slas->item[i].n; k++) {
+			const struct sla one = { &slas->item[i].limit[k], 1 };
+			struct buf text = { 0 };
+
+			if (strcmp(one.limit->key, Y_KEY) != 0 ||
+			    one.limit->limit > LIMIT_REACH * highest(panel))
+				continue;
+			sla_text(&one, "", &text);
+			limit[panel->n_limits++] = (struct figure_limit){
+				.at = one.limit->limit,
+				.title = arena_text(&s->arena, buf_str(&text)),
+			};
+			buf_release(&text);
+		}
+	panel->limit = limit;
+}
+
+static void chart(struct sweep *s, const struct json_value *bench, const struct slas *slas)
 {
 	struct figure_curve *curve = arena_alloc(&s->arena, s->serve.n * sizeof(*curve));
 	struct figure_panel panel = { .curve = curve };
@@ -90,6 +126,7 @@ static void chart(struct sweep *s, const struct json_value *bench)
 			c->title = sweep_name(s, &s->serve.item[i], "(None)");
 		panel.n_curves += c->n > 0;
 	}
+	add_limits(s, slas, &panel);
 	params_text(bench, ", ", &title);
 	buf_printf(&title, "%sby %s", title.len ? ", " : "", s->o->sla_variable);
 	figure_axis_label(&x, X_KEY);
@@ -105,8 +142,8 @@ static void chart(struct sweep *s, const struct json_value *bench)
 	buf_release(&y);
 }
 
-void sweep_chart(struct sweep *s)
+void sweep_chart(struct sweep *s, const struct slas *slas)
 {
 	for (size_t i = 0; i < s->bench.n; i++)
-		chart(s, &s->bench.item[i]);
+		chart(s, &s->bench.item[i], slas);
 }

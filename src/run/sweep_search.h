@@ -16,6 +16,7 @@
  *   hover.jsonl       with --hover: one line per window at the boundary, also on stdout
  */
 #pragma once
+#include "run/sla.h"
 #include "run/sweep.h"
 
 /* As sweep_serve: the exit status, or -1 with e. */
@@ -36,5 +37,8 @@ int sweep_estimate_mean(const char *variable, const struct sweep_records *runs, 
  */
 int sweep_begin_for(struct sweep *s, const struct json_value *serve, const char *folder,
 		    struct err *e);
-/* Latency over throughput of every bench combination; what cannot be drawn is a warning. */
-void sweep_chart(struct sweep *s);
+/*
+ * Latency over throughput of every bench combination, with the limits that are on that latency;
+ * what cannot be drawn is a warning.
+ */
+void sweep_chart(struct sweep *s, const struct slas *slas);

@@ -352,7 +352,7 @@ static int hunt_all(struct sweep *s, const struct slas *slas, struct err *e)
 			return -1;
 	}
 	if (!s->o->dry_run)
-		sweep_chart(s);
+		sweep_chart(s, slas);
 	return 0;
 }
 

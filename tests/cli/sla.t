@@ -115,6 +115,11 @@ check_run('all pass', $all, { status => 0, out => ['Maximum request_rate for SLA
 	'run.'] });
 is((capacity('all'))[0]{outcome}, 'all_pass', 'said in the file');
 is(scalar(my @made = files('results/all', qr/^run=/)), 1, 'after one run');
+spew('e2el.json', '[{"p99_e2el_ms": "<=0.01"}, {"p99_e2el_ms": "<=60000"}]');
+my $none = sweep('serve_sla', $oracle, '--sla-params', 'e2el.json', '-e', 'none');
+check_run('a limit below everything', $none, { status => 0, out => ['No request_rate meets the SLA: *'] });
+my @lines_of = slurp('results/none/BENCH.gp') =~ /^set label '(p99_e2el_ms[^']*)' at graph/mg;
+is("@lines_of", 'p99_e2el_ms<=0.01', 'is a line of the figure; one far above what was measured is not');
 
 my $small = sweep('serve_sla', $oracle =~ s/--ttft.*/--kv-cache-tokens 48/r, '--sla-params', 'ttft.json',
 	@concurrency, '--hover', 1, '-e', 'small');
