@@ -102,11 +102,19 @@ static bool has_word(const char *text, const char *word)
 	return text && strstr(text, word);
 }
 
-static const struct json_value *or_empty(const struct json_value *v)
+/* What the result says of it, else what the options say, else "". */
+static void put_field(struct json_writer *w, const struct json_value *extra, const char *key,
+		      struct str of_options)
 {
-	static const struct json_value empty = { .kind = JSON_STRING, .text = { "", 0 } };
+	const struct json_value *v = json_get(extra, key);
 
-	return v ? v : &empty;
+	json_key(w, key);
+	if (v)
+		put(w, v);
+	else if (of_options.n)
+		json_put_raw(w, of_options);
+	else
+		json_put_text(w, "");
 }
 
 /* The options, with what the metadata says of tensor parallelism. */
@@ -131,8 +139,8 @@ static void put_args(struct json_writer *w, const struct json_value *args,
 static void put_benchmark(struct json_writer *w, const struct pytorch_opts *o,
 			  const struct json_value *args, const struct json_value *extra)
 {
-	const struct json_value *mode = or_empty(json_get(extra, "compilation_config.mode"));
-	bool is_eager = (mode->kind == JSON_STRING && str_is(mode->text, "0")) ||
+	const struct json_value *mode = json_get(extra, "compilation_config.mode");
+	bool is_eager = (mode && mode->kind == JSON_STRING && str_is(mode->text, "0")) ||
 			has_word(o->output_json, "eager") || has_word(o->result_filename, "eager");
 
 	json_key(w, "benchmark");
@@ -142,10 +150,8 @@ static void put_benchmark(struct json_writer *w, const struct pytorch_opts *o,
 	json_key(w, "extra_info");
 	json_begin_object(w);
 	put_args(w, args, extra);
-	json_key(w, "compilation_config.mode");
-	put(w, mode);
-	json_key(w, "optimization_level");
-	put(w, or_empty(json_get(extra, "optimization_level")));
+	put_field(w, extra, "compilation_config.mode", o->mode);
+	put_field(w, extra, "optimization_level", o->level);
 	json_key(w, "use_compile");
 	json_put_bool(w, !is_eager);
 	json_end_object(w);
@@ -154,7 +160,7 @@ static void put_benchmark(struct json_writer *w, const struct pytorch_opts *o,
 
 static void put_record(struct json_writer *w, const struct pytorch_opts *o,
 		       const struct json_value *args, const struct json_value *extra_tree,
-		       const char *metric, struct json_slice value, struct str extra)
+		       const struct pytorch_metric *metric, struct str extra)
 {
 	json_begin_object(w);
 	put_benchmark(w, o, args, extra_tree);
@@ -166,56 +172,72 @@ static void put_record(struct json_writer *w, const struct pytorch_opts *o,
 	json_key(w, "metric");
 	json_begin_object(w);
 	json_key(w, "name");
-	json_put_text(w, metric);
+	json_put_text(w, metric->name);
 	json_key(w, "benchmark_values");
-	json_begin_array(w);
-	json_put_raw(w, value.raw);
-	json_end_array(w);
+	json_put_raw(w, metric->values);
 	json_key(w, "extra_info");
 	json_put_raw(w, extra);
 	json_end_object(w);
 	json_end_object(w);
 }
 
-static int write_records(const struct pytorch_opts *o, struct json_slice result, struct str extra,
-			 struct arena *a, struct buf *out, struct err *e)
+int pytorch_write_metrics(const struct pytorch_opts *o, const struct pytorch_metric *metric,
+			  size_t n, struct str extra, struct buf *out, struct err *e)
 {
 	struct json_writer w = json_writer(out);
 	struct json_value *args, *tree;
-	struct json_slice value;
-	bool has_any = false;
+	struct arena a = { 0 };
+	int rc = -1;
 
-	if (json_parse(a, o->args, &args, e) < 0 || json_parse(a, extra, &tree, e) < 0)
-		return -1;
+	if (json_parse(&a, o->args, &args, e) == 0 && json_parse(&a, extra, &tree, e) == 0) {
+		json_begin_array(&w);
+		for (size_t i = 0; i < n; i++)
+			put_record(&w, o, args, tree, &metric[i], extra);
+		json_end_array(&w);
+		rc = 0;
+	}
+	arena_release(&a);
+	return rc;
+}
+
+/* The result's own metrics. */
+static int write_records(const struct pytorch_opts *o, struct json_slice result, struct str extra,
+			 struct buf *out, struct err *e)
+{
+	struct pytorch_metric metric[METRICS];
+	struct buf values[METRICS] = { 0 };
+	struct json_slice value;
+	size_t n = 0;
+	int rc = 0;
+
 	for (size_t i = 0; i < METRICS; i++) {
 		if (!json_member(result, metrics[i], &value))
 			continue;
-		if (!has_any)
-			json_begin_array(&w);
-		has_any = true;
-		put_record(&w, o, args, tree, metrics[i], value, extra);
+		buf_printf(&values[n], "[%.*s]", (int)value.raw.n, value.raw.p);
+		metric[n] = (struct pytorch_metric){ metrics[i], buf_str(&values[n]) };
+		n++;
 	}
-	if (has_any)
-		json_end_array(&w);
-	return 0;
+	if (n)
+		rc = pytorch_write_metrics(o, metric, n, extra, out, e);
+	for (size_t i = 0; i < n; i++)
+		buf_release(&values[i]);
+	return rc;
 }
 
 int pytorch_write(const struct pytorch_opts *o, struct str result, struct buf *out, struct err *e)
 {
 	struct json_scan scan = { result, 0 };
 	struct buf extra = { 0 };
-	struct arena a = { 0 };
 	struct json_slice all;
 	int rc;
 
 	rc = json_next(&scan, &all, e) < 0 ? -1 : put_extra(result, &extra, e);
 	if (rc == 0)
-		rc = write_records(o, all, buf_str(&extra), &a, out, e);
+		rc = write_records(o, all, buf_str(&extra), out, e);
 	if (rc == 0 && (out->is_over || extra.is_over))
 		rc = err_set(e, ERR_LIMIT, "the PyTorch benchmark file is larger than %llu bytes; "
 			     "leave out --save-detailed", BUF_BYTES_MAX);
 	buf_release(&extra);
-	arena_release(&a);
 	return rc;
 }
 
