@@ -51,9 +51,9 @@ static int write_orders(const struct keeper_opts *o, const struct keeper *k, str
 
 	if (!(grace_ms >= 0))
 		grace_ms = 0;
-	buf_printf(&text, "%s%c%s%c%d%c%d%c%d%c%d%c%llu%c", k->roster.mark, 0, k->roster_path, 0,
+	buf_printf(&text, "%s%c%s%c%d%c%d%c%d%c%d%c%d%c%llu%c", k->roster.mark, 0, k->roster_path, 0,
 		   (int)(grace_ms < GRACE_MS_MAX ? grace_ms : GRACE_MS_MAX), 0, o->leaves_rest, 0,
-		   o->follow_fd >= 0, 0, (int)k->roster.owner.pid, 0,
+		   o->follow_fd >= 0, 0, o->pass_fd > 0, 0, (int)k->roster.owner.pid, 0,
 		   (unsigned long long)k->roster.owner.start, 0);
 	for (size_t i = 0; o->argv[i]; i++)
 		buf_add(&text, o->argv[i], strlen(o->argv[i]) + 1);
@@ -138,6 +138,7 @@ static int start_keeper(const struct keeper_opts *o, struct keeper *k, struct er
 	given[KEEPER_CONTROL] = control[0];
 	given[KEEPER_REPORT] = report[1];
 	given[KEEPER_FOLLOW] = o->follow_fd >= 0 ? o->follow_fd : empty;
+	given[KEEPER_PASS] = o->pass_fd > 0 ? o->pass_fd : empty;
 	for (int i = 0; i < KEEPER_FDS; i++) {
 		fd[i] = fcntl(given[i], F_DUPFD_CLOEXEC, FD_ABOVE);
 		if (fd[i] < 0) {

@@ -49,12 +49,14 @@
 
 #define KEEPER_WORD "__keeper"
 #define KEEPER_MARK "PROFLLM_KEPT" /* variable in the environment of the whole tree */
+#define KEEPER_PASSED_FD 3
 
 struct keeper_opts {
 	char *const *argv;     /* argv[0] is looked for in PATH; ended by NULL */
 	char *const *envp;     /* NULL: ours */
 	int out_fd, err_fd;    /* its output and errors; -1: /dev/null. Its input is /dev/null */
 	int follow_fd;         /* -1, or: what is added to the file out_fd is copied there */
+	int pass_fd;           /* 0: none; else it becomes KEEPER_PASSED_FD of the program */
 	double grace_s;        /* between TERM and KILL */
 	bool leaves_rest;      /* once the program has ended, what it left running is let be */
 	const char *program;   /* one that calls keeper_main; NULL: /proc/self/exe */

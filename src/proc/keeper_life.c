@@ -35,7 +35,7 @@ struct life {
 	const char *roster_path;
 	char **argv;
 	int64_t grace_ns;
-	bool leaves_rest, follows;
+	bool leaves_rest, follows, passes;
 
 	int signals;             /* signalfd */
 	pid_t program;           /* 0 once it has ended */
@@ -99,6 +99,7 @@ static int take_orders(struct life *l)
 	l->grace_ns = grace_ms * MS;
 	l->leaves_rest = str_is(text[ORDER_LEAVES_REST], "1");
 	l->follows = str_is(text[ORDER_FOLLOWS], "1");
+	l->passes = str_is(text[ORDER_PASSES], "1");
 	roster_init(&l->roster);
 	memcpy(l->roster.mark, text[ORDER_MARK].p, ROSTER_MARK_BYTES - 1);
 	l->roster.owner = (struct roster_one){ (pid_t)owner, (uint64_t)start };
@@ -138,7 +139,7 @@ static int prepare_life(struct life *l)
 
 /* ---- the program ---- */
 
-static void become_program(char **argv, pid_t keeper, int failed)
+static void become_program(const struct life *l, pid_t keeper, int failed)
 {
 	sigset_t none;
 
@@ -146,9 +147,9 @@ static void become_program(char **argv, pid_t keeper, int failed)
 	setsid();
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	/* The keeper may have been killed before that took effect. */
-	if (getppid() == keeper) {
+	if (getppid() == keeper && (!l->passes || dup2(KEEPER_PASS, KEEPER_PASSED_FD) >= 0)) {
 		pthread_sigmask(SIG_SETMASK, &none, NULL);
-		execvp(argv[0], argv);
+		execvp(l->argv[0], l->argv);
 	}
 	if (write(failed, &errno, sizeof(errno)) < 0)
 		_exit(126);
@@ -166,7 +167,7 @@ static int start_program(struct life *l)
 		return errno;
 	pid = fork();
 	if (pid == 0)
-		become_program(l->argv, keeper, failed[1]);
+		become_program(l, keeper, failed[1]);
 	if (pid < 0)
 		error = errno;
 	close(failed[1]);
@@ -178,6 +179,8 @@ static int start_program(struct life *l)
 		error = n == (ssize_t)sizeof(error) ? error : 0;
 	}
 	close(failed[0]);
+	/* Its other end is to see when the program has ended, not when we have. */
+	close(KEEPER_PASS);
 	if (pid > 0 && error)
 		waitpid(pid, NULL, 0);
 	l->program = pid;

@@ -19,6 +19,7 @@ enum keeper_fd {
 	KEEPER_CONTROL = 3, /* closes when the tree is to end; nothing is ever written to it */
 	KEEPER_REPORT = 4,  /* struct keeper_report */
 	KEEPER_FOLLOW = 5,  /* where the log is copied to */
+	KEEPER_PASS = 6,    /* what the program gets as KEEPER_PASSED_FD; closed once it runs */
 	KEEPER_FDS,
 };
 
@@ -28,6 +29,7 @@ enum order_text {
 	ORDER_GRACE_MS,
 	ORDER_LEAVES_REST,  /* "1" or "0" */
 	ORDER_FOLLOWS,      /* likewise */
+	ORDER_PASSES,       /* likewise */
 	ORDER_OWNER,        /* process number */
 	ORDER_OWNER_START,
 	ORDER_TEXTS,

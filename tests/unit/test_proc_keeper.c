@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -409,6 +410,29 @@ static void a_followed_log(void **state)
 	free(copy);
 }
 
+/* It is descriptor 3 of the program, and closes with the program and not with its keeper. */
+static void a_passed_descriptor(void **state)
+{
+	char *argv[] = { (char[]){ "sh" }, (char[]){ "-c" },
+			 (char[]){ "read line <&3; echo \"got $line\" >&3" }, NULL };
+	struct keeper_opts o = { .argv = argv, .out_fd = -1, .err_fd = -1, .follow_fd = -1 };
+	char text[32] = "";
+	struct keeper *k;
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	o.pass_fd = pair[1];
+	assert_int_equal(keeper_start(&o, &k, NULL, NULL), 0);
+	close(pair[1]);
+	assert_int_equal(write(pair[0], "hello\n", 6), 6);
+	assert_int_equal(recv(pair[0], text, 10, MSG_WAITALL), 10);
+	assert_string_equal(text, "got hello\n");
+	assert_int_equal(read(pair[0], text, 1), 0);
+	assert_int_equal(keeper_stop(k, NULL, NULL), 0);
+	close(pair[0]);
+}
+
 static size_t open_descriptors(void)
 {
 	struct dirent *entry;
@@ -478,6 +502,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(commands_run),
 		cmocka_unit_test(a_cancelled_command),
 		cmocka_unit_test(what_a_command_started),
+		cmocka_unit_test(a_passed_descriptor),
 		cmocka_unit_test(a_followed_log),
 		cmocka_unit_test(nothing_leaks),
 	};
