@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * offline.c - see offline.h: which driver it is, the order of calls, and what every driver's
+ * outcome must satisfy, whoever it is: clocks within ours, counts that fit, totals from the parts.
+ */
+#include "run/offline.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#pragma weak offline_http_driver
+#pragma weak offline_worker_driver
+
+struct offline {
+	const struct offline_driver *driver;
+	void *state;
+	struct offline_about about;
+	const atomic_bool *cancel;
+	size_t n; /* requests put */
+	bool is_loaded, is_put;
+};
+
+static const struct offline_driver *driver_of(const char *backend)
+{
+	return strcmp(backend, "http") == 0 ? &offline_http_driver : &offline_worker_driver;
+}
+
+static int cancelled(const struct offline *o, struct err *e)
+{
+	if (o->cancel && atomic_load(o->cancel))
+		return err_set(e, ERR_CANCELLED, "stopped");
+	return 0;
+}
+
+static int cannot(const struct offline *o, const char *what, struct err *e)
+{
+	return err_set(e, ERR_RUN, "%s cannot %s",
+		       o->about.engine && o->about.engine[0] ? o->about.engine : o->driver->name, what);
+}
+
+int offline_start(const struct offline_start *how, struct offline **out, struct err *e)
+{
+	struct offline *o = mem_alloc(sizeof(*o));
+
+	o->driver = driver_of(how->backend);
+	o->cancel = how->hooks.cancel;
+	o->about = (struct offline_about){ .engine = "", .version = "", .device = "",
+					   .profile_to = "", .profile_dir = "", .method = "" };
+	if (cancelled(o, e) < 0 || o->driver->start(how, &o->state, &o->about, e) < 0) {
+		free(o);
+		return -1;
+	}
+	*out = o;
+	return 0;
+}
+
+const struct offline_about *offline_about(const struct offline *o)
+{
+	return &o->about;
+}
+
+int offline_render(struct offline *o, struct str messages, struct str tools, struct buf *text,
+		   struct err *e)
+{
+	if (!o->driver->render || !o->about.has_render)
+		return cannot(o, "apply a chat template", e);
+	return cancelled(o, e) < 0 ? -1 : o->driver->render(o->state, messages, tools, text, e);
+}
+
+int offline_load(struct offline *o, struct offline_loaded *out, struct err *e)
+{
+	assert(!o->is_loaded);
+	*out = (struct offline_loaded){ NAN, NAN, NAN, NAN, NAN, NULL, 0 };
+	if (cancelled(o, e) < 0 || o->driver->load(o->state, &o->about, out, e) < 0)
+		return -1;
+	o->is_loaded = true;
+	return 0;
+}
+
+int offline_put(struct offline *o, const struct offline_batch *batch, struct err *e)
+{
+	assert(o->is_loaded);
+	o->is_put = false;
+	if (cancelled(o, e) < 0 || o->driver->put(o->state, batch, e) < 0)
+		return -1;
+	o->n = batch->n;
+	o->is_put = true;
+	return 0;
+}
+
+/* ---- an outcome ---- */
+
+void offline_outcome_release(struct offline_outcome *o)
+{
+	arena_release(&o->arena);
+	*o = (struct offline_outcome){ 0 };
+}
+
+/* What the engine's side claims must lie between the question and its answer. */
+static int check_clocks(const struct offline *o, const struct offline_outcome *r, int64_t asked_ns,
+			int64_t answered_ns, struct err *e)
+{
+	const char *who = o->about.engine[0] ? o->about.engine : o->driver->name;
+
+	if (r->ended_ns < r->began_ns)
+		return err_set(e, ERR_RUN, "the clocks of %s cannot be believed: it says that the run "
+			       "ended %.6f s before it began", who,
+			       (double)(r->began_ns - r->ended_ns) / 1e9);
+	if (r->began_ns < asked_ns)
+		return err_set(e, ERR_RUN, "the clocks of %s cannot be believed: it says that the run "
+			       "began %.6f s before it was asked for", who,
+			       (double)(asked_ns - r->began_ns) / 1e9);
+	if (r->ended_ns > answered_ns)
+		return err_set(e, ERR_RUN, "the clocks of %s cannot be believed: it says that the run "
+			       "ended %.6f s after its answer came", who,
+			       (double)(r->ended_ns - answered_ns) / 1e9);
+	return 0;
+}
+
+static void add_up(struct offline_outcome *r)
+{
+	r->prompt_tokens = r->output_tokens = 0;
+	for (size_t i = 0; r->prompt && i < r->n; i++)
+		r->prompt_tokens += r->prompt[i];
+	for (size_t i = 0; r->output && i < r->n; i++)
+		r->output_tokens += r->output[i];
+	r->has_counts = r->prompt && r->output;
+	r->finished = r->is_finished ? 0 : r->n;
+	for (size_t i = 0; r->is_finished && i < r->n; i++)
+		r->finished += r->is_finished[i];
+}
+
+static const char *lacks(const struct offline_about *a, const struct offline_run *run)
+{
+	if (run->method == OFFLINE_CHAT && !a->has_chat)
+		return "chat";
+	if (run->method == OFFLINE_BEAM && !a->has_beam)
+		return "search with beams";
+	if (run->method == OFFLINE_ENCODE && !a->has_encode)
+		return "encode";
+	if (run->is_prequeued && !a->has_prequeue)
+		return "take all requests before it begins (--prequeue-requests)";
+	if (run->is_profiled && !a->has_profile)
+		return "profile itself (--profile)";
+	return NULL;
+}
+
+int offline_run(struct offline *o, const struct offline_run *run, struct offline_outcome *out,
+		struct err *e)
+{
+	const char *lack = lacks(&o->about, run);
+	int64_t asked_ns, answered_ns;
+
+	assert(o->is_put);
+	*out = (struct offline_outcome){ .n = o->n };
+	if (lack)
+		return cannot(o, lack, e);
+	if (cancelled(o, e) < 0)
+		return -1;
+	asked_ns = clock_mono_ns();
+	if (o->driver->run(o->state, run, out, e) < 0)
+		goto failed;
+	answered_ns = clock_mono_ns();
+	if (check_clocks(o, out, asked_ns, answered_ns, e) < 0)
+		goto failed;
+	out->elapsed_s = (double)(out->ended_ns - out->began_ns) / 1e9;
+	out->outside_s = (double)(answered_ns - asked_ns) / 1e9 - out->elapsed_s;
+	add_up(out);
+	return 0;
+failed:
+	offline_outcome_release(out);
+	return -1;
+}
+
+int offline_mm_stats(struct offline *o, struct buf *out, struct err *e)
+{
+	if (!o->driver->mm_stats || !o->about.has_mm_stats)
+		return cannot(o, "tell the times of multimodal preprocessing", e);
+	return cancelled(o, e) < 0 ? -1 : o->driver->mm_stats(o->state, out, e);
+}
+
+int offline_stop(struct offline *o, struct err *e)
+{
+	int rc;
+
+	if (!o)
+		return 0;
+	rc = o->driver->stop(o->state, e);
+	free(o);
+	return rc;
+}
