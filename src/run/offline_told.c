@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* offline_told.c - see offline_told.h. */
+#include "run/offline_told.h"
+
+#include <math.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/fmt.h"
+#include "version.h"
+
+static void put_text(struct json_writer *w, const char *key, const char *text)
+{
+	if (!text || !*text)
+		return;
+	json_key(w, key);
+	json_put_text(w, text);
+}
+
+static void put_int(struct json_writer *w, const char *key, int64_t v)
+{
+	json_key(w, key);
+	json_put_int(w, v);
+}
+
+static void put_seconds(struct json_writer *w, const char *key, double v)
+{
+	if (isnan(v))
+		return;
+	json_key(w, key);
+	json_put_f64(w, v);
+}
+
+static void put_engine(struct json_writer *w, const struct offline_about *about)
+{
+	struct json_slice told;
+
+	json_key(w, "engine");
+	json_begin_object(w);
+	put_text(w, "name", about->engine);
+	put_text(w, "version", about->version);
+	put_text(w, "device", about->device);
+	if (about->max_model_len > 0)
+		put_int(w, "max_model_len", about->max_model_len);
+	if (json_next(&(struct json_scan){ about->json, 0 }, &told, NULL) == 0 &&
+	    told.kind == JSON_OBJECT) {
+		json_key(w, "told");
+		json_put_raw(w, told.raw);
+	}
+	json_end_object(w);
+}
+
+static void put_load(struct json_writer *w, const struct offline_loaded *l)
+{
+	json_key(w, "load");
+	json_begin_object(w);
+	put_seconds(w, "spawn_s", l->spawn_s);
+	put_seconds(w, "load_s", l->load_s);
+	put_seconds(w, "ready_s", l->ready_s);
+	put_seconds(w, "compilation_s", l->compilation_s);
+	put_seconds(w, "encoder_compilation_s", l->encoder_compilation_s);
+	if (l->n_phases) {
+		json_key(w, "phases");
+		json_begin_object(w);
+		for (size_t i = 0; i < l->n_phases; i++)
+			put_seconds(w, l->phase[i].name, l->phase[i].s);
+		json_end_object(w);
+	}
+	json_end_object(w);
+}
+
+static void put_cpu(struct json_writer *w)
+{
+	struct buf text = { 0 }, name = { 0 };
+	struct str rest;
+
+	if (file_read("/proc/cpuinfo", 1u << 22, &text, NULL) == 0) {
+		rest = buf_str(&text);
+		while (rest.n && !name.len) {
+			struct str value = str_cut(&rest, '\n'), key = str_trim(str_cut(&value, ':'));
+
+			if (str_is(key, "model name"))
+				buf_add_str(&name, str_trim(value));
+		}
+	}
+	if (name.len)
+		put_text(w, "cpu", name.data);
+	buf_release(&name);
+	buf_release(&text);
+}
+
+static void put_host(struct json_writer *w)
+{
+	struct utsname u;
+
+	json_key(w, "host");
+	json_begin_object(w);
+	put_cpu(w);
+	put_int(w, "cpus", sysconf(_SC_NPROCESSORS_ONLN));
+	put_int(w, "memory_bytes", (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE));
+	if (uname(&u) == 0) {
+		put_text(w, "kernel", u.release);
+		put_text(w, "machine", u.machine);
+	}
+	json_end_object(w);
+}
+
+void offline_told(struct json_writer *w, const struct offline_told *t)
+{
+	put_text(w, "version", PROFLLM_VERSION);
+	put_text(w, "command", t->command);
+	put_text(w, "backend", t->backend);
+	if (t->about) {
+		put_text(w, "method", t->about->method);
+		put_engine(w, t->about);
+	}
+	if (t->loaded)
+		put_load(w, t->loaded);
+	put_host(w);
+}
+
+void offline_told_line(struct buf *out, const struct offline_told *t)
+{
+	const struct offline_about *about = t->about;
+	char duration[FMT_F64_BYTES];
+
+	buf_printf(out, "Engine: %s", about && about->engine && *about->engine ? about->engine
+		   : t->backend);
+	if (about && about->version && *about->version)
+		buf_printf(out, " %s", about->version);
+	if (about && about->device && *about->device)
+		buf_printf(out, " on %s", about->device);
+	if (about && about->method && *about->method)
+		buf_printf(out, ", %s", about->method);
+	if (t->loaded && !isnan(t->loaded->load_s))
+		buf_printf(out, ", loaded in %s",
+			   fmt_duration(duration, (int64_t)(t->loaded->load_s * 1e9)));
+}
