@@ -88,6 +88,41 @@ struct opt {
 			   enum opt_tri: OPT_TRI, struct opt_list: OPT_LIST,             \
 			   struct opt_json: OPT_JSON), __VA_ARGS__ }
 
+/* An argument that is no row, for help. Texts without dashes but for also; "" for nothing. */
+struct opt_foreign_row {
+	const char *name, *also, *group, *arg, *help, *initial, *choices, *kind;
+	bool is_switch;   /* has --no-NAME */
+	bool has_value;
+};
+
+/*
+ * Names that are no rows of a set and still pass, such as the arguments of an engine beside a
+ * verb's own. They are not read, only counted: the words are kept as they were typed. Looked up
+ * after the whole names of all rows, before their beginnings; beginnings of foreign names come
+ * after beginnings of upstream's rows and before those of ours.
+ */
+struct opt_foreign {
+	const struct opt_foreign *next; /* asked when this one does not know; NULL: no more */
+	const void *self;
+	/*
+	 * argv[0] begins with a dash. How many words it takes, itself included; 0: not known. -1:
+	 * the beginning of several names. Whole names alone, or beginnings too.
+	 */
+	int (*words)(const void *self, char *const *argv, bool is_whole, struct err *e);
+	/* What a name that nobody knows may have meant, without dashes; NULL: nothing near. */
+	const char *(*nearest)(const void *self, struct str name);
+	/* What help, --help=json and completion show, one by one; false: no more. */
+	bool (*row)(const void *self, size_t i, struct opt_foreign_row *out);
+	bool is_open;     /* what nobody knows and is near to nothing passes, too */
+};
+
+/* Foreign words as argv, ended by NULL; by[i]: whose word it is, NULL: nobody's. */
+struct opt_rest {
+	char **v;
+	const struct opt_foreign **by;
+	size_t n;
+};
+
 struct opt_set {
 	const char *command;     /* "bench serve" */
 	const char *summary;     /* one line */
@@ -99,6 +134,7 @@ struct opt_set {
 	size_t bytes;            /* its size; n and this are all a form needs */
 	const char *const *groups; /* order of headings in help, NULL at the end; others follow */
 	const char *namespace_head; /* the namespace line begins with it: "a='b', "; or NULL */
+	const struct opt_foreign *foreign; /* names that are no rows but pass; NULL: none */
 };
 
 struct opt_result {
@@ -106,6 +142,7 @@ struct opt_result {
 	const char *help_topic;
 	bool is_show_config;
 	uint64_t given[OPT_ROWS_MAX / 64]; /* bit per row: set on the command line */
+	struct opt_rest rest;    /* foreign words; n 0 without opt_set.foreign */
 	struct buf notes;        /* warnings for stderr, one line each */
 };
 
