@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report/put.h - one member of a JSON object in one call. Private to report/. */
 #pragma once
+#include "base/arena.h"
 #include "json/write.h"
 
 static inline void put_text(struct json_writer *w, const char *key, const char *text)
@@ -25,4 +26,18 @@ static inline void put_bool(struct json_writer *w, const char *key, bool v)
 {
 	json_key(w, key);
 	json_put_bool(w, v);
+}
+
+/* The members of an object that is written already; nothing when it is none. */
+static inline void put_members(struct json_writer *w, struct str object)
+{
+	struct json_value *v;
+	struct arena a = { 0 };
+
+	if (json_parse(&a, object, &v, NULL) == 0 && v->kind == JSON_OBJECT)
+		for (size_t i = 0; i < v->count; i++) {
+			json_key_str(w, v->key[i]);
+			json_put_value(w, &v->item[i]);
+		}
+	arena_release(&a);
 }

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* latency.c - see latency.h. */
+#include "report/latency.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/fmt.h"
+#include "base/mem.h"
+#include "report/put.h"
+#include "stats/stats.h"
+
+const int latency_percentages[LATENCY_PERCENTILES] = { 10, 25, 50, 75, 90, 99 };
+
+/* ---- numbers ---- */
+
+/* A normal variable's standard deviation over the median of its distances from its median. */
+#define MAD_SCALE 1.4826
+
+static double median_deviation(const struct latency_runs *r, double median)
+{
+	double *away = mem_array(r->n, sizeof(*away)), mad;
+
+	for (size_t i = 0; i < r->n; i++)
+		away[i] = fabs(r->latency_s[i] - median);
+	stats_sort(away, r->n);
+	mad = stats_median(away, r->n);
+	free(away);
+	return mad * MAD_SCALE;
+}
+
+static bool is_outlier(double x, double median, double deviation)
+{
+	return deviation > 0 && fabs(x - median) > LATENCY_OUTLIER_DEVIATIONS * deviation;
+}
+
+static bool is_apart(struct interval a, struct interval b)
+{
+	return a.high < b.low || b.high < a.low;
+}
+
+/* Means of the first and of the last third, and whether they differ beyond chance. */
+static void judge_drift(const struct latency_runs *r, struct latency_facts *f)
+{
+	size_t n = r->n / 3;
+	const double *last = r->latency_s + r->n - n;
+	struct interval a, b;
+
+	f->first_third_s = stats_mean(r->latency_s, n);
+	f->last_third_s = stats_mean(last, n);
+	f->drift = f->first_third_s > 0 ? f->last_third_s / f->first_third_s - 1 : 0;
+	a = interval_mean(f->first_third_s, stats_std(r->latency_s, n), n, 0.95);
+	b = interval_mean(f->last_third_s, stats_std(last, n), n, 0.95);
+	if (fabs(f->drift) > LATENCY_DRIFT_SHARE && is_apart(a, b))
+		f->doubts |= LATENCY_DRIFTS;
+}
+
+/* Tokens of an iteration: what was counted, else what was asked for. */
+static void count_tokens(const struct latency_runs *r, struct latency_facts *f)
+{
+	double wanted = (double)r->batch_size * (double)r->sequences * (double)r->output_len;
+	double n = (double)r->n;
+
+	f->expected_tokens = (uint64_t)wanted * r->n;
+	f->prompt_tokens = (double)r->batch_size * (double)r->input_len;
+	f->output_tokens = wanted;
+	if (r->has_counts) {
+		f->prompt_tokens = (double)r->prompt_tokens / n;
+		f->output_tokens = (double)r->output_tokens / n;
+		if (r->output_tokens < f->expected_tokens)
+			f->doubts |= LATENCY_SHORT;
+	}
+	if (f->mean_s > 0) {
+		f->output_tokens_per_s = f->output_tokens / f->mean_s;
+		f->total_tokens_per_s = (f->prompt_tokens + f->output_tokens) / f->mean_s;
+	}
+	if (r->output_len > 0)
+		f->s_per_token = f->mean_s / (double)r->output_len;
+}
+
+void latency_facts(const struct latency_runs *r, struct latency_facts *f)
+{
+	double *sorted, deviation, sum;
+
+	*f = (struct latency_facts){ .doubts = r->n < r->wanted ? LATENCY_STOPPED : 0 };
+	if (r->n == 0)
+		return;
+	sorted = stats_sorted(r->latency_s, r->n);
+	f->mean_s = stats_mean(r->latency_s, r->n);
+	f->std_s = stats_std(r->latency_s, r->n);
+	f->median_s = stats_median(sorted, r->n);
+	f->min_s = sorted[0];
+	f->max_s = sorted[r->n - 1];
+	for (int i = 0; i < LATENCY_PERCENTILES; i++)
+		f->percentile_s[i] = stats_percentile(sorted, r->n, latency_percentages[i]);
+	f->mean_95 = interval_mean(f->mean_s, f->std_s, r->n, 0.95);
+	deviation = median_deviation(r, f->median_s);
+	for (size_t i = 0; i < r->n; i++)
+		f->outliers += is_outlier(r->latency_s[i], f->median_s, deviation);
+	if (r->n >= LATENCY_JUDGE_MIN) {
+		judge_drift(r, f);
+		if (f->mean_s > 0 && f->std_s / f->mean_s > LATENCY_SPREAD_SHARE)
+			f->doubts |= LATENCY_SPREADS;
+		if (r->n_warmup == 0 && r->latency_s[0] > f->median_s &&
+		    is_outlier(r->latency_s[0], f->median_s, deviation))
+			f->doubts |= LATENCY_FIRST_SLOW;
+	}
+	count_tokens(r, f);
+	sum = stats_sum(r->latency_s, r->n);
+	f->outside_share = sum > 0 ? r->outside_s / sum : 0;
+	if (f->outside_share > LATENCY_OUTSIDE_SHARE)
+		f->doubts |= LATENCY_OUTSIDE;
+	free(sorted);
+}
+
+/* ---- terminal ---- */
+
+void latency_terminal(const struct latency_facts *f, struct buf *out)
+{
+	char text[FMT_F64_BYTES];
+
+	buf_printf(out, "Avg latency: %s seconds\n", fmt_f64(text, f->mean_s));
+	for (int i = 0; i < LATENCY_PERCENTILES; i++)
+		buf_printf(out, "%d%% percentile latency: %s seconds\n", latency_percentages[i],
+			   fmt_f64(text, f->percentile_s[i]));
+}
+
+static const struct { enum latency_doubt doubt; const char *name; } doubt_names[] = {
+	{ LATENCY_STOPPED, "stopped" }, { LATENCY_SHORT, "short_answers" },
+	{ LATENCY_DRIFTS, "drift" }, { LATENCY_SPREADS, "spread" },
+	{ LATENCY_FIRST_SLOW, "no_warmup" }, { LATENCY_OUTSIDE, "outside_the_clock" },
+};
+#define DOUBTS (sizeof(doubt_names) / sizeof(*doubt_names))
+
+/* One sentence. */
+static void explain(const struct latency_runs *r, const struct latency_facts *f,
+		    enum latency_doubt doubt, struct buf *out)
+{
+	if (doubt == LATENCY_STOPPED)
+		buf_printf(out, "stopped after %zu of %zu iterations", r->n, r->wanted);
+	else if (doubt == LATENCY_SHORT)
+		buf_printf(out, "%" PRIu64 " tokens came back where %" PRIu64 " were asked for: the "
+			   "latency is that of less work", r->output_tokens, f->expected_tokens);
+	else if (doubt == LATENCY_DRIFTS)
+		buf_printf(out, "the last third of the iterations took %+.1f %% of the first third's "
+			   "time: more --num-iters-warmup, or a machine whose clock changes",
+			   f->drift * 100);
+	else if (doubt == LATENCY_SPREADS)
+		buf_printf(out, "the standard deviation is %.1f %% of the mean: something else runs "
+			   "here", f->std_s / f->mean_s * 100);
+	else if (doubt == LATENCY_FIRST_SLOW)
+		buf_printf(out, "the first iteration took %.1f times the median: it was the warm-up",
+			   r->latency_s[0] / f->median_s);
+	else
+		buf_printf(out, "%.1f %% were spent between question and answer outside the engine's "
+			   "clock", f->outside_share * 100);
+}
+
+static void show_time(struct buf *out, double s)
+{
+	char text[FMT_F64_BYTES];
+
+	buf_add_text(out, fmt_duration(text, (int64_t)(s * 1e9)));
+}
+
+void latency_terminal_ours(const struct latency_runs *r, const struct latency_facts *f,
+			   struct buf *out)
+{
+	if (r->n == 0)
+		return;
+	buf_add_text(out, "Median latency: ");
+	show_time(out, f->median_s);
+	buf_add_text(out, ", standard deviation ");
+	show_time(out, f->std_s);
+	if (r->n > 1) {
+		buf_add_text(out, ", 95 % interval of the mean ");
+		show_time(out, fmax(0, f->mean_95.low));
+		buf_add_text(out, " to ");
+		show_time(out, f->mean_95.high);
+	}
+	buf_printf(out, "\nBatch: %" PRId64 " x %" PRId64 " prompt tokens, %s%" PRId64 " x %" PRId64
+		   " answer tokens\n", r->batch_size, r->input_len, r->is_beam ? "beams " : "",
+		   r->sequences, r->output_len);
+	buf_printf(out, "Output: %.2f tokens/s, ", f->output_tokens_per_s);
+	show_time(out, f->s_per_token);
+	buf_printf(out, " for each token of an answer; prompt and output: %.2f tokens/s\n",
+		   f->total_tokens_per_s);
+	if (f->outliers)
+		buf_printf(out, "Outliers: %zu of %zu iterations\n", f->outliers, r->n);
+	if (r->n < LATENCY_TAIL_MIN)
+		buf_printf(out, "Note: the 99%% percentile of %zu values lies between the two "
+			   "largest.\n", r->n);
+	buf_printf(out, "Verdict: %s\n", f->doubts ? "doubtful" : "nothing speaks against it");
+	for (size_t i = 0; i < DOUBTS; i++) {
+		if (!(f->doubts & doubt_names[i].doubt))
+			continue;
+		buf_add_text(out, "  ");
+		explain(r, f, doubt_names[i].doubt, out);
+		buf_add_text(out, ".\n");
+	}
+}
+
+/* ---- the result file ---- */
+
+static void put_reals(struct json_writer *w, const char *key, const double *v, size_t n)
+{
+	json_key(w, key);
+	json_begin_array(w);
+	for (size_t i = 0; i < n; i++)
+		json_put_f64(w, v[i]);
+	json_end_array(w);
+}
+
+static void put_verdict(struct json_writer *w, const struct latency_runs *r,
+			const struct latency_facts *f)
+{
+	struct buf text = { 0 };
+
+	json_key(w, "doubts");
+	json_begin_object(w);
+	for (size_t i = 0; i < DOUBTS; i++) {
+		if (!(f->doubts & doubt_names[i].doubt))
+			continue;
+		buf_reset(&text);
+		explain(r, f, doubt_names[i].doubt, &text);
+		put_text(w, doubt_names[i].name, text.data);
+	}
+	json_end_object(w);
+	buf_release(&text);
+}
+
+static void put_spread(struct json_writer *w, const struct latency_runs *r,
+		       const struct latency_facts *f)
+{
+	put_real(w, "std_latency", f->std_s);
+	put_real(w, "median_latency", f->median_s);
+	put_real(w, "min_latency", f->min_s);
+	put_real(w, "max_latency", f->max_s);
+	if (r->n > 1) {
+		double ends[] = { f->mean_95.low, f->mean_95.high };
+
+		put_reals(w, "mean_latency_interval_95", ends, 2);
+	}
+	if (r->n >= LATENCY_JUDGE_MIN) {
+		put_real(w, "first_third_latency", f->first_third_s);
+		put_real(w, "last_third_latency", f->last_third_s);
+		put_real(w, "drift_share", f->drift);
+	}
+	put_int(w, "outliers", (int64_t)f->outliers);
+	put_real(w, "outside_clock_s", r->outside_s);
+}
+
+static void put_ours(struct json_writer *w, const struct latency_runs *r,
+		     const struct latency_facts *f, const struct latency_config *config)
+{
+	json_key(w, "profllm");
+	json_begin_object(w);
+	put_members(w, config->ours);
+	put_int(w, "seed", config->seed);
+	put_int(w, "batch_size", r->batch_size);
+	put_int(w, "input_len", r->input_len);
+	put_int(w, "output_len", r->output_len);
+	put_int(w, "n", r->sequences);
+	put_bool(w, "is_beam_search", r->is_beam);
+	put_int(w, "iterations", (int64_t)r->n);
+	put_int(w, "iterations_wanted", (int64_t)r->wanted);
+	put_reals(w, "warmup_latencies", r->warmup_s, r->n_warmup);
+	put_spread(w, r, f);
+	put_bool(w, "are_tokens_counted", r->has_counts);
+	put_real(w, "prompt_tokens_per_iteration", f->prompt_tokens);
+	put_real(w, "output_tokens_per_iteration", f->output_tokens);
+	put_real(w, "output_throughput", f->output_tokens_per_s);
+	put_real(w, "total_token_throughput", f->total_tokens_per_s);
+	put_real(w, "latency_per_output_token", f->s_per_token);
+	put_verdict(w, r, f);
+	json_end_object(w);
+}
+
+void latency_json(const struct latency_runs *r, const struct latency_facts *f,
+		  const struct latency_config *config, struct buf *out)
+{
+	struct json_writer w = json_writer(out);
+	char key[8];
+
+	w.indent = 4;
+	json_begin_object(&w);
+	put_text(&w, "model_id", config->model);
+	put_real(&w, "avg_latency", f->mean_s);
+	put_reals(&w, "latencies", r->latency_s, r->n);
+	json_key(&w, "percentiles");
+	json_begin_object(&w);
+	for (int i = 0; i < LATENCY_PERCENTILES; i++) {
+		snprintf(key, sizeof(key), "%d", latency_percentages[i]);
+		put_real(&w, key, f->percentile_s[i]);
+	}
+	json_end_object(&w);
+	put_ours(&w, r, f, config);
+	json_end_object(&w);
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mm_processor.c - see mm_processor.h. */
+#include "report/mm_processor.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/fmt.h"
+#include "base/mem.h"
+#include "json/python.h"
+#include "opt/opt.h"
+#include "report/grid.h"
+#include "report/put.h"
+#include "stats/stats.h"
+
+const char mm_no_stages[] =
+	"\n⚠️  Warning: No MM processor stats found in registry.\n"
+	"   This may indicate that:\n"
+	"   - No multimodal requests were processed\n"
+	"   - Stats were already retrieved (registry is cleared after retrieval)\n";
+const char mm_no_e2el[] =
+	"\n⚠️  Warning: Detailed end-to-end latency metrics not available.\n"
+	"   Falling back to average request latency (total_time / num_completed_requests).\n";
+
+/* ---- numbers ---- */
+
+static int bad_number(struct str text, struct err *e)
+{
+	struct buf shown = { 0 };
+
+	json_repr_str(&shown, text);
+	err_set(e, ERR_RUN, "--metric-percentiles: could not convert string to float: %s",
+		shown.data);
+	buf_release(&shown);
+	return -1;
+}
+
+int mm_percentiles(const char *text, struct mm_percentiles *out, struct arena *a, struct err *e)
+{
+	struct str rest = str_of(text);
+	size_t n = 1;
+
+	for (const char *p = text; *p; p++)
+		n += *p == ',';
+	*out = (struct mm_percentiles){ .v = arena_alloc(a, n * sizeof(*out->v)), .n = n };
+	for (size_t i = 0; i < n; i++) {
+		struct str one = str_cut(&rest, ',');
+
+		if (!opt_python_float(one, &out->v[i]))
+			return bad_number(one, e);
+		if (!(out->v[i] >= 0 && out->v[i] <= 100))
+			return err_set(e, ERR_RUN, "--metric-percentiles: Percentiles must be in "
+				       "the range [0, 100], got %.*s", (int)one.n, one.p);
+	}
+	return 0;
+}
+
+struct mm_spread mm_spread(const double *v, size_t n, const struct mm_percentiles *p,
+			   struct arena *a)
+{
+	struct mm_spread s = { .percentile = arena_alloc(a, (p->n + 1) * sizeof(double)) };
+	double *sorted = stats_sorted(v, n);
+
+	s.mean = stats_mean(v, n);
+	s.median = stats_median(sorted, n);
+	s.std = stats_std(v, n);
+	for (size_t i = 0; i < p->n; i++)
+		s.percentile[i] = stats_percentile(sorted, n, p->v[i]);
+	free(sorted);
+	return s;
+}
+
+/* ---- stages ---- */
+
+#define ENCODER_CALLS "num_encoder_calls"
+
+/* Every "_secs" becomes "_ms". */
+static const char *shown_name(struct str key, struct arena *a)
+{
+	struct buf out = { 0 };
+	char *name;
+
+	while (key.n) {
+		if (str_starts(key, STR("_secs"))) {
+			buf_add_text(&out, "_ms");
+			key = (struct str){ key.p + 5, key.n - 5 };
+			continue;
+		}
+		buf_add_char(&out, *key.p);
+		key = (struct str){ key.p + 1, key.n - 1 };
+	}
+	name = arena_text(a, buf_str(&out));
+	buf_release(&out);
+	return name;
+}
+
+/* Keys of all requests, each once, in the order in which they first appear. */
+static size_t stage_keys(const struct json_value *all, struct str *key)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < all->count; i++)
+		for (size_t k = 0; k < all->item[i].count; k++) {
+			size_t at = 0;
+
+			while (at < n && !str_eq(key[at], all->item[i].key[k]))
+				at++;
+			if (at == n)
+				key[n++] = all->item[i].key[k];
+		}
+	return n;
+}
+
+static bool is_number(const struct json_value *v)
+{
+	return v && (v->kind == JSON_INT || v->kind == JSON_REAL);
+}
+
+static void read_stage(const struct json_value *all, struct str key, struct mm_stages *out,
+		       const struct mm_percentiles *p, struct arena *a)
+{
+	double *v = mem_array(all->count + 1, sizeof(*v)), sum;
+	const bool is_count = str_is(key, ENCODER_CALLS);
+	size_t n = 0;
+
+	for (size_t i = 0; i < all->count; i++) {
+		const struct json_value *one = json_get(&all->item[i], key.p);
+
+		if (is_number(one))
+			v[n++] = json_real(one, 0) * (is_count ? 1 : 1000);
+	}
+	sum = stats_sum(v, n);
+	if (n)
+		out->v[out->n++] = (struct mm_stage){ .name = shown_name(key, a), .n = n,
+						      .spread = mm_spread(v, n, p, a), .sum = sum };
+	if (n && is_count) {
+		out->has_encoder = true;
+		out->encoder_calls = (int64_t)sum;
+		out->encoder_requests = n;
+	}
+	free(v);
+}
+
+int mm_stages_read(struct str json, const struct mm_percentiles *p, struct mm_stages *out,
+		   struct arena *a, struct err *e)
+{
+	struct json_value *all;
+	struct str *key;
+	size_t n = 0, keys;
+
+	*out = (struct mm_stages){ 0 };
+	if (json.n == 0)
+		return 0;
+	if (json_parse(a, json, &all, e) < 0)
+		return err_wrap(e, "times of stages that the engine told");
+	if (all->kind != JSON_OBJECT)
+		return err_set(e, ERR_PARSE, "times of stages that the engine told: expected an "
+			       "object of requests");
+	for (size_t i = 0; i < all->count; i++) {
+		if (all->item[i].kind != JSON_OBJECT)
+			return err_set(e, ERR_PARSE, "times of stages that the engine told: "
+				       "'%.64s' is no object", all->key[i].p);
+		n += all->item[i].count;
+	}
+	key = arena_alloc(a, (n + 1) * sizeof(*key));
+	keys = stage_keys(all, key);
+	out->v = arena_alloc(a, (keys + 1) * sizeof(*out->v));
+	out->requests = all->count;
+	for (size_t i = 0; i < keys; i++)
+		read_stage(all, key[i], out, p, a);
+	return 0;
+}
+
+int mm_facts(const struct mm_run *run, struct str stages, const struct mm_percentiles *p,
+	     struct mm_facts *out, struct arena *a, struct err *e)
+{
+	size_t n = run->n ? run->n : run->completed;
+	double *ms = mem_array(n + 1, sizeof(*ms));
+
+	*out = (struct mm_facts){ .is_average = run->n == 0 && run->completed > 0 };
+	for (size_t i = 0; i < n; i++)
+		ms[i] = (run->n ? run->e2el_s[i] : run->elapsed_s / (double)run->completed) * 1000;
+	out->e2el_ms = mm_spread(ms, n, p, a);
+	free(ms);
+	return mm_stages_read(stages, p, &out->stages, a, e);
+}
+
+/* ---- terminal ---- */
+
+/* As pandas prints a table of texts without its index: all to the right, one blank between. */
+static void put_table(const struct grid *g, struct buf *out)
+{
+	size_t *width = mem_array(g->cols, sizeof(*width));
+
+	for (size_t i = 0; i < g->n; i++) {
+		size_t n = grid_width(g->cell[i]);
+
+		if (n > width[i % g->cols])
+			width[i % g->cols] = n;
+	}
+	for (size_t i = 0; i < g->n; i++) {
+		size_t gap = width[i % g->cols] - grid_width(g->cell[i]);
+
+		buf_printf(out, "%s%*s%s%s", i % g->cols ? " " : "", (int)gap, "", g->cell[i],
+			   (i + 1) % g->cols ? "" : "\n");
+	}
+	free(width);
+}
+
+static bool is_repeated(const struct mm_percentiles *p, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (p->v[k] <= p->v[i] && p->v[k] >= p->v[i])
+			return true;
+	return false;
+}
+
+static const char *percent_name(char letter, double p, struct arena *a)
+{
+	char text[FMT_F64_BYTES];
+
+	return arena_printf(a, "%c%s", letter, fmt_f64(text, p));
+}
+
+/* A column for each percentile, of those asked for twice one, as a Python dict has them. */
+static void stage_table(const struct mm_facts *f, const struct mm_percentiles *p, struct arena *a,
+			struct buf *out)
+{
+	static const char *const head[] = { "Stage", "Mean", "Median", "Std" };
+	struct grid g;
+
+	grid_begin(&g, a);
+	for (size_t i = 0; i < sizeof(head) / sizeof(*head); i++)
+		grid_add(&g, head[i]);
+	for (size_t k = 0; k < p->n; k++)
+		if (!is_repeated(p, k))
+			grid_add(&g, percent_name('P', p->v[k], a));
+	grid_end_heads(&g);
+	for (size_t i = 0; i < f->stages.n; i++) {
+		const struct mm_stage *s = &f->stages.v[i];
+
+		grid_add(&g, s->name);
+		grid_add(&g, arena_printf(a, "%.2f", s->spread.mean));
+		grid_add(&g, arena_printf(a, "%.2f", s->spread.median));
+		grid_add(&g, arena_printf(a, "%.2f", s->spread.std));
+		for (size_t k = 0; k < p->n; k++)
+			if (!is_repeated(p, k))
+				grid_add(&g, arena_printf(a, "%.2f", s->spread.percentile[k]));
+	}
+	put_table(&g, out);
+}
+
+static void e2el_table(const struct mm_facts *f, const struct mm_percentiles *p, struct arena *a,
+		       struct buf *out)
+{
+	const struct mm_spread *s = &f->e2el_ms;
+	struct grid g;
+
+	grid_begin(&g, a);
+	grid_add(&g, "Metric");
+	grid_add(&g, "Value (ms)");
+	grid_end_heads(&g);
+	grid_add(&g, "Mean");
+	grid_add(&g, arena_printf(a, "%.2f", s->mean));
+	grid_add(&g, "Median");
+	grid_add(&g, arena_printf(a, "%.2f", s->median));
+	grid_add(&g, "Std");
+	grid_add(&g, arena_printf(a, "%.2f", s->std));
+	for (size_t k = 0; k < p->n; k++) {
+		grid_add(&g, percent_name('P', p->v[k], a));
+		grid_add(&g, arena_printf(a, "%.2f", s->percentile[k]));
+	}
+	put_table(&g, out);
+}
+
+static void rule(struct buf *out)
+{
+	for (int i = 0; i < 80; i++)
+		buf_add_char(out, '=');
+	buf_add_char(out, '\n');
+}
+
+void mm_terminal(const struct mm_facts *f, const struct mm_percentiles *p, struct buf *out)
+{
+	struct arena a = { 0 };
+
+	buf_add_char(out, '\n');
+	rule(out);
+	buf_add_text(out, "Multimodal Processor Benchmark Results\n");
+	rule(out);
+	buf_add_text(out, "\nMM Processor Metrics:\n");
+	if (f->stages.n)
+		stage_table(f, p, &a, out);
+	else
+		buf_add_text(out, "Empty DataFrame\nColumns: []\nIndex: []\n");
+	if (f->stages.has_encoder)
+		buf_printf(out, "\nSummary: %" PRId64 " total encoder calls across %zu requests.\n",
+			   f->stages.encoder_calls, f->stages.encoder_requests);
+	buf_add_text(out, "\nEnd-to-End Latency (ms):\n");
+	e2el_table(f, p, &a, out);
+	arena_release(&a);
+}
+
+/* ---- the result file ---- */
+
+char *mm_timestamp(char out[MM_TIMESTAMP_BYTES], int64_t ns)
+{
+	time_t s = (time_t)(ns / 1000000000);
+	int us = (int)(ns % 1000000000 / 1000);
+	struct tm tm;
+	size_t n;
+
+	localtime_r(&s, &tm);
+	n = strftime(out, MM_TIMESTAMP_BYTES, "%Y-%m-%dT%H:%M:%S", &tm);
+	if (us)
+		snprintf(out + n, MM_TIMESTAMP_BYTES - n, ".%06d", us);
+	return out;
+}
+
+static void put_stages(struct json_writer *w, const struct mm_stages *stages,
+		       const struct mm_percentiles *p, struct arena *a)
+{
+	json_key(w, "mm_processor_stats");
+	json_begin_object(w);
+	for (size_t i = 0; i < stages->n; i++) {
+		const struct mm_spread *s = &stages->v[i].spread;
+
+		json_key(w, stages->v[i].name);
+		json_begin_object(w);
+		put_real(w, "mean", s->mean);
+		put_real(w, "median", s->median);
+		put_real(w, "std", s->std);
+		for (size_t k = 0; k < p->n; k++)
+			if (!is_repeated(p, k))
+				put_real(w, percent_name('p', p->v[k], a), s->percentile[k]);
+		json_end_object(w);
+	}
+	json_end_object(w);
+	json_key(w, "encoder_summary");
+	json_begin_object(w);
+	if (stages->has_encoder) {
+		put_int(w, "total_encoder_calls", stages->encoder_calls);
+		put_int(w, "num_requests_with_encoder_calls", (int64_t)stages->encoder_requests);
+	}
+	json_end_object(w);
+}
+
+static void put_e2el(struct json_writer *w, const struct mm_spread *s,
+		     const struct mm_percentiles *p)
+{
+	put_real(w, "mean_e2el_ms", s->mean);
+	put_real(w, "median_e2el_ms", s->median);
+	put_real(w, "std_e2el_ms", s->std);
+	json_key(w, "percentiles_e2el_ms");
+	json_begin_array(w);
+	for (size_t k = 0; k < p->n; k++) {
+		json_begin_array(w);
+		json_put_f64(w, p->v[k]);
+		json_put_f64(w, s->percentile[k]);
+		json_end_array(w);
+	}
+	json_end_array(w);
+}
+
+void mm_json(const struct mm_run *run, const struct mm_facts *f, const struct mm_percentiles *p,
+	     const struct mm_config *config, struct buf *out)
+{
+	struct json_writer w = json_writer(out);
+	struct arena a = { 0 };
+
+	w.indent = 2;
+	json_begin_object(&w);
+	put_int(&w, "completed", (int64_t)run->completed);
+	put_int(&w, "failed", (int64_t)run->failed);
+	put_e2el(&w, &f->e2el_ms, p);
+	put_stages(&w, &f->stages, p, &a);
+	json_key(&w, "config");
+	json_begin_object(&w);
+	put_text(&w, "model", config->model);
+	put_int(&w, "num_prompts", config->num_prompts);
+	put_int(&w, "input_len", config->input_len);
+	put_int(&w, "output_len", config->output_len);
+	json_end_object(&w);
+	put_text(&w, "timestamp", config->timestamp);
+	json_key(&w, "profllm");
+	json_begin_object(&w);
+	put_members(&w, config->ours);
+	json_end_object(&w);
+	json_end_object(&w);
+	arena_release(&a);
+}
