@@ -25,6 +25,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "opt/opt.h"
 
 enum engine_kind {
 	ENGINE_FLAG,   /* present or not, no value */
@@ -78,6 +79,23 @@ bool engine_arg_is_in(const struct engine_arg *arg, unsigned version); /* 0: any
 /* ERR_USAGE: "--name: expected ..., got '...'". Flags accept no value. */
 int engine_arg_check(const struct engine_arg *arg, struct str value, struct err *e);
 
+/* ---- without the server ---- */
+
+/*
+ * Whether an engine without its HTTP server takes it; is_async: its asynchronous interface, which
+ * takes one more.
+ */
+bool engine_arg_is_engines(const struct engine_arg *arg, bool is_async);
+/*
+ * The hooks of struct opt_foreign (opt/opt.h) for those arguments; self: NULL, or
+ * ENGINE_FOREIGN_ASYNC. A name of the server's is an error that says so.
+ */
+#define ENGINE_FOREIGN_ASYNC "async"
+int engine_foreign_words(const void *self, char *const *argv, bool is_whole, struct err *e);
+const char *engine_foreign_nearest(const void *self, struct str name);
+bool engine_foreign_row(const void *self, size_t i, struct opt_foreign_row *out);
+bool engine_foreign_is_secret(const void *self, char *const *argv);
+
 /* ---- a server's command line ---- */
 
 /*
@@ -94,6 +112,7 @@ struct engine_token {
 	bool is_positional; /* value is the model */
 	bool is_off;        /* --no-x */
 	bool is_ambiguous;  /* the beginning of several names */
+	bool is_beginning;  /* of arg's name, not the whole of it */
 	bool has_value;
 	struct str value;   /* the first one, of a list */
 	char *const *values; /* of a list: all of them; NULL with "=" */
@@ -113,6 +132,12 @@ bool engine_argv_next(char *const **at, struct engine_token *out);
  */
 int engine_argv_check(char *const *argv, unsigned version, bool is_strict, struct buf *notes,
 		      struct err *e);
+/*
+ * Likewise arguments alone, as an engine without a server takes them; head begins every finding:
+ * "engine arguments".
+ */
+int engine_args_check(char *const *args, const char *head, unsigned version, bool is_strict,
+		      struct buf *notes, struct err *e);
 /* Only what this version does not have: for a server that has told its version. */
 void engine_argv_check_version(char *const *argv, unsigned version, struct buf *notes);
 

@@ -123,12 +123,16 @@ static void find_arg(struct engine_token *t)
 		t->arg = engine_arg_find(positive);
 		if (t->arg && t->arg->kind != ENGINE_SWITCH)
 			t->arg = NULL;
-		if (!t->arg)
+		if (!t->arg) {
 			t->arg = engine_arg_beginning(positive, true, &t->is_ambiguous);
+			t->is_beginning = t->arg != NULL;
+		}
 		t->is_off = t->arg != NULL;
 	}
-	if (!t->arg && !t->is_ambiguous)
+	if (!t->arg && !t->is_ambiguous) {
 		t->arg = engine_arg_beginning(plain, false, &t->is_ambiguous);
+		t->is_beginning = t->arg != NULL;
+	}
 }
 
 /* -qawq: the value of a one-letter option may follow at once. */
@@ -277,26 +281,36 @@ static int find_fault(const struct engine_token *t, bool has_model, unsigned ver
 	return find_value(t, e);
 }
 
-int engine_argv_check(char *const *argv, unsigned version, bool is_strict, struct buf *notes,
-		      struct err *e)
+static int judge(char *const *at, const char *head, bool has_model, unsigned version,
+		 bool is_strict, struct buf *notes, struct err *e)
 {
-	char *const *at = engine_argv_begin(argv);
-	bool has_model = false;
 	struct engine_token t;
 	struct err fault;
 
-	if (!at)
-		return 0;
 	while (engine_argv_next(&at, &t)) {
 		fault = (struct err){ 0 };
 		if (find_fault(&t, has_model, version, &fault) < 0) {
 			if (is_strict)
-				return err_set(e, ERR_USAGE, "server command: %s", fault.text);
-			buf_printf(notes, "server command: %s; passed on unchanged\n", fault.text);
+				return err_set(e, ERR_USAGE, "%s: %s", head, fault.text);
+			buf_printf(notes, "%s: %s; passed on unchanged\n", head, fault.text);
 		}
 		has_model |= t.is_positional;
 	}
 	return 0;
+}
+
+int engine_argv_check(char *const *argv, unsigned version, bool is_strict, struct buf *notes,
+		      struct err *e)
+{
+	char *const *at = engine_argv_begin(argv);
+
+	return at ? judge(at, "server command", false, version, is_strict, notes, e) : 0;
+}
+
+int engine_args_check(char *const *args, const char *head, unsigned version, bool is_strict,
+		      struct buf *notes, struct err *e)
+{
+	return judge(args, head, true, version, is_strict, notes, e);
 }
 
 void engine_argv_check_version(char *const *argv, unsigned version, struct buf *notes)

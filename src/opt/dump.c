@@ -4,7 +4,7 @@
  *
  * Secrets never leave here: a set secret shows as *** in every form.
  */
-#include "opt/row.h"
+#include "opt/foreign.h"
 
 #include <math.h>
 
@@ -272,4 +272,6 @@ void opt_show_config(const struct opt_set *set, const void *values, const struct
 			   is_given ? "given" :
 			   opt_is_default(set, o, values) ? "default" : "derived");
 	}
+	if (r)
+		opt_foreign_show(&r->rest, out);
 }

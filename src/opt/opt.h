@@ -21,6 +21,7 @@
  *   - choices, ranges; unknown options are errors with the nearest name.
  * A prefix is looked for among upstream's options first, then among ours, then
  * among old spellings, so that our rows never make a known abbreviation ambiguous.
+ * A set may let foreign names pass (struct opt_foreign); argv ends with NULL then.
  * --help[=TOPIC], -h and --show-config belong to every set without a row.
  *
  * A set (struct opt_set) is const data; parsed values live in the caller's
@@ -113,8 +114,14 @@ struct opt_foreign {
 	const char *(*nearest)(const void *self, struct str name);
 	/* What help, --help=json and completion show, one by one; false: no more. */
 	bool (*row)(const void *self, size_t i, struct opt_foreign_row *out);
+	/* Whether the value of the name argv[0] begins with is not to be shown. */
+	bool (*is_secret)(const void *self, char *const *argv);
 	bool is_open;     /* what nobody knows and is near to nothing passes, too */
 };
+
+/* The options of another set, by whole names: hooks with that set as self; row NULL. */
+int opt_foreign_set_words(const void *self, char *const *argv, bool is_whole, struct err *e);
+bool opt_foreign_set_is_secret(const void *self, char *const *argv);
 
 /* Foreign words as argv, ended by NULL; by[i]: whose word it is, NULL: nobody's. */
 struct opt_rest {

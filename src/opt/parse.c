@@ -5,16 +5,19 @@
  * Each token is classified first (value, option, dotted key, end of options) and
  * only then used: an option that needs a value takes the next token only when
  * that classifies as a value. Names are whole, or a prefix that only one option
- * of the first tier with a match has: upstream's, then ours, then old spellings.
+ * of the first tier with a match has: upstream's, then foreign names, then ours,
+ * then old spellings.
  */
-#include "opt/row.h"
+#include "opt/foreign.h"
 
 #include <assert.h>
 #include <ctype.h>
 
 #define NAMES_MAX 16 /* candidates an "ambiguous" message lists */
 
-enum token_kind { TOKEN_VALUE, TOKEN_OPTION, TOKEN_DOTTED, TOKEN_STOP, TOKEN_UNKNOWN };
+enum token_kind {
+	TOKEN_VALUE, TOKEN_OPTION, TOKEN_DOTTED, TOKEN_STOP, TOKEN_FOREIGN, TOKEN_UNKNOWN,
+};
 
 struct token {
 	enum token_kind kind;
@@ -23,6 +26,8 @@ struct token {
 	bool has_value;          /* --name=value */
 	struct str value;
 	struct str path;         /* DOTTED: what follows the first "." of the name */
+	const struct opt_foreign *by; /* FOREIGN */
+	int words;               /* FOREIGN: how many, itself included */
 };
 
 struct parse {
@@ -81,48 +86,62 @@ static bool find_exact(const struct opt_set *set, struct str name, struct token 
 }
 
 /* 1: found; 0: no such name; -1: ambiguous. */
-static int find_prefix(const struct opt_set *set, struct str name, struct token *t, struct err *e)
+static int find_in_tier(const struct opt_set *set, enum tier tier, struct str name,
+			struct token *t, struct err *e)
 {
-	for (enum tier tier = TIER_UPSTREAM; tier < TIERS; tier++) {
-		struct buf names = { 0 };
-		size_t n = 0;
+	struct buf names = { 0 };
+	size_t n = 0;
 
-		for (size_t i = 0; i < set->n + OPT_BUILTINS; i++) {
-			const struct opt *o = opt_row_at(set, i);
+	for (size_t i = 0; i < set->n + OPT_BUILTINS; i++) {
+		const struct opt *o = opt_row_at(set, i);
 
-			if (o->flags & OPT_POSITIONAL || tier_of(o) != tier)
+		if (o->flags & OPT_POSITIONAL || tier_of(o) != tier)
+			continue;
+		for (int negated = 0; negated < 2; negated++) {
+			if (!(negated ? negated_starts(o, name) : opt_name_starts(o->name, name)))
 				continue;
-			for (int negated = 0; negated < 2; negated++) {
-				if (!(negated ? negated_starts(o, name) :
-						opt_name_starts(o->name, name)))
-					continue;
-				t->row = o;
-				t->is_negated = negated;
-				if (n++ < NAMES_MAX)
-					buf_printf(&names, "%s--%s%s", n > 1 ? ", " : "",
-						   negated ? "no-" : "", o->name);
-			}
+			t->row = o;
+			t->is_negated = negated;
+			if (n++ < NAMES_MAX)
+				buf_printf(&names, "%s--%s%s", n > 1 ? ", " : "",
+					   negated ? "no-" : "", o->name);
 		}
-		if (n > 1)
-			err_set(e, ERR_USAGE, "ambiguous option --%.*s: it could be %s%s",
-				(int)name.n, name.p, names.data, n > NAMES_MAX ? "..." : "");
-		buf_release(&names);
-		if (n)
-			return n > 1 ? -1 : 1;
 	}
-	return 0;
+	if (n > 1)
+		err_set(e, ERR_USAGE, "ambiguous option --%.*s: it could be %s%s", (int)name.n,
+			name.p, names.data, n > NAMES_MAX ? "..." : "");
+	buf_release(&names);
+	return n > 1 ? -1 : n == 1;
+}
+
+static int find_foreign(const struct parse *p, int at, bool is_whole, struct token *t)
+{
+	t->words = opt_foreign_words(p->set->foreign, p->argv + at, is_whole, &t->by, p->e);
+	if (t->words > 0)
+		t->kind = TOKEN_FOREIGN;
+	return t->words > 0 ? 1 : t->words;
+}
+
+/* name: what stands between "--" and the first "." or "=". */
+static int find_name(const struct parse *p, int at, struct str name, struct token *t)
+{
+	int found;
+
+	if (find_exact(p->set, name, t))
+		return 1;
+	found = find_foreign(p, at, true, t);
+	for (enum tier tier = TIER_UPSTREAM; found == 0 && tier < TIERS; tier++) {
+		found = find_in_tier(p->set, tier, name, t, p->e);
+		if (found == 0 && tier == TIER_UPSTREAM)
+			found = find_foreign(p, at, false, t);
+	}
+	return found;
 }
 
 static int unknown(const struct parse *p, struct str name, bool is_single_dash)
 {
-	const char *names[OPT_ROWS_MAX + OPT_BUILTINS];
-	const char *near;
-	size_t n = 0;
+	const char *near = opt_foreign_near(p->set, name);
 
-	for (size_t i = 0; i < p->set->n + OPT_BUILTINS; i++)
-		if (!(opt_row_at(p->set, i)->flags & (OPT_POSITIONAL | OPT_HIDDEN)))
-			names[n++] = opt_row_at(p->set, i)->name;
-	near = opt_nearest(name, names, n);
 	return err_set(p->e, ERR_USAGE, "unrecognized option %s%.*s%s%s%s",
 		       is_single_dash ? "-" : "--", (int)name.n, name.p,
 		       near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
@@ -130,8 +149,7 @@ static int unknown(const struct parse *p, struct str name, bool is_single_dash)
 
 /* ---- tokens ---- */
 
-/* -5, -0.5, -.5: what argparse lets through as a value. */
-static bool is_negative_number(struct str s)
+bool opt_is_negative_number(struct str s)
 {
 	size_t digits = 0, points = 0;
 
@@ -157,12 +175,17 @@ static bool find_letter(const struct opt_set *set, char letter, struct token *t)
 	return false;
 }
 
-static void classify_short(const struct parse *p, struct str text, struct token *t)
+/* -1: an error. */
+static int classify_short(const struct parse *p, int at, struct str text, struct token *t)
 {
+	int found = find_foreign(p, at, true, t);
+
+	if (found)
+		return found;
 	if (!find_letter(p->set, text.p[1], t)) {
-		t->kind = is_negative_number(text) || memchr(text.p, ' ', text.n) ?
+		t->kind = opt_is_negative_number(text) || memchr(text.p, ' ', text.n) ?
 			TOKEN_VALUE : TOKEN_UNKNOWN;
-		return;
+		return 0;
 	}
 	t->kind = TOKEN_OPTION;
 	if (text.n > 2) {
@@ -171,12 +194,13 @@ static void classify_short(const struct parse *p, struct str text, struct token 
 		t->has_value = true;
 		t->value = (struct str){ text.p + skip, text.n - skip };
 	}
+	return 0;
 }
 
-/* -1 only for an ambiguous name. */
-static int classify(const struct parse *p, const char *arg, struct token *t)
+/* -1 for an ambiguous name, or one that is refused. */
+static int classify(const struct parse *p, int at, struct token *t)
 {
-	struct str text = str_of(arg), name, rest;
+	struct str text = str_of(p->argv[at]), name, rest;
 	int found;
 
 	*t = (struct token){ .kind = TOKEN_VALUE };
@@ -199,15 +223,15 @@ static int classify(const struct parse *p, const char *arg, struct token *t)
 	}
 	if (!str_starts(name, STR("--"))) {
 		if (t->kind != TOKEN_DOTTED)
-			classify_short(p, text, t);
-		return 0;
+			return classify_short(p, at, text, t);
+		return find_foreign(p, at, true, t) < 0 ? -1 : 0;
 	}
 	name.p += 2;
 	name.n -= 2;
-	found = find_exact(p->set, name, t) ? 1 : find_prefix(p->set, name, t, p->e);
+	found = find_name(p, at, name, t);
 	if (found < 0)
 		return -1;
-	if (t->kind == TOKEN_DOTTED)
+	if (t->kind == TOKEN_DOTTED || t->kind == TOKEN_FOREIGN)
 		return 0;
 	if (found)
 		t->kind = TOKEN_OPTION;
@@ -224,7 +248,7 @@ static const char *take_value(struct parse *p)
 	struct token t;
 
 	look.e = &ignored;
-	if (p->at >= p->argc || classify(&look, p->argv[p->at], &t) < 0 || t.kind != TOKEN_VALUE)
+	if (p->at >= p->argc || classify(&look, p->at, &t) < 0 || t.kind != TOKEN_VALUE)
 		return NULL;
 	return p->argv[p->at++];
 }
@@ -303,6 +327,41 @@ static int parse_option(struct parse *p, const struct token *t)
 	return opt_read(p->set, o, p->values, text, p->arena, p->e);
 }
 
+/* ---- words that are kept as they are ---- */
+
+/* The word before p->at and those after it that belong to it. */
+static void keep(struct parse *p, int words, const struct opt_foreign *by)
+{
+	struct opt_rest *rest = &p->result->rest;
+
+	p->at--;
+	for (int i = 0; i < words && p->at < p->argc; i++) {
+		rest->by[rest->n] = by;
+		rest->v[rest->n++] = p->argv[p->at++];
+	}
+}
+
+static bool is_kept_unknown(const struct parse *p, struct str name)
+{
+	const struct opt_foreign *f = p->set->foreign;
+
+	while (f && !f->is_open)
+		f = f->next;
+	return f && !opt_foreign_near(p->set, name);
+}
+
+/* With all values that follow it: nobody else can want them. */
+static int keep_unknown(struct parse *p)
+{
+	int words = 1;
+
+	while (!strchr(p->argv[p->at - 1], '=') && p->at - 1 + words < p->argc &&
+	       !opt_is_option_like(p->argv[p->at - 1 + words]))
+		words++;
+	keep(p, words, NULL);
+	return 0;
+}
+
 static int parse_dotted(struct parse *p, const char *arg, const struct token *t)
 {
 	const struct opt *o = t->row ? opt_target(p->set, t->row) : NULL;
@@ -310,9 +369,10 @@ static int parse_dotted(struct parse *p, const char *arg, const struct token *t)
 	struct str name = str_cut(&full, '=');
 	bool is_dashed = str_starts(name, STR("--"));
 
-	if (!o)
-		return unknown(p, (struct str){ name.p + 1 + is_dashed, name.n - 1 - is_dashed },
-			       !is_dashed);
+	if (!o) {
+		name = (struct str){ name.p + 1 + is_dashed, name.n - 1 - is_dashed };
+		return is_kept_unknown(p, name) ? keep_unknown(p) : unknown(p, name, !is_dashed);
+	}
 	if (o->kind != OPT_JSON)
 		return err_set(p->e, ERR_USAGE, "%.*s: --%s holds no JSON, so it has no keys",
 			       (int)name.n, name.p, o->name);
@@ -369,12 +429,12 @@ static int parse_builtin(struct parse *p, const struct token *t)
 
 static int parse_token(struct parse *p)
 {
-	const char *arg = p->argv[p->at++];
+	const char *arg = p->argv[p->at];
 	struct str text = str_of(arg), name;
 	struct token t;
 	bool is_dashed;
 
-	if (classify(p, arg, &t) < 0)
+	if (classify(p, p->at++, &t) < 0)
 		return -1;
 	switch (t.kind) {
 	case TOKEN_STOP:
@@ -388,13 +448,16 @@ static int parse_token(struct parse *p)
 		if (t.row >= opt_builtin && t.row < opt_builtin + OPT_BUILTINS)
 			return parse_builtin(p, &t);
 		return parse_option(p, &t);
+	case TOKEN_FOREIGN:
+		keep(p, t.words, t.by);
+		return 0;
 	case TOKEN_UNKNOWN:
 		break;
 	}
 	name = str_cut(&text, '=');
 	is_dashed = str_starts(name, STR("--"));
 	name = (struct str){ name.p + 1 + is_dashed, name.n - 1 - is_dashed };
-	return unknown(p, name, !is_dashed);
+	return is_kept_unknown(p, name) ? keep_unknown(p) : unknown(p, name, !is_dashed);
 }
 
 /* Dotted keys come last, in place of a whole JSON text, as upstream appends them. */
@@ -442,6 +505,8 @@ int opt_parse(const struct opt_set *set, int argc, char **argv, void *values,
 	*result = (struct opt_result){ 0 };
 	memcpy(values, set->defaults, set->bytes);
 	p.tree = arena_alloc(a, (set->n + 1) * sizeof(struct json_value *));
+	result->rest.v = arena_alloc(a, ((size_t)argc + 1) * sizeof(*result->rest.v));
+	result->rest.by = arena_alloc(a, ((size_t)argc + 1) * sizeof(*result->rest.by));
 	while (p.at < argc) {
 		int rc = parse_token(&p);
 

@@ -22,19 +22,6 @@ static const char *const own[] = {
 	"device_memory_utilization", /* gpu_memory_utilization's other name */
 };
 
-/* Not those of the HTTP server, which is not started. */
-static bool is_engines(const struct engine_arg *arg)
-{
-	static const char *const servers[] = {
-		"headless", "api-server-count", "grpc", "enable-log-requests",
-	};
-
-	for (size_t i = 0; i < sizeof(servers) / sizeof(*servers); i++)
-		if (strcmp(arg->name, servers[i]) == 0)
-			return false;
-	return strcmp(arg->group, "Frontend") != 0;
-}
-
 static bool has_option(struct str key)
 {
 	struct str rest = key, head = str_cut(&rest, '.');
@@ -53,9 +40,9 @@ static bool has_option(struct str key)
 	arg = engine_arg_find(str_of(name));
 	if (!arg && strncmp(name, "no_", 3) == 0) {
 		arg = engine_arg_find(str_of(name + 3));
-		return arg && arg->kind == ENGINE_SWITCH && is_engines(arg);
+		return arg && arg->kind == ENGINE_SWITCH && engine_arg_is_engines(arg, false);
 	}
-	return arg && is_engines(arg);
+	return arg && engine_arg_is_engines(arg, false);
 }
 
 static int by_bytes(const void *x, const void *y)

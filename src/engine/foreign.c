@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * foreign.c - see args.h: the engine's arguments beside the options of another command.
+ *
+ * What `vllm bench throughput` and its like take is what the engine takes; arguments of the HTTP
+ * server, which those commands do not start, are refused by name.
+ */
+#include <string.h>
+
+#include "engine/names.h"
+
+bool engine_arg_is_engines(const struct engine_arg *arg, bool is_async)
+{
+	static const char *const servers[] = { "headless", "api-server-count", "grpc", "config" };
+	static const char *const asyncs[] = { "enable-log-requests", "disable-log-requests" };
+
+	for (size_t i = 0; i < sizeof(servers) / sizeof(*servers); i++)
+		if (strcmp(arg->name, servers[i]) == 0)
+			return false;
+	for (size_t i = 0; i < sizeof(asyncs) / sizeof(*asyncs); i++)
+		if (strcmp(arg->name, asyncs[i]) == 0)
+			return is_async;
+	return strcmp(arg->group, "Frontend") != 0;
+}
+
+int engine_foreign_words(const void *self, char *const *argv, bool is_whole, struct err *e)
+{
+	char *const *at = argv;
+	struct engine_token t;
+
+	if (!engine_argv_next(&at, &t) || t.is_positional)
+		return 0;
+	if (t.is_ambiguous && !is_whole)
+		return err_set(e, ERR_USAGE, "%.*s: the beginning of several arguments of vLLM's; "
+			       "write it whole", (int)t.name.n, t.name.p);
+	if (!t.arg || (is_whole && t.is_beginning))
+		return 0;
+	if (!engine_arg_is_engines(t.arg, self != NULL))
+		return err_set(e, ERR_USAGE, "--%s: an argument of vLLM's HTTP server, which this "
+			       "command does not start", t.arg->name);
+	return (int)t.n;
+}
+
+const char *engine_foreign_nearest(const void *self, struct str name)
+{
+	const char *near = engine_arg_nearest(name);
+	const struct engine_arg *arg = near ? engine_arg_find(str_of(near)) : NULL;
+
+	return arg && engine_arg_is_engines(arg, self != NULL) ? near : NULL;
+}
+
+static const char *kind_name(const struct engine_arg *arg)
+{
+	static const char *const names[ENGINE_KINDS] = {
+		[ENGINE_FLAG] = "flag", [ENGINE_SWITCH] = "tri", [ENGINE_INT] = "int",
+		[ENGINE_HUMAN] = "int", [ENGINE_REAL] = "real", [ENGINE_TEXT] = "text",
+		[ENGINE_LIST] = "list", [ENGINE_JSON] = "json",
+	};
+	return names[arg->kind];
+}
+
+/* What is gone from the newest version passes, and is not shown. */
+bool engine_foreign_row(const void *self, size_t i, struct opt_foreign_row *out)
+{
+	const struct engine_arg *arg = engine_args;
+	size_t seen = 0;
+
+	for (;; arg++) {
+		if (arg == engine_args + engine_arg_count)
+			return false;
+		if (engine_arg_is_engines(arg, self != NULL) && !arg->until && seen++ == i)
+			break;
+	}
+	*out = (struct opt_foreign_row){
+		.name = arg->name, .also = arg->also, .group = arg->group, .help = arg->about,
+		.initial = arg->initial ? arg->initial : "", .choices = arg->choices,
+		.kind = kind_name(arg), .is_switch = arg->kind == ENGINE_SWITCH,
+		.has_value = arg->kind != ENGINE_SWITCH && arg->kind != ENGINE_FLAG,
+	};
+	return true;
+}
+
+bool engine_foreign_is_secret(const void *self, char *const *argv)
+{
+	char *const *at = argv;
+	struct engine_token t;
+
+	(void)self;
+	return engine_argv_next(&at, &t) && t.arg && t.arg->flags & ENGINE_SECRET;
+}
