@@ -88,3 +88,7 @@
 #define ROSTER_BYTES_MAX (1u << 20)     /* one roster: 40,000 members */
 #define SERVER_LOG_READ_BYTES (256 << 10) /* of the end of a server's log, to learn why it ended */
 #define SERVER_TAIL_LINES 20            /* of it, shown to the user */
+#define WORKER_FRAME_BYTES_MAX (256u << 20) /* one question or answer of an engine's worker */
+#define WORKER_PUT_BYTES (8u << 20)     /* of requests handed to a worker at once */
+#define LATENCY_TOKENS_MAX (1 << 24)    /* of one batch of bench latency: 128 MiB of ids as text */
+#define LATENCY_ITERATIONS_MAX 10000000 /* of bench latency: 80 MB of times */

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "proc/environment.h"
 #include "proc/port.h"
 #include "proc/roster.h"
 #include "proc/tree.h"
@@ -70,35 +71,6 @@ static void free_words(char *const *argv)
 	free((void *)(uintptr_t)argv);
 }
 
-/* A line of the environment in place of one of the same name. Borrows. */
-static void set_variable(char **envp, size_t *n, char *line)
-{
-	size_t name = strcspn(line, "=") + 1, i = 0;
-
-	while (i < *n && strncmp(envp[i], line, name) != 0)
-		i++;
-	envp[i] = line;
-	*n += i == *n;
-}
-
-static char **environment(char *const *added)
-{
-	static char dev_mode[] = DEV_MODE;
-	size_t n = 0, more = 0;
-	char **envp;
-
-	while (environ[n])
-		n++;
-	while (added && added[more])
-		more++;
-	envp = mem_array(n + more + 2, sizeof(*envp));
-	memcpy(envp, environ, n * sizeof(*envp));
-	set_variable(envp, &n, dev_mode);
-	for (size_t i = 0; i < more; i++)
-		set_variable(envp, &n, added[i]);
-	return envp;
-}
-
 static void server_free(struct server *s)
 {
 	if (s->log_fd >= 0)
@@ -155,7 +127,7 @@ static int open_log(struct server *s, struct err *e)
 
 static int launch(struct server *s, struct server_failure *why, struct err *e)
 {
-	char **envp;
+	char *own[] = { (char[]){ DEV_MODE }, NULL }, **envp;
 	pid_t holder;
 	int error, rc;
 
@@ -164,7 +136,7 @@ static int launch(struct server *s, struct server_failure *why, struct err *e)
 		return fail(why, SERVER_FAULT_PORT, refuse_taken(s, holder, e));
 	if (open_log(s, e) < 0)
 		return fail(why, SERVER_FAULT_DISK, -1);
-	envp = environment(s->opts.env);
+	envp = environment_with(own, s->opts.env);
 	rc = keeper_start(&(struct keeper_opts){
 		.argv = s->opts.argv, .envp = envp, .out_fd = s->log_fd, .err_fd = s->log_fd,
 		.follow_fd = s->opts.show_fd, .grace_s = s->opts.grace_s }, &s->keeper, &error, e);

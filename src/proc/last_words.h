@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * proc/last_words.h - why a program ended, by the end of its log and by its exit status.
+ *
+ * The texts are those that engines and the libraries below them print; the first line of the log
+ * that holds one decides, because what follows is usually its consequence. Disks come first:
+ * without room nothing else that is written can be trusted.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+enum last_sign {
+	LAST_SIGN_NONE,
+	LAST_SIGN_DISK,    /* no room on a disk */
+	LAST_SIGN_PORT,    /* a port that is taken */
+	LAST_SIGN_MEMORY,  /* of the GPU or of the host */
+	LAST_SIGN_FLAG,    /* an argument it does not take */
+	LAST_SIGN_MODEL,   /* a model that is not there */
+};
+
+/* reason: the line that says so, else the last one, or empty. code: or minus the signal. */
+enum last_sign last_words_sign(struct str log, bool has_code, int code, struct str *reason);
+/* The log's last line that is not blank. */
+struct str last_words_line(struct str log);
+/* The end of what stands in the file behind from, cut to SERVER_LOG_READ_BYTES. */
+void last_words_read(int fd, int64_t from, struct buf *out);
+/* The last whole lines that fit, SERVER_TAIL_LINES at most. */
+void last_words_tail(struct str log, char *out, size_t room);
+/* Whether the file's disk has no room left. */
+bool last_words_is_disk_full(int fd);
+/* The tail line by line; whose: "the server's log server.log". warn may be NULL. */
+void last_words_show(const char *tail, const char *whose,
+		     void (*warn)(void *self, const char *text), void *self);
