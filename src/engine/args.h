@@ -150,6 +150,12 @@ void engine_argv_check_version(char *const *argv, unsigned version, struct buf *
 const char *engine_argv_text(char *const *argv, const char *name, struct arena *a);
 /* Likewise as an integer (1k, 1K); otherwise when it is none. */
 int64_t engine_argv_int(char *const *argv, const char *name, int64_t otherwise);
+/*
+ * Every argument that an engine without its HTTP server takes, as members of an open object: names
+ * with underscores, the value in effect, null for none. argv[0] is a program's name.
+ */
+struct json_writer;
+void engine_argv_values(char *const *argv, bool is_async, struct json_writer *w);
 /* Accelerators one server takes: tensor x pipeline x data parallel size; at least 1. */
 int64_t engine_argv_gpus(char *const *argv);
 

@@ -5,8 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "engine/args.h"
 #include "json/write.h"
-#include "report/pytorch.h"
 #include "report/report.h"
 
 bool run_pytorch_is_wanted(void)
@@ -17,27 +17,29 @@ bool run_pytorch_is_wanted(void)
 }
 
 /* {(256, 256, 1): 0.5} with its keys as texts. */
-static void put_buckets(struct json_writer *w, const char *literal)
+static void put_buckets(struct json_writer *w, struct str literal)
 {
 	struct buf json = { 0 };
 	struct json_slice v;
 	bool is_tuple = false;
 
-	for (const char *p = literal; *p; p++) {
-		is_tuple = (is_tuple || *p == '(') && !(p > literal && p[-1] == ')');
-		if (*p == '(')
+	for (size_t i = 0; i < literal.n; i++) {
+		char c = literal.p[i];
+
+		is_tuple = (is_tuple || c == '(') && !(i && literal.p[i - 1] == ')');
+		if (c == '(')
 			buf_add_char(&json, '"');
-		if (!is_tuple || (*p != ' ' && *p != '\t'))
-			buf_add_char(&json, *p);
-		if (is_tuple && *p == ',')
+		if (!is_tuple || (c != ' ' && c != '\t'))
+			buf_add_char(&json, c);
+		if (is_tuple && c == ',')
 			buf_add_char(&json, ' ');
-		if (*p == ')')
+		if (c == ')')
 			buf_add_char(&json, '"');
 	}
 	if (json_next(&(struct json_scan){ buf_str(&json), 0 }, &v, NULL) == 0)
 		json_put_raw(w, v.raw);
 	else
-		json_put_text(w, literal);
+		json_put_str(w, literal);
 	buf_release(&json);
 }
 
@@ -53,10 +55,10 @@ static void put_ratio(struct json_writer *w, const char *text)
 }
 
 /* Rows that upstream has, by their spelling with underscores. */
-static const struct opt *row_of(struct str key)
+static const struct opt *row_of(const struct opt_set *set, struct str key)
 {
-	for (size_t i = 0; i < serve_opt_set.n; i++) {
-		const struct opt *row = &serve_opt_set.row[i];
+	for (size_t i = 0; i < set->n; i++) {
+		const struct opt *row = &set->row[i];
 		size_t n = strlen(row->name), same = 0;
 
 		while (same < n && n == key.n &&
@@ -68,63 +70,94 @@ static const struct opt *row_of(struct str key)
 	return NULL;
 }
 
-static void put_arg(struct json_writer *w, const struct serve_opts *o, const struct opt *row,
-		    struct json_slice value)
+/* The slice of a string lies between its quotes. */
+static struct str whole(struct json_slice v)
+{
+	return v.kind == JSON_STRING ? (struct str){ v.raw.p - 1, v.raw.n + 2 } : v.raw;
+}
+
+/* What serve's command makes of some of its options; false: nothing special. */
+static bool put_of_serve(struct json_writer *w, const struct serve_opts *o, const struct opt *row)
 {
 	const struct serve_opts *usual = serve_opt_set.defaults;
 	double factor = o->data.timed_trace_sec_multiplier;
 
-	if (strcmp(row->name, "random-mm-bucket-config") == 0)
-		put_buckets(w, o->data.random_mm_bucket_config);
-	else if (strcmp(row->name, "random-range-ratio") == 0)
+	if (strcmp(row->name, "random-range-ratio") == 0)
 		put_ratio(w, o->data.random_range_ratio);
 	else if (strcmp(row->name, "self-timed") == 0)
 		json_put_bool(w, o->self_timed == OPT_TRI_YES);
 	else if (row->flags & OPT_WHOLE && factor >= usual->data.timed_trace_sec_multiplier &&
 		 factor <= usual->data.timed_trace_sec_multiplier)
 		json_put_int(w, (int64_t)factor); /* an integer unless it is given */
-	else if (value.kind == JSON_STRING)
-		json_put_raw(w, (struct str){ value.raw.p - 1, value.raw.n + 2 });
 	else
-		json_put_raw(w, value.raw);
+		return false;
+	return true;
 }
 
-void run_pytorch_args(const struct serve_opts *o, struct buf *out)
+/* serve: NULL for other verbs. */
+static void put_rows(struct json_writer *w, const struct opt_set *set, const void *values,
+		     const struct serve_opts *serve)
 {
-	struct json_writer w = json_writer(out);
-	struct buf options = { 0 };
+	struct buf options = { 0 }, text = { 0 };
 	struct json_slice all, value;
 	struct json_scan scan;
 	struct json_iter it;
 	struct str key;
 	const struct opt *row;
 
-	opt_json(&serve_opt_set, o, &options);
+	opt_json(set, values, &options);
 	scan = (struct json_scan){ buf_str(&options), 0 };
 	if (json_next(&scan, &all, NULL) < 0)
 		assert(!"opt_json writes JSON");
-	json_begin_object(&w);
-	json_key(&w, "subparser");
-	json_put_text(&w, "bench");
-	json_key(&w, "bench_type");
-	json_put_text(&w, "serve");
-	json_key(&w, "dispatch_function");
-	json_put_text(&w, "<function is not JSON serializable>");
 	it = json_iter(all);
 	while (json_each(&it, &key, &value) == 1) {
-		row = row_of(key);
+		row = row_of(set, key);
 		if (!row)
 			continue;
-		json_key_str(&w, key);
-		put_arg(&w, o, row, value);
+		json_key_str(w, key);
+		if (serve && put_of_serve(w, serve, row))
+			continue;
+		if (strcmp(row->name, "random-mm-bucket-config") == 0 &&
+		    value.kind == JSON_STRING) {
+			text.len = 0;
+			json_unescape(&text, value.raw);
+			put_buckets(w, buf_str(&text));
+		} else {
+			json_put_raw(w, whole(value));
+		}
 	}
-	/* Options of the whole vllm command. */
-	json_key(&w, "log_config_file");
-	json_put_null(&w);
-	json_key(&w, "logging_config");
-	json_put_text(&w, "<LoggingConfig is not JSON serializable>");
-	json_end_object(&w);
 	buf_release(&options);
+	buf_release(&text);
+}
+
+/* What the command of all commands knows before and after the verb's own. */
+static void put_head(struct json_writer *w, const char *type)
+{
+	json_key(w, "subparser");
+	json_put_text(w, "bench");
+	json_key(w, "bench_type");
+	json_put_text(w, type);
+	json_key(w, "dispatch_function");
+	json_put_text(w, "<function is not JSON serializable>");
+}
+
+static void put_tail(struct json_writer *w)
+{
+	json_key(w, "log_config_file");
+	json_put_null(w);
+	json_key(w, "logging_config");
+	json_put_text(w, "<LoggingConfig is not JSON serializable>");
+}
+
+void run_pytorch_args(const struct serve_opts *o, struct buf *out)
+{
+	struct json_writer w = json_writer(out);
+
+	json_begin_object(&w);
+	put_head(&w, "serve");
+	put_rows(&w, &serve_opt_set, o, o);
+	put_tail(&w);
+	json_end_object(&w);
 }
 
 int run_pytorch_save(const struct serve_opts *o, const char *path, struct str result,
@@ -144,5 +177,89 @@ int run_pytorch_save(const struct serve_opts *o, const char *path, struct str re
 	buf_release(&args);
 	buf_release(&records);
 	free(beside);
+	return rc;
+}
+
+/* ---- offline verbs ---- */
+
+/* The engine's arguments behind the word they are read behind. */
+static char **with_program(const struct offline_engine *engine, struct arena *a)
+{
+	static char program[] = "engine";
+	size_t n = 0;
+	char **argv;
+
+	while (engine->argv[n])
+		n++;
+	argv = arena_alloc(a, (n + 2) * sizeof(*argv));
+	argv[0] = program;
+	memcpy(argv + 1, engine->argv, (n + 1) * sizeof(*argv));
+	return argv;
+}
+
+void run_pytorch_verb_args(const struct run_pytorch_verb *verb, struct buf *out)
+{
+	const char *space = strrchr(verb->set->command, ' ');
+	const char *type = space ? space + 1 : verb->set->command;
+	struct json_writer w = json_writer(out);
+	struct arena a = { 0 };
+
+	json_begin_object(&w);
+	put_head(&w, type);
+	put_rows(&w, verb->set, verb->values, NULL);
+	engine_argv_values(with_program(verb->engine, &a), strcmp(type, "throughput") == 0, &w);
+	put_tail(&w);
+	json_end_object(&w);
+	arena_release(&a);
+}
+
+/* An integer unless it is given, as a text. */
+static void add_optimization(const struct run_pytorch_verb *verb, struct buf *mode,
+			     struct buf *level)
+{
+	struct engine_optimization opt;
+	struct arena a = { 0 };
+
+	engine_argv_optimization(with_program(verb->engine, &a), 0, &opt);
+	if (strcmp(opt.mode_by, "--compilation-config") == 0)
+		buf_printf(mode, "%d", opt.mode);
+	else
+		buf_add_text(mode, "null");
+	buf_printf(level, *opt.level_by ? "\"%d\"" : "%d", opt.level);
+	arena_release(&a);
+}
+
+int run_pytorch_save_verb(const struct run_pytorch_verb *verb, const char *key,
+			  const struct pytorch_metric *metric, size_t n, struct str extra,
+			  struct err *e)
+{
+	struct buf args = { 0 }, mode = { 0 }, level = { 0 }, records = { 0 }, name = { 0 };
+	struct pytorch_opts opts = { .model = verb->engine->model,
+				     .output_json = verb->output_json };
+	char *path;
+	int rc;
+
+	if (!verb->output_json || !run_pytorch_is_wanted())
+		return 0;
+	run_pytorch_verb_args(verb, &args);
+	add_optimization(verb, &mode, &level);
+	opts.args = buf_str(&args);
+	opts.mode = buf_str(&mode);
+	opts.level = buf_str(&level);
+	path = pytorch_path(verb->output_json);
+	if (key) {
+		buf_add(&name, path, strlen(path) - strlen(".pytorch.json"));
+		buf_printf(&name, ".%s.pytorch.json", key);
+		free(path);
+		path = buf_take(&name);
+	}
+	rc = pytorch_write_metrics(&opts, metric, n, extra, &records, e);
+	if (rc == 0)
+		rc = report_save(path, buf_str(&records), false, e);
+	free(path);
+	buf_release(&args);
+	buf_release(&mode);
+	buf_release(&level);
+	buf_release(&records);
 	return rc;
 }

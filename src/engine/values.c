@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* values.c - see args.h: every argument with the value in effect, for files that list them. */
+#include "engine/args.h"
+
+#include "json/write.h"
+#include "opt/dotted.h"
+
+/* The last one given; values of a list stay words. */
+static bool find_list(char *const *argv, const struct engine_arg *arg, struct engine_token *out)
+{
+	bool is_found = false;
+	struct engine_token t;
+
+	argv++;
+	while (engine_argv_next(&argv, &t))
+		if (t.arg == arg && t.has_value) {
+			*out = t;
+			is_found = true;
+		}
+	return is_found;
+}
+
+static void put_list(struct json_writer *w, char *const *argv, const struct engine_arg *arg,
+		     const char *initial)
+{
+	struct engine_token t;
+
+	if (find_list(argv, arg, &t)) {
+		json_begin_array(w);
+		if (t.values)
+			for (size_t i = 0; i + 1 < t.n; i++)
+				json_put_text(w, t.values[i]);
+		else
+			json_put_str(w, t.value);
+		json_end_array(w);
+	} else if (initial) {
+		json_begin_array(w);
+		json_put_text(w, initial);
+		json_end_array(w);
+	} else {
+		json_put_null(w);
+	}
+}
+
+static void put_value(struct json_writer *w, const struct engine_arg *arg, const char *text)
+{
+	struct str s = str_of(text);
+	struct arena a = { 0 };
+	struct json_value *json;
+	double real;
+	int64_t whole;
+
+	if (!text)
+		json_put_null(w);
+	else if (arg->flags & ENGINE_SECRET)
+		json_put_text(w, "***");
+	else if (arg->kind == ENGINE_FLAG || arg->kind == ENGINE_SWITCH)
+		json_put_bool(w, strcmp(text, "true") == 0);
+	else if ((arg->kind == ENGINE_INT || arg->kind == ENGINE_HUMAN) && opt_human_int(s, &whole))
+		json_put_int(w, whole);
+	else if (arg->kind == ENGINE_REAL && opt_python_float(s, &real))
+		json_put_f64(w, real);
+	else if (arg->kind == ENGINE_JSON && json_parse(&a, s, &json, NULL) == 0)
+		json_put_value(w, json);
+	else
+		json_put_text(w, text);
+	arena_release(&a);
+}
+
+void engine_argv_values(char *const *argv, bool is_async, struct json_writer *w)
+{
+	for (size_t i = 0; i < engine_arg_count; i++) {
+		const struct engine_arg *arg = &engine_args[i];
+		struct buf key = { 0 };
+		struct arena a = { 0 };
+
+		if (arg->until || !engine_arg_is_engines(arg, is_async))
+			continue;
+		for (const char *p = arg->name; *p; p++)
+			buf_add_char(&key, *p == '-' ? '_' : *p);
+		json_key(w, key.data);
+		if (arg->kind == ENGINE_LIST)
+			put_list(w, argv, arg, arg->initial);
+		else
+			put_value(w, arg, engine_argv_text(argv, arg->name, &a));
+		arena_release(&a);
+		buf_release(&key);
+	}
+}
