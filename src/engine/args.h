@@ -140,6 +140,8 @@ int engine_args_check(char *const *args, const char *head, unsigned version, boo
 		      struct buf *notes, struct err *e);
 /* Only what this version does not have: for a server that has told its version. */
 void engine_argv_check_version(char *const *argv, unsigned version, struct buf *notes);
+void engine_args_check_version(char *const *args, const char *head, unsigned version,
+			       struct buf *notes);
 
 /*
  * The value in effect: the last one given, "true"/"false" of flags, keys of a JSON argument

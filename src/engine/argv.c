@@ -313,15 +313,23 @@ int engine_args_check(char *const *args, const char *head, unsigned version, boo
 	return judge(args, head, true, version, is_strict, notes, e);
 }
 
-void engine_argv_check_version(char *const *argv, unsigned version, struct buf *notes)
+void engine_args_check_version(char *const *args, const char *head, unsigned version,
+			       struct buf *notes)
 {
-	char *const *at = engine_argv_begin(argv);
 	struct engine_token t;
 
-	while (at && version && engine_argv_next(&at, &t)) {
+	while (version && engine_argv_next(&args, &t)) {
 		struct err fault = { 0 };
 
 		if (t.arg && find_version(&t, version, &fault) < 0)
-			buf_printf(notes, "server command: %s\n", fault.text);
+			buf_printf(notes, "%s: %s\n", head, fault.text);
 	}
+}
+
+void engine_argv_check_version(char *const *argv, unsigned version, struct buf *notes)
+{
+	char *const *at = engine_argv_begin(argv);
+
+	if (at)
+		engine_args_check_version(at, "server command", version, notes);
 }

@@ -114,8 +114,11 @@ extern const char *const offline_progress_forms[];
 
 /* All there are; upstream's four first. */
 extern const char *const offline_backends[];
-/* vLLM's arguments without those of its HTTP server, for opt_set.foreign. */
-extern const struct opt_foreign offline_engine_args;
+/*
+ * vLLM's arguments without those of its HTTP server, for opt_set.foreign; throughput's, with the
+ * one more that the asynchronous interface has.
+ */
+extern const struct opt_foreign offline_engine_args, offline_async_engine_args;
 
 /* ---- what follows from them ---- */
 
@@ -134,6 +137,7 @@ struct offline_verb {
 struct offline_engine {
 	char *const *argv;         /* forced ones, then as typed; ended by NULL */
 	char *const *env;          /* "NAME=VALUE", ended by NULL */
+	char *const *command;      /* for engine_argv_*: "vllm serve" and what vLLM's table knows */
 	const char *shown;         /* argv as one line for people, secrets as "***" */
 	char *const *shown_argv;   /* word by word, likewise; ended by NULL */
 	const char *worker;        /* offline_start.backend: "vllm", "vllm-chat", "hf", "sim" ... */
@@ -159,8 +163,8 @@ int offline_opts_check(const struct opt_set *set, const struct opt_result *resul
 		       struct offline_engine *out, struct arena *a, struct buf *notes,
 		       struct err *e);
 /*
- * Once more with the engine's version, as it tells it ("0.32.0"; NULL or "": unknown): what that
- * version does not have is a note, or with --strict-args an error.
+ * Once more with vLLM's version as the engine tells it ("0.32.0"; NULL or "": unknown, or no vLLM):
+ * what that version does not have is a note, or with --strict-args an error.
  */
 int offline_judge(const struct offline_opts *o, const struct offline_engine *engine,
 		  const char *version, struct buf *notes, struct err *e);

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* offline_opts.c - see offline_opts.h. */
+#include "run/offline_opts.h"
+
+#include <string.h>
+
+#include "engine/args.h"
+
+#define HEAD "engine arguments"
+
+const char *const offline_progress_forms[] = { "auto", "bar", "lines", "none", NULL };
+const char *const offline_backends[] = {
+	"vllm", "hf", "mii", "vllm-chat", "vllm-async", "llama", "http", "sim", "worker", NULL,
+};
+
+const struct opt_foreign offline_engine_args = {
+	.words = engine_foreign_words, .nearest = engine_foreign_nearest,
+	.row = engine_foreign_row, .is_secret = engine_foreign_is_secret, .is_open = true,
+};
+const struct opt_foreign offline_async_engine_args = {
+	.self = ENGINE_FOREIGN_ASYNC,
+	.words = engine_foreign_words, .nearest = engine_foreign_nearest,
+	.row = engine_foreign_row, .is_secret = engine_foreign_is_secret, .is_open = true,
+};
+
+struct check {
+	const struct opt_set *set;
+	const struct opt_result *result;
+	const struct offline_verb *verb;
+	struct offline_opts *o;
+	struct offline_engine *out;
+	struct arena *a;
+	struct buf *notes;
+	struct err *e;
+};
+
+static bool is_one_of(const char *text, const char *const *list)
+{
+	for (; *list; list++)
+		if (strcmp(text, *list) == 0)
+			return true;
+	return false;
+}
+
+/* ---- the backend, and what only some of them have ---- */
+
+static int check_http(const struct check *c)
+{
+	const struct offline_opts *o = c->o;
+	bool is_http = strcmp(o->backend, "http") == 0;
+
+	if (!is_http && (o->server_cmd || o->base_url))
+		return err_set(c->e, ERR_USAGE, "--%s: for --backend http, got --backend %s",
+			       o->server_cmd ? "server-cmd" : "base-url", o->backend);
+	if (!is_http)
+		return 0;
+	if (o->server_cmd && o->base_url)
+		return err_set(c->e, ERR_USAGE, "--server-cmd and --base-url exclude each other: a "
+			       "server is started, or one that runs already is asked");
+	if (o->worker_cmd)
+		return err_set(c->e, ERR_USAGE, "--worker-cmd: --backend http has a server in place "
+			       "of a worker program; see --server-cmd");
+	if (o->nsight.is_set)
+		return err_set(c->e, ERR_USAGE, "--nsight: not with --backend http; let --server-cmd "
+			       "begin with 'nsys profile'");
+	return 0;
+}
+
+static int check_backend(const struct check *c)
+{
+	static const char *const with_python[] = {
+		"vllm", "vllm-chat", "vllm-async", "hf", "worker", NULL,
+	};
+	struct offline_opts *o = c->o;
+
+	if (strcmp(o->backend, "mii") == 0)
+		return err_set(c->e, ERR_RUN, "Unknown backend: mii (DeepSpeed-MII is no longer "
+			       "maintained; vLLM accepts its name and ends with the same words)");
+	if (check_http(c) < 0)
+		return -1;
+	if (strcmp(o->backend, "worker") == 0 && !o->worker_cmd)
+		return err_set(c->e, ERR_USAGE, "--backend worker: needs --worker-cmd, the program "
+			       "that drives the engine");
+	if (o->python && !is_one_of(o->backend, with_python))
+		buf_printf(c->notes, "--python has no effect with --backend %s, which needs no "
+			   "Python\n", o->backend);
+	if (o->nsight.n > 1)
+		return err_set(c->e, ERR_USAGE, "--nsight: one report file at most, got %zu",
+			       o->nsight.n);
+	if (o->disable_frontend_multiprocessing)
+		buf_add_text(c->notes, "--disable-frontend-multiprocessing has no effect: no vLLM "
+			     "from 0.11 on has such a front end; VLLM_ENABLE_V1_MULTIPROCESSING=0 in "
+			     "the environment keeps the engine in one process\n");
+	c->out->is_async = strcmp(o->backend, "vllm-async") == 0;
+	if (c->out->is_async)
+		o->backend = "vllm";
+	c->out->worker = o->backend;
+	return 0;
+}
+
+static int check_lists(const struct check *c)
+{
+	struct str rest = str_of(c->o->compat);
+
+	while (rest.n) {
+		struct str one = str_trim(str_cut(&rest, ','));
+
+		if (!str_is(one, "v0.11"))
+			return err_set(c->e, ERR_USAGE, "--compat: expected v0.11, got '%.*s'",
+				       (int)one.n, one.p);
+		c->out->is_v011 = true;
+	}
+	for (size_t i = 0; i < c->o->fix.n; i++) {
+		const struct offline_fix *row = c->verb->fixes;
+
+		while (row && row->name && strcmp(row->name, c->o->fix.v[i]) != 0)
+			row++;
+		if (!row || !row->name)
+			return err_set(c->e, ERR_USAGE, "--fix: nothing is called '%.100s'; --fix "
+				       "help lists the names", c->o->fix.v[i]);
+		c->out->fixes |= row->bit;
+	}
+	return 0;
+}
+
+bool offline_list_fixes(const struct offline_opts *o, const struct offline_verb *verb,
+			struct buf *out)
+{
+	bool is_asked = false;
+
+	for (size_t i = 0; i < o->fix.n; i++)
+		is_asked |= strcmp(o->fix.v[i], "help") == 0;
+	if (!is_asked)
+		return false;
+	for (const struct offline_fix *f = verb->fixes; f && f->name; f++)
+		buf_printf(out, "%-16s %s\n", f->name, f->help);
+	if (!verb->fixes || !verb->fixes->name)
+		buf_printf(out, "bench %s has nothing to mend\n", verb->name);
+	return true;
+}
+
+/* ---- the engine's arguments ---- */
+
+static bool is_engines(const struct opt_foreign *by)
+{
+	return by && by->words == engine_foreign_words;
+}
+
+/* Words that no table knows, and words of another program's than the backend's. */
+static int check_words(const struct check *c)
+{
+	const struct opt_rest *rest = &c->result->rest;
+	bool is_sim = strcmp(c->o->backend, "sim") == 0;
+
+	for (size_t i = 0; i < rest->n; i++) {
+		const char *word = rest->v[i];
+
+		if (is_engines(rest->by[i]) || word[0] != '-')
+			continue;
+		if (rest->by[i] && is_sim)
+			continue;
+		if (rest->by[i])
+			return err_set(c->e, ERR_USAGE, "%.100s: an option of the simulator, for "
+				       "--backend sim; got --backend %s", word, c->o->backend);
+		if (c->o->strict_args)
+			return err_set(c->e, ERR_USAGE, "%.100s: no option of profllm bench %s and "
+				       "no argument of vLLM", word, c->verb->name);
+		buf_printf(c->notes, "%.100s: no option of profllm bench %s and no argument of vLLM "
+			   "that is known here; passed on unchanged\n", word, c->verb->name);
+	}
+	return 0;
+}
+
+static size_t count(char *const *words)
+{
+	size_t n = 0;
+
+	while (words && words[n])
+		n++;
+	return n;
+}
+
+static void join(const struct check *c)
+{
+	static char vllm[] = "vllm", serve[] = "serve", model[] = "--model", sim[] = "sim";
+	const struct opt_rest *rest = &c->result->rest;
+	size_t n_forced = count(c->verb->forced), n = 0, known = 0;
+	size_t room = n_forced + rest->n + 5;
+	char **argv = arena_alloc(c->a, room * sizeof(*argv));
+	char **command = arena_alloc(c->a, room * sizeof(*command));
+
+	command[known++] = vllm;
+	command[known++] = serve;
+	/* The simulator has a model of its own. */
+	if (strcmp(c->o->backend, "sim") == 0) {
+		argv[n++] = command[known++] = model;
+		argv[n++] = command[known++] = sim;
+	}
+	for (size_t i = 0; i < n_forced; i++)
+		argv[n++] = command[known++] = c->verb->forced[i];
+	for (size_t i = 0; i < rest->n; i++) {
+		argv[n++] = rest->v[i];
+		if (is_engines(rest->by[i]))
+			command[known++] = rest->v[i];
+	}
+	argv[n] = command[known] = NULL;
+	c->out->argv = argv;
+	c->out->command = command;
+}
+
+/* ---- as shown ---- */
+
+static const char *starred(struct str word, struct arena *a)
+{
+	struct str rest = word, name = str_cut(&rest, '=');
+
+	if (name.n == word.n)
+		return "***";
+	return arena_printf(a, "%.*s=***", (int)name.n, name.p);
+}
+
+static void add_quoted(const char *word, struct buf *out)
+{
+	if (out->len)
+		buf_add_char(out, ' ');
+	if (*word && !word[strcspn(word, " \t\n\"'\\$`&|;<>(){}[]*?#~!")]) {
+		buf_add_text(out, word);
+		return;
+	}
+	buf_add_char(out, '\'');
+	for (; *word; word++) {
+		if (*word == '\'')
+			buf_add_text(out, "'\\''");
+		else
+			buf_add_char(out, *word);
+	}
+	buf_add_char(out, '\'');
+}
+
+static void show(const struct check *c)
+{
+	char *const *argv = c->out->argv;
+	const struct opt_rest *rest = &c->result->rest;
+	size_t n = count(argv), first = n - rest->n;
+	char **shown = arena_alloc(c->a, (n + 1) * sizeof(*shown));
+	struct buf line = { 0 };
+
+	memcpy(shown, argv, (n + 1) * sizeof(*shown));
+	for (size_t i = 0; i < rest->n; i++) {
+		const struct opt_foreign *by = rest->by[i];
+		bool has_equals = strchr(rest->v[i], '=') != NULL;
+
+		if (!by || rest->v[i][0] != '-' || !by->is_secret(by->self, rest->v + i))
+			continue;
+		/* "-h=SECRET", or the word after it, or nothing when it has no value. */
+		if (has_equals)
+			shown[first + i] = (char *)starred(str_of(rest->v[i]), c->a);
+		else if (i + 1 < rest->n && by->words(by->self, rest->v + i, false, c->e) > 1)
+			shown[first + ++i] = (char *)starred(STR("x"), c->a);
+	}
+	for (size_t i = 0; i < n; i++)
+		add_quoted(shown[i], &line);
+	c->out->shown_argv = shown;
+	c->out->shown = arena_text(c->a, buf_str(&line));
+	buf_release(&line);
+}
+
+/* ---- what they come to ---- */
+
+static bool is_given(const struct offline_engine *engine, const char *name)
+{
+	const struct engine_arg *arg = engine_arg_find(str_of(name));
+	char *const *at = engine->command + 2;
+	struct engine_token t;
+
+	while (engine_argv_next(&at, &t))
+		if (t.arg == arg)
+			return true;
+	return false;
+}
+
+static bool is_on(const struct offline_engine *engine, const char *name, struct arena *a)
+{
+	const char *text = engine_argv_text(engine->command, name, a);
+
+	return text && strcmp(text, "true") == 0;
+}
+
+static void read_engine(const struct check *c)
+{
+	struct offline_engine *out = c->out;
+	char *const *argv = out->command;
+	bool is_sim = strcmp(c->o->backend, "sim") == 0;
+
+	out->model = engine_argv_text(argv, "model", c->a);
+	out->is_model_given = is_sim || is_given(out, "model");
+	out->tokenizer = engine_argv_text(argv, "tokenizer", c->a);
+	out->is_tokenizer_given = out->tokenizer != NULL;
+	if (!out->tokenizer)
+		out->tokenizer = out->model;
+	out->tokenizer_mode = engine_argv_text(argv, "tokenizer-mode", c->a);
+	out->quantization = engine_argv_text(argv, "quantization", c->a);
+	out->dtype = engine_argv_text(argv, "dtype", c->a);
+	out->executor_backend = engine_argv_text(argv, "distributed-executor-backend", c->a);
+	out->seed = engine_argv_int(argv, "seed", 0);
+	out->is_seed_given = is_given(out, "seed");
+	out->has_lora = is_on(out, "enable-lora", c->a);
+	out->trusts_remote_code = is_on(out, "trust-remote-code", c->a);
+	out->max_loras = engine_argv_int(argv, "max-loras", 1);
+	out->tensor_parallel = engine_argv_int(argv, "tensor-parallel-size", 1);
+	out->pipeline_parallel = engine_argv_int(argv, "pipeline-parallel-size", 1);
+	out->data_parallel = engine_argv_int(argv, "data-parallel-size", 1);
+}
+
+/* Nsight follows processes that are spawned; forked ones lose their traces. */
+static void fill_env(const struct check *c)
+{
+	static char spawn[] = "VLLM_WORKER_MULTIPROC_METHOD=spawn";
+	char **env = arena_alloc(c->a, 2 * sizeof(*env));
+
+	env[0] = c->o->nsight.is_set ? spawn : NULL;
+	env[1] = NULL;
+	c->out->env = env;
+}
+
+int offline_opts_check(const struct opt_set *set, const struct opt_result *result,
+		       const struct offline_verb *verb, struct offline_opts *o,
+		       struct offline_engine *out, struct arena *a, struct buf *notes,
+		       struct err *e)
+{
+	struct check c = { set, result, verb, o, out, a, notes, e };
+
+	*out = (struct offline_engine){ 0 };
+	if (check_backend(&c) < 0 || check_lists(&c) < 0 || check_words(&c) < 0)
+		return -1;
+	join(&c);
+	show(&c);
+	fill_env(&c);
+	if (engine_args_check(out->command + 2, HEAD, 0, o->strict_args, notes, e) < 0)
+		return -1;
+	read_engine(&c);
+	return 0;
+}
+
+int offline_judge(const struct offline_opts *o, const struct offline_engine *engine,
+		  const char *version, struct buf *notes, struct err *e)
+{
+	unsigned number = engine_version(version);
+	struct buf found = { 0 };
+	struct str rest;
+
+	engine_args_check_version(engine->command + 2, HEAD, number, &found);
+	rest = buf_str(&found);
+	if (rest.n && o->strict_args) {
+		struct str first = str_cut(&rest, '\n');
+
+		err_set(e, ERR_USAGE, "%.*s", (int)first.n, first.p);
+		buf_release(&found);
+		return -1;
+	}
+	buf_add_str(notes, buf_str(&found));
+	buf_release(&found);
+	return 0;
+}
+
+const char *offline_engine_text(const struct offline_engine *engine, const char *name,
+				struct arena *a)
+{
+	return engine_argv_text(engine->command, name, a);
+}
+
+int64_t offline_engine_int(const struct offline_engine *engine, const char *name,
+			   int64_t otherwise)
+{
+	return engine_argv_int(engine->command, name, otherwise);
+}
