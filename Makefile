@@ -5,7 +5,7 @@
 #
 #   all (default)  build/profllm             check  tidy, headers, analyser, unit tests
 #   demo           simulator and benchmark   test   every test but sanitizers and fuzz
-#   demo-sweep     a sweep, plots, a search
+#   demo-sweep     a sweep, plots, a search    demo-offline  the engine without clients
 #   asan ubsan tsan  sanitizer runs          fuzz   every fuzz target, FUZZ_SECONDS each
 #   tidy           what a tool can judge     cov    line coverage of the parsers and metrics
 #   bench          our own cost              install clean

@@ -6,4 +6,8 @@ demo: $(O)/profllm
 # A sweep, its plots, a search and a comparison, likewise on the simulator.
 demo-sweep: $(O)/profllm
 	$(Q)O=$(O) PROFLLM=$(abspath $(O)/profllm) tools/demo-sweep.sh
-.PHONY: demo-sweep
+
+# Throughput, latency, start-up and the multimodal processor, on the simulated engine.
+demo-offline: $(O)/profllm
+	$(Q)O=$(O) PROFLLM=$(abspath $(O)/profllm) tools/demo-offline.sh
+.PHONY: demo-sweep demo-offline
