@@ -16,7 +16,7 @@
 
 enum { IN, OUT, ERRORS, STREAMS };
 
-bool tool_exists(const char *name)
+char *tool_path(const char *name)
 {
 	struct str rest = str_of(getenv("PATH") ? getenv("PATH") : "");
 	struct buf path = { 0 };
@@ -30,8 +30,18 @@ bool tool_exists(const char *name)
 		buf_printf(&path, "/%s", name);
 		is_found = access(path.data, X_OK) == 0 && !file_is_dir(path.data);
 	}
+	if (is_found)
+		return buf_take(&path);
 	buf_release(&path);
-	return is_found;
+	return NULL;
+}
+
+bool tool_exists(const char *name)
+{
+	char *path = tool_path(name);
+
+	free(path);
+	return path != NULL;
 }
 
 static int open_streams(int fd[STREAMS], struct str input, bool has_errors, struct err *e)

@@ -14,6 +14,8 @@
 
 /* Whether PATH has an executable file of this name. */
 bool tool_exists(const char *name);
+/* That file; NULL: there is none. Caller frees. */
+char *tool_path(const char *name);
 
 /*
  * Runs argv (ended by NULL; argv[0] is looked for in PATH) with input as its standard

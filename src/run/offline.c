@@ -13,7 +13,6 @@
 #include "base/mem.h"
 
 #pragma weak offline_http_driver
-#pragma weak offline_worker_driver
 
 struct offline {
 	const struct offline_driver *driver;
