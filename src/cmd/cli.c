@@ -34,7 +34,8 @@ int cli_begin(struct cli *c, const struct opt_set *set, int argc, char **argv, v
 		return CLI_CONTINUE;
 	if (c->result.is_help)
 		opt_help(set, *c->result.help_topic || set->n > HELP_WHOLE_MAX
-			 ? c->result.help_topic : "all", cli_columns(60, 120, 100), &text);
+			 ? c->result.help_topic : set->foreign ? OPT_HELP_OWN : "all",
+			 cli_columns(60, 120, 100), &text);
 	else
 		opt_show_config(set, values, &c->result, &text);
 	cli_flush_notes(c);

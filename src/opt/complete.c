@@ -6,7 +6,7 @@
  * directories where the value is named FILE or DIR. Other values are left
  * alone. The bash script needs nothing but bash; the zsh one uses _arguments.
  */
-#include "opt/row.h"
+#include "opt/foreign.h"
 
 static bool is_shown(const struct opt *o)
 {
@@ -46,7 +46,22 @@ static void bash_values(const struct opt_set *set, struct buf *out)
 	}
 }
 
-static void bash_names(const struct opt_set *set, struct buf *out)
+static void bash_foreign_values(const struct opt_foreign_rows *rows, struct buf *out)
+{
+	for (size_t i = 0; i < rows->n; i++) {
+		const struct opt_foreign_row *r = &rows->row[i];
+
+		if (!r->has_value)
+			continue;
+		if (*r->choices)
+			buf_printf(out, "\t\t--%s) words='%s' ;;\n", r->name, r->choices);
+		else
+			buf_printf(out, "\t\t--%s) how=any ;;\n", r->name);
+	}
+}
+
+static void bash_names(const struct opt_set *set, const struct opt_foreign_rows *rows,
+		       struct buf *out)
 {
 	buf_add_text(out, "\t\t*) words='");
 	for (size_t i = 0; i < set->n + OPT_BUILTINS; i++) {
@@ -57,6 +72,11 @@ static void bash_names(const struct opt_set *set, struct buf *out)
 		buf_printf(out, "--%s ", o->name);
 		if (o->kind == OPT_TRI)
 			buf_printf(out, "--no-%s ", o->name);
+	}
+	for (size_t i = 0; i < rows->n; i++) {
+		buf_printf(out, "--%s ", rows->row[i].name);
+		if (rows->row[i].is_switch)
+			buf_printf(out, "--no-%s ", rows->row[i].name);
 	}
 	buf_add_text(out, "' how=names ;;\n");
 }
@@ -94,12 +114,17 @@ static void write_bash(const struct opt_set *const *sets, size_t n, const char *
 		   "\tdone\n"
 		   "\tcase \"$line \" in\n", program, program, program);
 	for (size_t i = 0; i < n; i++) {
+		struct arena a = { 0 };
+		struct opt_foreign_rows rows = opt_foreign_rows(sets[i]->foreign, &a);
+
 		buf_printf(out, "\t'%s '*)\n\t\tbare='", sets[i]->command);
 		bash_bare_words(sets[i], out);
 		buf_add_text(out, "'\n\t\tcase $prev in\n");
 		bash_values(sets[i], out);
-		bash_names(sets[i], out);
+		bash_foreign_values(&rows, out);
+		bash_names(sets[i], &rows, out);
 		buf_add_text(out, "\t\tesac ;;\n");
+		arena_release(&a);
 	}
 	buf_add_text(out, "\t*)\n\t\twhile read -r command; do\n"
 			  "\t\t\t[[ -z $line || $command == \"$line \"* ]] || continue\n"
@@ -182,6 +207,27 @@ static void zsh_option(const struct opt *o, const char *prefix, struct buf *out)
 	buf_add_text(out, "' \\\n");
 }
 
+static void zsh_foreign(const struct opt_foreign *f, struct buf *out)
+{
+	struct arena a = { 0 };
+	struct opt_foreign_rows rows = opt_foreign_rows(f, &a);
+
+	for (size_t i = 0; i < rows.n; i++) {
+		const struct opt_foreign_row *r = &rows.row[i];
+
+		for (int is_off = 0; is_off < 1 + r->is_switch; is_off++) {
+			buf_printf(out, "\t\t'--%s%s%s[", is_off ? "no-" : "", r->name,
+				   r->has_value ? "=" : "");
+			zsh_text(out, r->help, "[]\\");
+			buf_printf(out, "]%s", r->has_value ? *r->choices ? ":value:(" : ":value: " :
+				   "");
+			buf_printf(out, "%s%s' \\\n", r->has_value ? r->choices : "",
+				   r->has_value && *r->choices ? ")" : "");
+		}
+	}
+	arena_release(&a);
+}
+
 static void zsh_function_name(const struct opt_set *set, const char *program, struct buf *out)
 {
 	buf_printf(out, "_%s_", program);
@@ -226,6 +272,7 @@ static void write_zsh(const struct opt_set *const *sets, size_t n, const char *p
 			if (o->kind == OPT_TRI)
 				zsh_option(o, "no-", out);
 		}
+		zsh_foreign(sets[i]->foreign, out);
 		buf_add_text(out, "\t\t&& return 0\n\treturn 1\n}\n");
 	}
 	buf_printf(out, "_%s()\n{\n\tlocal command rest line\n\tlocal -a found\n", program);

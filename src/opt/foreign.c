@@ -42,18 +42,20 @@ bool opt_is_option_like(const char *text)
 	       !memchr(s.p, ' ', s.n);
 }
 
-bool opt_foreign_row(const struct opt_foreign *f, size_t i, struct opt_foreign_row *out)
+struct opt_foreign_rows opt_foreign_rows(const struct opt_foreign *f, struct arena *a)
 {
-	for (; f; f = f->next) {
-		size_t n = 0;
+	struct opt_foreign_rows out = { 0 };
+	struct opt_foreign_row row;
+	size_t n = 0;
 
-		while (f->row && n <= i && f->row(f->self, n, out))
+	for (const struct opt_foreign *at = f; at; at = at->next)
+		for (size_t i = 0; at->row && at->row(at->self, i, &row); i++)
 			n++;
-		if (n > i)
-			return true;
-		i -= n;
-	}
-	return false;
+	out.row = arena_alloc(a, (n + 1) * sizeof(*out.row));
+	for (const struct opt_foreign *at = f; at; at = at->next)
+		for (size_t i = 0; at->row && at->row(at->self, i, &out.row[out.n]); i++)
+			out.n++;
+	return out;
 }
 
 void opt_foreign_show(const struct opt_rest *rest, struct buf *out)

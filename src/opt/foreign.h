@@ -20,7 +20,8 @@ bool opt_is_negative_number(struct str s);
 /* Begins with a dash and is no such value. */
 bool opt_is_option_like(const char *text);
 
-/* The i-th of all shown rows of f and those after it. */
-bool opt_foreign_row(const struct opt_foreign *f, size_t i, struct opt_foreign_row *out);
+/* All shown rows of f and those after it, in the arena; f may be NULL. */
+struct opt_foreign_rows { struct opt_foreign_row *row; size_t n; };
+struct opt_foreign_rows opt_foreign_rows(const struct opt_foreign *f, struct arena *a);
 /* --show-config: "name = value  # given", a line each. */
 void opt_foreign_show(const struct opt_rest *rest, struct buf *out);

@@ -6,24 +6,15 @@
  * Text is wrapped to the terminal's width; every spelling of an option is
  * printed whole.
  */
-#include "opt/row.h"
+#include "opt/page.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 
 #include "json/write.h"
 
-#define INDENT 2          /* before a spelling */
-#define TEXT_COLUMN 28    /* where help starts; a longer spelling takes its own line */
 #define COLUMNS_MIN 48
 #define COLUMNS_MAX 120
-
-struct page {
-	const struct opt_set *set;
-	struct buf *out;
-	unsigned columns;
-};
 
 static bool is_shown(const struct opt *o)
 {
@@ -33,61 +24,6 @@ static bool is_shown(const struct opt *o)
 static const char *group_of(const struct opt *o)
 {
 	return o->group ? o->group : o->flags & OPT_POSITIONAL ? "Arguments" : "Options";
-}
-
-static bool is_like(char a, char b)
-{
-	a = a == '_' || a == ' ' ? '-' : (char)tolower((unsigned char)a);
-	b = b == '_' || b == ' ' ? '-' : (char)tolower((unsigned char)b);
-	return a == b;
-}
-
-/* Case, "_", "-" and blanks do not matter. */
-static bool contains(const char *text, const char *part)
-{
-	for (; *text; text++) {
-		size_t i = 0;
-
-		while (part[i] && text[i] && is_like(text[i], part[i]))
-			i++;
-		if (!part[i])
-			return true;
-	}
-	return false;
-}
-
-static bool is_same(const char *a, const char *b)
-{
-	return strlen(a) == strlen(b) && contains(a, b);
-}
-
-/* ---- wrapping ---- */
-
-/* Words of text from column `at` on; later lines start at `indent`. Ends the line. */
-static void wrap(struct page *p, struct str text, unsigned at, unsigned indent)
-{
-	bool is_line_start = true;
-
-	while (text.n) {
-		struct str word = str_cut(&text, ' ');
-		unsigned n = (unsigned)word.n;
-
-		if (n == 0)
-			continue;
-		if (!is_line_start && at + 1 + n > p->columns) {
-			buf_printf(p->out, "\n%*s", (int)indent, "");
-			at = indent;
-			is_line_start = true;
-		}
-		if (!is_line_start) {
-			buf_add_char(p->out, ' ');
-			at++;
-		}
-		buf_add_str(p->out, word);
-		at += n;
-		is_line_start = false;
-	}
-	buf_add_char(p->out, '\n');
 }
 
 /* ---- one option ---- */
@@ -127,7 +63,7 @@ static void add_spellings(const struct opt *o, struct buf *out)
 		buf_printf(out, ", --%s.KEY VALUE", o->name);
 }
 
-static void add_facts(struct page *p, const struct opt *o, struct buf *text)
+static void add_facts(struct opt_page *p, const struct opt *o, struct buf *text)
 {
 	struct buf value = { 0 };
 	const char *sep = " (";
@@ -166,23 +102,15 @@ static void add_facts(struct page *p, const struct opt *o, struct buf *text)
 	buf_release(&value);
 }
 
-static void show_option(struct page *p, const struct opt *o)
+static void show_option(struct opt_page *p, const struct opt *o)
 {
-	struct buf text = { 0 };
-	size_t start = p->out->len;
-	unsigned at;
+	struct buf text = { 0 }, spellings = { 0 };
 
-	buf_printf(p->out, "%*s", INDENT, "");
-	add_spellings(o, p->out);
-	at = (unsigned)(p->out->len - start);
-	if (at + 2 > TEXT_COLUMN) {
-		buf_add_char(p->out, '\n');
-		at = 0;
-	}
-	buf_printf(p->out, "%*s", (int)(TEXT_COLUMN - at), "");
+	add_spellings(o, &spellings);
 	buf_add_text(&text, o->help);
 	add_facts(p, o, &text);
-	wrap(p, buf_str(&text), TEXT_COLUMN, TEXT_COLUMN);
+	opt_page_item(p, buf_str(&spellings), buf_str(&text));
+	buf_release(&spellings);
 	buf_release(&text);
 }
 
@@ -239,7 +167,7 @@ static const char *next_group(const struct opt_set *set, size_t *at)
 	return NULL;
 }
 
-static void show_group(struct page *p, const char *group)
+static void show_group(struct opt_page *p, const char *group)
 {
 	buf_printf(p->out, "\n%s:\n", group);
 	for (size_t i = 0; i < p->set->n + OPT_BUILTINS; i++) {
@@ -250,7 +178,7 @@ static void show_group(struct page *p, const char *group)
 	}
 }
 
-static void show_usage(struct page *p)
+static void show_usage(struct opt_page *p)
 {
 	char name[96];
 
@@ -270,10 +198,10 @@ static void show_usage(struct page *p)
 		}
 	}
 	buf_add_text(p->out, "\n\n");
-	wrap(p, str_of(p->set->summary), 0, 0);
+	opt_page_wrap(p, str_of(p->set->summary), 0, 0);
 }
 
-static void show_groups(struct page *p)
+static void show_groups(struct opt_page *p)
 {
 	const char *group;
 
@@ -284,26 +212,35 @@ static void show_groups(struct page *p)
 
 		buf_printf(p->out, "  %-26s%zu option%s\n", group, n, n == 1 ? "" : "s");
 	}
+	opt_page_foreign_groups(p);
 	buf_add_char(p->out, '\n');
-	wrap(p, STR("--help=GROUP shows one group, --help=all everything, --help=WORD the options "
+	opt_page_wrap(p, STR("--help=GROUP shows one group, --help=all everything, --help=WORD the options "
 		    "with WORD in their name, --help=json the same for programs."), 0, 0);
 	if (p->set->epilog)
 		buf_printf(p->out, "\n%s\n", p->set->epilog);
 }
 
-static void show_all(struct page *p)
+/* is_whole: foreign arguments too, not only what they are grouped in. */
+static void show_all(struct opt_page *p, bool is_whole)
 {
 	const char *group;
 
 	show_usage(p);
 	for (size_t at = 0; (group = next_group(p->set, &at)) != NULL;)
 		show_group(p, group);
+	if (is_whole)
+		opt_page_foreign(p, "");
+	else
+		opt_page_foreign_groups(p);
 	if (p->set->epilog)
 		buf_printf(p->out, "\n%s\n", p->set->epilog);
 }
 
-/* A whole group name first, then parts of option names, then parts of group names. */
-static void show_topic(struct page *p, const char *topic)
+/*
+ * A whole group name first, then parts of option names, then parts of group names; foreign
+ * arguments after each.
+ */
+static void show_topic(struct opt_page *p, const char *topic)
 {
 	size_t n_all = p->set->n + OPT_BUILTINS, found = 0, start = p->out->len;
 	const char *group;
@@ -311,22 +248,25 @@ static void show_topic(struct page *p, const char *topic)
 	while (*topic == '-')
 		topic++;
 	for (size_t at = 0; (group = next_group(p->set, &at)) != NULL;) {
-		if (is_same(group, topic)) {
+		if (opt_page_is(group, topic)) {
 			show_group(p, group);
 			return;
 		}
 	}
+	if (opt_page_foreign(p, topic))
+		return;
 	for (size_t i = 0; i < n_all; i++) {
 		const struct opt *o = opt_row_at(p->set, i);
 
-		if (!is_shown(o) || !contains(o->name, topic))
+		if (!is_shown(o) || !opt_page_has(o->name, topic))
 			continue;
 		if (found++ == 0)
 			buf_printf(p->out, "\nOptions matching '%s':\n", topic);
 		show_option(p, o);
 	}
+	found += opt_page_foreign_named(p, topic);
 	for (size_t at = 0; !found && (group = next_group(p->set, &at)) != NULL;)
-		if (contains(group, topic))
+		if (opt_page_has(group, topic))
 			show_group(p, group);
 	if (p->out->len == start)
 		buf_printf(p->out, "No group or option matches '%s'; --help lists the groups, "
@@ -434,7 +374,7 @@ static void put_option(struct json_writer *w, const struct opt_set *set, const s
 	json_end_object(w);
 }
 
-static void show_json(const struct page *p)
+static void show_json(const struct opt_page *p)
 {
 	struct json_writer w = json_writer(p->out);
 
@@ -449,6 +389,7 @@ static void show_json(const struct page *p)
 	for (size_t i = 0; i < p->set->n + OPT_BUILTINS; i++)
 		if (is_shown(opt_row_at(p->set, i)))
 			put_option(&w, p->set, opt_row_at(p->set, i));
+	opt_page_foreign_json(p, &w);
 	json_end_array(&w);
 	json_end_object(&w);
 	buf_add_char(p->out, '\n');
@@ -456,18 +397,23 @@ static void show_json(const struct page *p)
 
 void opt_help(const struct opt_set *set, const char *topic, unsigned columns, struct buf *out)
 {
-	struct page p = { .set = set, .out = out, .columns = columns };
+	struct opt_page p = { .set = set, .out = out, .columns = columns };
+	struct arena a = { 0 };
 
+	p.foreign = opt_foreign_rows(set->foreign, &a);
 	if (columns < COLUMNS_MIN)
 		p.columns = COLUMNS_MIN;
 	if (columns > COLUMNS_MAX)
 		p.columns = COLUMNS_MAX;
 	if (!topic || !*topic)
 		show_groups(&p);
-	else if (is_same(topic, "all"))
-		show_all(&p);
-	else if (is_same(topic, "json"))
+	else if (opt_page_is(topic, "all"))
+		show_all(&p, true);
+	else if (opt_page_is(topic, OPT_HELP_OWN))
+		show_all(&p, false);
+	else if (opt_page_is(topic, "json"))
 		show_json(&p);
 	else
 		show_topic(&p, topic);
+	arena_release(&a);
 }

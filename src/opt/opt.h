@@ -176,9 +176,10 @@ int opt_give(const struct opt_set *set, void *values, struct opt_result *result,
 	     const char *name, struct str value, struct arena *a, struct err *e);
 
 /*
- * topic: "" groups only; "all"; a group's or option's name or part of one; "json".
- * A topic that matches nothing is answered by a sentence, as upstream does.
+ * topic: "" groups only; "all"; OPT_HELP_OWN: all but foreign names; a group's or option's name
+ * or part of one; "json". A topic that matches nothing is answered by a sentence, as upstream does.
  */
+#define OPT_HELP_OWN "own"
 void opt_help(const struct opt_set *set, const char *topic, unsigned columns, struct buf *out);
 void opt_show_config(const struct opt_set *set, const void *values, const struct opt_result *r,
 		     struct buf *out); /* "name = value   # default|given", secrets redacted */
