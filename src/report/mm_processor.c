@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/fmt.h"
 #include "base/mem.h"
@@ -304,20 +303,6 @@ void mm_terminal(const struct mm_facts *f, const struct mm_percentiles *p, struc
 }
 
 /* ---- the result file ---- */
-
-char *mm_timestamp(char out[MM_TIMESTAMP_BYTES], int64_t ns)
-{
-	time_t s = (time_t)(ns / 1000000000);
-	int us = (int)(ns % 1000000000 / 1000);
-	struct tm tm;
-	size_t n;
-
-	localtime_r(&s, &tm);
-	n = strftime(out, MM_TIMESTAMP_BYTES, "%Y-%m-%dT%H:%M:%S", &tm);
-	if (us)
-		snprintf(out + n, MM_TIMESTAMP_BYTES - n, ".%06d", us);
-	return out;
-}
 
 static void put_stages(struct json_writer *w, const struct mm_stages *stages,
 		       const struct mm_percentiles *p, struct arena *a)

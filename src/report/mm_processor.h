@@ -66,15 +66,11 @@ extern const char mm_no_stages[], mm_no_e2el[];
 /* What upstream prints between its "=" lines and the file's name; ends with a line end. */
 void mm_terminal(const struct mm_facts *f, const struct mm_percentiles *p, struct buf *out);
 
-#define MM_TIMESTAMP_BYTES 40
-/* Local time as Python's isoformat(); ns since 1970. */
-char *mm_timestamp(char out[MM_TIMESTAMP_BYTES], int64_t ns);
-
 struct mm_config {
 	const char *model;
 	int64_t num_prompts;
 	int64_t input_len, output_len; /* --random-input-len, --random-output-len */
-	const char *timestamp;
+	const char *timestamp;       /* report_timestamp */
 	struct str ours;             /* members of "profllm": a JSON object */
 };
 /* The result file: indent 2, no line end. */
