@@ -30,6 +30,11 @@ __attribute__((format(printf, 2, 3)))
 void dataset_note(struct workload *w, const char *fmt, ...);
 /* The backend sends prompts as chat messages, which may have pictures and which it templates. */
 bool dataset_sends_messages(const struct dataset_env *env);
+/*
+ * Whether this backend carries media at all: by a server's API in messages or (uploads) as a
+ * file, by an engine beside the prompt. backends: those that do, for errors.
+ */
+bool dataset_carries_media(const struct dataset_env *env, const char **backends);
 /* Notes that the media some requests have are not sent by this backend, as upstream. */
 void dataset_note_media(struct workload *w, const struct dataset_env *env);
 /*

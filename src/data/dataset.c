@@ -163,13 +163,23 @@ bool dataset_sends_messages(const struct dataset_env *env)
 	return env->backend && is_one_of(env->backend, names);
 }
 
+bool dataset_carries_media(const struct dataset_env *env, const char **backends)
+{
+	static const char *const offline[] = { "hf", "llama", "mii", NULL };
+
+	*backends = env->is_offline ? "['vllm', 'vllm-chat']" : "['openai-audio', 'openai-chat']";
+	if (env->is_offline)
+		return !is_one_of(env->backend, offline);
+	return dataset_sends_messages(env) || strcmp(env->backend, "openai-audio") == 0;
+}
+
 void dataset_note_media(struct workload *w, const struct dataset_env *env)
 {
 	static const char *const text_alone[] = { "vllm", "openai", "openai-responses", "tgi",
 						  "llamacpp", "sglang", "ollama", NULL };
 	bool has_media = false;
 
-	if (!env->backend || !is_one_of(env->backend, text_alone))
+	if (!env->backend || env->is_offline || !is_one_of(env->backend, text_alone))
 		return;
 	for (size_t i = 0; i < w->n && !has_media; i++)
 		has_media = w->v[i].media.n > 2 || /* more than "[]" */

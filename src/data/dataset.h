@@ -86,6 +86,11 @@ struct dataset_env {
 	const char *request_id_prefix;
 	const char *backend;               /* --backend */
 	bool is_chat_backend;
+	/*
+	 * An engine is handed the requests, not a server's API: backend is "vllm" and its like or
+	 * "vllm-chat", which carry media with every request, or one that takes texts alone.
+	 */
+	bool is_offline;
 	/* What stands around the texts of sets that are templated; NULL: nothing. */
 	const struct chat_wrap *chat;
 	/*

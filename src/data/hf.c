@@ -140,14 +140,17 @@ static bool is_templated_for(const struct dataset_opts *o)
 
 static int check(const struct dataset_opts *o, const struct dataset_env *env, struct err *e)
 {
-	const char *id, *backend = env->backend ? env->backend : "";
+	const char *id, *backends, *backend = env->backend ? env->backend : "";
 	const struct hf_class *c = find_class(o, &id);
 	bool is_chat = strcmp(backend, "openai-chat") == 0;
 
 	if (c->gate == HF_CHAT && !is_chat)
 		return err_set(e, ERR_RUN, "%s datasets need --backend openai-chat, not %s: only chat "
 			       "requests carry tools", c->name, backend);
-	if (c->gate == HF_MEDIA && !dataset_sends_messages(env) &&
+	if (c->gate == HF_MEDIA && env->is_offline && !dataset_carries_media(env, &backends))
+		return err_set(e, ERR_RUN, "Multi-modal content is not supported on backend '%.100s'; "
+			       "use one of %s.", backend, backends);
+	if (c->gate == HF_MEDIA && !env->is_offline && !dataset_sends_messages(env) &&
 	    strcmp(backend, "openai-audio") != 0 &&
 	    !strstr(backend, "embeddings-"))
 		return err_set(e, ERR_RUN, "%s datasets are multi-modal, which only --backend "

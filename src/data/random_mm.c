@@ -229,12 +229,12 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 static int check(const struct dataset_opts *o, const struct dataset_env *env, struct err *e)
 {
 	struct mm_plan plan;
+	const char *backends;
 	int rc;
 
-	if (env->backend && !dataset_sends_messages(env) &&
-	    strcmp(env->backend, "openai-audio") != 0)
+	if (env->backend && !dataset_carries_media(env, &backends))
 		return err_set(e, ERR_RUN, "Multi-modal content (images) is not supported on backend "
-			       "'%.100s'; use one of ['openai-audio', 'openai-chat'].", env->backend);
+			       "'%.100s'; use one of %s.", env->backend, backends);
 	rc = mm_plan_read(o, &plan, e);
 	mm_plan_release(&plan);
 	return rc;

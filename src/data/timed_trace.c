@@ -301,7 +301,8 @@ static int check(const struct dataset_opts *o, const struct dataset_env *env, st
 {
 	int64_t chunk = o->timed_trace_chunk_hash_size;
 
-	if (env->backend && strcmp(env->backend, "vllm") != 0 && strcmp(env->backend, "openai") != 0)
+	if (env->backend && !env->is_offline && strcmp(env->backend, "vllm") != 0 &&
+	    strcmp(env->backend, "openai") != 0)
 		return err_set(e, ERR_RUN, "timed_trace dataset passes pre-tokenized prompts (list[int]) "
 			       "and requires a completions backend ('vllm' or 'openai').");
 	if (chunk < 1 || chunk > LENGTH_TOKENS_MAX)

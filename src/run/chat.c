@@ -135,6 +135,8 @@ int run_render(void *self, struct str messages, struct str tools, struct buf *te
 	arena_release(&scratch);
 	if (is_done)
 		return 0;
+	if (r->by)
+		return r->by(r->by_self, messages, tools, text, e);
 	if (r->server)
 		return render_by_server(r, messages, tools, text, e);
 	return err_set(e, ERR_RUN, "the chat template of %s is not known for such messages, and the "

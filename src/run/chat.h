@@ -24,8 +24,8 @@ void run_chat_notes(const struct chat_wrap *w, bool is_chat, const struct tokeni
 
 /*
  * How whole messages become text: a user text with or without a system text by a known
- * wrap, all else by the server (token/remote.h) when there is one to ask. self is a
- * struct run_renderer; it stands in dataset_env.render.
+ * wrap, all else by an engine (by) or by the server (token/remote.h) when there is one to ask.
+ * self is a struct run_renderer; it stands in dataset_env.render.
  */
 struct run_renderer {
 	const struct chat_wrap *wrap;
@@ -33,5 +33,8 @@ struct run_renderer {
 	const struct remote *server; /* NULL: may not be asked */
 	const char *model;
 	struct str kwargs;
+	int (*by)(void *self, struct str messages, struct str tools, struct buf *text,
+		  struct err *e); /* NULL: no engine */
+	void *by_self;
 };
 int run_render(void *self, struct str messages, struct str tools, struct buf *text, struct err *e);

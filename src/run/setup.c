@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "data/dataset.h"
 #include "run/chat.h"
-#include "run/component.h"
+#include "run/draw.h"
 #include "token/remote.h"
 
 int stage_find_model(struct stage *s, struct err *e)
@@ -106,33 +106,18 @@ static void dataset_progress(void *self, size_t done, size_t total)
 int stage_check_dataset(const struct dataset *d, const struct dataset_opts *data,
 			 const struct serve_opts *o, struct err *e)
 {
-	if (d->needs_path && !data->path)
-		return err_set(e, ERR_RUN, "--dataset-name %s needs --dataset-path", d->name);
-	if (d->needs_tokenizer && o->skip_tokenizer_init)
-		return err_set(e, ERR_RUN, "--dataset-name %s needs a tokenizer and cannot be used "
-			       "with --skip-tokenizer-init", d->name);
-	return 0;
+	return run_draw_check(d, data, o->skip_tokenizer_init, e);
 }
 
-static int find_chat_template(struct stage *s, const struct dataset *d,
-			      const struct dataset_opts *data, struct chat_wrap *out,
-			      struct err *e)
+static int find_chat_template(void *self, struct arena *a, struct chat_wrap *out, struct err *e)
 {
-	const struct serve_opts *o = s->opts;
+	struct stage *s = self;
 	struct point *p = s->point;
 	struct buf notes = { 0 };
 
-	*out = (struct chat_wrap){ 0 };
-	if (!d->is_templated || (d->is_templated_for && !d->is_templated_for(data)) ||
-	    (d->is_chat_plain && data->enable_multimodal_chat))
-		return 0;
-	p->chat_template = "skipped";
-	if (data->skip_chat_template && !d->is_always_templated)
-		return 0;
-	if (run_chat_find(o, s->derived, p->tokenizer, stage_may_ask_server(s) ? &s->remote : NULL,
-			  p->model_name, &p->workload.arena, out, e) < 0)
+	if (run_chat_find(s->opts, s->derived, p->tokenizer,
+			  stage_may_ask_server(s) ? &s->remote : NULL, p->model_name, a, out, e) < 0)
 		return -1;
-	p->chat_template = chat_source_name(out->source);
 	run_chat_notes(out, s->derived->is_chat, p->tokenizer, &notes);
 	if (notes.len)
 		stage_warn(s, notes.data);
@@ -140,67 +125,35 @@ static int find_chat_template(struct stage *s, const struct dataset *d,
 	return 0;
 }
 
-static void warn_lines(struct stage *s, struct str lines)
-{
-	struct arena a = { 0 };
-
-	while (lines.n)
-		stage_warn(s, arena_text(&a, str_cut(&lines, '\n')));
-	arena_release(&a);
-}
-
-/* One set of a mix: its options, and its own chat template where it has one. */
-static int make_component(void *self, struct json_slice object, struct arena *a,
-			  struct dataset_component *out, struct err *e)
-{
-	struct stage *s = self;
-	struct chat_wrap *chat = arena_alloc(a, sizeof(*chat));
-	struct buf notes = { 0 };
-	int rc = run_component(object, a, out, &notes, e);
-
-	if (rc == 0)
-		warn_lines(s, buf_str(&notes));
-	buf_release(&notes);
-	if (rc < 0 || stage_check_dataset(out->dataset, &out->opts, s->opts, e) < 0 ||
-	    find_chat_template(s, out->dataset, &out->opts, chat, e) < 0)
-		return -1;
-	out->chat = chat;
-	return 0;
-}
-
 int stage_build_dataset(struct stage *s, const struct dataset *d, struct err *e)
 {
 	const struct serve_opts *o = s->opts;
-	struct workload *w = &s->point->workload;
-	struct chat_wrap chat;
 	struct run_renderer renderer = {
-		.wrap = &chat, .tokenizer = s->point->tokenizer,
+		.tokenizer = s->point->tokenizer,
 		.server = stage_may_ask_server(s) ? &s->remote : NULL,
 		.model = s->point->model_name,
 		.kwargs = str_of(o->chat_template_kwargs.text),
 	};
-	struct dataset_env env = {
-		.num_prompts = o->num_prompts, .seed = (uint64_t)o->seed,
-		.tokenizer = s->point->tokenizer, .tokenizer_name = s->point->tokenizer_id,
-		.request_id_prefix = o->request_id_prefix,
-		.backend = o->backend, .is_chat_backend = s->derived->is_chat,
-		.chat = &chat, .render = run_render, .render_self = &renderer,
-		.component = make_component, .component_self = s,
-		.progress = dataset_progress, .download = show_bytes,
-		.note = warn_of_cache, .self = s,
-		.cancel = s->hooks->cancel,
+	struct run_draw draw = {
+		.env = {
+			.num_prompts = o->num_prompts, .seed = (uint64_t)o->seed,
+			.tokenizer = s->point->tokenizer, .tokenizer_name = s->point->tokenizer_id,
+			.request_id_prefix = o->request_id_prefix,
+			.backend = o->backend, .is_chat_backend = s->derived->is_chat,
+			.render = run_render, .render_self = &renderer,
+			.progress = dataset_progress, .download = show_bytes,
+			.note = warn_of_cache, .self = s,
+			.cancel = s->hooks->cancel,
+		},
+		.has_no_tokenizer = o->skip_tokenizer_init,
+		.find_chat = find_chat_template, .warn = warn_of_cache, .self = s,
 	};
+	int rc;
 
-	if (find_chat_template(s, d, &o->data, &chat, e) < 0 ||
-	    (d->check && d->check(&o->data, &env, e) < 0) ||
-	    d->build(&o->data, &env, &s->rng, w, e) < 0 ||
-	    dataset_drop_long(w, &o->data, e) < 0)
-		return -1;
-	w->dataset = d->name;
-	if (w->n == 0)
-		return err_set(e, ERR_RUN, "No requests provided.");
-	warn_lines(s, w->notes);
-	return 0;
+	renderer.wrap = &draw.chat;
+	rc = run_draw(&draw, d, &o->data, &s->rng, &s->point->workload, e);
+	s->point->chat_template = draw.chat_template;
+	return rc;
 }
 
 int stage_salt(struct stage *s, struct err *e)

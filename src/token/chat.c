@@ -20,7 +20,7 @@ static const char *const TOKEN_NAMES[] = CHAT_TOKEN_NAMES;
 
 const char *chat_source_name(enum chat_source source)
 {
-	static const char *const name[] = { "none", "flags", "known", "server" };
+	static const char *const name[] = { "none", "flags", "known", "server", "engine" };
 
 	return name[source];
 }
@@ -258,31 +258,18 @@ int chat_from_files(const char *path, struct arena *a, struct chat_wrap *out, st
 	return rc < 0 ? -1 : out->source == CHAT_KNOWN;
 }
 
-/* ---- from the server ---- */
+/* ---- from whoever renders ---- */
 
 struct probing {
-	const struct token_server *server;
-	const struct tokenizer *tokenizer;
-	struct str kwargs;
-	struct ids ids, again;
+	const struct chat_renderer *by;
 	struct buf text;
 };
 
-/* The text that the server makes of one message, in p->text. */
+/* The text that becomes of one message, in p->text. */
 static int render(struct probing *p, struct str content, struct err *e)
 {
-	ids_reset(&p->ids);
-	ids_reset(&p->again);
 	buf_reset(&p->text);
-	if (token_server_render(p->server, content, p->kwargs, &p->ids, e))
-		return -1;
-	if (tokenizer_decode(p->tokenizer, p->ids.id, p->ids.count, false, &p->text) ||
-		tokenizer_encode(p->tokenizer, buf_str(&p->text), false, &p->again) ||
-		p->again.count != p->ids.count || (p->ids.count &&
-		memcmp(p->again.id, p->ids.id, p->ids.count * sizeof *p->ids.id) != 0))
-		return err_set(e, ERR_RUN, "the text of the ids that %s/tokenize gives for a "
-			"message does not give these ids again", p->server->base_url);
-	return 0;
+	return p->by->render(p->by->self, content, &p->text, e);
 }
 
 static const char *find(struct str in, struct str what)
@@ -316,7 +303,7 @@ static int confirm(struct probing *p, const struct chat_wrap *w, struct str cont
 	is_same = str_eq(buf_str(&want), buf_str(&p->text));
 	buf_release(&want);
 	return is_same ? 0 : err_set(e, ERR_RUN, "the chat template of %s does more than put texts "
-		"around a message", p->server->base_url);
+		"around a message", p->by->name);
 }
 
 static int learn(struct probing *p, struct arena *a, struct chat_wrap *out, struct err *e)
@@ -326,13 +313,13 @@ static int learn(struct probing *p, struct arena *a, struct chat_wrap *out, stru
 	static const char *const probe[] = { "an orchard, 209", blanks, "two\n\nlines", "",
 		"/no_think", "a <think>b</think> c", "{\"x\": [\"it's\"]}" };
 	const struct str plain = str_trim(str_of(blanks));
-	struct chat_wrap w = { .source = CHAT_SERVER };
+	struct chat_wrap w = { .source = CHAT_ENGINE };
 
 	if (render(p, plain, e))
 		return -1;
 	if (!cut_around(buf_str(&p->text), plain, &w.prefix, &w.suffix))
 		return err_set(e, ERR_RUN, "the chat template of %s does not show a message once",
-			p->server->base_url);
+			p->by->name);
 	w.prefix = arena_str(a, w.prefix);
 	w.suffix = arena_str(a, w.suffix);
 	if (render(p, str_of(blanks), e))
@@ -345,16 +332,54 @@ static int learn(struct probing *p, struct arena *a, struct chat_wrap *out, stru
 	return 0;
 }
 
-int chat_from_server(const struct token_server *s, const struct tokenizer *t, struct str kwargs,
-	struct arena *a, struct chat_wrap *out, struct err *e)
+int chat_from_renderer(const struct chat_renderer *r, struct arena *a, struct chat_wrap *out,
+	struct err *e)
 {
-	struct probing p = { .server = s, .tokenizer = t, .kwargs = kwargs };
+	struct probing p = { .by = r };
 	int rc;
 
 	*out = (struct chat_wrap){ 0 };
 	rc = learn(&p, a, out, e);
+	buf_release(&p.text);
+	return rc;
+}
+
+/* ---- from the server ---- */
+
+struct asking {
+	const struct token_server *server;
+	const struct tokenizer *tokenizer;
+	struct str kwargs;
+	struct ids ids, again;
+};
+
+static int render_ids(void *self, struct str content, struct buf *text, struct err *e)
+{
+	struct asking *p = self;
+
+	ids_reset(&p->ids);
+	ids_reset(&p->again);
+	if (token_server_render(p->server, content, p->kwargs, &p->ids, e))
+		return -1;
+	if (tokenizer_decode(p->tokenizer, p->ids.id, p->ids.count, false, text) ||
+		tokenizer_encode(p->tokenizer, buf_str(text), false, &p->again) ||
+		p->again.count != p->ids.count || (p->ids.count &&
+		memcmp(p->again.id, p->ids.id, p->ids.count * sizeof *p->ids.id) != 0))
+		return err_set(e, ERR_RUN, "the text of the ids that %s/tokenize gives for a "
+			"message does not give these ids again", p->server->base_url);
+	return 0;
+}
+
+int chat_from_server(const struct token_server *s, const struct tokenizer *t, struct str kwargs,
+	struct arena *a, struct chat_wrap *out, struct err *e)
+{
+	struct asking p = { .server = s, .tokenizer = t, .kwargs = kwargs };
+	const struct chat_renderer by = { s->base_url, render_ids, &p };
+	int rc = chat_from_renderer(&by, a, out, e);
+
+	if (rc == 0)
+		out->source = CHAT_SERVER;
 	ids_release(&p.ids);
 	ids_release(&p.again);
-	buf_release(&p.text);
 	return rc;
 }

@@ -24,6 +24,7 @@ enum chat_source {
 	CHAT_FLAGS,  /* the user said what stands around a message */
 	CHAT_KNOWN,  /* the template's text is in the table of chat_known.h */
 	CHAT_SERVER, /* the server's own rendering of probes */
+	CHAT_ENGINE, /* likewise an engine's, without a server */
 };
 
 /* Zeroed: no template. Texts are in the arena that was given, or static. */
@@ -37,7 +38,7 @@ struct chat_wrap {
 	const char *family; /* CHAT_KNOWN: a model that has this template; otherwise NULL */
 };
 
-const char *chat_source_name(enum chat_source source); /* "none", "flags", "known", "server" */
+const char *chat_source_name(enum chat_source source); /* "none", "flags", "known" ... */
 
 /* Appends what the template makes of one user message. content is UTF-8. */
 void chat_apply(const struct chat_wrap *w, struct str content, struct buf *out);
@@ -73,6 +74,15 @@ int chat_from_files(const char *path, struct arena *a, struct chat_wrap *out, st
 struct token_server;
 int chat_from_server(const struct token_server *s, const struct tokenizer *t, struct str kwargs,
 	struct arena *a, struct chat_wrap *out, struct err *e);
+
+/* Likewise of whoever renders one user message as text, appended; name says who in errors. */
+struct chat_renderer {
+	const char *name;
+	int (*render)(void *self, struct str content, struct buf *text, struct err *e);
+	void *self;
+};
+int chat_from_renderer(const struct chat_renderer *r, struct arena *a, struct chat_wrap *out,
+	struct err *e);
 
 /*
  * Whether a wrapped text begins with the very token that the tokenizer puts in front
