@@ -36,6 +36,7 @@ int cmd_bench_compare(int argc, char **argv);
 int cmd_bench_markdown(int argc, char **argv);
 int cmd_bench_plot(int argc, char **argv);
 int cmd_bench_plot_pareto(int argc, char **argv);
+int cmd_bench_startup(int argc, char **argv);
 int cmd_bench_sweep_serve(int argc, char **argv);
 int cmd_bench_sweep_startup(int argc, char **argv);
 int cmd_bench_sweep_multi(int argc, char **argv);
