@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "json/read.h"
 #include "json/write.h"
+#include "proc/roster.h"
 #include "run/offline_find.h"
 #include "run/offline_opts.h"
 #include "worker/worker.h"
@@ -237,6 +238,7 @@ static int worker_driver_start(const struct offline_start *how, void **state,
 	s->is_compiled = how->is_compiled;
 	s->progress = LOADING;
 	write_args(s, how->engine_argv);
+	roster_clean(&(struct roster_hooks){ s, on_text, how->hooks.cancel });
 	if (offline_find(how, &s->arena, &program, e) < 0 || launch(s, how, &program, e) < 0) {
 		state_free(s);
 		return -1;
