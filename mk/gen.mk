@@ -8,7 +8,7 @@
 $(O)/gen/gen: tools/gen.c tools/gen_args.c $(call layer_obj,base json) | tools/gen.h
 	@mkdir -p $(@D)
 	$(call say,TOOL,$@)
-	$(Q)$(CC) $(BASE_CFLAGS) $(WARN) $(CFLAGS) $(CPPFLAGS) $(LDFLAGS) -o $@ $^ -lcrypto -lz -lm
+	$(Q)$(CC) $(BASE_CFLAGS) $(WARN) $(CFLAGS) $(CPPFLAGS) $(LDFLAGS) -o $@ $^ -lcrypto -lz -lyaml -lm
 
 $(O)/gen/schema/result_rows.h: schema/result.json $(O)/gen/gen
 	@mkdir -p $(@D)

@@ -23,11 +23,13 @@
 struct offline_talk {
 	struct cli cli;
 	struct opt_set set;           /* the verb's, with the simulator's options beside it */
+	struct opt_foreign foreign[2];
+	struct arena arena;           /* of what --config became */
 	const struct offline_opts *opts;
 	struct offline_engine engine; /* after offline_begin */
 	struct offline_hooks hooks;   /* for offline_start and the verbs' run functions */
 	/* the bar */
-	bool is_bar, is_off, is_drawn, is_ended;
+	bool is_bar, is_off, is_utf8, is_drawn, is_ended;
 	char what[64];
 	int64_t began_ns, drawn_ns;
 };

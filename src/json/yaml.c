@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* yaml.c - see yaml.h; libyaml reads the text, what words mean is decided here. */
+#include "json/yaml.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+#include "base/fmt.h"
+#include "base/limits.h"
+
+struct reading {
+	yaml_document_t *document;
+	struct arena *a;
+	struct err *e;
+	size_t values;
+};
+
+/* ---- words without quotes ---- */
+
+static bool is_one_of(struct str s, const char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(s, str_of(list[i])))
+			return true;
+	return false;
+}
+
+static bool is_word(struct str s, enum json_kind *kind)
+{
+	static const char *const nulls[] = { "", "~", "null", "Null", "NULL" };
+	static const char *const yes[] = {
+		"yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON",
+	};
+	static const char *const no[] = {
+		"no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF",
+	};
+
+	if (is_one_of(s, nulls, sizeof(nulls) / sizeof(*nulls)))
+		*kind = JSON_NULL;
+	else if (is_one_of(s, yes, sizeof(yes) / sizeof(*yes)))
+		*kind = JSON_TRUE;
+	else if (is_one_of(s, no, sizeof(no) / sizeof(*no)))
+		*kind = JSON_FALSE;
+	else
+		return false;
+	return true;
+}
+
+/* Digits of the base with "_" among them, without those; false: something else is in it. */
+static bool plain_digits(struct str s, int base, char out[static 80])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s.n && n < 79; i++) {
+		char c = (char)tolower((unsigned char)s.p[i]);
+		int digit = isdigit((unsigned char)c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
+
+		if (c == '_')
+			continue;
+		if (digit >= base)
+			return false;
+		out[n++] = c;
+	}
+	out[n] = 0;
+	return n > 0 && n < 79;
+}
+
+/* 12, -1_000, 0x1f, 0b11, 017 (octal), 1:30 (sixty times one and thirty). */
+static bool is_integer(struct str s, int64_t *out)
+{
+	bool is_negative = s.n && s.p[0] == '-';
+	char digits[80], *end;
+	int base = 10;
+	int64_t v = 0;
+
+	if (s.n && (s.p[0] == '-' || s.p[0] == '+'))
+		s = (struct str){ s.p + 1, s.n - 1 };
+	if (s.n == 0 || !isdigit((unsigned char)s.p[0]))
+		return false;
+	if (memchr(s.p, ':', s.n)) {
+		for (struct str rest = s; rest.n;) {
+			struct str part = str_cut(&rest, ':');
+			int64_t one;
+
+			if (!plain_digits(part, 10, digits) || strlen(digits) > 9 ||
+			    !str_to_i64(str_of(digits), &one) || v > INT64_MAX / 61 ||
+			    (part.p != s.p && one > 59))
+				return false;
+			v = v * 60 + one;
+		}
+		if (s.p[0] == '0' || s.p[s.n - 1] == ':')
+			return false;
+		*out = is_negative ? -v : v;
+		return true;
+	}
+	if (s.n > 2 && s.p[0] == '0' && (s.p[1] == 'x' || s.p[1] == 'b')) {
+		base = s.p[1] == 'x' ? 16 : 2;
+		s = (struct str){ s.p + 2, s.n - 2 };
+	} else if (s.n > 1 && s.p[0] == '0') {
+		base = 8;
+	}
+	if (!plain_digits(s, base, digits) || strlen(digits) > (base == 2 ? 62 : base == 10 ? 18 : 15))
+		return false;
+	v = strtoll(digits, &end, base);
+	*out = is_negative ? -v : v;
+	return true;
+}
+
+/* A point must be there, and a sign after the "e": 1e5 is a text. */
+static bool is_real(struct str s, double *out)
+{
+	struct str plain = s;
+	char text[80];
+	size_t n = 0;
+	const char *e;
+
+	if (plain.n && (plain.p[0] == '-' || plain.p[0] == '+'))
+		plain = (struct str){ plain.p + 1, plain.n - 1 };
+	if (str_is(plain, ".inf") || str_is(plain, ".Inf") || str_is(plain, ".INF")) {
+		*out = s.p[0] == '-' ? -INFINITY : INFINITY;
+		return true;
+	}
+	if (str_is(s, ".nan") || str_is(s, ".NaN") || str_is(s, ".NAN")) {
+		*out = NAN;
+		return true;
+	}
+	if (plain.n < 2 || !memchr(plain.p, '.', plain.n) ||
+	    !(isdigit((unsigned char)plain.p[0]) ||
+	      (plain.p[0] == '.' && isdigit((unsigned char)plain.p[1]))))
+		return false;
+	e = memchr(plain.p, 'e', plain.n);
+	if (!e)
+		e = memchr(plain.p, 'E', plain.n);
+	if (e && (e + 2 >= plain.p + plain.n || (e[1] != '+' && e[1] != '-')))
+		return false;
+	for (size_t i = 0; i < s.n && n < 79; i++)
+		if (s.p[i] != '_')
+			text[n++] = s.p[i];
+	return n < 79 && str_to_f64((struct str){ text, n }, out);
+}
+
+static void read_plain(struct reading *r, struct str s, struct json_value *out)
+{
+	char text[FMT_F64_BYTES];
+
+	if (is_word(s, &out->kind))
+		return;
+	if (is_integer(s, &out->integer)) {
+		out->kind = JSON_INT;
+		out->raw = str_of(arena_printf(r->a, "%lld", (long long)out->integer));
+	} else if (is_real(s, &out->real)) {
+		out->kind = JSON_REAL;
+		out->raw = str_of(isnan(out->real) ? "NaN" : isinf(out->real) ?
+				  out->real < 0 ? "-Infinity" : "Infinity" :
+				  arena_printf(r->a, "%s", fmt_f64(text, out->real)));
+	} else {
+		out->kind = JSON_STRING;
+		out->text = arena_str(r->a, s);
+	}
+}
+
+/* ---- nodes ---- */
+
+static int fail(const struct reading *r, const yaml_mark_t *at, const char *what)
+{
+	return err_set(r->e, ERR_PARSE, "line %zu, column %zu: %s", at->line + 1, at->column + 1,
+		       what);
+}
+
+static struct str scalar_of(const yaml_node_t *node)
+{
+	return (struct str){ (const char *)node->data.scalar.value, node->data.scalar.length };
+}
+
+/* Tags that libyaml gives to what has none, and those that say the same. */
+static bool has_plain_tag(const yaml_node_t *node)
+{
+	const char *tag = (const char *)node->tag;
+
+	return !tag || strcmp(tag, YAML_STR_TAG) == 0 || strcmp(tag, YAML_SEQ_TAG) == 0 ||
+	       strcmp(tag, YAML_MAP_TAG) == 0;
+}
+
+static int convert(struct reading *r, int id, unsigned depth, struct json_value *out);
+
+static int read_list(struct reading *r, const yaml_node_t *node, unsigned depth,
+		     struct json_value *out)
+{
+	const yaml_node_item_t *first = node->data.sequence.items.start;
+	size_t n = (size_t)(node->data.sequence.items.top - first);
+
+	out->kind = JSON_ARRAY;
+	out->item = arena_alloc(r->a, (n + 1) * sizeof(*out->item));
+	out->count = n;
+	for (size_t i = 0; i < n; i++)
+		if (convert(r, first[i], depth + 1, &out->item[i]) < 0)
+			return -1;
+	return 0;
+}
+
+static int read_map(struct reading *r, const yaml_node_t *node, unsigned depth,
+		    struct json_value *out)
+{
+	const yaml_node_pair_t *first = node->data.mapping.pairs.start;
+	size_t n = (size_t)(node->data.mapping.pairs.top - first);
+
+	out->kind = JSON_OBJECT;
+	out->item = arena_alloc(r->a, (n + 1) * sizeof(*out->item));
+	out->key = arena_alloc(r->a, (n + 1) * sizeof(*out->key));
+	for (size_t i = 0; i < n; i++) {
+		const yaml_node_t *key = yaml_document_get_node(r->document, first[i].key);
+		size_t at = 0;
+
+		if (key->type != YAML_SCALAR_NODE)
+			return fail(r, &key->start_mark, "a key that is no text");
+		if (str_is(scalar_of(key), "<<") &&
+		    key->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
+			return fail(r, &key->start_mark, "merge keys (<<) are not read; write the keys out");
+		/* The last one counts, as in Python; its place is the first one's. */
+		while (at < out->count && !str_eq(out->key[at], scalar_of(key)))
+			at++;
+		if (at == out->count)
+			out->key[out->count++] = arena_str(r->a, scalar_of(key));
+		out->item[at] = (struct json_value){ 0 };
+		if (convert(r, first[i].value, depth + 1, &out->item[at]) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int convert(struct reading *r, int id, unsigned depth, struct json_value *out)
+{
+	const yaml_node_t *node = yaml_document_get_node(r->document, id);
+
+	if (depth >= JSON_DEPTH_MAX)
+		return err_set(r->e, ERR_LIMIT, "line %zu: deeper than the %d of JSON_DEPTH_MAX",
+			       node->start_mark.line + 1, JSON_DEPTH_MAX);
+	if (++r->values > YAML_VALUES_MAX)
+		return err_set(r->e, ERR_LIMIT, "line %zu: more values than the %d of "
+			       "YAML_VALUES_MAX", node->start_mark.line + 1, YAML_VALUES_MAX);
+	if (!has_plain_tag(node))
+		return fail(r, &node->start_mark, "a tag that is not read here");
+	if (node->type == YAML_SEQUENCE_NODE)
+		return read_list(r, node, depth, out);
+	if (node->type == YAML_MAPPING_NODE)
+		return read_map(r, node, depth, out);
+	if (node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE) {
+		read_plain(r, scalar_of(node), out);
+		return 0;
+	}
+	out->kind = JSON_STRING;
+	out->text = arena_str(r->a, scalar_of(node));
+	return 0;
+}
+
+static int parser_error(const yaml_parser_t *parser, struct err *e)
+{
+	return err_set(e, ERR_PARSE, "line %zu, column %zu: %s", parser->problem_mark.line + 1,
+		       parser->problem_mark.column + 1,
+		       parser->problem ? parser->problem : "no YAML");
+}
+
+static int read_one(yaml_parser_t *parser, struct arena *a, struct json_value *out,
+		    struct err *e)
+{
+	struct reading r = { .a = a, .e = e };
+	yaml_document_t document, second;
+	const yaml_node_t *root;
+	int rc = 0;
+
+	if (!yaml_parser_load(parser, &document))
+		return parser_error(parser, e);
+	r.document = &document;
+	root = yaml_document_get_root_node(&document);
+	if (root)
+		rc = convert(&r, 1, 0, out);
+	yaml_document_delete(&document);
+	if (rc < 0 || !root)
+		return rc;
+	if (!yaml_parser_load(parser, &second))
+		return parser_error(parser, e);
+	if (yaml_document_get_root_node(&second))
+		rc = err_set(e, ERR_PARSE, "line %zu: a second document, where one is expected",
+			     second.start_mark.line + 1);
+	yaml_document_delete(&second);
+	return rc;
+}
+
+int yaml_parse(struct arena *a, struct str text, struct json_value **out, struct err *e)
+{
+	yaml_parser_t parser;
+	int rc;
+
+	*out = arena_alloc(a, sizeof(**out));
+	if (!yaml_parser_initialize(&parser))
+		return err_set(e, ERR_RUN, "YAML: out of memory");
+	yaml_parser_set_input_string(&parser, (const unsigned char *)text.p, text.n);
+	rc = read_one(&parser, a, *out, e);
+	yaml_parser_delete(&parser);
+	return rc;
+}
