@@ -11,6 +11,9 @@
 static const struct command commands[] = {
 	{ "bench serve", "measure a running server under load; vllm bench serve's options",
 	  cmd_bench_serve },
+	{ "bench latency", "measure how long an engine takes for one batch", cmd_bench_latency },
+	{ "bench mm-processor", "measure the stages of multimodal preprocessing",
+	  cmd_bench_mm_processor },
 	{ "bench score", "report a recorded run again", cmd_bench_score },
 	{ "bench compare", "what changed between results, folders or sweeps", cmd_bench_compare },
 	{ "bench markdown", "a folder of results as tables", cmd_bench_markdown },
@@ -97,6 +100,8 @@ static const struct command *script(const char *word)
 {
 	static const struct { const char *script, *command; } old[] = {
 		{ "benchmark_serving", "bench serve" },
+		{ "benchmark_throughput", "bench throughput" },
+		{ "benchmark_latency", "bench latency" },
 	};
 	const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word;
 	size_t n = strlen(name);

@@ -277,24 +277,50 @@ static void put_ours(struct json_writer *w, const struct latency_runs *r,
 	json_end_object(w);
 }
 
+static void put_percentiles(struct json_writer *w, const struct latency_facts *f)
+{
+	char key[8];
+
+	json_key(w, "percentiles");
+	json_begin_object(w);
+	for (int i = 0; i < LATENCY_PERCENTILES; i++) {
+		snprintf(key, sizeof(key), "%d", latency_percentages[i]);
+		put_real(w, key, f->percentile_s[i]);
+	}
+	json_end_object(w);
+}
+
+void latency_values(const struct latency_runs *r, struct buf *out)
+{
+	struct json_writer w = json_writer(out);
+
+	json_begin_array(&w);
+	for (size_t i = 0; i < r->n; i++)
+		json_put_f64(&w, r->latency_s[i]);
+	json_end_array(&w);
+}
+
+void latency_extra(const struct latency_facts *f, struct buf *out)
+{
+	struct json_writer w = json_writer(out);
+
+	json_begin_object(&w);
+	put_real(&w, "avg_latency", f->mean_s);
+	put_percentiles(&w, f);
+	json_end_object(&w);
+}
+
 void latency_json(const struct latency_runs *r, const struct latency_facts *f,
 		  const struct latency_config *config, struct buf *out)
 {
 	struct json_writer w = json_writer(out);
-	char key[8];
 
 	w.indent = 4;
 	json_begin_object(&w);
 	put_text(&w, "model_id", config->model);
 	put_real(&w, "avg_latency", f->mean_s);
 	put_reals(&w, "latencies", r->latency_s, r->n);
-	json_key(&w, "percentiles");
-	json_begin_object(&w);
-	for (int i = 0; i < LATENCY_PERCENTILES; i++) {
-		snprintf(key, sizeof(key), "%d", latency_percentages[i]);
-		put_real(&w, key, f->percentile_s[i]);
-	}
-	json_end_object(&w);
+	put_percentiles(&w, f);
 	put_ours(&w, r, f, config);
 	json_end_object(&w);
 }

@@ -12,6 +12,7 @@
 #include "report/report.h"
 #include "rng/legacy.h"
 #include "run/offline_told.h"
+#include "run/pytorch.h"
 
 #define IDS_BELOW 10000 /* upstream's */
 
@@ -259,6 +260,25 @@ static int begin(struct latency *l, struct err *e)
 	return offline_put(l->offline, &batch, e);
 }
 
+static int save_pytorch(const struct latency *l, const struct latency_facts *facts, struct err *e)
+{
+	const struct run_pytorch_verb verb = {
+		.set = &latency_opt_set, .values = l->o, .engine = l->engine,
+		.output_json = l->o->output_json,
+	};
+	struct pytorch_metric metric = { .name = "latency" };
+	struct buf values = { 0 }, extra = { 0 };
+	int rc;
+
+	latency_values(&l->runs, &values);
+	latency_extra(facts, &extra);
+	metric.values = buf_str(&values);
+	rc = run_pytorch_save_verb(&verb, NULL, &metric, 1, buf_str(&extra), e);
+	buf_release(&values);
+	buf_release(&extra);
+	return rc;
+}
+
 static int save(const struct latency *l, const struct latency_facts *facts,
 		const struct offline_told *told, struct err *e)
 {
@@ -284,7 +304,7 @@ static int save(const struct latency *l, const struct latency_facts *facts,
 	rc = report_save(l->o->output_json, buf_str(&text), false, e);
 	buf_release(&ours);
 	buf_release(&text);
-	return rc < 0 ? err_wrap(e, "--output-json") : 0;
+	return rc < 0 ? err_wrap(e, "--output-json") : save_pytorch(l, facts, e);
 }
 
 /* Of what was measured, however the run ended. */

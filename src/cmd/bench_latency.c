@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd/bench_latency.c - `profllm bench latency`. */
+#include "cmd/cmd.h"
+#include "cmd/offline_talk.h"
+#include "cmd/target.h"
+#include "run/latency.h"
+
+static int run(struct offline_talk *t, const struct latency_opts *o, struct err *e)
+{
+	struct buf plan = { 0 };
+
+	if (latency_check(o, &t->engine, offline_note(t), e) < 0)
+		return -1;
+	offline_notes(t);
+	if (o->common.dry_run) {
+		offline_show_plan(t);
+		latency_plan(o, &t->engine, &plan);
+		cli_out(buf_str(&plan));
+		buf_release(&plan);
+		return 0;
+	}
+	if (o->output_json && !o->profile && target_check("--output-json", o->output_json, e) < 0)
+		return -1;
+	return latency_run(o, &t->engine, &t->hooks, e);
+}
+
+int cmd_bench_latency(int argc, char **argv)
+{
+	struct latency_opts opts;
+	struct offline_talk talk;
+	int status = offline_begin(&talk, &latency_opt_set, &latency_verb, argc, argv, &opts);
+
+	if (status != CLI_CONTINUE)
+		return status;
+	run(&talk, &opts, &talk.cli.err);
+	return offline_end(&talk);
+}
