@@ -122,7 +122,9 @@ int cmd_sim(int argc, char **argv)
 	if (status != CLI_CONTINUE)
 		goto done;
 	buf_add_str(&cli.result.notes, buf_str(&args.notes));
-	if (sim_setup(&options, &cli, &args, &setup, &cli.err) == 0) {
+	if (options.is_worker) {
+		sim_worker(&options, argv, &cli.err);
+	} else if (sim_setup(&options, &cli, &args, &setup, &cli.err) == 0) {
 		buf_add_str(&cli.result.notes, buf_str(&setup.notes));
 		cli_flush_notes(&cli);
 		if (options.is_explained)

@@ -6,6 +6,7 @@
  *   sim_args.c   vllm serve's argument list as those options
  *   sim_setup.c  options into a server and the hardware it is modelled after
  *   sim_start.c  starting: how long it takes, what it logs, how it goes wrong
+ *   sim_worker.c the engine as a worker (--engine-worker)
  *   sim.c        the verb
  */
 #pragma once
@@ -40,6 +41,8 @@ struct sim_cli {
 	const char *die_after, *fail_start;
 	bool is_never_ready, is_term_ignored, is_daemon_forked;
 	const char *truth_file, *requests_file;
+	bool is_worker;
+	const char *account, *worker_fault;
 };
 
 /* ---- sim_args.c ---- */
@@ -85,3 +88,13 @@ typedef bool sim_is_stopped(void);
 int sim_start(const struct sim_cli *cli, const struct sim_setup *setup, sim_is_stopped *is_stopped,
 	      struct err *e);
 void sim_start_done(const struct sim_cli *cli, const struct sim_setup *setup);
+/* --fail-start: ends the process, or -1 with the engine's sentence. */
+int sim_start_fail(const char *how, struct err *e);
+__attribute__((format(printf, 1, 2)))
+void sim_log(const char *format, ...); /* a line as vLLM logs it */
+void sim_log_cache(const struct sim_setup *s, int64_t ranks); /* the KV cache's size */
+
+/* ---- sim_worker.c ---- */
+
+/* Speaks over descriptor PROFLLM_WORKER_FD; argv: all options of ours, before those of "load". */
+int sim_worker(const struct sim_cli *cli, char **argv, struct err *e);

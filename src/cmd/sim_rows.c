@@ -17,6 +17,7 @@
 #define HARDWARE "Engine model: hardware"
 #define LIFE "Starting and failing"
 #define FILES "Files"
+#define WORKER "Engine worker"
 
 static const char *const dtypes[] = {
 	"auto", "bfloat16", "float", "float16", "float32", "half", NULL,
@@ -171,6 +172,17 @@ static const struct opt rows[] = {
 	    .help = "JSON lines: what was sent for each request, and when."),
 	ROW(requests_file, "requests", .group = FILES, .arg = "FILE", .flags = OPT_OURS,
 	    .help = "JSON lines: every request as it was received."),
+
+	ROW(is_worker, "engine-worker", .group = WORKER, .flags = OPT_OURS,
+	    .help = "No server: the engine model behind the worker protocol (docs/guide/adapters.md), "
+		    "as `bench throughput --backend sim` starts it."),
+	ROW(account, "account", .group = WORKER, .arg = "FILE", .flags = OPT_OURS,
+	    .help = "JSON lines, added to the file: what each load and each batch cost by the model, "
+		    "and how long it took."),
+	ROW(worker_fault, "worker-fault", .group = WORKER, .arg = "KIND", .flags = OPT_OURS,
+	    .help = "How the worker goes wrong: hang, killed, oom, exit=N, close, garbage, not-json, "
+		    "oversize, cut, wrong-id, short, clock, or an error (missing, flag, model, "
+		    "memory, unsupported, other); @QUESTION behind it says when: @load, @put."),
 };
 
 static const char epilog[] =

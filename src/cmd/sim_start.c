@@ -13,8 +13,7 @@
 
 #include "cmd/sim_cli.h"
 
-__attribute__((format(printf, 1, 2)))
-static void log_line(const char *format, ...)
+void sim_log(const char *format, ...)
 {
 	va_list ap;
 
@@ -56,7 +55,7 @@ static bool sleep_for(double seconds, sim_is_stopped *is_stopped)
 	return is_stopped();
 }
 
-static int start_fail(const char *how, struct err *e)
+int sim_start_fail(const char *how, struct err *e)
 {
 	struct str rest = str_of(how);
 	uint64_t status;
@@ -72,7 +71,7 @@ static int start_fail(const char *how, struct err *e)
 }
 
 /* As in vLLM once for each data-parallel rank, whose pipeline stages share a cache. */
-static void cache_log(const struct sim_setup *s, int64_t ranks)
+void sim_log_cache(const struct sim_setup *s, int64_t ranks)
 {
 	char tokens[32], length[32];
 	int64_t each = s->sim.kv_cache_tokens * s->sim.engines / ranks;
@@ -92,22 +91,22 @@ int sim_start(const struct sim_cli *cli, const struct sim_setup *s, sim_is_stopp
 	bool is_logged = s->has_hardware || cli->startup_scale > 0 || cli->is_never_ready;
 
 	if (is_logged)
-		log_line("Starting to load model %s...", sim_model(cli));
+		sim_log("Starting to load model %s...", sim_model(cli));
 	if (sleep_for(load_s, is_stopped))
 		return 1;
 	if (cli->fail_start)
-		return start_fail(cli->fail_start, e);
+		return sim_start_fail(cli->fail_start, e);
 	if (is_logged) {
-		log_line("Loading weights took %.2f seconds", load_s);
-		log_line("Model loading took %.2f GiB memory and %.6f seconds",
+		sim_log("Loading weights took %.2f seconds", load_s);
+		sim_log("Model loading took %.2f GiB memory and %.6f seconds",
 			 s->hw.weights_bytes / GIB, load_s);
-		log_line("Available KV cache memory: %.2f GiB", s->hw.kv_bytes / GIB);
-		cache_log(s, cli->dp);
+		sim_log("Available KV cache memory: %.2f GiB", s->hw.kv_bytes / GIB);
+		sim_log_cache(s, cli->dp);
 	}
 	if (sleep_for(compile_s, is_stopped))
 		return 1;
 	if (is_logged)
-		log_line("init engine (profile, create kv cache, warmup model) took %.2f s",
+		sim_log("init engine (profile, create kv cache, warmup model) took %.2f s",
 			 compile_s);
 	while (cli->is_never_ready)
 		if (sleep_for(3600, is_stopped))
@@ -118,5 +117,5 @@ int sim_start(const struct sim_cli *cli, const struct sim_setup *s, sim_is_stopp
 void sim_start_done(const struct sim_cli *cli, const struct sim_setup *s)
 {
 	if (s->has_hardware || cli->startup_scale > 0)
-		log_line("Application startup complete.");
+		sim_log("Application startup complete.");
 }

@@ -325,5 +325,7 @@ int hardware_plan(const struct hardware_opts *opts, struct hardware *hw, struct 
 		     hw->weights_bytes * per_gpu(opts) / DISK_BYTES_PER_S;
 	hw->compile_s = opts->is_eager ? PROFILE_S :
 			PROFILE_S + COMPILE_LAYER_S * hw->shape->layers + CAPTURE_S;
+	hw->profile_s = PROFILE_S;
+	hw->capture_s = opts->is_eager ? 0 : CAPTURE_S;
 	return 0;
 }

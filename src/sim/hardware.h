@@ -86,6 +86,7 @@ struct hardware {
 	int64_t blocks;           /* of one engine */
 	int64_t kv_tokens;
 	double load_s, compile_s; /* starting: reading weights; compiling and capturing graphs */
+	double profile_s, capture_s; /* of compile_s, what is not compiling */
 	struct engine_cost cost;
 };
 

@@ -33,27 +33,29 @@ struct sim_opts sim_defaults(void)
 
 /* ---- setting up ---- */
 
+void sim_engine_init(struct engine *g, struct prefix_cache *p, const struct sim_opts *o)
+{
+	engine_init(g, o->cost, (size_t)o->max_num_seqs, (uint32_t)o->max_num_batched_tokens);
+	if (o->is_prefix_cached) {
+		prefix_init(p, (size_t)o->kv_cache_tokens);
+		g->prefix = p;
+	}
+	g->kv_tokens = (uint64_t)o->kv_cache_tokens;
+	g->kv_block = (uint32_t)o->block_size;
+	g->drafted = (uint32_t)o->spec_tokens;
+	g->chunk_max = (uint32_t)o->chunk_max;
+	g->is_prompt_whole = o->is_prompt_whole;
+}
+
 static void lanes_init(struct sim *s)
 {
-	const struct sim_opts *o = s->opts;
-
-	s->lanes = (size_t)o->engines;
+	s->lanes = (size_t)s->opts->engines;
 	s->lane = mem_array(s->lanes, sizeof(*s->lane));
 	for (size_t i = 0; i < s->lanes; i++) {
 		struct lane *l = &s->lane[i];
 
 		*l = (struct lane){ .sim = s, .step.on_time = stream_on_step };
-		engine_init(&l->engine, o->cost, (size_t)o->max_num_seqs,
-			    (uint32_t)o->max_num_batched_tokens);
-		if (o->is_prefix_cached) {
-			prefix_init(&l->prefix, (size_t)o->kv_cache_tokens);
-			l->engine.prefix = &l->prefix;
-		}
-		l->engine.kv_tokens = (uint64_t)o->kv_cache_tokens;
-		l->engine.kv_block = (uint32_t)o->block_size;
-		l->engine.drafted = (uint32_t)o->spec_tokens;
-		l->engine.chunk_max = (uint32_t)o->chunk_max;
-		l->engine.is_prompt_whole = o->is_prompt_whole;
+		sim_engine_init(&l->engine, &l->prefix, s->opts);
 	}
 }
 

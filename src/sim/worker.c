@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sim/worker.c - see sim/worker.h: the talk, and loading. */
+#include "sim/worker.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "json/write.h"
+#include "sim/ask.h"
+#include "sim/wire.h"
+#include "sim/worker_talk.h"
+
+#define ARGS_MAX 4096 /* the engine's arguments */
+
+/* ---- frames ---- */
+
+static int hello_send(struct talk *t, struct err *e)
+{
+	struct json_writer w = json_writer(&t->out);
+
+	static const char *const features[] = {
+		"chat", "beam", "encode", "async", "prequeue", "profile", "lora", "render",
+		"mm_stats",
+	};
+
+	buf_reset(&t->out);
+	json_begin_object(&w);
+	json_key(&w, "type");
+	json_put_text(&w, "hello");
+	json_key(&w, "protocol");
+	json_put_int(&w, 1);
+	json_key(&w, "engine");
+	json_put_text(&w, "sim");
+	json_key(&w, "version");
+	json_put_text(&w, t->host->version);
+	json_key(&w, "features");
+	json_begin_array(&w);
+	for (size_t i = 0; i < sizeof(features) / sizeof(*features); i++)
+		json_put_text(&w, features[i]);
+	json_end_array(&w);
+	json_end_object(&w);
+	return wire_write(t->fd, buf_str(&t->out), e);
+}
+
+static int error_send(struct talk *t, int64_t id, const char *category, const char *text,
+		      struct err *e)
+{
+	buf_reset(&t->out);
+	if (id >= 0)
+		buf_printf(&t->out, "{\"id\": %" PRId64 ", ", id);
+	else
+		buf_add_char(&t->out, '{');
+	buf_printf(&t->out, "\"type\": \"error\", \"category\": \"%s\", \"text\": ", category);
+	json_quote(&t->out, str_of(text), false);
+	buf_add_char(&t->out, '}');
+	return wire_write(t->fd, buf_str(&t->out), e);
+}
+
+int talk_progress(struct talk *t, uint64_t done, uint64_t total)
+{
+	char text[128];
+	int n = snprintf(text, sizeof(text), "{\"type\": \"progress\", \"done\": %" PRIu64
+			 ", \"total\": %" PRIu64 "}", done, total);
+
+	return wire_write(t->fd, (struct str){ text, (size_t)n }, NULL);
+}
+
+static const char *category_of(const struct talk *t, const struct err *e)
+{
+	if (t->category)
+		return t->category;
+	return e->code == ERR_USAGE ? "flag" : "other";
+}
+
+/* ---- loading ---- */
+
+/* The texts of a list, ended by NULL; the caller frees it and what it points to. */
+static char **args_read(struct json_slice frame)
+{
+	char **args = mem_array(ARGS_MAX + 1, sizeof(*args));
+	struct json_slice list, v;
+	struct json_iter it;
+	struct str key;
+	size_t n = 0;
+
+	if (!json_member(frame, "args", &list) || list.kind != JSON_ARRAY)
+		return args;
+	it = json_iter(list);
+	while (n < ARGS_MAX && json_each(&it, &key, &v) > 0)
+		if (v.kind == JSON_STRING) {
+			struct buf text = { 0 };
+
+			json_unescape(&text, v.raw);
+			args[n++] = buf_take(&text);
+		}
+	return args;
+}
+
+static void args_free(char **args)
+{
+	for (size_t i = 0; args[i]; i++)
+		free(args[i]);
+	free(args);
+}
+
+static void engine_drop(struct talk *t)
+{
+	batch_engine_release(&t->engine);
+	encoder_release(&t->encoder);
+	tokenizer_free(t->tokenizer);
+	t->tokenizer = NULL;
+	t->is_loaded = false;
+}
+
+/* What can be wrong with the arguments, before the clock. */
+static int engine_plan(struct talk *t, struct json_slice frame, struct err *e)
+{
+	const struct sim_opts *o;
+	char **args = args_read(frame);
+	int rc = t->host->plan(t->host->self, args, &t->model, e);
+
+	args_free(args);
+	if (rc < 0) {
+		t->category = e->code == ERR_RUN ? "memory" : NULL;
+		return -1;
+	}
+	o = t->model.opts;
+	if (mishap_read(&t->mishap, t->model.mishap, e) < 0)
+		return -1;
+	if (o->output_len && dist_parse(&t->output_len, "--output-len", o->output_len, e) < 0)
+		return -1;
+	t->tokenizer = tokenizer_load(o->tokenizer, NULL, e);
+	if (t->tokenizer)
+		return 0;
+	t->category = "model";
+	return -1;
+}
+
+static void phases_write(struct talk *t)
+{
+	const struct sim_model *m = &t->model;
+
+	if (!isnan(m->compilation_s))
+		buf_printf(&t->members, ", \"compilation_s\": %.9f", m->compilation_s);
+	if (!isnan(m->encoder_compilation_s))
+		buf_printf(&t->members, ", \"encoder_compilation_s\": %.9f",
+			   m->encoder_compilation_s);
+	buf_add_text(&t->members, ", \"phases\": [");
+	for (size_t i = 0; i < m->phases; i++)
+		buf_printf(&t->members, "%s{\"name\": \"%s\", \"s\": %.9f}", i ? ", " : "",
+			   m->phase[i].name, m->phase[i].s);
+	buf_add_char(&t->members, ']');
+}
+
+static int on_load(struct talk *t, struct json_slice frame, struct err *e)
+{
+	int64_t began, ended;
+
+	engine_drop(t);
+	if (engine_plan(t, frame, e) < 0)
+		return -1;
+	began = clock_mono_ns();
+	if (t->host->start(t->host->self, &t->model, e) < 0) {
+		t->category = "memory";
+		return -1;
+	}
+	ended = clock_mono_ns();
+	batch_engine_init(&t->engine, t->model.opts);
+	t->encoder.is_uncached = t->model.is_media_uncached;
+	pcg64_seed(&t->rng, t->model.opts->seed);
+	t->is_loaded = true;
+	if (t->model.opts->die_after_ns)
+		t->died_ns = ended + t->model.opts->die_after_ns;
+	buf_printf(&t->members, ", \"began_ns\": %" PRId64 ", \"ended_ns\": %" PRId64, began, ended);
+	phases_write(t);
+	account_load(t, began, ended);
+	return 0;
+}
+
+static int on_describe(struct talk *t, struct json_slice frame, struct err *e)
+{
+	const struct sim_model *m = &t->model;
+	const struct sim_opts *o = m->opts;
+	struct json_writer w = json_writer(&t->members);
+	const struct { const char *key, *text; } texts[] = {
+		{ "engine", "sim" }, { "version", t->host->version }, { "device", m->device },
+		{ "profile_to", m->profile_to }, { "profile_dir", m->profile_dir },
+		{ "model", o->model }, { "tokenizer", o->tokenizer }, { "dtype", m->dtype },
+	};
+	const struct { const char *key; int64_t v; } numbers[] = {
+		{ "max_model_len", o->max_model_len }, { "max_num_seqs", o->max_num_seqs },
+		{ "max_num_batched_tokens", o->max_num_batched_tokens },
+		{ "kv_cache_tokens", o->kv_cache_tokens }, { "engines", o->engines },
+		{ "vocab_size", (int64_t)tokenizer_vocab_size(t->tokenizer) },
+	};
+
+	(void)frame;
+	(void)e;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		buf_printf(&t->members, ", \"%s\": ", texts[i].key);
+		json_put_text(&w, texts[i].text);
+		w = json_writer(&t->members);
+	}
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		buf_printf(&t->members, ", \"%s\": %" PRId64, numbers[i].key, numbers[i].v);
+	buf_printf(&t->members, ", \"is_pooling\": %s, \"prefix_caching\": %s",
+		   m->is_pooling ? "true" : "false", o->is_prefix_cached ? "true" : "false");
+	return 0;
+}
+
+/* ---- small questions ---- */
+
+static int on_render(struct talk *t, struct json_slice frame, struct err *e)
+{
+	struct json_slice messages = { 0 }, tools;
+	struct buf text = { 0 };
+	int rc;
+
+	json_member(frame, "messages", &messages);
+	rc = ask_messages(&text, "messages", messages, e);
+	if (rc == 0) {
+		buf_add_text(&t->members, ", \"text\": ");
+		if (json_member(frame, "tools", &tools) && tools.kind == JSON_ARRAY) {
+			struct buf all = { 0 };
+
+			buf_printf(&all, "<|tools|>\n%.*s\n%s", (int)tools.raw.n, tools.raw.p,
+				   text.data);
+			json_quote(&t->members, buf_str(&all), false);
+			buf_release(&all);
+		} else {
+			json_quote(&t->members, buf_str(&text), false);
+		}
+	} else {
+		t->category = "other";
+	}
+	buf_release(&text);
+	return rc;
+}
+
+static int on_put(struct talk *t, struct json_slice frame, struct err *e)
+{
+	if (requests_put(&t->requests, frame, e) < 0)
+		return -1;
+	buf_printf(&t->members, ", \"n\": %zu", t->requests.n);
+	return 0;
+}
+
+static int on_profile(struct talk *t, struct json_slice frame, struct err *e)
+{
+	struct json_slice type = { 0 };
+
+	json_member(frame, "type", &type);
+	if (!*t->model.profile_to)
+		return err_set(e, ERR_RUN, "Profiling is not enabled. Please set --profiler-config.");
+	if (str_is(type.raw, "profile_start")) {
+		t->is_profiling = true;
+		t->steps = 0;
+		return 0;
+	}
+	t->is_profiling = false;
+	return profile_write(t, e);
+}
+
+static int on_mm_stats(struct talk *t, struct json_slice frame, struct err *e)
+{
+	(void)frame;
+	(void)e;
+	buf_add_text(&t->members, ", \"requests\": {");
+	for (size_t i = 0; i < t->stats && t->model.has_media_stats; i++) {
+		const struct media_times *m = &t->stat[i].times;
+
+		buf_printf(&t->members, "%s\"%" PRIu64 "\": {\"get_mm_hashes_secs\": %.9f, "
+			   "\"get_cache_missing_items_secs\": %.9f, \"apply_hf_processor_secs\": %.9f, "
+			   "\"merge_mm_kwargs_secs\": %.9f, \"apply_prompt_updates_secs\": %.9f, "
+			   "\"preprocessor_total_secs\": %.9f, \"encoder_forward_secs\": %.9f, "
+			   "\"num_encoder_calls\": %u}", i ? ", " : "", t->stat[i].id, m->hash,
+			   m->missing, m->processor, m->merge, m->updates, m->total, m->forward,
+			   m->calls);
+	}
+	buf_add_char(&t->members, '}');
+	t->stats = 0;
+	return 0;
+}
+
+static int on_shutdown(struct talk *t, struct json_slice frame, struct err *e)
+{
+	(void)t;
+	(void)frame;
+	(void)e;
+	return 0;
+}
+
+/* ---- questions ---- */
+
+static const struct {
+	const char *type;
+	bool needs_engine;
+	int (*answer)(struct talk *t, struct json_slice frame, struct err *e); /* NULL: a batch */
+} questions[] = {
+	{ "load", false, on_load }, { "describe", true, on_describe },
+	{ "render", false, on_render }, { "put", true, on_put }, { "generate", true, NULL },
+	{ "chat", true, NULL }, { "beam", true, NULL }, { "encode", true, NULL },
+	{ "profile_start", true, on_profile }, { "profile_stop", true, on_profile },
+	{ "mm_stats", true, on_mm_stats }, { "shutdown", false, on_shutdown },
+};
+
+static int answer_make(struct talk *t, struct str type, struct json_slice frame, struct err *e)
+{
+	for (size_t i = 0; i < sizeof(questions) / sizeof(*questions); i++) {
+		if (!str_is(type, questions[i].type))
+			continue;
+		if (questions[i].needs_engine && !t->is_loaded)
+			return err_set(e, ERR_RUN, "%s before load", questions[i].type);
+		if (questions[i].answer)
+			return questions[i].answer(t, frame, e);
+		return run_question(t, type, frame, e);
+	}
+	t->category = "unsupported";
+	return err_set(e, ERR_RUN, "the simulated engine has no question \"%.*s\"", (int)type.n,
+		       type.p);
+}
+
+static _Noreturn void stay_for_ever(void)
+{
+	while (true)
+		pause();
+}
+
+/* Goes wrong instead of answering. 0: it only spoils the answer. */
+static int mishap_before(struct talk *t, int64_t id, struct err *e)
+{
+	static const char oversize[] = "\xff\xff\xff\xff", noise[] = "Traceback (most recent call "
+		"last):\n  File \"worker\", line 1\n";
+	char how[32];
+
+	snprintf(how, sizeof(how), "%.*s", (int)t->mishap.how.n, t->mishap.how.p);
+	switch (t->mishap.kind) {
+	case MISHAP_CLOSE:
+		shutdown(t->fd, SHUT_RDWR);
+		stay_for_ever();
+	case MISHAP_GARBAGE: case MISHAP_OVERSIZE:
+		if (t->mishap.kind == MISHAP_GARBAGE)
+			send(t->fd, noise, sizeof(noise) - 1, MSG_NOSIGNAL);
+		else
+			send(t->fd, oversize, 4, MSG_NOSIGNAL);
+		stay_for_ever();
+	case MISHAP_HANG:
+		stay_for_ever();
+	case MISHAP_CRASH:
+		t->host->crash(t->host->self, how);
+		return 1;
+	case MISHAP_NOT_JSON:
+		return wire_write(t->fd, STR("{\"id\": 1, \"type\": ok"), e) < 0 ? -1 : 1;
+	case MISHAP_ANSWER:
+		return error_send(t, id, how, "this worker fails on purpose", e) < 0 ? -1 : 1;
+	default:
+		return 0;
+	}
+}
+
+static int answer_send(struct talk *t, int64_t id, bool is_struck, struct err *e)
+{
+	static const char cut[] = { 0, 0, 1, 0, '{' };
+
+	if (is_struck && t->mishap.kind == MISHAP_CUT) {
+		send(t->fd, cut, sizeof(cut), MSG_NOSIGNAL);
+		return err_set(e, ERR_RUN, "the answer is cut off, as --worker-fault wants it");
+	}
+	buf_reset(&t->out);
+	buf_printf(&t->out, "{\"id\": %" PRId64 ", \"type\": \"ok\"",
+		   is_struck && t->mishap.kind == MISHAP_WRONG_ID ? id + 1 : id);
+	buf_add_str(&t->out, buf_str(&t->members));
+	buf_add_char(&t->out, '}');
+	if (t->out.is_over)
+		return err_set(e, ERR_LIMIT, "the answer is longer than BUF_BYTES_MAX");
+	return wire_write(t->fd, buf_str(&t->out), e);
+}
+
+/* One question. 1: goes on, 0: it was the last one, -1: the talk broke. */
+static int question_serve(struct talk *t, struct err *e)
+{
+	struct json_scan scan = { .text = buf_str(&t->in) };
+	struct json_slice frame, type, number;
+	struct err why = { 0 };
+	int64_t id;
+	bool is_struck;
+	int rc;
+
+	if (json_next(&scan, &frame, e) < 0 || !json_at_end(&scan))
+		return e->code ? -1 : err_set(e, ERR_PARSE, "a frame with more than one value");
+	if (!json_member(frame, "type", &type) || type.kind != JSON_STRING ||
+	    !json_member(frame, "id", &number) || !json_to_i64(number, &id))
+		return err_set(e, ERR_PARSE, "a question without type or id");
+	is_struck = mishap_strikes(&t->mishap, type.raw);
+	rc = is_struck ? mishap_before(t, id, e) : 0;
+	if (rc)
+		return rc;
+	buf_reset(&t->members);
+	t->category = NULL;
+	rc = answer_make(t, type.raw, frame, &why);
+	if (t->is_dead)
+		return err_set(e, ERR_RUN, "the engine died, as --die-after wants it");
+	if (rc < 0)
+		rc = error_send(t, id, category_of(t, &why), why.text, e);
+	else
+		rc = answer_send(t, id, is_struck, e);
+	return rc < 0 ? -1 : !str_is(type.raw, "shutdown");
+}
+
+static void talk_release(struct talk *t)
+{
+	engine_drop(t);
+	requests_release(&t->requests);
+	buf_release(&t->in);
+	buf_release(&t->out);
+	buf_release(&t->members);
+	free(t->stat);
+	free(t->step);
+}
+
+int sim_worker_serve(const struct sim_worker_host *host, int fd, struct err *e)
+{
+	struct talk t = { .host = host, .fd = fd };
+	int rc = mishap_read(&t.mishap, host->mishap, e);
+
+	if (rc == 0 && mishap_strikes(&t.mishap, STR("hello"))) {
+		rc = mishap_before(&t, -1, e);
+		if (rc > 0)
+			return err_set(e, ERR_RUN, "no hello, as --worker-fault wants it");
+	}
+	if (rc == 0)
+		rc = hello_send(&t, e);
+	while (rc >= 0) {
+		rc = wire_read(fd, &t.in, e);
+		if (rc > 0)
+			rc = question_serve(&t, e);
+		if (rc == 0)
+			break;
+	}
+	talk_release(&t);
+	return rc;
+}
