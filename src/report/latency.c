@@ -174,10 +174,9 @@ void latency_terminal_ours(const struct latency_runs *r, const struct latency_fa
 	buf_add_text(out, ", standard deviation ");
 	show_time(out, f->std_s);
 	if (r->n > 1) {
-		buf_add_text(out, ", 95 % interval of the mean ");
-		show_time(out, fmax(0, f->mean_95.low));
-		buf_add_text(out, " to ");
-		show_time(out, f->mean_95.high);
+		buf_add_text(out, ", mean known to +/- ");
+		show_time(out, (f->mean_95.high - f->mean_95.low) / 2);
+		buf_add_text(out, " (95 %)");
 	}
 	buf_printf(out, "\nBatch: %" PRId64 " x %" PRId64 " prompt tokens, %s%" PRId64 " x %" PRId64
 		   " answer tokens\n", r->batch_size, r->input_len, r->is_beam ? "beams " : "",

@@ -154,7 +154,7 @@ static int begin(struct mm *m, struct err *e)
 	const struct offline_start how = {
 		.opts = &m->o->common, .engine_argv = m->engine->argv, .env = m->engine->env,
 		.backend = m->engine->worker, .is_async = m->engine->is_async, .hooks = *m->hooks,
-		.log_name = "mm-processor",
+		.log_name = "mm-processor", .wants_mm_stats = true,
 	};
 	const struct offline_data *d = &m->o->data;
 

@@ -61,7 +61,4 @@ const struct opt_set mm_processor_opt_set = {
 	.foreign = &offline_engine_args,
 };
 
-static char stats[] = "--enable-mm-processor-stats";
-static char *const forced[] = { stats, NULL };
-
-const struct offline_verb mm_processor_verb = { .name = "mm-processor", .forced = forced };
+const struct offline_verb mm_processor_verb = { .name = "mm-processor" };

@@ -43,6 +43,7 @@ struct offline_start {
 	const char *backend;        /* as the worker is told: "vllm", "vllm-chat", "hf", "sim" */
 	bool is_async;              /* the engine's asynchronous interface */
 	bool is_compiled;           /* --hf-enable-torch-compile */
+	bool wants_mm_stats;        /* offline_mm_stats will be asked */
 	const char *log_name;       /* of the engine's log file; NULL: the verb's name */
 	struct offline_hooks hooks;
 };
@@ -74,7 +75,7 @@ struct offline_loaded {
 enum offline_method { OFFLINE_GENERATE, OFFLINE_CHAT, OFFLINE_BEAM, OFFLINE_ENCODE };
 
 struct offline_batch {
-	const struct workload *w;
+	const struct workload *w;  /* stays until the next put or the stop */
 	const uint32_t *index;     /* of the samples, in order; NULL: all of w */
 	size_t n;
 	const int32_t *lora;       /* per entry, from 1; 0: none; NULL: none at all */
@@ -89,6 +90,7 @@ struct offline_run {
 	bool is_prequeued, is_profiled; /* starting and stopping the profiler is inside the clock */
 	const char *id_prefix;     /* "test", "warmup" */
 	int64_t batch_max;         /* --hf-max-batch-size; 0: none */
+	bool is_one_call;          /* one list to a server (latency), not a request for each prompt */
 	const char *progress;      /* what progress is called; NULL: not shown */
 };
 

@@ -26,7 +26,7 @@ struct state {
 	struct arena arena;
 	struct offline_hooks hooks;
 	const char *backend, *name;
-	bool is_async, is_compiled, is_loaded, has_lora;
+	bool is_async, is_compiled, wants_mm_stats, is_loaded, has_lora;
 	struct buf args;         /* "args":[...] */
 	struct buf members;      /* of the question */
 	const char *progress;    /* what progress is called now; NULL: not shown */
@@ -236,6 +236,7 @@ static int worker_driver_start(const struct offline_start *how, void **state,
 		  arena_printf(&s->arena, "the %s worker", s->backend);
 	s->is_async = how->is_async;
 	s->is_compiled = how->is_compiled;
+	s->wants_mm_stats = how->wants_mm_stats;
 	s->progress = LOADING;
 	write_args(s, how->engine_argv);
 	roster_clean(&(struct roster_hooks){ s, on_text, how->hooks.cancel });
@@ -397,6 +398,8 @@ static int worker_driver_load(void *state, struct offline_about *about,
 	json_put_bool(&w, s->is_async);
 	json_key(&w, "compile");
 	json_put_bool(&w, s->is_compiled);
+	json_key(&w, "mm_stats");
+	json_put_bool(&w, s->wants_mm_stats);
 	json_end_object(&w);
 	s->progress = LOADING;
 	if (call(s, "load", &r, e) < 0 || read_loaded(s, &r, out, e) < 0)

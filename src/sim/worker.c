@@ -159,11 +159,14 @@ static void phases_write(struct talk *t)
 
 static int on_load(struct talk *t, struct json_slice frame, struct err *e)
 {
+	struct json_slice wants;
 	int64_t began, ended;
 
 	engine_drop(t);
 	if (engine_plan(t, frame, e) < 0)
 		return -1;
+	if (json_member(frame, "mm_stats", &wants) && wants.kind == JSON_TRUE)
+		t->model.has_media_stats = true;
 	began = clock_mono_ns();
 	if (t->host->start(t->host->self, &t->model, e) < 0) {
 		t->category = "memory";
