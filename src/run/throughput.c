@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* throughput.c - see throughput.h. */
+#include "run/throughput.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "plan/plan.h"
+#include "report/report.h"
+#include "report/throughput.h"
+#include "run/dump.h"
+#include "run/offline_told.h"
+#include "run/pytorch.h"
+
+struct session {
+	const struct throughput_opts *o;
+	const struct throughput_plan *plan;
+	const struct offline_engine *engine;
+	const struct offline_hooks *hooks;
+	struct offline *offline;       /* NULL: not started */
+	struct offline_loaded loaded;
+	struct offline_sampler sampler;
+	struct offline_requests warmup, requests;
+	double *elapsed_s;
+	double *e2el_s;                /* of the first run; NULL: not told */
+	struct throughput_runs runs;
+};
+
+/* ---- what is said ---- */
+
+static void each_line(const struct session *s, void (*to)(void *self, const char *text),
+		      struct buf *text)
+{
+	struct str rest = buf_str(text);
+
+	while (rest.n && to) {
+		struct str line = str_cut(&rest, '\n');
+		char *copy = mem_copy(line.p, line.n);
+
+		to(s->hooks->self, copy);
+		free(copy);
+	}
+	buf_reset(text);
+}
+
+static void say_all(const struct session *s, struct buf *text)
+{
+	each_line(s, s->hooks->line, text);
+}
+
+static void say(const struct session *s, const char *text)
+{
+	if (s->hooks->line)
+		s->hooks->line(s->hooks->self, text);
+}
+
+/* ---- the engine ---- */
+
+/* For templates that no file tells, too: hence not before it is needed. */
+static struct offline *start(void *self, struct err *e)
+{
+	struct session *s = self;
+	const struct throughput_opts *o = s->o;
+	const struct offline_start how = {
+		.opts = &o->common, .engine_argv = s->engine->argv, .env = s->engine->env,
+		.backend = s->engine->worker, .is_async = s->plan->is_async,
+		.is_compiled = o->hf_enable_torch_compile, .log_name = "throughput",
+		.hooks = *s->hooks,
+	};
+	struct buf notes = { 0 };
+	int rc;
+
+	if (s->offline)
+		return s->offline;
+	if (offline_start(&how, &s->offline, e) < 0)
+		return NULL;
+	rc = offline_judge(&o->common, s->engine, offline_about(s->offline)->version, &notes, e);
+	if (rc == 0)
+		each_line(s, s->hooks->warn, &notes);
+	buf_release(&notes);
+	return rc < 0 ? NULL : s->offline;
+}
+
+static bool is_chat(const struct session *s)
+{
+	return strcmp(s->plan->backend, "vllm-chat") == 0;
+}
+
+/* What this engine cannot take, before it is loaded. */
+static int check_requests(const struct session *s, const struct offline_requests *r, struct err *e)
+{
+	const char *backend = s->plan->backend;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct sample *x = &r->w.v[r->index[i]];
+
+		if (x->kind == PROMPT_TEXT)
+			continue;
+		if (strcmp(backend, "hf") == 0)
+			return err_set(e, ERR_RUN, "Prompt must be a string for HF backend");
+		if (str_starts(x->prompt, STR("[{")) && !is_chat(s))
+			return err_set(e, ERR_RUN, "--dataset-name %s gives chat messages, which "
+				       "--backend vllm-chat takes and %s does not", r->w.dataset, backend);
+		if (str_starts(x->prompt, STR("[\"")))
+			return err_set(e, ERR_RUN, "--dataset-name %s gives lists of texts in one "
+				       "request, which an engine does not take for generation",
+				       r->w.dataset);
+	}
+	return 0;
+}
+
+/* ---- requests ---- */
+
+static int draw(struct session *s, struct err *e)
+{
+	const struct throughput_opts *o = s->o;
+	const int64_t seed = s->engine->seed;
+
+	s->sampler = (struct offline_sampler){
+		.backend = s->plan->backend, .engine = s->engine, .hooks = *s->hooks,
+		.ask = o->common.dry_run ? NULL : start, .ask_self = s,
+		.lora_path = o->lora_path,
+		.is_lora_random = strcmp(o->lora_assignment, "random") == 0,
+	};
+	if (offline_sampler_init(&s->sampler, e) < 0)
+		return -1;
+	if (o->data.num_warmups > 0 &&
+	    (offline_sample(&s->sampler, &o->data, o->data.num_warmups, seed + 1, &s->warmup, e) < 0 ||
+	     check_requests(s, &s->warmup, e) < 0))
+		return -1;
+	return offline_sample(&s->sampler, &o->data, o->data.num_prompts, seed, &s->requests, e) < 0
+	       ? -1 : check_requests(s, &s->requests, e);
+}
+
+/* The requests as a plan that sends all at once, for those who show plans. */
+static struct plan all_at_once(const struct offline_requests *r)
+{
+	struct plan p = { .entry = mem_array(r->n, sizeof(*p.entry)), .n = (uint32_t)r->n,
+			  .n_roots = (uint32_t)r->n };
+
+	for (size_t i = 0; i < r->n; i++)
+		p.entry[i] = (struct plan_entry){
+			.sample = r->index[i], .after = PLAN_NONE, .session = PLAN_NONE,
+			.lora = r->lora ? (uint16_t)r->lora[i] : PLAN_NO_LORA,
+		};
+	return p;
+}
+
+static int show_requests(struct session *s, struct err *e)
+{
+	struct plan plan = all_at_once(&s->requests);
+	struct buf text = { 0 };
+	int rc = 0;
+
+	if (s->o->dump_workload) {
+		dump_workload(&s->requests.w, &plan, "", &text);
+		rc = file_write_atomic(s->o->dump_workload, buf_str(&text), e);
+		buf_reset(&text);
+	}
+	if (rc == 0 && s->o->common.dry_run) {
+		buf_printf(&text, "Requests: dataset %s, seed %" PRId64 "\n", s->requests.w.dataset,
+			   s->engine->seed);
+		dump_summary(&s->requests.w, &plan, &text);
+		say_all(s, &text);
+	}
+	free(plan.entry);
+	buf_release(&text);
+	return rc < 0 ? err_wrap(e, "--dump-workload") : 0;
+}
+
+/* ---- running ---- */
+
+static int run_batch(struct session *s, bool is_warmup, struct offline_outcome *out, struct err *e)
+{
+	const struct throughput_opts *o = s->o;
+	const struct offline_run run = {
+		.method = offline_about(s->offline)->is_pooling ? OFFLINE_ENCODE :
+			  is_chat(s) ? OFFLINE_CHAT : OFFLINE_GENERATE,
+		.n = o->n, .temperature = 1, .top_p = 1, .ignore_eos = true,
+		.detokenize = !o->disable_detokenize, .is_prequeued = o->prequeue_requests,
+		.is_profiled = o->profile && !is_warmup,
+		.id_prefix = is_warmup ? "warmup" : "test",
+		.batch_max = o->hf_max_batch_size.is_set ? o->hf_max_batch_size.v : 0,
+		.progress = is_warmup ? "Warmup prompts" : "Processed prompts",
+	};
+
+	return offline_run(s->offline, &run, out, e);
+}
+
+static int put(struct session *s, const struct offline_requests *r, struct err *e)
+{
+	/* Without --enable-lora the engine would refuse them; upstream hands none over then. */
+	const struct offline_batch batch =
+		offline_requests_batch(r, s->engine->has_lora ? s->o->lora_path : NULL);
+
+	return offline_put(s->offline, &batch, e);
+}
+
+static int warm_up(struct session *s, struct err *e)
+{
+	struct offline_outcome out;
+	struct buf text = { 0 };
+
+	if (!s->warmup.n)
+		return 0;
+	buf_printf(&text, "Warming up with %zu requests...\n", s->warmup.n);
+	say_all(s, &text);
+	buf_release(&text);
+	if (put(s, &s->warmup, e) < 0 || run_batch(s, true, &out, e) < 0)
+		return -1;
+	offline_outcome_release(&out);
+	return 0;
+}
+
+/* All that upstream reports is of the first run. */
+static void keep_first(struct session *s, const struct offline_outcome *out)
+{
+	struct throughput_runs *r = &s->runs;
+
+	r->outside_s = out->outside_s;
+	r->finished = out->is_finished ? out->finished : SIZE_MAX;
+	r->has_counts = out->has_counts;
+	r->prompt_tokens = out->prompt_tokens;
+	r->output_tokens = out->output_tokens;
+	if (!out->e2el_s)
+		return;
+	s->e2el_s = mem_array(out->n, sizeof(double));
+	for (size_t i = 0; i < out->n; i++)
+		if (!isnan(out->e2el_s[i]))
+			s->e2el_s[r->n_e2el++] = out->e2el_s[i];
+	r->e2el_s = s->e2el_s;
+}
+
+static int measure(struct session *s, struct err *e)
+{
+	struct offline_outcome out;
+
+	if (put(s, &s->requests, e) < 0)
+		return -1;
+	for (int64_t i = 0; i < s->o->num_runs; i++) {
+		if (run_batch(s, false, &out, e) < 0)
+			return -1;
+		if (i == 0)
+			keep_first(s, &out);
+		s->elapsed_s[s->runs.n_runs++] = out.elapsed_s;
+		offline_outcome_release(&out);
+		if (!(s->elapsed_s[i] > 0))
+			return err_set(e, ERR_RUN, "the timed section took no time at all");
+	}
+	return 0;
+}
+
+/* ---- results ---- */
+
+static int save_pytorch(const struct session *s, const struct throughput_facts *f, struct err *e)
+{
+	const struct run_pytorch_verb verb = {
+		.set = &throughput_opt_set, .values = s->o, .engine = s->engine,
+		.output_json = s->o->output_json,
+	};
+	struct buf text[2] = { { 0 } }, extra = { 0 };
+	struct pytorch_metric metric[2] = { { .name = "requests_per_second" },
+					    { .name = "tokens_per_second" } };
+	const double value[2] = { f->requests_per_s, f->total_tokens_per_s };
+	int rc;
+
+	for (size_t i = 0; i < 2; i++) {
+		struct json_writer w = json_writer(&text[i]);
+
+		json_begin_array(&w);
+		json_put_f64(&w, value[i]);
+		json_end_array(&w);
+		metric[i].values = buf_str(&text[i]);
+	}
+	throughput_extra(&s->runs, f, &extra);
+	rc = run_pytorch_save_verb(&verb, NULL, metric, 2, buf_str(&extra), e);
+	buf_release(&text[0]);
+	buf_release(&text[1]);
+	buf_release(&extra);
+	return rc;
+}
+
+static void put_engine_args(struct json_writer *w, const struct offline_engine *engine)
+{
+	json_key(w, "engine_args");
+	json_begin_array(w);
+	for (char *const *arg = engine->shown_argv; arg && *arg; arg++)
+		json_put_text(w, *arg);
+	json_end_array(w);
+}
+
+static void put_requests(struct json_writer *w, const struct session *s)
+{
+	const struct dataset_opts *set = &s->o->data.set;
+
+	json_key(w, "dataset");
+	json_put_text(w, s->requests.w.dataset);
+	if (strncmp(s->o->data.dataset_name, "random", 6) == 0) {
+		json_key(w, "random_input_len");
+		json_put_int(w, set->random_input_len);
+		json_key(w, "random_output_len");
+		json_put_int(w, set->random_output_len);
+		json_key(w, "random_prefix_len");
+		json_put_int(w, set->random_prefix_len);
+	}
+	if (s->sampler.chat_template) {
+		json_key(w, "chat_template");
+		json_put_text(w, s->sampler.chat_template);
+	}
+	json_key(w, "seed");
+	json_put_int(w, s->engine->seed);
+	json_key(w, "fixes");
+	json_begin_array(w);
+	for (const struct offline_fix *fix = throughput_verb.fixes; fix->name; fix++)
+		if (s->engine->fixes & fix->bit)
+			json_put_text(w, fix->name);
+	json_end_array(w);
+}
+
+static int save(const struct session *s, const struct throughput_facts *facts,
+		const struct offline_told *told, struct err *e)
+{
+	struct buf ours = { 0 }, text = { 0 };
+	struct json_writer w = json_writer(&ours);
+	struct throughput_config config = { .model = s->engine->model };
+	int rc;
+
+	json_begin_object(&w);
+	offline_told(&w, told);
+	put_engine_args(&w, s->engine);
+	put_requests(&w, s);
+	json_end_object(&w);
+	config.ours = buf_str(&ours);
+	throughput_json(&s->runs, facts, &config, &text);
+	rc = report_save(s->o->output_json, buf_str(&text), false, e);
+	buf_release(&ours);
+	buf_release(&text);
+	return rc < 0 ? err_wrap(e, "--output-json") : save_pytorch(s, facts, e);
+}
+
+static int report(struct session *s, struct err *e)
+{
+	const struct offline_told told = {
+		.command = "throughput", .backend = s->o->common.backend,
+		.about = offline_about(s->offline), .loaded = &s->loaded,
+	};
+	struct throughput_facts facts;
+	struct buf text = { 0 };
+
+	throughput_facts(&s->runs, &facts);
+	throughput_terminal(&s->runs, &facts, &text);
+	offline_told_line(&text, &told);
+	buf_add_char(&text, '\n');
+	throughput_terminal_ours(&s->runs, &facts, &text);
+	say_all(s, &text);
+	buf_release(&text);
+	return s->o->output_json ? save(s, &facts, &told, e) : 0;
+}
+
+static int run_all(struct session *s, struct err *e)
+{
+	int64_t longest;
+
+	if (s->plan->is_random_by_default)
+		say(s, "When dataset path is not set, it will default to random dataset");
+	if (draw(s, e) < 0 || show_requests(s, e) < 0)
+		return -1;
+	if (s->o->common.dry_run)
+		return 0;
+	if (!start(s, e) || offline_load(s->offline, &s->loaded, e) < 0)
+		return -1;
+	longest = offline_about(s->offline)->max_model_len;
+	s->runs.n = s->requests.n;
+	s->runs.n_warmup = s->warmup.n;
+	s->runs.requested_prompt_tokens = s->requests.prompt_tokens;
+	s->runs.requested_output_tokens = s->requests.output_tokens;
+	s->runs.is_multimodal = s->requests.is_multimodal;
+	if (offline_requests_fit(&s->warmup, longest, e) < 0 ||
+	    offline_requests_fit(&s->requests, longest, e) < 0 || warm_up(s, e) < 0 ||
+	    measure(s, e) < 0)
+		return -1;
+	return report(s, e);
+}
+
+int throughput_run(const struct throughput_opts *o, const struct throughput_plan *plan,
+		   const struct offline_engine *engine, const struct offline_hooks *hooks,
+		   struct err *e)
+{
+	struct session s = { .o = o, .plan = plan, .engine = engine, .hooks = hooks };
+	struct err ignored = { 0 };
+	int rc, stopped;
+
+	s.elapsed_s = mem_array((size_t)o->num_runs, sizeof(double));
+	s.runs = (struct throughput_runs){
+		.elapsed_s = s.elapsed_s, .sequences = o->n, .backend = plan->backend,
+		.is_as_requested = plan->is_as_requested, .is_profiled = o->profile,
+	};
+	rc = run_all(&s, e);
+	stopped = offline_stop(s.offline, rc < 0 ? &ignored : e);
+	offline_requests_release(&s.warmup);
+	offline_requests_release(&s.requests);
+	offline_sampler_release(&s.sampler);
+	free(s.elapsed_s);
+	free(s.e2el_s);
+	return rc < 0 ? rc : stopped;
+}

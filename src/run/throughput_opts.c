@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * throughput_opts.c - the rules between the options of `bench throughput`, in upstream's order, so
+ * that a line with several mistakes is refused for the same one.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "run/throughput.h"
+
+struct check {
+	struct throughput_opts *o;
+	const struct opt_result *given;
+	const struct offline_engine *engine;
+	struct throughput_plan *plan;
+	struct buf *notes;
+	struct err *e;
+};
+
+static bool given(const struct check *c, const char *name)
+{
+	return opt_given(&throughput_opt_set, c->given, name);
+}
+
+__attribute__((format(printf, 2, 3)))
+static void note(const struct check *c, const char *fmt, ...)
+{
+	char line[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	buf_printf(c->notes, "%s\n", line);
+}
+
+static bool is_one_of(const char *text, const char *const *list)
+{
+	for (; *list; list++)
+		if (strcmp(text, *list) == 0)
+			return true;
+	return false;
+}
+
+static bool is_backend(const struct check *c, const char *name)
+{
+	return strcmp(c->plan->backend, name) == 0;
+}
+
+/* Those that upstream has; the rest are engines of ours, which take what they can. */
+static bool is_ours(const struct check *c)
+{
+	static const char *const names[] = { "sim", "http", "worker", NULL };
+
+	return is_one_of(c->plan->backend, names);
+}
+
+static bool is_random(const struct check *c)
+{
+	static const char *const names[] = { "random", "random-mm", "random-rerank", NULL };
+
+	return is_one_of(c->o->data.dataset_name, names);
+}
+
+static bool is_set(const struct check *c, const char *name)
+{
+	return strcmp(c->o->data.dataset_name, name) == 0;
+}
+
+/* ---- steps ---- */
+
+static int check_backend(const struct check *c)
+{
+	const struct throughput_opts *o = c->o;
+
+	if (o->prequeue_requests && !is_backend(c, "vllm") && !is_backend(c, "vllm-chat") &&
+	    !is_ours(c))
+		return err_set(c->e, ERR_RUN, "--prequeue-requests requires --backend vllm or "
+			       "vllm-chat");
+	if (o->prequeue_requests && c->plan->is_async)
+		return err_set(c->e, ERR_RUN, "--prequeue-requests is not supported with "
+			       "--async-engine");
+	if (c->plan->is_async && !is_backend(c, "vllm") && !is_ours(c))
+		note(c, "--async-engine has no effect with --backend %s, as in vLLM", c->plan->backend);
+	return 0;
+}
+
+/* One spelling of the name from here on: that of the table. */
+static void name_dataset(const struct check *c)
+{
+	const struct dataset *d = dataset_find(c->o->data.dataset_name);
+
+	if (d)
+		c->o->data.dataset_name = d->name;
+}
+
+static void choose_dataset(const struct check *c)
+{
+	static const char *const own[] = { "custom", "custom_image", "spec_bench", "speed_bench",
+					   "timed_trace", "mix", "workload", NULL };
+	struct throughput_opts *o = c->o;
+
+	name_dataset(c);
+	c->plan->is_own_dataset = is_one_of(o->data.dataset_name, own);
+	if (o->data.set.path || is_set(c, "prefix_repetition") || c->plan->is_own_dataset)
+		return;
+	if ((c->engine->fixes & THROUGHPUT_FIX_DATASET) && given(c, "dataset-name"))
+		return;
+	c->plan->is_random_by_default = true;
+	if (given(c, "dataset-name") && !is_set(c, "random"))
+		note(c, "--dataset-name %s without --dataset-path is random, as in vLLM; --fix "
+		     "dataset-name keeps it", o->data.dataset_name);
+	o->data.dataset_name = "random";
+}
+
+/* Upstream's, where they are true; it prints some of them on every run. */
+static void warn_ignored(const struct check *c)
+{
+	const char *const name = c->o->data.dataset_name;
+
+	if (!is_set(c, "hf") && (given(c, "hf-subset") || given(c, "hf-split")))
+		note(c, "--hf-subset and --hf-split will be ignored since --dataset-name is not 'hf'.");
+	if (!is_random(c) && given(c, "random-range-ratio"))
+		note(c, "--random-range-ratio will be ignored since --dataset-name is not 'random', "
+		     "'random-mm', or 'random-rerank'.");
+	if (!is_set(c, "random-rerank") && given(c, "random-batch-size") &&
+	    c->o->data.set.random_batch_size != 1 && !is_set(c, "random"))
+		note(c, "--random-batch-size will be ignored since --dataset-name is not "
+		     "'random-rerank'.");
+	if (!is_set(c, "random-rerank") && c->o->data.set.no_reranker)
+		note(c, "--no-reranker will be ignored since --dataset-name is not 'random-rerank'.");
+	if (!is_random(c) && !is_set(c, "sonnet") && given(c, "prefix-len"))
+		note(c, "--prefix-len will be ignored since --dataset-name is not 'random', "
+		     "'random-mm', or not set.");
+	if (strcmp(name, "custom_audio") == 0 && given(c, "output-len"))
+		note(c, "--output-len has no effect: the dataset is custom_audio; "
+		     "--custom-output-len has");
+}
+
+/* Other options that only some datasets read. */
+static void warn_other_sets(const struct check *c)
+{
+	const struct { const char *option, *set; } rows[] = {
+		{ "prefix-repetition-prefix-len", "prefix_repetition" },
+		{ "prefix-repetition-suffix-len", "prefix_repetition" },
+		{ "prefix-repetition-num-prefixes", "prefix_repetition" },
+		{ "prefix-repetition-output-len", "prefix_repetition" },
+		{ "asr-min-audio-len-sec", "hf" }, { "asr-max-audio-len-sec", "hf" },
+		{ "hf-name", "hf" }, { "hf-text-column", "hf" }, { "hf-revision", "hf" },
+		{ "random-mm-base-items-per-request", "random-mm" },
+		{ "random-mm-num-mm-items-range-ratio", "random-mm" },
+		{ "random-mm-limit-mm-per-prompt", "random-mm" },
+		{ "random-mm-bucket-config", "random-mm" },
+		{ "mix", "mix" }, { "prompt-token-ids", "random" },
+		{ "random-input-len-dist", "random" }, { "random-output-len-dist", "random" },
+	};
+	static const char *const lengths[] = { "random-input-len", "random-output-len",
+					       "random-prefix-len" };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (given(c, rows[i].option) && !is_set(c, rows[i].set))
+			note(c, "--%s has no effect: the dataset is %s", rows[i].option,
+			     c->o->data.dataset_name);
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths) && !is_random(c); i++)
+		if (given(c, lengths[i]))
+			note(c, "--%s has no effect: the dataset is %s", lengths[i],
+			     c->o->data.dataset_name);
+	if (given(c, "custom-output-len") && strncmp(c->o->data.dataset_name, "custom", 6) != 0)
+		note(c, "--custom-output-len has no effect: the dataset is %s",
+		     c->o->data.dataset_name);
+	if (given(c, "input-len") && !is_random(c) && !is_set(c, "sonnet"))
+		note(c, "--input-len has no effect: the dataset is %s", c->o->data.dataset_name);
+}
+
+/*
+ * One of --input-len, --output-len, --prefix-len against --random-...: upstream's default of the
+ * latter wins, too. value: what is in force; asked: what the former says.
+ */
+static void choose_length(const struct check *c, const char *name, bool is_asked, int64_t asked,
+			  const char *what, int64_t *value)
+{
+	char random[32];
+
+	if (!is_asked)
+		return;
+	snprintf(random, sizeof(random), "random-%s", name);
+	if (given(c, random)) {
+		note(c, "Both --%s and --%s are specified. The random version (--%s) will be preferred "
+		     "in this run.", name, random, random);
+	} else if (c->engine->fixes & THROUGHPUT_FIX_LENGTHS) {
+		*value = asked;
+	} else if (*value != asked) {
+		note(c, "--%s %" PRId64 " has no effect, as in vLLM: its default of --%s wins, so %s "
+		     "%" PRId64 " tokens; give --%s, or --fix lengths", name, asked, random, what,
+		     *value, random);
+	}
+}
+
+static void choose_lengths(const struct check *c)
+{
+	struct throughput_opts *o = c->o;
+	struct dataset_opts *s = &o->data.set;
+
+	if (is_random(c)) {
+		choose_length(c, "input-len", o->input_len.is_set, o->input_len.v,
+			      "prompts have", &s->random_input_len);
+		choose_length(c, "output-len", o->output_len.is_set, o->output_len.v,
+			      "answers have", &s->random_output_len);
+		choose_length(c, "prefix-len", given(c, "prefix-len"), o->prefix_len,
+			      "all prompts share", &s->random_prefix_len);
+	}
+	s->hf_output_len = s->sharegpt_output_len = o->output_len;
+	s->custom_output_len = o->custom_output_len.is_set ? o->custom_output_len.v : -1;
+	if (!o->custom_output_len.is_set && o->output_len.is_set && !is_set(c, "custom_audio"))
+		s->custom_output_len = o->output_len.v;
+	if (o->output_len.is_set)
+		s->sonnet_output_len = s->spec_bench_output_len = s->speed_bench_output_len =
+			o->output_len.v;
+	if (o->input_len.is_set)
+		s->sonnet_input_len = o->input_len.v;
+	if (given(c, "prefix-len"))
+		s->sonnet_prefix_len = o->prefix_len;
+	if (o->repeat_prefix_len.is_set)
+		s->prefix_repetition_prefix_len = o->repeat_prefix_len.v;
+	if (o->repeat_suffix_len.is_set)
+		s->prefix_repetition_suffix_len = o->repeat_suffix_len.v;
+	if (o->repeat_num_prefixes.is_set)
+		s->prefix_repetition_num_prefixes = o->repeat_num_prefixes.v;
+	if (o->repeat_output_len.is_set)
+		s->prefix_repetition_output_len = o->repeat_output_len.v;
+	if (is_backend(c, "vllm-chat"))
+		s->enable_multimodal_chat = true;
+}
+
+static int check_limits(const struct check *c)
+{
+	const struct dataset_opts *s = &c->o->data.set;
+	const struct { const char *option; int64_t tokens; } rows[] = {
+		{ "random-input-len", s->random_input_len },
+		{ "random-output-len", s->random_output_len },
+		{ "random-prefix-len", s->random_prefix_len },
+		{ "custom-output-len", s->custom_output_len },
+		{ "input-len", c->o->input_len.v }, { "output-len", c->o->output_len.v },
+		{ "prefix-len", c->o->prefix_len },
+		{ "prefix-repetition-prefix-len", s->prefix_repetition_prefix_len },
+		{ "prefix-repetition-suffix-len", s->prefix_repetition_suffix_len },
+		{ "prefix-repetition-output-len", s->prefix_repetition_output_len },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (rows[i].tokens > LENGTH_TOKENS_MAX)
+			return err_set(c->e, ERR_LIMIT, "--%s: at most %u tokens, got %" PRId64,
+				       rows[i].option, LENGTH_TOKENS_MAX, rows[i].tokens);
+	if (c->o->output_len.is_set && c->o->output_len.v < 1)
+		return err_set(c->e, ERR_RUN, "max_tokens must be at least 1, got %" PRId64 ".",
+			       c->o->output_len.v);
+	if (c->o->n < 1)
+		return err_set(c->e, ERR_RUN, "n must be at least 1, got %" PRId64 ".", c->o->n);
+	return 0;
+}
+
+static int check_lora(const struct check *c)
+{
+	const struct throughput_opts *o = c->o;
+
+	if (c->engine->has_lora && !is_backend(c, "vllm") && !is_ours(c))
+		return err_set(c->e, ERR_RUN, "LoRA benchmarking is only supported for vLLM backend");
+	if (c->engine->has_lora && !o->lora_path)
+		return err_set(c->e, ERR_RUN, "LoRA path must be provided when enable_lora is True");
+	if (!c->engine->has_lora && o->lora_path)
+		note(c, "--lora-path has no effect on the engine without --enable-lora");
+	if (!o->lora_path && given(c, "lora-assignment"))
+		note(c, "--lora-assignment has no effect without --lora-path");
+	return 0;
+}
+
+static int check_engine(const struct check *c)
+{
+	const struct throughput_opts *o = c->o;
+	const struct offline_engine *engine = c->engine;
+	bool is_hf = is_backend(c, "hf");
+
+	if (is_hf && !o->hf_max_batch_size.is_set)
+		return err_set(c->e, ERR_RUN, "HF max batch size is required for HF backend");
+	if (!is_hf && o->hf_max_batch_size.is_set)
+		return err_set(c->e, ERR_RUN, "HF max batch size is only for HF backend.");
+	if (is_hf && engine->quantization)
+		return err_set(c->e, ERR_RUN, "Quantization is only for vLLM backend.");
+	if (engine->data_parallel > 1 &&
+	    (!engine->executor_backend ||
+	     strcmp(engine->executor_backend, "external_launcher") != 0 || c->plan->is_async))
+		return err_set(c->e, ERR_RUN, "Data parallel is only supported with external launcher "
+			       "mode with synchronous engine in offline benchmark, please use "
+			       "benchmark serving instead");
+	/* From here on what upstream meets later. */
+	if (is_hf && engine->tensor_parallel != 1)
+		return err_set(c->e, ERR_RUN, "--backend hf: --tensor-parallel-size must be 1, got %"
+			       PRId64, engine->tensor_parallel);
+	if (is_hf && o->profile)
+		return err_set(c->e, ERR_RUN, "Profiling not implemented yet for backend='hf'.");
+	if (is_hf && o->hf_max_batch_size.v < 1)
+		return err_set(c->e, ERR_RUN, "--hf-max-batch-size: expected at least 1, got %" PRId64,
+			       o->hf_max_batch_size.v);
+	if (!is_hf && o->hf_enable_torch_compile)
+		note(c, "--hf-enable-torch-compile has no effect with --backend %s", c->plan->backend);
+	return 0;
+}
+
+int throughput_check(struct throughput_opts *o, const struct opt_result *result,
+		     const struct offline_engine *engine, struct throughput_plan *out,
+		     struct buf *notes, struct err *e)
+{
+	const struct check c = { o, result, engine, out, notes, e };
+
+	*out = (struct throughput_plan){
+		.backend = engine->worker, .is_async = engine->is_async || o->async_engine,
+	};
+	if (check_backend(&c) < 0)
+		return -1;
+	out->is_async &= is_backend(&c, "vllm") || is_ours(&c);
+	choose_dataset(&c);
+	warn_ignored(&c);
+	warn_other_sets(&c);
+	choose_lengths(&c);
+	if (check_lora(&c) < 0 || check_engine(&c) < 0 || check_limits(&c) < 0)
+		return -1;
+	out->is_as_requested = (out->is_async || is_backend(&c, "hf")) &&
+			       !(engine->fixes & THROUGHPUT_FIX_TOKENS);
+	return 0;
+}
