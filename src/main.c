@@ -16,6 +16,8 @@ static const struct command commands[] = {
 	{ "bench latency", "measure how long an engine takes for one batch", cmd_bench_latency },
 	{ "bench startup", "measure how long an engine takes to start, with empty caches and with full ones",
 	  cmd_bench_startup },
+	{ "bench startup", "measure how long an engine takes to start, with empty caches and with full ones",
+	  cmd_bench_startup },
 	{ "bench mm-processor", "measure the stages of multimodal preprocessing",
 	  cmd_bench_mm_processor },
 	{ "bench score", "report a recorded run again", cmd_bench_score },

@@ -106,6 +106,8 @@ struct endpoint {
 };
 
 const struct endpoint *endpoint_find(const char *name);
+/* Answers in one piece, for offline runs; endpoint_find does not know them. */
+extern const struct endpoint endpoint_whole_completions, endpoint_whole_chat;
 
 /* "<API name> URL must end with one of: {'<suffix>'}." when url does not. */
 int endpoint_check_url(const struct endpoint *ep, const char *url, struct err *e);

@@ -41,10 +41,9 @@ static int save_metrics(const struct startup_opts *o, const struct offline_engin
 
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		struct buf value = { 0 }, extra = { 0 };
-		char name[96], number[FMT_F64_BYTES];
-		struct pytorch_metric metric = { .name = name };
+		char number[FMT_F64_BYTES];
+		struct pytorch_metric metric = { .name = arena_printf(&a, "avg_%s_time", m[i].key) };
 
-		snprintf(name, sizeof(name), "avg_%s_time", m[i].key);
 		buf_printf(&value, "[%s]", fmt_f64(number, m[i].mean));
 		metric.values = buf_str(&value);
 		startup_extra(&m[i], &extra);

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench_startup.c - `profllm bench startup`. */
+#include "cmd/cli.h"
+#include "cmd/cmd.h"
+#include "cmd/offline_talk.h"
+#include "run/offline_told.h"
+#include "run/startup.h"
+
+static void print_results(const struct startup_opts *o, const struct startup_result *r)
+{
+	const struct offline_told told = { .command = "startup", .backend = o->common.backend,
+					   .about = &r->about };
+	struct buf text = { 0 };
+
+	if (!r->is_started)
+		return;
+	startup_terminal(&r->runs, &text);
+	offline_told_line(&text, &told);
+	buf_add_char(&text, '\n');
+	startup_terminal_ours(&r->runs, &text);
+	cli_out(buf_str(&text));
+	buf_release(&text);
+}
+
+static void note_uncounted(struct offline_talk *talk, const struct startup_opts *o)
+{
+	const int64_t n[] = { o->num_iters_cold, o->num_iters_warm };
+	const char *const name[] = { "cold", "warm" };
+
+	for (size_t i = 0; i < 2; i++)
+		if (n[i] <= 0)
+			buf_printf(offline_note(talk), "--num-iters-%s %lld: %s starts are not measured, "
+				   "and the result has no keys of them\n", name[i], (long long)n[i],
+				   name[i]);
+	if (o->num_iters_warm > 0 && o->num_iters_warmup <= 0)
+		buf_printf(offline_note(talk), "--num-iters-warmup %lld: the first warm start may find "
+			   "empty caches\n", (long long)o->num_iters_warmup);
+}
+
+static void show_plan(struct offline_talk *talk, const struct startup_opts *o)
+{
+	struct buf text = { 0 };
+
+	offline_show_plan(talk);
+	buf_printf(&text, "Starts: %lld cold, %lld for warm-up, %lld warm\n",
+		   (long long)o->num_iters_cold, (long long)o->num_iters_warmup,
+		   (long long)o->num_iters_warm);
+	cli_out(buf_str(&text));
+	buf_release(&text);
+}
+
+int cmd_bench_startup(int argc, char **argv)
+{
+	struct startup_opts opts;
+	struct startup_result result = { 0 };
+	struct offline_talk talk;
+	struct err unsaved = { 0 };
+	int status = offline_begin(&talk, &startup_opt_set, &startup_verb, argc, argv, &opts);
+
+	if (status != CLI_CONTINUE)
+		return status;
+	startup_defaults(&opts, &talk.cli.result, &talk.engine);
+	note_uncounted(&talk, &opts);
+	offline_notes(&talk);
+	if (opts.common.dry_run) {
+		show_plan(&talk, &opts);
+		return offline_end(&talk);
+	}
+	if (startup_run(&opts, &talk.engine, &talk.hooks, &result, &talk.cli.err) == 0 ||
+	    result.runs.is_interrupted) {
+		print_results(&opts, &result);
+		if (result.is_started &&
+		    startup_save(&opts, &talk.engine, &result, &unsaved) < 0 &&
+		    !result.runs.is_interrupted)
+			talk.cli.err = unsaved;
+	}
+	startup_result_release(&result);
+	return offline_end(&talk);
+}

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * offline_http.c - see offline.h: the driver of engines behind a server that we manage, or that
+ * runs already. Requests, transport and tokenizing of the server are inside the clock, so its
+ * figures are no engine's; every result says "managed server".
+ *
+ * The server is started by the first call that needs it: a render or the load.
+ */
+#include "run/offline_http.h"
+
+#include <errno.h>
+#include <math.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "endpoint/endpoint.h"
+#include "engine/args.h"
+#include "fetch/fetch.h"
+#include "json/write.h"
+#include "run/engine_log.h"
+#include "run/prepare.h"
+
+#define POST_TIMEOUT_MS 600000 /* writing a profile takes a server minutes */
+
+void http_warn(const struct http *h, const char *text)
+{
+	if (h->hooks.warn)
+		h->hooks.warn(h->hooks.self, text);
+}
+
+static void http_free(struct http *h)
+{
+	if (h->is_log_ours)
+		unlink(h->log_path);
+	free(h->index);
+	free(h->model);
+	arena_release(&h->arena);
+	free(h);
+}
+
+/* ---- questions outside the measurement ---- */
+
+static long ask(struct http *h, const char *path, const struct str *body, struct buf *answer,
+		struct err *e)
+{
+	struct fetch_reply reply = { 0 };
+	struct remote_target t;
+	long status = -1;
+
+	if (remote_target_init(&t, &h->remote, path, e) == 0) {
+		t.opts.timeout_ms = POST_TIMEOUT_MS;
+		if (fetch(t.url.data, body, &t.opts, &reply, e) == 0) {
+			status = reply.status;
+			if (answer)
+				buf_add_str(answer, buf_str(&reply.body));
+		}
+	}
+	fetch_reply_release(&reply);
+	remote_target_release(&t);
+	return status;
+}
+
+long http_post(struct http *h, const char *path, const struct str *body, struct buf *answer,
+	       struct err *e)
+{
+	const struct str nothing = { "", 0 };
+
+	return ask(h, path, body ? body : &nothing, answer, e);
+}
+
+bool http_has_died(struct http *h, struct err *e)
+{
+	struct server_failure why;
+
+	if (!h->server || server_check(h->server, &why, e) == 0)
+		return false;
+	for (struct str rest = str_of(why.tail); rest.n;) {
+		char *line;
+		struct str text = str_cut(&rest, '\n');
+
+		line = mem_copy(text.p, text.n);
+		http_warn(h, line);
+		free(line);
+	}
+	return true;
+}
+
+/* ---- start ---- */
+
+/* Of the user's --worker-log: a file, or a folder for one file of each kind of start. */
+static int choose_log(struct http *h, const struct offline_start *how, struct err *e)
+{
+	const char *path = how->opts->worker_log, *in = getenv("TMPDIR");
+	int fd;
+
+	if (path) {
+		h->log_path = file_is_dir(path) ?
+			arena_printf(&h->arena, "%s/%s.log", path,
+				     how->log_name ? how->log_name : "server") :
+			arena_text(&h->arena, str_of(path));
+		return 0;
+	}
+	h->log_path = arena_printf(&h->arena, "%s/profllm_server_XXXXXX", in && *in ? in : "/tmp");
+	fd = mkstemp((char *)(uintptr_t)h->log_path);
+	if (fd < 0)
+		return err_set(e, ERR_IO, "%s: %s", h->log_path, strerror(errno));
+	close(fd);
+	h->is_log_ours = true;
+	return 0;
+}
+
+/* A proxy is for servers elsewhere. The key is the server's own, else the environment's. */
+static void reach(struct http *h, const struct offline_start *how)
+{
+	const char *key = how->engine_argv ?
+		engine_argv_text(how->engine_argv, "api-key", &h->arena) : NULL;
+	const char *header = NULL;
+	struct point_env env;
+
+	point_env_read(&env);
+	h->remote = (struct remote){
+		.base_url = h->url, .proxy = "", .cancel = h->hooks.cancel,
+		.api_key = prepare_api_key(&endpoint_whole_completions, &env, false, &header),
+	};
+	if (key)
+		h->remote.api_key = key;
+	if (!h->argv) {
+		const char *proxy = prepare_proxy(&env, h->url);
+
+		h->remote.proxy = proxy ? proxy : "";
+	}
+}
+
+static int check(const struct offline_start *how, struct err *e)
+{
+	const struct offline_opts *o = how->opts;
+
+	if (o->base_url && o->server_cmd)
+		return err_set(e, ERR_USAGE, "--base-url names a server that runs, --server-cmd one that is "
+			       "to be started; give one of them");
+	if (o->worker_cmd)
+		return err_set(e, ERR_USAGE, "--worker-cmd: --backend http has no worker program; "
+			       "--server-cmd names the server's command");
+	if (o->nsight.is_set)
+		return err_set(e, ERR_USAGE, "--nsight wraps worker programs; with --backend http put nsys "
+			       "into --server-cmd");
+	return 0;
+}
+
+static int http_start(const struct offline_start *how, void **state, struct offline_about *about,
+		      struct err *e)
+{
+	struct http *h;
+
+	if (check(how, e) < 0)
+		return -1;
+	h = mem_alloc(sizeof(*h));
+	h->hooks = how->hooks;
+	h->opts = how->opts;
+	h->env = how->env;
+	if (how->opts->base_url) {
+		struct str url = str_of(how->opts->base_url);
+
+		while (url.n && url.p[url.n - 1] == '/')
+			url.n--;
+		h->url = arena_text(&h->arena, url);
+	} else if (http_words(h, how->engine_argv, e) < 0 || choose_log(h, how, e) < 0) {
+		http_free(h);
+		return -1;
+	}
+	reach(h, how);
+	*about = (struct offline_about){
+		.engine = "server", .version = "", .device = "", .profile_to = "", .profile_dir = "",
+		.method = "managed server", .has_chat = true, .has_beam = true, .has_encode = true,
+		.has_profile = true, .has_prequeue = true, .has_render = true,
+	};
+	*state = h;
+	return 0;
+}
+
+/* ---- the server ---- */
+
+static void on_line(void *self, const char *text)
+{
+	(void)self;
+	(void)text; /* what is said of servers under test is no line of this verb's */
+}
+
+static void on_warn(void *self, const char *text)
+{
+	http_warn(self, text);
+}
+
+static int start_server(struct http *h, struct err *e)
+{
+	const struct server_opts opts = {
+		.argv = h->argv, .env = h->env, .log_path = h->log_path,
+		.show_fd = h->opts->show_log ? STDERR_FILENO : -1,
+		.ready_timeout_s = h->opts->load_timeout, .grace_s = h->opts->server_grace,
+	};
+	const struct server_hooks hooks = { h, on_line, on_warn, h->hooks.cancel };
+	struct server_failure why;
+
+	if (server_start(&opts, &hooks, &h->server, &why, e) < 0) {
+		if (why.fault == SERVER_FAULT_NOT_FOUND || why.fault == SERVER_FAULT_FLAG)
+			e->code = ERR_USAGE;
+		return -1;
+	}
+	h->url = server_url(h->server);
+	h->remote.base_url = h->url;
+	return 0;
+}
+
+static int ensure(struct http *h, struct err *e)
+{
+	const struct run_hooks silent = { 0 };
+	struct err ignored = { 0 };
+	char *root = NULL;
+
+	if (h->is_ready)
+		return 0;
+	if (h->argv && start_server(h, e) < 0)
+		return -1;
+	if (remote_discover_model(&h->remote, &silent, &h->model, &root, e) < 0)
+		return -1;
+	free(root);
+	h->has_sleep = ask(h, "/is_sleeping", NULL, NULL, &ignored) == 200;
+	h->is_ready = true;
+	return 0;
+}
+
+/* A member of a JSON answer; text lives in the arena. */
+static const char *told_text(struct http *h, const struct buf *json, const char *key)
+{
+	struct json_scan scan = { buf_str(json), 0 };
+	struct json_slice all, v;
+	struct buf text = { 0 };
+	const char *out = "";
+
+	if (json_next(&scan, &all, NULL) == 0 && json_member(all, key, &v) &&
+	    v.kind == JSON_STRING) {
+		json_unescape(&text, v.raw);
+		out = arena_text(&h->arena, buf_str(&text));
+		buf_release(&text);
+	}
+	return out;
+}
+
+static int64_t longest_of(const struct buf *models)
+{
+	struct arena a = { 0 };
+	struct json_value *doc;
+	const struct json_value *data, *v = NULL;
+	int64_t n = 0;
+
+	if (json_parse(&a, buf_str(models), &doc, NULL) == 0) {
+		data = json_get(doc, "data");
+		if (data && data->kind == JSON_ARRAY && data->count)
+			v = json_get(&data->item[0], "max_model_len");
+		if (v && v->kind == JSON_INT)
+			n = v->integer;
+	}
+	arena_release(&a);
+	return n;
+}
+
+static void describe(struct http *h, struct offline_about *about)
+{
+	static const char *const kinds[] = {
+		[SERVER_OTHER] = "server", [SERVER_VLLM] = "vllm", [SERVER_SGLANG] = "sglang",
+		[SERVER_INFINITY] = "infinity", [SERVER_LLAMACPP] = "llama.cpp",
+		[SERVER_SIM] = "profllm-sim",
+	};
+	struct buf version = { 0 }, models = { 0 }, json = { 0 };
+	struct json_writer w = json_writer(&json);
+	struct err ignored = { 0 };
+
+	if (ask(h, "/version", NULL, &version, &ignored) == 200)
+		about->version = told_text(h, &version, "version");
+	if (ask(h, "/v1/models", NULL, &models, &ignored) == 200)
+		about->max_model_len = longest_of(&models);
+	if (h->server)
+		about->engine = kinds[server_where(h->server)->kind];
+	about->has_prequeue = h->has_sleep;
+	json_begin_object(&w);
+	json_key(&w, "model");
+	json_put_text(&w, h->model);
+	json_key(&w, "is_started_by_us");
+	json_put_bool(&w, h->server != NULL);
+	json_end_object(&w);
+	about->json = arena_str(&h->arena, buf_str(&json));
+	buf_release(&version);
+	buf_release(&models);
+	buf_release(&json);
+}
+
+static void read_log(struct http *h, struct offline_loaded *out)
+{
+	struct buf log = { 0 };
+
+	if (file_read(h->log_path, SWEEP_LOG_BYTES_MAX, &log, NULL) == 0) {
+		out->phase = arena_alloc(&h->arena, ENGINE_LOG_PHASES * sizeof(*out->phase));
+		out->n_phases = engine_log_phases(buf_str(&log), out->phase);
+		out->compilation_s = engine_log_compilation_s(buf_str(&log));
+	}
+	buf_release(&log);
+}
+
+static int http_load(void *state, struct offline_about *about, struct offline_loaded *out,
+		     struct err *e)
+{
+	struct http *h = state;
+
+	if (ensure(h, e) < 0)
+		return -1;
+	if (h->server) {
+		out->ready_s = server_startup_s(h->server);
+		read_log(h, out);
+	}
+	describe(h, about);
+	return 0;
+}
+
+/* ---- the chat template ---- */
+
+static int no_render(struct http *h, const char *path, long status, struct err *e)
+{
+	if (status < 0)
+		return err_wrap(e, "%s%s", h->url, path);
+	return err_set(e, ERR_RUN, "%s%s: HTTP status %ld, so its chat template cannot be applied",
+		       h->url, path, status);
+}
+
+/* The server says what ids the messages become, and then what those ids read like. */
+static int http_render(void *state, struct str messages, struct str tools, struct buf *text,
+		       struct err *e)
+{
+	struct http *h = state;
+	struct buf body = { 0 }, answer = { 0 }, back = { 0 };
+	struct json_slice all, v;
+	struct str given;
+	long status;
+	int rc = -1;
+
+	if (ensure(h, e) < 0)
+		return -1;
+	buf_add_text(&body, "{\"model\": ");
+	json_quote(&body, str_of(h->model), false);
+	buf_printf(&body, ", \"messages\": %.*s", (int)messages.n, messages.p);
+	if (tools.n)
+		buf_printf(&body, ", \"tools\": %.*s", (int)tools.n, tools.p);
+	buf_add_text(&body, ", \"add_generation_prompt\": true}");
+	given = buf_str(&body);
+	status = http_post(h, "/tokenize", &given, &answer, e);
+	if (status != 200 || json_next(&(struct json_scan){ buf_str(&answer), 0 }, &all, NULL) < 0 ||
+	    !json_member(all, "tokens", &v)) {
+		no_render(h, "/tokenize", status, e);
+		goto done;
+	}
+	buf_reset(&body);
+	buf_add_text(&body, "{\"model\": ");
+	json_quote(&body, str_of(h->model), false);
+	buf_printf(&body, ", \"tokens\": %.*s}", (int)v.raw.n, v.raw.p);
+	given = buf_str(&body);
+	status = http_post(h, "/detokenize", &given, &back, e);
+	if (status != 200 || json_next(&(struct json_scan){ buf_str(&back), 0 }, &all, NULL) < 0 ||
+	    !json_member(all, "prompt", &v) || v.kind != JSON_STRING) {
+		no_render(h, "/detokenize", status, e);
+		goto done;
+	}
+	json_unescape(text, v.raw);
+	rc = 0;
+done:
+	buf_release(&body);
+	buf_release(&answer);
+	buf_release(&back);
+	return rc;
+}
+
+/* ---- the end ---- */
+
+static int http_stop(void *state, struct err *e)
+{
+	struct http *h = state;
+	int rc = server_stop(h->server, NULL, e);
+
+	http_free(h);
+	return rc;
+}
+
+const struct offline_driver offline_http_driver = {
+	.name = "http", .start = http_start, .render = http_render, .load = http_load,
+	.put = http_put, .run = http_run, .stop = http_stop,
+};

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run/offline_http.h - what the files of the http backend share. Private to run/.
+ *
+ *   offline_http.c       the server: started or only asked; what it is
+ *   offline_http_words.c the command that starts it
+ *   offline_http_run.c   a batch: plan, load and record, as every load of ours
+ */
+#pragma once
+#include "load/load.h"
+#include "run/offline.h"
+#include "run/offline_opts.h"
+#include "run/point.h"
+#include "run/remote.h"
+#include "run/server.h"
+
+struct http {
+	struct arena arena;
+	struct offline_hooks hooks;
+	const struct offline_opts *opts;
+	char **argv;             /* of the server that is started; NULL: --base-url */
+	char *const *env;        /* added to its environment */
+	const char *log_path;
+	bool is_log_ours;        /* removed at the end */
+	struct server *server;
+	const char *url;
+	char *model;             /* as the server calls it */
+	struct remote remote;    /* for what is asked outside the measurement */
+	bool is_ready, has_sleep;
+
+	const struct workload *w; /* the batch; borrowed */
+	uint32_t *index;
+	size_t n;
+	bool is_list_refused;    /* the server takes one prompt a request */
+	bool is_text_noted;
+};
+
+/* The command and where the server will listen; ERR_USAGE. */
+int http_words(struct http *h, char *const *engine_argv, struct err *e);
+
+/*
+ * POST (body NULL: an empty one). The status, or -1 when there was no answer; answer may be NULL.
+ */
+long http_post(struct http *h, const char *path, const struct str *body, struct buf *answer,
+	       struct err *e);
+/* Whether the server that we started has ended; e then says how. */
+bool http_has_died(struct http *h, struct err *e);
+void http_warn(const struct http *h, const char *text);
+
+int http_put(void *state, const struct offline_batch *batch, struct err *e);
+int http_run(void *state, const struct offline_run *run, struct offline_outcome *out,
+	     struct err *e);
