@@ -7,7 +7,6 @@
 #include "run/mm_processor.h"
 #include "run/serve_opts.h"
 #include "run/startup.h"
-#include "run/startup.h"
 #include "run/sweep_opts.h"
 
 struct completion_opts { const char *shell; };
