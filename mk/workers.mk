@@ -2,7 +2,9 @@
 # Programs that drive an engine for `bench throughput`, `latency`, `startup` and `mm-processor`:
 # they stand in "workers" beside the program, or in libexec/profllm/workers once installed.
 WORKER_SCRIPTS := $(patsubst workers/%,$(O)/workers/%,$(wildcard workers/*.py))
-WORKERS := $(WORKER_SCRIPTS)
+WORKER_PROGRAMS := $(O)/workers/llama_worker
+WORKER_OBJ := $(patsubst workers/%.c,$(O)/obj/workers/%.o,$(wildcard workers/*.c))
+WORKERS := $(WORKER_SCRIPTS) $(WORKER_PROGRAMS)
 LIBEXEC := $(DESTDIR)$(PREFIX)/libexec/profllm/workers
 
 $(O)/profllm: | $(WORKERS)
@@ -11,8 +13,22 @@ all: $(WORKERS)
 $(O)/workers/%.py: workers/%.py
 	$(Q)install -D -m 644 $< $@
 
+$(O)/obj/workers/%.o: workers/%.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(BASE_CFLAGS) $(WARN) $(CFLAGS) $(CPPFLAGS) -Iworkers -MMD -MP -c -o $@ $<
+
+# It is linked with what frames and JSON need; llama.cpp's library is loaded at run time.
+$(O)/workers/llama_worker: $(WORKER_OBJ) $(O)/obj/worker/frame.o $(call layer_obj,$(call closure,json))
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -Wl,--as-needed $(LDLIBS) -ldl
+
 .PHONY: install-workers
 install: install-workers
 install-workers: $(WORKERS)
 	install -d $(LIBEXEC)
 	install -m 644 $(WORKER_SCRIPTS) $(LIBEXEC)
+	install -m 755 $(WORKER_PROGRAMS) $(LIBEXEC)
+
+-include $(WORKER_OBJ:.o=.d)

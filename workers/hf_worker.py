@@ -122,6 +122,10 @@ class Transformers:
         for r in q["requests"]:
             if r.get("media") or r.get("lora"):
                 raise Refused("unsupported", "transformers takes prompts of text or token ids only")
+            if not r.get("output_len"):
+                raise Refused("unsupported", "requests without an output length")
+            if not r.get("prompt_len"):
+                r["prompt_len"] = len(r["prompt"])
         return self.batch.put(q)
 
     def groups(self, batch_max: int) -> list:

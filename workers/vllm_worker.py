@@ -282,7 +282,7 @@ class Vllm:
         }
         if not fixed["ignore_eos"] and "watermarking" in fields_of(self.SamplingParams):
             fixed["watermarking"] = False
-        return [self.SamplingParams(max_tokens=r["output_len"], **fixed)
+        return [self.SamplingParams(max_tokens=r.get("output_len"), **fixed)
                 for r in self.batch.requests]
 
     def adapters(self):
@@ -412,8 +412,8 @@ class Vllm:
         self.loaded()
         if self.client:
             raise Refused("unsupported", "beam search with the asynchronous engine")
-        lengths = {r["output_len"] for r in self.batch.requests}
-        if len(lengths) != 1:
+        lengths = {r.get("output_len") for r in self.batch.requests}
+        if len(lengths) != 1 or None in lengths:
             raise Refused("unsupported", "beam search with requests of different output lengths")
         more = {"watermarking": False} if "watermarking" in fields_of(BeamSearchParams) else {}
         params = BeamSearchParams(beam_width=q.get("n", 1), max_tokens=lengths.pop(),
