@@ -426,19 +426,33 @@ static void put_lora(struct json_writer *w, const struct offline_batch *b, int32
 	json_end_object(w);
 }
 
+/* A prompt that is whole messages: a list of objects. */
+static bool is_conversation(const struct sample *x)
+{
+	struct str text = str_trim(x->prompt);
+
+	if (x->kind != PROMPT_JSON || !text.n || *text.p != '[')
+		return false;
+	text = str_trim((struct str){ text.p + 1, text.n - 1 });
+	return text.n && *text.p == '{';
+}
+
 static void put_request(struct json_writer *w, const struct offline_batch *b, size_t i)
 {
 	const struct sample *x = &b->w->v[b->index ? b->index[i] : i];
+	const bool is_chat = is_conversation(x);
 
 	json_begin_object(w);
 	json_key(w, "prompt");
-	if (x->kind == PROMPT_JSON)
+	if (is_chat)
+		json_put_text(w, "");
+	else if (x->kind == PROMPT_JSON)
 		json_put_raw(w, x->prompt);
 	else
 		json_put_str(w, x->prompt);
-	if (x->messages.n) {
+	if (is_chat || x->messages.n) {
 		json_key(w, "messages");
-		json_put_raw(w, x->messages);
+		json_put_raw(w, x->messages.n ? x->messages : x->prompt);
 	}
 	if (x->media.n) {
 		json_key(w, "media");
