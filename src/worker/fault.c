@@ -56,13 +56,15 @@ static bool is_package(struct str line)
 	       has(line, "error while loading shared libraries");
 }
 
+/* Of a shell, or of an interpreter that does not find its script. */
 static bool is_program(struct str line, bool has_code, int code)
 {
 	return (has_code && (code == STATUS_NOT_FOUND || code == STATUS_NOT_EXECUTABLE)) ||
-	       has(line, "can't open file");
+	       has(line, "can't open") || has(line, "Can't open") || has(line, "cannot open");
 }
 
-enum worker_fault fault_of_end(struct str log, bool has_code, int code, struct str *reason)
+enum worker_fault fault_of_end(struct str log, bool is_start, bool has_code, int code,
+			       struct str *reason)
 {
 	static const enum worker_fault faults[] = {
 		[LAST_SIGN_NONE] = WORKER_FAULT_CRASHED,
@@ -78,7 +80,7 @@ enum worker_fault fault_of_end(struct str log, bool has_code, int code, struct s
 	*reason = line;
 	if (is_package(line))
 		return WORKER_FAULT_PACKAGE;
-	if (is_program(line, has_code, code))
+	if (is_start && is_program(line, has_code, code))
 		return WORKER_FAULT_NOT_FOUND;
 	sign = last_words_sign(log, has_code, code, reason);
 	return faults[sign];

@@ -125,7 +125,8 @@ static int fail_dead(struct worker *w, struct wait *t, const struct keeper_end *
 	last_words_read(w->log_fd, w->log_began, &log);
 	t->why->has_code = end->is_known;
 	t->why->code = end->code;
-	t->why->fault = fault_of_end(buf_str(&log), end->is_known, end->code, &reason);
+	t->why->fault = fault_of_end(buf_str(&log), !w->hello.engine, end->is_known, end->code,
+				     &reason);
 	if (last_words_is_disk_full(w->log_fd))
 		t->why->fault = WORKER_FAULT_DISK;
 	copy_text(reason, t->why->reason, sizeof(t->why->reason));
