@@ -72,7 +72,9 @@ bool engine_foreign_row(const void *self, size_t i, struct opt_foreign_row *out)
 			break;
 	}
 	*out = (struct opt_foreign_row){
-		.name = arg->name, .also = arg->also, .group = arg->group, .help = arg->about,
+		.name = arg->name, .also = arg->also, .help = arg->about,
+		/* What stands in no group of vLLM's help. */
+		.group = strcmp(arg->group, "Server") == 0 ? "Engine" : arg->group,
 		.initial = arg->initial ? arg->initial : "", .choices = arg->choices,
 		.kind = kind_name(arg), .is_switch = arg->kind == ENGINE_SWITCH,
 		.has_value = arg->kind != ENGINE_SWITCH && arg->kind != ENGINE_FLAG,
