@@ -7,12 +7,15 @@
 #include <string.h>
 
 #include "base/base64.h"
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "data/range_ratio.h"
 #include "json/write.h"
 #include "run/chat.h"
 #include "run/draw.h"
+
+#define SHOWN_AFTER_NS 500000000
 
 static void warn(void *self, const char *text)
 {
@@ -32,11 +35,13 @@ static void show_bytes(void *self, const char *file, int64_t done, int64_t total
 				  total > 0 ? (uint64_t)total : 0);
 }
 
+/* Most sets are drawn in no time; upstream shows nothing either. */
 static void show_requests(void *self, size_t done, size_t total)
 {
-	const struct offline_sampler *s = self;
+	struct offline_sampler *s = self;
 
-	if (s->hooks.progress)
+	s->is_shown |= clock_mono_ns() - s->began_ns > SHOWN_AFTER_NS && done < total;
+	if (s->hooks.progress && s->is_shown)
 		s->hooks.progress(s->hooks.self, "Drawing requests", done, total);
 }
 
@@ -258,6 +263,8 @@ static int draw_all(struct offline_sampler *s, const struct dataset *set,
 	int rc;
 
 	renderer.wrap = &draw.chat;
+	s->began_ns = clock_mono_ns();
+	s->is_shown = false;
 	rc = run_draw(&draw, set, o, &s->rng, w, e);
 	s->chat_template = draw.chat_template;
 	return rc;

@@ -94,6 +94,8 @@ struct offline_sampler {
 	struct tokenizer *tokenizer;          /* after init */
 	const char *chat_template;            /* after sampling: chat_source_name, or NULL: no use */
 	struct compat_rng rng;
+	int64_t began_ns;                     /* the drawing under way; monotonic */
+	bool is_shown;                        /* it takes long enough for progress */
 };
 
 /* Loads the tokenizer and seeds the generators. ERR_RUN, ERR_IO, ERR_NET. */

@@ -129,11 +129,9 @@ static int draw(struct session *s, struct err *e)
 	if (offline_sampler_init(&s->sampler, e) < 0)
 		return -1;
 	if (o->data.num_warmups > 0 &&
-	    (offline_sample(&s->sampler, &o->data, o->data.num_warmups, seed + 1, &s->warmup, e) < 0 ||
-	     check_requests(s, &s->warmup, e) < 0))
+	    offline_sample(&s->sampler, &o->data, o->data.num_warmups, seed + 1, &s->warmup, e) < 0)
 		return -1;
-	return offline_sample(&s->sampler, &o->data, o->data.num_prompts, seed, &s->requests, e) < 0
-	       ? -1 : check_requests(s, &s->requests, e);
+	return offline_sample(&s->sampler, &o->data, o->data.num_prompts, seed, &s->requests, e);
 }
 
 /* The requests as a plan that sends all at once, for those who show plans. */
@@ -371,7 +369,8 @@ static int run_all(struct session *s, struct err *e)
 		return -1;
 	if (s->o->common.dry_run)
 		return 0;
-	if (!start(s, e) || offline_load(s->offline, &s->loaded, e) < 0)
+	if (check_requests(s, &s->warmup, e) < 0 || check_requests(s, &s->requests, e) < 0 ||
+	    !start(s, e) || offline_load(s->offline, &s->loaded, e) < 0)
 		return -1;
 	longest = offline_about(s->offline)->max_model_len;
 	s->runs.n = s->requests.n;
