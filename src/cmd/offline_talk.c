@@ -75,7 +75,7 @@ static void draw(struct offline_talk *t, uint64_t done, uint64_t total, double e
 	unsigned columns = cli_columns(40, 120, 80), taken;
 
 	add_counts(&counts, done, total, elapsed);
-	buf_printf(&line, "%s: %3u%%|", t->what, (unsigned)(done * 100 / total));
+	buf_printf(&line, "%s: %3.0f%%|", t->what, (double)done * 100 / (double)total);
 	taken = (unsigned)(line.len + counts.len) + 2;
 	add_bar(t, done, total, columns > taken + 4 ? columns - taken : 4, &line);
 	buf_printf(&line, "|%s", counts.data);
@@ -107,7 +107,8 @@ static void print_line(struct offline_talk *t, uint64_t done, uint64_t total, do
 	struct buf counts = { 0 };
 
 	add_counts(&counts, done, total, elapsed);
-	fprintf(stderr, "%s: %3u%%%s\n", t->what, (unsigned)(done * 100 / total), counts.data);
+	fprintf(stderr, "%s: %3.0f%%%s\n", t->what, (double)done * 100 / (double)total,
+		counts.data);
 	buf_release(&counts);
 }
 

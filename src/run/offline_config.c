@@ -14,6 +14,7 @@
 struct config {
 	const struct opt_set *set;
 	struct arena *a;
+	char *const *typed;  /* the command line, ended by NULL */
 	char **v;
 	size_t n, room;
 };
@@ -33,6 +34,14 @@ static void add(struct config *c, const char *word)
 	c->v[c->n] = NULL;
 }
 
+static bool is_same(struct str a, struct str b)
+{
+	for (size_t i = 0; i < a.n && a.n == b.n; i++)
+		if ((a.p[i] == '_' ? '-' : a.p[i]) != (b.p[i] == '_' ? '-' : b.p[i]))
+			return false;
+	return a.n == b.n;
+}
+
 /* Whether --no-name is an option, of the verb's or of the engine's. */
 static bool has_negative(const struct opt_set *set, struct str name)
 {
@@ -40,11 +49,7 @@ static bool has_negative(const struct opt_set *set, struct str name)
 
 	for (size_t i = 0; i < set->n; i++) {
 		const struct opt *o = &set->row[i];
-		bool is_same = strlen(o->name) == name.n;
-
-		for (size_t k = 0; is_same && k < name.n; k++)
-			is_same = (name.p[k] == '_' ? '-' : name.p[k]) == o->name[k];
-		if (is_same)
+		if (is_same(name, str_of(o->name)))
 			return o->kind == OPT_TRI;
 	}
 	return arg && arg->kind == ENGINE_SWITCH;
@@ -80,11 +85,30 @@ static const char *text_of(const struct json_value *v, struct arena *a)
 	return text;
 }
 
+/* Whether the option is on the command line, too, by its whole name. */
+static bool is_typed(const struct config *c, struct str key)
+{
+	for (char *const *at = c->typed; *at; at++) {
+		struct str rest = str_of(*at), name = str_cut(&rest, '=');
+
+		if (!str_starts(name, STR("--")))
+			continue;
+		name = (struct str){ name.p + 2, name.n - 2 };
+		if (is_same(name, key) ||
+		    (str_starts(name, STR("no-")) &&
+		     is_same((struct str){ name.p + 3, name.n - 3 }, key)))
+			return true;
+	}
+	return false;
+}
+
 static void add_option(struct config *c, struct str key, const struct json_value *v)
 {
 	const char *name = arena_printf(c->a, "--%.*s", (int)key.n, key.p);
 	const char *text;
 
+	if (is_typed(c, key))
+		return;
 	if (v->kind == JSON_FALSE) {
 		if (has_negative(c->set, key))
 			add(c, arena_printf(c->a, "--no-%.*s", (int)key.n, key.p));
@@ -142,7 +166,7 @@ static bool has_row(const struct opt_set *set, const char *name)
 int offline_config(const struct opt_set *set, int *argc, char ***argv, struct arena *a,
 		   struct err *e)
 {
-	struct config c = { .set = set, .a = a };
+	struct config c = { .set = set, .a = a, .typed = *argv };
 	const char *path = NULL;
 	int at = -1, words = 0, n = 0;
 

@@ -411,6 +411,9 @@ static void test_config_order(void **state)
 	assert_int_equal(r.o.input_len, 64);
 	assert_int_equal(r.engine.seed, 5);
 	assert_string_equal(r.engine.worker, "vllm-chat");
+	assert_int_equal(r.result.notes.len, 0);
+	/* The file's own is not even there. */
+	assert_int_equal(r.result.rest.n, 2);
 	release(&r);
 }
 
