@@ -169,7 +169,6 @@ static void engine_read(struct host *h, char *const *argv, struct sim_model *m, 
 	const char *profiler = engine_argv_text(argv, "profiler-config.profiler", a);
 	const char *folder = engine_argv_text(argv, "profiler-config.torch_profiler_dir", a);
 	const char *by_env = getenv("VLLM_TORCH_PROFILER_DIR");
-	const char *stats = engine_argv_text(argv, "enable-mm-processor-stats", a);
 	const char *cache = engine_argv_text(argv, "mm-processor-cache-gb", a);
 	const char *encoder = engine_argv_text(argv, "compilation-config.compile_mm_encoder", a);
 	double gb = 1;
@@ -183,7 +182,6 @@ static void engine_read(struct host *h, char *const *argv, struct sim_model *m, 
 	m->is_pooling = runner && strcmp(runner, "pooling") == 0;
 	if (!runner || strcmp(runner, "auto") == 0)
 		m->is_pooling = has_part(sim_model(&h->options), pooling);
-	m->has_media_stats = stats && strcasecmp(stats, "true") == 0;
 	m->is_media_uncached = cache && str_to_f64(str_of(cache), &gb) && gb <= 0;
 	*has_encoder = encoder && strcasecmp(encoder, "true") == 0;
 }

@@ -118,9 +118,8 @@ static int prompt_read(struct requests *r, struct request *q, struct json_slice 
 
 static int request_read(struct requests *r, struct json_slice v, struct err *e)
 {
-	struct request q = { .media_at = r->media_n };
+	struct request q = { .media_at = r->media_n, .output = -1 };
 	struct json_slice member;
-	int64_t output;
 
 	if (v.kind != JSON_OBJECT)
 		return wrong(r, "expected an object", e);
@@ -128,10 +127,9 @@ static int request_read(struct requests *r, struct json_slice v, struct err *e)
 		return -1;
 	if (json_member(v, "media", &member))
 		parts_read(r, &q, member);
-	if (!json_member(v, "output_len", &member) || !json_to_i64(member, &output) || output < 0 ||
-	    output > LENGTH_TOKENS_MAX)
+	if (json_member(v, "output_len", &member) && member.kind != JSON_NULL &&
+	    (!json_to_i64(member, &q.output) || q.output < 0 || q.output > LENGTH_TOKENS_MAX))
 		return wrong(r, "output_len: expected a number of tokens", e);
-	q.output = (uint32_t)output;
 	q.has_lora = json_member(v, "lora", &member) && member.kind == JSON_OBJECT;
 	if (r->text.is_over)
 		return err_set(e, ERR_LIMIT, "the prompts are longer than BUF_BYTES_MAX");

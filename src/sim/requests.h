@@ -23,7 +23,7 @@ struct request {
 	enum request_kind kind;
 	size_t at, n;           /* in text (bytes) or in given (ids) */
 	size_t media_at, media_n;
-	uint32_t output;        /* output_len */
+	int64_t output;         /* output_len; -1: until the engine ends it */
 	bool has_lora;
 	/* By requests_count: */
 	size_t tokens_at;       /* in tokens */

@@ -160,13 +160,15 @@ static void phases_write(struct talk *t)
 static int on_load(struct talk *t, struct json_slice frame, struct err *e)
 {
 	struct json_slice wants;
+	struct json_slice wish;
 	int64_t began, ended;
 
+	t->has_media_stats = json_member(frame, "mm_stats", &wish) && wish.kind == JSON_TRUE;
 	engine_drop(t);
 	if (engine_plan(t, frame, e) < 0)
 		return -1;
 	if (json_member(frame, "mm_stats", &wants) && wants.kind == JSON_TRUE)
-		t->model.has_media_stats = true;
+		t->has_media_stats = true;
 	began = clock_mono_ns();
 	if (t->host->start(t->host->self, &t->model, e) < 0) {
 		t->category = "memory";
@@ -274,7 +276,7 @@ static int on_mm_stats(struct talk *t, struct json_slice frame, struct err *e)
 	(void)frame;
 	(void)e;
 	buf_add_text(&t->members, ", \"requests\": {");
-	for (size_t i = 0; i < t->stats && t->model.has_media_stats; i++) {
+	for (size_t i = 0; i < t->stats && t->has_media_stats; i++) {
 		const struct media_times *m = &t->stat[i].times;
 
 		buf_printf(&t->members, "%s\"%" PRIu64 "\": {\"get_mm_hashes_secs\": %.9f, "

@@ -37,7 +37,7 @@ struct sim_model {
 	const char *mishap;   /* from now on; NULL: none */
 	bool is_pooling;
 	bool is_in_process;   /* VLLM_ENABLE_V1_MULTIPROCESSING=0 */
-	bool is_media_uncached, has_media_stats;
+	bool is_media_uncached;
 	bool is_compiled;     /* the compile cache had this model */
 	struct sim_phase phase[SIM_WORKER_PHASES_MAX];
 	size_t phases;

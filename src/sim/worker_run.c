@@ -19,6 +19,8 @@
 /* After the last step: handing out a finished sequence, and its text. */
 #define OUTPUT_S 3e-6
 #define DETOKENIZE_S 5e-6
+/* An answer whose length nobody says, without --output-len. */
+#define NATURAL_TOKENS 256
 /* Woken early by so much; the last deadline is spun for. */
 #define SPIN_NS 200000
 #define PROGRESS_NS 100000000
@@ -103,9 +105,9 @@ static int how_read(struct how *h, struct str question, struct json_slice frame,
 		.is_chat = str_is(question, "chat"), .is_beam = str_is(question, "beam"),
 		.is_encode = str_is(question, "encode"),
 	};
-	if (json_member(frame, "n", &v) && (!json_to_i64(v, &h->n) || h->n < 1 || h->n > 100000))
+	if (json_member(frame, "n", &v) && v.kind != JSON_NULL && (!json_to_i64(v, &h->n) || h->n < 1 || h->n > 100000))
 		return err_set(e, ERR_PARSE, "n: expected a number from 1 to 100000");
-	if (json_member(frame, "batch_max", &v) && !json_to_i64(v, &h->batch_max))
+	if (json_member(frame, "batch_max", &v) && v.kind != JSON_NULL && !json_to_i64(v, &h->batch_max))
 		return err_set(e, ERR_PARSE, "batch_max: expected a number");
 	return 0;
 }
@@ -128,7 +130,9 @@ static uint32_t output_of(struct talk *t, const struct how *h, size_t i, struct 
 		err_set(e, ERR_RUN, "prompt %zu: max_tokens must be at least 1, got 0", i);
 		return 0;
 	}
-	if (!h->is_eos_ignored && t->model.opts->output_len)
+	if (n < 0)
+		n = t->model.opts->output_len ? limit : NATURAL_TOKENS;
+	if ((q->output < 0 || !h->is_eos_ignored) && t->model.opts->output_len)
 		n = (int64_t)fmin((double)n, fmax(1, round(dist_draw(&t->output_len, &t->rng))));
 	return (uint32_t)(q->tokens + n > limit ? limit - q->tokens : n);
 }

@@ -33,6 +33,7 @@ struct talk {
 	struct mishap mishap;
 
 	bool is_loaded;
+	bool has_media_stats;    /* times of media will be asked for */
 	struct sim_model model;
 	struct tokenizer *tokenizer;
 	struct dist output_len;  /* where answers end by themselves, with --output-len */
