@@ -179,8 +179,9 @@ static size_t told(const struct startup_runs *r, enum startup_side side, size_t 
 
 /* ---- ours ---- */
 
-static void put_cell(const struct startup_runs *r, enum startup_side side, size_t field,
-		     const char *phase, struct buf *out)
+/* How many told it. */
+static size_t put_cell(const struct startup_runs *r, enum startup_side side, size_t field,
+		       const char *phase, struct buf *out)
 {
 	struct arena a = { 0 };
 	double *v = arena_alloc(&a, (r->side[side].n + 1) * sizeof(*v));
@@ -191,15 +192,20 @@ static void put_cell(const struct startup_runs *r, enum startup_side side, size_
 	else
 		buf_printf(out, "%11s", "-");
 	arena_release(&a);
+	return n;
 }
 
+/* Nothing when nobody tells of it. */
 static void put_row(const struct startup_runs *r, const char *label, size_t field,
 		    const char *phase, struct buf *out)
 {
-	buf_printf(out, "%-38.38s", label);
-	put_cell(r, STARTUP_COLD, field, phase, out);
-	put_cell(r, STARTUP_WARM, field, phase, out);
-	buf_add_char(out, '\n');
+	struct buf cells = { 0 };
+	size_t n = put_cell(r, STARTUP_COLD, field, phase, &cells);
+
+	n += put_cell(r, STARTUP_WARM, field, phase, &cells);
+	if (n)
+		buf_printf(out, "%-38.38s%s\n", label, cells.data);
+	buf_release(&cells);
 }
 
 static void put_pages(const struct startup_runs *r, struct buf *out)
@@ -226,11 +232,10 @@ void startup_terminal_ours(const struct startup_runs *r, struct buf *out)
 
 	gather(r, &p);
 	buf_printf(out, "%-38s%11s%11s\n", "Mean seconds", "cold", "warm");
-	put_row(r, "program started -> can be asked", FIELD_READY, NULL, out);
-	put_row(r, r->is_server ? "program started -> says it is there" :
-		"of it: interpreter and imports", FIELD_SPAWN, NULL, out);
-	put_row(r, r->is_server ? "counted above: until it is healthy" :
-		"counted above: building the engine", FIELD_STARTUP, NULL, out);
+	put_row(r, "from its start until it can be asked", FIELD_READY, NULL, out);
+	put_row(r, "of it: interpreter and imports", FIELD_SPAWN, NULL, out);
+	if (!r->is_server)
+		put_row(r, "of it: building the engine (as above)", FIELD_STARTUP, NULL, out);
 	for (size_t i = 0; i < p.n; i++)
 		put_row(r, p.name[i], 0, p.name[i], out);
 	put_pages(r, out);

@@ -20,7 +20,7 @@
 
 #define HEALTH_TIMEOUT_MS 2000
 #define POLL_MIN_MS 20
-#define POLL_MAX_MS 1000
+#define POLL_MAX_MS 100  /* startup_s is as exact as this */
 #define PORT_WAIT_NS 5000000000 /* for a port to be free once its tree is gone */
 #define PORT_PAUSE_MS 20
 #define DEV_MODE "VLLM_SERVER_DEV_MODE=1"

@@ -3,7 +3,8 @@
  * sweep_startup.c - `bench sweep startup`: a command that measures starting a server, run with
  * each combination of the server's options and each of its own (sweep spec 7.7).
  *
- * Options that the command does not have are dropped: its own are four, the others the engine's.
+ * Options that the command does not have are dropped: it has those of `bench startup`, and the
+ * engine's.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +14,38 @@
 #include "base/limits.h"
 #include "base/words.h"
 #include "engine/args.h"
+#include "run/startup.h"
 #include "run/sweep_parts.h"
 
 /* ---- which options the command has ---- */
 
 static const char *const own[] = {
-	"config", "num_iters_cold", "num_iters_warmup", "num_iters_warm", "output_json",
-	"device_memory_utilization", /* gpu_memory_utilization's other name */
+	"config", "device_memory_utilization", /* gpu_memory_utilization's other name */
 };
 
-static bool has_option(struct str key)
+/* name: with underscores. Ours are for a command that is not upstream's own. */
+static bool is_row(const char *name, bool is_upstream)
+{
+	for (size_t i = 0; i < startup_opt_set.n; i++) {
+		const struct opt *row = &startup_opt_set.row[i];
+		size_t k = 0;
+
+		while (name[k] && name[k] == (row->name[k] == '-' ? '_' : row->name[k]))
+			k++;
+		if (!name[k] && !row->name[k])
+			return !(is_upstream && row->flags & OPT_OURS);
+	}
+	return false;
+}
+
+static bool is_upstreams(const char *command)
+{
+	const char *slash = strrchr(command, '/');
+
+	return strcmp(slash ? slash + 1 : command, "vllm") == 0;
+}
+
+static bool has_option(struct str key, bool is_upstream)
 {
 	struct str rest = key, head = str_cut(&rest, '.');
 	char name[128];
@@ -37,6 +60,8 @@ static bool has_option(struct str key)
 	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
 		if (strcmp(name, own[i]) == 0)
 			return true;
+	if (is_row(name, is_upstream))
+		return true;
 	arg = engine_arg_find(str_of(name));
 	if (!arg && strncmp(name, "no_", 3) == 0) {
 		arg = engine_arg_find(str_of(name + 3));
@@ -76,8 +101,9 @@ static int tell_dropped(struct sweep *s, const struct json_value *comb, struct s
 	return rc;
 }
 
-static int filter(struct sweep *s, struct params *params, struct err *e)
+static int filter(struct sweep *s, struct params *params, const char *command, struct err *e)
 {
+	bool is_upstream = is_upstreams(command);
 	struct json_value *kept = arena_alloc(&s->arena, params->n * sizeof(*kept));
 
 	for (size_t i = 0; i < params->n; i++) {
@@ -89,7 +115,7 @@ static int filter(struct sweep *s, struct params *params, struct err *e)
 		kept[i].key = arena_alloc(&s->arena, (comb->count + 1) * sizeof(*kept->key));
 		kept[i].item = arena_alloc(&s->arena, (comb->count + 1) * sizeof(*kept->item));
 		for (size_t k = 0; k < comb->count; k++) {
-			if (!has_option(comb->key[k])) {
+			if (!has_option(comb->key[k], is_upstream)) {
 				dropped[n++] = comb->key[k];
 				continue;
 			}
@@ -246,7 +272,7 @@ int sweep_startup(const struct sweep_opts *o, const struct sweep_hooks *hooks, s
 		else if (!*base)
 			rc = err_set(e, ERR_USAGE, "--startup-cmd: the command is empty");
 	}
-	if (rc == 0 && (filter(&s, &s.serve, e) < 0 || filter(&s, &s.bench, e) < 0))
+	if (rc == 0 && (filter(&s, &s.serve, *base, e) < 0 || filter(&s, &s.bench, *base, e) < 0))
 		rc = -1;
 	if (rc == 0)
 		rc = sweep_finish(&s, run_all(&s, base, e), e);
