@@ -144,7 +144,7 @@ static int iterate(struct latency *l, bool is_profiled, struct offline_outcome *
 		.method = o->use_beam_search ? OFFLINE_BEAM : OFFLINE_GENERATE,
 		.n = o->n, .temperature = 1, .top_p = 1, .ignore_eos = true,
 		.detokenize = !o->disable_detokenize, .is_profiled = is_profiled,
-		.id_prefix = is_profiled ? "profile" : "test",
+		.id_prefix = is_profiled ? "profile" : "test", .is_one_call = true,
 	};
 
 	return offline_run(l->offline, &run, out, e);
