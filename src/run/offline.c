@@ -38,7 +38,7 @@ static int cancelled(const struct offline *o, struct err *e)
 static int cannot(const struct offline *o, const char *what, struct err *e)
 {
 	return err_set(e, ERR_RUN, "%s cannot %s",
-		       o->about.engine && o->about.engine[0] ? o->about.engine : o->driver->name, what);
+		       o->about.engine[0] ? o->about.engine : o->driver->name, what);
 }
 
 int offline_start(const struct offline_start *how, struct offline **out, struct err *e)

@@ -2,8 +2,8 @@
 /*
  * run/offline_find.h - which program drives the engine of a backend. Private to run/.
  *
- * --worker-cmd is that program. Otherwise it is this executable (sim), or a file that comes with us,
- * started by itself (llama) or by an interpreter that has the engine's package.
+ * --worker-cmd is that program. Otherwise it is this executable (sim), or a file that comes with
+ * us, started by itself (llama) or by an interpreter that has the engine's package.
  *
  * Such files are looked for in $PROFLLM_WORKERS, else in "workers" beside our executable, else in
  * "../libexec/profllm/workers" from there. Python is --python, $PROFLLM_PYTHON, that of
@@ -21,7 +21,7 @@ struct offline_program {
 	bool is_wrapped;     /* Nsight Systems stands before it */
 };
 
-/* ERR_USAGE: there is no such program, file or interpreter; the sentence says where it was sought. */
+/* ERR_USAGE: no such program, file or interpreter; the sentence says where it was sought. */
 int offline_find(const struct offline_start *how, struct arena *a, struct offline_program *out,
 		 struct err *e);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * worker/frame.h - the bytes of a worker's talk, and what a frame of it means. Pure: no descriptors.
+ * worker/frame.h - the bytes of a worker's talk, and what a frame of it means. Pure.
  *
  * A frame is four bytes of length, big-endian, then one JSON object of that many bytes, at most
  * WORKER_FRAME_BYTES_MAX. docs/guide/adapters.md says which members it has.

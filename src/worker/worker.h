@@ -96,12 +96,12 @@ bool worker_has(const struct worker *w, const char *feature);
 
 struct worker_reply {
 	struct json_slice body;       /* the whole answer; lives until the next call */
-	int64_t asked_ns, answered_ns; /* CLOCK_MONOTONIC: before the first byte, after the last one */
+	int64_t asked_ns, answered_ns; /* CLOCK_MONOTONIC: before the first byte, after the last */
 };
 
 /*
- * One question: members ("\"n\":1,\"profile\":false", without braces) is what stands in it beside id
- * and type; may be NULL. -1: an "error" answer (the worker lives on) or any fault.
+ * One question: members ("\"n\":1,\"profile\":false", without braces) is what stands in it beside
+ * id and type; may be NULL. -1: an "error" answer (the worker lives on) or any fault.
  * ERR_USAGE: an argument of the user's that the engine refuses.
  */
 int worker_call(struct worker *w, const char *type, const struct buf *members,

@@ -41,15 +41,18 @@ sub latency {
 }
 
 my $who = 'the worker';
+my $broke = "$who broke the protocol during";
+my $ended = "$who ended with status";
+my $clocks = 'the clocks of faulty cannot be believed: it says that the run';
 my @rows = (
 	# fault, when, exit status, the sentence, [options], lines of the log's end
 	['none', '', 0, undef],
-	['exit', 'hello', 1, "$who ended with status 3 without an answer during starting (crash)"],
-	['exit', 'load', 1, "$who ended with status 3 without an answer during load (crash)"],
-	['exit', 'describe', 1, "$who ended with status 3 without an answer during describe (crash)"],
-	['exit', 'put', 1, "$who ended with status 3 without an answer during put (crash)"],
-	['exit', 'generate', 1, "$who ended with status 3 without an answer during generate (crash)"],
-	['exit-0', 'generate', 1, "$who ended with status 0 without an answer during generate (crash)"],
+	['exit', 'hello', 1, "$ended 3 without an answer during starting (crash)"],
+	['exit', 'load', 1, "$ended 3 without an answer during load (crash)"],
+	['exit', 'describe', 1, "$ended 3 without an answer during describe (crash)"],
+	['exit', 'put', 1, "$ended 3 without an answer during put (crash)"],
+	['exit', 'generate', 1, "$ended 3 without an answer during generate (crash)"],
+	['exit-0', 'generate', 1, "$ended 0 without an answer during generate (crash)"],
 	['kill', 'load', 1, "$who was killed by signal 9 (Killed) during load (out of memory)"],
 	['segv', 'generate', 1, "$who was killed by signal 11 (Segmentation fault) during generate (crash)"],
 	['hang', 'hello', 1, "$who was not done with starting within 3 seconds (--load-timeout)",
@@ -58,50 +61,53 @@ my @rows = (
 		['--load-timeout', 3]],
 	['hang', 'generate', 1, "$who gave no sign of life for 2 seconds during generate (--worker-timeout)",
 		['--worker-timeout', 2]],
-	['stubborn', 'generate', 1, "$who gave no sign of life for 2 seconds during generate (--worker-timeout)",
+	['stubborn', 'generate', 1,
+		"$who gave no sign of life for 2 seconds during generate (--worker-timeout)",
 		['--worker-timeout', 2]],
-	['oom', 'load', 1, "$who failed during load (out of memory): CUDA out of memory. Tried to allocate 2.00 GiB"],
+	['oom', 'load', 1,
+		"$who failed during load (out of memory): CUDA out of memory. Tried to allocate 2.00 GiB"],
 	['oom', 'generate', 1, "$who failed during generate (out of memory): CUDA out of memory. Tried *"],
-	['oom-log', 'load', 1, "$who ended with status 1 without an answer during load (out of memory: "
+	['oom-log', 'load', 1, "$ended 1 without an answer during load (out of memory: "
 		. 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB)', [],
 		'*the end of the log of the worker:', '*  torch.OutOfMemoryError: CUDA out of memory. *'],
-	['model-log', 'load', 1, "$who ended with status 1 without an answer during load (model not found: OSError: *)"],
-	['package-log', 'hello', 1, "$who ended with status 1 without an answer during starting (package missing: "
+	['model-log', 'load', 1, "$ended 1 without an answer during load (model not found: OSError: *)"],
+	['package-log', 'hello', 1, "$ended 1 without an answer during starting (package missing: "
 		. "ModuleNotFoundError: No module named 'vllm')", [], '*  Traceback'],
-	['flag-log', 'load', 2, "$who ended with status 2 without an answer during load (bad flag: "
+	['flag-log', 'load', 2, "$ended 2 without an answer during load (bad flag: "
 		. 'x: error: unrecognized arguments: --warp 9)'],
 	['flag', 'load', 2, "$who failed during load (bad flag): unrecognized arguments: --warp 9"],
 	['other', 'generate', 1, "$who failed during generate: ValueError: no"],
-	['garbage', 'hello', 1, "$who broke the protocol during starting: 'INFO' stands where a frame's length should"],
-	['garbage', 'generate', 1, "$who broke the protocol during generate: 'INFO' stands where a frame's length should"],
-	['long', 'load', 1, "$who broke the protocol during load: a frame of 4294967295 bytes; at most 268435456"],
-	['truncated', 'generate', 1, "$who broke the protocol during generate: it ended in the middle of a frame"],
-	['no-json', 'put', 1, "$who broke the protocol during put: a frame that is no JSON object: {\"id\":"],
-	['closes', 'generate', 1, "$who broke the protocol during generate: it closed its socket without an answer"],
-	['leaves-child', 'generate', 1, "$who ended with status 3 without an answer during generate (crash)"],
-	['protocol', 'hello', 1, "$who broke the protocol during starting: it speaks version 2, we speak 1"],
-	['no-type', 'load', 1, "$who broke the protocol during load: a frame without a type: *"],
-	['wrong-id', 'generate', 1, "$who broke the protocol during generate: question * was answered as *"],
-	['id-text', 'generate', 1, "$who broke the protocol during generate: an id that is no integer: *"],
-	['error-alone', 'generate', 1, "$who broke the protocol during generate: an error without a text: *"],
-	['no-clock', 'generate', 1, "$who broke the protocol during its answer: began_ns is no integer of nanoseconds"],
-	['clock-text', 'load', 1, "$who broke the protocol during its answer: ended_ns is no integer of nanoseconds"],
-	['clock-real', 'generate', 1, "$who broke the protocol during its answer: ended_ns is no integer *"],
-	['too-early', 'load', 1, "$who broke the protocol during its answer: its load began at *, but it was asked at *"],
-	['backwards', 'generate', 1, 'the clocks of faulty cannot be believed: it says that the run ended * s before it began'],
-	['too-early', 'generate', 1, 'the clocks of faulty cannot be believed: it says that the run began 3* s before it was asked for'],
-	['too-late', 'generate', 1, 'the clocks of faulty cannot be believed: it says that the run ended 3* s after its answer came'],
-	['few-counts', 'generate', 1, "$who broke the protocol during its answer: output_tokens has 1 entries for 2 requests"],
-	['many-counts', 'generate', 1, "$who broke the protocol during its answer: prompt_tokens has 3 entries for 2 requests"],
-	['counts-text', 'generate', 1, "$who broke the protocol during its answer: output_tokens is no list"],
-	['count-negative', 'generate', 1, "$who broke the protocol during its answer: output_tokens[1] is -1"],
-	['count-text', 'generate', 1, "$who broke the protocol during its answer: prompt_tokens[0] is x"],
-	['forgets', 'put', 1, "$who broke the protocol during its answer: it does not hold the 2 requests it was given"],
-	['length-text', 'describe', 1, "$who broke the protocol during its answer: max_model_len is no integer"],
-	['phases-text', 'load', 1, "$who broke the protocol during its answer: phases is no list"],
+	['garbage', 'hello', 1, "$broke starting: 'INFO' stands where a frame's length should"],
+	['garbage', 'generate', 1, "$broke generate: 'INFO' stands where a frame's length should"],
+	['long', 'load', 1, "$broke load: a frame of 4294967295 bytes; at most 268435456"],
+	['truncated', 'generate', 1, "$broke generate: it ended in the middle of a frame"],
+	['no-json', 'put', 1, "$broke put: a frame that is no JSON object: {\"id\":"],
+	['closes', 'generate', 1, "$broke generate: it closed its socket without an answer"],
+	['leaves-child', 'generate', 1, "$ended 3 without an answer during generate (crash)"],
+	['protocol', 'hello', 1, "$broke starting: it speaks version 2, we speak 1"],
+	['no-type', 'load', 1, "$broke load: a frame without a type: *"],
+	['wrong-id', 'generate', 1, "$broke generate: question * was answered as *"],
+	['id-text', 'generate', 1, "$broke generate: an id that is no integer: *"],
+	['error-alone', 'generate', 1, "$broke generate: an error without a text: *"],
+	['no-clock', 'generate', 1, "$broke its answer: began_ns is no integer of nanoseconds"],
+	['clock-text', 'load', 1, "$broke its answer: ended_ns is no integer of nanoseconds"],
+	['clock-real', 'generate', 1, "$broke its answer: ended_ns is no integer *"],
+	['too-early', 'load', 1, "$broke its answer: its load began at *, but it was asked at *"],
+	['backwards', 'generate', 1, "$clocks ended * s before it began"],
+	['too-early', 'generate', 1, "$clocks began 3* s before it was asked for"],
+	['too-late', 'generate', 1, "$clocks ended 3* s after its answer came"],
+	['few-counts', 'generate', 1, "$broke its answer: output_tokens has 1 entries for 2 requests"],
+	['many-counts', 'generate', 1, "$broke its answer: prompt_tokens has 3 entries for 2 requests"],
+	['counts-text', 'generate', 1, "$broke its answer: output_tokens is no list"],
+	['count-negative', 'generate', 1, "$broke its answer: output_tokens[1] is -1"],
+	['count-text', 'generate', 1, "$broke its answer: prompt_tokens[0] is x"],
+	['forgets', 'put', 1, "$broke its answer: it does not hold the 2 requests it was given"],
+	['length-text', 'describe', 1, "$broke its answer: max_model_len is no integer"],
+	['phases-text', 'load', 1, "$broke its answer: phases is no list"],
 	['prints', 'generate', 0, undef],
 	['daemon', 'generate', 0, undef, ['--server-grace', 1]],
-	['hang', 'shutdown', 0, undef, ['--server-grace', 1], '*the worker did not end within 1 seconds when it was asked to'],
+	['hang', 'shutdown', 0, undef, ['--server-grace', 1],
+		'*the worker did not end within 1 seconds when it was asked to'],
 	['stubborn', 'shutdown', 0, undef, ['--server-grace', 1]],
 );
 
@@ -137,10 +143,11 @@ latency('a command that is none', ['--backend', 'worker', '--worker-cmd', "perl 
 latency('a script that is not there', ['--backend', 'worker', '--worker-cmd', 'sh no-such-script'],
 	{ status => 2, err => '*(program not found: *no-such-script*)' });
 latency('no Python', ['--backend', 'vllm'], { status => 2,
-	err => '*backend vllm needs Python, and there is no python3 in PATH; --python or PROFLLM_PYTHON may name one' },
+	err => '*backend vllm needs Python, and there is no python3 in PATH; --python or *' },
 	env => \%bare);
 latency('a Python that is not there', ['--backend', 'vllm', '--python', '/no/python'], { status => 2,
-	err => "*the vllm worker cannot be started: '/no/python': No such file or directory" }, env => \%bare);
+	err => "*the vllm worker cannot be started: '/no/python': No such file or directory" },
+	env => \%bare);
 latency('no package', ['--backend', 'vllm', '--python', "$bin/mypython"], { status => 1,
 	err => "*the vllm worker ended with status 1 without an answer during starting (package missing: "
 		. "ModuleNotFoundError: No module named 'vllm')",
@@ -190,7 +197,8 @@ latency('a log with a name', ['--backend', 'worker', '--worker-cmd', "$faulty pr
 	'--worker-log', 'logs/engine.log'], { status => 0, not_out => ['a line on stdout'] });
 is(slurp('logs/engine.log'), "a line on stdout\n", 'it has what was printed');
 latency('a log in a folder', ['--backend', 'worker', '--worker-cmd', "$faulty oom-log load",
-	'--worker-log', 'logs'], { status => 1, warn => ['*the end of the log of the worker, logs/latency.log:'] });
+	'--worker-log', 'logs'], { status => 1,
+	warn => ['*the end of the log of the worker, logs/latency.log:'] });
 latency('a log that is shown', ['--backend', 'worker', '--worker-cmd', "$faulty prints generate",
 	'--show-log'], { status => 0, warn => ['*a line on stdout'] });
 
