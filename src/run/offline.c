@@ -12,8 +12,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-#pragma weak offline_http_driver
-
 struct offline {
 	const struct offline_driver *driver;
 	void *state;
