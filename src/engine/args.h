@@ -88,10 +88,13 @@ int engine_arg_check(const struct engine_arg *arg, struct str value, struct err 
 bool engine_arg_is_engines(const struct engine_arg *arg, bool is_async);
 /*
  * The hooks of struct opt_foreign (opt/opt.h) for those arguments; self: NULL, or
- * ENGINE_FOREIGN_ASYNC. A name of the server's is an error that says so.
+ * ENGINE_FOREIGN_ASYNC. A whole name of the server's is an error that says so; beginnings are those of
+ * names without the server's.
  */
 #define ENGINE_FOREIGN_ASYNC "async"
 int engine_foreign_words(const void *self, char *const *argv, bool is_whole, struct err *e);
+/* The word with the whole name, when its name is the beginning of one; else the word itself. */
+const char *engine_foreign_whole(const void *self, const char *word, struct arena *a);
 const char *engine_foreign_nearest(const void *self, struct str name);
 bool engine_foreign_row(const void *self, size_t i, struct opt_foreign_row *out);
 bool engine_foreign_is_secret(const void *self, char *const *argv);

@@ -58,8 +58,7 @@ static void take_next(char *const *at, struct engine_token *t)
 	t->n = 2;
 }
 
-/* What belongs to the option at `at`, apart from what follows a "=". */
-static void take_values(char *const *at, struct engine_token *t)
+void engine_argv_take(char *const *at, struct engine_token *t)
 {
 	if (t->arg && (t->arg->kind == ENGINE_FLAG || t->arg->kind == ENGINE_SWITCH))
 		return;
@@ -169,7 +168,7 @@ static void read_option(char *const *at, struct engine_token *t)
 	if (!t->arg && !t->is_ambiguous)
 		find_letter(*at, t);
 	if (!t->has_value)
-		take_values(at, t);
+		engine_argv_take(at, t);
 }
 
 bool engine_argv_next(char *const **at, struct engine_token *out)

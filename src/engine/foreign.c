@@ -23,17 +23,98 @@ bool engine_arg_is_engines(const struct engine_arg *arg, bool is_async)
 	return strcmp(arg->group, "Frontend") != 0;
 }
 
+/* ---- beginnings ---- */
+
+struct found {
+	const struct engine_arg *arg;
+	bool is_off;
+	size_t n;
+};
+
+static bool starts(const char *name, struct str typed)
+{
+	for (size_t i = 0; i < typed.n; i++)
+		if (name[i] != (typed.p[i] == '_' ? '-' : typed.p[i]))
+			return false;
+	return true;
+}
+
+static void look(const struct engine_arg *arg, struct str plain, struct found *out)
+{
+	struct str positive = { plain.p + 3, plain.n - 3 };
+	bool is_off = arg->kind == ENGINE_SWITCH && plain.n > 3 &&
+		starts("no-", (struct str){ plain.p, 3 }) && starts(arg->name, positive);
+
+	if (!is_off && !starts(arg->name, plain))
+		return;
+	out->arg = arg;
+	out->is_off = is_off;
+	out->n++;
+}
+
+/* name: with dashes. What is gone counts only when nothing else begins so. */
+static struct found beginning(const void *self, struct str name)
+{
+	struct str plain = { name.p + 2, name.n - 2 };
+	struct found out = { 0 };
+
+	for (int is_gone = 0; is_gone < 2 && out.n == 0; is_gone++)
+		for (size_t i = 0; i < engine_arg_count; i++)
+			if (engine_arg_is_engines(&engine_args[i], self != NULL) &&
+			    (engine_args[i].until != 0) == is_gone)
+				look(&engine_args[i], plain, &out);
+	return out;
+}
+
+/* Up to the first "." or "=". */
+static struct str name_of(const char *word)
+{
+	return (struct str){ word, strcspn(word, ".=") };
+}
+
+static int beginning_words(const void *self, char *const *argv, struct err *e)
+{
+	struct str name = name_of(*argv);
+	struct engine_token t = { .name = name, .n = 1 };
+	struct found found;
+
+	if (name.n < 3 || !str_starts(name, STR("--")))
+		return 0;
+	found = beginning(self, name);
+	if (found.n > 1)
+		return err_set(e, ERR_USAGE, "%.*s: the beginning of several arguments of vLLM's; "
+			       "write it whole", (int)name.n, name.p);
+	if (found.n == 0)
+		return 0;
+	t.arg = found.arg;
+	t.path = str_of(name.p + name.n);
+	if (!strchr(*argv, '='))
+		engine_argv_take(argv, &t);
+	return (int)t.n;
+}
+
+const char *engine_foreign_whole(const void *self, const char *word, struct arena *a)
+{
+	struct str name = name_of(word);
+	struct found found;
+
+	if (name.n < 3 || !str_starts(name, STR("--")) || engine_arg_spelled(name))
+		return word;
+	found = beginning(self, name);
+	if (found.n != 1)
+		return word;
+	return arena_printf(a, "--%s%s%s", found.is_off ? "no-" : "", found.arg->name,
+			    name.p + name.n);
+}
+
 int engine_foreign_words(const void *self, char *const *argv, bool is_whole, struct err *e)
 {
 	char *const *at = argv;
 	struct engine_token t;
 
-	if (!engine_argv_next(&at, &t) || t.is_positional)
-		return 0;
-	if (t.is_ambiguous && !is_whole)
-		return err_set(e, ERR_USAGE, "%.*s: the beginning of several arguments of vLLM's; "
-			       "write it whole", (int)t.name.n, t.name.p);
-	if (!t.arg || (is_whole && t.is_beginning))
+	if (!is_whole)
+		return beginning_words(self, argv, e);
+	if (!engine_argv_next(&at, &t) || !t.arg || t.is_beginning)
 		return 0;
 	if (!engine_arg_is_engines(t.arg, self != NULL))
 		return err_set(e, ERR_USAGE, "--%s: an argument of vLLM's HTTP server, which this "

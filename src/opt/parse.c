@@ -122,6 +122,29 @@ static int find_foreign(const struct parse *p, int at, bool is_whole, struct tok
 	return t->words > 0 ? 1 : t->words;
 }
 
+/*
+ * The beginning of one of upstream's rows and of a foreign name at once is ambiguous, as it is
+ * there.
+ */
+static int find_both(const struct parse *p, int at, struct str name, struct token *t)
+{
+	struct err ignored = { 0 };
+	struct token foreign = { .kind = TOKEN_VALUE };
+	struct parse look = *p;
+	int found = find_in_tier(p->set, TIER_UPSTREAM, name, t, p->e);
+
+	if (found < 0)
+		return -1;
+	if (found == 0)
+		return find_foreign(p, at, false, t);
+	look.e = &ignored;
+	if (find_foreign(&look, at, false, &foreign))
+		return err_set(p->e, ERR_USAGE, "ambiguous option --%.*s: it could be --%s%s, and an "
+			       "argument of the engine's; write it whole", (int)name.n, name.p,
+			       t->is_negated ? "no-" : "", t->row->name);
+	return 1;
+}
+
 /* name: what stands between "--" and the first "." or "=". */
 static int find_name(const struct parse *p, int at, struct str name, struct token *t)
 {
@@ -130,11 +153,10 @@ static int find_name(const struct parse *p, int at, struct str name, struct toke
 	if (find_exact(p->set, name, t))
 		return 1;
 	found = find_foreign(p, at, true, t);
-	for (enum tier tier = TIER_UPSTREAM; found == 0 && tier < TIERS; tier++) {
+	if (found == 0)
+		found = find_both(p, at, name, t);
+	for (enum tier tier = TIER_OURS; found == 0 && tier < TIERS; tier++)
 		found = find_in_tier(p->set, tier, name, t, p->e);
-		if (found == 0 && tier == TIER_UPSTREAM)
-			found = find_foreign(p, at, false, t);
-	}
 	return found;
 }
 

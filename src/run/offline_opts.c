@@ -199,9 +199,15 @@ static void join(const struct check *c)
 	for (size_t i = 0; i < n_forced; i++)
 		argv[n++] = command[known++] = c->verb->forced[i];
 	for (size_t i = 0; i < rest->n; i++) {
-		argv[n++] = rest->v[i];
-		if (is_engines(rest->by[i]))
-			command[known++] = rest->v[i];
+		const struct opt_foreign *by = rest->by[i];
+
+		if (!is_engines(by)) {
+			argv[n++] = rest->v[i];
+			continue;
+		}
+		/* Others that read it need not know how vLLM completes names. */
+		command[known] = (char *)engine_foreign_whole(by->self, rest->v[i], c->a);
+		argv[n++] = command[known++];
 	}
 	argv[n] = command[known] = NULL;
 	c->out->argv = argv;

@@ -9,8 +9,9 @@
  * (cmd/offline_talk.h, which parses), offline_opts_check, then offline_start with
  * engine.argv and engine.env, then offline_judge once the engine's version is known.
  *
- * The engine's arguments are handed over as they were typed; only what the verb forces is put
- * before them (the last one given counts). Nothing here starts anything.
+ * The engine's arguments are handed over as they were typed, but for beginnings of names, which
+ * become whole; what the verb forces is put before them (the last one given counts). Nothing here
+ * starts anything.
  */
 #pragma once
 #include <stdbool.h>

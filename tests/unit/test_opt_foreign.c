@@ -258,8 +258,12 @@ static void test_precedence(void **state)
 		GIVES("", "\"input_len\": 4", "--input-len", "4"),
 		/* A foreign whole name before the beginning of one of ours. */
 		PASSES("--token x", "--token", "x"),
-		/* Upstream's beginnings, foreign beginnings, ours. */
-		GIVES("", "\"input_len\": 4", "--input", "4"),
+		/* Upstream's and foreign beginnings, then ours. */
+		GIVES("", "\"input_len\": 4", "--input-l", "4"),
+		PASSES("--input-f x", "--input-f", "x"),
+		REFUSED("ambiguous option --input: it could be --input-len, and an argument of the "
+			"engine's; write it whole", "--input", "4"),
+		REFUSED("ambiguous option --i: it could be --input-len, --items", "--i", "4"),
 		PASSES("--worker-c x", "--worker-c", "x"),
 		PASSES("--work x", "--work", "x"),
 		GIVES("", "\"worker_time\": 4", "--worker-t", "4"),

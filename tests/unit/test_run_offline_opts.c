@@ -148,6 +148,11 @@ static void test_words(void **state)
 		GETS(NPC " --compilation-config.mode 3 -cc.cudagraph_mode NONE",
 		     "--compilation-config.mode", "3", "-cc.cudagraph_mode", "NONE"),
 		GETS(NPC " --max-model-len 32k", "--max-model-len", "32k"),
+		/* Beginnings become whole; those of the server's names do not count. */
+		GETS(NPC " --tensor-parallel-size 2 --no-enable-chunked-prefill", "--tensor", "2",
+		     "--no-enable-chunk"),
+		GETS(NPC " --speculative-config.model m --load-format=dummy", "--speculative-c.model",
+		     "m", "--load-f=dummy"),
 		GETS("--model sim " NPC " --ttft-ms 20", "--backend", "sim", "--ttft-ms", "20"),
 		GETS("--model sim " NPC " --model m", "--backend", "sim", "--model", "m"),
 		NOTED(NPC " --brand-new-engine-flag 3", "--brand-new-engine-flag: no option of "
@@ -192,6 +197,8 @@ static void test_refused(void **state)
 			"--server-cmd", "vllm serve"),
 		REFUSED("--nsight: one report file at most, got 2", "--nsight", "a", "b"),
 		REFUSED("unexpected argument 'model'", "model"),
+		REFUSED("--max: the beginning of several arguments of vLLM's; write it whole", "--max",
+			"2"),
 		{ .arg = { "--backend", "mii" }, .code = ERR_RUN,
 		  .error = "Unknown backend: mii (DeepSpeed-MII is no longer maintained; vLLM accepts "
 			   "its name and ends with the same words)" },
