@@ -32,7 +32,9 @@ static double median_deviation(const struct latency_runs *r, double median)
 
 static bool is_outlier(double x, double median, double deviation)
 {
-	return deviation > 0 && fabs(x - median) > LATENCY_OUTLIER_DEVIATIONS * deviation;
+	const double away = fabs(x - median);
+
+	return away > LATENCY_OUTLIER_DEVIATIONS * deviation && away > LATENCY_OUTLIER_SHARE * median;
 }
 
 static bool is_apart(struct interval a, struct interval b)
@@ -98,7 +100,9 @@ void latency_facts(const struct latency_runs *r, struct latency_facts *f)
 	deviation = median_deviation(r, f->median_s);
 	for (size_t i = 0; i < r->n; i++)
 		f->outliers += is_outlier(r->latency_s[i], f->median_s, deviation);
-	if (r->n >= LATENCY_JUDGE_MIN) {
+	if (r->n < LATENCY_JUDGE_MIN) {
+		f->doubts |= LATENCY_FEW;
+	} else {
 		judge_drift(r, f);
 		if (f->mean_s > 0 && f->std_s / f->mean_s > LATENCY_SPREAD_SHARE)
 			f->doubts |= LATENCY_SPREADS;
@@ -129,7 +133,8 @@ void latency_terminal(const struct latency_facts *f, struct buf *out)
 static const struct { enum latency_doubt doubt; const char *name; } doubt_names[] = {
 	{ LATENCY_STOPPED, "stopped" }, { LATENCY_SHORT, "short_answers" },
 	{ LATENCY_DRIFTS, "drift" }, { LATENCY_SPREADS, "spread" },
-	{ LATENCY_FIRST_SLOW, "no_warmup" }, { LATENCY_OUTSIDE, "outside_the_clock" },
+	{ LATENCY_FIRST_SLOW, "no_warmup" }, { LATENCY_FEW, "few" },
+	{ LATENCY_OUTSIDE, "outside_the_clock" },
 };
 #define DOUBTS (sizeof(doubt_names) / sizeof(*doubt_names))
 
@@ -142,6 +147,9 @@ static void explain(const struct latency_runs *r, const struct latency_facts *f,
 	else if (doubt == LATENCY_SHORT)
 		buf_printf(out, "%" PRIu64 " tokens came back where %" PRIu64 " were asked for: the "
 			   "latency is that of less work", r->output_tokens, f->expected_tokens);
+	else if (doubt == LATENCY_FEW)
+		buf_printf(out, "%zu iterations tell nothing of drift and spread; %d do", r->n,
+			   LATENCY_JUDGE_MIN);
 	else if (doubt == LATENCY_DRIFTS)
 		buf_printf(out, "the last third of the iterations took %+.1f %% of the first third's "
 			   "time: more --num-iters-warmup, or a machine whose clock changes",

@@ -25,8 +25,9 @@ extern const int latency_percentages[LATENCY_PERCENTILES];
 #define LATENCY_SPREAD_SHARE 0.10
 /* Time between question and answer that the engine's side did not count, over what it counted. */
 #define LATENCY_OUTSIDE_SHARE 0.05
-/* So many times the scaled median deviation away from the median: an outlier. */
+/* So many times the scaled median deviation and such a share away from the median: an outlier. */
 #define LATENCY_OUTLIER_DEVIATIONS 5.0
+#define LATENCY_OUTLIER_SHARE 0.01
 /* Fewer iterations than this: the 99 % percentile is next to the largest value. */
 #define LATENCY_TAIL_MIN 100
 /* Fewer iterations than this say nothing of drift or spread. */
@@ -39,6 +40,7 @@ enum latency_doubt {
 	LATENCY_SHORT = 8,      /* fewer tokens came back than were asked for */
 	LATENCY_STOPPED = 16,   /* the user ended it */
 	LATENCY_FIRST_SLOW = 32,/* no warm-up, and the first iteration is an outlier */
+	LATENCY_FEW = 64,       /* fewer iterations than LATENCY_JUDGE_MIN */
 };
 
 /* What ran. Everything is borrowed. */

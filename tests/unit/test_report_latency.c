@@ -70,11 +70,12 @@ static void doubts_have_thresholds(void **state)
 		{ steady, 9, 30, 1, 0, 0, LATENCY_STOPPED },
 		{ steady, 9, 9, 1, 0, 35, LATENCY_SHORT },
 		{ drift, 9, 9, 1, 0, 0, LATENCY_DRIFTS },
-		{ drift, 5, 5, 1, 0, 0, 0 }, /* too few to judge */
+		{ drift, 5, 5, 1, 0, 0, LATENCY_FEW },
 		{ noise, 9, 9, 1, 0, 0, LATENCY_SPREADS },
 		{ first, 9, 9, 0, 0, 0, LATENCY_SPREADS | LATENCY_FIRST_SLOW },
 		{ first, 9, 9, 1, 0, 0, LATENCY_SPREADS },
 		{ first, 0, 3, 0, 0, 0, LATENCY_STOPPED },
+		{ steady, 6, 6, 1, 0, 23, LATENCY_SHORT },
 	};
 
 	(void)state;
@@ -113,7 +114,7 @@ static void tokens_are_counted_or_asked_for(void **state)
 	runs.prompt_tokens = 20;
 	runs.output_tokens = 24;
 	latency_facts(&runs, &f);
-	assert_true(f.prompt_tokens == 10 && f.output_tokens == 12 && f.doubts == 0);
+	assert_true(f.prompt_tokens == 10 && f.output_tokens == 12 && f.doubts == LATENCY_FEW);
 }
 
 static void outliers_are_far_from_the_median(void **state)
