@@ -133,30 +133,11 @@ static void reach(struct http *h, const struct offline_start *how)
 	}
 }
 
-static int check(const struct offline_start *how, struct err *e)
-{
-	const struct offline_opts *o = how->opts;
-
-	if (o->base_url && o->server_cmd)
-		return err_set(e, ERR_USAGE, "--base-url names a server that runs, --server-cmd one that is "
-			       "to be started; give one of them");
-	if (o->worker_cmd)
-		return err_set(e, ERR_USAGE, "--worker-cmd: --backend http has no worker program; "
-			       "--server-cmd names the server's command");
-	if (o->nsight.is_set)
-		return err_set(e, ERR_USAGE, "--nsight wraps worker programs; with --backend http put nsys "
-			       "into --server-cmd");
-	return 0;
-}
-
 static int http_start(const struct offline_start *how, void **state, struct offline_about *about,
 		      struct err *e)
 {
-	struct http *h;
+	struct http *h = mem_alloc(sizeof(*h));
 
-	if (check(how, e) < 0)
-		return -1;
-	h = mem_alloc(sizeof(*h));
 	h->hooks = how->hooks;
 	h->opts = how->opts;
 	h->env = how->env;

@@ -143,8 +143,8 @@ for my $row ([[], '3 cold, 1 for warm-up, 3 warm'],
 
 # ---- failures ----
 
-for my $row ([0, 'the first cold start'], [2, 'the warm-up'], [3, 'a warm start']) {
-	my $r = startup({ env => { FAIL_AT => $row->[0] } }, qw(--num-iters-cold 2));
+for my $row ([0, 'the first cold start'], [1, 'the warm-up'], [2, 'a warm start']) {
+	my $r = startup({ env => { FAIL_AT => $row->[0] } }, qw(--num-iters-cold 1));
 
 	check_run("$row->[1] fails", $r, { status => 1, warn => ['*Subprocess failed: *no room for weights*'] });
 	is_deeply($r->{left}, [], '... and leaves no caches');
