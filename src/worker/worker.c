@@ -389,7 +389,7 @@ int worker_start(const struct worker_opts *o, struct worker **out, struct worker
 		 struct err *e)
 {
 	struct worker *w = mem_alloc(sizeof(*w));
-	struct worker_failure unasked;
+	struct worker_failure unasked = { 0 };
 
 	why = why ? why : &unasked;
 	*why = (struct worker_failure){ 0 };
@@ -474,7 +474,7 @@ static int ask(struct worker *w, struct wait *t, struct worker_reply *out, struc
 int worker_call(struct worker *w, const char *type, const struct buf *members,
 		struct worker_reply *out, struct worker_failure *why, struct err *e)
 {
-	struct worker_failure unasked;
+	struct worker_failure unasked = { 0 };
 	struct wait t = { .during = type, .limit_s = w->silence_s };
 
 	assert(!w->is_over);
