@@ -34,7 +34,8 @@ static bool is_outlier(double x, double median, double deviation)
 {
 	const double away = fabs(x - median);
 
-	return away > LATENCY_OUTLIER_DEVIATIONS * deviation && away > LATENCY_OUTLIER_SHARE * median;
+	return away > LATENCY_OUTLIER_DEVIATIONS * deviation &&
+	       away > LATENCY_OUTLIER_SHARE * median;
 }
 
 static bool is_apart(struct interval a, struct interval b)

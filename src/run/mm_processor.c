@@ -164,7 +164,8 @@ static int begin(struct mm *m, struct err *e)
 		.backend = "vllm-chat", .engine = m->engine, .hooks = *m->hooks, .ask = ask,
 		.ask_self = m,
 	};
-	if (offline_sampler_init(&m->sampler, e) < 0 || offline_load(m->offline, &m->loaded, e) < 0 ||
+	if (offline_sampler_init(&m->sampler, e) < 0 ||
+	    offline_load(m->offline, &m->loaded, e) < 0 ||
 	    offline_sample(&m->sampler, d, d->num_prompts, m->engine->seed, &m->requests, e) < 0)
 		return -1;
 	return offline_requests_fit(&m->requests, offline_about(m->offline)->max_model_len, e);

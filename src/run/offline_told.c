@@ -78,7 +78,8 @@ static void put_cpu(struct json_writer *w)
 	if (file_read("/proc/cpuinfo", 1u << 22, &text, NULL) == 0) {
 		rest = buf_str(&text);
 		while (rest.n && !name.len) {
-			struct str value = str_cut(&rest, '\n'), key = str_trim(str_cut(&value, ':'));
+			struct str value = str_cut(&rest, '\n');
+			struct str key = str_trim(str_cut(&value, ':'));
 
 			if (str_is(key, "model name"))
 				buf_add_str(&name, str_trim(value));
