@@ -25,23 +25,32 @@ static void warn(void *self, const char *text)
 		s->hooks.warn(s->hooks.self, text);
 }
 
+/* Most sets are read and drawn in no time; upstream shows nothing either. */
+static bool is_long(struct offline_sampler *s, bool is_under_way)
+{
+	const int64_t now_ns = clock_mono_ns();
+
+	if (!s->began_ns)
+		s->began_ns = now_ns;
+	s->is_shown |= is_under_way && now_ns - s->began_ns > SHOWN_AFTER_NS;
+	return s->is_shown && s->hooks.progress;
+}
+
 static void show_bytes(void *self, const char *file, int64_t done, int64_t total)
 {
-	const struct offline_sampler *s = self;
+	struct offline_sampler *s = self;
 	const char *name = strrchr(file, '/');
 
-	if (s->hooks.progress)
+	if (is_long(s, done < total || total <= 0))
 		s->hooks.progress(s->hooks.self, name ? name + 1 : file, (uint64_t)done,
 				  total > 0 ? (uint64_t)total : 0);
 }
 
-/* Most sets are drawn in no time; upstream shows nothing either. */
 static void show_requests(void *self, size_t done, size_t total)
 {
 	struct offline_sampler *s = self;
 
-	s->is_shown |= clock_mono_ns() - s->began_ns > SHOWN_AFTER_NS && done < total;
-	if (s->hooks.progress && s->is_shown)
+	if (is_long(s, done < total))
 		s->hooks.progress(s->hooks.self, "Drawing requests", done, total);
 }
 
@@ -263,7 +272,7 @@ static int draw_all(struct offline_sampler *s, const struct dataset *set,
 	int rc;
 
 	renderer.wrap = &draw.chat;
-	s->began_ns = clock_mono_ns();
+	s->began_ns = 0;
 	s->is_shown = false;
 	rc = run_draw(&draw, set, o, &s->rng, w, e);
 	s->chat_template = draw.chat_template;

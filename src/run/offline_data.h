@@ -94,7 +94,7 @@ struct offline_sampler {
 	struct tokenizer *tokenizer;          /* after init */
 	const char *chat_template;            /* after sampling: chat_source_name, or NULL: no use */
 	struct compat_rng rng;
-	int64_t began_ns;                     /* the drawing under way; monotonic */
+	int64_t began_ns;                     /* since when progress is made; monotonic */
 	bool is_shown;                        /* it takes long enough for progress */
 };
 
