@@ -24,7 +24,21 @@ $(O)/workers/llama_worker: $(WORKER_OBJ) $(O)/obj/worker/frame.o $(call layer_ob
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -Wl,--as-needed $(LDLIBS) -ldl
 
-.PHONY: install-workers
+# What tests drive it with in place of that library.
+FAKE_LLAMA := $(O)/workers/fake/libllama.so
+$(FAKE_LLAMA): tests/cli/fake_engines/fake_llama.c
+	@mkdir -p $(@D)
+	$(call say,TOOL,$@)
+	$(Q)$(CC) $(filter-out -pthread,$(BASE_CFLAGS)) -Wall -Wextra -fPIC -shared -o $@ $<
+suite: $(FAKE_LLAMA)
+
+.PHONY: install-workers lint-workers
+lint: lint-workers
+lint-workers:
+	$(Q)cppcheck --quiet --std=c17 --enable=warning,performance,portability --error-exitcode=1 \
+		--suppressions-list=tools/cppcheck.txt -D_GNU_SOURCE -D__linux__ -Isrc -Iworkers \
+		$(wildcard workers/*.c)
+
 install: install-workers
 install-workers: $(WORKERS)
 	install -d $(LIBEXEC)

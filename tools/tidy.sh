@@ -15,7 +15,7 @@ fi
 # Files that git still lists but that are gone from disk are no concern of ours.
 mapfile -t files < <(printf '%s\n' "$files" | while read -r f; do [ -f "$f" ] && echo "$f"; done | sort)
 of() { printf '%s\n' "${files[@]}" | grep -E "$1"; }
-mapfile -t c < <(of '^(src|tests|bench|tools)/.*\.[ch]$')
+mapfile -t c < <(of '^(src|tests|bench|tools|workers)/.*\.[ch]$')
 mapfile -t layered < <(of '^src/[^/]*/.*\.[ch]$')
 
 lint_c() {
@@ -61,8 +61,9 @@ dead_files() {
 
 # Scripts, makefiles and pages: blanks, length, and C's words for unfinished work.
 text_files() {
-	local f
-	for f in $(of '\.(sh|awk|mk|t|pl)$|^(tests/)?web/.*\.(mjs|ts|css)$|^Makefile$|^scripts/|^\.ci/'); do
+	local f kinds='\.(sh|awk|mk|t|pl)$|^workers/.*\.py$|^(tests/)?web/.*\.(mjs|ts|css)$'
+
+	for f in $(of "$kinds|^Makefile\$|^scripts/|^\.ci/"); do
 		awk -v f="$f" '/[ \t]$/ { print f ":" FNR ": blanks at the end of the line" }
 			{ t = $0; gsub(/[\200-\277]/, "", t); gsub(/\t/, "        ", t) }
 			length(t) > 110 { print f ":" FNR ": " length(t) " columns, the limit is 110" }

@@ -5,14 +5,14 @@
  * Its types are opaque here but for two kinds of structs that are passed by value:
  *
  * - Parameters. What the library's own function for defaults gives is kept as bytes, more of them
- *   than any release has. On the machines that this runs on (the calling conventions of x86-64 and
- *   of AArch64) a struct of that size is passed in memory, so a callee that knows a shorter one finds
- *   its bytes where it looks for them. Of the context's parameters the first four numbers are set
- *   (n_ctx, n_batch, n_ubatch, n_seq_max): they are there since September 2024, are checked by their
- *   defaults (512, 2048, 512, 1) before, and by what the context says of itself afterwards. The
- *   model's parameters stay as they are.
- * - A batch, seven members since November 2024; llama_batch_init() must leave exactly those set that
- *   a batch of tokens has.
+ *   than any release has. On the machines that this runs on (the calling conventions of x86-64
+ *   and of AArch64) a struct of that size is passed in memory, so a callee that knows a shorter
+ *   one finds its bytes where it looks for them. Of the context's parameters the first four
+ *   numbers are set (n_ctx, n_batch, n_ubatch, n_seq_max): they are there since September 2024,
+ *   are checked by their defaults (512, 2048, 512, 1) before, and by what the context says of
+ *   itself afterwards. The model's parameters stay as they are.
+ * - A batch, seven members since November 2024; llama_batch_init() must leave exactly those set
+ *   that a batch of tokens has.
  *
  * Needed: a release from June 2025 or later (llama_memory_seq_rm). Tried with 0.5.0.
  * The library is $PROFLLM_LIBLLAMA, else libllama.so or libllama.so.0 where the loader finds it.

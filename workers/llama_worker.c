@@ -176,7 +176,7 @@ static int number_arg(struct talk *t, const char *name, struct str value, uint32
 	return 0;
 }
 
-/* Arguments that mean nothing here are vLLM's business; a value follows its name or stands in it. */
+/* Arguments that mean nothing here are others' business. A value follows its name or is in it. */
 static int args_read(struct talk *t, struct json_slice frame, struct llama_load *how, struct err *e)
 {
 	uint32_t threads = 0;

@@ -17,6 +17,7 @@ system('python3 -c "" 2>/dev/null') == 0 or plan skip_all =>
 my $workers = dirname($program) . '/workers';
 my $fake = "$FindBin::Bin/fake_engines";
 my $journals = 0;
+my ($yes, $no) = (JSON::PP::true, JSON::PP::false);
 
 sub worker {
 	my (%env) = @_;
@@ -46,8 +47,8 @@ sub load {
 
 my @two = ({ prompt => 'a b c', prompt_len => 3, output_len => 5 },
 	{ prompt => [4, 5], prompt_len => 2, output_len => 6 });
-my %run = (n => 1, temperature => 1, top_p => 1, ignore_eos => JSON::PP::true,
-	detokenize => JSON::PP::true);
+my %run = (n => 1, temperature => 1, top_p => 1, ignore_eos => $yes,
+	detokenize => $yes);
 
 # ---- the first word, arguments, loading ----
 
@@ -94,9 +95,9 @@ is($r->{kv_tokens}, 160, 'room in the KV cache');
 
 # ---- generate ----
 
-is($t->ask('put', is_first => JSON::PP::true, requests => [$two[0]])->{n}, 1, 'put');
-is($t->ask('put', is_first => JSON::PP::false, requests => [$two[1]])->{n}, 2, 'and more');
-$r = $t->ask('generate', %run, n => 2, is_progress => JSON::PP::true);
+is($t->ask('put', is_first => $yes, requests => [$two[0]])->{n}, 1, 'put');
+is($t->ask('put', is_first => $no, requests => [$two[1]])->{n}, 2, 'and more');
+$r = $t->ask('generate', %run, n => 2, is_progress => $yes);
 is($r->{type}, 'ok', 'generate') or diag($r->{text});
 is("@{$r->{prompt_tokens}} / @{$r->{output_tokens}}", '3 2 / 10 12', 'tokens of all sequences');
 is("@{$r->{e2el_s}}", '0.75 1.75', 'latencies of requests as the engine has them');
@@ -104,22 +105,22 @@ is_deeply($t->{between}[-1], { type => 'progress', done => 2, total => 2 }, 'pro
 my ($call) = calls($t);
 is_deeply($call->{prompts}, [{ prompt => 'a b c' }, { prompt_token_ids => [4, 5] }],
 	'prompts in order');
-is_deeply($call->{params}[1], { n => 2, temperature => 1, top_p => 1, ignore_eos => JSON::PP::true,
-	max_tokens => 6, detokenize => JSON::PP::true, watermarking => undef }, 'sampling');
+is_deeply($call->{params}[1], { n => 2, temperature => 1, top_p => 1, ignore_eos => $yes,
+	max_tokens => 6, detokenize => $yes, watermarking => undef }, 'sampling');
 is($call->{lora}, undef, 'no adapters');
 cmp_ok($r->{began_ns}, '<=', $call->{at_ns}, 'the clock is read before the call');
-$t->ask('generate', %run, detokenize => JSON::PP::false);
+$t->ask('generate', %run, detokenize => $no);
 is(scalar(@{$t->{between}}), 0, 'no progress unless it is asked for');
 ($call) = calls($t);
 ok(!$call->{params}[0]{detokenize}, 'no text');
 
-$r = $t->ask('generate', %run, profile => JSON::PP::true);
+$r = $t->ask('generate', %run, profile => $yes);
 my @seen = calls($t);
 is(names(@seen), 'start_profile generate stop_profile', 'the profiler');
 cmp_ok($r->{began_ns}, '<=', $seen[0]{at_ns}, 'starts inside the clock');
 cmp_ok($r->{ended_ns}, '>=', $seen[2]{at_ns}, 'and stops inside');
 
-$r = $t->ask('generate', %run, prequeue => JSON::PP::true, is_progress => JSON::PP::true);
+$r = $t->ask('generate', %run, prequeue => $yes, is_progress => $yes);
 @seen = calls($t);
 is(names(@seen), 'sleep enqueue wake_up wait', 'queueing ahead');
 is("$seen[0]{level} $seen[0]{mode} @{$seen[2]{tags}}", '0 abort scheduling', 'only the scheduler waits');
@@ -127,13 +128,13 @@ cmp_ok($r->{began_ns}, '>=', $seen[0]{at_ns}, 'it is asleep before the clock beg
 cmp_ok($r->{began_ns}, '<=', $seen[1]{at_ns}, 'and what is queued, is inside');
 is("@{$r->{output_tokens}}", '5 6', 'tokens');
 
-$t->ask('put', is_first => JSON::PP::true, requests => [{ %{$two[0]}, output_len => 99 }]);
+$t->ask('put', is_first => $yes, requests => [{ %{$two[0]}, output_len => 99 }]);
 $r = $t->ask('generate', %run);
 is("$r->{category}: $r->{text}", 'other: max_tokens is more than there is',
 	'what an engine raises in a run is its own');
-$t->ask('put', is_first => JSON::PP::true, requests => [{ %{$two[0]}, output_len => undef }]);
+$t->ask('put', is_first => $yes, requests => [{ %{$two[0]}, output_len => undef }]);
 calls($t);
-$t->ask('put', is_first => JSON::PP::true, requests => [$two[0],
+$t->ask('put', is_first => $yes, requests => [$two[0],
 	{ %{$two[1]}, lora => { name => '3', id => 3, path => 'x' } }]);
 $t->ask('generate', %run);
 ($call) = calls($t);
@@ -144,24 +145,24 @@ is_deeply($call->{lora}, [undef, { lora_name => '3', lora_int_id => 3, lora_path
 
 my $part = { type => 'image_url', image_url => { url => 'data:image/png;base64,AA==' } };
 my $said = [{ role => 'system', content => 'S' }, { role => 'user', content => 'U' }];
-$t->ask('put', is_first => JSON::PP::true, requests => [{ %{$two[0]}, media => [$part] },
+$t->ask('put', is_first => $yes, requests => [{ %{$two[0]}, media => [$part] },
 	{ prompt => '', prompt_len => 1, output_len => 2, messages => $said }]);
-$r = $t->ask('chat', %run, temperature => 0, ignore_eos => JSON::PP::false);
+$r = $t->ask('chat', %run, temperature => 0, ignore_eos => $no);
 is("@{$r->{output_tokens}}", '5 2', 'chat');
 ($call) = calls($t);
 is_deeply($call->{messages}, [[{ role => 'user', content => [{ type => 'text', text => 'a b c' },
 	$part] }], $said], 'a text is one message with its media, a conversation stays as it is');
 is($call->{params}[0]{temperature}, 0, 'greedy');
-$r = $t->ask('chat', %run, prequeue => JSON::PP::true);
+$r = $t->ask('chat', %run, prequeue => $yes);
 is($r->{category}, 'unsupported', 'this release cannot queue conversations');
 calls($t);
 
-$t->ask('put', is_first => JSON::PP::true, requests => [{ %{$two[0]}, output_len => 6 }, $two[1]]);
+$t->ask('put', is_first => $yes, requests => [{ %{$two[0]}, output_len => 6 }, $two[1]]);
 $r = $t->ask('beam', %run, n => 3);
 is("@{$r->{prompt_tokens}} / @{$r->{output_tokens}}", '3 2 / 18 18',
 	'the sequences of a beam without their prompts');
 ($call) = calls($t);
-is_deeply($call->{params}, { beam_width => 3, max_tokens => 6, ignore_eos => JSON::PP::true },
+is_deeply($call->{params}, { beam_width => 3, max_tokens => 6, ignore_eos => $yes },
 	'how wide, how long');
 $r = $t->ask('encode', %run);
 is("@{$r->{prompt_tokens}} / @{$r->{output_tokens}}", '3 2 / 0 0', 'encode');
@@ -179,7 +180,7 @@ is(names(calls($t)), 'core.shutdown', 'and ends its engine');
 # ---- stages of multimodal preprocessing; the end of the socket ----
 
 $t = worker();
-load($t, 'm', '--enable-mm-processor-stats');
+$t->ask('load', args => ['--model', 'm'], mm_stats => $yes);
 is_deeply($t->ask('mm_stats')->{requests}, {
 	0 => { preprocessor_total_secs => 0.5, encoder_forward_secs => 0.75, num_encoder_calls => 2 },
 	1 => { preprocessor_total_secs => 0.25 },
@@ -190,12 +191,12 @@ is($t->over, 0, 'the end of the socket is the end of the worker');
 # ---- the asynchronous engine ----
 
 $t = worker();
-$r = $t->ask('load', args => ['--model', 'm'], async => JSON::PP::true);
+$r = $t->ask('load', args => ['--model', 'm'], async => $yes);
 is($r->{type}, 'ok', 'asynchronous') or diag($r->{text});
 is($t->ask('describe')->{max_model_len}, 128, 'describe');
-$t->ask('put', is_first => JSON::PP::true, requests => \@two);
-$r = $t->ask('generate', %run, n => 2, id_prefix => 'warmup', profile => JSON::PP::true,
-	is_progress => JSON::PP::true);
+$t->ask('put', is_first => $yes, requests => \@two);
+$r = $t->ask('generate', %run, n => 2, id_prefix => 'warmup', profile => $yes,
+	is_progress => $yes);
 is("@{$r->{prompt_tokens}} / @{$r->{output_tokens}}", '3 2 / 10 12', 'tokens of all sequences');
 @seen = calls($t);
 is(names(@seen), 'start_profile async.generate async.generate stop_profile', 'merged streams');
@@ -213,12 +214,12 @@ $t = worker(FAKE_OLD => 1);
 unlike("@{$t->{hello}{features}}", qr/prequeue/, 'an old release cannot queue ahead');
 is(load($t, 'm')->{type}, 'ok', 'load');
 is(names(calls($t)), 'LLM', 'made by name');
-$t->ask('put', is_first => JSON::PP::true, requests => \@two);
-is($t->ask('generate', %run, prequeue => JSON::PP::true)->{category}, 'unsupported', 'prequeue');
+$t->ask('put', is_first => $yes, requests => \@two);
+is($t->ask('generate', %run, prequeue => $yes)->{category}, 'unsupported', 'prequeue');
 is("@{$t->ask('generate', %run)->{output_tokens}}", '5 6', 'generate');
 undef $t;
 $t = worker(FAKE_OLD => 1);
-is($t->ask('load', args => ['--model', 'm'], async => JSON::PP::true)->{type}, 'ok', 'asynchronous');
+is($t->ask('load', args => ['--model', 'm'], async => $yes)->{type}, 'ok', 'asynchronous');
 undef $t;
 
 mkdir 'none' or die;

@@ -81,7 +81,6 @@ class EngineArgs:
     def add_cli_args(parser):
         parser.add_argument("--model")
         parser.add_argument("--max-model-len", type=int, default=128)
-        parser.add_argument("--enable-mm-processor-stats", action="store_true")
         return parser
 
     @classmethod
