@@ -28,7 +28,8 @@ struct startup_iteration {
 	double ready_s;                /* from the program's start until it could be asked */
 	const struct startup_phase *phase;
 	size_t n_phases;
-	int64_t dropped_bytes, left_bytes; /* of the model's files in the page cache; -1: not asked */
+	/* Of the model's files in the page cache; -1: not asked. */
+	int64_t dropped_bytes, left_bytes;
 };
 
 enum startup_side { STARTUP_COLD, STARTUP_WARMUP, STARTUP_WARM, STARTUP_SIDES };

@@ -306,56 +306,65 @@ static int http_load(void *state, struct offline_about *about, struct offline_lo
 
 /* ---- the chat template ---- */
 
-static int no_render(struct http *h, const char *path, long status, struct err *e)
+/* One member of the answer to a question; v points into answer. */
+static int ask_member(struct http *h, const char *path, const struct buf *body, const char *key,
+		      struct buf *answer, struct json_slice *v, struct err *e)
 {
+	const struct str given = buf_str(body);
+	long status = http_post(h, path, &given, answer, e);
+	struct json_slice all;
+
 	if (status < 0)
 		return err_wrap(e, "%s%s", h->url, path);
-	return err_set(e, ERR_RUN, "%s%s: HTTP status %ld, so its chat template cannot be applied",
-		       h->url, path, status);
+	if (status != 200)
+		return err_set(e, ERR_RUN, "%s%s: HTTP status %ld, so its chat template cannot be applied",
+			       h->url, path, status);
+	if (json_next(&(struct json_scan){ buf_str(answer), 0 }, &all, NULL) < 0 ||
+	    !json_member(all, key, v))
+		return err_set(e, ERR_RUN, "%s%s: the answer has no \"%s\"", h->url, path, key);
+	return 0;
+}
+
+/* A question about this model, but for its end. */
+static void begin_question(const struct http *h, struct buf *body)
+{
+	buf_add_text(body, "{\"model\": ");
+	json_quote(body, str_of(h->model), false);
 }
 
 /* The server says what ids the messages become, and then what those ids read like. */
 static int http_render(void *state, struct str messages, struct str tools, struct buf *text,
 		       struct err *e)
 {
+	struct buf question = { 0 }, ids = { 0 }, back = { 0 };
 	struct http *h = state;
-	struct buf body = { 0 }, answer = { 0 }, back = { 0 };
-	struct json_slice all, v;
-	struct str given;
-	long status;
+	struct json_slice v;
 	int rc = -1;
 
 	if (ensure(h, e) < 0)
 		return -1;
-	buf_add_text(&body, "{\"model\": ");
-	json_quote(&body, str_of(h->model), false);
-	buf_printf(&body, ", \"messages\": %.*s", (int)messages.n, messages.p);
-	if (tools.n)
-		buf_printf(&body, ", \"tools\": %.*s", (int)tools.n, tools.p);
-	buf_add_text(&body, ", \"add_generation_prompt\": true}");
-	given = buf_str(&body);
-	status = http_post(h, "/tokenize", &given, &answer, e);
-	if (status != 200 || json_next(&(struct json_scan){ buf_str(&answer), 0 }, &all, NULL) < 0 ||
-	    !json_member(all, "tokens", &v)) {
-		no_render(h, "/tokenize", status, e);
-		goto done;
+	begin_question(h, &question);
+	buf_add_text(&question, ", \"messages\": ");
+	buf_add_str(&question, messages);
+	if (tools.n) {
+		buf_add_text(&question, ", \"tools\": ");
+		buf_add_str(&question, tools);
 	}
-	buf_reset(&body);
-	buf_add_text(&body, "{\"model\": ");
-	json_quote(&body, str_of(h->model), false);
-	buf_printf(&body, ", \"tokens\": %.*s}", (int)v.raw.n, v.raw.p);
-	given = buf_str(&body);
-	status = http_post(h, "/detokenize", &given, &back, e);
-	if (status != 200 || json_next(&(struct json_scan){ buf_str(&back), 0 }, &all, NULL) < 0 ||
-	    !json_member(all, "prompt", &v) || v.kind != JSON_STRING) {
-		no_render(h, "/detokenize", status, e);
+	buf_add_text(&question, ", \"add_generation_prompt\": true}");
+	if (ask_member(h, "/tokenize", &question, "tokens", &ids, &v, e) < 0)
 		goto done;
-	}
+	buf_reset(&question);
+	begin_question(h, &question);
+	buf_add_text(&question, ", \"tokens\": ");
+	buf_add_str(&question, v.raw);
+	buf_add_char(&question, '}');
+	if (ask_member(h, "/detokenize", &question, "prompt", &back, &v, e) < 0)
+		goto done;
 	json_unescape(text, v.raw);
 	rc = 0;
 done:
-	buf_release(&body);
-	buf_release(&answer);
+	buf_release(&question);
+	buf_release(&ids);
 	buf_release(&back);
 	return rc;
 }

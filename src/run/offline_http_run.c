@@ -433,9 +433,10 @@ static void fill(const struct call *c, struct offline_outcome *out)
 	}
 	for (size_t i = 0; i < n; i++) {
 		const struct request_row *row = &c->record.row[c->is_joined ? 0 : i];
+		size_t among = c->is_joined ? n : 1;
 
-		out->prompt[i] = c->is_joined ? share(row->prompt_tokens, n, i) : row->prompt_tokens;
-		out->output[i] = c->is_joined ? share(row->output_tokens, n, i) : row->output_tokens;
+		out->prompt[i] = share(row->prompt_tokens, among, i % among);
+		out->output[i] = share(row->output_tokens, among, i % among);
 		out->e2el_s[i] = (double)(row->last_event_ns - row->sent_ns) / 1e9;
 	}
 	out->began_ns = c->run->is_profiled ? c->profile_began_ns : first - c->offset_ns;

@@ -18,8 +18,13 @@ use strict; use warnings; use JSON::PP; use Time::HiRes qw(clock_gettime CLOCK_M
 open(my $wire, '+<&=', $ENV{PROFLLM_WORKER_FD}) or die; binmode $wire;
 sub put { my $j = encode_json($_[0]); syswrite $wire, pack('N', length $j) . $j; }
 sub get { my $h = take(4); my $n = unpack 'N', $h; return decode_json(take($n)); }
-sub take { my $b = ''; while (length $b < $_[0]) { sysread($wire, $b, $_[0] - length $b, length $b) or exit 0 } $b }
-my ($log, $nth, @cold) = ($ENV{STARTS}, 0, @ENV{qw(VLLM_CACHE_ROOT TORCHINDUCTOR_CACHE_DIR TRITON_CACHE_DIR)});
+sub take {
+	my $b = '';
+	while (length $b < $_[0]) { sysread($wire, $b, $_[0] - length $b, length $b) or exit 0 }
+	return $b;
+}
+my ($log, $nth) = ($ENV{STARTS}, 0);
+my @cold = @ENV{qw(VLLM_CACHE_ROOT TORCHINDUCTOR_CACHE_DIR TRITON_CACHE_DIR)};
 if (open my $f, '<', $log) { $nth = () = <$f>; }
 my @inside = map { defined $_ && -d $_ ? scalar(() = glob "$_/*") : -1 } @cold;
 if (defined $cold[0] && -d $cold[0]) { mkdir "$cold[0]/deep"; open my $f, '>', "$cold[0]/deep/code"; }
@@ -31,13 +36,15 @@ while (1) {
 	my $began = int(clock_gettime(CLOCK_MONOTONIC) * 1e9);
 	if ($q->{type} eq 'load') {
 		if (($ENV{FAIL_AT} // -1) == $nth) {
-			put({ id => $q->{id}, type => 'error', category => 'memory', text => 'no room for weights' });
+			put({ id => $q->{id}, type => 'error', category => 'memory',
+				text => 'no room for weights' });
 			next;
 		}
 		if (($ENV{HANG_AT} // -1) == $nth) { sleep 60 }
 		sleep 0.011 * ($nth + 1);
-		put({ id => $q->{id}, type => 'ok', began_ns => $began, ended_ns => $began + 10_000_000 * ($nth + 1),
-			compilation_s => $nth / 4, $ENV{ENCODER} ? (encoder_compilation_s => $nth == 1 ? 0.5 : 0) : (),
+		put({ id => $q->{id}, type => 'ok', began_ns => $began,
+			ended_ns => $began + 10_000_000 * ($nth + 1), compilation_s => $nth / 4,
+			$ENV{ENCODER} ? (encoder_compilation_s => $nth == 1 ? 0.5 : 0) : (),
 			phases => [{ name => 'weights', s => 1 + $nth }] });
 	} else { put({ id => $q->{id}, type => 'ok' }); }
 	exit 0 if $q->{type} eq 'shutdown';
@@ -99,9 +106,10 @@ sub startup {
 	is(scalar(grep { defined $_->{env}[0] || defined $_->{env}[1] } @s[2 .. 4]), 0,
 		'the others find the usual ones');
 	is_deeply($r->{left}, [], 'nothing is left of them');
-	is_deeply([keys_of(slurp($r->{file}))], [(map { my $m = $_; ("avg_${m}_time", "${m}_times",
-		"${m}_percentiles") } map { my $s = $_; map { "${s}_$_" } qw(startup compilation
-		encoder_compilation) } qw(cold warm)), 'profllm'], 'upstream\'s keys, in its order, then ours');
+	my @metrics = map { my $s = $_; map { "${s}_$_" } qw(startup compilation encoder_compilation) }
+		qw(cold warm);
+	is_deeply([keys_of(slurp($r->{file}))], [(map { ("avg_${_}_time", "${_}_times", "${_}_percentiles") }
+		@metrics), 'profllm'], 'upstream\'s keys, in its order, then ours');
 	is_deeply([map { sprintf '%.3f', $_ } @{$j->{cold_startup_times}}, @{$j->{warm_startup_times}}],
 		[qw(0.010 0.020 0.040 0.050)], 'times are the engine\'s own');
 	is_deeply($j->{warm_compilation_times}, [0.75, 1.0], 'and what it compiled');
@@ -146,7 +154,8 @@ for my $row ([[], '3 cold, 1 for warm-up, 3 warm'],
 for my $row ([0, 'the first cold start'], [1, 'the warm-up'], [2, 'a warm start']) {
 	my $r = startup({ env => { FAIL_AT => $row->[0] } }, qw(--num-iters-cold 1));
 
-	check_run("$row->[1] fails", $r, { status => 1, warn => ['*Subprocess failed: *no room for weights*'] });
+	check_run("$row->[1] fails", $r, { status => 1,
+		warn => ['*Subprocess failed: *no room for weights*'] });
 	is_deeply($r->{left}, [], '... and leaves no caches');
 	is($r->{json}, undef, '... and no file');
 }
@@ -200,7 +209,8 @@ for my $row ([0, 'the first cold start'], [1, 'the warm-up'], [2, 'a warm start'
 		qw(--num-iters-cold 1 --num-iters-warmup 0 --num-iters-warm 1 --drop-page-cache));
 	my $it = $r->{json}{profllm}{cold}{iterations}[0];
 
-	check_run('model files out of the page cache', $r, { status => 0, out => ['*out of the page cache*'] });
+	check_run('model files out of the page cache', $r, { status => 0,
+		out => ['*out of the page cache*'] });
 	cmp_ok($it->{page_cache_dropped_bytes} + $it->{page_cache_left_bytes}, '<=', 100_000,
 		'no more than there is');
 	ok(!exists $r->{json}{profllm}{warm}{iterations}[0]{page_cache_dropped_bytes}, 'cold starts only');

@@ -94,7 +94,7 @@ sub min { my $m = shift; for (@_) { $m = $_ if $_ < $m } return $m }
 	truth_of($sim);
 }
 
-# A server that takes lists, and says what it was asked; options: dies => at that request.
+# A server that takes lists, and writes down what it was asked; silent: it tells no counts.
 sub list_server
 {
 	my (%how) = @_;
@@ -118,9 +118,11 @@ sub list_server
 			if ($path =~ /completions/) {
 				my $q = JSON::PP->new->decode($body);
 				my $prompts = ref $q->{prompt} && ref $q->{prompt}[0] ? @{$q->{prompt}} : 1;
-				$answer = JSON::PP->new->encode({ choices => [map { { index => $_, text => 'x' } }
-					0 .. $prompts * $q->{n} - 1], usage => { prompt_tokens => 8 * $prompts,
-					completion_tokens => $prompts * $q->{n} * $q->{max_tokens} + ($how{more} // 0) } });
+				my $sequences = $prompts * $q->{n};
+				$answer = JSON::PP->new->encode({
+					choices => [map { { index => $_, text => 'x' } } 1 .. $sequences],
+					usage => { prompt_tokens => 8 * $prompts,
+						completion_tokens => $sequences * $q->{max_tokens} } });
 				$answer = '{"choices": [{"text": "x"}]}' if $how{silent};
 			} elsif ($path =~ m{^/is_sleeping|^/sleep|^/tokenize}) {
 				$status = 404;

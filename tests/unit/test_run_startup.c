@@ -169,8 +169,8 @@ static void numbers_of_old_stand_where_none_were_given(void **state)
 		struct arena a = { 0 };
 		struct err e = { 0 };
 
-		assert_int_equal(opt_parse(&startup_opt_set, row[i].given ? 2 : 0, argv, &o, &result,
-					   &a, &e), 0);
+		assert_int_equal(opt_parse(&startup_opt_set, row[i].given ? 2 : 0, argv, &o,
+					   &result, &a, &e), 0);
 		startup_defaults(&o, &result, &engine);
 		assert_int_equal(o.num_iters_cold, row[i].cold);
 		assert_int_equal(o.num_iters_warmup, row[i].warmup);
