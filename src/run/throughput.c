@@ -361,6 +361,7 @@ static int report(struct session *s, struct err *e)
 
 static int run_all(struct session *s, struct err *e)
 {
+	struct err late = { 0 };
 	int64_t longest;
 
 	if (s->plan->is_random_by_default)
@@ -379,10 +380,13 @@ static int run_all(struct session *s, struct err *e)
 	s->runs.requested_output_tokens = s->requests.output_tokens;
 	s->runs.is_multimodal = s->requests.is_multimodal;
 	if (offline_requests_fit(&s->warmup, longest, e) < 0 ||
-	    offline_requests_fit(&s->requests, longest, e) < 0 || warm_up(s, e) < 0 ||
-	    measure(s, e) < 0)
+	    offline_requests_fit(&s->requests, longest, e) < 0 || warm_up(s, e) < 0)
 		return -1;
-	return report(s, e);
+	if (measure(s, e) == 0)
+		return report(s, e);
+	if (e->code == ERR_CANCELLED && s->runs.n_runs && report(s, &late) < 0)
+		err_wrap(e, "%s", late.text);
+	return -1;
 }
 
 int throughput_run(const struct throughput_opts *o, const struct throughput_plan *plan,
