@@ -218,6 +218,31 @@ for my $row (
 	truth_of($sim);
 }
 
+# ---- a chat template that only the server can apply ----
+
+sub spew { my ($path, $text) = @_; open my $f, '>', $path or die; print $f $text; close $f; return $path }
+
+{
+	my $model = "$dir/other";
+
+	mkdir $model;
+	spew("$model/tokenizer.json", slurp("$FindBin::Bin/../unit/token/small.json"));
+	spew("$model/tokenizer_config.json", '{"bos_token": "<|bos|>"}');
+	spew("$model/chat_template.jinja", '{{ made_up }}');
+	spew("$dir/p.jsonl", qq({"prompt": "one prompt", "output_tokens": 3}\n));
+	my $sim = sim('--model', 'org/m', '--tokenizer', $model);
+	my $r = offline('throughput', '--base-url', $sim->{url}, '--model', 'org/m', '--tokenizer', $model,
+		'--dataset-name', 'custom', '--dataset-path', "$dir/p.jsonl", qw(--num-prompts 1
+		--output-len 3));
+	my ($asked) = requests_of($sim);
+
+	is($r->{status}, 0, 'messages are rendered by the server') or diag($r->{err});
+	is($asked ? body_of($asked)->{prompt} : undef, "<|user|>\none prompt\n<|assistant|>\n",
+		'... and sent as it renders them');
+	cmp_ok(scalar requests_of($sim, '/detokenize'), '>', 0, '... by way of its ids');
+	truth_of($sim);
+}
+
 # ---- what a server cannot tell ----
 
 {
