@@ -178,7 +178,8 @@ static int run_batch(struct session *s, bool is_warmup, struct offline_outcome *
 	const struct offline_run run = {
 		.method = offline_about(s->offline)->is_pooling ? OFFLINE_ENCODE :
 			  is_chat(s) ? OFFLINE_CHAT : OFFLINE_GENERATE,
-		.n = o->n, .temperature = 1, .top_p = 1, .ignore_eos = true,
+		.n = o->n, .temperature = 1, .top_p = 1,
+		.ignore_eos = strcmp(s->plan->backend, "hf") != 0, /* as upstream has it */
 		.detokenize = !o->disable_detokenize, .is_prequeued = o->prequeue_requests,
 		.is_profiled = o->profile && !is_warmup,
 		.id_prefix = is_warmup ? "warmup" : "test",
