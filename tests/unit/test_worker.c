@@ -338,6 +338,26 @@ static void no_such_program(void **state)
 			    "No such file or directory");
 }
 
+/* What is answered before it was heard is no answer to it. */
+static void an_early_answer(void **state)
+{
+	struct rig r = { 0 };
+	struct worker_reply reply;
+	struct buf members = { 0 };
+
+	(void)state;
+	assert_int_equal(start(&r, "hello(); take(100); put('{\"id\":1,\"type\":\"ok\"}'); sleep 100"), 0);
+	buf_add_text(&members, "\"x\":\"");
+	for (int i = 0; i < 300000; i++)
+		buf_add_text(&members, "0123456789");
+	buf_add_text(&members, "\"");
+	assert_int_equal(worker_call(r.w, "put", &members, &reply, &r.why, &r.e), -1);
+	assert_int_equal(r.why.fault, WORKER_FAULT_PROTOCOL);
+	expect_text(r.e.text, "an answer before the question's end", "an early answer");
+	buf_release(&members);
+	stop(&r);
+}
+
 static void *set_soon(void *cancel)
 {
 	usleep(200000);
@@ -450,6 +470,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(errors_are_answers),
 		cmocka_unit_test(every_fault),
 		cmocka_unit_test(no_such_program),
+		cmocka_unit_test(an_early_answer),
 		cmocka_unit_test(cancelled),
 		cmocka_unit_test(refuses_to_end),
 		cmocka_unit_test(a_named_log),
