@@ -91,6 +91,7 @@
 #define WORKER_FRAME_BYTES_MAX (256u << 20) /* one question or answer of an engine's worker */
 #define WORKER_PUT_BYTES (8u << 20)     /* of requests handed to a worker at once */
 #define LATENCY_TOKENS_MAX (1 << 24)    /* of one batch of bench latency: 128 MiB of ids as text */
+#define MM_STAGES_MAX 64                /* of multimodal preprocessing; vLLM tells eight */
 #define LATENCY_ITERATIONS_MAX 10000000 /* of bench latency: 80 MB of times */
 #define YAML_VALUES_MAX 1000000         /* of one document, aliases counted each time */
 #define CONFIG_BYTES_MAX (16u << 20)    /* of a file that holds options */

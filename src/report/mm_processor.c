@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/fmt.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "json/python.h"
 #include "opt/opt.h"
@@ -74,6 +75,7 @@ struct mm_spread mm_spread(const double *v, size_t n, const struct mm_percentile
 /* ---- stages ---- */
 
 #define ENCODER_CALLS "num_encoder_calls"
+#define SECONDS_MAX 1e12 /* of one stage; also calls: their sum must be an integer */
 
 /* Every "_secs" becomes "_ms". */
 static const char *shown_name(struct str key, struct arena *a)
@@ -95,8 +97,8 @@ static const char *shown_name(struct str key, struct arena *a)
 	return name;
 }
 
-/* Keys of all requests, each once, in the order in which they first appear. */
-static size_t stage_keys(const struct json_value *all, struct str *key)
+/* Keys of all requests, each once, as they first appear; MM_STAGES_MAX + 1: there are more. */
+static size_t stage_keys(const struct json_value *all, struct str key[static MM_STAGES_MAX])
 {
 	size_t n = 0;
 
@@ -106,15 +108,29 @@ static size_t stage_keys(const struct json_value *all, struct str *key)
 
 			while (at < n && !str_eq(key[at], all->item[i].key[k]))
 				at++;
+			if (at == MM_STAGES_MAX)
+				return MM_STAGES_MAX + 1;
 			if (at == n)
 				key[n++] = all->item[i].key[k];
 		}
 	return n;
 }
 
-static bool is_number(const struct json_value *v)
+/* A request is an object of numbers that a time or a count can be, or null. */
+static int check_request(struct str id, const struct json_value *one, struct err *e)
 {
-	return v && (v->kind == JSON_INT || v->kind == JSON_REAL);
+	if (one->kind != JSON_OBJECT)
+		return err_set(e, ERR_PARSE, "times of stages that the engine told: '%.64s' is no "
+			       "object", id.p);
+	for (size_t k = 0; k < one->count; k++) {
+		const struct json_value *v = &one->item[k];
+		const double x = json_real(v, v->kind == JSON_NULL ? 0 : -1);
+
+		if (!(x >= 0 && x <= SECONDS_MAX))
+			return err_set(e, ERR_PARSE, "times of stages that the engine told: '%.64s' of "
+				       "'%.64s' is no time", one->key[k].p, id.p);
+	}
+	return 0;
 }
 
 static void read_stage(const struct json_value *all, struct str key, struct mm_stages *out,
@@ -127,7 +143,7 @@ static void read_stage(const struct json_value *all, struct str key, struct mm_s
 	for (size_t i = 0; i < all->count; i++) {
 		const struct json_value *one = json_get(&all->item[i], key.p);
 
-		if (is_number(one))
+		if (one && one->kind != JSON_NULL)
 			v[n++] = json_real(one, 0) * (is_count ? 1 : 1000);
 	}
 	sum = stats_sum(v, n);
@@ -145,9 +161,9 @@ static void read_stage(const struct json_value *all, struct str key, struct mm_s
 int mm_stages_read(struct str json, const struct mm_percentiles *p, struct mm_stages *out,
 		   struct arena *a, struct err *e)
 {
+	struct str key[MM_STAGES_MAX];
 	struct json_value *all;
-	struct str *key;
-	size_t n = 0, keys;
+	size_t keys;
 
 	*out = (struct mm_stages){ 0 };
 	if (json.n == 0)
@@ -157,14 +173,13 @@ int mm_stages_read(struct str json, const struct mm_percentiles *p, struct mm_st
 	if (all->kind != JSON_OBJECT)
 		return err_set(e, ERR_PARSE, "times of stages that the engine told: expected an "
 			       "object of requests");
-	for (size_t i = 0; i < all->count; i++) {
-		if (all->item[i].kind != JSON_OBJECT)
-			return err_set(e, ERR_PARSE, "times of stages that the engine told: "
-				       "'%.64s' is no object", all->key[i].p);
-		n += all->item[i].count;
-	}
-	key = arena_alloc(a, (n + 1) * sizeof(*key));
+	for (size_t i = 0; i < all->count; i++)
+		if (check_request(all->key[i], &all->item[i], e) < 0)
+			return -1;
 	keys = stage_keys(all, key);
+	if (keys > MM_STAGES_MAX)
+		return err_set(e, ERR_LIMIT, "times of stages that the engine told: more than "
+			       "MM_STAGES_MAX, %d stages", MM_STAGES_MAX);
 	out->v = arena_alloc(a, (keys + 1) * sizeof(*out->v));
 	out->requests = all->count;
 	for (size_t i = 0; i < keys; i++)

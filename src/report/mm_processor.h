@@ -41,7 +41,7 @@ struct mm_stages {
 	int64_t encoder_calls;       /* over all requests */
 	size_t encoder_requests;
 };
-/* From offline_mm_stats: {"request": {"get_mm_hashes_secs": 0.1, ...}, ...}. ERR_PARSE. */
+/* From offline_mm_stats: {"request": {"get_mm_hashes_secs": 0.1, ...}, ...}. ERR_PARSE, ERR_LIMIT. */
 int mm_stages_read(struct str json, const struct mm_percentiles *p, struct mm_stages *out,
 		   struct arena *a, struct err *e);
 

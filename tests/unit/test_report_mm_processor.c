@@ -109,7 +109,11 @@ static void what_is_not_told_is_missing(void **state)
 
 static void what_is_no_stages_is_refused(void **state)
 {
-	static const char *const row[] = { "[]", "{\"a\": 1}", "{\"a\": {}", "3" };
+	static const char *const row[] = {
+		"[]", "{\"a\": 1}", "{\"a\": {}", "3", "{\"a\": {\"x\": \"1\"}}",
+		"{\"a\": {\"x\": NaN}}", "{\"a\": {\"x\": Infinity}}", "{\"a\": {\"x\": -1}}",
+		"{\"a\": {\"num_encoder_calls\": 1e300}}", "{\"a\": {\"x\": [1]}}",
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
@@ -124,6 +128,27 @@ static void what_is_no_stages_is_refused(void **state)
 	}
 }
 
+static void stages_are_limited(void **state)
+{
+	(void)state;
+	for (int n = 64; n <= 65; n++) {
+		struct buf told = { 0 };
+		struct mm_percentiles p = { 0 };
+		struct mm_stages s;
+		struct arena a = { 0 };
+		struct err e = { 0 };
+
+		buf_add_text(&told, "{\"a\": {\"k0_secs\": 1}, \"b\": {");
+		for (int i = 0; i < n; i++)
+			buf_printf(&told, "%s\"k%d_secs\": 1", i ? ", " : "", i);
+		buf_add_text(&told, "}}");
+		assert_int_equal(mm_stages_read(buf_str(&told), &p, &s, &a, &e), n > 64 ? -1 : 0);
+		assert_int_equal(e.code, n > 64 ? ERR_LIMIT : ERR_NONE);
+		buf_release(&told);
+		arena_release(&a);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -131,6 +156,7 @@ int main(void)
 		cmocka_unit_test(percentiles_are_pythons_numbers),
 		cmocka_unit_test(what_is_not_told_is_missing),
 		cmocka_unit_test(what_is_no_stages_is_refused),
+		cmocka_unit_test(stages_are_limited),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
