@@ -498,7 +498,8 @@ class Vllm:
 
 
 def plain(stats: dict) -> dict:
-    return {str(k): {name: float(x) for name, x in v.items()} for k, v in stats.items()}
+    return {str(k): {name: x if isinstance(x, int) else float(x) for name, x in v.items()}
+            for k, v in stats.items()}
 
 
 def merged(front: dict, workers: list) -> dict:
@@ -509,7 +510,7 @@ def merged(front: dict, workers: list) -> dict:
             have = encoder.setdefault(key, stages)
             for name in ("encoder_forward_secs", "num_encoder_calls"):
                 if name in have or name in stages:
-                    have[name] = max(have.get(name, 0.0), stages.get(name, 0.0))
+                    have[name] = max(have.get(name, 0), stages.get(name, 0))
     for key, stages in encoder.items():
         short = key.rpartition("-")[0]
         name = key if key in front or short not in front else short
