@@ -239,6 +239,7 @@ void startup_terminal_ours(const struct startup_runs *r, struct buf *out)
 	for (size_t i = 0; i < p.n; i++)
 		put_row(r, p.name[i], 0, p.name[i], out);
 	put_pages(r, out);
+	startup_verdict(r, out);
 }
 
 /* ---- JSON ---- */
@@ -384,6 +385,7 @@ static void put_ours(struct json_writer *w, const struct startup_runs *r, struct
 		 "empty compilation caches, model files out of the page cache" :
 		 "empty compilation caches");
 	put_bool(w, "interrupted", r->is_interrupted);
+	startup_put_doubts(r, w);
 	for (enum startup_side s = STARTUP_COLD; s < STARTUP_SIDES; s++)
 		put_side_json(w, r, s, &p);
 	json_end_object(w);

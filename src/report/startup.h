@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "json/write.h"
 
 /* Upstream's, in its order. */
 #define STARTUP_PERCENTILES 6
@@ -56,6 +57,31 @@ struct startup_metric {
 /* Those of the measured sides, in upstream's order; values live in the arena. */
 size_t startup_metrics(const struct startup_runs *runs, struct startup_metric *out,
 		       struct arena *a);
+
+/* ---- doubts; every threshold stands here ---- */
+
+/* Fewer starts of a kind tell nothing of their spread. */
+#define STARTUP_JUDGE_MIN 3
+/* Standard deviation over mean. */
+#define STARTUP_SPREAD_SHARE 0.10
+/* The first cold start over the mean of the others. */
+#define STARTUP_FIRST_SHARE 1.20
+/* How often a server that starts is asked, and what that may be of its start. */
+#define STARTUP_POLL_S 0.1
+#define STARTUP_COARSE_SHARE 0.05
+
+enum startup_doubt {
+	STARTUP_STOPPED = 1, STARTUP_FEW = 2, STARTUP_SPREADS = 4, STARTUP_NO_WARMUP = 8,
+	STARTUP_FIRST_SLOW = 16, STARTUP_COARSE = 32,
+};
+/* Bits of enum startup_doubt. */
+unsigned startup_doubts(const struct startup_runs *runs);
+/* "Verdict: ..." and a line for each doubt. */
+void startup_verdict(const struct startup_runs *runs, struct buf *out);
+/* The member "doubts": name -> sentence. */
+void startup_put_doubts(const struct startup_runs *runs, struct json_writer *w);
+
+/* ---- what is shown and kept ---- */
 
 /* Upstream's lines. */
 void startup_terminal(const struct startup_runs *runs, struct buf *out);

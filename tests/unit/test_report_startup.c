@@ -217,6 +217,46 @@ static void phases_are_added_up_and_averaged_over_those_that_have_them(void **st
 	buf_release(&text);
 }
 
+static void doubts_have_their_thresholds(void **state)
+{
+	static const struct {
+		double cold[4], warm[4]; /* up to a 0 */
+		size_t n_warmup;
+		bool is_server, is_dropped, is_stopped;
+		unsigned expected;
+	} row[] = {
+		{ { 10, 10, 10 }, { 5, 5, 5 }, 1, false, false, false, 0 },
+		{ { 10, 10, 10 }, { 5, 5 }, 1, false, false, false, STARTUP_FEW },
+		{ { 10, 10, 10 }, { 0 }, 0, false, false, false, 0 },
+		{ { 10, 10, 10 }, { 5, 5, 5 }, 0, false, false, false, STARTUP_NO_WARMUP },
+		{ { 10, 10, 10 }, { 5, 5, 7 }, 1, false, false, false, STARTUP_SPREADS },
+		{ { 10, 10, 11.9 }, { 5, 5, 5 }, 1, false, false, false, 0 },
+		{ { 12.1, 10, 10, 10 }, { 5, 5, 5 }, 1, false, false, false, STARTUP_FIRST_SLOW },
+		{ { 11.9, 10, 10, 10 }, { 5, 5, 5 }, 1, false, false, false, 0 },
+		{ { 12.1, 10, 10, 10 }, { 5, 5, 5 }, 1, false, true, false, 0 },
+		{ { 10, 10, 10 }, { 1.9, 1.9, 1.9 }, 1, true, false, false, STARTUP_COARSE },
+		{ { 10, 10, 10 }, { 1.9, 1.9, 1.9 }, 1, false, false, false, 0 },
+		{ { 10, 10, 10 }, { 5, 5, 5 }, 1, false, false, true, STARTUP_STOPPED },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct startup_iteration it[2][4] = { 0 };
+		struct startup_runs r = {
+			.is_server = row[i].is_server, .is_interrupted = row[i].is_stopped,
+			.is_page_cache_dropped = row[i].is_dropped,
+			.side = { [STARTUP_COLD] = { it[0], 0, 4 }, [STARTUP_WARM] = { it[1], 0, 4 },
+				  [STARTUP_WARMUP] = { NULL, row[i].n_warmup, 1 } },
+		};
+
+		for (size_t k = 0; k < 4 && row[i].cold[k] > 0; k++)
+			it[0][r.side[STARTUP_COLD].n++].startup_s = row[i].cold[k];
+		for (size_t k = 0; k < 4 && row[i].warm[k] > 0; k++)
+			it[1][r.side[STARTUP_WARM].n++].startup_s = row[i].warm[k];
+		assert_int_equal(startup_doubts(&r), row[i].expected);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +265,7 @@ int main(void)
 		cmocka_unit_test(without_an_encoder_there_are_no_keys_of_it),
 		cmocka_unit_test(a_side_without_iterations_has_no_metrics),
 		cmocka_unit_test(warm_up_is_shown_but_not_counted),
+		cmocka_unit_test(doubts_have_their_thresholds),
 		cmocka_unit_test(phases_are_added_up_and_averaged_over_those_that_have_them),
 	};
 
