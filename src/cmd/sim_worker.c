@@ -360,7 +360,8 @@ int sim_worker(const struct sim_cli *cli, char **argv, struct err *e)
 {
 	struct host h = { .own = argv };
 	struct sim_worker_host host = { .self = &h, .version = PROFLLM_VERSION,
-					.mishap = cli->worker_fault, .plan = plan, .start = start, .crash = crash };
+					.mishap = cli->worker_fault, .plan = plan,
+					.start = start, .crash = crash };
 	struct mishap mishap;
 	int fd, rc;
 

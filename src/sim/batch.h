@@ -50,7 +50,7 @@ struct batch_item {
 
 struct batch_how {
 	uint32_t sequences;     /* of each prompt; each is a request of its own, as in vLLM */
-	int64_t running_max;    /* sequences at once, if that is less than the engine's; 0: as it has */
+	int64_t running_max;    /* sequences at once, if less than the engine's; 0: as it has */
 	void *self;
 	/* The step ends at ns; so many items are done. NULL: nobody waits. */
 	void (*wait)(void *self, int64_t ns, size_t done);

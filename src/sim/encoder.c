@@ -77,7 +77,8 @@ bool media_read(struct json_slice part, struct media_item *out)
 		buf_add_str(&bytes, url); /* a file's name, or several pictures: as it stands */
 	*out = (struct media_item){ .key = map_hash(buf_str(&bytes)), .bytes = bytes.len };
 	out->pixels = pixels_of(buf_str(&bytes));
-	out->tokens = (uint32_t)fmin(TOKENS_MAX, fmax(TOKENS_MIN, ceil(out->pixels / PATCH_PIXELS)));
+	out->tokens = (uint32_t)fmin(TOKENS_MAX, fmax(TOKENS_MIN,
+						      ceil(out->pixels / PATCH_PIXELS)));
 	buf_release(&text);
 	buf_release(&bytes);
 	return true;

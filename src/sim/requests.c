@@ -176,7 +176,7 @@ static int encode(struct requests *r, const struct tokenizer *t, struct str text
 static int count(struct requests *r, const struct tokenizer *t, const struct request *q,
 		 struct err *e)
 {
-	struct str text = { r->text.data + q->at, q->n };
+	struct str text = { 0 };
 	bool is_wrapped = r->is_chat && q->kind != REQUEST_MESSAGES;
 	struct buf wrapped = { 0 };
 	int rc = 0;
@@ -187,6 +187,8 @@ static int count(struct requests *r, const struct tokenizer *t, const struct req
 		ids_add(&r->tokens, r->given.id + q->at, q->n);
 		return is_wrapped && rc == 0 ? encode(r, t, CHAT_BEHIND, false, e) : rc;
 	}
+	if (q->n)
+		text = (struct str){ r->text.data + q->at, q->n };
 	if (!is_wrapped)
 		return encode(r, t, text, q->kind == REQUEST_TEXT, e);
 	buf_add_str(&wrapped, CHAT_BEFORE);
@@ -198,7 +200,7 @@ static int count(struct requests *r, const struct tokenizer *t, const struct req
 }
 
 /* The same for the same bytes, so that the prefix cache knows media again. */
-static void placeholders_add(struct requests *r, const struct media_item *m)
+static void media_ids_add(struct requests *r, const struct media_item *m)
 {
 	for (uint32_t i = 0; i < m->tokens; i++)
 		ids_push(&r->tokens, (uint32_t)(m->key >> 32));
@@ -218,7 +220,7 @@ int requests_count(struct requests *r, const struct tokenizer *t, bool is_chat, 
 			return err_wrap(e, "prompt %zu", i);
 		q->text_tokens = (uint32_t)(r->tokens.count - q->tokens_at);
 		for (size_t k = 0; k < q->media_n; k++)
-			placeholders_add(r, &r->media[q->media_at + k]);
+			media_ids_add(r, &r->media[q->media_at + k]);
 		q->tokens = (uint32_t)(r->tokens.count - q->tokens_at);
 		if (q->tokens == 0)
 			return err_set(e, ERR_RUN, "prompt %zu: The decoder prompt cannot be empty", i);

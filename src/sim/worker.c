@@ -350,9 +350,9 @@ static int mishap_before(struct talk *t, int64_t id, struct err *e)
 		stay_for_ever();
 	case MISHAP_GARBAGE: case MISHAP_OVERSIZE:
 		if (t->mishap.kind == MISHAP_GARBAGE)
-			send(t->fd, noise, sizeof(noise) - 1, MSG_NOSIGNAL);
+			wire_noise(t->fd, (struct str){ noise, sizeof(noise) - 1 });
 		else
-			send(t->fd, oversize, 4, MSG_NOSIGNAL);
+			wire_noise(t->fd, (struct str){ oversize, 4 });
 		stay_for_ever();
 	case MISHAP_HANG:
 		stay_for_ever();
@@ -373,7 +373,7 @@ static int answer_send(struct talk *t, int64_t id, bool is_struck, struct err *e
 	static const char cut[] = { 0, 0, 1, 0, '{' };
 
 	if (is_struck && t->mishap.kind == MISHAP_CUT) {
-		send(t->fd, cut, sizeof(cut), MSG_NOSIGNAL);
+		wire_noise(t->fd, (struct str){ cut, sizeof(cut) });
 		return err_set(e, ERR_RUN, "the answer is cut off, as --worker-fault wants it");
 	}
 	buf_reset(&t->out);

@@ -3,12 +3,11 @@
  * sim/worker.h - the modelled engine as a worker (`profllm sim --engine-worker`): the other end of
  * worker/worker.h. docs/guide/adapters.md is the protocol.
  *
- * Between the two clock reads of a question the batch runs in virtual time (batch.h), and this
- * thread sleeps until the clock has got to the end of each step: deadlines are absolute, so nothing
- * adds up, and the last 200 us are spun away. What the side that prepares requests needs (chat
- * template, tokens, media) is modelled too: prompts come to the engine one after the other while
- * it already works, unless they are queued first (prequeue) or engine and requests share a
- * process.
+ * Between the two clock reads of a question the batch is computed in virtual time (batch.h), and
+ * then this thread lets that time pass: deadlines are absolute, so nothing adds up, and the last
+ * millisecond is spun away. What the side that prepares requests needs (chat template, tokens,
+ * media) is modelled too: prompts come to the engine one after the other while it already
+ * works, unless they are queued first (prequeue) or engine and requests share a process.
  *
  * --account FILE gets a line for each load and each question: what was modelled, and how long it
  * took (worker_account). Nothing here prints; loading's log is the host's.

@@ -76,7 +76,7 @@ void profile_step(struct talk *t, int64_t end_ns)
 		t->steps_cap = t->steps_cap ? t->steps_cap * 2 : 256;
 		t->step = mem_grow(t->step, t->steps_cap, sizeof(*t->step));
 	}
-	t->step[t->steps++] = end_ns;
+	t->step[t->steps++] = t->profile_base_ns + end_ns;
 }
 
 int profile_write(struct talk *t, struct err *e)

@@ -21,8 +21,8 @@
 #define DETOKENIZE_S 5e-6
 /* An answer whose length nobody says, without --output-len. */
 #define NATURAL_TOKENS 256
-/* Woken early by so much; the last deadline is spun for. */
-#define SPIN_NS 200000
+/* Woken so long before the end, for which it then spins. */
+#define SPIN_NS 1000000
 #define PROGRESS_NS 100000000
 
 struct how {
@@ -31,13 +31,25 @@ struct how {
 	bool is_chat, is_beam, is_encode;
 };
 
-/* The clock of a batch under way. */
+/* How far a batch is at some time, for progress. */
+struct mark {
+	int64_t ns;
+	size_t done;
+};
+
+/*
+ * A batch is computed first and lived through afterwards: whoever waits is woken a few times a
+ * second instead of at every step, so a busy machine has less to be late with.
+ */
 struct pace {
 	struct talk *talk;
-	int64_t began_ns, told_ns;
-	size_t before, total;   /* items done in earlier rounds; all of them */
-	uint64_t served_before; /* requests of earlier batches */
-	bool is_told;
+	struct mark *mark;
+	size_t n, cap;
+	size_t total;           /* items */
+	bool is_beam;           /* steps tell of rounds, not of items: those are ended */
+	size_t ended;
+	size_t die_at;          /* items that are done when --die-after strikes; SIZE_MAX: never */
+	int64_t dead_ns;        /* when that was; INT64_MAX */
 };
 
 static int64_t ns_of(double s)
@@ -53,34 +65,53 @@ static void sleep_until(int64_t at_ns)
 		continue;
 }
 
-/* The step ends at ns; --die-after may strike before. */
+/* A step ends at ns. */
 static void pace_step(void *self, int64_t ns, size_t done)
 {
 	struct pace *p = self;
-	struct talk *t = p->talk;
-	const struct sim_opts *o = t->model.opts;
-	int64_t at = p->began_ns + ns, now = clock_mono_ns();
 
-	t->is_dead |= (t->died_ns && now >= t->died_ns) ||
-		      (o->die_after_requests &&
-		       p->served_before + p->before + done >= (uint64_t)o->die_after_requests);
-	if (t->is_dead)
+	if (p->is_beam)
+		done = p->ended;
+	if (done >= p->die_at && ns < p->dead_ns)
+		p->dead_ns = ns;
+	if (p->talk->is_profiling)
+		profile_step(p->talk, ns);
+	if (p->n && ns - p->mark[p->n - 1].ns < PROGRESS_NS)
 		return;
-	if (at - SPIN_NS > now)
-		sleep_until(at - SPIN_NS);
-	if (t->is_profiling)
-		profile_step(t, at);
-	if (!p->is_told || now - p->told_ns < PROGRESS_NS)
-		return;
-	p->told_ns = now;
-	talk_progress(t, p->before + done, p->total);
+	if (p->n == p->cap) {
+		p->cap = p->cap ? p->cap * 2 : 64;
+		p->mark = mem_grow(p->mark, p->cap, sizeof(*p->mark));
+	}
+	p->mark[p->n++] = (struct mark){ ns, done };
 }
 
-static void spin_until(int64_t at_ns)
+/* Lets the time of the batch pass; --die-after may strike meanwhile. */
+static void pace_live(struct pace *p, int64_t began_ns, int64_t end_ns, bool is_told)
 {
-	if (at_ns - SPIN_NS > clock_mono_ns())
-		sleep_until(at_ns - SPIN_NS);
-	while (clock_mono_ns() < at_ns)
+	struct talk *t = p->talk;
+	int64_t end = began_ns + end_ns, dead = INT64_MAX;
+
+	if (p->dead_ns < INT64_MAX)
+		dead = began_ns + p->dead_ns;
+	else if (p->die_at < SIZE_MAX)
+		dead = end;
+	if (t->died_ns && t->died_ns < dead)
+		dead = t->died_ns;
+	for (size_t i = 0; i < p->n && began_ns + p->mark[i].ns < dead; i++) {
+		int64_t at = began_ns + p->mark[i].ns;
+
+		if (!is_told || end - at < PROGRESS_NS)
+			continue;
+		sleep_until(at);
+		talk_progress(t, p->mark[i].done, p->total);
+	}
+	if (dead <= end) {
+		sleep_until(dead);
+		t->is_dead = true;
+		return;
+	}
+	sleep_until(end - SPIN_NS);
+	while (clock_mono_ns() < end)
 		continue;
 }
 
@@ -243,6 +274,7 @@ static void beam_gather(struct worker_outcome *o, const struct batch_item *round
 static void beam_run(struct talk *t, const struct how *h, struct worker_outcome *o,
 		     struct batch_how *how)
 {
+	struct pace *pace = how->self;
 	uint32_t width = (uint32_t)h->n, most = 0;
 	struct batch_item *round = mem_array(o->n * width, sizeof(*round));
 	struct ids ids = { 0 };
@@ -257,6 +289,9 @@ static void beam_run(struct talk *t, const struct how *h, struct worker_outcome 
 		batch_run(&t->engine, round, n, how, &o->sum);
 		beam_gather(o, round, done, width);
 		at = o->sum.end_ns;
+		pace->ended = 0;
+		for (size_t i = 0; i < o->n; i++)
+			pace->ended += o->item[i].output <= done + 1;
 	}
 	for (size_t i = 0; i < o->n; i++)
 		o->item[i].got = (uint64_t)o->item[i].output * width;
@@ -317,21 +352,14 @@ static void outcome_write(struct talk *t, const struct worker_outcome *o, struct
 
 /* ---- running ---- */
 
-static int run_timed(struct talk *t, const struct how *h, struct worker_outcome *o, struct err *e)
+static void batch_make(struct talk *t, const struct how *h, struct worker_outcome *o,
+		       struct pace *pace)
 {
-	struct pace pace = { .talk = t, .total = o->n, .is_told = h->is_progress_told,
-			     .served_before = t->served };
 	struct batch_how how = { .sequences = (uint32_t)h->n, .running_max = h->batch_max,
-				 .self = &pace, .wait = pace_step };
+				 .self = pace, .wait = pace_step };
 	double output_s = OUTPUT_S + (h->is_detokenized && !h->is_encode ? DETOKENIZE_S : 0);
-	int64_t last = 0, since;
-	int rc = 0;
+	int64_t last = 0;
 
-	if (h->is_profiled) {
-		t->is_profiling = true;
-		t->steps = 0;
-	}
-	o->began_ns = since = pace.began_ns = pace.told_ns = clock_mono_ns();
 	if (h->is_beam)
 		beam_run(t, h, o, &how);
 	else
@@ -339,13 +367,31 @@ static int run_timed(struct talk *t, const struct how *h, struct worker_outcome 
 	for (size_t i = 0; i < o->n; i++)
 		last += o->item[i].last_ns == o->sum.end_ns;
 	o->modelled_ns = o->sum.end_ns + ns_of((double)(last * h->n) * output_s);
-	if (!t->is_dead)
-		spin_until(since + o->modelled_ns);
+}
+
+static int run_timed(struct talk *t, const struct how *h, struct worker_outcome *o, struct err *e)
+{
+	struct pace pace = { .talk = t, .total = o->n, .is_beam = h->is_beam,
+			     .die_at = SIZE_MAX, .dead_ns = INT64_MAX };
+	uint64_t limit = (uint64_t)t->model.opts->die_after_requests;
+	int rc = 0;
+
+	if (limit && t->served + o->n > limit)
+		pace.die_at = (size_t)(limit > t->served ? limit - t->served : 0);
+	if (h->is_profiled) {
+		t->is_profiling = true;
+		t->steps = 0;
+	}
+	o->began_ns = clock_mono_ns();
+	t->profile_base_ns = o->began_ns;
+	batch_make(t, h, o, &pace);
+	pace_live(&pace, o->began_ns, o->modelled_ns, h->is_progress_told);
 	if (h->is_profiled) {
 		t->is_profiling = false;
 		rc = profile_write(t, e);
 	}
 	o->ended_ns = clock_mono_ns();
+	free(pace.mark);
 	return rc;
 }
 

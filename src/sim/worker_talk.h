@@ -48,6 +48,7 @@ struct talk {
 	struct media_stat *stat;
 	size_t stats, stats_cap;
 	bool is_profiling;
+	int64_t profile_base_ns; /* CLOCK_MONOTONIC; the batch's begin */
 	int64_t *step;           /* ends of steps while the profiler runs, CLOCK_MONOTONIC */
 	size_t steps, steps_cap;
 };
@@ -74,6 +75,6 @@ int run_question(struct talk *t, struct str question, struct json_slice frame, s
 /* ---- worker_account.c ---- */
 void account_load(const struct talk *t, int64_t began_ns, int64_t ended_ns);
 void account_run(const struct talk *t, const struct worker_outcome *o);
-void profile_step(struct talk *t, int64_t end_ns);
+void profile_step(struct talk *t, int64_t end_ns); /* after the batch's begin */
 /* Writes the trace; ERR_IO names the file. */
 int profile_write(struct talk *t, struct err *e);

@@ -168,7 +168,8 @@ static void test_known_prompts(void **state)
 static void test_preemption(void **state)
 {
 	struct sim_opts o = opts();
-	struct batch_item item[2] = { { .prompt = 64, .output = 64 }, { .prompt = 64, .output = 64 } };
+	struct batch_item item[2] = { { .prompt = 64, .output = 64 },
+				      { .prompt = 64, .output = 64 } };
 	struct batch_sum roomy = run(&o, item, 2, 1), tight;
 
 	(void)state;
@@ -228,7 +229,8 @@ static void test_hook(void **state)
 {
 	struct sim_opts o = opts();
 	int64_t seen[3] = { 0 };
-	struct batch_item item[2] = { { .prompt = 10, .output = 2 }, { .prompt = 10, .output = 5 } };
+	struct batch_item item[2] = { { .prompt = 10, .output = 2 },
+				      { .prompt = 10, .output = 5 } };
 	struct batch_how how = { .sequences = 1, .self = seen, .wait = wait_count };
 	struct batch_engine b;
 	struct batch_sum sum = { 0 };
@@ -437,7 +439,11 @@ static void test_bad_prompts(void **state)
 
 static void test_mishaps(void **state)
 {
-	static const struct { const char *text; enum mishap_kind kind; const char *at, *not_at; } rows[] = {
+	static const struct {
+		const char *text;
+		enum mishap_kind kind;
+		const char *at, *not_at;
+	} rows[] = {
 		{ "hang", MISHAP_HANG, "generate", "load" }, { "hang@load", MISHAP_HANG, "load", "chat" },
 		{ "exit=3@put", MISHAP_CRASH, "put", "generate" },
 		{ "memory", MISHAP_ANSWER, "beam", "put" }, { "clock", MISHAP_CLOCK, "encode", "hello" },
