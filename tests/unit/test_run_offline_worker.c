@@ -104,7 +104,8 @@ static struct json_value *asked(struct rig *r, size_t k)
 	rest = arena_str(&r->arena, buf_str(&text));
 	r->asked = mem_grow(r->asked, 64, sizeof(*r->asked));
 	for (r->n = 0; rest.n && r->n < 64; r->n++)
-		assert_int_equal(json_parse(&r->arena, str_cut(&rest, '\n'), &r->asked[r->n], &r->e), 0);
+		assert_int_equal(json_parse(&r->arena, str_cut(&rest, '\n'), &r->asked[r->n],
+					    &r->e), 0);
 	buf_release(&text);
 	free(path);
 	assert_true(k < r->n);
@@ -148,7 +149,8 @@ static void loading(void **state)
 	assert_string_equal(about->engine, "test");
 	assert_string_equal(about->version, "0.32.0");
 	assert_true(about->has_chat && about->has_beam && about->has_lora && about->has_render);
-	assert_false(about->has_encode || about->has_async || about->has_prequeue || about->has_profile);
+	assert_false(about->has_encode || about->has_async || about->has_prequeue ||
+		     about->has_profile);
 	assert_int_equal(offline_load(r.o, &loaded, &r.e), 0);
 	expect(asked(&r, 1), "args", "[\"--model\",\"a \\\"b\\\"\"]");
 	expect(asked(&r, 1), "backend", "\"vllm\"");
@@ -296,8 +298,8 @@ static void a_run(void **state)
 	struct workload w = { 0 };
 	struct offline_outcome out;
 	const struct offline_run run = {
-		.method = OFFLINE_GENERATE, .n = 2, .temperature = 0.5, .top_p = 0.9, .ignore_eos = true,
-		.id_prefix = "test", .batch_max = 7, .progress = "Processed prompts",
+		.method = OFFLINE_GENERATE, .n = 2, .temperature = 0.5, .top_p = 0.9,
+		.ignore_eos = true, .id_prefix = "test", .batch_max = 7, .progress = "Processed prompts",
 	};
 
 	(void)state;
@@ -325,8 +327,8 @@ static void a_run(void **state)
 	assert_true(out.elapsed_s >= 0 && out.outside_s >= 0 && out.ended_ns >= out.began_ns);
 	offline_outcome_release(&out);
 	/* The same batch again, by another method that tells no counts. */
-	assert_int_equal(offline_run(r.o, &(struct offline_run){ .method = OFFLINE_BEAM, .n = 4 }, &out,
-				     &r.e), 0);
+	assert_int_equal(offline_run(r.o, &(struct offline_run){ .method = OFFLINE_BEAM, .n = 4 },
+				     &out, &r.e), 0);
 	expect(asked(&r, 0), "type", "\"beam\"");
 	expect(asked(&r, 0), "is_progress", "false");
 	assert_true(!out.has_counts && !out.prompt && !out.e2el_s && out.finished == 3);
