@@ -45,7 +45,7 @@ struct throughput_runs {
 	bool has_counts;             /* the engine told tokens */
 	uint64_t prompt_tokens, output_tokens;             /* counted, over all sequences */
 	uint64_t requested_prompt_tokens, requested_output_tokens; /* one sequence each */
-	const double *e2el_s;        /* of the requests of the first run, any order; NULL: not told */
+	const double *e2el_s;        /* of requests of the first run, any order; NULL: not told */
 	size_t n_e2el;
 	bool is_multimodal, is_profiled;
 	const char *backend;         /* as upstream calls it, for its warning */

@@ -210,7 +210,8 @@ static void assign_loras(struct offline_sampler *s, size_t n, int32_t *lora)
 static int take_share(struct offline_sampler *s, struct offline_requests *out, struct err *e)
 {
 	struct workload *w = &out->w;
-	const uint64_t parts = s->engine->data_parallel > 1 ? (uint64_t)s->engine->data_parallel : 1;
+	const int64_t dp = s->engine->data_parallel;
+	const uint64_t parts = dp > 1 ? (uint64_t)dp : 1;
 	uint64_t rank;
 
 	if (find_share(s->engine->data_parallel, &rank, e) < 0)

@@ -92,7 +92,7 @@ struct offline_sampler {
 	bool is_lora_random;                  /* else round-robin, from 1 to engine->max_loras */
 
 	struct tokenizer *tokenizer;          /* after init */
-	const char *chat_template;            /* after sampling: chat_source_name, or NULL: no use */
+	const char *chat_template;            /* after sampling: chat_source_name; NULL: no use */
 	struct compat_rng rng;
 	int64_t began_ns;                     /* since when progress is made; monotonic */
 	bool is_shown;                        /* it takes long enough for progress */

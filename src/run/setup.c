@@ -116,7 +116,8 @@ static int find_chat_template(void *self, struct arena *a, struct chat_wrap *out
 	struct buf notes = { 0 };
 
 	if (run_chat_find(s->opts, s->derived, p->tokenizer,
-			  stage_may_ask_server(s) ? &s->remote : NULL, p->model_name, a, out, e) < 0)
+			  stage_may_ask_server(s) ? &s->remote : NULL, p->model_name, a, out,
+			  e) < 0)
 		return -1;
 	run_chat_notes(out, s->derived->is_chat, p->tokenizer, &notes);
 	if (notes.len)

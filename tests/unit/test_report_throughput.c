@@ -26,7 +26,8 @@ static void is_what_upstream_shows_and_saves(void **state)
 		const struct throughput_runs runs = {
 			.elapsed_s = &throughput_golden[i].elapsed_s, .n_runs = 1,
 			.n = throughput_golden[i].requests, .finished = SIZE_MAX,
-			.sequences = throughput_golden[i].n, .has_counts = throughput_golden[i].is_counted,
+			.sequences = throughput_golden[i].n,
+			.has_counts = throughput_golden[i].is_counted,
 			.prompt_tokens = throughput_golden[i].counted[0],
 			.output_tokens = throughput_golden[i].counted[1],
 			.requested_prompt_tokens = throughput_golden[i].asked[0],
@@ -98,8 +99,9 @@ static void doubts_are_told(void **state)
 	for (size_t i = 0; i < COUNT(doubtful); i++) {
 		const struct doubtful *d = &doubtful[i];
 		const struct throughput_runs runs = {
-			.elapsed_s = d->elapsed_s, .n_runs = d->n_runs, .n = 4, .finished = d->finished,
-			.sequences = 1, .is_as_requested = d->as_requested, .has_counts = d->has_counts,
+			.elapsed_s = d->elapsed_s, .n_runs = d->n_runs, .n = 4,
+			.finished = d->finished, .sequences = 1,
+			.is_as_requested = d->as_requested, .has_counts = d->has_counts,
 			.prompt_tokens = d->prompt, .output_tokens = d->output,
 			.requested_prompt_tokens = 100, .requested_output_tokens = 50,
 			.is_multimodal = d->has_media, .is_profiled = d->is_profiled,
@@ -133,7 +135,8 @@ static void both_counts_are_saved(void **state)
 	static const double elapsed[] = { 2, 4, 3 }, e2el[] = { 1, 2, 0.5, 1.5 };
 	const struct throughput_runs runs = {
 		.elapsed_s = elapsed, .n_runs = 3, .n = 4, .finished = 4, .sequences = 2,
-		.is_as_requested = true, .has_counts = true, .prompt_tokens = 110, .output_tokens = 90,
+		.is_as_requested = true, .has_counts = true,
+		.prompt_tokens = 110, .output_tokens = 90,
 		.requested_prompt_tokens = 100, .requested_output_tokens = 50, .backend = "vllm",
 		.e2el_s = e2el, .n_e2el = 4,
 	};
