@@ -17,6 +17,16 @@ int opt_foreign_words(const struct opt_foreign *f, char *const *argv, bool is_wh
 	return 0;
 }
 
+size_t opt_foreign_taken(const struct opt_foreign *by, char *const *argv)
+{
+	struct err ignored = { 0 };
+	int words = by->words(by->self, argv, true, &ignored);
+
+	if (words == 0)
+		words = by->words(by->self, argv, false, &ignored);
+	return words > 1 ? (size_t)words : 1;
+}
+
 const char *opt_foreign_near(const struct opt_set *set, struct str name)
 {
 	const char *names[OPT_ROWS_MAX + OPT_BUILTINS], *near[2];
@@ -65,11 +75,9 @@ void opt_foreign_show(const struct opt_rest *rest, struct buf *out)
 		struct str text = str_of(rest->v[i]), name = str_cut(&text, '=');
 		bool is_secret = by && by->is_secret && by->is_secret(by->self, rest->v + i);
 		bool has_equals = name.n < strlen(rest->v[i]);
-		struct err ignored = { 0 };
-		size_t start = out->len, width, words;
-		int told = by ? by->words(by->self, rest->v + i, false, &ignored) : 1;
+		size_t start = out->len, width;
+		size_t words = by ? opt_foreign_taken(by, rest->v + i) : 1;
 
-		words = told > 1 ? (size_t)told : 1;
 		while (!by && i + words < rest->n && !rest->by[i + words] &&
 		       !opt_is_option_like(rest->v[i + words]))
 			words++;

@@ -123,6 +123,9 @@ struct opt_foreign {
 int opt_foreign_set_words(const void *self, char *const *argv, bool is_whole, struct err *e);
 bool opt_foreign_set_is_secret(const void *self, char *const *argv);
 
+/* How many words argv[0] takes that by has taken before; at least 1. */
+size_t opt_foreign_taken(const struct opt_foreign *by, char *const *argv);
+
 /* Foreign words as argv, ended by NULL; by[i]: whose word it is, NULL: nobody's. */
 struct opt_rest {
 	char **v;

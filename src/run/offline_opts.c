@@ -261,7 +261,7 @@ static void show(const struct check *c)
 		/* "-h=SECRET", or the word after it, or nothing when it has no value. */
 		if (has_equals)
 			shown[first + i] = (char *)starred(str_of(rest->v[i]), c->a);
-		else if (i + 1 < rest->n && by->words(by->self, rest->v + i, false, c->e) > 1)
+		else if (opt_foreign_taken(by, rest->v + i) > 1)
 			shown[first + ++i] = (char *)starred(STR("x"), c->a);
 	}
 	for (size_t i = 0; i < n; i++)

@@ -70,6 +70,15 @@ for my $verb (@verbs) {
 	$seen{$_->{name}}++ for @{$all->{options}};
 	ok($seen{'tensor-parallel-size'} && $seen{'worker-cmd'}, "$verb --help=json: both");
 	is_deeply([grep { $seen{$_} > 1 } sort keys %seen], [], "$verb --help=json: each name once");
+	my @taken;
+	for my $o (@{$all->{options}}) {
+		next if $o->{name} eq 'help' || grep { $_ eq 'engine' || $_ eq 'later' } @{$o->{flags}};
+		next if $o->{kind} =~ /^(text|list)$/ && !$o->{choices};
+		my $bad = plan_of($verb, "--$o->{name}={x");
+		push @taken, $o->{name}
+			unless $bad->{status} == 2 && $bad->{err} =~ /--\Q$o->{name}\E: (expected|takes no)/;
+	}
+	is("@taken", '', "$verb: no option takes a value of another kind");
 
 	$r = run(args => ['bench', $verb, qw(--fix help)]);
 	is($r->{status}, 0, "$verb --fix help: status");
