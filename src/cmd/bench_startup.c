@@ -3,6 +3,7 @@
 #include "cmd/cli.h"
 #include "cmd/cmd.h"
 #include "cmd/offline_talk.h"
+#include "cmd/target.h"
 #include "run/offline_told.h"
 #include "run/startup.h"
 
@@ -66,6 +67,8 @@ int cmd_bench_startup(int argc, char **argv)
 		show_plan(&talk, &opts);
 		return offline_end(&talk);
 	}
+	if (opts.output_json && target_check("--output-json", opts.output_json, &talk.cli.err) < 0)
+		return offline_end(&talk);
 	if (startup_run(&opts, &talk.engine, &talk.hooks, &result, &talk.cli.err) == 0 ||
 	    result.runs.is_interrupted) {
 		print_results(&opts, &result);

@@ -123,8 +123,8 @@ static int start_engine(const struct bench *b, const struct caches *caches,
 
 	if (rc == 0)
 		rc = judge(b, offline_about(engine), e);
-	if (rc == 0)
-		rc = offline_load(engine, &loaded, e);
+	if (rc == 0 && (rc = offline_load(engine, &loaded, e)) < 0 && e->code != ERR_CANCELLED)
+		err_wrap(e, "Subprocess failed"); /* upstream's sentence */
 	if (rc == 0) {
 		keep_about(b->out, offline_about(engine));
 		keep_times(b->out, &loaded, it);
@@ -167,9 +167,6 @@ static int one(struct bench *b, enum startup_side side, struct startup_iteration
 		warn(b, left.text);
 		b->is_left_said = true;
 	}
-	/* Upstream's sentence for whatever goes wrong inside. */
-	if (rc < 0 && e->code != ERR_USAGE && e->code != ERR_CANCELLED)
-		err_wrap(e, "Subprocess failed");
 	return rc;
 }
 

@@ -181,6 +181,9 @@ for my $row ([0, 'the first cold start'], [1, 'the warm-up'], [2, 'a warm start'
 	check_run('a server that runs cannot be started', $r, { status => 2, warn => ['*--base-url*'] });
 	$r = run(args => ['bench', 'startup', @mine, '--num-iters-cold', '-1']);
 	check_run('a negative number', $r, { status => 2, warn => ['*--num-iters-cold*'] });
+	$r = run(args => ['bench', 'startup', @mine, '--output-json', '/proc/none.json']);
+	check_run('a file that cannot be written is refused before', $r, { status => 1,
+		warn => ['*--output-json*'], not_out => ['Setting*'] });
 }
 
 # ---- files beside ----
