@@ -259,11 +259,17 @@ static int plan(void *self, char *const *args, struct sim_model *m, struct err *
 
 /* ---- the load ---- */
 
-static void sleep_until(int64_t at_ns)
+/* Asleep until shortly before, which is woken from late on a busy machine; then awake. */
+#define AWAKE_NS 1000000
+
+static void wait_until(int64_t at_ns)
 {
-	struct timespec t = { at_ns / 1000000000, at_ns % 1000000000 };
+	int64_t early = at_ns - AWAKE_NS;
+	struct timespec t = { early / 1000000000, early % 1000000000 };
 
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) != 0)
+		continue;
+	while (clock_mono_ns() < at_ns)
 		continue;
 }
 
@@ -309,7 +315,7 @@ static int start(void *self, struct sim_model *m, struct err *e)
 		int64_t before = clock_mono_ns();
 
 		at += (int64_t)llround(p->modelled_s * 1e9);
-		sleep_until(at);
+		wait_until(at);
 		p->s = (double)(clock_mono_ns() - before) * 1e-9;
 		counter_fill(m, p);
 		phase_log(h, m, p);
