@@ -37,10 +37,36 @@ static int at_least_one(const char *what, int64_t v, struct err *e)
 	return 0;
 }
 
+/* As newer releases of vLLM are told, or older ones by their environment. */
+static bool has_profiler(const struct offline_engine *engine)
+{
+	const char *dir = getenv("VLLM_TORCH_PROFILER_DIR"), *cuda = getenv("VLLM_TORCH_CUDA_PROFILE");
+	struct arena a = { 0 };
+	bool has = (dir && *dir) || (cuda && strcmp(cuda, "1") == 0) ||
+		   offline_engine_text(engine, "profiler-config.profiler", &a);
+
+	arena_release(&a);
+	return has;
+}
+
+/* Only vLLM and what is modelled on it are known to refuse. */
+static int check_profiler(const struct offline_engine *engine, struct err *e)
+{
+	static const char *const asks[] = { "vllm", "vllm-chat", "sim" };
+
+	for (size_t i = 0; i < sizeof(asks) / sizeof(*asks); i++)
+		if (strcmp(engine->worker, asks[i]) == 0 && !has_profiler(engine))
+			return err_set(e, ERR_RUN, "Profiling is not enabled. Please set "
+				       "--profiler-config to enable profiling. Example: "
+				       "'--profiler-config.profiler=torch "
+				       "--profiler-config.torch_profiler_dir="
+				       "YOUR_DIR_PATH_TO_DUMP_TRACE'");
+	return 0;
+}
+
 int latency_check(const struct latency_opts *o, const struct offline_engine *engine,
 		  struct buf *notes, struct err *e)
 {
-	(void)engine;
 	if (o->input_len < 0 || o->batch_size < 0)
 		return err_set(e, ERR_RUN, "negative dimensions are not allowed: --batch-size %" PRId64
 			       ", --input-len %" PRId64, o->batch_size, o->input_len);
@@ -56,6 +82,8 @@ int latency_check(const struct latency_opts *o, const struct offline_engine *eng
 	if (o->num_iters > LATENCY_ITERATIONS_MAX || o->num_iters_warmup > LATENCY_ITERATIONS_MAX)
 		return err_set(e, ERR_LIMIT, "--num-iters and --num-iters-warmup: at most "
 			       "LATENCY_ITERATIONS_MAX, %d", LATENCY_ITERATIONS_MAX);
+	if (o->profile && !o->common.worker_cmd && check_profiler(engine, e) < 0)
+		return -1;
 	if (o->profile && o->output_json)
 		buf_printf(notes, "--profile runs one batch and measures nothing: %s is not written\n",
 			   o->output_json);

@@ -73,6 +73,8 @@ check_run('profiling', $r, { status => 0, gone => ['p.json'], not_out => ['*late
 	warn => ['WARNING: --profile runs one batch and measures nothing: p.json is not written'] });
 is((grep { $_->{kind} eq 'generate' } lines_of('profiled')), 2, 'one batch after the warm-up');
 ok(scalar(glob 'traces/*'), 'traces are there');
+check_run('a profiler in one JSON text', run(args => [@quick, qw(--profile --profiler-config),
+	'{"profiler": "torch", "torch_profiler_dir": "more"}']), { status => 0, exists => ['more'] });
 check_run('a dry run', run(args => [@quick, qw(--dry-run --output-json d.json)]),
 	{ status => 0, gone => ['d.json'], not_out => ['Warming up...'], out => ['Backend: sim',
 		'Batch: 4 prompts of 16 tokens, seed 0; answers 1 x 6 tokens each',
@@ -89,6 +91,8 @@ for ([1, 'Please ensure that max_model_len is greater than the sum of input_len 
 	[1, '*negative dimensions are not allowed*', qw(--batch-size -1)],
 	[1, '*The decoder prompt cannot be empty*', qw(--input-len 0)],
 	[1, '*--num-iters 0: no iteration, so there is no latency', qw(--num-iters 0)],
+	[1, '*Profiling is not enabled. Please set --profiler-config to enable profiling. Example: *',
+		'--profile'],
 	[2, '*--input-len*1.5*', qw(--input-len 1.5)],
 	[2, '*ambiguous option --num-iter*', qw(--num-iter 3)],
 	[1, '*--output-json: . is a directory, not a file', qw(--output-json .)]) {

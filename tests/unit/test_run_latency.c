@@ -74,7 +74,7 @@ static void what_cannot_run_is_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
-		const struct offline_engine engine = { 0 };
+		const struct offline_engine engine = { .worker = "hf" };
 		struct latency_opts o = usual();
 		struct buf notes = { 0 };
 		struct err e = { 0 };
