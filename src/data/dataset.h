@@ -161,5 +161,8 @@ struct dataset {
  */
 int dataset_drop_long(struct workload *w, const struct dataset_opts *o, struct err *e);
 
+/* Whether --random-mm-bucket-config can be read at all: ERR_RUN. */
+int dataset_check_buckets(const char *text, struct err *e);
+
 const struct dataset *dataset_find(const char *name); /* "-" and "_" alike; NULL: unknown */
 const struct dataset *const *dataset_all(size_t *n);

@@ -239,6 +239,15 @@ static int count_items(const struct dataset_opts *o, struct mm_plan *p, struct e
 		       p->max);
 }
 
+int dataset_check_buckets(const char *text, struct err *e)
+{
+	struct mm_plan plan = { 0 };
+	int rc = read_buckets(text, &plan, e);
+
+	mm_plan_release(&plan);
+	return rc;
+}
+
 int mm_plan_read(const struct dataset_opts *o, struct mm_plan *p, struct err *e)
 {
 	double ratio = o->random_mm_num_mm_items_range_ratio;

@@ -54,6 +54,16 @@ static void show_requests(void *self, size_t done, size_t total)
 		s->hooks.progress(s->hooks.self, "Drawing requests", done, total);
 }
 
+int offline_check_buckets(const struct opt *o, const void *field, struct err *e)
+{
+	struct err why = { 0 };
+
+	(void)o;
+	if (dataset_check_buckets(*(const char *const *)field, &why) == 0)
+		return 0;
+	return err_set(e, ERR_USAGE, "%s", why.text);
+}
+
 int offline_sampler_init(struct offline_sampler *s, struct err *e)
 {
 	const struct offline_engine *engine = s->engine;

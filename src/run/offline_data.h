@@ -51,6 +51,9 @@ struct offline_data {
 #define OFFLINE_RANDOM "Random datasets"
 #define OFFLINE_HUB "Hub datasets"
 
+/* Of the row below: ERR_USAGE for what cannot be read, as upstream's parser refuses it. */
+int offline_check_buckets(const struct opt *o, const void *field, struct err *e);
+
 /* The rows of upstream's two groups for random sets. type: the verb's options; set: the member. */
 #define OFFLINE_RANDOM_ROWS(type, set)                                                     \
 	OPT(type, set.random_input_len, "random-input-len", .group = OFFLINE_RANDOM,          \
@@ -78,6 +81,7 @@ struct offline_data {
 	    .help = "most items of each kind in one request"),                                \
 	OPT(type, set.random_mm_bucket_config, "random-mm-bucket-config",                     \
 	    .group = OFFLINE_RANDOM, .flags = OPT_LITERAL, .arg = "DICT",                     \
+	    .check = offline_check_buckets,                                                   \
 	    .help = "probability of each (height, width, frames)")
 
 struct offline_sampler {
