@@ -174,8 +174,10 @@ static void begin_progress(struct offline_talk *t)
 	t->is_bar = strcmp(form, "bar") == 0 ||
 		(strcmp(form, "auto") == 0 && isatty(STDERR_FILENO));
 	t->is_utf8 = is_utf8();
-	t->hooks = (struct offline_hooks){ .self = t, .line = on_line, .warn = on_warn,
-					   .progress = on_progress, .cancel = cli_is_interrupted() };
+	t->hooks = (struct offline_hooks){
+		.self = t, .line = on_line, .warn = on_warn, .progress = on_progress,
+		.cancel = cli_is_interrupted(),
+	};
 }
 
 /* The simulator's own options come after the engine's arguments. */

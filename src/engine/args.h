@@ -88,8 +88,8 @@ int engine_arg_check(const struct engine_arg *arg, struct str value, struct err 
 bool engine_arg_is_engines(const struct engine_arg *arg, bool is_async);
 /*
  * The hooks of struct opt_foreign (opt/opt.h) for those arguments; self: NULL, or
- * ENGINE_FOREIGN_ASYNC. A whole name of the server's is an error that says so; beginnings are those of
- * names without the server's.
+ * ENGINE_FOREIGN_ASYNC. A whole name of the server's is an error that says so; beginnings are
+ * those of names without the server's.
  */
 #define ENGINE_FOREIGN_ASYNC "async"
 int engine_foreign_words(const void *self, char *const *argv, bool is_whole, struct err *e);

@@ -55,12 +55,12 @@ static bool plain_digits(struct str s, int base, char out[static 80])
 	size_t n = 0;
 
 	for (size_t i = 0; i < s.n && n < 79; i++) {
+		static const char known[] = "0123456789abcdef";
 		char c = (char)tolower((unsigned char)s.p[i]);
-		int digit = isdigit((unsigned char)c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
 
 		if (c == '_')
 			continue;
-		if (digit >= base)
+		if (!memchr(known, c, (size_t)base))
 			return false;
 		out[n++] = c;
 	}
@@ -73,6 +73,7 @@ static bool is_integer(struct str s, int64_t *out)
 {
 	bool is_negative = s.n && s.p[0] == '-';
 	char digits[80], *end;
+	size_t longest;
 	int base = 10;
 	int64_t v = 0;
 
@@ -102,7 +103,8 @@ static bool is_integer(struct str s, int64_t *out)
 	} else if (s.n > 1 && s.p[0] == '0') {
 		base = 8;
 	}
-	if (!plain_digits(s, base, digits) || strlen(digits) > (base == 2 ? 62 : base == 10 ? 18 : 15))
+	longest = base == 2 ? 62 : base == 10 ? 18 : 15;
+	if (!plain_digits(s, base, digits) || strlen(digits) > longest)
 		return false;
 	v = strtoll(digits, &end, base);
 	*out = is_negative ? -v : v;

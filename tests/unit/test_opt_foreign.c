@@ -314,8 +314,8 @@ static void test_whose(void **state)
 	const struct line line = PASSES("", "--eager", "--ttft", "20", "--fast", "--fault", "a", "b",
 					"--strange", "--plan.a=1");
 	static const struct opt_foreign *const want[] = {
-		&foreign, &foreign_other, &foreign_other, &foreign_other, &foreign_other, &foreign_other,
-		&foreign_other, NULL, &foreign_other,
+		&foreign, &foreign_other, &foreign_other, &foreign_other, &foreign_other,
+		&foreign_other, &foreign_other, NULL, &foreign_other,
 	};
 	struct arena a = { 0 };
 	struct opt_result r;
