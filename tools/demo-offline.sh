@@ -14,14 +14,15 @@ run() {
 	printf '\n'
 	"$PROFLLM" "$@"
 }
-engine=(--backend sim --model demo --tokenizer sim --gpu h100-80gb --model-shape llama-3.1-8b --max-model-len 8192)
+engine=(--backend sim --model demo --tokenizer sim --gpu h100-80gb
+	--model-shape llama-3.1-8b --max-model-len 8192)
 
 rm -rf "$dir"
 mkdir -p "$dir"
 
 step "throughput: all prompts at once"
 run bench throughput "${engine[@]}" --dataset-name random --random-input-len 512 --random-output-len 64 \
-	--num-prompts 200 --num-warmups 8 --truth "$dir/account.jsonl" --output-json "$dir/throughput.json"
+	--num-prompts 200 --num-warmups 8 --account "$dir/account.jsonl" --output-json "$dir/throughput.json"
 
 step "what the simulated engine itself counted"
 cat "$dir/account.jsonl"
