@@ -44,6 +44,16 @@ static bool is_one_of(const char *text, const char *const *list)
 
 /* ---- the backend, and what only some of them have ---- */
 
+static void warn_of_idle(const struct check *c)
+{
+	static const char *const idle[] = { "worker-log", "show-log", "server-grace", "python" };
+
+	for (size_t i = 0; i < sizeof(idle) / sizeof(*idle); i++)
+		if (opt_given(c->set, c->result, idle[i]))
+			buf_printf(c->notes, "--%s has no effect with --base-url: the server is not "
+				   "started here\n", idle[i]);
+}
+
 static int check_http(const struct check *c)
 {
 	const struct offline_opts *o = c->o;
@@ -63,6 +73,8 @@ static int check_http(const struct check *c)
 	if (o->nsight.is_set)
 		return err_set(c->e, ERR_USAGE, "--nsight: not with --backend http; let --server-cmd "
 			       "begin with 'nsys profile'");
+	if (o->base_url)
+		warn_of_idle(c);
 	return 0;
 }
 
@@ -81,7 +93,7 @@ static int check_backend(const struct check *c)
 	if (strcmp(o->backend, "worker") == 0 && !o->worker_cmd)
 		return err_set(c->e, ERR_USAGE, "--backend worker: needs --worker-cmd, the program "
 			       "that drives the engine");
-	if (o->python && !is_one_of(o->backend, with_python))
+	if (o->python && !o->base_url && !is_one_of(o->backend, with_python))
 		buf_printf(c->notes, "--python has no effect with --backend %s, which needs no "
 			   "Python\n", o->backend);
 	if (o->nsight.n > 1)

@@ -163,6 +163,8 @@ static void test_words(void **state)
 		      "--max-model-len", "ten"),
 		NOTED(NPC, "--disable-frontend-multiprocessing has no effect",
 		      "--disable-frontend-multiprocessing"),
+		NOTED(NPC, "--show-log has no effect with --base-url: the server is not started here\n",
+		      "--backend", "http", "--base-url", "http://x", "--show-log"),
 		NOTED(NPC, "--python has no effect with --backend llama", "--backend", "llama",
 		      "--python", "p"),
 	};
