@@ -141,8 +141,8 @@ static void explain(const struct throughput_runs *r, const struct throughput_fac
 			   "end of a batch: more --num-prompts", f->elapsed_s);
 		break;
 	case THROUGHPUT_OUTSIDE:
-		buf_printf(out, "%.1f %% of it again passed between question and answer outside the "
-			   "engine's clock", f->outside_share * 100);
+		buf_printf(out, "%.1f %% of the timed section passed again between question and "
+			   "answer, outside the engine's clock", f->outside_share * 100);
 		break;
 	case THROUGHPUT_APART:
 		buf_printf(out, "the median of %zu runs took %+.1f %% of the first one's time: prompts "
