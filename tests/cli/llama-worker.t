@@ -141,4 +141,17 @@ is($t->ask('shutdown')->{type}, 'ok', 'shutdown');
 is($t->over, 0, 'ends with 0');
 is(join(', ', calls()), 'context_free 1, model_free 1', 'and gives back what it had');
 
+# ---- the same through the program ----
+
+my %verbs = (env => { PROFLLM_LIBLLAMA => "$build/workers/fake/libllama.so",
+	FAKE_JOURNAL => 'journal' });
+$r = run(args => [qw(bench throughput --backend llama --model m.gguf --tokenizer sim --num-prompts 20
+	--random-input-len 8 --random-output-len 4 --max-num-seqs 4 --output-json t.json)], %verbs);
+check_run('throughput', $r, { status => 0, out => ['Total num output tokens:  80', 'Engine: llama *'] });
+$r = run(args => [qw(bench latency --backend llama --model m.gguf --input-len 8 --output-len 4
+	--batch-size 6 --num-iters-warmup 1 --num-iters 2 --output-json l.json)], %verbs);
+check_run('latency', $r, { status => 0, out => ['Avg latency: *'] });
+$r = run(args => [qw(bench latency --backend llama --model none.gguf)], %verbs);
+check_run('no such model', $r, { status => 1, err => '*no such model file: none.gguf*' });
+
 done_testing();

@@ -232,4 +232,30 @@ SKIP: {
 }
 undef $t;
 
+# ---- the same through the program ----
+
+my %verbs = (env => { PYTHONPATH => $fake, PYTHONDONTWRITEBYTECODE => 1, FAKE_JOURNAL => 'verbs',
+	PROFLLM_WORKERS => $workers });
+my @asked = qw(--python python3 --tokenizer sim --random-input-len 8 --random-output-len 4);
+$r = run(args => [qw(bench throughput --model m --max-model-len 64), @asked, qw(--num-prompts 6
+	--num-warmups 2 --output-json t.json)], %verbs);
+check_run('throughput', $r, { status => 0, out => ['Throughput: *', 'Engine: vllm 0.32.0-fake *'] });
+is(json_of(slurp('t.json'))->{num_requests}, 6, 'six requests');
+@seen = calls({ journal => 'verbs' });
+is(names(@seen), 'from_engine_args LLM generate generate core.shutdown', 'warm-up and run');
+is($seen[1]{max_model_len}, 64, "the engine's arguments reach it");
+is(scalar(@{$seen[3]{prompts}}), 6, 'all prompts in one call');
+
+$r = run(args => [qw(bench startup --model m --python python3 --num-iters-cold 1 --num-iters-warm 1
+	--output-json s.json)], %verbs);
+check_run('startup', $r, { status => 0 });
+$r = json_of(slurp('s.json'));
+is("@{$r->{cold_compilation_times}}", '1.5', 'compiling');
+is(scalar(grep { $_->{call} eq 'LLM' } calls({ journal => 'verbs' })), 3, 'cold, warm-up, warm');
+
+$r = run(args => [qw(bench latency --model too-large --python python3)], %verbs);
+check_run('an engine without memory', $r, { status => 1, err => '*CUDA out of memory*' });
+$r = run(args => [qw(bench latency --model core-dies --python python3)], %verbs);
+check_run('arguments it refuses', $r, { status => 2, err => '*max_num_seqs must be 1*' });
+
 done_testing();

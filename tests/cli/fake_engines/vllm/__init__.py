@@ -80,6 +80,8 @@ class EngineArgs:
     @staticmethod
     def add_cli_args(parser):
         parser.add_argument("--model")
+        parser.add_argument("--tokenizer")
+        parser.add_argument("--no-enable-prefix-caching", action="store_true")
         parser.add_argument("--max-model-len", type=int, default=128)
         return parser
 
