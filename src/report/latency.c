@@ -9,9 +9,10 @@
 #include "base/fmt.h"
 #include "base/mem.h"
 #include "report/put.h"
+#include "report/verdict.h"
 #include "stats/stats.h"
 
-const int latency_percentages[LATENCY_PERCENTILES] = { 10, 25, 50, 75, 90, 99 };
+static const int percentages[LATENCY_PERCENTILES] = { 10, 25, 50, 75, 90, 99 };
 
 /* ---- numbers ---- */
 
@@ -96,7 +97,7 @@ void latency_facts(const struct latency_runs *r, struct latency_facts *f)
 	f->min_s = sorted[0];
 	f->max_s = sorted[r->n - 1];
 	for (int i = 0; i < LATENCY_PERCENTILES; i++)
-		f->percentile_s[i] = stats_percentile(sorted, r->n, latency_percentages[i]);
+		f->percentile_s[i] = stats_percentile(sorted, r->n, percentages[i]);
 	f->mean_95 = interval_mean(f->mean_s, f->std_s, r->n, 0.95);
 	deviation = median_deviation(r, f->median_s);
 	for (size_t i = 0; i < r->n; i++)
@@ -127,12 +128,13 @@ void latency_terminal(const struct latency_facts *f, struct buf *out)
 
 	buf_printf(out, "Avg latency: %s seconds\n", fmt_f64(text, f->mean_s));
 	for (int i = 0; i < LATENCY_PERCENTILES; i++)
-		buf_printf(out, "%d%% percentile latency: %s seconds\n", latency_percentages[i],
+		buf_printf(out, "%d%% percentile latency: %s seconds\n", percentages[i],
 			   fmt_f64(text, f->percentile_s[i]));
 }
 
-static const struct { enum latency_doubt doubt; const char *name; } doubt_names[] = {
-	{ LATENCY_STOPPED, "stopped" }, { LATENCY_SHORT, "short_answers" },
+/* None of them makes a latency useless: all lower the verdict by one. */
+static const struct { enum latency_doubt doubt; const char *code; } doubt_names[] = {
+	{ LATENCY_STOPPED, "interrupted" }, { LATENCY_SHORT, "short_answers" },
 	{ LATENCY_DRIFTS, "drift" }, { LATENCY_SPREADS, "spread" },
 	{ LATENCY_FIRST_SLOW, "no_warmup" }, { LATENCY_FEW, "few" },
 	{ LATENCY_OUTSIDE, "outside_the_clock" },
@@ -166,6 +168,22 @@ static void explain(const struct latency_runs *r, const struct latency_facts *f,
 			   "clock", f->outside_share * 100);
 }
 
+static struct trust verdict(const struct latency_runs *r, const struct latency_facts *f)
+{
+	struct trust t = { 0 };
+	struct buf text = { 0 };
+
+	for (size_t i = 0; i < DOUBTS; i++) {
+		if (!(f->doubts & doubt_names[i].doubt))
+			continue;
+		buf_reset(&text);
+		explain(r, f, doubt_names[i].doubt, &text);
+		verdict_doubt(&t, TRUST_DEGRADED, doubt_names[i].code, buf_str(&text));
+	}
+	buf_release(&text);
+	return t;
+}
+
 static void show_time(struct buf *out, double s)
 {
 	char text[FMT_F64_BYTES];
@@ -176,6 +194,8 @@ static void show_time(struct buf *out, double s)
 void latency_terminal_ours(const struct latency_runs *r, const struct latency_facts *f,
 			   struct buf *out)
 {
+	struct trust t;
+
 	if (r->n == 0)
 		return;
 	buf_add_text(out, "Median latency: ");
@@ -199,14 +219,8 @@ void latency_terminal_ours(const struct latency_runs *r, const struct latency_fa
 	if (r->n < LATENCY_TAIL_MIN)
 		buf_printf(out, "Note: the 99%% percentile of %zu values lies between the two "
 			   "largest.\n", r->n);
-	buf_printf(out, "Verdict: %s\n", f->doubts ? "doubtful" : "nothing speaks against it");
-	for (size_t i = 0; i < DOUBTS; i++) {
-		if (!(f->doubts & doubt_names[i].doubt))
-			continue;
-		buf_add_text(out, "  ");
-		explain(r, f, doubt_names[i].doubt, out);
-		buf_add_text(out, ".\n");
-	}
+	t = verdict(r, f);
+	verdict_show(&t, out);
 }
 
 /* ---- the result file ---- */
@@ -218,24 +232,6 @@ static void put_reals(struct json_writer *w, const char *key, const double *v, s
 	for (size_t i = 0; i < n; i++)
 		json_put_f64(w, v[i]);
 	json_end_array(w);
-}
-
-static void put_verdict(struct json_writer *w, const struct latency_runs *r,
-			const struct latency_facts *f)
-{
-	struct buf text = { 0 };
-
-	json_key(w, "doubts");
-	json_begin_object(w);
-	for (size_t i = 0; i < DOUBTS; i++) {
-		if (!(f->doubts & doubt_names[i].doubt))
-			continue;
-		buf_reset(&text);
-		explain(r, f, doubt_names[i].doubt, &text);
-		put_text(w, doubt_names[i].name, text.data);
-	}
-	json_end_object(w);
-	buf_release(&text);
 }
 
 static void put_spread(struct json_writer *w, const struct latency_runs *r,
@@ -262,6 +258,8 @@ static void put_spread(struct json_writer *w, const struct latency_runs *r,
 static void put_ours(struct json_writer *w, const struct latency_runs *r,
 		     const struct latency_facts *f, const struct latency_config *config)
 {
+	struct trust t = verdict(r, f);
+
 	json_key(w, "profllm");
 	json_begin_object(w);
 	put_members(w, config->ours);
@@ -281,7 +279,7 @@ static void put_ours(struct json_writer *w, const struct latency_runs *r,
 	put_real(w, "output_throughput", f->output_tokens_per_s);
 	put_real(w, "total_token_throughput", f->total_tokens_per_s);
 	put_real(w, "latency_per_output_token", f->s_per_token);
-	put_verdict(w, r, f);
+	verdict_put(w, &t);
 	json_end_object(w);
 }
 
@@ -292,7 +290,7 @@ static void put_percentiles(struct json_writer *w, const struct latency_facts *f
 	json_key(w, "percentiles");
 	json_begin_object(w);
 	for (int i = 0; i < LATENCY_PERCENTILES; i++) {
-		snprintf(key, sizeof(key), "%d", latency_percentages[i]);
+		snprintf(key, sizeof(key), "%d", percentages[i]);
 		put_real(w, key, f->percentile_s[i]);
 	}
 	json_end_object(w);

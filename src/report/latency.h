@@ -13,9 +13,7 @@
 #include "base/buf.h"
 #include "stats/interval.h"
 
-/* Upstream's, in its order. */
-#define LATENCY_PERCENTILES 6
-extern const int latency_percentages[LATENCY_PERCENTILES];
+#define LATENCY_PERCENTILES 6 /* 10, 25, 50, 75, 90, 99 */
 
 /* ---- doubts; every threshold stands here ---- */
 

@@ -57,8 +57,8 @@ int mm_percentiles(const char *text, struct mm_percentiles *out, struct arena *a
 	return 0;
 }
 
-struct mm_spread mm_spread(const double *v, size_t n, const struct mm_percentiles *p,
-			   struct arena *a)
+static struct mm_spread spread_of(const double *v, size_t n, const struct mm_percentiles *p,
+				  struct arena *a)
 {
 	struct mm_spread s = { .percentile = arena_alloc(a, (p->n + 1) * sizeof(double)) };
 	double *sorted = stats_sorted(v, n);
@@ -149,7 +149,7 @@ static void read_stage(const struct json_value *all, struct str key, struct mm_s
 	sum = stats_sum(v, n);
 	if (n)
 		out->v[out->n++] = (struct mm_stage){ .name = shown_name(key, a), .n = n,
-						      .spread = mm_spread(v, n, p, a), .sum = sum };
+						      .spread = spread_of(v, n, p, a), .sum = sum };
 	if (n && is_count) {
 		out->has_encoder = true;
 		out->encoder_calls = (int64_t)sum;
@@ -196,7 +196,7 @@ int mm_facts(const struct mm_run *run, struct str stages, const struct mm_percen
 	*out = (struct mm_facts){ .is_average = run->n == 0 && run->completed > 0 };
 	for (size_t i = 0; i < n; i++)
 		ms[i] = (run->n ? run->e2el_s[i] : run->elapsed_s / (double)run->completed) * 1000;
-	out->e2el_ms = mm_spread(ms, n, p, a);
+	out->e2el_ms = spread_of(ms, n, p, a);
 	free(ms);
 	return mm_stages_read(stages, p, &out->stages, a, e);
 }

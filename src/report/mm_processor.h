@@ -23,8 +23,6 @@ struct mm_spread {
 	double mean, median, std;
 	double *percentile;          /* one for each that was asked for */
 };
-struct mm_spread mm_spread(const double *v, size_t n, const struct mm_percentiles *p,
-			   struct arena *a);
 
 struct mm_stage {
 	const char *name;            /* "get_mm_hashes_ms", "num_encoder_calls" */
