@@ -221,8 +221,9 @@ def answer(adapter, question: dict) -> dict:
         return {"type": "ok", **getattr(adapter, name)(question)}
     except (Exception, SystemExit) as error:  # pylint: disable=broad-except
         told = failure(error, log)
-        if told["category"] == "flag" and name != "load" and not isinstance(error, Refused):
-            told["category"] = "other"  # not an argument of the engine
+        is_run = name not in ("load", "render") and not isinstance(error, Refused)
+        if is_run and told["category"] in ("flag", "model"):
+            told["category"] = "other"  # arguments and models are read while loading
         return told
 
 
