@@ -9,6 +9,7 @@
 
 #include "base/fmt.h"
 #include "report/put.h"
+#include "report/verdict.h"
 #include "stats/stats.h"
 
 /* ---- numbers ---- */
@@ -31,6 +32,8 @@ static void judge(const struct throughput_runs *r, struct throughput_facts *f)
 	const bool is_same = f->prompt_tokens == r->prompt_tokens &&
 			     f->output_tokens == r->output_tokens;
 
+	if (r->n_runs < r->wanted)
+		f->doubts |= THROUGHPUT_STOPPED;
 	if (r->finished < r->n)
 		f->doubts |= THROUGHPUT_UNFINISHED;
 	if (r->has_counts && r->output_tokens < wanted)
@@ -97,11 +100,20 @@ void throughput_terminal(const struct throughput_runs *r, const struct throughpu
 		   "\n", f->prompt_tokens, f->output_tokens);
 }
 
-static const struct { enum throughput_doubt doubt; const char *name; } doubt_names[] = {
-	{ THROUGHPUT_UNFINISHED, "unfinished" }, { THROUGHPUT_FEWER, "short_answers" },
-	{ THROUGHPUT_REQUESTED, "requested_tokens" }, { THROUGHPUT_PROFILED, "profiled" },
-	{ THROUGHPUT_MEDIA, "media_tokens" }, { THROUGHPUT_BRIEF, "brief" },
-	{ THROUGHPUT_OUTSIDE, "outside_the_clock" }, { THROUGHPUT_APART, "runs_apart" },
+static const struct {
+	enum throughput_doubt doubt;
+	enum trust_verdict level;
+	const char *code;
+} doubt_names[] = {
+	{ THROUGHPUT_STOPPED, TRUST_DEGRADED, "interrupted" },
+	{ THROUGHPUT_UNFINISHED, TRUST_INVALID, "unfinished" },
+	{ THROUGHPUT_FEWER, TRUST_DEGRADED, "short_answers" },
+	{ THROUGHPUT_REQUESTED, TRUST_DEGRADED, "requested_tokens" },
+	{ THROUGHPUT_PROFILED, TRUST_INVALID, "profiled" },
+	{ THROUGHPUT_MEDIA, TRUST_DEGRADED, "media_tokens" },
+	{ THROUGHPUT_BRIEF, TRUST_DEGRADED, "brief" },
+	{ THROUGHPUT_OUTSIDE, TRUST_DEGRADED, "outside_the_clock" },
+	{ THROUGHPUT_APART, TRUST_DEGRADED, "runs_apart" },
 };
 #define DOUBTS (sizeof(doubt_names) / sizeof(*doubt_names))
 
@@ -123,6 +135,9 @@ static void explain(const struct throughput_runs *r, const struct throughput_fac
 		    enum throughput_doubt doubt, struct buf *out)
 {
 	switch (doubt) {
+	case THROUGHPUT_STOPPED:
+		buf_printf(out, "stopped after %zu of %zu runs", r->n_runs, r->wanted);
+		break;
 	case THROUGHPUT_UNFINISHED:
 		buf_printf(out, "%zu of %zu requests have no answer", r->n - r->finished, r->n);
 		break;
@@ -150,6 +165,22 @@ static void explain(const struct throughput_runs *r, const struct throughput_fac
 			   (f->median_s / f->elapsed_s - 1) * 100);
 		break;
 	}
+}
+
+static struct trust verdict(const struct throughput_runs *r, const struct throughput_facts *f)
+{
+	struct trust t = { 0 };
+	struct buf text = { 0 };
+
+	for (size_t i = 0; i < DOUBTS; i++) {
+		if (!(f->doubts & doubt_names[i].doubt))
+			continue;
+		buf_reset(&text);
+		explain(r, f, doubt_names[i].doubt, &text);
+		verdict_doubt(&t, doubt_names[i].level, doubt_names[i].code, buf_str(&text));
+	}
+	buf_release(&text);
+	return t;
 }
 
 static void show_time(struct buf *out, double s)
@@ -191,6 +222,7 @@ void throughput_terminal_ours(const struct throughput_runs *r, const struct thro
 			      struct buf *out)
 {
 	const double n = (double)r->n;
+	struct trust t = verdict(r, f);
 
 	buf_printf(out, "Requests: %zu of %.1f prompt tokens and %" PRId64 " x %.1f answer tokens on "
 		   "average, after %zu to warm up\n", r->n, (double)r->requested_prompt_tokens / n,
@@ -203,14 +235,7 @@ void throughput_terminal_ours(const struct throughput_runs *r, const struct thro
 	buf_add_char(out, '\n');
 	show_latencies(r, out);
 	show_runs(r, f, out);
-	buf_printf(out, "Verdict: %s\n", f->doubts ? "doubtful" : "nothing speaks against it");
-	for (size_t i = 0; i < DOUBTS; i++) {
-		if (!(f->doubts & doubt_names[i].doubt))
-			continue;
-		buf_add_text(out, "  ");
-		explain(r, f, doubt_names[i].doubt, out);
-		buf_add_text(out, ".\n");
-	}
+	verdict_show(&t, out);
 }
 
 /* ---- the result file ---- */
@@ -270,27 +295,10 @@ static void put_runs(struct json_writer *w, const struct throughput_runs *r,
 	}
 }
 
-static void put_verdict(struct json_writer *w, const struct throughput_runs *r,
-			const struct throughput_facts *f)
-{
-	struct buf text = { 0 };
-
-	json_key(w, "doubts");
-	json_begin_object(w);
-	for (size_t i = 0; i < DOUBTS; i++) {
-		if (!(f->doubts & doubt_names[i].doubt))
-			continue;
-		buf_reset(&text);
-		explain(r, f, doubt_names[i].doubt, &text);
-		put_text(w, doubt_names[i].name, text.data);
-	}
-	json_end_object(w);
-	buf_release(&text);
-}
-
 void throughput_json(const struct throughput_runs *r, const struct throughput_facts *f,
 		     const struct throughput_config *config, struct buf *out)
 {
+	struct trust t = verdict(r, f);
 	struct json_writer w = json_writer(out);
 
 	w.indent = 4;
@@ -310,7 +318,7 @@ void throughput_json(const struct throughput_runs *r, const struct throughput_fa
 		put_int(&w, "finished_requests", (int64_t)r->finished);
 	put_tokens(&w, r, f);
 	put_runs(&w, r, f);
-	put_verdict(&w, r, f);
+	verdict_put(&w, &t);
 	json_end_object(&w);
 	json_end_object(&w);
 }

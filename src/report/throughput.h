@@ -32,12 +32,13 @@ enum throughput_doubt {
 	THROUGHPUT_BRIEF = 32,
 	THROUGHPUT_OUTSIDE = 64,
 	THROUGHPUT_APART = 128,    /* later runs differ from the first */
+	THROUGHPUT_STOPPED = 256,  /* the user ended it */
 };
 
 /* What ran. Everything is borrowed. */
 struct throughput_runs {
 	const double *elapsed_s;     /* of n_runs runs of the same requests; at least one */
-	size_t n_runs;
+	size_t n_runs, wanted;       /* wanted: --num-runs */
 	double outside_s;            /* of the first */
 	size_t n, finished;          /* requests; finished: SIZE_MAX when not told */
 	int64_t sequences;           /* for each prompt */

@@ -71,18 +71,13 @@ static struct offline *start(void *self, struct err *e)
 		.is_compiled = o->hf_enable_torch_compile, .log_name = "throughput",
 		.hooks = *s->hooks,
 	};
-	struct buf notes = { 0 };
-	int rc;
 
 	if (s->offline)
 		return s->offline;
-	if (offline_start(&how, &s->offline, e) < 0)
+	if (offline_start(&how, &s->offline, e) < 0 ||
+	    offline_judge(&o->common, s->engine, offline_about(s->offline), s->hooks, e) < 0)
 		return NULL;
-	rc = offline_judge(&o->common, s->engine, offline_about(s->offline)->version, &notes, e);
-	if (rc == 0)
-		each_line(s, s->hooks->warn, &notes);
-	buf_release(&notes);
-	return rc < 0 ? NULL : s->offline;
+	return s->offline;
 }
 
 static bool is_chat(const struct session *s)
@@ -400,7 +395,8 @@ int throughput_run(const struct throughput_opts *o, const struct throughput_plan
 
 	s.elapsed_s = mem_array((size_t)o->num_runs, sizeof(double));
 	s.runs = (struct throughput_runs){
-		.elapsed_s = s.elapsed_s, .sequences = o->n, .backend = plan->backend,
+		.elapsed_s = s.elapsed_s, .wanted = (size_t)o->num_runs, .sequences = o->n,
+		.backend = plan->backend,
 		.is_as_requested = plan->is_as_requested, .is_profiled = o->profile,
 	};
 	rc = run_all(&s, e);
