@@ -6,6 +6,7 @@
 #include "report/ours.h"
 
 #include "report/put.h"
+#include "report/verdict.h"
 
 #define SCHEMA_VERSION 1
 
@@ -29,21 +30,6 @@ static void put_spread(struct json_writer *w, const char *key, const struct metr
 static void put_share(struct json_writer *w, const char *key, uint64_t part, uint64_t whole)
 {
 	put_real(w, key, whole ? (double)part / (double)whole : 0);
-}
-
-static void put_verdict(struct json_writer *w, const struct trust *t)
-{
-	put_text(w, "verdict", trust_name(t->verdict));
-	json_key(w, "reasons");
-	json_begin_array(w);
-	for (size_t i = 0; i < t->n_reasons; i++) {
-		json_begin_object(w);
-		put_text(w, "level", trust_name(t->reason[i].level));
-		put_text(w, "code", t->reason[i].code);
-		put_text(w, "text", t->reason[i].text);
-		json_end_object(w);
-	}
-	json_end_array(w);
 }
 
 static void put_client(struct json_writer *w, const struct metrics *m)
@@ -188,7 +174,7 @@ void report_ours_json(const struct report *r, struct buf *out)
 
 	json_begin_object(&w);
 	put_run(&w, r);
-	put_verdict(&w, r->trust);
+	verdict_put(&w, r->trust);
 	put_client(&w, r->metrics);
 	put_failures(&w, r->metrics);
 	put_real(&w, "input_throughput", r->metrics->input_throughput);

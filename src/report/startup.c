@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "json/read.h"
 #include "report/put.h"
+#include "report/verdict.h"
 #include "stats/stats.h"
 
 const int startup_percentages[STARTUP_PERCENTILES] = { 10, 25, 50, 75, 90, 99 };
@@ -228,6 +228,7 @@ static void put_pages(const struct startup_runs *r, struct buf *out)
 
 void startup_terminal_ours(const struct startup_runs *r, struct buf *out)
 {
+	struct trust t = startup_trust(r);
 	struct phases p;
 
 	gather(r, &p);
@@ -239,7 +240,7 @@ void startup_terminal_ours(const struct startup_runs *r, struct buf *out)
 	for (size_t i = 0; i < p.n; i++)
 		put_row(r, p.name[i], 0, p.name[i], out);
 	put_pages(r, out);
-	startup_verdict(r, out);
+	verdict_show(&t, out);
 }
 
 /* ---- JSON ---- */
@@ -362,30 +363,20 @@ static void put_side_json(struct json_writer *w, const struct startup_runs *r,
 
 static void put_ours(struct json_writer *w, const struct startup_runs *r, struct str ours)
 {
-	struct json_scan scan = { ours, 0 };
-	struct json_slice all, value;
-	struct json_iter it;
-	struct str key;
+	struct trust t = startup_trust(r);
 	struct phases p;
 
 	gather(r, &p);
 	json_key(w, "profllm");
 	json_begin_object(w);
-	if (json_next(&scan, &all, NULL) == 0 && all.kind == JSON_OBJECT) {
-		it = json_iter(all);
-		while (json_each(&it, &key, &value) == 1) {
-			json_key_str(w, key);
-			json_put_raw(w, value.kind == JSON_STRING ?
-				     (struct str){ value.raw.p - 1, value.raw.n + 2 } : value.raw);
-		}
-	}
+	put_members(w, ours);
 	put_text(w, "clock", r->is_server ? "server's start to its first healthy answer" :
 		 "building the engine");
 	put_text(w, "cold_means", r->is_page_cache_dropped ?
 		 "empty compilation caches, model files out of the page cache" :
 		 "empty compilation caches");
 	put_bool(w, "interrupted", r->is_interrupted);
-	startup_put_doubts(r, w);
+	verdict_put(w, &t);
 	for (enum startup_side s = STARTUP_COLD; s < STARTUP_SIDES; s++)
 		put_side_json(w, r, s, &p);
 	json_end_object(w);

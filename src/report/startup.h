@@ -13,7 +13,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "json/write.h"
+#include "metrics/trust.h"
 
 /* Upstream's, in its order. */
 #define STARTUP_PERCENTILES 6
@@ -76,10 +76,8 @@ enum startup_doubt {
 };
 /* Bits of enum startup_doubt. */
 unsigned startup_doubts(const struct startup_runs *runs);
-/* "Verdict: ..." and a line for each doubt. */
-void startup_verdict(const struct startup_runs *runs, struct buf *out);
-/* The member "doubts": name -> sentence. */
-void startup_put_doubts(const struct startup_runs *runs, struct json_writer *w);
+/* The same as a verdict. */
+struct trust startup_trust(const struct startup_runs *runs);
 
 /* ---- what is shown and kept ---- */
 

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "report/put.h"
+#include "report/verdict.h"
 #include "stats/stats.h"
 
 static const enum startup_side measured[] = { STARTUP_COLD, STARTUP_WARM };
@@ -69,8 +69,8 @@ unsigned startup_doubts(const struct startup_runs *r)
 	return is_coarse(r) ? doubts | STARTUP_COARSE : doubts;
 }
 
-static const struct { enum startup_doubt doubt; const char *name, *text; } rows[] = {
-	{ STARTUP_STOPPED, "stopped", "it was stopped before all starts were measured" },
+static const struct { enum startup_doubt doubt; const char *code, *text; } rows[] = {
+	{ STARTUP_STOPPED, "interrupted", "it was stopped before all starts were measured" },
 	{ STARTUP_FEW, "few", "one or two starts of a kind tell nothing of their spread" },
 	{ STARTUP_SPREADS, "spread", "starts of a kind differ: their standard deviation is above "
 	  "10 % of the mean" },
@@ -82,24 +82,13 @@ static const struct { enum startup_doubt doubt; const char *name, *text; } rows[
 };
 #define ROWS (sizeof(rows) / sizeof(*rows))
 
-void startup_verdict(const struct startup_runs *r, struct buf *out)
+struct trust startup_trust(const struct startup_runs *r)
 {
 	unsigned doubts = startup_doubts(r);
+	struct trust t = { 0 };
 
-	buf_printf(out, "Verdict: %s\n", doubts ? "doubtful" : "nothing speaks against it");
 	for (size_t i = 0; i < ROWS; i++)
 		if (doubts & rows[i].doubt)
-			buf_printf(out, "  %s.\n", rows[i].text);
-}
-
-void startup_put_doubts(const struct startup_runs *r, struct json_writer *w)
-{
-	unsigned doubts = startup_doubts(r);
-
-	json_key(w, "doubts");
-	json_begin_object(w);
-	for (size_t i = 0; i < ROWS; i++)
-		if (doubts & rows[i].doubt)
-			put_text(w, rows[i].name, rows[i].text);
-	json_end_object(w);
+			verdict_doubt(&t, TRUST_DEGRADED, rows[i].code, str_of(rows[i].text));
+	return t;
 }

@@ -109,12 +109,12 @@ my $run = begin(args => [@sim, qw(--num-iters-warmup 0 --num-iters 100000 --outp
 wait_for('iterations', sub { (slurp('interrupted') || '') =~ /(generate.*\n.*){3}/ });
 kill 'INT', $run->{pid};
 $r = finish($run);
-check_run('Ctrl-C', $r, { status => 130, out => ['Avg latency: *', 'Verdict: doubtful',
-	'  stopped after * of 100000 iterations.'], exists => ['i.json'] });
+check_run('Ctrl-C', $r, { status => 130, out => ['Avg latency: *', 'Verdict: DEGRADED',
+	'  DEGRADED: Stopped after * of 100000 iterations.'], exists => ['i.json'] });
 $j = json_of(slurp('i.json'));
 cmp_ok(scalar @{$j->{latencies}}, '>=', 2, 'what was measured is kept');
 is($j->{profllm}{iterations}, scalar @{$j->{latencies}}, 'and counted');
-ok($j->{profllm}{doubts}{stopped}, 'and said');
+is($j->{profllm}{reasons}[0]{code}, 'interrupted', 'and said');
 
 # ---- what the engine is asked ----
 

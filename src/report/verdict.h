@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report/verdict.h - a verdict with its reasons (metrics/trust.h), for people and for programs. */
+#pragma once
+#include "json/write.h"
+#include "metrics/trust.h"
+
+/*
+ * One more reason, and what it makes of the verdict. text: a sentence without its capital and its
+ * full stop, cut when it is too long; code lives as long as the program.
+ */
+void verdict_doubt(struct trust *t, enum trust_verdict level, const char *code, struct str text);
+/* The members "verdict" and "reasons" of an open object. */
+void verdict_put(struct json_writer *w, const struct trust *t);
+/* "Verdict: DEGRADED", and a line for each reason. */
+void verdict_show(const struct trust *t, struct buf *out);
