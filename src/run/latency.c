@@ -274,7 +274,9 @@ static int begin(struct latency *l, struct err *e)
 	const struct offline_batch batch = { .w = &l->prompts, .n = (size_t)l->o->batch_size };
 	const struct offline_about *about;
 
-	if (offline_start(&how, &l->offline, e) < 0 || offline_load(l->offline, &l->loaded, e) < 0)
+	if (offline_start(&how, &l->offline, e) < 0 ||
+	    offline_judge(&l->o->common, l->engine, offline_about(l->offline), l->hooks, e) < 0 ||
+	    offline_load(l->offline, &l->loaded, e) < 0)
 		return -1;
 	about = offline_about(l->offline);
 	if (about->max_model_len > 0 &&

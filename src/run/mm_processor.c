@@ -158,7 +158,8 @@ static int begin(struct mm *m, struct err *e)
 	};
 	const struct offline_data *d = &m->o->data;
 
-	if (offline_start(&how, &m->offline, e) < 0)
+	if (offline_start(&how, &m->offline, e) < 0 ||
+	    offline_judge(&m->o->common, m->engine, offline_about(m->offline), m->hooks, e) < 0)
 		return -1;
 	m->sampler = (struct offline_sampler){
 		.backend = "vllm-chat", .engine = m->engine, .hooks = *m->hooks, .ask = ask,

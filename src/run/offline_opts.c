@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/args.h"
+#include "run/offline.h"
 
 #define HEAD "engine arguments"
 
@@ -361,24 +362,28 @@ int offline_opts_check(const struct opt_set *set, const struct opt_result *resul
 }
 
 int offline_judge(const struct offline_opts *o, const struct offline_engine *engine,
-		  const char *version, struct buf *notes, struct err *e)
+		  const struct offline_about *about, const struct offline_hooks *hooks,
+		  struct err *e)
 {
-	unsigned number = engine_version(version);
 	struct buf found = { 0 };
 	struct str rest;
+	int rc = 0;
 
-	engine_args_check_version(engine->command + 2, HEAD, number, &found);
+	if (strcmp(about->engine, "vllm") != 0)
+		return 0;
+	engine_args_check_version(engine->command + 2, HEAD, engine_version(about->version), &found);
 	rest = buf_str(&found);
-	if (rest.n && o->strict_args) {
-		struct str first = str_cut(&rest, '\n');
+	while (rest.n && rc == 0) {
+		struct str line = str_cut(&rest, '\n');
 
-		err_set(e, ERR_USAGE, "%.*s", (int)first.n, first.p);
-		buf_release(&found);
-		return -1;
+		if (o->strict_args)
+			rc = err_set(e, ERR_USAGE, "%.*s", (int)line.n, line.p);
+		found.data[line.p - found.data + (ptrdiff_t)line.n] = 0;
+		if (rc == 0 && hooks->warn)
+			hooks->warn(hooks->self, line.p);
 	}
-	buf_add_str(notes, buf_str(&found));
 	buf_release(&found);
-	return 0;
+	return rc;
 }
 
 const char *offline_engine_text(const struct offline_engine *engine, const char *name,

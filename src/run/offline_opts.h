@@ -23,6 +23,9 @@
 #include "base/err.h"
 #include "opt/opt.h"
 
+struct offline_about; /* run/offline.h */
+struct offline_hooks;
+
 struct offline_opts {
 	const char *backend;        /* after the check: a worker's name, "http" or "worker" */
 	const char *python;         /* NULL: looked for */
@@ -164,11 +167,12 @@ int offline_opts_check(const struct opt_set *set, const struct opt_result *resul
 		       struct offline_engine *out, struct arena *a, struct buf *notes,
 		       struct err *e);
 /*
- * Once more with vLLM's version as the engine tells it ("0.32.0"; NULL or "": unknown, or no vLLM):
- * what that version does not have is a note, or with --strict-args an error.
+ * Once more, after offline_start, with the version that the engine tells of itself: what it does not
+ * have is a warning, or with --strict-args an error. Nothing for engines other than vLLM.
  */
 int offline_judge(const struct offline_opts *o, const struct offline_engine *engine,
-		  const char *version, struct buf *notes, struct err *e);
+		  const struct offline_about *about, const struct offline_hooks *hooks,
+		  struct err *e);
 
 /* The value in effect of any engine argument, as engine_argv_text; NULL: none. */
 const char *offline_engine_text(const struct offline_engine *engine, const char *name,

@@ -88,23 +88,8 @@ static void keep_times(struct startup_result *r, const struct offline_loaded *l,
 /* Once, with the first start: what its version does not know of the arguments. */
 static int judge(const struct bench *b, const struct offline_about *about, struct err *e)
 {
-	struct buf notes = { 0 };
-	struct str rest;
-	int rc;
-
-	if (b->out->is_started)
-		return 0;
-	rc = offline_judge(&b->o->common, b->engine, about->version, &notes, e);
-	rest = buf_str(&notes);
-	while (rest.n) {
-		struct str line = str_cut(&rest, '\n');
-		char *text = mem_copy(line.p, line.n);
-
-		warn(b, text);
-		free(text);
-	}
-	buf_release(&notes);
-	return rc;
+	return b->out->is_started ? 0 :
+		offline_judge(&b->o->common, b->engine, about, b->hooks, e);
 }
 
 static int start_engine(const struct bench *b, const struct caches *caches,
