@@ -151,7 +151,7 @@ static void explain(const struct latency_runs *r, const struct latency_facts *f,
 		buf_printf(out, "%" PRIu64 " tokens came back where %" PRIu64 " were asked for: the "
 			   "latency is that of less work", r->output_tokens, f->expected_tokens);
 	else if (doubt == LATENCY_FEW)
-		buf_printf(out, "%zu iterations tell nothing of drift and spread; %d do", r->n,
+		buf_printf(out, "fewer than %d iterations tell nothing of drift and spread",
 			   LATENCY_JUDGE_MIN);
 	else if (doubt == LATENCY_DRIFTS)
 		buf_printf(out, "the last third of the iterations took %+.1f %% of the first third's "
@@ -216,7 +216,7 @@ void latency_terminal_ours(const struct latency_runs *r, const struct latency_fa
 		   f->total_tokens_per_s);
 	if (f->outliers)
 		buf_printf(out, "Outliers: %zu of %zu iterations\n", f->outliers, r->n);
-	if (r->n < LATENCY_TAIL_MIN)
+	if (r->n > 1 && r->n < LATENCY_TAIL_MIN)
 		buf_printf(out, "Note: the 99%% percentile of %zu values lies between the two "
 			   "largest.\n", r->n);
 	t = verdict(r, f);
