@@ -371,7 +371,8 @@ int offline_judge(const struct offline_opts *o, const struct offline_engine *eng
 
 	if (strcmp(about->engine, "vllm") != 0)
 		return 0;
-	engine_args_check_version(engine->command + 2, HEAD, engine_version(about->version), &found);
+	engine_args_check_version(engine->command + 2, HEAD, engine_version(about->version),
+				  &found);
 	rest = buf_str(&found);
 	while (rest.n && rc == 0) {
 		struct str line = str_cut(&rest, '\n');

@@ -167,8 +167,8 @@ int offline_opts_check(const struct opt_set *set, const struct opt_result *resul
 		       struct offline_engine *out, struct arena *a, struct buf *notes,
 		       struct err *e);
 /*
- * Once more, after offline_start, with the version that the engine tells of itself: what it does not
- * have is a warning, or with --strict-args an error. Nothing for engines other than vLLM.
+ * Once more, after offline_start, with the version that the engine tells of itself: what it does
+ * not have is a warning, or with --strict-args an error. Nothing for engines other than vLLM.
  */
 int offline_judge(const struct offline_opts *o, const struct offline_engine *engine,
 		  const struct offline_about *about, const struct offline_hooks *hooks,
