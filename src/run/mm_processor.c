@@ -11,6 +11,7 @@
 #include "json/python.h"
 #include "report/mm_processor.h"
 #include "report/report.h"
+#include "report/verdict.h"
 #include "run/offline_told.h"
 
 /* The families that upstream knows as multimodal; sorted as it lists them. */
@@ -232,6 +233,24 @@ static void read_outcome(struct mm *m)
 			r->e2el_s[r->n++] = out->e2el_s[i];
 }
 
+static struct trust verdict(const struct mm *m)
+{
+	struct buf text = { 0 };
+	struct trust t = { 0 };
+
+	if (m->run.failed) {
+		buf_printf(&text, "%zu of %zu requests did not finish", m->run.failed,
+			   m->outcome.n);
+		verdict_doubt(&t, m->run.completed ? TRUST_DEGRADED : TRUST_INVALID, "failed",
+			      buf_str(&text));
+	}
+	if (m->facts.is_average)
+		verdict_doubt(&t, TRUST_DEGRADED, "no_request_times",
+			      STR("no request's own time is known: each counts as the mean of all"));
+	buf_release(&text);
+	return t;
+}
+
 static void put_counts(const struct mm *m, struct json_writer *w)
 {
 	const struct offline_outcome *out = &m->outcome;
@@ -254,9 +273,11 @@ static void put_counts(const struct mm *m, struct json_writer *w)
 static void put_ours(const struct mm *m, const struct offline_told *told, struct buf *text)
 {
 	struct json_writer w = json_writer(text);
+	const struct trust t = verdict(m);
 
 	json_begin_object(&w);
 	offline_told(&w, told);
+	verdict_put(&w, &t);
 	json_key(&w, "engine_args");
 	json_begin_array(&w);
 	for (char *const *arg = m->engine->shown_argv; arg && *arg; arg++)
@@ -304,6 +325,7 @@ static int save(const struct mm *m, const struct offline_told *told, struct err 
 static void show_ours(const struct mm *m, const struct offline_told *told, struct buf *text)
 {
 	const struct offline_outcome *out = &m->outcome;
+	const struct trust t = verdict(m);
 
 	buf_add_char(text, '\n');
 	offline_told_line(text, told);
@@ -318,6 +340,7 @@ static void show_ours(const struct mm *m, const struct offline_told *told, struc
 	else if (m->facts.stages.requests < out->n)
 		buf_printf(text, "Stages: of %zu of %zu requests.\n", m->facts.stages.requests,
 			   out->n);
+	verdict_show(&t, text);
 }
 
 static int report(struct mm *m, struct err *e)

@@ -32,7 +32,7 @@ check_run('a run', $r, { status => 0, out => ['Starting multimodal processor ben
 	'*Stage *Mean *Median *Std *P50.0 *P99.0', (map { "*$_ *" } @stages[0 .. 4]),
 	'Summary: * total encoder calls across * requests.', 'End-to-End Latency (ms):',
 	'Metric Value (ms)', 'Results saved to r.json', 'Engine: sim *, simulated*',
-	'Requests: 4 in *'], not_out => ['*Warning*'] });
+	'Requests: 4 in *', 'Verdict: VALID'], not_out => ['*Warning*'] });
 my @head = split /\n/, ($r->{out} =~ /Metrics:\n(.*?)\n\n/s)[0];
 is(scalar(grep { length $_ != length $head[0] } @head), 0, 'the table is flush');
 my $text = slurp('r.json');
@@ -125,5 +125,7 @@ is_deeply([@{$own}{qw(completed failed)}], [3, 1], 'a request that did not finis
 cmp_ok(abs($own->{mean_e2el_ms} - 1000 * $own->{profllm}{elapsed_time} / 3), '<', 1e-6,
 	'the whole time over those that completed');
 is($own->{profllm}{e2el_from}, 'average', 'and it is said so');
+is(join(' ', map { $_->{code} } @{$own->{profllm}{reasons}}), 'failed no_request_times',
+	'and is a reason to doubt');
 
 done_testing();
