@@ -20,6 +20,14 @@ static bool find_list(char *const *argv, const struct engine_arg *arg, struct en
 	return is_found;
 }
 
+/* A level of optimization is a number as a default, and a text once it is given. */
+static bool is_number_until_given(char *const *argv, const struct engine_arg *arg)
+{
+	struct engine_token t;
+
+	return strcmp(arg->name, "optimization-level") == 0 && !find_list(argv, arg, &t);
+}
+
 static void put_list(struct json_writer *w, char *const *argv, const struct engine_arg *arg,
 		     const char *initial)
 {
@@ -67,6 +75,12 @@ static void put_value(struct json_writer *w, const struct engine_arg *arg, const
 	arena_release(&a);
 }
 
+/* What vLLM's command takes away again once they are parsed. */
+static bool is_of_logging(const struct engine_arg *arg)
+{
+	return strcmp(arg->group, "LoggingConfig") == 0;
+}
+
 void engine_argv_values(char *const *argv, bool is_async, struct json_writer *w)
 {
 	for (size_t i = 0; i < engine_arg_count; i++) {
@@ -74,13 +88,15 @@ void engine_argv_values(char *const *argv, bool is_async, struct json_writer *w)
 		struct buf key = { 0 };
 		struct arena a = { 0 };
 
-		if (arg->until || !engine_arg_is_engines(arg, is_async))
+		if (arg->until || is_of_logging(arg) || !engine_arg_is_engines(arg, is_async))
 			continue;
 		for (const char *p = arg->name; *p; p++)
 			buf_add_char(&key, *p == '-' ? '_' : *p);
 		json_key(w, key.data);
 		if (arg->kind == ENGINE_LIST)
 			put_list(w, argv, arg, arg->initial);
+		else if (is_number_until_given(argv, arg))
+			json_put_raw(w, str_of(arg->initial));
 		else
 			put_value(w, arg, engine_argv_text(argv, arg->name, &a));
 		arena_release(&a);
