@@ -96,7 +96,7 @@ for (['the asynchronous engine', qw(--async-engine)], ['its older name', qw(--ba
 	my ($name, @more) = @$_;
 
 	check_run($name, run(args => [@as, @small, @more, qw(--n 2 --output-json r.json)]), { status => 0,
-		out => ['Total num output tokens:  48', '*the tokens above are those asked for*'] });
+		out => ['Total num output tokens:  48', '*he tokens above are those asked for*'] });
 	is_deeply([@{json_of(slurp('r.json'))->{profllm}}{qw(token_counts counted_output_tokens)}],
 		['requested', 96], "$name: both are saved");
 	check_run("$name, mended", run(args => [@as, @small, @more, qw(--n 2 --fix token-counts)]),
