@@ -51,7 +51,7 @@ static double seconds_of(struct str line, const struct pattern *p)
 		n = 0;
 		while (n < rest.n && ((rest.p[n] >= '0' && rest.p[n] <= '9') || rest.p[n] == '.'))
 			n++;
-		if (n && str_to_f64((struct str){ rest.p, n }, &s) &&
+		if (n && str_to_f64((struct str){ rest.p, n }, &s) && isfinite(s) &&
 		    str_starts((struct str){ rest.p + n, rest.n - n }, str_of(p->unit)))
 			return s;
 	}
