@@ -25,7 +25,11 @@ static void values(struct buf *out, char *const *argv, bool is_async)
 
 static void test_as_upstream_lists_them(void **state)
 {
-	static const struct { const char *argv[6]; bool is_async; const char *has, *lacks; } row[] = {
+	static const struct {
+		const char *argv[6];
+		bool is_async;
+		const char *has, *lacks;
+	} row[] = {
 		{ { "x" }, false, "\"optimization_level\": 2,", "enable_log_requests" },
 		{ { "x" }, true, "\"enable_log_requests\": false", "log_level" },
 		{ { "x", "--log-level", "DEBUG" }, false, "\"seed\":", "log_level" },
