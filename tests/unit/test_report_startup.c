@@ -245,7 +245,8 @@ static void doubts_have_their_thresholds(void **state)
 		struct startup_runs r = {
 			.is_server = row[i].is_server, .is_interrupted = row[i].is_stopped,
 			.is_page_cache_dropped = row[i].is_dropped,
-			.side = { [STARTUP_COLD] = { it[0], 0, 4 }, [STARTUP_WARM] = { it[1], 0, 4 },
+			.side = { [STARTUP_COLD] = { it[0], 0, 4 },
+				  [STARTUP_WARM] = { it[1], 0, 4 },
 				  [STARTUP_WARMUP] = { NULL, row[i].n_warmup, 1 } },
 		};
 
