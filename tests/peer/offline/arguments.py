@@ -5,9 +5,9 @@ usage: arguments.py --ours BINARY --model DIR [--lines N] [--seed N] [VERB...]
 
 Of each line: the exit status; the sentence where upstream raises one of its own; an option of the
 line named where the parser refuses it; every option of the line that upstream warns of; and, of a
-line that both take, the value of every option that is not the engine's. Nothing is started: upstream is asked as far as validate_args (parsers.py),
-ours with --dry-run and --show-config. Lines are given --strict-args, because ours passes on
-what nobody knows otherwise.
+line that both take, the value of every option that is not the engine's. Nothing is started:
+upstream is asked as far as validate_args (parsers.py), ours with --dry-run and --show-config. Lines
+are given --strict-args, because ours passes on what nobody knows otherwise.
 """
 
 import argparse
@@ -27,18 +27,20 @@ CONFIG = re.compile(r"^([a-z0-9][a-z0-9-]*) = (.*?)\s+# (default|given|[a-z].*)$
 # Where the statuses differ on purpose: upstream's, what it says; ours, what that says; the row of
 # docs/differences.md that settles it. Upstream's parser takes what fails in the run: 0 there.
 ON_PURPOSE = [
-    (2, r"unrecognized arguments: --disable-frontend", 0, "", "flags of old releases"),
-    (2, r"invalid choice: .* 'random-rerank'", 0, "", "datasets of `bench throughput`"),
+    (2, r"unrecognized arguments: --disable-frontend", 0, "", "`--disable-frontend-multiprocessing`"),
+    (2, r"invalid choice: .* 'random-rerank'", 0, "", "datasets of throughput"),
     (2, r"unrecognized arguments: --(no-)?enable-mm-processor-stats", 0, "", "enable-mm-processor-stats"),
-    (2, r"unrecognized arguments: --(backend|input-len)", 0, "", "`--backend` of every offline command"),
+    (2, r"unrecognized arguments: --(backend|input-len)", 0, "", "`--backend` of latency"),
     (0, "", 1, r"Unknown backend: mii", "`--backend mii`"),
     (0, "", 1, r"must be at least 1, got|negative dimensions are not allowed|prompt cannot be empty",
      "fail once the engine is loaded"),
-    (0, "", 1, r"No requests provided", "no requests in `bench throughput`"),
-    (0, "", 1, r"--num-iters 0: no iteration", "`--num-iters 0`"),
-    (0, "", 1, r"could not convert string to float|Percentiles must be in", "malformed `--metric-percentiles`"),
+    (0, "", 1, r"No requests provided", "`--num-prompts 0`"),
+    (0, "", 1, r"--num-iters (0|-\d+): no iteration", "`--num-iters 0`"),
+    (0, "", 1, r"Profiling is not enabled", "`--profile` without a profiler"),
+    (0, "", 1, r"could not convert string to float|Percentiles must be in",
+     "malformed `--metric-percentiles`"),
     (0, "", 2, r"--num-iters-\w+: expected an integer from 0", "negative numbers of starts"),
-    (0, "", 2, r"engine arguments: ", "judged before anything is started"),
+    (0, "", 2, r"engine arguments: ", "values of the engine's arguments"),
 ]
 # A run that ends for want of something: no file, no tokenizer, no value that a dataset can use.
 LATE = re.compile(r"cannot open|is not in the cache|no tokenizer|needs RANK|--random-range-ratio|"
@@ -123,7 +125,7 @@ def warned(words, theirs, stderr):
     """Upstream warns of defaults of its own, too; what the user gave must be named by ours."""
     problems = []
     for text in theirs["warnings"]:
-        name = re.search(r"--[a-z-]+", text).group()
+        name = (re.findall(r"--[a-z-]+", text) or [""])[0]
         is_nothing = f"{name}=0" in words or f"{name} 0" in " ".join(words)
         if name in names_of(words) and not is_nothing and name not in stderr:
             problems.append(f"no warning that names {name}: {text[:160]!r}")

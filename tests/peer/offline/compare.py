@@ -258,8 +258,8 @@ def failure(case: dict, o) -> bool:
     b = run("ours", case, [], os.path.join(folder, "ours"), True, o)
     want, is_same = sentence(a["stderr"]), a["status"] == b["status"]
     is_said = re.sub(r"\s+", " ", want)[:160] in re.sub(r"\s+", " ", b["stderr"])
-    print(f"{'PASS' if is_same and is_said else 'FAIL'}  fails  {case['name']:<24} status {a['status']}, ours "
-          f"{b['status']}; {shorter(want)}", flush=True)
+    print(f"{'PASS' if is_same and is_said else 'FAIL'}  fails  {case['name']:<24} status {a['status']}, "
+          f"ours {b['status']}; {shorter(want)}", flush=True)
     if not is_said:
         print(f"      ours: {shorter(b['stderr'][-300:])}", flush=True)
     return is_same and is_said
