@@ -32,6 +32,7 @@ int cmd_bench_latency(int argc, char **argv)
 
 	if (status != CLI_CONTINUE)
 		return status;
+	offline_path(&opts.output_json);
 	run(&talk, &opts, &talk.cli.err);
 	return offline_end(&talk);
 }

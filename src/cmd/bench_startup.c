@@ -60,6 +60,7 @@ int cmd_bench_startup(int argc, char **argv)
 
 	if (status != CLI_CONTINUE)
 		return status;
+	offline_path(&opts.output_json);
 	startup_defaults(&opts, &talk.cli.result, &talk.engine);
 	note_uncounted(&talk, &opts);
 	offline_notes(&talk);
@@ -73,9 +74,12 @@ int cmd_bench_startup(int argc, char **argv)
 	    result.runs.is_interrupted) {
 		print_results(&opts, &result);
 		if (result.is_started &&
-		    startup_save(&opts, &talk.engine, &result, &unsaved) < 0 &&
-		    !result.runs.is_interrupted)
-			talk.cli.err = unsaved;
+		    startup_save(&opts, &talk.engine, &result, &unsaved) < 0) {
+			if (result.runs.is_interrupted)
+				err_wrap(&talk.cli.err, "%s", unsaved.text);
+			else
+				talk.cli.err = unsaved;
+		}
 	}
 	startup_result_release(&result);
 	return offline_end(&talk);

@@ -238,6 +238,12 @@ int offline_begin(struct offline_talk *t, const struct opt_set *set,
 	return CLI_CONTINUE;
 }
 
+void offline_path(const char **path)
+{
+	if (*path && !**path)
+		*path = NULL;
+}
+
 void offline_quiet(struct offline_talk *t)
 {
 	t->is_off = true;

@@ -41,6 +41,8 @@ struct offline_talk {
  */
 int offline_begin(struct offline_talk *t, const struct opt_set *set,
 		  const struct offline_verb *verb, int argc, char **argv, void *values);
+/* A file's name that is empty is none, as in vLLM. */
+void offline_path(const char **path);
 /* --disable-tqdm, where a verb has it. */
 void offline_quiet(struct offline_talk *t);
 /* Notes of a verb's own go here ("...\n" each) and out with offline_notes. */

@@ -138,7 +138,7 @@ sub startup {
 {
 	my $r = startup({}, qw(--num-iters-cold 0 --num-iters-warmup 0 --num-iters-warm 0));
 
-	is($r->{status}, 0, 'no starts at all');
+	check_run('no starts at all', $r, { status => 1, err => '*there is nothing to start' });
 	is(scalar @{$r->{starts}}, 0, '... start nothing');
 }
 for my $row ([[], '3 cold, 1 for warm-up, 3 warm'],
@@ -173,6 +173,16 @@ for my $row ([0, 'the first cold start'], [1, 'the warm-up'], [2, 'a warm start'
 	ok($r->{json}{profllm}{interrupted}, '... as interrupted');
 	is_deeply($r->{left}, [], '... and leaves no caches');
 	ok(!kill(0, $r->{starts}[1]{pid}), '... and no program');
+}
+{
+	my $r = startup({ env => { HANG_AT => 1 }, while => sub {
+		my ($run, $starts) = @_;
+		wait_for('the second start', sub { (() = (slurp($starts) // '') =~ /\n/g) == 2 });
+		kill 'INT', $run->{pid};
+	} }, qw(--num-iters-cold 2 --output-json /dev/full));
+
+	is($r->{status}, 130, 'Ctrl-C and a full disk');
+	like($r->{err}, qr{cannot write /dev/full}, '... are both said');
 }
 {
 	my $r = run(args => ['bench', 'startup', '--backend', 'http', '--base-url', 'http://localhost:1',
