@@ -75,6 +75,9 @@ int latency_check(const struct latency_opts *o, const struct offline_engine *eng
 	if (at_least_one("--batch-size", o->batch_size, e) < 0 || at_least_one("n", o->n, e) < 0 ||
 	    at_least_one("max_tokens", o->output_len, e) < 0)
 		return -1;
+	if (engine->seed < 0 || engine->seed > UINT32_MAX)
+		return err_set(e, ERR_RUN, "Seed must be between 0 and 2**32 - 1, got --seed %" PRId64,
+			       engine->seed);
 	if (o->batch_size > LATENCY_TOKENS_MAX / o->input_len)
 		return err_set(e, ERR_LIMIT, "--batch-size %" PRId64 " x --input-len %" PRId64
 			       ": more than LATENCY_TOKENS_MAX, %d tokens", o->batch_size,

@@ -90,6 +90,7 @@ for ([1, 'Please ensure that max_model_len is greater than the sum of input_len 
 	[1, '*max_tokens must be at least 1, got 0.', qw(--output-len 0)],
 	[1, '*n must be at least 1, got -1.', qw(--n -1)],
 	[1, '*negative dimensions are not allowed*', qw(--batch-size -1)],
+	[1, 'Seed must be between 0 and 2**32 - 1, got --seed 4294967296', qw(--seed 4294967296)],
 	[1, '*The decoder prompt cannot be empty*', qw(--input-len 0)],
 	[1, '*--num-iters 0: no iteration, so there is no latency', qw(--num-iters 0)],
 	[1, '*Profiling is not enabled. Please set --profiler-config to enable profiling. Example: *',
