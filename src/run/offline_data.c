@@ -75,8 +75,8 @@ int offline_sampler_init(struct offline_sampler *s, struct err *e)
 	if (engine->seed < 0 || engine->seed >= UINT32_MAX)
 		return err_set(e, ERR_RUN, "--seed: expected 0 to %u, got %" PRId64, UINT32_MAX - 1,
 			       engine->seed);
-	if (s->lora_path && engine->max_loras < 1)
-		return err_set(e, ERR_RUN, "--max-loras: expected at least 1, got %" PRId64,
+	if (s->lora_path && (engine->max_loras < 1 || engine->max_loras > INT32_MAX))
+		return err_set(e, ERR_RUN, "--max-loras: expected 1 to %d, got %" PRId64, INT32_MAX,
 			       engine->max_loras);
 	compat_rng_seed(&s->rng, (uint32_t)engine->seed);
 	s->tokenizer = tokenizer_load(engine->tokenizer, &opts, e);
@@ -231,7 +231,7 @@ static int take_share(struct offline_sampler *s, struct offline_requests *out, s
 		out->lora = mem_array(w->n, sizeof(*out->lora));
 		assign_loras(s, w->n, out->lora);
 	}
-	for (size_t i = rank; i < w->n; i += parts) {
+	for (size_t i = rank; rank < parts && i < w->n; i += parts) {
 		const struct sample *one = &w->v[i];
 
 		out->index[out->n] = (uint32_t)i;

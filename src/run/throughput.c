@@ -301,6 +301,12 @@ static void put_requests(struct json_writer *w, const struct session *s)
 		json_key(w, "random_prefix_len");
 		json_put_int(w, set->random_prefix_len);
 	}
+	json_key(w, "async_engine");
+	json_put_bool(w, s->plan->is_async);
+	json_key(w, "prequeue_requests");
+	json_put_bool(w, s->o->prequeue_requests);
+	json_key(w, "disable_detokenize");
+	json_put_bool(w, s->o->disable_detokenize);
 	if (s->sampler.chat_template) {
 		json_key(w, "chat_template");
 		json_put_text(w, s->sampler.chat_template);

@@ -99,10 +99,14 @@ for (['the asynchronous engine', qw(--async-engine)], ['its older name', qw(--ba
 		out => ['Total num output tokens:  48', '*he tokens above are those asked for*'] });
 	is_deeply([@{json_of(slurp('r.json'))->{profllm}}{qw(token_counts counted_output_tokens)}],
 		['requested', 96], "$name: both are saved");
+	is(json_of(slurp('r.json'))->{profllm}{async_engine} ? 1 : 0, $name =~ /transf/ ? 0 : 1,
+		"$name: the file says which engine");
 	check_run("$name, mended", run(args => [@as, @small, @more, qw(--n 2 --fix token-counts)]),
 		{ status => 0, out => ['Total num output tokens:  96'] });
 }
 unlink 'account';
+check_run('an empty name of a file is none', run(args => [@sim, @small, '--output-json', '']),
+	{ status => 0 });
 
 check_run('adapters', run(args => [@sim, @small, qw(--enable-lora --lora-path x --max-loras 3
 	--lora-assignment round-robin --account account)]), { status => 0 });
@@ -115,6 +119,9 @@ check_run('a share of the data', run(args => [@sim, @small, qw(--data-parallel-s
 	--distributed-executor-backend external_launcher --account account)],
 	env => { RANK => 1, WORLD_SIZE => 2 }), { status => 0, out => ['Requests: 4 of *'] });
 is((account())[0]{requests}, 4, 'every second request');
+check_run('a rank that is none of theirs', run(args => [@sim, @small, qw(--data-parallel-size 2
+	--distributed-executor-backend external_launcher)], env => { RANK => 3, WORLD_SIZE => 2 }),
+	{ status => 1, err => '*none of 8 requests is of data-parallel rank 3' });
 check_run('pictures', run(args => [@sim, @small, qw(--dataset-name random-mm --fix dataset-name
 	--random-mm-bucket-config), '{(32, 32, 1): 1.0}', qw(--account account)]), { status => 0 });
 is((account())[0]{media}, 8, 'one each');
