@@ -30,6 +30,8 @@
 #define THREADS 4
 #define FILES_SPARE 64                    /* descriptors besides connections */
 #define WAKE_LOOK_NS 200000
+#define DEATH_LOOK_NS 20000000
+#define DEATH_LOOKS 50                    /* a second */
 #define CLOCK_LOOKS 5
 #define CLOCK_STEP_NS 1000000             /* a step of the wall clock that is said */
 
@@ -377,6 +379,22 @@ static const struct request_row *first_failed(const struct call *c, uint32_t *n)
 	return first;
 }
 
+/* Connections break before the process has ended: a server of ours gets a moment to do so. */
+static bool has_died(struct call *c, struct err *e)
+{
+	const struct timespec step = { 0, DEATH_LOOK_NS };
+	uint32_t n;
+	const struct request_row *row = first_failed(c, &n);
+	bool is_broken = c->h->server && row && row->status == 0 && !c->is_silent;
+
+	for (int i = 0; !http_has_died(c->h, e); i++) {
+		if (!is_broken || i == DEATH_LOOKS)
+			return false;
+		nanosleep(&step, NULL);
+	}
+	return true;
+}
+
 static int explain(struct call *c, struct err *e)
 {
 	struct buf why = { 0 };
@@ -385,7 +403,7 @@ static int explain(struct call *c, struct err *e)
 
 	if (is_cancelled(c->h))
 		return err_set(e, ERR_CANCELLED, "stopped");
-	if (http_has_died(c->h, e))
+	if (has_died(c, e))
 		return -1;
 	if (c->is_silent)
 		return err_set(e, ERR_RUN, "the server has answered nothing for %g seconds "
