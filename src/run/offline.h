@@ -4,7 +4,8 @@
  *
  * What stands behind it is a driver (struct offline_driver): a worker program over a socket pair
  * (offline_worker.c: vllm, hf, llama, sim, anybody's), or a server of which all requests are asked
- * at once (offline_http.c). The verbs (throughput, latency, startup, mm-processor) know this header alone.
+ * at once (offline_http.c). The verbs (throughput, latency, startup, mm-processor) know this header
+ * alone.
  *
  * Order: offline_start, offline_render any number of times, offline_load, then
  * offline_put and offline_run, which may be repeated on the same batch; offline_stop always.
@@ -31,7 +32,7 @@ struct offline_hooks {
 	void *self;
 	void (*line)(void *self, const char *text);
 	void (*warn)(void *self, const char *text);
-	/* what: "Loading the engine", "Warmup iterations", "Processed prompts"; total 0: unknown. */
+	/* what: "Loading the engine", "Warmup iterations", ...; total 0: unknown. */
 	void (*progress)(void *self, const char *what, uint64_t done, uint64_t total);
 	const atomic_bool *cancel; /* set: calls end with ERR_CANCELLED */
 };
@@ -58,8 +59,8 @@ struct offline_about {
 	const char *device;           /* "cpu", "NVIDIA H100 80GB HBM3"; "" unknown */
 	const char *profile_to;       /* "torch", "cuda", "proton", "" */
 	const char *profile_dir;      /* or "" */
-	const char *method;           /* how numbers come about: "in-process", "managed server", "simulated" */
-	struct str json;              /* the driver's whole description, a JSON object; may be empty */
+	const char *method;           /* of the numbers: "in-process", "managed server", "simulated" */
+	struct str json;              /* all the driver says of it, a JSON object; may be empty */
 };
 
 /* Seconds; NAN: not told. */
@@ -90,7 +91,7 @@ struct offline_run {
 	bool is_prequeued, is_profiled; /* starting and stopping the profiler is inside the clock */
 	const char *id_prefix;     /* "test", "warmup" */
 	int64_t batch_max;         /* --hf-max-batch-size; 0: none */
-	bool is_one_call;          /* one list to a server (latency), not a request for each prompt */
+	bool is_one_call;          /* one list to a server (latency), not a request a prompt */
 	const char *progress;      /* what progress is called; NULL: not shown */
 };
 

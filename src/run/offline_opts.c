@@ -193,6 +193,24 @@ static size_t count(char *const *words)
 	return n;
 }
 
+static bool names_model(const struct check *c)
+{
+	const struct opt_rest *rest = &c->result->rest;
+
+	for (size_t i = 0; i < rest->n; i++) {
+		const struct opt_foreign *by = rest->by[i];
+		struct str name, word;
+
+		if (!is_engines(by) || rest->v[i][0] != '-')
+			continue;
+		word = str_of(engine_foreign_whole(by->self, rest->v[i], c->a));
+		name = str_cut(&word, '=');
+		if (str_is(name, "--model"))
+			return true;
+	}
+	return false;
+}
+
 static void join(const struct check *c)
 {
 	static char vllm[] = "vllm", serve[] = "serve", model[] = "--model", sim[] = "sim";
@@ -205,7 +223,7 @@ static void join(const struct check *c)
 	command[known++] = vllm;
 	command[known++] = serve;
 	/* The simulator has a model of its own. */
-	if (strcmp(c->o->backend, "sim") == 0) {
+	if (strcmp(c->o->backend, "sim") == 0 && !names_model(c)) {
 		argv[n++] = command[known++] = model;
 		argv[n++] = command[known++] = sim;
 	}

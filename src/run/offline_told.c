@@ -3,6 +3,7 @@
 #include "run/offline_told.h"
 
 #include <math.h>
+#include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -51,6 +52,26 @@ static void put_engine(struct json_writer *w, const struct offline_about *about)
 	json_end_object(w);
 }
 
+/* Each name once, with all that was spent under it. */
+static void put_phases(struct json_writer *w, const struct offline_loaded *l)
+{
+	json_key(w, "phases");
+	json_begin_object(w);
+	for (size_t i = 0; i < l->n_phases; i++) {
+		const char *name = l->phase[i].name;
+		size_t first = 0;
+		double s = 0;
+
+		while (strcmp(l->phase[first].name, name) != 0)
+			first++;
+		for (size_t k = i; first == i && k < l->n_phases; k++)
+			s += strcmp(l->phase[k].name, name) == 0 ? l->phase[k].s : 0;
+		if (first == i)
+			put_seconds(w, name, s);
+	}
+	json_end_object(w);
+}
+
 static void put_load(struct json_writer *w, const struct offline_loaded *l)
 {
 	json_key(w, "load");
@@ -60,13 +81,8 @@ static void put_load(struct json_writer *w, const struct offline_loaded *l)
 	put_seconds(w, "ready_s", l->ready_s);
 	put_seconds(w, "compilation_s", l->compilation_s);
 	put_seconds(w, "encoder_compilation_s", l->encoder_compilation_s);
-	if (l->n_phases) {
-		json_key(w, "phases");
-		json_begin_object(w);
-		for (size_t i = 0; i < l->n_phases; i++)
-			put_seconds(w, l->phase[i].name, l->phase[i].s);
-		json_end_object(w);
-	}
+	if (l->n_phases)
+		put_phases(w, l);
 	json_end_object(w);
 }
 

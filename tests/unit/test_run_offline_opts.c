@@ -155,7 +155,8 @@ static void test_words(void **state)
 		GETS(NPC " --speculative-config.model m --load-format=dummy", "--speculative-c.model",
 		     "m", "--load-f=dummy"),
 		GETS("--model sim " NPC " --ttft-ms 20", "--backend", "sim", "--ttft-ms", "20"),
-		GETS("--model sim " NPC " --model m", "--backend", "sim", "--model", "m"),
+		GETS(NPC " --model m", "--backend", "sim", "--model", "m"),
+		GETS(NPC " --model=m", "--backend", "sim", "--model=m"),
 		NOTED(NPC " --brand-new-engine-flag 3", "--brand-new-engine-flag: no option of "
 		      "profllm bench made-up and no argument of vLLM that is known here; passed on "
 		      "unchanged", "--brand-new-engine-flag", "3"),
