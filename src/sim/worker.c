@@ -132,6 +132,10 @@ static int engine_plan(struct talk *t, struct json_slice frame, struct err *e)
 	o = t->model.opts;
 	if (mishap_read(&t->mishap, t->model.mishap, e) < 0)
 		return -1;
+	if (!t->host->mishap && mishap_strikes(&t->mishap, STR("hello")))
+		return err_set(e, ERR_USAGE, "--worker-fault %s: a hello fails on the worker's own "
+			       "command line alone: --worker-cmd 'profllm sim --engine-worker "
+			       "--worker-fault ...'", t->model.mishap);
 	if (o->output_len && dist_parse(&t->output_len, "--output-len", o->output_len, e) < 0)
 		return -1;
 	t->tokenizer = tokenizer_load(o->tokenizer, NULL, e);
@@ -408,6 +412,12 @@ static int question_serve(struct talk *t, struct err *e)
 	buf_reset(&t->members);
 	t->category = NULL;
 	rc = answer_make(t, type.raw, frame, &why);
+	/* A load brings the options that may say how it fails. */
+	if (rc == 0 && !is_struck && mishap_strikes(&t->mishap, type.raw)) {
+		is_struck = true;
+		if ((rc = mishap_before(t, id, e)))
+			return rc;
+	}
 	if (t->is_dead)
 		return err_set(e, ERR_RUN, "the engine died, as --die-after wants it");
 	if (rc < 0)

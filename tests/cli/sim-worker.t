@@ -356,6 +356,13 @@ for my $case (
 	$w = spawn(args => ['--worker-fault', 'missing@hello']);
 	is(hear($w)->{category}, 'missing', 'instead of hello');
 	is(bury($w), 1, 'and it is over');
+	$w = loaded(['--worker-fault', 'memory@load']);
+	is($w->{load}{category}, 'memory', 'a load that brings its own fault');
+	bury($w);
+	$w = loaded(['--worker-fault', 'missing@hello']);
+	like($w->{load}{text}, qr/--worker-fault missing\@hello: a hello fails on the worker's own/,
+		'a hello is over by then');
+	bury($w);
 	$w = loaded(['--die-after', '3req']);
 	put($w, same(2, 4, 2));
 	is(ask($w, 'generate', @all)->{type}, 'ok', '--die-after: the first batch');
