@@ -25,7 +25,8 @@ PROGRESS_NS = 100_000_000
 
 MEMORY = re.compile(
     r"out of memory|OutOfMemoryError|MemoryError|[Nn]o available memory|Free memory on device|"
-    r"available KV cache memory|Cannot allocate memory|not enough memory|DefaultCPUAllocator"
+    r"available KV cache memory|desired \w+ memory utilization|Cannot allocate memory|"
+    r"not enough memory|DefaultCPUAllocator"
 )
 MODEL = re.compile(
     r"not a valid model identifier|Repository Not Found|Repo id must|does not appear to have a file|"

@@ -59,7 +59,7 @@ struct offline_about {
 	const char *device;           /* "cpu", "NVIDIA H100 80GB HBM3"; "" unknown */
 	const char *profile_to;       /* "torch", "cuda", "proton", "" */
 	const char *profile_dir;      /* or "" */
-	const char *method;           /* of the numbers: "in-process", "managed server", "simulated" */
+	const char *method;           /* "in-process", "managed server", "simulated" */
 	struct str json;              /* all the driver says of it, a JSON object; may be empty */
 };
 

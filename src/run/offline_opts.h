@@ -44,7 +44,7 @@ struct offline_opts {
 };
 
 #define OFFLINE_DEFAULTS                                                                    \
-	.backend = "vllm", .load_timeout = 1800, .worker_timeout = 600, .server_grace = 30,  \
+	.backend = "vllm", .load_timeout = 1800, .worker_timeout = 1800, .server_grace = 30,  \
 	.compat = "", .progress = "auto"
 
 #define OFFLINE_GROUP "Engine's program"
