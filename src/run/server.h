@@ -66,6 +66,7 @@ struct server_opts {
 	char *const *argv;         /* ended by NULL */
 	char *const *env;          /* "NAME=VALUE" lines added to ours, ended by NULL; may be NULL */
 	const char *log_path;      /* its folder is made; an existing file is added to */
+	bool is_log_removed;       /* by the caller, at the end: messages do not name it */
 	int show_fd;               /* -1, or: the log is copied there as it grows (--show-stdout) */
 	double ready_timeout_s;
 	double grace_s;            /* between TERM and KILL */

@@ -60,7 +60,8 @@ void server_show_tail(const struct server *s, const struct server_failure *why)
 {
 	struct buf whose = { 0 };
 
-	buf_printf(&whose, "the server's log %s", s->opts.log_path);
+	buf_printf(&whose, "the server's log%s%s", s->opts.is_log_removed ? "" : " ",
+		   s->opts.is_log_removed ? "" : s->opts.log_path);
 	last_words_show(why->tail, whose.data, s->hooks.warn, s->hooks.self);
 	buf_release(&whose);
 }

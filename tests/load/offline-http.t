@@ -200,6 +200,7 @@ for my $row (
 	my ($word) = $cmd =~ /(\w+-$$)/;
 
 	is($r->{status}, $status, $name) or diag($r->{err});
+	unlike($r->{err}, qr/profllm_server_/, "$name: no file is named that is gone");
 	like($r->{err}, $says, "$name: the sentence");
 	ok(!$word || !running($word), "$name: nothing is left");
 	is($r->{json}, undef, "$name: no result");
