@@ -36,7 +36,7 @@ static void judge(const struct throughput_runs *r, struct throughput_facts *f)
 		f->doubts |= THROUGHPUT_STOPPED;
 	if (r->finished < r->n)
 		f->doubts |= THROUGHPUT_UNFINISHED;
-	if (r->has_counts && r->output_tokens < wanted)
+	if (r->has_counts && !r->is_pooling && r->output_tokens < wanted)
 		f->doubts |= THROUGHPUT_FEWER;
 	if (r->is_as_requested && r->has_counts && !is_same)
 		f->doubts |= THROUGHPUT_REQUESTED;

@@ -49,6 +49,7 @@ struct throughput_runs {
 	const double *e2el_s;        /* of requests of the first run, any order; NULL: not told */
 	size_t n_e2el;
 	bool is_multimodal, is_profiled;
+	bool is_pooling;             /* the model embeds: there are no tokens to answer with */
 	const char *backend;         /* as upstream calls it, for its warning */
 	size_t n_warmup;
 };

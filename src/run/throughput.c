@@ -381,6 +381,7 @@ static int run_all(struct session *s, struct err *e)
 	s->runs.requested_prompt_tokens = s->requests.prompt_tokens;
 	s->runs.requested_output_tokens = s->requests.output_tokens;
 	s->runs.is_multimodal = s->requests.is_multimodal;
+	s->runs.is_pooling = offline_about(s->offline)->is_pooling;
 	if (offline_requests_fit(&s->warmup, longest, e) < 0 ||
 	    offline_requests_fit(&s->requests, longest, e) < 0 || warm_up(s, e) < 0)
 		return -1;

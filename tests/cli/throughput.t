@@ -122,6 +122,9 @@ is((account())[0]{requests}, 4, 'every second request');
 check_run('a rank that is none of theirs', run(args => [@sim, @small, qw(--data-parallel-size 2
 	--distributed-executor-backend external_launcher)], env => { RANK => 3, WORLD_SIZE => 2 }),
 	{ status => 1, err => '*none of 8 requests is of data-parallel rank 3' });
+my $pooled = run(args => [@sim, @small, qw(--runner pooling)]);
+check_run('a model that embeds', $pooled, { status => 0, out => ['Total num output tokens:  0'] });
+unlike($pooled->{out}, qr/came back/, 'no answers, and none missing');
 check_run('pictures', run(args => [@sim, @small, qw(--dataset-name random-mm --fix dataset-name
 	--random-mm-bucket-config), '{(32, 32, 1): 1.0}', qw(--account account)]), { status => 0 });
 is((account())[0]{media}, 8, 'one each');
