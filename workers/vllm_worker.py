@@ -96,10 +96,8 @@ class Vllm:
             raise Refused("other", "an engine is loaded already")
         is_async = bool(q.get("async"))
         self.args = self.parse(q["args"], is_async)
-        if q.get("mm_stats") and hasattr(self.args, "enable_mm_processor_stats"):
-            self.args.enable_mm_processor_stats = True  # vLLM has no argument for it
         if q.get("mm_stats") and "enable_mm_processor_stats" in fields_of(self.EngineArgs):
-            self.args.enable_mm_processor_stats = True
+            self.args.enable_mm_processor_stats = True  # as upstream sets it
         log = Log()
         if is_async:
             began, ended = self.load_async()
