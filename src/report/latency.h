@@ -26,8 +26,8 @@
 /* So many times the scaled median deviation and such a share away from the median: an outlier. */
 #define LATENCY_OUTLIER_DEVIATIONS 5.0
 #define LATENCY_OUTLIER_SHARE 0.01
-/* Fewer iterations than this: the 99 % percentile is next to the largest value. */
-#define LATENCY_TAIL_MIN 100
+/* Fewer iterations than this: the 99 % percentile lies between the two largest values. */
+#define LATENCY_TAIL_MIN 101
 /* Fewer iterations than this say nothing of drift or spread. */
 #define LATENCY_JUDGE_MIN 6
 

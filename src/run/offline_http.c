@@ -205,7 +205,7 @@ static int ensure(struct http *h, struct err *e)
 	if (h->argv && start_server(h, e) < 0)
 		return -1;
 	if (remote_discover_model(&h->remote, &silent, &h->model, &root, e) < 0)
-		return -1;
+		return e->code == ERR_USAGE ? err_wrap(e, "--base-url") : -1;
 	free(root);
 	h->has_sleep = ask(h, "/is_sleeping", NULL, NULL, &ignored) == 200;
 	h->is_ready = true;

@@ -165,20 +165,17 @@ static void about_hello(struct state *s, struct offline_about *about)
 }
 
 /* PYTHONUNBUFFERED: so that the log is whole when a worker is killed. */
-static char **environment(const struct offline_start *how, const struct offline_program *p,
-			  struct arena *a)
+static char **environment(const struct offline_start *how, struct arena *a)
 {
 	size_t n = 0;
 	char **env;
 
 	while (how->env && how->env[n])
 		n++;
-	env = arena_alloc(a, (n + 3) * sizeof(*env));
+	env = arena_alloc(a, (n + 2) * sizeof(*env));
 	if (n)
 		memcpy(env, how->env, n * sizeof(*env));
-	env[n++] = arena_text(a, STR("PYTHONUNBUFFERED=1"));
-	if (p->is_wrapped)
-		env[n++] = arena_text(a, STR("VLLM_WORKER_MULTIPROC_METHOD=spawn"));
+	env[n] = arena_text(a, STR("PYTHONUNBUFFERED=1"));
 	return env;
 }
 
@@ -211,7 +208,7 @@ static int launch(struct state *s, const struct offline_start *how,
 	if (p->is_wrapped && grace_s < NSIGHT_GRACE_S)
 		grace_s = NSIGHT_GRACE_S;
 	if (worker_start(&(struct worker_opts){
-		.name = s->name, .argv = p->argv, .env = environment(how, p, &s->arena),
+		.name = s->name, .argv = p->argv, .env = environment(how, &s->arena),
 		.log_path = log_path(how, &s->arena), .show_fd = o->show_log ? STDERR_FILENO : -1,
 		.load_s = o->load_timeout, .silence_s = o->worker_timeout, .grace_s = grace_s,
 		.hooks = { s, on_text, on_text, on_progress, how->hooks.cancel } },

@@ -194,9 +194,11 @@ for my $row (
 	['a server that answers nothing', "$PROFLLM sim --ttft-ms 60000 --served-model-name mute-$$",
 		['--worker-timeout', '1', '--server-grace', '1'], 1, qr/answered nothing for 1 seconds/],
 	['a server that refuses', "$PROFLLM sim --fault status=503", [], 1, qr/3 of 3 requests failed/],
+	['no address', "$PROFLLM sim", [], 2, qr/--base-url: 'nonsense' has no scheme/, 'nonsense'],
 	['both kinds', "$PROFLLM sim", ['--base-url', 'http://127.0.0.1:1'], 2, qr/exclude each other/]) {
-	my ($name, $cmd, $args, $status, $says) = @$row;
-	my $r = offline('throughput', '--server-cmd', $cmd, @random, '--num-prompts', '3', @$args);
+	my ($name, $cmd, $args, $status, $says, $url) = @$row;
+	my $r = offline('throughput', $url ? ('--base-url', $url) : ('--server-cmd', $cmd), @random,
+		'--num-prompts', '3', @$args);
 	my ($word) = $cmd =~ /(\w+-$$)/;
 
 	is($r->{status}, $status, $name) or diag($r->{err});
