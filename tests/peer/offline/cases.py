@@ -32,13 +32,13 @@ def batch(size, given, made, warm, iterations):
             "--num-iters-warmup", str(warm), "--num-iters", str(iterations)]
 
 
-def throughput(name, *words, prompts=64, model=TEXT, made=96, short=6):
+def throughput(name, *words, prompts=32, model=TEXT, made=40, short=6):
     return {"name": name, "verb": "throughput", "words": [*EAGER, *words], "model": model,
             "short": random_set(short, 24, 8) + ["--num-warmups", "2"],
             "long": random_set(prompts, 128, made) + ["--num-warmups", "8"], "figures": THROUGHPUT}
 
 
-def latency(name, *words, size=16, made=32):
+def latency(name, *words, size=8, made=24):
     return {"name": name, "verb": "latency", "words": [*EAGER, *words], "model": TEXT,
             "short": batch(2, 16, 6, 1, 2), "long": batch(size, 64, made, 2, 8),
             "figures": LATENCY}
