@@ -9,7 +9,9 @@
 #include "run/offline_http.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -183,7 +185,9 @@ static int start_server(struct http *h, struct err *e)
 	};
 	const struct server_hooks hooks = { h, on_line, on_warn, h->hooks.cancel };
 	struct server_failure why;
+	struct stat st;
 
+	h->log_began = stat(h->log_path, &st) == 0 ? st.st_size : 0;
 	if (server_start(&opts, &hooks, &h->server, &why, e) < 0) {
 		if (why.fault == SERVER_FAULT_NOT_FOUND || why.fault == SERVER_FAULT_FLAG)
 			e->code = ERR_USAGE;
@@ -277,11 +281,20 @@ static void describe(struct http *h, struct offline_about *about)
 	buf_release(&json);
 }
 
+/* What this start has written: a log that the user named may hold others'. */
 static void read_log(struct http *h, struct offline_loaded *out)
 {
-	struct buf log = { 0 };
+	int fd = open(h->log_path, O_RDONLY | O_CLOEXEC);
+	struct buf log = { .limit = SWEEP_LOG_BYTES_MAX };
+	ssize_t n = fd < 0 ? 0 : 1;
 
-	if (file_read(h->log_path, SWEEP_LOG_BYTES_MAX, &log, NULL) == 0) {
+	while (n > 0 && buf_reserve(&log, READ_BYTES) == 0) {
+		n = pread(fd, log.data + log.len, READ_BYTES, h->log_began + (off_t)log.len);
+		log.len += n > 0 ? (size_t)n : 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (log.len) {
 		out->phase = arena_alloc(&h->arena, ENGINE_LOG_PHASES * sizeof(*out->phase));
 		out->n_phases = engine_log_phases(buf_str(&log), out->phase);
 		out->compilation_s = engine_log_compilation_s(buf_str(&log));

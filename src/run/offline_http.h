@@ -22,6 +22,7 @@ struct http {
 	char *const *env;        /* added to its environment */
 	const char *log_path;
 	bool is_log_ours;        /* removed at the end */
+	off_t log_began;         /* what stood in it before this start */
 	struct server *server;
 	const char *url;
 	char *model;             /* as the server calls it */

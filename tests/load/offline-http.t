@@ -183,6 +183,16 @@ sub running { my ($word) = @_; return scalar grep { slurp($_) =~ /\Q$word\E/ } g
 	like(slurp("$dir/server.log"), qr/serving model only-/, '... and leaves its log where it was wanted');
 	cmp_ok($r->{json}{profllm}{load}{ready_s}, '>', 0, 'how long it took to start');
 }
+{
+	my $log = spew("$dir/old.log", "INFO Loading weights took 99.50 seconds\n");
+	my $r = offline('startup', '--server-cmd', "$PROFLLM sim --startup-scale 0.001", '--model',
+		'meta-llama/Llama-3.1-8B-Instruct', '--tokenizer', 'sim', '--worker-log', $log,
+		qw(--num-iters-cold 1 --num-iters-warmup 0 --num-iters-warm 0));
+	my $s = $r->{json}{profllm}{cold}{iterations}[0]{phases}{'load weights'};
+
+	is($r->{status}, 0, 'a start with a log that holds another') or diag($r->{err});
+	ok(defined $s && $s < 50, '... is told by its own lines') or diag($s // 'nothing');
+}
 for my $row (
 	['no such command', '/no/such/server', [], 2, qr/no such|not found|No such/i],
 	['an argument that it has not', "$PROFLLM sim --no-such-thing", [], 2, qr/no-such-thing/],
