@@ -153,7 +153,7 @@ static int prompt_tokenize(struct steps *s, size_t i, struct err *e)
 	if (n <= 0)
 		return err_set(e, ERR_RUN, "request %zu has no tokens", i);
 	s->run->prompt_tokens[i] = (uint32_t)n;
-	if ((uint32_t)n + (r->output_len == UINT32_MAX ? 1 : r->output_len) > s->g->how.len_max)
+	if ((uint64_t)n + (r->output_len == UINT32_MAX ? 1 : r->output_len) > s->g->how.len_max)
 		return err_set(e, ERR_RUN, "request %zu has %d tokens and asks for %u: more than "
 			       "--max-model-len %u", i, n, r->output_len, s->g->how.len_max);
 	return 0;
