@@ -124,6 +124,9 @@ int cmd_sim(int argc, char **argv)
 	buf_add_str(&cli.result.notes, buf_str(&args.notes));
 	if (options.is_worker) {
 		sim_worker(&options, argv, &cli.err);
+	} else if (options.account || options.worker_fault) {
+		err_set(&cli.err, ERR_USAGE, "%s is about a worker: --engine-worker is missing",
+			options.account ? "--account" : "--worker-fault");
 	} else if (sim_setup(&options, &cli, &args, &setup, &cli.err) == 0) {
 		buf_add_str(&cli.result.notes, buf_str(&setup.notes));
 		cli_flush_notes(&cli);

@@ -268,8 +268,8 @@ my @rows = (
 	['sim', 1, '*file/t*', qw(--truth file/t)],
 	['sim', 1, '*file/r*', qw(--requests file/r)],
 	['sim', 1, '*file/p*', qw(--port-file file/p)],
-	['sim', 1, '*--account*file/a*', qw(--engine-worker --account file/a)],
-	['sim', 2, "--worker-fault: expected *'x'", qw(--engine-worker --worker-fault x)],
+	(map { ['sim', 2, "$_ is about a worker: --engine-worker is missing", $_, 'x'] }
+		qw(--account --worker-fault)),
 	['sim', 2, "TLS: cannot use certificate file 'no.pem': No such file or directory",
 		qw(--ssl-certfile no.pem --ssl-keyfile no.pem)],
 	['sim', 2, '*--ssl-keyfile*', qw(--ssl-certfile no.pem)],
