@@ -179,7 +179,8 @@ static void on_warn(void *self, const char *text)
 static int start_server(struct http *h, struct err *e)
 {
 	const struct server_opts opts = {
-		.argv = h->argv, .env = h->env, .log_path = h->log_path, .is_log_removed = h->is_log_ours,
+		.argv = h->argv, .env = h->env, .log_path = h->log_path,
+		.is_log_removed = h->is_log_ours,
 		.show_fd = h->opts->show_log ? STDERR_FILENO : -1,
 		.ready_timeout_s = h->opts->load_timeout, .grace_s = h->opts->server_grace,
 	};
