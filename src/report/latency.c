@@ -10,11 +10,14 @@
 #include "base/mem.h"
 #include "report/put.h"
 #include "report/verdict.h"
+#include "stats/compare.h"
 #include "stats/stats.h"
 
 static const int percentages[LATENCY_PERCENTILES] = { 10, 25, 50, 75, 90, 99 };
 
 /* ---- numbers ---- */
+
+#define TOKENS_COUNTED 0x1p53 /* a double holds each count below it */
 
 /* A normal variable's standard deviation over the median of its distances from its median. */
 #define MAD_SCALE 1.4826
@@ -54,8 +57,8 @@ static void judge_drift(const struct latency_runs *r, struct latency_facts *f)
 	f->first_third_s = stats_mean(r->latency_s, n);
 	f->last_third_s = stats_mean(last, n);
 	f->drift = f->first_third_s > 0 ? f->last_third_s / f->first_third_s - 1 : 0;
-	a = interval_mean(f->first_third_s, stats_std(r->latency_s, n), n, 0.95);
-	b = interval_mean(f->last_third_s, stats_std(last, n), n, 0.95);
+	a = student_interval(r->latency_s, n, 0.95);
+	b = student_interval(last, n, 0.95);
 	if (fabs(f->drift) > LATENCY_DRIFT_SHARE && is_apart(a, b))
 		f->doubts |= LATENCY_DRIFTS;
 }
@@ -66,7 +69,8 @@ static void count_tokens(const struct latency_runs *r, struct latency_facts *f)
 	double wanted = (double)r->batch_size * (double)r->sequences * (double)r->output_len;
 	double n = (double)r->n;
 
-	f->expected_tokens = (uint64_t)wanted * r->n;
+	/* What is beyond any count is asked for by mistake. */
+	f->expected_tokens = wanted < TOKENS_COUNTED / n ? (uint64_t)wanted * r->n : UINT64_MAX;
 	f->prompt_tokens = (double)r->batch_size * (double)r->input_len;
 	f->output_tokens = wanted;
 	if (r->has_counts) {
@@ -98,7 +102,7 @@ void latency_facts(const struct latency_runs *r, struct latency_facts *f)
 	f->max_s = sorted[r->n - 1];
 	for (int i = 0; i < LATENCY_PERCENTILES; i++)
 		f->percentile_s[i] = stats_percentile(sorted, r->n, percentages[i]);
-	f->mean_95 = interval_mean(f->mean_s, f->std_s, r->n, 0.95);
+	f->mean_95 = student_interval(r->latency_s, r->n, 0.95);
 	deviation = median_deviation(r, f->median_s);
 	for (size_t i = 0; i < r->n; i++)
 		f->outliers += is_outlier(r->latency_s[i], f->median_s, deviation);
@@ -210,7 +214,8 @@ void latency_terminal_ours(const struct latency_runs *r, const struct latency_fa
 	buf_printf(out, "\nBatch: %" PRId64 " x %" PRId64 " prompt tokens, %s%" PRId64 " x %" PRId64
 		   " answer tokens\n", r->batch_size, r->input_len, r->is_beam ? "beams " : "",
 		   r->sequences, r->output_len);
-	buf_printf(out, "Output: %.2f tokens/s, ", f->output_tokens_per_s);
+	buf_printf(out, "Output%s: %.2f tokens/s, ", r->has_counts ? "" :
+		   " (asked for, not counted)", f->output_tokens_per_s);
 	show_time(out, f->s_per_token);
 	buf_printf(out, " for each token of an answer; prompt and output: %.2f tokens/s\n",
 		   f->total_tokens_per_s);

@@ -10,6 +10,7 @@
 #include "base/fmt.h"
 #include "report/put.h"
 #include "report/verdict.h"
+#include "stats/compare.h"
 #include "stats/stats.h"
 
 /* ---- numbers ---- */
@@ -78,8 +79,7 @@ void throughput_facts(const struct throughput_runs *r, struct throughput_facts *
 	count(r, f);
 	f->median_s = stats_median(sorted, r->n_runs);
 	if (r->n_runs > 1)
-		f->mean_95 = interval_mean(stats_mean(r->elapsed_s, r->n_runs),
-					   stats_std(r->elapsed_s, r->n_runs), r->n_runs, 0.95);
+		f->mean_95 = student_interval(r->elapsed_s, r->n_runs, 0.95);
 	f->outside_share = f->elapsed_s > 0 ? r->outside_s / f->elapsed_s : 0;
 	free(sorted);
 	judge(r, f);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What bench latency shows and saves, against upstream's own; what it doubts. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -129,6 +130,28 @@ static void outliers_are_far_from_the_median(void **state)
 	assert_true(f.mean_95.low < f.mean_s && f.mean_s < f.mean_95.high);
 }
 
+/* Of few values a normal variable's interval would promise too much: t is 12.71 for two. */
+static void few_iterations_know_their_mean_badly(void **state)
+{
+	static const double v[] = { 1, 3 };
+	struct latency_runs runs = runs_of(v, 2);
+	struct latency_facts f;
+	struct buf out = { 0 };
+
+	(void)state;
+	latency_facts(&runs, &f);
+	assert_true(fabs(f.mean_95.high - (2 + 12.706205)) < 1e-5);
+	assert_true(fabs(f.mean_95.low - (2 - 12.706205)) < 1e-5);
+	latency_terminal_ours(&runs, &f, &out);
+	assert_non_null(strstr(out.data, "Output (asked for, not counted): "));
+	buf_release(&out);
+	runs.output_len = INT64_MAX;
+	runs.sequences = INT64_MAX;
+	runs.has_counts = true;
+	latency_facts(&runs, &f);
+	assert_true(f.expected_tokens == UINT64_MAX && f.doubts & LATENCY_SHORT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -136,6 +159,7 @@ int main(void)
 		cmocka_unit_test(doubts_have_thresholds),
 		cmocka_unit_test(tokens_are_counted_or_asked_for),
 		cmocka_unit_test(outliers_are_far_from_the_median),
+		cmocka_unit_test(few_iterations_know_their_mean_badly),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
