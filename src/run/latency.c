@@ -168,15 +168,19 @@ static void progress(const struct latency *l, const char *what, int64_t done, in
 
 /* ---- iterations ---- */
 
-static int iterate(struct latency *l, bool is_profiled, struct offline_outcome *out, struct err *e)
+static struct offline_run one(const struct latency_opts *o, bool is_profiled)
 {
-	const struct latency_opts *o = l->o;
-	const struct offline_run run = {
+	return (struct offline_run){
 		.method = o->use_beam_search ? OFFLINE_BEAM : OFFLINE_GENERATE,
 		.n = o->n, .temperature = 1, .top_p = 1, .ignore_eos = true,
 		.detokenize = !o->disable_detokenize, .is_profiled = is_profiled,
 		.id_prefix = is_profiled ? "profile" : "test", .is_one_call = true,
 	};
+}
+
+static int iterate(struct latency *l, bool is_profiled, struct offline_outcome *out, struct err *e)
+{
+	const struct offline_run run = one(l->o, is_profiled);
 
 	return offline_run(l->offline, &run, out, e);
 }
@@ -275,11 +279,12 @@ static int begin(struct latency *l, struct err *e)
 		.log_name = "latency",
 	};
 	const struct offline_batch batch = { .w = &l->prompts, .n = (size_t)l->o->batch_size };
+	const struct offline_run run = one(l->o, l->o->profile);
 	const struct offline_about *about;
 
 	if (offline_start(&how, &l->offline, e) < 0 ||
 	    offline_judge(&l->o->common, l->engine, offline_about(l->offline), l->hooks, e) < 0 ||
-	    offline_load(l->offline, &l->loaded, e) < 0)
+	    offline_can(l->offline, &run, e) < 0 || offline_load(l->offline, &l->loaded, e) < 0)
 		return -1;
 	about = offline_about(l->offline);
 	if (about->max_model_len > 0 &&
@@ -372,7 +377,8 @@ static int run_all(struct latency *l, struct err *e)
 	rc = measure(l, e);
 	if (rc == 0)
 		return report(l, e);
-	if (e->code == ERR_CANCELLED && l->runs.n && report(l, &late) < 0)
+	/* Ctrl-C, or the engine failed: what was measured is not lost. */
+	if (l->runs.n && report(l, &late) < 0)
 		err_wrap(e, "%s", late.text);
 	return -1;
 }

@@ -68,6 +68,28 @@ int offline_render(struct offline *o, struct str messages, struct str tools, str
 	return cancelled(o, e) < 0 ? -1 : o->driver->render(o->state, messages, tools, text, e);
 }
 
+static const char *lacks(const struct offline_about *a, const struct offline_run *run)
+{
+	if (run->method == OFFLINE_CHAT && !a->has_chat)
+		return "chat";
+	if (run->method == OFFLINE_BEAM && !a->has_beam)
+		return "search with beams";
+	if (run->method == OFFLINE_ENCODE && !a->has_encode)
+		return "encode";
+	if (run->is_prequeued && !a->has_prequeue)
+		return "take all requests before it begins (--prequeue-requests)";
+	if (run->is_profiled && !a->has_profile)
+		return "profile itself (--profile)";
+	return NULL;
+}
+
+int offline_can(const struct offline *o, const struct offline_run *run, struct err *e)
+{
+	const char *lack = lacks(&o->about, run);
+
+	return lack ? cannot(o, lack, e) : 0;
+}
+
 int offline_load(struct offline *o, struct offline_loaded *out, struct err *e)
 {
 	assert(!o->is_loaded);
@@ -131,32 +153,14 @@ static void add_up(struct offline_outcome *r)
 		r->finished += r->is_finished[i];
 }
 
-static const char *lacks(const struct offline_about *a, const struct offline_run *run)
-{
-	if (run->method == OFFLINE_CHAT && !a->has_chat)
-		return "chat";
-	if (run->method == OFFLINE_BEAM && !a->has_beam)
-		return "search with beams";
-	if (run->method == OFFLINE_ENCODE && !a->has_encode)
-		return "encode";
-	if (run->is_prequeued && !a->has_prequeue)
-		return "take all requests before it begins (--prequeue-requests)";
-	if (run->is_profiled && !a->has_profile)
-		return "profile itself (--profile)";
-	return NULL;
-}
-
 int offline_run(struct offline *o, const struct offline_run *run, struct offline_outcome *out,
 		struct err *e)
 {
-	const char *lack = lacks(&o->about, run);
 	int64_t asked_ns, answered_ns;
 
 	assert(o->is_put);
 	*out = (struct offline_outcome){ .n = o->n };
-	if (lack)
-		return cannot(o, lack, e);
-	if (cancelled(o, e) < 0)
+	if (offline_can(o, run, e) < 0 || cancelled(o, e) < 0)
 		return -1;
 	asked_ns = clock_mono_ns();
 	if (o->driver->run(o->state, run, out, e) < 0)

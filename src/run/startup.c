@@ -215,7 +215,10 @@ int startup_run(const struct startup_opts *o, const struct offline_engine *engin
 		return err_set(e, ERR_USAGE, "--base-url: a server that runs already cannot be started; "
 			       "give --server-cmd");
 	rc = run_all(&b, e);
-	out->runs.is_interrupted = rc < 0 && e->code == ERR_CANCELLED;
+	/* A start that failed ends it, too; those before it are reported. */
+	out->runs.is_interrupted = rc < 0 && (e->code == ERR_CANCELLED ||
+					      out->runs.side[STARTUP_COLD].n > 0 ||
+					      out->runs.side[STARTUP_WARM].n > 0);
 	return rc;
 }
 

@@ -167,10 +167,11 @@ static int show_requests(struct session *s, struct err *e)
 
 /* ---- running ---- */
 
-static int run_batch(struct session *s, bool is_warmup, struct offline_outcome *out, struct err *e)
+static struct offline_run one(const struct session *s, bool is_warmup)
 {
 	const struct throughput_opts *o = s->o;
-	const struct offline_run run = {
+
+	return (struct offline_run){
 		.method = offline_about(s->offline)->is_pooling ? OFFLINE_ENCODE :
 			  is_chat(s) ? OFFLINE_CHAT : OFFLINE_GENERATE,
 		.n = o->n, .temperature = 1, .top_p = 1,
@@ -181,6 +182,11 @@ static int run_batch(struct session *s, bool is_warmup, struct offline_outcome *
 		.batch_max = o->hf_max_batch_size.is_set ? o->hf_max_batch_size.v : 0,
 		.progress = is_warmup ? "Warmup prompts" : "Processed prompts",
 	};
+}
+
+static int run_batch(struct session *s, bool is_warmup, struct offline_outcome *out, struct err *e)
+{
+	const struct offline_run run = one(s, is_warmup);
 
 	return offline_run(s->offline, &run, out, e);
 }
@@ -364,6 +370,7 @@ static int report(struct session *s, struct err *e)
 static int run_all(struct session *s, struct err *e)
 {
 	struct err late = { 0 };
+	struct offline_run run;
 	int64_t longest;
 
 	if (s->plan->is_random_by_default)
@@ -373,7 +380,10 @@ static int run_all(struct session *s, struct err *e)
 	if (s->o->common.dry_run)
 		return 0;
 	if (check_requests(s, &s->warmup, e) < 0 || check_requests(s, &s->requests, e) < 0 ||
-	    !start(s, e) || offline_load(s->offline, &s->loaded, e) < 0)
+	    !start(s, e))
+		return -1;
+	run = one(s, false);
+	if (offline_can(s->offline, &run, e) < 0 || offline_load(s->offline, &s->loaded, e) < 0)
 		return -1;
 	longest = offline_about(s->offline)->max_model_len;
 	s->runs.n = s->requests.n;
@@ -387,7 +397,8 @@ static int run_all(struct session *s, struct err *e)
 		return -1;
 	if (measure(s, e) == 0)
 		return report(s, e);
-	if (e->code == ERR_CANCELLED && s->runs.n_runs && report(s, &late) < 0)
+	/* Ctrl-C, or the engine failed: what was measured is not lost. */
+	if (s->runs.n_runs && report(s, &late) < 0)
 		err_wrap(e, "%s", late.text);
 	return -1;
 }

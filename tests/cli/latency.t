@@ -118,6 +118,23 @@ cmp_ok(scalar @{$j->{latencies}}, '>=', 2, 'what was measured is kept');
 is($j->{profllm}{iterations}, scalar @{$j->{latencies}}, 'and counted');
 is($j->{profllm}{reasons}[0]{code}, 'interrupted', 'and said');
 
+# ---- an engine that dies ----
+
+$r = run(args => [@sim, qw(--batch-size 1 --num-iters-warmup 1 --num-iters 9 --die-after 5req
+	--output-json d.json)]);
+check_run('the engine dies', $r, { status => 1, err => '*as --die-after wants it)',
+	out => ['Avg latency: *', '  DEGRADED: Stopped after * of 9 iterations.'] });
+$j = json_of(slurp('d.json'));
+cmp_ok(scalar @{$j->{latencies}}, '>=', 3, 'what was measured is kept');
+
+# ---- what the engine lacks is said before it is loaded ----
+
+$r = run(args => [qw(bench latency --backend worker --worker-cmd),
+	"perl $FindBin::Bin/recording_worker.pl", qw(--model m --use-beam-search --num-iters 1)],
+	env => { RECORD => 'lacking.jsonl', NO_BEAM => 1 });
+check_run('no beams', $r, { status => 1, err => '*cannot search with beams' });
+unlike(slurp('lacking.jsonl') || '', qr/"load"/, '... and nothing was loaded');
+
 # ---- what the engine is asked ----
 
 my @own = (qw(bench latency --backend worker --model m --batch-size 2 --input-len 9 --output-len 5

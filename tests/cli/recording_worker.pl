@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
 # An engine's program that does nothing and writes down what it is asked, a JSON line each, into the
-# file $RECORD. MM_STATS: what it answers to mm_stats, in turn; NO_E2EL: requests have no times.
+# file $RECORD. MM_STATS: what it answers to mm_stats, in turn; NO_E2EL: requests have no times;
+# NO_BEAM: it cannot search with beams.
 use strict;
 use warnings;
 use JSON::PP;
@@ -50,7 +51,7 @@ sub answer {
 }
 
 speak({ type => 'hello', protocol => 1, engine => 'record', version => '1',
-	features => [qw(chat beam profile), $ENV{MM_STATS} ? 'mm_stats' : ()] });
+	features => [qw(chat profile), $ENV{NO_BEAM} ? () : 'beam', $ENV{MM_STATS} ? 'mm_stats' : ()] });
 while (1) {
 	my $q = $json->decode(take(unpack 'N', take(4)));
 	syswrite $record, $json->encode($q) . "\n";

@@ -157,7 +157,8 @@ for my $row ([0, 'the first cold start'], [1, 'the warm-up'], [2, 'a warm start'
 	check_run("$row->[1] fails", $r, { status => 1,
 		warn => ['*Subprocess failed: *no room for weights*'] });
 	is_deeply($r->{left}, [], '... and leaves no caches');
-	is($r->{json}, undef, '... and no file');
+	is($r->{json} ? $r->{json}{profllm}{reasons}[0]{code} : undef,
+		$row->[0] ? 'interrupted' : undef, '... and a file of those before it, if any');
 }
 {
 	my $pid;
