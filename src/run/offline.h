@@ -119,7 +119,7 @@ const struct offline_about *offline_about(const struct offline *o);
 /* What the engine's chat template makes of messages (JSON list); tools: JSON list or empty. */
 int offline_render(struct offline *o, struct str messages, struct str tools, struct buf *text,
 		   struct err *e);
-/* Whether such runs are possible with what the engine has said of itself so far; else e says why. */
+/* Whether such runs are possible, by what the engine has said of itself so far; else e says it. */
 int offline_can(const struct offline *o, const struct offline_run *run, struct err *e);
 int offline_load(struct offline *o, struct offline_loaded *out, struct err *e);
 int offline_put(struct offline *o, const struct offline_batch *batch, struct err *e);
