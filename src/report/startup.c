@@ -9,8 +9,8 @@
 #include "report/verdict.h"
 #include "stats/stats.h"
 
-const int startup_percentages[STARTUP_PERCENTILES] = { 10, 25, 50, 75, 90, 99 };
-const char *const startup_side_name[STARTUP_SIDES] = { "cold", "warmup", "warm" };
+static const int percentages[STARTUP_PERCENTILES] = { 10, 25, 50, 75, 90, 99 };
+static const char *const side_name[STARTUP_SIDES] = { "cold", "warmup", "warm" };
 
 #define RULE "============================================================"
 
@@ -42,7 +42,7 @@ static void distribution(const double *value, size_t n, double percentile[STARTU
 	double *sorted = stats_sorted(value, n);
 
 	for (size_t p = 0; p < STARTUP_PERCENTILES; p++)
-		percentile[p] = stats_percentile(sorted, n, startup_percentages[p]);
+		percentile[p] = stats_percentile(sorted, n, percentages[p]);
 	free(sorted);
 }
 
@@ -71,7 +71,7 @@ static void fill(const struct startup_runs *r, enum startup_side side, size_t fi
 	}
 	*m = (struct startup_metric){ .name = fields[field].name, .side = side, .value = value,
 				      .n = n, .mean = stats_mean(value, n) };
-	snprintf(m->key, sizeof(m->key), "%s_%s", startup_side_name[side], fields[field].key);
+	snprintf(m->key, sizeof(m->key), "%s_%s", side_name[side], fields[field].key);
 	distribution(value, n, m->percentile);
 }
 
@@ -104,7 +104,7 @@ static void put_side(const struct startup_metric *m, size_t n, enum startup_side
 			continue;
 		buf_printf(out, "%s percentiles:\n", m[i].name);
 		for (size_t p = 0; p < STARTUP_PERCENTILES; p++)
-			buf_printf(out, "  %d%%: %.2f seconds\n", startup_percentages[p],
+			buf_printf(out, "  %d%%: %.2f seconds\n", percentages[p],
 				   m[i].percentile[p]);
 	}
 }
@@ -251,7 +251,7 @@ static void put_percentiles(struct json_writer *w, const double percentile[START
 
 	json_begin_object(w);
 	for (size_t p = 0; p < STARTUP_PERCENTILES; p++) {
-		snprintf(key, sizeof(key), "%d", startup_percentages[p]);
+		snprintf(key, sizeof(key), "%d", percentages[p]);
 		put_real(w, key, percentile[p]);
 	}
 	json_end_object(w);
@@ -343,7 +343,7 @@ static void put_spread(struct json_writer *w, const struct startup_runs *r, enum
 static void put_side_json(struct json_writer *w, const struct startup_runs *r,
 			  enum startup_side side, const struct phases *p)
 {
-	json_key(w, startup_side_name[side]);
+	json_key(w, side_name[side]);
 	json_begin_object(w);
 	put_int(w, "iterations_asked", (int64_t)r->side[side].wanted);
 	put_spread(w, r, side, FIELD_SPAWN, NULL);

@@ -15,9 +15,7 @@
 #include "base/buf.h"
 #include "metrics/trust.h"
 
-/* Upstream's, in its order. */
-#define STARTUP_PERCENTILES 6
-extern const int startup_percentages[STARTUP_PERCENTILES];
+#define STARTUP_PERCENTILES 6 /* 10, 25, 50, 75, 90, 99 */
 
 struct startup_phase { const char *name; double s; };
 
@@ -34,8 +32,6 @@ struct startup_iteration {
 };
 
 enum startup_side { STARTUP_COLD, STARTUP_WARMUP, STARTUP_WARM, STARTUP_SIDES };
-/* "cold", "warmup", "warm". */
-extern const char *const startup_side_name[STARTUP_SIDES];
 
 struct startup_runs {
 	struct { struct startup_iteration *v; size_t n, wanted; } side[STARTUP_SIDES];

@@ -410,9 +410,3 @@ const char *offline_engine_text(const struct offline_engine *engine, const char 
 {
 	return engine_argv_text(engine->command, name, a);
 }
-
-int64_t offline_engine_int(const struct offline_engine *engine, const char *name,
-			   int64_t otherwise)
-{
-	return engine_argv_int(engine->command, name, otherwise);
-}

@@ -177,8 +177,6 @@ int offline_judge(const struct offline_opts *o, const struct offline_engine *eng
 /* The value in effect of any engine argument, as engine_argv_text; NULL: none. */
 const char *offline_engine_text(const struct offline_engine *engine, const char *name,
 				struct arena *a);
-int64_t offline_engine_int(const struct offline_engine *engine, const char *name,
-			   int64_t otherwise);
 /* --fix help: the list, for stdout; false: it was not asked. */
 bool offline_list_fixes(const struct offline_opts *o, const struct offline_verb *verb,
 			struct buf *out);

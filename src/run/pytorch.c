@@ -182,35 +182,19 @@ int run_pytorch_save(const struct serve_opts *o, const char *path, struct str re
 
 /* ---- offline verbs ---- */
 
-/* The engine's arguments behind the word they are read behind. */
-static char **with_program(const struct offline_engine *engine, struct arena *a)
-{
-	static char program[] = "engine";
-	size_t n = 0;
-	char **argv;
-
-	while (engine->argv[n])
-		n++;
-	argv = arena_alloc(a, (n + 2) * sizeof(*argv));
-	argv[0] = program;
-	memcpy(argv + 1, engine->argv, (n + 1) * sizeof(*argv));
-	return argv;
-}
-
-void run_pytorch_verb_args(const struct run_pytorch_verb *verb, struct buf *out)
+/* The options as upstream would show them. */
+static void put_verb_args(const struct run_pytorch_verb *verb, struct buf *out)
 {
 	const char *space = strrchr(verb->set->command, ' ');
 	const char *type = space ? space + 1 : verb->set->command;
 	struct json_writer w = json_writer(out);
-	struct arena a = { 0 };
 
 	json_begin_object(&w);
 	put_head(&w, type);
 	put_rows(&w, verb->set, verb->values, NULL);
-	engine_argv_values(with_program(verb->engine, &a), strcmp(type, "throughput") == 0, &w);
+	engine_argv_values(verb->engine->command, strcmp(type, "throughput") == 0, &w);
 	put_tail(&w);
 	json_end_object(&w);
-	arena_release(&a);
 }
 
 /* An integer unless it is given, as a text. */
@@ -218,15 +202,13 @@ static void add_optimization(const struct run_pytorch_verb *verb, struct buf *mo
 			     struct buf *level)
 {
 	struct engine_optimization opt;
-	struct arena a = { 0 };
 
-	engine_argv_optimization(with_program(verb->engine, &a), 0, &opt);
+	engine_argv_optimization(verb->engine->command, 0, &opt);
 	if (strcmp(opt.mode_by, "--compilation-config") == 0)
 		buf_printf(mode, "%d", opt.mode);
 	else
 		buf_add_text(mode, "null");
 	buf_printf(level, *opt.level_by ? "\"%d\"" : "%d", opt.level);
-	arena_release(&a);
 }
 
 int run_pytorch_save_verb(const struct run_pytorch_verb *verb, const char *key,
@@ -241,7 +223,7 @@ int run_pytorch_save_verb(const struct run_pytorch_verb *verb, const char *key,
 
 	if (!verb->output_json || !run_pytorch_is_wanted())
 		return 0;
-	run_pytorch_verb_args(verb, &args);
+	put_verb_args(verb, &args);
 	add_optimization(verb, &mode, &level);
 	opts.args = buf_str(&args);
 	opts.mode = buf_str(&mode);

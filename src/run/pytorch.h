@@ -27,5 +27,3 @@ struct run_pytorch_verb {
 int run_pytorch_save_verb(const struct run_pytorch_verb *verb, const char *key,
 			  const struct pytorch_metric *metric, size_t n, struct str extra,
 			  struct err *e);
-/* The options as upstream would show them. Also for tests. */
-void run_pytorch_verb_args(const struct run_pytorch_verb *verb, struct buf *out);

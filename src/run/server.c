@@ -25,7 +25,7 @@
 #define PORT_PAUSE_MS 20
 #define DEV_MODE "VLLM_SERVER_DEV_MODE=1"
 
-void server_warn(const struct server_hooks *h, const char *text)
+static void server_warn(const struct server_hooks *h, const char *text)
 {
 	if (h->warn)
 		h->warn(h->self, text);

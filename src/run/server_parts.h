@@ -25,7 +25,6 @@ struct server {
 
 /* Requests to it go past proxies when it is on this machine. */
 struct fetch_opts server_fetch_opts(const struct server *s, int64_t timeout_ms);
-void server_warn(const struct server_hooks *h, const char *text);
 
 /* The category that a log and an end stand for; reason: the line that says so, or empty. */
 enum server_fault server_fault_of(struct str log, bool has_code, int code, struct str *reason);
