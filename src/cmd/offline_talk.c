@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "cmd/cmd.h"
+#include "cmd/progress.h"
 #include "run/offline_config.h"
 
 #define BAR_EVERY_NS 100000000
@@ -22,29 +23,19 @@ static void clear(struct offline_talk *t)
 	t->is_drawn = false;
 }
 
-static void add_clock(struct buf *out, double seconds)
-{
-	int64_t s = (int64_t)seconds;
-
-	if (s >= 3600)
-		buf_printf(out, "%" PRId64 ":%02d:%02d", s / 3600, (int)(s / 60 % 60), (int)(s % 60));
-	else
-		buf_printf(out, "%02d:%02d", (int)(s / 60), (int)(s % 60));
-}
-
 /* " 3/10 [00:01<00:02,  2.50it/s]": one a second or faster, else seconds for each. */
 static void add_counts(struct buf *out, uint64_t done, uint64_t total, double elapsed)
 {
 	double rate = elapsed > 0 ? (double)done / elapsed : 0;
 
 	buf_printf(out, " %" PRIu64 "/%" PRIu64 " [", done, total);
-	add_clock(out, elapsed);
+	progress_add_clock(out, elapsed);
 	if (rate <= 0) {
 		buf_add_text(out, "<?, ?it/s]");
 		return;
 	}
 	buf_add_char(out, '<');
-	add_clock(out, (double)(total - done) / rate);
+	progress_add_clock(out, (double)(total - done) / rate);
 	if (rate < 1)
 		buf_printf(out, ", %5.2fs/it]", 1 / rate);
 	else
@@ -95,7 +86,7 @@ static void draw_open(struct offline_talk *t, double elapsed)
 {
 	struct buf text = { 0 };
 
-	add_clock(&text, elapsed);
+	progress_add_clock(&text, elapsed);
 	fprintf(stderr, t->is_bar ? "\r%s [%s]\033[K" : "%s [%s]\n", t->what, text.data);
 	t->is_drawn = t->is_bar;
 	fflush(stderr);

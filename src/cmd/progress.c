@@ -41,7 +41,7 @@ static void sample_rate(struct progress *p, uint64_t tokens, int64_t now)
 	p->sampled_ns = now;
 }
 
-static void add_clock(struct buf *out, double seconds)
+void progress_add_clock(struct buf *out, double seconds)
 {
 	int64_t s = (int64_t)seconds;
 
@@ -57,10 +57,10 @@ static void describe(struct progress *p, struct buf *out, uint64_t done, uint64_
 	double elapsed = (double)(now - p->began_ns) / 1e9;
 
 	buf_printf(out, "%" PRIu64 "/%" PRIu64 " [", done, total);
-	add_clock(out, elapsed);
+	progress_add_clock(out, elapsed);
 	if (done > 0 && done < total) {
 		buf_add_text(out, "<");
-		add_clock(out, elapsed * (double)(total - done) / (double)done);
+		progress_add_clock(out, elapsed * (double)(total - done) / (double)done);
 	}
 	buf_printf(out, ", %.2f/s", elapsed > 0 ? (double)done / elapsed : 0);
 	if (load) {
@@ -136,10 +136,10 @@ void progress_bytes(struct progress *p, const char *what, uint64_t done, uint64_
 	p->drawn_ns = now;
 	elapsed = (double)(now - p->began_ns) / 1e9;
 	buf_printf(&text, "%.1f/%.1f MB [", (double)done / 1e6, (double)total / 1e6);
-	add_clock(&text, elapsed);
+	progress_add_clock(&text, elapsed);
 	if (done > 0 && done < total) {
 		buf_add_text(&text, "<");
-		add_clock(&text, elapsed * (double)(total - done) / (double)done);
+		progress_add_clock(&text, elapsed * (double)(total - done) / (double)done);
 	}
 	buf_printf(&text, ", %.1f MB/s]", elapsed > 0 ? (double)done / 1e6 / elapsed : 0);
 	draw_bar(p, what, text.data, done, total);

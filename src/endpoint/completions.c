@@ -55,8 +55,8 @@ done:
 	return rc;
 }
 
-static int decode(const struct endpoint *self, struct str data, struct decoded *out,
-		  struct err *e)
+int openai_decode_text(const struct endpoint *self, struct str data, struct decoded *out,
+		       struct err *e)
 {
 	(void)self;
 	pthread_once(&paths_once, compile_paths);
@@ -67,12 +67,12 @@ const struct endpoint endpoint_vllm = {
 	.name = "vllm", .suffix = "completions", .api_name = "OpenAI Completions API",
 	.default_path = "/v1/completions", .is_streaming = true, .is_openai = true,
 	.has_logprobs = true,
-	.encode = encode, .decode = decode, .finish = openai_finish,
+	.encode = encode, .decode = openai_decode_text, .finish = openai_finish,
 };
 
 const struct endpoint endpoint_openai = {
 	.name = "openai", .suffix = "completions", .api_name = "OpenAI Completions API",
 	.default_path = "/v1/completions", .is_streaming = true, .is_openai = true,
 	.has_logprobs = true,
-	.encode = encode, .decode = decode, .finish = openai_finish,
+	.encode = encode, .decode = openai_decode_text, .finish = openai_finish,
 };

@@ -13,6 +13,9 @@ enum openai_member {
 /* data is one event's payload. text_path: where the answer text is. */
 int openai_decode(const struct json_paths *paths, struct str data, struct decoded *out,
 		  struct err *e);
+/* An endpoint's decode for events of completions. */
+int openai_decode_text(const struct endpoint *self, struct str data, struct decoded *out,
+		       struct err *e);
 /* An endpoint's decode for events of chat, which those of audio are too. */
 int openai_decode_chat(const struct endpoint *self, struct str data, struct decoded *out,
 		       struct err *e);

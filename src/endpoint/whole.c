@@ -7,26 +7,9 @@
  * over all sequences and prompts of the request.
  */
 #include <inttypes.h>
-#include <pthread.h>
 
 #include "endpoint/openai.h"
 #include "json/write.h"
-
-static struct json_paths paths;
-static pthread_once_t paths_once = PTHREAD_ONCE_INIT;
-
-static void compile_paths(void)
-{
-	static const char *const where[OPENAI_MEMBERS] = {
-		[OPENAI_CHOICES] = "choices", [OPENAI_USAGE] = "usage", [OPENAI_ERROR] = "error",
-		[OPENAI_FINISH] = "choices[0].finish_reason", [OPENAI_TEXT] = "choices[0].text",
-		[OPENAI_REASONING] = "choices[0].reasoning",
-		[OPENAI_REASONING_OLD] = "choices[0].reasoning_content",
-		[OPENAI_ROLE] = "choices[0].role",
-	};
-
-	json_scan_paths_init(&paths, where, OPENAI_MEMBERS);
-}
 
 static int finish_body(struct body *b, const char *length_key, const struct encode_opts *o,
 		       const struct sample *s, struct encoded *out, struct err *e)
@@ -80,9 +63,7 @@ static int decode_answer(const struct endpoint *self, const struct answer *a,
 {
 	struct str body = str_trim(a->body);
 
-	(void)self;
-	pthread_once(&paths_once, compile_paths);
-	if (openai_decode(&paths, body, out, e) < 0)
+	if (openai_decode_text(self, body, out, e) < 0)
 		return -1;
 	if (out->bits & DECODED_ERROR)
 		return 0;

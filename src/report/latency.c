@@ -230,15 +230,6 @@ void latency_terminal_ours(const struct latency_runs *r, const struct latency_fa
 
 /* ---- the result file ---- */
 
-static void put_reals(struct json_writer *w, const char *key, const double *v, size_t n)
-{
-	json_key(w, key);
-	json_begin_array(w);
-	for (size_t i = 0; i < n; i++)
-		json_put_f64(w, v[i]);
-	json_end_array(w);
-}
-
 static void put_spread(struct json_writer *w, const struct latency_runs *r,
 		       const struct latency_facts *f)
 {

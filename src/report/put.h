@@ -28,6 +28,15 @@ static inline void put_bool(struct json_writer *w, const char *key, bool v)
 	json_put_bool(w, v);
 }
 
+static inline void put_reals(struct json_writer *w, const char *key, const double *v, size_t n)
+{
+	json_key(w, key);
+	json_begin_array(w);
+	for (size_t i = 0; i < n; i++)
+		json_put_f64(w, v[i]);
+	json_end_array(w);
+}
+
 /* The members of an object that is written already; nothing when it is none. */
 static inline void put_members(struct json_writer *w, struct str object)
 {

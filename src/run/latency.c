@@ -145,21 +145,6 @@ static void say(const struct latency *l, const char *text)
 		l->hooks->line(l->hooks->self, text);
 }
 
-/* Line by line. */
-static void say_all(const struct latency *l, struct buf *text)
-{
-	struct str rest = buf_str(text);
-
-	while (rest.n) {
-		struct str line = str_cut(&rest, '\n');
-		char *copy = mem_copy(line.p, line.n);
-
-		say(l, copy);
-		free(copy);
-	}
-	buf_reset(text);
-}
-
 static void progress(const struct latency *l, const char *what, int64_t done, int64_t total)
 {
 	if (l->hooks->progress && total > 0)
@@ -243,7 +228,7 @@ static int profile(struct latency *l, struct err *e)
 	else if (strcmp(about->profile_to, "proton") == 0)
 		buf_printf(&text, "Profiling with Proton (results will be saved under %s)...\n",
 			   about->profile_dir);
-	say_all(l, &text);
+	offline_say(l->hooks, &text);
 	if (iterate(l, true, &out, e) < 0) {
 		buf_release(&text);
 		return -1;
@@ -252,7 +237,7 @@ static int profile(struct latency *l, struct err *e)
 	if (has_dir)
 		buf_printf(&text, "; its traces are in %s", about->profile_dir);
 	buf_add_char(&text, '\n');
-	say_all(l, &text);
+	offline_say(l->hooks, &text);
 	buf_release(&text);
 	offline_outcome_release(&out);
 	return 0;
@@ -331,11 +316,7 @@ static int save(const struct latency *l, const struct latency_facts *facts,
 		json_key(&w, "vocabulary");
 		json_put_int(&w, l->vocabulary);
 	}
-	json_key(&w, "engine_args");
-	json_begin_array(&w);
-	for (char *const *arg = l->engine->shown_argv; arg && *arg; arg++)
-		json_put_text(&w, *arg);
-	json_end_array(&w);
+	offline_told_args(&w, l->engine);
 	json_end_object(&w);
 	config.ours = buf_str(&ours);
 	latency_json(&l->runs, facts, &config, &text);
@@ -360,7 +341,7 @@ static int report(struct latency *l, struct err *e)
 	offline_told_line(&text, &told);
 	buf_add_char(&text, '\n');
 	latency_terminal_ours(&l->runs, &facts, &text);
-	say_all(l, &text);
+	offline_say(l->hooks, &text);
 	buf_release(&text);
 	return l->o->output_json ? save(l, &facts, &told, e) : 0;
 }

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/mem.h"
 #include "json/python.h"
 #include "report/mm_processor.h"
 #include "report/report.h"
@@ -115,20 +114,6 @@ static void say(const struct mm *m, const char *text)
 {
 	if (m->hooks->line)
 		m->hooks->line(m->hooks->self, text);
-}
-
-static void say_all(const struct mm *m, struct buf *text)
-{
-	struct str rest = buf_str(text);
-
-	while (rest.n) {
-		struct str line = str_cut(&rest, '\n');
-		char *copy = mem_copy(line.p, line.n);
-
-		say(m, copy);
-		free(copy);
-	}
-	buf_reset(text);
 }
 
 static void say_processing(const struct mm *m, size_t n, const char *what)
@@ -278,11 +263,7 @@ static void put_ours(const struct mm *m, const struct offline_told *told, struct
 	json_begin_object(&w);
 	offline_told(&w, told);
 	verdict_put(&w, &t);
-	json_key(&w, "engine_args");
-	json_begin_array(&w);
-	for (char *const *arg = m->engine->shown_argv; arg && *arg; arg++)
-		json_put_text(&w, *arg);
-	json_end_array(&w);
+	offline_told_args(&w, m->engine);
 	json_key(&w, "dataset");
 	json_put_text(&w, m->o->data.dataset_name);
 	json_key(&w, "seed");
@@ -363,15 +344,15 @@ static int report(struct mm *m, struct err *e)
 	if (m->facts.is_average)
 		say(m, mm_no_e2el);
 	mm_terminal(&m->facts, &m->percentiles, &text);
-	say_all(m, &text);
+	offline_say(m->hooks, &text);
 	if (m->o->output_json)
 		rc = save(m, &told, e);
 	if (rc == 0 && m->o->output_json) {
 		buf_printf(&text, "\nResults saved to %s\n", m->o->output_json);
-		say_all(m, &text);
+		offline_say(m->hooks, &text);
 	}
 	show_ours(m, &told, &text);
-	say_all(m, &text);
+	offline_say(m->hooks, &text);
 	buf_release(&text);
 	return rc;
 }

@@ -2,6 +2,8 @@
 /* offline_told.c - see offline_told.h. */
 #include "run/offline_told.h"
 
+#include "base/mem.h"
+
 #include <math.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -153,4 +155,27 @@ void offline_told_line(struct buf *out, const struct offline_told *t)
 	if (t->loaded && !isnan(t->loaded->load_s))
 		buf_printf(out, ", loaded in %s",
 			   fmt_duration(duration, (int64_t)(t->loaded->load_s * 1e9)));
+}
+
+void offline_told_args(struct json_writer *w, const struct offline_engine *engine)
+{
+	json_key(w, "engine_args");
+	json_begin_array(w);
+	for (char *const *arg = engine->shown_argv; arg && *arg; arg++)
+		json_put_text(w, *arg);
+	json_end_array(w);
+}
+
+void offline_say(const struct offline_hooks *hooks, struct buf *text)
+{
+	struct str rest = buf_str(text);
+
+	while (rest.n && hooks->line) {
+		struct str line = str_cut(&rest, '\n');
+		char *copy = mem_copy(line.p, line.n);
+
+		hooks->line(hooks->self, copy);
+		free(copy);
+	}
+	buf_reset(text);
 }

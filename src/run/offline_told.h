@@ -10,6 +10,7 @@
 #pragma once
 #include "json/write.h"
 #include "run/offline.h"
+#include "run/offline_opts.h"
 
 struct offline_told {
 	const char *command;                 /* "latency" */
@@ -22,3 +23,7 @@ struct offline_told {
 void offline_told(struct json_writer *w, const struct offline_told *t);
 /* "Engine: vllm 0.32.0 on cpu, in-process, loaded in 12.3 s"; without a line end. */
 void offline_told_line(struct buf *out, const struct offline_told *t);
+/* The member "engine_args": the engine's arguments, secrets redacted. */
+void offline_told_args(struct json_writer *w, const struct offline_engine *engine);
+/* Hands text to hooks->line, line by line, and empties it. */
+void offline_say(const struct offline_hooks *hooks, struct buf *text);

@@ -21,11 +21,7 @@ static void put_ours(const struct startup_opts *o, const struct offline_engine *
 	offline_told(&w, &told);
 	json_key(&w, "model_id");
 	json_put_text(&w, engine->model);
-	json_key(&w, "engine_args");
-	json_begin_array(&w);
-	for (size_t i = 0; engine->shown_argv && engine->shown_argv[i]; i++)
-		json_put_text(&w, engine->shown_argv[i]);
-	json_end_array(&w);
+	offline_told_args(&w, engine);
 	json_end_object(&w);
 }
 

@@ -32,26 +32,6 @@ struct session {
 
 /* ---- what is said ---- */
 
-static void each_line(const struct session *s, void (*to)(void *self, const char *text),
-		      struct buf *text)
-{
-	struct str rest = buf_str(text);
-
-	while (rest.n && to) {
-		struct str line = str_cut(&rest, '\n');
-		char *copy = mem_copy(line.p, line.n);
-
-		to(s->hooks->self, copy);
-		free(copy);
-	}
-	buf_reset(text);
-}
-
-static void say_all(const struct session *s, struct buf *text)
-{
-	each_line(s, s->hooks->line, text);
-}
-
 static void say(const struct session *s, const char *text)
 {
 	if (s->hooks->line)
@@ -158,7 +138,7 @@ static int show_requests(struct session *s, struct err *e)
 		buf_printf(&text, "Requests: dataset %s, seed %" PRId64 "\n", s->requests.w.dataset,
 			   s->engine->seed);
 		dump_summary(&s->requests.w, &plan, &text);
-		say_all(s, &text);
+		offline_say(s->hooks, &text);
 	}
 	free(plan.entry);
 	buf_release(&text);
@@ -208,7 +188,7 @@ static int warm_up(struct session *s, struct err *e)
 	if (!s->warmup.n)
 		return 0;
 	buf_printf(&text, "Warming up with %zu requests...\n", s->warmup.n);
-	say_all(s, &text);
+	offline_say(s->hooks, &text);
 	buf_release(&text);
 	if (put(s, &s->warmup, e) < 0 || run_batch(s, true, &out, e) < 0)
 		return -1;
@@ -284,15 +264,6 @@ static int save_pytorch(const struct session *s, const struct throughput_facts *
 	return rc;
 }
 
-static void put_engine_args(struct json_writer *w, const struct offline_engine *engine)
-{
-	json_key(w, "engine_args");
-	json_begin_array(w);
-	for (char *const *arg = engine->shown_argv; arg && *arg; arg++)
-		json_put_text(w, *arg);
-	json_end_array(w);
-}
-
 static void put_requests(struct json_writer *w, const struct session *s)
 {
 	const struct dataset_opts *set = &s->o->data.set;
@@ -337,7 +308,7 @@ static int save(const struct session *s, const struct throughput_facts *facts,
 
 	json_begin_object(&w);
 	offline_told(&w, told);
-	put_engine_args(&w, s->engine);
+	offline_told_args(&w, s->engine);
 	put_requests(&w, s);
 	json_end_object(&w);
 	config.ours = buf_str(&ours);
@@ -362,7 +333,7 @@ static int report(struct session *s, struct err *e)
 	offline_told_line(&text, &told);
 	buf_add_char(&text, '\n');
 	throughput_terminal_ours(&s->runs, &facts, &text);
-	say_all(s, &text);
+	offline_say(s->hooks, &text);
 	buf_release(&text);
 	return s->o->output_json ? save(s, &facts, &told, e) : 0;
 }
