@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * experiment/experiment.h - one experiment: what was asked, and what came of it.
+ *
+ *   file ─► config ─► suite ─► struct experiment ─► experiment_run ─► struct outcome ─► document
+ *           config.h  suite.h                                                         document.h
+ *
+ * Each arrow is one struct. A configuration is read and checked as a whole before anything is
+ * started: struct experiment is const from then on. experiment_run never fails: whatever
+ * happens is an outcome, and every outcome becomes a document.
+ *
+ * Texts live in the arena the experiment was made in; outcomes have one of their own.
+ */
+#pragma once
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "json/read.h"
+#include "run/serve_opts.h"
+#include "run/server.h"
+
+enum experiment_mode { MODE_SERVE, MODE_THROUGHPUT, MODE_LATENCY, MODE_STARTUP };
+/* Who a server is to the others. The load goes to the one that serves: proxy, else serve. */
+enum server_role { ROLE_SERVE, ROLE_PREFILL, ROLE_DECODE, ROLE_PROXY, ROLE_CACHE };
+enum ready_by { READY_HEALTH, READY_PORT, READY_LOG, READY_STARTED };
+
+/* One process, or container, of an experiment. */
+struct experiment_server {
+	const char *name;              /* unique in the experiment; "server" when there is one */
+	enum server_role role;
+	const char *url;               /* attach: started and stopped by somebody else; else NULL */
+	char *const *command;          /* words before the arguments: "vllm serve", "sim"; ends NULL */
+	const struct json_value *args; /* engine arguments given: name -> value, as written */
+	const struct json_value *values; /* every engine argument, defaults included */
+	char *const *extra_args;       /* as they are, after args; ends NULL */
+	char *const *env;              /* "NAME=VALUE"; ends NULL */
+	const char *host;              /* "127.0.0.1" unless given */
+	unsigned port;                 /* 0: one is reserved */
+	unsigned gpus;                 /* how many it takes: by its sizes, or as written */
+	double ready_timeout_s, grace_s;
+	enum ready_by ready;
+	const char *ready_log;         /* READY_LOG: a line that contains this */
+	const char *const *after;      /* names of servers that must be ready before; ends NULL */
+	const struct json_value *container; /* NULL: a process (container.h) */
+};
+
+enum gpu_want { GPUS_AUTO, GPUS_NONE, GPUS_COUNT, GPUS_LIST };
+struct experiment_resources {
+	enum gpu_want want;            /* AUTO: as many as the servers need, when there are any */
+	unsigned count;                /* GPUS_COUNT */
+	const char *const *list;       /* GPUS_LIST: indices or UUIDs, MIG UUIDs too; ends NULL */
+	bool is_shared;                /* locks are not taken: partial GPUs, by agreement */
+	double memory_free_min;        /* share of a GPU's memory that must be free: 0.9 */
+	double wait_s;                 /* for busy GPUs; 0: fail at once; INFINITY: however long */
+	unsigned port_first, port_last;
+};
+
+struct experiment_profiling {
+	bool is_enabled;
+	const char *tool;              /* "torch", "nsys" */
+	const char *dir;               /* for traces; NULL: beside the result */
+	double delay_s, duration_s;    /* of the window; 0 0: the whole main run */
+	double stop_timeout_s;         /* until traces have stopped growing */
+};
+
+struct experiment_telemetry {
+	bool is_enabled;
+	double interval_s;             /* 1 */
+	bool gpu, host, process, server;
+};
+
+struct experiment_output {
+	const char *path;              /* the document */
+	const char *folder;            /* logs, record, traces: beside it, "results.d/NAME" */
+	bool keeps_record, is_detailed;
+};
+
+struct experiment {
+	const char *name, *suite;      /* suite NULL: none */
+	unsigned repeat, repeats;      /* from 1 */
+	enum experiment_mode mode;
+	struct experiment_server *server;
+	size_t n_servers, serving;     /* index of the one that load goes to */
+	struct serve_opts serve;       /* MODE_SERVE: ready but for the address; not yet checked */
+	struct opt_result serve_given; /* which of them were given */
+	char *const *offline_argv;     /* the other modes: words behind the verb; ends NULL */
+	struct experiment_resources resources;
+	struct experiment_profiling profiling;
+	struct experiment_telemetry telemetry;
+	struct experiment_output output;
+	const struct json_value *benchmark;  /* every option of the mode, defaults included */
+	const struct json_value *provenance; /* object or NULL: engine_commit, ... */
+	const struct json_value *tags;       /* object or NULL */
+	const struct json_value *given;      /* the configuration as written, all merged */
+	uint64_t hash;                 /* of what it measures: equal means --resume may keep a result */
+};
+
+/* ---- what came of it ---- */
+
+enum outcome_status { OUTCOME_COMPLETED, OUTCOME_PARTIAL, OUTCOME_FAILED };
+enum outcome_stage { AT_CONFIG, AT_ALLOCATE, AT_START, AT_READY, AT_BENCHMARK, AT_COLLECT };
+
+struct outcome_gpu { int index; const char *uuid, *name; };
+
+struct outcome_server {
+	const char *const *argv;       /* what was started; ends NULL; NULL: attached */
+	const char *url, *version, *log;
+	struct outcome_gpu *gpu;
+	size_t n_gpus;
+	double startup_s;              /* NAN: not started by us */
+	struct str capacity;           /* JSON of run/capacity.h; empty: not told */
+	bool is_ended;                 /* by itself, before it was stopped */
+};
+
+struct outcome_trace { const char *path; uint64_t bytes; };
+
+struct outcome {
+	char run_id[40];               /* exp_YYYYMMDD_HHMMSS_<6 hex> */
+	enum outcome_status status;
+	enum outcome_stage stage;      /* of the failure */
+	const char *category;          /* of the failure: server_fault_name, "gpus busy", ...; or NULL */
+	const char *reason;            /* one sentence; NULL: completed */
+	struct str log_tail;           /* of the server that failed */
+	bool is_interrupted;
+	int64_t began_real_ns;         /* CLOCK_REALTIME */
+	double duration_s;
+	struct outcome_server *server; /* as many as the experiment has */
+	struct str result;             /* JSON of the mode's result file; empty: none */
+	struct str system;             /* JSON of report_system_json; empty: none */
+	struct str hardware;           /* JSON of hardware_json; empty: not looked at */
+	struct str environment;        /* JSON of environment_json; empty: not looked at */
+	struct outcome_trace *trace;
+	size_t n_traces;
+	const char *record_path;       /* NULL: none */
+	const char *const *warning;    /* said while it ran */
+	size_t n_warnings;
+	struct arena arena;
+};
+void outcome_release(struct outcome *o);
+
+const char *experiment_mode_name(enum experiment_mode mode);   /* "serve", ... */
+const char *server_role_name(enum server_role role);
+const char *outcome_status_name(enum outcome_status status);   /* "completed", ... */
+const char *outcome_stage_name(enum outcome_stage stage);      /* "config", ... */
+
+/* How a run talks, on the thread that runs it; all may be NULL. Texts without a newline. */
+struct experiment_hooks {
+	void *self;
+	void (*line)(void *self, const char *text);  /* progress of stages, upstream's lines */
+	void (*text)(void *self, struct str report); /* the terminal report of a benchmark */
+	void (*warn)(void *self, const char *text);
+	/* what: "Loading tokenizer", "Benchmark", ...; total 0: not known. */
+	void (*progress)(void *self, const char *what, uint64_t done, uint64_t total);
+	const atomic_bool *cancel;
+};
+
+/*
+ * Runs it from allocation to collection. Always fills out; nothing is left running, no lock is
+ * held afterwards, however it went. The document is the caller's to write.
+ */
+void experiment_run(const struct experiment *x, const struct experiment_hooks *hooks,
+		    struct outcome *out);
