@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * experiment/profiling.h - the engine's profiler within an experiment, at three points of its life:
+ *
+ *   before a server starts  profiling_words    its words and environment name the profiler
+ *   before load             profiling_serve    which window of the main run is profiled
+ *   after servers stopped   profiling_collect  traces are whole, found, measured, summed up
+ *
+ * torch: vLLM from 0.13 on is told by --profiler-config, earlier ones by $VLLM_TORCH_PROFILER_DIR.
+ * What the configuration says itself wins. nsys: the command runs below `nsys profile`, which
+ * records between the engine's own cudaProfilerStart and cudaProfilerStop; workers are spawned,
+ * because what is forked is not followed well. Both are started and stopped by POST
+ * /start_profile and /stop_profile (run/profile.h), so that only a window is recorded.
+ *
+ * Only the server that does the work is profiled: those of role serve, prefill and decode.
+ */
+#pragma once
+#include <stdatomic.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "experiment/experiment.h"
+
+#define PROFILING_PROMPTS_MANY 20 /* more make traces that nobody can open */
+
+/*
+ * The engine's version as a number of engine/args.h, by what `COMMAND --version` prints (the words up
+ * to "serve"); 0: unknown. Takes as long as the engine's own start of Python.
+ */
+unsigned profiling_version(char *const *command);
+
+struct profiling_words {
+	char *const *argv;    /* what is to be started, the given words included; ends NULL */
+	char *const *env;     /* "NAME=VALUE" lines, the given ones included; ends NULL */
+};
+
+/*
+ * Words of one server as they are started with profiling; without it, out is what was given. dir:
+ * the folder of traces (made here; an absolute path is handed on). version: 0 unknown, then as
+ * the newest. notes: a line for each thing the user should know. ERR_USAGE: no nsys in PATH.
+ */
+int profiling_words(const struct experiment *x, const struct experiment_server *s,
+		    const char *dir, unsigned version, char *const *argv, char *const *env,
+		    struct arena *a, struct profiling_words *out, struct buf *notes,
+		    struct err *e);
+
+/* Sets what the main run must do; notes as above (more than PROFILING_PROMPTS_MANY prompts). */
+void profiling_serve(const struct experiment *x, struct serve_opts *o, struct buf *notes);
+
+/* The folder of traces: profiling.dir, else "traces" in the experiment's folder. In the arena. */
+const char *profiling_folder(const struct experiment *x, struct arena *a);
+
+/*
+ * Waits until no file in dir has grown for a while (at most profiling.stop_timeout_s; cancel, may
+ * be NULL, ends it), lists the traces in out (largest first; paths and list in out's arena), and
+ * saves `nsys stats` beside each report. began_real_ns: older files are others'. notes: no
+ * traces, or still growing. Never fails.
+ */
+void profiling_collect(const struct experiment *x, const char *dir, int64_t began_real_ns,
+		       const atomic_bool *cancel, struct outcome *out, struct buf *notes);
