@@ -16,6 +16,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "proc/keeper_parts.h"
+#include "proc/program.h"
 #include "proc/roster.h"
 #include "proc/spawn.h"
 
@@ -121,6 +122,7 @@ static int start_keeper(const struct keeper_opts *o, struct keeper *k, struct er
 	int control[2] = { -1, -1 }, report[2] = { -1, -1 }, fd[KEEPER_FDS], rc = -1, empty;
 	int orders = write_orders(o, k, e), given[KEEPER_FDS];
 	char **envp = marked(o->envp ? o->envp : environ, k->roster.mark);
+	struct buf program = { 0 };
 
 	for (int i = 0; i < KEEPER_FDS; i++)
 		fd[i] = -1;
@@ -146,7 +148,11 @@ static int start_keeper(const struct keeper_opts *o, struct keeper *k, struct er
 			goto done;
 		}
 	}
-	errno = spawn(o->program ? o->program : "/proc/self/exe", fd, envp, &k->root);
+	if (o->program)
+		buf_add_text(&program, o->program);
+	else if (program_exec(&program, e) < 0)
+		goto done;
+	errno = spawn(program.data, fd, envp, &k->root);
 	if (errno) {
 		err_set(e, ERR_RUN, "cannot start the keeper of %s: %s", o->argv[0], strerror(errno));
 		goto done;
@@ -165,6 +171,7 @@ done:
 	close_fd(&orders);
 	close_fd(&empty);
 	free_marked(envp);
+	buf_release(&program);
 	return rc;
 }
 

@@ -59,7 +59,7 @@ struct keeper_opts {
 	int pass_fd;           /* 0: none; else it becomes KEEPER_PASSED_FD of the program */
 	double grace_s;        /* between TERM and KILL */
 	bool leaves_rest;      /* once the program has ended, what it left running is let be */
-	const char *program;   /* one that calls keeper_main; NULL: /proc/self/exe */
+	const char *program;   /* one that calls keeper_main; NULL: program_exec's */
 };
 
 struct keeper;

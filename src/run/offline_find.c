@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/words.h"
 #include "engine/args.h"
+#include "proc/program.h"
 #include "proc/tool.h"
 #include "run/offline_opts.h"
 
@@ -37,10 +38,13 @@ static const char *variable(const char *name)
 
 static char *own_path(struct arena *a)
 {
-	char path[4096];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path));
+	struct buf path = { 0 };
+	char *text;
 
-	return arena_text(a, (struct str){ path, n > 0 ? (size_t)n : 0 });
+	program_path(&path, NULL);
+	text = arena_text(a, buf_str(&path));
+	buf_release(&path);
+	return text;
 }
 
 static char *find_file(const char *name, struct arena *a, struct err *e)
