@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report/system.h - what the machine did while load ran, for people and programs.
+ *
+ * The object is the value of "profllm.system" in a result file and the body of "system" in an
+ * experiment's document; its keys are declared in schema/result.json.
+ */
+#pragma once
+#include "base/buf.h"
+#include "json/write.h"
+#include "metrics/system.h"
+
+/* One object; null when nothing was watched. */
+void report_system_json(const struct metrics_system *s, struct json_writer *w);
+/* Lines for the terminal; none when nothing was watched. */
+void report_system_rows(const struct metrics_system *s, struct buf *out);
