@@ -134,6 +134,7 @@ struct outcome {
 	struct str system;             /* JSON of report_system_json; empty: none */
 	struct str hardware;           /* JSON of hardware_json; empty: not looked at */
 	struct str environment;        /* JSON of environment_json; empty: not looked at */
+	struct str provenance;         /* JSON of provenance_json; empty: not looked at */
 	struct outcome_trace *trace;
 	size_t n_traces;
 	const char *record_path;       /* NULL: none */

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * experiment/environment.h - versions of everything, and where the measured engine came from.
+ *
+ * The document's `environment`: ProfLLM and its build, the libraries it runs with, kernel and
+ * drivers, the server's version, and, where its Python interpreter is found, the versions of the
+ * packages that matter to speed. That interpreter is asked outside of the load and with
+ * a deadline; it imports nothing. Variables of the environment that change what a server does
+ * (VLLM_*, CUDA_*, NCCL_*, ...) are kept, secrets redacted. The host's name is not.
+ */
+#pragma once
+#include "base/arena.h"
+#include "base/buf.h"
+#include "json/read.h"
+
+struct environment_opts {
+	char *const *command;        /* of the serving server, to find its interpreter; NULL: none */
+	char *const *env;            /* "NAME=VALUE" lines it got beside ours; NULL: none */
+	const char *server_kind;     /* "vllm", "sim", ...; NULL: not known */
+	const char *server_version;  /* as the server told it; NULL: it did not */
+	double deadline_s;           /* for asking the interpreter; 0: it is not asked */
+};
+
+/* Appends one JSON object. */
+void environment_json(const struct environment_opts *o, struct buf *out);
+
+/*
+ * Where the engine came from, as the document's `provenance`: of each value the first that is
+ * known of the configuration's `provenance` section (given, or NULL), PROFLLM_ENGINE_COMMIT and
+ * its like, the variables of GitHub, GitLab and Buildkite, and the server's version text
+ * ("0.11.1.dev12+gabcdef0": commit abcdef0). get: getenv, or a test's.
+ */
+void provenance_json(const struct json_value *given, const char *server_version,
+		     const char *(*get)(const char *name), struct buf *out);
