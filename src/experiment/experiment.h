@@ -166,3 +166,19 @@ struct experiment_hooks {
  */
 void experiment_run(const struct experiment *x, const struct experiment_hooks *hooks,
 		    struct outcome *out);
+
+/*
+ * Servers that stay between members of a suite, with the GPUs and ports they hold; zeroed: none.
+ * experiment_run_at runs like experiment_run, but when held is set it starts no server and goes on
+ * with those, their caches emptied first (run/server.h; hooks->line says so, hooks->warn when they
+ * cannot be); whoever calls it has seen that they are the same. It leaves its servers in held when
+ * all of them still answer at the end and it was not interrupted, else it stops them. site NULL:
+ * experiment_run. experiment_leave stops what is held and gives GPUs and ports back.
+ */
+struct experiment_held;
+struct experiment_site {
+	struct experiment_held *held;
+};
+void experiment_run_at(const struct experiment *x, struct experiment_site *site,
+		       const struct experiment_hooks *hooks, struct outcome *out);
+void experiment_leave(struct experiment_site *site, const struct experiment_hooks *hooks);

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * experiment/suite.h - one configuration as the experiments it stands for, and all of them run.
+ *
+ * A configuration without matrix, experiments, import and repeat is a suite of one: its document
+ * is the file of --output itself, its logs and records are in the folder beside it ("r.json":
+ * "r.d"). Otherwise every member has a document of its own in that folder, NAME.json or
+ * NAME-rN.json, and the file of --output holds all of them, in the order of the configuration:
+ *
+ *   {"schema_version", "suite", "plan": {...}, "experiments": [documents], "lacking": [names]}
+ *
+ * A member's document is there whole or not at all, as soon as the member has ended, whatever came
+ * of it; the suite's is made of those files. So a suite that was ended at any moment is gone on
+ * with from its files: --resume keeps members that are completed and were asked the same
+ * (struct experiment's hash, "config_hash" of the document), and runs the rest.
+ *
+ * Members are (experiments and imported tests, or one) x (matrix, or one) x repeats. A member of
+ * the list is named by itself, one of the matrix by what differs ("max_num_seqs=4-request_rate=2":
+ * the last word of each path, the whole path when two end alike), both joined by "-".
+ */
+#pragma once
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "experiment/experiment.h"
+
+struct config;      /* config.h */
+struct config_know;
+
+/*
+ * When servers are started: for every member; when the member before had other ones (server,
+ * servers, resources, profiling) or they died; once, which needs all members to have the same ones.
+ */
+enum suite_restart { SUITE_RESTART_ALWAYS, SUITE_RESTART_ON_CHANGE, SUITE_RESTART_NEVER };
+
+/* What was asked on the command line. */
+struct suite_opts {
+	const char *output;        /* --output FILE; NULL: the configuration's */
+	const char *const *only;   /* patterns (* ?), any of which a name must match; ends NULL; or NULL */
+	bool is_resumed;           /* --resume */
+	unsigned jobs;             /* --jobs; 0: the configuration's */
+	/*
+	 * --member I/N: this process runs one member of a suite for another one of ours, as the I-th
+	 * of N repeats; the configuration is that member's, merged. NULL: none.
+	 */
+	const char *member;
+	/* Words of children after `profllm run --member ... --config ... --output ...`; ends NULL. */
+	char *const *child_words;
+};
+
+/* A test of upstream's that was imported; see import.h. NULL in members that were not. */
+struct import_test;
+
+struct suite_member {
+	struct experiment x;
+	const struct json_value *config;   /* merged: of this member alone */
+	const char *label;                 /* "NAME", "NAME-r2" */
+	const char *path, *folder;         /* of its document; of its logs, records, traces */
+	const struct import_test *test;
+	bool is_chosen;                    /* by --only */
+};
+
+struct suite {
+	const char *name;                  /* of the suite; NULL: none */
+	struct suite_member *member;       /* as configured, the repeats of one after another */
+	size_t n;
+	size_t *order;                     /* n places of member, as they are run */
+	bool is_single;                    /* the document is the member's */
+	enum suite_restart restart;
+	bool stop_on_error, is_shuffled;
+	uint64_t seed;                     /* of the order, when shuffled */
+	unsigned jobs;
+	const char *output, *folder;       /* the file, and the folder beside it */
+	const struct config *config;
+	const struct config_know *know;
+	struct arena arena;                /* everything above */
+};
+
+/*
+ * Merges, types and judges every member before anything is started. notes gets warnings, one line
+ * each. ERR_USAGE with all findings (at most 20 lines) in e or notes; the suite is released then.
+ */
+int suite_expand(const struct config *config, const struct config_know *know,
+		 const struct suite_opts *o, struct suite *out, struct buf *notes,
+		 struct err *e);
+void suite_release(struct suite *s);
+
+/* Whether a server of one would do for the other. */
+bool suite_same_servers(const struct experiment *a, const struct experiment *b);
+
+/* ---- running ---- */
+
+struct suite_now {
+	const struct suite_member *member; /* that begins, or has ended */
+	size_t at, n;                      /* from 1, of those that are run in this sitting */
+	bool has_ended;
+	enum outcome_status status;        /* has_ended */
+	const char *reason;                /* has_ended and not completed; or NULL */
+	double took_s;                     /* has_ended */
+	double left_s;                     /* of all members, by those that have ended; NAN: not known */
+};
+
+struct suite_hooks {
+	void *self;
+	struct experiment_hooks run;       /* of members that run in this process */
+	void (*member)(void *self, const struct suite_now *now); /* NULL: none */
+	/* A line of a member that runs as a child, and whether it was on stderr. */
+	void (*child)(void *self, const struct suite_member *m, const char *text, bool is_err);
+};
+
+struct suite_tally {
+	size_t completed, partial, failed, kept, left; /* kept: by --resume; left: not run */
+	size_t doubtful;                   /* completed, but the verdict is not VALID */
+	bool is_interrupted;
+	struct outcome *single;            /* of a suite of one that was run; borrowed until release */
+	struct outcome outcome;            /* where it lies */
+};
+void suite_tally_release(struct suite_tally *t);
+
+/*
+ * Runs what is chosen and not kept, and writes every document. 0 also when members failed: the
+ * tally says so. -1: a document could not be written (ERR_IO), or nothing matches --only.
+ */
+int suite_run(const struct suite *s, const struct suite_opts *o, const struct suite_hooks *hooks,
+	      struct suite_tally *out, struct err *e);
+
+/*
+ * Whether the document at path is one of x that is completed, of a configuration that measures the
+ * same.
+ */
+bool suite_is_done(const struct suite_member *m);
