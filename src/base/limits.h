@@ -38,7 +38,7 @@
 #define SPEC_POSITIONS_MAX 64           /* draft positions that are kept; engines draft below 16 */
 #define TELEMETRY_POINTS_MAX (1u << 17) /* of one series: a day and a half at one a second */
 #define RAMP_EVENTS_MAX (1u << 20)      /* whole rates one ramp-up passes; each is a line */
-#define OPT_ROWS_MAX 512              /* options of one command; bench serve has 115 */
+#define OPT_ROWS_MAX 512              /* options of one command; bench serve has 128 */
 #define FETCH_BODY_BYTES_MAX (64ull << 20) /* one answer outside the measurement */
 #define HUB_FILE_BYTES_MAX (64ll << 30) /* one file of a hub; it serves none above 50 GB */
 #define HUB_FILES_MAX (1u << 20)        /* files of one repository on a hub */
@@ -95,3 +95,7 @@
 #define LATENCY_ITERATIONS_MAX 10000000 /* of bench latency: 80 MB of times */
 #define YAML_VALUES_MAX 1000000         /* of one document, aliases counted each time */
 #define CONFIG_BYTES_MAX (16u << 20)    /* of a file that holds options */
+#define EXPERIMENT_BYTES_MAX (4u << 20) /* one file of an experiment's configuration */
+#define EXPERIMENT_FILES_MAX 256        /* files one configuration includes, repeats counted */
+#define EXPERIMENT_FINDINGS_MAX 20      /* mistakes of a configuration that are shown at once */
+#define EXPERIMENT_SERVERS_MAX 64       /* servers of one experiment */

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * experiment/config.h - the configuration of an experiment: read, merged, typed, judged.
+ *
+ *   files, --set ─► config_read ─► struct config ─► config_experiment ─► struct experiment
+ *                                       └─► suite.h merges members, then the same
+ *
+ * config_read makes one tree of the file, what it includes and the --set words, with the
+ * environment filled in; every value knows where it was written, through any number of merges.
+ * config_experiment reads one experiment out of a tree: types and ranges by the rows of whoever
+ * takes the value (bench verbs: opt/, vLLM's server: engine/args.h), then rules between values
+ * (rules.h). It reports all it finds, not only the first.
+ *
+ * Findings are sentences: "FILE:LINE:COLUMN: server.tensor_paralel_size: unknown key; did you
+ * mean tensor_parallel_size?". Line and column are the key's for a key, the value's for a value;
+ * "--set key=value: ..." for words of the command line. None is an assertion: any bytes may come.
+ *
+ * Nothing is started or looked for here: what is known of the machine comes in.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "experiment/experiment.h"
+#include "json/marks.h"
+#include "opt/opt.h"
+
+struct config {
+	const char *path;            /* as given; "-": stdin */
+	const struct json_value *tree; /* an object: all merged, environment filled in */
+	struct json_marks *marks;
+	struct arena *arena;         /* where all of it lives */
+};
+
+/* What is wrong, a line each; warnings and notes likewise. Zeroed is empty; release both. */
+struct config_findings {
+	struct buf errors, notes;
+	size_t n_errors, n_notes;    /* EXPERIMENT_FINDINGS_MAX errors are kept, the rest only counted */
+};
+void config_findings_release(struct config_findings *f);
+
+/*
+ * path: a file (.json: JSON, else YAML, of which JSON is a part) or "-" for stdin. sets:
+ * "dotted.key=VALUE", later wins; VALUE as YAML; a number is the place in a list
+ * ("servers.0.port"); "server.KEY" of a configuration with `servers` sets it for each of them.
+ * -1 with e: what cannot be read as a tree at all (ERR_USAGE, one sentence with its place).
+ */
+int config_read(const char *path, const char *const *sets, size_t n_sets, struct arena *a,
+		struct config *out, struct err *e);
+/* Likewise from a text; name stands for the file, and includes are relative to its folder. */
+int config_parse(struct str text, const char *name, const char *const *sets, size_t n_sets,
+		 struct arena *a, struct config *out, struct err *e);
+
+/*
+ * over laid on base: objects merge, anything else is replaced. Neither is changed; marks survive.
+ */
+const struct json_value *config_merge(const struct config *c, const struct json_value *base,
+				      const struct json_value *over);
+/* A tree with value at a dotted path; the mark is value's own. NULL with e: no such place. */
+const struct json_value *config_put(const struct config *c, const struct json_value *tree,
+				    const char *path, const struct json_value *value,
+				    struct err *e);
+/* Without one member of the object; the same tree when it has none. */
+const struct json_value *config_without(const struct config *c, const struct json_value *tree,
+					const char *key);
+
+/* A finding at v (NULL: at the file): "FILE:LINE:COLUMN: PATH: TEXT". Always -1. */
+__attribute__((format(printf, 5, 6)))
+int config_complain(const struct config *c, struct config_findings *f,
+		    const struct json_value *v, const char *path, const char *fmt, ...);
+/* Likewise at v's key; and a warning, which is no error. */
+__attribute__((format(printf, 5, 6)))
+int config_complain_key(const struct config *c, struct config_findings *f,
+			const struct json_value *v, const char *path, const char *fmt, ...);
+__attribute__((format(printf, 5, 6)))
+void config_note(const struct config *c, struct config_findings *f, const struct json_value *v,
+		 const char *path, const char *fmt, ...);
+
+/* What the machine is and what this program can start; zeroed: nothing is known. */
+struct config_know {
+	const struct opt_set *sim;   /* rows of `profllm sim`; NULL: not known, not judged */
+	bool is_gpus_known;
+	unsigned n_gpus;             /* that may be used */
+	unsigned compute_capability; /* the lowest among them, 8.9 as 89; 0: not known, not CUDA */
+	bool is_amd;
+};
+
+/*
+ * One experiment out of a merged tree (an object; keys of suites are passed over). All texts of
+ * *out live in a. -1: f has errors, and *out holds what could be read (mode, name and
+ * output are always there), enough for a failed document.
+ */
+int config_experiment(const struct config *c, const struct json_value *tree,
+		      const struct config_know *know, struct arena *a, struct experiment *out,
+		      struct config_findings *f);
+
+/*
+ * The arguments of a server as words, in the order they were written, extra_args last: behind its
+ * command (which is in s->command) and before --host and --port, which are the runner's.
+ */
+char *const *config_server_words(const struct experiment_server *s, struct arena *a);
+/* Whether its command is this program's own simulator ("sim", ".../profllm sim"). */
+bool config_is_sim(char *const *command);
