@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * experiment/allocate.h - GPUs and ports for one experiment, held until it is over.
+ *
+ * A GPU or a port is ours while we hold the kernel's lock on its file (proc/lock.h): every
+ * experiment on this machine, whoever started it, goes by the same files, and what a process that
+ * was killed has held is free at once. A port is bound once for proof and then left to the server.
+ *
+ * Which GPUs: those that our environment allows (CUDA_VISIBLE_DEVICES, ...), that nobody has locked,
+ * on which nothing computes and whose memory is free; of these the ones that reach each other
+ * best, then the lowest indices. Whole GPUs; parts (MIG) when they are named or there is nothing
+ * else, and then one for a server, as CUDA has it. A shared allocation takes GPUs that others use
+ * too: its locks keep out those only that want theirs alone.
+ *
+ * When they are busy, whoever came first gets them first (experiment/queue.h). An early one that
+ * wants eight is not passed by others that want one of the GPUs it waits for.
+ *
+ * Each server gets its share of the experiment's GPUs, in the order of the list; attached ones get
+ * nothing. Without any GPU on this machine GPUS_AUTO gives none and is no failure.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "experiment/experiment.h"
+#include "gpu/gpu.h"
+#include "proc/lock.h"
+
+/* What one server gets. */
+struct allocation_server {
+	struct outcome_gpu *gpu;    /* texts in the allocation's arena */
+	size_t *place;              /* of each in gpu_list */
+	size_t n_gpus;
+	unsigned port;              /* 0: attached */
+	char *const *env;           /* "CUDA_VISIBLE_DEVICES=2,3", ...: after its own; ends NULL */
+};
+
+struct allocation {
+	struct allocation_server *server; /* as many as the experiment has */
+	size_t n_servers;
+	size_t n_gpus;              /* over all */
+	const char *note;           /* what the user should know ("no GPU here: ..."); or NULL */
+	double *used_bytes;         /* of each GPU's memory when it was given, for allocate_settle */
+	size_t *used_place;
+	struct lock *lock;
+	size_t n_locks;
+	struct arena arena;
+};
+
+/* Why it was not to be had, for struct outcome's category. */
+enum allocate_fault {
+	ALLOCATE_FAULT_NONE,
+	ALLOCATE_FAULT_GPUS_BUSY,   /* they are there, others use them */
+	ALLOCATE_FAULT_NO_GPU,      /* fewer than wanted may be used here, or one that is not there */
+	ALLOCATE_FAULT_PORTS,       /* no port of the range is free, or the one that was given */
+	ALLOCATE_FAULT_LOCKS,       /* the folder of locks cannot be used */
+	ALLOCATE_FAULT_CANCELLED,
+};
+const char *allocate_fault_name(enum allocate_fault fault); /* "gpus busy", ... */
+
+/*
+ * Takes all of it or nothing; waits at most x->resources.wait_s for GPUs. -1 with *fault (may be
+ * NULL) and e in one sentence that names who holds them. hooks->line says who is waited for. gpus
+ * must live as long as the allocation. run_id stands in the locks for others to read.
+ */
+int allocate(const struct experiment *x, const char *run_id, const struct gpu_set *gpus,
+	     const struct experiment_hooks *hooks, struct allocation *out,
+	     enum allocate_fault *fault, struct err *e);
+
+/*
+ * After a server has stopped: waits until the memory of the allocation's GPUs is back near what it
+ * was, which drivers do late. false after the deadline, with a warning through hooks.
+ */
+bool allocate_settle(const struct allocation *a, const struct gpu_set *gpus,
+		     const struct experiment_hooks *hooks);
+
+/* Gives everything back. A zeroed one is fine. */
+void allocate_release(struct allocation *a);
