@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * experiment/upload.h - a document goes to a dashboard, or waits where it is not lost.
+ *
+ * POST of the document as JSON to URL/api/upload/raw (URL may name a page of another path that
+ * ends in "/raw" itself). 2xx: taken; 409: already there, which is as good. Nobody answers, 408,
+ * 429, 5xx: tried again after a pause that doubles, then spooled: written to the spool folder, to be
+ * sent by the next upload or by upload_spool. A token that is refused (401, 403) is spooled too,
+ * because the document is not at fault. Any other 4xx says that the document is: an error with the
+ * server's words, and nothing is spooled. Redirects are refused, so that a token goes where
+ * the user sent it.
+ *
+ * The token is read from its file when it is needed; it stands in no spool file and no message.
+ * What two runs send twice (both found the same spool file) the dashboard knows by its content.
+ *
+ * A spool file is one JSON object: "url", "token_file" (a path or null), "document". Its name is
+ * made of url and document, so that nothing is spooled twice.
+ */
+#pragma once
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+struct upload_opts {
+	const char *url;         /* "http://host:8080"; NULL: as spooled (upload_spool only) */
+	const char *token_file;  /* its first line is sent as a bearer token; NULL: none */
+	const char *spool;       /* folder, made when needed; NULL: upload_spool_folder's */
+	unsigned tries;          /* 0: UPLOAD_TRIES */
+	unsigned pause_ms;       /* before the second try; 0: UPLOAD_PAUSE_MS */
+	const atomic_bool *cancel;
+	void *self;
+	void (*line)(void *self, const char *text); /* what was sent; may be NULL */
+	void (*warn)(void *self, const char *text); /* what waits; may be NULL */
+};
+
+enum upload_end { UPLOAD_SENT, UPLOAD_SPOOLED };
+
+/* $XDG_STATE_HOME/profllm/spool or ~/.local/state/profllm/spool; "" without either. */
+void upload_spool_folder(struct buf *out);
+
+/*
+ * name is for messages. UPLOAD_SENT; UPLOAD_SPOOLED with a warning; -1 with e: refused, a token
+ * file that cannot be read, or neither sent nor spooled.
+ */
+int upload_document(const struct upload_opts *o, struct str document, const char *name,
+		    struct err *e);
+/*
+ * Sends what waits in the spool, one try each, to where it was to go; o->token_file, when given,
+ * takes the place of the one that was noted. What is refused is renamed to FILE.refused and said.
+ * How many were sent; *left (may be NULL) how many still wait. -1: the folder cannot be read.
+ */
+int upload_spool(const struct upload_opts *o, size_t *left, struct err *e);
