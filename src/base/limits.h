@@ -86,6 +86,7 @@
 #define PROC_SOCKETS_BYTES_MAX (64u << 20) /* /proc/net/tcp of 400,000 sockets */
 #define PROC_TREE_MAX (1u << 22)        /* processes of a machine; Linux numbers no more */
 #define ROSTER_BYTES_MAX (1u << 20)     /* one roster: 40,000 members */
+#define LOCK_FILE_BYTES_MAX 4096        /* what a lock file says of its holder */
 #define SERVER_LOG_READ_BYTES (256 << 10) /* of the end of a server's log, to learn why it ended */
 #define SERVER_TAIL_LINES 20            /* of it, shown to the user */
 #define WORKER_FRAME_BYTES_MAX (256u << 20) /* one question or answer of an engine's worker */
@@ -95,6 +96,7 @@
 #define LATENCY_ITERATIONS_MAX 10000000 /* of bench latency: 80 MB of times */
 #define YAML_VALUES_MAX 1000000         /* of one document, aliases counted each time */
 #define CONFIG_BYTES_MAX (16u << 20)    /* of a file that holds options */
+#define UPLOAD_BYTES_MAX (256ull << 20)     /* a document on its way to a dashboard */
 #define EXPERIMENT_BYTES_MAX (4u << 20) /* one file of an experiment's configuration */
 #define EXPERIMENT_FILES_MAX 256        /* files one configuration includes, repeats counted */
 #define EXPERIMENT_FINDINGS_MAX 20      /* mistakes of a configuration that are shown at once */

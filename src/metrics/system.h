@@ -31,11 +31,10 @@ struct metrics_gpu {
 	const char *uuid, *name;       /* may be empty */
 	double memory_total;           /* bytes */
 	struct metrics_level memory;   /* bytes */
-	struct metrics_level utilization; /* % */
+	struct metrics_level utilization, memory_busy; /* % of time */
 	struct metrics_level sm_clock, memory_clock; /* MHz */
 	struct metrics_level power;    /* W */
 	struct metrics_level temperature; /* degrees Celsius */
-	struct metrics_level throttled; /* mean: share of time */
 	double energy_j;
 	bool is_energy_counted;        /* by the GPU; else power was integrated */
 	double power_before_w;         /* of the last sample before the load */

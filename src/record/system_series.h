@@ -16,12 +16,12 @@
 	X(GPU_MEMORY, "gpu_memory_used", "bytes")       /* by whomever */                   \
 	X(GPU_MEMORY_TOTAL, "gpu_memory_total", "bytes") /* fact */                         \
 	X(GPU_UTILIZATION, "gpu_utilization", "%")      /* of time with a kernel running */ \
+	X(GPU_MEMORY_BUSY, "gpu_memory_busy", "%")      /* of time with its memory read or written */ \
 	X(GPU_SM_CLOCK, "gpu_sm_clock", "MHz")                                              \
 	X(GPU_MEMORY_CLOCK, "gpu_memory_clock", "MHz")                                      \
 	X(GPU_POWER, "gpu_power", "W")                                                      \
 	X(GPU_TEMPERATURE, "gpu_temperature", "C")                                          \
 	X(GPU_ENERGY, "gpu_energy", "J")                /* counter */                       \
-	X(GPU_THROTTLED, "gpu_throttled", "")           /* 1: clocks held back by heat or power */ \
 	X(HOST_CPU, "host_cpu", "s")                    /* counter: busy, over all CPUs */  \
 	X(HOST_CPUS, "host_cpus", "CPUs")               /* fact: that this process may use */ \
 	X(HOST_MEMORY, "host_memory_used", "bytes")     /* total less available */          \

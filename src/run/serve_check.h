@@ -32,6 +32,8 @@ void serve_take_urls(const struct check *c);
 bool serve_is_any_tls(const struct check *c); /* of these URLs */
 /* /metrics and the steady state (run/serve_measure.c). */
 int serve_check_measure(const struct check *c);
+/* derived.system (run/serve_system.c). */
+int serve_check_system(const struct check *c);
 /* Client certificate and proxy (run/travel.c). */
 int serve_check_travel(const struct check *c);
 /* derived.endpoint, is_chat; --endpoint of an API of ours (run/choose_backend.c). */

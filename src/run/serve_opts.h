@@ -25,6 +25,7 @@
 #include "endpoint/endpoint.h"
 #include "opt/opt.h"
 #include "plan/plan.h"
+#include "telemetry/system.h"
 #include "token/chat.h"
 
 struct serve_opts {
@@ -109,6 +110,10 @@ struct serve_opts {
 	bool report_cached_tokens;
 	struct opt_int profile_batch_threshold;
 	double profile_duration;            /* seconds */
+	/* Of --profile, set by a program: after how long, for how long; 0 0: all of the main run. */
+	double profile_from_s, profile_for_s;
+	double profile_stop_timeout_s;      /* for the answer to /stop_profile; 0: 300 */
+	struct opt_list profile_urls;       /* whom to tell; empty: the base URLs */
 	const char *output_json;            /* FILE */
 	const char *client_cert, *client_key; /* PEM files */
 	const char *transport;              /* "auto", "native", "curl" */
@@ -117,6 +122,10 @@ struct serve_opts {
 	bool follow_redirects;
 	double metrics_interval;            /* seconds; 0: before and after only */
 	const char *metrics_url;            /* NULL: base URL + /metrics */
+	const char *system_metrics;         /* "off", "all", or of gpu, host, process; see derived */
+	double system_interval;             /* seconds; 0: before and after only */
+	struct opt_list system_gpus;        /* indices or UUIDs; empty: all that may be used */
+	struct opt_list system_pid;         /* "[NAME=]PID"; empty: who listens at the base URL */
 	const char *charts;                 /* "auto", "always", "never" */
 	bool live;
 	const char *load_pattern;           /* NULL: none */
@@ -199,6 +208,7 @@ struct serve_derived {
 	int64_t give_up_ns;          /* --request-cancellation-delay */
 	enum serve_balance balance;
 	enum serve_progress progress;
+	struct system_opts system;   /* --system-metrics and what belongs to it */
 	struct chat_wrap chat;       /* --chat-prefix, --chat-suffix; CHAT_NONE without them */
 	unsigned compat, fixes;      /* enum serve_compat, enum serve_fix bits */
 };

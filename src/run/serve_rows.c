@@ -460,6 +460,18 @@ static const struct opt rows[] = {
 	  .help = "how often the server's /metrics are read while load runs; 0: only before and after"),
 	S(metrics_url, "metrics-url", .group = METRICS, .flags = OPT_OURS, .arg = "URL",
 	  .help = "where they are, when not at /metrics of the server"),
+	S(system_metrics, "system-metrics", .group = METRICS, .flags = OPT_OURS, .arg = "LIST",
+	  .help = "watch the machine while load runs: off, all, or a comma list of gpu, host, "
+		  "process (the server's)"),
+	S(system_interval, "system-interval", .group = METRICS, .flags = OPT_OURS,
+	  .arg = "SECONDS", .max = 3600,
+	  .help = "how often it is sampled; 0: only before and after the load"),
+	S(system_gpus, "system-gpus", .group = METRICS, .flags = OPT_OURS | OPT_MANY, .arg = "GPU",
+	  .help = "the GPUs to watch, by index or UUID, instead of all that may be used"),
+	S(system_pid, "system-pid", .group = METRICS, .flags = OPT_OURS | OPT_MANY,
+	  .arg = "[NAME=]PID",
+	  .help = "the server's processes, each with all that descends from it, instead of those "
+		  "that listen at the base URL"),
 	S(charts, "charts", .group = PLOTS, .flags = OPT_OURS, .arg = "WHEN", .choices = chart_times,
 	  .help = "charts of tokens and requests per second before the report, drawn by gnuplot; auto "
 		  "is on a terminal"),
@@ -521,6 +533,7 @@ static const struct serve_opts defaults = {
 	.balance = "round-robin", .prompt_salt = "none", .num_runs = 1,
 	.steady_state_threshold = 0.95, .profile_duration = 5,
 	.transport = "auto", .http_version = "1.1", .metrics_interval = 1, .charts = "auto",
+	.system_metrics = "off", .system_interval = 1,
 	.threads = 1, .warm_connections = "auto", .timestamps = "kernel",
 	.request_timeout = 21600, .connect_timeout = 130,
 	.progress = "auto",

@@ -3,12 +3,11 @@
 #include "telemetry/telemetry.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/fmt.h"
 #include "base/mem.h"
+#include "telemetry/beat.h"
 
 /* Slots of a server's series: one per id, then these, then one per draft position. */
 enum { SCRAPE = SERIES_COUNT, SCRAPE_FAILED, FIRST_POSITION };
@@ -24,14 +23,9 @@ struct server {
 struct telemetry {
 	struct server *server;
 	size_t n;
-	int64_t interval_ns, next_ns;  /* monotonic */
 	struct record own;             /* only its series, notes and arena are used */
 	struct fetch_pool *pool;
-	atomic_bool is_over;           /* ends a reading that is under way */
-	pthread_t thread;
-	bool has_thread;
-	pthread_mutex_t lock;
-	pthread_cond_t wake;
+	struct beat beat;              /* its end ends a reading that is under way */
 };
 
 /* ---- one reading ---- */
@@ -87,7 +81,7 @@ static int ask(struct telemetry *t, const struct server *s, struct telemetry_val
 
 	opts.timeout_ms = TELEMETRY_TIMEOUT_MS;
 	opts.pool = t->pool;
-	opts.cancel = &t->is_over;
+	opts.cancel = &t->beat.is_over;
 	rc = fetch(s->source.url, NULL, &opts, &reply, why);
 	*took_ns = clock_mono_ns() - from;
 	*at_ns = clock_real_ns() - *took_ns / 2;
@@ -118,7 +112,7 @@ static void read_server(struct telemetry *t, struct server *s, struct err *why)
 		add_point(t, s, SCRAPE, at_ns, (double)took_ns / 1e9);
 		add_values(t, s, &values, at_ns);
 		keep_now(s, &values);
-	} else if (!atomic_load(&t->is_over)) {
+	} else if (!atomic_load(&t->beat.is_over)) {
 		add_point(t, s, SCRAPE_FAILED, at_ns, 1);
 	}
 }
@@ -174,68 +168,13 @@ static void thin_when_full(struct telemetry *t)
 	for (size_t i = 0; i < t->own.n_series; i++)
 		if (is_thinned(t->own.series[i]))
 			series_thin(t->own.series[i]);
-	t->interval_ns *= 2;
+	t->beat.interval_ns *= 2;
 }
 
-/* Beats that a slow server made us miss are left out. */
-static void set_next(struct telemetry *t)
+static void read_again(void *self)
 {
-	int64_t now = clock_mono_ns(), late = now - t->next_ns;
-
-	t->next_ns += t->interval_ns * (late > 0 ? late / t->interval_ns + 1 : 1);
-}
-
-static void *telemetry_main(void *arg)
-{
-	struct telemetry *t = arg;
-
-	pthread_mutex_lock(&t->lock);
-	for (;;) {
-		struct timespec at = { t->next_ns / 1000000000, t->next_ns % 1000000000 };
-
-		while (!atomic_load(&t->is_over) && clock_mono_ns() < t->next_ns)
-			pthread_cond_timedwait(&t->wake, &t->lock, &at);
-		if (atomic_load(&t->is_over))
-			break;
-		pthread_mutex_unlock(&t->lock);
-		read_all(t);
-		thin_when_full(t);
-		set_next(t);
-		pthread_mutex_lock(&t->lock);
-	}
-	pthread_mutex_unlock(&t->lock);
-	return NULL;
-}
-
-static void start_thread(struct telemetry *t)
-{
-	pthread_condattr_t attr;
-
-	pthread_mutex_init(&t->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&t->wake, &attr);
-	pthread_condattr_destroy(&attr);
-	t->next_ns = clock_mono_ns() + t->interval_ns;
-	t->has_thread = pthread_create(&t->thread, NULL, telemetry_main, t) == 0;
-	if (t->has_thread)
-		return;
-	pthread_mutex_destroy(&t->lock);
-	pthread_cond_destroy(&t->wake);
-}
-
-static void end_thread(struct telemetry *t)
-{
-	if (!t->has_thread)
-		return;
-	pthread_mutex_lock(&t->lock);
-	atomic_store(&t->is_over, true);
-	pthread_cond_signal(&t->wake);
-	pthread_mutex_unlock(&t->lock);
-	pthread_join(t->thread, NULL);
-	pthread_mutex_destroy(&t->lock);
-	pthread_cond_destroy(&t->wake);
-	atomic_store(&t->is_over, false);
+	read_all(self);
+	thin_when_full(self);
 }
 
 /* ---- begin and end ---- */
@@ -247,14 +186,13 @@ struct telemetry *telemetry_begin(const struct telemetry_source *source, size_t 
 
 	t->server = mem_array(n, sizeof(*t->server));
 	t->n = n;
-	t->interval_ns = interval_ns;
 	t->pool = fetch_pool_new();
 	for (size_t i = 0; i < n; i++) {
 		t->server[i].source = source[i];
 		keep_now(&t->server[i], &(struct telemetry_values){ 0 });
 	}
 	if (read_first(t) && interval_ns > 0)
-		start_thread(t);
+		beat_start(&t->beat, interval_ns, read_again, t);
 	return t;
 }
 
@@ -303,7 +241,7 @@ void telemetry_end(struct telemetry *t, struct record *into)
 {
 	if (!t)
 		return;
-	end_thread(t);
+	beat_stop(&t->beat);
 	read_all(t);
 	move_series(into, &t->own);
 	record_release(&t->own);
