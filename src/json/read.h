@@ -91,7 +91,7 @@ struct json_value {
 			size_t count;
 		};
 	};
-	struct str raw; /* the number's own spelling; empty for other kinds */
+	struct str raw; /* a number's own spelling; of YAML's booleans, too ("off"); else empty */
 };
 
 /* The whole text is one value. Duplicate keys: the last one wins, at the first one's place. */

@@ -10,12 +10,16 @@
 
 #include "base/fmt.h"
 #include "base/limits.h"
+#include "base/map.h"
+#include "json/marks.h"
 
 struct reading {
 	yaml_document_t *document;
 	struct arena *a;
 	struct err *e;
 	size_t values;
+	const char *file;         /* with marks, duplicate keys are mistakes */
+	struct json_marks *marks; /* NULL: nobody asks where things stood */
 };
 
 /* ---- words without quotes ---- */
@@ -148,8 +152,10 @@ static void read_plain(struct reading *r, struct str s, struct json_value *out)
 {
 	char text[FMT_F64_BYTES];
 
-	if (is_word(s, &out->kind))
+	if (is_word(s, &out->kind)) {
+		out->raw = out->kind == JSON_NULL ? (struct str){ 0 } : arena_str(r->a, s);
 		return;
+	}
 	if (is_integer(s, &out->integer)) {
 		out->kind = JSON_INT;
 		out->raw = str_of(arena_printf(r->a, "%lld", (long long)out->integer));
@@ -166,10 +172,17 @@ static void read_plain(struct reading *r, struct str s, struct json_value *out)
 
 /* ---- nodes ---- */
 
+static int fail_as(const struct reading *r, enum err_code code, const yaml_mark_t *at,
+		   const char *what)
+{
+	if (r->marks)
+		return err_set(r->e, code, "%zu:%zu: %s", at->line + 1, at->column + 1, what);
+	return err_set(r->e, code, "line %zu, column %zu: %s", at->line + 1, at->column + 1, what);
+}
+
 static int fail(const struct reading *r, const yaml_mark_t *at, const char *what)
 {
-	return err_set(r->e, ERR_PARSE, "line %zu, column %zu: %s", at->line + 1, at->column + 1,
-		       what);
+	return fail_as(r, ERR_PARSE, at, what);
 }
 
 static struct str scalar_of(const yaml_node_t *node)
@@ -186,7 +199,8 @@ static bool has_plain_tag(const yaml_node_t *node)
 	       strcmp(tag, YAML_MAP_TAG) == 0;
 }
 
-static int convert(struct reading *r, int id, unsigned depth, struct json_value *out);
+static int convert(struct reading *r, int id, const yaml_node_t *key, unsigned depth,
+		   struct json_value *out);
 
 static int read_list(struct reading *r, const yaml_node_t *node, unsigned depth,
 		     struct json_value *out)
@@ -198,9 +212,43 @@ static int read_list(struct reading *r, const yaml_node_t *node, unsigned depth,
 	out->item = arena_alloc(r->a, (n + 1) * sizeof(*out->item));
 	out->count = n;
 	for (size_t i = 0; i < n; i++)
-		if (convert(r, first[i], depth + 1, &out->item[i]) < 0)
+		if (convert(r, first[i], NULL, depth + 1, &out->item[i]) < 0)
 			return -1;
 	return 0;
+}
+
+static int refuse_twice(const struct reading *r, const struct json_value *first,
+			const yaml_node_t *key)
+{
+	struct json_mark before = json_marks_get(r->marks, first);
+	struct str name = scalar_of(key);
+
+	return err_set(r->e, ERR_PARSE, "%zu:%zu: the key '%.*s' stands twice; it is at %u:%u, too",
+		       key->start_mark.line + 1, key->start_mark.column + 1,
+		       (int)(name.n < 80 ? name.n : 80), name.p, before.key_line,
+		       before.key_column);
+}
+
+/* One member. The last one of a name counts, as in Python; its place is the first one's. */
+static int read_member(struct reading *r, const yaml_node_pair_t *pair, unsigned depth,
+		       struct map *seen, struct json_value *out)
+{
+	const yaml_node_t *key = yaml_document_get_node(r->document, pair->key);
+	uint64_t at = out->count;
+
+	if (key->type != YAML_SCALAR_NODE)
+		return fail(r, &key->start_mark, "a key that is no text");
+	if (str_is(scalar_of(key), "<<") && key->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
+		return fail(r, &key->start_mark, "merge keys (<<) are not read; write the keys out");
+	if (!map_get(seen, scalar_of(key), &at)) {
+		out->key[at] = arena_str(r->a, scalar_of(key));
+		map_put(seen, out->key[at], at);
+		out->count++;
+	} else if (r->marks) {
+		return refuse_twice(r, &out->item[at], key);
+	}
+	out->item[at] = (struct json_value){ 0 };
+	return convert(r, pair->value, key, depth + 1, &out->item[at]);
 }
 
 static int read_map(struct reading *r, const yaml_node_t *node, unsigned depth,
@@ -208,43 +256,49 @@ static int read_map(struct reading *r, const yaml_node_t *node, unsigned depth,
 {
 	const yaml_node_pair_t *first = node->data.mapping.pairs.start;
 	size_t n = (size_t)(node->data.mapping.pairs.top - first);
+	struct map seen = { 0 };
+	int rc = 0;
 
 	out->kind = JSON_OBJECT;
 	out->item = arena_alloc(r->a, (n + 1) * sizeof(*out->item));
 	out->key = arena_alloc(r->a, (n + 1) * sizeof(*out->key));
-	for (size_t i = 0; i < n; i++) {
-		const yaml_node_t *key = yaml_document_get_node(r->document, first[i].key);
-		size_t at = 0;
-
-		if (key->type != YAML_SCALAR_NODE)
-			return fail(r, &key->start_mark, "a key that is no text");
-		if (str_is(scalar_of(key), "<<") &&
-		    key->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
-			return fail(r, &key->start_mark, "merge keys (<<) are not read; write the keys out");
-		/* The last one counts, as in Python; its place is the first one's. */
-		while (at < out->count && !str_eq(out->key[at], scalar_of(key)))
-			at++;
-		if (at == out->count)
-			out->key[out->count++] = arena_str(r->a, scalar_of(key));
-		out->item[at] = (struct json_value){ 0 };
-		if (convert(r, first[i].value, depth + 1, &out->item[at]) < 0)
-			return -1;
-	}
-	return 0;
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		rc = read_member(r, &first[i], depth, &seen, out);
+	map_release(&seen);
+	return rc;
 }
 
-static int convert(struct reading *r, int id, unsigned depth, struct json_value *out)
+static void mark_value(struct reading *r, const yaml_node_t *node, const yaml_node_t *key,
+		       const struct json_value *out)
+{
+	struct json_mark mark = {
+		.file = r->file, .line = (unsigned)node->start_mark.line + 1,
+		.column = (unsigned)node->start_mark.column + 1,
+	};
+
+	if (!r->marks)
+		return;
+	if (key) {
+		mark.key_line = (unsigned)key->start_mark.line + 1;
+		mark.key_column = (unsigned)key->start_mark.column + 1;
+	}
+	json_marks_put(r->marks, out, mark);
+}
+
+static int convert(struct reading *r, int id, const yaml_node_t *key, unsigned depth,
+		   struct json_value *out)
 {
 	const yaml_node_t *node = yaml_document_get_node(r->document, id);
 
 	if (depth >= JSON_DEPTH_MAX)
-		return err_set(r->e, ERR_LIMIT, "line %zu: deeper than the %d of JSON_DEPTH_MAX",
-			       node->start_mark.line + 1, JSON_DEPTH_MAX);
+		return fail_as(r, ERR_LIMIT, &node->start_mark,
+			       "nested deeper than JSON_DEPTH_MAX");
 	if (++r->values > YAML_VALUES_MAX)
-		return err_set(r->e, ERR_LIMIT, "line %zu: more values than the %d of "
-			       "YAML_VALUES_MAX", node->start_mark.line + 1, YAML_VALUES_MAX);
+		return fail_as(r, ERR_LIMIT, &node->start_mark,
+			       "more values than YAML_VALUES_MAX");
 	if (!has_plain_tag(node))
 		return fail(r, &node->start_mark, "a tag that is not read here");
+	mark_value(r, node, key, out);
 	if (node->type == YAML_SEQUENCE_NODE)
 		return read_list(r, node, depth, out);
 	if (node->type == YAML_MAPPING_NODE)
@@ -258,49 +312,69 @@ static int convert(struct reading *r, int id, unsigned depth, struct json_value 
 	return 0;
 }
 
-static int parser_error(const yaml_parser_t *parser, struct err *e)
+/* libyaml says of a tab that it cannot begin a token, which helps nobody. */
+static int parser_error(const struct reading *r, const yaml_parser_t *parser, struct str text)
 {
-	return err_set(e, ERR_PARSE, "line %zu, column %zu: %s", parser->problem_mark.line + 1,
-		       parser->problem_mark.column + 1,
-		       parser->problem ? parser->problem : "no YAML");
+	const yaml_mark_t *at = &parser->problem_mark;
+	bool is_tab = at->index < text.n && text.p[at->index] == '\t';
+	const char *what = is_tab ? "a tab; YAML is indented with blanks" :
+		parser->problem ? parser->problem : "no YAML";
+
+	if (parser->error == YAML_READER_ERROR) /* it has no mark */
+		return err_set(r->e, ERR_PARSE, "%sbyte %zu: %s", r->marks ? "1:1: " : "",
+			       parser->problem_offset, what);
+	return fail(r, at, what);
 }
 
-static int read_one(yaml_parser_t *parser, struct arena *a, struct json_value *out,
-		    struct err *e)
+static int read_one(struct reading *r, yaml_parser_t *parser, struct str text,
+		    struct json_value *out)
 {
-	struct reading r = { .a = a, .e = e };
 	yaml_document_t document, second;
 	const yaml_node_t *root;
 	int rc = 0;
 
 	if (!yaml_parser_load(parser, &document))
-		return parser_error(parser, e);
-	r.document = &document;
+		return parser_error(r, parser, text);
+	r->document = &document;
 	root = yaml_document_get_root_node(&document);
 	if (root)
-		rc = convert(&r, 1, 0, out);
+		rc = convert(r, 1, NULL, 0, out);
 	yaml_document_delete(&document);
 	if (rc < 0 || !root)
 		return rc;
 	if (!yaml_parser_load(parser, &second))
-		return parser_error(parser, e);
+		return parser_error(r, parser, text);
 	if (yaml_document_get_root_node(&second))
-		rc = err_set(e, ERR_PARSE, "line %zu: a second document, where one is expected",
-			     second.start_mark.line + 1);
+		rc = fail(r, &second.start_mark, "a second document, where one is expected");
 	yaml_document_delete(&second);
+	return rc;
+}
+
+static int parse(struct reading *r, struct str text, struct json_value **out)
+{
+	yaml_parser_t parser;
+	int rc;
+
+	*out = arena_alloc(r->a, sizeof(**out));
+	if (!yaml_parser_initialize(&parser))
+		return err_set(r->e, ERR_RUN, "YAML: out of memory");
+	yaml_parser_set_input_string(&parser, (const unsigned char *)text.p, text.n);
+	rc = read_one(r, &parser, text, *out);
+	yaml_parser_delete(&parser);
 	return rc;
 }
 
 int yaml_parse(struct arena *a, struct str text, struct json_value **out, struct err *e)
 {
-	yaml_parser_t parser;
-	int rc;
+	struct reading r = { .a = a, .e = e };
 
-	*out = arena_alloc(a, sizeof(**out));
-	if (!yaml_parser_initialize(&parser))
-		return err_set(e, ERR_RUN, "YAML: out of memory");
-	yaml_parser_set_input_string(&parser, (const unsigned char *)text.p, text.n);
-	rc = read_one(&parser, a, *out, e);
-	yaml_parser_delete(&parser);
-	return rc;
+	return parse(&r, text, out);
+}
+
+int yaml_parse_marked(struct arena *a, struct str text, const char *file, struct json_marks *m,
+		      struct json_value **out, struct err *e)
+{
+	struct reading r = { .a = a, .e = e, .file = file, .marks = m };
+
+	return parse(&r, text, out);
 }
