@@ -2,10 +2,10 @@
 /*
  * proc/lock.h - things of this machine that one run at a time may have, by lock files.
  *
- * What counts is the kernel's lock (flock) on the file: it ends with the process that holds it,
- * however that ends, kill -9 included, so a lock is never stale. What the file says (who, since
- * when, what for) is for messages only. A file without a lock is nobody's: it is taken over by
- * the next one, or removed by lock_clean. Descriptors are not handed to programs that are started.
+ * What counts is the kernel's lock of an open file (F_OFD_SETLK): it ends with the process that
+ * holds it, however that ends, kill -9 included, so a lock is never stale. What the file says (who,
+ * since when, what for) is for messages only. A file without a lock is nobody's: it is taken over
+ * by the next one, or removed by lock_clean. Programs that are started do not inherit any.
  *
  * The folder is one for all users of the machine, else two of them would share a GPU unknowingly:
  * $PROFLLM_LOCKS when set, else /dev/shm/profllm. Every Linux with POSIX shared memory has /dev/shm,
@@ -43,7 +43,10 @@ struct lock {
 	enum lock_kind kind;
 };
 
-/* Who holds one, as far as the file tells. Zeroed: not known. */
+/*
+ * Who holds one, as far as the file tells; of several that share it, the last one that came.
+ * Zeroed: not known, or it has ended.
+ */
 struct lock_holder {
 	pid_t pid;                 /* 0: not told */
 	uint64_t start;
