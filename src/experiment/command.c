@@ -2,209 +2,87 @@
 /* command.c - see command.h. */
 #include "experiment/command.h"
 
-#include "engine/flags.h"
+#include "experiment/config.h"
 #include "proc/program.h"
-
-/* What stands for an address: of the server itself, or of one by its name. */
-struct place {
-	const struct experiment *x;
-	size_t self;
-	const unsigned *port;
-	struct arena *a;
-};
-
-struct words {
-	char **v;
-	size_t n, room;
-	struct arena *a;
-};
-
-static void add(struct words *w, char *word)
-{
-	char **more;
-
-	if (w->n + 1 >= w->room) {
-		w->room = w->room ? 2 * w->room : 16;
-		more = arena_alloc(w->a, w->room * sizeof(*more));
-		if (w->n)
-			memcpy(more, w->v, w->n * sizeof(*more));
-		w->v = more;
-	}
-	w->v[w->n++] = word;
-	w->v[w->n] = NULL;
-}
 
 /* Every address of the machine is asked at its own. */
 static const char *host_to_ask(const char *host)
 {
 	if (!host || !*host || strcmp(host, "0.0.0.0") == 0)
 		return "127.0.0.1";
-	return strcmp(host, "::") == 0 ? "[::1]" : host;
+	return strcmp(host, "::") == 0 ? "::1" : host;
 }
 
-const char *command_url(const struct experiment *x, size_t server, const unsigned *port,
-			struct arena *a)
+struct role_at command_at(const struct experiment_server *s, unsigned port, struct arena *a)
 {
-	const struct experiment_server *s = &x->server[server];
-	const char *host = host_to_ask(s->host);
-	bool is_bare = strchr(host, ':') && host[0] != '[';
+	struct role_at at = { .host = host_to_ask(s->host), .port = port, .url = s->url };
 
-	if (s->url)
-		return s->url;
-	return arena_printf(a, "http://%s%s%s:%u", is_bare ? "[" : "", host, is_bare ? "]" : "",
-			    port[server]);
+	if (!at.url)
+		at.url = command_url(&at, a);
+	return at;
 }
 
-/* ---- addresses in words ---- */
-
-/* What {name} stands for; NULL: for itself. */
-static const char *place_text(const struct place *p, struct str name)
+const char *command_url(const struct role_at *at, struct arena *a)
 {
-	struct str of = { 0 };
-	const char *dot = memrchr(name.p, '.', name.n);
-	size_t i = p->self;
+	bool is_bare = strchr(at->host, ':') && at->host[0] != '[';
 
-	if (dot) {
-		of = (struct str){ name.p, (size_t)(dot - name.p) };
-		name = (struct str){ dot + 1, name.n - of.n - 1 };
-		for (i = 0; i < p->x->n_servers && !str_is(of, p->x->server[i].name); i++)
-			;
-		if (i == p->x->n_servers)
-			return NULL;
-	}
-	if (str_is(name, "url"))
-		return command_url(p->x, i, p->port, p->a);
-	if (str_is(name, "host") && !p->x->server[i].url)
-		return host_to_ask(p->x->server[i].host);
-	if (str_is(name, "port") && !p->x->server[i].url)
-		return arena_printf(p->a, "%u", p->port[i]);
-	return NULL;
+	if (at->url)
+		return at->url;
+	return arena_printf(a, "http://%s%s%s:%u", is_bare ? "[" : "", at->host, is_bare ? "]" : "",
+			    at->port);
 }
 
-static char *placed(const struct place *p, const char *word)
+static size_t length(char *const *words)
 {
-	struct buf out = { 0 };
-	char *text;
+	size_t n = 0;
 
-	while (*word) {
-		const char *end = *word == '{' ? strpbrk(word + 1, "{}") : NULL;
-		const char *with = NULL;
-
-		if (end && *end == '}' && end > word + 1)
-			with = place_text(p, (struct str){ word + 1, (size_t)(end - word - 1) });
-		if (with) {
-			buf_add_text(&out, with);
-			word = end + 1;
-		} else {
-			buf_add_char(&out, *word++);
-		}
-	}
-	text = arena_text(p->a, buf_str(&out));
-	buf_release(&out);
-	return text;
+	while (words && words[n])
+		n++;
+	return n;
 }
 
-static bool is_self_placed(char *const *words)
+static bool says_where(const struct experiment_server *s, char *const *words)
 {
+	char own[2][300];
+
+	snprintf(own[0], sizeof(own[0]), "$(%.200s.port)", s->name);
+	snprintf(own[1], sizeof(own[1]), "$(%.200s.url)", s->name);
 	for (size_t i = 0; words && words[i]; i++)
-		if (strstr(words[i], "{port}") || strstr(words[i], "{url}"))
+		if (strstr(words[i], own[0]) || strstr(words[i], own[1]))
 			return true;
 	return false;
 }
 
-/* ---- the command ---- */
-
-static const char *last_part(const char *word)
+int command_words(const struct experiment *x, size_t i, const struct role_at *at, struct arena *a,
+		  char ***out, struct err *e)
 {
-	const char *slash = strrchr(word, '/');
-
-	return slash ? slash + 1 : word;
-}
-
-static const char *last_word(char *const *words)
-{
-	const char *last = "";
-
-	for (size_t i = 0; words && words[i]; i++)
-		last = words[i];
-	return last;
-}
-
-bool command_is_sim(const struct experiment_server *s)
-{
-	char *const *c = s->command;
-
-	if (!c || !c[0])
-		return false;
-	if (!c[1])
-		return strcmp(c[0], "sim") == 0;
-	for (size_t i = 0; c[i + 1]; i++)
-		if (strcmp(last_part(c[i]), "profllm") == 0 && strcmp(c[i + 1], "sim") == 0)
-			return true;
-	return false;
-}
-
-static void add_command(struct words *w, const struct experiment_server *s)
-{
+	const struct experiment_server *s = &x->server[i];
+	char *const *args = config_server_words(s, a);
+	size_t n_command = length(s->command), n_args = length(args), n = 0;
+	char **words = arena_alloc(a, (n_command + n_args + 6) * sizeof(*words));
 	struct buf program = { 0 };
 
-	if (s->command[0] && !s->command[1] && strcmp(s->command[0], "sim") == 0) {
-		if (program_path(&program, NULL) < 0)
-			buf_add_text(&program, "profllm");
-		add(w, arena_text(w->a, buf_str(&program)));
+	if (n_command == 1 && strcmp(s->command[0], "sim") == 0) {
+		if (program_path(&program, e) < 0)
+			return -1;
+		words[n++] = arena_text(a, buf_str(&program));
 		buf_release(&program);
 	}
-	for (size_t i = 0; s->command[i]; i++)
-		add(w, s->command[i]);
-}
-
-/* The model has no name behind `vllm serve` and `profllm sim`. */
-static void add_model(struct words *w, const struct experiment_server *s)
-{
-	struct str model = json_text(json_get(s->args, "model"), (struct str){ 0 });
-	bool is_positional = command_is_sim(s) || strcmp(last_word(s->command), "serve") == 0;
-
-	if (!model.n)
-		return;
-	if (!is_positional)
-		add(w, arena_text(w->a, STR("--model")));
-	add(w, arena_text(w->a, model));
-}
-
-char **command_words(const struct experiment *x, size_t server, const unsigned *port,
-		     struct arena *a)
-{
-	static const char *const apart[] = { "model", "host", "port", NULL };
-	const struct experiment_server *s = &x->server[server];
-	const struct place place = { x, server, port, a };
-	struct words w = { .a = a };
-	char **flags = engine_flags(s->args, apart, a);
-
-	add_command(&w, s);
-	add_model(&w, s);
-	if (!is_self_placed(s->command) && !is_self_placed(s->extra_args)) {
-		add(&w, arena_text(a, STR("--host")));
-		add(&w, arena_text(a, str_of(s->host ? s->host : "127.0.0.1")));
-		add(&w, arena_text(a, STR("--port")));
-		add(&w, arena_printf(a, "%u", port[server]));
+	memcpy(words + n, s->command, n_command * sizeof(*words));
+	n += n_command;
+	memcpy(words + n, args, n_args * sizeof(*words));
+	n += n_args;
+	if (!says_where(s, s->command) && !says_where(s, args)) {
+		words[n++] = arena_text(a, STR("--host"));
+		words[n++] = arena_text(a, str_of(s->host ? s->host : "127.0.0.1"));
+		words[n++] = arena_text(a, STR("--port"));
+		words[n++] = arena_printf(a, "%u", at[i].port);
 	}
-	for (size_t i = 0; flags[i]; i++)
-		add(&w, flags[i]);
-	for (size_t i = 0; s->extra_args && s->extra_args[i]; i++)
-		add(&w, s->extra_args[i]);
-	for (size_t i = 0; i < w.n; i++)
-		w.v[i] = placed(&place, w.v[i]);
-	return w.v;
+	return role_words(x, i, at, words, a, out, e);
 }
 
-char **command_env(const struct experiment *x, size_t server, const unsigned *port,
-		   struct arena *a)
+int command_env(const struct experiment *x, size_t i, const struct role_at *at, struct arena *a,
+		char ***out, struct err *e)
 {
-	const struct place place = { x, server, port, a };
-	struct words w = { .a = a, .v = arena_alloc(a, sizeof(char *)) };
-	char *const *env = x->server[server].env;
-
-	for (size_t i = 0; env && env[i]; i++)
-		add(&w, placed(&place, env[i]));
-	return w.v;
+	return role_list(x, at, x->server[i].env, a, out, e);
 }

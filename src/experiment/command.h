@@ -3,29 +3,26 @@
  * experiment/command.h - the words a server of an experiment is started with, as they are; the
  * dry run shows them, the life of the experiment uses them.
  *
- *   vllm serve MODEL --host 127.0.0.1 --port 20000 --tensor-parallel-size 2 EXTRA...
+ *   vllm serve MODEL --tensor-parallel-size 2 EXTRA... --host 127.0.0.1 --port 20000
  *
- * The command's words; the model behind `serve` and `sim` (else --model); host and port; the
- * arguments (engine/flags.h); extra_args. The one word "sim" is this program's own simulator.
- *
- * Anywhere in command, args, extra_args and env {port}, {host} and {url} stand for the server's own
- * address, {NAME.port}, {NAME.host} and {NAME.url} for that of the server NAME: a proxy is told
- * where to send what it gets, although ports are found at the start. Other braces stay as they
- * are. A command that has {port} or {url} in it says itself where it listens: no --host and no
+ * The command's words ("sim" alone is this program's own simulator), its arguments
+ * (config_server_words), host and port, and what its role needs (roles.h). A command that
+ * names its own port as $(NAME.port) or $(NAME.url) says itself where it listens: no --host and no
  * --port are added.
  *
  * Pure but for the path of this program.
  */
 #pragma once
 #include "experiment/experiment.h"
+#include "experiment/roles.h"
 
-/* port[i]: of server i; of one that is attached it is not looked at. Ended by NULL; in a. */
-char **command_words(const struct experiment *x, size_t server, const unsigned *port,
-		     struct arena *a);
-char **command_env(const struct experiment *x, size_t server, const unsigned *port,
-		   struct arena *a);
-/* Where it is asked: "http://127.0.0.1:20000", or the URL it is attached by. */
-const char *command_url(const struct experiment *x, size_t server, const unsigned *port,
-			struct arena *a);
-/* Whether it is this program's simulator, by its words. */
-bool command_is_sim(const struct experiment_server *s);
+/* Where server i is asked; port is not looked at when it is attached. Texts in a. */
+struct role_at command_at(const struct experiment_server *s, unsigned port, struct arena *a);
+/* "http://127.0.0.1:20000" */
+const char *command_url(const struct role_at *at, struct arena *a);
+
+/* at: one for each of x's servers. Lists end with NULL, in a. ERR_USAGE as roles.h has it. */
+int command_words(const struct experiment *x, size_t i, const struct role_at *at, struct arena *a,
+		  char ***out, struct err *e);
+int command_env(const struct experiment *x, size_t i, const struct role_at *at, struct arena *a,
+		char ***out, struct err *e);

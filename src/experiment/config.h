@@ -98,7 +98,7 @@ int config_experiment(const struct config *c, const struct json_value *tree,
 		      struct config_findings *f);
 
 /*
- * The arguments of a server as words, in the order they were written, extra_args last: behind its
+ * The arguments of a server as words, in the order of engine/flags.h, extra_args last: behind its
  * command (which is in s->command) and before --host and --port, which are the runner's.
  */
 char *const *config_server_words(const struct experiment_server *s, struct arena *a);
