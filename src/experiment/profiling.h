@@ -21,6 +21,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "experiment/experiment.h"
+#include "experiment/roles.h"
 
 #define PROFILING_PROMPTS_MANY 20 /* more make traces that nobody can open */
 
@@ -45,8 +46,12 @@ int profiling_words(const struct experiment *x, const struct experiment_server *
 		    struct arena *a, struct profiling_words *out, struct buf *notes,
 		    struct err *e);
 
-/* Sets what the main run must do; notes as above (more than PROFILING_PROMPTS_MANY prompts). */
-void profiling_serve(const struct experiment *x, struct serve_opts *o, struct buf *notes);
+/*
+ * Sets what the main run must do; notes as above (more than PROFILING_PROMPTS_MANY prompts). at:
+ * where x's servers listen (roles.h): behind a proxy each of them is told by itself. In the arena.
+ */
+void profiling_serve(const struct experiment *x, const struct role_at *at, struct serve_opts *o,
+		     struct arena *a, struct buf *notes);
 
 /* The folder of traces: profiling.dir, else "traces" in the experiment's folder. In the arena. */
 const char *profiling_folder(const struct experiment *x, struct arena *a);

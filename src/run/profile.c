@@ -17,8 +17,9 @@ enum watch_state { WATCH_WAITS, WATCH_STARTS, WATCH_STARTED, WATCH_STOPS, WATCH_
 struct profile {
 	struct stage *stage;
 	const struct load_progress *progress;
-	uint32_t threshold; /* 0: started at once */
-	int64_t lasting_ns;
+	uint32_t threshold; /* 0: none */
+	bool is_timed;      /* a window of time; otherwise, without a threshold, started at once */
+	int64_t after_ns, lasting_ns; /* lasting_ns INT64_MAX: until load is over */
 	bool is_started;    /* the server said 200 */
 	bool is_stopped;
 	_Atomic int state;
@@ -28,14 +29,28 @@ struct profile {
 	bool is_watching;
 };
 
-/* A POST without a body to every base URL: how many answered 200. */
+static bool is_timed(const struct serve_opts *o)
+{
+	return o->profile && !o->profile_batch_threshold.is_set &&
+	       (o->profile_from_s > 0 || o->profile_for_s > 0);
+}
+
+static int64_t post_timeout_ms(const struct serve_opts *o)
+{
+	return o->profile_stop_timeout_s > 0 ? (int64_t)(o->profile_stop_timeout_s * 1e3) :
+					       POST_TIMEOUT_MS;
+}
+
+/* A POST without a body to everybody who is profiled: how many answered 200. */
 static unsigned post(const struct stage *s, const char *path, const atomic_bool *cancel)
 {
 	static const char type[] = "Content-Type: application/octet-stream"; /* as upstream's */
 	const struct serve_derived *d = s->derived;
+	const struct opt_list *others = &s->opts->profile_urls;
+	size_t urls = others->n ? others->n : d->n_urls;
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < d->n_urls; i++) {
+	for (size_t i = 0; i < urls; i++) {
 		struct remote remote = s->remote;
 		struct remote_target t;
 		struct fetch_reply reply = { 0 };
@@ -43,8 +58,8 @@ static unsigned post(const struct stage *s, const char *path, const atomic_bool 
 		struct err ignored;
 		size_t k = 0;
 
-		remote.base_url = d->base_urls[i];
-		remote.proxy = s->proxy[i] ? s->proxy[i] : "";
+		remote.base_url = others->n ? others->v[i] : d->base_urls[i];
+		remote.proxy = !others->n && s->proxy[i] ? s->proxy[i] : "";
 		remote.cancel = cancel;
 		if (remote_target_init(&t, &remote, path, &ignored) == 0) {
 			while (t.header[k] && strncasecmp(t.header[k], type, 13) != 0)
@@ -55,7 +70,7 @@ static unsigned post(const struct stage *s, const char *path, const atomic_bool 
 				t.header[k + 1] = NULL;
 				t.opts.header = t.header;
 			}
-			t.opts.timeout_ms = POST_TIMEOUT_MS;
+			t.opts.timeout_ms = post_timeout_ms(s->opts);
 			if (fetch(t.url.data, &nothing, &t.opts, &reply, &ignored) == 0)
 				n += reply.status == 200;
 			fetch_reply_release(&reply);
@@ -88,17 +103,18 @@ static uint32_t in_flight(const struct profile *p)
 static void *watch(void *self)
 {
 	struct profile *p = self;
-	int64_t end;
+	int64_t begin = clock_mono_ns();
 
-	while (!atomic_load(&p->is_over) && in_flight(p) < p->threshold)
+	while (!atomic_load(&p->is_over) &&
+	       (in_flight(p) < p->threshold || clock_mono_ns() - begin < p->after_ns))
 		pause_ns(LOOK_NS);
 	if (atomic_load(&p->is_over))
 		return NULL;
 	atomic_store(&p->state, WATCH_STARTS);
 	p->is_started = post(p->stage, "/start_profile", NULL) > 0;
-	end = clock_mono_ns() + p->lasting_ns;
+	begin = clock_mono_ns();
 	atomic_store(&p->state, WATCH_STARTED);
-	while (!atomic_load(&p->is_over) && clock_mono_ns() < end)
+	while (!atomic_load(&p->is_over) && clock_mono_ns() - begin < p->lasting_ns)
 		pause_ns(LOOK_NS);
 	atomic_store(&p->state, WATCH_STOPS);
 	p->is_stopped = post(p->stage, "/stop_profile", NULL) > 0;
@@ -121,7 +137,12 @@ struct profile *profile_begin(struct stage *s, const struct load_progress *progr
 	if (o->profile_batch_threshold.is_set)
 		p->threshold = o->profile_batch_threshold.v < UINT32_MAX
 			       ? (uint32_t)o->profile_batch_threshold.v : UINT32_MAX;
-	if (p->threshold)
+	if (is_timed(o)) {
+		p->is_timed = true;
+		p->after_ns = (int64_t)(o->profile_from_s * 1e9);
+		p->lasting_ns = o->profile_for_s > 0 ? (int64_t)(o->profile_for_s * 1e9) : INT64_MAX;
+	}
+	if (p->threshold || p->is_timed)
 		return p;
 	stage_say(s, "Starting profiler...");
 	p->is_started = post(s, "/start_profile", s->hooks->cancel) > 0;
@@ -132,7 +153,7 @@ struct profile *profile_begin(struct stage *s, const struct load_progress *progr
 
 void profile_watch(struct profile *p)
 {
-	if (p && p->threshold)
+	if (p && (p->threshold || p->is_timed))
 		p->is_watching = pthread_create(&p->thread, NULL, watch, p) == 0;
 }
 
@@ -166,8 +187,12 @@ void profile_end(struct profile *p)
 		pthread_join(p->thread, NULL);
 		profile_tick(p);
 		if (p->said == WATCH_WAITS) {
-			buf_printf(&text, "--profile-batch-threshold %u: never so many requests were in "
-				   "flight; nothing was profiled", p->threshold);
+			if (p->is_timed)
+				buf_printf(&text, "the load was over before the profiler was to start, after "
+					   "%g s; nothing was profiled", p->stage->opts->profile_from_s);
+			else
+				buf_printf(&text, "--profile-batch-threshold %u: never so many requests were "
+					   "in flight; nothing was profiled", p->threshold);
 			stage_warn(p->stage, text.data);
 			buf_release(&text);
 		}
@@ -180,7 +205,8 @@ void stage_stop_profiler(struct stage *s)
 {
 	const struct serve_opts *o = s->opts;
 
-	if (!o->profile || o->profile_batch_threshold.is_set || !stage_may_ask_server(s))
+	if (!o->profile || o->profile_batch_threshold.is_set || is_timed(o) ||
+	    !stage_may_ask_server(s))
 		return;
 	stage_say(s, "Stopping profiler...");
 	/* Also after Ctrl-C: a profiler that goes on would slow down whatever comes next. */

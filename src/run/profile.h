@@ -9,9 +9,10 @@
 struct profile;
 
 /*
- * --profile: starts the profiler now. With --profile-batch-threshold only a watcher is made, which
- * profile_watch sets going: a thread that reads the counters of the load every few
- * milliseconds, and starts and stops the profiler. NULL without both options.
+ * --profile: starts the profiler now. With --profile-batch-threshold, or a window of time
+ * (profile_from_s, profile_for_s), only a watcher is made, which profile_watch sets going: a thread
+ * that reads the counters of the load or the clock every few milliseconds, and starts and
+ * stops the profiler. NULL without both options.
  */
 struct profile *profile_begin(struct stage *s, const struct load_progress *progress);
 /* The clock of the main run has started. Accepts NULL. */
