@@ -37,6 +37,7 @@
 #define TOKEN_REMOTE_IDS_MAX 8192        /* ids of each, 32 MiB in all; of longer ones none */
 #define SPEC_POSITIONS_MAX 64           /* draft positions that are kept; engines draft below 16 */
 #define TELEMETRY_POINTS_MAX (1u << 17) /* of one series: a day and a half at one a second */
+#define SYSTEM_PROCESSES_MAX 256        /* of a server that are watched, a descriptor each */
 #define RAMP_EVENTS_MAX (1u << 20)      /* whole rates one ramp-up passes; each is a line */
 #define OPT_ROWS_MAX 512              /* options of one command; bench serve has 128 */
 #define FETCH_BODY_BYTES_MAX (64ull << 20) /* one answer outside the measurement */
@@ -87,6 +88,11 @@
 #define PROC_TREE_MAX (1u << 22)        /* processes of a machine; Linux numbers no more */
 #define ROSTER_BYTES_MAX (1u << 20)     /* one roster: 40,000 members */
 #define LOCK_FILE_BYTES_MAX 4096        /* what a lock file says of its holder */
+#define GPUS_MAX 256                    /* of one machine; the largest have 32 */
+#define SYSFS_BYTES_MAX 4096            /* one file of sysfs: a page */
+#define GPU_PARTS_MAX 64                /* parts of one split GPU; MIG makes seven */
+#define GPU_PROCESSES_MAX 256           /* programs on one GPU that are told apart */
+#define GPU_START_S_MAX 30              /* for a driver to start: eight idle GPUs need up to 15 */
 #define SERVER_LOG_READ_BYTES (256 << 10) /* of the end of a server's log, to learn why it ended */
 #define SERVER_TAIL_LINES 20            /* of it, shown to the user */
 #define WORKER_FRAME_BYTES_MAX (256u << 20) /* one question or answer of an engine's worker */
@@ -94,6 +100,11 @@
 #define LATENCY_TOKENS_MAX (1 << 24)    /* of one batch of bench latency: 128 MiB of ids as text */
 #define MM_STAGES_MAX 64                /* of multimodal preprocessing; vLLM tells eight */
 #define LATENCY_ITERATIONS_MAX 10000000 /* of bench latency: 80 MB of times */
+#define SUITE_MEMBERS_MAX 10000         /* experiments of one suite, repeats counted */
+#define SUITE_JOBS_MAX 256              /* of them at once */
+#define SUITE_LINE_BYTES_MAX 65536      /* of what an experiment that is a child prints */
+#define IMPORT_FILE_BYTES_MAX (16u << 20) /* one of vLLM's test files */
+#define IMPORT_POINTS_MAX 1000          /* rates, or concurrencies, of one test */
 #define YAML_VALUES_MAX 1000000         /* of one document, aliases counted each time */
 #define CONFIG_BYTES_MAX (16u << 20)    /* of a file that holds options */
 #define UPLOAD_BYTES_MAX (256ull << 20)     /* a document on its way to a dashboard */
@@ -101,3 +112,4 @@
 #define EXPERIMENT_FILES_MAX 256        /* files one configuration includes, repeats counted */
 #define EXPERIMENT_FINDINGS_MAX 20      /* mistakes of a configuration that are shown at once */
 #define EXPERIMENT_SERVERS_MAX 64       /* servers of one experiment */
+#define TRACES_MAX 4096                 /* files of one profiler; a rank leaves one or two a window */

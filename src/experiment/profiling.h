@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * experiment/profiling.h - the engine's profiler within an experiment, at three points of its life:
+ * experiment/profiling.h - the engine's profiler within an experiment, along its life:
  *
  *   before a server starts  profiling_words    its words and environment name the profiler
  *   before load             profiling_serve    which window of the main run is profiled
- *   after servers stopped   profiling_collect  traces are whole, found, measured, summed up
+ *   after load              profiling_settle   until traces are whole
+ *   after servers stopped   profiling_collect  traces are found, measured, summed up
  *
  * torch: vLLM from 0.13 on is told by --profiler-config, earlier ones by $VLLM_TORCH_PROFILER_DIR.
  * What the configuration says itself wins. nsys: the command runs below `nsys profile`, which
@@ -53,14 +54,32 @@ int profiling_words(const struct experiment *x, const struct experiment_server *
 void profiling_serve(const struct experiment *x, const struct role_at *at, struct serve_opts *o,
 		     struct arena *a, struct buf *notes);
 
-/* The folder of traces: profiling.dir, else "traces" in the experiment's folder. In the arena. */
+/*
+ * The words of an offline verb (x->offline_argv) as they are with profiling: --profile, and the
+ * engine's --profiler-config, with nsys --nsight. Startup has nothing to profile: a note.
+ */
+int profiling_offline(const struct experiment *x, const char *dir, unsigned version,
+		      char *const *argv, struct arena *a, char *const **out, struct buf *notes,
+		      struct err *e);
+
+/*
+ * The absolute folder of traces: what the server's own words or environment say, else profiling.dir,
+ * else "traces" in the experiment's folder. In the arena.
+ */
 const char *profiling_folder(const struct experiment *x, struct arena *a);
 
 /*
- * Waits until no file in dir has grown for a while (at most profiling.stop_timeout_s; cancel, may
- * be NULL, ends it), lists the traces in out (largest first; paths and list in out's arena), and
- * saves `nsys stats` beside each report. began_real_ns: older files are others'. notes: no
- * traces, or still growing. Never fails.
+ * After load, before servers are stopped, when the profiler was started: waits until there are
+ * traces in dir that have not grown for a while. At most profiling.stop_timeout_s; cancel, may be
+ * NULL, ends it. began_real_ns: older files are others'. notes: none, or still growing.
+ */
+void profiling_settle(const struct experiment *x, const char *dir, int64_t began_real_ns,
+		      const atomic_bool *cancel, struct buf *notes);
+
+/*
+ * After servers were stopped: saves `nsys stats` beside each report, links or copies traces that
+ * lie elsewhere into the experiment's folder, and lists them all in out, largest first (paths
+ * and list in out's arena). Never fails; notes say what is missing.
  */
 void profiling_collect(const struct experiment *x, const char *dir, int64_t began_real_ns,
-		       const atomic_bool *cancel, struct outcome *out, struct buf *notes);
+		       struct outcome *out, struct buf *notes);

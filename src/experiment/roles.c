@@ -19,6 +19,17 @@ static void add_url(const struct role_at *at, struct buf *out)
 		buf_printf(out, is_v6 ? "http://[%s]:%u" : "http://%s:%u", at->host, at->port);
 }
 
+const char *role_url(const struct role_at *at, struct arena *a)
+{
+	struct buf url = { 0 };
+	const char *text;
+
+	add_url(at, &url);
+	text = arena_text(a, buf_str(&url));
+	buf_release(&url);
+	return text;
+}
+
 static bool add_part(const struct role_at *at, struct str part, struct buf *out)
 {
 	if (str_is(part, "url"))
@@ -131,16 +142,11 @@ static bool add_urls(struct words *w, const struct experiment *x, const struct r
 	bool is_there = false;
 
 	for (size_t i = 0; i < x->n_servers; i++) {
-		struct buf url = { 0 };
-
 		if (x->server[i].role != role)
 			continue;
 		is_there = true;
-		if (is_given(w, name))
-			continue;
-		add_url(&at[i], &url);
-		add_option(w, name, url.data);
-		buf_release(&url);
+		if (!is_given(w, name))
+			add_option(w, name, role_url(&at[i], w->arena));
 	}
 	return is_there;
 }

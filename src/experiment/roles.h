@@ -31,5 +31,7 @@ int role_list(const struct experiment *x, const struct role_at *at, char *const 
 /* The words that start server i, what its role needs included. */
 int role_words(const struct experiment *x, size_t i, const struct role_at *at, char *const *argv,
 	       struct arena *a, char ***out, struct err *e);
+/* "http://127.0.0.1:8000"; in the arena. */
+const char *role_url(const struct role_at *at, struct arena *a);
 /* That it is profiled, measured: it runs a model. Not a proxy, not a cache. */
 bool role_has_engine(enum server_role role);

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* traces.c - see profiling.h: the files that a profiler left. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "experiment/profiling.h"
+#include "proc/tool.h"
+
+#define LOOK_NS 100000000
+#define QUIET_NS 1000000000     /* so long unchanged: whole */
+#define NONE_WAIT_NS 30000000000 /* for the first byte of the first trace */
+#define STATS_TIMEOUT_S 600
+
+/* Traces lie in the folder, or one below it. */
+struct trace { char *path; uint64_t bytes; };
+struct traces {
+	struct trace *v;
+	size_t n;
+	uint64_t bytes;
+};
+
+static void traces_release(struct traces *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		free(t->v[i].path);
+	free(t->v);
+	*t = (struct traces){ 0 };
+}
+
+static void traces_look(const char *dir, int64_t began_ns, int depth, struct traces *out)
+{
+	struct dirent *entry;
+	DIR *d = opendir(dir);
+
+	while (d && out->n < TRACES_MAX && (entry = readdir(d))) {
+		char *path;
+		struct stat st;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		path = file_join(dir, entry->d_name);
+		if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && depth > 0) {
+			traces_look(path, began_ns, depth - 1, out);
+		} else if (lstat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+			   (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec >= began_ns) {
+			out->v = mem_grow(out->v, out->n + 1, sizeof(*out->v));
+			out->v[out->n++] = (struct trace){ path, (uint64_t)st.st_size };
+			out->bytes += (uint64_t)st.st_size;
+			continue;
+		}
+		free(path);
+	}
+	if (d)
+		closedir(d);
+}
+
+static void traces_find(const char *dir, int64_t began_ns, struct traces *out)
+{
+	traces_release(out);
+	/* Files' times are those of the clock's last tick. */
+	traces_look(dir, began_ns - LOOK_NS, 1, out);
+}
+
+void profiling_settle(const struct experiment *x, const char *dir, int64_t began_real_ns,
+		      const atomic_bool *cancel, struct buf *notes)
+{
+	int64_t begin = clock_mono_ns(), changed = begin, now = begin;
+	int64_t most = (int64_t)(x->profiling.stop_timeout_s * 1e9);
+	struct traces t = { 0 };
+	uint64_t bytes = 0;
+	size_t n = 0;
+
+	if (!x->profiling.is_enabled)
+		return;
+	while (!(cancel && atomic_load(cancel))) {
+		traces_find(dir, began_real_ns, &t);
+		now = clock_mono_ns();
+		if (t.n != n || t.bytes != bytes)
+			changed = now;
+		n = t.n;
+		bytes = t.bytes;
+		if (now - begin > most || (!bytes && now - begin > NONE_WAIT_NS) ||
+		    (bytes && now - changed >= QUIET_NS))
+			break;
+		nanosleep(&(struct timespec){ 0, LOOK_NS }, NULL);
+	}
+	if (bytes && now - changed < QUIET_NS)
+		buf_printf(notes, "profiling: traces in %s still grew after %g s "
+			   "(profiling.stop_timeout_s); they may be cut\n", dir,
+			   x->profiling.stop_timeout_s);
+	traces_release(&t);
+}
+
+/* ---- after the servers ---- */
+
+static void save_stats(const char *report, struct buf *notes)
+{
+	const char *const argv[] = { "nsys", "stats", "--format", "table", "--force-export=true",
+				     report, NULL };
+	struct buf table = { 0 }, errors = { 0 }, path = { 0 };
+	struct err e = { 0 };
+	int rc = tool_run(argv, (struct str){ 0 }, STATS_TIMEOUT_S, &table, &errors, &e);
+
+	buf_printf(&path, "%s.stats.txt", report);
+	if (rc > 0)
+		err_set(&e, ERR_RUN, "exit status %d", rc);
+	if (rc == 0)
+		rc = file_write_atomic(path.data, buf_str(&table), &e);
+	if (rc)
+		buf_printf(notes, "profiling: no table of %s by nsys stats: %s\n", report, e.text);
+	buf_release(&table);
+	buf_release(&errors);
+	buf_release(&path);
+}
+
+static int copy_file(const char *from, const char *to)
+{
+	int in = open(from, O_RDONLY | O_CLOEXEC), out = -1, rc = -1;
+	struct stat st;
+
+	if (in >= 0 && fstat(in, &st) == 0)
+		out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (out >= 0) {
+		off_t left = st.st_size;
+		ssize_t n = 1;
+
+		while (left > 0 && (n = sendfile(out, in, NULL, (size_t)left)) > 0)
+			left -= n;
+		rc = left == 0 && n >= 0 ? 0 : -1;
+	}
+	if (in >= 0)
+		close(in);
+	if (out >= 0 && close(out) < 0)
+		rc = -1;
+	return rc;
+}
+
+/* Beside the result: the name in the experiment's own folder, or path where it cannot be. */
+static const char *bring(const char *path, const char *dir, const char *folder, struct arena *a,
+			 struct buf *notes)
+{
+	size_t n = strlen(dir);
+	char *flat = arena_printf(a, "%s", strncmp(path, dir, n) == 0 ? path + n + 1 : path);
+	const char *to;
+
+	for (char *c = flat; *c; c++)
+		if (*c == '/')
+			*c = '-';
+	to = arena_printf(a, "%s/%s", folder, flat);
+	unlink(to);
+	if (link(path, to) == 0 || copy_file(path, to) == 0)
+		return to;
+	buf_printf(notes, "profiling: cannot copy %s to %s: %s\n", path, folder, strerror(errno));
+	return path;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const struct outcome_trace *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes < y->bytes ? 1 : -1;
+	return strcmp(x->path, y->path);
+}
+
+/* Whether both are the same folder; what is not there is not. */
+static bool is_same_folder(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+void profiling_collect(const struct experiment *x, const char *dir, int64_t began_real_ns,
+		       struct outcome *out, struct buf *notes)
+{
+	struct arena *a = &out->arena;
+	const char *folder = arena_printf(a, "%s/traces",
+					  x->output.folder ? x->output.folder : ".");
+	struct traces t = { 0 };
+	bool is_beside;
+
+	if (!x->profiling.is_enabled)
+		return;
+	traces_find(dir, began_real_ns, &t);
+	for (size_t i = 0; i < t.n; i++)
+		if (str_ends(str_of(t.v[i].path), STR(".nsys-rep")))
+			save_stats(t.v[i].path, notes);
+	traces_find(dir, began_real_ns, &t);
+	if (t.n == 0)
+		buf_printf(notes, "profiling: the profiler left no file in %s\n", dir);
+	is_beside = is_same_folder(dir, folder) || t.n == 0 || file_mkdirs(folder, NULL) < 0;
+	out->trace = arena_alloc(a, (t.n + 1) * sizeof(*out->trace));
+	out->n_traces = t.n;
+	for (size_t i = 0; i < t.n; i++) {
+		const char *path = is_beside ? arena_printf(a, "%s", t.v[i].path) :
+					       bring(t.v[i].path, dir, folder, a, notes);
+
+		out->trace[i] = (struct outcome_trace){ path, t.v[i].bytes };
+	}
+	if (t.n)
+		qsort(out->trace, t.n, sizeof(*out->trace), by_size);
+	traces_release(&t);
+}
