@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "proc/environment.h"
+#include "proc/last_words.h"
 #include "proc/port.h"
 #include "proc/roster.h"
 #include "proc/tree.h"
@@ -77,6 +78,7 @@ static void server_free(struct server *s)
 		close(s->log_fd);
 	free_words(s->opts.argv);
 	free((char *)(uintptr_t)s->opts.log_path);
+	free((char *)(uintptr_t)s->opts.ready_log);
 	free(s);
 }
 
@@ -162,6 +164,37 @@ static bool is_healthy(const struct server *s)
 	return is_good;
 }
 
+static bool is_in_log(const struct server *s)
+{
+	struct buf log = { 0 };
+	bool is_there;
+
+	last_words_read(s->log_fd, s->log_began, &log);
+	is_there = log.len && memmem(log.data, log.len, s->opts.ready_log,
+				     strlen(s->opts.ready_log));
+	buf_release(&log);
+	return is_there;
+}
+
+static bool is_listening(const struct server *s)
+{
+	enum port_state state = port_look((uint16_t)s->where.port, s->where.uds,
+					  keeper_root(s->keeper), NULL);
+
+	return state == PORT_IN_TREE || (s->where.is_elsewhere && state == PORT_FOREIGN);
+}
+
+static bool is_ready(const struct server *s)
+{
+	switch (s->opts.ready) {
+	case SERVER_READY_PORT: return is_listening(s);
+	case SERVER_READY_LOG: return is_in_log(s);
+	case SERVER_READY_STARTED: return true;
+	case SERVER_READY_HEALTH: break;
+	}
+	return is_healthy(s);
+}
+
 /* An address that is not this machine's has no socket to be seen here: then its word is taken. */
 static bool is_answer_ours(const struct server *s, pid_t *holder)
 {
@@ -172,10 +205,16 @@ static bool is_answer_ours(const struct server *s, pid_t *holder)
 /* Whoever reads of a deadline wants to know whether the right door was knocked at. */
 static int say_late(const struct server *s, struct err *e)
 {
+	const char *where = s->where.uds[0] ? s->where.uds : s->where.url;
 	struct buf text = { 0 };
 
-	buf_printf(&text, "/health was asked at %s, as --host, --port or --uds of the command say",
-		   s->where.uds[0] ? s->where.uds : s->where.url);
+	if (s->opts.ready == SERVER_READY_LOG)
+		buf_printf(&text, "no line of its log holds '%s'", s->opts.ready_log);
+	else if (s->opts.ready == SERVER_READY_PORT)
+		buf_printf(&text, "it did not listen at %s", where);
+	else
+		buf_printf(&text, "/health was asked at %s, as --host, --port or --uds of the command "
+			   "say", where);
 	server_warn(&s->hooks, text.data);
 	buf_release(&text);
 	return err_set(e, ERR_RUN, "Server failed to become ready within %g seconds.",
@@ -210,9 +249,9 @@ static int await_ready(struct server *s, struct server_failure *why, struct err 
 		if (is_cancelled(&s->hooks))
 			return fail(why, SERVER_FAULT_CANCELLED,
 				    err_set(e, ERR_CANCELLED, "stopped before the server was ready"));
-		if (is_healthy(s)) {
+		if (is_ready(s)) {
 			s->startup_s = (double)(clock_mono_ns() - began_ns) / 1e9;
-			if (is_answer_ours(s, &holder))
+			if (s->opts.ready != SERVER_READY_HEALTH || is_answer_ours(s, &holder))
 				return 0;
 			return fail(why, SERVER_FAULT_PORT, refuse_taken(s, holder, e));
 		}
@@ -232,6 +271,15 @@ static int await_ready(struct server *s, struct server_failure *why, struct err 
 	}
 }
 
+static int where_is(struct server *s, struct err *e)
+{
+	if (server_address(s->opts.argv, &s->where, e) < 0 ||
+	    (s->opts.host && server_at(&s->where, s->opts.host, s->opts.port, e) < 0))
+		return -1;
+	s->opts.host = NULL;
+	return 0;
+}
+
 int server_start(const struct server_opts *o, const struct server_hooks *hooks,
 		 struct server **out, struct server_failure *why, struct err *e)
 {
@@ -243,9 +291,10 @@ int server_start(const struct server_opts *o, const struct server_hooks *hooks,
 	s->opts = *o;
 	s->opts.argv = copy_words(o->argv);
 	s->opts.log_path = mem_text(o->log_path);
+	s->opts.ready_log = mem_text(o->ready_log);
 	s->hooks = hooks ? *hooks : (struct server_hooks){ 0 };
 	s->log_fd = -1;
-	if (server_address(s->opts.argv, &s->where, e) < 0) {
+	if (where_is(s, e) < 0) {
 		fail(why, SERVER_FAULT_FLAG, -1);
 	} else if (launch(s, why, e) == 0) {
 		s->opts.env = NULL;
@@ -274,6 +323,11 @@ const char *server_url(const struct server *s)
 double server_startup_s(const struct server *s)
 {
 	return s->startup_s;
+}
+
+pid_t server_root(const struct server *s)
+{
+	return keeper_root(s->keeper);
 }
 
 bool server_is_alive(struct server *s)

@@ -15,6 +15,9 @@
  * a server that somebody forgot on the port is named instead of being measured. Commands that
  * have the work done elsewhere (docker, podman, ...) are believed when the port was free before.
  *
+ * Ready is what /health says unless the options name another sign: a listening port, a line of the
+ * log, the start alone. Where it listens may be said, too, for programs whose words hide it.
+ *
  * Its output goes to a log file. VLLM_SERVER_DEV_MODE=1 is added to its environment, without which
  * vLLM has no way to reset its caches. No globals: several may run at once.
  */
@@ -22,6 +25,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 
@@ -47,6 +51,9 @@ enum server_fault {
 	SERVER_FAULT_CANCELLED,
 };
 
+/* The sign that it is ready. */
+enum server_ready { SERVER_READY_HEALTH, SERVER_READY_PORT, SERVER_READY_LOG, SERVER_READY_STARTED };
+
 /* "port taken", "out of memory", ...: for messages and result files. */
 const char *server_fault_name(enum server_fault fault);
 
@@ -70,6 +77,10 @@ struct server_opts {
 	int show_fd;               /* -1, or: the log is copied there as it grows (--show-stdout) */
 	double ready_timeout_s;
 	double grace_s;            /* between TERM and KILL */
+	enum server_ready ready;   /* zero: /health answers 200 */
+	const char *ready_log;     /* SERVER_READY_LOG: a line of its log that holds this */
+	const char *host;          /* NULL: as its words say */
+	unsigned port;             /* 0: likewise; its words are not judged otherwise */
 };
 
 /* All may be NULL. */
@@ -103,6 +114,7 @@ int server_start(const struct server_opts *o, const struct server_hooks *hooks,
 const struct server_address *server_where(const struct server *s);
 const char *server_url(const struct server *s);      /* "http://localhost:8000" */
 double server_startup_s(const struct server *s);     /* from its start to the first good answer */
+pid_t server_root(const struct server *s);           /* its whole tree descends from this process */
 
 /* Whether its process has not ended. Cheap (one poll), from any thread. */
 bool server_is_alive(struct server *s);

@@ -23,6 +23,8 @@ struct server {
 	double startup_s;
 };
 
+/* Another place than its words say; port 0: the port stays. ERR_USAGE: the name is too long. */
+int server_at(struct server_address *a, const char *host, unsigned port, struct err *e);
 /* Requests to it go past proxies when it is on this machine. */
 struct fetch_opts server_fetch_opts(const struct server *s, int64_t timeout_ms);
 

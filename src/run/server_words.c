@@ -198,11 +198,25 @@ static char **spread(char *const *argv, struct arena *arena)
 	return out;
 }
 
+static int set_host(struct server_address *a, const char *scheme, const char *host, struct err *e)
+{
+	const char *ask;
+	bool is_bare;
+
+	if (strlen(host) >= sizeof(a->host))
+		return err_set(e, ERR_USAGE, "--host: a name has at most %zu bytes", sizeof(a->host) - 1);
+	snprintf(a->host, sizeof(a->host), "%s", host);
+	ask = host_to_ask(a->host);
+	is_bare = strchr(ask, ':') && ask[0] != '[';
+	snprintf(a->url, sizeof(a->url), "%s://%s%s%s:%u", scheme, is_bare ? "[" : "", ask,
+		 is_bare ? "]" : "", a->port);
+	return 0;
+}
+
 static int address_of(char *const *argv, const struct kind *kind, struct server_address *a,
 		      struct err *e)
 {
 	const char *host = value_of(argv, "--host", NULL), *uds = value_of(argv, "--uds", NULL);
-	const char *ask;
 	bool is_tls = has_word(argv, "--ssl-certfile") || has_word(argv, "--ssl-keyfile");
 	const char *scheme = is_tls ? "https" : "http";
 	struct str port;
@@ -227,15 +241,16 @@ static int address_of(char *const *argv, const struct kind *kind, struct server_
 				       "1 to 65535, so that it is known where to ask", (int)port.n, port.p);
 		a->port = (unsigned)number;
 	}
-	if (host && strlen(host) >= sizeof(a->host))
-		return err_set(e, ERR_USAGE, "--host: a name has at most %zu bytes", sizeof(a->host) - 1);
-	snprintf(a->host, sizeof(a->host), "%s", host ? host : "localhost");
-	ask = host_to_ask(a->host);
-	if (strchr(ask, ':') && ask[0] != '[')
-		snprintf(a->url, sizeof(a->url), "%s://[%s]:%u", scheme, ask, a->port);
-	else
-		snprintf(a->url, sizeof(a->url), "%s://%s:%u", scheme, ask, a->port);
-	return 0;
+	return set_host(a, scheme, host ? host : "localhost", e);
+}
+
+int server_at(struct server_address *a, const char *host, unsigned port, struct err *e)
+{
+	const char *scheme = strncmp(a->url, "https:", 6) == 0 ? "https" : "http";
+
+	a->port = port ? port : a->port;
+	a->uds[0] = 0;
+	return set_host(a, scheme, host, e);
 }
 
 int server_address(char *const *argv, struct server_address *a, struct err *e)
