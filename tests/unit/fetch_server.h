@@ -25,6 +25,15 @@ struct server {
 	atomic_size_t answered; /* requests so far */
 };
 
+/* The head and, when it announces one that there is room for, the body. */
+static inline bool is_whole(const char *head, size_t n)
+{
+	const char *end = strstr(head, "\r\n\r\n"), *length = strcasestr(head, "content-length:");
+	size_t body = length && length < end ? strtoul(length + 15, NULL, 10) : 0;
+
+	return end && (n >= (size_t)(end + 4 - head) + body || body > 2048);
+}
+
 static inline void *serve(void *self)
 {
 	struct server *s = self;
@@ -39,7 +48,7 @@ static inline void *serve(void *self)
 			break;
 		while ((got = read(c, head + n, sizeof(head) - 1 - n)) > 0) {
 			head[n += (size_t)got] = 0;
-			if (strstr(head, "\r\n\r\n"))
+			if (is_whole(head, n))
 				break;
 		}
 		if (n)

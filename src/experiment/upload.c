@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* upload.c - see upload.h. */
+#include "experiment/upload.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "fetch/fetch.h"
+#include "json/write.h"
+
+#define UPLOAD_PATH "/api/upload/raw"
+#define UPLOAD_TRIES 4
+#define UPLOAD_PAUSE_MS 500
+#define UPLOAD_TIMEOUT_MS 60000
+#define TOKEN_BYTES_MAX 4096
+#define ANSWER_BYTES_SHOWN 300
+
+enum answer { TAKEN, REFUSED, NOT_ALLOWED, LATER };
+
+static void tell(void (*to)(void *self, const char *text), void *self, const char *text)
+{
+	if (to)
+		to(self, text);
+}
+
+/* ---- one request ---- */
+
+static bool is_http(const char *url)
+{
+	return fetch_is_url(url) && strlen(strstr(url, "://")) > 3;
+}
+
+/* Where it is posted to: url, and UPLOAD_PATH behind it unless it says a path like that itself. */
+static void address(const char *url, struct buf *out)
+{
+	struct str u = str_of(url);
+
+	while (u.n && u.p[u.n - 1] == '/')
+		u.n--;
+	buf_add_str(out, u);
+	if (!str_ends(u, STR("/raw")))
+		buf_add_text(out, UPLOAD_PATH);
+}
+
+/* "Authorization: Bearer ..." of the file's first line; the sentence never has any of it. */
+static int read_token(const char *path, struct buf *header, struct err *e)
+{
+	struct buf text = { 0 };
+	struct str rest, line;
+	int rc = file_read(path, TOKEN_BYTES_MAX, &text, e);
+
+	if (rc < 0) {
+		buf_release(&text);
+		return err_wrap(e, "token file");
+	}
+	rest = buf_str(&text);
+	line = str_trim(str_cut(&rest, '\n'));
+	for (size_t i = 0; i < line.n && rc == 0; i++)
+		if ((unsigned char)line.p[i] <= ' ' || line.p[i] == 0x7f)
+			rc = err_set(e, ERR_USAGE, "token file %s: its first line must be one word", path);
+	if (rc == 0 && !line.n)
+		rc = err_set(e, ERR_USAGE, "token file %s: its first line is empty", path);
+	if (rc == 0) {
+		buf_add_text(header, "Authorization: Bearer ");
+		buf_add_str(header, line);
+	}
+	if (text.data)
+		memset(text.data, 0, text.cap);
+	buf_release(&text);
+	return rc;
+}
+
+static enum answer judge(long status)
+{
+	if ((status >= 200 && status < 300) || status == 409)
+		return TAKEN;
+	if (status == 401 || status == 403)
+		return NOT_ALLOWED;
+	if (status == 408 || status == 425 || status == 429 || status >= 500)
+		return LATER;
+	return REFUSED;
+}
+
+/* What the server said, as much as a sentence holds, without what would break a line. */
+static void say_answer(long status, struct str body, const char *url, struct err *e)
+{
+	char text[ANSWER_BYTES_SHOWN + 1];
+	size_t n = body.n < ANSWER_BYTES_SHOWN ? body.n : ANSWER_BYTES_SHOWN;
+
+	for (size_t i = 0; i < n; i++)
+		text[i] = (unsigned char)body.p[i] < ' ' ? ' ' : body.p[i];
+	text[n] = 0;
+	err_set(e, ERR_NET, "%s answered %ld%s%s", url, status, n ? ": " : "", text);
+}
+
+static enum answer post(const char *url, struct str document, const char *header,
+			const atomic_bool *cancel, struct err *e)
+{
+	const char *const headers[] = { header, NULL };
+	struct fetch_opts how = {
+		.header = header ? headers : NULL, .timeout_ms = UPLOAD_TIMEOUT_MS,
+		.body_bytes_max = 1u << 20, .cancel = cancel,
+	};
+	struct fetch_reply reply = { 0 };
+	enum answer answer = LATER;
+
+	if (fetch(url, &document, &how, &reply, e) == 0) {
+		answer = judge(reply.status);
+		if (answer != TAKEN)
+			say_answer(reply.status, buf_str(&reply.body), url, e);
+	}
+	fetch_reply_release(&reply);
+	return answer;
+}
+
+static bool is_cancelled(const struct upload_opts *o)
+{
+	return o->cancel && atomic_load(o->cancel);
+}
+
+/* Sleeps in small pieces, so that Ctrl-C need not wait for it. */
+static void rest(const struct upload_opts *o, unsigned ms)
+{
+	int64_t until = clock_mono_ns() + (int64_t)ms * 1000000;
+
+	while (!is_cancelled(o) && clock_mono_ns() < until)
+		nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+}
+
+/* e is set unless TAKEN; REFUSED too when the token file cannot be read. */
+static enum answer deliver(const struct upload_opts *o, unsigned tries, const char *url,
+			   const char *token_file, struct str document, struct err *e)
+{
+	struct buf to = { 0 }, header = { 0 };
+	unsigned pause = o->pause_ms ? o->pause_ms : UPLOAD_PAUSE_MS;
+	enum answer answer = REFUSED;
+
+	if (!is_http(url))
+		err_set(e, ERR_USAGE, "upload: expected a URL that begins with http:// or https://, "
+			"got '%s'", url);
+	else if (!token_file || read_token(token_file, &header, e) == 0) {
+		address(url, &to);
+		answer = post(to.data, document, header.data, o->cancel, e);
+		for (unsigned i = 1; i < tries && answer == LATER && !is_cancelled(o); i++) {
+			rest(o, pause);
+			pause *= 2;
+			answer = post(to.data, document, header.data, o->cancel, e);
+		}
+	}
+	if (header.data)
+		memset(header.data, 0, header.cap);
+	buf_release(&header);
+	buf_release(&to);
+	return answer;
+}
+
+/* ---- the spool ---- */
+
+void upload_spool_folder(struct buf *out)
+{
+	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+
+	buf_reset(out);
+	if (state && *state == '/')
+		buf_printf(out, "%s/profllm/spool", state);
+	else if (home && *home)
+		buf_printf(out, "%s/.local/state/profllm/spool", home);
+	else
+		buf_add_text(out, "");
+}
+
+static void spool_folder(const struct upload_opts *o, struct buf *out)
+{
+	if (!o->spool) {
+		upload_spool_folder(out);
+		return;
+	}
+	buf_reset(out);
+	buf_add_text(out, o->spool);
+}
+
+static int spool(const struct upload_opts *o, struct str document, struct err *e)
+{
+	struct buf folder = { 0 }, text = { 0 }, path = { 0 };
+	struct json_writer w = json_writer(&text);
+	char name[DIGEST_HEX], *token = o->token_file ? realpath(o->token_file, NULL) : NULL;
+	int rc;
+
+	text.limit = UPLOAD_BYTES_MAX;
+	spool_folder(o, &folder);
+	json_begin_object(&w);
+	json_key(&w, "url");
+	json_put_text(&w, o->url);
+	json_key(&w, "token_file");
+	json_put_text(&w, token); /* whole: it is sent from another folder */
+	json_key(&w, "document");
+	json_put_raw(&w, document);
+	json_end_object(&w);
+	digest_hex(DIGEST_SHA256, buf_str(&text), name);
+	buf_printf(&path, "%s/%.24s.json", folder.data ? folder.data : "", name);
+	if (!folder.len)
+		rc = err_set(e, ERR_IO, "there is no folder to keep it in until then: neither "
+			     "XDG_STATE_HOME nor HOME is set");
+	else if (text.is_over)
+		rc = err_set(e, ERR_LIMIT, "it is larger than UPLOAD_BYTES_MAX");
+	else
+		rc = file_mkdirs(folder.data, e) < 0 ? -1 :
+			file_write_atomic(path.data, buf_str(&text), e);
+	free(token);
+	buf_release(&folder);
+	buf_release(&text);
+	buf_release(&path);
+	return rc;
+}
+
+int upload_document(const struct upload_opts *o, struct str document, const char *name,
+		    struct err *e)
+{
+	struct err why = { 0 };
+	struct buf said = { 0 };
+	enum answer answer = deliver(o, o->tries ? o->tries : UPLOAD_TRIES, o->url, o->token_file,
+				     document, &why);
+	int rc = UPLOAD_SENT;
+
+	if (answer == TAKEN) {
+		buf_printf(&said, "Uploaded %s to %s", name, o->url);
+		tell(o->line, o->self, said.data);
+	} else if (answer == REFUSED) {
+		*e = why;
+		rc = err_wrap(e, "%s was not uploaded", name);
+	} else if (spool(o, document, e) < 0) {
+		rc = err_wrap(e, "%s was not uploaded (%s), and cannot be kept to be sent later",
+			      name, why.text);
+	} else {
+		rc = UPLOAD_SPOOLED;
+		buf_printf(&said, "%s was not uploaded (%s); it waits and is sent with the next upload "
+			   "or by profllm run --upload-spool", name, why.text);
+		tell(o->warn, o->self, said.data);
+	}
+	buf_release(&said);
+	return rc;
+}
+
+/* ---- what waits ---- */
+
+/* The member's text in buf, NULL when it is null or no text. */
+static const char *member(struct json_slice object, const char *key, struct buf *buf)
+{
+	struct json_slice v;
+
+	if (!json_member(object, key, &v) || v.kind != JSON_STRING)
+		return NULL;
+	json_unescape(buf, v.raw);
+	return buf->data ? buf->data : "";
+}
+
+static enum answer send_spooled(const struct upload_opts *o, const char *path, struct err *e)
+{
+	struct buf text = { 0 }, url = { 0 }, token = { 0 };
+	struct json_scan scan;
+	struct json_slice all, document;
+	const char *to, *noted;
+	enum answer answer = REFUSED;
+
+	if (file_read(path, UPLOAD_BYTES_MAX, &text, e) < 0) {
+		buf_release(&text);
+		return access(path, F_OK) == 0 ? LATER : TAKEN; /* another run has sent it */
+	}
+	scan = (struct json_scan){ .text = buf_str(&text) };
+	if (json_next(&scan, &all, e) == 0 && json_at_end(&scan) && all.kind == JSON_OBJECT &&
+	    (to = member(all, "url", &url)) && json_member(all, "document", &document)) {
+		noted = member(all, "token_file", &token);
+		answer = deliver(o, 1, to, o->token_file ? o->token_file : noted, document.raw, e);
+	} else {
+		err_set(e, ERR_PARSE, "no file of a spool: an object with url and document was expected");
+	}
+	buf_release(&text);
+	buf_release(&url);
+	buf_release(&token);
+	return answer;
+}
+
+/* 1: sent, 0: waits on. */
+static int work_off(const struct upload_opts *o, const char *path)
+{
+	struct err e = { 0 };
+	struct buf said = { 0 };
+	enum answer answer = send_spooled(o, path, &e);
+
+	if (answer == TAKEN) {
+		unlink(path);
+		buf_printf(&said, "Uploaded %s, which was waiting", path);
+		tell(o->line, o->self, said.data);
+	} else if (answer == REFUSED && e.code != ERR_USAGE && e.code != ERR_IO) {
+		buf_printf(&said, "%s.refused", path);
+		if (rename(path, said.data) == 0) {
+			buf_reset(&said);
+			buf_printf(&said, "%s was refused and is no longer sent (%s); it is kept as "
+				   "%s.refused", path, e.text, path);
+		}
+		tell(o->warn, o->self, said.data);
+	} else {
+		buf_printf(&said, "%s still waits to be uploaded: %s", path, e.text);
+		tell(o->warn, o->self, said.data);
+	}
+	buf_release(&said);
+	return answer == TAKEN;
+}
+
+int upload_spool(const struct upload_opts *o, size_t *left, struct err *e)
+{
+	struct buf folder = { 0 }, path = { 0 };
+	struct dirent *entry;
+	DIR *dir;
+	int sent = 0;
+	size_t waiting = 0;
+
+	spool_folder(o, &folder);
+	dir = folder.len ? opendir(folder.data) : NULL;
+	if (!dir && folder.len && errno != ENOENT)
+		sent = err_set(e, ERR_IO, "cannot read the folder %s: %s", folder.data, strerror(errno));
+	while (dir && (entry = readdir(dir))) {
+		if (!str_ends(str_of(entry->d_name), STR(".json")) || entry->d_name[0] == '.')
+			continue;
+		buf_reset(&path);
+		buf_printf(&path, "%s/%s", folder.data, entry->d_name);
+		if (!is_cancelled(o) && work_off(o, path.data))
+			sent++;
+		else
+			waiting += access(path.data, F_OK) == 0;
+	}
+	if (dir)
+		closedir(dir);
+	if (left)
+		*left = waiting;
+	buf_release(&folder);
+	buf_release(&path);
+	return sent;
+}
