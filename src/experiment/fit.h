@@ -34,7 +34,7 @@ struct fit_model {
 	int64_t max_len;
 	bool is_tied;
 	double weight_bits;      /* of a parameter of a layer: 16 unless quantised */
-	double other_bits;       /* of embeddings: 16 or 32 */
+	double other_bits;       /* of embeddings */
 };
 
 struct fit_how {
@@ -42,7 +42,7 @@ struct fit_how {
 	double utilization;      /* share of it the engine may take */
 	double weight_bytes;     /* of all weight files; 0: not known */
 	double cpu_offload_bytes;/* of the weights, kept in the host's memory, a GPU */
-	double kv_bits;          /* 0: other_bits of the model, at most 16 */
+	double kv_bits;          /* 0: 16 */
 	double kv_bytes;         /* of one GPU, as told; 0: what is left */
 	double weight_bits;      /* as told by --quantization; 0: the model's */
 	int64_t tp, pp;
