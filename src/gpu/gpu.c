@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpu.c - see gpu.h. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "gpu/parts.h"
+
+#define NVML_LIBRARY "libnvidia-ml.so.1"
+
+struct gpu *gpu_add(struct gpu_set *s, enum gpu_maker maker)
+{
+	struct gpu *g;
+
+	s->gpu = mem_grow(s->gpu, s->n + 1, sizeof(*s->gpu));
+	g = &s->gpu[s->n++];
+	*g = (struct gpu){ .maker = maker, .index = -1, .part = -1, .is_allowed = true,
+			   .capability_major = -1, .capability_minor = -1, .numa = -1,
+			   .memory_bytes = NAN, .power_limit_w = NAN, .sm_clock_max_mhz = NAN,
+			   .memory_clock_max_mhz = NAN };
+	return g;
+}
+
+void gpu_note_add(struct gpu_set *s, const char *fmt, ...)
+{
+	size_t n = strlen(s->note);
+	va_list args;
+
+	if (n && n + 2 < sizeof(s->note)) {
+		memcpy(s->note + n, "; ", 3);
+		n += 2;
+	}
+	va_start(args, fmt);
+	vsnprintf(s->note + n, sizeof(s->note) - n, fmt, args);
+	va_end(args);
+}
+
+struct gpu_set *gpu_open(const struct gpu_opts *o)
+{
+	struct gpu_set *s = mem_grow(NULL, 1, sizeof(*s));
+	const char *nvml = o && o->nvml ? o->nvml : getenv("PROFLLM_NVML");
+	const char *sysfs = o && o->sysfs ? o->sysfs : getenv("PROFLLM_SYSFS");
+
+	*s = (struct gpu_set){ 0 };
+	if (!nvml)
+		nvml = NVML_LIBRARY;
+	if (*nvml)
+		nvml_open(nvml, o && o->timeout_s > 0 ? o->timeout_s : GPU_START_S_MAX, s,
+			  &s->nvml);
+	s->n_nvidia = s->n;
+	amd_open(sysfs && *sysfs ? sysfs : "/sys", s, &s->amd);
+	gpu_visible(s, getenv("CUDA_VISIBLE_DEVICES"), getenv("HIP_VISIBLE_DEVICES"),
+		    getenv("ROCR_VISIBLE_DEVICES"));
+	return s;
+}
+
+void gpu_close(struct gpu_set *s)
+{
+	if (!s)
+		return;
+	nvml_close(s->nvml);
+	amd_close(s->amd);
+	free(s->gpu);
+	free(s);
+}
+
+const struct gpu *gpu_list(const struct gpu_set *s, size_t *n)
+{
+	*n = s->n;
+	return s->gpu;
+}
+
+const char *gpu_note(const struct gpu_set *s)
+{
+	return s->note;
+}
+
+/* "3": the third GPU; "3:1": a part of it. */
+static bool is_called_by_number(const struct gpu *g, struct str called)
+{
+	struct str whole = str_cut(&called, ':');
+	uint64_t index, part;
+
+	if (!str_to_u64(whole, &index) || index != (uint64_t)g->index)
+		return false;
+	if (called.p == whole.p + whole.n || called.n == 0)
+		return g->part < 0;
+	return str_to_u64(called, &part) && g->part >= 0 && part == (uint64_t)g->part;
+}
+
+int gpu_find(const struct gpu_set *s, const char *called)
+{
+	int found = -1;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct gpu *g = &s->gpu[i];
+
+		if (is_called_by_number(g, str_of(called)) || strcasecmp(g->uuid, called) == 0)
+			return (int)i;
+		/* "GPU-" alone, or less, is no beginning of a name. */
+		if (strlen(called) > 4 && strncasecmp(g->uuid, called, strlen(called)) == 0)
+			found = found == -1 ? (int)i : -2;
+	}
+	return found;
+}
+
+void gpu_sample(const struct gpu_set *s, size_t i, struct gpu_sample *out)
+{
+	*out = (struct gpu_sample){ NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN };
+	if (i < s->n_nvidia)
+		nvml_sample(s->nvml, i, out);
+	else if (i < s->n)
+		amd_sample(s->amd, i - s->n_nvidia, out);
+}
+
+size_t gpu_processes(const struct gpu_set *s, size_t i, struct gpu_process *out, size_t max)
+{
+	if (i < s->n_nvidia)
+		return nvml_processes(s->nvml, i, out, max);
+	return i < s->n ? amd_processes(s->amd, i - s->n_nvidia, out, max) : 0;
+}
+
+enum gpu_link gpu_link(const struct gpu_set *s, size_t a, size_t b)
+{
+	const struct gpu *x, *y;
+	enum gpu_link link = GPU_LINK_UNKNOWN;
+
+	if (a >= s->n || b >= s->n || a == b || s->gpu[a].maker != s->gpu[b].maker)
+		return GPU_LINK_UNKNOWN;
+	x = &s->gpu[a];
+	y = &s->gpu[b];
+	if (a < s->n_nvidia)
+		link = nvml_link(s->nvml, a, b);
+	/* What the driver does not tell, the memory bus does. */
+	if (link == GPU_LINK_UNKNOWN && x->numa >= 0 && y->numa >= 0)
+		link = x->numa == y->numa ? GPU_LINK_NODE : GPU_LINK_SYSTEM;
+	return link;
+}
