@@ -10,6 +10,15 @@ SUITE_FILES = $(if $(filter unit,$(WHAT)),$(UNIT:%=$(O)/unit/%)) \
 	$(if $(filter load,$(WHAT)),$(sort $(wildcard tests/load/*.t))) \
 	$(if $(filter web,$(WHAT)),$(sort $(wildcard tests/web/*.t)))
 
+# What stands in for NVIDIA's library, as it is now and as it was long ago.
+FAKE_NVML := $(O)/tests/libfake-nvml.so $(O)/tests/libfake-nvml-old.so
+$(O)/tests/libfake-nvml-old.so: FAKE_NVML_FLAGS := -DFAKE_NVML_OLD
+$(FAKE_NVML): tests/fake/nvml.c
+	@mkdir -p $(@D)
+	$(call say,TOOL,$@)
+	$(Q)$(CC) $(BASE_CFLAGS) $(FAKE_NVML_FLAGS) -Wall -Wextra -Werror -fPIC -shared -o $@ $<
+$(UNIT:%=$(O)/unit/%) suite: | $(FAKE_NVML)
+
 .PHONY: suite units
 units: $(UNIT:%=$(O)/unit/%)
 
