@@ -8,6 +8,9 @@
  * container_end stops it by name, and a label on it names its owner (machine's boot, process number and
  * start time), so that container_clean ends those whose owner is dead at the next start.
  *
+ * The image's own entry point is what runs, unless server.command says another than `vllm serve`:
+ * then its first word is the entry point.
+ *
  * server.container is an object:
  *   runtime     docker | podman
  *   image       (must be given)
@@ -15,7 +18,6 @@
  *   gpus        absent: those allocated | all | none
  *   mounts      list of "SOURCE:TARGET[:ro]"
  *   env         object; added to server.env
- *   entrypoint  text or list; absent: the image's own, server.command unless it is `vllm serve`
  *   args        list of further words of `RUNTIME run`
  */
 #pragma once
@@ -32,32 +34,33 @@ int container_check(const struct json_value *container, struct err *e);
 struct container_how {
 	const char *run_id;        /* outcome.run_id: part of the name */
 	unsigned port;             /* where it is to listen */
-	char *const *args;         /* the server's own, --host and --port not among them; ends NULL */
+	/* Of command.h: command, arguments, --host, --port. `vllm serve` is left to the image. */
+	char *const *words;        /* ends NULL */
 	char *const *env;          /* "NAME=VALUE" lines for the server; ends NULL; may be NULL */
 	const char *const *gpu;    /* UUIDs or indices; ends NULL; NULL or none: no GPU */
 	bool is_amd;               /* which GPUs they are */
+	const char *folder;        /* of ours that it sees under the same path: traces; or NULL */
 };
 
 /* To be started by server_start. All in the arena. */
 struct container {
 	const char *runtime, *image, *name;
-	char *const *argv;         /* RUNTIME run ... IMAGE args --host H --port P; ends NULL */
+	char *const *argv;         /* RUNTIME run ... IMAGE words; ends NULL */
 	char *const *env;          /* for the runtime's process: values of secret variables */
-	const char *digest;        /* "NAME@sha256:...", or its id; NULL: not (yet) on this machine */
+	const char *digest;        /* "NAME@sha256:..." or "sha256:...": by container_begin; or NULL */
 };
 
-/* Words only: nothing is asked or started. s->container must be an object that was checked. */
+/* Words only: nothing is asked or started. s->container is an object that was checked. */
 int container_words(const struct experiment_server *s, const struct container_how *how,
 		    struct arena *a, struct container *out, struct err *e);
 
 /*
  * Before server_start: is the runtime there and its daemon awake; containers of dead owners are
- * ended (container_clean), the image's digest is filled. ERR_RUN with the runtime's own words.
+ * ended, the image is pulled when it is not there, digest is filled. ERR_USAGE: no such runtime;
+ * ERR_RUN with the runtime's own words; ERR_CANCELLED. hooks may be NULL.
  */
 int container_begin(struct container *c, struct arena *a, const struct experiment_hooks *hooks,
 		    struct err *e);
-/* The image's digest once it runs, if it had to be pulled. */
-void container_digest(struct container *c, struct arena *a);
 
 /*
  * Before server_stop: `stop -t grace`, then `rm -f`. 0 also when it is gone already. -1: it may
@@ -65,5 +68,5 @@ void container_digest(struct container *c, struct arena *a);
  */
 int container_end(const struct container *c, double grace_s, struct err *e);
 
-/* Ends this user's containers whose owner is dead; says so. How many. Never an error. */
-unsigned container_clean(const char *runtime, const struct experiment_hooks *hooks);
+/* Ends this user's containers whose owner is dead; says so. How many. -1: e says why. */
+int container_clean(const char *runtime, const struct experiment_hooks *hooks, struct err *e);

@@ -253,7 +253,7 @@ int profiling_words(const struct experiment *x, const struct experiment_server *
 	*out = (struct profiling_words){ words.word, lines.word };
 	if (!x->profiling.is_enabled || s->url || !role_has_engine(s->role))
 		return 0;
-	if (server_address(s->container || !words.n ? s->command : argv, &where, e) < 0 ||
+	if (server_address(argv, &where, e) < 0 ||
 	    file_mkdirs(dir, e) < 0)
 		return err_wrap(e, "profiling");
 	if (where.kind == SERVER_VLLM || where.kind == SERVER_SIM)

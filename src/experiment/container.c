@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* container.c - see container.h: what a container is, as words. */
+#include "experiment/container.h"
+
+#include <ctype.h>
+#include <unistd.h>
+
+#include "experiment/container_parts.h"
+#include "experiment/document.h"
+#include "proc/roster.h"
+#include "proc/tree.h"
+
+/* ---- the object ---- */
+
+static int wrong(struct err *e, const char *key, const char *expected)
+{
+	return err_set(e, ERR_USAGE, "server.container.%s: expected %s", key, expected);
+}
+
+static bool is_text(const struct json_value *v)
+{
+	return v && v->kind == JSON_STRING && v->text.n > 0;
+}
+
+static bool is_texts(const struct json_value *v)
+{
+	if (!v || v->kind != JSON_ARRAY)
+		return false;
+	for (size_t i = 0; i < v->count; i++)
+		if (!is_text(&v->item[i]))
+			return false;
+	return true;
+}
+
+static bool is_one_of(const struct json_value *v, const char *a, const char *b)
+{
+	return is_text(v) && (str_is(v->text, a) || str_is(v->text, b));
+}
+
+static bool is_flat(const struct json_value *v)
+{
+	if (v->kind != JSON_OBJECT)
+		return false;
+	for (size_t i = 0; i < v->count; i++)
+		if (v->item[i].kind == JSON_ARRAY || v->item[i].kind == JSON_OBJECT ||
+		    !v->key[i].n || memchr(v->key[i].p, '=', v->key[i].n))
+			return false;
+	return true;
+}
+
+static bool is_mounts(const struct json_value *v)
+{
+	if (!is_texts(v))
+		return false;
+	for (size_t i = 0; i < v->count; i++)
+		if (!memchr(v->item[i].text.p, ':', v->item[i].text.n))
+			return false;
+	return true;
+}
+
+static int check_one(struct str key, const struct json_value *v, struct err *e)
+{
+	if (str_is(key, "runtime"))
+		return is_one_of(v, "docker", "podman") ? 0 : wrong(e, "runtime", "docker or podman");
+	if (str_is(key, "image"))
+		return is_text(v) && *v->text.p != '-' ? 0 : wrong(e, "image", "an image's name");
+	if (str_is(key, "network"))
+		return is_one_of(v, "host", "bridge") ? 0 : wrong(e, "network", "host or bridge");
+	if (str_is(key, "gpus"))
+		return is_one_of(v, "all", "none") ? 0 :
+			wrong(e, "gpus", "all or none; without it those of the experiment");
+	if (str_is(key, "mounts"))
+		return is_mounts(v) ? 0 :
+			wrong(e, "mounts", "a list of texts, each SOURCE:TARGET or SOURCE:TARGET:ro");
+	if (str_is(key, "env"))
+		return is_flat(v) ? 0 : wrong(e, "env", "an object of names and texts");
+	if (str_is(key, "args"))
+		return is_texts(v) ? 0 : wrong(e, "args", "a list of texts");
+	return err_set(e, ERR_USAGE, "server.container.%.*s: unknown key; there are runtime, image, "
+		       "network, gpus, mounts, env, args", (int)key.n, key.p);
+}
+
+int container_check(const struct json_value *container, struct err *e)
+{
+	if (!container || container->kind != JSON_OBJECT)
+		return err_set(e, ERR_USAGE, "server.container: expected an object with an image");
+	for (size_t i = 0; i < container->count; i++)
+		if (check_one(container->key[i], &container->item[i], e) < 0)
+			return -1;
+	if (!json_get(container, "image"))
+		return err_set(e, ERR_USAGE, "server.container.image is missing: expected an image's "
+			       "name, such as vllm/vllm-openai:v0.11.0");
+	return 0;
+}
+
+/* ---- words ---- */
+
+struct maker {
+	struct arena *arena;
+	char **word, **env;
+	size_t n, n_env;
+	const struct json_value *given;
+	bool is_podman;
+};
+
+static void add(struct maker *m, const char *word)
+{
+	m->word[m->n++] = arena_printf(m->arena, "%s", word);
+}
+
+static void add_both(struct maker *m, const char *option, const char *value)
+{
+	add(m, option);
+	add(m, value);
+}
+
+static const char *text_of(const struct maker *m, const char *key, const char *otherwise)
+{
+	return arena_text(m->arena, json_text(json_get(m->given, key), str_of(otherwise)));
+}
+
+void container_owner(struct buf *out)
+{
+	struct tree_process self = { 0 };
+	struct roster here;
+
+	roster_init(&here);
+	tree_process_read(getpid(), &self);
+	buf_printf(out, "%s %u %d %llu %s", here.host, (unsigned)geteuid(), (int)getpid(),
+		   (unsigned long long)self.start, here.boot);
+	roster_release(&here);
+}
+
+static const char *name_of(struct maker *m, const char *run_id, const char *server)
+{
+	char *name = arena_printf(m->arena, "profllm-%s-%s", run_id, server);
+
+	for (char *c = name; *c; c++)
+		if (!isalnum((unsigned char)*c) && *c != '_' && *c != '.' && *c != '-')
+			*c = '-';
+	return name;
+}
+
+static bool has_arg(const struct maker *m, const char *name)
+{
+	const struct json_value *args = json_get(m->given, "args");
+
+	for (size_t i = 0; args && i < args->count; i++)
+		if (str_starts(args->item[i].text, str_of(name)))
+			return true;
+	return false;
+}
+
+/* -e NAME=VALUE; of a secret the runtime is given the value in its own environment. */
+static void add_variable(struct maker *m, struct str name, struct str value)
+{
+	const char *line = arena_printf(m->arena, "%.*s=%.*s", (int)name.n, name.p, (int)value.n,
+					value.n ? value.p : "");
+
+	if (!document_is_secret(name)) {
+		add_both(m, "-e", line);
+		return;
+	}
+	add_both(m, "-e", arena_text(m->arena, name));
+	m->env[m->n_env++] = (char *)(uintptr_t)line;
+}
+
+static void add_env(struct maker *m, char *const *env)
+{
+	const struct json_value *own = json_get(m->given, "env");
+
+	for (; env && *env; env++) {
+		struct str value = str_of(*env);
+		struct str name = str_cut(&value, '=');
+
+		add_variable(m, name, value);
+	}
+	for (size_t i = 0; own && i < own->count; i++) {
+		const struct json_value *v = &own->item[i];
+		struct str value = v->kind == JSON_STRING ? v->text : v->raw;
+
+		if (v->kind == JSON_TRUE || v->kind == JSON_FALSE)
+			value = v->kind == JSON_TRUE ? STR("1") : STR("0");
+		add_variable(m, own->key[i], value);
+	}
+}
+
+/* docker reads the value as a line of CSV, hence the quotes around a list. */
+static void add_gpus(struct maker *m, const struct container_how *how)
+{
+	const char *want = text_of(m, "gpus", "");
+	bool is_all = strcmp(want, "all") == 0;
+	struct buf list = { 0 };
+
+	if (strcmp(want, "none") == 0 || (!is_all && (!how->gpu || !how->gpu[0])))
+		return;
+	if (how->is_amd) {
+		add_both(m, "--device", "/dev/kfd");
+		add_both(m, "--device", "/dev/dri");
+		add_both(m, "--group-add", "video");
+	} else if (m->is_podman && is_all) {
+		add_both(m, "--device", "nvidia.com/gpu=all");
+	} else if (is_all) {
+		add_both(m, "--gpus", "all");
+	}
+	for (size_t i = 0; !is_all && how->gpu[i]; i++) {
+		buf_printf(&list, "%s%s", i ? "," : "", how->gpu[i]);
+		if (m->is_podman && !how->is_amd)
+			add_both(m, "--device", arena_printf(m->arena, "nvidia.com/gpu=%s",
+							     how->gpu[i]));
+	}
+	if (list.len && how->is_amd)
+		add_variable(m, STR("ROCR_VISIBLE_DEVICES"), buf_str(&list));
+	else if (list.len && !m->is_podman)
+		add_both(m, "--gpus", arena_printf(m->arena, "\"device=%s\"", list.data));
+	buf_release(&list);
+}
+
+static void add_mounts(struct maker *m, const struct container_how *how)
+{
+	const struct json_value *mounts = json_get(m->given, "mounts");
+
+	for (size_t i = 0; mounts && i < mounts->count; i++)
+		add_both(m, "-v", arena_text(m->arena, mounts->item[i].text));
+	if (how->folder)
+		add_both(m, "-v", arena_printf(m->arena, "%s:%s", how->folder, how->folder));
+}
+
+static void add_run(struct maker *m, const struct container_how *how, const char *name)
+{
+	struct buf owner = { 0 };
+
+	container_owner(&owner);
+	add(m, "run");
+	add(m, "--rm");
+	add_both(m, "--name", name);
+	add_both(m, "--label", arena_printf(m->arena, CONTAINER_OWNER "=%s", owner.data));
+	add_both(m, "--label", arena_printf(m->arena, "profllm.run=%s", how->run_id));
+	buf_release(&owner);
+	if (strcmp(text_of(m, "network", "host"), "host") == 0)
+		add_both(m, "--network", "host");
+	else
+		add_both(m, "-p", arena_printf(m->arena, "127.0.0.1:%u:%u", how->port, how->port));
+	/* Processes of one engine share memory; the 64 MB that a container has do not do. */
+	if (!has_arg(m, "--ipc") && !has_arg(m, "--shm-size"))
+		add_both(m, "--ipc", "host");
+}
+
+/* The server's own words: those behind the image, and the entry point before it. */
+static void add_command(struct maker *m, const struct experiment_server *s,
+			const struct container_how *how)
+{
+	bool is_bridge = strcmp(text_of(m, "network", "host"), "bridge") == 0;
+	bool is_sim = strcmp(s->command[0], "sim") == 0 && !s->command[1];
+	bool is_own = s->command[1] && !s->command[2] && strcmp(s->command[0], "vllm") == 0 &&
+		      strcmp(s->command[1], "serve") == 0;
+	char *const *word = how->words + (is_own ? 2 : 1);
+
+	/* The path of this program is not that of the image's. */
+	if (!is_own)
+		add_both(m, "--entrypoint", is_sim ? "profllm" : how->words[0]);
+	add(m, text_of(m, "image", ""));
+	for (; *word; word++) {
+		add(m, *word);
+		if (is_bridge && strcmp(*word, "--host") == 0 && word[1]) {
+			add(m, "0.0.0.0");
+			word++;
+		}
+	}
+}
+
+static size_t length(char *const *list)
+{
+	size_t n = 0;
+
+	while (list && list[n])
+		n++;
+	return n;
+}
+
+static size_t entries(const struct json_value *object, const char *key)
+{
+	const struct json_value *v = json_get(object, key);
+
+	return v && (v->kind == JSON_ARRAY || v->kind == JSON_OBJECT) ? v->count : 0;
+}
+
+int container_words(const struct experiment_server *s, const struct container_how *how,
+		    struct arena *a, struct container *out, struct err *e)
+{
+	struct maker m = { .arena = a, .given = s->container };
+	size_t lines = length(how->env) + entries(s->container, "env") + 1, gpus = 0, room;
+
+	if (container_check(s->container, e) < 0)
+		return -1;
+	while (how->gpu && how->gpu[gpus])
+		gpus++;
+	room = 32 + length(how->words) + 2 * (lines + gpus + entries(s->container, "mounts")) +
+	       entries(s->container, "args");
+	m.word = arena_alloc(a, room * sizeof(*m.word));
+	m.env = arena_alloc(a, (lines + 1) * sizeof(*m.env));
+	out->runtime = text_of(&m, "runtime", "docker");
+	out->image = text_of(&m, "image", "");
+	out->name = name_of(&m, how->run_id, s->name);
+	m.is_podman = strcmp(out->runtime, "podman") == 0;
+	add(&m, out->runtime);
+	add_run(&m, how, out->name);
+	add_gpus(&m, how);
+	add_mounts(&m, how);
+	add_env(&m, how->env);
+	for (size_t i = 0; i < entries(s->container, "args"); i++)
+		add(&m, arena_text(a, json_get(s->container, "args")->item[i].text));
+	add_command(&m, s, how);
+	m.word[m.n] = m.env[m.n_env] = NULL;
+	out->argv = m.word;
+	out->env = m.env;
+	out->digest = NULL;
+	return 0;
+}
