@@ -12,8 +12,7 @@
 #include "base/mem.h"
 #include "record/series.h"
 
-/* The value of a label as it is spelled; empty when there is none. */
-static struct str label_of(const struct record_series *s, const char *name)
+struct str metrics_label(const struct record_series *s, const char *name)
 {
 	const char *at = strstr(s->labels, name), *end;
 
@@ -26,7 +25,7 @@ static struct str label_of(const struct record_series *s, const char *name)
 
 static struct str url_of(const struct record_series *s)
 {
-	return label_of(s, "url=\"");
+	return metrics_label(s, "url=\"");
 }
 
 /* Hosts of one run read the same servers: the first one's view is taken. */
@@ -106,7 +105,7 @@ static void spec_positions(struct metrics *m, const struct record *r, double dra
 		int64_t k;
 
 		if (strcmp(s->name, SERIES_POSITION) != 0 || s->n == 0 || is_repeated(r, i) ||
-		    !str_to_i64(label_of(s, "position=\""), &k) || k < 0 ||
+		    !str_to_i64(metrics_label(s, "position=\""), &k) || k < 0 ||
 		    k >= SPEC_POSITIONS_MAX)
 			continue;
 		is_told[k] = true;
@@ -223,7 +222,8 @@ static void servers(struct metrics *m, const struct record *r)
 {
 	m->server = arena_alloc(&m->arena, r->n_series * sizeof(*m->server));
 	for (size_t i = 0; i < r->n_series; i++) {
-		if (is_repeated(r, i))
+		/* Without a url it is not a server's. */
+		if (url_of(r->series[i]).n == 0 || is_repeated(r, i))
 			continue;
 		add_series(&m->servers, m, r, r->series[i]);
 		add_series(server_of(m, r->series[i]), m, r, r->series[i]);

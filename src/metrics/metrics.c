@@ -281,6 +281,8 @@ void metrics_score(struct metrics *m, const struct record *r, const struct metri
 	metrics_urls(m, r);
 	metrics_client(m, r);
 	metrics_failures(m, r);
+	metrics_system(&m->system, r, &(struct metrics_tokens){ (double)m->total_input,
+								(double)m->total_output }, &m->arena);
 }
 
 void metrics_release(struct metrics *m)

@@ -27,6 +27,7 @@
 #include "base/fmt.h"
 #include "base/limits.h"
 #include "base/str.h"
+#include "metrics/system.h"
 #include "record/record.h"
 
 /* The blocks of the report, in report order: X(bit name, key). */
@@ -207,6 +208,7 @@ struct metrics {
 	struct metrics_server *server; /* each, when there are several */
 	size_t n_servers;
 	struct str server_note;        /* why a server's metrics were not read; may be empty */
+	struct metrics_system system;  /* the machine */
 	struct metrics_steady steady;
 	struct metrics_url *url;       /* by the rows' endpoint */
 	size_t n_urls;

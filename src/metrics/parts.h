@@ -30,6 +30,9 @@ static inline int64_t metrics_end_ns(const struct request_row *row)
 /* Sorts values and describes them; factor 1000 last. */
 struct metrics_spread metrics_spread(double *seconds, size_t n);
 
+/* The value of a label as it is spelled, name with its ="; empty when there is none. */
+struct str metrics_label(const struct record_series *s, const char *name);
+
 void metrics_peaks(struct metrics *m, const struct record *r);
 void metrics_probe(struct metrics *m, const struct record *r);
 void metrics_engine(struct metrics *m, const struct record *r);

@@ -9,6 +9,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "record/series.h"
 
 #define CLOCK_STEP_NS 1000000     /* within one host: a clock that moved this far is told */
 #define STARTS_APART_NS 1000000000 /* between hosts: starts further apart are told */
@@ -60,18 +61,7 @@ static void move_part(struct record *into, struct record *part, const uint32_t *
 		into->shard[into->n_shards++] = part->shard[i];
 		part->shard[i] = (struct record_shard){ 0 };
 	}
-	for (size_t i = 0; i < part->n_series; i++) {
-		struct record_series *from = part->series[i];
-		struct record_series *to = record_series_add(into, from->name, from->unit,
-							     from->labels);
-
-		to->point = from->point;
-		to->n = from->n;
-		to->cap = from->cap;
-		from->point = NULL;
-	}
-	for (size_t i = 0; i < part->n_notes; i++)
-		record_note_add(into, part->note[i].at_ns, part->note[i].kind, part->note[i].text);
+	series_move(into, part);
 	if (part->stop_ns > into->stop_ns)
 		into->stop_ns = part->stop_ns;
 	into->is_interrupted |= part->is_interrupted;

@@ -22,6 +22,21 @@ const char *series_unit(enum series_id id)
 	return units[id];
 }
 
+void series_move(struct record *into, struct record *from)
+{
+	for (size_t i = 0; i < from->n_series; i++) {
+		struct record_series *s = from->series[i];
+		struct record_series *to = record_series_add(into, s->name, s->unit, s->labels);
+
+		to->point = s->point;
+		to->n = s->n;
+		to->cap = s->cap;
+		s->point = NULL;
+	}
+	for (size_t i = 0; i < from->n_notes; i++)
+		record_note_add(into, from->note[i].at_ns, from->note[i].kind, from->note[i].text);
+}
+
 void series_thin(struct record_series *s)
 {
 	size_t kept = 0;

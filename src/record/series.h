@@ -39,6 +39,9 @@ enum series_id { SERVER_SERIES(X) SERIES_COUNT };
 const char *series_name(enum series_id id);
 const char *series_unit(enum series_id id);
 
+struct record;
 struct record_series;
+/* Points of from's series move as they are; names and notes are copied. */
+void series_move(struct record *into, struct record *from);
 /* Every second point goes; the first, which is from before the load, stays. */
 void series_thin(struct record_series *s);

@@ -6,6 +6,7 @@
 #include "report/ours.h"
 
 #include "report/put.h"
+#include "report/system.h"
 #include "report/verdict.h"
 
 #define SCHEMA_VERSION 1
@@ -180,6 +181,10 @@ void report_ours_json(const struct report *r, struct buf *out)
 	put_real(&w, "input_throughput", r->metrics->input_throughput);
 	put_cached(&w, r->metrics);
 	ours_server(&w, r->metrics);
+	if (r->metrics->system.is_told) {
+		json_key(&w, "system");
+		report_system_json(&r->metrics->system, &w);
+	}
 	ours_steady(&w, r->metrics);
 	json_key(&w, "options");
 	if (r->facts->options.n)

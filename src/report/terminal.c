@@ -7,6 +7,7 @@
  */
 #include "report/release.h"
 #include "report/lines.h"
+#include "report/system.h"
 
 #define FAILURES_SHOWN 10
 #define CONNECT_SHOWN_MS 1.0 /* above this p99 TTFT is shown with and without connecting */
@@ -171,6 +172,7 @@ static void ours(const struct report *r, struct buf *out)
 	const struct report_facts *f = r->facts;
 
 	report_server_rows(m, out);
+	report_system_rows(&m->system, out);
 	report_steady_rows(m, out);
 	line_heading(out, '-', "Measurement Quality");
 	line_text(out, "Time stamps:", m->opts.is_user_stamps ? "user"

@@ -19,13 +19,15 @@
 /* One descriptor per request that can be open at once. */
 int stage_check_files(struct stage *s, struct err *e)
 {
-	size_t limit = sock_raise_nofile(), open = s->point->plan.n;
+	size_t limit = sock_raise_nofile(), open = s->point->plan.n, spare = FILES_SPARE;
 	const uint32_t cap = s->derived->max_concurrency;
 	struct buf text = { 0 };
 
 	if (cap && cap < open)
 		open = cap;
-	if (open + FILES_SPARE <= limit)
+	if (s->derived->system.process)
+		spare += SYSTEM_PROCESSES_MAX;
+	if (open + spare <= limit)
 		return 0;
 	buf_printf(&text, "up to %zu connections may be open at once, but this process may open only "
 		   "%zu files (ulimit -n); raise the limit or lower --max-concurrency", open, limit);
@@ -85,6 +87,7 @@ struct beside {
 	struct probe *probe;
 	struct profile *profile;
 	struct watch_servers *servers;
+	struct system_watch *system;
 };
 
 static void begin_beside(void *self)
@@ -109,6 +112,7 @@ static void sample(const struct beside *b)
 	/* Roots begin in order; successors when their parents have ended. */
 	now.n_begun = plan->n == plan->n_roots ? now.load.admitted : plan->n;
 	watch_now(b->servers, &now.server);
+	system_now(b->system, &now.system);
 	hooks->sample(hooks->self, &now);
 }
 
@@ -138,6 +142,7 @@ static int run_load(struct stage *s, const struct prepared *prepared,
 	beside.profile = profile_begin(s, progress);
 	stage_say_traffic(s);
 	beside.servers = servers = watch_begin(s);
+	beside.system = watch_system(s);
 	if (probe)
 		probe_say(probe);
 	stage_tick(s);
@@ -148,6 +153,7 @@ static int run_load(struct stage *s, const struct prepared *prepared,
 	sample(&beside);
 	probe_end(probe);
 	watch_end(servers, &p->record);
+	system_end(beside.system, &p->record);
 	profile_end(beside.profile);
 	TRACE(run, "main phase: %.3f s, %llu connects, %llu reads\n",
 	      (double)(p->record.stop_ns - p->record.start_ns) / 1e9,

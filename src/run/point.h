@@ -19,6 +19,7 @@
 #include "record/file.h"
 #include "record/record.h"
 #include "run/serve_opts.h"
+#include "telemetry/system.h"
 #include "telemetry/telemetry.h"
 
 enum point_stage { STAGE_DATASET, STAGE_ALIGN, STAGE_READY, STAGE_WARMUP, STAGE_MAIN, STAGE_COUNT };
@@ -36,6 +37,7 @@ struct run_sample {
 	uint32_t n_begun;            /* rows behind these have not begun */
 	struct load_totals load;
 	struct telemetry_now server; /* NAN: not told */
+	struct system_now system;    /* likewise */
 };
 
 /* How a point talks to whoever started it, on the caller's thread; every hook may be NULL. */

@@ -221,29 +221,13 @@ void telemetry_now(const struct telemetry *t, struct telemetry_now *out)
 	out->kv_usage = over_servers(t, SERIES_KV_USAGE, true);
 }
 
-/* Points move as they are; names and notes are copied. */
-static void move_series(struct record *into, struct record *from)
-{
-	for (size_t i = 0; i < from->n_series; i++) {
-		struct record_series *s = from->series[i];
-		struct record_series *to = record_series_add(into, s->name, s->unit, s->labels);
-
-		to->point = s->point;
-		to->n = s->n;
-		to->cap = s->cap;
-		s->point = NULL;
-	}
-	for (size_t i = 0; i < from->n_notes; i++)
-		record_note_add(into, from->note[i].at_ns, from->note[i].kind, from->note[i].text);
-}
-
 void telemetry_end(struct telemetry *t, struct record *into)
 {
 	if (!t)
 		return;
 	beat_stop(&t->beat);
 	read_all(t);
-	move_series(into, &t->own);
+	series_move(into, &t->own);
 	record_release(&t->own);
 	fetch_pool_free(t->pool);
 	free(t->server);
