@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is generated from schema/: the rows of src/schema/schema.c and src/engine/args.c while
-# building, and the pages of docs/reference, which are committed.
+# What is generated from schema/: the rows of src/schema/schema.c and src/engine/args.c and the
+# JSON Schema of experiments while building; the pages of docs/reference and the types of web/,
+# which are committed.
 #
-#   reference  writes the pages anew; tidy refuses a page that is not what the schema gives
+#   reference  writes those anew; tidy refuses one that is not what the schema gives
 
 .PHONY: reference reference-check
-$(O)/gen/gen: tools/gen.c tools/gen_args.c $(call layer_obj,base json) | tools/gen.h
+$(O)/gen/gen: tools/gen.c tools/gen_args.c tools/gen_experiment.c tools/gen_tree.c tools/gen_types.c \
+		$(call layer_obj,base json) | tools/gen.h tools/gen_tree.h
 	@mkdir -p $(@D)
 	$(call say,TOOL,$@)
 	$(Q)$(CC) $(BASE_CFLAGS) $(WARN) $(CFLAGS) $(CPPFLAGS) $(LDFLAGS) -o $@ $^ -lcrypto -lz -lyaml -lm
@@ -20,18 +22,41 @@ $(O)/gen/engine/args_rows.h: schema/engine_args.json $(O)/gen/gen
 	$(call say,GEN,$@)
 	$(Q)$(O)/gen/gen arg-rows $< $@
 $(O)/obj/engine/args.o: $(O)/gen/engine/args_rows.h
-lint $(FUZZERS:%=$(O)/fuzz/%): | $(O)/gen/schema/result_rows.h $(O)/gen/engine/args_rows.h
+EXPERIMENT_SCHEMAS := schema/experiment.json schema/result.json schema/engine_args.json
+$(O)/gen/experiment/schema_text.h: $(EXPERIMENT_SCHEMAS) $(O)/gen/gen
+	@mkdir -p $(@D)
+	$(call say,GEN,$@)
+	$(Q)$(O)/gen/gen experiment-literal $< $@
+$(O)/obj/experiment/document.o: $(O)/gen/experiment/schema_text.h
+$(O)/gen/experiment.schema.json: $(EXPERIMENT_SCHEMAS) $(O)/gen/gen
+	$(Q)$(O)/gen/gen experiment-schema $< $@
+lint $(FUZZERS:%=$(O)/fuzz/%): | $(O)/gen/schema/result_rows.h $(O)/gen/engine/args_rows.h \
+		$(O)/gen/experiment/schema_text.h
 
 $(O)/gen/result.md: schema/result.json $(O)/gen/gen
 	$(Q)$(O)/gen/gen page $< $@
 $(O)/gen/engine-args.md: schema/engine_args.json $(O)/gen/gen
 	$(Q)$(O)/gen/gen arg-page $< $@
-PAGES_MADE := result engine-args
-reference: $(PAGES_MADE:%=$(O)/gen/%.md)
+$(O)/gen/experiment-document.md: $(EXPERIMENT_SCHEMAS) $(O)/gen/gen
+	$(Q)$(O)/gen/gen experiment-page $< $@
+$(O)/gen/experiment.ts: $(EXPERIMENT_SCHEMAS) $(O)/gen/gen
+	$(Q)$(O)/gen/gen experiment-types $< $@
+TYPES := web/src/lib/experiment.ts
+PAGES_MADE := result engine-args experiment-document
+reference: $(PAGES_MADE:%=$(O)/gen/%.md) $(O)/gen/experiment.ts
 	$(Q)mkdir -p docs/reference
-	$(Q)cp $^ docs/reference/
-reference-check: $(PAGES_MADE:%=$(O)/gen/%.md)
+	$(Q)cp $(filter %.md,$^) docs/reference/
+	$(Q)cp $(O)/gen/experiment.ts $(TYPES)
+reference-check: $(PAGES_MADE:%=$(O)/gen/%.md) $(O)/gen/experiment.ts
+	$(Q)cmp -s $(O)/gen/experiment.ts $(TYPES) || { \
+		echo "$(TYPES):1: not what schema/ gives; run make reference"; exit 1; }
 	$(Q)for p in $(PAGES_MADE); do cmp -s $(O)/gen/$$p.md docs/reference/$$p.md || { \
 		echo "docs/reference/$$p.md:1: not what schema/ gives; run make reference"; \
 		exit 1; }; done
 tidy: reference-check
+
+# The JSON Schema of experiments for other programs; profllm run --print-schema prints it too.
+.PHONY: install-schema
+install: install-schema
+install-schema: $(O)/gen/experiment.schema.json
+	install -D -m 644 $< $(DESTDIR)$(PREFIX)/share/profllm/experiment.schema.json

@@ -6,11 +6,18 @@
  *   gen page SCHEMA OUT      docs/reference/result.md
  *   gen arg-rows SCHEMA OUT  STAND(...) and ARG(...) lines for src/engine/args.c
  *   gen arg-page SCHEMA OUT  docs/reference/engine-args.md
+ *   gen experiment-schema SCHEMA OUT   the JSON Schema of an experiment's document
+ *   gen experiment-literal SCHEMA OUT  that as a C string, for src/experiment/document.c
+ *   gen experiment-types SCHEMA OUT    web/src/lib/experiment.ts
+ *   gen experiment-page SCHEMA OUT     docs/reference/experiment-document.md
  *
+ * The last four take result.json and engine_args.json from beside SCHEMA.
  * The schema is checked on the way: every field complete, keys and names unique,
  * groups and places declared. A fault is one sentence and exit status 1.
  */
 #include "gen.h"
+
+#include <stdlib.h>
 
 #include "base/file.h"
 #include "base/limits.h"
@@ -198,13 +205,18 @@ static void write_page(const struct json_value *schema, struct buf *out)
 
 static const struct kind {
 	const char *name;
+	bool is_several; /* schemas, not one */
 	int (*check)(const struct json_value *schema, struct err *e);
 	void (*write)(const struct json_value *schema, struct buf *out);
 } kinds[] = {
-	{ "rows", check, write_rows },
-	{ "page", check, write_page },
-	{ "arg-rows", gen_args_check, gen_args_rows },
-	{ "arg-page", gen_args_check, gen_args_page },
+	{ "rows", false, check, write_rows },
+	{ "page", false, check, write_page },
+	{ "arg-rows", false, gen_args_check, gen_args_rows },
+	{ "arg-page", false, gen_args_check, gen_args_page },
+	{ "experiment-schema", true, gen_experiment_check, gen_experiment_schema },
+	{ "experiment-literal", true, gen_experiment_check, gen_experiment_literal },
+	{ "experiment-types", true, gen_experiment_check, gen_experiment_types },
+	{ "experiment-page", true, gen_experiment_check, gen_experiment_page },
 };
 
 static const struct kind *kind_of(const char *name)
@@ -215,33 +227,72 @@ static const struct kind *kind_of(const char *name)
 	return NULL;
 }
 
+static int read_one(const char *path, struct arena *a, struct json_value *out, struct err *e)
+{
+	struct buf text = { 0 };
+	struct json_value *v;
+	int rc = -1;
+
+	if (file_read(path, BUF_BYTES_MAX, &text, e) < 0)
+		goto done;
+	if (json_parse(a, arena_str(a, buf_str(&text)), &v, e) < 0) {
+		err_wrap(e, "%s", path);
+		goto done;
+	}
+	*out = *v;
+	rc = 0;
+done:
+	buf_release(&text);
+	return rc;
+}
+
+/* The schema, and those beside it, as members of one object. */
+static int read_all(const char *path, struct arena *a, struct json_value *out, struct err *e)
+{
+	static const char *const names[] = { "experiment", "result", "engine_args" };
+
+	*out = (struct json_value){ .kind = JSON_OBJECT };
+	out->count = 3;
+	out->key = arena_alloc(a, 3 * sizeof(*out->key));
+	out->item = arena_alloc(a, 3 * sizeof(*out->item));
+	for (size_t i = 0; i < 3; i++) {
+		char *beside = file_beside(path, arena_printf(a, "%s.json", names[i]));
+		int rc = read_one(i ? beside : path, a, &out->item[i], e);
+
+		free(beside);
+		if (rc < 0)
+			return -1;
+		out->key[i] = str_of(names[i]);
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const struct kind *kind = argc == 4 ? kind_of(argv[1]) : NULL;
-	struct buf text = { 0 }, out = { 0 };
-	struct json_value *schema;
+	struct json_value schema;
+	struct buf out = { 0 };
 	struct arena a = { 0 };
 	struct err e = { 0 };
 	int status = 1;
 
 	if (!kind) {
-		fprintf(stderr, "usage: gen rows|page|arg-rows|arg-page SCHEMA OUT\n");
+		fprintf(stderr, "usage: gen KIND SCHEMA OUT\n");
 		return 2;
 	}
-	if (file_read(argv[2], BUF_BYTES_MAX, &text, &e) < 0)
+	if ((kind->is_several ? read_all : read_one)(argv[2], &a, &schema, &e) < 0)
 		goto done;
-	if (json_parse(&a, buf_str(&text), &schema, &e) < 0 || kind->check(schema, &e) < 0) {
+	if (kind->check(&schema, &e) < 0) {
 		err_wrap(&e, "%s", argv[2]);
 		goto done;
 	}
-	kind->write(schema, &out);
+	kind->write(&schema, &out);
 	if (file_write_atomic(argv[3], buf_str(&out), &e) == 0)
 		status = 0;
 done:
 	if (status)
 		fprintf(stderr, "gen: %s\n", e.text);
 	arena_release(&a);
-	buf_release(&text);
 	buf_release(&out);
 	return status;
 }

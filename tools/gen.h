@@ -14,3 +14,10 @@ void gen_add_cell(struct buf *out, const char *text);    /* text within a table 
 int gen_args_check(const struct json_value *schema, struct err *e);
 void gen_args_rows(const struct json_value *schema, struct buf *out);
 void gen_args_page(const struct json_value *schema, struct buf *out);
+
+/* gen_experiment.c, gen_types.c: an object of "experiment", "result" and "engine_args". */
+int gen_experiment_check(const struct json_value *all, struct err *e);
+void gen_experiment_schema(const struct json_value *all, struct buf *out);
+void gen_experiment_literal(const struct json_value *all, struct buf *out);
+void gen_experiment_types(const struct json_value *all, struct buf *out);
+void gen_experiment_page(const struct json_value *all, struct buf *out);

@@ -1,0 +1,562 @@
+// SPDX-License-Identifier: Apache-2.0
+// Generated from schema/experiment.json by `make reference`.
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+/** What `profllm run` writes of one experiment. */
+export interface ExperimentDocument {
+	schema_version: 1;
+	run_id: string;
+	suite: string | null;
+	timestamp: string;
+	duration: number;
+	config: {
+		name: string;
+		mode: 'serve' | 'throughput' | 'latency' | 'startup';
+		repeat: number;
+		repeats: number;
+		hash: string;
+		server: {
+			[key: string]: unknown;
+		} | null;
+		servers: {
+			name: string;
+			role: 'serve' | 'prefill' | 'decode' | 'proxy' | 'cache';
+			is_serving: boolean;
+			command: string[] | null;
+			url: string | null;
+			version: string | null;
+			host: string | null;
+			port: number | null;
+			arguments: {
+				[key: string]: unknown;
+			};
+			extra_args: string[];
+			env: {
+				[key: string]: unknown;
+			};
+			container: {
+				[key: string]: unknown;
+			} | null;
+			after: string[];
+			ready: 'health' | 'port' | 'log' | 'started';
+			ready_timeout_s: number | null;
+			grace_s: number | null;
+			gpus: {
+				index: number;
+				uuid: string | null;
+				name: string | null;
+			}[];
+			startup_s: number | null;
+			capacity: {
+				[key: string]: unknown;
+			} | null;
+			log: string | null;
+			has_ended: boolean;
+		}[];
+		benchmark: {
+			dataset_name?: string | null;
+			num_prompts?: number | null;
+			request_rate?: number | string | null;
+			max_concurrency?: number | null;
+			model?: string | null;
+			backend?: string | null;
+			seed?: number | null;
+			burstiness?: number | null;
+			[key: string]: unknown;
+		} | null;
+		resources: {
+			gpus: string | number | string[];
+			shared: boolean;
+			memory_free: number | null;
+			wait_s: number | string | null;
+			ports: number[];
+		};
+		telemetry: {
+			enabled: boolean;
+			interval_s: number | null;
+			gpu: boolean;
+			host: boolean;
+			process: boolean;
+			server: boolean;
+		};
+		tags: {
+			[key: string]: unknown;
+		};
+		given: {
+			[key: string]: unknown;
+		} | null;
+	};
+	results: {
+		completed_requests: number | null;
+		failed_requests: number | null;
+		request_throughput: number | null;
+		output_throughput: number | null;
+		total_token_throughput: number | null;
+		median_ttft_ms: number | null;
+		p95_ttft_ms: number | null;
+		median_tpot_ms: number | null;
+		p95_tpot_ms: number | null;
+		throughput?: {
+			requests_per_second: number | null;
+			tokens_per_second: number | null;
+			[key: string]: unknown;
+		};
+		latency?: {
+			avg_latency: number | null;
+			[key: string]: unknown;
+		};
+		startup?: {
+			[key: string]: unknown;
+		};
+		date?: string;
+		endpoint_type?: string;
+		backend?: string;
+		label?: string | null;
+		model_id?: string;
+		tokenizer_id?: string | null;
+		num_prompts?: number;
+		request_rate?: number | string | null;
+		burstiness?: number | null;
+		max_concurrency?: number | null;
+		ramp_up_strategy?: string;
+		ramp_up_start_rps?: number;
+		ramp_up_end_rps?: number;
+		rps_change_events?: {
+			rps?: number;
+			timestamp?: string;
+		}[];
+		duration?: number | null;
+		total_input_tokens?: number;
+		total_output_tokens?: number;
+		total_cached_tokens?: number;
+		request_goodput?: number | null;
+		max_output_tokens_per_s?: number | null;
+		max_concurrent_requests?: number;
+		rtfx?: number | null;
+		total_input_sequences?: number;
+		input_sequence_throughput?: number | null;
+		mean_ttft_ms?: number | null;
+		mean_tpot_ms?: number | null;
+		mean_itl_ms?: number | null;
+		mean_e2el_ms?: number | null;
+		mean_client_queue_time_ms?: number | null;
+		mean_e2el_including_client_queue_ms?: number | null;
+		median_itl_ms?: number | null;
+		median_e2el_ms?: number | null;
+		median_client_queue_time_ms?: number | null;
+		median_e2el_including_client_queue_ms?: number | null;
+		std_ttft_ms?: number | null;
+		std_tpot_ms?: number | null;
+		std_itl_ms?: number | null;
+		std_e2el_ms?: number | null;
+		std_client_queue_time_ms?: number | null;
+		std_e2el_including_client_queue_ms?: number | null;
+		[key: `p${number}_ttft_ms`]: number | null;
+		[key: `p${number}_tpot_ms`]: number | null;
+		[key: `p${number}_itl_ms`]: number | null;
+		[key: `p${number}_e2el_ms`]: number | null;
+		[key: `p${number}_client_queue_time_ms`]: number | null;
+		[key: `p${number}_e2el_including_client_queue_ms`]: number | null;
+		input_lens?: (number | null)[];
+		output_lens?: (number | null)[];
+		ttfts?: (number | null)[];
+		itls?: (number | null)[][];
+		latencies?: (number | null)[];
+		start_times?: (number | null)[];
+		queue_times?: (number | null)[];
+		generated_texts?: (string | null)[];
+		errors?: (string | null)[];
+		probe_completed?: number;
+		probe_failed?: number;
+		probe_median_e2el_ms?: number | null;
+		probe_p99_e2el_ms?: number | null;
+		probe_max_e2el_ms?: number | null;
+		spec_decode_acceptance_rate?: number | null;
+		spec_decode_acceptance_length?: number | null;
+		spec_decode_num_drafts?: number;
+		spec_decode_draft_tokens?: number;
+		spec_decode_accepted_tokens?: number;
+		spec_decode_per_position_acceptance_rates?: (number | null)[];
+		diffusion_committed_throughput?: number | null;
+		diffusion_steps_per_canvas?: number | null;
+		diffusion_committed_per_step?: number | null;
+		diffusion_committed_tokens?: number;
+		diffusion_denoising_steps?: number;
+		diffusion_canvas_positions?: number;
+		profllm?: {
+			schema_version?: number;
+			version?: string;
+			build?: string | null;
+			transport?: string | null;
+			http_version?: string | null;
+			dataset?: string | null;
+			chat_template?: string | null;
+			workload_hash?: string | null;
+			threads?: number;
+			warm_connections?: number;
+			hosts?: number;
+			start_ns?: number;
+			stop_ns?: number;
+			interrupted?: boolean;
+			cancelled?: number;
+			given_up?: number;
+			aborted?: string | null;
+			time_limit_s?: number | null;
+			used_up_s?: number | null;
+			prompt_salt?: string | null;
+			endpoints?: {
+				url?: string;
+				requests?: number;
+				completed?: number;
+				failed?: number;
+				mean_ttft_ms?: number | null;
+			}[];
+			runs?: {
+				count?: number;
+				saved?: number;
+				metrics?: {
+					name?: string;
+					mean?: number | null;
+					sd?: number | null;
+					min?: number | null;
+					max?: number | null;
+					cv?: number | null;
+					values?: (number | null)[];
+				}[];
+			};
+			failed?: number;
+			roles?: {
+				role?: string;
+				host?: string | null;
+				gpus?: number | null;
+			}[];
+			e2el_from_due_ms?: {
+				n?: number;
+				mean?: number | null;
+				p50?: number | null;
+				p99?: number | null;
+				max?: number | null;
+			} | null;
+			ttft_answer_ms?: {
+				n?: number;
+				mean?: number | null;
+				p50?: number | null;
+				p99?: number | null;
+				max?: number | null;
+			} | null;
+			ttft_with_connect_ms?: {
+				n?: number;
+				mean?: number | null;
+				p50?: number | null;
+				p99?: number | null;
+				max?: number | null;
+			} | null;
+			new_connections?: number;
+			retries?: number;
+			token_events?: number;
+			tokens_per_event?: number | null;
+			requests_with_usage?: number;
+			requests_counted?: number;
+			requests_count_unknown?: number;
+			input_throughput?: number | null;
+			cached_tokens?: number;
+			cached_share?: number | null;
+			server?: {
+				not_read?: string | null;
+				scrapes?: number;
+				failed_scrapes?: number;
+				running?: {
+					n?: number;
+					min?: number | null;
+					mean?: number | null;
+					max?: number | null;
+					last?: number | null;
+				} | null;
+				waiting?: {
+					n?: number;
+					min?: number | null;
+					mean?: number | null;
+					max?: number | null;
+					last?: number | null;
+				} | null;
+				kv_usage?: {
+					n?: number;
+					min?: number | null;
+					mean?: number | null;
+					max?: number | null;
+					last?: number | null;
+				} | null;
+				prefix_queries?: number | null;
+				prefix_hits?: number | null;
+				prefix_hit_rate?: number | null;
+				preemptions?: number | null;
+				prompt_tokens?: number | null;
+				generation_tokens?: number | null;
+				each?: {
+					url?: string | null;
+					scrapes?: number;
+					failed_scrapes?: number;
+					running?: {
+						n?: number;
+						min?: number | null;
+						mean?: number | null;
+						max?: number | null;
+						last?: number | null;
+					} | null;
+					waiting?: {
+						n?: number;
+						min?: number | null;
+						mean?: number | null;
+						max?: number | null;
+						last?: number | null;
+					} | null;
+					kv_usage?: {
+						n?: number;
+						min?: number | null;
+						mean?: number | null;
+						max?: number | null;
+						last?: number | null;
+					} | null;
+					prefix_queries?: number | null;
+					prefix_hits?: number | null;
+					prefix_hit_rate?: number | null;
+					preemptions?: number | null;
+					prompt_tokens?: number | null;
+					generation_tokens?: number | null;
+				}[];
+			};
+			steady_state?: {
+				window?: {
+					start_s?: number | null;
+					end_s?: number | null;
+					duration_s?: number | null;
+					target_concurrency?: number;
+					threshold?: number | null;
+					threshold_abs?: number;
+					observed_peak?: number;
+					requests_started_in_window?: number;
+					requests_completed_in_window?: number;
+					requests_total?: number;
+					warning?: string | null;
+				};
+				request_throughput?: number | null;
+				input_throughput?: number | null;
+				output_throughput?: number | null;
+				total_token_throughput?: number | null;
+				mean_ttft_ms?: number | null;
+				median_ttft_ms?: number | null;
+				percentiles_ttft_ms?: (number | null)[][];
+				mean_tpot_ms?: number | null;
+				median_tpot_ms?: number | null;
+				p90_tpot_ms?: number | null;
+				p99_tpot_ms?: number | null;
+			};
+			failures?: {
+				category?: string;
+				count?: number;
+				examples?: {
+					count?: number;
+					text?: string;
+				}[];
+				other_texts?: number;
+			}[];
+			requests?: {
+				request_id?: (string | null)[];
+				due_ns?: (number | null)[];
+				connect_ns?: (number | null)[];
+				connected_ns?: (number | null)[];
+				sent_ns?: (number | null)[];
+				first_byte_ns?: (number | null)[];
+				first_event_ns?: (number | null)[];
+				first_reasoning_ns?: (number | null)[];
+				first_answer_ns?: (number | null)[];
+				last_event_ns?: (number | null)[];
+				end_ns?: (number | null)[];
+				endpoint?: (number | null)[];
+				attempts?: (number | null)[];
+				status?: (number | null)[];
+				n_events?: (number | null)[];
+				n_reasoning?: (number | null)[];
+				cached_tokens?: (number | null)[];
+				reasoning_tokens?: (number | null)[];
+				answer_bytes?: (number | null)[];
+				due_s?: (number | null)[];
+				failure?: (string | null)[] | null;
+			};
+		};
+		[key: string]: unknown;
+	} | null;
+	trust: {
+		verdict: 'VALID' | 'DEGRADED' | 'INVALID' | null;
+		reasons: {
+			level: string;
+			code: string;
+			text: string;
+		}[];
+		error_budget: {
+			stamp_source: string;
+			requests_user_stamped: number;
+			client_lag_ms: {
+				n: number;
+				mean: number | null;
+				p50: number | null;
+				p99: number | null;
+				max: number | null;
+			} | null;
+			send_lag_ms: {
+				n: number;
+				mean: number | null;
+				p50: number | null;
+				p99: number | null;
+				max: number | null;
+			} | null;
+			skew_ms: {
+				n: number;
+				mean: number | null;
+				p50: number | null;
+				p99: number | null;
+				max: number | null;
+			} | null;
+			connect_ms: {
+				n: number;
+				mean: number | null;
+				p50: number | null;
+				p99: number | null;
+				max: number | null;
+			} | null;
+			shared_read_share: number | null;
+			not_one_token_share: number | null;
+			usage_differs_share: number | null;
+		} | null;
+	} | null;
+	system: {
+		peak_gpu_memory_gb: number | null;
+		avg_gpu_utilization: number | null;
+		energy_j: number | null;
+		j_per_token: number | null;
+		tokens_per_s_per_w: number | null;
+		hardware_info: {
+			gpus: {
+				index: number;
+				name: string | null;
+				uuid: string | null;
+				vendor: 'nvidia' | 'amd';
+				memory_bytes: number | null;
+				driver: string | null;
+				cuda: string | null;
+				compute_capability: string | null;
+				power_limit_w: number | null;
+				sm_clock_max_mhz: number | null;
+				memory_clock_max_mhz: number | null;
+				numa: number | null;
+				pci: string | null;
+				mig_profile: string | null;
+				links: string[];
+			}[];
+			gpu_note: string | null;
+			cpu: {
+				model: string | null;
+				architecture: string | null;
+				sockets: number | null;
+				cores: number | null;
+				threads: number | null;
+				allowed: number | null;
+				quota: number | null;
+				governor: string | null;
+				clock_mhz: number | null;
+				clock_max_mhz: number | null;
+				boost: boolean | null;
+				numa_nodes: {
+					node: number;
+					cpus: string | null;
+					memory_bytes: number | null;
+				}[];
+			};
+			memory: {
+				total_bytes: number | null;
+				limit_bytes: number | null;
+				swap_bytes: number | null;
+				hugepages: string | null;
+			};
+			os: {
+				kernel: string | null;
+				name: string | null;
+				libc: string | null;
+			};
+			network: {
+				name: string;
+				speed_mbit: number | null;
+				driver: string | null;
+				is_up: boolean;
+			}[];
+			rdma: string[];
+			container: string | null;
+			virtualization: string | null;
+		} | null;
+	};
+	profiling: {
+		enabled: boolean;
+		tool: string | null;
+		trace_file_path: string | null;
+		trace_file_size_mb: number | null;
+		traces: {
+			path: string;
+			bytes: number;
+		}[];
+	};
+	environment: {
+		profllm: string;
+		build: string | null;
+		libraries: {
+			[key: string]: unknown;
+		};
+		server: {
+			kind: string | null;
+			version: string | null;
+		};
+		python: {
+			version: string | null;
+			packages: {
+				[key: string]: unknown;
+			};
+		} | null;
+		cuda: string | null;
+		driver: string | null;
+		variables: {
+			[key: string]: unknown;
+		};
+	} | null;
+	provenance: {
+		engine_commit: string | null;
+		branch: string | null;
+		pr: string | null;
+		build: string | null;
+		trigger: string | null;
+		[key: string]: unknown;
+	};
+	status: 'completed' | 'partial' | 'failed';
+	error: {
+		stage: 'config' | 'allocate' | 'start' | 'ready' | 'benchmark' | 'collect';
+		category: string | null;
+		reason: string;
+		log_tail: string | null;
+	} | null;
+	warnings: string[];
+	files: {
+		folder: string | null;
+		record: string | null;
+		logs: string[];
+	};
+}
+
+/** What `profllm run` writes of several. */
+export interface SuiteDocument {
+	schema_version: 1;
+	suite: string | null;
+	plan?: {
+		[key: string]: unknown;
+	};
+	experiments: ExperimentDocument[];
+	lacking?: string[];
+}
