@@ -100,7 +100,6 @@ static void set(struct gpu *g, const char *key, const char *value)
 		   (kill((pid_t)first, 0) == 0 || errno == EPERM)) {
 		g->process[g->processes++] = (struct process){ .pid = (unsigned)first,
 			.memory = second < 0 ? UINT64_MAX : (uint64_t)second };
-		g->used += second < 0 ? 0 : second;
 	}
 }
 
@@ -300,7 +299,11 @@ static double total_of(const struct gpu *g, int part)
 
 static double used_of(const struct gpu *g, int part)
 {
-	return part >= 0 ? g->part_used[part] : g->used;
+	double used = g->used;
+
+	for (int i = 0; i < g->processes; i++)
+		used += g->process[i].memory == UINT64_MAX ? 0 : (double)g->process[i].memory;
+	return part >= 0 ? g->part_used[part] : used;
 }
 
 int nvmlDeviceGetMemoryInfo(void *device, struct memory *out)
