@@ -3,8 +3,8 @@
  * gen_args.c - schema/engine_args.json as C rows and as a page; see gen.c.
  *
  * Members of an argument: name, group, kind and about always; also (other spellings, with
- * dashes), default (as it would be typed), choices, min, max, since, until, flags where
- * they apply.
+ * dashes), default (as it would be typed), choices, min, max, since, until, flags, successor (as
+ * a key of an experiment's configuration) where they apply.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 static const char *const members[] = {
 	"name", "also", "group", "kind", "default", "choices", "min", "max", "since", "until",
-	"flags", "about",
+	"flags", "successor", "about",
 };
 
 struct word {
@@ -201,6 +201,8 @@ static void add_row(const struct json_value *v, struct buf *out)
 			   word_c(flags, COUNT(flags), json_text(&list->item[i], STR("")).p));
 	buf_add_text(out, ", ");
 	gen_add_literal(out, gen_member(v, "about"));
+	buf_add_text(out, ", ");
+	gen_add_literal(out, gen_member(v, "successor"));
 	buf_add_text(out, ")\n");
 }
 
@@ -272,6 +274,8 @@ static void add_line(const struct json_value *v, struct buf *out)
 	add_version_cell(v, out);
 	buf_add_text(out, " | ");
 	gen_add_cell(out, gen_member(v, "about"));
+	if (*gen_member(v, "successor"))
+		buf_printf(out, " Now `%s`.", gen_member(v, "successor"));
 	buf_add_text(out, " |\n");
 }
 

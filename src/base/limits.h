@@ -87,7 +87,7 @@
 #define PROC_SOCKETS_BYTES_MAX (64u << 20) /* /proc/net/tcp of 400,000 sockets */
 #define PROC_TREE_MAX (1u << 22)        /* processes of a machine; Linux numbers no more */
 #define ROSTER_BYTES_MAX (1u << 20)     /* one roster: 40,000 members */
-#define LOCK_FILE_BYTES_MAX 4096        /* what a lock file says of its holder */
+#define LOCK_FILE_BYTES_MAX 8192        /* what a lock file says of its holder */
 #define GPUS_MAX 256                    /* of one machine; the largest have 32 */
 #define SYSFS_BYTES_MAX 4096            /* one file of sysfs: a page */
 #define GPU_PARTS_MAX 64                /* parts of one split GPU; MIG makes seven */
@@ -100,6 +100,7 @@
 #define LATENCY_TOKENS_MAX (1 << 24)    /* of one batch of bench latency: 128 MiB of ids as text */
 #define MM_STAGES_MAX 64                /* of multimodal preprocessing; vLLM tells eight */
 #define LATENCY_ITERATIONS_MAX 10000000 /* of bench latency: 80 MB of times */
+#define DOCUMENT_BYTES_MAX (256u << 20) /* of one experiment */
 #define SUITE_MEMBERS_MAX 10000         /* experiments of one suite, repeats counted */
 #define SUITE_JOBS_MAX 256              /* of them at once */
 #define SUITE_LINE_BYTES_MAX 65536      /* of what an experiment that is a child prints */

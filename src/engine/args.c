@@ -151,10 +151,14 @@ bool engine_arg_is_in(const struct engine_arg *arg, unsigned version)
 
 static void add_range(const struct engine_arg *arg, struct buf *out)
 {
+	bool is_above = arg->flags & ENGINE_ABOVE;
+
 	if (!isinf(arg->min))
-		buf_printf(out, " %s %g", arg->flags & ENGINE_ABOVE ? "above" : "from", arg->min);
+		buf_printf(out, " %s %g", is_above ? "above" : isinf(arg->max) ? "of at least" :
+			   "from", arg->min);
 	if (!isinf(arg->max))
-		buf_printf(out, " %s %g", arg->flags & ENGINE_BELOW ? "to below" : "to", arg->max);
+		buf_printf(out, " %s %g", arg->flags & ENGINE_BELOW ? "to below" : isinf(arg->min) ?
+			   "of at most" : is_above ? "and at most" : "to", arg->max);
 }
 
 static void add_expected(const struct engine_arg *arg, struct buf *out)

@@ -62,6 +62,7 @@ struct engine_arg {
 	unsigned since, until; /* 0: since before the table begins; still there */
 	unsigned flags;
 	const char *about;    /* one sentence */
+	const char *successor; /* what took its place, as a key of a configuration: "a.b", "a: 0"; "" */
 };
 
 extern const struct engine_arg engine_args[]; /* sorted by group, then in vLLM's order */

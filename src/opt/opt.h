@@ -194,6 +194,8 @@ void opt_namespace(const struct opt_set *set, const void *values, struct buf *ou
 /* A JSON object name (with underscores) -> value, secrets redacted; stored with results. */
 void opt_json(const struct opt_set *set, const void *values, struct buf *out);
 
+/* What the row accepts, for messages: "an integer from 1 to 64", "one of a, b". */
+void opt_expected(const struct opt *o, struct buf *out);
 /* Numbers as Python's int() and float() read them: blanks around, "_" between digits, inf, nan. */
 bool opt_python_int(struct str s, int64_t *out);
 bool opt_python_float(struct str s, double *out);

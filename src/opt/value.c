@@ -114,8 +114,7 @@ void opt_range(const struct opt *o, struct buf *out)
 	}
 }
 
-/* "an integer from 1 to 64", "a number above 0": what the row accepts. */
-static void add_expected(const struct opt *o, struct buf *out)
+void opt_expected(const struct opt *o, struct buf *out)
 {
 	const char *what[] = {
 		[OPT_FLAG] = "true or false", [OPT_TRI] = "true or false",
@@ -142,7 +141,7 @@ static int refuse(const struct opt *o, struct str got, struct err *e)
 	struct buf expected = { 0 };
 	char label[96];
 
-	add_expected(o, &expected);
+	opt_expected(o, &expected);
 	err_set(e, ERR_USAGE, "%s: expected %s, got '%.*s'", opt_label(o, label),
 		expected.data, (int)(got.n < SHOWN_MAX ? got.n : SHOWN_MAX), got.p);
 	buf_release(&expected);
@@ -240,7 +239,7 @@ static int check_choice(const struct opt *o, struct str text, struct err *e)
 	for (; o->choices[n]; n++)
 		if (is_choice(o, text, o->choices[n]))
 			return 0;
-	add_expected(o, &expected);
+	opt_expected(o, &expected);
 	for (size_t i = 0; o->later && o->later[i]; i++) {
 		if (!str_is(text, o->later[i]))
 			continue;

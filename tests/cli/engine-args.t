@@ -62,13 +62,13 @@ my $r = sweep('dry', 'vllm serve m --max-num-sqs 4', '[{"tp": 2}, {"gpu_memory_u
 is($r->{status}, 0, 'unknown arguments: only warnings');
 is(count_of($r, 'WARNING: server command: --max-num-sqs: no argument of vLLM 0.11 to 0.32; did you '
 	. 'mean --max-num-seqs?; passed on unchanged'), 1, 'the nearest name, once for all combinations');
-is(count_of($r, '--gpu-memory-utilization: expected a number above 0 to 1, got \'90\''), 1,
+is(count_of($r, '--gpu-memory-utilization: expected a number above 0 and at most 1, got \'90\''), 1,
 	'a value of one combination');
 is(count_of($r, '--tp: no argument of vLLM'), 1, 'a name of another');
 
 $r = sweep('strict', 'vllm serve m', '[{"max_num_seqs": 4}, {"max_num_seqs": 0}]', '--strict-args');
 is($r->{status}, 2, '--strict-args: a wrong value is the user\'s mistake');
-like($r->{err}, qr/--max-num-seqs: expected an integer from 1, got '0'$/m, 'which it names');
+like($r->{err}, qr/--max-num-seqs: expected an integer of at least 1, got '0'$/m, 'which it names');
 ok(!-e 'results/strict', 'nothing was made');
 
 $r = sweep('other', "$cwd/bin/serve m --max-num-sqs 4", '[{"tp": 2}]', '--dry-run');

@@ -180,9 +180,9 @@ static void test_findings(void **state)
 		{ "m --max-num-sqs 3", 32, "--max-num-sqs: no argument of vLLM 0.11 to 0.32; did you "
 		  "mean --max-num-seqs?" },
 		{ "m --zzzzzzzzzzzzzzzz", 32, "0.32; passed on" },
-		{ "m --max-num-seqs 0", 32, "--max-num-seqs: expected an integer from 1, got '0'" },
+		{ "m --max-num-seqs 0", 32, "--max-num-seqs: expected an integer of at least 1, got '0'" },
 		{ "m --max-num-seqs", 32, "--max-num-seqs: expected a value" },
-		{ "m --gpu-memory-utilization 0", 32, "expected a number above 0 to 1, got '0'" },
+		{ "m --gpu-memory-utilization 0", 32, "expected a number above 0 and at most 1, got '0'" },
 		{ "m --gpu-memory-utilization 1.0", 32, NULL },
 		{ "m --gpu-memory-utilization 90", 32, "got '90'" },
 		{ "m --gpu-memory-utilization nan", 32, "got 'nan'" },

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config_bench.c - see config_parts.h: the benchmark, by the rows of its mode's verb. */
+#include <math.h>
+
+#include "base/limits.h"
+#include "engine/args.h"
+#include "experiment/config_parts.h"
+#include "run/latency.h"
+#include "run/startup.h"
+#include "run/throughput.h"
+
+static const char *const modes[] = { "serve", "throughput", "latency", "startup" };
+
+/* Options of the verbs that something else of an experiment says; where is what to write. */
+static const struct { const char *name, *where; } elsewhere[] = {
+	{ "base_url", "server.url attaches to a server" },
+	{ "base_urls", "server.url attaches to a server" },
+	{ "host", "server.host says where it listens, server.url attaches to a running one" },
+	{ "port", "server.port says where it listens, server.url attaches to a running one" },
+	{ "server_cmd", "server.command starts the server" },
+	{ "dry_run", "profllm run has --dry-run" },
+	{ "compare", "profllm bench compare compares documents" },
+	{ "sweep_max_concurrency", "matrix: {benchmark.max_concurrency: [...]} is a suite of them" },
+	{ "sweep_request_rate", "matrix: {benchmark.request_rate: [...]} is a suite of them" },
+	{ "sweep_summary_percentiles", "a suite's members have percentiles of their own" },
+	{ "num_runs", "repeat: N runs the experiment so often" },
+	{ "system_metrics", "telemetry says what is watched" },
+	{ "system_interval", "telemetry.interval_s says how often" },
+	{ "system_gpus", "resources.gpus says which GPUs" },
+	{ "system_pid", "the server's processes are known" },
+};
+
+/* Those that would write beside the document what is in it: without effect. */
+static const char *const idle[] = {
+	"save_result", "append_result", "result_dir", "result_filename", "output_json", "progress",
+	"disable_tqdm", "live", "charts", "strict", NULL,
+};
+
+const struct opt_set *config_bench_set(enum experiment_mode mode)
+{
+	const struct opt_set *const sets[] = {
+		&serve_opt_set, &throughput_opt_set, &latency_opt_set, &startup_opt_set,
+	};
+
+	return sets[mode];
+}
+
+static void read_mode(struct config_reader *r, const struct json_value *bench)
+{
+	const struct json_value *v = config_get(bench, "mode");
+
+	for (size_t i = 0; v && v->kind == JSON_STRING && i < sizeof(modes) / sizeof(*modes); i++)
+		if (str_is(v->text, modes[i])) {
+			r->x->mode = (enum experiment_mode)i;
+			return;
+		}
+	if (v)
+		config_complain(r->c, r->f, v, "benchmark.mode", "expected one of serve, throughput, "
+				"latency, startup, got %s", config_got(v, r->a));
+}
+
+/* ---- what belongs elsewhere ---- */
+
+static void refuse_elsewhere(struct config_reader *r, const struct json_value *bench)
+{
+	for (size_t i = 0; i < sizeof(elsewhere) / sizeof(*elsewhere); i++) {
+		const struct json_value *v = config_get(bench, elsewhere[i].name);
+		struct str key = str_of(elsewhere[i].name);
+
+		if (v && config_row(config_bench_set(r->x->mode), key) &&
+		    (r->x->mode == MODE_SERVE || strcmp(elsewhere[i].name, "num_runs") != 0))
+			config_complain_key(r->c, r->f, v, config_path(r, "benchmark", key),
+					    "not said here; %s", elsewhere[i].where);
+	}
+}
+
+static void note_idle(struct config_reader *r, const struct json_value *bench)
+{
+	for (size_t i = 0; idle[i]; i++) {
+		const struct json_value *v = config_get(bench, idle[i]);
+		const char *path = arena_printf(r->a, "benchmark.%s", idle[i]);
+
+		if (!v || v->kind == JSON_FALSE || !config_row(config_bench_set(r->x->mode),
+							       str_of(idle[i])))
+			continue;
+		config_note(r->c, r->f, v, path, "no effect; the result is in the document");
+	}
+}
+
+/* ---- serve ---- */
+
+static bool is_given(const struct config_reader *r, const char *name)
+{
+	return opt_given(&serve_opt_set, &r->x->serve_given, name);
+}
+
+/* The model and its names are the server's, so that nobody has to say them twice. */
+static void take_from_server(struct config_reader *r)
+{
+	struct serve_opts *o = &r->x->serve;
+	const struct experiment_server *s = r->x->n_servers ? &r->x->server[r->x->serving] : NULL;
+	const struct json_value *served = s ? json_get(s->args, "served_model_name") : NULL;
+	const char *model = s ? json_text(json_get(s->args, "model"), (struct str){ 0 }).p : NULL;
+	const char *tokenizer = s ? json_text(json_get(s->args, "tokenizer"),
+					      (struct str){ 0 }).p : NULL;
+
+	if (!s || s->url)
+		return;
+	if (served && served->kind == JSON_ARRAY && served->count)
+		served = &served->item[0];
+	if (!is_given(r, "model") && model) {
+		o->model = model;
+		if (!is_given(r, "served-model-name") && served && served->kind == JSON_STRING)
+			o->served_model_name = served->text.p;
+	}
+	if (is_given(r, "tokenizer") || is_given(r, "skip-tokenizer-init"))
+		return;
+	if (tokenizer)
+		o->tokenizer = tokenizer;
+	else if (config_is_sim(s->command))
+		o->tokenizer = "sim";
+}
+
+/* The value of the option that a message names first; the whole benchmark when it names none. */
+static const struct json_value *named(const struct json_value *bench, const char *text,
+				      const char **key, struct arena *a)
+{
+	for (const char *at = strstr(text, "--"); at; at = strstr(at + 2, "--")) {
+		struct str name = { at + 2, strspn(at + 2, "abcdefghijklmnopqrstuvwxyz0123456789-") };
+		char *spelled = arena_text(a, name);
+		const struct json_value *v;
+
+		for (char *c = spelled; *c; c++)
+			*c = *c == '-' ? '_' : *c;
+		v = config_get(bench, spelled);
+		if (v) {
+			*key = arena_printf(a, "benchmark.%s", spelled);
+			return v;
+		}
+	}
+	*key = "benchmark";
+	return bench;
+}
+
+/* What upstream says only once the run has begun is said here, on a copy. */
+static void check_serve(struct config_reader *r, const struct json_value *bench)
+{
+	struct serve_opts copy = r->x->serve;
+	struct opt_result given = r->x->serve_given;
+	struct serve_derived derived;
+	struct err e = { 0 };
+
+	serve_opts_fill(&copy, r->a);
+	if (serve_opts_check(&copy, &given, r->a, &derived, &e) < 0) {
+		const char *key;
+		const struct json_value *v = named(bench, e.text, &key, r->a);
+
+		config_complain(r->c, r->f, v, key, "%s", e.text);
+	}
+	buf_release(&given.notes);
+}
+
+static void read_serve(struct config_reader *r, const struct json_value *bench,
+		       const char *const *others)
+{
+	struct experiment *x = r->x;
+	size_t before = r->f->n_errors;
+
+	config_section(r, bench, "benchmark", &serve_opt_set, &x->serve, &x->serve_given, others);
+	take_from_server(r);
+	if (x->serve.save_detailed)
+		x->output.is_detailed = true;
+	if (x->serve.record_path)
+		x->output.keeps_record = true;
+	if (x->serve.profile)
+		x->profiling.is_enabled = true;
+	if (r->f->n_errors == before)
+		check_serve(r, bench);
+}
+
+/* ---- the other modes ---- */
+
+struct words {
+	char **v;
+	size_t n, room;
+	struct arena *a;
+};
+
+static void add(struct words *w, char *word)
+{
+	if (w->n + 1 >= w->room) {
+		char **more;
+
+		w->room = w->room ? w->room * 2 : 32;
+		more = arena_alloc(w->a, w->room * sizeof(*more));
+		if (w->n)
+			memcpy(more, w->v, w->n * sizeof(*more));
+		w->v = more;
+	}
+	w->v[w->n++] = word;
+	w->v[w->n] = NULL;
+}
+
+static char *dashed(struct str key, struct arena *a)
+{
+	char *text = arena_text(a, key);
+
+	for (char *c = text; *c && *c != '.'; c++)
+		*c = *c == '_' ? '-' : *c;
+	return text;
+}
+
+/* An option as it is typed. */
+static void add_option(struct config_reader *r, struct words *w, const struct opt *row,
+		       struct str key, const struct json_value *v)
+{
+	const char *name = dashed(key, r->a), *text = config_scalar(v, r->a);
+
+	if (row->kind == OPT_FLAG || row->kind == OPT_TRI) {
+		bool is_on = v->kind == JSON_TRUE || (text && strcmp(text, "true") == 0);
+
+		if (is_on)
+			add(w, arena_printf(r->a, "--%s", name));
+		else if (row->kind == OPT_TRI)
+			add(w, arena_printf(r->a, "--no-%s", name));
+	} else if (row->kind == OPT_LIST && v->kind == JSON_ARRAY) {
+		add(w, arena_printf(r->a, "--%s", name));
+		for (size_t i = 0; i < v->count; i++) {
+			text = config_scalar(&v->item[i], r->a);
+			add(w, arena_text(r->a, str_of(text ? text :
+						       config_json(&v->item[i], r->a))));
+		}
+	} else {
+		add(w, arena_printf(r->a, "--%s=%s", name, text ? text : config_json(v, r->a)));
+	}
+}
+
+/* Arguments of the HTTP server mean nothing to an engine without one. */
+static void add_engine(struct config_reader *r, struct words *w, const struct json_value *tree)
+{
+	struct experiment_server *s = r->x->server, engine = *s;
+	struct json_value *args = arena_alloc(r->a, sizeof(*args));
+	const struct opt_set *set = config_bench_set(r->x->mode);
+	char *const *words;
+
+	args->kind = JSON_OBJECT;
+	for (size_t i = 0; i < s->args->count; i++) {
+		struct str key = s->args->key[i], head = key;
+		const struct engine_arg *arg = engine_arg_find(str_cut(&head, '.'));
+		const struct json_value *from = json_get(json_get(tree, "server"), key.p);
+
+		if (arg && !engine_arg_is_engines(arg, true))
+			config_note(r->c, r->f, from, config_path(r, "server", key),
+				    "no effect without a server");
+		else if (!arg && config_row(set, key))
+			config_complain_key(r->c, r->f, from, config_path(r, "server", key),
+					    "it belongs to benchmark, not server");
+		else
+			config_member(args, arena_text(r->a, key), s->args->item[i], r->a);
+	}
+	engine.args = args;
+	engine.command = (char *const[]){ NULL };
+	words = config_server_words(&engine, r->a);
+	for (size_t i = 0; words[i]; i++)
+		add(w, words[i]);
+}
+
+static void read_offline(struct config_reader *r, const struct json_value *tree,
+			 const struct json_value *bench, const char *const *others)
+{
+	const struct opt_set *set = config_bench_set(r->x->mode);
+	void *values = arena_alloc(r->a, set->bytes);
+	struct opt_result given = { 0 };
+	struct words w = { .a = r->a };
+	bool is_sim = r->x->n_servers && config_is_sim(r->x->server[0].command);
+	struct buf json = { 0 };
+
+	config_section(r, bench, "benchmark", set, values, &given, others);
+	w.v = arena_alloc(r->a, sizeof(*w.v));
+	if (is_sim)
+		add(&w, arena_text(r->a, STR("--backend=sim")));
+	for (size_t i = 0; bench && i < bench->count; i++) {
+		const struct opt *row = config_row(set, bench->key[i]);
+
+		if (!row || bench->item[i].kind == JSON_NULL ||
+		    (is_sim && str_is(bench->key[i], "backend")))
+			continue;
+		add_option(r, &w, row, bench->key[i], &bench->item[i]);
+	}
+	if (r->x->n_servers)
+		add_engine(r, &w, tree);
+	r->x->offline_argv = w.v;
+	if (is_sim)
+		opt_give(set, values, &given, "backend", STR("sim"), r->a, &(struct err){ 0 });
+	opt_json(set, values, &json);
+	r->x->benchmark = config_tree_of(buf_str(&json), r->a);
+	buf_release(&json);
+}
+
+/* ---- both ---- */
+
+/* JSON has no infinity: "inf", as the option is typed. */
+static void record(struct config_reader *r)
+{
+	struct json_value *out = arena_alloc(r->a, sizeof(*out));
+	struct buf json = { 0 };
+
+	if (r->x->mode == MODE_SERVE) {
+		opt_json(&serve_opt_set, &r->x->serve, &json);
+		r->x->benchmark = config_tree_of(buf_str(&json), r->a);
+		buf_release(&json);
+	}
+	out->kind = JSON_OBJECT;
+	config_member(out, "mode", (struct json_value){ .kind = JSON_STRING,
+			      .text = str_of(modes[r->x->mode]) }, r->a);
+	for (size_t i = 0; i < r->x->benchmark->count; i++) {
+		struct json_value v = r->x->benchmark->item[i];
+
+		if (v.kind == JSON_REAL && isinf(v.real))
+			v = (struct json_value){ .kind = JSON_STRING,
+						 .text = v.real < 0 ? STR("-inf") : STR("inf") };
+		config_member(out, r->x->benchmark->key[i].p, v, r->a);
+	}
+	r->x->benchmark = out;
+}
+
+void config_bench(struct config_reader *r, const struct json_value *tree)
+{
+	const char *others[2 + sizeof(elsewhere) / sizeof(*elsewhere)] = { "mode" };
+	const struct json_value *bench = config_object(r, tree, "benchmark");
+	size_t n = 1;
+
+	read_mode(r, bench);
+	for (size_t i = 0; i < sizeof(elsewhere) / sizeof(*elsewhere); i++)
+		if (config_row(config_bench_set(r->x->mode), str_of(elsewhere[i].name)) &&
+		    (r->x->mode == MODE_SERVE || strcmp(elsewhere[i].name, "num_runs") != 0))
+			others[n++] = elsewhere[i].name;
+	others[n] = NULL;
+	refuse_elsewhere(r, bench);
+	note_idle(r, bench);
+	if (r->x->mode == MODE_SERVE)
+		read_serve(r, bench, others);
+	else
+		read_offline(r, tree, bench, others);
+	record(r);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * experiment/config_parts.h - what the files config*.c and rules.c share. Not for others.
+ *
+ *   config_read.c    files, includes, the environment, --set: one tree
+ *   config_tree.c    trees: merging, places, findings
+ *   config_section.c an object of a configuration into the fields of a set of rows
+ *   config_server.c  a server: its own keys, its engine's arguments
+ *   config_bench.c   the benchmark: rows of the mode's verb
+ *   config.c         the experiment: sections and what follows from all
+ *   rules.c          rules between values
+ */
+#pragma once
+#include "experiment/config.h"
+#include "experiment/config_sets.h"
+
+struct config_reader {
+	const struct config *c;
+	const struct config_know *know;
+	struct arena *a;
+	struct config_findings *f;
+	struct experiment *x;
+};
+
+/* "a list", "the text 'x'", "true", "the number 3": what a message says was found. */
+const char *config_got(const struct json_value *v, struct arena *a);
+/* A scalar's text as it was written; NULL for lists and objects. Null is "". */
+const char *config_scalar(const struct json_value *v, struct arena *a);
+/* The value as JSON on one line. */
+const char *config_json(const struct json_value *v, struct arena *a);
+/* The tree of a JSON text that is known to be whole. */
+struct json_value *config_tree_of(struct str json, struct arena *a);
+/* Adds or replaces one member of an object that was made here and is not shared. */
+void config_member(struct json_value *object, const char *key, struct json_value v,
+		   struct arena *a);
+/* The member, when it is there and not null. */
+const struct json_value *config_get(const struct json_value *object, const char *key);
+
+/* ---- config_section.c ---- */
+
+/* "section.key", in the arena. */
+const char *config_path(const struct config_reader *r, const char *section, struct str key);
+const struct opt *config_row(const struct opt_set *set, struct str key);
+/*
+ * The keys of object into values, which has the set's defaults; given may be NULL. section: its
+ * path in messages. others: keys that somebody else reads; ended by NULL, may be NULL.
+ */
+void config_section(struct config_reader *r, const struct json_value *object,
+		    const char *section, const struct opt_set *set, void *values,
+		    struct opt_result *given, const char *const *others);
+/* One value of a row; -1: a finding was made. */
+int config_value(struct config_reader *r, const struct opt_set *set, const struct opt *row,
+		 const struct json_value *v, struct str key, const char *path, void *values,
+		 struct opt_result *given);
+/* An unknown key: where it belongs, or the nearest of names. */
+void config_unknown(struct config_reader *r, const struct json_value *v, struct str key,
+		    const char *section, const char *const *names, size_t n);
+/* An object, or nothing (NULL) with a finding when it is another kind. */
+const struct json_value *config_object(struct config_reader *r, const struct json_value *tree,
+				       const char *key);
+/* A list of texts ended by NULL, out of a list or one text. */
+char **config_list(struct config_reader *r, const struct json_value *v, const char *path);
+
+
+/* ---- config_server.c, config_bench.c, rules.c ---- */
+
+void config_servers(struct config_reader *r, const struct json_value *tree);
+void config_bench(struct config_reader *r, const struct json_value *tree);
+const struct opt_set *config_bench_set(enum experiment_mode mode);
+void config_rules(struct config_reader *r, const struct json_value *tree);

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config_read.c - see config.h: files, what they include, the environment and --set as one tree. */
+#include <ctype.h>
+#include <errno.h>
+#include <libgen.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/fmt.h"
+#include "base/limits.h"
+#include "experiment/config_parts.h"
+#include "json/yaml.h"
+
+#define SHOWN_MAX 80
+
+/* A file that is being read, and the one that asked for it. */
+struct frame {
+	const char *name;      /* as in messages */
+	const char *real;      /* canonical path; "" for a text */
+	const struct frame *by;
+	unsigned depth;
+};
+
+struct reading {
+	struct config *c;
+	struct err *e;
+	unsigned files;
+};
+
+/* -1 with "FILE:LINE:COLUMN: PATH: ..." for a value. */
+__attribute__((format(printf, 4, 5)))
+static int refuse(const struct reading *r, const struct json_value *v, const char *path,
+		  const char *fmt, ...)
+{
+	struct config_findings f = { 0 };
+	char text[600];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	config_complain(r->c, &f, v, path, "%s", text);
+	if (f.errors.len)
+		err_set(r->e, ERR_USAGE, "%.*s", (int)f.errors.len - 1, f.errors.data);
+	config_findings_release(&f);
+	return -1;
+}
+
+/* ---- the environment ---- */
+
+/* What is between the braces: NAME, or NAME:-otherwise. */
+static int add_variable(const struct reading *r, const struct json_value *v, const char *path,
+			struct str inside, struct buf *out)
+{
+	struct str otherwise = inside, name = str_cut(&otherwise, ':');
+	bool has_otherwise = name.n < inside.n;
+	char text[256];
+	const char *value;
+	size_t i = 0;
+
+	while (i < name.n && (name.p[i] == '_' || isalnum((unsigned char)name.p[i])))
+		i++;
+	if (!name.n || i < name.n || isdigit((unsigned char)*name.p) || name.n >= sizeof(text) ||
+	    (has_otherwise && !str_starts(otherwise, STR("-"))))
+		return refuse(r, v, path, "expected ${NAME} or ${NAME:-otherwise}, got ${%.*s} (a "
+			      "dollar is $$)", (int)(inside.n < SHOWN_MAX ? inside.n : SHOWN_MAX),
+			      inside.p);
+	snprintf(text, sizeof(text), "%.*s", (int)name.n, name.p);
+	value = getenv(text);
+	if (value && (*value || !has_otherwise)) {
+		buf_add_text(out, value);
+		return 0;
+	}
+	if (!has_otherwise)
+		return refuse(r, v, path, "the environment has no %s; set it, or write "
+			      "${%s:-otherwise}", text, text);
+	buf_add_str(out, (struct str){ otherwise.p + 1, otherwise.n - 1 });
+	return 0;
+}
+
+/* A number or boolean that is spelled as it would be written is one, so that ${PORT} is a port. */
+static void retype(struct json_value *v)
+{
+	char spelled[FMT_F64_BYTES];
+	int64_t integer;
+	double real;
+
+	if (str_is(v->text, "true") || str_is(v->text, "false")) {
+		v->kind = str_is(v->text, "true") ? JSON_TRUE : JSON_FALSE;
+		v->raw = v->text;
+	} else if (str_to_i64(v->text, &integer)) {
+		snprintf(spelled, sizeof(spelled), "%lld", (long long)integer);
+		if (!str_is(v->text, spelled))
+			return;
+		v->raw = v->text;
+		v->kind = JSON_INT;
+		v->integer = integer;
+	} else if (str_to_f64(v->text, &real) &&
+		   str_is(v->text, fmt_f64(spelled, real)) && isdigit((unsigned char)*spelled)) {
+		v->raw = v->text;
+		v->kind = JSON_REAL;
+		v->real = real;
+	}
+}
+
+static int fill_text(const struct reading *r, struct json_value *v, const char *path)
+{
+	struct str s = v->text;
+	struct buf out = { 0 };
+	bool is_whole = str_starts(s, STR("${"));
+	int rc = 0;
+
+	if (memchr(s.p, 0, s.n))
+		return refuse(r, v, path, "has a zero byte, which no text of a configuration may have");
+	if (!memchr(s.p, '$', s.n))
+		return 0;
+	for (size_t i = 0; rc == 0 && i < s.n; i++) {
+		const char *end;
+
+		if (s.p[i] != '$' || i + 1 == s.n || (s.p[i + 1] != '$' && s.p[i + 1] != '{')) {
+			buf_add_char(&out, s.p[i]);
+			continue;
+		}
+		if (s.p[++i] == '$') {
+			buf_add_char(&out, '$');
+			continue;
+		}
+		end = memchr(s.p + i, '}', s.n - i);
+		if (!end) {
+			rc = refuse(r, v, path, "${ is not closed by }");
+			break;
+		}
+		rc = add_variable(r, v, path,
+				  (struct str){ s.p + i + 1, (size_t)(end - s.p) - i - 1 }, &out);
+		i = (size_t)(end - s.p);
+		is_whole = is_whole && i + 1 == s.n;
+	}
+	if (rc == 0) {
+		v->text = arena_str(r->c->arena, buf_str(&out));
+		if (is_whole && str_ends(s, STR("}")))
+			retype(v);
+	}
+	buf_release(&out);
+	return rc;
+}
+
+static int fill(const struct reading *r, struct json_value *v, const char *path)
+{
+	if (v->kind == JSON_STRING)
+		return fill_text(r, v, path);
+	if (v->kind != JSON_OBJECT && v->kind != JSON_ARRAY)
+		return 0;
+	for (size_t i = 0; i < v->count; i++) {
+		struct str key = v->kind == JSON_OBJECT ? v->key[i] : (struct str){ 0 };
+		struct arena scratch = { 0 };
+		const char *inner;
+		int rc;
+
+		if (v->item[i].kind < JSON_STRING)
+			continue;
+		inner = v->kind == JSON_OBJECT ?
+			arena_printf(&scratch, "%s%s%.*s", path, *path ? "." : "",
+				     (int)(key.n < SHOWN_MAX ? key.n : SHOWN_MAX), key.p) :
+			arena_printf(&scratch, "%s.%zu", path, i);
+		rc = fill(r, &v->item[i], inner);
+		arena_release(&scratch);
+		if (rc < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- files ---- */
+
+static int read_stdin(struct buf *out, struct err *e)
+{
+	ssize_t n;
+
+	out->limit = EXPERIMENT_BYTES_MAX + READ_BYTES + 1;
+	do {
+		if (buf_reserve(out, READ_BYTES) < 0 || out->len > EXPERIMENT_BYTES_MAX)
+			return err_set(e, ERR_LIMIT, "stdin has more than the %u bytes of "
+				       "EXPERIMENT_BYTES_MAX", EXPERIMENT_BYTES_MAX);
+		n = read(STDIN_FILENO, out->data + out->len, out->cap - out->len - 1);
+		if (n > 0)
+			out->len += (size_t)n;
+	} while (n > 0 || (n < 0 && errno == EINTR));
+	if (n < 0)
+		return err_set(e, ERR_IO, "cannot read stdin: %s", strerror(errno));
+	out->data[out->len] = 0;
+	return 0;
+}
+
+static int parse_text(const struct reading *r, struct str text, const char *name,
+		      struct json_value **out)
+{
+	struct config *c = r->c;
+	bool is_json = str_ends(str_of(name), STR(".json"));
+	struct err why = { 0 };
+
+	if (text.n > EXPERIMENT_BYTES_MAX)
+		return err_set(r->e, ERR_USAGE, "%s: has %zu bytes, more than the %u of "
+			       "EXPERIMENT_BYTES_MAX", name, text.n, EXPERIMENT_BYTES_MAX);
+	if ((is_json ? json_parse_marked : yaml_parse_marked)(c->arena, text, name, c->marks, out,
+							      &why) < 0)
+		return err_set(r->e, ERR_USAGE, "%s:%s", name, why.text);
+	if ((*out)->kind == JSON_NULL)
+		return err_set(r->e, ERR_USAGE, "%s: is empty; expected sections such as server and "
+			       "benchmark", name);
+	if ((*out)->kind != JSON_OBJECT)
+		return refuse(r, *out, "", "expected sections such as server and benchmark, got %s",
+			      config_got(*out, c->arena));
+	return fill(r, *out, "");
+}
+
+static int read_tree(struct reading *r, struct str text, const struct frame *frame,
+		     const struct json_value **out);
+
+/* "a.yaml includes b.yaml, which includes c.yaml": from the file that comes again. */
+static int refuse_cycle(const struct reading *r, const struct json_value *v,
+			const struct frame *frame, const char *real)
+{
+	const struct frame *chain[EXPERIMENT_FILES_MAX];
+	struct buf text = { 0 };
+	size_t n = 0;
+	int rc;
+
+	for (const struct frame *at = frame; at; at = at->by) {
+		chain[n++] = at;
+		if (strcmp(at->real, real) == 0)
+			break;
+	}
+	buf_add_text(&text, chain[n - 1]->name);
+	for (size_t i = n - 1; i-- > 0;)
+		buf_printf(&text, "%s includes %s", i == n - 2 ? "" : ", which", chain[i]->name);
+	buf_printf(&text, "%s includes %s again", n == 1 ? "" : ", which", chain[n - 1]->name);
+	rc = refuse(r, v, "include", "a cycle: %s", text.data);
+	buf_release(&text);
+	return rc;
+}
+
+static int read_included(struct reading *r, const struct json_value *v, const struct frame *frame,
+			 const struct json_value **base)
+{
+	struct frame inner = { .by = frame, .depth = frame->depth + 1 };
+	const struct json_value *tree = NULL;
+	struct buf text = { 0 };
+	struct err why = { 0 };
+	char *path, *real;
+	int rc = -1;
+
+	if (v->kind != JSON_STRING || !v->text.n)
+		return refuse(r, v, "include", "expected the name of a file, got %s",
+			      config_got(v, r->c->arena));
+	if (++r->files > EXPERIMENT_FILES_MAX)
+		return refuse(r, v, "include", "more than the %d files of EXPERIMENT_FILES_MAX",
+			      EXPERIMENT_FILES_MAX);
+	path = *frame->real && v->text.p[0] != '/' ? file_beside(frame->real, v->text.p) :
+		file_join(NULL, v->text.p);
+	real = realpath(path, NULL);
+	inner.real = arena_text(r->c->arena, str_of(real ? real : path));
+	inner.name = v->text.p;
+	if (v->text.p[0] != '/' && strchr(frame->name, '/')) {
+		char *shown = file_beside(frame->name, v->text.p);
+
+		inner.name = arena_text(r->c->arena, str_of(shown));
+		free(shown);
+	}
+	free(path);
+	free(real);
+	for (const struct frame *at = frame; at; at = at->by)
+		if (strcmp(at->real, inner.real) == 0)
+			return refuse_cycle(r, v, frame, inner.real);
+	if (file_read(inner.real, EXPERIMENT_BYTES_MAX, &text, &why) < 0)
+		rc = refuse(r, v, "include", "%s", why.text);
+	else
+		rc = read_tree(r, buf_str(&text), &inner, &tree);
+	buf_release(&text);
+	if (rc == 0)
+		*base = *base ? config_merge(r->c, *base, tree) : tree;
+	return rc;
+}
+
+static int read_tree(struct reading *r, struct str text, const struct frame *frame,
+		     const struct json_value **out)
+{
+	const struct json_value *include, *base = NULL;
+	struct json_value *own;
+
+	if (parse_text(r, text, frame->name, &own) < 0)
+		return -1;
+	include = config_get(own, "include");
+	if (include && include->kind == JSON_ARRAY) {
+		for (size_t i = 0; i < include->count; i++)
+			if (read_included(r, &include->item[i], frame, &base) < 0)
+				return -1;
+	} else if (include && read_included(r, include, frame, &base) < 0) {
+		return -1;
+	}
+	*out = config_without(r->c, own, "include");
+	if (base)
+		*out = config_merge(r->c, base, *out);
+	return 0;
+}
+
+/* ---- --set ---- */
+
+static void mark_all(const struct config *c, const struct json_value *v, const char *name)
+{
+	json_marks_put(c->marks, v, (struct json_mark){ .file = name });
+	if (v->kind == JSON_OBJECT || v->kind == JSON_ARRAY)
+		for (size_t i = 0; i < v->count; i++)
+			mark_all(c, &v->item[i], name);
+}
+
+/* With `servers`, "server.KEY" is each one's key. */
+static int set_servers(struct reading *r, const char *path, const struct json_value *v)
+{
+	const struct json_value *servers = json_get(r->c->tree, "servers");
+
+	for (size_t i = 0; i < servers->count; i++) {
+		const char *one = arena_printf(r->c->arena, "servers.%zu%s", i,
+					       path + strlen("server"));
+		const struct json_value *tree = config_put(r->c, r->c->tree, one, v, r->e);
+
+		if (!tree)
+			return -1;
+		r->c->tree = tree;
+	}
+	return 0;
+}
+
+static int apply_set(struct reading *r, const char *word)
+{
+	const char *equals = strchr(word, '='), *name, *path;
+	const struct json_value *servers = config_get(r->c->tree, "servers"), *tree;
+	struct json_value *v;
+	struct err why = { 0 };
+
+	if (!equals || equals == word)
+		return err_set(r->e, ERR_USAGE, "--set %.200s: expected KEY=VALUE, for example "
+			       "benchmark.num_prompts=100", word);
+	name = arena_printf(r->c->arena, "--set %s", word);
+	path = arena_text(r->c->arena, (struct str){ word, (size_t)(equals - word) });
+	if (yaml_parse(r->c->arena, str_of(equals + 1), &v, &why) < 0)
+		return err_set(r->e, ERR_USAGE, "%.200s: %s", name, why.text);
+	mark_all(r->c, v, name);
+	if (fill(r, v, path) < 0)
+		return -1;
+	if (strncmp(path, "server.", 7) == 0 && servers && servers->kind == JSON_ARRAY &&
+	    !config_get(r->c->tree, "server"))
+		return set_servers(r, path, v);
+	tree = config_put(r->c, r->c->tree, path, v, r->e);
+	if (!tree)
+		return err_wrap(r->e, "--set %.200s", word);
+	r->c->tree = tree;
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+static int read_all(struct reading *r, struct str text, const struct frame *frame,
+		    const char *const *sets, size_t n_sets)
+{
+	const struct json_value *tree;
+
+	if (read_tree(r, text, frame, &tree) < 0)
+		return -1;
+	r->c->tree = tree;
+	for (size_t i = 0; i < n_sets; i++)
+		if (apply_set(r, sets[i]) < 0)
+			return -1;
+	return 0;
+}
+
+static void begin(struct config *c, const char *path, struct arena *a)
+{
+	*c = (struct config){ .path = path, .arena = a, .marks = arena_alloc(a, sizeof(*c->marks)) };
+	c->marks->arena = a;
+}
+
+int config_parse(struct str text, const char *name, const char *const *sets, size_t n_sets,
+		 struct arena *a, struct config *out, struct err *e)
+{
+	struct reading r = { .c = out, .e = e, .files = 1 };
+	char *real = realpath(name, NULL);
+	struct frame frame = { .name = arena_text(a, str_of(name)),
+			       .real = arena_text(a, str_of(real ? real : "")) };
+
+	free(real);
+	begin(out, frame.name, a);
+	return read_all(&r, text, &frame, sets, n_sets);
+}
+
+int config_read(const char *path, const char *const *sets, size_t n_sets, struct arena *a,
+		struct config *out, struct err *e)
+{
+	bool is_stdin = strcmp(path, "-") == 0;
+	struct buf text = { 0 };
+	struct err why = { 0 };
+	int rc;
+
+	begin(out, path, a);
+	rc = is_stdin ? read_stdin(&text, &why) :
+		file_read(path, EXPERIMENT_BYTES_MAX, &text, &why);
+	if (rc < 0)
+		rc = err_set(e, ERR_USAGE, "--config: %s", why.text);
+	else
+		rc = config_parse(buf_str(&text), is_stdin ? "stdin" : path, sets, n_sets, a, out, e);
+	buf_release(&text);
+	return rc;
+}
