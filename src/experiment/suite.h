@@ -27,10 +27,8 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "experiment/config.h"
 #include "experiment/experiment.h"
-
-struct config;      /* config.h */
-struct config_know;
 
 /*
  * When servers are started: for every member; when the member before had other ones (server,
@@ -45,8 +43,9 @@ struct suite_opts {
 	bool is_resumed;           /* --resume */
 	unsigned jobs;             /* --jobs; 0: the configuration's */
 	/*
-	 * --member I/N: this process runs one member of a suite for another one of ours, as the I-th
-	 * of N repeats; the configuration is that member's, merged. NULL: none.
+	 * --member I/N[:STEM]: this process runs one member of a suite for another one of ours, as
+	 * the I-th of N repeats; the configuration is that member's, merged; STEM: where the
+	 * files of an imported test go. NULL: none.
 	 */
 	const char *member;
 	/* Words of children after `profllm run --member ... --config ... --output ...`; ends NULL. */
@@ -82,12 +81,12 @@ struct suite {
 };
 
 /*
- * Merges, types and judges every member before anything is started. notes gets warnings, one line
- * each. ERR_USAGE with all findings (at most 20 lines) in e or notes; the suite is released then.
+ * Merges, types and judges every member before anything is started. -1: f has errors; the suite is
+ * released then, unless it is a suite of one whose experiment does not pass: what could be read of
+ * that is there, for a failed document (is_single, member[0].x).
  */
 int suite_expand(const struct config *config, const struct config_know *know,
-		 const struct suite_opts *o, struct suite *out, struct buf *notes,
-		 struct err *e);
+		 const struct suite_opts *o, struct suite *out, struct config_findings *f);
 void suite_release(struct suite *s);
 
 /* Whether a server of one would do for the other. */

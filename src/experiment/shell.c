@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* shell.c - see shell.h. */
+#include "experiment/shell.h"
+
+#include <string.h>
+
+#include "engine/args.h"
+#include "experiment/document.h"
+#include "json/write.h"
+#include "opt/opt.h"
+
+#define HIDDEN "***"
+
+void shell_word(struct buf *out, struct str word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "@%+=:,./-_";
+	bool is_plain = word.n > 0;
+
+	for (size_t i = 0; i < word.n; i++)
+		is_plain = is_plain && word.p[i] && strchr(plain, word.p[i]);
+	if (is_plain) {
+		buf_add_str(out, word);
+		return;
+	}
+	buf_add_char(out, '\'');
+	for (size_t i = 0; i < word.n; i++)
+		if (word.p[i] == '\'')
+			buf_add_text(out, "'\\''");
+		else
+			buf_add_char(out, word.p[i]);
+	buf_add_char(out, '\'');
+}
+
+/* The name of an option, without dashes; empty: it is none. */
+static struct str option_name(struct str word)
+{
+	if (word.n < 3 || word.p[0] != '-' || word.p[1] != '-')
+		return STR("");
+	return (struct str){ word.p + 2, word.n - 2 };
+}
+
+static bool is_secret(struct str name)
+{
+	const struct engine_arg *arg = engine_arg_find(name);
+
+	return name.n && (document_is_secret(name) || (arg && (arg->flags & ENGINE_SECRET)));
+}
+
+void shell_words(struct buf *out, char *const *argv)
+{
+	bool is_hidden = false;
+
+	for (size_t i = 0; argv[i]; i++) {
+		struct str word = str_of(argv[i]), rest = option_name(word), name;
+		bool has_value = memchr(word.p, '=', word.n) != NULL;
+
+		name = str_cut(&rest, '=');
+		buf_add_text(out, i ? " " : "");
+		if (is_hidden && !name.n) {
+			buf_add_text(out, "'" HIDDEN "'");
+		} else if (has_value && is_secret(name)) {
+			buf_printf(out, "--%.*s='" HIDDEN "'", (int)name.n, name.p);
+		} else {
+			shell_word(out, word);
+		}
+		/* A list's values are hidden to the last. */
+		is_hidden = name.n ? !has_value && is_secret(name) : is_hidden;
+	}
+}
+
+void shell_env(struct buf *out, char *const *env)
+{
+	for (size_t i = 0; env && env[i]; i++) {
+		struct str value = str_of(env[i]), name = str_cut(&value, '=');
+
+		buf_add_text(out, i ? " " : "");
+		buf_add_str(out, name);
+		buf_add_char(out, '=');
+		shell_word(out, document_is_secret(name) ? STR(HIDDEN) : value);
+	}
+}
+
+/* ---- benchmarks ---- */
+
+static void add_value(struct buf *out, const struct json_value *v)
+{
+	struct buf text = { 0 };
+	struct json_writer w = json_writer(&text);
+
+	w.is_raw_utf8 = true;
+	if (v->kind == JSON_STRING)
+		buf_add_str(&text, v->text);
+	else
+		json_put_value(&w, v);
+	buf_add_char(out, ' ');
+	shell_word(out, buf_str(&text));
+	buf_release(&text);
+}
+
+static void add_option(struct buf *out, const struct opt *row, const struct json_value *v)
+{
+	bool is_off = v->kind == JSON_FALSE;
+
+	if (v->kind == JSON_NULL || (is_off && row->kind != OPT_TRI))
+		return;
+	buf_printf(out, " --%s%s", is_off ? "no-" : "", row->name);
+	if (v->kind == JSON_FALSE || v->kind == JSON_TRUE)
+		return;
+	if (row->flags & OPT_SECRET || document_is_secret(str_of(row->name)))
+		buf_add_text(out, " '" HIDDEN "'");
+	else if (v->kind == JSON_ARRAY)
+		for (size_t i = 0; i < v->count; i++)
+			add_value(out, &v->item[i]);
+	else
+		add_value(out, v);
+}
+
+static const struct json_value *value_of(const struct json_value *options, const char *name)
+{
+	for (size_t i = 0; options && options->kind == JSON_OBJECT && i < options->count; i++) {
+		struct str key = options->key[i];
+		size_t k = 0;
+
+		while (k < key.n && name[k] && (key.p[k] == name[k] ||
+						(key.p[k] == '_' && name[k] == '-')))
+			k++;
+		if (k == key.n && !name[k])
+			return &options->item[i];
+	}
+	return NULL;
+}
+
+void shell_benchmark(struct buf *out, const struct experiment *x, const char *url)
+{
+	const struct opt_set *set = &serve_opt_set;
+
+	buf_printf(out, "vllm bench %s", experiment_mode_name(x->mode));
+	if (x->mode != MODE_SERVE) {
+		if (x->offline_argv && *x->offline_argv) {
+			buf_add_char(out, ' ');
+			shell_words(out, x->offline_argv);
+		}
+		return;
+	}
+	if (url) {
+		buf_add_text(out, " --base-url ");
+		shell_word(out, str_of(url));
+	}
+	for (size_t i = 0; i < set->n; i++) {
+		const struct opt *row = &set->row[i];
+		const struct json_value *v = value_of(x->benchmark, row->name);
+
+		if (v && !row->alias_of && opt_given(set, &x->serve_given, row->name))
+			add_option(out, row, v);
+	}
+}

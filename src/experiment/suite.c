@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* suite.c - see suite.h: what a configuration stands for, names, files, the order. */
+#include "experiment/suite.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/map.h"
+#include "experiment/suite_parts.h"
+#include "json/write.h"
+#include "rng/pyrandom.h"
+#include "run/params.h"
+
+#define OUTPUT_DEFAULT "results.json"
+
+/* ---- keys of the suite itself ---- */
+
+struct settings {
+	unsigned repeats;
+	bool is_member;            /* --member: repeat is told */
+	unsigned repeat;
+};
+
+static int64_t read_int(const struct config *c, const char *key, int64_t low, int64_t high,
+			int64_t otherwise, struct config_findings *f)
+{
+	const struct json_value *v = json_get(c->tree, key);
+
+	if (!v || v->kind == JSON_NULL)
+		return otherwise;
+	if (v->kind == JSON_INT && v->integer >= low && v->integer <= high)
+		return v->integer;
+	config_complain(c, f, v, key, "expected a whole number from %lld to %lld", (long long)low,
+			(long long)high);
+	return otherwise;
+}
+
+static void read_shuffle(const struct config *c, struct suite *s, struct config_findings *f)
+{
+	const struct json_value *v = json_get(c->tree, "shuffle");
+
+	if (!v || v->kind == JSON_NULL || v->kind == JSON_FALSE)
+		return;
+	s->is_shuffled = true;
+	if (v->kind == JSON_INT && v->integer >= 0)
+		s->seed = (uint64_t)v->integer;
+	else if (v->kind != JSON_TRUE)
+		config_complain(c, f, v, "shuffle", "expected true, false or a seed, a whole number "
+				"from 0");
+}
+
+static void read_restart(const struct config *c, struct suite *s, struct config_findings *f)
+{
+	static const char *const name[] = { "always", "on-change", "never" };
+	const struct json_value *v = json_get(c->tree, "restart");
+
+	s->restart = json_get(c->tree, "import") ? SUITE_RESTART_ON_CHANGE : SUITE_RESTART_ALWAYS;
+	if (!v || v->kind == JSON_NULL)
+		return;
+	for (unsigned i = 0; v->kind == JSON_STRING && i < 3; i++)
+		if (str_is(v->text, name[i])) {
+			s->restart = (enum suite_restart)i;
+			return;
+		}
+	config_complain(c, f, v, "restart", "expected one of always, on-change, never");
+}
+
+static void read_settings(const struct config *c, const struct suite_opts *o, struct suite *s,
+			  struct settings *set, struct config_findings *f)
+{
+	const struct json_value *stop = json_get(c->tree, "stop_on_error");
+
+	*set = (struct settings){ .repeat = 1 };
+	set->repeats = (unsigned)read_int(c, "repeat", 1, SUITE_MEMBERS_MAX, 1, f);
+	s->jobs = (unsigned)read_int(c, "jobs", 1, SUITE_JOBS_MAX, 1, f);
+	if (o->jobs)
+		s->jobs = o->jobs;
+	read_shuffle(c, s, f);
+	read_restart(c, s, f);
+	if (stop && stop->kind != JSON_TRUE && stop->kind != JSON_FALSE)
+		config_complain(c, f, stop, "stop_on_error", "expected true or false");
+	s->stop_on_error = json_bool(stop, false);
+	if (s->jobs > 1 && s->restart != SUITE_RESTART_ALWAYS)
+		config_note(c, f, NULL, "jobs", "more than one: every experiment starts servers of "
+			    "its own, whatever restart says");
+	if (o->member) {
+		set->is_member = true;
+		if (sscanf(o->member, "%u/%u", &set->repeat, &set->repeats) != 2 ||
+		    !set->repeat || set->repeat > set->repeats)
+			config_complain(c, f, NULL, "--member", "expected I/N, got '%s'", o->member);
+	}
+}
+
+/* ---- files ---- */
+
+/* "a/r.json": "a/r.d". */
+static const char *folder_beside(const char *output, struct arena *a)
+{
+	struct str s = str_of(output);
+
+	if (str_ends(s, STR(".json")))
+		s.n -= strlen(".json");
+	return arena_printf(a, "%.*s.d", (int)s.n, s.p);
+}
+
+static void settle_files(struct suite *s, const struct suite_opts *o)
+{
+	const struct experiment_output *given = &s->member[0].x.output;
+
+	s->output = o->output ? o->output : given->path ? given->path : OUTPUT_DEFAULT;
+	s->folder = given->folder ? given->folder : folder_beside(s->output, &s->arena);
+	for (size_t i = 0; i < s->n; i++) {
+		struct suite_member *m = &s->member[i];
+		struct str label = str_of(m->label);
+
+		m->path = s->is_single ? s->output
+			  : arena_printf(&s->arena, "%s/%s", s->folder,
+					 params_file_name_ending(label, ".json", &s->arena));
+		m->folder = s->is_single ? s->folder
+			    : arena_printf(&s->arena, "%s/%s", s->folder,
+					   params_file_name(label, &s->arena));
+		m->x.output.path = m->path;
+		m->x.output.folder = m->folder;
+	}
+}
+
+static int check_names(const struct suite *s, struct config_findings *f)
+{
+	struct map seen = { 0 };
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < s->n; i++) {
+		const struct suite_member *m = &s->member[i];
+
+		if (map_get(&seen, str_of(m->path), NULL))
+			rc = config_complain(s->config, f, json_get(m->config, "name"), "name",
+					     "two experiments are called %s", m->label);
+		map_put(&seen, str_of(m->path), i);
+	}
+	map_release(&seen);
+	return rc;
+}
+
+/* ---- members ---- */
+
+static const struct json_value *text_value(const char *text, struct arena *a)
+{
+	struct json_value *v = arena_alloc(a, sizeof(*v));
+
+	v->kind = JSON_STRING;
+	v->text = arena_str(a, str_of(text));
+	return v;
+}
+
+static const struct json_value *with_text(const struct suite *s, const struct json_value *tree,
+					  const char *key, const char *text, struct arena *a)
+{
+	const struct json_value *old = json_get(tree, key);
+	struct err e;
+
+	if (old && old->kind == JSON_STRING && str_is(old->text, text))
+		return tree;
+	return config_put(s->config, tree, key, text_value(text, a), &e);
+}
+
+/* What has not been found in another member before. */
+static void add_findings(const struct suite *s, const struct config_findings *from,
+			 struct map *seen, const char *name, struct arena *a,
+			 struct config_findings *f)
+{
+	const struct { const struct buf *from; struct buf *to; size_t *n; } kind[] = {
+		{ &from->errors, &f->errors, &f->n_errors }, { &from->notes, &f->notes, &f->n_notes },
+	};
+
+	for (size_t k = 0; k < 2; k++) {
+		struct str rest = buf_str(kind[k].from);
+
+		while (rest.n) {
+			struct str line = str_cut(&rest, '\n');
+
+			if (line.n == 0 || map_get(seen, line, NULL))
+				continue;
+			map_put(seen, arena_str(a, line), 1);
+			if (k == 0 && f->n_errors >= EXPERIMENT_FINDINGS_MAX) {
+				f->n_errors++;
+				continue;
+			}
+			buf_add_str(kind[k].to, line);
+			if (!s->is_single && name)
+				buf_printf(kind[k].to, " (experiment %s)", name);
+			buf_add_char(kind[k].to, '\n');
+			++*kind[k].n;
+		}
+	}
+}
+
+static int type_members(struct suite *s, const struct suite_parts *parts,
+			const struct settings *set, struct config_findings *f)
+{
+	const char *suite = s->name;
+	struct map seen = { 0 };
+	size_t n = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < parts->n; i++) {
+		const struct suite_part *part = &parts->v[i];
+		const struct json_value *tree = part->tree;
+		struct config_findings own = { 0 };
+		struct suite_member first = { 0 };
+
+		if (part->name)
+			tree = with_text(s, tree, "name", part->name, &s->arena);
+		if (suite)
+			tree = with_text(s, tree, "suite", suite, &s->arena);
+		if (config_experiment(s->config, tree, s->know, &s->arena, &first.x, &own) < 0)
+			rc = -1;
+		add_findings(s, &own, &seen, part->name, &s->arena, f);
+		config_findings_release(&own);
+		first.config = tree;
+		first.test = part->test;
+		for (unsigned r = 1; r <= (set->is_member ? 1 : set->repeats); r++) {
+			struct suite_member *m = &s->member[n++];
+
+			*m = first;
+			m->x.repeat = set->is_member ? set->repeat : r;
+			m->x.repeats = set->repeats;
+			m->label = set->is_member || set->repeats == 1 ? m->x.name
+				   : arena_printf(&s->arena, "%s-r%u", m->x.name, r);
+		}
+	}
+	map_release(&seen);
+	return rc;
+}
+
+/* ---- the order ---- */
+
+static void add_part_text(const struct experiment *x, const char *key, struct buf *out)
+{
+	const struct json_value *v = json_get(x->given, key);
+	struct json_writer w = json_writer(out);
+
+	if (v)
+		json_put_value(&w, v);
+	buf_add_char(out, '\n');
+}
+
+/* Everything that servers are started by. */
+static void servers_text(const struct experiment *x, struct buf *out)
+{
+	static const char *const key[] = { "server", "servers", "resources", "profiling" };
+
+	for (size_t i = 0; i < sizeof(key) / sizeof(*key); i++)
+		add_part_text(x, key[i], out);
+}
+
+bool suite_same_servers(const struct experiment *a, const struct experiment *b)
+{
+	struct buf x = { 0 }, y = { 0 };
+	bool is_same;
+
+	servers_text(a, &x);
+	servers_text(b, &y);
+	is_same = str_eq(buf_str(&x), buf_str(&y));
+	buf_release(&x);
+	buf_release(&y);
+	return is_same;
+}
+
+/* Members of one round with the same servers come together, where the first of them stands. */
+static void put_together(struct suite *s, size_t *order, size_t n)
+{
+	struct map group = { 0 };
+	size_t *of = arena_alloc(&s->arena, n * sizeof(*of));
+	size_t *old = arena_alloc(&s->arena, n * sizeof(*old)), groups = 0, to = 0;
+
+	memcpy(old, order, n * sizeof(*old));
+	for (size_t i = 0; i < n; i++) {
+		struct buf text = { 0 };
+		uint64_t at = groups;
+
+		servers_text(&s->member[old[i]].x, &text);
+		if (!map_get(&group, buf_str(&text), &at)) {
+			map_put(&group, arena_str(&s->arena, buf_str(&text)), at);
+			groups++;
+		}
+		of[i] = (size_t)at;
+		buf_release(&text);
+	}
+	map_release(&group);
+	for (size_t g = 0; g < groups; g++)
+		for (size_t i = 0; i < n; i++)
+			if (of[i] == g)
+				order[to++] = old[i];
+}
+
+/* The repeats of one member lie as far apart as can be: drift shows as spread. */
+static void settle_order(struct suite *s, unsigned repeats)
+{
+	size_t each = s->n / repeats;
+	struct pyrandom rng;
+
+	s->order = arena_alloc(&s->arena, s->n * sizeof(*s->order));
+	pyrandom_seed(&rng, (int64_t)s->seed);
+	for (size_t r = 0; r < repeats; r++) {
+		size_t *round = s->order + r * each;
+
+		for (size_t i = 0; i < each; i++)
+			round[i] = i * repeats + r;
+		if (s->is_shuffled)
+			pyrandom_shuffle(&rng, round, each, sizeof(*round));
+		if (s->restart != SUITE_RESTART_ALWAYS)
+			put_together(s, round, each);
+	}
+}
+
+static int check_never(const struct suite *s, struct config_findings *f)
+{
+	const struct json_value *v = json_get(s->config->tree, "restart");
+
+	for (size_t i = 1; s->restart == SUITE_RESTART_NEVER && i < s->n; i++)
+		if (!suite_same_servers(&s->member[0].x, &s->member[i].x))
+			return config_complain(s->config, f, v, "restart", "never needs one server "
+					       "for all; %s has another one than %s",
+					       s->member[i].label, s->member[0].label);
+	return 0;
+}
+
+static void choose(struct suite *s, const struct suite_opts *o)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		struct suite_member *m = &s->member[i];
+
+		m->is_chosen = !o->only || !*o->only;
+		for (const char *const *p = o->only; p && *p; p++)
+			m->is_chosen = m->is_chosen || fnmatch(*p, m->label, 0) == 0 ||
+				       fnmatch(*p, m->x.name, 0) == 0;
+	}
+}
+
+static const char *suite_name(const struct config *c, bool is_single, struct arena *a)
+{
+	const struct json_value *v = json_get(c->tree, "suite");
+
+	if (!is_single && (!v || v->kind != JSON_STRING))
+		v = json_get(c->tree, "name");
+	return v && v->kind == JSON_STRING ? arena_text(a, v->text) : NULL;
+}
+
+int suite_expand(const struct config *config, const struct config_know *know,
+		 const struct suite_opts *o, struct suite *out, struct config_findings *f)
+{
+	struct suite *s = out;
+	struct suite_parts parts = { 0 };
+	struct settings set;
+	int rc = 0;
+
+	*s = (struct suite){ .config = config, .know = know };
+	read_settings(config, o, s, &set, f);
+	if (suite_parts(config, know, &s->arena, &parts, f) < 0 || f->n_errors)
+		goto failed;
+	s->is_single = !parts.is_list && (set.is_member || set.repeats == 1);
+	s->name = suite_name(config, s->is_single, &s->arena);
+	s->n = parts.n * (set.is_member ? 1 : set.repeats);
+	if (s->n > SUITE_MEMBERS_MAX) {
+		config_complain(config, f, json_get(config->tree, "repeat"), "repeat",
+				"%zu experiments with their repeats, and %d is the most", s->n,
+				SUITE_MEMBERS_MAX);
+		goto failed;
+	}
+	s->member = arena_alloc(&s->arena, s->n * sizeof(*s->member));
+	rc = type_members(s, &parts, &set, f);
+	settle_files(s, o);
+	settle_order(s, set.is_member ? 1 : set.repeats);
+	choose(s, o);
+	if (rc == 0 && !s->is_single)
+		rc = check_names(s, f);
+	if (rc == 0)
+		rc = check_never(s, f);
+	if (rc == 0 || s->is_single)
+		return rc;
+failed:
+	suite_release(s);
+	return -1;
+}
+
+void suite_release(struct suite *s)
+{
+	arena_release(&s->arena);
+	*s = (struct suite){ 0 };
+}

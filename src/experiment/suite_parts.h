@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* experiment/suite_parts.h - what the files of suite share; for no others. */
+#pragma once
+#include "experiment/config.h"
+#include "experiment/import.h"
+#include "experiment/suite.h"
+
+/* One configuration as text values: a member before it is typed, repeats not counted. */
+struct suite_part {
+	const char *name;                 /* NULL: the configuration's own */
+	const struct json_value *tree;
+	const struct import_test *test;
+};
+struct suite_parts {
+	struct suite_part *v;
+	size_t n, cap;
+	bool is_list;                     /* made of matrix, experiments or import */
+};
+
+/*
+ * Keys of suites taken out of c's tree, and every combination merged. -1: f has errors.
+ */
+int suite_parts(const struct config *c, const struct config_know *know, struct arena *a,
+		struct suite_parts *out, struct config_findings *f);
+/* part with every combination of the matrix; with none, part itself. */
+int suite_matrix(const struct config *c, const struct suite_part *part, struct arena *a,
+		 struct suite_parts *out, struct config_findings *f);
+int suite_parts_add(const struct config *c, const struct suite_part *part, struct arena *a,
+		    struct suite_parts *out, struct config_findings *f);
+
+/* ---- running: suite_run.c and suite_jobs.c ---- */
+
+struct suite_sitting {
+	const struct suite *s;
+	const struct suite_opts *o;
+	const struct suite_hooks *hooks;
+	struct suite_tally *tally;
+	size_t *todo;                     /* places of member, in order */
+	size_t n_todo, n_ended;
+	double began_s, took_s;           /* took_s: of all that have ended */
+	int64_t written_ns;               /* when the suite's document was, and what that took */
+	int64_t write_took_ns;
+};
+
+void suite_say_begin(struct suite_sitting *t, size_t place);
+/* Counts a member whose document is at its path, and rewrites the suite's. took_s: NAN unknown. */
+int suite_ended(struct suite_sitting *t, const struct suite_member *m, double took_s,
+		struct err *e);
+/* "FOLDER/upstream/LABEL": where the files for upstream's tables go. Caller frees. */
+char *suite_imported_stem(const struct suite *s, const struct suite_member *m);
+bool suite_is_cancelled(const struct suite_sitting *t);
+/* jobs > 1: every member of todo as a child. */
+int suite_jobs_run(struct suite_sitting *t, struct err *e);
+
+/* What the parent looks at in a document. */
+struct suite_document {
+	enum outcome_status status;
+	char reason[512];                 /* "" when completed */
+	char hash[17];
+	double duration_s, startup_s;     /* NAN: not there; startup_s: of the slowest server */
+	bool is_valid;                    /* the verdict, where there is one */
+	bool has_hash;
+};
+/* False: no such file, or no document. */
+bool suite_document_read(const char *path, struct suite_document *out);

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * suite_run.c - see suite.h: members one after another, and the documents.
+ *
+ * Nothing of a suite's state is kept anywhere but in its members' documents: what is done is what
+ * they say, and the suite's document is made of them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "experiment/document.h"
+#include "experiment/suite_parts.h"
+#include "json/write.h"
+
+/* Rewriting the suite's document may take this share of the time at most. */
+#define WRITE_SHARE_MAX 0.05
+#define EARLIER_FOLDER "earlier"
+#define IMPORTED_FOLDER "upstream"
+
+/* ---- documents ---- */
+
+static bool read_status(const struct json_value *v, enum outcome_status *out)
+{
+	struct str text = json_text(json_get(v, "status"), STR(""));
+
+	for (unsigned i = OUTCOME_COMPLETED; i <= OUTCOME_FAILED; i++)
+		if (str_is(text, outcome_status_name((enum outcome_status)i))) {
+			*out = (enum outcome_status)i;
+			return true;
+		}
+	return false;
+}
+
+static double slowest_start(const struct json_value *servers)
+{
+	double out = NAN;
+
+	for (size_t i = 0; servers && servers->kind == JSON_ARRAY && i < servers->count; i++)
+		out = fmax(out, json_real(json_get(&servers->item[i], "startup_s"), NAN));
+	return out;
+}
+
+bool suite_document_read(const char *path, struct suite_document *out)
+{
+	struct buf text = { .limit = DOCUMENT_BYTES_MAX };
+	struct arena arena = { 0 };
+	struct json_value *v;
+	struct err e;
+	bool is_good = false;
+
+	*out = (struct suite_document){ .duration_s = NAN, .startup_s = NAN };
+	if (file_read(path, DOCUMENT_BYTES_MAX, &text, &e) == 0 &&
+	    json_parse(&arena, buf_str(&text), &v, &e) == 0 && read_status(v, &out->status)) {
+		const struct json_value *config = json_get(v, "config");
+		struct str hash = json_text(json_get(config, "hash"), STR(""));
+		struct str reason = json_text(json_get(json_get(v, "error"), "reason"), STR(""));
+		struct str verdict = json_text(json_get(json_get(v, "trust"), "verdict"), STR(""));
+
+		is_good = true;
+		out->has_hash = hash.n > 0;
+		snprintf(out->hash, sizeof(out->hash), "%.*s", (int)hash.n, hash.p);
+		snprintf(out->reason, sizeof(out->reason), "%.*s", (int)reason.n, reason.p);
+		out->duration_s = json_real(json_get(v, "duration"), NAN);
+		out->startup_s = slowest_start(json_get(config, "servers"));
+		out->is_valid = verdict.n == 0 || str_is(verdict, "VALID");
+	}
+	arena_release(&arena);
+	buf_release(&text);
+	return is_good;
+}
+
+bool suite_is_done(const struct suite_member *m)
+{
+	struct suite_document d;
+	char hash[sizeof(d.hash)];
+
+	snprintf(hash, sizeof(hash), "%016llx", (unsigned long long)m->x.hash);
+	return suite_document_read(m->path, &d) && d.status == OUTCOME_COMPLETED && d.has_hash &&
+	       strcmp(d.hash, hash) == 0;
+}
+
+static void put_plan(const struct suite_sitting *t, struct json_writer *w)
+{
+	static const char *const restart[] = { "always", "on-change", "never" };
+	const struct suite *s = t->s;
+
+	json_key(w, "plan");
+	json_begin_object(w);
+	json_key(w, "members");
+	json_put_int(w, (int64_t)s->n);
+	json_key(w, "repeats");
+	json_put_int(w, s->n ? (int64_t)s->member[0].x.repeats : 0);
+	json_key(w, "shuffle_seed");
+	if (s->is_shuffled)
+		json_put_int(w, (int64_t)s->seed);
+	else
+		json_put_null(w);
+	json_key(w, "restart");
+	json_put_text(w, restart[s->jobs > 1 ? SUITE_RESTART_ALWAYS : s->restart]);
+	json_key(w, "jobs");
+	json_put_int(w, s->jobs);
+	json_key(w, "order");
+	json_begin_array(w);
+	for (size_t i = 0; i < s->n; i++)
+		json_put_text(w, s->member[s->order[i]].label);
+	json_end_array(w);
+	json_end_object(w);
+}
+
+/* Members' documents go from file to file: all of them need not fit into memory. */
+static int put_documents(const struct suite_sitting *t, int fd, struct json_writer *w,
+			 bool *has_document)
+{
+	int rc = 0;
+
+	json_key(w, "experiments");
+	json_begin_array(w);
+	for (size_t i = 0; rc == 0 && i < t->s->n; i++) {
+		const char *path = t->s->member[i].path;
+		struct buf text = { .limit = DOCUMENT_BYTES_MAX };
+		struct suite_document d;
+		struct err e;
+
+		has_document[i] = suite_document_read(path, &d) &&
+				  file_read(path, DOCUMENT_BYTES_MAX, &text, &e) == 0;
+		if (has_document[i]) {
+			json_put_raw(w, str_trim(buf_str(&text)));
+			rc = file_write_all(fd, buf_str(w->out));
+			buf_reset(w->out);
+		}
+		buf_release(&text);
+	}
+	json_end_array(w);
+	return rc;
+}
+
+static int write_suite(struct suite_sitting *t, struct err *e)
+{
+	const struct suite *s = t->s;
+	int64_t began_ns = clock_mono_ns();
+	bool *has_document = mem_array(s->n + 1, sizeof(*has_document));
+	struct buf text = { .limit = SIZE_MAX };
+	struct json_writer w = json_writer(&text);
+	struct file_swap swap;
+	int rc = file_swap_begin(&swap, s->output);
+
+	if (rc == 0) {
+		json_begin_object(&w);
+		json_key(&w, "schema_version");
+		json_put_int(&w, DOCUMENT_SCHEMA_VERSION);
+		json_key(&w, "suite");
+		json_put_text(&w, s->name);
+		put_plan(t, &w);
+		rc = put_documents(t, swap.fd, &w, has_document);
+		json_key(&w, "lacking");
+		json_begin_array(&w);
+		for (size_t i = 0; i < s->n; i++)
+			if (!has_document[i])
+				json_put_text(&w, s->member[i].label);
+		json_end_array(&w);
+		json_end_object(&w);
+		buf_add_char(&text, '\n');
+		if (rc == 0)
+			rc = file_write_all(swap.fd, buf_str(&text));
+		rc = file_swap_end(&swap, rc == 0) < 0 ? -1 : rc;
+	}
+	buf_release(&text);
+	free(has_document);
+	t->written_ns = clock_mono_ns();
+	t->write_took_ns = t->written_ns - began_ns;
+	return rc < 0 ? err_set(e, ERR_IO, "cannot write %s: %s", s->output, strerror(errno)) : 0;
+}
+
+/* ---- counting, telling ---- */
+
+bool suite_is_cancelled(const struct suite_sitting *t)
+{
+	const atomic_bool *cancel = t->hooks->run.cancel;
+
+	return cancel && atomic_load(cancel);
+}
+
+static double left_s(const struct suite_sitting *t)
+{
+	size_t jobs = t->s->jobs ? t->s->jobs : 1;
+
+	if (t->n_ended == 0)
+		return NAN;
+	return t->took_s / (double)t->n_ended * (double)(t->n_todo - t->n_ended) / (double)jobs;
+}
+
+void suite_say_begin(struct suite_sitting *t, size_t at)
+{
+	struct suite_now now = {
+		.member = &t->s->member[t->todo[at]], .at = at + 1, .n = t->n_todo,
+		.left_s = left_s(t),
+	};
+
+	if (t->hooks->member)
+		t->hooks->member(t->hooks->self, &now);
+}
+
+static void count(struct suite_tally *tally, const struct suite_document *d)
+{
+	switch (d->status) {
+	case OUTCOME_COMPLETED: tally->completed++; break;
+	case OUTCOME_PARTIAL: tally->partial++; break;
+	case OUTCOME_FAILED: tally->failed++; break;
+	}
+	if (d->status != OUTCOME_FAILED && !d->is_valid)
+		tally->doubtful++;
+}
+
+int suite_ended(struct suite_sitting *t, const struct suite_member *m, double took_s,
+		struct err *e)
+{
+	struct suite_now now = { .member = m, .n = t->n_todo, .has_ended = true, .took_s = took_s };
+	struct suite_document d;
+
+	if (!suite_document_read(m->path, &d)) {
+		d = (struct suite_document){ .status = OUTCOME_FAILED };
+		snprintf(d.reason, sizeof(d.reason), "it left no document");
+	}
+	count(t->tally, &d);
+	t->n_ended++;
+	t->took_s += took_s;
+	now.at = t->n_ended;
+	now.status = d.status;
+	now.reason = *d.reason ? d.reason : NULL;
+	now.left_s = left_s(t);
+	if (t->hooks->member)
+		t->hooks->member(t->hooks->self, &now);
+	if (t->s->is_single || (double)(clock_mono_ns() - t->written_ns) * WRITE_SHARE_MAX <
+			       (double)t->write_took_ns)
+		return 0;
+	return write_suite(t, e);
+}
+
+/* ---- one after another ---- */
+
+/* The document at its place; where that cannot be written, beside the world's other leftovers. */
+static int store(const struct suite_member *m, const struct outcome *out, struct err *e)
+{
+	const char *tmp = getenv("TMPDIR");
+	struct buf text = { .limit = DOCUMENT_BYTES_MAX }, other = { 0 };
+	struct err second;
+	int rc;
+
+	document_write(&m->x, out, &text);
+	rc = file_write_atomic(m->path, buf_str(&text), e);
+	if (rc < 0) {
+		buf_printf(&other, "%s/%s.json", tmp && *tmp ? tmp : "/tmp", out->run_id);
+		if (file_write_atomic(other.data, buf_str(&text), &second) == 0)
+			err_wrap(e, "the document is in %s", other.data);
+	}
+	buf_release(&other);
+	buf_release(&text);
+	return rc;
+}
+
+/* A child is told the stem of the files behind its number: "I/N:STEM". */
+static int store_imported(const struct suite_sitting *t, const struct suite_member *m,
+			  const struct outcome *out, struct err *e)
+{
+	const char *told = t->o->member ? strchr(t->o->member, ':') : NULL;
+	char *stem;
+	int rc;
+
+	if (!m->test)
+		return told ? import_store(&m->x, told + 1, out, e) : 0;
+	stem = suite_imported_stem(t->s, m);
+	rc = import_store(&m->x, stem, out, e);
+	free(stem);
+	return rc;
+}
+
+char *suite_imported_stem(const struct suite *s, const struct suite_member *m)
+{
+	struct buf stem = { 0 };
+
+	buf_printf(&stem, "%s/%s/%s", s->folder, IMPORTED_FOLDER, m->label);
+	return buf_take(&stem);
+}
+
+/* Whether the member after this one goes on with its servers. */
+static bool keeps_servers(const struct suite_sitting *t, size_t at)
+{
+	const struct suite *s = t->s;
+
+	return s->restart != SUITE_RESTART_ALWAYS && at + 1 < t->n_todo &&
+	       suite_same_servers(&s->member[t->todo[at]].x, &s->member[t->todo[at + 1]].x);
+}
+
+static int run_member(struct suite_sitting *t, size_t at, struct experiment_site *site,
+		      struct err *e)
+{
+	const struct suite_member *m = &t->s->member[t->todo[at]];
+	const struct experiment_hooks *hooks = &t->hooks->run;
+	struct outcome *out = &t->tally->outcome;
+	int64_t began_ns = clock_mono_ns();
+	int rc;
+
+	if (t->tally->single)
+		outcome_release(out);
+	*out = (struct outcome){ 0 };
+	t->tally->single = out;
+	suite_say_begin(t, at);
+	if (site->held || keeps_servers(t, at))
+		experiment_run_at(&m->x, site, hooks, out);
+	else
+		experiment_run(&m->x, hooks, out);
+	if (!keeps_servers(t, at))
+		experiment_leave(site, hooks);
+	rc = store(m, out, e);
+	if (rc == 0)
+		rc = store_imported(t, m, out, e);
+	if (rc == 0)
+		rc = suite_ended(t, m, (double)(clock_mono_ns() - began_ns) / 1e9, e);
+	return rc;
+}
+
+static int run_all(struct suite_sitting *t, struct err *e)
+{
+	struct experiment_site site = { 0 };
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < t->n_todo && !suite_is_cancelled(t); i++) {
+		size_t failed = t->tally->failed;
+
+		rc = run_member(t, i, &site, e);
+		if (t->s->stop_on_error && t->tally->failed > failed)
+			break;
+	}
+	experiment_leave(&site, &t->hooks->run);
+	return rc;
+}
+
+/* ---- the sitting ---- */
+
+/* One suite at a time in a folder. *fd: to be closed. */
+static int enter(const struct suite *s, int *fd, struct err *e)
+{
+	if (file_mkdirs(s->folder, e) < 0)
+		return -1;
+	*fd = open(s->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (*fd < 0)
+		return err_set(e, ERR_IO, "cannot open %s: %s", s->folder, strerror(errno));
+	/* A file system without locks is no reason not to measure. */
+	if (flock(*fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		return err_set(e, ERR_RUN, "another run is at work in %s; wait for its end or give "
+			       "another --output", s->folder);
+	return 0;
+}
+
+static int find_work(struct suite_sitting *t, struct err *e)
+{
+	const struct suite *s = t->s;
+	size_t chosen = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct suite_member *m = &s->member[s->order[i]];
+
+		if (!m->is_chosen)
+			continue;
+		chosen++;
+		if (t->o->is_resumed && suite_is_done(m))
+			t->tally->kept++;
+		else
+			t->todo[t->n_todo++] = s->order[i];
+	}
+	if (chosen == 0)
+		return err_set(e, ERR_USAGE, "--only: none of the %zu experiments matches; the first "
+			       "is called %s", s->n, s->member[0].label);
+	return 0;
+}
+
+/* "NAME.json" of the folder goes to earlier/NAME.TIME.json. */
+static int put_aside(const struct suite *s, const struct suite_member *m, const struct stat *st,
+		     struct err *e)
+{
+	char *folder = file_join(s->folder, EARLIER_FOLDER);
+	const char *base = strrchr(m->path, '/') + 1;
+	struct buf to = { 0 };
+	int rc = file_mkdirs(folder, e);
+
+	buf_printf(&to, "%s/%.*s.%lld.json", folder, (int)(strlen(base) - strlen(".json")), base,
+		   (long long)st->st_mtim.tv_sec);
+	if (rc == 0 && rename(m->path, to.data) < 0)
+		rc = err_set(e, ERR_IO, "cannot rename %s to %s: %s", m->path, to.data,
+			     strerror(errno));
+	buf_release(&to);
+	free(folder);
+	return rc;
+}
+
+/*
+ * Documents of an earlier run are of other measurements: they must not be taken for this one's,
+ * should it end early. But they may be all there is of a night, and are kept.
+ */
+static int put_old_aside(const struct suite_sitting *t, struct err *e)
+{
+	const struct experiment_hooks *hooks = &t->hooks->run;
+	struct buf text = { 0 };
+	size_t n = 0;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && !t->s->is_single && i < t->n_todo; i++) {
+		const struct suite_member *m = &t->s->member[t->todo[i]];
+		struct stat st;
+
+		if (stat(m->path, &st) < 0)
+			continue;
+		rc = put_aside(t->s, m, &st, e);
+		n++;
+	}
+	if (n && rc == 0 && hooks->warn) {
+		buf_printf(&text, "%zu document%s of earlier runs put aside in %s/%s%s", n,
+			   n == 1 ? "" : "s", t->s->folder, EARLIER_FOLDER,
+			   t->o->is_resumed ? "" : "; --resume would have kept what is completed");
+		hooks->warn(hooks->self, text.data);
+	}
+	buf_release(&text);
+	return rc;
+}
+
+int suite_run(const struct suite *s, const struct suite_opts *o, const struct suite_hooks *hooks,
+	      struct suite_tally *out, struct err *e)
+{
+	struct suite_sitting t = { .s = s, .o = o, .hooks = hooks, .tally = out };
+	struct err second;
+	int fd = -1, rc;
+
+	*out = (struct suite_tally){ 0 };
+	t.todo = mem_array(s->n, sizeof(*t.todo));
+	rc = enter(s, &fd, e);
+	if (rc == 0)
+		rc = find_work(&t, e);
+	if (rc == 0)
+		rc = put_old_aside(&t, e);
+	if (rc == 0 && !s->is_single)
+		rc = write_suite(&t, e); /* now, and not after hours: that it can be written */
+	if (rc == 0) {
+		rc = s->jobs > 1 && !s->is_single ? suite_jobs_run(&t, e) : run_all(&t, e);
+		if (!s->is_single && write_suite(&t, rc == 0 ? e : &second) < 0)
+			rc = -1;
+		out->left = t.n_todo - t.n_ended;
+		out->is_interrupted = suite_is_cancelled(&t);
+	}
+	if (fd >= 0)
+		close(fd);
+	free(t.todo);
+	return rc;
+}
+
+void suite_tally_release(struct suite_tally *t)
+{
+	if (t->single)
+		outcome_release(t->single);
+	*t = (struct suite_tally){ 0 };
+}
