@@ -53,7 +53,7 @@ struct lock_holder {
 	int64_t since_s;           /* Unix time; 0: not told */
 	char host[256], run[64];
 	char command[TREE_COMMAND_BYTES];
-	char wants[1024];
+	char wants[4096];
 };
 
 /* The folder, made when it is not there. -1 with e when it cannot be used. Appends to out. */

@@ -1,0 +1,606 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* allocate.c - see allocate.h. */
+#include "experiment/allocate.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "experiment/choose.h"
+#include "experiment/queue.h"
+#include "proc/port_take.h"
+
+#define POLL_NS 200000000
+#define SLICE_NS 20000000          /* between two looks at the flag that cancels */
+#define LINE_EVERY_NS 10000000000
+#define AT_ONCE_S 2.0              /* what drivers and dying locks may lag behind, at wait_s 0 */
+#define SHOWN_MAX 3                /* obstacles that a message names */
+#define SETTLE_S 30.0
+#define SETTLE_BYTES (512.0 * 1048576)
+#define SETTLE_SHARE 0.02          /* of the GPU's memory */
+#define GIB 1073741824.0
+
+/* One allocation on its way. */
+struct taking {
+	const struct experiment *x;
+	const struct gpu_set *gpus;
+	const struct experiment_hooks *hooks;
+	struct candidates may;
+	unsigned *share;               /* GPUs of each server */
+	unsigned want;
+	struct queue queue;
+	struct lock_holder me;
+	struct allocation *out;
+	size_t *place;                 /* what was taken: want of them */
+	/* of the last attempt that failed */
+	struct buf why;
+	unsigned n_free, n_busy, n_front;
+	bool may_pass;                 /* nothing but figures that drivers tell late */
+	struct lock_holder first;
+};
+
+const char *allocate_fault_name(enum allocate_fault fault)
+{
+	static const char *const names[] = {
+		[ALLOCATE_FAULT_NONE] = "none",
+		[ALLOCATE_FAULT_GPUS_BUSY] = "gpus busy",
+		[ALLOCATE_FAULT_NO_GPU] = "no gpu",
+		[ALLOCATE_FAULT_PORTS] = "port taken",
+		[ALLOCATE_FAULT_LOCKS] = "locks unusable",
+		[ALLOCATE_FAULT_CANCELLED] = "cancelled",
+	};
+
+	return names[fault];
+}
+
+static int fail(enum allocate_fault *fault, enum allocate_fault with)
+{
+	if (fault)
+		*fault = with;
+	return -1;
+}
+
+static const atomic_bool *cancel_of(const struct taking *t)
+{
+	return t->hooks ? t->hooks->cancel : NULL;
+}
+
+static bool is_cancelled(const struct experiment_hooks *hooks)
+{
+	return hooks && hooks->cancel && atomic_load(hooks->cancel);
+}
+
+/* ---- how many, for whom ---- */
+
+static unsigned listed(const struct experiment_resources *r)
+{
+	unsigned n = 0;
+
+	while (r->list && r->list[n])
+		n++;
+	return n;
+}
+
+/* Shares of a number of GPUs that was given: as the servers say, or all to the only one. */
+static int share_out(const struct experiment *x, unsigned given, unsigned *share, struct err *e)
+{
+	size_t started = 0, one = x->serving;
+	unsigned sum = 0;
+
+	for (size_t i = 0; i < x->n_servers; i++) {
+		if (x->server[i].url)
+			continue;
+		started++;
+		one = i;
+		share[i] = x->server[i].gpus;
+		sum += share[i];
+	}
+	if (started > 1 && sum == given)
+		return 0;
+	if (started > 1 && sum)
+		return err_set(e, ERR_USAGE, "resources.gpus: %u given, but the %zu servers take %u "
+			       "together", given, started, sum);
+	if (started > 1)
+		one = x->serving;
+	for (size_t i = 0; i < x->n_servers; i++)
+		share[i] = i == one && started && !x->server[i].url ? given : 0;
+	return 0;
+}
+
+static int find_shares(struct taking *t, struct err *e)
+{
+	const struct experiment_resources *r = &t->x->resources;
+
+	t->share = mem_array(t->x->n_servers + 1, sizeof(*t->share));
+	for (size_t i = 0; r->want == GPUS_AUTO && i < t->x->n_servers; i++)
+		t->share[i] = t->x->server[i].url ? 0 : t->x->server[i].gpus;
+	if ((r->want == GPUS_COUNT || r->want == GPUS_LIST) &&
+	    share_out(t->x, r->want == GPUS_LIST ? listed(r) : r->count, t->share, e) < 0)
+		return -1;
+	for (size_t i = 0; i < t->x->n_servers; i++)
+		t->want += t->share[i];
+	return 0;
+}
+
+/* Whether this machine could give it at all. */
+static int check_machine(struct taking *t, enum allocate_fault *fault, struct err *e)
+{
+	const char *note = gpu_note(t->gpus);
+	size_t n;
+
+	gpu_list(t->gpus, &n);
+	if (choose_candidates(&t->x->resources, t->gpus, &t->may, e) < 0)
+		return fail(fault, ALLOCATE_FAULT_NO_GPU);
+	if (t->want && n == 0 && t->x->resources.want == GPUS_AUTO) {
+		t->out->note = arena_printf(&t->out->arena, "no GPU here%s%s%s: the servers run "
+					    "without", *note ? " (" : "", note, *note ? ")" : "");
+		memset(t->share, 0, t->x->n_servers * sizeof(*t->share));
+		t->want = 0;
+		return 0;
+	}
+	if (t->want > t->may.n) {
+		err_set(e, ERR_RUN, "%u GPU%s wanted, but this machine has %zu that may be used%s%s",
+			t->want, t->want == 1 ? " is" : "s are", t->may.n,
+			*note ? ": " : "", note);
+		return fail(fault, ALLOCATE_FAULT_NO_GPU);
+	}
+	for (size_t i = 0; t->may.are_parts && i < t->x->n_servers; i++)
+		if (t->share[i] > 1) {
+			err_set(e, ERR_RUN, "%s takes %u GPUs, but here are parts of GPUs (MIG), "
+				"of which a program can use one", t->x->server[i].name,
+				t->share[i]);
+			return fail(fault, ALLOCATE_FAULT_NO_GPU);
+		}
+	return 0;
+}
+
+/* ---- taking them ---- */
+
+static void keep_lock(struct allocation *out, const struct lock *l)
+{
+	out->lock = mem_grow(out->lock, out->n_locks + 1, sizeof(*out->lock));
+	out->lock[out->n_locks++] = *l;
+}
+
+__attribute__((format(printf, 3, 4)))
+static void obstacle(struct taking *t, const struct gpu *g, const char *fmt, ...)
+{
+	char text[1024];
+	va_list args;
+
+	if (t->n_busy++ >= SHOWN_MAX)
+		return;
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	if (t->why.len)
+		buf_add_text(&t->why, "; ");
+	choose_call(g, &t->why);
+	buf_printf(&t->why, " %.*s", 260, text);
+}
+
+/* 1: locked and free; 0: an obstacle has been written down. */
+static int try_one(struct taking *t, size_t place, struct lock *l, struct err *e)
+{
+	const struct experiment_resources *r = &t->x->resources;
+	size_t n;
+	const struct gpu *g = &gpu_list(t->gpus, &n)[place];
+	struct buf why = { 0 };
+	struct lock_holder who = { 0 };
+	bool may_pass;
+	char name[128];
+	int taken;
+
+	choose_lock_name(g, name);
+	taken = lock_take(t->queue.folder, name, r->is_shared ? LOCK_SHARED : LOCK_ALONE, &t->me, l,
+			  &who, e);
+	if (taken < 0)
+		return -1;
+	if (taken == 0) {
+		t->may_pass = false;
+		buf_add_text(&why, "is held by ");
+		lock_describe(&who, &why);
+		obstacle(t, g, "%s", why.data);
+	} else if (choose_is_busy(r, t->gpus, place, &why, &may_pass)) {
+		t->may_pass &= may_pass;
+		obstacle(t, g, "%s", why.data);
+		lock_give(l);
+		taken = 0;
+	}
+	buf_release(&why);
+	return taken;
+}
+
+/* Those that nobody in front waits for, each tried; then the best of the free ones, locked. */
+static int try_all(struct taking *t, const struct buf *wanted, struct err *e)
+{
+	struct lock *lock = mem_array(t->may.n + 1, sizeof(*lock));
+	size_t *place = mem_array(t->may.n + 1, sizeof(*place)), n, kept = 0;
+	const struct gpu *g = gpu_list(t->gpus, &n);
+	int taken = 0;
+
+	for (size_t i = 0; i < t->may.n && taken >= 0; i++) {
+		char name[128];
+
+		choose_lock_name(&g[t->may.place[i]], name);
+		if (queue_has(wanted, name))
+			continue;
+		taken = try_one(t, t->may.place[i], &lock[i], e);
+		if (taken == 1)
+			place[t->n_free++] = t->may.place[i];
+	}
+	if (taken >= 0 && t->n_free >= t->want) {
+		if (t->n_free > t->want)
+			choose_best(t->gpus, place, t->n_free, t->want);
+		memcpy(t->place, place, t->want * sizeof(*place));
+		kept = t->want;
+	}
+	for (size_t i = 0; i < t->may.n; i++) {
+		bool is_kept = false;
+
+		for (size_t k = 0; k < kept; k++)
+			is_kept |= t->place[k] == t->may.place[i];
+		if (is_kept)
+			keep_lock(t->out, &lock[i]);
+		else
+			lock_give(&lock[i]);
+	}
+	free(lock);
+	free(place);
+	return taken < 0 ? -1 : kept > 0;
+}
+
+/* 1: all of them are ours; 0: not now, and why; -1: e. */
+static int attempt(struct taking *t, struct err *e)
+{
+	struct buf wanted = { 0 };
+	int result;
+
+	if (queue_enter(&t->queue, &t->me, cancel_of(t), e) < 0)
+		return -1;
+	buf_reset(&t->why);
+	t->n_free = t->n_busy = 0;
+	t->may_pass = true;
+	t->n_front = queue_in_front(&t->queue, &wanted, &t->first);
+	result = try_all(t, &wanted, e);
+	queue_leave(&t->queue);
+	buf_release(&wanted);
+	return result;
+}
+
+/* "2 GPUs are wanted and 1 of 8 is free: GPU 0 is held by ...; and 5 more". */
+static void describe(const struct taking *t, struct buf *out)
+{
+	buf_printf(out, "%u GPU%s wanted and %u of %zu %s free", t->want,
+		   t->want == 1 ? " is" : "s are", t->n_free, t->may.n,
+		   t->n_free == 1 ? "is" : "are");
+	if (t->why.len)
+		buf_printf(out, ": %s", t->why.data);
+	if (t->n_busy > SHOWN_MAX)
+		buf_printf(out, "; and %u more", t->n_busy - SHOWN_MAX);
+	if (!t->n_front)
+		return;
+	buf_printf(out, "; %u experiment%s in front of us, first ", t->n_front,
+		   t->n_front == 1 ? " is" : "s are");
+	lock_describe(&t->first, out);
+}
+
+static void pause_until(const struct taking *t, int64_t until_ns)
+{
+	while (clock_mono_ns() < until_ns && !is_cancelled(t->hooks))
+		nanosleep(&(struct timespec){ 0, SLICE_NS }, NULL);
+}
+
+static void say_waiting(const struct taking *t)
+{
+	struct buf text = { 0 };
+
+	if (t->hooks && t->hooks->line) {
+		buf_add_text(&text, "Waiting for GPUs: ");
+		describe(t, &text);
+		t->hooks->line(t->hooks->self, text.data);
+	}
+	buf_release(&text);
+}
+
+/* Attempts, until it is our turn and they are free, or the time is over. */
+static int wait_for_all(struct taking *t, enum allocate_fault *fault, struct err *e)
+{
+	double wait_s = t->x->resources.wait_s;
+	int64_t began_ns = clock_mono_ns(), said_ns = 0;
+	struct buf text = { 0 };
+
+	for (unsigned n = 0;; n++) {
+		int result = attempt(t, e);
+		int64_t now_ns = clock_mono_ns();
+		double waited_s = (double)(now_ns - began_ns) * 1e-9;
+
+		if (result != 0)
+			return result < 0 ? fail(fault, e->code == ERR_CANCELLED ?
+						 ALLOCATE_FAULT_CANCELLED : ALLOCATE_FAULT_LOCKS) :
+					    0;
+		if (is_cancelled(t->hooks)) {
+			err_set(e, ERR_CANCELLED, "stopped while waiting for GPUs");
+			return fail(fault, ALLOCATE_FAULT_CANCELLED);
+		}
+		/* A lock may be on its way out and a figure late: one more look, at least. */
+		if (waited_s >= wait_s && n > 0 && !(t->may_pass && waited_s < AT_ONCE_S))
+			break;
+		if (wait_s > 0 && (said_ns == 0 || now_ns - said_ns > LINE_EVERY_NS)) {
+			said_ns = now_ns;
+			say_waiting(t);
+		}
+		pause_until(t, now_ns + POLL_NS);
+	}
+	describe(t, &text);
+	if (wait_s > 0)
+		buf_printf(&text, " (waited %g s)", wait_s);
+	err_set(e, ERR_RUN, "%s", text.data);
+	buf_release(&text);
+	return fail(fault, ALLOCATE_FAULT_GPUS_BUSY);
+}
+
+static int take_gpus(struct taking *t, enum allocate_fault *fault, struct err *e)
+{
+	struct buf wants = { 0 };
+	size_t n;
+	const struct gpu *g = gpu_list(t->gpus, &n);
+	int result;
+
+	for (size_t i = 0; i < t->may.n; i++) {
+		char name[128];
+
+		choose_lock_name(&g[t->may.place[i]], name);
+		buf_printf(&wants, "%s ", name);
+	}
+	if (wants.len >= sizeof(t->me.wants)) {
+		err_set(e, ERR_LIMIT, "%zu GPUs to choose from: a ticket has room for the names of "
+			"%zu bytes; name those that are meant", t->may.n, sizeof(t->me.wants));
+		buf_release(&wants);
+		return fail(fault, ALLOCATE_FAULT_NO_GPU);
+	}
+	memcpy(t->me.wants, wants.data, wants.len + 1);
+	buf_release(&wants);
+	t->place = mem_array(t->want, sizeof(*t->place));
+	result = queue_enter(&t->queue, &t->me, cancel_of(t), e);
+	if (result == 0) {
+		lock_clean(t->queue.tickets);
+		result = queue_take_ticket(&t->queue, &t->me, e);
+		queue_leave(&t->queue);
+	}
+	if (result < 0)
+		return fail(fault, e->code == ERR_CANCELLED ? ALLOCATE_FAULT_CANCELLED :
+							      ALLOCATE_FAULT_LOCKS);
+	result = wait_for_all(t, fault, e);
+	lock_give(&t->queue.ticket);
+	t->me.wants[0] = 0;
+	return result;
+}
+
+static int take_ports(struct taking *t, enum allocate_fault *fault, struct err *e)
+{
+	unsigned first = t->x->resources.port_first, last = t->x->resources.port_last;
+	int result = queue_enter(&t->queue, &t->me, cancel_of(t), e);
+
+	if (result < 0)
+		return fail(fault, e->code == ERR_CANCELLED ? ALLOCATE_FAULT_CANCELLED :
+							      ALLOCATE_FAULT_LOCKS);
+	/* What was left by those that were killed, now that nobody else looks. */
+	lock_clean(t->queue.folder);
+	if (first == 0)
+		port_range(&first, &last);
+	for (size_t i = 0; i < t->x->n_servers && result == 0; i++) {
+		const struct experiment_server *s = &t->x->server[i];
+		struct lock l = { 0 };
+
+		if (s->url)
+			continue;
+		result = port_take(t->queue.folder, s->port ? s->port : first,
+				   s->port ? s->port : last, &t->me, &t->out->server[i].port, &l, e);
+		if (result == 0)
+			keep_lock(t->out, &l);
+		else
+			err_wrap(e, "%s", s->name);
+	}
+	queue_leave(&t->queue);
+	return result < 0 ? fail(fault, ALLOCATE_FAULT_PORTS) : 0;
+}
+
+/* ---- what each server is told ---- */
+
+/* "0,1", or "MIG-..." */
+static char *join(struct allocation *out, const struct gpu *g, const size_t *place, size_t n)
+{
+	struct buf text = { 0 };
+	char *joined;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct gpu *one = &g[place[i]];
+
+		buf_add_text(&text, i ? "," : "");
+		if (one->part >= 0)
+			buf_add_text(&text, one->uuid);
+		else
+			buf_printf(&text, "%d", one->index);
+	}
+	joined = arena_text(&out->arena, buf_str(&text));
+	buf_release(&text);
+	return joined;
+}
+
+/* Indices as HIP counts: all GPUs, or from 0 those that ROCR leaves. */
+static void env_amd(struct allocation *out, const struct gpu *g, struct allocation_server *s,
+		    char **env)
+{
+	char *list = join(out, g, s->place, s->n_gpus);
+
+	if (getenv("ROCR_VISIBLE_DEVICES")) {
+		struct buf own = { 0 };
+
+		*env++ = arena_printf(&out->arena, "ROCR_VISIBLE_DEVICES=%s", list);
+		for (size_t i = 0; i < s->n_gpus; i++)
+			buf_printf(&own, "%s%zu", i ? "," : "", i);
+		list = arena_text(&out->arena, buf_str(&own));
+		buf_release(&own);
+	}
+	*env++ = arena_printf(&out->arena, "HIP_VISIBLE_DEVICES=%s", list);
+	/* HIP reads this one too, and programs compare the two. */
+	*env = arena_printf(&out->arena, "CUDA_VISIBLE_DEVICES=%s", list);
+}
+
+/* One that gets no GPU sees none of those that are not its own. */
+static void env_without(struct allocation *out, const struct gpu *g, size_t n, char **env)
+{
+	if (n && g[0].maker == GPU_NVIDIA)
+		*env++ = arena_text(&out->arena, STR("CUDA_VISIBLE_DEVICES="));
+	if (n && g[n - 1].maker == GPU_AMD)
+		*env = arena_text(&out->arena, STR("HIP_VISIBLE_DEVICES=-1"));
+}
+
+static void tell_server(struct taking *t, size_t i, const size_t *place)
+{
+	struct allocation *out = t->out;
+	struct allocation_server *s = &out->server[i];
+	size_t n;
+	const struct gpu *g = gpu_list(t->gpus, &n);
+	char **env = arena_alloc(&out->arena, 4 * sizeof(*env));
+
+	s->env = env;
+	s->n_gpus = t->share[i];
+	if (t->x->server[i].url)
+		return;
+	if (s->n_gpus == 0) {
+		env_without(out, g, n, env);
+		return;
+	}
+	s->gpu = arena_alloc(&out->arena, s->n_gpus * sizeof(*s->gpu));
+	s->place = arena_alloc(&out->arena, s->n_gpus * sizeof(*s->place));
+	memcpy(s->place, place, s->n_gpus * sizeof(*place));
+	for (size_t k = 0; k < s->n_gpus; k++)
+		s->gpu[k] = (struct outcome_gpu){ .index = g[place[k]].index,
+			.uuid = arena_text(&out->arena, str_of(g[place[k]].uuid)),
+			.name = arena_text(&out->arena, str_of(g[place[k]].name)) };
+	if (g[place[0]].maker == GPU_AMD) {
+		env_amd(out, g, s, env);
+		return;
+	}
+	/* Indices are those of the PCI bus order, which is not CUDA's own. */
+	env[0] = arena_text(&out->arena, STR("CUDA_DEVICE_ORDER=PCI_BUS_ID"));
+	env[1] = arena_printf(&out->arena, "CUDA_VISIBLE_DEVICES=%s",
+			      join(out, g, place, s->n_gpus));
+}
+
+static void tell_all(struct taking *t)
+{
+	struct allocation *out = t->out;
+	size_t from = 0;
+
+	out->n_gpus = t->want;
+	out->used_place = arena_alloc(&out->arena, (t->want + 1) * sizeof(*out->used_place));
+	out->used_bytes = arena_alloc(&out->arena, (t->want + 1) * sizeof(*out->used_bytes));
+	for (size_t i = 0; i < t->want; i++) {
+		struct gpu_sample now;
+
+		gpu_sample(t->gpus, t->place[i], &now);
+		out->used_place[i] = t->place[i];
+		out->used_bytes[i] = now.memory_used_bytes;
+	}
+	for (size_t i = 0; i < out->n_servers; i++) {
+		tell_server(t, i, t->place + from);
+		from += t->share[i];
+	}
+}
+
+static int take(struct taking *t, enum allocate_fault *fault, struct err *e)
+{
+	struct buf folder = { 0 };
+	int result = -1;
+
+	if (find_shares(t, e) < 0)
+		return fail(fault, ALLOCATE_FAULT_NO_GPU);
+	if (check_machine(t, fault, e) < 0)
+		return -1;
+	if (lock_folder(&folder, e) < 0 || queue_init(&t->queue, folder.data, e) < 0)
+		fail(fault, ALLOCATE_FAULT_LOCKS);
+	else if (!t->want || take_gpus(t, fault, e) == 0)
+		result = take_ports(t, fault, e);
+	if (result == 0)
+		tell_all(t);
+	buf_release(&folder);
+	return result;
+}
+
+int allocate(const struct experiment *x, const char *run_id, const struct gpu_set *gpus,
+	     const struct experiment_hooks *hooks, struct allocation *out,
+	     enum allocate_fault *fault, struct err *e)
+{
+	struct taking t = { .x = x, .gpus = gpus, .hooks = hooks, .out = out };
+	struct err own = { 0 };
+	int result;
+
+	*out = (struct allocation){ .n_servers = x->n_servers };
+	out->server = arena_alloc(&out->arena, (x->n_servers + 1) * sizeof(*out->server));
+	snprintf(t.me.run, sizeof(t.me.run), "%s", run_id ? run_id : "");
+	if (fault)
+		*fault = ALLOCATE_FAULT_NONE;
+	result = take(&t, fault, e ? e : &own);
+	if (result < 0)
+		allocate_release(out);
+	queue_release(&t.queue);
+	buf_release(&t.why);
+	free(t.may.place);
+	free(t.share);
+	free(t.place);
+	return result;
+}
+
+bool allocate_settle(const struct allocation *a, const struct gpu_set *gpus,
+		     const struct experiment_hooks *hooks)
+{
+	int64_t until_ns = clock_mono_ns() + (int64_t)(SETTLE_S * 1e9);
+	size_t n;
+	const struct gpu *g = gpu_list(gpus, &n);
+
+	for (size_t i = 0; i < a->n_gpus; i++) {
+		const struct gpu *one = &g[a->used_place[i]];
+		double room = fmax(SETTLE_BYTES, SETTLE_SHARE * one->memory_bytes);
+		struct gpu_sample now;
+
+		for (;;) {
+			gpu_sample(gpus, a->used_place[i], &now);
+			/* Not told, then or now: there is nothing to wait for. */
+			if (!(now.memory_used_bytes > a->used_bytes[i] + room))
+				break;
+			if (is_cancelled(hooks))
+				return false;
+			if (clock_mono_ns() > until_ns) {
+				struct buf text = { 0 };
+
+				choose_call(one, &text);
+				buf_printf(&text, " still has %.1f GiB in use %g s after its server "
+					   "was stopped, %.1f more than before",
+					   now.memory_used_bytes / GIB, SETTLE_S,
+					   (now.memory_used_bytes - a->used_bytes[i]) / GIB);
+				if (hooks && hooks->warn)
+					hooks->warn(hooks->self, text.data);
+				buf_release(&text);
+				return false;
+			}
+			nanosleep(&(struct timespec){ 0, POLL_NS / 2 }, NULL);
+		}
+	}
+	return true;
+}
+
+void allocate_release(struct allocation *a)
+{
+	for (size_t i = 0; i < a->n_locks; i++)
+		lock_give(&a->lock[i]);
+	free(a->lock);
+	arena_release(&a->arena);
+	*a = (struct allocation){ 0 };
+}
