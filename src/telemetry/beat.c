@@ -6,7 +6,8 @@
 
 static void set_next(struct beat *b)
 {
-	int64_t late = clock_mono_ns() - b->next_ns;
+	int64_t now_ns = clock_mono_ns();
+	int64_t late = (now_ns > b->not_before_ns ? now_ns : b->not_before_ns) - b->next_ns;
 	int64_t skipped = late > 0 ? late / b->interval_ns : 0;
 
 	b->missed += (uint64_t)skipped;
@@ -64,6 +65,8 @@ void beat_start(struct beat *b, int64_t interval_ns, void (*fn)(void *self), voi
 
 void beat_stop(struct beat *b)
 {
+	int64_t to_come;
+
 	if (!b->has_thread)
 		return;
 	pthread_mutex_lock(&b->lock);
@@ -71,6 +74,10 @@ void beat_stop(struct beat *b)
 	pthread_cond_signal(&b->wake);
 	pthread_mutex_unlock(&b->lock);
 	pthread_join(b->thread, NULL);
+	/* Those that would only have come now were not missed. */
+	to_come = (b->next_ns - clock_mono_ns()) / b->interval_ns;
+	if (to_come > 0)
+		b->missed -= (uint64_t)to_come;
 	pthread_mutex_destroy(&b->lock);
 	pthread_cond_destroy(&b->wake);
 	b->has_thread = false;

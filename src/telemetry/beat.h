@@ -14,6 +14,7 @@
 struct beat {
 	int64_t interval_ns;      /* fn may change it */
 	int64_t next_ns;          /* monotonic */
+	int64_t not_before_ns;    /* fn may set it: beats before it are left out */
 	uint64_t missed;          /* for fn and, once it is stopped, for all */
 	int64_t cpu_ns;           /* what the thread has taken; once it is stopped */
 	atomic_bool is_over;      /* set by beat_stop: fn should come to its end */

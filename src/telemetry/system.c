@@ -313,17 +313,13 @@ static void thin_when_full(struct system_watch *w)
 static void sample_again(void *self)
 {
 	struct system_watch *w = self;
-	int64_t elapsed_ns = clock_mono_ns() - w->began_ns;
 
-	w->thread_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	if ((double)w->thread_ns > CPU_FREE_NS + CPU_SHARE_MAX * (double)elapsed_ns) {
-		w->beat.missed++;
-		return;
-	}
 	sample_all(w);
 	w->thread_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	sample_self(w);
 	thin_when_full(w);
+	w->beat.not_before_ns = w->began_ns +
+				(int64_t)((double)(w->thread_ns - CPU_FREE_NS) / CPU_SHARE_MAX);
 }
 
 /* ---- begin, now, end ---- */
