@@ -222,15 +222,18 @@ static const char conditions[] =
 	" \"then\": {\"properties\": {\"error\": {\"type\": \"null\"},"
 	" \"results\": {\"type\": \"object\"}, \"trust\": {\"type\": \"object\"},"
 	" \"environment\": {\"type\": \"object\"}}}},"
-	" {\"if\": {\"properties\": {\"config\": {\"properties\":"
+	" {\"if\": {\"properties\": {\"config\": {\"type\": \"object\", \"properties\":"
 	" {\"mode\": {\"const\": \"throughput\"}}}, \"results\": {\"type\": \"object\"}}},"
-	" \"then\": {\"properties\": {\"results\": {\"required\": [\"throughput\"]}}}},"
-	" {\"if\": {\"properties\": {\"config\": {\"properties\":"
+	" \"then\": {\"properties\": {\"results\": {\"type\": \"object\","
+	" \"required\": [\"throughput\"]}}}},"
+	" {\"if\": {\"properties\": {\"config\": {\"type\": \"object\", \"properties\":"
 	" {\"mode\": {\"const\": \"latency\"}}}, \"results\": {\"type\": \"object\"}}},"
-	" \"then\": {\"properties\": {\"results\": {\"required\": [\"latency\"]}}}},"
-	" {\"if\": {\"properties\": {\"config\": {\"properties\":"
+	" \"then\": {\"properties\": {\"results\": {\"type\": \"object\","
+	" \"required\": [\"latency\"]}}}},"
+	" {\"if\": {\"properties\": {\"config\": {\"type\": \"object\", \"properties\":"
 	" {\"mode\": {\"const\": \"startup\"}}}, \"results\": {\"type\": \"object\"}}},"
-	" \"then\": {\"properties\": {\"results\": {\"required\": [\"startup\"]}}}}]";
+	" \"then\": {\"properties\": {\"results\": {\"type\": \"object\","
+	" \"required\": [\"startup\"]}}}}]";
 
 static void put_definition(struct json_writer *w, const char *name, const char *title,
 			   const struct node *root, const char *all_of)

@@ -94,14 +94,14 @@ static const char *replaced(const char *key, const char *place, const char *what
 static void add_result_node(struct node *root, const char *path, const struct json_value *f,
 			    bool is_required, struct arena *a)
 {
-	const char *p = strstr(path, "<p>");
-	struct node *made;
+	struct node *made = node_at(root, path, a);
+	const char *p = strstr(made->name, "<p>");
 
-	if (p)
-		path = arena_printf(a, "^%.*s[0-9_]+%s$", (int)(p - path), path, p + 3);
-	made = node_at(root, path, a);
 	if (made->type)
 		return; /* declared by the document itself */
+	if (p)
+		made->name = arena_printf(a, "^%.*s[0-9.]+%s$", (int)(p - made->name), made->name,
+					  p + 3);
 	made->type = gen_member(f, "type");
 	made->about = gen_member(f, "definition");
 	made->is_pattern = p != NULL;

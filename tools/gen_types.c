@@ -84,7 +84,7 @@ static void put_type(struct buf *out, const struct node *n, unsigned depth)
 		buf_add_text(out, " | null");
 }
 
-/* "^p[0-9_]+_ttft_ms$" as `p${number}_ttft_ms`. */
+/* "^p[0-9.]+_ttft_ms$" as `p${number}_ttft_ms`. */
 static void put_pattern(struct buf *out, const char *name)
 {
 	const char *open = strchr(name, '['), *close = strchr(name, '+');

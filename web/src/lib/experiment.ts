@@ -494,6 +494,110 @@ export interface ExperimentDocument {
 			container: string | null;
 			virtualization: string | null;
 		} | null;
+		power_mean_w?: number | null;
+		power_before_w?: number | null;
+		j_per_token_total?: number | null;
+		gpus?: {
+			index?: number;
+			uuid?: string;
+			name?: string;
+			memory_total_gb?: number | null;
+			memory_gb?: {
+				min?: number | null;
+				mean?: number | null;
+				max?: number | null;
+			} | null;
+			utilization?: {
+				min?: number | null;
+				mean?: number | null;
+				max?: number | null;
+			} | null;
+			memory_busy?: {
+				min?: number | null;
+				mean?: number | null;
+				max?: number | null;
+			} | null;
+			sm_clock_mhz?: {
+				min?: number | null;
+				mean?: number | null;
+				max?: number | null;
+			} | null;
+			memory_clock_mhz?: {
+				min?: number | null;
+				mean?: number | null;
+				max?: number | null;
+			} | null;
+			power_w?: {
+				min?: number | null;
+				mean?: number | null;
+				max?: number | null;
+			} | null;
+			temperature_c?: {
+				min?: number | null;
+				mean?: number | null;
+				max?: number | null;
+			} | null;
+			energy_j?: number | null;
+			is_energy_counted?: boolean;
+			power_before_w?: number | null;
+		}[];
+		host?: {
+			cpus?: number | null;
+			memory_total_gb?: number | null;
+			cpus_busy?: {
+				min?: number | null;
+				mean?: number | null;
+				max?: number | null;
+			} | null;
+			memory_gb?: {
+				min?: number | null;
+				mean?: number | null;
+				max?: number | null;
+			} | null;
+			received_mb_per_s?: {
+				min?: number | null;
+				mean?: number | null;
+				max?: number | null;
+			} | null;
+			sent_mb_per_s?: {
+				min?: number | null;
+				mean?: number | null;
+				max?: number | null;
+			} | null;
+		};
+		processes?: {
+			name?: string;
+			pid?: number;
+			cpu_s?: number | null;
+			cpus_busy?: {
+				min?: number | null;
+				mean?: number | null;
+				max?: number | null;
+			} | null;
+			rss_gb?: {
+				min?: number | null;
+				mean?: number | null;
+				max?: number | null;
+			} | null;
+			threads?: {
+				min?: number | null;
+				mean?: number | null;
+				max?: number | null;
+			} | null;
+			processes?: {
+				min?: number | null;
+				mean?: number | null;
+				max?: number | null;
+			} | null;
+		}[];
+		telemetry?: {
+			samples?: number;
+			missed?: number | null;
+			interval_s?: number | null;
+			cpu_s?: number | null;
+			share_of_a_core?: number | null;
+		};
+		not_watched?: string | null;
 	};
 	profiling: {
 		enabled: boolean;

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// schema.mjs: the shipped JSON Schema, held by Ajv against documents made by hand
+// (tests/unit/documents), against changed ones that it must refuse, and against real runs.
+import { createRequire } from 'node:module';
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from './browser.mjs';
+import { main, ok, program, run } from './tap.mjs';
+
+const Ajv = createRequire(join(root, 'web', 'package.json'))('ajv/dist/2020').default;
+const folder = join(root, 'tests', 'unit', 'documents');
+const load = (name) => JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8'));
+let validate;
+
+function say() {
+	return (validate.errors ?? []).slice(0, 5)
+		.map((e) => `${e.instancePath} ${e.message} ${JSON.stringify(e.params)}`);
+}
+
+function is_valid(document, name) {
+	return ok(validate(document), `${name}: valid`, ...say());
+}
+
+/** Sets the value at a path; undefined removes it. */
+function put(document, path, value) {
+	const keys = path.split('.');
+	const last = keys.pop();
+	const at = keys.reduce((v, key) => v[key], document);
+
+	if (value === undefined)
+		delete at[last];
+	else
+		at[last] = value;
+}
+
+// [document, path, value]: what no valid document holds.
+const wrong = [
+	['completed', 'schema_version', 2], ['completed', 'schema_version', '1'],
+	['completed', 'schema_version', undefined], ['completed', 'run_id', 'exp_1'],
+	['completed', 'run_id', null], ['completed', 'suite', undefined],
+	['completed', 'timestamp', '2026-11-22 06:41:32'], ['completed', 'duration', -1],
+	['completed', 'duration', '12 s'], ['completed', 'config', null],
+	['completed', 'config.name', undefined], ['completed', 'config.mode', 'fast'],
+	['completed', 'config.repeat', 0], ['completed', 'config.hash', 'xyz'],
+	['completed', 'config.server', []],
+	['completed', 'config.server.tensor_parallel_size', '1'],
+	['completed', 'config.server.tensor_parallel_size', 1.5],
+	['completed', 'config.server.gpu_memory_utilization', '0.9'],
+	['completed', 'config.server.enable_prefix_caching', 'yes'],
+	['completed', 'config.servers', undefined], ['completed', 'config.servers', {}],
+	['completed', 'config.servers.0.role', 'boss'],
+	['completed', 'config.servers.0.port', 'auto'],
+	['completed', 'config.servers.0.command', 'vllm serve'],
+	['completed', 'config.servers.0.env.A', 2],
+	['completed', 'config.servers.0.gpus.0', 3],
+	['completed', 'config.servers.0.surprise', 1],
+	['completed', 'config.benchmark', 'random'],
+	['completed', 'config.benchmark.num_prompts', '20'],
+	['completed', 'config.benchmark.max_concurrency', 'inf'],
+	['completed', 'config.resources.ports', ['a', 'b']],
+	['completed', 'config.telemetry.enabled', 1],
+	['completed', 'results', null], ['completed', 'results', []],
+	['completed', 'results.request_throughput', undefined],
+	['completed', 'results.request_throughput', '7.6'],
+	['completed', 'results.completed_requests', 1.5],
+	['completed', 'results.completed_requests', -1],
+	['completed', 'results.median_ttft_ms', 'fast'],
+	['completed', 'results.p99_ttft_ms', 'slow'],
+	['completed', 'results.a_number_of_nobodys', 1],
+	['completed', 'results.profllm.threads', '1'],
+	['completed', 'results.profllm.a_number_of_nobodys', 1],
+	['completed', 'trust', null], ['completed', 'trust.verdict', 'FINE'],
+	['completed', 'trust.reasons', {}], ['completed', 'trust.reasons.0.code', undefined],
+	['completed', 'trust.error_budget.shared_read_share', 'none'],
+	['completed', 'trust.error_budget.client_lag_ms.p99', 'none'],
+	['completed', 'system', null], ['completed', 'system.peak_gpu_memory_gb', '70'],
+	['completed', 'system.peak_gpu_memory_gb', undefined],
+	['completed', 'system.hardware_info.cpu.cores', 'two'],
+	['completed', 'system.hardware_info.gpus', null],
+	['completed', 'system.hardware_info.memory', undefined],
+	['completed', 'profiling.enabled', 'no'], ['completed', 'profiling.traces', undefined],
+	['completed', 'environment', null], ['completed', 'environment.profllm', 1],
+	['completed', 'environment.variables.HF_TOKEN', 5],
+	['completed', 'provenance', null], ['completed', 'provenance.engine_commit', 5],
+	['completed', 'status', 'done'], ['completed', 'status', undefined],
+	['completed', 'error', undefined], ['completed', 'warnings', 'none'],
+	['completed', 'warnings', [1]], ['completed', 'files', null],
+	['completed', 'files.logs', undefined], ['completed', 'surprise', 1],
+	['completed', 'error', { stage: 'start', category: null, reason: 'x', log_tail: null }],
+	['failed-ready', 'error', null], ['failed-ready', 'error.stage', 'middle'],
+	['failed-ready', 'error.reason', undefined], ['failed-ready', 'error.reason', null],
+	['failed-ready', 'error.log_tail', ['a']], ['partial', 'status', 'failed '],
+	['throughput', 'results.throughput', undefined],
+	['throughput', 'results.throughput.requests_per_second', '201'],
+	['latency', 'results.latency', undefined], ['startup', 'results.startup', []],
+	['roles', 'profiling.traces.0.bytes', '1000'], ['roles', 'profiling.traces.0', 'a.gz'],
+	['roles', 'config.servers.2.after', 'decode'],
+	['suite', 'experiments', undefined], ['suite', 'experiments', {}],
+	['suite', 'experiments.1.status', 'done'], ['suite', 'experiments.0.surprise', 1],
+	['suite', 'surprise', 1], ['suite', 'schema_version', 7], ['suite', 'suite', 3],
+	['suite', 'lacking', [1]],
+];
+
+function refuses() {
+	for (const [name, path, value] of wrong) {
+		const document = load(name);
+		const before = JSON.stringify(document);
+
+		put(document, path, value);
+		const what = value === undefined ? 'missing' : JSON.stringify(value);
+		ok(JSON.stringify(document) !== before && !validate(document),
+			`${name}: ${path} ${what}: refused`);
+	}
+}
+
+await main(async () => {
+	const shipped = await run(program, ['run', '--print-schema']);
+
+	ok(shipped.status === 0 && shipped.err === '', 'run --print-schema prints it', shipped.err);
+	// In strict mode Ajv refuses a schema with keywords that it does not know or that do nothing.
+	const ajv = new Ajv({ strict: true, allowUnionTypes: true, strictRequired: false,
+		allowMatchingProperties: true });
+	validate = ajv.compile(JSON.parse(shipped.out));
+	ok(true, 'the schema is one');
+	for (const file of readdirSync(folder).sort())
+		is_valid(load(file.replace('.json', '')), file);
+	refuses();
+});
