@@ -19,7 +19,8 @@ Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-6s %s\n' $(1) $(2))
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wconversion -Werror
-BASE_CFLAGS := -std=c17 -O2 -g -D_GNU_SOURCE -ffp-contract=off -fno-omit-frame-pointer -pthread
+BASE_CFLAGS := -std=c17 -O2 -g -D_GNU_SOURCE -ffp-contract=off -fno-omit-frame-pointer -pthread \
+	-fPIC -fvisibility=hidden -fno-semantic-interposition
 CFLAGS ?=
 LDFLAGS ?=
 LDLIBS := -lssl -lcrypto -lcurl -lpcre2-8 -lutf8proc -lz -lzstd -lsnappy -llz4 -lbrotlidec -larchive \
@@ -33,7 +34,7 @@ layer_src = $(wildcard $(addprefix src/,$(addsuffix /*.c,$(1))))
 layer_obj = $(patsubst src/%.c,$(O)/obj/%.o,$(call layer_src,$(1))) \
 	$(if $(filter report,$(1)),$(O)/obj/assets.o)
 
-SRC := src/main.c $(call layer_src,$(LAYERS))
+SRC := src/main.c $(call layer_src,$(filter-out lib,$(LAYERS)))
 OBJ := $(SRC:src/%.c=$(O)/obj/%.o) $(O)/obj/assets.o
 LIBOBJ := $(filter-out $(O)/obj/main.o,$(OBJ))
 UNIT := $(patsubst tests/unit/test_%.c,%,$(wildcard tests/unit/test_*.c))
