@@ -13,6 +13,7 @@
 
 #include "json/read.h"
 #include "record/series.h"
+#include "record/system_series.h"
 #include "record_sample.h"
 #include "report/report.h"
 #include "schema/schema.h"
@@ -113,6 +114,25 @@ static void add_servers(struct record *r)
 	r->row[5].phase = PHASE_PROBE;
 }
 
+static bool has_system; /* whether it has series of the machine */
+
+/* One of each, of two GPUs, the host, a server and the sampler. */
+static void add_system(struct record *r)
+{
+	for (int id = 0; id < SYSTEM_SERIES_COUNT; id++) {
+		const char *name = system_series_name((enum system_series)id);
+
+		if (id < SYSTEM_HOST_CPU) {
+			add_series(r, name, "gpu=\"0\",uuid=\"GPU-a\",name=\"A\"", 1);
+			add_series(r, name, "gpu=\"1\",uuid=\"GPU-b\",name=\"A\"", 1);
+		} else {
+			add_series(r, name, id < SYSTEM_PROCESS_CPU || id >= SYSTEM_SAMPLER_CPU ? ""
+					    : "process=\"server\",pid=\"7\"", 1);
+		}
+	}
+	record_note_add(r, 0, NOTE_SYSTEM, "gpu: none is called '9'");
+}
+
 static void check_result(struct report_facts *facts, struct metrics_opts *opts)
 {
 	struct metrics m = { 0 };
@@ -127,6 +147,8 @@ static void check_result(struct report_facts *facts, struct metrics_opts *opts)
 	assert_int_equal(sample_record(&r, 60, 2), 0);
 	if (has_servers)
 		add_servers(&r);
+	if (has_system)
+		add_system(&r);
 	opts->percentile = percentiles;
 	opts->n_percentiles = 3;
 	opts->selected = (1u << BLOCK_COUNT) - 1;
@@ -229,6 +251,30 @@ static void servers(void **state)
 	}
 }
 
+/* Every row of the machine is met, each figure with each of its statistics. */
+static void machine(void **state)
+{
+	static const char *const keys[] = {
+		"profllm.system.gpus[1].temperature_c.mean", "profllm.system.host.cpus_busy.max",
+		"profllm.system.processes[0].rss_gb.min", "profllm.system.telemetry.cpu_s",
+	};
+	struct report_facts f = facts();
+	struct metrics_opts o = { .has_tokenizer = true };
+
+	(void)state;
+	memset(seen, 0, sizeof(seen));
+	has_system = true;
+	check_result(&f, &o);
+	has_system = false;
+	for (size_t i = 0; i < schema_field_count; i++)
+		if (strcmp(schema_fields[i].group, "system") == 0 && !seen[i])
+			fail_msg("%s was not written", schema_fields[i].key);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+		assert_non_null(schema_field_find(keys[i]));
+	assert_null(schema_field_find("profllm.system.gpus[0].temperature_c.last"));
+	assert_null(schema_field_find("profllm.system.host.rss_gb.max"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,6 +282,7 @@ int main(void)
 		cmocka_unit_test(ramp_up),
 		cmocka_unit_test(pooling),
 		cmocka_unit_test(servers),
+		cmocka_unit_test(machine),
 	};
 
 	return cmocka_run_group_tests_name("report_schema", tests, NULL, NULL);
