@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "experiment/allocate_parts.h"
 #include "experiment/choose.h"
 #include "experiment/queue.h"
 #include "proc/port_take.h"
@@ -410,109 +411,14 @@ static int take_ports(struct taking *t, enum allocate_fault *fault, struct err *
 	return result < 0 ? fail(fault, ALLOCATE_FAULT_PORTS) : 0;
 }
 
-/* ---- what each server is told ---- */
+/* ---- all of it ---- */
 
-/* "0,1", or "MIG-..." */
-static char *join(struct allocation *out, const struct gpu *g, const size_t *place, size_t n)
+static bool starts_something(const struct experiment *x)
 {
-	struct buf text = { 0 };
-	char *joined;
-
-	for (size_t i = 0; i < n; i++) {
-		const struct gpu *one = &g[place[i]];
-
-		buf_add_text(&text, i ? "," : "");
-		if (one->part >= 0)
-			buf_add_text(&text, one->uuid);
-		else
-			buf_printf(&text, "%d", one->index);
-	}
-	joined = arena_text(&out->arena, buf_str(&text));
-	buf_release(&text);
-	return joined;
-}
-
-/* Indices as HIP counts: all GPUs, or from 0 those that ROCR leaves. */
-static void env_amd(struct allocation *out, const struct gpu *g, struct allocation_server *s,
-		    char **env)
-{
-	char *list = join(out, g, s->place, s->n_gpus);
-
-	if (getenv("ROCR_VISIBLE_DEVICES")) {
-		struct buf own = { 0 };
-
-		*env++ = arena_printf(&out->arena, "ROCR_VISIBLE_DEVICES=%s", list);
-		for (size_t i = 0; i < s->n_gpus; i++)
-			buf_printf(&own, "%s%zu", i ? "," : "", i);
-		list = arena_text(&out->arena, buf_str(&own));
-		buf_release(&own);
-	}
-	*env++ = arena_printf(&out->arena, "HIP_VISIBLE_DEVICES=%s", list);
-	/* HIP reads this one too, and programs compare the two. */
-	*env = arena_printf(&out->arena, "CUDA_VISIBLE_DEVICES=%s", list);
-}
-
-/* One that gets no GPU sees none of those that are not its own. */
-static void env_without(struct allocation *out, const struct gpu *g, size_t n, char **env)
-{
-	if (n && g[0].maker == GPU_NVIDIA)
-		*env++ = arena_text(&out->arena, STR("CUDA_VISIBLE_DEVICES="));
-	if (n && g[n - 1].maker == GPU_AMD)
-		*env = arena_text(&out->arena, STR("HIP_VISIBLE_DEVICES=-1"));
-}
-
-static void tell_server(struct taking *t, size_t i, const size_t *place)
-{
-	struct allocation *out = t->out;
-	struct allocation_server *s = &out->server[i];
-	size_t n;
-	const struct gpu *g = gpu_list(t->gpus, &n);
-	char **env = arena_alloc(&out->arena, 4 * sizeof(*env));
-
-	s->env = env;
-	s->n_gpus = t->share[i];
-	if (t->x->server[i].url)
-		return;
-	if (s->n_gpus == 0) {
-		env_without(out, g, n, env);
-		return;
-	}
-	s->gpu = arena_alloc(&out->arena, s->n_gpus * sizeof(*s->gpu));
-	s->place = arena_alloc(&out->arena, s->n_gpus * sizeof(*s->place));
-	memcpy(s->place, place, s->n_gpus * sizeof(*place));
-	for (size_t k = 0; k < s->n_gpus; k++)
-		s->gpu[k] = (struct outcome_gpu){ .index = g[place[k]].index,
-			.uuid = arena_text(&out->arena, str_of(g[place[k]].uuid)),
-			.name = arena_text(&out->arena, str_of(g[place[k]].name)) };
-	if (g[place[0]].maker == GPU_AMD) {
-		env_amd(out, g, s, env);
-		return;
-	}
-	/* Indices are those of the PCI bus order, which is not CUDA's own. */
-	env[0] = arena_text(&out->arena, STR("CUDA_DEVICE_ORDER=PCI_BUS_ID"));
-	env[1] = arena_printf(&out->arena, "CUDA_VISIBLE_DEVICES=%s",
-			      join(out, g, place, s->n_gpus));
-}
-
-static void tell_all(struct taking *t)
-{
-	struct allocation *out = t->out;
-	size_t from = 0;
-
-	out->n_gpus = t->want;
-	out->used_place = arena_alloc(&out->arena, (t->want + 1) * sizeof(*out->used_place));
-	out->used_bytes = arena_alloc(&out->arena, (t->want + 1) * sizeof(*out->used_bytes));
-	for (size_t i = 0; i < t->want; i++) {
-		struct gpu_sample now;
-
-		gpu_sample(t->gpus, t->place[i], &now);
-		out->used_place[i] = t->place[i];
-		out->used_bytes[i] = now.memory_used_bytes;
-	}
-	for (size_t i = 0; i < out->n_servers; i++) {
-		tell_server(t, i, t->place + from);
-		from += t->share[i];
-	}
+	for (size_t i = 0; i < x->n_servers; i++)
+		if (!x->server[i].url)
+			return true;
+	return false;
 }
 
 static int take(struct taking *t, enum allocate_fault *fault, struct err *e)
@@ -520,6 +426,8 @@ static int take(struct taking *t, enum allocate_fault *fault, struct err *e)
 	struct buf folder = { 0 };
 	int result = -1;
 
+	if (!starts_something(t->x))
+		return 0;
 	if (find_shares(t, e) < 0)
 		return fail(fault, ALLOCATE_FAULT_NO_GPU);
 	if (check_machine(t, fault, e) < 0)
@@ -529,7 +437,7 @@ static int take(struct taking *t, enum allocate_fault *fault, struct err *e)
 	else if (!t->want || take_gpus(t, fault, e) == 0)
 		result = take_ports(t, fault, e);
 	if (result == 0)
-		tell_all(t);
+		allocation_tell(t->out, t->x, t->gpus, t->share, t->place);
 	buf_release(&folder);
 	return result;
 }

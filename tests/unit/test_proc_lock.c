@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_proc_lock.c - locks that end with their process, and ports that nobody else takes. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "scratch.h"
+
+#include "base/file.h"
+#include "proc/lock.h"
+#include "proc/port_take.h"
+
+static const struct lock_holder me = { .run = "exp_1" };
+
+static bool is_there(const char *name)
+{
+	char *path = file_join(dir, name);
+	bool is = file_exists(path);
+
+	free(path);
+	return is;
+}
+
+static void nap(void)
+{
+	nanosleep(&(struct timespec){ 0, 2000000 }, NULL);
+}
+
+/* A process that takes the lock, says so and waits for its end. */
+static pid_t other_with(const char *name, enum lock_kind kind)
+{
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (pid == 0) {
+		struct lock_holder other = { .run = "exp_other", .wants = "gpu-a gpu-b " };
+		struct lock l;
+
+		if (lock_take(dir, name, kind, &other, &l, NULL, NULL) != 1 || write(ready[1], "1", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void one_at_a_time(void **state)
+{
+	struct lock_holder who;
+	struct lock a = { 0 }, b = { 0 };
+	struct err e;
+
+	(void)state;
+	assert_false(lock_is_held(dir, "gpu-1", NULL));
+	assert_int_equal(lock_take(dir, "gpu-1", LOCK_ALONE, &me, &a, &who, &e), 1);
+	/* Not even by ourselves: two threads are two. */
+	assert_int_equal(lock_take(dir, "gpu-1", LOCK_ALONE, &me, &b, &who, &e), 0);
+	assert_null(b.path);
+	assert_int_equal(who.pid, getpid());
+	assert_string_equal(who.run, "exp_1");
+	assert_true(who.since_s > 1600000000);
+	assert_true(lock_is_held(dir, "gpu-1", &who));
+	assert_non_null(strstr(who.command, "unit/proc_lock"));
+	assert_int_equal(lock_take(dir, "gpu-2", LOCK_ALONE, &me, &b, &who, &e), 1);
+	lock_give(&b);
+	lock_give(&a);
+	assert_false(is_there("gpu-1"));
+	assert_int_equal(lock_take(dir, "gpu-1", LOCK_ALONE, &me, &a, &who, &e), 1);
+	lock_give(&a);
+	lock_give(&a);
+}
+
+static void it_ends_with_its_process(void **state)
+{
+	pid_t other = other_with("gpu-1", LOCK_ALONE);
+	struct lock_holder who;
+	struct buf text = { 0 };
+	struct lock a;
+	char expected[64];
+	struct err e;
+
+	(void)state;
+	assert_int_equal(lock_take(dir, "gpu-1", LOCK_ALONE, &me, &a, &who, &e), 0);
+	assert_int_equal(who.pid, other);
+	assert_string_equal(who.wants, "gpu-a gpu-b ");
+	lock_describe(&who, &text);
+	snprintf(expected, sizeof expected, "exp_other (process %d, since 20", (int)other);
+	if (strncmp(text.data, expected, strlen(expected)) != 0)
+		fail_msg("%s", text.data);
+	buf_release(&text);
+	assert_int_equal(lock_clean(dir), 0);
+	end(other);
+	/* The file is still there, but nobody's. */
+	assert_true(is_there("gpu-1"));
+	assert_false(lock_is_held(dir, "gpu-1", &who));
+	assert_int_equal(lock_take(dir, "gpu-1", LOCK_ALONE, &me, &a, &who, &e), 1);
+	lock_give(&a);
+
+	end(other_with("gpu-3", LOCK_ALONE));
+	other = other_with("gpu-4", LOCK_ALONE);
+	assert_int_equal(lock_clean(dir), 1);
+	assert_false(is_there("gpu-3"));
+	assert_true(is_there("gpu-4"));
+	end(other);
+	assert_int_equal(lock_clean(dir), 1);
+}
+
+/* Programs that are started do not hold what we hold. */
+static void not_inherited(void **state)
+{
+	struct lock a;
+	pid_t pid;
+	int status;
+
+	(void)state;
+	assert_int_equal(lock_take(dir, "gpu-1", LOCK_ALONE, &me, &a, NULL, NULL), 1);
+	pid = fork();
+	if (pid == 0) {
+		execl("/bin/sleep", "sleep", "60", (char *)NULL);
+		_exit(1);
+	}
+	lock_give(&a);
+	for (int i = 0; i < 2000; i++) {
+		int taken = lock_take(dir, "gpu-1", LOCK_ALONE, &me, &a, NULL, NULL);
+
+		/* Between fork and exec it still has it. */
+		if (taken == 1)
+			break;
+		assert_int_equal(taken, 0);
+		nap();
+	}
+	assert_non_null(a.path);
+	assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
+	end(pid);
+	lock_give(&a);
+}
+
+static void shared(void **state)
+{
+	pid_t other = other_with("gpu-1", LOCK_SHARED);
+	struct lock a, b;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(lock_take(dir, "gpu-1", LOCK_SHARED, &me, &a, NULL, &e), 1);
+	assert_int_equal(lock_take(dir, "gpu-1", LOCK_ALONE, &me, &b, NULL, &e), 0);
+	lock_give(&a);
+	/* The other one still holds it, so the name stays. */
+	assert_true(lock_is_held(dir, "gpu-1", NULL));
+	end(other);
+	assert_int_equal(lock_take(dir, "gpu-1", LOCK_ALONE, &me, &b, NULL, &e), 1);
+	assert_int_equal(lock_take(dir, "gpu-1", LOCK_SHARED, &me, &a, NULL, &e), 0);
+	lock_give(&b);
+	assert_false(is_there("gpu-1"));
+}
+
+/* Many that take and give the same name, which comes and goes: never two at once. */
+static void no_two_at_once(void **state)
+{
+	enum { PROCESSES = 4, TURNS = 300 };
+	char *inside = file_join(dir, "inside");
+	pid_t pid[PROCESSES];
+	int status;
+
+	(void)state;
+	for (int p = 0; p < PROCESSES; p++) {
+		pid[p] = fork();
+		if (pid[p])
+			continue;
+		for (int turn = 0; turn < TURNS;) {
+			struct lock l;
+			int fd, taken = lock_take(dir, "mutex", LOCK_ALONE, &me, &l, NULL, NULL);
+
+			if (taken < 0)
+				_exit(2);
+			if (taken == 0)
+				continue;
+			/* Whoever is alone inside can make this file. */
+			fd = open(inside, O_CREAT | O_EXCL | O_WRONLY, 0600);
+			if (fd < 0)
+				_exit(3);
+			close(fd);
+			unlink(inside);
+			lock_give(&l);
+			turn++;
+		}
+		_exit(0);
+	}
+	for (int p = 0; p < PROCESSES; p++) {
+		assert_int_equal(waitpid(pid[p], &status, 0), pid[p]);
+		assert_int_equal(status, 0);
+	}
+	free(inside);
+}
+
+static void files_that_are_no_locks(void **state)
+{
+	char *link = file_join(dir, "gpu-link"), *folder = file_join(dir, "gpu-folder");
+	char *target = file_join(dir, "target"), *odd = file_join(dir, "gpu-odd");
+	struct lock_holder who = { .pid = 5 };
+	struct lock a;
+	struct err e;
+
+	(void)state;
+	/* A link is not followed, whatever it points to. */
+	assert_int_equal(symlink(target, link), 0);
+	assert_int_equal(lock_take(dir, "gpu-link", LOCK_ALONE, &me, &a, NULL, &e), -1);
+	assert_non_null(strstr(e.text, "gpu-link cannot be used: "));
+	assert_false(file_exists(target));
+	assert_int_equal(mkdir(folder, 0700), 0);
+	assert_int_equal(lock_take(dir, "gpu-folder", LOCK_ALONE, &me, &a, NULL, &e), -1);
+	assert_int_equal(lock_take(folder, "none/gpu", LOCK_ALONE, &me, &a, NULL, &e), -1);
+	/* What stands in one does not matter to whether it is held. */
+	assert_int_equal(file_write_atomic(odd, STR("profllm lock 2\n\x1b[2J"), NULL), 0);
+	assert_false(lock_is_held(dir, "gpu-odd", &who));
+	assert_int_equal(who.pid, 0);
+	assert_int_equal(lock_take(dir, "gpu-odd", LOCK_ALONE, &me, &a, NULL, &e), 1);
+	assert_true(lock_is_held(dir, "gpu-odd", &who));
+	assert_int_equal(who.pid, getpid());
+	lock_give(&a);
+	unlink(link);
+	rmdir(folder);
+	free(link);
+	free(folder);
+	free(target);
+	free(odd);
+}
+
+static void what_a_file_says(void **state)
+{
+	static const struct { const char *text; bool is_good; } cases[] = {
+		{ "profllm lock 1\nprocess 12 34\n", true },
+		{ "profllm lock 1\nprocess 12 34\nsince 99\nhost h\nrun r\ncommand a b c\nwants x \n", true },
+		{ "profllm lock 1\n", false },
+		{ "profllm lock 2\nprocess 12 34\n", false },
+		{ "profllm lock 1\nprocess 12\n", false },
+		{ "profllm lock 1\nprocess -1 34\n", false },
+		{ "profllm lock 1\nprocess 99999999999 34\n", false },
+		{ "profllm lock 1\nprocess 12 34", false },
+		{ "profllm lock 1\nprocess 12 34\nsince x\n", false },
+		{ "profllm lock 1\nprocess 12 34\nother\n", false },
+		{ "", false },
+	};
+	struct lock_holder h, again;
+	struct buf text = { 0 }, twice = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		if ((lock_parse(str_of(cases[i].text), &h) == 0) != cases[i].is_good)
+			fail_msg("%s", cases[i].text);
+	assert_int_equal(lock_parse(str_of(cases[1].text), &h), 0);
+	lock_print(&h, &text);
+	assert_int_equal(lock_parse(buf_str(&text), &again), 0);
+	lock_print(&again, &twice);
+	assert_string_equal(text.data, twice.data);
+	assert_string_equal(text.data, "profllm lock 1\nhost h\nprocess 12 34\nsince 99\nrun r\n"
+			    "command a b c\nwants x \n");
+	/* Nothing in it reaches a terminal as more than text. */
+	assert_int_equal(lock_parse(STR("profllm lock 1\nprocess 1 2\nrun a\x1b]0;b\x07\n"), &h), 0);
+	assert_string_equal(h.run, "a?]0;b?");
+	buf_reset(&text);
+	lock_describe(&(struct lock_holder){ 0 }, &text);
+	assert_string_equal(text.data, "somebody who left no name");
+	buf_release(&text);
+	buf_release(&twice);
+}
+
+static void the_folder(void **state)
+{
+	char *below = file_join(dir, "a/locks"), *file = file_join(dir, "file");
+	struct buf out = { 0 };
+	struct stat st;
+	struct err e;
+
+	(void)state;
+	setenv("PROFLLM_LOCKS", below, 1);
+	assert_int_equal(lock_folder(&out, &e), 0);
+	assert_string_equal(out.data, below);
+	assert_int_equal(stat(below, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 01777);
+	assert_int_equal(file_write_atomic(file, STR("x"), NULL), 0);
+	setenv("PROFLLM_LOCKS", file, 1);
+	assert_int_equal(lock_folder(&out, &e), -1);
+	assert_memory_equal(e.text, "the folder of locks: ", 21);
+	unsetenv("PROFLLM_LOCKS");
+	buf_release(&out);
+	free(below);
+	free(file);
+}
+
+/* ---- ports ---- */
+
+static int listen_on(const char *address, unsigned *port)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((uint16_t)*port) };
+	socklen_t n = sizeof at;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	inet_pton(AF_INET, address, &at.sin_addr);
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &n), 0);
+	*port = ntohs(at.sin_port);
+	return fd;
+}
+
+static void ports(void **state)
+{
+	struct lock a = { 0 }, b = { 0 }, c = { 0 };
+	unsigned first, last, one, two, taken = 0;
+	struct err e;
+	int fd;
+
+	(void)state;
+	port_range(&first, &last);
+	assert_true(first >= 1024 && first < last && last <= 65535);
+	assert_int_equal(port_take(dir, first, last, &me, &one, &a, &e), 0);
+	assert_int_equal(port_take(dir, first, last, &me, &two, &b, &e), 0);
+	assert_true(one >= first && one < two && two <= last);
+	assert_int_equal(port_take(dir, one, one, &me, &taken, &c, &e), -1);
+	assert_non_null(strstr(e.text, " is reserved by exp_1 (process "));
+	/* Those between were others': the range is full. */
+	assert_int_equal(port_take(dir, one, two, &me, &taken, &c, &e), -1);
+	assert_non_null(strstr(e.text, " is free: all "));
+	lock_give(&a);
+	assert_int_equal(port_take(dir, one, one, &me, &taken, &a, &e), 0);
+	lock_give(&a);
+	lock_give(&b);
+
+	/* A program that knows nothing of locks, on one address only. */
+	taken = 0;
+	fd = listen_on("127.0.0.1", &taken);
+	assert_int_equal(port_take(dir, taken, taken, &me, &one, &a, &e), -1);
+	assert_non_null(strstr(e.text, " is taken by process "));
+	assert_null(a.path);
+	close(fd);
+	assert_int_equal(port_take(dir, taken, taken, &me, &one, &a, &e), 0);
+	/* It is proved free, not kept: the server can have it. */
+	close(listen_on("0.0.0.0", &taken));
+	lock_give(&a);
+	assert_int_equal(port_take(dir, 0, 5, &me, &one, &a, &e), -1);
+	assert_int_equal(port_take(dir, 9, 8, &me, &one, &a, &e), -1);
+	assert_int_equal(port_take(dir, 9, 65536, &me, &one, &a, &e), -1);
+	assert_int_equal(e.code, ERR_USAGE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_at_a_time),
+		cmocka_unit_test(it_ends_with_its_process),
+		cmocka_unit_test(not_inherited),
+		cmocka_unit_test(shared),
+		cmocka_unit_test(no_two_at_once),
+		cmocka_unit_test(files_that_are_no_locks),
+		cmocka_unit_test(what_a_file_says),
+		cmocka_unit_test(the_folder),
+		cmocka_unit_test(ports),
+	};
+
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
