@@ -34,6 +34,7 @@ static const struct command commands[] = {
 	{ "bench sweep plot", "draw curves from the results of sweeps", cmd_bench_plot },
 	{ "bench sweep plot_pareto", "draw speed per user against speed per GPU, with the frontier",
 	  cmd_bench_plot_pareto },
+	{ "run", "experiments from one file: GPUs, servers, load, one document each", cmd_run },
 	{ "sim", "a simulated inference server that speaks vLLM's API", cmd_sim },
 	{ "tokenizer encode", "text to token ids", cmd_tokenizer_encode },
 	{ "tokenizer decode", "token ids to text", cmd_tokenizer_decode },

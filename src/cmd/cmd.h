@@ -20,6 +20,7 @@ const struct opt_set *cmd_bench_compare_options(void);
 const struct opt_set *cmd_bench_markdown_options(void);
 const struct opt_set *cmd_bench_plot_options(void);
 const struct opt_set *cmd_bench_plot_pareto_options(void);
+const struct opt_set *cmd_run_options(void);
 const struct opt_set *cmd_sim_options(void);
 enum cmd_tokenizer {
 	CMD_TOKENIZER_ENCODE, CMD_TOKENIZER_DECODE, CMD_TOKENIZER_COUNT, CMD_TOKENIZER_COMPILE,
@@ -51,6 +52,7 @@ int cmd_dataset_show(int argc, char **argv);
 int cmd_dataset_compile(int argc, char **argv);
 int cmd_dataset_slices(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
+int cmd_run(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_tokenizer_encode(int argc, char **argv);
 int cmd_tokenizer_decode(int argc, char **argv);

@@ -158,6 +158,7 @@ struct experiment_hooks {
 	/* what: "Loading tokenizer", "Benchmark", ...; total 0: not known. */
 	void (*progress)(void *self, const char *what, uint64_t done, uint64_t total);
 	const atomic_bool *cancel;
+	int log_fd;                    /* above 0: what servers print is copied there as it comes */
 };
 
 /*

@@ -60,6 +60,7 @@ enum opt_flags {
 	OPT_POSITIONAL = 128,   /* no dashes; filled in order; with OPT_MANY it must be given */
 	OPT_LITERAL = 256,      /* text that the namespace line shows without quotes */
 	OPT_DASHED = 1024,      /* "-" and "_" are the same in its choices */
+	OPT_EACH = 2048,        /* a list to which every repeat adds */
 	OPT_WHOLE = 512,        /* a real whose default the namespace line shows as an integer */
 };
 

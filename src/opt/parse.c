@@ -287,7 +287,7 @@ static void mark_given(struct parse *p, const struct opt *o)
 {
 	size_t i = index_of(p->set, o);
 
-	if (p->result->given[i / 64] >> i % 64 & 1 && !(o->flags & OPT_POSITIONAL))
+	if (p->result->given[i / 64] >> i % 64 & 1 && !(o->flags & (OPT_POSITIONAL | OPT_EACH)))
 		buf_printf(&p->result->notes,
 			   "--%s is given more than once; the last one counts\n", o->name);
 	p->result->given[i / 64] |= UINT64_C(1) << i % 64;
@@ -308,15 +308,19 @@ static int needs_value(const struct parse *p, const struct opt *o, const char *w
 
 static int parse_list(struct parse *p, const struct opt *o, const struct token *t)
 {
+	const struct opt_list *before = opt_field(o, p->values);
 	const char **v = arena_alloc(p->arena, ((size_t)p->argc + 1) * sizeof(*v));
-	size_t n = 0;
+	size_t n = 0, kept = 0;
 
+	if (o->flags & OPT_EACH && before->is_set)
+		while (kept < before->n)
+			v[n++] = before->v[kept++];
 	if (t->has_value)
 		v[n++] = arena_text(p->arena, t->value);
 	else
 		for (const char *one; (one = take_value(p)) != NULL;)
 			v[n++] = one;
-	if (n == 0 && o->flags & OPT_MANY)
+	if (n == kept && o->flags & OPT_MANY)
 		return needs_value(p, o, "at least one argument");
 	return opt_read_list(p->set, o, p->values, v, n, p->e);
 }

@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd/run.c - `profllm run`: experiments from one file, with one document for each. */
+#include <libgen.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "cmd/cli.h"
+#include "cmd/cmd.h"
+#include "cmd/run_talk.h"
+#include "cmd/target.h"
+#include "experiment/check.h"
+#include "experiment/document.h"
+#include "experiment/plan.h"
+#include "experiment/run.h"
+#include "experiment/upload.h"
+#include "gpu/gpu.h"
+#include "json/write.h"
+
+#define EXIT_FAILED 1
+#define EXIT_STRICT 3
+#define EXIT_INTERRUPTED 130
+
+struct run_opts {
+	const char *config, *output;
+	struct opt_list set, only;
+	bool is_resumed, dry_run, check, strict, show_log, upload_spool, print_config, print_schema;
+	const char *plan;
+	struct opt_int jobs;
+	const char *upload, *token_file, *progress, *member;
+};
+
+#define R(member, flag, ...) OPT(struct run_opts, member, flag, __VA_ARGS__)
+#define CONFIG "Configuration"
+#define WHAT "What is done"
+#define SHOWN "What is shown"
+
+static const char *const forms[] = { "auto", "bar", "lines", "none", NULL };
+
+static const struct opt rows[] = {
+	R(config, "config", .group = CONFIG, .arg = "FILE",
+	  .help = "the experiment as YAML or JSON; - reads stdin"),
+	R(output, "output", .group = CONFIG, .arg = "FILE",
+	  .help = "the document; logs, records and traces go into the folder beside it, FILE with .d "
+		  "in place of its ending"),
+	R(set, "set", .group = CONFIG, .arg = "KEY=VALUE", .flags = OPT_MANY | OPT_EACH,
+	  .help = "change a value of the configuration: server.port=8001, benchmark.num_prompts=10; "
+		  "may be repeated"),
+	R(only, "only", .group = WHAT, .arg = "PATTERN", .flags = OPT_MANY | OPT_EACH,
+	  .help = "of a suite only members whose name matches (* and ?)"),
+	R(is_resumed, "resume", .group = WHAT,
+	  .help = "keep documents that are completed and measure the same, run the rest"),
+	R(jobs, "jobs", .group = WHAT, .arg = "N", .min = 1, .max = 256,
+	  .help = "members of a suite that run at once, as GPUs and ports allow"),
+	R(dry_run, "dry-run", .group = WHAT,
+	  .help = "say what would be run: commands, GPUs, ports, time; start nothing"),
+	R(plan, "plan", .group = WHAT, .arg = "FILE",
+	  .help = "likewise as JSON into a file; - is stdout"),
+	R(check, "check", .group = WHAT,
+	  .help = "see whether it would work, with a short load, and keep nothing"),
+	R(strict, "strict", .group = WHAT, .help = "exit 3 when a verdict is not VALID"),
+	R(upload, "upload", .group = WHAT, .arg = "URL",
+	  .help = "send documents to a dashboard; what cannot be sent waits in a spool folder"),
+	R(token_file, "token-file", .group = WHAT, .arg = "FILE",
+	  .help = "the token for --upload is its first line"),
+	R(upload_spool, "upload-spool", .group = WHAT, .help = "send what waits, and run nothing"),
+	R(show_log, "show-log", .group = SHOWN, .help = "show what servers print on stderr as it comes"),
+	R(progress, "progress", .group = SHOWN, .arg = "FORM", .choices = forms,
+	  .help = "progress on stderr; auto is a bar on a terminal and lines elsewhere"),
+	R(print_config, "print-config", .group = SHOWN,
+	  .help = "print the configuration with everything merged and filled in, and run nothing"),
+	R(print_schema, "print-schema", .group = SHOWN, .help = "print the JSON Schema of documents"),
+	R(member, "member", .flags = OPT_HIDDEN, .help = "run one member of a suite for another run"),
+};
+
+static const struct run_opts defaults = { .progress = "auto" };
+static const char *const groups[] = { CONFIG, WHAT, SHOWN, NULL };
+
+static const struct opt_set set = {
+	.command = "run",
+	.summary = "Runs experiments from one file: GPUs and ports found and held, servers started, "
+		   "load run, the machine watched, one document for each.",
+	.epilog = "Examples:\n"
+		  "  profllm run --config experiment.yaml --output results.json\n"
+		  "  profllm run --config suite.yaml --output results.json --only '*tp=2*' --resume\n"
+		  "  profllm run --config experiment.yaml --set server.command=sim --dry-run",
+	.row = rows, .n = sizeof(rows) / sizeof(*rows),
+	.defaults = &defaults, .bytes = sizeof(defaults), .groups = groups,
+};
+
+const struct opt_set *cmd_run_options(void)
+{
+	return &set;
+}
+
+struct command_run {
+	struct cli cli;
+	struct run_opts o;
+	struct config config;
+	struct config_know know;
+	struct config_findings findings;
+	struct suite_opts asked;
+	struct suite suite;
+	bool has_suite;
+	struct run_talk talk;
+	struct arena arena;
+};
+
+/* ---- before anything is run ---- */
+
+static void know_machine(struct config_know *know)
+{
+	struct gpu_set *gpus = gpu_open(NULL);
+	size_t n;
+	const struct gpu *gpu = gpu_list(gpus, &n);
+
+	*know = (struct config_know){ .sim = cmd_sim_options(), .is_gpus_known = true };
+	for (size_t i = 0; i < n; i++) {
+		unsigned capability = gpu[i].capability_major < 0 ? 0 :
+			(unsigned)(gpu[i].capability_major * 10 + gpu[i].capability_minor);
+
+		if (!gpu[i].is_allowed || gpu[i].is_split)
+			continue;
+		know->n_gpus++;
+		know->is_amd |= gpu[i].maker == GPU_AMD;
+		if (capability && (!know->compute_capability || capability < know->compute_capability))
+			know->compute_capability = capability;
+	}
+	gpu_close(gpus);
+}
+
+static const char *const *list_of(const struct opt_list *list, struct arena *a)
+{
+	const char **out = arena_alloc(a, (list->n + 1) * sizeof(*out));
+
+	if (list->n)
+		memcpy(out, list->v, list->n * sizeof(*out));
+	return list->is_set ? out : NULL;
+}
+
+static void show_notes(struct command_run *c)
+{
+	struct str rest = buf_str(&c->findings.notes);
+
+	while (rest.n) {
+		struct str line = str_cut(&rest, '\n');
+		char *text = arena_text(&c->arena, line);
+
+		if (line.n)
+			cli_warn(text);
+	}
+	buf_reset(&c->findings.notes);
+}
+
+/* A failed document says why, too: a suite's members are not known then, a single one's is. */
+static void write_refused(struct command_run *c, const char *category, const char *reason)
+{
+	struct experiment none = { .name = c->o.config, .output = { .path = c->o.output } };
+	const struct experiment *x = c->has_suite && c->suite.n ? &c->suite.member[0].x : &none;
+	const char *path = c->has_suite && c->suite.n ? c->suite.member[0].path : c->o.output;
+	struct outcome out;
+	struct buf text = { 0 };
+	struct err e = { 0 };
+
+	if (!path || !*path || c->o.dry_run || c->o.plan || c->o.check || c->o.print_config)
+		return;
+	experiment_refused(category, reason, &out);
+	document_write(x, &out, &text);
+	if (file_write_atomic(path, buf_str(&text), &e) < 0)
+		cli_warn(e.text);
+	buf_release(&text);
+	outcome_release(&out);
+}
+
+/* All but the last finding are printed here; the last one is the error that ends the program. */
+static int refuse(struct command_run *c)
+{
+	struct str rest = buf_str(&c->findings.errors), line = { 0 };
+
+	write_refused(c, "bad configuration", rest.n ? c->findings.errors.data : "");
+	while (rest.n) {
+		line = str_cut(&rest, '\n');
+		if (rest.n)
+			fprintf(stderr, "profllm run: %.*s\n", (int)line.n, line.p);
+	}
+	if (c->findings.n_errors > EXPERIMENT_FINDINGS_MAX)
+		fprintf(stderr, "profllm run: %zu more\n",
+			c->findings.n_errors - EXPERIMENT_FINDINGS_MAX);
+	return err_set(&c->cli.err, ERR_USAGE, "%.*s", (int)line.n, line.n ? line.p : "");
+}
+
+static int read_config(struct command_run *c)
+{
+	struct err *e = &c->cli.err;
+
+	if (!c->o.config)
+		return err_set(e, ERR_USAGE, "--config: expected the file of an experiment");
+	know_machine(&c->know);
+	c->asked = (struct suite_opts){
+		.output = c->o.output, .only = list_of(&c->o.only, &c->arena),
+		.is_resumed = c->o.is_resumed, .jobs = c->o.jobs.is_set ? (unsigned)c->o.jobs.v : 0,
+		.member = c->o.member,
+	};
+	if (config_read(c->o.config, c->o.set.v, c->o.set.n, &c->arena, &c->config, e) < 0) {
+		write_refused(c, "bad configuration", e->text);
+		return -1;
+	}
+	if (suite_expand(&c->config, &c->know, &c->asked, &c->suite, &c->findings) < 0) {
+		c->has_suite = c->suite.n > 0;
+		return refuse(c);
+	}
+	c->has_suite = true;
+	show_notes(c);
+	return 0;
+}
+
+static int check_output(struct command_run *c, struct err *e)
+{
+	const char *path = c->suite.output;
+	char *copy, *folder;
+	int rc;
+
+	if (!path || !*path)
+		return err_set(e, ERR_USAGE, "--output: expected a file for the document");
+	copy = mem_text(path);
+	folder = dirname(copy);
+	rc = file_mkdirs(folder, e);
+	free(copy);
+	return rc < 0 ? err_wrap(e, "--output") : target_check("--output", path, e);
+}
+
+/* ---- what does not run ---- */
+
+static int write_plan(struct command_run *c, struct err *e)
+{
+	struct buf text = { 0 };
+	int rc = 0;
+
+	if (c->o.plan) {
+		suite_plan_json(&c->suite, &c->asked, &text);
+		if (strcmp(c->o.plan, "-") == 0)
+			cli_out(buf_str(&text));
+		else
+			rc = file_write_atomic(c->o.plan, buf_str(&text), e);
+		buf_reset(&text);
+	}
+	if (c->o.dry_run) {
+		suite_plan_text(&c->suite, &c->asked, &text);
+		cli_out(buf_str(&text));
+	}
+	buf_release(&text);
+	return rc;
+}
+
+static bool check_one(struct command_run *c, const struct suite_member *m,
+		      const struct experiment_hooks *hooks)
+{
+	const struct check_opts o = { .hooks = hooks, .upload_url = c->o.upload,
+				      .token_file = c->o.token_file, .is_smoke = true };
+	struct buf table = { 0 };
+	struct check check;
+	bool is_good;
+
+	check_experiment(&m->x, &o, &check);
+	run_talk_clear(&c->talk);
+	check_table(&m->x, &check, &table);
+	cli_out(buf_str(&table));
+	is_good = check_passed(&check);
+	buf_release(&table);
+	check_release(&check);
+	return is_good;
+}
+
+static int check_all(struct command_run *c)
+{
+	struct suite_hooks hooks = run_talk_hooks(&c->talk, -1);
+	int status = 0;
+
+	hooks.run.line = NULL;
+	hooks.run.text = NULL;
+	for (size_t i = 0; i < c->suite.n && !*cli_is_interrupted(); i++) {
+		const struct suite_member *m = &c->suite.member[c->suite.order[i]];
+
+		if (m->is_chosen && !check_one(c, m, &hooks.run))
+			status = EXIT_FAILED;
+	}
+	return *cli_is_interrupted() ? EXIT_INTERRUPTED : status;
+}
+
+static void put_config(struct json_writer *w, const struct json_value *v, bool is_secret)
+{
+	if (v->kind == JSON_OBJECT) {
+		json_begin_object(w);
+		for (size_t i = 0; i < v->count; i++) {
+			json_key_str(w, v->key[i]);
+			put_config(w, &v->item[i], document_is_secret(v->key[i]));
+		}
+		json_end_object(w);
+	} else if (v->kind == JSON_ARRAY) {
+		json_begin_array(w);
+		for (size_t i = 0; i < v->count; i++)
+			put_config(w, &v->item[i], is_secret);
+		json_end_array(w);
+	} else if (v->kind == JSON_STRING && is_secret) {
+		json_put_text(w, "***");
+	} else {
+		json_put_value(w, v);
+	}
+}
+
+/* What each member was told, and what its benchmark and its servers have by themselves. */
+static void print_member(struct json_writer *w, const struct suite_member *m)
+{
+	json_begin_object(w);
+	json_key(w, "name");
+	json_put_text(w, m->label);
+	json_key(w, "given");
+	put_config(w, m->config, false);
+	json_key(w, "benchmark");
+	if (m->x.benchmark)
+		put_config(w, m->x.benchmark, false);
+	else
+		json_put_null(w);
+	json_key(w, "servers");
+	json_begin_object(w);
+	for (size_t i = 0; i < m->x.n_servers; i++) {
+		json_key(w, m->x.server[i].name);
+		if (m->x.server[i].values)
+			put_config(w, m->x.server[i].values, false);
+		else
+			json_put_null(w);
+	}
+	json_end_object(w);
+	json_end_object(w);
+}
+
+static void print_config(struct command_run *c)
+{
+	struct buf text = { 0 };
+	struct json_writer w = json_writer(&text);
+
+	w.indent = 2;
+	w.is_raw_utf8 = true;
+	json_begin_array(&w);
+	for (size_t i = 0; i < c->suite.n; i++)
+		if (c->suite.member[i].is_chosen)
+			print_member(&w, &c->suite.member[i]);
+	json_end_array(&w);
+	buf_add_char(&text, '\n');
+	cli_out(buf_str(&text));
+	buf_release(&text);
+}
+
+/* ---- uploads ---- */
+
+static struct upload_opts upload_opts(struct command_run *c, const struct json_value *told)
+{
+	const struct suite_hooks hooks = run_talk_hooks(&c->talk, -1);
+	struct upload_opts o = { .url = c->o.upload, .token_file = c->o.token_file,
+				 .cancel = NULL, .self = &c->talk, .line = hooks.run.line,
+				 .warn = hooks.run.warn };
+	struct str url = json_text(json_get(told, "url"), (struct str){ 0 });
+	struct str token = json_text(json_get(told, "token_file"), (struct str){ 0 });
+
+	if (!o.url && url.n)
+		o.url = arena_text(&c->arena, url);
+	if (!o.token_file && token.n)
+		o.token_file = arena_text(&c->arena, token);
+	return o;
+}
+
+static int upload_one(struct command_run *c, const struct suite_member *m, struct err *e)
+{
+	const struct json_value *output = json_get(m->config, "output");
+	struct upload_opts o = upload_opts(c, json_get(output, "upload"));
+	struct buf text = { 0 };
+	int rc;
+
+	if (!o.url || !file_exists(m->path))
+		return 0;
+	rc = file_read(m->path, BUF_BYTES_MAX, &text, e);
+	if (rc == 0)
+		rc = upload_document(&o, buf_str(&text), m->label, e);
+	buf_release(&text);
+	return rc < 0 ? -1 : 0;
+}
+
+static int upload_all(struct command_run *c, struct err *e)
+{
+	struct err one = { 0 };
+
+	for (size_t i = 0; i < c->suite.n; i++) {
+		if (!c->suite.member[i].is_chosen || upload_one(c, &c->suite.member[i], &one) == 0)
+			continue;
+		if (e->code)
+			cli_warn(one.text);
+		else
+			*e = one;
+	}
+	return e->code ? -1 : 0;
+}
+
+static int send_spool(struct command_run *c, struct err *e)
+{
+	struct upload_opts o = upload_opts(c, NULL);
+	size_t left = 0;
+	int sent = upload_spool(&o, &left, e);
+
+	if (sent < 0)
+		return -1;
+	printf("%d sent, %zu waiting\n", sent, left);
+	return left ? EXIT_FAILED : 0;
+}
+
+/* ---- running ---- */
+
+static void say_end(const struct command_run *c, const struct suite_tally *t)
+{
+	const struct suite *s = &c->suite;
+	const struct outcome *o = t->single;
+
+	if (s->is_single && o) {
+		printf("Status: %s%s%s\n", outcome_status_name(o->status), o->reason ? ": " : "",
+		       o->reason ? o->reason : "");
+	} else {
+		printf("Suite: %zu completed, %zu partial, %zu failed", t->completed, t->partial,
+		       t->failed);
+		if (t->kept)
+			printf(", %zu kept", t->kept);
+		printf(t->left ? ", %zu not run\n" : "\n", t->left);
+	}
+	printf("Document: %s\nLogs and records: %s\n", s->output, s->folder);
+	if (o && o->record_path)
+		printf("Next: profllm bench score %s --plot-timeline\n", o->record_path);
+	fflush(stdout);
+}
+
+/* A member's failure in its own words, where nothing else has said it. */
+static int status_of(struct command_run *c, const struct suite_tally *t, struct err *e)
+{
+	const struct outcome *o = c->suite.is_single ? t->single : NULL;
+
+	if (t->is_interrupted)
+		return EXIT_INTERRUPTED;
+	if (o && o->status == OUTCOME_FAILED)
+		return err_set(e, o->stage == AT_CONFIG ? ERR_USAGE : ERR_RUN, "%s: %s",
+			       outcome_stage_name(o->stage), o->reason);
+	if (t->failed)
+		return err_set(e, ERR_RUN, "%zu of %zu experiments failed", t->failed,
+			       t->failed + t->completed + t->partial + t->kept);
+	return c->o.strict && t->doubtful ? EXIT_STRICT : 0;
+}
+
+static char *const *child_words(struct command_run *c)
+{
+	char **words = arena_alloc(&c->arena, 4 * sizeof(*words));
+	size_t n = 0;
+
+	words[n++] = arena_text(&c->arena, STR("--progress"));
+	words[n++] = arena_text(&c->arena, STR("none"));
+	if (c->o.show_log)
+		words[n++] = arena_text(&c->arena, STR("--show-log"));
+	return words;
+}
+
+static int run(struct command_run *c, struct err *e)
+{
+	struct suite_hooks hooks = run_talk_hooks(&c->talk, c->o.show_log ? STDERR_FILENO : -1);
+	struct suite_tally tally = { 0 };
+	struct err unsent = { 0 };
+	int status = -1;
+
+	if (check_output(c, e) < 0)
+		return -1;
+	c->talk.is_single = c->suite.is_single;
+	c->asked.child_words = child_words(c);
+	if (suite_run(&c->suite, &c->asked, &hooks, &tally, e) == 0) {
+		run_talk_clear(&c->talk);
+		if (!c->o.member)
+			say_end(c, &tally);
+		status = status_of(c, &tally, e);
+	}
+	run_talk_clear(&c->talk);
+	if (!tally.is_interrupted && upload_all(c, &unsent) < 0) {
+		if (e->code)
+			cli_warn(unsent.text);
+		else
+			*e = unsent;
+	}
+	suite_tally_release(&tally);
+	return status;
+}
+
+static int act(struct command_run *c, struct err *e)
+{
+	if (c->o.print_schema) {
+		cli_out(document_schema());
+		return 0;
+	}
+	cli_catch_signals();
+	run_talk_init(&c->talk, c->o.progress);
+	if (c->o.upload_spool)
+		return send_spool(c, e);
+	if (read_config(c) < 0)
+		return -1;
+	if (c->o.print_config) {
+		print_config(c);
+		return 0;
+	}
+	if (c->o.dry_run || c->o.plan)
+		return write_plan(c, e);
+	return c->o.check ? check_all(c) : run(c, e);
+}
+
+int cmd_run(int argc, char **argv)
+{
+	struct command_run *c = mem_alloc(sizeof(*c));
+	int status = cli_begin(&c->cli, &set, argc, argv, &c->o), done;
+
+	if (status == CLI_CONTINUE) {
+		cli_flush_notes(&c->cli);
+		done = act(c, &c->cli.err);
+		status = cli_end(&c->cli);
+		if (done > 0 && status == 0)
+			status = done;
+	}
+	if (c->has_suite)
+		suite_release(&c->suite);
+	config_findings_release(&c->findings);
+	arena_release(&c->arena);
+	free(c);
+	return status;
+}

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench_serve.c - see run_parts.h: load on the server that serves, by the stages of `bench serve`.
+ *
+ * What a document always has is added to the options: the percentiles 50, 90, 95 and 99 of every
+ * latency; the machine and the servers' processes, watched as `telemetry` says; the record.
+ */
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "experiment/profiling.h"
+#include "experiment/run_parts.h"
+#include "run/point.h"
+#include "run/repeat.h"
+
+#define TEST_REQUEST_S 60 /* how long a server that is ready may not answer a real request */
+
+struct bench {
+	struct run *run;
+	struct serve_opts opts;
+	struct serve_derived derived;
+	struct repeat runs;
+	enum point_stage stage;
+	struct err err;             /* of storing what was measured */
+	struct arena arena;
+};
+
+/* ---- options ---- */
+
+static bool is_given(const struct run *r, const char *name)
+{
+	return opt_given(&serve_opt_set, &r->x->serve_given, name);
+}
+
+static bool has_item(struct str list, struct str item)
+{
+	while (list.n)
+		if (str_eq(str_trim(str_cut(&list, ',')), item))
+			return true;
+	return false;
+}
+
+/* A comma list with what it must have. */
+static const char *with_items(const char *list, const char *items, struct arena *a)
+{
+	struct str rest = str_of(items);
+	const char *out = list;
+
+	while (rest.n) {
+		struct str item = str_trim(str_cut(&rest, ','));
+
+		if (item.n && !has_item(str_of(out), item))
+			out = arena_printf(a, "%s%s%.*s", out, *out ? "," : "", (int)item.n, item.p);
+	}
+	return out;
+}
+
+/* Names of processes have letters, digits, '-', '_' and '.'. */
+static const char *process_word(const struct held_server *h, struct server *s, struct arena *a)
+{
+	char *word = arena_printf(a, "%s=%lld", h->name, (long long)server_root(s));
+
+	for (char *c = word; *c && c < strrchr(word, '='); c++)
+		if (!isalnum((unsigned char)*c) && !strchr("-_.", *c))
+			*c = '_';
+	return word;
+}
+
+static struct opt_list own_processes(const struct run *r, struct arena *a)
+{
+	const char **v = arena_alloc(a, (r->held->n + 1) * sizeof(*v));
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->held->n; i++) {
+		struct server *s = atomic_load(&r->held->server[i].server);
+
+		if (s)
+			v[n++] = process_word(&r->held->server[i], s, a);
+	}
+	return (struct opt_list){ .v = v, .n = n, .is_set = n > 0 };
+}
+
+static struct opt_list own_gpus(const struct run *r, struct arena *a)
+{
+	const struct allocation *got = &r->held->allocation;
+	const char **v = arena_alloc(a, (got->n_gpus + 1) * sizeof(*v));
+	size_t n = 0;
+
+	for (size_t i = 0; i < got->n_servers; i++)
+		for (size_t k = 0; k < got->server[i].n_gpus && n < got->n_gpus; k++)
+			v[n++] = got->server[i].gpu[k].uuid;
+	return (struct opt_list){ .v = v, .n = n, .is_set = n > 0 };
+}
+
+static bool is_attached(const struct run *r)
+{
+	for (size_t i = 0; i < r->x->n_servers; i++)
+		if (r->x->server[i].url)
+			return true;
+	return false;
+}
+
+static void set_telemetry(const struct run *r, struct serve_opts *o, struct arena *a)
+{
+	const struct experiment_telemetry *t = &r->x->telemetry;
+	/* Of servers that others run nobody knows the GPUs: then all that may be used are watched. */
+	bool has_gpus = r->held->allocation.n_gpus || is_attached(r);
+	const char *what = "";
+
+	if (t->is_enabled && t->gpu && has_gpus)
+		what = "gpu";
+	if (t->is_enabled && t->host)
+		what = with_items(what, "host", a);
+	if (t->is_enabled && t->process)
+		what = with_items(what, "process", a);
+	if (!is_given(r, "system-metrics"))
+		o->system_metrics = *what ? what : "off";
+	if (!is_given(r, "system-interval"))
+		o->system_interval = t->interval_s;
+	if (strcmp(o->system_metrics, "off") == 0)
+		return;
+	if (!is_given(r, "system-gpus"))
+		o->system_gpus = own_gpus(r, a);
+	if (!is_given(r, "system-pid"))
+		o->system_pid = own_processes(r, a);
+}
+
+static void set_outputs(const struct run *r, struct serve_opts *o, struct arena *a)
+{
+	const struct experiment_output *out = &r->x->output;
+
+	if (out->keeps_record && out->folder && !o->record_path)
+		o->record_path = arena_printf(a, "%s/run.rec", out->folder);
+	if (out->is_detailed)
+		o->save_detailed = true;
+	if (!is_given(r, "ready-check-timeout-sec"))
+		o->ready_check_timeout_sec = TEST_REQUEST_S;
+	if (r->x->telemetry.is_enabled && !is_given(r, "metrics-interval"))
+		o->metrics_interval = r->x->telemetry.server ? r->x->telemetry.interval_s : 0;
+}
+
+static int try_options(struct bench *b, const char *url, bool has_latencies, struct buf *notes,
+		       struct err *e)
+{
+	struct run *r = b->run;
+	struct opt_result given = r->x->serve_given;
+	struct serve_opts *o = &b->opts;
+	int rc;
+
+	given.notes = (struct buf){ 0 };
+	*o = r->x->serve;
+	o->base_url = url;
+	o->metric_percentiles = with_items("50,90,95,99", o->metric_percentiles, &b->arena);
+	if (has_latencies)
+		o->percentile_metrics = with_items("ttft,tpot,itl,e2el", o->percentile_metrics,
+						   &b->arena);
+	serve_opts_fill(o, &b->arena);
+	set_outputs(r, o, &b->arena);
+	set_telemetry(r, o, &b->arena);
+	if (r->held->n)
+		profiling_serve(r->x, r->held->at, o, &b->arena, notes);
+	rc = serve_opts_check(o, &given, &b->arena, &b->derived, e);
+	buf_add_str(notes, buf_str(&given.notes));
+	buf_release(&given.notes);
+	return rc;
+}
+
+/* The options in force against the server at url. Vectors and scores have no first token. */
+static int check_options(struct bench *b, const char *url, struct buf *notes, struct err *e)
+{
+	int rc = try_options(b, url, false, notes, e);
+
+	if (rc < 0 || b->derived.is_pooling)
+		return rc;
+	buf_reset(notes);
+	return try_options(b, url, true, notes, e);
+}
+
+static int refuse(struct run *r, const struct err *e)
+{
+	return run_fail(r, "bad configuration", "benchmark: %s", e->text);
+}
+
+int bench_serve_check(struct run *r)
+{
+	struct bench b = { .run = r };
+	struct buf ignored = { 0 };
+	struct err e = { 0 };
+	int rc = check_options(&b, "http://127.0.0.1:1", &ignored, &e);
+
+	buf_release(&ignored);
+	if (rc < 0)
+		refuse(r, &e);
+	arena_release(&b.arena);
+	return rc;
+}
+
+/* ---- talk ---- */
+
+static void on_line(void *self, const char *text)
+{
+	struct bench *b = self;
+
+	if (b->run->hooks->line)
+		b->run->hooks->line(b->run->hooks->self, text);
+}
+
+static void on_warn(void *self, const char *text)
+{
+	run_warn(((struct bench *)self)->run, text);
+}
+
+static void on_progress(void *self, enum point_stage stage, uint64_t done, uint64_t total,
+			const struct load_progress *load)
+{
+	static const char *const what[] = {
+		[STAGE_DATASET] = "Preparing requests", [STAGE_ALIGN] = "Comparing token counts",
+		[STAGE_READY] = "Test request", [STAGE_WARMUP] = "Warm-up", [STAGE_MAIN] = "Benchmark",
+	};
+	struct bench *b = self;
+
+	(void)load;
+	b->stage = stage;
+	if (b->run->hooks->progress)
+		b->run->hooks->progress(b->run->hooks->self, what[stage], done, total);
+}
+
+static void on_bytes(void *self, const char *file, uint64_t done, uint64_t total)
+{
+	struct bench *b = self;
+
+	if (b->run->hooks->progress)
+		b->run->hooks->progress(b->run->hooks->self, file, done, total);
+}
+
+static void say(const struct bench *b, struct buf *text)
+{
+	if (b->run->hooks->text && text->len)
+		b->run->hooks->text(b->run->hooks->self, buf_str(text));
+	buf_release(text);
+}
+
+/* One run is measured: it is reported, its record stored, and all of it kept. */
+static void on_measured(void *self, struct point *point)
+{
+	struct bench *b = self;
+	struct repeat_run *run = repeat_add(&b->runs);
+	struct buf text = { 0 };
+	struct err e = { 0 };
+
+	score_point(&b->opts, &b->derived, point, &run->scored);
+	report_terminal(&run->scored.report, &text);
+	say(b, &text);
+	if (point->record_path)
+		b->run->out->record_path = arena_text(&b->run->out->arena,
+						      str_of(point->record_path));
+	if (point_store(point, &e) < 0 && !b->err.code)
+		b->err = e;
+	repeat_take(run, point);
+}
+
+/* ---- what came of it ---- */
+
+static int write_detailed(struct bench *b, const struct report *report, struct err *e)
+{
+	struct report_facts facts = *report->facts;
+	struct report detailed = *report;
+	struct buf json = { 0 };
+	int rc;
+
+	if (!b->run->x->output.is_detailed)
+		return 0;
+	facts.is_detailed = true;
+	detailed.facts = &facts;
+	rc = report_result_json(&detailed, &json, e);
+	if (rc == 0)
+		rc = report_save(run_path(b->run, "detailed.json"), buf_str(&json), false, e);
+	buf_release(&json);
+	return rc;
+}
+
+/* What was watched stands in the result; the document has it at a place of its own. */
+static void keep_system(struct outcome *o)
+{
+	struct json_scan scan = { .text = o->result };
+	struct json_slice result, system;
+
+	if (json_next(&scan, &result, NULL) == 0 &&
+	    json_path(result, &system, "profllm", "system", NULL) && system.kind == JSON_OBJECT)
+		o->system = system.raw;
+}
+
+/* Of several runs the one in the middle, with the values of all. */
+static void keep_result(struct bench *b)
+{
+	struct run *r = b->run;
+	struct repeat_run *kept = repeat_median(&b->runs);
+	struct buf table = { 0 }, runs = { 0 }, json = { 0 };
+	struct report_facts facts;
+	struct report report;
+	struct err e = { 0 };
+
+	if (b->runs.n > 1) {
+		repeat_table(&b->runs, &table);
+		say(b, &table);
+		repeat_json(&b->runs, &runs);
+		kept->scored.meta.facts.load.runs = buf_str(&runs);
+	}
+	report = kept->scored.report;
+	facts = *report.facts;
+	facts.is_detailed = false;
+	report.facts = &facts;
+	if (report_result_json(&report, &json, &e) == 0)
+		r->out->result = run_keep(r, &json);
+	keep_system(r->out);
+	if (write_detailed(b, &kept->scored.report, &e) < 0 || e.code)
+		b->err = b->err.code ? b->err : e;
+	buf_release(&json);
+	buf_release(&runs);
+}
+
+static void count(const struct bench *b, uint64_t *completed, uint64_t *failed, bool *is_cut)
+{
+	*completed = *failed = 0;
+	*is_cut = false;
+	for (unsigned i = 0; i < b->runs.n; i++) {
+		*completed += b->runs.run[i]->scored.metrics.completed;
+		*failed += b->runs.run[i]->scored.metrics.failed;
+		*is_cut |= b->runs.run[i]->record.is_interrupted;
+	}
+}
+
+static int partial(struct run *r, const char *category, const char *reason)
+{
+	r->out->status = OUTCOME_PARTIAL;
+	r->out->stage = AT_BENCHMARK;
+	r->out->category = category;
+	r->out->reason = reason;
+	return 0;
+}
+
+/* What was measured is there; what is it worth? */
+static int judge(struct bench *b)
+{
+	struct run *r = b->run;
+	uint64_t completed, failed;
+	const char *aborted = NULL;
+	bool is_cut;
+
+	count(b, &completed, &failed, &is_cut);
+	for (unsigned i = 0; i < b->runs.n && !aborted; i++)
+		aborted = b->runs.run[i]->scored.meta.facts.load.aborted;
+	r->stage = AT_BENCHMARK;
+	if (servers_died(r, failed > 0))
+		return -1;
+	if (is_cut && run_is_cancelled(r))
+		return run_interrupted(r);
+	if (b->err.code) {
+		r->stage = AT_COLLECT;
+		return run_fail(r, "out of disk", "%s", b->err.text);
+	}
+	if (completed == 0)
+		return run_fail(r, "all requests failed", failed ? "all %llu requests failed"
+				: "no request was completed", (unsigned long long)failed);
+	if (aborted)
+		return run_fail(r, "too many failures", "%s", aborted);
+	if (failed)
+		return partial(r, "requests failed",
+			       arena_printf(&r->out->arena, "%llu of %llu requests failed",
+					    (unsigned long long)failed,
+					    (unsigned long long)(failed + completed)));
+	return 0;
+}
+
+/* It could not be measured (to its end). */
+static int not_measured(struct bench *b, const struct err *e)
+{
+	struct run *r = b->run;
+
+	r->stage = b->stage == STAGE_READY ? AT_READY : AT_BENCHMARK;
+	if (servers_died(r, true))
+		return -1;
+	if (e->code == ERR_CANCELLED || run_is_cancelled(r))
+		return run_interrupted(r);
+	if (r->stage == AT_READY)
+		return run_fail(r, "no answer", "%s", e->text);
+	return run_fail(r, e->code == ERR_USAGE ? "bad configuration" :
+			e->code == ERR_NET ? "network" :
+			e->code == ERR_IO ? "file" : "not measured", "%s", e->text);
+}
+
+int bench_serve(struct run *r)
+{
+	struct bench b = { .run = r };
+	struct run_hooks hooks = { .self = &b, .line = on_line, .warn = on_warn,
+				   .progress = on_progress, .bytes = on_bytes,
+				   .measured = on_measured, .cancel = &r->held->stop };
+	struct buf notes = { 0 };
+	struct point point = { 0 };
+	struct err e = { 0 };
+	int rc;
+
+	if (check_options(&b, r->held->at[r->x->serving].url, &notes, &e) < 0) {
+		rc = refuse(r, &e);
+	} else {
+		run_notes(r, &notes);
+		rc = run_point(&b.opts, &b.derived, &hooks, &point, &e);
+		if (b.runs.n)
+			keep_result(&b);
+		rc = rc < 0 ? not_measured(&b, &e) : judge(&b);
+		point_release(&point);
+	}
+	buf_release(&notes);
+	repeat_release(&b.runs);
+	arena_release(&b.arena);
+	return rc;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * experiment/run_parts.h - what the files of an experiment's life share. Private to them.
+ *
+ *   run.c            the order of the stages, and what an outcome is filled with at its ends
+ *   run_servers.c    servers started, watched, asked about themselves, kept or stopped
+ *   bench_serve.c    load on the server that serves
+ *   bench_offline.c  throughput, latency, startup: engines without a server of ours
+ *   collect.c        traces, the machine, the environment
+ *
+ * A stage returns 0, or -1 after run_fail(): the first failure is the outcome's.
+ *
+ * While servers are started and load runs, a guard (a thread, telemetry/beat.h) looks after
+ * whoever asks to stop and after servers that end by themselves; both set held.stop, which is the
+ * cancel flag of everything that is waited for.
+ */
+#pragma once
+#include "experiment/allocate.h"
+#include "experiment/container.h"
+#include "experiment/roles.h"
+#include "experiment/run.h"
+#include "run/capacity.h"
+#include "telemetry/beat.h"
+
+#define RUN_WARNINGS_MAX 200 /* kept in the document; all of them are said */
+
+/* One server that runs, or that others run for us. */
+struct held_server {
+	_Atomic(struct server *) server; /* NULL: attached, or not (any more) there */
+	struct container container;
+	bool is_container;
+	double grace_s;
+	const char *name, *log;     /* log NULL: attached */
+	char *const *argv, *const *env; /* of the command; argv NULL: attached */
+	const char *version;        /* NULL: not told */
+	struct capacity capacity;
+	double startup_s;
+	bool is_ended;              /* by itself */
+};
+
+/* What may outlive one experiment. Texts are in arena. */
+struct experiment_held {
+	struct gpu_set *gpus;
+	struct allocation allocation;
+	struct role_at *at;
+	struct held_server *server;
+	size_t n;
+	bool had_servers;           /* one was started: GPU memory may come back late */
+	/* Whom the servers' hooks talk to: changes from member to member. */
+	const struct experiment_hooks *hooks;
+	struct run *run;            /* NULL: nobody collects warnings */
+	atomic_bool stop;
+	atomic_int died;            /* which server ended by itself; -1: none */
+	struct beat guard;
+	struct arena arena;
+};
+
+struct run {
+	const struct experiment *x;
+	const struct experiment_hooks *hooks;
+	struct outcome *out;
+	struct experiment_held *held;
+	enum outcome_stage stage;
+	bool has_failed;
+	int64_t began_mono_ns;
+	const char *trace_dir;      /* NULL: not profiled */
+};
+
+void run_line(const struct run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void run_warn(struct run *r, const char *text);
+/* The lines of notes as warnings; empties it. */
+void run_notes(struct run *r, struct buf *notes);
+bool run_is_cancelled(const struct run *r); /* by whoever started it */
+/* -1. Only the first one counts. category is a literal or in the outcome's arena. */
+int run_fail(struct run *r, const char *category, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Stopped by request. */
+int run_interrupted(struct run *r);
+struct str run_keep(struct run *r, struct buf *text); /* moves it to the outcome */
+/* A file in the experiment's folder; in the held arena. */
+char *run_path(const struct run *r, const char *name);
+
+/* ---- run_servers.c ---- */
+
+/* Starts all that are not attached, in order of `after`. */
+int servers_start(struct run *r);
+/* Those that run go on: caches are emptied. -1 without a failure: one of them is gone. */
+int servers_reuse(struct run *r);
+/* What the outcome says of them, whatever became of them. */
+void servers_tell(struct run *r);
+void guard_begin(struct run *r);
+void guard_end(struct run *r);
+/*
+ * Whether a server has ended by itself; then the outcome says which and why. is_suspect: its
+ * connections have ended, so its process is given half a second to follow.
+ */
+bool servers_died(struct run *r, bool is_suspect);
+/* Ends them in reverse order; what could not be ended is a warning. */
+void servers_stop(struct experiment_held *held, const struct experiment_hooks *hooks);
+bool servers_are_alive(const struct experiment_held *held);
+
+/* ---- benchmarks ---- */
+
+/* Whether its options go together, before anything is started; nothing is kept. */
+int bench_serve_check(struct run *r);
+int bench_serve(struct run *r);
+int bench_offline(struct run *r);
+
+/* ---- collect.c ---- */
+
+/* Until traces are whole: while the servers run. Then which there are. */
+void collect_settle(struct run *r);
+void collect_traces(struct run *r);
+/* The machine, versions, provenance: also of a run that failed. */
+void collect_about(struct run *r);
