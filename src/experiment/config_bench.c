@@ -152,10 +152,12 @@ static void check_serve(struct config_reader *r, const struct json_value *bench)
 
 	serve_opts_fill(&copy, r->a);
 	if (serve_opts_check(&copy, &given, r->a, &derived, &e) < 0) {
-		const char *key;
+		const char *key, *behind = strstr(e.text, ": ");
 		const struct json_value *v = named(bench, e.text, &key, r->a);
+		bool is_named = v != bench && behind && strncmp(e.text, "--", 2) == 0 &&
+				!memchr(e.text, ' ', (size_t)(behind - e.text));
 
-		config_complain(r->c, r->f, v, key, "%s", e.text);
+		config_complain(r->c, r->f, v, key, "%s", is_named ? behind + 2 : e.text);
 	}
 	buf_release(&given.notes);
 }
