@@ -11,8 +11,9 @@
 /* Keys of a suite are read by suite.h. */
 static const char *const sections[] = {
 	"name", "suite", "tags", "server", "servers", "benchmark", "profiling", "resources",
-	"telemetry", "output", "provenance", "include", "matrix", "experiments", "import", "repeat",
-	"shuffle", "restart", "jobs", "stop_on_error",
+	"telemetry", "output", "provenance", "include", "matrix",
+	"matrix_exclude", "experiments", "import", "repeat", "shuffle", "restart", "jobs",
+	"stop_on_error",
 };
 #define N_SECTIONS (sizeof(sections) / sizeof(*sections))
 

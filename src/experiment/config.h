@@ -33,6 +33,8 @@ struct config {
 	const struct json_value *tree; /* an object: all merged, environment filled in */
 	struct json_marks *marks;
 	struct arena *arena;         /* where all of it lives */
+	const char *const *sets;     /* as they were given; borrowed */
+	size_t n_sets;
 };
 
 /* What is wrong, a line each; warnings and notes likewise. Zeroed is empty; release both. */
@@ -59,6 +61,9 @@ int config_parse(struct str text, const char *name, const char *const *sets, siz
  */
 const struct json_value *config_merge(const struct config *c, const struct json_value *base,
 				      const struct json_value *over);
+/* The tree with every --set put into it once more: over what members of a suite say. */
+const struct json_value *config_with_sets(const struct config *c, const struct json_value *tree,
+					  struct err *e);
 /* A tree with value at a dotted path; the mark is value's own. NULL with e: no such place. */
 const struct json_value *config_put(const struct config *c, const struct json_value *tree,
 				    const char *path, const struct json_value *value,

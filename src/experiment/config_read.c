@@ -357,6 +357,19 @@ static int apply_set(struct reading *r, const char *word)
 	return 0;
 }
 
+const struct json_value *config_with_sets(const struct config *c, const struct json_value *tree,
+					  struct err *e)
+{
+	struct config own = *c;
+	struct reading r = { .c = &own, .e = e };
+
+	own.tree = tree;
+	for (size_t i = 0; i < c->n_sets; i++)
+		if (apply_set(&r, c->sets[i]) < 0)
+			return NULL;
+	return own.tree;
+}
+
 /* ---- all of it ---- */
 
 static int read_all(struct reading *r, struct str text, const struct frame *frame,
@@ -366,11 +379,10 @@ static int read_all(struct reading *r, struct str text, const struct frame *fram
 
 	if (read_tree(r, text, frame, &tree) < 0)
 		return -1;
-	r->c->tree = tree;
-	for (size_t i = 0; i < n_sets; i++)
-		if (apply_set(r, sets[i]) < 0)
-			return -1;
-	return 0;
+	r->c->sets = sets;
+	r->c->n_sets = n_sets;
+	r->c->tree = config_with_sets(r->c, tree, r->e);
+	return r->c->tree ? 0 : -1;
 }
 
 static void begin(struct config *c, const char *path, struct arena *a)

@@ -97,7 +97,7 @@ static bool fits(const struct suite *s, const struct job *job, size_t n_jobs,
 /* The merged configuration; "$" is doubled, because texts are filled in when they are read. */
 static int config_fd(const struct suite *s, const struct suite_member *m, struct err *e)
 {
-	struct json_value folder = { .kind = JSON_STRING, .text = str_of(m->folder) };
+	struct json_value folder = { .kind = JSON_STRING, .text = str_of(m->folder) }, null = { 0 };
 	const struct json_value *tree = config_put(s->config, m->config, "output.folder", &folder,
 						   e);
 	struct buf text = { .limit = 4 * (size_t)EXPERIMENT_BYTES_MAX }, out = { 0 };
@@ -105,6 +105,8 @@ static int config_fd(const struct suite *s, const struct suite_member *m, struct
 	int fd = -1;
 
 	out.limit = 2 * text.limit;
+	if (tree)
+		tree = config_put(s->config, tree, "output.upload", &null, e); /* ours to send */
 	if (tree) {
 		json_put_value(&w, tree);
 		for (size_t i = 0; i < text.len; i++) {

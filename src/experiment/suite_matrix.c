@@ -265,6 +265,29 @@ static const char *const suite_keys[] = {
 	"stop_on_error",
 };
 
+static const struct json_value *without_suite(const struct config *c,
+					      const struct json_value *tree)
+{
+	for (size_t k = 0; k < sizeof(suite_keys) / sizeof(*suite_keys); k++)
+		tree = config_without(c, tree, suite_keys[k]);
+	return tree;
+}
+
+/* --set wins over what a member of the list says. */
+static int set_again(const struct config *c, struct suite_part *part, struct config_findings *f)
+{
+	const struct json_value *tree;
+	struct err e;
+
+	if (!c->n_sets || !part->name)
+		return 0;
+	tree = config_with_sets(c, part->tree, &e);
+	if (!tree)
+		return config_complain(c, f, NULL, part->name, "%s", e.text);
+	part->tree = without_suite(c, tree);
+	return 0;
+}
+
 static int add_listed(const struct config *c, const struct json_value *base,
 		      const struct json_value *list, struct arena *a, struct suite_parts *out,
 		      struct config_findings *f)
@@ -326,10 +349,9 @@ int suite_parts(const struct config *c, const struct config_know *know, struct a
 	const struct json_value *import = json_get(c->tree, "import");
 	const struct json_value *matrix = json_get(c->tree, "matrix");
 	struct suite_parts first = { 0 };
-	struct suite_part whole = { .tree = c->tree };
+	struct suite_part whole = { 0 };
 
-	for (size_t k = 0; k < sizeof(suite_keys) / sizeof(*suite_keys); k++)
-		whole.tree = config_without(c, whole.tree, suite_keys[k]);
+	whole.tree = without_suite(c, c->tree);
 	if (matrix && matrix->kind != JSON_NULL && check_matrix(c, matrix, f) < 0)
 		return -1;
 	if (list && add_listed(c, whole.tree, list, a, &first, f) < 0)
@@ -340,7 +362,8 @@ int suite_parts(const struct config *c, const struct config_know *know, struct a
 	if (!list && !import && suite_parts_add(c, &whole, a, &first, f) < 0)
 		return -1;
 	for (size_t i = 0; i < first.n; i++)
-		if (suite_matrix(c, &first.v[i], a, out, f) < 0)
+		if (set_again(c, &first.v[i], f) < 0 ||
+		    suite_matrix(c, &first.v[i], a, out, f) < 0)
 			return -1;
 	if (out->n == 0)
 		return config_complain(c, f, list ? list : matrix, "suite", "no experiment is left");
