@@ -5,6 +5,7 @@
  *   sim_rows.c   the options and their defaults
  *   sim_args.c   vllm serve's argument list as those options
  *   sim_setup.c  options into a server and the hardware it is modelled after
+ *   sim_kv.c     roles, KV caches from elsewhere, servers behind a proxy
  *   sim_start.c  starting: how long it takes, what it logs, how it goes wrong
  *   sim_worker.c the engine as a worker (--engine-worker)
  *   sim.c        the verb
@@ -41,6 +42,13 @@ struct sim_cli {
 	const char *die_after, *fail_start;
 	bool is_never_ready, is_term_ignored, is_daemon_forked;
 	const char *truth_file, *requests_file;
+	struct opt_json profiler, kv_transfer;
+	const char *role, *kv_cache_url, *kv_host;
+	struct opt_real kv_offloading, kv_transfer_us;
+	double cpu_offload_gib, proxy_timeout_s;
+	struct opt_list prefill_urls, decode_urls, backend_urls;
+	int64_t prefill_kv_port, decode_kv_port;
+	int64_t trace_ms;
 	bool is_worker;
 	const char *account, *worker_fault;
 };
@@ -75,6 +83,11 @@ struct sim_setup {
 int sim_setup(const struct sim_cli *cli, const struct cli *parsed, const struct sim_args *args,
 	      struct sim_setup *out, struct err *e);
 const char *sim_model(const struct sim_cli *cli); /* the positional one, or --model */
+
+/* ---- sim_kv.c ---- */
+
+/* out's hardware is known; texts go to the arena. */
+int sim_kv_setup(const struct sim_cli *cli, struct arena *a, struct sim_setup *out, struct err *e);
 
 /* ---- sim_start.c ---- */
 

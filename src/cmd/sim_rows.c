@@ -15,12 +15,17 @@
 #define ORACLE "Oracle: exact pacing"
 #define ENGINE "Engine model: batching"
 #define HARDWARE "Engine model: hardware"
+#define ROLES "Roles and KV caches elsewhere"
 #define LIFE "Starting and failing"
 #define FILES "Files"
 #define WORKER "Engine worker"
 
 static const char *const dtypes[] = {
 	"auto", "bfloat16", "float", "float16", "float32", "half", NULL,
+};
+
+static const char *const role_names[] = {
+	"serve", "prefill", "decode", "proxy", "cache", NULL,
 };
 
 static const struct opt rows[] = {
@@ -152,6 +157,37 @@ static const struct opt rows[] = {
 	ROW(is_explained, "explain", .group = HARDWARE, .flags = OPT_OURS,
 	    .help = "Print what the model of this hardware amounts to, and exit."),
 
+	ROW(role, "role", .group = ROLES, .flags = OPT_OURS, .choices = role_names,
+	    .help = "Who it is to others: prefill and decode as kv_producer and kv_consumer of "
+		    "--kv-transfer-config, proxy in front of them, cache for what several share."),
+	ROW(kv_transfer, "kv-transfer-config", .group = ROLES, .arg = "JSON",
+	    .help = "As vLLM is told: kv_connector, kv_role, kv_connector_extra_config."),
+	ROW(kv_offloading, "kv-offloading-size", .group = ROLES, .arg = "GIB", .min = 0,
+	    .max = 1e6, .help = "Host memory for blocks that leave the KV cache; finding them there "
+				"costs bringing them back."),
+	ROW(cpu_offload_gib, "cpu-offload-gb", .group = ROLES, .arg = "GIB", .min = 0, .max = 1e5,
+	    .help = "Weights of each GPU that stay in the host's memory and are read from there in "
+		    "every step."),
+	ROW(kv_cache_url, "kv-cache-url", .group = ROLES, .arg = "URL", .flags = OPT_OURS,
+	    .help = "A --role cache whose blocks this server shares with others."),
+	ROW(kv_transfer_us, "kv-transfer-us-per-token", .group = ROLES, .arg = "US",
+	    .flags = OPT_OURS, .min = 0, .max = 1e6,
+	    .help = "Bringing a token's KV cache from elsewhere; default: by the GPU's PCIe."),
+	ROW(prefill_urls, "prefill-url", .group = ROLES, .arg = "URL", .flags = OPT_OURS | OPT_MANY,
+	    .help = "Of a proxy: where requests are prefilled, in turn."),
+	ROW(decode_urls, "decode-url", .group = ROLES, .arg = "URL", .flags = OPT_OURS | OPT_MANY,
+	    .help = "And where their answers come from."),
+	ROW(backend_urls, "backend-url", .group = ROLES, .arg = "URL", .flags = OPT_OURS | OPT_MANY,
+	    .help = "Instead: servers that take whole requests, in turn."),
+	ROW(kv_host, "kv-host", .group = ROLES, .flags = OPT_OURS,
+	    .help = "Of a proxy: the host that X-Request-Id names."),
+	ROW(prefill_kv_port, "prefill-kv-port", .group = ROLES, .flags = OPT_OURS, .min = 1,
+	    .max = 65535, .help = "And the port of the one that prefills."),
+	ROW(decode_kv_port, "decode-kv-port", .group = ROLES, .flags = OPT_OURS, .min = 1,
+	    .max = 65535, .help = "And of the one that decodes."),
+	ROW(proxy_timeout_s, "proxy-timeout", .group = ROLES, .arg = "SECONDS", .flags = OPT_OURS,
+	    .min = 0.001, .max = 1e6, .help = "Of a proxy: for each answer of the servers behind."),
+
 	ROW(startup_scale, "startup-scale", .group = LIFE, .arg = "X", .flags = OPT_OURS, .min = 0,
 	    .max = 1000, .help = "Starting takes as long as loading the model would, times X; until "
 				 "then nothing listens. 0: ready at once."),
@@ -172,6 +208,13 @@ static const struct opt rows[] = {
 	    .help = "JSON lines: what was sent for each request, and when."),
 	ROW(requests_file, "requests", .group = FILES, .arg = "FILE", .flags = OPT_OURS,
 	    .help = "JSON lines: every request as it was received."),
+
+	ROW(profiler, "profiler-config", .group = FILES, .arg = "JSON",
+	    .help = "As vLLM is told: with profiler torch, POST /start_profile and /stop_profile write "
+		    "a trace of steps and requests to torch_profiler_dir; so does "
+		    "VLLM_TORCH_PROFILER_DIR."),
+	ROW(trace_ms, "trace-ms", .group = FILES, .arg = "MS", .flags = OPT_OURS, .min = 0, .max = 1e7,
+	    .help = "Such a trace goes on growing so long after /stop_profile was answered."),
 
 	ROW(is_worker, "engine-worker", .group = WORKER, .flags = OPT_OURS,
 	    .help = "No server: the engine model behind the worker protocol (docs/guide/adapters.md), "
@@ -215,6 +258,8 @@ static struct sim_cli cli_defaults(void)
 		.dtype = "auto", .kv_cache_dtype = "auto", .load_format = "auto",
 		.tp = 1, .pp = 1, .dp = 1, .block_size = d.block_size,
 		.utilization = HARDWARE_UTILIZATION,
+		.kv_host = "localhost", .prefill_kv_port = 14579, .decode_kv_port = 14580,
+		.proxy_timeout_s = 21600,
 	};
 }
 

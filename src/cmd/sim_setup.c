@@ -62,6 +62,32 @@ static int drafts_read(const struct sim_cli *cli, const struct cli *parsed, stru
 	return 0;
 }
 
+/* Where traces go, if anybody wants some. */
+static int profiler_read(const struct sim_cli *cli, struct sim_opts *out, struct arena *a,
+			 struct err *e)
+{
+	const char *by_env = getenv("VLLM_TORCH_PROFILER_DIR");
+	struct json_value *config;
+	struct str which, folder;
+
+	out->profile_dir = by_env && *by_env ? by_env : NULL;
+	if (!cli->profiler.text)
+		return 0;
+	if (json_parse(a, str_of(cli->profiler.text), &config, e) < 0)
+		return err_wrap(e, "--profiler-config");
+	which = json_text(json_get(config, "profiler"), (struct str){ 0 });
+	folder = json_text(json_get(config, "torch_profiler_dir"), (struct str){ 0 });
+	if (str_is(which, "torch") && !folder.n)
+		return err_set(e, ERR_USAGE, "--profiler-config: the torch profiler needs "
+			       "torch_profiler_dir");
+	if (which.n && !str_is(which, "torch") && !str_is(which, "cuda"))
+		return err_set(e, ERR_USAGE, "--profiler-config: expected profiler torch or cuda, got "
+			       "%.*s", (int)which.n, which.p);
+	if (str_is(which, "torch"))
+		out->profile_dir = arena_text(a, folder);
+	return 0;
+}
+
 static struct sim_opts opts_of(const struct sim_cli *c)
 {
 	return (struct sim_opts){
@@ -87,6 +113,7 @@ static struct sim_opts opts_of(const struct sim_cli *c)
 		.is_prefix_cached = c->prefix_caching == OPT_TRI_YES,
 		.is_cached_told = c->is_cached_told,
 		.truth_file = c->truth_file, .requests_file = c->requests_file,
+		.trace_ms = c->trace_ms,
 	};
 }
 
@@ -123,6 +150,7 @@ static struct hardware_opts hardware_of(const struct sim_cli *c, const struct cl
 		.is_sync = c->async_scheduling == OPT_TRI_NO,
 		.is_prompt_whole = c->chunked_prefill == OPT_TRI_NO,
 		.is_dummy = strcmp(c->load_format, "dummy") == 0,
+		.offload_gib = c->cpu_offload_gib,
 	};
 }
 
@@ -153,7 +181,7 @@ static void without_hardware(const struct sim_cli *c, const struct cli *parsed, 
 	static const char *const names[] = {
 		"tensor-parallel-size", "pipeline-parallel-size", "dtype", "quantization",
 		"kv-cache-dtype", "gpu-memory-utilization", "kv-cache-memory-bytes",
-		"enforce-eager", "async-scheduling",
+		"enforce-eager", "async-scheduling", "cpu-offload-gb",
 	};
 	size_t n = 0;
 
@@ -179,6 +207,8 @@ int sim_setup(const struct sim_cli *cli, const struct cli *parsed, const struct 
 	if (drafts_read(cli, parsed, &drafts, a, e) < 0)
 		return -1;
 	out->sim.spec_tokens = drafts.tokens;
+	if (profiler_read(cli, &out->sim, a, e) < 0)
+		return -1;
 	if (cli->die_after && death_read(cli->die_after, &out->sim, e) < 0)
 		return -1;
 	out->has_hardware = cli->gpu || cli->shape || cli->is_explained ||
@@ -188,12 +218,13 @@ int sim_setup(const struct sim_cli *cli, const struct cli *parsed, const struct 
 		if (hardware_plan(&hardware, &out->hw, e) < 0)
 			return -1;
 		hardware_apply(cli, parsed, out);
-		return 0;
+		return sim_kv_setup(cli, a, out, e);
 	}
 	without_hardware(cli, parsed, out);
 	if (cli->startup_scale > 0) { /* only the time that starting takes */
 		hardware.is_len_auto = true;
-		return hardware_plan(&hardware, &out->hw, e);
+		if (hardware_plan(&hardware, &out->hw, e) < 0)
+			return -1;
 	}
-	return 0;
+	return sim_kv_setup(cli, a, out, e);
 }

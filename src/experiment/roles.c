@@ -135,18 +135,20 @@ static void add_option(struct words *w, const char *name, const char *value)
 	w->word[w->n++] = arena_printf(w->arena, "%s", value);
 }
 
-/* --NAME URL for every server of that role; whether there is one. */
+/* --NAME URL... for all servers of that role; whether there is one. */
 static bool add_urls(struct words *w, const struct experiment *x, const struct role_at *at,
 		     enum server_role role, const char *name)
 {
-	bool is_there = false;
+	bool is_there = false, is_wanted = !is_given(w, name);
 
 	for (size_t i = 0; i < x->n_servers; i++) {
 		if (x->server[i].role != role)
 			continue;
+		if (is_wanted && !is_there)
+			w->word[w->n++] = arena_printf(w->arena, "%s", name);
+		if (is_wanted)
+			w->word[w->n++] = arena_printf(w->arena, "%s", role_url(&at[i], w->arena));
 		is_there = true;
-		if (!is_given(w, name))
-			add_option(w, name, role_url(&at[i], w->arena));
 	}
 	return is_there;
 }

@@ -90,6 +90,17 @@ void conn_drop(struct conn *c)
 	c->is_broken = true;
 }
 
+bool conn_is_busy(const struct conn *c)
+{
+	return c->stream.is_active || c->forward;
+}
+
+void conn_abort(struct conn *c)
+{
+	stream_abort(c);
+	proxy_abort(c);
+}
+
 /* ---- requests ---- */
 
 static void conn_refuse(struct conn *c, unsigned status, const char *message)
@@ -126,7 +137,7 @@ static void requests_take(struct conn *c, struct str *in)
 	struct str part;
 	struct err e = { 0 };
 
-	while (!c->stream.is_active && !c->is_last && !c->is_broken) {
+	while (!conn_is_busy(c) && !c->is_last && !c->is_broken) {
 		switch (http_request_next(&c->request, in, &part, &e)) {
 		case HTTP_NEED:
 			return;
@@ -241,7 +252,7 @@ static void idle_arm(struct conn *c)
 
 	if (s->opts->keep_alive_ms == 0)
 		return;
-	if (c->stream.is_active || c->has_head || c->in.len)
+	if (conn_is_busy(c) || c->has_head || c->in.len)
 		loop_timer_cancel(s->loop, &c->idle);
 	else
 		loop_timer_set(s->loop, &c->idle,
@@ -250,12 +261,12 @@ static void idle_arm(struct conn *c)
 
 void conn_settle(struct conn *c)
 {
-	if (!c->stream.is_active && c->in.len && !c->is_broken && !c->is_last)
+	if (!conn_is_busy(c) && c->in.len && !c->is_broken && !c->is_last)
 		conn_input(c, (struct str){ 0 });
-	if (c->is_last && !c->stream.is_active && c->out.len == 0)
+	if (c->is_last && !conn_is_busy(c) && c->out.len == 0)
 		c->is_broken = true;
 	if (c->is_broken) {
-		stream_abort(c);
+		conn_abort(c);
 		conn_free(c);
 		return;
 	}
@@ -313,7 +324,7 @@ void conn_free(struct conn *c)
 {
 	struct sim *s = c->sim;
 
-	assert(!c->stream.is_active);
+	assert(!conn_is_busy(c));
 	loop_timer_cancel(s->loop, &c->idle);
 	if (c->watch.events)
 		loop_unwatch(s->loop, &c->watch);

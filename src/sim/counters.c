@@ -174,6 +174,19 @@ static void cache_write(const struct counters *c, struct buf *out)
 	buf_release(&labels);
 }
 
+static void external_write(const struct counters *c, const struct buf *labels, struct buf *out)
+{
+	const struct counter_row rows[] = {
+		{ "vllm:external_prefix_cache_queries_total", "counter",
+		  "Prompt tokens looked up in caches elsewhere.", (double)c->external_queries },
+		{ "vllm:external_prefix_cache_hits_total", "counter",
+		  "Prompt tokens found there.", (double)c->external_hits },
+	};
+
+	if (c->has_external)
+		rows_write(ROWS(rows), labels, out);
+}
+
 void counters_write(const struct counters *c, struct str model, struct buf *out)
 {
 	const struct counter_row rows[] = {
@@ -201,6 +214,7 @@ void counters_write(const struct counters *c, struct str model, struct buf *out)
 	rows_write(ROWS(rows), &labels, out);
 	spec_write(c, &labels, out);
 	diffusion_write(c, &labels, out);
+	external_write(c, &labels, out);
 	finished_write(c, &labels, out);
 	if (c->kv_blocks)
 		cache_write(c, out);

@@ -32,10 +32,12 @@ struct counters {
 	uint64_t finished[FINISHES];
 	uint64_t preemptions;
 	uint64_t prefix_queries, prefix_hits;   /* tokens */
+	uint64_t external_queries, external_hits; /* likewise, of caches elsewhere (kv.h) */
 	uint64_t drafts, draft_tokens, accepted_tokens;
 	uint64_t accepted_at[COUNTER_POSITIONS_MAX];
 	uint64_t denoising_steps, canvas_positions, committed_tokens;
 	size_t positions;       /* of a draft; 0: the counters of drafts are absent */
+	bool has_external;      /* otherwise those are absent */
 	bool has_diffusion;     /* otherwise its counters are absent */
 	double kv_share;        /* of the KV cache in use, 0 to 1 */
 	uint64_t kv_blocks, kv_block_tokens; /* of each engine's cache */

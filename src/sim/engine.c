@@ -177,7 +177,7 @@ static void preempt_newest(struct engine *g, struct step *p)
 	hold_end(g, s);
 	p->is_short = true;
 	s->prompt_left += s->context;
-	s->context = 0;
+	s->context = s->brought = 0;
 	s->is_running = s->has_token = false;
 	s->prev = NULL;
 	s->next = g->first;
@@ -202,12 +202,16 @@ static bool can_grow(const struct engine *g, const struct step *p, const struct 
 /* Takes what the cache knows of a waiting sequence off its prompt; its last token never. */
 static size_t known_take(const struct engine *g, struct engine_seq *s)
 {
-	uint32_t all = s->prompt_left + s->context, known;
-	size_t held;
+	uint32_t all = s->prompt_left + s->context, known = 0;
+	bool is_named = g->prefix && s->hold;
+	size_t held = 0;
 
-	if (!g->prefix || !s->hold)
+	if (!is_named && !s->brought)
 		return 0;
-	known = prefix_look(g->prefix, s->hold, &held);
+	if (is_named)
+		known = prefix_look(g->prefix, s->hold, &held);
+	if (s->brought > known)
+		known = s->brought;
 	if (known >= all)
 		known = (all - 1) / PREFIX_BLOCK_TOKENS * PREFIX_BLOCK_TOKENS;
 	s->context = known;
@@ -259,10 +263,9 @@ static void admit(struct engine *g, struct step *p)
 	s->is_running = true;
 	g->running[s->slot] = s;
 	g->running_count++;
-	if (g->prefix && s->hold) {
-		s->known = s->context;
+	s->known = s->context;
+	if (g->prefix && s->hold)
 		prefix_hold(g->prefix, s->hold);
-	}
 	p->held += own_blocks(g, s, s->context);
 	step_take(g, p, s);
 }

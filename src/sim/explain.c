@@ -193,6 +193,8 @@ void hardware_explain(const struct hardware *hw, struct buf *out)
 	buf_printf(out, "model                 %s, %.2f billion parameters of %.4g bits\n",
 		   hw->shape->name, hw->params / 1e9, hw->weight_bits);
 	buf_printf(out, "weights               %8.2f GiB of each GPU\n", hw->weights_bytes / GIB);
+	if (hw->offload_bytes > 0)
+		buf_printf(out, "in the host's memory  %8.2f GiB of them\n", hw->offload_bytes / GIB);
 	buf_printf(out, "activations           %8.2f GiB (%" PRId64 " batched tokens, %" PRId64
 		   " sequences)\n", hw->activation_bytes / GIB, o->max_num_batched_tokens,
 		   o->max_num_seqs);

@@ -242,14 +242,17 @@ static int memory_plan(struct hardware *hw, const struct formats *f, struct err 
 	hw->weights_bytes = weights_bytes(hw, f);
 	hw->activation_bytes = activation_bytes(hw, f);
 	hw->kv_token_bytes = kv_token_bytes(hw, f);
-	if (hw->weights_bytes > memory)
+	hw->offload_bytes = fmin(o->offload_gib * GIB, layers_params(hw->shape) * f->weight_bits / 8 /
+				 per_gpu(o));
+	if (hw->weights_bytes - hw->offload_bytes > memory)
 		return err_set(e, ERR_RUN, "torch.OutOfMemoryError: CUDA out of memory. Tried to "
 			       "allocate %.2f MiB. GPU 0 has a total capacity of %.2f GiB; the "
 			       "model's weights need %.2f GiB of each GPU", layers_params(hw->shape) *
 			       f->weight_bits / 8 / per_gpu(o) / hw->shape->layers / (1 << 20),
 			       hw->gpu->memory_gib, hw->weights_bytes / GIB);
 	hw->kv_bytes = o->kv_bytes > 0 ? o->kv_bytes :
-		       memory * o->utilization - hw->weights_bytes - hw->activation_bytes;
+		       memory * o->utilization - (hw->weights_bytes - hw->offload_bytes) -
+		       hw->activation_bytes;
 	if (o->blocks)
 		hw->kv_bytes = (double)(o->blocks * o->block_size) * hw->kv_token_bytes;
 	if (kv_check(hw, e) < 0)
@@ -306,6 +309,8 @@ static void roofline_fill(struct hardware *hw, const struct formats *f)
 	r->cpu_seq_s = CPU_SEQ_S;
 	r->is_cpu_hidden = !o->is_sync;
 	r->draft_s = draft_s(hw, r);
+	/* Read over the bus in every step, beside those that are not. */
+	r->dense_s += hw->offload_bytes / g->pcie;
 }
 
 int hardware_plan(const struct hardware_opts *opts, struct hardware *hw, struct err *e)

@@ -9,7 +9,7 @@
  *
  * Of each GPU, in bytes:
  *
- *   KV cache = memory x utilization - weights - activations
+ *   KV cache = memory x utilization - weights + those in the host's memory - activations
  *   weights  = layers x bits / 8 / TP / PP, embedding and output layer in 16 bits
  *   activations = what the largest step leaves between its layers, its logits, and
  *              what libraries take (HARDWARE_LIBRARY_BYTES, with TP twice that)
@@ -44,6 +44,7 @@ struct gpu {
 	double link_s;            /* and the time of one small all-reduce */
 	double step_s;            /* launching a step's CUDA graph, sampling */
 	double launch_layer_s;    /* launching the kernels of a layer one by one */
+	double pcie;              /* bytes a second to the host's memory, as copies reach it */
 	bool is_small_default;    /* vLLM gives it the smaller defaults whatever its memory */
 };
 
@@ -72,6 +73,7 @@ struct hardware_opts {
 	int64_t drafted;          /* tokens of a draft; 0: none */
 	const char *draft_method;
 	bool is_len_auto;         /* max_model_len is the model's, or less where less fits */
+	double offload_gib;       /* weights of a GPU that stay in the host's memory */
 	bool is_eager, is_sync, is_prompt_whole, is_dummy;
 };
 
@@ -82,6 +84,7 @@ struct hardware {
 	double params;            /* of the whole model */
 	double weight_bits;       /* of a parameter of a layer */
 	double weights_bytes, activation_bytes, kv_bytes; /* of one GPU */
+	double offload_bytes;     /* of weights_bytes, those that are not in its memory */
 	double kv_token_bytes;    /* of one GPU */
 	int64_t blocks;           /* of one engine */
 	int64_t kv_tokens;

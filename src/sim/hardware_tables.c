@@ -7,7 +7,9 @@
  * MI300X), halved where a sheet states them with sparsity. Memory is what drivers
  * report of such a card. The shares are fitted to published measurements, which
  * docs/guide/sim.md names with what the model gives for each; those of MI300X,
- * B200 and L4 are not fitted but assumed from their kin.
+ * B200 and L4 are not fitted but assumed from their kin. PCIe is what copies from
+ * pinned memory reach of the 31.5 and 63 GB/s of 16 lanes of generation 4 and 5,
+ * assumed as 80 to 90 %.
  *
  * Models: the config.json of each on the model hub.
  */
@@ -18,26 +20,27 @@
 
 #define HOPPER .flops = 989.4e12, .flops8 = 1978.9e12, .weights_share = 0.92, .kv_share = 0.90, \
 	.flops_share = 0.62, .flops8_share = 0.53, .link = 450e9, .link_s = 8e-6, \
-	.step_s = 0.25e-3, .launch_layer_s = 0.26e-3
+	.step_s = 0.25e-3, .launch_layer_s = 0.26e-3, .pcie = 55e9
 
 static const struct gpu gpus[] = {
 	{ .name = "h100-80gb", .memory_gib = 79.1, .bandwidth = 3.35e12, HOPPER },
 	{ .name = "h200-141gb", .memory_gib = 139.8, .bandwidth = 4.8e12, HOPPER },
 	{ .name = "a100-80gb", .memory_gib = 79.2, .bandwidth = 2.039e12, .flops = 312e12,
 	  .weights_share = 0.77, .kv_share = 0.75, .flops_share = 0.60, .link = 300e9,
-	  .link_s = 10e-6, .step_s = 0.4e-3, .launch_layer_s = 0.3e-3, .is_small_default = true },
+	  .link_s = 10e-6, .step_s = 0.4e-3, .launch_layer_s = 0.3e-3, .pcie = 25e9,
+	  .is_small_default = true },
 	{ .name = "l4-24gb", .memory_gib = 22.0, .bandwidth = 0.3e12, .flops = 121e12,
 	  .flops8 = 242.5e12, .weights_share = 0.85, .kv_share = 0.75, .flops_share = 0.5,
 	  .flops8_share = 0.45, .link = 20e9, .link_s = 30e-6, .step_s = 0.4e-3,
-	  .launch_layer_s = 0.3e-3 },
+	  .launch_layer_s = 0.3e-3, .pcie = 25e9 },
 	{ .name = "mi300x-192gb", .memory_gib = 192.0, .bandwidth = 5.3e12, .flops = 1307.4e12,
 	  .flops8 = 2614.9e12, .weights_share = 0.75, .kv_share = 0.65, .flops_share = 0.45,
 	  .flops8_share = 0.4, .link = 448e9, .link_s = 12e-6, .step_s = 0.4e-3,
-	  .launch_layer_s = 0.3e-3 },
+	  .launch_layer_s = 0.3e-3, .pcie = 55e9 },
 	{ .name = "b200-192gb", .memory_gib = 178.4, .bandwidth = 8e12, .flops = 2250e12,
 	  .flops8 = 4500e12, .flops4 = 9000e12, .weights_share = 0.85, .kv_share = 0.8,
 	  .flops_share = 0.6, .flops8_share = 0.45, .link = 900e9, .link_s = 7e-6,
-	  .step_s = 0.25e-3, .launch_layer_s = 0.25e-3 },
+	  .step_s = 0.25e-3, .launch_layer_s = 0.25e-3, .pcie = 55e9 },
 };
 
 static const struct shape shapes[] = {

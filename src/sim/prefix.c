@@ -268,6 +268,16 @@ void prefix_let_go(struct prefix_cache *p, struct prefix_hold *h)
 	}
 }
 
+void prefix_keep(struct prefix_cache *p, const uint64_t *hash, size_t n)
+{
+	size_t kept = p->cap && n > p->cap ? p->cap : n;
+
+	for (size_t i = 0; p->cap && i < kept; i++)
+		p->way[i] = block_put(p, hash[i]);
+	while (p->cap && kept--)
+		list_renew(p, p->way[kept]);
+}
+
 void prefix_add(struct prefix_cache *p, struct prefix_tail *tail, uint32_t id)
 {
 	if (p->cap == 0)

@@ -71,5 +71,7 @@ void prefix_hold(struct prefix_cache *p, struct prefix_hold *h);
 void prefix_let_go(struct prefix_cache *p, struct prefix_hold *h);
 /* Forgets the oldest until at most so many are idle. */
 void prefix_shrink(struct prefix_cache *p, size_t idle_max);
+/* So many blocks are known from now on, held by nobody, the beginning as the newest. */
+void prefix_keep(struct prefix_cache *p, const uint64_t *hash, size_t n);
 /* One more token of the sequence. */
 void prefix_add(struct prefix_cache *p, struct prefix_tail *tail, uint32_t id);

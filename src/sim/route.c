@@ -21,8 +21,7 @@ const char *route_extra(const struct conn *c)
 	return c->is_last ? "connection: close\r\n" : NULL;
 }
 
-/* type: Content-Type, or NULL. */
-static void answer(struct conn *c, unsigned status, const char *type, struct str body)
+void route_answer(struct conn *c, unsigned status, const char *type, struct str body)
 {
 	struct buf out = { 0 };
 
@@ -54,7 +53,7 @@ void route_error(struct conn *c, unsigned status, const char *param, const char 
 	json_put_int(&w, status);
 	json_end_object(&w);
 	json_end_object(&w);
-	answer(c, status, "application/json", buf_str(&out));
+	route_answer(c, status, "application/json", buf_str(&out));
 	buf_release(&out);
 }
 
@@ -73,13 +72,13 @@ static void serve_generate(struct conn *c, struct str body)
 static void serve_health(struct conn *c, struct str body)
 {
 	(void)body;
-	answer(c, 200, NULL, (struct str){ 0 });
+	route_answer(c, 200, NULL, (struct str){ 0 });
 }
 
 static void serve_version(struct conn *c, struct str body)
 {
 	(void)body;
-	answer(c, 200, "application/json", STR("{\"version\":\"profllm-sim\"}"));
+	route_answer(c, 200, "application/json", STR("{\"version\":\"profllm-sim\"}"));
 }
 
 static void model_write(struct json_writer *w, const struct sim *s, const char *id)
@@ -124,7 +123,7 @@ static void serve_models(struct conn *c, struct str body)
 		model_write(&w, s, s->opts->served[i]);
 	json_end_array(&w);
 	json_end_object(&w);
-	answer(c, 200, "application/json", buf_str(&out));
+	route_answer(c, 200, "application/json", buf_str(&out));
 	buf_release(&out);
 }
 
@@ -150,7 +149,7 @@ static void serve_tokenize(struct conn *c, struct str body)
 	for (size_t i = 0; i < n; i++)
 		buf_printf(&out, i ? ",%" PRIu32 : "%" PRIu32, s->ids.id[i]);
 	buf_add_text(&out, "]}");
-	answer(c, 200, "application/json", buf_str(&out));
+	route_answer(c, 200, "application/json", buf_str(&out));
 	buf_release(&out);
 }
 
@@ -177,7 +176,7 @@ static void serve_detokenize(struct conn *c, struct str body)
 	buf_add_text(&out, "{\"prompt\":");
 	json_quote(&out, buf_str(&text), true);
 	buf_add_char(&out, '}');
-	answer(c, 200, "application/json", buf_str(&out));
+	route_answer(c, 200, "application/json", buf_str(&out));
 	buf_release(&text);
 	buf_release(&out);
 }
@@ -203,7 +202,7 @@ static void serve_tokenizer_info(struct conn *c, struct str body)
 		is_first = false;
 	}
 	buf_add_text(&out, "}}");
-	answer(c, 200, "application/json", buf_str(&out));
+	route_answer(c, 200, "application/json", buf_str(&out));
 	buf_release(&text);
 	buf_release(&out);
 }
@@ -228,8 +227,11 @@ static void serve_metrics(struct conn *c, struct str body)
 		s->counters.waiting += s->lane[i].engine.waiting_count;
 		s->counters.preemptions += s->lane[i].engine.preempted;
 	}
+	s->counters.has_external = s->kv.is_on || s->opts->kv.is_cache_server;
+	s->counters.external_queries = s->kv.queries;
+	s->counters.external_hits = s->kv.hits;
 	counters_write(&s->counters, str_of(route_model(s)), &out);
-	answer(c, 200, "text/plain; version=0.0.4; charset=utf-8", buf_str(&out));
+	route_answer(c, 200, "text/plain; version=0.0.4; charset=utf-8", buf_str(&out));
 	buf_release(&out);
 }
 
@@ -237,32 +239,40 @@ static void serve_metrics(struct conn *c, struct str body)
 
 static void answer_ok(struct conn *c)
 {
-	answer(c, 200, NULL, (struct str){ 0 });
+	route_answer(c, 200, NULL, (struct str){ 0 });
 }
 
 static void serve_start_profile(struct conn *c, struct str body)
 {
 	(void)body;
-	c->sim->is_profiling = true;
+	profiler_start(&c->sim->profiler);
 	answer_ok(c);
 }
 
 static void serve_stop_profile(struct conn *c, struct str body)
 {
+	struct err e = { 0 };
+
 	(void)body;
-	if (!c->sim->is_profiling) {
+	if (!c->sim->profiler.is_on)
 		route_error(c, 500, NULL, "no profile was started");
-		return;
-	}
-	c->sim->is_profiling = false;
-	answer_ok(c);
+	else if (profiler_stop(&c->sim->profiler, c->sim->loop, &e) < 0)
+		route_error(c, 500, NULL, e.text);
+	else
+		answer_ok(c);
 }
 
+/* What the host's memory has stays unless that is asked for. */
 static void serve_reset_prefix(struct conn *c, struct str body)
 {
+	static const char all[] = "reset_external=true";
+
 	(void)body;
 	for (size_t i = 0; i < c->sim->lanes; i++)
 		prefix_reset(&c->sim->lane[i].prefix);
+	if (c->sim->opts->kv.is_cache_server ||
+	    memmem(c->request.target.p, c->request.target.n, all, sizeof(all) - 1))
+		prefix_reset(&c->sim->kv.host);
 	answer_ok(c);
 }
 
@@ -291,7 +301,7 @@ static void serve_wake(struct conn *c, struct str body)
 static void serve_is_sleeping(struct conn *c, struct str body)
 {
 	(void)body;
-	answer(c, 200, "application/json", c->sim->is_asleep ?
+	route_answer(c, 200, "application/json", c->sim->is_asleep ?
 		     STR("{\"is_sleeping\":true}") : STR("{\"is_sleeping\":false}"));
 }
 
@@ -301,7 +311,7 @@ static void serve_load(struct conn *c, struct str body)
 	int n = snprintf(text, sizeof(text), "{\"server_load\":%zu}", c->sim->stream_count);
 
 	(void)body;
-	answer(c, 200, "application/json", (struct str){ text, (size_t)n });
+	route_answer(c, 200, "application/json", (struct str){ text, (size_t)n });
 }
 
 static const struct route routes[] = {
@@ -342,6 +352,8 @@ static const struct route routes[] = {
 	{ "/sleep", METHOD_POST, .serve = serve_sleep },
 	{ "/wake_up", METHOD_POST, .serve = serve_wake },
 	{ "/is_sleeping", METHOD_GET, .serve = serve_is_sleeping },
+	{ "/kv/look", METHOD_POST, .serve = kv_serve_look },
+	{ "/kv/keep", METHOD_POST, .serve = kv_serve_keep },
 };
 
 /* ---- the way there ---- */
@@ -371,6 +383,10 @@ void route_serve(struct conn *c, struct str body)
 	log_request(c, path, body);
 	if (!is_allowed(c, path)) {
 		route_error(c, 401, NULL, "Unauthorized");
+		return;
+	}
+	if (c->sim->proxy && !str_is(path, "/health") && !str_is(path, "/ping")) {
+		proxy_serve(c, path, body);
 		return;
 	}
 	for (size_t i = 0; i < sizeof(routes) / sizeof(*routes); i++) {

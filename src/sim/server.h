@@ -12,6 +12,9 @@
  *   stream.c   one answer under way: pacing, events, faults, its end
  *   answer.c   answers that are not streamed
  *   log.c      --requests: each request as it came
+ *   kv.c       KV caches that come from elsewhere
+ *   proxy.c    requests that other servers answer (call.c)
+ *   profiler.c what /start_profile and /stop_profile leave
  *   event.c, shape_*.c  how each API spells an answer
  *
  * Invariants: a connection works on one request at a time; further ones wait in
@@ -35,8 +38,10 @@
 #include "sim/engine.h"
 #include "sim/event.h"
 #include "sim/fault.h"
+#include "sim/kv.h"
 #include "sim/lag.h"
 #include "sim/prefix.h"
+#include "sim/profiler.h"
 #include "sim/sim.h"
 #include "sim/sink.h"
 #include "sim/trickle.h"
@@ -75,6 +80,7 @@ struct stream {
 	struct buf held;           /* bytes of coalesced events */
 	struct prefix_tail tail;   /* of the sequence, for the prefix cache */
 	struct prefix_hold hold;   /* the prompt's blocks; engine model */
+	struct kv_wait kv;         /* what comes from elsewhere; engine model */
 	bool is_known_told;        /* what of them was known is in the counters */
 	struct buf body;           /* of a pooled answer */
 	const char *type;          /* its Content-Type */
@@ -102,6 +108,7 @@ struct conn {
 	struct buf head, body;     /* the request under way */
 	struct timer idle;
 	struct stream stream;
+	struct forward *forward;   /* of a proxy; NULL: none */
 };
 
 /* One of the engines that requests are spread over (data parallel ranks, pipeline stages). */
@@ -131,7 +138,9 @@ struct sim {
 	struct lane *lane;         /* lanes of them */
 	size_t lanes;
 	bool is_asleep;            /* POST /sleep: the engine model makes no steps */
-	bool is_profiling;         /* POST /start_profile */
+	struct kv kv;              /* what it brings from elsewhere */
+	struct proxy *proxy;       /* NULL: it answers itself */
+	struct profiler profiler;  /* POST /start_profile */
 	struct conn *conns;
 	size_t conn_count;
 	size_t stream_count;       /* answers under way */
@@ -164,6 +173,10 @@ void conn_drop(struct conn *c);    /* breaks it: the peer sees an early end */
 /* The last thing an entry from the loop does with c: goes on with waiting requests, or closes. */
 void conn_settle(struct conn *c);
 void conn_free(struct conn *c);
+/* An answer is under way. */
+bool conn_is_busy(const struct conn *c);
+/* Gives up what is under way; no effect without. */
+void conn_abort(struct conn *c);
 
 /* ---- route.c ---- */
 /* The complete request is in c->head and body; answers it or starts its stream. */
@@ -173,6 +186,8 @@ const char *route_extra(const struct conn *c);
 /* The error object of vLLM; param may be NULL. */
 void route_error(struct conn *c, unsigned status, const char *param, const char *message);
 const char *route_model(const struct sim *s); /* the first served id */
+/* type: Content-Type, or NULL. */
+void route_answer(struct conn *c, unsigned status, const char *type, struct str body);
 
 /* ---- log.c ---- */
 void log_request(struct conn *c, struct str path, struct str body);
@@ -205,6 +220,7 @@ int audio_read(struct conn *c, struct str body, const char **param, struct err *
 
 /* ---- stream.c ---- */
 void stream_pace(struct conn *c);  /* everything is set: the first event gets its time */
+void stream_admit(struct conn *c); /* nothing is waited for: the engine model has it */
 void stream_wake(struct sim *s);   /* the engine model may go on */
 void stream_abort(struct conn *c); /* the client left; no effect without a stream */
 void stream_on_time(struct timer *t);

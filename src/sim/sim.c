@@ -186,7 +186,16 @@ struct sim *sim_new(const struct sim_opts *opts, struct err *e)
 	s->death.on_time = on_death;
 	s->accept_again.on_time = conn_accept_again;
 	s->origin_ns = clock_mono_ns();
+	s->profiler.dir = opts->profile_dir;
+	s->profiler.write_ns = opts->trace_ms * 1000000;
 	s->id_base = clock_real_ns();
+	if (kv_init(&s->kv, &opts->kv, e) < 0)
+		goto fail;
+	if (opts->is_proxy) {
+		s->proxy = proxy_new(&opts->proxy, e);
+		if (!s->proxy)
+			goto fail;
+	}
 	if (pacing_init(s, e) < 0 || tls_init(s, e) < 0)
 		goto fail;
 	s->tokenizer = tokenizer_load(opts->tokenizer, NULL, e);
@@ -210,7 +219,7 @@ void sim_free(struct sim *s)
 	if (!s)
 		return;
 	while (s->conns) {
-		stream_abort(s->conns);
+		conn_abort(s->conns);
 		conn_free(s->conns);
 	}
 	truth_close(&s->truth, NULL);
@@ -219,6 +228,9 @@ void sim_free(struct sim *s)
 	if (s->listener.fd >= 0 && s->opts->uds)
 		unlink(s->opts->uds);
 	sock_close(s->stamps);
+	profiler_release(&s->profiler);
+	proxy_free(s->proxy);
+	kv_release(&s->kv);
 	loop_free(s->loop);
 	for (size_t i = 0; i < s->lanes; i++) {
 		engine_release(&s->lane[i].engine);
@@ -271,7 +283,7 @@ int sim_run(struct sim *s, struct err *e)
 	while (!atomic_load(&s->is_stopping))
 		loop_poll(s->loop, INT64_MAX, s->stream_count > 0);
 	while (s->conns) {
-		stream_abort(s->conns);
+		conn_abort(s->conns);
 		conn_free(s->conns);
 	}
 	rc = truth_close(&s->truth, e);

@@ -23,6 +23,8 @@
 
 #include "base/err.h"
 #include "sim/engine.h"
+#include "sim/kv.h"
+#include "sim/proxy.h"
 
 struct sim_opts {
 	const char *host;
@@ -67,6 +69,11 @@ struct sim_opts {
 	int64_t die_after_requests; /* it fails at the request after so many; 0: never */
 
 	const char *truth_file, *requests_file;
+	struct kv_opts kv;
+	bool is_proxy;              /* the rest is then proxy's */
+	struct proxy_opts proxy;
+	const char *profile_dir;    /* where /stop_profile writes a trace; NULL: nowhere */
+	int64_t trace_ms;           /* how long that takes, after the answer */
 };
 
 /* What a server of a mid-range GPU and an 8B model would use. */

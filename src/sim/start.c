@@ -228,14 +228,15 @@ static void prefix_apply(struct sim *s, struct stream *t, size_t prompt)
 {
 	struct prefix_cache *cache = &s->lane[0].prefix;
 
+	if (!s->is_oracle) {
+		prefix_name(&t->hold, s->ids.id, s->ids.count, &t->tail);
+		t->seq.hold = cache->cap ? &t->hold : NULL;
+	}
 	if (cache->cap == 0)
 		return;
 	s->counters.prefix_queries += prompt;
-	if (!s->is_oracle) {
-		prefix_name(&t->hold, s->ids.id, s->ids.count, &t->tail);
-		t->seq.hold = &t->hold;
+	if (!s->is_oracle)
 		return;
-	}
 	t->form.cached_tokens = prefix_take(cache, s->ids.id, s->ids.count, &t->tail);
 	s->counters.prefix_hits += t->form.cached_tokens;
 }
@@ -321,6 +322,7 @@ void stream_start(struct conn *c, enum ask_api api, struct str body)
 {
 	struct sim *s = c->sim;
 	struct stream *t = &c->stream;
+	bool is_listed = s->lane[0].prefix.cap > 0 || (!s->is_oracle && kv_wants_names(&s->kv));
 	char id[REQUEST_ID_MAX + 1];
 	const char *param;
 	struct err e = { 0 };
@@ -335,7 +337,7 @@ void stream_start(struct conn *c, enum ask_api api, struct str body)
 	}
 	if (!start_has_model(c, buf_str(&s->ask.model), id))
 		return;
-	prompt = ask_tokens(s, s->lane[0].prefix.cap > 0);
+	prompt = ask_tokens(s, is_listed);
 	if (prompt == SIZE_MAX || context_check(s, prompt, &e) < 0) {
 		start_refuse(c, 400, NULL, e.code ? e.text : "the prompt cannot be tokenized", id);
 		return;
@@ -345,7 +347,7 @@ void stream_start(struct conn *c, enum ask_api api, struct str body)
 		buf_str(&s->ask.text)));
 	length_decide(s, t, s->opts->max_model_len - (int64_t)prompt);
 	form_prepare(c, shapes[api], id);
-	start_begin(c, id, prompt, s->lane[0].prefix.cap > 0);
+	start_begin(c, id, prompt, is_listed);
 	if (t->is_streamed)
 		head_send(c);
 	stream_pace(c);

@@ -118,6 +118,15 @@ static struct lane *lane_choose(struct sim *s)
 	return best;
 }
 
+void stream_admit(struct conn *c)
+{
+	struct stream *t = &c->stream;
+
+	t->seq.yield = stream_yield(c->sim, t);
+	engine_add(&t->lane->engine, &t->seq);
+	lane_kick(t->lane);
+}
+
 void stream_pace(struct conn *c)
 {
 	struct sim *s = c->sim;
@@ -126,9 +135,10 @@ void stream_pace(struct conn *c)
 	share_draw(s, t);
 	if (!s->is_oracle) {
 		t->lane = lane_choose(s);
-		t->seq.yield = stream_yield(s, t);
-		engine_add(&t->lane->engine, &t->seq);
-		lane_kick(t->lane);
+		if (s->kv.is_on && !t->is_pooled)
+			kv_begin(c);
+		else
+			stream_admit(c);
 		return;
 	}
 	t->ideal_ns = t->recv_ns - t->offset_ns + draw_ns(&s->ttft, &t->rng) + t->fault.slow_ns;
@@ -269,11 +279,14 @@ static void stream_event(struct conn *c, uint32_t n)
 static void words_remember(struct sim *s, struct stream *t)
 {
 	struct prefix_cache *cache = &(t->lane ? t->lane : s->lane)->prefix;
+	struct prefix_tail tail = t->tail;
 
-	if (cache->cap == 0 || t->is_pooled)
+	if (t->is_pooled)
 		return;
-	for (uint32_t i = 0; i < t->done; i++)
+	for (uint32_t i = 0; cache->cap && i < t->done; i++)
 		prefix_add(cache, &t->tail, words_at(&s->words, t->key, i)->id);
+	for (uint32_t i = 0; t->kv.is_kept && i < t->done; i++)
+		prefix_add(&s->kv.host, &tail, words_at(&s->words, t->key, i)->id);
 }
 
 void stream_over(struct conn *c, enum counter_finish finish)
@@ -282,7 +295,10 @@ void stream_over(struct conn *c, enum counter_finish finish)
 	struct stream *t = &c->stream;
 
 	words_remember(s, t);
+	profiler_span(&s->profiler, "request", 0, t->recv_ns - t->offset_ns, clock_mono_ns(),
+		      t->done);
 	trickle_cancel(c);
+	kv_cancel(c);
 	loop_timer_cancel(s->loop, &t->timer);
 	if (t->lane)
 		engine_remove(&t->lane->engine, &t->seq);
@@ -413,7 +429,8 @@ static void known_tell(struct sim *s, struct stream *t)
 		return;
 	t->is_known_told = true;
 	t->form.cached_tokens = t->seq.known;
-	s->counters.prefix_hits += t->seq.known;
+	/* What was brought counts by itself. */
+	s->counters.prefix_hits += t->kv.brought > t->kv.local ? t->kv.local : t->seq.known;
 	if (t->row)
 		t->row->cached_tokens = t->seq.known;
 }
@@ -427,6 +444,7 @@ static void on_token(struct engine_seq *seq, void *ctx)
 			 (uint32_t)s->opts->diffusion_steps : t->share;
 
 	known_tell(s, t);
+	kv_keep(c);
 	t->ready++;
 	if (t->ready < steps)
 		return;
@@ -450,8 +468,11 @@ static void step_next(struct lane *l, int64_t at)
 {
 	int64_t length = engine_step_begin(&l->engine);
 
-	if (length >= 0)
-		loop_timer_set(l->sim->loop, &l->step, at + length);
+	if (length < 0)
+		return;
+	loop_timer_set(l->sim->loop, &l->step, at + length);
+	profiler_span(&l->sim->profiler, "step", 1 + (unsigned)(l - l->sim->lane), at, at + length,
+		      l->engine.step_tokens);
 }
 
 static void lane_kick(struct lane *l)

@@ -108,6 +108,9 @@ static void row_write(const struct truth *t, const struct truth_row *r, struct b
 		faults_write(t->faults, r->faults, out);
 	else
 		buf_add_text(out, "null");
+	if (r->transferred_tokens)
+		buf_printf(out, ", \"transferred_tokens\": %" PRIu32 ", \"transfer_ns\": %" PRId64,
+			   r->transferred_tokens, r->transfer_ns);
 	buf_add_text(out, "}\n");
 }
 

@@ -10,6 +10,8 @@
  *   prompt_tokens, cached_tokens (of the prompt, known to the prefix cache),
  *   output_tokens, status
  *   finish         "stop", "length", "abort" (the client left) or "error"
+ *   transferred_tokens, transfer_ns  of a prompt's KV cache that came from elsewhere (kv.h): how
+ *                  much of it, and how long the request waited for it; absent without
  *   fault          the --fault specifications that hit, or null
  *
  * Stamps are CLOCK_REALTIME. Rows are filled while a request runs, then queued;
@@ -33,6 +35,8 @@ struct truth_row {
 	uint32_t prompt_tokens, cached_tokens, output_tokens;
 	unsigned status;
 	enum counter_finish finish;
+	uint32_t transferred_tokens; /* of the prompt, brought from elsewhere (kv.h) ... */
+	int64_t transfer_ns; /* ... and how long that took; both only written when there are some */
 	uint64_t faults;    /* bits of the fault set */
 };
 
