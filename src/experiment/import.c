@@ -370,7 +370,7 @@ int import_parse(const struct config *c, struct str text, const char *file,
 		 const struct import_opts *o, struct arena *a, struct import_list *out,
 		 struct config_findings *f)
 {
-	struct reader r = { .m = { c, a, f }, .file = file, .o = o, .out = out };
+	struct reader r = { .m = { c, a, f, o->is_simulated }, .file = file, .o = o, .out = out };
 	struct json_value *v;
 	struct err e;
 	int rc;

@@ -19,6 +19,9 @@
  *   adaptive                 goes on beyond the list (import_adapt.h)
  *   sla_ttft_ms, sla_tpot_ms, adaptive_max_probes, adaptive_max_concurrency
  *
+ * Of the suite's own configuration, `server` is for all tests, `benchmark` for those of its mode
+ * (serve unless it says another one).
+ *
  * Left out with a sentence in notes, as upstream: tests whose client asks for another model than
  * the server has, and tests that need more devices than there are. Whatever is not a test as above
  * is an error.
@@ -37,7 +40,7 @@ struct import_opts {
 	const char *select, *model, *dtype, *remote; /* NULL: not given */
 	int64_t prompts_per_concurrency;  /* 0: as the tests say */
 	int64_t min_num_prompts, max_num_prompts;
-	bool is_on_cpu, is_adaptive;
+	bool is_on_cpu, is_adaptive, is_simulated;
 	double sla_ttft_ms, sla_tpot_ms;
 	int64_t adaptive_max_probes, adaptive_max_concurrency;
 	unsigned devices;                 /* GPUs, or NUMA nodes; 0: not known, nothing is left out */

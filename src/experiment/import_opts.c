@@ -181,9 +181,10 @@ int import_read(const struct config *c, const struct json_value *import,
 		read_opts(&r, o);
 		files = json_get(import, "files");
 	}
+	o->is_simulated = is_simulated(c);
 	if (o->is_on_cpu)
 		o->devices = numa_nodes();
-	else if (know && know->is_gpus_known && !is_simulated(c))
+	else if (know && know->is_gpus_known && !o->is_simulated)
 		o->devices = know->n_gpus;
 	if (!files || (files->kind == JSON_ARRAY && files->count == 0))
 		return config_complain(c, f, import, "import", "files: name at least one");

@@ -8,6 +8,7 @@ struct import_maker {
 	const struct config *c;
 	struct arena *a;
 	struct config_findings *f;
+	bool is_simulated;        /* the server is this program's own simulator */
 };
 struct json_value *import_object(struct import_maker *m);
 struct json_value *import_list_value(struct import_maker *m);

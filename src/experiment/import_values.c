@@ -226,8 +226,8 @@ static bool is_runners(const char *key)
 	return false;
 }
 
-static void add_extra(struct import_maker *m, struct json_value *server, const char *key,
-		      const struct json_value *v)
+static void add_extra_words(struct import_maker *m, struct json_value *server, const char *key,
+			    const struct json_value *v)
 {
 	const struct json_value *old = json_get(server, "extra_args");
 	struct json_value *list = old ? copy(m, old) : import_list_value(m);
@@ -241,6 +241,16 @@ static void add_extra(struct import_maker *m, struct json_value *server, const c
 	else if (v->kind == JSON_INT || v->kind == JSON_REAL)
 		import_append(m, list, as_text(m, v));
 	import_put(m, server, "extra_args", list);
+}
+
+/* What the table does not know yet, an engine may; our simulator does not. */
+static void add_extra(struct import_maker *m, struct json_value *server, const char *key,
+		      const struct json_value *v)
+{
+	if (m->is_simulated)
+		config_note(m->c, m->f, v, key, "the simulator has no such argument; left out");
+	else
+		add_extra_words(m, server, key, v);
 }
 
 static void put_argument(struct import_maker *m, struct json_value *server, char *key,

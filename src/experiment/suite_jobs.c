@@ -26,6 +26,7 @@
 #include "proc/keeper.h"
 
 #define POLL_MS 50
+#define WAIT_S 60     /* for GPUs that another child is about to give back */
 #define STOP_S 15     /* what a child needs beside stopping its servers, generously */
 
 struct stream {
@@ -98,6 +99,7 @@ static bool fits(const struct suite *s, const struct job *job, size_t n_jobs,
 static int config_fd(const struct suite *s, const struct suite_member *m, struct err *e)
 {
 	struct json_value folder = { .kind = JSON_STRING, .text = str_of(m->folder) }, null = { 0 };
+	struct json_value wait = { .kind = JSON_INT, .integer = WAIT_S };
 	const struct json_value *tree = config_put(s->config, m->config, "output.folder", &folder,
 						   e);
 	struct buf text = { .limit = 4 * (size_t)EXPERIMENT_BYTES_MAX }, out = { 0 };
@@ -107,6 +109,8 @@ static int config_fd(const struct suite *s, const struct suite_member *m, struct
 	out.limit = 2 * text.limit;
 	if (tree)
 		tree = config_put(s->config, tree, "output.upload", &null, e); /* ours to send */
+	if (tree && m->x.resources.wait_s < WAIT_S)
+		tree = config_put(s->config, tree, "resources.wait_s", &wait, e);
 	if (tree) {
 		json_put_value(&w, tree);
 		for (size_t i = 0; i < text.len; i++) {

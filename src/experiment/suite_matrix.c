@@ -276,12 +276,14 @@ static const struct json_value *without_suite(const struct config *c,
 /* --set wins over what a member of the list says. */
 static int set_again(const struct config *c, struct suite_part *part, struct config_findings *f)
 {
-	const struct json_value *tree;
+	const struct json_value *tree, *own = json_get(part->tree, "benchmark");
 	struct err e;
 
 	if (!c->n_sets || !part->name)
 		return 0;
 	tree = config_with_sets(c, part->tree, &e);
+	if (tree && part->has_own_benchmark)
+		tree = config_put(c, tree, "benchmark", own, &e);
 	if (!tree)
 		return config_complain(c, f, NULL, part->name, "%s", e.text);
 	part->tree = without_suite(c, tree);
@@ -322,6 +324,17 @@ static int add_listed(const struct config *c, const struct json_value *base,
 	return f->n_errors ? -1 : 0;
 }
 
+/* Options of one verb are not another's: `benchmark` is for tests of its own mode. */
+static enum experiment_mode mode_of(const struct json_value *base)
+{
+	struct str name = json_text(json_get(json_get(base, "benchmark"), "mode"), STR("serve"));
+	enum experiment_mode mode = MODE_SERVE;
+
+	while (mode < MODE_STARTUP && !str_is(name, experiment_mode_name(mode)))
+		mode++;
+	return mode;
+}
+
 static int add_imported(const struct config *c, const struct config_know *know,
 			const struct json_value *base, const struct json_value *import,
 			struct arena *a, struct suite_parts *out, struct config_findings *f)
@@ -331,9 +344,12 @@ static int add_imported(const struct config *c, const struct config_know *know,
 	if (import_read(c, import, know, a, &list, f) < 0)
 		return -1;
 	for (size_t i = 0; i < list.n; i++) {
-		struct suite_part part = { list.v[i].name, config_merge(c, base, list.v[i].over),
-					   &list.v[i].test };
+		const struct import_member *m = &list.v[i];
+		struct suite_part part = { .name = m->name, .test = &m->test };
 
+		part.has_own_benchmark = m->test.mode != mode_of(base);
+		part.tree = config_merge(c, part.has_own_benchmark ?
+					 config_without(c, base, "benchmark") : base, m->over);
 		if (suite_parts_add(c, &part, a, out, f) < 0)
 			return -1;
 	}

@@ -10,6 +10,7 @@ struct suite_part {
 	const char *name;                 /* NULL: the configuration's own */
 	const struct json_value *tree;
 	const struct import_test *test;
+	bool has_own_benchmark;           /* of another mode than the configuration's */
 };
 struct suite_parts {
 	struct suite_part *v;

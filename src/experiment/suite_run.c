@@ -21,6 +21,7 @@
 #include "experiment/document.h"
 #include "experiment/suite_parts.h"
 #include "json/write.h"
+#include "report/markdown.h"
 
 /* Rewriting the suite's document may take this share of the time at most. */
 #define WRITE_SHARE_MAX 0.05
@@ -433,6 +434,31 @@ static int put_old_aside(const struct suite_sitting *t, struct err *e)
 	return rc;
 }
 
+/* Upstream ends with its tables. What they say of files left out is said, too. */
+static int write_tables(const struct suite_sitting *t, struct err *e)
+{
+	const struct experiment_hooks *hooks = &t->hooks->run;
+	char *dir = file_join(t->s->folder, IMPORTED_FOLDER);
+	struct buf lines = { 0 };
+	struct str rest;
+	int rc = 0;
+
+	if (t->s->n && t->s->member[0].test && file_is_dir(dir)) {
+		rc = markdown_report(dir, &lines, e);
+		buf_printf(&lines, "Tables: %s/benchmark_results.md\n", dir);
+	}
+	rest = buf_str(&lines);
+	while (rc == 0 && hooks->line && rest.n) {
+		char *line = mem_copy(rest.p, str_cut(&rest, '\n').n);
+
+		hooks->line(hooks->self, line);
+		free(line);
+	}
+	buf_release(&lines);
+	free(dir);
+	return rc;
+}
+
 int suite_run(const struct suite *s, const struct suite_opts *o, const struct suite_hooks *hooks,
 	      struct suite_tally *out, struct err *e)
 {
@@ -453,6 +479,8 @@ int suite_run(const struct suite *s, const struct suite_opts *o, const struct su
 		rc = s->jobs > 1 && !s->is_single ? suite_jobs_run(&t, e) : run_all(&t, e);
 		if (!s->is_single && write_suite(&t, rc == 0 ? e : &second) < 0)
 			rc = -1;
+		if (rc == 0)
+			rc = write_tables(&t, e);
 		out->left = t.n_todo - t.n_ended;
 		out->is_interrupted = suite_is_cancelled(&t);
 	}
