@@ -177,8 +177,9 @@ static void write_refused(struct command_run *c, const char *category, const cha
 static int refuse(struct command_run *c)
 {
 	struct str rest = buf_str(&c->findings.errors), line = { 0 };
+	const char *all = arena_text(&c->arena, str_trim(rest));
 
-	write_refused(c, "bad configuration", rest.n ? c->findings.errors.data : "");
+	write_refused(c, "bad configuration", all);
 	while (rest.n) {
 		line = str_cut(&rest, '\n');
 		if (rest.n)
@@ -421,8 +422,12 @@ static void say_end(const struct command_run *c, const struct suite_tally *t)
 	const struct outcome *o = t->single;
 
 	if (s->is_single && o) {
-		printf("Status: %s%s%s\n", outcome_status_name(o->status), o->reason ? ": " : "",
-		       o->reason ? o->reason : "");
+		printf("Status: %s", outcome_status_name(o->status));
+		/* The reason of a failure is the error that ends the program. */
+		if (o->status == OUTCOME_FAILED)
+			printf(" in the stage %s\n", outcome_stage_name(o->stage));
+		else
+			printf(o->reason ? ": %s\n" : "\n", o->reason);
 	} else {
 		printf("Suite: %zu completed, %zu partial, %zu failed", t->completed, t->partial,
 		       t->failed);

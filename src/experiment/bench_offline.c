@@ -89,6 +89,21 @@ static void add_env(struct bench *b)
 	b->engine.env = all;
 }
 
+/* What the engine's program prints is kept where logs of servers are. */
+static void keep_log(struct bench *b, struct offline_opts *o)
+{
+	struct experiment_held *held = b->run->held;
+
+	if (!o->worker_log) {
+		o->worker_log = run_path(b->run, "engine.log");
+		unlink(o->worker_log);
+	}
+	if (b->run->x->serving < held->n)
+		held->server[b->run->x->serving].log = o->worker_log;
+	if (b->run->hooks->log_fd > 0)
+		o->show_log = true;
+}
+
 static int read_words(struct bench *b, const struct opt_set *set, const struct offline_verb *verb,
 		      void *values, struct err *e)
 {
@@ -115,6 +130,7 @@ static int read_words(struct bench *b, const struct opt_set *set, const struct o
 			       &b->given.notes, e) < 0)
 		return -1;
 	add_env(b);
+	keep_log(b, values);
 	run_notes(b->run, &b->given.notes);
 	return 0;
 }

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* collect.c - see run_parts.h: traces, the machine and its versions. */
+#include <stdlib.h>
+
+#include "experiment/config.h"
+#include "experiment/environment.h"
 #include "experiment/hardware.h"
 #include "experiment/profiling.h"
 #include "experiment/run_parts.h"
+
+#define INTERPRETER_S 20 /* to tell the versions of its packages */
 
 static bool was_profiled(const struct run *r)
 {
@@ -36,10 +42,42 @@ void collect_traces(struct run *r)
 	}
 }
 
+static const char *kind_of(const struct experiment_server *s)
+{
+	struct server_address where;
+
+	if (!s || s->url || !s->command)
+		return NULL;
+	if (config_is_sim(s->command))
+		return "sim";
+	if (server_address(s->command, &where, NULL) < 0)
+		return NULL;
+	return where.kind == SERVER_VLLM ? "vllm" : where.kind == SERVER_SGLANG ? "sglang" :
+		where.kind == SERVER_LLAMACPP ? "llama.cpp" : NULL;
+}
+
+static const char *get_env(const char *name)
+{
+	return getenv(name);
+}
+
 void collect_about(struct run *r)
 {
+	const struct experiment_server *s = r->x->n_servers ? &r->x->server[r->x->serving] : NULL;
+	const struct held_server *h = r->x->serving < r->held->n ? &r->held->server[r->x->serving]
+		: NULL;
+	struct environment_opts o = {
+		.command = s && !s->url && !s->container && !config_is_sim(s->command) ? s->command : NULL,
+		.env = h ? h->env : NULL, .server_kind = kind_of(s),
+		.server_version = h ? h->version : NULL,
+		.deadline_s = run_is_cancelled(r) ? 0 : INTERPRETER_S,
+	};
 	struct buf text = { 0 };
 
 	hardware_json("", &text);
 	r->out->hardware = run_keep(r, &text);
+	environment_json(&o, &text);
+	r->out->environment = run_keep(r, &text);
+	provenance_json(r->x->provenance, o.server_version, get_env, &text);
+	r->out->provenance = run_keep(r, &text);
 }

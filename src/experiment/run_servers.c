@@ -88,8 +88,9 @@ bool servers_died(struct run *r, bool is_suspect)
 		return false;
 	held->server[i].is_ended = true;
 	keep_tail(r, &why);
-	run_fail(r, server_fault_name(why.fault), "server %s ended in the stage %s: %s",
-		 held->server[i].name, outcome_stage_name(r->stage), e.text);
+	run_fail(r, server_fault_name(why.fault), "%s%s ended by itself: %s",
+		 held->n > 1 ? "server " : "the server", held->n > 1 ? held->server[i].name : "",
+		 e.text);
 	return true;
 }
 
