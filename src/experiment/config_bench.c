@@ -94,29 +94,44 @@ static bool is_given(const struct config_reader *r, const char *name)
 	return opt_given(&serve_opt_set, &r->x->serve_given, name);
 }
 
+/* Who knows the model: the server that serves, or one behind it when that is a proxy. */
+static const struct experiment_server *knows_model(const struct experiment *x)
+{
+	const struct experiment_server *s = &x->server[x->serving];
+
+	for (size_t i = 0; i < x->n_servers && !json_get(s->args, "model"); i++)
+		if (x->server[i].role == ROLE_PREFILL || x->server[i].role == ROLE_DECODE ||
+		    x->server[i].role == ROLE_SERVE)
+			s = &x->server[i];
+	return json_get(s->args, "model") ? s : &x->server[x->serving];
+}
+
+static const char *text_arg(const struct experiment_server *s, const char *name)
+{
+	const struct json_value *v = json_get(s->args, name);
+
+	if (v && v->kind == JSON_ARRAY && v->count)
+		v = &v->item[0];
+	return json_text(v, (struct str){ 0 }).p;
+}
+
 /* The model and its names are the server's, so that nobody has to say them twice. */
 static void take_from_server(struct config_reader *r)
 {
 	struct serve_opts *o = &r->x->serve;
-	const struct experiment_server *s = r->x->n_servers ? &r->x->server[r->x->serving] : NULL;
-	const struct json_value *served = s ? json_get(s->args, "served_model_name") : NULL;
-	const char *model = s ? json_text(json_get(s->args, "model"), (struct str){ 0 }).p : NULL;
-	const char *tokenizer = s ? json_text(json_get(s->args, "tokenizer"),
-					      (struct str){ 0 }).p : NULL;
+	const struct experiment_server *s = r->x->n_servers ? knows_model(r->x) : NULL;
 
-	if (!s || s->url)
+	if (!s || r->x->server[r->x->serving].url)
 		return;
-	if (served && served->kind == JSON_ARRAY && served->count)
-		served = &served->item[0];
-	if (!is_given(r, "model") && model) {
-		o->model = model;
-		if (!is_given(r, "served-model-name") && served && served->kind == JSON_STRING)
-			o->served_model_name = served->text.p;
+	if (!is_given(r, "model") && text_arg(s, "model")) {
+		o->model = text_arg(s, "model");
+		if (!is_given(r, "served-model-name"))
+			o->served_model_name = text_arg(s, "served_model_name");
 	}
 	if (is_given(r, "tokenizer") || is_given(r, "skip-tokenizer-init"))
 		return;
-	if (tokenizer)
-		o->tokenizer = tokenizer;
+	if (text_arg(s, "tokenizer"))
+		o->tokenizer = text_arg(s, "tokenizer");
 	else if (config_is_sim(s->command))
 		o->tokenizer = "sim";
 }
