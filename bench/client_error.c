@@ -14,7 +14,6 @@
  */
 #include <math.h>
 
-#include "base/mem.h"
 #include "kit/kit.h"
 #include "stats/stats.h"
 
@@ -34,81 +33,6 @@ static const struct scene scenes[] = {
 	{ "10000", 10000, 30, "100", NULL, true, false },
 };
 
-/* Differences in microseconds, gathered over all streams of one run. */
-struct errors {
-	double *ttft, *itl[2], *stamp[2]; /* [0] kernel, [1] user space */
-	size_t n_ttft, n_itl, n_stamp;
-};
-
-static struct errors errors_new(const struct scene *s, uint32_t events)
-{
-	size_t n = (size_t)s->streams * events;
-	struct errors r = { .ttft = mem_array(s->streams, sizeof(double)) };
-
-	for (int k = 0; k < 2; k++) {
-		r.itl[k] = mem_array(n, sizeof(double));
-		r.stamp[k] = mem_array(n, sizeof(double));
-	}
-	return r;
-}
-
-static void errors_release(struct errors *r)
-{
-	free(r->ttft);
-	for (int k = 0; k < 2; k++) {
-		free(r->itl[k]);
-		free(r->stamp[k]);
-	}
-}
-
-static void join(struct errors *r, const struct record *record, const struct request_row *row,
-		 const struct truth_request *truth, int64_t *gap, int64_t *skew)
-{
-	int64_t at = row->sent_ns, user_before = 0;
-
-	record_gaps(record, row, gap);
-	record_skews(record, row, skew);
-	r->ttft[r->n_ttft++] = fabs((double)(gap[0] - (truth->send_ns[0] - truth->recv_ns)) / 1e3);
-	for (uint32_t i = 0; i < row->n_events; i++) {
-		int64_t user;
-
-		at += gap[i];
-		user = at + skew[i];
-		r->stamp[0][r->n_stamp] = (double)(at - truth->send_ns[i]) / 1e3;
-		r->stamp[1][r->n_stamp++] = (double)(user - truth->send_ns[i]) / 1e3;
-		if (i) {
-			int64_t want = truth->send_ns[i] - truth->send_ns[i - 1];
-
-			r->itl[0][r->n_itl] = fabs((double)(gap[i] - want) / 1e3);
-			r->itl[1][r->n_itl++] = fabs((double)(user - user_before - want) / 1e3);
-		}
-		user_before = user;
-	}
-}
-
-static int join_all(struct errors *r, const struct client *c, const struct truth_table *t,
-		    uint32_t events, uint64_t *shared, struct err *e)
-{
-	int64_t *gap = mem_array(events, sizeof(*gap)), *skew = mem_array(events, sizeof(*skew));
-	int rc = 0;
-
-	for (uint32_t i = 0; rc == 0 && i < t->n; i++) {
-		const struct request_row *row = &c->record.row[i];
-
-		if (row->n_events != events || t->row[i].events != events) {
-			rc = err_set(e, ERR_RUN, "request b%u: %u events were asked for, the server "
-				     "sent %u and the client counted %u", i, events,
-				     t->row[i].events, row->n_events);
-			break;
-		}
-		*shared += row->n_shared;
-		join(r, &c->record, row, &t->row[i], gap, skew);
-	}
-	free(gap);
-	free(skew);
-	return rc;
-}
-
 static void add_figures(struct bench *b, const struct scene *s, struct errors *r)
 {
 	static const char *const view[] = { "kernel", "user" };
@@ -118,8 +42,6 @@ static void add_figures(struct bench *b, const struct scene *s, struct errors *r
 	if (s->has_targets && !s->burst_ms)
 		figure_most(f, 100);
 	for (int k = 0; k < 2; k++) {
-		stats_sort(r->itl[k], r->n_itl);
-		stats_sort(r->stamp[k], r->n_stamp);
 		bench_add(b, "us", stats_percentile(r->itl[k], r->n_itl, 50),
 			  "%s: |ITL error| p50, %s", s->name, view[k]);
 		f = bench_add(b, "us", stats_percentile(r->itl[k], r->n_itl, 99),
@@ -140,20 +62,20 @@ static int measure(struct bench *b, const struct scene *s, struct sim_child *sim
 {
 	struct client_spec spec = { .base_url = sim->url, .requests = s->streams,
 				    .output_len = events, .prompt_bytes = 64, .rate = INFINITY };
-	struct errors r = errors_new(s, events);
 	struct truth_table truth = { 0 };
 	struct rusage use = { 0 };
-	uint64_t shared = 0;
+	struct errors r;
 	int rc = -1;
 
+	errors_init(&r, s->streams, events);
 	if (client_prepare(c, &spec, e) < 0 || client_send(c, e) < 0)
 		goto done;
 	sim_child_stop(sim, &use);
 	if (truth_read(&truth, sim->truth, s->streams, e) < 0 ||
-	    join_all(&r, c, &truth, events, &shared, e) < 0)
+	    errors_join(&r, c, &truth, events, e) < 0)
 		goto done;
 	add_figures(b, s, &r);
-	bench_add(b, "%", 100.0 * (double)shared / (double)r.n_stamp, "%s: events in shared reads",
+	bench_add(b, "%", 100.0 * (double)r.n_shared / (double)r.n_stamp, "%s: events in shared reads",
 		  s->name);
 	bench_add(b, "%", 100.0 * (double)c->stats.cpu_ns / (double)c->stats.wall_ns,
 		  "%s: client CPU", s->name);

@@ -16,8 +16,9 @@ $(O)/tests/libfake-nvml-old.so: FAKE_NVML_FLAGS := -DFAKE_NVML_OLD
 $(FAKE_NVML): tests/fake/nvml.c
 	@mkdir -p $(@D)
 	$(call say,TOOL,$@)
-	$(Q)$(CC) $(BASE_CFLAGS) $(FAKE_NVML_FLAGS) -Wall -Wextra -Werror -fPIC -shared -o $@ $<
-$(UNIT:%=$(O)/unit/%) suite: | $(FAKE_NVML)
+	$(Q)$(CC) $(BASE_CFLAGS) $(FAKE_NVML_FLAGS) -Wall -Wextra -Werror -fvisibility=default \
+		-shared -o $@ $<
+$(UNIT:%=$(O)/unit/%) $(O)/bench/telemetry suite: | $(FAKE_NVML)
 
 .PHONY: suite units
 units: $(UNIT:%=$(O)/unit/%)

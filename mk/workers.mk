@@ -29,7 +29,8 @@ FAKE_LLAMA := $(O)/workers/fake/libllama.so
 $(FAKE_LLAMA): tests/cli/fake_engines/fake_llama.c
 	@mkdir -p $(@D)
 	$(call say,TOOL,$@)
-	$(Q)$(CC) $(filter-out -pthread,$(BASE_CFLAGS)) -Wall -Wextra -fPIC -shared -o $@ $<
+	$(Q)$(CC) $(filter-out -pthread,$(BASE_CFLAGS)) -Wall -Wextra -fvisibility=default \
+		-shared -o $@ $<
 suite: $(FAKE_LLAMA)
 
 .PHONY: install-workers lint-workers

@@ -187,3 +187,18 @@ struct truth_table {
 };
 int truth_read(struct truth_table *t, const char *path, uint32_t requests, struct err *e);
 void truth_release(struct truth_table *t);
+
+/* ---- the client's error ---- */
+
+/* Differences in microseconds over all streams of one run. [0] kernel, [1] user space. */
+struct errors {
+	double *ttft, *itl[2], *stamp[2]; /* itl and stamp ascending once they are joined */
+	size_t n_ttft, n_itl, n_stamp;
+	uint64_t n_shared;                /* events that came in one read with an earlier one */
+};
+
+void errors_init(struct errors *r, uint32_t streams, uint32_t events);
+/* Joins record and truth by request, event by event; each stream must have that many. */
+int errors_join(struct errors *r, const struct client *c, const struct truth_table *t,
+		uint32_t events, struct err *e);
+void errors_release(struct errors *r);

@@ -78,6 +78,14 @@ static struct metrics_level no_level(void)
 	return (struct metrics_level){ 0, NAN, NAN, NAN };
 }
 
+/* A sum of many products may end beside its bounds by a last digit. */
+static double mean_of(const struct shape *h, struct window in)
+{
+	if (in.to_ns <= in.from_ns)
+		return h->low;
+	return fmin(fmax(h->area / seconds(in.to_ns - in.from_ns), h->low), h->high);
+}
+
 static struct metrics_level level_of(const struct record_series *s, struct window in)
 {
 	struct shape h;
@@ -85,10 +93,7 @@ static struct metrics_level level_of(const struct record_series *s, struct windo
 	if (is_empty(s))
 		return no_level();
 	h = shape_of(s, in);
-	return (struct metrics_level){
-		s->n, h.low, in.to_ns > in.from_ns ? h.area / seconds(in.to_ns - in.from_ns) : h.low,
-		h.high,
-	};
+	return (struct metrics_level){ s->n, h.low, mean_of(&h, in), h.high };
 }
 
 static double growth_of(const struct record_series *s, struct window in)

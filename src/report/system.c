@@ -126,7 +126,7 @@ void report_system_json(const struct metrics_system *s, struct json_writer *w)
 	json_end_object(w);
 }
 
-/* ---- terminal ---- */
+/* ---- terminal: a mean, a stroke and the largest value ---- */
 
 static void known_row(struct buf *out, const char *label, double v, int places)
 {
@@ -149,19 +149,35 @@ static void level_row(struct buf *out, const char *label, const struct metrics_l
 	line_text(out, label, text);
 }
 
-static void gpu_rows(const struct metrics_gpu *g, struct buf *out)
+/* A cell of the table of GPUs. */
+static void add_cell(struct buf *out, int width, const struct metrics_level *l, double unit,
+		     int places)
 {
-	char text[200];
+	char text[80] = "-";
 
-	snprintf(text, sizeof(text), "%.120s", *g->name ? g->name : "-");
-	buf_printf(out, "GPU %lld: ", (long long)g->index);
-	line_add_safe(out, str_of(text));
-	buf_add_char(out, '\n');
-	level_row(out, "  Memory used mean/max (GB):", &g->memory, GB);
-	level_row(out, "  Utilization mean/max (%):", &g->utilization, 1);
-	level_row(out, "  Power mean/max (W):", &g->power, 1);
-	level_row(out, "  SM clock mean/max (MHz):", &g->sm_clock, 1);
-	level_row(out, "  Temperature mean/max (C):", &g->temperature, 1);
+	if (l->n)
+		snprintf(text, sizeof(text), "%.*f/%.*f", places, l->mean / unit, places,
+			 l->max / unit);
+	buf_printf(out, "%*s", width, text);
+}
+
+static void gpu_rows(const struct metrics_system *s, struct buf *out)
+{
+	if (s->n_gpus == 0)
+		return;
+	buf_printf(out, "%-6s%14s%14s%14s%14s%12s\n", "GPU", "memory (GB)", "used (%)", "power (W)",
+		   "SM (MHz)", "temp (C)");
+	for (size_t i = 0; i < s->n_gpus; i++) {
+		const struct metrics_gpu *g = &s->gpu[i];
+
+		buf_printf(out, "%-6lld", (long long)g->index);
+		add_cell(out, 14, &g->memory, GB, 1);
+		add_cell(out, 14, &g->utilization, 1, 1);
+		add_cell(out, 14, &g->power, 1, 1);
+		add_cell(out, 14, &g->sm_clock, 1, 0);
+		add_cell(out, 12, &g->temperature, 1, 0);
+		buf_add_char(out, '\n');
+	}
 }
 
 static void energy_rows(const struct metrics_system *s, struct buf *out)
@@ -191,8 +207,7 @@ void report_system_rows(const struct metrics_system *s, struct buf *out)
 		return;
 	line_heading(out, '-', "System");
 	energy_rows(s, out);
-	for (size_t i = 0; i < s->n_gpus; i++)
-		gpu_rows(&s->gpu[i], out);
+	gpu_rows(s, out);
 	level_row(out, "Host CPUs busy mean/max:", &s->host.cpus_busy, 1);
 	level_row(out, "Host memory used mean/max (GB):", &s->host.memory, GB);
 	level_row(out, "Host received mean/max (MB/s):", &s->host.received, MB);
