@@ -12,8 +12,8 @@
 #include "base/mem.h"
 #include "experiment/allocate_parts.h"
 #include "experiment/choose.h"
+#include "experiment/port_take.h"
 #include "experiment/queue.h"
-#include "proc/port_take.h"
 
 #define POLL_NS 200000000
 #define SLICE_NS 20000000          /* between two looks at the flag that cancels */
@@ -396,12 +396,13 @@ static int take_ports(struct taking *t, enum allocate_fault *fault, struct err *
 		port_range(&first, &last);
 	for (size_t i = 0; i < t->x->n_servers && result == 0; i++) {
 		const struct experiment_server *s = &t->x->server[i];
+		unsigned from = s->port ? s->port : first, to = s->port ? s->port : last;
 		struct lock l = { 0 };
 
 		if (s->url)
 			continue;
-		result = port_take(t->queue.folder, s->port ? s->port : first,
-				   s->port ? s->port : last, &t->me, &t->out->server[i].port, &l, e);
+		result = port_take(t->queue.folder, from, to, &t->me, &t->out->server[i].port, &l,
+				   e);
 		if (result == 0)
 			keep_lock(t->out, &l);
 		else

@@ -6,11 +6,11 @@
  * experiment on this machine, whoever started it, goes by the same files, and what a process that
  * was killed has held is free at once. A port is bound once for proof and then left to the server.
  *
- * Which GPUs: those that our environment allows (CUDA_VISIBLE_DEVICES, ...), that nobody has locked,
- * on which nothing computes and whose memory is free; of these the ones that reach each other
- * best, then the lowest indices. Whole GPUs; parts (MIG) when they are named or there is nothing
- * else, and then one for a server, as CUDA has it. A shared allocation takes GPUs that others use
- * too: its locks keep out those only that want theirs alone.
+ * Which GPUs: those that our environment allows (CUDA_VISIBLE_DEVICES, ...), that nobody has
+ * locked, on which nothing computes and whose memory is free; of these the ones that reach each
+ * other best, then the lowest indices. Whole GPUs; parts (MIG) when they are named or there is
+ * nothing else, and then one for a server, as CUDA has it. A shared allocation takes GPUs that
+ * others use too: its locks keep out those only that want theirs alone.
  *
  * When they are busy, whoever came first gets them first (experiment/queue.h). An early one that
  * wants eight is not passed by others that want one of the GPUs it waits for.
@@ -42,7 +42,7 @@ struct allocation {
 	size_t n_servers;
 	size_t n_gpus;              /* over all */
 	const char *note;           /* what the user should know ("no GPU here: ..."); or NULL */
-	double *used_bytes;         /* of each GPU's memory when it was given, for allocate_settle */
+	double *used_bytes;         /* of each GPU, when it was given: for allocate_settle */
 	size_t *used_place;
 	struct lock *lock;
 	size_t n_locks;
@@ -53,7 +53,7 @@ struct allocation {
 enum allocate_fault {
 	ALLOCATE_FAULT_NONE,
 	ALLOCATE_FAULT_GPUS_BUSY,   /* they are there, others use them */
-	ALLOCATE_FAULT_NO_GPU,      /* fewer than wanted may be used here, or one that is not there */
+	ALLOCATE_FAULT_NO_GPU,      /* fewer than wanted may be used here, or another one */
 	ALLOCATE_FAULT_PORTS,       /* no port of the range is free, or the one that was given */
 	ALLOCATE_FAULT_LOCKS,       /* the folder of locks cannot be used */
 	ALLOCATE_FAULT_CANCELLED,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* allocate_env.c - what an allocation tells each server, in its environment. See allocate_parts.h. */
+/* allocate_env.c - what an allocation tells each server. See allocate_parts.h. */
 #include "experiment/allocate_parts.h"
 
 #include <stdlib.h>

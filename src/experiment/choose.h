@@ -21,8 +21,8 @@ struct candidates {
 };
 
 /*
- * Those that r allows. -1 with e (ERR_USAGE) when it names one that is not there, is not allowed, or
- * is split. Caller frees place.
+ * Those that r allows. -1 with e (ERR_USAGE) when it names one that is not there, is not allowed,
+ * or is split. Caller frees place.
  */
 int choose_candidates(const struct experiment_resources *r, const struct gpu_set *gpus,
 		      struct candidates *c, struct err *e);

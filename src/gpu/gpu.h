@@ -89,7 +89,7 @@ const struct gpu *gpu_list(const struct gpu_set *s, size_t *n);
 /* Why a driver that is there tells nothing, in one sentence; "" when all is well or none is. */
 const char *gpu_note(const struct gpu_set *s);
 
-/* The one that is called so: index, UUID or a beginning of one UUID alone; -1: none, -2: several. */
+/* The one called so: index ("1:0": a part), UUID, or a beginning of it; -1: none, -2: several. */
 int gpu_find(const struct gpu_set *s, const char *called);
 
 /* i: place in the list. What is done often: a handful of calls into the driver. */

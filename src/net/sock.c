@@ -219,6 +219,37 @@ int sock_listen(struct sock_addr *addr, int backlog, struct err *e)
 	return fd;
 }
 
+/* A kernel without IPv6 has nobody there. */
+static int try_family(int family, uint16_t port)
+{
+	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port) };
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
+	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int one = 1, error = 0, rc;
+
+	if (fd < 0)
+		return errno == EAFNOSUPPORT ? 0 : errno;
+	/* As servers do: connections that are over do not count, sockets that listen do. */
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (family == AF_INET6) {
+		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
+		rc = bind(fd, (const struct sockaddr *)&v6, sizeof(v6));
+	} else {
+		rc = bind(fd, (const struct sockaddr *)&v4, sizeof(v4));
+	}
+	if (rc < 0 || listen(fd, 1) < 0)
+		error = errno;
+	close(fd);
+	return family == AF_INET6 && error == EADDRNOTAVAIL ? 0 : error;
+}
+
+int sock_try_port(uint16_t port)
+{
+	int error = try_family(AF_INET, port);
+
+	return error ? error : try_family(AF_INET6, port);
+}
+
 int sock_accept(int listener, bool is_stamped)
 {
 	struct sockaddr_storage peer;

@@ -47,6 +47,8 @@ bool sock_is_connected(int fd);
 /* port 0 picks one; the bound address comes back in addr. SO_REUSEADDR. */
 int sock_listen(struct sock_addr *addr, int backlog, struct err *e);
 int sock_accept(int listener, bool is_stamped); /* -1 with errno */
+/* 0: nobody listens on the TCP port at any address, which was tried; else the errno. */
+int sock_try_port(uint16_t port);
 
 /*
  * recv with the kernel's stamp of the newest segment in *stamp_ns (0 when the

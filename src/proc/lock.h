@@ -8,8 +8,8 @@
  * by the next one, or removed by lock_clean. Programs that are started do not inherit any.
  *
  * The folder is one for all users of the machine, else two of them would share a GPU unknowingly:
- * $PROFLLM_LOCKS when set, else /dev/shm/profllm. Every Linux with POSIX shared memory has /dev/shm,
- * writable for all, never on a network, empty after a start of the machine; /tmp may be
+ * $PROFLLM_LOCKS when set, else /dev/shm/profllm. Every Linux with POSIX shared memory has
+ * /dev/shm, writable for all, never on a network, empty after a start of the machine; /tmp may be
  * another one for each service, $XDG_RUNTIME_DIR always is for each user. The folder is made with
  * mode 1777 and files with 0666, so that each may lock what the other made. A user who may use the
  * machine's GPUs can also hold their locks: this guards against accidents, not against people.

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_proc_lock.c - locks that end with their process, and ports that nobody else takes. */
+/* test_proc_lock.c - locks that end with their process. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include <arpa/inet.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -20,7 +17,6 @@
 
 #include "base/file.h"
 #include "proc/lock.h"
-#include "proc/port_take.h"
 
 static const struct lock_holder me = { .run = "exp_1" };
 
@@ -312,63 +308,6 @@ static void the_folder(void **state)
 	free(file);
 }
 
-/* ---- ports ---- */
-
-static int listen_on(const char *address, unsigned *port)
-{
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((uint16_t)*port) };
-	socklen_t n = sizeof at;
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	inet_pton(AF_INET, address, &at.sin_addr);
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
-	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
-	assert_int_equal(listen(fd, 1), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &n), 0);
-	*port = ntohs(at.sin_port);
-	return fd;
-}
-
-static void ports(void **state)
-{
-	struct lock a = { 0 }, b = { 0 }, c = { 0 };
-	unsigned first, last, one, two, taken = 0;
-	struct err e;
-	int fd;
-
-	(void)state;
-	port_range(&first, &last);
-	assert_true(first >= 1024 && first < last && last <= 65535);
-	assert_int_equal(port_take(dir, first, last, &me, &one, &a, &e), 0);
-	assert_int_equal(port_take(dir, first, last, &me, &two, &b, &e), 0);
-	assert_true(one >= first && one < two && two <= last);
-	assert_int_equal(port_take(dir, one, one, &me, &taken, &c, &e), -1);
-	assert_non_null(strstr(e.text, " is reserved by exp_1 (process "));
-	/* Those between were others': the range is full. */
-	assert_int_equal(port_take(dir, one, two, &me, &taken, &c, &e), -1);
-	assert_non_null(strstr(e.text, " is free: all "));
-	lock_give(&a);
-	assert_int_equal(port_take(dir, one, one, &me, &taken, &a, &e), 0);
-	lock_give(&a);
-	lock_give(&b);
-
-	/* A program that knows nothing of locks, on one address only. */
-	taken = 0;
-	fd = listen_on("127.0.0.1", &taken);
-	assert_int_equal(port_take(dir, taken, taken, &me, &one, &a, &e), -1);
-	assert_non_null(strstr(e.text, " is taken by process "));
-	assert_null(a.path);
-	close(fd);
-	assert_int_equal(port_take(dir, taken, taken, &me, &one, &a, &e), 0);
-	/* It is proved free, not kept: the server can have it. */
-	close(listen_on("0.0.0.0", &taken));
-	lock_give(&a);
-	assert_int_equal(port_take(dir, 0, 5, &me, &one, &a, &e), -1);
-	assert_int_equal(port_take(dir, 9, 8, &me, &one, &a, &e), -1);
-	assert_int_equal(port_take(dir, 9, 65536, &me, &one, &a, &e), -1);
-	assert_int_equal(e.code, ERR_USAGE);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -380,7 +319,6 @@ int main(void)
 		cmocka_unit_test(files_that_are_no_locks),
 		cmocka_unit_test(what_a_file_says),
 		cmocka_unit_test(the_folder),
-		cmocka_unit_test(ports),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

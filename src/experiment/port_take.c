@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* port_take.c - see port_take.h. */
-#include "proc/port_take.h"
+#include "experiment/port_take.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <stdio.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/limits.h"
+#include "net/sock.h"
 #include "proc/port.h"
 
 #define RANGE_FIRST 20000u
@@ -37,28 +34,6 @@ void port_range(unsigned *first, unsigned *last)
 		}
 	}
 	buf_release(&text);
-}
-
-/* 0; else errno. A kernel without IPv6 has nobody there. */
-static int try_listen(int family, unsigned port)
-{
-	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
-	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port) };
-	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int error = 0;
-
-	if (fd < 0)
-		return errno == EAFNOSUPPORT ? 0 : errno;
-	/* As servers do: connections that are over do not count, sockets that listen do. */
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
-	if (family == AF_INET6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){ 1 }, sizeof(int));
-	if (bind(fd, family == AF_INET ? (const struct sockaddr *)&v4 :
-					 (const struct sockaddr *)&v6,
-		 family == AF_INET ? sizeof(v4) : sizeof(v6)) < 0 || listen(fd, 1) < 0)
-		error = errno;
-	close(fd);
-	return family == AF_INET6 && error == EADDRNOTAVAIL ? 0 : error;
 }
 
 /* Why the one port that was asked for is not to be had. */
@@ -103,9 +78,7 @@ int port_take(const char *folder, unsigned first, unsigned last, const struct lo
 			return refuse(p, 0, &who, e);
 		if (taken == 0)
 			continue;
-		error = try_listen(AF_INET, p);
-		if (error == 0)
-			error = try_listen(AF_INET6, p);
+		error = sock_try_port((uint16_t)p);
 		if (error == 0) {
 			*port = p;
 			return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proc/port_take.h - a TCP port that no other run of ours will take.
+ * experiment/port_take.h - a TCP port that no other run of ours will take.
  *
  * Reserved by a lock file of its own (proc/lock.h), then proved free by listening on it on every
  * address for a moment: programs that do not know our locks are seen by that. Between the proof and
