@@ -1,0 +1,205 @@
+#!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
+# run.t - `profllm run` where all goes well: every mode on the simulator, servers that others run,
+# several servers, readiness of other kinds, what is printed and what is kept. The counts of a
+# document are those that the simulator wrote down.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Cli;
+use JSON::PP ();
+use Test::More;
+use Time::HiRes qw(time);
+
+$ENV{XDG_RUNTIME_DIR} = Cwd::getcwd() . '/state';
+$ENV{PROFLLM_NVML} = ''; # no GPU, whatever this machine has
+mkdir 'state';
+
+# YAML takes JSON.
+sub config {
+	my ($name, %c) = @_;
+
+	return spew("$name.yaml", JSON::PP->new->canonical->encode({ name => $name, %c }));
+}
+
+my %sim = (command => 'sim', model => 'sim', ttft_ms => 3, itl_ms => 1);
+my %load = (tokenizer => 'sim', num_prompts => 12, random_input_len => 16, random_output_len => 4,
+	max_concurrency => 4, temperature => 0);
+
+# One experiment: the run, and its document.
+sub experiment {
+	my ($name, $c, @more) = @_;
+	my $run = run(args => ['run', '--config', config($name, %$c), '--output', "$name.json",
+		'--progress', 'none', @more]);
+	my $text = slurp("$name.json");
+
+	return ($run, defined $text ? json_of($text) : undef);
+}
+
+sub is_completed {
+	my ($what, $run, $d) = @_;
+
+	return ok($run->{status} eq '0' && $d && $d->{status} eq 'completed' && !$d->{error}, $what)
+		|| diag("status $run->{status}\n$run->{err}\n$run->{out}");
+}
+
+sub lines { return split /\n/, $_[0] }
+
+# ---- a server and load ----
+
+{
+	my ($run, $d) = experiment('serve', { server => { %sim, truth => Cwd::getcwd() . '/truth' },
+		benchmark => \%load });
+	my @truth = lines(slurp('truth'));
+	my $server = $d->{config}{servers}[0];
+
+	is_completed('a server is started and measured', $run, $d);
+	# One request is sent before the load: whether a real one is answered.
+	is(@truth, $load{num_prompts} + 1, 'the server has seen every request, and the test request');
+	is($d->{results}{completed_requests}, $load{num_prompts}, 'so says the document');
+	is($d->{results}{failed_requests}, 0, 'none failed');
+	is_deeply([map { defined $d->{results}{"${_}_ttft_ms"} } qw(mean median std p50 p90 p95 p99)],
+		[(1) x 7], 'a latency has all that a document always has');
+	like($d->{run_id}, qr/^exp_\d{8}_\d{6}_[0-9a-f]{6}$/, 'the name of the run');
+	like($d->{timestamp}, qr/^\d{4}-\d\d-\d\dT[\d:.]+Z$/, 'its time is UTC');
+	ok($d->{duration} > 0, 'it took a while');
+	is($d->{config}{server}{model}, 'sim', 'arguments of the server are kept');
+	is($d->{config}{server}{tensor_parallel_size}, 1, 'and defaults');
+	ok(-s 'serve.d/server.log', 'its log lies beside the document');
+	ok(has_line($run->{out}, 'Starting server at http://127.0.0.1:*, log serve.d/server.log'),
+		'its start is said');
+	ok(has_line($run->{out}, '*Serving Benchmark Result*'), 'the report is printed');
+	ok(has_line($run->{out}, 'Document: serve.json'), 'the end says where the document is');
+	ok($d->{system}{hardware_info}, 'the machine is described');
+	ok($d->{environment}, 'versions are known');
+}
+
+# ---- the record, and every array ----
+
+{
+	my ($run, $d) = experiment('kept', { server => \%sim, benchmark => \%load,
+		output => { record => JSON::PP::true, detailed => JSON::PP::true } });
+	my $again = run(args => ['bench', 'score', 'kept.d/run.rec']);
+
+	is_completed('with its record', $run, $d);
+	is($again->{status}, 0, 'which is reported again');
+	ok(has_line($again->{out}, 'Successful requests: *12 *'), 'with the same count');
+	is(@{json_of(slurp('kept.d/detailed.json'))->{ttfts}}, 12, 'and every request by itself');
+}
+
+# ---- engines without a server ----
+
+for my $mode (['throughput', num_prompts => 4, random_input_len => 16, random_output_len => 4],
+		['latency', num_iters => 2, num_iters_warmup => 1, input_len => 16, output_len => 4],
+		['startup', num_iters_cold => 1, num_iters_warmup => 0, num_iters_warm => 1]) {
+	my ($name, %o) = @$mode;
+	my ($run, $d) = experiment($name, { server => { command => 'sim', model => 'sim' },
+		benchmark => { mode => $name, %o } });
+
+	is_completed("mode $name", $run, $d);
+	is(ref $d->{results}{$name}, 'HASH', "$name: its result is in the document");
+	is($d->{config}{mode}, $name, "$name: the mode is told");
+	ok(!-e "$name.d/.result.json", "$name: nothing is left between");
+	ok(-e "$name.d/engine.log", "$name: the engine's output is kept");
+}
+
+# ---- a server that others run ----
+
+{
+	my $there = start_sim('--ttft-ms', 2);
+	my ($run, $d) = experiment('attach', { server => { url => $there->{url} },
+		benchmark => \%load });
+
+	is_completed('a server that others run', $run, $d);
+	ok(kill(0, $there->{pid}), 'it still runs');
+	is($d->{results}{completed_requests}, 12, 'it was measured');
+	like($run->{out}, qr/^Using server at \Q$there->{url}\E, which others run$/m, 'as is said');
+	ok(!-e 'attach.d/server.log', 'it has no log of ours');
+}
+
+# ---- some requests fail ----
+
+{
+	my ($run, $d) = experiment('partial', { server => { %sim, fault => ['status=503:0.3'] },
+		benchmark => { %load, num_prompts => 40, ready_check_timeout_sec => 0 } });
+	my $r = $d->{results};
+
+	is($run->{status}, 0, 'failed requests alone are no failure');
+	is($d->{status}, 'partial', 'but not all of it');
+	is($r->{completed_requests} + $r->{failed_requests}, 40, 'all of them are counted');
+	is($d->{error}{reason}, "$r->{failed_requests} of 40 requests failed", 'and said');
+}
+
+# ---- several servers, in order, known to each other ----
+
+spew('helper.pl', <<'END');
+use strict; $| = 1;
+print "I am told: @ARGV; $ENV{GREETING}\n";
+sleep 1 while 1;
+END
+{
+	my ($run, $d) = experiment('several', {
+		servers => [
+			{ name => 'late', role => 'serve', after => ['early'], %sim },
+			{ name => 'early', role => 'cache', command => ['perl', 'helper.pl'], port => 0,
+			  extra_args => ['$(late.url)', '$(early.port)'], ready => { log => 'I am told' },
+			  env => { GREETING => 'at $(late.port)' } },
+		],
+		benchmark => \%load,
+	});
+	my @said = grep { /^Starting (late|early) |^(late|early) is ready/ } lines($run->{out});
+	my ($url) = $run->{out} =~ m,Starting late at (\S+?):(\d+)\,, ? "$1:$2" : '';
+	my ($port) = $url =~ /(\d+)$/;
+
+	is_completed('several servers', $run, $d);
+	is_deeply([map { /^(Starting \w+|\w+ is ready)/ } @said],
+		['Starting early', 'early is ready', 'Starting late', 'late is ready'],
+		'each after those it waits for');
+	like(slurp('several.d/early.log') // '', qr/^I am told: \Q$url\E \d+; at \Q$port\E$/m,
+		'words and environment name the others');
+}
+
+# ---- what is only shown ----
+
+{
+	my $c = config('shown', server => { %sim, env => { HF_TOKEN => 'hush' } },
+		benchmark => \%load);
+	my $printed = run(args => ['run', '--config', $c, '--print-config', '--output', 'shown.json',
+		'--set', 'benchmark.num_prompts=5', '--set', 'server.max_num_seqs=7']);
+	my $seen = eval { json_of($printed->{out}) };
+	my $plan = run(args => ['run', '--config', $c, '--dry-run', '--output', 'shown.json']);
+	my $schema = run(args => ['run', '--print-schema']);
+
+	is($printed->{status}, 0, 'a configuration is printed');
+	is($seen->[0]{benchmark}{num_prompts}, 5, '--set counts');
+	is($seen->[0]{given}{server}{max_num_seqs}, 7, 'each of them');
+	unlike($printed->{out}, qr/hush/, 'secrets are not shown');
+	is($plan->{status}, 0, 'a plan is shown');
+	like($plan->{out}, qr/profllm sim sim /, 'with the command');
+	ok(!-e 'shown.json' && !-e 'shown.d', 'and nothing is made');
+	is(json_of($schema->{out})->{'$schema'}, 'https://json-schema.org/draft/2020-12/schema',
+		'the schema is printed');
+}
+
+# ---- from stdin; exit status of a verdict; logs shown ----
+
+{
+	my $run = run(args => ['run', '--config', '-', '--output', 'in/to/stdin.json', '--strict',
+			'--show-log', '--progress', 'none'],
+		in => JSON::PP->new->encode({ name => 'stdin', server => \%sim,
+			benchmark => { %load, num_prompts => 3 } }));
+
+	# Three requests tell nothing of a server.
+	is($run->{status}, 3, '--strict: a verdict that is not VALID');
+	is(json_of(slurp('in/to/stdin.json'))->{status}, 'completed', 'the document is there');
+	like($run->{err}, qr/serving model sim/, '--show-log: what the server prints');
+}
+
+# ---- nothing stays ----
+
+is_deeply([grep { (slurp("$_/environ") // '') =~ /XDG_RUNTIME_DIR=\Q$ENV{XDG_RUNTIME_DIR}\E\0/ &&
+		(slurp("$_/cmdline") // '') !~ /--port-file/ } grep { $_ ne "/proc/$$" } glob '/proc/[0-9]*'],
+	[], 'no process is left');
+
+done_testing();
