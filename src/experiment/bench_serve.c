@@ -157,6 +157,7 @@ static int try_options(struct bench *b, const char *url, bool has_latencies, str
 	if (has_latencies)
 		o->percentile_metrics = with_items("ttft,tpot,itl,e2el", o->percentile_metrics,
 						   &b->arena);
+	o->save_result = true; /* in the document, --metadata and all */
 	serve_opts_fill(o, &b->arena);
 	set_outputs(r, o, &b->arena);
 	set_telemetry(r, o, &b->arena);

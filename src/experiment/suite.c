@@ -197,10 +197,10 @@ static void add_findings(const struct suite *s, const struct config_findings *fr
 }
 
 static int type_members(struct suite *s, const struct suite_parts *parts,
-			const struct settings *set, struct config_findings *f)
+			const struct settings *set, struct map *seen,
+			struct config_findings *f)
 {
 	const char *suite = s->name;
-	struct map seen = { 0 };
 	size_t n = 0;
 	int rc = 0;
 
@@ -216,7 +216,7 @@ static int type_members(struct suite *s, const struct suite_parts *parts,
 			tree = with_text(s, tree, "suite", suite, &s->arena);
 		if (config_experiment(s->config, tree, s->know, &s->arena, &first.x, &own) < 0)
 			rc = -1;
-		add_findings(s, &own, &seen, part->name, &s->arena, f);
+		add_findings(s, &own, seen, part->name, &s->arena, f);
 		config_findings_release(&own);
 		first.config = tree;
 		first.test = part->test;
@@ -230,7 +230,6 @@ static int type_members(struct suite *s, const struct suite_parts *parts,
 				   : arena_printf(&s->arena, "%s-r%u", m->x.name, r);
 		}
 	}
-	map_release(&seen);
 	return rc;
 }
 
@@ -352,14 +351,19 @@ int suite_expand(const struct config *config, const struct config_know *know,
 		 const struct suite_opts *o, struct suite *out, struct config_findings *f)
 {
 	struct suite *s = out;
+	struct config_findings own = { 0 };
 	struct suite_parts parts = { 0 };
+	struct map seen = { 0 };
 	struct settings set;
-	int rc = 0;
+	int rc;
 
 	*s = (struct suite){ .config = config, .know = know };
 	read_settings(config, o, s, &set, f);
-	if (suite_parts(config, know, &s->arena, &parts, f) < 0 || f->n_errors)
-		goto failed;
+	rc = suite_parts(config, know, &s->arena, &parts, &own);
+	add_findings(s, &own, &seen, NULL, &s->arena, f);
+	config_findings_release(&own);
+	if (rc < 0 || f->n_errors)
+		goto done;
 	s->is_single = !parts.is_list && (set.is_member || set.repeats == 1);
 	s->name = suite_name(config, s->is_single, &s->arena);
 	s->n = parts.n * (set.is_member ? 1 : set.repeats);
@@ -367,10 +371,10 @@ int suite_expand(const struct config *config, const struct config_know *know,
 		config_complain(config, f, json_get(config->tree, "repeat"), "repeat",
 				"%zu experiments with their repeats, and %d is the most", s->n,
 				SUITE_MEMBERS_MAX);
-		goto failed;
+		goto done;
 	}
 	s->member = arena_alloc(&s->arena, s->n * sizeof(*s->member));
-	rc = type_members(s, &parts, &set, f);
+	rc = type_members(s, &parts, &set, &seen, f);
 	settle_files(s, o);
 	settle_order(s, set.is_member ? 1 : set.repeats);
 	choose(s, o);
@@ -378,10 +382,12 @@ int suite_expand(const struct config *config, const struct config_know *know,
 		rc = check_names(s, f);
 	if (rc == 0)
 		rc = check_never(s, f);
-	if (rc == 0 || s->is_single)
-		return rc;
-failed:
-	suite_release(s);
+done:
+	map_release(&seen);
+	if (rc == 0 && s->n && f->n_errors == 0)
+		return 0;
+	if (!s->is_single || !s->n)
+		suite_release(s);
 	return -1;
 }
 
