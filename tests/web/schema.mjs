@@ -2,10 +2,10 @@
 // schema.mjs: the shipped JSON Schema, held by Ajv against documents made by hand
 // (tests/unit/documents), against changed ones that it must refuse, and against real runs.
 import { createRequire } from 'node:module';
-import { readFileSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from './browser.mjs';
-import { main, ok, program, run } from './tap.mjs';
+import { equal, main, ok, program, run, scratch } from './tap.mjs';
 
 const Ajv = createRequire(join(root, 'web', 'package.json'))('ajv/dist/2020').default;
 const folder = join(root, 'tests', 'unit', 'documents');
@@ -113,6 +113,56 @@ function refuses() {
 	}
 }
 
+const server = ['server:', '  command: sim', '  model: sim', '  ttft_ms: 2', '  itl_ms: 1'];
+const serving = ['benchmark:', '  mode: serve', '  dataset_name: random', '  tokenizer: sim',
+	'  random_input_len: 20', '  random_output_len: 5', '  num_prompts: 10'];
+const offline = (mode, ...more) => ['server: { command: sim, model: sim }', 'benchmark:',
+	`  mode: ${mode}`, ...more.map((line) => `  ${line}`)];
+
+// [name, lines of the configuration, exit status, statuses of the documents, stage of the failure]
+const real = [
+	['served', [...server, ...serving, 'output: { record: true, detailed: true }'], 0,
+		['completed']],
+	['partly', [...server, '  fault: "status=503:0.5"', ...serving], 0, ['partial']],
+	['worked-off', offline('throughput', 'dataset_name: random', 'random_input_len: 8',
+		'random_output_len: 4', 'num_prompts: 4'), 0, ['completed']],
+	['timed', offline('latency', 'num_iters: 2', 'num_iters_warmup: 1', 'output_len: 2'), 0,
+		['completed']],
+	['started', offline('startup', 'num_iters_cold: 1', 'num_iters_warm: 1',
+		'num_iters_warmup: 1'), 0, ['completed']],
+	['twice', [...server, ...serving, 'repeat: 2', 'suite: twins'], 0,
+		['completed', 'completed']],
+	['no-command', ['server: { command: /nowhere/vllm, model: m }', ...serving], 1, ['failed'],
+		'start'],
+	['no-server', ['server: { command: "false", model: m }', ...serving], 1, ['failed'],
+		'start'],
+	['never-ready', ['server: { command: [sh, -c, exec sleep 60], model: m, ready_timeout_s: 1 }', ...serving], 1,
+		['failed'], 'ready'],
+	['no-sense', ['server: { command: sim, modell: m }', ...serving], 2, ['failed'], 'config'],
+	['none-served', [...server, '  fault: "status=503"', ...serving, '  ready_check_timeout_sec: 1'],
+		1, ['failed'], 'ready'],
+];
+
+async function runs() {
+	for (const [name, lines, status, statuses, stage] of real) {
+		const output = join(scratch, `${name}.json`);
+		const config = join(scratch, `${name}.yaml`);
+
+		writeFileSync(config, ['name: one', ...lines, ''].join('\n'));
+		const ran = await run(program, ['run', '--config', config, '--output', output]);
+		if (!equal(ran.status, status, `${name}: exit status`))
+			console.log(ran.err.replace(/^/gm, '# '));
+		if (!ok(existsSync(output), `${name}: there is a document`, ran.err))
+			continue;
+		const document = JSON.parse(readFileSync(output, 'utf8'));
+		const members = document.experiments ?? [document];
+		is_valid(document, name);
+		equal(members.map((m) => m.status), statuses, `${name}: status`);
+		if (stage)
+			equal(members[0].error.stage, stage, `${name}: stage`);
+	}
+}
+
 await main(async () => {
 	const shipped = await run(program, ['run', '--print-schema']);
 
@@ -125,4 +175,5 @@ await main(async () => {
 	for (const file of readdirSync(folder).sort())
 		is_valid(load(file.replace('.json', '')), file);
 	refuses();
+	await runs();
 });
