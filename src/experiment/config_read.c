@@ -330,6 +330,19 @@ static int set_servers(struct reading *r, const char *path, const struct json_va
 	return 0;
 }
 
+/* Where members have several servers, "server.KEY" is for them (set again in each), and no server. */
+static bool is_for_members(const struct json_value *tree)
+{
+	const struct json_value *list = config_get(tree, "experiments");
+
+	if (!list || list->kind != JSON_ARRAY || config_get(tree, "server"))
+		return false;
+	for (size_t i = 0; i < list->count; i++)
+		if (config_get(&list->item[i], "servers"))
+			return true;
+	return false;
+}
+
 static int apply_set(struct reading *r, const char *word)
 {
 	const char *equals = strchr(word, '='), *name, *path;
@@ -347,6 +360,8 @@ static int apply_set(struct reading *r, const char *word)
 	mark_all(r->c, v, name);
 	if (fill(r, v, path) < 0)
 		return -1;
+	if (strncmp(path, "server.", 7) == 0 && is_for_members(r->c->tree))
+		return 0;
 	if (strncmp(path, "server.", 7) == 0 && servers && servers->kind == JSON_ARRAY &&
 	    !config_get(r->c->tree, "server"))
 		return set_servers(r, path, v);
