@@ -3,7 +3,9 @@
 #include "experiment/port_take.h"
 
 #include <errno.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "net/sock.h"
@@ -59,13 +61,29 @@ static int refuse(unsigned port, int error, const struct lock_holder *who, struc
 	return err_set(e, ERR_NET, "port %u cannot be listened on: %s", port, strerror(error));
 }
 
+/*
+ * Where to begin to look: not all at the same place, so that those who go by other folders of locks
+ * (another container on this network, a test) hardly ever prove the same port at the same time.
+ */
+static unsigned somewhere(unsigned n)
+{
+	uint64_t mixed = (uint64_t)clock_mono_ns() ^ (uint64_t)getpid() << 20;
+
+	mixed *= 0x9e3779b97f4a7c15;
+	return (unsigned)((mixed >> 32) % n);
+}
+
 int port_take(const char *folder, unsigned first, unsigned last, const struct lock_holder *me,
 	      unsigned *port, struct lock *l, struct err *e)
 {
+	unsigned start;
+
 	if (first == 0 || last > PORT_MAX || first > last)
 		return err_set(e, ERR_USAGE, "ports %u-%u: expected two ports from 1 to %u, the "
 			       "lower one first", first, last, PORT_MAX);
-	for (unsigned p = first; p <= last; p++) {
+	start = somewhere(last - first + 1);
+	for (unsigned i = 0; i <= last - first; i++) {
+		unsigned p = first + (start + i) % (last - first + 1);
 		struct lock_holder who = { 0 };
 		char name[32];
 		int error, taken;

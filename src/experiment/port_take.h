@@ -15,7 +15,7 @@
 void port_range(unsigned *first, unsigned *last);
 
 /*
- * The lowest port from first to last that is free and not reserved; first == last: that very one.
+ * A port from first to last that is free and not reserved; first == last: that very one.
  * 0 with *port and *l, which holds it; -1 with e that says who has it, or how many are taken.
  */
 int port_take(const char *folder, unsigned first, unsigned last, const struct lock_holder *me,
