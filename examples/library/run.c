@@ -11,13 +11,11 @@
 #include <signal.h>
 #include <stdio.h>
 
-static volatile sig_atomic_t interrupts;
 static unsigned char cancel;
 
 static void on_interrupt(int signal)
 {
 	(void)signal;
-	interrupts++;
 	cancel = 1;
 }
 

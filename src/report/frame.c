@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "json/python.h"
+#include "report/document_row.h"
 
 #define SUMMARY "summary.json"
 
@@ -39,13 +40,26 @@ int frame_add(struct frame *f, const struct json_value *record, const char *what
 	return 0;
 }
 
+/* A record as it stands, or an experiment's document as one; one without results is passed over. */
+static int add_one(struct frame *f, const struct json_value *v, const char *path,
+		   struct arena *a, struct err *e)
+{
+	if (document_is(v))
+		v = document_row(v, a);
+	return v ? frame_add(f, v, path, a, e) : 0;
+}
+
 static int add_all(struct frame *f, const struct json_value *v, const char *path,
 		   struct arena *a, struct err *e)
 {
+	const struct json_value *suite = document_list(v);
+
+	if (suite)
+		v = suite;
 	if (v->kind != JSON_ARRAY)
-		return frame_add(f, v, path, a, e);
+		return add_one(f, v, path, a, e);
 	for (size_t i = 0; i < v->count; i++)
-		if (frame_add(f, &v->item[i], path, a, e) < 0)
+		if (add_one(f, &v->item[i], path, a, e) < 0)
 			return -1;
 	return 0;
 }

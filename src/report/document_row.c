@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* document_row.c - see document_row.h. */
+#include "report/document_row.h"
+
+#include <string.h>
+
+#include "report/frame.h"
+
+/* Names that the document has and result files have otherwise. */
+static const struct { const char *document, *result; } renamed[] = {
+	{ "completed_requests", "completed" }, { "failed_requests", "failed" },
+};
+/* Modes whose result stands whole in an object of their name. */
+static const char *const mode[] = { "throughput", "latency", "startup" };
+/* Arguments that say where a server listens, or nothing about its speed. */
+static const char *const aside[] = {
+	"host", "port", "uds", "seed", "api_key", "served_model_name", "root_path", "ssl_keyfile",
+	"ssl_certfile",
+};
+#define COUNT(table) (sizeof(table) / sizeof(*(table)))
+
+static void put(struct json_value *object, struct str key, struct json_value v)
+{
+	object->key[object->count] = key;
+	object->item[object->count++] = v;
+}
+
+static struct json_value object_of(size_t room, struct arena *a)
+{
+	struct json_value v = { .kind = JSON_OBJECT };
+
+	v.key = arena_alloc(a, (room + 1) * sizeof(*v.key));
+	v.item = arena_alloc(a, (room + 1) * sizeof(*v.item));
+	return v;
+}
+
+static size_t size_of(const struct json_value *v)
+{
+	return v && v->kind == JSON_OBJECT ? v->count : 0;
+}
+
+bool document_is(const struct json_value *v)
+{
+	const struct json_value *config = json_get(v, "config");
+
+	return json_get(v, "schema_version") && config && config->kind == JSON_OBJECT &&
+	       json_get(v, "results") && json_get(v, "status");
+}
+
+const struct json_value *document_list(const struct json_value *v)
+{
+	const struct json_value *list = json_get(v, "experiments");
+
+	return json_get(v, "schema_version") && list && list->kind == JSON_ARRAY ? list : NULL;
+}
+
+static bool is_true(const struct json_value *v)
+{
+	return v && (v->kind == JSON_TRUE || (v->kind == JSON_STRING && str_is(v->text, "true")));
+}
+
+static bool is_decode_only(const struct json_value *config)
+{
+	return is_true(json_get(json_get(config, "tags"), "decode_only"));
+}
+
+/* "offload-cold-max_num_seqs=4": what stands before the first pair; empty: all of it is pairs. */
+static struct str own_name(struct str name)
+{
+	const char *pair = name.n ? memchr(name.p, '=', name.n) : NULL;
+
+	if (!pair)
+		return name;
+	while (pair > name.p && *pair != '-')
+		pair--;
+	return (struct str){ name.p, (size_t)(pair - name.p) };
+}
+
+static bool has_first_token(struct str key)
+{
+	return memmem(key.p, key.n, "ttft", 4) != NULL;
+}
+
+static void put_results(struct json_value *row, const struct json_value *results,
+			bool is_decode)
+{
+	for (size_t i = 0; i < results->count; i++) {
+		struct str key = results->key[i];
+
+		for (size_t k = 0; k < COUNT(renamed); k++)
+			if (str_is(key, renamed[k].document))
+				key = str_of(renamed[k].result);
+		if (!str_is(key, "profllm") && !(is_decode && has_first_token(key)))
+			put(row, key, results->item[i]);
+	}
+}
+
+static struct json_value ours(const struct json_value *v, const struct json_value *results,
+			      struct arena *a)
+{
+	const struct json_value *had = json_get(results, "profllm"), *config = json_get(v, "config");
+	const struct json_value *verdict = json_get(json_get(v, "trust"), "verdict");
+	const struct json_value *options = json_get(config, "benchmark");
+	struct json_value out = object_of(size_of(had) + 3, a);
+
+	for (size_t i = 0; i < size_of(had); i++)
+		put(&out, had->key[i], had->item[i]);
+	if (verdict)
+		put(&out, STR("verdict"), *verdict);
+	if (options && options->kind == JSON_OBJECT)
+		put(&out, STR("options"), *options);
+	if (json_bool(json_get(json_get(v, "profiling"), "enabled"), false))
+		put(&out, STR("profiled"), (struct json_value){ .kind = JSON_TRUE });
+	return out;
+}
+
+static const struct json_value *arguments(const struct json_value *config)
+{
+	const struct json_value *list = json_get(config, "servers");
+
+	for (size_t i = 0; list && list->kind == JSON_ARRAY && i < list->count; i++)
+		if (is_true(json_get(&list->item[i], "is_serving")))
+			return json_get(&list->item[i], "arguments");
+	return NULL;
+}
+
+static void put_arguments(struct json_value *row, const struct json_value *args)
+{
+	for (size_t i = 0; i < size_of(args); i++) {
+		bool is_aside = args->item[i].kind == JSON_NULL;
+
+		for (size_t k = 0; k < COUNT(aside); k++)
+			is_aside |= str_is(args->key[i], aside[k]);
+		for (size_t k = 0; k < row->count; k++)
+			is_aside |= str_eq(row->key[k], args->key[i]);
+		if (!is_aside)
+			put(row, args->key[i], args->item[i]);
+	}
+}
+
+const struct json_value *document_row(const struct json_value *v, struct arena *a)
+{
+	const struct json_value *results = json_get(v, "results"), *config = json_get(v, "config");
+	const struct json_value *args = arguments(config);
+	struct str name = own_name(json_text(json_get(config, "name"), STR("")));
+	struct json_value *row;
+
+	for (size_t i = 0; i < COUNT(mode); i++)
+		if (size_of(json_get(results, mode[i])))
+			results = json_get(results, mode[i]);
+	if (!size_of(results))
+		return NULL;
+	row = arena_alloc(a, sizeof(*row));
+	*row = object_of(size_of(results) + size_of(args) + 2, a);
+	put_results(row, results, is_decode_only(config));
+	put_arguments(row, args);
+	if (name.n)
+		put(row, STR("experiment"), (struct json_value){ .kind = JSON_STRING, .text = name });
+	put(row, STR("profllm"), ours(v, results, a));
+	return row;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report/document_row.h - an experiment's document as the record that a result file holds, so that
+ * whatever reads results reads documents too.
+ *
+ * The keys of "results" become the record's own under the names result files have; what was asked
+ * of the load stands in profllm.options; the arguments given to the server that served are
+ * parameters, as in a sweep's records; so is the name, without what a matrix has put into it (its
+ * values are parameters already). An experiment tagged decode_only has no times to the first token: its
+ * prompts were never computed.
+ */
+#pragma once
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "json/read.h"
+
+/* An object with schema_version, config and results (null too: it failed). */
+bool document_is(const struct json_value *v);
+/* A suite's: its documents are the list "experiments". NULL: it is none. */
+const struct json_value *document_list(const struct json_value *v);
+/* NULL: the experiment has no results. Values are borrowed from v. */
+const struct json_value *document_row(const struct json_value *v, struct arena *a);
