@@ -27,9 +27,9 @@ static const struct opt resources_rows[] = {
 	R(wait_s, "wait_s", .arg = "SECONDS", .min = 0, .max = INFINITY,
 	  .help = "how long busy GPUs are waited for; inf: however long"),
 	R(shared, "shared",
-	  .help = "take no locks on GPUs: several experiments on one, by agreement"),
+	  .help = "GPUs may be used by others too, as long as all of them say so"),
 	R(memory_free, "memory_free", .arg = "SHARE", .min = 0, .max = 1,
-	  .help = "share of a GPU's memory that must be free before it is taken"),
+	  .help = "share of a GPU's memory that must be free before it is taken; of a shared one 0"),
 	R(ports, "ports", .arg = "FIRST-LAST", .help = "where free ports are looked for"),
 };
 static const struct config_resources resources_defaults = {

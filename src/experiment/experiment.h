@@ -54,7 +54,7 @@ struct experiment_resources {
 	enum gpu_want want;            /* AUTO: as many as the servers need, when there are any */
 	unsigned count;                /* GPUS_COUNT */
 	const char *const *list;       /* GPUS_LIST: indices or UUIDs, MIG UUIDs too; ends NULL */
-	bool is_shared;                /* locks are not taken: partial GPUs, by agreement */
+	bool is_shared;                /* with others that share them too: partial GPUs */
 	double memory_free_min;        /* share of a GPU's memory that must be free: 0.9 */
 	double wait_s;                 /* for busy GPUs; 0: fail at once; INFINITY: however long */
 	unsigned port_first, port_last;
