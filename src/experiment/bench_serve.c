@@ -128,6 +128,18 @@ static void set_telemetry(const struct run *r, struct serve_opts *o, struct aren
 		o->system_pid = own_processes(r, a);
 }
 
+/* Behind a proxy or beside a cache: engines have the metrics, and there are several. */
+static const char *engines_metrics(const struct run *r, struct arena *a)
+{
+	const char *urls = "";
+
+	for (size_t i = 0; i < r->held->n; i++)
+		if (role_has_engine(r->x->server[i].role))
+			urls = arena_printf(a, "%s%s%s/metrics", urls, *urls ? "," : "",
+					    r->held->at[i].url);
+	return *urls ? urls : NULL;
+}
+
 static void set_outputs(const struct run *r, struct serve_opts *o, struct arena *a)
 {
 	const struct experiment_output *out = &r->x->output;
@@ -138,6 +150,8 @@ static void set_outputs(const struct run *r, struct serve_opts *o, struct arena 
 		o->save_detailed = true;
 	if (!is_given(r, "ready-check-timeout-sec"))
 		o->ready_check_timeout_sec = TEST_REQUEST_S;
+	if (r->held->n > 1 && !is_given(r, "metrics-url"))
+		o->metrics_url = engines_metrics(r, a);
 	if (r->x->telemetry.is_enabled && !is_given(r, "metrics-interval"))
 		o->metrics_interval = r->x->telemetry.server ? r->x->telemetry.interval_s : 0;
 }
@@ -253,6 +267,7 @@ static void on_measured(void *self, struct point *point)
 	struct err e = { 0 };
 
 	score_point(&b->opts, &b->derived, point, &run->scored);
+	run->scored.meta.facts.has_plot_tip = false;
 	report_terminal(&run->scored.report, &text);
 	say(b, &text);
 	if (point->record_path)

@@ -13,11 +13,20 @@ static const char *host_to_ask(const char *host)
 	return strcmp(host, "::") == 0 ? "::1" : host;
 }
 
+static struct str without_slash(struct str url)
+{
+	while (url.n && url.p[url.n - 1] == '/')
+		url.n--;
+	return url;
+}
+
 struct role_at command_at(const struct experiment_server *s, unsigned port, struct arena *a)
 {
 	struct role_at at = { .host = host_to_ask(s->host), .port = port, .url = s->url };
 
-	if (!at.url)
+	if (at.url)
+		at.url = arena_text(a, without_slash(str_of(at.url)));
+	else
 		at.url = command_url(&at, a);
 	return at;
 }

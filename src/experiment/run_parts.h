@@ -48,6 +48,7 @@ struct experiment_held {
 	bool had_servers;           /* one was started: GPU memory may come back late */
 	/* Whom the servers' hooks talk to: changes from member to member. */
 	const struct experiment_hooks *hooks;
+	const char *starting;       /* what progress is called until it is ready */
 	struct run *run;            /* NULL: nobody collects warnings */
 	atomic_bool stop;
 	atomic_int died;            /* which server ended by itself; -1: none */

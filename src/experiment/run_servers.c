@@ -185,6 +185,15 @@ static void on_warn(void *self, const char *text)
 		held->hooks->warn(held->hooks->self, text);
 }
 
+static void on_waiting(void *self, double seconds)
+{
+	const struct experiment_held *held = self;
+
+	(void)seconds;
+	if (held->hooks->progress)
+		held->hooks->progress(held->hooks->self, held->starting, 0, 0);
+}
+
 static size_t length(char *const *list)
 {
 	size_t n = 0;
@@ -245,7 +254,9 @@ static int make_words(struct run *r, size_t i, struct err *e)
 	if (command_words(r->x, i, r->held->at, a, &argv, e) < 0 ||
 	    command_env(r->x, i, r->held->at, a, &env, e) < 0)
 		return -1;
-	env = env_of(r, i, env);
+	/* A container sees its own GPUs alone, and counts them from 0. */
+	if (!s->container)
+		env = env_of(r, i, env);
 	if (r->x->profiling.is_enabled && !s->container && !config_is_sim(s->command))
 		version = profiling_version(s->command);
 	rc = profiling_words(r->x, s, r->trace_dir, version, argv, env, a, &words, &notes, e);
@@ -309,12 +320,13 @@ static int launch(struct run *r, size_t i)
 		.host = r->held->at[i].host, .port = r->held->at[i].port,
 	};
 	const struct server_hooks hooks = { .self = r->held, .line = on_line, .warn = on_warn,
-					    .cancel = &r->held->stop };
+					    .waiting = on_waiting, .cancel = &r->held->stop };
 	struct server_failure why = { 0 };
 	struct server *server;
 	struct err e = { 0 };
 
 	say_start(r, i);
+	r->held->starting = arena_printf(&r->held->arena, "Starting %s", h->name);
 	r->held->had_servers = true;
 	if (server_start(&opts, &hooks, &server, &why, &e) < 0) {
 		if (h->is_container)

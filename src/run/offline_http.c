@@ -184,7 +184,8 @@ static int start_server(struct http *h, struct err *e)
 		.show_fd = h->opts->show_log ? STDERR_FILENO : -1,
 		.ready_timeout_s = h->opts->load_timeout, .grace_s = h->opts->server_grace,
 	};
-	const struct server_hooks hooks = { h, on_line, on_warn, h->hooks.cancel };
+	const struct server_hooks hooks = { .self = h, .line = on_line, .warn = on_warn,
+					    .cancel = h->hooks.cancel };
 	struct server_failure why;
 	struct stat st;
 

@@ -8,19 +8,28 @@
 
 #define INTERVAL_S_MIN 0.01 /* below, reading /metrics would be a load of its own */
 
+/* One, or several with commas between. */
+static int check_urls(const struct check *c)
+{
+	struct str rest = str_of(c->o->metrics_url);
+	struct url url;
+
+	while (rest.n)
+		if (url_parse(str_trim(str_cut(&rest, ',')), &url, c->e) < 0) {
+			c->e->code = ERR_USAGE;
+			return err_wrap(c->e, "--metrics-url");
+		}
+	return 0;
+}
+
 static int check_metrics(const struct check *c)
 {
 	const struct serve_opts *o = c->o;
-	struct url url;
 
 	if (o->metrics_interval > 0 && o->metrics_interval < INTERVAL_S_MIN)
 		return err_set(c->e, ERR_USAGE, "--metrics-interval: expected 0 or at least %g seconds, "
 			       "got %g", INTERVAL_S_MIN, o->metrics_interval);
-	if (o->metrics_url && url_parse(str_of(o->metrics_url), &url, c->e) < 0) {
-		c->e->code = ERR_USAGE;
-		return err_wrap(c->e, "--metrics-url");
-	}
-	return 0;
+	return check_urls(c);
 }
 
 static void check_steady(const struct check *c)

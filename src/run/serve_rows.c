@@ -459,7 +459,7 @@ static const struct opt rows[] = {
 	  .arg = "SECONDS", .max = 3600,
 	  .help = "how often the server's /metrics are read while load runs; 0: only before and after"),
 	S(metrics_url, "metrics-url", .group = METRICS, .flags = OPT_OURS, .arg = "URL",
-	  .help = "where they are, when not at /metrics of the server"),
+	  .help = "where they are, when not at /metrics of the server; several with commas between"),
 	S(system_metrics, "system-metrics", .group = METRICS, .flags = OPT_OURS, .arg = "LIST",
 	  .help = "watch the machine while load runs: off, all, or a comma list of gpu, host, "
 		  "process (the server's)"),

@@ -261,6 +261,8 @@ static int await_ready(struct server *s, struct server_failure *why, struct err 
 			return say_crash(why, e);
 		}
 		elapsed_ns = clock_mono_ns() - began_ns;
+		if (s->hooks.waiting)
+			s->hooks.waiting(s->hooks.self, (double)elapsed_ns / 1e9);
 		if ((double)elapsed_ns / 1e9 > s->opts.ready_timeout_s) {
 			server_explain(s, &end, why);
 			server_show_tail(s, why);

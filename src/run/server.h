@@ -89,6 +89,7 @@ struct server_hooks {
 	void (*line)(void *self, const char *text); /* what upstream prints, without the newline */
 	void (*warn)(void *self, const char *text); /* ours; the end of the log line by line too */
 	const atomic_bool *cancel;
+	void (*waiting)(void *self, double seconds); /* often, until it is ready */
 };
 
 /* Why a server is not (or no more) there. */

@@ -38,18 +38,39 @@ static void add_server(struct watch_servers *w, const struct stage *s, const cha
 	buf_release(&labels);
 }
 
+/* --metrics-url: one, or several with commas between. */
+static void add_told(struct watch_servers *w, const struct stage *s, struct str urls)
+{
+	while (urls.n) {
+		struct str url = str_trim(str_cut(&urls, ','));
+
+		if (url.n)
+			add_server(w, s, arena_text(&w->arena, url), "", s->proxy[0]);
+	}
+}
+
+static size_t count_told(const char *urls)
+{
+	size_t n = 1;
+
+	for (; urls && *urls; urls++)
+		n += *urls == ',';
+	return n;
+}
+
 struct watch_servers *watch_begin(struct stage *s)
 {
 	const struct opt_list *urls = &s->opts->base_urls;
+	size_t room = urls->n + count_told(s->opts->metrics_url);
 	struct watch_servers *w;
 
 	if (!stage_may_ask_server(s) || s->derived->compat & COMPAT_V011)
 		return NULL;
 	w = mem_alloc(sizeof(*w));
-	w->target = mem_array(urls->n + 1, sizeof(*w->target));
-	w->source = mem_array(urls->n + 1, sizeof(*w->source));
+	w->target = mem_array(room, sizeof(*w->target));
+	w->source = mem_array(room, sizeof(*w->source));
 	if (s->opts->metrics_url)
-		add_server(w, s, s->opts->metrics_url, "", s->proxy[0]);
+		add_told(w, s, str_of(s->opts->metrics_url));
 	else if (urls->n == 0)
 		add_server(w, s, s->derived->base_url, "/metrics", s->proxy[0]);
 	for (size_t i = 0; i < urls->n && !s->opts->metrics_url; i++)
