@@ -97,6 +97,11 @@ static const char *absolute(const char *path, struct arena *a)
 	return arena_printf(a, "%s/%s", here, path);
 }
 
+const char *profiling_own_folder(const struct experiment *x, struct arena *a)
+{
+	return absolute(arena_printf(a, "%s/traces", x->output.folder ? x->output.folder : "."), a);
+}
+
 const char *profiling_folder(const struct experiment *x, struct arena *a)
 {
 	const struct experiment_server *s = x->n_servers ? &x->server[x->serving] : NULL;
@@ -112,7 +117,7 @@ const char *profiling_folder(const struct experiment *x, struct arena *a)
 		return absolute(by_env, a);
 	if (x->profiling.dir && x->profiling.dir[0])
 		return absolute(x->profiling.dir, a);
-	return absolute(arena_printf(a, "%s/traces", x->output.folder ? x->output.folder : "."), a);
+	return profiling_own_folder(x, a);
 }
 
 /* ---- words ---- */

@@ -67,6 +67,8 @@ int profiling_offline(const struct experiment *x, const char *dir, unsigned vers
  * else "traces" in the experiment's folder. In the arena.
  */
 const char *profiling_folder(const struct experiment *x, struct arena *a);
+/* "traces" in the experiment's folder, where they all end up; likewise. */
+const char *profiling_own_folder(const struct experiment *x, struct arena *a);
 
 /*
  * After load, before servers are stopped, when the profiler was started: waits until there are

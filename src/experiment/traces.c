@@ -17,7 +17,7 @@
 
 #define LOOK_NS 100000000
 #define QUIET_NS 1000000000     /* so long unchanged: whole */
-#define NONE_WAIT_NS 30000000000 /* for the first byte of the first trace */
+#define NONE_WAIT_NS 10000000000 /* for the first byte of the first trace */
 #define STATS_TIMEOUT_S 600
 
 /* Traces lie in the folder, or one below it. */
@@ -184,8 +184,7 @@ void profiling_collect(const struct experiment *x, const char *dir, int64_t bega
 		       struct outcome *out, struct buf *notes)
 {
 	struct arena *a = &out->arena;
-	const char *folder = arena_printf(a, "%s/traces",
-					  x->output.folder ? x->output.folder : ".");
+	const char *folder = profiling_own_folder(x, a);
 	struct traces t = { 0 };
 	bool is_beside;
 
