@@ -6,30 +6,14 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "cmd/cli.h"
 #include "cmd/cmd.h"
-#include "cmd/run_talk.h"
+#include "cmd/run_verb.h"
 #include "cmd/target.h"
-#include "experiment/check.h"
 #include "experiment/document.h"
-#include "experiment/plan.h"
 #include "experiment/run.h"
-#include "experiment/upload.h"
 #include "gpu/gpu.h"
-#include "json/write.h"
 
-#define EXIT_FAILED 1
 #define EXIT_STRICT 3
-#define EXIT_INTERRUPTED 130
-
-struct run_opts {
-	const char *config, *output;
-	struct opt_list set, only;
-	bool is_resumed, dry_run, check, strict, show_log, upload_spool, print_config, print_schema;
-	const char *plan;
-	struct opt_int jobs;
-	const char *upload, *token_file, *progress, *member;
-};
 
 #define R(member, flag, ...) OPT(struct run_opts, member, flag, __VA_ARGS__)
 #define CONFIG "Configuration"
@@ -93,19 +77,6 @@ const struct opt_set *cmd_run_options(void)
 {
 	return &set;
 }
-
-struct command_run {
-	struct cli cli;
-	struct run_opts o;
-	struct config config;
-	struct config_know know;
-	struct config_findings findings;
-	struct suite_opts asked;
-	struct suite suite;
-	bool has_suite;
-	struct run_talk talk;
-	struct arena arena;
-};
 
 /* ---- before anything is run ---- */
 
@@ -231,189 +202,6 @@ static int check_output(struct command_run *c, struct err *e)
 	return rc < 0 ? err_wrap(e, "--output") : target_check("--output", path, e);
 }
 
-/* ---- what does not run ---- */
-
-static int write_plan(struct command_run *c, struct err *e)
-{
-	struct buf text = { 0 };
-	int rc = 0;
-
-	if (c->o.plan) {
-		suite_plan_json(&c->suite, &c->asked, &text);
-		if (strcmp(c->o.plan, "-") == 0)
-			cli_out(buf_str(&text));
-		else
-			rc = file_write_atomic(c->o.plan, buf_str(&text), e);
-		buf_reset(&text);
-	}
-	if (c->o.dry_run) {
-		suite_plan_text(&c->suite, &c->asked, &text);
-		cli_out(buf_str(&text));
-	}
-	buf_release(&text);
-	return rc;
-}
-
-static bool check_one(struct command_run *c, const struct suite_member *m,
-		      const struct experiment_hooks *hooks)
-{
-	const struct check_opts o = { .hooks = hooks, .upload_url = c->o.upload,
-				      .token_file = c->o.token_file, .is_smoke = true };
-	struct buf table = { 0 };
-	struct check check;
-	bool is_good;
-
-	check_experiment(&m->x, &o, &check);
-	run_talk_clear(&c->talk);
-	check_table(&m->x, &check, &table);
-	cli_out(buf_str(&table));
-	is_good = check_passed(&check);
-	buf_release(&table);
-	check_release(&check);
-	return is_good;
-}
-
-static int check_all(struct command_run *c)
-{
-	struct suite_hooks hooks = run_talk_hooks(&c->talk, -1);
-	int status = 0;
-
-	hooks.run.line = NULL;
-	hooks.run.text = NULL;
-	for (size_t i = 0; i < c->suite.n && !*cli_is_interrupted(); i++) {
-		const struct suite_member *m = &c->suite.member[c->suite.order[i]];
-
-		if (m->is_chosen && !check_one(c, m, &hooks.run))
-			status = EXIT_FAILED;
-	}
-	return *cli_is_interrupted() ? EXIT_INTERRUPTED : status;
-}
-
-static void put_config(struct json_writer *w, const struct json_value *v, bool is_secret)
-{
-	if (v->kind == JSON_OBJECT) {
-		json_begin_object(w);
-		for (size_t i = 0; i < v->count; i++) {
-			json_key_str(w, v->key[i]);
-			put_config(w, &v->item[i], document_is_secret(v->key[i]));
-		}
-		json_end_object(w);
-	} else if (v->kind == JSON_ARRAY) {
-		json_begin_array(w);
-		for (size_t i = 0; i < v->count; i++)
-			put_config(w, &v->item[i], is_secret);
-		json_end_array(w);
-	} else if (v->kind == JSON_STRING && is_secret) {
-		json_put_text(w, "***");
-	} else {
-		json_put_value(w, v);
-	}
-}
-
-/* What each member was told, and what its benchmark and its servers have by themselves. */
-static void print_member(struct json_writer *w, const struct suite_member *m)
-{
-	json_begin_object(w);
-	json_key(w, "name");
-	json_put_text(w, m->label);
-	json_key(w, "given");
-	put_config(w, m->config, false);
-	json_key(w, "benchmark");
-	if (m->x.benchmark)
-		put_config(w, m->x.benchmark, false);
-	else
-		json_put_null(w);
-	json_key(w, "servers");
-	json_begin_object(w);
-	for (size_t i = 0; i < m->x.n_servers; i++) {
-		json_key(w, m->x.server[i].name);
-		if (m->x.server[i].values)
-			put_config(w, m->x.server[i].values, false);
-		else
-			json_put_null(w);
-	}
-	json_end_object(w);
-	json_end_object(w);
-}
-
-static void print_config(struct command_run *c)
-{
-	struct buf text = { 0 };
-	struct json_writer w = json_writer(&text);
-
-	w.indent = 2;
-	w.is_raw_utf8 = true;
-	json_begin_array(&w);
-	for (size_t i = 0; i < c->suite.n; i++)
-		if (c->suite.member[i].is_chosen)
-			print_member(&w, &c->suite.member[i]);
-	json_end_array(&w);
-	buf_add_char(&text, '\n');
-	cli_out(buf_str(&text));
-	buf_release(&text);
-}
-
-/* ---- uploads ---- */
-
-static struct upload_opts upload_opts(struct command_run *c, const struct json_value *told)
-{
-	const struct suite_hooks hooks = run_talk_hooks(&c->talk, -1);
-	struct upload_opts o = { .url = c->o.upload, .token_file = c->o.token_file,
-				 .cancel = NULL, .self = &c->talk, .line = hooks.run.line,
-				 .warn = hooks.run.warn };
-	struct str url = json_text(json_get(told, "url"), (struct str){ 0 });
-	struct str token = json_text(json_get(told, "token_file"), (struct str){ 0 });
-
-	if (!o.url && url.n)
-		o.url = arena_text(&c->arena, url);
-	if (!o.token_file && token.n)
-		o.token_file = arena_text(&c->arena, token);
-	return o;
-}
-
-static int upload_one(struct command_run *c, const struct suite_member *m, struct err *e)
-{
-	const struct json_value *output = json_get(m->config, "output");
-	struct upload_opts o = upload_opts(c, json_get(output, "upload"));
-	struct buf text = { 0 };
-	int rc;
-
-	if (!o.url || !file_exists(m->path))
-		return 0;
-	rc = file_read(m->path, BUF_BYTES_MAX, &text, e);
-	if (rc == 0)
-		rc = upload_document(&o, buf_str(&text), m->label, e);
-	buf_release(&text);
-	return rc < 0 ? -1 : 0;
-}
-
-static int upload_all(struct command_run *c, struct err *e)
-{
-	struct err one = { 0 };
-
-	for (size_t i = 0; i < c->suite.n; i++) {
-		if (!c->suite.member[i].is_chosen || upload_one(c, &c->suite.member[i], &one) == 0)
-			continue;
-		if (e->code)
-			cli_warn(one.text);
-		else
-			*e = one;
-	}
-	return e->code ? -1 : 0;
-}
-
-static int send_spool(struct command_run *c, struct err *e)
-{
-	struct upload_opts o = upload_opts(c, NULL);
-	size_t left = 0;
-	int sent = upload_spool(&o, &left, e);
-
-	if (sent < 0)
-		return -1;
-	printf("%d sent, %zu waiting\n", sent, left);
-	return left ? EXIT_FAILED : 0;
-}
-
 /* ---- running ---- */
 
 static void say_end(const struct command_run *c, const struct suite_tally *t)
@@ -447,7 +235,7 @@ static int status_of(struct command_run *c, const struct suite_tally *t, struct 
 	const struct outcome *o = c->suite.is_single ? t->single : NULL;
 
 	if (t->is_interrupted)
-		return EXIT_INTERRUPTED;
+		return RUN_EXIT_INTERRUPTED;
 	if (o && o->status == OUTCOME_FAILED)
 		return err_set(e, o->stage == AT_CONFIG ? ERR_USAGE : ERR_RUN, "%s: %s",
 			       outcome_stage_name(o->stage), o->reason);
@@ -487,7 +275,7 @@ static int run(struct command_run *c, struct err *e)
 		status = status_of(c, &tally, e);
 	}
 	run_talk_clear(&c->talk);
-	if (!tally.is_interrupted && upload_all(c, &unsent) < 0) {
+	if (!tally.is_interrupted && run_upload(c, &unsent) < 0) {
 		if (e->code)
 			cli_warn(unsent.text);
 		else
@@ -506,16 +294,16 @@ static int act(struct command_run *c, struct err *e)
 	cli_catch_signals();
 	run_talk_init(&c->talk, c->o.progress);
 	if (c->o.upload_spool)
-		return send_spool(c, e);
+		return run_send_spool(c, e);
 	if (read_config(c) < 0)
 		return -1;
 	if (c->o.print_config) {
-		print_config(c);
+		run_print_config(c);
 		return 0;
 	}
 	if (c->o.dry_run || c->o.plan)
-		return write_plan(c, e);
-	return c->o.check ? check_all(c) : run(c, e);
+		return run_plan(c, e);
+	return c->o.check ? run_check(c) : run(c, e);
 }
 
 int cmd_run(int argc, char **argv)

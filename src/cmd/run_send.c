@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_send.c - see run_verb.h: documents to a dashboard. */
+#include "base/file.h"
+#include "cmd/run_verb.h"
+#include "experiment/upload.h"
+
+static struct upload_opts upload_opts(struct command_run *c, const struct json_value *told)
+{
+	const struct suite_hooks hooks = run_talk_hooks(&c->talk, -1);
+	struct upload_opts o = { .url = c->o.upload, .token_file = c->o.token_file,
+				 .cancel = NULL, .self = &c->talk, .line = hooks.run.line,
+				 .warn = hooks.run.warn };
+	struct str url = json_text(json_get(told, "url"), (struct str){ 0 });
+	struct str token = json_text(json_get(told, "token_file"), (struct str){ 0 });
+
+	if (!o.url && url.n)
+		o.url = arena_text(&c->arena, url);
+	if (!o.token_file && token.n)
+		o.token_file = arena_text(&c->arena, token);
+	return o;
+}
+
+static int upload_one(struct command_run *c, const struct suite_member *m, struct err *e)
+{
+	const struct json_value *output = json_get(m->config, "output");
+	struct upload_opts o = upload_opts(c, json_get(output, "upload"));
+	struct buf text = { 0 };
+	int rc;
+
+	if (!o.url || !file_exists(m->path))
+		return 0;
+	rc = file_read(m->path, BUF_BYTES_MAX, &text, e);
+	if (rc == 0)
+		rc = upload_document(&o, buf_str(&text), m->label, e);
+	buf_release(&text);
+	return rc < 0 ? -1 : 0;
+}
+
+int run_upload(struct command_run *c, struct err *e)
+{
+	struct err one = { 0 };
+
+	for (size_t i = 0; i < c->suite.n; i++) {
+		if (!c->suite.member[i].is_chosen || upload_one(c, &c->suite.member[i], &one) == 0)
+			continue;
+		if (e->code)
+			cli_warn(one.text);
+		else
+			*e = one;
+	}
+	return e->code ? -1 : 0;
+}
+
+int run_send_spool(struct command_run *c, struct err *e)
+{
+	struct upload_opts o = upload_opts(c, NULL);
+	size_t left = 0;
+	int sent = upload_spool(&o, &left, e);
+
+	if (sent < 0)
+		return -1;
+	printf("%d sent, %zu waiting\n", sent, left);
+	return left ? RUN_EXIT_FAILED : 0;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd/run_verb.h - the parts of `profllm run`:
+ *
+ *   run.c       options, what comes before a run, the run, exit status
+ *   run_show.c  what is only shown: the plan, checks, the configuration
+ *   run_send.c  documents to a dashboard
+ *   run_talk.c  what is shown while it runs
+ */
+#pragma once
+#include "cmd/cli.h"
+#include "cmd/run_talk.h"
+#include "experiment/config.h"
+#include "experiment/suite.h"
+
+#define RUN_EXIT_FAILED 1
+#define RUN_EXIT_INTERRUPTED 130
+
+struct run_opts {
+	const char *config, *output;
+	struct opt_list set, only;
+	bool is_resumed, dry_run, check, strict, show_log, upload_spool, print_config, print_schema;
+	const char *plan;
+	struct opt_int jobs;
+	const char *upload, *token_file, *progress, *member;
+};
+
+struct command_run {
+	struct cli cli;
+	struct run_opts o;
+	struct config config;
+	struct config_know know;
+	struct config_findings findings;
+	struct suite_opts asked;
+	struct suite suite;
+	bool has_suite;
+	struct run_talk talk;
+	struct arena arena;
+};
+
+/* ---- run_show.c: the exit status, or -1 with e ---- */
+
+/* --dry-run, --plan. */
+int run_plan(struct command_run *c, struct err *e);
+/* --check: one table for each member. */
+int run_check(struct command_run *c);
+/* --print-config. */
+void run_print_config(struct command_run *c);
+
+/* ---- run_send.c ---- */
+
+/* Every document that is there, when it is asked for. */
+int run_upload(struct command_run *c, struct err *e);
+/* --upload-spool. */
+int run_send_spool(struct command_run *c, struct err *e);
