@@ -18,7 +18,7 @@
 
 struct compare_args {
 	struct opt_list files;
-	const char *metrics, *ignore;
+	const char *metrics, *ignore, *by;
 	bool all, across_models, assume_independent;
 	double alpha, min_effect;
 	const char *format, *output;
@@ -48,6 +48,9 @@ static const struct opt rows[] = {
 	ROW(all, "all", .group = WHAT, .help = "Every number that has a better direction."),
 	ROW(ignore, "ignore", .group = WHAT, .arg = "NAMES",
 	    .help = "Comma list of parameters that do not tell points apart."),
+	ROW(by, "by", .group = WHAT, .arg = "NAME",
+	    .help = "Split what is given by the values of this parameter (experiment, model, "
+		    "max_num_seqs ...) and compare these; the first is the baseline."),
 	ROW(across_models, "across-models", .group = WHAT,
 	    .help = "Compare results of different models."),
 	ROW(assume_independent, "assume-independent", .group = WHAT,
@@ -106,6 +109,7 @@ static const struct opt_set set = {
 		  "  profllm bench compare before/ after/\n"
 		  "  profllm bench compare main.json branch.json --format markdown\n"
 		  "  profllm bench compare base/ new/ --fail-if 'p99_ttft_ms>+5%'\n"
+		  "  profllm bench compare suite.json --by experiment\n"
 		  "  profllm bench compare -f a/benchmark_results.json -f b/benchmark_results.json",
 	.row = rows, .n = sizeof(rows) / sizeof(*rows),
 	.defaults = &defaults, .bytes = sizeof(defaults),
@@ -252,15 +256,15 @@ static int changes(const struct compare_args *o, struct cli *cli)
 	struct compare_opts opts = {
 		.alpha = o->alpha, .level = 0.95, .metrics = o->metrics, .is_all = o->all,
 		.min_effect = o->min_effect < 0 ? -1 : o->min_effect / 100, .ignore = o->ignore,
-		.is_any_model = o->across_models, .is_each_run = o->assume_independent,
+		.is_any_model = o->across_models || o->by, .by = o->by, .is_each_run = o->assume_independent,
 		.also = also,
 	};
 	struct comparison c = { 0 };
 	int rc = 0;
 
-	if (o->files.n < (o->scaling ? 1 : 2))
+	if (o->files.n < (o->scaling || o->by ? 1 : 2))
 		return err_set(&cli->err, ERR_USAGE, "a baseline and at least one other result are "
-			       "needed; %zu given", o->files.n);
+			       "needed; %zu given (--by NAME splits one)", o->files.n);
 	for (size_t i = 0; rc == 0 && i < o->fail_if.n; i++) {
 		rc = compare_gate_parse(&gate[i], o->fail_if.v[i], &cli->arena, &cli->err);
 		also[opts.n_also++] = gate[i].key;

@@ -409,6 +409,8 @@ int compare_build(struct comparison *c, const struct compare_opts *o, const char
 	for (size_t i = 0; i < n; i++)
 		if (compare_read(c, path[i], e) < 0)
 			return -1;
+	if (o->by && compare_split(c, e) < 0)
+		return -1;
 	if (check_models(c, e) < 0 || choose_metrics(c, e) < 0)
 		return -1;
 	compare_pair(c);

@@ -41,6 +41,7 @@ struct compare_opts {
 	size_t n_also;
 	const char *ignore;      /* comma list of parameters that do not make points; NULL: none */
 	bool is_any_model;       /* sides may have different models */
+	const char *by;          /* operands are split by the values of this parameter; NULL: not */
 	bool is_each_run;        /* repeats of one session count as independent */
 };
 
@@ -123,6 +124,11 @@ struct comparison {
 int compare_build(struct comparison *c, const struct compare_opts *o, const char *const *path,
 		  size_t n, struct arena *a, struct err *e);
 void compare_release(struct comparison *c);
+/*
+ * Each side becomes as many as its runs have values of o->by (compare_split.c). ERR_RUN: no run has
+ * it, or all have the same; ERR_LIMIT.
+ */
+int compare_split(struct comparison *c, struct err *e);
 
 /* One test alone: q is p. a and b are borrowed by out, which is a further side's cell. */
 void compare_values(const struct compare_opts *o, const struct compare_metric *metric, double *a,
