@@ -101,7 +101,7 @@
 #define MM_STAGES_MAX 64                /* of multimodal preprocessing; vLLM tells eight */
 #define LATENCY_ITERATIONS_MAX 10000000 /* of bench latency: 80 MB of times */
 #define DOCUMENT_BYTES_MAX (256u << 20) /* of one experiment */
-#define SUITE_MEMBERS_MAX 10000         /* experiments of one suite, repeats counted */
+#define SUITE_MEMBERS_MAX 4096          /* experiments of one suite, repeats counted */
 #define SUITE_JOBS_MAX 256              /* of them at once */
 #define SUITE_LINE_BYTES_MAX 65536      /* of what an experiment that is a child prints */
 #define IMPORT_FILE_BYTES_MAX (16u << 20) /* one of vLLM's test files */
@@ -117,3 +117,5 @@
 #define HARDWARE_FILE_BYTES_MAX (16u << 20) /* /proc/cpuinfo of 8,192 threads */
 #define HARDWARE_CPUS_MAX 8192          /* threads that are looked at; Linux numbers no more */
 #define HARDWARE_CARDS_MAX 64           /* network cards that are listed */
+#define ENGINE_EXTRA_MAX 4096           /* arguments of one server; vLLM has 250 */
+#define ENGINE_HELP_BYTES_MAX (16u << 20) /* help of a server; vLLM's is 160 KB */

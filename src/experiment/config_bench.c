@@ -320,6 +320,7 @@ static void read_offline(struct config_reader *r, const struct json_value *tree,
 static void record(struct config_reader *r)
 {
 	struct json_value *out = arena_alloc(r->a, sizeof(*out));
+	const struct json_value *all;
 	struct buf json = { 0 };
 
 	if (r->x->mode == MODE_SERVE) {
@@ -327,16 +328,22 @@ static void record(struct config_reader *r)
 		r->x->benchmark = config_tree_of(buf_str(&json), r->a);
 		buf_release(&json);
 	}
+	all = r->x->benchmark;
 	out->kind = JSON_OBJECT;
-	config_member(out, "mode", (struct json_value){ .kind = JSON_STRING,
-			      .text = str_of(modes[r->x->mode]) }, r->a);
-	for (size_t i = 0; i < r->x->benchmark->count; i++) {
-		struct json_value v = r->x->benchmark->item[i];
+	out->key = arena_alloc(r->a, (all->count + 1) * sizeof(*out->key));
+	out->item = arena_alloc(r->a, (all->count + 1) * sizeof(*out->item));
+	out->key[0] = STR("mode");
+	out->item[0] = (struct json_value){ .kind = JSON_STRING,
+					    .text = str_of(modes[r->x->mode]) };
+	out->count = 1;
+	for (size_t i = 0; i < all->count; i++) {
+		struct json_value v = all->item[i];
 
 		if (v.kind == JSON_REAL && isinf(v.real))
 			v = (struct json_value){ .kind = JSON_STRING,
 						 .text = v.real < 0 ? STR("-inf") : STR("inf") };
-		config_member(out, r->x->benchmark->key[i].p, v, r->a);
+		out->key[out->count] = all->key[i];
+		out->item[out->count++] = v;
 	}
 	r->x->benchmark = out;
 }
