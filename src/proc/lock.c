@@ -226,7 +226,13 @@ int lock_take(const char *folder, const char *name, enum lock_kind kind,
 			break;
 		}
 		if (is_still_named(fd, path)) {
-			write_holder(fd, me);
+			struct lock_holder other = { 0 };
+
+			/* Of those who share, the one that stays longest should be named. */
+			if (kind == LOCK_SHARED)
+				read_holder(fd, &other);
+			if (!other.pid)
+				write_holder(fd, me);
 			*l = (struct lock){ .path = path, .fd = fd, .kind = kind };
 			return 1;
 		}

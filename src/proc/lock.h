@@ -44,7 +44,7 @@ struct lock {
 };
 
 /*
- * Who holds one, as far as the file tells; of several that share it, the last one that came.
+ * Who holds one, as far as the file tells; of several that share it, one that came early.
  * Zeroed: not known, or it has ended.
  */
 struct lock_holder {

@@ -158,12 +158,14 @@ static void not_inherited(void **state)
 static void shared(void **state)
 {
 	pid_t other = other_with("gpu-1", LOCK_SHARED);
+	struct lock_holder who;
 	struct lock a, b;
 	struct err e;
 
 	(void)state;
 	assert_int_equal(lock_take(dir, "gpu-1", LOCK_SHARED, &me, &a, NULL, &e), 1);
-	assert_int_equal(lock_take(dir, "gpu-1", LOCK_ALONE, &me, &b, NULL, &e), 0);
+	assert_int_equal(lock_take(dir, "gpu-1", LOCK_ALONE, &me, &b, &who, &e), 0);
+	assert_int_equal(who.pid, other);
 	lock_give(&a);
 	/* The other one still holds it, so the name stays. */
 	assert_true(lock_is_held(dir, "gpu-1", NULL));
