@@ -1,0 +1,268 @@
+#!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
+# run-suite.t - many experiments from one file: which, in which order, on whose servers, several at
+# once; what is kept by --resume; what is refused before anything is started; the plan.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Cli;
+use File::Path qw(remove_tree);
+use JSON::PP ();
+use Test::More;
+
+my $mark = "SUITE_TEST_MARK=$$"; # in the environment of every server of this test
+$ENV{XDG_RUNTIME_DIR} = Cwd::getcwd() . '/state';
+$ENV{PROFLLM_NVML} = ''; # no GPU, whatever this machine has
+mkdir 'state';
+
+my %server = (command => 'sim', model => 'sim', ttft_ms => 2, itl_ms => 1,
+	env => { split /=/, $mark });
+my %load = (tokenizer => 'sim', num_prompts => 4, random_input_len => 8, random_output_len => 2,
+	max_concurrency => 2, temperature => 0);
+my $json = JSON::PP->new->canonical;
+
+# YAML takes JSON.
+sub config {
+	my ($name, %c) = @_;
+
+	return spew("$name.yaml", $json->encode({ suite => $name, server => { %server },
+		benchmark => { %load }, telemetry => { enabled => JSON::PP::false }, %c }));
+}
+
+sub words {
+	my ($name, @more) = @_;
+	return [qw(run --progress none --config), "$name.yaml", '--output', "$name.json", @more];
+}
+
+# Runs it: the run, and the suite's document.
+sub suite {
+	my ($name, $c, @more) = @_;
+
+	config($name, %$c);
+	my $run = run(args => words($name, @more));
+	my $text = slurp("$name.json");
+	return ($run, defined $text ? json_of($text) : undef);
+}
+
+sub labels {
+	my ($d) = @_;
+	return [map { $_->{config}{name} . ($_->{config}{repeats} > 1 ? "-r$_->{config}{repeat}" : '') }
+		@{$d->{experiments}}];
+}
+
+# Members in the order in which they began.
+sub begun {
+	my ($run) = @_;
+	return [map { m{^\[\d+/\d+\] (\S+)$} ? $1 : () } split /\n/, "$run->{out}$run->{err}"];
+}
+
+sub count_lines {
+	my ($run, $re) = @_;
+	return scalar grep { /$re/ } split /\n/, "$run->{out}$run->{err}";
+}
+
+sub is_left_running {
+	return scalar grep { (slurp($_) // '') =~ /(^|\0)\Q$mark\E(\0|$)/ } glob '/proc/[0-9]*/environ';
+}
+
+sub is_clean { ok(!is_left_running(), "$_[0]: no server is left") }
+
+# ---- which experiments, in which order ----
+
+{
+	my ($run, $d) = suite('grid', {
+		experiments => [{ name => 'a' }, { name => 'b', benchmark => { num_prompts => 3 } }],
+		matrix => { 'server.max_num_seqs' => [4, 8], 'benchmark.random_output_len' => [2, 3] },
+		matrix_exclude => [{ 'server.max_num_seqs' => 8, 'benchmark.random_output_len' => 3 }],
+		restart => 'on-change' });
+	my @grid = map { my $n = $_; map { "$n-random_output_len=$_->[0]-max_num_seqs=$_->[1]" }
+		[2, 4], [2, 8], [3, 4] } qw(a b);
+
+	check_run('list and matrix', $run, { status => 0, out => ['Suite: 6 completed, 0 partial, 0 failed'] });
+	is_deeply([sort @{labels($d)}], [sort @grid], 'are multiplied, less what is excluded');
+	is_deeply([map { $_->{results}{completed_requests} } @{$d->{experiments}}], [4, 4, 4, 3, 3, 3],
+		'each with its own values');
+	is_deeply([map { $_->{suite} } @{$d->{experiments}}], [('grid') x 6], 'all of the suite');
+	is_deeply($d->{lacking}, [], 'none lacks');
+	is(count_lines($run, qr/^Starting server /), 2, 'one server for those that need the same');
+	is(count_lines($run, qr/^Resetting caches /), 4, 'whose caches are emptied in between');
+	for my $x (@{$d->{experiments}}) {
+		is_deeply(json_of(slurp("grid.d/$x->{config}{name}.json")), $x,
+			"$x->{config}{name} has the same document for itself");
+	}
+	is_clean('grid');
+}
+
+{
+	my %c = (experiments => [map { { name => $_ } } 'a' .. 'e'], repeat => 2,
+		benchmark => { %load, num_prompts => 1 });
+	my ($run, $d) = suite('rounds', { %c, shuffle => 7, restart => 'never' });
+	my $plan = $d->{plan};
+	my @order = @{begun($run)};
+
+	is_deeply(labels($d), [map { ("$_-r1", "$_-r2") } 'a' .. 'e'],
+		'documents stand as configured');
+	is_deeply([map { /-r(\d)/ } @order], [(1) x 5, (2) x 5], 'all repeat before one does so twice');
+	is_deeply($plan->{order}, \@order, 'the order is recorded');
+	is($plan->{shuffle_seed}, 7, 'and its seed');
+	isnt("@order[0 .. 4]", join(' ', map { "$_-r1" } 'a' .. 'e'), 'it is shuffled');
+	is(count_lines($run, qr/^Starting server /), 1, 'never: one server for all');
+	for (['the same seed', 7, 1], ['another seed', 8, '']) {
+		my ($what, $seed, $is_same) = @$_;
+		my $json = json_of(run(args => ['run', '--config', config('rounds', %c,
+			shuffle => $seed), '--plan', '-'])->{out});
+		my $got = join ' ', map { $_->{name} } @{$json->{experiments}};
+
+		is($got eq join(' ', @order), $is_same, $what);
+	}
+}
+
+# ---- what is gone on with ----
+
+{
+	my %c = (matrix => { 'benchmark.num_prompts' => [2, 3, 4] });
+	my ($run, $d) = suite('kept', \%c);
+	my $before = slurp('kept.d/num_prompts=3.json');
+
+	unlink 'kept.d/num_prompts=2.json';
+	($run, $d) = suite('kept', { matrix => { 'benchmark.num_prompts' => [2, 3, 5] } }, '--resume');
+	is_deeply(begun($run), ['num_prompts=2', 'num_prompts=5'], '--resume runs what is not there');
+	check_run('and says so', $run, { status => 0,
+		out => ['Suite: 2 completed, 0 partial, 0 failed, 1 kept'] });
+	is(slurp('kept.d/num_prompts=3.json'), $before, 'what is there stays');
+	is_deeply(labels($d), ['num_prompts=2', 'num_prompts=3', 'num_prompts=5'], 'all in one');
+	($run, $d) = suite('kept', { %c, server => { %server, max_num_seqs => 2 } }, '--resume');
+	is_deeply(begun($run), [map { "num_prompts=$_" } 2 .. 4], 'another configuration: not kept');
+	is(scalar(() = glob('kept.d/earlier/*.json')), 3, 'but put aside');
+	($run, $d) = suite('kept', { %c, server => { %server, max_num_seqs => 2 } }, '--only', '*=4');
+	is_deeply(begun($run), ['num_prompts=4'], '--only');
+	is(scalar @{$d->{experiments}}, 3, 'the others stay in the document');
+	check_run('--only of nothing', run(args => words('kept', '--only', 'x*')), { status => 2,
+		err => 'profllm run: --only: none of the 3 experiments matches; the first is called '
+			. 'num_prompts=2' });
+}
+
+# ---- what fails ----
+
+for (['goes on', 0, 3, 1, 0], ['stop_on_error', 1, 2, 1, 1]) {
+	my ($what, $stop, $n, $failed, $left) = @$_;
+	my ($run, $d) = suite('fails', { experiments => [{ name => 'a' },
+		{ name => 'b', server => { command => '/nonexistent/vllm' } }, { name => 'c' }],
+		stop_on_error => $stop ? JSON::PP::true : JSON::PP::false });
+	my $lacking = $left ? ['c'] : [];
+
+	remove_tree('fails.d');
+	is($run->{status}, 1, "$what: exit status");
+	is(scalar @{$d->{experiments}}, $n, "$what: documents");
+	is(scalar(grep { $_->{status} eq 'failed' } @{$d->{experiments}}), $failed, "$what: one failed");
+	is_deeply($d->{lacking}, $lacking, "$what: what was not run");
+	is($d->{experiments}[1]{error}{stage}, 'start', "$what: the stage");
+}
+
+# ---- several at once ----
+
+{
+	my %c = (experiments => [(map { { name => "m$_" } } 1 .. 5),
+		{ name => 'bad', server => { command => '/nonexistent/vllm' } }], jobs => 3);
+	my ($run, $d) = suite('jobs', \%c);
+	my %port;
+
+	is($run->{status}, 1, 'jobs: one fails');
+	is_deeply(labels($d), [map({ "m$_" } 1 .. 5), 'bad'], 'all have a document');
+	is_deeply([map { $_->{status} } @{$d->{experiments}}], [('completed') x 5, 'failed'],
+		'which tells how it went');
+	is($d->{plan}{jobs}, 3, 'the plan says how many at once');
+	ok(has_line($run->{out}, 'm3: Successful requests: *'), 'lines say whose they are');
+	ok(has_line("$run->{err}$run->{out}", 'bad: *'), 'errors too');
+	is(count_lines($run, qr{^\[6/6\] .* after }), 1, 'all are counted');
+	is_clean('jobs');
+	($run, $d) = suite('jobs', \%c, '--resume', '--only', 'm*');
+	check_run('resumed', $run, { status => 0, out => ['Suite: 0 completed, 0 partial, 0 failed, 5 kept'] });
+}
+
+# ---- refused ----
+
+for (
+	[{ matrix => 3 }, '*: matrix: expected an object of lists, or a list of such objects, got a number'],
+	[{ matrix => { 'server.max_num_seqs' => 4 } },
+		'*: server.max_num_seqs: expected a list of at least one value, got a number'],
+	[{ matrix => { 'server.max_num_seq' => [4] } },
+		'*: server.max_num_seq: unknown key; did you mean max_num_seqs?*'],
+	[{ matrix => { 'benchmark.num_prompts' => [1, 'x'] } }, '*benchmark.num_prompts*x*'],
+	[{ matrix => { 'benchmark.num_prompts' => [1] }, matrix_exclude => [{ 'benchmark.nun' => 1 }] },
+		'*: matrix_exclude: benchmark.nun is no path of the matrix'],
+	[{ matrix => { 'benchmark.num_prompts' => [1], 'benchmark.seed' => [1] },
+		matrix_exclude => [{ 'benchmark.num_prompts' => 1 }] }, '*: no experiment is left'],
+	[{ matrix => { 'benchmark.num_prompts' => [1 .. 101], 'benchmark.seed' => [1 .. 100] } },
+		'*: matrix: it has more than 4096 combinations'],
+	[{ matrix => { 'benchmark.num_prompts' => [1 .. 100], 'benchmark.seed' => [1 .. 10] },
+		repeat => 5 }, '*: repeat: 5000 experiments with their repeats, and 4096 is the most'],
+	[{ experiments => {} }, '*: experiments: expected a list of objects, got an object'],
+	[{ experiments => [{ benchmark => {} }] }, '*: each of a list needs a name, a text'],
+	[{ experiments => [{ name => 'a' }, { name => 'a' }] }, '*: two experiments are called a'],
+	[{ experiments => [{ name => 'a', repeat => 2 }] },
+		'*: repeat belongs to the suite, not to one of its experiments'],
+	[{ repeat => 0 }, '*: repeat: expected a whole number from 1 to 4096'],
+	[{ jobs => 'many' }, '*: jobs: expected a whole number from 1 to 256'],
+	[{ shuffle => 'yes please' }, '*: shuffle: expected true, false or a seed, *'],
+	[{ restart => 'sometimes' }, '*: restart: expected one of always, on-change, never'],
+	[{ restart => 'never', matrix => { 'server.max_num_seqs' => [1, 2] } },
+		'*: restart: never needs one server for all; *'],
+	[{ stop_on_error => 'x' }, '*: stop_on_error: expected true or false'],
+) {
+	my ($c, $err) = @$_;
+	my ($run) = suite('refused', $c);
+
+	check_run('refused: ' . substr($json->encode($c), 0, 60), $run, { status => 2, err => $err,
+		gone => ['refused.d'] });
+}
+
+# ---- the plan ----
+
+{
+	my %c = (experiments => [
+		{ name => 'plain', benchmark => { request_rate => 2, num_prompts => 120 } },
+		{ name => 'secret', server => { command => 'vllm serve', model => "it's", api_key => 'topsecret',
+			ttft_ms => undef, itl_ms => undef, env => { HF_TOKEN => 'hf_topsecret' } } },
+		{ name => 'there', server => { url => 'http://127.0.0.1:9', command => undef, model => undef,
+			ttft_ms => undef, itl_ms => undef, env => undef } }]);
+
+	config('plan', %c);
+	my $run = run(args => words('plan', '--dry-run'));
+	my $plan = json_of(run(args => words('plan', '--plan', '-'))->{out});
+
+	check_run('a plan', $run, { status => 0, gone => ['plan.d', 'plan.json'], out => [
+		'3 experiments to run*', 'plain',
+		"  server     $mark * sim sim --itl-ms 1 --ttft-ms 2 --host 127.0.0.1 --port *",
+		'  benchmark  vllm bench serve --base-url http://127.0.0.1:* --num-prompts 120 *',
+		'  time       about 60 s: 60 s by its schedule; *', "  server     *vllm serve 'it'\\''s' *",
+		'  server     runs already at http://127.0.0.1:9', '  needs      no GPU' ] });
+	unlike("$run->{out}$run->{err}", qr/topsecret/, 'without secrets');
+	is_deeply([map { $_->{name} } @{$plan->{experiments}}], [qw(plain secret there)], 'as JSON');
+	is($plan->{experiments}[0]{time}{load_s}, 60, 'with its time');
+	is($plan->{experiments}[2]{servers}[0]{command}, undef, 'nothing is started for it');
+}
+
+{
+	my %c = (matrix => { 'benchmark.num_prompts' => [2, 3] });
+
+	suite('known', \%c, '--only', '*=2');
+	my $run = run(args => words('known', '--dry-run', '--resume'));
+
+	check_run('a plan after half of it', $run, { status => 0,
+		out => ['1 experiment to run, 1 kept*', '  kept       known.d/num_prompts=2.json'] });
+}
+
+# What a command of the plan says is what is run.
+{
+	my ($run, $d) = suite('same', { repeat => 2 });
+	my $plan = json_of(run(args => words('same', '--plan', '-'))->{out})->{experiments}[0];
+	my $words = join ' ', @{$d->{experiments}[0]{config}{servers}[0]{command}};
+
+	s/--port \d+/--port #/ for $words, $plan->{servers}[0]{command};
+	is($words, $plan->{servers}[0]{command}, 'the planned command was started');
+	like($plan->{time}{basis}, qr/as long as its earlier run/, 'and how long it took is known');
+}
+
+done_testing;
