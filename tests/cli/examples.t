@@ -1,0 +1,166 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: Apache-2.0
+# Every configuration of examples/ runs: on the simulator by `--set server.command=sim`, with smaller
+# loads than written there and nothing else changed. Each is held to what it is about.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Cli;
+use Test::More;
+
+my $examples = "$FindBin::Bin/../../examples";
+my $at_once = 6; # simulators mostly sleep
+my %documents;
+
+# name => [words of --set, how many documents]
+my @small = ('benchmark.tokenizer=sim', 'benchmark.num_prompts=6', 'benchmark.random_output_len=16');
+my @shared = ('benchmark.tokenizer=sim', 'benchmark.num_prompts=12',
+	'benchmark.prefix_repetition_num_prefixes=4', 'benchmark.prefix_repetition_output_len=4');
+my %run = (
+	'quickstart' => [[], 1],
+	'model-comparison' => [[@small, 'repeat=1'], 3],
+	'configuration-search' => [[@small], 8],
+	'scaling' => [[@small], 3],
+	'memory' => [[@small], 5],
+	'precision' => [[@small, 'repeat=1'], 4],
+	'regression' => [[@small, 'repeat=2'], 4],
+	'capacity' => [[@small, 'benchmark.request_rate=inf', 'matrix={"benchmark.request_rate": [20, 40]}'], 2],
+	'disaggregated-prefill' => [['benchmark.tokenizer=sim', 'benchmark.num_prompts=12',
+		'benchmark.random_output_len=32', 'benchmark.request_rate=8'], 2],
+	'cpu-offload' => [['benchmark.tokenizer=sim', 'benchmark.num_prompts=10',
+		'benchmark.prefix_repetition_num_prefixes=10', 'benchmark.prefix_repetition_output_len=4',
+		'benchmark.max_concurrency=1'], 4],
+	'kv-sharing' => [[@shared, 'benchmark.max_concurrency=1'], 2],
+	'decode-only' => [[@small], 3],
+	'optimization-levels' => [['experiments.1.benchmark.tokenizer=sim',
+		'experiments.1.benchmark.num_prompts=6', 'experiments.1.benchmark.random_output_len=16',
+		'experiments.0.benchmark.num_iters_cold=1', 'experiments.0.benchmark.num_iters_warmup=0',
+		'experiments.0.benchmark.num_iters_warm=1'], 6],
+	'moe' => [[@small], 4],
+	'multimodal' => [[@small], 3],
+);
+
+opendir my $dir, $examples or die "$examples: $!\n";
+my @files = sort map { /^(.*)\.yaml$/ ? $1 : () } readdir $dir;
+is_deeply(\@files, [sort keys %run], 'every example is run, and no other');
+
+# ---- all of them, some at once ----
+
+my @waiting = sort { $a eq 'optimization-levels' ? -1 : $b eq 'optimization-levels' ? 1 : $a cmp $b } keys %run;
+my @running;
+while (@waiting || @running) {
+	while (@waiting && @running < $at_once) {
+		my $name = shift @waiting;
+		my @set = @{$run{$name}[0]};
+		my @words = ('run', '--config', "$examples/$name.yaml", '--output', "$name.json",
+			'--progress', 'none');
+
+		push @words, '--set', 'server.command=sim', @set if @set;
+		push @running, [$name, begin(args => \@words, env => { ENGINE_COMMIT => 'abc123' },
+			seconds => 120)];
+	}
+	my ($name, $run) = @{shift @running};
+	$run = finish($run);
+	is($run->{status}, 0, "$name: exit status") or diag($run->{err}, substr $run->{out}, -3000);
+	my $whole = eval { json_of(slurp("$name.json")) } || {};
+	my @documents = $whole->{experiments} ? @{$whole->{experiments}} : ($whole);
+	is(scalar(@documents), $run{$name}[1], "$name: documents");
+	is(scalar(grep { ($_->{status} || '') eq 'completed' } @documents), $run{$name}[1],
+		"$name: all completed");
+	$documents{$name} = \@documents;
+}
+
+# The documents of an example by the names of their experiments.
+sub of
+{
+	my ($name) = @_;
+	return { map { $_->{config}{name} => $_ } @{$documents{$name}} };
+}
+
+sub number { my ($document, $key) = @_; return $document->{results}{$key} }
+sub less { my ($a, $b, $name) = @_; cmp_ok($a, '<', $b, $name) }
+
+# ---- what each is about ----
+
+my $first = $documents{quickstart}[0];
+is(number($first, 'completed_requests'), 60, 'quickstart: requests');
+like($first->{trust}{verdict}, qr/^(VALID|DEGRADED|INVALID)$/, 'quickstart: a verdict');
+ok($first->{system}{host}, 'quickstart: the host was watched');
+ok(-s 'quickstart.d/run.rec', 'quickstart: the record is kept');
+is($first->{config}{server}{model}, 'meta-llama/Llama-3.1-8B-Instruct', 'quickstart: the engine model');
+
+is_deeply([sort keys %{of('model-comparison')}], [qw(llama-3.1-8b qwen2.5-7b qwen3-8b)],
+	'model-comparison: three models');
+
+my %combination = map { join('/', @{$_->{config}{server}}{qw(max_num_seqs max_num_batched_tokens)},
+	$_->{config}{benchmark}{max_concurrency}) => 1 } @{$documents{'configuration-search'}};
+is(scalar(keys %combination), 8, 'configuration-search: every combination once');
+
+my @scaled = sort { $a->{config}{server}{tensor_parallel_size} <=> $b->{config}{server}{tensor_parallel_size} }
+	@{$documents{scaling}};
+less(number($scaled[1], 'median_tpot_ms'), number($scaled[0], 'median_tpot_ms'), 'scaling: 4 GPUs beat 2');
+less(number($scaled[2], 'median_tpot_ms'), number($scaled[1], 'median_tpot_ms'), 'scaling: 8 GPUs beat 4');
+my $speedup = run(args => [qw(bench compare scaling.json --scaling)]);
+like($speedup->{out}, qr/^ +2 .* 1\.000 .*\n +4 .*\n +8 /m, 'scaling: a table of speed-ups');
+
+my $memory = of('memory');
+sub room { my ($d) = @_; return $d->{config}{servers}[0]{capacity}{kv_tokens} || 0 }
+less(room($memory->{baseline}), room($memory->{$_}), "memory: $_ makes room")
+	for 'more-of-the-gpu', 'kv-cache-fp8', 'weights-fp8';
+
+my $precision = of('precision');
+less(number($precision->{'fp8-dynamic'}, 'median_tpot_ms'), number($precision->{bf16}, 'median_tpot_ms'),
+	'precision: FP8 decodes faster');
+
+is($documents{regression}[0]{provenance}{engine_commit}, 'abc123', 'regression: the commit is kept');
+is(run(args => [qw(bench compare regression.json regression.json --fail-if), 'output_throughput<-5%'])
+	->{status}, 0, 'regression: no slower than itself');
+
+ok(defined number($_, 'request_goodput'), 'capacity: goodput') for @{$documents{capacity}};
+
+my $pair = of('disaggregated-prefill');
+is_deeply([map { $_->{role} } @{$pair->{disaggregated}{config}{servers}}], [qw(prefill decode proxy)],
+	'disaggregated-prefill: roles');
+less(number($pair->{disaggregated}, 'median_tpot_ms'), number($pair->{'two-plain-servers'}, 'median_tpot_ms'),
+	'disaggregated-prefill: prompts do not delay tokens');
+
+my $offload = of('cpu-offload');
+less(2 * number($offload->{'offload-warm'}, 'median_ttft_ms'), number($offload->{'offload-cold'},
+	'median_ttft_ms'), 'cpu-offload: the warm pass need not compute prefixes');
+less(number($offload->{'gpu-only-cold'}, 'median_ttft_ms'), 1.5 * number($offload->{'gpu-only-warm'},
+	'median_ttft_ms'), 'cpu-offload: without it there is little to gain');
+
+my $sharing = of('kv-sharing');
+less(number($sharing->{shared}, 'mean_ttft_ms'), number($sharing->{apart}, 'mean_ttft_ms'),
+	'kv-sharing: what one has computed the other need not');
+
+is($documents{'decode-only'}[0]{config}{tags}{decode_only}, 'true', 'decode-only: tagged');
+less(number($documents{'decode-only'}[0], 'median_ttft_ms'), 150, 'decode-only: prompts are not computed');
+my $decode = run(args => [qw(bench compare decode-only.json decode-only.json)]);
+unlike($decode->{out}, qr/ttft/, 'decode-only: no time to the first token in comparisons');
+like($decode->{out}, qr/tpot/, 'decode-only: but others');
+
+my $levels = of('optimization-levels');
+less(number($levels->{'start-optimization_level=0'}, 'startup')->{avg_cold_startup_time},
+	number($levels->{'start-optimization_level=2'}, 'startup')->{avg_cold_startup_time},
+	'optimization-levels: -O0 starts sooner');
+less(number($levels->{'serve-optimization_level=2'}, 'median_tpot_ms'),
+	number($levels->{'serve-optimization_level=0'}, 'median_tpot_ms'),
+	'optimization-levels: -O2 serves faster');
+
+my %parallel = map { $_->{config}{server}{enable_expert_parallel} ? 'experts' : 'tensors', 1 } @{$documents{moe}};
+is_deeply([sort keys %parallel], [qw(experts tensors)], 'moe: both ways');
+
+my %items = map { $_->{config}{name} => $_->{config}{benchmark}{random_mm_base_items_per_request} }
+	@{$documents{multimodal}};
+is_deeply(\%items, { 'text' => 0, 'one-small' => 1, 'two-large' => 2 }, 'multimodal: pictures');
+
+# One file, split by what was varied in it.
+my $by = run(args => [qw(bench compare memory.json --by experiment --metrics output_throughput)]);
+like($by->{out}, qr/^baseline \(baseline\) .*\n(.*\n)*output_throughput .* kv-cache-fp8 /m,
+	'bench compare --by: experiments of one file');
+my $alike = run(args => [qw(bench compare memory.json --by max_model_len)]);
+is($alike->{status}, 1, 'bench compare --by: nothing differs');
+like($alike->{err}, qr/--by max_model_len: all runs have the same value, 16384/, 'and it says so');
+done_testing();
