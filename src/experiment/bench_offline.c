@@ -26,6 +26,7 @@ struct bench {
 	struct opt_result given;
 	struct offline_engine engine;
 	struct offline_hooks hooks;
+	struct run_watch watch;
 	struct arena arena;
 	const char *path;           /* of the result */
 };
@@ -218,10 +219,12 @@ static void on_warn(void *self, const char *text)
 
 static void on_progress(void *self, const char *what, uint64_t done, uint64_t total)
 {
-	const struct run *r = ((struct bench *)self)->run;
+	struct bench *b = self;
+	const struct experiment_hooks *hooks = b->run->hooks;
 
-	if (r->hooks->progress)
-		r->hooks->progress(r->hooks->self, what, done, total);
+	watch_progress(&b->watch, what);
+	if (hooks->progress)
+		hooks->progress(hooks->self, what, done, total);
 }
 
 /* ---- what came of it ---- */
@@ -261,8 +264,10 @@ int bench_offline(struct run *r)
 	b.path = run_path(r, ".result.json");
 	unlink(b.path);
 	run_line(r, "Measuring %s", experiment_mode_name(r->x->mode));
+	watch_begin_offline(r, &b.watch);
 	rc = mode[r->x->mode](&b, &e);
 	keep_result(&b);
+	watch_end_offline(r, &b.watch);
 	if (rc < 0)
 		rc = failed(r, &e);
 	else if (!r->out->result.n)

@@ -6,6 +6,7 @@
  *   run_servers.c    servers started, watched, asked about themselves, kept or stopped
  *   bench_serve.c    load on the server that serves
  *   bench_offline.c  throughput, latency, startup: engines without a server of ours
+ *   bench_watch.c    the machine beside those
  *   collect.c        traces, the machine, the environment
  *
  * A stage returns 0, or -1 after run_fail(): the first failure is the outcome's.
@@ -21,6 +22,7 @@
 #include "experiment/run.h"
 #include "run/capacity.h"
 #include "telemetry/beat.h"
+#include "telemetry/system.h"
 
 #define RUN_WARNINGS_MAX 200 /* kept in the document; all of them are said */
 
@@ -106,6 +108,19 @@ bool servers_are_alive(const struct experiment_held *held);
 int bench_serve_check(struct run *r);
 int bench_serve(struct run *r);
 int bench_offline(struct run *r);
+
+/* ---- bench_watch.c: the machine beside an engine without a server ---- */
+
+struct run_watch {
+	struct system_watch *system; /* NULL: nothing is watched */
+	int64_t began_ns;
+	int64_t from_ns, to_ns;      /* what is measured; 0: all of it */
+};
+void watch_begin_offline(struct run *r, struct run_watch *w);
+/* What is under way now. */
+void watch_progress(struct run_watch *w, const char *what);
+/* Once the outcome has its result. */
+void watch_end_offline(struct run *r, struct run_watch *w);
 
 /* ---- collect.c ---- */
 
