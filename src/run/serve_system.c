@@ -27,7 +27,7 @@ static int parse_list(const struct check *c)
 		s->gpu = s->host = s->process = true;
 		return 0;
 	}
-	if (rest.n == 0)
+	if (rest.n == 0 || str_ends(rest, STR(",")))
 		return bad_list(c);
 	while (rest.n) {
 		struct str word = str_trim(str_cut(&rest, ','));
@@ -77,6 +77,17 @@ static int parse_pids(const struct check *c)
 	return 0;
 }
 
+static int check_gpus(const struct check *c)
+{
+	const struct opt_list *list = &c->o->system_gpus;
+
+	for (size_t i = 0; i < list->n; i++)
+		if (!is_name(str_of(list->v[i])))
+			return err_set(c->e, ERR_USAGE, "--system-gpus: expected the index of a GPU or its "
+				       "UUID, got '%s'", list->v[i]);
+	return 0;
+}
+
 static void check_unused(const struct check *c)
 {
 	const struct system_opts *s = &c->d->system;
@@ -95,7 +106,7 @@ int serve_check_system(const struct check *c)
 {
 	const struct serve_opts *o = c->o;
 
-	if (parse_list(c) < 0 || parse_pids(c) < 0)
+	if (parse_list(c) < 0 || parse_pids(c) < 0 || check_gpus(c) < 0)
 		return -1;
 	if (o->system_interval > 0 && o->system_interval < INTERVAL_S_MIN)
 		return err_set(c->e, ERR_USAGE, "--system-interval: expected 0 or at least %g seconds, "

@@ -240,6 +240,16 @@ my @rows = (
 	['serve', 2, '--metrics-interval: expected 0 or at least 0.01 seconds, got 0.001',
 		qw(--metrics-interval 0.001)],
 	['serve', 2, '--metrics-url: *', qw(--metrics-url ftp://a/metrics)],
+	(map { ['serve', 2, '--system-metrics: expected off, all, or a comma list of gpu, host, process, '
+		. "got '$_'", '--system-metrics', $_] } 'gpus', 'gpu,', 'off,host', ''),
+	['serve', 2, '--system-interval: expected 0 or at least 0.01 seconds, got 0.009',
+		qw(--system-interval 0.009)],
+	['serve', 2, '*--system-interval*', qw(--system-interval -1)],
+	(map { ['serve', 2, "--system-gpus: expected the index of a GPU or its UUID, got '$_'",
+		'--system-gpus', $_] } '', '0,1'),
+	(map { ['serve', 2, "--system-pid: expected the number of a process, or NAME=NUMBER with a name "
+		. "of letters, digits, '-', '_' and '.', got '$_'", '--system-pid', $_] }
+		'x', '0', '=7', 'a b=7', 'a=', '99999999999'),
 	# names
 	['serve', 2, 'unrecognized option --num-promts; did you mean --num-prompts?', qw(--num-promts 3)],
 	['serve', 2, 'unrecognized option --zzzzzzzzz', qw(--zzzzzzzzz)],
