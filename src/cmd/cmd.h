@@ -21,6 +21,9 @@ const struct opt_set *cmd_bench_markdown_options(void);
 const struct opt_set *cmd_bench_plot_options(void);
 const struct opt_set *cmd_bench_plot_pareto_options(void);
 const struct opt_set *cmd_run_options(void);
+enum cmd_args { CMD_ARGS_LIST, CMD_ARGS_SHOW, CMD_ARGS_IMPORT };
+const struct opt_set *cmd_args_options(enum cmd_args verb);
+const struct opt_set *args_import_set(void);
 const struct opt_set *cmd_sim_options(void);
 enum cmd_tokenizer {
 	CMD_TOKENIZER_ENCODE, CMD_TOKENIZER_DECODE, CMD_TOKENIZER_COUNT, CMD_TOKENIZER_COMPILE,
@@ -53,6 +56,9 @@ int cmd_dataset_compile(int argc, char **argv);
 int cmd_dataset_slices(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
 int cmd_run(int argc, char **argv);
+int cmd_args_list(int argc, char **argv);
+int cmd_args_show(int argc, char **argv);
+int cmd_args_import(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_tokenizer_encode(int argc, char **argv);
 int cmd_tokenizer_decode(int argc, char **argv);

@@ -42,6 +42,8 @@ int cmd_completion(int argc, char **argv)
 		cmd_tokenizer_options(CMD_TOKENIZER_COUNT),
 		cmd_tokenizer_options(CMD_TOKENIZER_SHOW),
 		cmd_tokenizer_options(CMD_TOKENIZER_COMPILE),
+		cmd_args_options(CMD_ARGS_LIST), cmd_args_options(CMD_ARGS_SHOW),
+		cmd_args_options(CMD_ARGS_IMPORT),
 		cmd_dataset_show_options(), cmd_dataset_compile_options(),
 		cmd_dataset_slices_options(), &set,
 	};

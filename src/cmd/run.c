@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "cmd/args_file.h"
 #include "cmd/cmd.h"
 #include "cmd/run_verb.h"
 #include "cmd/target.h"
@@ -31,6 +32,8 @@ static const struct opt rows[] = {
 	R(set, "set", .group = CONFIG, .arg = "KEY=VALUE", .flags = OPT_MANY | OPT_EACH,
 	  .help = "change a value of the configuration: server.port=8001, benchmark.num_prompts=10; "
 		  "may be repeated"),
+	R(args_file, "args-file", .group = CONFIG, .arg = "FILE",
+	  .help = "further arguments of the server, as args import writes them; default: the user's"),
 	R(only, "only", .group = WHAT, .arg = "PATTERN", .flags = OPT_MANY | OPT_EACH,
 	  .help = "of a suite only members whose name matches (* and ?)"),
 	R(is_resumed, "resume", .group = WHAT,
@@ -169,6 +172,9 @@ static int read_config(struct command_run *c)
 	if (!c->o.config)
 		return err_set(e, ERR_USAGE, "--config: expected the file of an experiment");
 	know_machine(&c->know);
+	if (args_file_load(c->o.args_file, &c->arena, &c->extra, e) < 0)
+		return c->o.args_file ? err_wrap(e, "--args-file") : -1;
+	c->know.extra = &c->extra;
 	c->asked = (struct suite_opts){
 		.output = c->o.output, .only = list_of(&c->o.only, &c->arena),
 		.is_resumed = c->o.is_resumed, .jobs = c->o.jobs.is_set ? (unsigned)c->o.jobs.v : 0,
@@ -247,13 +253,17 @@ static int status_of(struct command_run *c, const struct suite_tally *t, struct 
 
 static char *const *child_words(struct command_run *c)
 {
-	char **words = arena_alloc(&c->arena, 4 * sizeof(*words));
+	char **words = arena_alloc(&c->arena, 6 * sizeof(*words));
 	size_t n = 0;
 
 	words[n++] = arena_text(&c->arena, STR("--progress"));
 	words[n++] = arena_text(&c->arena, STR("none"));
 	if (c->o.show_log)
 		words[n++] = arena_text(&c->arena, STR("--show-log"));
+	if (c->o.args_file) {
+		words[n++] = arena_text(&c->arena, STR("--args-file"));
+		words[n++] = arena_text(&c->arena, str_of(c->o.args_file));
+	}
 	return words;
 }
 

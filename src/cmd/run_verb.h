@@ -10,6 +10,7 @@
 #pragma once
 #include "cmd/cli.h"
 #include "cmd/run_talk.h"
+#include "engine/extra.h"
 #include "experiment/config.h"
 #include "experiment/suite.h"
 
@@ -22,7 +23,7 @@ struct run_opts {
 	bool is_resumed, dry_run, check, strict, show_log, upload_spool, print_config, print_schema;
 	const char *plan;
 	struct opt_int jobs;
-	const char *upload, *token_file, *progress, *member;
+	const char *upload, *token_file, *progress, *member, *args_file;
 };
 
 struct command_run {
@@ -30,6 +31,7 @@ struct command_run {
 	struct run_opts o;
 	struct config config;
 	struct config_know know;
+	struct engine_extra extra;
 	struct config_findings findings;
 	struct suite_opts asked;
 	struct suite suite;

@@ -91,6 +91,7 @@ struct config_know {
 	unsigned n_gpus;             /* that may be used */
 	unsigned compute_capability; /* the lowest among them, 8.9 as 89; 0: not known, not CUDA */
 	bool is_amd;
+	const struct engine_extra *extra; /* arguments that win over the table (engine/extra.h); NULL */
 };
 
 /*

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd/args.c - `profllm args list` and `args show`: what arguments vLLM's server has. */
+#include <math.h>
+
+#include "cmd/args_file.h"
+#include "cmd/cli.h"
+#include "cmd/cmd.h"
+
+struct args_opts {
+	struct opt_list text;
+	const char *group, *version, *args_file;
+	bool all, json;
+};
+
+#define ROW(...) OPT(struct args_opts, __VA_ARGS__)
+#define FILE_ROW                                                                      \
+	ROW(args_file, "args-file", .arg = "FILE",                                    \
+	    .help = "further arguments, as args import writes them; default: the user's")
+
+static const struct opt list_rows[] = {
+	ROW(text, "TEXT", .flags = OPT_POSITIONAL,
+	    .help = "words that name, choices or description must hold"),
+	ROW(group, "group", .arg = "NAME", .help = "those of one group, as vLLM's help has them"),
+	ROW(version, "version", .arg = "V", .help = "those that this version of vLLM has: 0.11, 0.12.1"),
+	ROW(all, "all", .help = "those of older versions too"),
+	ROW(json, "json", .help = "a JSON list, with everything that is known"),
+	FILE_ROW,
+};
+static const struct opt show_rows[] = {
+	ROW(text, "NAME", .flags = OPT_POSITIONAL | OPT_MANY,
+	    .help = "names without dashes, or as keys of a configuration"),
+	ROW(json, "json", .help = "a JSON list"),
+	FILE_ROW,
+};
+static const struct args_opts defaults;
+
+static const struct opt_set list_set = {
+	.command = "args list",
+	.summary = "Lists the arguments of vLLM's server that an experiment may set.",
+	.usage = "[TEXT ...] [options]",
+	.epilog = "Examples:\n"
+		  "  profllm args list\n"
+		  "  profllm args list prefix cache --version 0.12\n"
+		  "  profllm args list --group ParallelConfig --json",
+	.row = list_rows, .n = sizeof(list_rows) / sizeof(*list_rows),
+	.defaults = &defaults, .bytes = sizeof(defaults),
+};
+static const struct opt_set show_set = {
+	.command = "args show",
+	.summary = "Tells all that is known of arguments of vLLM's server.",
+	.usage = "NAME ... [options]",
+	.epilog = "Examples:\n"
+		  "  profllm args show gpu_memory_utilization\n"
+		  "  profllm args show --json tensor-parallel-size",
+	.row = show_rows, .n = sizeof(show_rows) / sizeof(*show_rows),
+	.defaults = &defaults, .bytes = sizeof(defaults),
+};
+
+const struct opt_set *cmd_args_options(enum cmd_args verb)
+{
+	return verb == CMD_ARGS_LIST ? &list_set : verb == CMD_ARGS_SHOW ? &show_set :
+	       args_import_set();
+}
+
+/* ---- one argument ---- */
+
+static bool has_text(const char *where, const char *what)
+{
+	return strcasestr(where, what) != NULL;
+}
+
+static bool is_wanted(const struct engine_arg *arg, const struct args_opts *o, unsigned version)
+{
+	char key[128];
+
+	if (o->group && !str_eq_nocase(str_of(o->group), str_of(arg->group)))
+		return false;
+	if (version ? !engine_arg_is_in(arg, version) : arg->until && !o->all)
+		return false;
+	snprintf(key, sizeof(key), "%s", arg->name);
+	for (char *p = key; *p; p++)
+		*p = *p == '-' ? '_' : *p;
+	for (size_t i = 0; i < o->text.n; i++)
+		if (!has_text(arg->name, o->text.v[i]) && !has_text(key, o->text.v[i]) &&
+		    !has_text(arg->choices, o->text.v[i]) && !has_text(arg->about, o->text.v[i]))
+			return false;
+	return true;
+}
+
+static void add_versions(const struct engine_arg *arg, struct buf *out)
+{
+	if (arg->since)
+		buf_printf(out, "from %u.%u", arg->since / 1000, arg->since % 1000);
+	if (arg->until)
+		buf_printf(out, "%sto %u.%u", arg->since ? " " : "", arg->until / 1000,
+			   arg->until % 1000);
+	if (arg->flags & ENGINE_DEPRECATED)
+		buf_printf(out, "%sdeprecated", arg->since || arg->until ? ", " : "");
+}
+
+static void add_field(struct buf *out, const char *name, const char *value)
+{
+	if (value && *value)
+		buf_printf(out, "  %-12s %s\n", name, value);
+}
+
+static void show_one(const struct engine_arg *arg, struct buf *out)
+{
+	struct buf text = { 0 };
+
+	buf_printf(out, "--%s\n  %s\n", arg->name, arg->about);
+	engine_arg_value_text(arg, &text);
+	add_field(out, "value", text.data);
+	add_field(out, "default", arg->initial);
+	buf_reset(&text);
+	add_versions(arg, &text);
+	add_field(out, "versions", text.len ? text.data : "");
+	add_field(out, "successor", arg->successor);
+	add_field(out, "also", arg->also);
+	add_field(out, "group", arg->group);
+	buf_release(&text);
+}
+
+static void put_text(struct json_writer *w, const char *key, const char *text)
+{
+	json_key(w, key);
+	json_put_text(w, text && *text ? text : NULL);
+}
+
+static void put_words(struct json_writer *w, const char *key, const char *words)
+{
+	struct str rest = str_of(words);
+
+	json_key(w, key);
+	json_begin_array(w);
+	while (rest.n)
+		json_put_str(w, str_cut(&rest, ' '));
+	json_end_array(w);
+}
+
+static void put_bound(struct json_writer *w, const char *key, double v)
+{
+	json_key(w, key);
+	if (isfinite(v))
+		json_put_f64(w, v);
+	else
+		json_put_null(w);
+}
+
+static void put_version(struct json_writer *w, const char *key, unsigned version)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%u.%u", version / 1000, version % 1000);
+	put_text(w, key, version ? text : NULL);
+}
+
+static void put_one(struct json_writer *w, const struct engine_arg *arg)
+{
+	json_begin_object(w);
+	put_text(w, "name", arg->name);
+	put_words(w, "also", arg->also);
+	put_text(w, "group", arg->group);
+	put_text(w, "kind", engine_kind_name(arg->kind));
+	json_key(w, "default");
+	json_put_text(w, arg->initial);
+	put_words(w, "choices", arg->choices);
+	put_bound(w, "min", arg->min);
+	json_key(w, "min_is_exclusive");
+	json_put_bool(w, arg->flags & ENGINE_ABOVE);
+	put_bound(w, "max", arg->max);
+	put_version(w, "since", arg->since);
+	put_version(w, "until", arg->until);
+	json_key(w, "deprecated");
+	json_put_bool(w, arg->flags & ENGINE_DEPRECATED);
+	put_text(w, "successor", arg->successor);
+	put_text(w, "about", arg->about);
+	json_end_object(w);
+}
+
+/* ---- several ---- */
+
+struct wanted {
+	const struct engine_arg **arg;
+	size_t n;
+};
+
+/* The user's own win over the table's of their names. */
+static struct wanted choose(const struct args_opts *o, const struct engine_extra *extra,
+			    unsigned version, struct arena *a)
+{
+	struct wanted w = { arena_alloc(a, (engine_arg_count + extra->n) * sizeof(*w.arg)), 0 };
+
+	for (size_t i = 0; i < engine_arg_count; i++) {
+		const struct engine_arg *arg = engine_extra_find(extra, str_of(engine_args[i].name));
+
+		if (!arg)
+			arg = &engine_args[i];
+		if (is_wanted(arg, o, version))
+			w.arg[w.n++] = arg;
+	}
+	for (size_t i = 0; i < extra->n; i++)
+		if (!engine_arg_find(str_of(extra->arg[i].name)) &&
+		    is_wanted(&extra->arg[i], o, version))
+			w.arg[w.n++] = &extra->arg[i];
+	return w;
+}
+
+static void list_all(const struct wanted *w, struct buf *out)
+{
+	const char *group = "";
+
+	for (size_t i = 0; i < w->n; i++) {
+		const struct engine_arg *arg = w->arg[i];
+		struct buf value = { 0 };
+
+		if (strcmp(group, arg->group) != 0)
+			buf_printf(out, "%s%s\n", i ? "\n" : "", arg->group);
+		group = arg->group;
+		engine_arg_value_text(arg, &value);
+		buf_printf(out, "  %-40s %s", arg->name, value.data);
+		if (arg->initial && *arg->initial)
+			buf_printf(out, " [%s]", arg->initial);
+		buf_add_char(out, '\n');
+		buf_release(&value);
+	}
+}
+
+static void print(const struct wanted *w, bool is_json, bool is_list)
+{
+	struct buf out = { 0 };
+	struct json_writer json = json_writer(&out);
+
+	if (is_json) {
+		json.indent = 2;
+		json_begin_array(&json);
+		for (size_t i = 0; i < w->n; i++)
+			put_one(&json, w->arg[i]);
+		json_end_array(&json);
+		buf_add_char(&out, '\n');
+	} else if (is_list) {
+		list_all(w, &out);
+	} else {
+		for (size_t i = 0; i < w->n; i++) {
+			buf_add_text(&out, i ? "\n" : "");
+			show_one(w->arg[i], &out);
+		}
+	}
+	cli_out(buf_str(&out));
+	buf_release(&out);
+}
+
+static int check_group(const struct args_opts *o, const struct engine_extra *extra, struct err *e)
+{
+	const char *names[64];
+	size_t n = 0;
+	const char *near;
+
+	for (size_t i = 0; i < engine_arg_count + extra->n; i++) {
+		const char *group = i < engine_arg_count ? engine_args[i].group :
+				    extra->arg[i - engine_arg_count].group;
+
+		if (!o->group || str_eq_nocase(str_of(o->group), str_of(group)))
+			return 0;
+		if (n < sizeof(names) / sizeof(*names) && (!n || strcmp(names[n - 1], group) != 0))
+			names[n++] = group;
+	}
+	near = opt_nearest(str_of(o->group), names, n);
+	return err_set(e, ERR_USAGE, "--group: there is no group '%s'%s%s%s", o->group,
+		       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+int cmd_args_list(int argc, char **argv)
+{
+	struct engine_extra extra;
+	struct args_opts o;
+	struct wanted wanted;
+	struct cli cli;
+	unsigned version = 0;
+	int status = cli_begin(&cli, &list_set, argc, argv, &o);
+
+	if (status != CLI_CONTINUE)
+		return status;
+	cli_flush_notes(&cli);
+	if (o.version && !(version = engine_version(o.version)))
+		err_set(&cli.err, ERR_USAGE, "--version: expected a version such as 0.11, got '%s'",
+			o.version);
+	else if (args_file_load(o.args_file, &cli.arena, &extra, &cli.err) == 0 &&
+		 check_group(&o, &extra, &cli.err) == 0) {
+		wanted = choose(&o, &extra, version, &cli.arena);
+		print(&wanted, o.json, true);
+	}
+	return cli_end(&cli);
+}
+
+/* "x_y", "x-y", and other spellings without their dashes: "tp". */
+static const struct engine_arg *find(const struct engine_extra *extra, const char *word)
+{
+	struct str name = str_of(word);
+	const struct engine_arg *arg = engine_extra_find(extra, name);
+
+	if (!arg)
+		arg = engine_arg_find(name);
+	for (size_t i = 0; !arg && i < engine_arg_count; i++) {
+		struct str rest = str_of(engine_args[i].also);
+
+		while (rest.n && !arg) {
+			struct str one = str_cut(&rest, ' ');
+
+			if (one.n > name.n && str_ends(one, name) && one.p[one.n - name.n - 1] == '-')
+				arg = &engine_args[i];
+		}
+	}
+	return arg;
+}
+
+static int refuse(const struct engine_extra *extra, const char *word, struct arena *a,
+		  struct err *e)
+{
+	const char **names = arena_alloc(a, (engine_arg_count + extra->n) * sizeof(*names));
+	char *dashed = arena_text(a, str_of(word));
+	const char *near;
+
+	for (char *p = dashed; *p; p++)
+		*p = *p == '_' ? '-' : *p;
+	for (size_t i = 0; i < engine_arg_count; i++)
+		names[i] = engine_args[i].name;
+	for (size_t i = 0; i < extra->n; i++)
+		names[engine_arg_count + i] = extra->arg[i].name;
+	near = opt_nearest(str_of(dashed), names, engine_arg_count + extra->n);
+	return err_set(e, ERR_USAGE, "vLLM's server has no argument '%s'%s%s%s", word,
+		       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+int cmd_args_show(int argc, char **argv)
+{
+	struct engine_extra extra;
+	struct args_opts o;
+	struct wanted wanted;
+	struct cli cli;
+	int status = cli_begin(&cli, &show_set, argc, argv, &o);
+
+	if (status != CLI_CONTINUE)
+		return status;
+	cli_flush_notes(&cli);
+	if (args_file_load(o.args_file, &cli.arena, &extra, &cli.err) < 0)
+		return cli_end(&cli);
+	wanted = (struct wanted){ arena_alloc(&cli.arena, (o.text.n + 1) * sizeof(*wanted.arg)), 0 };
+	for (size_t i = 0; i < o.text.n; i++) {
+		const struct engine_arg *arg = find(&extra, o.text.v[i]);
+
+		if (!arg) {
+			refuse(&extra, o.text.v[i], &cli.arena, &cli.err);
+			return cli_end(&cli);
+		}
+		wanted.arg[wanted.n++] = arg;
+	}
+	print(&wanted, o.json, false);
+	return cli_end(&cli);
+}
