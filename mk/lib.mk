@@ -35,3 +35,4 @@ install-lib: $(LIB) $(O)/profllm.pc
 LIB_OBJ := $(call layer_obj,lib)
 $(LIB_OBJ): | $(O)/gen/version.h
 -include $(LIB_OBJ:.o=.d)
+suite: $(if $(filter cli,$(WHAT)),$(LIB))

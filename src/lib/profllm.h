@@ -85,7 +85,10 @@ PROFLLM_EXPORT const char *profllm_version(void);
 /* PROFLLM_API of the library that runs. */
 PROFLLM_EXPORT unsigned profllm_api(void);
 
-/* Fills outcome and returns its status. Release outcome afterwards, whatever the status. */
+/*
+ * Fills outcome and returns its status. Release outcome afterwards, whatever the status. An outcome
+ * without a size is not filled: REFUSED.
+ */
 PROFLLM_EXPORT int profllm_run(const struct profllm_request *request,
 			       struct profllm_outcome *outcome);
 /* Once or several times; outcome's texts are gone then. */

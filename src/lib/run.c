@@ -282,19 +282,23 @@ static void remove_scratch(const struct call *c)
 
 int profllm_run(const struct profllm_request *request, struct profllm_outcome *outcome)
 {
-	struct call *c = mem_alloc(sizeof(*c));
-	struct own *own = mem_alloc(sizeof(*own));
-	int status = run(c, request, own);
-	size_t size = outcome->size;
-	struct profllm_outcome out = {
-		.size = size, .status = status, .document = own->document, .error = own->error, .own = own,
-	};
+	struct call *c;
+	struct own *own;
+	int status;
 
+	if (outcome->size < sizeof(*outcome)) /* no initialiser: there is no place for a word of why */
+		return PROFLLM_REFUSED;
+	c = mem_alloc(sizeof(*c));
+	own = mem_alloc(sizeof(*own));
+	status = run(c, request, own);
 	remove_scratch(c);
 	config_findings_release(&c->findings);
 	arena_release(&c->arena);
 	free(c);
-	memcpy(outcome, &out, size < sizeof(out) ? size : sizeof(out));
+	outcome->status = status;
+	outcome->document = own->document;
+	outcome->error = own->error;
+	outcome->own = own;
 	return status;
 }
 
