@@ -186,13 +186,36 @@ static void add_expected(const struct engine_arg *arg, struct buf *out)
 		buf_add_text(out, " or auto");
 }
 
+/* The choice that was probably meant; "" when none is near. */
+static void nearest_choice(const struct engine_arg *arg, struct str got, char out[static 64])
+{
+	const char *names[64], *near;
+	char *words = strdup(arg->choices), *word = words;
+	size_t n = 0;
+
+	*out = 0;
+	for (; word && *word && n < sizeof(names) / sizeof(*names); n++) {
+		names[n] = word;
+		word = strchr(word, ' ');
+		if (word)
+			*word++ = 0;
+	}
+	near = opt_nearest(got, names, n);
+	if (near)
+		snprintf(out, 64, "%s", near);
+	free(words);
+}
+
 static int refuse(const struct engine_arg *arg, struct str got, struct err *e)
 {
 	struct buf expected = { 0 };
+	char near[64];
 
 	add_expected(arg, &expected);
-	err_set(e, ERR_USAGE, "--%s: expected %s, got '%.*s'", arg->name, expected.data,
-		(int)(got.n < SHOWN_MAX ? got.n : SHOWN_MAX), got.p);
+	nearest_choice(arg, got, near);
+	err_set(e, ERR_USAGE, "--%s: expected %s, got '%.*s'%s%s%s", arg->name, expected.data,
+		(int)(got.n < SHOWN_MAX ? got.n : SHOWN_MAX), got.p, *near ? "; did you mean " : "",
+		near, *near ? "?" : "");
 	buf_release(&expected);
 	return -1;
 }

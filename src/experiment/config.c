@@ -97,7 +97,7 @@ static void read_gpus(struct config_reader *r, const struct json_value *v)
 {
 	struct experiment_resources *out = &r->x->resources;
 	const char *text = v ? config_scalar(v, r->a) : NULL;
-	struct json_value list = { .kind = JSON_ARRAY };
+	struct json_value *list;
 	int64_t count;
 
 	if (!v || (text && strcmp(text, "auto") == 0))
@@ -120,13 +120,15 @@ static void read_gpus(struct config_reader *r, const struct json_value *v)
 		struct str rest = v->text;
 
 		/* "0,1", as CUDA_VISIBLE_DEVICES has it. */
-		list.item = arena_alloc(r->a, (v->text.n + 1) * sizeof(*list.item));
+		list = arena_alloc(r->a, sizeof(*list));
+		list->kind = JSON_ARRAY;
+		list->item = arena_alloc(r->a, (v->text.n + 1) * sizeof(*list->item));
 		while (rest.n)
-			list.item[list.count++] = (struct json_value){
+			list->item[list->count++] = (struct json_value){
 				.kind = JSON_STRING,
 				.text = arena_str(r->a, str_trim(str_cut(&rest, ','))) };
-		json_marks_copy(r->c->marks, v, &list);
-		v = &list;
+		json_marks_copy(r->c->marks, v, list);
+		v = list;
 	}
 	if (v->kind != JSON_ARRAY || v->count == 0)
 		config_complain(r->c, r->f, v, "resources.gpus", "expected auto, none, a number of "
@@ -162,7 +164,9 @@ static void read_resources(struct config_reader *r, const struct json_value *tre
 	config_section(r, object, "resources", &config_resources_set, &own, NULL, others);
 	read_gpus(r, config_get(object, "gpus"));
 	out->is_shared = own.shared;
-	out->memory_free_min = own.memory_free;
+	/* Who shares a GPU finds it used. */
+	out->memory_free_min = own.shared && !config_get(object, "memory_free") ? 0 :
+										    own.memory_free;
 	out->wait_s = own.wait_s;
 	read_ports(r, object, own.ports);
 }

@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "base/words.h"
 #include "engine/args.h"
+#include "engine/extra.h"
 #include "experiment/config_parts.h"
 #include "experiment/container.h"
 #include "opt/dotted.h"
@@ -317,6 +318,32 @@ static void add_arg(struct one *o, struct str key, const struct json_value *v)
 	json_marks_copy(o->r->c->marks, v, &o->args->item[o->args->count - 1]);
 }
 
+/* 4k, 4K: the simulator is told the number. "auto" and -1 are what fits. */
+static bool is_ranged_for_sim(struct one *o, const struct opt *row, const struct json_value *v,
+			      struct str key, const char *path)
+{
+	const char *text = config_scalar(v, o->r->a);
+	struct json_value *number = arena_alloc(o->r->a, sizeof(*number));
+
+	number->kind = JSON_INT;
+	if (!text || !opt_human_int(str_of(text), &number->integer) || number->integer == -1)
+		return true;
+	json_marks_copy(o->r->c->marks, v, number);
+	return config_value(o->r, o->r->know->sim, row, number, key, path, o->sim,
+			    &o->sim_given) == 0;
+}
+
+/* The user's own list of arguments wins over the table. */
+static const struct engine_arg *find_arg(struct one *o, struct str name)
+{
+	const struct engine_arg *own;
+
+	if (memchr(name.p, '-', name.n))
+		return NULL;
+	own = engine_extra_find(o->r->know->extra, name);
+	return own ? own : engine_arg_find(name);
+}
+
 /* A key that is not the server's own. */
 static void read_key(struct one *o, struct str key, const struct json_value *v)
 {
@@ -324,7 +351,7 @@ static void read_key(struct one *o, struct str key, const struct json_value *v)
 	const struct opt_set *sim = o->is_sim ? o->r->know->sim : NULL;
 	const struct opt *row = config_row(sim, key);
 	struct str rest = key, head = str_cut(&rest, '.');
-	const struct engine_arg *arg = memchr(head.p, '-', head.n) ? NULL : engine_arg_find(head);
+	const struct engine_arg *arg = find_arg(o, head);
 	const struct json_value *as = v;
 
 	if (v->kind == JSON_NULL)
@@ -334,6 +361,8 @@ static void read_key(struct one *o, struct str key, const struct json_value *v)
 		    (row->kind == OPT_FLAG && v->kind == JSON_FALSE))
 			return;
 	} else if (arg && (o->is_vllm || o->is_sim)) {
+		if (row && !is_ranged_for_sim(o, row, v, key, path))
+			return;
 		if (rest.n ? read_dotted(o, arg, v, path) < 0 : read_arg(o, arg, v, path, &as) < 0)
 			return;
 		note_deprecated(o, arg, v, path);

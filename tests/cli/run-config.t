@@ -1,0 +1,138 @@
+#!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
+# run-config.t - the configuration of `profllm run` by the verb: mistakes with their file, line and
+# column, --set, the environment, includes, and the document of what never began. What every single
+# value may be is in tests/unit/test_experiment_config.c.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Cli;
+use Test::More;
+
+$ENV{XDG_RUNTIME_DIR} = Cwd::getcwd() . '/state';
+$ENV{PROFLLM_NVML} = '';
+delete $ENV{CONFIG_TEST_MODEL};
+mkdir 'state';
+
+sub try_config {
+	my ($text, @more) = @_;
+
+	spew('exp.yaml', $text);
+	return run(args => ['run', '--config', 'exp.yaml', '--dry-run', @more]);
+}
+
+# name, configuration, words, lines of stderr without "profllm run: "
+my @refused = (
+	['an unknown key', "server:\n  command: sim\n  max_num_sqs: 4\n", [],
+		'exp.yaml:3:3: server.max_num_sqs: unknown key; did you mean max_num_seqs?'],
+	['a key of the simulator', "server:\n  command: sim\n  ttft_mss: 4\n", [],
+		'exp.yaml:3:3: server.ttft_mss: unknown key; did you mean ttft_ms?'],
+	['the simulator\'s key in another server', "server:\n  ttft_ms: 4\n", [],
+		'exp.yaml:2:3: server.ttft_ms: unknown key'],
+	['a wrong type', "server: {command: sim}\nbenchmark:\n  num_prompts: [1, 2]\n", [],
+		'exp.yaml:3:16: benchmark.num_prompts: expected an integer, got a list'],
+	['a value out of range', "server:\n  gpu_memory_utilization: 1.5\n", [],
+		'exp.yaml:2:27: server.gpu_memory_utilization: expected a number above 0 and at most 1, '
+		. "got '1.5'"],
+	['a range of the simulator\'s', "server:\n  command: sim\n  max_num_seqs: 0\n", [],
+		'exp.yaml:3:17: server.max_num_seqs: expected an integer from 1 to 1000000, got \'0\''],
+	['a choice', "server:\n  dtype: int9\n", [],
+		'exp.yaml:2:10: server.dtype: expected one of auto, bfloat16, float, float16, float32, half, '
+		. "got 'int9'"],
+	['several mistakes', "server:\n  modle: m\n  port: -1\nbenchmark:\n  seed: x\n", [],
+		'exp.yaml:3:9: server.port: expected an integer from 0 to 65535, got \'-1\'',
+		'exp.yaml:2:3: server.modle: unknown key; did you mean model?',
+		'exp.yaml:5:9: benchmark.seed: expected an integer, got \'x\''],
+	['bad YAML', "server: [\n", [], "exp.yaml:2:1: did not find expected node content"],
+	['a tab', "server:\n\tport: 1\n", [], 'exp.yaml:2:1: a tab; YAML is indented with blanks'],
+	['a key twice', "server:\n  port: 1\n  port: 2\n", [],
+		"exp.yaml:3:3: the key 'port' stands twice; it is at 2:3, too"],
+	['no experiment', "", [], 'exp.yaml: is empty; expected sections such as server and benchmark'],
+	['--set', "server: {command: sim}\n", ['--set', 'server.port=x'],
+		"--set server.port=x: server.port: expected an integer from 0 to 65535, got 'x'"],
+	['--set without a value', "server: {}\n", ['--set', 'server'],
+		'--set server: expected KEY=VALUE, for example benchmark.num_prompts=100'],
+	['an unset variable', "server:\n  model: \${CONFIG_TEST_MODEL}\n", [],
+		'exp.yaml:2:10: server.model: the environment has no CONFIG_TEST_MODEL; set it, or write '
+		. '${CONFIG_TEST_MODEL:-otherwise}'],
+	['a rule between values', "server:\n  max_num_batched_tokens: 64\n  max_num_seqs: 128\n", [],
+		'exp.yaml:3:17: server.max_num_seqs: 128 is more than max_num_batched_tokens (64): each '
+		. 'running request takes a token of every step'],
+	['requests beyond the model', "server: {command: sim, max_model_len: 512}\nbenchmark:\n"
+		. "  random_input_len: 500\n  random_output_len: 100\n", [],
+		'exp.yaml:3:21: benchmark.random_input_len: requests of up to 600 tokens (prefix 0, prompt '
+		. '500, answer 100, ratio 0), and server.max_model_len is 512'],
+	['no GPU', "server: {command: vllm serve}\nresources:\n  gpus: 2\n", [],
+		'exp.yaml:3:9: resources.gpus: 2 asked for, and none may be used here'],
+);
+for my $row (@refused) {
+	my ($name, $text, $words, @want) = @$row;
+	my $r = try_config($text, @$words);
+
+	is($r->{err}, join('', map { "profllm run: $_\n" } @want), $name);
+	is($r->{status}, 2, 'which is the user\'s mistake');
+}
+
+# ---- files ----
+
+spew('a.yaml', "include: b.yaml\n");
+spew('b.yaml', "include: [c.yaml]\n");
+spew('c.yaml', "include:\n  - a.yaml\n");
+my $r = run(args => [qw(run --config a.yaml --dry-run)]);
+is($r->{err}, "profllm run: c.yaml:2:5: include: a cycle: a.yaml includes b.yaml, which includes "
+	. "c.yaml, which includes a.yaml again\n", 'a cycle of includes is spelled out');
+
+spew('big.yaml', "server: {command: sim}\n" . ("# nothing of any use to anybody\n" x 330000));
+ok(-s 'big.yaml' > 10 << 20, 'a configuration of 10 MB');
+$r = run(args => [qw(run --config big.yaml --dry-run)]);
+like($r->{err}, qr/^profllm run: --config: big\.yaml has \d+ bytes; the limit is 4194304\n\z/,
+	'is refused by its size');
+is($r->{status}, 2, 'at once');
+
+spew('bomb.yaml', "a: &a [x, x, x, x, x, x, x, x, x, x]\n" . join('', map {
+	"$_->[0]: &$_->[0] [" . join(', ', ("*$_->[1]") x 10) . "]\n"
+} ['b', 'a'], ['c', 'b'], ['d', 'c'], ['e', 'd'], ['f', 'e'], ['g', 'f']));
+$r = run(args => [qw(run --config bomb.yaml --dry-run)]);
+like($r->{err}, qr/^profllm run: bomb\.yaml:1:\d+: more values than YAML_VALUES_MAX\n\z/,
+	'aliases that multiply are stopped');
+
+$r = run(args => [qw(run --config none.yaml --dry-run)]);
+is($r->{err}, "profllm run: --config: cannot open none.yaml: No such file or directory\n", 'no file');
+
+spew('exp.json', qq({"server": {"command": "sim",\n  "port": "x"}}));
+$r = run(args => [qw(run --config exp.json --dry-run)]);
+is($r->{err}, "profllm run: exp.json:2:11: server.port: expected an integer from 0 to 65535, got 'x'\n",
+	'JSON has places, too');
+
+# ---- what is good ----
+
+mkdir 'sub';
+spew('sub/base.yaml', "server: {command: sim, model: '\${CONFIG_TEST_MODEL}', max_num_seqs: 4}\n");
+spew('exp.yaml', "include: sub/base.yaml\nserver: {max_num_seqs: 8}\nbenchmark: {num_prompts: 3}\n");
+$r = run(args => [qw(run --config exp.yaml --set benchmark.request_rate=inf
+	--set server.enable_prefix_caching=false --dry-run)], env => { CONFIG_TEST_MODEL => 'some/model' });
+is($r->{status}, 0, 'file, include, environment and --set make one') or diag($r->{err});
+like($r->{out}, qr/sim some\/model .*--max-num-seqs 8 /, 'the file wins over what it includes');
+like($r->{out}, qr/ --no-enable-prefix-caching/, 'false turns a switch off');
+like($r->{out}, qr/--num-prompts 3\b/, 'the benchmark is as written');
+
+$r = run(args => [qw(run --config - --dry-run)], in => "server: {command: sim}\n");
+is($r->{status}, 0, 'stdin is read') or diag($r->{err});
+
+$r = try_config("server: {command: vllm serve, task: generate, model: m}\n");
+like($r->{err}, qr/^WARNING: exp\.yaml:1:37: server\.task: vLLM has it up to 0\.12 only; it became runner$/m,
+	'what vLLM gave up is said, with what came after it');
+
+# ---- the document of what never began ----
+
+spew('exp.yaml', "server:\n  command: sim\n  prot: 1\n");
+$r = run(args => [qw(run --config exp.yaml --output r.json)]);
+is($r->{status}, 2, 'a wrong configuration');
+my $d = json_of(slurp('r.json') // '{}');
+is($d->{status}, 'failed', 'leaves a failed document');
+is($d->{error}{stage}, 'config', 'of the stage config');
+is($d->{error}{reason}, 'exp.yaml:3:3: server.prot: unknown key; did you mean port?',
+	'with the reason');
+
+done_testing;
