@@ -16,11 +16,11 @@
 #include "base/mem.h"
 #include "cmd/cli.h"
 #include "cmd/live_data.h"
+#include "cmd/live_series.h"
 
 #define ENTER "\033[?1049h\033[?25l\033[?7l\033[2J" /* other screen, no cursor, no wrapping */
 #define LEAVE "\033[0m\033[?7h\033[?25h\033[?1049l"
 #define EVENTS_MAX 100000 /* token events taken in one frame */
-#define SECONDS_KEPT 256  /* of the sparkline */
 #define BAR_WIDTH 32u
 #define LINE_BYTES 1024
 
@@ -33,8 +33,8 @@ struct live {
 	uint64_t second_tokens;  /* tokens and requests done when it began */
 	uint32_t second_done;
 	double tokens_per_s, done_per_s; /* of the last whole second */
-	double spark[SECONDS_KEPT]; /* a ring of tok/s */
-	size_t n_spark;
+	struct live_ring spark;  /* tok/s */
+	struct live_series series;
 	struct live_data data;
 	struct buf frame;
 	struct buf waiting;      /* texts, each with a letter in front and NUL behind */
@@ -135,26 +135,24 @@ static void draw_head(struct live *l, const struct run_sample *now, double elaps
 
 static void draw_spark(struct live *l)
 {
-	static const char *const blocks[] = { " ", "\u2581", "\u2582", "\u2583", "\u2584", "\u2585",
-					      "\u2586", "\u2587", "\u2588" };
-	static const char *const ascii[] = { " ", ".", ":", "-", "=", "+", "*", "#", "@" };
-	size_t room = l->columns > 30 ? l->columns - 22 : 8, n = l->n_spark;
+	size_t room = l->columns > 30 ? l->columns - 22 : 8;
 	struct buf text = { 0 };
-	double max = 0;
+	double max = live_ring_draw(&l->spark, room, 0, l->is_utf8, &text);
 
-	if (n > SECONDS_KEPT)
-		n = SECONDS_KEPT;
-	if (n > room)
-		n = room;
-	for (size_t i = l->n_spark - n; i < l->n_spark; i++)
-		max = fmax(max, l->spark[i % SECONDS_KEPT]);
-	for (size_t i = l->n_spark - n; i < l->n_spark; i++) {
-		double v = l->spark[i % SECONDS_KEPT];
-		size_t level = max > 0 ? (size_t)ceil(v / max * 8) : 0;
-
-		buf_add_text(&text, l->is_utf8 ? blocks[level] : ascii[level]);
-	}
 	line(l, "%s  (peak %.0f tok/s)", text.len ? text.data : "", max);
+	buf_release(&text);
+}
+
+static void draw_series(struct live *l)
+{
+	struct buf text = { 0 };
+
+	for (int id = 0; id < LIVE_SERIES_COUNT; id++) {
+		buf_reset(&text);
+		if (live_series_line(&l->series, (enum live_series_id)id, l->columns, l->is_utf8,
+				     &text))
+			line(l, "%s", text.data);
+	}
 	buf_release(&text);
 }
 
@@ -224,6 +222,7 @@ static void draw(struct live *l, const struct run_sample *now, int64_t now_ns)
 	draw_hist(l, "ITL", &l->data.itl);
 	draw_hist(l, "E2EL", &l->data.e2el);
 	draw_server(l, &now->server);
+	draw_series(l);
 	draw_slowest(l);
 	draw_errors(l);
 }
@@ -269,7 +268,8 @@ static void begin(struct live *l, const struct run_sample *now, int64_t now_ns)
 	l->second_tokens = 0;
 	l->second_done = 0;
 	l->tokens_per_s = l->done_per_s = 0;
-	l->n_spark = 0;
+	l->spark = (struct live_ring){ 0 };
+	l->series = (struct live_series){ 0 };
 	fflush(stdout);
 	fflush(stderr);
 	cli_terminal_taken(ENTER, LEAVE);
@@ -284,7 +284,8 @@ static void count_second(struct live *l, const struct load_totals *t, int64_t no
 		return;
 	l->tokens_per_s = (double)(t->tokens - l->second_tokens) / span_s;
 	l->done_per_s = (double)(t->done - l->second_done) / span_s;
-	l->spark[l->n_spark++ % SECONDS_KEPT] = l->tokens_per_s;
+	live_ring_add(&l->spark, l->tokens_per_s);
+	live_series_second(&l->series);
 	l->second_ns = now_ns;
 	l->second_tokens = t->tokens;
 	l->second_done = t->done;
@@ -296,6 +297,7 @@ void live_show(struct live *l, const struct run_sample *now)
 
 	if (!l->is_on)
 		begin(l, now, now_ns);
+	live_series_take(&l->series, now);
 	count_second(l, &now->load, now_ns);
 	live_data_take(&l->data, now->record, now->n_begun, EVENTS_MAX);
 	buf_reset(&l->frame);

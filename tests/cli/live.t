@@ -105,12 +105,16 @@ sub args
 
 my $sim = start_sim('--ttft-ms', '20', '--itl-ms', '5');
 
-# A run from its beginning to its end.
+# A run from its beginning to its end, on a machine with GPUs that are not there.
 {
+	local $ENV{PROFLLM_NVML} = ($program =~ s{[^/]*$}{}r) . 'tests/libfake-nvml.so';
+	local $ENV{FAKE_NVML_STATE} = 'gpus';
+
+	spew('gpus', "count 2\ngpu * util 93\ngpu * power 350\ngpu 0 used 60e9\ngpu * total 80e9\n");
 	my $t = terminal(100, 40, args($sim, '--num-prompts', '60', '--request-rate', '25',
 		'--seed', '3', '--save-result', '--result-filename', 'live.json', '--metric-percentiles',
 		'50,99', '--percentile-metrics', 'ttft,itl,e2el', '--plot-timeline', '--header', 'a=b',
-		'--num-warmups', '2'));
+		'--num-warmups', '2', '--system-metrics', 'gpu,host', '--system-interval', '0.2'));
 
 	finish_terminal($t);
 	is($t->{status}, 0, 'a run: exit status');
@@ -126,6 +130,13 @@ my $sim = start_sim('--ttft-ms', '20', '--itl-ms', '5');
 	like($last, qr/^requests\/s +[\d.]+ +[\d.]+/m, 'requests per second');
 	like($last, qr/[\x{2581}-\x{2588}]|\xe2\x96[\x81-\x88].*\(peak \d+ tok\/s\)/m, 'the sparkline');
 	like($last, qr/^server +running \d+ +waiting \d+ +KV cache [\d.]+ %/m, 'the server');
+	like($last, qr/^KV cache +[\d.]+ % /m, 'the KV cache as a series');
+	like($last, qr/^waiting +0\.0 requests /m, 'the queue');
+	like($last, qr/^GPU use +93\.0 % .*\xe2\x96\x88/m, 'the GPUs');
+	like($last, qr/^GPU memory +60\.0 of 160 GB /m, 'their memory');
+	like($last, qr/^GPU power +700\.0 W /m, 'their power');
+	like($last, qr/^host CPUs +[\d.]+ of [\d.]+ busy /m, 'the host');
+	unlike($last, qr/^server CPUs/m, 'nothing that is not watched');
 	is(scalar(() = $last =~ /^  request \d+ +[\d.]+ +[\d.]+ +8$/mg), 5, 'the slowest five');
 	for my $metric ('ttft', 'itl', 'e2el') {
 		my ($numbers) = $last =~ /^\U$metric\E +([\d. ]+)/m;

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "cmd/live_data.h"
+#include "cmd/live_series.h"
 
 #define MS 1000000
 #define T0 (INT64_C(1700000000) * 1000000000)
@@ -119,11 +120,75 @@ static void test_rows(void **state)
 	record_release(&r);
 }
 
+/* ---- series ---- */
+
+static void draws(const struct live_ring *r, size_t room, double full, const char *want)
+{
+	struct buf out = { 0 };
+
+	live_ring_draw(r, room, full, false, &out);
+	assert_string_equal(out.len ? out.data : "", want);
+	buf_release(&out);
+}
+
+static void test_ring(void **state)
+{
+	struct live_ring r = { 0 };
+
+	(void)state;
+	draws(&r, 10, 0, "");
+	live_ring_add(&r, 0);
+	live_ring_add(&r, 1);
+	live_ring_add(&r, NAN);
+	live_ring_add(&r, 4);
+	live_ring_add(&r, 8);
+	draws(&r, 10, 0, " . =@");
+	draws(&r, 2, 0, "=@");
+	draws(&r, 10, 16, " . :=");
+	draws(&r, 10, 4, " : @@"); /* more than full is full */
+	for (int i = 0; i < LIVE_SECONDS; i++)
+		live_ring_add(&r, -1);
+	draws(&r, 3, 0, "   ");
+	live_ring_add(&r, 5);
+	draws(&r, 2, 0, " @");
+}
+
+static void test_series(void **state)
+{
+	struct run_sample now = { .server = { NAN, 3, NAN } };
+	struct live_series s = { 0 };
+	struct buf out = { 0 };
+
+	(void)state;
+	system_now(NULL, &now.system);
+	now.system.gpu_memory = 60e9;
+	now.system.gpu_memory_total = 80e9;
+	live_series_take(&s, &now);
+	live_series_second(&s);
+	assert_false(live_series_line(&s, LIVE_KV, 60, false, &out));
+	assert_false(live_series_line(&s, LIVE_HOST_CPU, 60, false, &out));
+	assert_true(live_series_line(&s, LIVE_WAITING, 60, false, &out));
+	assert_string_equal(out.data, "waiting           3.0 requests     @");
+	buf_reset(&out);
+	assert_true(live_series_line(&s, LIVE_GPU_MEMORY, 60, false, &out));
+	assert_string_equal(out.data, "GPU memory       60.0 of 80 GB     *");
+	/* What is not told any more was told. */
+	buf_reset(&out);
+	now.server.waiting = NAN;
+	live_series_take(&s, &now);
+	live_series_second(&s);
+	assert_true(live_series_line(&s, LIVE_WAITING, 60, false, &out));
+	assert_string_equal(out.data, "waiting             - requests     @ ");
+	buf_release(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hist),
 		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_ring),
+		cmocka_unit_test(test_series),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
