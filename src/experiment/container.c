@@ -246,21 +246,17 @@ static void add_run(struct maker *m, const struct container_how *how, const char
 		add_both(m, "--ipc", "host");
 }
 
-/* The server's own words: those behind the image, and the entry point before it. */
-static void add_command(struct maker *m, const struct experiment_server *s,
-			const struct container_how *how)
+/*
+ * The command's first word is the entry point, whatever the image has: those of vLLM's images
+ * changed, and with them how the model is given.
+ */
+static void add_command(struct maker *m, const struct container_how *how)
 {
 	bool is_bridge = strcmp(text_of(m, "network", "host"), "bridge") == 0;
-	bool is_sim = strcmp(s->command[0], "sim") == 0 && !s->command[1];
-	bool is_own = s->command[1] && !s->command[2] && strcmp(s->command[0], "vllm") == 0 &&
-		      strcmp(s->command[1], "serve") == 0;
-	char *const *word = how->words + (is_own ? 2 : 1);
 
-	/* The path of this program is not that of the image's. */
-	if (!is_own)
-		add_both(m, "--entrypoint", is_sim ? "profllm" : how->words[0]);
+	add_both(m, "--entrypoint", how->words[0]);
 	add(m, text_of(m, "image", ""));
-	for (; *word; word++) {
+	for (char *const *word = how->words + 1; *word; word++) {
 		add(m, *word);
 		if (is_bridge && strcmp(*word, "--host") == 0 && word[1]) {
 			add(m, "0.0.0.0");
@@ -310,7 +306,7 @@ int container_words(const struct experiment_server *s, const struct container_ho
 	add_env(&m, how->env);
 	for (size_t i = 0; i < entries(s->container, "args"); i++)
 		add(&m, arena_text(a, json_get(s->container, "args")->item[i].text));
-	add_command(&m, s, how);
+	add_command(&m, how);
 	m.word[m.n] = m.env[m.n_env] = NULL;
 	out->argv = m.word;
 	out->env = m.env;

@@ -8,8 +8,7 @@
  * container_end stops it by name, and a label on it names its owner (machine's boot, process number and
  * start time), so that container_clean ends those whose owner is dead at the next start.
  *
- * The image's own entry point is what runs, unless server.command says another than `vllm serve`:
- * then its first word is the entry point.
+ * The first word of server.command (`vllm serve`) is the entry point, whatever the image's own is.
  *
  * server.container is an object:
  *   runtime     docker | podman
@@ -34,8 +33,7 @@ int container_check(const struct json_value *container, struct err *e);
 struct container_how {
 	const char *run_id;        /* outcome.run_id: part of the name */
 	unsigned port;             /* where it is to listen */
-	/* Of command.h: command, arguments, --host, --port. `vllm serve` is left to the image. */
-	char *const *words;        /* ends NULL */
+	char *const *words;        /* of command.h: command, arguments, --host, --port; ends NULL */
 	char *const *env;          /* "NAME=VALUE" lines for the server; ends NULL; may be NULL */
 	const char *const *gpu;    /* UUIDs or indices; ends NULL; NULL or none: no GPU */
 	bool is_amd;               /* which GPUs they are */
@@ -45,7 +43,7 @@ struct container_how {
 /* To be started by server_start. All in the arena. */
 struct container {
 	const char *runtime, *image, *name;
-	char *const *argv;         /* RUNTIME run ... IMAGE words; ends NULL */
+	char *const *argv;         /* RUNTIME run ... --entrypoint WORD IMAGE WORDS; ends NULL */
 	char *const *env;          /* for the runtime's process: values of secret variables */
 	const char *digest;        /* "NAME@sha256:..." or "sha256:...": by container_begin; or NULL */
 };

@@ -293,29 +293,27 @@ static void test_container_words(void **state)
 	static char *const sim[] = { "/opt/bin/profllm", "sim", "--port", "20001", NULL };
 	const struct {
 		const char *container;
-		char *const *command, *const *words;
+		char *const *words;
 		bool is_amd;
 		const char *out; /* behind --label profllm.run=R */
 	} rows[] = {
-		{ "{image: v/o:1}", WORDS("vllm", "serve"), vllm, false,
+		{ "{image: v/o:1}", vllm, false,
 		  "--network|host|--ipc|host|--gpus|\"device=0,GPU-1\"|-v|/t:/t|-e|HF_TOKEN|-e|A=b c|"
-		  "v/o:1|m|--host|127.0.0.1|--port|20001" },
+		  "--entrypoint|vllm|v/o:1|serve|m|--host|127.0.0.1|--port|20001" },
 		{ "{image: i, runtime: podman, network: bridge, args: [--shm-size=1g]}",
-		  WORDS("vllm", "serve"), vllm, false,
+		  vllm, false,
 		  "-p|127.0.0.1:20001:20001|--device|nvidia.com/gpu=0|--device|nvidia.com/gpu=GPU-1|"
-		  "-v|/t:/t|-e|HF_TOKEN|-e|A=b c|--shm-size=1g|i|m|--host|0.0.0.0|--port|20001" },
-		{ "{image: i, gpus: none, mounts: ['/m:/m:ro'], env: {X: 1, T_KEY: k}}", WORDS("sim"),
-		  sim, false,
+		  "-v|/t:/t|-e|HF_TOKEN|-e|A=b c|--shm-size=1g|--entrypoint|vllm|i|serve|m|--host|0.0.0.0|--port|20001" },
+		{ "{image: i, gpus: none, mounts: ['/m:/m:ro'], env: {X: 1, T_KEY: k}}", sim, false,
 		  "--network|host|--ipc|host|-v|/m:/m:ro|-v|/t:/t|-e|HF_TOKEN|-e|A=b c|-e|X=1|-e|T_KEY|"
-		  "--entrypoint|profllm|i|sim|--port|20001" },
-		{ "{image: i, gpus: all}", WORDS("my", "server"), WORDS("my", "server", "--port", "1"),
-		  false,
+		  "--entrypoint|/opt/bin/profllm|i|sim|--port|20001" },
+		{ "{image: i, gpus: all}", WORDS("my", "server", "--port", "1"), false,
 		  "--network|host|--ipc|host|--gpus|all|-v|/t:/t|-e|HF_TOKEN|-e|A=b c|--entrypoint|my|i|"
 		  "server|--port|1" },
-		{ "{image: i}", WORDS("vllm", "serve"), vllm, true,
+		{ "{image: i}", vllm, true,
 		  "--network|host|--ipc|host|--device|/dev/kfd|--device|/dev/dri|--group-add|video|-e|"
-		  "ROCR_VISIBLE_DEVICES=0,GPU-1|-v|/t:/t|-e|HF_TOKEN|-e|A=b c|i|m|--host|127.0.0.1|"
-		  "--port|20001" },
+		  "ROCR_VISIBLE_DEVICES=0,GPU-1|-v|/t:/t|-e|HF_TOKEN|-e|A=b c|--entrypoint|vllm|i|serve|m|--host|"
+		  "127.0.0.1|--port|20001" },
 	};
 	struct arena a = { 0 };
 
@@ -330,7 +328,6 @@ static void test_container_words(void **state)
 		struct err e = { 0 };
 		const char *text, *at;
 
-		s.command = rows[i].command;
 		s.container = yaml(&a, rows[i].container);
 		assert_int_equal(container_words(&s, &how, &a, &out, &e), 0);
 		text = joined(&a, out.argv);
