@@ -53,16 +53,16 @@ void plan_times_free(struct plan_times *t)
 double plan_load_s(const struct experiment *x)
 {
 	const struct serve_opts *o = &x->serve;
-	double runs = o->num_runs > 1 ? (double)o->num_runs : 1, rate = o->request_rate;
+	double rate = o->request_rate;
 
-	if (x->mode != MODE_SERVE || o->sweep_max_concurrency || o->sweep_request_rate)
+	if (x->mode != MODE_SERVE)
 		return NAN;
 	if (o->ramp_up_strategy && o->ramp_up_start_rps.is_set && o->ramp_up_end_rps.is_set)
 		rate = (double)(o->ramp_up_start_rps.v + o->ramp_up_end_rps.v) / 2;
 	if (o->duration.is_set)
-		return runs * o->duration.v;
+		return o->duration.v;
 	if (isfinite(rate) && rate > 0)
-		return runs * (double)o->num_prompts / rate;
+		return (double)o->num_prompts / rate;
 	return NAN;
 }
 

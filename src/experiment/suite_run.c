@@ -449,10 +449,11 @@ static int write_tables(const struct suite_sitting *t, struct err *e)
 	}
 	rest = buf_str(&lines);
 	while (rc == 0 && hooks->line && rest.n) {
-		char *line = mem_copy(rest.p, str_cut(&rest, '\n').n);
+		struct str line = str_cut(&rest, '\n');
+		char *text = mem_copy(line.p, line.n);
 
-		hooks->line(hooks->self, line);
-		free(line);
+		hooks->line(hooks->self, text);
+		free(text);
 	}
 	buf_release(&lines);
 	free(dir);
