@@ -230,8 +230,7 @@ static void say_end(const struct command_run *c, const struct suite_tally *t)
 		printf(t->left ? ", %zu not run\n" : "\n", t->left);
 	}
 	printf("Document: %s\nLogs and records: %s\n", s->output, s->folder);
-	if (o && o->record_path)
-		printf("Next: profllm bench score %s --plot-timeline\n", o->record_path);
+	printf("Next: profllm bench compare EARLIER.json %s\n", s->output);
 	fflush(stdout);
 }
 

@@ -6,8 +6,10 @@
  * latency; the machine and the servers' processes, watched as `telemetry` says; the record.
  */
 #include <ctype.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -199,6 +201,30 @@ static int refuse(struct run *r, const struct err *e)
 	return run_fail(r, "bad configuration", "benchmark: %s", e->text);
 }
 
+/* A name that can only be a file's: those of the hub are neither rooted nor have such endings. */
+static bool is_file_name(const char *path)
+{
+	static const char *const endings[] = { ".json", ".jsonl", ".csv", ".txt", ".parquet" };
+
+	if (path[0] == '/' || path[0] == '.')
+		return true;
+	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++)
+		if (str_ends(str_of(path), str_of(endings[i])))
+			return true;
+	return false;
+}
+
+/* Found out now and not when a model has been loaded for minutes. */
+static int check_dataset(struct run *r)
+{
+	const char *path = r->x->serve.data.path;
+
+	if (!path || !is_file_name(path) || access(path, F_OK) == 0)
+		return 0;
+	return run_fail(r, "bad configuration", "benchmark.dataset_path: %s: %s", path,
+			strerror(errno));
+}
+
 int bench_serve_check(struct run *r)
 {
 	struct bench b = { .run = r };
@@ -207,10 +233,8 @@ int bench_serve_check(struct run *r)
 	int rc = check_options(&b, "http://127.0.0.1:1", &ignored, &e);
 
 	buf_release(&ignored);
-	if (rc < 0)
-		refuse(r, &e);
 	arena_release(&b.arena);
-	return rc;
+	return rc < 0 ? refuse(r, &e) : check_dataset(r);
 }
 
 /* ---- talk ---- */

@@ -46,6 +46,7 @@ my %sim = (command => 'sim', model => 'sim', ttft_ms => 3, itl_ms => 1, grace_s 
 my %load = (tokenizer => 'sim', num_prompts => 12, random_input_len => 16, random_output_len => 4,
 	max_concurrency => 4, temperature => 0);
 my $n = 0;
+spew('empty.jsonl', '');
 
 sub config {
 	my ($server, $bench) = @_;
@@ -90,8 +91,9 @@ my @rows = (
 	  bench => { ready_check_timeout_sec => 0 }, status => 1, stage => 'benchmark',
 	  category => 'all requests failed', err => 'benchmark: all 12 requests failed' },
 	{ name => 'no such dataset', bench => { dataset_name => 'custom',
-	  dataset_path => './nowhere.jsonl' }, status => 1, stage => 'benchmark',
-	  err => 'benchmark: *nowhere.jsonl*' },
+	  dataset_path => './nowhere.jsonl' }, status => 2, stage => 'config', err => '*nowhere.jsonl*' },
+	{ name => 'a dataset that is none', bench => { dataset_name => 'custom',
+	  dataset_path => 'empty.jsonl' }, status => 1, stage => 'benchmark', err => 'benchmark: *' },
 	{ name => 'a port that somebody has', server => { port => $there->{port} + 0 }, status => 1,
 	  stage => 'allocate', err => "*$there->{port}*" },
 	{ name => 'nobody at the URL', server => { url => 'http://127.0.0.1:' . free_port(),
