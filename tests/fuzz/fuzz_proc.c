@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_proc.c - arbitrary bytes as a roster, as /proc/PID/stat and as lines of socket tables.
+ * fuzz_proc.c - arbitrary bytes as a roster, as a lock file, as /proc/PID/stat and as lines of
+ * socket tables.
  *
- * A roster that is read is printed and read again as the same; what would be ended by one can
- * never be process 0 or 1.
+ * A roster or a lock file that is read is printed and read again as the same; what would be ended
+ * by a roster can never be process 0 or 1; what a lock file says is a line without control bytes.
  */
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "proc/lock.h"
 #include "proc/port.h"
 #include "proc/roster.h"
 #include "proc/tree.h"
@@ -36,12 +38,32 @@ static void check_roster(struct str text)
 	buf_release(&printed);
 }
 
+static void check_lock(struct str text)
+{
+	struct lock_holder h, again;
+	struct buf printed = { 0 }, twice = { 0 };
+
+	if (lock_parse(text, &h) == 0) {
+		lock_print(&h, &printed);
+		CHECK(lock_parse(buf_str(&printed), &again) == 0);
+		lock_print(&again, &twice);
+		CHECK(str_eq(buf_str(&printed), buf_str(&twice)));
+		buf_reset(&twice);
+		lock_describe(&h, &twice);
+		for (size_t i = 0; i < twice.len; i++)
+			CHECK((unsigned char)twice.data[i] >= 0x20);
+	}
+	buf_release(&printed);
+	buf_release(&twice);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct str text = { (const char *)data, size };
 	struct tree_process p = { 0 };
 
 	check_roster(text);
+	check_lock(text);
 	if (tree_parse_stat(text, &p))
 		CHECK(p.pid > 0 && p.parent >= 0);
 	while (text.n) {
