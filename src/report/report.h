@@ -91,6 +91,8 @@ int report_result_json(const struct report *r, struct buf *out, struct err *e);
 /* The value of its key "profllm"; with the arrays per request when facts->is_detailed. */
 void report_ours_json(const struct report *r, struct buf *out);
 
+/* One sentence on requests that lost their place in the KV cache, and what helps; else nothing. */
+void report_preemptions(const struct metrics *m, struct buf *out);
 /* The rows and the members of a run's load; parts of the two above. */
 void report_load_rows(const struct report *r, struct buf *out);
 void report_load_json(const struct report *r, struct json_writer *w);

@@ -72,10 +72,26 @@ static void gauge_row(struct buf *out, const char *label, const struct metrics_g
 	line_text(out, label, text);
 }
 
+void report_preemptions(const struct metrics *m, struct buf *out)
+{
+	const struct metrics_growth *p = &m->servers.preemptions;
+	int64_t n = p->is_told ? metrics_whole(p->value) : 0;
+
+	if (n <= 0)
+		return;
+	buf_printf(out, "The KV cache was too small for the requests in the batch: %lld time%s one was "
+		   "thrown out and computed again, which is in the latencies. Usual remedies: more "
+		   "memory for the cache (--gpu-memory-utilization, --tensor-parallel-size, "
+		   "--pipeline-parallel-size, --kv-cache-dtype fp8) or fewer requests in it "
+		   "(--max-num-seqs, --max-num-batched-tokens, --max-concurrency of the load).",
+		   (long long)n, n == 1 ? "" : "s");
+}
+
 void report_server_rows(const struct metrics *m, struct buf *out)
 {
 	const struct metrics_server *s = &m->servers;
 	char text[60];
+	size_t at;
 
 	if (s->scrapes == 0)
 		return;
@@ -90,6 +106,10 @@ void report_server_rows(const struct metrics *m, struct buf *out)
 		line_int(out, "Preemptions:", metrics_whole(s->preemptions.value));
 	snprintf(text, sizeof(text), "%u / %u", s->scrapes, s->failed_scrapes);
 	line_text(out, "Readings of /metrics, done/failed:", text);
+	at = out->len;
+	report_preemptions(m, out);
+	if (out->len > at)
+		buf_add_char(out, '\n');
 }
 
 void report_steady_warning(const struct metrics *m, struct buf *out)

@@ -88,7 +88,11 @@ static void put_telemetry(struct json_writer *w, const struct metrics_system *s)
 	json_key(w, "telemetry");
 	json_begin_object(w);
 	put_int(w, "samples", (int64_t)s->samples);
-	put_known(w, "missed", s->missed);
+	json_key(w, "missed");
+	if (isnan(s->missed))
+		json_put_null(w);
+	else
+		json_put_int(w, (int64_t)s->missed);
 	put_known(w, "interval_s", s->interval_s);
 	put_known(w, "cpu_s", s->sampler_cpu_s);
 	put_known(w, "share_of_a_core", s->sampler_share);

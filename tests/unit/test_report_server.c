@@ -173,7 +173,19 @@ static void test_servers(void **state)
 		   "KV cache use min/mean/max/last (%):      0.00 / 12.35 / 98.77 / 50.00\n"
 		   "Prefix cache hit rate (%):               25.00     \n"
 		   "Preemptions:                             4         \n"
-		   "Readings of /metrics, done/failed:       12 / 1    \n");
+		   "Readings of /metrics, done/failed:       12 / 1    \n"
+		   "The KV cache was too small for the requests in the batch: 4 times one was thrown out "
+		   "and computed again, which is in the latencies. Usual remedies: more memory for the "
+		   "cache (--gpu-memory-utilization, --tensor-parallel-size, --pipeline-parallel-size, "
+		   "--kv-cache-dtype fp8) or fewer requests in it (--max-num-seqs, "
+		   "--max-num-batched-tokens, --max-concurrency of the load).\n");
+	f.m.servers.preemptions.value = 1;
+	assert_true(has_line(&f.report, " 1 time one was "));
+	f.m.servers.preemptions.value = 0;
+	assert_false(has_line(&f.report, "remedies"));
+	assert_true(has_line(&f.report, "Preemptions:                             0"));
+	f.m.servers.preemptions = (struct metrics_growth){ 0 };
+	assert_false(has_line(&f.report, "Preemptions"));
 }
 
 static void set_steady(struct metrics *m)
