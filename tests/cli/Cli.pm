@@ -35,6 +35,7 @@ delete @ENV{grep { /^(https?|all|no)_proxy$/i || /^(HF_|HUGGING_?FACE|OPENAI_API
 $ENV{HF_HOME} = "$scratch/hf";
 $ENV{HF_HUB_OFFLINE} = 1; # no test asks the world
 $ENV{PROFLLM_CACHE_DIR} = "$scratch/cache";
+$ENV{XDG_CONFIG_HOME} = "$scratch/config"; # no list of arguments but the test's own
 $ENV{TZ} = 'UTC';
 $ENV{LC_ALL} = 'C';
 $SIG{PIPE} = 'IGNORE';
