@@ -189,21 +189,24 @@ static void add_expected(const struct engine_arg *arg, struct buf *out)
 /* The choice that was probably meant; "" when none is near. */
 static void nearest_choice(const struct engine_arg *arg, struct str got, char out[static 64])
 {
+	bool is_word = arg->kind == ENGINE_TEXT || arg->kind == ENGINE_LIST;
 	const char *names[64], *near;
-	char *words = strdup(arg->choices), *word = words;
+	struct arena a = { 0 };
+	char *word = arena_text(&a, str_of(arg->choices));
 	size_t n = 0;
 
 	*out = 0;
-	for (; word && *word && n < sizeof(names) / sizeof(*names); n++) {
+	for (; word && n < sizeof(names) / sizeof(*names); n++) {
 		names[n] = word;
 		word = strchr(word, ' ');
 		if (word)
 			*word++ = 0;
 	}
-	near = opt_nearest(got, names, n);
+	/* 7 is near to 1 in no other way than spelling. */
+	near = opt_nearest(got, names, is_word ? n : 0);
 	if (near)
 		snprintf(out, 64, "%s", near);
-	free(words);
+	arena_release(&a);
 }
 
 static int refuse(const struct engine_arg *arg, struct str got, struct err *e)

@@ -331,7 +331,7 @@ int config_experiment(const struct config *c, const struct json_value *tree,
 		      struct config_findings *f)
 {
 	static const struct config_know nothing;
-	struct config_reader r = { .c = c, .know = know ? know : &nothing, .a = a, .f = f, .x = out };
+	struct config_reader r = { c, know ? know : &nothing, a, f, out };
 	size_t before = f->n_errors;
 	const char *name;
 

@@ -40,7 +40,7 @@ struct config {
 /* What is wrong, a line each; warnings and notes likewise. Zeroed is empty; release both. */
 struct config_findings {
 	struct buf errors, notes;
-	size_t n_errors, n_notes;    /* EXPERIMENT_FINDINGS_MAX errors are kept, the rest only counted */
+	size_t n_errors, n_notes;    /* EXPERIMENT_FINDINGS_MAX are kept, the rest only counted */
 };
 void config_findings_release(struct config_findings *f);
 
@@ -91,7 +91,7 @@ struct config_know {
 	unsigned n_gpus;             /* that may be used */
 	unsigned compute_capability; /* the lowest among them, 8.9 as 89; 0: not known, not CUDA */
 	bool is_amd;
-	const struct engine_extra *extra; /* arguments that win over the table (engine/extra.h); NULL */
+	const struct engine_extra *extra; /* win over the table (engine/extra.h); or NULL */
 };
 
 /*

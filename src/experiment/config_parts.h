@@ -6,6 +6,7 @@
  *   config_tree.c    trees: merging, places, findings
  *   config_section.c an object of a configuration into the fields of a set of rows
  *   config_server.c  a server: its own keys, its engine's arguments
+ *   config_values.c  what the arguments of a server come to, defaults included
  *   config_bench.c   the benchmark: rows of the mode's verb
  *   config.c         the experiment: sections and what follows from all
  *   rules.c          rules between values
@@ -30,7 +31,7 @@ const char *config_scalar(const struct json_value *v, struct arena *a);
 const char *config_json(const struct json_value *v, struct arena *a);
 /* The tree of a JSON text that is known to be whole. */
 struct json_value *config_tree_of(struct str json, struct arena *a);
-/* Adds or replaces one member of an object that was made here and is not shared. */
+/* Adds or replaces one member of an object that was made by this alone, from an empty one. */
 void config_member(struct json_value *object, const char *key, struct json_value v,
 		   struct arena *a);
 /* The member, when it is there and not null. */
@@ -58,13 +59,18 @@ void config_unknown(struct config_reader *r, const struct json_value *v, struct 
 /* An object, or nothing (NULL) with a finding when it is another kind. */
 const struct json_value *config_object(struct config_reader *r, const struct json_value *tree,
 				       const char *key);
+/* Whether it is one, of at most EXPERIMENT_KEYS_MAX keys; else a finding. */
+bool config_is_object(struct config_reader *r, const struct json_value *v, const char *path);
 /* A list of texts ended by NULL, out of a list or one text. */
 char **config_list(struct config_reader *r, const struct json_value *v, const char *path);
 
 
-/* ---- config_server.c, config_bench.c, rules.c ---- */
+/* ---- config_server.c, config_values.c, config_bench.c, rules.c ---- */
 
 void config_servers(struct config_reader *r, const struct json_value *tree);
+/* What the table has today, and what was given; sim: values of the simulator's rows, or NULL. */
+const struct json_value *config_values(struct config_reader *r, const struct json_value *args,
+				       const void *sim);
 void config_bench(struct config_reader *r, const struct json_value *tree);
 const struct opt_set *config_bench_set(enum experiment_mode mode);
 void config_rules(struct config_reader *r, const struct json_value *tree);

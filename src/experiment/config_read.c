@@ -402,7 +402,8 @@ static int read_all(struct reading *r, struct str text, const struct frame *fram
 
 static void begin(struct config *c, const char *path, struct arena *a)
 {
-	*c = (struct config){ .path = path, .arena = a, .marks = arena_alloc(a, sizeof(*c->marks)) };
+	*c = (struct config){ .path = path, .arena = a };
+	c->marks = arena_alloc(a, sizeof(*c->marks));
 	c->marks->arena = a;
 }
 

@@ -64,7 +64,8 @@ static const struct opt telemetry_rows[] = {
 	T(server, "server", .help = "the servers' own /metrics"),
 };
 static const struct config_telemetry telemetry_defaults = {
-	.enabled = true, .interval_s = 1, .gpu = true, .host = true, .process = true, .server = true,
+	.enabled = true, .interval_s = 1, .gpu = true, .host = true, .process = true,
+	.server = true,
 };
 
 #define O(member, name, ...) OPT(struct config_output, member, name, __VA_ARGS__)
@@ -355,15 +356,25 @@ void config_section(struct config_reader *r, const struct json_value *object,
 	}
 }
 
+bool config_is_object(struct config_reader *r, const struct json_value *v, const char *path)
+{
+	if (v->kind != JSON_OBJECT)
+		config_complain(r->c, r->f, v, path, "expected an object, got %s",
+				config_got(v, r->a));
+	else if (v->count > EXPERIMENT_KEYS_MAX)
+		config_complain(r->c, r->f, v, path, "%zu keys, more than the %d of "
+				"EXPERIMENT_KEYS_MAX", v->count, EXPERIMENT_KEYS_MAX);
+	else
+		return true;
+	return false;
+}
+
 const struct json_value *config_object(struct config_reader *r, const struct json_value *tree,
 				       const char *key)
 {
 	const struct json_value *v = config_get(tree, key);
 
-	if (!v || v->kind == JSON_OBJECT)
-		return v;
-	config_complain(r->c, r->f, v, key, "expected an object, got %s", config_got(v, r->a));
-	return NULL;
+	return v && config_is_object(r, v, key) ? v : NULL;
 }
 
 char **config_list(struct config_reader *r, const struct json_value *v, const char *path)

@@ -374,100 +374,6 @@ static void read_key(struct one *o, struct str key, const struct json_value *v)
 		add_arg(o, key, as);
 }
 
-/* ---- values, defaults included ---- */
-
-static struct json_value initial_value(const struct engine_arg *arg, struct arena *a)
-{
-	struct json_value v = { .kind = JSON_STRING, .text = str_of(arg->initial) }, *json;
-	int64_t whole;
-	double real;
-
-	if (!arg->initial)
-		return (struct json_value){ 0 };
-	if (arg->kind == ENGINE_FLAG || arg->kind == ENGINE_SWITCH)
-		return (struct json_value){ .kind = str_is(v.text, "true") ? JSON_TRUE : JSON_FALSE };
-	if ((arg->kind == ENGINE_INT || arg->kind == ENGINE_HUMAN) && opt_human_int(v.text, &whole))
-		return (struct json_value){ .kind = JSON_INT, .integer = whole };
-	if (arg->kind == ENGINE_REAL && opt_python_float(v.text, &real))
-		return (struct json_value){ .kind = JSON_REAL, .real = real };
-	if (arg->kind == ENGINE_JSON && json_parse(a, v.text, &json, NULL) == 0)
-		return *json;
-	return v;
-}
-
-/* "4k" and "4K" are numbers once they are recorded. */
-static struct json_value given_value(const struct engine_arg *arg, const struct json_value *v)
-{
-	int64_t whole;
-	double real;
-
-	if (arg->flags & ENGINE_SECRET)
-		return (struct json_value){ .kind = JSON_STRING, .text = STR("***") };
-	if (v->kind != JSON_STRING)
-		return *v;
-	if ((arg->kind == ENGINE_INT || arg->kind == ENGINE_HUMAN) && opt_human_int(v->text, &whole))
-		return (struct json_value){ .kind = JSON_INT, .integer = whole };
-	if (arg->kind == ENGINE_REAL && opt_python_float(v->text, &real))
-		return (struct json_value){ .kind = JSON_REAL, .real = real };
-	return *v;
-}
-
-static char *underscored(const char *name, struct arena *a)
-{
-	char *text = arena_text(a, str_of(name));
-
-	for (char *c = text; *c; c++)
-		*c = *c == '-' ? '_' : *c;
-	return text;
-}
-
-static void put_sim_values(struct one *o, struct json_value *values)
-{
-	const struct opt_set *set = o->r->know->sim;
-	const struct json_value *all;
-	struct buf json = { 0 };
-
-	if (!o->sim)
-		return;
-	opt_json(set, o->sim, &json);
-	all = config_tree_of(buf_str(&json), o->r->a);
-	buf_release(&json);
-	for (size_t i = 0; i < all->count; i++) {
-		const struct opt *row = config_row(set, all->key[i]);
-
-		if (row && (engine_arg_find(all->key[i]) || json_get(o->args, all->key[i].p)))
-			config_member(values, all->key[i].p, all->item[i], o->r->a);
-	}
-}
-
-/* What the table has today, and what was given; names with underscores. */
-static const struct json_value *all_values(struct one *o)
-{
-	struct json_value *out = arena_alloc(o->r->a, sizeof(*out));
-	struct arena *a = o->r->a;
-	size_t n = 0, room = engine_arg_count + o->args->count + 1;
-
-	out->kind = JSON_OBJECT;
-	out->item = arena_alloc(a, room * sizeof(*out->item));
-	out->key = arena_alloc(a, room * sizeof(*out->key));
-	for (size_t i = 0; i < engine_arg_count; i++) {
-		const struct engine_arg *arg = &engine_args[i];
-		const char *name = underscored(arg->name, a);
-		const struct json_value *v = json_get(o->args, name);
-
-		if (arg->until && !v)
-			continue;
-		out->key[n] = str_of(name);
-		out->item[n++] = v ? given_value(arg, v) : initial_value(arg, a);
-	}
-	out->count = n;
-	for (size_t i = 0; i < o->args->count; i++)
-		if (!json_get(out, o->args->key[i].p))
-			config_member(out, o->args->key[i].p, o->args->item[i], a);
-	put_sim_values(o, out);
-	return out;
-}
-
 /* ---- one server ---- */
 
 static void count_gpus(struct one *o)
@@ -523,7 +429,7 @@ static void read_server(struct config_reader *r, const struct json_value *tree,
 	for (size_t i = 0; i < tree->count; i++)
 		if (!config_row(&config_server_set, tree->key[i]))
 			read_key(&o, tree->key[i], &tree->item[i]);
-	s->values = all_values(&o);
+	s->values = config_values(r, o.args, o.sim);
 	count_gpus(&o);
 }
 
@@ -559,11 +465,8 @@ static void read_list(struct config_reader *r, const struct json_value *list)
 		const char *section = arena_printf(r->a, "servers.%zu", i);
 		struct experiment_server *s = &x->server[x->n_servers];
 
-		if (list->item[i].kind != JSON_OBJECT) {
-			config_complain(r->c, r->f, &list->item[i], section, "expected an object, got %s",
-					config_got(&list->item[i], r->a));
+		if (!config_is_object(r, &list->item[i], section))
 			continue;
-		}
 		x->n_servers++;
 		read_server(r, &list->item[i], section, s);
 		if (!s->name && list->count == 1)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_tree.c - see config.h: trees that are laid over each other, and findings at their values. */
+/* config_tree.c - see config.h: trees laid over each other, and findings at their values. */
 #include <inttypes.h>
 #include <stdarg.h>
 
@@ -222,17 +222,21 @@ void config_member(struct json_value *object, const char *key, struct json_value
 {
 	size_t at = member_place(object, str_of(key));
 
-	if (at == object->count) {
-		struct json_value *item = arena_alloc(a, (at + 1) * sizeof(*item));
-		struct str *keys = arena_alloc(a, (at + 1) * sizeof(*keys));
+	/* Room doubles, so powers of two are full. */
+	if (at == object->count && (at & (at - 1)) == 0) {
+		size_t room = at ? 2 * at : 1;
+		struct json_value *item = arena_alloc(a, room * sizeof(*item));
+		struct str *keys = arena_alloc(a, room * sizeof(*keys));
 
 		for (size_t i = 0; i < at; i++) {
 			item[i] = object->item[i];
 			keys[i] = object->key[i];
 		}
-		keys[at] = arena_str(a, str_of(key));
 		object->item = item;
 		object->key = keys;
+	}
+	if (at == object->count) {
+		object->key[at] = arena_str(a, str_of(key));
 		object->count++;
 	}
 	object->item[at] = v;

@@ -91,8 +91,8 @@ static void requests_fit_the_model(const struct rules *q)
 	if (need > most)
 		rules_refuse_bench(q, key, "requests of up to %.0f tokens (prefix %lld, prompt %lld, "
 				   "answer %lld, ratio %g), and %s is %.0f", need,
-				   (long long)o->data.random_prefix_len, (long long)in, (long long)out,
-				   ratio, rules_path(q, q->r->x->serving, "max_model_len"), most);
+				   (long long)o->data.random_prefix_len, (long long)in,
+				   (long long)out, ratio, rules_path(q, q->r->x->serving, "max_model_len"), most);
 }
 
 static void load_fits_the_batch(const struct rules *q)

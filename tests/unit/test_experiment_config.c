@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "base/limits.h"
-#include "config_params.h"
+#include "config_golden.h"
 #include "experiment/config.h"
 #include "json/write.h"
 #include "scratch.h"
@@ -698,7 +698,16 @@ static void test_many_findings(void **state)
 		lines += m.f.errors.data[i] == '\n';
 	assert_int_equal(lines, EXPERIMENT_FINDINGS_MAX);
 	drop(&m);
+	buf_reset(&text);
+	buf_add_text(&text, "server:\n  command: my-server\n");
+	for (int i = 0; i < 100000; i++)
+		buf_printf(&text, "  k%d: 1\n", i);
+	make(&m, text.data);
+	expect("keys", errors(&m), "exp.yaml:2:3: server: 100001 keys, more than the 4096 of "
+				   "EXPERIMENT_KEYS_MAX\n");
+	drop(&m);
 	buf_release(&text);
+	none_differs();
 }
 
 int main(void)

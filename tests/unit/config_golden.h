@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config_params.h - parameters of an experiment, a row each: what is accepted and what comes of it,
+ * config_golden.h - parameters of an experiment, a row each: what is accepted and what comes of it,
  * what is refused and how.
  *
  * Of the server: the words its command gets. Of the benchmark: the value that is recorded. Values
