@@ -83,6 +83,18 @@ const struct opt_set *cmd_run_options(void)
 
 /* ---- before anything is run ---- */
 
+static void know_gpu(struct config_know *know, const struct gpu *gpu)
+{
+	unsigned least = know->compute_capability, here = 0;
+
+	if (gpu->capability_major >= 0)
+		here = (unsigned)(gpu->capability_major * 10 + gpu->capability_minor);
+	know->n_gpus++;
+	know->is_amd |= gpu->maker == GPU_AMD;
+	if (here && (!least || here < least))
+		know->compute_capability = here;
+}
+
 static void know_machine(struct config_know *know)
 {
 	struct gpu_set *gpus = gpu_open(NULL);
@@ -90,17 +102,9 @@ static void know_machine(struct config_know *know)
 	const struct gpu *gpu = gpu_list(gpus, &n);
 
 	*know = (struct config_know){ .sim = cmd_sim_options(), .is_gpus_known = true };
-	for (size_t i = 0; i < n; i++) {
-		unsigned capability = gpu[i].capability_major < 0 ? 0 :
-			(unsigned)(gpu[i].capability_major * 10 + gpu[i].capability_minor);
-
-		if (!gpu[i].is_allowed || gpu[i].is_split)
-			continue;
-		know->n_gpus++;
-		know->is_amd |= gpu[i].maker == GPU_AMD;
-		if (capability && (!know->compute_capability || capability < know->compute_capability))
-			know->compute_capability = capability;
-	}
+	for (size_t i = 0; i < n; i++)
+		if (gpu[i].is_allowed && !gpu[i].is_split)
+			know_gpu(know, &gpu[i]);
 	gpu_close(gpus);
 }
 

@@ -122,7 +122,8 @@ char **engine_flags(const struct json_value *args, const char *const *skip, stru
 	w.v = arena_alloc(a, sizeof(*w.v));
 	for (size_t k = 0; n && k < engine_arg_count; k++)
 		for (size_t i = 0; i < n; i++)
-			if (known(args->key[i]) == &engine_args[k] && !is_skipped(args->key[i], skip))
+			if (known(args->key[i]) == &engine_args[k] &&
+			    !is_skipped(args->key[i], skip))
 				add_one(&w, &engine_args[k], args->key[i], &args->item[i]);
 	for (size_t i = 0; i < n; i++)
 		if (!known(args->key[i]) && !is_skipped(args->key[i], skip))

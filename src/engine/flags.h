@@ -20,5 +20,5 @@
 #include "base/arena.h"
 #include "json/read.h"
 
-/* args: an object or NULL; skip: names with underscores that are left out, ended by NULL, or NULL. */
+/* args: an object or NULL; skip: names with underscores to leave out, ended by NULL, or NULL. */
 char **engine_flags(const struct json_value *args, const char *const *skip, struct arena *a);

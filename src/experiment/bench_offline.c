@@ -71,10 +71,11 @@ static void take_set(struct bench *b, const struct opt_set *set)
 static void add_env(struct bench *b)
 {
 	const struct run *r = b->run;
+	const struct allocation *got = &r->held->allocation;
 	char *const *lists[] = {
 		b->engine.env,
 		r->x->n_servers ? r->x->server[r->x->serving].env : NULL,
-		r->held->allocation.n_servers ? r->held->allocation.server[r->x->serving].env : NULL,
+		got->n_servers ? got->server[r->x->serving].env : NULL,
 	};
 	size_t n = 0;
 	char **all;

@@ -108,7 +108,7 @@ static bool is_attached(const struct run *r)
 static void set_telemetry(const struct run *r, struct serve_opts *o, struct arena *a)
 {
 	const struct experiment_telemetry *t = &r->x->telemetry;
-	/* Of servers that others run nobody knows the GPUs: then all that may be used are watched. */
+	/* Nobody knows the GPUs of servers that others run: all that may be used are watched. */
 	bool has_gpus = r->held->allocation.n_gpus || is_attached(r);
 	const char *what = "";
 

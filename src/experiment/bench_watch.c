@@ -56,8 +56,8 @@ static double number(struct json_slice object, const char *key)
 }
 
 /*
- * In so many seconds at the rate of a set of requests; other modes have no such rate. The first sign
- * of progress comes a little after the beginning, and there may have been several runs.
+ * In so many seconds at the rate of a set of requests; other modes have no such rate. The first
+ * sign of progress comes a little after the beginning, and there may have been several runs.
  */
 static struct metrics_tokens tokens_of(struct str result, double seconds)
 {

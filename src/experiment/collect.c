@@ -66,8 +66,9 @@ void collect_about(struct run *r)
 	const struct experiment_server *s = r->x->n_servers ? &r->x->server[r->x->serving] : NULL;
 	const struct held_server *h = r->x->serving < r->held->n ? &r->held->server[r->x->serving]
 		: NULL;
+	bool has_interpreter = s && !s->url && !s->container && !config_is_sim(s->command);
 	struct environment_opts o = {
-		.command = s && !s->url && !s->container && !config_is_sim(s->command) ? s->command : NULL,
+		.command = has_interpreter ? s->command : NULL,
 		.env = h ? h->env : NULL, .server_kind = kind_of(s),
 		.server_version = h ? h->version : NULL,
 		.deadline_s = run_is_cancelled(r) ? 0 : INTERPRETER_S,

@@ -179,12 +179,13 @@ static int take_resources(struct run *r)
 static void take_places(struct run *r)
 {
 	struct experiment_held *held = r->held;
+	const struct allocation *got = &held->allocation;
 
 	held->n = r->x->n_servers;
 	held->at = arena_alloc(&held->arena, (held->n + 1) * sizeof(*held->at));
 	held->server = arena_alloc(&held->arena, (held->n + 1) * sizeof(*held->server));
 	for (size_t i = 0; i < held->n; i++) {
-		unsigned port = i < held->allocation.n_servers ? held->allocation.server[i].port : 0;
+		unsigned port = i < got->n_servers ? got->server[i].port : 0;
 
 		held->at[i] = command_at(&r->x->server[i], port, &held->arena);
 		held->server[i].name = arena_text(&held->arena, str_of(r->x->server[i].name));

@@ -52,7 +52,9 @@ enum server_fault {
 };
 
 /* The sign that it is ready. */
-enum server_ready { SERVER_READY_HEALTH, SERVER_READY_PORT, SERVER_READY_LOG, SERVER_READY_STARTED };
+enum server_ready {
+	SERVER_READY_HEALTH, SERVER_READY_PORT, SERVER_READY_LOG, SERVER_READY_STARTED,
+};
 
 /* "port taken", "out of memory", ...: for messages and result files. */
 const char *server_fault_name(enum server_fault fault);

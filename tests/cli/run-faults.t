@@ -181,7 +181,8 @@ for my $signal (qw(INT TERM)) {
 		is($run->{status}, 130, "$signal in the stage $stage: exit status");
 		is($d->{error}{category}, 'interrupted', "$signal in the stage $stage: the document says so");
 		is($d->{error}{stage}, $stage, "$signal in the stage $stage: and where");
-		is($d->{status}, $stage eq 'start' ? 'failed' : 'partial', "$signal in the stage $stage: status");
+		is($d->{status}, $stage eq 'start' ? 'failed' : 'partial',
+			"$signal in the stage $stage: status");
 		ok($done > 0 && $done < 4000, "$signal: what was measured is kept") if $stage eq 'benchmark';
 		is_deeply([left($there->{pid})], [], "$signal in the stage $stage: nothing is left");
 	}

@@ -100,7 +100,10 @@ static void test_order(void **state)
 static void test_command(void **state)
 {
 	const struct {
-		char *const *command; const char *host, *args; char *const *extra; const char *words;
+		char *const *command;
+		const char *host, *args;
+		char *const *extra;
+		const char *words;
 	} row[] = {
 		{ WORDS("vllm", "serve"), "127.0.0.1", "{\"model\": \"m\", \"seed\": 1}", NULL,
 		  "vllm|serve|m|--seed|1|--host|127.0.0.1|--port|8123" },
