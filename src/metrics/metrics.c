@@ -262,6 +262,7 @@ static void fill_blocks(struct metrics *m, const struct record *r)
 
 void metrics_score(struct metrics *m, const struct record *r, const struct metrics_opts *opts)
 {
+	struct metrics_tokens tokens;
 	double *percentile;
 
 	*m = (struct metrics){ .opts = *opts };
@@ -281,8 +282,8 @@ void metrics_score(struct metrics *m, const struct record *r, const struct metri
 	metrics_urls(m, r);
 	metrics_client(m, r);
 	metrics_failures(m, r);
-	metrics_system(&m->system, r, &(struct metrics_tokens){ (double)m->total_input,
-								(double)m->total_output }, &m->arena);
+	tokens = (struct metrics_tokens){ (double)m->total_input, (double)m->total_output };
+	metrics_system(&m->system, r, &tokens, &m->arena);
 }
 
 void metrics_release(struct metrics *m)

@@ -105,13 +105,13 @@ static double growth_of(const struct record_series *s, struct window in)
 static struct metrics_level rate_of(const struct record_series *s, struct window in)
 {
 	struct shape h;
+	double mean;
 
 	if (is_empty(s) || s->n < 2 || in.to_ns <= in.from_ns)
 		return no_level();
 	h = shape_of(s, in);
-	return (struct metrics_level){
-		s->n - 1, h.slope_low, growth_of(s, in) / seconds(in.to_ns - in.from_ns), h.slope_high,
-	};
+	mean = growth_of(s, in) / seconds(in.to_ns - in.from_ns);
+	return (struct metrics_level){ s->n - 1, h.slope_low, mean, h.slope_high };
 }
 
 static double last_before(const struct record_series *s, int64_t at_ns)
@@ -156,10 +156,11 @@ static struct thing *thing_of(struct things *all, const char *labels)
 
 static bool gather(struct things all[THING_KINDS], const struct record *r, struct arena *a)
 {
+	const size_t bytes = r->n_series * sizeof(struct thing);
 	bool is_any = false;
 
 	for (int k = 0; k < THING_KINDS; k++)
-		all[k] = (struct things){ arena_alloc(a, (r->n_series + 1) * sizeof(*all[k].v)), 0 };
+		all[k] = (struct things){ arena_alloc(a, bytes), 0 };
 	for (size_t i = 0; i < r->n_series; i++) {
 		const struct record_series *s = r->series[i];
 
@@ -331,7 +332,8 @@ static const char *note_of(const struct record *r, struct arena *a)
 void metrics_system(struct metrics_system *out, const struct record *r,
 		    const struct metrics_tokens *tokens, struct arena *a)
 {
-	const struct window in = { r->start_ns, r->stop_ns < r->start_ns ? r->start_ns : r->stop_ns };
+	const int64_t stop_ns = r->stop_ns < r->start_ns ? r->start_ns : r->stop_ns;
+	const struct window in = { r->start_ns, stop_ns };
 	static const struct thing none = { 0 };
 	struct things all[THING_KINDS];
 

@@ -24,7 +24,8 @@
 #include "record/record.h"
 #include "record/system_series.h"
 
-struct metrics_level { size_t n; double min, mean, max; }; /* n samples, those around the window too */
+/* Of n samples, those around the window too. */
+struct metrics_level { size_t n; double min, mean, max; };
 
 struct metrics_gpu {
 	int64_t index;                 /* -1: not told */

@@ -34,7 +34,7 @@ struct system_process { pid_t pid; const char *name; };
 struct system_opts {
 	bool gpu, host, process;
 	int64_t interval_ns;             /* 0: only before and after */
-	const char *const *gpus;         /* indices or UUIDs; of all that may be used when n_gpus is 0 */
+	const char *const *gpus;         /* indices or UUIDs; n_gpus 0: all that may be used */
 	size_t n_gpus;
 	const struct system_process *processes;
 	size_t n_processes;

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 
-#define FILE_BYTES (64u << 10) /* of a file that is read at every sample: /proc/net/dev is longest */
+#define FILE_BYTES (64u << 10) /* of a file that every sample reads: /proc/net/dev is longest */
 #define GROUP_BYTES_MAX 4096
 #define GROUP_ROOT "/sys/fs/cgroup"
 

@@ -37,7 +37,7 @@ static void sleep_ms(int ms)
 static void stat_of_all(void **state)
 {
 	static const struct { const char *text; double want; } row[] = {
-		/* user nice system, not idle and iowait, irq softirq; not steal, guest is in user */
+		/* user nice system, not idle and iowait, irq softirq; not steal; guest is user */
 		{ "cpu  100 20 30 9999 888 4 6 77 50 5\ncpu0 1 2 3 4 5 6 7\n", 1.6 },
 		{ "cpu 1 1 1 1 1 1 1", 0.05 },
 		{ "cpu  100 20 30 9999", -1 }, /* cut off */
