@@ -20,7 +20,9 @@ static struct upload_opts upload_opts(struct command_run *c, const struct json_v
 	return o;
 }
 
-static int upload_one(struct command_run *c, const struct suite_member *m, struct err *e)
+/* *is_sent: it has arrived, so what waits may be tried, too. */
+static int upload_one(struct command_run *c, const struct suite_member *m, bool *is_sent,
+		      struct err *e)
 {
 	const struct json_value *output = json_get(m->config, "output");
 	struct upload_opts o = upload_opts(c, json_get(output, "upload"));
@@ -32,6 +34,7 @@ static int upload_one(struct command_run *c, const struct suite_member *m, struc
 	rc = file_read(m->path, BUF_BYTES_MAX, &text, e);
 	if (rc == 0)
 		rc = upload_document(&o, buf_str(&text), m->label, e);
+	*is_sent |= rc == UPLOAD_SENT;
 	buf_release(&text);
 	return rc < 0 ? -1 : 0;
 }
@@ -39,15 +42,20 @@ static int upload_one(struct command_run *c, const struct suite_member *m, struc
 int run_upload(struct command_run *c, struct err *e)
 {
 	struct err one = { 0 };
+	struct upload_opts waiting = upload_opts(c, NULL);
+	bool is_sent = false;
 
 	for (size_t i = 0; i < c->suite.n; i++) {
-		if (!c->suite.member[i].is_chosen || upload_one(c, &c->suite.member[i], &one) == 0)
+		if (!c->suite.member[i].is_chosen ||
+		    upload_one(c, &c->suite.member[i], &is_sent, &one) == 0)
 			continue;
 		if (e->code)
 			cli_warn(one.text);
 		else
 			*e = one;
 	}
+	if (is_sent)
+		upload_spool(&waiting, NULL, NULL);
 	return e->code ? -1 : 0;
 }
 
