@@ -77,6 +77,7 @@ for my $i (1 .. 40) {
 }
 spill("$dir/sharegpt.json", '[' . join(",\n", @exchange) . ']');
 spill("$dir/prompts.jsonl", join('', @row));
+symlink("$root/examples", "$dir/examples") or die;
 
 $ENV{PATH} = "$dir/bin:$ENV{PATH}";
 $ENV{HOME} = "$dir/home";
