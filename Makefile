@@ -6,9 +6,10 @@
 #   all (default)  build/profllm             check  tidy, headers, analyser, unit tests
 #   demo           simulator and benchmark   test   every test but sanitizers and fuzz
 #   demo-sweep     a sweep, plots, a search    demo-offline  the engine without clients
+#   demo-run       experiments from one file each, with server and document
 #   asan ubsan tsan  sanitizer runs          fuzz   every fuzz target, FUZZ_SECONDS each
 #   tidy           what a tool can judge     cov    line coverage of the parsers and metrics
-#   bench          our own cost              install clean
+#   bench          our own cost              install clean   lib  libprofllm alone
 
 O ?= build
 CC ?= gcc

@@ -10,4 +10,8 @@ demo-sweep: $(O)/profllm
 # Throughput, latency, start-up and the multimodal processor, on the simulated engine.
 demo-offline: $(O)/profllm
 	$(Q)O=$(O) PROFLLM=$(abspath $(O)/profllm) tools/demo-offline.sh
-.PHONY: demo-sweep demo-offline
+
+# Whole experiments: server, load, system, document; a suite and what differs in it.
+demo-run: $(O)/profllm
+	$(Q)O=$(O) PROFLLM=$(abspath $(O)/profllm) tools/demo-run.sh
+.PHONY: demo-sweep demo-offline demo-run
