@@ -184,6 +184,8 @@ static void take_places(struct run *r)
 	held->n = r->x->n_servers;
 	held->at = arena_alloc(&held->arena, (held->n + 1) * sizeof(*held->at));
 	held->server = arena_alloc(&held->arena, (held->n + 1) * sizeof(*held->server));
+	held->started = arena_alloc(&held->arena, (held->n + 1) * sizeof(*held->started));
+	held->n_started = 0;
 	for (size_t i = 0; i < held->n; i++) {
 		unsigned port = i < got->n_servers ? got->server[i].port : 0;
 
@@ -203,7 +205,7 @@ static void clear(struct experiment_held *held, const struct experiment_hooks *h
 	allocate_release(&held->allocation);
 	held->allocation = (struct allocation){ 0 };
 	held->had_servers = false;
-	held->n = 0;
+	held->n = held->n_started = 0;
 }
 
 static int set_up(struct run *r)

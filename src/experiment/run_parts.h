@@ -47,6 +47,7 @@ struct experiment_held {
 	struct role_at *at;
 	struct held_server *server;
 	size_t n;
+	size_t *started, n_started; /* in which order */
 	bool had_servers;           /* one was started: GPU memory may come back late */
 	/* Whom the servers' hooks talk to: changes from member to member. */
 	const struct experiment_hooks *hooks;

@@ -334,6 +334,7 @@ static int launch(struct run *r, size_t i)
 		return start_failed(r, i, &why, &e);
 	}
 	h->startup_s = server_startup_s(server);
+	r->held->started[r->held->n_started++] = i;
 	atomic_store(&h->server, server);
 	return 0;
 }
@@ -480,9 +481,9 @@ static void stop_one(struct held_server *h, const struct experiment_hooks *hooks
 
 void servers_stop(struct experiment_held *held, const struct experiment_hooks *hooks)
 {
-	/* Whoever waits for others was started after them. */
-	for (size_t i = held->n; i-- > 0;)
-		stop_one(&held->server[i], hooks);
+	/* Whoever needs others was started after them. */
+	while (held->n_started)
+		stop_one(&held->server[held->started[--held->n_started]], hooks);
 }
 
 /* ---- what the outcome says ---- */
