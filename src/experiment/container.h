@@ -5,8 +5,9 @@
  * `RUNTIME run --rm` is an ordinary child of ours (run/server.h, below a keeper): its output is
  * the server's log and a TERM to it goes on to the container. But the container itself is the
  * daemon's child and not in our tree. Two things make sure that it ends all the same:
- * container_end stops it by name, and a label on it names its owner (machine's boot, process number and
- * start time), so that container_clean ends those whose owner is dead at the next start.
+ * container_end stops it by name, and a label on it names its owner (the machine's boot, process
+ * number and start time), so that container_clean ends those whose owner is dead at the next
+ * start.
  *
  * The first word of server.command (`vllm serve`) is the entry point, whatever the image's own is.
  *

@@ -27,8 +27,8 @@
 #define PROFILING_PROMPTS_MANY 20 /* more make traces that nobody can open */
 
 /*
- * The engine's version as a number of engine/args.h, by what `COMMAND --version` prints (the words up
- * to "serve"); 0: unknown. Takes as long as the engine's own start of Python.
+ * The engine's version as a number of engine/args.h, by what `COMMAND --version` prints (the
+ * words up to "serve"); 0: unknown. Takes as long as the engine's own start of Python.
  */
 unsigned profiling_version(char *const *command);
 
@@ -63,8 +63,8 @@ int profiling_offline(const struct experiment *x, const char *dir, unsigned vers
 		      struct err *e);
 
 /*
- * The absolute folder of traces: what the server's own words or environment say, else profiling.dir,
- * else "traces" in the experiment's folder. In the arena.
+ * The absolute folder of traces: what the server's own words or environment say, else
+ * profiling.dir, else "traces" in the experiment's folder. In the arena.
  */
 const char *profiling_folder(const struct experiment *x, struct arena *a);
 /* "traces" in the experiment's folder, where they all end up; likewise. */

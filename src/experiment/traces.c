@@ -36,6 +36,11 @@ static void traces_release(struct traces *t)
 	*t = (struct traces){ 0 };
 }
 
+static int64_t changed_ns(const struct stat *st)
+{
+	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+}
+
 static void traces_look(const char *dir, int64_t began_ns, int depth, struct traces *out)
 {
 	struct dirent *entry;
@@ -50,8 +55,7 @@ static void traces_look(const char *dir, int64_t began_ns, int depth, struct tra
 		path = file_join(dir, entry->d_name);
 		if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && depth > 0) {
 			traces_look(path, began_ns, depth - 1, out);
-		} else if (lstat(path, &st) == 0 && S_ISREG(st.st_mode) &&
-			   (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec >= began_ns) {
+		} else if (lstat(path, &st) == 0 && S_ISREG(st.st_mode) && changed_ns(&st) >= began_ns) {
 			out->v = mem_grow(out->v, out->n + 1, sizeof(*out->v));
 			out->v[out->n++] = (struct trace){ path, (uint64_t)st.st_size };
 			out->bytes += (uint64_t)st.st_size;

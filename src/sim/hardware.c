@@ -242,8 +242,8 @@ static int memory_plan(struct hardware *hw, const struct formats *f, struct err 
 	hw->weights_bytes = weights_bytes(hw, f);
 	hw->activation_bytes = activation_bytes(hw, f);
 	hw->kv_token_bytes = kv_token_bytes(hw, f);
-	hw->offload_bytes = fmin(o->offload_gib * GIB, layers_params(hw->shape) * f->weight_bits / 8 /
-				 per_gpu(o));
+	hw->offload_bytes = fmin(o->offload_gib * GIB,
+				 layers_params(hw->shape) * f->weight_bits / 8 / per_gpu(o));
 	if (hw->weights_bytes - hw->offload_bytes > memory)
 		return err_set(e, ERR_RUN, "torch.OutOfMemoryError: CUDA out of memory. Tried to "
 			       "allocate %.2f MiB. GPU 0 has a total capacity of %.2f GiB; the "

@@ -57,8 +57,8 @@ static void on_brought(struct timer *t)
 	struct kv_wait *w = &c->stream.kv;
 
 	w->is_waiting = false;
-	if (c->stream.row) {
-		c->stream.row->transferred_tokens = w->brought > w->local ? w->brought - w->local : 0;
+	if (c->stream.row && w->brought > w->local) {
+		c->stream.row->transferred_tokens = w->brought - w->local;
 		c->stream.row->transfer_ns = clock_mono_ns() - w->asked_ns;
 	}
 	stream_admit(c);
@@ -119,12 +119,12 @@ static void on_cache_done(struct call *call, const char *failure)
 {
 	struct conn *c = (struct conn *)((char *)call - offsetof(struct conn, stream.kv.call));
 	struct kv_wait *w = &c->stream.kv;
+	struct str answer = str_trim((struct str){ w->answer, w->answered });
 	uint64_t blocks = 0, tokens = w->brought;
 
 	/* A cache that does not answer is one that knows nothing. */
-	if (!failure && call->status == 200 &&
-	    str_to_u64(str_trim((struct str){ w->answer, w->answered }), &blocks) && blocks <= c->stream.hold.n &&
-	    blocks * PREFIX_BLOCK_TOKENS > tokens)
+	if (!failure && call->status == 200 && str_to_u64(answer, &blocks) &&
+	    blocks <= c->stream.hold.n && blocks * PREFIX_BLOCK_TOKENS > tokens)
 		tokens = blocks * PREFIX_BLOCK_TOKENS;
 	bring(c, tokens < most(c) ? (uint32_t)tokens : most(c));
 }

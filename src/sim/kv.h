@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kv.h - KV caches that come from elsewhere, in the engine model: what a prompt need not compute because
- * it is brought over a link instead.
+ * kv.h - KV caches that come from elsewhere, in the engine model: what a prompt need not compute
+ * because it is brought over a link instead.
  *
  *   decode        a request that was prefilled elsewhere (X-Request-Id: ___prefill_addr_...): all
  *                 of its prompt but the last token, which the engine computes itself
@@ -57,7 +57,7 @@ struct kv {
 struct kv_wait {
 	struct timer timer;
 	struct call call;
-	uint32_t local, brought;  /* tokens that the engine's own cache has; all that need no work */
+	uint32_t local, brought;  /* tokens: in the engine's own cache; all that need no work */
 	int64_t asked_ns;         /* monotonic */
 	char answer[24];          /* of the cache server */
 	size_t answered;          /* bytes of it */

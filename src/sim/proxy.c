@@ -172,7 +172,8 @@ static void split_id(const struct proxy *p, uint64_t number, char id[REQUEST_ID_
 {
 	snprintf(id, REQUEST_ID_MAX + 1, "___prefill_addr_%.80s:%u___decode_addr_%.80s:%u_%016" PRIx64
 		 "%016" PRIx64, p->opts->kv_host, p->opts->prefill_kv_port, p->opts->kv_host,
-		 p->opts->decode_kv_port, words_mix(p->seed ^ number), words_mix(~p->seed + number));
+		 p->opts->decode_kv_port, words_mix(p->seed ^ number),
+		 words_mix(~p->seed + number));
 }
 
 /* ---- the end ---- */

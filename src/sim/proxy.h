@@ -3,8 +3,8 @@
  * proxy.h - the simulator in front of other servers, in two forms that vLLM's benchmarks have
  * (sweep spec 13).
  *
- *   split         a request goes to a prefill server with max_tokens 1, and when that has answered, as
- *                 it came, to a decode server, whose answer is streamed back. Both see
+ *   split         a request goes to a prefill server with max_tokens 1, and when that has
+ *                 answered, as it came, to a decode server, whose answer is streamed back. Both see
  *                 X-Request-Id: ___prefill_addr_HOST:PORT___decode_addr_HOST:PORT_<32 hex digits>
  *   round robin   each request goes to the next server as it came
  *

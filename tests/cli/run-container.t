@@ -61,7 +61,8 @@ if ($verb eq 'ps') {
 	print "$name\@sha256:", 'ab' x 32, "\n";
 } elsif ($verb eq 'pull') {
 	my $name = $ARGV[0];
-	refuse(1, "Using default tag: latest\nError response from daemon: pull access denied for $name, repository does not exist")
+	refuse(1, "Using default tag: latest\nError response from daemon: " .
+		"pull access denied for $name, repository does not exist")
 		if $name =~ /missing/;
 	sleep 0.2;
 	out("$fake/image.$name", '');
@@ -86,7 +87,8 @@ if ($verb eq 'ps') {
 		push @env, $value =~ /=/ ? $value : "$value=" . ($ENV{$value} // '') if $option eq '-e';
 	}
 	my $image = shift @ARGV;
-	refuse(125, "docker: Error response from daemon: Conflict. The container name \"/$name\" is already in use.")
+	refuse(125, "docker: Error response from daemon: Conflict. " .
+		"The container name \"/$name\" is already in use.")
 		if -e "$fake/box/$name.pid" || $image =~ /taken/;
 	my $log = "$fake/log.$name";
 	if (!fork) { # the daemon: not in the tree of whoever called

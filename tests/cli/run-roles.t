@@ -75,11 +75,14 @@ END
 
 subtest 'a store that two servers share' => sub {
 	my $connector = '{kv_connector: LMCacheConnectorV1, kv_role: kv_both}';
-	my $env = '{LMCACHE_REMOTE_URL: "lm://$(store.host):$(store.port)", LMCACHE_MAX_LOCAL_CPU_SIZE: "0"}';
+	my $env = '{LMCACHE_REMOTE_URL: "lm://$(store.host):$(store.port)", ' .
+		'LMCACHE_MAX_LOCAL_CPU_SIZE: "0"}';
 	my ($r, $d) = experiment('shared', <<"END", ', num_warmups: 0');
   - {name: store, role: cache, command: sim}
-  - {name: one, command: sim, after: [store], kv_transfer_config: $connector, env: $env, truth: $here/one.truth}
-  - {name: two, command: sim, after: [store], kv_transfer_config: $connector, env: $env, truth: $here/two.truth}
+  - {name: one, command: sim, after: [store], kv_transfer_config: $connector, env: $env,
+     truth: $here/one.truth}
+  - {name: two, command: sim, after: [store], kv_transfer_config: $connector, env: $env,
+     truth: $here/two.truth}
   - {name: front, role: proxy, command: sim, after: [one, two]}
 END
 	is $r->{status}, 0 or diag $r->{err};

@@ -89,8 +89,12 @@ static void test_sim_words(void **state)
 	static char *const vllm[] = { "vllm", "serve", "m", NULL };
 	static char *const told[] = { "profllm", "sim", "--kv-transfer-config", "{}",
 				      "--decode-url=x", NULL };
-	const struct { struct experiment_server *of; size_t i; char *const *given; const char *out; }
-	rows[] = {
+	const struct {
+		struct experiment_server *of;
+		size_t i;
+		char *const *given;
+		const char *out;
+	} rows[] = {
 		{ split, 0, sim, "profllm|sim|--role|prefill" },
 		{ split, 1, sim, "profllm|sim|--role|decode" },
 		{ split, 3, sim, "profllm|sim|--role|proxy|--prefill-url|http://h:1|--decode-url|"
@@ -158,7 +162,8 @@ static void test_profiling_words(void **state)
 
 		buf_reset(&notes);
 		assert_int_equal(profiling_words(&x, &s, "/tmp", engine_version(rows[i].version),
-						 rows[i].given, rows[i].env, &a, &out, &notes, NULL), 0);
+						 rows[i].given, rows[i].env, &a, &out, &notes,
+						 NULL), 0);
 		assert_string_equal(joined(&a, out.argv),
 				    arena_printf(&a, "%s%s", given, rows[i].more));
 		assert_string_equal(joined(&a, out.env), rows[i].lines);
@@ -189,7 +194,8 @@ static void test_profiling_serve(void **state)
 	(void)state;
 	profiling_serve(&x, at, &o, &a, &notes);
 	assert_true(o.profile);
-	assert_true(o.profile_from_s == 2 && o.profile_for_s == 3 && o.profile_stop_timeout_s == 60);
+	assert_true(o.profile_from_s == 2 && o.profile_for_s == 3);
+	assert_true(o.profile_stop_timeout_s == 60);
 	assert_int_equal(o.profile_urls.n, 2);
 	assert_string_equal(o.profile_urls.v[0], "http://h:1");
 	assert_string_equal(o.profile_urls.v[1], "http://h:2");
@@ -303,7 +309,8 @@ static void test_container_words(void **state)
 		{ "{image: i, runtime: podman, network: bridge, args: [--shm-size=1g]}",
 		  vllm, false,
 		  "-p|127.0.0.1:20001:20001|--device|nvidia.com/gpu=0|--device|nvidia.com/gpu=GPU-1|"
-		  "-v|/t:/t|-e|HF_TOKEN|-e|A=b c|--shm-size=1g|--entrypoint|vllm|i|serve|m|--host|0.0.0.0|--port|20001" },
+		  "-v|/t:/t|-e|HF_TOKEN|-e|A=b c|--shm-size=1g|--entrypoint|vllm|i|serve|m|--host|"
+		  "0.0.0.0|--port|20001" },
 		{ "{image: i, gpus: none, mounts: ['/m:/m:ro'], env: {X: 1, T_KEY: k}}", sim, false,
 		  "--network|host|--ipc|host|-v|/m:/m:ro|-v|/t:/t|-e|HF_TOKEN|-e|A=b c|-e|X=1|-e|T_KEY|"
 		  "--entrypoint|/opt/bin/profllm|i|sim|--port|20001" },
