@@ -211,7 +211,7 @@ static void put_metadata(struct reader *r, const struct serving *s, struct json_
 	import_put(&r->m, benchmark, "metadata", list);
 }
 
-static int64_t prompts_for(const struct import_opts *o, int64_t concurrency)
+int64_t import_prompts(const struct import_opts *o, int64_t concurrency)
 {
 	int64_t n = concurrency * o->prompts_per_concurrency;
 
@@ -231,7 +231,7 @@ static int add_point(struct reader *r, const struct serving *s, const char *qps,
 	import_put(&r->m, benchmark, "request_rate", rate);
 	import_put_int(&r->m, benchmark, "max_concurrency", concurrency);
 	if (r->o->prompts_per_concurrency)
-		import_put_int(&r->m, benchmark, "num_prompts", prompts_for(r->o, concurrency));
+		import_put_int(&r->m, benchmark, "num_prompts", import_prompts(r->o, concurrency));
 	put_metadata(r, s, benchmark);
 	import_put(&r->m, over, "server", s->server);
 	import_put(&r->m, over, "benchmark", benchmark);

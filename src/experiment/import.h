@@ -55,6 +55,7 @@ struct import_test {
 	enum experiment_mode mode;
 	const char *qps;                  /* as in the name: "4", "inf"; NULL: not serving */
 	int64_t concurrency;              /* 0: not serving */
+	bool is_probe;                    /* made by a search (adapt.h) */
 	const struct import_opts *o;
 };
 
@@ -84,4 +85,6 @@ int import_parse(const struct config *c, struct str text, const char *file,
  * the outcome has no result. ERR_IO.
  */
 int import_store(const struct experiment *x, const char *stem, const struct outcome *o,
-		 struct err *e);
+		 bool is_probe, struct err *e);
+/* How many prompts a level has when prompts_per_concurrency is given. */
+int64_t import_prompts(const struct import_opts *o, int64_t concurrency);

@@ -30,7 +30,8 @@ static void put_command(struct json_writer *w, const char *key, const struct buf
 	json_put_str(w, buf_str(text));
 }
 
-static void put_commands(const struct experiment *x, const struct outcome *o, struct buf *out)
+static void put_commands(const struct experiment *x, const struct outcome *o, bool is_probe,
+			 struct buf *out)
 {
 	const struct outcome_server *served = o->server ? &o->server[x->serving] : NULL;
 	struct buf server = { 0 }, client = { 0 }, gpus = { 0 };
@@ -50,6 +51,10 @@ static void put_commands(const struct experiment *x, const struct outcome *o, st
 		put_command(&w, key, &client);
 	}
 	put_command(&w, "gpu_type", &gpus);
+	if (is_probe) {
+		json_key(&w, "adaptive_search");
+		json_put_bool(&w, true);
+	}
 	json_end_object(&w);
 	buf_add_char(out, '\n');
 	buf_release(&server);
@@ -69,7 +74,7 @@ static int write_file(const char *stem, const char *ending, struct str bytes, st
 }
 
 int import_store(const struct experiment *x, const char *stem, const struct outcome *o,
-		 struct err *e)
+		 bool is_probe, struct err *e)
 {
 	const char *slash = strrchr(stem, '/');
 	struct buf commands = { 0 };
@@ -83,7 +88,7 @@ int import_store(const struct experiment *x, const char *stem, const struct outc
 		rc = file_mkdirs(dir, e);
 		free(dir);
 	}
-	put_commands(x, o, &commands);
+	put_commands(x, o, is_probe, &commands);
 	if (rc == 0)
 		rc = write_file(stem, ".commands", buf_str(&commands), e);
 	if (rc == 0)

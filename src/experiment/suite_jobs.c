@@ -194,7 +194,7 @@ static int start(struct suite_sitting *t, struct job *job, size_t at, struct err
 		job->stream[0].fd = out[0];
 		job->stream[1].fd = err[0];
 		out[0] = err[0] = -1;
-		suite_say_begin(t, at);
+		suite_say_begin(t, m, at + 1);
 	}
 	for (int i = 0; i < 2; i++) {
 		if (out[i] >= 0)

@@ -39,11 +39,18 @@ struct suite_sitting {
 	size_t *todo;                     /* places of member, in order */
 	size_t n_todo, n_ended;
 	double began_s, took_s;           /* took_s: of all that have ended */
+	struct suite_member **probe;      /* of searches (adapt.h): beside those of the suite */
+	size_t n_probe;                   /* all that belong to it; n_probes: run in this sitting */
+	size_t n_probes;
+	struct arena arena;               /* of probes */
 	int64_t written_ns;               /* when the suite's document was, and what that took */
 	int64_t write_took_ns;
 };
 
-void suite_say_begin(struct suite_sitting *t, size_t place);
+void suite_say_begin(struct suite_sitting *t, const struct suite_member *m, size_t at);
+/* One member in this process, as the at-th; is_kept: its servers are left in site. */
+int suite_run_one(struct suite_sitting *t, const struct suite_member *m, size_t at,
+		  struct experiment_site *site, bool is_kept, struct err *e);
 /* Counts a member whose document is at its path, and rewrites the suite's. took_s: NAN unknown. */
 int suite_ended(struct suite_sitting *t, const struct suite_member *m, double took_s,
 		struct err *e);
@@ -52,6 +59,16 @@ char *suite_imported_stem(const struct suite *s, const struct suite_member *m);
 bool suite_is_cancelled(const struct suite_sitting *t);
 /* jobs > 1: every member of todo as a child. */
 int suite_jobs_run(struct suite_sitting *t, struct err *e);
+
+/* ---- suite_adapt.c: searches beyond imported lists of concurrency ---- */
+
+/* Whether the member at that place of todo is the last of its test and rate, and wants a search. */
+bool suite_adapt_is_due(const struct suite_sitting *t, size_t at);
+/* The search of m's test and rate, by the results there are. Leaves servers in site. */
+int suite_adapt(struct suite_sitting *t, const struct suite_member *m,
+		struct experiment_site *site, struct err *e);
+/* Those of tests of which nothing had to be run, or that children have run. */
+int suite_adapt_rest(struct suite_sitting *t, struct experiment_site *site, struct err *e);
 
 /* What the parent looks at in a document. */
 struct suite_document {

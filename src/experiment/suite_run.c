@@ -122,12 +122,13 @@ static void put_plan(const struct suite_sitting *t, struct json_writer *w)
 static int put_documents(const struct suite_sitting *t, int fd, struct json_writer *w,
 			 bool *has_document)
 {
+	size_t n = t->s->n + t->n_probe;
 	int rc = 0;
 
 	json_key(w, "experiments");
 	json_begin_array(w);
-	for (size_t i = 0; rc == 0 && i < t->s->n; i++) {
-		const char *path = t->s->member[i].path;
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		const char *path = i < t->s->n ? t->s->member[i].path : t->probe[i - t->s->n]->path;
 		struct buf text = { .limit = DOCUMENT_BYTES_MAX };
 		struct suite_document d;
 		struct err e;
@@ -149,7 +150,7 @@ static int write_suite(struct suite_sitting *t, struct err *e)
 {
 	const struct suite *s = t->s;
 	int64_t began_ns = clock_mono_ns();
-	bool *has_document = mem_array(s->n + 1, sizeof(*has_document));
+	bool *has_document = mem_array(s->n + t->n_probe + 1, sizeof(*has_document));
 	struct buf text = { .limit = SIZE_MAX };
 	struct json_writer w = json_writer(&text);
 	struct file_swap swap;
@@ -197,14 +198,13 @@ static double left_s(const struct suite_sitting *t)
 
 	if (t->n_ended == 0)
 		return NAN;
-	return t->took_s / (double)t->n_ended * (double)(t->n_todo - t->n_ended) / (double)jobs;
+	return t->took_s / (double)t->n_ended * (double)(t->n_todo + t->n_probes - t->n_ended) / (double)jobs;
 }
 
-void suite_say_begin(struct suite_sitting *t, size_t at)
+void suite_say_begin(struct suite_sitting *t, const struct suite_member *m, size_t at)
 {
 	struct suite_now now = {
-		.member = &t->s->member[t->todo[at]], .at = at + 1, .n = t->n_todo,
-		.left_s = left_s(t),
+		.member = m, .at = at, .n = t->n_todo + t->n_probes, .left_s = left_s(t),
 	};
 
 	if (t->hooks->member)
@@ -225,7 +225,8 @@ static void count(struct suite_tally *tally, const struct suite_document *d)
 int suite_ended(struct suite_sitting *t, const struct suite_member *m, double took_s,
 		struct err *e)
 {
-	struct suite_now now = { .member = m, .n = t->n_todo, .has_ended = true, .took_s = took_s };
+	struct suite_now now = { .member = m, .n = t->n_todo + t->n_probes, .has_ended = true,
+				 .took_s = took_s };
 	struct suite_document d;
 
 	if (!suite_document_read(m->path, &d)) {
@@ -278,9 +279,9 @@ static int store_imported(const struct suite_sitting *t, const struct suite_memb
 	int rc;
 
 	if (!m->test)
-		return told ? import_store(&m->x, told + 1, out, e) : 0;
+		return told ? import_store(&m->x, told + 1, out, false, e) : 0;
 	stem = suite_imported_stem(t->s, m);
-	rc = import_store(&m->x, stem, out, e);
+	rc = import_store(&m->x, stem, out, m->test->is_probe, e);
 	free(stem);
 	return rc;
 }
@@ -293,19 +294,9 @@ char *suite_imported_stem(const struct suite *s, const struct suite_member *m)
 	return buf_take(&stem);
 }
 
-/* Whether the member after this one goes on with its servers. */
-static bool keeps_servers(const struct suite_sitting *t, size_t at)
+int suite_run_one(struct suite_sitting *t, const struct suite_member *m, size_t at,
+		  struct experiment_site *site, bool is_kept, struct err *e)
 {
-	const struct suite *s = t->s;
-
-	return s->restart != SUITE_RESTART_ALWAYS && at + 1 < t->n_todo &&
-	       suite_same_servers(&s->member[t->todo[at]].x, &s->member[t->todo[at + 1]].x);
-}
-
-static int run_member(struct suite_sitting *t, size_t at, struct experiment_site *site,
-		      struct err *e)
-{
-	const struct suite_member *m = &t->s->member[t->todo[at]];
 	const struct experiment_hooks *hooks = &t->hooks->run;
 	struct outcome *out = &t->tally->outcome;
 	int64_t began_ns = clock_mono_ns();
@@ -315,12 +306,12 @@ static int run_member(struct suite_sitting *t, size_t at, struct experiment_site
 		outcome_release(out);
 	*out = (struct outcome){ 0 };
 	t->tally->single = out;
-	suite_say_begin(t, at);
-	if (site->held || keeps_servers(t, at))
+	suite_say_begin(t, m, at);
+	if (site->held || is_kept)
 		experiment_run_at(&m->x, site, hooks, out);
 	else
 		experiment_run(&m->x, hooks, out);
-	if (!keeps_servers(t, at))
+	if (!is_kept)
 		experiment_leave(site, hooks);
 	rc = store(m, out, e);
 	if (rc == 0)
@@ -330,19 +321,33 @@ static int run_member(struct suite_sitting *t, size_t at, struct experiment_site
 	return rc;
 }
 
-static int run_all(struct suite_sitting *t, struct err *e)
+/* Whether the member after this one goes on with its servers. */
+static bool next_has_same(const struct suite_sitting *t, size_t at)
 {
-	struct experiment_site site = { 0 };
+	const struct suite *s = t->s;
+
+	return s->restart != SUITE_RESTART_ALWAYS && at + 1 < t->n_todo &&
+	       suite_same_servers(&s->member[t->todo[at]].x, &s->member[t->todo[at + 1]].x);
+}
+
+static int run_all(struct suite_sitting *t, struct experiment_site *site, struct err *e)
+{
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < t->n_todo && !suite_is_cancelled(t); i++) {
+		const struct suite_member *m = &t->s->member[t->todo[i]];
+		bool is_kept = next_has_same(t, i), is_last = suite_adapt_is_due(t, i);
 		size_t failed = t->tally->failed;
 
-		rc = run_member(t, i, &site, e);
+		rc = suite_run_one(t, m, i + 1 + t->n_probes, site,
+				   is_kept || (is_last && t->s->restart != SUITE_RESTART_ALWAYS), e);
 		if (t->s->stop_on_error && t->tally->failed > failed)
 			break;
+		if (rc == 0 && is_last)
+			rc = suite_adapt(t, m, site, e);
+		if (!is_kept)
+			experiment_leave(site, &t->hooks->run);
 	}
-	experiment_leave(&site, &t->hooks->run);
 	return rc;
 }
 
@@ -408,6 +413,29 @@ static int put_aside(const struct suite *s, const struct suite_member *m, const 
  * Documents of an earlier run are of other measurements: they must not be taken for this one's,
  * should it end early. But they may be all there is of a night, and are kept.
  */
+/* A table of tests that are no more would be wrong. */
+static int put_tables_aside(const struct suite_sitting *t, struct err *e)
+{
+	char *dir = file_join(t->s->folder, IMPORTED_FOLDER);
+	char *folder = file_join(t->s->folder, EARLIER_FOLDER);
+	struct buf to = { 0 };
+	struct stat st;
+	int rc = 0;
+
+	if (stat(dir, &st) == 0 && !t->o->is_resumed && !t->o->only) {
+		rc = file_mkdirs(folder, e);
+		buf_printf(&to, "%s/%s.%lld.%09ld", folder, IMPORTED_FOLDER,
+			   (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+		if (rc == 0 && rename(dir, to.data) < 0)
+			rc = err_set(e, ERR_IO, "cannot rename %s to %s: %s", dir, to.data,
+				     strerror(errno));
+	}
+	buf_release(&to);
+	free(folder);
+	free(dir);
+	return rc;
+}
+
 static int put_old_aside(const struct suite_sitting *t, struct err *e)
 {
 	const struct experiment_hooks *hooks = &t->hooks->run;
@@ -464,6 +492,7 @@ int suite_run(const struct suite *s, const struct suite_opts *o, const struct su
 	      struct suite_tally *out, struct err *e)
 {
 	struct suite_sitting t = { .s = s, .o = o, .hooks = hooks, .tally = out };
+	struct experiment_site site = { 0 };
 	struct err second;
 	int fd = -1, rc;
 
@@ -473,21 +502,28 @@ int suite_run(const struct suite *s, const struct suite_opts *o, const struct su
 	if (rc == 0)
 		rc = find_work(&t, e);
 	if (rc == 0)
+		rc = put_tables_aside(&t, e);
+	if (rc == 0)
 		rc = put_old_aside(&t, e);
 	if (rc == 0 && !s->is_single)
 		rc = write_suite(&t, e); /* now, and not after hours: that it can be written */
 	if (rc == 0) {
-		rc = s->jobs > 1 && !s->is_single ? suite_jobs_run(&t, e) : run_all(&t, e);
+		rc = s->jobs > 1 && !s->is_single ? suite_jobs_run(&t, e) : run_all(&t, &site, e);
+		if (rc == 0)
+			rc = suite_adapt_rest(&t, &site, e);
+		experiment_leave(&site, &hooks->run);
 		if (!s->is_single && write_suite(&t, rc == 0 ? e : &second) < 0)
 			rc = -1;
 		if (rc == 0)
 			rc = write_tables(&t, e);
-		out->left = t.n_todo - t.n_ended;
+		out->left = t.n_todo + t.n_probes - t.n_ended;
 		out->is_interrupted = suite_is_cancelled(&t);
 	}
 	if (fd >= 0)
 		close(fd);
 	free(t.todo);
+	free(t.probe);
+	arena_release(&t.arena);
 	return rc;
 }
 

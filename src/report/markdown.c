@@ -96,7 +96,8 @@ static int add_file(struct markdown_tables *t, const char *dir, const char *name
 	struct err why = { 0 };
 	int rc = 0;
 
-	if (strcmp(name, "benchmark_results.json") == 0)
+	if (strcmp(name, "benchmark_results.json") == 0 ||
+	    str_ends(str_of(name), STR("_sla_summary.json"))) /* of a search, no result */
 		goto done;
 	if (frame_read_file(&f, path, a, &why) < 0) {
 		buf_printf(lines, "%s\n", why.text);

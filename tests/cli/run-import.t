@@ -104,7 +104,7 @@ my $rows = json_of(slurp('perf.d/upstream/benchmark_results.json'));
 my $again = run(args => ['bench', 'markdown', '-r', 'perf.d/upstream']);
 
 is(scalar @$rows, 6, 'the table has every test');
-is_deeply([sort grep { $_ ne 'NaN' } map { $_->{'TP Size'} // () } @$rows], [1, 1, 2, 2], 'serving tests with their sizes');
+is_deeply([sort { $a <=> $b } grep { $_ ne 'NaN' } map { $_->{'TP Size'} // () } @$rows], [1, 1, 2, 2], 'serving tests with their sizes');
 check_run('bench markdown makes them again', $again, { status => 0 });
 is_deeply(json_of(slurp('perf.d/upstream/benchmark_results.json')), $rows, 'and the same');
 for my $name (@all) {
@@ -125,6 +125,44 @@ check_run('bench compare splits it by size', $compare, { status => 0,
 		out => ['Suite: 2 completed, 0 partial, 0 failed, 4 kept'],
 		exists => [map { ("perf.d/upstream/$_.json", "perf.d/upstream/$_.commands") } @all] });
 	is(json_of(slurp("perf.d/upstream/$serving[2].json"))->{completed}, 6, 'with what was measured');
+}
+
+# ---- beyond the list ----
+
+# Four requests fit into a step of the server: from the fifth on they wait for others' ends.
+{
+	my $test = { test_name => 'serving_search', qps_list => ['inf'], max_concurrency_list => [2, 3],
+		server_parameters => { model => 'small', max_num_seqs => 4 },
+		client_parameters => { %client, random_output_len => 12 } };
+	my $dir = 'search.d/upstream';
+
+	spew('tests/search.json', $json->encode([$test]));
+	config('search', { files => 'tests/search.json', adaptive => JSON::PP::true, sla_ttft_ms => 100,
+		prompts_per_concurrency => 3, adaptive_max_probes => 4 });
+	my $search = run(args => words('search'));
+	my $summary = json_of(slurp("$dir/serving_search_qps_inf_sla_summary.json"));
+	my %passes = map { my ($n) = /(\d+)\.json$/; my $r = json_of(slurp($_));
+		($n => $r->{p99_ttft_ms} <= 100 && $r->{p99_tpot_ms} <= 100) }
+		glob "$dir/*_concurrency_*.json";
+	my @more = grep { $_ > 3 } keys %passes;
+	my ($last, $fail) = @$summary{qw(final_last_pass final_first_fail)};
+
+	check_run('a search', $search, { status => 0,
+		out => ["serving_search, rate inf: the largest concurrency within 100 ms TTFT and 100 ms "
+			. "TPOT is $last", 'Tables: *'] });
+	is_deeply([grep { !$passes{$_} } 2, 3], [], 'what is in the list passes')
+		or diag(slurp("$dir/benchmark_results.md"));
+	ok(@more >= 1 && @more <= 4, 'runs beyond the list: ' . join ' ', sort @more);
+	ok($passes{$last}, 'the largest that is told passes');
+	ok(!defined $fail || (!$passes{$fail} && $fail > $last), 'the failure behind it fails');
+	is_deeply([grep { $_ > $last && $passes{$_} } keys %passes], [], 'nothing larger passed');
+	is(json_of(slurp("$dir/serving_search_qps_inf_concurrency_$more[0].commands"))->{adaptive_search},
+		JSON::PP::true, 'their commands say what they are');
+	is(scalar @{json_of(slurp('search.json'))->{experiments}}, 2 + @more, 'all are in the document');
+
+	my $again = run(args => words('search', '--resume'));
+	check_run('gone on with', $again, { status => 0, out => ['Suite: 0 completed, 0 partial, 0 failed, '
+		. (2 + @more) . ' kept'] });
 }
 
 # ---- which tests ----

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_experiment_suite.c - which experiments a configuration stands for, what they are called, in
- * which order they run; what is kept; imported tests; commands as texts; times of a plan.
+ * which order they run; what is kept; imported tests and searches behind them; commands as texts;
+ * times of a plan.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -16,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/words.h"
+#include "experiment/adapt.h"
 #include "experiment/import.h"
 #include "experiment/plan.h"
 #include "experiment/plan_time.h"
@@ -469,6 +471,98 @@ static void devices(void **state)
 	}
 }
 
+/* A system that passes up to a level; at the level "unknown" a run tells nothing. */
+static void searches(void **state)
+{
+	static const struct {
+		int64_t list[6];       /* ends with 0 */
+		int64_t passes, probes, most, unknown;
+		const char *asked;
+		int64_t want_pass, want_fail;
+	} row[] = {
+		{ { 1, 2, 4 }, 3, 8, 1024, 0, "3", 3, 4 },
+		{ { 4, 8, 16 }, 11, 8, 1024, 0, "12 10 11", 11, 12 },
+		{ { 4, 8, 16 }, 11, 2, 1024, 0, "12 10", 10, 12 },
+		{ { 4, 8, 16 }, 40, 8, 1024, 0, "24 40 72 56 48 44 42 41", 40, 41 },
+		{ { 4, 8, 16 }, 40, 0, 1024, 0, "", 16, 0 },
+		{ { 4, 8, 16 }, 5000, 8, 100, 0, "24 40 72 100", 100, 0 },
+		{ { 4, 8 }, 3, 8, 1024, 0, "", 0, 0 },
+		{ { 5 }, 12, 8, 1024, 0, "10 20 15 12 13", 12, 13 },
+		{ { 4, 8, 16 }, 11, 8, 1024, 10, "12 10", 8, 12 },
+		{ { 7 }, 7, 8, 7, 0, "", 7, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(row); i++) {
+		struct import_opts o = IMPORT_DEFAULTS;
+		struct adapt_point points[6];
+		struct buf asked = { 0 };
+		struct adapt a;
+		size_t n = 0;
+
+		o.adaptive_max_probes = row[i].probes;
+		o.adaptive_max_concurrency = row[i].most;
+		for (; row[i].list[n]; n++)
+			points[n] = (struct adapt_point){ row[i].list[n],
+				row[i].list[n] <= row[i].passes ? ADAPT_PASS : ADAPT_FAIL };
+		adapt_begin(&a, &o, points, n);
+		for (int64_t at; (at = adapt_next(&a)) != 0;) {
+			buf_printf(&asked, "%s%lld", asked.len ? " " : "", (long long)at);
+			adapt_take(&a, at, at == row[i].unknown ? ADAPT_UNKNOWN
+				   : at <= row[i].passes ? ADAPT_PASS : ADAPT_FAIL, true);
+		}
+		assert_string_equal(asked.len ? asked.data : "", row[i].asked);
+		assert_int_equal(a.last_pass, row[i].want_pass);
+		assert_int_equal(a.first_fail, row[i].want_fail);
+		buf_release(&asked);
+	}
+}
+
+/* A failure before any pass counts for nothing; the first behind a pass ends the list. */
+static void static_lists(void **state)
+{
+	static const struct adapt_point points[] = {
+		{ 1, ADAPT_FAIL }, { 2, ADAPT_PASS }, { 4, ADAPT_UNKNOWN }, { 8, ADAPT_FAIL },
+		{ 16, ADAPT_PASS },
+	};
+	static const struct import_opts o = IMPORT_DEFAULTS;
+	struct adapt a;
+
+	(void)state;
+	adapt_begin(&a, &o, points, 5);
+	assert_int_equal(a.static_last_pass, 2);
+	assert_int_equal(a.static_first_fail, 8);
+	assert_int_equal(adapt_next(&a), 5);
+}
+
+static void verdicts(void **state)
+{
+	static const struct { const char *text; enum adapt_verdict want; } row[] = {
+		{ "{\"p99_ttft_ms\": 3000, \"p99_tpot_ms\": 100}", ADAPT_PASS },
+		{ "{\"p99_ttft_ms\": 3000.1, \"p99_tpot_ms\": 1}", ADAPT_FAIL },
+		{ "{\"p99_ttft_ms\": 1, \"p99_tpot_ms\": 100.5}", ADAPT_FAIL },
+		{ "{\"p99_ttft_ms\": 1}", ADAPT_UNKNOWN }, { "{\"p99_tpot_ms\": 1}", ADAPT_UNKNOWN },
+		{ "{\"mean_ttft_ms\": 1, \"mean_itl_ms\": 101}", ADAPT_FAIL },
+		{ "{\"p99_ttft_ms\": null, \"mean_ttft_ms\": 1, \"p99_itl_ms\": 1}", ADAPT_PASS },
+		{ "{\"metrics\": {\"ttft_ms\": {\"p99\": 1}, \"tpot\": {\"p99\": 2}}}", ADAPT_PASS },
+		{ "{\"p99_ttft_ms\": \"1\", \"p99_tpot_ms\": 1}", ADAPT_UNKNOWN },
+		{ "[]", ADAPT_UNKNOWN },
+	};
+	static const struct import_opts o = IMPORT_DEFAULTS;
+	struct arena a = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(row); i++) {
+		struct json_value *v;
+		struct err e;
+
+		assert_int_equal(json_parse(&a, str_of(row[i].text), &v, &e), 0);
+		if (adapt_judge(v, &o) != row[i].want)
+			fail_msg("%s", row[i].text);
+	}
+	arena_release(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -478,6 +572,8 @@ int main(void)
 		cmocka_unit_test(quoting), cmocka_unit_test(secrets),
 		cmocka_unit_test(benchmark_command), cmocka_unit_test(schedule),
 		cmocka_unit_test(imported), cmocka_unit_test(devices),
+		cmocka_unit_test(searches), cmocka_unit_test(static_lists),
+		cmocka_unit_test(verdicts),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
