@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "record/series.h"
+#include "record/system_series.h"
 #include "report/put.h"
 #include "stats/stats.h"
 
@@ -254,23 +255,31 @@ static void put_one_series(struct json_writer *w, const struct record_series *s,
 	json_end_object(w);
 }
 
-/* Of what servers say of themselves, the gauges: [milliseconds from the start, value]. */
+static void put_series_named(struct json_writer *w, const struct timeline *t, const char *name)
+{
+	const struct record *record = t->r->record;
+
+	for (size_t i = 0; i < record->n_series; i++) {
+		const struct record_series *s = record->series[i];
+
+		if (strcmp(s->name, name) == 0 && s->n)
+			put_one_series(w, s, t->from_ns);
+	}
+}
+
+/* Gauges of servers and GPUs: [milliseconds from the start, value]. */
 static void put_series(struct json_writer *w, const struct timeline *t)
 {
-	static const enum series_id shown[] = { SERIES_RUNNING, SERIES_WAITING, SERIES_KV_USAGE };
-	const struct record *record = t->r->record;
+	static const enum series_id servers[] = { SERIES_RUNNING, SERIES_WAITING, SERIES_KV_USAGE };
+	static const enum system_series gpus[] = { SYSTEM_GPU_UTILIZATION, SYSTEM_GPU_MEMORY,
+						   SYSTEM_GPU_POWER };
 
 	json_key(w, "series");
 	json_begin_array(w);
-	for (size_t k = 0; k < sizeof(shown) / sizeof(*shown); k++) {
-		for (size_t i = 0; i < record->n_series; i++) {
-			const struct record_series *s = record->series[i];
-
-			if (strcmp(s->name, series_name(shown[k])) != 0 || s->n == 0)
-				continue;
-			put_one_series(w, s, t->from_ns);
-		}
-	}
+	for (size_t k = 0; k < sizeof(servers) / sizeof(*servers); k++)
+		put_series_named(w, t, series_name(servers[k]));
+	for (size_t k = 0; k < sizeof(gpus) / sizeof(*gpus); k++)
+		put_series_named(w, t, system_series_name(gpus[k]));
 	json_end_array(w);
 }
 

@@ -54,3 +54,18 @@ it('reads rates and series at a time', () => {
 	expect([-60, -50, 150, 200].map((t) => valueAt(tracks[2], t)[0])).toEqual([NaN, 3, 4, NaN]);
 	expect([0, 199, 200, 201].map((t) => valueAt(tracks[3], t)[0])).toEqual([25, 25, 50, NaN]);
 });
+
+it('reads series of GPUs, a line for each', () => {
+	const gpu = (name: string, index: number, value: number) => ({ name,
+		labels: `gpu="${index}",uuid="GPU-${index}",name="A"`, points: [[0, value], [100, value]] });
+	const meta = { unit_ns: 1e6, rates: { bin_ns: 100e6, tokens_per_s: [1], concurrency: [1] },
+		series: [gpu('gpu_utilization', 0, 80), gpu('gpu_utilization', 1, 60),
+			gpu('gpu_memory_used', 0, 60e9), gpu('gpu_power', 0, 650)],
+	} as unknown as Meta;
+	const tracks = tracksOf(meta).slice(2);
+	expect(tracks.map((t) => [t.name, t.unit, t.lines.map((l) => l.label)])).toEqual([
+		['GPU use', '%', ['gpu_utilization 0', 'gpu_utilization 1']],
+		['GPU memory', ' GB', ['gpu_memory_used']], ['GPU power', ' W', ['gpu_power']]]);
+	expect(tracks.map((t) => valueAt(t, 50))).toEqual([[80, 60], [expect.closeTo(60)], [650]]);
+	expect(tracks[0].top).toBe(100);
+});

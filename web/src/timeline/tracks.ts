@@ -25,10 +25,13 @@ export interface Track {
 	isFilled: boolean;
 }
 
-/** What servers say of themselves: the record's names of what one track shows. */
-const SERVER: { field: string; name: string; unit: string; factor: number; shown: string[] }[] = [
+/** What servers and GPUs told: the record's names of what one track shows. */
+const TOLD: { field: string; name: string; unit: string; factor: number; shown: string[] }[] = [
 	{ field: 'server', name: 'Server', unit: '', factor: 1, shown: ['running', 'waiting'] },
 	{ field: 'kv_usage', name: 'KV cache', unit: '%', factor: 100, shown: ['kv_usage'] },
+	{ field: 'gpu_utilization', name: 'GPU use', unit: '%', factor: 1, shown: ['gpu_utilization'] },
+	{ field: 'gpu_memory', name: 'GPU memory', unit: ' GB', factor: 1e-9, shown: ['gpu_memory_used'] },
+	{ field: 'gpu_power', name: 'GPU power', unit: ' W', factor: 1, shown: ['gpu_power'] },
 ];
 
 function steps(label: string, values: number[], bin: number): Line {
@@ -37,9 +40,9 @@ function steps(label: string, values: number[], bin: number): Line {
 }
 
 function sampled(series: Series, unitNs: number, factor: number, hasPeers: boolean): Line {
-	const url = (series.labels ?? '').replace(/^url="([^"]*)".*$/, '$1');
+	const whose = (series.labels ?? '').replace(/^(?:url|gpu)="([^"]*)".*$/, '$1');
 	return {
-		label: hasPeers ? `${series.name} ${url}` : series.name,
+		label: hasPeers ? `${series.name} ${whose}` : series.name,
 		time: Float64Array.from(series.points, (p) => (p[0] * 1e6) / unitNs),
 		value: Float64Array.from(series.points, (p) => (p[1] === null ? NaN : p[1] * factor)),
 	};
@@ -62,7 +65,7 @@ export function tracksOf(meta: Meta): Track[] {
 	};
 	const tracks = [one('Output tok/s', 'tokens_per_s', ' tok/s', meta.rates.tokens_per_s),
 		one('Concurrency', 'concurrency', '', meta.rates.concurrency)];
-	for (const { field, name, unit, factor, shown } of SERVER) {
+	for (const { field, name, unit, factor, shown } of TOLD) {
 		const series = meta.series.filter((s) => shown.includes(s.name));
 		const lines = series.map((s) =>
 			sampled(s, meta.unit_ns, factor, series.length > shown.length));
