@@ -58,6 +58,8 @@ static const struct opt rows[] = {
 	R(print_config, "print-config", .group = SHOWN,
 	  .help = "print the configuration with everything merged and filled in, and run nothing"),
 	R(print_schema, "print-schema", .group = SHOWN, .help = "print the JSON Schema of documents"),
+	R(print_keys, "print-keys", .group = SHOWN,
+	  .help = "print the keys a configuration may have, as a page of Markdown"),
 	R(member, "member", .flags = OPT_HIDDEN, .help = "run one member of a suite for another run"),
 };
 
@@ -302,6 +304,14 @@ static int act(struct command_run *c, struct err *e)
 {
 	if (c->o.print_schema) {
 		cli_out(document_schema());
+		return 0;
+	}
+	if (c->o.print_keys) {
+		struct buf page = { 0 };
+
+		config_keys_page(&page);
+		cli_out(buf_str(&page));
+		buf_release(&page);
 		return 0;
 	}
 	cli_catch_signals();

@@ -20,7 +20,8 @@
 struct run_opts {
 	const char *config, *output;
 	struct opt_list set, only;
-	bool is_resumed, dry_run, check, strict, show_log, upload_spool, print_config, print_schema;
+	bool is_resumed, dry_run, check, strict, show_log, upload_spool;
+	bool print_config, print_schema, print_keys;
 	const char *plan;
 	struct opt_int jobs;
 	const char *upload, *token_file, *progress, *member, *args_file;

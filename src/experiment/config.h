@@ -110,3 +110,5 @@ int config_experiment(const struct config *c, const struct json_value *tree,
 char *const *config_server_words(const struct experiment_server *s, struct arena *a);
 /* Whether its command is this program's own simulator ("sim", ".../profllm sim"). */
 bool config_is_sim(char *const *command);
+/* The keys of a configuration as a page of Markdown: docs/reference/experiment.md. */
+void config_keys_page(struct buf *out);

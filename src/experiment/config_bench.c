@@ -45,6 +45,27 @@ const struct opt_set *config_bench_set(enum experiment_mode mode)
 	return sets[mode];
 }
 
+/* The throughput's runs are timings of one engine. */
+static bool is_elsewhere(enum experiment_mode mode, size_t i)
+{
+	return config_row(config_bench_set(mode), str_of(elsewhere[i].name)) &&
+	       (mode == MODE_SERVE || strcmp(elsewhere[i].name, "num_runs") != 0);
+}
+
+bool config_is_elsewhere(enum experiment_mode mode, const char *name)
+{
+	const struct opt row = { .name = name };
+	const struct opt_set one = { .row = &row, .n = 1 };
+
+	for (size_t i = 0; i < sizeof(elsewhere) / sizeof(*elsewhere); i++)
+		if (is_elsewhere(mode, i) && config_row(&one, str_of(elsewhere[i].name)))
+			return true;
+	for (size_t i = 0; idle[i]; i++)
+		if (config_row(&one, str_of(idle[i])))
+			return true;
+	return false;
+}
+
 static void read_mode(struct config_reader *r, const struct json_value *bench)
 {
 	const struct json_value *v = config_get(bench, "mode");
@@ -67,8 +88,7 @@ static void refuse_elsewhere(struct config_reader *r, const struct json_value *b
 		const struct json_value *v = config_get(bench, elsewhere[i].name);
 		struct str key = str_of(elsewhere[i].name);
 
-		if (v && config_row(config_bench_set(r->x->mode), key) &&
-		    (r->x->mode == MODE_SERVE || strcmp(elsewhere[i].name, "num_runs") != 0))
+		if (v && is_elsewhere(r->x->mode, i))
 			config_complain_key(r->c, r->f, v, config_path(r, "benchmark", key),
 					    "not said here; %s", elsewhere[i].where);
 	}
@@ -356,8 +376,7 @@ void config_bench(struct config_reader *r, const struct json_value *tree)
 
 	read_mode(r, bench);
 	for (size_t i = 0; i < sizeof(elsewhere) / sizeof(*elsewhere); i++)
-		if (config_row(config_bench_set(r->x->mode), str_of(elsewhere[i].name)) &&
-		    (r->x->mode == MODE_SERVE || strcmp(elsewhere[i].name, "num_runs") != 0))
+		if (is_elsewhere(r->x->mode, i))
 			others[n++] = elsewhere[i].name;
 	others[n] = NULL;
 	refuse_elsewhere(r, bench);

@@ -73,4 +73,6 @@ const struct json_value *config_values(struct config_reader *r, const struct jso
 				       const void *sim);
 void config_bench(struct config_reader *r, const struct json_value *tree);
 const struct opt_set *config_bench_set(enum experiment_mode mode);
+/* An option of a verb that something else of an experiment says, or that has no effect in one. */
+bool config_is_elsewhere(enum experiment_mode mode, const char *name);
 void config_rules(struct config_reader *r, const struct json_value *tree);

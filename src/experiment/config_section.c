@@ -83,7 +83,8 @@ static const struct opt output_rows[] = {
 #define S(member, name, ...) OPT(struct config_server, member, name, __VA_ARGS__)
 static const struct opt server_rows[] = {
 	S(command, "command", .arg = "WORDS",
-	  .help = "what starts the server, before its arguments: words or a list; sim: the simulator"),
+	  .help = "what starts the server, before its arguments, one text or a list; vllm serve "
+		  "unless given; sim: the simulator"),
 	S(url, "url", .arg = "URL", .help = "a server that runs already; it is not ended"),
 	S(container, "container", .arg = "{image, ...}",
 	  .help = "run it in a container: runtime, image, mounts, gpus, network, env, args"),
@@ -91,8 +92,8 @@ static const struct opt server_rows[] = {
 	S(role, "role", .arg = "ROLE", .choices = roles,
 	  .help = "what it is to the others; load goes to the proxy, else to the one that serves"),
 	S(after, "after", .arg = "NAMES", .help = "servers that must be ready before it is started"),
-	S(ready, "ready", .arg = "HOW",
-	  .help = "how it is known to be ready: health, port, started, or {log: TEXT}"),
+	S(ready, "ready", .arg = "health|port|started|{log: TEXT}",
+	  .help = "how it is known to be ready: /health, its port, its start, or a line with TEXT"),
 	S(ready_timeout_s, "ready_timeout_s", .arg = "SECONDS", .flags = OPT_MIN_EXCLUSIVE, .min = 0,
 	  .max = 1e6, .help = "how long it may take until it is"),
 	S(grace_s, "grace_s", .arg = "SECONDS", .min = 0, .max = 1e6,

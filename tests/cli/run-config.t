@@ -124,6 +124,11 @@ $r = try_config("server: {command: vllm serve, task: generate, model: m}\n");
 like($r->{err}, qr/^WARNING: exp\.yaml:1:37: server\.task: vLLM has it up to 0\.12 only; it became runner$/m,
 	'what vLLM gave up is said, with what came after it');
 
+my $page = run(args => [qw(run --print-keys)])->{out};
+is($page, slurp("$FindBin::Bin/../../docs/reference/experiment.md"),
+	'the reference of keys is what the program reads');
+cmp_ok(scalar(() = $page =~ /^\| `/mg), '>', 250, 'all of them');
+
 # ---- the document of what never began ----
 
 spew('exp.yaml', "server:\n  command: sim\n  prot: 1\n");
