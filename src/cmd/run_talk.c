@@ -11,6 +11,7 @@
 #include "cmd/cli.h"
 #include "cmd/progress.h"
 
+#define BAR_WIDTH 24
 #define BAR_EVERY_NS 200000000
 #define LINE_EVERY_NS 5000000000
 
@@ -48,16 +49,32 @@ static void on_warn(void *self, const char *text)
 	cli_warn(text);
 }
 
-/* "Benchmark 12/100 [00:03]"; without a total only the time. */
+/* " ######.................. 12/100" */
+static void add_share(struct buf *line, const struct run_talk *t, uint64_t done, uint64_t total)
+{
+	uint64_t filled = done < total ? done * BAR_WIDTH / total : BAR_WIDTH;
+
+	buf_add_char(line, ' ');
+	for (uint64_t i = 0; t->is_bar && i < BAR_WIDTH; i++)
+		buf_add_char(line, i < filled ? '#' : '.');
+	buf_printf(line, "%s%" PRIu64 "/%" PRIu64, t->is_bar ? " " : "", done, total);
+}
+
+/* "Benchmark ######.................. 12/100 [00:03<00:22]"; without a total only the time. */
 static void draw(struct run_talk *t, uint64_t done, uint64_t total, int64_t now)
 {
+	double elapsed_s = (double)(now - t->began_ns) / 1e9;
 	struct buf line = { 0 };
 
 	buf_add_text(&line, t->what);
 	if (total)
-		buf_printf(&line, " %" PRIu64 "/%" PRIu64, done, total);
+		add_share(&line, t, done, total);
 	buf_add_text(&line, " [");
-	progress_add_clock(&line, (double)(now - t->began_ns) / 1e9);
+	progress_add_clock(&line, elapsed_s);
+	if (done && done < total) {
+		buf_add_char(&line, '<');
+		progress_add_clock(&line, elapsed_s * (double)(total - done) / (double)done);
+	}
 	buf_add_char(&line, ']');
 	if (t->is_bar)
 		fprintf(stderr, "\r%s\033[K", line.data);
