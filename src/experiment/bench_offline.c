@@ -271,6 +271,9 @@ int bench_offline(struct run *r)
 	watch_end_offline(r, &b.watch);
 	if (rc < 0)
 		rc = failed(r, &e);
+	else if (!r->out->result.n && r->x->mode == MODE_LATENCY && r->x->profiling.is_enabled)
+		run_warn(r, "mode latency runs the batch once under the profiler and times nothing: "
+			 "there is a trace, and there are no results");
 	else if (!r->out->result.n)
 		rc = run_fail(r, "file", "%s: the result cannot be read", b.path);
 	opt_result_release(&b.given);
