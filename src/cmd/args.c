@@ -192,10 +192,10 @@ static struct wanted choose(const struct args_opts *o, const struct engine_extra
 	struct wanted w = { arena_alloc(a, (engine_arg_count + extra->n) * sizeof(*w.arg)), 0 };
 
 	for (size_t i = 0; i < engine_arg_count; i++) {
-		const struct engine_arg *arg = engine_extra_find(extra, str_of(engine_args[i].name));
+		const struct engine_arg *arg = &engine_args[i];
+		const struct engine_arg *own = engine_extra_find(extra, str_of(arg->name));
 
-		if (!arg)
-			arg = &engine_args[i];
+		arg = own ? own : arg;
 		if (is_wanted(arg, o, version))
 			w.arg[w.n++] = arg;
 	}
@@ -307,7 +307,8 @@ static const struct engine_arg *find(const struct engine_extra *extra, const cha
 		while (rest.n && !arg) {
 			struct str one = str_cut(&rest, ' ');
 
-			if (one.n > name.n && str_ends(one, name) && one.p[one.n - name.n - 1] == '-')
+			if (one.n > name.n && str_ends(one, name) &&
+			    one.p[one.n - name.n - 1] == '-')
 				arg = &engine_args[i];
 		}
 	}
@@ -345,7 +346,8 @@ int cmd_args_show(int argc, char **argv)
 	cli_flush_notes(&cli);
 	if (args_file_load(o.args_file, &cli.arena, &extra, &cli.err) < 0)
 		return cli_end(&cli);
-	wanted = (struct wanted){ arena_alloc(&cli.arena, (o.text.n + 1) * sizeof(*wanted.arg)), 0 };
+	wanted.n = 0;
+	wanted.arg = arena_alloc(&cli.arena, (o.text.n + 1) * sizeof(*wanted.arg));
 	for (size_t i = 0; i < o.text.n; i++) {
 		const struct engine_arg *arg = find(&extra, o.text.v[i]);
 

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/limits.h"
+#include "base/mem.h"
 #include "cmd/args_file.h"
 #include "cmd/cli.h"
 #include "cmd/cmd.h"
@@ -177,6 +178,11 @@ static void report(const struct engine_extra *told, const struct engine_changes 
 	buf_release(&out);
 }
 
+static int make_folder(struct str folder, struct cli *cli)
+{
+	return file_mkdirs(arena_text(&cli->arena, folder), &cli->err);
+}
+
 static int save(const char *path, const struct engine_extra *told, const struct engine_changes *c,
 		struct cli *cli)
 {
@@ -195,8 +201,7 @@ static int save(const char *path, const struct engine_extra *told, const struct 
 	engine_extra_write(&kept, &w);
 	buf_add_char(&text, '\n');
 	if (slash && slash > path)
-		rc = file_mkdirs(arena_text(&cli->arena, (struct str){ path, (size_t)(slash - path) }),
-				 &cli->err);
+		rc = make_folder((struct str){ path, (size_t)(slash - path) }, cli);
 	if (rc == 0)
 		rc = file_write_atomic(path, buf_str(&text), &cli->err);
 	if (rc == 0) {
@@ -225,7 +230,7 @@ int cmd_args_import(int argc, char **argv)
 	find_version(&o, &cli.arena, &told);
 	engine_extra_compare(&told, &cli.arena, &changes);
 	report(&told, &changes);
-	path = o.output ? strdup(o.output) : args_file_default();
+	path = o.output ? mem_text(o.output) : args_file_default();
 	if (!o.dry_run && !path)
 		err_set(&cli.err, ERR_USAGE, "--output: expected a file, as there is no home folder");
 	else if (!o.dry_run)

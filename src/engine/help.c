@@ -2,10 +2,11 @@
 /*
  * help.c - Python's argparse help as arguments; see extra.h.
  *
- * A heading stands at the line's beginning and ends with ":". Two columns in, an argument: its
- * spellings with their placeholders. Its text begins in column 24, on the same line when there is
- * room, and ends with "(default: VALUE)".
+ * A heading begins in the first column and ends with ":". In the third, an argument: its spellings
+ * with what stands for a value. Its text begins in column 24, on the same line when there is room,
+ * and ends with "(default: VALUE)".
  */
+#include <ctype.h>
 #include <math.h>
 
 #include "base/limits.h"
@@ -55,8 +56,8 @@ static const char *choices_of(struct str s, struct engine_arg *arg, struct arena
 	return out;
 }
 
-/* What follows a spelling: "", "X", "[X]", "X [X ...]", "{a,b}", "['a', 'b']". */
-static void read_placeholder(struct reader *r, struct str s)
+/* What follows a spelling, in place of a value: "", "X", "[X]", "X [X ...]", "{a,b}", "['a', 'b']". */
+static void read_value_name(struct reader *r, struct str s)
 {
 	struct engine_arg *arg = &r->arg;
 
@@ -130,13 +131,13 @@ static void read_spellings(struct reader *r, struct str s)
 			char *copy = arena_text(r->a, name);
 
 			for (char *p = copy; *p; p++)
-				*p = *p == '_' ? '-' : *p >= 'A' && *p <= 'Z' ? (char)(*p + 32) : *p;
+				*p = *p == '_' ? '-' : (char)tolower((unsigned char)*p);
 			r->arg.name = copy;
 		} else {
 			buf_add_text(&also, also.len ? " " : "");
 			buf_add_str(&also, word);
 		}
-		read_placeholder(r, str_trim(one));
+		read_value_name(r, str_trim(one));
 	}
 	r->arg.also = arena_text(r->a, buf_str(&also));
 	buf_release(&also);

@@ -14,7 +14,7 @@
 #include "json/read.h"
 
 struct environment_opts {
-	char *const *command;        /* of the serving server, to find its interpreter; NULL: none */
+	char *const *command;        /* of the server, to find its interpreter; NULL: none */
 	char *const *env;            /* "NAME=VALUE" lines it got beside ours; NULL: none */
 	const char *server_kind;     /* "vllm", "sim", ...; NULL: not known */
 	const char *server_version;  /* as the server told it; NULL: it did not */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/utsname.h>
 
+#include "base/mem.h"
 #include "experiment/hardware_parts.h"
 
 #define CPU "/sys/devices/system/cpu"
@@ -80,14 +81,12 @@ static void look_at_thread(const struct hardware *h, int64_t cpu, struct cpus *o
 
 static void look_at_threads(const struct hardware *h, struct cpus *out)
 {
-	int64_t(*pair)[2] = calloc(HARDWARE_CPUS_MAX, sizeof(*pair));
+	int64_t(*pair)[2] = mem_array(HARDWARE_CPUS_MAX, sizeof(*pair));
 	char online[HARDWARE_WORD_BYTES];
 	int64_t cpu = -1, last = -1;
 	struct str list;
 	size_t n = 0;
 
-	if (!pair)
-		abort();
 	out->threads = hardware_word(h, online, CPU "/online") ? 0 : -1;
 	list = str_of(online);
 	while (out->threads < HARDWARE_CPUS_MAX && next_of_list(&list, &cpu, &last)) {

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/limits.h"
+#include "base/mem.h"
 #include "proc/tool.h"
 
 #define SCRIPT_HEAD_BYTES 4096
@@ -90,7 +89,7 @@ const char *interpreter_find(char *const *command, struct arena *a)
 
 		if (is_python(word))
 			return arena_text(a, str_of(word));
-		path = strchr(word, '/') ? strdup(word) : tool_path(word);
+		path = strchr(word, '/') ? mem_text(word) : tool_path(word);
 		found = path ? script_python(path, a) : NULL;
 		free(path);
 		if (found)

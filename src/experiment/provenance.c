@@ -8,7 +8,7 @@
 
 #define NAMES 5
 
-/* One value, and the variables it is taken from, best first: ours, GitHub's, GitLab's, Buildkite's. */
+/* A value and the variables it is taken from: ours, GitHub's, GitLab's, Buildkite's. */
 static const struct {
 	const char *key;
 	const char *variable[NAMES];

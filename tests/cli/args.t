@@ -33,7 +33,8 @@ my $all = json_of(run(args => [qw(args list --all --json)])->{out});
 cmp_ok(scalar @$all, '>=', 300, 'list --all --json: everything');
 is(scalar(grep { $_->{about} !~ /\.$/ } @$all), 0, 'list: each has a sentence');
 
-for my $wrong ([['--group', 'LoraConfg'], qr/--group: there is no group 'LoraConfg'; did you mean LoRAConfig\?/],
+for my $wrong ([['--group', 'LoraConfg'],
+	qr/--group: there is no group 'LoraConfg'; did you mean LoRAConfig\?/],
 	[['--version', 'new'], qr/--version: expected a version such as 0\.11, got 'new'/],
 	[['--args-file', 'none.json'], qr/cannot open none\.json/]) {
 	$r = run(args => [qw(args list), @{$wrong->[0]}]);
@@ -63,7 +64,8 @@ my $help = slurp("$FindBin::Bin/../fuzz/corpus/engine_help/help");
 spew('help.txt', $help);
 $r = run(args => [qw(args import --from help.txt --dry-run)]);
 is($r->{status}, 0, 'import --dry-run');
-like($r->{out}, qr/^17 arguments: 11 new, \d+ gone, \d+ changed against the table of vLLM/, 'import: the sum');
+like($r->{out}, qr/^17 arguments: 11 new, \d+ gone, \d+ changed against the table of vLLM/,
+	'import: the sum');
 like($r->{out}, qr/^New:\n(?:  .*\n)*  warp-factor +integer\n/m, 'import: what is new');
 like($r->{out}, qr/^Gone:\n(?:  .*\n)*  tensor-parallel-size /m, 'import: what is gone');
 like($r->{out}, qr/^Changed:\n(?:  .*\n)*  dtype +choices: warp16 is new/m, 'import: what is changed');
