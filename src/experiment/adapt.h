@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * experiment/adapt.h - upstream's search for the largest concurrency within limits, from a list of
- * levels that were run anyway (sweep spec 8.2). Pure: whoever uses it runs what adapt_next asks for.
+ * levels that were run anyway (sweep spec 8.2). Pure: whoever uses it runs what adapt_next says.
  *
  * The list gives the last level that passes and the first failure behind it; failures before any
- * pass are ignored. With both, whole numbers in between are bisected until they are neighbours. When
+ * pass are ignored. With both, whole numbers in between are bisected until they are neighbours. If
  * all pass, the search goes on beyond the largest, first by the list's last gap, each time by twice
  * as much, up to a maximum, and bisects after the first failure. It ends early when its probes
  * are used up or a result does not say whether it passes. When nothing passes there is no search.

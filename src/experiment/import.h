@@ -43,7 +43,7 @@ struct import_opts {
 	bool is_on_cpu, is_adaptive, is_simulated;
 	double sla_ttft_ms, sla_tpot_ms;
 	int64_t adaptive_max_probes, adaptive_max_concurrency;
-	unsigned devices;                 /* GPUs, or NUMA nodes; 0: not known, nothing is left out */
+	unsigned devices;                 /* GPUs, or NUMA nodes; 0: not known, all tests fit */
 };
 #define IMPORT_DEFAULTS                                                                     \
 	{ .min_num_prompts = 1, .max_num_prompts = 1000000, .sla_ttft_ms = 3000,             \

@@ -4,9 +4,9 @@
  *
  * For every member that would run, in the order of running: each server's environment and command
  * as they would be started (words quoted for a shell, secrets as '***'), the benchmark as the `vllm
- * bench` command that does the same by hand, what it needs, and how long it may take with
- * what that is based on: the same member's earlier document, else starts that earlier documents tell
- * of and the load's own schedule. Which GPUs it will be is only known when they are taken; ports are
+ * bench` command that does the same by hand, what it needs, and how long it may take, with what
+ * that is based on: the same member's earlier document, else starts that earlier documents tell of
+ * and the load's own schedule. Which GPUs it will be is only known when they are taken; ports are
  * the first of their range, others when those are in use.
  *
  * Nothing is started, taken or written.

@@ -171,7 +171,8 @@ static void add_findings(const struct suite *s, const struct config_findings *fr
 			 struct config_findings *f)
 {
 	const struct { const struct buf *from; struct buf *to; size_t *n; } kind[] = {
-		{ &from->errors, &f->errors, &f->n_errors }, { &from->notes, &f->notes, &f->n_notes },
+		{ &from->errors, &f->errors, &f->n_errors },
+		{ &from->notes, &f->notes, &f->n_notes },
 	};
 
 	for (size_t k = 0; k < 2; k++) {

@@ -39,7 +39,8 @@ enum suite_restart { SUITE_RESTART_ALWAYS, SUITE_RESTART_ON_CHANGE, SUITE_RESTAR
 /* What was asked on the command line. */
 struct suite_opts {
 	const char *output;        /* --output FILE; NULL: the configuration's */
-	const char *const *only;   /* patterns (* ?), any of which a name must match; ends NULL; or NULL */
+	/* Patterns (* ?), one of which a name must match; ends NULL. NULL: all. */
+	const char *const *only;
 	bool is_resumed;           /* --resume */
 	unsigned jobs;             /* --jobs; 0: the configuration's */
 	/*
@@ -48,7 +49,7 @@ struct suite_opts {
 	 * files of an imported test go. NULL: none.
 	 */
 	const char *member;
-	/* Words of children after `profllm run --member ... --config ... --output ...`; ends NULL. */
+	/* Words of children behind those of `profllm run` that are ours to say; ends NULL. */
 	char *const *child_words;
 };
 
@@ -101,7 +102,7 @@ struct suite_now {
 	enum outcome_status status;        /* has_ended */
 	const char *reason;                /* has_ended and not completed; or NULL */
 	double took_s;                     /* has_ended */
-	double left_s;                     /* of all members, by those that have ended; NAN: not known */
+	double left_s;                     /* by those that have ended; NAN: not known */
 };
 
 struct suite_hooks {
@@ -116,7 +117,7 @@ struct suite_tally {
 	size_t completed, partial, failed, kept, left; /* kept: by --resume; left: not run */
 	size_t doubtful;                   /* completed, but the verdict is not VALID */
 	bool is_interrupted;
-	struct outcome *single;            /* of a suite of one that was run; borrowed until release */
+	struct outcome *single;            /* of the member that was run last here; NULL: none */
 	struct outcome outcome;            /* where it lies */
 };
 void suite_tally_release(struct suite_tally *t);

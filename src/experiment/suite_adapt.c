@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * suite_adapt.c - see suite_parts.h: beyond the list of concurrencies of an imported test (adapt.h).
+ * suite_adapt.c - see suite_parts.h: beyond an imported test's list of concurrency (adapt.h).
  *
  * A group is all members of one test and rate. Its results are read from the files that upstream's
  * tools read, so that a search that was ended goes on from them like everything else.
@@ -95,7 +95,8 @@ static size_t read_points(const struct suite_sitting *t, const struct suite_memb
 		const struct suite_member *one = &t->s->member[i];
 
 		if (is_same_group(one, m))
-			out[n++] = (struct adapt_point){ one->test->concurrency, judge_file(t, one) };
+			out[n++] = (struct adapt_point){ one->test->concurrency,
+							 judge_file(t, one) };
 	}
 	qsort(out, n, sizeof(*out), by_concurrency);
 	for (size_t i = 0; i < n; i++)

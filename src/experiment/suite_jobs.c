@@ -3,9 +3,9 @@
  * suite_jobs.c - see suite_parts.h: several members at once, each a process of its own.
  *
  * A child is this program again, below a keeper, so that it and its servers end when we do. Its
- * configuration is the merged one, in a nameless file: the one on disk may have been edited since, and
- * what it holds may be secret. GPUs and ports are its own to take; we only start no more of them
- * than the machine has GPUs for.
+ * configuration is the merged one, in a nameless file: the one on disk may have been edited since,
+ * and what it holds may be secret. GPUs and ports are its own to take; we only start no more of
+ * them than the machine has GPUs for.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -198,7 +198,8 @@ static double left_s(const struct suite_sitting *t)
 
 	if (t->n_ended == 0)
 		return NAN;
-	return t->took_s / (double)t->n_ended * (double)(t->n_todo + t->n_probes - t->n_ended) / (double)jobs;
+	return t->took_s / (double)t->n_ended / (double)jobs *
+	       (double)(t->n_todo + t->n_probes - t->n_ended);
 }
 
 void suite_say_begin(struct suite_sitting *t, const struct suite_member *m, size_t at)
@@ -337,10 +338,10 @@ static int run_all(struct suite_sitting *t, struct experiment_site *site, struct
 	for (size_t i = 0; rc == 0 && i < t->n_todo && !suite_is_cancelled(t); i++) {
 		const struct suite_member *m = &t->s->member[t->todo[i]];
 		bool is_kept = next_has_same(t, i), is_last = suite_adapt_is_due(t, i);
+		bool is_searched = is_last && t->s->restart != SUITE_RESTART_ALWAYS;
 		size_t failed = t->tally->failed;
 
-		rc = suite_run_one(t, m, i + 1 + t->n_probes, site,
-				   is_kept || (is_last && t->s->restart != SUITE_RESTART_ALWAYS), e);
+		rc = suite_run_one(t, m, i + 1 + t->n_probes, site, is_kept || is_searched, e);
 		if (t->s->stop_on_error && t->tally->failed > failed)
 			break;
 		if (rc == 0 && is_last)

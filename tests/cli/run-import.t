@@ -22,6 +22,7 @@ my %client = (model => 'small', backend => 'vllm', dataset_name => 'random', 'ra
 my $serving = { defaults => { qps_list => ['inf'], max_concurrency_list => [2, 3],
 		server_environment_variables => { VLLM_DASHBOARD => 1 },
 		server_parameters => { model => 'small', dtype => 'bfloat16', 'max-num-seqs' => '64',
+			tensor_parallel_size => 1,
 			disable_log_stats => '', load_format => 'dummy' },
 		client_parameters => \%client },
 	tests => [
@@ -104,7 +105,8 @@ my $rows = json_of(slurp('perf.d/upstream/benchmark_results.json'));
 my $again = run(args => ['bench', 'markdown', '-r', 'perf.d/upstream']);
 
 is(scalar @$rows, 6, 'the table has every test');
-is_deeply([sort { $a <=> $b } grep { $_ ne 'NaN' } map { $_->{'TP Size'} // () } @$rows], [1, 1, 2, 2], 'serving tests with their sizes');
+is_deeply([sort { $a <=> $b } grep { $_ ne 'NaN' } map { $_->{'TP Size'} // () } @$rows], [1, 1, 2, 2],
+	'serving tests with their sizes');
 check_run('bench markdown makes them again', $again, { status => 0 });
 is_deeply(json_of(slurp('perf.d/upstream/benchmark_results.json')), $rows, 'and the same');
 for my $name (@all) {
@@ -224,7 +226,8 @@ my %bad = (
 	'a rate of 0' => [[{ %{$serving->{defaults}}, qps_list => [0], test_name => 'serving_x' }],
 		'*: serving_x: qps_list: expected numbers above 0 or "inf"'],
 	'no concurrency' => [[{ %{$serving->{defaults}}, max_concurrency_list => ['x'],
-		test_name => 'serving_x' }], '*: serving_x: max_concurrency_list: expected whole numbers from 1'],
+		test_name => 'serving_x' }], '*: serving_x: max_concurrency_list: expected whole '
+		. 'numbers from 1'],
 	'an unknown option' => [[{ %{$serving->{defaults}}, test_name => 'serving_x',
 		client_parameters => { %client, num_promts => 3 } }],
 		'*: tests/bad.json:1:*: benchmark.num_promts: unknown key; did you mean num_prompts?*'],

@@ -79,7 +79,8 @@ sub is_clean { ok(!is_left_running(), "$_[0]: no server is left") }
 	my @grid = map { my $n = $_; map { "$n-random_output_len=$_->[0]-max_num_seqs=$_->[1]" }
 		[2, 4], [2, 8], [3, 4] } qw(a b);
 
-	check_run('list and matrix', $run, { status => 0, out => ['Suite: 6 completed, 0 partial, 0 failed'] });
+	check_run('list and matrix', $run, { status => 0,
+		out => ['Suite: 6 completed, 0 partial, 0 failed'] });
 	is_deeply([sort @{labels($d)}], [sort @grid], 'are multiplied, less what is excluded');
 	is_deeply([map { $_->{results}{completed_requests} } @{$d->{experiments}}], [4, 4, 4, 3, 3, 3],
 		'each with its own values');
@@ -178,7 +179,8 @@ for (['goes on', 0, 3, 1, 0], ['stop_on_error', 1, 2, 1, 1]) {
 	is(count_lines($run, qr{^\[6/6\] .* after }), 1, 'all are counted');
 	is_clean('jobs');
 	($run, $d) = suite('jobs', \%c, '--resume', '--only', 'm*');
-	check_run('resumed', $run, { status => 0, out => ['Suite: 0 completed, 0 partial, 0 failed, 5 kept'] });
+	check_run('resumed', $run, { status => 0,
+		out => ['Suite: 0 completed, 0 partial, 0 failed, 5 kept'] });
 }
 
 # ---- refused ----
@@ -223,7 +225,8 @@ for (
 {
 	my %c = (experiments => [
 		{ name => 'plain', benchmark => { request_rate => 2, num_prompts => 120 } },
-		{ name => 'secret', server => { command => 'vllm serve', model => "it's", api_key => 'topsecret',
+		{ name => 'secret', server => { command => 'vllm serve', model => "it's",
+			api_key => 'topsecret',
 			ttft_ms => undef, itl_ms => undef, env => { HF_TOKEN => 'hf_topsecret' } } },
 		{ name => 'there', server => { url => 'http://127.0.0.1:9', command => undef, model => undef,
 			ttft_ms => undef, itl_ms => undef, env => undef } }]);
