@@ -61,8 +61,10 @@ static void put_sim(struct config_reader *r, const struct json_value *args, cons
 	buf_release(&json);
 	for (size_t i = 0; i < all->count; i++) {
 		const struct opt *row = config_row(set, all->key[i]);
+		bool is_null = all->item[i].kind == JSON_NULL;
 
-		if (row && (engine_arg_find(all->key[i]) || json_get(args, all->key[i].p)))
+		if (row && !is_null && (engine_arg_find(all->key[i]) ||
+					json_get(args, all->key[i].p)))
 			config_member(out, all->key[i].p, all->item[i], r->a);
 	}
 }
