@@ -256,7 +256,8 @@ static int changes(const struct compare_args *o, struct cli *cli)
 	struct compare_opts opts = {
 		.alpha = o->alpha, .level = 0.95, .metrics = o->metrics, .is_all = o->all,
 		.min_effect = o->min_effect < 0 ? -1 : o->min_effect / 100, .ignore = o->ignore,
-		.is_any_model = o->across_models || o->by, .by = o->by, .is_each_run = o->assume_independent,
+		.is_any_model = o->across_models || o->by, .by = o->by,
+		.is_each_run = o->assume_independent,
 		.also = also,
 	};
 	struct comparison c = { 0 };

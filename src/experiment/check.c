@@ -301,8 +301,9 @@ static void disk(struct checking *c)
 		check_add(c, CHECK_NOTE, "results", "%s: how much room is left is not told", folder);
 	} else {
 		left = (double)fs.f_bavail * (double)fs.f_frsize;
-		check_add(c, left < DISK_LEAST_BYTES ? CHECK_FAIL : left < DISK_SCARCE_BYTES ? CHECK_NOTE :
-			  CHECK_PASS, "results", "%.1f GB are left where %s goes", left / GB,
+		check_add(c, left < DISK_LEAST_BYTES ? CHECK_FAIL :
+			  left < DISK_SCARCE_BYTES ? CHECK_NOTE : CHECK_PASS, "results",
+			  "%.1f GB are left where %s goes", left / GB,
 			  c->x->output.path ? path : "the document");
 	}
 	free(folder);

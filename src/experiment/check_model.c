@@ -29,7 +29,8 @@ static struct str line_of(struct str text, const char *head)
 		struct str line = str_cut(&text, '\n');
 
 		if (str_starts(line, str_of(head)))
-			return str_trim((struct str){ line.p + strlen(head), line.n - strlen(head) });
+			return str_trim((struct str){ line.p + strlen(head),
+						      line.n - strlen(head) });
 	}
 	return (struct str){ 0 };
 }

@@ -53,7 +53,7 @@ struct profllm_request {
 	const char *config_path;   /* a file, YAML or JSON; or NULL and */
 	const char *config_text;   /* the configuration itself */
 	const char *const *set;    /* "dotted.key=VALUE", later wins; ends with NULL; or NULL */
-	const char *output_path;   /* of the document; NULL: the configuration's, else none is kept */
+	const char *output_path;   /* of the document; NULL: the configuration's, else none */
 	struct profllm_hooks hooks;
 	/*
 	 * Set to 1 from any thread (or a signal handler) it ends the run soon; what was measured
@@ -74,7 +74,7 @@ enum profllm_status {
 struct profllm_outcome {
 	size_t size;               /* sizeof(struct profllm_outcome) */
 	int status;                /* enum profllm_status */
-	const char *document;      /* JSON, as `profllm run --output` writes it; NULL: there is none */
+	const char *document;      /* JSON, as `profllm run --output` writes it; or NULL */
 	const char *error;         /* NULL unless REFUSED, FAILED or the document was not written */
 	void *own;                 /* the library's */
 };

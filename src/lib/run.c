@@ -286,7 +286,7 @@ int profllm_run(const struct profllm_request *request, struct profllm_outcome *o
 	struct own *own;
 	int status;
 
-	if (outcome->size < sizeof(*outcome)) /* no initialiser: there is no place for a word of why */
+	if (outcome->size < sizeof(*outcome)) /* no initialiser: no place for a word of why */
 		return PROFLLM_REFUSED;
 	c = mem_alloc(sizeof(*c));
 	own = mem_alloc(sizeof(*own));

@@ -39,7 +39,8 @@ static struct compare_side *side_for(struct comparison *c, size_t first,
 	if (c->n_sides == COMPARE_SIDES_MAX)
 		return NULL;
 	c->side[c->n_sides] = (struct compare_side){
-		.name = name, .path = from->path, .sessions = from->sessions, .server = from->server,
+		.name = name, .path = from->path,
+		.sessions = from->sessions, .server = from->server,
 		.run = arena_alloc(c->a, from->n * sizeof(*from->run)), .cap = from->n,
 	};
 	return &c->side[c->n_sides++];

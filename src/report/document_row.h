@@ -6,8 +6,8 @@
  * The keys of "results" become the record's own under the names result files have; what was asked
  * of the load stands in profllm.options; the arguments given to the server that served are
  * parameters, as in a sweep's records; so is the name, without what a matrix has put into it (its
- * values are parameters already). An experiment tagged decode_only has no times to the first token: its
- * prompts were never computed.
+ * values are parameters already). An experiment tagged decode_only has no times to the first
+ * token: its prompts were never computed.
  */
 #pragma once
 #include <stdbool.h>

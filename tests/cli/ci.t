@@ -85,7 +85,8 @@ unlink 'results.json';
 rename 'results.d', 'results.old';
 my $same = step($block, BUILDKITE_COMMIT => 'beef', BUILDKITE_BRANCH => 'main', BUILDKITE_BUILD_NUMBER => 7,
 	PROFLLM_UPLOAD_URL => '');
-is($same->{status}, 0, 'Buildkite: a build as good as the baseline passes') or diag($same->{err}, $same->{out});
+is($same->{status}, 0, 'Buildkite: a build as good as the baseline passes')
+	or diag($same->{err}, $same->{out});
 like($same->{out}, qr/^output_throughput .*no evidence of change$/m, 'it was compared');
 is(sent(), 5, 'without an address nothing is sent');
 is(json_of(slurp('results.json'))->{experiments}[0]{provenance}{build}, '7', 'its number is kept');

@@ -35,7 +35,8 @@ chomp(my $flags = `pkg-config --cflags --libs profllm 2>/dev/null`
 sub compile
 {
 	my ($source, $name) = @_;
-	my $cc = run(command => ['sh', '-c', "cc -std=c99 -Wall -Wextra -Werror -pthread -o $name '$source' $flags"]);
+	my $command = "cc -std=c99 -Wall -Wextra -Werror -pthread -o $name '$source' $flags";
+	my $cc = run(command => ['sh', '-c', $command]);
 
 	is($cc->{status}, 0, "$name compiles as C99") or diag($cc->{err});
 }
@@ -51,9 +52,11 @@ my $document = json_of(slurp('c.json'));
 is($document->{status}, 'completed', 'C: the document');
 is($document->{results}{completed_requests}, 6, 'C: --set words arrive');
 
-my $refused = run(command => ['./run', "$root/examples/quickstart.yaml", 'refused.json', 'benchmark.num_promts=1']);
+my $refused = run(command => ['./run', "$root/examples/quickstart.yaml", 'refused.json',
+	'benchmark.num_promts=1']);
 is($refused->{status}, 4, 'C: a wrong configuration is refused');
-like($refused->{out}, qr/benchmark\.num_promts: unknown key; did you mean num_prompts\?/, 'C: with the sentence');
+like($refused->{out}, qr/benchmark\.num_promts: unknown key; did you mean num_prompts\?/,
+	'C: with the sentence');
 
 # ---- cancelled, and from two threads at once ----
 
@@ -124,7 +127,8 @@ is(scalar(() = $threads->{out} =~ /^0 whole$/mg), 2, 'both threads have their do
 like($threads->{out}, qr/^cancelled 3 document$/m, 'cancelled: with a document of what was measured');
 like($threads->{out}, qr/^both 4 .*config_path or a config_text, got both$/m, 'two configurations');
 like($threads->{out}, qr/^size 4 .*no size/m, 'no size');
-ok(!-e 'results.json' && !glob('/tmp/profllm-??????/results.json'), 'no document is left where none was asked for');
+ok(!-e 'results.json' && !glob('/tmp/profllm-??????/results.json'),
+	'no document is left where none was asked for');
 
 # ---- the program is looked for, and missed in one sentence ----
 
@@ -135,7 +139,8 @@ is($named->{status}, 0, 'PROFLLM_PROGRAM names it') or diag($named->{err}, $name
 my $missed = run(command => ['./run', "$root/examples/quickstart.yaml", 'm.json', @quick],
 	env => { PATH => '/usr/bin:/bin' });
 is($missed->{status}, 2, 'without the program a run fails');
-like($missed->{out}, qr/the program profllm is neither beside .* PROFLLM_PROGRAM may name it/, 'and says why');
+like($missed->{out}, qr/the program profllm is neither beside .* PROFLLM_PROGRAM may name it/,
+	'and says why');
 rename "$prefix/bin/elsewhere", "$prefix/bin/profllm" or die $!;
 
 # ---- the Python example ----

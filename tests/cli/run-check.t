@@ -32,7 +32,8 @@ sub row { my ($run, $what) = @_; return $run->{out} =~ /^  (\S+) +\Q$what\E  +(\
 my $good = check('--progress', 'none');
 is($good->{status}, 0, 'a check that passes') or diag($good->{err}, $good->{out});
 like($good->{out}, qr/^Check of quick$/m, 'whose it is');
-like(row($good, 'memory'), qr/^pass: fits as modelled: KV cache of \d+/, 'memory, by the model of the hardware');
+like(row($good, 'memory'), qr/^pass: fits as modelled: KV cache of \d+/,
+	'memory, by the model of the hardware');
 like(row($good, 'port'), qr/^pass: the first free one/, 'a port');
 like(row($good, 'smoke load'), qr/^pass: 8 of 8 prompts answered/, 'a short load, however long the real one');
 ok(!-e 'r.json' && !-e 'r.d', 'nothing is kept');
@@ -41,14 +42,17 @@ is(join(',', glob("$ENV{TMPDIR}/*")), '', 'nor in the scratch folder');
 my $me = $$;
 my $busy = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1', LocalPort => 0) or die;
 spew('token', "s3cret\n");
+my @vllm = ('server.command=vllm serve', 'server.gpu=null');
 my @rows = (
-	['memory', 'memory', qr/^FAIL: .*CUDA out of memory/, 'server.model=meta-llama/Llama-3.1-70B-Instruct'],
-	['a command', 'command', qr/^FAIL: vllm is not in PATH/, 'server.command=vllm serve', 'server.gpu=null'],
-	['a model', 'model', qr/^FAIL: meta-llama\S+ cannot be had: /, 'server.command=vllm serve', 'server.gpu=null'],
+	['memory', 'memory', qr/^FAIL: .*CUDA out of memory/,
+		'server.model=meta-llama/Llama-3.1-70B-Instruct'],
+	['a command', 'command', qr/^FAIL: vllm is not in PATH/, @vllm],
+	['a model', 'model', qr/^FAIL: meta-llama\S+ cannot be had: /, @vllm],
 	['a port', 'port', qr/^FAIL: \d+ is taken by process $me$/, 'server.port=' . $busy->sockport],
 	['a dataset', 'dataset', qr/^FAIL: \S+ is not there/, 'benchmark.dataset_name=sharegpt',
 		"benchmark.dataset_path=$scratch/none.json"],
-	['a server', 'server', qr{^FAIL: http://127\.0\.0\.1:1/health}, 'server={"url": "http://127.0.0.1:1"}'],
+	['a server', 'server', qr{^FAIL: http://127\.0\.0\.1:1/health},
+		'server={"url": "http://127.0.0.1:1"}'],
 );
 for (@rows) {
 	my ($name, $what, $found, @set) = @$_;
@@ -99,8 +103,9 @@ sub board { my $b = dashboard(@_); push @boards, $b->{pid}; return $b }
 sub upload
 {
 	my ($board, @more) = @_;
-	return run(args => ['run', '--config', 'quick.yaml', '--output', 'u.json', '--progress', 'none', '--set',
-		'benchmark.num_prompts=3', 'benchmark.request_rate=inf', '--upload', $board->{url}, @more]);
+	return run(args => ['run', '--config', 'quick.yaml', '--output', 'u.json', '--progress', 'none',
+		'--set', 'benchmark.num_prompts=3', 'benchmark.request_rate=inf',
+		'--upload', $board->{url}, @more]);
 }
 sub spooled { my @waiting = glob("$scratch/state/profllm/spool/*.json"); return @waiting }
 

@@ -59,7 +59,8 @@ static void sizes(void **state)
 		struct fit f;
 
 		read_model(row[i].config, &m);
-		fit_estimate(&m, &(struct fit_how){ .memory_bytes = 80 * GIB, .utilization = 0.9 }, &f);
+		fit_estimate(&m, &(struct fit_how){ .memory_bytes = 80 * GIB, .utilization = 0.9 },
+			     &f);
 		assert_true(f.params > row[i].params * (1 - row[i].tolerance));
 		assert_true(f.params < row[i].params * (1 + row[i].tolerance));
 		assert_true(f.kv_token_bytes == row[i].kv_token);

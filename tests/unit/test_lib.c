@@ -32,7 +32,8 @@ static void refused(void **state)
 		{ NULL, "name: [", NULL, "configuration:2:1: " },
 		{ NULL, "nam: x\n", NULL, "configuration:1:1: nam: unknown key" },
 		{ NULL, "name: x\n", "word", "--set word: expected KEY=VALUE" },
-		{ NULL, "name: x\n", "benchmark.num_prompts=x", "--set benchmark.num_prompts=x: benchmark.num_prompts: expected" },
+		{ NULL, "name: x\n", "benchmark.num_prompts=x",
+		  "--set benchmark.num_prompts=x: benchmark.num_prompts: expected" },
 	};
 
 	(void)state;

@@ -67,7 +67,7 @@ static void rows(void **state)
 	}
 }
 
-/* What is read from a file: one document, a suite of which one failed, and plain results as before. */
+/* What is read from a file: one document, a suite of which one failed, plain results as before. */
 static void files(void **state)
 {
 	static const struct { const char *text; int rows; } table[] = {

@@ -35,7 +35,8 @@ check("prompt tokens as the engine counts them",
 check("version", server["version"] == version, server["version"], version)
 posts = len(re.findall(r'"POST /v1/completions HTTP/1.1" 200', log))
 check("requests in the engine's log", posts >= 40, posts)
-check("trust", document["trust"]["verdict"] in ("VALID", "DEGRADED"), document["trust"])
+trust = document["trust"]  # a busy machine may well make it doubtful; then it says why
+check("verdict", (trust["verdict"] == "VALID") == (not trust["reasons"]), trust)
 check("process memory was seen", bool(document["system"]["processes"]))
 check("no GPU was needed", document["system"]["gpus"] == [] and server["gpus"] == [])
 left = subprocess.run(["pgrep", "-f", "vllm serve models/qwen3"], capture_output=True, text=True,
