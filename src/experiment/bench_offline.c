@@ -29,6 +29,7 @@ struct bench {
 	struct run_watch watch;
 	struct arena arena;
 	const char *path;           /* of the result */
+	bool is_tracing;            /* of latency: the batch that is profiled, after the measurement */
 };
 
 /* ---- words ---- */
@@ -116,12 +117,13 @@ static int read_words(struct bench *b, const struct opt_set *set, const struct o
 	char **argv;
 	int rc;
 
-	rc = profiling_offline(r->x, r->trace_dir, 0, given, &b->arena, &given, &notes, e);
-	run_notes(b->run, &notes);
-	buf_release(&notes);
-	if (rc < 0)
-		return -1;
-
+	if (r->x->mode != MODE_LATENCY || b->is_tracing) {
+		rc = profiling_offline(r->x, r->trace_dir, 0, given, &b->arena, &given, &notes, e);
+		run_notes(b->run, &notes);
+		buf_release(&notes);
+		if (rc < 0)
+			return -1;
+	}
 	while (given && given[n])
 		n++;
 	argv = arena_alloc(&b->arena, (n + 1) * sizeof(*argv));
@@ -251,6 +253,25 @@ static int failed(struct run *r, const struct err *e)
 			e->code == ERR_IO ? "file" : "not measured", "%s", e->text);
 }
 
+/*
+ * `bench latency --profile` runs the batch once and times nothing, so that is done by itself, once
+ * everything is measured. That there is no trace is said by whoever collects them.
+ */
+static void trace_latency(struct run *r)
+{
+	struct bench b = { .run = r, .is_tracing = true, .path = run_path(r, ".result.json") };
+	struct err e = { 0 };
+
+	b.hooks = (struct offline_hooks){ .self = &b, .line = on_line, .warn = on_warn,
+					  .cancel = &r->held->stop };
+	run_line(r, "Starting the engine again, to profile it");
+	if (latency(&b, &e) < 0)
+		run_warn(r, e.text);
+	unlink(b.path);
+	opt_result_release(&b.given);
+	arena_release(&b.arena);
+}
+
 int bench_offline(struct run *r)
 {
 	static int (*const mode[])(struct bench *b, struct err *e) = {
@@ -271,11 +292,10 @@ int bench_offline(struct run *r)
 	watch_end_offline(r, &b.watch);
 	if (rc < 0)
 		rc = failed(r, &e);
-	else if (!r->out->result.n && r->x->mode == MODE_LATENCY && r->x->profiling.is_enabled)
-		run_warn(r, "mode latency runs the batch once under the profiler and times nothing: "
-			 "there is a trace, and there are no results");
 	else if (!r->out->result.n)
 		rc = run_fail(r, "file", "%s: the result cannot be read", b.path);
+	if (rc == 0 && r->x->mode == MODE_LATENCY && r->x->profiling.is_enabled)
+		trace_latency(r);
 	opt_result_release(&b.given);
 	arena_release(&b.arena);
 	return rc;

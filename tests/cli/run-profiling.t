@@ -170,6 +170,22 @@ subtest 'Nsight Systems' => sub {
 	like slurp("$dir/traces/server.1.nsys-rep.stats.txt"), qr/Kernel Summary/;
 };
 
+subtest 'an engine without a server' => sub {
+	spew('latency.yaml', <<'END');
+name: latency
+server: {command: sim, model: sim, tokenizer: sim}
+benchmark: {mode: latency, input_len: 16, output_len: 4, num_iters: 2, num_iters_warmup: 1}
+telemetry: {enabled: false}
+profiling: {enabled: true}
+END
+	my $r = run(args => [qw(run --config latency.yaml --output latency.json)]);
+	my $d = JSON::PP::decode_json(slurp('latency.json'));
+
+	is $r->{status}, 0 or diag $r->{err};
+	ok $d->{results}{latency}, 'latency is measured without the profiler';
+	is scalar @{$d->{profiling}{traces}}, 1, 'and then traced';
+};
+
 subtest 'failures' => sub {
 	my ($r, $d) = experiment('{command: sim}', '{enabled: true, tool: nsys}',
 		env => { PATH => '/nowhere' });
