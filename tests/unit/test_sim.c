@@ -396,6 +396,34 @@ static void test_engine_preempts(void **state)
 	engine_release(&v.g);
 }
 
+/* What came from elsewhere is not computed, takes room, and is lost with a preemption. */
+static void test_engine_brought(void **state)
+{
+	struct served v = { 0 };
+	(void)state;
+	engine_init(&v.g, plain, 4, 100);
+	v.g.kv_tokens = 30;
+	served_add(&v, 0, 10, 12);
+	served_add(&v, 1, 16, 12);
+	engine_remove(&v.g, &v.seq[1]);
+	v.seq[1] = (struct engine_seq){ .prompt_left = 16, .brought = 15 };
+	engine_add(&v.g, &v.seq[1]);
+	assert_int_equal(engine_step_begin(&v.g), (1000 + 11 * 10) * 1000); /* 10 and 1 tokens */
+	assert_int_equal(v.seq[0].known, 0);
+	assert_int_equal(v.seq[1].known, 15);
+	assert_int_equal(v.g.held, 26);
+	engine_step_end(&v.g, served_token, &v);
+	for (int i = 0; i < 3; i++) {
+		assert_true(engine_step_begin(&v.g) > 0);
+		engine_step_end(&v.g, served_token, &v);
+	}
+	/* 28 and 30 tokens were held; then b gave way, and all of it is to be computed. */
+	assert_int_equal(v.g.preempted, 1);
+	assert_int_equal(v.seq[1].brought, 0);
+	assert_int_equal(v.seq[1].prompt_left, 18);
+	engine_release(&v.g);
+}
+
 /* ---- prefix cache ---- */
 
 static uint32_t take(struct prefix_cache *p, uint32_t first, size_t n, struct prefix_tail *tail)
@@ -437,6 +465,30 @@ static void test_prefix_cache(void **state)
 	assert_int_equal(take(&p, 0, 200, &tail), 80);
 	/* A prompt longer than the cache is no trouble. */
 	assert_int_equal(take(&p, 7000, 400, &tail), 0);
+	prefix_release(&p);
+}
+
+/* Blocks that come by their names, as a cache server gets them. */
+static void test_prefix_keep(void **state)
+{
+	static const uint64_t hash[] = { 11, 12, 13, 14, 15 };
+	struct prefix_hold all = { .hash = (uint64_t[]){ 11, 12, 13, 14, 15 }, .n = 5 };
+	struct prefix_cache p = { 0 };
+	size_t held;
+	(void)state;
+	prefix_keep(&p, hash, 5); /* switched off */
+	assert_int_equal(prefix_look(&p, &all, &held), 0);
+	prefix_init(&p, 4 * PREFIX_BLOCK_TOKENS);
+	prefix_keep(&p, hash, 2);
+	prefix_keep(&p, hash, 3);
+	assert_int_equal(prefix_look(&p, &all, &held), 3 * PREFIX_BLOCK_TOKENS);
+	assert_int_equal(held, 0);
+	/* More than there is room for: the beginning stays. */
+	prefix_keep(&p, hash, 5);
+	assert_int_equal(prefix_look(&p, &all, &held), 4 * PREFIX_BLOCK_TOKENS);
+	/* Of what comes then, the end of the old ones makes room. */
+	prefix_keep(&p, (uint64_t[]){ 21 }, 1);
+	assert_int_equal(prefix_look(&p, &all, &held), 3 * PREFIX_BLOCK_TOKENS);
 	prefix_release(&p);
 }
 
@@ -604,6 +656,8 @@ int main(void)
 		cmocka_unit_test(test_engine_steps),
 		cmocka_unit_test(test_engine_preempts),
 		cmocka_unit_test(test_prefix_cache),
+		cmocka_unit_test(test_prefix_keep),
+		cmocka_unit_test(test_engine_brought),
 		cmocka_unit_test(test_engine_limits),
 		cmocka_unit_test(test_engine_decodes_before_it_prefills),
 		cmocka_unit_test(test_counters_text),

@@ -525,6 +525,33 @@ static void test_preempted_blocks(void **state)
 	engine_release(&g);
 }
 
+/* Weights in the host's memory leave room for the KV cache and cost their way in every step. */
+static void test_offload(void **state)
+{
+	struct hardware_opts o = opts_of("llama-3.1-8b");
+	struct engine_load one = { .decoding = 1, .decode_tokens = 1, .sampled = 1 };
+	struct hardware whole = plan(&o), hw;
+	struct err e = { 0 };
+	double more_us;
+	(void)state;
+	o.offload_gib = 8;
+	hw = plan(&o);
+	assert_true(hw.offload_bytes == 8 * GIB && hw.weights_bytes == whole.weights_bytes);
+	assert_true(fabs(hw.kv_bytes - whole.kv_bytes - 8 * GIB) < 1);
+	assert_true(hw.kv_tokens > whole.kv_tokens);
+	more_us = engine_cost_us(&hw.cost, &one) - engine_cost_us(&whole.cost, &one);
+	assert_true(fabs(more_us / (8 * GIB / hw.gpu->pcie * 1e6) - 1) < 0.01);
+	/* No more than there is; and what does not fit otherwise does. */
+	o.offload_gib = 1000;
+	hw = plan(&o);
+	assert_true(hw.offload_bytes < hw.weights_bytes && hw.offload_bytes > 12 * GIB);
+	o = opts_of("llama-3.1-70b");
+	assert_int_equal(hardware_plan(&o, &hw, &e), -1);
+	o.offload_gib = 80;
+	hw = plan(&o);
+	assert_true(hw.kv_bytes > 0);
+}
+
 static void test_explain(void **state)
 {
 	struct hardware_opts o = opts_of("llama-3.1-8b");
@@ -596,6 +623,7 @@ int main(void)
 		cmocka_unit_test(test_blocks),
 		cmocka_unit_test(test_shared_blocks),
 		cmocka_unit_test(test_preempted_blocks),
+		cmocka_unit_test(test_offload),
 		cmocka_unit_test(test_explain),
 		cmocka_unit_test(test_published),
 	};
