@@ -3,7 +3,6 @@
 #include "experiment/allocate.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -14,16 +13,26 @@
 #include "experiment/choose.h"
 #include "experiment/port_take.h"
 #include "experiment/queue.h"
+#include "proc/roster.h"
 
 #define POLL_NS 200000000
 #define SLICE_NS 20000000          /* between two looks at the flag that cancels */
 #define LINE_EVERY_NS 10000000000
 #define AT_ONCE_S 2.0              /* what drivers and dying locks may lag behind, at wait_s 0 */
 #define SHOWN_MAX 3                /* obstacles that a message names */
+#define SHOWN_BYTES 260            /* of each */
 #define SETTLE_S 30.0
 #define SETTLE_BYTES (512.0 * 1048576)
 #define SETTLE_SHARE 0.02          /* of the GPU's memory */
 #define GIB 1073741824.0
+
+/* Why a GPU is not free; GPUs of one holder are one obstacle. */
+struct obstacle {
+	char call[48], text[SHOWN_BYTES];
+	bool is_held;                  /* text is who holds its lock, else what is the matter */
+	pid_t pid;                     /* of the holder; 0: not known */
+	unsigned more;                 /* GPUs that the same one holds */
+};
 
 /* One allocation on its way. */
 struct taking {
@@ -38,8 +47,8 @@ struct taking {
 	struct allocation *out;
 	size_t *place;                 /* what was taken: want of them */
 	/* of the last attempt that failed */
-	struct buf why;
-	unsigned n_free, n_busy, n_front;
+	struct obstacle shown[SHOWN_MAX];
+	unsigned n_shown, n_hidden, n_free, n_front;
 	bool may_pass;                 /* nothing but figures that drivers tell late */
 	struct lock_holder first;
 };
@@ -167,21 +176,27 @@ static void keep_lock(struct allocation *out, const struct lock *l)
 	out->lock[out->n_locks++] = *l;
 }
 
-__attribute__((format(printf, 3, 4)))
-static void obstacle(struct taking *t, const struct gpu *g, const char *fmt, ...)
+static void add_obstacle(struct taking *t, const struct gpu *g, const struct lock_holder *who,
+			 const struct buf *text)
 {
-	char text[1024];
-	va_list args;
+	struct buf call = { 0 };
+	struct obstacle *o;
 
-	if (t->n_busy++ >= SHOWN_MAX)
+	for (unsigned i = 0; who && who->pid && i < t->n_shown; i++)
+		if (t->shown[i].pid == who->pid) {
+			t->shown[i].more++;
+			return;
+		}
+	if (t->n_shown == SHOWN_MAX) {
+		t->n_hidden++;
 		return;
-	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	if (t->why.len)
-		buf_add_text(&t->why, "; ");
-	choose_call(g, &t->why);
-	buf_printf(&t->why, " %.*s", 260, text);
+	}
+	o = &t->shown[t->n_shown++];
+	*o = (struct obstacle){ .is_held = who, .pid = who ? who->pid : 0 };
+	choose_call(g, &call);
+	snprintf(o->call, sizeof(o->call), "%s", call.data);
+	snprintf(o->text, sizeof(o->text), "%s", text->data);
+	buf_release(&call);
 }
 
 /* 1: locked and free; 0: an obstacle has been written down. */
@@ -203,12 +218,11 @@ static int try_one(struct taking *t, size_t place, struct lock *l, struct err *e
 		return -1;
 	if (taken == 0) {
 		t->may_pass = false;
-		buf_add_text(&why, "is held by ");
 		lock_describe(&who, &why);
-		obstacle(t, g, "%s", why.data);
+		add_obstacle(t, g, &who, &why);
 	} else if (choose_is_busy(r, t->gpus, place, &why, &may_pass)) {
 		t->may_pass &= may_pass;
-		obstacle(t, g, "%s", why.data);
+		add_obstacle(t, g, NULL, &why);
 		lock_give(l);
 		taken = 0;
 	}
@@ -263,8 +277,7 @@ static int attempt(struct taking *t, struct err *e)
 
 	if (queue_enter(&t->queue, &t->me, cancel_of(t), e) < 0)
 		return -1;
-	buf_reset(&t->why);
-	t->n_free = t->n_busy = 0;
+	t->n_free = t->n_shown = t->n_hidden = 0;
 	t->may_pass = true;
 	t->n_front = queue_in_front(&t->queue, &wanted, &t->first);
 	result = try_all(t, &wanted, e);
@@ -279,10 +292,18 @@ static void describe(const struct taking *t, struct buf *out)
 	buf_printf(out, "%u GPU%s wanted and %u of %zu %s free", t->want,
 		   t->want == 1 ? " is" : "s are", t->n_free, t->may.n,
 		   t->n_free == 1 ? "is" : "are");
-	if (t->why.len)
-		buf_printf(out, ": %s", t->why.data);
-	if (t->n_busy > SHOWN_MAX)
-		buf_printf(out, "; and %u more", t->n_busy - SHOWN_MAX);
+	for (unsigned i = 0; i < t->n_shown; i++) {
+		const struct obstacle *o = &t->shown[i];
+
+		buf_printf(out, "%s%s", i ? "; " : ": ", o->call);
+		if (o->more)
+			buf_printf(out, " and %u more", o->more);
+		if (o->is_held)
+			buf_printf(out, " %s held by", o->more ? "are" : "is");
+		buf_printf(out, " %s", o->text);
+	}
+	if (t->n_hidden)
+		buf_printf(out, "; and %u more", t->n_hidden);
 	if (!t->n_front)
 		return;
 	buf_printf(out, "; %u experiment%s in front of us, first ", t->n_front,
@@ -345,6 +366,18 @@ static int wait_for_all(struct taking *t, enum allocate_fault *fault, struct err
 	return fail(fault, ALLOCATE_FAULT_GPUS_BUSY);
 }
 
+/* Servers of runs that were killed may still be on their way out, with the GPUs they had. */
+static void clean_up(const struct taking *t)
+{
+	const struct roster_hooks hooks = {
+		.self = t->hooks ? t->hooks->self : NULL,
+		.warn = t->hooks ? t->hooks->warn : NULL,
+		.cancel = cancel_of(t),
+	};
+
+	roster_clean(&hooks);
+}
+
 static int take_gpus(struct taking *t, enum allocate_fault *fault, struct err *e)
 {
 	struct buf wants = { 0 };
@@ -367,6 +400,7 @@ static int take_gpus(struct taking *t, enum allocate_fault *fault, struct err *e
 	memcpy(t->me.wants, wants.data, wants.len + 1);
 	buf_release(&wants);
 	t->place = mem_array(t->want, sizeof(*t->place));
+	clean_up(t);
 	result = queue_enter(&t->queue, &t->me, cancel_of(t), e);
 	if (result == 0) {
 		lock_clean(t->queue.tickets);
@@ -460,7 +494,6 @@ int allocate(const struct experiment *x, const char *run_id, const struct gpu_se
 	if (result < 0)
 		allocate_release(out);
 	queue_release(&t.queue);
-	buf_release(&t.why);
 	free(t.may.place);
 	free(t.share);
 	free(t.place);

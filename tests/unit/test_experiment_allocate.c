@@ -401,6 +401,83 @@ static void none_at_all(void **state)
 	gpu_close(s);
 }
 
+/* ---- AMD's ---- */
+
+static void put(const char *name, const char *text)
+{
+	char path[256], *slash;
+
+	snprintf(path, sizeof path, "%s/sys/class/%s", dir, name);
+	slash = strrchr(path, '/');
+	*slash = 0;
+	assert_int_equal(file_mkdirs(path, NULL), 0);
+	*slash = '/';
+	assert_int_equal(file_write_atomic(path, str_of(text), NULL), 0);
+}
+
+static struct gpu_set *open_amd(void)
+{
+	static char path[64];
+
+	snprintf(path, sizeof path, "%s/sys", dir);
+	return gpu_open(&(struct gpu_opts){ .nvml = "", .sysfs = path });
+}
+
+static void amd(void **state)
+{
+	struct gpu_set *s;
+	struct made m;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		static const char *const files[][2] = {
+			{ "vendor", "0x1002\n" }, { "mem_info_vram_total", "64000000000\n" },
+			{ "mem_info_vram_used", "1000\n" }, { "numa_node", "0\n" },
+		};
+		char name[96], pci[40];
+
+		for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
+			snprintf(name, sizeof name, "drm/card%d/device/%s", i, files[k][0]);
+			put(name, files[k][1]);
+		}
+		snprintf(name, sizeof name, "drm/card%d/device/uevent", i);
+		snprintf(pci, sizeof pci, "PCI_SLOT_NAME=0000:%02x:00.0\n", i + 1);
+		put(name, pci);
+		snprintf(name, sizeof name, "kfd/kfd/topology/nodes/%d/gpu_id", i);
+		snprintf(pci, sizeof pci, "%d\n", 100 + i);
+		put(name, pci);
+		snprintf(name, sizeof name, "kfd/kfd/topology/nodes/%d/properties", i);
+		snprintf(pci, sizeof pci, "location_id %d\ndomain 0\n", (i + 1) << 8);
+		put(name, pci);
+	}
+	s = open_amd();
+	make(&m, 2);
+	m.x.n_servers = 2;
+	take(&m.x, s, NULL);
+	assert_string_equal(got.places, "0,1");
+	assert_string_equal(env_of(0, "HIP_VISIBLE_DEVICES"), "0,1");
+	assert_string_equal(env_of(0, "CUDA_VISIBLE_DEVICES"), "0,1");
+	assert_string_equal(env_of(0, "ROCR_VISIBLE_DEVICES"), "(not set)");
+	assert_string_equal(env_of(1, "HIP_VISIBLE_DEVICES"), "-1");
+	give();
+	gpu_close(s);
+
+	/* Who uses one is known by the driver's own list. */
+	put("kfd/kfd/proc/77777/vram_100", "5000000\n");
+	setenv("ROCR_VISIBLE_DEVICES", "2,0,1", 1);
+	s = open_amd();
+	take(make(&m, 2), s, NULL);
+	assert_string_equal(got.places, "1,2");
+	assert_string_equal(env_of(0, "ROCR_VISIBLE_DEVICES"), "1,2");
+	assert_string_equal(env_of(0, "HIP_VISIBLE_DEVICES"), "0,1");
+	assert_string_equal(env_of(0, "CUDA_VISIBLE_DEVICES"), "0,1");
+	give();
+	take(make(&m, 3), s, NULL);
+	assert_begins(got.text, "3 GPUs are wanted and 2 of 3 are free: GPU 0 is used by process 77777");
+	unsetenv("ROCR_VISIBLE_DEVICES");
+	gpu_close(s);
+}
+
 /* ---- ports ---- */
 
 static void ports(void **state)
@@ -632,7 +709,7 @@ static void first_come(void **state)
 	lock_give(&held);
 	await_file("early", true);
 	take(&m.x, s, NULL);
-	assert_non_null(strstr(got.text, "GPU 0 is held by exp_test (process "));
+	assert_non_null(strstr(got.text, "GPU 0 and 2 more are held by exp_test (process "));
 	end(early);
 	take(&m.x, s, NULL);
 	assert_string_equal(got.places, "0");
@@ -786,6 +863,7 @@ int main(void)
 		cmocka_unit_test(split_ones),
 		cmocka_unit_test(names_that_do_not_fit),
 		cmocka_unit_test(none_at_all),
+		cmocka_unit_test(amd),
 		cmocka_unit_test(ports),
 		cmocka_unit_test(one_port),
 		cmocka_unit_test(waiting),
