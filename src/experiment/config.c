@@ -29,7 +29,10 @@ static bool is_section(struct str key)
 
 static void check_root(struct config_reader *r, const struct json_value *tree)
 {
-	for (size_t i = 0; i < tree->count; i++) {
+	if (tree->count > EXPERIMENT_KEYS_MAX)
+		config_complain(r->c, r->f, tree, "", "%zu keys, more than the %d of "
+				"EXPERIMENT_KEYS_MAX", tree->count, EXPERIMENT_KEYS_MAX);
+	for (size_t i = 0; i < tree->count && i < EXPERIMENT_KEYS_MAX; i++) {
 		struct str key = tree->key[i];
 		const char *near;
 

@@ -48,9 +48,31 @@ static int refuse(const struct reading *r, const struct json_value *v, const cha
 
 /* ---- the environment ---- */
 
+/* A value and what it is in; its path is only made for a message. */
+struct spot {
+	const struct spot *in;
+	const struct json_value *v;
+	struct str key;        /* empty: an element, or the root */
+	size_t place;
+};
+
+static const char *spot_path(const struct reading *r, const struct spot *at)
+{
+	struct arena *a = r->c->arena;
+	const char *head = at->in ? spot_path(r, at->in) : "";
+	const char *dot = *head ? "." : "";
+
+	if (!at->in)
+		return at->key.p ? arena_text(a, at->key) : "";
+	if (!at->key.n)
+		return arena_printf(a, "%s%s%zu", head, dot, at->place);
+	return arena_printf(a, "%s%s%.*s", head, dot,
+			    (int)(at->key.n < SHOWN_MAX ? at->key.n : SHOWN_MAX), at->key.p);
+}
+
 /* What is between the braces: NAME, or NAME:-otherwise. */
-static int add_variable(const struct reading *r, const struct json_value *v, const char *path,
-			struct str inside, struct buf *out)
+static int add_variable(const struct reading *r, const struct spot *at, struct str inside,
+			struct buf *out)
 {
 	struct str otherwise = inside, name = str_cut(&otherwise, ':');
 	bool has_otherwise = name.n < inside.n;
@@ -62,8 +84,9 @@ static int add_variable(const struct reading *r, const struct json_value *v, con
 		i++;
 	if (!name.n || i < name.n || isdigit((unsigned char)*name.p) || name.n >= sizeof(text) ||
 	    (has_otherwise && !str_starts(otherwise, STR("-"))))
-		return refuse(r, v, path, "expected ${NAME} or ${NAME:-otherwise}, got ${%.*s} (a "
-			      "dollar is $$)", (int)(inside.n < SHOWN_MAX ? inside.n : SHOWN_MAX),
+		return refuse(r, at->v, spot_path(r, at), "expected ${NAME} or "
+			      "${NAME:-otherwise}, got ${%.*s} (a dollar is $$)",
+			      (int)(inside.n < SHOWN_MAX ? inside.n : SHOWN_MAX),
 			      inside.p);
 	snprintf(text, sizeof(text), "%.*s", (int)name.n, name.p);
 	value = getenv(text);
@@ -72,8 +95,8 @@ static int add_variable(const struct reading *r, const struct json_value *v, con
 		return 0;
 	}
 	if (!has_otherwise)
-		return refuse(r, v, path, "the environment has no %s; set it, or write "
-			      "${%s:-otherwise}", text, text);
+		return refuse(r, at->v, spot_path(r, at), "the environment has no %s; set it, or "
+			      "write ${%s:-otherwise}", text, text);
 	buf_add_str(out, (struct str){ otherwise.p + 1, otherwise.n - 1 });
 	return 0;
 }
@@ -103,7 +126,7 @@ static void retype(struct json_value *v)
 	}
 }
 
-static int fill_text(const struct reading *r, struct json_value *v, const char *path)
+static int fill_text(const struct reading *r, struct json_value *v, const struct spot *at)
 {
 	struct str s = v->text;
 	struct buf out = { 0 };
@@ -111,7 +134,8 @@ static int fill_text(const struct reading *r, struct json_value *v, const char *
 	int rc = 0;
 
 	if (memchr(s.p, 0, s.n))
-		return refuse(r, v, path, "has a zero byte, which no text of a configuration may have");
+		return refuse(r, v, spot_path(r, at), "has a zero byte, which no text of a "
+			      "configuration may have");
 	if (!memchr(s.p, '$', s.n))
 		return 0;
 	for (size_t i = 0; rc == 0 && i < s.n; i++) {
@@ -127,10 +151,10 @@ static int fill_text(const struct reading *r, struct json_value *v, const char *
 		}
 		end = memchr(s.p + i, '}', s.n - i);
 		if (!end) {
-			rc = refuse(r, v, path, "${ is not closed by }");
+			rc = refuse(r, v, spot_path(r, at), "${ is not closed by }");
 			break;
 		}
-		rc = add_variable(r, v, path,
+		rc = add_variable(r, at,
 				  (struct str){ s.p + i + 1, (size_t)(end - s.p) - i - 1 }, &out);
 		i = (size_t)(end - s.p);
 		is_whole = is_whole && i + 1 == s.n;
@@ -144,27 +168,18 @@ static int fill_text(const struct reading *r, struct json_value *v, const char *
 	return rc;
 }
 
-static int fill(const struct reading *r, struct json_value *v, const char *path)
+static int fill(const struct reading *r, struct json_value *v, const struct spot *at)
 {
 	if (v->kind == JSON_STRING)
-		return fill_text(r, v, path);
+		return fill_text(r, v, at);
 	if (v->kind != JSON_OBJECT && v->kind != JSON_ARRAY)
 		return 0;
 	for (size_t i = 0; i < v->count; i++) {
-		struct str key = v->kind == JSON_OBJECT ? v->key[i] : (struct str){ 0 };
-		struct arena scratch = { 0 };
-		const char *inner;
-		int rc;
+		struct spot inner = { .in = at, .v = &v->item[i], .place = i };
 
-		if (v->item[i].kind < JSON_STRING)
-			continue;
-		inner = v->kind == JSON_OBJECT ?
-			arena_printf(&scratch, "%s%s%.*s", path, *path ? "." : "",
-				     (int)(key.n < SHOWN_MAX ? key.n : SHOWN_MAX), key.p) :
-			arena_printf(&scratch, "%s.%zu", path, i);
-		rc = fill(r, &v->item[i], inner);
-		arena_release(&scratch);
-		if (rc < 0)
+		if (v->kind == JSON_OBJECT)
+			inner.key = v->key[i];
+		if (fill(r, &v->item[i], &inner) < 0)
 			return -1;
 	}
 	return 0;
@@ -210,7 +225,7 @@ static int parse_text(const struct reading *r, struct str text, const char *name
 	if ((*out)->kind != JSON_OBJECT)
 		return refuse(r, *out, "", "expected sections such as server and benchmark, got %s",
 			      config_got(*out, c->arena));
-	return fill(r, *out, "");
+	return fill(r, *out, &(struct spot){ .v = *out });
 }
 
 static int read_tree(struct reading *r, struct str text, const struct frame *frame,
@@ -358,7 +373,7 @@ static int apply_set(struct reading *r, const char *word)
 	if (yaml_parse(r->c->arena, str_of(equals + 1), &v, &why) < 0)
 		return err_set(r->e, ERR_USAGE, "%.200s: %s", name, why.text);
 	mark_all(r->c, v, name);
-	if (fill(r, v, path) < 0)
+	if (fill(r, v, &(struct spot){ .v = v, .key = str_of(path) }) < 0)
 		return -1;
 	if (strncmp(path, "server.", 7) == 0 && is_for_members(r->c->tree))
 		return 0;
