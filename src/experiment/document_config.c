@@ -70,6 +70,23 @@ static void put_address(struct document *d, const struct experiment_server *s,
 		json_put_null(&d->w);
 }
 
+/* As it was asked for, and which image it was. */
+static void put_container(struct document *d, const struct json_value *container,
+			  const char *digest)
+{
+	if (!container) {
+		json_put_null(&d->w);
+		return;
+	}
+	json_begin_object(&d->w);
+	document_put_members(d, container, NULL, DOCUMENT_INF);
+	if (digest) {
+		json_key(&d->w, "digest");
+		json_put_text(&d->w, digest);
+	}
+	json_end_object(&d->w);
+}
+
 static void put_server(struct document *d, size_t i)
 {
 	const struct experiment_server *s = &d->x->server[i];
@@ -97,7 +114,7 @@ static void put_server(struct document *d, size_t i)
 	json_key(&d->w, "env");
 	document_put_env(d, s->env);
 	json_key(&d->w, "container");
-	document_put(d, s->container, NULL, DOCUMENT_INF);
+	put_container(d, s->container, o ? o->image_digest : NULL);
 	put_ready(d, s);
 	put_outcome(d, o);
 	json_end_object(&d->w);

@@ -114,6 +114,7 @@ struct outcome_server {
 	size_t n_gpus;
 	double startup_s;              /* NAN: not started by us */
 	struct str capacity;           /* JSON of run/capacity.h; empty: not told */
+	const char *image_digest;      /* of its container: "NAME@sha256:..."; NULL: none, not known */
 	bool is_ended;                 /* by itself, before it was stopped */
 };
 

@@ -526,6 +526,7 @@ static void tell_one(struct run *r, size_t i, struct outcome_server *out)
 	out->url = copy_text(a, r->held->at[i].url);
 	out->version = copy_text(a, h->version);
 	out->log = copy_text(a, h->log);
+	out->image_digest = h->is_container ? copy_text(a, h->container.digest) : NULL;
 	if (h->argv)
 		out->argv = copy_list(a, h->argv);
 	if (h->capacity.is_known) {

@@ -184,6 +184,9 @@ subtest 'one that goes well' => sub {
 	is $r->{status}, 0 or diag $r->{err};
 	is $d->{status}, 'completed';
 	is $d->{results}{completed_requests}, 3;
+	is_deeply $d->{config}{servers}[0]{container}, { image => 'engine',
+		env => { GREETING => 'a b' }, digest => 'engine@sha256:' . 'ab' x 32 },
+		'which image it was is recorded';
 	my @calls = calls();
 	my ($run) = grep { $_->[0] eq 'run' } @calls;
 	my ($name) = option($run, '--name');
