@@ -68,9 +68,12 @@ char **config_list(struct config_reader *r, const struct json_value *v, const ch
 /* ---- config_server.c, config_values.c, config_bench.c, rules.c ---- */
 
 void config_servers(struct config_reader *r, const struct json_value *tree);
-/* What the table has today, and what was given; sim: values of the simulator's rows, or NULL. */
+/*
+ * What was given and, where the table's defaults are the server's, those too: not of a server that
+ * others started, or that is not vLLM. sim: values of the simulator's rows, or NULL.
+ */
 const struct json_value *config_values(struct config_reader *r, const struct json_value *args,
-				       const void *sim);
+				       const void *sim, bool has_defaults);
 void config_bench(struct config_reader *r, const struct json_value *tree);
 const struct opt_set *config_bench_set(enum experiment_mode mode);
 /* An option of a verb that something else of an experiment says, or that has no effect in one. */

@@ -429,7 +429,7 @@ static void read_server(struct config_reader *r, const struct json_value *tree,
 	for (size_t i = 0; i < tree->count; i++)
 		if (!config_row(&config_server_set, tree->key[i]))
 			read_key(&o, tree->key[i], &tree->item[i]);
-	s->values = config_values(r, o.args, o.sim);
+	s->values = config_values(r, o.args, o.sim, !s->url && (o.is_vllm || o.is_sim));
 	count_gpus(&o);
 }
 

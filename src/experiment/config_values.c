@@ -70,7 +70,7 @@ static void put_sim(struct config_reader *r, const struct json_value *args, cons
 }
 
 const struct json_value *config_values(struct config_reader *r, const struct json_value *args,
-				       const void *sim)
+				       const void *sim, bool has_defaults)
 {
 	struct json_value *out = arena_alloc(r->a, sizeof(*out));
 
@@ -80,14 +80,14 @@ const struct json_value *config_values(struct config_reader *r, const struct jso
 		const char *name = underscored(arg->name, r->a);
 		const struct json_value *v = json_get(args, name);
 
-		if (v || !arg->until)
+		if (v || (has_defaults && !arg->until))
 			config_member(out, name, v ? given_value(arg, v) : initial_value(arg, r->a),
 				      r->a);
 	}
 	for (size_t i = 0; i < args->count; i++)
 		if (!engine_arg_find(args->key[i]))
 			config_member(out, args->key[i].p, args->item[i], r->a);
-	if (sim)
+	if (sim && has_defaults)
 		put_sim(r, args, sim, out);
 	return out;
 }
