@@ -238,23 +238,3 @@ void document_write(const struct experiment *x, const struct outcome *o, struct 
 	buf_add_char(out, '\n');
 	arena_release(&d.arena);
 }
-
-void document_suite_write(const char *suite, const struct str *documents, size_t n,
-			  struct buf *out)
-{
-	struct json_writer w = json_writer(out);
-
-	w.indent = DOCUMENT_INDENT;
-	json_begin_object(&w);
-	json_key(&w, "schema_version");
-	json_put_int(&w, DOCUMENT_SCHEMA_VERSION);
-	json_key(&w, "suite");
-	json_put_text(&w, suite);
-	json_key(&w, "experiments");
-	json_begin_array(&w);
-	for (size_t i = 0; i < n; i++)
-		json_put_raw(&w, str_trim(documents[i]));
-	json_end_array(&w);
-	json_end_object(&w);
-	buf_add_char(out, '\n');
-}

@@ -22,11 +22,10 @@
 /* One experiment: one JSON object, indented, with a newline at its end. */
 void document_write(const struct experiment *x, const struct outcome *o, struct buf *out);
 
-/* A suite: its name and the documents of its members, each as document_write made it. */
-void document_suite_write(const char *suite, const struct str *documents, size_t n,
-			  struct buf *out);
-
-/* The JSON Schema (draft 2020-12) that both are valid by; NUL-terminated, with a newline. */
+/*
+ * The JSON Schema (draft 2020-12) that it is valid by, and the document of a suite (suite.h) too;
+ * NUL-terminated, with a newline.
+ */
 struct str document_schema(void);
 
 /*

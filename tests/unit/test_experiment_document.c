@@ -86,21 +86,6 @@ static void test_kept(void **state)
 	}
 }
 
-static void test_suite(void **state)
-{
-	struct buf out = { 0 };
-	struct str members[2];
-
-	(void)state;
-	make(0);
-	make(5);
-	members[0] = buf_str(&made[0]);
-	members[1] = buf_str(&made[5]);
-	document_suite_write("nightly", members, 2, &out);
-	compare("suite", buf_str(&out));
-	buf_release(&out);
-}
-
 /* Text at a path, or the value's kind. */
 static void test_values(void **state)
 {
@@ -255,10 +240,10 @@ static int release(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kept),	cmocka_unit_test(test_suite),
-		cmocka_unit_test(test_values),	cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_absent),	cmocka_unit_test(test_clean),
-		cmocka_unit_test(test_secret_names), cmocka_unit_test(test_schema),
+		cmocka_unit_test(test_kept),	     cmocka_unit_test(test_values),
+		cmocka_unit_test(test_numbers),	     cmocka_unit_test(test_absent),
+		cmocka_unit_test(test_clean),	     cmocka_unit_test(test_secret_names),
+		cmocka_unit_test(test_schema),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, release);

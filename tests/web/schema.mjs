@@ -9,7 +9,9 @@ import { equal, main, ok, program, run, scratch } from './tap.mjs';
 
 const Ajv = createRequire(join(root, 'web', 'package.json'))('ajv/dist/2020').default;
 const folder = join(root, 'tests', 'unit', 'documents');
-const load = (name) => JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8'));
+const read = (name) => JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8'));
+const load = (name) => name !== 'suite' ? read(name) : { schema_version: 1, suite: 'nightly',
+	plan: { jobs: 1 }, experiments: [read('completed'), read('failed-ready')], lacking: [] };
 let validate;
 
 function say() {
@@ -180,6 +182,7 @@ await main(async () => {
 	ok(true, 'the schema is one');
 	for (const file of readdirSync(folder).sort())
 		is_valid(load(file.replace('.json', '')), file);
+	is_valid(load('suite'), 'suite');
 	refuses();
 	await runs();
 });
