@@ -14,7 +14,7 @@ struct point {
 	size_t *at;                       /* axes->count */
 };
 
-int suite_parts_add(const struct config *c, const struct suite_part *part, struct arena *a,
+static int add_part(const struct config *c, const struct suite_part *part, struct arena *a,
 		    struct suite_parts *out, struct config_findings *f)
 {
 	if (out->n == SUITE_MEMBERS_MAX)
@@ -128,7 +128,7 @@ static int add_point(const struct config *c, const struct suite_part *part, cons
 			return config_complain_key(c, f, &p->axes->item[i], "matrix", "%s", e.text);
 	}
 	made.name = point_name(p, part->name, a);
-	return suite_parts_add(c, &made, a, out, f);
+	return add_part(c, &made, a, out, f);
 }
 
 /* The next combination, the last axis first; false behind the last one. */
@@ -243,13 +243,14 @@ static int check_matrix(const struct config *c, const struct json_value *matrix,
 	return rc < 0 ? -1 : check_exclude(c, matrix, f);
 }
 
-int suite_matrix(const struct config *c, const struct suite_part *part, struct arena *a,
-		 struct suite_parts *out, struct config_findings *f)
+/* part with every combination of the matrix; with none, part itself. */
+static int multiply(const struct config *c, const struct suite_part *part, struct arena *a,
+		    struct suite_parts *out, struct config_findings *f)
 {
 	const struct json_value *matrix = json_get(c->tree, "matrix");
 
 	if (!matrix || matrix->kind == JSON_NULL)
-		return suite_parts_add(c, part, a, out, f);
+		return add_part(c, part, a, out, f);
 	if (matrix->kind != JSON_ARRAY)
 		return add_axes(c, matrix, part, a, out, f);
 	for (size_t i = 0; i < matrix->count; i++)
@@ -318,7 +319,7 @@ static int add_listed(const struct config *c, const struct json_value *base,
 		}
 		part.name = arena_text(a, name->text);
 		part.tree = config_merge(c, base, over);
-		if (suite_parts_add(c, &part, a, out, f) < 0)
+		if (add_part(c, &part, a, out, f) < 0)
 			return -1;
 	}
 	return f->n_errors ? -1 : 0;
@@ -350,7 +351,7 @@ static int add_imported(const struct config *c, const struct config_know *know,
 		part.has_own_benchmark = m->test.mode != mode_of(base);
 		part.tree = config_merge(c, part.has_own_benchmark ?
 					 config_without(c, base, "benchmark") : base, m->over);
-		if (suite_parts_add(c, &part, a, out, f) < 0)
+		if (add_part(c, &part, a, out, f) < 0)
 			return -1;
 	}
 	if (out->n == 0)
@@ -375,11 +376,11 @@ int suite_parts(const struct config *c, const struct config_know *know, struct a
 	if (import && add_imported(c, know, whole.tree, import, a, &first, f) < 0)
 		return -1;
 	out->is_list = list || import || matrix;
-	if (!list && !import && suite_parts_add(c, &whole, a, &first, f) < 0)
+	if (!list && !import && add_part(c, &whole, a, &first, f) < 0)
 		return -1;
 	for (size_t i = 0; i < first.n; i++)
 		if (set_again(c, &first.v[i], f) < 0 ||
-		    suite_matrix(c, &first.v[i], a, out, f) < 0)
+		    multiply(c, &first.v[i], a, out, f) < 0)
 			return -1;
 	if (out->n == 0)
 		return config_complain(c, f, list ? list : matrix, "suite", "no experiment is left");

@@ -23,11 +23,6 @@ struct suite_parts {
  */
 int suite_parts(const struct config *c, const struct config_know *know, struct arena *a,
 		struct suite_parts *out, struct config_findings *f);
-/* part with every combination of the matrix; with none, part itself. */
-int suite_matrix(const struct config *c, const struct suite_part *part, struct arena *a,
-		 struct suite_parts *out, struct config_findings *f);
-int suite_parts_add(const struct config *c, const struct suite_part *part, struct arena *a,
-		    struct suite_parts *out, struct config_findings *f);
 
 /* ---- running: suite_run.c and suite_jobs.c ---- */
 

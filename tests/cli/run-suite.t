@@ -7,6 +7,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use Cli;
+use File::Basename qw(dirname);
 use File::Path qw(remove_tree);
 use JSON::PP ();
 use Test::More;
@@ -181,6 +182,26 @@ for (['goes on', 0, 3, 1, 0], ['stop_on_error', 1, 2, 1, 1]) {
 	($run, $d) = suite('jobs', \%c, '--resume', '--only', 'm*');
 	check_run('resumed', $run, { status => 0,
 		out => ['Suite: 0 completed, 0 partial, 0 failed, 5 kept'] });
+}
+
+# Five that need a GPU each, five allowed at once, two GPUs (tests/README.md): never three at a time.
+{
+	my $library = dirname($program) . '/tests/libfake-nvml.so';
+	local @ENV{qw(PROFLLM_NVML PROFLLM_LOCKS FAKE_NVML_STATE)} =
+		($library, Cwd::getcwd() . '/locks', spew(Cwd::getcwd() . '/gpus', "count 2\n"));
+	my ($run, $d) = suite('gpus', { experiments => [map { { name => "g$_" } } 1 .. 5], jobs => 5,
+		resources => { gpus => 1 } });
+	my ($now, $most) = (0, 0);
+
+	for (split /\n/, "$run->{out}$run->{err}") {
+		$now++ if m{^\[\d/5\] g\d$};
+		$now-- if m{^\[\d/5\] g\d: };
+		$most = $now if $now > $most;
+	}
+	check_run('jobs and GPUs', $run, { status => 0, out => ['Suite: 5 completed, 0 partial, 0 failed'] });
+	is($most, 2, 'as many at once as there are GPUs');
+	is_deeply([map { scalar @{$_->{config}{servers}[0]{gpus}} } @{$d->{experiments}}], [(1) x 5],
+		'each with one of them');
 }
 
 # ---- refused ----
