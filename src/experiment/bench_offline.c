@@ -99,7 +99,8 @@ static void keep_log(struct bench *b, struct offline_opts *o)
 
 	if (!o->worker_log) {
 		o->worker_log = run_path(b->run, "engine.log");
-		unlink(o->worker_log);
+		if (!b->is_tracing)
+			unlink(o->worker_log); /* of an earlier run */
 	}
 	if (b->run->x->serving < held->n)
 		held->server[b->run->x->serving].log = o->worker_log;
