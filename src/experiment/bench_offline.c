@@ -29,7 +29,7 @@ struct bench {
 	struct run_watch watch;
 	struct arena arena;
 	const char *path;           /* of the result */
-	bool is_tracing;            /* of latency: the batch that is profiled, after the measurement */
+	bool is_tracing;            /* of latency: the batch that is profiled, after all else */
 };
 
 /* ---- words ---- */

@@ -81,7 +81,7 @@ static bool is_owner_dead(struct str label)
 	    str_to_u64(start, &began)) {
 		struct str here_boot = str_cut(&here_space, ' ');
 
-		/* After a new start of the machine nobody lives; of other numbers we know nothing. */
+		/* After a new start of the machine nobody lives; other numbers tell nothing. */
 		if (!str_eq(boot, here_boot))
 			is_dead = true;
 		else if (str_eq(space, here_space))

@@ -55,7 +55,8 @@ static void traces_look(const char *dir, int64_t began_ns, int depth, struct tra
 		path = file_join(dir, entry->d_name);
 		if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && depth > 0) {
 			traces_look(path, began_ns, depth - 1, out);
-		} else if (lstat(path, &st) == 0 && S_ISREG(st.st_mode) && changed_ns(&st) >= began_ns) {
+		} else if (lstat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+			   changed_ns(&st) >= began_ns) {
 			out->v = mem_grow(out->v, out->n + 1, sizeof(*out->v));
 			out->v[out->n++] = (struct trace){ path, (uint64_t)st.st_size };
 			out->bytes += (uint64_t)st.st_size;
