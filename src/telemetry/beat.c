@@ -63,17 +63,31 @@ void beat_start(struct beat *b, int64_t interval_ns, void (*fn)(void *self), voi
 	pthread_cond_destroy(&b->wake);
 }
 
-void beat_stop(struct beat *b)
+static bool join(struct beat *b)
+{
+	int64_t until_ns = clock_real_ns() + (int64_t)(b->patience_s * 1e9);
+	struct timespec until = { until_ns / 1000000000, until_ns % 1000000000 };
+
+	if (b->patience_s == 0)
+		return pthread_join(b->thread, NULL) == 0;
+	if (pthread_timedjoin_np(b->thread, NULL, &until) == 0)
+		return true;
+	pthread_detach(b->thread);
+	return false;
+}
+
+bool beat_stop(struct beat *b)
 {
 	int64_t to_come;
 
 	if (!b->has_thread)
-		return;
+		return true;
 	pthread_mutex_lock(&b->lock);
 	atomic_store(&b->is_over, true);
 	pthread_cond_signal(&b->wake);
 	pthread_mutex_unlock(&b->lock);
-	pthread_join(b->thread, NULL);
+	if (!join(b))
+		return false;
 	/* Those that would only have come now were not missed. */
 	to_come = (b->next_ns - clock_mono_ns()) / b->interval_ns;
 	if (to_come > 0)
@@ -82,4 +96,5 @@ void beat_stop(struct beat *b)
 	pthread_cond_destroy(&b->wake);
 	b->has_thread = false;
 	atomic_store(&b->is_over, false);
+	return true;
 }

@@ -18,6 +18,7 @@ struct beat {
 	uint64_t missed;          /* for fn and, once it is stopped, for all */
 	int64_t cpu_ns;           /* what the thread has taken; once it is stopped */
 	atomic_bool is_over;      /* set by beat_stop: fn should come to its end */
+	double patience_s;        /* how long beat_stop waits for that; 0: for ever */
 	void (*fn)(void *self);
 	void *self;
 	pthread_t thread;
@@ -26,7 +27,14 @@ struct beat {
 	pthread_cond_t wake;
 };
 
-/* fn is called on the thread, first after one interval. Without a thread nothing is called. */
+/*
+ * fn is called on the thread, first after one interval. Without a thread nothing is called.
+ * patience_s may be set before.
+ */
 void beat_start(struct beat *b, int64_t interval_ns, void (*fn)(void *self), void *self);
-/* Waits until fn has come back. is_over is false again then. Accepts one that never started. */
-void beat_stop(struct beat *b);
+/*
+ * Waits until fn has come back; is_over is false again then. Accepts one that never started.
+ * false: fn did not come back (a driver that hangs). The thread then lives on and b, self and what
+ * they point at are its own for good.
+ */
+bool beat_stop(struct beat *b);

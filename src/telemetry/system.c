@@ -22,6 +22,7 @@
 #define CPU_FREE_NS 20000000  /* whatever the share: a short run may begin at once */
 #define FIND_SHARE_MAX 0.0025
 #define FIND_INTERVAL_NS 1000000000ll
+#define PATIENCE_S 10         /* with a driver that does not come back from a call */
 
 /* The series of one thing, each NULL until it has a point. */
 struct slots {
@@ -342,6 +343,7 @@ struct system_watch *system_begin(const struct system_opts *o)
 	sample_all(w);
 	sample_self(w);
 	w->began_ns = clock_mono_ns();
+	w->beat.patience_s = PATIENCE_S;
 	if (o->interval_ns > 0)
 		beat_start(&w->beat, o->interval_ns, sample_again, w);
 	return w;
@@ -388,7 +390,11 @@ void system_end(struct system_watch *w, struct record *into)
 {
 	if (!w)
 		return;
-	beat_stop(&w->beat);
+	if (!beat_stop(&w->beat)) {
+		record_note_add(into, clock_real_ns(), NOTE_SYSTEM,
+				"a sample did not come to its end: the driver of the GPUs hangs");
+		return;
+	}
 	if (w->beat.cpu_ns)
 		w->thread_ns = w->beat.cpu_ns;
 	w->find_ns = INT64_MAX;

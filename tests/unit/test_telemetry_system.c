@@ -18,6 +18,7 @@
 #include "scratch.h"
 
 #include "fake_gpus.h"
+#include "telemetry/beat.h"
 #include "telemetry/system.h"
 #include "telemetry/system_host.h"
 #include "telemetry/system_tree.h"
@@ -364,6 +365,40 @@ static void never_dear(void **state)
 	record_release(&r);
 }
 
+/* One who never comes back is left behind, and the run goes on. */
+static atomic_bool is_released, is_entered;
+static void hangs(void *self)
+{
+	(void)self;
+	atomic_store(&is_entered, true);
+	while (!atomic_load(&is_released))
+		sleep_ms(1);
+}
+
+static void comes_back(void *self)
+{
+	(void)self;
+}
+
+static void patience(void **state)
+{
+	static struct beat stuck; /* the thread's own from then on */
+	struct beat good = { 0 };
+
+	(void)state;
+	stuck.patience_s = 0.05;
+	beat_start(&stuck, MS, hangs, &stuck);
+	while (!atomic_load(&is_entered))
+		sleep_ms(1);
+	assert_false(beat_stop(&stuck));
+	atomic_store(&is_released, true);
+	assert_true(beat_stop(&good)); /* never started */
+	beat_start(&good, MS, comes_back, &good);
+	sleep_ms(20);
+	assert_true(beat_stop(&good));
+	assert_false(good.has_thread || atomic_load(&good.is_over));
+}
+
 /* What is not there is a note. */
 static void not_there(void **state)
 {
@@ -422,6 +457,7 @@ int main(void)
 		cmocka_unit_test(before_and_after),
 		cmocka_unit_test(a_while),
 		cmocka_unit_test(never_dear),
+		cmocka_unit_test(patience),
 		cmocka_unit_test(not_there),
 		cmocka_unit_test(parts),
 	};
