@@ -248,8 +248,7 @@ static void busy_ones(void **state)
 	assert_non_null(strstr(got.text, "; and 1 more"));
 	assert_int_equal(locks_named("gpu-"), 1);
 
-	/* One that is named is not replaced by another. */
-	m.x.resources.want = GPUS_LIST;
+	m.x.resources.want = GPUS_LIST; /* one that is named is not replaced by another */
 	m.x.resources.list = (const char *const[]){ "3", NULL };
 	take(&m.x, s, NULL);
 	assert_int_equal(got.fault, ALLOCATE_FAULT_GPUS_BUSY);
@@ -427,10 +426,8 @@ static void amd(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		static const char *const files[][2] = {
-			{ "vendor", "0x1002\n" }, { "mem_info_vram_total", "64000000000\n" },
-			{ "mem_info_vram_used", "1000\n" }, { "numa_node", "0\n" },
-		};
+		static const char *const files[][2] = { { "vendor", "0x1002\n" }, { "numa_node", "0\n" },
+			{ "mem_info_vram_total", "64000000000\n" }, { "mem_info_vram_used", "1000\n" } };
 		char name[96], pci[40];
 
 		for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
