@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from './browser.mjs';
-import { equal, main, ok, program, run, scratch } from './tap.mjs';
+import { equal, main, ok, output as build, program, run, scratch } from './tap.mjs';
 
 const Ajv = createRequire(join(root, 'web', 'package.json'))('ajv/dist/2020').default;
 const folder = join(root, 'tests', 'unit', 'documents');
@@ -125,6 +125,7 @@ const offline = (mode, ...more) => ['server: { command: sim, model: sim }', 'ben
 const real = [
 	['served', [...server, ...serving, 'output: { record: true, detailed: true }'], 0,
 		['completed']],
+	['on-gpus', [...server, ...serving, 'resources: { gpus: 2 }'], 0, ['completed']],
 	['partly', [...server, '  fault: "status=503:0.5"', ...serving], 0, ['partial']],
 	['worked-off', offline('throughput', 'dataset_name: random', 'random_input_len: 8',
 		'random_output_len: 4', 'num_prompts: 4'), 0, ['completed']],
@@ -145,12 +146,17 @@ const real = [
 		1, ['failed'], 'ready'],
 ];
 
+/** GPUs that are not there (tests/README.md), and locks of our own on them. */
+const gpus = { ...process.env, PROFLLM_NVML: join(build, 'tests', 'libfake-nvml.so'),
+	PROFLLM_LOCKS: join(scratch, 'locks') };
+
 async function start([name, lines]) {
 	const output = join(scratch, `${name}.json`);
 	const config = join(scratch, `${name}.yaml`);
 
 	writeFileSync(config, ['name: one', ...lines, ''].join('\n'));
-	return { output, ...await run(program, ['run', '--config', config, '--output', output]) };
+	return { output, ...await run(program, ['run', '--config', config, '--output', output],
+		name === 'on-gpus' ? { env: gpus } : {}) };
 }
 
 // All at once: most of their time is waiting.
@@ -166,6 +172,10 @@ async function runs() {
 		const members = document.experiments ?? [document];
 		is_valid(document, name);
 		equal(members.map((m) => m.status), statuses, `${name}: status`);
+		if (name === 'on-gpus')
+			equal([document.config.servers[0].gpus.length,
+				document.system.hardware_info.gpus.length], [2, 8],
+			'on-gpus: those it had, and all');
 		if (stage)
 			equal(members[0].error.stage, stage, `${name}: stage`);
 	});
