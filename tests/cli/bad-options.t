@@ -239,7 +239,8 @@ my @rows = (
 		. 'help lists the names', qw(--load-pattern stead)],
 	['serve', 2, '--metrics-interval: expected 0 or at least 0.01 seconds, got 0.001',
 		qw(--metrics-interval 0.001)],
-	['serve', 2, '--metrics-url: *', qw(--metrics-url ftp://a/metrics)],
+	(map { ['serve', 2, '--metrics-url: *', '--metrics-url', $_] } 'ftp://a/metrics',
+		'http://a/metrics,ftp://b'),
 	(map { ['serve', 2, '--system-metrics: expected off, all, or a comma list of gpu, host, process, '
 		. "got '$_'", '--system-metrics', $_] } 'gpus', 'gpu,', 'off,host', ''),
 	['serve', 2, '--system-interval: expected 0 or at least 0.01 seconds, got 0.009',

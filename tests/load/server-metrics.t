@@ -66,6 +66,15 @@ sub is_warm { return codes($_[0]) =~ /prefix_cache/ ? 1 : 0; }
 	is($run->{own}{steady_state}{window}{start_s}, undef, 'too few requests: no window');
 }
 
+# Engines behind one address: each is read, and told apart.
+{
+	my ($one, $two) = (sim('--ttft-ms', '5', '--itl-ms', '2'), sim('--ttft-ms', '6', '--itl-ms', '2'));
+	my @urls = map { "$_->{url}/metrics" } $one, $two;
+	my $run = serve($one, '--num-prompts', '4', '--metrics-url', join ',', @urls);
+	is_deeply([map { $_->{url} } @{$run->{own}{server}{each}}], \@urls, 'several URLs: each is told');
+	is(scalar(grep { $_->{scrapes} >= 2 } @{$run->{own}{server}{each}}), 2, 'several URLs: and read');
+}
+
 # No /metrics there: nothing but the reason.
 {
 	my $sim = sim('--ttft-ms', '5', '--itl-ms', '2');

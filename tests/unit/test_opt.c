@@ -571,11 +571,42 @@ static void test_nearest(void **state)
 	(void)state;
 }
 
+/* Every repeat of such a list adds to it; the order is that of the words. */
+static void test_each(void **state)
+{
+	struct each_opts { struct opt_list set; } o, none = { { 0 } };
+	const struct opt row[] = {
+		OPT(struct each_opts, set, "set", .help = "a value", .flags = OPT_EACH | OPT_MANY),
+	};
+	const struct opt_set each = { .command = "each", .row = row, .n = 1, .defaults = &none,
+				      .bytes = sizeof(none) };
+	char *argv[] = { (char[]){ "--set" }, (char[]){ "a=1" }, (char[]){ "b=2" },
+			 (char[]){ "--set=c=3" }, (char[]){ "--set" }, (char[]){ "d=4" }, NULL };
+	struct opt_result r = { 0 };
+	struct arena a = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(opt_parse(&each, 6, argv, &o, &r, &a, &e), 0);
+	assert_int_equal(o.set.n, 4);
+	assert_string_equal(o.set.v[0], "a=1");
+	assert_string_equal(o.set.v[1], "b=2");
+	assert_string_equal(o.set.v[2], "c=3");
+	assert_string_equal(o.set.v[3], "d=4");
+	assert_int_equal(r.notes.len, 0);
+	opt_result_release(&r);
+	argv[5] = NULL;
+	assert_int_equal(opt_parse(&each, 5, argv, &o, &r, &a, &e), -1);
+	assert_string_equal(e.text, "--set: expected at least one argument");
+	opt_result_release(&r);
+	arena_release(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names), cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_values), cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_values), cmocka_unit_test(test_lists), cmocka_unit_test(test_each),
 		cmocka_unit_test(test_json), cmocka_unit_test(test_json_depth),
 		cmocka_unit_test(test_builtin), cmocka_unit_test(test_given),
 		cmocka_unit_test(test_assign), cmocka_unit_test(test_given_later),
