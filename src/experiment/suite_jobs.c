@@ -95,30 +95,74 @@ static bool fits(const struct suite *s, const struct job *job, size_t n_jobs,
 
 /* ---- starting ---- */
 
-/* The merged configuration; "$" is doubled, because texts are filled in when they are read. */
-static int config_fd(const struct suite *s, const struct suite_member *m, struct err *e)
+/* As it was written, where that says more than the value: "1.10", "yes". A child reads YAML. */
+static void add_scalar(struct buf *out, const struct json_value *v)
+{
+	struct json_writer w = json_writer(out);
+	bool is_text = v->raw.n && memchr(v->raw.p, 'e', v->raw.n) && !memchr(v->raw.p, '.', v->raw.n);
+
+	if (v->kind == JSON_STRING)
+		json_quote(out, v->text, true);
+	else if (v->kind == JSON_REAL && isinf(v->real))
+		buf_add_text(out, v->real < 0 ? "-.inf" : ".inf");
+	else if (v->raw.n && (v->kind != JSON_REAL || !is_text)) /* 1e5 is a text there */
+		buf_add_str(out, v->raw);
+	else
+		json_put_value(&w, v);
+}
+
+static void add_value(struct buf *out, const struct json_value *v)
+{
+	bool is_object = v->kind == JSON_OBJECT;
+
+	if (!is_object && v->kind != JSON_ARRAY) {
+		add_scalar(out, v);
+		return;
+	}
+	buf_add_char(out, is_object ? '{' : '[');
+	for (size_t i = 0; i < v->count; i++) {
+		buf_add_text(out, i ? ", " : "");
+		if (is_object) {
+			json_quote(out, v->key[i], true);
+			buf_add_text(out, ": ");
+		}
+		add_value(out, &v->item[i]);
+	}
+	buf_add_char(out, is_object ? '}' : ']');
+}
+
+/* What is different of a child: where its files go, that it waits for others' GPUs, no upload. */
+static const struct json_value *child_tree(const struct suite *s, const struct suite_member *m,
+					   struct err *e)
 {
 	struct json_value folder = { .kind = JSON_STRING, .text = str_of(m->folder) }, null = { 0 };
 	struct json_value wait = { .kind = JSON_INT, .integer = WAIT_S };
 	const struct json_value *tree = config_put(s->config, m->config, "output.folder", &folder,
 						   e);
+
+	if (tree)
+		tree = config_put(s->config, tree, "output.upload", &null, e);
+	if (tree && m->x.resources.wait_s < WAIT_S)
+		tree = config_put(s->config, tree, "resources.wait_s", &wait, e);
+	return tree;
+}
+
+/* The merged configuration; "$" is doubled, because texts are filled in when they are read. */
+static int config_fd(const struct suite *s, const struct suite_member *m, struct err *e)
+{
+	const struct json_value *tree = child_tree(s, m, e);
 	struct buf text = { .limit = 4 * (size_t)EXPERIMENT_BYTES_MAX }, out = { 0 };
-	struct json_writer w = json_writer(&text);
 	int fd = -1;
 
 	out.limit = 2 * text.limit;
-	if (tree)
-		tree = config_put(s->config, tree, "output.upload", &null, e); /* ours to send */
-	if (tree && m->x.resources.wait_s < WAIT_S)
-		tree = config_put(s->config, tree, "resources.wait_s", &wait, e);
 	if (tree) {
-		json_put_value(&w, tree);
+		add_value(&text, tree);
 		for (size_t i = 0; i < text.len; i++) {
 			buf_add_char(&out, text.data[i]);
 			if (text.data[i] == '$')
 				buf_add_char(&out, '$');
 		}
-		fd = memfd_create("experiment.json", MFD_CLOEXEC);
+		fd = memfd_create("experiment.yaml", MFD_CLOEXEC);
 		if (fd >= 0 && (file_write_all(fd, buf_str(&out)) < 0 || lseek(fd, 0, SEEK_SET))) {
 			close(fd);
 			fd = -1;

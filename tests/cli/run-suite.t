@@ -180,6 +180,28 @@ for (['goes on', 0, 3, 1, 0], ['stop_on_error', 1, 2, 1, 1]) {
 	is(count_lines($run, qr{^\[6/6\] .* after }), 1, 'all are counted');
 	is_clean('jobs');
 	($run, $d) = suite('jobs', \%c, '--resume', '--only', 'm*');
+	# Written as it may be: what a child is told is what was written.
+	spew('odd.yaml', <<"END");
+name: odd
+server: {command: sim, model: sim, ttft_ms: 2, itl_ms: 1.0, env: {A: 1.10, B: yes, C: "\xc3\xa9 \xf0\x9f\x98\x80",
+  D: '\$\$HOME', E: 0x1f, F: 'a # b: {c\\d"', G: 010, H: "null", SUITE_TEST_MARK: $$}}
+benchmark: {tokenizer: sim, num_prompts: 2, random_input_len: 8, random_output_len: 2, request_rate: .inf,
+  burstiness: 1e0, extra_body: {a: [1, 2.5e3, null, true, "\$\$x"]}}
+telemetry: {enabled: no}
+repeat: 2
+END
+	my $alone = run(args => words('odd', '--only', 'odd-r1'));
+	my $first = json_of(slurp('odd.d/odd-r1.json'));
+	my $child = run(args => words('odd', '--only', 'odd-r2', '--jobs', 2));
+	my $second = json_of(slurp('odd.d/odd-r2.json'));
+
+	is("$alone->{status} $child->{status}", '0 0', 'a child does the same') or diag($alone->{err},
+		$child->{err}, $child->{out});
+	is_deeply($_->[1], $_->[2], "as was told: $_->[0]") for
+		['environment', map { $_->{config}{servers}[0]{env} } $second, $first],
+		['options', map { $_->{config}{benchmark}{extra_body} } $second, $first],
+		['hash', map { $_->{config}{hash} } $second, $first];
+	is($second->{config}{servers}[0]{env}{D}, '$HOME', 'a dollar stays one');
 	check_run('resumed', $run, { status => 0,
 		out => ['Suite: 0 completed, 0 partial, 0 failed, 5 kept'] });
 }
