@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_json_marks.c - where values of YAML and JSON stand, and what is said of texts that are neither. */
+/* test_json_marks.c - where values of YAML and JSON stand, and what texts that are neither give. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
