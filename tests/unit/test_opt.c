@@ -606,7 +606,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names), cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_values), cmocka_unit_test(test_lists), cmocka_unit_test(test_each),
+		cmocka_unit_test(test_values), cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_each),
 		cmocka_unit_test(test_json), cmocka_unit_test(test_json_depth),
 		cmocka_unit_test(test_builtin), cmocka_unit_test(test_given),
 		cmocka_unit_test(test_assign), cmocka_unit_test(test_given_later),
