@@ -99,14 +99,15 @@ static bool fits(const struct suite *s, const struct job *job, size_t n_jobs,
 static void add_scalar(struct buf *out, const struct json_value *v)
 {
 	struct json_writer w = json_writer(out);
-	bool is_text = v->raw.n && memchr(v->raw.p, 'e', v->raw.n) && !memchr(v->raw.p, '.', v->raw.n);
+	struct str raw = v->raw;
+	bool is_text = raw.n && memchr(raw.p, 'e', raw.n) && !memchr(raw.p, '.', raw.n);
 
 	if (v->kind == JSON_STRING)
 		json_quote(out, v->text, true);
 	else if (v->kind == JSON_REAL && isinf(v->real))
 		buf_add_text(out, v->real < 0 ? "-.inf" : ".inf");
-	else if (v->raw.n && (v->kind != JSON_REAL || !is_text)) /* 1e5 is a text there */
-		buf_add_str(out, v->raw);
+	else if (raw.n && (v->kind != JSON_REAL || !is_text)) /* 1e5 is a text there */
+		buf_add_str(out, raw);
 	else
 		json_put_value(&w, v);
 }

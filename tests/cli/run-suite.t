@@ -183,7 +183,8 @@ for (['goes on', 0, 3, 1, 0], ['stop_on_error', 1, 2, 1, 1]) {
 	# Written as it may be: what a child is told is what was written.
 	spew('odd.yaml', <<"END");
 name: odd
-server: {command: sim, model: sim, ttft_ms: 2, itl_ms: 1.0, env: {A: 1.10, B: yes, C: "\xc3\xa9 \xf0\x9f\x98\x80",
+server: {command: sim, model: sim, ttft_ms: 2, itl_ms: 1.0, env: {A: 1.10, B: yes,
+  C: "\xc3\xa9 \xf0\x9f\x98\x80",
   D: '\$\$HOME', E: 0x1f, F: 'a # b: {c\\d"', G: 010, H: "null", SUITE_TEST_MARK: $$}}
 benchmark: {tokenizer: sim, num_prompts: 2, random_input_len: 8, random_output_len: 2, request_rate: .inf,
   burstiness: 1e0, extra_body: {a: [1, 2.5e3, null, true, "\$\$x"]}}
