@@ -125,7 +125,7 @@ static int read_words(struct bench *b, const struct opt_set *set, const struct o
 		if (rc < 0)
 			return -1;
 	}
-	while (given && given[n])
+	while (given[n])
 		n++;
 	argv = arena_alloc(&b->arena, (n + 1) * sizeof(*argv));
 	memcpy(argv, given, n * sizeof(*argv));

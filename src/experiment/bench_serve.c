@@ -291,6 +291,10 @@ static void on_measured(void *self, struct point *point)
 	struct err e = { 0 };
 
 	score_point(&b->opts, &b->derived, point, &run->scored);
+	report_preemptions(&run->scored.metrics, &text);
+	if (text.len)
+		run_keep_warning(b->run, text.data); /* the report says it, too */
+	buf_reset(&text);
 	run->scored.meta.facts.has_plot_tip = false;
 	report_terminal(&run->scored.report, &text);
 	say(b, &text);

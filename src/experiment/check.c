@@ -463,7 +463,7 @@ bool check_passed(const struct check *c)
 	return true;
 }
 
-const char *check_verdict_name(enum check_verdict v)
+static const char *verdict_name(enum check_verdict v)
 {
 	static const char *const name[] = { "pass", "note", "FAIL", "skipped" };
 
@@ -479,6 +479,6 @@ void check_table(const struct experiment *x, const struct check *c, struct buf *
 			width = (int)strlen(c->row[i].what);
 	buf_printf(out, "Check of %s\n", x->name ? x->name : "the experiment");
 	for (size_t i = 0; i < c->n; i++)
-		buf_printf(out, "  %-7s  %-*s  %s\n", check_verdict_name(c->row[i].verdict), width,
+		buf_printf(out, "  %-7s  %-*s  %s\n", verdict_name(c->row[i].verdict), width,
 			   c->row[i].what, c->row[i].found);
 }

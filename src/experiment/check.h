@@ -39,6 +39,5 @@ struct check_opts {
 void check_experiment(const struct experiment *x, const struct check_opts *o, struct check *out);
 void check_release(struct check *c);
 bool check_passed(const struct check *c); /* no CHECK_FAIL */
-const char *check_verdict_name(enum check_verdict v); /* "pass", "note", "FAIL", "skipped" */
 /* A table with the name of the experiment above, one row a line. */
 void check_table(const struct experiment *x, const struct check *c, struct buf *out);

@@ -235,7 +235,7 @@ static int read_tree(struct reading *r, struct str text, const struct frame *fra
 static int refuse_cycle(const struct reading *r, const struct json_value *v,
 			const struct frame *frame, const char *real)
 {
-	const struct frame *chain[EXPERIMENT_FILES_MAX];
+	const struct frame *chain[EXPERIMENT_FILES_MAX] = { frame };
 	struct buf text = { 0 };
 	size_t n = 0;
 	int rc;

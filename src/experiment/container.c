@@ -119,7 +119,8 @@ static const char *text_of(const struct maker *m, const char *key, const char *o
 	return arena_text(m->arena, json_text(json_get(m->given, key), str_of(otherwise)));
 }
 
-void container_owner(struct buf *out)
+/* What the label says of this process. */
+static void owner_label(struct buf *out)
 {
 	struct tree_process self = { 0 };
 	struct roster here;
@@ -230,7 +231,7 @@ static void add_run(struct maker *m, const struct container_how *how, const char
 {
 	struct buf owner = { 0 };
 
-	container_owner(&owner);
+	owner_label(&owner);
 	add(m, "run");
 	add(m, "--rm");
 	add_both(m, "--name", name);

@@ -6,7 +6,7 @@
  * the server's log and a TERM to it goes on to the container. But the container itself is the
  * daemon's child and not in our tree. Two things make sure that it ends all the same:
  * container_end stops it by name, and a label on it names its owner (the machine's boot, process
- * number and start time), so that container_clean ends those whose owner is dead at the next
+ * number and start time), so that container_begin ends those whose owner is dead at the next
  * start.
  *
  * The first word of server.command (`vllm serve`) is the entry point, whatever the image's own is.
@@ -66,6 +66,3 @@ int container_begin(struct container *c, struct arena *a, const struct experimen
  * still run; e says why.
  */
 int container_end(const struct container *c, double grace_s, struct err *e);
-
-/* Ends this user's containers whose owner is dead; says so. How many. -1: e says why. */
-int container_clean(const char *runtime, const struct experiment_hooks *hooks, struct err *e);

@@ -140,7 +140,8 @@ static void look_at(const char *runtime, struct str id, const struct experiment_
 	buf_release(&errors);
 }
 
-int container_clean(const char *runtime, const struct experiment_hooks *hooks, struct err *e)
+/* Ends this user's containers whose owner is dead; says so. How many. -1: e says why. */
+static int clean(const char *runtime, const struct experiment_hooks *hooks, struct err *e)
 {
 	const char *argv[] = { runtime, "ps", "-aq", "--filter", "label=" CONTAINER_OWNER, NULL };
 	struct buf out = { 0 }, errors = { 0 };
@@ -213,7 +214,7 @@ int container_begin(struct container *c, struct arena *a, const struct experimen
 	if (!tool_exists(c->runtime))
 		return err_set(e, ERR_USAGE, "server.container.runtime: there is no %s in PATH",
 			       c->runtime);
-	if (container_clean(c->runtime, hooks, e) < 0)
+	if (clean(c->runtime, hooks, e) < 0)
 		return -1;
 	rc = digest_read(c, a, e);
 	if (rc == 0)

@@ -6,9 +6,5 @@
  *   container_life.c  what is asked of the runtime: begin, end, clean
  */
 #pragma once
-#include "base/buf.h"
 
 #define CONTAINER_OWNER "profllm.owner" /* label: HOST USER PID START BOOT NAMESPACE */
-
-/* What the label says of this process. */
-void container_owner(struct buf *out);

@@ -13,14 +13,16 @@
 
 /* ---- what is secret ---- */
 
-static bool is_secret_word(struct str word)
+/* Of "token_counts" and "key_heads" the first word says nothing, of HF_TOKEN_2 the one before 2. */
+static bool is_secret_word(struct str word, bool is_last)
 {
 	static const char *const ends[] = {
-		"key", "token", "secret", "secrets", "password", "passwd", "credential",
-		"credentials", "authorization",
+		"secret", "secrets", "password", "passwd", "credential", "credentials",
+		"authorization", "key", "token",
 	};
+	size_t n_ends = sizeof(ends) / sizeof(*ends);
 
-	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+	for (size_t i = 0; i < (is_last ? n_ends : n_ends - 2); i++) {
 		size_t n = strlen(ends[i]);
 
 		if (word.n >= n &&
@@ -34,12 +36,14 @@ bool document_is_secret(struct str name)
 {
 	size_t at = 0;
 
+	while (name.n && !isalpha((unsigned char)name.p[name.n - 1]))
+		name.n--;
 	while (at < name.n) {
 		size_t end = at;
 
 		while (end < name.n && isalnum((unsigned char)name.p[end]))
 			end++;
-		if (is_secret_word((struct str){ name.p + at, end - at }))
+		if (is_secret_word((struct str){ name.p + at, end - at }, end == name.n))
 			return true;
 		at = end + 1;
 	}

@@ -97,7 +97,7 @@ struct experiment {
 	const struct json_value *provenance; /* object or NULL: engine_commit, ... */
 	const struct json_value *tags;       /* object or NULL */
 	const struct json_value *given;      /* the configuration as written, all merged */
-	uint64_t hash;                 /* of what it measures: equal means --resume may keep a result */
+	uint64_t hash;                 /* of what it measures: --resume keeps equal ones */
 };
 
 /* ---- what came of it ---- */

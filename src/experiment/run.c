@@ -31,7 +31,7 @@ void run_line(const struct run *r, const char *fmt, ...)
 	buf_release(&text);
 }
 
-static void keep_warning(struct run *r, const char *text)
+void run_keep_warning(struct run *r, const char *text)
 {
 	struct outcome *o = r->out;
 	const char **list = (const char **)(uintptr_t)o->warning;
@@ -49,7 +49,7 @@ static void keep_warning(struct run *r, const char *text)
 
 void run_warn(struct run *r, const char *text)
 {
-	keep_warning(r, text);
+	run_keep_warning(r, text);
 	if (r->hooks->warn)
 		r->hooks->warn(r->hooks->self, text);
 }

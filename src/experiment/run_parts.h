@@ -72,6 +72,7 @@ struct run {
 
 void run_line(const struct run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void run_warn(struct run *r, const char *text);
+void run_keep_warning(struct run *r, const char *text); /* for the document, said elsewhere */
 /* The lines of notes as warnings; empties it. */
 void run_notes(struct run *r, struct buf *notes);
 bool run_is_cancelled(const struct run *r); /* by whoever started it */

@@ -165,7 +165,8 @@ static enum answer deliver(const struct upload_opts *o, unsigned tries, const ch
 
 /* ---- the spool ---- */
 
-void upload_spool_folder(struct buf *out)
+/* $XDG_STATE_HOME/profllm/spool or ~/.local/state/profllm/spool; "" without either. */
+static void state_spool(struct buf *out)
 {
 	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
 
@@ -181,7 +182,7 @@ void upload_spool_folder(struct buf *out)
 static void spool_folder(const struct upload_opts *o, struct buf *out)
 {
 	if (!o->spool) {
-		upload_spool_folder(out);
+		state_spool(out);
 		return;
 	}
 	buf_reset(out);

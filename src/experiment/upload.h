@@ -26,7 +26,7 @@
 struct upload_opts {
 	const char *url;         /* "http://host:8080"; NULL: as spooled (upload_spool only) */
 	const char *token_file;  /* its first line is sent as a bearer token; NULL: none */
-	const char *spool;       /* folder, made when needed; NULL: upload_spool_folder's */
+	const char *spool;       /* folder, made when needed; NULL: the state folder's */
 	unsigned tries;          /* 0: UPLOAD_TRIES */
 	unsigned pause_ms;       /* before the second try; 0: UPLOAD_PAUSE_MS */
 	const atomic_bool *cancel;
@@ -36,9 +36,6 @@ struct upload_opts {
 };
 
 enum upload_end { UPLOAD_SENT, UPLOAD_SPOOLED };
-
-/* $XDG_STATE_HOME/profllm/spool or ~/.local/state/profllm/spool; "" without either. */
-void upload_spool_folder(struct buf *out);
 
 /*
  * name is for messages. UPLOAD_SENT; UPLOAD_SPOOLED with a warning; -1 with e: refused, a token

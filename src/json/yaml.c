@@ -14,7 +14,7 @@
 #include "json/marks.h"
 
 struct reading {
-	yaml_document_t *document;
+	yaml_document_t document;
 	struct arena *a;
 	struct err *e;
 	size_t values;
@@ -153,7 +153,8 @@ static void read_plain(struct reading *r, struct str s, struct json_value *out)
 	char text[FMT_F64_BYTES];
 
 	if (is_word(s, &out->kind)) {
-		out->raw = out->kind == JSON_NULL ? (struct str){ 0 } : arena_str(r->a, s);
+		if (out->kind != JSON_NULL)
+			out->raw = arena_str(r->a, s);
 		return;
 	}
 	if (is_integer(s, &out->integer)) {
@@ -233,7 +234,7 @@ static int refuse_twice(const struct reading *r, const struct json_value *first,
 static int read_member(struct reading *r, const yaml_node_pair_t *pair, unsigned depth,
 		       struct map *seen, struct json_value *out)
 {
-	const yaml_node_t *key = yaml_document_get_node(r->document, pair->key);
+	const yaml_node_t *key = yaml_document_get_node(&r->document, pair->key);
 	uint64_t at = out->count;
 
 	if (key->type != YAML_SCALAR_NODE)
@@ -288,7 +289,7 @@ static void mark_value(struct reading *r, const yaml_node_t *node, const yaml_no
 static int convert(struct reading *r, int id, const yaml_node_t *key, unsigned depth,
 		   struct json_value *out)
 {
-	const yaml_node_t *node = yaml_document_get_node(r->document, id);
+	const yaml_node_t *node = yaml_document_get_node(&r->document, id);
 
 	if (depth >= JSON_DEPTH_MAX)
 		return fail_as(r, ERR_LIMIT, &node->start_mark,
@@ -329,17 +330,16 @@ static int parser_error(const struct reading *r, const yaml_parser_t *parser, st
 static int read_one(struct reading *r, yaml_parser_t *parser, struct str text,
 		    struct json_value *out)
 {
-	yaml_document_t document, second;
+	yaml_document_t second;
 	const yaml_node_t *root;
 	int rc = 0;
 
-	if (!yaml_parser_load(parser, &document))
+	if (!yaml_parser_load(parser, &r->document))
 		return parser_error(r, parser, text);
-	r->document = &document;
-	root = yaml_document_get_root_node(&document);
+	root = yaml_document_get_root_node(&r->document);
 	if (root)
 		rc = convert(r, 1, NULL, 0, out);
-	yaml_document_delete(&document);
+	yaml_document_delete(&r->document);
 	if (rc < 0 || !root)
 		return rc;
 	if (!yaml_parser_load(parser, &second))

@@ -140,7 +140,8 @@ struct profile *profile_begin(struct stage *s, const struct load_progress *progr
 	if (is_timed(o)) {
 		p->is_timed = true;
 		p->after_ns = (int64_t)(o->profile_from_s * 1e9);
-		p->lasting_ns = o->profile_for_s > 0 ? (int64_t)(o->profile_for_s * 1e9) : INT64_MAX;
+		p->lasting_ns = o->profile_for_s > 0 ? (int64_t)(o->profile_for_s * 1e9)
+						    : INT64_MAX;
 	}
 	if (p->threshold || p->is_timed)
 		return p;

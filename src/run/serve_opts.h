@@ -110,7 +110,7 @@ struct serve_opts {
 	bool report_cached_tokens;
 	struct opt_int profile_batch_threshold;
 	double profile_duration;            /* seconds */
-	/* Of --profile, set by a program: after how long, for how long; 0 0: all of the main run. */
+	/* Of --profile, set by a program: after how long, for how long; 0 0: the whole run. */
 	double profile_from_s, profile_for_s;
 	double profile_stop_timeout_s;      /* for the answer to /stop_profile; 0: 300 */
 	struct opt_list profile_urls;       /* whom to tell; empty: the base URLs */

@@ -90,7 +90,8 @@ void conn_drop(struct conn *c)
 	c->is_broken = true;
 }
 
-bool conn_is_busy(const struct conn *c)
+/* An answer is under way. */
+static bool is_busy(const struct conn *c)
 {
 	return c->stream.is_active || c->forward;
 }
@@ -137,7 +138,7 @@ static void requests_take(struct conn *c, struct str *in)
 	struct str part;
 	struct err e = { 0 };
 
-	while (!conn_is_busy(c) && !c->is_last && !c->is_broken) {
+	while (!is_busy(c) && !c->is_last && !c->is_broken) {
 		switch (http_request_next(&c->request, in, &part, &e)) {
 		case HTTP_NEED:
 			return;
@@ -252,7 +253,7 @@ static void idle_arm(struct conn *c)
 
 	if (s->opts->keep_alive_ms == 0)
 		return;
-	if (conn_is_busy(c) || c->has_head || c->in.len)
+	if (is_busy(c) || c->has_head || c->in.len)
 		loop_timer_cancel(s->loop, &c->idle);
 	else
 		loop_timer_set(s->loop, &c->idle,
@@ -261,9 +262,9 @@ static void idle_arm(struct conn *c)
 
 void conn_settle(struct conn *c)
 {
-	if (!conn_is_busy(c) && c->in.len && !c->is_broken && !c->is_last)
+	if (!is_busy(c) && c->in.len && !c->is_broken && !c->is_last)
 		conn_input(c, (struct str){ 0 });
-	if (c->is_last && !conn_is_busy(c) && c->out.len == 0)
+	if (c->is_last && !is_busy(c) && c->out.len == 0)
 		c->is_broken = true;
 	if (c->is_broken) {
 		conn_abort(c);
@@ -324,7 +325,7 @@ void conn_free(struct conn *c)
 {
 	struct sim *s = c->sim;
 
-	assert(!conn_is_busy(c));
+	assert(!is_busy(c));
 	loop_timer_cancel(s->loop, &c->idle);
 	if (c->watch.events)
 		loop_unwatch(s->loop, &c->watch);

@@ -173,8 +173,6 @@ void conn_drop(struct conn *c);    /* breaks it: the peer sees an early end */
 /* The last thing an entry from the loop does with c: goes on with waiting requests, or closes. */
 void conn_settle(struct conn *c);
 void conn_free(struct conn *c);
-/* An answer is under way. */
-bool conn_is_busy(const struct conn *c);
 /* Gives up what is under way; no effect without. */
 void conn_abort(struct conn *c);
 

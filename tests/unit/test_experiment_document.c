@@ -206,6 +206,7 @@ static void test_secret_names(void **state)
 		{ "OPENAI_APIKEY", true }, { "AWS_SECRET_ACCESS_KEY", true },
 		{ "DB_PASSWORD", true }, { "Authorization", true }, { "VLLM_API_KEY", true },
 		{ "TOKENIZERS_PARALLELISM", false }, { "max_num_batched_tokens", false },
+		{ "HF_TOKEN_2", true }, { "token_counts", false }, { "secret_of_it", true },
 		{ "tokenizer", false }, { "", false }, { "keyboard", false }, { "MODEL", false },
 	};
 
