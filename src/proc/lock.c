@@ -276,6 +276,15 @@ bool lock_is_held(const char *folder, const char *name, struct lock_holder *who)
 	return is_held;
 }
 
+/* The folder may be one that somebody named by mistake, full of files that are no locks. */
+static bool is_lock_file(int fd)
+{
+	char text[sizeof(FIRST_LINE)];
+
+	return pread(fd, text, sizeof(text), 0) == (ssize_t)sizeof(text) &&
+	       memcmp(text, FIRST_LINE "\n", sizeof(text)) == 0;
+}
+
 unsigned lock_clean(const char *folder)
 {
 	DIR *dir = opendir(folder);
@@ -291,7 +300,7 @@ unsigned lock_clean(const char *folder)
 			continue;
 		path = file_join(folder, entry->d_name);
 		fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-		if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+		if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && is_lock_file(fd) &&
 		    lock_set(fd, F_WRLCK) == 0 && is_still_named(fd, path) && unlink(path) == 0)
 			n++;
 		if (fd >= 0)

@@ -71,7 +71,10 @@ void lock_give(struct lock *l);
 
 /* Whether somebody holds it now, who is told when not NULL. Never waits, takes nothing. */
 bool lock_is_held(const char *folder, const char *name, struct lock_holder *who);
-/* Removes files in the folder that nobody holds and that we may remove; how many. */
+/*
+ * Removes lock files in the folder that nobody holds and that we may remove; how many. Files that
+ * do not begin like one stay, empty ones too.
+ */
 unsigned lock_clean(const char *folder);
 
 /* What such a file says; -1: not of its form. Bytes that a terminal might obey become '?'. */

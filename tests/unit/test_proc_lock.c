@@ -125,6 +125,24 @@ static void it_ends_with_its_process(void **state)
 	assert_int_equal(lock_clean(dir), 1);
 }
 
+/* PROFLLM_LOCKS may name a folder with files of somebody else. */
+static void others_files_stay(void **state)
+{
+	static const char *const texts[] = { "", "a thesis\n", "profllm lock 12\n" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		char *path = file_join(dir, "thesis");
+		struct err e;
+
+		assert_int_equal(file_write_atomic(path, str_of(texts[i]), &e), 0);
+		assert_int_equal(lock_clean(dir), 0);
+		assert_true(is_there("thesis"));
+		unlink(path);
+		free(path);
+	}
+}
+
 /* Programs that are started do not hold what we hold. */
 static void not_inherited(void **state)
 {
@@ -315,6 +333,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_at_a_time),
 		cmocka_unit_test(it_ends_with_its_process),
+		cmocka_unit_test(others_files_stay),
 		cmocka_unit_test(not_inherited),
 		cmocka_unit_test(shared),
 		cmocka_unit_test(no_two_at_once),
