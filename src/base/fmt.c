@@ -127,3 +127,14 @@ char *fmt_duration(char out[FMT_F64_BYTES], int64_t ns)
 		snprintf(out, FMT_F64_BYTES, "%.2f s", (double)ns / 1e9);
 	return out;
 }
+
+char *fmt_rough_time(char out[FMT_F64_BYTES], double s)
+{
+	if (s < 89.5)
+		snprintf(out, FMT_F64_BYTES, "%.*f s", s < 9.95 ? 1 : 0, s);
+	else if (s < 5400)
+		snprintf(out, FMT_F64_BYTES, "%.0f min", s / 60);
+	else
+		snprintf(out, FMT_F64_BYTES, "%.1f h", s / 3600);
+	return out;
+}

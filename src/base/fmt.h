@@ -17,3 +17,5 @@ char *fmt_f64(char out[FMT_F64_BYTES], double v);
 
 /* 950 ns, 12.3 us, 4.56 ms, 1.23 s. Returns out. */
 char *fmt_duration(char out[FMT_F64_BYTES], int64_t ns);
+/* 1.5 s, 42 s, 12 min, 3.4 h: for times to come, and for long ones. Returns out. */
+char *fmt_rough_time(char out[FMT_F64_BYTES], double s);

@@ -2,21 +2,9 @@
 /* words.c - see words.h. */
 #include "base/words.h"
 
-#include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
-#include "base/mem.h"
-
-struct list { char **v; size_t n, cap; };
-
-static void add(struct list *l, char *word)
-{
-	if (l->n + 1 >= l->cap) { /* room for the NULL too */
-		l->cap = l->cap ? l->cap * 2 : 16;
-		l->v = mem_grow(l->v, l->cap, sizeof(*l->v));
-	}
-	l->v[l->n++] = word;
-}
 
 static bool is_blank(char c)
 {
@@ -63,7 +51,7 @@ static const char *next(const char *p, const char *end, struct buf *word, const 
 int words_split(struct str text, struct arena *a, char ***argv, size_t *n, struct err *e)
 {
 	const char *p = text.p, *end = text.p + text.n, *why = NULL;
-	struct list words = { 0 };
+	struct words words = { .arena = a };
 	struct buf word = { 0 };
 
 	if (!text.n)
@@ -79,14 +67,26 @@ int words_split(struct str text, struct arena *a, char ***argv, size_t *n, struc
 		p = next(p, end, &word, &why);
 		if (!p)
 			break;
-		add(&words, arena_text(a, buf_str(&word)));
+		words_add(&words, arena_text(a, buf_str(&word)));
 	}
-	*argv = arena_alloc(a, (words.n + 1) * sizeof(**argv));
-	if (words.n)
-		memcpy(*argv, words.v, words.n * sizeof(**argv));
+	*argv = words.v ? words.v : arena_alloc(a, sizeof(**argv));
 	if (n)
 		*n = words.n;
 	buf_release(&word);
-	free(words.v);
 	return p ? 0 : err_set(e, ERR_USAGE, "%s", why);
+}
+
+void words_add(struct words *w, char *word)
+{
+	char **more;
+
+	if (w->n + 1 >= w->room) {
+		w->room = w->room ? 2 * w->room : 16;
+		more = arena_alloc(w->arena, w->room * sizeof(*more));
+		if (w->n)
+			memcpy(more, w->v, w->n * sizeof(*more));
+		w->v = more;
+	}
+	w->v[w->n++] = word;
+	w->v[w->n] = NULL;
 }

@@ -18,3 +18,21 @@
  * Python's reason ("No closing quotation", "No escaped character") or for a zero byte.
  */
 int words_split(struct str text, struct arena *a, char ***argv, size_t *n, struct err *e);
+
+/* Of a list that ends with NULL; NULL: none. */
+static inline size_t words_count(char *const *list)
+{
+	size_t n = 0;
+
+	while (list && list[n])
+		n++;
+	return n;
+}
+
+/* A list in the making. v ends with NULL, and is NULL while it is empty. */
+struct words {
+	struct arena *arena;
+	char **v;
+	size_t n, room;
+};
+void words_add(struct words *w, char *word); /* the word is borrowed */

@@ -12,7 +12,6 @@
 #include "cmd/target.h"
 #include "experiment/document.h"
 #include "experiment/run.h"
-#include "gpu/gpu.h"
 
 #define EXIT_STRICT 3
 
@@ -85,31 +84,6 @@ const struct opt_set *cmd_run_options(void)
 
 /* ---- before anything is run ---- */
 
-static void know_gpu(struct config_know *know, const struct gpu *gpu)
-{
-	unsigned least = know->compute_capability, here = 0;
-
-	if (gpu->capability_major >= 0)
-		here = (unsigned)(gpu->capability_major * 10 + gpu->capability_minor);
-	know->n_gpus++;
-	know->is_amd |= gpu->maker == GPU_AMD;
-	if (here && (!least || here < least))
-		know->compute_capability = here;
-}
-
-static void know_machine(struct config_know *know)
-{
-	struct gpu_set *gpus = gpu_open(NULL);
-	size_t n;
-	const struct gpu *gpu = gpu_list(gpus, &n);
-
-	*know = (struct config_know){ .sim = cmd_sim_options(), .is_gpus_known = true };
-	for (size_t i = 0; i < n; i++)
-		if (gpu[i].is_allowed && !gpu[i].is_split)
-			know_gpu(know, &gpu[i]);
-	gpu_close(gpus);
-}
-
 static const char *const *list_of(const struct opt_list *list, struct arena *a)
 {
 	const char **out = arena_alloc(a, (list->n + 1) * sizeof(*out));
@@ -177,7 +151,8 @@ static int read_config(struct command_run *c)
 
 	if (!c->o.config)
 		return err_set(e, ERR_USAGE, "--config: expected the file of an experiment");
-	know_machine(&c->know);
+	c->know.sim = cmd_sim_options();
+	config_know_gpus(&c->know);
 	if (args_file_load(c->o.args_file, &c->arena, &c->extra, e) < 0)
 		return c->o.args_file ? err_wrap(e, "--args-file") : -1;
 	c->know.extra = &c->extra;

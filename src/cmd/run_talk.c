@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fmt.h"
 #include "cmd/cli.h"
 #include "cmd/progress.h"
 
@@ -105,19 +106,10 @@ static void on_progress(void *self, const char *what, uint64_t done, uint64_t to
 
 /* ---- suites ---- */
 
-static void add_time(struct buf *out, double s)
-{
-	if (s < 100)
-		buf_printf(out, "%.1f s", s);
-	else if (s < 6000)
-		buf_printf(out, "%.0f min", s / 60);
-	else
-		buf_printf(out, "%.1f h", s / 3600);
-}
-
 static void on_member(void *self, const struct suite_now *now)
 {
 	struct run_talk *t = self;
+	char time[FMT_F64_BYTES];
 	struct buf line = { 0 };
 
 	run_talk_clear(t);
@@ -127,12 +119,12 @@ static void on_member(void *self, const struct suite_now *now)
 	buf_printf(&line, "[%zu/%zu] %s", now->at, now->n, now->member->label);
 	if (now->has_ended) {
 		buf_printf(&line, ": %s after ", outcome_status_name(now->status));
-		add_time(&line, now->took_s);
+		buf_add_text(&line, fmt_rough_time(time, now->took_s));
 		if (now->reason)
 			buf_printf(&line, ": %s", now->reason);
 		if (!isnan(now->left_s) && now->at < now->n) {
 			buf_add_text(&line, "; about ");
-			add_time(&line, now->left_s);
+			buf_add_text(&line, fmt_rough_time(time, now->left_s));
 			buf_add_text(&line, " left");
 		}
 	}

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "base/fmt.h"
 #include "cmd/bench_run.h"
 #include "cmd/cli.h"
 
@@ -24,14 +25,10 @@ static void on_warn(void *self, const char *text)
 /* "about 6 min left": as exact as an estimate from other points can be. */
 static void put_left(double s)
 {
-	if (isnan(s))
-		return;
-	if (s < 90)
-		fprintf(stderr, ", about %.0f s left", s);
-	else if (s < 5400)
-		fprintf(stderr, ", about %.0f min left", s / 60);
-	else
-		fprintf(stderr, ", about %.1f h left", s / 3600);
+	char time[FMT_F64_BYTES];
+
+	if (!isnan(s))
+		fprintf(stderr, ", about %s left", fmt_rough_time(time, s));
 }
 
 static void on_progress(void *self, const struct sweep_progress *now)

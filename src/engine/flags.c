@@ -2,29 +2,9 @@
 /* flags.c - see flags.h. */
 #include "engine/flags.h"
 
+#include "base/words.h"
 #include "engine/args.h"
 #include "json/write.h"
-
-struct words {
-	char **v;
-	size_t n, room;
-	struct arena *a;
-};
-
-static void add(struct words *w, char *word)
-{
-	char **more;
-
-	if (w->n + 1 >= w->room) {
-		w->room = w->room ? 2 * w->room : 16;
-		more = arena_alloc(w->a, w->room * sizeof(*more));
-		if (w->n)
-			memcpy(more, w->v, w->n * sizeof(*more));
-		w->v = more;
-	}
-	w->v[w->n++] = word;
-	w->v[w->n] = NULL;
-}
 
 /* "a_b.c_d" is "a-b.c_d": behind the dot are keys of a JSON value. */
 static char *dashed(struct str name, const char *head, struct arena *a)
@@ -63,10 +43,10 @@ static char *text_of(const struct json_value *v, struct arena *a)
 static void add_pair(struct words *w, char *name, char *value)
 {
 	if (value[0] == '-') {
-		add(w, arena_printf(w->a, "%s=%s", name, value));
+		words_add(w, arena_printf(w->arena, "%s=%s", name, value));
 	} else {
-		add(w, name);
-		add(w, value);
+		words_add(w, name);
+		words_add(w, value);
 	}
 }
 
@@ -74,9 +54,9 @@ static void add_list(struct words *w, char *name, const struct json_value *v)
 {
 	if (v->count == 0)
 		return;
-	add(w, name);
+	words_add(w, name);
 	for (size_t i = 0; i < v->count; i++)
-		add(w, text_of(&v->item[i], w->a));
+		words_add(w, text_of(&v->item[i], w->arena));
 }
 
 static void add_switch(struct words *w, const struct engine_arg *arg, struct str key, bool is_on)
@@ -84,11 +64,11 @@ static void add_switch(struct words *w, const struct engine_arg *arg, struct str
 	bool is_dotted = memchr(key.p, '.', key.n) != NULL;
 
 	if (is_dotted)
-		add(w, arena_printf(w->a, "%s=%s", dashed(key, "--", w->a), is_on ? "true" : "false"));
+		words_add(w, arena_printf(w->arena, "%s=%s", dashed(key, "--", w->arena), is_on ? "true" : "false"));
 	else if (is_on)
-		add(w, dashed(key, "--", w->a));
+		words_add(w, dashed(key, "--", w->arena));
 	else if (!arg || arg->kind != ENGINE_FLAG)
-		add(w, dashed(key, "--no-", w->a));
+		words_add(w, dashed(key, "--no-", w->arena));
 }
 
 static void add_one(struct words *w, const struct engine_arg *arg, struct str key,
@@ -101,9 +81,9 @@ static void add_one(struct words *w, const struct engine_arg *arg, struct str ke
 	if (v->kind == JSON_TRUE || v->kind == JSON_FALSE)
 		add_switch(w, arg, key, v->kind == JSON_TRUE);
 	else if (v->kind == JSON_ARRAY && is_list && !memchr(key.p, '.', key.n))
-		add_list(w, dashed(key, "--", w->a), v);
+		add_list(w, dashed(key, "--", w->arena), v);
 	else
-		add_pair(w, dashed(key, "--", w->a), text_of(v, w->a));
+		add_pair(w, dashed(key, "--", w->arena), text_of(v, w->arena));
 }
 
 static bool is_skipped(struct str key, const char *const *skip)
@@ -116,7 +96,7 @@ static bool is_skipped(struct str key, const char *const *skip)
 
 char **engine_flags(const struct json_value *args, const char *const *skip, struct arena *a)
 {
-	struct words w = { .a = a };
+	struct words w = { .arena = a };
 	size_t n = args && args->kind == JSON_OBJECT ? args->count : 0;
 
 	w.v = arena_alloc(a, sizeof(*w.v));

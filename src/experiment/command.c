@@ -2,6 +2,7 @@
 /* command.c - see command.h. */
 #include "experiment/command.h"
 
+#include "base/words.h"
 #include "experiment/config.h"
 #include "proc/program.h"
 
@@ -41,15 +42,6 @@ const char *command_url(const struct role_at *at, struct arena *a)
 			    at->port);
 }
 
-static size_t length(char *const *words)
-{
-	size_t n = 0;
-
-	while (words && words[n])
-		n++;
-	return n;
-}
-
 static bool says_where(const struct experiment_server *s, char *const *words)
 {
 	char own[2][300];
@@ -67,7 +59,7 @@ int command_words(const struct experiment *x, size_t i, const struct role_at *at
 {
 	const struct experiment_server *s = &x->server[i];
 	char *const *args = config_server_words(s, a);
-	size_t n_command = length(s->command), n_args = length(args), n = 0;
+	size_t n_command = words_count(s->command), n_args = words_count(args), n = 0;
 	char **words = arena_alloc(a, (n_command + n_args + 6) * sizeof(*words));
 	struct buf program = { 0 };
 

@@ -93,6 +93,8 @@ struct config_know {
 	bool is_amd;
 	const struct engine_extra *extra; /* win over the table (engine/extra.h); or NULL */
 };
+/* Fills in what this machine's GPUs say (gpu/gpu.h); the rest stays as it is. */
+void config_know_gpus(struct config_know *know);
 
 /*
  * One experiment out of a merged tree (an object; keys of suites are passed over). All texts of

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/limits.h"
+#include "base/words.h"
 #include "engine/args.h"
 #include "experiment/config_parts.h"
 #include "run/latency.h"
@@ -217,27 +218,6 @@ static void read_serve(struct config_reader *r, const struct json_value *bench,
 
 /* ---- the other modes ---- */
 
-struct words {
-	char **v;
-	size_t n, room;
-	struct arena *a;
-};
-
-static void add(struct words *w, char *word)
-{
-	if (w->n + 1 >= w->room) {
-		char **more;
-
-		w->room = w->room ? w->room * 2 : 32;
-		more = arena_alloc(w->a, w->room * sizeof(*more));
-		if (w->n)
-			memcpy(more, w->v, w->n * sizeof(*more));
-		w->v = more;
-	}
-	w->v[w->n++] = word;
-	w->v[w->n] = NULL;
-}
-
 static char *dashed(struct str key, struct arena *a)
 {
 	char *text = arena_text(a, key);
@@ -257,18 +237,18 @@ static void add_option(struct config_reader *r, struct words *w, const struct op
 		bool is_on = v->kind == JSON_TRUE || (text && strcmp(text, "true") == 0);
 
 		if (is_on)
-			add(w, arena_printf(r->a, "--%s", name));
+			words_add(w, arena_printf(r->a, "--%s", name));
 		else if (row->kind == OPT_TRI)
-			add(w, arena_printf(r->a, "--no-%s", name));
+			words_add(w, arena_printf(r->a, "--no-%s", name));
 	} else if (row->kind == OPT_LIST && v->kind == JSON_ARRAY) {
-		add(w, arena_printf(r->a, "--%s", name));
+		words_add(w, arena_printf(r->a, "--%s", name));
 		for (size_t i = 0; i < v->count; i++) {
 			text = config_scalar(&v->item[i], r->a);
-			add(w, arena_text(r->a, str_of(text ? text :
+			words_add(w, arena_text(r->a, str_of(text ? text :
 						       config_json(&v->item[i], r->a))));
 		}
 	} else {
-		add(w, arena_printf(r->a, "--%s=%s", name, text ? text : config_json(v, r->a)));
+		words_add(w, arena_printf(r->a, "--%s=%s", name, text ? text : config_json(v, r->a)));
 	}
 }
 
@@ -299,7 +279,7 @@ static void add_engine(struct config_reader *r, struct words *w, const struct js
 	engine.command = (char *const[]){ NULL };
 	words = config_server_words(&engine, r->a);
 	for (size_t i = 0; words[i]; i++)
-		add(w, words[i]);
+		words_add(w, words[i]);
 }
 
 static void read_offline(struct config_reader *r, const struct json_value *tree,
@@ -308,14 +288,14 @@ static void read_offline(struct config_reader *r, const struct json_value *tree,
 	const struct opt_set *set = config_bench_set(r->x->mode);
 	void *values = arena_alloc(r->a, set->bytes);
 	struct opt_result given = { 0 };
-	struct words w = { .a = r->a };
+	struct words w = { .arena = r->a };
 	bool is_sim = r->x->n_servers && config_is_sim(r->x->server[0].command);
 	struct buf json = { 0 };
 
 	config_section(r, bench, "benchmark", set, values, &given, others);
 	w.v = arena_alloc(r->a, sizeof(*w.v));
 	if (is_sim)
-		add(&w, arena_text(r->a, STR("--backend=sim")));
+		words_add(&w, arena_text(r->a, STR("--backend=sim")));
 	for (size_t i = 0; bench && i < bench->count; i++) {
 		const struct opt *row = config_row(set, bench->key[i]);
 

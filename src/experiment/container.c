@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <unistd.h>
 
+#include "base/words.h"
 #include "experiment/container_parts.h"
 #include "experiment/document.h"
 #include "proc/roster.h"
@@ -266,15 +267,6 @@ static void add_command(struct maker *m, const struct container_how *how)
 	}
 }
 
-static size_t length(char *const *list)
-{
-	size_t n = 0;
-
-	while (list && list[n])
-		n++;
-	return n;
-}
-
 static size_t entries(const struct json_value *object, const char *key)
 {
 	const struct json_value *v = json_get(object, key);
@@ -286,13 +278,13 @@ int container_words(const struct experiment_server *s, const struct container_ho
 		    struct arena *a, struct container *out, struct err *e)
 {
 	struct maker m = { .arena = a, .given = s->container };
-	size_t lines = length(how->env) + entries(s->container, "env") + 1, gpus = 0, room;
+	size_t lines = words_count(how->env) + entries(s->container, "env") + 1, gpus = 0, room;
 
 	if (container_check(s->container, e) < 0)
 		return -1;
 	while (how->gpu && how->gpu[gpus])
 		gpus++;
-	room = 32 + length(how->words) + 2 * (lines + gpus + entries(s->container, "mounts")) +
+	room = 32 + words_count(how->words) + 2 * (lines + gpus + entries(s->container, "mounts")) +
 	       entries(s->container, "args");
 	m.word = arena_alloc(a, room * sizeof(*m.word));
 	m.env = arena_alloc(a, (lines + 1) * sizeof(*m.env));

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "experiment/command.h"
 #include "experiment/container.h"
 #include "experiment/plan_time.h"
@@ -269,16 +270,6 @@ void suite_plan_json(const struct suite *s, const struct suite_opts *o, struct b
 
 /* ---- as a text ---- */
 
-static void add_seconds(struct buf *out, double s)
-{
-	if (s < 90)
-		buf_printf(out, "%.0f s", s);
-	else if (s < 5400)
-		buf_printf(out, "%.0f min", s / 60);
-	else
-		buf_printf(out, "%.1f h", s / 3600);
-}
-
 static struct str text_at(const struct json_value *v, const char *key)
 {
 	return json_text(json_get(v, key), STR(""));
@@ -337,12 +328,11 @@ static void add_time(struct buf *out, const struct json_value *v)
 	const struct json_value *time = json_get(v, "time");
 	double total = json_real(json_get(time, "total_s"), NAN);
 	struct str basis = text_at(time, "basis");
+	char rough[FMT_F64_BYTES];
 
 	buf_printf(out, "  %-10s ", "time");
 	if (isfinite(total)) {
-		buf_add_text(out, "about ");
-		add_seconds(out, total);
-		buf_printf(out, ": %.*s", (int)basis.n, basis.p);
+		buf_printf(out, "about %s: %.*s", fmt_rough_time(rough, total), (int)basis.n, basis.p);
 	} else {
 		buf_printf(out, "not known: %.*s", (int)basis.n, basis.p);
 	}
@@ -375,6 +365,7 @@ void suite_plan_text(const struct suite *s, const struct suite_opts *o, struct b
 	struct arena arena = { 0 };
 	const struct json_value *list;
 	struct json_value *v;
+	char rough[FMT_F64_BYTES];
 	int64_t n, unknown;
 	struct err e;
 	size_t kept;
@@ -395,10 +386,9 @@ void suite_plan_text(const struct suite *s, const struct suite_opts *o, struct b
 		buf_printf(out, ", %u at once", s->jobs);
 	if (s->is_shuffled)
 		buf_printf(out, ", in an order shuffled with seed %llu", (unsigned long long)s->seed);
-	if (n > unknown) {
-		buf_add_text(out, "; about ");
-		add_seconds(out, json_real(json_get(v, "total_s"), 0));
-	}
+	if (n > unknown)
+		buf_printf(out, "; about %s",
+			   fmt_rough_time(rough, json_real(json_get(v, "total_s"), 0)));
 	if (n > unknown && unknown)
 		buf_printf(out, " and %lld more of which nothing is known", (long long)unknown);
 	buf_add_text(out, "\n");

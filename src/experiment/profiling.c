@@ -7,21 +7,13 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/words.h"
 #include "engine/args.h"
 #include "json/write.h"
 #include "proc/tool.h"
 
 #define VERSION_TIMEOUT_S 120 /* engines import much before they tell it */
 #define LONG_RPC "VLLM_RPC_TIMEOUT"
-
-static size_t words_count(char *const *list)
-{
-	size_t n = 0;
-
-	while (list && list[n])
-		n++;
-	return n;
-}
 
 /* ---- the engine's version ---- */
 

@@ -2,6 +2,8 @@
 /* roles.c - see roles.h. */
 #include "experiment/roles.h"
 
+#include "base/words.h"
+
 bool role_has_engine(enum server_role role)
 {
 	return role != ROLE_PROXY && role != ROLE_CACHE;
@@ -88,19 +90,10 @@ int role_text(const struct experiment *x, const struct role_at *at, const char *
 	return n < 0 ? -1 : 0;
 }
 
-static size_t list_length(char *const *list)
-{
-	size_t n = 0;
-
-	while (list && list[n])
-		n++;
-	return n;
-}
-
 int role_list(const struct experiment *x, const struct role_at *at, char *const *list,
 	      struct arena *a, char ***out, struct err *e)
 {
-	size_t n = list_length(list);
+	size_t n = words_count(list);
 
 	*out = arena_alloc(a, (n + 1) * sizeof(**out));
 	for (size_t i = 0; i < n; i++)
@@ -111,14 +104,14 @@ int role_list(const struct experiment *x, const struct role_at *at, char *const 
 
 /* ---- the simulator's ---- */
 
-struct words {
+struct sim_line {
 	char **word;
 	size_t n;
 	char *const *given;
 	struct arena *arena;
 };
 
-static bool is_given(const struct words *w, const char *name)
+static bool is_given(const struct sim_line *w, const char *name)
 {
 	size_t n = strlen(name);
 
@@ -129,14 +122,14 @@ static bool is_given(const struct words *w, const char *name)
 	return false;
 }
 
-static void add_option(struct words *w, const char *name, const char *value)
+static void add_option(struct sim_line *w, const char *name, const char *value)
 {
 	w->word[w->n++] = arena_printf(w->arena, "%s", name);
 	w->word[w->n++] = arena_printf(w->arena, "%s", value);
 }
 
 /* --NAME URL... for all servers of that role; whether there is one. */
-static bool add_urls(struct words *w, const struct experiment *x, const struct role_at *at,
+static bool add_urls(struct sim_line *w, const struct experiment *x, const struct role_at *at,
 		     enum server_role role, const char *name)
 {
 	bool is_there = false, is_wanted = !is_given(w, name);
@@ -153,7 +146,7 @@ static bool add_urls(struct words *w, const struct experiment *x, const struct r
 	return is_there;
 }
 
-static void sim_words(struct words *w, const struct experiment *x, size_t i,
+static void sim_words(struct sim_line *w, const struct experiment *x, size_t i,
 		      const struct role_at *at)
 {
 	enum server_role role = x->server[i].role;
@@ -175,9 +168,9 @@ static void sim_words(struct words *w, const struct experiment *x, size_t i,
 int role_words(const struct experiment *x, size_t i, const struct role_at *at, char *const *argv,
 	       struct arena *a, char ***out, struct err *e)
 {
-	size_t n = list_length(argv);
+	size_t n = words_count(argv);
 	struct server_address where;
-	struct words w = { .n = n, .arena = a };
+	struct sim_line w = { .n = n, .arena = a };
 	char **plain;
 
 	if (role_list(x, at, argv, a, &plain, e) < 0)

@@ -49,55 +49,68 @@ const struct json_value *rules_bench(const struct rules *q, const char *key)
 
 /* ---- findings ---- */
 
+enum finding { REFUSED, NOTED };
+
+/* At v, or where it would stand. */
+static void say(const struct rules *q, enum finding what, const struct json_value *v,
+		const struct json_value *section, const char *path, const char *fmt, va_list ap)
+{
+	char text[TEXT_MAX];
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	if (what == REFUSED)
+		config_complain(q->r->c, q->r->f, v ? v : section, path, "%s", text);
+	else
+		config_note(q->r->c, q->r->f, v ? v : section, path, "%s", text);
+}
+
+static void say_server(const struct rules *q, enum finding what, size_t i, const char *key,
+		       const char *fmt, va_list ap)
+{
+	say(q, what, rules_given(q, i, key), server_tree(q, i), rules_path(q, i, key), fmt, ap);
+}
+
+static void say_bench(const struct rules *q, enum finding what, const char *key, const char *fmt,
+		      va_list ap)
+{
+	say(q, what, rules_bench(q, key), config_get(q->tree, "benchmark"),
+	    arena_printf(q->r->a, "benchmark.%s", key), fmt, ap);
+}
+
 void rules_refuse(const struct rules *q, size_t i, const char *key, const char *fmt, ...)
 {
-	const struct json_value *v = rules_given(q, i, key);
-	char text[TEXT_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	say_server(q, REFUSED, i, key, fmt, ap);
 	va_end(ap);
-	config_complain(q->r->c, q->r->f, v ? v : server_tree(q, i), rules_path(q, i, key), "%s",
-			text);
 }
 
 void rules_note(const struct rules *q, size_t i, const char *key, const char *fmt, ...)
 {
-	const struct json_value *v = rules_given(q, i, key);
-	char text[TEXT_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	say_server(q, NOTED, i, key, fmt, ap);
 	va_end(ap);
-	config_note(q->r->c, q->r->f, v ? v : server_tree(q, i), rules_path(q, i, key), "%s", text);
 }
 
 void rules_refuse_bench(const struct rules *q, const char *key, const char *fmt, ...)
 {
-	const struct json_value *v = rules_bench(q, key);
-	char text[TEXT_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	say_bench(q, REFUSED, key, fmt, ap);
 	va_end(ap);
-	config_complain(q->r->c, q->r->f, v ? v : config_get(q->tree, "benchmark"),
-			arena_printf(q->r->a, "benchmark.%s", key), "%s", text);
 }
 
 void rules_note_bench(const struct rules *q, const char *key, const char *fmt, ...)
 {
-	const struct json_value *v = rules_bench(q, key);
-	char text[TEXT_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	say_bench(q, NOTED, key, fmt, ap);
 	va_end(ap);
-	config_note(q->r->c, q->r->f, v ? v : config_get(q->tree, "benchmark"),
-		    arena_printf(q->r->a, "benchmark.%s", key), "%s", text);
 }
 
 /* ---- who is there ---- */

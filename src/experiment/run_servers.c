@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/limits.h"
+#include "base/words.h"
 #include "engine/args.h"
 #include "experiment/command.h"
 #include "experiment/config.h"
@@ -194,20 +195,11 @@ static void on_waiting(void *self, double seconds)
 		held->hooks->progress(held->hooks->self, held->starting, 0, 0);
 }
 
-static size_t length(char *const *list)
-{
-	size_t n = 0;
-
-	while (list && list[n])
-		n++;
-	return n;
-}
-
 /* Its own lines, then those of its GPUs. */
 static char **env_of(struct run *r, size_t i, char *const *own)
 {
 	char *const *gpus = r->held->allocation.server[i].env;
-	size_t n = length(own), m = length(gpus);
+	size_t n = words_count(own), m = words_count(gpus);
 	char **all = arena_alloc(&r->held->arena, (n + m + 1) * sizeof(*all));
 
 	memcpy(all, own, n * sizeof(*all));
@@ -490,7 +482,7 @@ void servers_stop(struct experiment_held *held, const struct experiment_hooks *h
 
 static const char *const *copy_list(struct arena *a, char *const *list)
 {
-	size_t n = length(list);
+	size_t n = words_count(list);
 	const char **copy = arena_alloc(a, (n + 1) * sizeof(*copy));
 
 	for (size_t i = 0; i < n; i++)

@@ -174,27 +174,6 @@ static bool make_scratch(struct call *c)
 	return true;
 }
 
-static void look_at_gpus(struct call *c)
-{
-	struct gpu_set *set = gpu_open(NULL);
-	size_t n;
-	const struct gpu *g = gpu_list(set, &n);
-
-	c->know.is_gpus_known = true;
-	for (size_t i = 0; i < n; i++) {
-		unsigned capability = g[i].capability_major < 0 ? 0 :
-			(unsigned)(10 * g[i].capability_major + g[i].capability_minor);
-
-		if (!g[i].is_allowed || g[i].is_split)
-			continue;
-		c->know.n_gpus++;
-		c->know.is_amd |= g[i].maker == GPU_AMD;
-		if (!c->know.compute_capability || capability < c->know.compute_capability)
-			c->know.compute_capability = capability;
-	}
-	gpu_close(set);
-}
-
 /* ---- afterwards ---- */
 
 static void read_document(const struct call *c, struct own *own)
@@ -256,7 +235,7 @@ static int run(struct call *c, const struct profllm_request *request, struct own
 		own->error = mem_text(c->err.text);
 		return status;
 	}
-	look_at_gpus(c);
+	config_know_gpus(&c->know);
 	if (suite_expand(&c->config, &c->know, &c->opts, &c->suite, &c->findings) == 0) {
 		say_lines(c, buf_str(&c->findings.notes));
 		status = run_suite(c, own);

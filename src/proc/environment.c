@@ -6,15 +6,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-
-static size_t count(char *const *list)
-{
-	size_t n = 0;
-
-	while (list && list[n])
-		n++;
-	return n;
-}
+#include "base/words.h"
 
 static void set_variable(char **envp, size_t *n, char *line)
 {
@@ -28,8 +20,8 @@ static void set_variable(char **envp, size_t *n, char *line)
 
 char **environment_with(char *const *first, char *const *second)
 {
-	size_t n = count(environ);
-	char **envp = mem_array(n + count(first) + count(second) + 1, sizeof(*envp));
+	size_t n = words_count(environ);
+	char **envp = mem_array(n + words_count(first) + words_count(second) + 1, sizeof(*envp));
 
 	memcpy(envp, environ, n * sizeof(*envp));
 	for (size_t i = 0; first && first[i]; i++)

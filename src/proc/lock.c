@@ -42,24 +42,12 @@ static void keep(char *out, size_t room, struct str text)
 	out[n] = 0;
 }
 
-static bool parse_process(struct str text, struct lock_holder *h)
-{
-	struct str number = str_cut(&text, ' ');
-	int64_t pid;
-
-	if (!str_to_i64(number, &pid) || pid <= 0 || pid > PROC_TREE_MAX ||
-	    !str_to_u64(text, &h->start))
-		return false;
-	h->pid = (pid_t)pid;
-	return true;
-}
-
 static bool parse_line(struct str line, struct lock_holder *h)
 {
 	struct str word = str_cut(&line, ' ');
 
 	if (str_is(word, "process"))
-		return parse_process(line, h);
+		return tree_parse_process(line, &h->pid, &h->start);
 	if (str_is(word, "since"))
 		return str_to_i64(line, &h->since_s);
 	if (str_is(word, "host"))

@@ -73,19 +73,6 @@ void roster_folder(struct buf *out)
 	}
 }
 
-/* "PID START" */
-static bool parse_one(struct str text, struct roster_one *one)
-{
-	struct str number = str_cut(&text, ' ');
-	int64_t pid;
-
-	if (!str_to_i64(number, &pid) || pid <= 1 || pid > PROC_TREE_MAX ||
-	    !str_to_u64(text, &one->start))
-		return false;
-	one->pid = (pid_t)pid;
-	return true;
-}
-
 static bool parse_line(struct str line, struct roster *r)
 {
 	struct str word = str_cut(&line, ' ');
@@ -107,10 +94,11 @@ static bool parse_line(struct str line, struct roster *r)
 	if (str_is(word, "grace"))
 		return str_to_f64(line, &r->grace_s) && r->grace_s >= 0 && r->grace_s < 1e6;
 	if (str_is(word, "owner"))
-		return parse_one(line, &r->owner);
+		return tree_parse_process(line, &r->owner.pid, &r->owner.start);
 	if (str_is(word, "keeper"))
-		return parse_one(line, &r->keeper);
-	if (!str_is(word, "member") || !parse_one(line, &one))
+		return tree_parse_process(line, &r->keeper.pid, &r->keeper.start);
+	if (!str_is(word, "member") || !tree_parse_process(line, &one.pid, &one.start) ||
+	    one.pid == 1) /* never to be ended */
 		return false;
 	if (r->n == r->room) {
 		r->room = r->room ? r->room * 2 : 16;

@@ -180,3 +180,14 @@ bool tree_has_variable(pid_t pid, const char *assignment)
 	buf_release(&text);
 	return is_found;
 }
+
+bool tree_parse_process(struct str text, pid_t *pid, uint64_t *start)
+{
+	struct str number = str_cut(&text, ' ');
+	int64_t n;
+
+	if (!str_to_i64(number, &n) || n <= 0 || n > PROC_TREE_MAX || !str_to_u64(text, start))
+		return false;
+	*pid = (pid_t)n;
+	return true;
+}

@@ -43,6 +43,8 @@ bool tree_process_read(pid_t pid, struct tree_process *p);
 bool tree_is_running(pid_t pid, uint64_t start);
 /* What /proc/PID/stat says; false: not of its form. */
 bool tree_parse_stat(struct str text, struct tree_process *p);
+/* "PID START", as files of ours name a process; false: not of that form. */
+bool tree_parse_process(struct str text, pid_t *pid, uint64_t *start);
 /* Its command line in one line, cut to fit; its name in brackets when it has none; "" unknown. */
 void tree_command(pid_t pid, char out[TREE_COMMAND_BYTES]);
 /* Whether NAME=VALUE stands in the environment it was started with and we may read that. */

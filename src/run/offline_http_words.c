@@ -17,15 +17,6 @@
 #define DEFAULT_COMMAND "vllm serve"
 #define LOOPBACK "127.0.0.1"
 
-static size_t count(char *const *argv)
-{
-	size_t n = 0;
-
-	while (argv && argv[n])
-		n++;
-	return n;
-}
-
 /* The last model among the arguments goes where `vllm serve` wants it; the others are gone. */
 static void place_model(char **argv, char *const *begin, struct arena *a)
 {
@@ -100,7 +91,7 @@ static int place_port(struct http *h, size_t n, struct err *e)
 int http_words(struct http *h, char *const *engine_argv, struct err *e)
 {
 	const char *text = h->opts->server_cmd ? h->opts->server_cmd : DEFAULT_COMMAND;
-	size_t n, more = count(engine_argv);
+	size_t n, more = words_count(engine_argv);
 	char *const *begin;
 	char **words;
 
@@ -115,5 +106,5 @@ int http_words(struct http *h, char *const *engine_argv, struct err *e)
 	begin = engine_argv_begin(h->argv);
 	if (begin && begin > h->argv && strcmp(begin[-1], "serve") == 0)
 		place_model(h->argv, begin, &h->arena);
-	return place_port(h, count(h->argv), e);
+	return place_port(h, words_count(h->argv), e);
 }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/words.h"
 #include "engine/args.h"
 #include "run/offline.h"
 
@@ -184,15 +185,6 @@ static int check_words(const struct check *c)
 	return 0;
 }
 
-static size_t count(char *const *words)
-{
-	size_t n = 0;
-
-	while (words && words[n])
-		n++;
-	return n;
-}
-
 static bool names_model(const struct check *c)
 {
 	const struct opt_rest *rest = &c->result->rest;
@@ -215,7 +207,7 @@ static void join(const struct check *c)
 {
 	static char vllm[] = "vllm", serve[] = "serve", model[] = "--model", sim[] = "sim";
 	const struct opt_rest *rest = &c->result->rest;
-	size_t n_forced = count(c->verb->forced), n = 0, known = 0;
+	size_t n_forced = words_count(c->verb->forced), n = 0, known = 0;
 	size_t room = n_forced + rest->n + 5;
 	char **argv = arena_alloc(c->a, room * sizeof(*argv));
 	char **command = arena_alloc(c->a, room * sizeof(*command));
@@ -278,7 +270,7 @@ static void show(const struct check *c)
 {
 	char *const *argv = c->out->argv;
 	const struct opt_rest *rest = &c->result->rest;
-	size_t n = count(argv), first = n - rest->n;
+	size_t n = words_count(argv), first = n - rest->n;
 	char **shown = arena_alloc(c->a, (n + 1) * sizeof(*shown));
 	struct buf line = { 0 };
 

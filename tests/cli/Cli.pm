@@ -21,7 +21,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw($program run begin finish spew slurp start_sim start_raw stop_all has_line
-	matches is_golden mask_run json_of keys_of %tiny wait_for check_run);
+	matches is_golden mask_run json_of keys_of %tiny wait_for check_run disturbed);
 
 our $program = $ENV{PROFLLM} || die "PROFLLM must name the program\n";
 my $here = abs_path(dirname(__FILE__));
@@ -305,6 +305,40 @@ sub keys_of {
 		elsif (defined $4 && $depth == 1) { $is_key = $4 eq ','; }
 	}
 	return @keys;
+}
+
+# disturbed(signal => NAME, step => SECONDS, begin => CODE, forget => CODE): something resumable, begun
+# again and again by begin (what begin() gives) until it ends with 0. Sitting n gets the signal after
+# n steps, the last of 12 is let be. How often that cut one short, and the last of those (as run()
+# gives it). When the first ended before its time, because this machine was slower when the step was
+# measured, forget removes its files and the step is halved.
+sub disturbed {
+	my (%o) = @_;
+	my ($cuts, $step, $last) = (0, $o{step});
+
+	for my $n (1 .. 12) {
+		my $run = $o{begin}->();
+		my $deadline = time + $step * $n;
+
+		sleep 0.005 while time < $deadline && !has_exited($run->{pid});
+		kill $o{signal}, $run->{pid} if $n < 12;
+		my $r = finish($run);
+		if ($r->{status} eq '0' && !$cuts && $step > $o{step} / 8) {
+			$o{forget}->();
+			$step /= 2;
+			redo;
+		}
+		return ($cuts, $last) if $r->{status} eq '0';
+		$cuts++;
+		$last = $r;
+	}
+	return ($cuts, $last);
+}
+
+# A zombie that finish() will fetch.
+sub has_exited {
+	my ($pid) = @_;
+	return (slurp("/proc/$pid/stat") // '') =~ /\) Z /;
 }
 
 1;

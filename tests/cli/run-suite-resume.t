@@ -11,7 +11,7 @@ use Cli;
 use File::Path qw(remove_tree);
 use JSON::PP ();
 use Test::More;
-use Time::HiRes qw(sleep time);
+use Time::HiRes qw(time);
 
 my $mark = "SUITE_TEST_MARK=$$"; # in the environment of every server of this test
 $ENV{XDG_RUNTIME_DIR} = Cwd::getcwd() . '/state';
@@ -47,35 +47,6 @@ sub asked {
 		$_->{results}{completed_requests}] } @{$d->{experiments}}];
 }
 
-sub exited {
-	my ($pid) = @_;
-	return (slurp("/proc/$pid/stat") // '') =~ /\) Z /; # fetched by finish()
-}
-
-# Sitting n is ended after n times the step, a share of the life of a whole suite.
-sub disturbed {
-	my ($name, $signal, $step, $lived, @more) = @_;
-	my ($cuts, $last) = (0);
-
-	for my $n (1 .. 10) {
-		my $run = begin(args => words($name, '--resume', @more));
-		my $deadline = time + $step * $lived * $n;
-
-		sleep 0.005 while time < $deadline && !exited($run->{pid});
-		kill $signal, $run->{pid} if $n < 10;
-		my $r = finish($run);
-		if ($r->{status} eq '0' && !$cuts && $step > 0.05) { # this machine was slower before
-			remove_tree("$name.d");
-			$step /= 2;
-			redo;
-		}
-		return ($cuts, $last) if $r->{status} eq '0';
-		$cuts++;
-		$last = $r;
-	}
-	return ($cuts, $last);
-}
-
 my $began = time;
 my $whole = run(args => words('whole'));
 my $lived = time - $began;
@@ -86,7 +57,9 @@ for (['INT', 0.3, '130'], ['TERM', 0.4, '130', '--jobs', 2], ['KILL', 0.35, 'sig
 	['KILL', 0.3, 'signal 9', '--jobs', 2]) {
 	my ($signal, $step, $status, @more) = @$_;
 	my $name = "cut-$signal" . @more;
-	my ($cuts, $last) = disturbed($name, $signal, $step, $lived, @more);
+	my ($cuts, $last) = disturbed(signal => $signal, step => $step * $lived,
+		forget => sub { remove_tree("$name.d") },
+		begin => sub { return begin(args => words($name, '--resume', @more)) });
 	my $got = json_of(slurp("$name.json"));
 
 	cmp_ok($cuts, '>', 0, "$name: ended at least once");

@@ -12,49 +12,15 @@ use Fcntl qw(:flock);
 use File::Path qw(remove_tree);
 use Sweep;
 use Test::More;
-use Time::HiRes qw(sleep time);
+use Time::HiRes qw(time);
 
 params('s.json', [{ max_num_seqs => 4 }, { max_num_seqs => 16 }]);
 params('b.json', [{ num_prompts => 3 }, { num_prompts => 5 }]);
 my @grid = (serve_params => 's.json', bench_params => 'b.json', num_runs => 3);
-my $sittings_max = 12; # the last one is let be
-my $lived; # seconds of a whole sweep
-
-# Sitting n is ended after n times the step, a share of the life of a whole sweep. How often that cut
-# one short, and the last of those.
-sub disturbed {
-	my ($name, $signal, $step, @more) = @_;
-	my ($cuts, $last) = (0);
-
-	for my $n (1 .. $sittings_max) {
-		my $run = begin_sweep($name, @grid,
-			more => [@more, -d "results/$name" ? '--resume' : ()]);
-		my $deadline = time + $step * $lived * $n;
-
-		sleep 0.005 while time < $deadline && !exited($run->{pid});
-		kill $signal, $run->{pid} if $n < $sittings_max;
-		my $r = finish($run);
-		if ($r->{status} eq '0' && !$cuts && $step > 0.05) { # this machine was slower before
-			remove_tree("results/$name");
-			$step /= 2;
-			redo;
-		}
-		return ($cuts, $last) if $r->{status} eq '0';
-		$cuts++;
-		$last = $r;
-	}
-	return ($cuts, $last);
-}
-
-# A zombie that finish() will fetch.
-sub exited {
-	my ($pid) = @_;
-	return (slurp("/proc/$pid/stat") // '') =~ /\) Z /;
-}
 
 my $began = time;
 my $whole = sweep('whole', @grid);
-$lived = time - $began;
+my $lived = time - $began; # of a whole sweep
 my @want = map { unmeasured($_) } @{summary('whole')};
 my @files = grep { !/^logs/ } files('whole');
 
@@ -62,14 +28,20 @@ check_run('undisturbed', $whole, { status => 0 });
 is(scalar @want, 12, 'all records');
 for (['INT', 0.35, '130'], ['TERM', 0.45, '130', '--shuffle'], ['KILL', 0.4, 'signal 9']) {
 	my ($signal, $step, $status, @more) = @$_;
-	my ($cuts, $last) = disturbed("cut-$signal", $signal, $step, @more);
+	my $name = "cut-$signal";
+	my ($cuts, $last) = disturbed(signal => $signal, step => $step * $lived,
+		forget => sub { remove_tree("results/$name") },
+		begin => sub {
+			return begin_sweep($name, @grid,
+				more => [@more, -d "results/$name" ? '--resume' : ()]);
+		});
 
 	cmp_ok($cuts, '>', 0, "ended by SIG$signal at least once");
 	is($last->{status}, $status, 'with its exit status');
 	like($last->{err}, qr/The script was terminated early\. Use `--resume`/, 'and the hint')
 		if $signal ne 'KILL';
-	is_deeply([grep { !/^logs/ } files("cut-$signal")], \@files, 'the same files');
-	is_deeply([map { unmeasured($_) } @{summary("cut-$signal")}], \@want, 'the same records');
+	is_deeply([grep { !/^logs/ } files($name)], \@files, 'the same files');
+	is_deeply([map { unmeasured($_) } @{summary($name)}], \@want, 'the same records');
 	wait_for('end of the servers', sub { !server_is_up() });
 }
 
