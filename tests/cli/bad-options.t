@@ -285,6 +285,10 @@ my @rows = (
 		qw(--ssl-certfile no.pem --ssl-keyfile no.pem)],
 	['sim', 2, '*--ssl-keyfile*', qw(--ssl-certfile no.pem)],
 	['sim', 2, '--ssl-ca-certs needs *', qw(--ssl-ca-certs no.pem)],
+	['sim', 2, "--kv-cache-url: 'x:y' has no scheme; *", qw(--kv-cache-url x:y)],
+	(map { ['sim', 2, "$_ is a proxy's: --role proxy is missing", $_, 'http://127.0.0.1:1'] }
+		qw(--prefill-url --decode-url --backend-url)),
+	['sim', 2, "--backend-url: ':x' has no scheme; *", qw(--role proxy --backend-url :x)],
 	['sim', 1, 'no tokenizer "no.json"*', qw(--tokenizer no.json)],
 	# tokenizer
 	(map { ["tokenizer $_", 1, 'no tokenizer "no.json"*', qw(--tokenizer no.json)] } @tokenizer),
@@ -318,7 +322,8 @@ my %any_text = (
 		'record' => 'a path: score.t', 'timeline-itl-thresholds' => 'two numbers: plots.t',
 	},
 	'sim' => { 'model' => 'a name', 'served-model-name' => 'names', 'api-key' => 'a secret',
-		'spec-method' => 'any but those known costs a layer', 'load-format' => 'dummy or not' },
+		'spec-method' => 'any but those known costs a layer', 'load-format' => 'dummy or not',
+		'kv-host' => 'a name' },
 	'bench sweep serve' => { map { ($_ => 'sweep-text.t') } qw(serve-cmd bench-cmd after-bench-cmd
 		serve-params bench-params link-vars output-dir experiment-name resume) },
 	'bench sweep startup' => { map { ($_ => 'sweep-text.t') } qw(startup-cmd serve-params

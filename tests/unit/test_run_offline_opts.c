@@ -161,7 +161,7 @@ static void test_words(void **state)
 		      "profllm bench made-up and no argument of vLLM that is known here; passed on "
 		      "unchanged", "--brand-new-engine-flag", "3"),
 		NOTED(NPC " --max-model-len ten", "engine arguments: --max-model-len: expected an "
-		      "integer from -1 (4096, 4k, 4K) or auto, got 'ten'; passed on unchanged",
+		      "integer of at least -1 (4096, 4k, 4K) or auto, got 'ten'; passed on unchanged",
 		      "--max-model-len", "ten"),
 		NOTED(NPC, "--disable-frontend-multiprocessing has no effect",
 		      "--disable-frontend-multiprocessing"),
@@ -189,8 +189,8 @@ static void test_refused(void **state)
 			"--ttft-ms", "20"),
 		REFUSED("--strange-engine-word: no option of profllm bench made-up and no argument of "
 			"vLLM", "--strange-engine-word", "--strict-args"),
-		REFUSED("engine arguments: --max-model-len: expected an integer from -1 (4096, 4k, 4K) "
-			"or auto, got 'ten'", "--strict-args", "--max-model-len", "ten"),
+		REFUSED("engine arguments: --max-model-len: expected an integer of at least -1 (4096, "
+			"4k, 4K) or auto, got 'ten'", "--strict-args", "--max-model-len", "ten"),
 		REFUSED("--fix: nothing is called 'all'; --fix help lists the names", "--fix", "all"),
 		REFUSED("--compat: expected v0.11, got 'v0.9'", "--compat", "v0.11,v0.9"),
 		REFUSED("--backend worker: needs --worker-cmd, the program that drives the engine",
