@@ -105,6 +105,12 @@ static const char *folder_beside(const char *output, struct arena *a)
 	return arena_printf(a, "%.*s.d", (int)s.n, s.p);
 }
 
+/* "." would be the folder of the suite itself. */
+static struct str file_label(const char *label)
+{
+	return strcmp(label, ".") == 0 ? STR("_") : str_of(label);
+}
+
 static void settle_files(struct suite *s, const struct suite_opts *o)
 {
 	const struct experiment_output *given = &s->member[0].x.output;
@@ -113,7 +119,7 @@ static void settle_files(struct suite *s, const struct suite_opts *o)
 	s->folder = given->folder ? given->folder : folder_beside(s->output, &s->arena);
 	for (size_t i = 0; i < s->n; i++) {
 		struct suite_member *m = &s->member[i];
-		struct str label = str_of(m->label);
+		struct str label = file_label(m->label);
 
 		m->path = s->is_single ? s->output
 			  : arena_printf(&s->arena, "%s/%s", s->folder,

@@ -51,17 +51,15 @@ static double slowest_start(const struct json_value *servers)
 	return out;
 }
 
-bool suite_document_read(const char *path, struct suite_document *out)
+static bool parse_document(struct str text, struct suite_document *out)
 {
-	struct buf text = { .limit = DOCUMENT_BYTES_MAX };
 	struct arena arena = { 0 };
 	struct json_value *v;
 	struct err e;
 	bool is_good = false;
 
 	*out = (struct suite_document){ .duration_s = NAN, .startup_s = NAN };
-	if (file_read(path, DOCUMENT_BYTES_MAX, &text, &e) == 0 &&
-	    json_parse(&arena, buf_str(&text), &v, &e) == 0 && read_status(v, &out->status)) {
+	if (json_parse(&arena, text, &v, &e) == 0 && read_status(v, &out->status)) {
 		const struct json_value *config = json_get(v, "config");
 		struct str hash = json_text(json_get(config, "hash"), STR(""));
 		struct str reason = json_text(json_get(json_get(v, "error"), "reason"), STR(""));
@@ -76,18 +74,36 @@ bool suite_document_read(const char *path, struct suite_document *out)
 		out->is_valid = verdict.n == 0 || str_is(verdict, "VALID");
 	}
 	arena_release(&arena);
+	return is_good;
+}
+
+bool suite_document_read(const char *path, struct suite_document *out)
+{
+	struct buf text = { .limit = DOCUMENT_BYTES_MAX };
+	struct err e;
+	bool is_good = file_read(path, DOCUMENT_BYTES_MAX, &text, &e) == 0 &&
+		       parse_document(buf_str(&text), out);
+
+	if (!is_good)
+		*out = (struct suite_document){ .duration_s = NAN, .startup_s = NAN };
 	buf_release(&text);
 	return is_good;
+}
+
+static bool is_done(const struct suite_member *m, struct suite_document *d)
+{
+	char hash[sizeof(d->hash)];
+
+	snprintf(hash, sizeof(hash), "%016llx", (unsigned long long)m->x.hash);
+	return suite_document_read(m->path, d) && d->status == OUTCOME_COMPLETED && d->has_hash &&
+	       strcmp(d->hash, hash) == 0;
 }
 
 bool suite_is_done(const struct suite_member *m)
 {
 	struct suite_document d;
-	char hash[sizeof(d.hash)];
 
-	snprintf(hash, sizeof(hash), "%016llx", (unsigned long long)m->x.hash);
-	return suite_document_read(m->path, &d) && d.status == OUTCOME_COMPLETED && d.has_hash &&
-	       strcmp(d.hash, hash) == 0;
+	return is_done(m, &d);
 }
 
 static void put_plan(const struct suite_sitting *t, struct json_writer *w)
@@ -223,23 +239,18 @@ static void count(struct suite_tally *tally, const struct suite_document *d)
 		tally->doubtful++;
 }
 
-int suite_ended(struct suite_sitting *t, const struct suite_member *m, double took_s,
-		struct err *e)
+static int ended(struct suite_sitting *t, const struct suite_member *m,
+		 const struct suite_document *d, double took_s, struct err *e)
 {
 	struct suite_now now = { .member = m, .n = t->n_todo + t->n_probes, .has_ended = true,
 				 .took_s = took_s };
-	struct suite_document d;
 
-	if (!suite_document_read(m->path, &d)) {
-		d = (struct suite_document){ .status = OUTCOME_FAILED };
-		snprintf(d.reason, sizeof(d.reason), "it left no document");
-	}
-	count(t->tally, &d);
+	count(t->tally, d);
 	t->n_ended++;
 	t->took_s += took_s;
 	now.at = t->n_ended;
-	now.status = d.status;
-	now.reason = *d.reason ? d.reason : NULL;
+	now.status = d->status;
+	now.reason = *d->reason ? d->reason : NULL;
 	now.left_s = left_s(t);
 	if (t->hooks->member)
 		t->hooks->member(t->hooks->self, &now);
@@ -249,10 +260,26 @@ int suite_ended(struct suite_sitting *t, const struct suite_member *m, double to
 	return write_suite(t, e);
 }
 
+int suite_ended(struct suite_sitting *t, const struct suite_member *m, double took_s,
+		struct err *e)
+{
+	struct suite_document d;
+
+	if (!suite_document_read(m->path, &d)) {
+		d = (struct suite_document){ .status = OUTCOME_FAILED };
+		snprintf(d.reason, sizeof(d.reason), "it left no document");
+	}
+	return ended(t, m, &d, took_s, e);
+}
+
 /* ---- one after another ---- */
 
-/* The document at its place; where that cannot be written, beside the world's other leftovers. */
-static int store(const struct suite_member *m, const struct outcome *out, struct err *e)
+/*
+ * The document at its place; where that cannot be written, beside the world's other leftovers.
+ * What it says is told in *d: the place may be one that is not read back, a terminal or a pipe.
+ */
+static int store(const struct suite_member *m, const struct outcome *out, struct suite_document *d,
+		 struct err *e)
 {
 	const char *tmp = getenv("TMPDIR");
 	struct buf text = { .limit = DOCUMENT_BYTES_MAX }, other = { 0 };
@@ -260,6 +287,7 @@ static int store(const struct suite_member *m, const struct outcome *out, struct
 	int rc;
 
 	document_write(&m->x, out, &text);
+	parse_document(buf_str(&text), d);
 	rc = file_write_atomic(m->path, buf_str(&text), e);
 	if (rc < 0) {
 		buf_printf(&other, "%s/%s.json", tmp && *tmp ? tmp : "/tmp", out->run_id);
@@ -301,6 +329,7 @@ int suite_run_one(struct suite_sitting *t, const struct suite_member *m, size_t 
 	const struct experiment_hooks *hooks = &t->hooks->run;
 	struct outcome *out = &t->tally->outcome;
 	int64_t began_ns = clock_mono_ns();
+	struct suite_document d;
 	int rc;
 
 	if (t->tally->single)
@@ -314,11 +343,11 @@ int suite_run_one(struct suite_sitting *t, const struct suite_member *m, size_t 
 		experiment_run(&m->x, hooks, out);
 	if (!is_kept)
 		experiment_leave(site, hooks);
-	rc = store(m, out, e);
+	rc = store(m, out, &d, e);
 	if (rc == 0)
 		rc = store_imported(t, m, out, e);
 	if (rc == 0)
-		rc = suite_ended(t, m, (double)(clock_mono_ns() - began_ns) / 1e9, e);
+		rc = ended(t, m, &d, (double)(clock_mono_ns() - began_ns) / 1e9, e);
 	return rc;
 }
 
@@ -335,12 +364,15 @@ static int run_all(struct suite_sitting *t, struct experiment_site *site, struct
 {
 	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < t->n_todo && !suite_is_cancelled(t); i++) {
+	for (size_t i = 0; rc == 0 && i < t->n_todo; i++) {
 		const struct suite_member *m = &t->s->member[t->todo[i]];
 		bool is_kept = next_has_same(t, i), is_last = suite_adapt_is_due(t, i);
 		bool is_searched = is_last && t->s->restart != SUITE_RESTART_ALWAYS;
 		size_t failed = t->tally->failed;
 
+		/* The only one has its document, if only to say that it was stopped. */
+		if (suite_is_cancelled(t) && !t->s->is_single)
+			break;
 		rc = suite_run_one(t, m, i + 1 + t->n_probes, site, is_kept || is_searched, e);
 		if (t->s->stop_on_error && t->tally->failed > failed)
 			break;
@@ -372,6 +404,7 @@ static int enter(const struct suite *s, int *fd, struct err *e)
 static int find_work(struct suite_sitting *t, struct err *e)
 {
 	const struct suite *s = t->s;
+	struct suite_document d;
 	size_t chosen = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
@@ -380,10 +413,12 @@ static int find_work(struct suite_sitting *t, struct err *e)
 		if (!m->is_chosen)
 			continue;
 		chosen++;
-		if (t->o->is_resumed && suite_is_done(m))
+		if (t->o->is_resumed && is_done(m, &d)) {
 			t->tally->kept++;
-		else
+			t->tally->doubtful += !d.is_valid;
+		} else {
 			t->todo[t->n_todo++] = s->order[i];
+		}
 	}
 	if (chosen == 0)
 		return err_set(e, ERR_USAGE, "--only: none of the %zu experiments matches; the first "
@@ -400,8 +435,8 @@ static int put_aside(const struct suite *s, const struct suite_member *m, const 
 	struct buf to = { 0 };
 	int rc = file_mkdirs(folder, e);
 
-	buf_printf(&to, "%s/%.*s.%lld.json", folder, (int)(strlen(base) - strlen(".json")), base,
-		   (long long)st->st_mtim.tv_sec);
+	buf_printf(&to, "%s/%.*s.%lld.%09ld.json", folder, (int)(strlen(base) - strlen(".json")),
+		   base, (long long)st->st_mtim.tv_sec, st->st_mtim.tv_nsec);
 	if (rc == 0 && rename(m->path, to.data) < 0)
 		rc = err_set(e, ERR_IO, "cannot rename %s to %s: %s", m->path, to.data,
 			     strerror(errno));
@@ -410,10 +445,6 @@ static int put_aside(const struct suite *s, const struct suite_member *m, const 
 	return rc;
 }
 
-/*
- * Documents of an earlier run are of other measurements: they must not be taken for this one's,
- * should it end early. But they may be all there is of a night, and are kept.
- */
 /* A table of tests that are no more would be wrong. */
 static int put_tables_aside(const struct suite_sitting *t, struct err *e)
 {
@@ -437,6 +468,10 @@ static int put_tables_aside(const struct suite_sitting *t, struct err *e)
 	return rc;
 }
 
+/*
+ * Documents of an earlier run are of other measurements: they must not be taken for this one's,
+ * should it end early. But they may be all there is of a night, and are kept.
+ */
 static int put_old_aside(const struct suite_sitting *t, struct err *e)
 {
 	const struct experiment_hooks *hooks = &t->hooks->run;

@@ -1,0 +1,98 @@
+#!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
+# run-places.t - where documents go: places that cannot be read back, names that are no files' names,
+# a run that is stopped before it begins, a kept document with a verdict, the same name twice.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Cli;
+use JSON::PP ();
+use Test::More;
+
+$ENV{XDG_RUNTIME_DIR} = Cwd::getcwd() . '/state';
+$ENV{PROFLLM_LOCKS} = Cwd::getcwd() . '/locks';
+$ENV{PROFLLM_NVML} = ''; # no GPU, whatever this machine has
+mkdir 'state';
+
+# YAML takes JSON.
+sub config {
+	my ($name, %more) = @_;
+
+	return spew("$name.yaml", JSON::PP->new->canonical->encode({
+		server => { command => 'sim', model => 'sim', ttft_ms => 2, itl_ms => 1 },
+		benchmark => { tokenizer => 'sim', num_prompts => 3, random_input_len => 8,
+			random_output_len => 2, max_concurrency => 2, temperature => 0 },
+		telemetry => { enabled => JSON::PP::false }, output => { folder => "$name.d" }, %more }));
+}
+
+sub words {
+	my ($name, $output, @more) = @_;
+	return [qw(run --progress none --config), "$name.yaml", '--output', $output, @more];
+}
+
+subtest 'places that cannot be read back' => sub {
+	config('nowhere', name => 'nowhere');
+	for my $place ('/dev/null', '/dev/stdout') {
+		my $run = run(args => words('nowhere', $place));
+
+		is($run->{status}, 0, "$place: a completed run has succeeded");
+		like($run->{out}, $place =~ /null/ ? qr/^Status: completed$/m : qr/^  "status": "completed"/m,
+			"$place: and says so");
+	}
+};
+
+subtest 'names of members' => sub {
+	my @names = ('.', '..', 'a/b', '../out', "two\nlines", '-x');
+
+	config('names', suite => 'names', experiments => [map +{ name => $_ }, @names]);
+	my $run = run(args => words('names', 'names.json'));
+	my $d = json_of(slurp('names.json'));
+
+	is($run->{status}, 0, 'all of them run');
+	is_deeply([map { $_->{config}{name} } @{$d->{experiments}}], \@names, 'under their names');
+	is(scalar(() = glob 'names.d/*.json'), scalar @names, 'each document has a file in the folder');
+	ok(!-e 'names.d/server.log', 'and each log a folder of its own');
+};
+
+subtest 'stopped before it began' => sub {
+	my ($status, $status_said) = ('', '');
+
+	config('early', name => 'early');
+	# A pipe that nobody has written into yet: the signal is there before the configuration.
+	my $pid = open(my $in, '|-') // die;
+	unless ($pid) {
+		open STDOUT, '>', 'early.out';
+		open STDERR, '>', 'early.err';
+		exec $program, qw(run --progress none --config - --output early.json) or die;
+	}
+	wait_for('its handlers', sub {
+		(slurp("/proc/$pid/status") // '') =~ /^SigCgt:\s+[0-9a-f]*(?:[4567cdef][0-9a-f]{3})$/m });
+	kill 'TERM', $pid;
+	print $in slurp('early.yaml');
+	close $in;
+	is($? >> 8, 130, 'exit status');
+	my $d = json_of(slurp('early.json') // '{}');
+	is($d->{status}, 'failed', 'it has its document all the same');
+	is($d->{error}{category}, 'interrupted', 'which says what happened');
+};
+
+subtest 'a kept document has a verdict' => sub {
+	config('kept', name => 'kept');
+	is(run(args => words('kept', 'kept.json'))->{status}, 0, 'it is there');
+	my $d = slurp('kept.json');
+	$d =~ s/"verdict": "\w+"/"verdict": "INVALID"/ or die;
+	spew('kept.json', $d);
+	is(run(args => words('kept', 'kept.json', qw(--resume)))->{status}, 0, 'kept');
+	is(run(args => words('kept', 'kept.json', qw(--resume --strict)))->{status}, 3,
+		'and --strict sees that it is not VALID');
+	is(slurp('kept.json'), $d, 'nothing was run');
+};
+
+subtest 'one after the other within a second' => sub {
+	config('again', suite => 'again', experiments => [{ name => 'one' }]);
+	run(args => words('again', 'again.json')) for 1 .. 3;
+	is(scalar(() = glob 'again.d/earlier/one.*.json'), 2, 'no earlier document is lost');
+};
+
+done_testing;
