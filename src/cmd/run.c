@@ -252,20 +252,23 @@ static int run(struct command_run *c, struct err *e)
 	struct suite_hooks hooks = run_talk_hooks(&c->talk, c->o.show_log ? STDERR_FILENO : -1);
 	struct suite_tally tally = { 0 };
 	struct err unsent = { 0 };
+	bool has_run;
 	int status = -1;
 
 	if (check_output(c, e) < 0)
 		return -1;
 	c->talk.is_single = c->suite.is_single;
 	c->asked.child_words = child_words(c);
-	if (suite_run(&c->suite, &c->asked, &hooks, &tally, e) == 0) {
+	has_run = suite_run(&c->suite, &c->asked, &hooks, &tally, e) == 0;
+	if (has_run) {
 		run_talk_clear(&c->talk);
 		if (!c->o.member)
 			say_end(c, &tally);
 		status = status_of(c, &tally, e);
 	}
 	run_talk_clear(&c->talk);
-	if (!tally.is_interrupted && run_upload(c, &unsent) < 0) {
+	/* What has not run may find another run's document at its place. */
+	if (has_run && !tally.is_interrupted && run_upload(c, &unsent) < 0) {
 		if (e->code)
 			cli_warn(unsent.text);
 		else

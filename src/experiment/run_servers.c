@@ -370,7 +370,7 @@ static int attach(struct run *r, size_t i)
 		if (run_is_cancelled(r))
 			return run_interrupted(r);
 		if (clock_mono_ns() > until_ns)
-			return run_fail(r, "not reachable", "server %s: nobody answers at %s", s->name,
+			return run_fail(r, "not reachable", "%s: nobody answers at %s", s->name,
 					s->url);
 		nanosleep(&pause, NULL);
 	}

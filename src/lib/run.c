@@ -191,7 +191,7 @@ static void write_refusal(struct call *c, const char *reason)
 	struct buf text = { 0 };
 	struct outcome o = { 0 };
 
-	experiment_refused("configuration", reason, &o);
+	experiment_refused("bad configuration", reason, &o);
 	document_write(&c->suite.member[0].x, &o, &text);
 	file_write_atomic(c->suite.output, buf_str(&text), NULL);
 	outcome_release(&o);
@@ -221,8 +221,9 @@ static int run_suite(struct call *c, struct own *own)
 		if (status == PROFLLM_FAILED)
 			own->error = mem_text(tally.single && tally.single->reason ?
 				tally.single->reason : "no experiment of the suite was completed");
+		/* Else what lies there may be another run's. */
+		read_document(c, own);
 	}
-	read_document(c, own);
 	suite_tally_release(&tally);
 	return status;
 }

@@ -99,7 +99,7 @@ my @rows = (
 	{ name => 'nobody at the URL', server => { url => 'http://127.0.0.1:' . free_port(),
 	  ready_timeout_s => 0.3, map { $_ => undef } qw(command model ttft_ms itl_ms grace_s) },
 	  status => 1, stage => 'ready', category => 'not reachable',
-	  err => 'ready: server server: nobody answers at http://127.0.0.1:*' },
+	  err => 'ready: server: nobody answers at http://127.0.0.1:*' },
 	{ name => 'an option that cannot be', bench => { burstiness => -1 }, status => 2,
 	  stage => 'config', err => '*' },
 	{ name => 'an engine that fails', server => { fail_start => 'oom', map { $_ => undef }

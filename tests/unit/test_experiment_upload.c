@@ -123,6 +123,37 @@ static void what_waits_is_sent_once(void **state)
 	buf_release(&path);
 }
 
+/* An upload to one dashboard takes along what waits for another: not with its own token. */
+static void a_token_is_for_its_dashboard(void **state)
+{
+	struct upload_opts o = options(NULL, 't');
+	struct server s;
+	struct err e = { 0 };
+	struct buf own = { 0 }, other = { 0 };
+	char own_url[64];
+	size_t left;
+
+	(void)state;
+	buf_printf(&own, "%s/token-own", dir);
+	buf_printf(&other, "%s/token-other", dir);
+	assert_int_equal(file_write_atomic(own.data, STR(TOKEN "\n"), &e), 0);
+	assert_int_equal(file_write_atomic(other.data, STR("of-another\n"), &e), 0);
+	server_start(&s, (const char *const[]){ GONE, OK, NULL });
+	snprintf(own_url, sizeof(own_url), "%s", url_of(&s, "/x/raw"));
+	o.url = own_url;
+	o.token_file = own.data;
+	o.tries = 1;
+	assert_int_equal(upload_document(&o, STR(DOCUMENT), "t.json", &e), UPLOAD_SPOOLED);
+	o.url = "http://127.0.0.1:1/x/raw";
+	o.token_file = other.data;
+	assert_int_equal(upload_spool(&o, &left, &e), 1);
+	assert_null(strstr(s.asked.data, "of-another"));
+	assert_non_null(strstr(strstr(s.asked.data, TOKEN) + 1, TOKEN));
+	server_stop(&s);
+	buf_release(&own);
+	buf_release(&other);
+}
+
 static void what_is_refused_later_is_put_aside(void **state)
 {
 	struct upload_opts o = options(NULL, 'r');
@@ -191,6 +222,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest test[] = {
 		cmocka_unit_test(answers),
 		cmocka_unit_test(what_waits_is_sent_once),
+		cmocka_unit_test(a_token_is_for_its_dashboard),
 		cmocka_unit_test(what_is_refused_later_is_put_aside),
 		cmocka_unit_test(mistakes),
 		cmocka_unit_test(cancelled),
