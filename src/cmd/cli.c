@@ -124,9 +124,9 @@ static void on_stop(int number)
 void cli_terminal_taken(const char *enter, const char *leave)
 {
 	static const struct { int number; void (*handler)(int number); } caught[] = {
-		{ SIGHUP, on_fatal }, { SIGQUIT, on_fatal }, { SIGABRT, on_fatal },
-		{ SIGSEGV, on_fatal }, { SIGBUS, on_fatal }, { SIGFPE, on_fatal },
-		{ SIGILL, on_fatal }, { SIGTSTP, on_stop },
+		{ SIGQUIT, on_fatal }, { SIGABRT, on_fatal }, { SIGSEGV, on_fatal },
+		{ SIGBUS, on_fatal }, { SIGFPE, on_fatal }, { SIGILL, on_fatal },
+		{ SIGTSTP, on_stop },
 	};
 	static bool is_registered;
 
@@ -151,10 +151,13 @@ static void on_signal(int number)
 
 void cli_catch_signals(void)
 {
-	struct sigaction act = { .sa_handler = on_signal };
+	struct sigaction act = { .sa_handler = on_signal }, before;
 
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
+	/* A terminal that goes ends a run as Ctrl-C does, unless nohup has it ignored. */
+	if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &act, NULL);
 	signal(SIGPIPE, SIG_IGN);
 }
 

@@ -56,7 +56,7 @@ static const struct config_profiling profiling_defaults = {
 #define T(member, name, ...) OPT(struct config_telemetry, member, name, __VA_ARGS__)
 static const struct opt telemetry_rows[] = {
 	T(enabled, "enabled", .help = "watch the machine while load runs"),
-	T(interval_s, "interval_s", .arg = "SECONDS", .flags = OPT_MIN_EXCLUSIVE, .min = 0,
+	T(interval_s, "interval_s", .arg = "SECONDS", .min = 0.01,
 	  .max = 3600, .help = "between two samples"),
 	T(gpu, "gpu", .help = "memory, utilisation, clocks, power, temperature, energy of each GPU"),
 	T(host, "host", .help = "CPU, memory and network of the machine"),

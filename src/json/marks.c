@@ -141,7 +141,7 @@ static int build(struct reading *r, struct json_slice from, struct json_mark mar
 		 struct json_value *out)
 {
 	if (++r->values > YAML_VALUES_MAX)
-		return err_set(r->e, ERR_LIMIT, "%u:%u: more values than the %d of YAML_VALUES_MAX",
+		return err_set(r->e, ERR_LIMIT, "%u:%u: more than %d values (YAML_VALUES_MAX)",
 			       mark.line, mark.column, YAML_VALUES_MAX);
 	out->kind = from.kind;
 	json_marks_put(r->marks, out, mark);

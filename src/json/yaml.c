@@ -173,6 +173,9 @@ static void read_plain(struct reading *r, struct str s, struct json_value *out)
 
 /* ---- nodes ---- */
 
+#define TEXT_OF(limit) TEXT_OF_(limit)
+#define TEXT_OF_(limit) #limit
+
 static int fail_as(const struct reading *r, enum err_code code, const yaml_mark_t *at,
 		   const char *what)
 {
@@ -293,10 +296,10 @@ static int convert(struct reading *r, int id, const yaml_node_t *key, unsigned d
 
 	if (depth >= JSON_DEPTH_MAX)
 		return fail_as(r, ERR_LIMIT, &node->start_mark,
-			       "nested deeper than JSON_DEPTH_MAX");
+			       "nested deeper than " TEXT_OF(JSON_DEPTH_MAX) " levels (JSON_DEPTH_MAX)");
 	if (++r->values > YAML_VALUES_MAX)
 		return fail_as(r, ERR_LIMIT, &node->start_mark,
-			       "more values than YAML_VALUES_MAX");
+			       "more than " TEXT_OF(YAML_VALUES_MAX) " values (YAML_VALUES_MAX)");
 	if (!has_plain_tag(node))
 		return fail(r, &node->start_mark, "a tag that is not read here");
 	mark_value(r, node, key, out);

@@ -94,7 +94,7 @@ spew('bomb.yaml', "a: &a [x, x, x, x, x, x, x, x, x, x]\n" . join('', map {
 	"$_->[0]: &$_->[0] [" . join(', ', ("*$_->[1]") x 10) . "]\n"
 } ['b', 'a'], ['c', 'b'], ['d', 'c'], ['e', 'd'], ['f', 'e'], ['g', 'f']));
 $r = run(args => [qw(run --config bomb.yaml --dry-run)]);
-like($r->{err}, qr/^profllm run: bomb\.yaml:1:\d+: more values than YAML_VALUES_MAX\n\z/,
+like($r->{err}, qr/^profllm run: bomb\.yaml:1:\d+: more than 1000000 values \(YAML_VALUES_MAX\)\n\z/,
 	'aliases that multiply are stopped');
 
 $r = run(args => [qw(run --config none.yaml --dry-run)]);

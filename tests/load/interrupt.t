@@ -39,7 +39,7 @@ sub score_equals
 	return $status;
 }
 
-for my $signal ('INT', 'TERM') {
+for my $signal ('INT', 'TERM', 'HUP') {
 	my $name = "SIG$signal";
 	my $sim = sim('--ttft-ms', '20', '--itl-ms', '20');
 	my $run = serve_start($sim, '--num-prompts', '200', '--max-concurrency', '4',

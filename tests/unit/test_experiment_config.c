@@ -226,7 +226,7 @@ static const struct finding refused[] = {
 	{ "server: {}\nresources: {wait_s: -1}\n", "resources.wait_s: expected a number at least 0" },
 	{ "server: {}\nresources: {memory_fre: 1}\n", "did you mean memory_free?" },
 	{ "server: {}\nprofiling: {tool: perf}\n", "profiling.tool: expected one of torch, nsys" },
-	{ "server: {}\ntelemetry: {interval_s: 0}\n", "telemetry.interval_s: expected a number above" },
+	{ "server: {}\ntelemetry: {interval_s: 0}\n", "telemetry.interval_s: expected a number from 0.01" },
 	{ "server: {}\ntelemetry: {gpu: 3}\n", "telemetry.gpu: expected true or false, got 3" },
 	{ "server: {}\noutput: {upload: here}\n", "output.upload: expected {url: URL, token_file: "
 	  "FILE}" },
