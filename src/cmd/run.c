@@ -255,7 +255,7 @@ static int run(struct command_run *c, struct err *e)
 	bool has_run;
 	int status = -1;
 
-	if (check_output(c, e) < 0)
+	if (check_output(c, e) < 0 || run_upload_check(c, e) < 0)
 		return -1;
 	c->talk.is_single = c->suite.is_single;
 	c->asked.child_words = child_words(c);
@@ -267,8 +267,8 @@ static int run(struct command_run *c, struct err *e)
 		status = status_of(c, &tally, e);
 	}
 	run_talk_clear(&c->talk);
-	/* What has not run may find another run's document at its place. */
-	if (has_run && !tally.is_interrupted && run_upload(c, &unsent) < 0) {
+	/* What has not run may find another run's document at its place; members' parents send. */
+	if (has_run && !c->o.member && !tally.is_interrupted && run_upload(c, &unsent) < 0) {
 		if (e->code)
 			cli_warn(unsent.text);
 		else

@@ -20,6 +20,20 @@ static struct upload_opts upload_opts(struct command_run *c, const struct json_v
 	return o;
 }
 
+int run_upload_check(struct command_run *c, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < c->suite.n; i++) {
+		const struct json_value *output = json_get(c->suite.member[i].config, "output");
+		struct upload_opts o = upload_opts(c, json_get(output, "upload"));
+
+		if (o.url && c->suite.member[i].is_chosen)
+			rc = upload_check(&o, e);
+	}
+	return rc;
+}
+
 /* *is_sent: it has arrived, so what waits may be tried, too. */
 static int upload_one(struct command_run *c, const struct suite_member *m, bool *is_sent,
 		      struct err *e)

@@ -52,6 +52,8 @@ void run_print_config(struct command_run *c);
 
 /* ---- run_send.c ---- */
 
+/* Whether it is known where to and with which token, before anything is run. */
+int run_upload_check(struct command_run *c, struct err *e);
 /* Every document that is there, when it is asked for. */
 int run_upload(struct command_run *c, struct err *e);
 /* --upload-spool. */

@@ -136,6 +136,25 @@ static void rest(const struct upload_opts *o, unsigned ms)
 		nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
 }
 
+static int check_url(const char *url, struct err *e)
+{
+	return is_http(url) ? 0 : err_set(e, ERR_USAGE, "upload: expected a URL that begins with "
+					  "http:// or https://, got '%s'", url);
+}
+
+int upload_check(const struct upload_opts *o, struct err *e)
+{
+	struct buf header = { 0 };
+	int rc = check_url(o->url, e);
+
+	if (rc == 0 && o->token_file)
+		rc = read_token(o->token_file, &header, e);
+	if (header.data)
+		memset(header.data, 0, header.cap);
+	buf_release(&header);
+	return rc;
+}
+
 /* e is set unless TAKEN; REFUSED too when the token file cannot be read. */
 static enum answer deliver(const struct upload_opts *o, unsigned tries, const char *url,
 			   const char *token_file, struct str document, struct err *e)
@@ -144,10 +163,8 @@ static enum answer deliver(const struct upload_opts *o, unsigned tries, const ch
 	unsigned pause = o->pause_ms ? o->pause_ms : UPLOAD_PAUSE_MS;
 	enum answer answer = REFUSED;
 
-	if (!is_http(url))
-		err_set(e, ERR_USAGE, "upload: expected a URL that begins with http:// or https://, "
-			"got '%s'", url);
-	else if (!token_file || read_token(token_file, &header, e) == 0) {
+	if (check_url(url, e) == 0 &&
+	    (!token_file || read_token(token_file, &header, e) == 0)) {
 		address(url, &to);
 		answer = post(to.data, document, header.data, o->cancel, e);
 		for (unsigned i = 1; i < tries && answer == LATER && !is_cancelled(o); i++) {

@@ -37,6 +37,8 @@ struct upload_opts {
 
 enum upload_end { UPLOAD_SENT, UPLOAD_SPOOLED };
 
+/* Whether url is one and the token can be read: before hours of measuring. Asks nobody. */
+int upload_check(const struct upload_opts *o, struct err *e);
 /*
  * name is for messages. UPLOAD_SENT; UPLOAD_SPOOLED with a warning; -1 with e: refused, a token
  * file that cannot be read, or neither sent nor spooled.

@@ -149,4 +149,14 @@ is(scalar(spooled()), 0, 'does not wait');
 
 my $check = check('--upload', $later->{url}, '--token-file', 'none');
 like(row($check, 'upload'), qr/^FAIL: the token file none cannot be read/, 'a check looks at the token file');
+
+unlink 'u.json';
+for my $case (['--upload', 'ftp://host'],
+	['--upload', 'http://127.0.0.1:1', '--token-file', 'none']) {
+	my @words = @$case;
+	my $early = run(args => ['run', '--config', 'quick.yaml', '--output', 'u.json', '--progress',
+		'none', @words]);
+	isnt($early->{status}, 0, "@words: refused");
+	ok(!-e 'u.json', 'before anything is run');
+}
 done_testing();
