@@ -2,6 +2,8 @@
 /* cmd/run.c - `profllm run`: experiments from one file, with one document for each. */
 #include <libgen.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -107,6 +109,29 @@ static void show_notes(struct command_run *c)
 	buf_reset(&c->findings.notes);
 }
 
+/* What a run came to is not lost to a typing mistake in the next one. */
+static void put_aside(struct command_run *c, const char *path)
+{
+	char when[32], *to;
+	struct buf text = { 0 };
+	struct json_value *v = NULL;
+	struct stat st;
+	struct tm tm;
+
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
+		return;
+	if (file_read(path, DOCUMENT_BYTES_MAX, &text, NULL) == 0)
+		json_parse(&c->arena, buf_str(&text), &v, NULL);
+	if (!str_is(json_text(json_get(v, "status"), (struct str){ 0 }), "failed")) {
+		localtime_r(&st.st_mtim.tv_sec, &tm);
+		strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &tm);
+		to = arena_printf(&c->arena, "%s.%s", path, when);
+		if (rename(path, to) == 0)
+			cli_warn(arena_printf(&c->arena, "%s of an earlier run is %s now", path, to));
+	}
+	buf_release(&text);
+}
+
 /* A failed document says why, too: a suite's members are not known then, a single one's is. */
 static void write_refused(struct command_run *c, const char *category, const char *reason)
 {
@@ -119,6 +144,7 @@ static void write_refused(struct command_run *c, const char *category, const cha
 
 	if (!path || !*path || c->o.dry_run || c->o.plan || c->o.check || c->o.print_config)
 		return;
+	put_aside(c, path);
 	experiment_refused(category, reason, &out);
 	document_write(x, &out, &text);
 	if (file_write_atomic(path, buf_str(&text), &e) < 0)

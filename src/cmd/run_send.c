@@ -8,8 +8,8 @@ static struct upload_opts upload_opts(struct command_run *c, const struct json_v
 {
 	const struct suite_hooks hooks = run_talk_hooks(&c->talk, -1);
 	struct upload_opts o = { .url = c->o.upload, .token_file = c->o.token_file,
-				 .cancel = hooks.run.cancel, .self = &c->talk, .line = hooks.run.line,
-				 .warn = hooks.run.warn };
+				 .cancel = hooks.run.cancel, .self = &c->talk,
+				 .line = hooks.run.line, .warn = hooks.run.warn };
 	struct str url = json_text(json_get(told, "url"), (struct str){ 0 });
 	struct str token = json_text(json_get(told, "token_file"), (struct str){ 0 });
 

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -365,8 +366,12 @@ static bool await(struct start *t, double timeout_s)
 	return is_done;
 }
 
+#define HUNG_AGAIN_S 1 /* for a driver that has not answered before */
+
 void nvml_open(const char *library, double timeout_s, struct gpu_set *s, struct nvml **out)
 {
+	/* The driver is the machine's: whoever asks next need not find out anew. */
+	static atomic_bool has_hung;
 	struct start *t = mem_alloc(sizeof(*t));
 	pthread_condattr_t how;
 	pthread_t thread;
@@ -378,16 +383,20 @@ void nvml_open(const char *library, double timeout_s, struct gpu_set *s, struct 
 	pthread_cond_init(&t->has_changed, &how);
 	pthread_condattr_destroy(&how);
 	*out = NULL;
+	if (atomic_load(&has_hung) && timeout_s > HUNG_AGAIN_S)
+		timeout_s = HUNG_AGAIN_S;
 	if (pthread_create(&thread, NULL, start_run, t) != 0) {
 		start_free(t);
 		return;
 	}
 	if (!await(t, timeout_s)) {
 		pthread_detach(thread);
+		atomic_store(&has_hung, true);
 		gpu_note_add(s, "NVIDIA's driver does not answer within %g s", timeout_s);
 		return;
 	}
 	pthread_join(thread, NULL);
+	atomic_store(&has_hung, false);
 	free(s->gpu);
 	*s = t->found;
 	*out = t->nvml;

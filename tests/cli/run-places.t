@@ -89,6 +89,21 @@ subtest 'a kept document has a verdict' => sub {
 	is(slurp('kept.json'), $d, 'nothing was run');
 };
 
+subtest 'a mistake costs no earlier document' => sub {
+	config('good', name => 'good');
+	is(run(args => words('good', 'good.json'))->{status}, 0, 'it is there');
+	my $d = slurp('good.json');
+
+	for my $n (1 .. 2) {
+		my $r = run(args => [@{words('good', 'good.json')}, '--set', 'benchmark.num_prompts=ten']);
+		is($r->{status}, 2, 'refused');
+		is(json_of(slurp('good.json'))->{status}, 'failed', 'which has its document');
+	}
+	my @aside = glob 'good.json.*';
+	is(scalar @aside, 1, 'what was there is beside it, what failed is not');
+	is(slurp($aside[0]), $d, 'as it was');
+};
+
 subtest 'one after the other within a second' => sub {
 	config('again', suite => 'again', experiments => [{ name => 'one' }]);
 	run(args => words('again', 'again.json')) for 1 .. 3;
