@@ -48,6 +48,7 @@ int upload_document(const struct upload_opts *o, struct str document, const char
 /*
  * Sends what waits in the spool, one try each, to where it was to go; o->token_file, when given,
  * takes the place of the one that was noted, where that is o->url or o->url is NULL. What is
- * refused is renamed to FILE.refused and said. How many were sent; *left (may be NULL) how many still wait. -1: the folder cannot be read.
+ * refused is renamed to FILE.refused and said. How many were sent; *left (may be NULL) how many
+ * still wait. -1: the folder cannot be read.
  */
 int upload_spool(const struct upload_opts *o, size_t *left, struct err *e);
