@@ -197,7 +197,7 @@ static int read_config(struct command_run *c)
 	}
 	c->has_suite = true;
 	show_notes(c);
-	return 0;
+	return suite_check_only(&c->suite, e);
 }
 
 static int check_output(struct command_run *c, struct err *e)

@@ -368,6 +368,9 @@ static int apply_set(struct reading *r, const char *word)
 	if (!equals || equals == word)
 		return err_set(r->e, ERR_USAGE, "--set %.200s: expected KEY=VALUE, for example "
 			       "benchmark.num_prompts=100", word);
+	if (strncmp(word, "include=", 8) == 0)
+		return err_set(r->e, ERR_USAGE, "--set %.200s: what is included is read before values are "
+			       "changed; name it in the file", word);
 	name = arena_printf(r->c->arena, "--set %s", word);
 	path = arena_text(r->c->arena, (struct str){ word, (size_t)(equals - word) });
 	if (yaml_parse(r->c->arena, str_of(equals + 1), &v, &why) < 0)

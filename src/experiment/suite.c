@@ -345,6 +345,15 @@ static void choose(struct suite *s, const struct suite_opts *o)
 	}
 }
 
+int suite_check_only(const struct suite *s, struct err *e)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->member[i].is_chosen)
+			return 0;
+	return err_set(e, ERR_USAGE, "--only: none of the %zu experiments matches; the first is called "
+		       "%s", s->n, s->member[0].label);
+}
+
 static const char *suite_name(const struct config *c, bool is_single, struct arena *a)
 {
 	const struct json_value *v = json_get(c->tree, "suite");

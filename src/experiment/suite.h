@@ -89,6 +89,8 @@ struct suite {
 int suite_expand(const struct config *config, const struct config_know *know,
 		 const struct suite_opts *o, struct suite *out, struct config_findings *f);
 void suite_release(struct suite *s);
+/* ERR_USAGE when --only chose none of them; suite_run asks it, too. */
+int suite_check_only(const struct suite *s, struct err *e);
 
 /* Whether a server of one would do for the other. */
 bool suite_same_servers(const struct experiment *a, const struct experiment *b);

@@ -46,12 +46,12 @@ static bool is_same_group(const struct suite_member *a, const struct suite_membe
 
 bool suite_adapt_is_due(const struct suite_sitting *t, size_t at)
 {
-	const struct suite_member *m = &t->s->member[t->todo[at]];
+	const struct suite_member *m = &t->s->member[t->due[at]];
 
 	if (!is_adaptive(m))
 		return false;
-	for (size_t i = at + 1; i < t->n_todo; i++)
-		if (is_same_group(&t->s->member[t->todo[i]], m))
+	for (size_t i = at + 1; i < t->n_due; i++)
+		if (is_same_group(&t->s->member[t->due[i]], m))
 			return false;
 	return true;
 }
@@ -283,11 +283,11 @@ int suite_adapt(struct suite_sitting *t, const struct suite_member *m,
 	return rc;
 }
 
-/* Whether todo, run in this process, has seen to the group. */
+/* Whether due, run in this process, has seen to the group. */
 static bool is_seen_to(const struct suite_sitting *t, const struct suite_member *m)
 {
-	for (size_t i = 0; t->s->jobs <= 1 && i < t->n_todo; i++)
-		if (is_same_group(&t->s->member[t->todo[i]], m))
+	for (size_t i = 0; t->s->jobs <= 1 && i < t->n_due; i++)
+		if (is_same_group(&t->s->member[t->due[i]], m))
 			return true;
 	return false;
 }

@@ -214,7 +214,7 @@ static double grace_s(const struct experiment *x)
 
 static int start(struct suite_sitting *t, struct job *job, size_t at, struct err *e)
 {
-	const struct suite_member *m = &t->s->member[t->todo[at]];
+	const struct suite_member *m = &t->s->member[t->due[at]];
 	struct arena arena = { 0 };
 	int config = config_fd(t->s, m, e), out[2] = { -1, -1 }, err[2] = { -1, -1 }, rc = -1;
 
@@ -394,15 +394,15 @@ int suite_jobs_run(struct suite_sitting *t, struct err *e)
 	bool is_ending = false;
 	int rc = 0;
 
-	while (next < t->n_todo || has_running(job, n_jobs)) {
+	while (next < t->n_due || has_running(job, n_jobs)) {
 		struct job *place = free_job(job, n_jobs);
 
 		is_ending = is_ending || rc < 0 || suite_is_cancelled(t) ||
 			    (t->s->stop_on_error && t->tally->failed);
 		if (is_ending && !has_running(job, n_jobs))
 			break;
-		while (!is_ending && place && next < t->n_todo && rc == 0 &&
-		       fits(t->s, job, n_jobs, &t->s->member[t->todo[next]].x)) {
+		while (!is_ending && place && next < t->n_due && rc == 0 &&
+		       fits(t->s, job, n_jobs, &t->s->member[t->due[next]].x)) {
 			rc = start(t, place, next++, e);
 			place = free_job(job, n_jobs);
 		}

@@ -175,6 +175,10 @@ static int check_axes(const struct config *c, const struct json_value *axes,
 	if (axes->kind != JSON_OBJECT)
 		return config_complain(c, f, axes, "matrix", "expected an object of lists, or a "
 				       "list of such objects, got %s", kind_of(axes));
+	if (axes->count == 0)
+		return config_complain(c, f, axes, "matrix", "expected an object with a list of values "
+				       "for each path, such as {server.max_num_seqs: [64, 256]}, got an "
+				       "empty one");
 	for (size_t i = 0; i < axes->count; i++) {
 		const struct json_value *list = &axes->item[i];
 

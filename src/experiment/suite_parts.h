@@ -31,8 +31,8 @@ struct suite_sitting {
 	const struct suite_opts *o;
 	const struct suite_hooks *hooks;
 	struct suite_tally *tally;
-	size_t *todo;                     /* places of member, in order */
-	size_t n_todo, n_ended;
+	size_t *due;                      /* places of member, in order */
+	size_t n_due, n_ended;
 	double began_s, took_s;           /* took_s: of all that have ended */
 	struct suite_member **probe;      /* of searches (adapt.h): beside those of the suite */
 	size_t n_probe;                   /* all that belong to it; n_probes: run in this sitting */
@@ -52,12 +52,12 @@ int suite_ended(struct suite_sitting *t, const struct suite_member *m, double to
 /* "FOLDER/upstream/LABEL": where the files for upstream's tables go. Caller frees. */
 char *suite_imported_stem(const struct suite *s, const struct suite_member *m);
 bool suite_is_cancelled(const struct suite_sitting *t);
-/* jobs > 1: every member of todo as a child. */
+/* jobs > 1: every member of due as a child. */
 int suite_jobs_run(struct suite_sitting *t, struct err *e);
 
 /* ---- suite_adapt.c: searches beyond imported lists of concurrency ---- */
 
-/* Whether the member at that place of todo is the last of its test and rate, and wants a search. */
+/* Whether the member at that place of due is the last of its test and rate, and wants a search. */
 bool suite_adapt_is_due(const struct suite_sitting *t, size_t at);
 /* The search of m's test and rate, by the results there are. Leaves servers in site. */
 int suite_adapt(struct suite_sitting *t, const struct suite_member *m,

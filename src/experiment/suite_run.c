@@ -215,13 +215,13 @@ static double left_s(const struct suite_sitting *t)
 	if (t->n_ended == 0)
 		return NAN;
 	return t->took_s / (double)t->n_ended / (double)jobs *
-	       (double)(t->n_todo + t->n_probes - t->n_ended);
+	       (double)(t->n_due + t->n_probes - t->n_ended);
 }
 
 void suite_say_begin(struct suite_sitting *t, const struct suite_member *m, size_t at)
 {
 	struct suite_now now = {
-		.member = m, .at = at, .n = t->n_todo + t->n_probes, .left_s = left_s(t),
+		.member = m, .at = at, .n = t->n_due + t->n_probes, .left_s = left_s(t),
 	};
 
 	if (t->hooks->member)
@@ -242,7 +242,7 @@ static void count(struct suite_tally *tally, const struct suite_document *d)
 static int ended(struct suite_sitting *t, const struct suite_member *m,
 		 const struct suite_document *d, double took_s, struct err *e)
 {
-	struct suite_now now = { .member = m, .n = t->n_todo + t->n_probes, .has_ended = true,
+	struct suite_now now = { .member = m, .n = t->n_due + t->n_probes, .has_ended = true,
 				 .took_s = took_s };
 
 	count(t->tally, d);
@@ -356,16 +356,16 @@ static bool next_has_same(const struct suite_sitting *t, size_t at)
 {
 	const struct suite *s = t->s;
 
-	return s->restart != SUITE_RESTART_ALWAYS && at + 1 < t->n_todo &&
-	       suite_same_servers(&s->member[t->todo[at]].x, &s->member[t->todo[at + 1]].x);
+	return s->restart != SUITE_RESTART_ALWAYS && at + 1 < t->n_due &&
+	       suite_same_servers(&s->member[t->due[at]].x, &s->member[t->due[at + 1]].x);
 }
 
 static int run_all(struct suite_sitting *t, struct experiment_site *site, struct err *e)
 {
 	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < t->n_todo; i++) {
-		const struct suite_member *m = &t->s->member[t->todo[i]];
+	for (size_t i = 0; rc == 0 && i < t->n_due; i++) {
+		const struct suite_member *m = &t->s->member[t->due[i]];
 		bool is_kept = next_has_same(t, i), is_last = suite_adapt_is_due(t, i);
 		bool is_searched = is_last && t->s->restart != SUITE_RESTART_ALWAYS;
 		size_t failed = t->tally->failed;
@@ -405,25 +405,20 @@ static int find_work(struct suite_sitting *t, struct err *e)
 {
 	const struct suite *s = t->s;
 	struct suite_document d;
-	size_t chosen = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
 		const struct suite_member *m = &s->member[s->order[i]];
 
 		if (!m->is_chosen)
 			continue;
-		chosen++;
 		if (t->o->is_resumed && is_done(m, &d)) {
 			t->tally->kept++;
 			t->tally->doubtful += !d.is_valid;
 		} else {
-			t->todo[t->n_todo++] = s->order[i];
+			t->due[t->n_due++] = s->order[i];
 		}
 	}
-	if (chosen == 0)
-		return err_set(e, ERR_USAGE, "--only: none of the %zu experiments matches; the first "
-			       "is called %s", s->n, s->member[0].label);
-	return 0;
+	return suite_check_only(s, e);
 }
 
 /* "NAME.json" of the folder goes to earlier/NAME.TIME.json. */
@@ -479,8 +474,8 @@ static int put_old_aside(const struct suite_sitting *t, struct err *e)
 	size_t n = 0;
 	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && !t->s->is_single && i < t->n_todo; i++) {
-		const struct suite_member *m = &t->s->member[t->todo[i]];
+	for (size_t i = 0; rc == 0 && !t->s->is_single && i < t->n_due; i++) {
+		const struct suite_member *m = &t->s->member[t->due[i]];
 		struct stat st;
 
 		if (stat(m->path, &st) < 0)
@@ -533,7 +528,7 @@ int suite_run(const struct suite *s, const struct suite_opts *o, const struct su
 	int fd = -1, rc;
 
 	*out = (struct suite_tally){ 0 };
-	t.todo = mem_array(s->n, sizeof(*t.todo));
+	t.due = mem_array(s->n, sizeof(*t.due));
 	rc = enter(s, &fd, e);
 	if (rc == 0)
 		rc = find_work(&t, e);
@@ -552,12 +547,12 @@ int suite_run(const struct suite *s, const struct suite_opts *o, const struct su
 			rc = -1;
 		if (rc == 0)
 			rc = write_tables(&t, e);
-		out->left = t.n_todo + t.n_probes - t.n_ended;
+		out->left = t.n_due + t.n_probes - t.n_ended;
 		out->is_interrupted = suite_is_cancelled(&t);
 	}
 	if (fd >= 0)
 		close(fd);
-	free(t.todo);
+	free(t.due);
 	free(t.probe);
 	arena_release(&t.arena);
 	return rc;

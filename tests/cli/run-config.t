@@ -53,6 +53,12 @@ my @refused = (
 		"--set server.port=x: server.port: expected an integer from 0 to 65535, got 'x'"],
 	['--set without a value', "server: {}\n", ['--set', 'server'],
 		'--set server: expected KEY=VALUE, for example benchmark.num_prompts=100'],
+	['--set of what is included', "server: {}\n", ['--set', 'include=a.yaml'],
+		'--set include=a.yaml: what is included is read before values are changed; name it in the '
+		. 'file'],
+	['a matrix of nothing', "server: {command: sim, model: sim}\nmatrix: {}\n", [],
+		'exp.yaml:2:9: matrix: expected an object with a list of values for each path, such as '
+		. '{server.max_num_seqs: [64, 256]}, got an empty one'],
 	['an unset variable', "server:\n  model: \${CONFIG_TEST_MODEL}\n", [],
 		'exp.yaml:2:10: server.model: the environment has no CONFIG_TEST_MODEL; set it, or write '
 		. '${CONFIG_TEST_MODEL:-otherwise}'],

@@ -140,9 +140,9 @@ sub is_clean { ok(!is_left_running(), "$_[0]: no server is left") }
 	($run, $d) = suite('kept', { %c, server => { %server, max_num_seqs => 2 } }, '--only', '*=4');
 	is_deeply(begun($run), ['num_prompts=4'], '--only');
 	is(scalar @{$d->{experiments}}, 3, 'the others stay in the document');
-	check_run('--only of nothing', run(args => words('kept', '--only', 'x*')), { status => 2,
+	check_run("--only of nothing @$_", run(args => words('kept', '--only', 'x*', @$_)), { status => 2,
 		err => 'profllm run: --only: none of the 3 experiments matches; the first is called '
-			. 'num_prompts=2' });
+			. 'num_prompts=2' }) for [], ['--dry-run'];
 }
 
 # ---- what fails ----
