@@ -25,8 +25,8 @@ BASE_CFLAGS := -std=c17 -O2 -g -D_GNU_SOURCE -ffp-contract=off -fno-omit-frame-p
 CFLAGS ?=
 LDFLAGS ?=
 LDLIBS := -lssl -lcrypto -lcurl -lpcre2-8 -lutf8proc -lz -lzstd -lsnappy -llz4 -lbrotlidec -larchive \
-	-lturbojpeg -lpng16 -lwebp -lwebpdemux -lgif -lsndfile -lavformat -lavcodec -lavutil -lyaml -lm \
-	-pthread
+	-lturbojpeg -lpng16 -lwebp -lwebpdemux -lgif -lsndfile -lavformat -lavcodec -lavutil -lyaml \
+	-lsqlite3 -lpq -lmicrohttpd -lm -pthread
 CPPFLAGS := -Isrc -I$(O)/gen -include src/base/banned.h
 
 LAYERS := $(shell sed -n 's/^\([a-z]*\):.*/\1/p' src/LAYERS)

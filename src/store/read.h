@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store/read.h - a file somebody hands in, as the runs that are in it. Pure.
+ *
+ * Kinds (store/kinds.h has a row of each): documents and suites of `profllm run`, results of
+ * `bench serve`, throughput, latency and startup (ours and vLLM's), .pytorch.json, the
+ * benchmark_results.json of vLLM's nightlies, a sweep's summary, and JSON lines of any of them. A kind
+ * is told by what is in the file, never by its name.
+ *
+ * Hostile bytes: at most INGEST_BYTES_MAX, JSON_DEPTH_MAX deep, INGEST_CELLS_MAX cells a run,
+ * INGEST_RUNS_MAX runs a file; invalid UTF-8, a NaN where a number must be, a wrong type of a key
+ * that everything rests on: -1 and one sentence with the place. Infinity and "inf" are infinite.
+ * A metric that is NaN is null.
+ */
+#pragma once
+#include "base/arena.h"
+#include "base/err.h"
+#include "index/row.h"
+
+#define INGEST_BYTES_MAX (64u << 20)
+#define INGEST_CELLS_MAX 4000
+#define INGEST_RUNS_MAX 100000
+#define INGEST_TEXT_BYTES_MAX 4096 /* of a cell; longer ones are cut, the document keeps them */
+
+struct read_run {
+	struct row row;        /* id 0 */
+	struct str run_id;     /* the document's own; else made of its content: "sha256:" and 16 digits */
+	struct str kind;       /* "profllm", "serve", "throughput" ... */
+	struct str hash;       /* SHA-256 of the run's canonical document, arrays included, in hex */
+	struct str document;   /* its JSON without per-request arrays */
+	struct str arrays;     /* {"ttfts": [...], ...}: per-request arrays; empty: none */
+	double timestamp_s;    /* when it ran; NAN: not told */
+};
+
+struct read_file {
+	struct read_run *run;
+	size_t n;
+	struct str *note; /* what was left out or doubtful, a sentence each */
+	size_t n_notes;
+};
+
+/* name (may be empty) is what the file was called: for sentences, and suite names of folders. */
+int read_document(struct str name, struct str bytes, struct arena *a, struct read_file *out,
+		  struct err *e);

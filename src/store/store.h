@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store/store.h - what is kept: runs, their documents, and what people say of them; with the index
+ * over them. `sqlite:PATH` (or a path) or `postgresql://...`; everything behind is the same.
+ *
+ * Tables: benchmark_runs, wide, a column per parameter and metric (new ones are added as they come)
+ * beside the raw document; documents, arrays, jobs, job_files, presets, annotations, exclusions,
+ * traces, changes (the sequence). What a call acknowledged is on disk, whatever happens next.
+ * Any thread may call anything; writes take turns.
+ *
+ * Names: a run's number is `id` (store), its `run_id` is the document's. The same hash again is a
+ * duplicate and changes nothing. The same run_id with another hash is a conflict: both are kept, the
+ * newer one is shown, the older one is its history (INDEX_SUPERSEDED).
+ *
+ * Errors: ERR_USAGE for what the caller got wrong (unknown id, taken name), ERR_RUN for the world's.
+ */
+#pragma once
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "index/index.h"
+#include "store/read.h"
+
+struct store;
+
+struct store_opts {
+	const char *url;          /* NULL: sqlite in $XDG_DATA_HOME/profllm/store.db */
+	const char *snapshot;     /* NULL: beside the SQLite file; "" none */
+	bool is_read_only;
+	bool has_no_index;        /* for verbs that only write or copy */
+};
+
+int store_open(const struct store_opts *o, struct store **out, struct err *e);
+/* Saves the snapshot when there is one and rows have changed. */
+void store_close(struct store *s);
+struct index *store_index(struct store *s);
+
+/* ---- runs in ---- */
+
+enum put_outcome { PUT_NEW, PUT_DUPLICATE, PUT_CONFLICT, PUT_INVALID };
+const char *put_outcome_name(enum put_outcome o);
+
+struct put_result {
+	enum put_outcome outcome;
+	int64_t id;            /* of the run, also of a duplicate */
+	struct str reason;     /* invalid, conflict: a sentence; in the arena */
+};
+
+/* All or none; durable and visible to the next view when it returns. who: who handed it in. */
+int store_put(struct store *s, const struct read_run *run, size_t n, struct str who,
+	      struct arena *a, struct put_result *out, struct err *e);
+
+/* A job is an upload of many files, or an experiment that was started; it outlives a restart. */
+struct job_file {
+	struct str name;
+	bool is_done;
+	struct put_result result;
+	size_t n_runs;
+};
+struct job {
+	struct str id;            /* 16 hex digits */
+	struct str kind;          /* "upload", "run" */
+	struct str state;         /* "waiting", "running", "done", "failed", "cancelled" */
+	struct str detail;        /* JSON of its kind's own matters */
+	double created_s, ended_s; /* NAN: not yet */
+	size_t n_files, n_done, n_outcome[4];
+	struct job_file *file;    /* store_job only */
+};
+int store_job_begin(struct store *s, struct str kind, struct str detail, char id[17], struct err *e);
+/* The bytes are durable when it returns: a killed upload goes on at the next start. */
+int store_job_add(struct store *s, const char *id, struct str name, struct str bytes, struct err *e);
+int store_job_state(struct store *s, const char *id, const char *state, struct str detail,
+		    struct err *e);
+/* Takes the next waiting file of any upload job in (1), or finds none (0). */
+int store_job_step(struct store *s, struct err *e);
+int store_job(struct store *s, const char *id, struct arena *a, struct job *out, struct err *e);
+int store_jobs(struct store *s, size_t limit, struct arena *a, struct job **out, size_t *n,
+	       struct err *e);
+
+/* ---- one run ---- */
+
+struct run_whole {
+	int64_t id;
+	struct str run_id, kind, hash, who, document;
+	unsigned flags;
+	double received_s;
+	bool has_arrays;
+	int64_t *version;  /* ids of the same run_id, newest first, this one among them */
+	size_t n_versions;
+};
+int store_run(struct store *s, int64_t id, struct arena *a, struct run_whole *out, struct err *e);
+int store_run_arrays(struct store *s, int64_t id, struct buf *out, struct err *e);
+/* 0: there is none. */
+int64_t store_find(struct store *s, struct str run_id);
+
+/* ---- what people say ---- */
+
+struct annotation { int64_t id, run; struct str text, who; double at_s; };
+int store_annotate(struct store *s, int64_t run, struct str text, struct str who, int64_t *id,
+		   struct err *e);
+int store_annotation_drop(struct store *s, int64_t id, struct err *e);
+int store_annotations(struct store *s, int64_t run, struct arena *a, struct annotation **out,
+		      size_t *n, struct err *e);
+/* An empty reason takes the exclusion back. History stays. */
+int store_exclude(struct store *s, int64_t run, struct str reason, struct str who, struct err *e);
+struct exclusion { struct str reason, who; double at_s; bool is_over; };
+int store_exclusions(struct store *s, int64_t run, struct arena *a, struct exclusion **out,
+		     size_t *n, struct err *e);
+
+struct preset { int64_t id; struct str name, body; double at_s; }; /* body: JSON */
+int store_preset_put(struct store *s, int64_t id, struct str name, struct str body, int64_t *out,
+		     struct err *e); /* id 0: a new one */
+int store_preset_drop(struct store *s, int64_t id, struct err *e);
+int store_presets(struct store *s, struct arena *a, struct preset **out, size_t *n, struct err *e);
+
+/* Marks on a trend: an expected change, or one that somebody has seen. */
+struct change_mark { int64_t id; struct str series, at, kind, text, who; double at_s; };
+int store_mark_put(struct store *s, const struct change_mark *m, int64_t *id, struct err *e);
+int store_mark_drop(struct store *s, int64_t id, struct err *e);
+int store_marks(struct store *s, struct arena *a, struct change_mark **out, size_t *n,
+		struct err *e);
+
+/* ---- traces: files by their content, beside the store ---- */
+
+struct trace {
+	int64_t id, run;         /* run 0: none yet */
+	struct str name, hash, model, commit, state; /* "here", "missing", "expired" */
+	int64_t bytes;
+	double at_s;
+};
+/* Takes the file over (a copy by its hash); the same content is kept once. */
+int store_trace_put(struct store *s, int64_t run, struct str name, const char *path, int64_t *id,
+		    struct err *e);
+int store_traces(struct store *s, int64_t run, struct arena *a, struct trace **out, size_t *n,
+		 struct err *e); /* run 0: all */
+/* A descriptor to read from, for close(). */
+int store_trace_open(struct store *s, int64_t id, struct arena *a, struct trace *out, struct err *e);
+int store_trace_drop(struct store *s, int64_t id, struct err *e);
+
+/* ---- keeping it ---- */
+
+int store_backup(struct store *s, const char *path, struct err *e); /* one file, while in use */
+int store_restore(const char *url, const char *path, bool is_forced, struct err *e);
+/* Sentences about what is wrong; *n 0: nothing. */
+int store_check(struct store *s, struct arena *a, struct str **finding, size_t *n, struct err *e);
+/* Runs that ran before: archived (hidden, kept), or removed for good with documents and arrays. */
+int store_archive(struct store *s, const struct filter *f, bool is_archived, size_t *n, struct err *e);
+int store_remove(struct store *s, const struct filter *f, size_t *n, struct err *e);
+struct retention { double archive_days, remove_days, trace_days; int64_t trace_bytes; }; /* 0: none */
+int store_retain(struct store *s, const struct retention *r, struct buf *told, struct err *e);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * web/route.h - what the server hands to a route, and what a route hands back.
+ *
+ * A route is a row: method, path, function. The server (server.c) has already checked token, size,
+ * JSON and read-only mode, and afterwards adds data_version and query_ms, ETag, compression and
+ * security headers, and writes the log line. A handler only reads the request and fills the answer;
+ * it may run in any of several threads at once.
+ *
+ * A handler returns 0, or -1 with an error: ERR_USAGE is told as 400 (404 and others by
+ * answer->status, when the handler set it), everything else as 500. The sentence goes to
+ * the client, `pointer` with it where the handler set one.
+ */
+#pragma once
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "index/index.h"
+#include "json/read.h"
+#include "json/write.h"
+#include "store/store.h"
+
+struct web; /* the server: its options, its store, its jobs; web.h */
+
+struct web_request {
+	struct web *web;
+	struct store *store;
+	struct index_view *view;       /* of the moment the request came */
+	struct arena *arena;           /* gone with the request */
+	const char *method;
+	struct str path;
+	struct str id[2];              /* what {id} and a second {...} of the route's path were */
+	const struct json_value *body; /* NULL: none; else valid JSON of at most the route's size */
+	struct str raw;                /* the body's bytes, where the route is ROUTE_RAW */
+	struct str who;                /* who asks: the token's name, or "local" */
+};
+
+/* A parameter of the query string, percent-decoded; empty when it is not there. */
+struct str web_param(const struct web_request *r, const char *name);
+bool web_has_param(const struct web_request *r, const char *name);
+
+struct web_answer {
+	unsigned status;         /* 200 unless set */
+	const char *type;        /* application/json unless set */
+	struct json_writer json; /* open object in body: members are put here */
+	struct buf body;         /* or bytes of another type */
+	struct str pointer;      /* of an error */
+	struct str file_name;    /* Content-Disposition: attachment; sanitised by the server */
+	/* Bytes by and by instead of body: returns how many, 0 at the end, -1 to break off. */
+	long (*pull)(void *self, char *out, size_t room);
+	void (*pull_end)(void *self);
+	void *self;
+	int fd;                  /* a file instead (with Range); -1 none; closed by the server */
+	bool is_stream;          /* server-sent events: pull may answer 0 bytes "not yet" by -2 */
+};
+
+enum route_flag {
+	ROUTE_CHANGES = 1,  /* refused in read-only mode */
+	ROUTE_RAW = 2,      /* the body is not parsed */
+	ROUTE_OPEN = 4,     /* needs no token */
+	ROUTE_READS = 8,    /* depends on data_version and the request only: gets an ETag */
+	ROUTE_PARTS = 16,   /* multipart: handled by upload.c while it comes in */
+};
+
+struct web_route {
+	const char *method, *path; /* "/api/data/experiments/{id}" */
+	unsigned flags;
+	int (*handle)(const struct web_request *r, struct web_answer *a, struct err *e);
+};
+
+/* A row of each file that has routes; server.c holds the list of lists. */
+struct web_routes { const struct web_route *route; size_t n; };
+extern const struct web_routes filters_routes, data_routes, export_routes, analysis_routes,
+	upload_routes, job_routes, launch_routes, people_routes, trace_routes;
