@@ -31,7 +31,8 @@ struct web_request {
 	struct str path;
 	struct str id[2];              /* what {id} and a second {...} of the route's path were */
 	const struct json_value *body; /* NULL: none; else valid JSON of at most the route's size */
-	struct str raw;                /* the body's bytes, where the route is ROUTE_RAW */
+	struct str raw;                /* the body's bytes, where the route is ROUTE_RAW or _PARTS */
+	struct str content_type;       /* of the body; web/parts.h reads a form's parts */
 	struct str who;                /* who asks: the token's name, or "local" */
 };
 
@@ -39,11 +40,13 @@ struct web_request {
 struct str web_param(const struct web_request *r, const char *name);
 bool web_has_param(const struct web_request *r, const char *name);
 
+struct web_header { const char *name, *value; struct web_header *next; };
+
 struct web_answer {
 	unsigned status;         /* 200 unless set */
-	const char *type;        /* application/json unless set */
+	const char *type;        /* NULL: body is the open object of json; else set by web_bytes */
 	struct json_writer json; /* open object in body: members are put here */
-	struct buf body;         /* or bytes of another type */
+	struct buf body;         /* or bytes of another type, after web_bytes */
 	struct str pointer;      /* of an error */
 	struct str file_name;    /* Content-Disposition: attachment; sanitised by the server */
 	/* Bytes by and by instead of body: returns how many, 0 at the end, -1 to break off. */
@@ -51,15 +54,23 @@ struct web_answer {
 	void (*pull_end)(void *self);
 	void *self;
 	int fd;                  /* a file instead (with Range); -1 none; closed by the server */
+	struct web_header *header;
 	bool is_stream;          /* server-sent events: pull may answer 0 bytes "not yet" by -2 */
 };
+
+/* The body is bytes of this type (borrowed), which the caller adds to a->body, now empty. */
+void web_bytes(struct web_answer *a, const char *type);
+/* A header of the answer; value is copied. */
+void web_set_header(const struct web_request *r, struct web_answer *a, const char *name,
+		    const char *value);
 
 enum route_flag {
 	ROUTE_CHANGES = 1,  /* refused in read-only mode */
 	ROUTE_RAW = 2,      /* the body is not parsed */
 	ROUTE_OPEN = 4,     /* needs no token */
 	ROUTE_READS = 8,    /* depends on data_version and the request only: gets an ETag */
-	ROUTE_PARTS = 16,   /* multipart: handled by upload.c while it comes in */
+	ROUTE_PARTS = 16,   /* the body is a form with files (web/parts.h) */
+	ROUTE_QUICK = 32,   /* asks neither store nor index for long: no worker is needed */
 };
 
 struct web_route {

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * web/web.h - the dashboard as one HTTP server over one store.
+ *
+ *   polling threads (libmicrohttpd) ──► exchange ──► workers ──► routes ──► store, index, analysis
+ *         heads, bodies, answers        exchange.h   work.c      route.h
+ *
+ * Polling threads never wait for a query: what asks the store or the index is done by workers while
+ * its connection is suspended. Connections that do nothing are closed, the oldest first, when there
+ * are too many, so that nobody can keep others out by holding them open.
+ */
+#pragma once
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "store/store.h"
+
+#define WEB_CONNECTIONS_MAX 1024          /* at once; the oldest idle one makes room */
+#define WEB_ADDRESS_CONNECTIONS_MAX 256   /* likewise of one address that is not this machine's */
+#define WEB_JSON_BYTES_MAX (4u << 20)     /* the body of a question */
+#define WEB_FORM_BYTES_MAX (2ull << 30)   /* an upload of many files, or of traces */
+#define WEB_SPOOL_BYTES_MAX (8ull << 30)  /* bodies on their way in, of all connections */
+#define WEB_PARTS_MAX 10000               /* files of one upload */
+#define WEB_HEAD_BYTES_MAX 32768          /* of a request: line and headers */
+#define WEB_STREAMS_MAX 128               /* event streams at once */
+#define WEB_STOP_SECONDS 10               /* for what is in flight when the server is stopped */
+#define WEB_LAUNCHES_MAX 64
+#define WEB_TOKEN_CHARS_MIN 16
+
+struct web_opts {
+	struct store *store;              /* outlives the server */
+	const char *store_kind;           /* "sqlite", "postgresql" */
+	const char *listen;               /* "HOST:PORT", "[::1]:0" */
+	const char *token_file;           /* NULL: none, which only a loopback address allows */
+	const char *const *host_name;     /* further names it is called by */
+	size_t n_host_names;
+	const char *version;
+	const char *log_path;             /* NULL: only errors are logged, on log_fd */
+	int log_fd;
+	const char *folder;               /* of jobs; made when needed */
+	unsigned launches;                /* experiments at once; 0: none can be started */
+	bool is_read_only;
+};
+
+struct web;
+
+/* Binds and checks, serves nothing yet. ERR_USAGE for what the options got wrong. */
+int web_open(const struct web_opts *o, struct web **out, struct err *e);
+const char *web_url(const struct web *w);
+unsigned web_port(const struct web *w);
+/* Threads of its own serve from here on. */
+int web_start(struct web *w, struct err *e);
+/* Opens the log file again, as rotation wants it. */
+void web_log_reopen(struct web *w);
+/*
+ * Takes no more connections, finishes what is in flight, ends experiments that it started. False:
+ * something was not over after WEB_STOP_SECONDS; the process has to end then, and nothing is freed.
+ */
+bool web_stop(struct web *w);
+/* After web_stop gave true, or without web_start. */
+void web_free(struct web *w);
