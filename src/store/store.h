@@ -5,8 +5,10 @@
  *
  * Tables: benchmark_runs, wide, a column per parameter and metric (new ones are added as they come)
  * beside the raw document; documents, arrays, jobs, job_files, presets, annotations, exclusions,
- * traces, changes (the sequence). What a call acknowledged is on disk, whatever happens next.
- * Any thread may call anything; writes take turns.
+ * traces; every change has a number (the sequence). What a call acknowledged is on disk, whatever
+ * happens next. Any thread may call anything; writes take turns, also with other processes.
+ *
+ * Texts are valid UTF-8 without U+0000; others are ERR_USAGE.
  *
  * Names: a run's number is `id` (store), its `run_id` is the document's. The same hash again is a
  * duplicate and changes nothing. The same run_id with another hash is a conflict: both are kept, the
@@ -26,14 +28,24 @@ struct store;
 struct store_opts {
 	const char *url;          /* NULL: sqlite in $XDG_DATA_HOME/profllm/store.db */
 	const char *snapshot;     /* NULL: beside the SQLite file; "" none */
+	const char *traces;       /* folder of trace files; NULL: beside the SQLite file, else refused */
 	bool is_read_only;
 	bool has_no_index;        /* for verbs that only write or copy */
 };
 
+/* A store that is not there is made, unless it is opened to be read only. */
 int store_open(const struct store_opts *o, struct store **out, struct err *e);
 /* Saves the snapshot when there is one and rows have changed. */
 void store_close(struct store *s);
 struct index *store_index(struct store *s);
+const char *store_kind(const struct store *s); /* "sqlite" or "postgresql" */
+/*
+ * Takes over what other processes have written; a single cheap question when that is nothing.
+ * store_maintain does so, and saves the snapshot once enough has changed: for calling
+ * every few seconds.
+ */
+int store_refresh(struct store *s, struct err *e);
+int store_maintain(struct store *s, struct err *e);
 
 /* ---- runs in ---- */
 
@@ -67,11 +79,21 @@ struct job {
 	struct job_file *file;    /* store_job only */
 };
 int store_job_begin(struct store *s, struct str kind, struct str detail, char id[17], struct err *e);
-/* The bytes are durable when it returns: a killed upload goes on at the next start. */
+/*
+ * The bytes are durable when it returns. Files wait until the job's state is "running": who has handed
+ * over all of them sets it. store_job_resume, at a server's start, does so for uploads that were
+ * cut short, so that what was acknowledged is worked off.
+ */
 int store_job_add(struct store *s, const char *id, struct str name, struct str bytes, struct err *e);
+int store_job_add_all(struct store *s, const char *id, const struct str *name,
+		      const struct str *bytes, size_t n, struct err *e); /* all or none */
+int store_job_resume(struct store *s, struct err *e);
 int store_job_state(struct store *s, const char *id, const char *state, struct str detail,
 		    struct err *e);
-/* Takes the next waiting file of any upload job in (1), or finds none (0). */
+/*
+ * Takes in the next waiting files of a running upload job (1: there may be more), or finds none (0).
+ * A job without waiting files is done. A file and its outcome are one transaction.
+ */
 int store_job_step(struct store *s, struct err *e);
 int store_job(struct store *s, const char *id, struct arena *a, struct job *out, struct err *e);
 int store_jobs(struct store *s, size_t limit, struct arena *a, struct job **out, size_t *n,
