@@ -28,7 +28,7 @@ struct web_request {
 	struct index_view *view;       /* of the moment the request came */
 	struct arena *arena;           /* gone with the request */
 	const char *method;
-	struct str path;
+	struct str path, query;        /* decoded; as it was sent: use web_param */
 	struct str id[2];              /* what {id} and a second {...} of the route's path were */
 	const struct json_value *body; /* NULL: none; else valid JSON of at most the route's size */
 	struct str raw;                /* the body's bytes, where the route is ROUTE_RAW or _PARTS */
