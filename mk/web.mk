@@ -7,7 +7,7 @@
 
 WEB ?= 1
 PAGES := timeline.html dataset.html
-WEB_SRC := $(wildcard web/package*.json web/tsconfig.json web/build.mjs web/pages/* web/src/*/*)
+WEB_SRC := $(wildcard web/package*.json web/tsconfig.json web/*.mjs) $(shell find web/pages web/src -type f)
 
 .PHONY: web
 web: web/dist/.made-of

@@ -32,7 +32,7 @@ if [ "$(cat node_modules/.made-of 2>/dev/null)" != "$packages" ]; then
 	}
 	echo "$packages" >node_modules/.made-of
 fi
-sources=$(find pages src build.mjs tsconfig.json package.json package-lock.json -type f |
+sources=$(find pages src app.config.mjs build.mjs tsconfig.json package.json package-lock.json -type f |
 	LC_ALL=C sort | xargs sha256sum | sha256sum)
 if [ "$(cat dist/.made-of 2>/dev/null)" != "$sources" ]; then
 	say WEB web/dist

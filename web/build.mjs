@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// build.mjs: every page of pages/ as one HTML file in dist/, with script and style inside.
+// build.mjs: every page of pages/ as one HTML file in dist/, with script and style inside; and the
+// dashboard's front end as many files in dist/app (app.config.mjs).
 //
 // A page may load nothing: its policy names the hash of its own script and style and forbids
 // everything else, so a page with a run's data in it opens from disk and sends nothing.
@@ -8,6 +9,7 @@ import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
+import app from './app.config.mjs';
 
 const root = dirname(fileURLToPath(import.meta.url));
 const hash = (text) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
@@ -56,3 +58,4 @@ rmSync(join(root, 'dist'), { recursive: true, force: true });
 mkdirSync(join(root, 'dist'), { recursive: true });
 for (const file of readdirSync(join(root, 'pages')).filter((name) => name.endsWith('.html')))
 	await page(file);
+await build(app);

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// frame.tsx: what is around every page: navigation, theme, help, notes, and the door.
+import { Suspense, useEffect, useRef, useState, type ReactNode } from 'react';
+import { QueryClientProvider } from '@tanstack/react-query';
+import { LOGIN_WANTED } from './api';
+import { Help } from './help';
+import { useKeys } from './keys';
+import { Login } from './login';
+import { PAGES, placeOf, type Page, type Place } from './pages';
+import { Icon } from './parts/icon';
+import { Link } from './parts/link';
+import { Menu } from './parts/menu';
+import { Boundary, Empty, Loading } from './parts/states';
+import { Toasts } from './parts/toast';
+import { client, useHealth } from './query';
+import { usePageTarget, useSelection } from './state';
+import { count } from './show';
+import { chooseTheme, useThemeChoice, type Choice } from './theme';
+import { navigate, usePath } from './url';
+
+const GROUPS: [Page['group'], string][] =
+	[['look', 'Look'], ['analyse', 'Analyse'], ['manage', 'Manage']];
+const THEMES: [Choice, string, 'sun' | 'moon' | 'screen'][] =
+	[['light', 'Light', 'sun'], ['dark', 'Dark', 'moon'], ['system', 'As the system', 'screen']];
+
+function Navigation({ now, onGo }: { now: string; onGo?: () => void }): ReactNode {
+	const target = usePageTarget();
+	return (
+		<>{GROUPS.map(([group, label]) => (
+			<ul key={group} className="nav-group" aria-label={label}>
+				{PAGES.filter((p) => p.group === group).map((p) => (
+					<li key={p.name}>
+						<Link to={target(p.path)} onClick={onGo}
+							aria-current={p.name === now ? 'page' : undefined}>{p.label}</Link>
+					</li>
+				))}
+			</ul>
+		))}</>
+	);
+}
+
+function ThemeMenu(): ReactNode {
+	const choice = useThemeChoice();
+	const icon = THEMES.find(([name]) => name === choice)![2];
+	return (
+		<Menu label={`Theme: ${choice}`} title="Light or dark" icon={icon} isBare look="quiet" align="end">
+			{(close) => THEMES.map(([name, label, mark]) => (
+				<button key={name} type="button" className="menu-item" aria-pressed={name === choice}
+					onClick={() => {
+						chooseTheme(name);
+						close();
+					}}>
+					<Icon name={mark} /><span>{label}</span>
+				</button>
+			))}
+		</Menu>
+	);
+}
+
+function State(): ReactNode {
+	const health = useHealth();
+	if (health.isError)
+		return <span className="pulse bad" role="status">No answer</span>;
+	if (!health.data)
+		return null;
+	const { runs, version, store, is_read_only: isReadOnly } = health.data;
+	return (
+		<span className="pulse" title={`profllm ${version}, store: ${store}`}>
+			{isReadOnly && <span className="tag">read-only</span>}
+			<span className="num">{count(runs, 'run')}</span>
+		</span>
+	);
+}
+
+function Top({ place, onHelp }: { place: Place; onHelp: () => void }): ReactNode {
+	const target = usePageTarget();
+	const name = place.page?.name === 'run' ? 'runs' : place.page?.name ?? '';
+	return (
+		<header className="top">
+			<a className="skip" href="#main">Skip to the page</a>
+			<div className="small-nav">
+				<Menu label="Pages" icon="menu" isBare look="quiet">
+					{(close) => <nav aria-label="Pages"><Navigation now={name} onGo={close} /></nav>}
+				</Menu>
+			</div>
+			<Link className="brand" to={target('/runs')}>
+				<svg viewBox="0 0 32 32" width="22" height="22" aria-hidden="true">
+					<rect width="32" height="32" rx="8" className="brand-ground" />
+					<path d="M7 22.5h3.5V17H7zM14.25 22.5h3.5v-9.5h-3.5zM21.5 22.5H25V9h-3.5z"
+						className="brand-bars" />
+				</svg>
+				<span>ProfLLM</span>
+			</Link>
+			<nav className="wide-nav" aria-label="Pages"><Navigation now={name} /></nav>
+			<div className="top-tools">
+				<State />
+				<ThemeMenu />
+				<button type="button" className="quiet icon" aria-label="Keys and help" title="Keys (?)"
+					onClick={onHelp}><Icon name="help" /></button>
+			</div>
+		</header>
+	);
+}
+
+function View({ place }: { place: Place }): ReactNode {
+	if (!place.page) {
+		return (
+			<Empty title="There is no such page">
+				<p><Link to="/runs">All runs</Link></p>
+			</Empty>
+		);
+	}
+	const Component = place.page.view;
+	return (
+		<Boundary key={`${place.page.name}/${place.id}`}>
+			<Suspense fallback={<Loading />}><Component id={place.id} /></Suspense>
+		</Boundary>
+	);
+}
+
+/** The page's name in the window's title, and the focus on the page after going to another. */
+function useArrival(place: Place): void {
+	const first = useRef(true);
+	const name = place.page?.label ?? 'Not found';
+	const where = `${place.page?.name}/${place.id}`;
+	useEffect(() => {
+		document.title = `${place.id || name} · ProfLLM`;
+		if (!first.current)
+			document.getElementById('main')?.focus({ preventScroll: true });
+		first.current = false;
+	}, [where, name, place.id]);
+}
+
+function Shell(): ReactNode {
+	const place = placeOf(usePath());
+	const target = usePageTarget();
+	const { ids } = useSelection();
+	const [isHelp, setHelp] = useState(false);
+	const [isLogin, setLogin] = useState(false);
+	useArrival(place);
+	useKeys([
+		{ key: '?', text: 'show these keys', act: () => setHelp(true) },
+		{ key: 'c', text: 'compare the selected runs', act: () => {
+			if (ids.length && PAGES.some((p) => p.name === 'compare'))
+				navigate(target('/compare'));
+		} },
+	]);
+	useEffect(() => {
+		const ask = (): void => setLogin(true);
+		addEventListener(LOGIN_WANTED, ask);
+		return () => removeEventListener(LOGIN_WANTED, ask);
+	}, []);
+	return (
+		<>
+			<Top place={place} onHelp={() => setHelp(true)} />
+			<main id="main" tabIndex={-1}><View place={place} /></main>
+			{isHelp && <Help onClose={() => setHelp(false)} />}
+			{isLogin && <Login onClose={() => setLogin(false)} />}
+			<Toasts />
+		</>
+	);
+}
+
+export function App(): ReactNode {
+	return <QueryClientProvider client={client}><Shell /></QueryClientProvider>;
+}

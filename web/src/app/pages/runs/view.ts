@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// view.ts: the Runs page without its drawing: order, columns, and facets as rows of a list.
+import type { Cell } from '../../api';
+import { selectedValues, type And, type Condition, type Filter } from '../../filter';
+import { isCondition } from '../../filter';
+import type { ColumnOption, Facet, Sort } from '../../query';
+import { columnLabel, count, showCell, showValue } from '../../show';
+import { flagCodec, listCodec, type Codec } from '../../url';
+
+export const PAGE_ROWS = 200;
+export const SORTS_MAX = 4;
+export const DIFFERING_MAX = 400;
+export const SEARCH_FROM = 20; /* values, from which on a list has a search box */
+/** What every row needs for its first column. */
+export const LEAD_COLUMNS = ['name', 'run_id', 'verdict', 'status'];
+const STATISTICS = ['output_throughput', 'request_throughput', 'median_ttft_ms', 'p99_ttft_ms',
+	'median_tpot_ms', 'median_itl_ms', 'median_e2el_ms', 'avg_latency', 'failed'];
+export const STATISTICS_SHOWN = 5;
+
+const USUAL_SORT: Sort[] = [{ column: 'timestamp', descending: true }];
+
+function sortText(sort: Sort[]): string {
+	return sort.map((s) => (s.descending ? '-' : '') + s.column).join(',');
+}
+
+export const sortCodec: Codec<Sort[]> = {
+	read: (text) => {
+		if (text === null)
+			return USUAL_SORT;
+		return text.split(',').filter((w) => w !== '' && w !== '-').slice(0, SORTS_MAX)
+			.map((w) => (w.startsWith('-') ? { column: w.slice(1), descending: true }
+				: { column: w, descending: false }));
+	},
+	write: (sort) => (sortText(sort) === sortText(USUAL_SORT) ? null : sortText(sort)),
+};
+
+/** Empty: the ones that the server shows unless told otherwise. */
+export const columnsCodec = listCodec();
+export const statisticsCodec = listCodec();
+export const differingCodec = flagCodec();
+
+/** A click on a column's head: best first, then the other way round, then not at all. */
+export function nextSort(sort: Sort[], column: string, isAdded: boolean, firstDown: boolean): Sort[] {
+	const now = sort.find((s) => s.column === column);
+	const others = isAdded ? sort.filter((s) => s.column !== column) : [];
+	if (!now)
+		return [...others.slice(0, SORTS_MAX - 1), { column, descending: firstDown }];
+	if (now.descending !== firstDown)
+		return others;
+	const turned = { column, descending: !now.descending };
+	return isAdded ? sort.map((s) => (s.column === column ? turned : s)) : [turned];
+}
+
+export function byName(options: ColumnOption[]): Map<string, ColumnOption> {
+	return new Map(options.map((o) => [o.column, o]));
+}
+
+export function labelOf(column: string, options: Map<string, ColumnOption>): string {
+	return options.get(column)?.label || columnLabel(column);
+}
+
+/** The first word of a parameter's name, or its unit: the small line below a label. */
+export function placeOf(column: string, options: Map<string, ColumnOption>): string {
+	const option = options.get(column);
+	if (option?.unit)
+		return option.unit;
+	return column.includes('.') ? column.slice(0, column.indexOf('.')) : '';
+}
+
+export function defaultStatistics(options: Map<string, ColumnOption>): string[] {
+	return STATISTICS.filter((c) => options.has(c)).slice(0, STATISTICS_SHOWN);
+}
+
+/** Columns whose rows are not all the same. */
+export function differing(facets: Facet[]): Set<string> {
+	return new Set(facets.filter((f) => f.distinct > 1 || (f.distinct === 1 && f.missing > 0))
+		.map((f) => f.column));
+}
+
+export function isRange(option: ColumnOption, facet: Facet | undefined): boolean {
+	return option.kind === 'number' && (facet ? facet.histogram !== undefined
+		: option.histogram !== undefined);
+}
+
+export interface FacetRow { value: Cell; count: number; isSelected: boolean }
+
+/**
+ * The values of a column with their rows now: those of the filtered set, those that only others
+ * have (0), and what is selected. Numbers by size, texts by rows; missing comes last.
+ */
+export function facetRows(option: ColumnOption, facet: Facet | undefined, filter: And): FacetRow[] {
+	const chosen = selectedValues(filter, option.column);
+	const rows = new Map<Cell, FacetRow>();
+	const put = (value: Cell, n: number): void => {
+		if (!rows.has(value))
+			rows.set(value, { value, count: n, isSelected: chosen.includes(value) });
+	};
+	for (const { value, count: n } of facet?.values ?? [])
+		if (value !== null)
+			put(value, n);
+	for (const { value } of option.values ?? [])
+		if (value !== null)
+			put(value, 0);
+	for (const value of chosen)
+		if (value !== null)
+			put(value, 0);
+	const list = [...rows.values()];
+	if (list.every((row) => typeof row.value === 'number'))
+		list.sort((a, b) => (a.value as number) - (b.value as number));
+	const isMissing = chosen.includes(null);
+	if (option.missing > 0 || (facet?.missing ?? 0) > 0 || isMissing)
+		list.push({ value: null, count: facet?.missing ?? 0, isSelected: isMissing });
+	return list;
+}
+
+/* ---- the filter in words ---- */
+
+const NAMED_MAX = 3;
+
+export function conditionText(c: Condition): string {
+	if ('in' in c) {
+		const names = c.in.slice(0, NAMED_MAX).map((v) => showValue(c.column, v)).join(', ');
+		return c.in.length > NAMED_MAX ? `${names} + ${c.in.length - NAMED_MAX}` : names;
+	}
+	if ('text' in c)
+		return `contains “${c.text}”`;
+	if ('missing' in c)
+		return c.missing ? 'missing' : 'present';
+	const { min, max } = c.range;
+	const show = (v: Cell | undefined): string => showCell(c.column, v);
+	if (min !== undefined && max !== undefined)
+		return min === max ? show(min) : `${show(min)} to ${show(max)}`;
+	if (min !== undefined)
+		return `≥ ${show(min)}`;
+	return max === undefined ? 'any number' : `≤ ${show(max)}`;
+}
+
+export function filterText(f: Filter, label: (column: string) => string): string {
+	if (isCondition(f))
+		return `${f.column === '*' ? 'any text' : label(f.column)}: ${conditionText(f)}`;
+	if ('not' in f)
+		return `not (${filterText(f.not, label)})`;
+	const parts = ('and' in f ? f.and : f.or).map((part) => {
+		const text = filterText(part, label);
+		return isCondition(part) || 'not' in part ? text : `(${text})`;
+	});
+	if (parts.length === 0)
+		return 'and' in f ? 'everything' : 'nothing';
+	return parts.join('and' in f ? ' and ' : ' or ');
+}
+
+/* ---- values as somebody types them ---- */
+
+function typed(word: string, kind: ColumnOption['kind'] | undefined): Cell {
+	if (word.length > 1 && word.startsWith('"') && word.endsWith('"'))
+		return word.slice(1, -1);
+	if (word === 'missing' || word === 'null')
+		return null;
+	if (kind !== 'text' && (word === 'true' || word === 'false'))
+		return word === 'true';
+	if (kind !== 'text' && word !== '' && Number.isFinite(Number(word)))
+		return Number(word);
+	return word;
+}
+
+/** "1, 2, missing": a list of values; "quotes" keep a comma or a number as text. */
+export function parseValues(text: string, kind: ColumnOption['kind'] | undefined): Cell[] {
+	const words = text.match(/"[^"]*"|[^,]+/g) ?? [];
+	return words.map((w) => w.trim()).filter((w) => w !== '').map((w) => typed(w, kind));
+}
+
+export function writeValues(values: Cell[], kind: ColumnOption['kind'] | undefined): string {
+	return values.map((v) => {
+		if (v === null)
+			return 'missing';
+		const text = String(v);
+		const isPlain = typeof v !== 'string' || (!/[",]/.test(text) && typed(text, kind) === v);
+		return isPlain ? text : `"${text}"`;
+	}).join(', ');
+}
+
+/* ---- exports ---- */
+
+export const EXPORT_URL_MAX = 6000;
+
+export interface ExportBody {
+	filter: Filter | null;
+	shown: string;
+	sort: Sort[];
+	columns: string[] | null;
+	format: 'csv' | 'jsonl';
+}
+
+/** A link that downloads, or null where the filter is too long for one. */
+export function exportTarget(body: ExportBody): string | null {
+	const params = new URLSearchParams({ format: body.format, shown: body.shown });
+	if (body.filter)
+		params.set('filter', JSON.stringify(body.filter));
+	if (body.columns)
+		params.set('columns', body.columns.join(','));
+	if (body.sort.length)
+		params.set('sort', sortText(body.sort));
+	const target = `/api/export/csv?${params}`;
+	return target.length > EXPORT_URL_MAX ? null : target;
+}
+
+export const runsText = (n: number): string => count(n, 'run');

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// states.tsx: what a page shows when it has nothing to show: yet, at all, or because of an error.
+import { Component, type ReactNode } from 'react';
+import { ApiError } from '../api';
+import { Icon, type IconName } from './icon';
+
+export function Loading({ what = 'Loading' }: { what?: string }): ReactNode {
+	return (
+		<div className="state loading" role="status">
+			<span className="spinner" aria-hidden="true" />
+			<span>{what}…</span>
+		</div>
+	);
+}
+
+interface EmptyProps { title: string; icon?: IconName; children?: ReactNode }
+
+export function Empty({ title, icon = 'search', children }: EmptyProps): ReactNode {
+	return (
+		<div className="state empty">
+			<span className="state-mark"><Icon name={icon} /></span>
+			<p className="state-title">{title}</p>
+			{children && <div className="state-text">{children}</div>}
+		</div>
+	);
+}
+
+interface FailureProps { error: unknown; onRetry?: (() => void) | undefined; title?: string }
+
+export function Failure({ error, onRetry, title }: FailureProps): ReactNode {
+	const api = error instanceof ApiError ? error : null;
+	const text = error instanceof Error ? error.message : String(error);
+	return (
+		<div className="state failure" role="alert">
+			<span className="state-mark"><Icon name="warning" /></span>
+			<p className="state-title">{title ?? api?.title ?? 'Something went wrong'}</p>
+			<div className="state-text">
+				<p>{text}</p>
+				{api?.pointer && <p className="dim">At <code>{api.pointer}</code></p>}
+			</div>
+			{onRetry && <button type="button" onClick={onRetry}>Try again</button>}
+		</div>
+	);
+}
+
+interface BoundaryProps { children: ReactNode }
+interface BoundaryState { error: unknown }
+
+/** Give it a key that changes with the page, so that one broken page does not stay. */
+export class Boundary extends Component<BoundaryProps, BoundaryState> {
+	override state: BoundaryState = { error: null };
+
+	static getDerivedStateFromError(error: unknown): BoundaryState {
+		return { error: error ?? new Error('unknown') };
+	}
+
+	override render(): ReactNode {
+		if (this.state.error === null)
+			return this.props.children;
+		return <Failure error={this.state.error} title="This page broke"
+			onRetry={() => this.setState({ error: null })} />;
+	}
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// query.ts: the API's answers as React state. Answers belong to a data version: when that grows
+// (somebody uploaded), what is on the screen is asked for again.
+import { useEffect, useRef } from 'react';
+import {
+	keepPreviousData, QueryClient, useInfiniteQuery, useQuery, type UseQueryResult,
+} from '@tanstack/react-query';
+import { ApiError, get, post, type Cell, type Values } from './api';
+import { asked, type And, type Filter } from './filter';
+import type { Shown } from './state';
+
+export interface Stamp { data_version: number; query_ms: number }
+
+export interface Health extends Stamp {
+	status: string;
+	version: string;
+	store: string;
+	runs: number;
+	is_read_only: boolean;
+	needs_token: boolean;
+}
+
+export type ColumnGroup = string;
+export interface Bin { from: number; to: number; count: number }
+export interface ValueCount { value: Cell; count: number }
+
+export interface ColumnOption {
+	column: string;
+	group: ColumnGroup;
+	label: string;
+	kind: 'text' | 'number' | 'bool' | 'mixed';
+	unit: string | null;
+	better: 'higher' | 'lower' | null;
+	distinct: number;
+	missing: number;
+	is_constant: boolean;
+	values?: ValueCount[];
+	min?: number | null;
+	max?: number | null;
+	histogram?: Bin[];
+}
+
+export interface Options extends Stamp { total: number; items: ColumnOption[] }
+
+export interface Facet {
+	column: string;
+	distinct: number;
+	missing: number;
+	others: number;
+	values?: (ValueCount & { selected: boolean })[];
+	min?: number | null;
+	max?: number | null;
+	histogram?: Bin[];
+}
+
+export interface Statistic {
+	column: string;
+	count: number;
+	missing: number;
+	min: number | null;
+	max: number | null;
+	mean: number | null;
+	std: number | null;
+	p50: number | null;
+	p90: number | null;
+	p95: number | null;
+	p99: number | null;
+}
+
+export interface Item { id: number; flags: string[]; values: Values }
+
+export interface Applied extends Stamp {
+	total: number;
+	items: Item[];
+	next: string | null;
+	columns: string[];
+	facets: Facet[];
+	statistics: Statistic[];
+}
+
+export interface Sort { column: string; descending: boolean }
+
+export interface ApplyBody {
+	filter: Filter | null;
+	shown: Shown;
+	sort?: Sort[];
+	limit?: number;
+	cursor?: string | null;
+	columns?: string[] | null;
+	facets?: string[] | 'auto' | null;
+	facet_values?: number;
+	bins?: number;
+	statistics?: string[];
+}
+
+const HEALTH_MS = 10_000;
+
+export const client = new QueryClient({
+	defaultOptions: { queries: {
+		staleTime: 60_000,
+		refetchOnWindowFocus: false,
+		retry: (times, why) => times < 2 && why instanceof ApiError && why.status === 0,
+	} },
+});
+
+/** Says that something on the server has changed: everything on the screen is asked again. */
+export function refresh(): void {
+	void client.invalidateQueries();
+}
+
+/** How the dashboard is; asked now and then, and the way that news arrives. */
+export function useHealth(): UseQueryResult<Health> {
+	const health = useQuery({
+		queryKey: ['health'], queryFn: ({ signal }) => get<Health>('/api/health', signal),
+		refetchInterval: HEALTH_MS, staleTime: 0,
+	});
+	const seen = useRef<number | undefined>(undefined);
+	const version = health.data?.data_version;
+	useEffect(() => {
+		if (version !== undefined && seen.current !== undefined && version !== seen.current)
+			void client.invalidateQueries({ predicate: (q) => q.queryKey[0] !== 'health' });
+		if (version !== undefined)
+			seen.current = version;
+	}, [version]);
+	return health;
+}
+
+export function useOptions(): UseQueryResult<Options> {
+	return useQuery({
+		queryKey: ['options'],
+		queryFn: ({ signal }) => get<Options>('/api/filters/options?facet_values=20', signal),
+		placeholderData: keepPreviousData,
+	});
+}
+
+/** Any question that only reads; the body is the key. The last answer stays while it is asked. */
+export function useAsked<T>(path: string, body: unknown, enabled = true): UseQueryResult<T> {
+	return useQuery({
+		queryKey: [path, body], enabled,
+		queryFn: ({ signal }) => post<T>(path, body, signal),
+		placeholderData: keepPreviousData,
+	});
+}
+
+export function useApply(body: ApplyBody, enabled = true): UseQueryResult<Applied> {
+	return useAsked<Applied>('/api/filters/apply', body, enabled);
+}
+
+/** Rows as one scrolls, page after page by cursor. */
+export function useRows(
+	filter: And, shown: Shown, sort: Sort[], columns: string[] | null, limit: number,
+) {
+	const body: ApplyBody = { filter: asked(filter), shown, sort, columns, limit };
+	return useInfiniteQuery({
+		queryKey: ['rows', body],
+		queryFn: ({ pageParam, signal }) => post<Applied>('/api/filters/apply',
+			{ ...body, cursor: pageParam }, signal),
+		initialPageParam: null as string | null,
+		getNextPageParam: (last) => last.next,
+		placeholderData: keepPreviousData,
+	});
+}
