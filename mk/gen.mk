@@ -7,7 +7,8 @@
 
 .PHONY: reference reference-check
 $(O)/gen/gen: tools/gen.c tools/gen_args.c tools/gen_experiment.c tools/gen_tree.c tools/gen_types.c \
-		$(call layer_obj,base json) | tools/gen.h tools/gen_tree.h
+		tools/gen_api.c tools/gen_api_types.c $(call layer_obj,base json) \
+		| tools/gen.h tools/gen_tree.h tools/gen_api.h
 	@mkdir -p $(@D)
 	$(call say,TOOL,$@)
 	$(Q)$(CC) $(BASE_CFLAGS) $(WARN) $(CFLAGS) $(CPPFLAGS) $(LDFLAGS) -o $@ $^ -lcrypto -lz -lyaml -lm
@@ -30,7 +31,12 @@ $(O)/gen/experiment/schema_text.h: $(EXPERIMENT_SCHEMAS) $(O)/gen/gen
 $(O)/obj/experiment/document.o: $(O)/gen/experiment/schema_text.h
 $(O)/gen/experiment.schema.json: $(EXPERIMENT_SCHEMAS) $(O)/gen/gen
 	$(Q)$(O)/gen/gen experiment-schema $< $@
-lint $(FUZZERS:%=$(O)/fuzz/%): | $(O)/gen/schema/result_rows.h $(O)/gen/engine/args_rows.h \
+$(O)/gen/web/api_text.h: schema/api.json $(O)/gen/gen
+	@mkdir -p $(@D)
+	$(call say,GEN,$@)
+	$(Q)$(O)/gen/gen api-literal $< $@
+$(O)/obj/web/data_api.o: $(O)/gen/web/api_text.h
+lint $(FUZZERS:%=$(O)/fuzz/%): | $(O)/gen/web/api_text.h $(O)/gen/schema/result_rows.h $(O)/gen/engine/args_rows.h \
 		$(O)/gen/experiment/schema_text.h
 
 $(O)/gen/result.md: schema/result.json $(O)/gen/gen
@@ -41,15 +47,20 @@ $(O)/gen/experiment-document.md: $(EXPERIMENT_SCHEMAS) $(O)/gen/gen
 	$(Q)$(O)/gen/gen experiment-page $< $@
 $(O)/gen/experiment.ts: $(EXPERIMENT_SCHEMAS) $(O)/gen/gen
 	$(Q)$(O)/gen/gen experiment-types $< $@
-TYPES := web/src/lib/experiment.ts
-PAGES_MADE := result engine-args experiment-document
-reference: $(PAGES_MADE:%=$(O)/gen/%.md) $(O)/gen/experiment.ts
+$(O)/gen/api.md: schema/api.json $(O)/gen/gen
+	$(Q)$(O)/gen/gen api-page $< $@
+$(O)/gen/api.ts: schema/api.json $(O)/gen/gen
+	$(Q)$(O)/gen/gen api-types $< $@
+TYPES_MADE := experiment api
+PAGES_MADE := result engine-args experiment-document api
+reference: $(PAGES_MADE:%=$(O)/gen/%.md) $(TYPES_MADE:%=$(O)/gen/%.ts)
 	$(Q)mkdir -p docs/reference
 	$(Q)cp $(filter %.md,$^) docs/reference/
-	$(Q)cp $(O)/gen/experiment.ts $(TYPES)
-reference-check: $(PAGES_MADE:%=$(O)/gen/%.md) $(O)/gen/experiment.ts
-	$(Q)cmp -s $(O)/gen/experiment.ts $(TYPES) || { \
-		echo "$(TYPES):1: not what schema/ gives; run make reference"; exit 1; }
+	$(Q)cp $(filter %.ts,$^) web/src/lib/
+reference-check: $(PAGES_MADE:%=$(O)/gen/%.md) $(TYPES_MADE:%=$(O)/gen/%.ts)
+	$(Q)for t in $(TYPES_MADE); do cmp -s $(O)/gen/$$t.ts web/src/lib/$$t.ts || { \
+		echo "web/src/lib/$$t.ts:1: not what schema/ gives; run make reference"; \
+		exit 1; }; done
 	$(Q)for p in $(PAGES_MADE); do cmp -s $(O)/gen/$$p.md docs/reference/$$p.md || { \
 		echo "docs/reference/$$p.md:1: not what schema/ gives; run make reference"; \
 		exit 1; }; done

@@ -10,8 +10,11 @@
  *   gen experiment-literal SCHEMA OUT  that as a C string, for src/experiment/document.c
  *   gen experiment-types SCHEMA OUT    web/src/lib/experiment.ts
  *   gen experiment-page SCHEMA OUT     docs/reference/experiment-document.md
+ *   gen api-literal SCHEMA OUT         the OpenAPI document as a C string, for src/web/data_api.c
+ *   gen api-types SCHEMA OUT           web/src/lib/api.ts
+ *   gen api-page SCHEMA OUT            docs/reference/api.md
  *
- * The last four take result.json and engine_args.json from beside SCHEMA.
+ * Those of experiments take result.json and engine_args.json from beside SCHEMA.
  * The schema is checked on the way: every field complete, keys and names unique,
  * groups and places declared. A fault is one sentence and exit status 1.
  */
@@ -217,6 +220,9 @@ static const struct kind {
 	{ "experiment-literal", true, gen_experiment_check, gen_experiment_literal },
 	{ "experiment-types", true, gen_experiment_check, gen_experiment_types },
 	{ "experiment-page", true, gen_experiment_check, gen_experiment_page },
+	{ "api-literal", false, gen_api_check, gen_api_literal },
+	{ "api-types", false, gen_api_check, gen_api_types },
+	{ "api-page", false, gen_api_check, gen_api_page },
 };
 
 static const struct kind *kind_of(const char *name)

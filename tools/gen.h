@@ -21,3 +21,10 @@ void gen_experiment_schema(const struct json_value *all, struct buf *out);
 void gen_experiment_literal(const struct json_value *all, struct buf *out);
 void gen_experiment_types(const struct json_value *all, struct buf *out);
 void gen_experiment_page(const struct json_value *all, struct buf *out);
+
+/* gen_api.c, gen_api_types.c: schema/api.json. */
+int gen_api_check(const struct json_value *api, struct err *e);
+void gen_api_openapi(const struct json_value *api, struct buf *out);
+void gen_api_literal(const struct json_value *api, struct buf *out);
+void gen_api_types(const struct json_value *api, struct buf *out);
+void gen_api_page(const struct json_value *api, struct buf *out);
