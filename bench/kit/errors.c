@@ -43,9 +43,15 @@ static void join(struct errors *r, const struct record *record, const struct req
 		r->stamp[1][r->n_stamp++] = (double)(user - truth->send_ns[i]) / 1e3;
 		if (i) {
 			int64_t want = truth->send_ns[i] - truth->send_ns[i - 1];
+			const double itl[2] = {
+				fabs((double)(gap[i] - want) / 1e3),
+				fabs((double)(user - user_before - want) / 1e3),
+			};
 
-			r->itl[0][r->n_itl] = fabs((double)(gap[i] - want) / 1e3);
-			r->itl[1][r->n_itl++] = fabs((double)(user - user_before - want) / 1e3);
+			r->itl[0][r->n_itl] = itl[0];
+			r->itl[1][r->n_itl++] = itl[1];
+			if (r->gap)
+				r->gap(r->gap_self, at, itl);
 		}
 		user_before = user;
 	}

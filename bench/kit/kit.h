@@ -195,6 +195,10 @@ struct errors {
 	double *ttft, *itl[2], *stamp[2]; /* itl and stamp ascending once they are joined */
 	size_t n_ttft, n_itl, n_stamp;
 	uint64_t n_shared;                /* events that came in one read with an earlier one */
+
+	/* NULL, or told every ITL error and when (record's clock) the later event came. */
+	void (*gap)(void *self, int64_t at_ns, const double itl[2]);
+	void *gap_self;
 };
 
 void errors_init(struct errors *r, uint32_t streams, uint32_t events);
