@@ -8,11 +8,8 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "report/frame.h"
+#include "stats/judge.h"
 #include "stats/stats.h"
-
-#define EFFECT_MIN 0.03
-#define EFFECT_MIN_TAIL 0.05     /* percentiles from 99 on */
-#define POWER 0.8                /* for the number of repeats that would do */
 
 bool compare_number(const struct json_value *record, const char *key, double *out)
 {
@@ -61,18 +58,6 @@ static const char *const usual[] = {
 	"percentiles.99", "avg_cold_startup_time", "avg_warm_startup_time",
 };
 
-/* The percentile a key is about: p99.9_itl_ms, percentiles.99; 0: none. */
-static double percentile_of(const char *key)
-{
-	static const char nested[] = "percentiles.";
-	const char *digits = strncmp(key, nested, sizeof(nested) - 1) == 0 ?
-				     key + sizeof(nested) - 1 :
-			     *key == 'p' ? key + 1 : "";
-	double p = 0;
-
-	return str_to_f64((struct str){ digits, strspn(digits, "0123456789.") }, &p) ? p : 0;
-}
-
 static bool has_metric(const struct compare_side *s, const char *key)
 {
 	double v;
@@ -98,7 +83,6 @@ static bool is_ever_more(const struct comparison *c, const char *key)
 static void add_metric(struct comparison *c, const char *key, size_t *cap)
 {
 	const struct schema_field *f = schema_field_find(key);
-	double least = percentile_of(key) >= 99 ? EFFECT_MIN_TAIL : EFFECT_MIN;
 
 	for (size_t i = 0; i < c->n_metrics; i++)
 		if (strcmp(c->metric[i].key, key) == 0)
@@ -114,7 +98,7 @@ static void add_metric(struct comparison *c, const char *key, size_t *cap)
 	}
 	c->metric[c->n_metrics++] = (struct compare_metric){
 		.key = key, .unit = f ? f->unit : "", .better = compare_better(key),
-		.min_effect = c->o->min_effect < 0 ? least : c->o->min_effect };
+		.min_effect = c->o->min_effect < 0 ? judge_effect_min(key) : c->o->min_effect };
 }
 
 static int named_metric(struct comparison *c, const char *option, const char *key, size_t *cap,
@@ -243,52 +227,21 @@ static void fill_cell(struct comparison *c, size_t point, size_t metric, size_t 
 
 /* ---- tests ---- */
 
-/* The standard deviation of one value relative to its mean, from both samples. */
-static double pooled_cv(const struct compare_cell *a, const struct compare_cell *b)
-{
-	double sa = stats_std(a->value, a->n) / fabs(stats_mean(a->value, a->n));
-	double sb = stats_std(b->value, b->n) / fabs(stats_mean(b->value, b->n));
-	double n = (double)a->n, m = (double)b->n;
-
-	return sqrt((n * sa * sa + m * sb * sb) / (n + m - 2));
-}
-
 static void test(const struct compare_opts *o, const struct compare_metric *metric,
 		 const struct compare_cell *base, struct compare_cell *cell)
 {
-	struct mann_whitney ranks;
-	struct ratio r;
+	struct contrast d = contrast_test(base->value, base->n, base->median, cell->value, cell->n,
+					  cell->median, o->level);
 
-	if (!base->n || !cell->n)
-		return;
-	if (fabs(base->median) > 0)
-		cell->delta = (cell->median - base->median) / fabs(base->median);
-	ranks = mann_whitney_test(base->value, base->n, cell->value, cell->n);
-	cell->p_ranks = ranks.p;
-	cell->superiority = ranks.superiority;
-	r = ratio_test(base->value, base->n, cell->value, cell->n, o->level);
-	if (!isnan(r.ratio)) {
-		cell->p = r.p;
-		cell->interval = (struct interval){ r.interval.low - 1, r.interval.high - 1 };
-	} else {
-		struct welch w = welch_test(base->value, base->n, cell->value, cell->n, o->level);
-		double whole = fabs(stats_mean(base->value, base->n));
-
-		cell->p = w.p;
-		if (whole > 0)
-			cell->interval = (struct interval){ w.interval.low / whole,
-							    w.interval.high / whole };
-	}
-	if (base->n + cell->n > 2)
-		cell->cv = pooled_cv(base, cell);
+	cell->delta = d.delta;
+	cell->interval = d.interval;
+	cell->p = d.p;
+	cell->p_ranks = d.p_ranks;
+	cell->superiority = d.superiority;
+	cell->cv = d.cv;
 	if (isfinite(cell->cv))
 		cell->repeats_needed =
-			compare_repeats_needed(cell->cv, metric->min_effect, o->alpha, POWER);
-}
-
-static bool is_enough(const struct compare_cell *base, const struct compare_cell *cell)
-{
-	return base->n >= COMPARE_REPEATS_MIN && cell->n >= COMPARE_REPEATS_MIN;
+			compare_repeats_needed(cell->cv, metric->min_effect, o->alpha, JUDGE_POWER);
 }
 
 static void adjust(struct comparison *c)
@@ -302,7 +255,7 @@ static void adjust(struct comparison *c)
 			for (size_t s = 1; s < c->n_sides; s++) {
 				struct compare_cell *one = cell_of(c, i, m, s);
 
-				if (!is_enough(cell_of(c, i, m, 0), one))
+				if (!judge_is_enough(cell_of(c, i, m, 0)->n, one->n))
 					continue;
 				p[n] = one->p;
 				cell[n++] = one;
@@ -318,21 +271,17 @@ static enum compare_verdict judge(const struct compare_opts *o, const struct com
 				  const struct compare_cell *base, const struct compare_cell *cell,
 				  const char *guard)
 {
-	double change = isnan(cell->delta) ? cell->median - base->median : cell->delta;
-	bool is_large = isnan(cell->delta) ? fabs(change) > 0
-					   : fabs(change) >= metric->min_effect;
+	static const enum compare_verdict verdict[] = {
+		[JUDGED_MISSING] = COMPARE_MISSING, [JUDGED_NOT_ENOUGH] = COMPARE_NOT_ENOUGH,
+		[JUDGED_NO_EVIDENCE] = COMPARE_NO_EVIDENCE, [JUDGED_WORSE] = COMPARE_REGRESSION,
+		[JUDGED_BETTER] = COMPARE_IMPROVEMENT, [JUDGED_CHANGED] = COMPARE_CHANGED,
+	};
+	static const int better[] = { [SCHEMA_NONE] = 0, [SCHEMA_HIGHER] = 1, [SCHEMA_LOWER] = -1 };
+	const struct contrast d = { .delta = cell->delta };
+	enum judged j = judge_change(&d, cell->q, base->median, cell->median, base->n, cell->n,
+				     better[metric->better], metric->min_effect, o->alpha);
 
-	if (!base->n || !cell->n)
-		return COMPARE_MISSING;
-	if (!is_enough(base, cell))
-		return COMPARE_NOT_ENOUGH;
-	if (!(cell->q <= o->alpha) || !is_large)
-		return COMPARE_NO_EVIDENCE;
-	if (metric->better == SCHEMA_NONE)
-		return COMPARE_CHANGED;
-	if ((change > 0) != (metric->better == SCHEMA_HIGHER))
-		return COMPARE_REGRESSION;
-	return guard ? COMPARE_VOID : COMPARE_IMPROVEMENT;
+	return j == JUDGED_BETTER && guard ? COMPARE_VOID : verdict[j];
 }
 
 void compare_values(const struct compare_opts *o, const struct compare_metric *metric, double *a,
@@ -348,7 +297,7 @@ void compare_values(const struct compare_opts *o, const struct compare_metric *m
 	out->value = out->run_value = b;
 	out->median = median_of(b, m);
 	test(o, metric, &base, out);
-	if (is_enough(&base, out))
+	if (judge_is_enough(n, m))
 		out->q = out->p;
 	out->verdict = judge(o, metric, &base, out, NULL);
 }

@@ -5,9 +5,8 @@
 
 #include "report/compare.h"
 #include "report/frame.h"
+#include "stats/judge.h"
 
-#define GUARD_FAILED_SHARE 0.001 /* more failures than this void a gain */
-#define GUARD_CHANGE 0.05        /* tokens per request, goodput */
 #define NAMED_RUNS_MAX 5
 
 void compare_note(struct comparison *c, const char *fmt, ...)
@@ -49,20 +48,20 @@ const char *compare_guard(struct comparison *c, size_t point, size_t side)
 	double fa = share_of(a, point, "failed", "completed", true);
 	double fb = share_of(b, point, "failed", "completed", true), goods;
 
-	if (fb - fa > GUARD_FAILED_SHARE)
+	if (fb - fa > JUDGE_FAILED_SHARE)
 		return arena_printf(c->a, "failed requests rose from %.1f %% to %.1f %%", fa * 100,
 				    fb * 100);
 	for (size_t i = 0; i < sizeof(work) / sizeof(*work); i++) {
 		double ta = share_of(a, point, work[i].part, "completed", false);
 		double tb = share_of(b, point, work[i].part, "completed", false);
 
-		if (fabs(tb / ta - 1) > GUARD_CHANGE)
+		if (fabs(tb / ta - 1) > JUDGE_GUARD_CHANGE)
 			return arena_printf(c->a, "other work was done: %s %.1f, then %.1f",
 					    work[i].what, ta, tb);
 	}
 	goods = share_of(b, point, "request_goodput", "request_throughput", false) /
 		share_of(a, point, "request_goodput", "request_throughput", false);
-	if (goods < 1 - GUARD_CHANGE)
+	if (goods < 1 - JUDGE_GUARD_CHANGE)
 		return arena_printf(c->a, "the share of requests within the goodput limits fell by %.1f %%",
 				    (1 - goods) * 100);
 	return NULL;
