@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store/kinds.h - kinds of files: how each is told, and which columns it gives. Private to the reader.
+ *
+ * A kind is a row: a sign in the JSON and a function that fills cells. The same thing has one column
+ * whatever file it came from; docs/reference/columns.md lists them. To add a kind: a row in kinds.c,
+ * its function, a case in tests/unit/test_store_read.c, a row in that page.
+ */
+#pragma once
+#include "base/err.h"
+#include "store/flatten.h"
+
+#define RUN_ID_BYTES_MAX 256
+
+/* One run being read. */
+struct reading {
+	struct cells *cells;
+	struct str file;        /* what the file was called; may be empty */
+	struct arena *scratch;
+	double timestamp_s;     /* NAN: not told */
+	struct str run_id;      /* empty: not told */
+	struct buf *notes;      /* a line each */
+};
+
+struct kind {
+	const char *name;       /* the column "source" */
+	const char *about;      /* for errors: "a document of profllm run" */
+	bool is_list;           /* the file's list is one run, not a run per element */
+	bool (*is)(const struct json_value *v);
+	/* -1: what the run rests on has a wrong type. */
+	int (*put)(struct reading *r, const struct json_value *v, struct err *e);
+};
+
+extern const struct kind kinds[];
+extern const size_t kind_count;
+/* NULL: none. */
+const struct kind *kind_of(const struct json_value *v);
+
+/* ---- the kinds, file by file ---- */
+
+bool is_document(const struct json_value *v);      /* kinds_document.c */
+int put_document(struct reading *r, const struct json_value *v, struct err *e);
+bool is_serve(const struct json_value *v);         /* kinds_serve.c */
+int put_serve(struct reading *r, const struct json_value *v, struct err *e);
+bool is_throughput(const struct json_value *v);    /* kinds_offline.c */
+int put_throughput(struct reading *r, const struct json_value *v, struct err *e);
+bool is_latency(const struct json_value *v);
+int put_latency(struct reading *r, const struct json_value *v, struct err *e);
+bool is_startup(const struct json_value *v);
+int put_startup(struct reading *r, const struct json_value *v, struct err *e);
+bool is_mm_processor(const struct json_value *v);
+int put_mm_processor(struct reading *r, const struct json_value *v, struct err *e);
+bool is_pytorch(const struct json_value *v);       /* kinds_pytorch.c */
+int put_pytorch(struct reading *r, const struct json_value *v, struct err *e);
+bool is_nightly(const struct json_value *v);       /* kinds_nightly.c */
+int put_nightly(struct reading *r, const struct json_value *v, struct err *e);
+
+/* ---- what they share: kinds_parts.c ---- */
+
+/* A column of another name than the key's. */
+struct rename { const char *key, *column; };
+/* Members of the table: true when key was one. v may be anything. */
+bool put_renamed(struct reading *r, const struct rename *table, size_t n, struct str key,
+		 const struct json_value *v);
+
+/* What our verbs write under "profllm": verdict, options, the machine, the client ... */
+void put_ours(struct reading *r, const struct json_value *ours);
+void put_trust(struct reading *r, const struct json_value *verdict,
+	       const struct json_value *reasons);
+/* "client_lag_ms": {...} and its like: what the client added. false: it is no such key. */
+bool put_budget(struct reading *r, struct str key, const struct json_value *v);
+void put_system(struct reading *r, const struct json_value *system);
+void put_hardware(struct reading *r, const struct json_value *info);
+
+/*
+ * A parameter of unknown origin (--metadata, a sweep's combination, arguments of a PyTorch record):
+ * server.NAME for an engine's argument, benchmark.NAME for an option of the load, else
+ * tags.NAME. Texts that are numbers or words for one become what they mean.
+ */
+void put_parameter(struct reading *r, struct str key, const struct json_value *v);
+/* {"50": x, "99": y}, or [[50, x], ...], as PREFIXp50_NAME ...; prefix may be "". */
+void put_percentiles(struct reading *r, const char *prefix, const char *name,
+		     const struct json_value *v);
+/* median_X and p50_X are the same; whichever is there gives both. */
+void put_metric(struct reading *r, struct str name, const struct json_value *v);
+void put_metric_value(struct reading *r, struct str name, struct value v);
+/* Whether an unknown number is a measurement, by how its name ends. */
+bool is_metric_name(struct str name);
+
+/* "2026-11-22T08:41:40.712Z", "20261122-084329" (taken as UTC); NAN: none of them. */
+double time_of(struct str text);
+void note(struct reading *r, const char *text);

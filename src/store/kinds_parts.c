@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kinds_parts.c - see kinds.h: what several kinds of files have in common. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/fmt.h"
+#include "engine/args.h"
+#include "index/names.h"
+#include "schema/schema.h"
+#include "store/kinds.h"
+
+#define COUNT(table) (sizeof(table) / sizeof(*(table)))
+#define NAME_BYTES 192
+
+/* Options of the load that sweeps and --metadata name; prefixes end with "_". */
+static const char *const load_option[] = {
+	"request_rate", "max_concurrency", "num_prompts", "burstiness", "backend", "endpoint",
+	"dataset_name", "dataset_path", "input_len", "output_len", "num_warmups", "ignore_eos",
+	"temperature", "top_p", "top_k", "min_p", "use_beam_search", "logprobs", "goodput",
+	"percentile_metrics", "metric_percentiles", "num_iters", "num_iters_warmup", "batch_size",
+	"n", "prefix_len", "async_engine", "prequeue_requests", "probe_request_rate", "num_runs",
+	"duration", "lora_assignment", "extra_body", "no_stream", "warm_connections", "threads",
+	"transport", "http_version", "qps", "base_url", "num_iters_cold", "num_iters_warm",
+	"random_", "sonnet_", "sharegpt_", "hf_output", "hf_subset", "hf_split", "hf_name",
+	"prefix_repetition_", "spec_bench_", "speed_bench_", "custom_", "ramp_up_", "blazedit_",
+	"timed_trace_", "asr_",
+};
+
+/* ---- small things ---- */
+
+void note(struct reading *r, const char *text)
+{
+	buf_add_text(r->notes, text);
+	buf_add_char(r->notes, '\n');
+}
+
+static struct str name_of(char out[NAME_BYTES], const char *head, struct str body,
+			  const char *tail)
+{
+	int n = snprintf(out, NAME_BYTES, "%s%.*s%s", head, (int)(body.n < 128 ? body.n : 128),
+			 body.n ? body.p : "", tail);
+
+	return (struct str){ out, n < NAME_BYTES ? (size_t)n : NAME_BYTES - 1 };
+}
+
+bool put_renamed(struct reading *r, const struct rename *table, size_t n, struct str key,
+		 const struct json_value *v)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_is(key, table[i].key)) {
+			if (*table[i].column)
+				cells_put_json(r->cells, NULL, str_of(table[i].column), v);
+			return true;
+		}
+	return false;
+}
+
+/* ---- time ---- */
+
+/* Seconds of an offset such as "+02:00"; anything else counts as UTC. */
+static double offset_of(const char *p)
+{
+	int hours, minutes;
+
+	if ((*p == '+' || *p == '-') && sscanf(p + 1, "%2d:%2d", &hours, &minutes) == 2)
+		return (*p == '-' ? -1 : 1) * (hours * 3600.0 + minutes * 60.0);
+	return 0;
+}
+
+double time_of(struct str text)
+{
+	static const char *const form[] = { "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y%m%d-%H%M%S" };
+	char copy[64];
+	double fraction;
+
+	if (text.n == 0 || text.n >= sizeof(copy))
+		return NAN;
+	memcpy(copy, text.p, text.n);
+	copy[text.n] = 0;
+	for (size_t i = 0; i < COUNT(form); i++) {
+		struct tm tm = { 0 };
+		char *rest = strptime(copy, form[i], &tm);
+
+		if (!rest)
+			continue;
+		fraction = *rest == '.' ? strtod(rest, &rest) : 0;
+		return (double)timegm(&tm) + fraction - offset_of(rest);
+	}
+	return NAN;
+}
+
+/* ---- metrics ---- */
+
+bool is_metric_name(struct str name)
+{
+	struct column_name c = column_name(name);
+
+	return c.is_metric && (*c.unit || c.better);
+}
+
+void put_metric_value(struct reading *r, struct str name, struct value v)
+{
+	char other[NAME_BYTES];
+	struct str rest;
+
+	cells_put(r->cells, name, v);
+	if (str_starts(name, STR("median_"))) {
+		rest = (struct str){ name.p + 7, name.n - 7 };
+		cells_put(r->cells, name_of(other, "p50_", rest, ""), v);
+	} else if (str_starts(name, STR("p50_"))) {
+		rest = (struct str){ name.p + 4, name.n - 4 };
+		cells_put(r->cells, name_of(other, "median_", rest, ""), v);
+	}
+}
+
+void put_metric(struct reading *r, struct str name, const struct json_value *v)
+{
+	struct value one = value_of(v);
+
+	if (one.kind == VALUE_ABSENT)
+		cells_put_json(r->cells, NULL, name, v);
+	else
+		put_metric_value(r, name, one);
+}
+
+static void put_percentile(struct reading *r, const char *prefix, struct str p, const char *name,
+			   struct value v)
+{
+	char column[NAME_BYTES], head[NAME_BYTES], tail[NAME_BYTES];
+
+	if (str_ends(p, STR(".0")))
+		p.n -= 2;
+	snprintf(head, sizeof(head), "%sp", prefix);
+	snprintf(tail, sizeof(tail), "_%s", name);
+	put_metric_value(r, name_of(column, head, p, tail), v);
+}
+
+void put_percentiles(struct reading *r, const char *prefix, const char *name,
+		     const struct json_value *v)
+{
+	double p;
+
+	for (size_t i = 0; v && v->kind == JSON_OBJECT && i < v->count; i++)
+		if (str_to_f64(v->key[i], &p))
+			put_percentile(r, prefix, v->key[i], name, value_of(&v->item[i]));
+	for (size_t i = 0; v && v->kind == JSON_ARRAY && i < v->count; i++) {
+		const struct json_value *pair = &v->item[i];
+
+		if (pair->kind == JSON_ARRAY && pair->count == 2 && pair->item[0].raw.n)
+			put_percentile(r, prefix, pair->item[0].raw, name,
+				       value_of(&pair->item[1]));
+	}
+}
+
+/* ---- parameters ---- */
+
+static bool is_load_option(struct str key)
+{
+	for (size_t i = 0; i < COUNT(load_option); i++) {
+		struct str known = str_of(load_option[i]);
+
+		if (known.p[known.n - 1] == '_' ? str_starts(key, known) : str_eq(key, known))
+			return true;
+	}
+	return false;
+}
+
+/* "compilation_config.mode": what stands before the dot is looked up; dashes count as "_". */
+static bool is_engine_arg(struct str key)
+{
+	char name[NAME_BYTES];
+	struct str first = str_cut(&key, '.');
+
+	if (first.n >= sizeof(name))
+		return false;
+	for (size_t i = 0; i < first.n; i++)
+		name[i] = first.p[i] == '_' ? '-' : first.p[i];
+	return engine_arg_find((struct str){ name, first.n }) != NULL;
+}
+
+/* Whether the combination's name in a sweep's path has the key on this side. */
+static bool is_on_side(struct str file, const char *side, const char *until, struct str key)
+{
+	char pair[NAME_BYTES];
+	const char *from, *to;
+	struct str want = name_of(pair, "-", key, "=");
+
+	from = file.n ? memmem(file.p, file.n, side, strlen(side)) : NULL;
+	if (!from)
+		return false;
+	to = memmem(from, file.n - (size_t)(from - file.p), until, strlen(until));
+	if (!to)
+		to = file.p + file.n;
+	return memmem(from, (size_t)(to - from), want.p, want.n) != NULL;
+}
+
+void put_parameter(struct reading *r, struct str key, const struct json_value *v)
+{
+	char column[NAME_BYTES], plain[NAME_BYTES];
+	const char *prefix = "tags.";
+	struct value value = value_of(v);
+	struct str name = name_of(plain, "", key, "");
+
+	for (size_t i = 0; i < name.n; i++)
+		plain[i] = plain[i] == '-' ? '_' : plain[i];
+	if (is_on_side(r->file, "SERVE-", "BENCH-", key))
+		prefix = "server.";
+	else if (is_on_side(r->file, "BENCH-", "/", key) || is_load_option(name))
+		prefix = "benchmark.";
+	else if (is_engine_arg(name))
+		prefix = "server.";
+	if (strcmp(prefix, "tags.") == 0)
+		name = key;
+	else if (value.kind == VALUE_TEXT)
+		value = value_of_word(value.text);
+	if (value.kind != VALUE_ABSENT)
+		cells_put(r->cells, name_of(column, prefix, name, ""), value);
+	else
+		cells_put_json(r->cells, NULL, name_of(column, prefix, name, ""), v);
+}
+
+/* ---- trust ---- */
+
+void put_trust(struct reading *r, const struct json_value *verdict,
+	       const struct json_value *reasons)
+{
+	struct buf codes = { 0 };
+
+	if (verdict)
+		cells_put_json(r->cells, NULL, STR("verdict"), verdict);
+	if (!reasons || reasons->kind != JSON_ARRAY)
+		return;
+	for (size_t i = 0; i < reasons->count; i++) {
+		struct str code = json_text(json_get(&reasons->item[i], "code"), STR(""));
+
+		if (code.n && codes.len)
+			buf_add_char(&codes, ',');
+		buf_add_str(&codes, code);
+	}
+	cells_put_text(r->cells, "trust.reasons", buf_str(&codes));
+	buf_release(&codes);
+}
+
+bool put_budget(struct reading *r, struct str key, const struct json_value *v)
+{
+	static const char *const budget[] = {
+		"client_lag_ms", "send_lag_ms", "skew_ms", "connect_ms", "stamp_source",
+		"requests_user_stamped", "shared_read_share", "not_one_token_share",
+		"usage_differs_share",
+	};
+
+	for (size_t i = 0; i < COUNT(budget); i++)
+		if (str_is(key, budget[i])) {
+			cells_put_json(r->cells, "trust", key, v);
+			return true;
+		}
+	return false;
+}
+
+/* ---- what our verbs say of themselves ---- */
+
+/* Measured by the client but no part of upstream's results: p99_e2el_from_due_ms and so on. */
+static bool put_spread(struct reading *r, struct str key, const struct json_value *v)
+{
+	static const char *const spread[] = {
+		"e2el_from_due_ms", "ttft_answer_ms", "ttft_with_connect_ms",
+	};
+	char column[NAME_BYTES], tail[NAME_BYTES];
+
+	for (size_t i = 0; i < COUNT(spread); i++) {
+		if (!str_is(key, spread[i]))
+			continue;
+		snprintf(tail, sizeof(tail), "_%s", spread[i]);
+		for (size_t k = 0; v->kind == JSON_OBJECT && k < v->count; k++)
+			if (!str_is(v->key[k], "n"))
+				put_metric(r, name_of(column, "", v->key[k], tail), &v->item[k]);
+		return true;
+	}
+	return false;
+}
+
+static void put_failures(struct reading *r, const struct json_value *list)
+{
+	for (size_t i = 0; list->kind == JSON_ARRAY && i < list->count; i++) {
+		struct str category = json_text(json_get(&list->item[i], "category"), STR(""));
+
+		if (category.n)
+			cells_put_json(r->cells, "failures", category, json_get(&list->item[i], "count"));
+	}
+}
+
+static void put_steady(struct reading *r, const struct json_value *steady)
+{
+	cells_put_members(r->cells, "steady_state", steady);
+	put_percentiles(r, "steady_state.", "ttft_ms", json_get(steady, "percentiles_ttft_ms"));
+}
+
+static void put_list_tags(struct reading *r, const struct json_value *list)
+{
+	struct json_value yes = { .kind = JSON_TRUE };
+
+	for (size_t i = 0; list->kind == JSON_ARRAY && i < list->count; i++)
+		if (list->item[i].kind == JSON_STRING)
+			cells_put_json(r->cells, "tags", list->item[i].text, &yes);
+}
+
+static void put_roles(struct reading *r, const struct json_value *list)
+{
+	for (size_t i = 0; list->kind == JSON_ARRAY && i < list->count; i++) {
+		struct str role = json_text(json_get(&list->item[i], "role"), STR(""));
+		char prefix[NAME_BYTES];
+
+		name_of(prefix, "", role, "");
+		if (!role.n || str_is(role, "serve"))
+			continue;
+		cells_put_json(r->cells, prefix, STR("host"), json_get(&list->item[i], "host"));
+		cells_put_json(r->cells, prefix, STR("gpus"), json_get(&list->item[i], "gpus"));
+	}
+}
+
+static bool put_own_object(struct reading *r, struct str key, const struct json_value *v)
+{
+	if (str_is(key, "options"))
+		cells_put_members(r->cells, "benchmark", v);
+	else if (str_is(key, "provenance"))
+		cells_put_members(r->cells, "provenance", v);
+	else if (str_is(key, "system"))
+		put_system(r, v);
+	else if (str_is(key, "server"))
+		cells_put_members(r->cells, "system.server", v);
+	else if (str_is(key, "steady_state"))
+		put_steady(r, v);
+	else if (str_is(key, "failures"))
+		put_failures(r, v);
+	else if (str_is(key, "tags"))
+		put_list_tags(r, v);
+	else if (str_is(key, "roles"))
+		put_roles(r, v);
+	else if (str_is(key, "runs"))
+		cells_put_json(r->cells, NULL, STR("client.runs"), json_get(v, "count"));
+	else
+		return false;
+	return true;
+}
+
+void put_ours(struct reading *r, const struct json_value *ours)
+{
+	static const struct rename plain[] = {
+		{ "verdict", "" }, { "reasons", "" }, { "schema_version", "" }, { "start_ns", "" },
+		{ "stop_ns", "" }, { "version", "environment.profllm" },
+		{ "build", "environment.build" }, { "profiled", "profiled" },
+		{ "interrupted", "interrupted" }, { "cached_share", "cached_share" },
+		{ "cached_tokens", "total_cached_tokens" }, { "endpoints", "" },
+		{ "input_throughput", "input_throughput" }, { "failed", "failed" },
+		{ "prompt_tokens_per_second", "input_throughput" },
+		{ "output_tokens_per_second", "output_throughput" },
+		{ "total_prompt_tokens", "total_input_tokens" },
+		{ "total_output_tokens", "total_output_tokens" },
+		{ "counted_tokens_per_second", "counted_token_throughput" },
+		{ "counted_output_tokens_per_second", "counted_output_throughput" },
+	};
+
+	if (!ours || ours->kind != JSON_OBJECT)
+		return;
+	if (isnan(r->timestamp_s) && json_get(ours, "start_ns"))
+		r->timestamp_s = json_real(json_get(ours, "start_ns"), NAN) / 1e9;
+	put_trust(r, json_get(ours, "verdict"), json_get(ours, "reasons"));
+	for (size_t i = 0; i < ours->count; i++) {
+		struct str key = ours->key[i];
+		const struct json_value *v = &ours->item[i];
+
+		if (!put_renamed(r, plain, COUNT(plain), key, v) && !put_budget(r, key, v) &&
+		    !put_spread(r, key, v) && !put_own_object(r, key, v))
+			cells_put_json(r->cells, "client", key, v);
+	}
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kinds_serve.c - see kinds.h: a result of `bench serve`, of ours, of vLLM's, of a sweep's run. */
+#include <math.h>
+#include <string.h>
+
+#include "index/names.h"
+#include "schema/schema.h"
+#include "store/kinds.h"
+
+#define COUNT(table) (sizeof(table) / sizeof(*(table)))
+
+/* What was run, under the names the options have. "": no cell of its own. */
+static const struct rename setup[] = {
+	{ "date", "" }, { "endpoint_type", "" }, { "backend", "benchmark.backend" },
+	{ "label", "label" }, { "model_id", "server.model" }, { "tokenizer_id", "benchmark.tokenizer" },
+	{ "num_prompts", "benchmark.num_prompts" }, { "request_rate", "benchmark.request_rate" },
+	{ "burstiness", "benchmark.burstiness" },
+	{ "max_concurrency", "benchmark.max_concurrency" },
+	{ "ramp_up_strategy", "benchmark.ramp_up_strategy" },
+	{ "ramp_up_start_rps", "benchmark.ramp_up_start_rps" },
+	{ "ramp_up_end_rps", "benchmark.ramp_up_end_rps" }, { "rps_change_events", "" },
+	{ "completed_requests", "completed" }, { "failed_requests", "failed" },
+	{ "total_requests", "total_requests" }, { "num_warmups", "benchmark.num_warmups" },
+	{ "run_number", "repeat" }, { "_benchmark_name", "name" },
+	{ "spec_decode_per_position_acceptance_rates", "" },
+	/* Per request, or per iteration: kept with the arrays. */
+	{ "input_lens", "" }, { "output_lens", "" }, { "ttfts", "" }, { "itls", "" },
+	{ "latencies", "" }, { "start_times", "" }, { "queue_times", "" }, { "generated_texts", "" },
+	{ "errors", "" },
+};
+
+bool is_serve(const struct json_value *v)
+{
+	static const char *const sign[] = {
+		"request_throughput", "input_sequence_throughput", "mean_ttft_ms", "mean_e2el_ms",
+	};
+	bool has_sign = false;
+
+	for (size_t i = 0; i < COUNT(sign); i++)
+		has_sign |= json_get(v, sign[i]) != NULL;
+	return has_sign && !json_get(v, "mm_processor_stats");
+}
+
+/* "percentiles_ttft_ms": [[50, x], ...] */
+static bool put_list_of_percentiles(struct reading *r, struct str key, const struct json_value *v)
+{
+	char name[64];
+	struct str head = STR("percentiles_");
+
+	if (!str_starts(key, head) || key.n - head.n >= sizeof(name))
+		return false;
+	memcpy(name, key.p + head.n, key.n - head.n);
+	name[key.n - head.n] = 0;
+	put_percentiles(r, "", name, v);
+	return true;
+}
+
+static bool is_result(struct str key, const struct json_value *v)
+{
+	char name[96];
+
+	if (key.n >= sizeof(name) || !key.n)
+		return false;
+	memcpy(name, key.p, key.n);
+	name[key.n] = 0;
+	if (!memchr(name, '.', key.n) && schema_field_find(name))
+		return true;
+	return (v->kind == JSON_INT || v->kind == JSON_REAL || v->kind == JSON_NULL) &&
+	       is_metric_name(key);
+}
+
+int put_serve(struct reading *r, const struct json_value *v, struct err *e)
+{
+	const struct json_value *ours = json_get(v, "profllm"), *date = json_get(v, "date");
+
+	(void)e;
+	cells_put_text(r->cells, "mode", STR("serve"));
+	put_ours(r, ours);
+	if (isnan(r->timestamp_s) && date && date->kind == JSON_STRING)
+		r->timestamp_s = time_of(date->text);
+	for (size_t i = 0; i < v->count; i++) {
+		struct str key = v->key[i];
+		const struct json_value *m = &v->item[i];
+
+		if (str_is(key, "profllm") || put_renamed(r, setup, COUNT(setup), key, m) ||
+		    put_list_of_percentiles(r, key, m))
+			continue;
+		if (is_result(key, m))
+			put_metric(r, key, m);
+		else
+			put_parameter(r, key, m);
+	}
+	return 0;
+}

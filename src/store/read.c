@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * read.c - see read.h.
+ *
+ * A file is cut into runs without building anything (slices); each run then is a tree in memory of
+ * its own that is given back before the next one, so that a file of 64 MiB costs its cells and
+ * not its trees.
+ */
+#include "store/read.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "store/kinds.h"
+#include "store/read_parts.h"
+
+#define NOTES_MAX 32
+#define ID_DIGITS 16
+
+struct noted { struct str text; size_t runs; };
+
+struct reader {
+	struct str name;
+	struct arena *arena;
+	struct arena scratch;     /* of the run being read */
+	struct cells cells;
+	struct buf notes;         /* of that run */
+	struct noted note[NOTES_MAX];
+	size_t n_notes;
+	struct read_run *run;
+	size_t n, cap;
+};
+
+/* ---- notes ---- */
+
+static void gather_notes(struct reader *x)
+{
+	struct str rest = buf_str(&x->notes);
+
+	while (rest.n) {
+		struct str line = str_cut(&rest, '\n');
+		size_t i = 0;
+
+		while (i < x->n_notes && !str_eq(x->note[i].text, line))
+			i++;
+		if (i == NOTES_MAX)
+			continue;
+		if (i == x->n_notes)
+			x->note[x->n_notes++] = (struct noted){ .text = arena_str(x->arena, line) };
+		x->note[i].runs++;
+	}
+	buf_reset(&x->notes);
+}
+
+static void hand_notes_out(struct reader *x, struct read_file *out)
+{
+	out->note = arena_alloc(x->arena, (x->n_notes + 1) * sizeof(*out->note));
+	for (size_t i = 0; i < x->n_notes; i++)
+		out->note[out->n_notes++] = x->note[i].runs < 2 ? x->note[i].text :
+			str_of(arena_printf(x->arena, "%.*s (%zu runs)", (int)x->note[i].text.n,
+					    x->note[i].text.p, x->note[i].runs));
+	if (x->cells.bad_names)
+		out->note[out->n_notes++] = str_of(arena_printf(x->arena, "%zu values are left out of "
+			"the columns: their names are empty, longer than %d bytes, hold control "
+			"characters, or are too many.", x->cells.bad_names, COLUMN_BYTES_MAX));
+}
+
+/* ---- what the kind does not say ---- */
+
+/* The folder of a sweep, of a path such as sweeps/NAME/SERVE--a=1/summary.json; empty: none. */
+static struct str sweep_name(struct str path)
+{
+	struct str before = { 0 };
+
+	while (path.n) {
+		struct str part = str_cut(&path, '/');
+
+		if (str_starts(part, STR("SERVE-")) || str_starts(part, STR("BENCH-")))
+			return before;
+		if (!path.n && str_is(part, "summary.json"))
+			return before;
+		before = part;
+	}
+	return (struct str){ 0 };
+}
+
+/* Results do not say how they ended; their counts do. */
+static const char *status_of(const struct json_value *v)
+{
+	const struct json_value *ours = json_get(v, "profllm");
+	const struct json_value *failed = json_get(v, "failed"), *done = json_get(v, "completed");
+
+	if (json_bool(json_get(ours, "interrupted"), false))
+		return "partial";
+	if (json_real(failed ? failed : json_get(ours, "failed"), 0) <= 0)
+		return "completed";
+	return json_real(done, 1) > 0 ? "partial" : "failed";
+}
+
+static void put_common(struct reader *x, const struct kind *kind, const struct reading *r,
+		       const struct json_value *v, const struct read_run *run)
+{
+	struct cells *c = &x->cells;
+	struct str sweep = sweep_name(x->name);
+
+	cells_put_text(c, "run_id", run->run_id);
+	cells_put_text(c, "source", str_of(kind->name));
+	if (!isnan(r->timestamp_s))
+		cells_put_number(c, "timestamp", r->timestamp_s);
+	if (kind->put == put_document)
+		return;
+	if (sweep.n)
+		cells_put_text(c, "suite", sweep);
+	cells_put_text(c, "status", str_of(status_of(v)));
+}
+
+/* ---- one run ---- */
+
+static struct read_run *next_run(struct reader *x)
+{
+	if (x->n == x->cap) {
+		x->cap = x->cap ? 2 * x->cap : 16;
+		x->run = mem_grow(x->run, x->cap, sizeof(*x->run));
+	}
+	x->run[x->n] = (struct read_run){ 0 };
+	return &x->run[x->n];
+}
+
+static int check_run_id(struct str id, struct err *e)
+{
+	for (size_t i = 0; i < id.n; i++)
+		if ((unsigned char)id.p[i] < ' ' || id.p[i] == 0x7f)
+			return err_set(e, ERR_PARSE, "run_id: expected a text without control "
+				       "characters");
+	return 0;
+}
+
+static int no_kind(const struct json_value *v, struct err *e)
+{
+	if (v->kind != JSON_OBJECT && v->kind != JSON_ARRAY)
+		return err_set(e, ERR_PARSE, "expected an object with a result, got another value");
+	return err_set(e, ERR_PARSE, "no result that is known: expected a document of profllm run, or "
+		       "what bench serve, throughput, latency, startup, mm-processor or a sweep "
+		       "writes");
+}
+
+static int fill_run(struct reader *x, struct json_slice slice, struct read_run *run,
+		    struct err *e)
+{
+	struct reading r = { .cells = &x->cells, .file = x->name, .scratch = &x->scratch,
+			     .timestamp_s = NAN, .notes = &x->notes };
+	const struct kind *kind;
+	struct parts parts;
+
+	if (parts_read(slice, x->arena, &x->scratch, &parts, e) < 0)
+		return -1;
+	kind = kind_of(parts.tree);
+	if (!kind)
+		return no_kind(parts.tree, e);
+	cells_begin(&x->cells);
+	if (kind->put(&r, parts.tree, e) < 0 || check_run_id(r.run_id, e) < 0)
+		return -1;
+	run->hash = arena_str(x->arena, str_of(parts.hash));
+	run->run_id = r.run_id.n ? arena_str(x->arena, r.run_id) :
+		str_of(arena_printf(x->arena, "sha256:%.*s", ID_DIGITS, parts.hash));
+	put_common(x, kind, &r, parts.tree, run);
+	if (x->cells.is_over)
+		return err_set(e, ERR_LIMIT, "one run has more than %d values (INGEST_CELLS_MAX)",
+			       INGEST_CELLS_MAX);
+	run->row = cells_row(&x->cells);
+	run->kind = str_of(kind->name);
+	run->document = parts.document;
+	run->arrays = parts.arrays;
+	run->timestamp_s = r.timestamp_s;
+	gather_notes(x);
+	return 0;
+}
+
+static int add_run(struct reader *x, struct json_slice slice, struct err *e)
+{
+	int rc;
+
+	if (x->n == INGEST_RUNS_MAX)
+		return err_set(e, ERR_LIMIT, "more than %d runs in one file (INGEST_RUNS_MAX)",
+			       INGEST_RUNS_MAX);
+	rc = fill_run(x, slice, next_run(x), e);
+	arena_release(&x->scratch);
+	if (rc == 0)
+		x->n++;
+	return rc;
+}
+
+/* ---- lists ---- */
+
+static int add_each(struct reader *x, struct json_slice list, const char *what, struct err *e)
+{
+	struct json_iter it = json_iter(list);
+	struct json_slice v;
+	struct str key;
+	size_t i = 0;
+
+	while (json_each(&it, &key, &v) > 0) {
+		i++;
+		if (v.kind != JSON_OBJECT)
+			return err_set(e, ERR_PARSE, "%s %zu: expected an object", what, i);
+		if (add_run(x, v, e) < 0)
+			return err_wrap(e, "%s %zu", what, i);
+	}
+	return i ? 0 : err_set(e, ERR_PARSE, "the list is empty; expected at least one run");
+}
+
+static bool metric_name(struct json_slice record, struct str *name)
+{
+	struct json_slice v;
+
+	if (!json_path(record, &v, "metric", "name", NULL) || v.kind != JSON_STRING)
+		return false;
+	*name = v.raw;
+	return true;
+}
+
+static bool is_record(struct json_slice v)
+{
+	struct json_slice benchmark;
+	struct str name;
+
+	return v.kind == JSON_OBJECT && json_member(v, "benchmark", &benchmark) &&
+	       metric_name(v, &name);
+}
+
+/* Records in a row belong to one run until one has other arguments, or the first metric again. */
+static bool is_same_run(struct json_slice first, struct json_slice v)
+{
+	struct json_slice a = { 0 }, b = { 0 };
+	struct str name = { 0 }, other = { 0 };
+
+	json_member(first, "benchmark", &a);
+	json_member(v, "benchmark", &b);
+	if (!str_eq(a.raw, b.raw))
+		return false;
+	metric_name(first, &name);
+	return !metric_name(v, &other) || !str_eq(name, other);
+}
+
+static int add_records(struct reader *x, struct json_slice list, struct err *e)
+{
+	struct json_iter it = json_iter(list);
+	struct json_slice first = { 0 }, v;
+	struct buf text = { 0 };
+	struct str key;
+	int more, rc = 0;
+
+	do {
+		more = json_each(&it, &key, &v);
+		if (text.len && (more <= 0 || !is_same_run(first, v))) {
+			buf_add_char(&text, ']');
+			rc = add_run(x, (struct json_slice){ JSON_ARRAY,
+							     arena_str(x->arena, buf_str(&text)) }, e);
+			buf_reset(&text);
+		}
+		if (more <= 0)
+			break;
+		if (!text.len)
+			first = v;
+		buf_add_text(&text, text.len ? ", " : "[");
+		if (is_record(v))
+			buf_add_str(&text, v.raw);
+		else
+			rc = err_set(e, ERR_PARSE, "one of the records has no benchmark or metric.name");
+	} while (rc == 0);
+	buf_release(&text);
+	return rc;
+}
+
+/* Lists that tools put around records: {"results": [...]}. */
+static bool wrapped(struct json_slice object, struct json_slice *list)
+{
+	static const char *const wrapper[] = {
+		"results", "serving_results", "benchmarks", "data",
+	};
+	struct json_slice other;
+
+	if (json_member(object, "config", &other) || json_member(object, "schema_version", &other))
+		return false;
+	for (size_t i = 0; i < sizeof(wrapper) / sizeof(*wrapper); i++)
+		if (json_member(object, wrapper[i], list) && list->kind == JSON_ARRAY)
+			return true;
+	return false;
+}
+
+static int add_value(struct reader *x, struct json_slice v, struct err *e)
+{
+	struct json_slice list, first = { 0 };
+	struct json_iter it;
+	struct str key;
+
+	if (v.kind == JSON_ARRAY) {
+		it = json_iter(v);
+		return json_each(&it, &key, &first) > 0 && is_record(first) ? add_records(x, v, e) :
+			add_each(x, v, "run", e);
+	}
+	if (v.kind != JSON_OBJECT)
+		return err_set(e, ERR_PARSE, "expected an object or a list of objects");
+	if (json_member(v, "experiments", &list) && json_member(v, "schema_version", &first)) {
+		if (list.kind != JSON_ARRAY)
+			return err_set(e, ERR_PARSE, "experiments: expected a list");
+		return add_each(x, list, "experiment", e);
+	}
+	return wrapped(v, &list) ? add_each(x, list, "run", e) : add_run(x, v, e);
+}
+
+/* ---- the file ---- */
+
+static int check_bytes(struct str bytes, struct err *e)
+{
+	size_t at = 0, line = 1, n;
+
+	if (bytes.n > INGEST_BYTES_MAX)
+		return err_set(e, ERR_LIMIT, "%zu bytes; at most %u are taken (INGEST_BYTES_MAX)",
+			       bytes.n, INGEST_BYTES_MAX);
+	if (utf8_is_valid(bytes))
+		return 0;
+	while (utf8_decode((struct str){ bytes.p + at, bytes.n - at }, &n) != UTF8_BAD) {
+		line += bytes.p[at] == '\n';
+		at += n;
+	}
+	return err_set(e, ERR_PARSE, "line %zu: byte %zu of the file is no UTF-8", line, at + 1);
+}
+
+static int read_all(struct reader *x, struct str bytes, struct err *e)
+{
+	struct json_scan scan = { .text = bytes };
+	struct json_slice v;
+
+	if (json_at_end(&scan))
+		return err_set(e, ERR_PARSE, "the file is empty; expected JSON");
+	for (size_t i = 1; !json_at_end(&scan); i++) {
+		if (json_next(&scan, &v, e) < 0)
+			return -1;
+		if (add_value(x, v, e) < 0)
+			return i == 1 && json_at_end(&scan) ? -1 : err_wrap(e, "value %zu of the file", i);
+	}
+	return 0;
+}
+
+int read_document(struct str name, struct str bytes, struct arena *a, struct read_file *out,
+		  struct err *e)
+{
+	struct reader x = { .name = name, .arena = a };
+	int rc;
+
+	*out = (struct read_file){ 0 };
+	if (str_starts(bytes, STR("\xef\xbb\xbf")))
+		bytes = (struct str){ bytes.p + 3, bytes.n - 3 };
+	cells_init(&x.cells, a);
+	rc = check_bytes(bytes, e) < 0 ? -1 : read_all(&x, bytes, e);
+	if (rc == 0) {
+		out->run = arena_alloc(a, x.n * sizeof(*out->run));
+		memcpy(out->run, x.run, x.n * sizeof(*out->run));
+		out->n = x.n;
+		hand_notes_out(&x, out);
+	}
+	arena_release(&x.scratch);
+	cells_release(&x.cells);
+	buf_release(&x.notes);
+	free(x.run);
+	return rc;
+}
