@@ -1,17 +1,193 @@
 // SPDX-License-Identifier: Apache-2.0
-// page.tsx: how many runs there are under the filter.
-import type { ReactNode } from 'react';
-import { asked } from '../../filter';
-import { Failure, Loading } from '../../parts/states';
-import { useApply } from '../../query';
-import { useFilter, useShown } from '../../state';
-import { runsText } from './view';
+// page.tsx: filter panel, summary, table, and what can be done with the runs that are left.
+import { useCallback, useMemo, useRef, useState, type ReactNode } from 'react';
+import type { Cell } from '../../api';
+import { asked, EVERYTHING, isEverything, onlyValue, whole, type And } from '../../filter';
+import { useKeys } from '../../keys';
+import { PAGES } from '../../pages';
+import { Dialog } from '../../parts/dialog';
+import { Icon } from '../../parts/icon';
+import { Link } from '../../parts/link';
+import { Empty, Failure } from '../../parts/states';
+import { toast, toastError } from '../../parts/toast';
+import {
+	useApply, useHealth, useOptions, useRows, type ColumnOption, type Sort,
+} from '../../query';
+import { useFilter, usePageTarget, useSelection, useShown, type Selection } from '../../state';
+import { useUrlState } from '../../url';
+import { Chips } from './chips';
+import { ColumnPicker } from './columns';
+import { Export } from './export';
+import { Groups } from './groups';
+import { Panel } from './panel';
+import { Presets } from './presets';
+import { Strip } from './strip';
+import { Table } from './table';
+import {
+	byName, columnsCodec, differing, differingCodec, DIFFERING_MAX, labelOf, LEAD_COLUMNS, nextSort,
+	PAGE_ROWS, runsText, sortCodec, statisticsCodec,
+} from './view';
+
+type Open = 'none' | 'columns' | 'groups' | 'presets' | 'panel';
+
+function firstDown(option: ColumnOption | undefined): boolean {
+	return option?.kind === 'number' && option.better !== 'lower';
+}
+
+function Chosen({ selection }: { selection: Selection }): ReactNode {
+	const target = usePageTarget();
+	const n = selection.ids.length;
+	return (
+		<div className="chosen" role="status">
+			<span><strong className="num">{n}</strong> selected</span>
+			{PAGES.some((p) => p.name === 'compare') && (
+				<Link className="button primary small" to={target('/compare')}>
+					<Icon name="compare" />Compare<kbd>c</kbd></Link>
+			)}
+			<button type="button" className="quiet small" onClick={selection.clear}>Clear</button>
+		</div>
+	);
+}
+
+function Nothing({ all, onClear }: { all: number; onClear: () => void }): ReactNode {
+	const target = usePageTarget();
+	if (all > 0) {
+		return (
+			<Empty title="No run has all of this" icon="filter">
+				<p>Take a condition away, or begin again.</p>
+				<p><button type="button" onClick={onClear}>Clear the filter</button></p>
+			</Empty>
+		);
+	}
+	return (
+		<Empty title="No runs yet" icon="upload">
+			<p>Upload result files, or take them in from a shell:</p>
+			<p><code>profllm ingest results/</code></p>
+			{PAGES.some((p) => p.name === 'upload') && <p>
+				<Link className="button primary" to={target('/upload')}>Upload files</Link></p>}
+		</Empty>
+	);
+}
+
+async function copyAddress(): Promise<void> {
+	await navigator.clipboard.writeText(location.href);
+	toast('The link to this view is on the clipboard');
+}
+
+function Tools({ open, onOpen, isDiffering, onDiffering, children }: {
+	open: Open; onOpen: (what: Open) => void; isDiffering: boolean;
+	onDiffering: (next: boolean) => void; children: ReactNode;
+}): ReactNode {
+	return (
+		<div className="tools">
+			<button type="button" className="panel-button" onClick={() => onOpen('panel')}>
+				<Icon name="filter" />Filters</button>
+			<span className="spread" />
+			<button type="button" className="quiet" aria-pressed={isDiffering}
+				title="Leave out columns that are the same in every run"
+				onClick={() => onDiffering(!isDiffering)}><Icon name="compare" /><span>Only differing</span>
+			</button>
+			<button type="button" className="quiet" aria-expanded={open === 'columns'}
+				onClick={() => onOpen('columns')}><Icon name="columns" /><span>Columns</span></button>
+			<button type="button" className="quiet" aria-expanded={open === 'presets'}
+				onClick={() => onOpen('presets')}><Icon name="star" /><span>Presets</span></button>
+			{children}
+			<button type="button" className="quiet" title="Copy a link to exactly this view"
+				onClick={() => copyAddress().catch(toastError)}><Icon name="link" /><span>Link</span></button>
+		</div>
+	);
+}
+
+/** The columns of the table: the chosen ones, without those that are the same everywhere. */
+function useColumns(filter: And, shown: ReturnType<typeof useShown>[0], chosen: string[],
+	usual: string[], isDiffering: boolean, wantsDiffering: boolean, options: Map<string, ColumnOption>) {
+	const columns = useMemo(() => (chosen.length ? chosen : usual)
+		.filter((c) => !LEAD_COLUMNS.includes(c)), [chosen, usual]);
+	const candidates = useMemo(() => [...new Set([...columns, ...[...options.values()]
+		.filter((o) => !o.is_constant).map((o) => o.column)])].slice(0, DIFFERING_MAX),
+	[columns, options]);
+	const facets = useApply({ filter: whole(filter), shown, limit: 0, facet_values: 1,
+		facets: candidates }, (isDiffering || wantsDiffering) && candidates.length > 0);
+	const differ = useMemo(() => facets.data && differing(facets.data.facets), [facets.data]);
+	const listed = useMemo(() => (isDiffering && differ ? columns.filter((c) => differ.has(c))
+		: columns), [columns, differ, isDiffering]);
+	return { columns, differ, listed };
+}
 
 export function RunsPage(): ReactNode {
-	const [filter] = useFilter();
-	const [shown] = useShown();
-	const all = useApply({ filter: asked(filter), shown, limit: 0 });
-	if (all.isError)
-		return <Failure error={all.error} onRetry={() => void all.refetch()} />;
-	return all.data ? <p className="big-number">{runsText(all.data.total)}</p> : <Loading />;
+	const [filter, setFilter] = useFilter();
+	const [shown, setShown] = useShown();
+	const [sort, setSort] = useUrlState('sort', sortCodec);
+	const [chosen, setChosen] = useUrlState('cols', columnsCodec);
+	const [stats, setStats] = useUrlState('stats', statisticsCodec);
+	const [isDiffering, setDiffering] = useUrlState('diff', differingCodec);
+	const [open, setOpen] = useState<Open>('none');
+	const selection = useSelection();
+	const target = usePageTarget();
+	const search = useRef<HTMLInputElement>(null);
+	const health = useHealth();
+	const given = useOptions();
+	const options = useMemo(() => byName(given.data?.items ?? []), [given.data]);
+	const asks = useMemo(() => (chosen.length ? [...new Set([...LEAD_COLUMNS, ...chosen])] : null),
+		[chosen]);
+	const rows = useRows(filter, shown, sort, asks, PAGE_ROWS);
+	const first = rows.data?.pages[0];
+	const usual = useMemo(() => first?.columns ?? [], [first]);
+	const { columns, differ, listed } = useColumns(filter, shown, chosen, usual, isDiffering,
+		open === 'columns', options);
+	const items = useMemo(() => rows.data?.pages.flatMap((p) => p.items) ?? [], [rows.data]);
+	const label = useCallback((c: string) => labelOf(c, options), [options]);
+	const close = (): void => setOpen('none');
+	const { fetchNextPage } = rows;
+	const next = useCallback(() => void fetchNextPage(), [fetchNextPage]);
+	const runTarget = useCallback((id: number) => target(`/runs/${id}`), [target]);
+	useKeys([{ key: '/', text: 'find a parameter to filter by', act: (event) => {
+		event.preventDefault();
+		if (search.current?.offsetParent)
+			search.current.focus();
+		else
+			setOpen('panel');
+	} }]);
+	const onSort = (column: string, isAdded: boolean): void =>
+		setSort((now: Sort[]) => nextSort(now, column, isAdded, firstDown(options.get(column))));
+	const onValue = (column: string, value: Cell): void => setFilter(onlyValue(filter, column, value));
+	const panel = <Panel filter={filter} shown={shown} search={search} onFilter={setFilter}
+		onShown={setShown} />;
+	return (
+		<div className="runs">
+			<aside className="side" aria-label="Filters">{panel}</aside>
+			<div className="runs-main">
+				<h1 className="unseen">Runs</h1>
+				<Strip filter={filter} shown={shown} total={first?.total} all={given.data?.total}
+					queryMs={first?.query_ms} isBusy={rows.isFetching} options={options} chosen={stats}
+					onChosen={setStats} />
+				<div className="bar">
+					<Chips filter={filter} label={label} onFilter={setFilter}
+						onEdit={() => setOpen('groups')} />
+					<Tools open={open} onOpen={setOpen} isDiffering={isDiffering}
+						onDiffering={setDiffering}>
+						<Export body={{ filter: asked(filter), shown, sort }} columns={[
+							...LEAD_COLUMNS.slice(0, 3), ...listed]} />
+					</Tools>
+				</div>
+				{rows.isError ? <Failure error={rows.error} onRetry={() => void rows.refetch()} />
+					: first && first.total === 0 ? (
+						<Nothing all={isEverything(filter) ? 0 : 1} onClear={() => setFilter(EVERYTHING)} />
+					) : <Table items={items} total={first?.total ?? 0} columns={listed} options={options}
+						sort={sort} selection={selection} hasNext={rows.hasNextPage} onNext={next}
+						isFetching={rows.isFetching} runTarget={runTarget} onSort={onSort}
+						onValue={onValue} resetKey={JSON.stringify([filter, shown, sort])} />}
+				<p className="unseen" role="status">{first && runsText(first.total)}</p>
+				{selection.ids.length > 0 && <Chosen selection={selection} />}
+			</div>
+			{open === 'panel' && <Dialog title="Filters" look="side" onClose={close}>{panel}</Dialog>}
+			{open === 'groups' && <Groups filter={filter} options={options} onFilter={setFilter}
+				onClose={close} />}
+			{open === 'presets' && <Presets isReadOnly={health.data?.is_read_only ?? true}
+				onClose={close} />}
+			{open === 'columns' && <ColumnPicker title="Columns" chosen={columns} options={options}
+				usual={usual.filter((c) => !LEAD_COLUMNS.includes(c))} differing={differ}
+				onChosen={setChosen} onClose={close} />}
+		</div>
+	);
 }

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// chart.tsx: one drawing. The option is made by pure functions (scatter.ts, trend.ts, ...); here it
+// is put on the page, sized, and drawn again in the other theme.
+import { useEffect, useRef, useState, type ReactNode } from 'react';
+import type { ECharts, EChartsCoreOption } from 'echarts/core';
+import { Failure } from '../parts/states';
+import { useTheme } from '../theme';
+import { readInk, type Ink } from './ink';
+
+export interface Click { seriesId: string; dataIndex: number; data: unknown }
+
+export interface Area { series: string; x: [number, number]; y: [number, number] }
+
+interface Props {
+	/** Read out in place of the drawing; its table tells the rest. */
+	label: string;
+	height: number;
+	make: (ink: Ink) => EChartsCoreOption;
+	onClick?: ((click: Click) => void) | undefined;
+	/** A rectangle was drawn (null: taken away). */
+	onArea?: ((area: Omit<Area, 'series'> | null) => void) | undefined;
+	/** Whether a drag draws a rectangle. */
+	isBrushing?: boolean;
+	/** Parallel axes: the chosen parts of each axis by its number. */
+	onAxes?: ((parts: [number, [number, number][]][]) => void) | undefined;
+}
+
+interface BrushEnd { areas: { coordRange?: [[number, number], [number, number]] }[] }
+interface AxisPart { parallelAxisIndex?: number; axesInfo?: AxisChosen[] }
+interface AxisChosen { axisIndex: number; intervals: [number, number][] }
+
+function listen(chart: ECharts, props: { current: Props }): void {
+	chart.on('click', (event) => {
+		const click = event as { seriesId?: string; dataIndex?: number; data?: unknown };
+		if (click.seriesId !== undefined && click.dataIndex !== undefined)
+			props.current.onClick?.({ seriesId: click.seriesId, dataIndex: click.dataIndex,
+				data: click.data });
+	});
+	chart.on('brushEnd', (event) => {
+		const range = (event as BrushEnd).areas[0]?.coordRange;
+		props.current.onArea?.(range ? { x: range[0], y: range[1] } : null);
+	});
+	chart.on('axisareaselected', (event) => {
+		const { axesInfo } = event as AxisPart;
+		if (axesInfo)
+			props.current.onAxes?.(axesInfo.map((a) => [a.axisIndex, a.intervals]));
+	});
+}
+
+/** The drag draws as long as it is wanted; ECharts forgets it with every new option. */
+function arm(chart: ECharts, isBrushing: boolean): void {
+	chart.dispatchAction({ type: 'takeGlobalCursor', key: 'brush',
+		brushOption: isBrushing ? { brushType: 'rect', brushMode: 'single' } : { brushType: false } });
+}
+
+export function Chart(props: Props): ReactNode {
+	const { label, height, make, isBrushing = false } = props;
+	const box = useRef<HTMLDivElement>(null);
+	const now = useRef(props);
+	const [chart, setChart] = useState<ECharts | null>(null);
+	const [error, setError] = useState<unknown>(null);
+	const theme = useTheme();
+	now.current = props;
+	useEffect(() => {
+		let made: ECharts | null = null, isGone = false;
+		const follow = new ResizeObserver(() => made?.resize());
+		import('./echarts').then(({ init }) => {
+			if (isGone || !box.current)
+				return;
+			made = init(box.current, null, { renderer: 'canvas' });
+			listen(made, now);
+			follow.observe(box.current);
+			setChart(made);
+		}).catch(setError);
+		return () => {
+			isGone = true;
+			follow.disconnect();
+			made?.dispose();
+		};
+	}, []);
+	useEffect(() => {
+		if (!chart)
+			return;
+		chart.setOption({ animation: false, ...make(readInk()) }, { notMerge: true });
+		arm(chart, isBrushing);
+	}, [chart, make, theme, isBrushing]);
+	if (error !== null)
+		return <Failure error={error} title="The chart could not be loaded" />;
+	return (
+		<div className="chart" role="img" aria-label={label}>
+			<div ref={box} className="chart-box" style={{ height }} data-drawn={chart !== null} />
+		</div>
+	);
+}

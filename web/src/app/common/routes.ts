@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// routes.ts: what a route of the API answers, as React state; types are those of schema/api.json.
+import { keepPreviousData, useQuery, type UseQueryResult } from '@tanstack/react-query';
+import type { Routes } from '../../lib/api';
+import { get, post } from '../api';
+import { asked, type And, type Filter } from '../filter';
+
+type Named<M extends string> = Extract<keyof Routes, `${M} ${string}`>;
+type PathOf<K extends string> = K extends `${string} ${infer P}` ? P : never;
+
+/** A POST that only reads. Its last answer stays while the next one is on its way. */
+export function useRead<K extends Named<'POST'>>(
+	route: K, body: Routes[K]['request'], enabled = true,
+): UseQueryResult<Routes[K]['answer']> {
+	const path = route.slice('POST '.length) as PathOf<K>;
+	return useQuery({
+		queryKey: [path, body], enabled, placeholderData: keepPreviousData,
+		queryFn: ({ signal }) => post<Routes[K]['answer']>(path, body, signal),
+	});
+}
+
+/** A GET; path is the route's with its numbers filled in. */
+export function useGet<K extends Named<'GET'>>(
+	_route: K, path: string, enabled = true,
+): UseQueryResult<Routes[K]['answer']> {
+	return useQuery({
+		queryKey: [path], enabled,
+		queryFn: ({ signal }) => get<Routes[K]['answer']>(path, signal),
+	});
+}
+
+/** Both at once; null where everything is asked for. */
+export function both(filter: And, more: Filter[]): And | null {
+	const solid = more.filter((part) => !('and' in part) || part.and.length > 0);
+	if (!solid.length)
+		return asked(filter);
+	return { and: [...filter.and, ...solid] };
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// panel.tsx: every parameter as a filter, with the rows that each value would leave.
+//
+// The server orders parameters by how much they split the runs; the first of them are open at the
+// beginning. What is open is asked for in one query.
+import { useDeferredValue, useMemo, useState, type ReactNode, type RefObject } from 'react';
+import { asked, isCondition, type And } from '../../filter';
+import { Icon } from '../../parts/icon';
+import { Failure, Loading } from '../../parts/states';
+import { useApply, useOptions, type ColumnOption } from '../../query';
+import type { Shown } from '../../state';
+import { count } from '../../show';
+import { Facet } from './facet';
+import { byName, labelOf } from './view';
+
+interface Props {
+	filter: And;
+	shown: Shown;
+	search: RefObject<HTMLInputElement | null>;
+	onFilter: (next: And, how?: { replace?: boolean }) => void;
+	onShown: (next: Shown) => void;
+}
+
+const FIRST = 8; /* parameters above the groups */
+const FIRST_OPEN = 4;
+const VALUES = 50;
+const FOUND_MAX = 40;
+const GROUPS: [string, string][] = [['run', 'Run'], ['metric', 'Results'], ['server', 'Server'],
+	['benchmark', 'Load'], ['hardware', 'Hardware'], ['system', 'System'],
+	['environment', 'Environment'], ['provenance', 'Provenance'], ['tags', 'Tags']];
+const SHOWN: [Shown, string][] = [['usual', 'Usual runs'], ['excluded', 'Excluded runs'],
+	['archived', 'Archived runs'], ['all', 'All runs']];
+
+interface Section { name: string; label: string; items: ColumnOption[] }
+
+function sections(items: ColumnOption[], hasConstant: boolean): Section[] {
+	const named = new Map(GROUPS);
+	const by = new Map<string, ColumnOption[]>(GROUPS.map(([name]) => [name, []]));
+	for (const item of items) {
+		if (item.is_constant && !hasConstant)
+			continue;
+		const list = by.get(item.group) ?? [];
+		list.push(item);
+		by.set(item.group, list);
+	}
+	return [...by].filter(([, list]) => list.length > 0).map(([name, list]) => ({
+		name, label: named.get(name) ?? name,
+		items: list.sort((a, b) => (a.column < b.column ? -1 : 1)),
+	}));
+}
+
+/** Parameters that split the runs, without names that are different in every run. */
+function telling(items: ColumnOption[]): ColumnOption[] {
+	return items.filter((o) => o.group !== 'metric' && o.group !== 'run' && !o.is_constant
+		&& (o.kind !== 'text' || o.distinct <= 200)).slice(0, FIRST);
+}
+
+function found(items: ColumnOption[], word: string, label: (c: string) => string): ColumnOption[] {
+	const words = word.toLowerCase().split(/\s+/).filter((w) => w !== '');
+	return items.filter((o) => {
+		const text = `${o.column} ${o.column.replace(/[_.]/g, ' ')} ${label(o.column)}`.toLowerCase();
+		return words.every((w) => text.includes(w));
+	});
+}
+
+export function Panel(props: Props): ReactNode {
+	const options = useOptions();
+	if (options.isError)
+		return <Failure error={options.error} onRetry={() => void options.refetch()} />;
+	if (!options.data)
+		return <Loading what="Parameters" />;
+	return <Ready {...props} items={options.data.items} />;
+}
+
+function Ready({ filter, shown, search, onFilter, onShown, items }: Props & {
+	items: ColumnOption[];
+}): ReactNode {
+	const options = useMemo(() => byName(items), [items]);
+	const label = (column: string): string => labelOf(column, options);
+	const first = useMemo(() => telling(items), [items]);
+	const [word, setWord] = useState('');
+	const [open, setOpen] = useState<ReadonlySet<string>>(() => new Set([
+		...filter.and.filter(isCondition).map((c) => c.column),
+		...first.slice(0, FIRST_OPEN).map((o) => o.column)]));
+	const [openGroups, setOpenGroups] = useState<ReadonlySet<string>>(new Set());
+	const [hasConstant, setConstant] = useState(false);
+	const groups = useMemo(() => sections(items, hasConstant), [items, hasConstant]);
+	const constants = items.filter((o) => o.is_constant).length;
+	const active = filter.and.filter(isCondition).map((c) => options.get(c.column))
+		.filter((o): o is ColumnOption => o !== undefined);
+	const hits = useDeferredValue(word) ? found(items, word, label) : [];
+	const seen = new Set<string>();
+	const asking = [...open].filter((c) => options.has(c)).slice(0, 100);
+	const facets = useApply({ filter: asked(filter), shown, limit: 0, facets: asking,
+		facet_values: VALUES }, asking.length > 0);
+	const answers = new Map((facets.data?.facets ?? []).map((f) => [f.column, f]));
+	const toggle = (set: ReadonlySet<string>, name: string): Set<string> => {
+		const next = new Set(set);
+		if (!next.delete(name))
+			next.add(name);
+		return next;
+	};
+	const facet = (option: ColumnOption): ReactNode => {
+		if (seen.has(option.column))
+			return null;
+		seen.add(option.column);
+		return <Facet key={option.column} option={option} label={label(option.column)}
+			facet={answers.get(option.column)} filter={filter} shown={shown}
+			isOpen={open.has(option.column)} onFilter={onFilter}
+			onOpen={() => setOpen(toggle(open, option.column))} />;
+	};
+	return (
+		<div className="panel">
+			<div className="panel-search">
+				<Icon name="search" />
+				<input type="search" ref={search} value={word} aria-label="Find a parameter"
+					placeholder={`Find one of ${items.length} parameters`} aria-keyshortcuts="/"
+					onChange={(event) => setWord(event.target.value)}
+					onKeyDown={(event) => {
+						if (event.key === 'Escape' && !word)
+							event.currentTarget.blur();
+						if (event.key === 'Enter' && hits.length)
+							setOpen(new Set([...open, hits[0].column]));
+					}} />
+				{!word && <kbd aria-hidden="true">/</kbd>}
+			</div>
+			<div className="panel-list" aria-busy={facets.isFetching}>
+				{word ? (
+					<section aria-label="Found">
+						<h2 className="panel-title">{count(hits.length, 'parameter')}</h2>
+						{hits.slice(0, FOUND_MAX).map(facet)}
+						{hits.length === 0 && <p className="panel-none">
+							No parameter has “{word}” in its name.</p>}
+					</section>
+				) : (
+					<>
+						{active.length > 0 && <section aria-label="In use">
+							<h2 className="panel-title">In use</h2>{active.map(facet)}</section>}
+						<section aria-label="Most telling">
+							<h2 className="panel-title">Most telling</h2>{first.map(facet)}</section>
+						{groups.map((g) => (
+							<section key={g.name} aria-label={g.label}>
+								<button type="button" className="panel-group"
+									aria-expanded={openGroups.has(g.name)}
+									onClick={() => setOpenGroups(toggle(openGroups, g.name))}>
+									<Icon name={openGroups.has(g.name) ? 'down' : 'right'} />
+									<span>{g.label}</span>
+									<span className="facet-distinct num">{g.items.length}</span>
+								</button>
+								{openGroups.has(g.name) && g.items.map(facet)}
+							</section>
+						))}
+						{constants > 0 && <label className="panel-check">
+							<input type="checkbox" checked={hasConstant}
+								onChange={(event) => setConstant(event.target.checked)} />
+							<span>Also {count(constants, 'parameter')} with one value</span>
+						</label>}
+					</>
+				)}
+			</div>
+			<label className="panel-foot">
+				<span>Show</span>
+				<select value={shown} onChange={(event) => onShown(event.target.value as Shown)}>
+					{SHOWN.map(([name, text]) => <option key={name} value={name}>{text}</option>)}
+				</select>
+			</label>
+		</div>
+	);
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// table.tsx: runs by columns. Only what is seen is drawn, in both directions; rows are fetched page
+// after page as one scrolls. The head and the first column stay.
+//
+// The grid is one stop for the tab key; j, k and the arrows move inside it.
+import {
+	memo, useEffect, useMemo, useRef, useState, type KeyboardEvent, type MouseEvent, type ReactNode,
+} from 'react';
+import { useVirtualizer, type VirtualItem } from '@tanstack/react-virtual';
+import type { Cell } from '../../api';
+import { useKeys } from '../../keys';
+import { Link } from '../../parts/link';
+import type { ColumnOption, Item, Sort } from '../../query';
+import { exactCell, showCell } from '../../show';
+import type { Selection } from '../../state';
+import { navigate } from '../../url';
+import { labelOf, placeOf } from './view';
+
+const ROW = 34;
+const HEAD = 48;
+const LEAD = 272, LEAD_SMALL = 168;
+const SMALL = 600; /* px of the grid */
+const AHEAD = 40; /* rows before the end at which the next page is asked for */
+
+interface Props {
+	items: Item[];
+	total: number;
+	columns: string[];
+	options: Map<string, ColumnOption>;
+	sort: Sort[];
+	selection: Selection;
+	resetKey: string;
+	hasNext: boolean;
+	isFetching: boolean;
+	runTarget: (id: number) => string;
+	onNext: () => void;
+	onSort: (column: string, isAdded: boolean) => void;
+	onValue: (column: string, value: Cell) => void;
+}
+
+function isNumber(option: ColumnOption | undefined): boolean {
+	return option?.kind === 'number';
+}
+
+function widthOf(column: string, options: Map<string, ColumnOption>): number {
+	const option = options.get(column);
+	const head = labelOf(column, options).length * 7 + 40;
+	const body = column === 'timestamp' ? 140 : isNumber(option) ? 92
+		: option?.kind === 'bool' ? 80 : 150;
+	return Math.max(body, Math.min(head, 220));
+}
+
+const VERDICTS: Record<string, string> = { VALID: 'good', DEGRADED: 'warn', INVALID: 'bad' };
+
+function Marks({ item }: { item: Item }): ReactNode {
+	const { verdict, status } = item.values;
+	const look = typeof verdict === 'string' ? VERDICTS[verdict.toUpperCase()] : undefined;
+	return (
+		<>
+			{look === 'good' && <span className="dot good" title="valid"><span className="unseen">
+				valid</span></span>}
+			{look && look !== 'good' && <span className={`tag ${look}`}>{String(verdict).toLowerCase()}
+			</span>}
+			{status === 'failed' && <span className="tag bad">failed</span>}
+			{item.flags.map((f) => <span key={f} className="tag">{f}</span>)}
+		</>
+	);
+}
+
+function nameOf(item: Item): string {
+	const { name, run_id: runId } = item.values;
+	return typeof name === 'string' && name ? name
+		: typeof runId === 'string' && runId ? runId : `run ${item.id}`;
+}
+
+interface RowProps {
+	item: Item;
+	index: number;
+	top: number;
+	width: number;
+	lead: number;
+	columns: string[];
+	seen: VirtualItem[];
+	options: Map<string, ColumnOption>;
+	isNow: boolean;
+	nowColumn: number;
+	isSelected: boolean;
+	target: string;
+	onToggle: (id: number) => void;
+}
+
+const Row = memo(function Row(p: RowProps): ReactNode {
+	const { item, index, columns, options } = p;
+	const name = nameOf(item);
+	return (
+		<div role="row" aria-rowindex={index + 2} aria-selected={p.isSelected} data-id={item.id}
+			className={`grid-row${p.isNow ? ' now' : ''}${p.isSelected ? ' selected' : ''}`}
+			style={{ width: p.width, height: ROW, transform: `translateY(${p.top}px)` }}>
+			<div role="rowheader" aria-colindex={1} className="cell lead" id={`cell-${index}-0`}
+				style={{ width: p.lead }}>
+				<input type="checkbox" tabIndex={-1} checked={p.isSelected}
+					aria-label={`Select ${name}`} onChange={() => p.onToggle(item.id)} />
+				<Link to={p.target} tabIndex={-1} title={`${name}\n${String(item.values.run_id ?? '')}`}>
+					{name}</Link>
+				<Marks item={item} />
+			</div>
+			{p.seen.map((v) => {
+				const column = columns[v.index];
+				const value = item.values[column];
+				const text = showCell(column, value);
+				const look = `cell${isNumber(options.get(column)) ? ' num' : ''}`
+					+ `${value === undefined || value === null ? ' nothing' : ''}`
+					+ `${p.isNow && p.nowColumn === v.index + 1 ? ' here' : ''}`;
+				return (
+					<div key={column} role="gridcell" aria-colindex={v.index + 2} className={look}
+						id={`cell-${index}-${v.index + 1}`} data-column={column} data-row={index}
+						data-value={exactCell(column, value)}
+						title={`${labelOf(column, options)}: ${exactCell(column, value)}`}
+						style={{ left: v.start, width: v.size }}>{text}</div>
+				);
+			})}
+		</div>
+	);
+});
+
+function Head({ columns, seen, options, sort, lead, allSelected, onAll, onSort }: {
+	columns: string[]; seen: VirtualItem[]; options: Map<string, ColumnOption>; sort: Sort[];
+	lead: number; allSelected: boolean; onAll: () => void;
+	onSort: (column: string, isAdded: boolean) => void;
+}): ReactNode {
+	const cell = (column: string, at: number, style: { left?: number; width: number }): ReactNode => {
+		const place = sort.findIndex((s) => s.column === column);
+		const order = place < 0 ? 'none' : sort[place].descending ? 'descending' : 'ascending';
+		const label = column === 'name' ? 'run' : labelOf(column, options);
+		return (
+			<div key={column} role="columnheader" aria-colindex={at + 1} aria-sort={order} style={style}
+				className={`cell ${at === 0 ? 'lead' : ''} ${isNumber(options.get(column)) ? 'num' : ''}`}>
+				{at === 0 && <input type="checkbox" tabIndex={-1} checked={allSelected} onChange={onAll}
+					aria-label="Select the runs that are loaded" />}
+				<button type="button" className="head-button" tabIndex={-1} title={`${column}\n`
+					+ 'Click sorts, with shift after the others'}
+					onClick={(event) => onSort(column, event.shiftKey)}>
+					<span className="head-label">{label}</span>
+					<span className="head-place dim">{placeOf(column, options)}</span>
+					{place >= 0 && <span className="head-order" aria-hidden="true">
+						{sort[place].descending ? '↓' : '↑'}{sort.length > 1 && place + 1}</span>}
+				</button>
+			</div>
+		);
+	};
+	return (
+		<div role="row" aria-rowindex={1} className="grid-row head" style={{ height: HEAD }}>
+			{cell('name', 0, { width: lead })}
+			{seen.map((v) => cell(columns[v.index], v.index + 1, { left: v.start, width: v.size }))}
+		</div>
+	);
+}
+
+function useWidth(element: HTMLElement | null): number {
+	const [width, setWidth] = useState(1000);
+	useEffect(() => {
+		if (!element)
+			return;
+		const watch = new ResizeObserver(() => setWidth(element.clientWidth));
+		watch.observe(element);
+		return () => watch.disconnect();
+	}, [element]);
+	return width;
+}
+
+export function Table(props: Props): ReactNode {
+	const { items, columns, options, selection, hasNext, isFetching, onNext } = props;
+	const [scroller, setScroller] = useState<HTMLDivElement | null>(null);
+	const lead = useWidth(scroller) < SMALL ? LEAD_SMALL : LEAD;
+	const [at, setAt] = useState(-1);
+	const [nowColumn, setColumn] = useState(0);
+	const widths = useMemo(() => columns.map((c) => widthOf(c, options)), [columns, options]);
+	const rows = useVirtualizer({ count: items.length, getScrollElement: () => scroller,
+		estimateSize: () => ROW, overscan: 8, scrollPaddingStart: HEAD,
+		getItemKey: (i) => items[i]?.id ?? i });
+	const cols = useVirtualizer({ count: columns.length, getScrollElement: () => scroller,
+		estimateSize: (i) => widths[i] ?? 100, horizontal: true, overscan: 2, paddingStart: lead,
+		scrollPaddingStart: lead, getItemKey: (i) => columns[i] ?? i });
+	useEffect(() => cols.measure(), [cols, widths, lead]);
+	useEffect(() => {
+		scroller?.scrollTo({ top: 0 });
+		setAt(-1);
+	}, [scroller, props.resetKey]);
+	const seenRows = rows.getVirtualItems(), seen = cols.getVirtualItems();
+	const last = seenRows.at(-1)?.index ?? 0;
+	useEffect(() => {
+		if (hasNext && !isFetching && last >= items.length - AHEAD)
+			onNext();
+	}, [hasNext, isFetching, last, items.length, onNext]);
+	const move = (by: number): void => {
+		if (!items.length)
+			return;
+		const next = Math.min(items.length - 1, Math.max(0, at + by));
+		setAt(next);
+		rows.scrollToIndex(next);
+	};
+	const isElsewhere = (event: Event): boolean => event.target instanceof Element
+		&& event.target.closest('button, a, label, .menu-panel') !== null;
+	const open = (): void => {
+		if (items[at])
+			navigate(props.runTarget(items[at].id));
+	};
+	const filterHere = (): void => {
+		const value = items[at] && nowColumn > 0 ? items[at].values[columns[nowColumn - 1]] : undefined;
+		if (items[at] && nowColumn > 0)
+			props.onValue(columns[nowColumn - 1], value ?? null);
+	};
+	useKeys([
+		{ key: 'j', text: 'next run', act: () => move(1) },
+		{ key: 'k', text: 'run before', act: () => move(-1) },
+		{ key: 'x', text: 'select the run, or not', act: () => items[at] && selection.toggle(items[at].id) },
+		{ key: 'Enter', text: 'open the run', act: (event) => isElsewhere(event) || open() },
+		{ key: 'f', text: 'filter by the value one is on (arrows go there)', act: filterHere },
+	]);
+	const arrows = (event: KeyboardEvent): void => {
+		const way = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] }[event.key];
+		if (!way || event.target !== scroller)
+			return;
+		event.preventDefault();
+		if (way[0] || at < 0)
+			move(way[0] || 1);
+		if (way[1]) {
+			const next = Math.min(columns.length, Math.max(0, nowColumn + way[1]));
+			setColumn(next);
+			if (next > 0)
+				cols.scrollToIndex(next - 1);
+		}
+	};
+	const clicked = (event: MouseEvent): void => {
+		const cell = (event.target as Element).closest<HTMLElement>('[data-column]');
+		if (!cell || getSelection()?.toString())
+			return;
+		const column = cell.dataset.column!;
+		props.onValue(column, items[Number(cell.dataset.row)]?.values[column] ?? null);
+	};
+	const toggle = useRef(selection.toggle);
+	toggle.current = selection.toggle;
+	const onToggle = useMemo(() => (id: number) => toggle.current(id), []);
+	const allSelected = items.length > 0 && items.every((i) => selection.has(i.id));
+	const width = Math.max(cols.getTotalSize(), lead);
+	const isHere = at >= 0 && seenRows.some((v) => v.index === at);
+	return (
+		<div role="grid" aria-label="Runs" aria-rowcount={props.total + 1} aria-multiselectable="true"
+			aria-colcount={columns.length + 1} className="grid" tabIndex={0} ref={setScroller}
+			aria-activedescendant={isHere ? `cell-${at}-${nowColumn}` : undefined}
+			aria-busy={isFetching} onKeyDown={arrows}>
+			<div role="rowgroup" className="grid-head" style={{ width }}>
+				<Head columns={columns} seen={seen} options={options} sort={props.sort} lead={lead}
+					allSelected={allSelected} onSort={props.onSort}
+					onAll={() => (allSelected ? selection.clear() : selection.set(items.map((i) => i.id)))} />
+			</div>
+			<div role="rowgroup" className="grid-body" onClick={clicked}
+				style={{ width, height: rows.getTotalSize() }}>
+				{seenRows.map((v) => {
+					const item = items[v.index];
+					return item && <Row key={item.id} item={item} index={v.index} top={v.start} width={width}
+						lead={lead} columns={columns} seen={seen} options={options} isNow={v.index === at}
+						nowColumn={nowColumn} isSelected={selection.has(item.id)}
+						target={props.runTarget(item.id)} onToggle={onToggle} />;
+				})}
+			</div>
+			{isFetching && hasNext && <p className="grid-more dim">More runs…</p>}
+		</div>
+	);
+}
