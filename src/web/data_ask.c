@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* data_ask.c - see data_ask.h. */
+#include "web/data_ask.h"
+
+#define COUNT(table) (sizeof(table) / sizeof(*(table)))
+
+/* ---- errors ---- */
+
+int ask_wrong(struct web_answer *a, struct err *e, struct arena *arena, const char *pointer,
+	      const char *expected)
+{
+	a->pointer = str_of(arena_printf(arena, "%s", pointer));
+	return err_set(e, ERR_USAGE, "%s: expected %s", *pointer ? pointer : "the body", expected);
+}
+
+int ask_refuse(struct web_answer *a, unsigned status, struct err *e, const char *fmt, ...)
+{
+	char text[sizeof(e->text)];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	a->status = status;
+	return err_set(e, ERR_USAGE, "%s", text);
+}
+
+/* A misspelt member would silently change the answer. */
+static int unknown(struct web_answer *a, struct err *e, struct arena *arena, struct str key,
+		   const char *known)
+{
+	char *pointer = arena_printf(arena, "/%.*s", (int)(key.n < 64 ? key.n : 64), key.p);
+
+	a->pointer = str_of(pointer);
+	return err_set(e, ERR_USAGE, "%s: no such member; expected one of: %s", pointer, known);
+}
+
+int ask_failed(struct web_answer *a, struct arena *arena, struct err *e)
+{
+	const char *colon = strstr(e->text, ": ");
+
+	if (e->text[0] == '/' && colon)
+		a->pointer = arena_str(arena, (struct str){ e->text, (size_t)(colon - e->text) });
+	if (strstr(e->text, "_MAX)"))
+		a->status = 422;
+	return -1;
+}
+
+/* ---- members ---- */
+
+struct reader {
+	struct arena *arena;
+	struct web_answer *answer;
+	struct ask *ask;
+	struct err *err;
+};
+
+static int wrong(struct reader *r, const char *pointer, const char *expected)
+{
+	return ask_wrong(r->answer, r->err, r->arena, pointer, expected);
+}
+
+static int too_many(struct reader *r, const char *pointer, size_t max, const char *limit)
+{
+	r->answer->status = 422;
+	return wrong(r, pointer, arena_printf(r->arena, "at most %zu (%s)", max, limit));
+}
+
+static int read_filter(struct reader *r, const struct json_value *v, const char *pointer)
+{
+	struct filter *f;
+
+	if (filter_read(v, pointer, r->arena, &f, r->err) < 0)
+		return ask_failed(r->answer, r->arena, r->err);
+	r->ask->query.filter = f;
+	return 0;
+}
+
+static int read_shown(struct reader *r, const struct json_value *v, const char *pointer)
+{
+	static const struct { const char *name; unsigned flags; bool is_only; } words[] = {
+		{ "usual", 0, false },
+		{ "excluded", INDEX_EXCLUDED, true },
+		{ "archived", INDEX_ARCHIVED, true },
+		{ "all", INDEX_EXCLUDED | INDEX_ARCHIVED | INDEX_SUPERSEDED, false },
+	};
+	struct str word = json_text(v, STR(""));
+
+	for (size_t i = 0; i < COUNT(words); i++)
+		if (str_is(word, words[i].name)) {
+			r->ask->query.shown = words[i].flags;
+			r->ask->query.only_flagged = words[i].is_only;
+			return 0;
+		}
+	return wrong(r, pointer, "usual, excluded, archived or all");
+}
+
+static int read_sort(struct reader *r, const struct json_value *v, const char *pointer)
+{
+	struct query *q = &r->ask->query;
+
+	if (v->kind != JSON_ARRAY)
+		return wrong(r, pointer, "a list of {\"column\", \"descending\"}");
+	if (v->count > QUERY_SORTS_MAX)
+		return too_many(r, pointer, QUERY_SORTS_MAX, "QUERY_SORTS_MAX");
+	for (size_t i = 0; i < v->count; i++) {
+		const struct json_value *column = json_get(&v->item[i], "column");
+		const struct json_value *order = json_get(&v->item[i], "descending");
+
+		if (!column || column->kind != JSON_STRING || !column->text.n)
+			return wrong(r, arena_printf(r->arena, "%s/%zu/column", pointer, i),
+				     "the name of a column");
+		if (order && order->kind != JSON_TRUE && order->kind != JSON_FALSE)
+			return wrong(r, arena_printf(r->arena, "%s/%zu/descending", pointer, i),
+				     "true or false");
+		q->sort[i] = (struct query_sort){ column->text, json_bool(order, false) };
+	}
+	q->n_sorts = v->count;
+	return 0;
+}
+
+static int read_count(struct reader *r, const struct json_value *v, const char *pointer, size_t max,
+		      const char *limit, size_t *out)
+{
+	if (v->kind != JSON_INT || v->integer < 0)
+		return wrong(r, pointer, "a whole number from 0 on");
+	if ((uint64_t)v->integer > max)
+		return too_many(r, pointer, max, limit);
+	*out = (size_t)v->integer;
+	return 0;
+}
+
+static int read_limit(struct reader *r, const struct json_value *v, const char *pointer)
+{
+	r->ask->has_limit = true;
+	/* An export's limit counts all of its rows, and has its own maximum. */
+	if (r->ask->format.p)
+		return read_count(r, v, pointer, SIZE_MAX / 2, "", &r->ask->query.limit);
+	return read_count(r, v, pointer, QUERY_LIMIT_MAX, "QUERY_LIMIT_MAX", &r->ask->query.limit);
+}
+
+static int read_facet_values(struct reader *r, const struct json_value *v, const char *pointer)
+{
+	return read_count(r, v, pointer, ASK_FACET_VALUES_MAX, "ASK_FACET_VALUES_MAX",
+			  &r->ask->query.facet_values_max);
+}
+
+static int read_bins(struct reader *r, const struct json_value *v, const char *pointer)
+{
+	return read_count(r, v, pointer, ASK_BINS_MAX, "ASK_BINS_MAX",
+			  &r->ask->query.histogram_bins);
+}
+
+static int read_cursor(struct reader *r, const struct json_value *v, const char *pointer)
+{
+	if (v->kind != JSON_STRING)
+		return wrong(r, pointer, "what the page before gave as \"next\"");
+	r->ask->query.cursor = v->text;
+	return 0;
+}
+
+static int read_names(struct reader *r, const struct json_value *v, const char *pointer, size_t max,
+		      const char *limit, const struct str **out, size_t *n)
+{
+	struct str *name;
+
+	if (v->kind != JSON_ARRAY)
+		return wrong(r, pointer, "a list of names of columns");
+	if (v->count > max)
+		return too_many(r, pointer, max, limit);
+	name = arena_alloc(r->arena, (v->count + 1) * sizeof(*name));
+	for (size_t i = 0; i < v->count; i++) {
+		if (v->item[i].kind != JSON_STRING || !v->item[i].text.n)
+			return wrong(r, arena_printf(r->arena, "%s/%zu", pointer, i),
+				     "the name of a column");
+		name[i] = v->item[i].text;
+	}
+	*out = name;
+	*n = v->count;
+	return 0;
+}
+
+static int read_columns(struct reader *r, const struct json_value *v, const char *pointer)
+{
+	struct query *q = &r->ask->query;
+
+	return read_names(r, v, pointer, INDEX_COLUMNS_MAX, "INDEX_COLUMNS_MAX", &q->column,
+			  &q->n_columns);
+}
+
+static int read_facets(struct reader *r, const struct json_value *v, const char *pointer)
+{
+	struct query *q = &r->ask->query;
+
+	if (v->kind == JSON_STRING && str_is(v->text, "auto")) {
+		r->ask->has_auto_facets = true;
+		return 0;
+	}
+	if (v->kind != JSON_ARRAY)
+		return wrong(r, pointer, "a list of names of columns, or \"auto\"");
+	return read_names(r, v, pointer, QUERY_FACETS_MAX, "QUERY_FACETS_MAX", &q->facet,
+			  &q->n_facets);
+}
+
+static int read_statistics(struct reader *r, const struct json_value *v, const char *pointer)
+{
+	struct query *q = &r->ask->query;
+
+	return read_names(r, v, pointer, QUERY_STATISTICS_MAX, "QUERY_STATISTICS_MAX",
+			  &q->statistic, &q->n_statistics);
+}
+
+static int read_format(struct reader *r, const struct json_value *v, const char *pointer)
+{
+	if (v->kind != JSON_STRING || (!str_is(v->text, "csv") && !str_is(v->text, "jsonl")))
+		return wrong(r, pointer, "csv or jsonl");
+	r->ask->format = v->text;
+	return 0;
+}
+
+/* How a parameter of a GET is written. */
+enum spelling { TEXT, WHOLE, JSON, NAMES, SORT };
+
+static const struct member {
+	enum ask_member bit;
+	const char *name;
+	enum spelling spelling;
+	int (*read)(struct reader *r, const struct json_value *v, const char *pointer);
+} members_known[] = {
+	{ ASK_FILTER, "filter", JSON, read_filter },
+	{ ASK_SHOWN, "shown", TEXT, read_shown },
+	{ ASK_SORT, "sort", SORT, read_sort },
+	{ ASK_LIMIT, "limit", WHOLE, read_limit },
+	{ ASK_CURSOR, "cursor", TEXT, read_cursor },
+	{ ASK_COLUMNS, "columns", NAMES, read_columns },
+	{ ASK_FACETS, "facets", NAMES, read_facets },
+	{ ASK_FACET_VALUES, "facet_values", WHOLE, read_facet_values },
+	{ ASK_BINS, "bins", WHOLE, read_bins },
+	{ ASK_STATISTICS, "statistics", NAMES, read_statistics },
+	{ ASK_FORMAT, "format", TEXT, read_format },
+};
+
+static const struct member *member_of(struct str name, unsigned members)
+{
+	for (size_t i = 0; i < COUNT(members_known); i++)
+		if (members & members_known[i].bit && str_is(name, members_known[i].name))
+			return &members_known[i];
+	return NULL;
+}
+
+static int refuse_unknown(struct reader *r, struct str name, unsigned members)
+{
+	struct buf known = { 0 };
+	int rc;
+
+	for (size_t i = 0; i < COUNT(members_known); i++)
+		if (members & members_known[i].bit)
+			buf_printf(&known, "%s%s", known.len ? ", " : "", members_known[i].name);
+	rc = unknown(r->answer, r->err, r->arena, name, known.data);
+	buf_release(&known);
+	return rc;
+}
+
+int ask_read(const struct json_value *body, unsigned members, struct arena *arena,
+	     struct web_answer *a, struct ask *out, struct err *e)
+{
+	struct reader r = { arena, a, out, e };
+	struct query *q = &out->query;
+
+	*out = (struct ask){ 0 };
+	q->limit = ASK_LIMIT_DEFAULT;
+	q->facet_values_max = ASK_FACET_VALUES_DEFAULT;
+	q->histogram_bins = ASK_BINS_DEFAULT;
+	if (members & ASK_FORMAT)
+		out->format = STR("csv");
+	if (filter_read(NULL, NULL, arena, (struct filter **)&q->filter, e) < 0)
+		return -1;
+	if (body && body->kind != JSON_OBJECT)
+		return wrong(&r, "", "an object");
+	for (size_t i = 0; body && i < body->count; i++) {
+		const struct member *m = member_of(body->key[i], members);
+
+		if (!m)
+			return refuse_unknown(&r, body->key[i], members);
+		if (body->item[i].kind != JSON_NULL &&
+		    m->read(&r, &body->item[i], arena_printf(arena, "/%s", m->name)) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- the parameters of a GET ---- */
+
+static struct json_value text_value(struct str text)
+{
+	return (struct json_value){ .kind = JSON_STRING, .text = text };
+}
+
+static struct json_value *list_of(struct arena *arena, size_t room)
+{
+	struct json_value *list = arena_alloc(arena, sizeof(*list));
+
+	list->kind = JSON_ARRAY;
+	list->item = arena_alloc(arena, (room + 1) * sizeof(*list->item));
+	return list;
+}
+
+static size_t parts_of(struct str text)
+{
+	size_t n = 1;
+
+	for (size_t i = 0; i < text.n; i++)
+		n += text.p[i] == ',';
+	return n;
+}
+
+/* "-timestamp,COL" as [{"column", "descending"}]. */
+static struct json_value *sort_of(struct arena *arena, struct str text)
+{
+	struct json_value *list = list_of(arena, parts_of(text));
+
+	while (text.n) {
+		struct str name = str_cut(&text, ',');
+		struct json_value *sort = &list->item[list->count++];
+		bool is_descending = name.n && name.p[0] == '-';
+
+		*sort = (struct json_value){ .kind = JSON_OBJECT };
+		sort->key = arena_alloc(arena, 2 * sizeof(*sort->key));
+		sort->item = arena_alloc(arena, 2 * sizeof(*sort->item));
+		sort->count = 2;
+		sort->key[0] = STR("column");
+		sort->item[0] = text_value((struct str){ name.p + is_descending,
+							 name.n - is_descending });
+		sort->key[1] = STR("descending");
+		sort->item[1].kind = is_descending ? JSON_TRUE : JSON_FALSE;
+	}
+	return list;
+}
+
+static struct json_value *names_of(struct arena *arena, struct str text)
+{
+	struct json_value *list = list_of(arena, parts_of(text));
+
+	while (text.n)
+		list->item[list->count++] = text_value(str_cut(&text, ','));
+	return list;
+}
+
+/* The value that a parameter writes. */
+static int value_of_param(struct reader *r, const struct member *m, struct str text,
+			  struct json_value *out)
+{
+	struct json_value *parsed = NULL;
+	struct err why = { 0 };
+	int64_t whole;
+
+	switch (m->spelling) {
+	case TEXT:
+		*out = text_value(text);
+		return 0;
+	case WHOLE:
+		*out = text_value(text);
+		if (str_to_i64(text, &whole))
+			*out = (struct json_value){ .kind = JSON_INT, .integer = whole };
+		return 0;
+	case NAMES:
+		if (text.p[0] != '[') {
+			*out = *names_of(r->arena, text);
+			return 0;
+		}
+		break;
+	case SORT:
+		*out = *sort_of(r->arena, text);
+		return 0;
+	case JSON:
+		break;
+	}
+	if (json_parse(r->arena, text, &parsed, &why) < 0)
+		return wrong(r, arena_printf(r->arena, "/%s", m->name),
+			     arena_printf(r->arena, "JSON (%s)", why.text));
+	*out = *parsed;
+	return 0;
+}
+
+int ask_of_params(const struct web_request *r, struct web_answer *a, unsigned members,
+		  struct arena *arena, const struct json_value **out, struct err *e)
+{
+	struct json_value *body = arena_alloc(arena, sizeof(*body));
+	struct reader reader = { .arena = arena, .answer = a, .err = e };
+
+	body->kind = JSON_OBJECT;
+	body->key = arena_alloc(arena, COUNT(members_known) * sizeof(*body->key));
+	body->item = arena_alloc(arena, COUNT(members_known) * sizeof(*body->item));
+	for (size_t i = 0; i < COUNT(members_known); i++) {
+		const struct member *m = &members_known[i];
+		struct str text = web_param(r, m->name);
+
+		if (!text.n || !(members & m->bit))
+			continue;
+		body->key[body->count] = str_of(m->name);
+		if (value_of_param(&reader, m, arena_str(arena, text),
+				   &body->item[body->count++]) < 0)
+			return -1;
+	}
+	*out = body;
+	return 0;
+}
+
+int ask_body(const struct web_request *r, struct web_answer *a, unsigned members,
+	     struct arena *arena, const struct json_value **out, struct err *e)
+{
+	if (strcmp(r->method, "GET") == 0 || strcmp(r->method, "HEAD") == 0)
+		return ask_of_params(r, a, members, arena, out, e);
+	*out = r->body;
+	return 0;
+}
+
+/* ---- single members, and what a path names ---- */
+
+int ask_object(const struct web_request *r, struct web_answer *a, const char *members,
+	       struct err *e)
+{
+	if (!r->body || r->body->kind != JSON_OBJECT)
+		return ask_wrong(a, e, r->arena, "", "a JSON object");
+	for (size_t i = 0; i < r->body->count; i++) {
+		struct str rest = str_of(members), key = r->body->key[i];
+		bool is_known = false;
+
+		while (rest.n)
+			is_known |= str_eq(str_cut(&rest, ' '), key);
+		if (!is_known)
+			return unknown(a, e, r->arena, key, members);
+	}
+	return 0;
+}
+
+int ask_text(const struct web_request *r, struct web_answer *a, const char *name, size_t max,
+	     bool is_needed, struct str *out, struct err *e)
+{
+	const struct json_value *v = json_get(r->body, name);
+
+	if (!v && !is_needed)
+		return 0;
+	if (!v || v->kind != JSON_STRING || v->text.n > max || (is_needed && !v->text.n) ||
+	    memchr(v->text.p, 0, v->text.n))
+		return ask_wrong(a, e, r->arena, arena_printf(r->arena, "/%s", name),
+				 arena_printf(r->arena, "a text of %d to %zu bytes", is_needed,
+					      max));
+	*out = v->text;
+	return 0;
+}
+
+int ask_number(const struct web_request *r, struct web_answer *a, const char *what, int64_t *id,
+	       struct err *e)
+{
+	if (str_to_i64(r->id[0], id) && *id > 0)
+		return 0;
+	return ask_refuse(a, 404, e, "there is no %s \"%.*s\"", what,
+			  (int)(r->id[0].n < 100 ? r->id[0].n : 100), r->id[0].p);
+}
+
+int ask_run(const struct web_request *r, struct web_answer *a, int64_t *id, struct err *e)
+{
+	struct row row;
+	unsigned flags;
+
+	if (str_to_i64(r->id[0], id) && *id > 0 && index_row(r->view, *id, r->arena, &row, &flags) &&
+	    !(flags & INDEX_REMOVED))
+		return 0;
+	*id = store_find(r->store, r->id[0]);
+	if (*id)
+		return 0;
+	return ask_refuse(a, 404, e, "there is no run \"%.*s\"",
+			  (int)(r->id[0].n < 100 ? r->id[0].n : 100), r->id[0].p);
+}

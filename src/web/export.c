@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * web/export.c - runs as CSV or JSON lines, by and by.
+ *
+ * Pages are asked of one view, which is held until the last byte is sent, so a file is one data
+ * version whatever is uploaded meanwhile; memory is that of one page.
+ *
+ * CSV as RFC 4180 has it: a line of names, lines end with CR LF, cells with a comma, a quote or a
+ * line's end are quoted. A text that a spreadsheet would take for a formula (it begins with = + - @,
+ * a tab or CR) gets an apostrophe in front; numbers are left as they are. An absent cell is empty,
+ * null is null, an infinite number inf. A JSON line is the run's number and its cells.
+ */
+#include "base/mem.h"
+#include "web/data_ask.h"
+#include "web/data_put.h"
+
+#define EXPORT_ROWS_MAX 2000000      /* of one file; a spreadsheet takes half of it */
+#define EXPORT_PAGE_CELLS 500000     /* of the page that is in memory */
+#define EXPORT_PAGE_ROWS_MIN 100
+
+struct export {
+	struct index_view *view;
+	struct arena asked, page;    /* the question; what the last page took */
+	struct query query;
+	size_t left;                 /* rows still to come */
+	bool is_csv, has_ended;
+	struct buf text;
+	size_t sent;                 /* of text */
+};
+
+static void end_export(void *self)
+{
+	struct export *x = self;
+
+	index_view_release(x->view);
+	arena_release(&x->asked);
+	arena_release(&x->page);
+	buf_release(&x->text);
+	free(x);
+}
+
+/* ---- lines ---- */
+
+static bool is_formula(struct str s)
+{
+	return s.n && strchr("=+-@\t\r", s.p[0]) && s.p[0];
+}
+
+static void put_cell_text(struct buf *out, struct str s)
+{
+	bool is_quoted = is_formula(s);
+
+	for (size_t i = 0; i < s.n && !is_quoted; i++)
+		is_quoted = s.p[i] == ',' || s.p[i] == '"' || s.p[i] == '\n' || s.p[i] == '\r';
+	if (is_quoted)
+		buf_add_char(out, '"');
+	if (is_formula(s))
+		buf_add_char(out, '\'');
+	for (size_t i = 0; i < s.n; i++) {
+		if (s.p[i] == '"')
+			buf_add_char(out, '"');
+		buf_add_char(out, s.p[i]);
+	}
+	if (is_quoted)
+		buf_add_char(out, '"');
+}
+
+static void put_head(struct export *x)
+{
+	for (size_t i = 0; i < x->query.n_columns; i++) {
+		if (i)
+			buf_add_char(&x->text, ',');
+		put_cell_text(&x->text, x->query.column[i]);
+	}
+	buf_add_text(&x->text, "\r\n");
+}
+
+static void put_csv(struct export *x, const struct page_row *row)
+{
+	for (size_t i = 0; i < x->query.n_columns; i++) {
+		if (i)
+			buf_add_char(&x->text, ',');
+		if (row->value[i].kind == VALUE_TEXT)
+			put_cell_text(&x->text, row->value[i].text);
+		else
+			data_add_value(&x->text, row->value[i]);
+	}
+	buf_add_text(&x->text, "\r\n");
+}
+
+static void put_json_line(struct export *x, const struct page_row *row)
+{
+	struct json_writer w = json_writer(&x->text);
+
+	w.is_compact = w.is_raw_utf8 = true;
+	json_begin_object(&w);
+	json_key(&w, "id");
+	json_put_int(&w, row->id);
+	for (size_t i = 0; i < x->query.n_columns; i++) {
+		if (row->value[i].kind == VALUE_ABSENT)
+			continue;
+		json_key_str(&w, x->query.column[i]);
+		data_put_value(&w, row->value[i]);
+	}
+	json_end_object(&w);
+	buf_add_char(&x->text, '\n');
+}
+
+/* ---- pages ---- */
+
+static int next_page(struct export *x)
+{
+	size_t rows = EXPORT_PAGE_CELLS / (x->query.n_columns + 1);
+	struct answer answer;
+	struct err e = { 0 };
+
+	if (rows < EXPORT_PAGE_ROWS_MIN)
+		rows = EXPORT_PAGE_ROWS_MIN;
+	if (rows > QUERY_LIMIT_MAX)
+		rows = QUERY_LIMIT_MAX;
+	x->query.limit = rows < x->left ? rows : x->left;
+	buf_reset(&x->text);
+	x->sent = 0;
+	if (x->has_ended || !x->left)
+		return 0;
+	if (index_query(x->view, &x->query, &x->page, &answer, &e) < 0)
+		return -1;
+	for (size_t i = 0; i < answer.n_rows; i++)
+		(x->is_csv ? put_csv : put_json_line)(x, &answer.row[i]);
+	x->left -= answer.n_rows;
+	x->has_ended = !answer.next.n || !answer.n_rows;
+	/* The cursor outlives its page. */
+	x->query.cursor = arena_str(&x->asked, answer.next);
+	arena_release(&x->page);
+	x->page = (struct arena){ 0 };
+	return x->text.is_over ? -1 : 0;
+}
+
+static long pull(void *self, char *out, size_t room)
+{
+	struct export *x = self;
+	size_t n;
+
+	if (x->sent == x->text.len && next_page(x) < 0)
+		return -1;
+	n = x->text.len - x->sent;
+	if (n > room)
+		n = room;
+	if (n)
+		memcpy(out, x->text.data + x->sent, n);
+	x->sent += n;
+	return (long)n;
+}
+
+/* ---- the route ---- */
+
+/* The question outlives the request: its own copy, in the arena of the export. */
+static int read_question(const struct web_request *r, struct web_answer *a, struct export *x,
+			 struct err *e)
+{
+	const unsigned members = ASK_FILTER | ASK_SHOWN | ASK_SORT | ASK_COLUMNS | ASK_LIMIT |
+		ASK_FORMAT;
+	const struct json_value *body;
+	struct json_value *own = NULL;
+	struct buf text = { 0 };
+	struct json_writer w = json_writer(&text);
+	struct ask ask;
+	int rc = 0;
+
+	if (ask_body(r, a, members, r->arena, &body, e) < 0)
+		return -1;
+	if (body) {
+		json_put_value(&w, body);
+		rc = json_parse(&x->asked, arena_str(&x->asked, buf_str(&text)), &own, e);
+	}
+	buf_release(&text);
+	if (rc < 0 || ask_read(own, members, &x->asked, a, &ask, e) < 0)
+		return -1;
+	x->query = ask.query;
+	x->is_csv = str_is(ask.format, "csv");
+	x->left = ask.has_limit ? ask.query.limit : SIZE_MAX;
+	return 0;
+}
+
+static void all_columns(struct export *x)
+{
+	size_t n;
+	const struct column_info *info = index_columns(x->view, &n);
+	struct str *name = arena_alloc(&x->asked, (n + 1) * sizeof(*name));
+
+	for (size_t i = 0; i < n; i++)
+		name[i] = info[i].name;
+	x->query.column = name;
+	x->query.n_columns = n;
+}
+
+/* What is too much is refused before the first byte. */
+static int check_rows(struct export *x, struct web_answer *a, struct err *e)
+{
+	struct query count = { .filter = x->query.filter, .shown = x->query.shown,
+			       .only_flagged = x->query.only_flagged };
+	struct answer answer;
+
+	if (index_query(x->view, &count, &x->asked, &answer, e) < 0)
+		return -1;
+	if (x->left > answer.total)
+		x->left = answer.total;
+	if (x->left <= EXPORT_ROWS_MAX)
+		return 0;
+	a->pointer = STR("/limit");
+	return ask_refuse(a, 413, e, "%zu runs match, at most %d go into one file (EXPORT_ROWS_MAX); "
+			  "expected a narrower filter or a limit", answer.total, EXPORT_ROWS_MAX);
+}
+
+static int export(const struct web_request *r, struct web_answer *a, struct err *e)
+{
+	struct export *x = mem_alloc(sizeof(*x));
+
+	x->view = index_view(store_index(r->store));
+	if (read_question(r, a, x, e) < 0 || check_rows(x, a, e) < 0) {
+		end_export(x);
+		return -1;
+	}
+	if (!x->query.column)
+		all_columns(x);
+	if (x->is_csv)
+		put_head(x);
+	web_bytes(a, x->is_csv ? "text/csv; charset=utf-8; header=present" :
+				 "application/jsonl; charset=utf-8");
+	a->file_name = x->is_csv ? STR("runs.csv") : STR("runs.jsonl");
+	a->pull = pull;
+	a->pull_end = end_export;
+	a->self = x;
+	return 0;
+}
+
+static const struct web_route routes[] = {
+	{ "GET", "/api/export/csv", 0, export },
+	{ "POST", "/api/export/csv", 0, export },
+};
+const struct web_routes export_routes = { routes, sizeof(routes) / sizeof(*routes) };
