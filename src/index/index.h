@@ -19,7 +19,8 @@
 #define QUERY_SORTS_MAX 4
 #define QUERY_FACETS_MAX 400
 #define QUERY_STATISTICS_MAX 64
-#define QUERY_LIMIT_MAX 10000
+#define QUERY_LIMIT_MAX 10000 /* rows of a page, values of a facet, bins */
+#define INDEX_CELLS_MAX (64u << 20) /* values of one index_select */
 
 /* Why a row is not usually shown. */
 enum index_flag { INDEX_EXCLUDED = 1, INDEX_ARCHIVED = 2, INDEX_SUPERSEDED = 4, INDEX_REMOVED = 8 };
@@ -29,11 +30,17 @@ struct index_view;
 
 struct index *index_make(void);
 void index_free(struct index *x);
-/* -1: a limit, named. flags are those it begins with. */
+/*
+ * -1: a limit, named. flags are those it begins with. Rows may come in any order of their ids, which
+ * are not looked at for doubles; -0 becomes 0, NaN null, and of a column that is there twice
+ * the first one counts.
+ */
 int index_add(struct index *x, const struct row *r, unsigned flags, struct err *e);
-/* Many at once: one new version. */
+/* Many at once: one new version. After an error those before the refused one are in. */
 int index_add_all(struct index *x, const struct row *r, size_t n, struct err *e);
 bool index_flag(struct index *x, int64_t id, unsigned flags); /* false: there is no such row */
+/* Many at once: one new version. Returns how many of them there are. */
+size_t index_flag_all(struct index *x, const int64_t *id, size_t n, unsigned flags);
 uint64_t index_version(const struct index *x);
 int64_t index_bytes(const struct index *x);
 
@@ -54,9 +61,9 @@ uint64_t index_view_version(const struct index_view *v);
 struct column_info {
 	struct str name;
 	bool has_bool, has_number, has_text, has_null;
-	size_t distinct; /* values, over all rows of the view; at most 65,536 are counted */
+	size_t distinct; /* values, null among them, of all rows; at most 65,536 are counted */
 	size_t present;  /* rows with a value, null among them */
-	double min, max; /* of the numbers; NAN without */
+	double min, max; /* of the finite numbers; NAN without */
 };
 /* In the order they were first seen; borrowed from the view. */
 const struct column_info *index_columns(const struct index_view *v, size_t *n);
@@ -64,7 +71,8 @@ const struct column_info *index_column(const struct index_view *v, struct str na
 
 /* ---- a query ---- */
 
-struct query_sort { struct str column; bool is_descending; }; /* missing values come last in both */
+/* Missing values (absent and null alike) come last in both directions. */
+struct query_sort { struct str column; bool is_descending; };
 
 struct query {
 	const struct filter *filter;
@@ -73,7 +81,7 @@ struct query {
 	struct query_sort sort[QUERY_SORTS_MAX]; /* ties: larger id first */
 	size_t n_sorts;
 	size_t limit;              /* rows of the page; 0: none */
-	struct str cursor;         /* what the page before gave, or empty */
+	struct str cursor;         /* what the page before gave, of whatever version, or empty */
 	const struct str *column;  /* of the page's rows; NULL: none but the id */
 	size_t n_columns;
 	const struct str *facet;   /* columns to count */
@@ -89,18 +97,27 @@ struct facet_value {
 	bool is_selected; /* by a condition of the filter on this very column */
 };
 
-/* Rows by their value in a column, the column's own conditions at the filter's top left out. */
+/*
+ * Rows by their value in a column, the column's own conditions left out: those parts of the filter's
+ * top "and" (or the whole filter) that name this column and no other. A value is selected when
+ * one of them has it in a list, outside of "not". Missing (absent or null) is no value.
+ *
+ * A column of more than 65,535 values (column_info.distinct) is listed only while there are at most
+ * 65,536 rows to count; else is_unlisted: distinct is 0, value holds selected ones alone.
+ */
 struct facet {
 	struct str column;
-	size_t distinct, missing, others; /* others: rows of values beyond facet_values_max */
+	size_t distinct, missing, others; /* others: rows of values that are not listed */
 	struct facet_value *value;        /* most rows first, ties by value; selected ones always there */
 	size_t n;
-	bool is_range;                    /* numbers, too many for a list: a histogram too */
-	double min, max;
+	bool is_unlisted;
+	bool is_range;                    /* only numbers, more than facet_values_max: a histogram too */
+	double min, max;                  /* of it; finite numbers alone are in it; NAN: there are none */
 	size_t *bin;                      /* equal widths from min to max */
 	size_t n_bins;
 };
 
+/* Over the numbers in the order of their rows' ids, so that sums are the same to the last bit. */
 struct statistic {
 	struct str column;
 	size_t count, missing; /* numbers, and rows without one; infinite ones are missing too */
@@ -124,13 +141,16 @@ struct answer {
 	size_t n_statistics;
 };
 
-/* Everything of the answer lies in a, or is borrowed from the view. -1: a cursor that is none. */
+/*
+ * Everything of the answer lies in a, or is borrowed from the view. -1 (ERR_USAGE): a cursor that is
+ * none, or a limit above.
+ */
 int index_query(const struct index_view *v, const struct query *q, struct arena *a,
 		struct answer *out, struct err *e);
 
 /*
  * For analysis: the ids of all rows that match, ascending, and columns of them. values[c * n + i]
- * is the value of row i in column c.
+ * is the value of row i in column c. -1: more than INDEX_CELLS_MAX.
  */
 int index_select(const struct index_view *v, const struct filter *f, unsigned shown,
 		 const struct str *column, size_t n_columns, struct arena *a, int64_t **id, size_t *n,
