@@ -70,7 +70,7 @@ int file_write_all(int fd, struct str bytes)
 	return 0;
 }
 
-static void sync_dir_of(const char *path)
+void file_sync_folder_of(const char *path)
 {
 	char *copy = mem_text(path);
 	int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -159,7 +159,7 @@ int file_swap_end(struct file_swap *s, bool is_good)
 		unlink(s->temp);
 	close(s->fd);
 	if (s->temp && rc == 0)
-		sync_dir_of(s->path);
+		file_sync_folder_of(s->path);
 	free(s->path);
 	free(s->temp);
 	*s = (struct file_swap){ .fd = -1 };

@@ -30,6 +30,9 @@ int file_swap_end(struct file_swap *s, bool is_good);
 /* Every byte to a descriptor, however often it takes. -1 with errno. */
 int file_write_all(int fd, struct str bytes);
 
+/* Makes a new name in the folder that path lies in last. */
+void file_sync_folder_of(const char *path);
+
 /* The whole file by a swap. */
 int file_write_atomic(const char *path, struct str bytes, struct err *e);
 

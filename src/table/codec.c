@@ -8,6 +8,7 @@
  */
 #include "table/codec.h"
 
+#include <assert.h>
 #include <brotli/decode.h>
 #include <lz4.h>
 #include <snappy-c.h>
@@ -199,4 +200,21 @@ int codec_unpack(enum codec codec, struct str packed, size_t size, struct buf *o
 			       outcome == TOO_SMALL ? size : room.got, size);
 	out->len = size;
 	return 0;
+}
+
+void codec_pack(struct str bytes, int level, struct buf *out)
+{
+	ZSTD_CCtx *c = ZSTD_createCCtx();
+	size_t room = ZSTD_compressBound(bytes.n), got;
+
+	assert(c);
+	ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, level);
+	ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, 1);
+	if (buf_reserve(out, room) == 0) {
+		got = ZSTD_compress2(c, out->data + out->len, room, bytes.p, bytes.n);
+		assert(!ZSTD_isError(got));
+		out->len += got;
+		out->data[out->len] = 0;
+	}
+	ZSTD_freeCCtx(c);
 }

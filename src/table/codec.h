@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table/codec.h - unpacks one page of a Parquet file. Private to table/.
+ * table/codec.h - unpacks one page of a Parquet file; packs and unpacks what a store keeps.
  */
 #pragma once
 #include "base/buf.h"
@@ -19,3 +19,6 @@ enum codec {
  */
 int codec_unpack(enum codec codec, struct str packed, size_t size, struct buf *out,
 		 struct err *e);
+
+/* Appends a Zstandard frame with a checksum. Level 1 (fast) to 19 (small). */
+void codec_pack(struct str bytes, int level, struct buf *out);

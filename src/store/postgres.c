@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * postgres.c - the store on a PostgreSQL server, by libpq.
+ *
+ * Values travel in PostgreSQL's binary form; rows come one at a time, whatever the size of an answer.
+ * Writers wait for each other at one advisory lock, so that changes become visible in the order
+ * of their numbers. synchronous_commit is set to on for our sessions: a commit that returned is on disk.
+ */
+#include <arpa/inet.h>
+#include <assert.h>
+#include <endian.h>
+#include <postgresql/libpq-fe.h>
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "store/db.h"
+
+#define VALUES_MAX 2048 /* parameters of one statement, and columns of one row */
+
+/* Numbers that PostgreSQL gives its types. */
+enum { OID_BOOL = 16, OID_BYTEA = 17, OID_INT8 = 20, OID_INT2 = 21, OID_INT4 = 23, OID_TEXT = 25,
+       OID_FLOAT4 = 700, OID_FLOAT8 = 701 };
+
+struct postgres {
+	struct db db;
+	PGconn *connection;
+	struct map statements; /* by text: its number */
+	struct arena texts;
+	size_t n;
+	bool is_read_only;
+};
+
+/* The server's sentence, in one line. */
+static const char *said(const char *message, char out[512])
+{
+	size_t n = 0;
+
+	for (; *message && n < 511; message++)
+		out[n++] = *message == '\n' || *message == '\t' ? ' ' : *message;
+	while (n && out[n - 1] == ' ')
+		n--;
+	out[n] = 0;
+	return out;
+}
+
+static int fail(struct postgres *p, const PGresult *r, struct err *e)
+{
+	const char *state = r ? PQresultErrorField(r, PG_DIAG_SQLSTATE) : NULL;
+	char text[512];
+
+	if (!state || PQstatus(p->connection) == CONNECTION_BAD)
+		return err_set(e, ERR_NET, "PostgreSQL: %s",
+			       said(PQerrorMessage(p->connection), text));
+	/* 53: out of something; 57: shut down; 58: the system under it. */
+	if (!strncmp(state, "53", 2) || !strncmp(state, "57", 2) || !strncmp(state, "58", 2))
+		return err_set(e, ERR_IO, "PostgreSQL: %s", said(PQresultErrorMessage(r), text));
+	return err_set(e, ERR_RUN, "PostgreSQL: %s", said(PQresultErrorMessage(r), text));
+}
+
+static void forget(struct postgres *p)
+{
+	map_release(&p->statements);
+	arena_release(&p->texts);
+	p->n = 0;
+}
+
+static void close_(struct db *d)
+{
+	struct postgres *p = (struct postgres *)d;
+
+	forget(p);
+	PQfinish(p->connection);
+	free(p);
+}
+
+static void no_notice(void *self, const PGresult *r)
+{
+	(void)self;
+	(void)r;
+}
+
+static int set_up(struct postgres *p, struct err *e)
+{
+	static const char settings[] =
+		"SET synchronous_commit = on; SET client_min_messages = error;"
+		" SET extra_float_digits = 3; SET statement_timeout = 0; SET bytea_output = hex;"
+		" SET standard_conforming_strings = on";
+	PGresult *r;
+	int rc = 0;
+
+	if (PQstatus(p->connection) != CONNECTION_OK)
+		return fail(p, NULL, e);
+	if (PQserverVersion(p->connection) < 120000)
+		return err_set(e, ERR_USAGE, "PostgreSQL %d is too old for the store, it needs 12",
+			       PQserverVersion(p->connection) / 10000);
+	PQsetNoticeReceiver(p->connection, no_notice, NULL);
+	r = PQexec(p->connection, settings);
+	if (PQresultStatus(r) != PGRES_COMMAND_OK)
+		rc = fail(p, r, e);
+	PQclear(r);
+	if (!rc && p->is_read_only) {
+		r = PQexec(p->connection, "SET default_transaction_read_only = on");
+		if (PQresultStatus(r) != PGRES_COMMAND_OK)
+			rc = fail(p, r, e);
+		PQclear(r);
+	}
+	return rc;
+}
+
+static int open_(const char *place, bool is_read_only, struct db **out, struct err *e)
+{
+	const char *key[] = { "dbname", "client_encoding", "application_name", "connect_timeout", NULL };
+	const char *value[] = { place, "UTF8", "profllm", "10", NULL };
+	struct postgres *p = mem_alloc(sizeof(*p));
+
+	p->db.hooks = &db_postgres;
+	p->is_read_only = is_read_only;
+	/* An option that the URL has itself is left as it says: dbname comes first and is expanded. */
+	p->connection = PQconnectdbParams(key, value, 1);
+	if (set_up(p, e) < 0) {
+		close_(&p->db);
+		return -1;
+	}
+	*out = &p->db;
+	return 0;
+}
+
+/* ---- values ---- */
+
+/* Parameters in the form that the server reads; number holds those that need other bytes. */
+struct params {
+	Oid type[VALUES_MAX];
+	const char *value[VALUES_MAX];
+	int length[VALUES_MAX], format[VALUES_MAX];
+	uint64_t number[VALUES_MAX];
+};
+
+static void set_number(struct params *p, size_t i, Oid type, uint64_t bits)
+{
+	p->type[i] = type;
+	p->number[i] = htobe64(bits);
+	p->value[i] = (const char *)&p->number[i];
+	p->length[i] = 8;
+}
+
+static void set_param(struct params *p, size_t i, struct db_value v)
+{
+	uint64_t bits;
+
+	p->type[i] = 0;
+	p->value[i] = NULL;
+	p->length[i] = 0;
+	p->format[i] = 1;
+	switch (v.kind) {
+	case DB_NULL: break;
+	case DB_BOOL:
+		p->type[i] = OID_BOOL;
+		p->value[i] = v.integer ? "\1" : "\0";
+		p->length[i] = 1;
+		break;
+	case DB_INT: set_number(p, i, OID_INT8, (uint64_t)v.integer); break;
+	case DB_REAL:
+		memcpy(&bits, &v.real, sizeof(bits));
+		set_number(p, i, OID_FLOAT8, bits);
+		break;
+	case DB_TEXT:
+	case DB_BLOB:
+		p->type[i] = v.kind == DB_TEXT ? OID_TEXT : OID_BYTEA;
+		p->value[i] = v.bytes.n ? v.bytes.p : "";
+		p->length[i] = (int)v.bytes.n;
+		break;
+	}
+}
+
+static uint64_t take_u64(const char *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return be64toh(v);
+}
+
+static struct db_value field(const PGresult *r, int at)
+{
+	const char *p = PQgetvalue(r, 0, at);
+	size_t n = (size_t)PQgetlength(r, 0, at);
+	struct db_value v = { .kind = DB_NULL };
+	uint64_t bits;
+	uint32_t word;
+	float small;
+
+	if (PQgetisnull(r, 0, at))
+		return v;
+	switch (PQftype(r, at)) {
+	case OID_BOOL: return (struct db_value){ .kind = DB_BOOL, .integer = *p != 0 };
+	case OID_INT8: return db_int((int64_t)take_u64(p));
+	case OID_INT4:
+		memcpy(&word, p, sizeof(word));
+		return db_int((int32_t)ntohl(word));
+	case OID_FLOAT8:
+		bits = take_u64(p);
+		v.kind = DB_REAL;
+		memcpy(&v.real, &bits, sizeof(bits));
+		return v;
+	case OID_FLOAT4:
+		memcpy(&word, p, sizeof(word));
+		word = ntohl(word);
+		memcpy(&small, &word, sizeof(word));
+		return db_real((double)small);
+	case OID_BYTEA:
+		v = db_blob((struct str){ p, n });
+		return v;
+	default: return db_text((struct str){ p, n });
+	}
+}
+
+/* ---- statements ---- */
+
+static int prepare(struct postgres *p, const char *sql, const struct params *params, size_t n,
+		   char name[24], struct err *e)
+{
+	PGresult *r;
+	uint64_t at;
+	int rc = 0;
+
+	if (map_get(&p->statements, str_of(sql), &at)) {
+		snprintf(name, 24, "s%llu", (unsigned long long)at);
+		return 0;
+	}
+	if (p->n == DB_STATEMENTS_MAX) {
+		PQclear(PQexec(p->connection, "DEALLOCATE ALL"));
+		forget(p);
+	}
+	snprintf(name, 24, "s%zu", p->n);
+	r = PQprepare(p->connection, name, sql, (int)n, params->type);
+	if (PQresultStatus(r) != PGRES_COMMAND_OK)
+		rc = fail(p, r, e);
+	else
+		map_put(&p->statements, arena_str(&p->texts, str_of(sql)), p->n++);
+	PQclear(r);
+	return rc;
+}
+
+static int give_row(const PGresult *r, db_row *row, void *self, struct err *e)
+{
+	struct db_value small[64], *v = small;
+	int n = PQnfields(r), rc;
+
+	if (n > 64)
+		v = mem_array((size_t)n, sizeof(*v));
+	for (int i = 0; i < n; i++)
+		v[i] = field(r, i);
+	rc = row(self, v, (size_t)n, e);
+	if (v != small)
+		free(v);
+	return rc;
+}
+
+/* Every result must be fetched, also after the first error and when no more rows are wanted. */
+static int drain(struct postgres *p, db_row *row, void *self, struct err *e)
+{
+	PGresult *r;
+	int rc = 0;
+
+	while ((r = PQgetResult(p->connection))) {
+		switch (PQresultStatus(r)) {
+		case PGRES_SINGLE_TUPLE:
+			if (!rc && row)
+				rc = give_row(r, row, self, e);
+			break;
+		case PGRES_COMMAND_OK:
+		case PGRES_TUPLES_OK: break;
+		default:
+			if (rc >= 0)
+				rc = fail(p, r, e);
+			break;
+		}
+		PQclear(r);
+	}
+	return rc < 0 ? -1 : 0;
+}
+
+/* BEGIN and its like are not prepared: a transaction that failed takes no prepared statement. */
+static bool is_plain(const char *sql, size_t n)
+{
+	return n == 0 && strncmp(sql, "SELECT", 6) != 0;
+}
+
+static int run_once(struct postgres *p, const char *sql, const struct params *params, size_t n,
+		    db_row *row, void *self, struct err *e)
+{
+	char name[24];
+	int sent;
+
+	if (is_plain(sql, n)) {
+		sent = PQsendQuery(p->connection, sql);
+	} else {
+		if (prepare(p, sql, params, n, name, e) < 0)
+			return -1;
+		sent = PQsendQueryPrepared(p->connection, name, (int)n, params->value,
+					   params->length, params->format, 1);
+	}
+	if (!sent || !PQsetSingleRowMode(p->connection))
+		return fail(p, NULL, e);
+	return drain(p, row, self, e);
+}
+
+/* What stands outside a transaction only reads, or begins one: asking again does no harm. */
+static int run(struct db *d, const char *sql, const struct db_value *v, size_t n, db_row *row,
+	       void *self, struct err *e)
+{
+	struct postgres *p = (struct postgres *)d;
+	struct params *params = NULL;
+	int rc;
+
+	assert(n <= VALUES_MAX);
+	if (n) {
+		params = mem_alloc(sizeof(*params));
+		for (size_t i = 0; i < n; i++)
+			set_param(params, i, v[i]);
+	} else {
+		static struct params none;
+
+		params = &none;
+	}
+	rc = run_once(p, sql, params, n, row, self, e);
+	if (rc < 0 && !d->is_inside && PQstatus(p->connection) == CONNECTION_BAD) {
+		PQreset(p->connection);
+		forget(p);
+		rc = set_up(p, e);
+		if (!rc)
+			rc = run_once(p, sql, params, n, row, self, e);
+	}
+	if (n)
+		free(params);
+	return rc;
+}
+
+/* The number stands for our writers among all advisory locks of the database. */
+const struct db_hooks db_postgres = {
+	.name = "postgresql",
+	.begin = {
+		[DB_WRITE] = { "BEGIN", "SELECT pg_advisory_xact_lock(7306089135123461)" },
+		[DB_READ] = { "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" },
+	},
+	.word = { "BIGINT", "DOUBLE PRECISION", "BYTEA" },
+	.open = open_,
+	.close = close_,
+	.run = run,
+};

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* put.c - runs in: duplicates by their content, conflicts by their name, all or none. */
+#include "base/digest.h"
+#include "base/mem.h"
+#include "store/pack.h"
+#include "store/parts.h"
+
+const char *put_outcome_name(enum put_outcome o)
+{
+	static const char *const name[] = { "new", "duplicate", "conflict", "invalid" };
+
+	return name[o];
+}
+
+/* The digest that `check` holds against what is kept: of the document, then the arrays. */
+static char *checksum(struct str document, struct str arrays, char out[DIGEST_HEX])
+{
+	uint8_t bytes[DIGEST_BYTES];
+	size_t n = digest(DIGEST_SHA256, document, arrays, bytes);
+
+	for (size_t i = 0; i < n; i++)
+		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+	return out;
+}
+
+struct newest {
+	int64_t id, flags;
+};
+
+static int take_newest(void *self, const struct db_value *v, size_t n, struct err *e)
+{
+	struct newest *o = self;
+
+	(void)n;
+	(void)e;
+	*o = (struct newest){ db_as_int(v[0]), db_as_int(v[1]) };
+	return 1;
+}
+
+static int supersede(struct store_write *w, struct newest old, struct err *e)
+{
+	int64_t flags = old.flags | INDEX_SUPERSEDED;
+	struct db_value v[3] = { db_int(flags) };
+
+	v[1] = db_int(store_changed(w, old.id, (unsigned)flags, NULL));
+	v[2] = db_int(old.id);
+	return db_run(w->db, "UPDATE documents SET flags = $1, changed = $2 WHERE id = $3", v, 3,
+		      NULL, NULL, e);
+}
+
+static int insert_text(struct store_write *w, const char *sql, int64_t id, struct str text,
+		       struct err *e)
+{
+	struct buf packed = { 0 };
+	struct db_value v[2] = { db_int(id) };
+	int rc;
+
+	pack_text(text, &packed);
+	v[1] = db_blob(buf_str(&packed));
+	rc = db_run(w->db, sql, v, 2, NULL, NULL, e);
+	buf_release(&packed);
+	return rc;
+}
+
+/* Cells that cannot be kept are not shown either: the index has what the store has. */
+static const struct row *kept_row(const struct row *r, const int64_t *number, size_t n_left_out,
+				  struct arena *a)
+{
+	struct row *kept = arena_alloc(a, sizeof(*kept));
+
+	*kept = *r;
+	if (!n_left_out)
+		return kept;
+	kept->cell = arena_alloc(a, r->n * sizeof(*kept->cell));
+	kept->n = 0;
+	for (size_t i = 0; i < r->n; i++)
+		if (number[i] >= 0)
+			kept->cell[kept->n++] = r->cell[i];
+	return kept;
+}
+
+static int insert(struct store *s, struct store_write *w, const struct read_run *run, int64_t id,
+		  struct str who, struct arena *a, size_t *n_left_out, struct err *e)
+{
+	int64_t *number = mem_array(run->row.n + 1, sizeof(*number));
+	struct buf cells = { 0 };
+	char hex[DIGEST_HEX];
+	int rc = columns_number(&s->columns, w->db, &run->row, number, n_left_out, e);
+
+	if (!rc) {
+		struct db_value v[] = {
+			db_int(id), db_text(run->run_id), db_text(run->hash), db_text(run->kind),
+			db_text(who), db_real(store_now_s()), db_real(run->timestamp_s),
+			db_int(store_changed(w, id, 0, kept_row(&run->row, number, *n_left_out, a))),
+			db_text(str_of(checksum(run->document, run->arrays, hex))), { 0 },
+		};
+
+		pack_row(&run->row, number, &cells);
+		v[9] = db_blob(buf_str(&cells));
+		rc = db_run(w->db, "INSERT INTO documents (id, run_id, hash, kind, who, received, ran,"
+				   " flags, changed, checksum, cells)"
+				   " VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $9, $10)",
+			    v, 10, NULL, NULL, e);
+	}
+	if (!rc)
+		rc = insert_text(w, "INSERT INTO originals (id, document) VALUES ($1, $2)", id,
+				 run->document, e);
+	if (!rc && run->arrays.n)
+		rc = insert_text(w, "INSERT INTO arrays (id, arrays) VALUES ($1, $2)", id, run->arrays,
+				 e);
+	if (!rc)
+		rc = store_wide_put(&s->columns, w->db, id, &run->row, number, e);
+	buf_release(&cells);
+	free(number);
+	return rc;
+}
+
+static bool is_text(struct str s, size_t bytes_max)
+{
+	return s.n && s.n <= bytes_max && !memchr(s.p, 0, s.n);
+}
+
+static int put_one(struct store *s, struct store_write *w, const struct read_run *run,
+		   struct str who, int64_t *next, struct arena *a, struct put_result *out,
+		   struct err *e)
+{
+	struct db_value hash = db_text(run->hash), name = db_text(run->run_id);
+	struct newest old = { 0 };
+	size_t n_left_out = 0;
+
+	*out = (struct put_result){ .outcome = PUT_NEW };
+	if (!is_text(run->run_id, STORE_RUN_ID_BYTES_MAX)) {
+		out->outcome = PUT_INVALID;
+		out->reason = str_of(arena_printf(a, "its run_id must have 1 to %d bytes and no U+0000",
+						  STORE_RUN_ID_BYTES_MAX));
+		return 0;
+	}
+	if (db_integer(w->db, "SELECT id FROM documents WHERE hash = $1", &hash, 1, 0, &out->id, e) < 0)
+		return -1;
+	if (out->id) {
+		out->outcome = PUT_DUPLICATE;
+		return 0;
+	}
+	if (db_run(w->db, "SELECT id, flags FROM documents WHERE run_id = $1 ORDER BY id DESC LIMIT 1",
+		   &name, 1, take_newest, &old, e) < 0)
+		return -1;
+	if (old.id && supersede(w, old, e) < 0)
+		return -1;
+	out->id = (*next)++;
+	if (insert(s, w, run, out->id, who, a, &n_left_out, e) < 0)
+		return -1;
+	if (old.id) {
+		out->outcome = PUT_CONFLICT;
+		out->reason = str_of(arena_printf(a, "run %lld has the same run_id (%.*s) and other"
+						     " content; this one is shown, that one is its"
+						     " history", (long long)old.id,
+						  (int)run->run_id.n, run->run_id.p));
+	} else if (n_left_out) {
+		out->reason = str_of(arena_printf(a, "%zu of its values are in its document alone: their"
+						     " names are too long, or the store has %d columns",
+						  n_left_out, INDEX_COLUMNS_MAX));
+	}
+	return 0;
+}
+
+int store_put_runs(struct store *s, struct store_write *w, const struct read_run *run, size_t n,
+		   struct str who, struct arena *a, struct put_result *out, struct err *e)
+{
+	int64_t next;
+
+	/* Numbers of runs that turn out to be known stay unused. */
+	if (!n || store_number(w, "run", n, &next, e) < 0)
+		return n ? -1 : 0;
+	for (size_t i = 0; i < n; i++)
+		if (put_one(s, w, &run[i], who, &next, a, &out[i], e) < 0)
+			return -1;
+	return 0;
+}
+
+int store_put(struct store *s, const struct read_run *run, size_t n, struct str who,
+	      struct arena *a, struct put_result *out, struct err *e)
+{
+	struct store_write w;
+	int rc;
+
+	if (store_fits(who, STORE_NAME_BYTES_MAX, "the name of who hands it in", e) < 0 ||
+	    store_write_begin(s, &w, e) < 0)
+		return -1;
+	rc = store_put_runs(s, &w, run, n, who, a, out, e);
+	return store_write_end(s, &w, rc, e);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sqlite.c - the store in one file, by SQLite.
+ *
+ * The journal is a write-ahead log that is synced at each commit: readers never wait for the writer,
+ * and a commit that returned survives a loss of power.
+ */
+#include <assert.h>
+#include <sqlite3.h>
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "store/db.h"
+
+#define BUSY_MS 30000   /* for another process to finish writing */
+#define ROW_VALUES_MAX 64
+
+struct sqlite {
+	struct db db;
+	sqlite3 *handle;
+	struct map statements; /* by text */
+	sqlite3_stmt *statement[DB_STATEMENTS_MAX];
+	struct arena texts;
+	size_t n;
+	char *path;
+};
+
+static int fail(struct sqlite *s, struct err *e)
+{
+	int code = sqlite3_errcode(s->handle);
+
+	if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
+		return err_set(e, ERR_IO, "%s: another process has been writing for %d s", s->path,
+			       BUSY_MS / 1000);
+	if (code == SQLITE_NOTADB)
+		return err_set(e, ERR_USAGE, "%s: not a store of ours, nor of SQLite at all", s->path);
+	return err_set(e, code == SQLITE_CANTOPEN ? ERR_USAGE :
+			  code == SQLITE_FULL || code == SQLITE_IOERR ? ERR_IO : ERR_RUN,
+		       "%s: %s", s->path, sqlite3_errmsg(s->handle));
+}
+
+static void forget(struct sqlite *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		sqlite3_finalize(s->statement[i]);
+	s->n = 0;
+	map_release(&s->statements);
+	arena_release(&s->texts);
+}
+
+static void close_(struct db *d)
+{
+	struct sqlite *s = (struct sqlite *)d;
+
+	forget(s);
+	sqlite3_close(s->handle);
+	free(s->path);
+	free(s);
+}
+
+static int open_(const char *place, bool is_read_only, struct db **out, struct err *e)
+{
+	static const char *const pragma[] = {
+		"PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON", "PRAGMA temp_store = MEMORY",
+		"PRAGMA cache_size = -16384",
+	};
+	struct sqlite *s = mem_alloc(sizeof(*s));
+	int flags = is_read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+
+	s->db.hooks = &db_sqlite;
+	s->path = mem_text(place);
+	if (sqlite3_open_v2(place, &s->handle, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
+		goto bad;
+	sqlite3_busy_timeout(s->handle, BUSY_MS);
+	sqlite3_extended_result_codes(s->handle, 0);
+	if (!is_read_only &&
+	    sqlite3_exec(s->handle, "PRAGMA journal_mode = WAL", NULL, NULL, NULL) != SQLITE_OK)
+		goto bad;
+	for (size_t i = 0; i < sizeof(pragma) / sizeof(pragma[0]); i++)
+		if (sqlite3_exec(s->handle, pragma[i], NULL, NULL, NULL) != SQLITE_OK)
+			goto bad;
+	*out = &s->db;
+	return 0;
+bad:
+	fail(s, e);
+	close_(&s->db);
+	return -1;
+}
+
+static sqlite3_stmt *statement_of(struct sqlite *s, const char *sql, struct err *e)
+{
+	sqlite3_stmt *made = NULL;
+	uint64_t at;
+
+	if (map_get(&s->statements, str_of(sql), &at))
+		return s->statement[at];
+	if (s->n == DB_STATEMENTS_MAX)
+		forget(s);
+	if (sqlite3_prepare_v3(s->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &made, NULL) !=
+	    SQLITE_OK) {
+		fail(s, e);
+		return NULL;
+	}
+	for (int i = 1; i <= sqlite3_bind_parameter_count(made); i++) {
+		const char *name = sqlite3_bind_parameter_name(made, i);
+		int64_t number;
+
+		assert(name && str_to_i64(str_of(name + 1), &number) && number == i);
+	}
+	s->statement[s->n] = made;
+	map_put(&s->statements, arena_str(&s->texts, str_of(sql)), s->n++);
+	return made;
+}
+
+static int bind_value(sqlite3_stmt *q, int at, struct db_value v)
+{
+	switch (v.kind) {
+	case DB_NULL: return sqlite3_bind_null(q, at);
+	case DB_BOOL:
+	case DB_INT: return sqlite3_bind_int64(q, at, v.integer);
+	case DB_REAL: return sqlite3_bind_double(q, at, v.real);
+	case DB_TEXT:
+		return sqlite3_bind_text64(q, at, v.bytes.n ? v.bytes.p : "", v.bytes.n,
+					   SQLITE_STATIC, SQLITE_UTF8);
+	case DB_BLOB:
+		return sqlite3_bind_blob64(q, at, v.bytes.n ? v.bytes.p : "", v.bytes.n,
+					   SQLITE_STATIC);
+	}
+	return SQLITE_MISUSE;
+}
+
+static struct db_value column_value(sqlite3_stmt *q, int at)
+{
+	struct db_value v = { .kind = DB_NULL };
+
+	switch (sqlite3_column_type(q, at)) {
+	case SQLITE_INTEGER: return db_int(sqlite3_column_int64(q, at));
+	case SQLITE_FLOAT: return db_real(sqlite3_column_double(q, at));
+	case SQLITE_TEXT:
+		v.kind = DB_TEXT;
+		v.bytes.p = (const char *)sqlite3_column_text(q, at);
+		v.bytes.n = (size_t)sqlite3_column_bytes(q, at);
+		break;
+	case SQLITE_BLOB:
+		v.kind = DB_BLOB;
+		v.bytes.p = sqlite3_column_blob(q, at);
+		v.bytes.n = (size_t)sqlite3_column_bytes(q, at);
+		break;
+	default: break;
+	}
+	return v;
+}
+
+static int run(struct db *d, const char *sql, const struct db_value *v, size_t n, db_row *row,
+	       void *self, struct err *e)
+{
+	struct sqlite *s = (struct sqlite *)d;
+	struct db_value small[ROW_VALUES_MAX], *value = small;
+	sqlite3_stmt *q = statement_of(s, sql, e);
+	int step = SQLITE_OK, rc = 0, width;
+
+	if (!q)
+		return -1;
+	width = sqlite3_column_count(q);
+	if (width > ROW_VALUES_MAX)
+		value = mem_array((size_t)width, sizeof(*value));
+	for (size_t i = 0; i < n && step == SQLITE_OK; i++)
+		step = bind_value(q, (int)i + 1, v[i]);
+	while (step == SQLITE_OK || step == SQLITE_ROW) {
+		step = sqlite3_step(q);
+		if (step != SQLITE_ROW || !row)
+			continue;
+		for (int i = 0; i < width; i++)
+			value[i] = column_value(q, i);
+		rc = row(self, value, (size_t)width, e);
+		if (rc)
+			break;
+	}
+	if (rc >= 0)
+		rc = step == SQLITE_DONE || step == SQLITE_ROW ? 0 : fail(s, e);
+	sqlite3_reset(q);
+	sqlite3_clear_bindings(q);
+	if (value != small)
+		free(value);
+	return rc;
+}
+
+/* In one step: a reader's view of one moment, while others write on. */
+static int copy(struct db *d, const char *path, struct err *e)
+{
+	struct sqlite *s = (struct sqlite *)d;
+	sqlite3_backup *b = NULL;
+	sqlite3 *to = NULL;
+	int rc = -1, step = SQLITE_OK;
+
+	if (sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK ||
+	    sqlite3_exec(to, "PRAGMA synchronous = FULL", NULL, NULL, NULL) != SQLITE_OK) {
+		err_set(e, ERR_IO, "%s: %s", path, sqlite3_errmsg(to));
+		goto done;
+	}
+	b = sqlite3_backup_init(to, "main", s->handle, "main");
+	if (b)
+		step = sqlite3_backup_step(b, -1);
+	if (!b || sqlite3_backup_finish(b) != SQLITE_OK || step != SQLITE_DONE) {
+		err_set(e, ERR_IO, "%s: the copy stopped: %s", path, sqlite3_errmsg(to));
+		goto done;
+	}
+	/* One file, without a log beside it. */
+	if (sqlite3_exec(to, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL) != SQLITE_OK) {
+		err_set(e, ERR_IO, "%s: %s", path, sqlite3_errmsg(to));
+		goto done;
+	}
+	rc = 0;
+done:
+	sqlite3_close(to);
+	return rc;
+}
+
+const struct db_hooks db_sqlite = {
+	.name = "sqlite",
+	.begin = { [DB_WRITE] = { "BEGIN IMMEDIATE" }, [DB_READ] = { "BEGIN" } },
+	.word = { "INTEGER", "DOUBLE PRECISION", "BLOB" },
+	.open = open_,
+	.close = close_,
+	.run = run,
+	.copy = copy,
+	.integrity = "PRAGMA integrity_check",
+};

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_store.c - runs in and out, what people say of them, and the index over them; on both databases. */
+#include "store_rig.h"
+
+static struct put_result put_one(struct store *s, const struct read_run *run)
+{
+	struct put_result out = { 0 };
+	struct arena a = { 0 };
+
+	must(store_put(s, run, 1, STR("tester"), &a, &out, e));
+	arena_release(&a);
+	return out;
+}
+
+static void check_clean(struct store *s)
+{
+	struct arena a = { 0 };
+	struct str *finding;
+	size_t n;
+
+	must(store_check(s, &a, &finding, &n, e));
+	if (n)
+		fail_msg("%zu findings, the first: %.*s", n, (int)finding[0].n, finding[0].p);
+	arena_release(&a);
+}
+
+static void runs_come_back(const char *url)
+{
+	struct arena a = { 0 };
+	struct store *s = open_store(url, false);
+	struct read_run r = make_run(&a, "first", 1);
+	struct run_whole w;
+	struct put_result got;
+	struct buf arrays = { 0 };
+	struct index_view *v;
+	struct row row;
+	unsigned flags;
+
+	r.arrays = STR("{\"ttfts\": [0.25, 0.5]}");
+	got = put_one(s, &r);
+	assert_int_equal(got.outcome, PUT_NEW);
+	assert_true(got.id > 0);
+	assert_int_equal(store_find(s, STR("first")), got.id);
+	assert_int_equal(store_find(s, STR("second")), 0);
+	must(store_run(s, got.id, &a, &w, e));
+	assert_true(str_eq(w.document, r.document));
+	assert_true(str_eq(w.run_id, r.run_id));
+	assert_true(str_eq(w.hash, r.hash));
+	assert_true(str_is(w.kind, "serve"));
+	assert_true(str_is(w.who, "tester"));
+	assert_int_equal(w.flags, 0);
+	assert_true(w.received_s > 1.7e9);
+	assert_int_equal(w.n_versions, 1);
+	assert_true(w.has_arrays);
+	must(store_run_arrays(s, got.id, &arrays, e));
+	assert_true(str_eq(buf_str(&arrays), r.arrays));
+	v = index_view(store_index(s));
+	assert_true(index_row(v, got.id, &a, &row, &flags));
+	assert_int_equal(row.n, r.row.n);
+	for (size_t i = 0; i < r.row.n; i++) {
+		bool is_there = false;
+
+		for (size_t k = 0; k < row.n; k++)
+			is_there |= str_eq(row.cell[k].column, r.row.cell[i].column) &&
+				    value_same(row.cell[k].value, r.row.cell[i].value);
+		assert_true(is_there);
+	}
+	index_view_release(v);
+	assert_int_equal(store_run(s, got.id + 1, &a, &w, NULL), -1);
+	assert_int_equal(store_run_arrays(s, got.id + 1, &arrays, NULL), -1);
+	check_clean(s);
+	store_close(s);
+	buf_release(&arrays);
+	arena_release(&a);
+}
+
+static void test_runs_come_back(void **state)
+{
+	(void)state;
+	with_stores(runs_come_back);
+}
+
+static void nothing_twice(const char *url)
+{
+	struct arena a = { 0 };
+	struct store *s = open_store(url, false);
+	struct read_run first = make_run(&a, "same", 1), second = make_run(&a, "same", 2);
+	struct put_result one = put_one(s, &first), two, three;
+	struct run_whole w;
+
+	two = put_one(s, &first);
+	assert_int_equal(two.outcome, PUT_DUPLICATE);
+	assert_int_equal(two.id, one.id);
+	assert_int_equal(shown(s, 0, false), 1);
+	three = put_one(s, &second);
+	assert_int_equal(three.outcome, PUT_CONFLICT);
+	assert_true(three.reason.n > 0);
+	assert_true(three.id > one.id);
+	assert_int_equal(shown(s, 0, false), 1);
+	assert_int_equal(shown(s, INDEX_SUPERSEDED, true), 1);
+	assert_int_equal(store_find(s, STR("same")), three.id);
+	must(store_run(s, three.id, &a, &w, e));
+	assert_int_equal(w.n_versions, 2);
+	assert_int_equal(w.version[0], three.id);
+	assert_int_equal(w.version[1], one.id);
+	must(store_run(s, one.id, &a, &w, e));
+	assert_int_equal(w.flags, INDEX_SUPERSEDED);
+	/* The older content again changes nothing. */
+	two = put_one(s, &first);
+	assert_int_equal(two.outcome, PUT_DUPLICATE);
+	assert_int_equal(store_find(s, STR("same")), three.id);
+	check_clean(s);
+	store_close(s);
+	arena_release(&a);
+}
+
+static void test_nothing_twice(void **state)
+{
+	(void)state;
+	with_stores(nothing_twice);
+}
+
+/* Duplicates and conflicts within one call. */
+static void one_batch(const char *url)
+{
+	struct arena a = { 0 };
+	struct store *s = open_store(url, false);
+	struct read_run run[] = { make_run(&a, "x", 1), make_run(&a, "y", 2), make_run(&a, "x", 1),
+				  make_run(&a, "x", 3), make_run(&a, "", 4) };
+	struct put_result out[COUNT(run)];
+
+	must(store_put(s, run, COUNT(run), STR("tester"), &a, out, e));
+	assert_int_equal(out[0].outcome, PUT_NEW);
+	assert_int_equal(out[1].outcome, PUT_NEW);
+	assert_int_equal(out[2].outcome, PUT_DUPLICATE);
+	assert_int_equal(out[2].id, out[0].id);
+	assert_int_equal(out[3].outcome, PUT_CONFLICT);
+	assert_int_equal(out[4].outcome, PUT_INVALID);
+	assert_true(out[4].reason.n > 0);
+	assert_int_equal(shown(s, 0, false), 2);
+	assert_int_equal(shown(s, INDEX_SUPERSEDED, false), 3);
+	check_clean(s);
+	store_close(s);
+	arena_release(&a);
+}
+
+static void test_one_batch(void **state)
+{
+	(void)state;
+	with_stores(one_batch);
+}
+
+/* What one run of many cannot be kept with takes the others with it. */
+static void all_or_none(const char *url)
+{
+	struct arena a = { 0 };
+	struct store *s = open_store(url, false);
+	struct read_run run[] = { make_run(&a, "x", 1), make_run(&a, "y", 2) };
+	struct put_result out[2];
+	struct err why = { 0 };
+
+	run[1].kind = (struct str){ "a\0b", 3 };
+	assert_int_equal(store_put(s, run, 2, STR("tester"), &a, out, &why), -1);
+	assert_int_equal(why.code, ERR_USAGE);
+	assert_int_equal(shown(s, 0, false), 0);
+	assert_int_equal(store_find(s, STR("x")), 0);
+	run[1].kind = STR("serve");
+	must(store_put(s, run, 2, STR("tester"), &a, out, e));
+	assert_int_equal(shown(s, 0, false), 2);
+	check_clean(s);
+	store_close(s);
+	arena_release(&a);
+}
+
+static void test_all_or_none(void **state)
+{
+	(void)state;
+	with_stores(all_or_none);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_runs_come_back),
+		cmocka_unit_test(test_nothing_twice),
+		cmocka_unit_test(test_one_batch),
+		cmocka_unit_test(test_all_or_none),
+	};
+
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
