@@ -174,6 +174,8 @@ struct column_name column_name(struct str name)
 	for (size_t i = 0; i < COUNT(measured); i++) {
 		if (!str_is(c.group, measured[i].group))
 			continue;
+		if (str_ends(rest, STR(".n")))
+			return c;
 		by_ending(rest, &c);
 		if (!str_is(c.group, "steady_state") && !str_is(c.group, "system"))
 			c.better = 0;

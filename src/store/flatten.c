@@ -10,11 +10,13 @@
 #include "json/write.h"
 #include "store/read.h"
 
+#define NAMES_USUAL 800       /* columns of a document */
 #define LIST_ELEMENTS_MAX 256 /* of a list that becomes a text; a longer one is data */
 
 void cells_init(struct cells *c, struct arena *a)
 {
 	*c = (struct cells){ .arena = a };
+	map_reserve(&c->names, NAMES_USUAL);
 }
 
 void cells_release(struct cells *c)

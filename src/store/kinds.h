@@ -65,6 +65,8 @@ bool put_renamed(struct reading *r, const struct rename *table, size_t n, struct
 
 /* What our verbs write under "profllm": verdict, options, the machine, the client ... */
 void put_ours(struct reading *r, const struct json_value *ours);
+/* Options of the load: benchmark.*. */
+void put_options(struct reading *r, const struct json_value *options);
 void put_trust(struct reading *r, const struct json_value *verdict,
 	       const struct json_value *reasons);
 /* "client_lag_ms": {...} and its like: what the client added. false: it is no such key. */

@@ -139,7 +139,7 @@ static void put_config(struct reading *r, const struct json_value *config)
 		put_renamed(r, top, COUNT(top), config->key[i], &config->item[i]);
 	cells_put_members(r->cells, "server", json_get(config, "server"));
 	put_servers(r, json_get(config, "servers"));
-	cells_put_members(r->cells, "benchmark", json_get(config, "benchmark"));
+	put_options(r, json_get(config, "benchmark"));
 	cells_put_members(r->cells, "resources", json_get(config, "resources"));
 	cells_put_members(r->cells, "tags", json_get(config, "tags"));
 }

@@ -320,10 +320,27 @@ static void put_roles(struct reading *r, const struct json_value *list)
 	}
 }
 
+/* Options but for those that name files or differ by nature: they tell runs apart that are alike. */
+void put_options(struct reading *r, const struct json_value *options)
+{
+	static const char *const aside[] = {
+		"request_id_prefix", "metadata", "result_filename", "result_dir", "output_json",
+	};
+
+	for (size_t i = 0; options && options->kind == JSON_OBJECT && i < options->count; i++) {
+		bool is_aside = false;
+
+		for (size_t k = 0; k < COUNT(aside); k++)
+			is_aside |= str_is(options->key[i], aside[k]);
+		if (!is_aside)
+			cells_put_json(r->cells, "benchmark", options->key[i], &options->item[i]);
+	}
+}
+
 static bool put_own_object(struct reading *r, struct str key, const struct json_value *v)
 {
 	if (str_is(key, "options"))
-		cells_put_members(r->cells, "benchmark", v);
+		put_options(r, v);
 	else if (str_is(key, "provenance"))
 		cells_put_members(r->cells, "provenance", v);
 	else if (str_is(key, "system"))

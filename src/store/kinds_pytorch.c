@@ -67,6 +67,7 @@ static void put_args(struct reading *r, const struct json_value *args, bool is_s
 	static const char *const inside[] = {
 		"subparser", "bench_type", "dispatch_function", "config", "output_json",
 		"result_filename", "result_dir", "save_result", "save_detailed", "metadata",
+		"request_id_prefix", "logging_config",
 	};
 
 	for (size_t i = 0; args && args->kind == JSON_OBJECT && i < args->count; i++) {

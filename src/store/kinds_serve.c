@@ -20,6 +20,15 @@ static const struct rename setup[] = {
 	{ "ramp_up_start_rps", "benchmark.ramp_up_start_rps" },
 	{ "ramp_up_end_rps", "benchmark.ramp_up_end_rps" }, { "rps_change_events", "" },
 	{ "completed_requests", "completed" }, { "failed_requests", "failed" },
+	/* As they are, and not looked up as others. */
+	{ "duration", "duration" }, { "completed", "completed" }, { "failed", "failed" },
+	{ "total_input_tokens", "total_input_tokens" },
+	{ "total_output_tokens", "total_output_tokens" },
+	{ "request_throughput", "request_throughput" },
+	{ "request_goodput", "request_goodput" }, { "output_throughput", "output_throughput" },
+	{ "total_token_throughput", "total_token_throughput" },
+	{ "max_output_tokens_per_s", "max_output_tokens_per_s" },
+	{ "max_concurrent_requests", "max_concurrent_requests" }, { "rtfx", "rtfx" },
 	{ "total_requests", "total_requests" }, { "num_warmups", "benchmark.num_warmups" },
 	{ "run_number", "repeat" }, { "_benchmark_name", "name" },
 	{ "spec_decode_per_position_acceptance_rates", "" },
@@ -57,16 +66,18 @@ static bool put_list_of_percentiles(struct reading *r, struct str key, const str
 
 static bool is_result(struct str key, const struct json_value *v)
 {
+	bool is_number = v->kind == JSON_INT || v->kind == JSON_REAL || v->kind == JSON_NULL;
 	char name[96];
 
+	if (is_number && str_ends(key, STR("_ms")))
+		return true;
 	if (key.n >= sizeof(name) || !key.n)
 		return false;
 	memcpy(name, key.p, key.n);
 	name[key.n] = 0;
 	if (!memchr(name, '.', key.n) && schema_field_find(name))
 		return true;
-	return (v->kind == JSON_INT || v->kind == JSON_REAL || v->kind == JSON_NULL) &&
-	       is_metric_name(key);
+	return is_number && is_metric_name(key);
 }
 
 int put_serve(struct reading *r, const struct json_value *v, struct err *e)

@@ -15,6 +15,7 @@
 #include "base/utf8.h"
 #include "store/kinds.h"
 #include "store/read_parts.h"
+#include "table/codec.h"
 
 #define NOTES_MAX 32
 #define ID_DIGITS 16
@@ -141,7 +142,7 @@ static int no_kind(const struct json_value *v, struct err *e)
 {
 	if (v->kind != JSON_OBJECT && v->kind != JSON_ARRAY)
 		return err_set(e, ERR_PARSE, "expected an object with a result, got another value");
-	return err_set(e, ERR_PARSE, "no result that is known: expected a document of profllm run, or "
+	return err_set(e, ERR_RUN, "no result that is known: expected a document of profllm run, or "
 		       "what bench serve, throughput, latency, startup, mm-processor or a sweep "
 		       "writes");
 }
@@ -274,27 +275,43 @@ static int add_records(struct reader *x, struct json_slice list, struct err *e)
 	return rc;
 }
 
-/* Lists that tools put around records: {"results": [...]}. */
-static bool wrapped(struct json_slice object, struct json_slice *list)
+/* What an object says of itself at its top, learnt in one pass. */
+struct top {
+	bool has_version, has_config, has_experiments;
+	struct json_slice experiments, wrapped;
+};
+
+static struct top top_of(struct json_slice object)
 {
+	/* Lists that tools put around records: {"results": [...]}. */
 	static const char *const wrapper[] = {
 		"results", "serving_results", "benchmarks", "data",
 	};
-	struct json_slice other;
+	struct json_iter it = json_iter(object);
+	struct json_slice v;
+	struct str key;
+	struct top top = { 0 };
 
-	if (json_member(object, "config", &other) || json_member(object, "schema_version", &other))
-		return false;
-	for (size_t i = 0; i < sizeof(wrapper) / sizeof(*wrapper); i++)
-		if (json_member(object, wrapper[i], list) && list->kind == JSON_ARRAY)
-			return true;
-	return false;
+	while (json_each(&it, &key, &v) > 0) {
+		top.has_version |= str_is(key, "schema_version");
+		top.has_config |= str_is(key, "config");
+		if (str_is(key, "experiments")) {
+			top.has_experiments = true;
+			top.experiments = v;
+		}
+		for (size_t i = 0; i < sizeof(wrapper) / sizeof(*wrapper); i++)
+			if (v.kind == JSON_ARRAY && str_is(key, wrapper[i]))
+				top.wrapped = v;
+	}
+	return top;
 }
 
 static int add_value(struct reader *x, struct json_slice v, struct err *e)
 {
-	struct json_slice list, first = { 0 };
+	struct json_slice first = { 0 };
 	struct json_iter it;
 	struct str key;
+	struct top top;
 
 	if (v.kind == JSON_ARRAY) {
 		it = json_iter(v);
@@ -303,12 +320,15 @@ static int add_value(struct reader *x, struct json_slice v, struct err *e)
 	}
 	if (v.kind != JSON_OBJECT)
 		return err_set(e, ERR_PARSE, "expected an object or a list of objects");
-	if (json_member(v, "experiments", &list) && json_member(v, "schema_version", &first)) {
-		if (list.kind != JSON_ARRAY)
+	top = top_of(v);
+	if (top.has_experiments && top.has_version) {
+		if (top.experiments.kind != JSON_ARRAY)
 			return err_set(e, ERR_PARSE, "experiments: expected a list");
-		return add_each(x, list, "experiment", e);
+		return add_each(x, top.experiments, "experiment", e);
 	}
-	return wrapped(v, &list) ? add_each(x, list, "run", e) : add_run(x, v, e);
+	if (top.wrapped.raw.n && !top.has_config && !top.has_version)
+		return add_each(x, top.wrapped, "run", e);
+	return add_run(x, v, e);
 }
 
 /* ---- the file ---- */
@@ -345,6 +365,35 @@ static int read_all(struct reader *x, struct str bytes, struct err *e)
 	return 0;
 }
 
+static enum codec codec_of(struct str bytes)
+{
+	if (str_starts(bytes, STR("\x1f\x8b\x08")))
+		return CODEC_GZIP;
+	return str_starts(bytes, STR("\x28\xb5\x2f\xfd")) ? CODEC_ZSTD : CODEC_NONE;
+}
+
+bool read_is_packed(struct str bytes)
+{
+	return codec_of(bytes) != CODEC_NONE;
+}
+
+int read_unpack(struct str bytes, struct buf *out, struct err *e)
+{
+	return codec_unpack_file(codec_of(bytes), bytes, INGEST_BYTES_MAX, out, e);
+}
+
+/* Unpacked into the arena, because the runs borrow from it. */
+static int unpack(struct str *bytes, struct arena *a, struct err *e)
+{
+	struct buf plain = { 0 };
+	int rc = read_unpack(*bytes, &plain, e);
+
+	if (rc == 0)
+		*bytes = arena_str(a, buf_str(&plain));
+	buf_release(&plain);
+	return rc;
+}
+
 int read_document(struct str name, struct str bytes, struct arena *a, struct read_file *out,
 		  struct err *e)
 {
@@ -352,6 +401,10 @@ int read_document(struct str name, struct str bytes, struct arena *a, struct rea
 	int rc;
 
 	*out = (struct read_file){ 0 };
+	if (!bytes.n)
+		bytes = STR("");
+	if (read_is_packed(bytes) && unpack(&bytes, a, e) < 0)
+		return -1;
 	if (str_starts(bytes, STR("\xef\xbb\xbf")))
 		bytes = (struct str){ bytes.p + 3, bytes.n - 3 };
 	cells_init(&x.cells, a);

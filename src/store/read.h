@@ -14,6 +14,7 @@
  */
 #pragma once
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "index/row.h"
 
@@ -39,6 +40,16 @@ struct read_file {
 	size_t n_notes;
 };
 
-/* name (may be empty) is what the file was called: for sentences, and suite names of folders. */
+/*
+ * name (may be empty) is what the file was called: for suite names and sides of a sweep's folders. Bytes
+ * packed by gzip or zstd are unpacked, to INGEST_BYTES_MAX at most. Texts of out lie in a or are
+ * borrowed from bytes. ERR_RUN: it is JSON, but nothing that is known; other errors: what is
+ * wrong with it, and where.
+ */
 int read_document(struct str name, struct str bytes, struct arena *a, struct read_file *out,
 		  struct err *e);
+
+/* Whether gzip or zstd has packed them. */
+bool read_is_packed(struct str bytes);
+/* Unpacks such bytes. */
+int read_unpack(struct str bytes, struct buf *out, struct err *e);

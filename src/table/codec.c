@@ -202,6 +202,32 @@ int codec_unpack(enum codec codec, struct str packed, size_t size, struct buf *o
 	return 0;
 }
 
+int codec_unpack_file(enum codec codec, struct str packed, size_t limit, struct buf *out,
+		      struct err *e)
+{
+	struct room room = { .size = first_room(CODEC_ZSTD, packed.n, limit) };
+	enum outcome outcome;
+
+	buf_reset(out);
+	for (;;) {
+		if (buf_reserve(out, room.size))
+			return err_set(e, ERR_LIMIT, "more than %zu bytes unpacked", room.size);
+		room = (struct room){ (uint8_t *)out->data, room.size, 0 };
+		outcome = codecs[codec].unpack(packed, &room);
+		if (outcome != TOO_SMALL || room.size == limit)
+			break;
+		room.size = room.size > limit / 4 ? limit : room.size * 4;
+	}
+	if (outcome == TOO_SMALL)
+		return err_set(e, ERR_LIMIT, "it unpacks to more than %zu bytes", limit);
+	if (outcome == DAMAGED)
+		return err_set(e, ERR_PARSE, "%zu bytes that are no %s", packed.n,
+			       codecs[codec].name);
+	out->len = room.got;
+	out->data[out->len] = 0;
+	return 0;
+}
+
 void codec_pack(struct str bytes, int level, struct buf *out)
 {
 	ZSTD_CCtx *c = ZSTD_createCCtx();

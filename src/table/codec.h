@@ -20,5 +20,9 @@ enum codec {
 int codec_unpack(enum codec codec, struct str packed, size_t size, struct buf *out,
 		 struct err *e);
 
+/* Likewise where nobody says the size: at most limit bytes come out, else ERR_LIMIT. gzip and zstd. */
+int codec_unpack_file(enum codec codec, struct str packed, size_t limit, struct buf *out,
+		      struct err *e);
+
 /* Appends a Zstandard frame with a checksum. Level 1 (fast) to 19 (small). */
 void codec_pack(struct str bytes, int level, struct buf *out);

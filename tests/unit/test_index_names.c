@@ -37,6 +37,7 @@ static const struct {
 	{ "system.host.cpus_busy.max", "system", "CPUs", 0, true, "host.cpus_busy.max" },
 	{ "system.j_per_token", "system", "J/token", -1, true, "j_per_token" },
 	{ "trust.client_lag_ms.p99", "trust", "ms", -1, true, "client_lag_ms.p99" },
+	{ "trust.client_lag_ms.n", "trust", "", 0, false, "client_lag_ms.n" },
 	{ "trust.reasons", "trust", "", 0, false, "reasons" },
 	{ "steady_state.output_throughput", "steady_state", "events/s", 1, true,
 	  "output_throughput" },
