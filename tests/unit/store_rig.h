@@ -2,8 +2,9 @@
 /*
  * store_rig.h - runs made by hand, and a store of each kind to put them into.
  *
- * A test runs on SQLite always, and on PostgreSQL when PROFLLM_TEST_POSTGRES holds the URL of a
- * database that it may empty (tests/with_postgres.sh makes one).
+ * A test runs on SQLite always, and on PostgreSQL when PROFLLM_TEST_POSTGRES holds a URL; @ in it is
+ * replaced by the name of a database that the test may empty (tests/with_postgres.sh makes them).
+ * STORE_RIG is that name: of the test's file, with _ for whatever is no letter or digit.
  */
 #pragma once
 #include <math.h>
@@ -119,6 +120,16 @@ static inline struct store *open_store(const char *url, bool is_read_only)
 	return s;
 }
 
+static inline const char *postgres_url(struct arena *a)
+{
+	const char *url = getenv("PROFLLM_TEST_POSTGRES");
+	const char *at = url ? strchr(url, '@') : NULL;
+
+	if (!at)
+		return url;
+	return arena_printf(a, "%.*s%s%s", (int)(at - url), url, STORE_RIG, at + 1);
+}
+
 /*
  * Calls one(url) for an empty store of each kind. A store in PostgreSQL is emptied by restoring the
  * backup of an empty one.
@@ -126,8 +137,8 @@ static inline struct store *open_store(const char *url, bool is_read_only)
 static inline void with_stores(void (*one)(const char *url))
 {
 	static int number;
-	const char *postgres = getenv("PROFLLM_TEST_POSTGRES");
 	struct arena a = { 0 };
+	const char *postgres = postgres_url(&a);
 	char *url = arena_printf(&a, "sqlite:%s/store%d.db", dir, ++number);
 
 	one(url);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_store.c - runs in and out, what people say of them, and the index over them; on both databases. */
+#define STORE_RIG "test_store_c"
 #include "store_rig.h"
 
 static struct put_result put_one(struct store *s, const struct read_run *run)
