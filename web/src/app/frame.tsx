@@ -26,7 +26,7 @@ const THEMES: [Choice, string, 'sun' | 'moon' | 'screen'][] =
 function Navigation({ now, onGo }: { now: string; onGo?: () => void }): ReactNode {
 	const target = usePageTarget();
 	return (
-		<>{GROUPS.map(([group, label]) => (
+		<>{GROUPS.filter(([group]) => PAGES.some((p) => p.group === group)).map(([group, label]) => (
 			<ul key={group} className="nav-group" aria-label={label}>
 				{PAGES.filter((p) => p.group === group).map((p) => (
 					<li key={p.name}>

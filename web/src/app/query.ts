@@ -5,93 +5,20 @@ import { useEffect, useRef } from 'react';
 import {
 	keepPreviousData, QueryClient, useInfiniteQuery, useQuery, type UseQueryResult,
 } from '@tanstack/react-query';
-import { ApiError, get, post, type Cell, type Values } from './api';
-import { asked, type And, type Filter } from './filter';
+import type {
+	Apply, ApplyRequest, Bin, Facet, Health, Option, Options, Row, Statistic,
+} from '../lib/api';
+import { ApiError, get, post } from './api';
+import { asked, type And } from './filter';
 import type { Shown } from './state';
 
-export interface Stamp { data_version: number; query_ms: number }
-
-export interface Health extends Stamp {
-	status: string;
-	version: string;
-	store: string;
-	runs: number;
-	is_read_only: boolean;
-	needs_token: boolean;
-}
-
-export type ColumnGroup = string;
-export interface Bin { from: number; to: number; count: number }
-export interface ValueCount { value: Cell; count: number }
-
-export interface ColumnOption {
-	column: string;
-	group: ColumnGroup;
-	label: string;
-	kind: 'text' | 'number' | 'bool' | 'mixed';
-	unit: string | null;
-	better: 'higher' | 'lower' | null;
-	distinct: number;
-	missing: number;
-	is_constant: boolean;
-	values?: ValueCount[];
-	min?: number | null;
-	max?: number | null;
-	histogram?: Bin[];
-}
-
-export interface Options extends Stamp { total: number; items: ColumnOption[] }
-
-export interface Facet {
-	column: string;
-	distinct: number;
-	missing: number;
-	others: number;
-	values?: (ValueCount & { selected: boolean })[];
-	min?: number | null;
-	max?: number | null;
-	histogram?: Bin[];
-}
-
-export interface Statistic {
-	column: string;
-	count: number;
-	missing: number;
-	min: number | null;
-	max: number | null;
-	mean: number | null;
-	std: number | null;
-	p50: number | null;
-	p90: number | null;
-	p95: number | null;
-	p99: number | null;
-}
-
-export interface Item { id: number; flags: string[]; values: Values }
-
-export interface Applied extends Stamp {
-	total: number;
-	items: Item[];
-	next: string | null;
-	columns: string[];
-	facets: Facet[];
-	statistics: Statistic[];
-}
-
+export type ColumnOption = Option;
+export type Item = Row;
+export type Applied = Apply;
+export type { Bin, Facet, Statistic };
+/** As ours, but the order is always told. */
 export interface Sort { column: string; descending: boolean }
-
-export interface ApplyBody {
-	filter: Filter | null;
-	shown: Shown;
-	sort?: Sort[];
-	limit?: number;
-	cursor?: string | null;
-	columns?: string[] | null;
-	facets?: string[] | 'auto' | null;
-	facet_values?: number;
-	bins?: number;
-	statistics?: string[];
-}
+export type ApplyBody = ApplyRequest;
 
 const HEALTH_MS = 10_000;
 

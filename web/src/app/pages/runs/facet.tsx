@@ -10,7 +10,7 @@ import { useApply, type ColumnOption, type Facet as FacetAnswer } from '../../qu
 import { exactCell, showValue } from '../../show';
 import type { Shown } from '../../state';
 import { Range } from './range';
-import { facetRows, isRange, SEARCH_FROM, type FacetRow } from './view';
+import { binsOf, endsOf, facetRows, isSpread, SEARCH_FROM, type FacetRow } from './view';
 
 interface Props {
 	option: ColumnOption;
@@ -94,18 +94,18 @@ function Spread({ option, label, facet, filter, onFilter }: Props): ReactNode {
 	const { column } = option;
 	const now = conditionOn(filter, column);
 	const range = now && 'range' in now ? now : undefined;
-	const min = option.min ?? facet?.min, max = option.max ?? facet?.max;
-	if (typeof min !== 'number' || typeof max !== 'number')
+	const ends = endsOf(option);
+	if (!ends)
 		return <p className="dim">No numbers among these runs.</p>;
-	return <Range column={column} label={label} min={min} max={max} now={range}
-		bins={facet?.histogram ?? []}
+	return <Range column={column} label={label} min={ends[0]} max={ends[1]} now={range}
+		bins={binsOf(facet)}
 		onChange={(low, high) => onFilter(withRange(filter, column, low, high), { replace: true })} />;
 }
 
 export function Facet(props: Props): ReactNode {
-	const { option, label, facet, filter, isOpen, onOpen, onFilter } = props;
+	const { option, label, filter, isOpen, onOpen, onFilter } = props;
 	const now = conditionOn(filter, option.column);
-	const isSpread = isRange(option, facet) && !(now && 'in' in now);
+	const hasSpread = isSpread(option) && !(now && 'in' in now);
 	return (
 		<section className={`facet ${now ? 'active' : ''}`} data-facet={option.column}>
 			<div className="facet-head">
@@ -125,7 +125,7 @@ export function Facet(props: Props): ReactNode {
 			</div>
 			{isOpen && (
 				<div className="facet-body">
-					{isSpread ? <Spread {...props} /> : <Values {...props} />}
+					{hasSpread ? <Spread {...props} /> : <Values {...props} />}
 				</div>
 			)}
 		</section>

@@ -158,7 +158,7 @@ export function RunsPage(): ReactNode {
 			<aside className="side" aria-label="Filters">{panel}</aside>
 			<div className="runs-main">
 				<h1 className="unseen">Runs</h1>
-				<Strip filter={filter} shown={shown} total={first?.total} all={given.data?.total}
+				<Strip filter={filter} shown={shown} total={first?.total} all={given.data?.runs}
 					queryMs={first?.query_ms} isBusy={rows.isFetching} options={options} chosen={stats}
 					onChosen={setStats} />
 				<div className="bar">

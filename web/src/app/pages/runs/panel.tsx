@@ -33,6 +33,8 @@ const SHOWN: [Shown, string][] = [['usual', 'Usual runs'], ['excluded', 'Exclude
 
 interface Section { name: string; label: string; items: ColumnOption[] }
 
+const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
+
 function sections(items: ColumnOption[], hasConstant: boolean): Section[] {
 	const named = new Map(GROUPS);
 	const by = new Map<string, ColumnOption[]>(GROUPS.map(([name]) => [name, []]));
@@ -44,7 +46,7 @@ function sections(items: ColumnOption[], hasConstant: boolean): Section[] {
 		by.set(item.group, list);
 	}
 	return [...by].filter(([, list]) => list.length > 0).map(([name, list]) => ({
-		name, label: named.get(name) ?? name,
+		name, label: named.get(name) ?? capital(name),
 		items: list.sort((a, b) => (a.column < b.column ? -1 : 1)),
 	}));
 }

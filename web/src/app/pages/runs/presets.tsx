@@ -8,22 +8,10 @@ import { Icon } from '../../parts/icon';
 import { Empty, Failure, Loading } from '../../parts/states';
 import { toast, toastError } from '../../parts/toast';
 import { client } from '../../query';
-import { navigate, queryText } from '../../url';
+import { navigate } from '../../url';
+import { keptQuery } from './view';
 
 interface Preset { id: number; name: string; body: { query?: unknown } | null; at: number }
-const KEPT = ['f', 'shown', 'sort', 'cols', 'stats', 'diff'];
-
-/** The part of the address that a preset keeps. */
-export function keptQuery(search: string): string {
-	const now = new URLSearchParams(search), kept = new URLSearchParams();
-	for (const key of KEPT) {
-		const value = now.get(key);
-		if (value !== null)
-			kept.set(key, value);
-	}
-	return queryText(kept);
-}
-
 function Row({ preset, isReadOnly, onLoad, onChanged }: {
 	preset: Preset; isReadOnly: boolean; onLoad: () => void; onChanged: () => void;
 }): ReactNode {

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState, type ReactNode } from 'react';
 import type { Bound, RangeCondition } from '../../filter';
 import type { Bin } from '../../query';
-import { given, showCell } from '../../show';
+import { isTime, measured, showCell } from '../../show';
 
 interface Props {
 	column: string;
@@ -45,8 +45,9 @@ function Bars({ bins, min, max, low, high }: {
 	);
 }
 
-function Field({ label, value, end, onDone }: {
-	label: string; value: Bound | undefined; end: number; onDone: (v: Bound | null) => void;
+function Field({ column, label, value, end, onDone }: {
+	column: string; label: string; value: Bound | undefined; end: number;
+	onDone: (v: Bound | null) => void;
 }): ReactNode {
 	const [text, setText] = useState<string | null>(null);
 	const done = (): void => {
@@ -63,7 +64,7 @@ function Field({ label, value, end, onDone }: {
 		setText(null);
 	};
 	return (
-		<input type="text" inputMode="decimal" aria-label={label} placeholder={given(end)}
+		<input type="text" inputMode="decimal" aria-label={label} placeholder={isTime(column) ? showCell(column, end) : measured(end)}
 			value={text ?? (value === undefined ? '' : String(value))}
 			onChange={(event) => setText(event.target.value)} onBlur={done}
 			onKeyDown={(event) => {
@@ -110,11 +111,11 @@ export function Range({ column, label, min, max, bins, now, onChange }: Props): 
 			<Bars bins={bins} min={min} max={max} low={low} high={high} />
 			{max > min && <div className="handles">{handle(0)}{handle(1)}</div>}
 			<div className="ends">
-				<Field label={`${label}, at least`} end={min}
+				<Field column={column} label={`${label}, at least`} end={min}
 					value={draft ? (draft[0] <= min ? undefined : draft[0]) : now?.range.min}
 					onDone={(v) => onChange(v, now?.range.max ?? null)} />
 				<span className="dim" aria-hidden="true">to</span>
-				<Field label={`${label}, at most`} end={max}
+				<Field column={column} label={`${label}, at most`} end={max}
 					value={draft ? (draft[1] >= max ? undefined : draft[1]) : now?.range.max}
 					onDone={(v) => onChange(now?.range.min ?? null, v)} />
 			</div>

@@ -11,7 +11,7 @@ import type { Cell } from '../../api';
 import { useKeys } from '../../keys';
 import { Link } from '../../parts/link';
 import type { ColumnOption, Item, Sort } from '../../query';
-import { exactCell, showCell } from '../../show';
+import { exactCell, isTime, showCell } from '../../show';
 import type { Selection } from '../../state';
 import { navigate } from '../../url';
 import { labelOf, placeOf } from './view';
@@ -39,14 +39,15 @@ interface Props {
 }
 
 function isNumber(option: ColumnOption | undefined): boolean {
-	return option?.kind === 'number';
+	return (option?.kind === 'number' || (option?.kind === 'mixed' && option.group === 'metric'))
+		&& !isTime(option.column);
 }
 
 function widthOf(column: string, options: Map<string, ColumnOption>): number {
 	const option = options.get(column);
 	const head = labelOf(column, options).length * 7 + 40;
-	const body = column === 'timestamp' ? 140 : isNumber(option) ? 92
-		: option?.kind === 'bool' ? 80 : 150;
+	const body = isTime(column) ? 152 : isNumber(option) ? 92
+		: option?.kind === 'bool' ? 80 : 176;
 	return Math.max(body, Math.min(head, 220));
 }
 

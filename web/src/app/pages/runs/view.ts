@@ -3,9 +3,9 @@
 import type { Cell } from '../../api';
 import { selectedValues, type And, type Condition, type Filter } from '../../filter';
 import { isCondition } from '../../filter';
-import type { ColumnOption, Facet, Sort } from '../../query';
-import { columnLabel, count, showCell, showValue } from '../../show';
-import { flagCodec, listCodec, type Codec } from '../../url';
+import type { Bin, ColumnOption, Facet, Sort } from '../../query';
+import { columnLabel, count, isTime, showCell, showValue } from '../../show';
+import { flagCodec, listCodec, queryText, type Codec } from '../../url';
 
 export const PAGE_ROWS = 200;
 export const SORTS_MAX = 4;
@@ -62,6 +62,8 @@ export function labelOf(column: string, options: Map<string, ColumnOption>): str
 /** The first word of a parameter's name, or its unit: the small line below a label. */
 export function placeOf(column: string, options: Map<string, ColumnOption>): string {
 	const option = options.get(column);
+	if (isTime(column))
+		return 'UTC';
 	if (option?.unit)
 		return option.unit;
 	return column.includes('.') ? column.slice(0, column.indexOf('.')) : '';
@@ -77,9 +79,24 @@ export function differing(facets: Facet[]): Set<string> {
 		.map((f) => f.column));
 }
 
-export function isRange(option: ColumnOption, facet: Facet | undefined): boolean {
-	return option.kind === 'number' && (facet ? facet.histogram !== undefined
-		: option.histogram !== undefined);
+/** Numbers that are too many for a list: they have a spread instead. */
+export const isSpread = (option: ColumnOption): boolean =>
+	option.kind === 'number' && option.histogram !== undefined;
+
+/** The spread of the rows now; few values left stand for themselves. */
+export function binsOf(facet: Facet | undefined): Bin[] {
+	if (facet?.histogram)
+		return facet.histogram;
+	return (facet?.values ?? []).flatMap(({ value, count: n }) =>
+		(typeof value === 'number' ? [{ from: value, to: value, count: n }] : []));
+}
+
+/** The ends of a column's numbers over all runs; infinite ones have no place on a scale. */
+export function endsOf(option: ColumnOption): [number, number] | null {
+	const bins = option.histogram ?? [];
+	if (typeof option.min === 'number' && typeof option.max === 'number')
+		return [option.min, option.max];
+	return bins.length ? [bins[0].from, bins[bins.length - 1].to] : null;
 }
 
 export interface FacetRow { value: Cell; count: number; isSelected: boolean }
@@ -153,7 +170,7 @@ export function filterText(f: Filter, label: (column: string) => string): string
 
 function typed(word: string, kind: ColumnOption['kind'] | undefined): Cell {
 	if (word.length > 1 && word.startsWith('"') && word.endsWith('"'))
-		return word.slice(1, -1);
+		return word.slice(1, -1).replace(/""/g, '"');
 	if (word === 'missing' || word === 'null')
 		return null;
 	if (kind !== 'text' && (word === 'true' || word === 'false'))
@@ -163,9 +180,9 @@ function typed(word: string, kind: ColumnOption['kind'] | undefined): Cell {
 	return word;
 }
 
-/** "1, 2, missing": a list of values; "quotes" keep a comma or a number as text. */
+/** "1, 2, missing": values; "quotes" keep a comma or a number as text, "" is one of them in it. */
 export function parseValues(text: string, kind: ColumnOption['kind'] | undefined): Cell[] {
-	const words = text.match(/"[^"]*"|[^,]+/g) ?? [];
+	const words = text.match(/\s*"(?:[^"]|"")*"\s*(?=,|$)|[^,]+/g) ?? [];
 	return words.map((w) => w.trim()).filter((w) => w !== '').map((w) => typed(w, kind));
 }
 
@@ -175,7 +192,7 @@ export function writeValues(values: Cell[], kind: ColumnOption['kind'] | undefin
 			return 'missing';
 		const text = String(v);
 		const isPlain = typeof v !== 'string' || (!/[",]/.test(text) && typed(text, kind) === v);
-		return isPlain ? text : `"${text}"`;
+		return isPlain ? text : `"${text.replace(/"/g, '""')}"`;
 	}).join(', ');
 }
 
@@ -205,3 +222,18 @@ export function exportTarget(body: ExportBody): string | null {
 }
 
 export const runsText = (n: number): string => count(n, 'run');
+
+/* ---- presets ---- */
+
+const KEPT = ['f', 'shown', 'sort', 'cols', 'stats', 'diff'];
+
+/** The part of the address that a preset keeps. */
+export function keptQuery(search: string): string {
+	const now = new URLSearchParams(search), kept = new URLSearchParams();
+	for (const key of KEPT) {
+		const value = now.get(key);
+		if (value !== null)
+			kept.set(key, value);
+	}
+	return queryText(kept);
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+import { columnLabel, count, exactCell, given, measured, NOTHING, showCell, showValue, when,
+} from '../../../web/src/app/show';
+import { COLOURS, colourName } from '../../../web/src/app/colour';
+import { keptQuery } from '../../../web/src/app/pages/runs/view';
+
+it('rounds what was measured to four digits, whole numbers never', () => {
+	expect([0, 1, 999.96, 1234.5, 1234567, 0.00012345, 12.34567, -3.14159, 123.456].map(measured))
+		.toEqual(['0', '1', '1000', '1,235', '1,234,567', '0.0001234', '12.35', '−3.142', '123.5']);
+	expect([1e15, 1.5e-7, Infinity, -Infinity, NaN].map(measured))
+		.toEqual(['1.000e15', '1.500e-7', '∞', '−∞', NOTHING]);
+});
+
+it('shows parameters as typed, times in UTC, and four kinds of nothing apart', () => {
+	expect(given(131072)).toBe('131072');
+	expect(showCell('server.max_model_len', 131072)).toBe('131072');
+	expect(showCell('output_throughput', 131072)).toBe('131,072');
+	expect(showCell('timestamp', 1767225600)).toBe('2026-01-01 00:00');
+	expect(exactCell('timestamp', 1767225600.5)).toBe('2026-01-01T00:00:00.500Z');
+	expect(when(1e20)).toBe('100000000000000000000');
+	expect([undefined, null, false, 0, ''].map((v) => showCell('server.a', v)))
+		.toEqual([NOTHING, 'null', 'false', '0', '“”']);
+	expect(showCell('a', 'inf')).toBe('∞');
+	expect(showValue('a', null)).toBe('missing');
+	expect(exactCell('a', 0.1 + 0.2)).toBe('0.30000000000000004');
+});
+
+it('names columns and counts', () => {
+	expect(['server.tensor_parallel_size', 'median_ttft_ms', 'tags.a.b_ms', 'ms'].map(columnLabel))
+		.toEqual(['tensor parallel size', 'median TTFT', 'a b ms', 'ms']);
+	expect([0, 1, 2500].map((n) => count(n, 'run'))).toEqual(['0 runs', '1 run', '2,500 runs']);
+});
+
+it('keeps a colour with its key, and gives others to others', () => {
+	const keys = Array.from({ length: COLOURS }, (_, i) => `series ${i}`);
+	const first = keys.map(colourName);
+	expect(new Set(first).size).toBe(COLOURS);
+	expect([...keys].reverse().map(colourName).reverse()).toEqual(first);
+	expect(first).toContain(colourName('one more'));
+	expect(keys.map(colourName)).toEqual(first);
+});
+
+it('keeps in a preset what is shown, not what is selected', () => {
+	expect(keptQuery('?sel=1&f={}&cols=a,b&x=1&diff=1')).toBe('?f={}&cols=a,b&diff=1');
+	expect(keptQuery('')).toBe('');
+});
