@@ -33,10 +33,10 @@ LAYERS := $(shell sed -n 's/^\([a-z]*\):.*/\1/p' src/LAYERS)
 closure = $(shell awk -v want=$(1) -f tools/closure.awk src/LAYERS)
 layer_src = $(wildcard $(addprefix src/,$(addsuffix /*.c,$(1))))
 layer_obj = $(patsubst src/%.c,$(O)/obj/%.o,$(call layer_src,$(1))) \
-	$(if $(filter report,$(1)),$(O)/obj/assets.o)
+	$(if $(filter report,$(1)),$(O)/obj/assets.o) $(if $(filter web,$(1)),$(O)/obj/app.o)
 
 SRC := src/main.c $(call layer_src,$(filter-out lib,$(LAYERS)))
-OBJ := $(SRC:src/%.c=$(O)/obj/%.o) $(O)/obj/assets.o
+OBJ := $(SRC:src/%.c=$(O)/obj/%.o) $(O)/obj/assets.o $(O)/obj/app.o
 LIBOBJ := $(filter-out $(O)/obj/main.o,$(OBJ))
 UNIT := $(patsubst tests/unit/test_%.c,%,$(wildcard tests/unit/test_*.c))
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))

@@ -25,3 +25,14 @@ $(O)/obj/assets.o: $(O)/gen/assets.S
 	@mkdir -p $(@D)
 	$(call say,AS,$@)
 	$(Q)$(CC) $(CFLAGS) -c -o $@ $<
+
+# The dashboard's front end, whose files stay files, and the examples it offers.
+EXAMPLES := $(wildcard examples/*.yaml)
+$(O)/gen/app.S: $(O)/gen/web.mode tools/app-assets.sh $(EXAMPLES) \
+		$(if $(filter 0,$(WEB)),,web/dist/.made-of)
+	$(Q)tools/app-assets.sh $@ web_assets "$(if $(filter 0,$(WEB)),,web/dist/app)" '*' \
+		web_examples examples '*.yaml'
+$(O)/obj/app.o: $(O)/gen/app.S
+	@mkdir -p $(@D)
+	$(call say,AS,$@)
+	$(Q)$(CC) $(CFLAGS) -c -o $@ $<

@@ -35,6 +35,7 @@ static const struct command commands[] = {
 	{ "bench sweep plot_pareto", "draw speed per user against speed per GPU, with the frontier",
 	  cmd_bench_plot_pareto },
 	{ "run", "experiments from one file: GPUs, servers, load, one document each", cmd_run },
+	{ "dashboard", "the results store as pages and as an API", cmd_dashboard },
 	{ "args list", "the arguments of vLLM's server", cmd_args_list },
 	{ "args show", "all that is known of an argument of vLLM's server", cmd_args_show },
 	{ "args import", "learn the arguments of an installed server from its help",

@@ -3,6 +3,7 @@
 #include "base/zip.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <zlib.h>
 
 #include "base/mem.h"
@@ -101,4 +102,27 @@ void zip_end(struct zip *zip)
 	hand_over(zip);
 	deflateEnd(&zip->z);
 	free(zip);
+}
+
+void zip_gzip(struct str bytes, int level, struct buf *out)
+{
+	z_stream z = { .zalloc = allocate, .zfree = release,
+		       .next_in = (Bytef *)(uintptr_t)bytes.p };
+	size_t left = bytes.n;
+	int rc = deflateInit2(&z, level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+
+	assert(rc == Z_OK);
+	do {
+		unsigned char piece[ZIP_PIECE_BYTES];
+
+		z.next_out = piece;
+		z.avail_out = sizeof(piece);
+		if (z.avail_in == 0 && left) {
+			z.avail_in = left < UINT_MAX ? (uInt)left : UINT_MAX;
+			left -= z.avail_in;
+		}
+		rc = deflate(&z, left ? Z_NO_FLUSH : Z_FINISH);
+		buf_add(out, piece, sizeof(piece) - z.avail_out);
+	} while (rc != Z_STREAM_END);
+	deflateEnd(&z);
 }

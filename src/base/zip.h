@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * base/zip.h - gzip and zlib (RFC 1950 to 1952): a stream packed piece by piece,
- * and whole texts unpacked.
+ * and whole texts packed and unpacked.
  */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/str.h"
 
 enum zip_outcome { ZIP_DAMAGED, ZIP_TOO_SMALL, ZIP_DONE };
@@ -24,3 +25,6 @@ typedef void zip_sink(void *self, struct str piece);
 struct zip *zip_begin(int level, zip_sink *sink, void *self);
 void zip_add(struct zip *z, struct str bytes);
 void zip_end(struct zip *z); /* the last piece, then frees z */
+
+/* bytes as one gzip member at the end of out; level 1 (fast) to 9 (small). */
+void zip_gzip(struct str bytes, int level, struct buf *out);

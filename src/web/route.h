@@ -55,6 +55,7 @@ struct web_answer {
 	void *self;
 	int fd;                  /* a file instead (with Range); -1 none; closed by the server */
 	struct web_header *header;
+	bool is_late;            /* sent a second later: after a wrong token */
 	bool is_stream;          /* server-sent events: pull may answer 0 bytes "not yet" by -2 */
 };
 

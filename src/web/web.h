@@ -30,8 +30,6 @@
 #define WEB_TOKEN_CHARS_MIN 16
 
 struct web_opts {
-	struct store *store;              /* outlives the server */
-	const char *store_kind;           /* "sqlite", "postgresql" */
 	const char *listen;               /* "HOST:PORT", "[::1]:0" */
 	const char *token_file;           /* NULL: none, which only a loopback address allows */
 	const char *const *host_name;     /* further names it is called by */
@@ -50,8 +48,8 @@ struct web;
 int web_open(const struct web_opts *o, struct web **out, struct err *e);
 const char *web_url(const struct web *w);
 unsigned web_port(const struct web *w);
-/* Threads of its own serve from here on. */
-int web_start(struct web *w, struct err *e);
+/* Threads of its own serve this store from here on; it outlives the server. */
+int web_start(struct web *w, struct store *store, struct err *e);
 /* Opens the log file again, as rotation wants it. */
 void web_log_reopen(struct web *w);
 /*

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd/dashboard.c - `profllm dashboard`: one store, one server, signals.
+ *
+ * INT and TERM end it once what is in flight is done, a second one at once; HUP opens the log
+ * anew. Signals are blocked in every thread and waited for in this one.
+ */
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "cmd/cli.h"
+#include "cmd/cmd.h"
+#include "store/store.h"
+#include "version.h"
+#include "web/web.h"
+
+#define LISTEN "127.0.0.1:8080"
+
+struct dashboard_opts {
+	const char *listen, *store, *token_file, *log, *jobs_dir, *traces_dir, *port_file;
+	struct opt_list host_name;
+	int64_t launch;
+	bool no_launch, is_read_only;
+};
+
+#define R(member, flag, ...) OPT(struct dashboard_opts, member, flag, __VA_ARGS__)
+#define SERVER "Server"
+#define DATA "Data"
+
+static const struct opt rows[] = {
+	R(listen, "listen", .group = SERVER, .arg = "HOST:PORT",
+	  .help = "where it answers; port 0 takes a free one; others than this machine's addresses need "
+		  "--auth-token-file"),
+	R(port_file, "port-file", .group = SERVER, .arg = "FILE",
+	  .help = "write the port there once it answers"),
+	R(token_file, "auth-token-file", .group = SERVER, .arg = "FILE",
+	  .help = "who may ask: a token a line, or a name and a token, of 16 characters at least"),
+	R(host_name, "host-name", .group = SERVER, .arg = "NAME", .flags = OPT_EACH,
+	  .help = "a name it is called by, besides its addresses and localhost; may be repeated"),
+	R(is_read_only, "read-only", .group = SERVER,
+	  .help = "show everything, change nothing: for publishing"),
+	R(log, "log", .group = SERVER, .arg = "FILE",
+	  .help = "a line of JSON for each request and error; opened anew at SIGHUP; default: errors "
+		  "alone, on stderr"),
+	R(store, "store", .group = DATA, .arg = "URL",
+	  .help = "sqlite:PATH or postgresql://...; default: sqlite, in the user's data folder"),
+	R(jobs_dir, "jobs-dir", .group = DATA, .arg = "DIR",
+	  .help = "logs and results of experiments started here, uploads on their way in; default: "
+		  "beside the SQLite file, else in the user's data folder"),
+	R(traces_dir, "traces-dir", .group = DATA, .arg = "DIR",
+	  .help = "where traces are kept; default: likewise"),
+	R(launch, "launch", .group = DATA, .arg = "N", .min = 1, .max = WEB_LAUNCHES_MAX,
+	  .help = "experiments that run at once; others wait"),
+	R(no_launch, "no-launch", .group = DATA, .help = "start no experiments"),
+};
+static const struct dashboard_opts defaults = { .listen = LISTEN, .launch = 1 };
+static const char *const groups[] = { SERVER, DATA, NULL };
+
+static const struct opt_set set = {
+	.command = "dashboard",
+	.summary = "Serves the results store as pages and as an API: filter, chart, compare, upload, "
+		   "start experiments.",
+	.epilog = "Examples:\n"
+		  "  profllm dashboard\n"
+		  "  profllm dashboard --store sqlite:runs.db --listen 127.0.0.1:9000\n"
+		  "  profllm dashboard --store postgresql://db/runs --listen 0.0.0.0:8080 "
+		  "--auth-token-file tokens --read-only",
+	.row = rows, .n = sizeof(rows) / sizeof(*rows),
+	.defaults = &defaults, .bytes = sizeof(defaults), .groups = groups,
+};
+
+const struct opt_set *cmd_dashboard_options(void)
+{
+	return &set;
+}
+
+/* ---- places ---- */
+
+static bool is_postgres(const char *url)
+{
+	return url && (strncmp(url, "postgresql:", 11) == 0 || strncmp(url, "postgres:", 9) == 0);
+}
+
+/* $XDG_DATA_HOME/profllm/NAME */
+static const char *data_place(struct arena *a, const char *name)
+{
+	const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+
+	if (data && *data)
+		return arena_printf(a, "%s/profllm/%s", data, name);
+	return arena_printf(a, "%s/.local/share/profllm/%s", home && *home ? home : ".", name);
+}
+
+static const char *jobs_place(const struct dashboard_opts *o, struct arena *a)
+{
+	const char *path = o->store ? o->store : data_place(a, "store.db");
+
+	if (o->jobs_dir)
+		return o->jobs_dir;
+	if (is_postgres(o->store))
+		return data_place(a, "jobs");
+	if (strncmp(path, "sqlite:", 7) == 0)
+		path += 7;
+	return arena_printf(a, "%s.jobs", path);
+}
+
+static const char *traces_place(const struct dashboard_opts *o, struct arena *a)
+{
+	return o->traces_dir || !is_postgres(o->store) ? o->traces_dir : data_place(a, "traces");
+}
+
+/* ---- running ---- */
+
+static void signals_of(sigset_t *s)
+{
+	sigemptyset(s);
+	sigaddset(s, SIGINT);
+	sigaddset(s, SIGTERM);
+	sigaddset(s, SIGHUP);
+}
+
+static int write_port(const struct dashboard_opts *o, const struct web *w, struct err *e)
+{
+	char text[16];
+	int n = snprintf(text, sizeof(text), "%u\n", web_port(w));
+
+	if (!o->port_file)
+		return 0;
+	if (file_write_atomic(o->port_file, (struct str){ text, (size_t)n }, e) < 0)
+		return err_wrap(e, "--port-file");
+	return 0;
+}
+
+/* Until it is told to end. False: it could not end what was in flight. */
+static bool serve(struct web *w, const char *store)
+{
+	sigset_t signals;
+	int got;
+
+	signals_of(&signals);
+	fprintf(stderr, "profllm dashboard: %s (%s)\n", web_url(w), store);
+	while (sigwait(&signals, &got) == 0 && got == SIGHUP)
+		web_log_reopen(w);
+	/* A second one ends it at once. */
+	pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
+	return web_stop(w);
+}
+
+static int run(const struct dashboard_opts *o, struct cli *cli, struct err *e)
+{
+	const struct store_opts how = { .url = o->store, .is_read_only = o->is_read_only,
+					.traces = traces_place(o, &cli->arena) };
+	struct web_opts web = {
+		.listen = o->listen, .token_file = o->token_file, .host_name = o->host_name.v,
+		.n_host_names = o->host_name.n, .version = PROFLLM_VERSION, .log_path = o->log,
+		.log_fd = STDERR_FILENO, .folder = jobs_place(o, &cli->arena),
+		.launches = o->no_launch ? 0 : (unsigned)o->launch, .is_read_only = o->is_read_only,
+	};
+	struct store *store;
+	struct web *w = NULL;
+	int rc;
+
+	/* Address and tokens first: a store may take seconds to open. */
+	if (web_open(&web, &w, e) < 0)
+		return -1;
+	rc = store_open(&how, &store, e);
+	if (rc < 0) {
+		web_free(w);
+		return err_wrap(e, "--store");
+	}
+	rc = web_start(w, store, e);
+	if (rc == 0)
+		rc = write_port(o, w, e);
+	if (rc == 0 && !serve(w, store_kind(store))) {
+		/* Its threads use the store: they end with the process. What was acknowledged is on disk. */
+		fprintf(stderr, "profllm dashboard: something was not over after %d seconds\n",
+			WEB_STOP_SECONDS);
+		_exit(1);
+	}
+	if (rc < 0)
+		web_stop(w);
+	web_free(w);
+	store_close(store);
+	return rc;
+}
+
+int cmd_dashboard(int argc, char **argv)
+{
+	struct dashboard_opts o;
+	sigset_t signals;
+	struct cli cli;
+	int status = cli_begin(&cli, &set, argc, argv, &o);
+
+	if (status != CLI_CONTINUE)
+		return status;
+	cli_flush_notes(&cli);
+	signal(SIGPIPE, SIG_IGN);
+	signals_of(&signals);
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	run(&o, &cli, &cli.err);
+	return cli_end(&cli);
+}

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * web/server.c - HTTP by libmicrohttpd: connections, what they send, what they get.
+ *
+ * Its polling threads call on_request again and again for one request: once with its head, then with
+ * pieces of the body, then without any. Then the connection is suspended until a worker
+ * has answered, and on_request is called once more to send that.
+ *
+ * Every connection is in a list. One in which nothing is under way is idle; when there are too many
+ * the one that is idle for longest is closed, and so are those that send too slowly. Closing is
+ * shutdown(), the library then does the rest; the list's lock keeps the descriptor from being
+ * another one's by then.
+ */
+#include <arpa/inet.h>
+#include <microhttpd.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "net/sock.h"
+#include "web/server.h"
+#include "web/state.h"
+
+#define POLLING_THREADS 2
+#define CONNECTIONS_HARD_MAX (4 * WEB_CONNECTIONS_MAX)
+#define INACTIVE_SECONDS 60           /* no byte either way */
+#define IDLE_NS 75000000000           /* without a request; longer than a browser waits */
+#define HEAD_NS 20000000000           /* for a first request's head */
+#define SLOW_NS 15000000000           /* for a body, before its speed counts */
+#define SLOW_BYTES_PER_S 1024
+#define STREAM_BLOCK_BYTES 65536
+#define HEADERS_SECURITY \
+	"default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; " \
+	"object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+enum line_state { LINE_IDLE, LINE_BODY, LINE_BUSY };
+
+/* One connection. */
+struct line {
+	struct line *next, *before;
+	struct web *web;
+	int fd;
+	struct sockaddr_storage address;
+	bool is_local, is_fresh, is_closing;
+	enum line_state state;
+	int64_t since_ns;
+	uint64_t bytes;               /* of the body so far */
+};
+
+struct sleeper { struct MHD_Connection *connection; struct sleeper *next; };
+
+struct web_carrier {
+	struct web *web;
+	struct MHD_Daemon *daemon;
+	pthread_mutex_t lock;
+	struct line *first;
+	size_t n_lines;
+	pthread_mutex_t sleep_lock;
+	struct sleeper *sleeping;     /* event streams without an event */
+};
+
+/* ---- connections ---- */
+
+static bool is_same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET)
+		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+	/* A household has a /64. */
+	return memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
+		      &((const struct sockaddr_in6 *)b)->sin6_addr, 8) == 0;
+}
+
+static void close_line(struct web *w, struct line *l)
+{
+	l->is_closing = true;
+	shutdown(l->fd, SHUT_RDWR);
+	atomic_fetch_add(&w->evicted, 1);
+}
+
+/* Closes the one that is idle for longest; of one address, or of all. */
+static void make_room(struct web_carrier *c, const struct line *newest, bool is_of_address)
+{
+	struct line *oldest = NULL;
+
+	for (struct line *l = c->first; l; l = l->next)
+		if (l != newest && !l->is_closing && l->state != LINE_BUSY &&
+		    (!is_of_address || is_same_address(&l->address, &newest->address)) &&
+		    (!oldest || l->since_ns < oldest->since_ns))
+			oldest = l;
+	if (oldest)
+		close_line(c->web, oldest);
+}
+
+static void line_begin(struct web_carrier *c, struct MHD_Connection *connection, void **context)
+{
+	const union MHD_ConnectionInfo *fd =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	const union MHD_ConnectionInfo *address =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	struct line *l = mem_alloc(sizeof(*l));
+	size_t alike = 0, alive = 0;
+	char text[INET6_ADDRSTRLEN];
+
+	*l = (struct line){ .web = c->web, .fd = fd->connect_fd, .since_ns = clock_mono_ns(),
+			    .is_fresh = true };
+	if (address && address->client_addr)
+		memcpy(&l->address, address->client_addr,
+		       address->client_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) :
+		       sizeof(struct sockaddr_in6));
+	server_address_text(&l->address, text);
+	l->is_local = auth_is_loopback(str_of(text));
+	pthread_mutex_lock(&c->lock);
+	for (struct line *o = c->first; o; o = o->next) {
+		alive += !o->is_closing;
+		alike += !o->is_closing && is_same_address(&o->address, &l->address);
+	}
+	if (!l->is_local && alike >= WEB_ADDRESS_CONNECTIONS_MAX)
+		make_room(c, l, true);
+	else if (alive >= WEB_CONNECTIONS_MAX)
+		make_room(c, l, false);
+	l->next = c->first;
+	if (c->first)
+		c->first->before = l;
+	c->first = l;
+	c->n_lines++;
+	pthread_mutex_unlock(&c->lock);
+	atomic_fetch_add(&c->web->open, 1);
+	*context = l;
+}
+
+static void line_end(struct web_carrier *c, struct line *l)
+{
+	pthread_mutex_lock(&c->lock);
+	if (l->before)
+		l->before->next = l->next;
+	else
+		c->first = l->next;
+	if (l->next)
+		l->next->before = l->before;
+	c->n_lines--;
+	pthread_mutex_unlock(&c->lock);
+	atomic_fetch_sub(&c->web->open, 1);
+	free(l);
+}
+
+static void on_connection(void *self, struct MHD_Connection *connection, void **context,
+			  enum MHD_ConnectionNotificationCode what)
+{
+	if (what == MHD_CONNECTION_NOTIFY_STARTED)
+		line_begin(self, connection, context);
+	else if (*context)
+		line_end(self, *context);
+}
+
+static struct line *line_of(struct MHD_Connection *connection)
+{
+	return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+		->socket_context;
+}
+
+static void line_is(struct MHD_Connection *connection, enum line_state state, uint64_t bytes)
+{
+	struct line *l = line_of(connection);
+	struct web_carrier *c = l->web->carrier;
+
+	pthread_mutex_lock(&c->lock);
+	if (l->state != state) {
+		l->state = state;
+		l->since_ns = clock_mono_ns();
+		l->is_fresh = false;
+	}
+	l->bytes = bytes;
+	pthread_mutex_unlock(&c->lock);
+}
+
+static bool is_too_slow(const struct line *l, int64_t now_ns)
+{
+	int64_t took = now_ns - l->since_ns;
+
+	if (l->state == LINE_IDLE)
+		return took > (l->is_fresh ? HEAD_NS : IDLE_NS);
+	return l->state == LINE_BODY && took > SLOW_NS &&
+	       (double)l->bytes < (double)took / 1e9 * SLOW_BYTES_PER_S;
+}
+
+void carrier_tick(struct web *w, int64_t now_ns)
+{
+	struct web_carrier *c = w->carrier;
+	struct sleeper *s;
+
+	if (!c)
+		return;
+	pthread_mutex_lock(&c->lock);
+	for (struct line *l = c->first; l; l = l->next)
+		if (!l->is_closing && is_too_slow(l, now_ns))
+			close_line(w, l);
+	pthread_mutex_unlock(&c->lock);
+	pthread_mutex_lock(&c->sleep_lock);
+	s = c->sleeping;
+	c->sleeping = NULL;
+	pthread_mutex_unlock(&c->sleep_lock);
+	while (s) {
+		struct sleeper *next = s->next;
+
+		MHD_resume_connection(s->connection);
+		free(s);
+		s = next;
+	}
+}
+
+void carrier_resume(struct web *w, struct exchange *x)
+{
+	(void)w;
+	MHD_resume_connection(x->carrier);
+}
+
+/* ---- the answer ---- */
+
+static ssize_t on_pull(void *self, uint64_t at, char *out, size_t room)
+{
+	struct exchange *x = self;
+	struct web_answer *a = &x->answer;
+	struct web_carrier *c = x->web->carrier;
+	struct sleeper *s;
+	long n;
+
+	(void)at;
+	if (a->is_stream && atomic_load(&x->web->is_stopping))
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	n = a->pull(a->self, out, room);
+	if (n > 0) {
+		x->sent += (uint64_t)n;
+		return n;
+	}
+	if (n != -2)
+		return n == 0 ? MHD_CONTENT_READER_END_OF_STREAM :
+				MHD_CONTENT_READER_END_WITH_ERROR;
+	s = mem_alloc(sizeof(*s));
+	s->connection = x->carrier;
+	MHD_suspend_connection(x->carrier);
+	pthread_mutex_lock(&c->sleep_lock);
+	s->next = c->sleeping;
+	c->sleeping = s;
+	pthread_mutex_unlock(&c->sleep_lock);
+	return 0;
+}
+
+static struct MHD_Response *make_response(struct exchange *x)
+{
+	struct web_answer *a = &x->answer;
+	struct MHD_Response *r;
+
+	if (a->pull)
+		return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES,
+							 on_pull, x, NULL);
+	if (a->fd >= 0 && a->status != 304) {
+		r = MHD_create_response_from_fd_at_offset64(x->file_bytes, a->fd, x->file_at);
+		if (r) {
+			a->fd = -1; /* the response closes it */
+			x->sent = x->file_bytes;
+		}
+		return r;
+	}
+	x->sent = a->body.len;
+	return MHD_create_response_from_buffer(a->body.len, a->body.data ? a->body.data : "",
+					       MHD_RESPMEM_PERSISTENT);
+}
+
+static void add_headers(struct exchange *x, struct MHD_Response *r)
+{
+	const struct web_answer *a = &x->answer;
+	bool has_policy = false;
+	char number[24];
+
+	for (const struct web_header *h = a->header; h; h = h->next) {
+		has_policy |= strcmp(h->name, "Cache-Control") == 0;
+		MHD_add_response_header(r, h->name, h->value);
+	}
+	if (!has_policy)
+		MHD_add_response_header(r, "Cache-Control", *x->etag ? "no-cache" : "no-store");
+	if (a->type && a->status != 304 && a->status != 204)
+		MHD_add_response_header(r, "Content-Type", a->type);
+	if (x->is_gzip && a->status != 304)
+		MHD_add_response_header(r, "Content-Encoding", "gzip");
+	snprintf(number, sizeof(number), "%llu", (unsigned long long)x->number);
+	MHD_add_response_header(r, "X-Request-Id", number);
+	MHD_add_response_header(r, "Content-Security-Policy", HEADERS_SECURITY);
+	MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
+	MHD_add_response_header(r, "X-Frame-Options", "DENY");
+	MHD_add_response_header(r, "Referrer-Policy", "no-referrer");
+	/* Popups may be spoken to: a trace is handed to its viewer. */
+	MHD_add_response_header(r, "Cross-Origin-Opener-Policy", "same-origin-allow-popups");
+	MHD_add_response_header(r, "Cross-Origin-Resource-Policy", "same-origin");
+	if (atomic_load(&x->web->is_stopping) || x->is_discarding)
+		MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
+}
+
+static enum MHD_Result send_answer(struct exchange *x, struct MHD_Connection *connection)
+{
+	struct MHD_Response *r = make_response(x);
+	enum MHD_Result rc;
+
+	if (!r)
+		return MHD_NO;
+	add_headers(x, r);
+	rc = MHD_queue_response(connection, x->answer.status, r);
+	MHD_destroy_response(r);
+	return rc;
+}
+
+/* ---- the request ---- */
+
+static struct str header(struct MHD_Connection *c, const char *name)
+{
+	const char *value = NULL;
+	size_t n = 0;
+
+	if (MHD_lookup_connection_value_n(c, MHD_HEADER_KIND, name, strlen(name), &value, &n) !=
+	    MHD_YES || !value)
+		return (struct str){ 0 };
+	return (struct str){ value, n };
+}
+
+static void read_head(struct exchange *x, struct MHD_Connection *c, const char *method)
+{
+	struct exchange_head *h = &x->head;
+
+	x->carrier = c;
+	x->method = arena_text(&x->arena, str_of(method));
+	h->host = header(c, "Host");
+	h->origin = header(c, "Origin");
+	h->authorization = header(c, "Authorization");
+	h->cookie = header(c, "Cookie");
+	h->content_type = header(c, "Content-Type");
+	h->content_encoding = header(c, "Content-Encoding");
+	h->accept_encoding = header(c, "Accept-Encoding");
+	h->if_none_match = header(c, "If-None-Match");
+	h->range = header(c, "Range");
+	h->if_range = header(c, "If-Range");
+	h->length = header(c, "Content-Length");
+	h->is_chunked = header(c, "Transfer-Encoding").p != NULL;
+	server_address_text(&line_of(c)->address, x->client);
+}
+
+static enum MHD_Result begin(struct exchange *x, struct MHD_Connection *c, const char *method)
+{
+	uint64_t length = 0;
+
+	read_head(x, c, method);
+	exchange_begin(x);
+	line_is(c, LINE_BODY, 0);
+	if (!x->is_answered)
+		return MHD_YES;
+	if (x->head.length.p)
+		str_to_u64(x->head.length, &length);
+	/* A short body is read first, so that its sender comes to read the answer. */
+	if (length <= x->limit || x->not_before_ns)
+		return MHD_YES;
+	exchange_finish(x);
+	line_is(c, LINE_BUSY, 0);
+	return send_answer(x, c);
+}
+
+static enum MHD_Result end(struct exchange *x, struct MHD_Connection *c)
+{
+	line_is(c, LINE_BUSY, 0);
+	if (!exchange_end(x))
+		return send_answer(x, c);
+	MHD_suspend_connection(c);
+	if (x->is_answered) {
+		work_done(x->web, x);
+	} else if (!work_submit(x->web, x)) {
+		exchange_refuse(x, 503, "too many requests wait already");
+		exchange_add_header(x, "Retry-After", "1");
+		exchange_finish(x);
+		MHD_resume_connection(c);
+	}
+	return MHD_YES;
+}
+
+static enum MHD_Result on_request(void *self, struct MHD_Connection *c, const char *url,
+				  const char *method, const char *version, const char *data,
+				  size_t *n, void **context)
+{
+	struct exchange *x = *context;
+
+	(void)self, (void)url, (void)version;
+	if (!x)
+		return MHD_NO;
+	if (!x->has_begun)
+		return begin(x, c, method);
+	if (*n) {
+		bool is_good = exchange_body(x, (struct str){ data, *n });
+
+		*n = 0;
+		line_is(c, LINE_BODY, x->received);
+		return is_good ? MHD_YES : MHD_NO;
+	}
+	return x->has_ended ? send_answer(x, c) : end(x, c);
+}
+
+/* The target as it was sent: the library decodes it in place later. */
+static void *on_target(void *self, const char *target, struct MHD_Connection *connection)
+{
+	struct web_carrier *c = self;
+
+	(void)connection;
+	return exchange_new(c->web, target);
+}
+
+static void on_completed(void *self, struct MHD_Connection *connection, void **context,
+			 enum MHD_RequestTerminationCode why)
+{
+	struct web_carrier *c = self;
+	struct exchange *x = *context;
+	unsigned status;
+
+	if (!x)
+		return;
+	status = why == MHD_REQUEST_TERMINATED_COMPLETED_OK ? x->answer.status : 0;
+	log_exchange(c->web, x, status);
+	metrics_count(c->web, x, status, clock_mono_ns() - x->began_ns);
+	exchange_free(x);
+	*context = NULL;
+	line_is(connection, LINE_IDLE, 0);
+}
+
+/* ---- its life ---- */
+
+static void on_library_says(void *self, const char *fmt, va_list args)
+{
+	struct web *w = self;
+	char text[512];
+
+	vsnprintf(text, sizeof(text), fmt, args);
+	text[strcspn(text, "\n")] = 0;
+	log_say(w, NULL, "warning", text);
+}
+
+int carrier_open(struct web *w, struct err *e)
+{
+	struct web_carrier *c = mem_alloc(sizeof(*c));
+
+	c->web = w;
+	w->carrier = c;
+	pthread_mutex_init(&c->lock, NULL);
+	pthread_mutex_init(&c->sleep_lock, NULL);
+	c->daemon = MHD_start_daemon(
+		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0,
+		NULL, NULL, on_request, c,
+		MHD_OPTION_EXTERNAL_LOGGER, on_library_says, w,
+		MHD_OPTION_LISTEN_SOCKET, w->listener,
+		MHD_OPTION_THREAD_POOL_SIZE, (unsigned)POLLING_THREADS,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_HARD_MAX,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)INACTIVE_SECONDS,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)WEB_HEAD_BYTES_MAX,
+		MHD_OPTION_STRICT_FOR_CLIENT, 1,
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, c,
+		MHD_OPTION_URI_LOG_CALLBACK, on_target, c,
+		MHD_OPTION_NOTIFY_COMPLETED, on_completed, c, MHD_OPTION_END);
+	return c->daemon ? 0 : err_set(e, ERR_RUN, "the HTTP server cannot be started");
+}
+
+void carrier_quiesce(struct web *w)
+{
+	if (w->carrier && w->carrier->daemon)
+		MHD_quiesce_daemon(w->carrier->daemon);
+}
+
+void carrier_close(struct web *w)
+{
+	struct web_carrier *c = w->carrier;
+
+	if (!c)
+		return;
+	/* Those that came while their workers ended. */
+	carrier_tick(w, clock_mono_ns());
+	if (c->daemon)
+		MHD_stop_daemon(c->daemon);
+	pthread_mutex_destroy(&c->lock);
+	pthread_mutex_destroy(&c->sleep_lock);
+	free(c);
+	w->carrier = NULL;
+}

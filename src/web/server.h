@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* web/server.h - what starts and ends the HTTP server; its listening socket is w->listener. */
+#pragma once
+#include <sys/socket.h>
+
+#include "base/err.h"
+#include "web/web.h"
+
+int carrier_open(struct web *w, struct err *e);
+/* No more connections are taken. */
+void carrier_quiesce(struct web *w);
+/* Nothing may be suspended any more but event streams. */
+void carrier_close(struct web *w);
+
+/* "127.0.0.1", "::1": an address without its port. Addresses of IPv4 in IPv6 are those of IPv4. */
+void server_address_text(const struct sockaddr_storage *address, char out[static 46]);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* web/state.h - the parts of a running server that the files of web/ share. Private to web/. */
+#pragma once
+#include <pthread.h>
+
+#include "web/auth.h"
+#include "web/exchange.h"
+#include "web/web.h"
+
+struct web_log;
+struct web_metrics;
+struct web_work;
+struct web_carrier; /* server.c's own */
+struct upload_worker;
+struct launch;
+
+struct web {
+	struct web_opts o;             /* texts live in arena */
+	struct arena arena;
+	struct store *store;           /* borrowed */
+	struct auth auth;
+	struct web_log *log;
+	struct web_metrics *metrics;
+	struct web_work *work;
+	struct web_carrier *carrier;
+	struct upload_worker *upload;
+	struct launch *launch;
+	int listener;
+	unsigned port;
+	char url[128];
+	uint64_t boot;                 /* random: tags of another process's answers are not ours */
+	int64_t began_ns;              /* CLOCK_REALTIME */
+	_Atomic uint64_t requests;     /* begun; numbers them */
+	_Atomic int64_t in_flight;     /* exchanges there are */
+	_Atomic int64_t spooled;       /* bytes of bodies in files */
+	_Atomic int streams;
+	_Atomic int64_t open;          /* connections */
+	_Atomic uint64_t evicted;      /* connections closed to make room, or because they were slow */
+	atomic_bool is_stopping;
+};
+
+/* ---- routes.c ---- */
+
+struct route_found {
+	const struct web_route *route; /* NULL: no such path, or not with this method */
+	size_t at;                     /* of all rows */
+	struct str id[2];              /* decoded, in the arena */
+	char allow[64];                /* methods of the path; "" when there is no such path */
+};
+void routes_find(struct str raw_path, const char *method, struct arena *a,
+		 struct route_found *out);
+size_t routes_count(void);
+const struct web_route *routes_at(size_t i);
+
+/* ---- static.c ---- */
+
+/* The front end's file, or its page for a path that is one of its views. */
+void static_answer(struct exchange *x);
+
+/* ---- log.c ---- */
+
+int log_open(struct web *w, struct err *e);
+void log_close(struct web *w);
+/* One line of JSON for a request that is over; status 0: it broke off. */
+void log_exchange(struct web *w, const struct exchange *x, unsigned status);
+/* level: "info", "warning", "error". x NULL: no request's. */
+void log_say(struct web *w, const struct exchange *x, const char *level, const char *text);
+
+/* ---- metrics.c ---- */
+
+void metrics_open(struct web *w);
+void metrics_close(struct web *w);
+void metrics_count(struct web *w, const struct exchange *x, unsigned status, int64_t took_ns);
+
+/* ---- work.c ---- */
+
+int work_open(struct web *w, struct err *e);
+/* false: too many wait already. */
+bool work_submit(struct web *w, struct exchange *x);
+/* At once, or from not_before_ns on, hands x back to its carrier. */
+void work_done(struct web *w, struct exchange *x);
+/* What waits is refused; false: a worker is still busy after so many milliseconds. */
+bool work_stop(struct web *w, int wait_ms);
+void work_close(struct web *w);
+
+/* ---- server.c ---- */
+
+/* x is answered: its connection goes on. Any thread. */
+void carrier_resume(struct web *w, struct exchange *x);
+/* Connections that are too slow or idle, and streams that wait; called a few times a second. */
+void carrier_tick(struct web *w, int64_t now_ns);
+
+/* ---- upload_work.c, launch.c ---- */
+
+int upload_open(struct web *w, struct err *e);
+void upload_wake(struct web *w);
+bool upload_stop(struct web *w, int wait_ms);
+void upload_close(struct web *w);
