@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "cmd/args_file.h"
 #include "cmd/cmd.h"
+#include "cmd/run_events.h"
 #include "cmd/run_verb.h"
 #include "cmd/target.h"
 #include "experiment/document.h"
@@ -56,6 +57,9 @@ static const struct opt rows[] = {
 	R(show_log, "show-log", .group = SHOWN, .help = "show what servers print on stderr as it comes"),
 	R(progress, "progress", .group = SHOWN, .arg = "FORM", .choices = forms,
 	  .help = "progress on stderr; auto is a bar on a terminal and lines elsewhere"),
+	R(events, "events", .group = SHOWN, .arg = "FILE",
+	  .help = "also write progress, and figures of load and machine once a second, as lines of "
+		  "JSON for other programs"),
 	R(print_config, "print-config", .group = SHOWN,
 	  .help = "print the configuration with everything merged and filled in, and run nothing"),
 	R(print_schema, "print-schema", .group = SHOWN, .help = "print the JSON Schema of documents"),
@@ -278,14 +282,17 @@ static int run(struct command_run *c, struct err *e)
 	struct suite_hooks hooks = run_talk_hooks(&c->talk, c->o.show_log ? STDERR_FILENO : -1);
 	struct suite_tally tally = { 0 };
 	struct err unsent = { 0 };
+	struct run_events *events;
 	bool has_run;
 	int status = -1;
 
-	if (check_output(c, e) < 0 || run_upload_check(c, e) < 0)
+	if (check_output(c, e) < 0 || run_upload_check(c, e) < 0 ||
+	    run_events_begin(c->o.events, &hooks, &events, e) < 0)
 		return -1;
 	c->talk.is_single = c->suite.is_single;
 	c->asked.child_words = child_words(c);
 	has_run = suite_run(&c->suite, &c->asked, &hooks, &tally, e) == 0;
+	run_events_end(events);
 	if (has_run) {
 		run_talk_clear(&c->talk);
 		if (!c->o.member)

@@ -6,6 +6,7 @@
  *   run_show.c  what is only shown: the plan, checks, the configuration
  *   run_send.c  documents to a dashboard
  *   run_talk.c  what is shown while it runs
+ *   run_events.c  what other programs are told while it runs
  */
 #pragma once
 #include "cmd/cli.h"
@@ -24,7 +25,7 @@ struct run_opts {
 	bool print_config, print_schema, print_keys;
 	const char *plan;
 	struct opt_int jobs;
-	const char *upload, *token_file, *progress, *member, *args_file;
+	const char *upload, *token_file, *progress, *member, *args_file, *events;
 };
 
 struct command_run {

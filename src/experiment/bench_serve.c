@@ -267,6 +267,14 @@ static void on_progress(void *self, enum point_stage stage, uint64_t done, uint6
 		b->run->hooks->progress(b->run->hooks->self, what[stage], done, total);
 }
 
+static void on_sample(void *self, const struct run_sample *now)
+{
+	struct bench *b = self;
+
+	if (b->run->hooks->sample)
+		b->run->hooks->sample(b->run->hooks->self, now);
+}
+
 static void on_bytes(void *self, const char *file, uint64_t done, uint64_t total)
 {
 	struct bench *b = self;
@@ -441,7 +449,7 @@ int bench_serve(struct run *r)
 	struct bench b = { .run = r };
 	struct run_hooks hooks = { .self = &b, .line = on_line, .warn = on_warn,
 				   .progress = on_progress, .bytes = on_bytes,
-				   .measured = on_measured, .cancel = &r->held->stop };
+				   .sample = on_sample, .measured = on_measured, .cancel = &r->held->stop };
 	struct buf notes = { 0 };
 	struct point point = { 0 };
 	struct err e = { 0 };

@@ -150,6 +150,8 @@ const char *server_role_name(enum server_role role);
 const char *outcome_status_name(enum outcome_status status);   /* "completed", ... */
 const char *outcome_stage_name(enum outcome_stage stage);      /* "config", ... */
 
+struct run_sample;
+
 /* How a run talks, on the thread that runs it; all may be NULL. Texts without a newline. */
 struct experiment_hooks {
 	void *self;
@@ -158,6 +160,8 @@ struct experiment_hooks {
 	void (*warn)(void *self, const char *text);
 	/* what: "Loading tokenizer", "Benchmark", ...; total 0: not known. */
 	void (*progress)(void *self, const char *what, uint64_t done, uint64_t total);
+	/* A few times a second while load goes to a server: counters and the machine (run/point.h). */
+	void (*sample)(void *self, const struct run_sample *now);
 	const atomic_bool *cancel;
 	int log_fd;                    /* above 0: what servers print is copied there as it comes */
 };
