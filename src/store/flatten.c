@@ -231,6 +231,10 @@ static void put_tree(struct cells *c, struct buf *name, struct str key, const st
 {
 	size_t len = name->len;
 
+	if (!key.n) {
+		c->bad_names++;
+		return;
+	}
 	if (len)
 		buf_add_char(name, '.');
 	buf_add(name, key.p, key.n > COLUMN_BYTES_MAX + 1 ? COLUMN_BYTES_MAX + 1 : key.n);

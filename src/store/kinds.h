@@ -63,7 +63,7 @@ struct rename { const char *key, *column; };
 bool put_renamed(struct reading *r, const struct rename *table, size_t n, struct str key,
 		 const struct json_value *v);
 
-/* What our verbs write under "profllm": verdict, options, the machine, the client ... */
+/* What our verbs write under "profllm" (kinds_ours.c): verdict, options, the machine, the client ... */
 void put_ours(struct reading *r, const struct json_value *ours);
 /* Options of the load: benchmark.*. */
 void put_options(struct reading *r, const struct json_value *options);
@@ -80,6 +80,7 @@ void put_hardware(struct reading *r, const struct json_value *info);
  * tags.NAME. Texts that are numbers or words for one become what they mean.
  */
 void put_parameter(struct reading *r, struct str key, const struct json_value *v);
+bool is_load_option(struct str key);
 /* {"50": x, "99": y}, or [[50, x], ...], as PREFIXp50_NAME ...; prefix may be "". */
 void put_percentiles(struct reading *r, const char *prefix, const char *name,
 		     const struct json_value *v);

@@ -5,10 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/fmt.h"
 #include "engine/args.h"
 #include "index/names.h"
-#include "schema/schema.h"
 #include "store/kinds.h"
 
 #define COUNT(table) (sizeof(table) / sizeof(*(table)))
@@ -156,7 +154,7 @@ void put_percentiles(struct reading *r, const char *prefix, const char *name,
 
 /* ---- parameters ---- */
 
-static bool is_load_option(struct str key)
+bool is_load_option(struct str key)
 {
 	for (size_t i = 0; i < COUNT(load_option); i++) {
 		struct str known = str_of(load_option[i]);
@@ -257,139 +255,4 @@ bool put_budget(struct reading *r, struct str key, const struct json_value *v)
 			return true;
 		}
 	return false;
-}
-
-/* ---- what our verbs say of themselves ---- */
-
-/* Measured by the client but no part of upstream's results: p99_e2el_from_due_ms and so on. */
-static bool put_spread(struct reading *r, struct str key, const struct json_value *v)
-{
-	static const char *const spread[] = {
-		"e2el_from_due_ms", "ttft_answer_ms", "ttft_with_connect_ms",
-	};
-	char column[NAME_BYTES], tail[NAME_BYTES];
-
-	for (size_t i = 0; i < COUNT(spread); i++) {
-		if (!str_is(key, spread[i]))
-			continue;
-		snprintf(tail, sizeof(tail), "_%s", spread[i]);
-		for (size_t k = 0; v->kind == JSON_OBJECT && k < v->count; k++)
-			if (!str_is(v->key[k], "n"))
-				put_metric(r, name_of(column, "", v->key[k], tail), &v->item[k]);
-		return true;
-	}
-	return false;
-}
-
-static void put_failures(struct reading *r, const struct json_value *list)
-{
-	for (size_t i = 0; list->kind == JSON_ARRAY && i < list->count; i++) {
-		struct str category = json_text(json_get(&list->item[i], "category"), STR(""));
-
-		if (category.n)
-			cells_put_json(r->cells, "failures", category, json_get(&list->item[i], "count"));
-	}
-}
-
-static void put_steady(struct reading *r, const struct json_value *steady)
-{
-	cells_put_members(r->cells, "steady_state", steady);
-	put_percentiles(r, "steady_state.", "ttft_ms", json_get(steady, "percentiles_ttft_ms"));
-}
-
-static void put_list_tags(struct reading *r, const struct json_value *list)
-{
-	struct json_value yes = { .kind = JSON_TRUE };
-
-	for (size_t i = 0; list->kind == JSON_ARRAY && i < list->count; i++)
-		if (list->item[i].kind == JSON_STRING)
-			cells_put_json(r->cells, "tags", list->item[i].text, &yes);
-}
-
-static void put_roles(struct reading *r, const struct json_value *list)
-{
-	for (size_t i = 0; list->kind == JSON_ARRAY && i < list->count; i++) {
-		struct str role = json_text(json_get(&list->item[i], "role"), STR(""));
-		char prefix[NAME_BYTES];
-
-		name_of(prefix, "", role, "");
-		if (!role.n || str_is(role, "serve"))
-			continue;
-		cells_put_json(r->cells, prefix, STR("host"), json_get(&list->item[i], "host"));
-		cells_put_json(r->cells, prefix, STR("gpus"), json_get(&list->item[i], "gpus"));
-	}
-}
-
-/* Options but for those that name files or differ by nature: they tell runs apart that are alike. */
-void put_options(struct reading *r, const struct json_value *options)
-{
-	static const char *const aside[] = {
-		"request_id_prefix", "metadata", "result_filename", "result_dir", "output_json",
-	};
-
-	for (size_t i = 0; options && options->kind == JSON_OBJECT && i < options->count; i++) {
-		bool is_aside = false;
-
-		for (size_t k = 0; k < COUNT(aside); k++)
-			is_aside |= str_is(options->key[i], aside[k]);
-		if (!is_aside)
-			cells_put_json(r->cells, "benchmark", options->key[i], &options->item[i]);
-	}
-}
-
-static bool put_own_object(struct reading *r, struct str key, const struct json_value *v)
-{
-	if (str_is(key, "options"))
-		put_options(r, v);
-	else if (str_is(key, "provenance"))
-		cells_put_members(r->cells, "provenance", v);
-	else if (str_is(key, "system"))
-		put_system(r, v);
-	else if (str_is(key, "server"))
-		cells_put_members(r->cells, "system.server", v);
-	else if (str_is(key, "steady_state"))
-		put_steady(r, v);
-	else if (str_is(key, "failures"))
-		put_failures(r, v);
-	else if (str_is(key, "tags"))
-		put_list_tags(r, v);
-	else if (str_is(key, "roles"))
-		put_roles(r, v);
-	else if (str_is(key, "runs"))
-		cells_put_json(r->cells, NULL, STR("client.runs"), json_get(v, "count"));
-	else
-		return false;
-	return true;
-}
-
-void put_ours(struct reading *r, const struct json_value *ours)
-{
-	static const struct rename plain[] = {
-		{ "verdict", "" }, { "reasons", "" }, { "schema_version", "" }, { "start_ns", "" },
-		{ "stop_ns", "" }, { "version", "environment.profllm" },
-		{ "build", "environment.build" }, { "profiled", "profiled" },
-		{ "interrupted", "interrupted" }, { "cached_share", "cached_share" },
-		{ "cached_tokens", "total_cached_tokens" }, { "endpoints", "" },
-		{ "input_throughput", "input_throughput" }, { "failed", "failed" },
-		{ "prompt_tokens_per_second", "input_throughput" },
-		{ "output_tokens_per_second", "output_throughput" },
-		{ "total_prompt_tokens", "total_input_tokens" },
-		{ "total_output_tokens", "total_output_tokens" },
-		{ "counted_tokens_per_second", "counted_token_throughput" },
-		{ "counted_output_tokens_per_second", "counted_output_throughput" },
-	};
-
-	if (!ours || ours->kind != JSON_OBJECT)
-		return;
-	if (isnan(r->timestamp_s) && json_get(ours, "start_ns"))
-		r->timestamp_s = json_real(json_get(ours, "start_ns"), NAN) / 1e9;
-	put_trust(r, json_get(ours, "verdict"), json_get(ours, "reasons"));
-	for (size_t i = 0; i < ours->count; i++) {
-		struct str key = ours->key[i];
-		const struct json_value *v = &ours->item[i];
-
-		if (!put_renamed(r, plain, COUNT(plain), key, v) && !put_budget(r, key, v) &&
-		    !put_spread(r, key, v) && !put_own_object(r, key, v))
-			cells_put_json(r->cells, "client", key, v);
-	}
 }

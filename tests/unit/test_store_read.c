@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_store_read.c - files become rows: a case for each kind, the hash, and files that mean harm.
+ *
+ * A case is a text and some cells it must give, written as JSON: "median_ttft_ms=12.5",
+ * "server.model='m'", "tags.a=absent".
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "base/fmt.h"
+#include "store/read.h"
+#include "table/codec.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define CELLS 16
+
+static const struct value *cell(const struct read_run *run, const char *column)
+{
+	const struct value *found = NULL;
+
+	for (size_t i = 0; i < run->row.n; i++)
+		if (str_is(run->row.cell[i].column, column)) {
+			assert_null(found); /* each column once */
+			found = &run->row.cell[i].value;
+		}
+	return found;
+}
+
+static void spell(const struct value *v, char out[256])
+{
+	char number[FMT_F64_BYTES];
+
+	if (!v)
+		snprintf(out, 256, "absent");
+	else if (v->kind == VALUE_NULL)
+		snprintf(out, 256, "null");
+	else if (v->kind == VALUE_BOOL)
+		snprintf(out, 256, "%s", v->is_true ? "true" : "false");
+	else if (v->kind == VALUE_NUMBER)
+		snprintf(out, 256, "%s", fmt_f64(number, v->number));
+	else
+		snprintf(out, 256, "'%.*s'", (int)v->text.n, v->text.p);
+}
+
+static void check(const struct read_run *run, const char *const *want)
+{
+	for (size_t i = 0; i < CELLS && want[i]; i++) {
+		const char *eq = strrchr(want[i], '=');
+		char column[160], got[256];
+
+		snprintf(column, sizeof(column), "%.*s", (int)(eq - want[i]), want[i]);
+		spell(cell(run, column), got);
+		if (strcmp(got, eq + 1) != 0)
+			fail_msg("%s: got %s, wanted %s", column, got, eq + 1);
+	}
+}
+
+/* ---- kinds ---- */
+
+#define DOCUMENT "{\"schema_version\": 1, \"run_id\": \"exp_1\", \"suite\": \"s\"," \
+	"\"timestamp\": \"2026-01-02T03:04:05.5Z\", \"duration\": 9.5, \"config\": {\"name\": \"n\"," \
+	"\"mode\": \"serve\", \"repeat\": 2, \"hash\": \"abc\", \"server\": {\"model\": \"m\", " \
+	"\"tensor_parallel_size\": 2, \"enforce_eager\": null, \"hf_overrides\": {}," \
+	"\"compilation_config\": {\"mode\": 3}}, \"servers\": [{\"name\": \"d\", \"role\": \"decode\"," \
+	"\"is_serving\": true, \"arguments\": {\"max_num_seqs\": 8}, \"gpus\": [{\"index\": 0}]," \
+	"\"startup_s\": 4.5}, {\"role\": \"prefill\", \"arguments\": {\"max_num_seqs\": 4}, " \
+	"\"env\": {\"A\": \"1\"}, \"gpus\": [{\"index\": 1}, {\"index\": 2}]}, {\"role\": \"system\", " \
+	"\"arguments\": {\"x\": 1}}], \"benchmark\": {\"request_rate\": \"inf\", \"num_prompts\": 40}," \
+	"\"tags\": {\"team\": \"blue\"}}, \"results\": {\"completed_requests\": 39, " \
+	"\"failed_requests\": 1, \"median_ttft_ms\": 12.5, \"p99_itl_ms\": NaN," \
+	"\"profllm\": {\"cached_share\": 0.25, \"e2el_from_due_ms\": {\"n\": 4, \"p99\": 8}}}," \
+	"\"trust\": {\"verdict\": \"DEGRADED\", \"reasons\": [{\"code\": \"skew\"}, {\"code\": \"few\"}]," \
+	"\"error_budget\": {\"skew_ms\": {\"p99\": 2}}}, \"system\": {\"energy_j\": 5," \
+	"\"gpus\": [{\"power_w\": {\"min\": 1, \"mean\": 2, \"max\": 3}}, {\"power_w\": {\"min\": 2, " \
+	"\"mean\": 4, \"max\": 9}}], \"processes\": [{\"cpu_s\": 1}, {\"cpu_s\": 2}]," \
+	"\"hardware_info\": {\"gpus\": [{\"name\": \"H100\", \"memory_bytes\": 8}, {\"name\": \"H100\"}]," \
+	"\"cpu\": {\"model\": \"c\"}}}, \"profiling\": {\"enabled\": true}," \
+	"\"environment\": {\"profllm\": \"1\", \"python\": {\"packages\": {\"vllm\": \"0.11\"}}}," \
+	"\"provenance\": {\"engine_commit\": \"c0ffee\"}, \"status\": \"partial\"," \
+	"\"error\": {\"stage\": \"benchmark\", \"reason\": \"r\"}, \"warnings\": [\"w\"]}"
+
+static const struct {
+	const char *what, *name, *text, *kind;
+	size_t runs;
+	const char *cells[CELLS]; /* of the first run */
+} kind_cases[] = {
+	{ "a document", "", DOCUMENT, "profllm", 1,
+	  { "run_id='exp_1'", "suite='s'", "name='n'", "timestamp=1767323045.5", "status='partial'",
+	    "source='profllm'", "mode='serve'", "repeat=2.0", "config_hash='abc'", "gpus=3.0",
+	    "experiment_duration_s=9.5", "error_stage='benchmark'", "error_reason='r'",
+	    "warnings=1.0", "profiled=true", "verdict='DEGRADED'" } },
+	{ "its parameters", "", DOCUMENT, "profllm", 1,
+	  { "server.model='m'", "server.tensor_parallel_size=2.0", "server.enforce_eager=null",
+	    "server.hf_overrides='{}'", "server.compilation_config.mode=3.0",
+	    "server.max_num_seqs=absent", "decode.max_num_seqs=8.0", "prefill.max_num_seqs=4.0",
+	    "prefill.env.A='1'", "prefill.servers=1.0", "role_system.x=1.0",
+	    "benchmark.request_rate=inf", "benchmark.num_prompts=40.0", "tags.team='blue'",
+	    "provenance.engine_commit='c0ffee'", "environment.python.packages.vllm='0.11'" } },
+	{ "its measurements", "", DOCUMENT, "profllm", 1,
+	  { "completed=39.0", "failed=1.0", "median_ttft_ms=12.5", "p50_ttft_ms=12.5",
+	    "p99_itl_ms=null", "cached_share=0.25", "p99_e2el_from_due_ms=8.0",
+	    "trust.reasons='skew,few'", "trust.skew_ms.p99=2.0", "system.energy_j=5.0",
+	    "system.gpu.power_w.mean=3.0", "system.gpu.power_w.max=9.0", "system.processes.cpu_s=3.0",
+	    "hardware.gpu='H100'", "hardware.gpus=2.0", "server_startup_s=4.5" } },
+	{ "a suite", "", "{\"schema_version\": 1, \"suite\": \"s\", \"experiments\": [" DOCUMENT ", "
+	  DOCUMENT "]}", "profllm", 2, { "run_id='exp_1'" } },
+	{ "a document of an offline mode", "", "{\"schema_version\": 1, \"run_id\": \"a\", \"config\": "
+	  "{\"mode\": \"throughput\"}, \"results\": {\"completed_requests\": 4, \"throughput\": "
+	  "{\"requests_per_second\": 2.5, \"elapsed_time\": 4, \"profllm\": {\"verdict\": \"VALID\", "
+	  "\"batch_size\": 3}}}, \"status\": \"completed\"}", "profllm", 1,
+	  { "mode='throughput'", "completed=4.0", "request_throughput=2.5", "duration=4.0",
+	    "benchmark.batch_size=3.0", "source='profllm'" } },
+	{ "a document that failed", "", "{\"config\": {\"name\": \"x\"}, \"results\": null, "
+	  "\"status\": \"failed\", \"trust\": null, \"system\": null, \"error\": {\"stage\": \"start\"}}",
+	  "profllm", 1, { "status='failed'", "error_stage='start'", "name='x'", "verdict=absent" } },
+	{ "vLLM's bench serve", "", "{\"date\": \"20260102-030405\", \"endpoint_type\": \"vllm\", "
+	  "\"backend\": \"vllm\", \"label\": null, \"model_id\": \"m\", \"tokenizer_id\": \"t\", "
+	  "\"num_prompts\": 10, \"tensor_parallel_size\": \"4\", \"compilation_config.mode\": \"3\", "
+	  "\"note\": \"a\", \"request_rate\": \"inf\", \"burstiness\": 1.0, \"max_concurrency\": null, "
+	  "\"duration\": 2.0, \"completed\": 10, \"failed\": 0, \"request_throughput\": 5.0, "
+	  "\"ttfts\": [0.1, 0.2], \"median_ttft_ms\": 3.0, \"p99.9_itl_ms\": 7.0, "
+	  "\"new_metric_throughput\": 8.0}", "serve", 1,
+	  { "timestamp=1767323045.0", "server.model='m'", "benchmark.tokenizer='t'",
+	    "benchmark.backend='vllm'", "label=null", "server.tensor_parallel_size=4.0",
+	    "server.compilation_config.mode=3.0", "tags.note='a'", "benchmark.request_rate=inf",
+	    "benchmark.max_concurrency=null", "completed=10.0", "p50_ttft_ms=3.0",
+	    "p99.9_itl_ms=7.0", "new_metric_throughput=8.0", "status='completed'", "ttfts=absent" } },
+	{ "ours", "", "{\"model_id\": \"m\", \"completed\": 3, \"failed\": 2, "
+	  "\"request_throughput\": 5.0, \"percentiles_e2el_ms\": [[50.0, 1.5], [95, 2.5]], "
+	  "\"profllm\": {\"start_ns\": 1500000000, \"version\": \"v\", \"verdict\": \"VALID\", "
+	  "\"reasons\": [], \"options\": {\"num_prompts\": 5, \"request_id_prefix\": \"x\"}, "
+	  "\"transport\": \"native\", \"tags\": [\"a\"], \"failures\": [{\"category\": \"http_500\", "
+	  "\"count\": 2}], \"roles\": [{\"role\": \"prefill\", \"gpus\": 2}], \"system\": "
+	  "{\"energy_j\": 1}, \"server\": {\"preemptions\": 4}, \"steady_state\": "
+	  "{\"percentiles_ttft_ms\": [[90, 4.0]]}, \"requests\": {\"due_s\": [1]}}}", "serve", 1,
+	  { "timestamp=1.5", "environment.profllm='v'", "verdict='VALID'", "trust.reasons=''",
+	    "benchmark.num_prompts=5.0", "benchmark.request_id_prefix=absent",
+	    "client.transport='native'", "tags.a=true", "failures.http_500=2.0", "prefill.gpus=2.0",
+	    "system.energy_j=1.0", "system.server.preemptions=4.0", "steady_state.p90_ttft_ms=4.0",
+	    "median_e2el_ms=1.5", "p95_e2el_ms=2.5", "status='partial'" } },
+	{ "pooling", "", "{\"input_sequence_throughput\": 4.5, \"completed\": 2, \"duration\": 1}",
+	  "serve", 1, { "input_sequence_throughput=4.5", "completed=2.0", "status='completed'" } },
+	{ "JSON lines", "", "{\"request_throughput\": 1, \"completed\": 0, \"failed\": 4}\n"
+	  "{\"request_throughput\": 2}\n\n{\"avg_latency\": 3}\n", "serve", 3,
+	  { "request_throughput=1.0", "status='failed'" } },
+	{ "throughput", "", "{\"elapsed_time\": 2.5, \"num_requests\": 10, \"total_num_tokens\": 100, "
+	  "\"requests_per_second\": 4.0, \"tokens_per_second\": 40.0, \"profllm\": {\"engine_args\": "
+	  "[\"--model\", \"m\", \"--no-enable-prefix-caching\", \"--max-num-seqs=8\", "
+	  "\"--enforce-eager\"], \"output_tokens_per_second\": 30.0, \"request_time_percentiles\": "
+	  "{\"50\": 0.25}, \"engine\": {\"name\": \"vllm\", \"told\": {\"kv_cache_tokens\": 7}}}}",
+	  "throughput", 1,
+	  { "mode='throughput'", "duration=2.5", "completed=10.0", "total_tokens=100.0",
+	    "request_throughput=4.0", "total_token_throughput=40.0", "output_throughput=30.0",
+	    "server.model='m'", "server.enable_prefix_caching=false", "server.max_num_seqs=8.0",
+	    "server.enforce_eager=true", "median_e2el_ms=250.0", "kv_cache_tokens=7.0" } },
+	{ "latency", "", "{\"avg_latency\": 0.5, \"std_latency\": 0.1, \"latencies\": [0.5, 0.5], "
+	  "\"percentiles\": {\"10\": 0.4, \"50\": 0.5}}", "latency", 1,
+	  { "mode='latency'", "avg_latency=0.5", "std_latency=0.1", "p10_latency=0.4",
+	    "median_latency=0.5", "p50_latency=0.5", "latencies=absent" } },
+	{ "startup", "", "{\"avg_cold_startup_time\": 3.5, \"cold_startup_times\": [3.5], "
+	  "\"cold_startup_percentiles\": {\"90\": 4.0}, \"avg_warm_startup_time\": 2}", "startup", 1,
+	  { "mode='startup'", "avg_cold_startup_time=3.5", "p90_cold_startup_time=4.0",
+	    "avg_warm_startup_time=2.0", "cold_startup_times=absent" } },
+	{ "mm-processor", "", "{\"completed\": 2, \"mean_e2el_ms\": 5.0, \"percentiles_e2el_ms\": "
+	  "[[99.0, 6.0]], \"mm_processor_stats\": {\"encoder_forward_ms\": {\"mean\": 1.5, "
+	  "\"p99.0\": 2.5}}, \"encoder_summary\": {\"total_encoder_calls\": 3}, \"config\": "
+	  "{\"model\": \"m\", \"num_prompts\": 2}, \"timestamp\": \"2026-01-02T03:04:05\"}",
+	  "mm-processor", 1,
+	  { "mode='mm-processor'", "completed=2.0", "mean_e2el_ms=5.0", "p99_e2el_ms=6.0",
+	    "mean_encoder_forward_ms=1.5", "p99_encoder_forward_ms=2.5", "encoder_calls=3.0",
+	    "server.model='m'", "benchmark.num_prompts=2.0", "timestamp=1767323045.0" } },
+	{ "PyTorch records of serving", "",
+	  "[{\"benchmark\": {\"name\": \"b\", \"extra_info\": {\"args\": {\"model\": \"m\", "
+	  "\"num_prompts\": 4, \"subparser\": \"x\", \"tensor_parallel_size\": 2}, "
+	  "\"compilation_config.mode\": 3}}, \"model\": {\"name\": \"m\"}, \"metric\": {\"name\": "
+	  "\"median_ttft_ms\", \"benchmark_values\": [5.5], \"extra_info\": {\"completed\": 4, "
+	  "\"request_throughput\": 2.5, \"input_lens\": [1]}}}, "
+	  "{\"benchmark\": {\"name\": \"b\", \"extra_info\": {\"args\": {\"model\": \"m\", "
+	  "\"num_prompts\": 4, \"subparser\": \"x\", \"tensor_parallel_size\": 2}, "
+	  "\"compilation_config.mode\": 3}}, \"model\": {\"name\": \"m\"}, \"metric\": {\"name\": "
+	  "\"mean_ttft_ms\", \"benchmark_values\": [4.5]}}]", "pytorch", 1,
+	  { "mode='serve'", "server.model='m'", "benchmark.num_prompts=4.0",
+	    "server.tensor_parallel_size=2.0", "server.compilation_config.mode=3.0",
+	    "median_ttft_ms=5.5", "mean_ttft_ms=4.5", "completed=4.0", "request_throughput=2.5",
+	    "benchmark.subparser=absent", "input_lens=absent" } },
+	{ "PyTorch records of two runs", "",
+	  "[{\"benchmark\": {}, \"model\": {\"name\": \"m\"}, \"metric\": {\"name\": \"latency\", "
+	  "\"benchmark_values\": [1, 3], \"extra_info\": {\"avg_latency\": 2, \"percentiles\": "
+	  "{\"50\": 2}}}}, {\"benchmark\": {}, \"model\": {\"name\": \"m\"}, \"metric\": {\"name\": "
+	  "\"latency\", \"benchmark_values\": [5]}}]", "pytorch", 2,
+	  { "mode='latency'", "avg_latency=2.0", "median_latency=2.0", "server.model='m'" } },
+	{ "vLLM's nightly tables", "", "[{\"Test name\": \"serving_a\", \"GPU\": \"2xH100\", "
+	  "\"Model\": \"m\", \"TP Size\": 2, \"qps\": \"inf\", \"Tput (req/s)\": 4.5, \"Median\": 7.5, "
+	  "\"P99\": 9.5, \"Mean TTFT (ms)\": 1.5}, {\"Test name\": \"latency_b\", \"GPU\": "
+	  "\"A100\\nA100\", \"Mean latency (ms)\": 1500.0}]", "nightly", 2,
+	  { "name='serving_a'", "hardware.gpu='H100'", "hardware.gpus=2.0", "server.model='m'",
+	    "server.tensor_parallel_size=2.0", "benchmark.request_rate=inf",
+	    "request_throughput=4.5", "median_tpot_ms=7.5", "p50_tpot_ms=7.5", "p99_tpot_ms=9.5",
+	    "mean_ttft_ms=1.5" } },
+	{ "nightly latency in seconds", "", "{\"results\": [{\"Test name\": \"b\", \"GPU\": "
+	  "\"A100\\nA100\", \"Mean latency (ms)\": 1500.0, \"Median latency (ms)\": 1000}]}",
+	  "nightly", 1, { "avg_latency=1.5", "median_latency=1.0", "p50_latency=1.0",
+	    "hardware.gpu='A100'", "hardware.gpus=2.0" } },
+	{ "a sweep's summary", "out/grid/SERVE--max_x=8-BENCH--users=4/summary.json",
+	  "[{\"request_throughput\": 1, \"max_x\": 8, \"users\": 4, \"run_number\": 0}, "
+	  "{\"request_throughput\": 2, \"max_x\": 8, \"users\": 4, \"run_number\": 1}]", "serve", 2,
+	  { "suite='grid'", "server.max_x=8.0", "benchmark.users=4.0", "repeat=0.0",
+	    "tags.users=absent" } },
+	{ "a sweep's named combination", "grid/summary.json", "[{\"request_throughput\": 1, "
+	  "\"_benchmark_name\": \"small\", \"max_num_seqs\": 8, \"max_concurrency\": 4, "
+	  "\"other\": true}]", "serve", 1,
+	  { "suite='grid'", "name='small'", "server.max_num_seqs=8.0",
+	    "benchmark.max_concurrency=4.0", "tags.other=true" } },
+};
+
+static void kinds(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(kind_cases); i++) {
+		struct arena a = { 0 };
+		struct read_file f;
+		struct err e = { 0 };
+
+		print_message("# %s\n", kind_cases[i].what);
+		if (read_document(str_of(kind_cases[i].name), str_of(kind_cases[i].text), &a, &f, &e))
+			fail_msg("%s", e.text);
+		assert_int_equal(f.n, kind_cases[i].runs);
+		assert_true(str_is(f.run[0].kind, kind_cases[i].kind));
+		assert_int_equal(f.run[0].row.id, 0);
+		check(&f.run[0], kind_cases[i].cells);
+		arena_release(&a);
+	}
+}
+
+/* ---- what is kept beside the cells ---- */
+
+static struct read_file read(const char *text, struct arena *a)
+{
+	struct read_file f;
+	struct err e = { 0 };
+
+	if (read_document(STR(""), str_of(text), a, &f, &e))
+		fail_msg("%s", e.text);
+	return f;
+}
+
+static void arrays(void **state)
+{
+	struct arena a = { 0 };
+	struct read_file f = read("{\"request_throughput\": 1, \"ttfts\": [1, 2], \"x\": \"a,b\", "
+				  "\"itls\": [[3]], \"profllm\": {\"requests\": {\"due_s\": [4]}, "
+				  "\"verdict\": \"VALID\"}}", &a);
+
+	(void)state;
+	assert_true(str_is(f.run[0].document, "{\"request_throughput\": 1, \"x\": \"a,b\", "
+			   "\"profllm\": {\"verdict\": \"VALID\"}}"));
+	assert_true(str_is(f.run[0].arrays, "{\"ttfts\": [1, 2], \"itls\": [[3]], "
+			   "\"requests\": {\"due_s\": [4]}}"));
+	f = read("{\"request_throughput\": 1}", &a);
+	assert_int_equal(f.run[0].arrays.n, 0);
+	assert_true(str_is(f.run[0].document, "{\"request_throughput\": 1}"));
+	assert_true(isnan(f.run[0].timestamp_s));
+	arena_release(&a);
+}
+
+static void hash(void **state)
+{
+	static const struct { const char *a, *b; bool is_same; } pairs[] = {
+		{ "{\"request_throughput\": 1, \"a\": {\"b\": 2, \"c\": [3, 4]}}",
+		  " {\"a\":{\"c\":[3,\n4],\"b\":2},\"request_throughput\":1}", true },
+		{ "{\"request_throughput\": 1, \"a\": \"\\u00e9\\n\"}",
+		  "{\"request_throughput\": 1, \"a\": \"\xc3\xa9\\u000a\"}", true },
+		{ "{\"request_throughput\": 1, \"ttfts\": [1, 2], \"itls\": [ ]}",
+		  "{\"itls\":[],\"ttfts\":[1,2],\"request_throughput\":1}", true },
+		{ "{\"request_throughput\": 1}", "{\"request_throughput\": 2}", false },
+		{ "{\"request_throughput\": 1, \"a\": [1, 2]}",
+		  "{\"request_throughput\": 1, \"a\": [2, 1]}", false },
+		{ "{\"request_throughput\": 1, \"ttfts\": [1, 2]}",
+		  "{\"request_throughput\": 1, \"ttfts\": [1, 3]}", false },
+		{ "{\"request_throughput\": 1, \"ttfts\": [1]}", "{\"request_throughput\": 1}", false },
+		{ "{\"request_throughput\": 1, \"a\": 0}", "{\"request_throughput\": 1, \"a\": null}",
+		  false },
+		{ "{\"request_throughput\": 1, \"a\": \"1\"}", "{\"request_throughput\": 1, \"a\": 1}",
+		  false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(pairs); i++) {
+		struct arena a = { 0 };
+		struct read_run x = read(pairs[i].a, &a).run[0], y = read(pairs[i].b, &a).run[0];
+
+		assert_int_equal(x.hash.n, 64);
+		assert_int_equal(str_eq(x.hash, y.hash), pairs[i].is_same);
+		assert_true(str_starts(x.run_id, STR("sha256:")));
+		assert_int_equal(x.run_id.n, 23);
+		assert_memory_equal(x.run_id.p + 7, x.hash.p, 16);
+		arena_release(&a);
+	}
+}
+
+static void notes(void **state)
+{
+	struct arena a = { 0 };
+	struct read_file f = read("{\"config\": {\"tags\": {\"\": 1, \"a\\u0001b\": 2, \"ok\": 3}}, "
+				  "\"results\": null}", &a);
+
+	(void)state;
+	assert_int_equal(f.n_notes, 3);
+	assert_non_null(strstr(f.note[0].p, "schema_version"));
+	assert_non_null(strstr(f.note[1].p, "environment"));
+	assert_true(str_starts(f.note[2], STR("2 values are left out")));
+	assert_int_equal(cell(&f.run[0], "tags.ok")->number, 3);
+	f = read("{\"schema_version\": 1, \"experiments\": [{\"config\": {}, \"results\": {}}, "
+		 "{\"config\": {}, \"results\": {}}]}", &a);
+	assert_int_equal(f.n, 2);
+	assert_non_null(strstr(f.note[0].p, "(2 runs)"));
+	arena_release(&a);
+}
+
+/* ---- files that mean harm ---- */
+
+#define RESULT "{\"request_throughput\": 1, "
+
+static const struct {
+	const char *what;
+	struct str text;
+	const char *error;         /* NULL: it is read */
+	const char *cells[CELLS];
+} hostile[] = {
+	{ "nothing", STR(""), "the file is empty", { 0 } },
+	{ "blanks", STR(" \n\t "), "the file is empty", { 0 } },
+	{ "no JSON", STR("hello"), "line 1, column 1", { 0 } },
+	{ "half of it", STR("{\"request_throughput\": 1, \"a\": [1"), "ends inside", { 0 } },
+	{ "a number", STR("7"), "expected an object or a list", { 0 } },
+	{ "an empty list", STR("[]"), "the list is empty", { 0 } },
+	{ "a list of lists", STR("[[1]]"), "run 1: expected an object", { 0 } },
+	{ "an object of nothing", STR("{}"), "no result that is known", { 0 } },
+	{ "another file", STR("{\"name\": \"package\", \"version\": \"1\"}"),
+	  "no result that is known", { 0 } },
+	{ "one run of two", STR("[{\"request_throughput\": 1}, {\"a\": 1}]"), "run 2: no result", { 0 } },
+	{ "bytes behind it", STR("{\"request_throughput\": 1} x"), "line 1, column 27", { 0 } },
+	{ "broken UTF-8", STR("{\"request_throughput\": 1,\n \"a\": \"\xff\"}"),
+	  "line 2: byte 34 of the file is no UTF-8", { 0 } },
+	{ "UTF-16", STR("\xff\xfe{\0}\0"), "no UTF-8", { 0 } },
+	{ "a byte order mark", STR("\xef\xbb\xbf{\"request_throughput\": 1}"), NULL,
+	  { "request_throughput=1.0" } },
+	{ "a run_id that is an object", STR("{\"config\": {}, \"results\": {}, \"run_id\": {\"a\": 1}}"),
+	  "run_id: expected a text, got an object", { 0 } },
+	{ "results that are a list", STR("{\"schema_version\": 1, \"config\": {}, \"results\": [1]}"),
+	  "results: expected an object or null, got a list", { 0 } },
+	{ "a config that is a text", STR("{\"config\": \"x\", \"results\": {}}"),
+	  "config: expected an object or null, got a text", { 0 } },
+	{ "experiments that are an object", STR("{\"schema_version\": 1, \"experiments\": {}}"),
+	  "experiments: expected a list", { 0 } },
+	{ "a member of a suite that is none", STR("{\"schema_version\": 1, \"experiments\": [{\"config\": "
+	  "{}, \"results\": 1}]}"), "experiment 1: results: expected", { 0 } },
+	{ "no time", STR("{\"config\": {}, \"results\": {}, \"timestamp\": \"yesterday\"}"),
+	  "timestamp: expected a time", { 0 } },
+	{ "NaN for a time", STR("{\"config\": {}, \"results\": {}, \"timestamp\": NaN}"),
+	  "timestamp: expected a time", { 0 } },
+	{ "a run_id with a line's end", STR("{\"config\": {}, \"results\": {}, \"run_id\": \"a\\nb\"}"),
+	  "run_id: expected a text without control", { 0 } },
+	{ "NaN and infinite numbers", STR(RESULT "\"mean_ttft_ms\": NaN, \"mean_itl_ms\": Infinity, "
+	  "\"mean_tpot_ms\": \"-inf\", \"mean_e2el_ms\": 1e999, \"p99_itl_ms\": -1e-999}"), NULL,
+	  { "mean_ttft_ms=null", "mean_itl_ms=inf", "mean_e2el_ms=inf", "p99_itl_ms=0.0" } },
+	{ "a key twice", STR(RESULT "\"request_throughput\": 2, \"a\": 1, \"a\": 2}"), NULL,
+	  { "request_throughput=2.0", "tags.a=2.0" } },
+	{ "two keys for one column", STR(RESULT "\"tp\": 1, \"max-num-seqs\": 8, \"max_num_seqs\": 9}"),
+	  NULL, { "server.max_num_seqs=8.0", "tags.tp=1.0" } },
+	{ "names of the engine room", STR(RESULT "\"__proto__\": {\"a\": 1}, \"constructor\": 2, "
+	  "\"a; DROP TABLE runs\": 3, \"a\\\"b\": 4, \"../x\": 5, \"=1+1\": 6}"), NULL,
+	  { "tags.__proto__.a=1.0", "tags.constructor=2.0", "tags.a; DROP TABLE runs=3.0",
+	    "tags.a\"b=4.0", "tags.../x=5.0", "tags.=1+1=6.0" } },
+	{ "wrong types everywhere", STR("{\"config\": {\"name\": [], \"servers\": [1, {\"role\": 2, "
+	  "\"arguments\": [], \"gpus\": 7}], \"benchmark\": [1], \"tags\": \"x\", \"server\": 5}, "
+	  "\"results\": {\"profllm\": 5, \"median_ttft_ms\": {\"a\": 1}, \"throughput\": [2]}, "
+	  "\"trust\": {\"reasons\": {}, \"error_budget\": []}, \"system\": {\"gpus\": {}, "
+	  "\"processes\": [1, null], \"hardware_info\": []}, \"warnings\": 3, "
+	  "\"environment\": 5, \"profiling\": []}"), NULL, { "gpus=0.0", "warnings=0.0" } },
+	{ "wrong types in a result", STR("{\"request_throughput\": [], \"profllm\": {\"start_ns\": \"x\", "
+	  "\"reasons\": 3, \"options\": [], \"failures\": {}, \"roles\": 7, \"tags\": [[1]], "
+	  "\"steady_state\": [], \"engine_args\": [1, \"--\", \"--a\"], \"engine\": 2, \"cold\": 3, "
+	  "\"e2el_from_due_ms\": 4, \"request_time_percentiles\": []}, \"date\": {}}"), NULL,
+	  { "mode='serve'" } },
+	{ "a text with a zero", STR(RESULT "\"note\": \"a\\u0000b\"}"), NULL,
+	  { "tags.note='a\xef\xbf\xbd" "b'" } },
+	{ "wrong PyTorch records", STR("[{\"benchmark\": 1, \"metric\": {\"name\": \"x\", "
+	  "\"benchmark_values\": []}}, 5]"), "one of the records", { 0 } },
+	{ "wrong PyTorch values", STR("[{\"benchmark\": {\"extra_info\": []}, \"metric\": {\"name\": "
+	  "\"latency\", \"benchmark_values\": [\"a\"], \"extra_info\": [1]}}]"), NULL,
+	  { "avg_latency=null" } },
+	{ "no gzip", STR("\x1f\x8b\x08 and so on"), "no GZIP", { 0 } },
+	{ "no zstd", STR("\x28\xb5\x2f\xfd and so on"), "no ZSTD", { 0 } },
+};
+
+static void harm(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(hostile); i++) {
+		struct arena a = { 0 };
+		struct read_file f;
+		struct err e = { 0 };
+		int rc = read_document(STR("x"), hostile[i].text, &a, &f, &e);
+
+		print_message("# %s: %s\n", hostile[i].what, e.text);
+		assert_int_equal(rc, hostile[i].error ? -1 : 0);
+		if (hostile[i].error)
+			assert_non_null(strstr(e.text, hostile[i].error));
+		else
+			check(&f.run[0], hostile[i].cells);
+		arena_release(&a);
+	}
+}
+
+/* ---- files that are too much ---- */
+
+static int read_made(struct buf *text, struct arena *a, struct read_file *f, struct err *e)
+{
+	int rc = read_document(STR(""), buf_str(text), a, f, e);
+
+	buf_reset(text);
+	return rc;
+}
+
+static void limits(void **state)
+{
+	struct arena a = { 0 };
+	struct buf text = { 0 }, packed = { 0 };
+	struct read_file f;
+	struct err e = { 0 };
+
+	(void)state;
+	buf_add_text(&text, RESULT "\"a\": ");
+	for (int i = 0; i < 100; i++)
+		buf_add_char(&text, '[');
+	assert_int_equal(read_made(&text, &a, &f, &e), -1);
+	assert_non_null(strstr(e.text, "JSON_DEPTH_MAX"));
+
+	buf_add_text(&text, "{\"request_throughput\": 1");
+	for (int i = 0; i < 100000; i++)
+		buf_printf(&text, ", \"k%d\": %d", i, i);
+	buf_add_char(&text, '}');
+	assert_int_equal(read_made(&text, &a, &f, &e), -1);
+	assert_non_null(strstr(e.text, "INGEST_MEMBERS_MAX"));
+
+	buf_add_text(&text, "{\"request_throughput\": 1");
+	for (int i = 0; i < INGEST_CELLS_MAX; i++)
+		buf_printf(&text, ", \"k%d\": %d", i, i);
+	buf_add_char(&text, '}');
+	assert_int_equal(read_made(&text, &a, &f, &e), -1);
+	assert_non_null(strstr(e.text, "INGEST_CELLS_MAX"));
+
+	buf_add_text(&text, RESULT "\"a\": [0");
+	for (int i = 0; i < 1000001; i++)
+		buf_add_text(&text, ",0");
+	buf_add_text(&text, "]}");
+	assert_int_equal(read_made(&text, &a, &f, &e), -1);
+	assert_non_null(strstr(e.text, "INGEST_VALUES_MAX"));
+
+	/* As many in an array per request are kept, and no cells. */
+	buf_add_text(&text, RESULT "\"ttfts\": [0");
+	for (int i = 0; i < 1000001; i++)
+		buf_add_text(&text, ",0");
+	buf_add_text(&text, "]}");
+	assert_int_equal(read_document(STR(""), buf_str(&text), &a, &f, &e), 0);
+	assert_true(f.run[0].arrays.n > 2000000 && f.run[0].document.n < 100);
+
+	codec_pack(buf_str(&text), 1, &packed);
+	assert_true(read_is_packed(buf_str(&packed)));
+	assert_int_equal(read_made(&packed, &a, &f, &e), 0);
+	assert_true(f.run[0].arrays.n > 2000000);
+
+	buf_reset(&text);
+	for (unsigned i = 0; i <= INGEST_BYTES_MAX >> 16; i++) {
+		static const char blank[1 << 16];
+
+		buf_add(&text, blank, sizeof(blank));
+	}
+	codec_pack(buf_str(&text), 1, &packed);
+	assert_int_equal(read_made(&text, &a, &f, &e), -1);
+	assert_non_null(strstr(e.text, "INGEST_BYTES_MAX"));
+	assert_true(packed.len < 1 << 16);
+	assert_int_equal(read_made(&packed, &a, &f, &e), -1);
+	assert_non_null(strstr(e.text, "unpacks to more"));
+
+	buf_add_text(&text, RESULT "\"note\": \"");
+	for (int i = 0; i < 5000; i++)
+		buf_add_text(&text, "\xc3\xa9");
+	buf_add_text(&text, "\", \"");
+	for (int i = 0; i < 200; i++)
+		buf_add_char(&text, 'k');
+	buf_add_text(&text, "\": 1}");
+	assert_int_equal(read_document(STR(""), buf_str(&text), &a, &f, &e), 0);
+	assert_int_equal(cell(&f.run[0], "tags.note")->text.n, INGEST_TEXT_BYTES_MAX);
+	assert_int_equal(f.n_notes, 1);
+	buf_release(&text);
+	buf_release(&packed);
+	arena_release(&a);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kinds), cmocka_unit_test(arrays), cmocka_unit_test(hash),
+		cmocka_unit_test(notes), cmocka_unit_test(harm), cmocka_unit_test(limits),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests_name("store_read", tests, NULL, NULL);
+}
