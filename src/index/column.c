@@ -73,7 +73,7 @@ uint32_t dictionary_add(struct index *x, struct dictionary *d, struct value v)
 	return code;
 }
 
-static struct dictionary *dictionary_new(struct index *x)
+struct dictionary *dictionary_new(struct index *x)
 {
 	struct dictionary *d = index_alloc(x, sizeof(*d));
 
@@ -94,6 +94,15 @@ static void slots_drop(struct index *x, struct dictionary *d)
 	index_drop(x, d->slot, d->slots * sizeof(*d->slot));
 	d->slot = NULL;
 	d->slots = 0;
+}
+
+void dictionary_close(struct index *x, struct column *c)
+{
+	slots_drop(x, c->dict);
+	if (c->has_sealed_codes)
+		return;
+	dictionary_retire(x, c->dict);
+	c->dict = NULL;
 }
 
 /* ---- texts of keys ---- */
@@ -224,11 +233,7 @@ static void change_over(struct index *x, struct column *c, size_t t)
 	}
 	if (old.data)
 		index_retire(x, old.data, x->tail_cap * cell_bytes(old.form));
-	slots_drop(x, c->dict);
-	if (!c->has_sealed_codes) {
-		dictionary_retire(x, c->dict);
-		c->dict = NULL;
-	}
+	dictionary_close(x, c);
 	c->info.distinct = (size_t)x->dictionary_max + 1;
 }
 
@@ -314,7 +319,7 @@ static bool plan_packing(const uint64_t *key, size_t n, struct block *b)
 		most = key[i] > most ? key[i] : most;
 	}
 	if (!first)
-		least = most = KEY_SPECIALS;
+		least = most = key_of_number(0);
 	b->zeros = differing ? (uint8_t)__builtin_ctzll(differing) : 0;
 	b->base = least;
 	b->has_text = most >= KEY_TEXT;
@@ -386,10 +391,6 @@ void column_pass(struct index *x, struct column *c, size_t rows)
 
 static void block_drop(struct index *x, struct block *b, size_t cap)
 {
-	const char *from = x->mapping.p;
-
-	if (from && (char *)b->data >= from && (char *)b->data < from + x->mapping.n)
-		return;
 	if (b->form == BLOCK_PACKED) {
 		index_drop(x, b->data, cap * 4);
 		if (b->low)

@@ -3,12 +3,11 @@
 #include <assert.h>
 #include <math.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "index/part.h"
 
-#define TAIL_ROWS_FIRST 64
-#define TAIL_GROWTH 4
 #define TEXT_CHUNK_BYTES 65536
 
 struct text_chunk { struct text_chunk *next; size_t bytes; char text[]; };
@@ -23,7 +22,9 @@ void *index_alloc(struct index *x, size_t bytes)
 
 void index_drop(struct index *x, void *p, size_t bytes)
 {
-	if (!p)
+	const char *from = x->mapping.p;
+
+	if (!p || (from && (char *)p >= from && (char *)p < from + x->mapping.n))
 		return;
 	atomic_fetch_sub_explicit(&x->bytes, (int64_t)bytes, memory_order_relaxed);
 	free(p);
@@ -207,6 +208,7 @@ struct index *index_make_with(unsigned block_shift, uint32_t dictionary_max)
 	x->block_shift = block_shift;
 	x->dictionary_max = dictionary_max;
 	x->is_ascending = true;
+	x->number = (uint64_t)clock_real_ns() / 1000000; /* those of an earlier process are below */
 	pthread_mutex_init(&x->write, NULL);
 	pthread_mutex_init(&x->lock, NULL);
 	index_publish(x);
@@ -222,7 +224,7 @@ static void free_ids(struct index *x)
 {
 	size_t blocks = x->n_rows >> x->block_shift;
 
-	for (size_t i = 0; i < blocks; i++)
+	for (size_t i = 0; i < blocks && x->ids[grow_part(i)]; i++)
 		index_drop(x, index_sealed_ids(x, i)->id, block_rows(x) * sizeof(int64_t));
 	for (unsigned part = 0; part < GROW_PARTS; part++)
 		index_drop(x, x->ids[part], ((size_t)GROW_FIRST << part) * sizeof(struct ids));
@@ -262,7 +264,7 @@ void index_free(struct index *x)
 
 /* ---- columns by name ---- */
 
-static void make_names(struct index *x)
+void index_make_names(struct index *x)
 {
 	size_t cap = 64, bytes;
 	struct names *names;
@@ -456,7 +458,7 @@ static int add_all(struct index *x, const struct row *r, size_t n, unsigned flag
 			add_row(x, &r[i], flags);
 	}
 	if (x->n_columns != columns)
-		make_names(x);
+		index_make_names(x);
 	if (n)
 		index_publish(x);
 	pthread_mutex_unlock(&x->write);

@@ -7,7 +7,8 @@
  * view that does not change while it is held, without waiting for the writer. Values come back
  * exactly as they were put in, statistics are those of stats/stats.h over the exact values.
  *
- * A view is the rows of one data version. Versions grow with each change.
+ * A view is the rows of one data version. Versions grow with each change, and from one process to
+ * the next.
  */
 #pragma once
 #include "base/arena.h"

@@ -188,7 +188,10 @@ static inline size_t block_rows(const struct index *x) { return (size_t)1 << x->
 /* Smaller blocks and dictionaries than usual, for tests. */
 struct index *index_make_with(unsigned block_shift, uint32_t dictionary_max);
 
-/* Memory that index_bytes counts: zeroed, and freed when nobody can look at it. */
+/*
+ * Memory that index_bytes counts: zeroed, and freed when nobody can look at it. What lies in the
+ * mapped snapshot may be handed to both that free: it stays.
+ */
 void *index_alloc(struct index *x, size_t bytes);
 void index_drop(struct index *x, void *p, size_t bytes); /* at once */
 void index_retire(struct index *x, void *p, size_t bytes);
@@ -196,7 +199,10 @@ struct str index_text(struct index *x, struct str s);
 
 /* ---- the writer's side of the index; index.c ---- */
 
+#define TAIL_ROWS_FIRST 64
+#define TAIL_GROWTH 4
 void index_publish(struct index *x);
+void index_make_names(struct index *x); /* after columns were added, before they are published */
 size_t index_add_column(struct index *x, struct str name); /* its number */
 struct ids *index_sealed_ids(struct index *x, size_t block);
 
@@ -213,6 +219,9 @@ struct block *column_sealed(struct column *c, size_t i);
 void column_free(struct index *x, struct column *c);
 /* Puts a value without looking whether it is there; codes are handed out in order. */
 uint32_t dictionary_add(struct index *x, struct dictionary *d, struct value v);
+struct dictionary *dictionary_new(struct index *x);
+/* No value will be looked up or added any more. */
+void dictionary_close(struct index *x, struct column *c);
 
 /* ---- reading; read.c ---- */
 

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_index_snapshot.c - an index saved and loaded is the same and goes on growing; a file that is
+ * damaged anywhere, cut, foreign or from another time is refused in a sentence.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "index/part.h"
+#include "index/snapshot.h"
+#include "index_rig.h"
+#include "scratch.h"
+
+#define ROWS 333
+
+static char path[64];
+
+static struct index *make(struct arena *a, struct row *row, size_t from, size_t n, size_t dictionary)
+{
+	struct index *x = index_make_with(6, (uint32_t)dictionary);
+	struct draw d = { 9 };
+	struct err e = { 0 };
+
+	for (size_t i = 0; i < ROWS * 2; i++)
+		row[i] = rig_row(&d, a, i, i < 100 ? (int64_t)i + 1 : (int64_t)i * 2);
+	for (size_t i = from; i < n; i++)
+		assert_int_equal(index_add(x, &row[i], i % 9 == 0 ? INDEX_ARCHIVED : 0, &e), 0);
+	return x;
+}
+
+/* Every cell of the first n rows, and nothing else. */
+static void check_rows(struct index *x, const struct row *want, size_t n)
+{
+	struct index_view *v = index_view(x);
+	struct arena a = { 0 };
+
+	assert_int_equal(v->n_rows, n);
+	for (size_t i = 0; i < n; i++) {
+		struct row got;
+		unsigned flags;
+
+		assert_true(index_row(v, want[i].id, &a, &got, &flags));
+		assert_int_equal(flags, i % 9 == 0 ? INDEX_ARCHIVED : 0);
+		assert_int_equal(got.n, want[i].n);
+		for (size_t k = 0; k < got.n; k++) {
+			size_t c = 0;
+
+			while (c < want[i].n && !str_eq(want[i].cell[c].column, got.cell[k].column))
+				c++;
+			assert_true(c < want[i].n);
+			assert_true(value_same(want[i].cell[c].value, got.cell[k].value));
+		}
+	}
+	index_view_release(v);
+	arena_release(&a);
+}
+
+static void check_columns(struct index *x, struct index *y)
+{
+	struct index_view *v = index_view(x), *w = index_view(y);
+	size_t n, m;
+	const struct column_info *a = index_columns(v, &n), *b = index_columns(w, &m);
+
+	assert_int_equal(n, m);
+	for (size_t i = 0; i < n; i++) {
+		assert_true(str_eq(a[i].name, b[i].name));
+		assert_int_equal(a[i].distinct, b[i].distinct);
+		assert_int_equal(a[i].present, b[i].present);
+		assert_int_equal(a[i].has_null, b[i].has_null);
+		assert_int_equal(a[i].has_bool, b[i].has_bool);
+		assert_int_equal(a[i].has_number, b[i].has_number);
+		assert_int_equal(a[i].has_text, b[i].has_text);
+		assert_true(a[i].min == b[i].min || (isnan(a[i].min) && isnan(b[i].min)));
+		assert_true(a[i].max == b[i].max || (isnan(a[i].max) && isnan(b[i].max)));
+	}
+	index_view_release(v);
+	index_view_release(w);
+}
+
+/* Saved, loaded, grown on both sides, saved again: always the same. */
+static void test_round_trip(void **state)
+{
+	static const struct { size_t rows, dictionary; } cases[] = {
+		{ 0, 40 }, { 1, 40 }, { 64, 40 }, { 128, 65535 }, { 200, 40 }, { ROWS, 40 },
+		{ ROWS, 3 }, { 256, 10 }, { 192 + 16, 40 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct arena a = { 0 };
+		struct row row[ROWS * 2];
+		struct index *x = make(&a, row, 0, cases[i].rows, cases[i].dictionary), *y = NULL, *z;
+		struct err e = { 0 };
+		int64_t sequence = 0;
+		size_t n = cases[i].rows;
+
+		assert_int_equal(index_save(x, path, 1234567 + (int64_t)i, &e), 0);
+		if (index_load(path, &y, &sequence, &e) != 1)
+			fail_msg("case %zu: %s", i, e.text);
+		assert_int_equal(sequence, 1234567 + i);
+		assert_true(index_version(y) > index_version(x));
+		check_rows(y, row, n);
+		check_columns(x, y);
+		for (; n < cases[i].rows + 150; n++) {
+			index_add(x, &row[n], n % 9 == 0 ? INDEX_ARCHIVED : 0, &e);
+			index_add(y, &row[n], n % 9 == 0 ? INDEX_ARCHIVED : 0, &e);
+		}
+		check_rows(y, row, n);
+		check_columns(x, y);
+		assert_int_equal(index_save(y, path, 1, &e), 0);
+		assert_int_equal(index_load(path, &z, &sequence, &e), 1);
+		check_rows(z, row, n);
+		check_columns(x, z);
+		index_free(x);
+		index_free(y);
+		index_free(z);
+		arena_release(&a);
+	}
+}
+
+static void check_refused(struct str bytes, const char *what, size_t at)
+{
+	struct index *x = NULL;
+	struct err e = { 0 };
+	int64_t sequence;
+
+	assert_int_equal(file_write_atomic(path, bytes, &e), 0);
+	e = (struct err){ 0 };
+	if (index_load(path, &x, &sequence, &e) != 0)
+		fail_msg("%s at %zu is taken", what, at);
+	if (e.code == ERR_NONE || !strstr(e.text, path))
+		fail_msg("%s at %zu: \"%s\"", what, at, e.text);
+}
+
+static void read_sample(struct buf *file)
+{
+	struct arena a = { 0 };
+	struct row row[ROWS * 2];
+	struct index *x = make(&a, row, 0, 140, 40);
+	struct err e = { 0 };
+
+	assert_int_equal(index_save(x, path, 5, &e), 0);
+	assert_int_equal(file_read(path, FILE_BYTES_MAX, file, &e), 0);
+	index_free(x);
+	arena_release(&a);
+}
+
+/* Bytes that fill up to the next piece belong to nothing and are the only ones that may change. */
+static bool is_padding(const struct buf *file, size_t at)
+{
+	struct snapshot_head head;
+
+	memcpy(&head, file->data, sizeof(head));
+	return at >= sizeof(head) + head.table_bytes && file->data[at] == 0;
+}
+
+static void test_damaged(void **state)
+{
+	struct buf file = { 0 };
+	struct draw d = { 3 };
+	size_t step;
+
+	(void)state;
+	read_sample(&file);
+	step = 1 + file.len / 400;
+	for (size_t at = 0; at < file.len; at += 1 + draw_below(&d, step)) {
+		char bit = (char)(1 << draw_below(&d, 8));
+
+		if (is_padding(&file, at))
+			continue;
+		file.data[at] ^= bit;
+		check_refused(buf_str(&file), "a turned bit", at);
+		file.data[at] ^= bit;
+	}
+	for (size_t n = 0; n < file.len; n += 1 + draw_below(&d, step * 4))
+		check_refused((struct str){ file.data, n }, "an end", n);
+	buf_add_char(&file, 0);
+	check_refused(buf_str(&file), "a byte too many", file.len);
+	buf_release(&file);
+}
+
+/* Sums that are right do not make a file that is: numbers of the table are turned into others. */
+static void test_crafted(void **state)
+{
+	static const uint64_t number[] = { 0, 1, 2, 5, 63, 64, 255, 65536, UINT32_MAX, 1ull << 40,
+					   UINT64_MAX, UINT64_MAX / 2 };
+	struct snapshot_head head;
+	struct buf file = { 0 };
+	size_t taken = 0;
+
+	(void)state;
+	read_sample(&file);
+	memcpy(&head, file.data, sizeof(head));
+	for (size_t at = 0; at + 8 <= head.table_bytes; at += 8) {
+		char *place = file.data + sizeof(head) + at;
+		uint64_t was, is = number[at / 8 % 12];
+		struct index *x;
+		struct err e = { 0 };
+		int64_t sequence;
+
+		memcpy(&was, place, 8);
+		memcpy(place, &is, 8);
+		head.table_sum = snapshot_sum((struct str){ file.data + sizeof(head),
+							    head.table_bytes });
+		head.head_sum = snapshot_sum((struct str){ (const char *)&head,
+							   offsetof(struct snapshot_head, head_sum) });
+		memcpy(file.data, &head, sizeof(head));
+		assert_int_equal(file_write_atomic(path, buf_str(&file), &e), 0);
+		if (index_load(path, &x, &sequence, &e)) {
+			struct index_view *v = index_view(x);
+			struct arena a = { 0 };
+			struct row row;
+
+			for (size_t i = 0; i < v->n_rows; i++)
+				index_row(v, view_id(v, i), &a, &row, NULL);
+			taken++;
+			index_view_release(v);
+			index_free(x);
+			arena_release(&a);
+		}
+		memcpy(place, &was, 8);
+	}
+	assert_true(taken < head.table_bytes / 8 / 2);
+	buf_release(&file);
+}
+
+static void test_foreign(void **state)
+{
+	static const char *const text[] = { "", "{}", "SQLite format 3",
+		"profllmX and then something else, long enough to be a head, but it is none, surely" };
+	struct snapshot_head head = { .magic = SNAPSHOT_MAGIC, .form = SNAPSHOT_FORM + 1,
+				      .order = SNAPSHOT_ORDER };
+	struct index *x;
+	struct err e = { 0 };
+	int64_t sequence;
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++)
+		check_refused(str_of(text[i]), "foreign text", i);
+	check_refused((struct str){ (const char *)&head, sizeof(head) }, "a later form", 0);
+	unlink(path);
+	assert_int_equal(index_load(path, &x, &sequence, &e), 0);
+	assert_non_null(strstr(e.text, path));
+	x = index_make();
+	assert_int_equal(index_save(x, "/nowhere/at/all", 1, &e), -1);
+	assert_non_null(strstr(e.text, "/nowhere/at/all"));
+	index_free(x);
+}
+
+static int begin(void **state)
+{
+	int rc = make_dir(state);
+
+	snprintf(path, sizeof(path), "%s/index", dir);
+	return rc;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_crafted),
+		cmocka_unit_test(test_foreign),
+	};
+
+	return cmocka_run_group_tests(tests, begin, remove_dir);
+}
