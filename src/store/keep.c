@@ -109,7 +109,7 @@ static int chosen(struct store *s, const struct filter *f, struct arena *a, int6
 		  struct err *e)
 {
 	struct index_view *v;
-	struct value **none = NULL;
+	struct value *none;
 	int rc;
 
 	if (!s->index)
@@ -118,7 +118,7 @@ static int chosen(struct store *s, const struct filter *f, struct arena *a, int6
 	if (store_refresh(s, e) < 0)
 		return -1;
 	v = index_view(s->index);
-	rc = index_select(v, f, ANY_FLAGS, NULL, 0, a, id, n, none, e);
+	rc = index_select(v, f, ANY_FLAGS, NULL, 0, a, id, n, &none, e);
 	index_view_release(v);
 	return rc;
 }

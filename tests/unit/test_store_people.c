@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_store_people.c - notes, exclusions, presets, marks, traces and jobs; on both databases. */
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define STORE_RIG "test_store_people_c"
+#include "store_rig.h"
+
+/* A call that must fail as the caller's mistake, with a sentence that holds those words. */
+#define refuses(call, words) do { \
+		struct err refusal = { 0 }, *e = &refusal; \
+		assert_int_equal(call, -1); \
+		assert_int_equal(refusal.code, ERR_USAGE); \
+		if (!strstr(refusal.text, words)) \
+			fail_msg("%s: %s", #call, refusal.text); \
+	} while (0)
+
+static int64_t put_one(struct store *s, struct arena *a, const char *name, int content)
+{
+	struct read_run run = make_run(a, name, content);
+	struct put_result out;
+
+	must(store_put(s, &run, 1, STR("tester"), a, &out, e));
+	return out.id;
+}
+
+static void notes(const char *url)
+{
+	struct arena a = { 0 };
+	struct store *s = open_store(url, false);
+	int64_t run = put_one(s, &a, "x", 1), first, second;
+	struct annotation *note;
+	size_t n;
+
+	must(store_annotate(s, run, STR("warm \"cache\" \xc3\xa9"), STR("anna"), &first, e));
+	must(store_annotate(s, run, STR("second"), STR(""), &second, e));
+	must(store_annotations(s, run, &a, &note, &n, e));
+	assert_int_equal(n, 2);
+	assert_int_equal(note[0].id, first);
+	assert_int_equal(note[0].run, run);
+	assert_true(str_is(note[0].text, "warm \"cache\" \xc3\xa9"));
+	assert_true(str_is(note[0].who, "anna"));
+	assert_true(note[0].at_s > 1.7e9);
+	must(store_annotation_drop(s, first, e));
+	refuses(store_annotation_drop(s, first, e), "there is no note");
+	must(store_annotations(s, run, &a, &note, &n, e));
+	assert_int_equal(n, 1);
+	assert_int_equal(note[0].id, second);
+	refuses(store_annotate(s, run + 1, STR("x"), STR(""), &first, e), "there is no run");
+	refuses(store_annotate(s, run, STR(""), STR(""), &first, e), "is empty");
+	refuses(store_annotate(s, run, ((struct str){ "a\0b", 3 }), STR(""), &first, e), "U+0000");
+	refuses(store_annotate(s, run, STR("\xff\xfe"), STR(""), &first, e), "UTF-8");
+	store_close(s);
+	arena_release(&a);
+}
+
+static void test_notes(void **state)
+{
+	(void)state;
+	with_stores(notes);
+}
+
+static void exclusions(const char *url)
+{
+	struct arena a = { 0 };
+	struct store *s = open_store(url, false);
+	int64_t run = put_one(s, &a, "x", 1);
+	struct exclusion *x;
+	struct run_whole w;
+	size_t n;
+
+	put_one(s, &a, "y", 2);
+	must(store_exclude(s, run, STR("the fan had failed"), STR("anna"), e));
+	assert_int_equal(shown(s, 0, false), 1);
+	assert_int_equal(shown(s, INDEX_EXCLUDED, true), 1);
+	must(store_exclude(s, run, STR("power limit"), STR("bert"), e));
+	must(store_exclusions(s, run, &a, &x, &n, e));
+	assert_int_equal(n, 2);
+	assert_true(x[0].is_over);
+	assert_false(x[1].is_over);
+	assert_true(str_is(x[1].reason, "power limit"));
+	assert_true(str_is(x[1].who, "bert"));
+	must(store_run(s, run, &a, &w, e));
+	assert_int_equal(w.flags, INDEX_EXCLUDED);
+	must(store_exclude(s, run, STR(""), STR("anna"), e));
+	assert_int_equal(shown(s, 0, false), 2);
+	must(store_exclusions(s, run, &a, &x, &n, e));
+	assert_int_equal(n, 2);
+	assert_true(x[1].is_over);
+	refuses(store_exclude(s, run + 7, STR("x"), STR(""), e), "there is no run");
+	store_close(s);
+	arena_release(&a);
+}
+
+static void test_exclusions(void **state)
+{
+	(void)state;
+	with_stores(exclusions);
+}
+
+static void presets(const char *url)
+{
+	struct arena a = { 0 };
+	struct store *s = open_store(url, false);
+	int64_t one, two, again;
+	struct preset *p;
+	size_t n;
+
+	must(store_preset_put(s, 0, STR("mine"), STR("{\"and\": []}"), &one, e));
+	must(store_preset_put(s, 0, STR("yours"), STR("{}"), &two, e));
+	assert_true(two > one);
+	refuses(store_preset_put(s, 0, STR("mine"), STR("{}"), &again, e), "already");
+	refuses(store_preset_put(s, two, STR("mine"), STR("{}"), &again, e), "already");
+	refuses(store_preset_put(s, 0, STR(""), STR("{}"), &again, e), "empty");
+	must(store_preset_put(s, two, STR("ours"), STR("[]"), &again, e));
+	assert_int_equal(again, two);
+	must(store_presets(s, &a, &p, &n, e));
+	assert_int_equal(n, 2);
+	assert_true(str_is(p[0].name, "mine") && str_is(p[0].body, "{\"and\": []}"));
+	assert_true(str_is(p[1].name, "ours") && str_is(p[1].body, "[]"));
+	must(store_preset_drop(s, one, e));
+	refuses(store_preset_drop(s, one, e), "there is no preset");
+	refuses(store_preset_put(s, one, STR("gone"), STR("{}"), &again, e), "there is no preset");
+	store_close(s);
+	arena_release(&a);
+}
+
+static void test_presets(void **state)
+{
+	(void)state;
+	with_stores(presets);
+}
+
+static void marks(const char *url)
+{
+	struct arena a = { 0 };
+	struct store *s = open_store(url, false);
+	struct change_mark m = { .series = STR("llama / H100"), .at = STR("abc123"),
+				 .kind = STR("expected"), .text = STR("new kernel"),
+				 .who = STR("anna") };
+	struct change_mark *got;
+	int64_t id;
+	size_t n;
+
+	must(store_mark_put(s, &m, &id, e));
+	must(store_marks(s, &a, &got, &n, e));
+	assert_int_equal(n, 1);
+	assert_int_equal(got[0].id, id);
+	assert_true(str_eq(got[0].series, m.series) && str_eq(got[0].at, m.at) &&
+		    str_eq(got[0].kind, m.kind) && str_eq(got[0].text, m.text));
+	must(store_mark_drop(s, id, e));
+	refuses(store_mark_drop(s, id, e), "there is no mark");
+	must(store_marks(s, &a, &got, &n, e));
+	assert_int_equal(n, 0);
+	store_close(s);
+	arena_release(&a);
+}
+
+static void test_marks(void **state)
+{
+	(void)state;
+	with_stores(marks);
+}
+
+/* ---- traces ---- */
+
+static const char *trace_file(struct arena *a, const char *name, const char *text)
+{
+	const char *path = in_dir(a, name);
+
+	must(file_write_atomic(path, str_of(text), e));
+	return path;
+}
+
+static void traces(const char *url)
+{
+	struct arena a = { 0 };
+	struct store *s = open_store(url, false);
+	const char *one = trace_file(&a, "one.json.gz", url), *two = trace_file(&a, "two", "other");
+	int64_t run = put_one(s, &a, "x", 1), id, same, free_id, again;
+	struct trace *t, open;
+	struct retention small = { .trace_bytes = 3 };
+	char text[512] = { 0 };
+	struct buf told = { 0 };
+	size_t n;
+	int fd;
+
+	must(store_trace_put(s, run, STR("../../etc/rank0.json.gz"), one, &id, e));
+	must(store_trace_put(s, run, STR("rank0.json.gz"), one, &same, e));
+	assert_int_equal(same, id);
+	must(store_trace_put(s, 0, STR("free"), one, &free_id, e));
+	assert_int_not_equal(free_id, id);
+	must(store_trace_put(s, run, STR("two"), two, &again, e));
+	refuses(store_trace_put(s, run + 9, STR("x"), two, &again, e), "there is no run");
+	must(store_traces(s, run, &a, &t, &n, e));
+	assert_int_equal(n, 2);
+	assert_true(str_is(t[1].name, "rank0.json.gz"));
+	assert_true(str_is(t[1].model, "llama"));
+	assert_true(str_is(t[1].state, "here"));
+	assert_int_equal(t[1].bytes, strlen(url));
+	must(store_traces(s, 0, &a, &t, &n, e));
+	assert_int_equal(n, 3);
+	fd = store_trace_open(s, id, &a, &open, NULL);
+	assert_true(fd >= 0);
+	assert_int_equal(read(fd, text, sizeof(text)), strlen(url));
+	assert_string_equal(text, url);
+	close(fd);
+	/* The file goes with the last trace that has its content. */
+	must(store_trace_drop(s, id, e));
+	refuses(store_trace_drop(s, id, e), "there is no trace");
+	fd = store_trace_open(s, free_id, &a, &open, NULL);
+	assert_true(fd >= 0);
+	close(fd);
+	must(store_trace_drop(s, free_id, e));
+	must(store_traces(s, 0, &a, &t, &n, e));
+	assert_int_equal(n, 1);
+	must(store_retain(s, &small, &told, e));
+	assert_true(str_ends(buf_str(&told), STR("1 traces expired")));
+	buf_release(&told);
+	must(store_traces(s, 0, &a, &t, &n, e));
+	assert_true(str_is(t[0].state, "expired"));
+	refuses(store_trace_open(s, t[0].id, &a, &open, e), "expired");
+	store_close(s);
+	arena_release(&a);
+}
+
+static void test_traces(void **state)
+{
+	(void)state;
+	with_stores(traces);
+}
+
+/* ---- jobs ---- */
+
+static void work_off(struct store *s)
+{
+	int rc;
+
+	do {
+		struct err why = { 0 };
+
+		rc = store_job_step(s, &why);
+		if (rc < 0)
+			fail_msg("%s", why.text);
+	} while (rc > 0);
+}
+
+/* What bench serve writes, shortened to what its reader rests on. */
+static const char *result_text(struct arena *a, int number)
+{
+	return arena_printf(a, "{\"date\": \"20250101-0000%02d\", \"endpoint_type\": \"vllm\","
+			       " \"backend\": \"vllm\", \"label\": null, \"model_id\": \"m\","
+			       " \"tokenizer_id\": \"m\", \"num_prompts\": %d, \"request_rate\": \"inf\","
+			       " \"burstiness\": 1.0, \"max_concurrency\": null, \"duration\": 1.5,"
+			       " \"completed\": 3, \"failed\": 0, \"total_input_tokens\": 3,"
+			       " \"total_output_tokens\": 9, \"request_throughput\": 2.0,"
+			       " \"output_throughput\": 6.0, \"total_token_throughput\": 8.0,"
+			       " \"mean_ttft_ms\": 1.0, \"median_ttft_ms\": 1.0, \"std_ttft_ms\": 0.0,"
+			       " \"p99_ttft_ms\": 1.0}", number % 60, number);
+}
+
+static void jobs(const char *url)
+{
+	struct arena a = { 0 };
+	struct store *s = open_store(url, false);
+	struct str name[3] = { STR("a.json"), STR("../b\0.json"), STR("c\xff.json") };
+	struct str bytes[3] = { str_of(result_text(&a, 1)), str_of(result_text(&a, 2)), STR("{\"a\":") };
+	struct job j, *list;
+	char id[17], other[17];
+	size_t n;
+
+	must(store_job_begin(s, STR("upload"), STR("{}"), id, e));
+	must(store_job_add_all(s, id, name, bytes, 3, e));
+	work_off(s); /* nothing is taken before all of it is there */
+	must(store_job(s, id, &a, &j, e));
+	assert_true(str_is(j.state, "waiting"));
+	assert_int_equal(j.n_files, 3);
+	assert_int_equal(j.n_done, 0);
+	must(store_job_add(s, id, STR("d.json"), str_of(result_text(&a, 1)), e));
+	store_close(s); /* a restart in between */
+	s = open_store(url, false);
+	must(store_job_resume(s, e));
+	work_off(s);
+	must(store_job(s, id, &a, &j, e));
+	assert_true(str_is(j.state, "done"));
+	assert_true(j.ended_s >= j.created_s);
+	assert_int_equal(j.n_done, 4);
+	assert_int_equal(j.n_outcome[PUT_NEW], 2);
+	assert_int_equal(j.n_outcome[PUT_DUPLICATE], 1);
+	assert_int_equal(j.n_outcome[PUT_INVALID], 1);
+	assert_int_equal(j.file[0].result.outcome, PUT_NEW);
+	assert_int_equal(j.file[0].n_runs, 1);
+	assert_int_equal(j.file[2].result.outcome, PUT_INVALID);
+	assert_true(j.file[2].result.reason.n > 0);
+	assert_int_equal(j.file[3].result.id, j.file[0].result.id);
+	assert_int_equal(shown(s, 0, false), 2);
+	/* One that is given up, one of another kind, and one without files. */
+	must(store_job_begin(s, STR("upload"), STR("{}"), other, e));
+	must(store_job_add(s, other, STR("e.json"), str_of(result_text(&a, 5)), e));
+	must(store_job_state(s, other, "cancelled", STR("{\"why\": 1}"), e));
+	must(store_job_begin(s, STR("run"), STR("{}"), other, e));
+	must(store_job_state(s, other, "running", (struct str){ 0 }, e));
+	must(store_job_begin(s, STR("upload"), STR("{}"), other, e));
+	must(store_job_state(s, other, "running", (struct str){ 0 }, e));
+	work_off(s);
+	must(store_jobs(s, 10, &a, &list, &n, e));
+	assert_int_equal(n, 4);
+	assert_true(str_is(list[0].state, "done"));
+	assert_true(str_is(list[1].state, "running") && str_is(list[1].kind, "run"));
+	assert_true(str_is(list[2].state, "cancelled") && str_is(list[2].detail, "{\"why\": 1}"));
+	assert_int_equal(list[2].n_done, 0);
+	assert_int_equal(shown(s, 0, false), 2);
+	refuses(store_job(s, "0000", &a, &j, e), "there is no job");
+	refuses(store_job_state(s, id, "lost", STR(""), e), "never");
+	refuses(store_job_add(s, "0000", STR("x"), STR("{}"), e), "there is no job");
+	store_close(s);
+	arena_release(&a);
+}
+
+static void test_jobs(void **state)
+{
+	(void)state;
+	with_stores(jobs);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_notes),   cmocka_unit_test(test_exclusions),
+		cmocka_unit_test(test_presets), cmocka_unit_test(test_marks),
+		cmocka_unit_test(test_traces),  cmocka_unit_test(test_jobs),
+	};
+
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
