@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * capacity.c - how many servers, and GPUs, a rate of requests needs within service levels: for each
+ * configuration that was measured under several loads, ranked.
+ *
+ * Runs of a configuration with the same offered load (benchmark.request_rate, or, where that is
+ * without limit, max_concurrency) are repeats of one point, whose rate is the median of
+ * request_throughput. A point holds when the median of every service level's metric keeps its
+ * limit and none of its runs failed more than FAILED_SHARE_MAX of its requests. Of the points in
+ * order of their rate the last one that holds before the first that does not, and that
+ * one, are the bracket; rate_per_server.value lies between them, where the first limit is reached on
+ * the line between their medians. Its interval is the bracket itself where either end was
+ * measured once; with repeats it is where that line runs between the ends of Student's
+ * intervals, never wider than the bracket. When every load held nobody knows how much more it
+ * carries: value and low are the highest rate measured and high is null.
+ *
+ * servers = ceil(rate / value); GPUs of a server: the product of its parallel sizes, over all
+ * its roles, else the run's "gpus", else one.
+ */
+#include <math.h>
+
+#include "analyse/parts.h"
+#include "stats/compare.h"
+
+#define SLO_MAX 8
+#define FAILED_SHARE_MAX 0.01
+
+struct slo { struct str column; double limit; bool is_most; };
+
+/* Columns behind the configuration's own. */
+enum fact { RATE, OFFERED, CONCURRENCY, FAILED, COMPLETED, GPUS, FACTS };
+static const struct str facts[FACTS] = {
+	[RATE] = { "request_throughput", 18 }, [OFFERED] = { "benchmark.request_rate", 22 },
+	[CONCURRENCY] = { "benchmark.max_concurrency", 25 }, [FAILED] = { "failed", 6 },
+	[COMPLETED] = { "completed", 9 }, [GPUS] = { "gpus", 4 },
+};
+static const char *const sizes[] = {
+	"server.tensor_parallel_size", "server.pipeline_parallel_size", "server.data_parallel_size",
+	"prefill.tensor_parallel_size", "prefill.pipeline_parallel_size",
+	"prefill.data_parallel_size", "decode.tensor_parallel_size",
+	"decode.pipeline_parallel_size", "decode.data_parallel_size",
+};
+#define SIZES (sizeof(sizes) / sizeof(*sizes))
+
+/* One load of one configuration. */
+struct load {
+	double rate;
+	double median[SLO_MAX], low[SLO_MAX], high[SLO_MAX]; /* of the limits' metrics */
+	size_t n;
+	bool holds;
+	bool is_failing;           /* too many failed requests */
+};
+
+struct estimate { double value, low, high; const char *reason; };
+
+struct answer_row {
+	size_t series;
+	struct estimate rate;
+	double gpus_each, servers, gpus; /* NAN: not known */
+	size_t runs;
+};
+
+struct capacity {
+	const struct analyse_request *r;
+	double rate, level;
+	struct slo slo[SLO_MAX];
+	size_t n_slos;
+	struct str *column;        /* configuration, facts, sizes, limits */
+	size_t n_keys, first_fact, first_size, first_slo, n_columns;
+	struct rows rows;
+};
+
+/* ---- the request ---- */
+
+static int read_slo(struct capacity *c, struct err *e)
+{
+	const struct json_value *list = json_get(c->r->body, "slo");
+
+	if (!list || list->kind != JSON_ARRAY || !list->count || list->count > SLO_MAX)
+		return parts_refuse(e, "/slo", "a list of 1 to %d limits was expected", SLO_MAX);
+	for (; c->n_slos < list->count; c->n_slos++) {
+		const struct json_value *one = &list->item[c->n_slos];
+		const struct json_value *column = json_get(one, "column");
+		const struct json_value *most = json_get(one, "max"), *least = json_get(one, "min");
+		const struct json_value *limit = most ? most : least;
+		const char *pointer = arena_printf(c->r->arena, "/slo/%zu", c->n_slos);
+		double v = json_real(limit, NAN);
+
+		if (!column || column->kind != JSON_STRING || !column->text.n)
+			return err_set(e, ERR_USAGE, "%s/column: the name of a column was expected",
+				       pointer);
+		if (!limit || (most && least) || !isfinite(v))
+			return parts_refuse(e, pointer, "either max or min with a number was expected");
+		c->slo[c->n_slos] = (struct slo){ column->text, v, most != NULL };
+	}
+	return 0;
+}
+
+static const char *const configuration_default[] = {
+	"server.model", "hardware.gpu", "server.tensor_parallel_size",
+	"server.pipeline_parallel_size", "server.data_parallel_size", "server.quantization",
+	"server.dtype", "server.kv_cache_dtype", "server.max_num_seqs",
+	"server.max_num_batched_tokens", "server.gpu_memory_utilization",
+	"server.enable_prefix_caching", "server.enable_chunked_prefill",
+	"prefill.tensor_parallel_size", "decode.tensor_parallel_size", "benchmark.backend",
+	"benchmark.dataset_name", "benchmark.random_input_len", "benchmark.random_output_len",
+	"benchmark.input_len", "benchmark.output_len", NULL,
+};
+
+static int read_request(struct capacity *c, struct err *e)
+{
+	const struct json_value *rate = json_get(c->r->body, "rate");
+	const struct json_value *given = json_get(c->r->body, "configuration");
+	struct str *key;
+
+	c->rate = json_real(rate, NAN);
+	if (!(c->rate > 0) || !isfinite(c->rate))
+		return parts_refuse(e, "/rate", "requests per second, above 0, were expected");
+	if (read_slo(c, e) < 0 ||
+	    parts_number(c->r->body, "", "level", 0.95, 0.5, 0.9999, &c->level, e) < 0 ||
+	    parts_columns(c->r, "configuration", &key, &c->n_keys, e) < 0)
+		return -1;
+	if (!given || given->kind == JSON_NULL)
+		key = parts_present(c->r, configuration_default, &c->n_keys);
+	c->column = arena_alloc(c->r->arena, (c->n_keys + FACTS + SIZES + SLO_MAX) *
+				sizeof(*c->column));
+	for (size_t i = 0; i < c->n_keys; i++)
+		c->column[c->n_columns++] = key[i];
+	c->first_fact = c->n_columns;
+	for (size_t i = 0; i < FACTS; i++)
+		c->column[c->n_columns++] = facts[i];
+	c->first_size = c->n_columns;
+	for (size_t i = 0; i < SIZES; i++)
+		c->column[c->n_columns++] = str_of(sizes[i]);
+	c->first_slo = c->n_columns;
+	for (size_t i = 0; i < c->n_slos; i++)
+		c->column[c->n_columns++] = c->slo[i].column;
+	return parts_select(c->r, c->column, c->n_columns, &c->rows, e);
+}
+
+static double number_at(const struct capacity *c, size_t column, size_t row)
+{
+	struct value v = c->rows.value[column * c->rows.n + row];
+
+	return v.kind == VALUE_NUMBER ? v.number : NAN;
+}
+
+/* ---- loads ---- */
+
+/* What was offered: requests per second, or below 0 how many at once; NAN: neither is known. */
+struct offered { double load; size_t row; };
+
+static double offered_of(const struct capacity *c, size_t row)
+{
+	double rate = number_at(c, c->first_fact + OFFERED, row);
+	double many = number_at(c, c->first_fact + CONCURRENCY, row);
+
+	if (isfinite(rate) && rate > 0)
+		return rate;
+	return isfinite(many) && many > 0 ? -many : -INFINITY;
+}
+
+static int by_offered(const void *x, const void *y)
+{
+	const struct offered *a = x, *b = y;
+	int order = (a->load > b->load) - (a->load < b->load);
+
+	return order ? order : (a->row > b->row) - (a->row < b->row);
+}
+
+static bool keeps(const struct slo *s, double v)
+{
+	return s->is_most ? v <= s->limit : v >= s->limit;
+}
+
+static bool is_usable(const struct capacity *c, size_t row)
+{
+	if (!(number_at(c, c->first_fact + RATE, row) > 0))
+		return false;
+	for (size_t i = 0; i < c->n_slos; i++)
+		if (!isfinite(number_at(c, c->first_slo + i, row)))
+			return false;
+	return true;
+}
+
+static void fill_load(const struct capacity *c, const struct offered *run, size_t n, double *x,
+		      struct load *l)
+{
+	l->n = n;
+	l->holds = true;
+	for (size_t i = 0; i < n; i++) {
+		double failed = number_at(c, c->first_fact + FAILED, run[i].row);
+		double done = number_at(c, c->first_fact + COMPLETED, run[i].row);
+
+		x[i] = number_at(c, c->first_fact + RATE, run[i].row);
+		l->is_failing |= failed > FAILED_SHARE_MAX * (failed + done);
+	}
+	l->rate = parts_median(x, n);
+	for (size_t k = 0; k < c->n_slos; k++) {
+		struct interval around;
+
+		for (size_t i = 0; i < n; i++)
+			x[i] = number_at(c, c->first_slo + k, run[i].row);
+		around = student_interval(x, n, c->level);
+		l->median[k] = parts_median(x, n);
+		l->low[k] = fmin(around.low, l->median[k]);
+		l->high[k] = fmax(around.high, l->median[k]);
+		l->holds &= keeps(&c->slo[k], l->median[k]);
+	}
+	l->holds &= !l->is_failing;
+}
+
+static int by_rate(const void *x, const void *y)
+{
+	const struct load *a = x, *b = y;
+
+	/* of two that reached the same rate the one that failed comes last */
+	return a->rate > b->rate ? 1 : a->rate < b->rate ? -1 : (int)b->holds - (int)a->holds;
+}
+
+static struct load *loads_of(const struct capacity *c, const struct series *s, size_t *n)
+{
+	struct offered *run = arena_alloc(c->r->arena, (s->n + 1) * sizeof(*run));
+	double *x = arena_alloc(c->r->arena, (s->n + 1) * sizeof(*x));
+	struct load *out;
+
+	for (size_t i = 0; i < s->n; i++)
+		run[i] = (struct offered){ offered_of(c, s->member[i]), s->member[i] };
+	qsort(run, s->n, sizeof(*run), by_offered);
+	*n = 0;
+	for (size_t i = 0; i < s->n; i++)
+		*n += !i || run[i].load > run[i - 1].load;
+	out = arena_alloc(c->r->arena, (*n + 1) * sizeof(*out));
+	*n = 0;
+	for (size_t i = 0, to; i < s->n; i = to) {
+		for (to = i + 1; to < s->n && !(run[to].load > run[i].load);)
+			to++;
+		fill_load(c, run + i, to - i, x, &out[(*n)++]);
+	}
+	qsort(out, *n, sizeof(*out), by_rate);
+	return out;
+}
+
+/* ---- the rate that one server carries ---- */
+
+/* Where the first limit is reached between two loads, by one of three curves. */
+enum curve { CURVE_BEST, CURVE_MEDIAN, CURVE_WORST };
+
+static double metric_of(const struct capacity *c, const struct load *l, size_t k, enum curve curve)
+{
+	bool is_high = c->slo[k].is_most ? curve == CURVE_WORST : curve == CURVE_BEST;
+
+	return curve == CURVE_MEDIAN ? l->median[k] : is_high ? l->high[k] : l->low[k];
+}
+
+static double crossing(const struct capacity *c, const struct load *a, const struct load *b,
+		       enum curve curve)
+{
+	double share = 1;
+
+	for (size_t k = 0; k < c->n_slos; k++) {
+		double from = metric_of(c, a, k, curve), to = metric_of(c, b, k, curve);
+		double limit = c->slo[k].limit;
+
+		if (!keeps(&c->slo[k], from))
+			return a->rate;
+		if (!keeps(&c->slo[k], to))
+			share = fmin(share, (limit - from) / (to - from));
+	}
+	return a->rate + share * (b->rate - a->rate);
+}
+
+static struct estimate estimate(const struct capacity *c, const struct load *l, size_t n)
+{
+	struct estimate out = { NAN, NAN, NAN, NULL };
+	size_t first = 0;
+
+	while (first < n && l[first].holds)
+		first++;
+	if (first == n) {
+		out.value = out.low = l[n - 1].rate;
+		out.reason = "the limits held at every load measured: it may carry more";
+	} else if (!first) {
+		out.low = 0;
+		out.high = l[0].rate;
+		out.reason = l[0].is_failing ? "requests failed at the lowest load measured" :
+					       "the limits are passed at the lowest load measured";
+	} else {
+		const struct load *a = &l[first - 1], *b = &l[first];
+		bool is_repeated = a->n > 1 && b->n > 1 && !b->is_failing;
+
+		/* where requests fail nothing tells how far up it would have gone */
+		out.value = b->is_failing ? a->rate : crossing(c, a, b, CURVE_MEDIAN);
+		out.low = is_repeated ? crossing(c, a, b, CURVE_WORST) : a->rate;
+		out.high = is_repeated ? crossing(c, a, b, CURVE_BEST) : b->rate;
+		for (size_t i = first + 1; i < n && !out.reason; i++)
+			if (l[i].holds)
+				out.reason = "the limits held again at a higher load: look at the runs";
+	}
+	return out;
+}
+
+static double gpus_of(const struct capacity *c, size_t row)
+{
+	double sum = 0, given = number_at(c, c->first_fact + GPUS, row);
+
+	for (size_t role = 0; role < SIZES; role += 3) {
+		double product = 1;
+		bool is_known = false;
+
+		for (size_t i = 0; i < 3; i++) {
+			double v = number_at(c, c->first_size + role + i, row);
+
+			if (v >= 1 && isfinite(v)) {
+				product *= v;
+				is_known = true;
+			}
+		}
+		sum += is_known ? product : 0;
+	}
+	return sum > 0 ? sum : given >= 1 ? given : 1;
+}
+
+/* ---- out ---- */
+
+static int by_gpus(const void *x, const void *y)
+{
+	const struct answer_row *a = x, *b = y;
+
+	if (isnan(a->gpus) || isnan(b->gpus))
+		return isnan(a->gpus) != isnan(b->gpus) ? (isnan(a->gpus) ? 1 : -1) :
+		       (a->series > b->series) - (a->series < b->series);
+	if (a->gpus > b->gpus || a->gpus < b->gpus)
+		return a->gpus > b->gpus ? 1 : -1;
+	if (a->rate.value > b->rate.value || a->rate.value < b->rate.value)
+		return a->rate.value < b->rate.value ? 1 : -1;
+	return (a->series > b->series) - (a->series < b->series);
+}
+
+static void put_range(struct json_writer *w, const char *key, double value, double low, double high)
+{
+	json_key(w, key);
+	json_begin_object(w);
+	parts_put_number(w, "value", value);
+	parts_put_number(w, "low", low);
+	parts_put_number(w, "high", high);
+	json_end_object(w);
+}
+
+static double needed(const struct capacity *c, double rate, double each)
+{
+	return rate > 0 ? ceil(c->rate / rate - 1e-9) * each : NAN;
+}
+
+static void put_row(const struct capacity *c, struct json_writer *w, const struct series_list *l,
+		    const struct answer_row *a)
+{
+	json_begin_object(w);
+	parts_put_series(w, l, a->series);
+	parts_put_number(w, "gpus_per_server", a->gpus_each);
+	put_range(w, "rate_per_server", a->rate.value, a->rate.low, a->rate.high);
+	parts_put_number(w, "servers", a->servers);
+	put_range(w, "gpus", a->gpus, needed(c, a->rate.high, a->gpus_each),
+		  needed(c, a->rate.low, a->gpus_each));
+	parts_put_count(w, "runs", a->runs);
+	parts_put_text(w, "reason", a->rate.reason);
+	json_end_object(w);
+}
+
+int analyse_capacity(const struct analyse_request *r, struct json_writer *w, struct err *e)
+{
+	struct capacity c = { .r = r };
+	struct series_list l;
+	struct answer_row *a;
+	size_t left_out = 0;
+	bool *keep;
+
+	if (read_request(&c, e) < 0)
+		return -1;
+	keep = arena_alloc(r->arena, c.rows.n + 1);
+	for (size_t i = 0; i < c.rows.n; i++) {
+		keep[i] = is_usable(&c, i);
+		left_out += !keep[i];
+	}
+	parts_series(r->arena, &c.rows, c.column, c.n_keys, keep, &l);
+	a = arena_alloc(r->arena, (l.shown + 1) * sizeof(*a));
+	for (size_t i = 0; i < l.shown; i++) {
+		size_t n;
+		struct load *load = loads_of(&c, &l.series[i], &n);
+
+		a[i] = (struct answer_row){ .series = i, .rate = estimate(&c, load, n),
+					    .gpus_each = gpus_of(&c, l.series[i].row),
+					    .runs = l.series[i].n };
+		a[i].servers = needed(&c, a[i].rate.value, 1);
+		a[i].gpus = needed(&c, a[i].rate.value, a[i].gpus_each);
+	}
+	if (l.shown)
+		qsort(a, l.shown, sizeof(*a), by_gpus);
+	parts_put_number(w, "rate", c.rate);
+	json_key(w, "configurations");
+	json_begin_array(w);
+	for (size_t i = 0; i < l.shown; i++)
+		put_row(&c, w, &l, &a[i]);
+	json_end_array(w);
+	parts_put_count(w, "left_out", left_out);
+	parts_put_count(w, "configurations_left_out", l.n - l.shown);
+	return 0;
+}

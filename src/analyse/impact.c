@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * impact.c - which parameter moves which metric, as far as runs that nobody designed can tell.
+ *
+ * For each parameter by itself: the share of the metric's variance that its values explain
+ * (stats/association.h; on logarithms where all values are above 0) with F's p, adjusted by
+ * Benjamini and Hochberg over the parameters shown, and the median at each value. Numbers of more
+ * than LEVELS_MAX values are cut into ranges of equally many runs. Parameters that move together
+ * (Cramer's V of at least TOGETHER) explain the same variance, and no analysis can tell them apart:
+ * each names the others, and the note says so.
+ */
+#include <math.h>
+
+#include "analyse/parts.h"
+#include "base/mem.h"
+#include "stats/association.h"
+#include "stats/compare.h"
+#include "stats/judge.h"
+#include "stats/stats.h"
+
+#define LEVELS_MAX 24
+#define RANGES 8
+#define PARAMETERS_MAX 400  /* that are looked at */
+#define SHOWN_MAX 40        /* the largest shares */
+#define TOGETHER 0.5
+#define ENOUGH_RUNS 8       /* fewer say nothing about any parameter */
+
+struct level { struct value low, high; size_t n; double median; };
+
+struct parameter {
+	struct str column;
+	struct level level[LEVELS_MAX];
+	size_t n_levels;
+	bool is_range;
+	uint8_t *code;             /* of each run */
+	struct oneway o;
+	double q;
+};
+
+struct impact {
+	const struct analyse_request *r;
+	struct str metric;
+	int64_t *id;               /* runs that have the metric */
+	double *y, *x;             /* its values; those the variance is of */
+	size_t n;
+	bool is_log;
+	struct parameter *of;
+	size_t n_of, many;         /* many: texts with too many values */
+	struct filter *filter;
+	struct notes notes;
+};
+
+/* ---- levels ---- */
+
+/* Absent and null are one level. */
+static bool is_same(struct value a, struct value b)
+{
+	return parts_is_missing(a) ? parts_is_missing(b) : value_same(a, b);
+}
+
+/* A level for each value; false when there are more than LEVELS_MAX. */
+static bool one_each(struct parameter *q, const struct value *v, size_t n)
+{
+	size_t last = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!q->n_levels || !is_same(q->level[last].low, v[i])) {
+			for (last = 0; last < q->n_levels; last++)
+				if (is_same(q->level[last].low, v[i]))
+					break;
+			if (last == LEVELS_MAX)
+				return false;
+			if (last == q->n_levels)
+				q->level[q->n_levels++] = (struct level){ v[i], v[i], 0, NAN };
+		}
+		q->code[i] = (uint8_t)last;
+		q->level[last].n++;
+	}
+	return true;
+}
+
+static int by_low(const void *a, const void *b)
+{
+	return value_compare(((const struct level *)a)->low, ((const struct level *)b)->low);
+}
+
+static void sort_levels(struct parameter *q, size_t n)
+{
+	struct level sorted[LEVELS_MAX];
+	uint8_t place[LEVELS_MAX] = { 0 };
+
+	memcpy(sorted, q->level, q->n_levels * sizeof(*sorted));
+	qsort(sorted, q->n_levels, sizeof(*sorted), by_low);
+	for (size_t l = 0; l < q->n_levels; l++)
+		for (size_t k = 0; k < q->n_levels; k++)
+			if (is_same(q->level[l].low, sorted[k].low))
+				place[l] = (uint8_t)k;
+	for (size_t i = 0; i < n; i++)
+		q->code[i] = place[q->code[i]];
+	memcpy(q->level, sorted, q->n_levels * sizeof(*sorted));
+}
+
+/* Ranges of about as many runs each, none of them cut inside a value; what is no number comes first. */
+static void ranges(struct parameter *q, const struct value *v, size_t n)
+{
+	double *x = mem_array(n + 1, sizeof(*x)), edge[RANGES];
+	size_t count = 0, edges = 0, others;
+
+	for (size_t i = 0; i < n; i++)
+		if (v[i].kind == VALUE_NUMBER)
+			x[count++] = v[i].number;
+	stats_sort(x, count);
+	for (size_t k = 0; k < RANGES && count; k++) {
+		double at = x[k * count / RANGES];
+
+		if (!edges || at > edge[edges - 1])
+			edge[edges++] = at;
+	}
+	free(x);
+	others = count < n;
+	q->is_range = true;
+	q->n_levels = edges + others;
+	for (size_t l = 0; l < q->n_levels; l++)
+		q->level[l] = (struct level){ { 0 }, { 0 }, 0, NAN };
+	for (size_t i = 0; i < n; i++) {
+		struct level *l;
+		size_t at = 0;
+
+		while (v[i].kind == VALUE_NUMBER && at + 1 < edges && v[i].number >= edge[at + 1])
+			at++;
+		at = v[i].kind == VALUE_NUMBER ? at + others : 0;
+		q->code[i] = (uint8_t)at;
+		l = &q->level[at];
+		if (!l->n || value_compare(v[i], l->low) < 0)
+			l->low = v[i];
+		if (!l->n || value_compare(v[i], l->high) > 0)
+			l->high = v[i];
+		l->n++;
+	}
+}
+
+static bool has_text(const struct value *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v[i].kind == VALUE_TEXT)
+			return true;
+	return false;
+}
+
+static void make_levels(struct impact *m, struct parameter *q, const struct value *v)
+{
+	if (one_each(q, v, m->n)) {
+		sort_levels(q, m->n);
+	} else if (has_text(v, m->n)) {
+		m->many++;
+		return;
+	} else {
+		ranges(q, v, m->n);
+	}
+	if (q->n_levels > 1)
+		m->n_of++;
+}
+
+static int make_parameter(struct impact *m, struct str column, struct err *e)
+{
+	struct parameter *q = &m->of[m->n_of];
+	struct arena scratch = { 0 };
+	struct value *v, *mine;
+	size_t n, k = 0;
+	int64_t *id;
+
+	if (index_select(m->r->view, m->filter, 0, &column, 1, &scratch, &id, &n, &v, e) < 0) {
+		arena_release(&scratch);
+		return -1;
+	}
+	*q = (struct parameter){ .column = column, .q = NAN };
+	q->code = arena_alloc(m->r->arena, m->n + 1);
+	mine = v; /* runs without the metric drop out, the others move up */
+	for (size_t i = 0; i < n && k < m->n; i++)
+		if (id[i] == m->id[k])
+			mine[k++] = v[i];
+	make_levels(m, q, mine);
+	/* Texts of levels are the view's, which outlives the scratch memory. */
+	arena_release(&scratch);
+	return 0;
+}
+
+/* ---- what is looked at ---- */
+
+static bool is_parameter(struct str column)
+{
+	static const char *const groups[] = { "run", "metric", "provenance", "trust", "client",
+					      "steady_state", "failures", "system", "resources" };
+	struct column_name c = column_name(column);
+
+	if (str_is(column, "mode") || str_is(column, "gpus"))
+		return true;
+	for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++)
+		if (str_is(c.group, groups[i]))
+			return false;
+	return !c.is_metric && !str_ends(column, STR(".port")) && !str_ends(column, STR(".host"));
+}
+
+static int choose(struct impact *m, struct str **column, size_t *n, struct err *e)
+{
+	const struct json_value *given = json_get(m->r->body, "parameters");
+	const struct column_info *all;
+	size_t n_all;
+
+	if (given && given->kind != JSON_NULL)
+		return parts_columns(m->r, "parameters", column, n, e);
+	all = index_columns(m->r->view, &n_all);
+	*column = arena_alloc(m->r->arena, (n_all + 1) * sizeof(**column));
+	*n = 0;
+	for (size_t i = 0; i < n_all; i++)
+		if (is_parameter(all[i].name) && *n < PARAMETERS_MAX)
+			(*column)[(*n)++] = all[i].name;
+	return 0;
+}
+
+static int read_metric(struct impact *m, struct err *e)
+{
+	struct rows rows;
+
+	if (parts_column(m->r, "metric", &m->metric, e) < 0 ||
+	    parts_select(m->r, &m->metric, 1, &rows, e) < 0 ||
+	    filter_read(json_get(m->r->body, "filter"), "/filter", m->r->arena, &m->filter, e) < 0)
+		return -1;
+	m->id = arena_alloc(m->r->arena, (rows.n + 1) * sizeof(*m->id));
+	m->y = arena_alloc(m->r->arena, (rows.n + 1) * sizeof(*m->y));
+	m->x = arena_alloc(m->r->arena, (rows.n + 1) * sizeof(*m->x));
+	m->is_log = true;
+	for (size_t i = 0; i < rows.n; i++)
+		if (parts_is_number(rows.value[i], &m->y[m->n])) {
+			m->is_log &= m->y[m->n] > 0;
+			m->id[m->n++] = rows.id[i];
+		}
+	for (size_t i = 0; i < m->n; i++)
+		m->x[i] = m->is_log ? log(m->y[i]) : m->y[i];
+	if (rows.n > m->n)
+		parts_note(&m->notes, "%zu of %zu runs have no finite %.*s", rows.n - m->n, rows.n,
+			   (int)m->metric.n, m->metric.p);
+	return 0;
+}
+
+/* ---- judging ---- */
+
+static void fill_medians(struct impact *m, struct parameter *q)
+{
+	double *x = mem_array(m->n + 1, sizeof(*x));
+
+	for (size_t l = 0; l < q->n_levels; l++) {
+		size_t n = 0;
+
+		for (size_t i = 0; i < m->n; i++)
+			if (q->code[i] == l)
+				x[n++] = m->y[i];
+		q->level[l].median = parts_median(x, n);
+	}
+	free(x);
+}
+
+static double share_of(const struct parameter *q)
+{
+	return isnan(q->o.share) ? -1 : q->o.share;
+}
+
+static int by_share(const void *a, const void *b)
+{
+	double x = share_of(a), y = share_of(b);
+
+	return x > y ? -1 : x < y ? 1 : 0;
+}
+
+static void judge_all(struct impact *m)
+{
+	double *p = arena_alloc(m->r->arena, (m->n_of + 1) * sizeof(*p));
+
+	for (size_t i = 0; i < m->n_of; i++)
+		m->of[i].o = oneway_test(m->x, m->of[i].code, m->n, m->of[i].n_levels);
+	if (m->n_of)
+		qsort(m->of, m->n_of, sizeof(*m->of), by_share);
+	for (size_t i = 0; i < m->n_of; i++)
+		p[i] = m->of[i].o.p;
+	compare_adjust(p, m->n_of);
+	for (size_t i = 0; i < m->n_of; i++)
+		m->of[i].q = p[i];
+}
+
+/* ---- out ---- */
+
+static void put_levels(struct json_writer *w, const struct parameter *q)
+{
+	json_key(w, "levels");
+	json_begin_array(w);
+	for (size_t l = 0; l < q->n_levels; l++) {
+		const struct level *one = &q->level[l];
+
+		json_begin_object(w);
+		parts_put_value(w, "value", one->low);
+		if (q->is_range && !is_same(one->low, one->high))
+			parts_put_value(w, "to", one->high);
+		parts_put_count(w, "n", one->n);
+		parts_put_number(w, "median", one->median);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+static double effect_of(const struct parameter *q)
+{
+	double low = INFINITY, high = -INFINITY;
+
+	for (size_t l = 0; l < q->n_levels; l++) {
+		low = fmin(low, q->level[l].median);
+		high = fmax(high, q->level[l].median);
+	}
+	return fabs(low) > 0 ? (high - low) / fabs(low) : NAN;
+}
+
+static size_t put_confounded(const struct impact *m, struct json_writer *w, size_t at, size_t shown)
+{
+	const struct parameter *q = &m->of[at];
+	size_t n = 0;
+
+	json_key(w, "confounded_with");
+	json_begin_array(w);
+	for (size_t i = 0; i < shown; i++) {
+		double v = i == at ? NAN : cramers_v(q->code, q->n_levels, m->of[i].code,
+						     m->of[i].n_levels, m->n);
+
+		if (!(v >= TOGETHER))
+			continue;
+		json_begin_object(w);
+		json_key(w, "column");
+		json_put_str(w, m->of[i].column);
+		parts_put_number(w, "strength", v);
+		json_end_object(w);
+		n++;
+	}
+	json_end_array(w);
+	return n;
+}
+
+static void put_parameter(struct impact *m, struct json_writer *w, size_t at, size_t shown)
+{
+	struct parameter *q = &m->of[at];
+	size_t together;
+
+	fill_medians(m, q);
+	json_begin_object(w);
+	json_key(w, "column");
+	json_put_str(w, q->column);
+	parts_put_number(w, "share", q->o.share);
+	parts_put_number(w, "p", q->o.p);
+	parts_put_number(w, "p_adjusted", q->q);
+	put_levels(w, q);
+	parts_put_number(w, "effect", effect_of(q));
+	together = put_confounded(m, w, at, shown);
+	parts_put_text(w, "note", isnan(q->o.p) ? "too few runs of each value to tell" :
+		       !(q->q <= JUDGE_ALPHA) ? "no evidence that it matters" :
+		       together ? "moves together with others: which of them it is cannot be told "
+				  "from these runs" : NULL);
+	json_end_object(w);
+}
+
+static void put_all(struct impact *m, struct json_writer *w)
+{
+	size_t shown = m->n_of < SHOWN_MAX ? m->n_of : SHOWN_MAX;
+
+	json_key(w, "metric");
+	json_put_str(w, m->metric);
+	parts_put_kind(w, m->metric);
+	parts_put_count(w, "n", m->n);
+	json_key(w, "parameters");
+	json_begin_array(w);
+	for (size_t i = 0; i < shown; i++)
+		put_parameter(m, w, i, shown);
+	json_end_array(w);
+	if (shown < m->n_of)
+		parts_note(&m->notes, "%zu parameters vary; the %zu that explain most are shown",
+			   m->n_of, shown);
+	if (m->many)
+		parts_note(&m->notes, "%zu parameters have more than %d texts and are left out", m->many,
+			   LEVELS_MAX);
+	parts_note(&m->notes, "Each parameter is looked at by itself, in runs that differ in others "
+		   "too: a share is no proof of a cause. Vary one alone to know.");
+	parts_put_notes(w, &m->notes);
+}
+
+int analyse_impact(const struct analyse_request *r, struct json_writer *w, struct err *e)
+{
+	struct impact m = { .r = r, .notes.arena = r->arena };
+	struct str *column;
+	size_t n;
+
+	if (read_metric(&m, e) < 0 || choose(&m, &column, &n, e) < 0)
+		return -1;
+	if (m.n < ENOUGH_RUNS) {
+		parts_note(&m.notes, "not enough data: %zu runs have a finite %.*s, at least %d are needed",
+			   m.n, (int)m.metric.n, m.metric.p, ENOUGH_RUNS);
+		n = 0;
+	}
+	m.of = arena_alloc(r->arena, (n + 1) * sizeof(*m.of));
+	for (size_t i = 0; i < n; i++)
+		if (make_parameter(&m, column[i], e) < 0)
+			return -1;
+	judge_all(&m);
+	put_all(&m, w);
+	return 0;
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_analyse_trends.c - trends and regressions over runs built by hand. */
+#include "analyse_rig.h"
+
+#define DAY 86400.0
+
+/* Three runs of a commit: values v (1 - a), v, v (1 + a). Two commits never have one name. */
+static void put_commit(struct rig *r, const char *gpu, int commit, double v, double a)
+{
+	for (int i = 0; i < 3; i++) {
+		rig_text(r, "run_id", arena_printf(&r->arena, "%s-%d-%d", gpu, commit, i));
+		rig_text(r, "hardware.gpu", gpu);
+		rig_text(r, "server.model", "m");
+		rig_text(r, "provenance.engine_commit", arena_printf(&r->arena, "c%06d", commit));
+		rig_number(r, "timestamp", 1e9 + commit * DAY + i);
+		rig_number(r, "output_throughput", v * (1 + a * (i - 1)));
+		rig_number(r, "completed", 100);
+		rig_number(r, "failed", 0);
+		rig_run(r, 0);
+	}
+}
+
+static void steps(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 30; i++) {
+		double wave = i % 2 ? 1.002 : 0.998;
+
+		put_commit(&r, "H100", i, (i < 18 ? 100 : 80) * wave, 0.01);
+		put_commit(&r, "B200", i, (i < 10 ? 200 : 240) * wave, 0.01);
+	}
+	/* Not on the axis, or no number: counted, not drawn. */
+	rig_text(&r, "hardware.gpu", "H100");
+	rig_number(&r, "timestamp", 1e9);
+	rig_number(&r, "output_throughput", 1);
+	rig_run(&r, 0);
+	rig_text(&r, "hardware.gpu", "H100");
+	rig_text(&r, "provenance.engine_commit", "c000001");
+	rig_number(&r, "timestamp", 1e9);
+	rig_number(&r, "output_throughput", INFINITY);
+	rig_run(&r, 0);
+	/* An excluded run takes no part. */
+	rig_text(&r, "hardware.gpu", "H100");
+	rig_text(&r, "provenance.engine_commit", "c000001");
+	rig_number(&r, "timestamp", 1e9);
+	rig_number(&r, "output_throughput", 5);
+	rig_run(&r, INDEX_EXCLUDED);
+
+	v = rig_ask(&r, analyse_trends, "{\"metric\": \"output_throughput\"}");
+	rig_same(v, "axis", "commit");
+	rig_same(v, "better", "higher");
+	assert_int_equal(rig_count(v, "series"), 2);
+	rig_near(v, "left_out", 2);
+	rig_same(v, "series/0/name", "H100");
+	rig_same(v, "series/0/id", "server.model=m hardware.gpu=H100");
+	rig_same(v, "series/0/key/hardware.gpu", "H100");
+	assert_int_equal(rig_count(v, "series/0/points"), 30);
+	rig_same(v, "series/0/points/4/commit", "c000004");
+	rig_near(v, "series/0/points/4/at", 1e9 + 4 * DAY);
+	rig_near(v, "series/0/points/4/n", 3);
+	rig_near(v, "series/0/points/4/value", 99.8);
+	rig_near(v, "series/0/points/4/low", 99.8 * 0.99);
+	rig_near(v, "series/0/points/4/high", 99.8 * 1.01);
+	assert_int_equal(rig_count(v, "series/0/points/4/ids"), 3);
+	assert_int_equal(rig_count(v, "series/0/changes"), 1);
+	rig_near(v, "series/0/changes/0/index", 18);
+	rig_same(v, "series/0/changes/0/commit", "c000018");
+	rig_near(v, "series/0/changes/0/effect", -0.2);
+	rig_same(v, "series/0/changes/0/verdict", "worse");
+	assert_false(json_bool(rig_at(v, "series/0/changes/0/is_marked"), true));
+	assert_int_equal(rig_count(v, "series/1/changes"), 1);
+	rig_near(v, "series/1/changes/0/index", 10);
+	rig_same(v, "series/1/changes/0/verdict", "better");
+
+	/* The same as a filter, without series, by day. */
+	v = rig_ask(&r, analyse_trends, "{\"metric\": \"output_throughput\", \"axis\": \"day\", "
+		    "\"series\": [], \"filter\": {\"column\": \"hardware.gpu\", \"in\": [\"B200\"]}}");
+	assert_int_equal(rig_count(v, "series"), 1);
+	rig_same(v, "series/0/name", "all runs");
+	rig_near(v, "series/0/changes/0/before", 200 * 1.0);
+	rig_near(v, "left_out", 0);
+	/* Run by run. */
+	v = rig_ask(&r, analyse_trends, "{\"metric\": \"output_throughput\", \"axis\": \"time\", "
+		    "\"filter\": {\"column\": \"hardware.gpu\", \"in\": [\"B200\"]}}");
+	assert_int_equal(rig_count(v, "series/0/points"), 90);
+	rig_end(&r);
+}
+
+static void marks(void **state)
+{
+	struct json_value *v;
+	struct err e = { 0 };
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 20; i++)
+		put_commit(&r, "H100", i, (i < 8 ? 100 : 80) * (i % 2 ? 1.002 : 0.998), 0.01);
+	assert_int_equal(json_parse(&r.arena, STR("[{\"id\": 3, \"series\": \"other\", \"at\": "
+		"\"c000008\", \"kind\": \"seen\"}, {\"id\": 4, \"series\": "
+		"\"server.model=m hardware.gpu=H100\", \"at\": \"c000008\", \"kind\": \"expected\", "
+		"\"text\": \"new kernel\", \"who\": \"ann\"}]"), &r.marks, &e), 0);
+	v = rig_ask(&r, analyse_trends, "{\"metric\": \"output_throughput\"}");
+	assert_true(json_bool(rig_at(v, "series/0/changes/0/is_marked"), false));
+	rig_near(v, "series/0/changes/0/mark/id", 4);
+	rig_same(v, "series/0/changes/0/mark/text", "new kernel");
+	/* by time in place of the commit */
+	assert_int_equal(json_parse(&r.arena, STR("[{\"id\": 5, \"series\": "
+		"\"server.model=m hardware.gpu=H100\", \"at\": \"1000691200\"}]"), &r.marks, &e), 0);
+	v = rig_ask(&r, analyse_trends, "{\"metric\": \"output_throughput\"}");
+	rig_near(v, "series/0/changes/0/mark/id", 5);
+	rig_end(&r);
+}
+
+/* Seconds that grow are worse; none, one and equal runs give an answer and no change. */
+static void corners(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	v = rig_ask(&r, analyse_trends, "{\"metric\": \"median_ttft_ms\"}");
+	assert_int_equal(rig_count(v, "series"), 0);
+	rig_near(v, "left_out", 0);
+	for (int i = 0; i < 12; i++) {
+		rig_number(&r, "timestamp", 1e9 + i);
+		rig_number(&r, "median_ttft_ms", i < 6 ? 10 : 20);
+		rig_number(&r, "same", 7);
+		rig_run(&r, 0);
+		if (!i) {
+			v = rig_ask(&r, analyse_trends, "{\"metric\": \"median_ttft_ms\"}");
+			assert_int_equal(rig_count(v, "series/0/points"), 1);
+			assert_int_equal(rig_count(v, "series/0/changes"), 0);
+		}
+	}
+	v = rig_ask(&r, analyse_trends, "{\"metric\": \"median_ttft_ms\"}");
+	rig_same(v, "axis", "time");
+	rig_near(v, "series/0/changes/0/effect", 1);
+	rig_same(v, "series/0/changes/0/verdict", "worse");
+	v = rig_ask(&r, analyse_trends, "{\"metric\": \"same\", \"effect\": 0}");
+	assert_int_equal(rig_count(v, "series/0/changes"), 0);
+	rig_refused(&r, analyse_trends, "{}", "/metric");
+	rig_refused(&r, analyse_trends, "{\"metric\": 3}", "/metric");
+	rig_refused(&r, analyse_trends, "{\"metric\": \"a\", \"axis\": \"x\"}", "/axis");
+	rig_refused(&r, analyse_trends, "{\"metric\": \"a\", \"level\": 2}", "/level");
+	rig_refused(&r, analyse_trends, "{\"metric\": \"a\", \"window\": 3}", "/window");
+	rig_refused(&r, analyse_trends, "{\"metric\": \"a\", \"effect\": \"x\"}", "/effect");
+	rig_refused(&r, analyse_trends, "{\"metric\": \"a\", \"series\": [\"b\", 1]}", "/series/1");
+	rig_refused(&r, analyse_trends, "{\"metric\": \"a\", \"series\": {}}", "/series");
+	rig_end(&r);
+}
+
+/* ---- regressions ---- */
+
+static void put_ab(struct rig *r, const char *build, double v, double failed, double wait)
+{
+	rig_text(r, "tags.build", build);
+	rig_text(r, "server.model", "m");
+	rig_number(r, "timestamp", 1e9 + (double)r->next);
+	rig_number(r, "request_throughput", v);
+	rig_number(r, "median_ttft_ms", wait);
+	rig_number(r, "completed", 100 - failed);
+	rig_number(r, "failed", failed);
+	rig_run(r, 0);
+}
+
+#define A "\"baseline\": {\"filter\": {\"column\": \"tags.build\", \"in\": [\"a\"]}}"
+#define B "\"filter\": {\"column\": \"tags.build\", \"in\": [\"b\"]}"
+
+static void against(void **state)
+{
+	static const double noise[] = { 0.99, 1, 1.01, 0.995, 1.005 };
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 3; i++) {
+		put_ab(&r, "a", 100 * noise[i], 0, 10 * noise[i]);
+		put_ab(&r, "b", 80 * noise[i], 0, 10 * noise[i]);
+	}
+	v = rig_ask(&r, analyse_regression, "{\"metric\": \"request_throughput\", " A ", " B "}");
+	assert_int_equal(rig_count(v, "items"), 1);
+	rig_same(v, "items/0/verdict", "not enough data");
+	rig_near(v, "items/0/p", NAN);
+	for (int i = 3; i < 5; i++) {
+		put_ab(&r, "a", 100 * noise[i], 0, 10 * noise[i]);
+		put_ab(&r, "b", 80 * noise[i], 0, 10 * noise[i]);
+	}
+	v = rig_ask(&r, analyse_regression, "{\"metrics\": [\"request_throughput\", "
+		    "\"median_ttft_ms\"], " A ", " B "}");
+	assert_int_equal(rig_count(v, "items"), 2);
+	rig_same(v, "items/0/verdict", "regression");
+	rig_near(v, "items/0/effect", -0.2);
+	rig_near(v, "items/0/n/0", 5);
+	rig_near(v, "items/0/n/1", 5);
+	assert_true(rig_real(v, "items/0/interval/0") < -0.2 &&
+		    rig_real(v, "items/0/interval/1") > -0.2);
+	rig_same(v, "items/1/verdict", "no evidence of change");
+	/* The other way round it is a gain, unless requests fail more often. */
+	v = rig_ask(&r, analyse_regression, "{\"metric\": \"request_throughput\", \"filter\": "
+		    "{\"column\": \"tags.build\", \"in\": [\"a\"]}, \"baseline\": {\"filter\": "
+		    "{\"column\": \"tags.build\", \"in\": [\"b\"]}}}");
+	rig_same(v, "items/0/verdict", "improvement");
+	rig_near(v, "items/0/effect", 0.25);
+	/* The policy's least effect. */
+	v = rig_ask(&r, analyse_regression, "{\"metric\": \"request_throughput\", "
+		    "\"policy\": {\"effect\": 0.5}, " A ", " B "}");
+	rig_same(v, "items/0/verdict", "no evidence of change");
+	v = rig_ask(&r, analyse_regression, "{\"metric\": \"request_throughput\", "
+		    "\"policy\": {\"points_after\": 6}, " A ", " B "}");
+	rig_same(v, "items/0/verdict", "not enough data");
+	rig_end(&r);
+}
+
+static void guards(void **state)
+{
+	static const double noise[] = { 0.99, 1, 1.01, 0.995, 1.005 };
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 5; i++) {
+		put_ab(&r, "a", 100 * noise[i], 0, 10 * noise[i]);
+		put_ab(&r, "b", 120 * noise[i], 10, 10 * noise[i]);
+		put_ab(&r, "c", 120 * noise[i], 0, 30 * noise[i]);
+	}
+	v = rig_ask(&r, analyse_regression, "{\"metric\": \"request_throughput\", " A ", " B "}");
+	rig_same(v, "items/0/verdict", "no evidence of change");
+	assert_non_null(strstr(rig_at(v, "items/0/guard/text")->text.p, "failed requests rose"));
+	v = rig_ask(&r, analyse_regression, "{\"metric\": \"request_throughput\", " A ", \"filter\": "
+		    "{\"column\": \"tags.build\", \"in\": [\"c\"]}}");
+	rig_same(v, "items/0/verdict", "improvement");
+	v = rig_ask(&r, analyse_regression, "{\"metric\": \"request_throughput\", " A ", \"filter\": "
+		    "{\"column\": \"tags.build\", \"in\": [\"c\"]}, "
+		    "\"policy\": {\"guards\": [\"median_ttft_ms\"]}}");
+	rig_same(v, "items/0/verdict", "no evidence of change");
+	assert_non_null(strstr(rig_at(v, "items/0/reason")->text.p, "median_ttft_ms got worse"));
+	rig_end(&r);
+}
+
+static void by_commit(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 12; i++)
+		put_commit(&r, "H100", i, (i < 9 ? 100 : 70) * (i % 2 ? 1.002 : 0.998), 0.01);
+	/* by default the last four commits, one of which is of before the step */
+	v = rig_ask(&r, analyse_regression, "{\"metric\": \"output_throughput\"}");
+	rig_near(v, "items/0/n/0", 24);
+	rig_near(v, "items/0/n/1", 12);
+	rig_same(v, "items/0/series", "server.model=m hardware.gpu=H100");
+	v = rig_ask(&r, analyse_regression, "{\"metric\": \"output_throughput\", "
+		    "\"baseline\": {\"last\": 3}}");
+	rig_same(v, "items/0/verdict", "regression");
+	rig_near(v, "items/0/n/0", 27);
+	rig_near(v, "items/0/n/1", 9);
+	v = rig_ask(&r, analyse_regression, "{\"metric\": \"output_throughput\", "
+		    "\"baseline\": {\"last\": 2}}");
+	rig_same(v, "items/0/verdict", "not enough data");
+	v = rig_ask(&r, analyse_regression, "{\"metric\": \"output_throughput\", "
+		    "\"baseline\": {\"commit\": \"c000008\"}}");
+	rig_near(v, "items/0/n/0", 3);
+	rig_near(v, "items/0/n/1", 9);
+	rig_same(v, "items/0/verdict", "not enough data");
+	/* named runs, also by run_id; they are no candidates themselves */
+	v = rig_ask(&r, analyse_regression, "{\"metric\": \"output_throughput\", \"filter\": "
+		    "{\"column\": \"provenance.engine_commit\", \"in\": [\"c000009\", \"c000010\", "
+		    "\"c000000\"]}, \"baseline\": {\"ids\": [1, 2, 3, \"H100-1-0\", 5, 5]}}");
+	rig_near(v, "items/0/n/0", 5);
+	rig_near(v, "items/0/n/1", 6);
+	rig_same(v, "items/0/verdict", "regression");
+	rig_refused(&r, analyse_regression, "{\"metric\": \"a\", \"baseline\": {}}", "/baseline");
+	rig_refused(&r, analyse_regression, "{\"metric\": \"a\", \"baseline\": {\"ids\": [99]}}",
+		    "/baseline/ids/0");
+	rig_refused(&r, analyse_regression, "{\"metric\": \"a\", \"baseline\": {\"ids\": [1, true]}}",
+		    "/baseline/ids/1");
+	rig_refused(&r, analyse_regression, "{\"metric\": \"a\", \"baseline\": {\"commit\": \"c\"}}",
+		    "/baseline/commit");
+	rig_refused(&r, analyse_regression, "{\"metric\": \"a\", \"baseline\": {\"last\": 0}}",
+		    "/baseline/last");
+	rig_refused(&r, analyse_regression, "{\"metric\": \"a\", \"policy\": {\"p\": 1}}", "/policy/p");
+	rig_refused(&r, analyse_regression, "{\"metric\": \"a\", \"policy\": {\"guards\": [\"x\"]}}",
+		    "/policy/guards/0");
+	rig_refused(&r, analyse_regression, "{\"filter\": null}", "/metric");
+	rig_end(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(steps), cmocka_unit_test(marks), cmocka_unit_test(corners),
+		cmocka_unit_test(against), cmocka_unit_test(guards), cmocka_unit_test(by_commit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
