@@ -348,11 +348,10 @@ int analyse_parallel(const struct analyse_request *r, struct json_writer *w, str
 {
 	struct str *column;
 	struct rows rows;
-	double limit;
-	size_t n, stride, shown = 0;
+	size_t n, limit, stride, shown = 0;
 
 	if (parts_columns(r, "columns", &column, &n, e) < 0 ||
-	    parts_number(r->body, "", "limit", LINES_SHOWN, 1, POINTS_SHOWN, &limit, e) < 0)
+	    parts_whole(r->body, "", "limit", LINES_SHOWN, 1, POINTS_SHOWN, &limit, e) < 0)
 		return -1;
 	if (!n)
 		return parts_refuse(e, "/columns", "at least one column was expected");
@@ -363,7 +362,7 @@ int analyse_parallel(const struct analyse_request *r, struct json_writer *w, str
 	for (size_t c = 0; c < n; c++)
 		put_parallel_axis(r, w, column[c], rows.value + c * rows.n, rows.n);
 	json_end_array(w);
-	stride = stride_of(rows.n, (size_t)limit);
+	stride = stride_of(rows.n, limit);
 	json_key(w, "lines");
 	json_begin_array(w);
 	for (size_t i = 0; i < rows.n; i += stride) {

@@ -81,14 +81,11 @@ static int read_groups(struct comparison *c, struct err *e)
 static int read_options(struct comparison *c, struct err *e)
 {
 	const struct json_value *by = json_get(c->r->body, "by");
-	double baseline;
 
 	if (read_groups(c, e) < 0 ||
-	    parts_number(c->r->body, "", "baseline", 0, 0, (double)(c->n_sides - 1), &baseline,
-			 e) < 0 ||
+	    parts_whole(c->r->body, "", "baseline", 0, 0, c->n_sides - 1, &c->baseline, e) < 0 ||
 	    parts_number(c->r->body, "", "level", JUDGE_LEVEL, 0.5, 0.9999, &c->level, e) < 0)
 		return -1;
-	c->baseline = (size_t)baseline;
 	if (by && by->kind != JSON_NULL && !str_is(json_text(by, STR("")), "run") &&
 	    !str_is(json_text(by, STR("")), "suite"))
 		return parts_refuse(e, "/by", "run or suite was expected");
@@ -358,7 +355,7 @@ static void note_overlap(struct comparison *c)
 					k++;
 			}
 			if (both)
-				parts_note(&c->notes, "%zu runs are in %s and in %s", both, a->name,
+				parts_note(&c->notes, "%zu of the runs are in %s and in %s", both, a->name,
 					   b->name);
 		}
 }

@@ -77,6 +77,19 @@ int parts_number(const struct json_value *object, const char *pointer, const cha
 		       max);
 }
 
+int parts_whole(const struct json_value *object, const char *pointer, const char *key,
+		size_t otherwise, size_t min, size_t max, size_t *out, struct err *e)
+{
+	double v;
+
+	if (parts_number(object, pointer, key, (double)otherwise, (double)min, (double)max, &v, e) < 0)
+		return -1;
+	*out = (size_t)v;
+	if (v > trunc(v))
+		return err_set(e, ERR_USAGE, "%s/%s: a whole number was expected", pointer, key);
+	return 0;
+}
+
 const char *const parts_series_default[] = {
 	"mode", "server.model", "hardware.gpu", "hardware.gpus", "environment.driver",
 	"server.tensor_parallel_size", "server.pipeline_parallel_size", "server.data_parallel_size",

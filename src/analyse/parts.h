@@ -31,6 +31,9 @@ int parts_columns(const struct analyse_request *r, const char *key, struct str *
 /* otherwise where it is not there. */
 int parts_number(const struct json_value *object, const char *pointer, const char *key,
 		 double otherwise, double min, double max, double *out, struct err *e);
+/* Likewise a whole number. */
+int parts_whole(const struct json_value *object, const char *pointer, const char *key,
+		size_t otherwise, size_t min, size_t max, size_t *out, struct err *e);
 /* Those of a list (ended by NULL) that any run of the view has. */
 struct str *parts_present(const struct analyse_request *r, const char *const *list, size_t *n);
 /* What makes runs comparable when the request does not say: model, hardware, workload, load. */

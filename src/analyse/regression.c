@@ -42,7 +42,8 @@ struct regression {
 	size_t n_metrics, n_guards, n_keys;
 	enum mode mode;
 	struct side baseline;
-	double last, effect, p, points_after; /* effect NAN: the metric's own */
+	double effect, p;          /* effect NAN: the metric's own */
+	size_t last, points_after;
 	size_t first_guard, first_own, first_metric; /* columns: keys, time, commit, guards ... */
 	struct str *column;
 	size_t n_columns;
@@ -65,7 +66,7 @@ static int read_policy(struct regression *g, struct err *e)
 		return parts_refuse(e, "/policy", "an object was expected");
 	if (parts_number(policy, "/policy", "effect", NAN, 0, 10, &g->effect, e) < 0 ||
 	    parts_number(policy, "/policy", "p", JUDGE_ALPHA, 1e-9, 0.5, &g->p, e) < 0 ||
-	    parts_number(policy, "/policy", "points_after", 3, 1, 1000, &g->points_after, e) < 0)
+	    parts_whole(policy, "/policy", "points_after", 3, 1, 1000, &g->points_after, e) < 0)
 		return -1;
 	if (!guards || guards->kind == JSON_NULL)
 		return 0;
@@ -89,7 +90,7 @@ static int read_baseline(struct regression *g, struct err *e)
 	const struct json_value *b = json_get(g->r->body, "baseline"), *commit;
 
 	g->mode = BY_LAST;
-	g->last = fmax(g->points_after, COMPARE_REPEATS_MIN);
+	g->last = g->points_after > COMPARE_REPEATS_MIN ? g->points_after : COMPARE_REPEATS_MIN;
 	if (!b || b->kind == JSON_NULL)
 		return 0;
 	commit = json_get(b, "commit");
@@ -107,7 +108,7 @@ static int read_baseline(struct regression *g, struct err *e)
 	}
 	if (!json_get(b, "last"))
 		return parts_refuse(e, "/baseline", "ids, filter, commit or last was expected");
-	return parts_number(b, "/baseline", "last", 0, 1, 1000, &g->last, e);
+	return parts_whole(b, "/baseline", "last", 1, 1, 1000, &g->last, e);
 }
 
 static int read_metrics(struct regression *g, struct err *e)
@@ -227,7 +228,7 @@ static bool is_commit(const struct regression *g, struct str commit)
 static size_t part_points(const struct regression *g, const struct point *p, size_t n,
 			  enum part *part)
 {
-	size_t candidates = 0, from = n > (size_t)g->last ? n - (size_t)g->last : 0;
+	size_t candidates = 0, from = n > g->last ? n - g->last : 0;
 	bool is_after = false;
 
 	for (size_t i = 0; i < n; i++) {
@@ -349,7 +350,7 @@ static const char *test_item(struct regression *g, const struct series_list *l, 
 
 static bool is_enough(const struct regression *g, const struct item *t)
 {
-	return judge_is_enough(t->n[0], t->n[1]) && (double)t->points >= g->points_after;
+	return judge_is_enough(t->n[0], t->n[1]) && t->points >= g->points_after;
 }
 
 static void adjust(struct regression *g)
@@ -378,7 +379,7 @@ static const char *reason_of(const struct regression *g, const struct item *t, e
 		return arena_printf(a, "%zu runs against %zu; at least %d a side are needed", t->n[1],
 				    t->n[0], COMPARE_REPEATS_MIN);
 	if (!is_enough(g, t))
-		return arena_printf(a, "%zu points after the baseline; the policy asks for %.0f",
+		return arena_printf(a, "%zu points after the baseline; the policy asks for %zu",
 				    t->points, g->points_after);
 	if (v == JUDGED_BETTER && guard)
 		return arena_printf(a, "better, but %s", guard);

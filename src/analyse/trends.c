@@ -27,7 +27,6 @@ struct trends {
 static int read_options(struct trends *t, struct err *e)
 {
 	const struct json_value *body = t->r->body;
-	double window;
 
 	t->opts.segment_min = EDIVISIVE_SEGMENT_MIN;
 	if (parts_column(t->r, "metric", &t->metric, e) < 0 ||
@@ -35,10 +34,9 @@ static int read_options(struct trends *t, struct err *e)
 	    parts_number(body, "", "level", TRENDS_P, 1e-12, 0.1, &t->opts.p, e) < 0 ||
 	    parts_number(body, "", "effect", judge_effect_min(arena_text(t->r->arena, t->metric)), 0,
 			 10, &t->opts.effect_min, e) < 0 ||
-	    parts_number(body, "", "window", TRENDS_WINDOW, 2 * EDIVISIVE_SEGMENT_MIN,
-			 EDIVISIVE_WINDOW_MAX, &window, e) < 0)
+	    parts_whole(body, "", "window", TRENDS_WINDOW, 2 * EDIVISIVE_SEGMENT_MIN,
+			EDIVISIVE_WINDOW_MAX, &t->opts.window, e) < 0)
 		return -1;
-	t->opts.window = (size_t)window;
 	return 0;
 }
 
