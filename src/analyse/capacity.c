@@ -323,6 +323,7 @@ static double gpus_of(const struct capacity *c, size_t row)
 
 /* ---- out ---- */
 
+/* Of two that need as many the one that has more to spare comes first. */
 static int by_gpus(const void *x, const void *y)
 {
 	const struct answer_row *a = x, *b = y;
@@ -332,8 +333,8 @@ static int by_gpus(const void *x, const void *y)
 		       (a->series > b->series) - (a->series < b->series);
 	if (a->gpus > b->gpus || a->gpus < b->gpus)
 		return a->gpus > b->gpus ? 1 : -1;
-	if (a->rate.value > b->rate.value || a->rate.value < b->rate.value)
-		return a->rate.value < b->rate.value ? 1 : -1;
+	if (fabs(a->rate.value / a->gpus_each - b->rate.value / b->gpus_each) > 0)
+		return a->rate.value / a->gpus_each < b->rate.value / b->gpus_each ? 1 : -1;
 	return (a->series > b->series) - (a->series < b->series);
 }
 

@@ -46,9 +46,10 @@ struct oneway oneway_test(const double *x, const uint8_t *code, size_t n, size_t
 	if (total <= 0)
 		return out;
 	out.share = fmax(0, 1 - within / out.df_within / (total / (double)(n - 1)));
-	/* what is left within may be rounding alone */
+	/* what is left within, or between, may be rounding alone */
 	out.f = within <= total * 1e-28 ? INFINITY :
-		fmax(0, total - within) / out.df_between / (within / out.df_within);
+		total - within <= total * 1e-14 ? 0 :
+		(total - within) / out.df_between / (within / out.df_within);
 	out.p = f_tail(out.f, out.df_between, out.df_within);
 	return out;
 }

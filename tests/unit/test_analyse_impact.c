@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_analyse_impact.c - impact, scaling and capacity: expected numbers are worked out here. */
+#include "analyse_rig.h"
+
+static const struct json_value *named(const struct json_value *v, const char *column)
+{
+	const struct json_value *list = json_get(v, "parameters");
+
+	for (size_t i = 0; i < list->count; i++)
+		if (str_is(json_text(json_get(&list->item[i], "column"), STR("")), column))
+			return &list->item[i];
+	return NULL;
+}
+
+/* ---- impact ---- */
+
+/* Every combination four times: tp doubles, the cache gives 10 %, the letter nothing. */
+static void put_plan(struct rig *r)
+{
+	for (int tp = 1; tp <= 4; tp *= 2)
+		for (int cache = 0; cache < 2; cache++)
+			for (int i = 0; i < 4; i++) {
+				rig_number(r, "server.tensor_parallel_size", tp);
+				rig_put(r, "server.cache", (struct value){ .kind = VALUE_BOOL,
+									   .is_true = cache });
+				rig_text(r, "benchmark.letter", i % 2 ? "x" : "y");
+				rig_text(r, "server.model", "m");
+				rig_text(r, "tags.size", tp == 1 ? "S" : tp == 2 ? "M" : "L");
+				rig_number(r, "server.port", 8000 + (double)r->next);
+				rig_number(r, "request_throughput", 100 * tp * (cache ? 1.1 : 1));
+				rig_run(r, 0);
+			}
+}
+
+/* In a full plan the shares are those of sums of squares, which the test adds up itself. */
+static void plan(void **state)
+{
+	const struct json_value *q;
+	struct json_value *v;
+	double between_tp, between_cache, total, within;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	put_plan(&r);
+	v = rig_ask(&r, analyse_impact, "{\"metric\": \"request_throughput\"}");
+	rig_near(v, "n", 24);
+	/* logarithms: three sizes log 2 apart, two caches log 1.1 apart, nothing else */
+	between_tp = 24 * 2 / 3.0 * log(2) * log(2);
+	between_cache = 24 / 4.0 * log(1.1) * log(1.1);
+	total = between_tp + between_cache;
+	q = named(v, "server.tensor_parallel_size");
+	within = between_cache / (24 - 3);
+	rig_near(q, "share", 1 - within / (total / 23));
+	rig_near(q, "levels/0/value", 1);
+	rig_near(q, "levels/0/n", 8);
+	rig_near(q, "levels/2/value", 4);
+	rig_near(q, "levels/2/median", 420);
+	rig_near(q, "effect", 3);
+	assert_true(rig_real(q, "p") < 1e-12);
+	assert_int_equal(rig_count(q, "confounded_with"), 1);
+	rig_same(q, "confounded_with/0/column", "tags.size");
+	rig_near(q, "confounded_with/0/strength", 1);
+	assert_non_null(strstr(rig_at(q, "note")->text.p, "moves together"));
+	q = named(v, "server.cache");
+	rig_near(q, "share", fmax(0, 1 - between_tp / 22 / (total / 23)));
+	assert_int_equal(rig_at(q, "levels/0/value")->kind, JSON_FALSE);
+	rig_same(q, "note", "no evidence that it matters");
+	q = named(v, "benchmark.letter");
+	rig_near(q, "share", 0);
+	rig_near(q, "p", 1);
+	rig_near(q, "effect", 0);
+	assert_null(named(v, "server.model"));
+	assert_null(named(v, "server.port"));
+	assert_true(rig_has_note(v, "no proof of a cause"));
+	/* the first has the largest share */
+	rig_near(v, "parameters/0/share", rig_real(named(v, "tags.size"), "share"));
+	/* Only what is asked for. */
+	v = rig_ask(&r, analyse_impact, "{\"metric\": \"request_throughput\", \"parameters\": "
+		    "[\"server.cache\"], \"filter\": {\"column\": \"tags.size\", \"in\": [\"S\"]}}");
+	assert_int_equal(rig_count(v, "parameters"), 1);
+	rig_near(v, "parameters/0/share", 1);
+	rig_near(v, "parameters/0/p", 0);
+	rig_near(v, "parameters/0/effect", 0.1);
+	assert_int_equal(rig_at(v, "parameters/0/note")->kind, JSON_NULL);
+	rig_end(&r);
+}
+
+/* A number of many values is cut into ranges of equally many runs; what has none is a level. */
+static void ranges(void **state)
+{
+	const struct json_value *q;
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 80; i++) {
+		rig_number(&r, "server.share", i / 100.0);
+		rig_text(&r, "tags.name", arena_printf(&r.arena, "run %d", i));
+		rig_number(&r, "median_ttft_ms", i < 40 ? 10 : 20);
+		rig_run(&r, 0);
+	}
+	for (int i = 0; i < 5; i++) {
+		rig_number(&r, "median_ttft_ms", 40);
+		rig_run(&r, 0);
+	}
+	rig_number(&r, "server.share", INFINITY);
+	rig_number(&r, "median_ttft_ms", 20);
+	rig_run(&r, 0);
+	rig_number(&r, "server.share", 0.1);
+	rig_number(&r, "median_ttft_ms", INFINITY);
+	rig_run(&r, 0);
+	v = rig_ask(&r, analyse_impact, "{\"metric\": \"median_ttft_ms\"}");
+	rig_near(v, "n", 86);
+	q = named(v, "server.share");
+	assert_int_equal(rig_count(q, "levels"), 9);
+	assert_int_equal(rig_at(q, "levels/0/value")->kind, JSON_NULL);
+	rig_near(q, "levels/0/n", 5);
+	rig_near(q, "levels/0/median", 40);
+	rig_near(q, "levels/1/value", 0);
+	rig_near(q, "levels/1/to", 0.09);
+	rig_near(q, "levels/1/n", 10);
+	rig_near(q, "levels/1/median", 10);
+	rig_same(q, "levels/8/to", "inf");
+	assert_true(rig_real(q, "share") > 0.9);
+	assert_null(named(v, "tags.name"));
+	assert_true(rig_has_note(v, "1 parameters have more than"));
+	assert_true(rig_has_note(v, "1 of 87 runs have no finite median_ttft_ms"));
+	rig_end(&r);
+}
+
+static void impact_corners(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	v = rig_ask(&r, analyse_impact, "{\"metric\": \"request_throughput\"}");
+	assert_true(rig_has_note(v, "not enough data: 0 runs"));
+	for (int i = 0; i < 8; i++) {
+		rig_number(&r, "server.a", i % 2);
+		rig_number(&r, "request_throughput", 5);
+		rig_number(&r, "signed", i % 2 ? -1 : 1);
+		rig_run(&r, 0);
+	}
+	v = rig_ask(&r, analyse_impact, "{\"metric\": \"request_throughput\"}");
+	rig_near(v, "parameters/0/p", NAN);
+	rig_near(v, "parameters/0/share", NAN);
+	rig_near(v, "parameters/0/effect", 0);
+	v = rig_ask(&r, analyse_impact, "{\"metric\": \"signed\"}");
+	rig_near(v, "parameters/0/share", 1);
+	rig_near(v, "parameters/0/effect", 2);
+	rig_refused(&r, analyse_impact, "{}", "/metric");
+	rig_refused(&r, analyse_impact, "{\"metric\": \"a\", \"parameters\": [[]]}", "/parameters/0");
+	rig_end(&r);
+}
+
+/* ---- scaling ---- */
+
+static void scaling(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 3; i++)
+		for (int tp = 2; tp <= 8; tp *= 2) {
+			rig_text(&r, "server.model", "m");
+			rig_number(&r, "server.tensor_parallel_size", tp);
+			rig_number(&r, "hardware.gpus", tp);
+			rig_number(&r, "output_throughput", (tp == 2 ? 100 : tp == 4 ? 180 : 300) + i);
+			rig_number(&r, "median_ttft_ms", 80.0 / tp);
+			rig_run(&r, 0);
+		}
+	rig_text(&r, "server.model", "other");
+	rig_number(&r, "server.tensor_parallel_size", 1);
+	rig_number(&r, "output_throughput", 7);
+	rig_run(&r, 0);
+	v = rig_ask(&r, analyse_scaling, "{\"metric\": \"output_throughput\", "
+		    "\"by\": \"server.tensor_parallel_size\"}");
+	assert_int_equal(rig_count(v, "series"), 1);
+	assert_int_equal(rig_count(v, "series/0/points"), 3);
+	rig_near(v, "series/0/points/0/x", 2);
+	rig_near(v, "series/0/points/0/speedup", 1);
+	rig_near(v, "series/0/points/0/efficiency", 1);
+	rig_near(v, "series/0/points/1/n", 3);
+	rig_near(v, "series/0/points/1/median", 181);
+	rig_near(v, "series/0/points/1/low", 180);
+	rig_near(v, "series/0/points/1/high", 182);
+	rig_near(v, "series/0/points/1/speedup", 181 / 101.0);
+	rig_near(v, "series/0/points/2/efficiency", 301 / 101.0 / 4);
+	assert_true(rig_has_note(v, "1 series have one size"));
+	/* of times the inverse */
+	v = rig_ask(&r, analyse_scaling, "{\"metric\": \"median_ttft_ms\", \"series\": [], "
+		    "\"by\": \"server.tensor_parallel_size\"}");
+	rig_near(v, "series/0/points/2/speedup", 4);
+	rig_near(v, "series/0/points/2/efficiency", 1);
+	v = rig_ask(&r, analyse_scaling, "{\"metric\": \"nothing\", \"by\": \"server.model\"}");
+	assert_int_equal(rig_count(v, "series"), 0);
+	rig_refused(&r, analyse_scaling, "{\"metric\": \"output_throughput\"}", "/by");
+	rig_refused(&r, analyse_scaling, "{\"by\": \"a\"}", "/metric");
+	rig_end(&r);
+}
+
+/* ---- capacity ---- */
+
+struct load { const char *gpu; double tp, offered, many, rate, wait, failed; };
+
+static void put_load(struct rig *r, const struct load *l)
+{
+	rig_text(r, "hardware.gpu", l->gpu);
+	rig_number(r, "server.tensor_parallel_size", l->tp);
+	rig_number(r, "benchmark.request_rate", l->offered);
+	rig_number(r, "benchmark.max_concurrency", l->many);
+	rig_number(r, "request_throughput", l->rate);
+	rig_number(r, "p99_ttft_ms", l->wait);
+	rig_number(r, "completed", 1000 - l->failed);
+	rig_number(r, "failed", l->failed);
+	rig_run(r, 0);
+}
+
+#define ASK "{\"rate\": 100, \"slo\": [{\"column\": \"p99_ttft_ms\", \"max\": 500}]}"
+
+static void capacity(void **state)
+{
+	/* Limits are reached half way from 8 to 12, so at 10; and a fifth from 30 to 40, at 32. */
+	static const struct load one[] = {
+		{ "A", 1, 4, 64, 4, 100, 0 }, { "A", 1, 8, 64, 8, 400, 0 },
+		{ "A", 1, 16, 64, 12, 600, 0 }, { "A", 1, 32, 64, 12.5, 9000, 0 },
+		{ "B", 4, 20, 64, 20, 100, 0 }, { "B", 4, 30, 64, 30, 300, 0 },
+		{ "B", 4, 45, 64, 40, 1300, 0 },
+		/* holds everywhere; nowhere; fails at its second load */
+		{ "C", 8, INFINITY, 16, 50, 200, 0 }, { "C", 8, INFINITY, 32, 60, 300, 0 },
+		{ "D", 1, 4, 64, 4, 700, 0 },
+		{ "E", 2, 5, 64, 5, 100, 0 }, { "E", 2, 10, 64, 10, 200, 50 },
+	};
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (size_t i = 0; i < sizeof(one) / sizeof(*one); i++)
+		put_load(&r, &one[i]);
+	/* without the metric: not looked at */
+	rig_text(&r, "hardware.gpu", "A");
+	rig_number(&r, "request_throughput", 99);
+	rig_run(&r, 0);
+	v = rig_ask(&r, analyse_capacity, ASK);
+	assert_int_equal(rig_count(v, "configurations"), 5);
+	rig_near(v, "left_out", 1);
+	rig_same(v, "configurations/0/key/hardware.gpu", "A");
+	rig_near(v, "configurations/0/gpus_per_server", 1);
+	rig_near(v, "configurations/0/rate_per_server/value", 10);
+	rig_near(v, "configurations/0/rate_per_server/low", 8);
+	rig_near(v, "configurations/0/rate_per_server/high", 12);
+	rig_near(v, "configurations/0/servers", 10);
+	rig_near(v, "configurations/0/gpus/value", 10);
+	rig_near(v, "configurations/0/gpus/low", 9);
+	rig_near(v, "configurations/0/gpus/high", 13);
+	rig_near(v, "configurations/0/runs", 4);
+	assert_int_equal(rig_at(v, "configurations/0/reason")->kind, JSON_NULL);
+	rig_same(v, "configurations/1/key/hardware.gpu", "B");
+	rig_near(v, "configurations/1/rate_per_server/value", 32);
+	rig_near(v, "configurations/1/servers", 4);
+	rig_near(v, "configurations/1/gpus/value", 16);
+	rig_same(v, "configurations/2/key/hardware.gpu", "C");
+	rig_near(v, "configurations/2/rate_per_server/value", 60);
+	rig_near(v, "configurations/2/rate_per_server/high", NAN);
+	rig_near(v, "configurations/2/gpus/value", 16);
+	rig_near(v, "configurations/2/gpus/low", NAN);
+	assert_non_null(strstr(rig_at(v, "configurations/2/reason")->text.p, "may carry more"));
+	rig_same(v, "configurations/3/key/hardware.gpu", "E");
+	rig_near(v, "configurations/3/rate_per_server/value", 5);
+	rig_near(v, "configurations/3/gpus/value", 40);
+	rig_same(v, "configurations/4/key/hardware.gpu", "D");
+	rig_near(v, "configurations/4/rate_per_server/value", NAN);
+	rig_near(v, "configurations/4/servers", NAN);
+	assert_non_null(strstr(rig_at(v, "configurations/4/reason")->text.p, "lowest load"));
+	rig_end(&r);
+}
+
+/* Repeats give the interval; two limits: the one reached first counts. */
+static void repeats(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 5; i++) {
+		put_load(&r, &(struct load){ "A", 2, 10, 8, 10, 300 + 10 * (i - 2), 0 });
+		put_load(&r, &(struct load){ "A", 2, 20, 8, 20, 700 + 10 * (i - 2), 0 });
+		put_load(&r, &(struct load){ "A", 2, 30, 8, 25, 400, 0 });
+	}
+	v = rig_ask(&r, analyse_capacity, ASK);
+	rig_near(v, "configurations/0/rate_per_server/value", 15);
+	assert_true(rig_real(v, "configurations/0/rate_per_server/low") > 14 &&
+		    rig_real(v, "configurations/0/rate_per_server/low") < 15);
+	assert_true(rig_real(v, "configurations/0/rate_per_server/high") > 15 &&
+		    rig_real(v, "configurations/0/rate_per_server/high") < 16);
+	assert_non_null(strstr(rig_at(v, "configurations/0/reason")->text.p, "held again"));
+	v = rig_ask(&r, analyse_capacity, "{\"rate\": 1, \"slo\": [{\"column\": \"p99_ttft_ms\", "
+		    "\"max\": 500}, {\"column\": \"completed\", \"min\": 2000}]}");
+	rig_near(v, "configurations/0/rate_per_server/low", 0);
+	rig_refused(&r, analyse_capacity, "{\"slo\": []}", "/rate");
+	rig_refused(&r, analyse_capacity, "{\"rate\": 0, \"slo\": []}", "/rate");
+	rig_refused(&r, analyse_capacity, "{\"rate\": 1, \"slo\": []}", "/slo");
+	rig_refused(&r, analyse_capacity, "{\"rate\": 1, \"slo\": [{}]}", "/slo/0/column");
+	rig_refused(&r, analyse_capacity, "{\"rate\": 1, \"slo\": [{\"column\": \"a\"}]}", "/slo/0");
+	rig_refused(&r, analyse_capacity, "{\"rate\": 1, \"slo\": [{\"column\": \"a\", \"max\": 1, "
+		    "\"min\": 0}]}", "/slo/0");
+	rig_end(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(plan), cmocka_unit_test(ranges), cmocka_unit_test(impact_corners),
+		cmocka_unit_test(scaling), cmocka_unit_test(capacity), cmocka_unit_test(repeats),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
