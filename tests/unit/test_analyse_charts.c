@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_analyse_charts.c - points for drawing, against brute force; and every analysis over more
+ * runs than are shown.
+ */
+#include "analyse_rig.h"
+#include "stats/stats.h"
+
+#define MANY 7001
+
+static void put(struct rig *r, const char *group, double x, double y)
+{
+	rig_text(r, "hardware.gpu", group);
+	rig_number(r, "output_throughput", x);
+	rig_number(r, "median_ttft_ms", y);
+	rig_run(r, 0);
+}
+
+static void resources(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	put(&r, "A", 1, 2);
+	put(&r, "B", 3, 4);
+	put(&r, "B", 3, INFINITY);
+	rig_number(&r, "output_throughput", 5);
+	rig_number(&r, "median_ttft_ms", 6);
+	rig_run(&r, 0);
+	v = rig_ask(&r, analyse_resources, "{\"x\": \"output_throughput\", \"y\": \"median_ttft_ms\", "
+		    "\"color\": \"hardware.gpu\"}");
+	assert_int_equal(rig_count(v, "points"), 3);
+	rig_near(v, "points/1/id", 2);
+	rig_near(v, "points/1/x", 3);
+	rig_near(v, "points/1/y", 4);
+	rig_same(v, "points/1/values/hardware.gpu", "B");
+	assert_int_equal(rig_count(v, "points/2/values"), 0);
+	rig_near(v, "total", 3);
+	rig_near(v, "shown", 3);
+	rig_near(v, "left_out", 1);
+	rig_same(v, "x/unit", "tokens/s");
+	rig_same(v, "y/better", "lower");
+	rig_refused(&r, analyse_resources, "{\"x\": \"a\"}", "/y");
+	rig_refused(&r, analyse_resources, "{\"y\": \"a\"}", "/x");
+	rig_refused(&r, analyse_resources, "{\"x\": \"a\", \"y\": \"b\", \"color\": 1}", "/color");
+	rig_refused(&r, analyse_resources, "{\"x\": \"a\", \"y\": \"b\", \"filter\": {\"or\": 1}}",
+		    "/filter/or");
+	rig_end(&r);
+}
+
+/* Thinned, but each frontier whole: by brute force. */
+static void pareto(void **state)
+{
+	static double x[MANY], y[MANY];
+	const struct json_value *points;
+	size_t frontier = 0, on = 0;
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (size_t i = 0; i < MANY; i++) {
+		x[i] = floor(rig_uniform(&r) * 200);
+		y[i] = floor(rig_uniform(&r) * 200);
+		put(&r, i % 3 ? "A" : "B", x[i], y[i]);
+	}
+	v = rig_ask(&r, analyse_pareto, "{\"x\": \"output_throughput\", \"y\": \"median_ttft_ms\", "
+		    "\"group\": [\"hardware.gpu\"]}");
+	rig_same(v, "better/x", "higher");
+	rig_same(v, "better/y", "lower");
+	assert_int_equal(rig_count(v, "groups"), 2);
+	rig_same(v, "groups/0/name", "A");
+	rig_near(v, "total", MANY);
+	assert_true(rig_real(v, "shown") < 5000);
+	for (size_t i = 0; i < MANY; i++) {
+		bool is_beaten = i % 3 == 0;
+
+		for (size_t k = 0; k < MANY && !is_beaten; k++)
+			is_beaten = k % 3 && x[k] >= x[i] && y[k] <= y[i] &&
+				    (x[k] > x[i] || y[k] < y[i]);
+		frontier += !is_beaten;
+	}
+	points = rig_at(v, "groups/0/points");
+	for (size_t i = 0; i < points->count; i++) {
+		const struct json_value *p = &points->item[i];
+		size_t at = (size_t)rig_real(p, "id") - 1;
+
+		assert_true(at % 3 && rig_real(p, "x") == x[at] && rig_real(p, "y") == y[at]);
+		if (!json_bool(json_get(p, "is_frontier"), false))
+			continue;
+		on++;
+		for (size_t k = 0; k < MANY; k++)
+			assert_false(k % 3 && x[k] >= x[at] && y[k] <= y[at] &&
+				     (x[k] > x[at] || y[k] < y[at]));
+	}
+	assert_int_equal(on, frontier);
+	/* The other way round. */
+	v = rig_ask(&r, analyse_pareto, "{\"x\": \"output_throughput\", \"y\": \"median_ttft_ms\", "
+		    "\"better\": {\"x\": \"lower\", \"y\": \"higher\"}}");
+	rig_same(v, "groups/0/name", "all runs");
+	rig_same(v, "better/x", "lower");
+	rig_refused(&r, analyse_pareto, "{\"x\": \"a\", \"y\": \"b\", \"better\": {\"y\": \"up\"}}",
+		    "/better/y");
+	rig_end(&r);
+}
+
+static void distribution(void **state)
+{
+	struct json_value *v;
+	double x[50], sum = 0;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 50; i++) {
+		x[i] = exp(rig_normal(&r));
+		put(&r, "A", 1, x[i]);
+	}
+	put(&r, "B", 1, 100);
+	put(&r, "B", 1, 100);
+	v = rig_ask(&r, analyse_distribution, "{\"metric\": \"median_ttft_ms\", "
+		    "\"group\": \"hardware.gpu\"}");
+	stats_sort(x, 50);
+	rig_near(v, "groups/0/n", 50);
+	rig_near(v, "groups/0/quantiles/0", x[0]);
+	rig_near(v, "groups/0/quantiles/1", stats_percentile(x, 50, 5));
+	rig_near(v, "groups/0/quantiles/3", stats_median(x, 50));
+	rig_near(v, "groups/0/quantiles/6", x[49]);
+	assert_int_equal(rig_count(v, "groups/0/histogram/edges"), 25);
+	rig_near(v, "groups/0/histogram/edges/0", x[0]);
+	rig_near(v, "groups/0/histogram/edges/24", 100);
+	for (int i = 0; i < 24; i++) {
+		double from = x[0] + (100 - x[0]) / 24 * i, to = x[0] + (100 - x[0]) / 24 * (i + 1);
+		double count = 0;
+
+		for (int k = 0; k < 50; k++)
+			count += x[k] >= from && x[k] < to;
+		rig_near(v, arena_printf(&r.arena, "groups/0/histogram/counts/%d", i), count);
+		sum += count;
+	}
+	rig_near(v, "groups/0/n", sum);
+	rig_near(v, "groups/1/histogram/counts/23", 2);
+	/* one value only */
+	v = rig_ask(&r, analyse_distribution, "{\"metric\": \"output_throughput\"}");
+	rig_near(v, "groups/0/histogram/counts/0", 52);
+	v = rig_ask(&r, analyse_distribution, "{\"metric\": \"none\"}");
+	assert_int_equal(rig_count(v, "groups"), 0);
+	rig_near(v, "left_out", 52);
+	rig_refused(&r, analyse_distribution, "{\"group\": []}", "/metric");
+	rig_end(&r);
+}
+
+static void parallel(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 10; i++)
+		put(&r, i % 2 ? "A" : "B", i, i == 3 ? (double)INFINITY : i);
+	v = rig_ask(&r, analyse_parallel, "{\"columns\": [\"hardware.gpu\", \"output_throughput\", "
+		    "\"median_ttft_ms\", \"none\"], \"limit\": 5}");
+	rig_same(v, "axes/0/kind", "text");
+	assert_int_equal(rig_count(v, "axes/0/values"), 2);
+	rig_same(v, "axes/0/values/0", "A");
+	rig_same(v, "axes/1/kind", "number");
+	rig_near(v, "axes/1/max", 9);
+	assert_int_equal(rig_count(v, "axes/1/values"), 0);
+	rig_same(v, "axes/2/kind", "text");
+	rig_same(v, "axes/2/values/9", "inf");
+	assert_int_equal(rig_count(v, "axes/3/values"), 0);
+	rig_near(v, "total", 10);
+	assert_int_equal(rig_count(v, "lines"), 5);
+	rig_near(v, "lines/4/id", 9);
+	rig_same(v, "lines/4/values/0", "B");
+	rig_near(v, "lines/4/values/1", 8);
+	assert_int_equal(rig_at(v, "lines/4/values/3")->kind, JSON_NULL);
+	rig_refused(&r, analyse_parallel, "{}", "/columns");
+	rig_refused(&r, analyse_parallel, "{\"columns\": [\"a\"], \"limit\": 0}", "/limit");
+	rig_refused(&r, analyse_parallel, "{\"columns\": [\"a\"], \"limit\": 2.5}", "/limit");
+	rig_end(&r);
+}
+
+/* More series than are shown: the largest, and nothing lost from the counts. */
+static void many_series(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 150; i++)
+		for (int k = 0; k <= i % 3; k++) {
+			rig_number(&r, "timestamp", 1e9 + k);
+			put(&r, arena_printf(&r.arena, "gpu %d", i), i, k);
+		}
+	v = rig_ask(&r, analyse_trends, "{\"metric\": \"output_throughput\"}");
+	assert_int_equal(rig_count(v, "series"), 100);
+	rig_same(v, "series/0/name", "gpu 2");
+	assert_int_equal(rig_count(v, "series/49/points"), 3);
+	assert_int_equal(rig_count(v, "series/50/points"), 2);
+	rig_near(v, "left_out", 300 - 50 * 5);
+	assert_true(rig_has_note(v, "150 series; the 100 with the most runs are shown"));
+	v = rig_ask(&r, analyse_distribution, "{\"metric\": \"output_throughput\", "
+		    "\"group\": [\"hardware.gpu\"]}");
+	rig_near(v, "groups_left_out", 50);
+	rig_end(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(resources), cmocka_unit_test(pareto),
+		cmocka_unit_test(distribution), cmocka_unit_test(parallel),
+		cmocka_unit_test(many_series),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
