@@ -26,8 +26,8 @@
 #define CONNECTIONS_HARD_MAX (4 * WEB_CONNECTIONS_MAX)
 #define INACTIVE_SECONDS 60           /* no byte either way */
 #define IDLE_NS 75000000000           /* without a request; longer than a browser waits */
-#define HEAD_NS 20000000000           /* for a first request's head */
-#define SLOW_NS 15000000000           /* for a body, before its speed counts */
+#define HEAD_NS 10000000000           /* for a first request's head */
+#define SLOW_NS 10000000000           /* for a body, before its speed counts */
 #define SLOW_BYTES_PER_S 1024
 #define STREAM_BLOCK_BYTES 65536
 #define HEADERS_SECURITY \

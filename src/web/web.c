@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -96,6 +97,18 @@ static int listen_at(struct web *w, struct err *e)
 	return 0;
 }
 
+/* Configurations may hold secrets: a new folder is its owner's alone. */
+static int make_folder(const char *path, struct err *e)
+{
+	bool is_new = !file_exists(path);
+
+	if (file_mkdirs(path, e) < 0)
+		return err_wrap(e, "--jobs-dir");
+	if (is_new && chmod(path, 0700) < 0)
+		return err_set(e, ERR_IO, "--jobs-dir: %s: %s", path, strerror(errno));
+	return 0;
+}
+
 int web_open(const struct web_opts *o, struct web **out, struct err *e)
 {
 	struct web *w = mem_alloc(sizeof(*w));
@@ -114,10 +127,8 @@ int web_open(const struct web_opts *o, struct web **out, struct err *e)
 	if ((o->token_file && auth_read(&w->auth, o->token_file, e) < 0) || listen_at(w, e) < 0 ||
 	    log_open(w, e) < 0)
 		goto fail;
-	if (file_mkdirs(o->folder, e) < 0) {
-		err_wrap(e, "--jobs-dir");
+	if (make_folder(o->folder, e) < 0)
 		goto fail;
-	}
 	*out = w;
 	return 0;
 fail:
@@ -169,6 +180,9 @@ bool web_stop(struct web *w)
 	int64_t until = clock_mono_ns() + WEB_STOP_SECONDS * 1000000000ll;
 
 	carrier_quiesce(w);
+	/* Who comes now is refused and does not wait. */
+	close(w->listener);
+	w->listener = -1;
 	atomic_store(&w->is_stopping, true);
 	launch_stop(w);
 	wait_for_requests(w, until);
