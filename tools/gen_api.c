@@ -336,7 +336,8 @@ static void put_content(struct json_writer *w, struct str type, const char *medi
 	json_end_object(w);
 }
 
-static void put_parameter(struct json_writer *w, struct str name, const char *in, struct api_note note)
+static void put_parameter(struct json_writer *w, struct str name, const char *in,
+			  struct api_note note)
 {
 	bool is_path = strcmp(in, "path") == 0;
 

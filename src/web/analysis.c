@@ -43,15 +43,15 @@ static int mark_add(const struct web_request *r, struct web_answer *a, struct er
 	struct change_mark m = { .text = STR(""), .who = r->who };
 	int64_t id;
 
-	if (ask_object(r, a, "series at kind text who", e) < 0 ||
-	    ask_text(r, a, "series", MARK_BYTES_MAX, true, &m.series, e) < 0 ||
-	    ask_text(r, a, "at", MARK_BYTES_MAX, true, &m.at, e) < 0 ||
-	    ask_text(r, a, "kind", MARK_BYTES_MAX, true, &m.kind, e) < 0 ||
-	    ask_text(r, a, "text", MARK_BYTES_MAX, false, &m.text, e) < 0 ||
-	    ask_text(r, a, "who", MARK_BYTES_MAX, false, &m.who, e) < 0)
+	if (asked_object(r, a, "series at kind text who", e) < 0 ||
+	    asked_text(r, a, "series", MARK_BYTES_MAX, true, &m.series, e) < 0 ||
+	    asked_text(r, a, "at", MARK_BYTES_MAX, true, &m.at, e) < 0 ||
+	    asked_text(r, a, "kind", MARK_BYTES_MAX, true, &m.kind, e) < 0 ||
+	    asked_text(r, a, "text", MARK_BYTES_MAX, false, &m.text, e) < 0 ||
+	    asked_text(r, a, "who", MARK_BYTES_MAX, false, &m.who, e) < 0)
 		return -1;
 	if (!str_is(m.kind, "expected") && !str_is(m.kind, "seen"))
-		return ask_wrong(a, e, r->arena, "/kind", "expected or seen");
+		return asked_wrong(a, e, r->arena, "/kind", "expected or seen");
 	if (store_mark_put(r->store, &m, &id, e) < 0)
 		return -1;
 	a->status = 201;
@@ -64,7 +64,7 @@ static int mark_drop(const struct web_request *r, struct web_answer *a, struct e
 {
 	int64_t id;
 
-	if (ask_number(r, a, "mark", &id, e) < 0)
+	if (asked_number(r, a, "mark", &id, e) < 0)
 		return -1;
 	if (store_mark_drop(r->store, id, e) < 0) {
 		if (e->code == ERR_USAGE)
@@ -89,70 +89,70 @@ static int read_marks(const struct web_request *r, struct json_value **out, stru
 	return rc;
 }
 
-static int ask_analysis(const struct web_request *r, struct web_answer *a, analyse_fn *answer,
+static int asked_analysis(const struct web_request *r, struct web_answer *a, analyse_fn *answer,
 			bool has_marks, struct err *e)
 {
 	struct analyse_request q = { .view = r->view, .body = r->body, .arena = r->arena };
 	struct json_value *set = NULL;
 
 	if (!r->body || r->body->kind != JSON_OBJECT)
-		return ask_wrong(a, e, r->arena, "", "a JSON object");
+		return asked_wrong(a, e, r->arena, "", "a JSON object");
 	if (has_marks && read_marks(r, &set, e) < 0)
 		return -1;
 	q.marks = set;
 	if (answer(&q, &a->json, e) < 0)
-		return ask_failed(a, r->arena, e);
+		return asked_failed(a, r->arena, e);
 	return 0;
 }
 
 static int compare(const struct web_request *r, struct web_answer *a, struct err *e)
 {
-	return ask_analysis(r, a, analyse_compare, false, e);
+	return asked_analysis(r, a, analyse_compare, false, e);
 }
 
 static int trends(const struct web_request *r, struct web_answer *a, struct err *e)
 {
-	return ask_analysis(r, a, analyse_trends, true, e);
+	return asked_analysis(r, a, analyse_trends, true, e);
 }
 
 static int regression(const struct web_request *r, struct web_answer *a, struct err *e)
 {
-	return ask_analysis(r, a, analyse_regression, true, e);
+	return asked_analysis(r, a, analyse_regression, true, e);
 }
 
 static int impact(const struct web_request *r, struct web_answer *a, struct err *e)
 {
-	return ask_analysis(r, a, analyse_impact, false, e);
+	return asked_analysis(r, a, analyse_impact, false, e);
 }
 
 static int scaling(const struct web_request *r, struct web_answer *a, struct err *e)
 {
-	return ask_analysis(r, a, analyse_scaling, false, e);
+	return asked_analysis(r, a, analyse_scaling, false, e);
 }
 
 static int capacity(const struct web_request *r, struct web_answer *a, struct err *e)
 {
-	return ask_analysis(r, a, analyse_capacity, false, e);
+	return asked_analysis(r, a, analyse_capacity, false, e);
 }
 
 static int resources(const struct web_request *r, struct web_answer *a, struct err *e)
 {
-	return ask_analysis(r, a, analyse_resources, false, e);
+	return asked_analysis(r, a, analyse_resources, false, e);
 }
 
 static int pareto(const struct web_request *r, struct web_answer *a, struct err *e)
 {
-	return ask_analysis(r, a, analyse_pareto, false, e);
+	return asked_analysis(r, a, analyse_pareto, false, e);
 }
 
 static int distribution(const struct web_request *r, struct web_answer *a, struct err *e)
 {
-	return ask_analysis(r, a, analyse_distribution, false, e);
+	return asked_analysis(r, a, analyse_distribution, false, e);
 }
 
 static int parallel(const struct web_request *r, struct web_answer *a, struct err *e)
 {
-	return ask_analysis(r, a, analyse_parallel, false, e);
+	return asked_analysis(r, a, analyse_parallel, false, e);
 }
 
 static const struct web_route routes[] = {

@@ -19,31 +19,33 @@ static int list(const struct web_request *r, struct web_answer *a, struct err *e
 	struct answer answer;
 	struct ask ask;
 
-	if (ask_body(r, a, members, r->arena, &body, e) < 0 ||
-	    ask_read(body, members, r->arena, a, &ask, e) < 0)
+	if (asked_body(r, a, members, r->arena, &body, e) < 0 ||
+	    asked_read(body, members, r->arena, a, &ask, e) < 0)
 		return -1;
 	if (!ask.query.column)
 		filters_usual_columns(r->view, r->arena, &ask.query);
 	if (index_query(r->view, &ask.query, r->arena, &answer, e) < 0)
-		return ask_wrong(a, e, r->arena, "/cursor", "what the page before gave as \"next\"");
+		return asked_wrong(a, e, r->arena, "/cursor", "what the page before gave as \"next\"");
 	data_put_page(&a->json, &ask.query, &answer);
 	return 0;
 }
 
 /*
- * A facet leaves the filter's own conditions on its column out; a filter that is denied twice has
- * none at its top, so that these counts are of the runs that match.
+ * A facet leaves out what the filter's top says about its column alone. Beside an empty "or",
+ * which is false and about nothing, the filter is never about one column alone, so that these
+ * counts are of the runs that match.
  */
 static const struct filter *whole(const struct filter *f, struct arena *a)
 {
-	struct filter *twice = arena_alloc(a, 2 * sizeof(*twice));
+	struct filter *either = arena_alloc(a, sizeof(*either));
+	struct filter *none = arena_alloc(a, sizeof(*none));
 
-	for (size_t i = 0; i < 2; i++) {
-		twice[i] = (struct filter){ .kind = FILTER_NOT, .n_parts = 1 };
-		twice[i].part = arena_alloc(a, sizeof(*twice[i].part));
-		twice[i].part[0] = i ? (struct filter *)f : &twice[1];
-	}
-	return &twice[0];
+	*none = (struct filter){ .kind = FILTER_OR };
+	*either = (struct filter){ .kind = FILTER_OR, .n_parts = 2 };
+	either->part = arena_alloc(a, 2 * sizeof(*either->part));
+	either->part[0] = (struct filter *)f;
+	either->part[1] = none;
+	return either;
 }
 
 static void put_counts(struct json_writer *w, const char *key, const struct facet *f)
@@ -70,8 +72,8 @@ static int summary(const struct web_request *r, struct web_answer *a, struct err
 	struct answer answer;
 	struct ask ask;
 
-	if (ask_body(r, a, members, r->arena, &body, e) < 0 ||
-	    ask_read(body, members, r->arena, a, &ask, e) < 0)
+	if (asked_body(r, a, members, r->arena, &body, e) < 0 ||
+	    asked_read(body, members, r->arena, a, &ask, e) < 0)
 		return -1;
 	if (!ask.query.statistic)
 		filters_usual_statistics(r->view, r->arena, &ask.query);
@@ -96,7 +98,7 @@ static int find(const struct web_request *r, struct web_answer *a, struct run_wh
 {
 	int64_t id;
 
-	if (ask_run(r, a, &id, e) < 0)
+	if (asked_run(r, a, &id, e) < 0)
 		return -1;
 	if (store_run(r->store, id, r->arena, out, e) < 0) {
 		if (e->code == ERR_USAGE)
@@ -253,7 +255,7 @@ static int arrays(const struct web_request *r, struct web_answer *a, struct err 
 	if (find(r, a, &run, e) < 0)
 		return -1;
 	if (!run.has_arrays)
-		return ask_refuse(a, 404, e, "run %lld has no per-request arrays", (long long)run.id);
+		return asked_refuse(a, 404, e, "run %lld has no per-request arrays", (long long)run.id);
 	rc = store_run_arrays(r->store, run.id, &text, e);
 	if (rc == 0) {
 		web_bytes(a, "application/json");

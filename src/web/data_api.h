@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* web/data_api.h - what the API is, in its own words: an OpenAPI 3.1 document made of schema/api.json. */
+/* web/data_api.h - the API in its own words: an OpenAPI 3.1 document, made of schema/api.json. */
 #pragma once
 #include "web/route.h"
 

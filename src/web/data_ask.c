@@ -6,14 +6,14 @@
 
 /* ---- errors ---- */
 
-int ask_wrong(struct web_answer *a, struct err *e, struct arena *arena, const char *pointer,
+int asked_wrong(struct web_answer *a, struct err *e, struct arena *arena, const char *pointer,
 	      const char *expected)
 {
 	a->pointer = str_of(arena_printf(arena, "%s", pointer));
 	return err_set(e, ERR_USAGE, "%s: expected %s", *pointer ? pointer : "the body", expected);
 }
 
-int ask_refuse(struct web_answer *a, unsigned status, struct err *e, const char *fmt, ...)
+int asked_refuse(struct web_answer *a, unsigned status, struct err *e, const char *fmt, ...)
 {
 	char text[sizeof(e->text)];
 	va_list args;
@@ -35,7 +35,7 @@ static int unknown(struct web_answer *a, struct err *e, struct arena *arena, str
 	return err_set(e, ERR_USAGE, "%s: no such member; expected one of: %s", pointer, known);
 }
 
-int ask_failed(struct web_answer *a, struct arena *arena, struct err *e)
+int asked_failed(struct web_answer *a, struct arena *arena, struct err *e)
 {
 	const char *colon = strstr(e->text, ": ");
 
@@ -57,7 +57,7 @@ struct reader {
 
 static int wrong(struct reader *r, const char *pointer, const char *expected)
 {
-	return ask_wrong(r->answer, r->err, r->arena, pointer, expected);
+	return asked_wrong(r->answer, r->err, r->arena, pointer, expected);
 }
 
 static int too_many(struct reader *r, const char *pointer, size_t max, const char *limit)
@@ -71,7 +71,7 @@ static int read_filter(struct reader *r, const struct json_value *v, const char 
 	struct filter *f;
 
 	if (filter_read(v, pointer, r->arena, &f, r->err) < 0)
-		return ask_failed(r->answer, r->arena, r->err);
+		return asked_failed(r->answer, r->arena, r->err);
 	r->ask->query.filter = f;
 	return 0;
 }
@@ -222,7 +222,7 @@ static int read_format(struct reader *r, const struct json_value *v, const char 
 enum spelling { TEXT, WHOLE, JSON, NAMES, SORT };
 
 static const struct member {
-	enum ask_member bit;
+	enum asked_member bit;
 	const char *name;
 	enum spelling spelling;
 	int (*read)(struct reader *r, const struct json_value *v, const char *pointer);
@@ -261,7 +261,7 @@ static int refuse_unknown(struct reader *r, struct str name, unsigned members)
 	return rc;
 }
 
-int ask_read(const struct json_value *body, unsigned members, struct arena *arena,
+int asked_read(const struct json_value *body, unsigned members, struct arena *arena,
 	     struct web_answer *a, struct ask *out, struct err *e)
 {
 	struct reader r = { arena, a, out, e };
@@ -382,7 +382,7 @@ static int value_of_param(struct reader *r, const struct member *m, struct str t
 	return 0;
 }
 
-int ask_of_params(const struct web_request *r, struct web_answer *a, unsigned members,
+int asked_of_params(const struct web_request *r, struct web_answer *a, unsigned members,
 		  struct arena *arena, const struct json_value **out, struct err *e)
 {
 	struct json_value *body = arena_alloc(arena, sizeof(*body));
@@ -406,22 +406,22 @@ int ask_of_params(const struct web_request *r, struct web_answer *a, unsigned me
 	return 0;
 }
 
-int ask_body(const struct web_request *r, struct web_answer *a, unsigned members,
+int asked_body(const struct web_request *r, struct web_answer *a, unsigned members,
 	     struct arena *arena, const struct json_value **out, struct err *e)
 {
 	if (strcmp(r->method, "GET") == 0 || strcmp(r->method, "HEAD") == 0)
-		return ask_of_params(r, a, members, arena, out, e);
+		return asked_of_params(r, a, members, arena, out, e);
 	*out = r->body;
 	return 0;
 }
 
 /* ---- single members, and what a path names ---- */
 
-int ask_object(const struct web_request *r, struct web_answer *a, const char *members,
+int asked_object(const struct web_request *r, struct web_answer *a, const char *members,
 	       struct err *e)
 {
 	if (!r->body || r->body->kind != JSON_OBJECT)
-		return ask_wrong(a, e, r->arena, "", "a JSON object");
+		return asked_wrong(a, e, r->arena, "", "a JSON object");
 	for (size_t i = 0; i < r->body->count; i++) {
 		struct str rest = str_of(members), key = r->body->key[i];
 		bool is_known = false;
@@ -434,7 +434,7 @@ int ask_object(const struct web_request *r, struct web_answer *a, const char *me
 	return 0;
 }
 
-int ask_text(const struct web_request *r, struct web_answer *a, const char *name, size_t max,
+int asked_text(const struct web_request *r, struct web_answer *a, const char *name, size_t max,
 	     bool is_needed, struct str *out, struct err *e)
 {
 	const struct json_value *v = json_get(r->body, name);
@@ -443,33 +443,33 @@ int ask_text(const struct web_request *r, struct web_answer *a, const char *name
 		return 0;
 	if (!v || v->kind != JSON_STRING || v->text.n > max || (is_needed && !v->text.n) ||
 	    memchr(v->text.p, 0, v->text.n))
-		return ask_wrong(a, e, r->arena, arena_printf(r->arena, "/%s", name),
+		return asked_wrong(a, e, r->arena, arena_printf(r->arena, "/%s", name),
 				 arena_printf(r->arena, "a text of %d to %zu bytes", is_needed,
 					      max));
 	*out = v->text;
 	return 0;
 }
 
-int ask_number(const struct web_request *r, struct web_answer *a, const char *what, int64_t *id,
+int asked_number(const struct web_request *r, struct web_answer *a, const char *what, int64_t *id,
 	       struct err *e)
 {
 	if (str_to_i64(r->id[0], id) && *id > 0)
 		return 0;
-	return ask_refuse(a, 404, e, "there is no %s \"%.*s\"", what,
+	return asked_refuse(a, 404, e, "there is no %s \"%.*s\"", what,
 			  (int)(r->id[0].n < 100 ? r->id[0].n : 100), r->id[0].p);
 }
 
-int ask_run(const struct web_request *r, struct web_answer *a, int64_t *id, struct err *e)
+int asked_run(const struct web_request *r, struct web_answer *a, int64_t *id, struct err *e)
 {
 	struct row row;
 	unsigned flags;
 
-	if (str_to_i64(r->id[0], id) && *id > 0 && index_row(r->view, *id, r->arena, &row, &flags) &&
-	    !(flags & INDEX_REMOVED))
+	if (str_to_i64(r->id[0], id) && *id > 0 &&
+	    index_row(r->view, *id, r->arena, &row, &flags) && !(flags & INDEX_REMOVED))
 		return 0;
 	*id = store_find(r->store, r->id[0]);
 	if (*id)
 		return 0;
-	return ask_refuse(a, 404, e, "there is no run \"%.*s\"",
+	return asked_refuse(a, 404, e, "there is no run \"%.*s\"",
 			  (int)(r->id[0].n < 100 ? r->id[0].n : 100), r->id[0].p);
 }

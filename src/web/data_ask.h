@@ -19,10 +19,10 @@
 #define ASK_BINS_MAX 1000
 
 /* Which members a route knows. */
-enum ask_member {
-	ASK_FILTER = 1, ASK_SHOWN = 2, ASK_SORT = 4, ASK_LIMIT = 8, ASK_CURSOR = 16, ASK_COLUMNS = 32,
-	ASK_FACETS = 64, ASK_FACET_VALUES = 128, ASK_BINS = 256, ASK_STATISTICS = 512,
-	ASK_FORMAT = 1024,
+enum asked_member {
+	ASK_FILTER = 1, ASK_SHOWN = 2, ASK_SORT = 4, ASK_LIMIT = 8, ASK_CURSOR = 16,
+	ASK_COLUMNS = 32, ASK_FACETS = 64, ASK_FACET_VALUES = 128, ASK_BINS = 256,
+	ASK_STATISTICS = 512, ASK_FORMAT = 1024,
 };
 
 struct ask {
@@ -33,33 +33,33 @@ struct ask {
 };
 
 /* The question of a GET, as the object that a POST would have sent. */
-int ask_of_params(const struct web_request *r, struct web_answer *a, unsigned members,
+int asked_of_params(const struct web_request *r, struct web_answer *a, unsigned members,
 		  struct arena *arena, const struct json_value **out, struct err *e);
-/* body of any request: that of POST, or ask_of_params. */
-int ask_body(const struct web_request *r, struct web_answer *a, unsigned members,
+/* body of any request: that of POST, or asked_of_params. */
+int asked_body(const struct web_request *r, struct web_answer *a, unsigned members,
 	     struct arena *arena, const struct json_value **out, struct err *e);
 /* What is read lies in arena or is borrowed from body. */
-int ask_read(const struct json_value *body, unsigned members, struct arena *arena,
+int asked_read(const struct json_value *body, unsigned members, struct arena *arena,
 	     struct web_answer *a, struct ask *out, struct err *e);
 
 /* ---- for all who read requests ---- */
 
 /* -1 with "POINTER: expected ..." */
-int ask_wrong(struct web_answer *a, struct err *e, struct arena *arena, const char *pointer,
+int asked_wrong(struct web_answer *a, struct err *e, struct arena *arena, const char *pointer,
 	      const char *expected);
 /* -1, told with this status; the sentence is the format's. */
 __attribute__((format(printf, 4, 5)))
-int ask_refuse(struct web_answer *a, unsigned status, struct err *e, const char *fmt, ...);
+int asked_refuse(struct web_answer *a, unsigned status, struct err *e, const char *fmt, ...);
 /* After a function that put a pointer in front of its sentence: tells the client that pointer. */
-int ask_failed(struct web_answer *a, struct arena *arena, struct err *e);
+int asked_failed(struct web_answer *a, struct arena *arena, struct err *e);
 /* A member that must be a text of 1 to max bytes; when it may be missing, *out stays. */
-int ask_text(const struct web_request *r, struct web_answer *a, const char *name, size_t max,
+int asked_text(const struct web_request *r, struct web_answer *a, const char *name, size_t max,
 	     bool is_needed, struct str *out, struct err *e);
 /* The number in the path; 404 when it is none. */
-int ask_number(const struct web_request *r, struct web_answer *a, const char *what, int64_t *id,
+int asked_number(const struct web_request *r, struct web_answer *a, const char *what, int64_t *id,
 	       struct err *e);
 /* The run that {id} of the path means, by number or run_id; 404 when there is none. */
-int ask_run(const struct web_request *r, struct web_answer *a, int64_t *id, struct err *e);
+int asked_run(const struct web_request *r, struct web_answer *a, int64_t *id, struct err *e);
 /* The body must be an object of no other members than these (blank-separated). */
-int ask_object(const struct web_request *r, struct web_answer *a, const char *members,
+int asked_object(const struct web_request *r, struct web_answer *a, const char *members,
 	       struct err *e);

@@ -5,10 +5,10 @@
  * Pages are asked of one view, which is held until the last byte is sent, so a file is one data
  * version whatever is uploaded meanwhile; memory is that of one page.
  *
- * CSV as RFC 4180 has it: a line of names, lines end with CR LF, cells with a comma, a quote or a
- * line's end are quoted. A text that a spreadsheet would take for a formula (it begins with = + - @,
- * a tab or CR) gets an apostrophe in front; numbers are left as they are. An absent cell is empty,
- * null is null, an infinite number inf. A JSON line is the run's number and its cells.
+ * CSV as RFC 4180 has it: a line of names, lines end with CR LF, cells with a comma, a quote or
+ * a line's end are quoted. A text that a spreadsheet would take for a formula (it begins with
+ * = + - @, a tab or CR) gets an apostrophe in front; numbers are left as they are. An absent cell
+ * is empty, null is null, an infinite number inf. A JSON line is the run's number and its cells.
  */
 #include "base/mem.h"
 #include "web/data_ask.h"
@@ -167,14 +167,14 @@ static int read_question(const struct web_request *r, struct web_answer *a, stru
 	struct ask ask;
 	int rc = 0;
 
-	if (ask_body(r, a, members, r->arena, &body, e) < 0)
+	if (asked_body(r, a, members, r->arena, &body, e) < 0)
 		return -1;
 	if (body) {
 		json_put_value(&w, body);
 		rc = json_parse(&x->asked, arena_str(&x->asked, buf_str(&text)), &own, e);
 	}
 	buf_release(&text);
-	if (rc < 0 || ask_read(own, members, &x->asked, a, &ask, e) < 0)
+	if (rc < 0 || asked_read(own, members, &x->asked, a, &ask, e) < 0)
 		return -1;
 	x->query = ask.query;
 	x->is_csv = str_is(ask.format, "csv");
@@ -208,7 +208,7 @@ static int check_rows(struct export *x, struct web_answer *a, struct err *e)
 	if (x->left <= EXPORT_ROWS_MAX)
 		return 0;
 	a->pointer = STR("/limit");
-	return ask_refuse(a, 413, e, "%zu runs match, at most %d go into one file (EXPORT_ROWS_MAX); "
+	return asked_refuse(a, 413, e, "%zu runs match, at most %d go into one file (EXPORT_ROWS_MAX); "
 			  "expected a narrower filter or a limit", answer.total, EXPORT_ROWS_MAX);
 }
 

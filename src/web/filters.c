@@ -78,8 +78,8 @@ static int options(const struct web_request *r, struct web_answer *a, struct err
 	struct filters_split split;
 	struct ask ask;
 
-	if (ask_body(r, a, members, r->arena, &body, e) < 0 ||
-	    ask_read(body, members, r->arena, a, &ask, e) < 0 ||
+	if (asked_body(r, a, members, r->arena, &body, e) < 0 ||
+	    asked_read(body, members, r->arena, a, &ask, e) < 0 ||
 	    filters_split(r->view, &ask.query, r->arena, &split, e) < 0)
 		return -1;
 	json_key(&a->json, "total");
@@ -105,7 +105,7 @@ static int apply(const struct web_request *r, struct web_answer *a, struct err *
 	struct answer answer;
 	struct ask ask;
 
-	if (ask_read(r->body, members, r->arena, a, &ask, e) < 0)
+	if (asked_read(r->body, members, r->arena, a, &ask, e) < 0)
 		return -1;
 	if (!ask.query.column)
 		filters_usual_columns(r->view, r->arena, &ask.query);
@@ -113,7 +113,7 @@ static int apply(const struct web_request *r, struct web_answer *a, struct err *
 	    filters_auto_facets(r->view, &ask.query, r->arena, e) < 0)
 		return -1;
 	if (index_query(r->view, &ask.query, r->arena, &answer, e) < 0)
-		return ask_wrong(a, e, r->arena, "/cursor", "what the page before gave as \"next\"");
+		return asked_wrong(a, e, r->arena, "/cursor", "what the page before gave as \"next\"");
 	data_put_page(&a->json, &ask.query, &answer);
 	json_key(&a->json, "facets");
 	json_begin_array(&a->json);
@@ -158,13 +158,13 @@ static int read_preset(const struct web_request *r, struct web_answer *a, bool i
 	struct json_writer w = json_writer(&text);
 	bool is_over;
 
-	if (ask_object(r, a, "name body", e) < 0 ||
-	    ask_text(r, a, "name", PRESET_NAME_BYTES_MAX, is_new, name, e) < 0)
+	if (asked_object(r, a, "name body", e) < 0 ||
+	    asked_text(r, a, "name", PRESET_NAME_BYTES_MAX, is_new, name, e) < 0)
 		return -1;
 	if (!is_new && json_get(r->body, "name") && !name->n)
-		return ask_wrong(a, e, r->arena, "/name", "a name");
+		return asked_wrong(a, e, r->arena, "/name", "a name");
 	if (!given)
-		return is_new ? ask_wrong(a, e, r->arena, "/body", "what the preset is to hold") : 0;
+		return is_new ? asked_wrong(a, e, r->arena, "/body", "what the preset is to hold") : 0;
 	json_put_value(&w, given);
 	is_over = text.is_over;
 	*body = arena_str(r->arena, buf_str(&text));
@@ -172,13 +172,13 @@ static int read_preset(const struct web_request *r, struct web_answer *a, bool i
 	if (!is_over)
 		return 0;
 	a->pointer = STR("/body");
-	return ask_refuse(a, 413, e, "/body: expected at most %u bytes (PRESET_BODY_BYTES_MAX)",
+	return asked_refuse(a, 413, e, "/body: expected at most %u bytes (PRESET_BODY_BYTES_MAX)",
 			  PRESET_BODY_BYTES_MAX);
 }
 
 /* What the store refuses here is a name that is taken. */
-static int put_preset(const struct web_request *r, struct web_answer *a, int64_t id, struct str name,
-		      struct str body, struct err *e)
+static int put_preset(const struct web_request *r, struct web_answer *a, int64_t id,
+		      struct str name, struct str body, struct err *e)
 {
 	int64_t out = id;
 
@@ -210,7 +210,7 @@ static int preset_change(const struct web_request *r, struct web_answer *a, stru
 	int64_t id;
 	size_t n;
 
-	if (ask_number(r, a, "preset", &id, e) < 0 ||
+	if (asked_number(r, a, "preset", &id, e) < 0 ||
 	    read_preset(r, a, false, &name, &body, e) < 0 ||
 	    store_presets(r->store, r->arena, &p, &n, e) < 0)
 		return -1;
@@ -218,7 +218,7 @@ static int preset_change(const struct web_request *r, struct web_answer *a, stru
 		if (p[i].id == id)
 			old = &p[i];
 	if (!old)
-		return ask_refuse(a, 404, e, "there is no preset %lld", (long long)id);
+		return asked_refuse(a, 404, e, "there is no preset %lld", (long long)id);
 	return put_preset(r, a, id, name.n ? name : old->name, body.n ? body : old->body, e);
 }
 
@@ -226,7 +226,7 @@ static int preset_drop(const struct web_request *r, struct web_answer *a, struct
 {
 	int64_t id;
 
-	if (ask_number(r, a, "preset", &id, e) < 0)
+	if (asked_number(r, a, "preset", &id, e) < 0)
 		return -1;
 	if (store_preset_drop(r->store, id, e) < 0) {
 		if (e->code == ERR_USAGE)

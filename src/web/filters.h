@@ -31,10 +31,10 @@ double filters_entropy(const size_t *count, size_t n);
 /* Counts every column for the filter of q. */
 int filters_split(const struct index_view *v, const struct query *q, struct arena *a,
 		  struct filters_split *out, struct err *e);
-/* Names the facets of q: the columns that split its runs most. Constant ones are never among them. */
+/* Names the facets of q: the columns that split its runs most; never constant ones. */
 int filters_auto_facets(const struct index_view *v, struct query *q, struct arena *a,
 			struct err *e);
-/* Names the columns of q: those that say what a run was and how it went, as far as there are such. */
+/* Names the columns of q: what a run was and how it went, as far as there are such columns. */
 void filters_usual_columns(const struct index_view *v, struct arena *a, struct query *q);
 /* Likewise its statistics. */
 void filters_usual_statistics(const struct index_view *v, struct arena *a, struct query *q);

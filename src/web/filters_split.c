@@ -114,8 +114,9 @@ static int sample(const struct index_view *v, const struct query *q, const struc
 		  const struct column_info *const *info, size_t n, struct arena *a,
 		  struct filters_item *item, struct err *e)
 {
-	struct query few = { .filter = q->filter, .shown = q->shown, .only_flagged = q->only_flagged,
-			     .limit = FILTERS_SAMPLE_ROWS, .column = name, .n_columns = n };
+	struct query few = { .filter = q->filter, .shown = q->shown,
+			     .only_flagged = q->only_flagged, .limit = FILTERS_SAMPLE_ROWS,
+			     .column = name, .n_columns = n };
 	size_t count[FILTERS_SAMPLE_ROWS];
 	struct answer rows;
 

@@ -10,9 +10,9 @@ static int annotation_add(const struct web_request *r, struct web_answer *a, str
 	struct str text, who = r->who;
 	int64_t run, id;
 
-	if (ask_run(r, a, &run, e) < 0 || ask_object(r, a, "text who", e) < 0 ||
-	    ask_text(r, a, "text", REMARK_BYTES_MAX, true, &text, e) < 0 ||
-	    ask_text(r, a, "who", WHO_BYTES_MAX, false, &who, e) < 0 ||
+	if (asked_run(r, a, &run, e) < 0 || asked_object(r, a, "text who", e) < 0 ||
+	    asked_text(r, a, "text", REMARK_BYTES_MAX, true, &text, e) < 0 ||
+	    asked_text(r, a, "who", WHO_BYTES_MAX, false, &who, e) < 0 ||
 	    store_annotate(r->store, run, text, who, &id, e) < 0)
 		return -1;
 	a->status = 201;
@@ -25,7 +25,7 @@ static int annotation_drop(const struct web_request *r, struct web_answer *a, st
 {
 	int64_t id;
 
-	if (ask_number(r, a, "annotation", &id, e) < 0)
+	if (asked_number(r, a, "annotation", &id, e) < 0)
 		return -1;
 	if (store_annotation_drop(r->store, id, e) < 0) {
 		if (e->code == ERR_USAGE)
@@ -40,9 +40,9 @@ static int exclude(const struct web_request *r, struct web_answer *a, struct err
 	struct str reason, who = r->who;
 	int64_t run;
 
-	if (ask_run(r, a, &run, e) < 0 || ask_object(r, a, "reason who", e) < 0 ||
-	    ask_text(r, a, "reason", REMARK_BYTES_MAX, true, &reason, e) < 0 ||
-	    ask_text(r, a, "who", WHO_BYTES_MAX, false, &who, e) < 0)
+	if (asked_run(r, a, &run, e) < 0 || asked_object(r, a, "reason who", e) < 0 ||
+	    asked_text(r, a, "reason", REMARK_BYTES_MAX, true, &reason, e) < 0 ||
+	    asked_text(r, a, "who", WHO_BYTES_MAX, false, &who, e) < 0)
 		return -1;
 	return store_exclude(r->store, run, reason, who, e);
 }
@@ -51,7 +51,7 @@ static int exclude_no_more(const struct web_request *r, struct web_answer *a, st
 {
 	int64_t run;
 
-	if (ask_run(r, a, &run, e) < 0)
+	if (asked_run(r, a, &run, e) < 0)
 		return -1;
 	return store_exclude(r->store, run, STR(""), r->who, e);
 }

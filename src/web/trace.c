@@ -61,11 +61,11 @@ static int list(const struct web_request *r, struct web_answer *a, struct err *e
 	struct ask ask;
 	size_t n, shown = 0, at = 0;
 
-	if (ask_body(r, a, ASK_LIMIT | ASK_CURSOR, r->arena, &body, e) < 0 ||
-	    ask_read(body, ASK_LIMIT | ASK_CURSOR, r->arena, a, &ask, e) < 0)
+	if (asked_body(r, a, ASK_LIMIT | ASK_CURSOR, r->arena, &body, e) < 0 ||
+	    asked_read(body, ASK_LIMIT | ASK_CURSOR, r->arena, a, &ask, e) < 0)
 		return -1;
 	if (ask.query.cursor.n && (!str_to_i64(ask.query.cursor, &before) || before < 1))
-		return ask_wrong(a, e, r->arena, "/cursor", "what the page before gave as \"next\"");
+		return asked_wrong(a, e, r->arena, "/cursor", "what the page before gave as \"next\"");
 	if (store_traces(r->store, 0, r->arena, &t, &n, e) < 0)
 		return -1;
 	qsort(t, n, sizeof(*t), newest_first);
@@ -90,7 +90,7 @@ static int download(const struct web_request *r, struct web_answer *a, struct er
 	int64_t id;
 	int fd;
 
-	if (ask_number(r, a, "trace", &id, e) < 0)
+	if (asked_number(r, a, "trace", &id, e) < 0)
 		return -1;
 	fd = store_trace_open(r->store, id, r->arena, &t, e);
 	if (fd < 0) {
@@ -108,7 +108,7 @@ static int drop(const struct web_request *r, struct web_answer *a, struct err *e
 {
 	int64_t id;
 
-	if (ask_number(r, a, "trace", &id, e) < 0)
+	if (asked_number(r, a, "trace", &id, e) < 0)
 		return -1;
 	if (store_trace_drop(r->store, id, e) < 0) {
 		if (e->code == ERR_USAGE)
@@ -165,7 +165,7 @@ static int attach(const struct web_request *r, struct web_answer *a, struct err 
 	struct part part;
 	int64_t run, id;
 
-	if (ask_run(r, a, &run, e) < 0 || check_form(r, e) < 0 || parts_open(r, &parts, e) < 0)
+	if (asked_run(r, a, &run, e) < 0 || check_form(r, e) < 0 || parts_open(r, &parts, e) < 0)
 		return -1;
 	json_key(&a->json, "ids");
 	json_begin_array(&a->json);

@@ -245,6 +245,22 @@ export interface JobFile {
 	reason: string | null;
 }
 
+export interface JobHead {
+	job_id: string;
+	kind: 'upload' | 'run';
+	state: JobState;
+	/** seconds since 1970 */
+	created: number;
+	ended: number | null;
+	/** files */
+	total: number;
+	done: number;
+	counts: JobCounts;
+	/** what its kind keeps */
+	detail: Record<string, unknown>;
+	run_ids: string[];
+}
+
 export type JobState = 'waiting' | 'running' | 'done' | 'failed' | 'cancelled';
 
 export interface CompareRequest {
@@ -369,7 +385,29 @@ export interface LaunchRequest {
 	config: string;
 }
 
-export interface Finding { line: number; column: number; text: string }
+export interface Finding {
+	level: 'error' | 'warning';
+	line: number | null;
+	column: number | null;
+	text: string;
+}
+
+export interface Example {
+	name: string;
+	/** its first line */
+	title: string;
+	config: string;
+}
+
+export interface LaunchSection { name: string; keys: LaunchKey[] }
+
+export interface LaunchKey {
+	key: string;
+	value: string | null;
+	default: string | null;
+	help: string | null;
+	group?: string;
+}
 
 export interface LoginRequest { token: string }
 
@@ -380,9 +418,13 @@ export interface Health extends Answer {
 	runs: number;
 	is_read_only: boolean;
 	needs_token: boolean;
+	can_launch: boolean;
 }
 
-export interface Login extends Answer { ok: boolean }
+export interface Login extends Answer {
+	/** the token's name */
+	who: string | null;
+}
 
 export interface Options extends Answer {
 	/** columns */
@@ -439,6 +481,8 @@ export interface Run extends Answer {
 
 export interface Created extends Answer { id: number }
 
+export interface Attached extends Answer { ids: number[] }
+
 export type Done = Answer;
 
 export interface Summary extends Answer {
@@ -454,12 +498,26 @@ export interface Upload extends Answer { results: PutResult[]; notes: string[] }
 
 export interface JobStarted extends Answer { job_id: string }
 
+export interface BatchStarted extends Answer {
+	job_id: string;
+	/** files */
+	total: number;
+}
+
 export interface UploadJob extends Answer {
 	job_id: string;
+	kind: 'upload' | 'run';
 	state: JobState;
+	/** seconds since 1970 */
+	created: number;
+	ended: number | null;
+	/** files */
 	total: number;
 	done: number;
 	counts: JobCounts;
+	/** what its kind keeps */
+	detail: Record<string, unknown>;
+	run_ids: string[];
 	files: JobFile[];
 }
 
@@ -467,13 +525,19 @@ export interface Job extends Answer {
 	job_id: string;
 	kind: 'upload' | 'run';
 	state: JobState;
+	/** seconds since 1970 */
 	created: number;
 	ended: number | null;
-	detail: unknown;
+	/** files */
+	total: number;
+	done: number;
+	counts: JobCounts;
+	/** what its kind keeps */
+	detail: Record<string, unknown>;
 	run_ids: string[];
 }
 
-export interface Jobs extends Answer { items: unknown[] }
+export interface Jobs extends Answer { total: number; items: JobHead[]; next: null }
 
 export interface Compare extends Answer {
 	groups: CompareSide[];
@@ -509,7 +573,14 @@ export interface Marks extends Answer { items: Mark[] }
 
 export interface LaunchCheck extends Answer { ok: boolean; findings: Finding[]; plan: unknown }
 
-export interface Examples extends Answer { items: unknown[] }
+export interface Examples extends Answer { items: Example[] }
+
+export interface LaunchSchema extends Answer {
+	/** of a configuration */
+	sections: LaunchSection[];
+	/** of an engine */
+	arguments: LaunchKey[];
+}
 
 export interface CompareSide {
 	name: string;
@@ -671,6 +742,7 @@ export interface Routes {
 	'GET /metrics': { query: undefined; request: undefined; answer: string };
 	'GET /api/openapi.json': { query: undefined; request: undefined; answer: unknown };
 	'POST /api/login': { query: undefined; request: LoginRequest; answer: Login };
+	'POST /api/logout': { query: undefined; request: undefined; answer: Login };
 	'GET /api/filters/options': {
 		query: { filter?: string;
 			shown?: Shown;
@@ -737,7 +809,7 @@ export interface Routes {
 	'GET /api/export/traces/{id}': { query: undefined; request: undefined; answer: string };
 	'DELETE /api/traces/{id}': { query: undefined; request: undefined; answer: Done };
 	'POST /api/data/experiments/{id}/traces': {
-		query: undefined; request: FormData; answer: Created;
+		query: undefined; request: FormData; answer: Attached;
 	};
 	'POST /api/analysis/trends': { query: undefined; request: TrendsRequest; answer: Trends };
 	'POST /api/analysis/regression': {
@@ -766,7 +838,7 @@ export interface Routes {
 		query: { name?: string };
 		request: unknown; answer: Upload;
 	};
-	'POST /api/upload/batch': { query: undefined; request: FormData; answer: JobStarted };
+	'POST /api/upload/batch': { query: undefined; request: FormData; answer: BatchStarted };
 	'GET /api/upload/status/{job_id}': {
 		query: undefined; request: undefined; answer: UploadJob;
 	};
@@ -781,7 +853,7 @@ export interface Routes {
 	};
 	'GET /api/jobs/{id}/events': { query: undefined; request: undefined; answer: string };
 	'POST /api/jobs/{id}/cancel': { query: undefined; request: undefined; answer: Done };
-	'GET /api/launch/schema': { query: undefined; request: undefined; answer: unknown };
+	'GET /api/launch/schema': { query: undefined; request: undefined; answer: LaunchSchema };
 	'GET /api/launch/examples': { query: undefined; request: undefined; answer: Examples };
 	'POST /api/launch/check': { query: undefined; request: LaunchRequest; answer: LaunchCheck };
 	'POST /api/launch': { query: undefined; request: LaunchRequest; answer: JobStarted };

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+# Dash.pm - what tests of the dashboard share: one that runs on a store of its own, requests to it.
+#
+# Numbers in answers are compared as the doubles they are: JSON::PP reads what is written.
+package Dash;
+use strict;
+use warnings;
+use Cli;
+use Exporter qw(import);
+use HTTP::Tiny;
+use JSON::PP ();
+use POSIX qw(WNOHANG _exit);
+use Time::HiRes qw(sleep time);
+
+our @EXPORT = qw(start_dashboard ask form json_text);
+
+my $json = JSON::PP->new->utf8->canonical->allow_nonref;
+my $number = 0;
+my $parent = $$;
+my @running;
+
+sub json_text { return $json->encode($_[0]) }
+
+# A connection a request: on a connection that is kept the body waits for the head to be acknowledged.
+sub client { return HTTP::Tiny->new(timeout => 60, keep_alive => 0, max_size => 1 << 30) }
+
+# start_dashboard(args...): on a free port, with a store of its own unless args name one.
+sub start_dashboard {
+	my (@args) = @_;
+	my $name = 'dashboard' . ++$number;
+	my $self = { port_file => "$name.port", err => "$name.err",
+		http => client() };
+
+	push @args, '--store', $self->{store} = "sqlite:$name.db" unless grep { $_ eq '--store' } @args;
+	$self->{pid} = fork;
+	if (!$self->{pid}) {
+		open STDIN, '<', '/dev/null';
+		open STDOUT, '>', "$name.out";
+		open STDERR, '>', $self->{err};
+		exec { $program } $program, 'dashboard', '--listen', '127.0.0.1:0', '--port-file',
+			$self->{port_file}, '--jobs-dir', "$name.jobs", @args or _exit(127);
+	}
+	push @running, $self->{pid};
+	wait_for("dashboard (@args)", sub {
+		die "dashboard @args: " . slurp($self->{err}) if waitpid($self->{pid}, WNOHANG) > 0;
+		return -s $self->{port_file};
+	});
+	($self->{port} = slurp($self->{port_file})) =~ s/\s//g;
+	$self->{url} = "http://127.0.0.1:$self->{port}";
+	return bless $self, 'Dash';
+}
+
+# Its exit status, once TERM has been sent.
+sub stop {
+	my ($self) = @_;
+
+	kill 'TERM', $self->{pid};
+	waitpid $self->{pid}, 0;
+	my $status = $?;
+	@running = grep { $_ != $self->{pid} } @running;
+	return $status & 127 ? 'signal ' . ($status & 127) : $status >> 8;
+}
+
+# ask(dashboard, METHOD, path, body, headers): what came back; json is its body when that is JSON. A
+# body that is no text is sent as JSON.
+sub ask {
+	my ($self, $method, $path, $body, %headers) = @_;
+	my %o = (headers => { %headers });
+
+	if (defined $body) {
+		$o{content} = ref $body ? $json->encode($body) : $body;
+		$o{headers}{'Content-Type'} //= 'application/json';
+	}
+	my $r = $self->{http}->request($method, "$self->{url}$path", \%o);
+	die "$method $path: $r->{content}\n" if $r->{status} == 599;
+	$r->{json} = eval { $json->decode($r->{content}) } // {};
+	return $r;
+}
+
+# form([field, file name, bytes], ...): body and Content-Type of a form.
+sub form {
+	my (@parts) = @_;
+	my $edge = 'edge-of-a-part-of-the-form';
+	my $body = join '', map {
+		"--$edge\r\nContent-Disposition: form-data; name=\"$_->[0]\"; filename=\"$_->[1]\"\r\n"
+			. "Content-Type: application/octet-stream\r\n\r\n$_->[2]\r\n"
+	} @parts;
+
+	return ("$body--$edge--\r\n", 'Content-Type' => "multipart/form-data; boundary=$edge");
+}
+
+END {
+	if ($$ == $parent && @running) {
+		my $status = $?;
+
+		kill 'TERM', @running;
+		waitpid $_, 0 for @running;
+		$? = $status;
+	}
+}
+
+1;
