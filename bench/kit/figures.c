@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* figures.c - options, figures and this process itself; see kit.h. */
+/* figures.c - options, figures and this process itself; see figures.h. */
 #include <assert.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "kit/kit.h"
+#include "base/str.h"
+#include "kit/figures.h"
 #include "stats/stats.h"
 
 static int usage(struct err *e, const char *name)

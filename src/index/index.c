@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "index/cache.h"
 #include "index/part.h"
 
 #define TEXT_CHUNK_BYTES 65536
@@ -211,8 +212,14 @@ struct index *index_make_with(unsigned block_shift, uint32_t dictionary_max)
 	x->number = (uint64_t)clock_real_ns() / 1000000; /* those of an earlier process are below */
 	pthread_mutex_init(&x->write, NULL);
 	pthread_mutex_init(&x->lock, NULL);
+	x->cache = cache_new(INDEX_CACHE_BYTES);
 	index_publish(x);
 	return x;
+}
+
+void index_set_cache(struct index *x, size_t bytes)
+{
+	cache_limit(x->cache, bytes);
 }
 
 struct index *index_make(void)
@@ -253,6 +260,7 @@ void index_free(struct index *x)
 	}
 	if (x->mapping.p)
 		file_unmap(x->mapping);
+	cache_free(x->cache);
 	map_release(&x->column_by_name);
 	free(x->column);
 	free(x->guess);

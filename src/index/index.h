@@ -44,6 +44,9 @@ bool index_flag(struct index *x, int64_t id, unsigned flags); /* false: there is
 size_t index_flag_all(struct index *x, const int64_t *id, size_t n, unsigned flags);
 uint64_t index_version(const struct index *x);
 int64_t index_bytes(const struct index *x);
+/* Answers of the newest version are kept in so many bytes, to be given again; 0: none are. */
+#define INDEX_CACHE_BYTES (64u << 20) /* as it begins */
+void index_set_cache(struct index *x, size_t bytes);
 
 /*
  * A snapshot is the whole index in one checksummed file that is mapped at the next start.

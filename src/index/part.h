@@ -152,6 +152,8 @@ struct index_view {
 /* Something that no version after `last` looks at. */
 struct retired { void *p; size_t bytes; uint64_t last; };
 
+struct cache;
+
 struct index {
 	unsigned block_shift;
 	uint32_t dictionary_max;
@@ -181,6 +183,7 @@ struct index {
 	size_t text_left;
 	struct text_chunk *text_chunks;
 	struct str mapping;         /* of the snapshot, empty: none */
+	struct cache *cache;
 };
 
 static inline size_t block_rows(const struct index *x) { return (size_t)1 << x->block_shift; }

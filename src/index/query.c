@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* query.c - one question to a version, from its filter to its answer. */
+#include "index/cache.h"
 #include "index/query.h"
 
 /* Rows for a facet whose own conditions are left out. */
@@ -109,11 +110,17 @@ int index_query(const struct index_view *v, const struct query *q, struct arena 
 {
 	struct arena scratch = { 0 };
 	struct split s;
+	struct str key;
 	int rc;
 
 	*out = (struct answer){ 0 };
 	if (check(q, e) < 0)
 		return -1;
+	key = cache_key(q, &scratch);
+	if (cache_get(v->index->cache, v->number, key, q, a, out)) {
+		arena_release(&scratch);
+		return 0;
+	}
 	split_make(v, q, &scratch, &s);
 	out->total = s.all.total;
 	rc = page_make(v, &s.all, q, a, out, e);
@@ -125,6 +132,8 @@ int index_query(const struct index_view *v, const struct query *q, struct arena 
 	out->statistic = arena_alloc(a, q->n_statistics * sizeof(*out->statistic));
 	for (size_t i = 0; i < q->n_statistics && rc == 0; i++)
 		statistic_make(v, &s.all, q->statistic[i], a, &out->statistic[i]);
+	if (rc == 0)
+		cache_put(v->index->cache, v->number, key, q, out);
 	arena_release(&scratch);
 	return rc;
 }

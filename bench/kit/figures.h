@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * figures.h - options of a bench program and what it measured; the part of kit.h that knows nothing of
+ * load.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+
+#include "base/err.h"
+
+#define BENCH_REPEATS_MAX 15
+#define BENCH_FIGURES_MAX 160
+
+/* One measured quantity: a value per repeat. */
+struct figure {
+	char name[72];
+	const char *unit;
+	double value[BENCH_REPEATS_MAX];
+	unsigned n;
+	bool has_target, is_floor; /* floor: the target is a least value, else a most */
+	double target;
+};
+
+struct bench {
+	const char *name;
+	const char *binary;   /* the program under test: --binary, $PROFLLM, build/profllm */
+	bool is_quick;        /* short runs that only show that the bench works */
+	bool is_json;         /* one line of JSON per figure instead of a table */
+	bool is_long;         /* --long: what takes minutes too */
+	bool is_realtime;     /* running with real-time priority, hence undisturbed by other jobs */
+	unsigned repeats;
+	struct figure figure[BENCH_FIGURES_MAX];
+	unsigned n;
+};
+
+/* Reads the options and pins this thread to the client's core. -1: e says what is wrong. */
+int bench_begin(struct bench *b, const char *name, int argc, char **argv, struct err *e);
+/* Adds this repeat's value; name is printf-style. Returns the figure, to set a target. */
+__attribute__((format(printf, 4, 5)))
+struct figure *bench_add(struct bench *b, const char *unit, double value, const char *name, ...);
+void figure_most(struct figure *f, double target);
+void figure_least(struct figure *f, double target);
+/* Prints; returns the exit status: 1 with e's sentence on stderr when e is set. */
+int bench_end(const struct bench *b, const struct err *e);
+
+void bench_pin_server(void);
+void bench_pin_client(void);
+/* Resident memory of this process in bytes. */
+int64_t bench_rss(void);
+double bench_cpu_s(const struct rusage *use);
