@@ -1,0 +1,138 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: Apache-2.0
+# Experiments that are started from the dashboard: checked, followed, cancelled, and what is left of them
+# when the dashboard is killed.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Cli;
+use Dash;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+$ENV{XDG_RUNTIME_DIR} = $ENV{XDG_STATE_HOME} = "$ENV{HF_HOME}-state"; # rosters of this test alone
+mkdir $ENV{XDG_RUNTIME_DIR};
+
+# A run of so many requests, one after another, a tenth of a second each.
+sub config {
+	my ($name, $n) = @_;
+	return <<"END";
+name: $name
+server:
+  command: sim
+  ttft_ms: 50
+  itl_ms: 10
+benchmark:
+  tokenizer: sim
+  model: sim
+  num_prompts: $n
+  max_concurrency: 1
+  random_input_len: 8
+  random_output_len: 6
+  ignore_eos: true
+telemetry:
+  interval_s: 0.5
+END
+}
+
+sub state_of { my ($d, $id) = @_; return ask($d, 'GET', "/api/jobs/$id")->{json}{state} }
+
+# Processes that have this text in their command line.
+sub processes {
+	my ($text) = @_;
+	return grep { (slurp("/proc/$_/cmdline") // '') =~ /\Q$text\E/ }
+		map { m{/proc/(\d+)$} ? $1 : () } glob '/proc/[0-9]*';
+}
+
+my $d = start_dashboard('--jobs-dir', 'jobs');
+my $r = ask($d, 'GET', '/api/launch/schema')->{json};
+my ($server) = grep { $_->{name} eq 'server' } @{$r->{sections}};
+ok((grep { $_->{key} eq 'ready_timeout_s' && $_->{help} =~ /\w/ } @{$server->{keys}}), 'keys with their help');
+ok((grep { $_->{key} eq 'tensor_parallel_size' } @{$r->{arguments}}), 'and arguments of the server');
+my @examples = @{ask($d, 'GET', '/api/launch/examples')->{json}{items}};
+my ($quick) = grep { $_->{name} eq 'quickstart.yaml' } @examples;
+like($quick->{config}, qr/^name: quickstart$/m, 'examples');
+ok(ask($d, 'POST', '/api/launch/check', { config => $quick->{config} })->{json}{ok}, 'which are good');
+
+$r = ask($d, 'POST', '/api/launch/check', { config => config('x', 5) })->{json};
+is($r->{plan}{experiments}[0]{name}, 'x', 'what would be run');
+(my $wrong = config('x', 5)) =~ s/num_prompts/num_promts/;
+$r = ask($d, 'POST', '/api/launch/check', { config => $wrong })->{json};
+ok(!$r->{ok} && !defined $r->{plan}, 'a mistake');
+is_deeply([@{$r->{findings}[0]}{qw(level line column)}], ['error', 9, 3], 'has a place');
+like($r->{findings}[0]{text}, qr/num_promts: unknown key; did you mean num_prompts/, 'and a sentence');
+$r = ask($d, 'POST', '/api/launch', { config => $wrong });
+is($r->{status}, 422, 'it is not started');
+is(ask($d, 'POST', '/api/launch', { config => [1] })->{status}, 400, 'nor is a list');
+is(scalar @{ask($d, 'GET', '/api/jobs')->{json}{items}}, 0, 'there is no job');
+
+# ---- one to its end, one that waits for it ----
+
+$r = ask($d, 'POST', '/api/launch', { config => config('first', 15) });
+is($r->{status}, 202, 'an experiment is started');
+my $first = $r->{json}{job_id};
+my $second = ask($d, 'POST', '/api/launch', { config => config('second', 1000) })->{json}{job_id};
+wait_for('the first to run', sub { state_of($d, $first) eq 'running' });
+is(state_of($d, $second), 'waiting', 'another waits for it');
+my $events = ask($d, 'GET', "/api/jobs/$first/events")->{content};
+my %seen;
+$seen{$1}++ while $events =~ /^event: (\w+)$/mg;
+ok($seen{$_}, "its $_") for qw(log progress telemetry job end);
+like($events, qr/"what": "Benchmark", "done": 15, "total": 15/, 'progress to the end');
+like($events, qr/Successful requests: +15/, 'and its report');
+$r = ask($d, 'GET', "/api/jobs/$first")->{json};
+is_deeply([$r->{state}, $r->{detail}{status}, $r->{detail}{exit}], ['done', 'completed', 0], 'it is done');
+my ($run) = @{$r->{run_ids}};
+$r = ask($d, 'GET', "/api/data/experiments/$run");
+is($r->{status}, 200, 'its document is in the store');
+my $log = ask($d, 'GET', "/api/jobs/$first/log");
+like($log->{content}, qr/^Status: completed$/m, 'its log');
+is(length $log->{content}, $log->{headers}{'x-next-offset'}, 'to its end');
+is(ask($d, 'GET', "/api/jobs/$first/log?offset=$log->{headers}{'x-next-offset'}")->{content}, '',
+	'behind which is nothing');
+
+wait_for('the second to run', sub { state_of($d, $second) eq 'running' });
+wait_for('its server', sub { ask($d, 'GET', "/api/jobs/$second/log")->{content} =~ /server is ready/ });
+my $third = ask($d, 'POST', '/api/launch', { config => config('third', 5) })->{json}{job_id};
+is(ask($d, 'POST', "/api/jobs/$third/cancel")->{status}, 200, 'one that waits is cancelled');
+is(state_of($d, $third), 'cancelled', 'at once');
+is(ask($d, 'POST', "/api/jobs/$second/cancel")->{status}, 200, 'one that runs, too');
+wait_for('the end of the second', sub { state_of($d, $second) ne 'running' });
+is(state_of($d, $second), 'cancelled', 'as soon as it has ended');
+is_deeply([processes("jobs/$second")], [], 'nothing of it is left');
+is(ask($d, 'POST', "/api/jobs/$second/cancel")->{status}, 409, 'once is enough');
+
+# ---- killed ----
+
+my $fourth = ask($d, 'POST', '/api/launch', { config => config('fourth', 1000) })->{json}{job_id};
+my $fifth = ask($d, 'POST', '/api/launch', { config => config('fifth', 3) })->{json}{job_id};
+wait_for('its server', sub { ask($d, 'GET', "/api/jobs/$fourth/log")->{content} =~ /server is ready/ });
+my ($sim) = slurp("jobs/$fourth/log.txt") =~ m{Starting server at http://127.0.0.1:(\d+)};
+ok(scalar processes("jobs/$fourth"), 'one that runs');
+kill 'KILL', $d->{pid};
+waitpid $d->{pid}, 0;
+my $began = time;
+my $again = start_dashboard('--store', $d->{store}, '--jobs-dir', 'jobs');
+is(ask($again, 'GET', '/api/health')->{status}, 200, 'another dashboard answers');
+cmp_ok(time - $began, '<', 10, 'soon'); # two seconds on a machine that does nothing else
+$r = ask($again, 'GET', "/api/jobs/$fourth")->{json};
+is_deeply([$r->{state}, $r->{detail}{reason}], ['failed', 'the dashboard ended while it ran'],
+	'it tells what became of the run');
+wait_for('the end of its processes', sub { !processes("jobs/$fourth") && !processes("--port $sim") });
+pass('of which nothing is left');
+wait_for('the one that waited', sub { state_of($again, $fifth) eq 'done' });
+pass('goes on');
+
+# ---- stopped ----
+
+my $sixth = ask($again, 'POST', '/api/launch', { config => config('sixth', 1000) })->{json}{job_id};
+wait_for('its server', sub { ask($again, 'GET', "/api/jobs/$sixth/log")->{content} =~ /server is ready/ });
+is($again->stop, 0, 'a dashboard ends while one runs');
+is_deeply([processes("jobs/$sixth")], [], 'and the run with it');
+my $last = start_dashboard('--store', $d->{store}, '--jobs-dir', 'jobs', '--no-launch');
+is(ask($last, 'GET', "/api/jobs/$sixth")->{json}{state}, 'failed', 'which is told');
+is(ask($last, 'POST', '/api/launch', { config => config('x', 1) })->{status}, 403, '--no-launch');
+is(ask($last, 'GET', '/api/health')->{json}{can_launch}, JSON::PP::false(), 'says so');
+
+done_testing();
