@@ -4,6 +4,8 @@
 
 /* ---- TypeScript ---- */
 
+#define LINE_MAX 106
+
 static void put_type(struct buf *out, struct str type);
 
 static void put_one(struct buf *out, struct str one)
@@ -112,7 +114,7 @@ static void put_shape(struct buf *out, struct str name, const struct json_value 
 	} else {
 		buf_printf(out, "export interface %.*s %s", (int)name.n, name.p,
 			   is_answer ? "extends Answer " : "");
-		if (!put_short(out, shape, 60))
+		if (!put_short(out, shape, LINE_MAX - name.n - (is_answer ? 32 : 18)))
 			put_members(out, shape);
 		buf_add_char(out, '\n');
 	}
@@ -136,8 +138,6 @@ static void put_side(struct buf *out, const char *name, const struct json_value 
 		put_type(out, note.type);
 }
 
-#define ROUTE_LINE_MAX 100
-
 static void put_route(struct buf *out, const struct json_value *r)
 {
 	const struct json_value *query = json_get(r, "query"), *answer = json_get(r, "answer");
@@ -155,7 +155,7 @@ static void put_route(struct buf *out, const struct json_value *r)
 	put_side(&rest, "; answer", &answer->item[0]);
 	if (query)
 		buf_printf(out, "%s;\n\t};\n", rest.data);
-	else if (rest.len + strlen(gen_member(r, "path")) + 20 <= ROUTE_LINE_MAX)
+	else if (rest.len + strlen(gen_member(r, "path")) + 20 <= LINE_MAX)
 		buf_printf(out, " %s };\n", rest.data);
 	else
 		buf_printf(out, "\n\t\t%s;\n\t};\n", rest.data);
@@ -165,6 +165,8 @@ static void put_route(struct buf *out, const struct json_value *r)
 void gen_api_types(const struct json_value *api, struct buf *out)
 {
 	const struct json_value *routes = json_get(api, "routes");
+	bool is_line, was_line = false;
+	struct buf shape = { 0 };
 
 	buf_add_text(out, "// SPDX-License-Identifier: Apache-2.0\n"
 		     "// Generated from schema/api.json by `make reference`.\n\n"
@@ -174,10 +176,17 @@ void gen_api_types(const struct json_value *api, struct buf *out)
 		const struct json_value *shapes = json_get(api, api_lists[l]);
 
 		for (size_t i = 0; i < shapes->count; i++) {
-			buf_add_char(out, '\n');
-			put_shape(out, shapes->key[i], &shapes->item[i], api_is_answer(l));
+			buf_reset(&shape);
+			put_shape(&shape, shapes->key[i], &shapes->item[i], api_is_answer(l));
+			/* Shapes of one line each stand together. */
+			is_line = strchr(shape.data, '\n') + 1 == shape.data + shape.len;
+			if (!is_line || !was_line)
+				buf_add_char(out, '\n');
+			was_line = is_line;
+			buf_add_str(out, buf_str(&shape));
 		}
 	}
+	buf_release(&shape);
 	buf_add_text(out, "\n/** What each route takes and gives. */\nexport interface Routes {\n");
 	for (size_t i = 0; i < routes->count; i++)
 		put_route(out, &routes->item[i]);

@@ -8,7 +8,6 @@ export interface Answer {
 }
 
 export type Cell = boolean | number | string | null;
-
 export type Filter = FilterAnd | FilterOr | FilterNot | FilterIn | FilterRange | FilterText | FilterMissing;
 
 export interface FilterAnd {
@@ -52,7 +51,6 @@ export interface FilterMissing {
 }
 
 export type Shown = 'usual' | 'excluded' | 'archived' | 'all';
-
 export type Flag = 'excluded' | 'archived' | 'superseded' | 'removed';
 
 export interface Sort {
@@ -96,7 +94,6 @@ export interface Option {
 }
 
 export interface OptionValue { value: Cell; count: number }
-
 export interface Bin { from: number; to: number; count: number }
 
 export interface ApplyRequest {
@@ -175,7 +172,6 @@ export interface SummaryRequest {
 }
 
 export interface Annotation { id: number; text: string; who: string; at: number }
-
 export interface AnnotationRequest { text: string; who?: string }
 
 export interface Exclusion {
@@ -230,12 +226,7 @@ export interface PutResult {
 	reason?: string | null;
 }
 
-export interface JobCounts {
-	new: number;
-	duplicate: number;
-	conflict: number;
-	invalid: number;
-}
+export interface JobCounts { new: number; duplicate: number; conflict: number; invalid: number }
 
 export interface JobFile {
 	name: string;
@@ -275,7 +266,6 @@ export interface CompareRequest {
 }
 
 export interface CompareGroup { name?: string; ids?: number[]; filter?: Filter | null }
-
 export interface AnalysisFilter { filter?: Filter | null; shown?: Shown }
 
 export interface TrendsRequest {
@@ -301,12 +291,7 @@ export interface RegressionRequest {
 	policy?: RegressionPolicy;
 }
 
-export interface RegressionBaseline {
-	filter?: Filter;
-	ids?: number[];
-	commit?: string;
-	last?: number;
-}
+export interface RegressionBaseline { filter?: Filter; ids?: number[]; commit?: string; last?: number }
 
 export interface RegressionPolicy {
 	effect?: number;
@@ -315,11 +300,7 @@ export interface RegressionPolicy {
 	guards?: string[];
 }
 
-export interface ImpactRequest {
-	filter?: Filter | null;
-	metric: string;
-	parameters?: string[] | null;
-}
+export interface ImpactRequest { filter?: Filter | null; metric: string; parameters?: string[] | null }
 
 export interface ScalingRequest {
 	filter?: Filter | null;
@@ -337,13 +318,7 @@ export interface CapacityRequest {
 }
 
 export interface Slo { column: string; min?: number; max?: number }
-
-export interface ResourcesRequest {
-	filter?: Filter | null;
-	x: string;
-	y: string;
-	color?: string | null;
-}
+export interface ResourcesRequest { filter?: Filter | null; x: string; y: string; color?: string | null }
 
 export interface ParetoRequest {
 	filter?: Filter | null;
@@ -354,12 +329,7 @@ export interface ParetoRequest {
 }
 
 export interface DistributionRequest { filter?: Filter | null; metric: string; group?: unknown }
-
-export interface ParallelRequest {
-	filter?: Filter | null;
-	columns: string[];
-	limit?: number;
-}
+export interface ParallelRequest { filter?: Filter | null; columns: string[]; limit?: number }
 
 export interface Mark {
 	id: number;
@@ -480,9 +450,7 @@ export interface Run extends Answer {
 }
 
 export interface Created extends Answer { id: number }
-
 export interface Attached extends Answer { ids: number[] }
-
 export type Done = Answer;
 
 export interface Summary extends Answer {
@@ -493,9 +461,7 @@ export interface Summary extends Answer {
 }
 
 export interface Traces extends Answer { total: number; items: Trace[]; next: string | null }
-
 export interface Upload extends Answer { results: PutResult[]; notes: string[] }
-
 export interface JobStarted extends Answer { job_id: string }
 
 export interface BatchStarted extends Answer {
@@ -548,31 +514,16 @@ export interface Compare extends Answer {
 }
 
 export interface Trends extends Answer { series: TrendSeries[]; left_out: number }
-
 export interface Regression extends Answer { items: RegressionItem[] }
-
 export interface Impact extends Answer { parameters: ImpactParameter[]; notes: string[] }
-
 export interface Scaling extends Answer { series: ScalingSeries[] }
-
 export interface Capacity extends Answer { configurations: CapacityConfiguration[] }
-
 export interface Resources extends Answer { points: ResourcePoint[] }
-
 export interface Pareto extends Answer { groups: ParetoGroup[]; total: number; shown: number }
-
 export interface Distribution extends Answer { groups: DistributionGroup[] }
-
-export interface Parallel extends Answer {
-	axes: ParallelAxis[];
-	lines: ParallelLine[];
-	total: number;
-}
-
+export interface Parallel extends Answer { axes: ParallelAxis[]; lines: ParallelLine[]; total: number }
 export interface Marks extends Answer { items: Mark[] }
-
 export interface LaunchCheck extends Answer { ok: boolean; findings: Finding[]; plan: unknown }
-
 export interface Examples extends Answer { items: Example[] }
 
 export interface LaunchSchema extends Answer {
@@ -678,9 +629,7 @@ export interface ImpactParameter {
 }
 
 export interface ImpactLevel { value: Cell; n: number; median: number | null }
-
 export interface Confounded { column: string; strength: number }
-
 export interface ScalingSeries { key: Record<string, Cell>; points: ScalingPoint[] }
 
 export interface ScalingPoint {
@@ -704,16 +653,8 @@ export interface CapacityConfiguration {
 }
 
 export interface Estimate { value: number; low: number | null; high: number | null }
-
-export interface ResourcePoint {
-	id: number;
-	x: number;
-	y: number;
-	values: Record<string, Cell>;
-}
-
+export interface ResourcePoint { id: number; x: number; y: number; values: Record<string, Cell> }
 export interface ParetoGroup { key: Record<string, Cell>; points: ParetoPoint[] }
-
 export interface ParetoPoint { id: number; x: number; y: number; is_frontier: boolean }
 
 export interface DistributionGroup {
@@ -753,9 +694,7 @@ export interface Routes {
 	'POST /api/filters/apply': { query: undefined; request: ApplyRequest; answer: Apply };
 	'GET /api/filters/presets': { query: undefined; request: undefined; answer: Presets };
 	'POST /api/filters/presets': { query: undefined; request: PresetRequest; answer: Created };
-	'PUT /api/filters/presets/{id}': {
-		query: undefined; request: PresetRequest; answer: Created;
-	};
+	'PUT /api/filters/presets/{id}': { query: undefined; request: PresetRequest; answer: Created };
 	'DELETE /api/filters/presets/{id}': { query: undefined; request: undefined; answer: Done };
 	'GET /api/data/experiments': {
 		query: { filter?: string;
@@ -770,9 +709,7 @@ export interface Routes {
 	'GET /api/data/experiments/{id}/document': {
 		query: undefined; request: undefined; answer: unknown;
 	};
-	'GET /api/data/experiments/{id}/arrays': {
-		query: undefined; request: undefined; answer: unknown;
-	};
+	'GET /api/data/experiments/{id}/arrays': { query: undefined; request: undefined; answer: unknown };
 	'POST /api/data/experiments/{id}/annotations': {
 		query: undefined; request: AnnotationRequest; answer: Created;
 	};
@@ -780,9 +717,7 @@ export interface Routes {
 	'PUT /api/data/experiments/{id}/exclusion': {
 		query: undefined; request: ExclusionRequest; answer: Done;
 	};
-	'DELETE /api/data/experiments/{id}/exclusion': {
-		query: undefined; request: undefined; answer: Done;
-	};
+	'DELETE /api/data/experiments/{id}/exclusion': { query: undefined; request: undefined; answer: Done };
 	'GET /api/data/summary': {
 		query: { filter?: string;
 			shown?: Shown;
@@ -808,28 +743,20 @@ export interface Routes {
 	};
 	'GET /api/export/traces/{id}': { query: undefined; request: undefined; answer: string };
 	'DELETE /api/traces/{id}': { query: undefined; request: undefined; answer: Done };
-	'POST /api/data/experiments/{id}/traces': {
-		query: undefined; request: FormData; answer: Attached;
-	};
+	'POST /api/data/experiments/{id}/traces': { query: undefined; request: FormData; answer: Attached };
 	'POST /api/analysis/trends': { query: undefined; request: TrendsRequest; answer: Trends };
 	'POST /api/analysis/regression': {
 		query: undefined; request: RegressionRequest; answer: Regression;
 	};
 	'POST /api/analysis/impact': { query: undefined; request: ImpactRequest; answer: Impact };
 	'POST /api/analysis/scaling': { query: undefined; request: ScalingRequest; answer: Scaling };
-	'POST /api/analysis/capacity': {
-		query: undefined; request: CapacityRequest; answer: Capacity;
-	};
-	'POST /api/analysis/resources': {
-		query: undefined; request: ResourcesRequest; answer: Resources;
-	};
+	'POST /api/analysis/capacity': { query: undefined; request: CapacityRequest; answer: Capacity };
+	'POST /api/analysis/resources': { query: undefined; request: ResourcesRequest; answer: Resources };
 	'POST /api/analysis/pareto': { query: undefined; request: ParetoRequest; answer: Pareto };
 	'POST /api/analysis/distribution': {
 		query: undefined; request: DistributionRequest; answer: Distribution;
 	};
-	'POST /api/analysis/parallel': {
-		query: undefined; request: ParallelRequest; answer: Parallel;
-	};
+	'POST /api/analysis/parallel': { query: undefined; request: ParallelRequest; answer: Parallel };
 	'GET /api/analysis/marks': { query: undefined; request: undefined; answer: Marks };
 	'POST /api/analysis/marks': { query: undefined; request: MarkRequest; answer: Created };
 	'DELETE /api/analysis/marks/{id}': { query: undefined; request: undefined; answer: Done };
@@ -839,9 +766,7 @@ export interface Routes {
 		request: unknown; answer: Upload;
 	};
 	'POST /api/upload/batch': { query: undefined; request: FormData; answer: BatchStarted };
-	'GET /api/upload/status/{job_id}': {
-		query: undefined; request: undefined; answer: UploadJob;
-	};
+	'GET /api/upload/status/{job_id}': { query: undefined; request: undefined; answer: UploadJob };
 	'GET /api/jobs': {
 		query: { limit?: number };
 		request: undefined; answer: Jobs;
