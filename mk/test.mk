@@ -27,7 +27,8 @@ suite: $(if $(filter unit,$(WHAT)),units) $(if $(filter cli load web,$(WHAT)),$(
 		$(if $(filter web,$(WHAT)),$(O)/bench/timeline)
 	$(Q)mkdir -p $(O)/tmp
 	$(Q)O=$(O) PROFLLM=$(abspath $(O)/profllm) TMPDIR=$(abspath $(O)/tmp) WEB=$(WEB) \
-		CMOCKA_MESSAGE_OUTPUT=TAP $(SUITE_RUN) perl tools/suite.pl $(SUITE_FILES)
+		CMOCKA_MESSAGE_OUTPUT=TAP tests/with_postgres.sh $(SUITE_RUN) \
+		perl tools/suite.pl $(SUITE_FILES)
 
 test:
 	$(Q)$(MAKE) --no-print-directory suite WHAT="unit cli load web"

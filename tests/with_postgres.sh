@@ -44,7 +44,7 @@ as "$bin/pg_ctl" -D "$home/data" -l "$home/log" -w -o "-k $home -c listen_addres
 	-c fsync=off -c full_page_writes=off -c max_connections=200" start >/dev/null ||
 	{ cat "$home/log" >&2; exit 1; }
 
-for file in $(grep -lE 'PROFLLM_TEST_POSTGRES|store_rig\.h' "$tests"/*/*.[ct]); do
+for file in $(grep -lE "PROFLLM_TEST_POSTGRES|store_rig\.h" "$tests"/*/*.[ct] "$tests"/../bench/*.c); do
 	name=$(basename "$file" | tr -c 'a-zA-Z0-9\n' _)
 	echo "CREATE DATABASE \"$name\";"
 done | as "$bin/psql" -q -h "$home" -U postgres -d postgres
