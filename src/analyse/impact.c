@@ -22,6 +22,7 @@
 #define RANGES 8
 #define PARAMETERS_MAX 400  /* that are looked at */
 #define SHOWN_MAX 40        /* the largest shares */
+#define COLUMNS_AT_ONCE 8   /* whose values are in memory */
 #define TOGETHER 0.5
 #define ENOUGH_RUNS 8       /* fewer say nothing about any parameter */
 
@@ -46,6 +47,8 @@ struct impact {
 	bool is_log;
 	struct parameter *of;
 	size_t n_of, many;         /* many: texts with too many values */
+	size_t shown;
+	double *together;          /* Cramer's V of those shown, shown by shown */
 	struct filter *filter;
 	struct notes notes;
 };
@@ -58,23 +61,37 @@ static bool is_same(struct value a, struct value b)
 	return parts_is_missing(a) ? parts_is_missing(b) : value_same(a, b);
 }
 
+/* Where to look first for a value's level: equal values of a column nearly always share it. */
+static uint8_t hint_of(struct value v)
+{
+	uint64_t bits = v.kind == VALUE_TEXT ? (uint64_t)(uintptr_t)v.text.p : 0;
+
+	if (v.kind == VALUE_NUMBER)
+		memcpy(&bits, &v.number, sizeof(bits));
+	if (v.kind == VALUE_BOOL)
+		bits = v.is_true;
+	return (uint8_t)((bits + v.kind) * 0x9e3779b97f4a7c15u >> 56);
+}
+
 /* A level for each value; false when there are more than LEVELS_MAX. */
 static bool one_each(struct parameter *q, const struct value *v, size_t n)
 {
-	size_t last = 0;
+	uint8_t hint[256] = { 0 };
 
 	for (size_t i = 0; i < n; i++) {
-		if (!q->n_levels || !is_same(q->level[last].low, v[i])) {
-			for (last = 0; last < q->n_levels; last++)
-				if (is_same(q->level[last].low, v[i]))
+		uint8_t *at = &hint[hint_of(v[i])];
+
+		if (!q->n_levels || !is_same(q->level[*at].low, v[i])) {
+			for (*at = 0; *at < q->n_levels; ++*at)
+				if (is_same(q->level[*at].low, v[i]))
 					break;
-			if (last == LEVELS_MAX)
+			if (*at == LEVELS_MAX)
 				return false;
-			if (last == q->n_levels)
+			if (*at == q->n_levels)
 				q->level[q->n_levels++] = (struct level){ v[i], v[i], 0, NAN };
 		}
-		q->code[i] = (uint8_t)last;
-		q->level[last].n++;
+		q->code[i] = *at;
+		q->level[*at].n++;
 	}
 	return true;
 }
@@ -161,27 +178,39 @@ static void make_levels(struct impact *m, struct parameter *q, const struct valu
 		m->n_of++;
 }
 
-static int make_parameter(struct impact *m, struct str column, struct err *e)
+static void make_parameter(struct impact *m, struct str column, const int64_t *id, size_t n,
+			   struct value *v)
 {
 	struct parameter *q = &m->of[m->n_of];
-	struct arena scratch = { 0 };
-	struct value *v, *mine;
-	size_t n, k = 0;
-	int64_t *id;
+	size_t k = 0;
 
-	if (index_select(m->r->view, m->filter, 0, &column, 1, &scratch, &id, &n, &v, e) < 0) {
-		arena_release(&scratch);
-		return -1;
-	}
 	*q = (struct parameter){ .column = column, .q = NAN };
 	q->code = arena_alloc(m->r->arena, m->n + 1);
-	mine = v; /* runs without the metric drop out, the others move up */
-	for (size_t i = 0; i < n && k < m->n; i++)
+	for (size_t i = 0; i < n && k < m->n; i++) /* runs without the metric drop out */
 		if (id[i] == m->id[k])
-			mine[k++] = v[i];
-	make_levels(m, q, mine);
-	/* Texts of levels are the view's, which outlives the scratch memory. */
-	arena_release(&scratch);
+			v[k++] = v[i];
+	make_levels(m, q, v);
+}
+
+/* Some columns at a time: the values of all of them would not fit. */
+static int make_parameters(struct impact *m, const struct str *column, size_t n, struct err *e)
+{
+	for (size_t from = 0; from < n; from += COLUMNS_AT_ONCE) {
+		size_t some = n - from < COLUMNS_AT_ONCE ? n - from : COLUMNS_AT_ONCE, rows;
+		struct arena scratch = { 0 };
+		struct value *v;
+		int64_t *id;
+
+		if (index_select(m->r->view, m->filter, 0, column + from, some, &scratch, &id, &rows,
+				 &v, e) < 0) {
+			arena_release(&scratch);
+			return -1;
+		}
+		for (size_t c = 0; c < some; c++)
+			make_parameter(m, column[from + c], id, rows, v + c * rows);
+		/* Texts of levels are the view's, which outlives the scratch memory. */
+		arena_release(&scratch);
+	}
 	return 0;
 }
 
@@ -245,18 +274,19 @@ static int read_metric(struct impact *m, struct err *e)
 
 /* ---- judging ---- */
 
-static void fill_medians(struct impact *m, struct parameter *q)
+static void fill_medians(const struct impact *m, struct parameter *q)
 {
 	double *x = mem_array(m->n + 1, sizeof(*x));
+	size_t from[LEVELS_MAX + 1] = { 0 }, to[LEVELS_MAX];
 
 	for (size_t l = 0; l < q->n_levels; l++) {
-		size_t n = 0;
-
-		for (size_t i = 0; i < m->n; i++)
-			if (q->code[i] == l)
-				x[n++] = m->y[i];
-		q->level[l].median = parts_median(x, n);
+		to[l] = from[l];
+		from[l + 1] = from[l] + q->level[l].n;
 	}
+	for (size_t i = 0; i < m->n; i++)
+		x[to[q->code[i]]++] = m->y[i];
+	for (size_t l = 0; l < q->n_levels; l++)
+		q->level[l].median = parts_median(x + from[l], q->level[l].n);
 	free(x);
 }
 
@@ -285,6 +315,16 @@ static void judge_all(struct impact *m)
 	compare_adjust(p, m->n_of);
 	for (size_t i = 0; i < m->n_of; i++)
 		m->of[i].q = p[i];
+	m->shown = m->n_of < SHOWN_MAX ? m->n_of : SHOWN_MAX;
+	m->together = arena_alloc(m->r->arena, (m->shown * m->shown + 1) * sizeof(*m->together));
+	for (size_t i = 0; i < m->shown; i++) {
+		fill_medians(m, &m->of[i]);
+		m->together[i * m->shown + i] = NAN;
+		for (size_t k = 0; k < i; k++)
+			m->together[i * m->shown + k] = m->together[k * m->shown + i] =
+				cramers_v(m->of[i].code, m->of[i].n_levels, m->of[k].code,
+					  m->of[k].n_levels, m->n);
+	}
 }
 
 /* ---- out ---- */
@@ -318,23 +358,19 @@ static double effect_of(const struct parameter *q)
 	return fabs(low) > 0 ? (high - low) / fabs(low) : NAN;
 }
 
-static size_t put_confounded(const struct impact *m, struct json_writer *w, size_t at, size_t shown)
+static size_t put_confounded(const struct impact *m, struct json_writer *w, size_t at)
 {
-	const struct parameter *q = &m->of[at];
 	size_t n = 0;
 
 	json_key(w, "confounded_with");
 	json_begin_array(w);
-	for (size_t i = 0; i < shown; i++) {
-		double v = i == at ? NAN : cramers_v(q->code, q->n_levels, m->of[i].code,
-						     m->of[i].n_levels, m->n);
-
-		if (!(v >= TOGETHER))
+	for (size_t i = 0; i < m->shown; i++) {
+		if (!(m->together[at * m->shown + i] >= TOGETHER))
 			continue;
 		json_begin_object(w);
 		json_key(w, "column");
 		json_put_str(w, m->of[i].column);
-		parts_put_number(w, "strength", v);
+		parts_put_number(w, "strength", m->together[at * m->shown + i]);
 		json_end_object(w);
 		n++;
 	}
@@ -342,12 +378,11 @@ static size_t put_confounded(const struct impact *m, struct json_writer *w, size
 	return n;
 }
 
-static void put_parameter(struct impact *m, struct json_writer *w, size_t at, size_t shown)
+static void put_parameter(const struct impact *m, struct json_writer *w, size_t at)
 {
-	struct parameter *q = &m->of[at];
+	const struct parameter *q = &m->of[at];
 	size_t together;
 
-	fill_medians(m, q);
 	json_begin_object(w);
 	json_key(w, "column");
 	json_put_str(w, q->column);
@@ -356,7 +391,7 @@ static void put_parameter(struct impact *m, struct json_writer *w, size_t at, si
 	parts_put_number(w, "p_adjusted", q->q);
 	put_levels(w, q);
 	parts_put_number(w, "effect", effect_of(q));
-	together = put_confounded(m, w, at, shown);
+	together = put_confounded(m, w, at);
 	parts_put_text(w, "note", isnan(q->o.p) ? "too few runs of each value to tell" :
 		       !(q->q <= JUDGE_ALPHA) ? "no evidence that it matters" :
 		       together ? "moves together with others: which of them it is cannot be told "
@@ -366,20 +401,18 @@ static void put_parameter(struct impact *m, struct json_writer *w, size_t at, si
 
 static void put_all(struct impact *m, struct json_writer *w)
 {
-	size_t shown = m->n_of < SHOWN_MAX ? m->n_of : SHOWN_MAX;
-
 	json_key(w, "metric");
 	json_put_str(w, m->metric);
 	parts_put_kind(w, m->metric);
 	parts_put_count(w, "n", m->n);
 	json_key(w, "parameters");
 	json_begin_array(w);
-	for (size_t i = 0; i < shown; i++)
-		put_parameter(m, w, i, shown);
+	for (size_t i = 0; i < m->shown; i++)
+		put_parameter(m, w, i);
 	json_end_array(w);
-	if (shown < m->n_of)
+	if (m->shown < m->n_of)
 		parts_note(&m->notes, "%zu parameters vary; the %zu that explain most are shown",
-			   m->n_of, shown);
+			   m->n_of, m->shown);
 	if (m->many)
 		parts_note(&m->notes, "%zu parameters have more than %d texts and are left out", m->many,
 			   LEVELS_MAX);
@@ -402,9 +435,8 @@ int analyse_impact(const struct analyse_request *r, struct json_writer *w, struc
 		n = 0;
 	}
 	m.of = arena_alloc(r->arena, (n + 1) * sizeof(*m.of));
-	for (size_t i = 0; i < n; i++)
-		if (make_parameter(&m, column[i], e) < 0)
-			return -1;
+	if (make_parameters(&m, column, n, e) < 0)
+		return -1;
 	judge_all(&m);
 	put_all(&m, w);
 	return 0;
