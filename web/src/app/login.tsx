@@ -26,6 +26,7 @@ export function Login({ onClose }: { onClose: () => void }): ReactNode {
 			<form className="stack" onSubmit={(event) => void submit(event)}>
 				<p>This dashboard is read with a token. Whoever runs it has it in the file given to
 					{' '}<code>--auth-token-file</code>.</p>
+				<input type="text" name="username" autoComplete="username" value="token" readOnly hidden />
 				<label className="field">
 					<span>Token</span>
 					<input type="password" autoComplete="current-password" value={token} autoFocus

@@ -4,7 +4,7 @@ import { useMemo, useState, type ReactNode } from 'react';
 import { Dialog } from '../../parts/dialog';
 import { Icon } from '../../parts/icon';
 import type { ColumnOption } from '../../query';
-import { labelOf } from './view';
+import { labelOf, sections } from './view';
 
 interface Props {
 	title: string;
@@ -49,18 +49,12 @@ function Chosen({ list, label, onList }: {
 }
 
 export function ColumnPicker(props: Props): ReactNode {
-	const { title, chosen, usual, options, isAllowed, most = 400, differing } = props;
+	const { chosen, usual, options, isAllowed, most = 400, differing } = props;
 	const [list, setList] = useState(chosen);
 	const [word, setWord] = useState('');
 	const label = (column: string): string => labelOf(column, options);
-	const groups = useMemo(() => {
-		const by = new Map<string, ColumnOption[]>();
-		for (const o of options.values())
-			if (!isAllowed || isAllowed(o))
-				by.set(o.group, [...by.get(o.group) ?? [], o]);
-		return [...by].map(([name, items]) => [name,
-			items.sort((a, b) => (a.column < b.column ? -1 : 1))] as const);
-	}, [options, isAllowed]);
+	const groups = useMemo(() => sections([...options.values()].filter((o) =>
+		!isAllowed || isAllowed(o))), [options, isAllowed]);
 	const wanted = word.toLowerCase();
 	const isFound = (o: ColumnOption): boolean =>
 		`${o.column} ${label(o.column)}`.toLowerCase().includes(wanted);
@@ -69,7 +63,7 @@ export function ColumnPicker(props: Props): ReactNode {
 		props.onClose();
 	};
 	return (
-		<Dialog title={title} look="wide" onClose={props.onClose} foot={<>
+		<Dialog title={props.title} look="wide" onClose={props.onClose} foot={<>
 			<button type="button" className="quiet" onClick={() => setList(usual)}>As usual</button>
 			{differing && <button type="button" className="quiet" onClick={() => setList([
 				...list.filter((c) => differing.has(c)),
@@ -83,11 +77,11 @@ export function ColumnPicker(props: Props): ReactNode {
 				<div className="picker-all">
 					<input type="search" value={word} aria-label="Find a column" placeholder="Find a column"
 						onChange={(event) => setWord(event.target.value)} />
-					{groups.map(([name, items]) => {
+					{groups.map(({ name, label: title, items }) => {
 						const shown = items.filter(isFound);
 						return shown.length > 0 && (
 							<fieldset key={name}>
-								<legend className="panel-title">{name}</legend>
+								<legend className="panel-title">{title}</legend>
 								{shown.map((o) => (
 									<label key={o.column} className="check" title={o.column}>
 										<input type="checkbox" checked={list.includes(o.column)}

@@ -11,7 +11,7 @@ import { useApply, useOptions, type ColumnOption } from '../../query';
 import type { Shown } from '../../state';
 import { count } from '../../show';
 import { Facet } from './facet';
-import { byName, labelOf } from './view';
+import { byName, labelOf, sections } from './view';
 
 interface Props {
 	filter: And;
@@ -25,31 +25,8 @@ const FIRST = 8; /* parameters above the groups */
 const FIRST_OPEN = 4;
 const VALUES = 50;
 const FOUND_MAX = 40;
-const GROUPS: [string, string][] = [['run', 'Run'], ['metric', 'Results'], ['server', 'Server'],
-	['benchmark', 'Load'], ['hardware', 'Hardware'], ['system', 'System'],
-	['environment', 'Environment'], ['provenance', 'Provenance'], ['tags', 'Tags']];
 const SHOWN: [Shown, string][] = [['usual', 'Usual runs'], ['excluded', 'Excluded runs'],
 	['archived', 'Archived runs'], ['all', 'All runs']];
-
-interface Section { name: string; label: string; items: ColumnOption[] }
-
-const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
-
-function sections(items: ColumnOption[], hasConstant: boolean): Section[] {
-	const named = new Map(GROUPS);
-	const by = new Map<string, ColumnOption[]>(GROUPS.map(([name]) => [name, []]));
-	for (const item of items) {
-		if (item.is_constant && !hasConstant)
-			continue;
-		const list = by.get(item.group) ?? [];
-		list.push(item);
-		by.set(item.group, list);
-	}
-	return [...by].filter(([, list]) => list.length > 0).map(([name, list]) => ({
-		name, label: named.get(name) ?? capital(name),
-		items: list.sort((a, b) => (a.column < b.column ? -1 : 1)),
-	}));
-}
 
 /** Parameters that split the runs, without names that are different in every run. */
 function telling(items: ColumnOption[]): ColumnOption[] {
@@ -86,7 +63,8 @@ function Ready({ filter, shown, search, onFilter, onShown, items }: Props & {
 		...first.slice(0, FIRST_OPEN).map((o) => o.column)]));
 	const [openGroups, setOpenGroups] = useState<ReadonlySet<string>>(new Set());
 	const [hasConstant, setConstant] = useState(false);
-	const groups = useMemo(() => sections(items, hasConstant), [items, hasConstant]);
+	const groups = useMemo(() => sections(items.filter((o) => hasConstant || !o.is_constant)),
+		[items, hasConstant]);
 	const constants = items.filter((o) => o.is_constant).length;
 	const active = filter.and.filter(isCondition).map((c) => options.get(c.column))
 		.filter((o): o is ColumnOption => o !== undefined);

@@ -63,7 +63,7 @@ export function Strip(props: Props): ReactNode {
 					</span>
 				</p>
 			</div>
-			<dl className="tiles">
+			<dl className="tiles" tabIndex={0} aria-label="Medians and their ranges">
 				{(answer.data?.statistics ?? []).map((s) => (
 					<Tile key={s.column} s={s} label={labelOf(s.column, options)}
 						unit={options.get(s.column)?.unit ?? null} />

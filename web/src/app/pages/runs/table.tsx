@@ -43,12 +43,24 @@ function isNumber(option: ColumnOption | undefined): boolean {
 		&& !isTime(option.column);
 }
 
+const GROWTH_MAX = 1.7;
+
 function widthOf(column: string, options: Map<string, ColumnOption>): number {
 	const option = options.get(column);
-	const head = labelOf(column, options).length * 7 + 40;
+	const head = labelOf(column, options).length * 8 + 34;
 	const body = isTime(column) ? 152 : isNumber(option) ? 92
 		: option?.kind === 'bool' ? 80 : 176;
-	return Math.max(body, Math.min(head, 220));
+	return Math.max(body, Math.min(head, 230));
+}
+
+/** Widths of the columns; where there is room, those with texts take it. */
+function widthsOf(columns: string[], options: Map<string, ColumnOption>, room: number): number[] {
+	const least = columns.map((c) => widthOf(c, options));
+	const isWide = columns.map((c) => !isNumber(options.get(c)) && !isTime(c));
+	const sum = (list: number[]): number => list.reduce((a, b) => a + b, 0);
+	const texts = sum(least.filter((_, i) => isWide[i]));
+	const growth = texts ? Math.min(GROWTH_MAX, 1 + Math.max(0, room - sum(least)) / texts) : 1;
+	return least.map((w, i) => (isWide[i] ? Math.floor(w * growth) : w));
 }
 
 const VERDICTS: Record<string, string> = { VALID: 'good', DEGRADED: 'warn', INVALID: 'bad' };
@@ -172,10 +184,12 @@ function useWidth(element: HTMLElement | null): number {
 export function Table(props: Props): ReactNode {
 	const { items, columns, options, selection, hasNext, isFetching, onNext } = props;
 	const [scroller, setScroller] = useState<HTMLDivElement | null>(null);
-	const lead = useWidth(scroller) < SMALL ? LEAD_SMALL : LEAD;
+	const room = useWidth(scroller);
+	const lead = room < SMALL ? LEAD_SMALL : LEAD;
 	const [at, setAt] = useState(-1);
 	const [nowColumn, setColumn] = useState(0);
-	const widths = useMemo(() => columns.map((c) => widthOf(c, options)), [columns, options]);
+	const widths = useMemo(() => widthsOf(columns, options, room - lead),
+		[columns, options, room, lead]);
 	const rows = useVirtualizer({ count: items.length, getScrollElement: () => scroller,
 		estimateSize: () => ROW, overscan: 8, scrollPaddingStart: HEAD,
 		getItemKey: (i) => items[i]?.id ?? i });
@@ -247,7 +261,8 @@ export function Table(props: Props): ReactNode {
 	const isHere = at >= 0 && seenRows.some((v) => v.index === at);
 	return (
 		<div role="grid" aria-label="Runs" aria-rowcount={props.total + 1} aria-multiselectable="true"
-			aria-colcount={columns.length + 1} className="grid" tabIndex={0} ref={setScroller}
+			aria-colcount={columns.length + 1} tabIndex={0}
+			className={selection.ids.length ? 'grid has-chosen' : 'grid'} ref={setScroller}
 			aria-activedescendant={isHere ? `cell-${at}-${nowColumn}` : undefined}
 			aria-busy={isFetching} onKeyDown={arrows}>
 			<div role="rowgroup" className="grid-head" style={{ width }}>

@@ -69,6 +69,24 @@ export function placeOf(column: string, options: Map<string, ColumnOption>): str
 	return column.includes('.') ? column.slice(0, column.indexOf('.')) : '';
 }
 
+const GROUPS: [string, string][] = [['run', 'Run'], ['metric', 'Results'], ['server', 'Server'],
+	['benchmark', 'Load'], ['hardware', 'Hardware'], ['system', 'System'],
+	['environment', 'Environment'], ['provenance', 'Provenance'], ['tags', 'Tags']];
+
+export interface Section { name: string; label: string; items: ColumnOption[] }
+
+/** Columns by what they belong to: the well-known groups first, then servers by their role. */
+export function sections(items: Iterable<ColumnOption>): Section[] {
+	const named = new Map(GROUPS);
+	const by = new Map<string, ColumnOption[]>(GROUPS.map(([name]) => [name, []]));
+	for (const item of items)
+		by.set(item.group, [...by.get(item.group) ?? [], item]);
+	return [...by].filter(([, list]) => list.length > 0).map(([name, list]) => ({
+		name, label: named.get(name) ?? name.charAt(0).toUpperCase() + name.slice(1),
+		items: list.sort((a, b) => (a.column < b.column ? -1 : 1)),
+	}));
+}
+
 export function defaultStatistics(options: Map<string, ColumnOption>): string[] {
 	return STATISTICS.filter((c) => options.has(c)).slice(0, STATISTICS_SHOWN);
 }

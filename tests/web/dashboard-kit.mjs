@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// dashboard-kit.mjs: a dashboard on a free port with known runs in it, and tabs that watch what
+// leaves them.
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { root } from './browser.mjs';
+import { equal, ok, program, scratch } from './tap.mjs';
+
+const require = createRequire(join(root, 'web/package.json'));
+const axeSource = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+let started = 0;
+
+/** { url, child, stop() }; log: what it wrote on stderr. */
+export async function dashboard(...args) {
+	const name = `dashboard-${++started}`, file = join(scratch, `${name}.port`);
+	const child = spawn(program, ['dashboard', '--listen', '127.0.0.1:0', '--port-file', file,
+		'--store', `sqlite:${join(scratch, `${name}.db`)}`, ...args],
+	{ cwd: scratch, stdio: ['ignore', 'ignore', 'pipe'] });
+	const it = { child, url: '', log: '' };
+	const end = () => child.kill('SIGKILL');
+	process.on('exit', end);
+	child.stderr.on('data', (d) => { it.log += d; });
+	const over = new Promise((then) => child.on('close', then));
+	it.stop = async () => {
+		child.kill('SIGTERM');
+		await over;
+		process.removeListener('exit', end);
+		return child.exitCode;
+	};
+	for (let k = 0; k < 6000 && child.exitCode === null; k++) {
+		let port = '';
+		try {
+			port = readFileSync(file, 'utf8').trim();
+		} catch {
+			// not yet there
+		}
+		if (port) {
+			it.url = `http://127.0.0.1:${port}`;
+			return it;
+		}
+		await new Promise((done) => setTimeout(done, 10));
+	}
+	throw new Error(`the dashboard did not start: ${it.log}`);
+}
+
+/** Asks the API itself; an answer that is no success is an error. */
+export async function ask(url, path, body, method = body === undefined ? 'GET' : 'POST') {
+	const answer = await fetch(url + path, { method, headers: { 'Content-Type': 'application/json' },
+		body: body === undefined ? null : JSON.stringify(body) });
+	if (!answer.ok)
+		throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
+	return answer.json();
+}
+
+/** A generator of numbers that gives the same ones each time. */
+export function numbers(seed) {
+	let state = seed;
+	return () => {
+		state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+		return state / 2 ** 32;
+	};
+}
+
+/** Results as vllm bench serve writes them, n of them, with parameters that differ and some that do not. */
+export function results(n, seed = 1) {
+	const random = numbers(seed), pick = (list) => list[Math.floor(random() * list.length)];
+	return Array.from({ length: n }, (_, i) => {
+		const tp = pick([1, 2, 4, 8]), rate = pick([1, 2, 4, 8, 16]), prompts = 200;
+		const throughput = 900 * tp ** 0.85 * (0.9 + random() * 0.2), ttft = 30 + random() * 150;
+		const result = {
+			date: `202603${String(1 + (i % 28)).padStart(2, '0')}-${String(Math.floor(i / 28) % 24)
+				.padStart(2, '0')}${String(i % 60).padStart(2, '0')}00`,
+			backend: 'vllm', model_id: pick(['org/small-8b', 'org/large-70b', 'other/mixture-8x7b']),
+			tokenizer_id: 'org/tokenizer', num_prompts: prompts, request_rate: rate, burstiness: 1,
+			max_concurrency: pick([16, 64, null]), tensor_parallel_size: tp, dtype: 'bfloat16',
+			enable_prefix_caching: random() < 0.5, note: `run ${i}`,
+			duration: 20 + random() * 40, completed: prompts - (i % 9 === 0 ? 7 : 0),
+			failed: i % 9 === 0 ? 7 : 0, total_input_tokens: 51200, total_output_tokens: 25600,
+			request_throughput: throughput / 128, output_throughput: throughput,
+			total_token_throughput: throughput * 3, mean_ttft_ms: ttft * 1.1, median_ttft_ms: ttft,
+			p99_ttft_ms: ttft * 4, mean_tpot_ms: 9.5, median_tpot_ms: 8 + random() * 6,
+			p99_tpot_ms: 20 + random() * 9, mean_itl_ms: 9, median_itl_ms: 8.5, p99_itl_ms: 30,
+		};
+		if (i % 11 === 0)
+			delete result.tensor_parallel_size;
+		return result;
+	});
+}
+
+export async function upload(url, list) {
+	const answer = await fetch(`${url}/api/upload/raw?name=runs.jsonl`, { method: 'POST',
+		headers: { 'Content-Type': 'application/json' },
+		body: list.map((r) => JSON.stringify(r)).join('\n') });
+	if (!answer.ok)
+		throw new Error(`upload: ${answer.status} ${await answer.text()}`);
+	return answer.json();
+}
+
+/** A tab of its own context; wrong: requests to elsewhere, errors, words on the console. */
+export async function tab(browser, target, options = {}) {
+	const context = await browser.newContext({ viewport: { width: 1440, height: 900 },
+		acceptDownloads: true, ...options });
+	const page = await context.newPage(), wrong = [];
+	const { origin } = new URL(target);
+	page.on('console', (m) => wrong.push(`console: ${m.text()}`));
+	page.on('pageerror', (e) => wrong.push(`error: ${e.message}`));
+	context.on('request', (r) => {
+		const url = new URL(r.url());
+		if (url.origin !== origin && url.protocol !== 'blob:')
+			wrong.push(`request: ${r.url().slice(0, 100)}`);
+	});
+	await page.goto(target);
+	return { page, wrong, context };
+}
+
+/** What axe finds on the page as it is now. */
+export async function accessible(page, name) {
+	await page.evaluate(axeSource);
+	const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+	equal(found.violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3)
+		.map((n) => `${n.target.join(' ')} ${n.any[0]?.message ?? ''}`).join('; ')}`), [],
+	`axe finds nothing: ${name}`);
+}
+
+const read = (text) => Number(text.replace(/,/g, '').replace('−', '-'));
+
+/** Whether a number on the page is the one of the API, rounded to no less than four digits. */
+export function isShown(text, value) {
+	if (value === null || value === undefined)
+		return text === '–' || text === 'null';
+	if (typeof value !== 'number')
+		return text === String(value);
+	return Math.abs(read(text) - value) <= Math.abs(value) * 5e-4 + 1e-12;
+}
+
+/** Waits until what is read from the page is as wanted; then it is one case. */
+export async function becomes(read_, want, name) {
+	const text = JSON.stringify(want);
+	let got;
+	for (let k = 0; k < 400; k++) {
+		got = await read_();
+		if (JSON.stringify(got) === text)
+			return equal(got, want, name);
+		await new Promise((done) => setTimeout(done, 25));
+	}
+	return ok(false, name, `got  ${JSON.stringify(got)}`, `want ${text}`);
+}

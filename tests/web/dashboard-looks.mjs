@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// dashboard-looks.mjs: the Runs page on narrow and wide screens, light and dark; axe finds nothing;
+// no page is wider than its screen; what it says when there is nothing, and when it may not.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { launch } from './browser.mjs';
+import { accessible, becomes, dashboard, results, tab, upload } from './dashboard-kit.mjs';
+import { equal, main, ok, output, scratch } from './tap.mjs';
+
+const RUNS = 60;
+const shots = join(output, 'screenshots');
+const total = (page) => () => page.$eval('[data-total]', (e) => Number(e.dataset.total))
+	.catch(() => -1);
+
+async function looks(page, url) {
+	for (const [scheme, width, height] of [['light', 1440, 900], ['dark', 1440, 900],
+		['light', 390, 844], ['dark', 390, 844], ['light', 2560, 1300]]) {
+		await page.emulateMedia({ colorScheme: scheme });
+		await page.setViewportSize({ width, height });
+		await page.goto(`${url}/runs?sel=3`);
+		await page.waitForSelector('[data-statistic]');
+		await page.waitForSelector('.grid-body [role=row]');
+		ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+			`${width} px, ${scheme}: nothing beside the page`);
+		await accessible(page, `the Runs page, ${scheme}, ${width} px`);
+		await page.screenshot({ path: join(shots, `runs-${scheme}-${width}.png`) });
+		if (width < 600) {
+			await page.click('.panel-button');
+			await page.waitForSelector('dialog[open] .facet');
+			await accessible(page, `the filters in a drawer, ${scheme}`);
+			await page.screenshot({ path: join(shots, `filters-${scheme}-${width}.png`) });
+		}
+	}
+	await page.setViewportSize({ width: 1440, height: 900 });
+	await page.goto(`${url}/runs?f=${encodeURIComponent('{"and":[{"column":"x","in":["y"]}]}')}`);
+	await page.waitForSelector('.state.empty');
+	await accessible(page, 'no run has all of this');
+	await page.click('.state.empty button');
+	await becomes(total(page), RUNS, 'from there, one click shows all');
+	await page.click('.top-tools .menu button');
+	await page.click('.menu-item:has-text("Dark")');
+	equal(await page.$eval('html', (e) => e.dataset.theme), 'dark', 'the theme can be chosen');
+	await page.reload();
+	equal(await page.$eval('html', (e) => e.dataset.theme), 'dark', 'and is remembered');
+}
+
+async function door(browser) {
+	const file = join(scratch, 'tokens'), token = 'a-token-of-24-characters';
+	writeFileSync(file, `${token}\n`, { mode: 0o600 });
+	const it = await dashboard('--auth-token-file', file);
+	const { page, wrong, context } = await tab(browser, `${it.url}/runs`);
+	await page.waitForSelector('dialog[open] input[type=password]');
+	await accessible(page, 'the door');
+	await page.fill('dialog[open] input', 'not the token, but as long');
+	await page.click('dialog[open] button.primary');
+	await page.waitForSelector('dialog[open] [role=alert]');
+	await page.fill('dialog[open] input', token);
+	await page.click('dialog[open] button.primary');
+	await page.waitForSelector('.state.empty:has-text("No runs yet")');
+	ok(true, 'the token opens the door; behind it, an empty store says how to fill it');
+	await accessible(page, 'no runs yet');
+	const others = wrong.filter((w) => !w.includes('401'));
+	equal(others, [], 'with nothing but refusals on the way');
+	equal(await it.stop(), 0, 'it ends when told');
+	await page.waitForSelector('.pulse.bad', { timeout: 30000 });
+	ok(true, 'a dashboard that is gone is told');
+	await context.close();
+}
+
+main(async () => {
+	mkdirSync(shots, { recursive: true });
+	const it = await dashboard(), browser = await launch();
+	await upload(it.url, results(RUNS));
+	const { page, wrong } = await tab(browser, `${it.url}/`);
+	await looks(page, it.url);
+	equal(wrong, [], 'nothing left the origin, and nothing went wrong');
+	await it.stop();
+	await door(browser);
+	await browser.close();
+});

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+// dashboard.mjs: filters, table, presets, links and exports of the Runs page, each number against
+// what the API says; nothing leaves the origin.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { launch } from './browser.mjs';
+import { accessible, ask, becomes, dashboard, isShown, results, tab, upload } from './dashboard-kit.mjs';
+import { equal, main, ok, scratch } from './tap.mjs';
+
+const RUNS = 430; /* more than two pages of the table */
+const TP = 'server.tensor_parallel_size';
+
+const total = (page) => () => page.$eval('[data-total]', (e) => Number(e.dataset.total))
+	.catch(() => -1);
+const params = (page) => new URL(page.url()).searchParams;
+const filterOf = (page) => JSON.parse(params(page).get('f') ?? '{"and":[]}');
+const facet = (column) => `.side [data-facet="${column}"]`;
+
+/** The values of a column in the panel: [text, count] of each. */
+const counts = (page, column) => () => page.$$eval(`${facet(column)} .values li`, (all) =>
+	all.map((e) => [e.querySelector('.value-text').textContent,
+		Number(e.querySelector('.value-count').dataset.count)]));
+
+async function openFacet(page, column) {
+	await page.fill('.side .panel-search input', column);
+	const head = page.locator(`${facet(column)} .facet-name`);
+	if (await head.getAttribute('aria-expanded') === 'false')
+		await head.click();
+}
+
+async function apiCounts(url, filter, column) {
+	const { facets: [f] } = await ask(url, '/api/filters/apply', { filter, limit: 0, facets: [column],
+		facet_values: 100 });
+	const { items } = await ask(url, '/api/filters/options');
+	const known = items.find((o) => o.column === column);
+	const all = new Map(known.values.map((v) => [v.value, 0]));
+	for (const v of f.values)
+		all.set(v.value, v.count);
+	const list = [...all].filter(([v]) => v !== null).sort((a, b) => a[0] - b[0]);
+	return [...list.map(([v, n]) => [String(v), n]), ...(known.missing ? [['missing', f.missing]] : [])];
+}
+
+/** Every number in the strip and the table is the API's. */
+async function numbersAre(page, url, name) {
+	const filter = filterOf(page);
+	const shown = await page.$$eval('[data-statistic]', (all) => all.map((e) => [e.dataset.statistic,
+		[...e.querySelectorAll('[data-value]')].map((v) => [v.textContent, Number(v.dataset.value)])]));
+	const api = await ask(url, '/api/filters/apply', { filter, limit: 0,
+		statistics: shown.map(([column]) => column) });
+	equal(shown.map(([column, v]) => [column, ...v.map((x) => x[1])]),
+		api.statistics.map((s) => [s.column, s.p50, s.min, s.max]), `${name}: the strip is the API's`);
+	ok(shown.every(([, v]) => v.every(([text, value]) => isShown(text, value))),
+		`${name}: and shows it`, JSON.stringify(shown));
+	const rows = await page.$$eval('.grid-body [role=row]', (all) => all.map((e) => [Number(e.dataset.id),
+		[...e.querySelectorAll('[data-column]')].map((c) => [c.dataset.column, c.dataset.value,
+			c.textContent])]));
+	const cells = rows.flatMap(([id, list]) => list.map((c) => [id, ...c]));
+	const columns = [...new Set(cells.map((c) => c[1]))];
+	const page1 = await ask(url, '/api/filters/apply', { filter, limit: 1000, columns });
+	const byId = new Map(page1.items.map((r) => [r.id, r.values]));
+	const wrong = cells.filter(([id, column, exact, text]) => {
+		const value = byId.get(id)?.[column];
+		if (column === 'timestamp')
+			return exact !== new Date(value * 1000).toISOString()
+				|| text !== exact.slice(0, 16).replace('T', ' ');
+		const want = value === undefined ? 'missing' : typeof value === 'string' ? value
+			: JSON.stringify(value);
+		return exact !== want || !isShown(text, value);
+	});
+	ok(cells.length > 100 && wrong.length === 0, `${name}: every cell is the API's`,
+		`${cells.length} cells`, JSON.stringify(wrong.slice(0, 5)));
+}
+
+async function filtering(page, url) {
+	await becomes(total(page), RUNS, 'every run is counted');
+	await page.waitForSelector('.grid-body [role=row]');
+	await numbersAre(page, url, 'all runs');
+	await openFacet(page, TP);
+	await becomes(counts(page, TP), await apiCounts(url, null, TP), 'counts of a parameter');
+	await page.click(`${facet(TP)} .values li:has-text("4") input`);
+	const four = { and: [{ column: TP, in: [4] }] };
+	const answer = await ask(url, '/api/filters/apply', { filter: four, limit: 0 });
+	await becomes(total(page), answer.total, 'a value leaves its runs');
+	equal(filterOf(page), four, 'and stands in the address');
+	await becomes(counts(page, TP), await apiCounts(url, four, TP),
+		'the other values keep the counts they would add');
+	await openFacet(page, 'server.model');
+	await page.locator(`${facet('server.model')} .values li`).first().waitFor();
+	const shown = await counts(page, 'server.model')();
+	equal(shown.reduce((sum, [, n]) => sum + n, 0), answer.total,
+		'other parameters count the runs that are left');
+	await openFacet(page, TP);
+	await page.click(`${facet(TP)} .values li:has-text("missing") input`);
+	const wide = { and: [{ column: TP, in: [4, null] }] };
+	const more = await ask(url, '/api/filters/apply', { filter: wide, limit: 0 });
+	await becomes(total(page), more.total, 'missing is a value like others');
+	ok(more.total > answer.total, 'and has runs', more.total, answer.total);
+	await numbersAre(page, url, 'two values');
+}
+
+async function ranges(page, url) {
+	const column = 'output_throughput';
+	await openFacet(page, column);
+	await page.fill(`${facet(column)} .ends input >> nth=0`, '2500');
+	await page.keyboard.press('Enter');
+	const filter = { and: [{ column: TP, in: [4, null] }, { column, range: { min: 2500 } }] };
+	await becomes(async () => filterOf(page), filter, 'a range by its field');
+	const low = await ask(url, '/api/filters/apply', { filter, limit: 0 });
+	await becomes(total(page), low.total, 'leaves what is in it');
+	const handle = page.locator(`${facet(column)} input[type=range] >> nth=1`);
+	await handle.focus();
+	for (let k = 0; k < 40; k++)
+		await page.keyboard.press('ArrowLeft');
+	await becomes(async () => filterOf(page).and[1].range?.min, 2500, 'the other end by its handle');
+	await page.waitForFunction(() => location.search.includes('max'));
+	const now = filterOf(page);
+	ok(now.and[1].range.max > 2500, 'with the keyboard', JSON.stringify(now));
+	const both = await ask(url, '/api/filters/apply', { filter: now, limit: 0 });
+	await becomes(total(page), both.total, 'and both ends hold');
+	ok(both.total < low.total, 'there are fewer', both.total, low.total);
+	await page.click('.chip:has-text("to") .chip-out');
+	await becomes(async () => filterOf(page).and.length, 1, 'a chip takes its condition away');
+}
+
+async function groups(page, url, all) {
+	await page.click('.chips button:has-text("And, or, not")');
+	const dialog = page.locator('dialog[open]');
+	await dialog.locator('button:has-text("Group")').last().click();
+	const condition = dialog.locator('.group .group .condition').last();
+	await condition.locator('input').first().fill('server.model');
+	await condition.locator('select').selectOption('text');
+	await condition.locator('input').nth(1).fill('LARGE');
+	await dialog.locator('.group .group button:has-text("Condition")').click();
+	const second = dialog.locator('.group .group .condition').last();
+	await second.locator('input').first().fill('benchmark.request_rate');
+	await second.locator('select').selectOption('range');
+	await second.locator('input').nth(2).fill('2');
+	await accessible(page, 'the editor of conditions');
+	await dialog.locator('button:has-text("Apply")').click();
+	const filter = { and: [{ column: TP, in: [4, null] }, { or: [
+		{ column: 'server.model', text: 'LARGE' },
+		{ column: 'benchmark.request_rate', range: { max: 2 } }] }] };
+	await becomes(async () => filterOf(page), filter, 'any of two, and one more');
+	const want = all.filter((r) => (r.tensor_parallel_size === 4 || !r.tensor_parallel_size)
+		&& (r.model_id.includes('large') || r.request_rate <= 2)).length;
+	await becomes(total(page), want, 'are as many as a count by hand');
+	await numbersAre(page, url, 'groups');
+	await page.goBack();
+	await becomes(async () => filterOf(page).and.length, 1, 'back is one step back');
+	await page.goForward();
+	await becomes(total(page), want, 'and forth');
+}
+
+async function table(page, url) {
+	await page.click('.chips button:has-text("Clear all")');
+	await becomes(total(page), RUNS, 'everything is back');
+	const head = (text) => page.locator('[role=columnheader]', { hasText: text }).locator('button');
+	await head('Output throughput').click();
+	await becomes(async () => params(page).get('sort'), '-output_throughput', 'a click sorts');
+	const ids = () => page.$$eval('.grid-body [role=row]', (all) => all.map((e) =>
+		[Number(e.getAttribute('aria-rowindex')), Number(e.dataset.id)]).sort((a, b) => a[0] - b[0])
+		.slice(0, 10).map((r) => r[1]));
+	const sorted = async (sort) => (await ask(url, '/api/filters/apply', { sort, limit: 10 }))
+		.items.map((r) => r.id);
+	await becomes(ids, await sorted([{ column: 'output_throughput', descending: true }]),
+		'as the API does');
+	await head('tensor_parallel_size').click();
+	await head('Output throughput').click({ modifiers: ['Shift'] });
+	await becomes(ids, await sorted([{ column: TP, descending: true },
+		{ column: 'output_throughput', descending: true }]), 'and by two columns');
+	await page.$eval('.grid', (e) => e.scrollTo(0, 1e9));
+	await page.waitForFunction(() => document.querySelector('.grid-body [aria-rowindex="350"]')
+		|| document.querySelector('.grid').scrollTo(0, 1e9));
+	for (let k = 0; k < 200 && !await page.$(`.grid-body [aria-rowindex="${RUNS + 1}"]`); k++) {
+		await page.$eval('.grid', (e) => e.scrollTo(0, 1e9));
+		await page.waitForTimeout(25);
+	}
+	ok(await page.$(`.grid-body [aria-rowindex="${RUNS + 1}"]`), 'scrolling fetches up to the last run');
+	ok((await page.$$('.grid-body [role=row]')).length < 80, 'and draws only what is seen');
+	await page.$eval('.grid', (e) => e.scrollTo(0, 0));
+	await page.locator('.grid-body [data-column="server.model"]').first().click();
+	await becomes(async () => filterOf(page).and.map((c) => [c.column, c.in.length]),
+		[['server.model', 1]], 'a click on a value filters by it');
+	await page.click('.chip .chip-out');
+}
+
+async function columns(page) {
+	await page.click('.tools button:has-text("Columns")');
+	const dialog = page.locator('dialog[open]');
+	await dialog.locator('input[type=search]').fill('prefix');
+	await dialog.locator('label[title="server.enable_prefix_caching"] input').check();
+	await dialog.locator('input[type=search]').fill('dtype');
+	await dialog.locator('label[title="server.dtype"] input').check();
+	await dialog.locator('.picked li[title="server.dtype"] button[aria-label$="earlier"]').click();
+	await accessible(page, 'the chooser of columns');
+	await dialog.locator('.dialog-foot button.primary').click();
+	const cols = params(page).get('cols').split(',');
+	equal(cols.slice(-2), ['server.dtype', 'server.enable_prefix_caching'],
+		'columns in the order that was chosen');
+	const heads = () => page.$$eval('[role=columnheader] button', (all) =>
+		all.map((e) => e.title.split('\n')[0]));
+	await page.$eval('.grid', (e) => e.scrollTo(1e9, 0));
+	await page.waitForFunction(() => [...document.querySelectorAll('[role=columnheader] button')]
+		.some((e) => e.title.startsWith('server.enable_prefix_caching')));
+	ok((await heads()).includes('server.dtype'), 'a column that is the same everywhere');
+	await page.click('.tools button:has-text("Only differing")');
+	await becomes(async () => (await heads()).includes('server.dtype'), false, 'is left out when asked');
+	await page.$eval('.grid', (e) => e.scrollTo(0, 0));
+}
+
+async function presets(page, browser, url) {
+	const before = page.url();
+	const save = async (name) => {
+		await page.click('.tools button:has-text("Presets")');
+		await page.fill('dialog[open] .preset-save input', name);
+		await page.click('dialog[open] .preset-save button');
+		await page.waitForSelector(`dialog[open] .preset-name:has-text("${name}")`);
+	};
+	await save('my view');
+	await accessible(page, 'presets');
+	await page.keyboard.press('Escape');
+	equal(page.url(), before, 'Escape closes and leaves the address alone');
+	const { items } = await ask(url, '/api/filters/presets');
+	equal(items.map((p) => p.name), ['my view'], 'a preset is kept by the server');
+	const other = await tab(browser, `${url}/runs`);
+	await other.page.click('.tools button:has-text("Presets")');
+	await other.page.click('dialog[open] .preset-name');
+	await becomes(async () => other.page.url(), before, 'and loads in another browser');
+	await other.page.click('.tools button:has-text("Presets")');
+	await other.page.click('dialog[open] button[aria-label="Rename my view"]');
+	await other.page.fill('dialog[open] input[aria-label="New name"]', 'our view');
+	await other.page.click('dialog[open] button:has-text("Rename")');
+	await other.page.click('dialog[open] button[aria-label="Delete our view"]');
+	await becomes(async () => (await ask(url, '/api/filters/presets')).items.length, 0,
+		'renamed, and deleted');
+	equal(other.wrong, [], 'the other browser loads nothing else');
+	await other.context.close();
+}
+
+async function link(page, browser, all) {
+	await page.goto(`${new URL(page.url()).origin}/runs?f=${encodeURIComponent(JSON.stringify(
+		{ and: [{ column: 'server.model', in: ['org/small-8b'] },
+			{ column: 'median_ttft_ms', range: { max: 100 } }] }))}&sort=median_ttft_ms&sel=3,5`);
+	const want = all.filter((r) => r.model_id === 'org/small-8b' && r.median_ttft_ms <= 100);
+	await becomes(total(page), want.length, 'a link brings its filter');
+	const view = async (p) => ({ rows: await p.$$eval('.grid-body [role=row]', (rows) => rows.map((r) =>
+		r.textContent).slice(0, 12).sort()), chips: await p.$$eval('.chip-text', (c) =>
+		c.map((e) => e.textContent)), chosen: await p.textContent('.chosen strong') });
+	await page.waitForSelector('.grid-body [role=row]');
+	const other = await tab(browser, page.url());
+	await becomes(total(other.page), want.length, 'the same address, the same runs, elsewhere');
+	await other.page.waitForSelector('.grid-body [role=row]');
+	equal(await view(other.page), await view(page), 'the same view');
+	equal(other.wrong, [], 'nothing else is loaded there');
+	await other.context.close();
+}
+
+async function keys(page) {
+	const before = page.url();
+	await page.focus('main');
+	await page.keyboard.press('/');
+	equal(await page.evaluate(() => document.activeElement.getAttribute('aria-label')),
+		'Find a parameter', '/ goes to the filters');
+	await page.keyboard.press('Escape');
+	await page.focus('main');
+	await page.keyboard.press('?');
+	await page.waitForSelector('dialog[open] .keys');
+	const told = await page.$$eval('dialog[open] .keys dt', (all) => all.map((e) => e.textContent));
+	for (const key of ['/', 'j', 'k', 'x', 'c', '?', 'Enter', 'Esc'])
+		ok(told.includes(key), `the help tells ${key}`, told);
+	await accessible(page, 'help');
+	await page.keyboard.press('Escape');
+	await becomes(() => page.$$eval('dialog[open]', (all) => all.length), 0, 'Escape closes it');
+	equal(page.url(), before, 'and the address is as it was');
+	await page.focus('main');
+	for (const key of ['j', 'j', 'j', 'k'])
+		await page.keyboard.press(key);
+	equal(await page.$$eval('.grid-row.now', (all) => all.map((e) => e.getAttribute('aria-rowindex'))),
+		['3'], 'j and k move among the runs');
+	const id = await page.$eval('.grid-row.now', (e) => e.dataset.id);
+	await page.keyboard.press('x');
+	await becomes(async () => params(page).get('sel'), `3,5,${id}`, 'x selects');
+	await page.keyboard.press('Enter');
+	await page.waitForURL((u) => u.pathname === `/runs/${id}`);
+	ok(true, 'Enter opens');
+	await page.goBack();
+	await page.waitForSelector('.grid-body [role=row]');
+	await page.focus('main');
+	await page.keyboard.press('c');
+	await page.waitForURL((u) => u.pathname === '/compare');
+	equal(params(page).get('sel'), `3,5,${id}`, 'c compares what is selected');
+	await page.goBack();
+	await page.waitForSelector('.grid-body [role=row]');
+}
+
+async function exports(page, url) {
+	const { total: n, items } = await ask(url, '/api/filters/apply', { filter: filterOf(page),
+		sort: [{ column: 'median_ttft_ms', descending: false }], limit: 1, columns: ['median_ttft_ms'] });
+	for (const [format, label] of [['csv', 'CSV'], ['jsonl', 'JSON lines']]) {
+		await page.click('.tools .menu > button');
+		const [file] = await Promise.all([page.waitForEvent('download'),
+			page.click(`.menu-panel a:has-text("${label}")`)]);
+		const path = join(scratch, file.suggestedFilename());
+		await file.saveAs(path);
+		const lines = readFileSync(path, 'utf8').trim().split(/\r?\n/);
+		equal(lines.length, n + (format === 'csv' ? 1 : 0), `${label}: as many lines as runs`);
+		const at = lines[0].split(',').indexOf('median_ttft_ms');
+		const first = format === 'csv' ? Number(lines[1].split(',')[at])
+			: JSON.parse(lines[0]).median_ttft_ms;
+		equal(first, items[0].values.median_ttft_ms, `${label}: the first is the API's, in its order`);
+	}
+}
+
+main(async () => {
+	const all = results(RUNS), it = await dashboard(), browser = await launch();
+	const put = await upload(it.url, all);
+	equal(put.results.filter((r) => r.outcome === 'new').length, RUNS, 'runs to look at');
+	const { page, wrong } = await tab(browser, `${it.url}/runs`);
+	await filtering(page, it.url);
+	await ranges(page, it.url);
+	await groups(page, it.url, all);
+	await table(page, it.url);
+	await columns(page);
+	await presets(page, browser, it.url);
+	await link(page, browser, all);
+	await keys(page);
+	await exports(page, it.url);
+	equal(wrong, [], 'nothing left the origin, and nothing went wrong');
+	equal(await it.stop(), 0, 'the dashboard ends as it should');
+	await browser.close();
+});
