@@ -45,7 +45,10 @@ int cmd_completion(int argc, char **argv)
 		cmd_args_options(CMD_ARGS_LIST), cmd_args_options(CMD_ARGS_SHOW),
 		cmd_args_options(CMD_ARGS_IMPORT),
 		cmd_dataset_show_options(), cmd_dataset_compile_options(),
-		cmd_dataset_slices_options(), cmd_dashboard_options(), &set,
+		cmd_dataset_slices_options(), cmd_dashboard_options(), cmd_ingest_options(),
+		cmd_export_options(), cmd_backup_options(), cmd_restore_options(),
+		cmd_store_check_options(), cmd_store_archive_options(), cmd_store_remove_options(),
+		cmd_store_retain_options(), cmd_store_convert_options(), &set,
 	};
 	struct completion_opts opts;
 	struct buf script = { 0 };

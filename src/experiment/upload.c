@@ -51,8 +51,7 @@ static void address(const char *url, struct buf *out)
 		buf_add_text(out, UPLOAD_PATH);
 }
 
-/* "Authorization: Bearer ..." of the file's first line; the sentence never has any of it. */
-static int read_token(const char *path, struct buf *header, struct err *e)
+int upload_token(const char *path, struct buf *header, struct err *e)
 {
 	struct buf text = { 0 };
 	struct str rest, line;
@@ -148,7 +147,7 @@ int upload_check(const struct upload_opts *o, struct err *e)
 	int rc = check_url(o->url, e);
 
 	if (rc == 0 && o->token_file)
-		rc = read_token(o->token_file, &header, e);
+		rc = upload_token(o->token_file, &header, e);
 	if (header.data)
 		memset(header.data, 0, header.cap);
 	buf_release(&header);
@@ -164,7 +163,7 @@ static enum answer deliver(const struct upload_opts *o, unsigned tries, const ch
 	enum answer answer = REFUSED;
 
 	if (check_url(url, e) == 0 &&
-	    (!token_file || read_token(token_file, &header, e) == 0)) {
+	    (!token_file || upload_token(token_file, &header, e) == 0)) {
 		address(url, &to);
 		answer = post(to.data, document, header.data, o->cancel, e);
 		for (unsigned i = 1; i < tries && answer == LATER && !is_cancelled(o); i++) {

@@ -37,6 +37,12 @@ struct upload_opts {
 
 enum upload_end { UPLOAD_SENT, UPLOAD_SPOOLED };
 
+/*
+ * Appends "Authorization: Bearer ..." of the file's first line; the sentence never has any of it.
+ * Whoever got it clears it before it is released.
+ */
+int upload_token(const char *path, struct buf *header, struct err *e);
+
 /* Whether url is one and the token can be read: before hours of measuring. Asks nobody. */
 int upload_check(const struct upload_opts *o, struct err *e);
 /*

@@ -142,7 +142,7 @@ static int no_kind(const struct json_value *v, struct err *e)
 {
 	if (v->kind != JSON_OBJECT && v->kind != JSON_ARRAY)
 		return err_set(e, ERR_PARSE, "expected an object with a result, got another value");
-	return err_set(e, ERR_RUN, "no result that is known: expected a document of profllm run, or "
+	return err_set(e, ERR_RUN, READ_NOTHING_KNOWN ": expected a document of profllm run, or "
 		       "what bench serve, throughput, latency, startup, mm-processor or a sweep "
 		       "writes");
 }

@@ -23,6 +23,9 @@
 #define INGEST_RUNS_MAX 100000
 #define INGEST_TEXT_BYTES_MAX 4096 /* of a cell; longer ones are cut, the document keeps them */
 
+/* How the sentence of ERR_RUN begins: for those who only get the sentence. */
+#define READ_NOTHING_KNOWN "no result that is known"
+
 struct read_run {
 	struct row row;        /* id 0 */
 	struct str run_id;     /* the document's own; else made of its content: "sha256:" and 16 digits */

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd/export.c - `profllm export`: runs of a store as CSV or JSON lines.
+ *
+ * The bytes are those of the API's route of that name, asked without a server.
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "cmd/cli.h"
+#include "cmd/cmd.h"
+#include "web/route.h"
+
+#define PIECE_BYTES 65536
+
+struct export_opts {
+	const char *store, *columns, *sort, *format, *output, *shown;
+	struct opt_json filter;
+	struct opt_int limit;
+};
+
+#define R(member, flag, ...) OPT(struct export_opts, member, flag, __VA_ARGS__)
+
+static const char *const formats[] = { "csv", "jsonl", NULL };
+static const char *const shown[] = { "usual", "excluded", "archived", "all", NULL };
+
+static const struct opt rows[] = {
+	R(store, "store", .arg = "URL",
+	  .help = "sqlite:PATH or postgresql://...; default: sqlite, in the user's data folder"),
+	R(filter, "filter", .arg = "JSON",
+	  .help = "only runs that it holds for: {\"column\": \"server.model\", \"in\": [\"m\"]}, and "
+		  "{\"and\": [...]} of such"),
+	R(shown, "shown", .choices = shown, .help = "runs that are not usually shown, too, or alone"),
+	R(columns, "columns", .arg = "A,B", .help = "which, in this order; default: all"),
+	R(sort, "sort", .arg = "A,-B", .help = "by these columns; - in front: largest first"),
+	R(limit, "limit", .arg = "N", .min = 1, .max = 1e9, .help = "at most so many runs"),
+	R(format, "format", .choices = formats,
+	  .help = "csv: texts that a spreadsheet would take for a formula get an apostrophe in front"),
+	R(output, "output", .arg = "FILE", .help = "where to; default: stdout"),
+};
+static const struct export_opts defaults = { .format = "csv", .shown = "usual" };
+
+static const struct opt_set set = {
+	.command = "export",
+	.summary = "Writes runs of the store as CSV or JSON lines.",
+	.epilog = "Examples:\n"
+		  "  profllm export --output runs.csv\n"
+		  "  profllm export --store sqlite:runs.db --columns run_id,median_ttft_ms --sort "
+		  "-timestamp \\\n"
+		  "      --filter '{\"column\": \"request_throughput\", \"range\": {\"min\": 10}}'",
+	.row = rows, .n = sizeof(rows) / sizeof(*rows),
+	.defaults = &defaults, .bytes = sizeof(defaults),
+};
+
+const struct opt_set *cmd_export_options(void)
+{
+	return &set;
+}
+
+/* ---- the question, as the API has it ---- */
+
+static void put_columns(struct json_writer *w, const char *list)
+{
+	struct str rest = str_of(list);
+
+	json_key(w, "columns");
+	json_begin_array(w);
+	while (rest.n)
+		json_put_str(w, str_trim(str_cut(&rest, ',')));
+	json_end_array(w);
+}
+
+static void put_sort(struct json_writer *w, const char *list)
+{
+	struct str rest = str_of(list);
+
+	json_key(w, "sort");
+	json_begin_array(w);
+	while (rest.n) {
+		struct str name = str_trim(str_cut(&rest, ','));
+		bool is_descending = str_starts(name, STR("-"));
+
+		if (is_descending)
+			name = (struct str){ name.p + 1, name.n - 1 };
+		json_begin_object(w);
+		json_key(w, "column");
+		json_put_str(w, name);
+		json_key(w, "descending");
+		json_put_bool(w, is_descending);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+static struct json_value *question(const struct export_opts *o, struct arena *a, struct err *e)
+{
+	struct buf text = { 0 };
+	struct json_writer w = json_writer(&text);
+	struct json_value *v = NULL;
+
+	json_begin_object(&w);
+	json_key(&w, "format");
+	json_put_text(&w, o->format);
+	json_key(&w, "shown");
+	json_put_text(&w, o->shown);
+	if (o->filter.text) {
+		json_key(&w, "filter");
+		json_put_raw(&w, str_of(o->filter.text));
+	}
+	if (o->columns)
+		put_columns(&w, o->columns);
+	if (o->sort)
+		put_sort(&w, o->sort);
+	if (o->limit.is_set) {
+		json_key(&w, "limit");
+		json_put_int(&w, o->limit.v);
+	}
+	json_end_object(&w);
+	if (json_parse(a, arena_str(a, buf_str(&text)), &v, e) < 0)
+		v = NULL;
+	buf_release(&text);
+	return v;
+}
+
+/* ---- bytes ---- */
+
+static int pull_all(struct web_answer *answer, int fd, struct err *e)
+{
+	char piece[PIECE_BYTES];
+	long n;
+
+	while ((n = answer->pull(answer->self, piece, sizeof(piece))) > 0) {
+		if (*cli_is_interrupted())
+			return err_set(e, ERR_CANCELLED, "interrupted");
+		if (file_write_all(fd, (struct str){ piece, (size_t)n }) < 0)
+			return err_set(e, ERR_IO, "the runs cannot be written: %s", strerror(errno));
+	}
+	return n == 0 ? 0 : err_set(e, ERR_RUN, "a page of runs does not fit into memory; expected "
+				    "fewer --columns");
+}
+
+static int write_out(const struct export_opts *o, struct web_answer *answer, struct err *e)
+{
+	struct file_swap swap;
+	int rc;
+
+	if (!o->output)
+		return pull_all(answer, STDOUT_FILENO, e);
+	if (file_swap_begin(&swap, o->output) < 0)
+		return err_set(e, ERR_IO, "--output: %s cannot be written: %s", o->output,
+			       strerror(errno));
+	rc = pull_all(answer, swap.fd, e);
+	if (file_swap_end(&swap, rc == 0) < 0 && rc == 0)
+		rc = err_set(e, ERR_IO, "--output: %s cannot be written: %s", o->output,
+			     strerror(errno));
+	return rc;
+}
+
+static int export(const struct export_opts *o, struct arena *a, struct err *e)
+{
+	struct store_opts how = { .url = o->store, .is_read_only = true };
+	struct web_request request = { .arena = a, .method = "POST", .who = STR("export") };
+	struct web_answer answer = { .fd = -1 };
+	struct store *store;
+	int rc = -1;
+
+	request.body = question(o, a, e);
+	if (!request.body || store_open(&how, &store, e) < 0)
+		return -1;
+	request.store = store;
+	request.view = index_view(store_index(store));
+	if (export_routes.route->handle(&request, &answer, e) == 0) {
+		rc = write_out(o, &answer, e);
+		answer.pull_end(answer.self);
+	}
+	buf_release(&answer.body);
+	index_view_release(request.view);
+	store_close(store);
+	return rc;
+}
+
+int cmd_export(int argc, char **argv)
+{
+	struct export_opts o;
+	struct cli cli;
+	int status = cli_begin(&cli, &set, argc, argv, &o);
+
+	if (status != CLI_CONTINUE)
+		return status;
+	cli_catch_signals();
+	export(&o, &cli.arena, &cli.err);
+	return cli_end(&cli);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd/store.h - the verbs that keep a store, which share their rows. Private to cmd/store*.c. */
+#pragma once
+#include "cmd/cli.h"
+#include "store/store.h"
+
+struct keep_opts {
+	const char *file, *store, *to;
+	struct opt_list runs;
+	struct opt_json filter;
+	bool is_forced, is_undone, is_sure;
+	struct opt_real archive_days, remove_days, trace_days, trace_gb;
+};
+
+/* The user's own store, which --store names otherwise. */
+const char *keep_place(const struct keep_opts *o, struct arena *a);
+int keep_open(const struct keep_opts *o, bool is_read_only, bool has_index, struct store **out,
+	      struct err *e);
