@@ -85,18 +85,38 @@ static bool put_short(struct buf *out, const struct json_value *shape, size_t ro
 	return is_short;
 }
 
+/* Members of which nothing is said share lines; what is said stands behind one, or above it. */
 static void put_members(struct buf *out, const struct json_value *shape)
 {
+	struct buf member = { 0 };
+	size_t column = 0; /* of the line that is open; 0: none is */
+
 	buf_add_text(out, "{\n");
 	for (size_t i = 0; i < shape->count; i++) {
 		struct api_note note = api_note_of(&shape->item[i]);
+		size_t comment = note.about.n ? note.about.n + 4 : 0;
 
-		put_about(out, note.about, 1);
-		buf_add_char(out, '\t');
-		put_member(out, shape->key[i], note.type);
-		buf_add_text(out, ";\n");
+		buf_reset(&member);
+		put_member(&member, shape->key[i], note.type);
+		if (column && (comment || column + member.len + 2 > LINE_MAX)) {
+			buf_add_char(out, '\n');
+			column = 0;
+		}
+		if (comment && member.len + comment + 10 > LINE_MAX) {
+			put_about(out, note.about, 1);
+			comment = 0;
+		}
+		buf_printf(out, "%s%s;", column ? " " : "\t", member.data);
+		column += member.len + (column ? 2 : 9);
+		if (!note.about.n)
+			continue;
+		if (comment)
+			buf_printf(out, " // %.*s", (int)note.about.n, note.about.p);
+		buf_add_char(out, '\n');
+		column = 0;
 	}
-	buf_add_char(out, '}');
+	buf_add_text(out, column ? "\n}" : "}");
+	buf_release(&member);
 }
 
 static void put_shape(struct buf *out, struct str name, const struct json_value *shape,

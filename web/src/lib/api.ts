@@ -11,43 +11,35 @@ export type Cell = boolean | number | string | null;
 export type Filter = FilterAnd | FilterOr | FilterNot | FilterIn | FilterRange | FilterText | FilterMissing;
 
 export interface FilterAnd {
-	/** an empty list is true */
-	and: Filter[];
+	and: Filter[]; // an empty list is true
 }
 
 export interface FilterOr {
-	/** an empty list is false */
-	or: Filter[];
+	or: Filter[]; // an empty list is false
 }
 
 export interface FilterNot { not: Filter }
 
 export interface FilterIn {
 	column: string;
-	/** null stands for null or absent */
-	in: Cell[];
+	in: Cell[]; // null stands for null or absent
 }
 
 export interface FilterRange { column: string; range: Range }
 
 export interface Range {
-	/** belongs to the range */
-	min?: number | 'inf' | '-inf';
-	/** belongs to it too */
-	max?: number | 'inf' | '-inf';
+	min?: number | 'inf' | '-inf'; // belongs to the range
+	max?: number | 'inf' | '-inf'; // belongs to it too
 }
 
 export interface FilterText {
-	/** `*`: any column that holds texts */
-	column: string;
-	/** occurs in the value, letters A-Z in either case */
-	text: string;
+	column: string; // `*`: any column that holds texts
+	text: string; // occurs in the value, letters A-Z in either case
 }
 
 export interface FilterMissing {
 	column: string;
-	/** true: null or absent */
-	missing: boolean;
+	missing: boolean; // true: null or absent
 }
 
 export type Shown = 'usual' | 'excluded' | 'archived' | 'all';
@@ -55,42 +47,28 @@ export type Flag = 'excluded' | 'archived' | 'superseded' | 'removed';
 
 export interface Sort {
 	column: string;
-	/** false unless given; runs without a value come last in both orders */
-	descending?: boolean;
+	descending?: boolean; // false unless given; runs without a value come last in both orders
 }
 
 export interface Problem {
-	/** always `about:blank` */
-	type: string;
-	title: string;
-	status: number;
-	/** one sentence */
-	detail: string;
-	/** JSON pointer into the request */
-	pointer?: string;
+	type: string; // always `about:blank`
+	title: string; status: number;
+	detail: string; // one sentence
+	pointer?: string; // JSON pointer into the request
 }
 
 export interface Option {
 	column: string;
-	/** run, metric, or what stands before the first dot: server, benchmark, hardware */
-	group: string;
-	/** for people */
-	label: string;
-	kind: 'text' | 'number' | 'bool' | 'mixed';
-	unit: string | null;
+	group: string; // run, metric, or what stands before the first dot: server, benchmark, hardware
+	label: string; // for people
+	kind: 'text' | 'number' | 'bool' | 'mixed'; unit: string | null;
 	better: 'higher' | 'lower' | null;
-	/** values of the runs that match */
-	distinct: number;
-	/** matching runs with null or nothing */
-	missing: number;
-	/** all matching runs have the same */
-	is_constant: boolean;
-	/** most runs first; absent where a list makes no sense */
-	values?: OptionValue[];
-	min: number | 'inf' | '-inf' | null;
-	max: number | 'inf' | '-inf' | null;
-	/** of numbers that are too many for a list */
-	histogram?: Bin[];
+	distinct: number; // values of the runs that match
+	missing: number; // matching runs with null or nothing
+	is_constant: boolean; // all matching runs have the same
+	values?: OptionValue[]; // most runs first; absent where a list makes no sense
+	min: number | 'inf' | '-inf' | null; max: number | 'inf' | '-inf' | null;
+	histogram?: Bin[]; // of numbers that are too many for a list
 }
 
 export interface OptionValue { value: Cell; count: number }
@@ -98,354 +76,237 @@ export interface Bin { from: number; to: number; count: number }
 
 export interface ApplyRequest {
 	filter?: Filter | null;
-	/** usual unless given */
-	shown?: Shown;
-	/** newest first unless given */
-	sort?: Sort[] | null;
-	/** 50 unless given */
-	limit?: number;
-	/** `next` of the page before */
-	cursor?: string | null;
-	/** null: a usual choice */
-	columns?: string[] | null;
-	/** `auto`: the 30 that split the matching runs most */
-	facets?: string[] | 'auto' | null;
-	/** 20 unless given */
-	facet_values?: number;
-	/** 24 unless given */
-	bins?: number;
+	shown?: Shown; // usual unless given
+	sort?: Sort[] | null; // newest first unless given
+	limit?: number; // 50 unless given
+	cursor?: string | null; // `next` of the page before
+	columns?: string[] | null; // null: a usual choice
+	facets?: string[] | 'auto' | null; // `auto`: the 30 that split the matching runs most
+	facet_values?: number; // 20 unless given
+	bins?: number; // 24 unless given
 	statistics?: string[] | null;
 }
 
 export interface Row { id: number; flags: Flag[]; values: Record<string, Cell> }
 
 export interface FacetValue {
-	value: Cell;
-	count: number;
-	/** by a condition of the filter on this column */
-	selected: boolean;
+	value: Cell; count: number;
+	selected: boolean; // by a condition of the filter on this column
 }
 
 export interface Facet {
-	column: string;
-	distinct: number;
-	missing: number;
-	/** runs of values that are not listed */
-	others: number;
-	values: FacetValue[];
-	min?: number | 'inf' | '-inf' | null;
-	max?: number | 'inf' | '-inf' | null;
+	column: string; distinct: number; missing: number;
+	others: number; // runs of values that are not listed
+	values: FacetValue[]; min?: number | 'inf' | '-inf' | null; max?: number | 'inf' | '-inf' | null;
 	histogram?: Bin[];
 }
 
 export interface Statistic {
 	column: string;
-	/** runs with a finite number */
-	count: number;
-	missing: number;
-	min: number | null;
-	max: number | null;
-	mean: number | null;
-	std: number | null;
-	p50: number | null;
-	p90: number | null;
-	p95: number | null;
-	p99: number | null;
+	count: number; // runs with a finite number
+	missing: number; min: number | null; max: number | null; mean: number | null; std: number | null;
+	p50: number | null; p90: number | null; p95: number | null; p99: number | null;
 }
 
 export interface Preset {
-	id: number;
-	name: string;
-	/** what was saved */
-	body: unknown;
-	/** seconds since 1970 */
-	at: number;
+	id: number; name: string;
+	body: unknown; // what was saved
+	at: number; // seconds since 1970
 }
 
 export interface PresetRequest { name?: string; body?: unknown }
 
 export interface SummaryRequest {
-	filter?: Filter | null;
-	shown?: Shown;
-	/** null: a usual choice of metrics */
-	statistics?: string[] | null;
+	filter?: Filter | null; shown?: Shown;
+	statistics?: string[] | null; // null: a usual choice of metrics
 }
 
 export interface Annotation { id: number; text: string; who: string; at: number }
 export interface AnnotationRequest { text: string; who?: string }
 
 export interface Exclusion {
-	reason: string;
-	who: string;
-	at: number;
-	/** it was taken back */
-	is_over: boolean;
+	reason: string; who: string; at: number;
+	is_over: boolean; // it was taken back
 }
 
 export interface ExclusionRequest { reason: string; who?: string }
 
 export interface Trace {
-	id: number;
-	run: number | null;
-	run_id: string | null;
-	name: string;
-	/** SHA-256 of its bytes */
-	hash: string;
-	model: string | null;
-	commit: string | null;
-	state: 'here' | 'missing' | 'expired';
-	bytes: number;
+	id: number; run: number | null; run_id: string | null; name: string;
+	hash: string; // SHA-256 of its bytes
+	model: string | null; commit: string | null; state: 'here' | 'missing' | 'expired'; bytes: number;
 	at: number;
 }
 
 export interface Badge {
-	level: 'good' | 'warn' | 'bad';
-	code: string;
-	/** one sentence */
-	text: string;
+	level: 'good' | 'warn' | 'bad'; code: string;
+	text: string; // one sentence
 }
 
 export interface Version { id: number; received: number }
 
 export interface ExportRequest {
-	filter?: Filter | null;
-	shown?: Shown;
-	sort?: Sort[] | null;
-	/** null: all */
-	columns?: string[] | null;
-	/** csv unless given */
-	format?: 'csv' | 'jsonl';
-	/** runs at most */
-	limit?: number | null;
+	filter?: Filter | null; shown?: Shown; sort?: Sort[] | null;
+	columns?: string[] | null; // null: all
+	format?: 'csv' | 'jsonl'; // csv unless given
+	limit?: number | null; // runs at most
 }
 
 export interface PutResult {
-	outcome: 'new' | 'duplicate' | 'conflict' | 'invalid';
-	id: number | null;
-	run_id: string | null;
+	outcome: 'new' | 'duplicate' | 'conflict' | 'invalid'; id: number | null; run_id: string | null;
 	reason?: string | null;
 }
 
 export interface JobCounts { new: number; duplicate: number; conflict: number; invalid: number }
 
 export interface JobFile {
-	name: string;
-	outcome: 'new' | 'duplicate' | 'conflict' | 'invalid' | null;
-	runs: number;
-	id: number | null;
-	reason: string | null;
+	name: string; outcome: 'new' | 'duplicate' | 'conflict' | 'invalid' | null; runs: number;
+	id: number | null; reason: string | null;
 }
 
 export interface JobHead {
-	job_id: string;
-	kind: 'upload' | 'run';
-	state: JobState;
-	/** seconds since 1970 */
-	created: number;
+	job_id: string; kind: 'upload' | 'run'; state: JobState;
+	created: number; // seconds since 1970
 	ended: number | null;
-	/** files */
-	total: number;
-	done: number;
-	counts: JobCounts;
-	/** what its kind keeps */
-	detail: Record<string, unknown>;
+	total: number; // files
+	done: number; counts: JobCounts;
+	detail: Record<string, unknown>; // what its kind keeps
 	run_ids: string[];
 }
 
 export type JobState = 'waiting' | 'running' | 'done' | 'failed' | 'cancelled';
 
 export interface CompareRequest {
-	/** two or more */
-	groups: CompareGroup[];
-	metrics?: string[] | null;
-	/** which group the others are measured against; 0 */
-	baseline?: number;
-	/** of the intervals; 0.95 */
-	level?: number;
-	by?: 'run' | 'document';
+	groups: CompareGroup[]; metrics?: string[] | null;
+	baseline?: number; // which group the others are measured against; 0
+	level?: number; // of the intervals; 0.95
+	by?: 'run' | 'suite'; // what counts as one measurement
 }
 
 export interface CompareGroup { name?: string; ids?: number[]; filter?: Filter | null }
-export interface AnalysisFilter { filter?: Filter | null; shown?: Shown }
 
 export interface TrendsRequest {
-	filter?: Filter | null;
-	metric: string;
-	/** columns that tell series apart */
-	series?: string[] | null;
-	axis?: 'commit' | 'time';
-	/** 0.001 */
-	level?: number;
-	/** 0.03 */
-	effect?: number;
-	/** 300 */
-	window?: number;
+	filter?: Filter | null; metric: string;
+	series?: string[] | null; // columns that tell series apart
+	axis?: 'commit' | 'day' | 'time';
+	level?: number; // 0.001
+	effect?: number; // 0.03
+	window?: number; // 300
 }
 
 export interface RegressionRequest {
-	filter?: Filter | null;
-	metric?: string;
-	metrics?: string[];
-	baseline: RegressionBaseline;
-	series?: string[] | null;
-	policy?: RegressionPolicy;
+	filter?: Filter | null; metric?: string; metrics?: string[]; baseline: RegressionBaseline;
+	series?: string[] | null; policy?: RegressionPolicy;
 }
 
 export interface RegressionBaseline { filter?: Filter; ids?: number[]; commit?: string; last?: number }
 
 export interface RegressionPolicy {
-	effect?: number;
-	p?: number;
-	points_after?: number;
-	guards?: string[];
+	effect?: number; p?: number; points_after?: number; guards?: string[];
 }
 
 export interface ImpactRequest { filter?: Filter | null; metric: string; parameters?: string[] | null }
 
 export interface ScalingRequest {
-	filter?: Filter | null;
-	metric: string;
-	by?: string;
+	filter?: Filter | null; metric: string;
+	by: string; // such as server.tensor_parallel_size
 	series?: string[] | null;
 }
 
 export interface CapacityRequest {
 	filter?: Filter | null;
-	/** requests a second */
-	rate: number;
-	slo?: Slo[];
-	configuration?: string[] | null;
+	rate: number; // requests a second
+	slo: Slo[]; configuration?: string[] | null;
 }
 
 export interface Slo { column: string; min?: number; max?: number }
-export interface ResourcesRequest { filter?: Filter | null; x: string; y: string; color?: string | null }
 
-export interface ParetoRequest {
-	filter?: Filter | null;
-	x: string;
-	y: string;
-	better?: Record<string, unknown>;
-	group?: string[] | null;
+export interface ResourcesRequest {
+	filter?: Filter | null; x: string; y: string; color?: string[] | string | null;
 }
 
-export interface DistributionRequest { filter?: Filter | null; metric: string; group?: unknown }
+export interface ParetoRequest {
+	filter?: Filter | null; x: string; y: string; better?: ParetoWanted;
+	group?: string[] | string | null;
+}
+
+export interface ParetoWanted { x?: 'higher' | 'lower'; y?: 'higher' | 'lower' }
+
+export interface DistributionRequest {
+	filter?: Filter | null; metric: string; group?: string[] | string | null;
+}
+
 export interface ParallelRequest { filter?: Filter | null; columns: string[]; limit?: number }
 
 export interface Mark {
-	id: number;
-	series: string;
-	at: string;
-	kind: 'expected' | 'seen';
-	text: string;
-	who: string;
-	/** seconds since 1970 */
-	made: number;
+	id: number; series: string; at: string; kind: 'expected' | 'seen'; text: string; who: string;
+	made: number; // seconds since 1970
 }
 
 export interface MarkRequest {
-	series: string;
-	at: string;
-	kind: 'expected' | 'seen';
-	text?: string;
-	who?: string;
+	series: string; at: string; kind: 'expected' | 'seen'; text?: string; who?: string;
 }
 
 export interface LaunchRequest {
-	/** YAML or JSON */
-	config: string;
+	config: string; // YAML or JSON
 }
 
 export interface Finding {
-	level: 'error' | 'warning';
-	line: number | null;
-	column: number | null;
-	text: string;
+	level: 'error' | 'warning'; line: number | null; column: number | null; text: string;
 }
 
 export interface Example {
 	name: string;
-	/** its first line */
-	title: string;
+	title: string; // its first line
 	config: string;
 }
 
 export interface LaunchSection { name: string; keys: LaunchKey[] }
 
 export interface LaunchKey {
-	key: string;
-	value: string | null;
-	default: string | null;
-	help: string | null;
-	group?: string;
+	key: string; value: string | null; default: string | null; help: string | null; group?: string;
 }
 
 export interface LoginRequest { token: string }
 
 export interface Health extends Answer {
-	status: 'ok';
-	version: string;
-	store: 'sqlite' | 'postgresql';
-	runs: number;
-	is_read_only: boolean;
-	needs_token: boolean;
-	can_launch: boolean;
+	status: 'ok'; version: string; store: 'sqlite' | 'postgresql'; runs: number;
+	is_read_only: boolean; needs_token: boolean; can_launch: boolean;
 }
 
-export interface Login extends Answer {
-	/** the token's name */
-	who: string | null;
-}
+export interface Login extends Answer { ok: boolean }
 
 export interface Options extends Answer {
-	/** columns */
-	total: number;
-	/** that match */
-	runs: number;
-	/** those that split the matching runs most come first */
-	items: Option[];
+	total: number; // columns
+	runs: number; // that match
+	items: Option[]; // those that split the matching runs most come first
 	next: null;
 }
 
 export interface Apply extends Answer {
-	/** runs that match */
-	total: number;
+	total: number; // runs that match
 	items: Row[];
-	/** cursor of the next page */
-	next: string | null;
-	columns: string[];
-	facets: Facet[];
-	statistics: Statistic[];
+	next: string | null; // cursor of the next page
+	columns: string[]; facets: Facet[]; statistics: Statistic[];
 }
 
 export interface List extends Answer {
-	total: number;
-	items: Row[];
-	next: string | null;
-	columns: string[];
+	total: number; items: Row[]; next: string | null; columns: string[];
 }
 
 export interface Presets extends Answer { items: Preset[] }
 
 export interface Run extends Answer {
-	id: number;
-	run_id: string;
-	kind: string;
-	hash: string;
-	who: string;
-	received: number;
-	flags: Flag[];
-	values: Record<string, Cell>;
+	id: number; run_id: string; kind: string; hash: string; who: string; received: number;
+	flags: Flag[]; values: Record<string, Cell>;
 	/** as it came, without per-request arrays; NaN is null, infinite numbers are texts */
 	document: unknown;
 	has_arrays: boolean;
-	/** of the same run_id, newest first */
-	versions: Version[];
+	versions: Version[]; // of the same run_id, newest first
 	annotations: Annotation[];
-	/** newest first */
-	exclusions: Exclusion[];
+	exclusions: Exclusion[]; // newest first
 	traces: Trace[];
-	/** command lines */
-	reproduce: string[];
+	reproduce: string[]; // command lines
 	badges: Badge[];
 }
 
@@ -454,9 +315,7 @@ export interface Attached extends Answer { ids: number[] }
 export type Done = Answer;
 
 export interface Summary extends Answer {
-	total: number;
-	statistics: Statistic[];
-	status: Record<string, number>;
+	total: number; statistics: Statistic[]; status: Record<string, number>;
 	verdicts: Record<string, number>;
 }
 
@@ -466,40 +325,26 @@ export interface JobStarted extends Answer { job_id: string }
 
 export interface BatchStarted extends Answer {
 	job_id: string;
-	/** files */
-	total: number;
+	total: number; // files
 }
 
 export interface UploadJob extends Answer {
-	job_id: string;
-	kind: 'upload' | 'run';
-	state: JobState;
-	/** seconds since 1970 */
-	created: number;
+	job_id: string; kind: 'upload' | 'run'; state: JobState;
+	created: number; // seconds since 1970
 	ended: number | null;
-	/** files */
-	total: number;
-	done: number;
-	counts: JobCounts;
-	/** what its kind keeps */
-	detail: Record<string, unknown>;
-	run_ids: string[];
-	files: JobFile[];
+	total: number; // files
+	done: number; counts: JobCounts;
+	detail: Record<string, unknown>; // what its kind keeps
+	run_ids: string[]; files: JobFile[];
 }
 
 export interface Job extends Answer {
-	job_id: string;
-	kind: 'upload' | 'run';
-	state: JobState;
-	/** seconds since 1970 */
-	created: number;
+	job_id: string; kind: 'upload' | 'run'; state: JobState;
+	created: number; // seconds since 1970
 	ended: number | null;
-	/** files */
-	total: number;
-	done: number;
-	counts: JobCounts;
-	/** what its kind keeps */
-	detail: Record<string, unknown>;
+	total: number; // files
+	done: number; counts: JobCounts;
+	detail: Record<string, unknown>; // what its kind keeps
 	run_ids: string[];
 }
 
@@ -507,174 +352,176 @@ export interface Jobs extends Answer { total: number; items: JobHead[]; next: nu
 
 export interface Compare extends Answer {
 	groups: CompareSide[];
-	/** those that differ */
-	parameters: CompareParameter[];
-	metrics: CompareMetric[];
+	parameters: CompareParameter[]; // those that differ
+	metrics: CompareMetric[]; notes: string[];
+}
+
+export interface Trends extends Answer {
+	metric: string; unit: string | null; better: 'higher' | 'lower' | null; axis: string;
+	series: TrendSeries[];
+	left_out: number; // runs
 	notes: string[];
 }
 
-export interface Trends extends Answer { series: TrendSeries[]; left_out: number }
-export interface Regression extends Answer { items: RegressionItem[] }
-export interface Impact extends Answer { parameters: ImpactParameter[]; notes: string[] }
-export interface Scaling extends Answer { series: ScalingSeries[] }
-export interface Capacity extends Answer { configurations: CapacityConfiguration[] }
-export interface Resources extends Answer { points: ResourcePoint[] }
-export interface Pareto extends Answer { groups: ParetoGroup[]; total: number; shown: number }
-export interface Distribution extends Answer { groups: DistributionGroup[] }
-export interface Parallel extends Answer { axes: ParallelAxis[]; lines: ParallelLine[]; total: number }
+export interface Regression extends Answer { items: RegressionItem[]; notes: string[] }
+
+export interface Impact extends Answer {
+	metric: string; unit: string | null; better: 'higher' | 'lower' | null; n: number;
+	parameters: ImpactParameter[]; notes: string[];
+}
+
+export interface Scaling extends Answer {
+	metric: string; unit: string | null; better: 'higher' | 'lower' | null; by: string;
+	series: ScalingSeries[]; notes: string[];
+}
+
+export interface Capacity extends Answer {
+	rate: number;
+	configurations: CapacityConfiguration[]; // fewest GPUs first
+	left_out: number; // runs
+	configurations_left_out: number;
+}
+
+export interface Resources extends Answer {
+	points: ResourcePoint[]; x: Axis; y: Axis; total: number; shown: number; left_out: number;
+}
+
+export interface Pareto extends Answer {
+	groups: ParetoGroup[]; groups_left_out: number; better: ParetoBetter; x: Axis; y: Axis;
+	total: number; shown: number; left_out: number;
+}
+
+export interface Distribution extends Answer {
+	metric: string; unit: string | null; better: 'higher' | 'lower' | null;
+	groups: DistributionGroup[]; total: number; left_out: number; groups_left_out: number;
+}
+
+export interface Parallel extends Answer {
+	axes: ParallelAxis[]; lines: ParallelLine[]; total: number; shown: number;
+}
+
 export interface Marks extends Answer { items: Mark[] }
 export interface LaunchCheck extends Answer { ok: boolean; findings: Finding[]; plan: unknown }
 export interface Examples extends Answer { items: Example[] }
 
 export interface LaunchSchema extends Answer {
-	/** of a configuration */
-	sections: LaunchSection[];
-	/** of an engine */
-	arguments: LaunchKey[];
+	sections: LaunchSection[]; // of a configuration
+	arguments: LaunchKey[]; // of an engine
 }
 
 export interface CompareSide {
-	name: string;
-	n: number;
-	/** the first 200 */
-	ids: number[];
+	name: string; n: number;
+	ids: number[]; // the first 200
 }
 
 export interface CompareParameter {
-	column: string;
-	group: string;
-	/** a list per group */
-	values: CompareValue[][];
+	column: string; group: string;
+	differs: 'between' | 'within'; // groups, or only runs of one group
+	values: CompareValue[][]; // a list per group
 }
 
 export interface CompareValue { value: Cell; count: number }
 
 export interface CompareMetric {
-	column: string;
-	unit: string | null;
-	better: 'higher' | 'lower' | null;
-	groups: CompareFigures[];
+	column: string; unit: string | null; better: 'higher' | 'lower' | null; groups: CompareFigures[];
 	deltas: CompareDelta[];
 }
 
 export interface CompareFigures {
-	n: number;
-	mean: number | null;
-	median: number | null;
-	std: number | null;
-	min: number | null;
+	n: number; mean: number | null; median: number | null; std: number | null; min: number | null;
 	max: number | null;
 }
 
 export interface CompareDelta {
 	group: number;
-	effect: number | null;
-	interval: number[] | null;
-	p: number | null;
-	p_adjusted: number | null;
+	effect: number | null; // of the medians, as a share
+	interval: number[] | null; p: number | null;
+	p_adjusted: number | null; // for many metrics
+	p_ranks: number | null; // of a test on ranks
 	method: string | null;
-	verdict: 'better' | 'worse' | 'no evidence' | 'not enough data';
-	needed: number | null;
+	verdict: 'better' | 'worse' | 'changed' | 'no evidence' | 'not enough data' | 'missing';
+	guard: string | null; // why better does not count
+	needed: number | null; // repeats
 }
 
 export interface TrendSeries {
-	key: Record<string, Cell>;
-	name: string;
-	points: TrendPoint[];
-	changes: TrendChange[];
+	id: string; key: Record<string, Cell>; name: string; points: TrendPoint[]; changes: TrendChange[];
 }
 
 export interface TrendPoint {
-	at: number | null;
-	commit: string | null;
-	ids: number[];
-	n: number;
-	value: number;
-	low: number | null;
-	high: number | null;
+	at: number | null; commit: string | null; ids: number[]; n: number; value: number;
+	low: number | null; high: number | null;
 }
 
 export interface TrendChange {
-	index: number;
-	at: number | null;
-	commit: string | null;
-	before: number;
-	after: number;
-	effect: number;
-	p: number;
-	is_marked: boolean;
-	verdict: 'better' | 'worse' | null;
+	index: number; at: number | null; commit: string | null; before: number; after: number;
+	effect: number | null; p: number | null; is_marked: boolean; mark: TrendMark | null;
+	verdict: 'better' | 'worse' | 'changed';
 }
 
+export interface TrendMark { id: number; kind: 'expected' | 'seen'; text: string; who: string }
+
 export interface RegressionItem {
-	series: unknown;
-	metric: string;
-	verdict: 'regression' | 'improvement' | 'no evidence of change' | 'not enough data';
-	effect: number | null;
-	interval: number[] | null;
-	p: number | null;
-	n: number[];
-	guard: unknown;
-	reason: string;
+	series: string; key: Record<string, Cell>; name: string; metric: string; unit: string | null;
+	better: 'higher' | 'lower' | null;
+	verdict: 'regression' | 'improvement' | 'changed' | 'no evidence of change' | 'not enough data';
+	before: number | null; after: number | null; effect: number | null; interval: number[] | null;
+	p: number | null; n: number[]; guard: RegressionGuard | null; reason: string | null;
 }
+
+export interface RegressionGuard { text: string }
 
 export interface ImpactParameter {
 	column: string;
-	share: number | null;
-	p: number | null;
-	levels: ImpactLevel[];
-	effect: number | null;
-	confounded_with: Confounded[];
-	note: string | null;
+	share: number | null; // of the variance, by itself
+	p: number | null; p_adjusted: number | null; levels: ImpactLevel[]; effect: number | null;
+	confounded_with: Confounded[]; note: string | null;
 }
 
-export interface ImpactLevel { value: Cell; n: number; median: number | null }
-export interface Confounded { column: string; strength: number }
-export interface ScalingSeries { key: Record<string, Cell>; points: ScalingPoint[] }
+export interface ImpactLevel {
+	value: Cell;
+	to?: Cell; // the end, of a range
+	n: number; median: number | null;
+}
+
+export interface Confounded { column: string; strength: number | null }
+
+export interface ScalingSeries {
+	key: Record<string, Cell>; name: string; n: number; points: ScalingPoint[];
+}
 
 export interface ScalingPoint {
-	x: number;
-	n: number;
-	median: number;
-	low: number | null;
-	high: number | null;
-	speedup: number | null;
-	efficiency: number | null;
+	x: number; n: number; median: number; low: number | null; high: number | null;
+	speedup: number | null; efficiency: number | null;
 }
 
 export interface CapacityConfiguration {
-	key: Record<string, Cell>;
-	gpus_per_server: number | null;
-	rate_per_server: Estimate | null;
-	servers: number | null;
-	gpus: Estimate | null;
-	runs: number;
+	key: Record<string, Cell>; name: string; gpus_per_server: number | null;
+	rate_per_server: Estimate; servers: number | null; gpus: Estimate; runs: number;
 	reason: string | null;
 }
 
-export interface Estimate { value: number; low: number | null; high: number | null }
+export interface Estimate { value: number | null; low: number | null; high: number | null }
 export interface ResourcePoint { id: number; x: number; y: number; values: Record<string, Cell> }
-export interface ParetoGroup { key: Record<string, Cell>; points: ParetoPoint[] }
+export interface ParetoGroup { key: Record<string, Cell>; name: string; n: number; points: ParetoPoint[] }
 export interface ParetoPoint { id: number; x: number; y: number; is_frontier: boolean }
 
 export interface DistributionGroup {
-	key: Record<string, Cell>;
-	n: number;
-	/** min, p5, p25, p50, p75, p95, max */
-	quantiles: number[];
+	key: Record<string, Cell>; name: string; n: number; mean: number;
+	quantiles: number[]; // least, 5, 25, 50, 75, 95 %, most
 	histogram: Histogram;
 }
 
 export interface Histogram { edges: number[]; counts: number[] }
 
 export interface ParallelAxis {
-	column: string;
-	kind: string;
-	min: number | null;
-	max: number | null;
-	values: Cell[] | null;
+	column: string; unit: string | null; better: 'higher' | 'lower' | null; kind: 'number' | 'text';
+	min: number | null; max: number | null;
+	values: Cell[]; // of texts
 }
 
+export interface Axis { column: string; unit: string | null; better: 'higher' | 'lower' | null }
+export interface ParetoBetter { x: 'higher' | 'lower'; y: 'higher' | 'lower' }
 export interface ParallelLine { id: number; values: Cell[] }
 
 /** What each route takes and gives. */

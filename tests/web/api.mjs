@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// api.mjs: walks every route of the OpenAPI document against a dashboard that holds runs. What is
+// sent and what is answered are held against the document's schemas by Ajv.
+import { spawn } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from './browser.mjs';
+import { equal, main, ok, program, scratch } from './tap.mjs';
+
+const Ajv = createRequire(join(root, 'web', 'package.json'))('ajv/dist/2020').default;
+const ajv = new Ajv({ strict: true, allowUnionTypes: true, strictRequired: false });
+const asked = new Map();
+let url, api, child;
+
+async function start() {
+	const file = join(scratch, 'port');
+	child = spawn(program, ['dashboard', '--listen', '127.0.0.1:0', '--port-file', file, '--store',
+		`sqlite:${join(scratch, 'runs.db')}`], { stdio: ['ignore', 'ignore', 'inherit'] });
+	for (let k = 0; k < 3000; k++) {
+		let port = '';
+		try {
+			port = readFileSync(file, 'utf8').trim();
+		} catch {
+			// not yet there
+		}
+		if (port) {
+			url = `http://127.0.0.1:${port}`;
+			return;
+		}
+		await new Promise((done) => setTimeout(done, 10));
+	}
+	throw new Error('the dashboard did not start');
+}
+
+// ---- schemas ----
+
+const local = (schema) => JSON.parse(JSON.stringify(schema).replaceAll('#/components/schemas/', ''));
+
+function judge(schema, value, what) {
+	const validate = ajv.compile(local(schema));
+
+	return ok(validate(value), what, ...(validate.errors ?? []).slice(0, 6)
+		.map((e) => `${e.instancePath} ${e.message} ${JSON.stringify(e.params)}`),
+	...(validate.errors ? [JSON.stringify(value).slice(0, 600)] : []));
+}
+
+/** The operation that a path means, and how the document writes the path. */
+function operation_of(method, path) {
+	for (const [form, operations] of Object.entries(api.paths)) {
+		const pattern = form.replaceAll('.', '\\.').replace(/\{[^}]*\}/g, '[^/]+');
+		if (new RegExp(`^${pattern}$`).test(path) && operations[method.toLowerCase()])
+			return [form, operations[method.toLowerCase()]];
+	}
+	throw new Error(`the document has no ${method} ${path}`);
+}
+
+function judge_request(operation, form, params, body) {
+	const declared = operation.parameters.filter((p) => p.in === 'query').map((p) => p.name);
+	const content = operation.requestBody?.content ?? {};
+
+	equal([...params.keys()].filter((key) => !declared.includes(key)), [],
+		`${form}: parameters are declared`);
+	if (body instanceof FormData)
+		ok('multipart/form-data' in content, `${form}: takes a form`);
+	else if (body !== undefined && content['application/json'])
+		judge(content['application/json'].schema, body, `${form}: the request is one`);
+	else
+		ok(body === undefined && !operation.requestBody, `${form}: a request with or without a body`);
+}
+
+/** Asks, and holds both sides against the document; the answer's JSON, or its text. */
+async function ask(method, target, body) {
+	const at = new URL(target, url);
+	const [form, operation] = operation_of(method, at.pathname);
+	const name = `${method} ${form}`;
+
+	judge_request(operation, name, at.searchParams, body);
+	const answer = await fetch(at, { method, body: body === undefined || body instanceof FormData ? body
+		: JSON.stringify(body),
+	headers: body === undefined || body instanceof FormData ? {}
+		: { 'Content-Type': 'application/json' } });
+	const text = await answer.text();
+	const declared = operation.responses[answer.status];
+	if (!ok(declared, `${name}: ${answer.status} is declared`, text.slice(0, 500)))
+		return {};
+	asked.set(name, (asked.get(name) ?? 0) + 1);
+	const type = (answer.headers.get('content-type') ?? '').split(';')[0];
+	if (!ok(type in declared.content, `${name}: ${type} is declared`))
+		return {};
+	if (type !== 'application/json')
+		return text;
+	const value = JSON.parse(text);
+	judge(declared.content[type].schema, value, `${name}: the answer is one`);
+	return value;
+}
+
+/** A wrong request: told as a problem. */
+async function refused(method, target, status, body) {
+	const answer = await fetch(new URL(target, url), { method, body: body && JSON.stringify(body) });
+	const value = await answer.json();
+
+	equal(answer.status, status, `${method} ${target}: ${status}`);
+	judge({ $ref: 'Problem' }, value, `${method} ${target}: a problem`);
+	equal(value.status, status, `${method} ${target}: with its status`);
+}
+
+// ---- data ----
+
+const documents = join(root, 'tests', 'unit', 'documents');
+
+function file_form(...parts) {
+	const form = new FormData();
+
+	for (const [field, name, text] of parts)
+		form.append(field, new Blob([text]), name);
+	return form;
+}
+
+/** Results of four commits, three sizes and two rates; later commits are slower. */
+function results() {
+	const lines = [];
+
+	for (let commit = 0; commit < 8; commit++)
+		for (const size of [1, 2, 4])
+			for (const rate of [4, 'inf'])
+				for (let repeat = 0; repeat < 3; repeat++) {
+					const noise = 1 + ((commit * 7 + size * 3 + repeat * 5) % 11) / 400;
+					lines.push(JSON.stringify({ model_id: 'm', date: `2026010${commit + 1}-0${repeat}0000`,
+						request_rate: rate, tensor_parallel_size: size, gpu_type: 'H100',
+						engine_commit: `c${commit}`, num_prompts: 200, completed: 200, failed: 0,
+						request_throughput: 10 * size ** 0.9 * noise,
+						output_throughput: 1000 * size ** 0.9 * noise,
+						median_ttft_ms: (commit > 4 ? 60 : 50) * noise / size,
+						p99_ttft_ms: 90 * noise, mean_ttft_ms: NaN }));
+				}
+	return lines.join('\n');
+}
+
+async function fill() {
+	for (const file of readdirSync(documents).sort())
+		await ask('POST', '/api/upload/raw?name=' + file,
+			JSON.parse(readFileSync(join(documents, file), 'utf8')));
+	const uploaded = await ask('POST', '/api/upload/json', file_form(['file', 'r.jsonl', results()]));
+	const detailed = await ask('POST', '/api/upload/json', file_form(['file', 'd.json', JSON.stringify({
+		model_id: 'm', request_throughput: 3, completed: 2, failed: 0, median_ttft_ms: 7,
+		ttfts: [0.5, 0.25], itls: [[0.1], []], max_concurrency: null, request_rate: 'inf' })],
+	['trace', 'a.pt.trace.json.gz', 'traced']));
+	const batch = await ask('POST', '/api/upload/batch', file_form(['file', 'x.json', '{"a": 1}'],
+		['file', 'y.json', JSON.stringify({ model_id: 'n', request_throughput: 1 })]));
+
+	for (let k = 0; k < 500; k++) {
+		const answer = await fetch(`${url}/api/upload/status/${batch.job_id}`);
+		if ((await answer.json()).state === 'done')
+			break;
+		await new Promise((done) => setTimeout(done, 20));
+	}
+	const job = await ask('GET', `/api/upload/status/${batch.job_id}`);
+	equal(job.files.map((f) => f.outcome).sort(), ['invalid', 'new'], 'a batch is worked off');
+	return { first: uploaded.results[0].id, detailed: detailed.results[0].id, job: batch.job_id };
+}
+
+// ---- the walk ----
+
+async function server() {
+	await ask('GET', '/api/health');
+	await ask('GET', '/metrics');
+	await ask('GET', '/api/openapi.json');
+	await ask('POST', '/api/logout');
+}
+
+async function filters(ids) {
+	const filter = { and: [{ column: 'server.model', in: ['m', null] },
+		{ or: [{ column: 'median_ttft_ms', range: { min: 1, max: 'inf' } },
+			{ not: { column: '*', text: 'x' } }, { column: 'tags.x', missing: true }] }] };
+
+	await ask('GET', '/api/filters/options?facet_values=3&bins=4&shown=all');
+	await ask('GET', `/api/filters/options?filter=${encodeURIComponent(JSON.stringify(filter))}`);
+	await ask('POST', '/api/filters/apply', {});
+	const page = await ask('POST', '/api/filters/apply', { filter, shown: 'all', limit: 3,
+		sort: [{ column: 'median_ttft_ms', descending: true }], facets: 'auto', facet_values: 2, bins: 5,
+		statistics: ['median_ttft_ms', 'benchmark.request_rate', 'no.such'] });
+	await ask('POST', '/api/filters/apply', { filter, shown: 'all', limit: 3, cursor: page.next,
+		sort: [{ column: 'median_ttft_ms', descending: true }], columns: ['run_id'],
+		facets: ['median_ttft_ms', 'no.such'] });
+	const made = await ask('POST', '/api/filters/presets', { name: 'a', body: { filter } });
+	await ask('PUT', `/api/filters/presets/${made.id}`, { body: [1, null] });
+	await ask('GET', '/api/filters/presets');
+	await ask('DELETE', `/api/filters/presets/${made.id}`);
+	await ask('GET', '/api/data/experiments?limit=2&sort=-timestamp,run_id&columns=run_id,status');
+	await ask('GET', '/api/data/summary');
+	await ask('POST', '/api/data/summary', { filter, statistics: ['p99_ttft_ms'] });
+	await ask('GET', '/api/export/csv?limit=3');
+	await ask('POST', '/api/export/csv', { filter, columns: ['run_id'], format: 'csv' });
+	return ids;
+}
+
+async function runs(ids) {
+	const remark = await ask('POST', `/api/data/experiments/${ids.detailed}/annotations`, { text: 'x' });
+
+	await ask('PUT', `/api/data/experiments/${ids.detailed}/exclusion`, { reason: 'odd', who: 'me' });
+	await ask('POST', `/api/data/experiments/${ids.detailed}/traces`,
+		file_form(['trace', 'b.json', 'more']));
+	const list = await ask('GET', '/api/data/experiments?limit=1000&shown=all');
+	for (const item of list.items.slice(0, 20))
+		await ask('GET', `/api/data/experiments/${item.id}`);
+	await ask('GET', `/api/data/experiments/${ids.detailed}/document`);
+	await ask('GET', `/api/data/experiments/${ids.detailed}/arrays`);
+	await ask('DELETE', `/api/data/experiments/${ids.detailed}/exclusion`);
+	await ask('DELETE', `/api/annotations/${remark.id}`);
+	const traces = await ask('GET', '/api/traces?limit=1');
+	equal([traces.total, traces.items.length], [2, 1], 'two traces, one on the page');
+	const rest = await ask('GET', `/api/traces?limit=5&cursor=${traces.next}`);
+	equal(rest.items.map((t) => t.name), ['a.pt.trace.json.gz'], 'the other one on the next');
+	equal(await ask('GET', `/api/export/traces/${rest.items[0].id}`), 'traced', 'its bytes');
+	await ask('DELETE', `/api/traces/${rest.items[0].id}`);
+}
+
+async function analysis() {
+	const filter = { column: 'server.model', in: ['m'] };
+	const size = (n) => ({ and: [filter, { column: 'server.tensor_parallel_size', in: [n] }] });
+	const metric = 'median_ttft_ms';
+
+	await ask('POST', '/api/data/compare', { groups: [{ name: 'one', filter: size(1) },
+		{ name: 'two', filter: size(2) }] });
+	await ask('POST', '/api/data/compare', { groups: [{ ids: [1] }, { ids: [2, 3] }],
+		metrics: ['median_ttft_ms', 'request_throughput'], baseline: 0, level: 0.9, by: 'run' });
+	const trends = await ask('POST', '/api/analysis/trends', { filter, metric, axis: 'time' });
+	await ask('POST', '/api/analysis/trends', { filter, metric, series: ['server.tensor_parallel_size'] });
+	ok(trends.series.length > 0, 'there are series');
+	const mark = await ask('POST', '/api/analysis/marks', { series: trends.series[0]?.name ?? 's',
+		at: 'c5', kind: 'seen', text: 'slower' });
+	await ask('GET', '/api/analysis/marks');
+	await ask('DELETE', `/api/analysis/marks/${mark.id}`);
+	await ask('POST', '/api/analysis/regression', { filter, metric, baseline: { last: 3 } });
+	await ask('POST', '/api/analysis/impact', { filter, metric });
+	await ask('POST', '/api/analysis/scaling', { filter, metric: 'output_throughput',
+		by: 'server.tensor_parallel_size' });
+	await ask('POST', '/api/analysis/capacity', { filter, rate: 100,
+		slo: [{ column: 'p99_ttft_ms', max: 200 }] });
+	await ask('POST', '/api/analysis/resources', { filter, x: 'output_throughput', y: metric,
+		color: 'benchmark.request_rate' });
+	await ask('POST', '/api/analysis/pareto', { filter, x: 'output_throughput', y: metric,
+		group: ['server.tensor_parallel_size'] });
+	await ask('POST', '/api/analysis/distribution', { filter, metric,
+		group: ['server.tensor_parallel_size'] });
+	await ask('POST', '/api/analysis/parallel', { filter, limit: 10,
+		columns: ['server.tensor_parallel_size', 'benchmark.request_rate', 'server.model', metric] });
+}
+
+async function jobs(ids) {
+	const config = 'name: quick\nserver: { command: sim, model: sim, ttft_ms: 1, itl_ms: 1 }\n'
+		+ 'benchmark: { dataset_name: random, tokenizer: sim, random_input_len: 8,'
+		+ ' random_output_len: 4, num_prompts: 4 }\n';
+
+	await ask('GET', '/api/launch/schema');
+	await ask('GET', '/api/launch/examples');
+	await ask('POST', '/api/launch/check', { config });
+	await ask('POST', '/api/launch/check', { config: 'server: { modell: x }' });
+	const { job_id } = await ask('POST', '/api/launch', { config });
+	await ask('GET', `/api/jobs/${job_id}/events`);
+	const job = await ask('GET', `/api/jobs/${job_id}`);
+	equal([job.state, job.run_ids.length], ['done', 1], 'an experiment is run');
+	await ask('GET', `/api/jobs/${job_id}/log?offset=0`);
+	await ask('GET', '/api/jobs?limit=5');
+	await ask('GET', `/api/jobs/${ids.job}`);
+	await ask('GET', `/api/jobs/${ids.job}/events`);
+	const next = await ask('POST', '/api/launch', { config: config.replace('ttft_ms: 1', 'ttft_ms: 5000') });
+	await ask('POST', `/api/jobs/${next.job_id}/cancel`);
+}
+
+async function wrong() {
+	await refused('GET', '/api/data/experiments/none', 404);
+	await refused('GET', '/api/nothing', 404);
+	await refused('POST', '/api/filters/apply', 400, { filter: 3 });
+	await refused('POST', '/api/analysis/trends', 400, { metric: 3 });
+	await refused('POST', '/api/data/compare', 400, { groups: [] });
+}
+
+await main(async () => {
+	try {
+		await start();
+		api = await (await fetch(`${url}/api/openapi.json`)).json();
+		equal(api.openapi, '3.1.0', 'the document is of OpenAPI 3.1');
+		for (const [name, schema] of Object.entries(api.components.schemas))
+			ajv.addSchema({ ...local(schema), $id: name });
+		const ids = await fill();
+		await server();
+		await filters(ids);
+		await runs(ids);
+		await analysis();
+		await jobs(ids);
+		await wrong();
+		const all = Object.entries(api.paths).flatMap(([path, operations]) => Object.keys(operations)
+			.map((method) => `${method.toUpperCase()} ${path}`));
+		// There is nothing to log in to without a token.
+		equal(all.filter((name) => !asked.has(name)), ['POST /api/login'], 'every route was asked');
+	} finally {
+		child?.kill('SIGTERM');
+	}
+});
