@@ -16,6 +16,10 @@ table() {
 	local symbol=$1 folder=$2 at=0 file files=() packed
 	[ -z "$folder" ] || mapfile -t files < <(cd "$folder" && find . -type f -name "$3" |
 		sed 's,^\./,,' | LC_ALL=C sort)
+	[ -z "$folder" ] || [ ${#files[@]} -gt 0 ] || {
+		echo "app-assets.sh: $folder has no files" >&2
+		exit 1
+	}
 	printf '\t.section .data.rel.ro,"aw"\n\t.balign 8\n\t.globl %s\n%s:\n' "$symbol" "$symbol"
 	for file in "${files[@]}"; do
 		packed=$parts/$symbol-$at.gz

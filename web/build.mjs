@@ -5,13 +5,18 @@
 // A page may load nothing: its policy names the hash of its own script and style and forbids
 // everything else, so a page with a run's data in it opens from disk and sends nothing.
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+	existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 import app from './app.config.mjs';
 
 const root = dirname(fileURLToPath(import.meta.url));
+// Built aside and put in place whole, so that nobody packs half of it.
+const dist = join(root, 'dist');
+const fresh = join(root, 'node_modules/.dist-new'), old = join(root, 'node_modules/.dist-old');
 const hash = (text) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
 async function page(file) {
@@ -50,12 +55,17 @@ async function page(file) {
 	for (const mark of ['<!--policy-->', '<!--style-->', '<!--script-->'])
 		if (!html.includes(mark))
 			throw new Error(`pages/${file} has no ${mark}`);
-	writeFileSync(join(root, 'dist', basename(file)), whole);
+	writeFileSync(join(fresh, basename(file)), whole);
 	console.log(`${file}: ${Math.round(whole.length / 1024)} KiB`);
 }
 
-rmSync(join(root, 'dist'), { recursive: true, force: true });
-mkdirSync(join(root, 'dist'), { recursive: true });
+for (const folder of [fresh, old])
+	rmSync(folder, { recursive: true, force: true });
+mkdirSync(fresh, { recursive: true });
 for (const file of readdirSync(join(root, 'pages')).filter((name) => name.endsWith('.html')))
 	await page(file);
-await build(app);
+await build({ ...app, build: { ...app.build, outDir: join(fresh, 'app') } });
+if (existsSync(dist))
+	renameSync(dist, old);
+renameSync(fresh, dist);
+rmSync(old, { recursive: true, force: true });
