@@ -4,9 +4,9 @@
  * of 100 each, as one call each, and as files of a job; then the store is opened with the snapshot
  * of its index and without.
  *
- * Every call is on disk when it returns. SQLite always; PostgreSQL when PROFLLM_TEST_POSTGRES names a
- * server (tests/with_postgres.sh makes one that does not wait for the disk: its figures say what
- * the program costs, not the disk).
+ * Every call is on disk when it returns. SQLite always; PostgreSQL when PROFLLM_TEST_POSTGRES
+ * names a server (tests/with_postgres.sh makes one that does not wait for the disk: its figures
+ * say what the program costs, not the disk).
  */
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/mem.h"
-#include "kit/kit.h"
+#include "kit/figures.h"
 #include "store/store.h"
 
 #define RUNS 10000
@@ -73,8 +73,8 @@ static struct read_run make_run(struct bed *bed, struct arena *a, size_t number)
 	return r;
 }
 
-static int put(struct bed *bed, struct store *s, size_t first, size_t n, size_t at_once, double *took_s,
-	       struct err *e)
+static int put(struct bed *bed, struct store *s, size_t first, size_t n, size_t at_once,
+	       double *took_s, struct err *e)
 {
 	*took_s = 0;
 	for (size_t i = first; i < first + n; i += at_once) {

@@ -106,7 +106,8 @@ struct whole {
 static int check_run(void *self, const struct db_value *v, size_t n, struct err *e)
 {
 	struct whole *w = self;
-	struct buf document = { .limit = PACK_TEXT_BYTES_MAX }, arrays = { .limit = PACK_TEXT_BYTES_MAX };
+	struct buf document = { .limit = PACK_TEXT_BYTES_MAX },
+		   arrays = { .limit = PACK_TEXT_BYTES_MAX };
 	uint8_t bytes[DIGEST_BYTES];
 	char hex[DIGEST_HEX];
 	struct err why = { 0 };
@@ -196,7 +197,10 @@ static int check_all(struct check *c, struct err *e)
 	return check_runs(c, e);
 }
 
-/* A trace whose file is gone is told by `traces`; only what people believe to be there is a finding. */
+/*
+ * A trace whose file is gone is told by `traces`; only what people believe to be there is a
+ * finding.
+ */
 static int check_traces(struct check *c, struct err *e)
 {
 	struct trace *trace;

@@ -193,7 +193,8 @@ int columns_number(struct columns *c, struct db *d, const struct row *r, int64_t
 			at = add(c, cell->column);
 		}
 		number[i] = (int64_t)at;
-		if (cell->value.kind > VALUE_NULL && !c->at[at].sql.n && c->n_wide < COLUMNS_WIDE_MAX &&
+		if (cell->value.kind > VALUE_NULL && !c->at[at].sql.n &&
+		    c->n_wide < COLUMNS_WIDE_MAX &&
 		    widen(c, d, (size_t)at, cell->value.kind, e) < 0)
 			return -1;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store/columns.h - the numbers of columns, and what each is called in benchmark_runs. Private to store/.
+ * store/columns.h - the numbers of columns, and what each is called in benchmark_runs. Private
+ * to store/.
  *
  * A column is numbered when a run first has it. In SQL it has its own name, unless that is too long
  * for PostgreSQL (63 bytes), differs from another one's in upper and lower case alone (SQLite takes

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * copy.c - backup and restore. A backup is always one SQLite file with our tables, whatever database
- * it is of, so that a store can move between the two.
+ * copy.c - backup and restore. A backup is always one SQLite file with our tables, whatever
+ * database it is of, so that a store can move between the two.
  *
  * SQLite copies itself, page by page. Else the tables are copied row by row as of one moment, and
  * benchmark_runs, which only repeats what the documents' cells say, is made anew.

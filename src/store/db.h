@@ -40,7 +40,8 @@ struct db_hooks {
 	void (*close)(struct db *d);
 	int (*run)(struct db *d, const char *sql, const struct db_value *v, size_t n, db_row *row,
 		   void *self, struct err *e);
-	int (*copy)(struct db *d, const char *path, struct err *e); /* NULL: table by table instead */
+	int (*copy)(struct db *d, const char *path,
+		    struct err *e); /* NULL: table by table instead */
 	const char *integrity; /* a statement whose rows other than "ok" are complaints; NULL: none */
 };
 extern const struct db_hooks db_sqlite, db_postgres;

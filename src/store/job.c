@@ -2,8 +2,9 @@
 /*
  * job.c - uploads of many files, worked off after they were acknowledged.
  *
- * A file's bytes lie in job_files until it has an outcome; taking its runs in and noting the outcome is
- * one transaction. So whenever the program ends, each file either still waits, or is done.
+ * A file's bytes lie in job_files until it has an outcome; taking its runs in and noting the
+ * outcome is one transaction. So whenever the program ends, each file either still waits, or is
+ * done.
  */
 #include <math.h>
 #include <sys/random.h>
@@ -107,7 +108,8 @@ static int set_state(struct store_write *w, const char *id, const char *state, s
 {
 	bool is_end = !strcmp(state, "done") || !strcmp(state, "failed") ||
 		      !strcmp(state, "cancelled");
-	struct db_value v[3] = { db_text(str_of(state)), db_real(is_end ? store_now_s() : (double)NAN),
+	struct db_value v[3] = { db_text(str_of(state)),
+				 db_real(is_end ? store_now_s() : (double)NAN),
 				 db_text(str_of(id)) };
 	struct db_value d[2] = { db_text(detail), v[2] };
 
@@ -199,7 +201,8 @@ static int take_file(void *self, const struct db_value *v, size_t n, struct err 
 	f->job = arena_str(&w->arena, db_as_bytes(v[1]));
 	f->name = arena_str(&w->arena, db_as_bytes(v[2]));
 	if (unpack_text(packed, &text, &why) < 0 ||
-	    read_document(f->name, arena_str(&w->arena, buf_str(&text)), &w->arena, &f->read, &why) < 0)
+	    read_document(f->name, arena_str(&w->arena, buf_str(&text)), &w->arena, &f->read,
+			  &why) < 0)
 		set_invalid(w, f, &why);
 	buf_release(&text);
 	return w->n == STEP_FILES_MAX;
@@ -369,9 +372,11 @@ static int take_job(void *self, const struct db_value *v, size_t n, struct err *
 	if (l->n == l->room)
 		return 1;
 	l->job[l->n++] = (struct job){
-		.id = arena_str(l->a, db_as_bytes(v[0])), .kind = arena_str(l->a, db_as_bytes(v[1])),
+		.id = arena_str(l->a, db_as_bytes(v[0])),
+		.kind = arena_str(l->a, db_as_bytes(v[1])),
 		.state = arena_str(l->a, db_as_bytes(v[2])),
-		.detail = arena_str(l->a, db_as_bytes(v[3])), .created_s = db_as_real(v[4]),
+		.detail = arena_str(l->a, db_as_bytes(v[3])),
+		.created_s = db_as_real(v[4]),
 		.ended_s = db_as_real(v[5]),
 	};
 	return 0;

@@ -123,7 +123,8 @@ static int chosen(struct store *s, const struct filter *f, struct arena *a, int6
 	return rc;
 }
 
-int store_archive(struct store *s, const struct filter *f, bool is_archived, size_t *n, struct err *e)
+int store_archive(struct store *s, const struct filter *f, bool is_archived, size_t *n,
+		  struct err *e)
 {
 	struct arena a = { 0 };
 	struct store_write w;

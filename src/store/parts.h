@@ -3,9 +3,9 @@
  * store/parts.h - what the files of store/ share behind store.h.
  *
  * One connection writes, under write_lock; any number of others read, each lent to one thread at a
- * time. Every change of a run or of its flags takes the next number of `change`. The index, and the list of
- * columns, stand at `sequence`; a transaction first takes over what other processes have
- * changed since, then changes, commits, and gives the index what it did.
+ * time. Every change of a run or of its flags takes the next number of `change`. The index, and
+ * the list of columns, stand at `sequence`; a transaction first takes over what other processes
+ * have changed since, then changes, commits, and gives the index what it did.
  */
 #pragma once
 #include <pthread.h>
@@ -58,7 +58,10 @@ struct store_write {
 	size_t n_columns, n_wide; /* when it began */
 };
 
-/* In a transaction, under write_lock: index and columns take over what others did. *change: the last. */
+/*
+ * In a transaction, under write_lock: index and columns take over what others did. *change: the
+ * last.
+ */
 int store_follow(struct store *s, struct db *d, int64_t *change, struct err *e);
 /* Takes the lock and begins. Between the two, rows told to store_changed must stay. */
 int store_write_begin(struct store *s, struct store_write *w, struct err *e);
@@ -87,7 +90,9 @@ int store_wide_same(const struct columns *c, struct db *d, int64_t id, const str
 
 /* trace.c: within a transaction. The files that nothing else needs go with them. */
 int store_traces_forget(struct store *s, struct store_write *w, int64_t run, struct err *e);
-/* Traces from before, and the oldest while there are more bytes than that (0: any). *n: how many. */
+/*
+ * Traces from before, and the oldest while there are more bytes than that (0: any). *n: how many.
+ */
 int store_traces_expire(struct store *s, struct store_write *w, double before_s, int64_t bytes_max,
 			size_t *n, struct err *e);
 

@@ -2,9 +2,10 @@
 /*
  * postgres.c - the store on a PostgreSQL server, by libpq.
  *
- * Values travel in PostgreSQL's binary form; rows come one at a time, whatever the size of an answer.
- * Writers wait for each other at one advisory lock, so that changes become visible in the order
- * of their numbers. synchronous_commit is set to on for our sessions: a commit that returned is on disk.
+ * Values travel in PostgreSQL's binary form; rows come one at a time, whatever the size of an
+ * answer. Writers wait for each other at one advisory lock, so that changes become visible in
+ * the order of their numbers. synchronous_commit is set to on for our sessions: a commit that
+ * returned is on disk.
  */
 #include <arpa/inet.h>
 #include <assert.h>
@@ -110,13 +111,13 @@ static int set_up(struct postgres *p, struct err *e)
 
 static int open_(const char *place, bool is_read_only, struct db **out, struct err *e)
 {
-	const char *key[] = { "dbname", "client_encoding", "application_name", "connect_timeout", NULL };
-	const char *value[] = { place, "UTF8", "profllm", "10", NULL };
+	const char *key[] = { "application_name", "connect_timeout", "dbname", "client_encoding", NULL };
+	const char *value[] = { "profllm", "10", place, "UTF8", NULL };
 	struct postgres *p = mem_alloc(sizeof(*p));
 
 	p->db.hooks = &db_postgres;
 	p->is_read_only = is_read_only;
-	/* An option that the URL has itself is left as it says: dbname comes first and is expanded. */
+	/* dbname is expanded where it stands: what the URL says holds over what stands before. */
 	p->connection = PQconnectdbParams(key, value, 1);
 	if (set_up(p, e) < 0) {
 		close_(&p->db);

@@ -89,10 +89,17 @@ static int insert(struct store *s, struct store_write *w, const struct read_run 
 
 	if (!rc) {
 		struct db_value v[] = {
-			db_int(id), db_text(run->run_id), db_text(run->hash), db_text(run->kind),
-			db_text(who), db_real(store_now_s()), db_real(run->timestamp_s),
-			db_int(store_changed(w, id, 0, kept_row(&run->row, number, *n_left_out, a))),
-			db_text(str_of(checksum(run->document, run->arrays, hex))), { 0 },
+			db_int(id),
+			db_text(run->run_id),
+			db_text(run->hash),
+			db_text(run->kind),
+			db_text(who),
+			db_real(store_now_s()),
+			db_real(run->timestamp_s),
+			db_int(store_changed(w, id, 0,
+					     kept_row(&run->row, number, *n_left_out, a))),
+			db_text(str_of(checksum(run->document, run->arrays, hex))),
+			{ 0 },
 		};
 
 		pack_row(&run->row, number, &cells);

@@ -2,8 +2,8 @@
 /*
  * sqlite.c - the store in one file, by SQLite.
  *
- * The journal is a write-ahead log that is synced at each commit: readers never wait for the writer,
- * and a commit that returned survives a loss of power.
+ * The journal is a write-ahead log that is synced at each commit: readers never wait for the
+ * writer, and a commit that returned survives a loss of power.
  */
 #include <assert.h>
 #include <sqlite3.h>
@@ -66,7 +66,8 @@ static int open_(const char *place, bool is_read_only, struct db **out, struct e
 		"PRAGMA cache_size = -16384",
 	};
 	struct sqlite *s = mem_alloc(sizeof(*s));
-	int flags = is_read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+	int flags =
+		is_read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
 
 	s->db.hooks = &db_sqlite;
 	s->path = mem_text(place);
@@ -194,7 +195,8 @@ static int copy(struct db *d, const char *path, struct err *e)
 	sqlite3 *to = NULL;
 	int rc = -1, step = SQLITE_OK;
 
-	if (sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK ||
+	if (sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) !=
+		    SQLITE_OK ||
 	    sqlite3_exec(to, "PRAGMA synchronous = FULL", NULL, NULL, NULL) != SQLITE_OK) {
 		err_set(e, ERR_IO, "%s: %s", path, sqlite3_errmsg(to));
 		goto done;

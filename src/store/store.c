@@ -217,7 +217,10 @@ static int count_index(struct store *s, int64_t *out, struct err *e)
 	return rc;
 }
 
-/* A snapshot is this store's when its number is among those the store gave out, and its runs are as many. */
+/*
+ * A snapshot is this store's when its number is among those the store gave out, and its runs are as
+ * many.
+ */
 static int load(struct store *s, struct err *e)
 {
 	struct err why = { 0 };
@@ -228,7 +231,9 @@ static int load(struct store *s, struct err *e)
 	if (s->snapshot && index_load(s->snapshot, &s->index, &sequence, &why) == 1) {
 		if (MIGRATE_SAME_STORE(sequence, change) && sequence <= change) {
 			s->sequence = s->saved = sequence;
-			if (refresh(s, &why) == 0 && count_index(s, &known, e) == 0 &&
+			/* Also when nothing has changed since, which refresh() then finds. */
+			if (columns_read(&s->columns, s->writer, &why) == 0 &&
+			    refresh(s, &why) == 0 && count_index(s, &known, e) == 0 &&
 			    db_integer(s->writer, "SELECT count(*) FROM documents", NULL, 0, 0, &there,
 				       e) == 0 && there == known)
 				return 0;

@@ -11,10 +11,11 @@
  * Texts are valid UTF-8 without U+0000; others are ERR_USAGE.
  *
  * Names: a run's number is `id` (store), its `run_id` is the document's. The same hash again is a
- * duplicate and changes nothing. The same run_id with another hash is a conflict: both are kept, the
- * newer one is shown, the older one is its history (INDEX_SUPERSEDED).
+ * duplicate and changes nothing. The same run_id with another hash is a conflict: both are kept,
+ * the newer one is shown, the older one is its history (INDEX_SUPERSEDED).
  *
- * Errors: ERR_USAGE for what the caller got wrong (unknown id, taken name), ERR_RUN for the world's.
+ * Errors: ERR_USAGE for what the caller got wrong (unknown id, taken name), ERR_RUN for the
+ * world's.
  */
 #pragma once
 #include "base/arena.h"
@@ -28,7 +29,7 @@ struct store;
 struct store_opts {
 	const char *url;          /* NULL: sqlite in $XDG_DATA_HOME/profllm/store.db */
 	const char *snapshot;     /* NULL: beside the SQLite file; "" none */
-	const char *traces;       /* folder of trace files; NULL: beside the SQLite file, else refused */
+	const char *traces; /* folder of trace files; NULL: beside the SQLite file, else refused */
 	bool is_read_only;
 	bool has_no_index;        /* for verbs that only write or copy */
 };
@@ -78,21 +79,23 @@ struct job {
 	size_t n_files, n_done, n_outcome[4];
 	struct job_file *file;    /* store_job only */
 };
-int store_job_begin(struct store *s, struct str kind, struct str detail, char id[17], struct err *e);
+int store_job_begin(struct store *s, struct str kind, struct str detail, char id[17],
+		    struct err *e);
 /*
- * The bytes are durable when it returns. Files wait until the job's state is "running": who has handed
- * over all of them sets it. store_job_resume, at a server's start, does so for uploads that were
- * cut short, so that what was acknowledged is worked off.
+ * The bytes are durable when it returns. Files wait until the job's state is "running": who has
+ * handed over all of them sets it. store_job_resume, at a server's start, does so for uploads
+ * that were cut short, so that what was acknowledged is worked off.
  */
-int store_job_add(struct store *s, const char *id, struct str name, struct str bytes, struct err *e);
+int store_job_add(struct store *s, const char *id, struct str name, struct str bytes,
+		  struct err *e);
 int store_job_add_all(struct store *s, const char *id, const struct str *name,
 		      const struct str *bytes, size_t n, struct err *e); /* all or none */
 int store_job_resume(struct store *s, struct err *e);
 int store_job_state(struct store *s, const char *id, const char *state, struct str detail,
 		    struct err *e);
 /*
- * Takes in the next waiting files of a running upload job (1: there may be more), or finds none (0).
- * A job without waiting files is done. A file and its outcome are one transaction.
+ * Takes in the next waiting files of a running upload job (1: there may be more), or finds none
+ * (0). A job without waiting files is done. A file and its outcome are one transaction.
  */
 int store_job_step(struct store *s, struct err *e);
 int store_job(struct store *s, const char *id, struct arena *a, struct job *out, struct err *e);
@@ -156,7 +159,8 @@ int store_trace_put(struct store *s, int64_t run, struct str name, const char *p
 int store_traces(struct store *s, int64_t run, struct arena *a, struct trace **out, size_t *n,
 		 struct err *e); /* run 0: all */
 /* A descriptor to read from, for close(). */
-int store_trace_open(struct store *s, int64_t id, struct arena *a, struct trace *out, struct err *e);
+int store_trace_open(struct store *s, int64_t id, struct arena *a, struct trace *out,
+		     struct err *e);
 int store_trace_drop(struct store *s, int64_t id, struct err *e);
 
 /* ---- keeping it ---- */
@@ -166,7 +170,11 @@ int store_restore(const char *url, const char *path, bool is_forced, struct err 
 /* Sentences about what is wrong; *n 0: nothing. */
 int store_check(struct store *s, struct arena *a, struct str **finding, size_t *n, struct err *e);
 /* Runs that ran before: archived (hidden, kept), or removed for good with documents and arrays. */
-int store_archive(struct store *s, const struct filter *f, bool is_archived, size_t *n, struct err *e);
+int store_archive(struct store *s, const struct filter *f, bool is_archived, size_t *n,
+		  struct err *e);
 int store_remove(struct store *s, const struct filter *f, size_t *n, struct err *e);
-struct retention { double archive_days, remove_days, trace_days; int64_t trace_bytes; }; /* 0: none */
+struct retention {
+	double archive_days, remove_days, trace_days;
+	int64_t trace_bytes;
+}; /* 0: none */
 int store_retain(struct store *s, const struct retention *r, struct buf *told, struct err *e);

@@ -2,9 +2,10 @@
 /*
  * trace.c - files of profilers, by their content.
  *
- * A file lies at FOLDER/ab/abcd...: its SHA-256. Rows of `traces` point at it; it goes with the last one
- * that needs it. Files appear before their row is committed and go within the transaction that
- * ends the last row, so a crash leaves at worst a file too many, or a trace that is missing.
+ * A file lies at FOLDER/ab/abcd...: its SHA-256. Rows of `traces` point at it; it goes with the
+ * last one that needs it. Files appear before their row is committed and go within the
+ * transaction that ends the last row, so a crash leaves at worst a file too many, or a trace
+ * that is missing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -133,8 +134,8 @@ int store_trace_put(struct store *s, int64_t run, struct str name, const char *p
 		if (!file_exists(target))
 			rc = copy_in(target, bytes, e);
 		if (!rc)
-			rc = insert(s, &w, run, store_clean_name(&clean, last_part(name)), str_of(hash),
-				    bytes.n, id, e);
+			rc = insert(s, &w, run, store_clean_name(&clean, last_part(name)),
+				    str_of(hash), bytes.n, id, e);
 		rc = store_write_end(s, &w, rc, e);
 	}
 	file_unmap(bytes);
@@ -168,10 +169,15 @@ static int take_trace(void *self, const struct db_value *v, size_t n, struct err
 {
 	struct traces *l = self;
 	struct trace t = {
-		.id = db_as_int(v[0]), .run = db_as_int(v[1]), .name = arena_str(l->a, db_as_bytes(v[2])),
-		.hash = arena_str(l->a, db_as_bytes(v[3])), .model = arena_str(l->a, db_as_bytes(v[4])),
-		.commit = arena_str(l->a, db_as_bytes(v[5])), .bytes = db_as_int(v[6]),
-		.at_s = db_as_real(v[7]), .state = STR("missing"),
+		.id = db_as_int(v[0]),
+		.run = db_as_int(v[1]),
+		.name = arena_str(l->a, db_as_bytes(v[2])),
+		.hash = arena_str(l->a, db_as_bytes(v[3])),
+		.model = arena_str(l->a, db_as_bytes(v[4])),
+		.commit = arena_str(l->a, db_as_bytes(v[5])),
+		.bytes = db_as_int(v[6]),
+		.at_s = db_as_real(v[7]),
+		.state = STR("missing"),
 	};
 	char *path = l->s->traces && t.hash.n > 2 ? path_of(l->s, t.hash) : NULL;
 

@@ -2,9 +2,10 @@
 /*
  * wide.c - a run's row of benchmark_runs, for whoever asks the database itself.
  *
- * The cells that the store keeps of a run are the truth; this row repeats them in SQL. A value goes to
- * its column when it is of the column's kind and the row has room (PostgreSQL's rows end at 8 kB); else it
- * is a member of the JSON object in `rest`. Null and absent are both NULL here.
+ * The cells that the store keeps of a run are the truth; this row repeats them in SQL. A value
+ * goes to its column when it is of the column's kind and the row has room (PostgreSQL's rows end
+ * at 8 kB); else it is a member of the JSON object in `rest`. Null and absent are both NULL
+ * here.
  */
 #include <math.h>
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_store.c - runs in and out, what people say of them, and the index over them; on both databases. */
+/*
+ * test_store.c - runs in and out, what people say of them, and the index over them; on both
+ * databases.
+ */
 #define STORE_RIG "test_store_c"
 #include "store_rig.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_store_keep.c - the store over time: other processes, snapshots, backup and restore, old runs,
- * damage, and rows wider than a database takes; on both databases.
+ * test_store_keep.c - the store over time: other processes, snapshots, backup and restore, old
+ * runs, damage, and rows wider than a database takes; on both databases.
  */
 #include <pthread.h>
 #include <sqlite3.h>
