@@ -46,8 +46,8 @@ static const struct opt_set set = {
 	.summary = "Writes runs of the store as CSV or JSON lines.",
 	.epilog = "Examples:\n"
 		  "  profllm export --output runs.csv\n"
-		  "  profllm export --store sqlite:runs.db --columns run_id,median_ttft_ms --sort "
-		  "-timestamp \\\n"
+		  "  profllm export --store sqlite:runs.db --columns run_id,median_ttft_ms "
+		  "--sort=-timestamp \\\n"
 		  "      --filter '{\"column\": \"request_throughput\", \"range\": {\"min\": 10}}'",
 	.row = rows, .n = sizeof(rows) / sizeof(*rows),
 	.defaults = &defaults, .bytes = sizeof(defaults),

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "cmd/cli.h"
 #include "cmd/ingest_find.h"
@@ -30,7 +31,45 @@ struct watch {
 	char **folder;      /* by watch descriptor; NULL: gone */
 	size_t cap;
 	struct found_files late; /* that could not be read, perhaps because they are being written */
+	struct map taken;        /* files of folders by path, to their number in state */
+	uint64_t *state;         /* that they were taken in */
+	size_t n_states, cap_states;
+	struct arena names;      /* of taken */
 };
+
+/* A file that was found and then is told by an event is taken once. */
+static uint64_t state_of(const char *path)
+{
+	struct stat st = { 0 };
+
+	if (stat(path, &st) < 0)
+		return 0;
+	return map_hash((struct str){ (const char *)&st.st_mtim, sizeof(st.st_mtim) }) ^
+	       (uint64_t)st.st_size ^ (uint64_t)st.st_ino << 32;
+}
+
+static bool is_taken(const struct watch *w, const char *path)
+{
+	uint64_t at;
+
+	return map_get(&w->taken, str_of(path), &at) && w->state[at] == state_of(path);
+}
+
+static int take(struct watch *w, const char *path, struct err *e)
+{
+	uint64_t at;
+
+	if (!map_get(&w->taken, str_of(path), &at)) {
+		at = w->n_states++;
+		if (at == w->cap_states) {
+			w->cap_states = w->cap_states ? 2 * w->cap_states : 64;
+			w->state = mem_grow(w->state, w->cap_states, sizeof(*w->state));
+		}
+		map_put(&w->taken, arena_str(&w->names, str_of(path)), at);
+	}
+	w->state[at] = state_of(path);
+	return ingest_file(w->g, path, true, e);
+}
 
 static void late_drop(struct watch *w, size_t i)
 {
@@ -100,8 +139,10 @@ static int take_folder(struct watch *w, const char *path, struct err *e)
 		rc = -1;
 	}
 	for (size_t i = 0; rc == 0 && i < found.n && !*cli_is_interrupted(); i++)
-		if (!is_young(found.path[i]) || is_whole(found.path[i]))
-			rc = ingest_file(w->g, found.path[i], true, e);
+		if (is_taken(w, found.path[i]))
+			continue;
+		else if (!is_young(found.path[i]) || is_whole(found.path[i]))
+			rc = take(w, found.path[i], e);
 		else
 			found_add(&w->late, found.path[i]);
 	found_release(&found);
@@ -117,7 +158,7 @@ static int take_late(struct watch *w, struct err *e)
 		if (is_young(w->late.path[i]))
 			continue;
 		if (file_exists(w->late.path[i]))
-			rc = ingest_file(w->g, w->late.path[i], true, e);
+			rc = take(w, w->late.path[i], e);
 		late_drop(w, i);
 	}
 	return rc == 0 ? ingest_flush(w->g, e) : -1;
@@ -155,9 +196,9 @@ static int on_event(struct watch *w, const struct inotify_event *event, struct e
 	if (event->mask & IN_ISDIR)
 		rc = take_folder(w, path, e);
 	else if (!(event->mask & IN_CREATE) && found_is_result(folder, event->name) &&
-		 file_exists(path)) {
+		 file_exists(path) && !is_taken(w, path)) {
 		late_forget(w, path);
-		rc = ingest_file(w->g, path, true, e);
+		rc = take(w, path, e);
 	}
 	free(path);
 	return rc;
@@ -195,6 +236,9 @@ int ingest_watch(struct ingest *g, struct err *e)
 	while (rc == 0 && !*cli_is_interrupted())
 		rc = poll(&poll_fd, 1, WAIT_MS) > 0 ? read_events(&w, e) : take_late(&w, e);
 	found_release(&w.late);
+	map_release(&w.taken);
+	free(w.state);
+	arena_release(&w.names);
 	for (size_t i = 0; i < w.cap; i++)
 		free(w.folder[i]);
 	free(w.folder);

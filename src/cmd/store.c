@@ -116,12 +116,15 @@ static int backup(const struct keep_opts *o, struct err *e)
 
 static int restore(const struct keep_opts *o, struct arena *a, struct err *e)
 {
+	struct err why = { 0 };
+
 	if (!o->file)
 		return err_set(e, ERR_USAGE, "the file that backup has written is needed");
 	if (!file_exists(o->file))
 		return err_set(e, ERR_USAGE, "%s does not exist", o->file);
-	if (store_restore(keep_place(o, a), o->file, o->is_forced, e) < 0)
-		return o->is_forced ? -1 : err_wrap(e, "not restored");
+	if (store_restore(keep_place(o, a), o->file, o->is_forced, &why) < 0)
+		return err_set(e, why.code, "%s%s", why.text, !o->is_forced && why.code == ERR_USAGE ?
+			       "; --force does it" : "");
 	printf("the store is what %s holds\n", o->file);
 	return 0;
 }

@@ -188,6 +188,8 @@ static int retain(const struct keep_opts *o, struct store *s, struct arena *a, s
 		return err_set(e, ERR_USAGE, "expected a limit: --archive-days, --remove-days, "
 			       "--trace-days or --trace-gb");
 	rc = store_retain(s, &r, &told, e);
+	if (rc == 0 && told.len && told.data[told.len - 1] != '\n')
+		buf_add_char(&told, '\n');
 	if (rc == 0)
 		cli_out(buf_str(&told));
 	buf_release(&told);

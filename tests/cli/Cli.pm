@@ -36,6 +36,7 @@ $ENV{HF_HOME} = "$scratch/hf";
 $ENV{HF_HUB_OFFLINE} = 1; # no test asks the world
 $ENV{PROFLLM_CACHE_DIR} = "$scratch/cache";
 $ENV{XDG_CONFIG_HOME} = "$scratch/config"; # no list of arguments but the test's own
+$ENV{XDG_DATA_HOME} = "$scratch/data"; # nor a store
 $ENV{TZ} = 'UTC';
 $ENV{LC_ALL} = 'C';
 $SIG{PIPE} = 'IGNORE';

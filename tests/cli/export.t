@@ -1,0 +1,114 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: Apache-2.0
+# profllm export, backup, restore and the verbs below `store`.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Cli;
+use Dash;
+use Test::More;
+
+# A store on each database that is there; @ in the URL of PostgreSQL stands for one of our own.
+my @stores = ('sqlite:runs.db');
+push @stores, $ENV{PROFLLM_TEST_POSTGRES} =~ s/@/export_t/r if $ENV{PROFLLM_TEST_POSTGRES};
+
+sub document {
+	my ($id, $throughput, %tags) = @_;
+	return json_text({ schema_version => 1, run_id => $id, timestamp => '2026-01-02T03:04:05Z',
+		config => { name => 'c', server => { model => 'm', eager => JSON::PP::true, hole => undef },
+		benchmark => { request_rate => 'inf' }, tags => \%tags },
+		results => { request_throughput => $throughput }, environment => {}, status => 'completed' });
+}
+
+spew('a.json', document('exp_a', 1.5, note => '=1+1'));
+spew('b.json', document('exp_b', 10, note => "two\nlines, \"quoted\""));
+spew('c.json', document('exp_c', 2, note => '-plain', extra => 'x'));
+
+for my $url (@stores) {
+	my $kind = $url =~ /^(\w+)/ && $1;
+	my @store = ('--store', $url);
+	my $r = run(args => [qw(ingest a.json b.json c.json), @store]);
+	my $columns = 'run_id,request_throughput,tags.note,server.eager,server.hole,benchmark.request_rate';
+
+	is($r->{status}, 0, "$kind: three runs") or diag($r->{err});
+	$r = run(args => ['export', @store, '--columns', $columns, '--sort', 'request_throughput']);
+	is($r->{out}, join("\r\n", $columns, "exp_a,1.5,\"'=1+1\",true,null,inf",
+		"exp_c,2,\"'-plain\",true,null,inf", "exp_b,10,\"two\nlines, \"\"quoted\"\"\",true,null,inf", ''),
+		"$kind: CSV, with formulas guarded");
+	$r = run(args => ['export', @store, '--format', 'jsonl', '--columns',
+		'run_id,tags.extra', '--sort=-run_id',
+		'--filter', '{"column": "request_throughput", "range": {"max": 9}}']);
+	is_deeply([map { my $v = json_of($_); delete $v->{id}; $v } split /\n/, $r->{out}],
+		[{ run_id => 'exp_c', 'tags.extra' => 'x' }, { run_id => 'exp_a' }],
+		"$kind: JSON lines of those that a filter leaves");
+	$r = run(args => ['export', @store, qw(--limit 2 --output out.csv)]);
+	is(scalar(() = slurp('out.csv') =~ /^"?exp_|,exp_/mg), 2, "$kind: a file of every column") or diag($r->{err});
+
+	# ---- backup, restore, convert ----
+
+	check_run("$kind: backup", run(args => ['backup', 'runs.backup', @store]), { status => 0,
+		out => ['runs.backup holds the store'] });
+	check_run("$kind: nothing is wrong", run(args => ['store', 'check', @store]), { status => 0,
+		out => ['nothing is wrong'] });
+	check_run("$kind: remove says how many", run(args => [qw(store remove exp_a exp_b), @store]),
+		{ status => 0, out => ['2 runs would be removed for good; --yes does it'] });
+	check_run("$kind: and does it", run(args => [qw(store remove exp_a exp_b --yes), @store]),
+		{ status => 0, out => ['2 runs removed'] });
+	$r = run(args => ['export', @store, '--columns', 'run_id']);
+	is($r->{out}, "run_id\r\nexp_c\r\n", "$kind: they are gone");
+	check_run("$kind: a store that holds something is not replaced", run(args => ['restore', 'runs.backup',
+		@store]), { status => 2, err => 'profllm restore: *is not empty*; --force does it' });
+	check_run("$kind: unless it is forced", run(args => ['restore', 'runs.backup', '--force', @store]),
+		{ status => 0 });
+	$r = run(args => ['export', @store, qw(--columns run_id --sort run_id)]);
+	is($r->{out}, "run_id\r\nexp_a\r\nexp_b\r\nexp_c\r\n", "$kind: everything is there again");
+	check_run("$kind: convert", run(args => ['store', 'convert', @store, '--to', "sqlite:$kind.copy.db"]),
+		{ status => 0 });
+	is(run(args => [qw(export --sort run_id --columns), $columns, '--store', "$kind.copy.db"])->{out},
+		run(args => [qw(export --sort run_id --columns), $columns, @store])->{out},
+		"$kind: a copy says the same");
+	check_run("$kind: the copy is whole", run(args => [qw(store check --store), "$kind.copy.db"]),
+		{ status => 0, out => ['nothing is wrong'] });
+
+	# ---- archive, retain ----
+
+	check_run("$kind: archive", run(args => ['store', 'archive', '--filter',
+		'{"column": "run_id", "in": ["exp_a"]}', @store]), { status => 0, out => ['1 run archived'] });
+	is(run(args => ['export', @store, qw(--columns run_id --sort run_id)])->{out},
+		"run_id\r\nexp_b\r\nexp_c\r\n", "$kind: not usually shown");
+	is(run(args => ['export', @store, qw(--columns run_id --shown archived)])->{out},
+		"run_id\r\nexp_a\r\n", "$kind: but among the archived ones");
+	check_run("$kind: taken out again", run(args => [qw(store archive exp_a --undo), @store]),
+		{ status => 0, out => ['1 run taken out of the archive'] });
+	check_run("$kind: retain", run(args => [qw(store retain --archive-days 1), @store]), { status => 0 });
+	is(run(args => ['export', @store, qw(--columns run_id --shown archived --sort run_id)])->{out},
+		"run_id\r\nexp_a\r\nexp_b\r\nexp_c\r\n", "$kind: old runs are archived");
+	check_run("$kind: the next limit", run(args => [qw(store retain --remove-days 1), @store]),
+		{ status => 0 });
+	is(run(args => ['export', @store, qw(--columns run_id --shown all)])->{out}, "run_id\r\n",
+		"$kind: and then removed");
+}
+
+# ---- mistakes ----
+
+my @mistakes = (
+	[2, 'the file to write is needed', 'backup'],
+	[2, 'the file that backup has written is needed', 'restore'],
+	[2, 'nowhere does not exist', qw(restore nowhere)],
+	[2, 'expected either run_ids or --filter', qw(store archive --store runs.db)],
+	[2, 'expected either run_ids or --filter', qw(store remove a --filter {} --store runs.db)],
+	[2, '--filter: *', qw(store remove --filter {"a":1} --store runs.db)],
+	[2, 'expected a limit: *', qw(store retain --store runs.db)],
+	[2, '--to URL is needed', qw(store convert --store runs.db)],
+	[2, '*/filter*', qw(export --store runs.db --filter {"column":1})],
+	[2, '*/columns*', qw(export --store runs.db --columns), ','],
+);
+for (@mistakes) {
+	my ($status, $err, @args) = @$_;
+	check_run("refused: @args", run(args => \@args), { status => $status, err => "profllm *: $err" });
+}
+ok(!-e 'nowhere.db' && run(args => [qw(export --store nowhere.db)])->{status} && !-e 'nowhere.db',
+	'a store that is only read is not made');
+
+done_testing();
