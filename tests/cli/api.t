@@ -139,8 +139,9 @@ sub holds {
 	if (defined $f->{text}) {
 		my @texts = $f->{column} eq '*' ? map { $run->{cell}{$_} } qw(server.model tags.note) : $v;
 		for (@texts) {
-			return 1 if defined && !is_bool($_) && !($f->{column} ne '*'
-				&& is_number_of($_, $f->{column})) && index(lower($_), lower($f->{text})) >= 0;
+			next if !defined || is_bool($_);
+			next if $f->{column} ne '*' && is_number_of($_, $f->{column});
+			return 1 if index(lower($_), lower($f->{text})) >= 0;
 		}
 		return 0;
 	}

@@ -117,23 +117,35 @@ function file_form(...parts) {
 	return form;
 }
 
-/** Results of four commits, three sizes and two rates; later commits are slower. */
+/** Documents of 24 commits, later ones slower. */
+function commits() {
+	const first = JSON.parse(readFileSync(join(documents, 'completed.json'), 'utf8'));
+
+	return Array.from({ length: 24 }, (_, i) => ({ ...first,
+		run_id: `${first.run_id.slice(0, -6)}${100000 + i}`,
+		timestamp: `2026-02-01T00:00:${10 + i}.000Z`,
+		provenance: { ...first.provenance, engine_commit: `abcdef${10 + i}` },
+		results: { ...first.results, median_ttft_ms: (i < 14 ? 50 : 60) + i % 3 } }));
+}
+
+/** Results of eight days, three sizes and two rates; later days are slower. */
 function results() {
 	const lines = [];
 
-	for (let commit = 0; commit < 8; commit++)
+	const one = (day, size, rate, repeat) => {
+		const noise = 1 + ((day * 7 + size * 3 + repeat * 5) % 11) / 400, speed = size ** 0.9 * noise;
+		return JSON.stringify({ model_id: 'm', date: `2026010${day + 1}-0${repeat}0000`,
+			request_rate: rate, tensor_parallel_size: size, gpu_type: 'H100', num_prompts: 200,
+			completed: 200, failed: 0, request_throughput: 10 * speed,
+			output_throughput: 1000 * speed, median_ttft_ms: (day > 4 ? 60 : 50) * noise / size,
+			p99_ttft_ms: 90 * noise, mean_ttft_ms: NaN });
+	};
+
+	for (let day = 0; day < 8; day++)
 		for (const size of [1, 2, 4])
 			for (const rate of [4, 'inf'])
-				for (let repeat = 0; repeat < 3; repeat++) {
-					const noise = 1 + ((commit * 7 + size * 3 + repeat * 5) % 11) / 400;
-					lines.push(JSON.stringify({ model_id: 'm', date: `2026010${commit + 1}-0${repeat}0000`,
-						request_rate: rate, tensor_parallel_size: size, gpu_type: 'H100',
-						engine_commit: `c${commit}`, num_prompts: 200, completed: 200, failed: 0,
-						request_throughput: 10 * size ** 0.9 * noise,
-						output_throughput: 1000 * size ** 0.9 * noise,
-						median_ttft_ms: (commit > 4 ? 60 : 50) * noise / size,
-						p99_ttft_ms: 90 * noise, mean_ttft_ms: NaN }));
-				}
+				for (let repeat = 0; repeat < 3; repeat++)
+					lines.push(one(day, size, rate, repeat));
 	return lines.join('\n');
 }
 
@@ -141,6 +153,8 @@ async function fill() {
 	for (const file of readdirSync(documents).sort())
 		await ask('POST', '/api/upload/raw?name=' + file,
 			JSON.parse(readFileSync(join(documents, file), 'utf8')));
+	for (const document of commits())
+		await ask('POST', '/api/upload/raw', document);
 	const uploaded = await ask('POST', '/api/upload/json', file_form(['file', 'r.jsonl', results()]));
 	const detailed = await ask('POST', '/api/upload/json', file_form(['file', 'd.json', JSON.stringify({
 		model_id: 'm', request_throughput: 3, completed: 2, failed: 0, median_ttft_ms: 7,
@@ -178,8 +192,8 @@ async function filters(ids) {
 	await ask('GET', `/api/filters/options?filter=${encodeURIComponent(JSON.stringify(filter))}`);
 	await ask('POST', '/api/filters/apply', {});
 	const page = await ask('POST', '/api/filters/apply', { filter, shown: 'all', limit: 3,
-		sort: [{ column: 'median_ttft_ms', descending: true }], facets: 'auto', facet_values: 2, bins: 5,
-		statistics: ['median_ttft_ms', 'benchmark.request_rate', 'no.such'] });
+		sort: [{ column: 'median_ttft_ms', descending: true }], facets: 'auto', facet_values: 2,
+		bins: 5, statistics: ['median_ttft_ms', 'benchmark.request_rate', 'no.such'] });
 	await ask('POST', '/api/filters/apply', { filter, shown: 'all', limit: 3, cursor: page.next,
 		sort: [{ column: 'median_ttft_ms', descending: true }], columns: ['run_id'],
 		facets: ['median_ttft_ms', 'no.such'] });
@@ -226,13 +240,16 @@ async function analysis() {
 	await ask('POST', '/api/data/compare', { groups: [{ ids: [1] }, { ids: [2, 3] }],
 		metrics: ['median_ttft_ms', 'request_throughput'], baseline: 0, level: 0.9, by: 'run' });
 	const trends = await ask('POST', '/api/analysis/trends', { filter, metric, axis: 'time' });
-	await ask('POST', '/api/analysis/trends', { filter, metric, series: ['server.tensor_parallel_size'] });
-	ok(trends.series.length > 0, 'there are series');
+	const by_commit = await ask('POST', '/api/analysis/trends', { metric, series: ['server.model'] });
+	ok(trends.series.length > 0 && by_commit.series.some((s) => s.changes.length > 0),
+		'there are series, and changes in them');
 	const mark = await ask('POST', '/api/analysis/marks', { series: trends.series[0]?.name ?? 's',
 		at: 'c5', kind: 'seen', text: 'slower' });
 	await ask('GET', '/api/analysis/marks');
 	await ask('DELETE', `/api/analysis/marks/${mark.id}`);
-	await ask('POST', '/api/analysis/regression', { filter, metric, baseline: { last: 3 } });
+	const judged = await ask('POST', '/api/analysis/regression', { metric, series: ['server.model'],
+		baseline: { commit: 'abcdef12' } });
+	ok(judged.items.length > 0, 'and verdicts');
 	await ask('POST', '/api/analysis/impact', { filter, metric });
 	await ask('POST', '/api/analysis/scaling', { filter, metric: 'output_throughput',
 		by: 'server.tensor_parallel_size' });
@@ -265,7 +282,8 @@ async function jobs(ids) {
 	await ask('GET', '/api/jobs?limit=5');
 	await ask('GET', `/api/jobs/${ids.job}`);
 	await ask('GET', `/api/jobs/${ids.job}/events`);
-	const next = await ask('POST', '/api/launch', { config: config.replace('ttft_ms: 1', 'ttft_ms: 5000') });
+	const slow = config.replace('ttft_ms: 1', 'ttft_ms: 5000');
+	const next = await ask('POST', '/api/launch', { config: slow });
 	await ask('POST', `/api/jobs/${next.job_id}/cancel`);
 }
 
