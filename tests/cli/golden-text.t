@@ -48,6 +48,7 @@ my @rows = (
 	[0, 'help-compile.txt', qw(tokenizer compile --help)],
 	[0, 'help-completion.txt', qw(completion --help)],
 	[0, 'help-run.txt', qw(run --help)],
+	[0, 'help-dashboard.txt', qw(dashboard --help)],
 	[2, 'unknown-option.txt', qw(bench serve --num-promts 3)],
 	[2, 'no-file.txt', qw(bench score)],
 	[0, 'fix-help.txt', qw(bench serve --fix help)],
