@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // axis.ts: what all drawings with axes share: extents that do not move, texts, tooltips.
-import type { Cell, Values } from '../api';
+import type { Cell } from '../api';
 import { short } from '../../lib/format';
-import { measured, showCell } from '../show';
+import { measured, showValue } from '../show';
 import { FONT, type Ink } from './ink';
 
 export interface Extent { min: number; max: number }
@@ -102,13 +102,18 @@ export function tooltip(ink: Ink, formatter: (hit: unknown) => HTMLElement | str
 	};
 }
 
-/** "A100, tensor parallel size 2" of a group's key; the API's own name goes first. */
-export function keyName(key: Values | Record<string, Cell>, name?: string): string {
+/** The API's name of a group, or its values: "A100, tensor_parallel_size 2". */
+export function keyName(key: Record<string, Cell>, name?: string): string {
 	if (name)
 		return name;
-	const parts = Object.entries(key).map(([column, v]) =>
-		(typeof v === 'string' ? v : `${column.slice(column.indexOf('.') + 1)} ${showCell(column, v)}`));
+	const parts = Object.entries(key).map(([column, v]) => (typeof v === 'string' && v !== '' ? v
+		: `${column.slice(column.indexOf('.') + 1)} ${showValue(column, v)}`));
 	return parts.length ? parts.join(', ') : 'All runs';
+}
+
+/** Stays the same whatever other groups there are: for colours and for the address. */
+export function keyId(key: Record<string, Cell>): string {
+	return Object.entries(key).map(([column, v]) => showValue(column, v)).join(' | ') || 'all';
 }
 
 export const amount = (v: number | null | undefined, unit?: string | null): string =>

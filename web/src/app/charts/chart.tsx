@@ -9,7 +9,7 @@ import { readInk, type Ink } from './ink';
 
 export interface Click { seriesId: string; dataIndex: number; data: unknown }
 
-export interface Area { series: string; x: [number, number]; y: [number, number] }
+export interface Area { x: [number, number]; y: [number, number] }
 
 interface Props {
 	/** Read out in place of the drawing; its table tells the rest. */
@@ -18,7 +18,8 @@ interface Props {
 	make: (ink: Ink) => EChartsCoreOption;
 	onClick?: ((click: Click) => void) | undefined;
 	/** A rectangle was drawn (null: taken away). */
-	onArea?: ((area: Omit<Area, 'series'> | null) => void) | undefined;
+	onArea?: ((area: Area | null) => void) | undefined;
+	area?: Area | null;
 	/** Whether a drag draws a rectangle. */
 	isBrushing?: boolean;
 	/** Parallel axes: the chosen parts of each axis by its number. */
@@ -54,7 +55,7 @@ function arm(chart: ECharts, isBrushing: boolean): void {
 }
 
 export function Chart(props: Props): ReactNode {
-	const { label, height, make, isBrushing = false } = props;
+	const { label, height, make, isBrushing = false, area = null } = props;
 	const box = useRef<HTMLDivElement>(null);
 	const now = useRef(props);
 	const [chart, setChart] = useState<ECharts | null>(null);
@@ -83,7 +84,9 @@ export function Chart(props: Props): ReactNode {
 			return;
 		chart.setOption({ animation: false, ...make(readInk()) }, { notMerge: true });
 		arm(chart, isBrushing);
-	}, [chart, make, theme, isBrushing]);
+		chart.dispatchAction({ type: 'brush', areas: area ? [{ brushType: 'rect', xAxisIndex: 0,
+			yAxisIndex: 0, coordRange: [area.x, area.y] }] : [] });
+	}, [chart, make, theme, isBrushing, area]);
 	if (error !== null)
 		return <Failure error={error} title="The chart could not be loaded" />;
 	return (

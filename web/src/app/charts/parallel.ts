@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// parallel.ts: a line per run through as many axes as one likes.
+import type { EChartsCoreOption } from 'echarts/core';
+import type { Parallel, ParallelAxis } from '../../lib/api';
+import type { Cell } from '../api';
+import { short } from '../../lib/format';
+import { drawnColour } from '../colour';
+import { showValue } from '../show';
+import { extentOf, niceExtent, tipBody, tooltip } from './axis';
+import { FONT, type Ink } from './ink';
+
+export const isNumeric = (a: ParallelAxis): boolean => a.kind === 'number';
+
+/** A category's name on its axis; null is one too. */
+export const nameOf = (column: string, v: Cell): string => showValue(column, v);
+
+/** What stands on an axis of categories, as the API lists it or as the lines have it. */
+export function categories(p: Parallel, index: number): Cell[] {
+	const axis = p.axes[index];
+	const values = axis.values ?? [];
+	const known = new Set(values.map((v) => JSON.stringify(v)));
+	const extra: Cell[] = [];
+	for (const line of p.lines) {
+		const v = line.values[index] ?? null, text = JSON.stringify(v);
+		if (!known.has(text)) {
+			known.add(text);
+			extra.push(v);
+		}
+	}
+	return [...values, ...extra];
+}
+
+/** Which values of a category axis lie between two places of it. */
+export function chosen(values: Cell[], from: number, to: number): Cell[] {
+	const low = Math.min(from, to), high = Math.max(from, to);
+	return values.filter((_, i) => i >= Math.ceil(low - 0.5) && i <= Math.floor(high + 0.5));
+}
+
+interface ParallelOptions { answer: Parallel; labels: string[]; colourBy: number }
+
+const LINES_FAINT = 300;
+
+export function parallelOption(o: ParallelOptions, ink: Ink): EChartsCoreOption {
+	const { answer, labels, colourBy } = o;
+	const opacity = answer.lines.length > LINES_FAINT ? 0.22 : 0.5;
+	const axis = answer.axes.map((a, i) => {
+		const common = { dim: i, name: labels[i] };
+		if (!isNumeric(a))
+			return { ...common, type: 'category', data: categories(answer, i).map((v) => nameOf(a.column, v)) };
+		const e = niceExtent(extentOf([a.min, a.max].filter((v): v is number => typeof v === 'number')));
+		return { ...common, type: 'value', min: e.min, max: e.max };
+	});
+	return {
+		parallel: { left: 70, right: 90, top: 44, bottom: 24, parallelAxisDefault: {
+			nameLocation: 'end', nameGap: 16, nameTruncate: { maxWidth: 150 },
+			nameTextStyle: { color: ink.ink, fontFamily: FONT, fontSize: 12, fontWeight: 600 },
+			axisLine: { lineStyle: { color: ink['line-strong'] } }, axisTick: { show: false },
+			axisLabel: { color: ink.dim, fontFamily: FONT, fontSize: 11, width: 110, overflow: 'truncate',
+				formatter: (v: number | string) => (typeof v === 'number' ? short(v) : v) },
+			areaSelectStyle: { width: 18, borderWidth: 1, borderColor: ink.accent, color: ink.accent,
+				opacity: 0.25 },
+		} },
+		parallelAxis: axis,
+		tooltip: tooltip(ink, (hit) => {
+			const line = answer.lines[(hit as { dataIndex: number }).dataIndex];
+			return line ? tipBody(`Run ${line.id}`, answer.axes.map((a, i) =>
+				[labels[i], nameOf(a.column, line.values[i] ?? null)])) : '';
+		}),
+		series: [{
+			type: 'parallel', id: 'lines', smooth: 0.12, lineStyle: { width: 1.2, opacity },
+			inactiveOpacity: 0.03, activeOpacity: 0.8, progressive: 500,
+			data: answer.lines.map((line) => ({
+				value: line.values.map((v, i) => (isNumeric(answer.axes[i])
+					? (typeof v === 'number' ? v : '-') : nameOf(answer.axes[i].column, v))),
+				lineStyle: { color: colourBy >= 0
+					? drawnColour(showValue(answer.axes[colourBy].column, line.values[colourBy] ?? null))
+					: ink.accent },
+			})),
+		}],
+	};
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// scatter.ts: one figure against another, a colour per group, and each group's frontier.
+import type { EChartsCoreOption } from 'echarts/core';
+import type { ParetoGroup, ParetoPoint } from '../../lib/api';
+import type { Click } from './chart';
+import { drawnColour } from '../colour';
+import {
+	amount, extentOf, grid, keyId, keyName, niceExtent, tipBody, titleOf, tooltip,
+	valueAxis,
+} from './axis';
+import type { Ink } from './ink';
+
+export interface Measure { column: string; label: string; unit: string | null }
+export type Join = 'frontier' | 'lines' | 'none';
+
+export interface Group { id: string; name: string; points: ParetoPoint[]; isShown: boolean }
+
+interface ScatterOptions {
+	groups: Group[];
+	x: Measure;
+	y: Measure;
+	join: Join;
+	isLogX: boolean;
+	isLogY: boolean;
+}
+
+export const SHOWN_AT_FIRST = 8;
+const LARGE = 4000;
+const DRAWN: Record<number, string> = { 0: 'circle', 1: 'diamond', 2: 'triangle', 3: 'rect' };
+
+/** Names told apart by form as well, for those who do not see all colours. */
+export const markOf = (index: number): string => DRAWN[index % 4];
+
+/** What a line goes through: the frontier's points, or all of a group, from left to right. */
+export function lineOf(points: ParetoPoint[], join: Join): [number, number][] {
+	if (join === 'none')
+		return [];
+	return points.filter((p) => join === 'lines' || p.is_frontier)
+		.sort((a, b) => a.x - b.x || a.y - b.y).map((p) => [p.x, p.y]);
+}
+
+/** Few at first; flipped holds those whose button was pressed. */
+export function groupsOf(groups: (ParetoGroup & { name?: string })[], flipped: string[]): Group[] {
+	return groups.map((g, i) => {
+		const id = keyId(g.key);
+		return { id, name: keyName(g.key, g.name), points: g.points,
+			isShown: (i < SHOWN_AT_FIRST) !== flipped.includes(id) };
+	});
+}
+
+interface Hit { seriesId?: string; dataIndex: number }
+
+export function scatterOption(o: ScatterOptions, ink: Ink): EChartsCoreOption {
+	const all = o.groups.flatMap((g) => g.points);
+	const x = niceExtent(extentOf(all.map((p) => p.x), o.isLogX), o.isLogX);
+	const y = niceExtent(extentOf(all.map((p) => p.y), o.isLogY), o.isLogY);
+	const isMany = all.length > LARGE;
+	const series = o.groups.flatMap((g, i) => {
+		if (!g.isShown)
+			return [];
+		const color = drawnColour(g.id);
+		const isFront = o.join === 'frontier';
+		return [
+			{ type: 'line', id: `line ${i}`, silent: true, symbol: 'none', z: 2,
+				step: isFront ? false : undefined, data: lineOf(g.points, o.join),
+				lineStyle: { color, width: 2, opacity: isMany ? 0.95 : 0.75 } },
+			{ type: 'scatter', id: `dots ${i}`, symbol: markOf(i), z: 3,
+				symbolSize: isMany ? 3 : all.length > 400 ? 6 : 9,
+				large: isMany, largeThreshold: LARGE,
+				data: g.points.map((p) => ({ value: [p.x, p.y], itemStyle: {
+					opacity: !isFront || p.is_frontier ? 0.95 : 0.38 } })),
+				itemStyle: { color, borderColor: ink.card, borderWidth: isMany ? 0 : 1 },
+				emphasis: { scale: 1.5 } },
+		];
+	});
+	const tell = (hit: unknown): HTMLElement | string => {
+		const found = pointOf(o.groups, hit as Hit);
+		if (!found)
+			return '';
+		const { group, point } = found;
+		return tipBody(group.name, [[o.x.label, amount(point.x, o.x.unit)],
+			[o.y.label, amount(point.y, o.y.unit)]],
+		`Run ${point.id}${point.is_frontier ? ', on the frontier' : ''}. Click opens it.`);
+	};
+	return {
+		grid: grid(), tooltip: tooltip(ink, tell), series,
+		xAxis: valueAxis({ name: titleOf(o.x.label, o.x.unit), extent: x, isLog: o.isLogX, ink,
+			isVertical: false }),
+		yAxis: valueAxis({ name: titleOf(o.y.label, o.y.unit), extent: y, isLog: o.isLogY, ink,
+			isVertical: true }),
+		brush: { toolbox: [], xAxisIndex: 0, brushLink: 'none', throttleType: 'debounce',
+			outOfBrush: { colorAlpha: 1 },
+			brushStyle: { color: ink.select, borderColor: ink.accent, borderWidth: 1 } },
+	};
+}
+
+/** The group and point under the pointer. */
+export function pointOf(groups: Group[], hit: Hit | Click): { group: Group; point: ParetoPoint } | null {
+	const id = /^dots (\d+)$/.exec(hit.seriesId ?? '');
+	const group = id ? groups[Number(id[1])] : undefined, point = group?.points[hit.dataIndex];
+	return group && point ? { group, point } : null;
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// columns.ts: what the columns are called and which of them serve what.
+import { useMemo } from 'react';
+import { useOptions, type ColumnOption } from '../query';
+import { columnLabel } from '../show';
+import type { Measure } from '../charts/scatter';
+
+export interface Columns {
+	all: ColumnOption[];
+	isReady: boolean;
+	error: unknown;
+	retry: () => void;
+	of: (column: string) => ColumnOption | undefined;
+	measure: (column: string) => Measure;
+	/** Numbers that were measured: can stand on an axis. */
+	numbers: ColumnOption[];
+	/** What can tell groups apart: has more than one value, but not one per run. */
+	groups: ColumnOption[];
+}
+
+const isNumber = (c: ColumnOption): boolean => c.kind === 'number' || c.kind === 'mixed';
+const GROUPS_MAX = 60;
+
+/** Whether a column's values make groups rather than measurements. */
+export function canGroup(c: ColumnOption): boolean {
+	return c.better === null && c.distinct > 1 && c.distinct <= GROUPS_MAX && c.group !== 'metric'
+		&& c.column !== 'run_id' && c.column !== 'timestamp';
+}
+
+/** A label that another column has too is told by its group. */
+export function labels(all: ColumnOption[]): Map<string, string> {
+	const seen = new Map<string, number>(), plain = (c: ColumnOption): string =>
+		c.label || columnLabel(c.column);
+	for (const c of all)
+		seen.set(plain(c), (seen.get(plain(c)) ?? 0) + 1);
+	return new Map(all.map((c) => [c.column, (seen.get(plain(c)) ?? 0) > 1
+		&& c.column.includes('.') ? `${plain(c)} (${c.group})` : plain(c)]));
+}
+
+export function useColumns(): Columns {
+	const options = useOptions();
+	return useMemo(() => {
+		const all = options.data?.items ?? [];
+		const by = new Map(all.map((c) => [c.column, c])), names = labels(all);
+		return {
+			all, isReady: options.data !== undefined, error: options.error,
+			retry: () => void options.refetch(),
+			of: (column: string) => by.get(column),
+			measure: (column: string) => ({ column, unit: by.get(column)?.unit ?? null,
+				label: names.get(column) ?? columnLabel(column) }),
+			numbers: all.filter(isNumber),
+			groups: all.filter(canGroup),
+		};
+	// The answer and what became of it are what counts.
+	}, [options.data, options.error]);
+}
+
+/** The first of these that the runs have with more than one value; else of those that they have. */
+export function firstOf(columns: Columns, wanted: readonly string[]): string | undefined {
+	return wanted.find((c) => (columns.of(c)?.distinct ?? 0) > 1)
+		?? wanted.find((c) => columns.of(c) !== undefined);
+}
+
+export const GROUP_COLUMNS = ['server.model', 'benchmark.model', 'hardware.gpu', 'name',
+	'server.tensor_parallel_size', 'suite', 'source', 'mode'] as const;
+export const RATE_COLUMNS = ['output_throughput', 'request_throughput', 'total_token_throughput',
+	'requests_per_second', 'tokens_per_second'] as const;
+export const LATENCY_COLUMNS = ['median_ttft_ms', 'p95_ttft_ms', 'median_tpot_ms', 'median_e2el_ms',
+	'avg_latency'] as const;

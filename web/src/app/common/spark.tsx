@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// spark.tsx: a line over time in the size of a stamp, with its last value in large type.
+import type { ReactNode } from 'react';
+import { measured } from '../show';
+
+const WIDTH = 220, HEIGHT = 44;
+
+interface Props { name: string; points: [number, number][] }
+
+export function Spark({ name, points }: Props): ReactNode {
+	const last = points[points.length - 1];
+	const xs = points.map(([x]) => x), ys = points.map(([, y]) => y);
+	const x0 = xs[0], x1 = Math.max(xs[xs.length - 1], x0 + 1e-9);
+	const low = Math.min(0, ...ys), high = Math.max(...ys, low + 1e-9);
+	const path = points.map(([x, y]) => `${(((x - x0) / (x1 - x0)) * WIDTH).toFixed(1)},`
+		+ `${(HEIGHT - 2 - ((y - low) / (high - low)) * (HEIGHT - 4)).toFixed(1)}`).join(' ');
+	return (
+		<figure className="spark">
+			<figcaption><span className="dim">{name}</span>
+				<strong className="num" data-value={last?.[1]}>{last ? measured(last[1]) : '–'}</strong></figcaption>
+			<svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img"
+				aria-label={`${name}: now ${last ? measured(last[1]) : 'nothing'}, up to ${measured(high)}`}>
+				<polyline points={path} />
+			</svg>
+		</figure>
+	);
+}

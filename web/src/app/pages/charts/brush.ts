@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// brush.ts: what was marked in one drawing holds in all others, until it becomes the filter or goes.
+import type { Cell } from '../../api';
+import {
+	checkWhole, conditionOn, EVERYTHING, isCondition, withCondition, withRange, type And, type Filter,
+} from '../../filter';
+import { jsonCodec } from '../../url';
+
+export const brushCodec = jsonCodec<And>(checkWhole, EVERYTHING);
+
+/** The conditions on other columns than these: a drawing does not lose what is beside its own. */
+export function others(brush: And, own: readonly string[]): Filter[] {
+	return brush.and.filter((part) => !isCondition(part) || !own.includes(part.column));
+}
+
+export function without(brush: And, own: readonly string[]): And {
+	return { and: others(brush, own) };
+}
+
+const round = (v: number): number => Number(v.toPrecision(6));
+
+/** Both ends belong to a range, so that rounding outwards loses no run. */
+export function rangeOf(brush: And, column: string, a: number, b: number): And {
+	return withRange(brush, column, round(Math.min(a, b)), round(Math.max(a, b)));
+}
+
+export function valuesOf(brush: And, column: string, values: Cell[]): And {
+	return withCondition(brush, column, values.length ? { column, in: values } : null);
+}
+
+/** The numbers between which a column is marked; null: it is not. */
+export function span(brush: And, column: string): [number, number] | null {
+	const c = conditionOn(brush, column);
+	if (!c || !('range' in c) || typeof c.range.min !== 'number' || typeof c.range.max !== 'number')
+		return null;
+	return [c.range.min, c.range.max];
+}
+
+/** The filter with the marked part in it. */
+export function merged(filter: And, brush: And): And {
+	let out = filter;
+	for (const part of brush.and) {
+		if (!isCondition(part))
+			out = { and: [...out.and, part] };
+		else if (conditionOn(out, part.column))
+			out = { and: [...out.and, { and: [part] }] };
+		else
+			out = withCondition(out, part.column, part);
+	}
+	return out;
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// distribution.tsx: how one figure is spread in each group: a box, a histogram, and the numbers.
+import type { ReactNode } from 'react';
+import type { DistributionGroup } from '../../../lib/api';
+import { keyId, keyName, titleOf } from '../../charts/axis';
+import { cssColour } from '../../colour';
+import type { Columns } from '../../common/columns';
+import { Mark } from '../../common/mark';
+import { Pick } from '../../common/pick';
+import { both, useRead } from '../../common/routes';
+import { at, scaleOf, type Scale } from '../../common/scale';
+import { Num } from '../../common/twin';
+import type { And } from '../../filter';
+import { Empty, Failure, Loading } from '../../parts/states';
+import { measured } from '../../show';
+import { useFilter } from '../../state';
+import { textCodec, useUrlState } from '../../url';
+import { others } from './brush';
+
+const text = textCodec('');
+const WIDTH = 260, HEIGHT = 34, GROUPS_SHOWN = 24;
+
+/** Whiskers from the 5th to the 95th percentile, dots at the ends, a box, the median. */
+function Box({ q, scale, colour }: { q: number[]; scale: Scale; colour: string }): ReactNode {
+	const x = (v: number): number => 6 + at(scale, v) * (WIDTH - 12), middle = HEIGHT / 2;
+	const [min, p5, p25, p50, p75, p95, max] = q.map(x);
+	return (
+		<svg className="box" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} width={WIDTH} height={HEIGHT}
+			aria-hidden="true" style={{ color: colour }}>
+			<line x1={p5} x2={p95} y1={middle} y2={middle} className="whisker" />
+			<line x1={p5} x2={p5} y1={middle - 5} y2={middle + 5} className="whisker" />
+			<line x1={p95} x2={p95} y1={middle - 5} y2={middle + 5} className="whisker" />
+			<rect x={p25} width={Math.max(1, p75 - p25)} y={middle - 9} height="18" rx="2"
+				className="body" />
+			<line x1={p50} x2={p50} y1={middle - 9} y2={middle + 9} className="median" />
+			<circle cx={min} cy={middle} r="2" className="end" />
+			<circle cx={max} cy={middle} r="2" className="end" />
+		</svg>
+	);
+}
+
+function Bars({ edges, counts, colour }: { edges: number[]; counts: number[]; colour: string }): ReactNode {
+	const most = Math.max(1, ...counts), w = 120 / Math.max(1, counts.length);
+	return (
+		<svg className="bars" viewBox="0 0 120 34" width="120" height="34" role="img"
+			style={{ color: colour }} aria-label={`Histogram from ${measured(edges[0] ?? 0)} to `
+				+ `${measured(edges[edges.length - 1] ?? 0)}: ${counts.join(', ')}`}>
+			{counts.map((n, i) => (
+				<rect key={i} x={i * w + 0.5} width={Math.max(0.5, w - 1)} y={33 - (n / most) * 32}
+					height={(n / most) * 32} />
+			))}
+			<line x1="0" x2="120" y1="33.5" y2="33.5" />
+		</svg>
+	);
+}
+
+function Row({ g, scale }: { g: DistributionGroup; scale: Scale }): ReactNode {
+	const colour = cssColour(keyId(g.key)), q = g.quantiles;
+	return (
+		<tr>
+			<th scope="row"><span className="row tight">
+				<Mark form={0} colour={colour} />{keyName(g.key, (g as { name?: string }).name)}
+			</span></th>
+			<td className="num">{g.n}</td>
+			<td>{q.length === 7 && <Box q={q} scale={scale} colour={colour} />}</td>
+			<td><Bars {...g.histogram} colour={colour} /></td>
+			<td className="num"><Num v={q[1]} /></td>
+			<td className="num"><Num v={q[2]} /></td>
+			<td className="num"><strong><Num v={q[3]} /></strong></td>
+			<td className="num"><Num v={q[4]} /></td>
+			<td className="num"><Num v={q[5]} /></td>
+		</tr>
+	);
+}
+
+interface Props { columns: Columns; by: string[]; brush: And; usual: string }
+
+export function Distribution({ columns, by, brush, usual }: Props): ReactNode {
+	const [filter] = useFilter();
+	const [chosen, setMetric] = useUrlState('m', text);
+	const metric = chosen || usual, measure = columns.measure(metric);
+	const answer = useRead('POST /api/analysis/distribution',
+		{ filter: both(filter, others(brush, [metric])), metric, group: by.filter((c) => c !== '') },
+		metric !== '');
+	const groups = (answer.data?.groups ?? []).filter((g) => g.n > 0);
+	const scale = scaleOf(groups.flatMap((g) => g.quantiles));
+	return (
+		<section className="card" aria-label={`Distribution of ${measure.label}`}>
+			<div className="card-head">
+				<h2>Distribution</h2>
+				<Pick label="Of" value={metric} onPick={setMetric} columns={columns}
+					options={columns.numbers} />
+			</div>
+			{answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
+				: !answer.data ? <Loading />
+					: !groups.length ? <Empty title={`No run has ${measure.label}`} /> : (
+						<div className="scroll-x" tabIndex={0} role="region" aria-label="Distributions">
+							<table className="plain-table spread">
+								<thead><tr>
+									<th scope="col">Group</th><th scope="col" className="num">Runs</th>
+									<th scope="col">{titleOf(measure.label, measure.unit)}, {measured(scale.min)} to{' '}
+										{measured(scale.max)}{scale.isLog && ', logarithmic'}</th>
+									<th scope="col">Histogram</th>
+									{['5 %', '25 %', 'Median', '75 %', '95 %'].map((h) =>
+										<th key={h} scope="col" className="num">{h}</th>)}
+								</tr></thead>
+								<tbody>{groups.slice(0, GROUPS_SHOWN).map((g) =>
+									<Row key={keyId(g.key)} g={g} scale={scale} />)}</tbody>
+							</table>
+						</div>
+					)}
+			{groups.length > GROUPS_SHOWN
+				&& <p className="dim">The {GROUPS_SHOWN} largest of {groups.length} groups.</p>}
+		</section>
+	);
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// charts: one metric against another with each group's frontier, distributions, many columns at once.
+import type { ReactNode } from 'react';
+import { isEverything, type And } from '../../filter';
+import { Icon } from '../../parts/icon';
+import { Empty, Failure, Loading } from '../../parts/states';
+import { Scope, partText } from '../../common/scope';
+import {
+	firstOf, GROUP_COLUMNS, LATENCY_COLUMNS, RATE_COLUMNS, useColumns, type Columns,
+} from '../../common/columns';
+import { useKeys } from '../../keys';
+import { Link } from '../../parts/link';
+import { useFilter, usePageTarget } from '../../state';
+import { listCodec, textCodec, useUrlState } from '../../url';
+import { brushCodec, merged } from './brush';
+import { Distribution } from './distribution';
+import { Parallel } from './parallel';
+import { Scatter } from './scatter';
+import '../../common/pages.css';
+
+const text = textCodec('');
+const groupCodec = listCodec(['auto']);
+
+function Brushed({ brush, columns, onClear }: {
+	brush: And; columns: Columns; onClear: () => void;
+}): ReactNode {
+	const [filter] = useFilter();
+	const target = usePageTarget();
+	if (isEverything(brush))
+		return null;
+	const whole = JSON.stringify(merged(filter, brush));
+	return (
+		<div className="brushed" role="status">
+			<span>Marked: {brush.and.map((part) => partText(part, columns)).join('; ')}</span>
+			<Link className="button small" to={target('/charts', { f: whole })}>
+				<Icon name="filter" />Make it the filter
+			</Link>
+			<Link className="button small" to={target('/runs', { f: whole })}>Show these runs</Link>
+			<button type="button" className="small" onClick={onClear}>Clear</button>
+		</div>
+	);
+}
+
+function View({ columns }: { columns: Columns }): ReactNode {
+	const [x, setX] = useUrlState('x', text);
+	const [y, setY] = useUrlState('y', text);
+	const [groups, setGroups] = useUrlState('g', groupCodec);
+	const [brush, setBrush] = useUrlState('brush', brushCodec);
+	const xs = x || firstOf(columns, RATE_COLUMNS) || columns.numbers[0]?.column || '';
+	const ys = y || firstOf(columns, LATENCY_COLUMNS) || columns.numbers[1]?.column || xs;
+	const usual = firstOf(columns, GROUP_COLUMNS);
+	const by = groups[0] === 'auto' ? (usual ? [usual] : []) : groups;
+	useKeys([{ key: 'Escape', text: 'clear what is marked', act: () => setBrush({ and: [] }) }]);
+	return (
+		<>
+			<Brushed brush={brush} columns={columns} onClear={() => setBrush({ and: [] })} />
+			<Scatter columns={columns} x={xs} y={ys} by={by} brush={brush} onX={setX} onY={setY}
+				onBy={(list) => setGroups(list.length ? list : [''])} onBrush={setBrush} />
+			<Distribution columns={columns} by={by} brush={brush} usual={ys} />
+			<Parallel columns={columns} by={by} brush={brush} onBrush={setBrush} usual={[xs, ys]} />
+		</>
+	);
+}
+
+export default function Charts(): ReactNode {
+	const columns = useColumns();
+	return (
+		<div className="page charts-page">
+			<div className="page-head"><h1>Charts</h1><Scope /></div>
+			{columns.error ? <Failure error={columns.error} onRetry={columns.retry} />
+				: !columns.isReady ? <Loading />
+					: columns.numbers.length < 1 ? (
+						<Empty title="Nothing to draw yet" icon="upload">
+							<p><Link to="/upload">Upload results</Link> and they appear here.</p>
+						</Empty>
+					) : <View columns={columns} />}
+		</div>
+	);
+}

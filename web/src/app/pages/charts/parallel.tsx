@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// parallel.tsx: parallel coordinates. A drag along an axis marks that part for all other drawings.
+import { useCallback, useMemo, type ReactNode } from 'react';
+import type { Parallel as Answer } from '../../../lib/api';
+import { titleOf } from '../../charts/axis';
+import { Chart, type Click } from '../../charts/chart';
+import type { Ink } from '../../charts/ink';
+import { categories, chosen, isNumeric, parallelOption } from '../../charts/parallel';
+import { firstOf, type Columns } from '../../common/columns';
+import { PickMany } from '../../common/pick';
+import { both, useRead } from '../../common/routes';
+import { Twin } from '../../common/twin';
+import type { And } from '../../filter';
+import { Link } from '../../parts/link';
+import { Empty, Failure, Loading } from '../../parts/states';
+import { count, showCell } from '../../show';
+import { useFilter, usePageTarget } from '../../state';
+import { listCodec, navigate, useUrlState } from '../../url';
+import { others, rangeOf, valuesOf, without } from './brush';
+
+const axesCodec = listCodec(['auto']);
+const LINES_MAX = 1000, HEIGHT = 360;
+const USUAL = ['server.max_num_seqs', 'benchmark.request_rate', 'benchmark.max_concurrency',
+	'server.tensor_parallel_size', 'system.j_per_token'];
+
+/** What the run's parameters are likely to be told by. */
+export function usualAxes(columns: Columns, by: string[], metrics: string[]): string[] {
+	const parameters = USUAL.filter((c) => (columns.of(c)?.distinct ?? 0) > 1).slice(0, 3);
+	const extra = parameters.length ? [] : columns.groups.slice(0, 2).map((c) => c.column);
+	return [...new Set([...by, ...parameters, ...extra, ...metrics,
+		firstOf(columns, ['median_tpot_ms', 'median_itl_ms']) ?? ''])]
+		.filter((c) => c !== '' && columns.of(c)).slice(0, 7);
+}
+
+function Table({ answer, labels }: { answer: Answer; labels: string[] }): ReactNode {
+	const target = usePageTarget();
+	return <Twin title="As a table" heads={[{ text: 'Run' }, ...labels.map((text, i) =>
+		({ text, isNumber: isNumeric(answer.axes[i]) }))]}
+	rows={answer.lines.map((line) => [
+		<Link key="run" to={target(`/runs/${line.id}`)}>{line.id}</Link>,
+		...line.values.map((v, i) => (v === null ? '–' : showCell(answer.axes[i].column, v))),
+	])} />;
+}
+
+interface Props {
+	columns: Columns;
+	by: string[];
+	brush: And;
+	onBrush: (next: And) => void;
+	usual: string[];
+}
+
+export function Parallel({ columns, by, brush, onBrush, usual }: Props): ReactNode {
+	const [filter] = useFilter();
+	const [axes, setAxes] = useUrlState('axes', axesCodec);
+	const target = usePageTarget();
+	const list = axes[0] === 'auto' ? usualAxes(columns, by, usual) : axes;
+	const answer = useRead('POST /api/analysis/parallel',
+		{ filter: both(filter, others(brush, list)), columns: list, limit: LINES_MAX }, list.length > 1);
+	const labels = useMemo(() => (answer.data?.axes ?? []).map((a) => {
+		const m = columns.measure(a.column);
+		return titleOf(m.label, m.unit);
+	}), [answer.data, columns]);
+	const colourBy = (answer.data?.axes ?? []).findIndex((a) => by.includes(a.column));
+	const make = useCallback((ink: Ink) => (answer.data
+		? parallelOption({ answer: answer.data, labels, colourBy }, ink) : {}),
+	[answer.data, labels, colourBy]);
+	const marked = (parts: [number, [number, number][]][]): void => {
+		if (!answer.data)
+			return;
+		let next = brush;
+		for (const [index, spans] of parts) {
+			const a = answer.data.axes[index];
+			if (!spans.length)
+				next = without(next, [a.column]);
+			else if (isNumeric(a))
+				next = rangeOf(next, a.column, spans[0][0], spans[spans.length - 1][1]);
+			else
+				next = valuesOf(next, a.column, spans.flatMap(([from, to]) =>
+					chosen(categories(answer.data, index), from, to)));
+		}
+		onBrush(next);
+	};
+	const click = (hit: Click): void => {
+		const line = answer.data?.lines[hit.dataIndex];
+		if (line)
+			navigate(target(`/runs/${line.id}`));
+	};
+	return (
+		<section className="card" aria-label="Many columns at once">
+			<div className="card-head">
+				<h2>Many columns at once</h2>
+				<PickMany label="Axes" values={list} columns={columns} max={12} add="axis"
+					options={columns.all.filter((c) => c.distinct > 1)}
+					onPick={(next) => setAxes(next.length ? next : ['auto'])} />
+			</div>
+			{list.length < 2 ? <Empty title="Choose two axes or more" />
+				: answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
+					: !answer.data ? <Loading />
+						: !answer.data.lines.length ? <Empty title="No run matches" /> : (
+							<>
+								<p className="dim small-text">
+									{answer.data.lines.length < answer.data.total
+										? `${count(answer.data.lines.length, 'run')} of ${count(answer.data.total, 'run')}. `
+										: ''}
+									Drag along an axis to mark a part of it; the drawings above then show those runs.
+								</p>
+								<Chart label={`${count(answer.data.lines.length, 'run')} over ${labels.join(', ')}`}
+									height={HEIGHT} make={make} onClick={click} onAxes={marked} />
+								<Table answer={answer.data} labels={labels} />
+							</>
+						)}
+		</section>
+	);
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// scatter.tsx: throughput against latency, or any two figures.
+import { useCallback, useMemo, useState, type ReactNode } from 'react';
+import { Chart, type Click } from '../../charts/chart';
+import {
+	groupsOf, pointOf, scatterOption, type Group, type Join, type Measure,
+} from '../../charts/scatter';
+import { titleOf } from '../../charts/axis';
+import type { Columns } from '../../common/columns';
+import { Legend } from '../../common/legend';
+import { Pick, PickMany } from '../../common/pick';
+import { both, useRead } from '../../common/routes';
+import { Num, Twin } from '../../common/twin';
+import { isEverything, type And } from '../../filter';
+import { Link } from '../../parts/link';
+import { Empty, Failure, Loading } from '../../parts/states';
+import { count } from '../../show';
+import { useFilter, usePageTarget } from '../../state';
+import { choiceCodec, flagCodec, listCodec, navigate, useUrlState } from '../../url';
+import type { Ink } from '../../charts/ink';
+import { others, rangeOf, span, without } from './brush';
+
+const joinCodec = choiceCodec<Join>(['frontier', 'lines', 'none'], 'frontier');
+const flag = flagCodec(false);
+const flipCodec = listCodec();
+const JOINS: [Join, string][] = [['frontier', 'Frontier'], ['lines', 'Lines'], ['none', 'Points']];
+const HEIGHT = 440;
+
+interface Props {
+	columns: Columns;
+	x: string;
+	y: string;
+	by: string[];
+	brush: And;
+	onX: (column: string) => void;
+	onY: (column: string) => void;
+	onBy: (columns: string[]) => void;
+	onBrush: (next: And) => void;
+}
+
+interface ToolsProps extends Props { isMarking: boolean; onMarking: (on: boolean) => void }
+
+function Tools(props: ToolsProps): ReactNode {
+	const { columns, x, y, by, isMarking } = props;
+	const [join, setJoin] = useUrlState('join', joinCodec);
+	const [isLogX, setLogX] = useUrlState('lx', flag);
+	const [isLogY, setLogY] = useUrlState('ly', flag);
+	return (
+		<div className="tools">
+			<Pick label="Across" value={x} onPick={props.onX} columns={columns} options={columns.numbers} />
+			<Pick label="Up" value={y} onPick={props.onY} columns={columns} options={columns.numbers} />
+			<PickMany label="A colour per" values={by} onPick={props.onBy} columns={columns}
+				options={columns.groups} max={4} add="column" />
+			<div className="segments" role="group" aria-label="Lines">
+				{JOINS.map(([name, label]) => (
+					<button key={name} type="button" aria-pressed={join === name}
+						onClick={() => setJoin(name)}>{label}</button>
+				))}
+			</div>
+			<div className="row tight">
+				<button type="button" className="small" aria-pressed={isLogX}
+					onClick={() => setLogX(!isLogX)}>log across</button>
+				<button type="button" className="small" aria-pressed={isLogY}
+					onClick={() => setLogY(!isLogY)}>log up</button>
+				<button type="button" className="small" aria-pressed={isMarking}
+					title="Draw a rectangle: the other charts then show its runs"
+					onClick={() => props.onMarking(!isMarking)}>Mark an area</button>
+			</div>
+		</div>
+	);
+}
+
+function Table({ groups, x, y }: { groups: Group[]; x: Measure; y: Measure }): ReactNode {
+	const target = usePageTarget();
+	const rows = groups.flatMap((g) => g.points.map((p) => [
+		<Link key="run" to={target(`/runs/${p.id}`)}>{p.id}</Link>, g.name,
+		<Num key="x" v={p.x} />, <Num key="y" v={p.y} />, p.is_frontier ? 'yes' : '',
+	]));
+	return <Twin title="As a table" rows={rows} heads={[{ text: 'Run' }, { text: 'Group' },
+		{ text: titleOf(x.label, x.unit), isNumber: true },
+		{ text: titleOf(y.label, y.unit), isNumber: true }, { text: 'On the frontier' }]} />;
+}
+
+export function Scatter(props: Props): ReactNode {
+	const { columns, x, y, by, brush, onBrush } = props;
+	const [filter] = useFilter();
+	const [join] = useUrlState('join', joinCodec);
+	const [isLogX] = useUrlState('lx', flag);
+	const [isLogY] = useUrlState('ly', flag);
+	const [flipped, setFlipped] = useUrlState('flip', flipCodec);
+	const [isMarking, setMarking] = useState(false);
+	const target = usePageTarget();
+	const answer = useRead('POST /api/analysis/pareto',
+		{ filter: both(filter, others(brush, [x, y])), x, y, group: by.filter((c) => c !== '') },
+		x !== '' && y !== '');
+	const groups = useMemo(() => groupsOf(answer.data?.groups ?? [], flipped), [answer.data, flipped]);
+	const measures = useMemo(() => [columns.measure(x), columns.measure(y)], [columns, x, y]);
+	const area = useMemo(() => {
+		const across = span(brush, x), up = span(brush, y);
+		return across && up ? { x: across, y: up } : null;
+	}, [brush, x, y]);
+	const make = useCallback((ink: Ink) => scatterOption({ groups, x: measures[0], y: measures[1],
+		join, isLogX, isLogY }, ink), [groups, measures, join, isLogX, isLogY]);
+	const click = (hit: Click): void => {
+		const found = pointOf(groups, hit);
+		if (found && !isMarking)
+			navigate(target(`/runs/${found.point.id}`));
+	};
+	const marked = (next: { x: [number, number]; y: [number, number] } | null): void => {
+		const rest = without(brush, [x, y]);
+		onBrush(next ? rangeOf(rangeOf(rest, x, ...next.x), y, ...next.y) : rest);
+	};
+	const total = answer.data?.total ?? 0, shown = answer.data?.shown ?? 0;
+	return (
+		<section className="card" aria-label={`${measures[1].label} against ${measures[0].label}`}>
+			<Tools {...props} isMarking={isMarking} onMarking={setMarking} />
+			{answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
+				: !answer.data ? <Loading />
+					: shown === 0 ? (
+						<Empty title="No run has both figures">
+							<p>{count(total, 'run')} match{isEverything(filter) ? '' : ' the filter'}. Choose
+								other figures or a wider filter.</p>
+						</Empty>
+					) : (
+						<>
+							<Chart label={`${measures[1].label} against ${measures[0].label}, `
+								+ `${count(shown, 'run')} in ${count(groups.length, 'group')}`}
+							height={HEIGHT} make={make} onClick={click} isBrushing={isMarking}
+							area={area} onArea={marked} />
+							<Legend label="Groups" hasForms entries={groups.map((g) =>
+								({ id: g.id, name: g.name, isShown: g.isShown, n: g.points.length }))}
+							onToggle={(id) => setFlipped((now) => (now.includes(id)
+								? now.filter((w) => w !== id) : [...now, id]), { replace: true })} />
+							<p className="dim small-text">
+								{count(shown, 'run')} of {count(total, 'run')} drawn
+								{shown < total && '; the others lack one of the figures or are beyond the limit'}.
+							</p>
+							<Table groups={groups} x={measures[0]} y={measures[1]} />
+						</>
+					)}
+		</section>
+	);
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// compare: what differs between groups of runs, and whether the figures do.
+import { useMemo, type ReactNode } from 'react';
+import type { Compare as Answer, CompareGroup } from '../../../lib/api';
+import { useColumns, type Columns } from '../../common/columns';
+import { Pick } from '../../common/pick';
+import { useRead } from '../../common/routes';
+import { Scope } from '../../common/scope';
+import { Icon } from '../../parts/icon';
+import { Link } from '../../parts/link';
+import { Empty, Failure, Loading } from '../../parts/states';
+import { useApply } from '../../query';
+import { count } from '../../show';
+import { useFilter, usePageTarget, useSelection, useShown } from '../../state';
+import { asked, isEverything } from '../../filter';
+import { numberCodec, textCodec, useUrlState } from '../../url';
+import { GROUPS_MAX, keptCodec, ofChosen, ofKept, ofRuns, ofValues, type Kept } from './groups';
+import { Headline, Metrics } from './metrics';
+import { Parameters } from './parameters';
+import '../../common/pages.css';
+
+const text = textCodec('');
+const first = numberCodec(0);
+
+interface Groups { groups: CompareGroup[]; splits: string[]; isWaiting: boolean; note: string | null }
+
+/** How the runs fall into groups, by what the address says. */
+function useGroups(columns: Columns): Groups {
+	const [filter] = useFilter();
+	const [shown] = useShown();
+	const { ids } = useSelection();
+	const [kept] = useUrlState('groups', keptCodec);
+	const [split] = useUrlState('by', text);
+	const isChosen = ids.length > 1 && kept.length === 0;
+	const apart = useRead('POST /api/data/compare', { groups: ofRuns(ids), metrics: [] }, isChosen);
+	const isFacet = !isChosen && kept.length < 2 && split !== '';
+	const facet = useApply({ filter: asked(filter), shown, limit: 1, columns: [], facets: [split],
+		facet_values: GROUPS_MAX }, isFacet);
+	return useMemo(() => {
+		const usual = columns.groups.map((c) => c.column);
+		if (kept.length)
+			return { groups: ofKept(kept), splits: [], isWaiting: false, note: null };
+		if (isChosen) {
+			const differing = apart.data?.parameters.map((p) => p.column) ?? [];
+			const by = apart.data?.parameters.find((p) => p.column === split);
+			const groups = by ? ofChosen(ids.slice(0, GROUPS_MAX), by) : ofRuns(ids);
+			const note = ids.length > GROUPS_MAX ? `The first ${GROUPS_MAX} of ${ids.length} chosen runs.`
+				: null;
+			return { groups, splits: differing, isWaiting: split !== '' && apart.isPending, note };
+		}
+		const values = facet.data?.facets[0]?.values ?? [];
+		return { groups: split ? ofValues(filter, split, values.map((v) => v.value)) : [],
+			splits: usual, isWaiting: isFacet && facet.isPending, note: null };
+	}, [kept, isChosen, isFacet, apart.data, apart.isPending, facet.data, facet.isPending, filter, ids,
+		split, columns]);
+}
+
+function Tools({ columns, g }: { columns: Columns; g: Groups }): ReactNode {
+	const [filter] = useFilter();
+	const { ids } = useSelection();
+	const [split, setSplit] = useUrlState('by', text);
+	const [kept, setKept] = useUrlState('groups', keptCodec);
+	const [base, setBase] = useUrlState('base', first);
+	const keep = (add: Kept): void => setKept([...kept, add].slice(0, GROUPS_MAX));
+	const options = columns.all.filter((c) => g.splits.includes(c.column));
+	return (
+		<div className="tools">
+			{kept.length === 0 && (
+				<Pick label="Groups by" value={split} onPick={setSplit} columns={columns} options={options}
+					none={ids.length > 1 ? 'each chosen run' : 'choose a column'} />
+			)}
+			{g.groups.length > 1 && (
+				<label className="pick">
+					<span>Against</span>
+					<select value={base} onChange={(e) => setBase(Number(e.target.value))}>
+						{g.groups.map((group, i) => <option key={i} value={i}>{group.name}</option>)}
+					</select>
+				</label>
+			)}
+			<div className="row tight">
+				{ids.length > 0 && (
+					<button type="button" className="small" onClick={() =>
+						keep({ name: ids.length === 1 ? `Run ${ids[0]}` : count(ids.length, 'chosen run'), ids })}>
+						<Icon name="plus" />Chosen runs as a group
+					</button>
+				)}
+				{!isEverything(filter) && (
+					<button type="button" className="small" onClick={() =>
+						keep({ name: `Filter ${kept.length + 1}`, filter })}>
+						<Icon name="plus" />Filter as a group
+					</button>
+				)}
+				{kept.map((k, i) => (
+					<span key={i} className="kept">
+						<input aria-label={`Name of group ${i + 1}`} value={k.name} onChange={(e) =>
+							setKept(kept.map((o, n) => (n === i ? { ...o, name: e.target.value } : o)),
+								{ replace: true })} />
+						<button type="button" className="small icon quiet" aria-label={`Take ${k.name} away`}
+							onClick={() => setKept(kept.filter((_, n) => n !== i))}><Icon name="cross" /></button>
+					</span>
+				))}
+			</div>
+		</div>
+	);
+}
+
+function Result({ answer, columns }: { answer: Answer; columns: Columns }): ReactNode {
+	return (
+		<>
+			<Headline answer={answer} columns={columns} />
+			{answer.notes.length > 0 && (
+				<ul className="notes">{answer.notes.map((n) => <li key={n}><Icon name="warning" />{n}</li>)}</ul>
+			)}
+			<Parameters answer={answer} columns={columns} />
+			<Metrics answer={answer} columns={columns} />
+		</>
+	);
+}
+
+function Start({ columns }: { columns: Columns }): ReactNode {
+	const target = usePageTarget();
+	return (
+		<Empty title="Choose what to compare" icon="compare">
+			<p>Mark two runs or more on <Link to={target('/runs')}>Runs</Link> (key x) and press c, or split
+				the runs of the filter into groups by a column:</p>
+			<p className="row centre">{columns.groups.slice(0, 8).map((c) => (
+				<Link key={c.column} className="button small" to={target('/compare', { by: c.column })}>
+					{columns.measure(c.column).label}
+				</Link>
+			))}</p>
+		</Empty>
+	);
+}
+
+export default function Compare(): ReactNode {
+	const columns = useColumns(), g = useGroups(columns);
+	const [base] = useUrlState('base', first);
+	const { ids } = useSelection();
+	const isEnough = g.groups.length > 1;
+	const baseline = Math.min(Math.max(0, base), g.groups.length - 1);
+	const answer = useRead('POST /api/data/compare',
+		{ groups: g.groups, metrics: null, baseline: Math.max(0, baseline) }, isEnough && !g.isWaiting);
+	return (
+		<div className="page">
+			<div className="page-head"><h1>Compare</h1>
+				{ids.length > 1 ? <span className="dim">{count(ids.length, 'chosen run')}</span> : <Scope />}
+			</div>
+			<section className="card" aria-label="Groups">
+				<Tools columns={columns} g={g} />
+				{g.note && <p className="dim small-text">{g.note}</p>}
+			</section>
+			{columns.error ? <Failure error={columns.error} onRetry={columns.retry} />
+				: g.isWaiting || !columns.isReady ? <Loading />
+					: !isEnough ? <section className="card"><Start columns={columns} /></section>
+						: answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
+							: answer.data ? <Result answer={answer.data} columns={columns} /> : <Loading />}
+		</div>
+	);
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// parameters.tsx: the parameters in which the groups differ, and no others.
+import type { ReactNode } from 'react';
+import type { Compare, CompareValue } from '../../../lib/api';
+import type { Columns } from '../../common/columns';
+import { Link } from '../../parts/link';
+import { count, exactCell, showValue } from '../../show';
+import { usePageTarget } from '../../state';
+
+const VALUES_SHOWN = 4;
+
+function Values({ column, values }: { column: string; values: CompareValue[] }): ReactNode {
+	const rest = values.length - VALUES_SHOWN;
+	return (
+		<>
+			{values.slice(0, VALUES_SHOWN).map((v, i) => (
+				<span key={i} className="value" title={exactCell(column, v.value)}>
+					{showValue(column, v.value)}
+					{values.length > 1 && <span className="dim num"> ×{v.count}</span>}
+				</span>
+			))}
+			{rest > 0 && <span className="dim">and {rest} more</span>}
+			{values.length === 0 && <span className="dim">–</span>}
+		</>
+	);
+}
+
+export function Parameters({ answer, columns }: { answer: Compare; columns: Columns }): ReactNode {
+	const target = usePageTarget();
+	return (
+		<section className="card" aria-label="Differing parameters">
+			<div className="card-head">
+				<h2>{answer.parameters.length ? count(answer.parameters.length, 'differing parameter')
+					: 'No parameter differs'}</h2>
+			</div>
+			<div className="scroll-x" tabIndex={0} role="region" aria-label="Parameters of all groups">
+				<table className="plain-table">
+					<thead><tr>
+						<th scope="col">Parameter</th>
+						{answer.groups.map((g, i) => <th key={i} scope="col">{g.name}</th>)}
+					</tr></thead>
+					<tbody>
+						{answer.parameters.map((p) => (
+							<tr key={p.column}>
+								<th scope="row" title={p.column}>{columns.measure(p.column).label}
+									<span className="dim"> {p.group}</span></th>
+								{p.values.map((values, i) => (
+									<td key={i}><Values column={p.column} values={values} /></td>
+								))}
+							</tr>
+						))}
+						<tr>
+							<th scope="row">Runs</th>
+							{answer.groups.map((g, i) => (
+								<td key={i}>{g.ids.slice(0, 6).map((id) => (
+									<Link key={id} className="run-link" to={target(`/runs/${id}`)}>{id}</Link>
+								))}{g.n > 6 && <span className="dim"> and {g.n - 6} more</span>}</td>
+							))}
+						</tr>
+					</tbody>
+				</table>
+			</div>
+		</section>
+	);
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// job.tsx: a started experiment: its log and what is watched, as it comes; and what came of it.
+import { useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
+import type { Job as Answer } from '../../../lib/api';
+import { change } from '../../api';
+import { useJob } from '../../common/job';
+import { useGet } from '../../common/routes';
+import { Spark } from '../../common/spark';
+import { Link } from '../../parts/link';
+import { Failure, Loading } from '../../parts/states';
+import { toastError } from '../../parts/toast';
+import { refresh, useHealth } from '../../query';
+import { showValue, when } from '../../show';
+import { usePageTarget } from '../../state';
+import { linesOf, sampleOf, type Sample } from './types';
+
+const TONE: Record<string, string> = { done: 'good', failed: 'bad', cancelled: 'warn' };
+const LOG_CHARS = 400_000, SAMPLES = 1200, LINES_SHOWN = 12;
+
+export const isOver = (state: string): boolean => state !== 'waiting' && state !== 'running';
+
+export function StateTag({ state }: { state: string }): ReactNode {
+	return <span className={`tag ${TONE[state] ?? ''}`} data-state={state}>
+		{state === 'running' && <span className="spinner small" aria-hidden="true" />}{state}</span>;
+}
+
+interface Live { log: string; samples: Sample[]; progress: Record<string, unknown> | null }
+
+const NOTHING_YET: Live = { log: '', samples: [], progress: null };
+
+/** From the beginning also when one comes late: the stream tells all again. */
+function useLive(id: string, onEnd: () => void): Live {
+	const [live, setLive] = useState(NOTHING_YET);
+	useEffect(() => setLive(NOTHING_YET), [id]);
+	useJob(id, {
+		log: (data) => setLive((now) => ({ ...now,
+			log: (now.log + ((data as { text?: string }).text ?? '')).slice(-LOG_CHARS) })),
+		telemetry: (data) => setLive((now) => ({ ...now,
+			samples: [...now.samples, sampleOf(data, now.samples.length)].slice(-SAMPLES) })),
+		progress: (data) => setLive((now) => ({ ...now, progress: data as Record<string, unknown> })),
+	}, onEnd);
+	return live;
+}
+
+function Log({ text }: { text: string }): ReactNode {
+	const box = useRef<HTMLPreElement>(null), isAtEnd = useRef(true);
+	useEffect(() => {
+		if (box.current && isAtEnd.current)
+			box.current.scrollTop = box.current.scrollHeight;
+	}, [text]);
+	return (
+		<pre className="log" ref={box} tabIndex={0} role="log" aria-label="Log" onScroll={(e) => {
+			const b = e.currentTarget;
+			isAtEnd.current = b.scrollHeight - b.scrollTop - b.clientHeight < 40;
+		}}>{text || 'Nothing yet.'}</pre>
+	);
+}
+
+function Progress({ progress }: { progress: Record<string, unknown> }): ReactNode {
+	const { done, total } = progress;
+	const facts = Object.entries(progress).filter(([key, v]) => key !== 'event'
+		&& (typeof v === 'string' || typeof v === 'number' || typeof v === 'boolean'));
+	return (
+		<>
+			{typeof done === 'number' && typeof total === 'number' && total > 0
+				&& <progress value={done} max={total} aria-label="Progress" />}
+			<p className="dim small-text">{facts.map(([key, v]) =>
+				`${key.replace(/_/g, ' ')} ${showValue('', v as string)}`).join(', ')}</p>
+		</>
+	);
+}
+
+function Ended({ job }: { job: Answer }): ReactNode {
+	const target = usePageTarget();
+	const reason = (job.detail as { reason?: string | null } | null)?.reason;
+	return (
+		<>
+			{reason && <p className={job.state === 'failed' ? 'bad-text' : 'dim'}>{reason}</p>}
+			{job.run_ids.length > 0 && (
+				<p className="row">{job.run_ids.map((id) => (
+					<Link key={id} className="button primary" to={target(`/runs/${encodeURIComponent(id)}`)}>
+						Open {id}</Link>
+				))}</p>
+			)}
+		</>
+	);
+}
+
+export function JobView({ id }: { id: string }): ReactNode {
+	const answer = useGet('GET /api/jobs/{id}', `/api/jobs/${encodeURIComponent(id)}`);
+	const isReadOnly = useHealth().data?.is_read_only ?? true;
+	const live = useLive(id, () => {
+		void answer.refetch();
+		refresh();
+	});
+	const lines = useMemo(() => linesOf(live.samples), [live.samples]);
+	const job = answer.data;
+	if (answer.isError)
+		return <Failure error={answer.error} onRetry={() => void answer.refetch()} />;
+	if (!job)
+		return <Loading />;
+	const name = (job.detail as { name?: string } | null)?.name;
+	return (
+		<section className="card" aria-label="Experiment">
+			<div className="card-head">
+				<h2>{name ?? job.job_id}</h2><StateTag state={job.state} />
+				<span className="dim num">started {when(job.created)}</span>
+				{!isOver(job.state) && !isReadOnly && (
+					<button type="button" className="danger small push" onClick={() =>
+						change('POST', `/api/jobs/${job.job_id}/cancel`).then(() => answer.refetch())
+							.catch(toastError)}>Cancel</button>
+				)}
+			</div>
+			{isOver(job.state) && <Ended job={job} />}
+			{live.progress && !isOver(job.state) && <Progress progress={live.progress} />}
+			{lines.length > 0 && (
+				<div className="sparks">{lines.slice(0, LINES_SHOWN).map((l) =>
+					<Spark key={l.name} name={l.name} points={l.points} />)}</div>
+			)}
+			<Log text={live.log} />
+		</section>
+	);
+}

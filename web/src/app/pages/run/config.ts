@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// config.ts: a run's cells in groups, and which of them somebody gave.
+import type { Cell, Values } from '../../api';
+import { exactCell } from '../../show';
+
+export interface Setting { column: string; group: string; value: Cell; isGiven: boolean }
+
+/** What is the run's own and what was measured have pages of their own. */
+const isParameter = (column: string): boolean => column.includes('.');
+export const groupOf = (column: string): string => column.slice(0, column.indexOf('.'));
+
+type Tree = Record<string, unknown>;
+const isTree = (v: unknown): v is Tree => typeof v === 'object' && v !== null && !Array.isArray(v);
+
+function walk(tree: Tree, path: string, out: Set<string>): void {
+	for (const [key, v] of Object.entries(tree)) {
+		const name = `${path}${key.replace(/-/g, '_')}`;
+		out.add(name);
+		if (isTree(v))
+			walk(v, `${name}.`, out);
+	}
+}
+
+/** Columns that stand in the configuration as it was written; null: the document does not tell. */
+export function givenColumns(document: unknown): Set<string> | null {
+	const config = isTree(document) ? document.config : null;
+	const given = isTree(config) ? config.given : null;
+	if (!isTree(given))
+		return null;
+	const out = new Set<string>();
+	walk(given, '', out);
+	return out;
+}
+
+export function settings(values: Values, given: Set<string> | null): Setting[] {
+	return Object.keys(values).filter(isParameter).sort().map((column) => ({
+		column, group: groupOf(column), value: values[column], isGiven: given?.has(column) ?? false,
+	}));
+}
+
+/** Every word somewhere in the name or in the value. */
+export function matching(list: Setting[], search: string, isGivenOnly: boolean): Setting[] {
+	const words = search.toLowerCase().split(/\s+/).filter((w) => w !== '');
+	return list.filter((s) => {
+		const text = `${s.column} ${exactCell(s.column, s.value)}`.toLowerCase();
+		return (!isGivenOnly || s.isGiven) && words.every((w) => text.includes(w));
+	});
+}
+
+export interface Telemetry { name: string; min: number; mean: number; max: number }
+
+/** What was watched while load ran: every member of "system" with least, mean and most. */
+export function telemetryOf(document: unknown): Telemetry[] {
+	const system = isTree(document) ? document.system : null;
+	const out: Telemetry[] = [];
+	const look = (v: unknown, name: string, depth: number): void => {
+		if (Array.isArray(v)) {
+			v.forEach((e, i) => look(e, `${name} ${isTree(e) && typeof e.name === 'string' ? e.name : i}`,
+				depth + 1));
+		} else if (isTree(v)) {
+			const { min, mean, max } = v;
+			if (typeof min === 'number' && typeof mean === 'number' && typeof max === 'number')
+				out.push({ name: name.replace(/_/g, ' ').trim(), min, mean, max });
+			else if (depth < 5)
+				for (const [key, w] of Object.entries(v))
+					look(w, `${name} ${key}`, depth + 1);
+		}
+	};
+	look(system, '', 0);
+	return out;
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// configuration.tsx: every parameter of the run, searchable; and its document.
+import { useMemo, useState, type ReactNode } from 'react';
+import type { Run } from '../../../lib/api';
+import { Icon } from '../../parts/icon';
+import { Empty } from '../../parts/states';
+import { count, exactCell, showCell } from '../../show';
+import { flagCodec, textCodec, useUrlState } from '../../url';
+import { givenColumns, matching, settings, type Setting } from './config';
+
+const text = textCodec('');
+const flag = flagCodec(false);
+
+function Group({ name, list }: { name: string; list: Setting[] }): ReactNode {
+	return (
+		<section className="card" aria-label={name}>
+			<h2>{name} <span className="dim num">{list.length}</span></h2>
+			<dl className="facts wide">{list.map((s) => (
+				<div key={s.column}>
+					<dt title={s.column}>{s.column.slice(name.length + 1)}
+						{s.isGiven && <span className="tag">given</span>}</dt>
+					<dd title={exactCell(s.column, s.value)} data-column={s.column}
+						className={s.value === null ? 'dim' : undefined}>{showCell(s.column, s.value)}</dd>
+				</div>
+			))}</dl>
+		</section>
+	);
+}
+
+export function Configuration({ run }: { run: Run }): ReactNode {
+	const [search, setSearch] = useUrlState('q', text);
+	const [isGivenOnly, setGivenOnly] = useUrlState('given', flag);
+	const given = useMemo(() => givenColumns(run.document), [run.document]);
+	const all = useMemo(() => settings(run.values, given), [run.values, given]);
+	const shown = matching(all, search, isGivenOnly);
+	const groups = [...new Set(shown.map((s) => s.group))];
+	return (
+		<>
+			<div className="tools">
+				<input type="search" value={search} placeholder="Find a parameter or a value"
+					aria-label="Find a parameter or a value"
+					onChange={(e) => setSearch(e.target.value, { replace: true })} />
+				{given && (
+					<label className="row tight">
+						<input type="checkbox" checked={isGivenOnly}
+							onChange={(e) => setGivenOnly(e.target.checked)} />
+						only what was given
+					</label>
+				)}
+				<span className="dim num">{count(shown.length, 'parameter')} of {all.length}</span>
+			</div>
+			{groups.map((g) => <Group key={g} name={g} list={shown.filter((s) => s.group === g)} />)}
+			{!shown.length && <Empty title="No parameter like that" />}
+		</>
+	);
+}
+
+function Part({ name, value }: { name: string; value: unknown }): ReactNode {
+	const [isOpen, setOpen] = useState(false);
+	return (
+		<details onToggle={(e) => setOpen(e.currentTarget.open)}>
+			<summary><Icon name="right" /><code>{name}</code></summary>
+			{isOpen && <pre className="document" tabIndex={0}>{JSON.stringify(value, null, 2)}</pre>}
+		</details>
+	);
+}
+
+export function Document({ run }: { run: Run }): ReactNode {
+	const { document } = run;
+	const parts: [string, unknown][] = typeof document === 'object' && document !== null
+		&& !Array.isArray(document) ? Object.entries(document) : [['document', document]];
+	const simple = parts.filter(([, v]) => typeof v !== 'object' || v === null);
+	return (
+		<section className="card document-parts" aria-label="Document">
+			<div className="card-head">
+				<h2>Document</h2>
+				<a className="button small push" href={`/api/data/experiments/${run.id}/document`}
+					download={`${run.run_id || run.id}.json`}><Icon name="download" />Download</a>
+			</div>
+			{simple.length > 0 && (
+				<pre className="document" tabIndex={0}>{JSON.stringify(Object.fromEntries(simple), null, 2)}</pre>
+			)}
+			{parts.filter(([, v]) => typeof v === 'object' && v !== null)
+				.map(([name, v]) => <Part key={name} name={name} value={v} />)}
+		</section>
+	);
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// run: one run, whole.
+import type { ReactNode } from 'react';
+import type { Run as Answer } from '../../../lib/api';
+import { useColumns } from '../../common/columns';
+import { useGet } from '../../common/routes';
+import { Icon } from '../../parts/icon';
+import { Link } from '../../parts/link';
+import { Failure, Loading } from '../../parts/states';
+import { showCell, when } from '../../show';
+import { usePageTarget, useSelection } from '../../state';
+import { choiceCodec, useUrlState } from '../../url';
+import type { PageProps } from '../../pages';
+import { Configuration, Document } from './configuration';
+import { Notes } from './notes';
+import { Overview } from './overview';
+import { Timeline } from './timeline';
+import '../../common/pages.css';
+
+const TABS = ['overview', 'requests', 'configuration', 'notes', 'document'] as const;
+type Tab = (typeof TABS)[number];
+const tabCodec = choiceCodec<Tab>(TABS, 'overview');
+const NAMES: Record<Tab, string> = { overview: 'Overview', requests: 'Requests',
+	configuration: 'Configuration', notes: 'Notes and traces', document: 'Document' };
+
+const STATUS: Record<string, string> = { completed: 'good', partial: 'warn', failed: 'bad',
+	VALID: 'good', DEGRADED: 'warn', INVALID: 'bad' };
+
+function Tags({ run }: { run: Answer }): ReactNode {
+	const words = [run.values.status, run.values.verdict].filter((v) => typeof v === 'string');
+	return (
+		<>
+			{words.map((w) => <span key={w} className={`tag ${STATUS[w] ?? ''}`}>{w}</span>)}
+			{run.flags.map((f) => <span key={f} className="tag warn">{f}</span>)}
+		</>
+	);
+}
+
+function Head({ run }: { run: Answer }): ReactNode {
+	const target = usePageTarget();
+	const { has, toggle } = useSelection();
+	const facts = ['server.model', 'hardware.gpu', 'benchmark.dataset_name']
+		.filter((c) => typeof run.values[c] === 'string').map((c) => showCell(c, run.values[c]));
+	const title = run.values.name ?? run.run_id;
+	return (
+		<div className="page-head run-head">
+			<div>
+				<p><Link to={target('/runs')}>Runs</Link> <span className="dim">/ {run.id}</span></p>
+				<h1>{showCell('name', title)} <Tags run={run} /></h1>
+				<p className="dim">{[run.run_id, typeof run.values.timestamp === 'number'
+					? when(run.values.timestamp) : '', ...facts].filter(Boolean).join(' · ')}</p>
+			</div>
+			<div className="row">
+				<button type="button" aria-pressed={has(run.id)} onClick={() => toggle(run.id)}>
+					<Icon name={has(run.id) ? 'check' : 'plus'} />{has(run.id) ? 'Chosen' : 'Choose'}
+				</button>
+				<Link className="button" to={target('/compare')}><Icon name="compare" />Compare</Link>
+			</div>
+		</div>
+	);
+}
+
+export default function Run({ id }: PageProps): ReactNode {
+	const columns = useColumns();
+	const [tab, setTab] = useUrlState('tab', tabCodec);
+	const answer = useGet('GET /api/data/experiments/{id}',
+		`/api/data/experiments/${encodeURIComponent(id)}`);
+	const run = answer.data;
+	if (answer.isError)
+		return <Failure error={answer.error} onRetry={() => void answer.refetch()} />;
+	if (!run)
+		return <Loading what="Reading the run" />;
+	const tabs = TABS.filter((t) => t !== 'requests' || run.has_arrays);
+	return (
+		<div className="page">
+			<Head run={run} />
+			<div className="segments start" role="group" aria-label="Parts of the run">
+				{tabs.map((t) => (
+					<button key={t} type="button" aria-pressed={t === tab} onClick={() => setTab(t)}>
+						{NAMES[t]}</button>
+				))}
+			</div>
+			{tab === 'overview' && <Overview run={run} columns={columns} />}
+			{tab === 'requests' && (run.has_arrays ? (
+				<section className="card" aria-label="Requests"><Timeline id={run.id} /></section>
+			) : <p className="card dim">This run was received without its requests.</p>)}
+			{tab === 'configuration' && <Configuration run={run} />}
+			{tab === 'notes' && <Notes r={run} />}
+			{tab === 'document' && <Document run={run} />}
+		</div>
+	);
+}

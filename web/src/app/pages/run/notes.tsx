@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// notes.tsx: what people say of a run, whether it counts, other versions of it, its traces.
+import { useState, type FormEvent, type ReactNode } from 'react';
+import type { Run } from '../../../lib/api';
+import { change, send } from '../../api';
+import { TraceTable } from '../../common/traces';
+import { keepWho, lastWho } from '../../common/who';
+import { Icon } from '../../parts/icon';
+import { Link } from '../../parts/link';
+import { toast, toastError } from '../../parts/toast';
+import { refresh, useHealth } from '../../query';
+import { when } from '../../show';
+import { usePageTarget } from '../../state';
+
+function run(promise: Promise<unknown>, then: string): void {
+	promise.then(() => {
+		toast(then);
+		refresh();
+	}).catch(toastError);
+}
+
+interface SayProps {
+	label: string;
+	action: string;
+	onSay: (text: string, who: string) => void;
+}
+
+function Say({ label, action, onSay }: SayProps): ReactNode {
+	const [text, setText] = useState('');
+	const [who, setWho] = useState(lastWho);
+	const submit = (event: FormEvent): void => {
+		event.preventDefault();
+		keepWho(who);
+		onSay(text.trim(), who.trim());
+		setText('');
+	};
+	return (
+		<form className="say" onSubmit={submit}>
+			<label className="field grow"><span>{label}</span>
+				<input value={text} onChange={(e) => setText(e.target.value)} required /></label>
+			<label className="field"><span>Your name</span>
+				<input value={who} onChange={(e) => setWho(e.target.value)} autoComplete="name" /></label>
+			<button type="submit" disabled={!text.trim()}>{action}</button>
+		</form>
+	);
+}
+
+const signed = (who: string, at: number): string => `${who ? `${who}, ` : ''}${when(at)}`;
+const words = (text: string, who: string, key: string): object =>
+	(who ? { [key]: text, who } : { [key]: text });
+
+function Remarks({ r, isReadOnly }: { r: Run; isReadOnly: boolean }): ReactNode {
+	return (
+		<section className="card" aria-label="Remarks">
+			<h2>Remarks</h2>
+			{r.annotations.length === 0 && <p className="dim">None yet.</p>}
+			<ul className="remarks">{r.annotations.map((a) => (
+				<li key={a.id}>
+					<p>{a.text}</p>
+					<p className="dim small-text">{signed(a.who, a.at)}
+						{!isReadOnly && (
+							<button type="button" className="small icon quiet" aria-label="Remove this remark"
+								onClick={() => run(change('DELETE', `/api/annotations/${a.id}`), 'Removed.')}>
+								<Icon name="trash" /></button>
+						)}</p>
+				</li>
+			))}</ul>
+			{!isReadOnly && <Say label="Add a remark" action="Add" onSay={(text, who) => run(
+				change('POST', `/api/data/experiments/${r.id}/annotations`, words(text, who, 'text')),
+				'Remark added.')} />}
+		</section>
+	);
+}
+
+function Exclusion({ r, isReadOnly }: { r: Run; isReadOnly: boolean }): ReactNode {
+	const isOut = r.flags.includes('excluded');
+	const path = `/api/data/experiments/${r.id}/exclusion`;
+	return (
+		<section className="card" aria-label="Exclusion">
+			<h2>Does it count?</h2>
+			<p>{isOut ? 'It is excluded: it takes part in no list, chart or comparison.'
+				: 'It counts. A run that went wrong can be excluded; it stays in the store.'}</p>
+			<ul className="remarks">{r.exclusions.map((x, i) => (
+				<li key={i}><p>{x.reason}{x.is_over && <span className="tag">taken back</span>}</p>
+					<p className="dim small-text">{signed(x.who, x.at)}</p></li>
+			))}</ul>
+			{!isReadOnly && (isOut ? (
+				<button type="button" onClick={() => run(change('DELETE', path), 'It counts again.')}>
+					Let it count again</button>
+			) : (
+				<Say label="Reason" action="Exclude" onSay={(text, who) => run(
+					change('PUT', path, words(text, who, 'reason')), 'Excluded.')} />
+			))}
+		</section>
+	);
+}
+
+function Versions({ r }: { r: Run }): ReactNode {
+	const target = usePageTarget();
+	return (
+		<section className="card" aria-label="Versions">
+			<h2>Versions</h2>
+			<ul className="remarks">{r.versions.map((v) => (
+				<li key={v.id}>
+					{v.id === r.id ? <strong>This one</strong>
+						: <Link to={target(`/runs/${v.id}`)}>Number {v.id}</Link>}
+					<span className="dim">, received {when(v.received)}</span>
+				</li>
+			))}</ul>
+			<p className="dim small-text break">Received as <code>{r.kind}</code>
+				{r.who && <> from {r.who}</>}, content hash <code>{r.hash}</code></p>
+		</section>
+	);
+}
+
+function Traces({ r, isReadOnly }: { r: Run; isReadOnly: boolean }): ReactNode {
+	const attach = (files: FileList | null): void => {
+		const form = new FormData();
+		for (const file of files ?? [])
+			form.append('trace', file, file.name);
+		if (files?.length)
+			run(send(`/api/data/experiments/${r.id}/traces`, { method: 'POST', body: form }), 'Attached.');
+	};
+	return (
+		<section className="card" aria-label="Traces">
+			<h2>Traces</h2>
+			{r.traces.length ? <TraceTable traces={r.traces} hasRun={false} />
+				: <p className="dim">No profiler trace belongs to this run.</p>}
+			{!isReadOnly && (
+				<label className="field"><span>Attach a trace</span>
+					<input type="file" multiple onChange={(e) => {
+						attach(e.target.files);
+						e.target.value = '';
+					}} /></label>
+			)}
+		</section>
+	);
+}
+
+export function Notes({ r }: { r: Run }): ReactNode {
+	const isReadOnly = useHealth().data?.is_read_only ?? true;
+	return (
+		<div className="halves">
+			<Remarks r={r} isReadOnly={isReadOnly} />
+			<Exclusion r={r} isReadOnly={isReadOnly} />
+			<Versions r={r} />
+			<Traces r={r} isReadOnly={isReadOnly} />
+		</div>
+	);
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// changes.tsx: where a series has changed, in words; people say whether they expected it.
+import { useState, type FormEvent, type ReactNode } from 'react';
+import type { TrendSeries } from '../../../lib/api';
+import { change as tell } from '../../api';
+import { percent } from '../../common/interval';
+import { Num } from '../../common/twin';
+import { keepWho, lastWho } from '../../common/who';
+import { Dialog } from '../../parts/dialog';
+import { Icon } from '../../parts/icon';
+import { Link } from '../../parts/link';
+import { toast, toastError } from '../../parts/toast';
+import { refresh, useHealth } from '../../query';
+import { usePageTarget } from '../../state';
+import { changesOf, markPlace, placeOf, type Change } from './model';
+
+type Kind = 'expected' | 'seen';
+const WORDS: Record<string, string> = { better: 'better', worse: 'worse', changed: 'changed' };
+
+function MarkDialog({ c, kind, onClose }: { c: Change; kind: Kind; onClose: () => void }): ReactNode {
+	const [text, setText] = useState(''), [who, setWho] = useState(lastWho);
+	const submit = (event: FormEvent): void => {
+		event.preventDefault();
+		keepWho(who);
+		const body = { series: c.series.id, at: markPlace(c.change), kind, text,
+			...(who.trim() ? { who: who.trim() } : {}) };
+		tell('POST', '/api/analysis/marks', body).then(() => {
+			toast(kind === 'expected' ? 'Marked as expected.' : 'Marked as seen.');
+			refresh();
+			onClose();
+		}).catch(toastError);
+	};
+	return (
+		<Dialog title={kind === 'expected' ? 'This change was expected' : 'This change was seen'}
+			onClose={onClose}>
+			<form className="stack" onSubmit={submit}>
+				<p className="dim">{c.series.name || 'All runs'}, {placeOf(c.change)}: {percent(c.change.effect)}</p>
+				<label className="field"><span>{kind === 'expected' ? 'Why' : 'Remark'}</span>
+					<input value={text} onChange={(e) => setText(e.target.value)}
+						required={kind === 'expected'} /></label>
+				<label className="field"><span>Your name</span>
+					<input value={who} onChange={(e) => setWho(e.target.value)} autoComplete="name" /></label>
+				<div className="actions"><button type="submit" className="primary">Mark it</button></div>
+			</form>
+		</Dialog>
+	);
+}
+
+function Judged({ c, isReadOnly, onMark }: {
+	c: Change; isReadOnly: boolean; onMark: (kind: Kind) => void;
+}): ReactNode {
+	const { mark } = c.change;
+	if (mark) {
+		const drop = (): void => {
+			tell('DELETE', `/api/analysis/marks/${mark.id}`).then(() => {
+				toast('No longer marked.');
+				refresh();
+			}).catch(toastError);
+		};
+		return (
+			<span className="row tight">
+				<span className="tag">{mark.kind}</span>
+				<span className="dim">{[mark.text, mark.who].filter(Boolean).join(', ')}</span>
+				{!isReadOnly && <button type="button" className="small icon quiet" onClick={drop}
+					aria-label="Take the mark away"><Icon name="cross" /></button>}
+			</span>
+		);
+	}
+	return isReadOnly ? null : (
+		<span className="row tight">
+			<button type="button" className="small" onClick={() => onMark('expected')}>Expected</button>
+			<button type="button" className="small" onClick={() => onMark('seen')}>Seen</button>
+		</span>
+	);
+}
+
+export function Changes({ series, unit }: { series: TrendSeries[]; unit: string | null }): ReactNode {
+	const [marking, setMarking] = useState<{ c: Change; kind: Kind } | null>(null);
+	const isReadOnly = useHealth().data?.is_read_only ?? true;
+	const target = usePageTarget();
+	const list = changesOf(series), open = list.filter((c) => !c.change.is_marked).length;
+	return (
+		<section className="card" aria-label="Changes">
+			<div className="card-head">
+				<p className="big-number" data-changes={open}>{open}
+					<span className="unit">{open === 1 ? 'change nobody has judged' : 'changes nobody has judged'}</span></p>
+			</div>
+			{!list.length ? <p className="dim">No series has changed more than its noise and the least effect
+				allow to tell.</p> : (
+				<div className="scroll-x" tabIndex={0} role="region" aria-label="List of changes">
+					<table className="plain-table">
+						<thead><tr><th scope="col">Series</th><th scope="col">At</th>
+							<th scope="col" className="num">Before</th><th scope="col" className="num">After</th>
+							<th scope="col" className="num">Change</th><th scope="col">Verdict</th>
+							<th scope="col" className="num">p</th><th scope="col">Judged</th></tr></thead>
+						<tbody>{list.map((c) => {
+							const { change } = c, ids = c.series.points[change.index]?.ids ?? [];
+							const tone = change.verdict === 'better' ? 'good' : change.verdict === 'worse' ? 'bad' : '';
+							return (
+								<tr key={`${c.series.id} ${change.index}`}>
+									<th scope="row">{c.series.name || 'All runs'}</th>
+									<td>{ids.length ? <Link to={target('/compare', { sel: ids.slice(0, 50).join(',') })}
+										title="Its runs side by side">{placeOf(change)}</Link> : placeOf(change)}</td>
+									<td className="num"><Num v={change.before} unit={unit} /></td>
+									<td className="num"><Num v={change.after} unit={unit} /></td>
+									<td className={`num ${tone ? `${tone}-text` : ''}`} data-value={change.effect ?? ''}>
+										<strong>{percent(change.effect)}</strong></td>
+									<td><span className={`tag ${tone}`}>{WORDS[change.verdict]}</span></td>
+									<td className="num"><Num v={change.p} /></td>
+									<td><Judged c={c} isReadOnly={isReadOnly}
+										onMark={(kind) => setMarking({ c, kind })} /></td>
+								</tr>
+							);
+						})}</tbody>
+					</table>
+				</div>
+			)}
+			{marking && <MarkDialog {...marking} onClose={() => setMarking(null)} />}
+		</section>
+	);
+}

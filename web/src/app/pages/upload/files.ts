@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// files.ts: files on their way in: which go together, and what became of each.
+import type { JobFile } from '../../../lib/api';
+
+export type State = 'waiting' | 'sending' | 'sent' | 'new' | 'duplicate' | 'conflict' | 'invalid'
+	| 'failed';
+
+export interface Entry {
+	key: number;
+	name: string;
+	bytes: number;
+	state: State;
+	id: number | null;
+	runs: number;
+	reason: string | null;
+}
+
+export const BATCH_FILES = 100;
+const BATCH_BYTES = 64e6;
+
+/** In the order they came: at most so many files, and bytes unless one alone is larger. */
+export function batches<T>(list: T[], size: (item: T) => number): T[][] {
+	const out: T[][] = [];
+	let bytes = Infinity;
+	for (const item of list) {
+		const last = out[out.length - 1];
+		if (!last || last.length >= BATCH_FILES || bytes + size(item) > BATCH_BYTES) {
+			out.push([item]);
+			bytes = size(item);
+		} else {
+			last.push(item);
+			bytes += size(item);
+		}
+	}
+	return out;
+}
+
+/** Outcomes by name: a name that occurs twice is told in order, the first undecided one first. */
+export function withOutcomes(entries: Entry[], keys: Set<number>, files: JobFile[]): Entry[] {
+	const out = [...entries];
+	for (const file of files) {
+		if (file.outcome === null)
+			continue;
+		const at = out.findIndex((e) => keys.has(e.key) && e.name === file.name
+			&& (e.state === 'sent' || e.state === 'sending'));
+		if (at >= 0)
+			out[at] = { ...out[at], state: file.outcome, id: file.id, runs: file.runs,
+				reason: file.reason };
+	}
+	return out;
+}
+
+export const OUTCOMES = ['new', 'duplicate', 'conflict', 'invalid', 'failed'] as const;
+export type Outcome = (typeof OUTCOMES)[number];
+
+export function isSettled(e: Entry): boolean {
+	return (OUTCOMES as readonly string[]).includes(e.state);
+}
+
+export function counts(entries: Entry[]): Record<Outcome, number> {
+	const out: Record<Outcome, number> = { new: 0, duplicate: 0, conflict: 0, invalid: 0, failed: 0 };
+	for (const e of entries)
+		if (isSettled(e))
+			out[e.state as Outcome]++;
+	return out;
+}
+
+/** What is read: JSON and JSON lines, packed or not. */
+export const isResult = (name: string): boolean => /\.(json|jsonl|ndjson)(\.gz)?$/i.test(name);

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// upload: results by drag and drop or from a list; what becomes of each is told file by file.
+import { useRef, useState, type DragEvent, type ReactNode } from 'react';
+import type { JobStarted, UploadJob } from '../../../lib/api';
+import { ApiError, get, send } from '../../api';
+import { follow } from '../../common/job';
+import { bytesText } from '../../common/traces';
+import { Icon } from '../../parts/icon';
+import { Link } from '../../parts/link';
+import { Empty } from '../../parts/states';
+import { toastError } from '../../parts/toast';
+import { refresh, useHealth } from '../../query';
+import { count } from '../../show';
+import { usePageTarget } from '../../state';
+import { droppedFiles, pickedFiles, type Named } from './dropped';
+import {
+	batches, counts, isResult, isSettled, OUTCOMES, withOutcomes, type Entry, type Outcome, type State,
+} from './files';
+import '../../common/pages.css';
+import './upload.css';
+
+const SHOWN = 500;
+const WORDS: Record<State, string> = { waiting: 'waiting', sending: 'sending', sent: 'being read',
+	new: 'new', duplicate: 'duplicate', conflict: 'conflict', invalid: 'invalid', failed: 'not sent' };
+const TONES: Partial<Record<State, string>> = { new: 'good', conflict: 'warn', invalid: 'bad',
+	failed: 'bad' };
+const EXPLAINED: Record<Outcome, string> = {
+	new: 'taken in', duplicate: 'were there already', conflict: 'same run, other content: both are kept',
+	invalid: 'could not be read', failed: 'did not arrive',
+};
+
+interface Item extends Named { key: number }
+type Update = (change: (now: Entry[]) => Entry[]) => void;
+
+const mark = (update: Update, keys: Set<number>, part: Partial<Entry>): void =>
+	update((now) => now.map((e) => (keys.has(e.key) && !isSettled(e) ? { ...e, ...part } : e)));
+
+/** Until the job is over; whatever the stream did not tell is asked for at the end. */
+function outcomes(job: string, keys: Set<number>, update: Update): Promise<void> {
+	return new Promise((then) => {
+		const progress = (data: unknown): void => update((now) =>
+			withOutcomes(now, keys, (data as Pick<UploadJob, 'files'>).files ?? []));
+		follow(job, { progress }, () => {
+			get<UploadJob>(`/api/upload/status/${job}`)
+				.then((status) => {
+					mark(update, keys, { state: 'sent' });
+					update((now) => finish(now, keys, status));
+				})
+				.catch(toastError).finally(then);
+		});
+	});
+}
+
+/** The whole list in the order of sending, for names that occur more than once. */
+function finish(now: Entry[], keys: Set<number>, status: UploadJob): Entry[] {
+	let at = 0;
+	return now.map((e) => {
+		if (!keys.has(e.key))
+			return e;
+		const file = status.files[at++];
+		return file?.outcome && file.name === e.name ? { ...e, state: file.outcome, id: file.id,
+			runs: file.runs, reason: file.reason } : e;
+	});
+}
+
+async function sendBatch(items: Item[], update: Update): Promise<void> {
+	const keys = new Set(items.map((i) => i.key)), form = new FormData();
+	for (const { file, name } of items)
+		form.append('file', file, name);
+	mark(update, keys, { state: 'sending' });
+	try {
+		const answer = await send('/api/upload/batch', { method: 'POST', body: form });
+		const { job_id: job } = await answer.json() as JobStarted;
+		mark(update, keys, { state: 'sent' });
+		await outcomes(job, keys, update);
+	} catch (why) {
+		const reason = why instanceof ApiError || why instanceof Error ? why.message : String(why);
+		mark(update, keys, { state: 'failed', reason });
+	}
+}
+
+function useUploads() {
+	const [entries, setEntries] = useState<Entry[]>([]);
+	const [isBusy, setBusy] = useState(false);
+	const next = useRef(1), queue = useRef<Item[]>([]), isWorking = useRef(false);
+	const work = async (): Promise<void> => {
+		if (isWorking.current)
+			return;
+		isWorking.current = true;
+		setBusy(true);
+		while (queue.current.length) {
+			const [batch] = batches(queue.current, (i) => i.file.size);
+			queue.current = queue.current.slice(batch.length);
+			await sendBatch(batch, setEntries);
+			refresh();
+		}
+		isWorking.current = false;
+		setBusy(false);
+	};
+	const add = (files: Named[]): void => {
+		const items = files.map((f) => ({ ...f, key: next.current++ }));
+		queue.current = [...queue.current, ...items];
+		setEntries((now) => [...now, ...items.map((i): Entry => ({ key: i.key, name: i.name,
+			bytes: i.file.size, state: 'waiting', id: null, runs: 0, reason: null }))]);
+		work().catch(toastError);
+	};
+	return { entries, isBusy, add, clear: () => setEntries((now) => now.filter((e) => !isSettled(e))) };
+}
+
+interface DropProps { onFiles: (files: Named[]) => void }
+
+function Drop({ onFiles }: DropProps): ReactNode {
+	const [isOver, setOver] = useState(false);
+	const picker = useRef<HTMLInputElement>(null), folder = useRef<HTMLInputElement>(null);
+	const over = (event: DragEvent, is: boolean): void => {
+		event.preventDefault();
+		setOver(is);
+	};
+	const dropped = (event: DragEvent): void => {
+		over(event, false);
+		droppedFiles(event.dataTransfer).then(onFiles).catch(toastError);
+	};
+	const picked = (input: HTMLInputElement, isFolder: boolean): void => {
+		const files = pickedFiles(input.files);
+		onFiles(isFolder ? files.filter((f) => isResult(f.name)) : files);
+		input.value = '';
+	};
+	return (
+		<div className={`drop ${isOver ? 'over' : ''}`} data-drop onDragEnter={(e) => over(e, true)}
+			onDragOver={(e) => over(e, true)} onDragLeave={(e) => over(e, false)} onDrop={dropped}>
+			<span className="state-mark"><Icon name="upload" /></span>
+			<p className="state-title">Drop results here</p>
+			<p className="dim">JSON of <code>profllm run</code>, <code>bench</code> verbs and vLLM’s own, JSON
+				lines, whole folders</p>
+			<div className="row centre">
+				<button type="button" className="primary" onClick={() => picker.current?.click()}>
+					Choose files</button>
+				<button type="button" onClick={() => folder.current?.click()}>Choose a folder</button>
+			</div>
+			<input ref={picker} type="file" multiple hidden aria-label="Files"
+				onChange={(e) => picked(e.currentTarget, false)} />
+			<input ref={folder} type="file" multiple hidden aria-label="Folder"
+				{...{ webkitdirectory: '' }} onChange={(e) => picked(e.currentTarget, true)} />
+		</div>
+	);
+}
+
+function Row({ e }: { e: Entry }): ReactNode {
+	const target = usePageTarget();
+	return (
+		<tr data-state={e.state}>
+			<th scope="row" className="break">{e.name}</th>
+			<td className="num dim">{bytesText(e.bytes)}</td>
+			<td><span className={`tag ${TONES[e.state] ?? ''}`}>{WORDS[e.state]}</span></td>
+			<td>{e.id !== null && <Link to={target(`/runs/${e.id}`)}>
+				{e.runs > 1 ? `${count(e.runs, 'run')}, first ${e.id}` : `run ${e.id}`}</Link>}
+			{e.reason && <span className={e.state === 'invalid' || e.state === 'failed' ? 'bad-text'
+				: 'dim'}> {e.reason}</span>}</td>
+		</tr>
+	);
+}
+
+function Outcomes({ entries, isBusy, onClear }: {
+	entries: Entry[]; isBusy: boolean; onClear: () => void;
+}): ReactNode {
+	const sums = counts(entries), done = entries.filter(isSettled).length;
+	const order = (e: Entry): number => (e.state === 'invalid' || e.state === 'failed' ? 0
+		: e.state === 'conflict' ? 1 : 2);
+	const shown = isBusy ? entries : [...entries].sort((a, b) => order(a) - order(b));
+	return (
+		<section className="card" aria-label="Outcomes">
+			<div className="card-head">
+				<p className="big-number" data-done={done}>{done}<span className="unit">of {entries.length}</span></p>
+				<ul className="row" aria-live="polite">{OUTCOMES.filter((o) => sums[o] > 0).map((o) => (
+					<li key={o} className="row tight" data-outcome={o}>
+						<span className={`tag ${TONES[o] ?? ''}`}>{sums[o]} {WORDS[o]}</span>
+						<span className="dim">{EXPLAINED[o]}</span>
+					</li>
+				))}</ul>
+				{!isBusy && <button type="button" className="small push" onClick={onClear}>Clear the list</button>}
+			</div>
+			<progress value={done} max={entries.length || 1} aria-label="Files that are done" />
+			<div className="scroll-x outcome-list" tabIndex={0} role="region" aria-label="Files">
+				<table className="plain-table">
+					<thead><tr><th scope="col">File</th><th scope="col" className="num">Size</th>
+						<th scope="col">Outcome</th><th scope="col">Runs</th></tr></thead>
+					<tbody>{shown.slice(0, SHOWN).map((e) => <Row key={e.key} e={e} />)}</tbody>
+				</table>
+			</div>
+			{shown.length > SHOWN && <p className="dim">{count(shown.length - SHOWN, 'more file')}.</p>}
+		</section>
+	);
+}
+
+export default function Upload(): ReactNode {
+	const { entries, isBusy, add, clear } = useUploads();
+	const health = useHealth();
+	const target = usePageTarget();
+	return (
+		<div className="page upload-page">
+			<div className="page-head"><h1>Upload</h1>
+				{!isBusy && entries.some((e) => e.state === 'new')
+					&& <div className="row"><Link className="button primary" to={target('/runs')}>
+						See the runs</Link></div>}
+			</div>
+			{health.data?.is_read_only ? (
+				<section className="card"><Empty title="This dashboard is read-only" icon="warning">
+					<p>Nothing can be uploaded to it.</p></Empty></section>
+			) : <Drop onFiles={add} />}
+			{entries.length > 0 && <Outcomes entries={entries} isBusy={isBusy} onClear={clear} />}
+		</div>
+	);
+}
