@@ -51,10 +51,10 @@ async function door(browser) {
 	const { page, wrong, context } = await tab(browser, `${it.url}/runs`);
 	await page.waitForSelector('dialog[open] input[type=password]');
 	await accessible(page, 'the door');
-	await page.fill('dialog[open] input', 'not the token, but as long');
+	await page.fill('dialog[open] input[type=password]', 'not the token, but as long');
 	await page.click('dialog[open] button.primary');
 	await page.waitForSelector('dialog[open] [role=alert]');
-	await page.fill('dialog[open] input', token);
+	await page.fill('dialog[open] input[type=password]', token);
 	await page.click('dialog[open] button.primary');
 	await page.waitForSelector('.state.empty:has-text("No runs yet")');
 	ok(true, 'the token opens the door; behind it, an empty store says how to fill it');
