@@ -37,7 +37,7 @@ sub cells {
 	return { map { ($_->{run_id} => $_) } @row };
 }
 
-sub new_store { return 'sqlite:s' . ++$stores . '.db' }
+sub new_store { return store_url('s' . ++$stores) }
 
 sub holds {
 	my ($name, $cells, %want) = @_;
@@ -234,11 +234,11 @@ SKIP: {
 
 	spew('rank0.json', '{"traceEvents": []}');
 	check_run('a trace with its run', run(args => ['ingest', 'mixed/a.json', '--trace', 'rank0.json',
-		'--store', $store]), { status => 0, out => ['new*', 'trace 1 of run 1: rank0.json'] });
+		'--traces-dir', 'traces', '--store', $store]), { status => 0, out => ['new*', 'trace 1 of run 1: rank0.json'] });
 	check_run('a trace for a run that is there', run(args => [qw(ingest --trace rank0.json --run exp_a
-		--store), $store]), { status => 0, out => ['trace * of run 1: rank0.json'] });
-	check_run('a trace for nobody', run(args => [qw(ingest --trace rank0.json --run nobody --store),
-		$store]), { status => 2, err => "profllm ingest: --run: no run is called 'nobody'" });
+		--traces-dir traces --store), $store]), { status => 0, out => ['trace * of run 1: rank0.json'] });
+	check_run('a trace for nobody', run(args => [qw(ingest --trace rank0.json --run nobody
+		--traces-dir traces --store), $store]), { status => 2, err => "profllm ingest: --run: no run is called 'nobody'" });
 }
 
 # ---- watching ----
