@@ -6,6 +6,7 @@
 # the end with all it had. PROFLLM_TEST_POSTGRES is its URL with @ in place of the database; each
 # test that reads that variable has a database of its own, named after its file with _ for whatever
 # is no letter or digit (test_store_c, store_kill_t), so that tests can run at once.
+# PROFLLM_TEST_CREATEDB makes another one: the command, to which its name is added.
 #
 # PostgreSQL refuses to run as root: then it runs as user postgres. Exit status: the command's; 1
 # without PostgreSQL. POSTGRES=0 runs the command alone, and what needs a server is left out.
@@ -49,6 +50,7 @@ for file in $(grep -lE "PROFLLM_TEST_POSTGRES|store_rig\.h" "$tests"/*/*.[ct] "$
 	echo "CREATE DATABASE \"$name\";"
 done | as "$bin/psql" -q -h "$home" -U postgres -d postgres
 
+export PROFLLM_TEST_CREATEDB="$bin/createdb -h $home -U postgres"
 status=0
 PROFLLM_TEST_POSTGRES="postgresql:///@?host=$home&user=postgres" "$@" || status=$?
 exit $status

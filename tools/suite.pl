@@ -12,7 +12,8 @@ use TAP::Harness;
 
 $ENV{HF_HUB_OFFLINE} = 1; # no test asks the world
 $ENV{PROFLLM_CACHE_DIR} = ''; # or leaves something behind
-my @tests = @ARGV or die "usage: suite.pl TEST...\n";
+my @tests = map { twice($_) } @ARGV;
+die "usage: suite.pl TEST...\n" unless @tests;
 my $limit = $ENV{TEST_SECONDS} || 300;
 my $harness = TAP::Harness->new({
 	verbosity => $ENV{VERBOSE} ? 1 : 0,
@@ -20,7 +21,7 @@ my $harness = TAP::Harness->new({
 	merge     => 0,
 	jobs      => $ENV{JOBS} || 2,
 	rules     => { seq => [{ par => ['**unit/*', '**cli/*'] }, { seq => '**' }] },
-	exec      => sub { return ['timeout', '-k', '10', $limit, $_[1]] },
+	exec      => sub { return [command($_[1])] },
 });
 my $all = $harness->runtests(@tests);
 my ($passed, $failed) = (0, 0);
@@ -36,3 +37,18 @@ for my $parser ($all->parsers) {
 }
 print "$passed passed, $failed failed\n";
 exit($failed ? 1 : 0);
+
+# What works on a results store is run on SQLite and, where there is a server, on PostgreSQL too.
+sub twice {
+	my ($test) = @_;
+
+	return $test unless $ENV{PROFLLM_TEST_POSTGRES} && $test =~ /\.t$/;
+	open my $f, '<', $test or return $test;
+	return (grep { /^use Dash\b|\bstore_url\(/ } <$f>) ? ($test, "$test\@postgresql") : $test;
+}
+
+sub command {
+	my ($test, $store) = split /@/, $_[0];
+
+	return ('env', 'TEST_STORE=' . ($store // 'sqlite'), 'timeout', '-k', '10', $limit, $test);
+}

@@ -21,7 +21,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw($program run begin finish spew slurp start_sim start_raw stop_all has_line
-	matches is_golden mask_run json_of keys_of %tiny wait_for check_run disturbed);
+	matches is_golden mask_run json_of keys_of %tiny store_url wait_for check_run disturbed);
 
 our $program = $ENV{PROFLLM} || die "PROFLLM must name the program\n";
 my $here = abs_path(dirname(__FILE__));
@@ -113,6 +113,19 @@ sub finish {
 }
 
 sub run { return finish(begin(@_)) }
+
+# store_url(NAME): where a results store of its own is, empty: NAME.db, or, where TEST_STORE says
+# postgresql, a new database of the server that tests/with_postgres.sh started.
+my $databases = 0;
+
+sub store_url {
+	my ($name) = @_;
+
+	return "sqlite:$name.db" if ($ENV{TEST_STORE} // 'sqlite') eq 'sqlite';
+	my $database = "t${$}_" . ++$databases;
+	system(split(/ /, $ENV{PROFLLM_TEST_CREATEDB}), $database) == 0 or die "no database $database\n";
+	return $ENV{PROFLLM_TEST_POSTGRES} =~ s/\@/$database/r;
+}
 
 sub wait_for {
 	my ($what, $condition) = @_;

@@ -31,7 +31,8 @@ sub start_dashboard {
 	my $self = { port_file => "$name.port", err => "$name.err",
 		http => client() };
 
-	push @args, '--store', $self->{store} = "sqlite:$name.db" unless grep { $_ eq '--store' } @args;
+	push @args, '--store', $self->{store} = store_url($name) unless grep { $_ eq '--store' } @args;
+	push @args, '--traces-dir', 'traces' if ($ENV{TEST_STORE} // '') eq 'postgresql';
 	$self->{pid} = fork;
 	if (!$self->{pid}) {
 		open STDIN, '<', '/dev/null';
