@@ -37,9 +37,6 @@ bool filter_is_about(const struct filter *f, struct str column)
 	return str_eq(f->column, column);
 }
 
-/* Values that conditions of this column list. */
-struct wanted { struct value *value; size_t n; };
-
 static size_t count_wanted(const struct filter *f)
 {
 	size_t n = f->kind == FILTER_IN ? f->n_values : 0;
@@ -171,7 +168,6 @@ static struct list list_begin(struct facet *out, const struct wanted *w, size_t 
 {
 	struct list l = { .out = out, .wanted = w, .most = most };
 
-	out->value = arena_alloc(a, (most + w->n) * sizeof(*out->value));
 	l.chosen = arena_alloc(a, w->n * sizeof(*l.chosen));
 	l.is_seen = arena_alloc(a, w->n * sizeof(*l.is_seen));
 	return l;
@@ -203,22 +199,47 @@ static void list_end(struct list *l)
 
 /* ---- columns of codes ---- */
 
+static void count_narrow(const uint8_t *code, const uint16_t *place, size_t n, uint32_t *count,
+			 size_t lane)
+{
+	size_t i = 0;
+
+	if (place) {
+		for (; i + LANES <= n; i += LANES)
+#pragma GCC unroll 4
+			for (size_t k = 0; k < LANES; k++)
+				count[code[place[i + k]] + k * lane]++;
+		for (; i < n; i++)
+			count[code[place[i]]]++;
+		return;
+	}
+	for (; i + 8 <= n; i += 8) { /* codes come eight at a time */
+		uint64_t word;
+
+		memcpy(&word, code + i, sizeof(word));
+#pragma GCC unroll 8
+		for (unsigned k = 0; k < 8; k++)
+			count[(word >> 8 * k & 0xff) + k % LANES * lane]++;
+	}
+	for (; i < n; i++)
+		count[code[i]]++;
+}
+
+static void count_wide(const uint16_t *code, const uint16_t *place, size_t n, uint32_t *count)
+{
+	for (size_t i = 0; i < n; i++)
+		count[code[place ? place[i] : i]]++;
+}
+
 static void count_block(const struct block *b, const uint16_t *place, size_t n, uint32_t *count,
 			size_t lane)
 {
-	const uint8_t *narrow = b->data;
-	const uint16_t *wide = b->data;
-
-	if (b->form == BLOCK_CODE) {
+	if (b->form == BLOCK_CODE)
 		count[b->code] += (uint32_t)n;
-		return;
-	}
-	for (size_t i = 0; i < n; i++) {
-		size_t at = place ? place[i] : i;
-		uint32_t code = b->form == BLOCK_CODE_8 ? narrow[at] : wide[at];
-
-		count[code + (i % LANES) * lane]++;
-	}
+	else if (b->form == BLOCK_CODE_8)
+		count_narrow(b->data, place, n, count, lane);
+	else
+		count_wide(b->data, place, n, count);
 }
 
 static void count_codes(const struct index_view *v, const struct choice *c, const struct head *h,
@@ -327,7 +348,7 @@ static void count_wanted_rows(const struct index_view *v, const struct choice *c
 
 /* ---- histograms ---- */
 
-static void add_bins(struct facet *out, const double *x, size_t n, size_t bins, struct arena *a)
+static void fill_bins(struct facet *out, const double *x, size_t n, size_t bins)
 {
 	double half;
 
@@ -338,7 +359,6 @@ static void add_bins(struct facet *out, const double *x, size_t n, size_t bins, 
 		out->min = x[i] < out->min ? x[i] : out->min;
 		out->max = x[i] > out->max ? x[i] : out->max;
 	}
-	out->bin = arena_alloc(a, bins * sizeof(*out->bin));
 	out->n_bins = bins;
 	half = out->max / 2 - out->min / 2; /* halves: the whole width may be infinite */
 	for (size_t i = 0; i < n; i++) {
@@ -349,17 +369,23 @@ static void add_bins(struct facet *out, const double *x, size_t n, size_t bins, 
 	}
 }
 
-void facet_count(const struct index_view *v, const struct choice *c, const struct query *q,
-		 struct str column, struct arena *a, struct facet *out)
+void facet_begin(const struct query *q, struct str column, struct arena *a, struct facet *out,
+		 struct wanted *wanted)
 {
-	struct wanted wanted = find_wanted(q->filter, column, a);
-	size_t number = view_column(v, column);
+	*wanted = find_wanted(q->filter, column, a);
+	*out = (struct facet){ .column = column, .min = NAN, .max = NAN };
+	out->value = arena_alloc(a, (q->facet_values_max + wanted->n) * sizeof(*out->value));
+	out->bin = arena_alloc(a, q->histogram_bins * sizeof(*out->bin));
+}
+
+void facet_count(const struct index_view *v, const struct choice *c, const struct query *q,
+		 const struct wanted *wanted, struct scratch *s, struct facet *out)
+{
+	size_t number = view_column(v, out->column);
+	struct list l = list_begin(out, wanted, q->facet_values_max, &s->arena);
 	const struct column_info *info;
 	const struct head *h;
-	struct list l;
 
-	*out = (struct facet){ .column = column, .min = NAN, .max = NAN };
-	l = list_begin(out, &wanted, q->facet_values_max, a);
 	if (number == SIZE_MAX) {
 		out->missing = c->total;
 		list_end(&l);
@@ -368,17 +394,17 @@ void facet_count(const struct index_view *v, const struct choice *c, const struc
 	h = &v->head[number];
 	info = &v->info[number];
 	if (!h->is_keys)
-		count_codes(v, c, h, a, &l);
+		count_codes(v, c, h, &s->arena, &l);
 	else if (c->total <= FACET_LISTED_ROWS_MAX)
-		count_few(v, c, h, a, &l);
+		count_few(v, c, h, &s->arena, &l);
 	else
-		count_wanted_rows(v, c, h, a, &l);
+		count_wanted_rows(v, c, h, &s->arena, &l);
 	list_end(&l);
 	if (q->histogram_bins && info->has_number && !info->has_text && !info->has_bool &&
 	    (out->is_unlisted || out->distinct > q->facet_values_max)) {
-		double *x = arena_alloc(a, c->total * sizeof(*x));
+		double *x = scratch_numbers(s, c->total);
 
 		out->is_range = true;
-		add_bins(out, x, choice_numbers(v, c, h, a, x), q->histogram_bins, a);
+		fill_bins(out, x, choice_numbers(v, c, h, &s->arena, x), q->histogram_bins);
 	}
 }

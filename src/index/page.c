@@ -89,14 +89,18 @@ static uint64_t plain_key(const struct column_order *o, const struct block *b, s
 	return key > KEY_NULL ? key : 0;
 }
 
+static uint64_t turned(const struct column_order *by, uint64_t key)
+{
+	return !key ? KEY_LAST : by->is_descending ? ~key : key;
+}
+
 static uint64_t key_at(const struct order *o, size_t nth, size_t row)
 {
 	const struct column_order *by = &o->by[nth];
 	unsigned shift = o->view->index->block_shift;
-	uint64_t key = plain_key(by, view_block(o->view, by->head, row >> shift),
-				 row & (block_rows(o->view->index) - 1));
 
-	return !key ? KEY_LAST : by->is_descending ? ~key : key;
+	return turned(by, plain_key(by, view_block(o->view, by->head, row >> shift),
+				    row & (block_rows(o->view->index) - 1)));
 }
 
 /* Below 0 when row a comes before row b; first is the order's place to begin at. */
@@ -196,27 +200,66 @@ static int compare_sorted(const void *a, const void *b, void *order)
 	return compare_entries(order, a, b);
 }
 
-/* Later blocks first: with the usual order, newest first, the root is low early. */
-static void find_best(const struct choice *c, struct best *best, const struct entry *after)
+/* The key that the first row of a block cannot come before. */
+static uint64_t best_key(const struct column_order *by, const struct block *b)
+{
+	uint64_t most;
+
+	if (b->form != BLOCK_PACKED || b->has_text || b->has_special)
+		return 0;
+	most = key_of_packed(b, b->packed_max);
+	return by->is_descending ? ~most : b->base;
+}
+
+static void block_best(const struct choice *c, struct best *best, const struct entry *after,
+		       size_t block)
 {
 	const struct order *o = best->order;
-	const struct index_view *v = o->view;
+	const struct column_order *by = &o->by[0];
+	const struct block *b = view_block(o->view, by->head, block);
+	size_t first = block << o->view->index->block_shift;
 
-	for (size_t block = view_blocks(v); block-- > 0;) {
-		size_t first = block << v->index->block_shift;
+	if (best->n == best->most && best_key(by, b) > best->entry[0].key)
+		return;
+	for (size_t i = c->count[block]; i-- > 0;) {
+		struct entry it = { .row = choice_row(c, block, i, first) };
 
+		it.key = turned(by, plain_key(by, b, it.row - first));
+		if (best->n == best->most && it.key > best->entry[0].key)
+			continue;
+		if (!after || compare_entries(o, &it, after) > 0)
+			keep(best, it);
+	}
+}
+
+/* Without a column to sort by: later ids first. */
+static void newest(const struct choice *c, struct best *best, const struct entry *after)
+{
+	const struct index_view *v = best->order->view;
+
+	for (size_t block = view_blocks(v); block-- > 0;)
 		for (size_t i = c->count[block]; i-- > 0;) {
-			struct entry it = { .row = choice_row(c, block, i, first) };
+			struct entry it = { .row = choice_row(c, block, i,
+							      block << v->index->block_shift) };
 
-			it.key = first_key(o, it.row);
-			if (best->n == best->most && it.key > best->entry[0].key)
-				continue;
-			if (!after || compare_entries(o, &it, after) > 0)
+			it.key = first_key(best->order, it.row);
+			if (!after || compare_entries(best->order, &it, after) > 0)
 				keep(best, it);
-			if (!o->n && v->is_ascending && best->n == best->most)
+			if (v->is_ascending && best->n == best->most)
 				return;
 		}
+}
+
+/* Later blocks first: in the usual order, newest first, the others are soon seen to be behind. */
+static void find_best(const struct choice *c, struct best *best, const struct entry *after)
+{
+	if (!best->order->n) {
+		newest(c, best, after);
+		return;
 	}
+	for (size_t block = view_blocks(best->order->view); block-- > 0;)
+		if (c->count[block])
+			block_best(c, best, after, block);
 }
 
 /* ---- cursors ---- */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* query.c - one question to a version, from its filter to its answer. */
+#include "base/mem.h"
+#include "base/parallel.h"
 #include "index/cache.h"
 #include "index/query.h"
 
@@ -84,6 +86,66 @@ static const struct choice *facet_rows(const struct split *s, struct str column)
 	return &s->all;
 }
 
+/* ---- facets and statistics, by several threads when that pays ---- */
+
+#define PARALLEL_ROWS 3000000 /* rows looked at in all, below which a thread costs more than it helps */
+#define PARALLEL_THREADS 2    /* others ask at the same time */
+
+double *scratch_numbers(struct scratch *s, size_t n)
+{
+	if (n >= s->n_numbers) {
+		free(s->number);
+		s->number = mem_grow(NULL, n + 1, sizeof(*s->number));
+		s->n_numbers = n + 1;
+	}
+	return s->number;
+}
+
+struct work {
+	const struct index_view *view;
+	const struct query *query;
+	const struct split *split;
+	struct answer *out;
+	struct wanted *wanted;
+	struct scratch scratch[PARALLEL_THREADS];
+};
+
+/* Statistics first: they take longest. */
+static bool work_on(void *self, size_t item, unsigned worker)
+{
+	struct work *w = self;
+	struct scratch *s = &w->scratch[worker];
+	size_t facet = item - w->out->n_statistics;
+
+	if (item < w->out->n_statistics)
+		statistic_make(w->view, &w->split->all, w->query->statistic[item], s,
+			       &w->out->statistic[item]);
+	else
+		facet_count(w->view, facet_rows(w->split, w->out->facet[facet].column), w->query,
+			    &w->wanted[facet], s, &w->out->facet[facet]);
+	arena_release(&s->arena);
+	return true;
+}
+
+static void count_all(const struct index_view *v, const struct query *q, const struct split *s,
+		      struct arena *a, struct arena *scratch, struct answer *out)
+{
+	struct work w = { .view = v, .query = q, .split = s, .out = out };
+	size_t n = q->n_facets + q->n_statistics;
+	bool pays = s->all.total * n > PARALLEL_ROWS;
+
+	out->n_facets = q->n_facets;
+	out->facet = arena_alloc(a, q->n_facets * sizeof(*out->facet));
+	out->n_statistics = q->n_statistics;
+	out->statistic = arena_alloc(a, q->n_statistics * sizeof(*out->statistic));
+	w.wanted = arena_alloc(scratch, q->n_facets * sizeof(*w.wanted));
+	for (size_t i = 0; i < q->n_facets; i++)
+		facet_begin(q, q->facet[i], a, &out->facet[i], &w.wanted[i]);
+	parallel_for(pays ? PARALLEL_THREADS : 1, n, work_on, &w);
+	for (size_t i = 0; i < PARALLEL_THREADS; i++)
+		free(w.scratch[i].number);
+}
+
 static int check(const struct query *q, struct err *e)
 {
 	static const char text[] = "%s: %zu asked for, at most %d are given";
@@ -124,14 +186,8 @@ int index_query(const struct index_view *v, const struct query *q, struct arena 
 	split_make(v, q, &scratch, &s);
 	out->total = s.all.total;
 	rc = page_make(v, &s.all, q, a, out, e);
-	out->n_facets = q->n_facets;
-	out->facet = arena_alloc(a, q->n_facets * sizeof(*out->facet));
-	for (size_t i = 0; i < q->n_facets && rc == 0; i++)
-		facet_count(v, facet_rows(&s, q->facet[i]), q, q->facet[i], a, &out->facet[i]);
-	out->n_statistics = q->n_statistics;
-	out->statistic = arena_alloc(a, q->n_statistics * sizeof(*out->statistic));
-	for (size_t i = 0; i < q->n_statistics && rc == 0; i++)
-		statistic_make(v, &s.all, q->statistic[i], a, &out->statistic[i]);
+	if (rc == 0)
+		count_all(v, q, &s, a, &scratch, out);
 	if (rc == 0)
 		cache_put(v->index->cache, v->number, key, q, out);
 	arena_release(&scratch);

@@ -2,7 +2,10 @@
 /* select.c - conditions become bits; see select.h. */
 #include "index/select.h"
 
+#include <float.h>
 #include <math.h>
+
+#include "index/lanes.h"
 
 /* ---- bits ---- */
 
@@ -115,8 +118,31 @@ static bool takes(const struct test *t, struct value v)
 	return filter_takes(t->f, v);
 }
 
-static void codes_select(const struct block *b, size_t n, const uint8_t *match, uint64_t *out)
+#define FEW_CODES 6 /* so many are compared one by one, all others are looked up */
+
+/* The codes that match, when they are few and fit a byte. */
+struct few { uint8_t code[FEW_CODES]; unsigned n; bool is_few; };
+
+static struct few find_few(const uint8_t *match, uint32_t n_codes)
 {
+	struct few few = { .is_few = true };
+
+	for (uint32_t code = 0; code < n_codes && few.is_few; code++) {
+		if (!match[code])
+			continue;
+		few.is_few = few.n < FEW_CODES;
+		if (few.is_few && code <= UINT8_MAX)
+			few.code[few.n++] = (uint8_t)code;
+	}
+	return few;
+}
+
+static void codes_select(const struct block *b, size_t n, const uint8_t *match,
+			 const struct few *few, uint64_t *out)
+{
+	const uint8_t *narrow = b->data;
+	const uint16_t *wide = b->data;
+
 	if (b->form == BLOCK_CODE) {
 		fill(out, n, match[b->code]);
 		return;
@@ -125,16 +151,14 @@ static void codes_select(const struct block *b, size_t n, const uint8_t *match, 
 		size_t here = n - at < 64 ? n - at : 64;
 		uint64_t word = 0;
 
-		if (b->form == BLOCK_CODE_8) {
-			const uint8_t *code = (const uint8_t *)b->data + at;
-
+		if (b->form == BLOCK_CODE_8 && here == 64 && few->is_few) {
+			word = lanes_any(narrow + at, few->code, few->n);
+		} else if (b->form == BLOCK_CODE_8) {
 			for (size_t i = 0; i < here; i++)
-				word |= (uint64_t)match[code[i]] << i;
+				word |= (uint64_t)match[narrow[at + i]] << i;
 		} else {
-			const uint16_t *code = (const uint16_t *)b->data + at;
-
 			for (size_t i = 0; i < here; i++)
-				word |= (uint64_t)match[code[i]] << i;
+				word |= (uint64_t)match[wide[at + i]] << i;
 		}
 		out[at / 64] = word;
 	}
@@ -164,23 +188,25 @@ static bool packed_ends(const struct block *b, uint64_t min, uint64_t max, uint6
 static uint64_t packed_word(const struct block *b, size_t at, size_t n, uint64_t from, uint64_t to)
 {
 	const uint32_t *high = (const uint32_t *)b->data + at;
-	uint32_t low_end = (uint32_t)(from >> 8 * b->low_bytes);
-	uint32_t high_end = (uint32_t)(to >> 8 * b->low_bytes), width = high_end - low_end;
-	uint64_t in = 0, edge = 0;
+	uint32_t low = (uint32_t)(from >> 8 * b->low_bytes);
+	uint32_t width = (uint32_t)(to >> 8 * b->low_bytes) - low;
+	uint64_t word = 0, ends = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		in |= (uint64_t)(high[i] - low_end <= width) << i;
-		edge |= (uint64_t)((high[i] == low_end) | (high[i] == high_end)) << i;
+	if (n == 64) {
+		word = lanes_between(high, low, width, &ends);
+	} else {
+		for (size_t i = 0; i < n; i++) {
+			word |= (uint64_t)(high[i] - low <= width) << i;
+			ends |= (uint64_t)(high[i] == low || high[i] - low == width) << i;
+		}
 	}
-	if (!b->low_bytes)
-		return in;
-	for (; edge; edge &= edge - 1) {
-		unsigned i = (unsigned)__builtin_ctzll(edge);
+	for (ends = b->low_bytes ? ends : 0; ends; ends &= ends - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(ends);
 
 		if (packed_at(b, at + i) - from > to - from)
-			in &= ~(1ull << i);
+			word &= ~(1ull << i);
 	}
-	return in;
+	return word;
 }
 
 static void range_select(const struct block *b, size_t n, const struct test *t, uint64_t *out)
@@ -235,10 +261,12 @@ static void column_select(const struct index_view *v, const struct head *h, cons
 			  struct arena *a, uint64_t *out)
 {
 	uint8_t *match = arena_alloc(a, h->n_codes);
+	struct few few;
 
 	match[0] = t->takes_missing;
 	for (uint32_t code = 1; code < h->n_codes; code++)
 		match[code] = takes(t, dictionary_value(h->dict, code));
+	few = find_few(match, h->n_codes);
 	for (size_t block = 0; block < view_blocks(v); block++) {
 		const struct block *b = view_block(v, h, block);
 		uint64_t *to = out + (block << v->index->block_shift) / 64;
@@ -246,7 +274,7 @@ static void column_select(const struct index_view *v, const struct head *h, cons
 		if (block_is_keys(b))
 			keys_select(h, b, view_block_rows(v, block), t, to);
 		else
-			codes_select(b, view_block_rows(v, block), match, to);
+			codes_select(b, view_block_rows(v, block), match, &few, to);
 	}
 }
 
@@ -355,24 +383,72 @@ void choice_make(const struct index_view *v, const uint64_t *word, struct arena 
 	}
 }
 
+/* ---- numbers ---- */
+
+#define PIECE 1024 /* rows whose keys are made at once */
+
+/* Keys of packed rows from `from` on, or of those at place. */
+static void unpack(const struct block *b, const uint16_t *place, size_t from, size_t n,
+		   uint64_t *out)
+{
+	const uint32_t *high = b->data;
+	unsigned bits = 8u * b->low_bytes;
+	uint32_t low, mask = bits == 32 ? UINT32_MAX : (1u << bits) - 1;
+
+	if (!bits) {
+		for (size_t i = 0; i < n; i++)
+			out[i] = high[place ? place[i] : from + i];
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		size_t at = place ? place[i] : from + i;
+
+		memcpy(&low, b->low + at * b->low_bytes, sizeof(low));
+		out[i] = (uint64_t)high[at] << bits | (low & mask);
+	}
+}
+
+static size_t packed_numbers(const struct block *b, const uint16_t *place, size_t n, double *out)
+{
+	uint64_t key[PIECE];
+	size_t got = 0;
+
+	for (size_t from = 0; from < n; from += PIECE) {
+		size_t here = n - from < PIECE ? n - from : PIECE;
+
+		unpack(b, place ? place + from : NULL, from, here, key);
+		for (size_t i = 0; i < here; i++) {
+			uint64_t whole = key_of_packed(b, key[i]);
+			double x = number_of_key(whole);
+
+			/* Keys of what is no number are those of NaNs. */
+			out[got] = x;
+			got += key[i] >= KEY_SPECIALS && fabs(x) <= DBL_MAX;
+		}
+	}
+	return got;
+}
+
 static size_t block_numbers(const struct block *b, const uint16_t *place, size_t n,
 			    const double *of_code, double *out)
 {
 	size_t got = 0;
 
+	if (b->form == BLOCK_PACKED)
+		return packed_numbers(b, place, n, out);
 	for (size_t i = 0; i < n; i++) {
 		size_t at = place ? place[i] : i;
 		uint64_t key;
 		double x;
 
-		if (block_is_keys(b)) {
-			key = block_key(b, at);
+		if (b->form == BLOCK_KEYS) {
+			key = ((const uint64_t *)b->data)[at];
 			x = key_is_number(key) ? number_of_key(key) : NAN;
 		} else {
 			x = of_code[block_code(b, at)];
 		}
 		out[got] = x;
-		got += isfinite(x) != 0;
+		got += fabs(x) <= DBL_MAX;
 	}
 	return got;
 }

@@ -35,9 +35,6 @@ static inline size_t choice_row(const struct choice *c, size_t block, size_t i, 
 	return first + (c->place[block] ? c->place[block][i] : i);
 }
 
-/*
- * Finite numbers of the chosen rows of a column, in the order of rows; room for choice->total.
- * of_code has the number of each code, NAN for none (select_numbers).
- */
+/* Finite numbers of the chosen rows of a column, in the order of rows; room for choice->total. */
 size_t choice_numbers(const struct index_view *v, const struct choice *c, const struct head *h,
 		      struct arena *a, double *out);

@@ -18,14 +18,16 @@ struct terms {
 	int is_square;
 };
 
-static double term(const struct terms *t, size_t i)
+static inline double term(const struct terms *t, size_t i)
 {
 	double d = t->x[i] - t->centre;
 
 	return t->is_square ? d * d : t->x[i];
 }
 
-static double add_block(const struct terms *t, size_t from, size_t n)
+/* Compiled once for each kind of term, because millions are added. */
+__attribute__((always_inline))
+static inline double add_block(const struct terms *t, size_t from, size_t n)
 {
 	double r[8], sum;
 	size_t i;
@@ -52,8 +54,11 @@ static double add_pairwise(const struct terms *t, size_t from, size_t n)
 			sum += term(t, from + i);
 		return sum;
 	}
-	if (n <= PAIRWISE_BLOCK)
-		return add_block(t, from, n);
+	if (n <= PAIRWISE_BLOCK) {
+		struct terms plain = { .x = t->x }, square = { t->x, t->centre, 1 };
+
+		return t->is_square ? add_block(&square, from, n) : add_block(&plain, from, n);
+	}
 	half = n / 2 - n / 2 % 8;
 	return add_pairwise(t, from, half) + add_pairwise(t, from + half, n - half);
 }
@@ -72,7 +77,12 @@ double stats_mean(const double *x, size_t n)
 
 double stats_std(const double *x, size_t n)
 {
-	struct terms t = { .x = x, .centre = stats_mean(x, n), .is_square = 1 };
+	return stats_std_around(x, n, stats_mean(x, n));
+}
+
+double stats_std_around(const double *x, size_t n, double mean)
+{
+	struct terms t = { .x = x, .centre = mean, .is_square = 1 };
 
 	return n ? sqrt(add_pairwise(&t, 0, n) / (double)n) : 0.0;
 }
@@ -166,22 +176,31 @@ double stats_median(const double *sorted, size_t n)
 	return n % 2 ? sorted[n / 2] : stats_mean(&sorted[n / 2 - 1], 2);
 }
 
-double stats_percentile(const double *sorted, size_t n, double p)
+size_t stats_rank(size_t n, double p, double *part)
 {
-	double at, part, low, high, gap;
-	size_t k;
+	double at = (double)(n - 1) * (p / 100.0);
+	size_t k = (size_t)floor(at);
 
-	assert(p >= 0 && p <= 100);
-	if (!n)
-		return 0.0;
-	at = (double)(n - 1) * (p / 100.0);
-	k = (size_t)floor(at);
-	if (k >= n - 1)
-		return sorted[n - 1];
-	part = at - floor(at);
-	low = sorted[k];
-	high = sorted[k + 1];
-	gap = high - low;
+	assert(n && p >= 0 && p <= 100);
+	*part = k >= n - 1 ? 0.0 : at - floor(at);
+	return k >= n - 1 ? n - 1 : k;
+}
+
+double stats_between(double low, double high, double part)
+{
+	double gap = high - low;
+
 	/* From the nearer end, so that the result never leaves the interval. */
 	return part < 0.5 ? low + gap * part : high - gap * (1.0 - part);
+}
+
+double stats_percentile(const double *sorted, size_t n, double p)
+{
+	double part;
+	size_t k;
+
+	if (!n)
+		return 0.0;
+	k = stats_rank(n, p, &part);
+	return k + 1 < n ? stats_between(sorted[k], sorted[k + 1], part) : sorted[k];
 }

@@ -16,6 +16,8 @@
 double stats_sum(const double *x, size_t n);  /* numpy.sum */
 double stats_mean(const double *x, size_t n); /* numpy.mean */
 double stats_std(const double *x, size_t n);  /* numpy.std: of the population, divides by n */
+/* The same for values whose mean is known already. */
+double stats_std_around(const double *x, size_t n, double mean);
 
 /* Ascending order in place; 10 million values take well under a second. */
 void stats_sort(double *x, size_t n);
@@ -25,3 +27,10 @@ double *stats_sorted(const double *x, size_t n);
 /* numpy.median and numpy.percentile(method="linear") of ascending values; 0 <= p <= 100. */
 double stats_median(const double *sorted, size_t n);
 double stats_percentile(const double *sorted, size_t n, double p);
+/*
+ * Its two steps, for those who have two of the values and not all of them sorted: percentile p of n
+ * (above 0) values lies *part of the way from the value of rank k (from 0), which is returned, to the
+ * one after it; the last value stands for both at the end.
+ */
+size_t stats_rank(size_t n, double p, double *part);
+double stats_between(double low, double high, double part);
