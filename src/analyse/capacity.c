@@ -89,7 +89,7 @@ static int read_slo(struct capacity *c, struct err *e)
 		if (!column || column->kind != JSON_STRING || !column->text.n)
 			return err_set(e, ERR_USAGE, "%s/column: the name of a column was expected",
 				       pointer);
-		if (!limit || (most && least) || !isfinite(v))
+		if (!limit || (most && least) || !(fabs(v) <= ANALYSE_NUMBER_MAX))
 			return parts_refuse(e, pointer, "either max or min with a number was expected");
 		c->slo[c->n_slos] = (struct slo){ column->text, v, most != NULL };
 	}
@@ -114,7 +114,7 @@ static int read_request(struct capacity *c, struct err *e)
 	struct str *key;
 
 	c->rate = json_real(rate, NAN);
-	if (!(c->rate > 0) || !isfinite(c->rate))
+	if (!(c->rate > 0) || c->rate > ANALYSE_NUMBER_MAX)
 		return parts_refuse(e, "/rate", "requests per second, above 0, were expected");
 	if (read_slo(c, e) < 0 ||
 	    parts_number(c->r->body, "", "level", 0.95, 0.5, 0.9999, &c->level, e) < 0 ||
@@ -142,7 +142,7 @@ static double number_at(const struct capacity *c, size_t column, size_t row)
 {
 	struct value v = c->rows.value[column * c->rows.n + row];
 
-	return v.kind == VALUE_NUMBER ? v.number : NAN;
+	return v.kind == VALUE_NUMBER && fabs(v.number) <= ANALYSE_NUMBER_MAX ? v.number : NAN;
 }
 
 /* ---- loads ---- */

@@ -222,7 +222,7 @@ static void put_distribution(const struct analyse_request *r, struct json_writer
 		double place;
 
 		x[i] = number_at(rows, column, s->member[i]);
-		place = b.width > 0 ? floor((x[i] - b.from) / b.width) : 0;
+		place = b.width > 0 ? floor(x[i] / b.width - b.from / b.width) : 0;
 		count[(size_t)fmin(fmax(place, 0), BINS - 1)]++;
 	}
 	stats_sort(x, s->n);
@@ -231,14 +231,14 @@ static void put_distribution(const struct analyse_request *r, struct json_writer
 	json_key(w, "quantiles");
 	json_begin_array(w);
 	for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++)
-		json_put_f64(w, stats_percentile(x, s->n, at[i]));
+		parts_put_double(w, stats_percentile(x, s->n, at[i]));
 	json_end_array(w);
 	json_key(w, "histogram");
 	json_begin_object(w);
 	json_key(w, "edges");
 	json_begin_array(w);
 	for (int i = 0; i <= BINS; i++)
-		json_put_f64(w, b.from + b.width * i);
+		parts_put_double(w, b.from + b.width * i);
 	json_end_array(w);
 	json_key(w, "counts");
 	json_begin_array(w);
@@ -276,7 +276,7 @@ int analyse_distribution(const struct analyse_request *r, struct json_writer *w,
 		b.from = fmin(b.from, v);
 		most = fmax(most, v);
 	}
-	b.width = (most - b.from) / BINS;
+	b.width = most / BINS - b.from / BINS; /* no overflow, whatever the range */
 	parts_series(r->arena, &rows, group, n, keep, &l);
 	json_key(w, "metric");
 	json_put_str(w, metric);

@@ -146,7 +146,7 @@ int parts_select(const struct analyse_request *r, const struct str *column, size
 
 bool parts_is_number(struct value v, double *out)
 {
-	if (v.kind != VALUE_NUMBER || !isfinite(v.number))
+	if (v.kind != VALUE_NUMBER || !(fabs(v.number) <= ANALYSE_NUMBER_MAX))
 		return false;
 	*out = v.number;
 	return true;
@@ -336,7 +336,7 @@ void parts_put_series(struct json_writer *w, const struct series_list *l, size_t
 
 /* ---- out ---- */
 
-static void put_double(struct json_writer *w, double v)
+void parts_put_double(struct json_writer *w, double v)
 {
 	if (isnan(v))
 		json_put_null(w);
@@ -351,7 +351,7 @@ static void put_double(struct json_writer *w, double v)
 void parts_put_number(struct json_writer *w, const char *key, double v)
 {
 	json_key(w, key);
-	put_double(w, v);
+	parts_put_double(w, v);
 }
 
 void parts_put_cell(struct json_writer *w, struct value v)
@@ -359,7 +359,7 @@ void parts_put_cell(struct json_writer *w, struct value v)
 	if (v.kind == VALUE_BOOL)
 		json_put_bool(w, v.is_true);
 	else if (v.kind == VALUE_NUMBER)
-		put_double(w, v.number);
+		parts_put_double(w, v.number);
 	else if (v.kind == VALUE_TEXT)
 		json_put_str(w, v.text);
 	else
@@ -392,8 +392,8 @@ void parts_put_interval(struct json_writer *w, const char *key, double low, doub
 		return;
 	}
 	json_begin_array(w);
-	put_double(w, low);
-	put_double(w, high);
+	parts_put_double(w, low);
+	parts_put_double(w, high);
 	json_end_array(w);
 }
 

@@ -18,6 +18,7 @@
 #define ANALYSE_SERIES_MAX 100        /* shown; the largest ones */
 #define ANALYSE_IDS_SHOWN_MAX 200     /* of runs behind one point or group */
 #define ANALYSE_NOTES_MAX 40
+#define ANALYSE_NUMBER_MAX 1e100      /* larger ones are no measurement, and their squares overflow */
 
 /* ---- requests ---- */
 
@@ -54,7 +55,8 @@ int parts_select(const struct analyse_request *r, const struct str *column, size
 int parts_select_by(const struct analyse_request *r, const struct json_value *json,
 		    const char *pointer, const struct str *column, size_t n_columns,
 		    struct rows *out, struct err *e);
-bool parts_is_number(struct value v, double *out); /* a finite one */
+/* A finite one whose powers are finite too. */
+bool parts_is_number(struct value v, double *out);
 bool parts_is_missing(struct value v);             /* absent or null */
 
 /* Rows whose first n_keys columns hold the same (absent and null are the same here). */
@@ -80,6 +82,7 @@ void parts_put_series(struct json_writer *w, const struct series_list *l, size_t
 
 /* ---- out ---- */
 
+void parts_put_double(struct json_writer *w, double v); /* null for NAN; "inf" */
 void parts_put_number(struct json_writer *w, const char *key, double v); /* null for NAN */
 void parts_put_cell(struct json_writer *w, struct value v);
 void parts_put_value(struct json_writer *w, const char *key, struct value v);

@@ -122,8 +122,8 @@ struct welch welch_test(const double *a, size_t n, const double *b, size_t m, do
 		w.interval = (struct interval){ w.difference, w.difference };
 		return w;
 	}
-	w.df = (va + vb) * (va + vb) /
-	       (va * va / (double)(n - 1) + vb * vb / (double)(m - 1));
+	va /= va + vb; /* as shares, so that neither very large nor very small values lose the df */
+	w.df = 1 / (va * va / (double)(n - 1) + (1 - va) * (1 - va) / (double)(m - 1));
 	w.t = w.difference / se;
 	w.p = fmin(1, 2 * student_tail(fabs(w.t), w.df));
 	half = student_quantile(0.5 + level / 2, w.df) * se;
