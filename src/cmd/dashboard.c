@@ -174,7 +174,10 @@ static int run(const struct dashboard_opts *o, struct cli *cli, struct err *e)
 	if (rc == 0)
 		rc = write_port(o, w, e);
 	if (rc == 0 && !serve(w, store_kind(store))) {
-		/* Its threads use the store: they end with the process. What was acknowledged is on disk. */
+		/*
+		 * Its threads use the store: they end with the process. What was acknowledged is on
+		 * disk.
+		 */
 		fprintf(stderr, "profllm dashboard: something was not over after %d seconds\n",
 			WEB_STOP_SECONDS);
 		_exit(1);

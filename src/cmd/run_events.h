@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd/run_events.h - `profllm run --events FILE`: what goes on, as lines of JSON for other programs.
+ * cmd/run_events.h - `profllm run --events FILE`: what goes on, as lines of JSON for other
+ * programs.
  *
  *   {"event": "progress", "at": S, "what": "Benchmark", "done": 12, "total": 100}
  *   {"event": "progress", "at": S, "line": "..."}                 what is said of a stage

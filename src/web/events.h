@@ -6,8 +6,8 @@
 struct events; /* one stream */
 
 /*
- * Appends what has happened since the last call to out, as events; false: that was the end. Called a
- * few times a second by a polling thread.
+ * Appends what has happened since the last call to out, as events; false: that was the end. Called
+ * a few times a second by a polling thread.
  */
 typedef bool events_more(void *self, struct events *s, struct err *e);
 

@@ -15,7 +15,7 @@
 #include "proc/roster.h"
 #include "web/launch_parts.h"
 
-#define GRACE_S 45          /* a run that is told to end stops its servers and writes its document */
+#define GRACE_S 45          /* in which a run stops its servers and writes its document */
 #define HURRY_NS 7000000000 /* likewise when the dashboard itself ends */
 #define LOOK_MS 100
 #define REASON_BYTES 600
@@ -66,7 +66,8 @@ static int start(struct started *s, struct keeper **out, struct err *e)
 	char *events = file_join(s->folder, LAUNCH_EVENTS);
 	struct buf program = { 0 };
 	int log = open_log(s), rc = -1;
-	struct keeper_opts o = { .out_fd = log, .err_fd = log, .follow_fd = -1, .grace_s = GRACE_S };
+	struct keeper_opts o = { .out_fd = log, .err_fd = log, .follow_fd = -1,
+				 .grace_s = GRACE_S };
 
 	if (log < 0) {
 		err_set(e, ERR_IO, "cannot write %s/" LAUNCH_LOG ": %s", s->folder, strerror(errno));
@@ -221,7 +222,9 @@ static void say(void *self, const char *text)
 	log_say(self, NULL, "warning", text);
 }
 
-/* Servers of runs that were killed together with their keepers: looked for once, beside all else. */
+/*
+ * Servers of runs that were killed together with their keepers: looked for once, beside all else.
+ */
 static void *cleaner_main(void *self)
 {
 	struct launch *l = self;

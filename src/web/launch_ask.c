@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * web/launch_ask.c - the routes below /api/launch: what a configuration may hold, what it would do, and
- * starting it.
+ * web/launch_ask.c - the routes below /api/launch: what a configuration may hold, what it would do,
+ * and starting it.
  *
- * What `profllm run` knows is asked of it, as a program: --print-keys for the keys, --plan for what a
- * configuration would do. So this server and the command line never judge differently.
+ * What `profllm run` knows is asked of it, as a program: --print-keys for the keys, --plan for what
+ * a configuration would do. So this server and the command line never judge differently.
  */
 #include "base/mem.h"
 #include "base/zip.h"
@@ -348,7 +348,8 @@ static int launch_begin(const struct web_request *r, struct web_answer *a, struc
 		rc = err_set(e, ERR_USAGE, "%.*s", (int)why.n, why.n ? why.p : "");
 	}
 	if (rc == 0)
-		rc = launch_make(r->web->launch, config, name_of(r->arena, buf_str(&j.plan)), &s, e);
+		rc = launch_make(r->web->launch, config, name_of(r->arena, buf_str(&j.plan)), &s,
+				 e);
 	judged_release(&j);
 	if (rc < 0)
 		return -1;

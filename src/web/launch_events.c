@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * web/launch_events.c - what a started experiment does, followed from its folder's files: the log, and
- * the lines that `profllm run --events` writes.
+ * web/launch_events.c - what a started experiment does, followed from its folder's files: the log,
+ * and the lines that `profllm run --events` writes.
  */
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -121,7 +121,8 @@ void log_exchange(struct web *w, const struct exchange *x, unsigned status)
 
 	if (!w->o.log_path)
 		return;
-	j = begin_line(&line, status >= 500 ? "error" : status >= 400 ? "warning" : "info", x);
+	/* Too much at once is told with 503: no fault of ours. */
+	j = begin_line(&line, status == 500 ? "error" : status >= 400 ? "warning" : "info", x);
 	json_key(&j, "status");
 	json_put_int(&j, status);
 	json_key(&j, "received_bytes");

@@ -154,7 +154,8 @@ static int put_jobs(struct buf *b, struct web *w, struct arena *a, struct err *e
 			size_t count = 0;
 
 			for (size_t i = 0; i < n; i++)
-				count += str_is(job[i].kind, name) && str_is(job[i].state, states[s]);
+				count += str_is(job[i].kind, name) &&
+					 str_is(job[i].state, states[s]);
 			buf_printf(b, "profllm_jobs{kind=\"%s\",state=\"%s\"} %zu\n", name, states[s],
 				   count);
 		}

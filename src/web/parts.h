@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * web/parts.h - the files of a form that was uploaded (multipart/form-data), for ROUTE_PARTS routes.
+ * web/parts.h - the files of a form that was uploaded (multipart/form-data), for ROUTE_PARTS
+ * routes.
  *
  * A form is read once it is whole; it lies in a nameless file, so that its size costs no memory.
  * Names of files are only texts: never a path, made valid UTF-8, without control characters, and

@@ -2,8 +2,8 @@
 /*
  * web/server.c - HTTP by libmicrohttpd: connections, what they send, what they get.
  *
- * Its polling threads call on_request again and again for one request: once with its head, then with
- * pieces of the body, then without any. Then the connection is suspended until a worker
+ * Its polling threads call on_request again and again for one request: once with its head, then
+ * with pieces of the body, then without any. Then the connection is suspended until a worker
  * has answered, and on_request is called once more to send that.
  *
  * Every connection is in a list. One in which nothing is under way is idle; when there are too many

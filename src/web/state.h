@@ -35,7 +35,7 @@ struct web {
 	_Atomic int64_t spooled;       /* bytes of bodies in files */
 	_Atomic int streams;
 	_Atomic int64_t open;          /* connections */
-	_Atomic uint64_t evicted;      /* connections closed to make room, or because they were slow */
+	_Atomic uint64_t evicted;      /* connections closed for being idle, slow, in the way */
 	atomic_bool is_stopping;
 };
 

@@ -2,8 +2,8 @@
 /*
  * web/upload.c - files handed in: one at once, or many as a job that outlives us.
  *
- * What is answered with 200, 201 or 202 is on disk. A file that cannot be read is 422 with the reason;
- * in a job it is that file's outcome.
+ * What is answered with 200, 201 or 202 is on disk. A file that cannot be read is 422 with the
+ * reason; in a job it is that file's outcome.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -2,9 +2,9 @@
 /*
  * web/upload_work.c - the thread that works off the files of uploads, one at a time.
  *
- * It begins with what an earlier process left, and goes on when it is woken. When the store refuses,
- * it tries again later: what was acknowledged is taken in some time. Every other second it lets the
- * store look for what other processes have written.
+ * It begins with what an earlier process left, and goes on when it is woken. When the store
+ * refuses, it tries again later: what was acknowledged is taken in some time. Every other second it
+ * lets the store look for what other processes have written.
  */
 #include <errno.h>
 #include <stdatomic.h>

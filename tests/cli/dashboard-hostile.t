@@ -105,18 +105,18 @@ for my $q (['[' x 100000, 400], ["{\"filter\": \xff}", 400], ['{"filter": {"and"
 # ---- forms ----
 
 my $edge = 'multipart/form-data; boundary=e';
+my $part = 'Content-Disposition: form-data';
 my %forms = (
 	'no boundary'         => ['multipart/form-data', "--e\r\n", 400],
 	'an endless boundary' => ['multipart/form-data; boundary=' . 'e' x 5000, "--e\r\n", 400],
 	'no part'             => [$edge, '--e--', 400],
-	'no end'              => [$edge, "--e\r\nContent-Disposition: form-data; name=\"file\"\r\n\r\nx", 400],
+	'no end'              => [$edge, "--e\r\n$part; name=\"file\"\r\n\r\nx", 400],
 	'no head'             => [$edge, "--e\r\n\r\nx\r\n--e--\r\n", 400],
-	'a part without name' => [$edge, "--e\r\nContent-Disposition: form-data\r\n\r\nx\r\n--e--\r\n", 400],
+	'a part without name' => [$edge, "--e\r\n$part\r\n\r\nx\r\n--e--\r\n", 400],
 	'another boundary'    => [$edge, "--f\r\n\r\nx\r\n--f--\r\n", 400],
 	'nothing'             => [$edge, "\r\n", 400],
 	'zeros'               => [$edge, "\0" x 100000, 400],
-	'too many parts'      => [$edge, ("--e\r\nContent-Disposition: form-data; name=file\r\n\r\n\r\n" x 10001)
-		. "--e--\r\n", 400],
+	'too many parts'      => [$edge, ("--e\r\n$part; name=file\r\n\r\n\r\n" x 10001) . "--e--\r\n", 400],
 );
 for my $name (sort keys %forms) {
 	my ($type, $body, $status) = @{$forms{$name}};
@@ -149,8 +149,9 @@ unlike(ask($d, 'GET', "/api/export/traces/$trace->{id}")->{headers}{'content-dis
 my $big = 66 << 20;
 is(status_of(raw("POST /api/upload/raw HTTP/1.1\r\nHost: localhost\r\nContent-Length: $big\r\n\r\n")), 413,
 	'too large by its own account');
-is(status_of(raw("POST /api/upload/raw HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999999999\r\n"
-	. "Connection: close\r\n\r\n")), 413, 'larger than numbers are');
+is(status_of(raw("POST /api/upload/raw HTTP/1.1\r\nHost: localhost\r\n"
+	. "Content-Length: 99999999999999999999\r\nConnection: close\r\n\r\n")), 413,
+	'larger than numbers are');
 my $chunk = sprintf("%x\r\n%s\r\n", 1 << 20, ' ' x (1 << 20));
 is(status_of(raw("POST /api/upload/raw HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"
 	. "Connection: close\r\n\r\n" . $chunk x 66 . "0\r\n\r\n")), 413, 'too large in chunks');
@@ -160,28 +161,26 @@ is($r->{status}, 422, 'two million keys');
 
 # ---- requests that are none ----
 
+my $end = "HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n";
+my $chunked = "POST /api/upload/raw HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
 my %odd = (
-	'noise'             => ["\x16\x03\x01\x02\x00" . join('', map { chr($_ * 37 % 256) } 1 .. 500), qr/^(400|none)$/],
+	'noise'             => ["\x16\x03\x01\x02\x00" . join('', map { chr($_ * 37 % 256) } 1 .. 500),
+		qr/^(400|none)$/],
 	'no version'        => ["GET /\r\n\r\n", qr/^(4\d\d|505|none)$/],
 	'another version'   => ["GET / HTTP/9.9\r\nHost: localhost\r\n\r\n", qr/^(4\d\d|505|none)$/],
 	'no host'           => ["GET /api/health HTTP/1.1\r\n\r\n", qr/^400$/],
-	'a long address'    => ['GET /' . 'a' x 100000 . " HTTP/1.1\r\nHost: localhost\r\n\r\n", qr/^4\d\d$/],
-	'many headers'      => ["GET / HTTP/1.1\r\nHost: localhost\r\n" . "A: b\r\n" x 50000 . "\r\n", qr/^4\d\d$/],
-	'a long header'     => ["GET / HTTP/1.1\r\nHost: localhost\r\nA: " . 'b' x 100000 . "\r\n\r\n", qr/^4\d\d$/],
-	'a folder above'    => ["GET /../../etc/passwd HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", qr/^(200|404)$/],
-	'one in disguise'   => ["GET /assets/%2e%2e/%2e%2e/etc/passwd HTTP/1.1\r\nHost: localhost\r\n"
-		. "Connection: close\r\n\r\n", qr/^(200|404)$/],
-	'a NUL in a name'   => ["GET /api/jobs/%00 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", qr/^404$/],
-	'a bad escape'      => ["GET /api/jobs/%zz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", qr/^404$/],
-	'another method'    => ["BREW /api/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", qr/^405$/],
-	'a negative length' => ["POST /api/upload/raw HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n"
-		. "Connection: close\r\n\r\n", qr/^400$/],
-	'a length of words' => ["POST /api/upload/raw HTTP/1.1\r\nHost: localhost\r\nContent-Length: ten\r\n"
-		. "Connection: close\r\n\r\n", qr/^400$/],
-	'bad chunks'        => ["POST /api/upload/raw HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
-		. "zz\r\nabc\r\n", qr/^(400|none)$/],
-	'a huge chunk'      => ["POST /api/upload/raw HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
-		. "ffffffffffffffff\r\nabc\r\n", qr/^(4\d\d|none)$/],
+	'a long address'    => ['GET /' . 'a' x 100000 . " $end\r\n", qr/^4\d\d$/],
+	'many headers'      => ["GET / $end" . "A: b\r\n" x 50000 . "\r\n", qr/^4\d\d$/],
+	'a long header'     => ["GET / ${end}A: " . 'b' x 100000 . "\r\n\r\n", qr/^4\d\d$/],
+	'a folder above'    => ["GET /../../etc/passwd $end\r\n", qr/^(200|404)$/],
+	'one in disguise'   => ["GET /assets/%2e%2e/%2e%2e/etc/passwd $end\r\n", qr/^(200|404)$/],
+	'a NUL in a name'   => ["GET /api/jobs/%00 $end\r\n", qr/^404$/],
+	'a bad escape'      => ["GET /api/jobs/%zz $end\r\n", qr/^404$/],
+	'another method'    => ["BREW /api/health $end\r\n", qr/^405$/],
+	'a negative length' => ["POST /api/upload/raw ${end}Content-Length: -5\r\n\r\n", qr/^400$/],
+	'a length of words' => ["POST /api/upload/raw ${end}Content-Length: ten\r\n\r\n", qr/^400$/],
+	'bad chunks'        => ["${chunked}zz\r\nabc\r\n", qr/^(400|none)$/],
+	'a huge chunk'      => ["${chunked}ffffffffffffffff\r\nabc\r\n", qr/^(4\d\d|none)$/],
 );
 for my $name (sort keys %odd) {
 	my $answer = raw($odd{$name}[0], 3);
@@ -190,12 +189,14 @@ for my $name (sort keys %odd) {
 	unlike($answer, qr/root:.*:0:0:/, 'gets no file') if $name =~ /folder|disguise/;
 }
 my $two = raw("POST /api/upload/raw HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n"
-	. "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\nGET /api/jobs HTTP/1.1\r\nHost: x\r\n\r\n", 3);
+	. "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\n"
+	. "GET /api/jobs HTTP/1.1\r\nHost: x\r\n\r\n", 3);
 unlike($two, qr/"items"/, 'two lengths do not smuggle a request in');
 for my $length (10, length($good) + 50) { # too short: the rest is no request; too long: it never comes
 	my $s = open_one();
 
-	syswrite $s, "POST /api/upload/raw HTTP/1.1\r\nHost: localhost\r\nContent-Length: $length\r\n\r\n$good";
+	syswrite $s, "POST /api/upload/raw HTTP/1.1\r\nHost: localhost\r\n"
+		. "Content-Length: $length\r\n\r\n$good";
 	shutdown $s, 1;
 	my $answer = join '', <$s>;
 	unlike($answer, qr/^HTTP\/1.1 201/, "a length of $length for " . length($good));

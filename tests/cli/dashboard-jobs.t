@@ -48,7 +48,8 @@ sub processes {
 my $d = start_dashboard('--jobs-dir', 'jobs');
 my $r = ask($d, 'GET', '/api/launch/schema')->{json};
 my ($server) = grep { $_->{name} eq 'server' } @{$r->{sections}};
-ok((grep { $_->{key} eq 'ready_timeout_s' && $_->{help} =~ /\w/ } @{$server->{keys}}), 'keys with their help');
+ok((grep { $_->{key} eq 'ready_timeout_s' && $_->{help} =~ /\w/ } @{$server->{keys}}),
+	'keys with their help');
 ok((grep { $_->{key} eq 'tensor_parallel_size' } @{$r->{arguments}}), 'and arguments of the server');
 my @examples = @{ask($d, 'GET', '/api/launch/examples')->{json}{items}};
 my ($quick) = grep { $_->{name} eq 'quickstart.yaml' } @examples;
