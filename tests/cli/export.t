@@ -9,9 +9,7 @@ use Cli;
 use Dash;
 use Test::More;
 
-# A store on each database that is there; @ in the URL of PostgreSQL stands for one of our own.
-my @stores = ('sqlite:runs.db');
-push @stores, $ENV{PROFLLM_TEST_POSTGRES} =~ s/@/export_t/r if $ENV{PROFLLM_TEST_POSTGRES};
+my @stores = (store_url('runs'));
 
 sub document {
 	my ($id, $throughput, %tags) = @_;
