@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pure parts of the HTTP server: tokens, names of hosts, routes, forms, files. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "web/auth.h"
+#include "web/parts.h"
+#include "web/state.h"
+#include "web/static.h"
+
+static struct str s(const char *text)
+{
+	return str_of(text);
+}
+
+/* ---- tokens ---- */
+
+static void tokens_are_read(void **state)
+{
+	struct auth *a = mem_alloc(sizeof(*a));
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(auth_parse(a, STR("# people\n\nalice\t correct-horse-battery \r\n"
+					   "0123456789abcdef\n"), &e), 0);
+	assert_int_equal(a->n, 2);
+	assert_true(str_is(auth_who(a, STR("correct-horse-battery")), "alice"));
+	assert_true(str_is(auth_who(a, STR("0123456789abcdef")), "token"));
+	assert_null(auth_who(a, STR("0123456789abcdeF")).p);
+	assert_null(auth_who(a, STR("")).p);
+	assert_null(auth_who(a, STR("correct-horse-batter")).p);
+	auth_release(a);
+	free(a);
+}
+
+static void bad_token_files_are_refused(void **state)
+{
+	static const struct { const char *text, *why; } rows[] = {
+		{ "", "expected a token in it" },
+		{ "# only a comment\n", "expected a token in it" },
+		{ "ok-ok-ok-ok-ok-ok-ok\nshort\n", "line 2: expected a token of at least 16 characters" },
+		{ "bob 0123456789\x01" "abcdef\n", "line 1: a token is of printable ASCII" },
+		{ "bob two words are not one token\n", "line 1: a token is of printable ASCII" },
+		{ "0123456789;abcdef\n", "line 1: a token is of printable ASCII" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct auth *a = mem_alloc(sizeof(*a));
+		struct err e = { 0 };
+
+		assert_int_equal(auth_parse(a, s(rows[i].text), &e), -1);
+		assert_memory_equal(e.text, rows[i].why, strlen(rows[i].why));
+		assert_int_equal(e.code, ERR_USAGE);
+		auth_release(a);
+		free(a);
+	}
+}
+
+static void tokens_are_carried(void **state)
+{
+	static const struct { const char *authorization, *cookie, *token; } rows[] = {
+		{ "Bearer abc", NULL, "abc" },
+		{ "bearer   abc ", NULL, "abc" },
+		{ "Basic abc", NULL, "" },
+		{ "Basic abc", "profllm_token=xyz", "xyz" },
+		{ NULL, "a=b; profllm_token=xyz; c=d", "xyz" },
+		{ NULL, "xprofllm_token=xyz", "" },
+		{ NULL, "profllm_token", "" },
+		{ NULL, "profllm_token=a=b", "a=b" },
+		{ "Bearer", NULL, "" },
+		{ NULL, NULL, "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		assert_true(str_is(auth_carried(s(rows[i].authorization), s(rows[i].cookie)),
+				   rows[i].token));
+}
+
+/* ---- names ---- */
+
+static void hosts_are_ours_or_not(void **state)
+{
+	static const char *const names[] = { "lab.example" };
+	static const struct { const char *host; bool is_ours; } rows[] = {
+		{ "localhost", true }, { "LOCALHOST:8080", true }, { "127.0.0.1:1", true },
+		{ "192.168.1.5", true }, { "[::1]", true }, { "[fe80::1]:9000", true },
+		{ "lab.example", true }, { "Lab.Example:80", true },
+		{ "evil.example", false }, { "localhost.evil.example", false },
+		{ "127.0.0.1.evil.example", false }, { "", false }, { ":8080", false },
+		{ "localhost:", true }, { "localhost:x", false }, { "localhost:123456", false },
+		{ "[::1", false }, { "[::1]x", false }, { "[evil.example]", false },
+		{ "0x7f.1", false }, { "lab.example.", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (auth_is_host(s(rows[i].host), names, 1) != rows[i].is_ours)
+			fail_msg("%s", rows[i].host);
+}
+
+static void origins_are_ours_or_not(void **state)
+{
+	static const struct { const char *origin, *host; bool is_ours; } rows[] = {
+		{ "http://localhost:8080", "localhost:8080", true },
+		{ "https://lab.example", "LAB.example", true },
+		{ "http://localhost:8081", "localhost:8080", false },
+		{ "http://localhost:8080.evil.example", "localhost:8080", false },
+		{ "null", "localhost:8080", false }, { "", "", false },
+		{ "file://localhost:8080", "localhost:8080", false },
+		{ "http://", "", true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (auth_is_origin(s(rows[i].origin), s(rows[i].host)) != rows[i].is_ours)
+			fail_msg("%s at %s", rows[i].origin, rows[i].host);
+}
+
+static void addresses_are_this_machine_s(void **state)
+{
+	static const char *const own[] = { "127.0.0.1", "127.8.9.10", "::1", "localhost" };
+	static const char *const others[] = { "0.0.0.0", "::", "10.0.0.1", "128.0.0.1", "example",
+					      "127.0.0.1.nip.example", "" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+		assert_true(auth_is_loopback(s(own[i])));
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		assert_false(auth_is_loopback(s(others[i])));
+}
+
+/* ---- routes ---- */
+
+static void paths_find_their_route(void **state)
+{
+	static const struct { const char *method, *path, *route, *id, *allow; } rows[] = {
+		{ "GET", "/api/health", "/api/health", NULL, "GET, HEAD" },
+		{ "HEAD", "/api/health", "/api/health", NULL, "GET, HEAD" },
+		{ "POST", "/api/health", NULL, NULL, "GET, HEAD" },
+		{ "GET", "/api/health/", NULL, NULL, "" },
+		{ "GET", "/api", NULL, NULL, "" },
+		{ "GET", "//api/health", NULL, NULL, "" },
+		{ "GET", "/api/jobs/00ff/log", "/api/jobs/{id}/log", "00ff", "GET, HEAD" },
+		{ "GET", "/api/jobs/a%20b%2fc", "/api/jobs/{id}", "a b/c", "GET, HEAD" },
+		{ "GET", "/api/jobs/", NULL, NULL, "" },
+		{ "GET", "/api/jobs/%00", NULL, NULL, "" },
+		{ "GET", "/api/jobs/%zz", NULL, NULL, "" },
+		{ "POST", "/api/jobs/1/cancel", "/api/jobs/{id}/cancel", "1", "POST" },
+	};
+	struct arena a = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct route_found found;
+
+		routes_find(s(rows[i].path), rows[i].method, &a, &found);
+		assert_string_equal(found.allow, rows[i].allow);
+		assert_int_equal(found.route != NULL, rows[i].route != NULL);
+		if (found.route) {
+			assert_string_equal(found.route->path, rows[i].route);
+			assert_ptr_equal(routes_at(found.at), found.route);
+		}
+		if (rows[i].id)
+			assert_true(str_is(found.id[0], rows[i].id));
+	}
+	arena_release(&a);
+}
+
+/* Each address and method once, and no address that another one hides. */
+static void routes_are_apart(void **state)
+{
+	(void)state;
+	assert_null(routes_at(routes_count()));
+	for (size_t i = 0; i < routes_count(); i++)
+		for (size_t k = 0; k < i; k++)
+			assert_false(strcmp(routes_at(i)->path, routes_at(k)->path) == 0 &&
+				     strcmp(routes_at(i)->method, routes_at(k)->method) == 0);
+}
+
+static void parameters_are_decoded(void **state)
+{
+	struct arena a = { 0 };
+	struct web_request r = { .arena = &a, .query = STR("name=a+b%2Fc&empty=&flag&x%79=1&bad=%z"
+							   "&name=second") };
+
+	(void)state;
+	assert_true(str_is(web_param(&r, "name"), "a b/c"));
+	assert_true(web_has_param(&r, "empty"));
+	assert_true(web_has_param(&r, "flag"));
+	assert_true(str_is(web_param(&r, "xy"), "1"));
+	assert_true(str_is(web_param(&r, "bad"), "%z"));
+	assert_false(web_has_param(&r, "nam"));
+	assert_int_equal(web_param(&r, "nothing").n, 0);
+	arena_release(&a);
+}
+
+/* ---- forms and files ---- */
+
+static void names_of_parts_are_texts(void **state)
+{
+	struct arena a = { 0 };
+	struct web_request r = {
+		.arena = &a, .content_type = STR("multipart/form-data; boundary=e"),
+		.raw = STR("--e\r\nContent-Disposition: form-data; name=\"file\"; "
+			   "filename=\"../a\x01\xff.json\"\r\n\r\n{}\r\n--e--\r\n"),
+	};
+	struct parts p;
+	struct part part;
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(parts_open(&r, &p, &e), 0);
+	assert_int_equal(parts_next(&p, &part, &e), 1);
+	assert_true(str_is(part.field, "file"));
+	assert_true(str_is(part.name, "../a_\xef\xbf\xbd.json"));
+	assert_true(str_is(part.bytes, "{}"));
+	assert_int_equal(parts_next(&p, &part, &e), 0);
+	r.content_type = STR("application/json");
+	assert_int_equal(parts_open(&r, &p, &e), -1);
+	assert_int_equal(e.code, ERR_USAGE);
+	arena_release(&a);
+}
+
+static void files_have_types(void **state)
+{
+	(void)state;
+	assert_string_equal(static_type(STR("index.html")), "text/html; charset=utf-8");
+	assert_string_equal(static_type(STR("assets/a-1.js")), "text/javascript; charset=utf-8");
+	assert_string_equal(static_type(STR("x.wasm")), "application/octet-stream");
+	assert_non_null(web_examples[0].name);
+}
+
+static void tags_are_compared_weakly(void **state)
+{
+	struct exchange x = { .head.if_none_match = STR("\"a\", W/\"b\" ,\"c\"") };
+
+	(void)state;
+	assert_true(exchange_has_tag(&x, "W/\"a\""));
+	assert_true(exchange_has_tag(&x, "\"b\""));
+	assert_false(exchange_has_tag(&x, "W/\"d\""));
+	x.head.if_none_match = STR("*");
+	assert_true(exchange_has_tag(&x, "W/\"d\""));
+	x.head.if_none_match = (struct str){ 0 };
+	assert_false(exchange_has_tag(&x, "W/\"d\""));
+}
+
+static void packing_is_asked_for(void **state)
+{
+	static const struct { const char *accepted; bool takes; } rows[] = {
+		{ "gzip", true }, { "deflate, GZIP;q=0.5", true }, { "*", true },
+		{ "gzip;q=0", false }, { "br", false }, { "", false }, { "gzip;q=0.000, *", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct exchange x = { .head.accept_encoding = s(rows[i].accepted) };
+
+		assert_int_equal(exchange_takes_gzip(&x), rows[i].takes);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tokens_are_read), cmocka_unit_test(bad_token_files_are_refused),
+		cmocka_unit_test(tokens_are_carried), cmocka_unit_test(hosts_are_ours_or_not),
+		cmocka_unit_test(origins_are_ours_or_not),
+		cmocka_unit_test(addresses_are_this_machine_s),
+		cmocka_unit_test(paths_find_their_route), cmocka_unit_test(routes_are_apart),
+		cmocka_unit_test(parameters_are_decoded),
+		cmocka_unit_test(names_of_parts_are_texts), cmocka_unit_test(files_have_types),
+		cmocka_unit_test(tags_are_compared_weakly), cmocka_unit_test(packing_is_asked_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
