@@ -2,6 +2,7 @@
 # The demo: a simulated server, a real tokenizer, real text, a report. tools/demo.sh does it.
 demo: $(O)/profllm
 	$(Q)O=$(O) WEB=$(WEB) PROFLLM=$(abspath $(O)/profllm) tools/demo.sh
+	$(Q)O=$(O) PROFLLM=$(O)/profllm tools/demo-store.sh
 
 # A sweep, its plots, a search and a comparison, likewise on the simulator.
 demo-sweep: $(O)/profllm
