@@ -21,6 +21,7 @@
 #define QUESTIONS 60
 #define USERS 8
 #define THINK_US 1000000
+#define ROWS_USUAL 100000
 #define SQL_SECONDS 60.0
 #define SQL_SECONDS_QUICK 2.0
 
@@ -28,6 +29,7 @@ struct scene {
 	struct bench *bench;
 	const char *name; /* of the number of runs */
 	size_t n_rows;
+	bool is_again; /* a later repeat: databases are asked once */
 	struct runs *runs;
 	struct index *index;
 	struct question five[QUESTIONS], time, all;
@@ -243,6 +245,35 @@ static int snapshot(struct scene *s, struct err *e)
 	return rc;
 }
 
+/* ---- databases of rows beside it ---- */
+
+static int ask_rows(struct scene *s, const char *what, const char *url, struct err *e)
+{
+	double seconds = s->bench->is_quick ? SQL_SECONDS_QUICK : SQL_SECONDS;
+	struct rows_result r;
+	int rc = rows_measure(url, s->n_rows, QUESTIONS, seconds, &r, e);
+
+	if (rc == 0) {
+		stats_sort(r.ms, r.n);
+		bench_add(s->bench, "1/s", (double)s->n_rows / r.load_s, "%s, %s: runs added", s->name,
+			  what);
+		bench_add(s->bench, "s", r.index_s, "%s, %s: 12 indexes", s->name, what);
+		bench_add(s->bench, "", (double)r.n, "%s, %s: answers of %d in %g s", s->name, what,
+			  QUESTIONS, seconds);
+		bench_add(s->bench, "ms", at(r.ms, r.n, 50), "%s, %s: five conditions p50", s->name,
+			  what);
+		bench_add(s->bench, "ms", at(r.ms, r.n, 95), "%s, %s: five conditions p95", s->name,
+			  what);
+		if (!isnan(r.time_ms))
+			bench_add(s->bench, "ms", r.time_ms, "%s, %s: by time, 40 %% of runs", s->name,
+				  what);
+		if (!isnan(r.all_ms))
+			bench_add(s->bench, "ms", r.all_ms, "%s, %s: no condition", s->name, what);
+	}
+	free(r.ms);
+	return rc;
+}
+
 static void make_questions(struct scene *s)
 {
 	for (size_t i = 0; i < QUESTIONS; i++)
@@ -267,6 +298,14 @@ static int measure(struct scene *s, struct err *e)
 		rc = snapshot(s, e);
 	index_free(s->index);
 	runs_release(s->runs);
+	/* A million rows take a database minutes. */
+	if (rc == 0 && !s->is_again && (s->n_rows <= ROWS_USUAL || s->bench->is_long)) {
+		const char *url = getenv("PROFLLM_TEST_POSTGRES");
+
+		rc = ask_rows(s, "SQLite", NULL, e);
+		if (rc == 0 && url && *url)
+			rc = ask_rows(s, "PostgreSQL", url, e);
+	}
 	return rc;
 }
 
@@ -277,6 +316,7 @@ int main(int argc, char **argv)
 	};
 	struct bench b;
 	struct scene *s = mem_alloc(sizeof(*s));
+	struct runs *runs = mem_alloc(sizeof(*runs));
 	struct err e = { 0 };
 	cpu_set_t all;
 	bool is_known = sched_getaffinity(0, sizeof(all), &all) == 0;
@@ -287,14 +327,13 @@ int main(int argc, char **argv)
 		(void)sched_setaffinity(0, sizeof(all), &all);
 	(void)sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){ 0 });
 	b.is_realtime = false;
-	s->runs = mem_alloc(sizeof(*s->runs));
 	for (unsigned i = 0; rc == 0 && i < b.repeats; i++)
 		for (size_t k = 0; rc == 0 && k < (b.is_quick ? 1 : 3); k++) {
 			*s = (struct scene){ .bench = &b, .name = size[k].name, .n_rows = size[k].n,
-					     .runs = s->runs };
+					     .is_again = i > 0, .runs = runs };
 			rc = measure(s, &e);
 		}
-	free(s->runs);
+	free(runs);
 	free(s);
 	return bench_end(&b, &e);
 }

@@ -43,7 +43,9 @@ static void category_make(struct runs *r, size_t nth)
 	uint16_t k = 0;
 
 	/* 2 to 300, evenly on a logarithmic scale; the model has 40. */
-	c->n = nth == 0 ? 40 : (uint32_t)lround(2 * pow(150, (double)(nth - 1) / (RUNS_CATEGORY - 2)));
+	c->n = 40;
+	if (nth)
+		c->n = (uint32_t)lround(2 * pow(150, (double)(nth - 1) / (RUNS_CATEGORY - 2)));
 	c->text = arena_alloc(&r->arena, c->n * sizeof(*c->text));
 	for (uint32_t i = 0; i < c->n; i++) {
 		c->text[i] = str_of(arena_printf(&r->arena, "%s-%zu-value-%u",
@@ -191,7 +193,8 @@ static struct filter *five(struct runs *r, size_t nth, size_t n_rows)
 	f->part = arena_alloc(&r->arena, 5 * sizeof(*f->part));
 	f->part[0] = any_of(r, 0, 1 + draw_below(&state, 3), &state);
 	f->part[1] = any_of(r, category, 1 + draw_below(&state, 3), &state);
-	f->part[2] = any_of(r, 1 + category % (RUNS_CATEGORY - 1), 1 + draw_below(&state, 4), &state);
+	f->part[2] = any_of(r, 1 + category % (RUNS_CATEGORY - 1), 1 + draw_below(&state, 4),
+			    &state);
 	f->part[3] = times(r, draw_unit(&state) * 0.6, 0.2 + 0.2 * draw_unit(&state), n_rows);
 	metric = condition(r, RUNS_FIRST_METRIC + draw_below(&state, RUNS_METRIC), FILTER_RANGE);
 	metric->min = exp(3 - 0.6 * draw_unit(&state));

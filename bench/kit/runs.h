@@ -80,8 +80,8 @@ struct rows_result {
 };
 
 /*
- * n_rows runs in a wide table of a database that is dropped afterwards, and the questions, until the
- * time is over. url: postgresql://..., or NULL for SQLite in a folder of its own.
+ * n_rows runs in a wide table of a database that is dropped afterwards, and the questions, until
+ * the time is over. url: postgresql://..., or NULL for SQLite in a folder of its own.
  */
 int rows_measure(const char *url, size_t n_rows, size_t questions, double seconds,
 		 struct rows_result *out, struct err *e);

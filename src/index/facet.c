@@ -86,8 +86,10 @@ static struct wanted find_wanted(const struct filter *f, struct str column, stru
 /* SIZE_MAX: it is not. */
 static size_t place_wanted(const struct wanted *w, struct value v)
 {
-	const struct value *at = w->n ? bsearch(&v, w->value, w->n, sizeof(v), compare_values) : NULL;
+	const struct value *at = NULL;
 
+	if (w->n)
+		at = bsearch(&v, w->value, w->n, sizeof(v), compare_values);
 	return at ? (size_t)(at - w->value) : SIZE_MAX;
 }
 
@@ -288,7 +290,8 @@ static void count_numbers(struct list *l, double *x, size_t n)
 	stats_sort(x, n);
 	for (size_t i = 1; i <= n; i++)
 		if (i == n || x[i] != x[from]) {
-			offer(l, (struct value){ .kind = VALUE_NUMBER, .number = x[from] }, i - from);
+			offer(l, (struct value){ .kind = VALUE_NUMBER, .number = x[from] },
+			      i - from);
 			from = i;
 		}
 }

@@ -253,7 +253,8 @@ void index_free(struct index *x)
 		index_drop(x, x->flags[i], block_rows(x));
 	index_drop(x, x->flags, x->n_flags * sizeof(*x->flags));
 	if (x->names)
-		index_drop(x, x->names, sizeof(*x->names) + x->names->cap * sizeof(*x->names->slot));
+		index_drop(x, x->names,
+			   sizeof(*x->names) + x->names->cap * sizeof(*x->names->slot));
 	for (struct text_chunk *c = x->text_chunks, *next; c; c = next) {
 		next = c->next;
 		index_drop(x, c, c->bytes);

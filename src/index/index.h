@@ -2,10 +2,10 @@
 /*
  * index/index.h - all runs in memory, a column per parameter and metric, for answers at once.
  *
- * Columns are dictionary-coded; a condition gives a bit per row. Rows are appended; a row's flags may
- * change. One thread writes at a time (the index takes its own lock); any number read, each in a
- * view that does not change while it is held, without waiting for the writer. Values come back
- * exactly as they were put in, statistics are those of stats/stats.h over the exact values.
+ * Columns are dictionary-coded; a condition gives a bit per row. Rows are appended; a row's flags
+ * may change. One thread writes at a time (the index takes its own lock); any number read, each
+ * in a view that does not change while it is held, without waiting for the writer. Values come
+ * back exactly as they were put in, statistics are those of stats/stats.h over the exact values.
  *
  * A view is the rows of one data version. Versions grow with each change, and from one process to
  * the next.
@@ -32,9 +32,9 @@ struct index_view;
 struct index *index_make(void);
 void index_free(struct index *x);
 /*
- * -1: a limit, named. flags are those it begins with. Rows may come in any order of their ids, which
- * are not looked at for doubles; -0 becomes 0, NaN null, and of a column that is there twice
- * the first one counts.
+ * -1: a limit, named. flags are those it begins with. Rows may come in any order of their ids; that
+ * an id is new is not checked. -0 becomes 0, NaN null, and of a column that a row has twice the
+ * first one counts.
  */
 int index_add(struct index *x, const struct row *r, unsigned flags, struct err *e);
 /* Many at once: one new version. After an error those before the refused one are in. */
@@ -80,7 +80,7 @@ struct query_sort { struct str column; bool is_descending; };
 
 struct query {
 	const struct filter *filter;
-	unsigned shown;            /* rows with other flags than these are left out; 0: usual ones */
+	unsigned shown;            /* rows with other flags are left out; 0: those without any */
 	bool only_flagged;         /* and only rows with at least one of shown */
 	struct query_sort sort[QUERY_SORTS_MAX]; /* ties: larger id first */
 	size_t n_sorts;
@@ -102,9 +102,9 @@ struct facet_value {
 };
 
 /*
- * Rows by their value in a column, the column's own conditions left out: those parts of the filter's
- * top "and" (or the whole filter) that name this column and no other. A value is selected when
- * one of them has it in a list, outside of "not". Missing (absent or null) is no value.
+ * Rows by their value in a column, the column's own conditions left out: those parts of the
+ * filter's top "and" (or the whole filter) that name this column and no other. A value is selected
+ * when one of them has it in a list, outside of "not". Missing (absent or null) is no value.
  *
  * A column of more than 65,535 values (column_info.distinct) is listed only while there are at most
  * 65,536 rows to count; else is_unlisted: distinct is 0, value holds selected ones alone.
@@ -112,12 +112,12 @@ struct facet_value {
 struct facet {
 	struct str column;
 	size_t distinct, missing, others; /* others: rows of values that are not listed */
-	struct facet_value *value;        /* most rows first, ties by value; selected ones always there */
+	struct facet_value *value; /* most rows first, ties by value; selected ones are always there */
 	size_t n;
 	bool is_unlisted;
-	bool is_range;                    /* only numbers, more than facet_values_max: a histogram too */
-	double min, max;                  /* of it; finite numbers alone are in it; NAN: there are none */
-	size_t *bin;                      /* equal widths from min to max */
+	bool is_range;             /* only numbers, more than facet_values_max: a histogram too */
+	double min, max;           /* of it; finite numbers alone are in it; NAN: there are none */
+	size_t *bin;               /* equal widths from min to max */
 	size_t n_bins;
 };
 
@@ -146,8 +146,8 @@ struct answer {
 };
 
 /*
- * Everything of the answer lies in a, or is borrowed from the view. -1 (ERR_USAGE): a cursor that is
- * none, or a limit above.
+ * Everything of the answer lies in a, or is borrowed from the view. -1 (ERR_USAGE): a cursor that
+ * is none, or a limit above.
  */
 int index_query(const struct index_view *v, const struct query *q, struct arena *a,
 		struct answer *out, struct err *e);
@@ -157,8 +157,8 @@ int index_query(const struct index_view *v, const struct query *q, struct arena 
  * is the value of row i in column c. -1: more than INDEX_CELLS_MAX.
  */
 int index_select(const struct index_view *v, const struct filter *f, unsigned shown,
-		 const struct str *column, size_t n_columns, struct arena *a, int64_t **id, size_t *n,
-		 struct value **values, struct err *e);
+		 const struct str *column, size_t n_columns, struct arena *a, int64_t **id,
+		 size_t *n, struct value **values, struct err *e);
 /* A whole row; false: there is none. */
 bool index_row(const struct index_view *v, int64_t id, struct arena *a, struct row *out,
 	       unsigned *flags);

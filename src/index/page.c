@@ -117,7 +117,8 @@ static int compare_rows(const struct order *o, size_t first, size_t a, size_t b)
 			return x < y ? -1 : 1;
 		if (by->rank || x == KEY_LAST)
 			continue;
-		c = value_compare(view_value(o->view, by->head, a), view_value(o->view, by->head, b));
+		c = value_compare(view_value(o->view, by->head, a),
+				  view_value(o->view, by->head, b));
 		if (c)
 			return by->is_descending ? -c : c;
 	}

@@ -93,7 +93,7 @@ struct block {
 
 struct dictionary {
 	struct value *part[GROW_PARTS];
-	uint32_t n;      /* codes, that of absent among them; the writer's: versions have their own */
+	uint32_t n;      /* codes, with that of absent; the writer's: versions have their own */
 	uint32_t *slot;  /* code by hash, open addressing; the writer's */
 	uint32_t slots;
 };

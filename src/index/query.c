@@ -88,7 +88,7 @@ static const struct choice *facet_rows(const struct split *s, struct str column)
 
 /* ---- facets and statistics, by several threads when that pays ---- */
 
-#define PARALLEL_ROWS 3000000 /* rows looked at in all, below which a thread costs more than it helps */
+#define PARALLEL_ROWS 3000000 /* rows to look at; with fewer a thread costs more than it helps */
 #define PARALLEL_THREADS 2    /* others ask at the same time */
 
 double *scratch_numbers(struct scratch *s, size_t n)
@@ -223,8 +223,8 @@ static struct row_id *rows_by_id(const struct index_view *v, const struct choice
 }
 
 int index_select(const struct index_view *v, const struct filter *f, unsigned shown,
-		 const struct str *column, size_t n_columns, struct arena *a, int64_t **id, size_t *n,
-		 struct value **values, struct err *e)
+		 const struct str *column, size_t n_columns, struct arena *a, int64_t **id,
+		 size_t *n, struct value **values, struct err *e)
 {
 	const struct query q = { .filter = f, .shown = shown };
 	struct arena scratch = { 0 };

@@ -55,7 +55,8 @@ struct value value_of_key(const struct head *h, uint64_t key)
 	if (key_is_number(key))
 		return (struct value){ .kind = VALUE_NUMBER, .number = number_of_key(key) };
 	if (key >= KEY_TEXT)
-		return (struct value){ .kind = VALUE_TEXT, .text = texts_at(h->column->texts, key) };
+		return (struct value){ .kind = VALUE_TEXT,
+				       .text = texts_at(h->column->texts, key) };
 	if (key == KEY_ABSENT)
 		return (struct value){ 0 };
 	if (key == KEY_NULL)

@@ -208,7 +208,8 @@ int index_save(struct index *x, const char *path, int64_t sequence, struct err *
 	v = index_view(x);
 	texts = mem_array(v->n_columns, sizeof(*texts));
 	for (size_t i = 0; i < v->n_columns; i++)
-		texts[i] = v->head[i].is_keys && x->column[i]->texts ? x->column[i]->texts->used : 0;
+		if (v->head[i].is_keys && x->column[i]->texts)
+			texts[i] = x->column[i]->texts->used;
 	pthread_mutex_unlock(&x->write);
 	put(&o, v->n_rows);
 	put(&o, v->n_columns);

@@ -3,8 +3,8 @@
  * index/snapshot.h - the file of a snapshot, for its writer, its reader and its tests.
  *
  *   head    64 bytes: magic, form, byte order, sizes, checksums
- *   table   columns, dictionaries and where the pieces of every block lie: 64-bit numbers, texts with
- *           their length in front
+ *   table   columns, dictionaries and where the pieces of every block lie: 64-bit numbers, texts
+ *           with their length in front
  *   pieces  arrays of blocks, each at a multiple of 64 bytes from the first one
  *
  * Everything is checked: the head and the table by their own sums, each piece by the one in the

@@ -256,7 +256,8 @@ static void get_rows(struct in *in)
 	x->flags = index_alloc(x, x->n_flags * sizeof(*x->flags));
 	for (size_t i = 0; i < x->n_flags && !in->is_bad; i++)
 		if (get_below(in, 2))
-			x->flags[i] = get_copy(in, i < sealed ? rows : x->n_rows & (rows - 1), rows);
+			x->flags[i] = get_copy(in, i < sealed ? rows : x->n_rows & (rows - 1),
+					       rows);
 }
 
 static void get_sizes(struct in *in)
@@ -301,7 +302,8 @@ static bool is_good_key(const struct judged *j, uint64_t key)
 	uint64_t at = key - KEY_TEXT, chunk = 1u << TEXTS_CHUNK_SHIFT;
 	uint64_t left = chunk - (at & (chunk - 1));
 
-	if (key < KEY_SPECIALS || (key >= key_of_number(-INFINITY) && key <= key_of_number(INFINITY)))
+	if (key < KEY_SPECIALS ||
+	    (key >= key_of_number(-INFINITY) && key <= key_of_number(INFINITY)))
 		return true;
 	if (key < KEY_TEXT || !j->texts || at >= j->texts->used || left < sizeof(uint32_t) ||
 	    j->texts->used - at < sizeof(uint32_t))
@@ -386,7 +388,8 @@ static int check_head(const char *path, struct str file, struct snapshot_head *h
 	    head->table_bytes % SNAPSHOT_ALIGN)
 		return err_set(e, ERR_PARSE, "%s: the snapshot has %zu bytes, %llu are expected", path,
 			       file.n, (unsigned long long)head->file_bytes);
-	if (head->table_sum != snapshot_sum((struct str){ file.p + sizeof(*head), head->table_bytes }))
+	if (head->table_sum !=
+	    snapshot_sum((struct str){ file.p + sizeof(*head), head->table_bytes }))
 		return err_set(e, ERR_PARSE, "%s: the snapshot is damaged in its table", path);
 	return 0;
 }

@@ -29,8 +29,8 @@ double stats_median(const double *sorted, size_t n);
 double stats_percentile(const double *sorted, size_t n, double p);
 /*
  * Its two steps, for those who have two of the values and not all of them sorted: percentile p of n
- * (above 0) values lies *part of the way from the value of rank k (from 0), which is returned, to the
- * one after it; the last value stands for both at the end.
+ * (above 0) values lies *part of the way from the value of rank k (from 0), which is returned, to
+ * the one after it; the last value stands for both at the end.
  */
 size_t stats_rank(size_t n, double p, double *part);
 double stats_between(double low, double high, double part);

@@ -66,7 +66,7 @@ static inline struct value rig_value(struct draw *d, struct arena *a, size_t col
 		return kind < 10 ? (struct value){ 0 } : kind < 20 ? null :
 		       (struct value){ .kind = VALUE_BOOL, .is_true = kind < 50 };
 	case 3:
-		return kind < 20 ? number_value(INFINITY) : number_value((double)draw_below(d, 9) / 2);
+		return number_value(kind < 20 ? INFINITY : (double)draw_below(d, 9) / 2);
 	case 4:
 		return kind < 60 ? (struct value){ 0 } : text_value(a, "Note \xc3\xa9 %zu", nth % 7);
 	case 5:
@@ -82,7 +82,8 @@ static inline struct value rig_value(struct draw *d, struct arena *a, size_t col
 	case 10:
 		return kind < 20 ? null :
 		       kind < 30 ? (struct value){ .kind = VALUE_BOOL, .is_true = kind < 25 } :
-		       kind < 60 ? number_value(kind < 40 ? -INFINITY : (double)draw_below(d, 90) / 4) :
+		       kind < 40 ? number_value(-INFINITY) :
+		       kind < 60 ? number_value((double)draw_below(d, 90) / 4) :
 		       kind < 65 ? (struct value){ 0 } :
 				   text_value(a, "%zu", draw_below(d, 80));
 	case 11:
@@ -97,7 +98,8 @@ static inline struct value rig_value(struct draw *d, struct arena *a, size_t col
 static inline struct row rig_row(struct draw *d, struct arena *a, size_t nth, int64_t id)
 {
 	struct row r = { .id = id, .cell = arena_alloc(a, RIG_COLUMNS * sizeof(struct cell)) };
-	size_t from = draw_below(d, 4) ? 0 : draw_below(d, RIG_COLUMNS); /* the order differs at times */
+	/* The order differs at times. */
+	size_t from = draw_below(d, 4) ? 0 : draw_below(d, RIG_COLUMNS);
 
 	for (size_t i = 0; i < RIG_COLUMNS; i++) {
 		size_t column = (i + from) % RIG_COLUMNS;
@@ -109,8 +111,8 @@ static inline struct row rig_row(struct draw *d, struct arena *a, size_t nth, in
 	return r;
 }
 
-static inline struct filter *rig_in(struct draw *d, struct arena *a, struct filter *f, size_t column,
-				    size_t rows)
+static inline struct filter *rig_in(struct draw *d, struct arena *a, struct filter *f,
+				    size_t column, size_t rows)
 {
 	f->kind = FILTER_IN;
 	f->n_values = draw_below(d, 5);
@@ -135,9 +137,13 @@ static inline struct filter *rig_condition(struct draw *d, struct arena *a, size
 	case 0:
 		return rig_in(d, a, f, column < RIG_COLUMNS ? column : 0, rows);
 	case 1:
-		middle = column == 12 ? 1.7e9 + (double)draw_below(d, rows) * 60 : draw_unit(d) * 40;
+		middle = draw_unit(d) * 40;
+		if (column == 12)
+			middle = 1.7e9 + (double)draw_below(d, rows) * 60;
 		f->kind = FILTER_RANGE;
-		f->min = draw_below(d, 3) ? middle - draw_unit(d) * (column == 12 ? 9000 : 20) : -INFINITY;
+		f->min = middle - draw_unit(d) * (column == 12 ? 9000 : 20);
+		if (draw_below(d, 3) == 0)
+			f->min = -INFINITY;
 		f->max = draw_below(d, 3) ? floor(middle) + (double)draw_below(d, 20) : INFINITY;
 		if (draw_below(d, 4) == 0)
 			f->min = -0.0;
@@ -155,7 +161,8 @@ static inline struct filter *rig_condition(struct draw *d, struct arena *a, size
 	}
 }
 
-static inline struct filter *rig_filter(struct draw *d, struct arena *a, size_t rows, unsigned depth)
+static inline struct filter *rig_filter(struct draw *d, struct arena *a, size_t rows,
+					unsigned depth)
 {
 	struct filter *f;
 	size_t kind = draw_below(d, 10);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_index_query.c - answers of the index against brute force over single rows, while a writer adds
- * rows and changes flags: every answer must be that of the rows of its own version.
+ * test_index_query.c - answers of the index against brute force over single rows, while a writer
+ * adds rows and changes flags: every answer must be that of the rows of its own version.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -450,9 +450,11 @@ static void run_world(bool is_ascending)
 	w->index = index_make_with(BLOCK_SHIFT, DICTIONARY_MAX);
 	w->draw.state = is_ascending ? 1 : 2;
 	for (size_t i = 0; i < ROWS; i++) {
-		w->row[i] = rig_row(&w->draw, &w->arena, i,
-				    is_ascending ? (int64_t)(i * 3 + 1) : (int64_t)(i * 37 % 701 + 1));
-		w->first_flags[i] = draw_below(&w->draw, 10) ? 0 : (unsigned)draw_below(&w->draw, 4);
+		size_t id = is_ascending ? i * 3 + 1 : i * 37 % 701 + 1;
+
+		w->row[i] = rig_row(&w->draw, &w->arena, i, (int64_t)id);
+		if (draw_below(&w->draw, 10) == 0)
+			w->first_flags[i] = (unsigned)draw_below(&w->draw, 4);
 		w->by_id[i] = i;
 	}
 	order_of = w;

@@ -25,7 +25,7 @@
 
 static char path[64];
 
-static struct index *make(struct arena *a, struct row *row, size_t from, size_t n, size_t dictionary)
+static struct index *make(struct arena *a, struct row *row, size_t n, size_t dictionary)
 {
 	struct index *x = index_make_with(6, (uint32_t)dictionary);
 	struct draw d = { 9 };
@@ -33,7 +33,7 @@ static struct index *make(struct arena *a, struct row *row, size_t from, size_t 
 
 	for (size_t i = 0; i < ROWS * 2; i++)
 		row[i] = rig_row(&d, a, i, i < 100 ? (int64_t)i + 1 : (int64_t)i * 2);
-	for (size_t i = from; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		assert_int_equal(index_add(x, &row[i], i % 9 == 0 ? INDEX_ARCHIVED : 0, &e), 0);
 	return x;
 }
@@ -99,7 +99,7 @@ static void test_round_trip(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct arena a = { 0 };
 		struct row row[ROWS * 2];
-		struct index *x = make(&a, row, 0, cases[i].rows, cases[i].dictionary), *y = NULL, *z;
+		struct index *x = make(&a, row, cases[i].rows, cases[i].dictionary), *y = NULL, *z;
 		struct err e = { 0 };
 		int64_t sequence = 0;
 		size_t n = cases[i].rows;
@@ -146,7 +146,7 @@ static void read_sample(struct buf *file)
 {
 	struct arena a = { 0 };
 	struct row row[ROWS * 2];
-	struct index *x = make(&a, row, 0, 140, 40);
+	struct index *x = make(&a, row, 140, 40);
 	struct err e = { 0 };
 
 	assert_int_equal(index_save(x, path, 5, &e), 0);
@@ -212,8 +212,8 @@ static void test_crafted(void **state)
 		memcpy(place, &is, 8);
 		head.table_sum = snapshot_sum((struct str){ file.data + sizeof(head),
 							    head.table_bytes });
-		head.head_sum = snapshot_sum((struct str){ (const char *)&head,
-							   offsetof(struct snapshot_head, head_sum) });
+		head.head_sum = snapshot_sum((struct str){
+			(const char *)&head, offsetof(struct snapshot_head, head_sum) });
 		memcpy(file.data, &head, sizeof(head));
 		assert_int_equal(file_write_atomic(path, buf_str(&file), &e), 0);
 		if (index_load(path, &x, &sequence, &e)) {
