@@ -192,8 +192,6 @@ void carrier_tick(struct web *w, int64_t now_ns)
 	struct web_carrier *c = w->carrier;
 	struct sleeper *s;
 
-	if (!c)
-		return;
 	pthread_mutex_lock(&c->lock);
 	for (struct line *l = c->first; l; l = l->next)
 		if (!l->is_closing && is_too_slow(l, now_ns))
@@ -441,7 +439,7 @@ static void on_library_says(void *self, const char *fmt, va_list args)
 	log_say(w, NULL, "warning", text);
 }
 
-int carrier_open(struct web *w, struct err *e)
+void carrier_make(struct web *w)
 {
 	struct web_carrier *c = mem_alloc(sizeof(*c));
 
@@ -449,6 +447,12 @@ int carrier_open(struct web *w, struct err *e)
 	w->carrier = c;
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_mutex_init(&c->sleep_lock, NULL);
+}
+
+int carrier_open(struct web *w, struct err *e)
+{
+	struct web_carrier *c = w->carrier;
+
 	c->daemon = MHD_start_daemon(
 		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0,
 		NULL, NULL, on_request, c,

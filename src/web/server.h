@@ -6,6 +6,8 @@
 #include "base/err.h"
 #include "web/web.h"
 
+/* What carrier_tick looks at; before there are threads. */
+void carrier_make(struct web *w);
 int carrier_open(struct web *w, struct err *e);
 /* No more connections are taken. */
 void carrier_quiesce(struct web *w);

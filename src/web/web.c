@@ -149,6 +149,7 @@ unsigned web_port(const struct web *w)
 int web_start(struct web *w, struct store *store, struct err *e)
 {
 	w->store = store;
+	carrier_make(w);
 	/* Jobs first: whoever asks for one finds it. */
 	if (upload_open(w, e) < 0 || launch_open(w, e) < 0 || work_open(w, e) < 0)
 		return -1;
