@@ -321,7 +321,7 @@ static int add_value(struct reader *x, struct json_slice v, struct err *e)
 	if (v.kind != JSON_OBJECT)
 		return err_set(e, ERR_PARSE, "expected an object or a list of objects");
 	top = top_of(v);
-	if (top.has_experiments && top.has_version) {
+	if (top.has_experiments && top.has_version && !top.has_config) {
 		if (top.experiments.kind != JSON_ARRAY)
 			return err_set(e, ERR_PARSE, "experiments: expected a list");
 		return add_each(x, top.experiments, "experiment", e);
