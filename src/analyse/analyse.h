@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analyse/analyse.h - questions over many runs: pure functions of a view of the index, JSON in and out.
+ * analyse/analyse.h - questions over many runs: pure functions of a view of the index, JSON in and
+ * out.
  *
  * Each takes the request's body as json_value, and writes one object's members ("groups": ... ) into
  * an open json_writer object; web/ adds data_version and query_ms. ERR_USAGE names what is wrong in

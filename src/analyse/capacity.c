@@ -8,8 +8,8 @@
  * request_throughput. A point holds when the median of every service level's metric keeps its
  * limit and none of its runs failed more than FAILED_SHARE_MAX of its requests. Of the points in
  * order of their rate the last one that holds before the first that does not, and that
- * one, are the bracket; rate_per_server.value lies between them, where the first limit is reached on
- * the line between their medians. Its interval is the bracket itself where either end was
+ * one, are the bracket; rate_per_server.value lies between them, where the first limit is reached
+ * on the line between their medians. Its interval is the bracket itself where either end was
  * measured once; with repeats it is where that line runs between the ends of Student's
  * intervals, never wider than the bracket. When every load held nobody knows how much more it
  * carries: value and low are the highest rate measured and high is null.

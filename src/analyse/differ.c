@@ -49,8 +49,9 @@ static enum differs differs(const struct value_counts *counts, size_t step, size
 	return out;
 }
 
-static void put_parameter(struct json_writer *w, struct str column, const struct value_counts *counts,
-			  size_t step, size_t n_sides, bool is_between)
+static void put_parameter(struct json_writer *w, struct str column,
+			  const struct value_counts *counts, size_t step, size_t n_sides,
+			  bool is_between)
 {
 	json_begin_object(w);
 	json_key(w, "column");
@@ -107,7 +108,8 @@ int differ_put(const struct analyse_request *r, const struct side *side, size_t 
 		for (size_t i = 0; i < n; i++) {
 			if (differs(counts + i, n, n_sides, side) != kind)
 				continue;
-			put_parameter(w, column[i], counts + i, n, n_sides, kind == DIFFERS_BETWEEN);
+			put_parameter(w, column[i], counts + i, n, n_sides,
+				      kind == DIFFERS_BETWEEN);
 			note_mixed(notes, side, n_sides, column[i], counts + i, n);
 		}
 	json_end_array(w);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analyse/differ.h - which parameters of groups of runs differ, and only those. Private to analyse/.
+ * analyse/differ.h - which parameters of groups of runs differ, and only those. Private to
+ * analyse/.
  *
  * "between": a group has a value that another has not; "within": groups have the same values, but
  * several. What every run has of its own (its id, when it ran) is no parameter.

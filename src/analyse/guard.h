@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analyse/guard.h - why a gain may be none: more requests failed, other work was done, fewer requests
- * kept the goodput limits. The limits are those of `bench compare` (stats/judge.h). Private to
- * analyse/.
+ * analyse/guard.h - why a gain may be none: more requests failed, other work was done, fewer
+ * requests kept the goodput limits. The limits are those of `bench compare` (stats/judge.h).
+ * Private to analyse/.
  */
 #pragma once
 #include "analyse/parts.h"

@@ -117,10 +117,10 @@ static void sort_levels(struct parameter *q, size_t n)
 	memcpy(q->level, sorted, q->n_levels * sizeof(*sorted));
 }
 
-/* Ranges of about as many runs each, none of them cut inside a value; what is no number comes first. */
+/* Ranges of about as many runs each, none cut inside a value; what is no number comes first. */
 static void ranges(struct parameter *q, const struct value *v, size_t n)
 {
-	double *x = mem_array(n + 1, sizeof(*x)), edge[RANGES];
+	double *x = mem_array(n + 1, sizeof(*x)), edge[RANGES] = { 0 };
 	size_t count = 0, edges = 0, others;
 
 	for (size_t i = 0; i < n; i++)
@@ -201,8 +201,8 @@ static int make_parameters(struct impact *m, const struct str *column, size_t n,
 		struct value *v;
 		int64_t *id;
 
-		if (index_select(m->r->view, m->filter, 0, column + from, some, &scratch, &id, &rows,
-				 &v, e) < 0) {
+		if (index_select(m->r->view, m->filter, 0, column + from, some, &scratch, &id,
+				 &rows, &v, e) < 0) {
 			arena_release(&scratch);
 			return -1;
 		}

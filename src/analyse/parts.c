@@ -82,7 +82,8 @@ int parts_whole(const struct json_value *object, const char *pointer, const char
 {
 	double v;
 
-	if (parts_number(object, pointer, key, (double)otherwise, (double)min, (double)max, &v, e) < 0)
+	if (parts_number(object, pointer, key, (double)otherwise, (double)min, (double)max, &v,
+			 e) < 0)
 		return -1;
 	*out = (size_t)v;
 	if (v > trunc(v))
@@ -116,32 +117,25 @@ struct str *parts_present(const struct analyse_request *r, const char *const *li
 
 /* ---- runs ---- */
 
-int parts_select_by(const struct analyse_request *r, const struct json_value *json,
-		    const char *pointer, const struct str *column, size_t n_columns,
-		    struct rows *out, struct err *e)
+int parts_select(const struct analyse_request *r, const struct str *column, size_t n_columns,
+		 struct rows *out, struct err *e)
 {
 	struct query q = { .filter = NULL };
 	struct answer count;
 	struct filter *f;
 
-	if (filter_read(json, pointer, r->arena, &f, e) < 0)
+	if (filter_read(json_get(r->body, "filter"), "/filter", r->arena, &f, e) < 0)
 		return -1;
 	q.filter = f;
 	if (index_query(r->view, &q, r->arena, &count, e) < 0)
 		return -1;
 	if (count.total * (n_columns + 1) > ANALYSE_CELLS_MAX)
-		return parts_refuse(e, pointer, "%zu runs match; at most %zu can be analysed at once "
-				    "with %zu columns: narrow the filter", count.total,
+		return parts_refuse(e, "/filter", "%zu runs match; at most %zu can be analysed at "
+				    "once with %zu columns: narrow the filter", count.total,
 				    ANALYSE_CELLS_MAX / (n_columns + 1), n_columns);
 	*out = (struct rows){ 0 };
 	return index_select(r->view, f, 0, column, n_columns, r->arena, &out->id, &out->n,
 			    &out->value, e);
-}
-
-int parts_select(const struct analyse_request *r, const struct str *column, size_t n_columns,
-		 struct rows *out, struct err *e)
-{
-	return parts_select_by(r, json_get(r->body, "filter"), "/filter", column, n_columns, out, e);
 }
 
 bool parts_is_number(struct value v, double *out)
@@ -177,7 +171,7 @@ static void add_key(struct buf *b, struct value v)
 	}
 }
 
-const char *parts_text(struct arena *a, struct value v)
+static const char *text_of(struct arena *a, struct value v)
 {
 	switch (v.kind) {
 	case VALUE_BOOL:
@@ -210,7 +204,7 @@ static void name_part(struct buf *b, struct arena *a, struct str column, struct 
 		buf_add_str(b, word);
 		buf_add_char(b, '=');
 	}
-	buf_add_text(b, parts_text(a, v));
+	buf_add_text(b, text_of(a, v));
 }
 
 static void make_names(struct arena *a, struct series_list *l)
@@ -237,7 +231,7 @@ static void make_names(struct arena *a, struct series_list *l)
 			if (parts_is_missing(v))
 				continue;
 			buf_printf(&id, "%s%.*s=%s", id.len ? " " : "", (int)l->key[k].n, l->key[k].p,
-				   parts_text(a, v));
+				   text_of(a, v));
 		}
 		l->series[i].name = arena_text(a, name.len ? buf_str(&name) : STR("all runs"));
 		l->series[i].id = arena_text(a, id.len ? buf_str(&id) : STR("all"));

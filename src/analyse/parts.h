@@ -18,7 +18,7 @@
 #define ANALYSE_SERIES_MAX 100        /* shown; the largest ones */
 #define ANALYSE_IDS_SHOWN_MAX 200     /* of runs behind one point or group */
 #define ANALYSE_NOTES_MAX 40
-#define ANALYSE_NUMBER_MAX 1e100      /* larger ones are no measurement, and their squares overflow */
+#define ANALYSE_NUMBER_MAX 1e100      /* larger ones measure nothing; their squares overflow */
 
 /* ---- requests ---- */
 
@@ -51,10 +51,6 @@ struct rows {
 /* The runs of the body's "filter". */
 int parts_select(const struct analyse_request *r, const struct str *column, size_t n_columns,
 		 struct rows *out, struct err *e);
-/* Those of a filter that stands elsewhere (json may be NULL: all). */
-int parts_select_by(const struct analyse_request *r, const struct json_value *json,
-		    const char *pointer, const struct str *column, size_t n_columns,
-		    struct rows *out, struct err *e);
 /* A finite one whose powers are finite too. */
 bool parts_is_number(struct value v, double *out);
 bool parts_is_missing(struct value v);             /* absent or null */
@@ -101,5 +97,3 @@ void parts_put_notes(struct json_writer *w, const struct notes *n);
 
 /* NAN of none; leaves x sorted. */
 double parts_median(double *x, size_t n);
-/* A value in few words. */
-const char *parts_text(struct arena *a, struct value v);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * regression.c - did it get worse: runs against a baseline, series by series, with a verdict by policy.
+ * regression.c - did it get worse: runs against a baseline, series by series, with a verdict by
+ * policy.
  *
  * The baseline is what the request names: {"ids": [...]} or {"filter": F} (any runs; those are no
  * candidates then), {"commit": C} (candidates are runs of commits first measured after it), or
@@ -295,10 +296,11 @@ static double *values_of(const struct regression *g, size_t column, const size_t
 			 size_t *count)
 {
 	double *x = arena_alloc(g->r->arena, (n + 1) * sizeof(*x));
+	const struct value *v = g->rows.value + column * g->rows.n;
 
 	*count = 0;
 	for (size_t i = 0; i < n; i++)
-		*count += parts_is_number(g->rows.value[column * g->rows.n + member[i]], &x[*count]);
+		*count += parts_is_number(v[member[i]], &x[*count]);
 	return x;
 }
 
@@ -325,7 +327,8 @@ static const char *guard_of(const struct regression *g, size_t *member[2], const
 		if (column_better(g->guard[k]) * (median[1] - median[0]) <
 		    -JUDGE_GUARD_CHANGE * fabs(median[0]))
 			text = arena_printf(g->r->arena, "%.*s got worse, from %.6g to %.6g",
-					    (int)g->guard[k].n, g->guard[k].p, median[0], median[1]);
+					    (int)g->guard[k].n, g->guard[k].p, median[0],
+					    median[1]);
 	}
 	return text;
 }
@@ -399,7 +402,8 @@ static void put_item(const struct regression *g, struct json_writer *w, const st
 		[JUDGED_BETTER] = "improvement", [JUDGED_CHANGED] = "changed",
 	};
 	struct str metric = g->metric[t->metric];
-	double effect = isnan(g->effect) ? judge_effect_min(arena_text(g->r->arena, metric)) : g->effect;
+	double effect = isnan(g->effect) ? judge_effect_min(arena_text(g->r->arena, metric))
+					 : g->effect;
 	enum judged v = judge_change(&t->change, t->q, t->median[0], t->median[1], t->n[0], t->n[1],
 				     column_better(metric), effect, g->p);
 	bool is_void = v == JUDGED_BETTER && guard;

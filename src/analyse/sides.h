@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analyse/sides.h - groups of runs that a request names, by their numbers or by a filter. Private to
- * analyse/.
+ * analyse/sides.h - groups of runs that a request names, by their numbers or by a filter. Private
+ * to analyse/.
  *
  *   {"name"?, "ids": [number or run_id, ...]}   also runs that are excluded or archived
  *   {"name"?, "filter": F}                      usual runs

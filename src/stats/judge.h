@@ -26,9 +26,9 @@
 struct contrast {
 	double delta;             /* change of the median, as a share of the baseline's size */
 	struct interval interval; /* of the relative change */
-	double p, p_ranks;        /* Welch's (on logarithms where all are above 0), Mann-Whitney's */
+	double p, p_ranks;        /* Welch's (on logarithms if all are above 0), Mann-Whitney's */
 	double superiority;       /* the chance that a value of b exceeds one of a */
-	double cv;                /* relative standard deviation of one value, both samples pooled */
+	double cv;                /* relative standard deviation of one value, from both samples */
 	bool is_ratio;            /* the interval is of the ratio of geometric means */
 };
 

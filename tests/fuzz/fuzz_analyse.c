@@ -2,8 +2,8 @@
 /*
  * fuzz_analyse.c - whatever body an analysis is asked with, it answers in valid JSON or refuses.
  *
- * The first byte chooses the analysis, the rest is the body. The runs hold what makes numbers awkward:
- * infinities, zeros, negatives, equal values, nulls, texts where numbers are elsewhere.
+ * The first byte chooses the analysis, the rest is the body. The runs hold what makes numbers
+ * awkward: infinities, zeros, negatives, equal values, nulls, texts where numbers are elsewhere.
  */
 #include <math.h>
 #include <stdint.h>
@@ -75,7 +75,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct json_value *body, *again;
 	struct err e = { 0 };
 
-	if (size < 2 || json_parse(&a, (struct str){ (const char *)data + 1, size - 1 }, &body, NULL) < 0 ||
+	if (size < 2 ||
+	    json_parse(&a, (struct str){ (const char *)data + 1, size - 1 }, &body, NULL) < 0 ||
 	    body->kind != JSON_OBJECT) {
 		arena_release(&a);
 		return 0;

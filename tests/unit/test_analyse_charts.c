@@ -210,12 +210,42 @@ static void many_series(void **state)
 	rig_end(&r);
 }
 
+/* More runs than can be looked at with so many columns are refused, and fewer columns are not. */
+static void too_many(void **state)
+{
+	enum { RUNS = 400000, COLUMNS = 32 };
+	struct cell cell = { STR("output_throughput"), { .kind = VALUE_NUMBER, .number = 1 } };
+	struct row *row = calloc(RUNS, sizeof(*row));
+	struct buf body = { 0 };
+	struct err e = { 0 };
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < RUNS; i++)
+		row[i] = (struct row){ i + 1, &cell, 1 };
+	assert_int_equal(index_add_all(r.index, row, RUNS, &e), 0);
+	free(row);
+	for (int i = 0; i < COLUMNS; i++)
+		buf_printf(&body, "%s\"c%d\"", i ? ", " : "", i);
+	rig_refused(&r, analyse_parallel, arena_printf(&r.arena, "{\"columns\": [%s]}", body.data),
+		    "/filter");
+	rig_refused(&r, analyse_parallel, arena_printf(&r.arena, "{\"columns\": [%s, \"d\"]}",
+						       body.data), "/columns");
+	v = rig_ask(&r, analyse_parallel, "{\"columns\": [\"output_throughput\"]}");
+	rig_near(v, "total", RUNS);
+	assert_int_equal(rig_count(v, "lines"), 2000);
+	buf_release(&body);
+	rig_end(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(resources), cmocka_unit_test(pareto),
 		cmocka_unit_test(distribution), cmocka_unit_test(parallel),
-		cmocka_unit_test(many_series),
+		cmocka_unit_test(many_series), cmocka_unit_test(too_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,7 +77,7 @@ static void share_of_nothing(void **state)
 		}
 		sum += oneway_test(x, code, 60, 20).share;
 	}
-	assert_true(sum / 400 < 0.1); /* only what is not cut off at 0; eta squared would give 0.32 */
+	assert_true(sum / 400 < 0.1); /* what is not cut off at 0; eta squared would give 0.32 */
 }
 
 static void cramer(void **state)
