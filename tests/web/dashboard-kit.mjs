@@ -65,21 +65,24 @@ export function numbers(seed) {
 
 /** Results as vllm bench serve writes them, n of them, with parameters that differ and some that do not. */
 export function results(n, seed = 1) {
+	const two = (v) => String(v).padStart(2, '0');
 	const random = numbers(seed), pick = (list) => list[Math.floor(random() * list.length)];
 	return Array.from({ length: n }, (_, i) => {
 		const tp = pick([1, 2, 4, 8]), rate = pick([1, 2, 4, 8, 16]), prompts = 200;
 		const throughput = 900 * tp ** 0.85 * (0.9 + random() * 0.2), ttft = 30 + random() * 150;
 		const result = {
-			date: `202603${String(1 + (i % 28)).padStart(2, '0')}-${String(Math.floor(i / 28) % 24)
-				.padStart(2, '0')}${String(i % 60).padStart(2, '0')}00`,
-			backend: 'vllm', model_id: pick(['org/small-8b', 'org/large-70b', 'other/mixture-8x7b']),
-			tokenizer_id: 'org/tokenizer', num_prompts: prompts, request_rate: rate, burstiness: 1,
+			date: `202603${two(1 + (i % 28))}-${two(Math.floor(i / 28) % 24)}${two(i % 60)}00`,
+			backend: 'vllm',
+			model_id: pick(['org/small-8b', 'org/large-70b', 'other/mixture-8x7b']),
+			tokenizer_id: 'org/tokenizer', num_prompts: prompts, request_rate: rate,
+			burstiness: 1,
 			max_concurrency: pick([16, 64, null]), tensor_parallel_size: tp, dtype: 'bfloat16',
 			enable_prefix_caching: random() < 0.5, note: `run ${i}`,
 			duration: 20 + random() * 40, completed: prompts - (i % 9 === 0 ? 7 : 0),
 			failed: i % 9 === 0 ? 7 : 0, total_input_tokens: 51200, total_output_tokens: 25600,
 			request_throughput: throughput / 128, output_throughput: throughput,
-			total_token_throughput: throughput * 3, mean_ttft_ms: ttft * 1.1, median_ttft_ms: ttft,
+			total_token_throughput: throughput * 3, mean_ttft_ms: ttft * 1.1,
+			median_ttft_ms: ttft,
 			p99_ttft_ms: ttft * 4, mean_tpot_ms: 9.5, median_tpot_ms: 8 + random() * 6,
 			p99_tpot_ms: 20 + random() * 9, mean_itl_ms: 9, median_itl_ms: 8.5, p99_itl_ms: 30,
 		};

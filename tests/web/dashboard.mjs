@@ -44,11 +44,13 @@ async function apiCounts(url, filter, column) {
 async function numbersAre(page, url, name) {
 	const filter = filterOf(page);
 	const shown = await page.$$eval('[data-statistic]', (all) => all.map((e) => [e.dataset.statistic,
-		[...e.querySelectorAll('[data-value]')].map((v) => [v.textContent, Number(v.dataset.value)])]));
+		[...e.querySelectorAll('[data-value]')].map((v) =>
+			[v.textContent, Number(v.dataset.value)])]));
 	const api = await ask(url, '/api/filters/apply', { filter, limit: 0,
 		statistics: shown.map(([column]) => column) });
 	equal(shown.map(([column, v]) => [column, ...v.map((x) => x[1])]),
-		api.statistics.map((s) => [s.column, s.p50, s.min, s.max]), `${name}: the strip is the API's`);
+		api.statistics.map((s) => [s.column, s.p50, s.min, s.max]),
+		`${name}: the strip is the API's`);
 	ok(shown.every(([, v]) => v.every(([text, value]) => isShown(text, value))),
 		`${name}: and shows it`, JSON.stringify(shown));
 	const rows = await page.$$eval('.grid-body [role=row]', (all) => all.map((e) => [Number(e.dataset.id),
@@ -120,6 +122,34 @@ async function ranges(page, url) {
 	ok(both.total < low.total, 'there are fewer', both.total, low.total);
 	await page.click('.chip:has-text("to") .chip-out');
 	await becomes(async () => filterOf(page).and.length, 1, 'a chip takes its condition away');
+}
+
+async function texts(page, all) {
+	const note = 'tags.note', isIn = (r) => r.note.includes('run 12');
+	await openFacet(page, note);
+	await page.fill(`${facet(note)} .value-search`, 'run 12');
+	const found = all.filter(isIn).map((r) => [r.note, 1]);
+	ok(found.length > 5 && all.some((r, i) => i > 50 && isIn(r)), 'notes beyond the first values');
+	const notes = async () => (await counts(page, note)()).filter(([, n]) => n > 0).sort();
+	const tp = (r) => [4, undefined].includes(r.tensor_parallel_size);
+	await becomes(notes, all.filter((r) => isIn(r) && tp(r)).map((r) => [r.note, 1]).sort(),
+		'a search looks through every value');
+	await page.click(`${facet(note)} button.more`);
+	await becomes(async () => filterOf(page).and[1], { column: note, text: 'run 12' },
+		'and becomes a condition on the text');
+	await becomes(total(page), all.filter((r) => isIn(r) && tp(r)).length, 'with its runs');
+	await page.click('.chip:has-text("contains") .chip-out');
+	await page.fill('.side .panel-search input', 'RUN 12');
+	await page.click('.panel-any');
+	await becomes(total(page), all.filter((r) => isIn(r) && tp(r)).length, 'or on any text');
+	await page.click('.chip:has-text("contains") .chip-out');
+	await openFacet(page, 'timestamp');
+	await page.fill(`${facet('timestamp')} .ends input >> nth=0`, '2026-03-20 00:00');
+	await page.keyboard.press('Enter');
+	await becomes(total(page), all.filter((r) => tp(r) && r.date >= '20260320').length,
+		'times are ranges of dates');
+	await page.click('.chip:has-text("2026") .chip-out');
+	await becomes(async () => filterOf(page).and.length, 1, 'one condition is left');
 }
 
 async function groups(page, url, all) {
@@ -295,7 +325,8 @@ async function keys(page) {
 
 async function exports(page, url) {
 	const { total: n, items } = await ask(url, '/api/filters/apply', { filter: filterOf(page),
-		sort: [{ column: 'median_ttft_ms', descending: false }], limit: 1, columns: ['median_ttft_ms'] });
+		sort: [{ column: 'median_ttft_ms', descending: false }], limit: 1,
+		columns: ['median_ttft_ms'] });
 	for (const [format, label] of [['csv', 'CSV'], ['jsonl', 'JSON lines']]) {
 		await page.click('.tools .menu > button');
 		const [file] = await Promise.all([page.waitForEvent('download'),
@@ -307,7 +338,8 @@ async function exports(page, url) {
 		const at = lines[0].split(',').indexOf('median_ttft_ms');
 		const first = format === 'csv' ? Number(lines[1].split(',')[at])
 			: JSON.parse(lines[0]).median_ttft_ms;
-		equal(first, items[0].values.median_ttft_ms, `${label}: the first is the API's, in its order`);
+		equal(first, items[0].values.median_ttft_ms,
+			`${label}: the first is the API's, in its order`);
 	}
 }
 
@@ -318,6 +350,7 @@ main(async () => {
 	const { page, wrong } = await tab(browser, `${it.url}/runs`);
 	await filtering(page, it.url);
 	await ranges(page, it.url);
+	await texts(page, all);
 	await groups(page, it.url, all);
 	await table(page, it.url);
 	await columns(page);

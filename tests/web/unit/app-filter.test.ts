@@ -5,7 +5,7 @@ import {
 } from '../../../web/src/app/filter';
 import {
 	binsOf, conditionText, differing, endsOf, exportTarget, EXPORT_URL_MAX, facetRows, filterText,
-	isSpread, nextSort, parseValues, sortCodec, SORTS_MAX, writeValues,
+	isSpread, nextSort, parseBound, parseValues, sortCodec, SORTS_MAX, writeBound, writeValues,
 } from '../../../web/src/app/pages/runs/view';
 import type { ColumnOption, Facet, Sort } from '../../../web/src/app/query';
 
@@ -52,7 +52,8 @@ it('makes any tree one with an and outermost and one condition per column', () =
 });
 
 it('says filters in words', () => {
-	const f: And = { and: [{ column: 'tp', in: [1, 2, 4, 8, null] }, { not: { column: 'a', missing: true } },
+	const f: And = { and: [{ column: 'tp', in: [1, 2, 4, 8, null] },
+		{ not: { column: 'a', missing: true } },
 		{ or: [{ column: '*', text: 'h100' }, { and: [{ column: 't', range: { min: 5 } },
 			{ column: 't', range: { min: 1, max: 1 } }] }] }] };
 	expect(filterText(f, (c) => c.toUpperCase())).toBe('TP: 1, 2, 4 + 2 and not (A: missing) and '
@@ -67,7 +68,8 @@ const facet = (more: Partial<Facet>): Facet => ({ column: 'tp', distinct: 1, mis
 	values: [], ...more });
 
 it('lists what is there, what only others have, and what is selected', () => {
-	const all = option({ values: [{ value: 8, count: 5 }, { value: 1, count: 4 }, { value: 2, count: 3 }] });
+	const all = option({ values: [{ value: 8, count: 5 }, { value: 1, count: 4 },
+		{ value: 2, count: 3 }] });
 	const now = facet({ values: [{ value: 8, count: 2, selected: false }], missing: 1 });
 	const f: And = { and: [{ column: 'tp', in: [16] }] };
 	expect(facetRows(all, now, f)).toEqual([
@@ -121,9 +123,23 @@ it('reads values as somebody types them, and writes them so that they read the s
 	expect(parseValues('1, true', 'text')).toEqual(['1', 'true']);
 	expect(parseValues(' , ', undefined)).toEqual([]);
 	for (const kind of ['text', 'number', 'mixed', 'bool', undefined] as const)
-		for (const values of [['a', 'b,c'], ['say "x", y'], ['1', 'true', 'missing'], [null], ['a b']])
+		for (const values of [['a', 'b,c'], ['say "x", y'], ['1', 'true', 'missing'], [null],
+			['a b']])
 			expect(parseValues(writeValues(values, kind), kind)).toEqual(values);
 	expect(parseValues(writeValues([1, true, -0.5], 'mixed'), 'mixed')).toEqual([1, true, -0.5]);
+});
+
+it('reads ends of ranges: numbers, and dates where there are times', () => {
+	expect(['5', '-1e3', ' 0 ', 'inf', '-inf', '', 'x', '2026-03-01'].map((t) => parseBound('a', t)))
+		.toEqual([5, -1000, 0, 'inf', '-inf', undefined, undefined, undefined]);
+	const at = Date.UTC(2026, 2, 1, 14, 5) / 1000;
+	expect(['2026-03-01 14:05', '2026-03-01T14:05Z', '2026-03-01T15:05+01:00', '2026-13-01', String(at)]
+		.map((t) => parseBound('timestamp', t))).toEqual([at, at, at, undefined, at]);
+	expect(parseBound('timestamp', '2026-03-01')).toBe(Date.UTC(2026, 2, 1) / 1000);
+	for (const v of [at, at + 0.5, 0, 'inf', -3] as const)
+		for (const column of ['timestamp', 'a'])
+			expect(parseBound(column, writeBound(column, v))).toBe(v);
+	expect(writeBound('a', undefined)).toBe('');
 });
 
 it('gives a link for an export, unless the filter is too long for one', () => {

@@ -48,10 +48,12 @@ it('takes any address without breaking', () => {
 	expect(choiceCodec(['a', 'b'], 'a').read('c')).toBe('a');
 	expect(listCodec().read('%E0%A4%A,b')).toEqual(['%E0%A4%A', 'b']);
 	expect(idsCodec.read('3,x,-1,3,2.5, 7,1e400')).toEqual([3, 7]);
-	expect(idsCodec.read(Array.from({ length: 500 }, (_, i) => i + 1).join(','))).toHaveLength(SELECTION_MAX);
+	expect(idsCodec.read(Array.from({ length: 500 }, (_, i) => i + 1).join(',')))
+		.toHaveLength(SELECTION_MAX);
 });
 
 it('carries filter and selection, and nothing else, to another page', () => {
-	expect(pageTarget('?f=%7B%7D&sel=1,2&sort=a&shown=all', '/compare')).toBe('/compare?f={}&shown=all&sel=1,2');
+	expect(pageTarget('?f=%7B%7D&sel=1,2&sort=a&shown=all', '/compare'))
+		.toBe('/compare?f={}&shown=all&sel=1,2');
 	expect(pageTarget('', '/charts', { x: 'a b' })).toBe('/charts?x=a+b');
 });

@@ -10,7 +10,8 @@ const holders: Holder[] = [];
 
 function isTyping(target: EventTarget | null): boolean {
 	return target instanceof HTMLElement
-		&& target.matches('input:not([type=checkbox], [type=radio]), select, textarea, [contenteditable]');
+		&& target.matches('input:not([type=checkbox], [type=radio]), select, textarea, '
+			+ '[contenteditable]');
 }
 
 function pressed(event: KeyboardEvent): void {

@@ -35,6 +35,14 @@ export function refresh(): void {
 	void client.invalidateQueries();
 }
 
+const PAGES_ASKED_AGAIN = 5;
+
+/** A list that somebody has scrolled far down stays as it is: asking again would take it apart. */
+function isKept(key: readonly unknown[], data: unknown): boolean {
+	return key[0] === 'health' || (key[0] === 'rows'
+		&& ((data as { pages?: unknown[] } | undefined)?.pages?.length ?? 0) > PAGES_ASKED_AGAIN);
+}
+
 /** How the dashboard is; asked now and then, and the way that news arrives. */
 export function useHealth(): UseQueryResult<Health> {
 	const health = useQuery({
@@ -45,7 +53,8 @@ export function useHealth(): UseQueryResult<Health> {
 	const version = health.data?.data_version;
 	useEffect(() => {
 		if (version !== undefined && seen.current !== undefined && version !== seen.current)
-			void client.invalidateQueries({ predicate: (q) => q.queryKey[0] !== 'health' });
+			void client.invalidateQueries({
+				predicate: (q) => !isKept(q.queryKey, q.state.data) });
 		if (version !== undefined)
 			seen.current = version;
 	}, [version]);

@@ -2,13 +2,13 @@
 // groups.tsx: the whole filter as a tree to edit: groups of all, any or none, and conditions.
 import { useId, useState, type ReactNode } from 'react';
 import {
-	checkWhole, EVERYTHING, isCondition, tidy, type And, type Bound, type Condition, type Filter,
+	checkWhole, EVERYTHING, isCondition, tidy, type And, type Condition, type Filter,
 	type Group,
 } from '../../filter';
 import { Dialog } from '../../parts/dialog';
 import { Icon } from '../../parts/icon';
 import type { ColumnOption } from '../../query';
-import { parseValues, writeValues } from './view';
+import { parseBound, parseValues, writeBound, writeValues } from './view';
 
 type Options = Map<string, ColumnOption>;
 type Operator = 'in' | 'range' | 'text' | 'missing' | 'present';
@@ -33,13 +33,6 @@ function blank(column: string, operator: Operator): Condition {
 	case 'missing': return { column, missing: true };
 	case 'present': return { column, missing: false };
 	}
-}
-
-function parseBound(text: string): Bound | undefined {
-	const word = text.trim();
-	if (word === 'inf' || word === '-inf')
-		return word;
-	return word !== '' && Number.isFinite(Number(word)) ? Number(word) : undefined;
 }
 
 function Typed({ label, value, hint, onDone }: {
@@ -68,7 +61,7 @@ function Operand({ c, options, onChange }: {
 		return null;
 	const end = (which: 'min' | 'max', text: string): void => {
 		const range = { ...c.range };
-		const bound = parseBound(text);
+		const bound = parseBound(column, text);
 		delete range[which];
 		if (bound !== undefined)
 			range[which] = bound;
@@ -76,9 +69,9 @@ function Operand({ c, options, onChange }: {
 	};
 	return (
 		<>
-			<Typed label="At least" hint="from" value={String(c.range.min ?? '')}
+			<Typed label="At least" hint="from" value={writeBound(column, c.range.min)}
 				onDone={(text) => end('min', text)} />
-			<Typed label="At most" hint="to" value={String(c.range.max ?? '')}
+			<Typed label="At most" hint="to" value={writeBound(column, c.range.max)}
 				onDone={(text) => end('max', text)} />
 		</>
 	);

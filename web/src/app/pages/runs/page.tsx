@@ -25,7 +25,7 @@ import { Strip } from './strip';
 import { Table } from './table';
 import {
 	byName, columnsCodec, differing, differingCodec, DIFFERING_MAX, labelOf, LEAD_COLUMNS, nextSort,
-	PAGE_ROWS, runsText, sortCodec, statisticsCodec,
+	PAGE_ROWS, ROWS_MAX, runsText, sortCodec, statisticsCodec,
 } from './view';
 
 type Open = 'none' | 'columns' | 'groups' | 'presets' | 'panel';
@@ -174,7 +174,7 @@ export function RunsPage(): ReactNode {
 					: first && first.total === 0 ? (
 						<Nothing all={isEverything(filter) ? 0 : 1} onClear={() => setFilter(EVERYTHING)} />
 					) : <Table items={items} total={first?.total ?? 0} columns={listed} options={options}
-						sort={sort} selection={selection} hasNext={rows.hasNextPage} onNext={next}
+						sort={sort} selection={selection} hasNext={rows.hasNextPage && items.length < ROWS_MAX} onNext={next}
 						isFetching={rows.isFetching} runTarget={runTarget} onSort={onSort}
 						onValue={onValue} resetKey={JSON.stringify([filter, shown, sort])} />}
 				<p className="unseen" role="status">{first && runsText(first.total)}</p>

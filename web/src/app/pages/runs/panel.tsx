@@ -3,8 +3,8 @@
 //
 // The server orders parameters by how much they split the runs; the first of them are open at the
 // beginning. What is open is asked for in one query.
-import { useDeferredValue, useMemo, useState, type ReactNode, type RefObject } from 'react';
-import { asked, isCondition, type And } from '../../filter';
+import { useMemo, useState, type ReactNode, type RefObject } from 'react';
+import { asked, isCondition, withCondition, type And } from '../../filter';
 import { Icon } from '../../parts/icon';
 import { Failure, Loading } from '../../parts/states';
 import { useApply, useOptions, type ColumnOption } from '../../query';
@@ -68,7 +68,7 @@ function Ready({ filter, shown, search, onFilter, onShown, items }: Props & {
 	const constants = items.filter((o) => o.is_constant).length;
 	const active = filter.and.filter(isCondition).map((c) => options.get(c.column))
 		.filter((o): o is ColumnOption => o !== undefined);
-	const hits = useDeferredValue(word) ? found(items, word, label) : [];
+	const hits = word ? found(items, word, label) : [];
 	const seen = new Set<string>();
 	const asking = [...open].filter((c) => options.has(c)).slice(0, 100);
 	const facets = useApply({ filter: asked(filter), shown, limit: 0, facets: asking,
@@ -111,6 +111,10 @@ function Ready({ filter, shown, search, onFilter, onShown, items }: Props & {
 						{hits.slice(0, FOUND_MAX).map(facet)}
 						{hits.length === 0 && <p className="panel-none">
 							No parameter has “{word}” in its name.</p>}
+						<button type="button" className="panel-any" onClick={() => {
+							onFilter(withCondition(filter, '*', { column: '*', text: word }));
+							setWord('');
+						}}><Icon name="search" /><span>Runs with “{word}” in any text</span></button>
 					</section>
 				) : (
 					<>

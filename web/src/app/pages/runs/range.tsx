@@ -4,6 +4,7 @@ import { useEffect, useRef, useState, type ReactNode } from 'react';
 import type { Bound, RangeCondition } from '../../filter';
 import type { Bin } from '../../query';
 import { isTime, measured, showCell } from '../../show';
+import { parseBound, writeBound } from './view';
 
 interface Props {
 	column: string;
@@ -20,7 +21,9 @@ const SETTLE_MS = 150;
 const HEIGHT = 44;
 
 /** Up to four digits, so that a handle gives a number one would type. */
-function round(v: number, min: number, max: number): number {
+function round(column: string, v: number, min: number, max: number): number {
+	if (isTime(column))
+		return Math.min(max, Math.max(min, Math.round(v / 3600) * 3600));
 	const step = 10 ** Math.floor(Math.log10((max - min) / STEPS));
 	return Math.min(max, Math.max(min, Number((Math.round(v / step) * step).toPrecision(12))));
 }
@@ -53,19 +56,14 @@ function Field({ column, label, value, end, onDone }: {
 	const done = (): void => {
 		if (text === null)
 			return;
-		const word = text.trim();
-		const v = Number(word);
-		if (word === '')
-			onDone(null);
-		else if (word === 'inf' || word === '-inf')
-			onDone(word);
-		else if (Number.isFinite(v))
-			onDone(v);
+		const bound = parseBound(column, text);
+		if (bound !== undefined || text.trim() === '')
+			onDone(bound ?? null);
 		setText(null);
 	};
 	return (
-		<input type="text" inputMode="decimal" aria-label={label} placeholder={isTime(column) ? showCell(column, end) : measured(end)}
-			value={text ?? (value === undefined ? '' : String(value))}
+		<input type="text" aria-label={label} placeholder={isTime(column) ? showCell(column, end) : measured(end)}
+			value={text ?? writeBound(column, value)}
 			onChange={(event) => setText(event.target.value)} onBlur={done}
 			onKeyDown={(event) => {
 				if (event.key === 'Enter')
@@ -98,11 +96,11 @@ export function Range({ column, label, min, max, bins, now, onChange }: Props): 
 				if (way === undefined)
 					return;
 				event.preventDefault();
-				const v = round((which ? high : low) + (way * (max - min)) / STEPS * 2, min, max);
+				const v = round(column, (which ? high : low) + (way * (max - min)) / STEPS * 2, min, max);
 				move(which ? [low, Math.max(low, v)] : [Math.min(high, v), high]);
 			}}
 			onChange={(event) => {
-				const v = round(Number(event.target.value), min, max);
+				const v = round(column, Number(event.target.value), min, max);
 				move(which ? [low, Math.max(low, v)] : [Math.min(high, v), high]);
 			}} />
 	);

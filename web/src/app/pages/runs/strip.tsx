@@ -36,7 +36,8 @@ function Tile({ s, label, unit }: { s: Statistic; label: string; unit: string | 
 			<dd>
 				<span className="tile-value"><Value v={s.p50} />{unit
 					&& <span className="unit">{unit}</span>}</span>
-				<span className="tile-range dim"><Value v={s.min} /> to <Value v={s.max} /></span>
+				{s.count > 0 && <span className="tile-range dim">
+					<Value v={s.min} /> to <Value v={s.max} /></span>}
 			</dd>
 		</div>
 	);

@@ -7,6 +7,7 @@ import {
 	memo, useEffect, useMemo, useRef, useState, type KeyboardEvent, type MouseEvent, type ReactNode,
 } from 'react';
 import { useVirtualizer, type VirtualItem } from '@tanstack/react-virtual';
+import { whole } from '../../../lib/format';
 import type { Cell } from '../../api';
 import { useKeys } from '../../keys';
 import { Link } from '../../parts/link';
@@ -47,10 +48,10 @@ const GROWTH_MAX = 1.7;
 
 function widthOf(column: string, options: Map<string, ColumnOption>): number {
 	const option = options.get(column);
-	const head = labelOf(column, options).length * 8 + 34;
+	const head = labelOf(column, options).length * 8.8 + 30;
 	const body = isTime(column) ? 152 : isNumber(option) ? 92
 		: option?.kind === 'bool' ? 80 : 176;
-	return Math.max(body, Math.min(head, 230));
+	return Math.round(Math.max(body, Math.min(head, 250)));
 }
 
 /** Widths of the columns; where there is room, those with texts take it. */
@@ -82,8 +83,11 @@ function Marks({ item }: { item: Item }): ReactNode {
 
 function nameOf(item: Item): string {
 	const { name, run_id: runId } = item.values;
-	return typeof name === 'string' && name ? name
-		: typeof runId === 'string' && runId ? runId : `run ${item.id}`;
+	if (typeof name === 'string' && name)
+		return name;
+	/* Files without a run_id of their own go by their hash, which tells people nothing. */
+	return typeof runId === 'string' && runId && !runId.startsWith('sha256:') ? runId
+		: `run ${item.id}`;
 }
 
 interface RowProps {
@@ -144,7 +148,7 @@ function Head({ columns, seen, options, sort, lead, allSelected, onAll, onSort }
 	const cell = (column: string, at: number, style: { left?: number; width: number }): ReactNode => {
 		const place = sort.findIndex((s) => s.column === column);
 		const order = place < 0 ? 'none' : sort[place].descending ? 'descending' : 'ascending';
-		const label = column === 'name' ? 'run' : labelOf(column, options);
+		const label = column === 'name' ? 'Run' : labelOf(column, options);
 		return (
 			<div key={column} role="columnheader" aria-colindex={at + 1} aria-sort={order} style={style}
 				className={`cell ${at === 0 ? 'lead' : ''} ${isNumber(options.get(column)) ? 'num' : ''}`}>
@@ -280,6 +284,8 @@ export function Table(props: Props): ReactNode {
 						target={props.runTarget(item.id)} onToggle={onToggle} />;
 				})}
 			</div>
+			{!hasNext && !isFetching && items.length < props.total && <p className="grid-more dim">
+				The first {whole(items.length)} runs. Filter to see others, or export all.</p>}
 			{isFetching && hasNext && <p className="grid-more dim">More runs…</p>}
 		</div>
 	);

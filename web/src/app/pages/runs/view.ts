@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // view.ts: the Runs page without its drawing: order, columns, and facets as rows of a list.
 import type { Cell } from '../../api';
-import { selectedValues, type And, type Condition, type Filter } from '../../filter';
-import { isCondition } from '../../filter';
+import {
+	isCondition, selectedValues, type And, type Bound, type Condition, type Filter,
+} from '../../filter';
 import type { Bin, ColumnOption, Facet, Sort } from '../../query';
-import { columnLabel, count, isTime, showCell, showValue } from '../../show';
+import { columnLabel, count, isTime, showCell, showValue, when } from '../../show';
 import { flagCodec, listCodec, queryText, type Codec } from '../../url';
 
 export const PAGE_ROWS = 200;
+export const ROWS_MAX = 100_000; /* listed; beyond, a table is no way to look at runs */
 export const SORTS_MAX = 4;
 export const DIFFERING_MAX = 400;
 export const SEARCH_FROM = 20; /* values, from which on a list has a search box */
@@ -212,6 +214,27 @@ export function writeValues(values: Cell[], kind: ColumnOption['kind'] | undefin
 		const isPlain = typeof v !== 'string' || (!/[",]/.test(text) && typed(text, kind) === v);
 		return isPlain ? text : `"${text.replace(/"/g, '""')}"`;
 	}).join(', ');
+}
+
+/** An end of a range: a number, "inf", or for times a date in UTC. undefined: none of them. */
+export function parseBound(column: string, text: string): Bound | undefined {
+	const word = text.trim();
+	if (word === 'inf' || word === '-inf')
+		return word;
+	if (word !== '' && Number.isFinite(Number(word)))
+		return Number(word);
+	if (!isTime(column) || !/^\d{4}-\d\d-\d\d/.test(word))
+		return undefined;
+	const ms = Date.parse(/[zZ]|[+-]\d\d:?\d\d$/.test(word.slice(10)) ? word
+		: `${word.replace(' ', 'T')}${word.length > 10 ? '' : 'T00:00'}Z`);
+	return Number.isFinite(ms) ? ms / 1000 : undefined;
+}
+
+/** As parseBound reads it; whole minutes of times as people write them. */
+export function writeBound(column: string, v: Bound | undefined): string {
+	if (v === undefined)
+		return '';
+	return isTime(column) && typeof v === 'number' && v % 60 === 0 ? when(v) : String(v);
 }
 
 /* ---- exports ---- */
