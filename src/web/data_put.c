@@ -179,7 +179,8 @@ void data_put_page(struct json_writer *w, const struct query *q, const struct an
 
 void data_put_histogram(struct json_writer *w, const struct facet *f)
 {
-	double width = (f->max - f->min) / (double)f->n_bins;
+	double n = (double)f->n_bins;
+	double width = f->max / n - f->min / n; /* their difference may be infinite */
 
 	data_put_key_number(w, "min", f->min);
 	data_put_key_number(w, "max", f->max);

@@ -11,7 +11,7 @@
 #include "web/route.h"
 
 #define FILTERS_AUTO_FACETS 30
-#define FILTERS_EXACT_CELLS_MAX 4000000 /* rows x columns that are counted to choose facets */
+#define FILTERS_EXACT_CELLS_MAX 2000000 /* rows x columns that are counted to choose facets */
 #define FILTERS_SAMPLE_ROWS 512         /* beyond that: so many of the newest rows */
 
 struct filters_item {
@@ -31,7 +31,10 @@ double filters_entropy(const size_t *count, size_t n);
 /* Counts every column for the filter of q. */
 int filters_split(const struct index_view *v, const struct query *q, struct arena *a,
 		  struct filters_split *out, struct err *e);
-/* Names the facets of q: the columns that split its runs most; never constant ones. */
+/*
+ * Names the facets of q: the parameters that split its runs most, never constant ones, then what
+ * was measured.
+ */
 int filters_auto_facets(const struct index_view *v, struct query *q, struct arena *a,
 			struct err *e);
 /* Names the columns of q: what a run was and how it went, as far as there are such columns. */

@@ -6,6 +6,8 @@
 #include "web/filters.h"
 
 #define MEASURED_WEIGHT 0.01
+#define NAMES_MIN 20     /* fewer texts are no names, however different they are */
+#define FACET_VALUES 20  /* that are told apart when facets are chosen */
 
 double filters_entropy(const size_t *count, size_t n)
 {
@@ -23,9 +25,9 @@ double filters_entropy(const size_t *count, size_t n)
 
 static double weight_of(const struct column_info *c, size_t distinct, size_t rows)
 {
-	bool is_name = c->has_text && distinct > 20 && distinct * 2 > rows;
+	bool is_named = c->has_text && distinct > NAMES_MIN && distinct * 2 > rows;
 
-	return is_name || column_name(c->name).is_metric ? MEASURED_WEIGHT : 1;
+	return is_named || column_name(c->name).is_metric ? MEASURED_WEIGHT : 1;
 }
 
 static double score_of(const struct column_info *c, const struct facet *f, struct arena *a)
@@ -146,36 +148,73 @@ static void take_facets(struct query *q, const struct filters_item *item, size_t
 			facet[q->n_facets++] = item[i].column->name;
 }
 
-int filters_auto_facets(const struct index_view *v, struct query *q, struct arena *a, struct err *e)
+/* Texts that are nearly all different. */
+static bool is_name(const struct column_info *c)
+{
+	return c->has_text && c->distinct > NAMES_MIN && c->distinct * 2 > c->present;
+}
+
+/* Counted one by one, in all rows that match. */
+static int count_all(const struct index_view *v, const struct query *q, const struct str *name,
+		     const struct column_info *const *info, size_t n, struct arena *a,
+		     struct filters_item *item, struct err *e)
+{
+	struct query count = { .filter = q->filter, .shown = q->shown,
+			       .only_flagged = q->only_flagged, .facet = name, .n_facets = n,
+			       .facet_values_max = FACET_VALUES, .histogram_bins = FACET_VALUES };
+	struct answer answer;
+
+	if (index_query(v, &count, a, &answer, e) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		item[i] = (struct filters_item){ info[i], &answer.facet[i],
+						 score_of(info[i], &answer.facet[i], a) };
+	return 0;
+}
+
+/* Measured ones fill up what parameters leave, in the order they were first seen. */
+static void add_measured(const struct index_view *v, struct query *q, struct arena *a)
+{
+	size_t n, shown = q->n_facets;
+	const struct column_info *info = index_columns(v, &n);
+	struct str *facet = arena_alloc(a, FILTERS_AUTO_FACETS * sizeof(*facet));
+
+	if (shown)
+		memcpy(facet, q->facet, shown * sizeof(*facet));
+	for (size_t i = 0; i < n && shown < FILTERS_AUTO_FACETS; i++)
+		if (info[i].distinct > 1 && column_name(info[i].name).is_metric)
+			facet[shown++] = info[i].name;
+	q->facet = facet;
+	q->n_facets = shown;
+}
+
+int filters_auto_facets(const struct index_view *v, struct query *q, struct arena *a,
+			struct err *e)
 {
 	struct query none = { .filter = q->filter, .shown = q->shown,
 			      .only_flagged = q->only_flagged };
 	size_t n_all, n = 0;
 	const struct column_info *info = index_columns(v, &n_all);
 	const struct column_info **some = arena_alloc(a, (n_all + 1) * sizeof(*some));
+	struct filters_item *item = arena_alloc(a, (n_all + 1) * sizeof(*item));
 	struct str *name = arena_alloc(a, (n_all + 1) * sizeof(*name));
-	struct filters_split split;
 	struct answer answer;
+	bool is_small;
 
 	if (index_query(v, &none, a, &answer, e) < 0)
 		return -1;
-	if (answer.total * n_all <= FILTERS_EXACT_CELLS_MAX && n_all <= QUERY_FACETS_MAX) {
-		if (filters_split(v, q, a, &split, e) < 0)
-			return -1;
-		take_facets(q, split.item, split.n, a);
-		return 0;
-	}
 	for (size_t i = 0; i < n_all; i++)
 		if ((info[i].distinct > 1 || info[i].present < answer.total) &&
-		    !column_name(info[i].name).is_metric) {
+		    !is_name(&info[i]) && !column_name(info[i].name).is_metric) {
 			name[n] = info[i].name;
 			some[n++] = &info[i];
 		}
-	split.item = arena_alloc(a, (n + 1) * sizeof(*split.item));
-	if (sample(v, q, name, some, n, a, split.item, e) < 0)
+	is_small = answer.total * n <= FILTERS_EXACT_CELLS_MAX && n <= QUERY_FACETS_MAX;
+	if ((is_small ? count_all : sample)(v, q, name, some, n, a, item, e) < 0)
 		return -1;
-	qsort(split.item, n, sizeof(*split.item), by_score);
-	take_facets(q, split.item, n, a);
+	qsort(item, n, sizeof(*item), by_score);
+	take_facets(q, item, n, a);
+	add_measured(v, q, a);
 	return 0;
 }
 

@@ -245,7 +245,7 @@ static void splitting_columns_of_many(void **state)
 	struct buf many = { 0 };
 
 	(void)state;
-	choose(FILTERS_EXACT_CELLS_MAX / 5 + 1, &many);
+	choose(FILTERS_EXACT_CELLS_MAX / 2 + 1, &many);
 	assert_true(str_starts(buf_str(&many), STR("tags.even tags.uneven ")));
 	assert_null(strstr(many.data, "tags.same"));
 	buf_release(&many);
