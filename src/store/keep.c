@@ -180,12 +180,15 @@ static int take_id(void *self, const struct db_value *v, size_t n, struct err *e
 }
 
 /* A run is as old as its document says, else as long as it has been here. */
-static int older(struct store_write *w, double days, struct ids *out, struct err *e)
+static int older(struct store_write *w, double days, bool is_archived, struct ids *out,
+		 struct err *e)
 {
-	struct db_value v = db_real(store_now_s() - days * DAY_S);
+	struct db_value v[2] = { db_real(store_now_s() - days * DAY_S),
+				 db_int(is_archived ? INDEX_ARCHIVED : 0) };
 
-	return db_run(w->db, "SELECT id FROM documents WHERE coalesce(ran, received) < $1 ORDER BY id",
-		      &v, 1, take_id, out, e);
+	out->n = 0;
+	return db_run(w->db, "SELECT id FROM documents WHERE coalesce(ran, received) < $1"
+			     " AND (flags & 2) = $2 ORDER BY id", v, 2, take_id, out, e);
 }
 
 static int retain(struct store *s, struct store_write *w, const struct retention *r,
@@ -196,13 +199,14 @@ static int retain(struct store *s, struct store_write *w, const struct retention
 	size_t n_removed = 0, n_archived = 0, n_traces = 0;
 	int rc = 0;
 
+	/* Only what was archived before goes, so that nothing that was in view is gone at once. */
 	if (r->remove_days > 0)
-		rc = older(w, r->remove_days, &old, e);
+		rc = older(w, r->remove_days, true, &old, e);
 	if (!rc)
 		rc = remove_all(s, w, old.id, old.n, &n_removed, e);
 	old.n = 0;
 	if (!rc && r->archive_days > 0)
-		rc = older(w, r->archive_days, &old, e);
+		rc = older(w, r->archive_days, false, &old, e);
 	if (!rc)
 		rc = archive(w, old.id, old.n, true, &n_archived, e);
 	if (!rc && (r->trace_days > 0 || r->trace_bytes > 0))

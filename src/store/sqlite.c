@@ -7,6 +7,7 @@
  */
 #include <assert.h>
 #include <sqlite3.h>
+#include <time.h>
 
 #include "base/arena.h"
 #include "base/map.h"
@@ -14,6 +15,7 @@
 #include "store/db.h"
 
 #define BUSY_MS 30000   /* for another process to finish writing */
+#define BUSY_SHORT 100 /* waits of half a millisecond, then of five */
 #define ROW_VALUES_MAX 64
 
 struct sqlite {
@@ -25,6 +27,18 @@ struct sqlite {
 	size_t n;
 	char *path;
 };
+
+/* SQLite's own waits grow to 100 ms, in which others pass by again and again. */
+static int wait_busy(void *self, int n)
+{
+	struct timespec nap = { 0, n < BUSY_SHORT ? 500000 : 5000000 };
+
+	(void)self;
+	if (n > BUSY_SHORT + BUSY_MS / 5)
+		return 0;
+	nanosleep(&nap, NULL);
+	return 1;
+}
 
 static int fail(struct sqlite *s, struct err *e)
 {
@@ -73,7 +87,7 @@ static int open_(const char *place, bool is_read_only, struct db **out, struct e
 	s->path = mem_text(place);
 	if (sqlite3_open_v2(place, &s->handle, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
 		goto bad;
-	sqlite3_busy_timeout(s->handle, BUSY_MS);
+	sqlite3_busy_handler(s->handle, wait_busy, NULL);
 	sqlite3_extended_result_codes(s->handle, 0);
 	if (!is_read_only &&
 	    sqlite3_exec(s->handle, "PRAGMA journal_mode = WAL", NULL, NULL, NULL) != SQLITE_OK)

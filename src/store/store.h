@@ -169,7 +169,7 @@ int store_backup(struct store *s, const char *path, struct err *e); /* one file,
 int store_restore(const char *url, const char *path, bool is_forced, struct err *e);
 /* Sentences about what is wrong; *n 0: nothing. */
 int store_check(struct store *s, struct arena *a, struct str **finding, size_t *n, struct err *e);
-/* Runs that ran before: archived (hidden, kept), or removed for good with documents and arrays. */
+/* Runs that match: archived (hidden, kept), or removed for good with documents and arrays. */
 int store_archive(struct store *s, const struct filter *f, bool is_archived, size_t *n,
 		  struct err *e);
 int store_remove(struct store *s, const struct filter *f, size_t *n, struct err *e);
@@ -177,4 +177,8 @@ struct retention {
 	double archive_days, remove_days, trace_days;
 	int64_t trace_bytes;
 }; /* 0: none */
+/*
+ * By age (when a run ran, else when it came): older runs are archived, archived ones that are older
+ * removed; files of traces that are older, and the oldest beyond that many bytes, expire.
+ */
 int store_retain(struct store *s, const struct retention *r, struct buf *told, struct err *e);
