@@ -112,7 +112,7 @@ struct facet_value {
 struct facet {
 	struct str column;
 	size_t distinct, missing, others; /* others: rows of values that are not listed */
-	struct facet_value *value; /* most rows first, ties by value; selected ones are always there */
+	struct facet_value *value; /* most rows first, ties by value; selected ones always there */
 	size_t n;
 	bool is_unlisted;
 	bool is_range;             /* only numbers, more than facet_values_max: a histogram too */
