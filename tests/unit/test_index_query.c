@@ -259,29 +259,34 @@ static int compare_counted(const void *x, const void *y)
 	return value_compare(a->value, b->value);
 }
 
+static int compare_values(const void *x, const void *y)
+{
+	return value_compare(*(const struct value *)x, *(const struct value *)y);
+}
+
 /* Every value of the chosen rows with its rows, most rows first. */
 static size_t count_values(const struct world *w, const struct truth *t, const bool *is_in,
 			   struct str column, struct facet_value *out, size_t *missing)
 {
-	size_t n = 0;
+	struct value value[ROWS];
+	size_t n = 0, distinct = 0;
 
 	*missing = 0;
 	for (size_t i = 0; i < t->n; i++) {
-		struct value v = cell_value(&w->row[i], column);
-		size_t k = 0;
+		struct value v = is_in[i] ? cell_value(&w->row[i], column) : (struct value){ 0 };
 
-		if (!is_in[i])
-			continue;
-		*missing += is_missing(v);
-		while (k < n && !value_same(out[k].value, v))
-			k++;
-		if (!is_missing(v) && k == n)
-			out[n++] = (struct facet_value){ v, 0, false };
-		if (!is_missing(v))
-			out[k].count++;
+		*missing += is_in[i] && is_missing(v);
+		if (is_in[i] && !is_missing(v))
+			value[n++] = v;
 	}
-	qsort(out, n, sizeof(*out), compare_counted);
-	return n;
+	qsort(value, n, sizeof(*value), compare_values);
+	for (size_t i = 0; i < n; i++) {
+		if (i == 0 || !value_same(value[i - 1], value[i]))
+			out[distinct++] = (struct facet_value){ value[i], 0, false };
+		out[distinct - 1].count++;
+	}
+	qsort(out, distinct, sizeof(*out), compare_counted);
+	return distinct;
 }
 
 static void check_facet(const struct world *w, const struct truth *t, const struct query *q,
