@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The whole server under load from several threads: uploads, filters, figures, streams and rotated logs at
- * once, stopped while all of that goes on. Run with ThreadSanitizer it looks for races; in every
- * build it holds the server to its counts: what was acknowledged is there, once.
+ * The whole server under load from several threads: uploads, filters, figures, streams and rotated
+ * logs at once, stopped while all of that goes on. Run with ThreadSanitizer it looks for races; in
+ * every build it holds the server to its counts: what was acknowledged is there, once.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -164,8 +164,9 @@ static void everything_at_once(void **state)
 	start(&l, store, log, tokens);
 	for (int i = 0; i < WRITERS + READERS; i++) {
 		thread[i] = (struct thread){ .load = &l, .number = i };
-		assert_int_equal(pthread_create(&thread[i].id, NULL,
-						i < WRITERS ? write_runs : read_runs, &thread[i]), 0);
+		if (pthread_create(&thread[i].id, NULL, i < WRITERS ? write_runs : read_runs,
+				   &thread[i]))
+			fail_msg("a thread cannot be started");
 	}
 	while (atomic_load(&l.writing)) {
 		web_log_reopen(l.web);
