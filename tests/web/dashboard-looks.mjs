@@ -22,12 +22,14 @@ async function looks(page, url) {
 		await page.waitForSelector('.grid-body [role=row]');
 		ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
 			`${width} px, ${scheme}: nothing beside the page`);
-		await accessible(page, `the Runs page, ${scheme}, ${width} px`);
+		if (width === 1440 || (width < 600 && scheme === 'dark'))
+			await accessible(page, `the Runs page, ${scheme}, ${width} px`);
 		await page.screenshot({ path: join(shots, `runs-${scheme}-${width}.png`) });
 		if (width < 600) {
 			await page.click('.panel-button');
 			await page.waitForSelector('dialog[open] .facet');
-			await accessible(page, `the filters in a drawer, ${scheme}`);
+			if (scheme === 'light')
+				await accessible(page, 'the filters in a drawer');
 			await page.screenshot({ path: join(shots, `filters-${scheme}-${width}.png`) });
 		}
 	}
@@ -62,8 +64,11 @@ async function door(browser) {
 	const others = wrong.filter((w) => !w.includes('401'));
 	equal(others, [], 'with nothing but refusals on the way');
 	equal(await it.stop(), 0, 'it ends when told');
-	await page.waitForSelector('.pulse.bad', { timeout: 30000 });
+	await page.click('.tools button:has-text("Presets")');
+	await page.waitForSelector('.pulse.bad', { timeout: 60000 });
 	ok(true, 'a dashboard that is gone is told');
+	await page.waitForSelector('dialog[open] .state.failure');
+	ok(true, 'and so is what it cannot answer');
 	await context.close();
 }
 

@@ -21,6 +21,8 @@ export class ApiError extends Error {
 
 /** Told when the server wants a token; the frame then asks for it. */
 export const LOGIN_WANTED = 'profllm-login-wanted';
+/** Told when nobody answers; what shows the dashboard's health then asks at once. */
+export const NO_ANSWER = 'profllm-no-answer';
 
 async function refusal(answer: Response): Promise<ApiError> {
 	const text = await answer.text().catch(() => '');
@@ -40,6 +42,8 @@ export async function send(path: string, init: RequestInit = {}): Promise<Respon
 	} catch (why) {
 		if (why instanceof DOMException && why.name === 'AbortError')
 			throw why;
+		if (path !== '/api/health')
+			dispatchEvent(new Event(NO_ANSWER));
 		throw new ApiError(0, 'No answer',
 			'The dashboard does not answer. Is the program still running?');
 	}

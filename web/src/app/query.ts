@@ -8,7 +8,7 @@ import {
 import type {
 	Apply, ApplyRequest, Bin, Facet, Health, Option, Options, Row, Statistic,
 } from '../lib/api';
-import { ApiError, get, post } from './api';
+import { ApiError, get, NO_ANSWER, post } from './api';
 import { asked, type And } from './filter';
 import type { Shown } from './state';
 
@@ -49,6 +49,12 @@ export function useHealth(): UseQueryResult<Health> {
 		queryKey: ['health'], queryFn: ({ signal }) => get<Health>('/api/health', signal),
 		refetchInterval: HEALTH_MS, staleTime: 0,
 	});
+	const { refetch } = health;
+	useEffect(() => {
+		const again = (): void => void refetch();
+		addEventListener(NO_ANSWER, again);
+		return () => removeEventListener(NO_ANSWER, again);
+	}, [refetch]);
 	const seen = useRef<number | undefined>(undefined);
 	const version = health.data?.data_version;
 	useEffect(() => {
