@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "store/db.h"
 
+#define SENT_MAX 64     /* what the server says of them must fit into its buffers */
 #define VALUES_MAX 2048 /* parameters of one statement, and columns of one row */
 
 /* Numbers that PostgreSQL gives its types. */
@@ -29,6 +30,8 @@ struct postgres {
 	struct map statements; /* by text: its number */
 	struct arena texts;
 	size_t n;
+	size_t n_sent;         /* statements whose outcome has not been fetched */
+	bool is_stale;         /* some statements may not be known to the server */
 	bool is_read_only;
 };
 
@@ -218,27 +221,41 @@ static struct db_value field(const PGresult *r, int at)
 
 /* ---- statements ---- */
 
+/* The statement's name; *is_new: the server does not know it yet. */
+static void name_of(struct postgres *p, const char *sql, char name[24], bool *is_new)
+{
+	uint64_t at = p->n;
+
+	*is_new = !map_get(&p->statements, str_of(sql), &at);
+	if (*is_new)
+		map_put(&p->statements, arena_str(&p->texts, str_of(sql)), p->n++);
+	snprintf(name, 24, "s%llu", (unsigned long long)at);
+}
+
+static void forget_all(struct postgres *p)
+{
+	PQclear(PQexec(p->connection, "DEALLOCATE ALL"));
+	forget(p);
+	p->is_stale = false;
+}
+
 static int prepare(struct postgres *p, const char *sql, const struct params *params, size_t n,
 		   char name[24], struct err *e)
 {
 	PGresult *r;
-	uint64_t at;
+	bool is_new;
 	int rc = 0;
 
-	if (map_get(&p->statements, str_of(sql), &at)) {
-		snprintf(name, 24, "s%llu", (unsigned long long)at);
+	if (p->n == DB_STATEMENTS_MAX)
+		forget_all(p);
+	name_of(p, sql, name, &is_new);
+	if (!is_new)
 		return 0;
-	}
-	if (p->n == DB_STATEMENTS_MAX) {
-		PQclear(PQexec(p->connection, "DEALLOCATE ALL"));
-		forget(p);
-	}
-	snprintf(name, 24, "s%zu", p->n);
 	r = PQprepare(p->connection, name, sql, (int)n, params->type);
-	if (PQresultStatus(r) != PGRES_COMMAND_OK)
+	if (PQresultStatus(r) != PGRES_COMMAND_OK) {
 		rc = fail(p, r, e);
-	else
-		map_put(&p->statements, arena_str(&p->texts, str_of(sql)), p->n++);
+		p->is_stale = true;
+	}
 	PQclear(r);
 	return rc;
 }
@@ -282,6 +299,60 @@ static int drain(struct postgres *p, db_row *row, void *self, struct err *e)
 	return rc < 0 ? -1 : 0;
 }
 
+/* ---- statements without an answer ---- */
+
+/* Fetches what came of all that was sent; the first error is told. */
+static int settle(struct postgres *p, struct err *e)
+{
+	bool is_over = false;
+	PGresult *r;
+	int rc = 0;
+
+	if (!p->n_sent)
+		return 0;
+	p->n_sent = 0;
+	if (!PQpipelineSync(p->connection))
+		rc = fail(p, NULL, e);
+	/* A NULL stands between the results of two statements; after two the connection is gone. */
+	for (int empty = 0; !is_over && empty < 2 && PQstatus(p->connection) == CONNECTION_OK;) {
+		r = PQgetResult(p->connection);
+		empty = r ? 0 : empty + 1;
+		is_over = r && PQresultStatus(r) == PGRES_PIPELINE_SYNC;
+		if (r && PQresultStatus(r) == PGRES_FATAL_ERROR && !rc)
+			rc = fail(p, r, e);
+		PQclear(r);
+	}
+	if (!rc && (!is_over || !PQexitPipelineMode(p->connection)))
+		rc = fail(p, NULL, e);
+	if (rc) {
+		PQexitPipelineMode(p->connection);
+		p->is_stale = true;
+	}
+	return rc;
+}
+
+static int send_on(struct postgres *p, const char *sql, const struct params *params, size_t n,
+		   struct err *e)
+{
+	char name[24];
+	bool is_new;
+
+	if ((p->n_sent == SENT_MAX || p->n == DB_STATEMENTS_MAX) && settle(p, e) < 0)
+		return -1;
+	if (p->n == DB_STATEMENTS_MAX)
+		forget_all(p);
+	if (!p->n_sent && !PQenterPipelineMode(p->connection))
+		return fail(p, NULL, e);
+	p->n_sent++;
+	name_of(p, sql, name, &is_new);
+	if (is_new && !PQsendPrepare(p->connection, name, sql, (int)n, params->type))
+		return fail(p, NULL, e);
+	if (!PQsendQueryPrepared(p->connection, name, (int)n, params->value, params->length,
+				 params->format, 1))
+		return fail(p, NULL, e);
+	return 0;
+}
+
 /* BEGIN and its like are not prepared: a transaction that failed takes no prepared statement. */
 static bool is_plain(const char *sql, size_t n)
 {
@@ -294,6 +365,13 @@ static int run_once(struct postgres *p, const char *sql, const struct params *pa
 	char name[24];
 	int sent;
 
+	if (p->db.is_inside && n && !row)
+		return send_on(p, sql, params, n, e);
+	/* Whatever went wrong before it, a transaction is ended. */
+	if (settle(p, e) < 0 && strcmp(sql, "ROLLBACK") != 0)
+		return -1;
+	if (p->is_stale && !p->db.is_inside)
+		forget_all(p);
 	if (is_plain(sql, n)) {
 		sent = PQsendQuery(p->connection, sql);
 	} else {
@@ -329,6 +407,8 @@ static int run(struct db *d, const char *sql, const struct db_value *v, size_t n
 	if (rc < 0 && !d->is_inside && PQstatus(p->connection) == CONNECTION_BAD) {
 		PQreset(p->connection);
 		forget(p);
+		p->n_sent = 0;
+		p->is_stale = false;
 		rc = set_up(p, e);
 		if (!rc)
 			rc = run_once(p, sql, params, n, row, self, e);

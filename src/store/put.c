@@ -27,14 +27,35 @@ struct newest {
 	int64_t id, flags;
 };
 
-static int take_newest(void *self, const struct db_value *v, size_t n, struct err *e)
+/* What the store has of a run that comes: the same content, and the newest of the same name. */
+struct known {
+	int64_t same;
+	struct newest newest;
+};
+
+/* id, flags, whether it is the same content */
+static int take_known(void *self, const struct db_value *v, size_t n, struct err *e)
 {
-	struct newest *o = self;
+	struct known *o = self;
 
 	(void)n;
 	(void)e;
-	*o = (struct newest){ db_as_int(v[0]), db_as_int(v[1]) };
-	return 1;
+	if (db_as_int(v[2]))
+		o->same = db_as_int(v[0]);
+	else
+		o->newest = (struct newest){ db_as_int(v[0]), db_as_int(v[1]) };
+	return 0;
+}
+
+static int ask_known(struct store_write *w, const struct read_run *run, struct known *out,
+		     struct err *e)
+{
+	struct db_value v[2] = { db_text(run->hash), db_text(run->run_id) };
+
+	return db_run(w->db, "SELECT id, flags, 1 FROM documents WHERE hash = $1 UNION ALL"
+			     " SELECT id, flags, 0 FROM documents WHERE id ="
+			     " (SELECT max(id) FROM documents WHERE run_id = $2)",
+		      v, 2, take_known, out, e);
 }
 
 static int supersede(struct store_write *w, struct newest old, struct err *e)
@@ -131,8 +152,8 @@ static int put_one(struct store *s, struct store_write *w, const struct read_run
 		   struct str who, int64_t *next, struct arena *a, struct put_result *out,
 		   struct err *e)
 {
-	struct db_value hash = db_text(run->hash), name = db_text(run->run_id);
-	struct newest old = { 0 };
+	struct known known = { 0 };
+	struct newest old;
 	size_t n_left_out = 0;
 
 	*out = (struct put_result){ .outcome = PUT_NEW };
@@ -142,15 +163,14 @@ static int put_one(struct store *s, struct store_write *w, const struct read_run
 						  STORE_RUN_ID_BYTES_MAX));
 		return 0;
 	}
-	if (db_integer(w->db, "SELECT id FROM documents WHERE hash = $1", &hash, 1, 0, &out->id, e) < 0)
+	if (ask_known(w, run, &known, e) < 0)
 		return -1;
-	if (out->id) {
+	if (known.same) {
+		out->id = known.same;
 		out->outcome = PUT_DUPLICATE;
 		return 0;
 	}
-	if (db_run(w->db, "SELECT id, flags FROM documents WHERE run_id = $1 ORDER BY id DESC LIMIT 1",
-		   &name, 1, take_newest, &old, e) < 0)
-		return -1;
+	old = known.newest;
 	if (old.id && supersede(w, old, e) < 0)
 		return -1;
 	out->id = (*next)++;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_store_threads.c - many at once: two stores on one database, as two processes have it, threads
- * on each that put, read, annotate and refresh, while one works off a job; on both databases.
+ * on each that put, read, annotate and refresh; on both databases. And a PostgreSQL server that cuts
+ * connections.
  */
+#include <postgresql/libpq-fe.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -138,11 +140,92 @@ static void test_made_by_several(void **state)
 	arena_release(&a);
 }
 
+/* ---- a server that cuts connections ---- */
+
+static void cut_all(PGconn *c)
+{
+	PGresult *r = PQexec(c, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+				" WHERE datname = current_database() AND pid <> pg_backend_pid()");
+
+	assert_int_equal(PQresultStatus(r), PGRES_TUPLES_OK);
+	PQclear(r);
+}
+
+struct cut_off {
+	struct store *store;
+	atomic_bool is_over;
+	int n_kept, n_lost, n_tries;
+};
+
+/* Goes on whatever happens; what was lost is put again, as who uploads would. */
+static void *put_on(void *self)
+{
+	struct cut_off *w = self;
+
+	while (!atomic_load(&w->is_over)) {
+		struct arena a = { 0 };
+		struct read_run *run = make_runs(&a, "cut", 3 * w->n_kept, 3);
+		struct put_result out[3];
+
+		w->n_tries++;
+		if (store_put(w->store, run, 3, STR(""), &a, out, NULL) == 0)
+			w->n_kept++;
+		else
+			w->n_lost++;
+		arena_release(&a);
+	}
+	return NULL;
+}
+
+static void connections_cut(const char *url)
+{
+	struct cut_off w = { 0 };
+	struct arena a = { 0 };
+	struct str *finding;
+	pthread_t thread;
+	PGconn *c;
+	size_t n;
+
+	if (!str_starts(str_of(url), STR("postgres")))
+		return;
+	c = PQconnectdb(url);
+	w.store = open_store(url, false);
+	must(store_refresh(w.store, e));
+	assert_int_equal(store_find(w.store, STR("none")), 0);
+	cut_all(c); /* between two questions nobody notices */
+	assert_int_equal(store_find(w.store, STR("none")), 0);
+	must(store_put(w.store, make_runs(&a, "x", 0, 1), 1, STR(""), &a, &(struct put_result){ 0 }, e));
+	assert_int_equal(pthread_create(&thread, NULL, put_on, &w), 0);
+	for (int i = 0; i < 10; i++) {
+		nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
+		cut_all(c);
+	}
+	nanosleep(&(struct timespec){ 0, 50000000 }, NULL);
+	atomic_store(&w.is_over, true);
+	pthread_join(thread, NULL);
+	assert_true(w.n_kept > 0);
+	/* A commit whose answer was lost is found by the next attempt: three for each that was kept. */
+	must(store_refresh(w.store, e));
+	assert_in_range(shown(w.store, 0, false), 3 * (size_t)w.n_kept + 1, 3 * (size_t)w.n_kept + 4);
+	must(store_check(w.store, &a, &finding, &n, e));
+	assert_int_equal(n, 0);
+	store_close(w.store);
+	PQfinish(c);
+	arena_release(&a);
+}
+
+static void test_connections_cut(void **state)
+{
+	(void)state;
+	with_stores(connections_cut);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_many_at_once),
 		cmocka_unit_test(test_made_by_several),
+		cmocka_unit_test(test_connections_cut),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
