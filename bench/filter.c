@@ -200,7 +200,7 @@ static int build(struct scene *s, struct err *e)
 		size_t n = left < RUNS_BATCH ? left : RUNS_BATCH;
 		int64_t start;
 
-		runs_next(s->runs, n);
+		runs_more(s->runs, n);
 		start = clock_mono_ns();
 		if (index_add_all(s->index, s->runs->row, n, e) < 0)
 			return -1;

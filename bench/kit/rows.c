@@ -4,7 +4,7 @@
  * column that a condition may name, the best plan that was found (matching rows into a temporary
  * table, then a grouping each). Facets have no own conditions left out, statistics no percentiles.
  */
-#include <libpq-fe.h>
+#include <postgresql/libpq-fe.h>
 #include <math.h>
 #include <sqlite3.h>
 #include <unistd.h>
@@ -136,7 +136,7 @@ static int load(struct rows *r, size_t n_rows, struct rows_result *out)
 		size_t left = n_rows - r->runs->made, n = left < INSERT_ROWS ? left : INSERT_ROWS;
 		int64_t start;
 
-		runs_next(r->runs, n);
+		runs_more(r->runs, n);
 		if (r->runs->made == n) {
 			create(r, r->runs->row, &sql);
 			rc = run(r, &sql);

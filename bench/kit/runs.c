@@ -131,7 +131,7 @@ static void fill_row(struct runs *r, struct row *row, size_t nth)
 	row->n = RUNS_COLUMNS;
 }
 
-void runs_next(struct runs *r, size_t n)
+void runs_more(struct runs *r, size_t n)
 {
 	arena_release(&r->batch);
 	for (size_t i = 0; i < n; i++) {

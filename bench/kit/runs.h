@@ -48,7 +48,7 @@ struct runs {
 
 void runs_begin(struct runs *r);
 /* The next n (at most RUNS_BATCH) in r->row, ids from 1. */
-void runs_next(struct runs *r, size_t n);
+void runs_more(struct runs *r, size_t n);
 void runs_release(struct runs *r);
 
 /* One question: a filter, a page of 25 columns by time, 30 facets, 6 statistics. */
