@@ -251,8 +251,8 @@ static void tell_entry(struct ingest *g, const struct entry *entry, const struct
 	struct ingest_run *run = arena_alloc(a, (entry->file.n + 1) * sizeof(*run));
 
 	for (size_t i = 0; i < entry->file.n; i++)
-		run[i] = (struct ingest_run){ entry->file.run[i].run_id, result[i].reason, result[i].id,
-					      (int)result[i].outcome };
+		run[i] = (struct ingest_run){ entry->file.run[i].run_id, result[i].reason,
+					      result[i].id, (int)result[i].outcome };
 	ingest_tell(g, entry->path, run, entry->file.n, entry->file.note, entry->file.n_notes);
 }
 
@@ -300,7 +300,8 @@ static int keep(struct ingest *g, const char *path, struct buf *bytes, bool is_f
 
 	*entry = (struct entry){ .bytes = *bytes };
 	*bytes = (struct buf){ 0 };
-	if (read_document(str_of(path), buf_str(&entry->bytes), &b->arena, &entry->file, &why) < 0) {
+	if (read_document(str_of(path), buf_str(&entry->bytes), &b->arena, &entry->file,
+			  &why) < 0) {
 		buf_release(&entry->bytes);
 		if (ingest_flush(g, e) < 0) /* files are told in their order */
 			return -1;

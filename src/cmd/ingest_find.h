@@ -2,10 +2,11 @@
 /*
  * cmd/ingest_find.h - which files of a folder hold results.
  *
- * By name: .json, .jsonl and .ndjson, also packed (.gz, .zst). Left out is what stands beside results
- * and says nothing more: files of names that tools give to other things (servers.json, warmup.json, a
- * search's own account), runs of a sweep whose summary.json is there, .pytorch.json beside its result,
- * and the folder X.d of a document X.json. A file that is named itself is always taken.
+ * By name: .json, .jsonl and .ndjson, also packed (.gz, .zst). Left out is what stands beside
+ * results and says nothing more: files of names that tools give to other things (servers.json,
+ * warmup.json, a search's own account), runs of a sweep whose summary.json is there,
+ * .pytorch.json beside its result, and the folder X.d of a document X.json. A file that is named
+ * itself is always taken.
  */
 #pragma once
 #include <stdbool.h>

@@ -2,9 +2,9 @@
 /*
  * ingest_watch.c - see ingest.h: folders by inotify.
  *
- * A folder is watched before its files are looked at, so that none falls between. A file counts when
- * whoever wrote it has closed it or has renamed it to its name. A file that cannot be read yet and
- * was changed a moment ago is still being written: it comes again when it is closed.
+ * A folder is watched before its files are looked at, so that none falls between. A file counts
+ * when whoever wrote it has closed it or has renamed it to its name. A file that cannot be read yet
+ * and was changed a moment ago is still being written: it comes again when it is closed.
  */
 #include "cmd/ingest.h"
 
@@ -12,9 +12,9 @@
 #include <poll.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -30,7 +30,7 @@ struct watch {
 	int fd;
 	char **folder;      /* by watch descriptor; NULL: gone */
 	size_t cap;
-	struct found_files late; /* that could not be read, perhaps because they are being written */
+	struct found_files late; /* not to be read, perhaps because they are being written */
 	struct map taken;        /* files of folders by path, to their number in state */
 	uint64_t *state;         /* that they were taken in */
 	size_t n_states, cap_states;
@@ -87,7 +87,8 @@ static void late_forget(struct watch *w, const char *path)
 static int add_folder(void *self, const char *path, struct err *e)
 {
 	struct watch *w = self;
-	int wd = inotify_add_watch(w->fd, path, IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_ONLYDIR);
+	const uint32_t events = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_ONLYDIR;
+	int wd = inotify_add_watch(w->fd, path, events);
 
 	if (wd < 0 && errno == ENOENT)
 		return 0; /* gone meanwhile */
@@ -110,7 +111,7 @@ static bool is_young(const char *path)
 {
 	struct stat st;
 
-	return stat(path, &st) == 0 && time(NULL) - st.st_mtime < YOUNG_S;
+	return stat(path, &st) == 0 && clock_real_ns() / 1000000000 - st.st_mtime < YOUNG_S;
 }
 
 /* Whether it is whole: nobody asks the store about half a file. */

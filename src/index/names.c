@@ -81,12 +81,12 @@ static struct str quantity(struct str name)
 {
 	for (;;) {
 		const char *dot = memrchr(name.p, '.', name.n);
-		struct str last = dot ? (struct str){ dot + 1, name.n - (size_t)(dot + 1 - name.p) } :
-			name;
+		size_t before = dot ? (size_t)(dot - name.p) : 0;
+		struct str last = { name.p + before + !!dot, name.n - before - !!dot };
 
 		if (!dot || !is_stat(last))
 			return last;
-		name.n = (size_t)(dot - name.p);
+		name.n = before;
 	}
 }
 

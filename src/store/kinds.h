@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store/kinds.h - kinds of files: how each is told, and which columns it gives. Private to the reader.
+ * store/kinds.h - kinds of files: how each is told, and which columns it gives. Private to the
+ * reader.
  *
- * A kind is a row: a sign in the JSON and a function that fills cells. The same thing has one column
- * whatever file it came from; docs/reference/columns.md lists them. To add a kind: a row in kinds.c,
- * its function, a case in tests/unit/test_store_read.c, a row in that page.
+ * A kind is a row: a sign in the JSON and a function that fills cells. The same thing has one
+ * column whatever file it came from; docs/reference/columns.md lists them. To add a kind: a row
+ * in kinds.c, its function, a case in tests/unit/test_store_read.c, a row in that page.
  */
 #pragma once
 #include "base/err.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinds_nightly.c - see kinds.h: a record of vLLM's benchmark_results.json, whose keys are the heads of
- * the tables that people read.
+ * kinds_nightly.c - see kinds.h: a record of vLLM's benchmark_results.json, whose keys are the
+ * heads of the tables that people read.
  */
 #include <math.h>
 #include <string.h>

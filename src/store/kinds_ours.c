@@ -202,7 +202,7 @@ static void put_roles(struct reading *r, const struct json_value *list)
 	}
 }
 
-/* Options but for those that name files or differ by nature: they tell runs apart that are alike. */
+/* But for those that name files or differ by nature, which tell runs apart that are alike. */
 void put_options(struct reading *r, const struct json_value *options)
 {
 	static const char *const aside[] = {

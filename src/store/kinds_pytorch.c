@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinds_pytorch.c - see kinds.h: the list of records that SAVE_TO_PYTORCH_BENCHMARK_FORMAT leaves, one
- * run told as a record per metric.
+ * kinds_pytorch.c - see kinds.h: the list of records that SAVE_TO_PYTORCH_BENCHMARK_FORMAT
+ * leaves, one run told as a record per metric.
  */
 #include <math.h>
 #include <string.h>

@@ -248,7 +248,7 @@ static bool is_same_run(struct json_slice first, struct json_slice v)
 static int add_records(struct reader *x, struct json_slice list, struct err *e)
 {
 	struct json_iter it = json_iter(list);
-	struct json_slice first = { 0 }, v;
+	struct json_slice first = { 0 }, all = { .kind = JSON_ARRAY }, v;
 	struct buf text = { 0 };
 	struct str key;
 	int more, rc = 0;
@@ -257,8 +257,8 @@ static int add_records(struct reader *x, struct json_slice list, struct err *e)
 		more = json_each(&it, &key, &v);
 		if (text.len && (more <= 0 || !is_same_run(first, v))) {
 			buf_add_char(&text, ']');
-			rc = add_run(x, (struct json_slice){ JSON_ARRAY,
-							     arena_str(x->arena, buf_str(&text)) }, e);
+			all.raw = arena_str(x->arena, buf_str(&text));
+			rc = add_run(x, all, e);
 			buf_reset(&text);
 		}
 		if (more <= 0)

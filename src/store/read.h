@@ -4,8 +4,8 @@
  *
  * Kinds (store/kinds.h has a row of each): documents and suites of `profllm run`, results of
  * `bench serve`, throughput, latency and startup (ours and vLLM's), .pytorch.json, the
- * benchmark_results.json of vLLM's nightlies, a sweep's summary, and JSON lines of any of them. A kind
- * is told by what is in the file, never by its name.
+ * benchmark_results.json of vLLM's nightlies, a sweep's summary, and JSON lines of any of them. A
+ * kind is told by what is in the file, never by its name.
  *
  * Hostile bytes: at most INGEST_BYTES_MAX, JSON_DEPTH_MAX deep, INGEST_CELLS_MAX cells a run,
  * INGEST_RUNS_MAX runs a file; invalid UTF-8, a NaN where a number must be, a wrong type of a key
@@ -28,9 +28,9 @@
 
 struct read_run {
 	struct row row;        /* id 0 */
-	struct str run_id;     /* the document's own; else made of its content: "sha256:" and 16 digits */
+	struct str run_id;     /* the document's own; else of its content: "sha256:", 16 digits */
 	struct str kind;       /* "profllm", "serve", "throughput" ... */
-	struct str hash;       /* SHA-256 of the run's canonical document, arrays included, in hex */
+	struct str hash;       /* SHA-256 of its canonical document, arrays included, in hex */
 	struct str document;   /* its JSON without per-request arrays */
 	struct str arrays;     /* {"ttfts": [...], ...}: per-request arrays; empty: none */
 	double timestamp_s;    /* when it ran; NAN: not told */
@@ -44,10 +44,10 @@ struct read_file {
 };
 
 /*
- * name (may be empty) is what the file was called: for suite names and sides of a sweep's folders. Bytes
- * packed by gzip or zstd are unpacked, to INGEST_BYTES_MAX at most. Texts of out lie in a or are
- * borrowed from bytes. ERR_RUN: it is JSON, but nothing that is known; other errors: what is
- * wrong with it, and where.
+ * name (may be empty) is what the file was called: for suite names and sides of a sweep's folders.
+ * Bytes packed by gzip or zstd are unpacked, to INGEST_BYTES_MAX at most. Texts of out lie in a or
+ * are borrowed from bytes. ERR_RUN: it is JSON, but nothing that is known; other errors: what
+ * is wrong with it, and where.
  */
 int read_document(struct str name, struct str bytes, struct arena *a, struct read_file *out,
 		  struct err *e);

@@ -32,7 +32,8 @@ for my $url (@stores) {
 	is($r->{status}, 0, "$kind: three runs") or diag($r->{err});
 	$r = run(args => ['export', @store, '--columns', $columns, '--sort', 'request_throughput']);
 	is($r->{out}, join("\r\n", $columns, "exp_a,1.5,\"'=1+1\",true,null,inf",
-		"exp_c,2,\"'-plain\",true,null,inf", "exp_b,10,\"two\nlines, \"\"quoted\"\"\",true,null,inf", ''),
+		"exp_c,2,\"'-plain\",true,null,inf",
+		"exp_b,10,\"two\nlines, \"\"quoted\"\"\",true,null,inf", ''),
 		"$kind: CSV, with formulas guarded");
 	$r = run(args => ['export', @store, '--format', 'jsonl', '--columns',
 		'run_id,tags.extra', '--sort=-run_id',
@@ -41,7 +42,8 @@ for my $url (@stores) {
 		[{ run_id => 'exp_c', 'tags.extra' => 'x' }, { run_id => 'exp_a' }],
 		"$kind: JSON lines of those that a filter leaves");
 	$r = run(args => ['export', @store, qw(--limit 2 --output out.csv)]);
-	is(scalar(() = slurp('out.csv') =~ /^"?exp_|,exp_/mg), 2, "$kind: a file of every column") or diag($r->{err});
+	is(scalar(() = slurp('out.csv') =~ /^"?exp_|,exp_/mg), 2, "$kind: a file of every column")
+		or diag($r->{err});
 
 	# ---- backup, restore, convert ----
 
@@ -55,8 +57,9 @@ for my $url (@stores) {
 		{ status => 0, out => ['2 runs removed'] });
 	$r = run(args => ['export', @store, '--columns', 'run_id']);
 	is($r->{out}, "run_id\r\nexp_c\r\n", "$kind: they are gone");
-	check_run("$kind: a store that holds something is not replaced", run(args => ['restore', 'runs.backup',
-		@store]), { status => 2, err => 'profllm restore: *is not empty*; --force does it' });
+	check_run("$kind: a store that holds something is not replaced",
+		run(args => ['restore', 'runs.backup', @store]),
+		{ status => 2, err => 'profllm restore: *is not empty*; --force does it' });
 	check_run("$kind: unless it is forced", run(args => ['restore', 'runs.backup', '--force', @store]),
 		{ status => 0 });
 	$r = run(args => ['export', @store, qw(--columns run_id --sort run_id)]);
@@ -72,7 +75,8 @@ for my $url (@stores) {
 	# ---- archive, retain ----
 
 	check_run("$kind: archive", run(args => ['store', 'archive', '--filter',
-		'{"column": "run_id", "in": ["exp_a"]}', @store]), { status => 0, out => ['1 run archived'] });
+		'{"column": "run_id", "in": ["exp_a"]}', @store]),
+		{ status => 0, out => ['1 run archived'] });
 	is(run(args => ['export', @store, qw(--columns run_id --sort run_id)])->{out},
 		"run_id\r\nexp_b\r\nexp_c\r\n", "$kind: not usually shown");
 	is(run(args => ['export', @store, qw(--columns run_id --shown archived)])->{out},

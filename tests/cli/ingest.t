@@ -152,8 +152,8 @@ run(args => [qw(run --config run.yaml --output made/suite.json --progress none)]
 	my $r = ingest('results', '--store', $store);
 	my $cells = cells($store);
 
-	is_deeply($r->{order}, [map { "new results/grid/SERVE--max_num_seqs=$_-BENCH--num_prompts=2/summary.json" }
-		16, 4], 'a sweep: the summary of each combination');
+	is_deeply($r->{order}, [map { "new results/grid/SERVE--max_num_seqs=$_-BENCH--num_prompts=2/"
+		. 'summary.json' } 16, 4], 'a sweep: the summary of each combination');
 	is(scalar keys %$cells, 4, 'with a run for each repeat');
 	is_deeply([sort map { join ' ', @$_{qw(suite server.max_num_seqs benchmark.num_prompts repeat)} }
 		values %$cells], ['grid 16 2 0', 'grid 16 2 1', 'grid 4 2 0', 'grid 4 2 1'],
@@ -224,7 +224,8 @@ SKIP: {
 	close $f;
 	cmp_ok(-s 'bomb.json.gz', '<', 1 << 20, 'little that is much');
 	$r = ingest('bomb.json.gz', '--store', $store);
-	like($r->{of}{'bomb.json.gz'}{runs}[0]{reason}, qr/^it unpacks to more than \d+ bytes$/, 'is refused');
+	like($r->{of}{'bomb.json.gz'}{runs}[0]{reason}, qr/^it unpacks to more than \d+ bytes$/,
+		'is refused');
 }
 
 # ---- traces ----
@@ -234,11 +235,14 @@ SKIP: {
 
 	spew('rank0.json', '{"traceEvents": []}');
 	check_run('a trace with its run', run(args => ['ingest', 'mixed/a.json', '--trace', 'rank0.json',
-		'--traces-dir', 'traces', '--store', $store]), { status => 0, out => ['new*', 'trace 1 of run 1: rank0.json'] });
+		'--traces-dir', 'traces', '--store', $store]),
+		{ status => 0, out => ['new*', 'trace 1 of run 1: rank0.json'] });
 	check_run('a trace for a run that is there', run(args => [qw(ingest --trace rank0.json --run exp_a
-		--traces-dir traces --store), $store]), { status => 0, out => ['trace * of run 1: rank0.json'] });
+		--traces-dir traces --store), $store]),
+		{ status => 0, out => ['trace * of run 1: rank0.json'] });
 	check_run('a trace for nobody', run(args => [qw(ingest --trace rank0.json --run nobody
-		--traces-dir traces --store), $store]), { status => 2, err => "profllm ingest: --run: no run is called 'nobody'" });
+		--traces-dir traces --store), $store]),
+		{ status => 2, err => "profllm ingest: --run: no run is called 'nobody'" });
 }
 
 # ---- watching ----
@@ -249,7 +253,10 @@ SKIP: {
 	make_path('watched/old');
 	spew('watched/old/a.json', document('exp_1', 1));
 	my $run = begin(args => ['ingest', 'watched', '--watch', '--store', $store]);
-	my $said = sub { my ($what) = @_; wait_for($what, sub { (slurp($run->{out_path}) // "") =~ /\Q$what\E/ }) };
+	my $said = sub {
+		my ($what) = @_;
+		wait_for($what, sub { (slurp($run->{out_path}) // '') =~ /\Q$what\E/ });
+	};
 
 	$said->('new        watched/old/a.json');
 	wait_for('watching', sub { (slurp($run->{err_path}) // "") =~ /Watching/ });
@@ -271,8 +278,8 @@ SKIP: {
 	kill 'TERM', $run->{pid};
 	my $r = finish($run);
 	is($r->{status}, 0, 'watching ends by a signal');
-	is((() = $r->{out} =~ /^(new|conflict|duplicate) /mg), 5, 'each file was taken once, when it was whole')
-		or diag($r->{out});
+	is((() = $r->{out} =~ /^(new|conflict|duplicate) /mg), 5,
+		'each file was taken once, when it was whole') or diag($r->{out});
 	unlike($r->{out}, qr/^invalid/m, 'half a file is no mistake');
 	is_deeply([sort keys %{cells($store)}], [map { "exp_$_" } 1 .. 4], 'all of them are there');
 }
@@ -316,7 +323,8 @@ my @mistakes = (
 	['--trace: nowhere is no file', qw(--trace nowhere)],
 	['--watch needs a folder, and excludes --trace', qw(--watch mixed --trace token)],
 	['*expected a URL that begins with*', qw(mixed --server ftp://x)],
-	['token file token2: its first line is empty', qw(mixed --server http://127.0.0.1:9 --token-file token2)],
+	['token file token2: its first line is empty',
+		qw(mixed --server http://127.0.0.1:9 --token-file token2)],
 );
 spew('token2', "\n");
 for (@mistakes) {

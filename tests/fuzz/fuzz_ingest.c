@@ -2,8 +2,8 @@
 /*
  * fuzz_ingest.c - store/read.h: whatever bytes come, a sentence or runs that hold together.
  *
- * Each run has its names once, in the form that is promised, valid texts and no NaN; what it keeps as
- * its document and its arrays is JSON.
+ * Each run has its names once, in the form that is promised, valid texts and no NaN; what it keeps
+ * as its document and its arrays is JSON.
  */
 #include <math.h>
 #include <stdint.h>
@@ -44,7 +44,8 @@ static void check_kept(const struct read_run *run, struct arena *a)
 
 	CHECK(json_parse(a, run->document, &v, NULL) == 0);
 	if (run->arrays.n)
-		CHECK(json_parse(a, run->arrays, &v, NULL) == 0 && v->kind == JSON_OBJECT && v->count);
+		CHECK(json_parse(a, run->arrays, &v, NULL) == 0 && v->kind == JSON_OBJECT &&
+		      v->count);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
