@@ -90,7 +90,7 @@ static int read_marks(const struct web_request *r, struct json_value **out, stru
 }
 
 static int asked_analysis(const struct web_request *r, struct web_answer *a, analyse_fn *answer,
-			bool has_marks, struct err *e)
+			  bool has_marks, struct err *e)
 {
 	struct analyse_request q = { .view = r->view, .body = r->body, .arena = r->arena };
 	struct json_value *set = NULL;

@@ -7,7 +7,7 @@
 /* ---- errors ---- */
 
 int asked_wrong(struct web_answer *a, struct err *e, struct arena *arena, const char *pointer,
-	      const char *expected)
+		const char *expected)
 {
 	a->pointer = str_of(arena_printf(arena, "%s", pointer));
 	return err_set(e, ERR_USAGE, "%s: expected %s", *pointer ? pointer : "the body", expected);
@@ -262,7 +262,7 @@ static int refuse_unknown(struct reader *r, struct str name, unsigned members)
 }
 
 int asked_read(const struct json_value *body, unsigned members, struct arena *arena,
-	     struct web_answer *a, struct ask *out, struct err *e)
+	       struct web_answer *a, struct ask *out, struct err *e)
 {
 	struct reader r = { arena, a, out, e };
 	struct query *q = &out->query;
@@ -382,8 +382,8 @@ static int value_of_param(struct reader *r, const struct member *m, struct str t
 	return 0;
 }
 
-int asked_of_params(const struct web_request *r, struct web_answer *a, unsigned members,
-		  struct arena *arena, const struct json_value **out, struct err *e)
+static int of_params(const struct web_request *r, struct web_answer *a, unsigned members,
+		     struct arena *arena, const struct json_value **out, struct err *e)
 {
 	struct json_value *body = arena_alloc(arena, sizeof(*body));
 	struct reader reader = { .arena = arena, .answer = a, .err = e };
@@ -407,10 +407,10 @@ int asked_of_params(const struct web_request *r, struct web_answer *a, unsigned 
 }
 
 int asked_body(const struct web_request *r, struct web_answer *a, unsigned members,
-	     struct arena *arena, const struct json_value **out, struct err *e)
+	       struct arena *arena, const struct json_value **out, struct err *e)
 {
 	if (strcmp(r->method, "GET") == 0 || strcmp(r->method, "HEAD") == 0)
-		return asked_of_params(r, a, members, arena, out, e);
+		return of_params(r, a, members, arena, out, e);
 	*out = r->body;
 	return 0;
 }
@@ -418,7 +418,7 @@ int asked_body(const struct web_request *r, struct web_answer *a, unsigned membe
 /* ---- single members, and what a path names ---- */
 
 int asked_object(const struct web_request *r, struct web_answer *a, const char *members,
-	       struct err *e)
+		 struct err *e)
 {
 	if (!r->body || r->body->kind != JSON_OBJECT)
 		return asked_wrong(a, e, r->arena, "", "a JSON object");
@@ -435,7 +435,7 @@ int asked_object(const struct web_request *r, struct web_answer *a, const char *
 }
 
 int asked_text(const struct web_request *r, struct web_answer *a, const char *name, size_t max,
-	     bool is_needed, struct str *out, struct err *e)
+	       bool is_needed, struct str *out, struct err *e)
 {
 	const struct json_value *v = json_get(r->body, name);
 
@@ -444,19 +444,19 @@ int asked_text(const struct web_request *r, struct web_answer *a, const char *na
 	if (!v || v->kind != JSON_STRING || v->text.n > max || (is_needed && !v->text.n) ||
 	    memchr(v->text.p, 0, v->text.n))
 		return asked_wrong(a, e, r->arena, arena_printf(r->arena, "/%s", name),
-				 arena_printf(r->arena, "a text of %d to %zu bytes", is_needed,
+				   arena_printf(r->arena, "a text of %d to %zu bytes", is_needed,
 					      max));
 	*out = v->text;
 	return 0;
 }
 
 int asked_number(const struct web_request *r, struct web_answer *a, const char *what, int64_t *id,
-	       struct err *e)
+		 struct err *e)
 {
 	if (str_to_i64(r->id[0], id) && *id > 0)
 		return 0;
 	return asked_refuse(a, 404, e, "there is no %s \"%.*s\"", what,
-			  (int)(r->id[0].n < 100 ? r->id[0].n : 100), r->id[0].p);
+			    (int)(r->id[0].n < 100 ? r->id[0].n : 100), r->id[0].p);
 }
 
 int asked_run(const struct web_request *r, struct web_answer *a, int64_t *id, struct err *e)
@@ -471,5 +471,5 @@ int asked_run(const struct web_request *r, struct web_answer *a, int64_t *id, st
 	if (*id)
 		return 0;
 	return asked_refuse(a, 404, e, "there is no run \"%.*s\"",
-			  (int)(r->id[0].n < 100 ? r->id[0].n : 100), r->id[0].p);
+			    (int)(r->id[0].n < 100 ? r->id[0].n : 100), r->id[0].p);
 }

@@ -32,21 +32,18 @@ struct ask {
 	struct str format;       /* empty: not told */
 };
 
-/* The question of a GET, as the object that a POST would have sent. */
-int asked_of_params(const struct web_request *r, struct web_answer *a, unsigned members,
-		  struct arena *arena, const struct json_value **out, struct err *e);
-/* body of any request: that of POST, or asked_of_params. */
+/* The body of a POST; of a GET its parameters, as the object that a POST would have sent. */
 int asked_body(const struct web_request *r, struct web_answer *a, unsigned members,
-	     struct arena *arena, const struct json_value **out, struct err *e);
+	       struct arena *arena, const struct json_value **out, struct err *e);
 /* What is read lies in arena or is borrowed from body. */
 int asked_read(const struct json_value *body, unsigned members, struct arena *arena,
-	     struct web_answer *a, struct ask *out, struct err *e);
+	       struct web_answer *a, struct ask *out, struct err *e);
 
 /* ---- for all who read requests ---- */
 
 /* -1 with "POINTER: expected ..." */
 int asked_wrong(struct web_answer *a, struct err *e, struct arena *arena, const char *pointer,
-	      const char *expected);
+		const char *expected);
 /* -1, told with this status; the sentence is the format's. */
 __attribute__((format(printf, 4, 5)))
 int asked_refuse(struct web_answer *a, unsigned status, struct err *e, const char *fmt, ...);
@@ -54,12 +51,12 @@ int asked_refuse(struct web_answer *a, unsigned status, struct err *e, const cha
 int asked_failed(struct web_answer *a, struct arena *arena, struct err *e);
 /* A member that must be a text of 1 to max bytes; when it may be missing, *out stays. */
 int asked_text(const struct web_request *r, struct web_answer *a, const char *name, size_t max,
-	     bool is_needed, struct str *out, struct err *e);
+	       bool is_needed, struct str *out, struct err *e);
 /* The number in the path; 404 when it is none. */
 int asked_number(const struct web_request *r, struct web_answer *a, const char *what, int64_t *id,
-	       struct err *e);
+		 struct err *e);
 /* The run that {id} of the path means, by number or run_id; 404 when there is none. */
 int asked_run(const struct web_request *r, struct web_answer *a, int64_t *id, struct err *e);
 /* The body must be an object of no other members than these (blank-separated). */
 int asked_object(const struct web_request *r, struct web_answer *a, const char *members,
-	       struct err *e);
+		 struct err *e);

@@ -209,7 +209,7 @@ static int check_rows(struct export *x, struct web_answer *a, struct err *e)
 		return 0;
 	a->pointer = STR("/limit");
 	return asked_refuse(a, 413, e, "%zu runs match, at most %d go into one file (EXPORT_ROWS_MAX); "
-			  "expected a narrower filter or a limit", answer.total, EXPORT_ROWS_MAX);
+			    "expected a narrower filter or a limit", answer.total, EXPORT_ROWS_MAX);
 }
 
 static int export(const struct web_request *r, struct web_answer *a, struct err *e)

@@ -173,7 +173,7 @@ static int read_preset(const struct web_request *r, struct web_answer *a, bool i
 		return 0;
 	a->pointer = STR("/body");
 	return asked_refuse(a, 413, e, "/body: expected at most %u bytes (PRESET_BODY_BYTES_MAX)",
-			  PRESET_BODY_BYTES_MAX);
+			    PRESET_BODY_BYTES_MAX);
 }
 
 /* What the store refuses here is a name that is taken. */
