@@ -76,7 +76,8 @@ const struct opt_set *cmd_store_convert_options(void)
 	return &convert_set;
 }
 
-const char *keep_place(const struct keep_opts *o, struct arena *a)
+/* The user's own store, which --store names otherwise. */
+static const char *keep_place(const struct keep_opts *o, struct arena *a)
 {
 	const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
 

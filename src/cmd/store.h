@@ -12,7 +12,5 @@ struct keep_opts {
 	struct opt_real archive_days, remove_days, trace_days, trace_gb;
 };
 
-/* The user's own store, which --store names otherwise. */
-const char *keep_place(const struct keep_opts *o, struct arena *a);
 int keep_open(const struct keep_opts *o, bool is_read_only, bool has_index, struct store **out,
 	      struct err *e);

@@ -78,13 +78,6 @@ static struct known_name *know(struct cells *c, struct str name)
 	return &c->name[at];
 }
 
-bool cells_has(struct cells *c, struct str name)
-{
-	uint64_t at;
-
-	return map_get(&c->names, name, &at) && c->name[at].run == c->run;
-}
-
 /* ---- values ---- */
 
 static struct str cut_text(struct str s)

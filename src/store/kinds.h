@@ -25,16 +25,13 @@ struct reading {
 
 struct kind {
 	const char *name;       /* the column "source" */
-	const char *about;      /* for errors: "a document of profllm run" */
 	bool is_list;           /* the file's list is one run, not a run per element */
 	bool (*is)(const struct json_value *v);
 	/* -1: what the run rests on has a wrong type. */
 	int (*put)(struct reading *r, const struct json_value *v, struct err *e);
 };
 
-extern const struct kind kinds[];
-extern const size_t kind_count;
-/* NULL: none. */
+/* The row that a file's JSON, or an element of its list, belongs to; NULL: none. */
 const struct kind *kind_of(const struct json_value *v);
 
 /* ---- the kinds, file by file ---- */
@@ -73,7 +70,6 @@ void put_trust(struct reading *r, const struct json_value *verdict,
 /* "client_lag_ms": {...} and its like: what the client added. false: it is no such key. */
 bool put_budget(struct reading *r, struct str key, const struct json_value *v);
 void put_system(struct reading *r, const struct json_value *system);
-void put_hardware(struct reading *r, const struct json_value *info);
 
 /*
  * A parameter of unknown origin (--metadata, a sweep's combination, arguments of a PyTorch record):

@@ -74,28 +74,6 @@ static bool is_list(const struct json_value *v)
 	return v && v->kind == JSON_ARRAY;
 }
 
-void put_system(struct reading *r, const struct json_value *system)
-{
-	const struct json_value *gpus = json_get(system, "gpus");
-	const struct json_value *processes = json_get(system, "processes");
-
-	for (size_t i = 0; system && system->kind == JSON_OBJECT && i < system->count; i++) {
-		struct str key = system->key[i];
-
-		if (!str_is(key, "gpus") && !str_is(key, "processes") && !str_is(key, "hardware_info"))
-			cells_put_json(r->cells, "system", key, &system->item[i]);
-	}
-	if (is_list(gpus)) {
-		join_spans(r, "system.gpu", gpus, JOIN_MEAN);
-		join(r, "system.gpu", gpus, STR("energy_j"), STR(""), JOIN_SUM);
-	}
-	if (is_list(processes)) {
-		join_spans(r, "system.processes", processes, JOIN_SUM);
-		join(r, "system.processes", processes, STR("cpu_s"), STR(""), JOIN_SUM);
-	}
-	put_hardware(r, json_get(system, "hardware_info"));
-}
-
 /* The first GPU stands for all: a machine with different ones has "hardware.gpus_differ". */
 static void put_gpus(struct reading *r, const struct json_value *gpus)
 {
@@ -127,7 +105,7 @@ static void put_gpus(struct reading *r, const struct json_value *gpus)
 	}
 }
 
-void put_hardware(struct reading *r, const struct json_value *info)
+static void put_hardware(struct reading *r, const struct json_value *info)
 {
 	for (size_t i = 0; info && info->kind == JSON_OBJECT && i < info->count; i++) {
 		struct str key = info->key[i];
@@ -138,4 +116,26 @@ void put_hardware(struct reading *r, const struct json_value *info)
 		else
 			cells_put_json(r->cells, "hardware", key, v);
 	}
+}
+
+void put_system(struct reading *r, const struct json_value *system)
+{
+	const struct json_value *gpus = json_get(system, "gpus");
+	const struct json_value *processes = json_get(system, "processes");
+
+	for (size_t i = 0; system && system->kind == JSON_OBJECT && i < system->count; i++) {
+		struct str key = system->key[i];
+
+		if (!str_is(key, "gpus") && !str_is(key, "processes") && !str_is(key, "hardware_info"))
+			cells_put_json(r->cells, "system", key, &system->item[i]);
+	}
+	if (is_list(gpus)) {
+		join_spans(r, "system.gpu", gpus, JOIN_MEAN);
+		join(r, "system.gpu", gpus, STR("energy_j"), STR(""), JOIN_SUM);
+	}
+	if (is_list(processes)) {
+		join_spans(r, "system.processes", processes, JOIN_SUM);
+		join(r, "system.processes", processes, STR("cpu_s"), STR(""), JOIN_SUM);
+	}
+	put_hardware(r, json_get(system, "hardware_info"));
 }

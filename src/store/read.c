@@ -377,16 +377,11 @@ bool read_is_packed(struct str bytes)
 	return codec_of(bytes) != CODEC_NONE;
 }
 
-int read_unpack(struct str bytes, struct buf *out, struct err *e)
-{
-	return codec_unpack_file(codec_of(bytes), bytes, INGEST_BYTES_MAX, out, e);
-}
-
 /* Unpacked into the arena, because the runs borrow from it. */
 static int unpack(struct str *bytes, struct arena *a, struct err *e)
 {
 	struct buf plain = { 0 };
-	int rc = read_unpack(*bytes, &plain, e);
+	int rc = codec_unpack_file(codec_of(*bytes), *bytes, INGEST_BYTES_MAX, &plain, e);
 
 	if (rc == 0)
 		*bytes = arena_str(a, buf_str(&plain));

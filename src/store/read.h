@@ -14,7 +14,6 @@
  */
 #pragma once
 #include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
 #include "index/row.h"
 
@@ -54,5 +53,3 @@ int read_document(struct str name, struct str bytes, struct arena *a, struct rea
 
 /* Whether gzip or zstd has packed them. */
 bool read_is_packed(struct str bytes);
-/* Unpacks such bytes. */
-int read_unpack(struct str bytes, struct buf *out, struct err *e);
