@@ -1,0 +1,136 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: Apache-2.0
+# Questions over many runs, asked of a dashboard whose runs are known: where a level changed, whether
+# it became worse, what differs between groups, how many GPUs a load needs; and marks on trends.
+use strict;
+use warnings;
+use lib do { require FindBin; $FindBin::Bin };
+use Cli;
+use Dash;
+use Test::More;
+
+use constant { COMMITS => 24, STEP => 16 };
+
+my $d = start_dashboard();
+my $metric = 'output_throughput';
+
+sub question {
+	my ($what, $body) = @_;
+	my $r = ask($d, POST => "/api/$what", json_text($body));
+
+	is($r->{status}, 200, $what) or diag($r->{content});
+	return $r->{json};
+}
+
+sub near { my ($a, $b) = @_; return defined $a && abs($a - $b) <= 1e-9 * abs $b }
+
+sub median {
+	my @x = sort { $a <=> $b } @_;
+	return ($x[$#x / 2] + $x[@x / 2]) / 2;
+}
+
+is_deeply(question('analysis/trends', { metric => $metric })->{series}, [], 'a store without runs');
+
+# Three runs a commit, on two machines; from one commit on both are a tenth slower.
+my (@doc, %value);
+for my $c (0 .. COMMITS - 1) {
+	for my $gpu ('A', 'B') {
+		for my $i (0 .. 2) {
+			my $v = ($gpu eq 'A' ? 100 : 300) * ($c < STEP ? 1 : 0.9) * (1 + 0.004 * (($c + $i) % 3 - 1));
+
+			push @{$value{$gpu}[$c]}, $v;
+			push @doc, { schema_version => 1, run_id => "$gpu-$c-$i", status => 'completed',
+				timestamp => sprintf('2026-01-%02dT%02d:00:00Z', $c + 1, $i),
+				config => { name => 'n', mode => 'serve', server => { model => 'm' },
+					benchmark => { request_rate => 'inf' }, tags => { machine => $gpu } },
+				provenance => { engine_commit => sprintf 'c%07d', $c },
+				results => { $metric => $v, median_ttft_ms => 1000 / $v } };
+		}
+	}
+}
+my $sent = ask($d, POST => '/api/upload/raw?name=runs.jsonl', join "\n", map { json_text($_) } @doc);
+is(scalar(grep { $_->{outcome} eq 'new' } @{$sent->{json}{results}}), scalar @doc, 'all runs are new');
+
+# ---- trends, marks ----
+
+my $asked = { metric => $metric, series => ['tags.machine'] };
+my $trends = question('analysis/trends', $asked);
+is($trends->{axis}, 'commit', 'by commits where there are any');
+is_deeply([sort map { $_->{name} } @{$trends->{series}}], ['A', 'B'], 'a series for each machine');
+for my $s (@{$trends->{series}}) {
+	my @point = @{$s->{points}};
+
+	is(scalar @point, COMMITS, "$s->{name}: a point a commit");
+	is(scalar(grep { near($point[$_]{value}, median(@{$value{$s->{name}}[$_]})) } 0 .. $#point), COMMITS,
+		'... whose value is the median of its runs');
+	is_deeply([map { [@{$_}{qw(index commit verdict)}] } @{$s->{changes}}],
+		[[STEP, sprintf('c%07d', STEP), 'worse']], '... and one change, at the step');
+	ok(near($s->{changes}[0]{effect}, -0.1), '... of a tenth');
+}
+my $mark = ask($d, POST => '/api/analysis/marks', json_text({ series => $trends->{series}[0]{id},
+	at => $trends->{series}[0]{changes}[0]{commit}, kind => 'expected', text => 'a safer default' }));
+is($mark->{status}, 201, 'a mark');
+$trends = question('analysis/trends', $asked);
+is_deeply([map { $_->{changes}[0]{mark}{text} } @{$trends->{series}}], ['a safer default', undef],
+	'... is on the change of its series alone');
+is(ask($d, DELETE => "/api/analysis/marks/$mark->{json}{id}")->{status}, 200, '... and is taken away');
+ok(!question('analysis/trends', $asked)->{series}[0]{changes}[0]{is_marked}, '... for good');
+is(scalar @{question('analysis/trends', { %$asked, effect => 0.2 })->{series}[0]{changes}}, 0,
+	'a least effect above the step');
+
+# ---- regressions, groups ----
+
+my $judged = question('analysis/regression', { metrics => [$metric, 'median_ttft_ms'],
+	series => ['tags.machine'], baseline => { last => COMMITS - STEP } });
+is_deeply([map { $_->{verdict} } @{$judged->{items}}], [('regression') x 4], 'both metrics are worse');
+ok(near($judged->{items}[0]{effect}, -0.1), '... by a tenth');
+$judged = question('analysis/regression', { metric => $metric, series => ['tags.machine'],
+	baseline => { last => 4 }, filter => { column => 'provenance.engine_commit',
+		in => [map { sprintf 'c%07d', $_ } 0 .. STEP - 1] } });
+is_deeply([map { $_->{verdict} } @{$judged->{items}}], [('no evidence of change') x 2], 'before: no change');
+
+sub machine { return { column => 'tags.machine', in => [$_[0]] } }
+my $compared = question('data/compare', { groups => [map { { name => "on $_", filter => machine($_) } }
+	'A', 'B'], metrics => [$metric] });
+is_deeply([map { $_->{column} } @{$compared->{parameters}}], ['tags.machine', 'provenance.engine_commit'],
+	'what differs between groups comes before what differs within them');
+my $delta = $compared->{metrics}[0]{deltas}[0];
+is($delta->{verdict}, 'better', 'three times as fast');
+ok($delta->{interval}[0] < 2 && $delta->{interval}[1] > 2, '... within the interval');
+$compared = question('data/compare', { groups => [{ ids => ['A-0-0', 'A-0-1', 'A-0-2'] },
+	{ ids => ['B-0-0', 'B-0-1', 'B-0-2'] }], metrics => [$metric] });
+is($compared->{metrics}[0]{deltas}[0]{verdict}, 'not enough data', 'three runs a side say nothing');
+is($compared->{metrics}[0]{deltas}[0]{p_adjusted}, undef, '... and have no p');
+my $impact = question('analysis/impact', { metric => $metric });
+is($impact->{parameters}[0]{column}, 'tags.machine', 'the machine matters');
+ok($impact->{parameters}[0]{share} > 0.95, '... most of all');
+
+# ---- capacity ----
+
+my @load = map { json_text({ date => "20260201-00000$_->[0]", model_id => 'c', request_rate => $_->[0],
+	request_throughput => $_->[0] + 0, p99_ttft_ms => $_->[1], tensor_parallel_size => 2,
+	completed => 100, failed => 0 }) } [2, 100], [4, 300], [8, 700];
+is(ask($d, POST => '/api/upload/raw', join "\n", @load)->{status}, 201, 'three loads');
+my $capacity = question('analysis/capacity', { rate => 20, slo => [{ column => 'p99_ttft_ms', max => 500 }] });
+my ($c) = @{$capacity->{configurations}};
+is_deeply([@{$c->{rate_per_server}}{qw(value low high)}, $c->{servers}, $c->{gpus}{value}], [6, 4, 8, 4, 8],
+	'half way between the loads: six a second, four servers of two GPUs');
+
+# ---- wrong questions ----
+
+for my $wrong (
+	['analysis/trends', { metric => 7 }, '/metric'],
+	['analysis/trends', { metric => $metric, filter => { and => 1 } }, '/filter/and'],
+	['analysis/regression', { metric => $metric, baseline => { ids => ['nobody'] } }, '/baseline/ids/0'],
+	['analysis/scaling', { metric => $metric }, '/by'],
+	['analysis/capacity', { rate => -1, slo => [] }, '/rate'],
+	['analysis/parallel', { columns => [] }, '/columns'],
+	['data/compare', { groups => [{ ids => [0] }] }, '/groups/0/ids/0'],
+) {
+	my ($what, $body, $pointer) = @$wrong;
+	my $r = ask($d, POST => "/api/$what", json_text($body));
+
+	is_deeply([$r->{status}, $r->{json}{pointer}], [400, $pointer], "$what: $pointer")
+		or diag($r->{content});
+}
+done_testing();
