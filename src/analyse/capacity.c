@@ -97,7 +97,7 @@ static int read_slo(struct capacity *c, struct err *e)
 }
 
 static const char *const configuration_default[] = {
-	"server.model", "hardware.gpu", "server.tensor_parallel_size",
+	"server.model", "hardware.gpu", "server.gpu", "server.tensor_parallel_size",
 	"server.pipeline_parallel_size", "server.data_parallel_size", "server.quantization",
 	"server.dtype", "server.kv_cache_dtype", "server.max_num_seqs",
 	"server.max_num_batched_tokens", "server.gpu_memory_utilization",

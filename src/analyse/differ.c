@@ -5,14 +5,13 @@
 static bool is_parameter(struct str column)
 {
 	static const char *const aside[] = {
-		"run_id", "timestamp", "date", "ended_s", "experiment_duration_s", "repeat",
-		"config_hash", "warnings",
+		"run_id", "repeat", "config_hash", "warnings",
 	};
 
 	for (size_t i = 0; i < sizeof(aside) / sizeof(*aside); i++)
 		if (str_is(column, aside[i]))
 			return false;
-	return !column_name(column).is_metric;
+	return !column_name(column).is_outcome;
 }
 
 enum differs { DIFFERS_NOT, DIFFERS_WITHIN, DIFFERS_BETWEEN };

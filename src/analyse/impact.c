@@ -227,7 +227,7 @@ static bool is_parameter(struct str column)
 	for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++)
 		if (str_is(c.group, groups[i]))
 			return false;
-	return !c.is_metric && !str_ends(column, STR(".port")) && !str_ends(column, STR(".host"));
+	return !c.is_outcome && !str_ends(column, STR(".port")) && !str_ends(column, STR(".host"));
 }
 
 static int choose(struct impact *m, struct str **column, size_t *n, struct err *e)

@@ -92,7 +92,7 @@ int parts_whole(const struct json_value *object, const char *pointer, const char
 }
 
 const char *const parts_series_default[] = {
-	"mode", "server.model", "hardware.gpu", "hardware.gpus", "environment.driver",
+	"mode", "server.model", "hardware.gpu", "hardware.gpus", "server.gpu", "environment.driver",
 	"server.tensor_parallel_size", "server.pipeline_parallel_size", "server.data_parallel_size",
 	"server.quantization", "server.dtype", "benchmark.backend", "benchmark.dataset_name",
 	"benchmark.num_prompts", "benchmark.random_input_len", "benchmark.random_output_len",

@@ -137,17 +137,23 @@ static bool by_schema(const char *path, struct str name, struct column_name *c)
 	return true;
 }
 
+static bool is_time(struct str name)
+{
+	return str_is(name, "timestamp") || str_is(name, "date") || str_ends(name, STR("_s"));
+}
+
 static void plain(struct str name, struct column_name *c)
 {
 	for (size_t i = 0; i < COUNT(run_column); i++)
 		if (str_is(name, run_column[i])) {
 			c->group = STR("run");
+			c->is_outcome = is_time(name);
 			if (str_ends(name, STR("_s")))
 				c->unit = "s";
 			return;
 		}
 	c->group = STR("metric");
-	c->is_metric = true;
+	c->is_metric = c->is_outcome = true;
 	for (size_t i = 0; i < COUNT(metric); i++)
 		if (str_is(name, metric[i].name)) {
 			c->unit = metric[i].unit;
@@ -174,6 +180,7 @@ struct column_name column_name(struct str name)
 	for (size_t i = 0; i < COUNT(measured); i++) {
 		if (!str_is(c.group, measured[i].group))
 			continue;
+		c.is_outcome = true;
 		if (str_ends(rest, STR(".n")))
 			return c;
 		by_ending(rest, &c);

@@ -15,6 +15,7 @@ struct column_name {
 	const char *unit;  /* "" when there is none */
 	int better;        /* 1: higher, -1: lower, 0: neither */
 	bool is_metric;    /* something that was measured, whatever its group */
+	bool is_outcome;   /* nothing that somebody chose: a metric, a count, when and how long */
 };
 
 /* group is borrowed from name or static. */

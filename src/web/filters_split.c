@@ -27,7 +27,7 @@ static double weight_of(const struct column_info *c, size_t distinct, size_t row
 {
 	bool is_named = c->has_text && distinct > NAMES_MIN && distinct * 2 > rows;
 
-	return is_named || column_name(c->name).is_metric ? MEASURED_WEIGHT : 1;
+	return is_named || column_name(c->name).is_outcome ? MEASURED_WEIGHT : 1;
 }
 
 static double score_of(const struct column_info *c, const struct facet *f, struct arena *a)
@@ -205,7 +205,7 @@ int filters_auto_facets(const struct index_view *v, struct query *q, struct aren
 		return -1;
 	for (size_t i = 0; i < n_all; i++)
 		if ((info[i].distinct > 1 || info[i].present < answer.total) &&
-		    !is_name(&info[i]) && !column_name(info[i].name).is_metric) {
+		    !is_name(&info[i]) && !column_name(info[i].name).is_outcome) {
 			name[n] = info[i].name;
 			some[n++] = &info[i];
 		}

@@ -69,6 +69,25 @@ static void names(void **state)
 	}
 }
 
+/* What nobody chose is not offered as a parameter. */
+static void outcomes(void **state)
+{
+	static const char *const outcome[] = {
+		"median_ttft_ms", "trust.client_lag_ms.n", "client.new_connections", "timestamp",
+		"system.server.running.n", "steady_state.requests", "experiment_duration_s",
+	};
+	static const char *const choice[] = {
+		"server.gpu", "prefill.max_num_seqs", "benchmark.max_concurrency", "hardware.gpu",
+		"environment.driver", "tags.team", "provenance.engine_commit", "suite", "mode",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(outcome) / sizeof(*outcome); i++)
+		assert_true(column_name(str_of(outcome[i])).is_outcome);
+	for (size_t i = 0; i < sizeof(choice) / sizeof(*choice); i++)
+		assert_false(column_name(str_of(choice[i])).is_outcome);
+}
+
 /* A name is a slice: what stands behind it is not looked at. */
 static void slices(void **state)
 {
@@ -81,7 +100,8 @@ static void slices(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(names), cmocka_unit_test(slices) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(names),
+		cmocka_unit_test(outcomes), cmocka_unit_test(slices) };
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests_name("index_names", tests, NULL, NULL);
