@@ -73,6 +73,9 @@ void exchange_add_header(struct exchange *x, const char *name, const char *value
 {
 	struct web_request r = { .arena = &x->arena };
 
+	for (const struct web_header *h = x->answer.header; h; h = h->next)
+		if (strcmp(h->name, name) == 0 && strcmp(h->value, value) == 0)
+			return;
 	web_set_header(&r, &x->answer, name, value);
 }
 

@@ -293,7 +293,8 @@ static void add_headers(struct exchange *x, struct MHD_Response *r)
 	/* Popups may be spoken to: a trace is handed to its viewer. */
 	MHD_add_response_header(r, "Cross-Origin-Opener-Policy", "same-origin-allow-popups");
 	MHD_add_response_header(r, "Cross-Origin-Resource-Policy", "same-origin");
-	if (atomic_load(&x->web->is_stopping) || x->is_discarding)
+	if (atomic_load(&x->web->is_stopping) ||
+	    (x->is_discarding && (x->head.length.p || x->head.is_chunked)))
 		MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
 }
 

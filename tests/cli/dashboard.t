@@ -12,7 +12,7 @@ use IO::Socket::INET;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-# raw(dashboard, text): the whole answer to what is sent as it is.
+# raw(dashboard, text): everything that comes back for what is sent as it is, to the connection's end.
 sub raw {
 	my ($d, $text) = @_;
 	my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $d->{port}) or die "$!";
@@ -20,7 +20,6 @@ sub raw {
 
 	print $s $text;
 	$s->flush;
-	shutdown $s, 1;
 	1 while sysread $s, $answer, 65536, length $answer;
 	return $answer;
 }
@@ -81,6 +80,7 @@ is(ask($d, 'GET', '/runs')->{content}, $page->{content}, 'a view is the same pag
 is(ask($d, 'GET', '/charts/a%20b')->{status}, 200, 'however deep');
 is(ask($d, 'GET', '/no-such.js')->{status}, 404, 'a file is not');
 my ($asset) = $page->{content} =~ m{(/assets/[^"]+\.js)};
+unlike(get($d, '/', 'Host: localhost', 'Accept-Encoding: gzip'), qr/Vary.*Vary/s, 'each header is sent once');
 SKIP: {
 	skip 'this build has no pages', 3 unless $asset;
 	$r = ask($d, 'GET', $asset);
@@ -89,6 +89,11 @@ SKIP: {
 	is(ask($d, 'GET', $asset, undef, 'Accept-Encoding' => 'gzip')->{headers}{'content-encoding'},
 		'gzip', 'and comes packed');
 }
+# Two requests on one connection: a page, a mistake.
+is(scalar(() = raw($d, "GET /runs HTTP/1.1\r\nHost: localhost\r\n\r\n"
+	. "GET /api/none HTTP/1.1\r\nHost: localhost\r\n\r\n"
+	. "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n") =~ /HTTP\/1.1 \d/g), 3,
+	'connections are kept');
 my $head = raw($d, "HEAD /api/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
 like($head, qr/^HTTP\/1.1 200 .*Content-Length: [1-9].*\r\n\r\n\z/s, 'HEAD has everything but the body');
 
