@@ -36,7 +36,8 @@ my (@doc, %value);
 for my $c (0 .. COMMITS - 1) {
 	for my $gpu ('A', 'B') {
 		for my $i (0 .. 2) {
-			my $v = ($gpu eq 'A' ? 100 : 300) * ($c < STEP ? 1 : 0.9) * (1 + 0.004 * (($c + $i) % 3 - 1));
+			my $level = ($gpu eq 'A' ? 100 : 300) * ($c < STEP ? 1 : 0.9);
+			my $v = $level * (1 + 0.004 * (($c + $i) % 3 - 1));
 
 			push @{$value{$gpu}[$c]}, $v;
 			push @doc, { schema_version => 1, run_id => "$gpu-$c-$i", status => 'completed',
@@ -111,7 +112,8 @@ my @load = map { json_text({ date => "20260201-00000$_->[0]", model_id => 'c', r
 	request_throughput => $_->[0] + 0, p99_ttft_ms => $_->[1], tensor_parallel_size => 2,
 	completed => 100, failed => 0 }) } [2, 100], [4, 300], [8, 700];
 is(ask($d, POST => '/api/upload/raw', join "\n", @load)->{status}, 201, 'three loads');
-my $capacity = question('analysis/capacity', { rate => 20, slo => [{ column => 'p99_ttft_ms', max => 500 }] });
+my $capacity = question('analysis/capacity', { rate => 20,
+	slo => [{ column => 'p99_ttft_ms', max => 500 }] });
 my ($c) = @{$capacity->{configurations}};
 is_deeply([@{$c->{rate_per_server}}{qw(value low high)}, $c->{servers}, $c->{gpus}{value}], [6, 4, 8, 4, 8],
 	'half way between the loads: six a second, four servers of two GPUs');
