@@ -320,19 +320,22 @@ static void put_shape(struct json_writer *w, const struct json_value *shape, boo
 	json_end_object(w);
 }
 
-/* {"content": {TYPE: {"schema": ...}}} of a shape or of a media type. */
+/* {"content": {TYPE: {"schema": ...}}} of a shape or of media types. */
 static void put_content(struct json_writer *w, struct str type, const char *media)
 {
+	bool is_media = api_is_media(type);
+
 	json_key(w, "content");
 	json_begin_object(w);
-	if (api_is_media(type))
-		json_key_str(w, type);
-	else
-		json_key(w, media);
-	json_begin_object(w);
-	json_key(w, "schema");
-	put_schema(w, api_is_media(type) ? STR("any") : type);
-	json_end_object(w);
+	do {
+		struct str one = is_media ? api_alternative(&type) : str_of(media);
+
+		json_key_str(w, one);
+		json_begin_object(w);
+		json_key(w, "schema");
+		put_schema(w, is_media ? STR("any") : type);
+		json_end_object(w);
+	} while (is_media && type.n);
 	json_end_object(w);
 }
 

@@ -40,7 +40,7 @@ static int marks(const struct web_request *r, struct web_answer *a, struct err *
 
 static int mark_add(const struct web_request *r, struct web_answer *a, struct err *e)
 {
-	struct change_mark m = { .text = STR(""), .who = r->who };
+	struct change_mark m = { .text = STR("") };
 	int64_t id;
 
 	if (asked_object(r, a, "series at kind text who", e) < 0 ||
@@ -48,7 +48,7 @@ static int mark_add(const struct web_request *r, struct web_answer *a, struct er
 	    asked_text(r, a, "at", MARK_BYTES_MAX, true, &m.at, e) < 0 ||
 	    asked_text(r, a, "kind", MARK_BYTES_MAX, true, &m.kind, e) < 0 ||
 	    asked_text(r, a, "text", MARK_BYTES_MAX, false, &m.text, e) < 0 ||
-	    asked_text(r, a, "who", MARK_BYTES_MAX, false, &m.who, e) < 0)
+	    asked_who(r, a, &m.who, e) < 0)
 		return -1;
 	if (!str_is(m.kind, "expected") && !str_is(m.kind, "seen"))
 		return asked_wrong(a, e, r->arena, "/kind", "expected or seen");

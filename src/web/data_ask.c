@@ -450,6 +450,16 @@ int asked_text(const struct web_request *r, struct web_answer *a, const char *na
 	return 0;
 }
 
+int asked_who(const struct web_request *r, struct web_answer *a, struct str *out, struct err *e)
+{
+	struct str given = r->who;
+
+	if (asked_text(r, a, "who", ASK_WHO_BYTES_MAX, false, &given, e) < 0)
+		return -1;
+	*out = str_is(r->who, "local") ? given : r->who;
+	return 0;
+}
+
 int asked_number(const struct web_request *r, struct web_answer *a, const char *what, int64_t *id,
 		 struct err *e)
 {

@@ -17,6 +17,7 @@
 #define ASK_FACET_VALUES_MAX 1000
 #define ASK_BINS_DEFAULT 24
 #define ASK_BINS_MAX 1000
+#define ASK_WHO_BYTES_MAX 200
 
 /* Which members a route knows. */
 enum asked_member {
@@ -52,6 +53,8 @@ int asked_failed(struct web_answer *a, struct arena *arena, struct err *e);
 /* A member that must be a text of 1 to max bytes; when it may be missing, *out stays. */
 int asked_text(const struct web_request *r, struct web_answer *a, const char *name, size_t max,
 	       bool is_needed, struct str *out, struct err *e);
+/* Member "who", where no token says whose request it is. */
+int asked_who(const struct web_request *r, struct web_answer *a, struct str *out, struct err *e);
 /* The number in the path; 404 when it is none. */
 int asked_number(const struct web_request *r, struct web_answer *a, const char *what, int64_t *id,
 		 struct err *e);

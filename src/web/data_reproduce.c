@@ -59,25 +59,34 @@ static void add_option(struct buf *line, const char *dashes, struct str name)
 	add_word(line, (struct str){ option, n });
 }
 
-/* The words of a list that was kept as its JSON: false, it is none of plain values. */
+/* A text as it is, a list as a word for each element, anything else as its JSON. */
+static void add_json(struct buf *line, const struct json_value *v)
+{
+	struct buf word = { 0 };
+	struct json_writer w = json_writer(&word);
+
+	if (v->kind == JSON_ARRAY) {
+		for (size_t i = 0; i < v->count; i++)
+			add_json(line, &v->item[i]);
+		return;
+	}
+	w.is_raw_utf8 = true;
+	if (v->kind == JSON_STRING)
+		buf_add_str(&word, v->text);
+	else
+		json_put_value(&w, v);
+	add_word(line, buf_str(&word));
+	buf_release(&word);
+}
+
+/* The words of a list that was kept as its JSON; false: it is none. */
 static bool add_list(struct buf *line, struct str text, struct arena *a)
 {
 	struct json_value *v;
-	struct buf word = { 0 };
 
 	if (!str_starts(text, STR("[")) || json_parse(a, text, &v, NULL) < 0)
 		return false;
-	for (size_t i = 0; i < v->count; i++) {
-		struct json_writer w = json_writer(&word);
-
-		buf_reset(&word);
-		if (v->item[i].kind == JSON_STRING)
-			buf_add_str(&word, v->item[i].text);
-		else
-			json_put_value(&w, &v->item[i]);
-		add_word(line, buf_str(&word));
-	}
-	buf_release(&word);
+	add_json(line, v);
 	return true;
 }
 
@@ -146,6 +155,41 @@ static void add_engine_args(struct buf *line, const struct row *r, struct arena 
 
 /* ---- a benchmark's options ---- */
 
+/* Options of one dataset, which others leave at their defaults; longer beginnings first. */
+static const struct { const char *start, *dataset; } families[] = {
+	{ "random_mm_", "random-mm" }, { "random_batch_", "random-rerank" },
+	{ "random_", "random" }, { "sonnet_", "sonnet" }, { "spec_bench_", "spec_bench" },
+	{ "speed_bench_", "speed_bench" }, { "timed_trace_", "timed_trace" },
+	{ "prefix_repetition_", "prefix_repetition" }, { "blazedit_", "hf" }, { "asr_", "hf" },
+	{ "hf_", "hf" }, { "custom_", "custom" }, { "sharegpt_", "sharegpt" },
+};
+
+static bool is_of_other_dataset(struct str name, struct str dataset)
+{
+	for (size_t i = 0; dataset.n && i < sizeof(families) / sizeof(*families); i++)
+		if (str_starts(name, str_of(families[i].start)))
+			return !str_starts(dataset, str_of(families[i].dataset));
+	return false;
+}
+
+/* Every option as our own results have them. */
+static void add_given_options(struct buf *line, const struct json_value *options)
+{
+	struct str dataset = json_text(json_get(options, "dataset_name"), STR(""));
+
+	for (size_t i = 0; i < options->count; i++) {
+		const struct json_value *v = &options->item[i];
+		struct str name = options->key[i];
+
+		if (v->kind == JSON_NULL || v->kind == JSON_FALSE || str_is(name, "model") ||
+		    is_of_other_dataset(name, dataset))
+			continue;
+		add_option(line, "--", name);
+		if (v->kind != JSON_TRUE)
+			add_json(line, v);
+	}
+}
+
 static void add_load_options(struct buf *line, const struct row *r, struct arena *a)
 {
 	struct str prefix = STR("benchmark.");
@@ -157,7 +201,10 @@ static void add_load_options(struct buf *line, const struct row *r, struct arena
 		if (!str_starts(name, prefix) || v.kind == VALUE_NULL ||
 		    (v.kind == VALUE_BOOL && !v.is_true))
 			continue;
-		add_option(line, "--", (struct str){ name.p + prefix.n, name.n - prefix.n });
+		name = (struct str){ name.p + prefix.n, name.n - prefix.n };
+		if (str_is(name, "model"))
+			continue;
+		add_option(line, "--", name);
 		if (v.kind != VALUE_BOOL)
 			add_value(line, v, a);
 	}
@@ -169,8 +216,10 @@ static void put_line(struct json_writer *w, struct buf *line)
 	buf_reset(line);
 }
 
-static void put_from_cells(struct json_writer *w, const struct row *r, struct arena *a)
+static void put_from_cells(struct json_writer *w, const struct row *r,
+			   const struct json_value *document, struct arena *a)
 {
+	const struct json_value *options = json_get(json_get(document, "profllm"), "options");
 	struct value model = run_cell(r, "server.model"), mode = run_cell(r, "mode");
 	bool is_serve = mode.kind != VALUE_TEXT || str_is(mode.text, "serve");
 	struct buf line = { 0 };
@@ -189,7 +238,10 @@ static void put_from_cells(struct json_writer *w, const struct row *r, struct ar
 	}
 	if (!is_serve)
 		add_engine_args(&line, r, a);
-	add_load_options(&line, r, a);
+	if (options && options->kind == JSON_OBJECT)
+		add_given_options(&line, options);
+	else
+		add_load_options(&line, r, a);
 	put_line(w, &line);
 	buf_release(&line);
 }
@@ -219,6 +271,6 @@ void run_put_reproduce(struct json_writer *w, const struct row *r,
 	if (given && given->kind == JSON_OBJECT && given->count)
 		put_given(w, given);
 	else
-		put_from_cells(w, r, a);
+		put_from_cells(w, r, document, a);
 	json_end_array(w);
 }

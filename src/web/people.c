@@ -3,16 +3,15 @@
 #include "web/data_ask.h"
 
 #define REMARK_BYTES_MAX 16384
-#define WHO_BYTES_MAX 200
 
 static int annotation_add(const struct web_request *r, struct web_answer *a, struct err *e)
 {
-	struct str text, who = r->who;
+	struct str text, who;
 	int64_t run, id;
 
 	if (asked_run(r, a, &run, e) < 0 || asked_object(r, a, "text who", e) < 0 ||
 	    asked_text(r, a, "text", REMARK_BYTES_MAX, true, &text, e) < 0 ||
-	    asked_text(r, a, "who", WHO_BYTES_MAX, false, &who, e) < 0 ||
+	    asked_who(r, a, &who, e) < 0 ||
 	    store_annotate(r->store, run, text, who, &id, e) < 0)
 		return -1;
 	a->status = 201;
@@ -37,12 +36,12 @@ static int annotation_drop(const struct web_request *r, struct web_answer *a, st
 
 static int exclude(const struct web_request *r, struct web_answer *a, struct err *e)
 {
-	struct str reason, who = r->who;
+	struct str reason, who;
 	int64_t run;
 
 	if (asked_run(r, a, &run, e) < 0 || asked_object(r, a, "reason who", e) < 0 ||
 	    asked_text(r, a, "reason", REMARK_BYTES_MAX, true, &reason, e) < 0 ||
-	    asked_text(r, a, "who", WHO_BYTES_MAX, false, &who, e) < 0)
+	    asked_who(r, a, &who, e) < 0)
 		return -1;
 	return store_exclude(r->store, run, reason, who, e);
 }

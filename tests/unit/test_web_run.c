@@ -111,6 +111,14 @@ static const struct { const char *cells, *document, *lines; } repeated[] = {
 	  "profllm run --config - --output results.json <<'EOF'\n"
 	  "{\n  \"server\": {\n    \"model\": \"m\"\n  }\n}\nEOF\n" },
 	{ "{}", "{}", "profllm bench serve\n" },
+	{ "{\"server.model\": \"m\", \"benchmark.threads\": 9}",
+	  "{\"profllm\": {\"options\": {\"model\": \"m\", \"seed\": 0, \"dataset_name\": \"random\","
+	  " \"random_input_len\": 8, \"sonnet_input_len\": 9, \"random_mm_x\": 1, \"n\": null,"
+	  " \"goodput\": [\"ttft:100\", \"itl:5\"], \"extra_body\": {\"a b\": [1, true]},"
+	  " \"ignore_eos\": true, \"no_stream\": false, \"request_rate\": \"inf\"}}}",
+	  "vllm serve m\nprofllm bench serve --model m --seed 0 --dataset-name random "
+	  "--random-input-len 8 --goodput ttft:100 itl:5 --extra-body '{\"a b\": [1, true]}' "
+	  "--ignore-eos --request-rate inf\n" },
 };
 
 static void reproduce(void **state)

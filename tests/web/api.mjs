@@ -205,7 +205,7 @@ async function filters(ids) {
 	await ask('GET', '/api/data/summary');
 	await ask('POST', '/api/data/summary', { filter, statistics: ['p99_ttft_ms'] });
 	await ask('GET', '/api/export/csv?limit=3');
-	await ask('POST', '/api/export/csv', { filter, columns: ['run_id'], format: 'csv' });
+	await ask('POST', '/api/export/csv', { filter, columns: ['run_id'], format: 'jsonl' });
 	return ids;
 }
 

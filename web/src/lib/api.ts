@@ -122,14 +122,21 @@ export interface SummaryRequest {
 }
 
 export interface Annotation { id: number; text: string; who: string; at: number }
-export interface AnnotationRequest { text: string; who?: string }
+
+export interface AnnotationRequest {
+	text: string;
+	who?: string; // where no token tells
+}
 
 export interface Exclusion {
 	reason: string; who: string; at: number;
 	is_over: boolean; // it was taken back
 }
 
-export interface ExclusionRequest { reason: string; who?: string }
+export interface ExclusionRequest {
+	reason: string;
+	who?: string; // where no token tells
+}
 
 export interface Trace {
 	id: number; run: number | null; run_id: string | null; name: string;
@@ -244,7 +251,8 @@ export interface Mark {
 }
 
 export interface MarkRequest {
-	series: string; at: string; kind: 'expected' | 'seen'; text?: string; who?: string;
+	series: string; at: string; kind: 'expected' | 'seen'; text?: string;
+	who?: string; // where no token tells
 }
 
 export interface LaunchRequest {
