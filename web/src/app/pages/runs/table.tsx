@@ -75,7 +75,8 @@ function Marks({ item }: { item: Item }): ReactNode {
 				valid</span></span>}
 			{look && look !== 'good' && <span className={`tag ${look}`}>{String(verdict).toLowerCase()}
 			</span>}
-			{status === 'failed' && <span className="tag bad">failed</span>}
+			{typeof status === 'string' && status !== 'completed' && (
+				<span className={`tag ${status === 'failed' ? 'bad' : 'warn'}`}>{status}</span>)}
 			{item.flags.map((f) => <span key={f} className="tag">{f}</span>)}
 		</>
 	);
