@@ -10,7 +10,7 @@
 #include "json/write.h"
 #include "store/read.h"
 
-#define NAMES_USUAL 800       /* columns of a document */
+#define NAMES_USUAL 400       /* columns of a result */
 #define LIST_ELEMENTS_MAX 256 /* of a list that becomes a text; a longer one is data */
 
 void cells_init(struct cells *c, struct arena *a)

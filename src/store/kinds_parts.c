@@ -47,7 +47,7 @@ bool put_renamed(struct reading *r, const struct rename *table, size_t n, struct
 		 const struct json_value *v)
 {
 	for (size_t i = 0; i < n; i++)
-		if (str_is(key, table[i].key)) {
+		if (strncmp(table[i].key, key.p, key.n) == 0 && !table[i].key[key.n]) {
 			if (*table[i].column)
 				cells_put_json(r->cells, NULL, str_of(table[i].column), v);
 			return true;

@@ -44,22 +44,6 @@ static bool is_array(struct str key, struct json_slice v)
 	return v.kind == JSON_ARRAY && is_one_of(key, array_name, COUNT(array_name));
 }
 
-static bool has_arrays(struct json_slice object, unsigned depth)
-{
-	struct json_iter it = json_iter(object);
-	struct json_slice v;
-	struct str key;
-
-	while (json_each(&it, &key, &v) > 0) {
-		if (is_array(key, v))
-			return true;
-		if (v.kind == JSON_OBJECT && depth < CUT_DEPTH_MAX &&
-		    is_one_of(key, holder, COUNT(holder)) && has_arrays(v, depth + 1))
-			return true;
-	}
-	return false;
-}
-
 /* The first of a name is kept; those that say it again are dropped. */
 static void take(struct cut *c, struct str key, struct json_slice v)
 {
@@ -108,12 +92,14 @@ static void cut_object(struct cut *c, struct json_slice object, unsigned depth)
 
 /* ---- limits ---- */
 
-/* Members and elements are counted before anything is built from them. */
+/* Members and elements are counted before anything is built from them. "":0, is the least. */
 static int count(struct str text, struct err *e)
 {
 	size_t members = 0, values = 0;
 	bool is_inside = false;
 
+	if (text.n < 5 * INGEST_MEMBERS_MAX && text.n < 2 * INGEST_VALUES_MAX)
+		return 0;
 	for (size_t i = 0; i < text.n; i++) {
 		char c = text.p[i];
 
@@ -137,14 +123,28 @@ static int count(struct str text, struct err *e)
 
 /* ---- the hash ---- */
 
-struct order { struct str key; const struct json_value *value; };
+/* head: the key's first eight bytes as a number, which settles most comparisons. */
+struct order { uint64_t head; struct str key; const struct json_value *value; };
+
+static struct order order_of(struct str key, const struct json_value *value)
+{
+	struct order o = { 0, key, value };
+
+	for (size_t i = 0; i < 8; i++)
+		o.head = o.head << 8 | (i < key.n ? (unsigned char)key.p[i] : 0);
+	return o;
+}
 
 static int by_key(const void *a, const void *b)
 {
-	struct str x = ((const struct order *)a)->key, y = ((const struct order *)b)->key;
+	const struct order *o = a, *p = b;
+	struct str x = o->key, y = p->key;
 	size_t n = x.n < y.n ? x.n : y.n;
-	int d = n ? memcmp(x.p, y.p, n) : 0;
+	int d;
 
+	if (o->head != p->head)
+		return o->head < p->head ? -1 : 1;
+	d = n ? memcmp(x.p, y.p, n) : 0;
 	return d ? d : (x.n > y.n) - (x.n < y.n);
 }
 
@@ -155,7 +155,7 @@ static void canonical_object(struct buf *out, const struct json_value *v, struct
 	struct order *order = arena_alloc(a, (v->count + 1) * sizeof(*order));
 
 	for (size_t i = 0; i < v->count; i++)
-		order[i] = (struct order){ v->key[i], &v->item[i] };
+		order[i] = order_of(v->key[i], &v->item[i]);
 	qsort(order, v->count, sizeof(*order), by_key);
 	buf_add_char(out, '{');
 	for (size_t i = 0; i < v->count; i++) {
@@ -219,9 +219,10 @@ static void squeeze(struct buf *out, struct str raw)
 
 static int by_name(const void *a, const void *b)
 {
-	const struct array *x = a, *y = b;
+	struct order x = order_of(((const struct array *)a)->name, NULL);
+	struct order y = order_of(((const struct array *)b)->name, NULL);
 
-	return by_key(&(struct order){ .key = x->name }, &(struct order){ .key = y->name });
+	return by_key(&x, &y);
 }
 
 static void hash(struct cut *c, const struct json_value *tree, struct arena *scratch,
@@ -247,12 +248,12 @@ int parts_read(struct json_slice run, struct arena *keep, struct arena *scratch,
 	       struct err *e)
 {
 	struct cut c = { 0 };
-	bool has_cut = run.kind == JSON_OBJECT && has_arrays(run, 0);
 	int rc;
 
 	*out = (struct parts){ .document = run.raw };
-	if (has_cut) {
+	if (run.kind == JSON_OBJECT)
 		cut_object(&c, run, 0);
+	if (c.n) {
 		out->document = arena_str(keep, buf_str(&c.rest));
 		buf_add_char(&c.arrays, '}');
 		out->arrays = arena_str(keep, buf_str(&c.arrays));
