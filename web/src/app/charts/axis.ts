@@ -25,6 +25,17 @@ export function niceStep(span: number, n = 5): number {
 	return ([1, 2, 2.5, 5].find((s) => s * power >= rough * (1 - 1e-9)) ?? 10) * power;
 }
 
+/** Shares end at 100 %. */
+export function extentIn(unit: string | null, e: Extent | null, isLog = false): Extent {
+	const nice = niceExtent(e, isLog);
+	return unit === '%' && e && e.max <= 100 && nice.max > 100 ? { ...nice, max: 100 } : nice;
+}
+
+/** Whether a figure spans so much that most of it would lie on the ground. */
+export function isWide(e: Extent | null): boolean {
+	return e !== null && e.min > 0 && e.max / e.min > 40;
+}
+
 /** Ends on round numbers; from zero where that costs little of the room. */
 export function niceExtent(e: Extent | null, isLog = false): Extent {
 	if (!e)

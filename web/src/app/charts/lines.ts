@@ -4,7 +4,7 @@ import type { EChartsCoreOption } from 'echarts/core';
 import { drawnColour } from '../colour';
 import { when } from '../show';
 import {
-	amount, extentOf, grid, niceExtent, tipBody, titleOf, tooltip, valueAxis,
+	amount, extentIn, extentOf, grid, niceExtent, tipBody, titleOf, tooltip, valueAxis,
 } from './axis';
 import { FONT, type Ink } from './ink';
 import type { Measure } from './scatter';
@@ -81,7 +81,7 @@ function spread(s: LineSeries, i: number, color: string): object[] {
 }
 
 export function linesOption(o: LineOptions, ink: Ink): EChartsCoreOption {
-	const y = niceExtent(extentOf(o.series.flatMap((s) => s.points.flatMap((p) =>
+	const y = extentIn(o.y.unit, extentOf(o.series.flatMap((s) => s.points.flatMap((p) =>
 		[p.value, p.low ?? p.value, p.high ?? p.value]))));
 	const drawn = o.series.flatMap((s, i) => {
 		if (!s.isShown)

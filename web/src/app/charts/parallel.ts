@@ -6,7 +6,7 @@ import type { Cell } from '../api';
 import { short } from '../../lib/format';
 import { drawnColour } from '../colour';
 import { showValue } from '../show';
-import { extentOf, niceExtent, tipBody, tooltip } from './axis';
+import { extentIn, extentOf, isWide, tipBody, tooltip } from './axis';
 import { FONT, type Ink } from './ink';
 
 export const isNumeric = (a: ParallelAxis): boolean => a.kind === 'number';
@@ -47,8 +47,9 @@ export function parallelOption(o: ParallelOptions, ink: Ink): EChartsCoreOption 
 		const common = { dim: i, name: labels[i] };
 		if (!isNumeric(a))
 			return { ...common, type: 'category', data: categories(answer, i).map((v) => nameOf(a.column, v)) };
-		const e = niceExtent(extentOf([a.min, a.max].filter((v): v is number => typeof v === 'number')));
-		return { ...common, type: 'value', min: e.min, max: e.max };
+		const e = extentOf([a.min, a.max].filter((v): v is number => typeof v === 'number'));
+		const isLog = isWide(e), { min, max } = extentIn(a.unit, e, isLog);
+		return { ...common, type: isLog ? 'log' : 'value', min, max };
 	});
 	return {
 		parallel: { left: 70, right: 90, top: 44, bottom: 24, parallelAxisDefault: {
@@ -56,6 +57,7 @@ export function parallelOption(o: ParallelOptions, ink: Ink): EChartsCoreOption 
 			nameTextStyle: { color: ink.ink, fontFamily: FONT, fontSize: 12, fontWeight: 600 },
 			axisLine: { lineStyle: { color: ink['line-strong'] } }, axisTick: { show: false },
 			axisLabel: { color: ink.dim, fontFamily: FONT, fontSize: 11, width: 110, overflow: 'truncate',
+				textBorderColor: ink.card, textBorderWidth: 3,
 				formatter: (v: number | string) => (typeof v === 'number' ? short(v) : v) },
 			areaSelectStyle: { width: 18, borderWidth: 1, borderColor: ink.accent, color: ink.accent,
 				opacity: 0.25 },

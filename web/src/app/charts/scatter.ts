@@ -5,7 +5,7 @@ import type { ParetoGroup, ParetoPoint } from '../../lib/api';
 import type { Click } from './chart';
 import { drawnColour } from '../colour';
 import {
-	amount, extentOf, grid, keyId, keyName, niceExtent, tipBody, titleOf, tooltip,
+	amount, extentIn, extentOf, grid, keyId, keyName, tipBody, titleOf, tooltip,
 	valueAxis,
 } from './axis';
 import type { Ink } from './ink';
@@ -52,8 +52,8 @@ interface Hit { seriesId?: string; dataIndex: number }
 
 export function scatterOption(o: ScatterOptions, ink: Ink): EChartsCoreOption {
 	const all = o.groups.flatMap((g) => g.points);
-	const x = niceExtent(extentOf(all.map((p) => p.x), o.isLogX), o.isLogX);
-	const y = niceExtent(extentOf(all.map((p) => p.y), o.isLogY), o.isLogY);
+	const x = extentIn(o.x.unit, extentOf(all.map((p) => p.x), o.isLogX), o.isLogX);
+	const y = extentIn(o.y.unit, extentOf(all.map((p) => p.y), o.isLogY), o.isLogY);
 	const isMany = all.length > LARGE;
 	const series = o.groups.flatMap((g, i) => {
 		if (!g.isShown)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // legend.tsx: the groups of a drawing as buttons that show and hide them.
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import { cssColour } from '../colour';
 import { Mark } from './mark';
 
 export interface Entry { id: string; name: string; isShown: boolean; n?: number }
+
+const FOLDED = 10;
 
 interface Props {
 	label: string;
@@ -15,11 +17,14 @@ interface Props {
 }
 
 export function Legend({ label, entries, onToggle, hasForms = false }: Props): ReactNode {
+	const [isWhole, setWhole] = useState(false);
 	if (entries.length < 2)
 		return null;
+	const seen = entries.map((e, i) => ({ e, i }))
+		.filter(({ e, i }) => isWhole || i < FOLDED || e.isShown);
 	return (
 		<ul className="legend" aria-label={label}>
-			{entries.map((e, i) => (
+			{seen.map(({ e, i }) => (
 				<li key={e.id}>
 					<button type="button" className="quiet small" aria-pressed={e.isShown}
 						title={e.isShown ? 'Click hides it' : 'Click shows it'}
@@ -30,6 +35,11 @@ export function Legend({ label, entries, onToggle, hasForms = false }: Props): R
 					</button>
 				</li>
 			))}
+			{entries.length > FOLDED && (
+				<li><button type="button" className="small" aria-expanded={isWhole}
+					onClick={() => setWhole(!isWhole)}>
+					{isWhole ? 'Fewer' : `All ${entries.length}`}</button></li>
+			)}
 		</ul>
 	);
 }

@@ -50,8 +50,8 @@ export function Pick({ label, value, onPick, columns, options, none, id }: PickP
 	const own = useId();
 	return (
 		<label className="pick" htmlFor={id ?? own}>
-			<span>{label}</span>
-			<select id={id ?? own} value={value} onChange={(e) => onPick(e.target.value)}>
+			{label && <span>{label}</span>}
+			<select id={id ?? own} aria-label={label ? undefined : 'Column'} value={value} onChange={(e) => onPick(e.target.value)}>
 				{none !== undefined && <option value="">{none}</option>}
 				<Choices options={options} columns={columns} missing={value || undefined} />
 			</select>

@@ -10,10 +10,10 @@ interface Props { name: string; points: [number, number][] }
 export function Spark({ name, points }: Props): ReactNode {
 	const last = points[points.length - 1];
 	const xs = points.map(([x]) => x), ys = points.map(([, y]) => y);
-	const x0 = xs[0], x1 = Math.max(xs[xs.length - 1], x0 + 1e-9);
-	const low = Math.min(0, ...ys), high = Math.max(...ys, low + 1e-9);
-	const path = points.map(([x, y]) => `${(((x - x0) / (x1 - x0)) * WIDTH).toFixed(1)},`
-		+ `${(HEIGHT - 2 - ((y - low) / (high - low)) * (HEIGHT - 4)).toFixed(1)}`).join(' ');
+	const x0 = xs[0], across = xs[xs.length - 1] - x0 || 1;
+	const low = Math.min(0, ...ys), high = Math.max(...ys), up = high - low || 1;
+	const path = points.map(([x, y]) => `${(((x - x0) / across) * WIDTH).toFixed(1)},`
+		+ `${(HEIGHT - 2 - ((y - low) / up) * (HEIGHT - 4)).toFixed(1)}`).join(' ');
 	return (
 		<figure className="spark">
 			<figcaption><span className="dim">{name}</span>

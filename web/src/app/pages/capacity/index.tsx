@@ -23,7 +23,7 @@ import './capacity.css';
 const rateCodec = numberCodec(10);
 const configurationCodec = listCodec(['auto']);
 
-function Form({ columns }: { columns: Columns }): ReactNode {
+function Form({ columns, usual }: { columns: Columns; usual: string[] }): ReactNode {
 	const [rate, setRate] = useUrlState('rate', rateCodec);
 	const [limits, setLimits] = useUrlState('slo', limitsCodec);
 	const [by, setBy] = useUrlState('by', configurationCodec);
@@ -56,7 +56,7 @@ function Form({ columns }: { columns: Columns }): ReactNode {
 				<button type="button" className="small" onClick={() => setLimits([...limits,
 					{ column: 'p95_tpot_ms', side: 'max', value: null }])}><Icon name="plus" />Limit</button>
 			</fieldset>
-			<PickMany label="A configuration is" values={by[0] === 'auto' ? [] : by} max={12} add="column"
+			<PickMany label="A configuration is" values={by[0] === 'auto' ? usual : by} max={12} add="column"
 				columns={columns} options={columns.groups}
 				onPick={(list) => setBy(list.length ? list : ['auto'])} />
 		</form>
@@ -141,7 +141,7 @@ function View({ columns }: { columns: Columns }): ReactNode {
 	const left = (answer.data as { notes?: string[] } | undefined)?.notes;
 	return (
 		<>
-			<Form columns={columns} />
+			<Form columns={columns} usual={Object.keys(answer.data?.configurations[0]?.key ?? {})} />
 			{rate <= 0 ? <Empty title="Say how many requests a second" />
 				: answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
 					: !answer.data ? <Loading />

@@ -5,7 +5,7 @@ import { Chart, type Click } from '../../charts/chart';
 import {
 	groupsOf, pointOf, scatterOption, type Group, type Join, type Measure,
 } from '../../charts/scatter';
-import { titleOf } from '../../charts/axis';
+import { extentOf, isWide, titleOf } from '../../charts/axis';
 import type { Columns } from '../../common/columns';
 import { Legend } from '../../common/legend';
 import { Pick, PickMany } from '../../common/pick';
@@ -16,12 +16,12 @@ import { Link } from '../../parts/link';
 import { Empty, Failure, Loading } from '../../parts/states';
 import { count } from '../../show';
 import { useFilter, usePageTarget } from '../../state';
-import { choiceCodec, flagCodec, listCodec, navigate, useUrlState } from '../../url';
+import { choiceCodec, listCodec, navigate, useUrlState } from '../../url';
 import type { Ink } from '../../charts/ink';
 import { others, rangeOf, span, without } from './brush';
 
 const joinCodec = choiceCodec<Join>(['frontier', 'lines', 'none'], 'frontier');
-const flag = flagCodec(false);
+const logCodec = choiceCodec<'auto' | '1' | '0'>(['auto', '1', '0'], 'auto');
 const flipCodec = listCodec();
 const JOINS: [Join, string][] = [['frontier', 'Frontier'], ['lines', 'Lines'], ['none', 'Points']];
 const HEIGHT = 440;
@@ -38,13 +38,18 @@ interface Props {
 	onBrush: (next: And) => void;
 }
 
-interface ToolsProps extends Props { isMarking: boolean; onMarking: (on: boolean) => void }
+interface ToolsProps extends Props {
+	isMarking: boolean;
+	isLogX: boolean;
+	isLogY: boolean;
+	onMarking: (on: boolean) => void;
+}
 
 function Tools(props: ToolsProps): ReactNode {
-	const { columns, x, y, by, isMarking } = props;
+	const { columns, x, y, by, isMarking, isLogX, isLogY } = props;
 	const [join, setJoin] = useUrlState('join', joinCodec);
-	const [isLogX, setLogX] = useUrlState('lx', flag);
-	const [isLogY, setLogY] = useUrlState('ly', flag);
+	const [, setLogX] = useUrlState('lx', logCodec);
+	const [, setLogY] = useUrlState('ly', logCodec);
 	return (
 		<div className="tools">
 			<Pick label="Across" value={x} onPick={props.onX} columns={columns} options={columns.numbers} />
@@ -59,9 +64,9 @@ function Tools(props: ToolsProps): ReactNode {
 			</div>
 			<div className="row tight">
 				<button type="button" className="small" aria-pressed={isLogX}
-					onClick={() => setLogX(!isLogX)}>log across</button>
+					onClick={() => setLogX(isLogX ? '0' : '1')}>log across</button>
 				<button type="button" className="small" aria-pressed={isLogY}
-					onClick={() => setLogY(!isLogY)}>log up</button>
+					onClick={() => setLogY(isLogY ? '0' : '1')}>log up</button>
 				<button type="button" className="small" aria-pressed={isMarking}
 					title="Draw a rectangle: the other charts then show its runs"
 					onClick={() => props.onMarking(!isMarking)}>Mark an area</button>
@@ -85,8 +90,8 @@ export function Scatter(props: Props): ReactNode {
 	const { columns, x, y, by, brush, onBrush } = props;
 	const [filter] = useFilter();
 	const [join] = useUrlState('join', joinCodec);
-	const [isLogX] = useUrlState('lx', flag);
-	const [isLogY] = useUrlState('ly', flag);
+	const [logX] = useUrlState('lx', logCodec);
+	const [logY] = useUrlState('ly', logCodec);
 	const [flipped, setFlipped] = useUrlState('flip', flipCodec);
 	const [isMarking, setMarking] = useState(false);
 	const target = usePageTarget();
@@ -94,6 +99,12 @@ export function Scatter(props: Props): ReactNode {
 		{ filter: both(filter, others(brush, [x, y])), x, y, group: by.filter((c) => c !== '') },
 		x !== '' && y !== '');
 	const groups = useMemo(() => groupsOf(answer.data?.groups ?? [], flipped), [answer.data, flipped]);
+	const [isLogX, isLogY] = useMemo(() => {
+		const all = groups.flatMap((g) => g.points);
+		const is = (word: string, values: number[]): boolean =>
+			(word === 'auto' ? isWide(extentOf(values)) : word === '1');
+		return [is(logX, all.map((p) => p.x)), is(logY, all.map((p) => p.y))];
+	}, [groups, logX, logY]);
 	const measures = useMemo(() => [columns.measure(x), columns.measure(y)], [columns, x, y]);
 	const area = useMemo(() => {
 		const across = span(brush, x), up = span(brush, y);
@@ -113,7 +124,7 @@ export function Scatter(props: Props): ReactNode {
 	const total = answer.data?.total ?? 0, shown = answer.data?.shown ?? 0;
 	return (
 		<section className="card" aria-label={`${measures[1].label} against ${measures[0].label}`}>
-			<Tools {...props} isMarking={isMarking} onMarking={setMarking} />
+			<Tools {...props} isMarking={isMarking} onMarking={setMarking} isLogX={isLogX} isLogY={isLogY} />
 			{answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
 				: !answer.data ? <Loading />
 					: shown === 0 ? (

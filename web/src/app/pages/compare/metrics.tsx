@@ -18,7 +18,7 @@ const FIRST = /^(request_throughput|output_throughput|total_token_throughput|req
 export const isMain = (column: string): boolean => FIRST.test(column);
 
 function HeadlineDelta({ d, name, m }: { d: CompareDelta; name: string; m: CompareMetric }): ReactNode {
-	const tone = toneOf(d.verdict), guard = (d as { guard?: string | null }).guard;
+	const tone = toneOf(d.verdict), { guard } = d;
 	return (
 		<div className={`headline-delta ${tone}`}>
 			<p className="dim">{name}</p>
@@ -53,7 +53,8 @@ export function Headline({ answer, columns }: { answer: Compare; columns: Column
 				{base >= 0 && (
 					<div className="headline-delta">
 						<p className="dim">{answer.groups[base].name}</p>
-						<p className="big-number"><Num v={m.groups[base]?.median} unit={m.unit} /></p>
+						<p className="big-number"><Num v={m.groups[base]?.median} />
+							{m.unit && <span className="unit">{m.unit}</span>}</p>
 						<p>median, the others are against it</p>
 						<p className="dim small-text">{count(answer.groups[base].n, 'run')}.</p>
 					</div>
@@ -67,14 +68,14 @@ export function Headline({ answer, columns }: { answer: Compare; columns: Column
 }
 
 function Delta({ d, reach }: { d: CompareDelta; reach: number }): ReactNode {
-	const tone = toneOf(d.verdict), guard = (d as { guard?: string | null }).guard;
+	const tone = toneOf(d.verdict), { guard } = d;
 	return (
 		<td className="delta" title={[d.method, intervalText(d.interval), guard].filter(Boolean).join('; ')}>
 			<span className={`num delta-number ${TONE_CLASS[tone]}`} data-value={d.effect ?? ''}>
 				{percent(d.effect)}</span>
 			<Interval effect={d.effect} interval={d.interval} reach={reach} tone={tone} />
-			<span className={`delta-words ${TONE_CLASS[tone]}`}>{verdictText(d)}</span>
-			{guard && <span className="warn-text small-text"> ({guard})</span>}
+			<p className={`small-text ${TONE_CLASS[tone] || 'dim'}`}>{verdictText(d)}
+				{guard && <span className="warn-text"> ({guard})</span>}</p>
 		</td>
 	);
 }

@@ -9,13 +9,16 @@ import { usePageTarget } from '../../state';
 
 const VALUES_SHOWN = 4;
 
+/** Of a commit, as many digits as tell it apart. */
+const shortText = (text: string): string => (/^[0-9a-f]{16,}$/i.test(text) ? text.slice(0, 10) : text);
+
 function Values({ column, values }: { column: string; values: CompareValue[] }): ReactNode {
 	const rest = values.length - VALUES_SHOWN;
 	return (
 		<>
 			{values.slice(0, VALUES_SHOWN).map((v, i) => (
 				<span key={i} className="value" title={exactCell(column, v.value)}>
-					{showValue(column, v.value)}
+					{shortText(showValue(column, v.value))}
 					{values.length > 1 && <span className="dim num"> ×{v.count}</span>}
 				</span>
 			))}
@@ -27,6 +30,8 @@ function Values({ column, values }: { column: string; values: CompareValue[] }):
 
 export function Parameters({ answer, columns }: { answer: Compare; columns: Columns }): ReactNode {
 	const target = usePageTarget();
+	const ordered = [...answer.parameters].sort((a, b) =>
+		Number(a.differs === 'within') - Number(b.differs === 'within'));
 	return (
 		<section className="card" aria-label="Differing parameters">
 			<div className="card-head">
@@ -40,10 +45,10 @@ export function Parameters({ answer, columns }: { answer: Compare; columns: Colu
 						{answer.groups.map((g, i) => <th key={i} scope="col">{g.name}</th>)}
 					</tr></thead>
 					<tbody>
-						{answer.parameters.map((p) => (
+						{ordered.map((p) => (
 							<tr key={p.column}>
 								<th scope="row" title={p.column}>{columns.measure(p.column).label}
-									<span className="dim"> {p.group}</span></th>
+									{p.differs === 'within' && <span className="tag">varies inside</span>}</th>
 								{p.values.map((values, i) => (
 									<td key={i}><Values column={p.column} values={values} /></td>
 								))}

@@ -71,7 +71,8 @@ function Row({ p, columns, unit }: { p: ImpactParameter; columns: Columns; unit:
 					.map((c) => `${columns.measure(c.column).label}${c.strength !== null
 						? ` (${measured(c.strength)})` : ''}`).join(', ')}: which of them it is cannot be told
 						from these runs.</p>}
-				{p.note && <p className="dim">{p.note}</p>}
+				{p.note && !(p.confounded_with.length && p.note.startsWith('moves together'))
+					&& <p className="dim">{p.note}</p>}
 				<p><Link to={target('/compare', { by: p.column })}>Compare its values</Link></p>
 			</div>
 			<Levels p={p} unit={unit} />

@@ -116,7 +116,7 @@ function Write({ onJob }: WriteProps): ReactNode {
 					<div className="card-head">
 						<h2>Configuration</h2>
 						<label className="pick"><span>Start from</span>
-							<select value={list.some((x) => x.name === example) ? example : ''}
+							<select value={list.find((x) => x.config === config)?.name ?? ''}
 								onChange={(e) => choose(e.target.value)}>
 								<option value="">an example</option>
 								{list.map((x) => <option key={x.name} value={x.name}>{x.name}</option>)}

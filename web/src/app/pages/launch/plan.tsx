@@ -20,7 +20,7 @@ export function PlanView({ plan }: { plan: Plan }): ReactNode {
 						<th scope="col">Load</th><th scope="col">Time</th></tr></thead>
 					<tbody>{list.slice(0, SHOWN).map((x) => (
 						<tr key={x.document + x.name}>
-							<th scope="row">{x.name}<br /><span className="dim">{x.mode}, GPUs: {x.gpus}</span>
+							<th scope="row">{x.name}<br /><span className="dim light">{x.mode}, GPUs: {x.gpus}</span>
 								{x.is_kept && <span className="tag">there already</span>}</th>
 							<td>{x.servers.map((s) => <code key={s.name} className="command">
 								{s.command ?? `${s.name} runs already`}</code>)}</td>

@@ -49,6 +49,10 @@ export function matching(list: Setting[], search: string, isGivenOnly: boolean):
 
 export interface Telemetry { name: string; min: number; mean: number; max: number }
 
+const spoken = (name: string): string => name.replace(/_/g, ' ').trim()
+	.replace(/\bmb per s\b/, 'MB/s').replace(/\bgb\b/, 'GB').replace(/\b(gpu|cpu|rss|sm)(s?)\b/g,
+		(_, word: string, s: string) => word.toUpperCase() + s);
+
 /** What was watched while load ran: every member of "system" with least, mean and most. */
 export function telemetryOf(document: unknown): Telemetry[] {
 	const system = isTree(document) ? document.system : null;
@@ -60,7 +64,7 @@ export function telemetryOf(document: unknown): Telemetry[] {
 		} else if (isTree(v)) {
 			const { min, mean, max } = v;
 			if (typeof min === 'number' && typeof mean === 'number' && typeof max === 'number')
-				out.push({ name: name.replace(/_/g, ' ').trim(), min, mean, max });
+				out.push({ name: spoken(name), min, mean, max });
 			else if (depth < 5)
 				for (const [key, w] of Object.entries(v))
 					look(w, `${name} ${key}`, depth + 1);

@@ -6,7 +6,7 @@ import type { Columns } from '../../common/columns';
 import { CopyLine } from '../../common/copy';
 import { Num } from '../../common/twin';
 import { Icon } from '../../parts/icon';
-import { columnLabel, exactCell, NOTHING, showCell } from '../../show';
+import { exactCell, NOTHING, showCell } from '../../show';
 import { telemetryOf } from './config';
 
 const MAIN = ['output_throughput', 'request_throughput', 'median_ttft_ms', 'median_tpot_ms',
@@ -105,7 +105,7 @@ function Machine({ run }: { run: Run }): ReactNode {
 						{['least', 'mean', 'most'].map((h) => <th key={h} scope="col" className="num">{h}</th>)}
 					</tr></thead>
 					<tbody>{list.map((t) => (
-						<tr key={t.name}><th scope="row">{columnLabel(t.name.replace(/ /g, '_'))}</th>
+						<tr key={t.name}><th scope="row">{t.name}</th>
 							<td className="num"><Num v={t.min} /></td><td className="num"><Num v={t.mean} /></td>
 							<td className="num"><Num v={t.max} /></td></tr>
 					))}</tbody>

@@ -96,6 +96,7 @@ function View({ columns }: { columns: Columns }): ReactNode {
 		series: series[0] === 'auto' ? null : series.filter((c) => c !== '') }, metric !== '' && by !== '');
 	const named = answer.data && series[0] === 'auto' ? Object.keys(answer.data.series[0]?.key ?? {})
 		: series;
+	const told = named.filter((c) => c !== '' && (columns.of(c)?.distinct ?? 2) > 1);
 	const isEmpty = !by || (answer.data && !answer.data.series.some((s) => s.points.length > 1));
 	return (
 		<>
@@ -104,9 +105,11 @@ function View({ columns }: { columns: Columns }): ReactNode {
 					<Pick label="Of" value={metric} onPick={setMetric} columns={columns}
 						options={columns.numbers} />
 					<Pick label="Over" value={by} onPick={setBy} columns={columns} options={parameters} />
-					<PickMany label="A series per" values={named.filter((c) => c !== '')} max={12} add="column"
+					<PickMany label="A series per" values={told} max={16} add="column"
 						columns={columns} options={columns.groups.filter((c) => c.column !== by)}
 						onPick={(list) => setSeries(list.length ? list : [''])} />
+					{told.length < named.length && <span className="dim small-text">and what all runs have in
+						common</span>}
 				</div>
 				{answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
 					: isEmpty ? (

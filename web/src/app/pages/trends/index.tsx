@@ -92,6 +92,7 @@ function View({ columns }: { columns: Columns }): ReactNode {
 	const answer = useRead('POST /api/analysis/trends', { filter: asked(filter), metric, axis: on,
 		series: by[0] === 'auto' ? null : by.filter((c) => c !== '') }, metric !== '');
 	const named = answer.data && by[0] === 'auto' ? Object.keys(answer.data.series[0]?.key ?? {}) : by;
+	const told = named.filter((c) => c !== '' && (columns.of(c)?.distinct ?? 2) > 1);
 	const isEmpty = answer.data && answer.data.series.every((s) => !s.points.length);
 	return (
 		<>
@@ -105,9 +106,11 @@ function View({ columns }: { columns: Columns }): ReactNode {
 								onClick={() => setAxis(name)}>{label}</button>
 						))}
 					</div>
-					<PickMany label="A series per" values={named.filter((c) => c !== '')} max={12} add="column"
+					<PickMany label="A series per" values={told} max={16} add="column"
 						columns={columns} options={columns.groups}
 						onPick={(list) => setBy(list.length ? list : [''])} />
+					{told.length < named.length && <span className="dim small-text">and what all runs have in
+						common</span>}
 				</div>
 				{answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
 					: !answer.data ? <Loading />

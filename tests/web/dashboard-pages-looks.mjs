@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// dashboard-pages-looks.mjs: every page beside Runs in both themes and on a narrow screen: axe finds
+// nothing, nothing is wider than its screen; pictures go to $O/screenshots.
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { launch } from './browser.mjs';
+import { accessible, dashboard, tab, upload } from './dashboard-kit.mjs';
+import { detailed, series, study } from './dashboard-sample.mjs';
+import { equal, main, ok, output } from './tap.mjs';
+
+const shots = join(output, 'screenshots');
+
+/** Name, address, and what is there once it is drawn. */
+const PAGES = [
+	['charts', '/charts', '.chart-box[data-drawn=true]'],
+	['trends', '/trends', '[data-changes]'],
+	['compare', '/compare?by=server.model', '.figures td'],
+	['compare-runs', '/compare?sel=1,2,3', '.figures td'],
+	['compare-start', '/compare', '.state.empty'],
+	['resources', '/resources', '.chart-box[data-drawn=true]'],
+	['impact', '/impact', '.impact'],
+	['scaling', '/scaling', 'section[aria-label^=Speed]'],
+	['capacity', '/capacity?rate=60', '.ranked'],
+	['traces', '/traces', '.state.empty'],
+	['upload', '/upload', '[data-drop]'],
+	['launch', '/launch', 'section[aria-label=Plan]'],
+	['run', '/runs/7', '.figure'],
+	['run-requests', '/runs/97?tab=requests', '.timeline canvas'],
+	['run-configuration', '/runs/7?tab=configuration', 'dl'],
+	['run-notes', '/runs/7?tab=notes', '.say'],
+	['run-document', '/runs/7?tab=document', '.document'],
+	['run-missing', '/runs/123456', '.state.failure'],
+];
+
+async function looks(page, url, scheme, isNarrow) {
+	await page.emulateMedia({ colorScheme: scheme });
+	await page.setViewportSize(isNarrow ? { width: 390, height: 844 } : { width: 1440, height: 1000 });
+	for (const [name, path, there] of PAGES) {
+		await page.goto(url + path);
+		await page.waitForSelector(there);
+		if (isNarrow) {
+			ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth
+				&& document.getElementById('main').scrollWidth <= innerWidth),
+			`${name}: nothing beside a narrow screen`);
+		} else {
+			await accessible(page, `${name}, ${scheme}`);
+		}
+		await page.screenshot({ path: join(shots, `${name}-${scheme}${isNarrow ? '-390' : ''}.png`) });
+	}
+}
+
+await main(async () => {
+	mkdirSync(shots, { recursive: true });
+	const it = await dashboard(), browser = await launch();
+	await upload(it.url, [...study(), ...series(), detailed(40)]);
+	const { page, wrong } = await tab(browser, `${it.url}/charts`);
+	await looks(page, it.url, 'light', false);
+	await looks(page, it.url, 'dark', false);
+	await looks(page, it.url, 'light', true);
+	equal(wrong.filter((w) => !/404/.test(w)), [], 'no error, and no request to elsewhere');
+	await browser.close();
+	await it.stop();
+});

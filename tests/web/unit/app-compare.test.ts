@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+import {
+	GROUPS_MAX, keptCodec, ofChosen, ofKept, ofRuns, ofValues,
+} from '../../../web/src/app/pages/compare/groups';
+import { headlineOf, toneOf, verdictText } from '../../../web/src/app/pages/compare/words';
+import { intervalText, percent, reachOf } from '../../../web/src/app/common/interval';
+import { EVERYTHING } from '../../../web/src/app/filter';
+import type { CompareMetric, CompareParameter } from '../../../web/src/lib/api';
+
+it('writes differences as people read them', () => {
+	expect(percent(0.0523)).toBe('+5.2 %');
+	expect(percent(-0.003)).toBe('−0.3 %');
+	expect(percent(12.34)).toBe('+1234 %');
+	expect(percent(0)).toBe('0 %');
+	expect(percent(null)).toBe('–');
+	expect(intervalText([-0.01, 0.02])).toBe('−1 % to +2 %');
+	expect(intervalText(null)).toBe('');
+});
+
+it('gives all bars of a list one reach, whatever one of them does', () => {
+	const small = Array.from({ length: 20 }, () => ({ effect: 0.1, interval: [0.05, 0.15] }));
+	expect(reachOf([...small, { effect: 90, interval: null }])).toBeLessThan(0.3);
+	expect(reachOf([])).toBe(0.05);
+	expect(reachOf([{ effect: 50, interval: null }])).toBe(2);
+});
+
+it('says the verdict in words', () => {
+	const say = (verdict: string, needed: number | null = null): string =>
+		verdictText({ verdict: verdict as 'better', needed });
+	expect(say('better')).toBe('better');
+	expect(say('no evidence')).toBe('no evidence of a difference');
+	expect(say('not enough data')).toBe('not enough data');
+	expect(say('not enough data', 5)).toBe('not enough data: needs 5 repeats a side');
+	expect([toneOf('better'), toneOf('worse'), toneOf('changed')]).toEqual(['good', 'bad', 'plain']);
+});
+
+it('leads with what was asked for, else with a throughput', () => {
+	const metric = (column: string): CompareMetric =>
+		({ column, unit: null, better: null, groups: [], deltas: [] });
+	const all = ['median_ttft_ms', 'x', 'output_throughput'].map(metric);
+	expect(headlineOf(all, 'x')?.column).toBe('x');
+	expect(headlineOf(all, '')?.column).toBe('output_throughput');
+	expect(headlineOf([metric('z')], '')?.column).toBe('z');
+	expect(headlineOf([], '')).toBeUndefined();
+});
+
+it('makes groups of runs, of values, and of what was put together', () => {
+	expect(ofRuns([4, 9])).toEqual([{ name: 'Run 4', ids: [4] }, { name: 'Run 9', ids: [9] }]);
+	expect(ofRuns(Array.from({ length: 50 }, (_, i) => i + 1))).toHaveLength(GROUPS_MAX);
+	expect(ofValues(EVERYTHING, 'm', ['a', null])).toEqual([
+		{ name: 'a', filter: { column: 'm', in: ['a'] } },
+		{ name: 'missing', filter: { column: 'm', in: [null] } }]);
+	const within = ofValues({ and: [{ column: 'm', in: ['a', 'b'] }] }, 'm', ['a']);
+	expect(within[0].filter).toEqual({ and: [{ and: [{ column: 'm', in: ['a', 'b'] }] },
+		{ column: 'm', in: ['a'] }] });
+	const parameter: CompareParameter = { column: 'tp', group: 'server', differs: 'between',
+		values: [[{ value: 1, count: 1 }], [{ value: 2, count: 1 }], [{ value: 1, count: 1 }], []] };
+	expect(ofChosen([5, 6, 7, 8], parameter)).toEqual([{ name: '1', ids: [5, 7] },
+		{ name: '2', ids: [6] }, { name: 'missing', ids: [8] }]);
+});
+
+it('keeps groups in the address', () => {
+	const kept = [{ name: 'a', ids: [1, 2] }, { name: 'b', filter: { and: [] } }];
+	expect(keptCodec.read(keptCodec.write(kept))).toEqual(kept);
+	expect(ofKept(kept)).toEqual([{ name: 'a', ids: [1, 2] }, { name: 'b', filter: null }]);
+	for (const bad of ['{}', '[1]', '[null]', 'x', '[{"filter":{"column":3}}]'])
+		expect(keptCodec.read(bad)).toEqual(bad === '[1]' ? [{ name: '', filter: EVERYTHING }] : []);
+	expect(keptCodec.read('[{"name":"a","ids":[1,-2,"x",3.5,7]}]')).toEqual([{ name: 'a', ids: [1, 7] }]);
+});
