@@ -43,6 +43,7 @@ BEGIN {
 	library("zstd", "src/table/codec.c"); library("snappy", "src/table/codec.c")
 	library("lz4", "src/table/codec.c"); library("brotli/", "src/table/codec.c")
 	library("yaml.h", "src/json/yaml.c"); library("sqlite3", "src/store/sqlite.c")
+	library("microhttpd", "src/web/server.c")
 	library("postgresql/", "src/store/postgres.c")
 	split("TODO FIXME XXX HACK", debt, " ")
 }
