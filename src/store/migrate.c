@@ -82,7 +82,7 @@ const struct store_table store_table[] = {
 };
 const size_t store_tables = COUNT(store_table);
 
-int64_t migrate_newest(void)
+static int64_t newest(void)
 {
 	return (int64_t)COUNT(steps);
 }
@@ -127,7 +127,7 @@ static int too_new(const char *where, int64_t number, struct err *e)
 {
 	return err_set(e, ERR_USAGE,
 		       "%s was made by a newer profllm: its tables have number %lld, this program knows"
-		       " them up to %lld", where, (long long)number, (long long)migrate_newest());
+		       " them up to %lld", where, (long long)number, (long long)newest());
 }
 
 int migrate(struct db *d, const char *where, bool is_read_only, struct err *e)
@@ -139,9 +139,9 @@ int migrate(struct db *d, const char *where, bool is_read_only, struct err *e)
 	/* Usually all is done: no lock for that. */
 	if (number_of(d, &number, is_read_only ? e : NULL) < 0 && is_read_only)
 		return err_wrap(e, "%s has none of our tables", where);
-	if (number > migrate_newest())
+	if (number > newest())
 		return too_new(where, number, e);
-	if (number == migrate_newest())
+	if (number == newest())
 		return 0;
 	if (is_read_only)
 		return err_set(e, ERR_USAGE, "%s has older tables; open it once for writing", where);
@@ -153,9 +153,9 @@ int migrate(struct db *d, const char *where, bool is_read_only, struct err *e)
 	buf_release(&sql);
 	if (!rc)
 		rc = number_of(d, &number, e);
-	if (!rc && number > migrate_newest())
+	if (!rc && number > newest())
 		rc = too_new(where, number, e);
-	while (!rc && number < migrate_newest())
+	while (!rc && number < newest())
 		rc = take_step(d, ++number, e);
 	rc = db_end(d, rc, e);
 	return rc ? err_wrap(e, "%s", where) : 0;

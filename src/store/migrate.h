@@ -11,7 +11,6 @@
 
 /* where: what errors call the store. is_read_only: only looks whether it is of our number. */
 int migrate(struct db *d, const char *where, bool is_read_only, struct err *e);
-int64_t migrate_newest(void);
 /*
  * The number of the last change goes to a new random place: whoever knew the old contents notices.
  */

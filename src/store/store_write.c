@@ -32,7 +32,27 @@ int64_t store_changed(struct store_write *w, int64_t id, unsigned flags, const s
 	return ++w->change;
 }
 
-/* Runs that are usually shown go in together: one new version for all of them. */
+/* Neighbours that get the same flags go in together: one new version for all of them. */
+static void tell_flags(struct store *s, const struct store_write *w)
+{
+	int64_t *id = mem_array(w->n, sizeof(*id));
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->n; i++) {
+		const struct store_change *c = &w->list[i];
+
+		if (c->row && !c->flags)
+			continue;
+		id[n++] = c->id;
+		if (i + 1 < w->n && !w->list[i + 1].row && w->list[i + 1].flags == c->flags)
+			continue;
+		index_flag_all(s->index, id, n, c->flags);
+		n = 0;
+	}
+	free(id);
+}
+
+/* So do runs that come. */
 static int tell_index(struct store *s, const struct store_write *w, struct err *e)
 {
 	struct row *row = mem_array(w->n, sizeof(*row));
@@ -47,9 +67,8 @@ static int tell_index(struct store *s, const struct store_write *w, struct err *
 	}
 	if (n)
 		rc = index_add_all(s->index, row, n, e);
-	for (size_t i = 0; i < w->n && !rc; i++)
-		if (!w->list[i].row || w->list[i].flags)
-			index_flag(s->index, w->list[i].id, w->list[i].flags);
+	if (!rc)
+		tell_flags(s, w);
 	free(row);
 	return rc;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_store_threads.c - many at once: two stores on one database, as two processes have it, threads
- * on each that put, read, annotate and refresh; on both databases. And a PostgreSQL server that cuts
- * connections.
+ * test_store_threads.c - many at once: two stores on one database, as two processes have it,
+ * threads on each that put, read, annotate and refresh; on both databases. And a PostgreSQL
+ * server that cuts connections.
  */
 #include <postgresql/libpq-fe.h>
 #include <pthread.h>
@@ -181,6 +181,7 @@ static void connections_cut(const char *url)
 {
 	struct cut_off w = { 0 };
 	struct arena a = { 0 };
+	struct put_result out;
 	struct str *finding;
 	pthread_t thread;
 	PGconn *c;
@@ -194,7 +195,7 @@ static void connections_cut(const char *url)
 	assert_int_equal(store_find(w.store, STR("none")), 0);
 	cut_all(c); /* between two questions nobody notices */
 	assert_int_equal(store_find(w.store, STR("none")), 0);
-	must(store_put(w.store, make_runs(&a, "x", 0, 1), 1, STR(""), &a, &(struct put_result){ 0 }, e));
+	must(store_put(w.store, make_runs(&a, "x", 0, 1), 1, STR(""), &a, &out, e));
 	assert_int_equal(pthread_create(&thread, NULL, put_on, &w), 0);
 	for (int i = 0; i < 10; i++) {
 		nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
@@ -204,9 +205,10 @@ static void connections_cut(const char *url)
 	atomic_store(&w.is_over, true);
 	pthread_join(thread, NULL);
 	assert_true(w.n_kept > 0);
-	/* A commit whose answer was lost is found by the next attempt: three for each that was kept. */
+	/* A commit whose answer was lost is found by the next attempt: three for each kept. */
 	must(store_refresh(w.store, e));
-	assert_in_range(shown(w.store, 0, false), 3 * (size_t)w.n_kept + 1, 3 * (size_t)w.n_kept + 4);
+	assert_in_range(shown(w.store, 0, false), 3 * (size_t)w.n_kept + 1,
+			3 * (size_t)w.n_kept + 4);
 	must(store_check(w.store, &a, &finding, &n, e));
 	assert_int_equal(n, 0);
 	store_close(w.store);
