@@ -218,6 +218,8 @@ static int export(const struct web_request *r, struct web_answer *a, struct err 
 
 	x->view = index_view(store_index(r->store));
 	if (read_question(r, a, x, e) < 0 || check_rows(x, a, e) < 0) {
+		if (a->pointer.p) /* it may lie in what is released here */
+			a->pointer = arena_str(r->arena, a->pointer);
 		end_export(x);
 		return -1;
 	}
