@@ -31,7 +31,7 @@ struct web_request {
 	struct str path, query;        /* decoded; as it was sent: use web_param */
 	struct str id[2];              /* what {id} and a second {...} of the route's path were */
 	const struct json_value *body; /* NULL: none; else valid JSON of at most the route's size */
-	struct str raw;                /* the body's bytes, where the route is ROUTE_RAW or _PARTS */
+	struct str raw;                /* the body, where the route is ROUTE_RAW or _PARTS */
 	struct str content_type;       /* of the body; web/parts.h reads a form's parts */
 	struct str who;                /* who asks: the token's name, or "local" */
 };
