@@ -4,7 +4,7 @@
 #
 # 140 runs are a grid: five kinds of GPU, four sizes of tensor parallelism, seven concurrencies. 60 are
 # the history of an engine: 20 commits, three runs of each, and from the thirteenth on a decoding step takes a
-# tenth longer. What make demo measured is put in too, when it is there.
+# quarter longer. What make demo measured is put in too, when it is there.
 set -eu
 : "${O:=build}" "${PROFLLM:=$O/profllm}"
 dir=$O/demo/store
@@ -44,7 +44,7 @@ EOT
 	  tokenizer: sim
 	  dataset_name: random
 	  random_input_len: 256
-	  random_output_len: 12
+	  random_output_len: 24
 	  ignore_eos: true
 	  temperature: 0
 	  num_prompts: 32
@@ -52,8 +52,8 @@ EOT
 	experiments:
 	EOT
 	for i in $(seq 20); do
-		printf '  - {name: commit-%02d, provenance: {engine_commit: "%07x"}, server: {decode_base_us: %d}}\n' \
-			"$i" $((0xa1b2c3 + i * 7919)) $((i > 12 ? 6600 : 6000))
+		printf '  - {name: commit-%02d, provenance: {engine_commit: "%07x"},' "$i" $((0xa1b2c3 + i * 7919))
+		printf ' server: {decode_base_us: %d}}\n' $((i > 12 ? 7500 : 6000))
 	done
 } >"$dir/commits.yaml"
 

@@ -81,8 +81,8 @@ set -- bench serve --port "$port" --model demo --tokenizer "$tokenizer" --backen
 	--endpoint /v1/chat/completions --dataset-name sharegpt --dataset-path "$dir/sharegpt.json" \
 	--sharegpt-output-len 64 --num-prompts 200 --request-rate 20 --temperature 0 --seed 7 \
 	--percentile-metrics ttft,tpot,itl,e2el --metric-percentiles 50,95,99 \
-	--record "$dir/run.rec" --save-result --save-detailed --result-dir "$dir" --result-filename result.json \
-	--metrics-interval 0.5
+	--record "$dir/run.rec" --save-result --save-detailed --result-dir "$dir" \
+	--result-filename result.json --metrics-interval 0.5
 [ "${WEB:-1}" = 0 ] || set -- "$@" --plot-timeline --plot-dataset-stats
 printf '$ profllm'
 printf ' %s' "$@"
