@@ -8,6 +8,7 @@ import { accessible, dashboard, tab, upload } from './dashboard-kit.mjs';
 import { detailed, series, study } from './dashboard-sample.mjs';
 import { equal, main, ok, output } from './tap.mjs';
 
+const WIDE = { width: 1440, height: 1000 }, NARROW = { width: 390, height: 844 };
 const shots = join(output, 'screenshots');
 
 /** Name, address, and what is there once it is drawn. */
@@ -32,21 +33,21 @@ const PAGES = [
 	['run-missing', '/runs/123456', '.state.failure'],
 ];
 
-async function looks(page, url, scheme, isNarrow) {
-	await page.emulateMedia({ colorScheme: scheme });
-	await page.setViewportSize(isNarrow ? { width: 390, height: 844 } : { width: 1440, height: 1000 });
-	for (const [name, path, there] of PAGES) {
-		await page.goto(url + path);
-		await page.waitForSelector(there);
-		if (isNarrow) {
-			ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth
-				&& document.getElementById('main').scrollWidth <= innerWidth),
-			`${name}: nothing beside a narrow screen`);
-		} else {
-			await accessible(page, `${name}, ${scheme}`);
-		}
-		await page.screenshot({ path: join(shots, `${name}-${scheme}${isNarrow ? '-390' : ''}.png`) });
+async function looks(page, url, name, path, there) {
+	const picture = (what) => page.screenshot({ path: join(shots, `${name}-${what}.png`) });
+	await page.goto(url + path);
+	await page.waitForSelector(there);
+	for (const scheme of ['light', 'dark']) {
+		await page.emulateMedia({ colorScheme: scheme });
+		await accessible(page, `${name}, ${scheme}`);
+		await picture(scheme);
 	}
+	await page.setViewportSize(NARROW);
+	ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth
+		&& document.getElementById('main').scrollWidth <= innerWidth),
+	`${name}: nothing beside a narrow screen`);
+	await picture('390');
+	await page.setViewportSize(WIDE);
 }
 
 await main(async () => {
@@ -54,9 +55,9 @@ await main(async () => {
 	const it = await dashboard(), browser = await launch();
 	await upload(it.url, [...study(), ...series(), detailed(40)]);
 	const { page, wrong } = await tab(browser, `${it.url}/charts`);
-	await looks(page, it.url, 'light', false);
-	await looks(page, it.url, 'dark', false);
-	await looks(page, it.url, 'light', true);
+	await page.setViewportSize(WIDE);
+	for (const [name, path, there] of PAGES)
+		await looks(page, it.url, name, path, there);
 	equal(wrong.filter((w) => !/404/.test(w)), [], 'no error, and no request to elsewhere');
 	await browser.close();
 	await it.stop();

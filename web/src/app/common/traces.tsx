@@ -56,7 +56,7 @@ export function TraceTable({ traces, hasRun = true }: { traces: Trace[]; hasRun?
 	const target = usePageTarget();
 	const isReadOnly = useHealth().data?.is_read_only ?? true;
 	return (
-		<div className="scroll-x" tabIndex={0} role="region" aria-label="Traces">
+		<div className="scroll-x" tabIndex={0} role="region" aria-label="Table of traces">
 			<table className="plain-table">
 				<thead><tr>
 					<th scope="col">Trace</th>

@@ -67,7 +67,8 @@ export default function Run({ id }: PageProps): ReactNode {
 		`/api/data/experiments/${encodeURIComponent(id)}`);
 	const run = answer.data;
 	if (answer.isError)
-		return <Failure error={answer.error} onRetry={() => void answer.refetch()} />;
+		return <><h1 className="unseen">Run {id}</h1>
+			<Failure error={answer.error} onRetry={() => void answer.refetch()} /></>;
 	if (!run)
 		return <Loading what="Reading the run" />;
 	const tabs = TABS.filter((t) => t !== 'requests' || run.has_arrays);

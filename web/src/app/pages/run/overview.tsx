@@ -50,7 +50,7 @@ function Times({ run, columns }: { run: Run; columns: Columns }): ReactNode {
 	return (
 		<section className="card" aria-label="Times">
 			<h2>Times (ms)</h2>
-			<div className="scroll-x" tabIndex={0} role="region" aria-label="Times">
+			<div className="scroll-x" tabIndex={0} role="region" aria-label="Table of times">
 				<table className="plain-table">
 					<thead><tr><th scope="col"><span className="unseen">Time</span></th>
 						{STATISTICS.map((s) => <th key={s} scope="col" className="num">{s}</th>)}</tr></thead>
@@ -99,7 +99,7 @@ function Machine({ run }: { run: Run }): ReactNode {
 	return (
 		<section className="card" aria-label="The machine under load">
 			<h2>The machine under load</h2>
-			<div className="scroll-x" tabIndex={0} role="region" aria-label="The machine under load">
+			<div className="scroll-x" tabIndex={0} role="region" aria-label="Table of the machine under load">
 				<table className="plain-table">
 					<thead><tr><th scope="col">Watched</th>
 						{['least', 'mean', 'most'].map((h) => <th key={h} scope="col" className="num">{h}</th>)}

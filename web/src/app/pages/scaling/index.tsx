@@ -43,7 +43,7 @@ function Table({ answer, columns }: { answer: Answer; columns: Columns }): React
 	return (
 		<section className="card" aria-label="Speed-up and efficiency">
 			<h2>Speed-up and efficiency</h2>
-			<div className="scroll-x" tabIndex={0} role="region" aria-label="Speed-up and efficiency">
+			<div className="scroll-x" tabIndex={0} role="region" aria-label="Table of speed-up and efficiency">
 				<table className="plain-table">
 					<thead><tr><th scope="col">Series</th>
 						<th scope="col" className="num">{columns.measure(answer.by).label}</th>
@@ -53,7 +53,8 @@ function Table({ answer, columns }: { answer: Answer; columns: Columns }): React
 						<th scope="col" className="num">Efficiency</th></tr></thead>
 					<tbody>{answer.series.flatMap((s) => s.points.map((p, i) => (
 						<tr key={`${keyId(s.key)} ${p.x}`}>
-							<th scope="row">{i === 0 ? s.name || 'All runs' : ''}</th>
+							{i === 0 && <th scope="rowgroup" rowSpan={s.points.length}>
+								{s.name || 'All runs'}</th>}
 							<td className="num">{given(p.x)}</td><td className="num">{p.n}</td>
 							<td className="num"><Num v={p.median} unit={answer.unit} /></td>
 							<td className="num"><Num v={p.speedup} unit={p.speedup === null ? null : '×'} /></td>
