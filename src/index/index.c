@@ -454,7 +454,8 @@ static void add_row(struct index *x, const struct row *r, unsigned flags)
 		seal_ids(x);
 }
 
-static int add_all(struct index *x, const struct row *r, size_t n, unsigned flags, struct err *e)
+int index_add_flagged(struct index *x, const struct row *r, const unsigned *flags, size_t n,
+		      struct err *e)
 {
 	size_t columns = x->n_columns, i = 0;
 	int rc = 0;
@@ -464,7 +465,7 @@ static int add_all(struct index *x, const struct row *r, size_t n, unsigned flag
 	for (; i < n && rc == 0; i++) {
 		rc = check_row(x, &r[i], e);
 		if (rc == 0)
-			add_row(x, &r[i], flags);
+			add_row(x, &r[i], flags ? flags[i] : 0);
 	}
 	if (x->n_columns != columns)
 		index_make_names(x);
@@ -476,12 +477,12 @@ static int add_all(struct index *x, const struct row *r, size_t n, unsigned flag
 
 int index_add(struct index *x, const struct row *r, unsigned flags, struct err *e)
 {
-	return add_all(x, r, 1, flags, e);
+	return index_add_flagged(x, r, &flags, 1, e);
 }
 
 int index_add_all(struct index *x, const struct row *r, size_t n, struct err *e)
 {
-	return add_all(x, r, n, 0, e);
+	return index_add_flagged(x, r, NULL, n, e);
 }
 
 /* ---- flags ---- */

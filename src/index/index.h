@@ -39,6 +39,9 @@ void index_free(struct index *x);
 int index_add(struct index *x, const struct row *r, unsigned flags, struct err *e);
 /* Many at once: one new version. After an error those before the refused one are in. */
 int index_add_all(struct index *x, const struct row *r, size_t n, struct err *e);
+/* Likewise, each with the flags that it begins with. */
+int index_add_flagged(struct index *x, const struct row *r, const unsigned *flags, size_t n,
+		      struct err *e);
 bool index_flag(struct index *x, int64_t id, unsigned flags); /* false: there is no such row */
 /* Many at once: one new version. Returns how many of them there are. */
 size_t index_flag_all(struct index *x, const int64_t *id, size_t n, unsigned flags);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #define STORE_RIG "test_store_keep_c"
+#include "index/part.h"
 #include "store_rig.h"
 
 static void put_many(struct store *s, const char *prefix, int first, size_t n)
@@ -104,6 +105,53 @@ static void test_two_at_once(void **state)
 {
 	(void)state;
 	with_stores(two_at_once);
+}
+
+/* In the order of numbers, in which the index finds a run without looking at all of them. */
+static bool is_in_order(struct store *s)
+{
+	struct index_view *v = index_view(store_index(s));
+	bool is = v->is_ascending;
+
+	index_view_release(v);
+	return is;
+}
+
+/* What others say of runs, and newer versions, leave a store that reads them in order. */
+static void in_order(const char *url)
+{
+	struct store_opts none = { .url = url, .snapshot = "" };
+	struct store *s = open_store(url, false), *other = open_store(url, false), *t;
+	struct arena a = { 0 };
+	struct read_run newer = make_run(&a, "s-5", 500);
+	struct put_result out;
+	size_t n;
+
+	put_many(s, "s", 0, 20);
+	must(store_exclude(s, store_find(s, STR("s-3")), STR("why not"), STR(""), e));
+	must(store_put(s, &newer, 1, STR(""), &a, &out, e));
+	put_many(s, "t", 100, 5);
+	must(store_archive(s, filter_of(&a, "{\"column\": \"run_id\", \"in\": [\"s-9\"]}"), true, &n,
+			   e));
+	must(store_refresh(other, e));
+	must(store_open(&none, &t, e));
+	assert_true(is_in_order(s));
+	assert_true(is_in_order(other));
+	assert_true(is_in_order(t));
+	assert_int_equal(shown(s, 0, false), 23);
+	assert_int_equal(shown(other, 0, false), 23);
+	assert_int_equal(shown(t, 0, false), 23);
+	assert_int_equal(shown(t, INDEX_EXCLUDED | INDEX_ARCHIVED | INDEX_SUPERSEDED, true), 3);
+	store_close(s);
+	store_close(other);
+	store_close(t);
+	arena_release(&a);
+}
+
+static void test_in_order(void **state)
+{
+	(void)state;
+	with_stores(in_order);
 }
 
 /* Opened again: from the snapshot, with changes that came after it, and without one. */
@@ -487,7 +535,8 @@ static void test_newer_is_refused(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_two_at_once),       cmocka_unit_test(test_opened_again),
+		cmocka_unit_test(test_two_at_once),       cmocka_unit_test(test_in_order),
+		cmocka_unit_test(test_opened_again),
 		cmocka_unit_test(test_backup_and_restore), cmocka_unit_test(test_backup_under_load),
 		cmocka_unit_test(test_old_runs),          cmocka_unit_test(test_wide_rows),
 		cmocka_unit_test(test_damage_is_found),   cmocka_unit_test(test_newer_is_refused),
