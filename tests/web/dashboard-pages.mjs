@@ -268,6 +268,7 @@ benchmark:
 
 async function launches(page, url) {
 	await page.goto(`${url}/launch`);
+	await page.waitForSelector('textarea');
 	await becomes(() => page.$eval('textarea', (e) => e.value.length > 100), true,
 		'an example is there to start from');
 	await page.fill('textarea', CONFIG.replace('num_prompts', 'num_promts'));

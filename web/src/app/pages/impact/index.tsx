@@ -20,7 +20,7 @@ import '../../common/pages.css';
 import './impact.css';
 
 const text = textCodec('');
-const SHOWN = 15, LEVELS_SHOWN = 12, WIDTH = 200;
+const SHOWN = 15, OTHERS_SHOWN = 4, LEVELS_SHOWN = 12, WIDTH = 200;
 
 function levelText(p: ImpactParameter, i: number): string {
 	const { value, to } = p.levels[i];
@@ -68,8 +68,9 @@ function Row({ p, columns, unit }: { p: ImpactParameter; columns: Columns; unit:
 				{p.p_adjusted !== null && <span className="dim">p {p.p_adjusted < 0.001 ? '< 0.001'
 					: `= ${measured(p.p_adjusted)}`}</span>}</p>
 				{p.confounded_with.length > 0 && <p className="warn-text">Moves together with {p.confounded_with
-					.map((c) => `${columns.measure(c.column).label}${c.strength !== null
-						? ` (${measured(c.strength)})` : ''}`).join(', ')}: which of them it is cannot be told
+					.slice(0, OTHERS_SHOWN).map((c) => `${columns.measure(c.column).label}${c.strength !== null
+						? ` (${measured(c.strength)})` : ''}`).join(', ')}{p.confounded_with.length > OTHERS_SHOWN
+					&& ` and ${p.confounded_with.length - OTHERS_SHOWN} more`}: which of them it is cannot be told
 						from these runs.</p>}
 				{p.note && !(p.confounded_with.length && p.note.startsWith('moves together'))
 					&& <p className="dim">{p.note}</p>}

@@ -75,6 +75,12 @@ function Jobs({ now, onJob }: { now: string; onJob: (id: string) => void }): Rea
 	);
 }
 
+/** A dashboard may be told to start nothing. */
+function useCanLaunch(): boolean {
+	const health = useHealth().data as { can_launch?: boolean } | undefined;
+	return health?.can_launch !== false;
+}
+
 interface WriteProps { onJob: (id: string) => void }
 
 function Write({ onJob }: WriteProps): ReactNode {
@@ -108,7 +114,8 @@ function Write({ onJob }: WriteProps): ReactNode {
 		post<JobStarted>('/api/launch', { config }).then((job) => onJob(job.job_id))
 			.catch(toastError).finally(() => setStarting(false));
 	};
-	const isGood = !isEmpty && settled === config && check.data?.ok === true;
+	const canLaunch = useCanLaunch();
+	const isGood = canLaunch && !isEmpty && settled === config && check.data?.ok === true;
 	return (
 		<>
 			<div className="launch">
@@ -126,6 +133,8 @@ function Write({ onJob }: WriteProps): ReactNode {
 							onClick={start}>Start</button>
 					</div>
 					<Editor text={config} onText={change} findings={isEmpty ? [] : check.data?.findings ?? []} />
+					{!canLaunch && <p className="warn-text small-text">This dashboard checks, but starts nothing
+						(--no-launch).</p>}
 					<p className="dim small-text" role="status">{isEmpty ? 'Write a configuration or choose an example.'
 						: check.isFetching || settled !== config ? 'Checking…'
 							: check.data?.ok ? 'It is good as it stands.' : ''}</p>

@@ -41,7 +41,7 @@ function Head({ run }: { run: Answer }): ReactNode {
 	const { has, toggle } = useSelection();
 	const facts = ['server.model', 'hardware.gpu', 'benchmark.dataset_name']
 		.filter((c) => typeof run.values[c] === 'string').map((c) => showCell(c, run.values[c]));
-	const title = run.values.name ?? run.run_id;
+	const title = run.values.name ?? run.values['server.model'] ?? run.values.model_id ?? run.run_id;
 	return (
 		<div className="page-head run-head">
 			<div>

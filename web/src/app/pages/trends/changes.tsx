@@ -11,6 +11,7 @@ import { Icon } from '../../parts/icon';
 import { Link } from '../../parts/link';
 import { toast, toastError } from '../../parts/toast';
 import { refresh, useHealth } from '../../query';
+import { measured } from '../../show';
 import { usePageTarget } from '../../state';
 import { changesOf, markPlace, placeOf, type Change } from './model';
 
@@ -106,7 +107,8 @@ export function Changes({ series, unit }: { series: TrendSeries[]; unit: string 
 									<td className={`num ${tone ? `${tone}-text` : ''}`} data-value={change.effect ?? ''}>
 										<strong>{percent(change.effect)}</strong></td>
 									<td><span className={`tag ${tone}`}>{WORDS[change.verdict]}</span></td>
-									<td className="num"><Num v={change.p} /></td>
+									<td className="num" title={String(change.p)} data-value={change.p ?? ''}>
+										{change.p !== null && change.p < 0.001 ? '< 0.001' : measured(change.p ?? NaN)}</td>
 									<td><Judged c={c} isReadOnly={isReadOnly}
 										onMark={(kind) => setMarking({ c, kind })} /></td>
 								</tr>
