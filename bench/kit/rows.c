@@ -15,8 +15,6 @@
 #include "base/mem.h"
 #include "kit/runs.h"
 
-#define INSERT_ROWS 50
-
 struct rows {
 	sqlite3 *lite;
 	PGconn *pg;
@@ -113,45 +111,134 @@ static void create(const struct rows *r, const struct row *sample, struct buf *s
 	buf_add_text(sql, ")");
 }
 
-static void insert(const struct row *row, size_t n, struct buf *sql)
+static int bind(sqlite3_stmt *statement, int at, struct value v)
 {
-	buf_add_text(sql, "INSERT INTO runs VALUES ");
-	for (size_t i = 0; i < n; i++) {
-		buf_printf(sql, "%s(%lld", i ? ", " : "", (long long)row[i].id);
-		for (size_t k = 0; k < row[i].n; k++) {
-			buf_add_text(sql, ", ");
-			add_value(sql, row[i].cell[k].value);
-		}
-		buf_add_text(sql, ")");
+	switch (v.kind) {
+	case VALUE_TEXT:
+		return sqlite3_bind_text(statement, at, v.text.p, (int)v.text.n, SQLITE_STATIC);
+	case VALUE_NUMBER:
+		return sqlite3_bind_double(statement, at, v.number);
+	case VALUE_BOOL:
+		return sqlite3_bind_int(statement, at, v.is_true);
+	case VALUE_ABSENT:
+	case VALUE_NULL:
+		break;
 	}
+	return sqlite3_bind_null(statement, at);
+}
+
+static int insert_lite(struct rows *r, sqlite3_stmt *statement, const struct row *row, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		int rc = sqlite3_bind_int64(statement, 1, row[i].id);
+
+		for (size_t k = 0; k < row[i].n && rc == SQLITE_OK; k++)
+			rc = bind(statement, (int)k + 2, row[i].cell[k].value);
+		if (rc != SQLITE_OK || sqlite3_step(statement) != SQLITE_DONE)
+			return err_set(r->err, ERR_RUN, "SQLite: %s", sqlite3_errmsg(r->lite));
+		sqlite3_reset(statement);
+	}
+	return 0;
+}
+
+/* Lines of COPY; no text has a tab or a backslash. */
+static int insert_pg(struct rows *r, const struct row *row, size_t n, struct buf *lines)
+{
+	char text[FMT_F64_BYTES];
+	int rc;
+
+	for (size_t i = 0; i < n; i++) {
+		buf_printf(lines, "%lld", (long long)row[i].id);
+		for (size_t k = 0; k < row[i].n; k++) {
+			struct value v = row[i].cell[k].value;
+
+			buf_add_char(lines, '\t');
+			if (v.kind == VALUE_TEXT)
+				buf_add_str(lines, v.text);
+			else if (v.kind == VALUE_NUMBER)
+				buf_add_text(lines, fmt_f64(text, v.number));
+			else
+				buf_add_text(lines, v.kind == VALUE_NULL ? "\\N" :
+						    v.is_true ? "1" : "0");
+		}
+		buf_add_char(lines, '\n');
+	}
+	rc = PQputCopyData(r->pg, lines->data, (int)lines->len);
+	buf_reset(lines);
+	return rc == 1 ? 0 : err_set(r->err, ERR_RUN, "PostgreSQL: %s", PQerrorMessage(r->pg));
+}
+
+static int begin_load(struct rows *r, sqlite3_stmt **statement)
+{
+	struct buf sql = { 0 };
+	PGresult *result;
+	int rc = 0;
+
+	if (r->lite) {
+		buf_add_text(&sql, "INSERT INTO runs VALUES (?");
+		for (size_t i = 0; i < RUNS_COLUMNS; i++)
+			buf_add_text(&sql, ", ?");
+		buf_add_text(&sql, ")");
+		rc = run_lite(r, "BEGIN");
+		if (rc == 0 &&
+		    sqlite3_prepare_v2(r->lite, sql.data, -1, statement, NULL) != SQLITE_OK)
+			rc = err_set(r->err, ERR_RUN, "SQLite: %s", sqlite3_errmsg(r->lite));
+	} else {
+		result = PQexec(r->pg, "COPY runs FROM STDIN");
+		if (PQresultStatus(result) != PGRES_COPY_IN)
+			rc = err_set(r->err, ERR_RUN, "PostgreSQL: %s", PQerrorMessage(r->pg));
+		PQclear(result);
+	}
+	buf_release(&sql);
+	return rc;
+}
+
+static int end_load(struct rows *r, sqlite3_stmt *statement)
+{
+	PGresult *result;
+	int rc = 0;
+
+	if (r->lite) {
+		sqlite3_finalize(statement);
+		return run_lite(r, "COMMIT");
+	}
+	if (PQputCopyEnd(r->pg, NULL) != 1)
+		return err_set(r->err, ERR_RUN, "PostgreSQL: %s", PQerrorMessage(r->pg));
+	while ((result = PQgetResult(r->pg))) {
+		if (PQresultStatus(result) != PGRES_COMMAND_OK)
+			rc = err_set(r->err, ERR_RUN, "PostgreSQL: %s", PQerrorMessage(r->pg));
+		PQclear(result);
+	}
+	return rc;
 }
 
 static int load(struct rows *r, size_t n_rows, struct rows_result *out)
 {
-	struct buf sql = { 0 };
+	struct buf text = { 0 };
+	sqlite3_stmt *statement = NULL;
 	int64_t spent = 0;
-	int rc = 0;
+	int rc = 0, ended;
 
 	while (rc == 0 && r->runs->made < n_rows) {
-		size_t left = n_rows - r->runs->made, n = left < INSERT_ROWS ? left : INSERT_ROWS;
+		size_t left = n_rows - r->runs->made, n = left < RUNS_BATCH ? left : RUNS_BATCH;
 		int64_t start;
 
 		runs_more(r->runs, n);
 		if (r->runs->made == n) {
-			create(r, r->runs->row, &sql);
-			rc = run(r, &sql);
-			buf_add_text(&sql, "BEGIN");
-			rc = rc ? rc : run(r, &sql);
+			create(r, r->runs->row, &text);
+			rc = run(r, &text);
+			rc = rc ? rc : begin_load(r, &statement);
 		}
-		insert(r->runs->row, n, &sql);
 		start = clock_mono_ns();
-		rc = rc ? rc : run(r, &sql);
+		if (rc == 0)
+			rc = r->lite ? insert_lite(r, statement, r->runs->row, n) :
+				       insert_pg(r, r->runs->row, n, &text);
 		spent += clock_mono_ns() - start;
 	}
-	buf_add_text(&sql, "COMMIT");
-	rc = rc ? rc : run(r, &sql);
+	ended = end_load(r, statement);
+	rc = rc ? rc : ended;
 	out->load_s = (double)spent / 1e9;
-	buf_release(&sql);
+	buf_release(&text);
 	return rc;
 }
 
