@@ -363,7 +363,8 @@ static int launch_begin(const struct web_request *r, struct web_answer *a, struc
 static const struct web_route routes[] = {
 	{ "GET", "/api/launch/schema", ROUTE_READS, launch_schema },
 	{ "GET", "/api/launch/examples", ROUTE_READS, launch_examples },
-	{ "POST", "/api/launch/check", 0, launch_check },
+	/* It may read files here, and starts a process: nothing for those who only read. */
+	{ "POST", "/api/launch/check", ROUTE_CHANGES, launch_check },
 	{ "POST", "/api/launch", ROUTE_CHANGES, launch_begin },
 };
 const struct web_routes launch_routes = { routes, sizeof(routes) / sizeof(*routes) };

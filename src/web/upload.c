@@ -128,6 +128,7 @@ static int upload_json(const struct web_request *r, struct web_answer *a, struct
 {
 	struct part file, part;
 	struct parts parts;
+	size_t n_files = 0;
 	int64_t run = 0;
 	int rc = find_part(r, "file", &file, e);
 
@@ -137,10 +138,15 @@ static int upload_json(const struct web_request *r, struct web_answer *a, struct
 		return err_set(e, ERR_USAGE, "the form has no part called file");
 	/* All of the form is looked at before anything is kept. */
 	parts_open(r, &parts, e);
-	while ((rc = parts_next(&parts, &part, e)) > 0)
+	while ((rc = parts_next(&parts, &part, e)) > 0) {
+		n_files += str_is(part.field, "file");
 		if (!str_is(part.field, "file") && !str_is(part.field, "trace"))
 			return err_set(e, ERR_USAGE, "the form has a part called %.*s; expected one "
 				       "file, and trace", (int)part.field.n, part.field.p);
+	}
+	if (n_files > 1)
+		return err_set(e, ERR_USAGE, "the form has %zu parts called file; expected one "
+			       "(/api/upload/batch takes many)", n_files);
 	if (rc < 0 || put_file(r, file.name, file.bytes, a, &run, e) < 0)
 		return -1;
 	parts_open(r, &parts, e);

@@ -134,6 +134,9 @@ is(ask($d, 'POST', '/api/upload/json', form(['trace', 't', 'T']))->{status}, 400
 is(ask($d, 'POST', '/api/upload/json', form(['fiel', 't', 'T'], ['file', 'r', result()]))->{status}, 400,
 	'a part of another name');
 is(ask($d, 'GET', '/api/health')->{json}{runs}, 3, 'of which nothing was kept');
+$r = ask($d, 'POST', '/api/upload/json', form(['file', 'a', result()], ['file', 'b', result()]));
+is($r->{status}, 400, 'two files where one is due');
+like($r->{json}{detail}, qr{2 parts called file}, 'none of which is lost in silence');
 is(ask($d, 'POST', '/api/upload/json', result())->{status}, 415, 'JSON where a form is due');
 is(ask($d, 'POST', '/api/upload/raw', form(['file', 'r', result()]))->{status}, 415, 'and the reverse');
 
@@ -220,6 +223,8 @@ is(ask($again, 'GET', '/api/health')->{json}{runs}, 41, 'everything is there');
 is(ask($again, 'POST', '/api/upload/raw', result())->{status}, 403, 'one that only reads takes nothing');
 is(ask($again, 'POST', '/api/filters/apply', {})->{status}, 200, 'but answers questions');
 is(ask($again, 'POST', '/api/launch', { config => 'a: b' })->{status}, 403, 'and starts nothing');
+is(ask($again, 'POST', '/api/launch/check', { config => 'import: /etc/hostname' })->{status}, 403,
+	'nor reads what a configuration names');
 is($again->stop, 0, 'and ends well, too');
 
 # ---- tokens ----
