@@ -148,22 +148,17 @@ static uint64_t key_of(struct index *x, struct column *c, struct value v)
 
 /* ---- tails ---- */
 
-static size_t cell_bytes(enum block_form form)
-{
-	return form == BLOCK_CODE_8 ? 1 : form == BLOCK_CODE_16 ? 2 : form == BLOCK_KEYS ? 8 : 0;
-}
-
 /* Another array of the same form, with room for cap rows; the old one may still be looked at. */
 void column_make_room(struct index *x, struct column *c, size_t cap)
 {
-	size_t cell = cell_bytes(c->tail.form);
+	size_t bytes = block_bytes(c->tail.form, x->tail_cap);
 	void *old = c->tail.data;
 
 	if (!old)
 		return;
-	c->tail.data = index_alloc(x, cap * cell);
-	memcpy(c->tail.data, old, x->tail_cap * cell);
-	index_retire(x, old, x->tail_cap * cell);
+	c->tail.data = index_alloc(x, block_bytes(c->tail.form, cap));
+	memcpy(c->tail.data, old, bytes);
+	index_retire(x, old, bytes);
 }
 
 /* The tail's first t rows in a wider form of codes. */
@@ -174,7 +169,7 @@ static void widen(struct index *x, struct column *c, size_t t, bool is_16)
 	uint16_t *wide;
 
 	c->tail.form = is_16 ? BLOCK_CODE_16 : BLOCK_CODE_8;
-	c->tail.data = index_alloc(x, x->tail_cap * cell_bytes(c->tail.form));
+	c->tail.data = index_alloc(x, block_bytes(c->tail.form, x->tail_cap));
 	narrow = c->tail.data;
 	wide = c->tail.data;
 	for (size_t i = 0; i < t; i++) {
@@ -184,7 +179,7 @@ static void widen(struct index *x, struct column *c, size_t t, bool is_16)
 			narrow[i] = (uint8_t)old.code;
 	}
 	if (old.data)
-		index_retire(x, old.data, x->tail_cap * cell_bytes(old.form));
+		index_retire(x, old.data, block_bytes(old.form, x->tail_cap));
 }
 
 static void put_code(struct index *x, struct column *c, size_t t, uint32_t code)
@@ -232,7 +227,7 @@ static void change_over(struct index *x, struct column *c, size_t t)
 			put_key(x, c, i, key_of(x, c, dictionary_value(c->dict, code)));
 	}
 	if (old.data)
-		index_retire(x, old.data, x->tail_cap * cell_bytes(old.form));
+		index_retire(x, old.data, block_bytes(old.form, x->tail_cap));
 	dictionary_close(x, c);
 	c->info.distinct = (size_t)x->dictionary_max + 1;
 }
@@ -356,6 +351,26 @@ static void pack(struct index *x, struct block *b)
 	*b = packed;
 }
 
+/* Two codes in a byte, where all are below 16. */
+static void halve(struct index *x, struct block *b)
+{
+	size_t n = block_rows(x);
+	const uint8_t *code = b->data;
+	uint8_t most = 0, *half;
+
+	for (size_t i = 0; i < n; i++)
+		most = code[i] > most ? code[i] : most;
+	if (most > 15)
+		return;
+	half = index_alloc(x, block_bytes(BLOCK_CODE_4, n));
+	for (size_t i = 0; i < n; i += 64)
+		for (size_t k = 0; k < 32; k++)
+			half[i / 2 + k] = (uint8_t)(code[i + k] | code[i + 32 + k] << 4);
+	index_retire(x, b->data, n);
+	b->form = BLOCK_CODE_4;
+	b->data = half;
+}
+
 struct block *column_sealed(struct column *c, size_t i)
 {
 	unsigned part = grow_part(i);
@@ -384,6 +399,8 @@ void column_pass(struct index *x, struct column *c, size_t rows)
 		pack(x, &c->tail);
 	else
 		c->has_sealed_codes |= c->tail.form != BLOCK_CODE || c->tail.code;
+	if (c->tail.form == BLOCK_CODE_8)
+		halve(x, &c->tail);
 	column_make_sealed(x, c, block);
 	*column_sealed(c, block) = c->tail;
 	c->tail = (struct block){ 0 };
@@ -391,13 +408,8 @@ void column_pass(struct index *x, struct column *c, size_t rows)
 
 static void block_drop(struct index *x, struct block *b, size_t cap)
 {
-	if (b->form == BLOCK_PACKED) {
-		index_drop(x, b->data, cap * 4);
-		if (b->low)
-			index_drop(x, b->low, cap * b->low_bytes + 3);
-	} else {
-		index_drop(x, b->data, cap * cell_bytes(b->form));
-	}
+	index_drop(x, b->data, block_bytes(b->form, cap));
+	index_drop(x, b->low, cap * b->low_bytes + 3);
 }
 
 void column_free(struct index *x, struct column *c)

@@ -233,11 +233,32 @@ static void count_wide(const uint16_t *code, const uint16_t *place, size_t n, ui
 		count[code[place ? place[i] : i]]++;
 }
 
+/* Two codes at once, where all rows count. */
+static void count_halves(const struct block *b, const uint16_t *place, size_t n, uint32_t *count)
+{
+	uint32_t pair[256 * LANES] = { 0 };
+
+	if (place) {
+		for (size_t i = 0; i < n; i++)
+			count[block_code(b, place[i])]++;
+		return;
+	}
+	count_narrow(b->data, NULL, n / 2, pair, 256);
+	for (size_t i = 0; i < 256 * LANES; i++) {
+		if (!pair[i])
+			continue;
+		count[i & 15] += pair[i];
+		count[i >> 4 & 15] += pair[i];
+	}
+}
+
 static void count_block(const struct block *b, const uint16_t *place, size_t n, uint32_t *count,
 			size_t lane)
 {
 	if (b->form == BLOCK_CODE)
 		count[b->code] += (uint32_t)n;
+	else if (b->form == BLOCK_CODE_4)
+		count_halves(b, place, n, count);
 	else if (b->form == BLOCK_CODE_8)
 		count_narrow(b->data, place, n, count, lane);
 	else

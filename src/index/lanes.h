@@ -38,6 +38,20 @@ static inline uint64_t lanes_any(const uint8_t *code, const uint8_t *wanted, uns
 	return word;
 }
 
+/* 64 codes from 32 bytes: the low halves, then the high ones. */
+static inline void lanes_unfold(const uint8_t *half, uint8_t code[64])
+{
+	for (unsigned at = 0; at < 32; at += 16) {
+		lanes_8 x, low;
+
+		memcpy(&x, half + at, sizeof(x));
+		low = x & 15;
+		x >>= 4;
+		memcpy(code + at, &low, sizeof(low));
+		memcpy(code + 32 + at, &x, sizeof(x));
+	}
+}
+
 static inline uint64_t lanes_fold(lanes_32 x)
 {
 	uint64_t half[2];

@@ -71,6 +71,7 @@ static inline bool key_is_number(uint64_t key)
 
 enum block_form {
 	BLOCK_CODE,    /* one code for all; a zeroed block is one of absent values */
+	BLOCK_CODE_4,  /* sealed only: of 64 rows the first 32 in the low halves of 32 bytes */
 	BLOCK_CODE_8, BLOCK_CODE_16,
 	BLOCK_KEYS,    /* 8 bytes each */
 	BLOCK_PACKED,  /* keys less the least one of the block, in 4 to 8 bytes */
@@ -268,11 +269,29 @@ static inline bool block_is_keys(const struct block *b)
 	return b->form >= BLOCK_KEYS;
 }
 
+/* Of its data, for so many rows. */
+static inline size_t block_bytes(enum block_form form, size_t rows)
+{
+	static const uint8_t half_bytes[] = { 0, 1, 2, 4, 16, 8 };
+
+	return rows * half_bytes[form] / 2;
+}
+
 static inline uint32_t block_code(const struct block *b, size_t i)
 {
-	return b->form == BLOCK_CODE   ? b->code :
-	       b->form == BLOCK_CODE_8 ? ((const uint8_t *)b->data)[i] :
-					 ((const uint16_t *)b->data)[i];
+	const uint8_t *narrow = b->data;
+	const uint16_t *wide = b->data;
+
+	switch (b->form) {
+	case BLOCK_CODE:
+		return b->code;
+	case BLOCK_CODE_4:
+		return (uint32_t)narrow[(i >> 6) * 32 + (i & 31)] >> (i >> 3 & 4) & 15;
+	case BLOCK_CODE_8:
+		return narrow[i];
+	default:
+		return wide[i];
+	}
 }
 
 static inline uint64_t block_key(const struct block *b, size_t i)

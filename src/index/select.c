@@ -140,25 +140,30 @@ static struct few find_few(const uint8_t *match, uint32_t n_codes)
 static void codes_select(const struct block *b, size_t n, const uint8_t *match,
 			 const struct few *few, uint64_t *out)
 {
-	const uint8_t *narrow = b->data;
 	const uint16_t *wide = b->data;
+	uint8_t unfolded[64];
 
 	if (b->form == BLOCK_CODE) {
 		fill(out, n, match[b->code]);
 		return;
 	}
 	for (size_t at = 0; at < n; at += 64) {
+		const uint8_t *code = (const uint8_t *)b->data + at;
 		size_t here = n - at < 64 ? n - at : 64;
 		uint64_t word = 0;
 
-		if (b->form == BLOCK_CODE_8 && here == 64 && few->is_few) {
-			word = lanes_any(narrow + at, few->code, few->n);
-		} else if (b->form == BLOCK_CODE_8) {
-			for (size_t i = 0; i < here; i++)
-				word |= (uint64_t)match[narrow[at + i]] << i;
-		} else {
+		if (b->form == BLOCK_CODE_4) {
+			lanes_unfold((const uint8_t *)b->data + at / 2, unfolded);
+			code = unfolded;
+		}
+		if (b->form == BLOCK_CODE_16) {
 			for (size_t i = 0; i < here; i++)
 				word |= (uint64_t)match[wide[at + i]] << i;
+		} else if (here == 64 && few->is_few) {
+			word = lanes_any(code, few->code, few->n);
+		} else {
+			for (size_t i = 0; i < here; i++)
+				word |= (uint64_t)match[code[i]] << i;
 		}
 		out[at / 64] = word;
 	}

@@ -75,8 +75,6 @@ static void put_piece(struct out *o, const void *p, size_t bytes)
 
 static void put_block(struct out *o, const struct block *b, size_t rows)
 {
-	static const size_t cell[] = { 0, 1, 2, 8, 4 };
-
 	put(o, b->form);
 	if (b->form == BLOCK_CODE) {
 		put(o, b->code);
@@ -89,7 +87,7 @@ static void put_block(struct out *o, const struct block *b, size_t rows)
 		put(o, b->base);
 		put(o, b->packed_max);
 	}
-	put_piece(o, b->data, rows * cell[b->form]);
+	put_piece(o, b->data, block_bytes(b->form, rows));
 	if (b->form == BLOCK_PACKED && b->low_bytes)
 		put_piece(o, b->low, rows * b->low_bytes + 3);
 }

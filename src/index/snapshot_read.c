@@ -157,7 +157,6 @@ static void judge_later(struct in *in, const struct block *b, size_t rows, const
 
 static void get_block(struct in *in, struct column *c, struct block *out, size_t rows)
 {
-	static const size_t cell[] = { 0, 1, 2, 8, 4 };
 	struct block b = { .form = (uint8_t)get_below(in, BLOCK_PACKED + 1) };
 	bool is_tail = out == &c->tail;
 	uint64_t has;
@@ -179,10 +178,12 @@ static void get_block(struct in *in, struct column *c, struct block *out, size_t
 		b.packed_max = get(in);
 		in->is_bad |= is_tail;
 	}
+	in->is_bad |= is_tail && b.form == BLOCK_CODE_4;
 	if (b.form != BLOCK_CODE && is_tail)
-		b.data = get_copy(in, rows * cell[b.form], in->x->tail_cap * cell[b.form]);
+		b.data = get_copy(in, block_bytes(b.form, rows),
+				  block_bytes(b.form, in->x->tail_cap));
 	else if (b.form != BLOCK_CODE)
-		b.data = get_piece(in, rows * cell[b.form]);
+		b.data = get_piece(in, block_bytes(b.form, rows));
 	if (b.low_bytes)
 		b.low = get_piece(in, rows * b.low_bytes + 3);
 	*out = b;
@@ -341,6 +342,7 @@ static bool is_good_block(void *self, size_t item, unsigned worker)
 
 	(void)worker;
 	switch (b->form) {
+	case BLOCK_CODE_4:
 	case BLOCK_CODE_8:
 	case BLOCK_CODE_16:
 		for (size_t i = 0; i < j->rows; i++) {
