@@ -193,6 +193,21 @@ async function charts(page, url) {
 		columns: ['server.tensor_parallel_size', 'output_throughput', 'median_ttft_ms'] });
 	equal(await page.$$eval('section[aria-label="Many columns at once"] tbody tr', (l) => l.length),
 		lines.lines.length, 'parallel coordinates: a line per run');
+	const canvas = await page.$('section[aria-label="Many columns at once"] .chart-box');
+	await canvas.scrollIntoViewIfNeeded();
+	const b = await canvas.boundingBox(), middle = b.x + 70 + (b.width - 160) / 2;
+	await page.mouse.move(middle, b.y + 60);
+	await page.mouse.down();
+	await page.mouse.move(middle, b.y + 180, { steps: 4 });
+	await page.mouse.up();
+	await page.waitForSelector('.brushed');
+	const part = JSON.parse(new URL(page.url()).searchParams.get('brush'));
+	equal([part.and.length, part.and[0].column], [1, 'output_throughput'], 'a drag along an axis marks a part');
+	const left = await ask(url, '/api/analysis/distribution',
+		{ metric: 'median_ttft_ms', filter: part, group: ['server.model'] });
+	await becomes(() => page.$$eval('.spread tbody tr', (l) => l.reduce((n, tr) =>
+		n + Number(tr.children[1].textContent), 0)), left.groups.reduce((n, g) => n + g.n, 0),
+	'and the other drawings follow');
 }
 
 async function trends(page, url) {

@@ -9,6 +9,9 @@ import { readInk, type Ink } from './ink';
 
 export interface Click { seriesId: string; dataIndex: number; data: unknown }
 
+/** From, to: in what the axis counts. */
+export type Part = [number, number];
+
 export interface Area { x: [number, number]; y: [number, number] }
 
 interface Props {
@@ -22,13 +25,14 @@ interface Props {
 	area?: Area | null;
 	/** Whether a drag draws a rectangle. */
 	isBrushing?: boolean;
-	/** Parallel axes: the chosen parts of each axis by its number. */
-	onAxes?: ((parts: [number, [number, number][]][]) => void) | undefined;
+	/** Parallel axes, whose ids are their numbers: parts of one were chosen by a drag. */
+	onAxis?: ((axis: number, parts: Part[]) => void) | undefined;
+	/** The parts of all of them that are chosen. */
+	axes?: Part[][] | null;
 }
 
 interface BrushEnd { areas: { coordRange?: [[number, number], [number, number]] }[] }
-interface AxisPart { parallelAxisIndex?: number; axesInfo?: AxisChosen[] }
-interface AxisChosen { axisIndex: number; intervals: [number, number][] }
+interface AxisPart { parallelAxisId?: string; intervals?: Part[] }
 
 function listen(chart: ECharts, props: { current: Props }): void {
 	chart.on('click', (event) => {
@@ -42,9 +46,9 @@ function listen(chart: ECharts, props: { current: Props }): void {
 		props.current.onArea?.(range ? { x: range[0], y: range[1] } : null);
 	});
 	chart.on('axisareaselected', (event) => {
-		const { axesInfo } = event as AxisPart;
-		if (axesInfo)
-			props.current.onAxes?.(axesInfo.map((a) => [a.axisIndex, a.intervals]));
+		const { parallelAxisId, intervals } = event as AxisPart;
+		if (parallelAxisId !== undefined && intervals)
+			props.current.onAxis?.(Number(parallelAxisId), intervals);
 	});
 }
 
@@ -55,7 +59,7 @@ function arm(chart: ECharts, isBrushing: boolean): void {
 }
 
 export function Chart(props: Props): ReactNode {
-	const { label, height, make, isBrushing = false, area = null } = props;
+	const { label, height, make, isBrushing = false, area = null, axes = null } = props;
 	const box = useRef<HTMLDivElement>(null);
 	const now = useRef(props);
 	const [chart, setChart] = useState<ECharts | null>(null);
@@ -83,10 +87,14 @@ export function Chart(props: Props): ReactNode {
 		if (!chart)
 			return;
 		chart.setOption({ animation: false, ...make(readInk()) }, { notMerge: true });
+		if (!now.current.onArea)
+			return;
 		arm(chart, isBrushing);
 		chart.dispatchAction({ type: 'brush', areas: area ? [{ brushType: 'rect', xAxisIndex: 0,
 			yAxisIndex: 0, coordRange: [area.x, area.y] }] : [] });
 	}, [chart, make, theme, isBrushing, area]);
+	useEffect(() => axes?.forEach((intervals, i) => chart?.dispatchAction({ type: 'axisAreaSelect',
+		parallelAxisId: String(i), intervals }, { silent: true })), [chart, make, theme, axes]);
 	if (error !== null)
 		return <Failure error={error} title="The chart could not be loaded" />;
 	return (

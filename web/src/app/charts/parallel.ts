@@ -3,6 +3,7 @@
 import type { EChartsCoreOption } from 'echarts/core';
 import type { Parallel, ParallelAxis } from '../../lib/api';
 import type { Cell } from '../api';
+import type { Condition } from '../filter';
 import { short } from '../../lib/format';
 import { drawnColour } from '../colour';
 import { showValue } from '../show';
@@ -36,6 +37,21 @@ export function chosen(values: Cell[], from: number, to: number): Cell[] {
 	return values.filter((_, i) => i >= Math.ceil(low - 0.5) && i <= Math.floor(high + 0.5));
 }
 
+/** A condition on an axis as parts of it. */
+export function partsOf(p: Parallel, index: number, c: Condition | undefined): [number, number][] {
+	const axis = p.axes[index];
+	if (!c)
+		return [];
+	if ('in' in c && !isNumeric(axis))
+		return categories(p, index).flatMap((v, i): [number, number][] =>
+			(c.in.includes(v) ? [[i, i]] : []));
+	if (!('range' in c))
+		return [];
+	const end = (v: unknown, otherwise: number | null): number =>
+		(typeof v === 'number' ? v : otherwise ?? 0);
+	return [[end(c.range.min, axis.min), end(c.range.max, axis.max)]];
+}
+
 interface ParallelOptions { answer: Parallel; labels: string[]; colourBy: number }
 
 const LINES_FAINT = 300;
@@ -44,9 +60,10 @@ export function parallelOption(o: ParallelOptions, ink: Ink): EChartsCoreOption 
 	const { answer, labels, colourBy } = o;
 	const opacity = answer.lines.length > LINES_FAINT ? 0.22 : 0.5;
 	const axis = answer.axes.map((a, i) => {
-		const common = { dim: i, name: labels[i] };
+		const common = { id: String(i), dim: i, name: labels[i], realtime: false };
 		if (!isNumeric(a))
-			return { ...common, type: 'category', data: categories(answer, i).map((v) => nameOf(a.column, v)) };
+			return { ...common, type: 'category',
+				data: categories(answer, i).map((v) => nameOf(a.column, v)) };
 		const e = extentOf([a.min, a.max].filter((v): v is number => typeof v === 'number'));
 		const isLog = isWide(e), { min, max } = extentIn(a.unit, e, isLog);
 		return { ...common, type: isLog ? 'log' : 'value', min, max };

@@ -2,8 +2,12 @@
 // spark.tsx: a line over time in the size of a stamp, with its last value in large type.
 import type { ReactNode } from 'react';
 import { measured } from '../show';
+import { bytesText } from './traces';
 
 const WIDTH = 220, HEIGHT = 44;
+
+const valueText = (name: string, v: number): string =>
+	(name.endsWith('_bytes') ? bytesText(v) : measured(v));
 
 interface Props { name: string; points: [number, number][] }
 
@@ -16,8 +20,8 @@ export function Spark({ name, points }: Props): ReactNode {
 		+ `${(HEIGHT - 2 - ((y - low) / up) * (HEIGHT - 4)).toFixed(1)}`).join(' ');
 	return (
 		<figure className="spark">
-			<figcaption><span className="dim">{name}</span>
-				<strong className="num" data-value={last?.[1]}>{last ? measured(last[1]) : '–'}</strong></figcaption>
+			<figcaption><span className="dim">{name.replace(/_bytes$/, '').replace(/_/g, ' ')}</span>
+				<strong className="num" data-value={last?.[1]}>{last ? valueText(name, last[1]) : '–'}</strong></figcaption>
 			<svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img"
 				aria-label={`${name}: now ${last ? measured(last[1]) : 'nothing'}, up to ${measured(high)}`}>
 				<polyline points={path} />

@@ -3,14 +3,14 @@
 import { useCallback, useMemo, type ReactNode } from 'react';
 import type { Parallel as Answer } from '../../../lib/api';
 import { titleOf } from '../../charts/axis';
-import { Chart, type Click } from '../../charts/chart';
+import { Chart, type Click, type Part } from '../../charts/chart';
 import type { Ink } from '../../charts/ink';
-import { categories, chosen, isNumeric, parallelOption } from '../../charts/parallel';
+import { categories, chosen, isNumeric, parallelOption, partsOf } from '../../charts/parallel';
 import { firstOf, type Columns } from '../../common/columns';
 import { PickMany } from '../../common/pick';
 import { both, useRead } from '../../common/routes';
 import { Twin } from '../../common/twin';
-import type { And } from '../../filter';
+import { conditionOn, type And } from '../../filter';
 import { Link } from '../../parts/link';
 import { Empty, Failure, Loading } from '../../parts/states';
 import { count, showCell } from '../../show';
@@ -65,21 +65,19 @@ export function Parallel({ columns, by, brush, onBrush, usual }: Props): ReactNo
 	const make = useCallback((ink: Ink) => (answer.data
 		? parallelOption({ answer: answer.data, labels, colourBy }, ink) : {}),
 	[answer.data, labels, colourBy]);
-	const marked = (parts: [number, [number, number][]][]): void => {
-		if (!answer.data)
+	const parts = useMemo(() => (answer.data ? answer.data.axes.map((a, i) =>
+		partsOf(answer.data, i, conditionOn(brush, a.column))) : null), [answer.data, brush]);
+	const marked = (index: number, spans: Part[]): void => {
+		const a = answer.data?.axes[index];
+		if (!answer.data || !a)
 			return;
-		let next = brush;
-		for (const [index, spans] of parts) {
-			const a = answer.data.axes[index];
-			if (!spans.length)
-				next = without(next, [a.column]);
-			else if (isNumeric(a))
-				next = rangeOf(next, a.column, spans[0][0], spans[spans.length - 1][1]);
-			else
-				next = valuesOf(next, a.column, spans.flatMap(([from, to]) =>
-					chosen(categories(answer.data, index), from, to)));
-		}
-		onBrush(next);
+		if (!spans.length)
+			onBrush(without(brush, [a.column]));
+		else if (isNumeric(a))
+			onBrush(rangeOf(brush, a.column, spans[0][0], spans[0][1]));
+		else
+			onBrush(valuesOf(brush, a.column, spans.flatMap(([from, to]) =>
+				chosen(categories(answer.data, index), from, to))));
 	};
 	const click = (hit: Click): void => {
 		const line = answer.data?.lines[hit.dataIndex];
@@ -106,7 +104,7 @@ export function Parallel({ columns, by, brush, onBrush, usual }: Props): ReactNo
 									Drag along an axis to mark a part of it; the drawings above then show those runs.
 								</p>
 								<Chart label={`${count(answer.data.lines.length, 'run')} over ${labels.join(', ')}`}
-									height={HEIGHT} make={make} onClick={click} onAxes={marked} />
+									height={HEIGHT} make={make} onClick={click} onAxis={marked} axes={parts} />
 								<Table answer={answer.data} labels={labels} />
 							</>
 						)}

@@ -10,7 +10,7 @@ import { Link } from '../../parts/link';
 import { Failure, Loading } from '../../parts/states';
 import { toastError } from '../../parts/toast';
 import { refresh, useHealth } from '../../query';
-import { showValue, when } from '../../show';
+import { when } from '../../show';
 import { usePageTarget } from '../../state';
 import { linesOf, sampleOf, type Sample } from './types';
 
@@ -29,7 +29,7 @@ interface Live { log: string; samples: Sample[]; progress: Record<string, unknow
 const NOTHING_YET: Live = { log: '', samples: [], progress: null };
 
 /** From the beginning also when one comes late: the stream tells all again. */
-function useLive(id: string, onEnd: () => void): Live {
+function useLive(id: string, onState: () => void, onEnd: () => void): Live {
 	const [live, setLive] = useState(NOTHING_YET);
 	useEffect(() => setLive(NOTHING_YET), [id]);
 	useJob(id, {
@@ -37,7 +37,9 @@ function useLive(id: string, onEnd: () => void): Live {
 			log: (now.log + ((data as { text?: string }).text ?? '')).slice(-LOG_CHARS) })),
 		telemetry: (data) => setLive((now) => ({ ...now,
 			samples: [...now.samples, sampleOf(data, now.samples.length)].slice(-SAMPLES) })),
-		progress: (data) => setLive((now) => ({ ...now, progress: data as Record<string, unknown> })),
+		progress: (data) => setLive((now) => ({ ...now,
+			progress: { ...now.progress, ...data as Record<string, unknown> } })),
+		job: onState,
 	}, onEnd);
 	return live;
 }
@@ -57,15 +59,15 @@ function Log({ text }: { text: string }): ReactNode {
 }
 
 function Progress({ progress }: { progress: Record<string, unknown> }): ReactNode {
-	const { done, total } = progress;
-	const facts = Object.entries(progress).filter(([key, v]) => key !== 'event'
-		&& (typeof v === 'string' || typeof v === 'number' || typeof v === 'boolean'));
+	const { what, done, total, member, number, of } = progress;
+	const isCounted = typeof done === 'number' && typeof total === 'number' && total > 0;
+	const words = [typeof member === 'string' && typeof of === 'number' && of > 1
+		? `${member}, ${String(number)} of ${of}` : '', typeof what === 'string' ? what : '',
+	isCounted ? `${done} of ${total}` : ''].filter(Boolean);
 	return (
 		<>
-			{typeof done === 'number' && typeof total === 'number' && total > 0
-				&& <progress value={done} max={total} aria-label="Progress" />}
-			<p className="dim small-text">{facts.map(([key, v]) =>
-				`${key.replace(/_/g, ' ')} ${showValue('', v as string)}`).join(', ')}</p>
+			{isCounted && <progress value={done} max={total} aria-label="Progress" />}
+			<p className="dim small-text">{words.join(', ')}</p>
 		</>
 	);
 }
@@ -89,7 +91,7 @@ function Ended({ job }: { job: Answer }): ReactNode {
 export function JobView({ id }: { id: string }): ReactNode {
 	const answer = useGet('GET /api/jobs/{id}', `/api/jobs/${encodeURIComponent(id)}`);
 	const isReadOnly = useHealth().data?.is_read_only ?? true;
-	const live = useLive(id, () => {
+	const live = useLive(id, () => void answer.refetch(), () => {
 		void answer.refetch();
 		refresh();
 	});
