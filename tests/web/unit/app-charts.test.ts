@@ -3,7 +3,7 @@ import {
 	extentIn, extentOf, isWide, keyId, keyName, niceExtent, niceStep, titleOf,
 } from '../../../web/src/app/charts/axis';
 import { groupsOf, lineOf, pointOf, SHOWN_AT_FIRST } from '../../../web/src/app/charts/scatter';
-import { categories, chosen, isNumeric } from '../../../web/src/app/charts/parallel';
+import { categories, chosen, isNumeric, partsOf } from '../../../web/src/app/charts/parallel';
 import { hitOf, type LineSeries } from '../../../web/src/app/charts/lines';
 import type { Parallel, ParetoGroup, ParetoPoint } from '../../../web/src/lib/api';
 
@@ -87,4 +87,7 @@ it('takes what lies between two places of an axis of words', () => {
 	expect(chosen(values, -0.4, 0.4)).toEqual(['a']);
 	expect(chosen(values, 2.4, 0.6)).toEqual(['b', null]);
 	expect(chosen(values, 0.6, 0.9)).toEqual(['b']);
+	expect(partsOf(answer, 0, { column: 'm', in: ['b', null] })).toEqual([[1, 1], [2, 2]]);
+	expect(partsOf(answer, 1, { column: 'x', range: { min: 2 } })).toEqual([[2, 3]]);
+	expect(partsOf(answer, 1, undefined)).toEqual([]);
 });
