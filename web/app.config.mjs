@@ -17,8 +17,9 @@ export default {
 	logLevel: 'warn',
 	cacheDir: join(root, 'node_modules/.vite/app'),
 	plugins: [react()],
-	// The sources lie outside the page's folder; the development server asks for them by this path.
-	resolve: { alias: [{ find: /^\/src\//, replacement: `${join(root, 'src')}/` }] },
+	// The sources lie outside the page's folder; the development server asks for them by this path,
+	// which no checkout has.
+	resolve: { alias: [{ find: /^\/profllm-src\//, replacement: `${join(root, 'src')}/` }] },
 	server: {
 		fs: { allow: [root] },
 		// `profllm dashboard` on its usual address answers the API.
