@@ -184,8 +184,10 @@ static void make_parameter(struct impact *m, struct str column, const int64_t *i
 	struct parameter *q = &m->of[m->n_of];
 	size_t k = 0;
 
-	*q = (struct parameter){ .column = column, .q = NAN };
-	q->code = arena_alloc(m->r->arena, m->n + 1);
+	/* The codes of a column that turned out to say nothing are the next one's. */
+	*q = (struct parameter){ .column = column, .code = q->code, .q = NAN };
+	if (!q->code)
+		q->code = arena_alloc(m->r->arena, m->n + 1);
 	for (size_t i = 0; i < n && k < m->n; i++) /* runs without the metric drop out */
 		if (id[i] == m->id[k])
 			v[k++] = v[i];

@@ -35,6 +35,14 @@ static int unknown(struct web_answer *a, struct err *e, struct arena *arena, str
 	return err_set(e, ERR_USAGE, "%s: no such member; expected one of: %s", pointer, known);
 }
 
+int asked_page_failed(struct web_answer *a, struct arena *arena, struct err *e)
+{
+	const char *text = arena_text(arena, str_of(e->text));
+
+	err_set(e, e->code, "/%s", text);
+	return asked_failed(a, arena, e);
+}
+
 int asked_failed(struct web_answer *a, struct arena *arena, struct err *e)
 {
 	const char *colon = strstr(e->text, ": ");
@@ -286,6 +294,9 @@ int asked_read(const struct json_value *body, unsigned members, struct arena *ar
 		    m->read(&r, &body->item[i], arena_printf(arena, "/%s", m->name)) < 0)
 			return -1;
 	}
+	if (!out->format.p && q->n_columns && q->limit > ASK_CELLS_MAX / q->n_columns)
+		return too_many(&r, "/limit", ASK_CELLS_MAX / q->n_columns,
+				"with so many columns: ASK_CELLS_MAX");
 	return 0;
 }
 

@@ -18,6 +18,7 @@
 #define ASK_BINS_DEFAULT 24
 #define ASK_BINS_MAX 1000
 #define ASK_WHO_BYTES_MAX 200
+#define ASK_CELLS_MAX (1u << 22) /* runs of a page times its columns; exports have no pages */
 
 /* Which members a route knows. */
 enum asked_member {
@@ -50,6 +51,8 @@ __attribute__((format(printf, 4, 5)))
 int asked_refuse(struct web_answer *a, unsigned status, struct err *e, const char *fmt, ...);
 /* After a function that put a pointer in front of its sentence: tells the client that pointer. */
 int asked_failed(struct web_answer *a, struct arena *arena, struct err *e);
+/* Likewise after index_query, whose sentences begin with the member. */
+int asked_page_failed(struct web_answer *a, struct arena *arena, struct err *e);
 /* A member that must be a text of 1 to max bytes; when it may be missing, *out stays. */
 int asked_text(const struct web_request *r, struct web_answer *a, const char *name, size_t max,
 	       bool is_needed, struct str *out, struct err *e);

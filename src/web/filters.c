@@ -113,7 +113,7 @@ static int apply(const struct web_request *r, struct web_answer *a, struct err *
 	    filters_auto_facets(r->view, &ask.query, r->arena, e) < 0)
 		return -1;
 	if (index_query(r->view, &ask.query, r->arena, &answer, e) < 0)
-		return asked_wrong(a, e, r->arena, "/cursor", "what the page before gave as \"next\"");
+		return asked_page_failed(a, r->arena, e);
 	data_put_page(&a->json, &ask.query, &answer);
 	json_key(&a->json, "facets");
 	json_begin_array(&a->json);
