@@ -252,9 +252,15 @@ static struct MHD_Response *make_response(struct exchange *x)
 	struct web_answer *a = &x->answer;
 	struct MHD_Response *r;
 
-	if (a->pull)
-		return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES,
-							 on_pull, x, NULL);
+	if (a->pull) {
+		r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, on_pull,
+						      x, NULL);
+		/* Else the library ends HEAD's answer as if it had chunks, which is a body. */
+		if (r && strcmp(x->method, "HEAD") == 0)
+			MHD_set_response_options(r, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT,
+						 MHD_RO_END);
+		return r;
+	}
 	if (a->fd >= 0 && a->status != 304) {
 		r = MHD_create_response_from_fd_at_offset64(x->file_bytes, a->fd, x->file_at);
 		if (r) {

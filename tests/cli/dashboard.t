@@ -96,6 +96,8 @@ is(scalar(() = raw($d, "GET /runs HTTP/1.1\r\nHost: localhost\r\n\r\n"
 	'connections are kept');
 my $head = raw($d, "HEAD /api/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
 like($head, qr/^HTTP\/1.1 200 .*Content-Length: [1-9].*\r\n\r\n\z/s, 'HEAD has everything but the body');
+$head = raw($d, "HEAD /api/export/csv HTTP/1.1\r\nHost: localhost\r\n\r\n");
+like($head, qr/^HTTP\/1.\d 200 .*runs\.csv.*\r\n\r\n\z/s, 'nor has what would come by and by');
 
 # ---- whose question it is ----
 
