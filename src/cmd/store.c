@@ -123,9 +123,10 @@ static int restore(const struct keep_opts *o, struct arena *a, struct err *e)
 		return err_set(e, ERR_USAGE, "the file that backup has written is needed");
 	if (!file_exists(o->file))
 		return err_set(e, ERR_USAGE, "%s does not exist", o->file);
+	/* Force helps against one refusal alone. */
 	if (store_restore(keep_place(o, a), o->file, o->is_forced, &why) < 0)
-		return err_set(e, why.code, "%s%s", why.text, !o->is_forced && why.code == ERR_USAGE ?
-			       "; --force does it" : "");
+		return err_set(e, why.code, "%s%s", why.text,
+			       strstr(why.text, " is not empty: ") ? "; --force does it" : "");
 	printf("the store is what %s holds\n", o->file);
 	return 0;
 }

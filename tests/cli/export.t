@@ -113,4 +113,18 @@ for (@mistakes) {
 ok(!-e 'nowhere.db' && run(args => [qw(export --store nowhere.db)])->{status} && !-e 'nowhere.db',
 	'a store that is only read is not made');
 
+# ---- places that are none ----
+
+spew('text.txt', "no database\n" x 100);
+for (['export', 'sqlite:none.db', 'none.db cannot be opened: No such file or directory'],
+	['ingest', 'mysql://host/runs', 'mysql://host/runs: expected sqlite:PATH or postgresql://...'],
+	['ingest', 'sqlite:no/folder.db', 'no/folder.db cannot be opened: No such file or directory']) {
+	my ($verb, $url, $why) = @$_;
+
+	check_run("$verb $url", run(args => [$verb, '--store', $url, $verb eq 'ingest' ? 'text.txt' : ()]),
+		{ status => 2, err => "profllm $verb: $why" });
+}
+check_run('what is no backup', run(args => [qw(restore text.txt --store new.db)]),
+	{ status => 2, err => 'profllm restore: text.txt: not a store of ours, nor of SQLite at all' });
+
 done_testing();
