@@ -36,8 +36,8 @@ $(O)/gen/web/api_text.h: schema/api.json $(O)/gen/gen
 	$(call say,GEN,$@)
 	$(Q)$(O)/gen/gen api-literal $< $@
 $(O)/obj/web/data_api.o: $(O)/gen/web/api_text.h
-lint $(FUZZERS:%=$(O)/fuzz/%): | $(O)/gen/web/api_text.h $(O)/gen/schema/result_rows.h $(O)/gen/engine/args_rows.h \
-		$(O)/gen/experiment/schema_text.h
+lint $(FUZZERS:%=$(O)/fuzz/%): | $(O)/gen/web/api_text.h $(O)/gen/schema/result_rows.h \
+		$(O)/gen/engine/args_rows.h $(O)/gen/experiment/schema_text.h
 
 $(O)/gen/result.md: schema/result.json $(O)/gen/gen
 	$(Q)$(O)/gen/gen page $< $@

@@ -52,7 +52,8 @@ EOT
 	experiments:
 	EOT
 	for i in $(seq 20); do
-		printf '  - {name: commit-%02d, provenance: {engine_commit: "%07x"},' "$i" $((0xa1b2c3 + i * 7919))
+		printf '  - {name: commit-%02d,' "$i"
+		printf ' provenance: {engine_commit: "%07x"},' $((0xa1b2c3 + i * 7919))
 		printf ' server: {decode_base_us: %d}}\n' $((i > 12 ? 7500 : 6000))
 	done
 } >"$dir/commits.yaml"

@@ -449,7 +449,8 @@ int bench_serve(struct run *r)
 	struct bench b = { .run = r };
 	struct run_hooks hooks = { .self = &b, .line = on_line, .warn = on_warn,
 				   .progress = on_progress, .bytes = on_bytes,
-				   .sample = on_sample, .measured = on_measured, .cancel = &r->held->stop };
+				   .sample = on_sample, .measured = on_measured,
+				   .cancel = &r->held->stop };
 	struct buf notes = { 0 };
 	struct point point = { 0 };
 	struct err e = { 0 };

@@ -160,7 +160,7 @@ struct experiment_hooks {
 	void (*warn)(void *self, const char *text);
 	/* what: "Loading tokenizer", "Benchmark", ...; total 0: not known. */
 	void (*progress)(void *self, const char *what, uint64_t done, uint64_t total);
-	/* A few times a second while load goes to a server: counters and the machine (run/point.h). */
+	/* A few times a second while load goes to a server: counters, machine (run/point.h). */
 	void (*sample)(void *self, const struct run_sample *now);
 	const atomic_bool *cancel;
 	int log_fd;                    /* above 0: what servers print is copied there as it comes */

@@ -12,15 +12,23 @@ const file = (name, text) => ({ name, mimeType: 'application/json', buffer: Buff
 /** 72 + 24 + 1 good ones, one of them again, one that is broken, one that is something else. */
 function hundred() {
 	const good = [...study(), ...series(), detailed(40)].map((d, i) =>
-		file(`run-${i}.json`, JSON.stringify(d)));
-	return [...good, { ...good[3], name: 'again.json' }, file('broken.json', '{"results": '),
-		file('other.json', '{"a": 1}')];
+		file(`run-${i}.json`, JSON.stringify(d)),
+	);
+	return [
+		...good,
+		{ ...good[3], name: 'again.json' },
+		file('broken.json', '{"results": '),
+		file('other.json', '{"a": 1}'),
+	];
 }
 
 /** Every element with data-value shows that value, and it is among these. */
 async function numbersOf(page, scope, values, name) {
-	const shown = await page.$$eval(`${scope} [data-value]`, (list) => list.filter((e) =>
-		e.dataset.value !== '').map((e) => [e.textContent.trim(), Number(e.dataset.value)]));
+	const shown = await page.$$eval(`${scope} [data-value]`, (list) =>
+		list
+			.filter((e) => e.dataset.value !== '')
+			.map((e) => [e.textContent.trim(), Number(e.dataset.value)]),
+	);
 	const known = new Set(values.filter((v) => v !== null));
 	const strange = shown.filter(([, v]) => !known.has(v));
 	equal([shown.length > 0, strange], [true, []], `${name}: ${shown.length} numbers, all the API's`);
@@ -28,10 +36,8 @@ async function numbersOf(page, scope, values, name) {
 }
 
 const all = (v, out = []) => {
-	if (typeof v === 'number')
-		out.push(v);
-	else if (v && typeof v === 'object')
-		Object.values(v).forEach((w) => all(w, out));
+	if (typeof v === 'number') out.push(v);
+	else if (v && typeof v === 'object') Object.values(v).forEach((w) => all(w, out));
 	return out;
 };
 
@@ -40,16 +46,33 @@ async function uploads(page, url) {
 	const files = hundred();
 	equal(files.length, 100, 'a hundred files');
 	await page.setInputFiles('input[aria-label=Files]', files);
-	await becomes(() => page.$eval('[data-done]', (e) => Number(e.dataset.done)).catch(() => -1), 100,
-		'each of them has an outcome');
+	await becomes(
+		() => page.$eval('[data-done]', (e) => Number(e.dataset.done)).catch(() => -1),
+		100,
+		'each of them has an outcome',
+	);
 	const counts = await page.$$eval('[data-outcome] .tag', (l) => l.map((e) => e.textContent));
 	equal(counts, ['97 new', '1 duplicate', '2 invalid'], 'and the outcomes are counted');
-	const bad = await page.$$eval('tr[data-state=invalid]', (l) => l.map((e) =>
-		[e.querySelector('th').textContent, e.querySelector('.bad-text').textContent.length > 10]));
-	equal(bad.sort(), [['broken.json', true], ['other.json', true]], 'with the reason of each that is bad');
+	const bad = await page.$$eval('tr[data-state=invalid]', (l) =>
+		l.map((e) => [
+			e.querySelector('th').textContent,
+			e.querySelector('.bad-text').textContent.length > 10,
+		]),
+	);
+	equal(
+		bad.sort(),
+		[
+			['broken.json', true],
+			['other.json', true],
+		],
+		'with the reason of each that is bad',
+	);
 	equal((await ask(url, '/api/health')).runs, 97, 'they are in the store');
-	await becomes(() => page.$eval('.pulse .num', (e) => e.textContent), '97 runs',
-		'and the page’s head says so');
+	await becomes(
+		() => page.$eval('.pulse .num', (e) => e.textContent),
+		'97 runs',
+		'and the page’s head says so',
+	);
 }
 
 async function drops(page, url) {
@@ -68,28 +91,51 @@ async function runPage(page, url) {
 	const run = await ask(url, '/api/data/experiments/5');
 	await page.goto(`${url}/runs/5`);
 	await page.waitForSelector('.figure');
-	const figures = await page.$$eval('.figure [data-column]', (l) => l.map((e) =>
-		[e.dataset.column, e.querySelector('[data-value]').textContent]));
-	equal(figures.filter(([c, text]) => !isShown(text, run.values[c])), [],
-		`the run's ${figures.length} main figures are the API's`);
+	const figures = await page.$$eval('.figure [data-column]', (l) =>
+		l.map((e) => [e.dataset.column, e.querySelector('[data-value]').textContent]),
+	);
+	equal(
+		figures.filter(([c, text]) => !isShown(text, run.values[c])),
+		[],
+		`the run's ${figures.length} main figures are the API's`,
+	);
 	await numbersOf(page, 'main', all(run.values).concat(all(run.document)), 'the run');
-	equal(await page.$$eval('.badge', (l) => l.map((e) => e.textContent)), run.badges.map((b) => b.text),
-		'its badges');
-	equal(await page.$$eval('.copy-line pre', (l) => l.map((e) => e.textContent)), run.reproduce,
-		'how to run it again');
+	equal(
+		await page.$$eval('.badge', (l) => l.map((e) => e.textContent)),
+		run.badges.map((b) => b.text),
+		'its badges',
+	);
+	equal(
+		await page.$$eval('.copy-line pre', (l) => l.map((e) => e.textContent)),
+		run.reproduce,
+		'how to run it again',
+	);
 	await page.click('button:has-text("Configuration")');
 	await page.fill('input[type=search]', 'tensor_parallel_size');
-	equal(await page.$$eval('main dd[data-column]', (l) => l.map((e) => e.textContent)), ['1'],
-		'a parameter is found by its name');
+	equal(
+		await page.$$eval('main dd[data-column]', (l) => l.map((e) => e.textContent)),
+		['1'],
+		'a parameter is found by its name',
+	);
 	await page.click('button:has-text("Notes and traces")');
 	await page.fill('section[aria-label=Remarks] label:first-of-type input', 'looks <b>odd</b>');
 	await page.click('section[aria-label=Remarks] button:has-text("Add")');
-	await becomes(() => page.$$eval('section[aria-label=Remarks] li p:first-child', (l) =>
-		l.map((e) => e.textContent)), ['looks <b>odd</b>'], 'a remark is kept, as text');
+	await becomes(
+		() =>
+			page.$$eval('section[aria-label=Remarks] li p:first-child', (l) =>
+				l.map((e) => e.textContent),
+			),
+		['looks <b>odd</b>'],
+		'a remark is kept, as text',
+	);
 	await page.fill('section[aria-label=Exclusion] label:first-of-type input', 'the machine was busy');
 	await page.click('section[aria-label=Exclusion] button:has-text("Exclude")');
 	await page.waitForSelector('section[aria-label=Exclusion] button:has-text("count again")');
-	equal((await ask(url, '/api/data/experiments/5')).flags, ['excluded'], 'a run is excluded with a reason');
+	equal(
+		(await ask(url, '/api/data/experiments/5')).flags,
+		['excluded'],
+		'a run is excluded with a reason',
+	);
 	await page.click('section[aria-label=Exclusion] button:has-text("count again")');
 	await page.waitForSelector('section[aria-label=Exclusion] button:has-text("Exclude")');
 	equal((await ask(url, '/api/data/experiments/5')).flags, [], 'and counts again');
@@ -98,19 +144,26 @@ async function runPage(page, url) {
 }
 
 async function requests(page, url) {
-	const found = await ask(url, '/api/filters/apply', { filter: { column: 'benchmark.num_prompts',
-		in: [40] }, columns: [], limit: 5 });
+	const found = await ask(url, '/api/filters/apply', {
+		filter: { column: 'benchmark.num_prompts', in: [40] },
+		columns: [],
+		limit: 5,
+	});
 	const detail = found.items.find((i) => i.id) ?? { id: 0 };
 	await page.goto(`${url}/runs/${detail.id}?tab=requests`);
 	await page.waitForSelector('.timeline canvas');
 	const arrays = await ask(url, `/api/data/experiments/${detail.id}/arrays`);
 	await page.click('.twin summary');
-	const ttfts = await page.$$eval('.twin tbody tr', (l) => l.map((tr) =>
-		Number(tr.children[1].querySelector('[data-value]').dataset.value)));
-	ok(ttfts.length === 40 && ttfts.every((v, i) => Math.abs(v - arrays.ttfts[i] * 1000) < 1e-9),
-		'every request of a detailed result is drawn and listed');
+	const ttfts = await page.$$eval('.twin tbody tr', (l) =>
+		l.map((tr) => Number(tr.children[1].querySelector('[data-value]').dataset.value)),
+	);
+	ok(
+		ttfts.length === 40 && ttfts.every((v, i) => Math.abs(v - arrays.ttfts[i] * 1000) < 1e-9),
+		'every request of a detailed result is drawn and listed',
+	);
 	const colours = await page.$eval('.timeline-rows canvas', (c) => {
-		const { data } = c.getContext('2d').getImageData(0, 0, c.width, c.height), seen = new Set();
+		const { data } = c.getContext('2d').getImageData(0, 0, c.width, c.height),
+			seen = new Set();
 		for (let i = 0; i < data.length; i += 4)
 			seen.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
 		return [0x636efa, 0x109618, 0xff7f0e, 0xd62728].map((colour) => seen.has(colour));
@@ -122,31 +175,71 @@ async function compares(page, url) {
 	await page.goto(`${url}/compare`);
 	await page.click('.state.empty a:has-text("model")');
 	await page.waitForSelector('.headline .big-number');
-	const groups = await page.$$eval('.pick:has-text("Against") option', (l) => l.map((o) => o.textContent));
-	const answer = await ask(url, '/api/data/compare', { metrics: null, baseline: 0,
-		groups: groups.map((name) => ({ name, filter: { column: 'server.model', in: [name] } })) });
+	const groups = await page.$$eval('.pick:has-text("Against") option', (l) =>
+		l.map((o) => o.textContent),
+	);
+	const answer = await ask(url, '/api/data/compare', {
+		metrics: null,
+		baseline: 0,
+		groups: groups.map((name) => ({ name, filter: { column: 'server.model', in: [name] } })),
+	});
 	const metric = answer.metrics.find((m) => m.column === 'output_throughput');
-	const effects = await page.$$eval('.headline .big-number[data-value]', (l) => l.map((e) =>
-		Number(e.dataset.value)));
-	equal(effects, metric.deltas.map((d) => d.effect), 'the main figure’s differences');
-	const words = await page.$$eval('.headline .headline-delta strong', (l) => l.map((e) => e.textContent));
+	const effects = await page.$$eval('.headline .big-number[data-value]', (l) =>
+		l.map((e) => Number(e.dataset.value)),
+	);
+	equal(
+		effects,
+		metric.deltas.map((d) => d.effect),
+		'the main figure’s differences',
+	);
+	const words = await page.$$eval('.headline .headline-delta strong', (l) =>
+		l.map((e) => e.textContent),
+	);
 	const said = { better: 'better', worse: 'worse', 'no evidence': 'no evidence of a difference' };
-	equal(words, metric.deltas.map((d) => said[d.verdict] ?? words[metric.deltas.indexOf(d)]),
-		'with the verdict in words');
+	equal(
+		words,
+		metric.deltas.map((d) => said[d.verdict] ?? words[metric.deltas.indexOf(d)]),
+		'with the verdict in words',
+	);
 	await numbersOf(page, 'main', all(answer), 'comparison');
-	equal(await page.$$eval('section[aria-label="Differing parameters"] tbody tr', (l) => l.length - 1),
-		answer.parameters.length, 'only differing parameters are listed');
+	equal(
+		await page.$$eval(
+			'section[aria-label="Differing parameters"] tbody tr',
+			(l) => l.length - 1,
+		),
+		answer.parameters.length,
+		'only differing parameters are listed',
+	);
 	await page.selectOption('.pick:has-text("Against") select', '1');
 	await page.waitForURL(/base=1/);
-	const other = await ask(url, '/api/data/compare', { metrics: null, baseline: 1,
-		groups: groups.map((name) => ({ name, filter: { column: 'server.model', in: [name] } })) });
-	const want = other.metrics.find((m) => m.column === 'output_throughput').deltas.map((d) => d.effect);
-	await becomes(() => page.$$eval('.headline .big-number[data-value]', (l) => l.map((e) =>
-		(e.querySelector('[data-value]') ? null : Number(e.dataset.value))).filter((v) => v !== null)),
-	want, 'the baseline can be another');
+	const other = await ask(url, '/api/data/compare', {
+		metrics: null,
+		baseline: 1,
+		groups: groups.map((name) => ({ name, filter: { column: 'server.model', in: [name] } })),
+	});
+	const want = other.metrics
+		.find((m) => m.column === 'output_throughput')
+		.deltas.map((d) => d.effect);
+	await becomes(
+		() =>
+			page.$$eval('.headline .big-number[data-value]', (l) =>
+				l
+					.map((e) =>
+						e.querySelector('[data-value]')
+							? null
+							: Number(e.dataset.value),
+					)
+					.filter((v) => v !== null),
+			),
+		want,
+		'the baseline can be another',
+	);
 	await page.goto(`${url}/compare?sel=1,2`);
-	await becomes(() => page.$$eval('.headline strong', (l) => l.map((e) => e.textContent.slice(0, 15))),
-		['not enough data'], 'two runs are not enough data');
+	await becomes(
+		() => page.$$eval('.headline strong', (l) => l.map((e) => e.textContent.slice(0, 15))),
+		['not enough data'],
+		'two runs are not enough data',
+	);
 }
 
 async function charts(page, url) {
@@ -155,11 +248,18 @@ async function charts(page, url) {
 	const body = { x: 'output_throughput', y: 'median_ttft_ms', group: ['server.model'], filter: null };
 	const answer = await ask(url, '/api/analysis/pareto', body);
 	await page.click('.card .twin summary');
-	const points = await page.$$eval('.twin[open] tbody tr', (l) => l.map((tr) =>
-		[Number(tr.children[0].textContent), Number(tr.querySelector('[data-value]').dataset.value),
-			tr.children[4].textContent === 'yes']));
-	equal(points, answer.groups.flatMap((g) => g.points.map((p) => [p.id, p.x, p.is_frontier])),
-		'the chart’s points and frontiers');
+	const points = await page.$$eval('.twin[open] tbody tr', (l) =>
+		l.map((tr) => [
+			Number(tr.children[0].textContent),
+			Number(tr.querySelector('[data-value]').dataset.value),
+			tr.children[4].textContent === 'yes',
+		]),
+	);
+	equal(
+		points,
+		answer.groups.flatMap((g) => g.points.map((p) => [p.id, p.x, p.is_frontier])),
+		'the chart’s points and frontiers',
+	);
 	await page.click('button:has-text("Mark an area")');
 	const box = await page.$eval('.chart-box', (e) => {
 		const { x, y, width, height } = e.getBoundingClientRect();
@@ -171,43 +271,83 @@ async function charts(page, url) {
 	await page.mouse.up();
 	await page.waitForSelector('.brushed');
 	const brush = JSON.parse(new URL(page.url()).searchParams.get('brush'));
-	equal(brush.and.map((c) => c.column), ['output_throughput', 'median_ttft_ms'],
-		'a rectangle marks both figures in the address');
-	const marked = await ask(url, '/api/analysis/distribution', { metric: 'output_throughput',
-		filter: brush, group: ['server.model'] });
+	equal(
+		brush.and.map((c) => c.column),
+		['output_throughput', 'median_ttft_ms'],
+		'a rectangle marks both figures in the address',
+	);
+	const marked = await ask(url, '/api/analysis/distribution', {
+		metric: 'output_throughput',
+		filter: brush,
+		group: ['server.model'],
+	});
 	await page.selectOption('section[aria-label^=Distribution] select', 'output_throughput');
-	const narrowed = await ask(url, '/api/analysis/distribution', { metric: 'output_throughput',
-		filter: { and: [brush.and[1]] }, group: ['server.model'] });
-	await becomes(() => page.$$eval('.spread tbody tr', (l) => l.map((tr) =>
-		Number(tr.children[1].textContent))), narrowed.groups.map((g) => g.n),
-	'the distribution shows the marked runs');
-	ok(marked.groups.length <= narrowed.groups.length, 'whatever it shows itself is not cut by its own mark');
+	const narrowed = await ask(url, '/api/analysis/distribution', {
+		metric: 'output_throughput',
+		filter: { and: [brush.and[1]] },
+		group: ['server.model'],
+	});
+	await becomes(
+		() =>
+			page.$$eval('.spread tbody tr', (l) =>
+				l.map((tr) => Number(tr.children[1].textContent)),
+			),
+		narrowed.groups.map((g) => g.n),
+		'the distribution shows the marked runs',
+	);
+	ok(
+		marked.groups.length <= narrowed.groups.length,
+		'whatever it shows itself is not cut by its own mark',
+	);
 	await page.click('.brushed a:has-text("Show these runs")');
-	const total = (await ask(url, '/api/filters/apply', { filter: brush, limit: 1, columns: [] })).total;
-	await becomes(() => page.$eval('[data-total]', (e) => Number(e.dataset.total)).catch(() => -1), total,
-		'and becomes the filter of Runs');
+	const total = (await ask(url, '/api/filters/apply', { filter: brush, limit: 1, columns: [] }))
+		.total;
+	await becomes(
+		() => page.$eval('[data-total]', (e) => Number(e.dataset.total)).catch(() => -1),
+		total,
+		'and becomes the filter of Runs',
+	);
 	await page.goto(`${url}/charts?axes=server.tensor_parallel_size,output_throughput,median_ttft_ms`);
 	await page.waitForSelector('section[aria-label="Many columns at once"] canvas');
 	await page.click('section[aria-label="Many columns at once"] .twin summary');
-	const lines = await ask(url, '/api/analysis/parallel', { filter: null, limit: 1000,
-		columns: ['server.tensor_parallel_size', 'output_throughput', 'median_ttft_ms'] });
-	equal(await page.$$eval('section[aria-label="Many columns at once"] tbody tr', (l) => l.length),
-		lines.lines.length, 'parallel coordinates: a line per run');
+	const lines = await ask(url, '/api/analysis/parallel', {
+		filter: null,
+		limit: 1000,
+		columns: ['server.tensor_parallel_size', 'output_throughput', 'median_ttft_ms'],
+	});
+	equal(
+		await page.$$eval('section[aria-label="Many columns at once"] tbody tr', (l) => l.length),
+		lines.lines.length,
+		'parallel coordinates: a line per run',
+	);
 	const canvas = await page.$('section[aria-label="Many columns at once"] .chart-box');
 	await canvas.scrollIntoViewIfNeeded();
-	const b = await canvas.boundingBox(), middle = b.x + 70 + (b.width - 160) / 2;
+	const b = await canvas.boundingBox(),
+		middle = b.x + 70 + (b.width - 160) / 2;
 	await page.mouse.move(middle, b.y + 60);
 	await page.mouse.down();
 	await page.mouse.move(middle, b.y + 180, { steps: 4 });
 	await page.mouse.up();
 	await page.waitForSelector('.brushed');
 	const part = JSON.parse(new URL(page.url()).searchParams.get('brush'));
-	equal([part.and.length, part.and[0].column], [1, 'output_throughput'], 'a drag along an axis marks a part');
-	const left = await ask(url, '/api/analysis/distribution',
-		{ metric: 'median_ttft_ms', filter: part, group: ['server.model'] });
-	await becomes(() => page.$$eval('.spread tbody tr', (l) => l.reduce((n, tr) =>
-		n + Number(tr.children[1].textContent), 0)), left.groups.reduce((n, g) => n + g.n, 0),
-	'and the other drawings follow');
+	equal(
+		[part.and.length, part.and[0].column],
+		[1, 'output_throughput'],
+		'a drag along an axis marks a part',
+	);
+	const left = await ask(url, '/api/analysis/distribution', {
+		metric: 'median_ttft_ms',
+		filter: part,
+		group: ['server.model'],
+	});
+	await becomes(
+		() =>
+			page.$$eval('.spread tbody tr', (l) =>
+				l.reduce((n, tr) => n + Number(tr.children[1].textContent), 0),
+			),
+		left.groups.reduce((n, g) => n + g.n, 0),
+		'and the other drawings follow',
+	);
 }
 
 async function trends(page, url) {
@@ -217,20 +357,38 @@ async function trends(page, url) {
 	const body = { filter: JSON.parse(f), metric: 'output_throughput', axis: 'commit', series: null };
 	const answer = await ask(url, '/api/analysis/trends', body);
 	const changes = answer.series.flatMap((s) => s.changes);
-	equal([changes.length, changes[0]?.index, changes[0]?.verdict], [1, 12, 'worse'], 'the API finds the step');
-	equal(await page.$eval('[data-changes]', (e) => Number(e.dataset.changes)), 1, 'one change, in large type');
+	equal(
+		[changes.length, changes[0]?.index, changes[0]?.verdict],
+		[1, 12, 'worse'],
+		'the API finds the step',
+	);
+	equal(
+		await page.$eval('[data-changes]', (e) => Number(e.dataset.changes)),
+		1,
+		'one change, in large type',
+	);
 	await numbersOf(page, 'section[aria-label=Changes]', all(answer), 'the change');
 	await page.click('section[aria-label=Changes] button:has-text("Expected")');
 	await page.fill('dialog input', 'safer kernels');
 	await page.click('dialog button:has-text("Mark it")');
-	await becomes(() => page.$eval('[data-changes]', (e) => Number(e.dataset.changes)), 0,
-		'a change that was expected asks for nobody');
-	equal((await ask(url, '/api/analysis/marks')).items.map((m) => [m.kind, m.text]),
-		[['expected', 'safer kernels']], 'and who marked it can be read');
+	await becomes(
+		() => page.$eval('[data-changes]', (e) => Number(e.dataset.changes)),
+		0,
+		'a change that was expected asks for nobody',
+	);
+	equal(
+		(await ask(url, '/api/analysis/marks')).items.map((m) => [m.kind, m.text]),
+		[['expected', 'safer kernels']],
+		'and who marked it can be read',
+	);
 	await page.click('.twin summary');
-	equal(await page.$$eval('.twin tbody tr', (l) => l.map((tr) =>
-		Number(tr.querySelector('[data-value]').dataset.value))),
-	answer.series[0].points.map((p) => p.value), 'the trend’s points');
+	equal(
+		await page.$$eval('.twin tbody tr', (l) =>
+			l.map((tr) => Number(tr.querySelector('[data-value]').dataset.value)),
+		),
+		answer.series[0].points.map((p) => p.value),
+		'the trend’s points',
+	);
 	await page.click('section[aria-label=Changes] td a');
 	await page.waitForURL(/\/compare\?/);
 	ok(page.url().includes('sel='), 'a change leads to its runs');
@@ -239,29 +397,67 @@ async function trends(page, url) {
 async function analyses(page, url) {
 	await page.goto(`${url}/impact?m=output_throughput`);
 	await page.waitForSelector('.impact');
-	await numbersOf(page, '.impact', all(await ask(url, '/api/analysis/impact',
-		{ filter: null, metric: 'output_throughput' })), 'impact');
+	await numbersOf(
+		page,
+		'.impact',
+		all(await ask(url, '/api/analysis/impact', { filter: null, metric: 'output_throughput' })),
+		'impact',
+	);
 	await page.goto(`${url}/scaling?m=output_throughput&by=server.tensor_parallel_size`);
 	await page.waitForSelector('section[aria-label^=Speed] td');
-	await numbersOf(page, 'section[aria-label^=Speed]', all(await ask(url, '/api/analysis/scaling',
-		{ filter: null, metric: 'output_throughput', by: 'server.tensor_parallel_size', series: null })),
-	'scaling');
+	await numbersOf(
+		page,
+		'section[aria-label^=Speed]',
+		all(
+			await ask(url, '/api/analysis/scaling', {
+				filter: null,
+				metric: 'output_throughput',
+				by: 'server.tensor_parallel_size',
+				series: null,
+			}),
+		),
+		'scaling',
+	);
 	await page.goto(`${url}/capacity?rate=50`);
 	await page.waitForSelector('.ranked td');
-	const capacity = await ask(url, '/api/analysis/capacity', { filter: null, rate: 50,
-		slo: [{ column: 'p95_ttft_ms', max: 1000 }], configuration: null });
+	const capacity = await ask(url, '/api/analysis/capacity', {
+		filter: null,
+		rate: 50,
+		slo: [{ column: 'p95_ttft_ms', max: 1000 }],
+		configuration: null,
+	});
 	await numbersOf(page, '.ranked', all(capacity), 'capacity');
 	await page.fill('.capacity-form input[type=number]', '100');
-	const more = await ask(url, '/api/analysis/capacity', { filter: null, rate: 100,
-		slo: [{ column: 'p95_ttft_ms', max: 1000 }], configuration: null });
-	await becomes(() => page.$eval('section[aria-label="Fewest GPUs"] [data-value]', (e) =>
-		Number(e.dataset.value)), more.configurations[0].gpus.value, 'another rate, other GPUs');
+	const more = await ask(url, '/api/analysis/capacity', {
+		filter: null,
+		rate: 100,
+		slo: [{ column: 'p95_ttft_ms', max: 1000 }],
+		configuration: null,
+	});
+	await becomes(
+		() =>
+			page.$eval('section[aria-label="Fewest GPUs"] [data-value]', (e) =>
+				Number(e.dataset.value),
+			),
+		more.configurations[0].gpus.value,
+		'another rate, other GPUs',
+	);
 	await page.goto(`${url}/resources?y=system.j_per_token&x=output_throughput`);
 	await page.waitForSelector('.twin');
 	await page.click('.twin summary');
-	await numbersOf(page, '.twin', all(await ask(url, '/api/analysis/resources',
-		{ filter: null, x: 'output_throughput', y: 'system.j_per_token', color: 'server.model' })),
-	'resources');
+	await numbersOf(
+		page,
+		'.twin',
+		all(
+			await ask(url, '/api/analysis/resources', {
+				filter: null,
+				x: 'output_throughput',
+				y: 'system.j_per_token',
+				color: 'server.model',
+			}),
+		),
+		'resources',
+	);
 	await page.goto(`${url}/traces`);
 	await page.waitForSelector('.state.empty');
 	ok(true, 'no traces is no error');
@@ -284,30 +480,59 @@ benchmark:
 async function launches(page, url) {
 	await page.goto(`${url}/launch`);
 	await page.waitForSelector('textarea');
-	await becomes(() => page.$eval('textarea', (e) => e.value.length > 100), true,
-		'an example is there to start from');
+	await becomes(
+		() => page.$eval('textarea', (e) => e.value.length > 100),
+		true,
+		'an example is there to start from',
+	);
 	await page.fill('textarea', CONFIG.replace('num_prompts', 'num_promts'));
 	await page.waitForSelector('.findings button');
-	ok((await page.$eval('.findings li', (e) => e.textContent)).includes('num_prompts'),
-		'a mistake is told with its line and the nearest key');
-	ok(await page.$eval('button.primary:has-text("Start")', (e) => e.disabled), 'and cannot be started');
+	ok(
+		(await page.$eval('.findings li', (e) => e.textContent)).includes('num_prompts'),
+		'a mistake is told with its line and the nearest key',
+	);
+	ok(
+		await page.$eval('button.primary:has-text("Start")', (e) => e.disabled),
+		'and cannot be started',
+	);
 	await page.fill('textarea', CONFIG);
 	await page.waitForSelector('button.primary:has-text("Start"):not([disabled])');
-	ok((await page.$eval('section[aria-label=Plan] tbody th', (e) => e.textContent)).startsWith('walked'),
-		'the plan is shown before anything is done');
+	ok(
+		(await page.$eval('section[aria-label=Plan] tbody th', (e) => e.textContent)).startsWith(
+			'walked',
+		),
+		'the plan is shown before anything is done',
+	);
 	await page.click('button.primary:has-text("Start")');
 	await page.waitForSelector('section[aria-label=Experiment] [data-state=done]', { timeout: 60000 });
 	ok((await page.$eval('.log', (e) => e.textContent)).length > 100, 'its log was followed');
 	await page.click('a:has-text("Open exp_")');
 	await page.waitForSelector('.figure');
-	equal(await page.$eval('h1', (e) => e.textContent.includes('walked')
-		&& e.textContent.includes('completed')), true, 'and its run is in the store');
+	equal(
+		await page.$eval(
+			'h1',
+			(e) => e.textContent.includes('walked') && e.textContent.includes('completed'),
+		),
+		true,
+		'and its run is in the store',
+	);
 }
 
 await main(async () => {
-	const it = await dashboard(), browser = await launch();
+	const it = await dashboard(),
+		browser = await launch();
 	const { page, wrong } = await tab(browser, `${it.url}/upload`);
-	for (const walk of [uploads, drops, runPage, requests, compares, charts, trends, analyses, launches])
+	for (const walk of [
+		uploads,
+		drops,
+		runPage,
+		requests,
+		compares,
+		charts,
+		trends,
+		analyses,
+		launches,
+	])
 		await walk(page, it.url);
 	equal(wrong, [], 'no error, and no request to elsewhere');
 	await browser.close();

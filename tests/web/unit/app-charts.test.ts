@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import {
-	extentIn, extentOf, isWide, keyId, keyName, niceExtent, niceStep, titleOf,
+	extentIn,
+	extentOf,
+	isWide,
+	keyId,
+	keyName,
+	niceExtent,
+	niceStep,
+	titleOf,
 } from '../../../web/src/app/charts/axis';
 import { groupsOf, lineOf, pointOf, SHOWN_AT_FIRST } from '../../../web/src/app/charts/scatter';
 import { categories, chosen, isNumeric, partsOf } from '../../../web/src/app/charts/parallel';
@@ -14,7 +21,15 @@ it('finds extents among numbers only', () => {
 });
 
 it('ends axes on round numbers that hold every value', () => {
-	for (const [min, max] of [[0, 7], [3, 1234], [-5, 5], [0.001, 0.0042], [99, 101], [7, 7], [0, 0]]) {
+	for (const [min, max] of [
+		[0, 7],
+		[3, 1234],
+		[-5, 5],
+		[0.001, 0.0042],
+		[99, 101],
+		[7, 7],
+		[0, 0],
+	]) {
 		const e = niceExtent({ min, max });
 		expect(e.min).toBeLessThanOrEqual(min);
 		expect(e.max).toBeGreaterThanOrEqual(max);
@@ -43,51 +58,109 @@ it('names groups by the API, or by their values', () => {
 	expect(titleOf('Runs', null)).toBe('Runs');
 });
 
-const point = (id: number, x: number, y: number, is_frontier: boolean): ParetoPoint =>
-	({ id, x, y, is_frontier });
-const group = (name: string, points: ParetoPoint[]): ParetoGroup =>
-	({ key: { g: name }, name, n: points.length, points });
+const point = (id: number, x: number, y: number, is_frontier: boolean): ParetoPoint => ({
+	id,
+	x,
+	y,
+	is_frontier,
+});
+const group = (name: string, points: ParetoPoint[]): ParetoGroup => ({
+	key: { g: name },
+	name,
+	n: points.length,
+	points,
+});
 
 it('shows the first groups and those that were asked for', () => {
 	const all = Array.from({ length: SHOWN_AT_FIRST + 2 }, (_, i) => group(`g${i}`, []));
 	const shown = (flipped: string[]): string[] =>
-		groupsOf(all, flipped).filter((g) => g.isShown).map((g) => g.id);
+		groupsOf(all, flipped)
+			.filter((g) => g.isShown)
+			.map((g) => g.id);
 	expect(shown([])).toHaveLength(SHOWN_AT_FIRST);
-	expect(shown(['g0', `g${SHOWN_AT_FIRST}`])).toEqual(
-		[...all.slice(1, SHOWN_AT_FIRST + 1).map((g) => g.name)]);
+	expect(shown(['g0', `g${SHOWN_AT_FIRST}`])).toEqual([
+		...all.slice(1, SHOWN_AT_FIRST + 1).map((g) => g.name),
+	]);
 });
 
 it('joins the frontier, or all points, from left to right', () => {
 	const points = [point(1, 3, 9, true), point(2, 1, 2, true), point(3, 2, 8, false)];
-	expect(lineOf(points, 'frontier')).toEqual([[1, 2], [3, 9]]);
-	expect(lineOf(points, 'lines')).toEqual([[1, 2], [2, 8], [3, 9]]);
+	expect(lineOf(points, 'frontier')).toEqual([
+		[1, 2],
+		[3, 9],
+	]);
+	expect(lineOf(points, 'lines')).toEqual([
+		[1, 2],
+		[2, 8],
+		[3, 9],
+	]);
 	expect(lineOf(points, 'none')).toEqual([]);
 });
 
 it('knows which point was hit, and that lines are none', () => {
-	const groups = groupsOf([group('a', [point(7, 1, 1, true)]), group('b', [point(8, 2, 2, false)])], []);
+	const groups = groupsOf(
+		[group('a', [point(7, 1, 1, true)]), group('b', [point(8, 2, 2, false)])],
+		[],
+	);
 	expect(pointOf(groups, { seriesId: 'dots 1', dataIndex: 0 })?.point.id).toBe(8);
 	expect(pointOf(groups, { seriesId: 'line 1', dataIndex: 0 })).toBeNull();
 	expect(pointOf(groups, { seriesId: 'dots 1', dataIndex: 4 })).toBeNull();
 	expect(pointOf(groups, { seriesId: 'dots 9', dataIndex: 0 })).toBeNull();
-	const lines: LineSeries[] = [{ id: 's', name: 's', isShown: true, changes: [],
-		points: [{ x: 1, value: 5, low: null, high: null, facts: [] }] }];
+	const lines: LineSeries[] = [
+		{
+			id: 's',
+			name: 's',
+			isShown: true,
+			changes: [],
+			points: [{ x: 1, value: 5, low: null, high: null, facts: [] }],
+		},
+	];
 	expect(hitOf(lines, 'dots 0', 0)?.point.value).toBe(5);
 	expect(hitOf(lines, 'changes 0', 0)).toBeNull();
 });
 
 it('takes what lies between two places of an axis of words', () => {
-	const answer: Parallel = { total: 3, shown: 3, data_version: 1, query_ms: 0, axes: [
-		{ column: 'm', unit: null, better: null, kind: 'text', min: null, max: null, values: ['a', 'b'] },
-		{ column: 'x', unit: null, better: null, kind: 'number', min: 1, max: 3, values: [] }],
-	lines: [{ id: 1, values: ['a', 1] }, { id: 2, values: [null, 2] }, { id: 3, values: ['b', 3] }] };
+	const answer: Parallel = {
+		total: 3,
+		shown: 3,
+		data_version: 1,
+		query_ms: 0,
+		axes: [
+			{
+				column: 'm',
+				unit: null,
+				better: null,
+				kind: 'text',
+				min: null,
+				max: null,
+				values: ['a', 'b'],
+			},
+			{
+				column: 'x',
+				unit: null,
+				better: null,
+				kind: 'number',
+				min: 1,
+				max: 3,
+				values: [],
+			},
+		],
+		lines: [
+			{ id: 1, values: ['a', 1] },
+			{ id: 2, values: [null, 2] },
+			{ id: 3, values: ['b', 3] },
+		],
+	};
 	expect(answer.axes.map(isNumeric)).toEqual([false, true]);
 	const values = categories(answer, 0);
 	expect(values).toEqual(['a', 'b', null]);
 	expect(chosen(values, -0.4, 0.4)).toEqual(['a']);
 	expect(chosen(values, 2.4, 0.6)).toEqual(['b', null]);
 	expect(chosen(values, 0.6, 0.9)).toEqual(['b']);
-	expect(partsOf(answer, 0, { column: 'm', in: ['b', null] })).toEqual([[1, 1], [2, 2]]);
+	expect(partsOf(answer, 0, { column: 'm', in: ['b', null] })).toEqual([
+		[1, 1],
+		[2, 2],
+	]);
 	expect(partsOf(answer, 1, { column: 'x', range: { min: 2 } })).toEqual([[2, 3]]);
 	expect(partsOf(answer, 1, undefined)).toEqual([]);
 });

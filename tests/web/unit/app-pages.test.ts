@@ -2,7 +2,12 @@
 import { requestsOf, spanOf } from '../../../web/src/app/pages/run/arrays';
 import { givenColumns, matching, settings, telemetryOf } from '../../../web/src/app/pages/run/config';
 import {
-	batches, BATCH_FILES, counts, isResult, withOutcomes, type Entry,
+	batches,
+	BATCH_FILES,
+	counts,
+	isResult,
+	withOutcomes,
+	type Entry,
 } from '../../../web/src/app/pages/upload/files';
 import { linesOf, sampleOf, secondsText } from '../../../web/src/app/pages/launch/types';
 import { changesOf, commitsOf, markPlace, shortCommit } from '../../../web/src/app/pages/trends/model';
@@ -12,8 +17,15 @@ import { at, scaleOf } from '../../../web/src/app/common/scale';
 import type { JobFile, TrendChange, TrendSeries } from '../../../web/src/lib/api';
 
 it('reads requests from arrays, in microseconds since the first one', () => {
-	const r = requestsOf({ start_times: [10.5, 10], ttfts: [0.1, 0.2], itls: [[0.01, 0.03], []],
-		latencies: [0.14, 0.5], input_lens: [7, 8], output_lens: [3, 1], errors: ['', 'gone'] })!;
+	const r = requestsOf({
+		start_times: [10.5, 10],
+		ttfts: [0.1, 0.2],
+		itls: [[0.01, 0.03], []],
+		latencies: [0.14, 0.5],
+		input_lens: [7, 8],
+		output_lens: [3, 1],
+		errors: ['', 'gone'],
+	})!;
 	expect([...r.start]).toEqual([500000, 0]);
 	expect([...r.first]).toEqual([0, 2, 2]);
 	expect([...r.end].map(Math.round)).toEqual([10000, 40000]);
@@ -27,23 +39,44 @@ it('reads requests from arrays, in microseconds since the first one', () => {
 });
 
 it('tells what was given from what was not', () => {
-	const given = givenColumns({ config: { given: { server: { 'max-num-seqs': 4 }, tags: { a: 'b' } } } })!;
+	const given = givenColumns({
+		config: { given: { server: { 'max-num-seqs': 4 }, tags: { a: 'b' } } },
+	})!;
 	const list = settings({ 'server.max_num_seqs': 4, 'server.dtype': 'auto', run_id: 'x' }, given);
-	expect(list.map((s) => [s.column, s.isGiven])).toEqual(
-		[['server.dtype', false], ['server.max_num_seqs', true]]);
+	expect(list.map((s) => [s.column, s.isGiven])).toEqual([
+		['server.dtype', false],
+		['server.max_num_seqs', true],
+	]);
 	expect(matching(list, 'MAX 4', false)).toHaveLength(1);
 	expect(matching(list, '', true).map((s) => s.column)).toEqual(['server.max_num_seqs']);
 	expect(givenColumns({ config: {} })).toBeNull();
 	expect(givenColumns(null)).toBeNull();
-	expect(telemetryOf({ system: { host: { cpus_busy: { min: 1, mean: 2, max: 3 }, n: 4 },
-		gpus: [{ name: 'A', memory_gb: { min: 1, mean: 1, max: 1 } }] } }).map((t) => t.name))
-		.toEqual(['host CPUs busy', 'GPUs A memory GB']);
+	expect(
+		telemetryOf({
+			system: {
+				host: { cpus_busy: { min: 1, mean: 2, max: 3 }, n: 4 },
+				gpus: [{ name: 'A', memory_gb: { min: 1, mean: 1, max: 1 } }],
+			},
+		}).map((t) => t.name),
+	).toEqual(['host CPUs busy', 'GPUs A memory GB']);
 });
 
-const entry = (key: number, name: string, state: Entry['state']): Entry =>
-	({ key, name, bytes: 1, state, id: null, runs: 0, reason: null });
-const file = (name: string, outcome: JobFile['outcome']): JobFile =>
-	({ name, outcome, runs: 1, id: 5, reason: null });
+const entry = (key: number, name: string, state: Entry['state']): Entry => ({
+	key,
+	name,
+	bytes: 1,
+	state,
+	id: null,
+	runs: 0,
+	reason: null,
+});
+const file = (name: string, outcome: JobFile['outcome']): JobFile => ({
+	name,
+	outcome,
+	runs: 1,
+	id: 5,
+	reason: null,
+});
 
 it('sends files in batches of a size, none left out', () => {
 	const list = Array.from({ length: 250 }, (_, i) => i);
@@ -55,39 +88,97 @@ it('sends files in batches of a size, none left out', () => {
 });
 
 it('tells outcomes to files by name, two of the same name in their order', () => {
-	const now = [entry(1, 'a', 'sent'), entry(2, 'a', 'sent'), entry(3, 'a', 'sent'),
-		entry(4, 'b', 'waiting')];
+	const now = [
+		entry(1, 'a', 'sent'),
+		entry(2, 'a', 'sent'),
+		entry(3, 'a', 'sent'),
+		entry(4, 'b', 'waiting'),
+	];
 	const keys = new Set([1, 2]);
 	const one = withOutcomes(now, keys, [file('a', 'new'), file('b', 'new'), file('a', null)]);
 	expect(one.map((e) => e.state)).toEqual(['new', 'sent', 'sent', 'waiting']);
 	const two = withOutcomes(one, keys, [file('a', 'duplicate'), file('a', 'invalid')]);
 	expect(two.map((e) => e.state)).toEqual(['new', 'duplicate', 'sent', 'waiting']);
 	expect(counts(two)).toMatchObject({ new: 1, duplicate: 1, invalid: 0 });
-	expect(['a.json', 'b.JSONL', 'c.json.gz', 'd.log'].map(isResult)).toEqual([true, true, true, false]);
+	expect(['a.json', 'b.JSONL', 'c.json.gz', 'd.log'].map(isResult)).toEqual([
+		true,
+		true,
+		true,
+		false,
+	]);
 	expect([bytesText(999), bytesText(1234567), bytesText(0)]).toEqual(['999 B', '1.23 MB', '0 B']);
 });
 
 it('draws whatever numbers an event has', () => {
-	const s = sampleOf({ event: 'telemetry', t_s: 3, gpus: [{ index: 0, power_w: 200 }], host: { cpu: 1 } }, 9);
+	const s = sampleOf(
+		{ event: 'telemetry', t_s: 3, gpus: [{ index: 0, power_w: 200 }], host: { cpu: 1 } },
+		9,
+	);
 	expect(s.at).toBe(3);
 	expect(s.values).toMatchObject({ 'gpus #0 power_w': 200, 'host cpu': 1 });
 	expect(sampleOf('x', 9)).toEqual({ at: 9, values: {} });
-	const lines = linesOf([{ at: 0, values: { a: 1, b: 1 } }, { at: 1, values: { a: 1, b: 2 } }]);
+	const lines = linesOf([
+		{ at: 0, values: { a: 1, b: 1 } },
+		{ at: 1, values: { a: 1, b: 2 } },
+	]);
 	expect(lines.map((l) => l.name)).toEqual(['b', 'a']);
-	expect(lines[0].points).toEqual([[0, 1], [1, 2]]);
-	expect([secondsText(null), secondsText(6), secondsText(600), secondsText(7200)])
-		.toEqual(['not known', '6 s', '10 min', '2 h']);
+	expect(lines[0].points).toEqual([
+		[0, 1],
+		[1, 2],
+	]);
+	expect([secondsText(null), secondsText(6), secondsText(600), secondsText(7200)]).toEqual([
+		'not known',
+		'6 s',
+		'10 min',
+		'2 h',
+	]);
 });
 
-const change = (index: number, effect: number, is_marked: boolean): TrendChange => ({ index, at: 1,
-	commit: null, before: 1, after: 2, effect, p: 0, is_marked, mark: null, verdict: 'worse' });
+const change = (index: number, effect: number, is_marked: boolean): TrendChange => ({
+	index,
+	at: 1,
+	commit: null,
+	before: 1,
+	after: 2,
+	effect,
+	p: 0,
+	is_marked,
+	mark: null,
+	verdict: 'worse',
+});
 const series = (name: string, commits: [string, number][], changes: TrendChange[]): TrendSeries => ({
-	id: name, key: {}, name, changes, points: commits.map(([commit, time]) => ({ at: time, commit,
-		ids: [1], n: 1, value: 1, low: null, high: null })) });
+	id: name,
+	key: {},
+	name,
+	changes,
+	points: commits.map(([commit, time]) => ({
+		at: time,
+		commit,
+		ids: [1],
+		n: 1,
+		value: 1,
+		low: null,
+		high: null,
+	})),
+});
 
 it('puts commits of all series in the order of time, and open changes first', () => {
-	const a = series('a', [['x', 3], ['y', 5]], [change(1, 0.1, true), change(1, -0.05, false)]);
-	const b = series('b', [['z', 4], ['y', 2]], [change(0, 0.3, false)]);
+	const a = series(
+		'a',
+		[
+			['x', 3],
+			['y', 5],
+		],
+		[change(1, 0.1, true), change(1, -0.05, false)],
+	);
+	const b = series(
+		'b',
+		[
+			['z', 4],
+			['y', 2],
+		],
+		[change(0, 0.3, false)],
+	);
 	expect(commitsOf([a, b])).toEqual(['y', 'x', 'z']);
 	expect(changesOf([a, b]).map((c) => c.change.effect)).toEqual([0.3, -0.05, 0.1]);
 	expect(markPlace(change(0, 1, false))).toBe('1');
@@ -96,7 +187,9 @@ it('puts commits of all series in the order of time, and open changes first', ()
 });
 
 it('asks for limits that have a number', () => {
-	const limits = limitsCodec.read('[{"column":"a","side":"min","value":2},{"column":"b","value":null}]');
+	const limits = limitsCodec.read(
+		'[{"column":"a","side":"min","value":2},{"column":"b","value":null}]',
+	);
 	expect(asked(limits)).toEqual([{ column: 'a', min: 2 }]);
 	expect(limitsCodec.read('nonsense')).toEqual(USUAL);
 	expect(limitsCodec.read('[{"side":"max"}]')).toEqual(USUAL);

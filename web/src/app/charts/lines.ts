@@ -3,9 +3,7 @@
 import type { EChartsCoreOption } from 'echarts/core';
 import { drawnColour } from '../colour';
 import { when } from '../show';
-import {
-	amount, extentIn, extentOf, grid, niceExtent, tipBody, titleOf, tooltip, valueAxis,
-} from './axis';
+import { amount, extentIn, extentOf, grid, niceExtent, tipBody, titleOf, tooltip, valueAxis } from './axis';
 import { FONT, type Ink } from './ink';
 import type { Measure } from './scatter';
 import { markOf } from './scatter';
@@ -19,7 +17,11 @@ export interface LinePoint {
 	facts: [string, string][];
 }
 
-export interface LineChange { index: number; tone: 'good' | 'bad' | 'plain'; isMarked: boolean }
+export interface LineChange {
+	index: number;
+	tone: 'good' | 'bad' | 'plain';
+	isMarked: boolean;
+}
 
 export interface LineSeries {
 	id: string;
@@ -37,72 +39,159 @@ interface LineOptions {
 }
 
 /** "lo 1" and so on: what was clicked. */
-export function hitOf(series: LineSeries[], id: string, index: number): {
-	series: LineSeries; point: LinePoint; index: number;
+export function hitOf(
+	series: LineSeries[],
+	id: string,
+	index: number,
+): {
+	series: LineSeries;
+	point: LinePoint;
+	index: number;
 } | null {
-	const found = /^dots (\d+)$/.exec(id), s = found ? series[Number(found[1])] : undefined;
+	const found = /^dots (\d+)$/.exec(id),
+		s = found ? series[Number(found[1])] : undefined;
 	const point = s?.points[index];
 	return s && point ? { series: s, point, index } : null;
 }
 
 function xAxis(o: LineOptions, ink: Ink): object {
 	const shared = {
-		name: o.x.name, nameLocation: 'middle', nameGap: 30,
+		name: o.x.name,
+		nameLocation: 'middle',
+		nameGap: 30,
 		nameTextStyle: { color: ink.dim, fontFamily: FONT, fontSize: 12 },
-		axisLine: { lineStyle: { color: ink['line-strong'] } }, axisTick: { show: false },
+		axisLine: { lineStyle: { color: ink['line-strong'] } },
+		axisTick: { show: false },
 	};
 	const label = { color: ink.dim, fontFamily: FONT, fontSize: 11, hideOverlap: true };
 	if (o.x.kind === 'category')
-		return { ...shared, type: 'category', data: o.x.categories, boundaryGap: true, axisLabel: label };
+		return {
+			...shared,
+			type: 'category',
+			data: o.x.categories,
+			boundaryGap: true,
+			axisLabel: label,
+		};
 	const all = o.series.flatMap((s) => s.points.map((p) => Number(p.x)));
 	if (o.x.kind === 'number')
-		return valueAxis({ name: o.x.name, extent: niceExtent(extentOf(all)), ink, isVertical: false });
-	const e = extentOf(all) ?? { min: 0, max: 1 }, air = (e.max - e.min) * 0.02 || 3600;
-	return { ...shared, type: 'value', min: e.min - air, max: e.max + air, splitLine: { show: false },
-		axisLabel: { ...label, formatter: (v: number) => when(v).slice(0, 10) } };
+		return valueAxis({
+			name: o.x.name,
+			extent: niceExtent(extentOf(all)),
+			ink,
+			isVertical: false,
+		});
+	const e = extentOf(all) ?? { min: 0, max: 1 },
+		air = (e.max - e.min) * 0.02 || 3600;
+	return {
+		...shared,
+		type: 'value',
+		min: e.min - air,
+		max: e.max + air,
+		splitLine: { show: false },
+		axisLabel: { ...label, formatter: (v: number) => when(v).slice(0, 10) },
+	};
 }
 
 function changesOf(s: LineSeries, i: number, ink: Ink): object {
 	const tone = { good: ink.good, bad: ink.bad, plain: ink.warn };
-	return { type: 'scatter', id: `changes ${i}`, silent: true, z: 5, symbol: 'circle', symbolSize: 17,
-		data: s.changes.map((c) => ({ value: [s.points[c.index].x, s.points[c.index].value],
-			itemStyle: { color: 'transparent', borderColor: tone[c.tone],
-				borderWidth: c.isMarked ? 1 : 2.5, opacity: c.isMarked ? 0.6 : 1 } })) };
+	return {
+		type: 'scatter',
+		id: `changes ${i}`,
+		silent: true,
+		z: 5,
+		symbol: 'circle',
+		symbolSize: 17,
+		data: s.changes.map((c) => ({
+			value: [s.points[c.index].x, s.points[c.index].value],
+			itemStyle: {
+				color: 'transparent',
+				borderColor: tone[c.tone],
+				borderWidth: c.isMarked ? 1 : 2.5,
+				opacity: c.isMarked ? 0.6 : 1,
+			},
+		})),
+	};
 }
 
 /** Each value's spread as a thin upright line. */
 function spread(s: LineSeries, i: number, color: string): object[] {
 	const has = s.points.filter((p) => p.low !== null && p.high !== null && p.low < p.high);
-	if (!has.length)
-		return [];
-	return [{ type: 'line', id: `spread ${i}`, silent: true, symbol: 'none', z: 1, connectNulls: false,
-		lineStyle: { color, width: 1, opacity: 0.45 },
-		data: has.flatMap((p) => [[p.x, p.low], [p.x, p.high], [p.x, null]]) }];
+	if (!has.length) return [];
+	return [
+		{
+			type: 'line',
+			id: `spread ${i}`,
+			silent: true,
+			symbol: 'none',
+			z: 1,
+			connectNulls: false,
+			lineStyle: { color, width: 1, opacity: 0.45 },
+			data: has.flatMap((p) => [
+				[p.x, p.low],
+				[p.x, p.high],
+				[p.x, null],
+			]),
+		},
+	];
 }
 
 export function linesOption(o: LineOptions, ink: Ink): EChartsCoreOption {
-	const y = extentIn(o.y.unit, extentOf(o.series.flatMap((s) => s.points.flatMap((p) =>
-		[p.value, p.low ?? p.value, p.high ?? p.value]))));
+	const y = extentIn(
+		o.y.unit,
+		extentOf(
+			o.series.flatMap((s) =>
+				s.points.flatMap((p) => [p.value, p.low ?? p.value, p.high ?? p.value]),
+			),
+		),
+	);
 	const drawn = o.series.flatMap((s, i) => {
-		if (!s.isShown)
-			return [];
+		if (!s.isShown) return [];
 		const color = drawnColour(s.id);
-		return [...spread(s, i, color),
-			{ type: 'line', id: `line ${i}`, silent: true, symbol: 'none', z: 2,
-				lineStyle: { color, width: 1.6 }, data: s.points.map((p) => [p.x, p.value]) },
-			{ type: 'scatter', id: `dots ${i}`, symbol: markOf(i), z: 3, symbolSize: 8,
-				itemStyle: { color, borderColor: ink.card, borderWidth: 1 }, emphasis: { scale: 1.5 },
-				data: s.points.map((p) => [p.x, p.value]) },
-			changesOf(s, i, ink)];
+		return [
+			...spread(s, i, color),
+			{
+				type: 'line',
+				id: `line ${i}`,
+				silent: true,
+				symbol: 'none',
+				z: 2,
+				lineStyle: { color, width: 1.6 },
+				data: s.points.map((p) => [p.x, p.value]),
+			},
+			{
+				type: 'scatter',
+				id: `dots ${i}`,
+				symbol: markOf(i),
+				z: 3,
+				symbolSize: 8,
+				itemStyle: { color, borderColor: ink.card, borderWidth: 1 },
+				emphasis: { scale: 1.5 },
+				data: s.points.map((p) => [p.x, p.value]),
+			},
+			changesOf(s, i, ink),
+		];
 	});
 	return {
-		grid: grid(), xAxis: xAxis(o, ink), series: drawn,
+		grid: grid(),
+		xAxis: xAxis(o, ink),
+		series: drawn,
 		yAxis: valueAxis({ name: titleOf(o.y.label, o.y.unit), extent: y, ink, isVertical: true }),
 		tooltip: tooltip(ink, (hit) => {
-			const { seriesId = '', dataIndex } = hit as { seriesId?: string; dataIndex: number };
+			const { seriesId = '', dataIndex } = hit as {
+				seriesId?: string;
+				dataIndex: number;
+			};
 			const found = hitOf(o.series, seriesId, dataIndex);
-			return found ? tipBody(found.series.name, [[o.y.label, amount(found.point.value, o.y.unit)],
-				...found.point.facts], o.foot) : '';
+			return found
+				? tipBody(
+						found.series.name,
+						[
+							[o.y.label, amount(found.point.value, o.y.unit)],
+							...found.point.facts,
+						],
+						o.foot,
+					)
+				: '';
 		}),
 	};
 }

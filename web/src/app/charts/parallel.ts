@@ -22,7 +22,8 @@ export function categories(p: Parallel, index: number): Cell[] {
 	const known = new Set(values.map((v) => JSON.stringify(v)));
 	const extra: Cell[] = [];
 	for (const line of p.lines) {
-		const v = line.values[index] ?? null, text = JSON.stringify(v);
+		const v = line.values[index] ?? null,
+			text = JSON.stringify(v);
 		if (!known.has(text)) {
 			known.add(text);
 			extra.push(v);
@@ -33,26 +34,30 @@ export function categories(p: Parallel, index: number): Cell[] {
 
 /** Which values of a category axis lie between two places of it. */
 export function chosen(values: Cell[], from: number, to: number): Cell[] {
-	const low = Math.min(from, to), high = Math.max(from, to);
+	const low = Math.min(from, to),
+		high = Math.max(from, to);
 	return values.filter((_, i) => i >= Math.ceil(low - 0.5) && i <= Math.floor(high + 0.5));
 }
 
 /** A condition on an axis as parts of it. */
 export function partsOf(p: Parallel, index: number, c: Condition | undefined): [number, number][] {
 	const axis = p.axes[index];
-	if (!c)
-		return [];
+	if (!c) return [];
 	if ('in' in c && !isNumeric(axis))
 		return categories(p, index).flatMap((v, i): [number, number][] =>
-			(c.in.includes(v) ? [[i, i]] : []));
-	if (!('range' in c))
-		return [];
+			c.in.includes(v) ? [[i, i]] : [],
+		);
+	if (!('range' in c)) return [];
 	const end = (v: unknown, otherwise: number | null): number =>
-		(typeof v === 'number' ? v : otherwise ?? 0);
+		typeof v === 'number' ? v : (otherwise ?? 0);
 	return [[end(c.range.min, axis.min), end(c.range.max, axis.max)]];
 }
 
-interface ParallelOptions { answer: Parallel; labels: string[]; colourBy: number }
+interface ParallelOptions {
+	answer: Parallel;
+	labels: string[];
+	colourBy: number;
+}
 
 const LINES_FAINT = 300;
 
@@ -62,39 +67,101 @@ export function parallelOption(o: ParallelOptions, ink: Ink): EChartsCoreOption 
 	const axis = answer.axes.map((a, i) => {
 		const common = { id: String(i), dim: i, name: labels[i], realtime: false };
 		if (!isNumeric(a))
-			return { ...common, type: 'category',
-				data: categories(answer, i).map((v) => nameOf(a.column, v)) };
+			return {
+				...common,
+				type: 'category',
+				data: categories(answer, i).map((v) => nameOf(a.column, v)),
+			};
 		const e = extentOf([a.min, a.max].filter((v): v is number => typeof v === 'number'));
-		const isLog = isWide(e), { min, max } = extentIn(a.unit, e, isLog);
+		const isLog = isWide(e),
+			{ min, max } = extentIn(a.unit, e, isLog);
 		return { ...common, type: isLog ? 'log' : 'value', min, max };
 	});
 	return {
-		parallel: { left: 70, right: 90, top: 44, bottom: 24, parallelAxisDefault: {
-			nameLocation: 'end', nameGap: 16, nameTruncate: { maxWidth: 150 },
-			nameTextStyle: { color: ink.ink, fontFamily: FONT, fontSize: 12, fontWeight: 600 },
-			axisLine: { lineStyle: { color: ink['line-strong'] } }, axisTick: { show: false },
-			axisLabel: { color: ink.dim, fontFamily: FONT, fontSize: 11, width: 110, overflow: 'truncate',
-				textBorderColor: ink.card, textBorderWidth: 3,
-				formatter: (v: number | string) => (typeof v === 'number' ? short(v) : v) },
-			areaSelectStyle: { width: 18, borderWidth: 1, borderColor: ink.accent, color: ink.accent,
-				opacity: 0.25 },
-		} },
+		parallel: {
+			left: 70,
+			right: 90,
+			top: 44,
+			bottom: 24,
+			parallelAxisDefault: {
+				nameLocation: 'end',
+				nameGap: 16,
+				nameTruncate: { maxWidth: 150 },
+				nameTextStyle: {
+					color: ink.ink,
+					fontFamily: FONT,
+					fontSize: 12,
+					fontWeight: 600,
+				},
+				axisLine: { lineStyle: { color: ink['line-strong'] } },
+				axisTick: { show: false },
+				axisLabel: {
+					color: ink.dim,
+					fontFamily: FONT,
+					fontSize: 11,
+					width: 110,
+					overflow: 'truncate',
+					textBorderColor: ink.card,
+					textBorderWidth: 3,
+					formatter: (v: number | string) =>
+						typeof v === 'number' ? short(v) : v,
+				},
+				areaSelectStyle: {
+					width: 18,
+					borderWidth: 1,
+					borderColor: ink.accent,
+					color: ink.accent,
+					opacity: 0.25,
+				},
+			},
+		},
 		parallelAxis: axis,
 		tooltip: tooltip(ink, (hit) => {
 			const line = answer.lines[(hit as { dataIndex: number }).dataIndex];
-			return line ? tipBody(`Run ${line.id}`, answer.axes.map((a, i) =>
-				[labels[i], nameOf(a.column, line.values[i] ?? null)])) : '';
+			return line
+				? tipBody(
+						`Run ${line.id}`,
+						answer.axes.map((a, i) => [
+							labels[i],
+							nameOf(a.column, line.values[i] ?? null),
+						]),
+					)
+				: '';
 		}),
-		series: [{
-			type: 'parallel', id: 'lines', smooth: 0.12, lineStyle: { width: 1.2, opacity },
-			inactiveOpacity: 0.03, activeOpacity: 0.8, progressive: 500,
-			data: answer.lines.map((line) => ({
-				value: line.values.map((v, i) => (isNumeric(answer.axes[i])
-					? (typeof v === 'number' ? v : '-') : nameOf(answer.axes[i].column, v))),
-				lineStyle: { color: colourBy >= 0
-					? drawnColour(showValue(answer.axes[colourBy].column, line.values[colourBy] ?? null))
-					: ink.accent },
-			})),
-		}],
+		series: [
+			{
+				type: 'parallel',
+				id: 'lines',
+				smooth: 0.12,
+				lineStyle: { width: 1.2, opacity },
+				inactiveOpacity: 0.03,
+				activeOpacity: 0.8,
+				progressive: 500,
+				data: answer.lines.map((line) => ({
+					value: line.values.map((v, i) =>
+						isNumeric(answer.axes[i])
+							? typeof v === 'number'
+								? v
+								: '-'
+							: nameOf(answer.axes[i].column, v),
+					),
+					lineStyle: {
+						color:
+							colourBy >= 0
+								? drawnColour(
+										showValue(
+											answer.axes[
+												colourBy
+											].column,
+											line.values[
+												colourBy
+											] ?? null,
+										),
+									)
+								: ink.accent,
+					},
+				})),
+			},
+		],
 	};
 }

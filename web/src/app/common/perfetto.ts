@@ -4,7 +4,9 @@
 import { send } from '../api';
 
 const VIEWER = 'https://ui.perfetto.dev';
-const ASK_MS = 100, WAIT_MS = 60_000;
+const ASK_MS = 100;
+const WAIT_MS = 60_000;
+const NO_ANSWER = 'The viewer did not answer. Download the trace and open it there.';
 
 /** Until the viewer says that it listens. */
 function ready(viewer: Window): Promise<void> {
@@ -13,14 +15,13 @@ function ready(viewer: Window): Promise<void> {
 		const timer = setInterval(() => {
 			if (viewer.closed || Date.now() - began > WAIT_MS) {
 				end();
-				fail(new Error('The viewer did not answer. Download the trace and open it there.'));
+				fail(new Error(NO_ANSWER));
 			} else {
 				viewer.postMessage('PING', VIEWER);
 			}
 		}, ASK_MS);
 		const hear = (event: MessageEvent): void => {
-			if (event.origin !== VIEWER || event.data !== 'PONG')
-				return;
+			if (event.origin !== VIEWER || event.data !== 'PONG') return;
 			end();
 			then();
 		};
@@ -35,8 +36,7 @@ function ready(viewer: Window): Promise<void> {
 /** Called in the click itself: browsers open windows for nothing else. */
 export async function openInPerfetto(trace: { id: number; name: string }): Promise<void> {
 	const viewer = window.open(VIEWER);
-	if (!viewer)
-		throw new Error('The browser did not open a window for the viewer.');
+	if (!viewer) throw new Error('The browser did not open a window for the viewer.');
 	const bytes = send(`/api/export/traces/${trace.id}`).then((answer) => answer.arrayBuffer());
 	const [buffer] = await Promise.all([bytes, ready(viewer)]);
 	viewer.postMessage({ perfetto: { buffer, title: trace.name, fileName: trace.name } }, VIEWER);

@@ -11,27 +11,33 @@ export const GROUPS_MAX = 12;
 /** Of the API: a list of numbers. */
 const IDS_MAX = 200;
 
-export interface Kept { name: string; ids?: number[]; filter?: And }
+export interface Kept {
+	name: string;
+	ids?: number[];
+	filter?: And;
+}
 
 function checkKept(v: unknown): Kept {
 	const o = v as Record<string, unknown>;
 	const name = typeof o.name === 'string' ? o.name : '';
 	if (Array.isArray(o.ids)) {
-		const ids = o.ids.filter((id): id is number => Number.isSafeInteger(id) && (id as number) > 0);
+		const ids = o.ids.filter(
+			(id): id is number => Number.isSafeInteger(id) && (id as number) > 0,
+		);
 		return { name, ids: ids.slice(0, IDS_MAX) };
 	}
 	return { name, filter: checkWhole(o.filter ?? { and: [] }) };
 }
 
 export const keptCodec = jsonCodec<Kept[]>((v) => {
-	if (!Array.isArray(v))
-		throw new Error('groups are a list');
+	if (!Array.isArray(v)) throw new Error('groups are a list');
 	return v.slice(0, GROUPS_MAX).map(checkKept);
 }, []);
 
 export function ofKept(kept: Kept[]): CompareGroup[] {
-	return kept.map((k) => (k.ids ? { name: k.name, ids: k.ids }
-		: { name: k.name, filter: asked(k.filter!) }));
+	return kept.map((k) =>
+		k.ids ? { name: k.name, ids: k.ids } : { name: k.name, filter: asked(k.filter!) },
+	);
 }
 
 export function ofRuns(ids: number[]): CompareGroup[] {
@@ -42,8 +48,10 @@ export function ofRuns(ids: number[]): CompareGroup[] {
 export function ofValues(filter: And, column: string, values: Cell[]): CompareGroup[] {
 	return values.slice(0, GROUPS_MAX).map((v) => {
 		const own: Filter = { column, in: [v] };
-		return { name: showValue(column, v), filter: isEverything(filter) ? own
-			: { and: [{ and: filter.and }, own] } };
+		return {
+			name: showValue(column, v),
+			filter: isEverything(filter) ? own : { and: [{ and: filter.and }, own] },
+		};
 	});
 }
 
@@ -54,11 +62,13 @@ export function ofValues(filter: And, column: string, values: Cell[]): CompareGr
 export function ofChosen(ids: number[], parameter: CompareParameter): CompareGroup[] {
 	const by = new Map<string, { value: Cell; ids: number[] }>();
 	ids.forEach((id, i) => {
-		const value = parameter.values[i]?.[0]?.value ?? null, key = JSON.stringify(value);
+		const value = parameter.values[i]?.[0]?.value ?? null,
+			key = JSON.stringify(value);
 		const held = by.get(key) ?? { value, ids: [] };
 		held.ids.push(id);
 		by.set(key, held);
 	});
-	return [...by.values()].slice(0, GROUPS_MAX)
+	return [...by.values()]
+		.slice(0, GROUPS_MAX)
 		.map((g) => ({ name: showValue(parameter.column, g.value), ids: g.ids }));
 }

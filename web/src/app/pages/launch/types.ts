@@ -2,14 +2,42 @@
 // types.ts: what the routes of /api/launch and a run's events say.
 import type { Values } from '../../api';
 
-export interface Help { key: string; value: string | null; default: string | null; help: string | null }
-export interface Section { name: string; keys: Help[] }
-export interface Schema { sections: Section[]; arguments: (Help & { group: string })[] }
-export interface Example { name: string; title: string; config: string }
-export interface Finding { level?: 'error' | 'warning'; line: number | null; column: number | null; text: string }
+export interface Help {
+	key: string;
+	value: string | null;
+	default: string | null;
+	help: string | null;
+}
+export interface Section {
+	name: string;
+	keys: Help[];
+}
+export interface Schema {
+	sections: Section[];
+	arguments: (Help & { group: string })[];
+}
+export interface Example {
+	name: string;
+	title: string;
+	config: string;
+}
+export interface Finding {
+	level?: 'error' | 'warning';
+	line: number | null;
+	column: number | null;
+	text: string;
+}
 
-export interface PlanServer { name: string; role: string; gpus: number; command: string | null }
-export interface PlanTime { total_s: number | null; basis: string }
+export interface PlanServer {
+	name: string;
+	role: string;
+	gpus: number;
+	command: string | null;
+}
+export interface PlanTime {
+	total_s: number | null;
+	basis: string;
+}
 export interface Planned {
 	name: string;
 	mode: string;
@@ -20,11 +48,23 @@ export interface Planned {
 	benchmark: string | null;
 	time: PlanTime | null;
 }
-export interface Plan { suite: string | null; experiments: Planned[]; total_s: number | null; n_run?: number }
-export interface Check { ok: boolean; findings: Finding[]; plan: Plan | null }
+export interface Plan {
+	suite: string | null;
+	experiments: Planned[];
+	total_s: number | null;
+	n_run?: number;
+}
+export interface Check {
+	ok: boolean;
+	findings: Finding[];
+	plan: Plan | null;
+}
 
 /** Numbers of one moment, by their name. */
-export interface Sample { at: number; values: Record<string, number> }
+export interface Sample {
+	at: number;
+	values: Record<string, number>;
+}
 
 const TIME_KEYS = ['t_s', 'time_s', 'at_s', 'at', 'elapsed_s', 't'];
 
@@ -42,8 +82,18 @@ export function sampleOf(data: unknown, otherwise: number): Sample {
 			const list = Object.entries(v as Record<string, unknown>);
 			const label = (v as Values).name;
 			for (const [key, w] of list)
-				look(w, [typeof label === 'string' && Array.isArray(v) ? label : name,
-					Array.isArray(v) ? `#${key}` : key].filter(Boolean).join(' '), depth + 1);
+				look(
+					w,
+					[
+						typeof label === 'string' && Array.isArray(v)
+							? label
+							: name,
+						Array.isArray(v) ? `#${key}` : key,
+					]
+						.filter(Boolean)
+						.join(' '),
+					depth + 1,
+				);
 		}
 	};
 	look(data, '', 0);
@@ -52,12 +102,14 @@ export function sampleOf(data: unknown, otherwise: number): Sample {
 			at = values[key];
 			break;
 		}
-	for (const key of TIME_KEYS)
-		delete values[key];
+	for (const key of TIME_KEYS) delete values[key];
 	return { at, values };
 }
 
-export interface Line { name: string; points: [number, number][] }
+export interface Line {
+	name: string;
+	points: [number, number][];
+}
 
 /** Series by name from samples, those that ever changed first. */
 export function linesOf(samples: Sample[]): Line[] {
@@ -69,14 +121,13 @@ export function linesOf(samples: Sample[]): Line[] {
 			by.set(name, points);
 		}
 	const changes = (l: Line): boolean => l.points.some(([, v]) => v !== l.points[0][1]);
-	return [...by].map(([name, points]) => ({ name, points }))
+	return [...by]
+		.map(([name, points]) => ({ name, points }))
 		.sort((a, b) => Number(changes(b)) - Number(changes(a)));
 }
 
 export const secondsText = (s: number | null): string => {
-	if (s === null)
-		return 'not known';
-	if (s < 90)
-		return `${Number(s.toPrecision(2))} s`;
+	if (s === null) return 'not known';
+	if (s < 90) return `${Number(s.toPrecision(2))} s`;
 	return s < 5400 ? `${Math.round(s / 60)} min` : `${Number((s / 3600).toPrecision(2))} h`;
 };

@@ -3,7 +3,12 @@
 import type { Cell, Values } from '../../api';
 import { exactCell } from '../../show';
 
-export interface Setting { column: string; group: string; value: Cell; isGiven: boolean }
+export interface Setting {
+	column: string;
+	group: string;
+	value: Cell;
+	isGiven: boolean;
+}
 
 /** What is the run's own and what was measured have pages of their own. */
 const isParameter = (column: string): boolean => column.includes('.');
@@ -16,8 +21,7 @@ function walk(tree: Tree, path: string, out: Set<string>): void {
 	for (const [key, v] of Object.entries(tree)) {
 		const name = `${path}${key.replace(/-/g, '_')}`;
 		out.add(name);
-		if (isTree(v))
-			walk(v, `${name}.`, out);
+		if (isTree(v)) walk(v, `${name}.`, out);
 	}
 }
 
@@ -25,33 +29,53 @@ function walk(tree: Tree, path: string, out: Set<string>): void {
 export function givenColumns(document: unknown): Set<string> | null {
 	const config = isTree(document) ? document.config : null;
 	const given = isTree(config) ? config.given : null;
-	if (!isTree(given))
-		return null;
+	if (!isTree(given)) return null;
 	const out = new Set<string>();
 	walk(given, '', out);
 	return out;
 }
 
 export function settings(values: Values, given: Set<string> | null): Setting[] {
-	return Object.keys(values).filter(isParameter).sort().map((column) => ({
-		column, group: groupOf(column), value: values[column], isGiven: given?.has(column) ?? false,
-	}));
+	return Object.keys(values)
+		.filter(isParameter)
+		.sort()
+		.map((column) => ({
+			column,
+			group: groupOf(column),
+			value: values[column],
+			isGiven: given?.has(column) ?? false,
+		}));
 }
 
 /** Every word somewhere in the name or in the value. */
 export function matching(list: Setting[], search: string, isGivenOnly: boolean): Setting[] {
-	const words = search.toLowerCase().split(/\s+/).filter((w) => w !== '');
+	const words = search
+		.toLowerCase()
+		.split(/\s+/)
+		.filter((w) => w !== '');
 	return list.filter((s) => {
 		const text = `${s.column} ${exactCell(s.column, s.value)}`.toLowerCase();
 		return (!isGivenOnly || s.isGiven) && words.every((w) => text.includes(w));
 	});
 }
 
-export interface Telemetry { name: string; min: number; mean: number; max: number }
+export interface Telemetry {
+	name: string;
+	min: number;
+	mean: number;
+	max: number;
+}
 
-const spoken = (name: string): string => name.replace(/_/g, ' ').trim()
-	.replace(/\bmb per s\b/, 'MB/s').replace(/\bgb\b/, 'GB').replace(/\b(gpu|cpu|rss|sm)(s?)\b/g,
-		(_, word: string, s: string) => word.toUpperCase() + s);
+const spoken = (name: string): string =>
+	name
+		.replace(/_/g, ' ')
+		.trim()
+		.replace(/\bmb per s\b/, 'MB/s')
+		.replace(/\bgb\b/, 'GB')
+		.replace(
+			/\b(gpu|cpu|rss|sm)(s?)\b/g,
+			(_, word: string, s: string) => word.toUpperCase() + s,
+		);
 
 /** What was watched while load ran: every member of "system" with least, mean and most. */
 export function telemetryOf(document: unknown): Telemetry[] {
@@ -59,8 +83,13 @@ export function telemetryOf(document: unknown): Telemetry[] {
 	const out: Telemetry[] = [];
 	const look = (v: unknown, name: string, depth: number): void => {
 		if (Array.isArray(v)) {
-			v.forEach((e, i) => look(e, `${name} ${isTree(e) && typeof e.name === 'string' ? e.name : i}`,
-				depth + 1));
+			v.forEach((e, i) =>
+				look(
+					e,
+					`${name} ${isTree(e) && typeof e.name === 'string' ? e.name : i}`,
+					depth + 1,
+				),
+			);
 		} else if (isTree(v)) {
 			const { min, mean, max } = v;
 			if (typeof min === 'number' && typeof mean === 'number' && typeof max === 'number')

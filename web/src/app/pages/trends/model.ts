@@ -8,7 +8,7 @@ import { count, when } from '../../show';
 export const SHOWN_AT_FIRST = 4;
 
 export const shortCommit = (commit: string): string =>
-	(/^[0-9a-f]{12,}$/i.test(commit) ? commit.slice(0, 8) : commit);
+	/^[0-9a-f]{12,}$/i.test(commit) ? commit.slice(0, 8) : commit;
 
 /** All commits of all series, in the order of their times. */
 export function commitsOf(series: TrendSeries[]): string[] {
@@ -21,8 +21,7 @@ export function commitsOf(series: TrendSeries[]): string[] {
 }
 
 export function placeOf(p: Pick<TrendPoint, 'at' | 'commit'>): string {
-	if (p.commit !== null)
-		return shortCommit(p.commit);
+	if (p.commit !== null) return shortCommit(p.commit);
 	return p.at === null ? '–' : when(p.at);
 }
 
@@ -30,27 +29,46 @@ export function placeOf(p: Pick<TrendPoint, 'at' | 'commit'>): string {
 export const markPlace = (c: TrendChange): string => c.commit ?? String(c.at);
 
 const toneOf = (c: TrendChange): 'good' | 'bad' | 'plain' =>
-	(c.verdict === 'better' ? 'good' : c.verdict === 'worse' ? 'bad' : 'plain');
+	c.verdict === 'better' ? 'good' : c.verdict === 'worse' ? 'bad' : 'plain';
 
 /** The address tells a series by its place in the answer's order of names, short and readable. */
 export function linesOf(answer: Trends, flipped: string[]): LineSeries[] {
 	const isCommit = answer.axis === 'commit';
 	return answer.series.map((s, i) => ({
-		id: s.id, name: s.name || 'All runs', isShown: isSeen(i, s.name, flipped, SHOWN_AT_FIRST),
+		id: s.id,
+		name: s.name || 'All runs',
+		isShown: isSeen(i, s.name, flipped, SHOWN_AT_FIRST),
 		points: s.points.map((p) => ({
-			x: isCommit ? p.commit ?? '' : p.at ?? 0, value: p.value, low: p.low, high: p.high,
-			facts: [['At', p.commit !== null && p.at !== null
-				? `${shortCommit(p.commit)}, ${when(p.at)}` : placeOf(p)], ['From', count(p.n, 'run')]],
+			x: isCommit ? (p.commit ?? '') : (p.at ?? 0),
+			value: p.value,
+			low: p.low,
+			high: p.high,
+			facts: [
+				[
+					'At',
+					p.commit !== null && p.at !== null
+						? `${shortCommit(p.commit)}, ${when(p.at)}`
+						: placeOf(p),
+				],
+				['From', count(p.n, 'run')],
+			],
 		})),
 		changes: s.changes.map((c) => ({ index: c.index, tone: toneOf(c), isMarked: c.is_marked })),
 	}));
 }
 
-export interface Change { series: TrendSeries; change: TrendChange }
+export interface Change {
+	series: TrendSeries;
+	change: TrendChange;
+}
 
 /** Not yet looked at first, then the largest. */
 export function changesOf(series: TrendSeries[]): Change[] {
-	return series.flatMap((s) => s.changes.map((change) => ({ series: s, change })))
-		.sort((a, b) => Number(a.change.is_marked) - Number(b.change.is_marked)
-			|| Math.abs(b.change.effect ?? 0) - Math.abs(a.change.effect ?? 0));
+	return series
+		.flatMap((s) => s.changes.map((change) => ({ series: s, change })))
+		.sort(
+			(a, b) =>
+				Number(a.change.is_marked) - Number(b.change.is_marked) ||
+				Math.abs(b.change.effect ?? 0) - Math.abs(a.change.effect ?? 0),
+		);
 }
