@@ -39,7 +39,7 @@ static const struct opt_set restore_set = SET("restore", restore_rows,
 		  "  profllm restore runs.backup --store sqlite:runs.db\n"
 		  "  profllm restore runs.backup --store postgresql://db/runs --force");
 
-static const struct opt check_rows[] = { STORE };
+static const struct opt check_rows[] = { STORE, KEEP_TRACES };
 static const struct opt_set check_set = SET("store check", check_rows,
 	.summary = "Looks at everything a store holds, and exits with 1 when something is wrong.",
 	.epilog = "Examples:\n"
@@ -92,7 +92,7 @@ int keep_open(const struct keep_opts *o, bool is_read_only, bool has_index, stru
 	      struct err *e)
 {
 	const struct store_opts how = { .url = o->store, .is_read_only = is_read_only,
-					.has_no_index = !has_index };
+					.traces = o->traces_dir, .has_no_index = !has_index };
 
 	return store_open(&how, out, e);
 }

@@ -39,6 +39,7 @@ static const struct opt remove_rows[] = {
 	WHICH,
 	R(is_sure, "yes", .help = "do it; without it only their number is said"),
 	STORE,
+	KEEP_TRACES,
 };
 static const struct opt_set remove_set = SET("remove", remove_rows,
 	.summary = "Removes runs for good, with documents, arrays and what was said of them.",
@@ -56,6 +57,7 @@ static const struct opt retain_rows[] = {
 	R(trace_gb, "trace-gb", .arg = "GB", .min = 0, .max = 1e6, .flags = OPT_MIN_EXCLUSIVE,
 	  .help = "remove the oldest files of traces until the rest takes at most this"),
 	STORE,
+	KEEP_TRACES,
 };
 static const struct opt_set retain_set = SET("retain", retain_rows,
 	.summary = "Applies limits of age and room; to be called once a day.",
