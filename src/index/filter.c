@@ -261,7 +261,7 @@ static char lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-bool filter_text_in(struct str part, struct value v)
+static bool filter_text_in(struct str part, struct value v)
 {
 	if (v.kind != VALUE_TEXT)
 		return false;
