@@ -261,7 +261,8 @@ static char lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-static bool filter_text_in(struct str part, struct value v)
+/* Whether the text occurs in the value, whatever the case of A-Z; only texts hold texts. */
+static bool holds_text(struct str part, struct value v)
 {
 	if (v.kind != VALUE_TEXT)
 		return false;
@@ -279,9 +280,9 @@ static bool filter_text_in(struct str part, struct value v)
 static bool has_text(const struct filter *f, const struct row *r)
 {
 	if (!str_is(f->column, "*"))
-		return filter_text_in(f->text, cell_of(r, f->column));
+		return holds_text(f->text, cell_of(r, f->column));
 	for (size_t i = 0; i < r->n; i++)
-		if (filter_text_in(f->text, r->cell[i].value))
+		if (holds_text(f->text, r->cell[i].value))
 			return true;
 	return false;
 }
@@ -294,7 +295,7 @@ bool filter_takes(const struct filter *f, struct value v)
 	case FILTER_RANGE:
 		return v.kind == VALUE_NUMBER && v.number >= f->min && v.number <= f->max;
 	case FILTER_TEXT:
-		return filter_text_in(f->text, v);
+		return holds_text(f->text, v);
 	case FILTER_MISSING:
 		return is_missing(v) == f->is_missing;
 	case FILTER_AND:

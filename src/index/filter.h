@@ -47,5 +47,3 @@ int filter_read(const struct json_value *json, const char *pointer, struct arena
 bool filter_holds(const struct filter *f, const struct row *r);
 /* Judges one value by an in, range, text or missing; for the columns of the index. */
 bool filter_takes(const struct filter *f, struct value v);
-/* Whether the text occurs in the value, whatever the case of A-Z; only texts hold texts. */
-bool filter_text_in(struct str part, struct value v);
