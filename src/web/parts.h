@@ -30,3 +30,10 @@ struct part {
 int parts_open(const struct web_request *r, struct parts *p, struct err *e);
 /* 1, 0 at the end, -1: malformed, or more than WEB_PARTS_MAX. */
 int parts_next(struct parts *p, struct part *out, struct err *e);
+
+/*
+ * upload.c: a part as a trace of that run, 0 for none. Its bytes are a file in the folder of jobs
+ * for as long as the store copies them: $TMPDIR may be memory. id: the trace's number.
+ */
+int upload_put_trace(const struct web_request *r, int64_t run, const struct part *p, int64_t *id,
+		     struct err *e);

@@ -2,10 +2,6 @@
 /* web/trace.c - routes for profiler traces: list, download, attach to a run, drop. */
 #include "web/trace.h"
 
-#include <errno.h>
-#include <unistd.h>
-
-#include "base/file.h"
 #include "web/data_ask.h"
 #include "web/data_put.h"
 #include "web/parts.h"
@@ -120,24 +116,6 @@ static int drop(const struct web_request *r, struct web_answer *a, struct err *e
 
 /* ---- attach ---- */
 
-/* The store copies from a path; a file without a name has one below /proc. */
-static int keep(const struct web_request *r, int64_t run, const struct part *p, int64_t *id,
-		struct err *e)
-{
-	int fd = file_unnamed(NULL), rc;
-	char path[64];
-
-	if (fd < 0 || file_write_all(fd, p->bytes) < 0) {
-		rc = err_set(e, ERR_IO, "the trace cannot be kept: %s", strerror(errno));
-	} else {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		rc = store_trace_put(r->store, run, p->name, path, id, e);
-	}
-	if (fd >= 0)
-		close(fd);
-	return rc;
-}
-
 /* All of the form is looked at before anything is kept. */
 static int check_form(const struct web_request *r, struct err *e)
 {
@@ -170,7 +148,7 @@ static int attach(const struct web_request *r, struct web_answer *a, struct err 
 	json_key(&a->json, "ids");
 	json_begin_array(&a->json);
 	while (parts_next(&parts, &part, e) > 0) {
-		if (keep(r, run, &part, &id, e) < 0)
+		if (upload_put_trace(r, run, &part, &id, e) < 0)
 			return -1;
 		json_put_int(&a->json, id);
 	}

@@ -90,17 +90,16 @@ static int upload_raw(const struct web_request *r, struct web_answer *a, struct 
 	return put_file(r, web_param(r, "name"), r->raw, a, &first, e);
 }
 
-/* The bytes as a file below the folder of jobs, for as long as it is copied. */
-static int put_trace(const struct web_request *r, int64_t run, const struct part *p, struct err *e)
+int upload_put_trace(const struct web_request *r, int64_t run, const struct part *p, int64_t *id,
+		     struct err *e)
 {
 	char *path = file_join(r->web->o.folder, ".trace-XXXXXX");
 	int fd = mkostemp(path, O_CLOEXEC), rc = -1;
-	int64_t id;
 
 	if (fd < 0 || file_write_all(fd, p->bytes) < 0)
 		err_set(e, ERR_IO, "the trace cannot be kept: %s", strerror(errno));
 	else
-		rc = store_trace_put(r->store, run, p->name, path, &id, e);
+		rc = store_trace_put(r->store, run, p->name, path, id, e);
 	if (fd >= 0) {
 		close(fd);
 		unlink(path);
@@ -129,7 +128,7 @@ static int upload_json(const struct web_request *r, struct web_answer *a, struct
 	struct part file, part;
 	struct parts parts;
 	size_t n_files = 0;
-	int64_t run = 0;
+	int64_t run = 0, trace;
 	int rc = find_part(r, "file", &file, e);
 
 	if (rc < 0)
@@ -151,7 +150,8 @@ static int upload_json(const struct web_request *r, struct web_answer *a, struct
 		return -1;
 	parts_open(r, &parts, e);
 	while (parts_next(&parts, &part, e) > 0)
-		if (str_is(part.field, "trace") && put_trace(r, run, &part, e) < 0) {
+		if (str_is(part.field, "trace") &&
+		    upload_put_trace(r, run, &part, &trace, e) < 0) {
 			a->status = 0;
 			return -1;
 		}

@@ -132,6 +132,10 @@ $r = ask($d, 'POST', '/api/upload/json', form(['file', 'r.json', result()],
 is($r->{status}, 201, 'a form with a trace');
 my $traces = ask($d, 'GET', '/api/traces')->{json};
 is($traces->{items}[0]{bytes}, 5, 'whose bytes are kept');
+$r = ask($d, 'POST', "/api/data/experiments/$traces->{items}[0]{run}/traces",
+	form(['trace', 't2', 'TRACES']));
+is($r->{status}, 201, 'one that comes later');
+is($r->{json}{ids}[0], $traces->{items}[0]{id} + 1, 'is another one of that run');
 is(ask($d, 'POST', '/api/upload/json', form(['trace', 't', 'T']))->{status}, 400, 'a form without a file');
 is(ask($d, 'POST', '/api/upload/json', form(['fiel', 't', 'T'], ['file', 'r', result()]))->{status}, 400,
 	'a part of another name');

@@ -245,8 +245,8 @@ SKIP: {
 		{ status => 2, err => "profllm ingest: --run: no run is called 'nobody'" });
 	check_run('which is there', run(args => [qw(store check --traces-dir traces --store), $store]),
 		{ status => 0, out => ['nothing is wrong'] });
-	check_run('a run goes', run(args => [qw(store remove exp_a --yes --traces-dir traces --store), $store]),
-		{ status => 0 });
+	check_run('a run goes', run(args => [qw(store remove exp_a --yes --traces-dir traces --store),
+		$store]), { status => 0 });
 	is_deeply([glob 'traces/*/*'], [], 'and its trace with it');
 }
 
