@@ -165,6 +165,8 @@ static int export(const struct export_opts *o, struct arena *a, struct err *e)
 	struct store *store;
 	int rc = -1;
 
+	if (o->columns && !*o->columns)
+		return err_set(e, ERR_USAGE, "--columns: expected names of columns, got none");
 	request.body = question(o, a, e);
 	if (!request.body || store_open(&how, &store, e) < 0)
 		return -1;

@@ -63,8 +63,8 @@ static void hand_notes_out(struct reader *x, struct read_file *out)
 			str_of(arena_printf(x->arena, "%.*s (%zu runs)", (int)x->note[i].text.n,
 					    x->note[i].text.p, x->note[i].runs));
 	if (x->cells.bad_names)
-		out->note[out->n_notes++] = str_of(arena_printf(x->arena, "%zu values are left out of "
-			"the columns: their names are empty, longer than %d bytes, hold control "
+		out->note[out->n_notes++] = str_of(arena_printf(x->arena, "Values left out of the "
+			"columns: %zu. Their names are empty, longer than %d bytes, hold control "
 			"characters, or are too many.", x->cells.bad_names, COLUMN_BYTES_MAX));
 }
 

@@ -141,6 +141,8 @@ static bool check_body_head(struct exchange *x)
 		exchange_add_header(x, "Accept-Encoding", "identity");
 	} else if (h->length.p && !str_to_u64(h->length, &length)) {
 		exchange_refuse(x, 400, "the Content-Length is no number");
+	} else if (h->length.p && h->is_chunked) {
+		exchange_refuse(x, 400, "a body has a Content-Length or is chunked, not both");
 	} else if (length > x->limit) {
 		exchange_refuse(x, 413, "the body has %llu bytes; at most %llu are taken here",
 				(unsigned long long)length, (unsigned long long)x->limit);

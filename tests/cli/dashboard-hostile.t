@@ -191,7 +191,8 @@ for my $name (sort keys %odd) {
 my $two = raw("POST /api/upload/raw HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n"
 	. "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\n"
 	. "GET /api/jobs HTTP/1.1\r\nHost: x\r\n\r\n", 3);
-unlike($two, qr/"items"/, 'two lengths do not smuggle a request in');
+is(status_of($two), 400, 'two lengths are refused');
+unlike($two, qr/"items"/, 'and do not smuggle a request in');
 for my $length (10, length($good) + 50) { # too short: the rest is no request; too long: it never comes
 	my $s = open_one();
 

@@ -41,6 +41,8 @@ for my $url (@stores) {
 	is_deeply([map { my $v = json_of($_); delete $v->{id}; $v } split /\n/, $r->{out}],
 		[{ run_id => 'exp_c', 'tags.extra' => 'x' }, { run_id => 'exp_a' }],
 		"$kind: JSON lines of those that a filter leaves");
+	check_run("$kind: no column at all", run(args => ['export', @store, '--columns', '']),
+		{ status => 2, err => 'profllm export: --columns: expected names of columns, got none' });
 	$r = run(args => ['export', @store, qw(--limit 2 --output out.csv)]);
 	is(scalar(() = slurp('out.csv') =~ /^"?exp_|,exp_/mg), 2, "$kind: a file of every column")
 		or diag($r->{err});

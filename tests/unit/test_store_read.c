@@ -317,7 +317,7 @@ static void notes(void **state)
 	assert_int_equal(f.n_notes, 3);
 	assert_non_null(strstr(f.note[0].p, "schema_version"));
 	assert_non_null(strstr(f.note[1].p, "environment"));
-	assert_true(str_starts(f.note[2], STR("2 values are left out")));
+	assert_true(str_starts(f.note[2], STR("Values left out of the columns: 2.")));
 	assert_int_equal(cell(&f.run[0], "tags.ok")->number, 3);
 	f = read("{\"schema_version\": 1, \"experiments\": [{\"config\": {}, \"results\": {}}, "
 		 "{\"config\": {}, \"results\": {}}]}", &a);
