@@ -19,6 +19,7 @@
 #include "stats/stats.h"
 
 #define QUESTIONS 60
+#define WIDE_TIMES 5
 #define USERS 8
 #define THINK_US 1000000
 #define ROWS_USUAL 100000
@@ -83,18 +84,35 @@ static int ask_all(struct scene *s, struct err *e)
 	return 0;
 }
 
+/* The median of some askings that nothing is kept of. */
+static int ask_cold(struct scene *s, const struct question *q, double *median, struct err *e)
+{
+	double ms[WIDE_TIMES];
+	size_t total;
+	int rc = 0;
+
+	index_set_cache(s->index, 0);
+	for (size_t i = 0; i < WIDE_TIMES && rc == 0; i++)
+		rc = ask(s->index, q, &ms[i], &total, e);
+	index_set_cache(s->index, INDEX_CACHE_BYTES);
+	stats_sort(ms, rc == 0 ? WIDE_TIMES : 0);
+	*median = stats_median(ms, rc == 0 ? WIDE_TIMES : 0);
+	return rc;
+}
+
 static int ask_wide(struct scene *s, struct err *e)
 {
 	double ms;
 	size_t total;
 
-	if (ask(s->index, &s->time, &ms, &total, e) < 0)
+	if (ask_cold(s, &s->time, &ms, e) < 0)
 		return -1;
 	bench_add(s->bench, "ms", ms, "%s: by time, 40 %% of runs", s->name);
-	if (ask(s->index, &s->all, &ms, &total, e) < 0)
+	if (ask_cold(s, &s->all, &ms, e) < 0)
 		return -1;
 	figure_most(bench_add(s->bench, "ms", ms, "%s: no condition, cold", s->name), 100);
-	if (ask(s->index, &s->all, &ms, &total, e) < 0)
+	if (ask(s->index, &s->all, &ms, &total, e) < 0 ||
+	    ask(s->index, &s->all, &ms, &total, e) < 0)
 		return -1;
 	figure_most(bench_add(s->bench, "ms", ms, "%s: no condition, again", s->name), 5);
 	return 0;
