@@ -10,6 +10,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -597,13 +598,15 @@ static pid_t other(unsigned want, const char *made_name)
 	_exit(0);
 }
 
-static void await_file(const char *name, bool is_there)
+/* With something in it: who locks a file writes his name there after he has it. */
+static void await_file(const char *name)
 {
 	char *path = file_join(dir, name);
+	struct stat st = { 0 };
 
-	for (int i = 0; i < 10000 && file_exists(path) != is_there; i++)
+	for (int i = 0; i < 30000 && (stat(path, &st) < 0 || st.st_size == 0); i++)
 		nanosleep(&(struct timespec){ 0, 2000000 }, NULL);
-	assert_int_equal(file_exists(path), is_there);
+	assert_true(st.st_size > 0);
 	free(path);
 }
 
@@ -623,14 +626,14 @@ static void first_come(void **state)
 	(void)state;
 	hold(s, 2, &held);
 	early = other(3, "early");
-	await_file("locks/queue/000000000001", true);
+	await_file("locks/queue/000000000001");
 	/* Two are free, but there is one in front that waits for all three. */
 	take(make(&m, 1), s, NULL);
 	assert_int_equal(got.fault, ALLOCATE_FAULT_GPUS_BUSY);
 	assert_begins(got.text, "1 GPU is wanted and 0 of 3 are free; 1 experiment is in front of us, first "
 			    "exp_test (process ");
 	lock_give(&held);
-	await_file("early", true);
+	await_file("early");
 	take(&m.x, s, NULL);
 	assert_non_null(strstr(got.text, "GPU 0 and 2 more are held by exp_test (process "));
 	end(early);
@@ -641,7 +644,7 @@ static void first_come(void **state)
 	/* One that was killed while it waited stands in nobody's way, nor does its file. */
 	hold(s, 2, &held);
 	early = other(3, "never");
-	await_file("locks/queue/000000000001", true);
+	await_file("locks/queue/000000000001");
 	end(early);
 	take(&m.x, s, NULL);
 	assert_string_equal(got.places, "0");
@@ -670,7 +673,7 @@ static void names_apart(void **state)
 		take(&m.x, s, NULL);
 		_exit(0);
 	}
-	await_file("locks/queue/000000000001", true);
+	await_file("locks/queue/000000000001");
 	take(make(&m, 1), s, NULL);
 	assert_string_equal(got.places, "0");
 	give();
