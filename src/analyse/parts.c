@@ -207,36 +207,69 @@ static void name_part(struct buf *b, struct arena *a, struct str column, struct 
 	buf_add_text(b, text_of(a, v));
 }
 
+/* Key k tells series apart: two have different values there, or (is_strict) one has none. */
+static bool tells_apart(const struct series_list *l, size_t k, bool is_strict)
+{
+	const struct value *column = l->rows->value + k * l->rows->n;
+	const struct value *first = NULL;
+	size_t missing = 0;
+
+	for (size_t i = 0; i < l->shown; i++) {
+		const struct value *v = &column[l->series[i].row];
+
+		if (parts_is_missing(*v)) {
+			missing++;
+			continue;
+		}
+		if (first && !value_same(*first, *v))
+			return true;
+		first = first ? first : v;
+	}
+	return is_strict && missing && missing < l->shown;
+}
+
+static void make_name(struct arena *a, const struct series_list *l, struct series *s,
+		      const bool *in_name)
+{
+	const struct rows *rows = l->rows;
+	struct buf name = { 0 }, id = { 0 };
+
+	for (size_t k = 0; k < l->n_keys; k++) {
+		struct value v = rows->value[k * rows->n + s->row];
+
+		if (in_name[k] || (l->n == 1 && !parts_is_missing(v) && !name.len))
+			name_part(&name, a, l->key[k], v, ", ");
+		if (!parts_is_missing(v))
+			buf_printf(&id, "%s%.*s=%s", id.len ? " " : "", (int)l->key[k].n,
+				   l->key[k].p, text_of(a, v));
+	}
+	s->name = arena_text(a, name.len ? buf_str(&name) : STR("all runs"));
+	s->id = arena_text(a, id.len ? buf_str(&id) : STR("all"));
+	buf_release(&name);
+	buf_release(&id);
+}
+
+static bool has_same_names(const struct series_list *l)
+{
+	for (size_t i = 0; i < l->shown; i++)
+		for (size_t k = 0; k < i; k++)
+			if (str_eq(str_of(l->series[i].name), str_of(l->series[k].name)))
+				return true;
+	return false;
+}
+
+/* As short as tells them apart: a run of another kind, without most keys, lengthens no name. */
 static void make_names(struct arena *a, struct series_list *l)
 {
-	bool *differs = arena_alloc(a, l->n_keys + 1);
-	const struct rows *rows = l->rows;
+	bool *in_name = arena_alloc(a, l->n_keys + 1);
 
-	for (size_t k = 0; k < l->n_keys; k++)
-		for (size_t i = 1; i < l->shown; i++) {
-			struct value x = rows->value[k * rows->n + l->series[0].row];
-			struct value y = rows->value[k * rows->n + l->series[i].row];
-
-			differs[k] |= parts_is_missing(x) ? !parts_is_missing(y)
-							  : !value_same(x, y);
-		}
-	for (size_t i = 0; i < l->shown; i++) {
-		struct buf name = { 0 }, id = { 0 };
-
-		for (size_t k = 0; k < l->n_keys; k++) {
-			struct value v = rows->value[k * rows->n + l->series[i].row];
-
-			if (differs[k] || (l->n == 1 && !parts_is_missing(v) && !name.len))
-				name_part(&name, a, l->key[k], v, ", ");
-			if (parts_is_missing(v))
-				continue;
-			buf_printf(&id, "%s%.*s=%s", id.len ? " " : "", (int)l->key[k].n, l->key[k].p,
-				   text_of(a, v));
-		}
-		l->series[i].name = arena_text(a, name.len ? buf_str(&name) : STR("all runs"));
-		l->series[i].id = arena_text(a, id.len ? buf_str(&id) : STR("all"));
-		buf_release(&name);
-		buf_release(&id);
+	for (int strict = 0; strict < 2; strict++) {
+		for (size_t k = 0; k < l->n_keys; k++)
+			in_name[k] = tells_apart(l, k, strict);
+		for (size_t i = 0; i < l->shown; i++)
+			make_name(a, l, &l->series[i], in_name);
+		if (!has_same_names(l))
+			return;
 	}
 }
 

@@ -51,6 +51,42 @@ static void resources(void **state)
 }
 
 /* Thinned, but each frontier whole: by brute force. */
+static void one(struct rig *r, const char *gpu, const char *dtype)
+{
+	if (gpu)
+		rig_text(r, "hardware.gpu", gpu);
+	if (dtype)
+		rig_text(r, "server.dtype", dtype);
+	rig_number(r, "output_throughput", 1);
+	rig_number(r, "median_ttft_ms", 1);
+	rig_run(r, 0);
+}
+
+/* Names are as short as tells groups apart; that one has no value is said only where it must. */
+static void names(void **state)
+{
+	static const char body[] = "{\"x\": \"output_throughput\", \"y\": \"median_ttft_ms\", "
+				   "\"group\": [\"hardware.gpu\", \"server.dtype\"]}";
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	one(&r, "A", "half");
+	one(&r, "A", "half");
+	one(&r, "B", NULL);
+	v = rig_ask(&r, analyse_pareto, body);
+	rig_same(v, "groups/0/name", "A");
+	rig_same(v, "groups/1/name", "B");
+	one(&r, "B", "half");
+	one(&r, "B", "half");
+	one(&r, "B", "half");
+	v = rig_ask(&r, analyse_pareto, body);
+	rig_same(v, "groups/0/name", "B, half");
+	rig_same(v, "groups/1/name", "A, half");
+	rig_end(&r);
+}
+
 static void pareto(void **state)
 {
 	static double x[MANY], y[MANY];
@@ -243,7 +279,7 @@ static void too_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(resources), cmocka_unit_test(pareto),
+		cmocka_unit_test(resources), cmocka_unit_test(pareto), cmocka_unit_test(names),
 		cmocka_unit_test(distribution), cmocka_unit_test(parallel),
 		cmocka_unit_test(many_series), cmocka_unit_test(too_many),
 	};
