@@ -792,8 +792,7 @@ int main(void)
 		cmocka_unit_test(amd),
 		cmocka_unit_test(ports),
 		cmocka_unit_test(waiting), cmocka_unit_test(first_come),
-		cmocka_unit_test(names_apart),
-		cmocka_unit_test(many_at_once),
+		cmocka_unit_test(names_apart), cmocka_unit_test(many_at_once),
 		cmocka_unit_test(memory_comes_back),
 	};
 
