@@ -109,9 +109,10 @@ done_testing();
 sub run
 {
 	my ($name, $text) = @_;
-	spill("$dir/block", "set -e\ncd '$dir'\n$text");
-	my $out = `timeout 60 bash '$dir/block' 2>&1 </dev/null`;
-	my $status = $? >> 8;
+	# What it leaves running goes with it; a pipe would wait for that.
+	spill("$dir/block", "set -e\ncd '$dir'\ntrap 'kill \$(jobs -p) 2>/dev/null || :' EXIT\n$text");
+	my $status = system("timeout 60 bash '$dir/block' >'$dir/block.out' 2>&1 </dev/null") >> 8;
+	my $out = slurp("$dir/block.out");
 
 	is($status, 0, $name) or diag($text, substr($out, -2000));
 }

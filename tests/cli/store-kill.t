@@ -85,7 +85,7 @@ sub backup_under_load {
 	my ($kind, $store) = @_;
 	my $ingest = begin(args => ['ingest', folder("$kind-load", 1), '--store', $store]);
 
-	for my $n (1 .. KILLS > 2 ? 3 : 1) {
+	for my $n (1 .. (KILLS > 2 ? 3 : 1)) {
 		my $r = run(args => ['backup', "$kind-$n.backup", '--store', $store]);
 		is($r->{status}, 0, "$kind: a backup while runs come in") or diag $r->{err};
 		$r = run(args => ['restore', "$kind-$n.backup", '--store', "sqlite:$kind-$n.db"]);
