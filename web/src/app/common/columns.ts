@@ -18,7 +18,9 @@ export interface Columns {
 	groups: ColumnOption[];
 }
 
-const isNumber = (c: ColumnOption): boolean => c.kind === 'number' || c.kind === 'mixed';
+/** Some run has a number there; a machine without a GPU has null in every column of its. */
+const isNumber = (c: ColumnOption): boolean =>
+	(c.kind === 'number' || c.kind === 'mixed') && (c.distinct > 0 || typeof c.min === 'number');
 const GROUPS_MAX = 60;
 
 /** Whether a column's values make groups rather than measurements. */
