@@ -88,6 +88,7 @@ struct point {
 	 */
 	const char *chat_template;
 	struct remote_alignment alignment;
+	char *failure;                /* no request succeeded: why the first one failed; else NULL */
 	char *record_path;            /* --record; of several runs with a number; or NULL */
 	bool is_profiled;
 	int64_t clock_step_ns;        /* CLOCK_REALTIME against CLOCK_MONOTONIC, start to stop */
