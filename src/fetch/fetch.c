@@ -177,9 +177,15 @@ static int failed(CURLcode code, const char *message, const struct fetch_reply *
 static void classify(CURL *curl, CURLcode code, struct fetch_reply *reply)
 {
 	curl_off_t connected_us = 0;
-	long error = 0;
+	long error = 0, tunnel = 0;
 
 	reply->fault = FETCH_FAULT_OTHER;
+	curl_easy_getinfo(curl, CURLINFO_HTTP_CONNECTCODE, &tunnel);
+	if (tunnel && tunnel / 100 != 2) {
+		reply->fault = FETCH_FAULT_PROXY;
+		reply->status = tunnel;
+		return;
+	}
 	switch (code) {
 	case CURLE_COULDNT_RESOLVE_HOST:
 	case CURLE_COULDNT_RESOLVE_PROXY:

@@ -41,6 +41,7 @@ enum fetch_fault {
 	FETCH_FAULT_OTHER,
 	FETCH_FAULT_NAME,    /* the host's name, or the proxy's, does not resolve */
 	FETCH_FAULT_CONNECT, /* no connection; fetch_reply.error says why */
+	FETCH_FAULT_PROXY,   /* the proxy makes no tunnel: its answer is in fetch_reply.status */
 	FETCH_FAULT_TLS,     /* what answered does not speak TLS, or its certificate is refused */
 	FETCH_FAULT_BROKEN,  /* connected, but what came is not HTTP, or nothing */
 };

@@ -62,6 +62,15 @@ static const char *host_of(const char *url)
 	return at ? at + 1 : host ? host + 3 : url;
 }
 
+static int refused_by_proxy(const struct remote *r, long status, struct err *e)
+{
+	if (status == 407)
+		return err_set(e, ERR_NET, "the proxy %s refuses the user name or password (407): check "
+			       "--proxy", host_of(r->proxy));
+	return err_set(e, ERR_NET, "the proxy %s makes no connection to %s: it answers %ld",
+		       host_of(r->proxy), r->base_url, status);
+}
+
 static int unreachable(const struct remote *r, const struct fetch_reply *reply,
 		       const struct err *why, struct err *e)
 {
@@ -80,6 +89,9 @@ static int unreachable(const struct remote *r, const struct fetch_reply *reply,
 		rc = err_set(e, ERR_NET, "cannot connect to %s%s: %s. Is %s running?", what, where,
 			     reply->error ? strerror(reply->error) : "no connection",
 			     is_proxied ? "it" : "the server");
+		break;
+	case FETCH_FAULT_PROXY:
+		rc = refused_by_proxy(r, reply->status, e);
 		break;
 	case FETCH_FAULT_TLS:
 		if (is_other_scheme(r, &url))
@@ -235,6 +247,8 @@ int contact_check(const struct contact *c, struct err *e)
 	if (ask(r, "/v1/models", NULL, &reply, &why) < 0) {
 		if (why.code == ERR_NET)
 			rc = unreachable(r, &reply, &why, e);
+	} else if (reply.status == 407 && r->proxy && *r->proxy) {
+		rc = refused_by_proxy(r, 407, e);
 	} else if (is_key_status(reply.status)) {
 		rc = check_key(c, reply.status, e);
 	} else if (reply.status == 404) {
