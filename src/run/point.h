@@ -61,6 +61,7 @@ struct run_hooks {
 	const atomic_bool *cancel;         /* set: stop load, keep what was measured */
 	const struct point_env *env;       /* NULL: this process's */
 	const struct transport *transport; /* NULL: native; tests use the null one */
+	bool is_server_up; /* known to answer: what it refuses at first contact is not waited for */
 };
 
 /* What comparing with the server's tokenizer found (run/remote.h). */
