@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c - the command table, and what holds for every command: its output arrived, or it failed. */
+/* main.c - the command table; and what holds for all commands: output arrives, or they fail. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -105,7 +105,7 @@ my @rows = (
 	{ name => 'a key is missing', server => { url => $locked->{url},
 	  map { $_ => undef } qw(command model ttft_ms itl_ms grace_s) }, bench => { model => 'sim' },
 	  status => 1, stage => 'benchmark', category => 'network',
-	  err => 'benchmark: the server at http://127.0.0.1:* requires a key (401): set OPENAI_API_KEY or *' },
+	  err => 'benchmark: the server at http://127.0.0.1:* requires a key (401): set OPENAI_*' },
 	{ name => 'an option that cannot be', bench => { burstiness => -1 }, status => 2,
 	  stage => 'config', err => '*' },
 	{ name => 'an engine that fails', server => { fail_start => 'oom', map { $_ => undef }
