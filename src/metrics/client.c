@@ -113,7 +113,7 @@ static void interarrival(struct metrics *m, const struct record *r)
 
 /* ---- spreads ---- */
 
-enum { LAG, CONNECT, FROM_DUE, ANSWER, WITH_CONNECT, SPREADS };
+enum { LAG, CONNECT, FROM_DUE, ANSWER, WITH_CONNECT, WRITE, SPREADS };
 
 static void add_row(struct metrics_client *c, struct values *v, const struct request_row *row)
 {
@@ -125,6 +125,9 @@ static void add_row(struct metrics_client *c, struct values *v, const struct req
 	}
 	if (!metrics_is_success(row))
 		return;
+	if (row->sent_all_ns > row->sent_ns && row->request_bytes <= WRITE_BYTES_MAX &&
+	    row->connect_ns < row->sent_ns) /* not with user stamps: sent is then the connect */
+		add(&v[WRITE], row->sent_all_ns - row->sent_ns);
 	if (row->due_ns && metrics_end_ns(row))
 		add(&v[FROM_DUE], metrics_end_ns(row) - row->due_ns);
 	if (row->first_answer_ns)
@@ -141,6 +144,7 @@ static void spreads(struct metrics *m, const struct record *r)
 	struct metrics_spread *to[SPREADS] = {
 		[LAG] = &c->lag, [CONNECT] = &c->connect, [FROM_DUE] = &c->from_due,
 		[ANSWER] = &c->ttft_answer, [WITH_CONNECT] = &c->ttft_connect,
+		[WRITE] = &c->write,
 	};
 	struct values v[SPREADS] = { 0 };
 
@@ -156,47 +160,63 @@ static void spreads(struct metrics *m, const struct record *r)
 
 /* ---- skew ---- */
 
+/* The lag of all events; of successes, what user-space stamps add (struct metrics_shift). */
+enum { ALL, FIRST, LAST, GAP, PER_TOKEN, SKEWS };
+
+static void add_shift(struct values v[SKEWS], const int64_t *skew, uint32_t n)
+{
+	add(&v[FIRST], skew[0]);
+	add(&v[LAST], skew[n - 1]);
+	for (uint32_t k = 1; k < n; k++)
+		add(&v[GAP], llabs(skew[k] - skew[k - 1]));
+	if (n > 1)
+		add(&v[PER_TOKEN], llabs(skew[n - 1] - skew[0]) / (n - 1));
+}
+
 /* Every event's lag when the record has that lane, else the first and the last event's. */
 static void add_skew(struct metrics *m, const struct record *r, const struct request_row *row,
-		     struct values *v, int64_t *scratch)
+		     struct values v[SKEWS], int64_t *scratch)
 {
 	if (row->n_events == 0 || row->flags & ROW_USER_STAMPS)
 		return;
 	if (row->skew_head) {
 		record_skews(r, row, scratch);
 		for (uint32_t k = 0; k < row->n_events; k++)
-			add(v, scratch[k]);
+			add(&v[ALL], scratch[k]);
+		if (metrics_is_success(row))
+			add_shift(v, scratch, row->n_events);
 	} else if (!m->opts.is_user_stamps && row->user_first_event_ns) {
-		add(v, row->user_first_event_ns - row->first_event_ns);
+		add(&v[ALL], row->user_first_event_ns - row->first_event_ns);
 		if (row->n_events > 1)
-			add(v, row->user_last_event_ns - row->last_event_ns);
+			add(&v[ALL], row->user_last_event_ns - row->last_event_ns);
 	}
 }
 
-static void skew(struct metrics *m, const struct record *r)
+static void skew(struct metrics *m, const struct record *r, int64_t *scratch)
 {
-	struct values v = { 0 };
-	int64_t *scratch;
-	size_t events = 0, most = 0;
+	struct metrics_client *c = &m->client;
+	struct metrics_spread spread[SKEWS];
+	struct values v[SKEWS] = { 0 };
+	size_t events = 0;
 
-	for (uint32_t i = 0; i < m->n; i++) {
-		size_t n = r->row[m->row[i]].n_events;
-
-		events += n;
-		most = n > most ? n : most;
-	}
-	v.v = mem_array(events, sizeof(*v.v));
-	scratch = mem_array(most, sizeof(*scratch));
 	for (uint32_t i = 0; i < m->n; i++)
-		add_skew(m, r, &r->row[m->row[i]], &v, scratch);
-	m->client.skew = metrics_spread(v.v, v.n);
-	free(v.v);
-	free(scratch);
+		events += r->row[m->row[i]].n_events;
+	for (int k = 0; k < SKEWS; k++)
+		v[k].v = mem_array(k == ALL || k == GAP ? events : m->n, sizeof(double));
+	for (uint32_t i = 0; i < m->n; i++)
+		add_skew(m, r, &r->row[m->row[i]], v, scratch);
+	for (int k = 0; k < SKEWS; k++) {
+		spread[k] = metrics_spread(v[k].v, v[k].n);
+		free(v[k].v);
+	}
+	c->skew = spread[ALL];
+	c->shift = (struct metrics_shift){ spread[FIRST].n, spread[FIRST].p99_ms,
+		spread[LAST].p99_ms, spread[GAP].p99_ms, spread[PER_TOKEN].p99_ms };
 }
 
 /* ---- events and tokens ---- */
 
-struct seen { uint64_t empty, multi, extra, shared; };
+struct seen { uint64_t empty, multi, extra, shared, late; };
 
 /* Events that came in one read: a first one without the mark, then those with it. */
 struct read_run {
@@ -204,7 +224,8 @@ struct read_run {
 	bool has_text, had_text; /* with and without the last event */
 };
 
-static void join_read(struct read_run *run, struct seen *s, uint32_t event, uint32_t last_empty)
+static void join_read(struct read_run *run, struct seen *s, uint32_t event, uint32_t last_empty,
+		      bool is_late)
 {
 	if (run->last == UINT32_MAX || run->last + 1 != event)
 		run->has_text = last_empty == UINT32_MAX || last_empty + 1 != event;
@@ -212,14 +233,18 @@ static void join_read(struct read_run *run, struct seen *s, uint32_t event, uint
 	run->had_text = run->has_text;
 	run->has_text = true;
 	s->shared += run->had_text;
+	s->late += run->had_text && is_late;
 }
 
 /*
  * One walk over the marks; those of one event stand together, MARK_SHARED before
  * MARK_EMPTY. An event without text spoils no gap between tokens, so sharing a
- * read with one does not count.
+ * read with one does not count. Late is a read that came more than late_ns after its last
+ * bytes: had the client been prompt, its events might have had a stamp each. In a prompt read
+ * they arrived together. skew: of each event; NULL when it is unknown, and then all are late.
  */
-static struct seen look_at_marks(const struct record *r, const struct request_row *row)
+static struct seen look_at_marks(const struct record *r, const struct request_row *row,
+				 const int64_t *skew, int64_t late_ns)
 {
 	struct read_run run = { .last = UINT32_MAX };
 	const struct record_mark *mark = NULL;
@@ -233,29 +258,47 @@ static struct seen look_at_marks(const struct record *r, const struct request_ro
 			s.multi++;
 			s.extra += mark->value - 1;
 		} else if (mark->kind == MARK_SHARED) {
-			join_read(&run, &s, mark->event, last_empty);
+			join_read(&run, &s, mark->event, last_empty,
+				  !skew || skew[mark->event] > late_ns);
 		} else if (mark->kind == MARK_EMPTY) {
 			s.empty++;
 			last_empty = mark->event;
 			if (run.last != mark->event)
 				continue;
 			s.shared -= run.had_text;
+			s.late -= run.had_text && (!skew || skew[mark->event] > late_ns);
 			run.has_text = run.had_text;
 		}
 	}
 	return s;
 }
 
+/* How late a read may be before its events count as smeared: a share of the median ITL. */
+static int64_t late_after_ns(const struct metrics *m)
+{
+	double ms = m->block[BLOCK_ITL].median_ms * METRICS_LATE_SHARE;
+
+	return (int64_t)((ms > METRICS_LATE_FLOOR_MS ? ms : METRICS_LATE_FLOOR_MS) * 1e6);
+}
+
 static void look_at_events(struct metrics *m, const struct record *r,
-			   const struct request_row *row)
+			   const struct request_row *row, int64_t *skew)
 {
 	struct metrics_client *c = &m->client;
-	struct seen s = look_at_marks(r, row);
-	uint64_t with_text = row->n_events - s.empty, tokens = with_text + s.extra;
+	bool knows_skew = row->skew_head && !(row->flags & ROW_USER_STAMPS);
+	struct seen s;
+	uint64_t with_text, tokens;
+
+	if (knows_skew && row->n_shared)
+		record_skews(r, row, skew);
+	s = look_at_marks(r, row, knows_skew ? skew : NULL, late_after_ns(m));
+	with_text = row->n_events - s.empty;
+	tokens = with_text + s.extra;
 
 	c->n_events += row->n_events;
 	c->n_events_with_text += with_text;
 	c->n_shared += s.shared;
+	c->n_shared_late += s.late;
 	c->n_not_one_token += s.empty + s.multi;
 	c->retries += row->attempts > 1 ? row->attempts - 1u : 0;
 	c->n_user_stamped += (row->flags & ROW_USER_STAMPS) != 0;
@@ -275,12 +318,19 @@ static void look_at_events(struct metrics *m, const struct record *r,
 
 void metrics_client(struct metrics *m, const struct record *r)
 {
+	uint32_t most = 0;
+	int64_t *skews; /* of one row */
+
+	for (uint32_t i = 0; i < m->n; i++)
+		most = r->row[m->row[i]].n_events > most ? r->row[m->row[i]].n_events : most;
+	skews = mem_array(most, sizeof(*skews));
 	spreads(m, r);
 	send_lag(m, r);
 	interarrival(m, r);
-	skew(m, r);
+	skew(m, r, skews);
 	for (uint32_t i = 0; i < m->n; i++)
-		look_at_events(m, r, &r->row[m->row[i]]);
+		look_at_events(m, r, &r->row[m->row[i]], skews);
+	free(skews);
 	for (uint32_t i = 0; i < r->n_shards; i++)
 		m->client.is_full |= r->shard[i].is_full;
 }

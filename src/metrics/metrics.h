@@ -70,6 +70,10 @@ struct metrics_opts {
 	double steady_min_window_s;    /* 0: STEADY_WINDOW_S, or its share of the run */
 };
 
+#define METRICS_SKEW_MS_MAX 4294.967 /* the record holds no more than 2^32 - 1 ns of skew */
+#define METRICS_LATE_SHARE 0.10   /* of the median ITL: a read later than this smears gaps */
+#define METRICS_LATE_FLOOR_MS 0.1
+#define WRITE_BYTES_MAX 65536 /* fits in any socket's buffer: writing it waits for nobody */
 #define STEADY_WINDOW_S 10.0
 #define STEADY_WINDOW_SHARE 0.1
 
@@ -144,6 +148,27 @@ struct metrics_spread {
 /* What went to one base URL, and how it fared there. */
 struct metrics_url { uint32_t requests, completed, failed; double mean_ttft_ms; };
 
+/*
+ * What user-space stamps add to the times, where the kernel's are known as well: p99 of how much
+ * later the first event was read (TTFT) and the last (E2EL), of the difference of two neighbours
+ * (ITL), and of last minus first per gap (TPOT), without sign.
+ */
+struct metrics_shift { size_t n; double ttft_p99_ms, e2el_p99_ms, itl_p99_ms, tpot_p99_ms; };
+
+/*
+ * Whether an open loop's server kept up, seen between the first arrival plus the median E2EL
+ * (until then requests only pile up) and the last arrival.
+ */
+struct metrics_queue {
+	bool is_known;                 /* a finite rate and enough requests */
+	uint32_t arrived, answered;    /* in that time */
+	uint32_t in_flight_before, in_flight_after;
+	double offered_rps, carried_rps;
+	bool knows_growth;             /* prompts did not get longer; the thirds are large enough */
+	double ttft_first_ms, ttft_last_ms; /* medians of the first and the last third to arrive */
+	double growth_p;               /* two-sided, that both thirds are alike */
+};
+
 struct metrics_error { struct str text; uint32_t count; };
 struct metrics_failures {
 	uint32_t count;
@@ -161,10 +186,14 @@ struct metrics_client {
 	struct metrics_spread from_due;     /* due to last token, successes */
 	struct metrics_spread ttft_answer;  /* sent to first answer text, successes */
 	struct metrics_spread ttft_connect; /* TTFT from the start of connecting, successes */
+	struct metrics_spread write;        /* first to last byte, requests up to WRITE_BYTES_MAX */
+	struct metrics_shift shift;
+	struct metrics_queue queue;
 	double mean_interarrival_s;         /* between due times of roots */
 	uint64_t n_events;                  /* token events of all requests */
 	uint64_t n_events_with_text;
 	uint64_t n_shared;                  /* with text, in one read after another with text */
+	uint64_t n_shared_late;             /* of these, in a late read; all when that is unknown */
 	uint64_t n_not_one_token;           /* events known to carry no token or several */
 	uint64_t n_events_with_usage;       /* events of successes that have usage... */
 	uint64_t n_tokens_with_usage;       /* ...and the tokens it states */

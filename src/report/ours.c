@@ -48,6 +48,7 @@ static void put_client(struct json_writer *w, const struct metrics *m)
 	put_int(w, "retries", (int64_t)c->retries);
 	put_int(w, "token_events", (int64_t)c->n_events);
 	put_share(w, "shared_read_share", c->n_shared, c->n_events_with_text);
+	put_share(w, "late_shared_read_share", c->n_shared_late, c->n_events_with_text);
 	put_share(w, "not_one_token_share", c->n_not_one_token, c->n_events);
 	put_share(w, "tokens_per_event", c->n_tokens_with_usage, c->n_events_with_usage);
 	put_share(w, "usage_differs_share", c->n_usage_differs, c->n_usage);
@@ -176,6 +177,7 @@ void report_ours_json(const struct report *r, struct buf *out)
 	json_begin_object(&w);
 	put_run(&w, r);
 	verdict_put(&w, r->trust);
+	verdict_put_metrics(&w, r->trust);
 	put_client(&w, r->metrics);
 	put_failures(&w, r->metrics);
 	put_real(&w, "input_throughput", r->metrics->input_throughput);

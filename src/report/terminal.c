@@ -8,6 +8,7 @@
 #include "report/release.h"
 #include "report/lines.h"
 #include "report/system.h"
+#include "report/verdict.h"
 
 #define FAILURES_SHOWN 10
 #define CONNECT_SHOWN_MS 1.0 /* above this p99 TTFT is shown with and without connecting */
@@ -191,9 +192,7 @@ static void ours(const struct report *r, struct buf *out)
 	if (f->build && *f->build)
 		line_text(out, "Build:", f->build);
 	line_text(out, "Verdict:", trust_name(r->trust->verdict));
-	for (size_t i = 0; i < r->trust->n_reasons; i++)
-		buf_printf(out, "  %s: %s\n", trust_name(r->trust->reason[i].level),
-			   r->trust->reason[i].text);
+	verdict_show(r->trust, out);
 	line_heading(out, '=', "");
 }
 

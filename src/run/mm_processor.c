@@ -321,6 +321,7 @@ static void show_ours(const struct mm *m, const struct offline_told *told, struc
 	else if (m->facts.stages.requests < out->n)
 		buf_printf(text, "Stages: of %zu of %zu requests.\n", m->facts.stages.requests,
 			   out->n);
+	buf_printf(text, "Verdict: %s\n", trust_name(t.verdict));
 	verdict_show(&t, text);
 }
 

@@ -286,7 +286,9 @@ static void test_ours(void **state)
 		"Version:                                 1.2.3     \n"
 		"Build:                                   gcc 12    \n"
 		"Verdict:                                 DEGRADED  \n"
-		"  DEGRADED: Something was late.\n"
+		"  DEGRADED (ITL): Something was late.\n"
+		"  Note: Something was odd.\n"
+		"  VALID: TTFT, TPOT, E2EL, goodput, throughput.\n"
 		LINE;
 	struct fixture f;
 	struct buf out = { 0 };
@@ -305,8 +307,13 @@ static void test_ours(void **state)
 		.n_tokens_with_usage = 12800, .n_usage = 100, .n_usage_differs = 2, .n_counted = 4,
 		.n_count_unknown = 5, .n_new_connections = 8, .retries = 6,
 	};
-	f.t = (struct trust){ .verdict = TRUST_DEGRADED, .n_reasons = 1,
-			      .reason = { { TRUST_DEGRADED, "late", "Something was late." } } };
+	f.t = (struct trust){
+		.verdict = TRUST_DEGRADED, .metric = { [TRUST_ITL] = TRUST_DEGRADED },
+		.n_reasons = 2,
+		.reason = { { TRUST_DEGRADED, TRUST_BIT(TRUST_ITL), "late",
+			      "Something was late." },
+			    { TRUST_VALID, 0, "odd", "Something was odd." } },
+	};
 	report_terminal(&f.report, &out);
 	assert_int_equal(memcmp(out.data, known, strlen(known)), 0);
 	assert_string_equal(out.data + strlen(known), want);

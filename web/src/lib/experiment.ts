@@ -231,6 +231,21 @@ export interface ExperimentDocument {
 				host?: string | null;
 				gpus?: number | null;
 			}[];
+			verdicts?: {
+				ttft?: string;
+				tpot?: string;
+				itl?: string;
+				e2el?: string;
+				request_throughput?: string;
+				request_goodput?: string;
+				input_throughput?: string;
+				output_throughput?: string;
+				total_token_throughput?: string;
+			};
+			notes?: {
+				code?: string;
+				text?: string;
+			}[];
 			e2el_from_due_ms?: {
 				n?: number;
 				mean?: number | null;
@@ -255,6 +270,7 @@ export interface ExperimentDocument {
 			new_connections?: number;
 			retries?: number;
 			token_events?: number;
+			late_shared_read_share?: number | null;
 			tokens_per_event?: number | null;
 			requests_with_usage?: number;
 			requests_counted?: number;
@@ -389,9 +405,17 @@ export interface ExperimentDocument {
 	} | null;
 	trust: {
 		verdict: 'VALID' | 'DEGRADED' | 'INVALID' | null;
+		verdicts: {
+			[key: string]: unknown;
+		} | null;
+		notes: {
+			code: string;
+			text: string;
+		}[];
 		reasons: {
 			level: string;
 			code: string;
+			spoils?: string[];
 			text: string;
 		}[];
 		error_budget: {
