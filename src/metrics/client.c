@@ -216,7 +216,7 @@ static void skew(struct metrics *m, const struct record *r, int64_t *scratch)
 
 /* ---- events and tokens ---- */
 
-struct seen { uint64_t empty, multi, extra, shared, late; };
+struct seen { uint64_t empty, multi, extra, shared, late, with_first; };
 
 /* Events that came in one read: a first one without the mark, then those with it. */
 struct read_run {
@@ -234,6 +234,7 @@ static void join_read(struct read_run *run, struct seen *s, uint32_t event, uint
 	run->has_text = true;
 	s->shared += run->had_text;
 	s->late += run->had_text && is_late;
+	s->with_first += is_late && event == s->with_first + 1; /* in the first event's read */
 }
 
 /*
@@ -282,7 +283,7 @@ static int64_t late_after_ns(const struct metrics *m)
 }
 
 static void look_at_events(struct metrics *m, const struct record *r,
-			   const struct request_row *row, int64_t *skew)
+			   const struct request_row *row, int64_t *skew, struct values *first)
 {
 	struct metrics_client *c = &m->client;
 	bool knows_skew = row->skew_head && !(row->flags & ROW_USER_STAMPS);
@@ -304,6 +305,7 @@ static void look_at_events(struct metrics *m, const struct record *r,
 	c->n_user_stamped += (row->flags & ROW_USER_STAMPS) != 0;
 	if (!metrics_is_success(row) || m->opts.is_pooling)
 		return;
+	first->v[first->n++] = (double)s.with_first * m->block[BLOCK_ITL].mean_ms / 1000;
 	c->n_counted += (row->flags & ROW_COUNTED) != 0;
 	c->n_count_unknown += !(row->flags & ROW_COUNTED) && row->output_tokens == 0;
 	if (!(row->flags & ROW_HAS_USAGE) || row->flags & ROW_COUNTED || row->output_tokens == 0)
@@ -318,6 +320,7 @@ static void look_at_events(struct metrics *m, const struct record *r,
 
 void metrics_client(struct metrics *m, const struct record *r)
 {
+	struct values first = { mem_array(m->n, sizeof(double)), 0 };
 	uint32_t most = 0;
 	int64_t *skews; /* of one row */
 
@@ -329,7 +332,9 @@ void metrics_client(struct metrics *m, const struct record *r)
 	interarrival(m, r);
 	skew(m, r, skews);
 	for (uint32_t i = 0; i < m->n; i++)
-		look_at_events(m, r, &r->row[m->row[i]], skews);
+		look_at_events(m, r, &r->row[m->row[i]], skews, &first);
+	m->client.first_late = metrics_spread(first.v, first.n);
+	free(first.v);
 	free(skews);
 	for (uint32_t i = 0; i < r->n_shards; i++)
 		m->client.is_full |= r->shard[i].is_full;

@@ -187,6 +187,7 @@ struct metrics_client {
 	struct metrics_spread ttft_answer;  /* sent to first answer text, successes */
 	struct metrics_spread ttft_connect; /* TTFT from the start of connecting, successes */
 	struct metrics_spread write;        /* first to last byte, requests up to WRITE_BYTES_MAX */
+	struct metrics_spread first_late;   /* about what late first reads add to TTFT */
 	struct metrics_shift shift;
 	struct metrics_queue queue;
 	double mean_interarrival_s;         /* between due times of roots */

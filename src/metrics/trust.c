@@ -28,6 +28,7 @@ static const struct { const char *code; unsigned spoils; } rules[] = {
 	{ "send_stall", TTFT | E2EL | GOODPUT },
 	{ "send_lag", TTFT | E2EL | GOODPUT | RATES },
 	{ "shared_reads", ITL },
+	{ "shared_first", TTFT | GOODPUT },
 	{ "unstamped", ITL },
 	{ "usage", ITL },                       /* a gap between events is no gap between tokens */
 	{ "role_event", TTFT | TPOT | ITL | GOODPUT },
@@ -229,8 +230,8 @@ static void judge_sending(struct trust *t, const struct metrics *m)
 			  "The client sent requests %.3f ms (p99) later than they could have gone "
 			  "(limit %.3f ms), which cost %.1f %% of the duration (limit %.0f %%).", p99,
 			  limit, 100 * lost, 100 * TRUST_LAG_THROUGHPUT);
-		if (lost <= TRUST_LAG_THROUGHPUT)
-			r->spoils &= ~(unsigned)RATES;
+		r->spoils = (p99 > limit ? TTFT | E2EL | GOODPUT : 0) |
+			    (lost > TRUST_LAG_THROUGHPUT ? RATES : 0);
 	}
 	if (!m->opts.is_pooling && c->write.n && c->write.p99_ms > TRUST_SKEW_FLOOR_MS &&
 	    c->write.p99_ms > TRUST_STALL_SHARE * ttft)
@@ -259,6 +260,11 @@ static void judge_events(struct trust *t, const struct metrics *m)
 		      "%.1f %% of the events arrived together with an earlier one although the client "
 		      "read promptly: the server or the network sends them together, and ITL shows it.",
 		      100 * shared);
+	if (c->first_late.p99_ms > TRUST_FIRST_SHARE * m->block[BLOCK_TTFT].median_ms)
+		doubt(t, TRUST_DEGRADED, "shared_first",
+		      "First tokens were read late, together with later ones, and have their arrival "
+		      "stamp: TTFT is about %.3f ms (p99) too long (limit %.0f %% of its median).",
+		      c->first_late.p99_ms, 100 * TRUST_FIRST_SHARE);
 	if (differs > TRUST_USAGE_SHARE)
 		doubt(t, TRUST_DEGRADED, "usage",
 		      "In %.1f %% of the requests the server's token count is not the number of token "

@@ -24,7 +24,7 @@
 #define TRUST_SKEW_FLOOR_MS 0.1      /* below this a delay never counts */
 #define TRUST_LAG_FLOOR_MS 1.0       /* send lag below this never counts */
 #define TRUST_LAG_SHARE 0.10         /* of the mean time between arrivals (rate inf: of E2EL) */
-#define TRUST_LAG_THROUGHPUT 0.02    /* of the duration, lost by the client: throughput is low */
+#define TRUST_LAG_THROUGHPUT 0.05    /* of the duration, lost by the client: throughput is low */
 #define TRUST_STALL_SHARE 0.10       /* of the median TTFT, p99 of writing a small request */
 /*
  * Share of events that share a read because the client was late. Each spoils the gap before it
@@ -32,6 +32,7 @@
  */
 #define TRUST_SHARED_DEGRADED 0.004
 #define TRUST_SHARED_INVALID 0.05
+#define TRUST_FIRST_SHARE 0.10       /* of the median TTFT, p99 of what late first reads add */
 #define TRUST_CPU_NOTE 0.80          /* CPU share of the busiest loop, without busy waiting */
 #define TRUST_CPU_INVALID 0.95
 #define TRUST_USAGE_SHARE 0.01       /* requests whose tokens are not their events' */

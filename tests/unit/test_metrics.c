@@ -487,9 +487,39 @@ static void test_shared_late(void **state)
 		metrics_score(&m, &r, &o);
 		assert_int_equal(m.client.n_shared, 1);
 		assert_int_equal(m.client.n_shared_late, cases[i].late);
+		assert_float_equal(m.client.first_late.max_ms, 0, 0);
 		metrics_release(&m);
 		record_release(&r);
 	}
+}
+
+/* Three events in the first read, which was late: TTFT is two gaps too long. */
+static void test_first_late(void **state)
+{
+	struct metrics_opts o = usual();
+	struct record r = { 0 };
+	struct metrics m;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(record_init(&r, 1, 1, 0, true, true, &e), 0);
+	record_add_rows(&r, 1);
+	r.row[0].sent_ns = T0;
+	for (size_t k = 0; k < 7; k++) {
+		bool is_shared = k == 1 || k == 2 || k == 5;
+
+		if (is_shared) {
+			record_mark(&r.shard[0], &r.row[0], MARK_SHARED, 1);
+			r.row[0].n_shared++;
+		}
+		sample_event(&r, &r.row[0], is_shared ? 0 : 20 * MS, 15 * MS);
+	}
+	r.row[0].state = REQ_DONE;
+	metrics_score(&m, &r, &o);
+	assert_int_equal(m.client.n_shared_late, 3);
+	assert_float_equal(m.client.first_late.max_ms, 20, 1e-9); /* the mean gap is 10 ms */
+	metrics_release(&m);
+	record_release(&r);
 }
 
 /* 400 arrivals at 100/s; the i-th is answered after 50 ms plus i times what the server lacks. */
@@ -613,7 +643,8 @@ int main(void)
 		cmocka_unit_test(test_audio_and_peaks), cmocka_unit_test(test_lag),
 		cmocka_unit_test(test_send_lag_under_cap), cmocka_unit_test(test_skew),
 		cmocka_unit_test(test_events), cmocka_unit_test(test_shift),
-		cmocka_unit_test(test_shared_late), cmocka_unit_test(test_queue),
+		cmocka_unit_test(test_shared_late), cmocka_unit_test(test_first_late),
+		 cmocka_unit_test(test_queue),
 		cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_names),
 	};

@@ -20,7 +20,7 @@
 #include "table/codec.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define CELLS 16
+#define CELLS 20
 
 static const struct value *cell(const struct read_run *run, const char *column)
 {
