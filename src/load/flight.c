@@ -440,7 +440,7 @@ static void on_end(struct exchange *x, enum fail_category category, const char *
 	row->connected_ns = x->connected_ns;
 	if (x->connect_ns)
 		row->flags |= ROW_NEW_CONNECTION;
-	row->answer_bytes = x->bytes_in;
+	row->answer_bytes = count_of((int64_t)x->bytes_in);
 	row->attempts = x->attempts;
 	sse_reset(&f->sse);
 	lines_reset(&f->lines);
@@ -580,7 +580,7 @@ void flight_start(struct worker *w, uint32_t entry, int64_t due_mono_ns, struct 
 	free((char *)(uintptr_t)answer.p);
 	if (d->prepared->head_room)
 		put_head(f);
-	row->request_bytes = (uint32_t)f->x.request.n;
+	row->request_bytes = count_of((int64_t)f->x.request.n);
 	if (d->opts->endpoint->is_pooling)
 		row->flags |= ROW_IS_POOLING;
 	d->opts->transport->start(w->transport, &f->x);
