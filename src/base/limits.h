@@ -13,6 +13,7 @@
 #define SSE_EVENT_BYTES_MAX (16ull << 20)  /* one server-sent event, all its data lines */
 #define READ_BYTES 65536                /* the one read buffer of a loop */
 #define ERROR_EXAMPLES_MAX 10           /* distinct failure texts kept per category */
+#define DUE_S_MAX 31536000              /* a year: no request is due later, none thinks longer */
 #define REQUESTS_MAX (1u << 28)         /* rows in one record */
 #define EVENT_BLOCKS_MAX (1u << 30)     /* 31 gaps each: 33e9 token events a shard */
 #define MARKS_MAX (1u << 30)

@@ -59,6 +59,8 @@ static void keep(struct flight *f)
 {
 	struct worker *w = f->worker;
 
+	assert(f->give_up_mono_ns);
+	assert(f->give_up_prev ? f->give_up_prev->give_up_next == f : w->give_up_first == f);
 	if (f->give_up_prev)
 		f->give_up_prev->give_up_next = f->give_up_next;
 	else
@@ -85,6 +87,7 @@ static void on_send(struct exchange *x, int64_t now_ns)
 {
 	struct request_row *row = of(x)->row;
 
+	assert(of(x)->is_live && row->state == REQ_WAITING && row->admitted_ns);
 	if (of(x)->worker->driver->opts->is_user_stamps && x->connect_ns)
 		now_ns = x->connect_ns; /* upstream's clock starts before connecting */
 	if (row->sent_ns == 0)
@@ -105,6 +108,7 @@ static void on_head(struct exchange *x, unsigned status, bool is_event_stream, s
 	struct flight *f = of(x);
 	const struct endpoint *ep = f->worker->driver->opts->endpoint;
 
+	assert(f->is_live && f->row->sent_ns);
 	f->row->status = (uint16_t)status;
 	f->row->first_byte_ns = kernel_ns ? kernel_ns : user_ns;
 	f->is_odd_type = !is_event_stream && ep->is_streaming && ep->framing == FRAMING_SSE;
@@ -308,6 +312,7 @@ static void on_body(struct exchange *x, struct str piece, int64_t kernel_ns, int
 {
 	struct worker *w = of(x)->worker;
 
+	assert(of(x)->is_live && of(x)->row->status);
 	read_body(x, piece, kernel_ns, user_ns);
 	if (user_ns >= w->next_due_real_ns)
 		worker_admit(w, 1);
@@ -377,7 +382,7 @@ static void queue_successors(struct flight *f)
 	struct buf answer = { 0 };
 
 	for (uint32_t i = d->child[f->entry]; i != PLAN_NONE; i = d->sibling[i]) {
-		struct pending p = { now + (int64_t)(d->plan->entry[i].due_s * 1e9), i, { 0 },
+		struct pending p = { now + clock_span_ns(d->plan->entry[i].due_s), i, { 0 },
 				     has_slot };
 		size_t at = w->n_pending;
 
@@ -429,6 +434,7 @@ static void on_end(struct exchange *x, enum fail_category category, const char *
 	struct request_row *row = f->row;
 	const char *unfinished;
 
+	assert(f->is_live && w->n_live > 0);
 	if (row->status && category == FAIL_NONE)
 		end_body(f, now_ns);
 	if (category != FAIL_NONE)
@@ -440,7 +446,7 @@ static void on_end(struct exchange *x, enum fail_category category, const char *
 	row->connected_ns = x->connected_ns;
 	if (x->connect_ns)
 		row->flags |= ROW_NEW_CONNECTION;
-	row->answer_bytes = x->bytes_in;
+	row->answer_bytes = count_of((int64_t)x->bytes_in);
 	row->attempts = x->attempts;
 	sse_reset(&f->sse);
 	lines_reset(&f->lines);
@@ -565,6 +571,8 @@ void flight_start(struct worker *w, uint32_t entry, int64_t due_mono_ns, struct 
 	if (d->opts->is_least_loaded)
 		row->endpoint = f->x.endpoint = least_loaded(d, entry);
 	f->x.request = d->prepared->request[entry];
+	assert(row->state == REQ_WAITING && row->admitted_ns == 0);
+	assert(f->x.endpoint < d->opts->net.n_endpoints);
 	row->shard = w->shard_index;
 	row->due_ns = d->start_real_ns + (due_mono_ns - d->start_mono_ns);
 	row->admitted_ns = clock_real_ns();
@@ -580,7 +588,7 @@ void flight_start(struct worker *w, uint32_t entry, int64_t due_mono_ns, struct 
 	free((char *)(uintptr_t)answer.p);
 	if (d->prepared->head_room)
 		put_head(f);
-	row->request_bytes = (uint32_t)f->x.request.n;
+	row->request_bytes = count_of((int64_t)f->x.request.n);
 	if (d->opts->endpoint->is_pooling)
 		row->flags |= ROW_IS_POOLING;
 	d->opts->transport->start(w->transport, &f->x);

@@ -27,7 +27,7 @@
 
 static int64_t due_mono(const struct driver *d, double due_s)
 {
-	return d->start_mono_ns + (int64_t)(due_s * 1e9);
+	return d->start_mono_ns + clock_span_ns(due_s);
 }
 
 /* A slot under the cap, or false when all are taken. */
@@ -74,8 +74,10 @@ void worker_failed(struct worker *w)
 void worker_free_slot(struct worker *w)
 {
 	struct driver *d = w->driver;
+	uint32_t used = atomic_fetch_sub(&d->in_flight, 1);
 
-	atomic_fetch_sub(&d->in_flight, 1);
+	assert(used > 0);
+	(void)used;
 	w->next_due_real_ns = 0; /* look before the next sleep, and at the next read */
 	/* Successors wait on their parent's loop, which may be asleep for want of a slot. */
 	for (unsigned i = 0; d->child && i < d->n_workers; i++)
@@ -160,6 +162,7 @@ int64_t worker_admit(struct worker *w, int steps)
 		entry = claim(d, now_mono);
 		if (entry == PLAN_NONE)
 			break;
+		assert(due_mono(d, d->plan->entry[entry].due_s) <= now_mono);
 		flight_start(w, entry, due_mono(d, d->plan->entry[entry].due_s),
 			     (struct str){ 0 });
 	}

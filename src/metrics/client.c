@@ -119,6 +119,9 @@ static void add_row(struct metrics_client *c, struct values *v, const struct req
 {
 	if (row->sent_ns && row->due_ns)
 		add(&v[LAG], row->sent_ns - row->due_ns);
+	if (row->sent_ns && row->due_ns > METRICS_EARLY_NS &&
+	    row->sent_ns < row->due_ns - METRICS_EARLY_NS)
+		c->n_sent_early++;
 	if (connecting_ns(row)) {
 		add(&v[CONNECT], connecting_ns(row));
 		c->n_new_connections++;

@@ -177,6 +177,12 @@ struct metrics_failures {
 	uint32_t n_others;             /* failures whose text is not among the examples */
 };
 
+/*
+ * Due times come from CLOCK_MONOTONIC and sending is stamped by CLOCK_REALTIME: only what is
+ * further apart than this counts as sent early.
+ */
+#define METRICS_EARLY_NS 1000000
+
 /* What the client saw of itself and of the connection; not in upstream. */
 struct metrics_client {
 	struct metrics_spread lag;          /* due to sent, waiting for a slot included */
@@ -204,6 +210,7 @@ struct metrics_client {
 	uint32_t n_count_unknown;           /* successes taken as one token */
 	uint32_t n_user_stamped;            /* rows with a user-space stamp */
 	uint32_t n_new_connections;
+	uint32_t n_sent_early;              /* sent before they were due: never right */
 	uint64_t retries;                   /* requests written again */
 	bool is_full;                       /* a shard's limit was reached; events are missing */
 };

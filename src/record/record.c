@@ -219,6 +219,7 @@ void record_error(struct record_shard *s, struct request_row *row, struct str te
 
 void record_finish(struct request_row *row, enum request_state state)
 {
+	assert(state >= REQ_DONE && row->state < REQ_DONE); /* a row ends once */
 	__atomic_store_n(&row->state, (uint8_t)state, __ATOMIC_RELEASE);
 }
 

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "base/clock.h"
 #include "run/explained.h"
 #include "version.h"
 
@@ -92,7 +93,7 @@ static void ramp_events(const struct serve_opts *o, const struct point *p, struc
 
 			f->ramp[i].rps = event->rps;
 			at = row->due_ns ? row->due_ns
-					 : at + (int64_t)(plan->entry[event->entry].due_s * 1e9);
+					 : at + clock_span_ns(plan->entry[event->entry].due_s);
 		}
 		f->ramp[i].timestamp = arena_text(a, str_of(report_timestamp(text, at)));
 	}

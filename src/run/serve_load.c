@@ -2,6 +2,7 @@
 /* serve_load.c - options about how load is made that upstream does not have. */
 #include <math.h>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "http/url.h"
 #include "run/serve_check.h"
@@ -17,9 +18,9 @@ static int check_duration(const struct check *c)
 			serve_warn(c, "--grace-period has no effect without --duration");
 		return 0;
 	}
-	d->duration_ns = (int64_t)(o->duration.v * 1e9);
+	d->duration_ns = clock_span_ns(o->duration.v);
 	if (o->grace_period.is_set)
-		d->deadline_ns = d->duration_ns + (int64_t)(o->grace_period.v * 1e9);
+		d->deadline_ns = d->duration_ns + clock_span_ns(o->grace_period.v);
 	if (isinf(o->request_rate) && d->ramp_up == RAMP_NONE && !d->max_concurrency &&
 	    !d->is_num_prompts_given && o->self_timed != OPT_TRI_YES)
 		return err_set(c->e, ERR_USAGE, "--duration: expected --request-rate, "
@@ -86,7 +87,7 @@ static void check_cancellation(const struct check *c)
 {
 	const struct serve_opts *o = c->o;
 
-	c->d->give_up_ns = (int64_t)(o->request_cancellation_delay * 1e9);
+	c->d->give_up_ns = clock_span_ns(o->request_cancellation_delay);
 	if (o->request_cancellation_rate == 0 && serve_given(c, "request-cancellation-delay"))
 		serve_warn(c, "--request-cancellation-delay has no effect without "
 			   "--request-cancellation-rate");

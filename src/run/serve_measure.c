@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "http/url.h"
 #include "run/serve_check.h"
 
@@ -64,6 +65,11 @@ static void check_unused(const struct check *c)
 
 int serve_check_measure(const struct check *c)
 {
+	double probes = c->o->probe_request_rate;
+
+	if (probes > 0 && 1.0 / probes > DUE_S_MAX)
+		return err_set(c->e, ERR_USAGE, "--probe-request-rate %g: expected at least one request a "
+			       "year (%d s); use a higher rate, or 0 for none", probes, DUE_S_MAX);
 	check_unused(c);
 	check_steady(c);
 	return check_metrics(c);

@@ -17,6 +17,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fmt.h"
 #include "base/limits.h"
 #include "http/head.h"
@@ -598,8 +599,8 @@ static int check_ours(const struct check *c)
 	if (str_to_i64(str_of(o->warm_connections), &n))
 		d->warm_connections = (unsigned)n;
 	d->is_user_stamps = strcmp(o->timestamps, "user") == 0;
-	d->request_timeout_ns = (int64_t)(o->request_timeout * 1e9);
-	d->connect_timeout_ns = (int64_t)(o->connect_timeout * 1e9);
+	d->request_timeout_ns = clock_span_ns(o->request_timeout);
+	d->connect_timeout_ns = clock_span_ns(o->connect_timeout);
 	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++)
 		if (strcmp(o->progress, forms[i]) == 0)
 			d->progress = (enum serve_progress)i;

@@ -158,6 +158,11 @@ my @rows = (
 	['serve', 1, 'Obtained non-positive request rate 0.0.', qw(--request-rate 0)],
 	['serve', 1, 'Obtained non-positive request rate -1.0.', qw(--request-rate=-1)],
 	['serve', 1, 'Obtained non-positive request rate nan.', qw(--request-rate nan)],
+	['serve', 2, '--request-rate 1e-11 (--burstiness inf): request 0 is due 100000000000.0 s after the '
+		. 'start, expected at most a year (31536000 s); use a higher rate',
+		qw(--request-rate 1e-11 --burstiness inf)],
+	['serve', 2, '--probe-request-rate 1e-11: expected at least one request a year (31536000 s); use a '
+		. 'higher rate, or 0 for none', qw(--probe-request-rate 1e-11)],
 	['serve', 1, 'A positive burstiness factor is expected, but given 0.0.', qw(--burstiness 0)],
 	['serve', 2, '--base-urls: expected no --base-url beside it, *',
 		qw(--base-urls http://a http://b --base-url http://c)],

@@ -306,6 +306,27 @@ static void test_lag(void **state)
 	record_release(&r);
 }
 
+/* A request that leaves before it is due is a mistake of ours; clocks may differ a little. */
+static void test_sent_early(void **state)
+{
+	struct metrics_opts o = usual();
+	struct record r = { 0 };
+	struct metrics m;
+
+	(void)state;
+	simple(&r, 6);
+	r.row[0].due_ns = r.row[0].sent_ns;
+	r.row[1].due_ns = r.row[1].sent_ns + METRICS_EARLY_NS;
+	r.row[2].due_ns = r.row[2].sent_ns + METRICS_EARLY_NS + 1;
+	r.row[3].due_ns = INT64_MAX; /* a due time that overflowed */
+	r.row[4].due_ns = r.row[4].sent_ns + 1000 * METRICS_EARLY_NS;
+	r.row[4].sent_ns = 0; /* never sent */
+	metrics_score(&m, &r, &o);
+	assert_int_equal(m.client.n_sent_early, 2);
+	metrics_release(&m);
+	record_release(&r);
+}
+
 /* Two slots, four requests due at once: the later two wait for a slot, which is not lag. */
 static void test_send_lag_under_cap(void **state)
 {
@@ -641,6 +662,7 @@ int main(void)
 		cmocka_unit_test(test_output_lengths), cmocka_unit_test(test_selection),
 		cmocka_unit_test(test_pooling), cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_audio_and_peaks), cmocka_unit_test(test_lag),
+		cmocka_unit_test(test_sent_early),
 		cmocka_unit_test(test_send_lag_under_cap), cmocka_unit_test(test_skew),
 		cmocka_unit_test(test_events), cmocka_unit_test(test_shift),
 		cmocka_unit_test(test_shared_late), cmocka_unit_test(test_first_late),
