@@ -36,8 +36,8 @@ struct adapt {
 };
 
 /*
- * By p99 TTFT and TPOT of a result, or what else of them it has, and by its share of failed requests,
- * with the rules of run/sla.h.
+ * By p99 TTFT and TPOT of a result, or what else of them it has, and by its share of failed
+ * requests, with the rules of run/sla.h.
  */
 enum adapt_verdict adapt_judge(const struct json_value *result, const struct import_opts *o);
 

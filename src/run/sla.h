@@ -10,9 +10,9 @@
  * the margin's, except that a strict limit met exactly has gap 0 and does not hold.
  *
  * A failed request has no latency, so the more of them a server refuses the better its latencies
- * look. Hence two rules for whoever holds a run against limits (searches, imported suites): the share
- * of failed requests is a limit like the others (sla_with_failures), and a run whose numbers are
- * not usable says nothing about its level (sla_is_measured).
+ * look. Hence two rules for searches and imported suites: the share of failed requests is a limit
+ * like the others (sla_with_failures), and a run whose numbers are not usable says nothing about
+ * its level (sla_is_measured).
  */
 #pragma once
 #include <stdbool.h>
@@ -75,8 +75,8 @@ double sla_gap(const struct sla_limit *l, double actual);
 bool sla_holds(const struct sla_limit *l, double actual);
 
 /*
- * The limit's value in a run's record; ERR_RUN when the record has no such number. A result that does
- * not say how many requests failed has as many as it lacks of its num_prompts.
+ * The limit's value in a run's record; ERR_RUN when the record has no such number. A result that
+ * does not say how many requests failed has as many as it lacks of its num_prompts.
  */
 int sla_value(const struct sla_limit *l, const struct json_value *record, double *out,
 	      struct err *e);

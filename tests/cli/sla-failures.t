@@ -66,7 +66,8 @@ check_run('a server that fails two in five', $none, { status => 0, out => [
 my $most = search('most', 20, '--good 12/20 --slots 99', @concurrency, '--sla-max-failed', 45);
 check_run('40 % are allowed', $most, { status => 0, out => [
 	'SLA criteria: p99_ttft_ms<=20000.00, failed<=45.00 %',
-	'Every level meets the SLA, even 65536 at once: its limits do not bind with the 20 requests of a run.'] });
+	'Every level meets the SLA, even 65536 at once: its limits do not bind with the 20 requests of a ' .
+	'run.'] });
 
 # ---- a run that cannot be quoted ----
 

@@ -196,9 +196,12 @@ static const struct measured_row {
 	{ "{" REASON("INVALID", "shared_reads") "}", "p99_ttft_ms", 1, true },
 	{ "{" REASON("INVALID", "shared_reads") "}", "p99_itl_ms", 1, false },
 	/* Failed beyond the limit: that is known. Not beyond it: nothing else is. */
-	{ "{\"completed\": 4, \"failed\": 36, " REASON("INVALID", "failures") "}", "p99_ttft_ms", 1, true },
-	{ "{\"completed\": 4, \"failed\": 36, " REASON("INVALID", "failures") "}", "p99_ttft_ms", 95, false },
-	{ "{\"completed\": 0, \"failed\": 0, " REASON("INVALID", "no_success") "}", "p99_ttft_ms", 1, false },
+	{ "{\"completed\": 4, \"failed\": 36, " REASON("INVALID", "failures") "}", "p99_ttft_ms", 1,
+	  true },
+	{ "{\"completed\": 4, \"failed\": 36, " REASON("INVALID", "failures") "}", "p99_ttft_ms", 95,
+	  false },
+	{ "{\"completed\": 0, \"failed\": 0, " REASON("INVALID", "no_success") "}", "p99_ttft_ms", 1,
+	  false },
 };
 
 static void test_measured(void **state)
@@ -209,7 +212,8 @@ static void test_measured(void **state)
 	for (size_t i = 0; i < COUNT(measured_rows); i++) {
 		const struct measured_row *row = &measured_rows[i];
 		const struct sla_limit one = { row->key, SLA_LE, 200, false };
-		const struct sla all = sla_with_failures(&(struct sla){ &one, 1 }, row->percent_max, &a);
+		const struct sla all = sla_with_failures(&(struct sla){ &one, 1 },
+							 row->percent_max, &a);
 		struct str why = { 0 };
 
 		if (sla_is_measured(parsed(row->record, &a), &all, &why) != row->is_measured)
