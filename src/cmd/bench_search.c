@@ -70,6 +70,9 @@ static const struct opt sla_rows[] = {
 	OPT(struct sweep_opts, sla_tolerance, "sla-tolerance", .arg = "SHARE", .min = 0, .max = 0.5,
 	    .flags = OPT_OURS, .group = GROUP_SLA_OURS,
 	    .help = "how near is near enough, as a share of the level; 0: the exact one"),
+	OPT(struct sweep_opts, sla_max_failed, "sla-max-failed", .arg = "PERCENT", .min = 0,
+	    .max = 100, .flags = OPT_OURS, .group = GROUP_SLA_OURS,
+	    .help = "a level at which more of the requests fail does not pass, whatever its limits"),
 	OPT(struct sweep_opts, hover, "hover", .arg = "SECONDS", .min = 0, .max = 1e8,
 	    .flags = OPT_OURS, .group = GROUP_SLA_OURS,
 	    .help = "stay at the boundary for so long and tell the capacity after each window, a "

@@ -119,6 +119,7 @@ struct metrics_growth { bool is_told; double value; };
 struct metrics_server {
 	struct str url;                /* of one of several servers; empty for all together */
 	uint32_t scrapes, failed_scrapes;
+	bool is_restarted;             /* counters went back, or its process is another one */
 	struct metrics_gauge running, waiting, kv_usage;
 	struct metrics_growth prefix_queries, prefix_hits, preemptions, prompt_tokens,
 		generation_tokens;
