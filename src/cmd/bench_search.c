@@ -44,6 +44,7 @@ static const struct opt_set workload_set = {
 	.row = workload_rows, .n = sizeof(workload_rows) / sizeof(*workload_rows),
 	.defaults = &workload_defaults, .bytes = sizeof(workload_defaults),
 	.groups = workload_groups,
+	.takes_prefixes = true,
 };
 
 static const char *const sla_groups[] = {
@@ -92,6 +93,7 @@ static const struct opt_set sla_set = {
 		  "      --sla-params sla.json --sla-variable max_concurrency",
 	.row = sla_rows, .n = sizeof(sla_rows) / sizeof(*sla_rows),
 	.defaults = &sla_defaults, .bytes = sizeof(sla_defaults), .groups = sla_groups,
+	.takes_prefixes = true,
 };
 
 const struct opt_set *cmd_bench_sweep_workload_options(void)

@@ -230,6 +230,10 @@ static void join(const struct check *c)
 		}
 		/* Others that read it need not know how vLLM completes names. */
 		command[known] = (char *)engine_foreign_whole(by->self, rest->v[i], c->a);
+		if (command[known] != rest->v[i])
+			buf_printf(c->notes, "%.*s is read as %.*s\n",
+				   (int)strcspn(rest->v[i], "="), rest->v[i],
+				   (int)strcspn(command[known], "="), command[known]);
 		argv[n++] = command[known++];
 	}
 	argv[n] = command[known] = NULL;

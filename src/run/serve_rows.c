@@ -102,6 +102,7 @@ static const struct opt rows[] = {
 	  .help = "seed of every random draw, from 0 to 4294967295; the same seed gives the same "
 		  "prompts and the same arrivals"),
 	S(num_prompts, "num-prompts", .group = DATASET,
+	  .words = "requests num-requests request-count count prompts -n",
 	  .help = "number of requests; 0 or less means every row of a dataset from a file"),
 	S(dataset_name, "dataset-name", .group = DATASET, .flags = OPT_DASHED, .choices = datasets,
 	  .help = "where the prompts come from"),
@@ -209,6 +210,7 @@ static const struct opt rows[] = {
 	S(backend, "backend", .group = SERVER, .choices = backends,
 	  .arg = "NAME", .help = "the API to speak; --endpoint has to be a path of it"),
 	S(base_url, "base-url", .group = SERVER, .arg = "URL",
+	  .words = "url server server-url target api-base -u",
 	  .help = "server, with scheme; replaces --host and --port; the request URL is this and "
 		  "--endpoint, joined as they are"),
 	S(host, "host", .group = SERVER, .help = "name or address of the server, for http"),
@@ -216,15 +218,19 @@ static const struct opt rows[] = {
 	S(endpoint, "endpoint", .group = SERVER, .arg = "PATH",
 	  .help = "path of the API; chat needs /v1/chat/completions"),
 	S(header, "header", .group = SERVER, .arg = "KEY=VALUE", .flags = OPT_SECRET,
+	  .words = "api-key key token auth bearer -H",
 	  .help = "headers of every request; they win over the built-in ones and over "
 		  "OPENAI_API_KEY"),
 	S(max_concurrency, "max-concurrency", .group = TRAFFIC, .arg = "N",
+	  .words = "concurrency connections clients users workers parallel -c",
 	  .help = "most requests in flight; others wait in the client, first come first served"),
 	S(model, "model", .group = MODEL, .arg = "NAME",
 	  .help = "model to ask for; without it, the first one the server lists"),
 	S(input_len, "input-len", .group = DATASET, .arg = "TOKENS",
+	  .words = "isl input-tokens prompt-tokens prompt-len",
 	  .help = "prompt tokens: sets --random-input-len"),
 	S(output_len, "output-len", .group = DATASET, .arg = "TOKENS",
+	  .words = "osl output-tokens max-tokens",
 	  .help = "tokens to ask for: sets the output length of random, sharegpt, custom, hf, "
 		  "spec_bench and prefix_repetition"),
 	S(tokenizer, "tokenizer", .group = MODEL, .arg = "NAME|FILE",
@@ -239,6 +245,7 @@ static const struct opt rows[] = {
 	S(logprobs, "logprobs", .group = SAMPLING, .arg = "N",
 	  .help = "log probabilities to ask for per token; completions only"),
 	S(request_rate, "request-rate", .group = TRAFFIC, .arg = "REQ/S",
+	  .words = "rate rps qps requests-per-second -r -q",
 	  .help = "mean arrival rate; inf sends every request at once"),
 	S(burstiness, "burstiness", .group = TRAFFIC, .arg = "SHAPE",
 	  .help = "shape of the gamma distribution of intervals: 1 is a Poisson process, less is "
@@ -246,8 +253,10 @@ static const struct opt rows[] = {
 	S(probe_request_rate, "probe-request-rate", .group = TRAFFIC, .arg = "REQ/S",
 	  .help = "rate of small requests sent beside the load, one at a time, past the cap; their "
 		  "latency is reported apart"),
-	S(disable_tqdm, "disable-tqdm", .group = OUTPUT, .help = "show no progress"),
+	S(disable_tqdm, "disable-tqdm", .group = OUTPUT, .words = "quiet silent no-progress",
+	  .help = "show no progress"),
 	S(num_warmups, "num-warmups", .group = TRAFFIC, .arg = "N",
+	  .words = "warmup warmups warmup-requests",
 	  .help = "requests sent and forgotten before the measurement"),
 	S(profile, "profile", .group = SERVER,
 	  .help = "start the server's profiler before the measurement and stop it after"),
@@ -270,8 +279,10 @@ static const struct opt rows[] = {
 	  .help = "comma list of the blocks to report: ttft, tpot, itl, e2el, client_queue_time, "
 		  "e2el_including_client_queue; without it ttft,tpot,itl"),
 	S(metric_percentiles, "metric-percentiles", .group = METRICS, .arg = "LIST",
+	  .words = "percentiles latency-percentiles",
 	  .help = "comma list of percentiles, each from 0 to 100"),
 	S(goodput, "goodput", .group = METRICS, .arg = "NAME:MS", .flags = OPT_MANY,
+	  .words = "slo sla threshold thresholds",
 	  .help = "limits in milliseconds for ttft, tpot, e2el; goodput counts the requests that "
 		  "keep all of them"),
 	S(request_id_prefix, "request-id-prefix", .group = TRAFFIC, .arg = "TEXT",
@@ -306,10 +317,12 @@ static const struct opt rows[] = {
 	  .help = "object with variables of the chat template, for datasets that are put through "
 		  "it; the server renders then, over /tokenize"),
 	S(extra_body, "extra-body", .group = SAMPLING, .arg = "JSON",
+	  .words = "stop body extra-inputs",
 	  .help = "fields put into every request body, over the sampling options"),
 	S(skip_tokenizer_init, "skip-tokenizer-init", .group = MODEL,
 	  .help = "use no tokenizer; lengths come from the server alone"),
-	S(insecure, "insecure", .group = SERVER, .help = "do not verify the server's certificate"),
+	S(insecure, "insecure", .group = SERVER, .words = "no-verify skip-verify -k",
+	  .help = "do not verify the server's certificate"),
 	S(plot_timeline, "plot-timeline", .group = PLOTS,
 	  .help = "draw every request over time as one self-contained page"),
 	S(timeline_itl_thresholds, "timeline-itl-thresholds", .group = PLOTS, .arg = "MS,MS",
@@ -333,6 +346,7 @@ static const struct opt rows[] = {
 		  "counted from before connecting, as upstream does"),
 	S(request_timeout, "request-timeout", .group = OURS,
 	  .flags = OPT_OURS | OPT_MIN_EXCLUSIVE, .arg = "SECONDS", .max = 1e9,
+	  .words = "timeout",
 	  .help = "longest a request may take in all"),
 	S(connect_timeout, "connect-timeout", .group = OURS,
 	  .flags = OPT_OURS | OPT_MIN_EXCLUSIVE, .arg = "SECONDS", .max = 1e9,
@@ -382,6 +396,7 @@ static const struct opt rows[] = {
 	  .choices = balances, .help = "which of several servers gets the next request"),
 	S(duration, "duration", .group = TRAFFIC, .flags = OPT_OURS | OPT_MIN_EXCLUSIVE,
 	  .arg = "SECONDS", .max = 1e7,
+	  .words = "time seconds max-seconds -d -z",
 	  .help = "stop sending after this long; prompts are used again when they run out, unless "
 		  "--num-prompts is given"),
 	S(grace_period, "grace-period", .group = TRAFFIC, .flags = OPT_OURS, .arg = "SECONDS",
@@ -389,7 +404,8 @@ static const struct opt rows[] = {
 	  .help = "how long requests in flight may go on after --duration; without it, until they "
 		  "end"),
 	S(max_errors, "max-errors", .group = TRAFFIC, .flags = OPT_OURS, .arg = "N", .min = 1,
-	  .max = INFINITY, .help = "stop the run once so many requests have failed"),
+	  .max = INFINITY, .words = "fail",
+	  .help = "stop the run once so many requests have failed"),
 	S(max_error_rate, "max-error-rate", .group = TRAFFIC, .flags = OPT_OURS, .arg = "FRACTION",
 	  .min = 0, .max = 1,
 	  .help = "stop the run once more than this share of at least 20 ended requests have failed"),
@@ -404,7 +420,8 @@ static const struct opt rows[] = {
 	  .help = "put a few tokens drawn by --seed before every prompt, so that no prefix cache of an "
 		  "earlier run helps: the same for the whole run, or others for each request"),
 	S(num_runs, "num-runs", .group = TRAFFIC, .flags = OPT_OURS, .arg = "N", .min = 1,
-	  .max = 1000, .help = "measure so many times and report mean, spread and variation"),
+	  .max = 1000, .words = "repeat repeats runs iterations",
+	  .help = "measure so many times and report mean, spread and variation"),
 	S(sweep_max_concurrency, "sweep-max-concurrency", .group = POINTS, .flags = OPT_OURS,
 	  .arg = "LIST", .help = "measure once for each of these caps, 1,8,64 say, and end with a "
 				 "table"),
@@ -439,6 +456,7 @@ static const struct opt rows[] = {
 	  .flags = OPT_OURS | OPT_MIN_EXCLUSIVE, .arg = "SECONDS", .max = 1e6,
 	  .help = "how long it runs then"),
 	S(output_json, "output-json", .group = OUTPUT, .flags = OPT_OURS, .arg = "FILE",
+	  .words = "json output out export csv -o",
 	  .help = "write the detailed result to this file"),
 	S(client_cert, "client-cert", .group = SERVER, .flags = OPT_OURS, .arg = "FILE",
 	  .help = "PEM file with the certificate to show the server"),
@@ -476,12 +494,14 @@ static const struct opt rows[] = {
 	  .help = "charts of tokens and requests per second before the report, drawn by gnuplot; auto "
 		  "is on a terminal"),
 	S(live, "live", .group = OUTPUT, .flags = OPT_OURS,
+	  .words = "tui watch",
 	  .help = "a full screen while load runs: rates, percentiles so far, slowest requests, errors"),
 	S(load_pattern, "load-pattern", .group = TRAFFIC, .flags = OPT_OURS, .arg = "NAME",
 	  .help = "well-known traffic options under one name; help lists them"),
 	S(plot_load_pattern, "plot-load-pattern", .group = PLOTS, .flags = OPT_OURS,
 	  .help = "draw when requests are due and how long the intervals are"),
 	S(strict, "strict", .group = OURS, .flags = OPT_OURS,
+	  .words = "fail-on-invalid",
 	  .help = "exit with 3 unless the verdict on the measurement is VALID"),
 	S(progress, "progress", .group = OURS, .flags = OPT_OURS, .arg = "FORM",
 	  .choices = progress_forms,
@@ -553,4 +573,5 @@ const struct opt_set serve_opt_set = {
 	.row = rows, .n = sizeof(rows) / sizeof(*rows),
 	.defaults = &defaults, .bytes = sizeof(defaults), .groups = groups,
 	.namespace_head = "subparser='bench', bench_type='serve', ",
+	.takes_prefixes = true,
 };

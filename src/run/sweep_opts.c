@@ -35,6 +35,7 @@ const struct opt_set sweep_serve_opt_set = {
 		  "  profllm bench sweep serve ... --resume first",
 	.row = serve_rows, .n = sizeof(serve_rows) / sizeof(*serve_rows),
 	.defaults = &serve_defaults, .bytes = sizeof(serve_defaults), .groups = groups,
+	.takes_prefixes = true,
 };
 
 static const struct sweep_opts startup_defaults = { SWEEP_DEFAULTS_BUT_RUNS, .num_runs = 1 };
@@ -65,6 +66,7 @@ const struct opt_set sweep_startup_opt_set = {
 		  "      --serve-params serve.json",
 	.row = startup_rows, .n = sizeof(startup_rows) / sizeof(*startup_rows),
 	.defaults = &startup_defaults, .bytes = sizeof(startup_defaults), .groups = groups,
+	.takes_prefixes = true,
 };
 
 static bool has_row(const struct opt_set *set, const char *name)

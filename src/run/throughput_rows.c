@@ -44,14 +44,17 @@ static const struct opt rows[] = {
 	T(output_len, "output-len", .arg = "TOKENS", .group = DATASET,
 	  .help = "length of each answer, over the dataset's; for random sets as --input-len"),
 	T(n, "n", .arg = "N", .group = RUN, .help = "answers to each prompt"),
-	T(data.num_prompts, "num-prompts", .arg = "N", .group = DATASET, .help = "number of requests"),
+	T(data.num_prompts, "num-prompts", .arg = "N", .group = DATASET, .words = "requests num-requests -n",
+	  .help = "number of requests"),
 	T(data.num_warmups, "num-warmups", .arg = "N", .group = RUN,
+	  .words = "warmup warmups",
 	  .help = "other requests run before those that are timed"),
 	T(hf_max_batch_size, "hf-max-batch-size", .arg = "N", .group = RUN,
 	  .help = "--backend hf: most prompts in one batch"),
 	T(hf_enable_torch_compile, "hf-enable-torch-compile", .group = RUN,
 	  .help = "--backend hf: compile the model"),
-	T(output_json, "output-json", .arg = "FILE", .group = RUN, .help = "write the result as JSON"),
+	T(output_json, "output-json", .arg = "FILE", .group = RUN, .words = "json output out -o",
+	  .help = "write the result as JSON"),
 	T(async_engine, "async-engine", .group = RUN,
 	  .help = "the engine's asynchronous interface, a stream for each request"),
 	T(prequeue_requests, "prequeue-requests", .group = RUN,
@@ -105,6 +108,7 @@ static const struct opt rows[] = {
 	T(data.set.hf_revision, "hf-revision", .group = OFFLINE_HUB, .flags = OPT_OURS,
 	  .arg = "NAME", .help = "hf: branch, tag or commit"),
 	T(num_runs, "num-runs", .group = RUN, .flags = OPT_OURS, .arg = "N", .min = 1, .max = 1000,
+	  .words = "repeat repeats runs",
 	  .help = "time the same requests so many times; the numbers are those of the first run, for "
 		  "which no prompt is in a prefix cache, and the spread is reported beside them"),
 	T(dump_workload, "dump-workload", .group = RUN, .flags = OPT_OURS, .arg = "FILE",
@@ -131,6 +135,7 @@ const struct opt_set throughput_opt_set = {
 	.row = rows, .n = sizeof(rows) / sizeof(*rows),
 	.defaults = &defaults, .bytes = sizeof(defaults), .groups = groups,
 	.foreign = &offline_async_engine_args,
+	.takes_prefixes = true,
 };
 
 static const struct offline_fix fixes[] = {

@@ -35,6 +35,7 @@ static const struct verb_opts defaults = { { OFFLINE_DEFAULTS }, .input_len = 32
 static const struct opt_set verb_set = {
 	.command = "bench made-up", .summary = "made up", .row = rows, .n = COUNT(rows),
 	.defaults = &defaults, .bytes = sizeof(defaults), .foreign = &offline_engine_args,
+	.takes_prefixes = true,
 };
 
 /* ---- the simulator's options, which cmd/ puts beside the engine's ---- */
@@ -150,10 +151,12 @@ static void test_words(void **state)
 		     "--compilation-config.mode", "3", "-cc.cudagraph_mode", "NONE"),
 		GETS(NPC " --max-model-len 32k", "--max-model-len", "32k"),
 		/* Beginnings become whole; those of the server's names do not count. */
-		GETS(NPC " --tensor-parallel-size 2 --no-enable-chunked-prefill", "--tensor", "2",
-		     "--no-enable-chunk"),
-		GETS(NPC " --speculative-config.model m --load-format=dummy", "--speculative-c.model",
-		     "m", "--load-f=dummy"),
+		NOTED(NPC " --tensor-parallel-size 2 --no-enable-chunked-prefill",
+		      "--tensor is read as --tensor-parallel-size\n--no-enable-chunk is read as "
+		      "--no-enable-chunked-prefill\n", "--tensor", "2", "--no-enable-chunk"),
+		NOTED(NPC " --speculative-config.model m --load-format=dummy",
+		      "--load-f is read as --load-format\n", "--speculative-c.model", "m",
+		      "--load-f=dummy"),
 		GETS("--model sim " NPC " --ttft-ms 20", "--backend", "sim", "--ttft-ms", "20"),
 		GETS(NPC " --model m", "--backend", "sim", "--model", "m"),
 		GETS(NPC " --model=m", "--backend", "sim", "--model=m"),
@@ -183,7 +186,7 @@ static void test_refused(void **state)
 			"--port", "80"),
 		REFUSED("--enable-log-requests: an argument of vLLM's HTTP server, which this command "
 			"does not start", "--enable-log-requests"),
-		REFUSED("unrecognized option --max-modellen; did you mean --max-model-len?",
+		REFUSED("unknown option --max-modellen; did you mean --max-model-len?",
 			"--max-modellen", "3"),
 		REFUSED("--ttft-ms: an option of the simulator, for --backend sim; got --backend vllm",
 			"--ttft-ms", "20"),
