@@ -296,6 +296,12 @@ static void put_requests(struct json_writer *w, const struct session *s)
 		if (s->engine->fixes & fix->bit)
 			json_put_text(w, fix->name);
 	json_end_array(w);
+	json_key(w, "compat");
+	json_begin_array(w);
+	for (const struct offline_fix *odd = throughput_verb.compats; odd->name; odd++)
+		if (s->engine->compat & odd->bit)
+			json_put_text(w, odd->name);
+	json_end_array(w);
 }
 
 static int save(const struct session *s, const struct throughput_facts *facts,

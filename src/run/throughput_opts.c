@@ -107,12 +107,13 @@ static void choose_dataset(const struct check *c)
 	c->plan->is_own_dataset = is_one_of(o->data.dataset_name, own);
 	if (o->data.set.path || is_set(c, "prefix_repetition") || c->plan->is_own_dataset)
 		return;
-	if ((c->engine->fixes & THROUGHPUT_FIX_DATASET) && given(c, "dataset-name"))
-		return;
+	if (given(c, "dataset-name") && !is_set(c, "random")) {
+		if (!(c->engine->compat & THROUGHPUT_COMPAT_DATASET))
+			return;
+		note(c, "--dataset-name %s without --dataset-path is random, as in vLLM "
+		     "(--compat dataset-name)", o->data.dataset_name);
+	}
 	c->plan->is_random_by_default = true;
-	if (given(c, "dataset-name") && !is_set(c, "random"))
-		note(c, "--dataset-name %s without --dataset-path is random, as in vLLM; --fix "
-		     "dataset-name keeps it", o->data.dataset_name);
 	o->data.dataset_name = "random";
 }
 
@@ -176,8 +177,9 @@ static void warn_other_sets(const struct check *c)
 }
 
 /*
- * One of --input-len, --output-len, --prefix-len against --random-...: upstream's default of the
- * latter wins, too. value: what is in force; asked: what the former says.
+ * One of --input-len, --output-len, --prefix-len against --random-...: the latter takes
+ * precedence, in upstream with its default as well. value: what is in force; asked: what the
+ * former says.
  */
 static void choose_length(const struct check *c, const char *name, bool is_asked, int64_t asked,
 			  const char *what, int64_t *value)
@@ -190,12 +192,12 @@ static void choose_length(const struct check *c, const char *name, bool is_asked
 	if (given(c, random)) {
 		note(c, "Both --%s and --%s are specified. The random version (--%s) will be preferred "
 		     "in this run.", name, random, random);
-	} else if (c->engine->fixes & THROUGHPUT_FIX_LENGTHS) {
+	} else if (!(c->engine->compat & THROUGHPUT_COMPAT_LENGTHS)) {
 		*value = asked;
 	} else if (*value != asked) {
-		note(c, "--%s %" PRId64 " has no effect, as in vLLM: its default of --%s wins, so %s "
-		     "%" PRId64 " tokens; give --%s, or --fix lengths", name, asked, random, what,
-		     *value, random);
+		note(c, "--%s %" PRId64 " has no effect, as in vLLM (--compat lengths): the default of "
+		     "--%s takes precedence, so %s %" PRId64 " tokens", name, asked, random, what,
+		     *value);
 	}
 }
 
