@@ -215,8 +215,12 @@ static void choose_lengths(const struct check *c)
 			      "all prompts share", &s->random_prefix_len);
 	}
 	s->hf_output_len = s->sharegpt_output_len = o->output_len;
-	s->custom_output_len = o->custom_output_len.is_set ? o->custom_output_len.v : -1;
-	if (!o->custom_output_len.is_set && o->output_len.is_set && !is_set(c, "custom_audio"))
+	/* Each row's own, as upstream, for the one set of these that upstream has. */
+	if (o->custom_output_len.is_set)
+		s->custom_output_len = o->custom_output_len.v;
+	else if (is_set(c, "custom_audio"))
+		s->custom_output_len = -1;
+	else if (o->output_len.is_set)
 		s->custom_output_len = o->output_len.v;
 	if (o->output_len.is_set)
 		s->sonnet_output_len = s->spec_bench_output_len = s->speed_bench_output_len =

@@ -38,7 +38,8 @@ static const struct opt rows[] = {
 	  .help = "build whole chat messages with media in the dataset; always on with --backend "
 		  "vllm-chat"),
 	T(custom_output_len, "custom-output-len", .arg = "TOKENS", .group = DATASET,
-	  .help = "tokens to ask for per request of custom sets; otherwise each row's own"),
+	  .help = "tokens to ask for per request of custom sets; -1 takes each row's output_tokens; 256 "
+		  "unless given, for custom_audio -1"),
 	T(input_len, "input-len", .arg = "TOKENS", .group = DATASET,
 	  .help = "length of each prompt of random sets and sonnet; --random-input-len takes precedence"),
 	T(output_len, "output-len", .arg = "TOKENS", .group = DATASET,

@@ -175,6 +175,10 @@ is_deeply([map { $_->{prompt} } lines_of('w.jsonl')],
 is(json_of(slurp('r.json'))->{profllm}{chat_template}, 'engine', 'and named');
 check_run('nobody to ask', run(args => [@custom, '--dry-run']), { status => 1,
 	err => '*the chat template of * is not a known one, and no engine is asked when nothing is run' });
+check_run('answers are as long as in bench serve', run(args => [@sim, qw(--dataset-name custom
+	--dataset-path p.jsonl --num-prompts 2 --skip-chat-template --dump-workload w.jsonl --dry-run)]),
+	{ status => 0 });
+is_deeply([map { $_->{output_len} } lines_of('w.jsonl')], [256, 256], 'without a number: 256');
 check_run('no template asked for', run(args => [@custom, qw(--dry-run --skip-chat-template)]),
 	{ status => 0 });
 
