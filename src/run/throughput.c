@@ -99,6 +99,7 @@ static int draw(struct session *s, struct err *e)
 		.backend = s->plan->backend, .engine = s->engine, .hooks = *s->hooks,
 		.ask = o->common.dry_run ? NULL : start, .ask_self = s,
 		.lora_path = o->lora_path,
+		.chat_prefix = o->chat_prefix, .chat_suffix = o->chat_suffix,
 		.is_lora_random = strcmp(o->lora_assignment, "random") == 0,
 	};
 	if (offline_sampler_init(&s->sampler, e) < 0)

@@ -28,6 +28,7 @@ struct throughput_opts {
 	/* ours */
 	int64_t num_runs;
 	const char *dump_workload;   /* NULL: no file */
+	const char *chat_prefix, *chat_suffix; /* as typed; NULL: not given */
 };
 extern const struct opt_set throughput_opt_set;
 extern const struct offline_verb throughput_verb;

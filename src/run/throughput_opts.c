@@ -160,7 +160,19 @@ static void warn_other_sets(const struct check *c)
 	};
 	static const char *const lengths[] = { "random-input-len", "random-output-len",
 					       "random-prefix-len" };
+	static const char *const chat[] = { "chat-prefix", "chat-suffix" };
+	const struct dataset *d = dataset_find(c->o->data.dataset_name);
+	bool is_templated = is_set(c, "mix") || (d && d->is_templated);
 
+	for (size_t i = 0; i < sizeof(chat) / sizeof(*chat); i++) {
+		if (!given(c, chat[i]))
+			continue;
+		if (!is_templated)
+			note(c, "--%s has no effect: the dataset is %s", chat[i],
+			     c->o->data.dataset_name);
+		else if (c->o->data.set.skip_chat_template && !(d && d->is_always_templated))
+			note(c, "--%s has no effect with --skip-chat-template", chat[i]);
+	}
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (given(c, rows[i].option) && !is_set(c, rows[i].set))
 			note(c, "--%s has no effect: the dataset is %s", rows[i].option,

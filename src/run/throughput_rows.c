@@ -93,6 +93,11 @@ static const struct opt rows[] = {
 	T(data.set.skip_chat_template, "skip-chat-template", .group = DATASET, .flags = OPT_OURS,
 	  .help = "prompts as they are, where the dataset would put them through the model's chat "
 		  "template"),
+	T(chat_prefix, "chat-prefix", .group = DATASET, .flags = OPT_OURS, .arg = "TEXT",
+	  .help = "what the chat template puts before a user message, in place of the model's "
+		  "template; \\n and \\xHH are understood"),
+	T(chat_suffix, "chat-suffix", .group = DATASET, .flags = OPT_OURS, .arg = "TEXT",
+	  .help = "what it puts after the message"),
 	T(data.set.prompt_token_ids, "prompt-token-ids", .group = OFFLINE_RANDOM, .flags = OPT_OURS,
 	  .help = "random: hand the engine token ids instead of text"),
 	T(data.set.random_input_len_dist, "random-input-len-dist", .group = OFFLINE_RANDOM,

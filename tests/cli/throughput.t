@@ -174,13 +174,35 @@ is_deeply([map { $_->{prompt} } lines_of('w.jsonl')],
 	'is around the prompts');
 is(json_of(slurp('r.json'))->{profllm}{chat_template}, 'engine', 'and named');
 check_run('nobody to ask', run(args => [@custom, '--dry-run']), { status => 1,
-	err => '*the chat template of * is not a known one, and no engine is asked when nothing is run' });
+	err => '*the chat template of * is not a known one, and no engine is asked when nothing is run; '
+		. 'give --chat-prefix and --chat-suffix' });
+check_run('a template of the user\'s', run(args => [@custom, '--dry-run', '--chat-prefix', 'Q: ',
+	'--chat-suffix', '\nA:']), { status => 0, warn => [] });
+is_deeply([map { $_->{prompt} } lines_of('w.jsonl')], ["Q: one prompt\nA:", "Q: word two\nA:"],
+	'is around the prompts');
+check_run('a template without an escape', run(args => [@custom, '--dry-run', '--chat-prefix', '\q']),
+	{ status => 2, err => '*--chat-prefix: \'\q\' is no escape; *' });
 check_run('answers are as long as in bench serve', run(args => [@sim, qw(--dataset-name custom
 	--dataset-path p.jsonl --num-prompts 2 --skip-chat-template --dump-workload w.jsonl --dry-run)]),
 	{ status => 0 });
 is_deeply([map { $_->{output_len} } lines_of('w.jsonl')], [256, 256], 'without a number: 256');
 check_run('no template asked for', run(args => [@custom, qw(--dry-run --skip-chat-template)]),
 	{ status => 0 });
+
+# A poem needs a template to be counted with; a tokenizer without one is not the end.
+spew('poem.txt', join '', map { "line $_ of a poem that is quite long\n" } 1 .. 200);
+my @poem = (@sim, qw(--tokenizer sim --dataset-name sonnet --dataset-path poem.txt --num-prompts 3 --input-len
+	300 --prefix-len 50 --output-len 4));
+check_run('a poem without a template', run(args => [@poem]), { status => 1,
+	err => '*with --chat-prefix and --chat-suffix' });
+check_run('a poem', run(args => [@poem, '--chat-prefix', '<u>', '--chat-suffix', '</u>', '--output-json',
+	'r.json']), { status => 0, out => ['Throughput: *'] });
+is(json_of(slurp('r.json'))->{profllm}{chat_template}, 'flags', 'the file says whose template');
+check_run('no messages, no template', run(args => [@sim, @small, '--chat-prefix', 'x']), { status => 0,
+	warn => ['WARNING: --chat-prefix has no effect: the dataset is random'] });
+check_run('a template that is skipped', run(args => [@custom, '--dry-run', '--chat-suffix', 'x',
+	'--skip-chat-template']),
+	{ status => 0, warn => ['WARNING: --chat-suffix has no effect with --skip-chat-template'] });
 
 # ---- nothing is run ----
 
