@@ -153,7 +153,7 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 
 	if (!dataset_has_chat(env) && !dataset_sends_messages(env))
 		return err_set(e, ERR_RUN, "sonnet needs a chat template, and the tokenizer has none; "
-			       "name what stands around a message with --chat-prefix and --chat-suffix");
+			       "give the texts around a message with --chat-prefix and --chat-suffix");
 	if (env->num_prompts > REQUESTS_MAX)
 		return err_set(e, ERR_LIMIT, "--num-prompts %" PRId64 " is more than the limit of %u",
 			       env->num_prompts, REQUESTS_MAX);

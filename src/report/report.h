@@ -36,6 +36,7 @@ struct report_load {
 	double used_up_s;                /* when the last planned request left, if early; else 0 */
 	const char *urls;                /* several base URLs, one a line; NULL: one */
 	const char *prompt_salt;         /* "run", "request"; NULL: none */
+	const char *prompt_salt_key;     /* what salts are drawn from; NULL: none */
 	bool is_profile_asked, is_profiled;
 	struct str runs;                 /* JSON of several runs' values; empty: one run */
 };

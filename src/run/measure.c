@@ -178,6 +178,7 @@ int stage_run_main(struct stage *s, struct err *e)
 	s->progress = progress;
 	s->total = p->plan.n;
 	s->began_ns = 0;
+	how.salt_round = s->run;
 	how.is_rehosted = s->derived->balance == BALANCE_LEAST_LOADED && s->derived->n_urls > 1;
 	if (p->plan.n > p->workload.n)
 		how.bytes_max = REPEATED_BYTES_MAX;

@@ -105,7 +105,8 @@ static int render_messages(void *self, struct str messages, struct str tools, st
 		engine = s->ask(s->ask_self, e);
 	else
 		err_set(e, ERR_RUN, "the chat template of %s is not a known one, and no engine is "
-			"asked when nothing is run", tokenizer_name(s->tokenizer));
+			"asked when nothing is run; give --chat-prefix and --chat-suffix",
+			tokenizer_name(s->tokenizer));
 	return engine ? offline_render(engine, messages, tools, text, e) : -1;
 }
 
@@ -137,6 +138,11 @@ static int find_chat(void *self, struct arena *a, struct chat_wrap *out, struct 
 	int rc = 0;
 
 	*out = (struct chat_wrap){ 0 };
+	if (s->chat_prefix || s->chat_suffix) {
+		out->source = CHAT_FLAGS;
+		return chat_unescape("--chat-prefix", s->chat_prefix, a, &out->prefix, e) < 0 ||
+		       chat_unescape("--chat-suffix", s->chat_suffix, a, &out->suffix, e) < 0 ? -1 : 0;
+	}
 	if (!tokenizer_has_chat_template(s->tokenizer))
 		return 0;
 	if (path)

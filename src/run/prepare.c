@@ -147,8 +147,8 @@ int prepare_request(const struct prepare_opts *o, const struct str *head, const 
 	if (!o->is_without_ids)
 		prepare_request_id(o->request_id_prefix, plan, i, w, &id);
 	sent.request_id = buf_str(&id);
-	if (o->salt && i >= w->n)
-		salt_again(o->salt, entry->sample, i, &sent, &salted);
+	if (o->salt && (i >= w->n || o->salt_round))
+		salt_again(o->salt, entry->sample, o->salt_round, i, &sent, &salted);
 	if (o->lora && entry->lora != PLAN_NO_LORA)
 		encode.model = str_of(o->lora[entry->lora]);
 	buf_reset(&scratch->body);

@@ -123,7 +123,10 @@ static void load_facts(const struct serve_opts *o, const struct serve_derived *d
 					  (long long)o->max_errors.v);
 	else if (l->end == LOAD_FAILURE_SHARE)
 		f->aborted = arena_printf(a, "--max-error-rate %g was passed", o->max_error_rate.v);
-	f->prompt_salt = strcmp(o->prompt_salt, "none") == 0 ? NULL : o->prompt_salt;
+	if (p->salt != SALT_NONE) {
+		f->prompt_salt = salt_kind_name(p->salt);
+		f->prompt_salt_key = p->salt_key;
+	}
 	f->is_profile_asked = o->profile || o->profile_batch_threshold.is_set;
 	f->is_profiled = p->is_profiled;
 	for (unsigned i = 0; d->n_urls > 1 && i < d->n_urls; i++)

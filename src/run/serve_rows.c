@@ -11,6 +11,7 @@
 
 #include "base/limits.h"
 #include "base/trace.h"
+#include "run/salt.h"
 
 #define DATASET "Dataset"
 #define RANDOM "Random dataset"
@@ -49,12 +50,20 @@ static const char *const speed_subsets[] = {
 	"throughput_32k", NULL,
 };
 static const char *const balances[] = { "round-robin", "random", "least-loaded", NULL };
-static const char *const salts[] = { "none", "run", "request", NULL };
 static const char *const transports[] = { "auto", "native", "curl", NULL };
 static const char *const http_versions[] = { "1.1", "2", NULL };
 static const char *const chart_times[] = { "auto", "always", "never", NULL };
 static const char *const clocks[] = { "kernel", "user", NULL };
 static const char *const progress_forms[] = { "auto", "bar", "lines", "none", NULL };
+
+static int check_salt(const struct opt *o, const void *field, struct err *e)
+{
+	enum salt_kind kind;
+	const char *key;
+
+	(void)o;
+	return salt_parse(*(const char *const *)field, &kind, &key, e);
+}
 
 static int check_trace(const struct opt *o, const void *field, struct err *e)
 {
@@ -416,9 +425,10 @@ static const struct opt rows[] = {
 	  .flags = OPT_OURS, .arg = "SECONDS", .max = 1e7,
 	  .help = "how long after sending it does so"),
 	S(prompt_salt, "prompt-salt", .group = TRAFFIC, .flags = OPT_OURS, .arg = "WHAT",
-	  .choices = salts,
-	  .help = "put a few tokens drawn by --seed before every prompt, so that no prefix cache of an "
-		  "earlier run helps: the same for the whole run, or others for each request"),
+	  .check = check_salt,
+	  .help = "put a few random tokens before every prompt, new ones each time, so that no prefix "
+		  "cache of an earlier run helps: none, run (the same for the whole run), request "
+		  "(others for each request); run:TEXT and request:TEXT repeat those of TEXT"),
 	S(num_runs, "num-runs", .group = TRAFFIC, .flags = OPT_OURS, .arg = "N", .min = 1,
 	  .max = 1000, .words = "repeat repeats runs iterations",
 	  .help = "measure so many times and report mean, spread and variation"),

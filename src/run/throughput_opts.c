@@ -107,12 +107,13 @@ static void choose_dataset(const struct check *c)
 	c->plan->is_own_dataset = is_one_of(o->data.dataset_name, own);
 	if (o->data.set.path || is_set(c, "prefix_repetition") || c->plan->is_own_dataset)
 		return;
-	if ((c->engine->fixes & THROUGHPUT_FIX_DATASET) && given(c, "dataset-name"))
-		return;
+	if (given(c, "dataset-name") && !is_set(c, "random")) {
+		if (!(c->engine->compat & THROUGHPUT_COMPAT_DATASET))
+			return;
+		note(c, "--dataset-name %s without --dataset-path is random, as in vLLM "
+		     "(--compat dataset-name)", o->data.dataset_name);
+	}
 	c->plan->is_random_by_default = true;
-	if (given(c, "dataset-name") && !is_set(c, "random"))
-		note(c, "--dataset-name %s without --dataset-path is random, as in vLLM; --fix "
-		     "dataset-name keeps it", o->data.dataset_name);
 	o->data.dataset_name = "random";
 }
 
@@ -159,7 +160,19 @@ static void warn_other_sets(const struct check *c)
 	};
 	static const char *const lengths[] = { "random-input-len", "random-output-len",
 					       "random-prefix-len" };
+	static const char *const chat[] = { "chat-prefix", "chat-suffix" };
+	const struct dataset *d = dataset_find(c->o->data.dataset_name);
+	bool is_templated = is_set(c, "mix") || (d && d->is_templated);
 
+	for (size_t i = 0; i < sizeof(chat) / sizeof(*chat); i++) {
+		if (!given(c, chat[i]))
+			continue;
+		if (!is_templated)
+			note(c, "--%s has no effect: the dataset is %s", chat[i],
+			     c->o->data.dataset_name);
+		else if (c->o->data.set.skip_chat_template && !(d && d->is_always_templated))
+			note(c, "--%s has no effect with --skip-chat-template", chat[i]);
+	}
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (given(c, rows[i].option) && !is_set(c, rows[i].set))
 			note(c, "--%s has no effect: the dataset is %s", rows[i].option,
@@ -176,8 +189,9 @@ static void warn_other_sets(const struct check *c)
 }
 
 /*
- * One of --input-len, --output-len, --prefix-len against --random-...: upstream's default of the
- * latter wins, too. value: what is in force; asked: what the former says.
+ * One of --input-len, --output-len, --prefix-len against --random-...: the latter takes
+ * precedence, in upstream with its default as well. value: what is in force; asked: what the
+ * former says.
  */
 static void choose_length(const struct check *c, const char *name, bool is_asked, int64_t asked,
 			  const char *what, int64_t *value)
@@ -190,12 +204,12 @@ static void choose_length(const struct check *c, const char *name, bool is_asked
 	if (given(c, random)) {
 		note(c, "Both --%s and --%s are specified. The random version (--%s) will be preferred "
 		     "in this run.", name, random, random);
-	} else if (c->engine->fixes & THROUGHPUT_FIX_LENGTHS) {
+	} else if (!(c->engine->compat & THROUGHPUT_COMPAT_LENGTHS)) {
 		*value = asked;
 	} else if (*value != asked) {
-		note(c, "--%s %" PRId64 " has no effect, as in vLLM: its default of --%s wins, so %s "
-		     "%" PRId64 " tokens; give --%s, or --fix lengths", name, asked, random, what,
-		     *value, random);
+		note(c, "--%s %" PRId64 " has no effect, as in vLLM (--compat lengths): the default of "
+		     "--%s takes precedence, so %s %" PRId64 " tokens", name, asked, random, what,
+		     *value);
 	}
 }
 
@@ -213,8 +227,12 @@ static void choose_lengths(const struct check *c)
 			      "all prompts share", &s->random_prefix_len);
 	}
 	s->hf_output_len = s->sharegpt_output_len = o->output_len;
-	s->custom_output_len = o->custom_output_len.is_set ? o->custom_output_len.v : -1;
-	if (!o->custom_output_len.is_set && o->output_len.is_set && !is_set(c, "custom_audio"))
+	/* Each row's own, as upstream, for the one set of these that upstream has. */
+	if (o->custom_output_len.is_set)
+		s->custom_output_len = o->custom_output_len.v;
+	else if (is_set(c, "custom_audio"))
+		s->custom_output_len = -1;
+	else if (o->output_len.is_set)
 		s->custom_output_len = o->output_len.v;
 	if (o->output_len.is_set)
 		s->sonnet_output_len = s->spec_bench_output_len = s->speed_bench_output_len =

@@ -38,11 +38,13 @@ static const struct opt rows[] = {
 	  .help = "build whole chat messages with media in the dataset; always on with --backend "
 		  "vllm-chat"),
 	T(custom_output_len, "custom-output-len", .arg = "TOKENS", .group = DATASET,
-	  .help = "tokens to ask for per request of custom sets; otherwise each row's own"),
+	  .help = "tokens to ask for per request of custom sets; -1 takes each row's output_tokens; 256 "
+		  "unless given, for custom_audio -1"),
 	T(input_len, "input-len", .arg = "TOKENS", .group = DATASET,
-	  .help = "length of each prompt; loses to --random-input-len, as in vLLM (--fix lengths)"),
+	  .help = "length of each prompt of random sets and sonnet; --random-input-len takes precedence"),
 	T(output_len, "output-len", .arg = "TOKENS", .group = DATASET,
-	  .help = "length of each answer, over the dataset's; for random sets as --input-len"),
+	  .help = "length of each answer, in place of the dataset's; --random-output-len takes "
+		  "precedence"),
 	T(n, "n", .arg = "N", .group = RUN, .help = "answers to each prompt"),
 	T(data.num_prompts, "num-prompts", .arg = "N", .group = DATASET, .words = "requests num-requests -n",
 	  .help = "number of requests"),
@@ -66,7 +68,7 @@ static const struct opt rows[] = {
 	T(lora_assignment, "lora-assignment", .arg = "HOW", .group = LORA, .choices = assignments,
 	  .help = "how adapters are dealt out to requests"),
 	T(prefix_len, "prefix-len", .arg = "TOKENS", .group = DATASET,
-	  .help = "tokens that all prompts begin with; loses to --random-prefix-len, as in vLLM"),
+	  .help = "tokens that all prompts begin with; --random-prefix-len takes precedence"),
 	T(data.set.hf_subset, "hf-subset", .group = OFFLINE_HUB, .arg = "NAME",
 	  .help = "configuration of the hub dataset"),
 	T(data.set.hf_split, "hf-split", .group = OFFLINE_HUB, .arg = "NAME",
@@ -94,6 +96,11 @@ static const struct opt rows[] = {
 	T(data.set.skip_chat_template, "skip-chat-template", .group = DATASET, .flags = OPT_OURS,
 	  .help = "prompts as they are, where the dataset would put them through the model's chat "
 		  "template"),
+	T(chat_prefix, "chat-prefix", .group = DATASET, .flags = OPT_OURS, .arg = "TEXT",
+	  .help = "what the chat template puts before a user message, in place of the model's "
+		  "template; \\n and \\xHH are understood"),
+	T(chat_suffix, "chat-suffix", .group = DATASET, .flags = OPT_OURS, .arg = "TEXT",
+	  .help = "what it puts after the message"),
 	T(data.set.prompt_token_ids, "prompt-token-ids", .group = OFFLINE_RANDOM, .flags = OPT_OURS,
 	  .help = "random: hand the engine token ids instead of text"),
 	T(data.set.random_input_len_dist, "random-input-len-dist", .group = OFFLINE_RANDOM,
@@ -139,16 +146,23 @@ const struct opt_set throughput_opt_set = {
 };
 
 static const struct offline_fix fixes[] = {
-	{ "lengths", THROUGHPUT_FIX_LENGTHS,
-	  "--input-len, --output-len and --prefix-len count for random datasets unless the "
-	  "--random-... option is given; vLLM lets its defaults (1024, 128, 0) win" },
-	{ "dataset-name", THROUGHPUT_FIX_DATASET,
-	  "--dataset-name stays what it is without --dataset-path; vLLM makes every set but "
-	  "prefix_repetition random" },
 	{ "token-counts", THROUGHPUT_FIX_TOKENS,
 	  "tokens are counted with --async-engine and --backend hf, too, over all --n answers; vLLM "
 	  "takes what was asked for, one answer each" },
+	{ "lengths", 0, NULL },
+	{ "dataset-name", 0, NULL },
+	{ NULL, 0, NULL },
+};
+static const struct offline_fix compats[] = {
+	{ "lengths", THROUGHPUT_COMPAT_LENGTHS,
+	  "--input-len, --output-len and --prefix-len have no effect on random datasets: vLLM's "
+	  "defaults of --random-input-len, --random-output-len and --random-prefix-len (1024, 128, 0) "
+	  "take precedence" },
+	{ "dataset-name", THROUGHPUT_COMPAT_DATASET,
+	  "without --dataset-path every dataset of vLLM's but prefix_repetition becomes random" },
 	{ NULL, 0, NULL },
 };
 
-const struct offline_verb throughput_verb = { .name = "throughput", .fixes = fixes };
+const struct offline_verb throughput_verb = {
+	.name = "throughput", .fixes = fixes, .compats = compats,
+};

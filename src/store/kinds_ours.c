@@ -254,6 +254,7 @@ void put_ours(struct reading *r, const struct json_value *ours)
 		{ "interrupted", "interrupted" }, { "cached_share", "cached_share" },
 		{ "cached_tokens", "total_cached_tokens" }, { "endpoints", "" },
 		{ "input_throughput", "input_throughput" }, { "failed", "failed" },
+		{ "prompt_salt_key", "" },
 		{ "prompt_tokens_per_second", "input_throughput" },
 		{ "output_tokens_per_second", "output_throughput" },
 		{ "total_prompt_tokens", "total_input_tokens" },

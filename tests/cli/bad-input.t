@@ -251,7 +251,8 @@ my @rows = (
 	['prompt that is no text', [@custom, 'number.jsonl'], 'number.jsonl:3: "prompt" must be text'],
 	['no prompt at all', [@custom, 'other.jsonl'], 'other.jsonl: no line has a "prompt" field'],
 	['no length in the row', [@custom, qw(good.jsonl --custom-output-len -1)],
-		'good.jsonl:1: no "output_tokens" field, which --custom-output-len -1 needs'],
+		'good.jsonl:1: no "output_tokens" field; --custom-output-len TOKENS sets the length of all '
+		. 'answers'],
 	),
 
 	# tokenizers

@@ -237,6 +237,9 @@ my @rows = (
 	['serve', 1, '--dump-workload: cannot write file/x: Not a directory', qw(--dump-workload file/x)],
 	['serve', 2, "--trace: unknown category 'nope'; there are *, all", qw(--trace nope)],
 	['serve', 2, "--fix: nothing is called 'nope'; --fix help lists the names", qw(--fix nope)],
+	['serve', 2, "--prompt-salt: expected none, run, request, run:TEXT or request:TEXT "
+		. "(TEXT of at most 64 bytes), got 'runs'",
+		qw(--prompt-salt runs)],
 	['serve', 2, '--compat: expected a comma list of peak, role-chunk, stream-error, detail, v0.11, '
 		. "got 'nope'",
 		qw(--compat nope)],

@@ -205,6 +205,7 @@ export interface ExperimentDocument {
 			time_limit_s?: number | null;
 			used_up_s?: number | null;
 			prompt_salt?: string | null;
+			prompt_salt_key?: string | null;
 			endpoints?: {
 				url?: string;
 				requests?: number;
