@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c - the command table, and which command the first words mean. */
+/*
+ * main.c - the command table, which command the first words mean, and what holds for every command:
+ * its output arrived, or it failed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/banned.h"
 #include "base/str.h"
@@ -347,7 +354,44 @@ static int run(int argc, char **argv, bool is_help_asked)
 	return unknown(group, words, argc, argv);
 }
 
-int main(int argc, char **argv)
+#define UNWRITTEN "profllm: cannot write to standard output: "
+
+/* Who reads our output has gone. Verbs that must still store something ignore the signal. */
+static void on_pipe(int number)
+{
+	static const char text[] = UNWRITTEN "Broken pipe\n";
+	ssize_t written = write(STDERR_FILENO, text, sizeof(text) - 1);
+
+	(void)number;
+	(void)written;
+	_exit(1);
+}
+
+/*
+ * A closed descriptor would be given to the next file that is opened, and reports written into
+ * it. This one cannot be written to (read from), which is then reported.
+ */
+static void fill_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+			_exit(1);
+}
+
+/* The exit status: a report that was not written is no success. */
+static int finish(int status)
+{
+	bool is_lost = ferror(stdout);
+
+	errno = 0;
+	if (fclose(stdout) == 0 && !is_lost)
+		return status;
+	fprintf(stderr, UNWRITTEN "%s\n", errno ? strerror(errno) : "an earlier write failed");
+	return status ? status : 1;
+}
+
+static int run_command(int argc, char **argv)
 {
 	const char *first = argc > 1 ? argv[1] : "";
 	const struct command *old = argc > 0 ? script(argv[0]) : NULL;
@@ -359,12 +403,19 @@ int main(int argc, char **argv)
 		return refuse(argv[0], absent);
 	if (argc > 1 && is_vllm(argv[0]) && strcmp(first, "serve") == 0)
 		return cmd_sim(argc - 2, argv + 2);
-	if (strcmp(first, KEEPER_WORD) == 0)
-		return keeper_main();
 	if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0 ||
 	    strcmp(first, "version") == 0)
 		return puts("profllm " PROFLLM_VERSION) < 0;
 	if (strcmp(first, "help") == 0)
 		return run(argc - 2, argv + 2, true);
 	return run(argc > 0 ? argc - 1 : 0, argv + 1, false);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && strcmp(argv[1], KEEPER_WORD) == 0)
+		return keeper_main();
+	fill_descriptors();
+	signal(SIGPIPE, on_pipe);
+	return finish(run_command(argc, argv));
 }

@@ -110,7 +110,7 @@ static struct json_value *question(const struct export_opts *o, struct arena *a,
 	json_put_text(&w, o->shown);
 	if (o->filter.text) {
 		json_key(&w, "filter");
-		json_put_raw(&w, str_of(o->filter.text));
+		json_put_foreign(&w, str_of(o->filter.text));
 	}
 	if (o->columns)
 		put_columns(&w, o->columns);

@@ -241,8 +241,7 @@ static void write_block(struct run *r, struct worker *w)
 	r->line += w->lines;
 	r->done += w->in.len;
 	if (why) {
-		if (why != EPIPE)
-			err_set(&r->err, ERR_IO, "cannot write standard output: %s", strerror(why));
+		err_set(&r->err, ERR_IO, "cannot write to standard output: %s", strerror(why));
 		stop(r);
 	} else if (w->err.code) {
 		r->err = w->err;

@@ -36,5 +36,5 @@ struct ordered {
 	void *self;
 };
 
-/* 0: all was written, or nobody reads it any more; -1 with e. SIGPIPE must be ignored. */
+/* 0: all was written; -1 with e. SIGPIPE must be ignored. */
 int ordered_run(const struct ordered *o, struct err *e);

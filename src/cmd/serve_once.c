@@ -232,9 +232,6 @@ static void on_measured(void *self, struct point *point)
 	live_leave(talk->live);
 	progress_clear(&talk->progress);
 	score_point(talk->opts, talk->derived, point, &run->scored);
-	if (scored->metrics.completed == 0 && scored->metrics.failed)
-		cli_warn("All requests failed. This is likely due to a misconfiguration on the "
-			 "benchmark arguments.");
 	run->scored.report.charts = charts = charts_draw(talk->opts, &scored->report);
 	report_terminal(&scored->report, &text);
 	run->scored.report.charts = NULL;
@@ -242,6 +239,13 @@ static void on_measured(void *self, struct point *point)
 	cli_out(buf_str(&text));
 	fflush(stdout);
 	buf_release(&text);
+	if (point->failure && !point->is_interrupted) {
+		err_set(&e, ERR_RUN, "%s (%s; %u failed)", point->failure,
+			point->load.end == LOAD_REFUSED ? "the run was stopped, no request succeeded"
+			: "no request succeeded", scored->metrics.failed);
+		add_error(&talk->err, &e);
+		e = (struct err){ 0 };
+	}
 	/* The record is completed even when the result has no room, and the other way round. */
 	point_store(point, &e);
 	add_error(&talk->err, &e);

@@ -231,7 +231,7 @@ static void put_ids(struct json_writer *w, const char *key, const struct ids *id
 static void put_stage(struct json_writer *w, const char *key, struct str text)
 {
 	json_key(w, key);
-	json_put_raw(w, text.n ? text : STR("null"));
+	json_put_foreign(w, text.n ? text : STR("null"));
 }
 
 static void put_model(struct json_writer *w, const struct facts *f)

@@ -339,6 +339,7 @@ static int take_members(const struct reader *r, const struct json_value *object,
 		m->key = arena_str(r->arena, (struct str){ text.data + 1, text.len - 2 });
 		buf_reset(&text);
 		w = json_writer(&text);
+		w.is_python = true; /* what is sent is as it was written */
 		json_put_value(&w, &object->item[i]);
 		rc = template_compile(&m->value, arena_str(r->arena, buf_str(&text)), r->arena,
 				      r->e);

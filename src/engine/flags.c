@@ -32,7 +32,7 @@ static char *text_of(const struct json_value *v, struct arena *a)
 		return arena_text(a, v->text);
 	if (v->raw.n)
 		return arena_text(a, v->raw);
-	w.is_raw_utf8 = true;
+	w.is_raw_utf8 = w.is_python = true; /* for its argument parser */
 	json_put_value(&w, v);
 	text = arena_text(a, buf_str(&out));
 	buf_release(&out);

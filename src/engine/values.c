@@ -67,7 +67,7 @@ static void put_value(struct json_writer *w, const struct engine_arg *arg, const
 	else if ((arg->kind == ENGINE_INT || arg->kind == ENGINE_HUMAN) && opt_human_int(s, &whole))
 		json_put_int(w, whole);
 	else if (arg->kind == ENGINE_REAL && opt_python_float(s, &real))
-		json_put_f64(w, real);
+		json_put_setting(w, real);
 	else if (arg->kind == ENGINE_JSON && json_parse(&a, s, &json, NULL) == 0)
 		json_put_value(w, json);
 	else
@@ -96,7 +96,7 @@ void engine_argv_values(char *const *argv, bool is_async, struct json_writer *w)
 		if (arg->kind == ENGINE_LIST)
 			put_list(w, argv, arg, arg->initial);
 		else if (is_number_until_given(argv, arg))
-			json_put_raw(w, str_of(arg->initial));
+			json_put_foreign(w, str_of(arg->initial));
 		else
 			put_value(w, arg, engine_argv_text(argv, arg->name, &a));
 		arena_release(&a);

@@ -164,7 +164,7 @@ const char *config_json(const struct json_value *v, struct arena *a)
 	struct json_writer w = json_writer(&out);
 	const char *text;
 
-	w.is_raw_utf8 = true;
+	w.is_raw_utf8 = w.is_python = true; /* options read it again */
 	json_put_value(&w, v);
 	text = arena_text(a, buf_str(&out));
 	buf_release(&out);

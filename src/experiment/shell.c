@@ -88,7 +88,7 @@ static void add_value(struct buf *out, const struct json_value *v)
 	struct buf text = { 0 };
 	struct json_writer w = json_writer(&text);
 
-	w.is_raw_utf8 = true;
+	w.is_raw_utf8 = w.is_python = true;
 	if (v->kind == JSON_STRING)
 		buf_add_str(&text, v->text);
 	else

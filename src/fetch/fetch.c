@@ -174,6 +174,51 @@ static int failed(CURLcode code, const char *message, const struct fetch_reply *
 	return err_set(e, ERR_NET, "%s: %s", url, *message ? message : curl_easy_strerror(code));
 }
 
+static void classify(CURL *curl, CURLcode code, struct fetch_reply *reply)
+{
+	curl_off_t connected_us = 0;
+	long error = 0, tunnel = 0;
+
+	reply->fault = FETCH_FAULT_OTHER;
+	curl_easy_getinfo(curl, CURLINFO_HTTP_CONNECTCODE, &tunnel);
+	if (tunnel && tunnel / 100 != 2) {
+		reply->fault = FETCH_FAULT_PROXY;
+		reply->status = tunnel;
+		return;
+	}
+	switch (code) {
+	case CURLE_COULDNT_RESOLVE_HOST:
+	case CURLE_COULDNT_RESOLVE_PROXY:
+		reply->fault = FETCH_FAULT_NAME;
+		break;
+	case CURLE_COULDNT_CONNECT:
+		curl_easy_getinfo(curl, CURLINFO_OS_ERRNO, &error);
+		reply->fault = FETCH_FAULT_CONNECT;
+		reply->error = (int)error;
+		break;
+	case CURLE_OPERATION_TIMEDOUT:
+		curl_easy_getinfo(curl, CURLINFO_CONNECT_TIME_T, &connected_us);
+		if (connected_us == 0) {
+			reply->fault = FETCH_FAULT_CONNECT;
+			reply->error = ETIMEDOUT;
+		}
+		break;
+	case CURLE_SSL_CONNECT_ERROR:
+	case CURLE_PEER_FAILED_VERIFICATION:
+		reply->fault = FETCH_FAULT_TLS;
+		break;
+	case CURLE_GOT_NOTHING:
+	case CURLE_RECV_ERROR:
+	case CURLE_SEND_ERROR:
+	case CURLE_UNSUPPORTED_PROTOCOL:
+	case CURLE_WEIRD_SERVER_REPLY:
+		reply->fault = FETCH_FAULT_BROKEN;
+		break;
+	default:
+		break;
+	}
+}
+
 int fetch(const char *url, const struct str *body, const struct fetch_opts *o,
 	  struct fetch_reply *reply, struct err *e)
 {
@@ -191,6 +236,8 @@ int fetch(const char *url, const struct str *body, const struct fetch_opts *o,
 	set_up(curl, url, body, o, headers, reply, message);
 	code = curl_easy_perform(curl);
 	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &reply->status);
+	if (code != CURLE_OK)
+		classify(curl, code, reply);
 	handle_give_back(o->pool, curl);
 	curl_slist_free_all(headers);
 	if (code == CURLE_OK)

@@ -36,7 +36,19 @@ struct fetch_opts {
 	const atomic_bool *cancel;  /* set: ends within a second or so with ERR_CANCELLED */
 };
 
+/* Why there was no answer, as far as a caller can act on it. */
+enum fetch_fault {
+	FETCH_FAULT_OTHER,
+	FETCH_FAULT_NAME,    /* the host's name, or the proxy's, does not resolve */
+	FETCH_FAULT_CONNECT, /* no connection; fetch_reply.error says why */
+	FETCH_FAULT_PROXY,   /* the proxy makes no tunnel: its answer is in fetch_reply.status */
+	FETCH_FAULT_TLS,     /* what answered does not speak TLS, or its certificate is refused */
+	FETCH_FAULT_BROKEN,  /* connected, but what came is not HTTP, or nothing */
+};
+
 struct fetch_reply {
+	enum fetch_fault fault; /* fetch: when it returns -1 */
+	int error;              /* the errno of FETCH_FAULT_CONNECT; 0: unknown */
 	long status;
 	struct buf body;
 	struct buf head; /* fetch_get: status line and headers of the last answer */

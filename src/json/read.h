@@ -103,4 +103,5 @@ struct json_value *json_get(const struct json_value *v, const char *key);
 struct str json_text(const struct json_value *v, struct str otherwise);
 int64_t json_int(const struct json_value *v, int64_t otherwise);
 double json_real(const struct json_value *v, double otherwise); /* ints too */
+double json_setting(const struct json_value *v, double otherwise); /* "inf", "-inf" too */
 bool json_bool(const struct json_value *v, bool otherwise);

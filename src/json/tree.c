@@ -18,6 +18,8 @@
 #include "json/lex.h"
 #include "json/read.h"
 
+#include <math.h>
+
 #define TEXT_BLOCK_BYTES 65536
 #define TEXT_SHARED_MAX 4096 /* longer strings get a block of their own */
 #define FEW_MEMBERS 12       /* up to here duplicates are found by comparing all pairs */
@@ -293,6 +295,15 @@ double json_real(const struct json_value *v, double otherwise)
 	if (v && v->kind == JSON_INT)
 		return (double)v->integer;
 	return v && v->kind == JSON_REAL ? v->real : otherwise;
+}
+
+double json_setting(const struct json_value *v, double otherwise)
+{
+	if (v && v->kind == JSON_STRING && str_is(v->text, "inf"))
+		return INFINITY;
+	if (v && v->kind == JSON_STRING && str_is(v->text, "-inf"))
+		return -INFINITY;
+	return json_real(v, otherwise);
 }
 
 bool json_bool(const struct json_value *v, bool otherwise)

@@ -110,12 +110,22 @@ void json_put_f64(struct json_writer *w, double v)
 {
 	char text[FMT_F64_BYTES];
 
-	if (isnan(v))
-		json_put_raw(w, STR("NaN"));
-	else if (isinf(v))
-		json_put_raw(w, v < 0 ? STR("-Infinity") : STR("Infinity"));
-	else
+	if (isfinite(v))
 		json_put_raw(w, str_of(fmt_f64(text, v)));
+	else if (!w->is_python)
+		json_put_null(w);
+	else if (isnan(v))
+		json_put_raw(w, STR("NaN"));
+	else
+		json_put_raw(w, v < 0 ? STR("-Infinity") : STR("Infinity"));
+}
+
+void json_put_setting(struct json_writer *w, double v)
+{
+	if (isinf(v) && !w->is_python)
+		json_put_text(w, v < 0 ? "-inf" : "inf");
+	else
+		json_put_f64(w, v);
 }
 
 void json_put_str(struct json_writer *w, struct str text)
@@ -136,6 +146,54 @@ void json_put_raw(struct json_writer *w, struct str json)
 {
 	begin_value(w);
 	buf_add_str(w->out, json);
+}
+
+/* ---- foreign JSON ---- */
+
+static const struct { struct str python; const char *strict; } odd[] = {
+	{ { "NaN", 3 }, "null" }, { { "-Infinity", 9 }, "\"-inf\"" }, { { "Infinity", 8 }, "\"inf\"" },
+};
+
+/* How many bytes of a Python number that is none in JSON stand at p; its strict spelling. */
+static size_t odd_at(struct str rest, const char **strict)
+{
+	for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++)
+		if (str_starts(rest, odd[i].python)) {
+			*strict = odd[i].strict;
+			return odd[i].python.n;
+		}
+	return 0;
+}
+
+void json_put_foreign(struct json_writer *w, struct str json)
+{
+	struct buf out = { .limit = w->out->limit };
+	size_t copied = 0;
+	bool is_text = false;
+
+	for (size_t i = 0; i < json.n; i++) {
+		const char *strict;
+		size_t n;
+
+		if (is_text && json.p[i] == '\\') {
+			i++;
+			continue;
+		}
+		is_text ^= json.p[i] == '"';
+		n = is_text ? 0 : odd_at((struct str){ json.p + i, json.n - i }, &strict);
+		if (!n)
+			continue;
+		buf_add(&out, json.p + copied, i - copied);
+		buf_add_text(&out, strict);
+		copied = i + n;
+		i = copied - 1;
+	}
+	if (copied) {
+		buf_add(&out, json.p + copied, json.n - copied);
+		json = buf_str(&out);
+	}
+	json_put_raw(w, json);
+	buf_release(&out);
 }
 
 /* Integers too long for int64_t live as reals; their spelling tells them apart. */
@@ -180,7 +238,7 @@ void json_put_value(struct json_writer *w, const struct json_value *v)
 		if (is_long_integer(v->raw))
 			json_put_raw(w, v->raw);
 		else
-			json_put_f64(w, v->real);
+			json_put_setting(w, v->real);
 		break;
 	case JSON_STRING:
 		json_put_str(w, v->text);

@@ -4,8 +4,11 @@
  *
  * Separators ", " and ": "; every character outside 0x20..0x7e is escaped
  * (\uXXXX lower-case hex, surrogate pairs, short forms for \n \r \t \b \f \" \\);
- * floats as repr(), non-finite ones as NaN, Infinity, -Infinity. The writer
- * places commas itself; pairing begin/end is asserted.
+ * floats as repr(). The writer places commas itself; pairing begin/end is asserted.
+ *
+ * What comes out is strict JSON (RFC 8259), which has no NaN and no Infinity: a number that is
+ * not finite is null, an infinite setting the text "inf", as vLLM has it. is_python is for what
+ * only Python or this program reads.
  */
 #pragma once
 #include <stdbool.h>
@@ -23,6 +26,7 @@ struct json_writer {
 	bool is_after_key;
 	bool is_compact;   /* separators "," and ":" */
 	bool is_raw_utf8;  /* ensure_ascii=False: valid UTF-8 passes through */
+	bool is_python;    /* NaN, Infinity and -Infinity are written as such */
 	unsigned indent;   /* spaces per level; 0 = one line */
 };
 
@@ -37,9 +41,12 @@ void json_put_null(struct json_writer *w);
 void json_put_bool(struct json_writer *w, bool v);
 void json_put_int(struct json_writer *w, int64_t v);
 void json_put_f64(struct json_writer *w, double v);
+void json_put_setting(struct json_writer *w, double v); /* "inf", "-inf"; json_setting reads it */
 void json_put_str(struct json_writer *w, struct str text); /* broken UTF-8 becomes U+FFFD */
 void json_put_text(struct json_writer *w, const char *text); /* NULL gives null */
 void json_put_raw(struct json_writer *w, struct str json);  /* one value already spelled out */
+/* Likewise, but by somebody else: valid JSON or Python's, whose numbers become settings. */
+void json_put_foreign(struct json_writer *w, struct str json);
 void json_put_value(struct json_writer *w, const struct json_value *v);
 
 /* Only the quoted, escaped string. */

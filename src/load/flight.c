@@ -463,7 +463,7 @@ static void on_end(struct exchange *x, enum fail_category category, const char *
 	bump(&w->lane->done);
 	if (f->is_failed && category != FAIL_CANCELLED) {
 		bump(&w->lane->failed);
-		worker_failed(w);
+		worker_failed(w, f);
 	}
 	TRACE(load, "request %u: ended after %.3f ms, %u events%s%s\n", f->entry,
 	      (double)(now_ns - row->sent_ns) / 1e6, row->n_events, f->is_failed ? ", failed: " : "",

@@ -76,6 +76,7 @@ struct driver {
 	atomic_bool stop;
 	enum load_end end;       /* why; written by who set stop */
 	_Alignas(64) atomic_uint n_failed; /* with a limit of failures only */
+	atomic_uint refused_status, n_refused; /* of the first REFUSED_FIRST entries */
 	atomic_uint live[ENDPOINTS_MAX];   /* per URL, with is_least_loaded only */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -90,7 +91,7 @@ struct driver {
  */
 int64_t worker_admit(struct worker *w, int steps);
 /* A request failed: is that one too many? */
-void worker_failed(struct worker *w);
+void worker_failed(struct worker *w, const struct flight *f);
 /* A request gave its slot under the cap back. */
 void worker_free_slot(struct worker *w);
 /* Puts an admitted entry on the wire. answer: the parent's, for bodies built on demand. */

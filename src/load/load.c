@@ -48,19 +48,36 @@ static void stop(struct driver *d, enum load_end why)
 		d->end = why;
 }
 
-void worker_failed(struct worker *w)
+/* The last of the first requests to be refused alike. */
+static bool is_refused(struct driver *d, const struct flight *f)
+{
+	unsigned status = f->row->status, common = 0;
+
+	/* 408, 425, 429: not now. */
+	if (f->entry >= REFUSED_FIRST || status / 100 != 4 || status == 408 || status == 425 ||
+	    status == 429)
+		return false;
+	if (!atomic_compare_exchange_strong(&d->refused_status, &common, status) &&
+	    common != status)
+		return false;
+	return atomic_fetch_add(&d->n_refused, 1) + 1 == REFUSED_FIRST;
+}
+
+void worker_failed(struct worker *w, const struct flight *f)
 {
 	struct driver *d = w->driver;
 	const struct load_opts *o = d->opts;
 	uint32_t failed, ended = 0;
 
-	if (!o->failures_max && !o->is_failure_share_limited)
+	if (!o->failures_max && !o->is_failure_share_limited && !o->is_ended_by_refusals)
 		return;
 	failed = atomic_fetch_add(&d->n_failed, 1) + 1;
 	for (unsigned i = 0; i < d->n_workers; i++)
 		ended += atomic_load_explicit(&d->worker[i].lane->done, memory_order_relaxed);
 	if (o->failures_max && failed >= o->failures_max)
 		stop(d, LOAD_FAILURES);
+	else if (o->is_ended_by_refusals && is_refused(d, f))
+		stop(d, LOAD_REFUSED);
 	else if (o->is_failure_share_limited && ended >= FAILURE_SHARE_ENDED &&
 		 (double)failed > o->failure_share_max * (double)ended)
 		stop(d, LOAD_FAILURE_SHARE);

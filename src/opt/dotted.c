@@ -176,6 +176,7 @@ const char *opt_dotted_text(const struct json_value *root, struct arena *a)
 	struct json_writer w = json_writer(&out);
 	const char *text;
 
+	w.is_python = true; /* for an engine's argument parser */
 	json_put_value(&w, root);
 	text = arena_text(a, buf_str(&out));
 	buf_release(&out);

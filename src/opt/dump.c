@@ -177,13 +177,13 @@ static void put_json(const struct opt *o, const void *field, struct json_writer 
 		break;
 	case OPT_REAL:
 	case OPT_MAYBE_REAL:
-		json_put_f64(w, real_of(o, field));
+		json_put_setting(w, real_of(o, field));
 		break;
 	case OPT_TEXT:
 		json_put_text(w, *(const char *const *)field);
 		break;
 	case OPT_JSON:
-		json_put_raw(w, str_of(((const struct opt_json *)field)->text));
+		json_put_foreign(w, str_of(((const struct opt_json *)field)->text));
 		break;
 	case OPT_LIST:
 		json_begin_array(w);

@@ -61,7 +61,7 @@ static void write_scalars(struct json_writer *w, const void *from, const struct 
 		case SCALAR_I64: json_put_int(w, *(const int64_t *)p); break;
 		case SCALAR_U64: json_put_int(w, (int64_t)*(const uint64_t *)p); break;
 		case SCALAR_U32: json_put_int(w, *(const uint32_t *)p); break;
-		case SCALAR_F64: json_put_f64(w, *(const double *)p); break;
+		case SCALAR_F64: json_put_setting(w, *(const double *)p); break;
 		}
 	}
 }
@@ -92,7 +92,7 @@ static void read_scalars(const struct json_value *from, void *to, const struct s
 		case SCALAR_I64: *(int64_t *)p = json_int(v, 0); break;
 		case SCALAR_U64: *(uint64_t *)p = (uint64_t)bounded(v, 0, INT64_MAX); break;
 		case SCALAR_U32: *(uint32_t *)p = (uint32_t)bounded(v, 0, UINT32_MAX); break;
-		case SCALAR_F64: *(double *)p = json_real(v, 0); break;
+		case SCALAR_F64: *(double *)p = json_setting(v, 0); break;
 		}
 	}
 }
@@ -146,7 +146,7 @@ static void write_opts(struct json_writer *w, const struct metrics_opts *o)
 	for (size_t i = 0; i < o->n_goodput; i++) {
 		json_begin_array(w);
 		json_put_text(w, metric_block_key(o->goodput[i].block));
-		json_put_f64(w, o->goodput[i].limit_ms);
+		json_put_setting(w, o->goodput[i].limit_ms);
 		json_end_array(w);
 	}
 	json_end_array(w);
@@ -236,7 +236,7 @@ static int read_opts(struct metrics_opts *o, const struct json_value *v, struct 
 			return err_set(e, ERR_PARSE, "the record's meta has an unknown goodput name");
 		o->goodput[o->n_goodput++] = (struct metrics_goodput){
 			(enum metric_block)__builtin_ctz(bit),
-			json_real(item_of(&list->item[i], 1), 0) };
+			json_setting(item_of(&list->item[i], 1), 0) };
 	}
 	return 0;
 }

@@ -2,7 +2,6 @@
 /* pytorch.c - see pytorch.h. */
 #include "report/pytorch.h"
 
-#include <math.h>
 
 #include "base/mem.h"
 #include "json/write.h"
@@ -27,32 +26,6 @@ static bool is_left_out(struct str key)
 		if (str_is(key, large[i]))
 			return true;
 	return false;
-}
-
-/* A value as that file spells it: no bare infinities. */
-static void put(struct json_writer *w, const struct json_value *v)
-{
-	if (v->kind == JSON_REAL && isinf(v->real)) {
-		json_put_text(w, "inf");
-		return;
-	}
-	if (v->kind != JSON_ARRAY && v->kind != JSON_OBJECT) {
-		json_put_value(w, v);
-		return;
-	}
-	if (v->kind == JSON_ARRAY)
-		json_begin_array(w);
-	else
-		json_begin_object(w);
-	for (size_t i = 0; i < v->count; i++) {
-		if (v->kind == JSON_OBJECT)
-			json_key_str(w, v->key[i]);
-		put(w, &v->item[i]);
-	}
-	if (v->kind == JSON_ARRAY)
-		json_end_array(w);
-	else
-		json_end_object(w);
 }
 
 /* The slice of a string lies between its quotes. */
@@ -86,7 +59,7 @@ static int put_extra(struct str result, struct buf *out, struct err *e)
 		if (rc == 0) {
 			json_unescape(&name, key);
 			json_key_str(&w, buf_str(&name));
-			put(&w, v);
+			json_put_value(&w, v);
 		}
 		buf_release(&name);
 		arena_release(&a);
@@ -110,7 +83,7 @@ static void put_field(struct json_writer *w, const struct json_value *extra, con
 
 	json_key(w, key);
 	if (v)
-		put(w, v);
+		json_put_value(w, v);
 	else if (of_options.n)
 		json_put_raw(w, of_options);
 	else
@@ -127,11 +100,11 @@ static void put_args(struct json_writer *w, const struct json_value *args,
 	json_begin_object(w);
 	for (size_t i = 0; i < args->count; i++) {
 		json_key_str(w, args->key[i]);
-		put(w, &args->item[i]);
+		json_put_value(w, &args->item[i]);
 	}
 	if (tp && !json_get(args, "tensor_parallel_size")) {
 		json_key(w, "tensor_parallel_size");
-		put(w, tp);
+		json_put_value(w, tp);
 	}
 	json_end_object(w);
 }

@@ -78,7 +78,10 @@ struct report {
 	const char *charts; /* drawn already, in place of upstream's tip; NULL: none */
 };
 
-/* The report with everything that upstream prints around it. UTF-8; ends with a newline. */
+/*
+ * The report with everything that upstream prints around it; only the failures when no request
+ * succeeded. UTF-8; ends with a newline.
+ */
 void report_terminal(const struct report *r, struct buf *out);
 /*
  * Charts of tokens and requests per second (serve spec 4.5) as commands for gnuplot's text

@@ -69,6 +69,14 @@ static void put_real(struct fields *f, const char *key, double v)
 	put(f, (struct field){ .key = key, .kind = FIELD_REAL, .real = v });
 }
 
+static void put_setting(struct fields *f, const char *key, double v)
+{
+	if (isinf(v))
+		put_text(f, key, v < 0 ? "-inf" : "inf");
+	else
+		put_real(f, key, v);
+}
+
 static void drop(struct fields *f, const char *key)
 {
 	for (size_t i = 0; i < f->n; i++)
@@ -89,11 +97,8 @@ static void put_setup(struct fields *f, const struct report_facts *r)
 	put_int(f, "num_prompts", r->num_prompts);
 	for (size_t i = 0; i < r->n_metadata; i++)
 		put_text(f, r->metadata[i].key, r->metadata[i].value);
-	if (isinf(r->request_rate))
-		put_text(f, "request_rate", "inf");
-	else
-		put_real(f, "request_rate", r->request_rate);
-	put_real(f, "burstiness", r->burstiness);
+	put_setting(f, "request_rate", r->request_rate);
+	put_setting(f, "burstiness", r->burstiness);
 	if (r->max_concurrency)
 		put_int(f, "max_concurrency", r->max_concurrency);
 	else

@@ -167,6 +167,22 @@ static void client(const struct report *r, struct buf *out)
 	line_int(out, "Retries:", (int64_t)c->retries);
 }
 
+/* What did not succeed, and what the run was. */
+static void outcome(const struct report *r, struct buf *out)
+{
+	failures(r->metrics, out);
+	if (r->metrics->cancelled)
+		line_int(out, "Cancelled requests:", r->metrics->cancelled);
+	report_load_rows(r, out);
+}
+
+static void verdict(const struct report *r, struct buf *out)
+{
+	line_text(out, "Verdict:", trust_name(r->trust->verdict));
+	verdict_show(r->trust, out);
+	line_heading(out, '=', "");
+}
+
 static void ours(const struct report *r, struct buf *out)
 {
 	const struct metrics *m = r->metrics;
@@ -180,10 +196,7 @@ static void ours(const struct report *r, struct buf *out)
 		 : m->client.n_user_stamped == 0 ? "kernel"
 		 : m->client.n_user_stamped < m->n ? "mixed" : "user");
 	client(r, out);
-	failures(m, out);
-	if (m->cancelled)
-		line_int(out, "Cancelled requests:", m->cancelled);
-	report_load_rows(r, out);
+	outcome(r, out);
 	line_text(out, "Transport:", f->transport ? f->transport : "-");
 	if (f->http_version && strcmp(f->http_version, "1.1") != 0)
 		line_text(out, "HTTP version:", f->http_version);
@@ -191,9 +204,17 @@ static void ours(const struct report *r, struct buf *out)
 		line_text(out, "Version:", f->version);
 	if (f->build && *f->build)
 		line_text(out, "Build:", f->build);
-	line_text(out, "Verdict:", trust_name(r->trust->verdict));
-	verdict_show(r->trust, out);
-	line_heading(out, '=', "");
+	verdict(r, out);
+}
+
+/* Where nothing succeeded, every figure is zero: only what failed is shown. */
+static void nothing_but_failures(const struct report *r, struct buf *out)
+{
+	line_heading(out, '=', " Serving Benchmark Result ");
+	line_int(out, "Successful requests:", 0);
+	line_int(out, "Failed requests:", r->metrics->failed);
+	outcome(r, out);
+	verdict(r, out);
 }
 
 void report_terminal(const struct report *r, struct buf *out)
@@ -201,6 +222,10 @@ void report_terminal(const struct report *r, struct buf *out)
 	const struct metrics *m = r->metrics;
 	size_t at = out->len;
 
+	if (m->completed == 0 && m->failed && !r->facts->is_v011) {
+		nothing_but_failures(r, out);
+		return;
+	}
 	if (!m->opts.is_pooling && m->failed)
 		failed_requests(r, out);
 	if (r->charts)

@@ -16,7 +16,7 @@ static void put_json(struct json_writer *w, const char *key, struct str json)
 	if (json.n == 0)
 		return;
 	json_key(w, key);
-	json_put_raw(w, json);
+	json_put_foreign(w, json);
 }
 
 static void put_file(struct json_writer *w, const struct sample *s)
@@ -55,7 +55,7 @@ static void dump_entry(const struct plan_entry *entry, uint32_t index, struct st
 	if (s->kind == PROMPT_TEXT)
 		json_put_str(&w, s->prompt);
 	else
-		json_put_raw(&w, s->prompt);
+		json_put_foreign(&w, s->prompt);
 	json_key(&w, "prompt_len");
 	json_put_int(&w, s->prompt_len);
 	json_key(&w, "output_len");

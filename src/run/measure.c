@@ -76,6 +76,9 @@ static void limit_load(const struct stage *s, struct load_opts *opts)
 			     (uint32_t)o->max_errors.v : 0;
 	opts->is_failure_share_limited = o->max_error_rate.is_set;
 	opts->failure_share_max = o->max_error_rate.v;
+	/* Whoever names a limit has it and no other. */
+	opts->is_ended_by_refusals = !o->max_errors.is_set && !o->max_error_rate.is_set &&
+				     !(s->derived->compat & COMPAT_V011);
 	opts->give_up_ns = s->derived->give_up_ns;
 	opts->is_least_loaded = s->derived->balance == BALANCE_LEAST_LOADED &&
 				s->derived->n_urls > 1;

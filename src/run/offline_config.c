@@ -79,6 +79,7 @@ static const char *text_of(const struct json_value *v, struct arena *a)
 	case JSON_OBJECT:
 		break;
 	}
+	w.is_python = true;
 	json_put_value(&w, v);
 	text = arena_text(a, buf_str(&out));
 	buf_release(&out);

@@ -49,7 +49,7 @@ static void put_engine(struct json_writer *w, const struct offline_about *about)
 	if (json_next(&(struct json_scan){ about->json, 0 }, &told, NULL) == 0 &&
 	    told.kind == JSON_OBJECT) {
 		json_key(w, "told");
-		json_put_raw(w, told.raw);
+		json_put_foreign(w, told.raw);
 	}
 	json_end_object(w);
 }

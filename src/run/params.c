@@ -292,6 +292,7 @@ static struct words as_words(struct str key, const struct json_value *v, struct 
 	} else if (!is_bool) {
 		struct json_writer w = json_writer(&text);
 
+		w.is_python = true; /* options read it again */
 		if (v->kind == JSON_OBJECT)
 			json_put_value(&w, v);
 		else

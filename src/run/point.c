@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/trace.h"
 #include "data/dataset.h"
+#include "run/contact.h"
 #include "run/count.h"
 #include "run/travel.h"
 #include "version.h"
@@ -166,13 +167,70 @@ static void say_trace(const struct stage *s, const struct dataset *dataset)
 	buf_release(&text);
 }
 
+static struct contact contact_of(const struct stage *s, unsigned url)
+{
+	const struct serve_opts *o = s->opts;
+	const struct endpoint *ep = s->derived->endpoint;
+	struct contact c = { .remote = s->remote, .path = o->endpoint,
+			     .key_variable = ep->key_variable };
+
+	c.remote.base_url = s->derived->base_urls[url];
+	c.remote.proxy = s->proxy[url] ? s->proxy[url] : "";
+	/* Adapters have names of their own, and a described API its own idea of models. */
+	if (!ep->is_model_unnamed && !o->backend_file && !o->lora_modules.n)
+		c.model = o->served_model_name && *o->served_model_name ? o->served_model_name
+									: o->model;
+	return c;
+}
+
+/* Before anything is loaded. With a ready check the server need not be there yet. */
+static int first_contact(const struct stage *s, struct err *e)
+{
+	if (!stage_may_ask_server(s) || s->opts->ready_check_timeout_sec > 0)
+		return 0;
+	for (unsigned i = 0; i < s->derived->n_urls; i++) {
+		struct contact c = contact_of(s, i);
+
+		if (contact_check(&c, e) < 0)
+			return -1;
+	}
+	return stage_is_cancelled(s) ? stage_cancelled(e) : 0;
+}
+
+/* point->failure. */
+static void explain_failure(const struct stage *s)
+{
+	struct point *p = s->point;
+	const struct request_row *failed = NULL;
+	struct buf error = { 0 }, text = { 0 };
+	struct contact c;
+
+	free(p->failure);
+	p->failure = NULL;
+	for (uint32_t i = 0; i < p->plan.n; i++) {
+		const struct request_row *row = &p->record.row[i];
+
+		if (row->state == REQ_DONE)
+			return;
+		if (!failed && row->state == REQ_FAILED)
+			failed = row;
+	}
+	if (!failed)
+		return;
+	c = contact_of(s, failed->endpoint);
+	record_error_of(&p->record, failed, &error);
+	contact_add_failure(&c, failed, buf_str(&error), &text);
+	buf_release(&error);
+	p->failure = buf_take(&text);
+}
+
 static int prepare_point(struct stage *s, struct err *e)
 {
 	const struct dataset *dataset = dataset_find(s->opts->dataset_name);
 
 	assert(dataset); /* serve_check_dataset */
 	if (stage_check_dataset(dataset, &s->opts->data, s->opts, e) < 0 ||
-	    find_endpoint(s, e) < 0 || stage_find_model(s, e) < 0 ||
+	    find_endpoint(s, e) < 0 || first_contact(s, e) < 0 || stage_find_model(s, e) < 0 ||
 	    stage_load_tokenizer(s, e) < 0 || stage_build_dataset(s, dataset, e) < 0)
 		return -1;
 	say_trace(s, dataset);
@@ -214,6 +272,7 @@ static int measure(struct stage *s, struct err *e)
 	p->is_interrupted = p->record.is_interrupted;
 	if (!p->endpoint->is_pooling)
 		count_missing(&p->record, p->tokenizer);
+	explain_failure(s);
 	if (s->hooks->measured)
 		s->hooks->measured(s->hooks->self, p);
 	stage_stop_profiler(s);
@@ -229,7 +288,7 @@ static int measure_all(struct stage *s, struct err *e)
 		return -1;
 	for (s->run = 1; s->run < s->opts->num_runs; s->run++) {
 		if (p->is_interrupted || p->load.end == LOAD_FAILURES ||
-		    p->load.end == LOAD_FAILURE_SHARE)
+		    p->load.end == LOAD_FAILURE_SHARE || p->load.end == LOAD_REFUSED)
 			break;
 		record_stream_close(p->stream, NULL);
 		p->stream = NULL;
@@ -310,6 +369,7 @@ void point_release(struct point *p)
 	free(p->model_name);
 	free(p->tokenizer_id);
 	free(p->meta);
+	free(p->failure);
 	free(p->record_path);
 	*p = (struct point){ 0 };
 }

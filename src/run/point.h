@@ -91,6 +91,7 @@ struct point {
 	struct remote_alignment alignment;
 	enum salt_kind salt;          /* --prompt-salt, and what the salts are drawn from */
 	char salt_key[SALT_KEY_BYTES + 1];
+	char *failure;                /* no request succeeded: why the first one failed; else NULL */
 	char *record_path;            /* --record; of several runs with a number; or NULL */
 	bool is_profiled;
 	int64_t clock_step_ns;        /* CLOCK_REALTIME against CLOCK_MONOTONIC, start to stop */

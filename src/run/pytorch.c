@@ -37,7 +37,7 @@ static void put_buckets(struct json_writer *w, struct str literal)
 			buf_add_char(&json, '"');
 	}
 	if (json_next(&(struct json_scan){ buf_str(&json), 0 }, &v, NULL) == 0)
-		json_put_raw(w, v.raw);
+		json_put_foreign(w, v.raw);
 	else
 		json_put_str(w, literal);
 	buf_release(&json);
@@ -49,9 +49,9 @@ static void put_ratio(struct json_writer *w, const char *text)
 	double number;
 
 	if (str_to_f64(str_of(text), &number))
-		json_put_f64(w, number);
+		json_put_setting(w, number);
 	else
-		json_put_raw(w, str_of(text)); /* its check took it */
+		json_put_foreign(w, str_of(text)); /* its check took it */
 }
 
 /* Rows that upstream has, by their spelling with underscores. */

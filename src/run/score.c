@@ -70,7 +70,8 @@ static struct trust_facts trust_facts(const struct point *p)
 		.clock_step_ns = p->clock_step_ns,
 		.is_kernel_stamped = l->is_kernel_stamped,
 		.is_interrupted = p->is_interrupted,
-		.is_aborted = l->end == LOAD_FAILURES || l->end == LOAD_FAILURE_SHARE,
+		.is_aborted = l->end == LOAD_FAILURES || l->end == LOAD_FAILURE_SHARE ||
+			      l->end == LOAD_REFUSED,
 	};
 }
 
@@ -123,6 +124,9 @@ static void load_facts(const struct serve_opts *o, const struct serve_derived *d
 					  (long long)o->max_errors.v);
 	else if (l->end == LOAD_FAILURE_SHARE)
 		f->aborted = arena_printf(a, "--max-error-rate %g was passed", o->max_error_rate.v);
+	else if (l->end == LOAD_REFUSED)
+		f->aborted = arena_printf(a, "the first %d requests were all refused with status "
+					  "%u", REFUSED_FIRST, p->record.row[0].status);
 	if (p->salt != SALT_NONE) {
 		f->prompt_salt = salt_kind_name(p->salt);
 		f->prompt_salt_key = p->salt_key;

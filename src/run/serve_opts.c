@@ -339,6 +339,7 @@ static void merge_body(const struct check *c, const struct json_value *extra)
 	struct buf out = { 0 };
 	struct json_writer w = json_writer(&out);
 
+	w.is_python = true; /* as upstream sends it */
 	json_begin_object(&w);
 	for (size_t i = 0; i < n; i++)
 		put_sampling(&w, sampling[i].key, sampling[i].real, sampling[i].whole, extra);

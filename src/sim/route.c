@@ -139,6 +139,11 @@ static void serve_tokenize(struct conn *c, struct str body)
 		route_error(c, 400, param, e.text);
 		return;
 	}
+	if (!start_serves_model(s, buf_str(&s->ask.model))) {
+		err_set(&e, ERR_RUN, "The model `%s` does not exist.", s->ask.model.data);
+		route_error(c, 404, "model", e.text);
+		return;
+	}
 	n = ask_tokens(s, true);
 	if (n == SIZE_MAX) {
 		route_error(c, 400, "prompt", "the prompt cannot be tokenized");

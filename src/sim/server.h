@@ -201,6 +201,7 @@ bool start_arrive(struct conn *c, char id[REQUEST_ID_MAX + 1]);
 /* Answers with an error; such a request has its line in the truth file, too. */
 void start_refuse(struct conn *c, unsigned status, const char *param, const char *message,
 		  const char *id);
+bool start_serves_model(const struct sim *s, struct str model);
 /* False: refused with 404. */
 bool start_has_model(struct conn *c, struct str model, const char *id);
 /* Everything but its form is set in c->stream; prompt tokens are in s->ids when is_listed. */

@@ -56,7 +56,7 @@ void start_refuse(struct conn *c, unsigned status, const char *param, const char
 	}
 }
 
-static bool model_is_served(const struct sim *s, struct str model)
+bool start_serves_model(const struct sim *s, struct str model)
 {
 	if (model.n == 0 || str_is(model, s->opts->model))
 		return true;
@@ -213,7 +213,7 @@ bool start_has_model(struct conn *c, struct str model, const char *id)
 {
 	struct err e;
 
-	if (model_is_served(c->sim, model))
+	if (start_serves_model(c->sim, model))
 		return true;
 	err_set(&e, ERR_RUN, "The model `%.*s` does not exist.", (int)model.n, model.p);
 	start_refuse(c, 404, "model", e.text, id);

@@ -50,6 +50,7 @@ static void put_real(struct buf *out, double v)
 {
 	struct json_writer w = json_writer(out);
 
+	w.is_python = true; /* rows are read by this program */
 	json_put_f64(&w, v);
 }
 

@@ -220,7 +220,7 @@ static int one(const struct web_request *r, struct web_answer *a, struct err *e)
 	put_head(w, &run, flags);
 	put_values(w, &row);
 	json_key(w, "document");
-	data_put_json(w, run.document);
+	json_put_foreign(w, run.document);
 	json_key(w, "has_arrays");
 	json_put_bool(w, run.has_arrays);
 	if (put_versions(r, w, &run, e) < 0 || put_people(r, w, run.id, e) < 0 ||
@@ -260,7 +260,7 @@ static int arrays(const struct web_request *r, struct web_answer *a, struct err 
 	if (rc == 0) {
 		web_bytes(a, "application/json");
 		w = json_writer(&a->body);
-		data_put_json(&w, buf_str(&text));
+		json_put_foreign(&w, buf_str(&text));
 	}
 	buf_release(&text);
 	return rc;

@@ -92,54 +92,6 @@ void data_put_flags(struct json_writer *w, unsigned flags)
 	json_end_array(w);
 }
 
-/* ---- foreign JSON ---- */
-
-static const struct { struct str python; const char *strict; } odd[] = {
-	{ { "NaN", 3 }, "null" }, { { "-Infinity", 9 }, "\"-inf\"" }, { { "Infinity", 8 }, "\"inf\"" },
-};
-
-/* How many bytes of a Python number that is none in JSON stand at p; its strict spelling. */
-static size_t odd_at(struct str rest, const char **strict)
-{
-	for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++)
-		if (str_starts(rest, odd[i].python)) {
-			*strict = odd[i].strict;
-			return odd[i].python.n;
-		}
-	return 0;
-}
-
-void data_put_json(struct json_writer *w, struct str json)
-{
-	struct buf out = { 0 };
-	size_t copied = 0;
-	bool is_text = false;
-
-	for (size_t i = 0; i < json.n; i++) {
-		const char *strict;
-		size_t n;
-
-		if (is_text && json.p[i] == '\\') {
-			i++;
-			continue;
-		}
-		is_text ^= json.p[i] == '"';
-		n = is_text ? 0 : odd_at((struct str){ json.p + i, json.n - i }, &strict);
-		if (!n)
-			continue;
-		buf_add(&out, json.p + copied, i - copied);
-		buf_add_text(&out, strict);
-		copied = i + n;
-		i = copied - 1;
-	}
-	if (copied) {
-		buf_add(&out, json.p + copied, json.n - copied);
-		json = buf_str(&out);
-	}
-	json_put_raw(w, json);
-	buf_release(&out);
-}
-
 /* ---- answers of the index ---- */
 
 static void put_row(struct json_writer *w, const struct query *q, const struct page_row *row)

@@ -18,8 +18,6 @@ void data_put_key_str(struct json_writer *w, const char *key, struct str v);
 /* Empty: null. */
 void data_put_key_or_null(struct json_writer *w, const char *key, struct str v);
 void data_put_flags(struct json_writer *w, unsigned flags);
-/* Valid JSON or Python's, which has NaN and Infinity, as strict JSON. */
-void data_put_json(struct json_writer *w, struct str json);
 
 /* Members "total", "items", "next" and "columns" of a page. */
 void data_put_page(struct json_writer *w, const struct query *q, const struct answer *a);

@@ -141,7 +141,7 @@ static int presets(const struct web_request *r, struct web_answer *a, struct err
 		json_put_int(&a->json, p[i].id);
 		data_put_key_str(&a->json, "name", p[i].name);
 		json_key(&a->json, "body");
-		data_put_json(&a->json, p[i].body);
+		json_put_foreign(&a->json, p[i].body);
 		data_put_key_number(&a->json, "at", p[i].at_s);
 		json_end_object(&a->json);
 	}

@@ -23,7 +23,8 @@ use Time::HiRes qw(sleep time);
 
 my $is_root = $> == 0;
 my $never = 'Never received a valid chunk to calculate TTFT.This response will be marked as failed!';
-my $all_failed = 'WARNING: All requests failed. *';
+my $all_failed = 'profllm bench serve: * (no request succeeded; 3 failed)';
+my $refused = 'cannot connect to http://127.0.0.1:1: Connection refused. Is the server running?';
 my $ok = "HTTP/1.1 200 OK\r\n";
 my $not_found = "HTTP/1.1 404 Not Found\r\nContent-Length: 9\r\n\r\nno models";
 my $sse = "${ok}Content-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -81,44 +82,53 @@ sub refused {
 my @rows = (
 	# the server is not there
 	{ name => 'name that does not resolve', args => [qw(--host no-such-host.invalid)], status => 1,
-	  err => "profllm bench serve: cannot resolve host 'no-such-host.invalid': *" },
+	  err => 'profllm bench serve: cannot connect to http://no-such-host.invalid:8000: its name cannot be '
+		. 'resolved. Is the URL right?' },
 	{ name => 'name that does not resolve, model asked for', plain => 1,
 	  args => [qw(--tokenizer sim --host no-such-host.invalid)], status => 1,
-	  err => 'profllm bench serve: Failed to fetch models from server at '
-		. "http://no-such-host.invalid:8000/v1/models. Check that:\n1. The server is running\n"
-		. "2. The server URL is correct\nError: *Could not resolve host: no-such-host.invalid*" },
+	  err => 'profllm bench serve: cannot connect to http://no-such-host.invalid:8000: its name cannot be '
+		. 'resolved. Is the URL right?' },
 	{ name => 'name that does not resolve, ready check', status => 1,
 	  args => [qw(--host no-such-host.invalid --ready-check-timeout-sec 1)],
 	  warn => ["WARNING: Endpoint is not ready. Error='cannot resolve host 'no-such-host.invalid': *'"],
 	  err => 'profllm bench serve: Initial test run failed - Please make sure benchmark arguments are '
 		. "correctly specified. Error: cannot resolve host 'no-such-host.invalid': *" },
-	{ name => 'refused port', args => [qw(--port 1)], status => 1, err => $all_failed,
-	  out => ['Error 0: cannot connect to 127.0.0.1:1: Connection refused', 'Failed requests:  * 3 *',
-		'Failed, connect: * 3 *', '  3 x cannot connect to 127.0.0.1:1: Connection refused',
-		'Verdict: *INVALID*', '  INVALID: No request succeeded (3 failed, 0 cancelled).'],
-	  saved => ['cannot connect to 127.0.0.1:1: Connection refused'] },
+	# told before a tokenizer is looked for, which this model does not have
+	{ name => 'refused port', plain => 1, args => [qw(--model nobody/nothing --port 1)], status => 1,
+	  err => "profllm bench serve: $refused", not_out => ['Starting*', '===*'] },
+	{ name => 'refused port, two servers', server => [], status => 1,
+	  args => [qw(--base-urls http://127.0.0.1:{port} http://127.0.0.1:1)],
+	  err => "profllm bench serve: $refused", not_out => ['Starting*'] },
 	{ name => 'refused port, model asked for', plain => 1, args => [qw(--tokenizer sim --port 1)],
-	  status => 1, err => "*at http://127.0.0.1:1/v1/models. Check that:\n*\nError: *connect*" },
+	  status => 1, err => "profllm bench serve: $refused" },
 	{ name => 'refused port, ready check', args => [qw(--port 1 --ready-check-timeout-sec 1)],
 	  status => 1,
 	  warn => ["WARNING: Endpoint is not ready. Error='cannot connect to 127.0.0.1:1: *refused'"],
 	  err => '*Initial test run failed*Error: cannot connect to 127.0.0.1:1: Connection refused' },
 	{ name => 'socket that is not there', args => [qw(--base-url unix:/no/socket)],
-	  status => 1, err => $all_failed,
-	  out => ['Error 0: cannot connect to unix:/no/socket: No such file or directory'] },
-	{ name => 'refused proxy', args => [], server => [], status => 1, err => $all_failed,
-	  env => { HTTP_PROXY => 'http://127.0.0.1:1', http_proxy => 'http://127.0.0.1:1' },
-	  out => ['Error 0: cannot connect to *127.0.0.1:1*: Connection refused'] },
+	  status => 1, not_out => ['Starting*'], err => 'profllm bench serve: cannot connect to '
+		. 'unix:/no/socket: No such file or directory. Is the server running?' },
+	{ name => 'refused proxy', args => [], server => [], status => 1,
+	  env => { HTTP_PROXY => 'http://name:word@127.0.0.1:1', http_proxy => 'http://name:word@127.0.0.1:1' },
+	  err => 'profllm bench serve: cannot connect to the proxy 127.0.0.1:1: Connection refused. Is it '
+		. 'running?' },
 	{ name => 'proxy that is no URL', args => [], server => [], status => 2,
 	  env => { HTTP_PROXY => 'gopher://h:1', http_proxy => 'gopher://h:1' },
 	  err => "profllm bench serve: *gopher*" },
 
 	# the wrong server, or the wrong place on it
-	{ name => 'wrong path', args => [qw(--endpoint /v2/completions)], server => [],
-	  status => 1, err => $all_failed,
-	  out => ['Error 0: Not Found', 'Failed, http_status: * 3 *',
+	{ name => 'wrong path', args => [qw(--endpoint /v2/completions)], server => [], status => 1,
+	  err => 'profllm bench serve: 404 Not Found: /v2/completions is no path of this server; check '
+		. '--base-url, --endpoint and --model (POST http://127.0.0.1:{port}/v2/completions) (no '
+		. 'request succeeded; 3 failed)',
+	  out => ['Failed, http_status: * 3 *',
 		'  3 x Not Found: *"message":"/v2/completions is no path of this server"*'],
+	  not_out => ['Error 0: *', 'Mean*', '*throughput*', 'Client lag*'],
 	  saved => ['Not Found: *is no path*'] },
+	{ name => 'base URL with the beginning of the path', status => 1, server => [],
+	  args => [qw(--base-url http://127.0.0.1:{port}/v1)], not_out => ['Starting*'],
+	  err => 'profllm bench serve: POST http://127.0.0.1:{port}/v1/v1/completions: 404; did you mean '
+		. '--base-url http://127.0.0.1:{port} (the endpoint /v1/completions is added)?' },
 	{ name => 'wrong path, model asked for', plain => 1, raw => [$not_found],
 	  args => [qw(--tokenizer sim --port {port})], status => 1,
 	  err => "*at http://127.0.0.1:{port}/v1/models. Check that:\n*\nError: HTTP status 404" },
@@ -129,33 +139,54 @@ my @rows = (
 	  args => [qw(--tokenizer sim --port {port})], status => 1,
 	  err => 'profllm bench serve: No models found on the server at http://127.0.0.1:{port}. Make sure '
 		. 'the server is running and has models loaded.' },
-	{ name => 'model the server does not have', plain => 1, server => [], status => 1, err => $all_failed,
+	{ name => 'model the server does not have', plain => 1, server => [], status => 1,
+	  args => [qw(--model nobody/nothing --num-prompts 2 --random-input-len 8 --port {port})],
+	  err => 'profllm bench serve: the server at http://127.0.0.1:{port} has no model '
+		. '"nobody/nothing"; it serves: sim', not_out => ['Starting*'] },
+	{ name => 'model that is not listed, at a server that may have it', plain => 1, status => 1,
 	  args => [qw(--tokenizer sim --model other --num-prompts 2 --random-input-len 8 --port {port})],
-	  out => ['Error 0: Not Found', '  2 x Not Found: *The model `other` does not exist.*'] },
+	  raw => [body('application/json', '{"data": [{"id": "one"}]}')],
+	  err => 'profllm bench serve: * (no request succeeded; 2 failed)', out => ['Starting main*'] },
 	{ name => 'model the server does not have, ready check', plain => 1, server => [], status => 1,
 	  args => [qw(--tokenizer sim --model other --num-prompts 2 --random-input-len 8 --port {port}
 		--ready-check-timeout-sec 1)],
 	  err => '*Initial test run failed*Error: *The model `other` does not exist.*' },
-	{ name => 'missing key', args => [], server => [qw(--api-key k)], status => 1, err => $all_failed,
-	  out => ['Error 0: Unauthorized', '  3 x Unauthorized: *'] },
+	{ name => 'missing key', plain => 1, server => [qw(--api-key k)], status => 1,
+	  args => [qw(--model nobody/nothing --port {port})], not_out => ['Starting*'],
+	  err => 'profllm bench serve: the server at http://127.0.0.1:{port} requires a key (401): set '
+		. "OPENAI_API_KEY or pass --header 'Authorization=Bearer ...'" },
+	{ name => 'missing key, model asked for', plain => 1, server => [qw(--api-key k)], status => 1,
+	  args => [qw(--port {port})], err => 'profllm bench serve: the server at * requires a key (401): *' },
+	{ name => 'wrong key', args => [], server => [qw(--api-key k)], status => 1,
+	  env => { OPENAI_API_KEY => 'another' },
+	  err => 'profllm bench serve: the server at http://127.0.0.1:{port} refuses the key (401): check '
+		. "OPENAI_API_KEY or --header 'Authorization=Bearer ...'" },
+	{ name => 'wrong key, by --header', server => [qw(--api-key k)], status => 1,
+	  args => ['--header', 'Authorization=Bearer x'],
+	  err => 'profllm bench serve: the server at * refuses the key (401): *' },
+	{ name => 'right key', args => [], server => [qw(--api-key k)], status => 0, err => '',
+	  env => { OPENAI_API_KEY => 'k' }, out => ['Successful requests: * 3 *'] },
+	{ name => 'key that only a request finds wrong', args => [], status => 1,
+	  server => [qw(--fault status=403)],
+	  err => 'profllm bench serve: 403 Forbidden: this server fails on purpose; the server at * requires a key (403): *' },
 	{ name => 'redirect', args => [], status => 1, err => $all_failed,
 	  raw => ["HTTP/1.1 308 Permanent Redirect\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n"],
-	  out => ['Error 0: Permanent Redirect*'] },
+	  out => ['  3 x Permanent Redirect*'] },
 
 	# TLS
 	{ name => 'https to a plain port', args => [qw(--base-url https://127.0.0.1:{port})], server => [],
-	  status => 1, err => $all_failed,
-	  out => ['Error 0: TLS: 127.0.0.1 does not speak TLS on this port; use http://',
-		'Failed, tls: * 3 *'], saved => ['TLS: 127.0.0.1 does not speak TLS*'] },
-	{ name => 'http to a TLS port', args => [], server => \@tls, status => 1,
-	  err => $all_failed, needs_tls => 1,
-	  out => ['Failed requests: * 3 *'] },
+	  status => 1, not_out => ['Starting*'],
+	  err => 'profllm bench serve: the server at https://127.0.0.1:{port} does not speak TLS on this '
+		. 'port; use http://127.0.0.1:{port}' },
+	{ name => 'http to a TLS port', args => [], server => \@tls, status => 1, needs_tls => 1,
+	  err => 'profllm bench serve: the server at http://127.0.0.1:{port} speaks TLS on this port; use '
+		. 'https://127.0.0.1:{port}' },
 	{ name => 'certificate nobody vouches for', args => [qw(--base-url https://127.0.0.1:{port})],
-	  server => \@tls, status => 1, err => $all_failed, needs_tls => 1,
-	  out => ['Error 0: TLS: * self-signed certificate*'] },
+	  server => \@tls, status => 1, needs_tls => 1, not_out => ['Starting*'],
+	  err => 'profllm bench serve: TLS: *self-signed certificate*' },
 	{ name => 'certificate of another name', args => [qw(--base-url https://localhost:{port}
-		--cacert cert.pem)], server => \@tls, status => 1, err => $all_failed, needs_tls => 1,
-	  out => ['Error 0: TLS: *localhost*'] },
+		--cacert cert.pem)], server => \@tls, status => 1, needs_tls => 1,
+	  err => 'profllm bench serve: TLS: *localhost*' },
 	{ name => 'certificate vouched for', args => [qw(--base-url https://127.0.0.1:{port}
 		--cacert cert.pem)], server => \@tls, status => 0, err => '', needs_tls => 1,
 	  out => ['Successful requests: * 3 *'] },
@@ -167,14 +198,14 @@ my @rows = (
 
 	# answers
 	{ name => 'HTTP error with a body', args => [], server => [qw(--fault status=503)], status => 1,
-	  err => $all_failed, out => ['Error 0: Service Unavailable',
+	  err => $all_failed, out => ['  3 x Service Unavailable*',
 		'  3 x Service Unavailable: {"error":{"message":"this server fails on purpose*'],
 	  saved => ['Service Unavailable: {"error"*'] },
 	{ name => 'HTTP error without a body', args => [], status => 1, err => $all_failed,
-	  raw => ["HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n"], out => ['Error 0: Oops'] },
+	  raw => ["HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n"], out => ['  3 x Oops*'] },
 	{ name => 'HTTP error with control characters', args => [], status => 1, err => $all_failed,
 	  raw => ["HTTP/1.1 400 Bad\r\nContent-Length: 5\r\n\r\n\e[2Jx"],
-	  out => ['Error 0: Bad', '  3 x Bad: ?[2Jx'] },
+	  out => ['  3 x Bad: ?[2Jx'] },
 	{ name => 'some requests fail', server => [qw(--fault status=500:id=t-1)], status => 0, err => '',
 	  args => [qw(--request-id-prefix t-)],
 	  out => ['Error 0: Internal Server Error', 'Successful requests: * 2 *', 'Failed requests: * 1 *'],
@@ -184,48 +215,48 @@ my @rows = (
 	  out => ['  DEGRADED: 33.3 % of the requests failed (limit *'] },
 	{ name => 'a page instead of a stream', args => [], status => 1, err => $all_failed,
 	  raw => [body('text/html', "<html>\n<p>Welcome</p>\n</html>\n")],
-	  out => ["Error 0: $never", "  3 x $never: the answer's Content-Type is not text/event-stream"],
+	  out => ["  3 x $never: the answer's Content-Type is not text/event-stream"],
 	  saved => ["$never*Content-Type is not text/event-stream"] },
 	{ name => 'JSON instead of a stream', args => [], status => 1, err => $all_failed,
 	  raw => [body('application/json', '{"choices": [{"text": "a"}]}')],
 	  out => ["  3 x $never: the answer's Content-Type is not text/event-stream"] },
 	{ name => 'stream without events', args => [], status => 1, err => $all_failed,
 	  raw => [$sse . chunk("data: [DONE]\n\n") . "0\r\n\r\n"],
-	  out => ["Error 0: $never"] },
+	  out => ["  3 x $never*"] },
 	{ name => 'event that is no JSON', args => [], server => [qw(--fault malformed@2)], status => 1,
-	  err => $all_failed, out => ['Error 0: a stream event is not JSON: {"id":*', 'Failed, *: * 3 *'],
+	  err => $all_failed, out => ['  1 x a stream event is not JSON: {"id":*', 'Failed, *: * 3 *'],
 	  saved => ['a stream event is not JSON: *'] },
 	{ name => 'error inside a stream', args => [], server => [qw(--fault error-event@2)], status => 1,
-	  err => $all_failed, out => ['Error 0: *the engine failed on purpose*'] },
+	  err => $all_failed, out => ['  3 x *the engine failed on purpose*'] },
 	{ name => 'error inside a stream, as upstream has it', server => [qw(--fault error-event@2)],
 	  args => [qw(--compat stream-error)], status => 0, err => '',
 	  out => ['Successful requests: * 3 *'] },
 	{ name => 'stream that is cut', args => [], server => [qw(--fault close@3)], status => 1,
 	  err => $all_failed,
-	  out => ['Error 0: the server closed the connection before the answer was complete'],
+	  out => ['  3 x the server closed the connection before the answer was complete*'],
 	  saved => ['the server closed the connection*'] },
 	{ name => 'stream that is cut inside an event', args => [], status => 1, err => $all_failed,
 	  raw => [$sse . chunk($event) . "40\r\ndata: {\"choi"],
-	  out => ['Error 0: the server closed the connection before the answer was complete'] },
+	  out => ['  3 x the server closed the connection before the answer was complete*'] },
 	{ name => 'body shorter than its length', args => [], status => 1, err => $all_failed,
 	  raw => ["${ok}Content-Type: text/event-stream\r\nContent-Length: 900\r\n\r\n$event"],
-	  out => ['Error 0: the server closed the connection before the answer was complete'] },
+	  out => ['  3 x the server closed the connection before the answer was complete*'] },
 	{ name => 'stream that is reset', args => [], server => [qw(--fault reset@2)], status => 1,
 	  err => $all_failed,
-	  out => ['Error 0: connection lost while reading from 127.0.0.1:{port}: Connection reset by peer'] },
+	  out => ['  3 x connection lost while reading from 127.0.0.1:{port}: Connection reset by peer*'] },
 	{ name => 'answer that is no HTTP', args => [], raw => ["220 mail ready\r\n\r\n"], status => 1,
-	  err => $all_failed, out => ['Error 0: what the server sent does not begin with HTTP/1'] },
+	  err => $all_failed, out => ['  3 x what the server sent does not begin with HTTP/1*'] },
 	{ name => 'connection closed without an answer', args => [], raw => [''], status => 1,
 	  err => $all_failed,
-	  out => ['Error 0: *closed*'] },
+	  out => ['  3 x *closed*'] },
 	{ name => 'answer that takes too long', args => [qw(--request-timeout 0.2)], status => 1,
 	  err => $all_failed,
 	  server => [qw(--fault stall@2=5s --ttft-ms 1 --itl-ms 1)],
-	  out => ['Error 0: no complete answer within 0.2 s', 'Failed, timeout: * 3 *'],
+	  out => ['  3 x no complete answer within 0.2 s*', 'Failed, timeout: * 3 *'],
 	  saved => ['no complete answer within 0.2 s'] },
 
 	# datasets
-	refused('dataset', {},
+	refused('dataset', { also => ['--dry-run'] },
 	['missing file', [@sharegpt, 'no.json'], 'cannot open no.json: No such file or directory'],
 	['missing custom file', [@custom, 'no.jsonl'], 'cannot open no.jsonl: No such file or directory'],
 	['directory', [@sharegpt, 'folder'], 'cannot read folder: not a regular file'],
@@ -256,7 +287,7 @@ my @rows = (
 	),
 
 	# tokenizers
-	refused('tokenizer', { plain => 1, also => [qw(--port 1 --num-prompts 1)] },
+	refused('tokenizer', { plain => 1, also => [qw(--dry-run --num-prompts 1)] },
 	['no file', [qw(--model m --tokenizer no/such/t.json)],
 		'no tokenizer "no/such/t.json": there is no such file or directory, and it is no model '
 		. 'name *'],
@@ -342,8 +373,8 @@ sub run_row {
 	push @args, qw(--save-result --save-detailed --result-filename saved.json --record saved.rec)
 		if $row->{saved};
 	s/\{port\}/$server->{port}/g for @args, @given;
-	%e = map { $_ => ref $row->{$_} ? [map { s/\{port\}/$server->{port}/r } @{$row->{$_}}]
-		: $row->{$_} =~ s/\{port\}/$server->{port}/r }
+	%e = map { $_ => ref $row->{$_} ? [map { s/\{port\}/$server->{port}/gr } @{$row->{$_}}]
+		: $row->{$_} =~ s/\{port\}/$server->{port}/gr }
 		grep { defined $row->{$_} } qw(status err warn out not_out exists gone);
 	my $r = run(args => ['bench', 'serve', @args, @given], env => $row->{env},
 		limits => $row->{limits} || ($row->{name} =~ /descriptors/ ? 'ulimit -n 64' : undef));

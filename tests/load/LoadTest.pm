@@ -16,7 +16,7 @@ use Test::More;
 use Time::HiRes ();
 
 our @EXPORT = qw(sim serve serve_start serve_end profllm truth_of truth_by_id events_are_right
-	counts_are_right failures slurp read_json read_lines certificate listen_local child_start
+	counts_are_right failures slurp read_json read_lines certificate listen_local answers_once child_start
 	child_stop wait_until $PROFLLM);
 our $PROFLLM = $ENV{PROFLLM} || 'build/profllm';
 
@@ -253,6 +253,24 @@ sub listen_local
 	my $l = IO::Socket::IP->new(LocalHost => '127.0.0.1', LocalPort => 0, Listen => 128,
 		ReuseAddr => 1, Type => IO::Socket::IP::SOCK_STREAM()) or die "listen: $@";
 	return ($l, $l->sockport);
+}
+
+# The port of a server that answers the first contact and is gone before a request comes.
+sub answers_once
+{
+	my ($listener, $port) = listen_local();
+	my $pid = fork // die "fork: $!";
+
+	if (!$pid) {
+		my $c = $listener->accept;
+		close $listener;
+		while (my $line = <$c>) { last if $line !~ /\S/ }
+		print $c "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+		close $c;
+		POSIX::_exit(0);
+	}
+	close $listener;
+	return $port;
 }
 
 1;

@@ -203,9 +203,7 @@ SKIP: {
 
 # Nobody there.
 {
-	my ($listener, $port) = listen_local();
-
-	close $listener;
+	my $port = answers_once();
 	my $run = serve("http://127.0.0.1:$port", '--num-prompts', '3');
 	is_deeply(failures($run), { connect => 3 }, 'refused: category');
 	is($run->{status}, 1, 'refused: exit status');

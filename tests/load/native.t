@@ -147,6 +147,7 @@ for my $name ('openai-responses', 'anthropic', 'ollama-chat') {
 }
 
 # What cannot work is said before anything is sent.
+my $any = sim('--ttft-ms', '1', '--itl-ms', '1');
 for my $case (
 	[2, qr/--backend-file: .*no-such.json/, '--backend-file', '/tmp/no-such.json'],
 	[2, qr/stands in place of --backend openai/, '--backend-file', "$files/vllm-demo.json",
@@ -157,7 +158,7 @@ for my $case (
 		'--prompt-token-ids'],
 ) {
 	my ($status, $text, @options) = @$case;
-	my $run = serve('http://127.0.0.1:9', '--num-prompts', '1', @options);
+	my $run = serve($any, '--num-prompts', '1', @options);
 
 	is($run->{status}, $status, "@options: exit status");
 	like($run->{err}, $text, "@options: the sentence");

@@ -94,7 +94,7 @@ for my $fix ([], ['--fix', 'probe-tail']) {
 	my $run = serve($sim, '--num-prompts', '4', '--profile', '--header', 'X-Own=1');
 	truth_of($sim);
 	my @request = read_lines($sim->{requests});
-	my @path = grep { $_ ne '/metrics' && $_ ne '/tokenize' } map { $_->{path} } @request;
+	my @path = grep { !m{^/(metrics|tokenize|v1/models)$} } map { $_->{path} } @request;
 	my ($start) = grep { $_->{path} eq '/start_profile' } @request;
 
 	is_deeply(\@path, ['/start_profile', ('/v1/completions') x 4, '/stop_profile'],

@@ -133,4 +133,41 @@ for my $case (['--max-errors', '5', qr/--max-errors 5 was reached/],
 	is($run->{status}, 0, 'limits not reached: exit status');
 }
 
+# Refusals from the first request on: ten of them alike end the run, unless a limit is named.
+{
+	my @pace = ('--ttft-ms', '1', '--itl-ms', '1');
+	my @args = ('--num-prompts', '300', '--max-concurrency', '4');
+	my $run = serve(sim(@pace, '--fault', 'status=400'), @args);
+	my ($result, $own) = ($run->{result}, $run->{own});
+
+	is($run->{status}, 1, 'refused: exit status');
+	like($run->{err}, qr/^profllm bench serve: 400 Bad Request: this server fails on purpose \(the run was stopped, no request succeeded; \d+ failed\)$/m,
+		'refused: the server\'s words come first');
+	like($own->{aborted}, qr/^the first 10 requests were all refused with status 400$/,
+		'refused: the result is written and says why');
+	cmp_ok($result->{failed}, '>=', 10, 'refused: ten failures at least');
+	cmp_ok($result->{failed}, '<', 20, 'refused: it stopped soon');
+	is($result->{failed} + $own->{cancelled}, 300, 'refused: the rest is cancelled');
+	cmp_ok(scalar(split /\n/, $run->{out} =~ s/.*(?==== Serving)//sr), '<', 12,
+		'refused: a short report');
+	unlike($run->{out}, qr/ 0\.00 /, 'refused: no zeros');
+	for my $case (['--max-error-rate 1', ['status=400'], 300, '--max-error-rate', '1'],
+		['--max-errors 300', ['status=400'], 300, '--max-errors', '300'],
+		['--compat v0.11', ['status=400'], 300, '--compat', 'v0.11', '--ready-check-timeout-sec', '0'],
+		['not all alike', [map { 'status=' . ($_ == 5 ? 422 : 400) . ":id=r$_" } 0 .. 9], 10],
+		['only for now', ['status=429'], 300]) {
+		my ($name, $faults, $failed, @more) = @$case;
+		my $all = serve(sim(@pace, '--fault', @$faults), @args, @more);
+
+		my ($count) = $all->{out} =~ /^Failed, http_status: +(\d+)/m;
+		is_deeply([$count, $all->{own}{cancelled}], [$failed, 0], "refused, $name: all are sent");
+	}
+	# Nine of the first ten, and everything after them: one that succeeds is enough.
+	$run = serve(sim(@pace, '--fault', map { "status=400:id=*-$_" } 0 .. 8, 10 .. 59),
+		'--num-prompts', '60', '--request-id-prefix', 'r-');
+	is_deeply([@{ $run->{result} }{qw(completed failed)}], [1, 59],
+		'one of the first ten is answered: all are sent');
+	is($run->{status}, 0, 'one of the first ten is answered: exit status');
+}
+
 done_testing;

@@ -44,37 +44,29 @@ sub https { return sim('--ttft-ms', '20', '--itl-ms', '5', '--ssl-certfile', $ce
 	counts_are_right($run, \%truth, 'warm');
 	is($run->{own}{new_connections}, 0, 'warm: no request opened one');
 }
-{
-	my $sim = https();
-	my $run = serve($sim, '--num-prompts', '3');
+# What cannot work is refused at first contact; with a ready check, by the requests' own transport.
+for my $case (
+	['unknown certificate', https(), sub { $_[0] }, [], qr/TLS: .*certificate/, qr/TLS: .*certificate/],
+	['another name than the certificate\'s', https(), sub { $_[0] =~ s/127\.0\.0\.1/127.0.0.2/r },
+		['--cacert', $cert], qr/TLS: |cannot connect/, qr/TLS: |cannot connect/],
+	['https to a server that speaks http', sim('--ttft-ms', '5', '--itl-ms', '2'),
+		sub { $_[0] =~ s/^http:/https:/r }, ['--insecure'],
+		qr/the server at https:\S+ does not speak TLS on this port; use http:/,
+		qr/TLS: 127\.0\.0\.1 does not speak TLS on this port; use http:/],
+	['http to a server that speaks https', https(), sub { $_[0] =~ s/^https:/http:/r }, [],
+		qr/the server at http:\S+ speaks TLS on this port; use https:/, qr/Error: ./],
+) {
+	my ($name, $sim, $url, $args, $contact, $transport) = @$case;
+	my $run = serve($url->($sim->{url}), '--num-prompts', '2', @$args);
 
-	is_deeply(failures($run), { tls => 3 }, 'unknown certificate: category') or diag($run->{err});
-	is($run->{status}, 1, 'unknown certificate: exit status');
-	like($run->{own}{failures}[0]{examples}[0]{text}, qr/certificate/,
-		'unknown certificate: the text');
-	is(scalar(my @rows = truth_of($sim)), 0, 'unknown certificate: nothing was sent');
-}
-{
-	my $sim = https();
-	my $url = $sim->{url} =~ s/127\.0\.0\.1/127.0.0.2/r;
-	my $run = serve($url, '--num-prompts', '2', '--cacert', $cert);
-	my $got = failures($run);
-
-	ok($got->{tls} || $got->{connect}, 'another name than the certificate\'s: refused');
-}
-{
-	my $sim = sim('--ttft-ms', '5', '--itl-ms', '2');
-	my $run = serve($sim->{url} =~ s/^http:/https:/r, '--num-prompts', '2', '--insecure');
-
-	is_deeply(failures($run), { tls => 2 }, 'https to a server that speaks http: category');
-}
-{
-	my $sim = https();
-	my $run = serve($sim->{url} =~ s/^https:/http:/r, '--num-prompts', '2');
-	my $count = 0;
-
-	$count += $_ for values %{ failures($run) };
-	is($count, 2, 'http to a server that speaks https: both fail');
+	is($run->{status}, 1, "$name: exit status");
+	like($run->{err}, qr/^profllm bench serve: $contact/m, "$name: the sentence");
+	unlike($run->{out}, qr/Starting|====/, "$name: nothing was begun");
+	$run = serve($url->($sim->{url}), '--num-prompts', '2', @$args, '--ready-check-timeout-sec', '1');
+	is($run->{status}, 1, "$name: the ready check's exit status");
+	like($run->{err}, qr/^profllm bench serve: Initial test run failed.*$transport/m,
+		"$name: the ready check's sentence");
+	is(scalar(my @rows = truth_of($sim)), 0, "$name: nothing was sent");
 }
 for my $fault (['reset@3', 'reset'], ['close@3', 'truncated'], ['split', undef]) {
 	my ($what, $category) = @$fault;

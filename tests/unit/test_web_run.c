@@ -159,7 +159,7 @@ static void strict(void **state)
 		struct buf text = { 0 };
 		struct json_writer w = json_writer(&text);
 
-		data_put_json(&w, str_of(foreign[i].in));
+		json_put_foreign(&w, str_of(foreign[i].in));
 		assert_string_equal(text.data, foreign[i].out);
 		buf_release(&text);
 	}
