@@ -223,6 +223,10 @@ static void judge_sending(struct trust *t, const struct metrics *m)
 	double ttft = m->block[BLOCK_TTFT].median_ms;
 	struct trust_reason *r;
 
+	if (c->n_sent_early)
+		doubt(t, TRUST_INVALID, "sent_early",
+		      "%u requests were sent before they were due: the load is not the one that was "
+		      "asked for. Please report this as a bug.", c->n_sent_early);
 	if (limit < TRUST_LAG_FLOOR_MS)
 		limit = TRUST_LAG_FLOOR_MS;
 	if (c->send_lag.n && (p99 > limit || lost > TRUST_LAG_THROUGHPUT)) {
@@ -365,6 +369,14 @@ static void judge_run(struct trust *t, const struct trust_facts *f)
 		      "The record file breaks off: requests that had not been written are missing.");
 }
 
+static void judge_server(struct trust *t, const struct metrics *m)
+{
+	if (m->servers.is_restarted)
+		doubt(t, TRUST_DEGRADED, "server_restarted",
+		      "The counters of the server's /metrics began again during the run: it was "
+		      "restarted, or several servers answer at one address.");
+}
+
 void trust_judge(struct trust *t, const struct metrics *m, const struct trust_facts *facts)
 {
 	*t = (struct trust){ .verdict = TRUST_VALID };
@@ -374,6 +386,7 @@ void trust_judge(struct trust *t, const struct metrics *m, const struct trust_fa
 		judge_sending(t, m);
 		judge_events(t, m);
 		judge_queue(t, m);
+		judge_server(t, m);
 		judge_cache(t, m, facts);
 	}
 	judge_clocks(t, m, facts);

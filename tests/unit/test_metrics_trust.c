@@ -187,6 +187,8 @@ static void step_huge(struct run *r) { r->f.clock_step_ns = 3600000000000; }
 static void cpu_at(struct run *r) { r->f.cpu_share_max = 0.80; }
 static void cpu_over(struct run *r) { r->f.cpu_share_max = 0.81; }
 static void cpu_much(struct run *r) { r->f.cpu_share_max = 0.96; }
+static void early(struct run *r) { r->m.client.n_sent_early = 1; }
+static void restarted(struct run *r) { r->m.servers.is_restarted = true; }
 static void interrupted(struct run *r) { r->f.is_interrupted = true; }
 static void broken_off(struct run *r) { r->f.is_broken_off = true; }
 
@@ -325,6 +327,12 @@ static const struct {
 	{ cpu_much, TRUST_INVALID, "client_cpu",
 	  "The client's busiest loop used 96 % of a CPU (limit 95 %): it may be the bottleneck.",
 	  "every metric" },
+	{ early, TRUST_INVALID, "sent_early",
+	  "1 requests were sent before they were due: the load is not the one that was asked for. "
+	  "Please report this as a bug.", "every metric" },
+	{ restarted, TRUST_DEGRADED, "server_restarted",
+	  "The counters of the server's /metrics began again during the run: it was restarted, or "
+	  "several servers answer at one address.", "every metric" },
 	{ interrupted, TRUST_DEGRADED, "interrupted",
 	  "The run was interrupted: the numbers cover what had finished by then.",
 	  "every metric" },
