@@ -271,25 +271,35 @@ static double failed_share(const struct json_value *record)
 	return completed + failed > 0 ? failed / (completed + failed) : 0;
 }
 
-static bool has_limit_on(const struct sla *sla, const char *part)
+static bool has_limit_on(const struct sla *sla, struct str metric)
 {
 	for (size_t k = 0; k < sla->n; k++)
-		if (strstr(sla->limit[k].key, part))
+		if (memmem(sla->limit[k].key, strlen(sla->limit[k].key), metric.p, metric.n))
 			return true;
 	return false;
 }
 
-/* Whether a reason to call a run INVALID says that these limits cannot be judged. */
-static bool is_spoiled(struct str code, const struct json_value *record, const struct sla *sla)
+/*
+ * Whether a reason to call a run INVALID says that these limits cannot be judged: it spoils a metric
+ * that has a limit. Results without that list are those of earlier versions.
+ */
+static bool is_spoiled(const struct json_value *reason, const struct json_value *record,
+		       const struct sla *sla)
 {
-	if (str_is(code, "shared_reads"))
-		return has_limit_on(sla, "itl");
-	if (!str_is(code, "failures") && !str_is(code, "no_success"))
+	struct str code = json_text(json_get(reason, "code"), STR(""));
+	const struct json_value *spoils = json_get(reason, "spoils");
+
+	if (str_is(code, "failures") || str_is(code, "no_success"))
+		for (size_t k = 0; k < sla->n; k++)
+			if (sla->limit[k].is_failures &&
+			    !sla_holds(&sla->limit[k], failed_share(record)))
+				return false;
+	if (!spoils || spoils->kind != JSON_ARRAY)
 		return true;
-	for (size_t k = 0; k < sla->n; k++)
-		if (sla->limit[k].is_failures && !sla_holds(&sla->limit[k], failed_share(record)))
-			return false;
-	return true;
+	for (size_t i = 0; i < spoils->count; i++)
+		if (has_limit_on(sla, json_text(&spoils->item[i], STR("-"))))
+			return true;
+	return false;
 }
 
 bool sla_is_measured(const struct json_value *record, const struct sla *sla, struct str *why)
@@ -300,7 +310,7 @@ bool sla_is_measured(const struct json_value *record, const struct sla *sla, str
 		const struct json_value *r = &reasons->item[i];
 
 		if (!str_is(json_text(json_get(r, "level"), STR("")), "INVALID") ||
-		    !is_spoiled(json_text(json_get(r, "code"), STR("")), record, sla))
+		    !is_spoiled(r, record, sla))
 			continue;
 		*why = json_text(json_get(r, "text"), STR(""));
 		return false;

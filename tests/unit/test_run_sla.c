@@ -184,6 +184,8 @@ static void test_failures(void **state)
 #define REASON(level, code) \
 	"\"profllm\": {\"reasons\": [{\"level\": \"" level "\", \"code\": \"" code "\", " \
 	"\"text\": \"Why.\"}]}"
+#define SPOILS(code, metrics) "\"profllm\": {\"reasons\": [{\"level\": \"INVALID\", \"code\": \"" code \
+	"\", \"spoils\": [" metrics "], \"text\": \"Why.\"}]}"
 
 static const struct measured_row {
 	const char *record, *key;
@@ -193,8 +195,10 @@ static const struct measured_row {
 	{ "{\"completed\": 9}", "p99_ttft_ms", 1, true }, /* upstream's */
 	{ "{" REASON("DEGRADED", "client_cpu") "}", "p99_ttft_ms", 1, true },
 	{ "{" REASON("INVALID", "client_cpu") "}", "p99_ttft_ms", 1, false },
-	{ "{" REASON("INVALID", "shared_reads") "}", "p99_ttft_ms", 1, true },
-	{ "{" REASON("INVALID", "shared_reads") "}", "p99_itl_ms", 1, false },
+	{ "{" SPOILS("shared_reads", "\"itl\"") "}", "p99_ttft_ms", 1, true },
+	{ "{" SPOILS("shared_reads", "\"itl\"") "}", "p99_itl_ms", 1, false },
+	{ "{" SPOILS("usage_ignored", "\"tpot\", \"output_throughput\"") "}", "output_throughput", 1,
+	  false },
 	/* Failed beyond the limit: that is known. Not beyond it: nothing else is. */
 	{ "{\"completed\": 4, \"failed\": 36, " REASON("INVALID", "failures") "}", "p99_ttft_ms", 1,
 	  true },
