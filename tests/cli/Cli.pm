@@ -277,7 +277,7 @@ sub mask_run {
 		s/^(Build: +)\S.*$/$1#/mg;
 		s/^(Time stamps: +)\S.*$/$1#/mg;
 		s/^(Verdict: +)\S.*$/$1#/mg;
-		s/^  (DEGRADED|INVALID): .*\n//mg;
+		s/^  (?:(?:DEGRADED|INVALID)(?: \(.*?\))?|VALID|Note): .*\n//mg;
 		s/^(Maximum TTFT.*|Mean TTFT with\/without connect.*)\n//mg;
 		s/127\.0\.0\.1:\d+/127.0.0.1:#/g;
 	}

@@ -212,7 +212,7 @@ my @rows = (
 	  saved => ['Internal Server Error: *'] },
 	{ name => 'some requests fail, --strict', server => [qw(--fault status=500:id=t-1)], status => 3,
 	  args => [qw(--request-id-prefix t- --strict)], err => '',
-	  out => ['  DEGRADED: 33.3 % of the requests failed (limit *'] },
+	  out => ['  DEGRADED (every metric): 33.3 % of the requests failed (limit *'] },
 	{ name => 'a page instead of a stream', args => [], status => 1, err => $all_failed,
 	  raw => [body('text/html', "<html>\n<p>Welcome</p>\n</html>\n")],
 	  out => ["  3 x $never: the answer's Content-Type is not text/event-stream"],
@@ -498,7 +498,7 @@ for my $signal (qw(INT TERM)) {
 	my $ours = $result->{profllm} || {};
 
 	check_run("SIG$signal while load runs", $r, { status => 130,
-		out => ['Verdict: *', '  DEGRADED: The run was interrupted: *', 'Cancelled requests: *'] });
+		out => ['Verdict: *', '  DEGRADED (every metric): The run was interrupted: *', 'Cancelled requests: *'] });
 	ok($ours->{interrupted} && $result->{completed} > 0
 		&& $result->{completed} + $ours->{cancelled} == 60,
 		"SIG$signal: the result is marked, what was measured is in it, the rest is counted");

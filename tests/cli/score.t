@@ -55,7 +55,7 @@ my $bytes = slurp('a.rec');
 spew('cut.rec', substr($bytes, 0, length($bytes) - 20));
 check_run('a record that breaks off', score('cut.rec'), { status => 0,
 	err => 'WARNING: cut.rec breaks off: * requests of * are in it',
-	out => ['  DEGRADED: The record file breaks off: *'] });
+	out => ['  DEGRADED (every metric): The record file breaks off: *'] });
 my ($scored, $refused, @strange) = (0, 0);
 for my $n (map { int($_ * length($bytes) / 40) } 0 .. 39) {
 	spew('cut.rec', substr($bytes, 0, $n));
