@@ -72,6 +72,7 @@ struct transport_opts {
 struct transport_stats {
 	uint64_t connects, connect_failures, retries, reads, reads_without_stamp, stale_closed;
 	uint64_t http2;              /* answers that came by HTTP/2 */
+	int64_t spun_ns;             /* CPU spent on waiting exactly (loop_spun_ns) */
 };
 
 struct transport {

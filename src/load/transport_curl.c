@@ -709,6 +709,7 @@ static void curl_poll(void *self, int64_t until_mono_ns, bool is_exact,
 	struct client *c = self;
 
 	loop_poll(c->loop, until_mono_ns, is_exact);
+	c->stats.spun_ns = loop_spun_ns(c->loop);
 	*stats = c->stats;
 }
 

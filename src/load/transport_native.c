@@ -136,6 +136,7 @@ static void native_poll(void *self, int64_t until_mono_ns, bool is_exact,
 		loop_poll(n->loop, until_mono_ns, is_exact);
 	expire(n);
 	recycle(n);
+	n->stats.spun_ns = loop_spun_ns(n->loop);
 	*stats = n->stats;
 }
 
