@@ -21,7 +21,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw($program run begin finish spew slurp start_sim start_raw stop_all has_line
-	matches is_golden mask_run json_of keys_of %tiny store_url wait_for check_run disturbed);
+	matches is_golden mask_run json_of keys_of %tiny store_url wait_for check_run disturbed other_profllm);
 
 our $program = $ENV{PROFLLM} || die "PROFLLM must name the program\n";
 my $here = abs_path(dirname(__FILE__));
@@ -113,6 +113,14 @@ sub finish {
 }
 
 sub run { return finish(begin(@_)) }
+
+# An environment whose PATH has another profllm, which always fails.
+sub other_profllm {
+	mkdir "$scratch/other-bin";
+	spew("$scratch/other-bin/profllm", "#!/bin/sh\necho another program >&2\nexit 9\n");
+	chmod 0755, "$scratch/other-bin/profllm";
+	return { PATH => "$scratch/other-bin:/usr/bin:/bin" };
+}
 
 # store_url(NAME): where a results store of its own is, empty: NAME.db, or, where TEST_STORE says
 # postgresql, a new database of the server that tests/with_postgres.sh started.

@@ -129,6 +129,16 @@ check_run('pictures', run(args => [@sim, @small, qw(--dataset-name random-mm
 	--random-mm-bucket-config), '{(32, 32, 1): 1.0}', qw(--account account)]), { status => 0 });
 is((account())[0]{media}, 8, 'one each');
 
+# ---- this program by its name ----
+
+for my $env ({ PATH => '/usr/bin:/bin' }, other_profllm()) {
+	check_run('profllm as the server', run(args => [@verb, qw(--backend http --model sim --tokenizer sim
+		--server-cmd), 'profllm sim', @small], env => $env), { status => 0, out => ['Throughput: *'] });
+	check_run('profllm as the worker', run(args => [@verb, qw(--backend worker --model sim
+		--tokenizer sim --worker-cmd), 'profllm sim --engine-worker', @small], env => $env),
+		{ status => 0, out => ['Throughput: *'] });
+}
+
 # ---- lengths and sets in force ----
 
 my @typed = qw(--num-prompts 2 --input-len 9 --output-len 5);
