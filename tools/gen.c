@@ -192,7 +192,7 @@ static void write_page(const struct json_value *schema, struct buf *out)
 		"`num_prompts`. A dot leads into an object, `[]` into the elements of a list.\n"
 		"Places such as `<metric>` stand for the names listed at the end, `<p>` for a\n"
 		"percentile as it was asked for (`p99_ttft_ms`, `p99.9_itl_ms`). Numbers may be\n"
-		"`Infinity` or `NaN` where the definition divides by nothing.\n");
+		"`null` where the definition divides by nothing.\n");
 	for (size_t i = 0; i < groups->count; i++)
 		write_group(schema, &groups->item[i], out);
 	buf_add_text(out, "\n## Names\n");

@@ -132,8 +132,9 @@ void contact_add_key(const struct contact *c, long status, struct buf *out)
 		buf_printf(out, "the server at %s refuses the key (%ld): check %s or --header "
 			   "'Authorization=Bearer ...'", c->remote.base_url, status, variable);
 	else
-		buf_printf(out, "the server at %s requires a key (%ld): set %s or pass --header "
-			   "'Authorization=Bearer ...'", c->remote.base_url, status, variable);
+		buf_printf(out, "the server at %s %s (%ld): set %s or pass --header "
+			   "'Authorization=Bearer ...'", c->remote.base_url,
+			   status == 401 ? "requires a key" : "refuses access", status, variable);
 }
 
 static bool is_key_status(long status)

@@ -168,7 +168,7 @@ my @rows = (
 	  env => { OPENAI_API_KEY => 'k' }, out => ['Successful requests: * 3 *'] },
 	{ name => 'key that only a request finds wrong', args => [], status => 1,
 	  server => [qw(--fault status=403)],
-	  err => 'profllm bench serve: 403 Forbidden: this server fails on purpose; the server at * requires a key (403): *' },
+	  err => 'profllm bench serve: 403 Forbidden: this server fails on purpose; the server at * refuses access (403): set *' },
 	{ name => 'redirect', args => [], status => 1, err => $all_failed,
 	  raw => ["HTTP/1.1 308 Permanent Redirect\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n"],
 	  out => ['  3 x Permanent Redirect*'] },

@@ -76,14 +76,20 @@ SKIP: {
 	my ($sim, $p) = (sim(@pace), proxy(refuses => 1));
 	local $ENV{HTTP_PROXY} = $p->{url};
 	local $ENV{HTTPS_PROXY} = $p->{url};
-	my $plain = serve($sim, '--num-prompts', '2');
-	my $tls = serve($sim->{url} =~ s/^http:/https:/r, '--num-prompts', '2');
+	my $https = $sim->{url} =~ s/^http:/https:/r;
+	my @waiting = ('--num-prompts', '2', '--ready-check-timeout-sec', '1');
+	my @run = (serve($sim, '--num-prompts', '2'), serve($https, '--num-prompts', '2'),
+		serve($sim, @waiting), serve($https, @waiting));
 
 	proxy_end($p);
-	is_deeply(failures($plain), { http_status => 2 }, 'a proxy that refuses, http');
-	is_deeply(failures($tls), { connect => 2 }, 'a proxy that refuses, https');
-	like($tls->{own}{failures}[0]{examples}[0]{text}, qr/proxy refused CONNECT with status 403/,
-		'a proxy that refuses, https: the text');
+	like($run[0]{err}, qr/^profllm bench serve: the server at \S+ refuses access \(403\): /m,
+		'a proxy that refuses, http');
+	like($run[1]{err}, qr/^profllm bench serve: the proxy \Q$p->{host}\E makes no connection to \Q$https\E: it answers 403$/m,
+		'a proxy that refuses, https');
+	like($run[2]{err}, qr/^profllm bench serve: Initial test run failed.*Error: Forbidden/m,
+		'a proxy that refuses, http, ready check');
+	like($run[3]{err}, qr/Error: .*proxy refused CONNECT with status 403/,
+		'a proxy that refuses, https, ready check');
 }
 {
 	my ($listener, $port) = listen_local();
@@ -91,8 +97,8 @@ SKIP: {
 	close $listener;
 	local $ENV{HTTP_PROXY} = "http://127.0.0.1:$port";
 	my $run = serve('http://127.0.0.1:9', '--num-prompts', '2');
-	is_deeply(failures($run), { connect => 2 }, 'a proxy that is not there');
-	like($run->{own}{failures}[0]{examples}[0]{text}, qr/127\.0\.0\.1:$port/,
+	is($run->{status}, 1, 'a proxy that is not there');
+	like($run->{err}, qr/cannot connect to the proxy 127\.0\.0\.1:$port: Connection refused\. Is it running\?$/m,
 		'a proxy that is not there: the text names its address');
 }
 

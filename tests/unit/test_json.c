@@ -412,6 +412,7 @@ static void writes_as_python(void **state)
 		struct buf out = { 0 };
 		struct json_writer w = json_writer(&out);
 
+		w.is_python = true; /* the rows are Python's */
 		if (json_parse(&a, str_of(g->text), &v, &e) < 0)
 			fail_msg("row %zu: %s", i, e.text);
 		json_put_value(&w, v);
@@ -419,17 +420,55 @@ static void writes_as_python(void **state)
 		buf_reset(&out);
 		w = json_writer(&out);
 		w.indent = 2;
-		w.is_raw_utf8 = true;
+		w.is_raw_utf8 = w.is_python = true;
 		json_put_value(&w, v);
 		assert_string_equal(out.data, g->indented);
 		buf_reset(&out);
 		w = json_writer(&out);
-		w.is_compact = true;
+		w.is_compact = w.is_python = true;
 		json_put_value(&w, v);
 		assert_string_equal(out.data, g->compact);
 		buf_release(&out);
 		arena_release(&a);
 	}
+}
+
+/* What is not finite is never written as Python would, unless that is asked for. */
+static void writes_what_is_not_finite(void **state)
+{
+	static const char python[] = "[NaN, Infinity, -Infinity, {\"a\": [Infinity]}, \"NaN \\\" Infinity\"]";
+	struct json_value *v;
+	struct arena a = { 0 };
+	struct buf out = { 0 };
+	struct json_writer w = json_writer(&out);
+
+	(void)state;
+	json_begin_array(&w);
+	json_put_f64(&w, (double)NAN);
+	json_put_f64(&w, (double)INFINITY);
+	json_put_f64(&w, -(double)INFINITY);
+	json_put_setting(&w, (double)NAN);
+	json_put_setting(&w, (double)INFINITY);
+	json_put_setting(&w, -(double)INFINITY);
+	json_put_setting(&w, 0.5);
+	json_put_foreign(&w, str_of(python));
+	assert_int_equal(json_parse(&a, str_of(python), &v, NULL), 0);
+	json_put_value(&w, v);
+	json_end_array(&w);
+	assert_string_equal(out.data, "[null, null, null, null, \"inf\", \"-inf\", 0.5, "
+		"[null, \"inf\", \"-inf\", {\"a\": [\"inf\"]}, \"NaN \\\" Infinity\"], "
+		"[null, \"inf\", \"-inf\", {\"a\": [\"inf\"]}, \"NaN \\\" Infinity\"]]");
+	assert_int_equal(json_parse(&a, buf_str(&out), &v, NULL), 0);
+	assert_true(isinf(json_setting(&v->item[4], 1)) && json_setting(&v->item[4], 1) > 0);
+	assert_true(isinf(json_setting(&v->item[5], 1)) && json_setting(&v->item[5], 1) < 0);
+	assert_true(json_setting(&v->item[6], 1) == 0.5 && json_setting(&v->item[0], 7) == 7);
+	buf_reset(&out);
+	w = json_writer(&out);
+	w.is_python = true;
+	json_put_setting(&w, -(double)INFINITY);
+	assert_string_equal(out.data, "-Infinity");
+	buf_release(&out);
+	arena_release(&a);
 }
 
 static void writes_by_hand(void **state)
@@ -496,7 +535,7 @@ int main(void)
 		cmocka_unit_test(duplicates),
 		cmocka_unit_test(tree_access),
 		cmocka_unit_test(writes_as_python),
-		cmocka_unit_test(writes_by_hand),
+		cmocka_unit_test(writes_what_is_not_finite), cmocka_unit_test(writes_by_hand),
 		cmocka_unit_test(empty_slices),
 	};
 

@@ -269,10 +269,10 @@ static void test_numbers(void **state)
 		GIVES("num_prompts", "7", "--num-prompts", "007"),
 		GIVES("num_prompts", "-5", "--num-prompts", "-5"),
 		GIVES("num_prompts", "9223372036854775807", "--num-prompts", "9223372036854775807"),
-		GIVES("request_rate", "Infinity", "--request-rate", "inf"),
-		GIVES("request_rate", "Infinity", "--request-rate", "Infinity"),
-		GIVES("request_rate", "-Infinity", "--request-rate=-inf"),
-		GIVES("request_rate", "NaN", "--request-rate", "nan"),
+		GIVES("request_rate", "\"inf\"", "--request-rate", "inf"),
+		GIVES("request_rate", "\"inf\"", "--request-rate", "Infinity"),
+		GIVES("request_rate", "\"-inf\"", "--request-rate=-inf"),
+		GIVES("request_rate", "null", "--request-rate", "nan"),
 		GIVES("request_rate", "10.5", "--request-rate", "1_0.5"),
 		GIVES("request_rate", "1000.0", "--request-rate", "1e3"),
 		GIVES("request_rate", "0.5", "--request-rate", ".5"),
@@ -298,7 +298,7 @@ static void test_numbers(void **state)
 		      "--port", "65536"),
 		REFUSED("--ratio: expected a number above 0, got '0'", "--ratio", "0"),
 		REFUSED("--ratio: expected a number above 0, got 'nan'", "--ratio", "nan"),
-		GIVES("ratio", "Infinity", "--ratio", "inf"),
+		GIVES("ratio", "\"inf\"", "--ratio", "inf"),
 		REFUSED("--threads: must be even", "--threads", "3"),
 	};
 	run_lines(lines, COUNT(lines));

@@ -292,7 +292,7 @@ static void test_config(void **state)
 	assert_null(strstr(out.data, "endpoint-type"));
 	buf_reset(&out);
 	opt_json(&set, &o, &out);
-	assert_text(&out, "{\"save_result\": false, \"port\": 9000, \"request_rate\": Infinity, "
+	assert_text(&out, "{\"save_result\": false, \"port\": 9000, \"request_rate\": \"inf\", "
 		    "\"scale\": 1.0, \"label\": null, \"backend\": \"openai\", "
 		    "\"bucket\": \"{(1, 2): 0.5}\", \"max_concurrency\": null, "
 		    "\"temperature\": null, \"self_timed\": null, \"header\": \"***\", "

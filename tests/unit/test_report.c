@@ -232,8 +232,8 @@ static void test_failed_requests(void **state)
 
 	(void)state;
 	fill(&f);
-	assert_int_equal(record_init(&f.r, 12, 1, 0, false, false, &e), 0);
-	record_add_rows(&f.r, 12);
+	assert_int_equal(record_init(&f.r, 13, 1, 0, false, false, &e), 0);
+	record_add_rows(&f.r, 13);
 	for (uint32_t i = 0; i < 12; i++) {
 		f.r.row[i].state = REQ_FAILED;
 		f.r.row[i].fail = FAIL_STATUS;
@@ -241,19 +241,33 @@ static void test_failed_requests(void **state)
 		record_error(&f.r.shard[0], &f.r.row[i], str_of(text));
 	}
 	f.r.row[0].state = REQ_CANCELLED;
+	f.r.row[12].state = REQ_DONE;
 	metrics_score(&f.m, &f.r, &o);
-	f.facts.has_plot_tip = true;
 	report_terminal(&f.report, &out);
 	assert_true(str_starts(buf_str(&out), str_of(head)));
 	assert_non_null(strstr(out.data, "\nError 9: Bad ?[31mRequest\n============ Serving"));
 	assert_null(strstr(out.data, "\x1b"));
+	assert_non_null(strstr(out.data, "\nSuccessful requests:                     1         \n"));
+	metrics_release(&f.m);
+
+	/* Where nothing succeeded there is nothing but failures. */
+	f.r.row[12].state = REQ_CANCELLED;
+	metrics_score(&f.m, &f.r, &o);
+	f.facts.has_plot_tip = true;
+	buf_reset(&out);
+	report_terminal(&f.report, &out);
+	assert_true(str_starts(buf_str(&out), str_of(
+		"============ Serving Benchmark Result ============\n"
+		"Successful requests:                     0         \n")));
+	assert_null(strstr(out.data, "\x1b"));
 	assert_null(strstr(out.data, "termplotlib"));
-	assert_non_null(strstr(out.data, "\nSuccessful requests:                     0         \n"));
+	assert_null(strstr(out.data, " 0.00 "));
+	assert_null(strstr(out.data, "Client lag"));
 	assert_non_null(strstr(out.data, "\nFailed requests:                         11        \n"));
 	assert_non_null(strstr(out.data, "\nFailed, http_status:                     11        \n"
 				       "  1 x Bad ?[31mRequest: 1\n"));
 	assert_non_null(strstr(out.data, "\n  1 x other texts\n"));
-	assert_non_null(strstr(out.data, "\nCancelled requests:                      1         \n"));
+	assert_non_null(strstr(out.data, "\nCancelled requests:                      2         \n"));
 	buf_release(&out);
 	metrics_release(&f.m);
 	record_release(&f.r);

@@ -142,7 +142,7 @@ static void test_detailed(void **state)
 	static const char want[] =
 		"{\"date\": \"20231114-221320\", \"endpoint_type\": \"openai\", \"backend\": "
 		"\"openai\", \"label\": \"run\", \"model_id\": \"org/m\", \"tokenizer_id\": \"tok\", "
-		"\"num_prompts\": 2, \"request_rate\": 10.0, \"burstiness\": Infinity, "
+		"\"num_prompts\": 2, \"request_rate\": 10.0, \"burstiness\": \"inf\", "
 		"\"max_concurrency\": 8, \"duration\": 2.0, \"completed\": 1, \"failed\": 1, "
 		"\"total_input_tokens\": 12, \"total_output_tokens\": 3, \"request_throughput\": 0.5, "
 		"\"request_goodput\": 0.5, \"output_throughput\": 1.5, \"total_token_throughput\": 7.5, "

@@ -119,7 +119,7 @@ static void options_are_shown_as_upstream_has_them(void **state)
 		"\"(720, 1280, 16)\": 0.0}, ",
 		"\"header\": \"***\", ", "\"self_timed\": false, ", "\"ignore_eos\": true, ",
 		"\"temperature\": null, ",
-		"\"request_rate\": Infinity, ", /* the file's writer spells it */
+		"\"request_rate\": \"inf\", ",
 	};
 	struct buf out = { 0 };
 	struct line l;
