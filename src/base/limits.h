@@ -57,6 +57,7 @@
 #define SWEEP_POINTS_MAX 1000           /* values of --sweep-max-concurrency: a row each */
 #define SWEEP_COMBINATIONS_MAX 4096     /* objects of one parameter file; a grid of months */
 #define SWEEP_PARAMS_BYTES_MAX (16u << 20) /* such a file */
+#define RESULT_NAMES_MAX 10000          /* results of one second in one folder */
 #define SLA_LIMITS_MAX 32               /* limits that must hold together */
 #define WORKLOAD_LEVELS_MAX 10000       /* of serve_workload; each is at least one run */
 #define SEARCH_LEVELS_MAX 128           /* levels of one search; 2^16 of them are halved 16 times */
