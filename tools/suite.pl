@@ -3,15 +3,15 @@
 # suite.pl TEST...: runs tests that speak TAP and adds them up.
 #
 # It is `prove` with two more things. The last line is `N passed, N failed`, followed by
-# `, N skipped` when cases were skipped; their reasons are listed above it. A test program that
-# dies, ends with a status other than 0, or runs fewer cases than it planned counts as at least
-# one failure. The second is who runs next to whom: JOBS tests run at once (default 6 on two
-# processors: they wait more than they compute), and the tests of tests/load, which compare times,
-# run one at a time after the others. A line `suite: WORDS` in a comment at the top of a test's
-# source says otherwise:
-#   alone   one at a time, because it states how long something takes
+# `, N skipped` when cases were skipped; their reasons are listed above it, and the files that took
+# longest. A test program that dies, ends with a status other than 0, or runs fewer cases than it
+# planned counts as at least one failure. The second is what runs next to what: JOBS tests at once
+# (default 6 on two processors: they wait more than they compute), and after them, one at a time,
+# those of tests/load, which compare times. A comment `suite: CLASS` at the start of a line of the
+# test's source says otherwise:
+#   alone   one at a time, because it measures how long something takes
 #   shared  next to others although it is in tests/load
-#   first   begins before the rest, because it takes longest
+#   first   next to others, started before them because it takes longest
 use strict;
 use warnings;
 use TAP::Harness;
@@ -30,10 +30,19 @@ die "usage: suite.pl TEST...\n" unless @ARGV;
 my $limit = $ENV{TEST_SECONDS} || 300;
 my ($processors) = map { scalar(() = /^processor/mg) } slurp('/proc/cpuinfo');
 my %class = (first => [], shared => [], alone => []);
-my (%skipped, @slow);
+my (%skipped, %seconds);
+my $is_broken = 0;
 
 push @{$class{class_of($_)}}, twice($_) for @ARGV;
 my $all = TAP::Parser::Aggregator->new;
+my $harness = TAP::Harness->new({
+	verbosity => $ENV{VERBOSE} ? 1 : 0,
+	failures  => 1,
+	merge     => 0,
+	exec      => sub { return [command($_[1])] },
+});
+$harness->callback(made_parser => \&watch);
+$harness->callback(after_test => sub { $seconds{$_[0][0]} = $_[1]->end_time - $_[1]->start_time });
 $all->start;
 run_tests($ENV{JOBS} || 2 + 2 * ($processors || 2), @{$class{first}}, @{$class{shared}});
 run_tests(1, @{$class{alone}});
@@ -42,33 +51,27 @@ report();
 
 sub run_tests {
 	my ($jobs, @tests) = @_;
-	my $harness = TAP::Harness->new({
-		verbosity => $ENV{VERBOSE} ? 1 : 0,
-		failures  => 1,
-		merge     => 0,
-		timer     => 1,
-		jobs      => $jobs,
-		exec      => sub { return [command($_[1])] },
-		callbacks => { made_parser => \&watch },
-	});
 
-	$harness->aggregate_tests($all, @tests) if @tests;
+	$harness->jobs($jobs);
+	return if !@tests || eval { $harness->aggregate_tests($all, @tests); 1 };
+	print "suite.pl: $@";
+	$is_broken = 1;
 }
 
 # What a test skips is noted with its reason.
 sub watch {
 	my ($parser, $job) = @_;
-	my $file = ref $job eq 'ARRAY' ? $job->[0] : $job->filename;
-	my $note = sub { $skipped{"$file: " . ($_[0]->explanation || 'no reason given')}++ };
+	my $note = sub { $skipped{"$job->[0]: " . ($_[0]->explanation || 'no reason given')}++ };
 
 	$parser->callback(test => sub { $note->(@_) if $_[0]->has_skip });
 	$parser->callback(plan => sub { $note->(@_) if ($_[0]->directive // '') eq 'SKIP' });
 }
 
 sub report {
-	my ($passed, $failed, $skipped) = (0, 0, 0);
+	my ($passed, $failed, $skipped) = (0, $is_broken, 0);
+	my @slow = sort { $seconds{$b} <=> $seconds{$a} } keys %seconds;
 
-	TAP::Harness->new({ verbosity => 0, failures => 1 })->summary($all);
+	$harness->summary($all);
 	for my $parser ($all->parsers) {
 		my $bad = scalar($parser->failed);
 		my $missing = ($parser->tests_planned || 0) - $parser->tests_run;
@@ -78,6 +81,7 @@ sub report {
 		$failed += $bad;
 		$passed += $parser->actual_passed - grep { $_ } $parser->skipped;
 	}
+	printf "%5.1f s  %s\n", $seconds{$_}, $_ for grep { defined } @slow[0 .. 9];
 	for (sort keys %skipped) {
 		print "skipped: $_", $skipped{$_} > 1 ? " ($skipped{$_} cases)" : '', "\n";
 		$skipped += $skipped{$_};
