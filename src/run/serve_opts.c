@@ -33,6 +33,9 @@ const struct serve_fix_row serve_fixes[] = {
 	{ "usage", FIX_USAGE,
 	  "token counts are taken from usage in any event; upstream ignores usage in events that "
 	  "also carry choices and counts the text again" },
+	{ "all-text", FIX_ALL_TEXT,
+	  "tokens of answers without usage are counted from all their text; upstream leaves out "
+	  "reasoning, tool calls and refusals" },
 	{ "dataset-seed", FIX_DATASET_SEED,
 	  "spec_bench, speed_bench and timed_trace use --seed; upstream always takes 0 for them" },
 	{ "probe-tail", FIX_PROBE_TAIL,

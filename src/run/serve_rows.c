@@ -491,7 +491,7 @@ static const struct opt rows[] = {
 	S(compat, "compat", .group = OURS, .flags = OPT_OURS, .arg = "LIST",
 	  .help = "comma list of other behaviours upstream has had: peak (exact peak "
 		  "concurrency), role-chunk (an empty first chunk is no token), stream-error (an "
-		  "error inside a 200 stream is ignored), detail (latencies only with "
+		  "error inside a 200 stream, or a stream without an end, is no failure), detail (latencies only with "
 		  "--save-detailed), v0.11 (all that was so in that release)"),
 	S(trace, "trace", .group = OURS, .flags = OPT_OURS, .arg = "LIST", .check = check_trace,
 	  .help = "comma list of debugging categories printed on stderr, or all"),
