@@ -39,11 +39,18 @@ enum decoded_bits {
 	DECODED_DONE = 128,     /* [DONE] or a terminal event */
 	DECODED_IGNORED = 256,  /* nothing of interest */
 	DECODED_WHOLE_TEXT = 512, /* text is the answer so far, not what this event adds */
+	DECODED_OTHER = 1024,   /* carries a tool call or a refusal */
+	DECODED_ABORTED = 2048, /* the finish reason says that the server gave the answer up */
 };
+
+/* Something of the model's, whatever it is; an event without is empty. */
+#define DECODED_CONTENT (DECODED_REASONING | DECODED_ANSWER | DECODED_OTHER)
 
 struct decoded {
 	unsigned bits;
 	struct str text;        /* JSON-escaped answer text (borrowed), or the error */
+	struct str other;       /* likewise: reasoning, arguments of a tool call, a refusal */
+	enum finish_reason finish; /* with DECODED_FINISH */
 	int64_t prompt_tokens, output_tokens, cached_tokens, reasoning_tokens; /* -1: not told */
 };
 
@@ -82,7 +89,8 @@ struct endpoint {
 	bool is_chat;            /* the server puts prompts through its chat template */
 	bool is_eos_kept;        /* the API has no ignore_eos: answers may end early */
 	bool is_model_unnamed;   /* requests name no model, so none of its adapters */
-	bool is_error_final;     /* --compat stream-error is not about this API */
+	bool is_error_final;     /* --compat stream-error is not about this API: errors in a
+				    stream and answers without an end are failures always */
 	bool is_prompt_echoed;   /* an answer's text begins with the prompt's */
 	enum framing framing;
 	const struct endpoint_header *header; /* sent unless --header has them; NULL: none */

@@ -58,7 +58,7 @@ struct load_opts {
 	enum request_phase phase;
 	bool is_user_stamps;        /* --timestamps user: metrics see user-space stamps */
 	bool is_role_chunk_skipped; /* --compat role-chunk */
-	bool is_stream_error_ignored; /* --compat stream-error */
+	bool is_stream_error_ignored; /* --compat stream-error: errors and cuts of a stream */
 	bool is_usage_with_choices; /* --fix usage: counts in events that also carry choices */
 	int64_t deadline_ns;        /* stop admitting and cancel after this long; 0: none */
 	/*

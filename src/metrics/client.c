@@ -111,9 +111,71 @@ static void interarrival(struct metrics *m, const struct record *r)
 	m->client.mean_interarrival_s = n > 1 ? (last - first) / (n - 1) : 0;
 }
 
+/* ---- what the best known counts say ---- */
+
+#define ROLE_FIRST_NS 1000000   /* a role this much before the content, and more than */
+#define ROLE_FIRST_SHARE 0.10   /* this share of the time to the content, is not its start */
+
+/* Files of earlier versions have no such stamp of their own. */
+static int64_t first_content_ns(const struct request_row *row)
+{
+	if (row->first_content_ns)
+		return row->first_content_ns;
+	if (!row->first_reasoning_ns || !row->first_answer_ns)
+		return row->first_reasoning_ns + row->first_answer_ns;
+	return row->first_reasoning_ns < row->first_answer_ns ? row->first_reasoning_ns
+							      : row->first_answer_ns;
+}
+
+/* TTFT ends with an event that has a role alone, and the content came noticeably later. */
+static bool is_role_first(const struct request_row *row)
+{
+	int64_t content = first_content_ns(row), early = content - row->first_event_ns;
+
+	return row->flags & ROW_ROLE_FIRST && content && early > ROLE_FIRST_NS &&
+	       (double)early > ROLE_FIRST_SHARE * (double)(content - row->sent_ns);
+}
+
+/* Usage is what output_tokens comes from. */
+static bool is_usage_taken(const struct request_row *row)
+{
+	return row->flags & ROW_HAS_USAGE && row->output_tokens &&
+	       !(row->flags & (ROW_COUNTED | ROW_COUNT_UNKNOWN));
+}
+
+/* What the server says, also where that is ignored; 0: nothing. */
+static uint32_t usage_of(const struct request_row *row)
+{
+	return is_usage_taken(row) ? row->output_tokens : row->ignored_output_tokens;
+}
+
+/* with_text: events with something in them, each of which is a token at least. */
+static uint32_t best_output(const struct request_row *row, uint32_t with_text)
+{
+	uint32_t best = usage_of(row);
+
+	if (best)
+		return best;
+	best = row->output_tokens > row->all_text_tokens ? row->output_tokens
+							 : row->all_text_tokens;
+	return best > with_text ? best : with_text;
+}
+
+static void compare_with_asked(struct metrics_client *c, const struct metrics_opts *o,
+			       const struct request_row *row, uint32_t with_text)
+{
+	uint32_t usage = usage_of(row), least = usage ? usage : with_text;
+
+	if (!row->asked_tokens)
+		return;
+	c->n_longer_than_asked += least > row->asked_tokens;
+	c->n_shorter_than_asked += usage && usage < row->asked_tokens &&
+				   (o->is_eos_ignored || row->finish == FINISH_LENGTH);
+}
+
 /* ---- spreads ---- */
 
-enum { LAG, CONNECT, FROM_DUE, ANSWER, WITH_CONNECT, WRITE, SPREADS };
+enum { LAG, CONNECT, FROM_DUE, ANSWER, CONTENT, WITH_CONNECT, WRITE, SPREADS };
 
 static void add_row(struct metrics_client *c, struct values *v, const struct request_row *row)
 {
@@ -135,6 +197,8 @@ static void add_row(struct metrics_client *c, struct values *v, const struct req
 		add(&v[FROM_DUE], metrics_end_ns(row) - row->due_ns);
 	if (row->first_answer_ns)
 		add(&v[ANSWER], row->first_answer_ns - row->sent_ns);
+	if (first_content_ns(row))
+		add(&v[CONTENT], first_content_ns(row) - row->sent_ns);
 	if (row->first_event_ns)
 		add(&v[WITH_CONNECT], row->first_event_ns -
 		    (connecting_ns(row) && row->connect_ns < row->sent_ns ? row->connect_ns
@@ -146,8 +210,8 @@ static void spreads(struct metrics *m, const struct record *r)
 	struct metrics_client *c = &m->client;
 	struct metrics_spread *to[SPREADS] = {
 		[LAG] = &c->lag, [CONNECT] = &c->connect, [FROM_DUE] = &c->from_due,
-		[ANSWER] = &c->ttft_answer, [WITH_CONNECT] = &c->ttft_connect,
-		[WRITE] = &c->write,
+		[ANSWER] = &c->ttft_answer, [CONTENT] = &c->ttft_content,
+		[WITH_CONNECT] = &c->ttft_connect, [WRITE] = &c->write,
 	};
 	struct values v[SPREADS] = { 0 };
 
@@ -285,45 +349,76 @@ static int64_t late_after_ns(const struct metrics *m)
 	return (int64_t)((ms > METRICS_LATE_FLOOR_MS ? ms : METRICS_LATE_FLOOR_MS) * 1e6);
 }
 
-static void look_at_events(struct metrics *m, const struct record *r,
-			   const struct request_row *row, int64_t *skew, struct values *first)
+/* The tokens of element i, a success; its TPOT is added to tpot. */
+static void look_at_tokens(struct metrics *m, uint32_t i, const struct request_row *row,
+			   const struct seen *s, struct values *tpot)
 {
 	struct metrics_client *c = &m->client;
-	bool knows_skew = row->skew_head && !(row->flags & ROW_USER_STAMPS);
-	struct seen s;
-	uint64_t with_text, tokens;
+	uint32_t with_text = row->n_events - (uint32_t)s->empty, usage = usage_of(row);
+	uint32_t best = best_output(row, with_text);
+	uint64_t tokens = with_text + s->extra;
+	bool is_counted = row->flags & ROW_COUNTED, differs;
+	int64_t first = is_role_first(row) ? first_content_ns(row) : row->first_event_ns;
 
-	if (knows_skew && row->n_shared)
-		record_skews(r, row, skew);
-	s = look_at_marks(r, row, knows_skew ? skew : NULL, late_after_ns(m));
-	with_text = row->n_events - s.empty;
-	tokens = with_text + s.extra;
-
-	c->n_events += row->n_events;
-	c->n_events_with_text += with_text;
-	c->n_shared += s.shared;
-	c->n_shared_late += s.late;
-	c->n_not_one_token += s.empty + s.multi;
-	c->retries += row->attempts > 1 ? row->attempts - 1u : 0;
-	c->n_user_stamped += (row->flags & ROW_USER_STAMPS) != 0;
-	if (!metrics_is_success(row) || m->opts.is_pooling)
-		return;
-	first->v[first->n++] = (double)s.with_first * m->block[BLOCK_ITL].mean_ms / 1000;
-	c->n_counted += (row->flags & ROW_COUNTED) != 0;
-	c->n_count_unknown += !(row->flags & ROW_COUNTED) && row->output_tokens == 0;
-	if (!(row->flags & ROW_HAS_USAGE) || row->flags & ROW_COUNTED || row->output_tokens == 0)
+	c->finishes[row->finish]++;
+	c->n_role_first += is_role_first(row);
+	c->n_counted += is_counted;
+	c->n_count_short += is_counted && row->output_tokens < with_text;
+	c->n_count_unknown += !is_counted && (row->output_tokens == 0 ||
+					      row->flags & ROW_COUNT_UNKNOWN);
+	c->best_output += best;
+	c->best_input += !(row->flags & ROW_HAS_USAGE) && row->ignored_prompt_tokens
+			 ? row->ignored_prompt_tokens : m->input_len[i];
+	if (best > 1 && first)
+		tpot->v[tpot->n++] = metrics_seconds(row->last_event_ns - first) / (best - 1);
+	compare_with_asked(c, &m->opts, row, with_text);
+	if (!usage)
 		return;
 	c->n_usage++;
+	c->n_usage_ignored += !is_usage_taken(row);
 	c->n_events_with_usage += row->n_events;
-	c->n_tokens_with_usage += row->output_tokens;
+	c->n_tokens_with_usage += usage;
 	/* An event without text may or may not have carried a token (a special one). */
-	if (row->output_tokens < tokens || row->output_tokens > tokens + s.empty)
-		c->n_usage_differs++;
+	differs = usage < tokens || usage > tokens + s->empty;
+	c->n_usage_differs += differs;
+	c->n_count_unlike_usage += differs || usage != row->output_tokens;
+}
+
+static void look_at_events(struct metrics *m, const struct record *r, int64_t *skews)
+{
+	struct values tpot = { mem_array(m->n, sizeof(double)), 0 };
+	struct values first = { mem_array(m->n, sizeof(double)), 0 };
+	int64_t late_ns = late_after_ns(m);
+	struct metrics_client *c = &m->client;
+
+	for (uint32_t i = 0; i < m->n; i++) {
+		const struct request_row *row = &r->row[m->row[i]];
+		bool knows_skew = row->skew_head && !(row->flags & ROW_USER_STAMPS);
+		struct seen s;
+
+		if (knows_skew && row->n_shared)
+			record_skews(r, row, skews);
+		s = look_at_marks(r, row, knows_skew ? skews : NULL, late_ns);
+		c->n_events += row->n_events;
+		c->n_events_with_text += row->n_events - s.empty;
+		c->n_shared += s.shared;
+		c->n_shared_late += s.late;
+		c->n_not_one_token += s.empty + s.multi;
+		c->retries += row->attempts > 1 ? row->attempts - 1u : 0;
+		c->n_user_stamped += (row->flags & ROW_USER_STAMPS) != 0;
+		if (!metrics_is_success(row) || m->opts.is_pooling)
+			continue;
+		first.v[first.n++] = (double)s.with_first * m->block[BLOCK_ITL].mean_ms / 1000;
+		look_at_tokens(m, i, row, &s, &tpot);
+	}
+	c->best_tpot = metrics_spread(tpot.v, tpot.n);
+	c->first_late = metrics_spread(first.v, first.n);
+	free(tpot.v);
+	free(first.v);
 }
 
 void metrics_client(struct metrics *m, const struct record *r)
 {
-	struct values first = { mem_array(m->n, sizeof(double)), 0 };
 	uint32_t most = 0;
 	int64_t *skews; /* of one row */
 
@@ -334,10 +429,7 @@ void metrics_client(struct metrics *m, const struct record *r)
 	send_lag(m, r);
 	interarrival(m, r);
 	skew(m, r, skews);
-	for (uint32_t i = 0; i < m->n; i++)
-		look_at_events(m, r, &r->row[m->row[i]], skews, &first);
-	m->client.first_late = metrics_spread(first.v, first.n);
-	free(first.v);
+	look_at_events(m, r, skews);
 	free(skews);
 	for (uint32_t i = 0; i < r->n_shards; i++)
 		m->client.is_full |= r->shard[i].is_full;

@@ -62,6 +62,7 @@ struct metrics_opts {
 	bool is_peak_exact;            /* --compat peak */
 	bool is_prompt_from_sample;    /* --compat v0.11: input tokens as the dataset counts them */
 	bool is_peak_in_tokens;        /* --fix peak-tokens */
+	bool is_eos_ignored;           /* answers were asked to have their full length */
 	int64_t max_concurrency;       /* 0: no cap */
 	uint32_t n_hosts;              /* records merged into this one; 0 counts as 1 */
 	bool reports_cached_tokens;    /* --report-cached-tokens */
@@ -192,6 +193,8 @@ struct metrics_client {
 	struct metrics_spread connect;      /* new connections: TCP and TLS */
 	struct metrics_spread from_due;     /* due to last token, successes */
 	struct metrics_spread ttft_answer;  /* sent to first answer text, successes */
+	struct metrics_spread ttft_content; /* sent to the first event with anything in it */
+	struct metrics_spread best_tpot;    /* TPOT by the best known counts, from first content */
 	struct metrics_spread ttft_connect; /* TTFT from the start of connecting, successes */
 	struct metrics_spread write;        /* first to last byte, requests up to WRITE_BYTES_MAX */
 	struct metrics_spread first_late;   /* about what late first reads add to TTFT */
@@ -205,10 +208,22 @@ struct metrics_client {
 	uint64_t n_not_one_token;           /* events known to carry no token or several */
 	uint64_t n_events_with_usage;       /* events of successes that have usage... */
 	uint64_t n_tokens_with_usage;       /* ...and the tokens it states */
-	uint32_t n_usage;                   /* successes with usage */
+	uint32_t n_usage;                   /* successes with usage, taken or ignored */
 	uint32_t n_usage_differs;           /* of these: not the number of tokens that was seen */
+	uint32_t n_count_unlike_usage;      /* of these: that, or the count reported is another */
+	uint32_t n_usage_ignored;           /* of these: it came in events with choices alone */
 	uint32_t n_counted;                 /* successes whose tokens were counted by us */
+	uint32_t n_count_short;             /* of these: fewer than events with something in them */
 	uint32_t n_count_unknown;           /* successes taken as one token */
+	/*
+	 * The best known counts of successes: usage, also ignored usage; without any, the most of
+	 * what was counted, of all text, and of events with something in them.
+	 */
+	int64_t best_output, best_input;
+	uint32_t n_longer_than_asked;       /* successes with more output tokens than asked for */
+	uint32_t n_shorter_than_asked;      /* by usage fewer, and the model did not end it */
+	uint32_t n_role_first;              /* successes whose TTFT is that of a role (client.c) */
+	uint32_t finishes[FINISH_COUNT];    /* successes by their finish reason */
 	uint32_t n_user_stamped;            /* rows with a user-space stamp */
 	uint32_t n_new_connections;
 	uint32_t n_sent_early;              /* sent before they were due: never right */

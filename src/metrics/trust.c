@@ -32,7 +32,7 @@ static const struct { const char *code; unsigned spoils; } rules[] = {
 	{ "unstamped", ITL },
 	{ "usage", ITL },                       /* a gap between events is no gap between tokens */
 	{ "role_event", TTFT | TPOT | ITL | GOODPUT },
-	{ "usage_ignored", TPOT | TOKENS | GOODPUT },
+	{ "usage_ignored", TPOT | TRUST_BIT(TRUST_INPUT) | TOKENS | GOODPUT },
 	{ "token_count", TPOT | TOKENS | GOODPUT },
 	{ "answer_length", E2EL | TOKENS | GOODPUT | TRUST_BIT(TRUST_REQUESTS) },
 	{ "prefix_cache", TTFT | E2EL | GOODPUT | RATES },
@@ -279,6 +279,49 @@ static void judge_events(struct trust *t, const struct metrics *m)
 		      "The record reached its limit: later token events are not in it.");
 }
 
+/* Where vllm's reading of an answer is not the best known one: the switch and the right value. */
+static void judge_answers(struct trust *t, const struct metrics *m)
+{
+	const struct metrics_client *c = &m->client;
+	double answers = TRUST_ANSWERS_SHARE * m->completed;
+	double content = c->ttft_content.mean_ms, ttft = m->block[BLOCK_TTFT].mean_ms;
+	double output = share(fabs((double)(c->best_output - m->total_output)),
+			      (double)c->best_output);
+	double input = share(fabs((double)(c->best_input - m->total_input)),
+			     (double)c->best_input);
+	double unlike = output > input ? output : input;
+	enum trust_verdict level = level_of(unlike, TRUST_COUNT_DEGRADED, TRUST_COUNT_INVALID);
+
+	if (m->opts.is_pooling)
+		return;
+	if (c->n_role_first > answers)
+		doubt(t, content > TRUST_ROLE_INVALID * ttft ? TRUST_INVALID : TRUST_DEGRADED,
+		      "role_event",
+		      "The first event of %.1f %% of the answers has only a role, and TTFT ends with it "
+		      "(mean %.3f ms). The first content came after %.3f ms; --compat role-chunk "
+		      "measures that.", 100 * share(c->n_role_first, m->completed), ttft, content);
+	if (c->n_usage_ignored > answers && level != TRUST_VALID)
+		doubt(t, level, "usage_ignored",
+		      "The server sends its token counts in an event with choices, where vllm does not "
+		      "look: %lld output and %lld input tokens are reported, it says %lld and %lld; "
+		      "--fix usage takes those.", (long long)m->total_output,
+		      (long long)m->total_input, (long long)c->best_output,
+		      (long long)c->best_input);
+	else if (c->n_count_short > answers && output > TRUST_COUNT_DEGRADED)
+		doubt(t, level, "token_count",
+		      "Only the answer's text is counted, and %.1f %% of the answers have more events "
+		      "than that has tokens (reasoning, tool calls): %lld output tokens are reported, "
+		      "at least %lld were sent; --fix all-text counts all.",
+		      100 * share(c->n_count_short, m->completed), (long long)m->total_output,
+		      (long long)c->best_output);
+	if (c->n_longer_than_asked + c->n_shorter_than_asked > answers)
+		doubt(t, TRUST_DEGRADED, "answer_length",
+		      "%.1f %% of the answers are longer than asked for and %.1f %% shorter: the server "
+		      "does not follow the length in the request, which --extra-body can set under the "
+		      "name that it reads.", 100 * share(c->n_longer_than_asked, m->completed),
+		      100 * share(c->n_shorter_than_asked, m->completed));
+}
+
 /* An open loop's server that answers fewer requests than arrive. */
 static void judge_queue(struct trust *t, const struct metrics *m)
 {
@@ -385,6 +428,7 @@ void trust_judge(struct trust *t, const struct metrics *m, const struct trust_fa
 		judge_skew(t, m);
 		judge_sending(t, m);
 		judge_events(t, m);
+		judge_answers(t, m);
 		judge_queue(t, m);
 		judge_server(t, m);
 		judge_cache(t, m, facts);

@@ -45,6 +45,10 @@
 #define TRUST_NOT_CARRIED 0.05       /* of the arrivals, more than answers: the queue grows */
 #define TRUST_QUEUE_GROWTH 1.5       /* median TTFT of the last third over the first */
 #define TRUST_QUEUE_P 0.001          /* of the test that both thirds are alike */
+#define TRUST_ANSWERS_SHARE 0.01     /* of the answers: a role first, other tokens than asked */
+#define TRUST_COUNT_DEGRADED 0.01    /* tokens reported against the best known count */
+#define TRUST_COUNT_INVALID 0.10
+#define TRUST_ROLE_INVALID 1.5       /* mean time to the first content over the mean TTFT */
 
 enum trust_verdict { TRUST_VALID, TRUST_DEGRADED, TRUST_INVALID };
 

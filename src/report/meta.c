@@ -36,7 +36,8 @@ static const struct scalar facts_rows[] = {
 static const struct scalar opts_rows[] = {
 	O(is_pooling), O(has_tokenizer), O(is_rate_finite), O(is_user_stamps), O(is_peak_exact),
 	O(is_prompt_from_sample),
-	O(is_peak_in_tokens), O(max_concurrency), O(n_hosts), O(reports_cached_tokens),
+	O(is_peak_in_tokens), O(is_eos_ignored), O(max_concurrency), O(n_hosts),
+	O(reports_cached_tokens),
 	O(finds_steady_state), O(steady_threshold), O(steady_min_window_s),
 };
 static const struct scalar trust_rows[] = {

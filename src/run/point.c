@@ -272,7 +272,8 @@ static int measure(struct stage *s, struct err *e)
 		return -1;
 	p->is_interrupted = p->record.is_interrupted;
 	if (!p->endpoint->is_pooling)
-		count_missing(&p->record, p->tokenizer);
+		count_missing(&p->record, p->tokenizer, p->endpoint->is_ours ||
+			      s->derived->fixes & FIX_ALL_TEXT);
 	explain_failure(s);
 	if (s->hooks->measured)
 		s->hooks->measured(s->hooks->self, p);

@@ -42,6 +42,8 @@ static struct metrics_opts metrics_opts(const struct serve_opts *o, const struct
 		.is_peak_exact = d->compat & COMPAT_PEAK,
 		.is_prompt_from_sample = d->compat & COMPAT_V011,
 		.is_peak_in_tokens = d->fixes & FIX_PEAK_TOKENS,
+		.is_eos_ignored = (o->ignore_eos || p->workload.is_eos_ignored) &&
+				  !p->endpoint->is_eos_kept,
 		.max_concurrency = d->max_concurrency,
 		.reports_cached_tokens = o->report_cached_tokens,
 		.finds_steady_state = !o->no_steady_state,

@@ -34,6 +34,9 @@ const struct serve_switch serve_fixes[] = {
 	{ "usage", FIX_USAGE,
 	  "token counts are taken from usage in any event; upstream ignores usage in events that "
 	  "also carry choices and counts the text again" },
+	{ "all-text", FIX_ALL_TEXT,
+	  "tokens of answers without usage are counted from all their text; upstream leaves out "
+	  "reasoning, tool calls and refusals" },
 	{ "dataset-seed", FIX_DATASET_SEED,
 	  "spec_bench, speed_bench and timed_trace use --seed; upstream always takes 0 for them" },
 	{ "probe-tail", FIX_PROBE_TAIL,
@@ -45,7 +48,7 @@ const struct serve_switch serve_fixes[] = {
 const struct serve_switch serve_compats[] = {
 	{ "peak", COMPAT_PEAK, "exact peak concurrency in place of buckets of a second" },
 	{ "role-chunk", COMPAT_ROLE_CHUNK, "an empty first chunk of a chat is not a token" },
-	{ "stream-error", COMPAT_STREAM_ERROR, "an error inside a 200 stream is ignored" },
+	{ "stream-error", COMPAT_STREAM_ERROR, "an error inside a 200 stream, or a stream without an end, is no failure" },
 	{ "detail", COMPAT_DETAIL, "latencies in the result only with --save-detailed" },
 	{ "stdout", COMPAT_STDOUT,
 	  "vLLM's lines that say nothing about the measurement are printed: Namespace(...), the "

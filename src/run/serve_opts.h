@@ -148,7 +148,7 @@ enum serve_metric {
 enum serve_compat {
 	COMPAT_PEAK = 1,         /* exact sweep-line peak concurrency instead of 1-s buckets */
 	COMPAT_ROLE_CHUNK = 2,   /* an empty role chunk is not a token event */
-	COMPAT_STREAM_ERROR = 4, /* an error object inside a 200 stream is ignored, as main does */
+	COMPAT_STREAM_ERROR = 4, /* errors and cuts of a 200 stream are ignored, as main does */
 	COMPAT_DETAIL = 8,       /* latencies and queue_times only with --save-detailed */
 	COMPAT_V011 = 16,        /* all that was so then (run/compat.c, report/release.c) */
 	COMPAT_STDOUT = 32,      /* lines that say nothing about the measurement, too */
@@ -160,6 +160,7 @@ enum serve_fix {
 	FIX_USAGE = 2,           /* usage in an event that also has choices is taken */
 	FIX_DATASET_SEED = 4,    /* every dataset is shuffled by --seed */
 	FIX_PROBE_TAIL = 8,      /* the duration ends with the load, not with a probe's pause */
+	FIX_ALL_TEXT = 16,       /* tokens counted by us are of all text, not of the answer's */
 };
 struct serve_switch { const char *name; unsigned bits; const char *help; };
 extern const struct serve_switch serve_fixes[], serve_compats[]; /* end with a NULL name */

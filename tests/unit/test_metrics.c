@@ -608,6 +608,145 @@ static void test_queue(void **state)
 	record_release(&r);
 }
 
+/* One request of 4 events 10 ms apart, 22 tokens asked, and what is known of its tokens. */
+static void test_best_known(void **state)
+{
+	enum { U = ROW_HAS_USAGE, C = ROW_COUNTED, X = ROW_COUNT_UNKNOWN };
+	static const struct {
+		const char *kinds;
+		uint32_t flags, output, ignored, all_text, asked;
+		enum finish_reason finish;
+		int64_t best;
+		uint32_t usage, is_ignored, unlike, is_short, is_longer, is_shorter, is_good;
+	} cases[] = {
+		/* usage that counts, and longer or shorter answers by it */
+		{ "TTTT", U, 4, 0, 0, 4, FINISH_LENGTH, 4, 1, 0, 0, 0, 0, 0, 1 },
+		{ "TTTT", U, 4, 9, 0, 3, FINISH_LENGTH, 4, 1, 0, 0, 0, 1, 0, 1 },
+		{ "TTTT", U, 4, 0, 0, 8, FINISH_STOP, 4, 1, 0, 0, 0, 0, 0, 1 },
+		{ "TTTT", U, 4, 0, 0, 8, FINISH_LENGTH, 4, 1, 0, 0, 0, 0, 1, 1 },
+		/* usage that is ignored: six counted, four stated; the headline is wrong */
+		{ "TTTT", C, 6, 4, 6, 4, FINISH_STOP, 4, 1, 1, 1, 0, 0, 0, 1 },
+		{ "TTTT", C, 4, 4, 4, 4, FINISH_STOP, 4, 1, 1, 0, 0, 0, 0, 1 },
+		{ "TTTT", C, 0, 4, 5, 4, FINISH_STOP, 4, 1, 1, 1, 1, 0, 0, 0 },
+		/* none at all: all text, or the events where they are more */
+		{ "TTTT", C, 2, 0, 7, 4, FINISH_STOP, 7, 0, 0, 0, 1, 0, 0, 1 },
+		{ "TTTT", C, 2, 0, 3, 3, FINISH_STOP, 4, 0, 0, 0, 1, 1, 0, 1 },
+		{ "ETTE", C, 2, 0, 2, 8, FINISH_LENGTH, 2, 0, 0, 0, 0, 0, 0, 1 },
+		{ "TTTT", C, 0, 0, 0, 8, FINISH_LENGTH, 4, 0, 0, 0, 1, 0, 0, 0 },
+		{ "TTTT", X, 1, 0, 0, 8, FINISH_STOP, 4, 0, 0, 0, 0, 0, 0, 0 },
+		{ "TEEE", X, 1, 0, 0, 0, FINISH_STOP, 1, 0, 0, 0, 0, 0, 0, 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct metrics_opts o = usual();
+		struct record r = { 0 };
+		const struct metrics_client *c;
+		struct metrics m;
+
+		simple(&r, 1);
+		events(&r, &r.row[0], cases[i].kinds);
+		for (const char *k = cases[i].kinds; *k; k++)
+			r.row[0].n_answer += *k == 'T';
+		r.row[0].first_event_ns = r.row[0].sent_ns + 10 * MS;
+		r.row[0].last_event_ns = r.row[0].sent_ns + 40 * MS;
+		r.row[0].flags = (uint16_t)cases[i].flags;
+		r.row[0].output_tokens = cases[i].output;
+		r.row[0].ignored_output_tokens = cases[i].ignored;
+		r.row[0].ignored_prompt_tokens = cases[i].ignored ? 33 : 0;
+		r.row[0].all_text_tokens = cases[i].all_text;
+		r.row[0].asked_tokens = cases[i].asked;
+		r.row[0].finish = (uint8_t)cases[i].finish;
+		o.goodput[0] = (struct metrics_goodput){ BLOCK_TPOT, 1000 };
+		o.n_goodput = 1;
+		metrics_score(&m, &r, &o);
+		c = &m.client;
+		assert_int_equal(c->best_output, cases[i].best);
+		assert_int_equal(c->best_input, cases[i].is_ignored ? 33 : 100);
+		assert_int_equal(c->n_usage, cases[i].usage);
+		assert_int_equal(c->n_usage_ignored, cases[i].is_ignored);
+		assert_int_equal(c->n_count_unlike_usage, cases[i].unlike);
+		assert_int_equal(c->n_count_short, cases[i].is_short);
+		assert_int_equal(c->n_longer_than_asked, cases[i].is_longer);
+		assert_int_equal(c->n_shorter_than_asked, cases[i].is_shorter);
+		assert_int_equal(c->finishes[cases[i].finish], 1);
+		assert_int_equal(m.request_goodput > 0, cases[i].is_good);
+		assert_int_equal(c->best_tpot.n, cases[i].best > 1);
+		if (cases[i].best > 1)
+			assert_true(fabs(c->best_tpot.mean_ms -
+					 30.0 / (double)(cases[i].best - 1)) < 1e-9);
+		metrics_release(&m);
+		record_release(&r);
+	}
+}
+
+/* ignore_eos asked for every token: fewer are too few, whatever the server says of it. */
+static void test_shorter_with_ignore_eos(void **state)
+{
+	struct metrics_opts o = usual();
+	struct record r = { 0 };
+	struct metrics m;
+
+	(void)state;
+	simple(&r, 1);
+	r.row[0].asked_tokens = 3;
+	r.row[0].finish = FINISH_STOP;
+	o.is_eos_ignored = true;
+	metrics_score(&m, &r, &o);
+	assert_int_equal(m.client.n_shorter_than_asked, 1);
+	metrics_release(&m);
+	record_release(&r);
+}
+
+/* A role counts as first by being early: by more than 1 ms and 10 % of the time to the content. */
+static void test_role_first(void **state)
+{
+	static const struct {
+		unsigned flags;
+		double event_ms, content_ms;
+		uint32_t want;
+	} cases[] = {
+		{ ROW_ROLE_FIRST, 10, 100, 1 },
+		{ 0, 10, 100, 0 },                 /* it was no role */
+		{ ROW_ROLE_FIRST, 95, 100, 0 },
+		{ ROW_ROLE_FIRST, 1, 1.9, 0 },
+		{ ROW_ROLE_FIRST, 10, 0, 0 },      /* never any content */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct metrics_opts o = usual();
+		struct record r = { 0 };
+		struct request_row *row;
+		struct metrics m;
+		double first_ms;
+
+		simple(&r, 1);
+		row = &r.row[0];
+		row->flags = (uint16_t)(ROW_HAS_USAGE | cases[i].flags);
+		row->first_event_ns = row->sent_ns + (int64_t)(cases[i].event_ms * MS);
+		row->first_answer_ns = 0;
+		if (cases[i].content_ms > 0)
+			row->first_content_ns = row->sent_ns + (int64_t)(cases[i].content_ms * MS);
+		row->last_event_ns = row->sent_ns + 110 * MS;
+		metrics_score(&m, &r, &o);
+		assert_int_equal(m.client.n_role_first, cases[i].want);
+		assert_int_equal(m.client.ttft_content.n, cases[i].content_ms > 0);
+		assert_true(fabs(m.client.ttft_content.mean_ms - cases[i].content_ms) < 1e-9);
+		/* The best known TPOT begins with the content where the role does not count. */
+		first_ms = cases[i].want ? cases[i].content_ms : cases[i].event_ms;
+		assert_true(fabs(m.client.best_tpot.mean_ms - (110 - first_ms)) < 1e-9);
+		metrics_release(&m);
+		/* Files of earlier versions have the stamps of reasoning and answer alone. */
+		row->first_reasoning_ns = row->first_content_ns;
+		row->first_content_ns = 0;
+		metrics_score(&m, &r, &o);
+		assert_int_equal(m.client.n_role_first, cases[i].want);
+		metrics_release(&m);
+		record_release(&r);
+	}
+}
+
 static void test_failures(void **state)
 {
 	struct metrics_opts o = usual();
@@ -659,7 +798,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_golden), cmocka_unit_test(test_arrays),
-		cmocka_unit_test(test_output_lengths), cmocka_unit_test(test_selection),
+		cmocka_unit_test(test_output_lengths), cmocka_unit_test(test_best_known),
+		cmocka_unit_test(test_shorter_with_ignore_eos), cmocka_unit_test(test_role_first),
+		cmocka_unit_test(test_selection),
 		cmocka_unit_test(test_pooling), cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_audio_and_peaks), cmocka_unit_test(test_lag),
 		cmocka_unit_test(test_sent_early),

@@ -187,6 +187,31 @@ static void step_huge(struct run *r) { r->f.clock_step_ns = 3600000000000; }
 static void cpu_at(struct run *r) { r->f.cpu_share_max = 0.80; }
 static void cpu_over(struct run *r) { r->f.cpu_share_max = 0.81; }
 static void cpu_much(struct run *r) { r->f.cpu_share_max = 0.96; }
+/* So many of 1,000 answers begin with a role; TTFT is 10 ms, the first content comes then. */
+static void role(struct run *r, uint32_t n, double content_ms)
+{
+	r->m.block[BLOCK_TTFT].mean_ms = 10;
+	r->m.client.n_role_first = n;
+	r->m.client.ttft_content.mean_ms = content_ms;
+}
+static void role_few(struct run *r) { role(r, 10, 100); }
+static void role_near(struct run *r) { role(r, 11, 15); }
+static void role_far(struct run *r) { role(r, 1000, 15.1); }
+/* 1,000 tokens are reported each way. */
+static void counts(struct run *r, int64_t best_input, int64_t best_output)
+{
+	r->m.total_input = r->m.total_output = 1000;
+	r->m.client.best_input = best_input;
+	r->m.client.best_output = best_output;
+}
+static void ignored_alike(struct run *r) { counts(r, 1000, 1010); r->m.client.n_usage_ignored = 1000; }
+static void ignored_few(struct run *r) { counts(r, 1000, 1100); r->m.client.n_usage_ignored = 10; }
+static void ignored_some(struct run *r) { counts(r, 1050, 1000); r->m.client.n_usage_ignored = 11; }
+static void ignored_all(struct run *r) { counts(r, 1000, 16000); r->m.client.n_usage_ignored = 1000; }
+static void short_count(struct run *r) { counts(r, 1000, 2000); r->m.client.n_count_short = 500; }
+static void short_alike(struct run *r) { counts(r, 1000, 1010); r->m.client.n_count_short = 500; }
+static void length_at(struct run *r) { r->m.client.n_longer_than_asked = 10; }
+static void length_over(struct run *r) { length_at(r); r->m.client.n_shorter_than_asked = 1; }
 static void early(struct run *r) { r->m.client.n_sent_early = 1; }
 static void restarted(struct run *r) { r->m.servers.is_restarted = true; }
 static void interrupted(struct run *r) { r->f.is_interrupted = true; }
@@ -327,6 +352,35 @@ static const struct {
 	{ cpu_much, TRUST_INVALID, "client_cpu",
 	  "The client's busiest loop used 96 % of a CPU (limit 95 %): it may be the bottleneck.",
 	  "every metric" },
+	{ role_few, TRUST_VALID, NULL, NULL, NULL },
+	{ role_near, TRUST_DEGRADED, "role_event",
+	  "The first event of 1.1 % of the answers has only a role, and TTFT ends with it (mean "
+	  "10.000 ms). The first content came after 15.000 ms; --compat role-chunk measures that.",
+	  "TTFT, TPOT, ITL, goodput" },
+	{ role_far, TRUST_INVALID, "role_event",
+	  "The first event of 100.0 % of the answers has only a role, and TTFT ends with it (mean "
+	  "10.000 ms). The first content came after 15.100 ms; --compat role-chunk measures that.",
+	  "TTFT, TPOT, ITL, goodput" },
+	{ ignored_alike, TRUST_VALID, NULL, NULL, NULL },
+	{ ignored_few, TRUST_VALID, NULL, NULL, NULL },
+	{ ignored_some, TRUST_DEGRADED, "usage_ignored",
+	  "The server sends its token counts in an event with choices, where vllm does not look: "
+	  "1000 output and 1000 input tokens are reported, it says 1000 and 1050; --fix usage takes "
+	  "those.", "TPOT, goodput, input throughput, output throughput" },
+	{ ignored_all, TRUST_INVALID, "usage_ignored",
+	  "The server sends its token counts in an event with choices, where vllm does not look: "
+	  "1000 output and 1000 input tokens are reported, it says 16000 and 1000; --fix usage takes "
+	  "those.", "TPOT, goodput, input throughput, output throughput" },
+	{ short_count, TRUST_INVALID, "token_count",
+	  "Only the answer's text is counted, and 50.0 % of the answers have more events than that "
+	  "has tokens (reasoning, tool calls): 1000 output tokens are reported, at least 2000 were "
+	  "sent; --fix all-text counts all.", "TPOT, goodput, output throughput" },
+	{ short_alike, TRUST_VALID, NULL, NULL, NULL },
+	{ length_at, TRUST_VALID, NULL, NULL, NULL },
+	{ length_over, TRUST_DEGRADED, "answer_length",
+	  "1.0 % of the answers are longer than asked for and 0.1 % shorter: the server does not "
+	  "follow the length in the request, which --extra-body can set under the name that it "
+	  "reads.", "E2EL, goodput, request throughput, output throughput" },
 	{ early, TRUST_INVALID, "sent_early",
 	  "1 requests were sent before they were due: the load is not the one that was asked for. "
 	  "Please report this as a bug.", "every metric" },

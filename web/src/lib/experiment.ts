@@ -261,7 +261,21 @@ export interface ExperimentDocument {
 				p99?: number | null;
 				max?: number | null;
 			} | null;
+			ttft_content_ms?: {
+				n?: number;
+				mean?: number | null;
+				p50?: number | null;
+				p99?: number | null;
+				max?: number | null;
+			} | null;
 			ttft_with_connect_ms?: {
+				n?: number;
+				mean?: number | null;
+				p50?: number | null;
+				p99?: number | null;
+				max?: number | null;
+			} | null;
+			best_tpot_ms?: {
 				n?: number;
 				mean?: number | null;
 				p50?: number | null;
@@ -276,6 +290,24 @@ export interface ExperimentDocument {
 			requests_with_usage?: number;
 			requests_counted?: number;
 			requests_count_unknown?: number;
+			requests_usage_ignored?: number;
+			requests_count_short?: number;
+			requests_longer_than_asked?: number;
+			requests_shorter_than_asked?: number;
+			requests_role_first?: number;
+			best_output_tokens?: number;
+			best_input_tokens?: number;
+			best_output_throughput?: number | null;
+			finish_reasons?: {
+				none?: number;
+				stop?: number;
+				length?: number;
+				tool_calls?: number;
+				content_filter?: number;
+				abort?: number;
+				error?: number;
+				other?: number;
+			};
 			input_throughput?: number | null;
 			cached_tokens?: number;
 			cached_share?: number | null;
