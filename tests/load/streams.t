@@ -190,6 +190,8 @@ for my $case (@token_cases) {
 	}
 	my $run = run_against(\@rest, @chat, '--extra-body', '{"max_tokens": 16}');
 	is($run->{own}{requests_longer_than_asked}, 2, 'what the extra body asks for counts');
+	$run = run_against(\@rest, @chat, '--extra-body', '{"max_tokens": 11, "n": 2}');
+	is($run->{own}{requests_longer_than_asked}, 0, 'so do several answers to a request');
 }
 
 # ---- how a stream ends ----
