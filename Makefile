@@ -24,9 +24,10 @@ BASE_CFLAGS := -std=c17 -O2 -g -D_GNU_SOURCE -ffp-contract=off -fno-omit-frame-p
 	-fPIC -fvisibility=hidden -fno-semantic-interposition
 CFLAGS ?=
 LDFLAGS ?=
-LDLIBS := -lssl -lcrypto -lcurl -lpcre2-8 -lutf8proc -lz -lzstd -lsnappy -llz4 -lbrotlidec -larchive \
-	-lturbojpeg -lpng16 -lwebp -lwebpdemux -lgif -lsndfile -lavformat -lavcodec -lavutil -lyaml \
-	-lsqlite3 -lpq -lmicrohttpd -lm -pthread
+# Only what is called is linked: a unit test starts without the libraries of other layers.
+LDLIBS := -Wl,--as-needed -lssl -lcrypto -lcurl -lpcre2-8 -lutf8proc -lz -lzstd -lsnappy -llz4 \
+	-lbrotlidec -larchive -lturbojpeg -lpng16 -lwebp -lwebpdemux -lgif -lsndfile -lyaml -lsqlite3 \
+	-lpq -lmicrohttpd -lm -pthread
 CPPFLAGS := -Isrc -I$(O)/gen -include src/base/banned.h
 
 LAYERS := $(shell sed -n 's/^\([a-z]*\):.*/\1/p' src/LAYERS)

@@ -11,10 +11,16 @@
  * of the server. ITL error: the same for the time between two events, without
  * sign. Stamp error: arrival as the client has it minus the send stamp; it
  * includes the server's own send path of a few microseconds.
+ *
+ * The verdict of each run (metrics/trust.h) is held against these errors, for both kinds of stamps:
+ * a metric must be VALID where its error is small, and must not be where it is large. A run that
+ * breaks this ends the program with 1. --hog puts a busy loop on the client's core.
  */
 #include <math.h>
 
+#include "base/mem.h"
 #include "kit/kit.h"
+#include "metrics/trust.h"
 #include "stats/stats.h"
 
 struct scene {
@@ -57,6 +63,91 @@ static void add_figures(struct bench *b, const struct scene *s, struct errors *r
 	}
 }
 
+/* ---- the verdict ---- */
+
+/* Of a metric's own size: errors that a verdict must overlook, and that it must not. */
+#define SMALL 0.02
+#define LARGE 0.10
+
+struct judged { const char *name; enum trust_metric metric; double error; };
+
+/* Tokens a second if all requests had come at once, as they were due: the longest answer's time. */
+static double true_throughput(const struct truth_table *t)
+{
+	int64_t longest = 0;
+	double events = 0;
+
+	for (uint32_t i = 0; i < t->n; i++) {
+		const struct truth_request *row = &t->row[i];
+		int64_t took = row->send_ns[row->events - 1] - row->recv_ns;
+
+		longest = took > longest ? took : longest;
+		events += row->events;
+	}
+	return events / ((double)longest / 1e9);
+}
+
+/* p99 of |TTFT error| in microseconds; user space read each first event later by its skew. */
+static double ttft_error(const struct errors *r, const struct client *c, bool is_user)
+{
+	double *v = mem_array(r->n_ttft, sizeof(*v)), p99;
+
+	for (size_t i = 0; i < r->n_ttft; i++) {
+		const struct request_row *row = &c->record.row[i];
+
+		v[i] = r->ttft[i];
+		if (is_user)
+			v[i] += (double)(row->user_first_event_ns - row->first_event_ns) / 1e3;
+	}
+	stats_sort(v, r->n_ttft);
+	p99 = stats_percentile(v, r->n_ttft, 99);
+	free(v);
+	return p99;
+}
+
+static int check_verdict(struct bench *b, const struct scene *s, const struct errors *r,
+			 const struct client *c, const struct truth_table *truth, bool is_user,
+			 struct err *e)
+{
+	const struct load_stats *l = &c->stats;
+	const struct metrics_opts opts = { .has_tokenizer = true, .is_user_stamps = is_user };
+	const struct trust_facts facts = {
+		.cpu_share_max = (double)l->cpu_ns_max / (double)l->wall_ns, .reads = l->net.reads,
+		.reads_without_stamp = l->net.reads_without_stamp,
+		.is_kernel_stamped = l->is_kernel_stamped,
+	};
+	struct metrics m;
+	struct trust t;
+	int rc = 0;
+
+	metrics_score(&m, &c->record, &opts);
+	trust_judge(&t, &m, &facts);
+	const struct judged all[] = {
+		{ "ITL", TRUST_ITL, stats_percentile(r->itl[is_user], r->n_itl, 99) /
+				    (1e3 * m.block[BLOCK_ITL].mean_ms) },
+		{ "TTFT", TRUST_TTFT, ttft_error(r, c, is_user) /
+				      (1e3 * m.block[BLOCK_TTFT].median_ms) },
+		{ "throughput", TRUST_OUTPUT,
+		  fabs(m.output_throughput / true_throughput(truth) - 1) },
+	};
+	for (size_t i = 0; rc == 0 && i < sizeof(all) / sizeof(*all); i++) {
+		enum trust_verdict v = t.metric[all[i].metric];
+		double error = all[i].error;
+
+		bench_add(b, "%", 100 * error, "%s: %s error, %s", s->name, all[i].name,
+			  is_user ? "user" : "kernel");
+		bench_add(b, "", v, "%s: %s verdict (0 VALID), %s", s->name, all[i].name,
+			  is_user ? "user" : "kernel");
+		if ((error <= SMALL && v != TRUST_VALID) || (error > LARGE && v == TRUST_VALID))
+			rc = err_set(e, ERR_RUN, "%s stamps: the error of %s is %.1f %% and its "
+				     "verdict %s: %s", is_user ? "user" : "kernel", all[i].name,
+				     100 * error, trust_name(v),
+				     t.n_reasons ? t.reason[0].text : "no reason");
+	}
+	metrics_release(&m);
+	return rc;
+}
+
 static int measure(struct bench *b, const struct scene *s, struct sim_child *sim, struct client *c,
 		   uint32_t events, struct err *e)
 {
@@ -84,6 +175,8 @@ static int measure(struct bench *b, const struct scene *s, struct sim_child *sim
 	if (!c->stats.is_kernel_stamped)
 		err_set(e, ERR_RUN, "this kernel gives no receive stamps");
 	rc = e->code ? -1 : 0;
+	for (int is_user = 0; rc == 0 && !b->is_quick && is_user < 2; is_user++)
+		rc = check_verdict(b, s, &r, c, &truth, is_user, e);
 done:
 	truth_release(&truth);
 	errors_release(&r);
@@ -96,6 +189,7 @@ static int run_scene(struct bench *b, const struct scene *s, struct err *e)
 	const char *args[9] = { "--ttft-ms", "50", "--itl-ms", s->itl_ms };
 	struct sim_child sim;
 	struct client client = { 0 };
+	struct child hog = { 0 };
 	int rc;
 
 	if (s->burst_ms) {
@@ -103,8 +197,11 @@ static int run_scene(struct bench *b, const struct scene *s, struct err *e)
 		args[5] = s->burst_ms;
 	}
 	rc = sim_child_start(&sim, b, false, args, e);
+	if (rc == 0 && b->has_hog)
+		rc = child_hog(&hog, e);
 	if (rc == 0)
 		rc = measure(b, s, &sim, &client, events, e);
+	child_stop(&hog, NULL);
 	client_release(&client);
 	sim_child_release(&sim);
 	return rc < 0 ? err_wrap(e, "%s streams", s->name) : 0;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c - the command table; and what holds for all commands: output arrives, or they fail. */
+/*
+ * main.c - the command table, which command the first words mean, and what holds for every command:
+ * its output arrived, or it failed.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -9,13 +12,14 @@
 #include "base/banned.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "opt/opt.h"
 #include "proc/keeper.h"
 #include "version.h"
 
 static const struct command commands[] = {
 	{ "bench serve", "measure a running server under load; vllm bench serve's options",
 	  cmd_bench_serve },
-	{ "bench throughput", "measure how many requests an engine works off in a second",
+	{ "bench throughput", "measure requests and tokens per second of an engine, without a server",
 	  cmd_bench_throughput },
 	{ "bench latency", "measure how long an engine takes for one batch", cmd_bench_latency },
 	{ "bench startup", "measure how long an engine takes to start, cold and warm",
@@ -27,7 +31,7 @@ static const struct command commands[] = {
 	{ "bench markdown", "a folder of results as tables", cmd_bench_markdown },
 	{ "bench sweep serve", "measure every combination of a server's and a client's options",
 	  cmd_bench_sweep_serve },
-	{ "bench sweep serve_multi", "bench sweep serve's name of old; with --sla-params serve_sla's",
+	{ "bench sweep serve_multi", "old name of bench sweep serve; with --sla-params, of serve_sla",
 	  cmd_bench_sweep_multi },
 	{ "bench sweep serve_workload", "measure loads from one request at a time to all at once",
 	  cmd_bench_sweep_workload },
@@ -44,10 +48,10 @@ static const struct command commands[] = {
 	{ "export", "runs of the store as CSV or JSON lines", cmd_export },
 	{ "backup", "a store as one file", cmd_backup },
 	{ "restore", "a store from a backup", cmd_restore },
-	{ "store check", "whether a store is whole", cmd_store_check },
+	{ "store check", "check that a store is whole", cmd_store_check },
 	{ "store archive", "hide runs that are kept", cmd_store_archive },
 	{ "store remove", "remove runs for good", cmd_store_remove },
-	{ "store retain", "limits of age and room", cmd_store_retain },
+	{ "store retain", "remove runs beyond limits of age and size", cmd_store_retain },
 	{ "store convert", "copy a store from one database to the other", cmd_store_convert },
 	{ "args list", "the arguments of vLLM's server", cmd_args_list },
 	{ "args show", "all that is known of an argument of vLLM's server", cmd_args_show },
@@ -73,7 +77,7 @@ static int usage(FILE *out, const char *group, int status)
 	for (size_t i = 0; i < COMMANDS; i++)
 		if (str_starts(str_of(commands[i].name), str_of(group)))
 			fprintf(out, "  %-26s %s\n", commands[i].name, commands[i].summary);
-	fprintf(out, "\nprofllm COMMAND --help tells more.\n");
+	fprintf(out, "\nprofllm COMMAND --help shows its options.\n");
 	return status;
 }
 
@@ -118,7 +122,20 @@ static int find_group(int argc, char **argv, char group[static 64])
 	return found;
 }
 
-/* Scripts of old that are commands now; paths and .py are how they were called. */
+/* ---- scripts of vLLM's ---- */
+
+/* A script's own name: paths and .py are how it was called. */
+static struct str script_name(const char *word)
+{
+	const char *slash = strrchr(word, '/');
+	struct str name = str_of(slash ? slash + 1 : word);
+
+	if (name.n > 3 && str_ends(name, STR(".py")))
+		name.n -= 3;
+	return name;
+}
+
+/* Scripts of old that are commands now. */
 static const struct command *script(const char *word)
 {
 	static const struct { const char *script, *command; } old[] = {
@@ -126,17 +143,175 @@ static const struct command *script(const char *word)
 		{ "benchmark_throughput", "bench throughput" },
 		{ "benchmark_latency", "bench latency" },
 	};
-	const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word;
-	size_t n = strlen(name);
+	struct str name = script_name(word);
 
-	if (n > 3 && strcmp(name + n - 3, ".py") == 0)
-		n -= 3;
 	for (size_t i = 0; i < sizeof(old) / sizeof(*old); i++)
 		for (size_t k = 0; k < COMMANDS; k++)
-			if (str_eq((struct str){ name, n }, str_of(old[i].script)) &&
+			if (str_eq(name, str_of(old[i].script)) &&
 			    strcmp(commands[k].name, old[i].command) == 0)
 				return &commands[k];
 	return NULL;
+}
+
+/* Scripts that this program has no command for. The names are bare (see bare()). */
+static const struct absent { const char *names, *what, *instead; } absents[] = {
+	{ "multiturn servingmultiturn servemultiturn convertsharegpttoopenai", "multi-turn benchmark",
+	  "'bench serve --dataset-name timed_trace' replays turns whose prompts share growing "
+	  "prefixes, with the answers of a trace instead of the server's" },
+	{ "structuredoutput structuredoutputs servingstructuredoutput servingstructuredoutputs "
+	  "servestructuredoutput guided servingguided", "structured output benchmark",
+	  "'bench serve --extra-body' with structured_outputs or response_format constrains all "
+	  "requests of a run alike; answers are not checked" },
+	{ "prioritization prioritisation", "prioritization benchmark",
+	  "'bench throughput --scheduling-policy priority' runs that scheduler, and 'bench serve "
+	  "--extra-body.priority N' gives all requests of a run one priority" },
+	{ "prefixcaching prefixcache", "prefix caching benchmark",
+	  "'bench throughput --dataset-name prefix_repetition', or 'bench serve' with that dataset" },
+	{ "longdocumentqa longdocumentqathroughput longdocqa", "long document QA benchmark",
+	  "'bench throughput --dataset-name prefix_repetition --prefix-repetition-suffix-len 0' "
+	  "repeats long prompts, in random order" },
+	{ "hash prefixblockhash", "hashing benchmark",
+	  "there is no substitute: it times functions of vLLM's own Python code" },
+};
+
+#define TYPED_BYTES 96
+
+/* "bench multi-turn", "benchmark_multi_turn": "multiturn". */
+static struct str bare(int n, char **argv, char out[static TYPED_BYTES])
+{
+	static const char *const heads[] = { "benchmark", "bench" };
+	struct str name;
+	size_t len = 0;
+
+	for (int i = 0; i < n; i++) {
+		struct str word = script_name(argv[i]);
+
+		for (size_t k = 0; k < word.n && len < TYPED_BYTES; k++)
+			if (word.p[k] != '-' && word.p[k] != '_')
+				out[len++] = word.p[k];
+	}
+	name = (struct str){ out, len };
+	for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)
+		if (str_starts(name, str_of(heads[i])))
+			return (struct str){ name.p + strlen(heads[i]), len - strlen(heads[i]) };
+	return name;
+}
+
+static const struct absent *find_absent(int n, char **argv)
+{
+	char typed[TYPED_BYTES];
+	struct str name = bare(n, argv, typed);
+
+	for (size_t i = 0; i < sizeof(absents) / sizeof(*absents); i++)
+		for (struct str names = str_of(absents[i].names); names.n;)
+			if (str_eq(str_cut(&names, ' '), name))
+				return &absents[i];
+	return NULL;
+}
+
+static int refuse(const char *word, const struct absent *absent)
+{
+	fprintf(stderr, "profllm: '%s': vLLM's %s is not part of this program; %s\n", word,
+		absent->what, absent->instead);
+	return 2;
+}
+
+/* ---- words that are no command ---- */
+
+#define COMMAND_WORDS_MAX 3
+#define VARIANTS_MAX (1 << (COMMAND_WORDS_MAX - 1))
+
+/*
+ * A command's name as users shorten it: without blanks, and without some of the words before
+ * the last: "bench sweep plot" is also "benchplot", "sweepplot" and "plot". Returns how many.
+ */
+static size_t shorten(const char *name, char out[VARIANTS_MAX][TYPED_BYTES])
+{
+	struct str rest = str_of(name), word[COMMAND_WORDS_MAX];
+	size_t n = 0;
+
+	while (rest.n && n < COMMAND_WORDS_MAX)
+		word[n++] = str_cut(&rest, ' ');
+	for (size_t kept = 0; kept < (size_t)1 << (n - 1); kept++) {
+		size_t len = 0;
+
+		for (size_t i = 0; i < n; i++)
+			if (i == n - 1 || kept >> i & 1)
+				len += (size_t)snprintf(out[kept] + len, TYPED_BYTES - len, "%.*s",
+							(int)word[i].n, word[i].p);
+	}
+	return (size_t)1 << (n - 1);
+}
+
+/* Of the commands that begin with group, the one that the words after it probably mean. */
+static const char *nearest_in(const char *group, struct str typed)
+{
+	static char text[COMMANDS][VARIANTS_MAX][TYPED_BYTES];
+	const char *names[COMMANDS * VARIANTS_MAX], *near;
+	size_t n = 0, skip = *group ? strlen(group) + 1 : 0;
+
+	for (size_t i = 0; i < COMMANDS; i++) {
+		if (!str_starts(str_of(commands[i].name), str_of(group)))
+			continue;
+		for (size_t k = shorten(commands[i].name + skip, text[i]); k-- > 0;)
+			names[n++] = text[i][k];
+	}
+	near = opt_nearest(typed, names, n);
+	for (size_t i = 0; near && i < COMMANDS; i++)
+		if (near >= text[i][0] && near < text[i][0] + sizeof(text[i]))
+			return commands[i].name;
+	return NULL;
+}
+
+/* As many of argv's words as belong together are taken; operands and options may follow. */
+static const char *nearest(const char *group, int argc, char **argv)
+{
+	const char *near = NULL;
+	char typed[TYPED_BYTES];
+
+	for (int n = argc < COMMAND_WORDS_MAX ? argc : COMMAND_WORDS_MAX; n > 0 && !near; n--) {
+		size_t len = 0;
+
+		for (int i = 0; i < n && len < TYPED_BYTES; i++)
+			len += (size_t)snprintf(typed + len, TYPED_BYTES - len, "%s", argv[i]);
+		if (len < TYPED_BYTES && argv[n - 1][0] != '-')
+			near = nearest_in(group, (struct str){ typed, len });
+	}
+	return near || !*group ? near : nearest("", argc, argv);
+}
+
+static int unknown(const char *group, int words, int argc, char **argv)
+{
+	int n = argc < words + COMMAND_WORDS_MAX ? argc : words + COMMAND_WORDS_MAX;
+	const struct absent *absent = NULL;
+	const char *near;
+
+	while (n > 0 && !absent)
+		absent = find_absent(n--, argv);
+	if (absent)
+		return refuse(argv[words], absent);
+	near = nearest(group, argc - words, argv + words);
+	fprintf(stderr, "profllm: unknown %s '%s%s%s'; %s%s%s\n",
+		*argv[words] == '-' ? "option" : "command", group, words ? " " : "", argv[words],
+		near ? "did you mean '" : "profllm --help lists the commands", near ? near : "",
+		near ? "'?" : "");
+	return 2;
+}
+
+/* "profllm bench": which command is still to be said. */
+static int missing(const char *group)
+{
+	const char *sep = ": ";
+
+	fprintf(stderr, "profllm %s: a command is missing", group);
+	for (size_t i = 0; i < COMMANDS; i++) {
+		if (!str_starts(str_of(commands[i].name), str_of(group)))
+			continue;
+		fprintf(stderr, "%s%s", sep, commands[i].name);
+		sep = ", ";
+	}
+	fprintf(stderr, "; profllm %s --help describes them\n", group);
+	return 2;
 }
 
 /* A link called vllm is its server, the simulated one, for tools that start it by that name. */
@@ -146,6 +321,37 @@ static bool is_vllm(const char *program)
 
 	return as_vllm && strcmp(as_vllm, "1") == 0 &&
 	       strcmp(slash ? slash + 1 : program, "vllm") == 0;
+}
+
+static bool is_help(const char *word)
+{
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
+	       str_starts(str_of(word), STR("--help="));
+}
+
+/* The command that argv begins with, with its own arguments; or what to say instead. */
+static int run(int argc, char **argv, bool is_help_asked)
+{
+	static char help[] = "--help";
+	char *only_help[] = { help, NULL };
+	const struct command *found = argc > 0 ? script(argv[0]) : NULL;
+	int words = found ? 1 : 0;
+	char group[64];
+
+	for (size_t i = 0; i < COMMANDS && !words; i++) {
+		words = match(&commands[i], argc, argv);
+		found = &commands[i];
+	}
+	if (words && is_help_asked)
+		return found->run(1, only_help);
+	if (words)
+		return found->run(argc - words, argv + words);
+	words = find_group(argc, argv, group);
+	if (argc == words ? is_help_asked : is_help(argv[words]))
+		return usage(stdout, group, 0);
+	if (argc == words)
+		return *group ? missing(group) : usage(stderr, "", 2);
+	return unknown(group, words, argc, argv);
 }
 
 #define UNWRITTEN "profllm: cannot write to standard output: "
@@ -187,36 +393,22 @@ static int finish(int status)
 
 static int run_command(int argc, char **argv)
 {
+	const char *first = argc > 1 ? argv[1] : "";
 	const struct command *old = argc > 0 ? script(argv[0]) : NULL;
-	const char *first = argc > 1 ? argv[1] : "", *next;
-	char group[64];
-	int words;
+	const struct absent *absent = argc > 0 ? find_absent(1, argv) : NULL;
 
 	if (old)
 		return old->run(argc - 1, argv + 1);
+	if (absent)
+		return refuse(argv[0], absent);
 	if (argc > 1 && is_vllm(argv[0]) && strcmp(first, "serve") == 0)
 		return cmd_sim(argc - 2, argv + 2);
-	if (argc < 2)
-		return usage(stderr, "", 2);
-	old = script(first);
-	if (old)
-		return old->run(argc - 2, argv + 2);
-	for (size_t i = 0; i < COMMANDS; i++) {
-		words = match(&commands[i], argc - 1, argv + 1);
-		if (words)
-			return commands[i].run(argc - 1 - words, argv + 1 + words);
-	}
-	if (strcmp(first, "--version") == 0)
+	if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0 ||
+	    strcmp(first, "version") == 0)
 		return puts("profllm " PROFLLM_VERSION) < 0;
-	words = find_group(argc - 1, argv + 1, group);
-	next = argc > 1 + words ? argv[1 + words] : "";
-	if (words && !*next)
-		return usage(stderr, group, 2);
-	if (strcmp(next, "--help") == 0 || strcmp(next, "-h") == 0)
-		return usage(stdout, group, 0);
-	fprintf(stderr, "profllm: '%s%s%s' is no command of this version; profllm --help lists them\n",
-		group, words ? " " : "", next);
-	return 2;
+	if (strcmp(first, "help") == 0)
+		return run(argc - 2, argv + 2, true);
+	return run(argc > 0 ? argc - 1 : 0, argv + 1, false);
 }
 
 int main(int argc, char **argv)

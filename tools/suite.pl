@@ -2,49 +2,124 @@
 # SPDX-License-Identifier: Apache-2.0
 # suite.pl TEST...: runs tests that speak TAP and adds them up.
 #
-# It is `prove` with one more line: the last one is `N passed, N failed`, alone. A test
-# program that dies, ends with a status other than 0, or runs fewer cases than it planned
-# counts as at least one failure. JOBS unit and command-line tests run at once (default 2: they
-# wait more than they compute); those under load, which measure time, one after the other.
+# It is `prove` with two more things. The last line is `N passed, N failed`, followed by
+# `, N skipped` when cases were skipped; their reasons are listed above it, and the files that took
+# longest. A test program that dies, ends with a status other than 0, or runs fewer cases than it
+# planned counts as at least one failure. The second is what runs next to what: JOBS tests at once
+# (default 6 on two processors: they wait more than they compute), and after them, one at a time,
+# those of tests/load, which compare times. A comment `suite: CLASS` at the start of a line of the
+# test's source says otherwise:
+#   alone   one at a time, because it measures how long something takes
+#   shared  next to others although it is in tests/load
+#   first   next to others, started before them because it takes longest
 use strict;
 use warnings;
 use TAP::Harness;
+use TAP::Parser::Aggregator;
 
+$| = 1;
+# Without it no test that looks at a process can work, and neither can Chromium or PostgreSQL.
+if (!-e '/proc/self/stat') {
+	print "suite.pl: /proc is not mounted: the tests need it (mount -t proc proc /proc)\n",
+		"0 passed, 1 failed\n";
+	exit 1;
+}
 $ENV{HF_HUB_OFFLINE} = 1; # no test asks the world
 $ENV{PROFLLM_CACHE_DIR} = ''; # or leaves something behind
-my @tests = map { twice($_) } @ARGV;
-die "usage: suite.pl TEST...\n" unless @tests;
+die "usage: suite.pl TEST...\n" unless @ARGV;
 my $limit = $ENV{TEST_SECONDS} || 300;
+my ($processors) = map { scalar(() = /^processor/mg) } slurp('/proc/cpuinfo');
+my %class = (first => [], shared => [], alone => []);
+my (%skipped, %seconds);
+my $is_broken = 0;
+
+push @{$class{class_of($_)}}, twice($_) for @ARGV;
+my $all = TAP::Parser::Aggregator->new;
 my $harness = TAP::Harness->new({
 	verbosity => $ENV{VERBOSE} ? 1 : 0,
 	failures  => 1,
 	merge     => 0,
-	jobs      => $ENV{JOBS} || 2,
-	rules     => { seq => [{ par => ['**unit/*', '**cli/*'] }, { seq => '**' }] },
 	exec      => sub { return [command($_[1])] },
 });
-my $all = $harness->runtests(@tests);
-my ($passed, $failed) = (0, 0);
+$harness->callback(made_parser => \&watch);
+$harness->callback(after_test => sub { $seconds{$_[0][0]} = $_[1]->end_time - $_[1]->start_time });
+$all->start;
+run_tests($ENV{JOBS} || 2 + 2 * ($processors || 2), @{$class{first}}, @{$class{shared}});
+run_tests(1, @{$class{alone}});
+$all->stop;
+report();
 
-for my $parser ($all->parsers) {
-	my $bad = scalar($parser->failed);
-	my $missing = ($parser->tests_planned || 0) - $parser->tests_run;
+sub run_tests {
+	my ($jobs, @tests) = @_;
 
-	$bad += $missing if $missing > 0;
-	$bad = 1 if !$bad && $parser->has_problems;
-	$passed += scalar($parser->actual_passed);
-	$failed += $bad;
+	$harness->jobs($jobs);
+	return if !@tests || eval { $harness->aggregate_tests($all, @tests); 1 };
+	print "suite.pl: $@";
+	$is_broken = 1;
 }
-print "$passed passed, $failed failed\n";
-exit($failed ? 1 : 0);
+
+# What a test skips is noted with its reason.
+sub watch {
+	my ($parser, $job) = @_;
+	my $note = sub { $skipped{"$job->[0]: " . ($_[0]->explanation || 'no reason given')}++ };
+
+	$parser->callback(test => sub { $note->(@_) if $_[0]->has_skip });
+	$parser->callback(plan => sub { $note->(@_) if ($_[0]->directive // '') eq 'SKIP' });
+}
+
+sub report {
+	my ($passed, $failed, $skipped) = (0, $is_broken, 0);
+	my @slow = sort { $seconds{$b} <=> $seconds{$a} } keys %seconds;
+
+	$harness->summary($all);
+	for my $parser ($all->parsers) {
+		my $bad = scalar($parser->failed);
+		my $missing = ($parser->tests_planned || 0) - $parser->tests_run;
+
+		$bad += $missing if $missing > 0;
+		$bad = 1 if !$bad && $parser->has_problems;
+		$failed += $bad;
+		$passed += $parser->actual_passed - grep { $_ } $parser->skipped;
+	}
+	printf "%5.1f s  %s\n", $seconds{$_}, $_ for grep { defined } @slow[0 .. 9];
+	for (sort keys %skipped) {
+		print "skipped: $_", $skipped{$_} > 1 ? " ($skipped{$_} cases)" : '', "\n";
+		$skipped += $skipped{$_};
+	}
+	print "$passed passed, $failed failed", $skipped ? ", $skipped skipped" : '', "\n";
+	exit($failed ? 1 : 0);
+}
+
+sub slurp {
+	my ($path) = @_;
+
+	open my $f, '<', $path or return '';
+	local $/;
+	return <$f> // '';
+}
+
+# The text of a test; that of a unit test is not the program.
+sub source {
+	my ($test) = @_;
+
+	return slurp($test =~ m,unit/([^/]+)$, ? "tests/unit/test_$1.c" : $test);
+}
+
+sub class_of {
+	my ($test) = @_;
+	my ($word) = source($test) =~ m,^(?:#|//| \*) suite: (\w+),m;
+
+	$word //= $test =~ m,tests/load/, ? 'alone' : 'shared';
+	die "$test: suite: $word: expected alone, shared or first\n" unless $class{$word};
+	return $word;
+}
 
 # What works on a results store is run on SQLite and, where there is a server, on PostgreSQL too.
 sub twice {
 	my ($test) = @_;
 
 	return $test unless $ENV{PROFLLM_TEST_POSTGRES} && $test =~ /\.t$/;
-	open my $f, '<', $test or return $test;
-	return (grep { /^use Dash\b|\bstore_url\(/ } <$f>) ? ($test, "$test\@postgresql") : $test;
+	return source($test) =~ /^use Dash\b|\bstore_url\(/m ? ($test, "$test\@postgresql") : $test;
 }
 
 sub command {

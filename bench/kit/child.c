@@ -41,6 +41,20 @@ int child_exec(struct child *c, const char *const *argv, struct err *e)
 	return 0;
 }
 
+int child_hog(struct child *c, struct err *e)
+{
+	c->pid = fork();
+	if (c->pid < 0)
+		return err_set(e, ERR_RUN, "cannot start a busy loop: %s", strerror(errno));
+	if (c->pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		bench_pin_client();
+		for (volatile unsigned n = 0;; n++)
+			;
+	}
+	return 0;
+}
+
 void child_stop(struct child *c, struct rusage *use)
 {
 	int64_t deadline = clock_mono_ns() + STOP_NS;

@@ -14,7 +14,7 @@
 static int usage(struct err *e, const char *name)
 {
 	return err_set(e, ERR_USAGE, "usage: %s [--quick] [--long] [--json] [--shared] "
-		       "[--repeats 1..%d] [--binary PATH]", name, BENCH_REPEATS_MAX);
+		       "[--hog] [--repeats 1..%d] [--binary PATH]", name, BENCH_REPEATS_MAX);
 }
 
 int bench_begin(struct bench *b, const char *name, int argc, char **argv, struct err *e)
@@ -35,6 +35,8 @@ int bench_begin(struct bench *b, const char *name, int argc, char **argv, struct
 			b->is_long = true;
 		} else if (str_is(arg, "--shared")) {
 			is_shared = true;
+		} else if (str_is(arg, "--hog")) {
+			b->has_hog = is_shared = true;
 		} else if (str_is(arg, "--json")) {
 			b->is_json = true;
 		} else if (str_is(arg, "--binary") && i + 1 < argc) {

@@ -10,8 +10,8 @@
 
 #include "base/err.h"
 
-#define BENCH_REPEATS_MAX 15
-#define BENCH_FIGURES_MAX 160
+#define BENCH_REPEATS_MAX 30
+#define BENCH_FIGURES_MAX 240
 
 /* One measured quantity: a value per repeat. */
 struct figure {
@@ -29,6 +29,7 @@ struct bench {
 	bool is_quick;        /* short runs that only show that the bench works */
 	bool is_json;         /* one line of JSON per figure instead of a table */
 	bool is_long;         /* --long: what takes minutes too */
+	bool has_hog;         /* --hog: a busy loop shares the client's core; implies --shared */
 	bool is_realtime;     /* running with real-time priority, hence undisturbed by other jobs */
 	unsigned repeats;
 	struct figure figure[BENCH_FIGURES_MAX];

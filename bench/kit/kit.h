@@ -32,6 +32,8 @@
 
 struct child { pid_t pid; };
 
+/* A process that only computes, on the client's core. */
+int child_hog(struct child *c, struct err *e);
 /* Starts argv (NULL-terminated) on the server's core, its output to /dev/null. */
 int child_exec(struct child *c, const char *const *argv, struct err *e);
 /* Ends it (SIGTERM, or SIGKILL after 5 s) and gives what it used. Accepts a zeroed struct. */

@@ -6,6 +6,7 @@
  * with); timers use CLOCK_MONOTONIC. Nanoseconds, int64_t, 0 means "never".
  */
 #pragma once
+#include <assert.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -19,3 +20,12 @@ static inline int64_t clock_ns(clockid_t id)
 
 static inline int64_t clock_real_ns(void) { return clock_ns(CLOCK_REALTIME); }
 static inline int64_t clock_mono_ns(void) { return clock_ns(CLOCK_MONOTONIC); }
+
+#define CLOCK_SPAN_S_MAX 1e9 /* 31 years: sums of a clock and two spans stay within int64_t */
+
+/* A span of seconds that was checked where it came in (options, plan) as nanoseconds. */
+static inline int64_t clock_span_ns(double s)
+{
+	assert(s >= 0 && s <= CLOCK_SPAN_S_MAX);
+	return (int64_t)(s * 1e9);
+}

@@ -28,7 +28,8 @@ static int open_regular(const char *path, struct stat *st, struct err *e)
 int file_read(const char *path, size_t limit, struct buf *out, struct err *e)
 {
 	struct stat st;
-	int fd = open_regular(path, &st, e);
+	int fd = open_regular(path, &st, e), error;
+	size_t start = out->len;
 	ssize_t n;
 
 	if (fd < 0)
@@ -40,18 +41,22 @@ int file_read(const char *path, size_t limit, struct buf *out, struct err *e)
 	}
 	out->limit = out->len + limit + READ_BYTES + 1;
 	do {
-		n = -1;
+		n = 0;
 		if (buf_reserve(out, READ_BYTES) < 0)
 			break;
 		n = read(fd, out->data + out->len, out->cap - out->len - 1);
 		if (n > 0)
 			out->len += (size_t)n;
 	} while (n > 0 || (n < 0 && errno == EINTR));
+	error = errno;
 	if (out->data)
 		out->data[out->len] = 0;
 	close(fd);
 	if (n < 0)
-		return err_set(e, ERR_IO, "cannot read %s: %s", path, strerror(errno));
+		return err_set(e, ERR_IO, "cannot read %s: %s", path, strerror(error));
+	/* It grew while it was read, or is one of those whose size is not known before. */
+	if (out->len - start > limit)
+		return err_set(e, ERR_LIMIT, "%s has more than %zu bytes, the limit", path, limit);
 	return 0;
 }
 
@@ -82,26 +87,40 @@ void file_sync_folder_of(const char *path)
 	free(copy);
 }
 
-#define TEMP_MARK ".profllm-XXXXXX"
+/* A name in the target's folder that says whose it is; never the target's with a suffix, whose
+ * name may be as long as names can be. */
+static void new_temp_name(struct file_swap *s)
+{
+	char *copy = mem_text(s->path);
+	struct buf name = { 0 };
+
+	buf_printf(&name, "%s/.profllm-%d-%llx", dirname(copy), (int)getpid(),
+		   (unsigned long long)clock_real_ns());
+	free(copy);
+	free(s->temp);
+	s->temp = buf_take(&name);
+}
 
 /*
  * Nameless while it is written, where the file system can, so that a killed process leaves nothing
- * behind; and never named after its target, whose name may be as long as names can be.
+ * behind. The kernel takes the umask off the mode in both cases; asking for the umask would change
+ * it for a moment, in every thread.
  */
 static void open_temp(struct file_swap *s)
 {
 	char *copy = mem_text(s->path);
-	const char *dir = dirname(copy);
-	struct buf name = { 0 };
 
-	buf_printf(&name, "%s/" TEMP_MARK, dir);
-	s->temp = buf_take(&name);
 	s->fd = access("/proc/self/fd", F_OK) < 0 ? -1 :
-		open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+		open(dirname(copy), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
 	s->is_nameless = s->fd >= 0;
-	if (!s->is_nameless)
-		s->fd = mkostemp(s->temp, O_CLOEXEC);
 	free(copy);
+	new_temp_name(s);
+	while (s->fd < 0) {
+		s->fd = open(s->temp, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+		if (s->fd >= 0 || errno != EEXIST)
+			break;
+		new_temp_name(s);
+	}
 }
 
 int file_swap_begin(struct file_swap *s, const char *path)
@@ -126,36 +145,29 @@ int file_swap_begin(struct file_swap *s, const char *path)
 static int give_name(struct file_swap *s)
 {
 	char from[sizeof("/proc/self/fd/-2147483648")];
-	size_t dir = strlen(s->temp) - strlen(TEMP_MARK);
-	struct buf name = { 0 };
-	int rc;
 
 	if (!s->is_nameless)
 		return 0;
 	snprintf(from, sizeof(from), "/proc/self/fd/%d", s->fd);
-	do {
-		buf_reset(&name);
-		buf_printf(&name, "%.*s.profllm-%d-%llx", (int)dir, s->temp, (int)getpid(),
-			   (unsigned long long)clock_real_ns());
-		rc = linkat(AT_FDCWD, from, AT_FDCWD, name.data, AT_SYMLINK_FOLLOW);
-	} while (rc < 0 && errno == EEXIST);
-	free(s->temp);
-	s->temp = buf_take(&name);
-	return rc;
+	while (linkat(AT_FDCWD, from, AT_FDCWD, s->temp, AT_SYMLINK_FOLLOW) < 0) {
+		if (errno != EEXIST)
+			return -1;
+		new_temp_name(s);
+	}
+	s->is_nameless = false;
+	return 0;
 }
 
 int file_swap_end(struct file_swap *s, bool is_good)
 {
-	mode_t mask = umask(0);
 	int saved = errno, rc = is_good ? 0 : -1;
 
-	umask(mask);
-	if (s->temp && rc == 0 && (fchmod(s->fd, 0666 & ~mask) < 0 || fsync(s->fd) < 0 ||
-				   give_name(s) < 0 || rename(s->temp, s->path) < 0)) {
+	if (s->temp && rc == 0 && (fsync(s->fd) < 0 || give_name(s) < 0 ||
+				   rename(s->temp, s->path) < 0)) {
 		saved = errno;
 		rc = -1;
 	}
-	if (s->temp && rc < 0)
+	if (s->temp && rc < 0 && !s->is_nameless)
 		unlink(s->temp);
 	close(s->fd);
 	if (s->temp && rc == 0)

@@ -13,6 +13,7 @@
 #define SSE_EVENT_BYTES_MAX (16ull << 20)  /* one server-sent event, all its data lines */
 #define READ_BYTES 65536                /* the one read buffer of a loop */
 #define ERROR_EXAMPLES_MAX 10           /* distinct failure texts kept per category */
+#define DUE_S_MAX 31536000              /* a year: no request is due later, none thinks longer */
 #define REQUESTS_MAX (1u << 28)         /* rows in one record */
 #define EVENT_BLOCKS_MAX (1u << 30)     /* 31 gaps each: 33e9 token events a shard */
 #define MARKS_MAX (1u << 30)
@@ -56,6 +57,7 @@
 #define SWEEP_POINTS_MAX 1000           /* values of --sweep-max-concurrency: a row each */
 #define SWEEP_COMBINATIONS_MAX 4096     /* objects of one parameter file; a grid of months */
 #define SWEEP_PARAMS_BYTES_MAX (16u << 20) /* such a file */
+#define RESULT_NAMES_MAX 10000          /* results of one second in one folder */
 #define SLA_LIMITS_MAX 32               /* limits that must hold together */
 #define WORKLOAD_LEVELS_MAX 10000       /* of serve_workload; each is at least one run */
 #define SEARCH_LEVELS_MAX 128           /* levels of one search; 2^16 of them are halved 16 times */
@@ -64,6 +66,7 @@
 #define SWEEP_LOG_BYTES_MAX (64u << 20) /* of a server's log, read for its KV cache's size */
 #define FILE_NAME_BYTES_MAX 255         /* what Linux file systems take */
 #define PREFAULT_EVENTS_MAX (1u << 24)  /* token events given memory before load: 70 MB a lane */
+#define UNUSED_KEYS_MAX 16              /* keys of a dataset's rows that are warned about by name */
 #define MIX_PARTS_MAX 64                /* sets of one mix */
 #define LENGTH_TOKENS_MAX (1u << 26)    /* one prompt or answer; contexts are below 2^24 */
 #define LINE_BYTES_MAX (512u << 20) /* one line of JSON or of ids: 256 MiB of text, escaped */

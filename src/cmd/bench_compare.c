@@ -25,7 +25,7 @@ struct compare_args {
 	bool scaling;
 	const char *scaling_metric;
 	struct opt_list fail_if;
-	bool fail_if_any, strict;
+	bool fail_if_any, allow_unjudged, allow_failures;
 	bool tables, debug;
 	enum opt_tri plot;
 	const char *xaxis, *latency, *csv_out_dir, *excel_out, *html_out_dir;
@@ -60,20 +60,25 @@ static const struct opt rows[] = {
 	ROW(min_effect, "min-effect", .group = WHAT, .arg = "PERCENT", .min = -1, .max = 1000,
 	    .help = "Changes below this many per cent are none; -1: 3, and 5 for p99 and beyond."),
 	ROW(format, "format", .group = OUTPUT, .choices = formats,
-	    .help = "How to write it; default: by the suffix of --output, else text."),
+	    .words = "json html csv markdown",
+	  .help = "How to write it; default: by the suffix of --output, else text."),
 	ROW(output, "output", .group = OUTPUT, .arg = "FILE",
-	    .help = "Write to this file instead of standard output."),
+	    .words = "out -o",
+	  .help = "Write to this file instead of standard output."),
 	ROW(scaling, "scaling", .group = OUTPUT,
 	    .help = "Speed-up and efficiency per GPU against the smallest size instead."),
 	ROW(scaling_metric, "scaling-metric", .group = OUTPUT, .arg = "NAME",
 	    .help = "The rate that --scaling looks at."),
 	ROW(fail_if, "fail-if", .group = GATES, .arg = "CONDITION", .flags = OPT_MANY,
-	    .help = "Exit with 3 when it holds with evidence: 'p99_ttft_ms>+5%' is a change, "
+	    .words = "threshold thresholds gate",
+	  .help = "Exit with 3 when it holds with evidence: 'p99_ttft_ms>+5%' is a change, "
 		    "'p99_ttft_ms>500' a value; may be given again."),
 	ROW(fail_if_any, "fail-if-any", .group = GATES,
 	    .help = "Conditions need no evidence: medians decide."),
-	ROW(strict, "strict", .group = GATES,
-	    .help = "Exit with 3 also when a condition cannot be judged."),
+	ROW(allow_unjudged, "allow-unjudged", .group = GATES,
+	    .help = "A condition that cannot be judged does not fail the gate."),
+	ROW(allow_failures, "allow-failures", .group = GATES,
+	    .help = "More failed requests than at the baseline do not fail the gate."),
 	ROW(tables, "tables", .group = TABLES,
 	    .help = "The tables of vLLM's dashboard: ratios and valid max concurrency."),
 	ROW(debug, "debug", .group = TABLES, .help = "Adds each file's test names."),
@@ -239,9 +244,11 @@ static int check_gates(const struct compare_args *o, const struct comparison *c,
 		enum compare_gate_outcome out =
 			compare_gate_check(c, &gate[i], o->fail_if_any, &lines);
 
-		if (out == GATE_HOLDS || (out == GATE_UNKNOWN && o->strict))
+		if (out == GATE_HOLDS || (out == GATE_UNKNOWN && !o->allow_unjudged))
 			status = EXIT_GATE;
 	}
+	if (o->fail_if.n && !o->allow_failures && compare_gate_failures(c, &lines))
+		status = EXIT_GATE;
 	if (lines.len)
 		fputs(lines.data, stderr);
 	buf_release(&lines);

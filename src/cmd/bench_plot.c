@@ -84,6 +84,7 @@ static const struct opt_set plot_set = {
 		  "      --col-by max_num_batched_tokens --scale-x log --format png,svg",
 	.row = plot_rows, .n = sizeof(plot_rows) / sizeof(*plot_rows),
 	.defaults = &plot_defaults, .bytes = sizeof(plot_defaults),
+	.takes_prefixes = true,
 };
 
 const struct opt_set *cmd_bench_plot_options(void)
@@ -129,6 +130,7 @@ static const struct opt_set pareto_set = {
 		  "  profllm bench sweep plot_pareto results --average-runs --label-by max_concurrency,tp",
 	.row = pareto_rows, .n = sizeof(pareto_rows) / sizeof(*pareto_rows),
 	.defaults = &pareto_defaults, .bytes = sizeof(pareto_defaults),
+	.takes_prefixes = true,
 };
 
 const struct opt_set *cmd_bench_plot_pareto_options(void)

@@ -44,6 +44,7 @@ static const struct opt_set workload_set = {
 	.row = workload_rows, .n = sizeof(workload_rows) / sizeof(*workload_rows),
 	.defaults = &workload_defaults, .bytes = sizeof(workload_defaults),
 	.groups = workload_groups,
+	.takes_prefixes = true,
 };
 
 static const char *const sla_groups[] = {
@@ -70,6 +71,9 @@ static const struct opt sla_rows[] = {
 	OPT(struct sweep_opts, sla_tolerance, "sla-tolerance", .arg = "SHARE", .min = 0, .max = 0.5,
 	    .flags = OPT_OURS, .group = GROUP_SLA_OURS,
 	    .help = "how near is near enough, as a share of the level; 0: the exact one"),
+	OPT(struct sweep_opts, sla_max_failed, "sla-max-failed", .arg = "PERCENT", .min = 0,
+	    .max = 100, .flags = OPT_OURS, .group = GROUP_SLA_OURS,
+	    .help = "a level at which more of the requests fail does not pass, whatever its limits"),
 	OPT(struct sweep_opts, hover, "hover", .arg = "SECONDS", .min = 0, .max = 1e8,
 	    .flags = OPT_OURS, .group = GROUP_SLA_OURS,
 	    .help = "stay at the boundary for so long and tell the capacity after each window, a "
@@ -89,6 +93,7 @@ static const struct opt_set sla_set = {
 		  "      --sla-params sla.json --sla-variable max_concurrency",
 	.row = sla_rows, .n = sizeof(sla_rows) / sizeof(*sla_rows),
 	.defaults = &sla_defaults, .bytes = sizeof(sla_defaults), .groups = sla_groups,
+	.takes_prefixes = true,
 };
 
 const struct opt_set *cmd_bench_sweep_workload_options(void)

@@ -16,10 +16,12 @@
 #include "version.h"
 #include "web/web.h"
 
-#define LISTEN "127.0.0.1:8080"
+#define HOST "127.0.0.1"
+#define PORT 8080
 
 struct dashboard_opts {
-	const char *listen, *store, *token_file, *log, *jobs_dir, *traces_dir, *port_file;
+	const char *listen, *host, *store, *token_file, *log, *jobs_dir, *traces_dir, *port_file;
+	struct opt_int port;
 	struct opt_list host_name;
 	int64_t launch;
 	bool no_launch, is_read_only;
@@ -31,20 +33,28 @@ struct dashboard_opts {
 
 static const struct opt rows[] = {
 	R(listen, "listen", .group = SERVER, .arg = "HOST:PORT",
-	  .help = "where it answers; port 0 takes a free one; others than this machine's addresses need "
-		  "--auth-token-file"),
+	  .words = "bind address addr",
+	  .help = "address and port to listen on (default: 127.0.0.1:8080); port 0 picks a free one; "
+		  "an address that other machines can reach needs --auth-token-file"),
+	R(host, "host", .group = SERVER, .help = "the address alone, instead of --listen"),
+	R(port, "port", .group = SERVER, .min = 0, .max = 65535,
+	  .words = "-p",
+	  .help = "the port alone, instead of --listen"),
 	R(port_file, "port-file", .group = SERVER, .arg = "FILE",
-	  .help = "write the port there once it answers"),
+	  .help = "write the bound port to this file"),
 	R(token_file, "auth-token-file", .group = SERVER, .arg = "FILE",
-	  .help = "who may ask: a token a line, or a name and a token, of 16 characters at least"),
+	  .words = "token auth api-key password",
+	  .help = "file of access tokens, one a line, each with a name before it or without; at "
+		  "least 16 characters"),
 	R(host_name, "host-name", .group = SERVER, .arg = "NAME", .flags = OPT_EACH,
-	  .help = "a name it is called by, besides its addresses and localhost; may be repeated"),
+	  .help = "a further name that requests may have as Host; may be repeated"),
 	R(is_read_only, "read-only", .group = SERVER,
 	  .help = "show everything, change nothing: for publishing"),
 	R(log, "log", .group = SERVER, .arg = "FILE",
 	  .help = "a line of JSON for each request and error; opened anew at SIGHUP; default: errors "
 		  "alone, on stderr"),
 	R(store, "store", .group = DATA, .arg = "URL",
+	  .words = "db database url",
 	  .help = "sqlite:PATH or postgresql://...; default: sqlite, in the user's data folder"),
 	R(jobs_dir, "jobs-dir", .group = DATA, .arg = "DIR",
 	  .help = "logs and results of experiments started here, uploads on their way in; default: "
@@ -55,7 +65,7 @@ static const struct opt rows[] = {
 	  .help = "experiments that run at once; others wait"),
 	R(no_launch, "no-launch", .group = DATA, .help = "start no experiments"),
 };
-static const struct dashboard_opts defaults = { .listen = LISTEN, .launch = 1 };
+static const struct dashboard_opts defaults = { .launch = 1 };
 static const char *const groups[] = { SERVER, DATA, NULL };
 
 static const struct opt_set set = {
@@ -64,7 +74,7 @@ static const struct opt_set set = {
 		   "start experiments.",
 	.epilog = "Examples:\n"
 		  "  profllm dashboard\n"
-		  "  profllm dashboard --store sqlite:runs.db --listen 127.0.0.1:9000\n"
+		  "  profllm dashboard --store sqlite:runs.db --port 9000\n"
 		  "  profllm dashboard --store postgresql://db/runs --listen 0.0.0.0:8080 "
 		  "--auth-token-file tokens --read-only",
 	.row = rows, .n = sizeof(rows) / sizeof(*rows),
@@ -74,6 +84,21 @@ static const struct opt_set set = {
 const struct opt_set *cmd_dashboard_options(void)
 {
 	return &set;
+}
+
+/* --listen, or what --host and --port say. */
+static int take_address(struct dashboard_opts *o, struct arena *a, struct err *e)
+{
+	const char *host = o->host ? o->host : HOST;
+	bool is_v6 = strchr(host, ':') && *host != '[';
+
+	if (o->listen && (o->host || o->port.is_set))
+		return err_set(e, ERR_USAGE, "--listen %s already names address and port: leave out %s",
+			       o->listen, o->host ? "--host" : "--port");
+	if (!o->listen)
+		o->listen = arena_printf(a, "%s%s%s:%d", is_v6 ? "[" : "", host, is_v6 ? "]" : "",
+					 o->port.is_set ? (int)o->port.v : PORT);
+	return 0;
 }
 
 /* ---- places ---- */
@@ -178,7 +203,7 @@ static int run(const struct dashboard_opts *o, struct cli *cli, struct err *e)
 		 * Its threads use the store: they end with the process. What was acknowledged is on
 		 * disk.
 		 */
-		fprintf(stderr, "profllm dashboard: something was not over after %d seconds\n",
+		fprintf(stderr, "profllm dashboard: shutdown timed out after %d seconds\n",
 			WEB_STOP_SECONDS);
 		_exit(1);
 	}
@@ -199,6 +224,8 @@ int cmd_dashboard(int argc, char **argv)
 	if (status != CLI_CONTINUE)
 		return status;
 	cli_flush_notes(&cli);
+	if (take_address(&o, &cli.arena, &cli.err) < 0)
+		return cli_end(&cli);
 	signal(SIGPIPE, SIG_IGN);
 	signals_of(&signals);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);

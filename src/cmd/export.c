@@ -27,8 +27,10 @@ static const char *const shown[] = { "usual", "excluded", "archived", "all", NUL
 
 static const struct opt rows[] = {
 	R(store, "store", .arg = "URL",
+	  .words = "db database",
 	  .help = "sqlite:PATH or postgresql://...; default: sqlite, in the user's data folder"),
 	R(filter, "filter", .arg = "JSON",
+	  .words = "where",
 	  .help = "only runs that it holds for: {\"column\": \"server.model\", \"in\": [\"m\"]}, and "
 		  "{\"and\": [...]} of such"),
 	R(shown, "shown", .choices = shown, .help = "runs that are not usually shown, too, or alone"),
@@ -36,8 +38,10 @@ static const struct opt rows[] = {
 	R(sort, "sort", .arg = "A,-B", .help = "by these columns; - in front: largest first"),
 	R(limit, "limit", .arg = "N", .min = 1, .max = 1e9, .help = "at most so many runs"),
 	R(format, "format", .choices = formats,
+	  .words = "json jsonl",
 	  .help = "csv: texts that a spreadsheet would take for a formula get an apostrophe in front"),
-	R(output, "output", .arg = "FILE", .help = "where to; default: stdout"),
+	R(output, "output", .arg = "FILE", .words = "out -o",
+	  .help = "where to; default: stdout"),
 };
 static const struct export_opts defaults = { .format = "csv", .shown = "usual" };
 

@@ -215,7 +215,7 @@ int offline_begin(struct offline_talk *t, const struct opt_set *set,
 		arena_release(&t->arena);
 		return status;
 	}
-	if (offline_list_fixes(o, verb, &list)) {
+	if (offline_list_names(o, verb, &list)) {
 		cli_out(buf_str(&list));
 		buf_release(&list);
 		return end(t);

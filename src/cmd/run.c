@@ -27,8 +27,10 @@ static const char *const forms[] = { "auto", "bar", "lines", "none", NULL };
 
 static const struct opt rows[] = {
 	R(config, "config", .group = CONFIG, .arg = "FILE",
+	  .words = "file -f -c",
 	  .help = "the experiment as YAML or JSON; - reads stdin"),
 	R(output, "output", .group = CONFIG, .arg = "FILE",
+	  .words = "out -o",
 	  .help = "the document; logs, records and traces go into the folder beside it, FILE with .d "
 		  "in place of its ending"),
 	R(set, "set", .group = CONFIG, .arg = "KEY=VALUE", .flags = OPT_MANY | OPT_EACH,
@@ -41,8 +43,10 @@ static const struct opt rows[] = {
 	R(is_resumed, "resume", .group = WHAT,
 	  .help = "keep documents that are completed and measure the same, run the rest"),
 	R(jobs, "jobs", .group = WHAT, .arg = "N", .min = 1, .max = 256,
+	  .words = "parallel -j",
 	  .help = "members of a suite that run at once, as GPUs and ports allow"),
 	R(dry_run, "dry-run", .group = WHAT,
+	  .words = "-n",
 	  .help = "say what would be run: commands, GPUs, ports, time; start nothing"),
 	R(plan, "plan", .group = WHAT, .arg = "FILE",
 	  .help = "likewise as JSON into a file; - is stdout"),
@@ -50,6 +54,7 @@ static const struct opt rows[] = {
 	  .help = "see whether it would work, with a short load, and keep nothing"),
 	R(strict, "strict", .group = WHAT, .help = "exit 3 when a verdict is not VALID"),
 	R(upload, "upload", .group = WHAT, .arg = "URL",
+	  .words = "server url",
 	  .help = "send documents to a dashboard; what cannot be sent waits in a spool folder"),
 	R(token_file, "token-file", .group = WHAT, .arg = "FILE",
 	  .help = "the token for --upload is its first line"),

@@ -11,6 +11,7 @@
 #include "cmd/cli.h"
 #include "cmd/cmd.h"
 #include "cmd/plots.h"
+#include "cmd/target.h"
 #include "json/write.h"
 #include "record/file.h"
 #include "report/plot.h"
@@ -287,34 +288,31 @@ static int load(const struct opt_list *files, struct loaded *out, struct arena *
 
 /* ---- output ---- */
 
-static int save(const struct score_opts *o, const struct report *r, struct err *e)
+static int save(const struct score_opts *o, const struct report *r, const char *path,
+		struct err *e)
 {
 	struct buf json = { 0 };
-	char *path;
 	int rc;
 
 	if (!o->save_result && !o->append_result)
 		return 0;
-	path = report_path(r->facts, o->result_dir, o->result_filename);
 	rc = report_result_json(r, &json, e);
 	if (rc == 0)
 		rc = report_save(path, buf_str(&json), o->append_result, e);
-	free(path);
 	buf_release(&json);
 	return rc;
 }
 
 /* Checked like the files of bench serve, though nothing was measured yet that could be lost. */
-static int plot(const struct score_opts *o, const struct report *r, struct err *e)
+static int plot(const struct score_opts *o, const struct report *r, const char *path,
+		struct err *e)
 {
 	struct plots plots = { .is_timeline = o->plot_timeline,
 			       .is_dataset_stats = o->plot_dataset_stats };
-	char *path;
 	int rc = 0;
 
 	if (!o->plot_timeline && !o->plot_dataset_stats)
 		return 0;
-	path = report_path(r->facts, o->result_dir, o->result_filename);
 	if (o->plot_timeline &&
 	    plot_thresholds(o->timeline_itl_thresholds, plots.timeline_ms, e) < 0)
 		rc = err_wrap(e, "Invalid --timeline-itl-thresholds format");
@@ -324,7 +322,21 @@ static int plot(const struct score_opts *o, const struct report *r, struct err *
 		rc = plots_check(&plots, path, e);
 	if (rc == 0)
 		plots_draw(&plots, r, path);
-	free(path);
+	return rc;
+}
+
+static int write_files(const struct score_opts *o, const struct report *r, struct err *e)
+{
+	struct target t = { 0 };
+	int rc = 0;
+
+	/* Plots alone belong to the result that the run itself saved. */
+	if (o->save_result || o->append_result || o->plot_timeline || o->plot_dataset_stats)
+		rc = target_name(&t, r->facts, o->result_dir, o->result_filename,
+				 o->append_result || !o->save_result, e);
+	if (rc == 0 && (plot(o, r, t.path, e) < 0 || save(o, r, t.path, e) < 0))
+		rc = -1;
+	target_release(&t);
 	return rc;
 }
 
@@ -345,7 +357,7 @@ static int score(const struct score_opts *o, struct loaded *l, struct arena *a, 
 	report_terminal(&r, &text);
 	cli_out(buf_str(&text));
 	buf_release(&text);
-	if (plot(o, &r, e) == 0 && save(o, &r, e) == 0 &&
+	if (write_files(o, &r, e) == 0 &&
 	    (!o->record || record_file_save(&l->record, &l->info, o->record, e) == 0))
 		rc = m.completed == 0 ? 1 : o->strict && t.verdict != TRUST_VALID ? EXIT_STRICT : 0;
 	metrics_release(&m);

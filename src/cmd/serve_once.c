@@ -2,6 +2,7 @@
 /* serve_once.c - see serve_once.h. */
 #include "cmd/serve_once.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/trace.h"
@@ -27,6 +28,7 @@ struct talk {
 	const struct serve_opts *opts;
 	const struct serve_derived *derived;
 	struct repeat runs;
+	struct target target; /* the result's file, which plots are named after */
 	struct err err; /* of storing what was measured */
 	struct serve_outcome *outcome;
 };
@@ -95,21 +97,29 @@ static struct plots plots_of(const struct serve_opts *o, const struct serve_deri
 			       .timeline_ms = { d->timeline_ms[0], d->timeline_ms[1] } };
 }
 
+/* What a generated name tells, but for the date. */
+static struct report_facts named_facts(const struct serve_opts *o, const struct serve_derived *d,
+				       const char *model_id)
+{
+	return (struct report_facts){
+		.backend = o->backend, .label = d->label, .request_rate = o->request_rate,
+		.model_id = model_id, .max_concurrency = d->max_concurrency,
+		.ramp_strategy = d->ramp_up == RAMP_NONE ? NULL : o->ramp_up_strategy,
+		.ramp_start_rps = o->ramp_up_start_rps.v, .ramp_end_rps = o->ramp_up_end_rps.v,
+	};
+}
+
 /* The name as it will be generated, with a date and a model of the right length. */
 static int check_result_path(const struct serve_opts *o, const struct serve_derived *d,
 			     struct err *e)
 {
-	struct report_facts facts = {
-		.backend = o->backend, .label = d->label, .request_rate = o->request_rate,
-		.model_id = o->model ? o->model : "model", .max_concurrency = d->max_concurrency,
-		.date = "00000000-000000",
-		.ramp_strategy = d->ramp_up == RAMP_NONE ? NULL : o->ramp_up_strategy,
-		.ramp_start_rps = o->ramp_up_start_rps.v, .ramp_end_rps = o->ramp_up_end_rps.v,
-	};
-	char *path = report_path(&facts, o->result_dir, o->result_filename);
+	struct report_facts facts = named_facts(o, d, o->model ? o->model : "model");
 	struct plots plots = plots_of(o, d);
+	char *path;
 	int rc = 0;
 
+	snprintf(facts.date, sizeof(facts.date), "00000000-000000");
+	path = report_path(&facts, o->result_dir, o->result_filename);
 	if (o->save_result || o->append_result)
 		rc = target_check(o->result_filename ? "--result-filename"
 				  : o->append_result ? "--append-result" : "--save-result", path, e);
@@ -133,6 +143,13 @@ static int check_detailed(const char *path, struct err *e)
 	return rc < 0 ? err_wrap(e, "--output-json") : target_check("--output-json", path, e);
 }
 
+/* Whether anything is called by the result's name. */
+static bool writes_by_name(const struct serve_opts *o)
+{
+	return o->save_result || o->append_result || o->plot_timeline || o->plot_dataset_stats ||
+	       o->plot_load_pattern;
+}
+
 static int check_outputs(const struct serve_opts *o, const struct serve_derived *d, struct err *e)
 {
 	if (o->dump_workload && strcmp(o->dump_workload, "-") != 0 &&
@@ -144,49 +161,42 @@ static int check_outputs(const struct serve_opts *o, const struct serve_derived 
 		return -1;
 	if (o->output_json && check_detailed(o->output_json, e) < 0)
 		return -1;
-	if (!o->save_result && !o->append_result && !o->plot_timeline && !o->plot_dataset_stats)
+	if (!writes_by_name(o))
 		return 0;
 	if (o->result_dir && *o->result_dir && file_mkdirs(o->result_dir, e) < 0)
 		return err_wrap(e, "--result-dir");
 	return check_result_path(o, d, e);
 }
 
-/* Caller frees. */
-static char *result_path(const struct serve_opts *o, const struct serve_derived *d,
-			 const struct scored *scored)
+/* Chooses the name by the run that is saved, or in a dry run, which has none, by the time. */
+static int name_result(struct talk *talk, const struct point *point, struct err *e)
 {
-	struct report_facts named = scored->meta.facts;
+	const struct serve_opts *o = talk->opts;
+	struct report_facts facts = named_facts(o, talk->derived, point->model_id);
 
-	named.label = d->label;
-	return report_path(&named, o->result_dir, o->result_filename);
+	if (talk->runs.n) {
+		facts = repeat_median(&talk->runs)->scored.meta.facts;
+		facts.label = talk->derived->label;
+	} else {
+		report_date(facts.date, clock_real_ns());
+	}
+	return target_name(&talk->target, &facts, o->result_dir, o->result_filename,
+			   o->append_result, e);
 }
 
-static void draw(const struct serve_opts *o, const struct serve_derived *d,
-		 const struct scored *scored)
+static int save(const struct talk *talk, const struct scored *scored, struct err *e)
 {
-	struct plots plots = plots_of(o, d);
-	char *path = result_path(o, d, scored);
-
-	plots_draw(&plots, &scored->report, path);
-	free(path);
-}
-
-static int save(const struct serve_opts *o, const struct serve_derived *d,
-		const struct scored *scored, struct err *e)
-{
+	const struct serve_opts *o = talk->opts;
 	struct buf json = { 0 };
-	char *path;
 	int rc;
 
 	if (!o->save_result && !o->append_result)
 		return 0;
-	path = result_path(o, d, scored);
 	rc = report_result_json(&scored->report, &json, e);
 	if (rc == 0)
-		rc = report_save(path, buf_str(&json), o->append_result, e);
+		rc = report_save(talk->target.path, buf_str(&json), o->append_result, e);
 	if (rc == 0 && run_pytorch_is_wanted())
-		rc = run_pytorch_save(o, path, buf_str(&json), e);
-	free(path);
+		rc = run_pytorch_save(o, talk->target.path, buf_str(&json), e);
 	buf_release(&json);
 	return rc;
 }
@@ -283,10 +293,16 @@ static int finish(struct talk *talk)
 		repeat_json(&talk->runs, &json);
 		saved->scored.meta.facts.load.runs = buf_str(&json);
 	}
-	draw(o, talk->derived, &saved->scored);
+	if (talk->target.path) {
+		struct plots plots = plots_of(o, talk->derived);
+
+		plots_draw(&plots, &saved->scored.report, talk->target.path);
+		save(talk, &saved->scored, &e);
+		add_error(&talk->err, &e);
+		e = (struct err){ 0 };
+	}
 	if (talk->outcome)
 		report_result_json(&saved->scored.report, &talk->outcome->result, &e);
-	save(o, talk->derived, &saved->scored, &e);
 	add_error(&talk->err, &e);
 	e = (struct err){ 0 };
 	save_detailed(o, &saved->scored, &e);
@@ -324,11 +340,10 @@ static void print_summary(const struct point *p)
 
 static void plot_load(struct talk *talk, const struct point *point)
 {
-	int64_t end_ns = talk->runs.n ? repeat_median(&talk->runs)->record.stop_ns : 0;
 	struct buf line = { 0 }, note = { 0 };
 	struct err failed = { 0 };
 
-	run_plot_load(talk->opts, talk->derived, point, end_ns, &line, &note, &failed);
+	run_plot_load(talk->opts, point, talk->target.path, &line, &note, &failed);
 	if (line.len)
 		puts(line.data);
 	if (note.len)
@@ -346,7 +361,7 @@ static int run(const struct serve_opts *o, const struct serve_derived *d,
 				   .progress = on_progress, .bytes = on_bytes,
 				   .measured = on_measured, .cancel = cli_is_interrupted() };
 	struct point point;
-	struct err undumped = { 0 };
+	struct err undumped = { 0 }, unnamed = { 0 };
 	int status = 0, rc;
 
 	progress_init(&talk.progress, o->disable_tqdm ? PROGRESS_NONE : d->progress);
@@ -362,12 +377,16 @@ static int run(const struct serve_opts *o, const struct serve_derived *d,
 		write_dump(o, &point, &undumped);
 	if (rc == 0 && o->dry_run)
 		print_summary(&point);
-	if (rc == 0 && o->plot_load_pattern)
+	if ((talk.runs.n || (rc == 0 && o->plot_load_pattern)) && writes_by_name(o) &&
+	    name_result(&talk, &point, &unnamed) < 0)
+		add_error(&talk.err, &unnamed);
+	if (rc == 0 && o->plot_load_pattern && talk.target.path)
 		plot_load(&talk, &point);
 	if (talk.runs.n) /* also when a later run failed */
 		status = finish(&talk);
 	add_error(e, &talk.err);
 	add_error(e, &undumped);
+	target_release(&talk.target);
 	repeat_release(&talk.runs);
 	point_release(&point);
 	return rc < 0 ? rc : status;
@@ -393,7 +412,8 @@ int serve_once(struct cli *cli, struct serve_opts *opts, struct serve_outcome *o
 	if (serve_presets(opts, &cli->result, &cli->arena, &cli->err) < 0)
 		goto done;
 	serve_opts_fill(opts, &cli->arena);
-	print_namespace(opts);
+	if (compat_bits(opts->compat) & COMPAT_STDOUT)
+		print_namespace(opts);
 	print_pattern(opts, &cli->result);
 	if (opts->trace)
 		trace_enable(opts->trace); /* its row refused unknown names */

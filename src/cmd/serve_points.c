@@ -137,6 +137,10 @@ static int give_point(const struct points *p, size_t i, struct cli *cli, struct 
 	struct buf list = { 0 };
 
 	give(&g, p->is_rate ? "request-rate" : "max-concurrency", value_text(p, i));
+	/* Salts of one key are the same: each point needs a key of its own. */
+	if (strchr(o->prompt_salt, ':'))
+		give(&g, "prompt-salt", arena_printf(p->arena, "%s-%s", o->prompt_salt,
+						     value_text(p, i)));
 	if (!p->is_rate && o->sweep_num_prompts_factor.is_set)
 		give(&g, "num-prompts", arena_printf(p->arena, "%.0f", p->value[i] *
 						     (double)o->sweep_num_prompts_factor.v));

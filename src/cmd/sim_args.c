@@ -145,7 +145,7 @@ static int unknown_check(const struct fit *f, const struct engine_token *t)
 	near = opt_nearest(name, names, n);
 	if (!near || row_find(f, str_of(near)) || !engine_arg_find(str_of(near)))
 		return 0;
-	return err_set(f->e, ERR_USAGE, "unrecognized option --%.*s; did you mean --%s?",
+	return err_set(f->e, ERR_USAGE, "unknown option --%.*s; did you mean --%s?",
 		       (int)name.n, name.p, near);
 }
 

@@ -4,9 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/mem.h"
+#include "cmd/cli.h"
 
 int target_check(const char *what, const char *path, struct err *e)
 {
@@ -29,4 +34,36 @@ int target_check(const char *what, const char *path, struct err *e)
 		unlink(path);
 	}
 	return 0;
+}
+
+int target_name(struct target *t, const struct report_facts *f, const char *dir,
+		const char *filename, bool is_shared, struct err *e)
+{
+	char *usual;
+
+	if (t->path)
+		return 0;
+	usual = report_path(f, dir, filename);
+	t->is_claimed = !filename && !is_shared;
+	t->path = t->is_claimed ? report_claim(f, dir, e) : mem_text(usual);
+	if (t->path && strcmp(t->path, usual) != 0) {
+		struct buf text = { 0 };
+
+		buf_printf(&text, "%s is another run's; the result of this one is %s", usual,
+			   t->path);
+		cli_warn(text.data);
+		buf_release(&text);
+	}
+	free(usual);
+	return t->path ? 0 : -1;
+}
+
+void target_release(struct target *t)
+{
+	struct stat st;
+
+	if (t->path && t->is_claimed && stat(t->path, &st) == 0 && st.st_size == 0)
+		unlink(t->path);
+	free(t->path);
+	*t = (struct target){ 0 };
 }

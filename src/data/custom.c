@@ -17,7 +17,8 @@ int custom_output_tokens(const struct rows *rows, size_t i, struct json_slice ro
 	struct json_slice v;
 
 	if (!json_member(row, "output_tokens", &v))
-		return rows_refuse(rows, i, e, "no \"output_tokens\" field, which --%s -1 needs", option);
+		return rows_refuse(rows, i, e, "no \"output_tokens\" field; --%s TOKENS sets the "
+				   "length of all answers", option);
 	if (!json_to_i64(v, out) || *out < 0 || *out > LENGTH_TOKENS_MAX)
 		return rows_refuse(rows, i, e, "\"output_tokens\" must be a whole number of tokens, at "
 				   "most %u", LENGTH_TOKENS_MAX);
@@ -108,12 +109,15 @@ int custom_sample(struct custom_sampler *s, const char *const *path, size_t n,
 {
 	const struct rows_opts opts = {
 		.o = s->o, .env = s->env, .seed = s->env->seed, .columns = s->columns,
+		.is_known_only = s->is_known_only, .output_len = s->output_len,
 		.keep = s->category || s->is_notice ? is_wanted : NULL, .self = s,
 	};
 	int rc = rows_open(&s->rows, path, n, &opts, rng, e);
 
 	if (rc == 0)
 		rc = sample(s, rng, w, e);
+	if (rc == 0)
+		rows_note_unused(&s->rows, s->o, w);
 	rows_release(&s->rows);
 	buf_release(&s->scratch);
 	buf_release(&s->wrapped);
@@ -124,7 +128,7 @@ int custom_check_path(const char *path, const char *what, const char *holds, str
 {
 	if (str_ends(str_of(path), STR(".jsonl")))
 		return 0;
-	return err_set(e, ERR_RUN, "--dataset-path %s: %s datasets are .jsonl files, one JSON object "
+	return err_set(e, ERR_USAGE, "--dataset-path %s: %s datasets are .jsonl files, one JSON object "
 		       "with %s per line", path, what, holds);
 }
 
@@ -144,7 +148,8 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 {
 	static const char *const columns[] = { "prompt", "output_tokens", NULL };
 	struct custom_sampler s = {
-		.o = o, .env = env, .columns = columns, .field = "prompt", .text = prompt_text,
+		.o = o, .env = env, .columns = columns, .is_known_only = true,
+		.field = "prompt", .text = prompt_text,
 		.output_len = o->custom_output_len, .output_option = "custom-output-len",
 	};
 

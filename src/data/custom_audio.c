@@ -225,7 +225,9 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 		/* Upstream drops the sound then; as a file there would be nothing left to send. */
 		.is_silent = !env->tokenizer && o->enable_multimodal_chat,
 	};
-	const struct rows_opts opts = { .o = o, .env = env, .seed = env->seed, .columns = columns };
+	const struct rows_opts opts = {
+		.o = o, .env = env, .seed = env->seed, .columns = columns, .is_known_only = true, .output_len = o->custom_output_len,
+	};
 	struct take take = {
 		.self = &s, .draft = draft, .make_media = make_media,
 		.takes_all = true, .is_row_index = true,
@@ -236,6 +238,8 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 		rc = rows_take(&s.rows, &take, &opts, rng, w, e);
 	if (rc == 0)
 		add_notes(&s, w);
+	if (rc == 0)
+		rows_note_unused(&s.rows, o, w);
 	rows_release(&s.rows);
 	buf_release(&s.text);
 	buf_release(&s.wrapped);

@@ -215,7 +215,8 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 					       NULL };
 	struct image_rows s = { .o = o, .env = env };
 	const struct rows_opts opts = {
-		.o = o, .env = env, .seed = env->seed, .columns = columns, .keep = check_row,
+		.o = o, .env = env, .seed = env->seed, .columns = columns,
+		.is_known_only = true, .output_len = o->custom_output_len, .keep = check_row,
 	};
 	struct take take = {
 		.self = &s, .draft = draft, .make_media = make_media, .has_chat_form = true,
@@ -227,6 +228,8 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 		rc = rows_take(&s.rows, &take, &opts, rng, w, e);
 	if (rc == 0)
 		dataset_note_media(w, env);
+	if (rc == 0)
+		rows_note_unused(&s.rows, o, w);
 	rows_release(&s.rows);
 	buf_release(&s.text);
 	return rc;

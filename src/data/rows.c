@@ -2,8 +2,10 @@
 /* rows.c - see rows.h. */
 #include "data/rows.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
@@ -48,9 +50,68 @@ static int get(struct rows *r, size_t row, struct json_slice *out, struct err *e
 	return table_row(t, row, out, e);
 }
 
+static bool is_known(const struct rows *r, struct str key)
+{
+	if (str_is(key, "output_tokens"))
+		return r->output_len == -1;
+	for (const char *const *k = r->known; *k; k++)
+		if (str_is(key, *k))
+			return true;
+	return false;
+}
+
+static void count_unused(struct rows *r, struct json_slice row)
+{
+	struct json_iter it = json_iter(row);
+	struct json_slice value;
+	struct str key;
+
+	while (json_each(&it, &key, &value) == 1) {
+		size_t k = 0;
+
+		if (is_known(r, key))
+			continue;
+		while (k < r->n_unused && !str_is(key, r->unused[k].name))
+			k++;
+		if (k == UNUSED_KEYS_MAX) {
+			r->unnamed++;
+			continue;
+		}
+		if (k == r->n_unused) {
+			char *name = mem_array(key.n + 1, 1);
+
+			memcpy(name, key.p, key.n);
+			r->unused[r->n_unused++].name = name;
+		}
+		r->unused[k].rows++;
+	}
+}
+
 int rows_get(struct rows *r, size_t i, struct json_slice *row, struct err *e)
 {
-	return get(r, r->order[i], row, e);
+	if (get(r, r->order[i], row, e) < 0)
+		return -1;
+	if (r->known && row->kind == JSON_OBJECT)
+		count_unused(r, *row);
+	return 0;
+}
+
+void rows_note_unused(const struct rows *r, const struct dataset_opts *o, struct workload *w)
+{
+	for (size_t i = 0; i < r->n_unused; i++) {
+		const struct unused_key *key = &r->unused[i];
+
+		if (strcmp(key->name, "output_tokens") == 0)
+			dataset_note(w, "%s: \"output_tokens\" of %zu row%s is not used, because "
+				     "--custom-output-len is %" PRId64 "; -1 uses it", o->path,
+				     key->rows, key->rows > 1 ? "s" : "", r->output_len);
+		else
+			dataset_note(w, "%s: \"%.100s\" of %zu row%s is not used", o->path, key->name,
+				     key->rows, key->rows > 1 ? "s" : "");
+	}
+	if (r->unnamed)
+		dataset_note(w, "%s: more than %d keys are not used; keys beyond these occur %zu times",
+			     o->path, UNUSED_KEYS_MAX, r->unnamed);
 }
 
 static int open_tables(struct rows *r, const char *const *path, size_t n,
@@ -106,7 +167,9 @@ static int choose(struct rows *r, const struct rows_opts *opts, struct err *e)
 int rows_open(struct rows *r, const char *const *path, size_t n, const struct rows_opts *opts,
 	      struct compat_rng *rng, struct err *e)
 {
-	*r = (struct rows){ 0 };
+	*r = (struct rows){
+		.known = opts->is_known_only ? opts->columns : NULL, .output_len = opts->output_len,
+	};
 	if (open_tables(r, path, n, opts, e) < 0 || choose(r, opts, e) < 0)
 		return -1;
 	pyrandom_seed(&rng->py, (int64_t)opts->seed);
@@ -119,6 +182,8 @@ void rows_release(struct rows *r)
 {
 	for (size_t i = 0; i < r->tables; i++)
 		table_close(r->table[i]);
+	for (size_t i = 0; i < r->n_unused; i++)
+		free(r->unused[i].name);
 	free(r->table);
 	free(r->end);
 	free(r->order);

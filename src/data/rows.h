@@ -7,6 +7,7 @@
  * per row and what a table takes.
  */
 #pragma once
+#include "base/limits.h"
 #include "data/common.h"
 #include "table/table.h"
 
@@ -15,6 +16,8 @@ struct rows_opts {
 	const struct dataset_env *env;
 	uint64_t seed;              /* of the shuffle */
 	const char *const *columns; /* as table_opts.columns */
+	bool is_known_only;         /* other keys of a row are counted, for rows_note_unused; */
+	int64_t output_len;         /* and so is output_tokens, unless this is -1 */
 	/* Whether a row counts: 1, 0; -1 with a sentence that rows_open says the place of. */
 	int (*keep)(void *self, struct json_slice row, struct err *e);
 	void *self;
@@ -27,6 +30,10 @@ struct rows {
 	size_t tables;
 	size_t *order;  /* rows that count, by number over all tables */
 	size_t n, all;  /* that count, and in all */
+	const char *const *known; /* keys that are used; NULL: not looked at */
+	int64_t output_len;       /* as rows_opts has it */
+	struct unused_key { char *name; size_t rows; } unused[UNUSED_KEYS_MAX];
+	size_t n_unused, unnamed; /* named above; times that a further key was met */
 };
 
 /* The rows of n files, one after the other. r must be released also when it fails. */
@@ -36,6 +43,9 @@ void rows_release(struct rows *r);
 
 /* The i-th in order; its text stays until the next call. */
 int rows_get(struct rows *r, size_t i, struct json_slice *row, struct err *e);
+
+/* Notes the keys that the rows that were read have and the set does not use. */
+void rows_note_unused(const struct rows *r, const struct dataset_opts *o, struct workload *w);
 
 /* dataset_take over all of them; ERR_RUN when there are none. */
 int rows_take(const struct rows *r, struct take *take, const struct rows_opts *opts,

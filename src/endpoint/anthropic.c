@@ -14,7 +14,7 @@
 
 enum member {
 	TYPE, DELTA_TYPE, TEXT, THINKING, ERROR, STOP, INPUT, CREATED, CACHED,
-	OUTPUT, LATE_INPUT, LATE_CREATED, LATE_CACHED, THOUGHT, MEMBERS,
+	OUTPUT, LATE_INPUT, LATE_CREATED, LATE_CACHED, THOUGHT, TOOL, MEMBERS,
 };
 
 static struct json_paths paths;
@@ -32,6 +32,7 @@ static void compile_paths(void)
 		[LATE_CREATED] = "usage.cache_creation_input_tokens",
 		[LATE_CACHED] = "usage.cache_read_input_tokens",
 		[THOUGHT] = "usage.output_tokens_details.thinking_tokens",
+		[TOOL] = "delta.partial_json",
 	};
 
 	json_scan_paths_init(&paths, where, MEMBERS);
@@ -191,8 +192,10 @@ static void decode_delta(const struct json_slice *v, struct decoded *out)
 		return;
 	}
 	out->bits = DECODED_TOKEN;
-	if (str_is(type, "thinking_delta") && event_has_text(v[THINKING]))
-		out->bits |= DECODED_REASONING;
+	if (str_is(type, "thinking_delta"))
+		peer_other(v[THINKING], DECODED_REASONING, out);
+	else if (str_is(type, "input_json_delta"))
+		peer_other(v[TOOL], DECODED_OTHER, out);
 	else if (str_is(type, "text_delta"))
 		peer_answer(v[TEXT], out);
 }
@@ -215,7 +218,7 @@ static int decode(const struct endpoint *self, struct str data, struct decoded *
 	} else if (str_is(type, "message_start")) {
 		peer_usage(out, all_of(v, INPUT, CREATED, CACHED), -1, event_count(v[CACHED]));
 	} else if (str_is(type, "message_delta")) {
-		out->bits = event_has(v[STOP]) ? DECODED_FINISH : 0;
+		peer_ended(v[STOP], out);
 		peer_usage(out, all_of(v, LATE_INPUT, LATE_CREATED, LATE_CACHED),
 			   event_count(v[OUTPUT]), event_count(v[LATE_CACHED]));
 		out->reasoning_tokens = event_count(v[THOUGHT]);

@@ -4,7 +4,7 @@
  *
  * Plain text is sent in the list form of content, as upstream does. Answer text
  * and reasoning text are told apart (delta.content against delta.reasoning or
- * the older delta.reasoning_content).
+ * the older delta.reasoning_content), and both from tool calls and refusals.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -24,6 +24,10 @@ static void compile_paths(void)
 		[OPENAI_REASONING] = "choices[0].delta.reasoning",
 		[OPENAI_REASONING_OLD] = "choices[0].delta.reasoning_content",
 		[OPENAI_ROLE] = "choices[0].delta.role",
+		[OPENAI_REFUSAL] = "choices[0].delta.refusal",
+		[OPENAI_TOOLS] = "choices[0].delta.tool_calls",
+		[OPENAI_ARGUMENTS] = "choices[0].delta.tool_calls[0].function.arguments",
+		[OPENAI_FUNCTION] = "choices[0].delta.function_call.arguments",
 	};
 
 	json_scan_paths_init(&paths, stream, OPENAI_MEMBERS);

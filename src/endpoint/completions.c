@@ -16,7 +16,7 @@ static pthread_once_t paths_once = PTHREAD_ONCE_INIT;
 
 static void compile_paths(void)
 {
-	static const char *const where[OPENAI_MEMBERS] = {
+	static const char *const where[OPENAI_CHAT_MEMBERS] = {
 		[OPENAI_CHOICES] = "choices", [OPENAI_USAGE] = "usage", [OPENAI_ERROR] = "error",
 		[OPENAI_FINISH] = "choices[0].finish_reason", [OPENAI_TEXT] = "choices[0].text",
 		[OPENAI_REASONING] = "choices[0].reasoning",
@@ -24,7 +24,7 @@ static void compile_paths(void)
 		[OPENAI_ROLE] = "choices[0].role",
 	};
 
-	json_scan_paths_init(&paths, where, OPENAI_MEMBERS);
+	json_scan_paths_init(&paths, where, OPENAI_CHAT_MEMBERS);
 }
 
 static int encode(const struct endpoint *self, const struct encode_opts *o,

@@ -113,19 +113,22 @@ static struct json_slice slice(const struct described *d, const struct json_slic
 static void read_event(const struct described *d, const struct json_slice *v, struct decoded *out)
 {
 	struct json_slice text = slice(d, v, TEXT), finish = slice(d, v, FINISH);
+	struct json_slice thought = slice(d, v, REASONING);
 	bool is_last = event_has(finish) && json_truthy(finish);
-	bool has_thought = event_has_text(slice(d, v, REASONING));
 
 	if (peer_error(slice(d, v, ERROR), out))
 		return;
-	if (has_thought || event_has_text(text) || (event_has(text) && !is_last)) {
-		out->bits = DECODED_TOKEN | (has_thought ? DECODED_REASONING : 0);
-		if (d->is_cumulative)
+	if (event_has_text(thought) || event_has_text(text) || (event_has(text) && !is_last)) {
+		out->bits = DECODED_TOKEN;
+		peer_other(thought, DECODED_REASONING, out);
+		if (d->is_cumulative) {
 			out->bits |= DECODED_WHOLE_TEXT;
+			out->other = (struct str){ 0 }; /* it is all reasoning so far */
+		}
 		peer_answer(text, out);
 	}
 	if (is_last)
-		out->bits |= DECODED_FINISH;
+		peer_ended(finish, out);
 	peer_usage(out, event_count(slice(d, v, PROMPT_TOKENS)),
 		   event_count(slice(d, v, OUTPUT_TOKENS)),
 		   event_count(slice(d, v, CACHED_TOKENS)));

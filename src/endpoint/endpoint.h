@@ -39,11 +39,18 @@ enum decoded_bits {
 	DECODED_DONE = 128,     /* [DONE] or a terminal event */
 	DECODED_IGNORED = 256,  /* nothing of interest */
 	DECODED_WHOLE_TEXT = 512, /* text is the answer so far, not what this event adds */
+	DECODED_OTHER = 1024,   /* carries a tool call or a refusal */
+	DECODED_ABORTED = 2048, /* the finish reason says that the server gave the answer up */
 };
+
+/* Something of the model's, whatever it is; an event without is empty. */
+#define DECODED_CONTENT (DECODED_REASONING | DECODED_ANSWER | DECODED_OTHER)
 
 struct decoded {
 	unsigned bits;
 	struct str text;        /* JSON-escaped answer text (borrowed), or the error */
+	struct str other;       /* likewise: reasoning, arguments of a tool call, a refusal */
+	enum finish_reason finish; /* with DECODED_FINISH */
 	int64_t prompt_tokens, output_tokens, cached_tokens, reasoning_tokens; /* -1: not told */
 };
 
@@ -82,7 +89,8 @@ struct endpoint {
 	bool is_chat;            /* the server puts prompts through its chat template */
 	bool is_eos_kept;        /* the API has no ignore_eos: answers may end early */
 	bool is_model_unnamed;   /* requests name no model, so none of its adapters */
-	bool is_error_final;     /* --compat stream-error is not about this API */
+	bool is_error_final;     /* --compat stream-error is not about this API: errors in a
+				    stream and answers without an end are failures always */
 	bool is_prompt_echoed;   /* an answer's text begins with the prompt's */
 	enum framing framing;
 	const struct endpoint_header *header; /* sent unless --header has them; NULL: none */
@@ -109,7 +117,7 @@ const struct endpoint *endpoint_find(const char *name);
 /* Answers in one piece, for offline runs; endpoint_find does not know them. */
 extern const struct endpoint endpoint_whole_completions, endpoint_whole_chat;
 
-/* "<API name> URL must end with one of: {'<suffix>'}." when url does not. */
+/* Whether url ends as the API's have to. */
 int endpoint_check_url(const struct endpoint *ep, const char *url, struct err *e);
 
 /*
@@ -123,3 +131,11 @@ int body_put(struct body *b, const char *key, struct str json, struct err *e);
 int body_put_str(struct body *b, struct str key, struct str json, struct err *e);
 int body_overlay(struct body *b, struct str object, struct err *e);
 void body_write(const struct body *b, struct buf *out);
+
+/* A body without some of its keys. -1: it is no JSON object (e). */
+int body_omit(struct str json, const char *const *keys, size_t n, struct buf *out, struct err *e);
+/*
+ * The keys of a body that a refusal names, with commas between; without those that no request
+ * can do without, such as the prompt. Nothing when json is no object.
+ */
+void body_named_keys(struct str json, struct str refusal, struct buf *out);

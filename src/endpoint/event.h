@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "json/read.h"
 #include "json/scan.h"
+#include "record/record.h"
 
 static inline bool event_has(struct json_slice v)
 {
@@ -14,6 +15,13 @@ static inline bool event_has(struct json_slice v)
 static inline bool event_has_text(struct json_slice v)
 {
 	return v.raw.p && v.kind == JSON_STRING && v.raw.n > 0;
+}
+
+/* An array that holds something: its raw slice is more than brackets and blanks. */
+static inline bool event_is_filled(struct json_slice v)
+{
+	return v.raw.p && v.kind == JSON_ARRAY && str_trim((struct str){ v.raw.p + 1,
+								v.raw.n - 2 }).n > 0;
 }
 
 static inline bool event_is_true(struct json_slice v)
@@ -34,6 +42,9 @@ static inline struct str event_raw(struct json_slice v)
 {
 	return v.kind == JSON_STRING ? (struct str){ v.raw.p - 1, v.raw.n + 2 } : v.raw;
 }
+
+/* A finish reason by its word, in any API's spelling. */
+enum finish_reason event_finish(struct json_slice reason);
 
 static inline int event_not_json(struct str data, struct err *e)
 {

@@ -11,7 +11,7 @@
 #include "endpoint/openai.h"
 #include "endpoint/peers.h"
 
-enum member { TEXT, STOP, ERROR, OUTPUT, PROMPT, CACHED, MEMBERS };
+enum member { TEXT, STOP, WHY, ERROR, OUTPUT, PROMPT, CACHED, MEMBERS };
 
 static struct json_paths paths;
 static pthread_once_t paths_once = PTHREAD_ONCE_INIT;
@@ -19,7 +19,8 @@ static pthread_once_t paths_once = PTHREAD_ONCE_INIT;
 static void compile_paths(void)
 {
 	static const char *const where[MEMBERS] = {
-		[TEXT] = "content", [STOP] = "stop", [ERROR] = "error",
+		[TEXT] = "content", [STOP] = "stop", [WHY] = "stop_type",
+		[ERROR] = "error",
 		[OUTPUT] = "tokens_predicted", [PROMPT] = "tokens_evaluated",
 		[CACHED] = "timings.cache_n",
 	};
@@ -64,8 +65,10 @@ static int decode(const struct endpoint *self, struct str data, struct decoded *
 		out->bits = DECODED_TOKEN;
 		peer_answer(v[TEXT], out);
 	}
-	if (is_last)
+	if (is_last) {
 		out->bits |= DECODED_FINISH;
+		peer_ended(v[WHY], out);
+	}
 	peer_usage(out, event_count(v[PROMPT]), event_count(v[OUTPUT]), event_count(v[CACHED]));
 	if (!out->bits)
 		out->bits = DECODED_IGNORED;

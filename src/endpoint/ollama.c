@@ -13,7 +13,9 @@
 #include "endpoint/peers.h"
 #include "json/write.h"
 
-enum member { TEXT, THINKING, MESSAGE, MESSAGE_THINKING, DONE, ERROR, OUTPUT, PROMPT, MEMBERS };
+enum member {
+	TEXT, THINKING, MESSAGE, MESSAGE_THINKING, TOOLS, DONE, WHY, ERROR, OUTPUT, PROMPT, MEMBERS,
+};
 
 static const struct peer_place place = { "options", { NULL }, "repeat_penalty", false, NULL };
 static struct json_paths paths;
@@ -23,7 +25,8 @@ static void compile_paths(void)
 {
 	static const char *const where[MEMBERS] = {
 		[TEXT] = "response", [THINKING] = "thinking", [MESSAGE] = "message.content",
-		[MESSAGE_THINKING] = "message.thinking", [DONE] = "done", [ERROR] = "error",
+		[MESSAGE_THINKING] = "message.thinking", [TOOLS] = "message.tool_calls",
+		[DONE] = "done", [WHY] = "done_reason", [ERROR] = "error",
 		[OUTPUT] = "eval_count", [PROMPT] = "prompt_eval_count",
 	};
 
@@ -150,8 +153,8 @@ static int decode(const struct endpoint *self, struct str data, struct decoded *
 		  struct err *e)
 {
 	struct json_slice v[MEMBERS];
-	bool is_last, has_thought;
-	struct json_slice text;
+	struct json_slice text, thought;
+	bool is_last;
 	int rc;
 
 	(void)self;
@@ -160,14 +163,18 @@ static int decode(const struct endpoint *self, struct str data, struct decoded *
 	if (rc <= 0)
 		return rc;
 	is_last = event_is_true(v[DONE]);
-	has_thought = event_has_text(v[THINKING]) || event_has_text(v[MESSAGE_THINKING]);
+	thought = event_has_text(v[THINKING]) ? v[THINKING] : v[MESSAGE_THINKING];
 	text = event_has(v[TEXT]) ? v[TEXT] : v[MESSAGE];
-	if (has_thought || event_has_text(text) || (!is_last && event_has(text))) {
-		out->bits = DECODED_TOKEN | (has_thought ? DECODED_REASONING : 0);
+	if (event_has_text(thought) || event_has_text(text) || event_is_filled(v[TOOLS]) ||
+	    (!is_last && event_has(text))) {
+		out->bits = DECODED_TOKEN | (event_is_filled(v[TOOLS]) ? DECODED_OTHER : 0);
+		peer_other(thought, DECODED_REASONING, out);
 		peer_answer(text, out);
 	}
-	if (is_last)
+	if (is_last) {
 		out->bits |= DECODED_DONE | DECODED_FINISH;
+		peer_ended(v[WHY], out);
+	}
 	peer_usage(out, event_count(v[PROMPT]), event_count(v[OUTPUT]), -1);
 	if (!out->bits)
 		out->bits = DECODED_IGNORED;

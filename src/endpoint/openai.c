@@ -2,6 +2,10 @@
 /*
  * openai.c - the parts completions and chat share: stream events, usage, body
  * overlay. Rules: serve spec 3.2 to 3.6.
+ *
+ * A stream has an end when it has a finish reason, [DONE], or usage in an event of its own,
+ * which comes after all choices. Without one it was cut: a gateway's time limit, a worker
+ * that died behind a proxy. Upstream counts that as a success (--compat stream-error).
  */
 #include "endpoint/openai.h"
 
@@ -32,17 +36,61 @@ static void decode_usage(struct json_slice usage, struct decoded *out)
 		out->reasoning_tokens = n;
 }
 
-/* An array that holds something: its raw slice is more than brackets and blanks. */
-static bool is_filled(struct json_slice v)
+/*
+ * An event without choices and usage that is an error all the same: {"object": "error"},
+ * {"type": "error"}, {"detail": ...}, {"message": ..., "code": ...}.
+ */
+static bool is_error(struct str data)
 {
-	return v.raw.p && v.kind == JSON_ARRAY && str_trim((struct str){ v.raw.p + 1,
-								v.raw.n - 2 }).n > 0;
+	enum { OBJECT, TYPE, DETAIL, MESSAGE, CODE, N };
+	static const char *const where[N] = { "object", "type", "detail", "message", "code" };
+	struct json_paths error_paths;
+	struct json_slice v[N];
+
+	json_scan_paths_init(&error_paths, where, N);
+	if (json_scan_run(&error_paths, data, v) < 0)
+		return false;
+	return (v[OBJECT].kind == JSON_STRING && str_is(v[OBJECT].raw, "error")) ||
+	       (v[TYPE].kind == JSON_STRING && str_is(v[TYPE].raw, "error")) ||
+	       (event_has(v[DETAIL]) && json_truthy(v[DETAIL])) ||
+	       (event_has(v[MESSAGE]) && event_has(v[CODE]));
+}
+
+/* What a token event carries besides the answer's text. */
+static void decode_other(const struct json_slice *v, struct decoded *out)
+{
+	static const enum openai_member texts[] = { OPENAI_REASONING, OPENAI_REASONING_OLD,
+						    OPENAI_REFUSAL, OPENAI_ARGUMENTS,
+						    OPENAI_FUNCTION };
+
+	if (event_has_text(v[OPENAI_REASONING]) || event_has_text(v[OPENAI_REASONING_OLD]))
+		out->bits |= DECODED_REASONING;
+	/* The first event of a call has its name, and no arguments yet. */
+	if (event_has_text(v[OPENAI_REFUSAL]) || event_is_filled(v[OPENAI_TOOLS]) ||
+	    event_has_text(v[OPENAI_FUNCTION]))
+		out->bits |= DECODED_OTHER;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		if (event_has_text(v[texts[i]])) {
+			out->other = v[texts[i]].raw;
+			break;
+		}
+	}
+}
+
+static void decode_finish(struct json_slice reason, struct decoded *out)
+{
+	if (!event_has(reason))
+		return;
+	out->bits |= DECODED_FINISH;
+	out->finish = event_finish(reason);
+	if (out->finish == FINISH_ABORT || out->finish == FINISH_ERROR)
+		out->bits |= DECODED_ABORTED;
 }
 
 int openai_decode(const struct json_paths *paths, struct str data, struct decoded *out,
 		  struct err *e)
 {
-	struct json_slice v[OPENAI_MEMBERS];
+	struct json_slice v[OPENAI_MEMBERS] = { 0 };
 
 	if (str_eq(data, STR("[DONE]"))) {
 		out->bits = DECODED_DONE;
@@ -57,8 +105,15 @@ int openai_decode(const struct json_paths *paths, struct str data, struct decode
 	}
 	if (event_has(v[OPENAI_USAGE]) && json_truthy(v[OPENAI_USAGE]))
 		decode_usage(v[OPENAI_USAGE], out);
-	if (!is_filled(v[OPENAI_CHOICES])) {
-		out->bits |= out->bits & DECODED_USAGE ? 0 : DECODED_IGNORED;
+	if (!event_is_filled(v[OPENAI_CHOICES])) {
+		if (out->bits & DECODED_USAGE) {
+			out->bits |= DECODED_DONE;
+		} else if (!event_has(v[OPENAI_CHOICES]) && is_error(data)) {
+			out->bits = DECODED_ERROR;
+			out->text = data;
+		} else {
+			out->bits = DECODED_IGNORED;
+		}
 		return 0;
 	}
 	out->bits |= DECODED_TOKEN;
@@ -66,12 +121,10 @@ int openai_decode(const struct json_paths *paths, struct str data, struct decode
 		out->bits |= DECODED_ANSWER;
 		out->text = v[OPENAI_TEXT].raw;
 	}
-	if (event_has_text(v[OPENAI_REASONING]) || event_has_text(v[OPENAI_REASONING_OLD]))
-		out->bits |= DECODED_REASONING;
-	if (event_has(v[OPENAI_FINISH]))
-		out->bits |= DECODED_FINISH;
+	decode_other(v, out);
+	decode_finish(v[OPENAI_FINISH], out);
 	if (event_has(v[OPENAI_ROLE]) &&
-	    !(out->bits & (DECODED_ANSWER | DECODED_REASONING | DECODED_FINISH)))
+	    !(out->bits & (DECODED_ANSWER | DECODED_REASONING | DECODED_OTHER | DECODED_FINISH)))
 		out->bits |= DECODED_ROLE_ONLY;
 	return 0;
 }
@@ -91,9 +144,13 @@ int openai_finish_body(struct body *b, const struct encode_opts *o, const struct
 
 const char *openai_finish(const struct request_row *row)
 {
-	return row->first_event_ns ? NULL
-		: "Never received a valid chunk to calculate TTFT."
-		  "This response will be marked as failed!";
+	if (!row->first_event_ns)
+		return "Never received a valid chunk to calculate TTFT."
+		       "This response will be marked as failed!";
+	if (!(row->flags & (ROW_SAW_DONE | ROW_SAW_FINISH)))
+		return "The stream ended without a finish reason, [DONE] or usage: the answer was cut "
+		       "(--compat stream-error counts it, as vllm does).";
+	return NULL;
 }
 
 struct str openai_prompt(const struct sample *s, struct buf *scratch)

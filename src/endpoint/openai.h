@@ -7,7 +7,11 @@
 /* The members of an OpenAI stream event we look at, in this order in the paths below. */
 enum openai_member {
 	OPENAI_CHOICES, OPENAI_USAGE, OPENAI_ERROR, OPENAI_FINISH, OPENAI_TEXT, OPENAI_REASONING,
-	OPENAI_REASONING_OLD, OPENAI_ROLE, OPENAI_MEMBERS,
+	OPENAI_REASONING_OLD, OPENAI_ROLE,
+	/* chat alone */
+	OPENAI_CHAT_MEMBERS,
+	OPENAI_REFUSAL = OPENAI_CHAT_MEMBERS, OPENAI_TOOLS, OPENAI_ARGUMENTS, OPENAI_FUNCTION,
+	OPENAI_MEMBERS,
 };
 
 /* data is one event's payload. text_path: where the answer text is. */
@@ -19,7 +23,7 @@ int openai_decode_text(const struct endpoint *self, struct str data, struct deco
 /* An endpoint's decode for events of chat, which those of audio are too. */
 int openai_decode_chat(const struct endpoint *self, struct str data, struct decoded *out,
 		       struct err *e);
-/* Success needs at least one token event (serve spec 3.4). */
+/* Success needs at least one token event (serve spec 3.4), and an end: openai.c. */
 const char *openai_finish(const struct request_row *row);
 /* Common end of both encoders: ignore_eos, then the overlays, then the bytes. */
 int openai_finish_body(struct body *b, const struct encode_opts *o, const struct sample *s,

@@ -163,6 +163,22 @@ void peer_answer(struct json_slice text, struct decoded *out)
 	out->text = text.raw;
 }
 
+void peer_other(struct json_slice text, unsigned bit, struct decoded *out)
+{
+	if (!event_has_text(text))
+		return;
+	out->bits |= bit;
+	out->other = text.raw;
+}
+
+void peer_ended(struct json_slice reason, struct decoded *out)
+{
+	if (!event_has(reason))
+		return;
+	out->bits |= DECODED_FINISH;
+	out->finish = event_finish(reason);
+}
+
 void peer_usage(struct decoded *out, int64_t prompt, int64_t output, int64_t cached)
 {
 	out->prompt_tokens = prompt;

@@ -2,8 +2,8 @@
 /*
  * responses.c - OpenAI responses ("openai-responses"); serve spec 3.7.
  *
- * Events are told apart by their type. Text and reasoning deltas are token
- * events; a terminal event brings the counts, and without one the answer was cut.
+ * Events are told apart by their type. Deltas of every kind that a model writes are
+ * token events; a terminal event brings the counts, and without one the answer was cut.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #include "endpoint/openai.h"
 #include "json/write.h"
 
-enum member { TYPE, DELTA, ERROR, USAGE, INPUT, OUTPUT, CACHED, REASONING, MEMBERS };
+enum member { TYPE, DELTA, ERROR, USAGE, INPUT, OUTPUT, CACHED, REASONING, WHY, MEMBERS };
 
 static struct json_paths paths;
 static pthread_once_t paths_once = PTHREAD_ONCE_INIT;
@@ -25,6 +25,7 @@ static void compile_paths(void)
 		[OUTPUT] = "response.usage.output_tokens",
 		[CACHED] = "response.usage.input_tokens_details.cached_tokens",
 		[REASONING] = "response.usage.output_tokens_details.reasoning_tokens",
+		[WHY] = "response.incomplete_details.reason",
 	};
 
 	json_scan_paths_init(&paths, where, MEMBERS);
@@ -55,9 +56,41 @@ done:
 	return rc;
 }
 
+/* The kinds of text a model writes: "response.<kind>.delta". */
+static const struct { const char *type; unsigned bits; } deltas[] = {
+	{ "response.output_text.delta", DECODED_ANSWER },
+	{ "response.reasoning_text.delta", DECODED_REASONING },
+	{ "response.reasoning_summary_text.delta", DECODED_REASONING },
+	{ "response.function_call_arguments.delta", DECODED_OTHER },
+	{ "response.custom_tool_call_input.delta", DECODED_OTHER },
+	{ "response.mcp_call_arguments.delta", DECODED_OTHER },
+	{ "response.code_interpreter_call_code.delta", DECODED_OTHER },
+	{ "response.refusal.delta", DECODED_OTHER },
+	{ "response.audio.transcript.delta", DECODED_OTHER },
+	{ "response.output_audio_transcript.delta", DECODED_OTHER },
+};
+
+/* false: the event is no such delta. */
+static bool decode_delta(struct str type, struct json_slice delta, struct decoded *out)
+{
+	size_t i = 0;
+
+	while (i < sizeof(deltas) / sizeof(*deltas) && !str_is(type, deltas[i].type))
+		i++;
+	if (i == sizeof(deltas) / sizeof(*deltas))
+		return false;
+	out->bits = DECODED_TOKEN;
+	if (event_has_text(delta)) {
+		out->bits |= deltas[i].bits;
+		*(deltas[i].bits == DECODED_ANSWER ? &out->text : &out->other) = delta.raw;
+	}
+	return true;
+}
+
 static void decode_terminal(const struct json_slice *v, struct decoded *out)
 {
-	out->bits = DECODED_DONE;
+	out->bits = DECODED_DONE | DECODED_FINISH;
+	out->finish = event_has(v[WHY]) ? event_finish(v[WHY]) : FINISH_STOP;
 	if (!event_has(v[USAGE]) || !json_truthy(v[USAGE]))
 		return;
 	out->bits |= DECODED_USAGE;
@@ -82,20 +115,15 @@ static int decode(const struct endpoint *self, struct str data, struct decoded *
 	if (json_scan_run(&paths, data, v) < 0)
 		return event_not_json(data, e);
 	type = v[TYPE].kind == JSON_STRING ? v[TYPE].raw : (struct str){ 0 };
-	if (str_is(type, "response.output_text.delta")) {
-		out->bits = DECODED_TOKEN;
-		if (event_has_text(v[DELTA])) {
-			out->bits |= DECODED_ANSWER;
-			out->text = v[DELTA].raw;
-		}
-	} else if (str_is(type, "response.reasoning_text.delta")) {
-		out->bits = DECODED_TOKEN | (event_has_text(v[DELTA]) ? DECODED_REASONING : 0);
-	} else if (str_is(type, "response.completed") || str_is(type, "response.incomplete")) {
+	if (decode_delta(type, v[DELTA], out))
+		return 0;
+	if (str_is(type, "response.completed") || str_is(type, "response.incomplete")) {
 		decode_terminal(v, out);
 	} else if (event_has(v[ERROR]) && json_truthy(v[ERROR])) {
 		out->bits = DECODED_ERROR;
 		out->text = event_raw(v[ERROR]);
-	} else if (str_is(type, "error") || str_is(type, "response.failed")) {
+	} else if (str_is(type, "error") || str_is(type, "response.failed") ||
+		   str_is(type, "response.cancelled")) {
 		out->bits = DECODED_ERROR;
 		out->text = data;
 	} else {

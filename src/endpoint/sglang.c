@@ -67,8 +67,10 @@ static int decode(const struct endpoint *self, struct str data, struct decoded *
 		out->bits = DECODED_TOKEN | DECODED_WHOLE_TEXT;
 		peer_answer(v[TEXT], out);
 	}
-	if (event_has(v[FINISH]))
+	if (event_has(v[FINISH])) {
 		out->bits |= DECODED_FINISH;
+		peer_ended(v[WHY], out);
+	}
 	peer_usage(out, event_count(v[PROMPT]), event_count(v[OUTPUT]), event_count(v[CACHED]));
 	out->reasoning_tokens = event_count(v[THOUGHT]);
 	if (!out->bits)

@@ -74,6 +74,11 @@ static int decode_answer(const struct endpoint *self, const struct answer *a,
 	return 0;
 }
 
+static const char *finish(const struct request_row *row)
+{
+	return row->first_event_ns ? NULL : "the answer has no choices";
+}
+
 /* A server that streams nonetheless is not what was asked for. */
 static int decode(const struct endpoint *self, struct str data, struct decoded *out,
 		  struct err *e)
@@ -86,7 +91,7 @@ static int decode(const struct endpoint *self, struct str data, struct decoded *
 
 #define COMMON(coder)                                                                      \
 	.is_openai = true, .is_error_final = true, .encode = (coder), .decode = decode,     \
-	.decode_answer = decode_answer, .finish = openai_finish
+	.decode_answer = decode_answer, .finish = finish
 
 const struct endpoint endpoint_whole_completions = {
 	.name = "completions", .suffix = "completions", .api_name = "OpenAI Completions API",

@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "run/sla.h"
+
 /* ---- verdicts ---- */
 
 static double number_at(const struct json_value *result, const char *path)
@@ -49,11 +51,22 @@ enum adapt_verdict adapt_judge(const struct json_value *result, const struct imp
 		"metrics.inter_token_latency_ms.mean", "itl.mean", "metrics.itl.mean", "mean_itl_ms",
 		NULL,
 	};
-	double first = first_of(result, ttft), next = first_of(result, tpot);
+	const struct sla_limit limit[] = {
+		{ "ttft", SLA_LE, o->sla_ttft_ms, false }, { "tpot", SLA_LE, o->sla_tpot_ms, false },
+		sla_failures(o->sla_max_failed),
+	};
+	const struct sla sla = { limit, sizeof(limit) / sizeof(*limit) };
+	double value[] = { first_of(result, ttft), first_of(result, tpot), 0 };
+	struct str why;
+	struct err e;
 
-	if (isnan(first) || isnan(next))
+	if (sla_value(&limit[2], result, &value[2], &e) < 0 ||
+	    !sla_is_measured(result, &sla, &why) || isnan(value[0]) || isnan(value[1]))
 		return ADAPT_UNKNOWN;
-	return first <= o->sla_ttft_ms && next <= o->sla_tpot_ms ? ADAPT_PASS : ADAPT_FAIL;
+	for (size_t i = 0; i < sla.n; i++)
+		if (!sla_holds(&limit[i], value[i]))
+			return ADAPT_FAIL;
+	return ADAPT_PASS;
 }
 
 /* ---- the search ---- */

@@ -35,7 +35,10 @@ struct adapt {
 	bool is_ended;
 };
 
-/* By p99 TTFT and TPOT of a result, or what else of them it has. */
+/*
+ * By p99 TTFT and TPOT of a result, or what else of them it has, and by its share of failed
+ * requests, with the rules of run/sla.h.
+ */
 enum adapt_verdict adapt_judge(const struct json_value *result, const struct import_opts *o);
 
 /* points: sorted, no level twice. */

@@ -10,10 +10,10 @@
 
 /* Keys of a result's "profllm" that stand elsewhere in the document. */
 static const char *const elsewhere[] = {
-	"verdict", "reasons", "options", "system", "provenance", "tags", "profiled",
+	"verdict", "verdicts", "reasons", "notes", "options", "system", "provenance", "tags", "profiled",
 	"client_lag_ms", "send_lag_ms", "skew_ms", "connect_ms", "stamp_source",
 	"requests_user_stamped", "shared_read_share", "not_one_token_share",
-	"usage_differs_share", NULL,
+	"usage_differs_share", "late_shared_read_share", NULL,
 };
 static const char *const budget[] = {
 	"client_lag_ms", "send_lag_ms", "skew_ms", "connect_ms", "stamp_source",
@@ -145,23 +145,30 @@ void document_put_results(struct document *d)
 
 /* ---- trust ---- */
 
+static void put_reasons(struct document *d, const char *key, const struct json_value *list)
+{
+	json_key(&d->w, key);
+	json_begin_array(&d->w);
+	for (size_t i = 0; list && list->kind == JSON_ARRAY && i < list->count; i++)
+		document_put(d, &list->item[i], NULL, DOCUMENT_NULLS);
+	json_end_array(&d->w);
+}
+
 void document_put_trust(struct document *d)
 {
-	const struct json_value *ours = json_get(d->result, "profllm"), *reasons;
+	const struct json_value *ours = json_get(d->result, "profllm");
 
 	if (!ours) {
 		json_put_null(&d->w);
 		return;
 	}
-	reasons = json_get(ours, "reasons");
 	json_begin_object(&d->w);
 	json_key(&d->w, "verdict");
 	document_put(d, json_get(ours, "verdict"), NULL, DOCUMENT_NULLS);
-	json_key(&d->w, "reasons");
-	json_begin_array(&d->w);
-	for (size_t i = 0; reasons && reasons->kind == JSON_ARRAY && i < reasons->count; i++)
-		document_put(d, &reasons->item[i], NULL, DOCUMENT_NULLS);
-	json_end_array(&d->w);
+	json_key(&d->w, "verdicts");
+	document_put(d, json_get(ours, "verdicts"), NULL, DOCUMENT_NULLS);
+	put_reasons(d, "reasons", json_get(ours, "reasons"));
+	put_reasons(d, "notes", json_get(ours, "notes"));
 	json_key(&d->w, "error_budget");
 	if (d->x->mode == MODE_SERVE) {
 		json_begin_object(&d->w);

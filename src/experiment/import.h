@@ -17,7 +17,8 @@
  *   remote                   URL of a server that runs (REMOTE_HOST, REMOTE_PORT): none is started
  *   on_cpu                   world size is held against NUMA nodes and not against GPUs
  *   adaptive                 goes on beyond the list (import_adapt.h)
- *   sla_ttft_ms, sla_tpot_ms, adaptive_max_probes, adaptive_max_concurrency
+ *   sla_ttft_ms, sla_tpot_ms, sla_max_failed (percent of the requests; ours)
+ *   adaptive_max_probes, adaptive_max_concurrency
  *
  * Of the suite's own configuration, `server` is for all tests, `benchmark` for those of its mode
  * (serve unless it says another one).
@@ -35,19 +36,21 @@
 #include "base/err.h"
 #include "experiment/config.h"
 #include "experiment/experiment.h"
+#include "run/sla.h"
 
 struct import_opts {
 	const char *select, *model, *dtype, *remote; /* NULL: not given */
 	int64_t prompts_per_concurrency;  /* 0: as the tests say */
 	int64_t min_num_prompts, max_num_prompts;
 	bool is_on_cpu, is_adaptive, is_simulated;
-	double sla_ttft_ms, sla_tpot_ms;
+	double sla_ttft_ms, sla_tpot_ms, sla_max_failed;
 	int64_t adaptive_max_probes, adaptive_max_concurrency;
 	unsigned devices;                 /* GPUs, or NUMA nodes; 0: not known, all tests fit */
 };
 #define IMPORT_DEFAULTS                                                                     \
 	{ .min_num_prompts = 1, .max_num_prompts = 1000000, .sla_ttft_ms = 3000,             \
-	  .sla_tpot_ms = 100, .adaptive_max_probes = 8, .adaptive_max_concurrency = 1024 }
+	  .sla_tpot_ms = 100, .sla_max_failed = SLA_MAX_FAILED_PERCENT,                     \
+	  .adaptive_max_probes = 8, .adaptive_max_concurrency = 1024 }
 
 /* Where a member comes from. */
 struct import_test {

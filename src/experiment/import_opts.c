@@ -13,7 +13,7 @@
 static const char *const keys[] = {
 	"files", "select", "model", "dtype", "remote", "prompts_per_concurrency",
 	"min_num_prompts", "max_num_prompts", "on_cpu", "adaptive", "sla_ttft_ms", "sla_tpot_ms",
-	"adaptive_max_probes", "adaptive_max_concurrency",
+	"sla_max_failed", "adaptive_max_probes", "adaptive_max_concurrency",
 };
 
 struct reader {
@@ -103,6 +103,7 @@ static void read_opts(struct reader *r, struct import_opts *o)
 	o->is_adaptive = yes(r, "adaptive");
 	o->sla_ttft_ms = number(r, "sla_ttft_ms", 0, o->sla_ttft_ms);
 	o->sla_tpot_ms = number(r, "sla_tpot_ms", 0, o->sla_tpot_ms);
+	o->sla_max_failed = number(r, "sla_max_failed", 0, o->sla_max_failed);
 	o->adaptive_max_probes = (int64_t)number(r, "adaptive_max_probes", 0,
 						 (double)o->adaptive_max_probes);
 	o->adaptive_max_concurrency = (int64_t)number(r, "adaptive_max_concurrency", 1,

@@ -270,9 +270,9 @@ int suite_adapt(struct suite_sitting *t, const struct suite_member *m,
 	if (rc == 0 && hooks->line) {
 		struct buf text = { 0 };
 
-		buf_printf(&text, "%s, rate %s: the largest concurrency within %g ms TTFT and %g ms "
-			   "TPOT is ", m->test->test, m->test->qps, a.o->sla_ttft_ms,
-			   a.o->sla_tpot_ms);
+		buf_printf(&text, "%s, rate %s: the largest concurrency within %g ms TTFT, %g ms "
+			   "TPOT and %g %% failed requests is ", m->test->test, m->test->qps,
+			   a.o->sla_ttft_ms, a.o->sla_tpot_ms, a.o->sla_max_failed);
 		if (a.last_pass)
 			buf_printf(&text, "%lld", (long long)a.last_pass);
 		else

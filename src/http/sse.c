@@ -115,6 +115,9 @@ static size_t event_read(struct str event, struct sse_event *out)
 			count++;
 		} else if (field_is(line, STR("event"), &value)) {
 			out->name = value;
+		} else if (count == 0 && field_is(line, STR("error"), &value)) {
+			out->data = value;
+			out->name = (struct str){ line.p, sizeof("error") - 1 };
 		}
 	}
 	return count;

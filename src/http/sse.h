@@ -6,7 +6,8 @@
  * lines joined by LF; one optional blank after the colon; a BOM at the very
  * start; fields split anywhere, inside a UTF-8 character too. An event whose
  * data is empty is not dispatched (the standard would dispatch one for a bare
- * "data:" line; no API of ours gives that a meaning). A blank line is needed to
+ * "data:" line; no API of ours gives that a meaning). Not in the standard: llama.cpp's field
+ * error: is the data of an event named error. A blank line is needed to
  * end an event; what is left at the end of the stream can be asked for with
  * sse_finish (some servers forget the last blank line).
  *

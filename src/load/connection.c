@@ -3,10 +3,20 @@
  * connection.c - the life of one connection of the native transport; see
  * native.h for the states.
  *
- * A server may close a kept connection at any moment. When that crosses with a
- * request and not one byte of an answer came, the request is written once more
- * on another connection and counted as a retry; in every other case the loss of
- * a connection is the request's failure.
+ * A server may close a kept connection at any moment. What it sent before the
+ * request was written cannot be the request's answer, so an idle connection is
+ * looked at before it is used again, and closed when anything waits there. When
+ * the close crosses with the request (no byte of an answer came, or 408 with
+ * Connection: close, which servers send to idle connections), the request is
+ * written once more on a new connection and counted as a retry; in every other
+ * case the loss of a connection is the request's failure.
+ *
+ * Re-entrancy: the sink may start and cancel exchanges, its own included, from
+ * inside its callbacks. Such a call only writes, closes and opens; it never reads
+ * an answer, because the read buffer and the decrypted bytes belong to the one
+ * receive() under way (asserted). After each callback the caller checks whether
+ * the connection still has its exchange; a closed connection stays allocated
+ * until the round ends.
  */
 #include <assert.h>
 #include <errno.h>
@@ -19,10 +29,13 @@
 #include "load/native.h"
 
 #define ATTEMPTS_MAX 8
+#define HTTP_REQUEST_TIMEOUT 408
+#define IDLE_READ_BYTES 4096 /* of a kept connection: TLS session tickets, rarely anything else */
 
 static void list_add(struct connection_list *l, struct connection *c)
 {
 	assert(!c->list);
+	assert(!l->last || l->last->deadline_ns <= c->deadline_ns); /* only heads can be late */
 	c->list = l;
 	c->prev = l->last;
 	c->next = NULL;
@@ -67,7 +80,7 @@ static void want(struct connection *c, uint32_t events)
 
 void connection_close(struct connection *c)
 {
-	assert(!c->x);
+	assert(!c->x && c->state != CONNECTION_CLOSED);
 	connection_list_drop(c);
 	if (c->watch.fd >= 0) {
 		loop_unwatch(c->net->loop, &c->watch);
@@ -105,6 +118,7 @@ void connection_fail(struct connection *c, enum fail_category category, const ch
 		return;
 	if (is_stale && x->attempts < ATTEMPTS_MAX) {
 		n->stats.retries++;
+		x->bytes_in = 0;
 		connection_open(n, site, x);
 		return;
 	}
@@ -128,67 +142,60 @@ static void fail_errno(struct connection *c, enum fail_category category, const 
 
 /* ---- sending ---- */
 
-static void receive(struct connection *c);
-
-/* 1: all gone, 0: the socket is full, -1: failed (the connection is gone). */
-static int flush_secure(struct connection *c)
+/* 1: everything is with the kernel, 0: the socket is full, -1: failed, with errno. */
+static int send_rest(struct connection *c, struct str all, size_t *sent)
 {
-	struct secure *s = c->secure;
+	while (*sent < all.n) {
+		ssize_t n = sock_send(c->watch.fd, (struct str){ all.p + *sent, all.n - *sent });
 
-	while (s->out_at < s->out.len) {
-		ssize_t n = sock_send(c->watch.fd, (struct str){ s->out.data + s->out_at,
-								 s->out.len - s->out_at });
-
-		if (n < 0 && errno == EAGAIN)
-			return 0;
-		if (n < 0) {
-			fail_errno(c, FAIL_RESET, "connection lost while sending to", errno);
-			return -1;
-		}
-		s->out_at += (size_t)n;
+		if (n < 0)
+			return errno == EAGAIN ? 0 : -1;
+		*sent += (size_t)n;
 	}
-	buf_reset(&s->out);
-	s->out_at = 0;
 	return 1;
 }
 
-static int flush_plain(struct connection *c)
+static int send_secure(struct connection *c)
 {
-	struct exchange *x = c->x;
+	struct secure *s = c->secure;
+	int done = send_rest(c, buf_str(&s->out), &s->out_at);
 
-	while (c->sent < x->request.n) {
-		struct str left = { x->request.p + c->sent, x->request.n - c->sent };
-		ssize_t n = sock_send(c->watch.fd, left);
-
-		if (n < 0 && errno == EAGAIN)
-			return 0;
-		if (n < 0) {
-			/* A server that refuses early may have said why before it closed. */
-			c->state = CONNECTION_READING;
-			receive(c);
-			if (c->x == x && c->state == CONNECTION_READING)
-				fail_errno(c, FAIL_RESET, "connection lost while sending to",
-					   EPIPE);
-			return -1;
-		}
-		c->sent += (size_t)n;
+	if (done > 0) {
+		buf_reset(&s->out);
+		s->out_at = 0;
 	}
-	return 1;
+	return done;
+}
+
+/* The same, where a failure of the socket ends the connection. */
+static int flush_secure(struct connection *c)
+{
+	int done = send_secure(c);
+
+	if (done < 0)
+		fail_errno(c, FAIL_RESET, "connection lost while sending to", errno);
+	return done;
 }
 
 static void continue_sending(struct connection *c)
 {
-	int done = c->secure ? flush_secure(c) : flush_plain(c);
+	int done = c->secure ? send_secure(c) : send_rest(c, c->x->request, &c->sent);
 
-	if (done < 0)
-		return;
+	assert(c->state == CONNECTION_SENDING);
 	if (done == 0) {
 		want(c, EPOLLIN | EPOLLOUT);
 		return;
 	}
+	if (done < 0 && errno != EPIPE && errno != ECONNRESET) {
+		fail_errno(c, FAIL_RESET, "connection lost while sending to", errno);
+		return;
+	}
 	c->state = CONNECTION_READING;
 	want(c, EPOLLIN);
-	c->x->sink->on_sent(c->x, clock_real_ns());
+	/* A server that refuses early may have said why before it closed: the loop reads it. */
+	c->is_cut_short = done < 0;
+	if (!c->is_cut_short)
+		c->x->sink->on_sent(c->x, clock_real_ns());
 }
 
 void connection_send(struct connection *c, struct exchange *x)
@@ -196,15 +203,19 @@ void connection_send(struct connection *c, struct exchange *x)
 	struct native *n = c->net;
 	struct err e;
 
+	assert(!c->x && c->state != CONNECTION_SENDING && c->state != CONNECTION_READING &&
+	       c->state != CONNECTION_CLOSED);
 	c->x = x;
 	c->state = CONNECTION_SENDING;
 	c->sent = 0;
-	c->has_answer = false;
+	c->has_answer = c->is_cut_short = false;
 	c->response = (struct http_response){ 0 };
 	x->connection = c;
 	x->attempts++;
 	move_to(c, &n->active, n->opts.request_timeout_ns);
 	x->sink->on_send(x, clock_real_ns());
+	if (c->x != x)
+		return; /* cancelled */
 	if (c->secure && tls_write(c->secure->tls, x->request, &c->secure->out, &e) < 0) {
 		connection_fail(c, FAIL_TLS, e.text);
 		return;
@@ -218,8 +229,7 @@ static void idle(struct connection *c)
 {
 	c->state = CONNECTION_IDLE;
 	want(c, EPOLLIN);
-	connection_list_drop(c);
-	list_add(&c->net->site[c->site].idle, c);
+	move_to(c, &c->net->site[c->site].idle, 0);
 }
 
 static void usable(struct connection *c)
@@ -233,6 +243,7 @@ static void usable(struct connection *c)
 		return;
 	}
 	x->connected_ns = clock_real_ns();
+	c->x = NULL;
 	connection_send(c, x);
 }
 
@@ -329,10 +340,11 @@ static void finish(struct connection *c, bool has_more, int64_t end_ns)
 	struct exchange *x = c->x;
 	unsigned keep = n->opts.connections_max;
 
-	TRACE(net, "fd %d: answer complete, %u bytes\n", c->watch.fd, x->bytes_in);
+	TRACE(net, "fd %d: answer complete, %llu bytes\n", c->watch.fd,
+	      (unsigned long long)x->bytes_in);
 	c->x = NULL;
 	if (c->response.is_keep_alive && !has_more && c->state == CONNECTION_READING &&
-	    (!keep || n->site[c->site].idle.n < keep))
+	    !c->is_cut_short && (!keep || n->site[c->site].idle.n < keep))
 		idle(c);
 	else
 		connection_close(c);
@@ -340,28 +352,40 @@ static void finish(struct connection *c, bool has_more, int64_t end_ns)
 	x->sink->on_end(x, FAIL_NONE, "", end_ns);
 }
 
-/* Decodes bytes of the answer. False when the connection was finished or failed. */
+/* What a server says to a connection that lay idle too long, not to the request that crossed it. */
+static bool is_idle_timeout(const struct connection *c)
+{
+	return c->is_reused && c->response.status == HTTP_REQUEST_TIMEOUT &&
+	       !c->response.is_keep_alive;
+}
+
+/* Decodes bytes of the answer. False when the connection has no exchange any more. */
 static bool feed(struct connection *c, struct str in, int64_t kernel_ns, int64_t user_ns)
 {
-	const struct exchange_sink *sink = c->x->sink;
+	struct exchange *x = c->x;
 	bool is_carried = c->carry.len > 0;
 	struct str part;
 	struct err e;
 
-	c->x->bytes_in += (uint32_t)in.n;
+	x->bytes_in += in.n;
 	c->has_answer = true;
 	if (is_carried) {
 		buf_add_str(&c->carry, in);
 		in = buf_str(&c->carry);
 	}
-	for (;;) {
+	while (c->x == x) {
 		switch (http_response_next(&c->response, &in, &part, &e)) {
 		case HTTP_HEAD:
-			sink->on_head(c->x, c->response.status, c->response.is_event_stream, part,
-				      kernel_ns, user_ns);
+			if (is_idle_timeout(c)) {
+				c->has_answer = false;
+				connection_fail(c, FAIL_RESET, "the server closed an idle connection");
+				return false;
+			}
+			x->sink->on_head(x, c->response.status, c->response.is_event_stream, part,
+					 kernel_ns, user_ns);
 			break;
 		case HTTP_BODY:
-			sink->on_body(c->x, part, kernel_ns, user_ns);
+			x->sink->on_body(x, part, kernel_ns, user_ns);
 			break;
 		case HTTP_END:
 			if (is_carried)
@@ -379,6 +403,7 @@ static bool feed(struct connection *c, struct str in, int64_t kernel_ns, int64_t
 			return true;
 		}
 	}
+	return false;
 }
 
 static bool decrypt(struct connection *c, struct str in, int64_t kernel_ns, int64_t user_ns)
@@ -394,7 +419,7 @@ static bool decrypt(struct connection *c, struct str in, int64_t kernel_ns, int6
 		connection_fail(c, FAIL_TLS, e.text);
 		return false;
 	}
-	if (s->out.len && flush_secure(c) < 0)
+	if (s->out.len && !c->is_cut_short && flush_secure(c) < 0)
 		return false;
 	if (n->plain.len && !feed(c, buf_str(&n->plain), kernel_ns, user_ns))
 		return false;
@@ -442,46 +467,51 @@ static void receive(struct connection *c)
 {
 	struct native *n = c->net;
 
+	assert(!n->is_receiving);
+	n->is_receiving = true;
 	for (;;) {
 		int64_t kernel_ns, user_ns;
 		ssize_t got = sock_recv(c->watch.fd, n->read, sizeof(n->read), &kernel_ns);
 
 		if (got < 0 && (errno == EAGAIN || errno == EINTR))
-			return;
+			break;
 		if (got <= 0) {
 			at_eof(c, got < 0 ? errno : 0);
-			return;
+			break;
 		}
 		user_ns = clock_real_ns();
 		n->stats.reads++;
 		if (kernel_ns == 0)
 			n->stats.reads_without_stamp++;
 		if (!take(c, (struct str){ n->read, (size_t)got }, kernel_ns, user_ns))
-			return;
+			break;
 		if ((size_t)got < sizeof(n->read))
-			return;
+			break;
 	}
+	n->is_receiving = false;
 }
 
-/*
- * Nobody asked anything, yet there is something to read. TLS may send session
- * tickets; everything else is the server closing, or talking out of turn.
- */
-static bool is_housekeeping(struct connection *c)
+bool connection_is_quiet(struct connection *c)
 {
-	struct native *n = c->net;
+	struct buf plain = { 0 }; /* may be called while the client's own is being decoded */
 	struct err ignored;
+	char bytes[IDLE_READ_BYTES];
 	int64_t stamp_ns;
-	ssize_t got = sock_recv(c->watch.fd, n->read, sizeof(n->read), &stamp_ns);
+	bool is_quiet = true;
 
-	if (got < 0 && (errno == EAGAIN || errno == EINTR))
-		return true;
-	if (got <= 0 || !c->secure)
-		return false;
-	buf_reset(&n->plain);
-	return tls_read(c->secure->tls, (struct str){ n->read, (size_t)got }, &n->plain,
-			&c->secure->out, &ignored) == 1 && n->plain.len == 0 &&
-	       c->secure->out.len == 0;
+	assert(c->state == CONNECTION_IDLE && !c->x);
+	while (is_quiet) {
+		ssize_t got = sock_recv(c->watch.fd, bytes, sizeof(bytes), &stamp_ns);
+
+		if (got < 0 && (errno == EAGAIN || errno == EINTR))
+			break;
+		is_quiet = got > 0 && c->secure &&
+			   tls_read(c->secure->tls, (struct str){ bytes, (size_t)got }, &plain,
+				    &c->secure->out, &ignored) == 1 &&
+			   plain.len == 0 && c->secure->out.len == 0;
+	}
+	buf_release(&plain);
+	return is_quiet;
 }
 
 /* ---- readiness ---- */
@@ -506,13 +536,13 @@ static bool try_address(struct connection *c, struct err *e)
 void connection_try_next(struct connection *c, int error)
 {
 	struct native *n = c->net;
-	const struct site *s = &n->site[c->site];
+	struct site *s = &n->site[c->site];
 	struct err e;
 
 	loop_unwatch(n->loop, &c->watch);
 	sock_close(c->watch.fd);
 	c->watch.fd = -1;
-	move_to(c, &n->connecting, n->opts.connect_timeout_ns / s->n_addr);
+	move_to(c, &s->connecting, n->opts.connect_timeout_ns / s->n_addr);
 	for (c->addr_at++; c->addr_at < s->n_addr; c->addr_at++) {
 		if (!try_address(c, &e))
 			continue;
@@ -538,7 +568,7 @@ static void on_ready(struct watch *w, uint32_t events)
 		return;
 	}
 	if (c->state == CONNECTION_IDLE) {
-		if (!is_housekeeping(c)) {
+		if (!connection_is_quiet(c)) {
 			c->net->stats.stale_closed++;
 			connection_close(c);
 		}
@@ -569,7 +599,7 @@ static struct connection *new_connection(struct native *n)
 
 void connection_open(struct native *n, uint16_t site, struct exchange *x)
 {
-	const struct site *s = &n->site[site];
+	struct site *s = &n->site[site];
 	struct connection *c = new_connection(n);
 	struct err e = { 0 };
 
@@ -584,7 +614,7 @@ void connection_open(struct native *n, uint16_t site, struct exchange *x)
 	} else {
 		n->n_warming++;
 	}
-	move_to(c, &n->connecting, n->opts.connect_timeout_ns / s->n_addr);
+	move_to(c, &s->connecting, n->opts.connect_timeout_ns / s->n_addr);
 	n->stats.connects++;
 	while (!try_address(c, &e)) {
 		int error = errno;

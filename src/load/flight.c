@@ -59,6 +59,8 @@ static void keep(struct flight *f)
 {
 	struct worker *w = f->worker;
 
+	assert(f->give_up_mono_ns);
+	assert(f->give_up_prev ? f->give_up_prev->give_up_next == f : w->give_up_first == f);
 	if (f->give_up_prev)
 		f->give_up_prev->give_up_next = f->give_up_next;
 	else
@@ -85,6 +87,7 @@ static void on_send(struct exchange *x, int64_t now_ns)
 {
 	struct request_row *row = of(x)->row;
 
+	assert(of(x)->is_live && row->state == REQ_WAITING && row->admitted_ns);
 	if (of(x)->worker->driver->opts->is_user_stamps && x->connect_ns)
 		now_ns = x->connect_ns; /* upstream's clock starts before connecting */
 	if (row->sent_ns == 0)
@@ -105,6 +108,7 @@ static void on_head(struct exchange *x, unsigned status, bool is_event_stream, s
 	struct flight *f = of(x);
 	const struct endpoint *ep = f->worker->driver->opts->endpoint;
 
+	assert(f->is_live && f->row->sent_ns);
 	f->row->status = (uint16_t)status;
 	f->row->first_byte_ns = kernel_ns ? kernel_ns : user_ns;
 	f->is_odd_type = !is_event_stream && ep->is_streaming && ep->framing == FRAMING_SSE;
@@ -145,6 +149,23 @@ static void note_usage(struct flight *f, const struct decoded *d)
 	row->flags |= ROW_HAS_USAGE;
 }
 
+/* Upstream looks at usage only in events without choices (serve spec 3.4). */
+static void take_usage(struct flight *f, const struct decoded *d)
+{
+	const struct load_opts *o = f->worker->driver->opts;
+
+	if (!(d->bits & DECODED_USAGE))
+		return;
+	if (!(d->bits & DECODED_TOKEN) || o->is_usage_with_choices || o->endpoint->is_ours) {
+		note_usage(f, d);
+		return;
+	}
+	if (d->prompt_tokens > 0)
+		f->row->ignored_prompt_tokens = count_of(d->prompt_tokens);
+	if (d->output_tokens > 0)
+		f->row->ignored_output_tokens = count_of(d->output_tokens);
+}
+
 /* Of a text that is the whole answer so far only what is new counts. */
 static void take_new_text(struct flight *f, struct decoded *d)
 {
@@ -169,6 +190,35 @@ static int64_t stamp(const struct flight *f, int64_t kernel_ns, int64_t user_ns)
 	return kernel_ns && !f->worker->driver->opts->is_user_stamps ? kernel_ns : user_ns;
 }
 
+/* What the next token event carries, and since when. */
+static void note_content(struct flight *f, const struct decoded *d, int64_t at)
+{
+	struct record_shard *shard = f->worker->shard;
+	struct request_row *row = f->row;
+
+	if (!(d->bits & DECODED_CONTENT)) {
+		record_mark(shard, row, MARK_EMPTY, 1);
+		return;
+	}
+	if (!row->first_content_ns)
+		row->first_content_ns = at;
+	if (d->bits & DECODED_REASONING) {
+		row->n_reasoning++;
+		if (!row->first_reasoning_ns)
+			row->first_reasoning_ns = at;
+	}
+	row->n_other += (d->bits & DECODED_OTHER) != 0;
+	record_other_text(shard, row, d->other);
+	if (d->bits & DECODED_ANSWER) {
+		if (row->n_reasoning && !row->n_answer)
+			record_mark(shard, row, MARK_ANSWER, 1);
+		row->n_answer++;
+		if (!row->first_answer_ns)
+			row->first_answer_ns = at;
+		record_text(shard, row, d->text);
+	}
+}
+
 static void token_event(struct flight *f, const struct decoded *d, int64_t kernel_ns,
 			int64_t user_ns)
 {
@@ -176,7 +226,6 @@ static void token_event(struct flight *f, const struct decoded *d, int64_t kerne
 	struct request_row *row = f->row;
 	const struct load_opts *o = w->driver->opts;
 	int64_t at = stamp(f, kernel_ns, user_ns);
-	bool is_answer = d->bits & DECODED_ANSWER, is_reasoning = d->bits & DECODED_REASONING;
 
 	if ((d->bits & DECODED_ROLE_ONLY) && o->is_role_chunk_skipped)
 		return;
@@ -185,27 +234,14 @@ static void token_event(struct flight *f, const struct decoded *d, int64_t kerne
 	if (!row->first_event_ns) {
 		row->first_event_ns = at;
 		row->user_first_event_ns = user_ns;
+		row->flags |= d->bits & DECODED_ROLE_ONLY ? ROW_ROLE_FIRST : 0;
 	}
 	if (f->read_user_ns == user_ns) {
 		record_mark(w->shard, row, MARK_SHARED, 1);
 		row->n_shared++;
 		w->stats.reads_shared++;
 	}
-	if (!is_answer && !is_reasoning)
-		record_mark(w->shard, row, MARK_EMPTY, 1);
-	if (is_reasoning) {
-		row->n_reasoning++;
-		if (!row->first_reasoning_ns)
-			row->first_reasoning_ns = at;
-	}
-	if (is_answer) {
-		if (row->n_reasoning && !row->n_answer)
-			record_mark(w->shard, row, MARK_ANSWER, 1);
-		row->n_answer++;
-		if (!row->first_answer_ns)
-			row->first_answer_ns = at;
-		record_text(w->shard, row, d->text);
-	}
+	note_content(f, d, at);
 	record_event(w->shard, row, at - f->last_ns, kernel_ns ? user_ns - kernel_ns : 0);
 	row->last_event_ns = at;
 	row->user_last_event_ns = user_ns;
@@ -214,24 +250,56 @@ static void token_event(struct flight *f, const struct decoded *d, int64_t kerne
 	atomic_store_explicit(&w->lane->tokens, w->lane->tokens + 1, memory_order_relaxed);
 }
 
-/* An error object where an answer was promised: status 200 came before it was known. */
-static void fail_by_error(struct flight *f, const struct decoded *d)
+/* --compat stream-error: as upstream, neither an error in a stream nor its cut is a failure. */
+static bool ignores_stream_errors(const struct flight *f)
 {
 	const struct load_opts *o = f->worker->driver->opts;
 
-	if ((d->bits & DECODED_ERROR) &&
-	    (!o->is_stream_error_ignored || o->endpoint->is_error_final))
-		fail(f, FAIL_STREAM, d->text);
+	return o->is_stream_error_ignored && !o->endpoint->is_error_final;
 }
 
-static void handle_event(struct flight *f, struct str data, int64_t kernel_ns, int64_t user_ns)
+/* An error where an answer was promised: status 200 came before it was known. */
+static void fail_by_error(struct flight *f, const struct decoded *d)
+{
+	char text[80];
+
+	if (ignores_stream_errors(f))
+		return;
+	if (d->bits & DECODED_ERROR) {
+		fail(f, FAIL_STREAM, d->text);
+	} else if (d->bits & DECODED_ABORTED) {
+		snprintf(text, sizeof(text), "the answer's finish_reason is \"%s\"",
+			 finish_name(d->finish));
+		fail(f, FAIL_STREAM, str_of(text));
+	}
+}
+
+/* What a decoded message says of the answer's end. */
+static void note_end(struct flight *f, const struct decoded *d)
+{
+	if (d->bits & DECODED_FINISH) {
+		f->row->flags |= ROW_SAW_FINISH;
+		f->row->finish = (uint8_t)d->finish;
+	}
+	if (d->bits & DECODED_DONE)
+		f->row->flags |= ROW_SAW_DONE;
+}
+
+/* name: of the event; empty where events have none. */
+static void handle_event(struct flight *f, struct str name, struct str data, int64_t kernel_ns,
+			 int64_t user_ns)
 {
 	const struct load_opts *o = f->worker->driver->opts;
 	struct decoded d = { .prompt_tokens = -1, .output_tokens = -1, .cached_tokens = -1,
 			     .reasoning_tokens = -1 };
 	struct err e = { 0 };
+	int rc = o->endpoint->decode(o->endpoint, data, &d, &e);
 
-	if (o->endpoint->decode(o->endpoint, data, &d, &e) < 0) {
+	if (str_is(name, "error") && (rc < 0 || !(d.bits & DECODED_ERROR))) {
+		d = (struct decoded){ .bits = DECODED_ERROR, .text = data };
+		rc = 0;
+	}
+	if (rc < 0) {
 		record_mark(f->worker->shard, f->row, MARK_BAD_EVENT, 1);
 		fail(f, FAIL_FORMAT, str_of(e.text));
 		return;
@@ -239,10 +307,7 @@ static void handle_event(struct flight *f, struct str data, int64_t kernel_ns, i
 	fail_by_error(f, &d);
 	if (d.bits & DECODED_WHOLE_TEXT)
 		take_new_text(f, &d);
-	if (d.bits & DECODED_FINISH)
-		f->row->flags |= ROW_SAW_FINISH;
-	if (d.bits & DECODED_DONE)
-		f->row->flags |= ROW_SAW_DONE;
+	note_end(f, &d);
 	if (d.bits & DECODED_TOKEN) {
 		if ((d.bits & DECODED_USAGE) && d.output_tokens > 0 &&
 		    (f->running_tokens || !f->row->n_events)) {
@@ -258,10 +323,7 @@ static void handle_event(struct flight *f, struct str data, int64_t kernel_ns, i
 		}
 		token_event(f, &d, kernel_ns, user_ns);
 	}
-	/* Upstream looks at usage only in events without choices (serve spec 3.4). */
-	if ((d.bits & DECODED_USAGE) && (!(d.bits & DECODED_TOKEN) || o->is_usage_with_choices ||
-					 o->endpoint->is_ours))
-		note_usage(f, &d);
+	take_usage(f, &d);
 }
 
 /* Error bodies and answers that are not streams are gathered in the stream parser's buffer. */
@@ -294,10 +356,10 @@ static void read_body(struct exchange *x, struct str piece, int64_t kernel_ns, i
 	}
 	if (f->worker->driver->opts->endpoint->framing == FRAMING_LINES) {
 		while ((found = lines_next(&f->lines, &piece, &line)) == 1)
-			handle_event(f, line, kernel_ns, user_ns);
+			handle_event(f, (struct str){ 0 }, line, kernel_ns, user_ns);
 	} else {
 		while ((found = sse_next(&f->sse, &piece, &event)) == 1)
-			handle_event(f, event.data, kernel_ns, user_ns);
+			handle_event(f, event.name, event.data, kernel_ns, user_ns);
 	}
 	if (found < 0)
 		fail(f, FAIL_LIMIT, STR("an event of the stream passes the limit of 16 MiB"));
@@ -308,6 +370,7 @@ static void on_body(struct exchange *x, struct str piece, int64_t kernel_ns, int
 {
 	struct worker *w = of(x)->worker;
 
+	assert(of(x)->is_live && of(x)->row->status);
 	read_body(x, piece, kernel_ns, user_ns);
 	if (user_ns >= w->next_due_real_ns)
 		worker_admit(w, 1);
@@ -329,6 +392,26 @@ static int decode_whole(struct flight *f, struct decoded *d, struct err *e)
 	return o->endpoint->decode_answer(o->endpoint, &answer, d, e);
 }
 
+/* A strict server names the keys that it does not know; they can be left out. */
+static void hint_at_keys(struct flight *f)
+{
+	struct buf keys = { 0 }, hint = { 0 };
+	struct str request = f->x.request, body;
+	const char *end = request.n ? memmem(request.p, request.n, "\r\n\r\n", 4) : NULL;
+
+	if (f->row->status < 400 || f->row->status > 499 || !end)
+		return;
+	body = (struct str){ end + 4, request.n - (size_t)(end + 4 - request.p) };
+	body_named_keys(body, buf_str(&f->sse.carry), &keys);
+	if (keys.len) {
+		buf_printf(&hint, "; the request has what it names: --omit-body-keys %s leaves it out",
+			   keys.data);
+		record_error(f->worker->shard, f->row, buf_str(&hint));
+	}
+	buf_release(&keys);
+	buf_release(&hint);
+}
+
 static void end_body(struct flight *f, int64_t now_ns)
 {
 	struct sse_event event;
@@ -339,15 +422,16 @@ static void end_body(struct flight *f, int64_t now_ns)
 
 	if (f->is_event_stream) {
 		if (sse_finish(&f->sse, &event) == 1)
-			handle_event(f, event.data, 0, now_ns);
+			handle_event(f, event.name, event.data, 0, now_ns);
 		if (lines_finish(&f->lines, &line) == 1)
-			handle_event(f, line, 0, now_ns);
+			handle_event(f, (struct str){ 0 }, line, 0, now_ns);
 		return;
 	}
 	if (f->row->status != 200) {
 		if (f->sse.carry.len) {
 			record_error(f->worker->shard, f->row, STR("\n"));
 			record_error(f->worker->shard, f->row, buf_str(&f->sse.carry));
+			hint_at_keys(f);
 		}
 		return;
 	}
@@ -361,6 +445,7 @@ static void end_body(struct flight *f, int64_t now_ns)
 	fail_by_error(f, &d);
 	if (d.bits & DECODED_WHOLE_TEXT)
 		take_new_text(f, &d);
+	note_end(f, &d);
 	if (d.bits & DECODED_TOKEN)
 		token_event(f, &d, f->body_ns, now_ns);
 	if (d.bits & DECODED_USAGE)
@@ -377,7 +462,7 @@ static void queue_successors(struct flight *f)
 	struct buf answer = { 0 };
 
 	for (uint32_t i = d->child[f->entry]; i != PLAN_NONE; i = d->sibling[i]) {
-		struct pending p = { now + (int64_t)(d->plan->entry[i].due_s * 1e9), i, { 0 },
+		struct pending p = { now + clock_span_ns(d->plan->entry[i].due_s), i, { 0 },
 				     has_slot };
 		size_t at = w->n_pending;
 
@@ -421,6 +506,14 @@ static void fail_unfinished(struct flight *f, const char *text)
 		record_error(f->worker->shard, f->row, STR("\n" NOT_A_STREAM));
 }
 
+/* Why a complete HTTP answer is no success; NULL when it is one. */
+static const char *why_unfinished(const struct flight *f)
+{
+	const char *why = f->worker->driver->opts->endpoint->finish(f->row);
+
+	return why && f->row->first_event_ns && ignores_stream_errors(f) ? NULL : why;
+}
+
 static void on_end(struct exchange *x, enum fail_category category, const char *text,
 		   int64_t now_ns)
 {
@@ -429,18 +522,22 @@ static void on_end(struct exchange *x, enum fail_category category, const char *
 	struct request_row *row = f->row;
 	const char *unfinished;
 
+	assert(f->is_live && w->n_live > 0);
 	if (row->status && category == FAIL_NONE)
 		end_body(f, now_ns);
 	if (category != FAIL_NONE)
 		fail(f, category, str_of(text));
-	else if (!f->is_failed && (unfinished = w->driver->opts->endpoint->finish(row)) != NULL)
+	else if (!f->is_failed && (unfinished = why_unfinished(f)) != NULL)
 		fail_unfinished(f, unfinished);
 	row->end_ns = now_ns;
 	row->connect_ns = x->connect_ns;
 	row->connected_ns = x->connected_ns;
 	if (x->connect_ns)
 		row->flags |= ROW_NEW_CONNECTION;
-	row->answer_bytes = x->bytes_in;
+	/* Its tokens are counted only where the server has told no count. */
+	if (f->is_failed || row->output_tokens || row->ignored_output_tokens)
+		record_drop_other_text(w->shard, row);
+	row->answer_bytes = count_of((int64_t)x->bytes_in);
 	row->attempts = x->attempts;
 	sse_reset(&f->sse);
 	lines_reset(&f->lines);
@@ -565,6 +662,8 @@ void flight_start(struct worker *w, uint32_t entry, int64_t due_mono_ns, struct 
 	if (d->opts->is_least_loaded)
 		row->endpoint = f->x.endpoint = least_loaded(d, entry);
 	f->x.request = d->prepared->request[entry];
+	assert(row->state == REQ_WAITING && row->admitted_ns == 0);
+	assert(f->x.endpoint < d->opts->net.n_endpoints);
 	row->shard = w->shard_index;
 	row->due_ns = d->start_real_ns + (due_mono_ns - d->start_mono_ns);
 	row->admitted_ns = clock_real_ns();
@@ -580,7 +679,7 @@ void flight_start(struct worker *w, uint32_t entry, int64_t due_mono_ns, struct 
 	free((char *)(uintptr_t)answer.p);
 	if (d->prepared->head_room)
 		put_head(f);
-	row->request_bytes = (uint32_t)f->x.request.n;
+	row->request_bytes = count_of((int64_t)f->x.request.n);
 	if (d->opts->endpoint->is_pooling)
 		row->flags |= ROW_IS_POOLING;
 	d->opts->transport->start(w->transport, &f->x);

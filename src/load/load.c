@@ -27,7 +27,7 @@
 
 static int64_t due_mono(const struct driver *d, double due_s)
 {
-	return d->start_mono_ns + (int64_t)(due_s * 1e9);
+	return d->start_mono_ns + clock_span_ns(due_s);
 }
 
 /* A slot under the cap, or false when all are taken. */
@@ -91,8 +91,10 @@ void worker_failed(struct worker *w, const struct flight *f)
 void worker_free_slot(struct worker *w)
 {
 	struct driver *d = w->driver;
+	uint32_t used = atomic_fetch_sub(&d->in_flight, 1);
 
-	atomic_fetch_sub(&d->in_flight, 1);
+	assert(used > 0);
+	(void)used;
 	w->next_due_real_ns = 0; /* look before the next sleep, and at the next read */
 	/* Successors wait on their parent's loop, which may be asleep for want of a slot. */
 	for (unsigned i = 0; d->child && i < d->n_workers; i++)
@@ -177,6 +179,7 @@ int64_t worker_admit(struct worker *w, int steps)
 		entry = claim(d, now_mono);
 		if (entry == PLAN_NONE)
 			break;
+		assert(due_mono(d, d->plan->entry[entry].due_s) <= now_mono);
 		flight_start(w, entry, due_mono(d, d->plan->entry[entry].due_s),
 			     (struct str){ 0 });
 	}
@@ -255,6 +258,8 @@ static void *worker_main(void *arg)
 	cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	run_worker(w);
 	w->stats.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	w->stats.cpu_ns_max = w->stats.cpu_ns > w->stats.net.spun_ns
+			      ? w->stats.cpu_ns - w->stats.net.spun_ns : 0;
 	w->stats.wall_ns = clock_mono_ns() - d->start_mono_ns;
 	pthread_mutex_lock(&d->lock);
 	d->n_running--;
@@ -268,7 +273,7 @@ static void wait_for_workers(struct driver *d)
 	pthread_mutex_lock(&d->lock);
 	while (d->n_running) {
 		struct timespec at;
-		int64_t until = clock_real_ns() + TICK_NS;
+		int64_t until = clock_mono_ns() + TICK_NS;
 
 		at.tv_sec = until / 1000000000;
 		at.tv_nsec = until % 1000000000;
@@ -319,10 +324,14 @@ static void release_workers(struct driver *d, unsigned n)
 static int run_threads(struct driver *d, struct err *e)
 {
 	unsigned started = 0;
+	pthread_condattr_t clock;
 	int error = 0;
 
 	pthread_mutex_init(&d->lock, NULL);
-	pthread_cond_init(&d->changed, NULL);
+	pthread_condattr_init(&clock);
+	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	pthread_cond_init(&d->changed, &clock);
+	pthread_condattr_destroy(&clock);
 	while (started < d->n_workers && !error) {
 		error = pthread_create(&d->worker[started].thread, NULL, worker_main,
 				       &d->worker[started]);
@@ -353,10 +362,11 @@ static void add_stats(struct load_stats *sum, const struct load_stats *one)
 	sum->net.reads_without_stamp += one->net.reads_without_stamp;
 	sum->net.stale_closed += one->net.stale_closed;
 	sum->net.http2 += one->net.http2;
+	sum->net.spun_ns += one->net.spun_ns;
 	sum->reads_shared += one->reads_shared;
 	sum->cpu_ns += one->cpu_ns;
-	if (one->cpu_ns > sum->cpu_ns_max)
-		sum->cpu_ns_max = one->cpu_ns;
+	if (one->cpu_ns_max > sum->cpu_ns_max)
+		sum->cpu_ns_max = one->cpu_ns_max;
 	if (one->wall_ns > sum->wall_ns)
 		sum->wall_ns = one->wall_ns;
 }

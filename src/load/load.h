@@ -58,7 +58,7 @@ struct load_opts {
 	enum request_phase phase;
 	bool is_user_stamps;        /* --timestamps user: metrics see user-space stamps */
 	bool is_role_chunk_skipped; /* --compat role-chunk */
-	bool is_stream_error_ignored; /* --compat stream-error */
+	bool is_stream_error_ignored; /* --compat stream-error: errors and cuts of a stream */
 	bool is_usage_with_choices; /* --fix usage: counts in events that also carry choices */
 	int64_t deadline_ns;        /* stop admitting and cancel after this long; 0: none */
 	/*
@@ -85,7 +85,7 @@ struct load_opts {
 struct load_lane {
 	_Atomic uint64_t tokens;
 	_Atomic uint32_t admitted, done, failed;
-	char pad[44]; /* lanes of two loops lie a cache line apart */
+	char pad[108]; /* a cache line and more: counters of two loops share none, wherever they lie */
 };
 struct load_progress { struct load_lane lane[THREADS_MAX]; };
 struct load_totals { uint64_t tokens; uint32_t admitted, done, failed; };
@@ -109,7 +109,7 @@ struct load_stats {
 	int64_t used_up_ns;         /* from the start to the last root's admission; 0: not all */
 	struct transport_stats net;
 	int64_t wall_ns, cpu_ns;    /* cpu: sum over loops, from the start of the clock */
-	int64_t cpu_ns_max;         /* the busiest loop's */
+	int64_t cpu_ns_max;         /* the busiest loop's, less what it spun before due times */
 	unsigned threads;
 	uint64_t reads_shared;      /* reads that held more than one event of a stream */
 	bool is_kernel_stamped;

@@ -6,10 +6,11 @@
  * A connection is always in one state and on one list:
  *
  *   CONNECTING --> [PROXY] --> [HANDSHAKE] --> SENDING --> READING --> IDLE --> SENDING ...
- *   (connecting list)                          (active list)           (its site's idle list)
+ *   (its site's connecting list)               (active list)           (its site's idle list)
  *
- * Lists are in order of time; since a list has one timeout for all, only its
- * head needs to be looked at.
+ * The connecting and active lists are in order of their deadlines, because all
+ * connections of a list have the same timeout: only its head can be late. The timeout
+ * of one address depends on how many addresses its site has, hence a list per site.
  */
 #pragma once
 #include "base/limits.h"
@@ -51,6 +52,7 @@ struct connection {
 	bool is_reused;      /* lay idle before this exchange: the server may just be closing it */
 	bool is_up;          /* was connected at once */
 	bool has_answer;     /* a byte of the current answer came */
+	bool is_cut_short;   /* the peer reads no more: the rest of the request cannot be sent */
 };
 
 /* Where one base URL leads. */
@@ -61,6 +63,7 @@ struct site {
 	uint16_t port;
 	bool is_tls;
 	bool is_tunnel;      /* CONNECT through a proxy first */
+	struct connection_list connecting;
 	struct connection_list idle; /* used as a stack from last */
 };
 
@@ -72,11 +75,12 @@ struct native {
 	struct slab connections;
 	struct connection *free;
 	struct connection *dead; /* closed in this round; free after it */
-	struct connection_list connecting, active;
+	struct connection_list active;
 	unsigned n_warming;  /* connections being opened ahead of use */
 	struct err warm_error;
 	struct transport_stats stats;
 	int stamp_fd;
+	bool is_receiving;   /* read and plain are in use (connection.c, Re-entrancy) */
 	struct buf plain;    /* decrypted bytes of one read */
 	char read[READ_BYTES];
 };
@@ -87,6 +91,11 @@ void connection_list_drop(struct connection *c);
 void connection_open(struct native *n, uint16_t site, struct exchange *x);
 /* Sends x on a usable connection. */
 void connection_send(struct connection *c, struct exchange *x);
+/*
+ * False when an idle connection must not be used again: the server closed it, or sent what
+ * nobody asked for. TLS session tickets are taken in.
+ */
+bool connection_is_quiet(struct connection *c);
 /* Closes; x, if any, must have been taken off. */
 void connection_close(struct connection *c);
 /* Gives up the address being tried: the next one, or failure. */

@@ -7,9 +7,11 @@
  *
  * One transport object per loop thread; only wake() may be called by others. The driver calls
  * start() for an exchange it owns and then poll(); the transport reports into
- * the exchange's sink from inside poll() (or start()). Every stamp is
- * CLOCK_REALTIME ns; kernel_ns is 0 when there is none. After on_end the
- * transport has forgotten the exchange.
+ * the exchange's sink from inside poll(), start() or cancel(). From inside a callback
+ * the sink may start any exchange, and cancel any, its own included (transport_null
+ * takes no cancel there); it must not call poll(). Every stamp is CLOCK_REALTIME ns;
+ * kernel_ns is 0 when there is none. After on_end the transport has forgotten the
+ * exchange.
  */
 #pragma once
 #include <stdbool.h>
@@ -46,7 +48,7 @@ struct exchange {
 	uint16_t endpoint;      /* index of the base URL */
 	/* Filled by the transport: */
 	int64_t connect_ns, connected_ns; /* 0 when a kept connection served it */
-	uint32_t bytes_in;
+	uint64_t bytes_in;
 	uint8_t attempts;
 	void *connection;       /* private */
 };
@@ -70,6 +72,7 @@ struct transport_opts {
 struct transport_stats {
 	uint64_t connects, connect_failures, retries, reads, reads_without_stamp, stale_closed;
 	uint64_t http2;              /* answers that came by HTTP/2 */
+	int64_t spun_ns;             /* CPU spent on waiting exactly (loop_spun_ns) */
 };
 
 struct transport {

@@ -310,7 +310,7 @@ static size_t on_header(char *data, size_t size, size_t n, void *self)
 		return 0;
 	all_sent(t, stamp_of_head(t));
 	t->has_answer = true;
-	t->x->bytes_in += (uint32_t)line.n;
+	t->x->bytes_in += line.n;
 	if (t->is_head_given) /* trailers */
 		return line.n;
 	if (str_starts(line, STR("HTTP/")))
@@ -336,7 +336,7 @@ static size_t on_bytes(char *data, size_t size, size_t n, void *self)
 	if (!x || (!t->is_head_given && !give_head(t)))
 		return 0;
 	if (t->x == x) { /* the head may have ended it */
-		x->bytes_in += (uint32_t)piece.n;
+		x->bytes_in += piece.n;
 		x->sink->on_body(x, piece, 0, stamp_of(t, piece));
 	}
 	return t->x == x ? piece.n : 0;
@@ -709,6 +709,7 @@ static void curl_poll(void *self, int64_t until_mono_ns, bool is_exact,
 	struct client *c = self;
 
 	loop_poll(c->loop, until_mono_ns, is_exact);
+	c->stats.spun_ns = loop_spun_ns(c->loop);
 	*stats = c->stats;
 }
 

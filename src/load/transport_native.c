@@ -64,29 +64,52 @@ static void native_close(void *self)
 	free(n);
 }
 
-/* Both lists are in order of time: only heads can be late. */
+static bool is_late(const struct connection_list *l, int64_t now_ns)
+{
+	return l->first && l->first->deadline_ns <= now_ns;
+}
+
+static void connect_late(struct connection *c)
+{
+	struct native *n = c->net;
+	struct err e;
+
+	if (c->state == CONNECTION_CONNECTING && c->addr_at + 1u < n->site[c->site].n_addr) {
+		connection_try_next(c, ETIMEDOUT);
+		return;
+	}
+	err_set(&e, ERR_NET, "no connection within %.3g s",
+		(double)n->opts.connect_timeout_ns / 1e9);
+	connection_fail(c, FAIL_CONNECT, e.text);
+}
+
 static void expire(struct native *n)
 {
 	int64_t now = loop_now_ns(n->loop);
 	struct err e;
 
-	while (n->connecting.first && n->connecting.first->deadline_ns <= now) {
-		struct connection *c = n->connecting.first;
-
-		if (c->state == CONNECTION_CONNECTING &&
-		    c->addr_at + 1u < n->site[c->site].n_addr) {
-			connection_try_next(c, ETIMEDOUT);
-			continue;
-		}
-		err_set(&e, ERR_NET, "no connection within %.3g s",
-			(double)n->opts.connect_timeout_ns / 1e9);
-		connection_fail(c, FAIL_CONNECT, e.text);
-	}
-	while (n->active.first && n->active.first->deadline_ns <= now) {
+	for (unsigned i = 0; i < n->opts.n_endpoints; i++)
+		while (is_late(&n->site[i].connecting, now))
+			connect_late(n->site[i].connecting.first);
+	while (is_late(&n->active, now)) {
 		err_set(&e, ERR_NET, "no complete answer within %.6g s",
 			(double)n->opts.request_timeout_ns / 1e9);
 		connection_fail(n->active.first, FAIL_TIMEOUT, e.text);
 	}
+}
+
+/* The first instant at which expire() has something to do, or INT64_MAX. */
+static int64_t next_deadline(const struct native *n)
+{
+	int64_t at = n->active.first ? n->active.first->deadline_ns : INT64_MAX;
+
+	for (unsigned i = 0; i < n->opts.n_endpoints; i++) {
+		const struct connection *c = n->site[i].connecting.first;
+
+		if (c && c->deadline_ns < at)
+			at = c->deadline_ns;
+	}
+	return at;
 }
 
 static void recycle(struct native *n)
@@ -104,31 +127,36 @@ static void native_poll(void *self, int64_t until_mono_ns, bool is_exact,
 			struct transport_stats *stats)
 {
 	struct native *n = self;
-	int64_t until = until_mono_ns;
+	int64_t deadline = next_deadline(n);
 
-	if (n->connecting.first && n->connecting.first->deadline_ns < until)
-		until = n->connecting.first->deadline_ns;
-	if (n->active.first && n->active.first->deadline_ns < until)
-		until = n->active.first->deadline_ns;
-	loop_poll(n->loop, until, is_exact && until == until_mono_ns);
+	assert(!n->is_receiving);
+	if (deadline < until_mono_ns)
+		loop_poll(n->loop, deadline, false);
+	else
+		loop_poll(n->loop, until_mono_ns, is_exact);
 	expire(n);
 	recycle(n);
+	n->stats.spun_ns = loop_spun_ns(n->loop);
 	*stats = n->stats;
 }
 
 static void native_start(void *self, struct exchange *x)
 {
 	struct native *n = self;
-	struct connection *c = n->site[x->endpoint].idle.last;
+	struct connection *c;
 
+	assert(x->endpoint < n->opts.n_endpoints);
 	x->attempts = 0;
 	x->bytes_in = 0;
 	x->connect_ns = x->connected_ns = 0;
+	while ((c = n->site[x->endpoint].idle.last) && !connection_is_quiet(c)) {
+		n->stats.stale_closed++;
+		connection_close(c);
+	}
 	if (!c) {
 		connection_open(n, x->endpoint, x);
 		return;
 	}
-	connection_list_drop(c);
 	c->is_reused = true;
 	connection_send(c, x);
 }

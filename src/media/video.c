@@ -3,17 +3,36 @@
  * video.c - see video.h; FFmpeg's own encoder of MPEG-4 Part 2, told what OpenCV tells it.
  *
  * One thread per file and "bit exact" everywhere: the same frames give the same bytes.
+ *
+ * The library is loaded when the first video is made: it brings more than a hundred others, which
+ * would take most of the time that any command needs to start.
  */
 #include "media/video.h"
 
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
+#include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
 
+#define LIBRARY "libavformat.so." AV_STRINGIFY(LIBAVFORMAT_VERSION_MAJOR)
 #define KEY_FRAME_EVERY 12
 #define QUANTISER_MIN 3     /* finer ones make the rate control underrun */
 #define IO_BYTES 65536
+
+/* What is called of it; libavcodec and libavutil are found by way of libavformat. */
+#define LIBRARY_CALLS(X) X(av_frame_alloc) X(av_frame_free) X(av_frame_get_buffer) \
+	X(av_frame_make_writable) X(av_free) X(av_freep) X(av_interleaved_write_frame) \
+	X(av_log_set_level) X(av_malloc) X(av_packet_alloc) X(av_packet_free) \
+	X(av_packet_rescale_ts) X(av_strerror) X(av_write_trailer) X(avcodec_alloc_context3) \
+	X(avcodec_find_encoder) X(avcodec_free_context) X(avcodec_open2) \
+	X(avcodec_parameters_from_context) X(avcodec_receive_packet) X(avcodec_send_frame) \
+	X(avformat_alloc_output_context2) X(avformat_free_context) X(avformat_new_stream) \
+	X(avformat_write_header) X(avio_alloc_context) X(avio_context_free)
+
+#define POINTER(call) __typeof__(&call) call;
+static struct { LIBRARY_CALLS(POINTER) } lib;
+static char lib_missing[256]; /* why it cannot be used; "" once it can */
 
 /* A file in memory that the library writes to and seeks in. */
 struct place {
@@ -63,17 +82,26 @@ static int64_t place_seek(void *self, int64_t offset, int whence)
 	return offset;
 }
 
-static void be_silent(void)
+static void load_library(void)
 {
-	av_log_set_level(AV_LOG_QUIET);
+	void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	bool has_all = handle;
+
+#define FIND(call) has_all = has_all && (*(void **)&lib.call = dlsym(handle, #call));
+	LIBRARY_CALLS(FIND)
+#undef FIND
+	if (has_all)
+		lib.av_log_set_level(AV_LOG_QUIET);
+	else
+		snprintf(lib_missing, sizeof lib_missing, "%s", dlerror());
 }
 
 static int open_codec(struct work *w, int width, int height)
 {
-	const AVCodec *mpeg4 = avcodec_find_encoder(AV_CODEC_ID_MPEG4);
+	const AVCodec *mpeg4 = lib.avcodec_find_encoder(AV_CODEC_ID_MPEG4);
 	/* OpenCV asks for a bit a pixel and then adds half of that twice. */
 	int64_t rate = (int64_t)VIDEO_FRAMES_PER_SECOND * width * height;
-	AVCodecContext *c = mpeg4 ? avcodec_alloc_context3(mpeg4) : NULL;
+	AVCodecContext *c = mpeg4 ? lib.avcodec_alloc_context3(mpeg4) : NULL;
 
 	w->codec = c;
 	if (!c)
@@ -95,65 +123,65 @@ static int open_codec(struct work *w, int width, int height)
 	c->flags |= AV_CODEC_FLAG_BITEXACT;
 	if (w->file->oformat->flags & AVFMT_GLOBALHEADER)
 		c->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
-	return avcodec_open2(c, mpeg4, NULL);
+	return lib.avcodec_open2(c, mpeg4, NULL);
 }
 
 static AVFrame *new_frame(int width, int height)
 {
-	AVFrame *f = av_frame_alloc();
+	AVFrame *f = lib.av_frame_alloc();
 
 	if (!f)
 		return NULL;
 	f->format = AV_PIX_FMT_YUV420P;
 	f->width = width;
 	f->height = height;
-	if (av_frame_get_buffer(f, 0) < 0)
-		av_frame_free(&f);
+	if (lib.av_frame_get_buffer(f, 0) < 0)
+		lib.av_frame_free(&f);
 	return f;
 }
 
 static int open_file(struct work *w, int width, int height)
 {
 	uint8_t *room;
-	int status = avformat_alloc_output_context2(&w->file, NULL, "mp4", NULL);
+	int status = lib.avformat_alloc_output_context2(&w->file, NULL, "mp4", NULL);
 
 	if (status < 0)
 		return status;
 	status = open_codec(w, width, height);
 	if (status < 0)
 		return status;
-	room = av_malloc(IO_BYTES);
-	w->io = avio_alloc_context(room, IO_BYTES, 1, &w->place, NULL, place_write, place_seek);
+	room = lib.av_malloc(IO_BYTES);
+	w->io = lib.avio_alloc_context(room, IO_BYTES, 1, &w->place, NULL, place_write, place_seek);
 	if (!w->io)
-		av_free(room);
+		lib.av_free(room);
 	w->file->pb = w->io;
 	w->file->flags |= AVFMT_FLAG_BITEXACT;
-	w->stream = avformat_new_stream(w->file, NULL);
+	w->stream = lib.avformat_new_stream(w->file, NULL);
 	w->frame = new_frame(width, height);
-	w->packet = av_packet_alloc();
+	w->packet = lib.av_packet_alloc();
 	if (!w->io || !w->stream || !w->frame || !w->packet)
 		return AVERROR(ENOMEM);
 	w->stream->time_base = w->codec->time_base;
 	w->stream->avg_frame_rate = w->codec->framerate;
-	status = avcodec_parameters_from_context(w->stream->codecpar, w->codec);
-	return status < 0 ? status : avformat_write_header(w->file, NULL);
+	status = lib.avcodec_parameters_from_context(w->stream->codecpar, w->codec);
+	return status < 0 ? status : lib.avformat_write_header(w->file, NULL);
 }
 
 /* One frame in (NULL: no more), the packets that are ready out. */
 static int encode(struct work *w, const AVFrame *frame)
 {
-	int status = avcodec_send_frame(w->codec, frame);
+	int status = lib.avcodec_send_frame(w->codec, frame);
 
 	while (status >= 0) {
-		status = avcodec_receive_packet(w->codec, w->packet);
+		status = lib.avcodec_receive_packet(w->codec, w->packet);
 		if (status == AVERROR(EAGAIN) || status == AVERROR_EOF)
 			return 0;
 		if (status < 0)
 			return status;
 		w->packet->duration = 1;
-		av_packet_rescale_ts(w->packet, w->codec->time_base, w->stream->time_base);
+		lib.av_packet_rescale_ts(w->packet, w->codec->time_base, w->stream->time_base);
 		w->packet->stream_index = w->stream->index;
-		status = av_interleaved_write_frame(w->file, w->packet);
+		status = lib.av_interleaved_write_frame(w->file, w->packet);
 	}
 	return status;
 }
@@ -191,7 +219,7 @@ static int write_frames(struct work *w, const uint8_t *rgb, uint32_t width, uint
 			uint32_t frames)
 {
 	for (uint32_t i = 0; i < frames; i++, rgb += (size_t)3 * width * height) {
-		int status = av_frame_make_writable(w->frame);
+		int status = lib.av_frame_make_writable(w->frame);
 
 		if (status < 0)
 			return status;
@@ -207,13 +235,13 @@ static int write_frames(struct work *w, const uint8_t *rgb, uint32_t width, uint
 
 static void release(struct work *w)
 {
-	av_packet_free(&w->packet);
-	av_frame_free(&w->frame);
-	avcodec_free_context(&w->codec);
-	avformat_free_context(w->file);
+	lib.av_packet_free(&w->packet);
+	lib.av_frame_free(&w->frame);
+	lib.avcodec_free_context(&w->codec);
+	lib.avformat_free_context(w->file);
 	if (w->io)
-		av_freep(&w->io->buffer);
-	avio_context_free(&w->io);
+		lib.av_freep(&w->io->buffer);
+	lib.avio_context_free(&w->io);
 }
 
 int video_mp4(const uint8_t *rgb, uint32_t width, uint32_t height, uint32_t frames,
@@ -224,20 +252,22 @@ int video_mp4(const uint8_t *rgb, uint32_t width, uint32_t height, uint32_t fram
 	char text[AV_ERROR_MAX_STRING_SIZE];
 	int status;
 
-	pthread_once(&once, be_silent);
+	pthread_once(&once, load_library);
 	if (width < 2 || height < 2 || width > VIDEO_SIDE_MAX || height > VIDEO_SIDE_MAX ||
 	    frames == 0)
 		return err_set(e, ERR_RUN, "a video of %u x %u pixels and %u frames cannot be made;"
 			" sides are 2 to %u", width, height, frames, VIDEO_SIDE_MAX);
+	if (*lib_missing)
+		return err_set(e, ERR_RUN, "a video cannot be made: %s", lib_missing);
 	status = open_file(&w, (int)(width & ~1u), (int)(height & ~1u));
 	if (status >= 0)
 		status = write_frames(&w, rgb, width, height, frames);
 	if (status >= 0)
-		status = av_write_trailer(w.file);
+		status = lib.av_write_trailer(w.file);
 	release(&w);
 	if (status >= 0 && !out->is_over)
 		return 0;
-	av_strerror(status, text, sizeof text);
+	lib.av_strerror(status, text, sizeof text);
 	return err_set(e, out->is_over ? ERR_LIMIT : ERR_RUN, "a video of %u x %u pixels and %u frames"
 		" cannot be made: %s", width, height, frames, out->is_over ? "it is too long" : text);
 }

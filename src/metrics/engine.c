@@ -4,13 +4,20 @@
  * queues and caches, from the series that telemetry/ read.
  *
  * A counter counts from the reading before the load to the one after it; where one
- * of the two lacks it, it is not told. The points in between are for gauges alone:
- * an idle server before and after would only blur them.
+ * of the two lacks it, it is not told. The points in between are for gauges: an idle
+ * server before and after would only blur them. They also show when a server began
+ * anew, or when a balancer let several answer in turn: a counter goes back, or the
+ * process is another one. What was counted is lost then, even where the last reading
+ * is above the first, so that no counter of this server is told.
  */
 #include "metrics/parts.h"
 
+#include <math.h>
+
 #include "base/mem.h"
 #include "record/series.h"
+
+#define START_SLACK_S 1.5 /* some programs compute it anew each time, from a steered clock */
 
 struct str metrics_label(const struct record_series *s, const char *name)
 {
@@ -71,6 +78,42 @@ static bool is_in_first(const struct record *r, const struct record_series *s)
 	return scrape && scrape->n && s->n && s->point[0].at_ns == scrape->point[0].at_ns;
 }
 
+static bool is_counter(const struct record_series *s)
+{
+	if (strcmp(s->name, SERIES_POSITION) == 0)
+		return true;
+	for (int id = SERIES_FIRST_COUNTER; id < SERIES_COUNT; id++)
+		if (strcmp(s->name, series_name((enum series_id)id)) == 0)
+			return true;
+	return false;
+}
+
+/* Whether these points are of more than one life of a process. */
+static bool shows_restart(const struct record_series *s)
+{
+	bool is_start = strcmp(s->name, series_name(SERIES_PROCESS_START)) == 0;
+	bool is_growing = is_counter(s);
+
+	for (size_t i = 1; i < s->n; i++)
+		if ((is_growing && s->point[i].value < s->point[i - 1].value) ||
+		    (is_start && fabs(s->point[i].value - s->point[0].value) > START_SLACK_S))
+			return true;
+	return false;
+}
+
+/* Whether a server of this url, or with "" any, that has the counter lost count of it. */
+static bool is_lost(const struct metrics *m, const struct record *r, const char *name,
+		    struct str url)
+{
+	for (size_t i = 0; i < r->n_series; i++)
+		for (size_t k = 0; strcmp(r->series[i]->name, name) == 0 && k < m->n_servers; k++)
+			if (m->server[k].is_restarted &&
+			    str_eq(m->server[k].url, url_of(r->series[i])) &&
+			    (url.n == 0 || str_eq(m->server[k].url, url)))
+				return true;
+	return false;
+}
+
 static void add_growth(struct metrics_growth *g, const struct metrics *m, const struct record *r,
 		       const struct record_series *s)
 {
@@ -86,6 +129,8 @@ static struct metrics_growth growth_of(const struct metrics *m, const struct rec
 {
 	struct metrics_growth g = { 0 };
 
+	if (is_lost(m, r, series_name(id), STR("")))
+		return g;
 	for (size_t i = 0; i < r->n_series; i++)
 		if (strcmp(r->series[i]->name, series_name(id)) == 0 && !is_repeated(r, i))
 			add_growth(&g, m, r, r->series[i]);
@@ -179,6 +224,16 @@ static void add_gauge(struct metrics_gauge *g, const struct record *r,
 	}
 }
 
+/* A series that was thinned has fewer points than there were readings. */
+static uint32_t readings_of(const struct record *r, const struct record_series *scrape)
+{
+	const struct record_series *all = beside(r, scrape, SERIES_READINGS);
+
+	if (!all || all->n == 0)
+		return (uint32_t)scrape->n;
+	return (uint32_t)metrics_whole(all->point[all->n - 1].value);
+}
+
 static void add_series(struct metrics_server *to, const struct metrics *m, const struct record *r,
 		       const struct record_series *s)
 {
@@ -199,10 +254,10 @@ static void add_series(struct metrics_server *to, const struct metrics *m, const
 		if (strcmp(s->name, gauges[k].name) == 0)
 			add_gauge(gauges[k].gauge, r, s);
 	for (size_t k = 0; k < sizeof(counters) / sizeof(*counters); k++)
-		if (strcmp(s->name, counters[k].name) == 0)
+		if (strcmp(s->name, counters[k].name) == 0 && !is_lost(m, r, s->name, to->url))
 			add_growth(counters[k].growth, m, r, s);
 	if (strcmp(s->name, SERIES_SCRAPE) == 0)
-		to->scrapes += (uint32_t)s->n;
+		to->scrapes += readings_of(r, s);
 	if (strcmp(s->name, SERIES_SCRAPE_FAILED) == 0)
 		to->failed_scrapes += (uint32_t)s->n;
 }
@@ -221,6 +276,12 @@ static struct metrics_server *server_of(struct metrics *m, const struct record_s
 static void servers(struct metrics *m, const struct record *r)
 {
 	m->server = arena_alloc(&m->arena, r->n_series * sizeof(*m->server));
+	for (size_t i = 0; i < r->n_series; i++) {
+		if (url_of(r->series[i]).n == 0)
+			continue;
+		server_of(m, r->series[i])->is_restarted |= shows_restart(r->series[i]);
+		m->servers.is_restarted |= shows_restart(r->series[i]);
+	}
 	for (size_t i = 0; i < r->n_series; i++) {
 		/* Without a url it is not a server's. */
 		if (url_of(r->series[i]).n == 0 || is_repeated(r, i))

@@ -138,7 +138,14 @@ static double tpot_of(const struct metrics *m, uint32_t i)
 	return (m->latency[i] - m->ttft[i]) / (double)(m->output_len[i] - 1);
 }
 
-static bool is_good(const struct metrics *m, uint32_t i)
+/* One token or none by our own count, but several events with something in them: who knows. */
+static bool is_tpot_known(const struct metrics *m, uint32_t i, const struct request_row *row)
+{
+	return m->output_len[i] > 1 || !(row->flags & (ROW_COUNTED | ROW_COUNT_UNKNOWN)) ||
+	       row->n_answer + row->n_reasoning + row->n_other <= 1;
+}
+
+static bool is_good(const struct metrics *m, uint32_t i, const struct request_row *row)
 {
 	for (size_t k = 0; k < m->opts.n_goodput; k++) {
 		const struct metrics_goodput *g = &m->opts.goodput[k];
@@ -146,6 +153,8 @@ static bool is_good(const struct metrics *m, uint32_t i)
 			       : g->block == BLOCK_TPOT ? tpot_of(m, i) : m->latency[i];
 
 		if (value > g->limit_ms / MS)
+			return false;
+		if (g->block == BLOCK_TPOT && !is_tpot_known(m, i, row))
 			return false;
 	}
 	return true;
@@ -177,7 +186,7 @@ static void fill_totals(struct metrics *m, const struct record *r)
 		m->total_cached += row->cached_tokens;
 		m->total_sequences += row->sequences;
 		audio_s += (double)row->audio_s;
-		good += is_good(m, i);
+		good += is_good(m, i, row);
 	}
 	m->duration_s = d = metrics_seconds(r->stop_ns - r->start_ns);
 	m->request_throughput = rate(m->completed, d);
@@ -281,6 +290,7 @@ void metrics_score(struct metrics *m, const struct record *r, const struct metri
 	metrics_steady(m, r);
 	metrics_urls(m, r);
 	metrics_client(m, r);
+	metrics_queue(m, r);
 	metrics_failures(m, r);
 	tokens = (struct metrics_tokens){ (double)m->total_input, (double)m->total_output };
 	metrics_system(&m->system, r, &tokens, &m->arena);

@@ -62,6 +62,7 @@ struct metrics_opts {
 	bool is_peak_exact;            /* --compat peak */
 	bool is_prompt_from_sample;    /* --compat v0.11: input tokens as the dataset counts them */
 	bool is_peak_in_tokens;        /* --fix peak-tokens */
+	bool is_eos_ignored;           /* answers were asked to have their full length */
 	int64_t max_concurrency;       /* 0: no cap */
 	uint32_t n_hosts;              /* records merged into this one; 0 counts as 1 */
 	bool reports_cached_tokens;    /* --report-cached-tokens */
@@ -70,6 +71,10 @@ struct metrics_opts {
 	double steady_min_window_s;    /* 0: STEADY_WINDOW_S, or its share of the run */
 };
 
+#define METRICS_SKEW_MS_MAX 4294.967 /* the record holds no more than 2^32 - 1 ns of skew */
+#define METRICS_LATE_SHARE 0.10   /* of the median ITL: a read later than this smears gaps */
+#define METRICS_LATE_FLOOR_MS 0.1
+#define WRITE_BYTES_MAX 65536 /* fits in any socket's buffer: writing it waits for nobody */
 #define STEADY_WINDOW_S 10.0
 #define STEADY_WINDOW_SHARE 0.1
 
@@ -115,6 +120,7 @@ struct metrics_growth { bool is_told; double value; };
 struct metrics_server {
 	struct str url;                /* of one of several servers; empty for all together */
 	uint32_t scrapes, failed_scrapes;
+	bool is_restarted;             /* counters went back, or its process is another one */
 	struct metrics_gauge running, waiting, kv_usage;
 	struct metrics_growth prefix_queries, prefix_hits, preemptions, prompt_tokens,
 		generation_tokens;
@@ -144,6 +150,27 @@ struct metrics_spread {
 /* What went to one base URL, and how it fared there. */
 struct metrics_url { uint32_t requests, completed, failed; double mean_ttft_ms; };
 
+/*
+ * What user-space stamps add to the times, where the kernel's are known as well: p99 of how much
+ * later the first event was read (TTFT) and the last (E2EL), of the difference of two neighbours
+ * (ITL), and of last minus first per gap (TPOT), without sign.
+ */
+struct metrics_shift { size_t n; double ttft_p99_ms, e2el_p99_ms, itl_p99_ms, tpot_p99_ms; };
+
+/*
+ * Whether an open loop's server kept up, seen between the first arrival plus the median E2EL
+ * (until then requests only pile up) and the last arrival.
+ */
+struct metrics_queue {
+	bool is_known;                 /* a finite rate and enough requests */
+	uint32_t arrived, answered;    /* in that time */
+	uint32_t in_flight_before, in_flight_after;
+	double offered_rps, carried_rps;
+	bool knows_growth;             /* prompts did not get longer; the thirds are large enough */
+	double ttft_first_ms, ttft_last_ms; /* medians of the first and the last third to arrive */
+	double growth_p;               /* two-sided, that both thirds are alike */
+};
+
 struct metrics_error { struct str text; uint32_t count; };
 struct metrics_failures {
 	uint32_t count;
@@ -151,6 +178,12 @@ struct metrics_failures {
 	uint32_t n_examples;
 	uint32_t n_others;             /* failures whose text is not among the examples */
 };
+
+/*
+ * Due times come from CLOCK_MONOTONIC and sending is stamped by CLOCK_REALTIME: only what is
+ * further apart than this counts as sent early.
+ */
+#define METRICS_EARLY_NS 1000000
 
 /* What the client saw of itself and of the connection; not in upstream. */
 struct metrics_client {
@@ -160,20 +193,40 @@ struct metrics_client {
 	struct metrics_spread connect;      /* new connections: TCP and TLS */
 	struct metrics_spread from_due;     /* due to last token, successes */
 	struct metrics_spread ttft_answer;  /* sent to first answer text, successes */
+	struct metrics_spread ttft_content; /* sent to the first event with anything in it */
+	struct metrics_spread best_tpot;    /* TPOT by the best known counts, from first content */
 	struct metrics_spread ttft_connect; /* TTFT from the start of connecting, successes */
+	struct metrics_spread write;        /* first to last byte, requests up to WRITE_BYTES_MAX */
+	struct metrics_spread first_late;   /* about what late first reads add to TTFT */
+	struct metrics_shift shift;
+	struct metrics_queue queue;
 	double mean_interarrival_s;         /* between due times of roots */
 	uint64_t n_events;                  /* token events of all requests */
 	uint64_t n_events_with_text;
 	uint64_t n_shared;                  /* with text, in one read after another with text */
+	uint64_t n_shared_late;             /* of these, in a late read; all when that is unknown */
 	uint64_t n_not_one_token;           /* events known to carry no token or several */
 	uint64_t n_events_with_usage;       /* events of successes that have usage... */
 	uint64_t n_tokens_with_usage;       /* ...and the tokens it states */
-	uint32_t n_usage;                   /* successes with usage */
+	uint32_t n_usage;                   /* successes with usage, taken or ignored */
 	uint32_t n_usage_differs;           /* of these: not the number of tokens that was seen */
+	uint32_t n_count_unlike_usage;      /* of these: that, or the count reported is another */
+	uint32_t n_usage_ignored;           /* of these: it came in events with choices alone */
 	uint32_t n_counted;                 /* successes whose tokens were counted by us */
+	uint32_t n_count_short;             /* of these: fewer than events with something in them */
 	uint32_t n_count_unknown;           /* successes taken as one token */
+	/*
+	 * The best known counts of successes: usage, also ignored usage; without any, the most of
+	 * what was counted, of all text, and of events with something in them.
+	 */
+	int64_t best_output, best_input;
+	uint32_t n_longer_than_asked;       /* successes with more output tokens than asked for */
+	uint32_t n_shorter_than_asked;      /* by usage fewer, and the model did not end it */
+	uint32_t n_role_first;              /* successes whose TTFT is that of a role (client.c) */
+	uint32_t finishes[FINISH_COUNT];    /* successes by their finish reason */
 	uint32_t n_user_stamped;            /* rows with a user-space stamp */
 	uint32_t n_new_connections;
+	uint32_t n_sent_early;              /* sent before they were due: never right */
 	uint64_t retries;                   /* requests written again */
 	bool is_full;                       /* a shard's limit was reached; events are missing */
 };

@@ -37,6 +37,7 @@ void metrics_peaks(struct metrics *m, const struct record *r);
 void metrics_probe(struct metrics *m, const struct record *r);
 void metrics_engine(struct metrics *m, const struct record *r);
 void metrics_steady(struct metrics *m, const struct record *r);
+void metrics_queue(struct metrics *m, const struct record *r); /* after metrics_client */
 void metrics_urls(struct metrics *m, const struct record *r);
 void metrics_client(struct metrics *m, const struct record *r);
 void metrics_failures(struct metrics *m, const struct record *r);

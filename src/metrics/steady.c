@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * steady.c - the part of a closed loop in which it was as full as it was meant to be.
+ * steady.c - the part of a closed loop in which it was as full as it was meant to be; and of an
+ * open loop, whether the server kept up with the arrivals (at the end of this file).
  *
  * The window begins when as many requests are in flight as the threshold asks for,
  * and ends when their number falls below it for the last time; what lies between may
@@ -15,9 +16,10 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "stats/compare.h"
 #include "stats/stats.h"
 
-struct interval { int64_t start_ns, end_ns; };
+struct stretch { int64_t start_ns, end_ns; };
 
 static int by_value(const void *a, const void *b)
 {
@@ -28,9 +30,9 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static struct interval interval_of(const struct request_row *row)
+static struct stretch interval_of(const struct request_row *row)
 {
-	return (struct interval){ row->sent_ns, metrics_end_ns(row) };
+	return (struct stretch){ row->sent_ns, metrics_end_ns(row) };
 }
 
 /* Walks starts and ends in order of time; both ascending, n each. */
@@ -175,4 +177,94 @@ void metrics_steady(struct metrics *m, const struct record *r)
 	if (shortest <= 0)
 		shortest = fmax(STEADY_WINDOW_S, STEADY_WINDOW_SHARE * s->run_s);
 	s->is_short = s->duration_s < shortest;
+}
+
+/* ---- an open loop ---- */
+
+#define QUEUE_REQUESTS_MIN 30
+#define THIRD_REQUESTS_MIN 20
+#define LONGER_PROMPTS 1.2 /* mean prompt of the last third over the first: TTFT may well grow */
+
+struct arrival { int64_t due_ns; uint32_t i; };
+
+static int by_due(const void *a, const void *b)
+{
+	const struct arrival *x = a, *y = b;
+
+	return (x->due_ns > y->due_ns) - (x->due_ns < y->due_ns);
+}
+
+/* TTFT of the first third to arrive and of the last; prompts alike in length. */
+static void growth(struct metrics_queue *q, const struct metrics *m, const struct record *r,
+		   const struct arrival *v, size_t n)
+{
+	size_t third = n / 3, count[2] = { 0 };
+	double *ttft[2], tokens[2] = { 0 };
+
+	for (int k = 0; k < 2; k++) {
+		ttft[k] = mem_array(third, sizeof(double));
+		for (size_t j = 0; j < third; j++) {
+			uint32_t i = v[k ? n - third + j : j].i;
+
+			if (!metrics_is_success(&r->row[m->row[i]]) || m->ttft[i] <= 0)
+				continue;
+			tokens[k] += (double)m->input_len[i];
+			ttft[k][count[k]++] = m->ttft[i];
+		}
+		stats_sort(ttft[k], count[k]);
+	}
+	q->knows_growth = count[0] >= THIRD_REQUESTS_MIN && count[1] >= THIRD_REQUESTS_MIN &&
+			  tokens[1] / (double)count[1] <=
+			  LONGER_PROMPTS * tokens[0] / (double)count[0];
+	if (q->knows_growth) {
+		q->ttft_first_ms = 1000 * stats_median(ttft[0], count[0]);
+		q->ttft_last_ms = 1000 * stats_median(ttft[1], count[1]);
+		q->growth_p = mann_whitney_test(ttft[0], count[0], ttft[1], count[1]).p;
+	}
+	free(ttft[0]);
+	free(ttft[1]);
+}
+
+static size_t count_between(const struct metrics *m, const struct record *r, int64_t from_ns,
+			    int64_t to_ns)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < m->n; i++) {
+		int64_t end = r->row[m->row[i]].end_ns;
+
+		n += end > from_ns && end <= to_ns;
+	}
+	return n;
+}
+
+void metrics_queue(struct metrics *m, const struct record *r)
+{
+	struct metrics_queue *q = &m->client.queue;
+	struct arrival *v = mem_array(m->n, sizeof(*v));
+	int64_t from, to, fill = (int64_t)(m->block[BLOCK_E2EL].median_ms * 1e6);
+	size_t n = 0, at = 0;
+
+	for (uint32_t i = 0; i < m->n; i++)
+		if (r->row[m->row[i]].sent_ns && r->row[m->row[i]].due_ns)
+			v[n++] = (struct arrival){ r->row[m->row[i]].due_ns, i };
+	qsort(v, n, sizeof(*v), by_due);
+	if (!m->opts.is_rate_finite || n < QUEUE_REQUESTS_MIN)
+		goto done;
+	from = v[0].due_ns + fill;
+	to = v[n - 1].due_ns;
+	while (at < n && v[at].due_ns <= from)
+		at++;
+	if (to - from < fill || n - at < QUEUE_REQUESTS_MIN)
+		goto done;
+	q->is_known = true;
+	q->arrived = (uint32_t)(n - at);
+	q->answered = (uint32_t)count_between(m, r, from, to);
+	q->in_flight_before = (uint32_t)(at - count_between(m, r, 0, from));
+	q->in_flight_after = (uint32_t)(n - count_between(m, r, 0, to));
+	q->offered_rps = q->arrived / metrics_seconds(to - from);
+	q->carried_rps = q->answered / metrics_seconds(to - from);
+	growth(q, m, r, v + at, n - at);
+done:
+	free(v);
 }

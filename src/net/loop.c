@@ -22,6 +22,7 @@
 
 #define EVENTS_MAX 256
 #define SPIN_NS 150000     /* the part of an exact wait that is polled */
+#define SPIN_STEP_NS 20000 /* a longer round of polling was interrupted: how much of it was CPU is unknown */
 #define SOON_NS 10000000   /* timers this near are looked at between callbacks */
 
 struct timer_key {
@@ -34,6 +35,7 @@ struct loop {
 	int epoll;
 	int wake; /* eventfd; its event carries the loop's own address */
 	int64_t now_ns;
+	int64_t spun_ns;
 	struct timer_key *heap; /* heap[1] is the soonest; heap[0] is not used */
 	size_t count, cap;
 	uint64_t order;         /* orders given out, the next one is order + 1 */
@@ -246,9 +248,13 @@ static int wait_ready(struct loop *l, int64_t deadline_ns, bool is_exact)
 		if (l->now_ns < deadline_ns - SPIN_NS)
 			return 0;
 	}
-	do
+	do {
+		int64_t before = l->now_ns;
+
 		n = collect(l, 0);
-	while (n == 0 && l->now_ns < deadline_ns);
+		if (l->now_ns - before < SPIN_STEP_NS)
+			l->spun_ns += l->now_ns - before;
+	} while (n == 0 && l->now_ns < deadline_ns);
 	return n;
 }
 
@@ -314,4 +320,9 @@ void loop_wake(struct loop *l)
 int64_t loop_now_ns(const struct loop *l)
 {
 	return l->now_ns;
+}
+
+int64_t loop_spun_ns(const struct loop *l)
+{
+	return l->spun_ns;
 }

@@ -54,3 +54,8 @@ void loop_timer_cancel(struct loop *l, struct timer *t);
 int loop_poll(struct loop *l, int64_t until_ns, bool is_exact);
 void loop_wake(struct loop *l);  /* from any thread, and async-signal-safe */
 int64_t loop_now_ns(const struct loop *l); /* when this round's readiness was collected */
+/*
+ * CPU time spent polling before exact deadlines, over the loop's life: it is there to be
+ * given up at once, so it says nothing about how busy the thread is.
+ */
+int64_t loop_spun_ns(const struct loop *l);

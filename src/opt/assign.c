@@ -103,13 +103,8 @@ int opt_assign(const struct opt_set *set, void *values, const char *name, struct
 	const struct opt *o = opt_row(set, head);
 
 	if (!o || o->flags & OPT_NO_CONFIG) {
-		const char *names[OPT_ROWS_MAX], *near;
-		size_t n = 0;
+		const char *near = opt_suggest(set, head);
 
-		for (size_t i = 0; i < set->n; i++)
-			if (!(set->row[i].flags & (OPT_HIDDEN | OPT_NO_CONFIG)))
-				names[n++] = set->row[i].name;
-		near = opt_nearest(head, names, n);
 		return err_set(e, ERR_USAGE, "unknown option '%.*s'%s%s%s", (int)head.n, head.p,
 			       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 	}

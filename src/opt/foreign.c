@@ -27,23 +27,6 @@ size_t opt_foreign_taken(const struct opt_foreign *by, char *const *argv)
 	return words > 1 ? (size_t)words : 1;
 }
 
-const char *opt_foreign_near(const struct opt_set *set, struct str name)
-{
-	const char *names[OPT_ROWS_MAX + OPT_BUILTINS], *near[2];
-	size_t n = 0;
-
-	for (size_t i = 0; i < set->n + OPT_BUILTINS; i++)
-		if (!(opt_row_at(set, i)->flags & (OPT_POSITIONAL | OPT_HIDDEN)))
-			names[n++] = opt_row_at(set, i)->name;
-	near[0] = opt_nearest(name, names, n);
-	for (const struct opt_foreign *f = set->foreign; f; f = f->next) {
-		near[1] = f->nearest ? f->nearest(f->self, name) : NULL;
-		if (near[1])
-			near[0] = near[0] ? opt_nearest(name, near, 2) : near[1];
-	}
-	return near[0];
-}
-
 bool opt_is_option_like(const char *text)
 {
 	struct str s = str_of(text);

@@ -12,9 +12,6 @@
  */
 int opt_foreign_words(const struct opt_foreign *f, char *const *argv, bool is_whole,
 		      const struct opt_foreign **by, struct err *e);
-/* Among rows and foreign names, what was probably meant; NULL: nothing near. */
-const char *opt_foreign_near(const struct opt_set *set, struct str name);
-
 /* -5, -0.5, -.5: what argparse lets through as a value. */
 bool opt_is_negative_number(struct str s);
 /* Begins with a dash and is no such value. */

@@ -73,8 +73,6 @@ static void add_facts(struct opt_page *p, const struct opt *o, struct buf *text)
 		buf_printf(text, "%schoices: ", sep);
 		for (size_t i = 0; o->choices[i]; i++)
 			buf_printf(text, "%s%s", i ? ", " : "", o->choices[i]);
-		for (size_t i = 0; o->later && o->later[i]; i++)
-			buf_printf(text, "%s%s", i ? ", " : "; not in this version: ", o->later[i]);
 		sep = "; ";
 	}
 	if (opt_has_range(o)) {
@@ -210,12 +208,12 @@ static void show_groups(struct opt_page *p)
 	for (size_t at = 0; (group = next_group(p->set, &at)) != NULL;) {
 		size_t n = count_group(p->set, group);
 
-		buf_printf(p->out, "  %-26s%zu option%s\n", group, n, n == 1 ? "" : "s");
+		buf_printf(p->out, "  %-25s %zu option%s\n", group, n, n == 1 ? "" : "s");
 	}
 	opt_page_foreign_groups(p);
 	buf_add_char(p->out, '\n');
 	opt_page_wrap(p, STR("--help=GROUP shows one group, --help=all everything, --help=WORD the options "
-		    "with WORD in their name, --help=json the same for programs."), 0, 0);
+		    "about WORD, --help=json the same for programs."), 0, 0);
 	if (p->set->epilog)
 		buf_printf(p->out, "\n%s\n", p->set->epilog);
 }
@@ -236,13 +234,37 @@ static void show_all(struct opt_page *p, bool is_whole)
 		buf_printf(p->out, "\n%s\n", p->set->epilog);
 }
 
+/* By its name, or by what other tools call it; is_text: by what its help says. */
+static bool is_about(const struct opt *o, const char *topic, bool is_text)
+{
+	if (is_text)
+		return opt_page_has(o->help, topic);
+	return opt_page_has(o->name, topic) || (o->words && opt_page_has(o->words, topic));
+}
+
+static size_t show_matches(struct opt_page *p, const char *topic, bool is_text)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < p->set->n + OPT_BUILTINS; i++) {
+		const struct opt *o = opt_row_at(p->set, i);
+
+		if (!is_shown(o) || !is_about(o, topic, is_text))
+			continue;
+		if (found++ == 0)
+			buf_printf(p->out, "\nOptions matching '%s':\n", topic);
+		show_option(p, o);
+	}
+	return found;
+}
+
 /*
- * A whole group name first, then parts of option names, then parts of group names; foreign
- * arguments after each.
+ * A whole group name first, then parts of option names and words, then parts of group names,
+ * then help texts; foreign arguments after each.
  */
 static void show_topic(struct opt_page *p, const char *topic)
 {
-	size_t n_all = p->set->n + OPT_BUILTINS, found = 0, start = p->out->len;
+	size_t found, start = p->out->len;
 	const char *group;
 
 	while (*topic == '-')
@@ -255,19 +277,13 @@ static void show_topic(struct opt_page *p, const char *topic)
 	}
 	if (opt_page_foreign(p, topic))
 		return;
-	for (size_t i = 0; i < n_all; i++) {
-		const struct opt *o = opt_row_at(p->set, i);
-
-		if (!is_shown(o) || !opt_page_has(o->name, topic))
-			continue;
-		if (found++ == 0)
-			buf_printf(p->out, "\nOptions matching '%s':\n", topic);
-		show_option(p, o);
-	}
+	found = show_matches(p, topic, false);
 	found += opt_page_foreign_named(p, topic);
 	for (size_t at = 0; !found && (group = next_group(p->set, &at)) != NULL;)
 		if (opt_page_has(group, topic))
 			show_group(p, group);
+	if (p->out->len == start)
+		show_matches(p, topic, true);
 	if (p->out->len == start)
 		buf_printf(p->out, "No group or option matches '%s'; --help lists the groups, "
 			   "--help=all every option.\n", topic);
@@ -354,7 +370,6 @@ static void put_option(struct json_writer *w, const struct opt_set *set, const s
 	else
 		opt_value_json(o, set->defaults, w);
 	put_texts(w, "choices", o->choices);
-	put_texts(w, "choices_later", o->later);
 	if (opt_has_range(o)) {
 		/* An open end is left out: JSON has no infinity. */
 		if (!isinf(o->min)) {

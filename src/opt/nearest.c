@@ -69,3 +69,54 @@ const char *opt_nearest(struct str name, const char *const *names, size_t n)
 	}
 	return best;
 }
+
+bool opt_has_word(const struct opt *o, struct str typed)
+{
+	struct str words = str_of(o->words);
+
+	if (str_starts(typed, STR("--")))
+		typed = (struct str){ typed.p + 2, typed.n - 2 };
+	while (words.n) {
+		struct str word = str_cut(&words, ' ');
+		size_t i = 0;
+
+		while (i < typed.n && i < word.n && same_dash(typed.p[i]) == word.p[i])
+			i++;
+		if (i == typed.n && i == word.n)
+			return true;
+	}
+	return false;
+}
+
+/* Shorter beginnings say too little to guess from. */
+#define BEGINNING_MIN 3
+
+const char *opt_suggest(const struct opt_set *set, struct str typed)
+{
+	const char *names[OPT_ROWS_MAX + OPT_BUILTINS], *near[2], *begun = NULL;
+	struct str name = typed;
+	size_t n = 0;
+
+	if (typed.n > 2 && typed.p[1] != '-') /* -c8: a letter with its value */
+		typed.n = 2;
+	while (name.n && *name.p == '-')
+		name = (struct str){ name.p + 1, name.n - 1 };
+	for (size_t i = 0; i < set->n + OPT_BUILTINS; i++) {
+		const struct opt *o = opt_row_at(set, i);
+
+		if (o->flags & (OPT_POSITIONAL | OPT_HIDDEN))
+			continue;
+		if (opt_has_word(o, typed))
+			return o->name;
+		if (!begun && name.n >= BEGINNING_MIN && opt_name_starts(o->name, name))
+			begun = o->name;
+		names[n++] = o->name;
+	}
+	near[0] = opt_nearest(name, names, n);
+	for (const struct opt_foreign *f = set->foreign; f; f = f->next) {
+		near[1] = f->nearest ? f->nearest(f->self, name) : NULL;
+		if (near[1])
+			near[0] = near[0] ? opt_nearest(name, near, 2) : near[1];
+	}
+	return near[0] ? near[0] : begun;
+}

@@ -7,7 +7,10 @@
  * The row's kind comes from the type of the field it fills, so row and field
  * cannot disagree. Parsing follows Python's argparse as vLLM uses it:
  *   - "_" and "-" are the same in names; --name value and --name=value;
- *   - any unambiguous prefix of a name; an ambiguous one is an error;
+ *   - in vLLM's own verbs (opt_set.takes_prefixes) an unambiguous prefix of an option that
+ *     vLLM has, with a note; an ambiguous one is an error. Our options, and all options of
+ *     our verbs, are written whole, and so is a word that other tools use for something
+ *     (opt.words): --port is never read as --port-file;
  *   - repeats: the last one wins, for lists too;
  *   - list options take values until the next option (nargs * or +);
  *   - dotted JSON: --extra-body.a.b 3 builds {"a":{"b":3}}; all dotted keys of an
@@ -18,9 +21,8 @@
  *     a key, so negative fractions need the form --name=-0.5;
  *   - a value that starts with "-" is refused unless it is a negative number,
  *     holds a blank or is written with "="; "--" ends the options;
- *   - choices, ranges; unknown options are errors with the nearest name.
- * A prefix is looked for among upstream's options first, then among ours, then
- * among old spellings, so that our rows never make a known abbreviation ambiguous.
+ *   - choices, ranges; unknown options are errors with the nearest name, also by the words
+ *     that other tools use (opt.words).
  * A set may let foreign names pass (struct opt_foreign); argv ends with NULL then.
  * --help[=TOPIC], -h and --show-config belong to every set without a row.
  *
@@ -64,6 +66,9 @@ enum opt_flags {
 	OPT_WHOLE = 512,        /* a real whose default the namespace line shows as an integer */
 };
 
+/* A choice of other tools or of old, and what to use: the end of a message. */
+struct opt_meant { const char *typed, *use; };
+
 struct opt {
 	const char *name;       /* without dashes, e.g. "num-prompts" */
 	enum opt_kind kind;
@@ -71,9 +76,14 @@ struct opt {
 	unsigned flags;
 	const char *arg;        /* e.g. "URL"; NULL: the name in capitals */
 	const char *help;       /* one sentence; units named */
+	/*
+	 * What other tools call it, with blanks between: "rate rps -q". None of them is accepted;
+	 * they are suggested from, and --help=WORD finds them. NULL: nothing known.
+	 */
+	const char *words;
 	const char *group;      /* heading; rows of one group need not be adjacent */
 	const char *const *choices; /* NULL-terminated; NULL: any */
-	const char *const *later;   /* choices refused by name as "not in this version" */
+	const struct opt_meant *meant; /* what refused choices probably mean; NULL: by spelling */
 	double min, max;        /* both 0: no range; an open end is INFINITY */
 	const char *alias_of;   /* hidden old spelling: the row it stands for, with a note on use */
 	const char *note;       /* OPT_LATER: what to use instead or when; alias: the note */
@@ -100,8 +110,7 @@ struct opt_foreign_row {
 /*
  * Names that are no rows of a set and still pass, such as the arguments of an engine beside a
  * verb's own. They are not read, only counted: the words are kept as they were typed. Looked up
- * after the whole names of all rows, before their beginnings; beginnings of foreign names come
- * after beginnings of upstream's rows and before those of ours.
+ * after the whole names of all rows, before their beginnings.
  */
 struct opt_foreign {
 	const struct opt_foreign *next; /* asked when this one does not know; NULL: no more */
@@ -146,6 +155,7 @@ struct opt_set {
 	const char *const *groups; /* order of headings in help, NULL at the end; others follow */
 	const char *namespace_head; /* the namespace line begins with it: "a='b', "; or NULL */
 	const struct opt_foreign *foreign; /* names that are no rows but pass; NULL: none */
+	bool takes_prefixes;     /* a verb of vLLM's: its options may be abbreviated, as there */
 };
 
 struct opt_result {
@@ -201,6 +211,11 @@ void opt_expected(const struct opt *o, struct buf *out);
 bool opt_python_int(struct str s, int64_t *out);
 bool opt_python_float(struct str s, double *out);
 
+/*
+ * The row that an unknown "--name" or "-n" probably meant: by opt.words, by spelling, by its
+ * beginning. Its name without dashes, or NULL.
+ */
+const char *opt_suggest(const struct opt_set *set, struct str typed);
 /* The nearest of n names within a third of the length, or NULL. */
 const char *opt_nearest(struct str name, const char *const *names, size_t n);
 

@@ -144,7 +144,7 @@ void opt_page_foreign_groups(struct opt_page *p)
 		size_t n = group_at(p, i);
 
 		if (n)
-			buf_printf(p->out, "  %-26s%zu argument%s\n", p->foreign.row[i].group, n,
+			buf_printf(p->out, "  %-25s %zu argument%s\n", p->foreign.row[i].group, n,
 				   n == 1 ? "" : "s");
 	}
 }

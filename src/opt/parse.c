@@ -4,9 +4,8 @@
  *
  * Each token is classified first (value, option, dotted key, end of options) and
  * only then used: an option that needs a value takes the next token only when
- * that classifies as a value. Names are whole, or a prefix that only one option
- * of the first tier with a match has: upstream's, then foreign names, then ours,
- * then old spellings.
+ * that classifies as a value. Names are whole; in a set that takes prefixes also the
+ * beginning of one of upstream's rows, or of a foreign name.
  */
 #include "opt/foreign.h"
 
@@ -22,6 +21,7 @@ enum token_kind {
 struct token {
 	enum token_kind kind;
 	const struct opt *row;   /* OPTION, DOTTED: as spelled, so possibly an alias */
+	struct str name;         /* as typed after "--"; empty for a letter */
 	bool is_negated;         /* --no-NAME of a tri-state */
 	bool has_value;          /* --name=value */
 	struct str value;
@@ -44,15 +44,6 @@ struct parse {
 };
 
 /* ---- names ---- */
-
-enum tier { TIER_UPSTREAM, TIER_OURS, TIER_OLD, TIERS };
-
-static enum tier tier_of(const struct opt *o)
-{
-	if (o->flags & OPT_HIDDEN)
-		return TIER_OLD;
-	return o->flags & OPT_OURS ? TIER_OURS : TIER_UPSTREAM;
-}
 
 static bool negated_is(const struct opt *o, struct str name)
 {
@@ -85,9 +76,9 @@ static bool find_exact(const struct opt_set *set, struct str name, struct token 
 	return false;
 }
 
-/* 1: found; 0: no such name; -1: ambiguous. */
-static int find_in_tier(const struct opt_set *set, enum tier tier, struct str name,
-			struct token *t, struct err *e)
+/* Among upstream's rows. 1: found; 0: no such name; -1: ambiguous. */
+static int find_beginning(const struct opt_set *set, struct str name, struct token *t,
+			  struct err *e)
 {
 	struct buf names = { 0 };
 	size_t n = 0;
@@ -95,7 +86,7 @@ static int find_in_tier(const struct opt_set *set, enum tier tier, struct str na
 	for (size_t i = 0; i < set->n + OPT_BUILTINS; i++) {
 		const struct opt *o = opt_row_at(set, i);
 
-		if (o->flags & OPT_POSITIONAL || tier_of(o) != tier)
+		if (o->flags & (OPT_POSITIONAL | OPT_HIDDEN | OPT_OURS))
 			continue;
 		for (int negated = 0; negated < 2; negated++) {
 			if (!(negated ? negated_starts(o, name) : opt_name_starts(o->name, name)))
@@ -131,7 +122,7 @@ static int find_both(const struct parse *p, int at, struct str name, struct toke
 	struct err ignored = { 0 };
 	struct token foreign = { .kind = TOKEN_VALUE };
 	struct parse look = *p;
-	int found = find_in_tier(p->set, TIER_UPSTREAM, name, t, p->e);
+	int found = find_beginning(p->set, name, t, p->e);
 
 	if (found < 0)
 		return -1;
@@ -145,7 +136,16 @@ static int find_both(const struct parse *p, int at, struct str name, struct toke
 	return 1;
 }
 
-/* name: what stands between "--" and the first "." or "=". */
+/* What users of other tools type for an option is not the beginning of another one. */
+static bool is_word_elsewhere(const struct opt_set *set, struct str name)
+{
+	for (size_t i = 0; i < set->n; i++)
+		if (opt_has_word(&set->row[i], name))
+			return true;
+	return false;
+}
+
+/* name: what is between "--" and the first "." or "=". */
 static int find_name(const struct parse *p, int at, struct str name, struct token *t)
 {
 	int found;
@@ -153,19 +153,17 @@ static int find_name(const struct parse *p, int at, struct str name, struct toke
 	if (find_exact(p->set, name, t))
 		return 1;
 	found = find_foreign(p, at, true, t);
-	if (found == 0)
-		found = find_both(p, at, name, t);
-	for (enum tier tier = TIER_OURS; found == 0 && tier < TIERS; tier++)
-		found = find_in_tier(p->set, tier, name, t, p->e);
-	return found;
+	if (found || !p->set->takes_prefixes || is_word_elsewhere(p->set, name))
+		return found;
+	return find_both(p, at, name, t);
 }
 
-static int unknown(const struct parse *p, struct str name, bool is_single_dash)
+/* name: as typed, with its dashes. */
+static int unknown(const struct parse *p, struct str name)
 {
-	const char *near = opt_foreign_near(p->set, name);
+	const char *near = opt_suggest(p->set, name);
 
-	return err_set(p->e, ERR_USAGE, "unrecognized option %s%.*s%s%s%s",
-		       is_single_dash ? "-" : "--", (int)name.n, name.p,
+	return err_set(p->e, ERR_USAGE, "unknown option %.*s%s%s%s", (int)name.n, name.p,
 		       near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
 }
 
@@ -250,6 +248,7 @@ static int classify(const struct parse *p, int at, struct token *t)
 	}
 	name.p += 2;
 	name.n -= 2;
+	t->name = name;
 	found = find_name(p, at, name, t);
 	if (found < 0)
 		return -1;
@@ -325,11 +324,28 @@ static int parse_list(struct parse *p, const struct opt *o, const struct token *
 	return opt_read_list(p->set, o, p->values, v, n, p->e);
 }
 
+/* An abbreviation is noted once, however often it is typed. */
+static void note_beginning(struct parse *p, const struct token *t)
+{
+	struct buf *notes = &p->result->notes;
+	const char *no = t->is_negated ? "no-" : "";
+	char line[256];
+
+	if (t->name.n == 0 || t->name.n == strlen(no) + strlen(t->row->name))
+		return;
+	snprintf(line, sizeof(line), "--%.*s is read as --%s%s\n", (int)t->name.n, t->name.p, no,
+		 t->row->name);
+	if (!notes->data || !strstr(notes->data, line))
+		buf_add_text(notes, line);
+}
+
 static int parse_option(struct parse *p, const struct token *t)
 {
 	const struct opt *o = opt_target(p->set, t->row);
 	struct str text = t->value;
 	const char *next;
+
+	note_beginning(p, t);
 
 	if (t->row != o)
 		buf_printf(&p->result->notes, "--%s is an old spelling of --%s%s%s\n",
@@ -373,7 +389,7 @@ static bool is_kept_unknown(const struct parse *p, struct str name)
 
 	while (f && !f->is_open)
 		f = f->next;
-	return f && !opt_foreign_near(p->set, name);
+	return f && !opt_suggest(p->set, name);
 }
 
 /* With all values that follow it: nobody else can want them. */
@@ -393,12 +409,10 @@ static int parse_dotted(struct parse *p, const char *arg, const struct token *t)
 	const struct opt *o = t->row ? opt_target(p->set, t->row) : NULL;
 	struct str text = t->value, full = str_of(arg);
 	struct str name = str_cut(&full, '=');
-	bool is_dashed = str_starts(name, STR("--"));
 
-	if (!o) {
-		name = (struct str){ name.p + 1 + is_dashed, name.n - 1 - is_dashed };
-		return is_kept_unknown(p, name) ? keep_unknown(p) : unknown(p, name, !is_dashed);
-	}
+	if (!o)
+		return is_kept_unknown(p, name) ? keep_unknown(p) : unknown(p, name);
+	note_beginning(p, t);
 	if (o->kind != OPT_JSON)
 		return err_set(p->e, ERR_USAGE, "%.*s: --%s holds no JSON, so it has no keys",
 			       (int)name.n, name.p, o->name);
@@ -458,7 +472,6 @@ static int parse_token(struct parse *p)
 	const char *arg = p->argv[p->at];
 	struct str text = str_of(arg), name;
 	struct token t;
-	bool is_dashed;
 
 	if (classify(p, p->at++, &t) < 0)
 		return -1;
@@ -481,9 +494,7 @@ static int parse_token(struct parse *p)
 		break;
 	}
 	name = str_cut(&text, '=');
-	is_dashed = str_starts(name, STR("--"));
-	name = (struct str){ name.p + 1 + is_dashed, name.n - 1 - is_dashed };
-	return is_kept_unknown(p, name) ? keep_unknown(p) : unknown(p, name, !is_dashed);
+	return is_kept_unknown(p, name) ? keep_unknown(p) : unknown(p, name);
 }
 
 /* Dotted keys come last, in place of a whole JSON text, as upstream appends them. */

@@ -34,6 +34,8 @@ const struct opt *opt_row(const struct opt_set *set, struct str name);
 const struct opt *opt_target(const struct opt_set *set, const struct opt *o);
 bool opt_name_is(struct str spelled, const char *name); /* "_" and "-" alike */
 bool opt_name_starts(const char *name, struct str prefix);
+/* Whether typed, "--rate" or "-c", is among the row's words. */
+bool opt_has_word(const struct opt *o, struct str typed);
 
 /* What --help and errors call a row: "--name", or "FILE" for a positional. */
 const char *opt_label(const struct opt *o, char out[static 96]);

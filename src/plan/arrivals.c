@@ -10,7 +10,8 @@
  *
  * Trace times are taken as they are. Upstream sends requests in file order and
  * never waits backwards, so a time before its predecessor's is due with it, and
- * a missing or negative one at once.
+ * a missing or negative one at once. What is due more than a year after the start
+ * (DUE_S_MAX) is refused: it is a trace in another unit than seconds.
  */
 #include <math.h>
 
@@ -105,17 +106,51 @@ static void take_trace(struct plan *p, const double *timestamps_s)
 	}
 }
 
-/* An extreme rate or burstiness overflows; such a schedule could not be kept. */
+/* What is wrong with a time that is more than a year away, by the times clocks show today. */
+static const char *unit_of(double due_s)
+{
+	static const struct { double from, to; const char *text; } unit[] = {
+		{ 1e9, 1e10, "seconds since 1970: subtract the first one from all" },
+		{ 1e12, 1e13, "milliseconds since 1970: subtract the first one from all and use "
+			      "--timed-trace-sec-multiplier 0.001" },
+		{ 1e15, 1e16, "microseconds since 1970: subtract the first one from all and use "
+			      "--timed-trace-sec-multiplier 0.000001" },
+		{ 1e18, 1e19, "nanoseconds since 1970: subtract the first one from all and use "
+			      "--timed-trace-sec-multiplier 0.000000001" },
+	};
+
+	for (size_t i = 0; i < sizeof(unit) / sizeof(*unit); i++)
+		if (due_s >= unit[i].from && due_s < unit[i].to)
+			return unit[i].text;
+	return "milliseconds or less: use --timed-trace-sec-multiplier 0.001";
+}
+
+static int refuse(const struct plan_opts *o, uint32_t entry, double due_s, struct err *e)
+{
+	char due[FMT_F64_BYTES], rate[FMT_F64_BYTES], shape[FMT_F64_BYTES];
+
+	fmt_f64(due, isnan(due_s) ? INFINITY : due_s); /* inf - inf on the way */
+	if (o->timestamps_s)
+		return err_set(e, ERR_USAGE, "timestamps: request %u is due %s s after the start, "
+			       "expected at most a year (%d s); they look like %s", entry, due,
+			       DUE_S_MAX, unit_of(due_s));
+	if (o->ramp_up != RAMP_NONE)
+		return err_set(e, ERR_USAGE, "--ramp-up-start-rps %s (--burstiness %s): request %u is "
+			       "due %s s after the start, expected at most a year (%d s); use a higher "
+			       "rate", fmt_f64(rate, o->ramp_start_rps), fmt_f64(shape, o->burstiness),
+			       entry, due, DUE_S_MAX);
+	return err_set(e, ERR_USAGE, "--request-rate %s (--burstiness %s): request %u is due %s s "
+		       "after the start, expected at most a year (%d s); use a higher rate",
+		       fmt_f64(rate, o->request_rate), fmt_f64(shape, o->burstiness), entry, due,
+		       DUE_S_MAX);
+}
+
+/* A schedule that nobody waits for, or that overflows, is a mistake in the options. */
 static int check(const struct plan *p, const struct plan_opts *o, struct err *e)
 {
-	char rate[FMT_F64_BYTES], shape[FMT_F64_BYTES];
-
 	for (uint32_t i = 0; i < p->n; i++)
-		if (!isfinite(p->entry[i].due_s))
-			return err_set(e, ERR_RUN, "request %u has no finite arrival time "
-				       "(request rate %s, burstiness %s)", i,
-				       fmt_f64(rate, o->request_rate),
-				       fmt_f64(shape, o->burstiness));
+		if (!(p->entry[i].due_s >= 0 && p->entry[i].due_s <= DUE_S_MAX))
+			return refuse(o, i, p->entry[i].due_s, e);
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 
+#include "base/limits.h"
 #include "base/mem.h"
 #include "plan/entries.h"
 
@@ -28,6 +29,7 @@ void plan_same(struct plan *p, uint32_t n, uint32_t sample)
 
 void plan_chain(struct plan *p, uint32_t n, double gap_s)
 {
+	assert(gap_s >= 0 && gap_s <= DUE_S_MAX);
 	plan_same(p, n, 0);
 	p->n_roots = 1;
 	for (uint32_t i = 1; i < n; i++) {

@@ -16,7 +16,8 @@
  * admission. Same seed and options give the same bytes (serve spec 2.5).
  *
  * Invariants: roots come first, due_s never decreases among them; a parent's
- * index is below its successors'; a sample is a valid workload index.
+ * index is below its successors'; a sample is a valid workload index; due_s is within
+ * 0..DUE_S_MAX, so that nanoseconds hold it.
  */
 #pragma once
 #include <stddef.h>
@@ -66,7 +67,8 @@ struct plan_opts {
 
 /*
  * n roots, entry i = sample i, due by the arrival recipe; draws from rng->np.
- * ERR_RUN with upstream's texts for a rate or burstiness that is not positive.
+ * ERR_RUN with upstream's texts for a rate or burstiness that is not positive; ERR_USAGE
+ * for a request that would be due more than DUE_S_MAX after the start.
  */
 int plan_arrivals(struct plan *p, uint32_t n, const struct plan_opts *opts,
 		  struct compat_rng *rng, struct err *e);
@@ -80,7 +82,7 @@ double plan_count(const struct plan_opts *opts, double seconds);
 /* All n due at 0: ready check, warm-up. Every entry names the given sample. */
 void plan_same(struct plan *p, uint32_t n, uint32_t sample);
 
-/* One root at 0; each of the others is due gap_s after the end of the one before. */
+/* One root at 0; each of the others is due gap_s (0..DUE_S_MAX) after the end of the one before. */
 void plan_chain(struct plan *p, uint32_t n, double gap_s);
 
 enum plan_lora { LORA_RANDOM, LORA_ROUND_ROBIN };

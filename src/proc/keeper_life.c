@@ -19,6 +19,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "proc/keeper_parts.h"
+#include "proc/program.h"
 #include "proc/roster.h"
 
 #define MS 1000000ll
@@ -139,6 +140,17 @@ static int prepare_life(struct life *l)
 
 /* ---- the program ---- */
 
+/* Our own file by its path, so that the process has its name; a replaced file has none. */
+static void become_ourselves(char *const *argv)
+{
+	struct buf path = { 0 };
+
+	if (program_path(&path, NULL) == 0)
+		execv(path.data, argv);
+	if (program_exec(&path, NULL) == 0)
+		execv(path.data, argv);
+}
+
 static void become_program(const struct life *l, pid_t keeper, int failed)
 {
 	sigset_t none;
@@ -149,6 +161,8 @@ static void become_program(const struct life *l, pid_t keeper, int failed)
 	/* The keeper may have been killed before that took effect. */
 	if (getppid() == keeper && (!l->passes || dup2(KEEPER_PASS, KEEPER_PASSED_FD) >= 0)) {
 		pthread_sigmask(SIG_SETMASK, &none, NULL);
+		if (strcmp(l->argv[0], PROGRAM_WORD) == 0)
+			become_ourselves(l->argv);
 		execvp(l->argv[0], l->argv);
 	}
 	if (write(failed, &errno, sizeof(errno)) < 0)

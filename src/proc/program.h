@@ -13,6 +13,12 @@
 #include "base/err.h"
 
 /*
+ * As the first word of a command that the user gives, PROGRAM_WORD means this very program, whatever
+ * PATH has: proc/keeper.h and proc/tool.h start program_exec's in its place.
+ */
+#define PROGRAM_WORD "profllm"
+
+/*
  * Replaces out by its path. -1 with one sentence: only in a library. What is given to exec may
  * be program_exec's, which also works after the file has been replaced.
  */

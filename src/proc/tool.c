@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/limits.h"
+#include "proc/program.h"
 #include "proc/spawn.h"
 
 enum { IN, OUT, ERRORS, STREAMS };
@@ -64,17 +65,22 @@ static int start(const char *const *argv, const int fd[STREAMS], pid_t *pid, str
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
+	struct buf own = { 0 };
+	const char *file = argv[0];
 	int rc;
 
+	if (strcmp(file, PROGRAM_WORD) == 0 && program_exec(&own, NULL) == 0)
+		file = own.data;
 	posix_spawn_file_actions_init(&files);
 	spawn_attributes(&how, 0);
 	posix_spawn_file_actions_adddup2(&files, fd[IN], STDIN_FILENO);
 	posix_spawn_file_actions_adddup2(&files, fd[OUT], STDOUT_FILENO);
 	posix_spawn_file_actions_adddup2(&files, fd[ERRORS] < 0 ? fd[OUT] : fd[ERRORS],
 					 STDERR_FILENO);
-	rc = posix_spawnp(pid, argv[0], &files, &how, (char *const *)(uintptr_t)argv, environ);
+	rc = posix_spawnp(pid, file, &files, &how, (char *const *)(uintptr_t)argv, environ);
 	posix_spawnattr_destroy(&how);
 	posix_spawn_file_actions_destroy(&files);
+	buf_release(&own);
 	return rc ? err_set(e, ERR_RUN, "cannot start %s: %s", argv[0], strerror(rc)) : 0;
 }
 

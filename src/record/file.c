@@ -385,6 +385,8 @@ static void fill_batch(struct loader *l, struct cursor c)
 		s = &l->r->shard[row->shard];
 		if (row->fail >= FAIL_COUNT)
 			row->fail = FAIL_NONE;
+		if (row->finish >= FINISH_COUNT)
+			row->finish = FINISH_OTHER;
 		if (row->parent != RECORD_NONE)
 			row->parent = find_row(l, row->parent);
 		for (enum batch_section k = SECTION_GAPS; k < SECTION_COUNT; k++)

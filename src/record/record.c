@@ -177,6 +177,23 @@ void record_mark(struct record_shard *s, struct request_row *row, enum mark_kind
 	row->mark_tail = (uint32_t)s->marks.count;
 }
 
+/* A zeroed block for text, a returned one first; NULL when the slab is used up. */
+static struct text_block *take_text_block(struct record_shard *s, uint32_t *place)
+{
+	struct text_block *block;
+
+	if (s->free_text) {
+		*place = s->free_text;
+		block = slab_at(&s->texts, *place - 1);
+		s->free_text = block->next;
+		block->next = 0;
+		return block;
+	}
+	block = slab_take(&s->texts, 1);
+	*place = (uint32_t)s->texts.count;
+	return block;
+}
+
 static void add_text(struct record_shard *s, uint32_t *head, uint32_t *tail, uint32_t *bytes,
 		     struct str text)
 {
@@ -186,17 +203,18 @@ static void add_text(struct record_shard *s, uint32_t *head, uint32_t *tail, uin
 		struct text_block *block = *tail ? slab_at(&s->texts, *tail - 1) : NULL;
 
 		if (at == 0) {
-			struct text_block *fresh = slab_take(&s->texts, 1);
+			uint32_t place;
+			struct text_block *fresh = take_text_block(s, &place);
 
 			if (!fresh) {
 				s->is_full = true;
 				return;
 			}
 			if (block)
-				block->next = (uint32_t)s->texts.count;
+				block->next = place;
 			else
-				*head = (uint32_t)s->texts.count;
-			*tail = (uint32_t)s->texts.count;
+				*head = place;
+			*tail = place;
 			block = fresh;
 		}
 		memcpy(block->bytes + at, text.p, n);
@@ -212,6 +230,21 @@ void record_text(struct record_shard *s, struct request_row *row, struct str esc
 		add_text(s, &row->text_head, &row->text_tail, &row->text_bytes, escaped);
 }
 
+void record_other_text(struct record_shard *s, struct request_row *row, struct str escaped)
+{
+	if (s->keeps_text)
+		add_text(s, &row->other_head, &row->other_tail, &row->other_bytes, escaped);
+}
+
+void record_drop_other_text(struct record_shard *s, struct request_row *row)
+{
+	if (row->other_tail) {
+		((struct text_block *)slab_at(&s->texts, row->other_tail - 1))->next = s->free_text;
+		s->free_text = row->other_head;
+	}
+	row->other_head = row->other_tail = row->other_bytes = 0;
+}
+
 void record_error(struct record_shard *s, struct request_row *row, struct str text)
 {
 	add_text(s, &row->error_head, &row->error_tail, &row->error_bytes, text);
@@ -219,6 +252,7 @@ void record_error(struct record_shard *s, struct request_row *row, struct str te
 
 void record_finish(struct request_row *row, enum request_state state)
 {
+	assert(state >= REQ_DONE && row->state < REQ_DONE); /* a row ends once */
 	__atomic_store_n(&row->state, (uint8_t)state, __ATOMIC_RELEASE);
 }
 
@@ -302,6 +336,12 @@ void record_text_of(const struct record *r, const struct request_row *row, struc
 	read_text(&r->shard[row->shard].texts, row->text_head, row->text_bytes, out);
 }
 
+void record_other_text_of(const struct record *r, const struct request_row *row,
+			  struct buf *out)
+{
+	read_text(&r->shard[row->shard].texts, row->other_head, row->other_bytes, out);
+}
+
 void record_error_of(const struct record *r, const struct request_row *row, struct buf *out)
 {
 	read_text(&r->shard[row->shard].texts, row->error_head, row->error_bytes, out);
@@ -358,4 +398,14 @@ const char *fail_name(enum fail_category c)
 
 	assert((unsigned)c < FAIL_COUNT);
 	return names[c];
+}
+
+const char *finish_name(enum finish_reason r)
+{
+#define X(name, text) text,
+	static const char *const names[] = { FINISH_REASONS(X) };
+#undef X
+
+	assert((unsigned)r < FINISH_COUNT);
+	return names[r];
 }

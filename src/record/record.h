@@ -63,6 +63,15 @@ enum request_phase { PHASE_MAIN, PHASE_READY, PHASE_WARMUP, PHASE_PROBE };
 enum fail_category { FAIL_CATEGORIES(X) FAIL_COUNT };
 #undef X
 
+/* What a server says of why an answer ended; one word each, whatever its API calls it. */
+#define FINISH_REASONS(X)                                                                 \
+	X(NONE, "none") X(STOP, "stop") X(LENGTH, "length") X(TOOL_CALLS, "tool_calls")   \
+	X(CONTENT_FILTER, "content_filter") X(ABORT, "abort") X(ERROR, "error")           \
+	X(OTHER, "other")
+#define X(name, text) FINISH_##name,
+enum finish_reason { FINISH_REASONS(X) FINISH_COUNT };
+#undef X
+
 enum request_flags {
 	ROW_HAS_USAGE = 1,      /* the server sent token counts */
 	ROW_SAW_DONE = 2,       /* [DONE] or a terminal event */
@@ -73,6 +82,7 @@ enum request_flags {
 	ROW_COUNTED = 64,       /* tokens_out comes from re-tokenizing the text */
 	ROW_COUNT_UNKNOWN = 128,/* no usage and no tokenizer: 1 token assumed */
 	ROW_GIVEN_UP = 256,     /* cancelled because the plan said so */
+	ROW_ROLE_FIRST = 512,   /* the first token event has a role and nothing else */
 };
 
 /*
@@ -91,6 +101,7 @@ enum request_flags {
 	X(i64, first_event_ns, "ns", "first token event (ends TTFT)")                      \
 	X(i64, first_reasoning_ns, "ns", "first event with reasoning text")                \
 	X(i64, first_answer_ns, "ns", "first event with non-empty answer text")            \
+	X(i64, first_content_ns, "ns", "first event with reasoning, answer text, a tool call or a refusal") \
 	X(i64, last_event_ns, "ns", "last token event (ends E2EL)")                        \
 	X(i64, end_ns, "ns", "end of the answer, or of the attempt")                       \
 	X(i64, user_first_event_ns, "ns", "user-space clock when the first event was read") \
@@ -101,6 +112,7 @@ enum request_flags {
 	X(u32, n_events, "events", "token events")                                         \
 	X(u32, n_reasoning, "events", "of these, with reasoning text")                     \
 	X(u32, n_answer, "events", "of these, with non-empty answer text")                 \
+	X(u32, n_other, "events", "of these, with a tool call or a refusal")               \
 	X(u32, n_shared, "events", "events that came in one read with an earlier event of the stream") \
 	X(u32, prompt_tokens, "tokens", "prompt length: the sample's, replaced by the server's usage") \
 	X(u32, sample_prompt_tokens, "tokens", "prompt length the workload states")        \
@@ -108,6 +120,9 @@ enum request_flags {
 	X(u32, output_tokens, "tokens", "from usage, else counted when scoring")           \
 	X(u32, reasoning_tokens, "tokens", "from usage details; 0 when not told")          \
 	X(u32, cached_tokens, "tokens", "from usage details; 0 when not told")             \
+	X(u32, ignored_prompt_tokens, "tokens", "from usage that was ignored: in events with choices") \
+	X(u32, ignored_output_tokens, "tokens", "likewise")                                \
+	X(u32, all_text_tokens, "tokens", "counted from all text, reasoning and tool calls included; 0: not") \
 	X(u32, request_bytes, "bytes", "head and body sent")                               \
 	X(u32, answer_bytes, "bytes", "received, heads and framing included")              \
 	X(u32, sequences, "", "input sequences in the request")                            \
@@ -120,6 +135,7 @@ enum request_flags {
 	X(u16, flags, "", "enum request_flags")                                            \
 	X(u8, phase, "", "enum request_phase")                                             \
 	X(u8, fail, "", "enum fail_category")                                              \
+	X(u8, finish, "", "enum finish_reason")                                            \
 	X(u8, attempts, "", "times the request was written; 1 without retries")            \
 	X(u8, state, "", "enum request_state; written last")
 
@@ -137,8 +153,10 @@ struct request_row {
 	/* Chains; private to record/. Block index + 1, 0 = none. */
 	uint32_t gap_head, gap_tail, skew_head, skew_tail, text_head, text_tail, error_head,
 		error_tail;
+	uint32_t other_head, other_tail;
 	uint32_t mark_head, mark_tail;
 	uint32_t text_bytes, error_bytes; /* text is kept as it came: JSON-escaped answer text */
+	uint32_t other_bytes; /* likewise of reasoning, tool calls, refusals; in no record file */
 };
 
 struct gap_block { uint32_t next; uint32_t gap[EVENT_GAPS]; };
@@ -146,7 +164,7 @@ struct text_block { uint32_t next; char bytes[TEXT_BYTES]; };
 
 enum mark_kind {
 	MARK_TOKENS = 1,   /* this event carries value tokens, not 1 */
-	MARK_EMPTY,        /* no text at all (role chunk, finish chunk) */
+	MARK_EMPTY,        /* nothing in it (role chunk, finish chunk) */
 	MARK_SHARED,       /* came in one read with the event before */
 	MARK_ANSWER,       /* first answer text after reasoning */
 	MARK_LONG_GAP,     /* value is the gap in microseconds */
@@ -156,6 +174,7 @@ struct record_mark { uint32_t next; uint32_t event; uint32_t kind; uint32_t valu
 
 struct record_shard {
 	struct slab gaps, texts, marks;
+	uint32_t free_text; /* text blocks to use again: index + 1 of the first, 0 = none */
 	bool keeps_skew, keeps_text;
 	bool is_full;      /* a slab's maximum was reached: later events are not in the chains */
 };
@@ -196,6 +215,9 @@ void record_event(struct record_shard *s, struct request_row *row, int64_t gap_n
 void record_mark(struct record_shard *s, struct request_row *row, enum mark_kind kind,
 		 uint32_t value);
 void record_text(struct record_shard *s, struct request_row *row, struct str escaped);
+/* Text that is not the answer's, kept until the row's tokens are known. */
+void record_other_text(struct record_shard *s, struct request_row *row, struct str escaped);
+void record_drop_other_text(struct record_shard *s, struct request_row *row);
 /* Appends. The first line is what upstream would report; more lines are ours (an error's body). */
 void record_error(struct record_shard *s, struct request_row *row, struct str text);
 /* Publishes the row: state written last, with release. */
@@ -214,6 +236,8 @@ void record_gaps(const struct record *r, const struct request_row *row, int64_t 
 void record_skews(const struct record *r, const struct request_row *row, int64_t *out);
 /* As it came: JSON-escaped. */
 void record_text_of(const struct record *r, const struct request_row *row, struct buf *out);
+void record_other_text_of(const struct record *r, const struct request_row *row,
+			  struct buf *out);
 void record_error_of(const struct record *r, const struct request_row *row, struct buf *out);
 /* Marks of a row in order: pass NULL first, then what came back; NULL at the end. */
 const struct record_mark *record_marks(const struct record *r, const struct request_row *row,
@@ -227,3 +251,4 @@ void record_series_point(struct record_series *s, int64_t at_ns, double value);
 void record_note_add(struct record *r, int64_t at_ns, const char *kind, const char *text);
 
 const char *fail_name(enum fail_category c);
+const char *finish_name(enum finish_reason r);

@@ -39,9 +39,18 @@ void series_move(struct record *into, struct record *from)
 
 void series_thin(struct record_series *s)
 {
-	size_t kept = 0;
+	size_t kept = s->n > 0;
 
-	for (size_t i = 0; i < s->n; i += 2)
-		s->point[kept++] = s->point[i];
+	for (size_t from = 1; from < s->n; from += 4) {
+		size_t to = from + 4 < s->n ? from + 4 : s->n, low = from, high = from;
+
+		for (size_t i = from; i < to; i++) {
+			low = s->point[i].value < s->point[low].value ? i : low;
+			high = s->point[i].value >= s->point[high].value ? i : high;
+		}
+		s->point[kept++] = s->point[low < high ? low : high];
+		if (low != high)
+			s->point[kept++] = s->point[low < high ? high : low];
+	}
 	s->n = kept;
 }

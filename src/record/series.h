@@ -12,6 +12,7 @@
 	X(RUNNING, "running", "requests")               /* in the engine's batch */        \
 	X(WAITING, "waiting", "requests")               /* not yet in it */                \
 	X(KV_USAGE, "kv_usage", "")                     /* of the KV cache, 0 to 1 */      \
+	X(PROCESS_START, "process_start", "s")          /* when its process began */       \
 	X(PREFIX_QUERIES, "prefix_queries", "tokens")   /* counter: looked for in it */    \
 	X(PREFIX_HITS, "prefix_hits", "tokens")         /* counter: of these, found */     \
 	X(PREEMPTIONS, "preemptions", "")               /* counter */                      \
@@ -26,6 +27,7 @@
 #define X(id, name, unit) SERIES_##id,
 enum series_id { SERVER_SERIES(X) SERIES_COUNT };
 #undef X
+#define SERIES_FIRST_COUNTER SERIES_PREFIX_QUERIES /* it and all after it */
 
 /* A counter per position in a draft; the position is one more label of the series. */
 #define SERIES_POSITION "spec_accepted_at"
@@ -33,6 +35,8 @@ enum series_id { SERVER_SERIES(X) SERIES_COUNT };
 #define SERIES_SCRAPE "scrape"
 /* ...and one, of value 1, for each that was not. */
 #define SERIES_SCRAPE_FAILED "scrape_failed"
+/* One point: how many were answered, where the series were thinned and so have fewer points. */
+#define SERIES_READINGS "readings"
 /* A note of this kind says why a server's /metrics were not read: "URL: reason". */
 #define NOTE_SERVER_METRICS "server_metrics"
 
@@ -43,5 +47,9 @@ struct record;
 struct record_series;
 /* Points of from's series move as they are; names and notes are copied. */
 void series_move(struct record *into, struct record *from);
-/* Every second point goes; the first, which is from before the load, stays. */
+/*
+ * About every second point goes: of four in a row the least and the greatest stay, so that no
+ * extreme is lost and means are not drawn to one side. The first, which is from before the load,
+ * stays in any case.
+ */
 void series_thin(struct record_series *s);

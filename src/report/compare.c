@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "json/write.h"
 #include "report/frame.h"
 #include "stats/judge.h"
 #include "stats/stats.h"
@@ -269,7 +270,7 @@ static void adjust(struct comparison *c)
 
 static enum compare_verdict judge(const struct compare_opts *o, const struct compare_metric *metric,
 				  const struct compare_cell *base, const struct compare_cell *cell,
-				  const char *guard)
+				  bool is_guarded)
 {
 	static const enum compare_verdict verdict[] = {
 		[JUDGED_MISSING] = COMPARE_MISSING, [JUDGED_NOT_ENOUGH] = COMPARE_NOT_ENOUGH,
@@ -281,7 +282,7 @@ static enum compare_verdict judge(const struct compare_opts *o, const struct com
 	enum judged j = judge_change(&d, cell->q, base->median, cell->median, base->n, cell->n,
 				     better[metric->better], metric->min_effect, o->alpha);
 
-	return j == JUDGED_BETTER && guard ? COMPARE_VOID : verdict[j];
+	return j == JUDGED_BETTER && is_guarded ? COMPARE_VOID : verdict[j];
 }
 
 void compare_values(const struct compare_opts *o, const struct compare_metric *metric, double *a,
@@ -299,10 +300,38 @@ void compare_values(const struct compare_opts *o, const struct compare_metric *m
 	test(o, metric, &base, out);
 	if (judge_is_enough(n, m))
 		out->q = out->p;
-	out->verdict = judge(o, metric, &base, out, NULL);
+	out->verdict = judge(o, metric, &base, out, false);
 }
 
 /* ---- everything ---- */
+
+static void write_runs(const struct compare_side *s, struct buf *out)
+{
+	struct json_writer w = json_writer(out);
+
+	json_begin_array(&w);
+	for (size_t i = 0; i < s->n; i++)
+		json_put_value(&w, s->run[i].record);
+	json_end_array(&w);
+}
+
+/* Copies of a file are the same runs too. */
+static void find_same(struct comparison *c)
+{
+	struct buf base = { 0 }, one = { 0 };
+
+	write_runs(&c->side[0], &base);
+	for (size_t s = 1; s < c->n_sides; s++) {
+		buf_reset(&one);
+		if (c->side[s].n != c->side[0].n)
+			continue;
+		write_runs(&c->side[s], &one);
+		c->side[s].is_baseline_again = !base.is_over && !one.is_over &&
+					       str_eq(buf_str(&base), buf_str(&one));
+	}
+	buf_release(&base);
+	buf_release(&one);
+}
 
 static int check_models(const struct comparison *c, struct err *e)
 {
@@ -334,8 +363,9 @@ static void fill_points(struct comparison *c)
 
 		point->cell = arena_alloc(c->a, c->n_metrics * c->n_sides * sizeof(*point->cell));
 		point->guard = arena_alloc(c->a, c->n_sides * sizeof(*point->guard));
+		point->failures = arena_alloc(c->a, c->n_sides * sizeof(*point->failures));
 		for (size_t s = 1; s < c->n_sides; s++)
-			point->guard[s] = compare_guard(c, p, s);
+			compare_guard(c, p, s);
 		for (size_t m = 0; m < c->n_metrics; m++)
 			for (size_t s = 0; s < c->n_sides; s++) {
 				struct compare_cell *cell = cell_of(c, p, m, s);
@@ -362,6 +392,7 @@ int compare_build(struct comparison *c, const struct compare_opts *o, const char
 		return -1;
 	if (check_models(c, e) < 0 || choose_metrics(c, e) < 0)
 		return -1;
+	find_same(c);
 	compare_pair(c);
 	fill_points(c);
 	adjust(c);
@@ -369,9 +400,10 @@ int compare_build(struct comparison *c, const struct compare_opts *o, const char
 		for (size_t m = 0; m < c->n_metrics; m++)
 			for (size_t s = 1; s < c->n_sides; s++) {
 				struct compare_cell *cell = cell_of(c, p, m, s);
+				const struct compare_point *point = &c->point[p];
 
 				cell->verdict = judge(c->o, &c->metric[m], cell_of(c, p, m, 0),
-						      cell, c->point[p].guard[s]);
+						      cell, point->failures[s] || point->guard[s]);
 			}
 	compare_notes(c);
 	return 0;

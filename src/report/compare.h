@@ -61,6 +61,7 @@ struct compare_side {
 	size_t *first;           /* where each point's runs begin; one more at the end */
 	unsigned sessions;
 	const struct json_value *server; /* the element of servers.json of its first run, or NULL */
+	bool is_baseline_again;  /* its runs are the baseline's */
 };
 
 enum compare_param_kind { COMPARE_SAME, COMPARE_BETWEEN, COMPARE_WITHIN };
@@ -100,7 +101,9 @@ struct compare_point {
 	const char *name;        /* "max_concurrency=8 request_rate=inf"; "" when there is one */
 	const char **param;      /* texts of the COMPARE_WITHIN parameters, else NULL */
 	struct compare_cell *cell; /* [metric * n_sides + side] */
-	const char **guard;      /* per side: why better is no gain; NULL: nothing against it */
+	/* Per side, why better is no gain; NULL: nothing against it. */
+	const char **failures;   /* more requests failed than at the baseline */
+	const char **guard;      /* other work was done, or goodput fell */
 };
 
 struct comparison {
@@ -172,11 +175,15 @@ enum compare_gate_outcome { GATE_HOLDS_NOT, GATE_HOLDS, GATE_UNKNOWN };
 /*
  * Whether the condition holds at any point of any further side, with a line for each that holds
  * or cannot be judged. Unless is_any, a condition holds only with evidence: for a change
- * q <= alpha, for a value an interval of the mean that lies beyond the limit.
+ * q <= alpha, for a value an interval of the mean that lies beyond the limit. It cannot be judged
+ * without enough values, and a change neither between the same runs nor where a guard speaks
+ * against the comparison.
  */
 enum compare_gate_outcome compare_gate_check(const struct comparison *c,
 					     const struct compare_gate *g, bool is_any,
 					     struct buf *out);
+/* Whether more requests failed than at the baseline, with a line for each point and side. */
+bool compare_gate_failures(const struct comparison *c, struct buf *out);
 
 /*
  * The short table of two result files (`bench serve --compare A B`): every common metric, both
@@ -192,8 +199,8 @@ void compare_pair(struct comparison *c); /* parameters and points */
 bool compare_is_metric(const char *key); /* a number about a run, not a parameter of it */
 enum schema_better compare_better(const char *key);
 bool compare_number(const struct json_value *record, const char *key, double *out);
-/* Why a gain of a side at a point is none; NULL: nothing speaks against it. */
-const char *compare_guard(struct comparison *c, size_t point, size_t side);
+/* Fills failures and guard of a point's side. */
+void compare_guard(struct comparison *c, size_t point, size_t side);
 void compare_notes(struct comparison *c); /* after all verdicts */
 /*
  * How the command of a side's server differs from the baseline's, where both are known, in

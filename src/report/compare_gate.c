@@ -86,18 +86,31 @@ static enum compare_gate_outcome check_one(const struct comparison *c,
 	const struct compare_cell *base = compare_cell(c, point, metric, 0);
 	const struct compare_cell *cell = compare_cell(c, point, metric, side);
 	double v = tested(g, base, cell);
-	char what[256];
+	char what[512];
 
+	if (!cell->n && base->n) {
+		say(c, g, point, side, "cannot be judged, only the baseline has it", out);
+		return GATE_UNKNOWN;
+	}
 	if (!cell->n || (g->is_relative && !base->n))
 		return GATE_HOLDS_NOT;
+	if (g->is_relative && c->side[side].is_baseline_again) {
+		say(c, g, point, side, "cannot be judged, both sides are the same runs", out);
+		return GATE_UNKNOWN;
+	}
 	if (!is_any && !is_enough(g, base, cell)) {
 		snprintf(what, sizeof(what), "cannot be judged, not enough data (%zu against %zu values, "
 			 "%d needed)", base->n, cell->n, COMPARE_REPEATS_MIN);
 		say(c, g, point, side, what, out);
 		return GATE_UNKNOWN;
 	}
-	if (!is_beyond(g, v) || (!is_any && !has_evidence(c, g, cell)))
-		return GATE_HOLDS_NOT;
+	if (!is_beyond(g, v) || (!is_any && !has_evidence(c, g, cell))) {
+		if (!g->is_relative || !c->point[point].guard[side])
+			return GATE_HOLDS_NOT;
+		snprintf(what, sizeof(what), "cannot be judged, %s", c->point[point].guard[side]);
+		say(c, g, point, side, what, out);
+		return GATE_UNKNOWN;
+	}
 	if (g->is_relative)
 		snprintf(what, sizeof(what), "holds (%+.1f%%: %.6g, then %.6g)", v * 100, base->median,
 			 cell->median);
@@ -105,6 +118,23 @@ static enum compare_gate_outcome check_one(const struct comparison *c,
 		snprintf(what, sizeof(what), "holds (%.6g)", cell->median);
 	say(c, g, point, side, what, out);
 	return GATE_HOLDS;
+}
+
+bool compare_gate_failures(const struct comparison *c, struct buf *out)
+{
+	bool is_any = false;
+
+	for (size_t p = 0; p < c->n_points; p++)
+		for (size_t s = 1; s < c->n_sides; s++) {
+			const struct compare_point *point = &c->point[p];
+
+			if (!point->failures[s])
+				continue;
+			is_any = true;
+			buf_printf(out, "%s: %s%s%s\n", point->failures[s], c->side[s].name,
+				   *point->name ? " at " : "", point->name);
+		}
+	return is_any;
 }
 
 enum compare_gate_outcome compare_gate_check(const struct comparison *c,

@@ -37,20 +37,16 @@ static double share_of(const struct compare_side *s, size_t point, const char *p
 	return all > 0 ? sum / all : NAN;
 }
 
-/* Why a gain at this point is none; NULL: nothing speaks against it. */
-const char *compare_guard(struct comparison *c, size_t point, size_t side)
+/* Other work than the baseline's, or less of it good enough; NULL: neither. */
+static const char *other_guard(struct comparison *c, size_t point, size_t side)
 {
 	static const struct { const char *part, *what; } work[] = {
 		{ "total_output_tokens", "output tokens per request" },
 		{ "total_input_tokens", "input tokens per request" },
 	};
 	const struct compare_side *a = &c->side[0], *b = &c->side[side];
-	double fa = share_of(a, point, "failed", "completed", true);
-	double fb = share_of(b, point, "failed", "completed", true), goods;
+	double goods;
 
-	if (fb - fa > JUDGE_FAILED_SHARE)
-		return arena_printf(c->a, "failed requests rose from %.1f %% to %.1f %%", fa * 100,
-				    fb * 100);
 	for (size_t i = 0; i < sizeof(work) / sizeof(*work); i++) {
 		double ta = share_of(a, point, work[i].part, "completed", false);
 		double tb = share_of(b, point, work[i].part, "completed", false);
@@ -65,6 +61,18 @@ const char *compare_guard(struct comparison *c, size_t point, size_t side)
 		return arena_printf(c->a, "the share of requests within the goodput limits fell by %.1f %%",
 				    (1 - goods) * 100);
 	return NULL;
+}
+
+void compare_guard(struct comparison *c, size_t point, size_t side)
+{
+	double before = share_of(&c->side[0], point, "failed", "completed", true);
+	double now = share_of(&c->side[side], point, "failed", "completed", true);
+
+	if (now - before > JUDGE_FAILED_SHARE)
+		c->point[point].failures[side] =
+			arena_printf(c->a, "failed requests rose from %.1f %% to %.1f %%",
+				     before * 100, now * 100);
+	c->point[point].guard[side] = other_guard(c, point, side);
 }
 
 /* ---- notes ---- */
@@ -118,11 +126,21 @@ static bool is_one_session(const struct comparison *c, const struct compare_side
 	return false;
 }
 
+static void note_point(struct comparison *c, size_t point, size_t side, const char *what)
+{
+	const char *name = c->point[point].name;
+
+	if (what)
+		compare_note(c, "%s%s%s: %s", c->side[side].name, *name ? " at " : "", name, what);
+}
+
 static void note_sides(struct comparison *c)
 {
 	for (size_t s = 0; s < c->n_sides; s++) {
 		const struct compare_side *side = &c->side[s];
 
+		if (side->is_baseline_again)
+			compare_note(c, "%s: the same runs as the baseline", side->name);
 		note_invalid(c, side);
 		compare_note_server(c, side);
 		if (is_one_session(c, side))
@@ -133,11 +151,10 @@ static void note_sides(struct comparison *c)
 							 "their mean counts as one value");
 	}
 	for (size_t p = 0; p < c->n_points; p++)
-		for (size_t s = 1; s < c->n_sides; s++)
-			if (c->point[p].guard[s])
-				compare_note(c, "%s%s%s: %s", c->side[s].name,
-					     *c->point[p].name ? " at " : "", c->point[p].name,
-					     c->point[p].guard[s]);
+		for (size_t s = 1; s < c->n_sides; s++) {
+			note_point(c, p, s, c->point[p].failures[s]);
+			note_point(c, p, s, c->point[p].guard[s]);
+		}
 }
 
 /* The most repeats that any point needs for a metric; 0: none lacks any, or no number would do. */

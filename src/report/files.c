@@ -2,6 +2,7 @@
 /* files.c - result file names and writing; dates as upstream spells them. */
 #include "report/report.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/limits.h"
 #include "base/mem.h"
 
 char *report_date(char out[REPORT_DATE_BYTES], int64_t real_ns)
@@ -74,6 +76,63 @@ static int make_dir_of(const char *path, struct err *e)
 
 	free(copy);
 	return rc;
+}
+
+/* Whether there are files named after a result other than itself. */
+static bool has_followers(const char *path, size_t stem_n)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	size_t n = (size_t)(path + stem_n - name);
+	char *copy = mem_text(path);
+	DIR *dir = opendir(dirname(copy));
+	const struct dirent *entry;
+	bool has = false;
+
+	while (dir && !has && (entry = readdir(dir)) != NULL)
+		has = strncmp(entry->d_name, name, n) == 0 && entry->d_name[n] == '.' &&
+		      strcmp(entry->d_name, name) != 0;
+	if (dir)
+		closedir(dir);
+	free(copy);
+	return has;
+}
+
+char *report_claim(const struct report_facts *f, const char *dir, struct err *e)
+{
+	static const char ending[] = ".json";
+	char *first = report_path(f, dir, NULL);
+	size_t stem_n = strlen(first) - strlen(ending);
+	struct buf path = { 0 };
+
+	if (make_dir_of(first, e) < 0)
+		goto failed;
+	for (unsigned k = 1; k <= RESULT_NAMES_MAX; k++) {
+		int fd;
+
+		buf_reset(&path);
+		buf_add(&path, first, stem_n);
+		if (k > 1)
+			buf_printf(&path, "-%u", k);
+		buf_add_text(&path, ending);
+		fd = open(path.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		if (fd < 0 && errno != EEXIST) {
+			err_set(e, ERR_IO, "cannot write %s: %s", path.data, strerror(errno));
+			goto failed;
+		}
+		if (fd < 0)
+			continue;
+		close(fd);
+		if (!has_followers(path.data, path.len - strlen(ending))) {
+			free(first);
+			return path.data;
+		}
+		unlink(path.data);
+	}
+	err_set(e, ERR_LIMIT, "%s and %u names like it are taken", first, RESULT_NAMES_MAX);
+failed:
+	buf_release(&path);
+	free(first);
+	return NULL;
 }
 
 /* One write at the end of the file; what a full disk took of it is cut off again. */

@@ -225,6 +225,7 @@ void latency_terminal_ours(const struct latency_runs *r, const struct latency_fa
 		buf_printf(out, "Note: the 99%% percentile of %zu values lies between the two "
 			   "largest.\n", r->n);
 	t = verdict(r, f);
+	buf_printf(out, "Verdict: %s\n", trust_name(t.verdict));
 	verdict_show(&t, out);
 }
 

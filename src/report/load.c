@@ -39,8 +39,15 @@ void report_load_rows(const struct report *r, struct buf *out)
 	row_positive(out, "Planned requests used up after (s):", l->used_up_s);
 	if (l->aborted)
 		line_text(out, "Stopped:", l->aborted);
-	if (l->prompt_salt)
-		line_text(out, "Prompts begin with drawn tokens, per:", l->prompt_salt);
+	if (l->prompt_salt) {
+		struct buf value = { 0 };
+
+		buf_add_text(&value, l->prompt_salt);
+		if (l->prompt_salt_key)
+			buf_printf(&value, ":%s", l->prompt_salt_key);
+		line_text(out, "Prompt salt:", value.data);
+		buf_release(&value);
+	}
 	if (l->is_profile_asked)
 		line_text(out, "Profiled:", l->is_profiled ? "yes" : "no");
 	if (l->urls) {
@@ -93,6 +100,7 @@ void report_load_json(const struct report *r, struct json_writer *w)
 	put_set(w, "time_limit_s", l->time_limit_s);
 	put_set(w, "used_up_s", l->used_up_s);
 	put_text(w, "prompt_salt", l->prompt_salt);
+	put_text(w, "prompt_salt_key", l->prompt_salt_key);
 	put_urls(w, r);
 	if (l->is_profile_asked) {
 		json_key(w, "profiled");

@@ -31,12 +31,13 @@ static const struct scalar facts_rows[] = {
 	F(transport), F(http_version),
 	F(dataset), F(chat_template), F(workload_hash), F(request_id_prefix), F(warm_connections),
 	F(threads), F(load.aborted), F(load.time_limit_s), F(load.used_up_s), F(load.urls),
-	F(load.prompt_salt), F(load.is_profile_asked), F(load.is_profiled),
+	F(load.prompt_salt), F(load.prompt_salt_key), F(load.is_profile_asked), F(load.is_profiled),
 };
 static const struct scalar opts_rows[] = {
 	O(is_pooling), O(has_tokenizer), O(is_rate_finite), O(is_user_stamps), O(is_peak_exact),
 	O(is_prompt_from_sample),
-	O(is_peak_in_tokens), O(max_concurrency), O(n_hosts), O(reports_cached_tokens),
+	O(is_peak_in_tokens), O(is_eos_ignored), O(max_concurrency), O(n_hosts),
+	O(reports_cached_tokens),
 	O(finds_steady_state), O(steady_threshold), O(steady_min_window_s),
 };
 static const struct scalar trust_rows[] = {

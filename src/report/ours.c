@@ -33,6 +33,28 @@ static void put_share(struct json_writer *w, const char *key, uint64_t part, uin
 	put_real(w, key, whole ? (double)part / (double)whole : 0);
 }
 
+/* What the answers were, beside what upstream's keys say of them. */
+static void put_answers(struct json_writer *w, const struct metrics *m)
+{
+	const struct metrics_client *c = &m->client;
+
+	put_int(w, "requests_usage_ignored", c->n_usage_ignored);
+	put_int(w, "requests_count_short", c->n_count_short);
+	put_int(w, "requests_longer_than_asked", c->n_longer_than_asked);
+	put_int(w, "requests_shorter_than_asked", c->n_shorter_than_asked);
+	put_int(w, "requests_role_first", c->n_role_first);
+	put_int(w, "best_output_tokens", c->best_output);
+	put_int(w, "best_input_tokens", c->best_input);
+	put_real(w, "best_output_throughput",
+		 m->duration_s > 0 ? (double)c->best_output / m->duration_s : 0);
+	put_spread(w, "best_tpot_ms", &c->best_tpot);
+	json_key(w, "finish_reasons");
+	json_begin_object(w);
+	for (enum finish_reason k = 0; k < FINISH_COUNT; k++)
+		put_int(w, finish_name(k), c->finishes[k]);
+	json_end_object(w);
+}
+
 static void put_client(struct json_writer *w, const struct metrics *m)
 {
 	const struct metrics_client *c = &m->client;
@@ -43,17 +65,20 @@ static void put_client(struct json_writer *w, const struct metrics *m)
 	put_spread(w, "connect_ms", &c->connect);
 	put_spread(w, "e2el_from_due_ms", &c->from_due);
 	put_spread(w, "ttft_answer_ms", &c->ttft_answer);
+	put_spread(w, "ttft_content_ms", &c->ttft_content);
 	put_spread(w, "ttft_with_connect_ms", &c->ttft_connect);
 	put_int(w, "new_connections", c->n_new_connections);
 	put_int(w, "retries", (int64_t)c->retries);
 	put_int(w, "token_events", (int64_t)c->n_events);
 	put_share(w, "shared_read_share", c->n_shared, c->n_events_with_text);
+	put_share(w, "late_shared_read_share", c->n_shared_late, c->n_events_with_text);
 	put_share(w, "not_one_token_share", c->n_not_one_token, c->n_events);
 	put_share(w, "tokens_per_event", c->n_tokens_with_usage, c->n_events_with_usage);
-	put_share(w, "usage_differs_share", c->n_usage_differs, c->n_usage);
+	put_share(w, "usage_differs_share", c->n_count_unlike_usage, c->n_usage);
 	put_int(w, "requests_with_usage", c->n_usage);
 	put_int(w, "requests_counted", c->n_counted);
 	put_int(w, "requests_count_unknown", c->n_count_unknown);
+	put_answers(w, m);
 }
 
 static void put_cached(struct json_writer *w, const struct metrics *m)
@@ -176,6 +201,7 @@ void report_ours_json(const struct report *r, struct buf *out)
 	json_begin_object(&w);
 	put_run(&w, r);
 	verdict_put(&w, r->trust);
+	verdict_put_metrics(&w, r->trust);
 	put_client(&w, r->metrics);
 	put_failures(&w, r->metrics);
 	put_real(&w, "input_throughput", r->metrics->input_throughput);

@@ -36,6 +36,7 @@ struct report_load {
 	double used_up_s;                /* when the last planned request left, if early; else 0 */
 	const char *urls;                /* several base URLs, one a line; NULL: one */
 	const char *prompt_salt;         /* "run", "request"; NULL: none */
+	const char *prompt_salt_key;     /* what salts are drawn from; NULL: none */
 	bool is_profile_asked, is_profiled;
 	struct str runs;                 /* JSON of several runs' values; empty: one run */
 };
@@ -108,6 +109,13 @@ char *report_timestamp(char out[REPORT_DATE_BYTES], int64_t real_ns);
 
 /* dir/name; filename NULL: the generated name of serve spec 6.1. Caller frees. */
 char *report_path(const struct report_facts *f, const char *dir, const char *filename);
+/*
+ * The generated path, with -2, -3 ... before its ".json" when that file or one named after it
+ * (STEM.*) is there: dates are whole seconds, and runs that end in the same one must not replace
+ * each other's files. It is created, empty, so that it is this run's; whoever does not write it
+ * removes it. NULL: ERR_IO. Caller frees.
+ */
+char *report_claim(const struct report_facts *f, const char *dir, struct err *e);
 /*
  * Writes whole (replacing) or appends a line (JSON lines). The directory is
  * made. On failure a file that was there before is as it was.

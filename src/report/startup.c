@@ -240,6 +240,7 @@ void startup_terminal_ours(const struct startup_runs *r, struct buf *out)
 	for (size_t i = 0; i < p.n; i++)
 		put_row(r, p.name[i], 0, p.name[i], out);
 	put_pages(r, out);
+	buf_printf(out, "Verdict: %s\n", trust_name(t.verdict));
 	verdict_show(&t, out);
 }
 

@@ -8,6 +8,7 @@
 #include "report/release.h"
 #include "report/lines.h"
 #include "report/system.h"
+#include "report/verdict.h"
 
 #define FAILURES_SHOWN 10
 #define CONNECT_SHOWN_MS 1.0 /* above this p99 TTFT is shown with and without connecting */
@@ -125,6 +126,38 @@ static void failures(const struct metrics *m, struct buf *out)
 	}
 }
 
+/* Where upstream's figures are not the best that is known. */
+static void best_known(const struct metrics *m, struct buf *out)
+{
+	const struct metrics_client *c = &m->client;
+
+	if (c->best_input != m->total_input)
+		line_int(out, "Input tokens, best known:", c->best_input);
+	if (c->best_output == m->total_output)
+		return;
+	line_int(out, "Output tokens, best known:", c->best_output);
+	if (m->duration_s > 0)
+		line_real(out, "Output tok/s, best known:",
+			  (double)c->best_output / m->duration_s);
+	line_spread(out, "TPOT, best known p50/p99/max (ms):", &c->best_tpot);
+}
+
+/* "length 98, stop 1": nothing where no answer has one. */
+static void finish_reasons(const struct metrics_client *c, struct buf *out)
+{
+	struct buf text = { 0 };
+
+	for (enum finish_reason k = FINISH_NONE + 1; k < FINISH_COUNT; k++)
+		if (c->finishes[k])
+			buf_printf(&text, "%s%s %u", text.len ? ", " : "", finish_name(k),
+				   c->finishes[k]);
+	if (text.len && c->finishes[FINISH_NONE])
+		buf_printf(&text, ", none %u", c->finishes[FINISH_NONE]);
+	if (text.len)
+		line_text(out, "Finish reasons:", text.data);
+	buf_release(&text);
+}
+
 static void tokens(const struct metrics *m, struct buf *out)
 {
 	const struct metrics_client *c = &m->client;
@@ -136,11 +169,14 @@ static void tokens(const struct metrics *m, struct buf *out)
 	if (c->n_events_with_usage)
 		line_real(out, "Tokens per event:",
 			 (double)c->n_tokens_with_usage / (double)c->n_events_with_usage);
-	line_share(out, "Token count unlike usage (% of req.):", c->n_usage_differs, c->n_usage);
+	line_share(out, "Token count unlike usage (% of req.):", c->n_count_unlike_usage,
+		   c->n_usage);
 	if (c->n_counted)
 		line_int(out, "Requests with tokens counted by us:", c->n_counted);
 	if (c->n_count_unknown)
 		line_int(out, "Requests taken as one token:", c->n_count_unknown);
+	best_known(m, out);
+	finish_reasons(c, out);
 }
 
 static void client(const struct report *r, struct buf *out)
@@ -160,6 +196,7 @@ static void client(const struct report *r, struct buf *out)
 			 m->block[BLOCK_TTFT].mean_ms);
 		line_text(out, "Mean TTFT with/without connect (ms):", text);
 	}
+	line_spread(out, "TTFT to content p50/p99/max (ms):", &c->ttft_content);
 	line_spread(out, "TTFT to answer p50/p99/max (ms):", &c->ttft_answer);
 	line_spread(out, "E2EL from due p50/p99/max (ms):", &c->from_due);
 	tokens(m, out);
@@ -178,9 +215,7 @@ static void outcome(const struct report *r, struct buf *out)
 static void verdict(const struct report *r, struct buf *out)
 {
 	line_text(out, "Verdict:", trust_name(r->trust->verdict));
-	for (size_t i = 0; i < r->trust->n_reasons; i++)
-		buf_printf(out, "  %s: %s\n", trust_name(r->trust->reason[i].level),
-			   r->trust->reason[i].text);
+	verdict_show(r->trust, out);
 	line_heading(out, '=', "");
 }
 

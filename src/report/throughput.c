@@ -235,6 +235,7 @@ void throughput_terminal_ours(const struct throughput_runs *r, const struct thro
 	buf_add_char(out, '\n');
 	show_latencies(r, out);
 	show_runs(r, f, out);
+	buf_printf(out, "Verdict: %s\n", trust_name(t.verdict));
 	verdict_show(&t, out);
 }
 

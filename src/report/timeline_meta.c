@@ -104,7 +104,7 @@ static void put_verdict(struct json_writer *w, const struct trust *t)
 	put_text(w, "name", trust_name(t->verdict));
 	json_key(w, "reasons");
 	json_begin_array(w);
-	for (size_t i = 0; i < t->n_reasons; i++) {
+	for (size_t i = 0; i < t->n_reasons && t->reason[i].level != TRUST_VALID; i++) {
 		json_begin_object(w);
 		put_text(w, "level", trust_name(t->reason[i].level));
 		put_text(w, "text", t->reason[i].text);

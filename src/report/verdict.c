@@ -21,24 +21,68 @@ void verdict_doubt(struct trust *t, enum trust_verdict level, const char *code, 
 		t->verdict = level;
 }
 
+static void put_reason(struct json_writer *w, const struct trust_reason *r)
+{
+	json_begin_object(w);
+	if (r->level != TRUST_VALID)
+		put_text(w, "level", trust_name(r->level));
+	put_text(w, "code", r->code);
+	if (r->spoils) {
+		json_key(w, "spoils");
+		json_begin_array(w);
+		for (int k = 0; k < TRUST_METRIC_COUNT; k++)
+			if (r->spoils & TRUST_BIT(k))
+				json_put_text(w, trust_metric_key(k));
+		json_end_array(w);
+	}
+	put_text(w, "text", r->text);
+	json_end_object(w);
+}
+
 void verdict_put(struct json_writer *w, const struct trust *t)
 {
 	put_text(w, "verdict", trust_name(t->verdict));
 	json_key(w, "reasons");
 	json_begin_array(w);
-	for (size_t i = 0; i < t->n_reasons; i++) {
-		json_begin_object(w);
-		put_text(w, "level", trust_name(t->reason[i].level));
-		put_text(w, "code", t->reason[i].code);
-		put_text(w, "text", t->reason[i].text);
-		json_end_object(w);
-	}
+	for (size_t i = 0; i < t->n_reasons; i++)
+		if (t->reason[i].level != TRUST_VALID)
+			put_reason(w, &t->reason[i]);
+	json_end_array(w);
+}
+
+void verdict_put_metrics(struct json_writer *w, const struct trust *t)
+{
+	json_key(w, "verdicts");
+	json_begin_object(w);
+	for (int k = 0; k < TRUST_METRIC_COUNT; k++)
+		put_text(w, trust_metric_key(k), trust_name(t->metric[k]));
+	json_end_object(w);
+	json_key(w, "notes");
+	json_begin_array(w);
+	for (size_t i = 0; i < t->n_reasons; i++)
+		if (t->reason[i].level == TRUST_VALID)
+			put_reason(w, &t->reason[i]);
 	json_end_array(w);
 }
 
 void verdict_show(const struct trust *t, struct buf *out)
 {
-	buf_printf(out, "Verdict: %s\n", trust_name(t->verdict));
-	for (size_t i = 0; i < t->n_reasons; i++)
-		buf_printf(out, "  %s: %s\n", trust_name(t->reason[i].level), t->reason[i].text);
+	char spoils[TRUST_SPOILS_BYTES];
+	unsigned valid = 0;
+
+	for (size_t i = 0; i < t->n_reasons; i++) {
+		const struct trust_reason *r = &t->reason[i];
+
+		trust_spoils_text(r->spoils, spoils);
+		if (r->level == TRUST_VALID)
+			buf_printf(out, "  Note: %s\n", r->text);
+		else if (*spoils)
+			buf_printf(out, "  %s (%s): %s\n", trust_name(r->level), spoils, r->text);
+		else
+			buf_printf(out, "  %s: %s\n", trust_name(r->level), r->text);
+	}
+	for (int k = 0; k < TRUST_METRIC_COUNT; k++)
+		valid |= t->metric[k] == TRUST_VALID ? TRUST_BIT(k) : 0;
+	if (t->verdict != TRUST_VALID && valid && valid != TRUST_EVERYTHING)
+		buf_printf(out, "  VALID: %s.\n", trust_spoils_text(valid, spoils));
 }

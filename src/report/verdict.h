@@ -11,5 +11,7 @@
 void verdict_doubt(struct trust *t, enum trust_verdict level, const char *code, struct str text);
 /* The members "verdict" and "reasons" of an open object. */
 void verdict_put(struct json_writer *w, const struct trust *t);
-/* "Verdict: DEGRADED", and a line for each reason. */
+/* The members "verdicts", one for each metric, and "notes"; for a trust that was judged. */
+void verdict_put_metrics(struct json_writer *w, const struct trust *t);
+/* A line for each reason and note, and for the metrics that stay VALID when others do not. */
 void verdict_show(const struct trust *t, struct buf *out);

@@ -3,35 +3,60 @@
  * count.c - token counts the server did not give: the answer's text is
  * tokenized once load is over (serve spec 4.1). Without a tokenizer one token
  * per request is assumed, as upstream does, and the row says so; likewise where a
- * server's tokenizer does not answer.
+ * server's tokenizer does not answer. The other text is counted in any case: a report
+ * has to say what the count lacks.
  */
 #include "run/count.h"
 
 #include "json/read.h"
 
-void count_missing(struct record *r, const struct tokenizer *t)
+/* Tokens of a text that the record keeps; SIZE_MAX: not known. scratch: its two forms. */
+static size_t count_text(const struct record *r, const struct request_row *row,
+			 void (*text_of)(const struct record *, const struct request_row *,
+					 struct buf *),
+			 const struct tokenizer *t, struct buf scratch[2])
 {
-	struct buf escaped = { 0 }, text = { 0 };
+	buf_reset(&scratch[0]);
+	buf_reset(&scratch[1]);
+	text_of(r, row, &scratch[0]);
+	if (scratch[0].len == 0)
+		return 0;
+	json_unescape(&scratch[1], buf_str(&scratch[0]));
+	return tokenizer_count(t, buf_str(&scratch[1]), false);
+}
+
+static void count_row(const struct record *r, struct request_row *row, const struct tokenizer *t,
+		      bool is_all_text, struct buf scratch[2])
+{
+	size_t answer = count_text(r, row, record_text_of, t, scratch);
+	size_t other = count_text(r, row, record_other_text_of, t, scratch);
+
+	if (answer == SIZE_MAX || other == SIZE_MAX) {
+		row->output_tokens = 1;
+		row->flags |= ROW_COUNT_UNKNOWN;
+		return;
+	}
+	row->all_text_tokens = (uint32_t)(answer + other);
+	row->output_tokens = is_all_text ? row->all_text_tokens : (uint32_t)answer;
+	row->flags |= ROW_COUNTED;
+}
+
+void count_missing(struct record *r, const struct tokenizer *t, bool is_all_text)
+{
+	struct buf scratch[2] = { 0 };
 
 	for (uint32_t i = 0; i < r->n_rows; i++) {
 		struct request_row *row = &r->row[i];
-		size_t tokens;
 
 		if (row->state != REQ_DONE || row->output_tokens)
 			continue;
-		if (!t) {
+		if (t) {
+			count_row(r, row, t, is_all_text, scratch);
+		} else {
 			row->output_tokens = 1;
 			row->flags |= ROW_COUNT_UNKNOWN;
-			continue;
 		}
-		buf_reset(&escaped);
-		buf_reset(&text);
-		record_text_of(r, row, &escaped);
-		json_unescape(&text, buf_str(&escaped));
-		tokens = tokenizer_count(t, buf_str(&text), false);
-		row->output_tokens = tokens == SIZE_MAX ? 1 : (uint32_t)tokens;
-		row->flags |= tokens == SIZE_MAX ? ROW_COUNT_UNKNOWN : ROW_COUNTED;
 	}
-	buf_release(&escaped);
-	buf_release(&text);
+	buf_release(&scratch[0]);
+	buf_release(&scratch[1]);
 }

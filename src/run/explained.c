@@ -63,7 +63,7 @@ void run_explain_cache(const struct point *p, bool is_chat, struct trust_facts *
 		return;
 	text = mem_array((size_t)p->plan.n + 1, sizeof(*text));
 	entry = mem_array(p->plan.n, sizeof(*entry));
-	copies = is_copy_sent(&p->record);
+	copies = p->salt == SALT_NONE && is_copy_sent(&p->record);
 	if (copies)
 		text[0] = prefix_text(&p->workload.v[0]);
 	for (uint32_t i = 0; i < p->plan.n; i++) {

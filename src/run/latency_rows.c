@@ -22,11 +22,14 @@ static const struct opt rows[] = {
 	L(use_beam_search, "use-beam-search", .group = BATCH,
 	  .help = "search with beams, of width --n"),
 	L(num_iters_warmup, "num-iters-warmup", .arg = "N", .group = RUN,
+	  .words = "warmup",
 	  .help = "iterations before those that count"),
-	L(num_iters, "num-iters", .arg = "N", .group = RUN, .help = "iterations that count"),
+	L(num_iters, "num-iters", .arg = "N", .group = RUN, .words = "iterations repeat",
+	  .help = "iterations that count"),
 	L(profile, "profile", .group = RUN,
 	  .help = "after the warm-up run the batch once under the engine's profiler, and nothing else"),
-	L(output_json, "output-json", .arg = "FILE", .group = RUN, .help = "write the result as JSON"),
+	L(output_json, "output-json", .arg = "FILE", .group = RUN, .words = "json output out -o",
+	  .help = "write the result as JSON"),
 	L(disable_detokenize, "disable-detokenize", .group = RUN,
 	  .help = "answers stay token ids: turning them into text is not in the latency"),
 	OFFLINE_ROWS(offline_backends, OPT_OURS),
@@ -48,6 +51,7 @@ const struct opt_set latency_opt_set = {
 	.row = rows, .n = sizeof(rows) / sizeof(*rows),
 	.defaults = &defaults, .bytes = sizeof(defaults), .groups = groups,
 	.foreign = &offline_engine_args,
+	.takes_prefixes = true,
 };
 
 static char no_prefix_caching[] = "--no-enable-prefix-caching";

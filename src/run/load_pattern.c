@@ -70,7 +70,7 @@ int serve_presets(struct serve_opts *o, const struct opt_result *given, struct a
 		return unknown(o->load_pattern, e);
 	if (pattern && assign(pattern->set, o, given, a, e) < 0)
 		return -1;
-	return compat_is_v011(o->compat) ? assign(compat_presets, o, given, a, e) : 0;
+	return compat_bits(o->compat) & COMPAT_V011 ? assign(compat_presets, o, given, a, e) : 0;
 }
 
 void load_pattern_flags(const struct serve_opts *o, const struct opt_result *given, struct buf *out)

@@ -2,31 +2,11 @@
 /* load_plot.c - see load_plot.h. */
 #include "run/load_plot.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "report/load_plot.h"
 #include "report/plot.h"
 #include "report/report.h"
 #include "run/gnuplot.h"
-
-/* The result's path without its last suffix; a dry run has a name too. Caller frees. */
-static char *stem_of(const struct serve_opts *o, const struct serve_derived *d,
-		     const struct point *p, int64_t end_ns)
-{
-	struct report_facts facts = {
-		.backend = o->backend, .label = d->label, .request_rate = o->request_rate,
-		.model_id = p->model_id, .max_concurrency = d->max_concurrency,
-		.ramp_strategy = d->ramp_up == RAMP_NONE ? NULL : o->ramp_up_strategy,
-		.ramp_start_rps = o->ramp_up_start_rps.v, .ramp_end_rps = o->ramp_up_end_rps.v,
-	};
-	char *path, *stem;
-
-	report_date(facts.date, end_ns ? end_ns : clock_real_ns());
-	path = report_path(&facts, o->result_dir, o->result_filename);
-	stem = plot_path(path, "");
-	free(path);
-	return stem;
-}
 
 static void add_title(const struct serve_opts *o, const struct plan *plan, struct buf *out)
 {
@@ -54,12 +34,11 @@ static int draw(const char *script, const char *picture, struct buf *line, struc
 	return 0;
 }
 
-int run_plot_load(const struct serve_opts *o, const struct serve_derived *d,
-		  const struct point *p, int64_t end_ns, struct buf *line, struct buf *note,
-		  struct err *e)
+int run_plot_load(const struct serve_opts *o, const struct point *p, const char *result_path,
+		  struct buf *line, struct buf *note, struct err *e)
 {
 	struct buf title = { 0 }, data = { 0 }, script = { 0 };
-	char *stem = stem_of(o, d, p, end_ns);
+	char *stem = plot_path(result_path, "");
 	double *due_s = mem_array(p->plan.n_roots, sizeof(*due_s));
 	struct arena a = { 0 };
 	struct load_plot plot = { .due_s = due_s, .n = p->plan.n_roots };

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/trace.h"
+#include "json/read.h"
 #include "net/sock.h"
 #include "run/probe.h"
 #include "run/profile.h"
@@ -181,6 +182,7 @@ int stage_run_main(struct stage *s, struct err *e)
 	s->progress = progress;
 	s->total = p->plan.n;
 	s->began_ns = 0;
+	how.salt_round = s->run;
 	how.is_rehosted = s->derived->balance == BALANCE_LEAST_LOADED && s->derived->n_urls > 1;
 	if (p->plan.n > p->workload.n)
 		how.bytes_max = REPEATED_BYTES_MAX;
@@ -198,6 +200,40 @@ int stage_run_main(struct stage *s, struct err *e)
 	return rc;
 }
 
+/* A whole number in the extra body; -1: it has none of that name. */
+static int64_t extra_number(const struct stage *s, const char *key)
+{
+	struct json_scan scan = { str_of(s->derived->extra_body), 0 };
+	struct json_slice body, v;
+	int64_t n;
+
+	if (scan.text.n == 0 || json_next(&scan, &body, NULL) < 0)
+		return -1;
+	if (!json_member(body, key, &v) || !json_to_i64(v, &n) || n < 0 || n > UINT32_MAX)
+		return -1;
+	return n;
+}
+
+/* Output tokens that requests ask for; 0: the server decides. The extra body overrides others. */
+static void fill_asked_tokens(struct stage *s)
+{
+	static const char *const keys[] = { "max_tokens", "max_completion_tokens",
+					    "max_output_tokens", "max_new_tokens" };
+	const struct point *p = s->point;
+	int64_t forced = -1, answers = extra_number(s, "n");
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && forced < 0; i++)
+		forced = extra_number(s, keys[i]);
+	for (uint32_t i = 0; i < p->plan.n; i++) {
+		int64_t n = forced >= 0 ? forced
+			    : p->workload.v[p->plan.entry[i].sample].output_len;
+
+		if (answers > 1 && n <= UINT32_MAX / answers)
+			n *= answers;
+		p->record.row[i].asked_tokens = n < 0 ? 0 : (uint32_t)n;
+	}
+}
+
 static void fill_rows(struct stage *s)
 {
 	const struct workload *w = &s->point->workload;
@@ -207,11 +243,11 @@ static void fill_rows(struct stage *s)
 		const struct sample *sample = &w->v[s->point->plan.entry[i].sample];
 
 		row->prompt_tokens = row->sample_prompt_tokens = sample->prompt_len;
-		row->asked_tokens = sample->output_len < 0 ? 0 : (uint32_t)sample->output_len;
 		row->sequences = s->point->endpoint->sequences ?
 				 s->point->endpoint->sequences(sample) : 1;
 		row->audio_s = sample->audio_s;
 	}
+	fill_asked_tokens(s);
 }
 
 int stage_make_record(struct stage *s, struct err *e)

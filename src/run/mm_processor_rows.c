@@ -59,6 +59,7 @@ const struct opt_set mm_processor_opt_set = {
 	.row = rows, .n = sizeof(rows) / sizeof(*rows),
 	.defaults = &defaults, .bytes = sizeof(defaults), .groups = groups,
 	.foreign = &offline_engine_args,
+	.takes_prefixes = true,
 };
 
 const struct offline_verb mm_processor_verb = { .name = "mm-processor" };

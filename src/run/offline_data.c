@@ -73,10 +73,10 @@ int offline_sampler_init(struct offline_sampler *s, struct err *e)
 	};
 
 	if (engine->seed < 0 || engine->seed >= UINT32_MAX)
-		return err_set(e, ERR_RUN, "--seed: expected 0 to %u, got %" PRId64, UINT32_MAX - 1,
+		return err_set(e, ERR_USAGE, "--seed: expected 0 to %u, got %" PRId64, UINT32_MAX - 1,
 			       engine->seed);
 	if (s->lora_path && (engine->max_loras < 1 || engine->max_loras > INT32_MAX))
-		return err_set(e, ERR_RUN, "--max-loras: expected 1 to %d, got %" PRId64, INT32_MAX,
+		return err_set(e, ERR_USAGE, "--max-loras: expected 1 to %d, got %" PRId64, INT32_MAX,
 			       engine->max_loras);
 	compat_rng_seed(&s->rng, (uint32_t)engine->seed);
 	s->tokenizer = tokenizer_load(engine->tokenizer, &opts, e);
@@ -105,7 +105,8 @@ static int render_messages(void *self, struct str messages, struct str tools, st
 		engine = s->ask(s->ask_self, e);
 	else
 		err_set(e, ERR_RUN, "the chat template of %s is not a known one, and no engine is "
-			"asked when nothing is run", tokenizer_name(s->tokenizer));
+			"asked when nothing is run; give --chat-prefix and --chat-suffix",
+			tokenizer_name(s->tokenizer));
 	return engine ? offline_render(engine, messages, tools, text, e) : -1;
 }
 
@@ -137,6 +138,11 @@ static int find_chat(void *self, struct arena *a, struct chat_wrap *out, struct 
 	int rc = 0;
 
 	*out = (struct chat_wrap){ 0 };
+	if (s->chat_prefix || s->chat_suffix) {
+		out->source = CHAT_FLAGS;
+		return chat_unescape("--chat-prefix", s->chat_prefix, a, &out->prefix, e) < 0 ||
+		       chat_unescape("--chat-suffix", s->chat_suffix, a, &out->suffix, e) < 0 ? -1 : 0;
+	}
 	if (!tokenizer_has_chat_template(s->tokenizer))
 		return 0;
 	if (path)
@@ -298,11 +304,12 @@ int offline_sample(struct offline_sampler *s, const struct offline_data *d, int6
 
 	*out = (struct offline_requests){ 0 };
 	if (!set)
-		return err_set(e, ERR_RUN, "Unknown dataset: %s", d->dataset_name);
+		return err_set(e, ERR_USAGE, "--dataset-name: unknown dataset '%s'", d->dataset_name);
 	if (n <= 0 && !set->takes_all)
-		return err_set(e, ERR_RUN, "No requests provided.");
+		return err_set(e, ERR_USAGE, "--num-prompts: expected at least 1, got %" PRId64, n);
 	if (n > (int64_t)REQUESTS_MAX)
-		return err_set(e, ERR_LIMIT, "at most %u requests, got %" PRId64, REQUESTS_MAX, n);
+		return err_set(e, ERR_USAGE, "--num-prompts: expected at most %u, got %" PRId64, REQUESTS_MAX,
+			       n);
 	if (run_draw_check(set, &o, false, e) < 0 ||
 	    range_ratio_parse("--random-range-ratio", o.random_range_ratio, &o.input_range_ratio,
 			      &o.output_range_ratio, e) < 0 ||

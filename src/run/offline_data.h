@@ -7,7 +7,8 @@
  * requests (drawn first, with seed + 1) to those that are measured, as upstream's global
  * generators do. The same seed gives upstream's prompts, byte for byte.
  *
- * Sets that go through the model's chat template take it from the tokenizer's files where it is
+ * Sets that go through the model's chat template take it from --chat-prefix and --chat-suffix
+ * where they are given, else from the tokenizer's files where it is
  * known; otherwise the engine's program is asked, which may have to be started for it (ask).
  * Nothing is ever sent bare in place of a templated text.
  */
@@ -92,6 +93,7 @@ struct offline_sampler {
 	/* The engine's program, not loaded yet, for a template that no file gives; NULL: never. */
 	struct offline *(*ask)(void *self, struct err *e);
 	void *ask_self;
+	const char *chat_prefix, *chat_suffix; /* in place of the model's template; NULL: not given */
 	const char *lora_path;                /* NULL: none are assigned */
 	bool is_lora_random;                  /* else round-robin, from 1 to engine->max_loras */
 

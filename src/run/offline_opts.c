@@ -112,45 +112,72 @@ static int check_backend(const struct check *c)
 	return 0;
 }
 
-static int check_lists(const struct check *c)
+static const struct offline_fix *find_name(const struct offline_fix *row, struct str name)
+{
+	while (row && row->name && !str_is(name, row->name))
+		row++;
+	return row && row->name ? row : NULL;
+}
+
+static int check_compat(const struct check *c)
 {
 	struct str rest = str_of(c->o->compat);
 
 	while (rest.n) {
 		struct str one = str_trim(str_cut(&rest, ','));
+		const struct offline_fix *row = find_name(c->verb->compats, one);
 
-		if (!str_is(one, "v0.11"))
-			return err_set(c->e, ERR_USAGE, "--compat: expected v0.11, got '%.*s'",
-				       (int)one.n, one.p);
-		c->out->is_v011 = true;
+		if (!row && !str_is(one, "v0.11"))
+			return err_set(c->e, ERR_USAGE, "--compat: nothing is called '%.*s'; --compat "
+				       "help lists the names", (int)one.n, one.p);
+		if (row)
+			c->out->compat |= row->bit;
+		else
+			c->out->is_v011 = true;
 	}
-	for (size_t i = 0; i < c->o->fix.n; i++) {
-		const struct offline_fix *row = c->verb->fixes;
+	return 0;
+}
 
-		while (row && row->name && strcmp(row->name, c->o->fix.v[i]) != 0)
-			row++;
-		if (!row || !row->name)
+static int check_fixes(const struct check *c)
+{
+	for (size_t i = 0; i < c->o->fix.n; i++) {
+		const char *name = c->o->fix.v[i];
+		const struct offline_fix *row = find_name(c->verb->fixes, str_of(name));
+
+		if (!row)
 			return err_set(c->e, ERR_USAGE, "--fix: nothing is called '%.100s'; --fix "
-				       "help lists the names", c->o->fix.v[i]);
+				       "help lists the names", name);
+		if (!row->bit)
+			buf_printf(c->notes, "--fix %s has no effect: it is the default; --compat %s is "
+				   "the opposite\n", name, name);
 		c->out->fixes |= row->bit;
 	}
 	return 0;
 }
 
-bool offline_list_fixes(const struct offline_opts *o, const struct offline_verb *verb,
+static void list_names(const struct offline_fix *row, struct buf *out)
+{
+	for (; row && row->name; row++)
+		if (row->bit)
+			buf_printf(out, "%-16s %s\n", row->name, row->help);
+}
+
+bool offline_list_names(const struct offline_opts *o, const struct offline_verb *verb,
 			struct buf *out)
 {
-	bool is_asked = false;
+	bool is_fix = false, is_compat = strcmp(o->compat, "help") == 0;
 
 	for (size_t i = 0; i < o->fix.n; i++)
-		is_asked |= strcmp(o->fix.v[i], "help") == 0;
-	if (!is_asked)
-		return false;
-	for (const struct offline_fix *f = verb->fixes; f && f->name; f++)
-		buf_printf(out, "%-16s %s\n", f->name, f->help);
-	if (!verb->fixes || !verb->fixes->name)
+		is_fix |= strcmp(o->fix.v[i], "help") == 0;
+	if (is_fix)
+		list_names(verb->fixes, out);
+	if (is_fix && out->len == 0)
 		buf_printf(out, "bench %s has nothing to mend\n", verb->name);
-	return true;
+	if (is_compat) {
+		buf_printf(out, "%-16s %s\n", "v0.11", "the defaults of that release");
+		list_names(verb->compats, out);
+	}
+	return is_fix || is_compat;
 }
 
 /* ---- the engine's arguments ---- */
@@ -230,6 +257,10 @@ static void join(const struct check *c)
 		}
 		/* Others that read it need not know how vLLM completes names. */
 		command[known] = (char *)engine_foreign_whole(by->self, rest->v[i], c->a);
+		if (command[known] != rest->v[i])
+			buf_printf(c->notes, "%.*s is read as %.*s\n",
+				   (int)strcspn(rest->v[i], "="), rest->v[i],
+				   (int)strcspn(command[known], "="), command[known]);
 		argv[n++] = command[known++];
 	}
 	argv[n] = command[known] = NULL;
@@ -360,7 +391,8 @@ int offline_opts_check(const struct opt_set *set, const struct opt_result *resul
 	struct check c = { set, result, verb, o, out, a, notes, e };
 
 	*out = (struct offline_engine){ 0 };
-	if (check_backend(&c) < 0 || check_lists(&c) < 0 || check_words(&c) < 0)
+	if (check_backend(&c) < 0 || check_compat(&c) < 0 || check_fixes(&c) < 0 ||
+	    check_words(&c) < 0)
 		return -1;
 	join(&c);
 	show(&c);

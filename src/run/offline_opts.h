@@ -104,8 +104,8 @@ extern const char *const offline_progress_forms[];
 		    "them"),                                                                  \
 	OPT(struct offline_opts, compat, "compat", .group = OFFLINE_GROUP_OURS,                \
 	    .arg = "LIST", .flags = OPT_OURS,                                                 \
-	    .help = "comma list of other behaviours upstream has had: v0.11 (defaults of "    \
-		    "that release)"),                                                         \
+	    .help = "comma list of behaviours of upstream to restore: v0.11 (defaults of "    \
+		    "that release), and those that --compat help lists"),                     \
 	OPT(struct offline_opts, progress, "progress", .group = OFFLINE_GROUP_OURS,            \
 	    .arg = "FORM", .flags = OPT_OURS, .choices = offline_progress_forms,               \
 	    .help = "progress on stderr; auto is a bar on a terminal and lines elsewhere"),   \
@@ -126,13 +126,16 @@ extern const struct opt_foreign offline_engine_args, offline_async_engine_args;
 
 /* ---- what follows from them ---- */
 
-/* One mended form of a verb's; rows end with a NULL name. */
+/*
+ * One name for --fix or --compat of a verb; rows end with a NULL name. Bit 0: accepted, since what
+ * it asks for has become the default.
+ */
 struct offline_fix { const char *name; unsigned bit; const char *help; };
 
 /* What a verb says of itself. */
 struct offline_verb {
 	const char *name;                /* "throughput" */
-	const struct offline_fix *fixes; /* NULL: none */
+	const struct offline_fix *fixes, *compats; /* NULL: none */
 	char *const *forced;             /* engine arguments unless given otherwise, ended by NULL;
 					    NULL: none */
 };
@@ -153,7 +156,7 @@ struct offline_engine {
 	bool is_seed_given, is_model_given, is_tokenizer_given, has_lora, trusts_remote_code;
 	int64_t max_loras;
 	int64_t tensor_parallel, pipeline_parallel, data_parallel; /* at least 1 */
-	unsigned fixes;            /* bits of the verb's rows */
+	unsigned fixes, compat;    /* bits of the verb's rows */
 	bool is_v011;              /* --compat v0.11 */
 };
 
@@ -177,6 +180,6 @@ int offline_judge(const struct offline_opts *o, const struct offline_engine *eng
 /* The value in effect of any engine argument, as engine_argv_text; NULL: none. */
 const char *offline_engine_text(const struct offline_engine *engine, const char *name,
 				struct arena *a);
-/* --fix help: the list, for stdout; false: it was not asked. */
-bool offline_list_fixes(const struct offline_opts *o, const struct offline_verb *verb,
+/* --fix help, --compat help: the list, for stdout; false: none was asked for. */
+bool offline_list_names(const struct offline_opts *o, const struct offline_verb *verb,
 			struct buf *out);

@@ -116,6 +116,7 @@ struct prepare_opts stage_prepare_opts(const struct stage *s, bool is_without_id
 			.has_logprobs = s->opts->logprobs.is_set, .logprobs = s->opts->logprobs.v,
 			.extra_body = str_of(d->extra_body),
 		},
+		.omit = d->omit, .n_omit = d->n_omit,
 		.base_url = d->base_urls, .path = s->opts->endpoint, .proxy = s->proxy,
 		.n_urls = d->n_urls,
 		.header = d->header, .n_headers = d->n_headers, .api_key = s->remote.api_key,
@@ -240,7 +241,7 @@ static int prepare_point(struct stage *s, struct err *e)
 		return stage_cancelled(e);
 	if (stage_may_ask_server(s) && !(s->derived->compat & COMPAT_V011))
 		stage_align(s, dataset);
-	if (s->derived->is_temperature_unset)
+	if (s->derived->is_temperature_unset && s->derived->compat & COMPAT_STDOUT)
 		stage_say(s, "WARNING: vllm bench serve no longer sets temperature==0 (greedy) in requests "
 		    "by default. The default will be determined on the server side and can be "
 		    "model/API specific. For the old behavior, include --temperature=0.");
@@ -272,7 +273,8 @@ static int measure(struct stage *s, struct err *e)
 		return -1;
 	p->is_interrupted = p->record.is_interrupted;
 	if (!p->endpoint->is_pooling)
-		count_missing(&p->record, p->tokenizer);
+		count_missing(&p->record, p->tokenizer, p->endpoint->is_ours ||
+			      s->derived->fixes & FIX_ALL_TEXT);
 	explain_failure(s);
 	if (s->hooks->measured)
 		s->hooks->measured(s->hooks->self, p);

@@ -18,6 +18,7 @@
 #include "plan/plan.h"
 #include "record/file.h"
 #include "record/record.h"
+#include "run/salt.h"
 #include "run/serve_opts.h"
 #include "telemetry/system.h"
 #include "telemetry/telemetry.h"
@@ -89,6 +90,8 @@ struct point {
 	 */
 	const char *chat_template;
 	struct remote_alignment alignment;
+	enum salt_kind salt;          /* --prompt-salt, and what the salts are drawn from */
+	char salt_key[SALT_KEY_BYTES + 1];
 	char *failure;                /* why the first request failed, if none succeeded; or NULL */
 	char *record_path;            /* --record; of several runs with a number; or NULL */
 	bool is_profiled;

@@ -14,6 +14,8 @@
 struct prepare_opts {
 	const struct endpoint *endpoint;
 	struct encode_opts encode;
+	const char *const *omit;      /* keys that bodies do without: --omit-body-keys */
+	size_t n_omit;
 	const char *const *base_url;
 	const char *path;             /* appended to each base URL as it is: --endpoint */
 	const char *const *proxy;     /* per base URL: NULL or the proxy in use */
@@ -26,6 +28,7 @@ struct prepare_opts {
 	bool is_without_ids;          /* ready check, warm-up */
 	bool is_rehosted;             /* the URL is chosen at admission: room for any head */
 	const struct salt *salt;      /* what a repeated sample's salt is replaced by; NULL: none */
+	uint32_t salt_round;          /* above 0: all samples are repeated */
 	const char *request_id_prefix; /* of requests that repeat a sample; not NULL with ids */
 	const char *version;          /* for User-Agent */
 	size_t bytes_max;             /* larger sets are looked ahead; 0: PREPARED_BYTES_MAX */

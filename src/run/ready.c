@@ -13,7 +13,10 @@
 #define READY_PAUSE_NS 5000000000  /* between tries of the ready check, as upstream */
 #define READY_SECONDS_MAX 1000000000 /* 31 years: longer waits are the same */
 
-/* n copies of the first prompt, to each URL in turn, in another phase, with rows of their own. */
+/*
+ * n copies of the first prompt, to each URL in turn, in another phase, with rows of their own.
+ * With --prompt-salt they have another salt, or the first measured request would be cached.
+ */
 static int send_copies(struct stage *s, uint32_t n, enum request_phase phase, int64_t deadline_ns,
 		       uint32_t *first_row, struct err *e)
 {
@@ -26,6 +29,8 @@ static int send_copies(struct stage *s, uint32_t n, enum request_phase phase, in
 	struct plan plan;
 	int rc = -1;
 
+	how.salt = &s->salt;
+	how.salt_round = phase == PHASE_READY ? SALT_READY : SALT_WARMUP;
 	plan_same(&plan, n, 0);
 	for (uint32_t i = 0; i < n; i++)
 		plan.entry[i].endpoint = (uint16_t)(i % s->derived->n_urls);
@@ -140,11 +145,13 @@ done:
 
 int stage_ready_check(struct stage *s, struct err *e)
 {
-	stage_say(s, "Starting initial single prompt test run...");
-	if (s->opts->ready_check_timeout_sec > 0)
-		return wait_until_ready(s, e);
-	stage_say(s, "Skipping endpoint ready check.");
-	return 0;
+	bool is_made = s->opts->ready_check_timeout_sec > 0, is_said = s->derived->compat & COMPAT_STDOUT;
+
+	if (is_made || is_said)
+		stage_say(s, "Starting initial single prompt test run...");
+	if (!is_made && is_said)
+		stage_say(s, "Skipping endpoint ready check.");
+	return is_made ? wait_until_ready(s, e) : 0;
 }
 
 int stage_warm_up(struct stage *s, struct err *e)

@@ -3,8 +3,11 @@
 #include "run/salt.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
+#include <sys/random.h>
 
+#include "base/clock.h"
 #include "json/read.h"
 #include "rng/fork.h"
 
@@ -14,11 +17,46 @@
 /* One entry's salt: as text, and as the spelling of ids that goes behind a list's bracket. */
 struct drawn { char text[SALT_WORDS * (LETTERS + 1) + 1]; char ids[SALT_WORDS * 12 + 1]; };
 
-void salt_init(struct salt *s, enum salt_kind kind, uint64_t seed, const struct tokenizer *t)
+static const char *const kinds[] = { [SALT_NONE] = "none", [SALT_RUN] = "run",
+				     [SALT_REQUEST] = "request" };
+
+const char *salt_kind_name(enum salt_kind kind)
+{
+	return kinds[kind];
+}
+
+int salt_parse(const char *text, enum salt_kind *kind, const char **key, struct err *e)
+{
+	struct str rest = str_of(text), name = str_cut(&rest, ':');
+	bool has_key = name.n < strlen(text);
+
+	*key = has_key ? rest.p : NULL;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		*kind = (enum salt_kind)i;
+		if (str_is(name, kinds[i]) && !(has_key && (i == SALT_NONE || rest.n == 0 ||
+							    rest.n > SALT_KEY_BYTES)))
+			return 0;
+	}
+	return err_set(e, ERR_USAGE, "--prompt-salt: expected none, run, request, run:TEXT or "
+		       "request:TEXT (TEXT of at most %d bytes), got '%.100s'", SALT_KEY_BYTES, text);
+}
+
+void salt_draw_key(char key[SALT_KEY_BYTES + 1])
+{
+	uint64_t random;
+
+	/* 8 bytes are never cut short; without a generator the time is as good. */
+	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		random = (uint64_t)clock_real_ns();
+	snprintf(key, SALT_KEY_BYTES + 1, "%016" PRIx64, random);
+}
+
+void salt_init(struct salt *s, enum salt_kind kind, const char *key, const struct tokenizer *t)
 {
 	uint64_t vocab = t ? tokenizer_vocab_size(t) : 0, low = 1;
 
-	*s = (struct salt){ .kind = kind, .seed = seed, .tokenizer = t };
+	assert(kind != SALT_NONE && strlen(key) <= SALT_KEY_BYTES);
+	*s = (struct salt){ .kind = kind, .key = key, .tokenizer = t };
 	/* Of all numbers of digits the one that most ids have. */
 	for (uint64_t p = 1; p < vocab; p *= 10) {
 		uint64_t high = p * 10 < vocab ? p * 10 : vocab;
@@ -42,15 +80,16 @@ static uint32_t draw_id(const struct salt *s, struct pcg64 *g)
 	return s->id_low;
 }
 
-static void draw(const struct salt *s, uint32_t entry, struct drawn *out)
+static void draw(const struct salt *s, uint32_t round, uint32_t entry, struct drawn *out)
 {
-	bool is_own = s->kind == SALT_REQUEST;
-	/* Seeds are below 2^32, so no entry of one seed has another's salt. */
-	struct pcg64 g = rng_fork(is_own ? s->seed | ((uint64_t)entry + 1) << 32 : s->seed,
-				  "prompt-salt");
+	uint64_t place = (uint64_t)round << 32 | (s->kind == SALT_REQUEST ? entry : 0);
+	char purpose[sizeof("prompt-salt ") + SALT_KEY_BYTES];
+	struct pcg64 g;
 	char *p = out->text;
 	int n = 0;
 
+	snprintf(purpose, sizeof(purpose), "prompt-salt %s", s->key);
+	g = rng_fork(place, purpose);
 	for (int i = 0; i < SALT_WORDS; i++) {
 		for (int k = 0; k < LETTERS; k++)
 			*p++ = (char)('a' + pcg64_bounded(&g, 0, 25));
@@ -161,7 +200,7 @@ static int salt_sample(const struct salt *s, struct workload *w, uint32_t i, str
 	struct drawn salt;
 	size_t at;
 
-	draw(s, i, &salt);
+	draw(s, 0, i, &salt);
 	if (one->file.n)
 		return err_set(e, ERR_RUN, "--prompt-salt cannot be used with dataset %s: request %u "
 			       "is a file", w->dataset, i);
@@ -202,18 +241,18 @@ int salt_workload(const struct salt *s, struct workload *w, struct err *e)
 	return 0;
 }
 
-void salt_again(const struct salt *s, uint32_t sample, uint32_t entry, struct sample *sent,
-		struct buf *text)
+void salt_again(const struct salt *s, uint32_t sample, uint32_t round, uint32_t entry,
+		struct sample *sent, struct buf *text)
 {
 	struct str *where = sent->messages.n ? &sent->messages : &sent->prompt;
 	struct drawn old, new;
 	const char *from, *to;
 	char *at;
 
-	if (s->kind != SALT_REQUEST)
+	if (s->kind == SALT_NONE || (s->kind == SALT_RUN && round == 0))
 		return;
-	draw(s, sample, &old);
-	draw(s, entry, &new);
+	draw(s, 0, sample, &old);
+	draw(s, round, entry, &new);
 	from = sent->messages.n || sent->kind == PROMPT_TEXT ? old.text : old.ids;
 	to = from == old.text ? new.text : new.ids;
 	assert(strlen(from) == strlen(to));

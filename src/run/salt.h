@@ -6,6 +6,9 @@
  * Texts begin with SALT_WORDS short words, lists of ids with as many ids, chats with the words
  * at the beginning of their first text. All salts of a run have the same number of bytes, so
  * that a plan that sends a sample again can put another salt in the first one's place.
+ *
+ * Salts are drawn from a key: the text after the colon of the option, else a random one, so that
+ * the same command sends other prompts each time. The result has the key, which repeats the run.
  */
 #pragma once
 #include "base/buf.h"
@@ -13,25 +16,37 @@
 #include "token/tokenizer.h"
 
 #define SALT_WORDS 8
+#define SALT_KEY_BYTES 64     /* the longest key */
+#define SALT_READY UINT32_MAX /* the rounds of what is sent before the first run */
+#define SALT_WARMUP (UINT32_MAX - 1)
 
 enum salt_kind { SALT_NONE, SALT_RUN, SALT_REQUEST };
 
 struct salt {
 	enum salt_kind kind;
-	uint64_t seed;
+	const char *key;          /* the caller's */
 	uint32_t id_low, id_high; /* ids are drawn from these: all spelled with as many digits */
 	const struct tokenizer *tokenizer;
 };
 
-void salt_init(struct salt *s, enum salt_kind kind, uint64_t seed, const struct tokenizer *t);
+/*
+ * The option's value: "none", "run", "request", "run:KEY", "request:KEY". key: what follows the
+ * colon, NULL: none. ERR_USAGE names what was expected.
+ */
+int salt_parse(const char *text, enum salt_kind *kind, const char **key, struct err *e);
+const char *salt_kind_name(enum salt_kind kind);
+/* A new key: random. */
+void salt_draw_key(char key[SALT_KEY_BYTES + 1]);
+void salt_init(struct salt *s, enum salt_kind kind, const char *key, const struct tokenizer *t);
 /*
  * Puts the salts of a whole workload in, and corrects prompt_len by counting. ERR_RUN names
  * the dataset and the request that has no text to salt; ERR_IO as workload_keep.
  */
 int salt_workload(const struct salt *s, struct workload *w, struct err *e);
 /*
- * sent is a copy of that salted sample: gets the salt of the entry that sends it again. Its
- * texts are then in text (given empty), which must live as long. Thread-safe.
+ * sent is a copy of that salted sample: gets the salt of the entry that sends it again, or of the
+ * round (of --num-runs, from 0) in which it is sent. Its texts are then in text (given empty),
+ * which must live as long. Thread-safe.
  */
-void salt_again(const struct salt *s, uint32_t sample, uint32_t entry, struct sample *sent,
-		struct buf *text);
+void salt_again(const struct salt *s, uint32_t sample, uint32_t round, uint32_t entry,
+		struct sample *sent, struct buf *text);

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "base/clock.h"
 #include "run/explained.h"
 #include "version.h"
 
@@ -41,6 +42,8 @@ static struct metrics_opts metrics_opts(const struct serve_opts *o, const struct
 		.is_peak_exact = d->compat & COMPAT_PEAK,
 		.is_prompt_from_sample = d->compat & COMPAT_V011,
 		.is_peak_in_tokens = d->fixes & FIX_PEAK_TOKENS,
+		.is_eos_ignored = (o->ignore_eos || p->workload.is_eos_ignored) &&
+				  !p->endpoint->is_eos_kept,
 		.max_concurrency = d->max_concurrency,
 		.reports_cached_tokens = o->report_cached_tokens,
 		.finds_steady_state = !o->no_steady_state,
@@ -93,7 +96,7 @@ static void ramp_events(const struct serve_opts *o, const struct point *p, struc
 
 			f->ramp[i].rps = event->rps;
 			at = row->due_ns ? row->due_ns
-					 : at + (int64_t)(plan->entry[event->entry].due_s * 1e9);
+					 : at + clock_span_ns(plan->entry[event->entry].due_s);
 		}
 		f->ramp[i].timestamp = arena_text(a, str_of(report_timestamp(text, at)));
 	}
@@ -126,7 +129,10 @@ static void load_facts(const struct serve_opts *o, const struct serve_derived *d
 	else if (l->end == LOAD_REFUSED)
 		f->aborted = arena_printf(a, "the first %d requests were all refused with status "
 					  "%u", REFUSED_FIRST, p->record.row[0].status);
-	f->prompt_salt = strcmp(o->prompt_salt, "none") == 0 ? NULL : o->prompt_salt;
+	if (p->salt != SALT_NONE) {
+		f->prompt_salt = salt_kind_name(p->salt);
+		f->prompt_salt_key = p->salt_key;
+	}
 	f->is_profile_asked = o->profile || o->profile_batch_threshold.is_set;
 	f->is_profiled = p->is_profiled;
 	for (unsigned i = 0; d->n_urls > 1 && i < d->n_urls; i++)
@@ -151,7 +157,7 @@ static void report_facts(const struct serve_opts *o, const struct serve_derived 
 		.n_metadata = d->n_metadata,
 		.is_detailed = o->save_detailed, .is_detail_strict = d->compat & COMPAT_DETAIL,
 		.is_v011 = d->compat & COMPAT_V011,
-		.has_plot_tip = true,
+		.has_plot_tip = d->compat & COMPAT_STDOUT,
 		.version = PROFLLM_VERSION, .build = COMPILER,
 		.transport = p->transport ? p->transport->name : NULL,
 		.http_version = http_version(p), .dataset = p->workload.dataset,

@@ -97,6 +97,8 @@ static int64_t interpolate(const struct search *s, int64_t low, int64_t high)
 
 	if (s->n == 1)
 		return 1;
+	if (point_of(s, high)->v.is_by_failures)
+		return (low + high) / 2;
 	for (size_t i = 0; i < s->n; i++) {
 		x[i] = (double)s->point[i].level;
 		y[i] = s->point[i].v.margin;
@@ -331,15 +333,19 @@ struct search_verdict settle_verdict(const struct settle *s, const struct sla *s
 	struct search_verdict v = { .passes = true, .margin = -INFINITY, .gap = -INFINITY,
 				    .noise = NAN, .estimate = NAN, .runs = runs };
 
-	assert(runs > 0 && sla->n <= SLA_LIMITS_MAX);
+	assert(runs > 0 && sla->n <= SLA_ALL_MAX);
 	for (size_t k = 0; k < sla->n; k++) {
 		const struct sla_limit *l = &sla->limit[k];
 		double mean = mean_of(value + k, sla->n, runs), gap = sla_gap(l, mean);
 		double squares = s->pool[k].squares + gap_squares(l, value + k, sla->n, runs);
 		unsigned df = s->pool[k].df + runs - 1;
 
-		v.passes = v.passes && sla_holds(l, mean);
-		v.margin = fmax(v.margin, sla_margin(l, mean));
+		if (!sla_holds(l, mean)) {
+			v.is_by_failures = v.passes && l->is_failures;
+			v.passes = false;
+		}
+		if (!l->is_failures || !sla_holds(l, mean))
+			v.margin = fmax(v.margin, sla_margin(l, mean));
 		if (gap > v.gap) {
 			v.gap = gap;
 			v.noise = df ? sqrt(squares / df / runs) : NAN;

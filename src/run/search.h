@@ -39,7 +39,9 @@ struct search_opts {
 /* What a level gave, over its runs. */
 struct search_verdict {
 	bool passes;
-	double margin;   /* the largest of its limits' (sla_margin of the means) */
+	bool is_by_failures; /* nothing but the share of failed requests is beyond its limit */
+	double margin;   /* the largest of its limits' (sla_margin of the means), of that share
+			    only where it is broken: it has no unit in common with the others */
 	double gap;      /* likewise (sla_gap) */
 	double noise;    /* standard deviation of that gap's mean over runs; NAN: not known */
 	double estimate; /* of the level that saturates: its throughput, or load in flight */
@@ -101,7 +103,7 @@ double search_gap_at(const struct search *s, double level);
 
 struct settle {
 	double confidence; /* 0.95 */
-	struct { double squares; unsigned df; } pool[SLA_LIMITS_MAX]; /* per limit, of gaps */
+	struct { double squares; unsigned df; } pool[SLA_ALL_MAX]; /* per limit, of gaps */
 };
 
 /* value[run * sla->n + limit]; at least one run. Verdicts come from means, as upstream's. */

@@ -11,6 +11,7 @@
 
 #include "base/limits.h"
 #include "base/trace.h"
+#include "run/salt.h"
 
 #define DATASET "Dataset"
 #define RANDOM "Random dataset"
@@ -40,8 +41,19 @@ static const char *const backends[] = {
 	"infinity-embeddings", "infinity-embeddings-clip", "vllm-pooling", "vllm-rerank",
 	"anthropic", "tgi", "llamacpp", "sglang", "ollama", "ollama-chat", NULL,
 };
-static const char *const tokenizer_modes[] = { "auto", "hf", "mistral", "deepseek_v32", "slow", NULL };
-static const char *const tokenizer_modes_later[] = { "custom", NULL };
+#define SPEAKS_OPENAI "use openai, whose API its server speaks"
+#define MAY_SPEAK_OPENAI "use openai if its server speaks that API, else --backend-file"
+static const struct opt_meant backends_meant[] = {
+	{ "vllm-chat", "did you mean openai-chat?" }, { "chat", "did you mean openai-chat?" },
+	{ "completions", "did you mean openai?" },
+	{ "llama.cpp", "did you mean llamacpp? (openai for its other API)" },
+	{ "lmdeploy", SPEAKS_OPENAI }, { "scalellm", SPEAKS_OPENAI },
+	{ "tensorrt-llm", MAY_SPEAK_OPENAI }, { "deepspeed-mii", MAY_SPEAK_OPENAI },
+	{ NULL, NULL },
+};
+static const char *const tokenizer_modes[] = {
+	"auto", "hf", "mistral", "deepseek_v32", "slow", "custom", NULL,
+};
 static const char *const lora_assignments[] = { "random", "round-robin", NULL };
 static const char *const ramp_ups[] = { "linear", "exponential", NULL };
 static const char *const speed_subsets[] = {
@@ -49,12 +61,20 @@ static const char *const speed_subsets[] = {
 	"throughput_32k", NULL,
 };
 static const char *const balances[] = { "round-robin", "random", "least-loaded", NULL };
-static const char *const salts[] = { "none", "run", "request", NULL };
 static const char *const transports[] = { "auto", "native", "curl", NULL };
 static const char *const http_versions[] = { "1.1", "2", NULL };
 static const char *const chart_times[] = { "auto", "always", "never", NULL };
 static const char *const clocks[] = { "kernel", "user", NULL };
 static const char *const progress_forms[] = { "auto", "bar", "lines", "none", NULL };
+
+static int check_salt(const struct opt *o, const void *field, struct err *e)
+{
+	enum salt_kind kind;
+	const char *key;
+
+	(void)o;
+	return salt_parse(*(const char *const *)field, &kind, &key, e);
+}
 
 static int check_trace(const struct opt *o, const void *field, struct err *e)
 {
@@ -98,10 +118,11 @@ static const char *const groups[] = {
 static const struct opt rows[] = {
 	S(data.trust_remote_code, "trust-remote-code", .group = MODEL,
 	  .help = "accepted for compatibility; nothing remote is ever run"),
-	S(seed, "seed", .group = DATASET,
-	  .help = "seed of every random draw, from 0 to 4294967295; the same seed gives the same "
-		  "prompts and the same arrivals"),
-	S(num_prompts, "num-prompts", .group = DATASET,
+	S(seed, "seed", .group = DATASET, .min = 0, .max = UINT32_MAX,
+	  .help = "seed of every random draw; the same seed gives the same prompts and the same "
+		  "arrivals"),
+	S(num_prompts, "num-prompts", .group = DATASET, .min = -INFINITY, .max = REQUESTS_MAX,
+	  .words = "requests num-requests request-count count prompts -n",
 	  .help = "number of requests; 0 or less means every row of a dataset from a file"),
 	S(dataset_name, "dataset-name", .group = DATASET, .flags = OPT_DASHED, .choices = datasets,
 	  .help = "where the prompts come from"),
@@ -206,9 +227,10 @@ static const struct opt rows[] = {
 	S(label, "label", .group = OUTPUT, .arg = "TEXT",
 	  .help = "name of the run: in the result and in front of the file name, where the "
 		  "backend's name stands otherwise"),
-	S(backend, "backend", .group = SERVER, .choices = backends,
+	S(backend, "backend", .group = SERVER, .choices = backends, .meant = backends_meant,
 	  .arg = "NAME", .help = "the API to speak; --endpoint has to be a path of it"),
 	S(base_url, "base-url", .group = SERVER, .arg = "URL",
+	  .words = "url server server-url target api-base -u",
 	  .help = "server, with scheme; replaces --host and --port; the request URL is this and "
 		  "--endpoint, joined as they are"),
 	S(host, "host", .group = SERVER, .help = "name or address of the server, for http"),
@@ -216,38 +238,49 @@ static const struct opt rows[] = {
 	S(endpoint, "endpoint", .group = SERVER, .arg = "PATH",
 	  .help = "path of the API; chat needs /v1/chat/completions"),
 	S(header, "header", .group = SERVER, .arg = "KEY=VALUE", .flags = OPT_SECRET,
+	  .words = "api-key key token auth bearer -H",
 	  .help = "headers of every request; they win over the built-in ones and over "
 		  "OPENAI_API_KEY"),
-	S(max_concurrency, "max-concurrency", .group = TRAFFIC, .arg = "N",
+	S(max_concurrency, "max-concurrency", .group = TRAFFIC, .arg = "N", .min = 1,
+	  .max = INFINITY,
+	  .words = "concurrency connections clients users workers parallel -c",
 	  .help = "most requests in flight; others wait in the client, first come first served"),
 	S(model, "model", .group = MODEL, .arg = "NAME",
 	  .help = "model to ask for; without it, the first one the server lists"),
 	S(input_len, "input-len", .group = DATASET, .arg = "TOKENS",
+	  .words = "isl input-tokens prompt-tokens prompt-len",
 	  .help = "prompt tokens: sets --random-input-len"),
 	S(output_len, "output-len", .group = DATASET, .arg = "TOKENS",
+	  .words = "osl output-tokens max-tokens",
 	  .help = "tokens to ask for: sets the output length of random, sharegpt, custom, hf, "
 		  "spec_bench and prefix_repetition"),
 	S(tokenizer, "tokenizer", .group = MODEL, .arg = "NAME|FILE",
 	  .help = "a tokenizer's file, a directory with one, a model's name (cache, then hub), or "
 		  "sim for the built-in one; without it, the model's name"),
 	S(tokenizer_mode, "tokenizer-mode", .group = MODEL, .arg = "MODE",
-	  .choices = tokenizer_modes, .later = tokenizer_modes_later,
+	  .choices = tokenizer_modes,
 	  .help = "mistral takes tekken.json or tokenizer.model.v* where a model has them; the others "
 		  "take tokenizer.json first"),
 	S(use_beam_search, "use-beam-search", .group = SAMPLING,
 	  .help = "accepted for compatibility; upstream ignores it too"),
 	S(logprobs, "logprobs", .group = SAMPLING, .arg = "N",
 	  .help = "log probabilities to ask for per token; completions only"),
-	S(request_rate, "request-rate", .group = TRAFFIC, .arg = "REQ/S",
+	S(request_rate, "request-rate", .group = TRAFFIC, .flags = OPT_MIN_EXCLUSIVE,
+	  .arg = "REQ/S", .max = INFINITY,
+	  .words = "rate rps qps requests-per-second -r -q",
 	  .help = "mean arrival rate; inf sends every request at once"),
-	S(burstiness, "burstiness", .group = TRAFFIC, .arg = "SHAPE",
+	S(burstiness, "burstiness", .group = TRAFFIC, .flags = OPT_MIN_EXCLUSIVE, .arg = "SHAPE",
+	  .max = INFINITY,
 	  .help = "shape of the gamma distribution of intervals: 1 is a Poisson process, less is "
 		  "burstier, more is steadier, inf is even spacing"),
 	S(probe_request_rate, "probe-request-rate", .group = TRAFFIC, .arg = "REQ/S",
 	  .help = "rate of small requests sent beside the load, one at a time, past the cap; their "
 		  "latency is reported apart"),
-	S(disable_tqdm, "disable-tqdm", .group = OUTPUT, .help = "show no progress"),
-	S(num_warmups, "num-warmups", .group = TRAFFIC, .arg = "N",
+	S(disable_tqdm, "disable-tqdm", .group = OUTPUT, .words = "quiet silent no-progress",
+	  .help = "show no progress"),
+	S(num_warmups, "num-warmups", .group = TRAFFIC, .arg = "N", .min = -INFINITY,
+	  .max = REQUESTS_MAX,
+	  .words = "warmup warmups warmup-requests",
 	  .help = "requests sent and forgotten before the measurement"),
 	S(profile, "profile", .group = SERVER,
 	  .help = "start the server's profiler before the measurement and stop it after"),
@@ -270,8 +303,10 @@ static const struct opt rows[] = {
 	  .help = "comma list of the blocks to report: ttft, tpot, itl, e2el, client_queue_time, "
 		  "e2el_including_client_queue; without it ttft,tpot,itl"),
 	S(metric_percentiles, "metric-percentiles", .group = METRICS, .arg = "LIST",
+	  .words = "percentiles latency-percentiles",
 	  .help = "comma list of percentiles, each from 0 to 100"),
 	S(goodput, "goodput", .group = METRICS, .arg = "NAME:MS", .flags = OPT_MANY,
+	  .words = "slo sla threshold thresholds",
 	  .help = "limits in milliseconds for ttft, tpot, e2el; goodput counts the requests that "
 		  "keep all of them"),
 	S(request_id_prefix, "request-id-prefix", .group = TRAFFIC, .arg = "TEXT",
@@ -296,9 +331,11 @@ static const struct opt rows[] = {
 	  .choices = lora_assignments, .help = "how adapters are dealt out"),
 	S(ramp_up_strategy, "ramp-up-strategy", .group = TRAFFIC, .arg = "SHAPE",
 	  .choices = ramp_ups, .help = "let the rate grow from the first request to the last"),
-	S(ramp_up_start_rps, "ramp-up-start-rps", .group = TRAFFIC, .arg = "REQ/S",
+	S(ramp_up_start_rps, "ramp-up-start-rps", .group = TRAFFIC, .arg = "REQ/S", .min = 1,
+	  .max = INFINITY,
 	  .help = "rate of the first request"),
-	S(ramp_up_end_rps, "ramp-up-end-rps", .group = TRAFFIC, .arg = "REQ/S",
+	S(ramp_up_end_rps, "ramp-up-end-rps", .group = TRAFFIC, .arg = "REQ/S", .min = 1,
+	  .max = INFINITY,
 	  .help = "rate of the last request"),
 	S(ready_check_timeout_sec, "ready-check-timeout-sec", .group = SERVER, .arg = "SECONDS",
 	  .help = "wait this long for a first request to succeed; 0 does not check"),
@@ -306,10 +343,13 @@ static const struct opt rows[] = {
 	  .help = "object with variables of the chat template, for datasets that are put through "
 		  "it; the server renders then, over /tokenize"),
 	S(extra_body, "extra-body", .group = SAMPLING, .arg = "JSON",
-	  .help = "fields put into every request body, over the sampling options"),
+	  .words = "stop body extra-inputs",
+	  .help = "fields put into every request body, over the sampling options; null leaves a "
+		  "field out"),
 	S(skip_tokenizer_init, "skip-tokenizer-init", .group = MODEL,
 	  .help = "use no tokenizer; lengths come from the server alone"),
-	S(insecure, "insecure", .group = SERVER, .help = "do not verify the server's certificate"),
+	S(insecure, "insecure", .group = SERVER, .words = "no-verify skip-verify -k",
+	  .help = "do not verify the server's certificate"),
 	S(plot_timeline, "plot-timeline", .group = PLOTS,
 	  .help = "draw every request over time as one self-contained page"),
 	S(timeline_itl_thresholds, "timeline-itl-thresholds", .group = PLOTS, .arg = "MS,MS",
@@ -333,6 +373,7 @@ static const struct opt rows[] = {
 		  "counted from before connecting, as upstream does"),
 	S(request_timeout, "request-timeout", .group = OURS,
 	  .flags = OPT_OURS | OPT_MIN_EXCLUSIVE, .arg = "SECONDS", .max = 1e9,
+	  .words = "timeout",
 	  .help = "longest a request may take in all"),
 	S(connect_timeout, "connect-timeout", .group = OURS,
 	  .flags = OPT_OURS | OPT_MIN_EXCLUSIVE, .arg = "SECONDS", .max = 1e9,
@@ -374,6 +415,9 @@ static const struct opt rows[] = {
 	  .flags = OPT_OURS, .arg = "TOKENS", .min = 1, .max = INFINITY,
 	  .help = "leave rows of speed_bench out whose prompt has more tokens"),
 
+	S(omit_body_keys, "omit-body-keys", .group = SAMPLING, .flags = OPT_OURS | OPT_MANY,
+	  .arg = "KEY[,KEY]",
+	  .help = "leave these keys out of every request body, for servers that refuse them"),
 	S(backend_file, "backend-file", .group = SERVER, .flags = OPT_OURS, .arg = "FILE",
 	  .help = "a JSON file that describes the API to speak, in place of --backend"),
 	S(base_urls, "base-urls", .group = SERVER, .flags = OPT_OURS | OPT_MANY, .arg = "URL",
@@ -382,6 +426,7 @@ static const struct opt rows[] = {
 	  .choices = balances, .help = "which of several servers gets the next request"),
 	S(duration, "duration", .group = TRAFFIC, .flags = OPT_OURS | OPT_MIN_EXCLUSIVE,
 	  .arg = "SECONDS", .max = 1e7,
+	  .words = "time seconds max-seconds -d -z",
 	  .help = "stop sending after this long; prompts are used again when they run out, unless "
 		  "--num-prompts is given"),
 	S(grace_period, "grace-period", .group = TRAFFIC, .flags = OPT_OURS, .arg = "SECONDS",
@@ -389,7 +434,8 @@ static const struct opt rows[] = {
 	  .help = "how long requests in flight may go on after --duration; without it, until they "
 		  "end"),
 	S(max_errors, "max-errors", .group = TRAFFIC, .flags = OPT_OURS, .arg = "N", .min = 1,
-	  .max = INFINITY, .help = "stop the run once so many requests have failed"),
+	  .max = INFINITY, .words = "fail",
+	  .help = "stop the run once so many requests have failed"),
 	S(max_error_rate, "max-error-rate", .group = TRAFFIC, .flags = OPT_OURS, .arg = "FRACTION",
 	  .min = 0, .max = 1,
 	  .help = "stop the run once more than this share of at least 20 ended requests have failed"),
@@ -400,11 +446,13 @@ static const struct opt rows[] = {
 	  .flags = OPT_OURS, .arg = "SECONDS", .max = 1e7,
 	  .help = "how long after sending it does so"),
 	S(prompt_salt, "prompt-salt", .group = TRAFFIC, .flags = OPT_OURS, .arg = "WHAT",
-	  .choices = salts,
-	  .help = "put a few tokens drawn by --seed before every prompt, so that no prefix cache of an "
-		  "earlier run helps: the same for the whole run, or others for each request"),
+	  .check = check_salt,
+	  .help = "put a few random tokens before every prompt, new ones each time, so that no prefix "
+		  "cache of an earlier run helps: none, run (the same for the whole run), request "
+		  "(others for each request); run:TEXT and request:TEXT repeat those of TEXT"),
 	S(num_runs, "num-runs", .group = TRAFFIC, .flags = OPT_OURS, .arg = "N", .min = 1,
-	  .max = 1000, .help = "measure so many times and report mean, spread and variation"),
+	  .max = 1000, .words = "repeat repeats runs iterations",
+	  .help = "measure so many times and report mean, spread and variation"),
 	S(sweep_max_concurrency, "sweep-max-concurrency", .group = POINTS, .flags = OPT_OURS,
 	  .arg = "LIST", .help = "measure once for each of these caps, 1,8,64 say, and end with a "
 				 "table"),
@@ -439,6 +487,7 @@ static const struct opt rows[] = {
 	  .flags = OPT_OURS | OPT_MIN_EXCLUSIVE, .arg = "SECONDS", .max = 1e6,
 	  .help = "how long it runs then"),
 	S(output_json, "output-json", .group = OUTPUT, .flags = OPT_OURS, .arg = "FILE",
+	  .words = "json output out export csv -o",
 	  .help = "write the detailed result to this file"),
 	S(client_cert, "client-cert", .group = SERVER, .flags = OPT_OURS, .arg = "FILE",
 	  .help = "PEM file with the certificate to show the server"),
@@ -476,12 +525,14 @@ static const struct opt rows[] = {
 	  .help = "charts of tokens and requests per second before the report, drawn by gnuplot; auto "
 		  "is on a terminal"),
 	S(live, "live", .group = OUTPUT, .flags = OPT_OURS,
+	  .words = "tui watch",
 	  .help = "a full screen while load runs: rates, percentiles so far, slowest requests, errors"),
 	S(load_pattern, "load-pattern", .group = TRAFFIC, .flags = OPT_OURS, .arg = "NAME",
 	  .help = "well-known traffic options under one name; help lists them"),
 	S(plot_load_pattern, "plot-load-pattern", .group = PLOTS, .flags = OPT_OURS,
 	  .help = "draw when requests are due and how long the intervals are"),
 	S(strict, "strict", .group = OURS, .flags = OPT_OURS,
+	  .words = "fail-on-invalid",
 	  .help = "exit with 3 unless the verdict on the measurement is VALID"),
 	S(progress, "progress", .group = OURS, .flags = OPT_OURS, .arg = "FORM",
 	  .choices = progress_forms,
@@ -489,10 +540,8 @@ static const struct opt rows[] = {
 	S(fix, "fix", .group = OURS, .flags = OPT_OURS | OPT_MANY, .arg = "NAME",
 	  .help = "mended forms of upstream's mistakes that change numbers; help lists them"),
 	S(compat, "compat", .group = OURS, .flags = OPT_OURS, .arg = "LIST",
-	  .help = "comma list of other behaviours upstream has had: peak (exact peak "
-		  "concurrency), role-chunk (an empty first chunk is no token), stream-error (an "
-		  "error inside a 200 stream is ignored), detail (latencies only with "
-		  "--save-detailed), v0.11 (all that was so in that release)"),
+	  .help = "comma list of other behaviours of upstream's: peak, role-chunk, stream-error, "
+		  "detail, stdout, v0.11; help explains them"),
 	S(trace, "trace", .group = OURS, .flags = OPT_OURS, .arg = "LIST", .check = check_trace,
 	  .help = "comma list of debugging categories printed on stderr, or all"),
 
@@ -553,4 +602,5 @@ const struct opt_set serve_opt_set = {
 	.row = rows, .n = sizeof(rows) / sizeof(*rows),
 	.defaults = &defaults, .bytes = sizeof(defaults), .groups = groups,
 	.namespace_head = "subparser='bench', bench_type='serve', ",
+	.takes_prefixes = true,
 };

@@ -62,6 +62,9 @@ static void warn_of_mode(const struct stage *s)
 
 	if (strcmp(mode, "slow") == 0)
 		stage_warn(s, "--tokenizer-mode slow is an older choice; hf gives the same ids");
+	else if (strcmp(mode, "custom") == 0)
+		stage_warn(s, "--tokenizer-mode custom: a Python class cannot be loaded; the model's own "
+			"files are read, as with auto");
 	else if (strcmp(mode, "deepseek_v32") == 0)
 		stage_warn(s, "--tokenizer-mode deepseek_v32 gives the ids of hf; its chat encoding is a "
 			"program without a template");
@@ -159,16 +162,18 @@ int stage_build_dataset(struct stage *s, const struct dataset *d, struct err *e)
 
 int stage_salt(struct stage *s, struct err *e)
 {
-	static const char *const kinds[] = { [SALT_NONE] = "none", [SALT_RUN] = "run",
-					     [SALT_REQUEST] = "request" };
-	enum salt_kind kind = SALT_NONE;
+	struct point *p = s->point;
+	const char *key;
 
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		if (strcmp(s->opts->prompt_salt, kinds[i]) == 0)
-			kind = (enum salt_kind)i;
-	if (kind == SALT_NONE)
+	if (salt_parse(s->opts->prompt_salt, &p->salt, &key, e) < 0)
+		return -1;
+	if (p->salt == SALT_NONE)
 		return 0;
-	salt_init(&s->salt, kind, (uint64_t)s->opts->seed, s->point->tokenizer);
+	if (key)
+		snprintf(p->salt_key, sizeof(p->salt_key), "%s", key);
+	else
+		salt_draw_key(p->salt_key);
+	salt_init(&s->salt, p->salt, p->salt_key, p->tokenizer);
 	return salt_workload(&s->salt, &s->point->workload, e);
 }
 

@@ -2,8 +2,10 @@
 /* sla.c - see sla.h. */
 #include "run/sla.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -181,14 +183,24 @@ int sla_read(const char *path, bool is_checked, struct arena *a, struct slas *ou
 void sla_text(const struct sla *sla, const char *sep, struct buf *out)
 {
 	for (size_t i = 0; i < sla->n; i++)
-		buf_printf(out, "%s%s%s%.2f", i ? sep : "", sla->limit[i].key,
-			   op_text(sla->limit[i].op), sla->limit[i].limit);
+		if (sla->limit[i].is_failures)
+			buf_printf(out, "%sfailed%s%.2f %%", i ? sep : "",
+				   op_text(sla->limit[i].op), 100 * sla->limit[i].limit);
+		else
+			buf_printf(out, "%s%s%s%.2f", i ? sep : "", sla->limit[i].key,
+				   op_text(sla->limit[i].op), sla->limit[i].limit);
 }
 
 void sla_verdict_text(const struct sla_limit *l, double actual, struct buf *out)
 {
-	buf_printf(out, "%s = %.2f%s%.2f | %s", l->key, actual, op_text(l->op), l->limit,
-		   sla_holds(l, actual) ? "PASSED" : "FAILED");
+	const char *verdict = sla_holds(l, actual) ? "PASSED" : "FAILED";
+
+	if (l->is_failures)
+		buf_printf(out, "failed = %.2f %%%s%.2f %% | %s", 100 * actual, op_text(l->op),
+			   100 * l->limit, verdict);
+	else
+		buf_printf(out, "%s = %.2f%s%.2f | %s", l->key, actual, op_text(l->op), l->limit,
+			   verdict);
 }
 
 /* ---- numbers ---- */
@@ -220,6 +232,8 @@ double sla_gap(const struct sla_limit *l, double actual)
 
 	if (isnan(actual))
 		return GAP_MAX;
+	if (l->is_failures && actual <= 0) /* says nothing of how far the level is */
+		return -GAP_MAX;
 	if (high == low)
 		return 0;
 	if (high > 0 && low > 0)
@@ -229,9 +243,88 @@ double sla_gap(const struct sla_limit *l, double actual)
 	return fmin(fmax(gap, -GAP_MAX), GAP_MAX);
 }
 
+/* ---- what a run says of itself ---- */
+
+struct sla_limit sla_failures(double percent_max)
+{
+	return (struct sla_limit){ "failed_share", SLA_LE, percent_max / 100, true };
+}
+
+struct sla sla_with_failures(const struct sla *asked, double percent_max, struct arena *a)
+{
+	struct sla_limit *all = arena_alloc(a, (asked->n + 1) * sizeof(*all));
+
+	assert(asked->n <= SLA_LIMITS_MAX);
+	memcpy(all, asked->limit, asked->n * sizeof(*all));
+	all[asked->n] = sla_failures(percent_max);
+	return (struct sla){ all, asked->n + 1 };
+}
+
+static double failed_share(const struct json_value *record)
+{
+	double completed = 0, failed, all;
+
+	frame_number(frame_value(record, STR("completed")), &completed);
+	if (!frame_number(frame_value(record, STR("failed")), &failed))
+		failed = frame_number(frame_value(record, STR("num_prompts")), &all) ?
+			 fmax(all - completed, 0) : 0;
+	return completed + failed > 0 ? failed / (completed + failed) : 0;
+}
+
+static bool has_limit_on(const struct sla *sla, struct str metric)
+{
+	for (size_t k = 0; k < sla->n; k++)
+		if (memmem(sla->limit[k].key, strlen(sla->limit[k].key), metric.p, metric.n))
+			return true;
+	return false;
+}
+
+/*
+ * Whether a reason to call a run INVALID says that these limits cannot be judged: it spoils a metric
+ * that has a limit. Results without that list are those of earlier versions.
+ */
+static bool is_spoiled(const struct json_value *reason, const struct json_value *record,
+		       const struct sla *sla)
+{
+	struct str code = json_text(json_get(reason, "code"), STR(""));
+	const struct json_value *spoils = json_get(reason, "spoils");
+
+	if (str_is(code, "failures") || str_is(code, "no_success"))
+		for (size_t k = 0; k < sla->n; k++)
+			if (sla->limit[k].is_failures &&
+			    !sla_holds(&sla->limit[k], failed_share(record)))
+				return false;
+	if (!spoils || spoils->kind != JSON_ARRAY)
+		return true;
+	for (size_t i = 0; i < spoils->count; i++)
+		if (has_limit_on(sla, json_text(&spoils->item[i], STR("-"))))
+			return true;
+	return false;
+}
+
+bool sla_is_measured(const struct json_value *record, const struct sla *sla, struct str *why)
+{
+	const struct json_value *reasons = json_get(json_get(record, "profllm"), "reasons");
+
+	for (size_t i = 0; reasons && reasons->kind == JSON_ARRAY && i < reasons->count; i++) {
+		const struct json_value *r = &reasons->item[i];
+
+		if (!str_is(json_text(json_get(r, "level"), STR("")), "INVALID") ||
+		    !is_spoiled(r, record, sla))
+			continue;
+		*why = json_text(json_get(r, "text"), STR(""));
+		return false;
+	}
+	return true;
+}
+
 int sla_value(const struct sla_limit *l, const struct json_value *record, double *out,
 	      struct err *e)
 {
+	if (l->is_failures) {
+		*out = failed_share(record);
+		return 0;
+	}
 	if (frame_number(frame_value(record, str_of(l->key)), out))
 		return 0;
 	return err_set(e, ERR_RUN, "SLA constraint on '%s': the benchmark's result has no such "

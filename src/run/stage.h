@@ -13,7 +13,6 @@
 #include "run/point.h"
 #include "run/prepare.h"
 #include "run/remote.h"
-#include "run/salt.h"
 
 /* Gone when run_point returns. */
 struct stage {

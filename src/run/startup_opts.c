@@ -36,6 +36,7 @@ const struct opt_set startup_opt_set = {
 	.row = rows, .n = sizeof(rows) / sizeof(*rows),
 	.defaults = &defaults, .bytes = sizeof(defaults),
 	.foreign = &offline_engine_args,
+	.takes_prefixes = true,
 };
 
 const struct offline_verb startup_verb = { .name = "startup" };

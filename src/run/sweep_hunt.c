@@ -33,10 +33,12 @@ static const struct json_value *read_servers(struct sweep *s)
 void hunt_read_capacity(struct hunt *h, const struct json_value *record)
 {
 	const struct json_value *list = read_servers(h->s);
-	double in, out;
+	double in, out, completed;
 
-	if (!frame_number(frame_value(record, STR("completed")), &h->requests))
-		h->requests = NAN;
+	if (!frame_number(frame_value(record, STR("completed")), &completed))
+		completed = NAN;
+	if (!frame_number(frame_value(record, STR("num_prompts")), &h->requests))
+		h->requests = completed;
 	for (size_t i = 0; list && i < list->count; i++) {
 		const struct json_value *serve = json_get(&list->item[i], "serve_overrides");
 		double tokens = json_real(json_get(json_get(&list->item[i], "kv_capacity"),
@@ -45,12 +47,12 @@ void hunt_read_capacity(struct hunt *h, const struct json_value *record)
 		if (serve && params_equal(serve, h->serve) && tokens > 0)
 			h->kv_tokens = tokens;
 	}
-	if (isnan(h->kv_tokens) || !(h->requests > 0) ||
+	if (isnan(h->kv_tokens) || !(completed > 0) ||
 	    !frame_number(frame_value(record, STR("total_input_tokens")), &in) ||
 	    !frame_number(frame_value(record, STR("total_output_tokens")), &out) ||
 	    !(in + out > 0))
 		return;
-	h->kv_request_tokens = (in + out) / h->requests;
+	h->kv_request_tokens = (in + out) / completed;
 	h->kv_requests = h->kv_tokens / h->kv_request_tokens;
 }
 
@@ -87,8 +89,8 @@ static void put_limits(struct json_writer *w, const struct hunt *h, const struct
 {
 	json_key(w, "constraints");
 	json_begin_array(w);
-	for (size_t k = 0; k < h->sla->n; k++) {
-		const struct sla_limit *l = &h->sla->limit[k];
+	for (size_t k = 0; k < h->sla.n; k++) {
+		const struct sla_limit *l = &h->sla.limit[k];
 		const struct sla one = { l, 1 };
 		double at = mean_at(h, o->passing, k), beyond = mean_at(h, o->failing, k);
 		struct buf text = { 0 };
@@ -125,6 +127,7 @@ static void put_levels(struct json_writer *w, const struct hunt *h)
 		json_key(w, "passes");
 		json_put_bool(w, p->v.passes);
 		put_number(w, "margin", p->v.margin);
+		put_number(w, "failed_share", mean_at(h, p->level, h->sla.n - 1));
 		json_end_object(w);
 	}
 	json_end_array(w);
@@ -148,7 +151,7 @@ static void put_outcome(struct json_writer *w, const struct hunt *h, const struc
 {
 	struct buf text = { 0 };
 
-	sla_text(h->sla, ", ", &text);
+	sla_text(h->asked, ", ", &text);
 	json_begin_object(w);
 	json_key(w, "serve");
 	json_put_value(w, h->serve);
@@ -239,7 +242,7 @@ static int tell_window(struct hunt *h, const struct hover *hover, int64_t level,
 	struct json_writer w = json_writer(&line);
 	int rc;
 
-	sla_text(h->sla, ", ", &sla);
+	sla_text(h->asked, ", ", &sla);
 	json_begin_object(&w);
 	put_number(&w, "time", (double)(clock_real_ns() / 1000000) / 1000);
 	json_key(&w, "sla");
@@ -249,8 +252,8 @@ static int tell_window(struct hunt *h, const struct hover *hover, int64_t level,
 	put_level(&w, "level", level);
 	json_key(&w, "values");
 	json_begin_object(&w);
-	for (size_t k = 0; k < h->sla->n; k++)
-		put_number(&w, h->sla->limit[k].key, value[k]);
+	for (size_t k = 0; k < h->sla.n; k++)
+		put_number(&w, h->sla.limit[k].key, value[k]);
 	json_end_object(&w);
 	put_number(&w, "margin", v->margin);
 	json_key(&w, "passes");
@@ -315,9 +318,10 @@ static int window(struct hunt *h, struct hover *hover, unsigned number, struct e
 	struct arena *a = &h->s->arena;
 	const struct json_value *bench = window_comb(h);
 	int64_t level = hover_level(hover);
-	double value[SLA_LIMITS_MAX];
+	double value[SLA_ALL_MAX];
 	struct sweep_records runs;
 	struct search_verdict v;
+	struct str why;
 
 	if (sweep_level_until(h->s, h->serve, params_with_int(bench, h->variable, level, a),
 			      hover_path(h, arena_printf(a, "hover/window=%u", number)),
@@ -326,9 +330,14 @@ static int window(struct hunt *h, struct hover *hover, unsigned number, struct e
 	if (runs.n == 0)
 		return 0;
 	runs.n = 1;
+	if (!sla_is_measured(runs.v[0], &h->sla, &why)) {
+		sweep_warn(h->s, "window %u at %s=%lld is INVALID and does not count: %.*s", number,
+			   h->variable, (long long)level, (int)why.n, why.p);
+		return 1;
+	}
 	if (hunt_values(h, &runs, value, e) < 0)
 		return -1;
-	v = settle_verdict(&h->settle, h->sla, value, 1);
+	v = settle_verdict(&h->settle, &h->sla, value, 1);
 	hover_tell(hover, v.gap, v.passes);
 	return tell_window(h, hover, level, value, &v, e) < 0 ? -1 : 1;
 }

@@ -23,7 +23,8 @@ struct hunt_known {
 struct hunt {
 	struct sweep *s;
 	const struct json_value *serve, *bench;
-	const struct sla *sla;
+	const struct sla *asked;      /* as the user wrote it: names files */
+	struct sla sla;               /* and the limit on failures, the last one */
 	const char *variable;
 	enum search_kind kind;
 	char *folder;                 /* of the pair; levels lie in it */
@@ -34,7 +35,7 @@ struct hunt {
 	size_t n_levels;
 	bool has_range;
 	unsigned runs_before;
-	double requests;              /* of the run at infinite load */
+	double requests;              /* of the run at infinite load, failed ones too */
 	/* The server's KV cache; NAN: not told. */
 	double kv_tokens, kv_requests, kv_request_tokens;
 	struct hunt_report *report;
@@ -44,6 +45,8 @@ struct hunt {
 
 /* What a level counts, for people. */
 const char *hunt_unit(const struct hunt *h);
+/* Those of runs that can be held against the limits; says which are not, and why. */
+struct sweep_records hunt_measured(struct hunt *h, const struct sweep_records *runs);
 /* value[run * limits + limit]; ERR_RUN when a result lacks a key. */
 int hunt_values(struct hunt *h, const struct sweep_records *runs, double *value, struct err *e);
 /* What servers.json says of the cache, in requests as long as this run's. */

@@ -35,6 +35,7 @@ const struct opt_set sweep_serve_opt_set = {
 		  "  profllm bench sweep serve ... --resume first",
 	.row = serve_rows, .n = sizeof(serve_rows) / sizeof(*serve_rows),
 	.defaults = &serve_defaults, .bytes = sizeof(serve_defaults), .groups = groups,
+	.takes_prefixes = true,
 };
 
 static const struct sweep_opts startup_defaults = { SWEEP_DEFAULTS_BUT_RUNS, .num_runs = 1 };
@@ -65,6 +66,7 @@ const struct opt_set sweep_startup_opt_set = {
 		  "      --serve-params serve.json",
 	.row = startup_rows, .n = sizeof(startup_rows) / sizeof(*startup_rows),
 	.defaults = &startup_defaults, .bytes = sizeof(startup_defaults), .groups = groups,
+	.takes_prefixes = true,
 };
 
 static bool has_row(const struct opt_set *set, const char *name)
@@ -106,12 +108,14 @@ int sweep_opts_check(const struct opt_set *set, struct sweep_opts *o, struct err
 	if (check_required(set, o, e) < 0 || check_resume(o, e) < 0)
 		return -1;
 	if (o->num_runs < 1)
-		return err_set(e, ERR_RUN, "`num_runs` should be at least 1.");
+		return err_set(e, ERR_USAGE, "--num-runs: expected at least 1, got %lld",
+			       (long long)o->num_runs);
 	if (o->num_runs > SWEEP_RUNS_MAX)
-		return err_set(e, ERR_LIMIT, "--num-runs %lld is more than the %u of SWEEP_RUNS_MAX",
+		return err_set(e, ERR_USAGE, "--num-runs %lld is more than the %u of SWEEP_RUNS_MAX",
 			       (long long)o->num_runs, SWEEP_RUNS_MAX);
 	if (o->warmup_num_prompts < 0)
-		return err_set(e, ERR_RUN, "`warmup_num_prompts` should be at least 0.");
+		return err_set(e, ERR_USAGE, "--warmup-num-prompts: expected at least 0, got %lld",
+			       (long long)o->warmup_num_prompts);
 	if (o->stop_on_error && o->continue_on_error)
 		return err_set(e, ERR_USAGE, "--stop-on-error and --continue-on-error exclude each "
 			       "other");

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "opt/opt.h"
+#include "run/sla.h"
 
 struct sweep_opts {
 	const char *serve_cmd, *bench_cmd; /* required where they have a row */
@@ -44,6 +45,7 @@ struct sweep_opts {
 	const char *sla_params, *sla_variable, *sla_search;
 	int64_t sla_max;
 	double sla_confidence, sla_tolerance;
+	double sla_max_failed;             /* percent of a level's requests */
 	double hover, hover_window;        /* seconds; hover 0: none */
 };
 
@@ -57,7 +59,8 @@ extern const char *const sweep_restarts[];
 	.startup_cmd = "vllm bench startup", .server_ready_timeout = 300, .link_vars = "",   \
 	.output_dir = "results", .restart = "never", .server_grace = 30,                     \
 	.workload_var = "request_rate", .workload_iters = 10, .sla_variable = "request_rate", \
-	.sla_search = "fitted", .sla_confidence = 0.95, .hover_window = 10
+	.sla_search = "fitted", .sla_confidence = 0.95, .hover_window = 10,                       \
+	.sla_max_failed = SLA_MAX_FAILED_PERCENT
 
 #define SWEEP_GROUP "sweep"
 #define SWEEP_GROUP_OURS "sweep, ours"

@@ -36,22 +36,34 @@ const char *hunt_unit(const struct hunt *h)
 int hunt_values(struct hunt *h, const struct sweep_records *runs, double *value, struct err *e)
 {
 	for (size_t i = 0; i < runs->n; i++)
-		for (size_t k = 0; k < h->sla->n; k++)
-			if (sla_value(&h->sla->limit[k], runs->v[i],
-				      &value[i * h->sla->n + k], e) < 0)
+		for (size_t k = 0; k < h->sla.n; k++)
+			if (sla_value(&h->sla.limit[k], runs->v[i],
+				      &value[i * h->sla.n + k], e) < 0)
 				return -1;
 	return 0;
+}
+
+struct sweep_records hunt_measured(struct hunt *h, const struct sweep_records *runs)
+{
+	struct sweep_records out = { 0 };
+	struct str why;
+
+	for (size_t i = 0; i < runs->n; i++)
+		if (sla_is_measured(runs->v[i], &h->sla, &why))
+			sweep_records_add(h->s, &out, runs->v[i]);
+	return out;
 }
 
 /* Whether more runs of a level would tell more than they cost. */
 static bool is_enough(void *self, const struct sweep_records *so_far)
 {
 	struct hunt *h = self;
-	double *value = mem_array(so_far->n * h->sla->n, sizeof(*value));
+	const struct sweep_records runs = hunt_measured(h, so_far);
+	double *value = mem_array(runs.n * h->sla.n + 1, sizeof(*value));
 	struct err e = { 0 };
 	/* A result without the key: whoever reads it next says so. */
-	bool is = hunt_values(h, so_far, value, &e) < 0 ||
-		  settle_is_settled(&h->settle, h->sla, value, (unsigned)so_far->n);
+	bool is = hunt_values(h, &runs, value, &e) < 0 ||
+		  (runs.n && settle_is_settled(&h->settle, &h->sla, value, (unsigned)runs.n));
 
 	free(value);
 	return is;
@@ -61,9 +73,9 @@ static void print_verdict(struct hunt *h, const double *mean, const struct searc
 {
 	struct buf text = { 0 };
 
-	for (size_t k = 0; k < h->sla->n; k++) {
+	for (size_t k = 0; k < h->sla.n; k++) {
 		buf_reset(&text);
-		sla_verdict_text(&h->sla->limit[k], mean[k], &text);
+		sla_verdict_text(&h->sla.limit[k], mean[k], &text);
 		sweep_line(h->s, "Validating SLA: %s", text.data);
 	}
 	buf_reset(&text);
@@ -80,12 +92,10 @@ static void keep(struct hunt *h, int64_t level, const struct sweep_records *runs
 	struct hunt_level *l = &h->level[h->n_levels++];
 
 	assert(h->n_levels <= SEARCH_LEVELS_MAX);
-	*l = (struct hunt_level){ level, arena_alloc(&h->s->arena, h->sla->n * sizeof(double)) };
-	for (size_t k = 0; k < h->sla->n; k++)
+	*l = (struct hunt_level){ level, arena_alloc(&h->s->arena, h->sla.n * sizeof(double)) };
+	for (size_t k = 0; k < h->sla.n; k++)
 		for (size_t i = 0; i < runs->n; i++)
-			l->mean[k] += value[i * h->sla->n + k] / (double)runs->n;
-	for (size_t i = 0; i < runs->n; i++)
-		sweep_records_add(h->s, &h->records, runs->v[i]);
+			l->mean[k] += value[i * h->sla.n + k] / (double)runs->n;
 }
 
 /* Infinite load tells where to look: by Little's law, and by what the KV cache holds. */
@@ -116,25 +126,44 @@ static void print_range(struct hunt *h, int64_t level, bool passes)
 		   (long long)o.passing, (long long)o.failing);
 }
 
-/* A level is measured: its verdict goes to the search. */
-static int tell(struct hunt *h, int64_t level, const struct sweep_records *runs, struct err *e)
+/* Says which runs of a level do not count. */
+static void warn_unmeasured(struct hunt *h, int64_t level, const struct sweep_records *all)
 {
-	double *value = arena_alloc(&h->s->arena, runs->n * h->sla->n * sizeof(*value));
+	struct str why;
+
+	for (size_t i = 0; i < all->n; i++)
+		if (!sla_is_measured(all->v[i], &h->sla, &why))
+			sweep_warn(h->s, "%s/run=%lld.json does not count (delete it to have it "
+				   "measured again): %.*s", level_folder(h, level),
+				   (long long)json_int(json_get(all->v[i], "run_number"), 0),
+				   (int)why.n, why.p);
+}
+
+/* A level was run: its verdict goes to the search. 0: no run of it counts. */
+static int tell(struct hunt *h, int64_t level, const struct sweep_records *all, struct err *e)
+{
+	const struct sweep_records measured = hunt_measured(h, all), *runs = &measured;
+	double *value = arena_alloc(&h->s->arena, (runs->n * h->sla.n + 1) * sizeof(*value));
 	bool is_infinite = level == h->search.o.max;
 	struct search_verdict v;
 
+	for (size_t i = 0; i < all->n; i++)
+		sweep_records_add(h->s, &h->records, all->v[i]);
+	warn_unmeasured(h, level, all);
+	if (runs->n == 0)
+		return 0;
 	if (hunt_values(h, runs, value, e) < 0)
 		return -1;
 	keep(h, level, runs, value);
-	v = settle_verdict(&h->settle, h->sla, value, (unsigned)runs->n);
+	v = settle_verdict(&h->settle, &h->sla, value, (unsigned)runs->n);
 	if (is_infinite && look_around(h, runs, &v, e) < 0)
 		return -1;
 	if (!is_infinite || h->kind != SEARCH_BISECT)
 		print_verdict(h, h->level[h->n_levels - 1].mean, &v);
-	settle_learn(&h->settle, h->sla, value, (unsigned)runs->n);
+	settle_learn(&h->settle, &h->sla, value, (unsigned)runs->n);
 	search_tell(&h->search, level, &v);
 	print_range(h, level, v.passes);
-	return 0;
+	return 1;
 }
 
 static int runs_of(struct hunt *h, int64_t level, sweep_enough *enough, struct sweep_records *out,
@@ -156,7 +185,9 @@ static int one_level(struct hunt *h, int64_t level, struct err *e)
 	rc = runs_of(h, level, h->kind == SEARCH_FITTED ? is_enough : NULL, &runs, e);
 	if (rc < 0 || runs.n == 0)
 		return rc;
-	return tell(h, level, &runs, e) < 0 ? -1 : 1;
+	rc = tell(h, level, &runs, e);
+	h->s->n_failed += rc == 0;
+	return rc;
 }
 
 static bool is_all_known(void *self, const struct sweep_records *so_far)
@@ -223,7 +254,7 @@ static int save_records(struct hunt *h, struct err *e)
 	for (size_t i = 0; i < h->records.n; i++)
 		list->item[i] = *h->records.v[i];
 	buf_add_text(&name, "SLA--");
-	sla_text(h->sla, "-", &name);
+	sla_text(h->asked, "-", &name);
 	file = params_file_name_ending(buf_str(&name), ".json", &h->s->arena);
 	buf_release(&name);
 	if (file_mkdirs(h->folder, e) < 0)
@@ -278,7 +309,7 @@ static int hunt_one(struct hunt *h, struct err *e)
 	search_init(&h->search, &(struct search_opts){ .kind = h->kind, .max = s->o->sla_max,
 						       .tolerance = s->o->sla_tolerance });
 	h->settle = (struct settle){ .confidence = s->o->sla_confidence };
-	sla_text(h->sla, ", ", &text);
+	sla_text(&h->sla, ", ", &text);
 	sweep_line(s, "[SLA START]");
 	sweep_line(s, "SLA criteria: %s", text.data);
 	buf_release(&text);
@@ -321,7 +352,8 @@ static int hunt_pair(struct sweep *s, const struct json_value *serve,
 
 	for (size_t i = 0; rc == 0 && i < slas->n; i++) {
 		*h = (struct hunt){
-			.s = s, .serve = serve, .bench = bench, .sla = &slas->item[i],
+			.s = s, .serve = serve, .bench = bench, .asked = &slas->item[i],
+			.sla = sla_with_failures(&slas->item[i], s->o->sla_max_failed, &s->arena),
 			.variable = s->o->sla_variable, .kind = kind_of(s->o), .report = report,
 			.known = &known,
 			.folder = sweep_folder(s, serve, bench, NULL), .runs_before = s->n_runs,

@@ -99,6 +99,7 @@ static int draw(struct session *s, struct err *e)
 		.backend = s->plan->backend, .engine = s->engine, .hooks = *s->hooks,
 		.ask = o->common.dry_run ? NULL : start, .ask_self = s,
 		.lora_path = o->lora_path,
+		.chat_prefix = o->chat_prefix, .chat_suffix = o->chat_suffix,
 		.is_lora_random = strcmp(o->lora_assignment, "random") == 0,
 	};
 	if (offline_sampler_init(&s->sampler, e) < 0)
@@ -295,6 +296,12 @@ static void put_requests(struct json_writer *w, const struct session *s)
 	for (const struct offline_fix *fix = throughput_verb.fixes; fix->name; fix++)
 		if (s->engine->fixes & fix->bit)
 			json_put_text(w, fix->name);
+	json_end_array(w);
+	json_key(w, "compat");
+	json_begin_array(w);
+	for (const struct offline_fix *odd = throughput_verb.compats; odd->name; odd++)
+		if (s->engine->compat & odd->bit)
+			json_put_text(w, odd->name);
 	json_end_array(w);
 }
 

@@ -3,9 +3,9 @@
  * run/throughput.h - `bench throughput`: a whole set of requests at once, and how many of them and
  * of their tokens an engine works off in a second (sweep spec 3).
  *
- * Options, their rules, the requests and the printed numbers are those of vLLM's command. Where it
- * lets a default win over what was asked for, the numbers are its own, with a warning that names
- * the values in force; --fix mends it.
+ * Options, their rules, the requests and the printed numbers are those of vLLM's command, with one
+ * exception: an option that was typed counts. vLLM lets defaults override --input-len and the name
+ * of a dataset without a file; --compat restores that, with a warning that names the values in force.
  */
 #pragma once
 #include "run/offline_data.h"
@@ -28,14 +28,17 @@ struct throughput_opts {
 	/* ours */
 	int64_t num_runs;
 	const char *dump_workload;   /* NULL: no file */
+	const char *chat_prefix, *chat_suffix; /* as typed; NULL: not given */
 };
 extern const struct opt_set throughput_opt_set;
 extern const struct offline_verb throughput_verb;
 
 enum throughput_fix {
-	THROUGHPUT_FIX_LENGTHS = 1,  /* --input-len counts unless --random-input-len is given */
-	THROUGHPUT_FIX_DATASET = 2,  /* sets without a file stay what they are */
-	THROUGHPUT_FIX_TOKENS = 4,   /* tokens are counted wherever the engine tells them */
+	THROUGHPUT_FIX_TOKENS = 1,   /* tokens are counted wherever the engine reports them */
+};
+enum throughput_compat {
+	THROUGHPUT_COMPAT_LENGTHS = 1, /* --input-len loses to the default of --random-input-len */
+	THROUGHPUT_COMPAT_DATASET = 2, /* sets without a file become random */
 };
 
 /* What follows from the options. */

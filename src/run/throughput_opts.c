@@ -78,10 +78,10 @@ static int check_backend(const struct check *c)
 
 	if (o->prequeue_requests && !is_backend(c, "vllm") && !is_backend(c, "vllm-chat") &&
 	    !is_ours(c))
-		return err_set(c->e, ERR_RUN, "--prequeue-requests requires --backend vllm or "
+		return err_set(c->e, ERR_USAGE, "--prequeue-requests needs --backend vllm or "
 			       "vllm-chat");
 	if (o->prequeue_requests && c->plan->is_async)
-		return err_set(c->e, ERR_RUN, "--prequeue-requests is not supported with "
+		return err_set(c->e, ERR_USAGE, "--prequeue-requests is not supported with "
 			       "--async-engine");
 	if (c->plan->is_async && !is_backend(c, "vllm") && !is_ours(c))
 		note(c, "--async-engine has no effect with --backend %s, as in vLLM", c->plan->backend);
@@ -107,12 +107,13 @@ static void choose_dataset(const struct check *c)
 	c->plan->is_own_dataset = is_one_of(o->data.dataset_name, own);
 	if (o->data.set.path || is_set(c, "prefix_repetition") || c->plan->is_own_dataset)
 		return;
-	if ((c->engine->fixes & THROUGHPUT_FIX_DATASET) && given(c, "dataset-name"))
-		return;
+	if (given(c, "dataset-name") && !is_set(c, "random")) {
+		if (!(c->engine->compat & THROUGHPUT_COMPAT_DATASET))
+			return;
+		note(c, "--dataset-name %s without --dataset-path is random, as in vLLM "
+		     "(--compat dataset-name)", o->data.dataset_name);
+	}
 	c->plan->is_random_by_default = true;
-	if (given(c, "dataset-name") && !is_set(c, "random"))
-		note(c, "--dataset-name %s without --dataset-path is random, as in vLLM; --fix "
-		     "dataset-name keeps it", o->data.dataset_name);
 	o->data.dataset_name = "random";
 }
 
@@ -159,7 +160,19 @@ static void warn_other_sets(const struct check *c)
 	};
 	static const char *const lengths[] = { "random-input-len", "random-output-len",
 					       "random-prefix-len" };
+	static const char *const chat[] = { "chat-prefix", "chat-suffix" };
+	const struct dataset *d = dataset_find(c->o->data.dataset_name);
+	bool is_templated = is_set(c, "mix") || (d && d->is_templated);
 
+	for (size_t i = 0; i < sizeof(chat) / sizeof(*chat); i++) {
+		if (!given(c, chat[i]))
+			continue;
+		if (!is_templated)
+			note(c, "--%s has no effect: the dataset is %s", chat[i],
+			     c->o->data.dataset_name);
+		else if (c->o->data.set.skip_chat_template && !(d && d->is_always_templated))
+			note(c, "--%s has no effect with --skip-chat-template", chat[i]);
+	}
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (given(c, rows[i].option) && !is_set(c, rows[i].set))
 			note(c, "--%s has no effect: the dataset is %s", rows[i].option,
@@ -176,8 +189,9 @@ static void warn_other_sets(const struct check *c)
 }
 
 /*
- * One of --input-len, --output-len, --prefix-len against --random-...: upstream's default of the
- * latter wins, too. value: what is in force; asked: what the former says.
+ * One of --input-len, --output-len, --prefix-len against --random-...: the latter takes
+ * precedence, in upstream with its default as well. value: what is in force; asked: what the
+ * former says.
  */
 static void choose_length(const struct check *c, const char *name, bool is_asked, int64_t asked,
 			  const char *what, int64_t *value)
@@ -190,12 +204,12 @@ static void choose_length(const struct check *c, const char *name, bool is_asked
 	if (given(c, random)) {
 		note(c, "Both --%s and --%s are specified. The random version (--%s) will be preferred "
 		     "in this run.", name, random, random);
-	} else if (c->engine->fixes & THROUGHPUT_FIX_LENGTHS) {
+	} else if (!(c->engine->compat & THROUGHPUT_COMPAT_LENGTHS)) {
 		*value = asked;
 	} else if (*value != asked) {
-		note(c, "--%s %" PRId64 " has no effect, as in vLLM: its default of --%s wins, so %s "
-		     "%" PRId64 " tokens; give --%s, or --fix lengths", name, asked, random, what,
-		     *value, random);
+		note(c, "--%s %" PRId64 " has no effect, as in vLLM (--compat lengths): the default of "
+		     "--%s takes precedence, so %s %" PRId64 " tokens", name, asked, random, what,
+		     *value);
 	}
 }
 
@@ -213,8 +227,12 @@ static void choose_lengths(const struct check *c)
 			      "all prompts share", &s->random_prefix_len);
 	}
 	s->hf_output_len = s->sharegpt_output_len = o->output_len;
-	s->custom_output_len = o->custom_output_len.is_set ? o->custom_output_len.v : -1;
-	if (!o->custom_output_len.is_set && o->output_len.is_set && !is_set(c, "custom_audio"))
+	/* Each row's own, as upstream, for the one set of these that upstream has. */
+	if (o->custom_output_len.is_set)
+		s->custom_output_len = o->custom_output_len.v;
+	else if (is_set(c, "custom_audio"))
+		s->custom_output_len = -1;
+	else if (o->output_len.is_set)
 		s->custom_output_len = o->output_len.v;
 	if (o->output_len.is_set)
 		s->sonnet_output_len = s->spec_bench_output_len = s->speed_bench_output_len =
@@ -252,13 +270,13 @@ static int check_limits(const struct check *c)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (rows[i].tokens > LENGTH_TOKENS_MAX)
-			return err_set(c->e, ERR_LIMIT, "--%s: at most %u tokens, got %" PRId64,
+			return err_set(c->e, ERR_USAGE, "--%s: expected at most %u tokens, got %" PRId64,
 				       rows[i].option, LENGTH_TOKENS_MAX, rows[i].tokens);
 	if (c->o->output_len.is_set && c->o->output_len.v < 1)
-		return err_set(c->e, ERR_RUN, "max_tokens must be at least 1, got %" PRId64 ".",
+		return err_set(c->e, ERR_USAGE, "--output-len: expected at least 1, got %" PRId64,
 			       c->o->output_len.v);
 	if (c->o->n < 1)
-		return err_set(c->e, ERR_RUN, "n must be at least 1, got %" PRId64 ".", c->o->n);
+		return err_set(c->e, ERR_USAGE, "--n: expected at least 1, got %" PRId64, c->o->n);
 	return 0;
 }
 
@@ -267,9 +285,9 @@ static int check_lora(const struct check *c)
 	const struct throughput_opts *o = c->o;
 
 	if (c->engine->has_lora && !is_backend(c, "vllm") && !is_ours(c))
-		return err_set(c->e, ERR_RUN, "LoRA benchmarking is only supported for vLLM backend");
+		return err_set(c->e, ERR_USAGE, "--enable-lora: only --backend vllm takes adapters");
 	if (c->engine->has_lora && !o->lora_path)
-		return err_set(c->e, ERR_RUN, "LoRA path must be provided when enable_lora is True");
+		return err_set(c->e, ERR_USAGE, "--enable-lora needs --lora-path");
 	if (!c->engine->has_lora && o->lora_path)
 		note(c, "--lora-path has no effect on the engine without --enable-lora");
 	if (!o->lora_path && given(c, "lora-assignment"))
@@ -284,25 +302,25 @@ static int check_engine(const struct check *c)
 	bool is_hf = is_backend(c, "hf");
 
 	if (is_hf && !o->hf_max_batch_size.is_set)
-		return err_set(c->e, ERR_RUN, "HF max batch size is required for HF backend");
+		return err_set(c->e, ERR_USAGE, "--backend hf needs --hf-max-batch-size");
 	if (!is_hf && o->hf_max_batch_size.is_set)
-		return err_set(c->e, ERR_RUN, "HF max batch size is only for HF backend.");
+		return err_set(c->e, ERR_USAGE, "--hf-max-batch-size is for --backend hf only");
 	if (is_hf && engine->quantization)
-		return err_set(c->e, ERR_RUN, "Quantization is only for vLLM backend.");
+		return err_set(c->e, ERR_USAGE, "--quantization is for --backend vllm only, not hf");
 	if (engine->data_parallel > 1 &&
 	    (!engine->executor_backend ||
 	     strcmp(engine->executor_backend, "external_launcher") != 0 || c->plan->is_async))
-		return err_set(c->e, ERR_RUN, "Data parallel is only supported with external launcher "
+		return err_set(c->e, ERR_USAGE, "--data-parallel-size: Data parallel is only supported with external launcher "
 			       "mode with synchronous engine in offline benchmark, please use "
 			       "benchmark serving instead");
 	/* From here on what upstream meets later. */
 	if (is_hf && engine->tensor_parallel != 1)
-		return err_set(c->e, ERR_RUN, "--backend hf: --tensor-parallel-size must be 1, got %"
+		return err_set(c->e, ERR_USAGE, "--tensor-parallel-size: expected 1 with --backend hf, got %"
 			       PRId64, engine->tensor_parallel);
 	if (is_hf && o->profile)
-		return err_set(c->e, ERR_RUN, "Profiling not implemented yet for backend='hf'.");
+		return err_set(c->e, ERR_USAGE, "--profile: --backend hf has no profiler");
 	if (is_hf && o->hf_max_batch_size.v < 1)
-		return err_set(c->e, ERR_RUN, "--hf-max-batch-size: expected at least 1, got %" PRId64,
+		return err_set(c->e, ERR_USAGE, "--hf-max-batch-size: expected at least 1, got %" PRId64,
 			       o->hf_max_batch_size.v);
 	if (!is_hf && o->hf_enable_torch_compile)
 		note(c, "--hf-enable-torch-compile has no effect with --backend %s", c->plan->backend);

@@ -38,20 +38,25 @@ static const struct opt rows[] = {
 	  .help = "build whole chat messages with media in the dataset; always on with --backend "
 		  "vllm-chat"),
 	T(custom_output_len, "custom-output-len", .arg = "TOKENS", .group = DATASET,
-	  .help = "tokens to ask for per request of custom sets; otherwise each row's own"),
+	  .help = "tokens to ask for per request of custom sets; -1 takes each row's output_tokens; 256 "
+		  "unless given, for custom_audio -1"),
 	T(input_len, "input-len", .arg = "TOKENS", .group = DATASET,
-	  .help = "length of each prompt; loses to --random-input-len, as in vLLM (--fix lengths)"),
+	  .help = "length of each prompt of random sets and sonnet; --random-input-len takes precedence"),
 	T(output_len, "output-len", .arg = "TOKENS", .group = DATASET,
-	  .help = "length of each answer, over the dataset's; for random sets as --input-len"),
+	  .help = "length of each answer, in place of the dataset's; --random-output-len takes "
+		  "precedence"),
 	T(n, "n", .arg = "N", .group = RUN, .help = "answers to each prompt"),
-	T(data.num_prompts, "num-prompts", .arg = "N", .group = DATASET, .help = "number of requests"),
+	T(data.num_prompts, "num-prompts", .arg = "N", .group = DATASET, .words = "requests num-requests -n",
+	  .help = "number of requests"),
 	T(data.num_warmups, "num-warmups", .arg = "N", .group = RUN,
+	  .words = "warmup warmups",
 	  .help = "other requests run before those that are timed"),
 	T(hf_max_batch_size, "hf-max-batch-size", .arg = "N", .group = RUN,
 	  .help = "--backend hf: most prompts in one batch"),
 	T(hf_enable_torch_compile, "hf-enable-torch-compile", .group = RUN,
 	  .help = "--backend hf: compile the model"),
-	T(output_json, "output-json", .arg = "FILE", .group = RUN, .help = "write the result as JSON"),
+	T(output_json, "output-json", .arg = "FILE", .group = RUN, .words = "json output out -o",
+	  .help = "write the result as JSON"),
 	T(async_engine, "async-engine", .group = RUN,
 	  .help = "the engine's asynchronous interface, a stream for each request"),
 	T(prequeue_requests, "prequeue-requests", .group = RUN,
@@ -63,7 +68,7 @@ static const struct opt rows[] = {
 	T(lora_assignment, "lora-assignment", .arg = "HOW", .group = LORA, .choices = assignments,
 	  .help = "how adapters are dealt out to requests"),
 	T(prefix_len, "prefix-len", .arg = "TOKENS", .group = DATASET,
-	  .help = "tokens that all prompts begin with; loses to --random-prefix-len, as in vLLM"),
+	  .help = "tokens that all prompts begin with; --random-prefix-len takes precedence"),
 	T(data.set.hf_subset, "hf-subset", .group = OFFLINE_HUB, .arg = "NAME",
 	  .help = "configuration of the hub dataset"),
 	T(data.set.hf_split, "hf-split", .group = OFFLINE_HUB, .arg = "NAME",
@@ -91,6 +96,11 @@ static const struct opt rows[] = {
 	T(data.set.skip_chat_template, "skip-chat-template", .group = DATASET, .flags = OPT_OURS,
 	  .help = "prompts as they are, where the dataset would put them through the model's chat "
 		  "template"),
+	T(chat_prefix, "chat-prefix", .group = DATASET, .flags = OPT_OURS, .arg = "TEXT",
+	  .help = "what the chat template puts before a user message, in place of the model's "
+		  "template; \\n and \\xHH are understood"),
+	T(chat_suffix, "chat-suffix", .group = DATASET, .flags = OPT_OURS, .arg = "TEXT",
+	  .help = "what it puts after the message"),
 	T(data.set.prompt_token_ids, "prompt-token-ids", .group = OFFLINE_RANDOM, .flags = OPT_OURS,
 	  .help = "random: hand the engine token ids instead of text"),
 	T(data.set.random_input_len_dist, "random-input-len-dist", .group = OFFLINE_RANDOM,
@@ -105,6 +115,7 @@ static const struct opt rows[] = {
 	T(data.set.hf_revision, "hf-revision", .group = OFFLINE_HUB, .flags = OPT_OURS,
 	  .arg = "NAME", .help = "hf: branch, tag or commit"),
 	T(num_runs, "num-runs", .group = RUN, .flags = OPT_OURS, .arg = "N", .min = 1, .max = 1000,
+	  .words = "repeat repeats runs",
 	  .help = "time the same requests so many times; the numbers are those of the first run, for "
 		  "which no prompt is in a prefix cache, and the spread is reported beside them"),
 	T(dump_workload, "dump-workload", .group = RUN, .flags = OPT_OURS, .arg = "FILE",
@@ -131,19 +142,27 @@ const struct opt_set throughput_opt_set = {
 	.row = rows, .n = sizeof(rows) / sizeof(*rows),
 	.defaults = &defaults, .bytes = sizeof(defaults), .groups = groups,
 	.foreign = &offline_async_engine_args,
+	.takes_prefixes = true,
 };
 
 static const struct offline_fix fixes[] = {
-	{ "lengths", THROUGHPUT_FIX_LENGTHS,
-	  "--input-len, --output-len and --prefix-len count for random datasets unless the "
-	  "--random-... option is given; vLLM lets its defaults (1024, 128, 0) win" },
-	{ "dataset-name", THROUGHPUT_FIX_DATASET,
-	  "--dataset-name stays what it is without --dataset-path; vLLM makes every set but "
-	  "prefix_repetition random" },
 	{ "token-counts", THROUGHPUT_FIX_TOKENS,
 	  "tokens are counted with --async-engine and --backend hf, too, over all --n answers; vLLM "
 	  "takes what was asked for, one answer each" },
+	{ "lengths", 0, NULL },
+	{ "dataset-name", 0, NULL },
+	{ NULL, 0, NULL },
+};
+static const struct offline_fix compats[] = {
+	{ "lengths", THROUGHPUT_COMPAT_LENGTHS,
+	  "--input-len, --output-len and --prefix-len have no effect on random datasets: vLLM's "
+	  "defaults of --random-input-len, --random-output-len and --random-prefix-len (1024, 128, 0) "
+	  "take precedence" },
+	{ "dataset-name", THROUGHPUT_COMPAT_DATASET,
+	  "without --dataset-path every dataset of vLLM's but prefix_repetition becomes random" },
 	{ NULL, 0, NULL },
 };
 
-const struct offline_verb throughput_verb = { .name = "throughput", .fixes = fixes };
+const struct offline_verb throughput_verb = {
+	.name = "throughput", .fixes = fixes, .compats = compats,
+};

@@ -65,8 +65,8 @@ bool put_renamed(struct reading *r, const struct rename *table, size_t n, struct
 void put_ours(struct reading *r, const struct json_value *ours);
 /* Options of the load: benchmark.*. */
 void put_options(struct reading *r, const struct json_value *options);
-void put_trust(struct reading *r, const struct json_value *verdict,
-	       const struct json_value *reasons);
+/* The members "verdict", "verdicts" and "reasons" of an object. */
+void put_trust(struct reading *r, const struct json_value *from);
 /* "client_lag_ms": {...} and its like: what the client added. false: it is no such key. */
 bool put_budget(struct reading *r, struct str key, const struct json_value *v);
 void put_system(struct reading *r, const struct json_value *system);

@@ -193,7 +193,7 @@ static void put_rest(struct reading *r, const struct json_value *v)
 	const struct json_value *budget = json_get(trust, "error_budget");
 	const struct json_value *profiled = json_get(json_get(v, "profiling"), "enabled");
 
-	put_trust(r, json_get(trust, "verdict"), json_get(trust, "reasons"));
+	put_trust(r, trust);
 	for (size_t i = 0; budget && budget->kind == JSON_OBJECT && i < budget->count; i++)
 		put_budget(r, budget->key[i], &budget->item[i]);
 	if (profiled)

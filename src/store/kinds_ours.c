@@ -247,12 +247,14 @@ static bool put_own_object(struct reading *r, struct str key, const struct json_
 void put_ours(struct reading *r, const struct json_value *ours)
 {
 	static const struct rename plain[] = {
-		{ "verdict", "" }, { "reasons", "" }, { "schema_version", "" }, { "start_ns", "" },
+		{ "verdict", "" }, { "verdicts", "" }, { "reasons", "" }, { "notes", "" },
+		{ "schema_version", "" }, { "start_ns", "" },
 		{ "stop_ns", "" }, { "dataset", "benchmark.dataset_name" }, { "version", "environment.profllm" },
 		{ "build", "environment.build" }, { "profiled", "profiled" },
 		{ "interrupted", "interrupted" }, { "cached_share", "cached_share" },
 		{ "cached_tokens", "total_cached_tokens" }, { "endpoints", "" },
 		{ "input_throughput", "input_throughput" }, { "failed", "failed" },
+		{ "prompt_salt_key", "" },
 		{ "prompt_tokens_per_second", "input_throughput" },
 		{ "output_tokens_per_second", "output_throughput" },
 		{ "total_prompt_tokens", "total_input_tokens" },
@@ -265,7 +267,7 @@ void put_ours(struct reading *r, const struct json_value *ours)
 		return;
 	if (isnan(r->timestamp_s) && json_get(ours, "start_ns"))
 		r->timestamp_s = json_real(json_get(ours, "start_ns"), NAN) / 1e9;
-	put_trust(r, json_get(ours, "verdict"), json_get(ours, "reasons"));
+	put_trust(r, ours);
 	for (size_t i = 0; i < ours->count; i++) {
 		struct str key = ours->key[i];
 		const struct json_value *v = &ours->item[i];

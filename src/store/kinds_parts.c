@@ -221,13 +221,36 @@ void put_parameter(struct reading *r, struct str key, const struct json_value *v
 
 /* ---- trust ---- */
 
-void put_trust(struct reading *r, const struct json_value *verdict,
-	       const struct json_value *reasons)
+/* The names of the metrics that have this verdict, as one text. */
+static void put_metrics_of(struct reading *r, const struct json_value *verdicts,
+			   const char *verdict, const char *column)
 {
+	struct buf names = { 0 };
+
+	for (size_t i = 0; i < verdicts->count; i++) {
+		if (!str_is(json_text(&verdicts->item[i], STR("")), verdict))
+			continue;
+		if (names.len)
+			buf_add_char(&names, ',');
+		buf_add_str(&names, verdicts->key[i]);
+	}
+	cells_put_text(r->cells, column, buf_str(&names));
+	buf_release(&names);
+}
+
+void put_trust(struct reading *r, const struct json_value *from)
+{
+	const struct json_value *verdict = json_get(from, "verdict");
+	const struct json_value *verdicts = json_get(from, "verdicts");
+	const struct json_value *reasons = json_get(from, "reasons");
 	struct buf codes = { 0 };
 
 	if (verdict)
 		cells_put_json(r->cells, NULL, STR("verdict"), verdict);
+	if (verdicts && verdicts->kind == JSON_OBJECT) {
+		put_metrics_of(r, verdicts, "DEGRADED", "trust.degraded");
+		put_metrics_of(r, verdicts, "INVALID", "trust.invalid");
+	}
 	if (!reasons || reasons->kind != JSON_ARRAY)
 		return;
 	for (size_t i = 0; i < reasons->count; i++) {
@@ -245,7 +268,8 @@ bool put_budget(struct reading *r, struct str key, const struct json_value *v)
 {
 	static const char *const budget[] = {
 		"client_lag_ms", "send_lag_ms", "skew_ms", "connect_ms", "stamp_source",
-		"requests_user_stamped", "shared_read_share", "not_one_token_share",
+		"requests_user_stamped", "shared_read_share", "late_shared_read_share",
+		"not_one_token_share",
 		"usage_differs_share",
 	};
 

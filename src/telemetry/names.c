@@ -31,6 +31,7 @@ static const struct name_row {
 	{ SERIES_KV_USAGE, MEAN, "vllm:gpu_cache_usage_perc" },
 	{ SERIES_KV_USAGE, MEAN, "sglang:token_usage" },
 	{ SERIES_KV_USAGE, MEAN, "llamacpp:kv_cache_usage_ratio" },
+	{ SERIES_PROCESS_START, SUM, "process_start_time_seconds" },
 	{ SERIES_PREFIX_QUERIES, SUM, "vllm:prefix_cache_queries" },
 	{ SERIES_PREFIX_QUERIES, SUM, "vllm:gpu_prefix_cache_queries" },
 	{ SERIES_PREFIX_QUERIES, SUM, "sglang:prompt_tokens" },
@@ -153,7 +154,7 @@ void telemetry_read(struct str text, struct telemetry_values *out)
 		if (n[i] == 0 || out->is_told[m])
 			continue;
 		out->is_told[m] = true;
-		out->n_told++;
+		out->n_told += m != SERIES_PROCESS_START; /* any program says that */
 		out->value[m] = rows[i].rule == MEAN ? sum[i] / n[i] : sum[i];
 	}
 }

@@ -10,12 +10,13 @@
 #include "telemetry/beat.h"
 
 /* Slots of a server's series: one per id, then these, then one per draft position. */
-enum { SCRAPE = SERIES_COUNT, SCRAPE_FAILED, FIRST_POSITION };
+enum { SCRAPE = SERIES_COUNT, SCRAPE_FAILED, READINGS, FIRST_POSITION };
 #define SLOTS (FIRST_POSITION + SPEC_POSITIONS_MAX)
 
 struct server {
 	struct telemetry_source source;
 	struct record_series *series[SLOTS]; /* in t->own; NULL until there is a point */
+	size_t readings;
 	bool is_silent;                           /* asked once, and never again */
 	_Atomic double now[SERIES_COUNT];         /* told last; NAN: not */
 };
@@ -34,7 +35,8 @@ static void add_point(struct telemetry *t, struct server *s, int k, int64_t at_n
 {
 	struct record_series **series = &s->series[k];
 	const char *name = k < SERIES_COUNT ? series_name((enum series_id)k)
-			   : k == SCRAPE ? SERIES_SCRAPE : SERIES_SCRAPE_FAILED;
+			   : k == SCRAPE ? SERIES_SCRAPE
+			   : k == READINGS ? SERIES_READINGS : SERIES_SCRAPE_FAILED;
 	const char *unit = k < SERIES_COUNT ? series_unit((enum series_id)k)
 			   : k == SCRAPE ? "s" : "";
 
@@ -109,6 +111,7 @@ static void read_server(struct telemetry *t, struct server *s, struct err *why)
 	int64_t at_ns, took_ns;
 
 	if (ask(t, s, &values, &at_ns, &took_ns, why) == 0) {
+		s->readings++;
 		add_point(t, s, SCRAPE, at_ns, (double)took_ns / 1e9);
 		add_values(t, s, &values, at_ns);
 		keep_now(s, &values);
@@ -227,6 +230,12 @@ void telemetry_end(struct telemetry *t, struct record *into)
 		return;
 	beat_stop(&t->beat);
 	read_all(t);
+	for (size_t i = 0; i < t->n; i++) {
+		struct server *s = &t->server[i];
+
+		if (s->series[SCRAPE] && s->readings > s->series[SCRAPE]->n)
+			add_point(t, s, READINGS, clock_real_ns(), (double)s->readings);
+	}
 	series_move(into, &t->own);
 	record_release(&t->own);
 	fetch_pool_free(t->pool);

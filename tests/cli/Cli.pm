@@ -12,6 +12,7 @@ use strict;
 use warnings;
 use Cwd qw(abs_path);
 use Exporter qw(import);
+use Fcntl qw(O_RDWR O_NOCTTY);
 use File::Basename qw(dirname);
 use File::Temp qw(tempdir);
 use IO::Socket::INET;
@@ -21,7 +22,8 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw($program run begin finish spew slurp start_sim start_raw stop_all has_line
-	matches is_golden mask_run json_of keys_of %tiny store_url wait_for check_run disturbed);
+	matches is_golden mask_run json_of keys_of %tiny store_url wait_for check_run disturbed
+	other_profllm no_terminal no_script has_exited);
 
 our $program = $ENV{PROFLLM} || die "PROFLLM must name the program\n";
 my $here = abs_path(dirname(__FILE__));
@@ -113,6 +115,28 @@ sub finish {
 }
 
 sub run { return finish(begin(@_)) }
+
+# An environment whose PATH has another profllm, which always fails.
+sub other_profllm {
+	mkdir "$scratch/other-bin";
+	spew("$scratch/other-bin/profllm", "#!/bin/sh\necho another program >&2\nexit 9\n");
+	chmod 0755, "$scratch/other-bin/profllm";
+	return { PATH => "$scratch/other-bin:/usr/bin:/bin" };
+}
+
+# Why a test cannot have a terminal of its own; undef: it can.
+sub no_terminal {
+	sysopen(my $fd, '/dev/ptmx', O_RDWR | O_NOCTTY) or return "/dev/ptmx: $!";
+	ioctl($fd, 0x80045430, my $n = pack 'i', 0) or return "/dev/ptmx: $!";
+	my $path = '/dev/pts/' . unpack('i', $n);
+	return -e $path ? undef : "$path is not there";
+}
+
+# Why script cannot run a command on a terminal; undef: it can.
+sub no_script {
+	return 'no script command' if system('command -v script >/dev/null 2>&1');
+	return no_terminal();
+}
 
 # store_url(NAME): where a results store of its own is, empty: NAME.db, or, where TEST_STORE says
 # postgresql, a new database of the server that tests/with_postgres.sh started.
@@ -277,7 +301,7 @@ sub mask_run {
 		s/^(Build: +)\S.*$/$1#/mg;
 		s/^(Time stamps: +)\S.*$/$1#/mg;
 		s/^(Verdict: +)\S.*$/$1#/mg;
-		s/^  (DEGRADED|INVALID): .*\n//mg;
+		s/^  (?:(?:DEGRADED|INVALID)(?: \(.*?\))?|VALID|Note): .*\n//mg;
 		s/^(Maximum TTFT.*|Mean TTFT with\/without connect.*)\n//mg;
 		s/127\.0\.0\.1:\d+/127.0.0.1:#/g;
 	}

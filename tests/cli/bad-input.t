@@ -214,7 +214,7 @@ my @rows = (
 	  saved => ['Internal Server Error: *'] },
 	{ name => 'some requests fail, --strict', server => [qw(--fault status=500:id=t-1)], status => 3,
 	  args => [qw(--request-id-prefix t- --strict)], err => '',
-	  out => ['  DEGRADED: 33.3 % of the requests failed (limit *'] },
+	  out => ['  DEGRADED (every metric): 33.3 % of the requests failed (limit *'] },
 	{ name => 'a page instead of a stream', args => [], status => 1, err => $all_failed,
 	  raw => [body('text/html', "<html>\n<p>Welcome</p>\n</html>\n")],
 	  out => ["  3 x $never: the answer's Content-Type is not text/event-stream"],
@@ -284,7 +284,8 @@ my @rows = (
 	['prompt that is no text', [@custom, 'number.jsonl'], 'number.jsonl:3: "prompt" must be text'],
 	['no prompt at all', [@custom, 'other.jsonl'], 'other.jsonl: no line has a "prompt" field'],
 	['no length in the row', [@custom, qw(good.jsonl --custom-output-len -1)],
-		'good.jsonl:1: no "output_tokens" field, which --custom-output-len -1 needs'],
+		'good.jsonl:1: no "output_tokens" field; --custom-output-len TOKENS sets the length of all '
+		. 'answers'],
 	),
 
 	# tokenizers
@@ -499,7 +500,7 @@ for my $signal (qw(INT TERM)) {
 	my $ours = $result->{profllm} || {};
 
 	check_run("SIG$signal while load runs", $r, { status => 130,
-		out => ['Verdict: *', '  DEGRADED: The run was interrupted: *', 'Cancelled requests: *'] });
+		out => ['Verdict: *', '  DEGRADED (every metric): The run was interrupted: *', 'Cancelled requests: *'] });
 	ok($ours->{interrupted} && $result->{completed} > 0
 		&& $result->{completed} + $ours->{cancelled} == 60,
 		"SIG$signal: the result is marked, what was measured is in it, the rest is counted");

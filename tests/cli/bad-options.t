@@ -158,6 +158,11 @@ my @rows = (
 	['serve', 1, 'Obtained non-positive request rate 0.0.', qw(--request-rate 0)],
 	['serve', 1, 'Obtained non-positive request rate -1.0.', qw(--request-rate=-1)],
 	['serve', 1, 'Obtained non-positive request rate nan.', qw(--request-rate nan)],
+	['serve', 2, '--request-rate 1e-11 (--burstiness inf): request 0 is due 100000000000.0 s after the '
+		. 'start, expected at most a year (31536000 s); use a higher rate',
+		qw(--request-rate 1e-11 --burstiness inf)],
+	['serve', 2, '--probe-request-rate 1e-11: expected at least one request a year (31536000 s); use a '
+		. 'higher rate, or 0 for none', qw(--probe-request-rate 1e-11)],
 	['serve', 1, 'A positive burstiness factor is expected, but given 0.0.', qw(--burstiness 0)],
 	['serve', 2, '--base-urls: expected no --base-url beside it, *',
 		qw(--base-urls http://a http://b --base-url http://c)],
@@ -232,6 +237,9 @@ my @rows = (
 	['serve', 1, '--dump-workload: cannot write file/x: Not a directory', qw(--dump-workload file/x)],
 	['serve', 2, "--trace: unknown category 'nope'; there are *, all", qw(--trace nope)],
 	['serve', 2, "--fix: nothing is called 'nope'; --fix help lists the names", qw(--fix nope)],
+	['serve', 2, "--prompt-salt: expected none, run, request, run:TEXT or request:TEXT "
+		. "(TEXT of at most 64 bytes), got 'runs'",
+		qw(--prompt-salt runs)],
 	['serve', 2, '--compat: expected a comma list of peak, role-chunk, stream-error, detail, v0.11, '
 		. "got 'nope'",
 		qw(--compat nope)],
@@ -252,8 +260,15 @@ my @rows = (
 		. "of letters, digits, '-', '_' and '.', got '$_'", '--system-pid', $_] }
 		'x', '0', '=7', 'a b=7', 'a=', '99999999999'),
 	# names
-	['serve', 2, 'unrecognized option --num-promts; did you mean --num-prompts?', qw(--num-promts 3)],
-	['serve', 2, 'unrecognized option --zzzzzzzzz', qw(--zzzzzzzzz)],
+	['serve', 2, 'unknown option --num-promts; did you mean --num-prompts?', qw(--num-promts 3)],
+	['serve', 2, 'unknown option --zzzzzzzzz', qw(--zzzzzzzzz)],
+	(map { ['serve', 2, "unknown option $_->[0]; did you mean --$_->[1]?", grep { defined } @$_[0, 2]] }
+		['--rate', 'request-rate', 5], ['--rps', 'request-rate', 5], ['--qps', 'request-rate', 5],
+		['--api-key', 'header', 'k'], ['--json', 'output-json', 'f'], ['--url', 'base-url', 'u'],
+		['--output', 'output-json', 'f'], ['--timeout', 'request-timeout', 5],
+		['--warmup', 'num-warmups', 1], ['--slo', 'goodput', 'x'], ['--quiet', 'disable-tqdm'],
+		['--dry', 'dry-run'], ['--load-pat', 'load-pattern', 'x'], ['-c', 'max-concurrency', 4],
+		['-n', 'num-prompts', 4], ['-d', 'duration', 4], ['-c8', 'max-concurrency']),
 	['serve', 2, 'ambiguous option --num: it could be --num-prompts, --num-warmups', qw(--num 3)],
 	['serve', 2, "unexpected argument 'word'", qw(word)],
 	['serve', 2, "--temperature: expected one argument; a value that starts with a dash is written "
@@ -299,6 +314,75 @@ for my $verb (@tokenizer) {
 		err => "profllm tokenizer $verb: --tokenizer is missing: a file, its directory, a model "
 			. 'name or sim' });
 }
+
+# ---- words that are no command, and abbreviations ----
+
+my $elsewhere = 'is not part of this program';
+for my $row (
+	["unknown command 'serve'; did you mean 'bench serve'?", 'serve'],
+	["unknown command 'bench server'; did you mean 'bench serve'?", qw(bench server --model m)],
+	["unknown command 'benchserve'; did you mean 'bench serve'?", 'benchserve'],
+	["unknown command 'bench plot'; did you mean 'bench sweep plot'?", qw(bench plot)],
+	["unknown command 'bench thruput'; did you mean 'bench throughput'?", qw(bench thruput)],
+	["unknown command 'compare'; did you mean 'bench compare'?", qw(compare a.json b.json)],
+	["unknown command 'bench frob'; profllm --help lists the commands", qw(bench frob)],
+	["unknown command 'frob'; profllm --help lists the commands", qw(help frob)],
+	["unknown option '--frob'; profllm --help lists the commands", '--frob'],
+	(map { ["'*$_->[-1]': vLLM's multi-turn benchmark $elsewhere; 'bench serve --dataset-name timed_trace' *",
+		@$_] } ['benchmark_serving_multi_turn'], ['benchmark_serving_multi_turn.py'],
+		['benchmarks/multi_turn/benchmark_serving_multi_turn.py'], ['multi-turn'], ['multi_turn'],
+		[qw(bench multi-turn)], [qw(bench multi_turn)], [qw(bench multi_turn.py)]),
+	(map { ["'*$_->[-1]': vLLM's structured output benchmark $elsewhere; 'bench serve --extra-body' *", @$_] }
+		['benchmark_serving_structured_output.py'], ['structured-output'], [qw(bench structured_output)]),
+	(map { ["'*$_->[-1]': vLLM's prioritization benchmark $elsewhere; 'bench throughput *", @$_] }
+		['benchmark_prioritization.py'], ['prioritization'], [qw(bench prioritization)]),
+	(map { ["'*$_->[-1]': vLLM's prefix caching benchmark $elsewhere; '*prefix_repetition'*", @$_] }
+		['benchmark_prefix_caching.py'], ['prefix-caching'], [qw(bench prefix_caching)]),
+	(map { ["'*$_->[-1]': vLLM's long document QA benchmark $elsewhere; '*prefix_repetition *", @$_] }
+		['benchmark_long_document_qa_throughput.py'], ['long-document-qa'],
+		[qw(bench long_document_qa_throughput)]),
+	(map { ["'*$_->[-1]': vLLM's hashing benchmark $elsewhere; there is no substitute*", @$_] }
+		['benchmark_hash.py'], ['benchmark_prefix_block_hash.py'], [qw(bench hash)],
+		[qw(bench prefix-block-hash)])) {
+	my ($message, @args) = @$row;
+
+	check_run("profllm @args", run(args => \@args), { status => 2, err => "profllm: $message" });
+}
+for my $row (['bench', qr/: bench serve, bench throughput, .*, bench sweep plot_pareto; /],
+	['bench sweep', qr/: bench sweep serve, bench sweep serve_multi, /], ['dataset', qr/: dataset show, /]) {
+	my ($words, $list) = @$row;
+	my $r = run(args => [split / /, $words]);
+
+	is("$r->{status}$r->{out}", '2', "profllm $words: exit status");
+	like($r->{err}, qr/^profllm $words: a command is missing$list/, "profllm $words: what could follow");
+}
+for my $row (['help', '--help'], ['help bench', 'bench --help'], ['bench sweep --help=all', 'bench sweep --help'],
+	['help bench serve', 'bench serve --help'], ['help dataset show', 'dataset show --help'],
+	['version', '--version'], ['-V', '--version']) {
+	my ($said, $same) = map { run(args => [split / /, $_]) } @$row;
+
+	is("$said->{status} $said->{out}$said->{err}", "0 $same->{out}", "profllm $row->[0] is profllm $row->[1]");
+}
+
+# Beginnings of names: vLLM's own options alone, and with a note.
+for my $row (
+	[0, 'WARNING: --request-rat is read as --request-rate', @{$verb{'bench serve'}}, qw(--request-rat 3)],
+	[2, 'profllm dashboard: unknown option --por; did you mean --port?', qw(dashboard --por 1)],
+	[2, 'profllm dashboard: unknown option --read; did you mean --read-only?', qw(dashboard --read)],
+	[2, 'profllm dashboard: --listen 127.0.0.1:0 already names address and port: leave out --port',
+		qw(dashboard --listen 127.0.0.1:0 --port 1)],
+	[2, 'profllm dashboard: --listen 0.0.0.0:0: *', qw(dashboard --host 0.0.0.0 --port 0)],
+	[2, 'profllm sim: unknown option --ttft; did you mean --ttft-ms?', qw(sim --ttft 3)],
+	[2, 'profllm export: unknown option --col; did you mean --columns?', qw(export --col a)],
+	[2, 'profllm run: unknown option --conf; did you mean --config?', qw(run --conf x.yaml)]) {
+	my ($status, $message, @args) = @$row;
+	my $r = run(args => \@args);
+
+	is($r->{status}, $status, "profllm @args: exit status");
+	like($r->{err}, qr/^\Q$message\E$/m, "profllm @args: message") if $message !~ /\*/;
+	ok(matches((split /\n/, $r->{err})[0], $message), "profllm @args: message") if $message =~ /\*/;
+}
+ok(!-e '1', 'no file is named by a port');
 
 # Options that take any text at all, and why nothing can be wrong with it.
 my %any_text = (

@@ -92,10 +92,40 @@ status_is('a limit on the value', 3, qr/holds \(900\)/, 'base', 'slow', '--fail-
 status_is('no evidence', 0, qr/^\z/, 'base', 'same', '--fail-if', 'output_throughput>+0.01%');
 status_is('none wanted', 3, qr/holds/, 'base', 'same', '--fail-if', 'output_throughput>+0.01%',
 	'--fail-if-any');
-status_is('too few to judge', 0, qr/cannot be judged, not enough data \(5 against 3 values, 4 needed\)/,
+my @gate = ('--fail-if', 'p99_ttft_ms>+5%');
+status_is('too few to judge', 3, qr/cannot be judged, not enough data \(5 against 3 values, 4 needed\)/,
 	'base', 'few', '--fail-if', 'output_throughput<-5%');
-status_is('too few, strict', 3, qr/cannot be judged/, 'base', 'few', '--strict', '--fail-if',
+status_is('too few, allowed', 0, qr/cannot be judged/, 'base', 'few', '--allow-unjudged', '--fail-if',
 	'output_throughput<-5%');
+my $same = qr/^--fail-if 'p99_ttft_ms>\+5%' cannot be judged, both sides are the same runs: \S+$/m;
+status_is('a file with itself', 3, $same, 'base/run0.json', 'base/run0.json', @gate);
+status_is('a folder with itself', 3, $same, 'base', 'base', @gate);
+status_is('the same, allowed', 0, $same, 'base', 'base', '--allow-unjudged', @gate);
+like(status_is('the same without a gate', 0, undef, 'base', 'base')->{out},
+	qr/: the same runs as the baseline$/m, 'the same without a gate: a note says so');
+status_is('the same, by value', 0, qr/^\z/, 'base', 'base', '--fail-if', 'p99_ttft_ms>500');
+
+# Half of the requests fail and the others are faster.
+side('shedding', 1700, 5, completed => 50, failed => 50, total_input_tokens => 500,
+	total_output_tokens => 1000);
+side('shorter', 1700, 5, total_output_tokens => 500);
+my $risen = qr/^failed requests rose from 0\.0 % to 50\.0 %: shedding$/m;
+status_is('failures of a faster side', 3, $risen, 'base', 'shedding', @gate);
+status_is('failures, medians alone', 3, $risen, 'base', 'shedding', '--fail-if-any', @gate);
+status_is('failures, unjudged allowed', 3, $risen, 'base', 'shedding', '--allow-unjudged', @gate);
+status_is('failures, allowed', 0, qr/^\z/, 'base', 'shedding', '--allow-failures', @gate);
+status_is('failures without a gate', 0, qr/^\z/, 'base', 'shedding');
+status_is('other work', 3, qr/cannot be judged, other work was done: output tokens .*: shorter$/m,
+	'base', 'shorter', @gate);
+status_is('other work, allowed', 0, qr/cannot be judged/, 'base', 'shorter', '--allow-unjudged', @gate);
+status_is('other work, but slower', 3, qr/p99_ttft_ms>\+5%' holds/, 'shorter', 'base', @gate);
+status_is('other work, by value', 0, qr/^\z/, 'base', 'shorter', '--fail-if', 'p99_ttft_ms>500');
+
+side('two', 1000, 5);
+spew("two/more$_.json", $json->encode(result(900, $_, max_concurrency => 16))) for 0 .. 4;
+side('one', 1001, 5);
+status_is('a point that was not measured', 3,
+	qr/cannot be judged, only the baseline has it: one at max_concurrency=16$/m, 'two', 'one', @gate);
 
 # ---- mistakes ----
 

@@ -64,6 +64,8 @@ spew('notices/rows.json', qq([{"turns": ["FULL BENCHMARK DATA SHOULD BE FETCHED 
 spew('poem.txt', join '', map { " $_ abc def ghi jkl\n" } qw(one two six ten));
 spew('trace.jsonl', qq({"timestamp": 0, "input_length": 20, "output_length": 3, "hash_ids": [1, "b"]}\n)
 	. qq({"timestamp": 40, "input_length": 10, "output_length": 2, "hash_ids": [1]}\n));
+spew('epoch.jsonl', join '', map { qq({"timestamp": 170000000000$_, "input_length": 10, )
+	. qq("output_length": 2, "hash_ids": [1]}\n) } 0 .. 2);
 spew('named.jsonl', qq({"t": 1, "in": 3, "out": 2, "h": [7]}\n));
 
 my @serve = qw(bench serve --model sim --tokenizer sim --temperature 0 --progress none
@@ -286,6 +288,14 @@ my @refused = (
 	['a trace without its fields', [set('timed_trace', 'row.jsonl')],
 		'row.jsonl:1: no "timestamp" field; '
 		. 'the row has: when. --timed-trace-label-timestamp names the field to take'],
+	['a trace in milliseconds since 1970', [set('timed_trace', 'epoch.jsonl')],
+		'timestamps: request 0 is due 1700000000000.0 s after the start, expected at most a year '
+		. '(31536000 s); they look like milliseconds since 1970: subtract the first one from all and '
+		. 'use --timed-trace-sec-multiplier 0.001', 2],
+	['a trace in seconds since 1970',
+		[set('timed_trace', 'epoch.jsonl'), qw(--timed-trace-sec-multiplier 0.001)],
+		'timestamps: request 0 is due 1700000000.0 s after the start, expected at most a year '
+		. '(31536000 s); they look like seconds since 1970: subtract the first one from all', 2],
 	['a trace for chat', [@chat, set('timed_trace', 'trace.jsonl')],
 		"timed_trace dataset passes pre-tokenized prompts (list[int]) and requires a completions "
 		. "backend ('vllm' or 'openai')."],

@@ -1,5 +1,6 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
+# suite: first
 # Every command of the pages works: each `sh` block of README.md and docs/guide/ is run as it
 # stands, in an empty folder, and must exit with 0.
 #
@@ -43,13 +44,13 @@ if (!$pid) {
 		'--ttft-ms', '5', '--itl-ms', '1') or exit(127);
 }
 END { my $status = $?; kill('KILL', $pid) if $pid; $? = $status }
-for (1 .. 100) {
+for (1 .. 600) {
 	last if -s "$dir/port";
 	select(undef, undef, undef, 0.05);
 }
 my $port = slurp("$dir/port");
 $port =~ s/\s//g;
-$port or BAIL_OUT('no simulator: ' . slurp("$dir/sim.log"));
+$port or die('no simulator: ' . slurp("$dir/sim.log"));
 
 mkdir("$dir/bin") or die;
 mkdir("$dir/home") or die;

@@ -186,7 +186,8 @@ is(run(args => [@slow, qw(--progress none)])->{err}, '', '--progress none: none'
 like(run(args => [@slow, qw(--progress bar)])->{err}, qr{\rBenchmark: +\d+%\|[# ]{24}\| \d/2 },
 	'--progress bar: a bar');
 SKIP: {
-	skip 'no script command', 1 if system('command -v script >/dev/null 2>&1');
+	my $why = no_script();
+	skip $why, 1 if $why;
 	my $command = join ' ', map { "'$_'" } $program, @slow;
 	my $t = run(command => ['script', '-q', '-e', '-c', $command, 'typescript']);
 	like($t->{out}, qr{\rBenchmark: 100%\|#{24}\| 2/2 }, 'on a terminal it is a bar');

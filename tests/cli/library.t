@@ -23,7 +23,7 @@ delete @ENV{qw(MAKEFLAGS MFLAGS MAKELEVEL)}; # `make test` is not to be asked fo
 my $made = run(command => ['make', '-s', '-C', $root, "O=$build", "PREFIX=$prefix", 'install',
 	'-o', "$build/profllm", '-o', "$build/gen/version.h",
 	exists $ENV{WEB} ? "WEB=$ENV{WEB}" : ()], seconds => 600);
-is($made->{status}, 0, 'make install') or diag($made->{err}) or BAIL_OUT('nothing is installed');
+is($made->{status}, 0, 'make install') or diag($made->{err}) or die("nothing is installed\n");
 ok(-e "$prefix/$_", "installed: $_")
 	for qw(bin/profllm lib/libprofllm.so lib/libprofllm.so.1 lib/pkgconfig/profllm.pc include/profllm.h);
 is_deeply([sort map { /(\S+)$/ } `nm -D --defined-only '$prefix/lib/libprofllm.so'`],

@@ -86,7 +86,7 @@ for my $verb (@verbs) {
 	$r = run(args => ['bench', $verb, qw(--show-config -tp 2)]);
 	like($r->{out}, qr/^tp = 2 +# given, the engine's$/m, "$verb --show-config: the engine's");
 
-	refuses($verb, 2, 'unrecognized option --tensor-paralel-size; did you mean '
+	refuses($verb, 2, 'unknown option --tensor-paralel-size; did you mean '
 		. '--tensor-parallel-size\?', qw(--tensor-paralel-size 2));
 	refuses($verb, 2, '--port: an argument of vLLM\'s HTTP server, which this command does not '
 		. 'start', qw(--port 80));

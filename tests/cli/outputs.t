@@ -110,6 +110,27 @@ my @serve = (qw(bench serve), @run);
 		. 'gnuplot is not installed; it would draw p.x.load_pattern.gp'] });
 }
 
+# ---- runs of the same second ----
+{
+	my @begun = map { begin(args => [@serve, qw(--save-result --result-dir same
+		--plot-load-pattern)]) } 1 .. 6;
+	my @ended = map { finish($_) } @begun;
+	my @results = glob('same/*.json');
+	my %seen;
+
+	is_deeply([grep { $_->{status} } @ended], [], 'runs of one second: exit statuses')
+		or diag($ended[0]{err});
+	is(scalar @results, 6, 'runs of one second: six results');
+	$seen{json_of(slurp($_))->{profllm}{start_ns}}++ for @results;
+	is(scalar keys %seen, 6, 'runs of one second: of six runs');
+	is_deeply([map { s/\.load_pattern\.dat$/.json/r } glob('same/*.dat')], [@results],
+		'runs of one second: plots are called as results');
+	my @named = grep { /-\d{6}-\d+\.json$/ } @results;
+	my $said = qr/^WARNING: same\/\S+\.json is another run's; the result of this one is \S+-\d+\.json$/m;
+	is(scalar(grep { $_->{err} =~ $said } @ended), scalar @named, 'runs of one second: another name is said');
+	is(scalar(grep { -s $_ } @results), 6, 'runs of one second: none is empty');
+}
+
 # ---- names of old scripts ----
 {
 	my $want = run(args => [@serve, '--dry-run', '--request-id-prefix', 'x'])->{out};

@@ -196,6 +196,18 @@ END
 	like($run->{err}, qr/serving model sim/, '--show-log: what the server prints');
 }
 
+# ---- this program by its name ----
+
+for my $env ({ PATH => '/usr/bin:/bin' }, other_profllm()) {
+	my $run = run(args => ['run', '--config', config('named', server => { %sim,
+		command => 'profllm sim' }, benchmark => { %load, num_prompts => 3 }), '--output',
+		'named.json', '--progress', 'none'], env => $env);
+
+	is_completed('profllm sim is this program, whatever PATH has', $run, json_of(slurp('named.json')));
+	$run = run(args => ['run', '--config', 'named.yaml', '--check'], env => $env);
+	is($run->{status}, 0, 'and is checked as that') or diag("$run->{out}$run->{err}");
+}
+
 # ---- nothing stays ----
 
 is_deeply([grep { (slurp("$_/environ") // '') =~ /XDG_RUNTIME_DIR=\Q$ENV{XDG_RUNTIME_DIR}\E\0/ &&

@@ -31,6 +31,14 @@ score(qw(a.rec --save-result --result-filename b.json));
 is(slurp('b.json'), slurp('a.json'), 'the same result, byte for byte');
 score(qw(a.rec --save-result --result-dir named));
 like((glob 'named/*')[0] // '', qr/openai-infqps-sim-\d{8}-\d{6}\.json$/, 'under the generated name');
+my ($name) = glob 'named/*';
+my $kept = slurp($name);
+check_run('saved again', score(qw(a.rec --save-result --result-dir named --metric-percentiles 5)),
+	{ status => 0, warn => ["WARNING: $name is another run's; the result of this one is " .
+	$name =~ s/\.json$/-2.json/r], exists => [$name =~ s/\.json$/-2.json/r] });
+is(slurp($name), $kept, 'which is another file');
+score(qw(a.rec --append-result --result-dir lines)) for 1 .. 2;
+is(scalar(split /\n/, slurp((glob 'lines/*')[0])), 2, 'lines are added to one file');
 
 # ---- other questions ----
 
@@ -55,7 +63,7 @@ my $bytes = slurp('a.rec');
 spew('cut.rec', substr($bytes, 0, length($bytes) - 20));
 check_run('a record that breaks off', score('cut.rec'), { status => 0,
 	err => 'WARNING: cut.rec breaks off: * requests of * are in it',
-	out => ['  DEGRADED: The record file breaks off: *'] });
+	out => ['  DEGRADED (every metric): The record file breaks off: *'] });
 my ($scored, $refused, @strange) = (0, 0);
 for my $n (map { int($_ * length($bytes) / 40) } 0 .. 39) {
 	spew('cut.rec', substr($bytes, 0, $n));

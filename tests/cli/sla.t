@@ -48,7 +48,7 @@ my @concurrency = ('--sla-variable', 'max_concurrency');
 
 my $one = sweep('serve_sla', $engine, '--sla-params', 'tpot.json', @concurrency, '-e', 'one');
 check_run('the largest level is found', $one, { status => 0, out => ['[SLA START]',
-	'SLA criteria: median_tpot_ms<=11.00', 'Testing max_concurrency: 65536 req/s',
+	'SLA criteria: median_tpot_ms<=11.00, failed<=1.00 %', 'Testing max_concurrency: 65536 req/s',
 	'Validating SLA: median_tpot_ms = *<=11.00 | FAILED', 'SLA criteria are met. (margin=-*)',
 	'SLA criteria are not met. (margin=*)', 'Maximum max_concurrency for SLA: * req/s.',
 	'Capacity: * at once, 95 % interval *', '[SLA END]', 'Experiment has been saved at: results/one'],
@@ -84,7 +84,7 @@ is(slurp('results/one/capacity.json'), $before, 'with the same answer');
 
 my $two = sweep('serve_multi', $engine, '--sla-params', 'two.json', @concurrency, '--resume', 'one');
 check_run('two agreements, by the name of old', $two, { status => 0, out => ['Found existing results.',
-	'SLA criteria: median_tpot_ms<=11.00, request_throughput>0.01',
+	'SLA criteria: median_tpot_ms<=11.00, request_throughput>0.01, failed<=1.00 %',
 	'No max_concurrency meets the SLA: even 1 at once does not.'] });
 my ($first, $second, $third) = capacity('one');
 is($first->{capacity}, $found->{capacity}, 'the first has the runs of the search before');

@@ -167,6 +167,26 @@ sub grid { return (serve_params => 's.json', bench_params => 'b.json', @_) }
 	}
 }
 
+# ---- this program by its name ----
+
+for (['is not in PATH', { PATH => '/usr/bin:/bin' }], ['is another program in PATH', other_profllm()]) {
+	my ($name, $env) = @$_;
+	my @sim = qw(sim --ttft-ms 1 --itl-ms 0 --port);
+	my ($port) = url() =~ /(\d+)$/;
+	my $made = $name =~ tr/ /-/r;
+	my @args = sweep_args($made, num_runs => 1, serve_cmd => "profllm @sim $port",
+		bench_cmd => "profllm bench serve --model sim --tokenizer sim --num-prompts 2 "
+			. "--random-input-len 8 --random-output-len 4 --disable-tqdm --port $port");
+
+	check_run("profllm $name: a sweep", run(args => \@args, env => $env), { status => 0 });
+	check_run("profllm $name: the benchmark as a program", run(args => [@args, '--exec-bench',
+		'-e', "$made-spawned", '--after-bench-cmd', 'profllm --version'], env => $env),
+		{ status => 0 });
+	check_run("profllm $name: starts", run(args => [qw(bench sweep startup --startup-cmd),
+		'profllm bench startup --backend sim --model sim --num-iters-cold 1 --num-iters-warm 1 '
+			. '--num-iters-warmup 0', '-e', "$made-starts"], env => $env), { status => 0 });
+}
+
 # ---- other commands ----
 
 {

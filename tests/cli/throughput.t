@@ -125,19 +125,38 @@ check_run('a rank that is none of theirs', run(args => [@sim, @small, qw(--data-
 my $pooled = run(args => [@sim, @small, qw(--runner pooling)]);
 check_run('a model that embeds', $pooled, { status => 0, out => ['Total num output tokens:  0'] });
 unlike($pooled->{out}, qr/came back/, 'no answers, and none missing');
-check_run('pictures', run(args => [@sim, @small, qw(--dataset-name random-mm --fix dataset-name
+check_run('pictures', run(args => [@sim, @small, qw(--dataset-name random-mm
 	--random-mm-bucket-config), '{(32, 32, 1): 1.0}', qw(--account account)]), { status => 0 });
 is((account())[0]{media}, 8, 'one each');
 
+# ---- this program by its name ----
+
+for my $env ({ PATH => '/usr/bin:/bin' }, other_profllm()) {
+	check_run('profllm as the server', run(args => [@verb, qw(--backend http --model sim --tokenizer sim
+		--server-cmd), 'profllm sim', @small], env => $env), { status => 0, out => ['Throughput: *'] });
+	check_run('profllm as the worker', run(args => [@verb, qw(--backend worker --model sim
+		--tokenizer sim --worker-cmd), 'profllm sim --engine-worker', @small], env => $env),
+		{ status => 0, out => ['Throughput: *'] });
+}
+
 # ---- lengths and sets in force ----
 
-check_run('lengths that lose', run(args => [@sim, qw(--num-prompts 2 --input-len 9 --output-len 5)]),
+my @typed = qw(--num-prompts 2 --input-len 9 --output-len 5);
+check_run('typed lengths count', run(args => [@sim, @typed, qw(--output-json r.json)]),
+	{ status => 0, out => ['Total num prompt tokens:  18', 'Total num output tokens:  10'],
+	warn => [] });
+is_deeply(json_of(slurp('r.json'))->{profllm}{compat}, [], 'and the file says so');
+check_run('lengths as in vLLM', run(args => [@sim, @typed, qw(--compat lengths --output-json r.json)]),
 	{ status => 0, out => ['Total num prompt tokens:  2048', 'Total num output tokens:  256'],
-	warn => ['WARNING: --input-len 9 has no effect, as in vLLM: *1024 tokens; *--fix lengths',
-		'WARNING: --output-len 5 has no effect, as in vLLM: *128 tokens; *'] });
-check_run('lengths that win', run(args => [@sim, qw(--num-prompts 2 --input-len 9 --output-len 5
-	--fix lengths)]), { status => 0, out => ['Total num prompt tokens:  18',
-	'Total num output tokens:  10'] });
+	warn => ['WARNING: --input-len 9 has no effect, as in vLLM (--compat lengths): *1024 tokens',
+		'WARNING: --output-len 5 has no effect, as in vLLM (--compat lengths): *128 tokens'] });
+is_deeply(json_of(slurp('r.json'))->{profllm}{compat}, ['lengths'], 'and the file says that');
+check_run('its opposite', run(args => [@sim, @typed, qw(--fix lengths)]),
+	{ status => 0, out => ['Total num prompt tokens:  18', 'Total num output tokens:  10'],
+	warn => ['WARNING: --fix lengths has no effect: it is the default; --compat lengths is the '
+		. 'opposite'] });
+check_run('that release', run(args => [@sim, @typed, qw(--compat v0.11)]),
+	{ status => 0, out => ['Total num prompt tokens:  18', 'Total num output tokens:  10'] });
 spew('sharegpt.json', '[' . join(', ', map { qq({"conversations": [{"from": "human", "value": )
 	. qq("where is the house of number $_"}, {"from": "gpt", "value": "it is in the street $_"}]}) }
 	1 .. 6) . ']');
@@ -165,9 +184,35 @@ is_deeply([map { $_->{prompt} } lines_of('w.jsonl')],
 	'is around the prompts');
 is(json_of(slurp('r.json'))->{profllm}{chat_template}, 'engine', 'and named');
 check_run('nobody to ask', run(args => [@custom, '--dry-run']), { status => 1,
-	err => '*the chat template of * is not a known one, and no engine is asked when nothing is run' });
+	err => '*the chat template of * is not a known one, and no engine is asked when nothing is run; '
+		. 'give --chat-prefix and --chat-suffix' });
+check_run('a template of the user\'s', run(args => [@custom, '--dry-run', '--chat-prefix', 'Q: ',
+	'--chat-suffix', '\nA:']), { status => 0, warn => [] });
+is_deeply([map { $_->{prompt} } lines_of('w.jsonl')], ["Q: one prompt\nA:", "Q: word two\nA:"],
+	'is around the prompts');
+check_run('a template without an escape', run(args => [@custom, '--dry-run', '--chat-prefix', '\q']),
+	{ status => 2, err => '*--chat-prefix: \'\q\' is no escape; *' });
+check_run('answers are as long as in bench serve', run(args => [@sim, qw(--dataset-name custom
+	--dataset-path p.jsonl --num-prompts 2 --skip-chat-template --dump-workload w.jsonl --dry-run)]),
+	{ status => 0 });
+is_deeply([map { $_->{output_len} } lines_of('w.jsonl')], [256, 256], 'without a number: 256');
 check_run('no template asked for', run(args => [@custom, qw(--dry-run --skip-chat-template)]),
 	{ status => 0 });
+
+# A poem needs a template to be counted with; a tokenizer without one is not the end.
+spew('poem.txt', join '', map { "line $_ of a poem that is quite long\n" } 1 .. 200);
+my @poem = (@sim, qw(--tokenizer sim --dataset-name sonnet --dataset-path poem.txt --num-prompts 3 --input-len
+	300 --prefix-len 50 --output-len 4));
+check_run('a poem without a template', run(args => [@poem]), { status => 1,
+	err => '*with --chat-prefix and --chat-suffix' });
+check_run('a poem', run(args => [@poem, '--chat-prefix', '<u>', '--chat-suffix', '</u>', '--output-json',
+	'r.json']), { status => 0, out => ['Throughput: *'] });
+is(json_of(slurp('r.json'))->{profllm}{chat_template}, 'flags', 'the file says whose template');
+check_run('no messages, no template', run(args => [@sim, @small, '--chat-prefix', 'x']), { status => 0,
+	warn => ['WARNING: --chat-prefix has no effect: the dataset is random'] });
+check_run('a template that is skipped', run(args => [@custom, '--dry-run', '--chat-suffix', 'x',
+	'--skip-chat-template']),
+	{ status => 0, warn => ['WARNING: --chat-suffix has no effect with --skip-chat-template'] });
 
 # ---- nothing is run ----
 
@@ -183,7 +228,9 @@ check_run('again', run(args => [@verb, qw(--tokenizer sim --seed 5 --dry-run --d
 	@small]), { status => 0 });
 is(slurp('a.jsonl'), slurp('b.jsonl'), 'whoever runs them');
 check_run('what can be mended', run(args => [@verb, qw(--fix help)]), { status => 0,
-	out => ['lengths *', 'dataset-name *', 'token-counts *'] });
+	out => ['token-counts *'], not_out => ['lengths *'] });
+check_run('what can be restored', run(args => [@verb, qw(--compat help)]), { status => 0,
+	out => ['v0.11 *', 'lengths *', 'dataset-name *'] });
 
 # ---- what is refused ----
 
@@ -191,6 +238,7 @@ for ([2, '*--backend*', qw(--backend nobody)], [2, '*--dataset-name*', qw(--data
 	[2, '*--num-prompts*', qw(--num-prompts many)],
 	[2, '*--random-mm-bucket-config: *', '--random-mm-bucket-config', '{(1, 2): 1}'],
 	[2, '*--fix: nothing is called \'x\'*', qw(--fix x)],
+	[2, '*--compat: nothing is called \'x\'; --compat help lists the names', qw(--compat x)],
 	[1, 'profllm bench throughput: Unknown backend: mii *', qw(--backend mii)],
 	[1, 'profllm bench throughput: HF max batch size is required for HF backend', qw(--backend hf)],
 	[1, 'profllm bench throughput: No requests provided.', qw(--num-prompts 0)],
@@ -199,8 +247,8 @@ for ([2, '*--backend*', qw(--backend nobody)], [2, '*--dataset-name*', qw(--data
 		qw(--max-model-len 29)],
 	[1, '*--random-range-ratio*', qw(--random-range-ratio 2)],
 	[1, '*Profiling is not enabled*', qw(--profile)],
-	[1, '*gives lists of texts in one request*', qw(--dataset-name random-rerank --fix dataset-name)],
-	[1, '*--dataset-name hf needs --dataset-path', qw(--dataset-name hf --fix dataset-name)],
+	[1, '*gives lists of texts in one request*', qw(--dataset-name random-rerank)],
+	[1, '*--dataset-name hf needs --dataset-path', qw(--dataset-name hf)],
 	[1, '*gives chat messages, which --backend vllm-chat takes and sim does not',
 		qw(--dataset-path sharegpt.json --enable-multimodal-chat)],
 	[1, '*cannot write /proc/none/r.json*', qw(--output-json /proc/none/r.json)]) {

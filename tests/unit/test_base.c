@@ -6,6 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <dirent.h>
+#include <pthread.h>
+#include <errno.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -209,7 +212,76 @@ static void a_name_of_any_length(void **state)
 	rmdir(dir);
 }
 
-/* A file is replaced whole, behind a link too; its permissions follow the umask. */
+/* A file may turn out larger than it said: those of /proc say 0. */
+static void a_file_that_grows_past_its_limit_is_refused(void **state)
+{
+	static const size_t limits[] = { 10, 100000 };
+	enum { MAPS = 600 };
+	char *maps = mmap(NULL, MAPS * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_ptr_not_equal(maps, MAP_FAILED);
+	for (int i = 0; i < MAPS; i += 2) /* each change of protection is another line */
+		assert_int_equal(mprotect(maps + i * 4096, 4096, PROT_NONE), 0);
+	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+		struct buf text = { 0 };
+		struct err e = { 0 };
+		char want[100];
+
+		errno = 0;
+		assert_int_equal(file_read("/proc/self/smaps", limits[i], &text, &e), -1);
+		snprintf(want, sizeof(want), "/proc/self/smaps has more than %zu bytes, the limit",
+			 limits[i]);
+		assert_string_equal(e.text, want);
+		assert_int_equal(e.code, ERR_LIMIT);
+		buf_release(&text);
+	}
+	munmap(maps, MAPS * 4096);
+}
+
+static void *write_often(void *path)
+{
+	struct err e;
+
+	for (int i = 0; i < 3000; i++)
+		assert_int_equal(file_write_atomic(path, STR("x"), &e), 0);
+	return NULL;
+}
+
+/* The umask belongs to all threads: writing a file uses it and never changes it. */
+static void files_follow_the_umask(void **state)
+{
+	static const mode_t masks[] = { 022, 077, 027, 0 };
+	const char *root = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+	char dir[64], path[2][80];
+	pthread_t thread[2];
+	mode_t before = umask(022);
+	struct err e = { 0 };
+	struct stat st;
+
+	(void)state;
+	snprintf(dir, sizeof(dir), "%s/profllm-base-XXXXXX", root);
+	assert_non_null(mkdtemp(dir));
+	for (int i = 0; i < 2; i++) {
+		snprintf(path[i], sizeof(path[i]), "%s/%d", dir, i);
+		assert_int_equal(pthread_create(&thread[i], NULL, write_often, path[i]), 0);
+	}
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	assert_int_equal(umask(022), 022);
+	for (size_t i = 0; i < sizeof(masks) / sizeof(*masks); i++) {
+		umask(masks[i]);
+		assert_int_equal(file_write_atomic(path[0], STR("y"), &e), 0);
+		assert_int_equal(stat(path[0], &st), 0);
+		assert_int_equal(st.st_mode & 0777, 0666 & ~masks[i]);
+	}
+	umask(before);
+	unlink(path[0]);
+	unlink(path[1]);
+	assert_int_equal(rmdir(dir), 0);
+}
+
+/* A file is replaced whole, behind a link too. */
 static void files_are_replaced_whole(void **state)
 {
 	char dir[] = "/tmp/profllm-base-XXXXXX", path[64], link_path[64];
@@ -269,6 +341,8 @@ int main(void)
 		cmocka_unit_test(valid_utf8_is_what_decodes),
 		cmocka_unit_test(broken_utf8_is_replaced),
 		cmocka_unit_test(a_name_of_any_length),
+		cmocka_unit_test(a_file_that_grows_past_its_limit_is_refused),
+		cmocka_unit_test(files_follow_the_umask),
 		cmocka_unit_test(files_are_replaced_whole),
 		cmocka_unit_test(errors_gain_context),
 	};

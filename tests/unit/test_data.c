@@ -168,7 +168,43 @@ static void custom_reads_lines(void **state)
 	assert_int_equal(f.w.v[0].prompt_len, 3);
 	assert_int_equal(f.w.v[0].output_len, 5);
 	assert_int_equal(f.w.v[1].output_len, 7);
+	assert_int_equal(f.w.notes.n, 0);
 	fixture_release(&f);
+}
+
+/* What a row holds beside what is sent is named, once a key. */
+static void keys_without_use_are_named(void **state)
+{
+	static const char rows[] =
+		"{\"prompt\": \"a\", \"priority\": 1, \"output_tokens\": 3}\n"
+		"{\"prompt\": \"b\", \"extra_body\": {\"prompt\": 1}, \"priority\": 2}\n"
+		"{\"prompt\": \"c\"}\n";
+	struct fixture f;
+	struct buf text = { 0 }, want = { 0 };
+
+	(void)state;
+	fixture_init(&f, "f.jsonl", rows);
+	f.opts.disable_shuffle = true;
+	f.env.num_prompts = 9;
+	assert_int_equal(build(&f, "custom"), 0);
+	buf_printf(&want, "%s: \"priority\" of 2 rows is not used\n%s: \"output_tokens\" of 1 row is "
+		   "not used, because --custom-output-len is 256; -1 uses it\n%s: \"extra_body\" of 1 "
+		   "row is not used", f.opts.path, f.opts.path, f.opts.path);
+	assert_true(str_eq(f.w.notes, buf_str(&want)));
+	fixture_release(&f);
+
+	buf_add_text(&text, "{\"prompt\": \"a\"");
+	for (int i = 0; i < UNUSED_KEYS_MAX + 3; i++)
+		buf_printf(&text, ", \"key%d\": 0", i);
+	buf_add_text(&text, "}\n");
+	fixture_init(&f, "f.jsonl", text.data);
+	assert_int_equal(build(&f, "custom"), 0);
+	assert_non_null(memmem(f.w.notes.p, f.w.notes.n, "\"key15\"", 7));
+	assert_null(memmem(f.w.notes.p, f.w.notes.n, "\"key16\"", 7));
+	assert_non_null(memmem(f.w.notes.p, f.w.notes.n, "keys beyond these occur 3 times", 31));
+	fixture_release(&f);
+	buf_release(&text);
+	buf_release(&want);
 }
 
 /* Every refusal names the file, and the line where there is one. */
@@ -230,6 +266,7 @@ int main(void)
 		cmocka_unit_test(sharegpt_takes_a_fixed_answer_length),
 		cmocka_unit_test(sharegpt_keeps_the_order_of_many),
 		cmocka_unit_test(custom_reads_lines),
+		cmocka_unit_test(keys_without_use_are_named),
 		cmocka_unit_test(bad_files_are_refused),
 		cmocka_unit_test(names_are_forgiving),
 	};

@@ -65,57 +65,138 @@ static void bodies_are_upstreams(void **state)
 	}
 }
 
+static const struct {
+	const char *endpoint, *data;
+	unsigned bits;
+	const char *text;
+	int64_t prompt, output, cached, reasoning;
+} event_rows[] = {
+	{ "vllm", "{\"choices\":[{\"index\":0,\"text\":\" a\\n\",\"finish_reason\":null}],\"usage\":null}",
+	  DECODED_TOKEN | DECODED_ANSWER, " a\\n", -1, -1, -1, -1 },
+	{ "vllm", "{\"choices\": [ {\"text\": \"\", \"finish_reason\": \"length\"} ]}",
+	  DECODED_TOKEN | DECODED_FINISH, "", -1, -1, -1, -1 },
+	{ "vllm", "{\"choices\":[],\"usage\":{\"prompt_tokens\":11,\"completion_tokens\":7}}",
+	  DECODED_USAGE | DECODED_DONE, "", 11, 7, -1, -1 },
+	{ "vllm", "{\"choices\":[ ]}", DECODED_IGNORED, "", -1, -1, -1, -1 },
+	{ "vllm", "[DONE]", DECODED_DONE, "", -1, -1, -1, -1 },
+	{ "vllm", "{\"error\":{\"message\":\"no\"}}", DECODED_ERROR, "{\"message\":\"no\"}",
+	  -1, -1, -1, -1 },
+	{ "vllm", "{\"error\":null,\"choices\":[{\"text\":\"x\"}],\"usage\":{\"completion_tokens\":3}}",
+	  DECODED_TOKEN | DECODED_ANSWER | DECODED_USAGE, "x", -1, 3, -1, -1 },
+	/* A nested "text" is not the answer's. */
+	{ "vllm", "{\"choices\":[{\"logprobs\":{\"text\":\"no\"},\"text\":\"yes\"}]}",
+	  DECODED_TOKEN | DECODED_ANSWER, "yes", -1, -1, -1, -1 },
+	{ "openai-chat", "{\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}",
+	  DECODED_TOKEN | DECODED_ROLE_ONLY, "", -1, -1, -1, -1 },
+	{ "openai-chat", "{\"choices\":[{\"delta\":{\"content\":\"hi\"}}]}",
+	  DECODED_TOKEN | DECODED_ANSWER, "hi", -1, -1, -1, -1 },
+	{ "openai-chat", "{\"choices\":[{\"delta\":{\"reasoning_content\":\"hm\"}}]}",
+	  DECODED_TOKEN | DECODED_REASONING, "", -1, -1, -1, -1 },
+	{ "openai-chat", "{\"choices\":[{\"delta\":{\"reasoning\":\"hm\",\"content\":null}}]}",
+	  DECODED_TOKEN | DECODED_REASONING, "", -1, -1, -1, -1 },
+	{ "openai-chat", "{\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2,"
+	  "\"prompt_tokens_details\":{\"cached_tokens\":16},"
+	  "\"completion_tokens_details\":{\"reasoning_tokens\":4}}}",
+	  DECODED_USAGE | DECODED_DONE, "", 1, 2, 16, 4 },
+	/* Errors of every spelling, in events without choices and usage. */
+	{ "vllm", "{\"object\":\"error\",\"message\":\"no\",\"code\":500}", DECODED_ERROR,
+	  "{\"object\":\"error\",\"message\":\"no\",\"code\":500}", -1, -1, -1, -1 },
+	{ "openai-chat", "{\"detail\":\"boom\"}", DECODED_ERROR, "{\"detail\":\"boom\"}",
+	  -1, -1, -1, -1 },
+	{ "openai-chat", "{\"code\":500,\"message\":\"no\"}", DECODED_ERROR,
+	  "{\"code\":500,\"message\":\"no\"}", -1, -1, -1, -1 },
+	{ "openai-audio", "{\"type\":\"error\"}", DECODED_ERROR, "{\"type\":\"error\"}",
+	  -1, -1, -1, -1 },
+	{ "vllm", "{\"message\":\"wait\"}", DECODED_IGNORED, "", -1, -1, -1, -1 },
+	{ "vllm", "{\"choices\":[],\"detail\":\"x\"}", DECODED_IGNORED, "", -1, -1, -1, -1 },
+	{ "vllm", "{\"choices\":[{\"text\":\"a\",\"finish_reason\":\"abort\"}]}",
+	  DECODED_TOKEN | DECODED_ANSWER | DECODED_FINISH | DECODED_ABORTED, "a",
+	  -1, -1, -1, -1 },
+	{ "openai-chat", "{\"choices\":[{\"delta\":{},\"finish_reason\":\"error\"}]}",
+	  DECODED_TOKEN | DECODED_FINISH | DECODED_ABORTED, "", -1, -1, -1, -1 },
+	/* A role event that has more is not one of a role alone. */
+	{ "openai-chat", "{\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":null,"
+	  "\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":\"\"}}]}}]}",
+	  DECODED_TOKEN | DECODED_OTHER, "", -1, -1, -1, -1 },
+	{ "openai-chat", "{\"choices\":[{\"delta\":{\"tool_calls\":[]}}]}", DECODED_TOKEN, "",
+	  -1, -1, -1, -1 },
+	{ "openai-chat", "{\"choices\":[{\"delta\":{\"refusal\":\"no\"}}]}",
+	  DECODED_TOKEN | DECODED_OTHER, "", -1, -1, -1, -1 },
+	{ "openai-chat", "{\"choices\":[{\"delta\":{\"function_call\":{\"arguments\":\"1\"}}}]}",
+	  DECODED_TOKEN | DECODED_OTHER, "", -1, -1, -1, -1 },
+};
+
 static void events_mean_what_they_say(void **state)
 {
+	(void)state;
+	for (size_t i = 0; i < sizeof(event_rows) / sizeof(*event_rows); i++) {
+		struct decoded d = { .prompt_tokens = -1, .output_tokens = -1,
+				     .cached_tokens = -1, .reasoning_tokens = -1 };
+		const struct endpoint *ep = endpoint_find(event_rows[i].endpoint);
+		struct err e = { 0 };
+
+		assert_int_equal(ep->decode(ep, str_of(event_rows[i].data), &d, &e), 0);
+		assert_int_equal(d.bits, event_rows[i].bits);
+		assert_true(str_is(d.text, event_rows[i].text));
+		assert_int_equal(d.prompt_tokens, event_rows[i].prompt);
+		assert_int_equal(d.output_tokens, event_rows[i].output);
+		assert_int_equal(d.cached_tokens, event_rows[i].cached);
+		assert_int_equal(d.reasoning_tokens, event_rows[i].reasoning);
+	}
+}
+
+/* Text that is not the answer's, and why an answer ended. */
+static void the_rest_is_told_apart(void **state)
+{
 	static const struct {
-		const char *endpoint, *data;
-		unsigned bits;
-		const char *text;
-		int64_t prompt, output, cached, reasoning;
+		const char *endpoint, *data, *other;
+		enum finish_reason finish;
 	} row[] = {
-		{ "vllm", "{\"choices\":[{\"index\":0,\"text\":\" a\\n\",\"finish_reason\":null}],\"usage\":null}",
-		  DECODED_TOKEN | DECODED_ANSWER, " a\\n", -1, -1, -1, -1 },
-		{ "vllm", "{\"choices\": [ {\"text\": \"\", \"finish_reason\": \"length\"} ]}",
-		  DECODED_TOKEN | DECODED_FINISH, "", -1, -1, -1, -1 },
-		{ "vllm", "{\"choices\":[],\"usage\":{\"prompt_tokens\":11,\"completion_tokens\":7}}",
-		  DECODED_USAGE, "", 11, 7, -1, -1 },
-		{ "vllm", "{\"choices\":[ ]}", DECODED_IGNORED, "", -1, -1, -1, -1 },
-		{ "vllm", "[DONE]", DECODED_DONE, "", -1, -1, -1, -1 },
-		{ "vllm", "{\"error\":{\"message\":\"no\"}}", DECODED_ERROR, "{\"message\":\"no\"}",
-		  -1, -1, -1, -1 },
-		{ "vllm", "{\"error\":null,\"choices\":[{\"text\":\"x\"}],\"usage\":{\"completion_tokens\":3}}",
-		  DECODED_TOKEN | DECODED_ANSWER | DECODED_USAGE, "x", -1, 3, -1, -1 },
-		/* A nested "text" is not the answer's. */
-		{ "vllm", "{\"choices\":[{\"logprobs\":{\"text\":\"no\"},\"text\":\"yes\"}]}",
-		  DECODED_TOKEN | DECODED_ANSWER, "yes", -1, -1, -1, -1 },
-		{ "openai-chat", "{\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}",
-		  DECODED_TOKEN | DECODED_ROLE_ONLY, "", -1, -1, -1, -1 },
-		{ "openai-chat", "{\"choices\":[{\"delta\":{\"content\":\"hi\"}}]}",
-		  DECODED_TOKEN | DECODED_ANSWER, "hi", -1, -1, -1, -1 },
-		{ "openai-chat", "{\"choices\":[{\"delta\":{\"reasoning_content\":\"hm\"}}]}",
-		  DECODED_TOKEN | DECODED_REASONING, "", -1, -1, -1, -1 },
-		{ "openai-chat", "{\"choices\":[{\"delta\":{\"reasoning\":\"hm\",\"content\":null}}]}",
-		  DECODED_TOKEN | DECODED_REASONING, "", -1, -1, -1, -1 },
-		{ "openai-chat", "{\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2,"
-		  "\"prompt_tokens_details\":{\"cached_tokens\":16},"
-		  "\"completion_tokens_details\":{\"reasoning_tokens\":4}}}",
-		  DECODED_USAGE, "", 1, 2, 16, 4 },
+		{ "openai-chat", "{\"choices\":[{\"delta\":{\"reasoning\":\"h\\u00e9\"}}]}", "h\\u00e9", 0 },
+		{ "openai-chat", "{\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":"
+		  "{\"arguments\":\"{\\\"a\"}}]}}]}", "{\\\"a", 0 },
+		{ "openai-chat", "{\"choices\":[{\"delta\":{\"function_call\":{\"arguments\":\"1\"}}}]}",
+		  "1", 0 },
+		{ "openai-chat", "{\"choices\":[{\"delta\":{\"refusal\":\"no\"}}]}", "no", 0 },
+		{ "openai-chat", "{\"choices\":[{\"delta\":{\"content\":\"x\"}}]}", "", 0 },
+		{ "openai-responses", "{\"type\":\"response.refusal.delta\",\"delta\":\"no\"}", "no", 0 },
+		{ "openai-responses", "{\"type\":\"response.reasoning_summary_text.delta\",\"delta\":\"s\"}",
+		  "s", 0 },
+		{ "openai-responses", "{\"type\":\"response.output_text.delta\",\"delta\":\"x\"}", "", 0 },
+		{ "anthropic", "{\"type\":\"content_block_delta\",\"delta\":{\"type\":\"input_json_delta\","
+		  "\"partial_json\":\"{\"}}", "{", 0 },
+		{ "anthropic", "{\"type\":\"content_block_delta\",\"delta\":{\"type\":\"thinking_delta\","
+		  "\"thinking\":\"hm\"}}", "hm", 0 },
+		{ "ollama-chat", "{\"message\":{\"content\":\"\",\"thinking\":\"hm\"},\"done\":false}", "hm", 0 },
+		{ "vllm", "{\"choices\":[{\"text\":\"\",\"finish_reason\":\"length\"}]}", "", FINISH_LENGTH },
+		{ "openai-chat", "{\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_calls\"}]}", "",
+		  FINISH_TOOL_CALLS },
+		{ "vllm", "{\"choices\":[{\"text\":\"\",\"finish_reason\":\"eos!\"}]}", "", FINISH_OTHER },
+		{ "vllm", "{\"choices\":[{\"text\":\"\",\"finish_reason\":7}]}", "", FINISH_OTHER },
+		{ "openai-responses", "{\"type\":\"response.completed\",\"response\":{}}", "", FINISH_STOP },
+		{ "openai-responses", "{\"type\":\"response.incomplete\",\"response\":{\"incomplete_details\":"
+		  "{\"reason\":\"content_filter\"}}}", "", FINISH_CONTENT_FILTER },
+		{ "anthropic", "{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"max_tokens\"}}", "",
+		  FINISH_LENGTH },
+		{ "tgi", "{\"token\":{\"text\":\"\"},\"details\":{\"finish_reason\":\"eos_token\"}}", "",
+		  FINISH_STOP },
+		{ "llamacpp", "{\"content\":\"\",\"stop\":true,\"stop_type\":\"limit\"}", "", FINISH_LENGTH },
+		{ "sglang", "{\"text\":\"a\",\"meta_info\":{\"finish_reason\":{\"type\":\"stop\"}}}", "",
+		  FINISH_STOP },
+		{ "ollama", "{\"response\":\"\",\"done\":true,\"done_reason\":\"length\"}", "",
+		  FINISH_LENGTH },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
-		struct decoded d = { .prompt_tokens = -1, .output_tokens = -1,
-				     .cached_tokens = -1, .reasoning_tokens = -1 };
 		const struct endpoint *ep = endpoint_find(row[i].endpoint);
+		struct decoded d = { 0 };
 		struct err e = { 0 };
 
 		assert_int_equal(ep->decode(ep, str_of(row[i].data), &d, &e), 0);
-		assert_int_equal(d.bits, row[i].bits);
-		assert_true(str_is(d.text, row[i].text));
-		assert_int_equal(d.prompt_tokens, row[i].prompt);
-		assert_int_equal(d.output_tokens, row[i].output);
-		assert_int_equal(d.cached_tokens, row[i].cached);
-		assert_int_equal(d.reasoning_tokens, row[i].reasoning);
+		assert_true(str_is(d.other, row[i].other));
+		assert_int_equal(d.finish, row[i].finish);
+		assert_int_equal(!(d.bits & DECODED_FINISH), row[i].finish == FINISH_NONE);
 	}
 }
 
@@ -134,17 +215,27 @@ static void broken_events_are_refused(void **state)
 	}
 }
 
-/* Success is at least one token event, with upstream's sentence otherwise. */
-static void answers_without_tokens_fail(void **state)
+/* Success is at least one token event, with upstream's sentence otherwise, and an end. */
+static void answers_without_tokens_or_end_fail(void **state)
 {
-	struct request_row row = { 0 };
+	static const char *const names[] = { "vllm", "openai", "openai-chat", "openai-audio" };
 
 	(void)state;
-	assert_string_equal(endpoint_find("openai-chat")->finish(&row),
-			    "Never received a valid chunk to calculate TTFT."
-			    "This response will be marked as failed!");
-	row.first_event_ns = 1;
-	assert_null(endpoint_find("openai-chat")->finish(&row));
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		const struct endpoint *ep = endpoint_find(names[i]);
+		struct request_row row = { 0 };
+
+		assert_string_equal(ep->finish(&row), "Never received a valid chunk to calculate TTFT."
+				    "This response will be marked as failed!");
+		row.first_event_ns = 1;
+		assert_string_equal(ep->finish(&row), "The stream ended without a finish reason, "
+				    "[DONE] or usage: the answer was cut (--compat stream-error counts "
+				    "it, as vllm does).");
+		row.flags = ROW_SAW_DONE;
+		assert_null(ep->finish(&row));
+		row.flags = ROW_SAW_FINISH;
+		assert_null(ep->finish(&row));
+	}
 }
 
 static void urls_need_their_suffix(void **state)
@@ -168,8 +259,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bodies_are_upstreams),
 		cmocka_unit_test(events_mean_what_they_say),
+		cmocka_unit_test(the_rest_is_told_apart),
 		cmocka_unit_test(broken_events_are_refused),
-		cmocka_unit_test(answers_without_tokens_fail),
+		cmocka_unit_test(answers_without_tokens_or_end_fail),
 		cmocka_unit_test(urls_need_their_suffix),
 	};
 

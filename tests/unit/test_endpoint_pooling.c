@@ -300,7 +300,7 @@ static void audio_streams_like_chat(void **state)
 	d.bits = 0;
 	assert_int_equal(ep->decode(ep, STR("{\"choices\": [], \"usage\": {\"prompt_tokens\": 9, "
 					    "\"completion_tokens\": 4}}"), &d, &e), 0);
-	assert_int_equal(d.bits, DECODED_USAGE);
+	assert_int_equal(d.bits, DECODED_USAGE | DECODED_DONE);
 	assert_int_equal(d.prompt_tokens, -1);
 	assert_int_equal(d.output_tokens, 4);
 }

@@ -538,6 +538,12 @@ static void static_lists(void **state)
 static void verdicts(void **state)
 {
 	static const struct { const char *text; enum adapt_verdict want; } row[] = {
+		{ "{\"p99_ttft_ms\": 1, \"p99_tpot_ms\": 1, \"completed\": 99, \"failed\": 1}", ADAPT_PASS },
+		{ "{\"p99_ttft_ms\": 1, \"p99_tpot_ms\": 1, \"completed\": 9, \"failed\": 1}", ADAPT_FAIL },
+		{ "{\"p99_ttft_ms\": 1, \"p99_tpot_ms\": 1, \"completed\": 1, \"failed\": 9, \"profllm\": "
+		  "{\"reasons\": [{\"level\": \"INVALID\", \"code\": \"failures\"}]}}", ADAPT_FAIL },
+		{ "{\"p99_ttft_ms\": 1, \"p99_tpot_ms\": 1, \"completed\": 9, \"failed\": 0, \"profllm\": "
+		  "{\"reasons\": [{\"level\": \"INVALID\", \"code\": \"client_cpu\"}]}}", ADAPT_UNKNOWN },
 		{ "{\"p99_ttft_ms\": 3000, \"p99_tpot_ms\": 100}", ADAPT_PASS },
 		{ "{\"p99_ttft_ms\": 3000.1, \"p99_tpot_ms\": 1}", ADAPT_FAIL },
 		{ "{\"p99_ttft_ms\": 1, \"p99_tpot_ms\": 100.5}", ADAPT_FAIL },

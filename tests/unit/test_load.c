@@ -8,12 +8,27 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "load/load.h"
+
+/* CLOCK_REALTIME as this program reads it, ahead of what the kernel waits by: a clock set back. */
+static int64_t real_lead_s;
+
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+	int rc = (int)syscall(SYS_clock_gettime, id, t);
+
+	if (rc == 0 && id == CLOCK_REALTIME)
+		t->tv_sec += real_lead_s;
+	return rc;
+}
 
 #define NULL_EVENTS 5 /* data events of the null transport that are not [DONE] */
 
@@ -315,6 +330,76 @@ static void two_points_run_at_once(void **state)
 	}
 }
 
+static void count_tick(void *self)
+{
+	++*(unsigned *)self;
+}
+
+/* Progress is shown by the monotonic clock: a wall clock that was set back does not stop it. */
+static void ticks_come_whatever_the_wall_clock_says(void **state)
+{
+	struct load_opts opts = bench_opts(1, 0);
+	unsigned ticks = 0;
+	struct bench b;
+
+	(void)state;
+	bench_init(&b, 2, 1);
+	b.plan.entry[1].due_s = 0.7;
+	opts.tick = count_tick;
+	opts.tick_self = &ticks;
+	real_lead_s = 3600;
+	assert_int_equal(bench_run(&b, &opts, NULL), 0);
+	real_lead_s = 0;
+	check_rows(&b);
+	assert_true(ticks >= 1);
+	bench_release(&b);
+}
+
+/* The null transport by a loop that spins for as long as it waits. */
+static int64_t spun_ns;
+
+static void spin_poll(void *self, int64_t until_mono_ns, bool is_exact,
+		      struct transport_stats *stats)
+{
+	int64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID), now;
+
+	do
+		now = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	while (now - start < 2000000);
+	spun_ns += now - start;
+	transport_null.poll(self, until_mono_ns, is_exact, stats);
+	stats->spun_ns = spun_ns;
+}
+
+/* Polling before a due time keeps a loop exact; it does not say that the loop is busy. */
+static void spinning_is_not_work(void **state)
+{
+	struct load_opts opts = bench_opts(1, 0);
+	struct transport spinning = transport_null;
+	struct bench b;
+
+	(void)state;
+	spinning.poll = spin_poll;
+	opts.transport = &spinning;
+	spun_ns = 0;
+	bench_init(&b, 20, 1);
+	for (uint32_t i = 0; i < b.plan.n; i++)
+		b.plan.entry[i].due_s = (double)i * 0.004;
+	assert_int_equal(bench_run(&b, &opts, NULL), 0);
+	check_rows(&b);
+	assert_true(spun_ns > 0);
+	assert_int_equal(b.stats.net.spun_ns, spun_ns);
+	assert_int_equal(b.stats.cpu_ns_max, b.stats.cpu_ns - spun_ns);
+	bench_release(&b);
+}
+
+/* Lanes are written by one loop each: no two may share a cache line. */
+static void lanes_share_no_cache_line(void **state)
+{
+	(void)state;
+	assert_true(sizeof(struct load_lane) - offsetof(struct load_lane, pad) >= 64);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -326,6 +411,9 @@ int main(void)
 		cmocka_unit_test(runs_share_a_record),
 		cmocka_unit_test(cancel_keeps_what_was_measured),
 		cmocka_unit_test(two_points_run_at_once),
+		cmocka_unit_test(ticks_come_whatever_the_wall_clock_says),
+		cmocka_unit_test(spinning_is_not_work),
+		cmocka_unit_test(lanes_share_no_cache_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

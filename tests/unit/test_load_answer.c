@@ -153,12 +153,103 @@ static void counts_no_server_can_mean_stay_large(void **state)
 	record_release(&record);
 }
 
+/* What a chat answer leaves in its row, whatever its count is worth. */
+static void answers_leave_what_they_had(void **state)
+{
+#define ROLE "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n"
+#define THOUGHT "data: {\"choices\":[{\"delta\":{\"reasoning\":\"hm\"}}]}\n\n"
+#define CALL "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"arguments\":\"x\"}}]}}]}\n\n"
+#define END(more) "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]" more "}\n\n"
+#define COUNTS ",\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":3}"
+	static const struct {
+		const char *read[2];
+		bool is_role_first;
+		int content;              /* the read that brought the first content; -1: none */
+		uint32_t n_other, usage, ignored, ignored_prompt;
+		const char *other;
+		enum request_state state;
+		enum finish_reason finish;
+	} cases[] = {
+		{ { ROLE THOUGHT, CALL END("") }, true, 0, 1, 0, 0, 0, "hmx", REQ_DONE, FINISH_STOP },
+		{ { ROLE, CALL END("") }, true, 1, 1, 0, 0, 0, "x", REQ_DONE, FINISH_STOP },
+		{ { THOUGHT, END(COUNTS) }, false, 0, 0, 0, 3, 7, "", REQ_DONE, FINISH_STOP },
+		{ { THOUGHT END(""), "data: {\"choices\":[]" COUNTS "}\n\n" }, false, 0, 0, 3, 0, 0, "",
+		  REQ_DONE, FINISH_STOP },
+		{ { ROLE, END("") }, true, -1, 0, 0, 0, 0, "", REQ_DONE, FINISH_STOP },
+		{ { THOUGHT, CALL }, false, 0, 1, 0, 0, 0, "", REQ_FAILED, FINISH_NONE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct request_row *row;
+		struct buf other = { 0 };
+		struct record record;
+
+		answer.is_event_stream = true;
+		memcpy(answer.read, cases[i].read, sizeof(answer.read));
+		run(endpoint_find("openai-chat"), &record);
+		row = &record.row[0];
+		record_other_text_of(&record, row, &other);
+		assert_true(str_is(buf_str(&other), cases[i].other));
+		assert_int_equal(!(row->flags & ROW_ROLE_FIRST), !cases[i].is_role_first);
+		assert_int_equal(row->first_content_ns,
+				 cases[i].content < 0 ? 0 : answer.at_ns[cases[i].content]);
+		assert_int_equal(row->n_other, cases[i].n_other);
+		assert_int_equal(row->output_tokens, cases[i].usage);
+		assert_int_equal(row->ignored_output_tokens, cases[i].ignored);
+		assert_int_equal(row->ignored_prompt_tokens, cases[i].ignored_prompt);
+		assert_int_equal(row->state, cases[i].state);
+		assert_int_equal(row->finish, cases[i].finish);
+		buf_release(&other);
+		record_release(&record);
+	}
+}
+
+/* Text that was only kept to be counted gives its room back. */
+static void other_text_is_kept_in_room_used_again(void **state)
+{
+	struct request_row *row;
+	struct buf text = { 0 };
+	char many[1000];
+	struct record r;
+	struct err e;
+	size_t used;
+
+	(void)state;
+	memset(many, 'x', sizeof(many));
+	assert_int_equal(record_init(&r, 3, 1, 0, false, true, &e), 0);
+	record_add_rows(&r, 3);
+	row = r.row;
+	record_other_text(&r.shard[0], &row[0], (struct str){ many, sizeof(many) });
+	record_text(&r.shard[0], &row[0], STR("answer"));
+	used = r.shard[0].texts.count;
+	record_drop_other_text(&r.shard[0], &row[0]);
+	record_drop_other_text(&r.shard[0], &row[1]); /* has none */
+	record_other_text_of(&r, &row[0], &text);
+	assert_int_equal(text.len, 0);
+	record_other_text(&r.shard[0], &row[1], (struct str){ many, 500 });
+	record_text(&r.shard[0], &row[2], (struct str){ many, 400 });
+	assert_int_equal(r.shard[0].texts.count, used);
+	record_other_text_of(&r, &row[1], &text);
+	assert_int_equal(text.len, 500);
+	buf_reset(&text);
+	record_text_of(&r, &row[0], &text);
+	assert_true(str_is(buf_str(&text), "answer"));
+	buf_reset(&text);
+	record_text_of(&r, &row[2], &text);
+	assert_int_equal(text.len, 400);
+	buf_release(&text);
+	record_release(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole_answers_end_with_their_last_read),
 		cmocka_unit_test(whole_answers_without_text_fail),
 		cmocka_unit_test(counts_no_server_can_mean_stay_large),
+		cmocka_unit_test(answers_leave_what_they_had),
+		cmocka_unit_test(other_text_is_kept_in_room_used_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

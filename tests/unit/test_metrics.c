@@ -306,6 +306,27 @@ static void test_lag(void **state)
 	record_release(&r);
 }
 
+/* A request that leaves before it is due is a mistake of ours; clocks may differ a little. */
+static void test_sent_early(void **state)
+{
+	struct metrics_opts o = usual();
+	struct record r = { 0 };
+	struct metrics m;
+
+	(void)state;
+	simple(&r, 6);
+	r.row[0].due_ns = r.row[0].sent_ns;
+	r.row[1].due_ns = r.row[1].sent_ns + METRICS_EARLY_NS;
+	r.row[2].due_ns = r.row[2].sent_ns + METRICS_EARLY_NS + 1;
+	r.row[3].due_ns = INT64_MAX; /* a due time that overflowed */
+	r.row[4].due_ns = r.row[4].sent_ns + 1000 * METRICS_EARLY_NS;
+	r.row[4].sent_ns = 0; /* never sent */
+	metrics_score(&m, &r, &o);
+	assert_int_equal(m.client.n_sent_early, 2);
+	metrics_release(&m);
+	record_release(&r);
+}
+
 /* Two slots, four requests due at once: the later two wait for a slot, which is not lag. */
 static void test_send_lag_under_cap(void **state)
 {
@@ -426,6 +447,306 @@ static void test_events(void **state)
 	}
 }
 
+/* What user-space stamps add: of the first event, the last, between neighbours, for each token. */
+static void test_shift(void **state)
+{
+	static const int64_t skew[] = { 1 * MS, 4 * MS, 2 * MS };
+	struct metrics_opts o = usual();
+	struct record r = { 0 };
+	struct metrics m;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(record_init(&r, 2, 1, 0, true, true, &e), 0);
+	record_add_rows(&r, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		r.row[i].sent_ns = T0;
+		for (size_t k = 0; k < 3; k++)
+			sample_event(&r, &r.row[i], 10 * MS, skew[k]);
+		r.row[i].state = i ? REQ_FAILED : REQ_DONE; /* failures have no latency */
+	}
+	metrics_score(&m, &r, &o);
+	assert_int_equal(m.client.shift.n, 1);
+	assert_float_equal(m.client.shift.ttft_p99_ms, 1, 1e-9);
+	assert_float_equal(m.client.shift.e2el_p99_ms, 2, 1e-9);
+	assert_float_equal(m.client.shift.itl_p99_ms, 2.99, 1e-9); /* of 3 and 2 */
+	assert_float_equal(m.client.shift.tpot_p99_ms, 0.5, 1e-9);
+	assert_int_equal(m.client.skew.n, 6);
+	metrics_release(&m);
+	record_release(&r);
+}
+
+/* Events that share a read: what a prompt client reads together arrived together. */
+static void test_shared_late(void **state)
+{
+	static const struct { int64_t skew_ns; bool keeps_skew; uint64_t late; } cases[] = {
+		{ MS / 100, true, 0 }, { MS - 1, true, 0 }, { MS + 1, true, 1 }, { 0, false, 1 },
+	};
+	struct metrics_opts o = usual();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct record r = { 0 };
+		struct metrics m;
+		struct err e;
+
+		assert_int_equal(record_init(&r, 1, 1, 0, cases[i].keeps_skew, true, &e), 0);
+		record_add_rows(&r, 1);
+		r.row[0].sent_ns = T0;
+		for (size_t k = 0; k < 6; k++) {
+			bool is_shared = k == 4;
+
+			if (is_shared) {
+				record_mark(&r.shard[0], &r.row[0], MARK_SHARED, 1);
+				r.row[0].n_shared++;
+			}
+			/* The median gap is 10 ms: a read is late after 1 ms. */
+			sample_event(&r, &r.row[0], is_shared ? 0 : 10 * MS,
+				     is_shared ? cases[i].skew_ns : 5 * MS);
+		}
+		r.row[0].state = REQ_DONE;
+		metrics_score(&m, &r, &o);
+		assert_int_equal(m.client.n_shared, 1);
+		assert_int_equal(m.client.n_shared_late, cases[i].late);
+		assert_float_equal(m.client.first_late.max_ms, 0, 0);
+		metrics_release(&m);
+		record_release(&r);
+	}
+}
+
+/* Three events in the first read, which was late: TTFT is two gaps too long. */
+static void test_first_late(void **state)
+{
+	struct metrics_opts o = usual();
+	struct record r = { 0 };
+	struct metrics m;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(record_init(&r, 1, 1, 0, true, true, &e), 0);
+	record_add_rows(&r, 1);
+	r.row[0].sent_ns = T0;
+	for (size_t k = 0; k < 7; k++) {
+		bool is_shared = k == 1 || k == 2 || k == 5;
+
+		if (is_shared) {
+			record_mark(&r.shard[0], &r.row[0], MARK_SHARED, 1);
+			r.row[0].n_shared++;
+		}
+		sample_event(&r, &r.row[0], is_shared ? 0 : 20 * MS, 15 * MS);
+	}
+	r.row[0].state = REQ_DONE;
+	metrics_score(&m, &r, &o);
+	assert_int_equal(m.client.n_shared_late, 3);
+	assert_float_equal(m.client.first_late.max_ms, 20, 1e-9); /* the mean gap is 10 ms */
+	metrics_release(&m);
+	record_release(&r);
+}
+
+/* 400 arrivals at 100/s; the i-th is answered after 50 ms plus i times what the server lacks. */
+static void open_loop(struct record *r, int64_t lacks_ns)
+{
+	struct err e;
+
+	assert_int_equal(record_init(r, 400, 1, 0, true, true, &e), 0);
+	record_add_rows(r, 400);
+	r->start_ns = T0;
+	for (uint32_t i = 0; i < 400; i++) {
+		struct request_row *row = &r->row[i];
+
+		row->due_ns = row->admitted_ns = row->sent_ns = T0 + 10 * MS * i;
+		row->prompt_tokens = 100;
+		row->output_tokens = 2;
+		row->flags = ROW_HAS_USAGE;
+		sample_event(r, row, 25 * MS + lacks_ns * i, 0);
+		sample_event(r, row, 25 * MS, 0);
+		row->end_ns = row->last_event_ns;
+		row->state = REQ_DONE;
+	}
+	r->stop_ns = r->row[399].end_ns;
+}
+
+static void test_queue(void **state)
+{
+	struct metrics_opts o = usual();
+	struct record r = { 0 };
+	struct metrics m;
+	const struct metrics_queue *q = &m.client.queue;
+
+	(void)state;
+	open_loop(&r, 0);
+	metrics_score(&m, &r, &o);
+	assert_true(q->is_known && q->knows_growth);
+	assert_int_equal(q->arrived, q->answered);
+	assert_float_equal(q->offered_rps, 100, 0.5);
+	assert_float_equal(q->ttft_first_ms, 25, 1e-6);
+	assert_float_equal(q->ttft_last_ms, 25, 1e-6);
+	assert_true(q->growth_p > 0.5);
+	metrics_release(&m);
+	o.is_rate_finite = false;
+	metrics_score(&m, &r, &o);
+	assert_false(q->is_known);
+	metrics_release(&m);
+	record_release(&r);
+
+	/* Each answer 1 ms later than the one before: 100/s arrive, 100/1.1 are answered. */
+	o.is_rate_finite = true;
+	open_loop(&r, MS);
+	metrics_score(&m, &r, &o);
+	assert_true(q->is_known && q->knows_growth);
+	assert_float_equal(q->carried_rps, 90.9, 1);
+	assert_int_equal(q->in_flight_after - q->in_flight_before, q->arrived - q->answered);
+	assert_true(q->ttft_last_ms > 2 * q->ttft_first_ms && q->growth_p < 1e-6);
+	metrics_release(&m);
+	/* Longer prompts may take longer. */
+	for (uint32_t i = 200; i < 400; i++)
+		r.row[i].prompt_tokens = 200;
+	metrics_score(&m, &r, &o);
+	assert_true(q->is_known);
+	assert_false(q->knows_growth);
+	metrics_release(&m);
+	record_release(&r);
+}
+
+/* One request of 4 events 10 ms apart, 22 tokens asked, and what is known of its tokens. */
+static void test_best_known(void **state)
+{
+	enum { U = ROW_HAS_USAGE, C = ROW_COUNTED, X = ROW_COUNT_UNKNOWN };
+	static const struct {
+		const char *kinds;
+		uint32_t flags, output, ignored, all_text, asked;
+		enum finish_reason finish;
+		int64_t best;
+		uint32_t usage, is_ignored, unlike, is_short, is_longer, is_shorter, is_good;
+	} cases[] = {
+		/* usage that counts, and longer or shorter answers by it */
+		{ "TTTT", U, 4, 0, 0, 4, FINISH_LENGTH, 4, 1, 0, 0, 0, 0, 0, 1 },
+		{ "TTTT", U, 4, 9, 0, 3, FINISH_LENGTH, 4, 1, 0, 0, 0, 1, 0, 1 },
+		{ "TTTT", U, 4, 0, 0, 8, FINISH_STOP, 4, 1, 0, 0, 0, 0, 0, 1 },
+		{ "TTTT", U, 4, 0, 0, 8, FINISH_LENGTH, 4, 1, 0, 0, 0, 0, 1, 1 },
+		/* usage that is ignored: six counted, four stated; the headline is wrong */
+		{ "TTTT", C, 6, 4, 6, 4, FINISH_STOP, 4, 1, 1, 1, 0, 0, 0, 1 },
+		{ "TTTT", C, 4, 4, 4, 4, FINISH_STOP, 4, 1, 1, 0, 0, 0, 0, 1 },
+		{ "TTTT", C, 0, 4, 5, 4, FINISH_STOP, 4, 1, 1, 1, 1, 0, 0, 0 },
+		/* none at all: all text, or the events where they are more */
+		{ "TTTT", C, 2, 0, 7, 4, FINISH_STOP, 7, 0, 0, 0, 1, 0, 0, 1 },
+		{ "TTTT", C, 2, 0, 3, 3, FINISH_STOP, 4, 0, 0, 0, 1, 1, 0, 1 },
+		{ "ETTE", C, 2, 0, 2, 8, FINISH_LENGTH, 2, 0, 0, 0, 0, 0, 0, 1 },
+		{ "TTTT", C, 0, 0, 0, 8, FINISH_LENGTH, 4, 0, 0, 0, 1, 0, 0, 0 },
+		{ "TTTT", X, 1, 0, 0, 8, FINISH_STOP, 4, 0, 0, 0, 0, 0, 0, 0 },
+		{ "TEEE", X, 1, 0, 0, 0, FINISH_STOP, 1, 0, 0, 0, 0, 0, 0, 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct metrics_opts o = usual();
+		struct record r = { 0 };
+		const struct metrics_client *c;
+		struct metrics m;
+
+		simple(&r, 1);
+		events(&r, &r.row[0], cases[i].kinds);
+		for (const char *k = cases[i].kinds; *k; k++)
+			r.row[0].n_answer += *k == 'T';
+		r.row[0].first_event_ns = r.row[0].sent_ns + 10 * MS;
+		r.row[0].last_event_ns = r.row[0].sent_ns + 40 * MS;
+		r.row[0].flags = (uint16_t)cases[i].flags;
+		r.row[0].output_tokens = cases[i].output;
+		r.row[0].ignored_output_tokens = cases[i].ignored;
+		r.row[0].ignored_prompt_tokens = cases[i].ignored ? 33 : 0;
+		r.row[0].all_text_tokens = cases[i].all_text;
+		r.row[0].asked_tokens = cases[i].asked;
+		r.row[0].finish = (uint8_t)cases[i].finish;
+		o.goodput[0] = (struct metrics_goodput){ BLOCK_TPOT, 1000 };
+		o.n_goodput = 1;
+		metrics_score(&m, &r, &o);
+		c = &m.client;
+		assert_int_equal(c->best_output, cases[i].best);
+		assert_int_equal(c->best_input, cases[i].is_ignored ? 33 : 100);
+		assert_int_equal(c->n_usage, cases[i].usage);
+		assert_int_equal(c->n_usage_ignored, cases[i].is_ignored);
+		assert_int_equal(c->n_count_unlike_usage, cases[i].unlike);
+		assert_int_equal(c->n_count_short, cases[i].is_short);
+		assert_int_equal(c->n_longer_than_asked, cases[i].is_longer);
+		assert_int_equal(c->n_shorter_than_asked, cases[i].is_shorter);
+		assert_int_equal(c->finishes[cases[i].finish], 1);
+		assert_int_equal(m.request_goodput > 0, cases[i].is_good);
+		assert_int_equal(c->best_tpot.n, cases[i].best > 1);
+		if (cases[i].best > 1)
+			assert_true(fabs(c->best_tpot.mean_ms -
+					 30.0 / (double)(cases[i].best - 1)) < 1e-9);
+		metrics_release(&m);
+		record_release(&r);
+	}
+}
+
+/* ignore_eos asked for every token: fewer are too few, whatever the server says of it. */
+static void test_shorter_with_ignore_eos(void **state)
+{
+	struct metrics_opts o = usual();
+	struct record r = { 0 };
+	struct metrics m;
+
+	(void)state;
+	simple(&r, 1);
+	r.row[0].asked_tokens = 3;
+	r.row[0].finish = FINISH_STOP;
+	o.is_eos_ignored = true;
+	metrics_score(&m, &r, &o);
+	assert_int_equal(m.client.n_shorter_than_asked, 1);
+	metrics_release(&m);
+	record_release(&r);
+}
+
+/* A role counts as first by being early: by more than 1 ms and 10 % of the time to the content. */
+static void test_role_first(void **state)
+{
+	static const struct {
+		unsigned flags;
+		double event_ms, content_ms;
+		uint32_t want;
+	} cases[] = {
+		{ ROW_ROLE_FIRST, 10, 100, 1 },
+		{ 0, 10, 100, 0 },                 /* it was no role */
+		{ ROW_ROLE_FIRST, 95, 100, 0 },
+		{ ROW_ROLE_FIRST, 1, 1.9, 0 },
+		{ ROW_ROLE_FIRST, 10, 0, 0 },      /* never any content */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct metrics_opts o = usual();
+		struct record r = { 0 };
+		struct request_row *row;
+		struct metrics m;
+		double first_ms;
+
+		simple(&r, 1);
+		row = &r.row[0];
+		row->flags = (uint16_t)(ROW_HAS_USAGE | cases[i].flags);
+		row->first_event_ns = row->sent_ns + (int64_t)(cases[i].event_ms * MS);
+		row->first_answer_ns = 0;
+		if (cases[i].content_ms > 0)
+			row->first_content_ns = row->sent_ns + (int64_t)(cases[i].content_ms * MS);
+		row->last_event_ns = row->sent_ns + 110 * MS;
+		metrics_score(&m, &r, &o);
+		assert_int_equal(m.client.n_role_first, cases[i].want);
+		assert_int_equal(m.client.ttft_content.n, cases[i].content_ms > 0);
+		assert_true(fabs(m.client.ttft_content.mean_ms - cases[i].content_ms) < 1e-9);
+		/* The best known TPOT begins with the content where the role does not count. */
+		first_ms = cases[i].want ? cases[i].content_ms : cases[i].event_ms;
+		assert_true(fabs(m.client.best_tpot.mean_ms - (110 - first_ms)) < 1e-9);
+		metrics_release(&m);
+		/* Files of earlier versions have the stamps of reasoning and answer alone. */
+		row->first_reasoning_ns = row->first_content_ns;
+		row->first_content_ns = 0;
+		metrics_score(&m, &r, &o);
+		assert_int_equal(m.client.n_role_first, cases[i].want);
+		metrics_release(&m);
+		record_release(&r);
+	}
+}
+
 static void test_failures(void **state)
 {
 	struct metrics_opts o = usual();
@@ -477,11 +798,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_golden), cmocka_unit_test(test_arrays),
-		cmocka_unit_test(test_output_lengths), cmocka_unit_test(test_selection),
+		cmocka_unit_test(test_output_lengths), cmocka_unit_test(test_best_known),
+		cmocka_unit_test(test_shorter_with_ignore_eos), cmocka_unit_test(test_role_first),
+		cmocka_unit_test(test_selection),
 		cmocka_unit_test(test_pooling), cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_audio_and_peaks), cmocka_unit_test(test_lag),
+		cmocka_unit_test(test_sent_early),
 		cmocka_unit_test(test_send_lag_under_cap), cmocka_unit_test(test_skew),
-		cmocka_unit_test(test_events), cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_events), cmocka_unit_test(test_shift),
+		cmocka_unit_test(test_shared_late), cmocka_unit_test(test_first_late),
+		 cmocka_unit_test(test_queue),
+		cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_names),
 	};
 

@@ -116,12 +116,12 @@ static void test_spec_beyond_integers(void **state)
 	scraped(&r, A);
 	counter(&r, "spec_drafts", A, 0, 1e300);
 	counter(&r, "spec_draft_tokens", A, 0, 2e300);
-	counter(&r, "spec_accepted_tokens", A, 1e300, 0);
+	counter(&r, "spec_accepted_tokens", A, 0, 1e300);
 	m = score(&r);
 	assert_true(m.spec.is_told);
 	assert_true(m.spec.drafts == INT64_MAX && m.spec.draft_tokens == INT64_MAX);
-	assert_true(m.spec.accepted_tokens == INT64_MIN);
-	assert_true(m.spec.acceptance_length == 0);
+	assert_true(m.spec.accepted_tokens == INT64_MAX);
+	assert_true(m.spec.acceptance_length == 2);
 	metrics_release(&m);
 	record_release(&r);
 }
@@ -227,6 +227,73 @@ static void test_servers(void **state)
 	record_release(&r);
 }
 
+/*
+ * A server that begins anew while load runs, or a balancer before two: whatever the last reading
+ * is, nothing that it counted is known, nor a total with it.
+ */
+static void test_restarted(void **state)
+{
+	static const int seconds[] = { -1, 3, 6, 11 };
+	static const struct { double start[4], counted[4]; bool is_restarted; } cases[] = {
+		{ { 5, 5, 5, 5 }, { 100, 200, 300, 400 }, false },
+		{ { 5, 6, 5, 5 }, { 100, 200, 300, 400 }, false },  /* a clock that is steered */
+		{ { 5, 5, 5, 5 }, { 1000000, 0, 80, 160 }, true },
+		{ { 5, 5, 5, 5 }, { 100, 200, 50, 400 }, true },    /* further than it was */
+		{ { 5, 5, 90, 90 }, { 100, 200, 300, 400 }, true }, /* no drop to be seen */
+		{ { 5, 90, 5, 90 }, { 100, 200, 300, 400 }, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		bool is = cases[i].is_restarted;
+		struct record r = { 0 };
+		struct metrics m;
+
+		empty(&r, 0);
+		scraped(&r, B);
+		scraped(&r, A);
+		counter(&r, "prefix_queries", B, 0, 1000);
+		points(&r, "process_start", A, cases[i].start, seconds, 4);
+		points(&r, "preemptions", A, cases[i].counted, seconds, 4);
+		counter(&r, "prefix_queries", A, 0, 500);
+		counter(&r, "spec_drafts", A, 0, 10);
+		counter(&r, "spec_draft_tokens", A, 0, 40);
+		counter(&r, "spec_accepted_tokens", A, 0, 20);
+		m = score(&r);
+		assert_int_equal(m.n_servers, 2);
+		assert_true(str_is(m.server[0].url, "http://b") && !m.server[0].is_restarted);
+		assert_true(m.server[0].prefix_queries.is_told);
+		if (m.server[1].is_restarted != is || m.servers.is_restarted != is ||
+		    m.server[1].preemptions.is_told == is ||
+		    m.server[1].prefix_queries.is_told == is || m.spec.is_told == is ||
+		    m.servers.prefix_queries.is_told == is)
+			fail_msg("case %zu", i);
+		assert_true(m.servers.preemptions.value == (is ? 0 : 300));
+		assert_true(m.servers.prefix_queries.value == (is ? 0 : 1500));
+		metrics_release(&m);
+		record_release(&r);
+	}
+}
+
+/* Series that were thinned: the readings are those that were made. */
+static void test_readings(void **state)
+{
+	struct record r = { 0 };
+	struct metrics m;
+
+	(void)state;
+	empty(&r, 0);
+	scraped(&r, A);
+	scraped(&r, B);
+	points(&r, SERIES_READINGS, B, (const double[]){ 200000 }, (const int[]){ 11 }, 1);
+	m = score(&r);
+	assert_int_equal(m.server[0].scrapes, 3);
+	assert_int_equal(m.server[1].scrapes, 200000);
+	assert_int_equal(m.servers.scrapes, 200003);
+	metrics_release(&m);
+	record_release(&r);
+}
+
 /* Two hosts that load one server read the same counters: they count once. */
 static void test_hosts(void **state)
 {
@@ -304,6 +371,8 @@ int main(void)
 		cmocka_unit_test(test_diffusion),
 		cmocka_unit_test(test_servers),
 		cmocka_unit_test(test_hosts),
+		cmocka_unit_test(test_restarted),
+		cmocka_unit_test(test_readings),
 		cmocka_unit_test(test_probe),
 		cmocka_unit_test(test_cached),
 	};

@@ -16,7 +16,10 @@ static struct metrics good(void)
 	struct metrics m = { .completed = 1000, .opts = { .is_rate_finite = true } };
 
 	m.block[BLOCK_ITL].median_ms = 10;
-	m.block[BLOCK_E2EL].median_ms = 1000;
+	m.block[BLOCK_TTFT].median_ms = 100;
+	m.block[BLOCK_TPOT].median_ms = 10;
+	m.block[BLOCK_E2EL].median_ms = m.block[BLOCK_E2EL].mean_ms = 1000;
+	m.duration_s = 100;
 	m.client.skew = (struct metrics_spread){ .n = 1, .p99_ms = 0.05 };
 	m.client.send_lag = (struct metrics_spread){ .n = 1, .p99_ms = 0.05 };
 	m.client.mean_interarrival_s = 0.1;
@@ -33,8 +36,25 @@ static void failed_2(struct run *r) { r->m.completed = 980; r->m.failed = 20; }
 static void failed_60(struct run *r) { r->m.completed = 400; r->m.failed = 600; }
 static void failed_all(struct run *r) { r->m.completed = 0; r->m.failed = 1000; }
 static void none_ran(struct run *r) { r->m.completed = 0; r->m.cancelled = 5; }
+/* Kernel stamps: a note only. */
 static void skew_at(struct run *r) { r->m.client.skew.p99_ms = 1; }
 static void skew_over(struct run *r) { r->m.client.skew.p99_ms = 1.01; }
+static void skew_saturated(struct run *r) { r->m.client.skew.p99_ms = 4294.967295; }
+/* User stamps: by what they add to each metric. */
+static void shift_at(struct run *r)
+{
+	r->m.opts.is_user_stamps = true;
+	r->m.client.skew.p99_ms = 5;
+	r->m.client.shift = (struct metrics_shift){ 1000, .ttft_p99_ms = 10, .e2el_p99_ms = 100,
+						    .itl_p99_ms = 1, .tpot_p99_ms = 1 };
+}
+static void shift_itl(struct run *r) { shift_at(r); r->m.client.shift.itl_p99_ms = 1.01; }
+static void shift_all(struct run *r)
+{
+	r->m.opts.is_user_stamps = true;
+	r->m.client.skew.p99_ms = 120;
+	r->m.client.shift = (struct metrics_shift){ 1000, 101, 101, 101, 101 };
+}
 static void skew_small(struct run *r)
 {
 	r->m.client.skew.p99_ms = 0.1;
@@ -59,9 +79,71 @@ static void lag_inf(struct run *r)
 	r->m.client.send_lag.p99_ms = 100;
 }
 static void lag_inf_over(struct run *r) { lag_inf(r); r->m.client.send_lag.p99_ms = 101; }
-static void shared_at(struct run *r) { r->m.client.n_shared = 100; }
-static void shared_over(struct run *r) { r->m.client.n_shared = 101; }
-static void shared_much(struct run *r) { r->m.client.n_shared = 5001; }
+/* A closed loop waits for each request: its rates lose what the client added on average. */
+static void lag_closed(struct run *r)
+{
+	r->m.opts.max_concurrency = 8;
+	r->m.client.send_lag = (struct metrics_spread){ .n = 1, .mean_ms = 50, .p99_ms = 10 };
+}
+static void lag_closed_over(struct run *r)
+{
+	lag_closed(r);
+	r->m.client.send_lag.mean_ms = 60;
+}
+static void lag_long(struct run *r)
+{
+	r->m.client.send_lag.p99_ms = 5100;
+	r->m.client.mean_interarrival_s = 60;
+}
+static void stall_at(struct run *r)
+{
+	r->m.client.write = (struct metrics_spread){ .n = 1, .p99_ms = 10 };
+}
+static void stall_over(struct run *r) { stall_at(r); r->m.client.write.p99_ms = 10.1; }
+static void stall_small(struct run *r)
+{
+	stall_over(r);
+	r->m.client.write.p99_ms = 0.1;
+	r->m.block[BLOCK_TTFT].median_ms = 0.5;
+}
+static void shared(struct run *r, uint64_t n)
+{
+	r->m.client.n_shared = r->m.client.n_shared_late = n;
+}
+static void shared_at(struct run *r) { shared(r, 400); }
+static void shared_over(struct run *r) { shared(r, 401); }
+static void shared_much(struct run *r) { shared(r, 5001); }
+static void first_at(struct run *r) { r->m.client.first_late.p99_ms = 10; }
+static void first_over(struct run *r) { r->m.client.first_late.p99_ms = 10.1; }
+static void bundled(struct run *r) { shared_at(r); r->m.client.n_shared = 50000; }
+/* 1,000 requests arrive; so many are answered, and so many were in flight when it began. */
+static void queue(struct run *r, uint32_t answered, uint32_t before)
+{
+	r->m.client.queue = (struct metrics_queue){
+		.is_known = true, .arrived = 1000, .answered = answered,
+		.in_flight_before = before, .in_flight_after = before + 1000 - answered,
+		.offered_rps = 10, .carried_rps = answered / 100.0,
+	};
+}
+static void queue_at(struct run *r) { queue(r, 950, 5); }
+static void queue_over(struct run *r) { queue(r, 940, 5); }
+static void queue_noise(struct run *r) { queue(r, 940, 200); }
+static void growth(struct run *r, double last_ms, double p)
+{
+	queue(r, 1000, 5);
+	r->m.client.queue.knows_growth = true;
+	r->m.client.queue.ttft_first_ms = 20;
+	r->m.client.queue.ttft_last_ms = last_ms;
+	r->m.client.queue.growth_p = p;
+}
+static void growth_at(struct run *r) { growth(r, 30, 1e-9); }
+static void growth_over(struct run *r) { growth(r, 31, 1e-9); }
+static void growth_chance(struct run *r) { growth(r, 31, 0.002); }
+static void growth_unknown(struct run *r)
+{
+	growth_over(r);
+	r->m.client.queue.knows_growth = false;
+}
 static void usage_at(struct run *r) { r->m.client.n_usage_differs = 10; }
 static void usage_over(struct run *r) { r->m.client.n_usage_differs = 11; }
 static void full(struct run *r) { r->m.client.is_full = true; }
@@ -100,9 +182,38 @@ static void unstamped_at(struct run *r) { unstamped(r); r->f.reads_without_stamp
 static void unstamped_user(struct run *r) { unstamped(r); r->m.opts.is_user_stamps = true; }
 static void step(struct run *r) { r->f.clock_step_ns = -1000001; }
 static void step_at(struct run *r) { r->f.clock_step_ns = 1000000; }
+static void step_large(struct run *r) { r->f.clock_step_ns = 101000000; }
+static void step_huge(struct run *r) { r->f.clock_step_ns = 3600000000000; }
 static void cpu_at(struct run *r) { r->f.cpu_share_max = 0.80; }
 static void cpu_over(struct run *r) { r->f.cpu_share_max = 0.81; }
 static void cpu_much(struct run *r) { r->f.cpu_share_max = 0.96; }
+/* So many of 1,000 answers begin with a role; TTFT is 10 ms, the first content comes then. */
+static void role(struct run *r, uint32_t n, double content_ms)
+{
+	r->m.block[BLOCK_TTFT].mean_ms = 10;
+	r->m.client.n_role_first = n;
+	r->m.client.ttft_content.mean_ms = content_ms;
+}
+static void role_few(struct run *r) { role(r, 10, 100); }
+static void role_near(struct run *r) { role(r, 11, 15); }
+static void role_far(struct run *r) { role(r, 1000, 15.1); }
+/* 1,000 tokens are reported each way. */
+static void counts(struct run *r, int64_t best_input, int64_t best_output)
+{
+	r->m.total_input = r->m.total_output = 1000;
+	r->m.client.best_input = best_input;
+	r->m.client.best_output = best_output;
+}
+static void ignored_alike(struct run *r) { counts(r, 1000, 1010); r->m.client.n_usage_ignored = 1000; }
+static void ignored_few(struct run *r) { counts(r, 1000, 1100); r->m.client.n_usage_ignored = 10; }
+static void ignored_some(struct run *r) { counts(r, 1050, 1000); r->m.client.n_usage_ignored = 11; }
+static void ignored_all(struct run *r) { counts(r, 1000, 16000); r->m.client.n_usage_ignored = 1000; }
+static void short_count(struct run *r) { counts(r, 1000, 2000); r->m.client.n_count_short = 500; }
+static void short_alike(struct run *r) { counts(r, 1000, 1010); r->m.client.n_count_short = 500; }
+static void length_at(struct run *r) { r->m.client.n_longer_than_asked = 10; }
+static void length_over(struct run *r) { length_at(r); r->m.client.n_shorter_than_asked = 1; }
+static void early(struct run *r) { r->m.client.n_sent_early = 1; }
+static void restarted(struct run *r) { r->m.servers.is_restarted = true; }
 static void interrupted(struct run *r) { r->f.is_interrupted = true; }
 static void broken_off(struct run *r) { r->f.is_broken_off = true; }
 
@@ -110,77 +221,184 @@ static const struct {
 	void (*set)(struct run *r);
 	enum trust_verdict want;
 	const char *code, *text; /* NULL: no reason at all */
+	const char *spoils;      /* NULL: a note */
 } cases[] = {
-	{ nothing, TRUST_VALID, NULL, NULL },
-	{ failed_1, TRUST_VALID, NULL, NULL },
-	{ failed_2, TRUST_DEGRADED, "failures", "2.0 % of the requests failed (limit 1 %)." },
-	{ failed_60, TRUST_INVALID, "failures", "60.0 % of the requests failed (limit 50 %)." },
+	{ nothing, TRUST_VALID, NULL, NULL, NULL },
+	{ failed_1, TRUST_VALID, NULL, NULL, NULL },
+	{ failed_2, TRUST_DEGRADED, "failures", "2.0 % of the requests failed (limit 1 %).",
+	  "every metric" },
+	{ failed_60, TRUST_INVALID, "failures", "60.0 % of the requests failed (limit 50 %).",
+	  "every metric" },
 	{ failed_all, TRUST_INVALID, "no_success",
-	  "No request succeeded (1000 failed, 0 cancelled)." },
-	{ none_ran, TRUST_INVALID, "no_success", "No request succeeded (0 failed, 5 cancelled)." },
-	{ skew_at, TRUST_VALID, NULL, NULL },
-	{ skew_over, TRUST_DEGRADED, "skew",
-	  "The client read events 1.010 ms (p99) after the kernel had them: more than 10 % of the "
-	  "median ITL of 10.000 ms." },
-	{ skew_small, TRUST_VALID, NULL, NULL },
-	{ skew_e2el, TRUST_VALID, NULL, NULL },
-	{ skew_e2el_over, TRUST_DEGRADED, "skew",
-	  "The client read events 101.000 ms (p99) after the kernel had them: more than 10 % of the "
-	  "median E2EL of 1000.000 ms." },
-	{ lag_at, TRUST_VALID, NULL, NULL },
+	  "No request succeeded (1000 failed, 0 cancelled).",
+	  "every metric" },
+	{ none_ran, TRUST_INVALID, "no_success", "No request succeeded (0 failed, 5 cancelled).",
+	  "every metric" },
+	{ skew_at, TRUST_VALID, NULL, NULL, NULL },
+	{ skew_over, TRUST_VALID, "skew",
+	  "The client read events 1.010 ms (p99) after they arrived. The times are the kernel's "
+	  "arrival stamps, which this does not change.", NULL },
+	{ skew_saturated, TRUST_VALID, "skew",
+	  "The client read events more than 4294.967 ms (p99) after they arrived. The times are the "
+	  "kernel's arrival stamps, which this does not change.", NULL },
+	{ skew_small, TRUST_VALID, NULL, NULL, NULL },
+	{ skew_e2el, TRUST_VALID, NULL, NULL, NULL },
+	{ skew_e2el_over, TRUST_VALID, "skew",
+	  "The client read events 101.000 ms (p99) after they arrived. The times are the kernel's "
+	  "arrival stamps, which this does not change.", NULL },
+	{ shift_at, TRUST_VALID, NULL, NULL, NULL },
+	{ shift_itl, TRUST_DEGRADED, "skew",
+	  "The client read events 5.000 ms (p99) after they arrived, and --timestamps user counts "
+	  "that as the server's time: ITL is wrong by up to 1.010 ms (p99), TTFT by 10.000 ms.",
+	  "ITL" },
+	{ shift_all, TRUST_DEGRADED, "skew",
+	  "The client read events 120.000 ms (p99) after they arrived, and --timestamps user counts "
+	  "that as the server's time: ITL is wrong by up to 101.000 ms (p99), TTFT by 101.000 ms.",
+	  "TTFT, TPOT, ITL, E2EL, goodput" },
+	{ lag_at, TRUST_VALID, NULL, NULL, NULL },
 	{ lag_over, TRUST_DEGRADED, "send_lag",
-	  "Requests left 10.100 ms (p99) later than they could have (limit 10.000 ms)." },
-	{ lag_floor, TRUST_VALID, NULL, NULL },
-	{ lag_inf, TRUST_VALID, NULL, NULL },
+	  "The client sent requests 10.100 ms (p99) later than they could have gone (limit "
+	  "10.000 ms), which cost 0.0 % of the duration (limit 5 %).",
+	  "TTFT, E2EL, goodput" },
+	{ lag_floor, TRUST_VALID, NULL, NULL, NULL },
+	{ lag_inf, TRUST_VALID, NULL, NULL, NULL },
 	{ lag_inf_over, TRUST_DEGRADED, "send_lag",
-	  "Requests left 101.000 ms (p99) later than they could have (limit 100.000 ms)." },
-	{ shared_at, TRUST_VALID, NULL, NULL },
+	  "The client sent requests 101.000 ms (p99) later than they could have gone (limit "
+	  "100.000 ms), which cost 0.1 % of the duration (limit 5 %).",
+	  "TTFT, E2EL, goodput" },
+	{ lag_closed, TRUST_VALID, NULL, NULL, NULL },
+	{ lag_closed_over, TRUST_DEGRADED, "send_lag",
+	  "The client sent requests 10.000 ms (p99) later than they could have gone (limit "
+	  "10.000 ms), which cost 5.7 % of the duration (limit 5 %).", "throughput" },
+	{ lag_long, TRUST_DEGRADED, "send_lag",
+	  "The client sent requests 5100.000 ms (p99) later than they could have gone (limit "
+	  "6000.000 ms), which cost 5.1 % of the duration (limit 5 %).", "throughput" },
+	{ stall_at, TRUST_VALID, NULL, NULL, NULL },
+	{ stall_over, TRUST_DEGRADED, "send_stall",
+	  "Writing a request took 10.100 ms (p99; limit 10 % of the median TTFT of 100.000 ms), "
+	  "which TTFT and E2EL include: the client was interrupted.", "TTFT, E2EL, goodput" },
+	{ stall_small, TRUST_VALID, NULL, NULL, NULL },
+	{ shared_at, TRUST_VALID, NULL, NULL, NULL },
 	{ shared_over, TRUST_DEGRADED, "shared_reads",
-	  "0.10 % of the events came in one read with an earlier one and share its stamp (limit 0.1 "
-	  "%): ITL is smeared." },
+	  "0.40 % of the events were read late, together with an earlier one, and share its arrival "
+	  "stamp (limit 0.4 %): ITL is smeared.",
+	  "ITL" },
 	{ shared_much, TRUST_INVALID, "shared_reads",
-	  "5.00 % of the events came in one read with an earlier one and share its stamp (limit 5.0 "
-	  "%): ITL is not usable." },
-	{ usage_at, TRUST_VALID, NULL, NULL },
+	  "5.00 % of the events were read late, together with an earlier one, and share its arrival "
+	  "stamp (limit 5.0 %): ITL is not usable.",
+	  "ITL" },
+	{ first_at, TRUST_VALID, NULL, NULL, NULL },
+	{ first_over, TRUST_DEGRADED, "shared_first",
+	  "First tokens were read late, together with later ones, and have their arrival stamp: "
+	  "TTFT is about 10.100 ms (p99) too long (limit 10 % of its median).", "TTFT, goodput" },
+	{ bundled, TRUST_VALID, "shared_reads",
+	  "50.0 % of the events arrived together with an earlier one although the client read "
+	  "promptly: the server or the network sends them together, and ITL shows it.", NULL },
+	{ queue_at, TRUST_VALID, NULL, NULL, NULL },
+	{ queue_over, TRUST_DEGRADED, "rate_not_carried",
+	  "Requests arrived at 10.00/s and were answered at 9.40/s: the server does not carry this "
+	  "rate, 65 were waiting when the last one arrived, and the latencies depend on how long "
+	  "the run was.", "TTFT, E2EL, goodput" },
+	{ queue_noise, TRUST_VALID, NULL, NULL, NULL },
+	{ growth_at, TRUST_VALID, NULL, NULL, NULL },
+	{ growth_over, TRUST_DEGRADED, "queue_growing",
+	  "The median TTFT grew from 20.000 ms in the first third of the run to 31.000 ms in the "
+	  "last: the queue was still growing, and a longer run would be slower.",
+	  "TTFT, E2EL, goodput" },
+	{ growth_chance, TRUST_VALID, NULL, NULL, NULL },
+	{ growth_unknown, TRUST_VALID, NULL, NULL, NULL },
+	{ usage_at, TRUST_VALID, NULL, NULL, NULL },
 	{ usage_over, TRUST_DEGRADED, "usage",
 	  "In 1.1 % of the requests the server's token count is not the number of token events "
-	  "(limit 1 %): ITL is then per event, not per token." },
-	{ cached_at, TRUST_VALID, NULL, NULL },
+	  "(limit 1 %): ITL is then per event, not per token.",
+	  "ITL" },
+	{ cached_at, TRUST_VALID, NULL, NULL, NULL },
 	{ cached_over, TRUST_DEGRADED, "prefix_cache",
 	  "The server had 40.0 % of the prompt tokens cached; this run's own prompts explain 29.5 % "
 	  "(limit: 10 % more). Its prefix cache was warm: use --prompt-salt or "
-	  "--reset-prefix-cache." },
-	{ cached_shared, TRUST_VALID, NULL, NULL },
-	{ cached_unknown, TRUST_VALID, NULL, NULL },
+	  "--reset-prefix-cache.",
+	  "TTFT, E2EL, goodput, throughput" },
+	{ cached_shared, TRUST_VALID, NULL, NULL, NULL },
+	{ cached_unknown, TRUST_VALID, NULL, NULL, NULL },
 	{ hits, TRUST_DEGRADED, "prefix_cache",
 	  "The server had 50.0 % of the prompt tokens cached; this run's own prompts explain 5.0 % "
 	  "(limit: 10 % more). Its prefix cache was warm: use --prompt-salt or "
-	  "--reset-prefix-cache." },
-	{ hits_none, TRUST_VALID, NULL, NULL },
-	{ hits_preempted, TRUST_VALID, NULL, NULL },
-	{ full, TRUST_DEGRADED, "record_full",
-	  "The record reached its limit: later token events are not in it." },
+	  "--reset-prefix-cache.",
+	  "TTFT, E2EL, goodput, throughput" },
+	{ hits_none, TRUST_VALID, NULL, NULL, NULL },
+	{ hits_preempted, TRUST_VALID, NULL, NULL, NULL },
+	{ full, TRUST_INVALID, "record_full",
+	  "The record reached its limit: later token events are not in it.",
+	  "every metric" },
 	{ unstamped, TRUST_DEGRADED, "unstamped",
-	  "1.1 % of the reads had no kernel stamp and took the user-space clock (limit 1 %)." },
-	{ unstamped_at, TRUST_VALID, NULL, NULL },
-	{ unstamped_user, TRUST_VALID, NULL, NULL },
+	  "1.1 % of the reads had no kernel stamp and took the user-space clock (limit 1 %).",
+	  "ITL" },
+	{ unstamped_at, TRUST_VALID, NULL, NULL, NULL },
+	{ unstamped_user, TRUST_VALID, NULL, NULL, NULL },
 	{ step, TRUST_DEGRADED, "clock_step",
 	  "The system clock moved by -1.000 ms against the monotonic one during the run (limit 1 "
-	  "ms)." },
-	{ step_at, TRUST_VALID, NULL, NULL },
-	{ cpu_at, TRUST_VALID, NULL, NULL },
-	{ cpu_over, TRUST_DEGRADED, "client_cpu",
-	  "The client's busiest loop used 81 % of a CPU (limit 80 %)." },
+	  "ms).", "TTFT, TPOT, ITL, E2EL, goodput" },
+	{ step_at, TRUST_VALID, NULL, NULL, NULL },
+	{ step_large, TRUST_INVALID, "clock_step",
+	  "The system clock moved by 101.000 ms against the monotonic one during the run (limit 1 "
+	  "ms).", "TTFT, TPOT, ITL, E2EL, goodput" },
+	{ step_huge, TRUST_INVALID, "clock_step",
+	  "The system clock moved by 3600000.000 ms against the monotonic one during the run (limit "
+	  "1 ms).", "every metric" },
+	{ cpu_at, TRUST_VALID, NULL, NULL, NULL },
+	{ cpu_over, TRUST_VALID, "client_cpu",
+	  "The client's busiest loop used 81 % of a CPU; above 95 % the run is INVALID. --threads "
+	  "adds loops.", NULL },
 	{ cpu_much, TRUST_INVALID, "client_cpu",
-	  "The client's busiest loop used 96 % of a CPU (limit 95 %)." },
+	  "The client's busiest loop used 96 % of a CPU (limit 95 %): it may be the bottleneck.",
+	  "every metric" },
+	{ role_few, TRUST_VALID, NULL, NULL, NULL },
+	{ role_near, TRUST_DEGRADED, "role_event",
+	  "The first event of 1.1 % of the answers has only a role, and TTFT ends with it (mean "
+	  "10.000 ms). The first content came after 15.000 ms; --compat role-chunk measures that.",
+	  "TTFT, TPOT, ITL, goodput" },
+	{ role_far, TRUST_INVALID, "role_event",
+	  "The first event of 100.0 % of the answers has only a role, and TTFT ends with it (mean "
+	  "10.000 ms). The first content came after 15.100 ms; --compat role-chunk measures that.",
+	  "TTFT, TPOT, ITL, goodput" },
+	{ ignored_alike, TRUST_VALID, NULL, NULL, NULL },
+	{ ignored_few, TRUST_VALID, NULL, NULL, NULL },
+	{ ignored_some, TRUST_DEGRADED, "usage_ignored",
+	  "The server sends its token counts in an event with choices, where vllm does not look: "
+	  "1000 output and 1000 input tokens are reported, it says 1000 and 1050; --fix usage takes "
+	  "those.", "TPOT, goodput, input throughput, output throughput" },
+	{ ignored_all, TRUST_INVALID, "usage_ignored",
+	  "The server sends its token counts in an event with choices, where vllm does not look: "
+	  "1000 output and 1000 input tokens are reported, it says 16000 and 1000; --fix usage takes "
+	  "those.", "TPOT, goodput, input throughput, output throughput" },
+	{ short_count, TRUST_INVALID, "token_count",
+	  "Only the answer's text is counted, and 50.0 % of the answers have more events than that "
+	  "has tokens (reasoning, tool calls): 1000 output tokens are reported, at least 2000 were "
+	  "sent; --fix all-text counts all.", "TPOT, goodput, output throughput" },
+	{ short_alike, TRUST_VALID, NULL, NULL, NULL },
+	{ length_at, TRUST_VALID, NULL, NULL, NULL },
+	{ length_over, TRUST_DEGRADED, "answer_length",
+	  "1.0 % of the answers are longer than asked for and 0.1 % shorter: the server does not "
+	  "follow the length in the request, which --extra-body can set under the name that it "
+	  "reads.", "E2EL, goodput, request throughput, output throughput" },
+	{ early, TRUST_INVALID, "sent_early",
+	  "1 requests were sent before they were due: the load is not the one that was asked for. "
+	  "Please report this as a bug.", "every metric" },
+	{ restarted, TRUST_DEGRADED, "server_restarted",
+	  "The counters of the server's /metrics began again during the run: it was restarted, or "
+	  "several servers answer at one address.", "every metric" },
 	{ interrupted, TRUST_DEGRADED, "interrupted",
-	  "The run was interrupted: the numbers cover what had finished by then." },
+	  "The run was interrupted: the numbers cover what had finished by then.",
+	  "every metric" },
 	{ broken_off, TRUST_DEGRADED, "broken_off",
-	  "The record file breaks off: requests that had not been written are missing." },
+	  "The record file breaks off: requests that had not been written are missing.",
+	  "every metric" },
 };
 
 static void test_rules(void **state)
 {
+	char spoils[TRUST_SPOILS_BYTES];
+
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct run r = { .m = good() };
@@ -195,10 +413,15 @@ static void test_rules(void **state)
 		assert_string_equal(t.reason[0].code, cases[i].code);
 		assert_string_equal(t.reason[0].text, cases[i].text);
 		assert_int_equal(t.reason[0].level, cases[i].want);
+		assert_string_equal(trust_spoils_text(t.reason[0].spoils, spoils),
+				    cases[i].spoils ? cases[i].spoils : "");
+		for (int k = 0; k < TRUST_METRIC_COUNT; k++)
+			assert_int_equal(t.metric[k], t.reason[0].spoils & TRUST_BIT(k)
+					 ? cases[i].want : TRUST_VALID);
 	}
 }
 
-/* Everything at once fits, and the worst reason decides. */
+/* Everything at once fits: the worst first, notes last, each metric with its own verdict. */
 static void test_all_at_once(void **state)
 {
 	struct run r = { .m = good() };
@@ -208,10 +431,11 @@ static void test_all_at_once(void **state)
 	failed_2(&r);
 	skew_over(&r);
 	lag_over(&r);
+	stall_over(&r);
 	shared_much(&r);
+	queue_over(&r);
 	usage_over(&r);
 	cached_over(&r);
-	full(&r);
 	unstamped(&r);
 	step(&r);
 	cpu_over(&r);
@@ -219,8 +443,14 @@ static void test_all_at_once(void **state)
 	broken_off(&r);
 	trust_judge(&t, &r.m, &r.f);
 	assert_int_equal(t.verdict, TRUST_INVALID);
-	assert_int_equal(t.n_reasons, 12);
+	assert_int_equal(t.n_reasons, 13);
 	assert_true(t.n_reasons <= TRUST_REASONS_MAX);
+	assert_string_equal(t.reason[0].code, "shared_reads");
+	assert_string_equal(t.reason[1].code, "failures");
+	assert_string_equal(t.reason[11].code, "skew");
+	assert_string_equal(t.reason[12].code, "client_cpu");
+	assert_int_equal(t.metric[TRUST_ITL], TRUST_INVALID);
+	assert_int_equal(t.metric[TRUST_OUTPUT], TRUST_DEGRADED);
 }
 
 int main(void)

@@ -530,6 +530,32 @@ static void test_wait(void **state)
 	loop_free(the_loop);
 }
 
+/* An idle loop that waits exactly a thousand times a second is idle: what it spins is known. */
+static void test_spinning_is_counted(void **state)
+{
+	struct err e;
+	struct loop *l = loop_new(&e);
+	int64_t start = clock_mono_ns(), cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID), spun;
+
+	(void)state;
+	assert_int_equal(loop_spun_ns(l), 0);
+	for (int i = 1; i <= 20; i++)
+		loop_poll(l, start + i * MS, false);
+	assert_int_equal(loop_spun_ns(l), 0);
+	start = clock_mono_ns();
+	cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	for (int i = 1; i <= 300; i++)
+		loop_poll(l, start + i * MS, true);
+	cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	spun = loop_spun_ns(l);
+	assert_true(spun > 0);
+	assert_true(spun <= clock_mono_ns() - start);
+	if (cpu - spun > (clock_mono_ns() - start) / 20)
+		fail_msg("%lld us of CPU, of which %lld spun", (long long)cpu / 1000,
+			 (long long)spun / 1000);
+	loop_free(l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -548,6 +574,7 @@ int main(void)
 		cmocka_unit_test(test_deadline),
 		cmocka_unit_test(test_wake),
 		cmocka_unit_test(test_wait),
+		cmocka_unit_test(test_spinning_is_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

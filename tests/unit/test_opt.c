@@ -53,7 +53,8 @@ static const struct opt rows[] = {
 	OPT(struct sample_opts, save, "save-result", .help = "write it", .group = "Output"),
 	OPT(struct sample_opts, port, "port", .help = "port", .group = "Server", .min = 1,
 	    .max = 65535, .letter = 'p'),
-	OPT(struct sample_opts, request_rate, "request-rate", .help = "rate", .group = "Load"),
+	OPT(struct sample_opts, request_rate, "request-rate", .help = "rate", .group = "Load",
+	    .words = "rate req -r"),
 	OPT(struct sample_opts, ratio, "ratio", .help = "ratio", .group = "Load", .min = 0,
 	    .max = INFINITY, .flags = OPT_MIN_EXCLUSIVE),
 	OPT(struct sample_opts, scale, "scale", .help = "scale", .flags = OPT_WHOLE),
@@ -94,6 +95,7 @@ static const struct opt_set set = {
 	.command = "bench sample", .summary = "a made-up command", .row = rows, .n = COUNT(rows),
 	.defaults = &defaults, .bytes = sizeof(defaults),
 	.namespace_head = "bench_type='sample', ", .epilog = "Examples:\n  profllm bench sample",
+	.takes_prefixes = true,
 };
 
 struct line {
@@ -186,23 +188,29 @@ static void test_names(void **state)
 		GIVES("num_prompts", "5", "--num-prompts", "5"),
 		GIVES("num_prompts", "5", "--num_prompts", "5"),
 		GIVES("num_prompts", "5", "--num_prompts=5"),
-		GIVES("num_prompts", "5", "--num-p", "5"),
-		GIVES("num_prompts", "5", "--num_p=5"),
+		NOTED("num_prompts", "5", "--num-p is read as --num-prompts\n", "--num-p", "5"),
+		NOTED("num_prompts", "5", "--num_p is read as --num-prompts\n", "--num_p=5"),
 		GIVES("label", "\"a_b\"", "--label", "a_b"),
 		GIVES("label", "\"a_b=c_d\"", "--label=a_b=c_d"),
 		GIVES("label", "\"\"", "--label", ""),
 		GIVES("label", "\"\"", "--label="),
 		GIVES("self_timed", "true", "--self-timed"),
 		GIVES("self_timed", "false", "--no-self-timed"),
-		GIVES("self_timed", "false", "--no-self"),
+		NOTED("self_timed", "false", "--no-self is read as --no-self-timed\n", "--no-self"),
 		GIVES("self_timed", "false", "--no_self_timed"),
 		GIVES("save_result", "true", "--save-result"),
-		GIVES("save_result", "true", "--save"),
+		NOTED("save_result", "true", "--save is read as --save-result\n", "--save"),
 		/* "--ratio" exactly, though "--r" alone could be two options. */
 		GIVES("ratio", "2.0", "--ratio", "2"),
-		/* Upstream's names win over ours: --t is --temperature, not --threads. */
-		GIVES("temperature", "0.0", "--t", "0"),
-		GIVES("threads", "4", "--th", "4"),
+		/* Our names are written whole: --t is --temperature and never --threads. */
+		NOTED("temperature", "0.0", "--t is read as --temperature\n", "--t", "0"),
+		REFUSED("unknown option --thr; did you mean --threads?", "--thr", "4"),
+		REFUSED("unknown option --custom-skip", "--custom-skip"),
+		/* By words that other tools use, which are never taken as beginnings either. */
+		REFUSED("unknown option --rate; did you mean --request-rate?", "--rate", "4"),
+		REFUSED("unknown option --req; did you mean --request-rate?", "--req", "4"),
+		REFUSED("unknown option -r; did you mean --request-rate?", "-r", "4"),
+		REFUSED("unknown option -r4; did you mean --request-rate?", "-r4"),
 		GIVES("port", "80", "-p", "80"),
 		GIVES("port", "80", "-p80"),
 		GIVES("port", "80", "-p=80"),
@@ -214,15 +222,41 @@ static void test_names(void **state)
 		      "--custom-skip-chat-template"),
 		REFUSED("ambiguous option --r: it could be --request-rate, --ratio", "--r", "1"),
 		REFUSED("ambiguous option --pro: it could be --profile, --probe-rate", "--pro=1"),
-		REFUSED("unrecognized option --num-promts; did you mean --num-prompts?",
+		REFUSED("unknown option --num-promts; did you mean --num-prompts?",
 		      "--num-promts", "3"),
-		REFUSED("unrecognized option --zzz", "--zzz=3"),
-		REFUSED("unrecognized option -x", "-x"),
+		REFUSED("unknown option --zzz", "--zzz=3"),
+		REFUSED("unknown option -x", "-x"),
 		NOTED("num_prompts", "6",
 		      "--num-prompts is given more than once; the last one counts\n",
 		      "--num-prompts", "5", "--num-prompts", "6"),
 	};
 	run_lines(lines, COUNT(lines));
+	(void)state;
+}
+
+/* An abbreviation is noted once; a verb of our own takes none. */
+static void test_abbreviations(void **state)
+{
+	char *twice[] = { strdup("--num-p"), strdup("5"), strdup("--num-p"), strdup("6") };
+	struct opt_set ours = set;
+	struct sample_opts o;
+	struct opt_result r = { 0 };
+	struct arena a = { 0 };
+	struct err e = { 0 };
+	const char *first;
+
+	assert_int_equal(opt_parse(&set, 4, twice, &o, &r, &a, &e), 0);
+	first = strstr(r.notes.data, "--num-p is read as --num-prompts\n");
+	assert_non_null(first);
+	assert_null(strstr(strchr(first, 10), "is read as"));
+	opt_result_release(&r);
+	ours.takes_prefixes = false;
+	assert_int_equal(opt_parse(&ours, 4, twice, &o, &r, &a, &e), -1);
+	assert_string_equal(e.text, "unknown option --num-p; did you mean --num-prompts?");
+	opt_result_release(&r);
+	arena_release(&a);
+	for (size_t i = 0; i < COUNT(twice); i++)
+		free(twice[i]);
 	(void)state;
 }
 
@@ -343,7 +377,8 @@ static void test_json(void **state)
 		GIVES("extra_body", "{\"a\": {\"b\": 3}}", "--extra-body", "{\"a\":{\"b\":3}}"),
 		GIVES("extra_body", "{\"a\": {\"b\": 3}}", "--extra-body.a.b", "3"),
 		GIVES("extra_body", "{\"a_b\": 3}", "--extra_body.a_b=3"),
-		GIVES("extra_body", "{\"a\": \"x\"}", "--extra.a=x"),
+		NOTED("extra_body", "{\"a\": \"x\"}", "--extra is read as --extra-body\n",
+		      "--extra.a=x"),
 		GIVES("extra_body", "{\"a\": {\"b\": 3, \"c\": \"x\"}}",
 		      "--extra-body.a.b", "3", "--extra-body.a.c", "x"),
 		GIVES("extra_body", "{\"a\": {\"x\": 1, \"y\": 2}}",
@@ -367,8 +402,8 @@ static void test_json(void **state)
 		REFUSED(NULL, "--extra-body", "{'a': 1}"),
 		REFUSED("--extra-body.a: expected one argument", "--extra-body.a"),
 		REFUSED("--label.a: --label holds no JSON, so it has no keys", "--label.a", "x"),
-		REFUSED("unrecognized option --nope.a", "--nope.a", "x"),
-		REFUSED("unrecognized option -0.5", "-0.5"),
+		REFUSED("unknown option --nope.a", "--nope.a", "x"),
+		REFUSED("unknown option -0.5", "-0.5"),
 	};
 	struct sample_opts o;
 	struct opt_result r = { 0 };
@@ -415,7 +450,7 @@ static void test_builtin(void **state)
 		{ { "--help" }, true, false, "" },
 		{ { "-h" }, true, false, "" },
 		{ { "--help=all", "--nonsense" }, true, false, "all" },
-		{ { "--hel=Load" }, true, false, "Load" },
+		{ { "--help=Load" }, true, false, "Load" },
 		{ { "--port", "5", "--help" }, true, false, "" },
 		{ { "--show-config", "--port", "5" }, false, true, NULL },
 		{ { "--show_config" }, false, true, NULL },
@@ -605,7 +640,7 @@ static void test_each(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names), cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_names), cmocka_unit_test(test_abbreviations), cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_values), cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_each),
 		cmocka_unit_test(test_json), cmocka_unit_test(test_json_depth),

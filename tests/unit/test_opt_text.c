@@ -113,7 +113,7 @@ static void test_help_groups(void **state)
 		    "  General                   2 options\n"
 		    "\n"
 		    "--help=GROUP shows one group, --help=all everything, --help=WORD the options\n"
-		    "with WORD in their name, --help=json the same for programs.\n"
+		    "about WORD, --help=json the same for programs.\n"
 		    "\n"
 		    "Examples:\n"
 		    "  profllm bench text\n");

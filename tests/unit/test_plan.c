@@ -134,6 +134,8 @@ static void test_trace(void **state)
 }
 
 static const double endless[] = { 0, INFINITY };
+static const double epoch_s[] = { 1.7e9, 1.7e9 + 1 }, epoch_ms[] = { 0, 1.7e12 };
+static const double year_ms[] = { DUE_S_MAX, DUE_S_MAX + 1.0 };
 static const struct {
 	struct plan_opts o;
 	uint32_t n;
@@ -163,10 +165,30 @@ static const struct {
 	    .ramp_start_rps = 1, .ramp_end_rps = 1e300 }, 2, ERR_LIMIT,
 	  "the ramp-up passes more than 1048576 whole rates; "
 	  "choose an end rate nearer to the start" },
-	{ { .request_rate = 1e-309, .burstiness = 1 }, 2, ERR_RUN,
-	  "request 0 has no finite arrival time (request rate 1e-309, burstiness 1.0)" },
-	{ { .request_rate = INFINITY, .burstiness = 1, .timestamps_s = endless }, 2, ERR_RUN,
-	  "request 1 has no finite arrival time (request rate inf, burstiness 1.0)" },
+	{ { .request_rate = 1e-309, .burstiness = 1 }, 2, ERR_USAGE,
+	  "--request-rate 1e-309 (--burstiness 1.0): request 0 is due inf s after the start, "
+	  "expected at most a year (31536000 s); use a higher rate" },
+	{ { .request_rate = 1e-11, .burstiness = INFINITY }, 3, ERR_USAGE,
+	  "--request-rate 1e-11 (--burstiness inf): request 0 is due 100000000000.0 s after the "
+	  "start, expected at most a year (31536000 s); use a higher rate" },
+	{ { .request_rate = INFINITY, .burstiness = INFINITY, .ramp_up = RAMP_LINEAR,
+	    .ramp_start_rps = 0x1p-30, .ramp_end_rps = 0x1p-30 }, 2, ERR_USAGE,
+	  "--ramp-up-start-rps 9.313225746154785e-10 (--burstiness inf): request 0 is due 1073741824.0 s after the "
+	  "start, expected at most a year (31536000 s); use a higher rate" },
+	{ { .request_rate = INFINITY, .burstiness = 1, .timestamps_s = endless }, 2, ERR_USAGE,
+	  "timestamps: request 1 is due inf s after the start, expected at most a year (31536000 s); "
+	  "they look like milliseconds or less: use --timed-trace-sec-multiplier 0.001" },
+	{ { .request_rate = INFINITY, .burstiness = 1, .timestamps_s = epoch_s }, 2, ERR_USAGE,
+	  "timestamps: request 0 is due 1700000000.0 s after the start, expected at most a year "
+	  "(31536000 s); they look like seconds since 1970: subtract the first one from all" },
+	{ { .request_rate = INFINITY, .burstiness = 1, .timestamps_s = epoch_ms }, 2, ERR_USAGE,
+	  "timestamps: request 1 is due 1700000000000.0 s after the start, expected at most a year "
+	  "(31536000 s); they look like milliseconds since 1970: subtract the first one from all "
+	  "and use --timed-trace-sec-multiplier 0.001" },
+	{ { .request_rate = INFINITY, .burstiness = 1, .timestamps_s = year_ms }, 2, ERR_USAGE,
+	  "timestamps: request 1 is due 31536001.0 s after the start, expected at most a year "
+	  "(31536000 s); they look like milliseconds or less: use --timed-trace-sec-multiplier "
+	  "0.001" },
 	{ { .request_rate = 1, .burstiness = 1 }, REQUESTS_MAX + 1, ERR_LIMIT,
 	  "268435457 requests are more than the 268435456 of one run" },
 };

@@ -286,6 +286,7 @@ static void test_ours(void **state)
 		"New connections:                         8         \n"
 		"Connect time p50/p99/max (ms):           1.000 / 2.000 / 2.500\n"
 		"Mean TTFT with/without connect (ms):     36.000 / 35.100\n"
+		"TTFT to content p50/p99/max (ms):        39.000 / 80.000 / 85.000\n"
 		"TTFT to answer p50/p99/max (ms):         40.000 / 90.000 / 95.000\n"
 		"E2EL from due p50/p99/max (ms):          900.000 / 950.000 / 990.000\n"
 		"Events sharing a read (%):               0.05      \n"
@@ -294,13 +295,20 @@ static void test_ours(void **state)
 		"Token count unlike usage (% of req.):    2.00      \n"
 		"Requests with tokens counted by us:      4         \n"
 		"Requests taken as one token:             5         \n"
+		"Input tokens, best known:                30000     \n"
+		"Output tokens, best known:               4000      \n"
+		"Output tok/s, best known:                39.82     \n"
+		"TPOT, best known p50/p99/max (ms):       5.000 / 6.000 / 7.000\n"
+		"Finish reasons:                          stop 1, length 98, none 2\n"
 		"Retries:                                 6         \n"
 		"Cancelled requests:                      7         \n"
 		"Transport:                               native    \n"
 		"Version:                                 1.2.3     \n"
 		"Build:                                   gcc 12    \n"
 		"Verdict:                                 DEGRADED  \n"
-		"  DEGRADED: Something was late.\n"
+		"  DEGRADED (ITL): Something was late.\n"
+		"  Note: Something was odd.\n"
+		"  VALID: TTFT, TPOT, E2EL, goodput, throughput.\n"
 		LINE;
 	struct fixture f;
 	struct buf out = { 0 };
@@ -314,13 +322,22 @@ static void test_ours(void **state)
 		.lag = { 1, 0, 0.01, 0.2, 3 }, .send_lag = { 1, 0, 0.001, 0.002, 0.003 },
 		.skew = { 1, 0, 0.005, 0.006, 0.007 }, .connect = { 1, 0, 1, 2, 2.5 },
 		.from_due = { 1, 0, 900, 950, 990 }, .ttft_answer = { 1, 0, 40, 90, 95 },
+		.ttft_content = { 1, 0, 39, 80, 85 }, .best_tpot = { 1, 0, 5, 6, 7 },
+		.best_input = 30000, .best_output = 4000,
+		.finishes = { [FINISH_NONE] = 2, [FINISH_STOP] = 1, [FINISH_LENGTH] = 98 },
 		.ttft_connect = { 1, 36, 0, 0, 0 }, .n_events = 10000, .n_events_with_text = 10000,
 		.n_shared = 5, .n_not_one_token = 100, .n_events_with_usage = 10000,
-		.n_tokens_with_usage = 12800, .n_usage = 100, .n_usage_differs = 2, .n_counted = 4,
+		.n_tokens_with_usage = 12800, .n_usage = 100, .n_count_unlike_usage = 2,
+		.n_counted = 4,
 		.n_count_unknown = 5, .n_new_connections = 8, .retries = 6,
 	};
-	f.t = (struct trust){ .verdict = TRUST_DEGRADED, .n_reasons = 1,
-			      .reason = { { TRUST_DEGRADED, "late", "Something was late." } } };
+	f.t = (struct trust){
+		.verdict = TRUST_DEGRADED, .metric = { [TRUST_ITL] = TRUST_DEGRADED },
+		.n_reasons = 2,
+		.reason = { { TRUST_DEGRADED, TRUST_BIT(TRUST_ITL), "late",
+			      "Something was late." },
+			    { TRUST_VALID, 0, "odd", "Something was odd." } },
+	};
 	report_terminal(&f.report, &out);
 	assert_int_equal(memcmp(out.data, known, strlen(known)), 0);
 	assert_string_equal(out.data + strlen(known), want);

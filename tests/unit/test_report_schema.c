@@ -106,7 +106,8 @@ static void add_servers(struct record *r)
 	for (int k = 0; k < 2; k++) {
 		add_series(r, SERIES_SCRAPE, url[k], 0);
 		for (int id = 0; id < SERIES_COUNT; id++)
-			add_series(r, series_name((enum series_id)id), url[k], 1);
+			add_series(r, series_name((enum series_id)id), url[k],
+				   id != SERIES_PROCESS_START);
 		snprintf(labels, sizeof(labels), "%s,position=\"0\"", url[k]);
 		add_series(r, SERIES_POSITION, labels, 1);
 	}

@@ -35,6 +35,7 @@ static const struct verb_opts defaults = { { OFFLINE_DEFAULTS }, .input_len = 32
 static const struct opt_set verb_set = {
 	.command = "bench made-up", .summary = "made up", .row = rows, .n = COUNT(rows),
 	.defaults = &defaults, .bytes = sizeof(defaults), .foreign = &offline_engine_args,
+	.takes_prefixes = true,
 };
 
 /* ---- the simulator's options, which cmd/ puts beside the engine's ---- */
@@ -51,8 +52,9 @@ static const struct opt_set sim_set = {
 
 static const struct offline_fix fixes[] = {
 	{ "lengths", 1, "the lengths that were given" }, { "counts", 4, "what was counted" },
-	{ NULL, 0, NULL },
+	{ "sets", 0, NULL }, { NULL, 0, NULL },
 };
+static const struct offline_fix compats[] = { { "sets", 2, "all sets are one" }, { NULL, 0, NULL } };
 
 struct rig {
 	struct arena arena;
@@ -65,7 +67,9 @@ struct rig {
 
 static char forced_word[] = "--no-enable-prefix-caching";
 static char *forced[] = { forced_word, NULL };
-static const struct offline_verb verb = { "made-up", fixes, forced };
+static const struct offline_verb verb = {
+	.name = "made-up", .fixes = fixes, .compats = compats, .forced = forced,
+};
 
 static int judge(struct rig *r, const char *const *arg)
 {
@@ -150,10 +154,12 @@ static void test_words(void **state)
 		     "--compilation-config.mode", "3", "-cc.cudagraph_mode", "NONE"),
 		GETS(NPC " --max-model-len 32k", "--max-model-len", "32k"),
 		/* Beginnings become whole; those of the server's names do not count. */
-		GETS(NPC " --tensor-parallel-size 2 --no-enable-chunked-prefill", "--tensor", "2",
-		     "--no-enable-chunk"),
-		GETS(NPC " --speculative-config.model m --load-format=dummy", "--speculative-c.model",
-		     "m", "--load-f=dummy"),
+		NOTED(NPC " --tensor-parallel-size 2 --no-enable-chunked-prefill",
+		      "--tensor is read as --tensor-parallel-size\n--no-enable-chunk is read as "
+		      "--no-enable-chunked-prefill\n", "--tensor", "2", "--no-enable-chunk"),
+		NOTED(NPC " --speculative-config.model m --load-format=dummy",
+		      "--load-f is read as --load-format\n", "--speculative-c.model", "m",
+		      "--load-f=dummy"),
 		GETS("--model sim " NPC " --ttft-ms 20", "--backend", "sim", "--ttft-ms", "20"),
 		GETS(NPC " --model m", "--backend", "sim", "--model", "m"),
 		GETS(NPC " --model=m", "--backend", "sim", "--model=m"),
@@ -183,7 +189,7 @@ static void test_refused(void **state)
 			"--port", "80"),
 		REFUSED("--enable-log-requests: an argument of vLLM's HTTP server, which this command "
 			"does not start", "--enable-log-requests"),
-		REFUSED("unrecognized option --max-modellen; did you mean --max-model-len?",
+		REFUSED("unknown option --max-modellen; did you mean --max-model-len?",
 			"--max-modellen", "3"),
 		REFUSED("--ttft-ms: an option of the simulator, for --backend sim; got --backend vllm",
 			"--ttft-ms", "20"),
@@ -192,7 +198,8 @@ static void test_refused(void **state)
 		REFUSED("engine arguments: --max-model-len: expected an integer of at least -1 (4096, "
 			"4k, 4K) or auto, got 'ten'", "--strict-args", "--max-model-len", "ten"),
 		REFUSED("--fix: nothing is called 'all'; --fix help lists the names", "--fix", "all"),
-		REFUSED("--compat: expected v0.11, got 'v0.9'", "--compat", "v0.11,v0.9"),
+		REFUSED("--compat: nothing is called 'v0.9'; --compat help lists the names", "--compat",
+			"v0.11,v0.9"),
 		REFUSED("--backend worker: needs --worker-cmd, the program that drives the engine",
 			"--backend", "worker"),
 		REFUSED("--base-url: for --backend http, got --backend vllm", "--base-url", "http://x"),
@@ -220,7 +227,8 @@ static void test_values(void **state)
 		"--enable-lora", "--max-loras=4", NULL,
 	};
 	static const char *const more[] = {
-		"--tokenizer", "t", "-q", "fp8", "--fix", "lengths", "counts", "--compat", "v0.11",
+		"--tokenizer", "t", "-q", "fp8", "--fix", "lengths", "counts", "sets", "--compat",
+		"v0.11,sets",
 		"--nsight", "--trust-remote-code", NULL,
 	};
 	static const char *const none[] = { NULL };
@@ -248,6 +256,7 @@ static void test_values(void **state)
 	assert_string_equal(r.engine.tokenizer, "t");
 	assert_string_equal(r.engine.quantization, "fp8");
 	assert_int_equal(r.engine.fixes, 5);
+	assert_int_equal(r.engine.compat, 2);
 	assert_true(r.engine.is_v011 && r.engine.trusts_remote_code);
 	assert_string_equal(r.engine.env[0], "VLLM_WORKER_MULTIPROC_METHOD=spawn");
 	release(&r);
@@ -322,14 +331,23 @@ static void test_version(void **state)
 static void test_fix_list(void **state)
 {
 	static const char *const list[] = { "help" };
-	struct offline_opts o = { .fix = { .v = (const char **)list, .n = 1, .is_set = true } };
+	struct offline_opts o = {
+		.fix = { .v = (const char **)list, .n = 1, .is_set = true }, .compat = "",
+	};
 	struct buf out = { 0 };
 
 	(void)state;
-	assert_true(offline_list_fixes(&o, &verb, &out));
+	assert_true(offline_list_names(&o, &verb, &out));
 	assert_non_null(strstr(out.data, "counts           what was counted\n"));
+	assert_null(strstr(out.data, "sets")); /* it has become the default */
+	buf_reset(&out);
 	o.fix.n = 0;
-	assert_false(offline_list_fixes(&o, &verb, &out));
+	o.compat = "help";
+	assert_true(offline_list_names(&o, &verb, &out));
+	assert_string_equal(out.data, "v0.11            the defaults of that release\n"
+			    "sets             all sets are one\n");
+	o.compat = "";
+	assert_false(offline_list_names(&o, &verb, &out));
 	buf_release(&out);
 }
 

@@ -129,8 +129,8 @@ static void test_errors(void **state)
 		{ 2, "--presence-penalty: expected one argument; a value that starts with a "
 		  "dash is "
 		  "written --presence-penalty=-0.5", { "--presence-penalty", "-0.5" } },
-		{ 2, "unrecognized option --num-prompt-tokens", { "--num-prompt-tokens", "1" } },
-		{ 2, "unrecognized option --sede; did you mean --seed?", { "--sede", "1" } },
+		{ 2, "unknown option --num-prompt-tokens", { "--num-prompt-tokens", "1" } },
+		{ 2, "unknown option --sede; did you mean --seed?", { "--sede", "1" } },
 		{ 2, "unexpected argument '5'", { "5" } },
 		/* ours */
 		{ 2, "--threads: expected an integer from 1 to 64, got '0'", { "--threads", "0" } },

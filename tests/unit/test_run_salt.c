@@ -25,7 +25,7 @@ static struct sample *add(struct bench *b, enum prompt_kind kind, struct str pro
 	return s;
 }
 
-static void bench_init(struct bench *b, enum salt_kind kind, uint64_t seed)
+static void bench_init(struct bench *b, enum salt_kind kind, const char *key)
 {
 	struct tokenizer_load_opts opts = { 0 };
 
@@ -33,7 +33,7 @@ static void bench_init(struct bench *b, enum salt_kind kind, uint64_t seed)
 	b->tokenizer = tokenizer_load("sim", &opts, &b->e);
 	assert_non_null(b->tokenizer);
 	b->w.dataset = "custom";
-	salt_init(&b->salt, kind, seed, b->tokenizer);
+	salt_init(&b->salt, kind, key, b->tokenizer);
 }
 
 static void bench_release(struct bench *b)
@@ -58,7 +58,7 @@ static void texts_begin_with_it(void **state)
 
 	(void)state;
 	memset(long_text, 'a', sizeof(long_text));
-	bench_init(&b, SALT_REQUEST, 1);
+	bench_init(&b, SALT_REQUEST, "1");
 	for (size_t i = 0; i < 4; i++)
 		add(&b, PROMPT_TEXT, prompts[i]);
 	add(&b, PROMPT_TEXT, (struct str){ long_text, sizeof(long_text) });
@@ -79,14 +79,14 @@ static void texts_begin_with_it(void **state)
 	bench_release(&b);
 }
 
-/* One for the run; another seed has another, the same seed the same. */
+/* One for the run; another key has another, the same key the same. */
 static void a_run_shares_one(void **state)
 {
 	struct bench b[3];
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		bench_init(&b[i], SALT_RUN, i == 1 ? 2 : 1);
+		bench_init(&b[i], SALT_RUN, i == 1 ? "b" : "a");
 		for (int k = 0; k < 3; k++)
 			add(&b[i], PROMPT_TEXT, STR("text"));
 		assert_int_equal(salt_workload(&b[i].salt, &b[i].w, &b[i].e), 0);
@@ -105,7 +105,7 @@ static void lists_of_ids_grow(void **state)
 	const char *p;
 
 	(void)state;
-	bench_init(&b, SALT_REQUEST, 3);
+	bench_init(&b, SALT_REQUEST, "3");
 	add(&b, PROMPT_JSON, STR("[7, 8, 9]"));
 	assert_int_equal(salt_workload(&b.salt, &b.w, &b.e), 0);
 	p = b.w.v[0].prompt.p + 1;
@@ -139,7 +139,7 @@ static void chats_begin_with_it(void **state)
 		size_t at = strlen(row[i].before), before;
 		struct str text, after;
 
-		bench_init(&b, SALT_REQUEST, 1);
+		bench_init(&b, SALT_REQUEST, "1");
 		s = add(&b, PROMPT_TEXT, STR("hi"));
 		before = s->prompt_len;
 		buf_printf(&whole, "%s%s", row[i].before, row[i].after);
@@ -170,7 +170,7 @@ static void others_are_refused(void **state)
 	for (size_t i = 0; i <= 5; i++) {
 		struct bench b;
 
-		bench_init(&b, SALT_RUN, 1);
+		bench_init(&b, SALT_RUN, "1");
 		add(&b, PROMPT_TEXT, STR("fine"));
 		add(&b, PROMPT_JSON, i < 4 ? prompts[i] : STR("x"));
 		if (i == 4)
@@ -185,14 +185,14 @@ static void others_are_refused(void **state)
 	}
 }
 
-/* Sent again, a sample has the salt of that entry: other bytes, as many. */
+/* Sent again, a sample has the salt of that entry or of that round: other bytes, as many. */
 static void repeats_have_their_own(void **state)
 {
 	struct bench b;
 
 	(void)state;
 	for (int kind = SALT_RUN; kind <= SALT_REQUEST; kind++) {
-		bench_init(&b, (enum salt_kind)kind, 9);
+		bench_init(&b, (enum salt_kind)kind, "9");
 		add(&b, PROMPT_TEXT, STR("text"));
 		add(&b, PROMPT_JSON, STR("[1, 2]"));
 		add(&b, PROMPT_TEXT, STR("x"))->messages =
@@ -204,13 +204,22 @@ static void repeats_have_their_own(void **state)
 			struct buf first = { 0 }, second = { 0 };
 			struct str old = i == 2 ? s->messages : s->prompt, new;
 
-			salt_again(&b.salt, i, i + 3, &again, &first);
-			salt_again(&b.salt, i, i + 6, &third, &second);
+			salt_again(&b.salt, i, 0, i + 3, &again, &first);
+			salt_again(&b.salt, i, 0, i + 6, &third, &second);
 			new = i == 2 ? again.messages : again.prompt;
 			assert_int_equal(new.n, old.n);
 			assert_int_equal(str_eq(new, old), kind == SALT_RUN);
 			assert_int_equal(str_eq(new, i == 2 ? third.messages : third.prompt),
 					 kind == SALT_RUN);
+			buf_reset(&first);
+			buf_reset(&second);
+			again = third = *s;
+			salt_again(&b.salt, i, 1, i, &again, &first);
+			salt_again(&b.salt, i, 2, i, &third, &second);
+			new = i == 2 ? again.messages : again.prompt;
+			assert_int_equal(new.n, old.n);
+			assert_false(str_eq(new, old));
+			assert_false(str_eq(new, i == 2 ? third.messages : third.prompt));
 			buf_release(&first);
 			buf_release(&second);
 		}
@@ -218,9 +227,43 @@ static void repeats_have_their_own(void **state)
 	}
 }
 
+static void values_are_read(void **state)
+{
+	static const struct { const char *text; enum salt_kind kind; const char *key; } good[] = {
+		{ "none", SALT_NONE, NULL }, { "run", SALT_RUN, NULL }, { "request", SALT_REQUEST, NULL },
+		{ "run:x", SALT_RUN, "x" }, { "request:a:b c", SALT_REQUEST, "a:b c" },
+	};
+	static const char *const bad[] = {
+		"", "runs", "None", "none:x", "run:", ":x",
+		"run:12345678901234567890123456789012345678901234567890123456789012345",
+	};
+	char a[SALT_KEY_BYTES + 1], b[SALT_KEY_BYTES + 1];
+	enum salt_kind kind;
+	const char *key;
+	struct err e;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
+		assert_int_equal(salt_parse(good[i].text, &kind, &key, &e), 0);
+		assert_int_equal(kind, good[i].kind);
+		assert_int_equal(!key, !good[i].key);
+		if (key)
+			assert_string_equal(key, good[i].key);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		assert_int_equal(salt_parse(bad[i], &kind, &key, &e), -1);
+		assert_int_equal(e.code, ERR_USAGE);
+		assert_non_null(strstr(e.text, "--prompt-salt: expected none, run, request, run:TEXT"));
+	}
+	salt_draw_key(a);
+	salt_draw_key(b);
+	assert_string_not_equal(a, b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(values_are_read),
 		cmocka_unit_test(texts_begin_with_it),
 		cmocka_unit_test(a_run_shares_one),
 		cmocka_unit_test(lists_of_ids_grow),

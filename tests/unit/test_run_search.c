@@ -22,7 +22,7 @@
 #define INFINITE 65536
 #define RUNS_MAX 8
 
-static const struct sla_limit limit = { "p99_ttft_ms", SLA_LE, 100 };
+static const struct sla_limit limit = { "p99_ttft_ms", SLA_LE, 100, false };
 static const struct sla one_limit = { &limit, 1 };
 
 /* What a level of a system gives: every run, or as few as settle it. */
@@ -264,7 +264,7 @@ static void test_not_monotone(void **state)
 /* ---- when a verdict is settled ---- */
 
 static const struct sla_limit two[] = {
-	{ "p99_ttft_ms", SLA_LE, 100 }, { "request_throughput", SLA_GE, 10 },
+	{ "p99_ttft_ms", SLA_LE, 100, false }, { "request_throughput", SLA_GE, 10, false },
 };
 static const struct sla both = { two, 2 };
 

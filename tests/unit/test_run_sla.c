@@ -79,18 +79,18 @@ static const struct judge_row {
 	bool holds;
 	const char *text;
 } judge_rows[] = {
-	{ { "k", SLA_LE, 500 }, 123.451, -376.549, -1.39876378, true, "k = 123.45<=500.00 | PASSED" },
-	{ { "k", SLA_LE, 500 }, 500, 0, 0, true, "k = 500.00<=500.00 | PASSED" },
-	{ { "k", SLA_LE, 500 }, 1000, 500, 0.69314718, false, "k = 1000.00<=500.00 | FAILED" },
-	{ { "k", SLA_LT, 500 }, 500, 1e-8, 0, false, "k = 500.00<500.00 | FAILED" },
-	{ { "k", SLA_LT, 500 }, 250, -249.99999999, -0.69314718, true, "k = 250.00<500.00 | PASSED" },
-	{ { "k", SLA_GE, 10 }, 20, -10, -0.69314718, true, "k = 20.00>=10.00 | PASSED" },
-	{ { "k", SLA_GE, 10 }, 5, 5, 0.69314718, false, "k = 5.00>=10.00 | FAILED" },
-	{ { "k", SLA_GT, 10 }, 10, 1e-8, 0, false, "k = 10.00>10.00 | FAILED" },
-	{ { "k", SLA_LE, 0 }, 0, 0, 0, true, "k = 0.00<=0.00 | PASSED" },
-	{ { "k", SLA_LE, 0 }, 3, 3, 3, false, "k = 3.00<=0.00 | FAILED" },
-	{ { "k", SLA_GE, -5 }, 5, -10, -2, true, "k = 5.00>=-5.00 | PASSED" },
-	{ { "k", SLA_LE, 1e-9 }, 1e9, 1e9, 12, false, "k = 1000000000.00<=0.00 | FAILED" },
+	{ { "k", SLA_LE, 500, false }, 123.451, -376.549, -1.39876378, true, "k = 123.45<=500.00 | PASSED" },
+	{ { "k", SLA_LE, 500, false }, 500, 0, 0, true, "k = 500.00<=500.00 | PASSED" },
+	{ { "k", SLA_LE, 500, false }, 1000, 500, 0.69314718, false, "k = 1000.00<=500.00 | FAILED" },
+	{ { "k", SLA_LT, 500, false }, 500, 1e-8, 0, false, "k = 500.00<500.00 | FAILED" },
+	{ { "k", SLA_LT, 500, false }, 250, -249.99999999, -0.69314718, true, "k = 250.00<500.00 | PASSED" },
+	{ { "k", SLA_GE, 10, false }, 20, -10, -0.69314718, true, "k = 20.00>=10.00 | PASSED" },
+	{ { "k", SLA_GE, 10, false }, 5, 5, 0.69314718, false, "k = 5.00>=10.00 | FAILED" },
+	{ { "k", SLA_GT, 10, false }, 10, 1e-8, 0, false, "k = 10.00>10.00 | FAILED" },
+	{ { "k", SLA_LE, 0, false }, 0, 0, 0, true, "k = 0.00<=0.00 | PASSED" },
+	{ { "k", SLA_LE, 0, false }, 3, 3, 3, false, "k = 3.00<=0.00 | FAILED" },
+	{ { "k", SLA_GE, -5, false }, 5, -10, -2, true, "k = 5.00>=-5.00 | PASSED" },
+	{ { "k", SLA_LE, 1e-9, false }, 1e9, 1e9, 12, false, "k = 1000000000.00<=0.00 | FAILED" },
 };
 
 static void test_judge(void **state)
@@ -135,10 +135,102 @@ static void test_value(void **state)
 	arena_release(&a);
 }
 
+static struct json_value *parsed(const char *text, struct arena *a)
+{
+	struct json_value *v = NULL;
+	struct err e = { 0 };
+
+	assert_int_equal(json_parse(a, str_of(text), &v, &e), 0);
+	return v;
+}
+
+static const struct share_row { const char *record; double share; } share_rows[] = {
+	{ "{\"completed\": 4, \"failed\": 36}", 0.9 },
+	{ "{\"completed\": 40, \"failed\": 0}", 0 },
+	{ "{\"completed\": 30, \"num_prompts\": 40}", 0.25 },
+	{ "{\"completed\": 30}", 0 },
+	{ "{\"completed\": 0, \"failed\": 0}", 0 },
+};
+
+static void test_failures(void **state)
+{
+	struct arena a = { 0 };
+	const struct sla_limit one = { "p99_ttft_ms", SLA_LE, 200, false };
+	const struct sla all = sla_with_failures(&(struct sla){ &one, 1 }, 1, &a);
+	const struct sla_limit *l = &all.limit[1];
+	struct buf text = { 0 };
+	struct err e;
+	double v;
+
+	(void)state;
+	assert_int_equal(all.n, 2);
+	for (size_t i = 0; i < COUNT(share_rows); i++) {
+		assert_int_equal(sla_value(l, parsed(share_rows[i].record, &a), &v, &e), 0);
+		assert_float_equal(v, share_rows[i].share, 1e-12);
+	}
+	sla_text(&all, ", ", &text);
+	assert_string_equal(text.data, "p99_ttft_ms<=200.00, failed<=1.00 %");
+	buf_reset(&text);
+	sla_verdict_text(l, 0.9, &text);
+	assert_string_equal(text.data, "failed = 90.00 %<=1.00 % | FAILED");
+	/* None failed: as far as can be, so that another limit says how far the level is. */
+	assert_float_equal(sla_gap(l, 0), -12, 0);
+	assert_float_equal(sla_gap(l, 0.01), 0, 1e-12);
+	assert_float_equal(sla_gap(l, 0.9), 4.49980967, 1e-6);
+	buf_release(&text);
+	arena_release(&a);
+}
+
+#define REASON(level, code) \
+	"\"profllm\": {\"reasons\": [{\"level\": \"" level "\", \"code\": \"" code "\", " \
+	"\"text\": \"Why.\"}]}"
+#define SPOILS(code, metrics) "\"profllm\": {\"reasons\": [{\"level\": \"INVALID\", \"code\": \"" code \
+	"\", \"spoils\": [" metrics "], \"text\": \"Why.\"}]}"
+
+static const struct measured_row {
+	const char *record, *key;
+	double percent_max;
+	bool is_measured;
+} measured_rows[] = {
+	{ "{\"completed\": 9}", "p99_ttft_ms", 1, true }, /* upstream's */
+	{ "{" REASON("DEGRADED", "client_cpu") "}", "p99_ttft_ms", 1, true },
+	{ "{" REASON("INVALID", "client_cpu") "}", "p99_ttft_ms", 1, false },
+	{ "{" SPOILS("shared_reads", "\"itl\"") "}", "p99_ttft_ms", 1, true },
+	{ "{" SPOILS("shared_reads", "\"itl\"") "}", "p99_itl_ms", 1, false },
+	{ "{" SPOILS("usage_ignored", "\"tpot\", \"output_throughput\"") "}", "output_throughput", 1,
+	  false },
+	/* Failed beyond the limit: that is known. Not beyond it: nothing else is. */
+	{ "{\"completed\": 4, \"failed\": 36, " REASON("INVALID", "failures") "}", "p99_ttft_ms", 1,
+	  true },
+	{ "{\"completed\": 4, \"failed\": 36, " REASON("INVALID", "failures") "}", "p99_ttft_ms", 95,
+	  false },
+	{ "{\"completed\": 0, \"failed\": 0, " REASON("INVALID", "no_success") "}", "p99_ttft_ms", 1,
+	  false },
+};
+
+static void test_measured(void **state)
+{
+	struct arena a = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(measured_rows); i++) {
+		const struct measured_row *row = &measured_rows[i];
+		const struct sla_limit one = { row->key, SLA_LE, 200, false };
+		const struct sla all = sla_with_failures(&(struct sla){ &one, 1 },
+							 row->percent_max, &a);
+		struct str why = { 0 };
+
+		if (sla_is_measured(parsed(row->record, &a), &all, &why) != row->is_measured)
+			fail_msg("row %zu: %s", i, row->record);
+		assert_int_equal(why.n, row->is_measured ? 0 : 4);
+	}
+	arena_release(&a);
+}
+
 /* The mean level of the later windows is near the capacity, also when that has moved. */
 static void test_hover(void **state)
 {
-	const struct sla_limit limit = { "p99_ttft_ms", SLA_LE, 100 };
+	const struct sla_limit limit = { "p99_ttft_ms", SLA_LE, 100, false };
 
 	(void)state;
 	for (unsigned i = 0; i < 20; i++) {
@@ -189,6 +281,8 @@ int main(void)
 		cmocka_unit_test(test_unchecked),
 		cmocka_unit_test(test_judge),
 		cmocka_unit_test(test_value),
+		cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_measured),
 		cmocka_unit_test(test_hover),
 		cmocka_unit_test(test_hover_moves),
 	};

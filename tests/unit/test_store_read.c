@@ -20,7 +20,7 @@
 #include "table/codec.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define CELLS 16
+#define CELLS 20
 
 static const struct value *cell(const struct read_run *run, const char *column)
 {
@@ -77,7 +77,8 @@ static void check(const struct read_run *run, const char *const *want)
 	"\"tags\": {\"team\": \"blue\"}}, \"results\": {\"completed_requests\": 39, " \
 	"\"failed_requests\": 1, \"median_ttft_ms\": 12.5, \"p99_itl_ms\": NaN," \
 	"\"profllm\": {\"cached_share\": 0.25, \"e2el_from_due_ms\": {\"n\": 4, \"p99\": 8}}}," \
-	"\"trust\": {\"verdict\": \"DEGRADED\", \"reasons\": [{\"code\": \"skew\"}, {\"code\": \"few\"}]," \
+	"\"trust\": {\"verdict\": \"DEGRADED\", \"verdicts\": {\"ttft\": \"DEGRADED\", " \
+	"\"itl\": \"INVALID\", \"e2el\": \"DEGRADED\"}, \"reasons\": [{\"code\": \"skew\"}, {\"code\": \"few\"}]," \
 	"\"error_budget\": {\"skew_ms\": {\"p99\": 2}}}, \"system\": {\"energy_j\": 5," \
 	"\"gpus\": [{\"power_w\": {\"min\": 1, \"mean\": 2, \"max\": 3}}, {\"power_w\": {\"min\": 2, " \
 	"\"mean\": 4, \"max\": 9}}], \"processes\": [{\"cpu_s\": 1}, {\"cpu_s\": 2}]," \
@@ -107,7 +108,8 @@ static const struct {
 	{ "its measurements", "", DOCUMENT, "profllm", 1,
 	  { "completed=39.0", "failed=1.0", "median_ttft_ms=12.5", "p50_ttft_ms=12.5",
 	    "p99_itl_ms=null", "cached_share=0.25", "p99_e2el_from_due_ms=8.0",
-	    "trust.reasons='skew,few'", "trust.skew_ms.p99=2.0", "system.energy_j=5.0",
+	    "trust.reasons='skew,few'", "trust.degraded='ttft,e2el'", "trust.invalid='itl'",
+	    "trust.skew_ms.p99=2.0", "system.energy_j=5.0",
 	    "system.gpu.power_w.mean=3.0", "system.gpu.power_w.max=9.0", "system.processes.cpu_s=3.0",
 	    "hardware.gpu='H100'", "hardware.gpus=2.0", "server_startup_s=4.5" } },
 	{ "a suite", "", "{\"schema_version\": 1, \"suite\": \"s\", \"experiments\": [" DOCUMENT ", "

@@ -80,6 +80,18 @@ static void test_names(void **state)
 	      "<html>\nvllm:num_requests_waiting 1\n", { SERIES_WAITING, 1 });
 }
 
+/* It is read, and does not make a page of any program one of an inference server. */
+static void test_process_start(void **state)
+{
+	struct telemetry_values v;
+
+	(void)state;
+	telemetry_read(STR("process_start_time_seconds 1767225601.5\n"), &v);
+	assert_true(v.is_told[SERIES_PROCESS_START]);
+	assert_true(v.value[SERIES_PROCESS_START] == 1767225601.5);
+	assert_int_equal(v.n_told, 0);
+}
+
 static void test_counters_by_part(void **state)
 {
 	struct telemetry_values v;
@@ -274,19 +286,35 @@ static void test_silence(void **state)
 
 static void test_thin(void **state)
 {
+	/* The first one, then of each four the least and the greatest, in their order. */
+	static const struct thin_row {
+		double from[10];
+		size_t n;
+		int at[6];
+		size_t kept;
+	} rows[] = {
+		{ { 0 }, 0, { 0 }, 0 },
+		{ { 7 }, 1, { 0 }, 1 },
+		{ { 7, 1 }, 2, { 0, 1 }, 2 },
+		{ { 0, 1, 2, 3, 4, 5, 6, 7, 8 }, 9, { 0, 1, 4, 5, 8 }, 5 },  /* a counter */
+		{ { 0, 1, 2, 3, 0, 1, 2, 3, 4 }, 9, { 0, 3, 4, 5, 8 }, 5 },  /* begun anew */
+		{ { 9, 1, 5, 99, 5, 5, 5, 5, 5 }, 9, { 0, 1, 3, 5, 8 }, 5 }, /* a peak */
+		{ { 9, 5, 99, 1, 5, 2, 3, 1 }, 8, { 0, 2, 3, 6, 7 }, 5 },
+	};
 	struct record r = { 0 };
 
 	(void)state;
-	for (size_t n = 0; n < 8; n++) {
+	for (size_t k = 0; k < sizeof(rows) / sizeof(*rows); k++) {
 		struct record_series *s = record_series_add(&r, "running", "", "");
 
-		for (size_t i = 0; i < n; i++)
-			record_series_point(s, (int64_t)i, (double)i * 10);
+		for (size_t i = 0; i < rows[k].n; i++)
+			record_series_point(s, (int64_t)i, rows[k].from[i]);
 		series_thin(s);
-		assert_int_equal(s->n, (n + 1) / 2);
+		assert_int_equal(s->n, rows[k].kept);
 		for (size_t i = 0; i < s->n; i++)
-			assert_true(s->point[i].at_ns == (int64_t)i * 2 &&
-				    s->point[i].value == (double)i * 20);
+			if (s->point[i].at_ns != rows[k].at[i] ||
+			    s->point[i].value != rows[k].from[rows[k].at[i]])
+				fail_msg("row %zu, point %zu: %d", k, i, (int)s->point[i].at_ns);
 	}
 	record_release(&r);
 }
@@ -337,7 +365,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_counters_by_part),
+		cmocka_unit_test(test_process_start), cmocka_unit_test(test_counters_by_part),
 		cmocka_unit_test(test_before_and_after),
 		cmocka_unit_test(test_while_load_runs),
 		cmocka_unit_test(test_no_metrics),

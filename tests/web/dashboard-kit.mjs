@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { root } from './browser.mjs';
-import { equal, ok, program, scratch } from './tap.mjs';
+import { equal, program, scratch } from './tap.mjs';
 
 const require = createRequire(join(root, 'web/package.json'));
 const axeSource = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
@@ -118,10 +118,11 @@ export async function tab(browser, target, options = {}) {
 	return { page, wrong, context };
 }
 
-/** What axe finds on the page as it is now. */
-export async function accessible(page, name) {
+/** What axe finds on the page as it is now, by all of its rules or by those that are named. */
+export async function accessible(page, name, runOnly) {
 	await page.evaluate(axeSource);
-	const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+	const found = await page.evaluate((rules) => window.axe.run(document,
+		{ resultTypes: ['violations'], ...(rules && { runOnly: rules }) }), runOnly);
 	equal(found.violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3)
 		.map((n) => `${n.target.join(' ')} ${n.any[0]?.message ?? ''}`).join('; ')}`), [],
 	`axe finds nothing: ${name}`);
@@ -136,17 +137,4 @@ export function isShown(text, value) {
 	if (typeof value !== 'number')
 		return text === String(value);
 	return Math.abs(read(text) - value) <= Math.abs(value) * 5e-4 + 1e-12;
-}
-
-/** Waits until what is read from the page is as wanted; then it is one case. */
-export async function becomes(read_, want, name) {
-	const text = JSON.stringify(want);
-	let got;
-	for (let k = 0; k < 400; k++) {
-		got = await read_();
-		if (JSON.stringify(got) === text)
-			return equal(got, want, name);
-		await new Promise((done) => setTimeout(done, 25));
-	}
-	return ok(false, name, `got  ${JSON.stringify(got)}`, `want ${text}`);
 }

@@ -4,8 +4,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { launch } from './browser.mjs';
-import { accessible, becomes, dashboard, results, tab, upload } from './dashboard-kit.mjs';
-import { equal, main, ok, output, scratch } from './tap.mjs';
+import { accessible, dashboard, results, tab, upload } from './dashboard-kit.mjs';
+import { becomes, equal, main, ok, output, scratch } from './tap.mjs';
 
 const RUNS = 60;
 const shots = join(output, 'screenshots');
@@ -20,7 +20,7 @@ async function looks(page, url) {
 		await page.goto(`${url}/runs?sel=3`);
 		await page.waitForSelector('[data-statistic]');
 		await page.waitForSelector('.grid-body [role=row]');
-		ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+		await becomes(() => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true,
 			`${width} px, ${scheme}: nothing beside the page`);
 		if (width === 1440 || (width < 600 && scheme === 'dark'))
 			await accessible(page, `the Runs page, ${scheme}, ${width} px`);
@@ -41,9 +41,9 @@ async function looks(page, url) {
 	await becomes(total(page), RUNS, 'from there, one click shows all');
 	await page.click('.top-tools .menu button');
 	await page.click('.menu-item:has-text("Dark")');
-	equal(await page.$eval('html', (e) => e.dataset.theme), 'dark', 'the theme can be chosen');
+	await becomes(() => page.$eval('html', (e) => e.dataset.theme), 'dark', 'the theme can be chosen');
 	await page.reload();
-	equal(await page.$eval('html', (e) => e.dataset.theme), 'dark', 'and is remembered');
+	await becomes(() => page.$eval('html', (e) => e.dataset.theme), 'dark', 'and is remembered');
 }
 
 async function door(browser) {

@@ -3,9 +3,9 @@
 // compared and judged, and an experiment is started on the simulator. Every number is the API's; no
 // request leaves the origin.
 import { launch } from './browser.mjs';
-import { ask, becomes, dashboard, isShown, tab } from './dashboard-kit.mjs';
+import { ask, dashboard, isShown, tab } from './dashboard-kit.mjs';
 import { detailed, series, study } from './dashboard-sample.mjs';
-import { equal, main, ok } from './tap.mjs';
+import { becomes, equal, main, ok } from './tap.mjs';
 
 const file = (name, text) => ({ name, mimeType: 'application/json', buffer: Buffer.from(text) });
 

@@ -4,8 +4,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { launch } from './browser.mjs';
-import { accessible, ask, becomes, dashboard, isShown, results, tab, upload } from './dashboard-kit.mjs';
-import { equal, main, ok, scratch } from './tap.mjs';
+import { accessible, ask, dashboard, isShown, results, tab, upload } from './dashboard-kit.mjs';
+import { becomes, equal, main, ok, scratch } from './tap.mjs';
 
 const RUNS = 430; /* more than two pages of the table */
 const TP = 'server.tensor_parallel_size';
@@ -88,9 +88,8 @@ async function filtering(page, url) {
 		'the other values keep the counts they would add');
 	await openFacet(page, 'server.model');
 	await page.locator(`${facet('server.model')} .values li`).first().waitFor();
-	const shown = await counts(page, 'server.model')();
-	equal(shown.reduce((sum, [, n]) => sum + n, 0), answer.total,
-		'other parameters count the runs that are left');
+	await becomes(async () => (await counts(page, 'server.model')()).reduce((sum, [, n]) => sum + n, 0),
+		answer.total, 'other parameters count the runs that are left');
 	await openFacet(page, TP);
 	await page.click(`${facet(TP)} .values li:has-text("missing") input`);
 	const wide = { and: [{ column: TP, in: [4, null] }] };
@@ -280,7 +279,7 @@ async function link(page, browser, all) {
 	const other = await tab(browser, page.url());
 	await becomes(total(other.page), want.length, 'the same address, the same runs, elsewhere');
 	await other.page.waitForSelector('.grid-body [role=row]');
-	equal(await view(other.page), await view(page), 'the same view');
+	await becomes(() => view(other.page), await view(page), 'the same view');
 	equal(other.wrong, [], 'nothing else is loaded there');
 	await other.context.close();
 }
@@ -289,7 +288,7 @@ async function keys(page) {
 	const before = page.url();
 	await page.focus('main');
 	await page.keyboard.press('/');
-	equal(await page.evaluate(() => document.activeElement.getAttribute('aria-label')),
+	await becomes(() => page.evaluate(() => document.activeElement.getAttribute('aria-label')),
 		'Find a parameter', '/ goes to the filters');
 	await page.keyboard.press('Escape');
 	await page.focus('main');
@@ -305,7 +304,8 @@ async function keys(page) {
 	await page.focus('main');
 	for (const key of ['j', 'j', 'j', 'k'])
 		await page.keyboard.press(key);
-	equal(await page.$$eval('.grid-row.now', (all) => all.map((e) => e.getAttribute('aria-rowindex'))),
+	await becomes(() => page.$$eval('.grid-row.now', (all) => all.map((e) =>
+		e.getAttribute('aria-rowindex'))),
 		['3'], 'j and k move among the runs');
 	const id = await page.$eval('.grid-row.now', (e) => e.dataset.id);
 	await page.keyboard.press('x');

@@ -29,6 +29,19 @@ export function equal(got, want, name) {
 		`want ${JSON.stringify(want)}`);
 }
 
+/** Waits until what is read from the page is as wanted; then it is one case. */
+export async function becomes(read_, want, name) {
+	const text = JSON.stringify(want);
+	let got;
+	for (let k = 0; k < 1200; k++) {
+		got = await read_();
+		if (JSON.stringify(got) === text)
+			return equal(got, want, name);
+		await new Promise((done) => setTimeout(done, 25));
+	}
+	return ok(false, name, `got  ${JSON.stringify(got)}`, `want ${text}`);
+}
+
 /** Runs it to its end: { status, out, err }. */
 export function run(command, args, options = {}) {
 	return new Promise((then) => {

@@ -70,7 +70,8 @@ class Upstream:
 def ask(ours, words, *more):
     env = {k: v for k, v in os.environ.items() if not k.startswith("PROFLLM_")}
     # Ours behind the verb: a line may end in an option without its value, or hold a "--".
-    p = subprocess.run([ours, "bench", words[0], "--strict-args", *more, *words[1:]], text=True,
+    odd = ["--compat", "lengths,dataset-name"] if words[0] == "throughput" else []
+    p = subprocess.run([ours, "bench", words[0], "--strict-args", *odd, *more, *words[1:]], text=True,
                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                        check=False, timeout=TIMEOUT_S, env=env)
     return p.returncode, p.stdout, p.stderr

@@ -3,11 +3,12 @@
 #
 # run.sh - compare `profllm bench serve` with the real `vllm bench serve`.
 #
-#   tests/peer/serve/run.sh [sim [--fresh] [CASE...] | engine [KIND...] | all]
+#   tests/peer/serve/run.sh [sim [--fresh] [CASE...] | engine [KIND...] | foreign | all]
 #
 # sim      both clients against `profllm sim`, case by case (compare.py)
 # engine   both clients against real vLLM engines on the CPU (engine.py), all or some KINDs:
 #          generate, embed, rank, hear
+# foreign  ours against `transformers serve`, whose answers are unlike vLLM's (foreign.py)
 #
 # PEER_DIR   what tests/peer/setup.sh made (default ${TMPDIR:-/tmp}/profllm-peer)
 # PROFLLM    the program under test (default build/profllm)
@@ -51,9 +52,15 @@ engine | all)
 	"$py" "$here/engine.py" --ours "$ours" --models "$dir/models" \
 		--data "$dir/data" --out "$dir/out/engine" "$@" || failed=1
 	;;
-sim) ;;
+esac
+case $what in
+foreign | all)
+	"$py" "$here/foreign.py" --ours "$ours" --models "$dir/models" \
+		--out "$dir/out/foreign" "$@" || failed=1
+	;;
+sim | engine) ;;
 *)
-	echo "run.sh: $what is none of sim, engine, all" >&2
+	echo "run.sh: $what is none of sim, engine, foreign, all" >&2
 	exit 2
 	;;
 esac

@@ -205,6 +205,7 @@ export interface ExperimentDocument {
 			time_limit_s?: number | null;
 			used_up_s?: number | null;
 			prompt_salt?: string | null;
+			prompt_salt_key?: string | null;
 			endpoints?: {
 				url?: string;
 				requests?: number;
@@ -231,6 +232,21 @@ export interface ExperimentDocument {
 				host?: string | null;
 				gpus?: number | null;
 			}[];
+			verdicts?: {
+				ttft?: string;
+				tpot?: string;
+				itl?: string;
+				e2el?: string;
+				request_throughput?: string;
+				request_goodput?: string;
+				input_throughput?: string;
+				output_throughput?: string;
+				total_token_throughput?: string;
+			};
+			notes?: {
+				code?: string;
+				text?: string;
+			}[];
 			e2el_from_due_ms?: {
 				n?: number;
 				mean?: number | null;
@@ -245,7 +261,21 @@ export interface ExperimentDocument {
 				p99?: number | null;
 				max?: number | null;
 			} | null;
+			ttft_content_ms?: {
+				n?: number;
+				mean?: number | null;
+				p50?: number | null;
+				p99?: number | null;
+				max?: number | null;
+			} | null;
 			ttft_with_connect_ms?: {
+				n?: number;
+				mean?: number | null;
+				p50?: number | null;
+				p99?: number | null;
+				max?: number | null;
+			} | null;
+			best_tpot_ms?: {
 				n?: number;
 				mean?: number | null;
 				p50?: number | null;
@@ -255,10 +285,29 @@ export interface ExperimentDocument {
 			new_connections?: number;
 			retries?: number;
 			token_events?: number;
+			late_shared_read_share?: number | null;
 			tokens_per_event?: number | null;
 			requests_with_usage?: number;
 			requests_counted?: number;
 			requests_count_unknown?: number;
+			requests_usage_ignored?: number;
+			requests_count_short?: number;
+			requests_longer_than_asked?: number;
+			requests_shorter_than_asked?: number;
+			requests_role_first?: number;
+			best_output_tokens?: number;
+			best_input_tokens?: number;
+			best_output_throughput?: number | null;
+			finish_reasons?: {
+				none?: number;
+				stop?: number;
+				length?: number;
+				tool_calls?: number;
+				content_filter?: number;
+				abort?: number;
+				error?: number;
+				other?: number;
+			};
 			input_throughput?: number | null;
 			cached_tokens?: number;
 			cached_share?: number | null;
@@ -389,9 +438,17 @@ export interface ExperimentDocument {
 	} | null;
 	trust: {
 		verdict: 'VALID' | 'DEGRADED' | 'INVALID' | null;
+		verdicts: {
+			[key: string]: unknown;
+		} | null;
+		notes: {
+			code: string;
+			text: string;
+		}[];
 		reasons: {
 			level: string;
 			code: string;
+			spoils?: string[];
 			text: string;
 		}[];
 		error_budget: {
