@@ -33,6 +33,20 @@ int err_wrap(struct err *e, const char *fmt, ...)
 	return -1;
 }
 
+int err_add(struct err *e, const char *fmt, ...)
+{
+	va_list ap;
+	size_t n;
+
+	if (!e)
+		return -1;
+	n = strlen(e->text);
+	va_start(ap, fmt);
+	vsnprintf(e->text + n, sizeof(e->text) - n, fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
 int err_exit_status(const struct err *e)
 {
 	switch (e->code) {

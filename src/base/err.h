@@ -33,5 +33,9 @@ int err_set(struct err *e, enum err_code code, const char *fmt, ...);
 __attribute__((format(printf, 2, 3)))
 int err_wrap(struct err *e, const char *fmt, ...);
 
+/* Appends to the text; returns -1. */
+__attribute__((format(printf, 2, 3)))
+int err_add(struct err *e, const char *fmt, ...);
+
 /* The exit status for bench verbs (run-time errors 1, usage 2, cancelled 130). */
 int err_exit_status(const struct err *e);

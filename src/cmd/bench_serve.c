@@ -15,15 +15,20 @@
 #include "report/compare.h"
 #include "run/presets.h"
 
+static int list_switches(const struct serve_switch *row)
+{
+	for (; row->name; row++)
+		printf("%-16s %s\n", row->name, row->help);
+	return 1;
+}
+
 static int list_fixes(const struct serve_opts *o)
 {
-	for (size_t i = 0; i < o->fix.n; i++) {
-		if (strcmp(o->fix.v[i], "help") != 0)
-			continue;
-		for (const struct serve_fix_row *f = serve_fixes; f->name; f++)
-			printf("%-16s %s\n", f->name, f->help);
-		return 1;
-	}
+	if (o->compat && strcmp(o->compat, "help") == 0)
+		return list_switches(serve_compats);
+	for (size_t i = 0; i < o->fix.n; i++)
+		if (strcmp(o->fix.v[i], "help") == 0)
+			return list_switches(serve_fixes);
 	return 0;
 }
 

@@ -389,7 +389,8 @@ int serve_once(struct cli *cli, struct serve_opts *opts, struct serve_outcome *o
 	if (serve_presets(opts, &cli->result, &cli->arena, &cli->err) < 0)
 		goto done;
 	serve_opts_fill(opts, &cli->arena);
-	print_namespace(opts);
+	if (compat_bits(opts->compat) & COMPAT_STDOUT)
+		print_namespace(opts);
 	print_pattern(opts, &cli->result);
 	if (opts->trace)
 		trace_enable(opts->trace); /* its row refused unknown names */

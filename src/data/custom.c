@@ -124,7 +124,7 @@ int custom_check_path(const char *path, const char *what, const char *holds, str
 {
 	if (str_ends(str_of(path), STR(".jsonl")))
 		return 0;
-	return err_set(e, ERR_RUN, "--dataset-path %s: %s datasets are .jsonl files, one JSON object "
+	return err_set(e, ERR_USAGE, "--dataset-path %s: %s datasets are .jsonl files, one JSON object "
 		       "with %s per line", path, what, holds);
 }
 

@@ -145,19 +145,19 @@ static int check(const struct dataset_opts *o, const struct dataset_env *env, st
 	bool is_chat = strcmp(backend, "openai-chat") == 0;
 
 	if (c->gate == HF_CHAT && !is_chat)
-		return err_set(e, ERR_RUN, "%s datasets need --backend openai-chat, not %s: only chat "
+		return err_set(e, ERR_USAGE, "%s datasets need --backend openai-chat, not %s: only chat "
 			       "requests carry tools", c->name, backend);
 	if (c->gate == HF_MEDIA && env->is_offline && !dataset_carries_media(env, &backends))
-		return err_set(e, ERR_RUN, "Multi-modal content is not supported on backend '%.100s'; "
+		return err_set(e, ERR_USAGE, "Multi-modal content is not supported on backend '%.100s'; "
 			       "use one of %s.", backend, backends);
 	if (c->gate == HF_MEDIA && !env->is_offline && !dataset_sends_messages(env) &&
 	    strcmp(backend, "openai-audio") != 0 &&
 	    !strstr(backend, "embeddings-"))
-		return err_set(e, ERR_RUN, "%s datasets are multi-modal, which only --backend "
+		return err_set(e, ERR_USAGE, "%s datasets are multi-modal, which only --backend "
 			       "openai-chat, openai-audio and those of embeddings-* carry, not %s",
 			       c->name, backend);
 	if (c->is_rendered && !env->render)
-		return err_set(e, ERR_RUN, "%s prompts are a system and a user message in the model's "
+		return err_set(e, ERR_USAGE, "%s prompts are a system and a user message in the model's "
 			       "chat template, and nothing here renders it: neither is the template "
 			       "known nor is a server asked", c->name);
 	return 0;

@@ -20,7 +20,7 @@ static int open_category(struct hf *h, struct str category, struct err *e)
 	int rc;
 
 	if (h->shards == CATEGORIES_MAX)
-		return err_set(e, ERR_LIMIT, "--bfcl-categories: more than %d categories",
+		return err_set(e, ERR_USAGE, "--bfcl-categories: more than %d categories",
 			       CATEGORIES_MAX);
 	buf_printf(&name, "BFCL_v3_%.*s.json", (int)category.n, category.p);
 	rc = source_file(&h->where, name.data, &path, e);
@@ -63,7 +63,7 @@ int hf_open_bfcl(struct hf *h, struct err *e)
 			return -1;
 	}
 	if (h->shards == 0)
-		return err_set(e, ERR_RUN, "--bfcl-categories names no category (the usual ones are "
+		return err_set(e, ERR_USAGE, "--bfcl-categories names no category (the usual ones are "
 			       CATEGORIES ")");
 	list_rows(h);
 	if (h->opts->disable_shuffle)

@@ -154,10 +154,10 @@ static const struct form forms[] = {
 static int refuse(const char *option, const char *text, const struct form *f, struct err *e)
 {
 	if (f)
-		return err_set(e, ERR_RUN, "%s %s: %s:%s was expected, lengths being whole numbers of "
+		return err_set(e, ERR_USAGE, "%s %s: %s:%s was expected, lengths being whole numbers of "
 			       "1 to %u and the others above 0", option, text, f->name, f->arguments,
 			       LENGTH_TOKENS_MAX);
-	return err_set(e, ERR_RUN, "%s %s: expected histogram:FILE, uniform:LO,HI, "
+	return err_set(e, ERR_USAGE, "%s %s: expected histogram:FILE, uniform:LO,HI, "
 		       "normal:MEAN,SD[,MIN,MAX], lognormal:MEAN,SIGMA[,MIN,MAX], "
 		       "exponential:MEAN[,MIN,MAX] or zipf:EXPONENT,MAX", option, text);
 }

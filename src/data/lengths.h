@@ -51,7 +51,7 @@ struct lengths {
 };
 
 /*
- * option: "--random-input-len-dist", for messages. ERR_RUN: not one of the forms above, with what
+ * option: "--random-input-len-dist", for messages. ERR_USAGE: not one of the forms above, with what
  * was expected; ERR_IO, ERR_PARSE: the histogram's file, with line or byte. *out is released
  * on failure.
  */

@@ -45,7 +45,7 @@ static int read_parts(struct mix *m, const char *text, struct err *e)
 	it = json_iter(list);
 	while (json_each(&it, &key, &one) == 1) {
 		if (m->parts == MIX_PARTS_MAX)
-			return err_set(e, ERR_LIMIT, "--mix: at most %d sets", MIX_PARTS_MAX);
+			return err_set(e, ERR_USAGE, "--mix: at most %d sets", MIX_PARTS_MAX);
 		if (m->env->component(m->env->component_self, one, &m->arena,
 				      &m->part[m->parts].set, e) < 0)
 			return err_wrap(e, "set %zu of the mix", m->parts + 1);
@@ -149,9 +149,9 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 
 	(void)rng;
 	if (!o->mix.text || !env->component)
-		return err_set(e, ERR_RUN, "--dataset-name mix needs --mix, a list of sets with weights");
+		return err_set(e, ERR_USAGE, "--dataset-name mix needs --mix, a list of sets with weights");
 	if (env->num_prompts < 1 || env->num_prompts > REQUESTS_MAX)
-		return err_set(e, ERR_RUN, "--num-prompts: a mix has from 1 to %u requests, got %" PRId64,
+		return err_set(e, ERR_USAGE, "--num-prompts: a mix has from 1 to %u requests, got %" PRId64,
 			       REQUESTS_MAX, env->num_prompts);
 	m = mem_alloc(sizeof(*m));
 	m->env = env;

@@ -37,7 +37,7 @@ static int wrong(const struct cursor *c, const char *expected)
 {
 	size_t rest = c->all.n - c->at;
 
-	return err_set(c->e, ERR_RUN, BUCKETS ": %s is expected at byte %zu, found '%.*s'; a bucket"
+	return err_set(c->e, ERR_USAGE, BUCKETS ": %s is expected at byte %zu, found '%.*s'; a bucket"
 		       " is (height, width, frames): weight", expected, c->at + 1,
 		       rest < 40 ? (int)rest : 40, c->all.p + c->at);
 }
@@ -143,12 +143,12 @@ static int check_size(const struct mm_bucket *b, struct err *e)
 
 	if (b->height < side_min || b->width < side_min || b->height > side_max ||
 	    b->width > side_max)
-		return err_set(e, ERR_RUN, BUCKETS ": (%" PRId64 ", %" PRId64 ", %" PRId64 ") is no"
+		return err_set(e, ERR_USAGE, BUCKETS ": (%" PRId64 ", %" PRId64 ", %" PRId64 ") is no"
 			       " %s that can be made; sides are %" PRId64 " to %" PRId64 " pixels",
 			       b->height, b->width, b->frames, kind_name[mm_kind(b)], side_min,
 			       side_max);
 	if (b->frames > MM_ITEM_BYTES_MAX / (3 * b->height * b->width))
-		return err_set(e, ERR_LIMIT, BUCKETS ": (%" PRId64 ", %" PRId64 ", %" PRId64 ") has"
+		return err_set(e, ERR_USAGE, BUCKETS ": (%" PRId64 ", %" PRId64 ", %" PRId64 ") has"
 			       " more than %lld bytes of pixels (MM_ITEM_BYTES_MAX)", b->height,
 			       b->width, b->frames, MM_ITEM_BYTES_MAX);
 	return 0;
@@ -161,15 +161,15 @@ static int check_buckets(const struct mm_plan *p, const bool *has_limit, struct 
 		const struct mm_bucket *b = p->bucket + i;
 
 		if (b->frames <= 0)
-			return err_set(e, ERR_RUN, BUCKETS ": %" PRId64 " frames; 1 is an image, more"
+			return err_set(e, ERR_USAGE, BUCKETS ": %" PRId64 " frames; 1 is an image, more"
 				       " are a video", b->frames);
 		if (!has_limit[mm_kind(b)])
-			return err_set(e, ERR_RUN, LIMITS " has no \"%s\", of which " BUCKETS
+			return err_set(e, ERR_USAGE, LIMITS " has no \"%s\", of which " BUCKETS
 				       " has a bucket", kind_name[mm_kind(b)]);
 	}
 	for (size_t i = 0; i < p->n; i++)
 		if (p->bucket[i].weight < 0)
-			return err_set(e, ERR_RUN, BUCKETS ": %g is a weight below zero",
+			return err_set(e, ERR_USAGE, BUCKETS ": %g is a weight below zero",
 				       p->bucket[i].weight);
 	return 0;
 }
@@ -189,7 +189,7 @@ static int keep_possible(struct mm_plan *p, const int64_t *limit, struct err *e)
 	}
 	p->n = kept;
 	if (kept == 0 || !isfinite(total))
-		return err_set(e, ERR_RUN, BUCKETS ": no bucket has a weight above zero");
+		return err_set(e, ERR_USAGE, BUCKETS ": no bucket has a weight above zero");
 	for (size_t i = 0; i < kept; i++) {
 		p->bucket[i].weight /= total;
 		p->limit[mm_kind(p->bucket + i)] = limit[mm_kind(p->bucket + i)];
@@ -206,13 +206,13 @@ static int read_limits(const char *text, int64_t *limit, bool *has_limit, struct
 	if (result < 0)
 		err_wrap(e, LIMITS);
 	else if (v->kind != JSON_OBJECT)
-		result = err_set(e, ERR_RUN, LIMITS ": a JSON object is expected, got '%.100s'", text);
+		result = err_set(e, ERR_USAGE, LIMITS ": a JSON object is expected, got '%.100s'", text);
 	for (unsigned k = 0; result == 0 && k < MM_KINDS; k++) {
 		const struct json_value *one = json_get(v, kind_name[k]);
 
 		has_limit[k] = one != NULL;
 		if (one && (one->kind != JSON_INT || json_int(one, -1) < 0))
-			result = err_set(e, ERR_RUN, LIMITS ": \"%s\" is not a whole number from zero"
+			result = err_set(e, ERR_USAGE, LIMITS ": \"%s\" is not a whole number from zero"
 					 " on: '%.100s'", kind_name[k], text);
 		limit[k] = json_int(one, 0);
 	}
@@ -233,7 +233,7 @@ static int count_items(const struct dataset_opts *o, struct mm_plan *p, struct e
 	p->min = least < (double)INT64_MAX ? (int64_t)least : INT64_MAX;
 	if (p->min <= p->max)
 		return 0;
-	return err_set(e, ERR_RUN, "a request must have at least %" PRId64 " items"
+	return err_set(e, ERR_USAGE, "a request must have at least %" PRId64 " items"
 		       " (--random-mm-base-items-per-request %" PRId64 ", range ratio %g) and may have"
 		       " %" PRId64 " (" LIMITS ")", p->min, o->random_mm_base_items_per_request, ratio,
 		       p->max);
@@ -256,7 +256,7 @@ int mm_plan_read(const struct dataset_opts *o, struct mm_plan *p, struct err *e)
 
 	*p = (struct mm_plan){ 0 };
 	if (!(ratio >= 0 && ratio <= 1))
-		return err_set(e, ERR_RUN, "--random-mm-num-mm-items-range-ratio is %g; 0 to 1 is"
+		return err_set(e, ERR_USAGE, "--random-mm-num-mm-items-range-ratio is %g; 0 to 1 is"
 			       " expected", ratio);
 	if (read_limits(o->random_mm_limit_mm_per_prompt.text, limit, has_limit, e) < 0 ||
 	    read_buckets(o->random_mm_bucket_config, p, e) < 0 ||

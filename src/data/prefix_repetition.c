@@ -200,10 +200,10 @@ static int check(const struct dataset_opts *o, const struct dataset_env *env, st
 	if (random_check_count(env, e) < 0)
 		return -1;
 	if (prefixes < 1)
-		return err_set(e, ERR_RUN, "--prefix-repetition-num-prefixes %" PRId64 ": at least 1 is "
+		return err_set(e, ERR_USAGE, "--prefix-repetition-num-prefixes %" PRId64 ": at least 1 is "
 			       "needed", prefixes);
 	if (env->num_prompts < prefixes)
-		return err_set(e, ERR_RUN, "--num-prompts %" PRId64 " must be at least "
+		return err_set(e, ERR_USAGE, "--num-prompts %" PRId64 " must be at least "
 			       "--prefix-repetition-num-prefixes %" PRId64 ": each prefix needs a prompt",
 			       env->num_prompts, prefixes);
 	if (prefix < 0 || suffix < 0 || prefix > LENGTH_TOKENS_MAX || suffix > LENGTH_TOKENS_MAX)

@@ -20,7 +20,7 @@
 static int check(const struct dataset_opts *o, const struct dataset_env *env, struct err *e)
 {
 	if (o->prompt_token_ids && env->is_chat_backend)
-		return err_set(e, ERR_RUN, "--prompt-token-ids: chat messages are text; a completions "
+		return err_set(e, ERR_USAGE, "--prompt-token-ids: chat messages are text; a completions "
 			       "backend (openai) takes token ids");
 	if (random_cache_check(o, e) < 0)
 		return -1;
@@ -35,7 +35,7 @@ static int check_least(const struct dataset_opts *o, int64_t special, struct err
 
 	if (least >= 1 || o->random_input_len_dist)
 		return 0;
-	return err_set(e, ERR_RUN, "--random-input-len %" PRId64 " is too small: with %" PRId64
+	return err_set(e, ERR_USAGE, "--random-input-len %" PRId64 " is too small: with %" PRId64
 		       " special tokens and a range ratio of %g a prompt could have %" PRId64
 		       " tokens; at least 1 is needed", o->random_input_len, special,
 		       o->input_range_ratio, least);
@@ -82,7 +82,7 @@ static int end_batch(struct build *b, struct err *e)
 		return 0;
 	buf_add_char(&b->texts, ']');
 	if (b->texts.is_over || b->tokens > UINT32_MAX)
-		return err_set(e, ERR_LIMIT, "--random-batch-size %zu: the texts of one request "
+		return err_set(e, ERR_USAGE, "--random-batch-size %zu: the texts of one request "
 			       "have more than %llu bytes", b->batch, BUF_BYTES_MAX);
 	s = workload_add(b->w);
 	s->prompt = buf_str(&b->texts);

@@ -14,13 +14,13 @@ int random_cache_check(const struct dataset_opts *o, struct err *e)
 	if (!(fraction > 0) && !(ratio > 0))
 		return 0;
 	if (!(fraction > 0) || !(ratio > 0))
-		return err_set(e, ERR_RUN, "--random-cache-hit-fraction and --random-cache-ratio need "
+		return err_set(e, ERR_USAGE, "--random-cache-hit-fraction and --random-cache-ratio need "
 			       "each other");
 	if (!o->prompt_token_ids)
-		return err_set(e, ERR_RUN, "--random-cache-ratio needs --prompt-token-ids: only ids are "
+		return err_set(e, ERR_USAGE, "--random-cache-ratio needs --prompt-token-ids: only ids are "
 			       "shared exactly");
 	if (o->random_prefix_len > 0)
-		return err_set(e, ERR_RUN, "--random-cache-ratio cannot stand beside "
+		return err_set(e, ERR_USAGE, "--random-cache-ratio cannot stand beside "
 			       "--random-prefix-len, which all prompts share");
 	return 0;
 }

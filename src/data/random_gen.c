@@ -106,7 +106,7 @@ int random_check_count(const struct dataset_env *env, struct err *e)
 	if (env->num_prompts <= 0)
 		return err_set(e, ERR_RUN, "No requests provided.");
 	if (env->num_prompts > REQUESTS_MAX)
-		return err_set(e, ERR_LIMIT, "--num-prompts %" PRId64 " is more than the limit of %u",
+		return err_set(e, ERR_USAGE, "--num-prompts %" PRId64 " is more than the limit of %u",
 			       env->num_prompts, REQUESTS_MAX);
 	return 0;
 }

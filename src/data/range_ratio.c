@@ -9,7 +9,7 @@ static int check(const char *option, const char *text, const char *which, double
 {
 	if (r >= 0 && r < 1)
 		return 0;
-	return err_set(e, ERR_RUN, "%s: the %s ratio must be in [0, 1), got '%.100s'", option, which,
+	return err_set(e, ERR_USAGE, "%s: the %s ratio must be in [0, 1), got '%.100s'", option, which,
 		       text);
 }
 
@@ -25,11 +25,11 @@ int range_ratio_parse(const char *option, const char *text, double *input, doubl
 	}
 	if (json_next(&scan, &object, NULL) < 0 || !json_at_end(&scan) ||
 	    object.kind != JSON_OBJECT)
-		return err_set(e, ERR_RUN, "%s: expected a number or JSON like {\"input\": 0.3, "
+		return err_set(e, ERR_USAGE, "%s: expected a number or JSON like {\"input\": 0.3, "
 			       "\"output\": 0.5}, got '%.100s'", option, text);
 	if (!json_member(object, "input", &in) || !json_member(object, "output", &out) ||
 	    !json_to_f64(in, input) || !json_to_f64(out, output))
-		return err_set(e, ERR_RUN, "%s: the object needs the numbers \"input\" and "
+		return err_set(e, ERR_USAGE, "%s: the object needs the numbers \"input\" and "
 			       "\"output\", got '%.100s'", option, text);
 	if (check(option, text, "input", *input, e) < 0)
 		return -1;

@@ -7,7 +7,7 @@
 
 /*
  * A number r for both, or {"input": r, "output": r}; 0 <= r < 1. option names it in errors
- * ("--random-range-ratio"). ERR_RUN.
+ * ("--random-range-ratio"). ERR_USAGE.
  */
 int range_ratio_parse(const char *option, const char *text, double *input, double *output,
 		      struct err *e);

@@ -43,7 +43,7 @@ static int end_list(struct build *b, struct err *e)
 
 	buf_add_char(&b->list, ']');
 	if (b->list.is_over || tokens > UINT32_MAX)
-		return err_set(e, ERR_LIMIT, "--random-batch-size: the texts of one request have "
+		return err_set(e, ERR_USAGE, "--random-batch-size: the texts of one request have "
 			       "more than %llu bytes", BUF_BYTES_MAX);
 	s = workload_add(b->w);
 	s->prompt = buf_str(&b->list);
@@ -97,13 +97,13 @@ static int check(const struct dataset_opts *o, const struct dataset_env *env, st
 	if (random_check_count(env, e) < 0)
 		return -1;
 	if (o->random_batch_size < 1)
-		return err_set(e, ERR_RUN, "--random-batch-size %" PRId64 ": at least 1 is needed",
+		return err_set(e, ERR_USAGE, "--random-batch-size %" PRId64 ": at least 1 is needed",
 			       o->random_batch_size);
 	if (o->no_reranker && env->num_prompts < 2)
-		return err_set(e, ERR_RUN, "--num-prompts %" PRId64 ": with --no-reranker the query is "
+		return err_set(e, ERR_USAGE, "--num-prompts %" PRId64 ": with --no-reranker the query is "
 			       "one of them, so at least 2 are needed", env->num_prompts);
 	if (o->no_reranker && o->random_batch_size < 2)
-		return err_set(e, ERR_RUN, "--random-batch-size %" PRId64 ": with --no-reranker the "
+		return err_set(e, ERR_USAGE, "--random-batch-size %" PRId64 ": with --no-reranker the "
 			       "query is one of the texts of a request, so at least 2 are needed",
 			       o->random_batch_size);
 	return 0;

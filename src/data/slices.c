@@ -116,7 +116,7 @@ int slices_make(const char *input, const struct dataset_opts *o, const struct da
 	s->env = env;
 	s->length = &length;
 	if (env->num_prompts < 1 || env->num_prompts > REQUESTS_MAX)
-		err_set(e, ERR_RUN, "--num-prompts: expected 1 to %u, got %" PRId64, REQUESTS_MAX,
+		err_set(e, ERR_USAGE, "--num-prompts: expected 1 to %u, got %" PRId64, REQUESTS_MAX,
 			env->num_prompts);
 	else if (read_ids(s, input, e) == 0 &&
 		 random_gen_open(&gen, env, RANDOM_IDS_UNDECLARED, e) == 0 &&

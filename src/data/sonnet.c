@@ -84,7 +84,7 @@ static int plan_lines(struct sonnet *s, struct err *e)
 	if (base == SIZE_MAX)
 		return tokenizer_refuse(STR(INSTRUCTION), e);
 	if (o->sonnet_input_len <= (int64_t)base)
-		return err_set(e, ERR_RUN, "--sonnet-input-len %" PRId64 " is too small: the instruction "
+		return err_set(e, ERR_USAGE, "--sonnet-input-len %" PRId64 " is too small: the instruction "
 			       "alone has %zu tokens", o->sonnet_input_len, base);
 	if (sum == 0)
 		return err_set(e, ERR_RUN, "%s: its lines have no tokens", o->path);
@@ -93,7 +93,7 @@ static int plan_lines(struct sonnet *s, struct err *e)
 	input = fmax(nearbyint((double)(o->sonnet_input_len - (int64_t)base) / mean), 1);
 	prefix = fmax(nearbyint((double)(o->sonnet_prefix_len - (int64_t)base) / mean), 0);
 	if (input > EXTRA_LINES_MAX)
-		return err_set(e, ERR_LIMIT, "--sonnet-input-len %" PRId64 " is more than %u lines",
+		return err_set(e, ERR_USAGE, "--sonnet-input-len %" PRId64 " is more than %u lines",
 			       o->sonnet_input_len, EXTRA_LINES_MAX);
 	s->extra_lines = input > prefix ? (size_t)(input - prefix) : 0;
 	s->prefix_lines = prefix < (double)s->lines ? (size_t)prefix : s->lines;
@@ -155,7 +155,7 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 		return err_set(e, ERR_RUN, "sonnet needs a chat template, and the tokenizer has none; "
 			       "name what stands around a message with --chat-prefix and --chat-suffix");
 	if (env->num_prompts > REQUESTS_MAX)
-		return err_set(e, ERR_LIMIT, "--num-prompts %" PRId64 " is more than the limit of %u",
+		return err_set(e, ERR_USAGE, "--num-prompts %" PRId64 " is more than the limit of %u",
 			       env->num_prompts, REQUESTS_MAX);
 	if (fetch_is_url(o->path) ? fetch_url(o->path, env->cancel, &raw, e) < 0 :
 				    file_read(o->path, BUF_BYTES_MAX / 4, &raw, e) < 0)

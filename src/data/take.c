@@ -227,10 +227,10 @@ int dataset_take(const struct take *t, const struct dataset_opts *o,
 			env->progress(env->self, w->n, wanted == SIZE_MAX ? t->rows : wanted);
 	}
 	if (rc == 0 && w->n == 0 && lot->too_long)
-		rc = err_set(e, ERR_RUN, "--max-model-len %" PRId64 ": none of the %zu requests fits; "
+		rc = err_set(e, ERR_USAGE, "--max-model-len %" PRId64 ": none of the %zu requests fits; "
 			     "nothing to send", o->max_model_len.v, lot->too_long);
 	else if (rc == 0 && w->n == 0 && lot->past_input)
-		rc = err_set(e, ERR_RUN, "--%s %zu: each of the %zu prompts is longer; nothing to send",
+		rc = err_set(e, ERR_USAGE, "--%s %zu: each of the %zu prompts is longer; nothing to send",
 			     t->input_option, t->input_max, lot->past_input);
 	dataset_note_long(w, o, lot->too_long);
 	if (lot->past_input)

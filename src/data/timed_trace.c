@@ -306,10 +306,10 @@ static int check(const struct dataset_opts *o, const struct dataset_env *env, st
 		return err_set(e, ERR_RUN, "timed_trace dataset passes pre-tokenized prompts (list[int]) "
 			       "and requires a completions backend ('vllm' or 'openai').");
 	if (chunk < 1 || chunk > LENGTH_TOKENS_MAX)
-		return err_set(e, ERR_RUN, "--timed-trace-chunk-hash-size: expected 1 to %u tokens, got %"
+		return err_set(e, ERR_USAGE, "--timed-trace-chunk-hash-size: expected 1 to %u tokens, got %"
 			       PRId64, LENGTH_TOKENS_MAX, chunk);
 	if (!isfinite(o->timed_trace_sec_multiplier) || o->timed_trace_sec_multiplier < 0)
-		return err_set(e, ERR_RUN, "--timed-trace-sec-multiplier: expected a factor of 0 or more, "
+		return err_set(e, ERR_USAGE, "--timed-trace-sec-multiplier: expected a factor of 0 or more, "
 			       "got %g", o->timed_trace_sec_multiplier);
 	return 0;
 }

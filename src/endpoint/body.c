@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* body.c - ordered members of a request body; see endpoint.h. */
 #include <assert.h>
+#include <ctype.h>
 
 #include "endpoint/endpoint.h"
 #include "json/read.h"
@@ -66,4 +67,81 @@ void body_write(const struct body *b, struct buf *out)
 		buf_add_str(out, b->member[i].value);
 	}
 	buf_add_char(out, '}');
+}
+
+static bool is_among(struct str key, const char *const *keys, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_is(key, keys[i]))
+			return true;
+	return false;
+}
+
+static bool open_object(struct str json, struct json_iter *it)
+{
+	struct json_scan scan = { json, 0 };
+	struct json_slice all;
+
+	if (json_next(&scan, &all, NULL) < 0 || all.kind != JSON_OBJECT)
+		return false;
+	*it = json_iter(all);
+	return true;
+}
+
+int body_omit(struct str json, const char *const *keys, size_t n, struct buf *out, struct err *e)
+{
+	struct json_slice value;
+	struct json_iter it;
+	struct str key;
+	const char *sep = "";
+
+	if (!open_object(json, &it))
+		return err_set(e, ERR_USAGE, "--omit-body-keys: the API's requests are not JSON objects");
+	buf_add_char(out, '{');
+	while (json_each(&it, &key, &value) == 1) {
+		if (is_among(key, keys, n))
+			continue;
+		if (value.kind == JSON_STRING)
+			value.raw = (struct str){ value.raw.p - 1, value.raw.n + 2 };
+		buf_printf(out, "%s\"", sep);
+		buf_add_str(out, key);
+		buf_add_text(out, "\": ");
+		buf_add_str(out, value.raw);
+		sep = ", ";
+	}
+	buf_add_char(out, '}');
+	return 0;
+}
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* As a whole word: "stop" is not named by "stopped". */
+static bool names(struct str text, struct str key)
+{
+	for (size_t i = 0; key.n && i + key.n <= text.n; i++)
+		if (memcmp(text.p + i, key.p, key.n) == 0 && (i == 0 || !is_word(text.p[i - 1])) &&
+		    (i + key.n == text.n || !is_word(text.p[i + key.n])))
+			return true;
+	return false;
+}
+
+void body_named_keys(struct str json, struct str refusal, struct buf *out)
+{
+	static const char *const needed[] = { "model", "prompt", "messages", "input", "stream",
+					      "max_tokens", "max_completion_tokens" };
+	struct json_slice value;
+	struct json_iter it;
+	struct str key;
+
+	if (!open_object(json, &it))
+		return;
+	while (json_each(&it, &key, &value) == 1) {
+		if (is_among(key, needed, sizeof(needed) / sizeof(*needed)) || !names(refusal, key))
+			continue;
+		buf_add_text(out, out->len ? "," : "");
+		buf_add_str(out, key);
+	}
 }

@@ -31,13 +31,11 @@ const struct endpoint *endpoint_find(const char *name)
 
 int endpoint_check_url(const struct endpoint *ep, const char *url, struct err *e)
 {
-	if (str_ends(str_of(url), str_of(ep->suffix)))
+	if (str_ends(str_of(url), str_of(ep->suffix)) ||
+	    (ep->other_suffix && str_ends(str_of(url), str_of(ep->other_suffix))))
 		return 0;
-	if (!ep->other_suffix)
-		return err_set(e, ERR_RUN, "%s URL must end with one of: {'%s'}.", ep->api_name,
-			       ep->suffix);
-	if (str_ends(str_of(url), str_of(ep->other_suffix)))
-		return 0;
-	return err_set(e, ERR_RUN, "%s URL must end with one of: {'%s', '%s'}.", ep->api_name,
-		       ep->suffix, ep->other_suffix);
+	return err_set(e, ERR_USAGE, "--endpoint: the %s of --backend %s needs a URL that ends with "
+		       "%s%s%s (usually --endpoint %s), got %.300s", ep->api_name, ep->name, ep->suffix,
+		       ep->other_suffix ? " or " : "", ep->other_suffix ? ep->other_suffix : "",
+		       ep->default_path, url);
 }

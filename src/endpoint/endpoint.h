@@ -109,7 +109,7 @@ const struct endpoint *endpoint_find(const char *name);
 /* Answers in one piece, for offline runs; endpoint_find does not know them. */
 extern const struct endpoint endpoint_whole_completions, endpoint_whole_chat;
 
-/* "<API name> URL must end with one of: {'<suffix>'}." when url does not. */
+/* Whether url ends as the API's have to. */
 int endpoint_check_url(const struct endpoint *ep, const char *url, struct err *e);
 
 /*
@@ -123,3 +123,11 @@ int body_put(struct body *b, const char *key, struct str json, struct err *e);
 int body_put_str(struct body *b, struct str key, struct str json, struct err *e);
 int body_overlay(struct body *b, struct str object, struct err *e);
 void body_write(const struct body *b, struct buf *out);
+
+/* A body without some of its keys. -1: it is no JSON object (e). */
+int body_omit(struct str json, const char *const *keys, size_t n, struct buf *out, struct err *e);
+/*
+ * The keys of a body that a refusal names, with commas between; without those that no request
+ * can do without, such as the prompt. Nothing when json is no object.
+ */
+void body_named_keys(struct str json, struct str refusal, struct buf *out);

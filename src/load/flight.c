@@ -329,6 +329,26 @@ static int decode_whole(struct flight *f, struct decoded *d, struct err *e)
 	return o->endpoint->decode_answer(o->endpoint, &answer, d, e);
 }
 
+/* A strict server names the keys that it does not know; they can be left out. */
+static void hint_at_keys(struct flight *f)
+{
+	struct buf keys = { 0 }, hint = { 0 };
+	struct str request = f->x.request, body;
+	const char *end = request.n ? memmem(request.p, request.n, "\r\n\r\n", 4) : NULL;
+
+	if (f->row->status < 400 || f->row->status > 499 || !end)
+		return;
+	body = (struct str){ end + 4, request.n - (size_t)(end + 4 - request.p) };
+	body_named_keys(body, buf_str(&f->sse.carry), &keys);
+	if (keys.len) {
+		buf_printf(&hint, "; the request has what it names: --omit-body-keys %s leaves it out",
+			   keys.data);
+		record_error(f->worker->shard, f->row, buf_str(&hint));
+	}
+	buf_release(&keys);
+	buf_release(&hint);
+}
+
 static void end_body(struct flight *f, int64_t now_ns)
 {
 	struct sse_event event;
@@ -348,6 +368,7 @@ static void end_body(struct flight *f, int64_t now_ns)
 		if (f->sse.carry.len) {
 			record_error(f->worker->shard, f->row, STR("\n"));
 			record_error(f->worker->shard, f->row, buf_str(&f->sse.carry));
+			hint_at_keys(f);
 		}
 		return;
 	}

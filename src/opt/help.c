@@ -73,8 +73,6 @@ static void add_facts(struct opt_page *p, const struct opt *o, struct buf *text)
 		buf_printf(text, "%schoices: ", sep);
 		for (size_t i = 0; o->choices[i]; i++)
 			buf_printf(text, "%s%s", i ? ", " : "", o->choices[i]);
-		for (size_t i = 0; o->later && o->later[i]; i++)
-			buf_printf(text, "%s%s", i ? ", " : "; not in this version: ", o->later[i]);
 		sep = "; ";
 	}
 	if (opt_has_range(o)) {
@@ -372,7 +370,6 @@ static void put_option(struct json_writer *w, const struct opt_set *set, const s
 	else
 		opt_value_json(o, set->defaults, w);
 	put_texts(w, "choices", o->choices);
-	put_texts(w, "choices_later", o->later);
 	if (opt_has_range(o)) {
 		/* An open end is left out: JSON has no infinity. */
 		if (!isinf(o->min)) {

@@ -66,6 +66,9 @@ enum opt_flags {
 	OPT_WHOLE = 512,        /* a real whose default the namespace line shows as an integer */
 };
 
+/* A choice of other tools or of old, and what to use: the end of a message. */
+struct opt_meant { const char *typed, *use; };
+
 struct opt {
 	const char *name;       /* without dashes, e.g. "num-prompts" */
 	enum opt_kind kind;
@@ -80,7 +83,7 @@ struct opt {
 	const char *words;
 	const char *group;      /* heading; rows of one group need not be adjacent */
 	const char *const *choices; /* NULL-terminated; NULL: any */
-	const char *const *later;   /* choices refused by name as "not in this version" */
+	const struct opt_meant *meant; /* what refused choices probably mean; NULL: by spelling */
 	double min, max;        /* both 0: no range; an open end is INFINITY */
 	const char *alias_of;   /* hidden old spelling: the row it stands for, with a note on use */
 	const char *note;       /* OPT_LATER: what to use instead or when; alias: the note */

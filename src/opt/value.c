@@ -232,6 +232,7 @@ static int check_choice(const struct opt *o, struct str text, struct err *e)
 	struct buf expected = { 0 };
 	char label[96];
 	size_t n = 0;
+	const struct opt_meant *meant = o->meant;
 	const char *near;
 
 	if (!o->choices)
@@ -240,18 +241,15 @@ static int check_choice(const struct opt *o, struct str text, struct err *e)
 		if (is_choice(o, text, o->choices[n]))
 			return 0;
 	opt_expected(o, &expected);
-	for (size_t i = 0; o->later && o->later[i]; i++) {
-		if (!str_is(text, o->later[i]))
-			continue;
-		err_set(e, ERR_USAGE, "%s: '%s' is not in this version; it has %s",
-			opt_label(o, label), o->later[i], expected.data + strlen("one of "));
-		buf_release(&expected);
-		return -1;
-	}
+	while (meant && meant->typed && !str_is(text, meant->typed))
+		meant++;
 	near = opt_nearest(text, o->choices, n);
-	err_set(e, ERR_USAGE, "%s: expected %s, got '%.*s'%s%s%s", opt_label(o, label),
-		expected.data, (int)(text.n < SHOWN_MAX ? text.n : SHOWN_MAX), text.p,
-		near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+	err_set(e, ERR_USAGE, "%s: expected %s, got '%.*s'", opt_label(o, label), expected.data,
+		(int)(text.n < SHOWN_MAX ? text.n : SHOWN_MAX), text.p);
+	if (meant && meant->typed)
+		err_add(e, "; %s", meant->use);
+	else if (near)
+		err_add(e, "; did you mean %s?", near);
 	buf_release(&expected);
 	return -1;
 }

@@ -31,7 +31,7 @@ static int bad_number(struct str text, struct err *e)
 	struct buf shown = { 0 };
 
 	json_repr_str(&shown, text);
-	err_set(e, ERR_RUN, "--metric-percentiles: could not convert string to float: %s",
+	err_set(e, ERR_USAGE, "--metric-percentiles: could not convert string to float: %s",
 		shown.data);
 	buf_release(&shown);
 	return -1;
@@ -51,8 +51,8 @@ int mm_percentiles(const char *text, struct mm_percentiles *out, struct arena *a
 		if (!opt_python_float(one, &out->v[i]))
 			return bad_number(one, e);
 		if (!(out->v[i] >= 0 && out->v[i] <= 100))
-			return err_set(e, ERR_RUN, "--metric-percentiles: Percentiles must be in "
-				       "the range [0, 100], got %.*s", (int)one.n, one.p);
+			return err_set(e, ERR_USAGE, "--metric-percentiles: expected numbers from "
+				       "0 to 100, got %.*s", (int)one.n, one.p);
 	}
 	return 0;
 }

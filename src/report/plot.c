@@ -39,7 +39,6 @@ int plot_thresholds(const char *text, double out_ms[2], struct err *e)
 	double value = 0;
 	size_t n = 0;
 
-	/* Upstream reads every number before it counts them. */
 	for (bool is_more = true; is_more; n++) {
 		struct str part = rest;
 		const char *comma = rest.n ? memchr(rest.p, ',', rest.n) : NULL;
@@ -49,12 +48,12 @@ int plot_thresholds(const char *text, double out_ms[2], struct err *e)
 			part = str_cut(&rest, ',');
 		part = str_trim(part);
 		if (!str_to_f64(part, &value))
-			return err_set(e, ERR_RUN, "could not convert string to float: '%.*s'",
-				       (int)part.n, part.p);
-		if (n < 2)
+			n = 2; /* one too many */
+		else if (n < 2)
 			out_ms[n] = value;
 	}
-	if (n != 2)
-		return err_set(e, ERR_RUN, "Expected 2 ITL threshold values, got %zu", n);
+	if (n != 2 || !(out_ms[0] < out_ms[1]))
+		return err_set(e, ERR_USAGE, "--timeline-itl-thresholds: expected two numbers of "
+			       "milliseconds, the smaller one first, got '%.100s'", text);
 	return 0;
 }

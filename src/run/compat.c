@@ -23,14 +23,18 @@ static const char *const newer[] = {
 	"plot-dataset-stats", "probe-request-rate", "self-timed",
 };
 
-bool compat_is_v011(const char *list)
+unsigned compat_bits(const char *list)
 {
 	struct str rest = str_of(list);
+	unsigned bits = 0;
 
-	while (rest.n)
-		if (str_is(str_trim(str_cut(&rest, ',')), "v0.11"))
-			return true;
-	return false;
+	while (rest.n) {
+		struct str name = str_trim(str_cut(&rest, ','));
+
+		for (const struct serve_switch *row = serve_compats; row->name; row++)
+			bits |= str_is(name, row->name) ? row->bits : 0;
+	}
+	return bits;
 }
 
 static int check_mode(const struct check *c)

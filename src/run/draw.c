@@ -8,9 +8,9 @@ int run_draw_check(const struct dataset *d, const struct dataset_opts *o, bool h
 		   struct err *e)
 {
 	if (d->needs_path && !o->path)
-		return err_set(e, ERR_RUN, "--dataset-name %s needs --dataset-path", d->name);
+		return err_set(e, ERR_USAGE, "--dataset-name %s needs --dataset-path", d->name);
 	if (d->needs_tokenizer && has_no_tokenizer)
-		return err_set(e, ERR_RUN, "--dataset-name %s needs a tokenizer and cannot be used "
+		return err_set(e, ERR_USAGE, "--dataset-name %s needs a tokenizer and cannot be used "
 			       "with --skip-tokenizer-init", d->name);
 	return 0;
 }

@@ -33,7 +33,7 @@ struct latency {
 static int at_least_one(const char *what, int64_t v, struct err *e)
 {
 	if (v < 1)
-		return err_set(e, ERR_RUN, "%s must be at least 1, got %" PRId64 ".", what, v);
+		return err_set(e, ERR_USAGE, "%s: expected at least 1, got %" PRId64, what, v);
 	return 0;
 }
 
@@ -67,23 +67,19 @@ static int check_profiler(const struct offline_engine *engine, struct err *e)
 int latency_check(const struct latency_opts *o, const struct offline_engine *engine,
 		  struct buf *notes, struct err *e)
 {
-	if (o->input_len < 0 || o->batch_size < 0)
-		return err_set(e, ERR_RUN, "negative dimensions are not allowed: --batch-size %" PRId64
-			       ", --input-len %" PRId64, o->batch_size, o->input_len);
-	if (o->input_len == 0)
-		return err_set(e, ERR_RUN, "The decoder prompt cannot be empty: --input-len 0");
-	if (at_least_one("--batch-size", o->batch_size, e) < 0 || at_least_one("n", o->n, e) < 0 ||
-	    at_least_one("max_tokens", o->output_len, e) < 0)
+	if (at_least_one("--input-len", o->input_len, e) < 0 ||
+	    at_least_one("--batch-size", o->batch_size, e) < 0 ||
+	    at_least_one("--n", o->n, e) < 0 || at_least_one("--output-len", o->output_len, e) < 0)
 		return -1;
 	if (engine->seed < 0 || engine->seed > UINT32_MAX)
-		return err_set(e, ERR_RUN, "Seed must be between 0 and 2**32 - 1, got --seed %" PRId64,
+		return err_set(e, ERR_USAGE, "--seed: expected 0 to 4294967295, got %" PRId64,
 			       engine->seed);
 	if (o->batch_size > LATENCY_TOKENS_MAX / o->input_len)
-		return err_set(e, ERR_LIMIT, "--batch-size %" PRId64 " x --input-len %" PRId64
+		return err_set(e, ERR_USAGE, "--batch-size %" PRId64 " x --input-len %" PRId64
 			       ": more than LATENCY_TOKENS_MAX, %d tokens", o->batch_size,
 			       o->input_len, LATENCY_TOKENS_MAX);
 	if (o->num_iters > LATENCY_ITERATIONS_MAX || o->num_iters_warmup > LATENCY_ITERATIONS_MAX)
-		return err_set(e, ERR_LIMIT, "--num-iters and --num-iters-warmup: at most "
+		return err_set(e, ERR_USAGE, "--num-iters and --num-iters-warmup: at most "
 			       "LATENCY_ITERATIONS_MAX, %d", LATENCY_ITERATIONS_MAX);
 	if (o->profile && !o->common.worker_cmd && check_profiler(engine, e) < 0)
 		return -1;
@@ -91,8 +87,8 @@ int latency_check(const struct latency_opts *o, const struct offline_engine *eng
 		buf_printf(notes, "--profile runs one batch and measures nothing: %s is not written\n",
 			   o->output_json);
 	if (!o->profile && o->num_iters < 1)
-		return err_set(e, ERR_RUN, "--num-iters %" PRId64 ": no iteration, so there is no "
-			       "latency", o->num_iters);
+		return err_set(e, ERR_USAGE, "--num-iters: expected at least 1, got %" PRId64,
+			       o->num_iters);
 	return 0;
 }
 

@@ -56,7 +56,7 @@ static int unknown(const char *name, struct err *e)
 		n++;
 	}
 	near = opt_nearest(str_of(name), names, n);
-	return err_set(e, ERR_USAGE, "--load-pattern: nothing is called '%.100s'%s%s%s; "
+	return err_set(e, ERR_USAGE, "--load-pattern: unknown name '%.100s'%s%s%s; "
 		       "--load-pattern help lists the names", name, near ? "; did you mean " : "",
 		       near ? near : "", near ? "?" : "");
 }
@@ -70,7 +70,7 @@ int serve_presets(struct serve_opts *o, const struct opt_result *given, struct a
 		return unknown(o->load_pattern, e);
 	if (pattern && assign(pattern->set, o, given, a, e) < 0)
 		return -1;
-	return compat_is_v011(o->compat) ? assign(compat_presets, o, given, a, e) : 0;
+	return compat_bits(o->compat) & COMPAT_V011 ? assign(compat_presets, o, given, a, e) : 0;
 }
 
 void load_pattern_flags(const struct serve_opts *o, const struct opt_result *given, struct buf *out)

@@ -52,18 +52,17 @@ static int check_hub(const struct dataset_opts *set, struct err *e)
 	struct buf shown = { 0 };
 
 	if (!set->path || !*set->path)
-		return err_set(e, ERR_RUN, "--dataset-path is required when using --dataset-name hf. "
-			       "For multimodal benchmarking, specify a dataset like "
-			       "'lmarena-ai/VisionArena-Chat'.");
+		return err_set(e, ERR_USAGE, "--dataset-name hf needs --dataset-path, such as "
+			       "lmarena-ai/VisionArena-Chat");
 	if (is_hub_set(set->path) || is_hub_set(set->hf_name))
 		return 0;
-	buf_printf(&shown, "%s is not a supported multimodal dataset. Supported multimodal datasets "
-		   "are: [", set->path);
+	buf_printf(&shown, "--dataset-path %s: not a supported multimodal dataset; there are [",
+		   set->path);
 	for (size_t i = 0; i < HUB_SETS; i++) {
 		buf_add_text(&shown, i ? ", " : "");
 		json_repr_str(&shown, str_of(hub_sets[i]));
 	}
-	err_set(e, ERR_RUN, "%s]", shown.data);
+	err_set(e, ERR_USAGE, "%s]", shown.data);
 	buf_release(&shown);
 	return -1;
 }

@@ -73,10 +73,10 @@ int offline_sampler_init(struct offline_sampler *s, struct err *e)
 	};
 
 	if (engine->seed < 0 || engine->seed >= UINT32_MAX)
-		return err_set(e, ERR_RUN, "--seed: expected 0 to %u, got %" PRId64, UINT32_MAX - 1,
+		return err_set(e, ERR_USAGE, "--seed: expected 0 to %u, got %" PRId64, UINT32_MAX - 1,
 			       engine->seed);
 	if (s->lora_path && (engine->max_loras < 1 || engine->max_loras > INT32_MAX))
-		return err_set(e, ERR_RUN, "--max-loras: expected 1 to %d, got %" PRId64, INT32_MAX,
+		return err_set(e, ERR_USAGE, "--max-loras: expected 1 to %d, got %" PRId64, INT32_MAX,
 			       engine->max_loras);
 	compat_rng_seed(&s->rng, (uint32_t)engine->seed);
 	s->tokenizer = tokenizer_load(engine->tokenizer, &opts, e);
@@ -298,11 +298,12 @@ int offline_sample(struct offline_sampler *s, const struct offline_data *d, int6
 
 	*out = (struct offline_requests){ 0 };
 	if (!set)
-		return err_set(e, ERR_RUN, "Unknown dataset: %s", d->dataset_name);
+		return err_set(e, ERR_USAGE, "--dataset-name: unknown dataset '%s'", d->dataset_name);
 	if (n <= 0 && !set->takes_all)
-		return err_set(e, ERR_RUN, "No requests provided.");
+		return err_set(e, ERR_USAGE, "--num-prompts: expected at least 1, got %" PRId64, n);
 	if (n > (int64_t)REQUESTS_MAX)
-		return err_set(e, ERR_LIMIT, "at most %u requests, got %" PRId64, REQUESTS_MAX, n);
+		return err_set(e, ERR_USAGE, "--num-prompts: expected at most %u, got %" PRId64, REQUESTS_MAX,
+			       n);
 	if (run_draw_check(set, &o, false, e) < 0 ||
 	    range_ratio_parse("--random-range-ratio", o.random_range_ratio, &o.input_range_ratio,
 			      &o.output_range_ratio, e) < 0 ||

@@ -130,7 +130,7 @@ static int check_lists(const struct check *c)
 		while (row && row->name && strcmp(row->name, c->o->fix.v[i]) != 0)
 			row++;
 		if (!row || !row->name)
-			return err_set(c->e, ERR_USAGE, "--fix: nothing is called '%.100s'; --fix "
+			return err_set(c->e, ERR_USAGE, "--fix: unknown name '%.100s'; --fix "
 				       "help lists the names", c->o->fix.v[i]);
 		c->out->fixes |= row->bit;
 	}

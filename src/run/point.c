@@ -115,6 +115,7 @@ struct prepare_opts stage_prepare_opts(const struct stage *s, bool is_without_id
 			.has_logprobs = s->opts->logprobs.is_set, .logprobs = s->opts->logprobs.v,
 			.extra_body = str_of(d->extra_body),
 		},
+		.omit = d->omit, .n_omit = d->n_omit,
 		.base_url = d->base_urls, .path = s->opts->endpoint, .proxy = s->proxy,
 		.n_urls = d->n_urls,
 		.header = d->header, .n_headers = d->n_headers, .api_key = s->remote.api_key,
@@ -181,7 +182,7 @@ static int prepare_point(struct stage *s, struct err *e)
 		return stage_cancelled(e);
 	if (stage_may_ask_server(s) && !(s->derived->compat & COMPAT_V011))
 		stage_align(s, dataset);
-	if (s->derived->is_temperature_unset)
+	if (s->derived->is_temperature_unset && s->derived->compat & COMPAT_STDOUT)
 		stage_say(s, "WARNING: vllm bench serve no longer sets temperature==0 (greedy) in requests "
 		    "by default. The default will be determined on the server side and can be "
 		    "model/API specific. For the old behavior, include --temperature=0.");

@@ -55,10 +55,10 @@ static int add_user_headers(const struct prepare_opts *o, struct buf *b, struct 
 		const struct serve_pair *h = &o->header[i];
 
 		if (http_head_is_framing(str_of(h->key)))
-			return err_set(e, ERR_RUN, "--header %s: this header is set by profllm itself",
+			return err_set(e, ERR_USAGE, "--header %s: this header is set by profllm itself",
 				       h->key);
 		if (*h->key == 0 || strpbrk(h->key, ": \t\r\n") || strpbrk(h->value, "\r\n"))
-			return err_set(e, ERR_RUN, "--header %s: not a valid header name or value",
+			return err_set(e, ERR_USAGE, "--header %s: not a valid header name or value",
 				       h->key);
 		if (!is_id(o, h->key))
 			buf_printf(b, "%s: %s\r\n", h->key, h->value);
@@ -134,6 +134,16 @@ static void add_room(struct buf *out, size_t n)
 		buf_add_char(out, ' ');
 }
 
+static int omit(const struct prepare_opts *o, struct encoded *made, struct err *e)
+{
+	struct buf body = { 0 };
+	int rc = body_omit(buf_str(&made->body), o->omit, o->n_omit, &body, e);
+
+	buf_release(&made->body);
+	made->body = body;
+	return rc;
+}
+
 int prepare_request(const struct prepare_opts *o, const struct str *head, const struct plan *plan,
 		    uint32_t i, const struct workload *w, struct encoded *scratch, struct buf *out,
 		    struct err *e)
@@ -158,6 +168,8 @@ int prepare_request(const struct prepare_opts *o, const struct str *head, const 
 	else
 		buf_add_str(out, head[entry->endpoint]);
 	rc = o->endpoint->encode(o->endpoint, &encode, &sent, scratch, e);
+	if (rc == 0 && o->n_omit)
+		rc = omit(o, scratch, e);
 	add_default(o, out, "Content-Type", *scratch->content_type ? scratch->content_type
 								    : "application/json");
 	if (sent.request_id.n)

@@ -14,6 +14,8 @@
 struct prepare_opts {
 	const struct endpoint *endpoint;
 	struct encode_opts encode;
+	const char *const *omit;      /* keys that bodies do without: --omit-body-keys */
+	size_t n_omit;
 	const char *const *base_url;
 	const char *path;             /* appended to each base URL as it is: --endpoint */
 	const char *const *proxy;     /* per base URL: NULL or the proxy in use */

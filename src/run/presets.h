@@ -27,8 +27,8 @@ void load_pattern_flags(const struct serve_opts *o, const struct opt_result *giv
 /* ---- --compat v0.11 (run/compat.c) ---- */
 
 extern const struct preset compat_presets[]; /* ends with a NULL option */
-/* Whether the list names that release. */
-bool compat_is_v011(const char *list);
+/* Of a list that is not checked yet: the bits of the names that there are. */
+unsigned compat_bits(const char *list);
 /*
  * The rules of that release, if it is asked for: what it had not is noted or refused, its
  * temperature is set. Before the body is put together.

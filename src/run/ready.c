@@ -140,11 +140,13 @@ done:
 
 int stage_ready_check(struct stage *s, struct err *e)
 {
-	stage_say(s, "Starting initial single prompt test run...");
-	if (s->opts->ready_check_timeout_sec > 0)
-		return wait_until_ready(s, e);
-	stage_say(s, "Skipping endpoint ready check.");
-	return 0;
+	bool is_made = s->opts->ready_check_timeout_sec > 0, is_said = s->derived->compat & COMPAT_STDOUT;
+
+	if (is_made || is_said)
+		stage_say(s, "Starting initial single prompt test run...");
+	if (!is_made && is_said)
+		stage_say(s, "Skipping endpoint ready check.");
+	return is_made ? wait_until_ready(s, e) : 0;
 }
 
 int stage_warm_up(struct stage *s, struct err *e)

@@ -147,7 +147,7 @@ static void report_facts(const struct serve_opts *o, const struct serve_derived 
 		.n_metadata = d->n_metadata,
 		.is_detailed = o->save_detailed, .is_detail_strict = d->compat & COMPAT_DETAIL,
 		.is_v011 = d->compat & COMPAT_V011,
-		.has_plot_tip = true,
+		.has_plot_tip = d->compat & COMPAT_STDOUT,
 		.version = PROFLLM_VERSION, .build = COMPILER,
 		.transport = p->transport ? p->transport->name : NULL,
 		.http_version = http_version(p), .dataset = p->workload.dataset,

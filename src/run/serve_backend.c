@@ -69,16 +69,13 @@ void serve_find_backend(const struct check *c)
 int serve_check_backend(const struct check *c)
 {
 	const struct endpoint *ep = endpoint_of(c);
-	struct err unlike = { 0 };
 	const char *set[7];
+	size_t n;
 
-	if (endpoint_check_url(ep, c->d->api_url, &unlike) < 0 && ep->default_path)
-		serve_warn(c, "--backend %s usually stands with --endpoint %s", ep->name,
-			   ep->default_path);
 	if (ep->is_pooling)
 		check_pooling(c);
-	else if (!ep->is_openai && !ep->is_ours && sampling_options(c->o, set))
-		return err_set(c->e, ERR_RUN, "Sampling parameters are only supported by "
-			       "openai-compatible backends.");
+	else if (!ep->is_openai && !ep->is_ours && (n = sampling_options(c->o, set)) > 0)
+		return err_set(c->e, ERR_USAGE, "--%s: sampling options are for APIs like OpenAI's, which "
+			       "--backend %s is not", set[0], ep->name);
 	return 0;
 }

@@ -74,7 +74,7 @@ static int check_limits(const struct check *c)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (rows[i].tokens > LENGTH_TOKENS_MAX)
-			return err_set(c->e, ERR_LIMIT, "--%s: at most %u tokens, got %" PRId64,
+			return err_set(c->e, ERR_USAGE, "--%s: expected at most %u tokens, got %" PRId64,
 				       rows[i].option, LENGTH_TOKENS_MAX, rows[i].tokens);
 	return 0;
 }
@@ -98,7 +98,7 @@ static int check_lengths(const struct check *c, const struct dataset *d)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		if (!reads(d, rows[i].option) || rows[i].tokens >= (rows[i].is_own_row ? -1 : 0))
 			continue;
-		return err_set(c->e, ERR_RUN, "--%s: expected 0 or more tokens%s, got %" PRId64,
+		return err_set(c->e, ERR_USAGE, "--%s: expected 0 or more tokens%s, got %" PRId64,
 			       rows[i].option, rows[i].is_own_row ? ", or -1 for each row's own" : "",
 			       rows[i].tokens);
 	}
@@ -148,13 +148,12 @@ int serve_check_dataset(const struct check *c)
 	const struct dataset *d = dataset_find(o->dataset_name);
 
 	if (!d)
-		return err_set(c->e, ERR_USAGE, "--dataset-name %s: not in this version",
+		return err_set(c->e, ERR_USAGE, "--dataset-name: unknown dataset '%s'",
 			       o->dataset_name);
 	if (d->forbids_path && o->data.path)
-		return err_set(c->e, ERR_RUN, "Cannot use '%s' dataset with --dataset-path. Please "
-			       "specify the appropriate --dataset-name (e.g., 'sharegpt', "
-			       "'custom', 'hf') for your dataset file: %.300s", o->dataset_name,
-			       o->data.path);
+		return err_set(c->e, ERR_USAGE, "--dataset-path %.300s: the %s dataset reads no file; "
+			       "--dataset-name says what the file holds, such as sharegpt, custom or hf",
+			       o->data.path, o->dataset_name);
 	warn_other_datasets(c, d);
 	warn_template(c, d);
 	apply_shortcuts(c, d);
@@ -167,12 +166,14 @@ int serve_check_dataset(const struct check *c)
 	if (o->self_timed == OPT_TRI_YES && serve_given(c, "request-rate"))
 		serve_warn(c, "--request-rate has no effect: requests are sent at the trace's times");
 	if (!d->has_timestamps && !d->may_have_timestamps && o->self_timed != OPT_TRI_UNSET)
-		return err_set(c->e, ERR_RUN, "--self-timed/--no-self-timed is only supported with "
-			       "--dataset-name=timed_trace");
+		return err_set(c->e, ERR_USAGE, "--%sself-timed: only --dataset-name timed_trace has "
+			       "arrival times, not %s", o->self_timed == OPT_TRI_NO ? "no-" : "",
+			       d->name);
 	if (d->is_whole && !serve_given(c, "num-prompts"))
 		o->num_prompts = 0;
 	if (o->num_prompts <= 0 && !d->takes_all)
-		return err_set(c->e, ERR_RUN, "No requests provided.");
+		return err_set(c->e, ERR_USAGE, "--num-prompts: expected at least 1, got %" PRId64,
+			       o->num_prompts);
 	return 0;
 }
 

@@ -22,9 +22,9 @@ static int check_duration(const struct check *c)
 		d->deadline_ns = d->duration_ns + (int64_t)(o->grace_period.v * 1e9);
 	if (isinf(o->request_rate) && d->ramp_up == RAMP_NONE && !d->max_concurrency &&
 	    !d->is_num_prompts_given && o->self_timed != OPT_TRI_YES)
-		return err_set(c->e, ERR_USAGE, "--duration: expected --request-rate, "
-			       "--max-concurrency or --num-prompts beside it; without them requests "
-			       "without end would be sent at once");
+		return err_set(c->e, ERR_USAGE, "--duration needs --request-rate, "
+			       "--max-concurrency or --num-prompts; without them requests without end "
+			       "would be sent at once");
 	return 0;
 }
 
@@ -61,12 +61,11 @@ static int check_urls(const struct check *c)
 	if (!o->base_urls.n)
 		return 0;
 	if (o->base_url)
-		return err_set(c->e, ERR_USAGE, "--base-urls: expected no --base-url beside it, which "
-			       "it stands in place of");
+		return err_set(c->e, ERR_USAGE, "--base-urls and --base-url are mutually exclusive");
 	if (serve_given(c, "host") || serve_given(c, "port"))
-		serve_warn(c, "--host and --port have no effect beside --base-urls");
+		serve_warn(c, "--host and --port have no effect with --base-urls");
 	if (o->base_urls.n > ENDPOINTS_MAX)
-		return err_set(c->e, ERR_USAGE, "--base-urls: expected %u URLs at most, got %zu",
+		return err_set(c->e, ERR_USAGE, "--base-urls: expected at most %u URLs, got %zu",
 			       ENDPOINTS_MAX, o->base_urls.n);
 	for (size_t i = 0; i < o->base_urls.n; i++)
 		if (url_parse(str_of(o->base_urls.v[i]), &url, c->e) < 0)

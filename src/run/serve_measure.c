@@ -53,13 +53,13 @@ static void check_unused(const struct check *c)
 		if ((c->d->compat & COMPAT_V011) && serve_given(c, names[i]))
 			serve_warn(c, "--%s has no effect: v0.11 does not read /metrics", names[i]);
 	if (o->probe_request_rate < 0)
-		serve_warn(c, "--probe-request-rate %g has no effect: it takes more than 0",
+		serve_warn(c, "--probe-request-rate %g has no effect: only rates above 0 have one",
 			   o->probe_request_rate);
 	if (o->live && o->disable_tqdm)
-		serve_warn(c, "--live has no effect beside --disable-tqdm");
+		serve_warn(c, "--live has no effect with --disable-tqdm");
 	if (o->profile && o->profile_batch_threshold.is_set)
-		serve_warn(c, "--profile has no effect beside --profile-batch-threshold, which says "
-			   "when the profiler is started");
+		serve_warn(c, "--profile has no effect with --profile-batch-threshold, which starts "
+			   "the profiler");
 }
 
 int serve_check_measure(const struct check *c)

@@ -2,9 +2,9 @@
 /*
  * serve_opts.c - the rules between options, and what follows from them.
  *
- * The steps of serve_opts_check() stand in upstream's order, so that a line with
- * several mistakes is refused for the same one. Texts in quotes of upstream are
- * upstream's. What it would ignore without a word becomes a line in the notes.
+ * The steps of serve_opts_check() are in upstream's order, so that a line with
+ * several mistakes is refused for the same one. What one option alone cannot be
+ * is in its row. What upstream would ignore silently becomes a line in the notes.
  */
 #include "run/serve_opts.h"
 
@@ -26,7 +26,7 @@
 #include "run/presets.h"
 #include "run/serve_check.h"
 
-const struct serve_fix_row serve_fixes[] = {
+const struct serve_switch serve_fixes[] = {
 	{ "peak-tokens", FIX_PEAK_TOKENS,
 	  "peak output tokens/s counts tokens; upstream counts events, which hold several tokens "
 	  "with speculative decoding or slow reads" },
@@ -37,7 +37,19 @@ const struct serve_fix_row serve_fixes[] = {
 	  "spec_bench, speed_bench and timed_trace use --seed; upstream always takes 0 for them" },
 	{ "probe-tail", FIX_PROBE_TAIL,
 	  "the measured duration ends with the last request; upstream adds the probe in flight then "
-	  "and the pause behind it" },
+	  "and the pause after it" },
+	{ NULL, 0, NULL },
+};
+
+const struct serve_switch serve_compats[] = {
+	{ "peak", COMPAT_PEAK, "exact peak concurrency in place of buckets of a second" },
+	{ "role-chunk", COMPAT_ROLE_CHUNK, "an empty first chunk of a chat is not a token" },
+	{ "stream-error", COMPAT_STREAM_ERROR, "an error inside a 200 stream is ignored" },
+	{ "detail", COMPAT_DETAIL, "latencies in the result only with --save-detailed" },
+	{ "stdout", COMPAT_STDOUT,
+	  "vLLM's lines that say nothing about the measurement are printed: Namespace(...), the "
+	  "default of temperature, a ready check that is not made, the tip about termplotlib" },
+	{ "v0.11", COMPAT_V011 | COMPAT_STDOUT, "everything as it was in that release" },
 	{ NULL, 0, NULL },
 };
 
@@ -60,7 +72,7 @@ void serve_warn(const struct check *c, const char *fmt, ...)
 /* ---- small parsers ---- */
 
 /* "KEY=VALUE" texts in order, both trimmed; a repeated key keeps its place and takes the value. */
-static int parse_pairs(const struct check *c, const struct opt_list *list, const char *what,
+static int parse_pairs(const struct check *c, const struct opt_list *list, const char *option,
 		       struct serve_pair **out, size_t *n_out)
 {
 	struct serve_pair *pair = arena_alloc(c->arena, (list->n + 1) * sizeof(*pair));
@@ -71,9 +83,11 @@ static int parse_pairs(const struct check *c, const struct opt_list *list, const
 		const char *name;
 		size_t at = 0;
 
+		/* What follows a colon or a blank may be a key: it is not repeated. */
 		if (!strchr(list->v[i], '='))
-			return err_set(c->e, ERR_RUN,
-				       "Invalid %s format. Please use KEY=VALUE format.", what);
+			return err_set(c->e, ERR_USAGE, "--%s: expected KEY=VALUE, got '%.*s%s'", option,
+				       (int)strcspn(list->v[i], ": "), list->v[i],
+				       strpbrk(list->v[i], ": ") ? "..." : "");
 		key = str_cut(&value, '=');
 		name = arena_text(c->arena, str_trim(key));
 		while (at < n && strcmp(pair[at].key, name) != 0)
@@ -88,44 +102,26 @@ static int parse_pairs(const struct check *c, const struct opt_list *list, const
 
 /* ---- steps, in upstream's order ---- */
 
-static int check_limits(const struct check *c)
+static void take_cap(const struct check *c)
 {
-	struct serve_opts *o = c->o;
+	const struct opt_int *cap = &c->o->max_concurrency;
 
-	if (o->max_concurrency.is_set && o->max_concurrency.v <= 0)
-		return err_set(c->e, ERR_RUN, "--max-concurrency must be greater than 0");
-	if (o->seed < 0 || o->seed > UINT32_MAX)
-		return err_set(c->e, ERR_RUN, "Seed must be between 0 and 2**32 - 1");
-	if (o->num_prompts > (int64_t)REQUESTS_MAX)
-		return err_set(c->e, ERR_LIMIT, "--num-prompts: at most %u requests fit in one "
-			       "record, got %" PRId64, REQUESTS_MAX, o->num_prompts);
-	if (o->num_warmups > (int64_t)REQUESTS_MAX)
-		return err_set(c->e, ERR_LIMIT, "--num-warmups: at most %u requests fit in one "
-			       "record, got %" PRId64, REQUESTS_MAX, o->num_warmups);
 	c->d->max_concurrency = 0;
-	if (o->max_concurrency.is_set)
-		c->d->max_concurrency = o->max_concurrency.v < UINT32_MAX ?
-			(uint32_t)o->max_concurrency.v : UINT32_MAX;
-	return 0;
+	if (cap->is_set)
+		c->d->max_concurrency = cap->v < UINT32_MAX ? (uint32_t)cap->v : UINT32_MAX;
 }
 
 static int check_timeline(const struct check *c)
 {
-	if (!c->o->plot_timeline) {
-		if (serve_given(c, "timeline-itl-thresholds"))
-			serve_warn(c, "--timeline-itl-thresholds has no effect without --plot-timeline");
-		return 0;
-	}
-	if (plot_thresholds(c->o->timeline_itl_thresholds, c->d->timeline_ms, c->e) < 0)
-		return err_wrap(c->e, "Invalid --timeline-itl-thresholds format");
-	return 0;
+	if (!c->o->plot_timeline && serve_given(c, "timeline-itl-thresholds"))
+		serve_warn(c, "--timeline-itl-thresholds has no effect without --plot-timeline");
+	return plot_thresholds(c->o->timeline_itl_thresholds, c->d->timeline_ms, c->e);
 }
 
 static int check_ramp_up(const struct check *c)
 {
 	const struct serve_opts *o = c->o;
 	const struct opt_int start = o->ramp_up_start_rps, end = o->ramp_up_end_rps;
-	bool is_exponential;
 
 	c->d->ramp_up = RAMP_NONE;
 	if (!o->ramp_up_strategy) {
@@ -134,22 +130,18 @@ static int check_ramp_up(const struct check *c)
 			     "--ramp-up-strategy");
 		return 0;
 	}
-	is_exponential = strcmp(o->ramp_up_strategy, "exponential") == 0;
 	if (o->request_rate != INFINITY)
-		return err_set(c->e, ERR_RUN, "When using ramp-up, do not specify --request-rate. "
-			       "The request rate will be controlled by ramp-up parameters. Please "
-			       "remove the --request-rate argument.");
+		return err_set(c->e, ERR_USAGE, "--request-rate and --ramp-up-strategy are mutually "
+			       "exclusive: the ramp sets the rate; leave out --request-rate");
 	if (!start.is_set || !end.is_set)
-		return err_set(c->e, ERR_RUN, "When using --ramp-up-strategy, both "
-			       "--ramp-up-start-rps and --ramp-up-end-rps must be specified");
-	if (start.v < 0 || end.v < 0)
-		return err_set(c->e, ERR_RUN, "Ramp-up start and end RPS must be non-negative");
+		return err_set(c->e, ERR_USAGE, "--ramp-up-strategy needs --ramp-up-start-rps and "
+			       "--ramp-up-end-rps; --ramp-up-%s-rps is missing",
+			       start.is_set ? "end" : "start");
 	if (start.v > end.v)
-		return err_set(c->e, ERR_RUN, "Ramp-up start RPS must be less than end RPS");
-	if (is_exponential && start.v == 0)
-		return err_set(c->e, ERR_RUN,
-			       "For exponential ramp-up, the start RPS cannot be 0.");
-	c->d->ramp_up = is_exponential ? RAMP_EXPONENTIAL : RAMP_LINEAR;
+		return err_set(c->e, ERR_USAGE, "--ramp-up-start-rps: expected at most "
+			       "--ramp-up-end-rps, %" PRId64 ", got %" PRId64, end.v, start.v);
+	c->d->ramp_up = strcmp(o->ramp_up_strategy, "exponential") == 0 ? RAMP_EXPONENTIAL :
+									 RAMP_LINEAR;
 	return 0;
 }
 
@@ -174,7 +166,7 @@ static void make_urls(const struct check *c)
 	} else if (o->base_url) {
 		c->d->base_url = o->base_url;
 		if (serve_given(c, "host") || serve_given(c, "port"))
-			serve_warn(c, "--host and --port have no effect beside --base-url");
+			serve_warn(c, "--host and --port have no effect with --base-url");
 	} else {
 		c->d->base_url = arena_printf(c->arena, "http://%s%s%s:%" PRId64, is_v6 ? "[" : "",
 					      o->host, is_v6 ? "]" : "", o->port);
@@ -182,7 +174,7 @@ static void make_urls(const struct check *c)
 	serve_take_urls(c);
 	c->d->api_url = arena_printf(c->arena, "%s%s", c->d->base_url, o->endpoint);
 	if (o->insecure && o->cacert)
-		serve_warn(c, "--cacert has no effect beside --insecure");
+		serve_warn(c, "--cacert has no effect with --insecure");
 	else if ((o->insecure || o->cacert) && !serve_is_any_tls(c))
 		serve_warn(c, "%s has no effect: the server's URL is not https",
 		     o->insecure ? "--insecure" : "--cacert");
@@ -197,18 +189,18 @@ static int check_headers(const struct check *c)
 		const struct serve_pair *h = &c->d->header[i];
 
 		if (!http_is_token(str_of(h->key)))
-			return err_set(c->e, ERR_RUN,
+			return err_set(c->e, ERR_USAGE,
 				       "--header: '%.100s' is not a valid header name", h->key);
 		for (const unsigned char *p = (const unsigned char *)h->value; *p; p++)
 			if ((*p < 0x20 && *p != '\t') || *p == 0x7f)
-				return err_set(c->e, ERR_RUN, "--header: the value of %.100s holds "
+				return err_set(c->e, ERR_USAGE, "--header: the value of %.100s holds "
 					       "a control character", h->key);
 	}
 	/* It becomes a header too. */
 	for (const unsigned char *p = (const unsigned char *)c->o->request_id_prefix; *p; p++)
 		if (*p < 0x20 || *p == 0x7f)
-			return err_set(c->e, ERR_RUN, "--request-id-prefix holds a control character, "
-				       "which no header can");
+			return err_set(c->e, ERR_USAGE, "--request-id-prefix: expected text without "
+				       "control characters: it becomes a header");
 	return 0;
 }
 
@@ -235,7 +227,7 @@ static void check_model(const struct check *c)
 		serve_warn(c, "--served-model-name has no effect without --model: the server is asked "
 		     "for its model");
 	if (o->skip_tokenizer_init && o->tokenizer)
-		serve_warn(c, "--tokenizer has no effect beside --skip-tokenizer-init");
+		serve_warn(c, "--tokenizer has no effect with --skip-tokenizer-init");
 	if (o->data.trust_remote_code)
 		serve_warn(c, "--trust-remote-code has no effect: no remote code is ever run");
 	if (o->use_beam_search)
@@ -255,23 +247,22 @@ static int add_objective(const struct check *c, const char *text)
 	struct serve_derived *d = c->d;
 	struct str value = str_of(text), name = str_cut(&value, ':');
 	const char *known = NULL;
-	char number[FMT_F64_BYTES];
 	size_t at = 0;
 	double ms;
 
-	if (!opt_python_float(value, &ms))
-		assert(!"formats were checked before");
+	/* Exactly one colon: a second one would be inside the number. */
+	if (!strchr(text, ':') || !opt_python_float(value, &ms) || isnan(ms))
+		return err_set(c->e, ERR_USAGE, "--goodput: expected NAME:MS, a metric and its limit in "
+			       "milliseconds, got '%.100s'", text);
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (str_is(name, names[i]))
 			known = names[i];
 	if (!known)
-		return err_set(c->e, ERR_RUN, "Invalid metric name found, %.*s: %s. The service "
-			       "level objective name should be one of ['ttft', 'tpot', 'e2el']. ",
-			       (int)name.n, name.p, fmt_f64(number, ms));
+		return err_set(c->e, ERR_USAGE, "--goodput: unknown metric '%.*s'; expected ttft, tpot "
+			       "or e2el", (int)name.n, name.p);
 	if (ms < 0)
-		return err_set(c->e, ERR_RUN, "Invalid value found, %s: %s. The service level "
-			       "objective value should be non-negative.", known,
-			       fmt_f64(number, ms));
+		return err_set(c->e, ERR_USAGE, "--goodput: expected a limit of at least 0 "
+			       "milliseconds, got '%.100s'", text);
 	while (at < d->n_goodput && strcmp(d->goodput[at].name, known) != 0)
 		at++;
 	d->n_goodput += at == d->n_goodput;
@@ -280,23 +271,10 @@ static int add_objective(const struct check *c, const char *text)
 	return 0;
 }
 
-/* All formats are judged before any name, as upstream does. */
 static int check_goodput(const struct check *c)
 {
 	const struct opt_list *list = &c->o->goodput;
 
-	for (size_t i = 0; i < list->n; i++) {
-		struct str value = str_of(list->v[i]);
-		double ms;
-
-		(void)str_cut(&value, ':');
-		/* Exactly one colon: a second one would be inside the number. */
-		if (!strchr(list->v[i], ':') || !opt_python_float(value, &ms))
-			return err_set(c->e, ERR_RUN, "Invalid format found for service level "
-				       "objectives. Specify service level objectives for goodput "
-				       "as \"KEY:VALUE\" pairs, where the key is a metric name, "
-				       "and the value is a number in milliseconds.");
-	}
 	for (size_t i = 0; i < list->n; i++)
 		if (add_objective(c, list->v[i]) < 0)
 			return -1;
@@ -308,7 +286,7 @@ static void put_sampling(struct json_writer *w, const char *key, const struct op
 {
 	const struct json_value *over = json_get(extra, key);
 
-	if (real ? !real->is_set : !whole->is_set)
+	if ((real ? !real->is_set : !whole->is_set) || (over && over->kind == JSON_NULL))
 		return;
 	json_key(w, key);
 	if (over)
@@ -349,7 +327,7 @@ static void merge_body(const struct check *c, const struct json_value *extra)
 				     (str_is(extra->key[i], sampling[j].key) &&
 				      (sampling[j].real ? sampling[j].real->is_set :
 							  sampling[j].whole->is_set));
-		if (is_written)
+		if (is_written || extra->item[i].kind == JSON_NULL)
 			continue;
 		json_key_str(&w, extra->key[i]);
 		json_put_value(&w, &extra->item[i]);
@@ -357,6 +335,33 @@ static void merge_body(const struct check *c, const struct json_value *extra)
 	json_end_object(&w);
 	c->d->extra_body = out.len > 2 ? arena_text(c->arena, buf_str(&out)) : NULL;
 	buf_release(&out);
+}
+
+/* Keys of --omit-body-keys, in one word or several, and those that --extra-body has as null. */
+static int take_omitted(const struct check *c, const struct json_value *extra)
+{
+	const struct opt_list *list = &c->o->omit_body_keys;
+	struct serve_derived *d = c->d;
+	size_t room = extra ? extra->count : 0;
+
+	for (size_t i = 0; i < list->n; i++)
+		room += strlen(list->v[i]) + 1;
+	d->omit = arena_alloc(c->arena, (room + 1) * sizeof(*d->omit));
+	for (size_t i = 0; i < list->n; i++)
+		for (struct str rest = str_of(list->v[i]), key; rest.n;) {
+			key = str_trim(str_cut(&rest, ','));
+			if (key.n == 0)
+				return err_set(c->e, ERR_USAGE, "--omit-body-keys: expected keys with "
+					       "commas between, got '%.100s'", list->v[i]);
+			d->omit[d->n_omit++] = arena_text(c->arena, key);
+		}
+	for (size_t i = 0; extra && i < extra->count; i++)
+		if (extra->item[i].kind == JSON_NULL)
+			d->omit[d->n_omit++] = arena_text(c->arena, extra->key[i]);
+	if (d->n_omit && strcmp(c->o->backend, "openai-audio") == 0)
+		return err_set(c->e, ERR_USAGE, "--omit-body-keys: requests of --backend openai-audio are "
+			       "forms, not JSON");
+	return 0;
 }
 
 static int check_body(const struct check *c)
@@ -370,16 +375,16 @@ static int check_body(const struct check *c)
 	if (text.n) {
 		if (json_parse(c->arena, text, &v, c->e) < 0 ||
 		    json_next(&scan, &slice, c->e) < 0)
-			return -1;
+			return err_wrap(c->e, "--extra-body");
 		/* Python's `or {}`: null, 0, "", [] and false count as nothing. */
 		if (!json_truthy(slice))
 			v = NULL;
 		else if (v->kind != JSON_OBJECT)
-			return err_set(c->e, ERR_RUN,
+			return err_set(c->e, ERR_USAGE,
 				       "--extra-body: expected a JSON object, got %.100s", text.p);
 	}
 	merge_body(c, v);
-	return 0;
+	return take_omitted(c, v);
 }
 
 static const struct { const char *name; enum serve_metric bit; } metric_names[] = {
@@ -389,41 +394,23 @@ static const struct { const char *name; enum serve_metric bit; } metric_names[] 
 };
 #define METRIC_NAMES (sizeof(metric_names) / sizeof(*metric_names))
 
-static void warn_metric(const struct check *c, struct str name)
+static int unknown_metric(const struct check *c, struct str name)
 {
 	const char *names[METRIC_NAMES], *near;
 
 	for (size_t i = 0; i < METRIC_NAMES; i++)
 		names[i] = metric_names[i].name;
-	near = opt_nearest(str_trim(name), names, METRIC_NAMES);
-	serve_warn(c, "--percentile-metrics: no metric is called '%.*s'%s%s%s", (int)name.n, name.p,
-	     near ? "; did you mean " : "", near ? near : "",
-	     near ? " (names stand without blanks)?" : "");
+	near = opt_nearest(name, names, METRIC_NAMES);
+	return err_set(c->e, ERR_USAGE, "--percentile-metrics: unknown metric '%.*s'; %s%s%s",
+		       (int)name.n, name.p, near ? "did you mean " : "expected some of ttft, tpot, itl, "
+		       "e2el, client_queue_time, e2el_including_client_queue", near ? near : "",
+		       near ? "?" : "");
 }
 
-static void select_metrics(const struct check *c)
+static void warn_metrics(const struct check *c)
 {
 	const struct serve_opts *o = c->o;
-	bool is_chosen = o->percentile_metrics && *o->percentile_metrics;
-	struct str rest = is_chosen ? str_of(o->percentile_metrics)
-			  : c->d->is_pooling ? STR("e2el") : STR("ttft,tpot,itl");
 
-	c->d->metrics = 0;
-	for (bool is_last = false; !is_last;) {
-		struct str name;
-		size_t i = 0;
-
-		is_last = !memchr(rest.p, ',', rest.n);
-		name = str_cut(&rest, ',');
-		while (i < METRIC_NAMES && !str_is(name, metric_names[i].name))
-			i++;
-		if (i == METRIC_NAMES)
-			warn_metric(c, name);
-		else
-			c->d->metrics |= metric_names[i].bit;
-	}
-	if (!is_chosen)
-		return;
 	if (c->d->metrics & (SERVE_QUEUE_TIME | SERVE_E2EL_WITH_QUEUE) &&
 	    !o->max_concurrency.is_set)
 		serve_warn(c, "--percentile-metrics: client queue times need --max-concurrency");
@@ -437,6 +424,30 @@ static void select_metrics(const struct check *c)
 	else if (c->d->metrics & (SERVE_TTFT | SERVE_TPOT | SERVE_ITL) && o->skip_tokenizer_init)
 		serve_warn(c, "--percentile-metrics: ttft, tpot and itl are not reported with "
 		     "--skip-tokenizer-init");
+}
+
+static int select_metrics(const struct check *c)
+{
+	const struct serve_opts *o = c->o;
+	bool is_chosen = o->percentile_metrics && *o->percentile_metrics;
+	struct str rest = is_chosen ? str_of(o->percentile_metrics)
+			  : c->d->is_pooling ? STR("e2el") : STR("ttft,tpot,itl");
+
+	c->d->metrics = 0;
+	while (rest.n) {
+		struct str name = str_trim(str_cut(&rest, ','));
+		size_t i = 0;
+
+		while (i < METRIC_NAMES && !str_is(name, metric_names[i].name))
+			i++;
+		if (i < METRIC_NAMES)
+			c->d->metrics |= metric_names[i].bit;
+		else if (name.n)
+			return unknown_metric(c, name);
+	}
+	if (is_chosen)
+		warn_metrics(c);
+	return 0;
 }
 
 static int parse_percentiles(const struct check *c)
@@ -453,12 +464,9 @@ static int parse_percentiles(const struct check *c)
 		double *p = &c->d->percentile[i];
 		char number[FMT_F64_BYTES];
 
-		if (!opt_python_float(text, p))
-			return err_set(c->e, ERR_RUN,
-				       "--metric-percentiles: could not convert string to float: "
-				       "'%.*s'", (int)text.n, text.p);
-		if (!(*p >= 0 && *p <= 100))
-			return err_set(c->e, ERR_RUN, "Percentiles must be in the range [0, 100]");
+		if (!opt_python_float(text, p) || !(*p >= 0 && *p <= 100))
+			return err_set(c->e, ERR_USAGE, "--metric-percentiles: expected numbers from 0 to "
+				       "100 with commas between, got '%.*s'", (int)text.n, text.p);
 		if (*p == trunc(*p))
 			c->d->percentile_name[i] = arena_printf(c->arena, "%d", (int)*p);
 		else
@@ -469,27 +477,16 @@ static int parse_percentiles(const struct check *c)
 	return 0;
 }
 
-static int check_traffic(const struct check *c)
+static void check_traffic(const struct check *c)
 {
 	const struct serve_opts *o = c->o;
-	char number[FMT_F64_BYTES];
-	double first_rate = o->request_rate;
 
-	if (!(o->burstiness > 0))
-		return err_set(c->e, ERR_RUN, "A positive burstiness factor is expected, but given "
-			       "%s.", fmt_f64(number, o->burstiness));
-	if (c->d->ramp_up != RAMP_NONE)
-		first_rate = (double)o->ramp_up_start_rps.v;
-	if (!(first_rate > 0))
-		return err_set(c->e, ERR_RUN, "Obtained non-positive request rate %s.",
-			       fmt_f64(number, first_rate));
-	if (serve_given(c, "burstiness") && isinf(first_rate))
+	if (serve_given(c, "burstiness") && c->d->ramp_up == RAMP_NONE && isinf(o->request_rate))
 		serve_warn(c, "--burstiness has no effect: every request is sent at once");
 	if (o->num_warmups < 0)
 		serve_warn(c, "--num-warmups is below 0 and has no effect");
 	if (o->ready_check_timeout_sec < 0)
 		serve_warn(c, "--ready-check-timeout-sec is below 0 and has no effect");
-	return 0;
 }
 
 static int check_output(const struct check *c)
@@ -524,14 +521,14 @@ static int check_chat(const struct check *c)
 	struct json_slice object;
 
 	if (kwargs.n && json_next(&scan, &object, c->e) == 0 && object.kind != JSON_OBJECT)
-		return err_set(c->e, ERR_RUN, "--chat-template-kwargs: expected a JSON object, got "
+		return err_set(c->e, ERR_USAGE, "--chat-template-kwargs: expected a JSON object, got "
 			       "%.100s", kwargs.p);
 	if (o->data.skip_chat_template && strcmp(o->dataset_name, "custom") == 0 &&
 	    (o->chat_prefix || o->chat_suffix || kwargs.n))
-		serve_warn(c, "--chat-prefix, --chat-suffix and --chat-template-kwargs have no effect beside "
+		serve_warn(c, "--chat-prefix, --chat-suffix and --chat-template-kwargs have no effect with "
 		     "--skip-chat-template");
 	else if (kwargs.n && (o->chat_prefix || o->chat_suffix))
-		serve_warn(c, "--chat-template-kwargs has no effect beside --chat-prefix and --chat-suffix");
+		serve_warn(c, "--chat-template-kwargs has no effect with --chat-prefix and --chat-suffix");
 	if (!o->chat_prefix && !o->chat_suffix)
 		return 0;
 	c->d->chat.source = CHAT_FLAGS;
@@ -542,25 +539,18 @@ static int check_chat(const struct check *c)
 
 static int parse_compat(const struct check *c)
 {
-	static const struct { const char *name; enum serve_compat bit; } names[] = {
-		{ "peak", COMPAT_PEAK }, { "role-chunk", COMPAT_ROLE_CHUNK },
-		{ "stream-error", COMPAT_STREAM_ERROR }, { "detail", COMPAT_DETAIL },
-		{ "v0.11", COMPAT_V011 },
-	};
-	const size_t n = sizeof(names) / sizeof(*names);
 	struct str rest = str_of(c->o->compat);
 
 	while (rest.n) {
 		struct str name = str_trim(str_cut(&rest, ','));
-		size_t i = 0;
+		const struct serve_switch *row = serve_compats;
 
-		while (i < n && !str_is(name, names[i].name))
-			i++;
-		if (i == n)
-			return err_set(c->e, ERR_USAGE, "--compat: expected a comma list of peak, "
-				       "role-chunk, stream-error, detail, v0.11, got '%.*s'",
-				       (int)name.n, name.p);
-		c->d->compat |= names[i].bit;
+		while (row->name && !str_is(name, row->name))
+			row++;
+		if (!row->name)
+			return err_set(c->e, ERR_USAGE, "--compat: unknown name '%.*s'; --compat help "
+				       "lists the names", (int)name.n, name.p);
+		c->d->compat |= row->bits;
 	}
 	return 0;
 }
@@ -570,15 +560,15 @@ static int parse_fixes(const struct check *c)
 	const struct opt_list *list = &c->o->fix;
 
 	for (size_t i = 0; i < list->n; i++) {
-		const struct serve_fix_row *row = serve_fixes;
+		const struct serve_switch *row = serve_fixes;
 
 		while (row->name && strcmp(row->name, list->v[i]) != 0)
 			row++;
 		if (!row->name)
-			return err_set(c->e, ERR_USAGE, "--fix: nothing is called '%.100s'; "
+			return err_set(c->e, ERR_USAGE, "--fix: unknown name '%.100s'; "
 				       "--fix help lists the names", list->v[i]);
-		c->d->fixes |= row->bit;
-		if (row->bit == FIX_DATASET_SEED)
+		c->d->fixes |= row->bits;
+		if (row->bits == FIX_DATASET_SEED)
 			c->o->data.fix_seed = true;
 	}
 	return 0;
@@ -633,8 +623,8 @@ int serve_opts_check(struct serve_opts *o, struct opt_result *result, struct are
 	if (serve_presets(o, result, a, e) < 0)
 		return -1;
 	serve_opts_fill(o, a);
-	if (check_ours(&c) < 0 || check_limits(&c) < 0 || check_timeline(&c) < 0 ||
-	    check_ramp_up(&c) < 0)
+	take_cap(&c);
+	if (check_ours(&c) < 0 || check_timeline(&c) < 0 || check_ramp_up(&c) < 0)
 		return -1;
 	if (serve_choose_backend(&c) < 0)
 		return -1;
@@ -647,10 +637,12 @@ int serve_opts_check(struct serve_opts *o, struct opt_result *result, struct are
 	    check_goodput(&c) < 0 || serve_check_backend(&c) < 0 ||
 	    serve_check_compat(&c) < 0 || check_body(&c) < 0)
 		return -1;
-	select_metrics(&c);
+	if (select_metrics(&c) < 0)
+		return -1;
 	if (out->compat & COMPAT_V011)
 		out->metrics &= ~(unsigned)(SERVE_QUEUE_TIME | SERVE_E2EL_WITH_QUEUE);
-	if (parse_percentiles(&c) < 0 || check_traffic(&c) < 0 || check_output(&c) < 0 ||
+	check_traffic(&c);
+	if (parse_percentiles(&c) < 0 || check_output(&c) < 0 ||
 	    serve_check_load(&c) < 0 || serve_check_measure(&c) < 0 ||
 	    serve_check_system(&c) < 0)
 		return -1;

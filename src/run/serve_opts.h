@@ -89,6 +89,7 @@ struct serve_opts {
 	bool dry_run;
 	bool strict;                        /* exit 3 when the verdict is not VALID */
 	const char *progress;               /* "auto", "bar", "lines", "none" */
+	struct opt_list omit_body_keys;     /* raw; see derived */
 	const char *backend_file;           /* NULL: --backend */
 	struct opt_list base_urls;          /* empty: --base-url, or --host and --port */
 	const char *balance;                /* "round-robin", "random", "least-loaded" */
@@ -143,24 +144,25 @@ enum serve_metric {
 	SERVE_QUEUE_TIME = 16, SERVE_E2EL_WITH_QUEUE = 32,
 };
 
-/* --compat: where upstream itself has two behaviours; unset bits are the default (main). */
+/* --compat: what is not the default but upstream does, or has done. */
 enum serve_compat {
 	COMPAT_PEAK = 1,         /* exact sweep-line peak concurrency instead of 1-s buckets */
 	COMPAT_ROLE_CHUNK = 2,   /* an empty role chunk is not a token event */
 	COMPAT_STREAM_ERROR = 4, /* an error object inside a 200 stream is ignored, as main does */
 	COMPAT_DETAIL = 8,       /* latencies and queue_times only with --save-detailed */
 	COMPAT_V011 = 16,        /* all that was so then (run/compat.c, report/release.c) */
+	COMPAT_STDOUT = 32,      /* lines that say nothing about the measurement, too */
 };
 
-/* --fix: mended forms of upstream defects that change numbers. One row in serve_fixes each. */
+/* --fix: mended forms of upstream defects that change numbers. */
 enum serve_fix {
 	FIX_PEAK_TOKENS = 1,     /* peak tok/s counts tokens, not events */
 	FIX_USAGE = 2,           /* usage in an event that also has choices is taken */
 	FIX_DATASET_SEED = 4,    /* every dataset is shuffled by --seed */
 	FIX_PROBE_TAIL = 8,      /* the duration ends with the load, not with a probe's pause */
 };
-struct serve_fix_row { const char *name; enum serve_fix bit; const char *help; };
-extern const struct serve_fix_row serve_fixes[]; /* ends with a NULL name */
+struct serve_switch { const char *name; unsigned bits; const char *help; };
+extern const struct serve_switch serve_fixes[], serve_compats[]; /* end with a NULL name */
 
 enum serve_balance { BALANCE_ROUND_ROBIN, BALANCE_RANDOM, BALANCE_LEAST_LOADED };
 
@@ -189,6 +191,8 @@ struct serve_derived {
 	size_t n_percentiles;
 	unsigned metrics;            /* enum serve_metric bits that were selected */
 	const char *extra_body;      /* JSON: sampling flags, then --extra-body; NULL: empty */
+	const char **omit;           /* keys left out: --omit-body-keys, null in --extra-body */
+	size_t n_omit;
 	bool is_temperature_unset;   /* upstream's greedy warning is due */
 	const char *label;           /* --label, else the backend: file names */
 	const struct endpoint *endpoint; /* --backend or --backend-file; never NULL */
@@ -217,11 +221,10 @@ struct serve_derived {
 void serve_opts_fill(struct serve_opts *o, struct arena *a);
 
 /*
- * Every rule that needs neither server nor file, in upstream's order, with
- * upstream's texts: ERR_RUN for what upstream raises while running (exit 1),
- * ERR_USAGE for our own options (exit 2). Warnings (options without effect,
- * unknown metric names...) are lines in result->notes. Changes *o as upstream
- * does: shortcuts, ignore_eos.
+ * Every rule that needs neither server nor file, in upstream's order. A wrong value
+ * is ERR_USAGE, a sentence that begins with the option. Warnings (options without
+ * effect...) are lines in result->notes. Changes *o as upstream does: shortcuts,
+ * ignore_eos.
  */
 int serve_opts_check(struct serve_opts *o, struct opt_result *result, struct arena *a,
 		     struct serve_derived *out, struct err *e);

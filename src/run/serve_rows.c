@@ -40,8 +40,19 @@ static const char *const backends[] = {
 	"infinity-embeddings", "infinity-embeddings-clip", "vllm-pooling", "vllm-rerank",
 	"anthropic", "tgi", "llamacpp", "sglang", "ollama", "ollama-chat", NULL,
 };
-static const char *const tokenizer_modes[] = { "auto", "hf", "mistral", "deepseek_v32", "slow", NULL };
-static const char *const tokenizer_modes_later[] = { "custom", NULL };
+#define SPEAKS_OPENAI "use openai, whose API its server speaks"
+#define MAY_SPEAK_OPENAI "use openai if its server speaks that API, else --backend-file"
+static const struct opt_meant backends_meant[] = {
+	{ "vllm-chat", "did you mean openai-chat?" }, { "chat", "did you mean openai-chat?" },
+	{ "completions", "did you mean openai?" },
+	{ "llama.cpp", "did you mean llamacpp? (openai for its other API)" },
+	{ "lmdeploy", SPEAKS_OPENAI }, { "scalellm", SPEAKS_OPENAI },
+	{ "tensorrt-llm", MAY_SPEAK_OPENAI }, { "deepspeed-mii", MAY_SPEAK_OPENAI },
+	{ NULL, NULL },
+};
+static const char *const tokenizer_modes[] = {
+	"auto", "hf", "mistral", "deepseek_v32", "slow", "custom", NULL,
+};
 static const char *const lora_assignments[] = { "random", "round-robin", NULL };
 static const char *const ramp_ups[] = { "linear", "exponential", NULL };
 static const char *const speed_subsets[] = {
@@ -98,10 +109,10 @@ static const char *const groups[] = {
 static const struct opt rows[] = {
 	S(data.trust_remote_code, "trust-remote-code", .group = MODEL,
 	  .help = "accepted for compatibility; nothing remote is ever run"),
-	S(seed, "seed", .group = DATASET,
-	  .help = "seed of every random draw, from 0 to 4294967295; the same seed gives the same "
-		  "prompts and the same arrivals"),
-	S(num_prompts, "num-prompts", .group = DATASET,
+	S(seed, "seed", .group = DATASET, .min = 0, .max = UINT32_MAX,
+	  .help = "seed of every random draw; the same seed gives the same prompts and the same "
+		  "arrivals"),
+	S(num_prompts, "num-prompts", .group = DATASET, .min = -INFINITY, .max = REQUESTS_MAX,
 	  .words = "requests num-requests request-count count prompts -n",
 	  .help = "number of requests; 0 or less means every row of a dataset from a file"),
 	S(dataset_name, "dataset-name", .group = DATASET, .flags = OPT_DASHED, .choices = datasets,
@@ -207,7 +218,7 @@ static const struct opt rows[] = {
 	S(label, "label", .group = OUTPUT, .arg = "TEXT",
 	  .help = "name of the run: in the result and in front of the file name, where the "
 		  "backend's name stands otherwise"),
-	S(backend, "backend", .group = SERVER, .choices = backends,
+	S(backend, "backend", .group = SERVER, .choices = backends, .meant = backends_meant,
 	  .arg = "NAME", .help = "the API to speak; --endpoint has to be a path of it"),
 	S(base_url, "base-url", .group = SERVER, .arg = "URL",
 	  .words = "url server server-url target api-base -u",
@@ -221,7 +232,8 @@ static const struct opt rows[] = {
 	  .words = "api-key key token auth bearer -H",
 	  .help = "headers of every request; they win over the built-in ones and over "
 		  "OPENAI_API_KEY"),
-	S(max_concurrency, "max-concurrency", .group = TRAFFIC, .arg = "N",
+	S(max_concurrency, "max-concurrency", .group = TRAFFIC, .arg = "N", .min = 1,
+	  .max = INFINITY,
 	  .words = "concurrency connections clients users workers parallel -c",
 	  .help = "most requests in flight; others wait in the client, first come first served"),
 	S(model, "model", .group = MODEL, .arg = "NAME",
@@ -237,17 +249,19 @@ static const struct opt rows[] = {
 	  .help = "a tokenizer's file, a directory with one, a model's name (cache, then hub), or "
 		  "sim for the built-in one; without it, the model's name"),
 	S(tokenizer_mode, "tokenizer-mode", .group = MODEL, .arg = "MODE",
-	  .choices = tokenizer_modes, .later = tokenizer_modes_later,
+	  .choices = tokenizer_modes,
 	  .help = "mistral takes tekken.json or tokenizer.model.v* where a model has them; the others "
 		  "take tokenizer.json first"),
 	S(use_beam_search, "use-beam-search", .group = SAMPLING,
 	  .help = "accepted for compatibility; upstream ignores it too"),
 	S(logprobs, "logprobs", .group = SAMPLING, .arg = "N",
 	  .help = "log probabilities to ask for per token; completions only"),
-	S(request_rate, "request-rate", .group = TRAFFIC, .arg = "REQ/S",
+	S(request_rate, "request-rate", .group = TRAFFIC, .flags = OPT_MIN_EXCLUSIVE,
+	  .arg = "REQ/S", .max = INFINITY,
 	  .words = "rate rps qps requests-per-second -r -q",
 	  .help = "mean arrival rate; inf sends every request at once"),
-	S(burstiness, "burstiness", .group = TRAFFIC, .arg = "SHAPE",
+	S(burstiness, "burstiness", .group = TRAFFIC, .flags = OPT_MIN_EXCLUSIVE, .arg = "SHAPE",
+	  .max = INFINITY,
 	  .help = "shape of the gamma distribution of intervals: 1 is a Poisson process, less is "
 		  "burstier, more is steadier, inf is even spacing"),
 	S(probe_request_rate, "probe-request-rate", .group = TRAFFIC, .arg = "REQ/S",
@@ -255,7 +269,8 @@ static const struct opt rows[] = {
 		  "latency is reported apart"),
 	S(disable_tqdm, "disable-tqdm", .group = OUTPUT, .words = "quiet silent no-progress",
 	  .help = "show no progress"),
-	S(num_warmups, "num-warmups", .group = TRAFFIC, .arg = "N",
+	S(num_warmups, "num-warmups", .group = TRAFFIC, .arg = "N", .min = -INFINITY,
+	  .max = REQUESTS_MAX,
 	  .words = "warmup warmups warmup-requests",
 	  .help = "requests sent and forgotten before the measurement"),
 	S(profile, "profile", .group = SERVER,
@@ -307,9 +322,11 @@ static const struct opt rows[] = {
 	  .choices = lora_assignments, .help = "how adapters are dealt out"),
 	S(ramp_up_strategy, "ramp-up-strategy", .group = TRAFFIC, .arg = "SHAPE",
 	  .choices = ramp_ups, .help = "let the rate grow from the first request to the last"),
-	S(ramp_up_start_rps, "ramp-up-start-rps", .group = TRAFFIC, .arg = "REQ/S",
+	S(ramp_up_start_rps, "ramp-up-start-rps", .group = TRAFFIC, .arg = "REQ/S", .min = 1,
+	  .max = INFINITY,
 	  .help = "rate of the first request"),
-	S(ramp_up_end_rps, "ramp-up-end-rps", .group = TRAFFIC, .arg = "REQ/S",
+	S(ramp_up_end_rps, "ramp-up-end-rps", .group = TRAFFIC, .arg = "REQ/S", .min = 1,
+	  .max = INFINITY,
 	  .help = "rate of the last request"),
 	S(ready_check_timeout_sec, "ready-check-timeout-sec", .group = SERVER, .arg = "SECONDS",
 	  .help = "wait this long for a first request to succeed; 0 does not check"),
@@ -318,7 +335,8 @@ static const struct opt rows[] = {
 		  "it; the server renders then, over /tokenize"),
 	S(extra_body, "extra-body", .group = SAMPLING, .arg = "JSON",
 	  .words = "stop body extra-inputs",
-	  .help = "fields put into every request body, over the sampling options"),
+	  .help = "fields put into every request body, over the sampling options; null leaves a "
+		  "field out"),
 	S(skip_tokenizer_init, "skip-tokenizer-init", .group = MODEL,
 	  .help = "use no tokenizer; lengths come from the server alone"),
 	S(insecure, "insecure", .group = SERVER, .words = "no-verify skip-verify -k",
@@ -388,6 +406,9 @@ static const struct opt rows[] = {
 	  .flags = OPT_OURS, .arg = "TOKENS", .min = 1, .max = INFINITY,
 	  .help = "leave rows of speed_bench out whose prompt has more tokens"),
 
+	S(omit_body_keys, "omit-body-keys", .group = SAMPLING, .flags = OPT_OURS | OPT_MANY,
+	  .arg = "KEY[,KEY]",
+	  .help = "leave these keys out of every request body, for servers that refuse them"),
 	S(backend_file, "backend-file", .group = SERVER, .flags = OPT_OURS, .arg = "FILE",
 	  .help = "a JSON file that describes the API to speak, in place of --backend"),
 	S(base_urls, "base-urls", .group = SERVER, .flags = OPT_OURS | OPT_MANY, .arg = "URL",
@@ -509,10 +530,8 @@ static const struct opt rows[] = {
 	S(fix, "fix", .group = OURS, .flags = OPT_OURS | OPT_MANY, .arg = "NAME",
 	  .help = "mended forms of upstream's mistakes that change numbers; help lists them"),
 	S(compat, "compat", .group = OURS, .flags = OPT_OURS, .arg = "LIST",
-	  .help = "comma list of other behaviours upstream has had: peak (exact peak "
-		  "concurrency), role-chunk (an empty first chunk is no token), stream-error (an "
-		  "error inside a 200 stream is ignored), detail (latencies only with "
-		  "--save-detailed), v0.11 (all that was so in that release)"),
+	  .help = "comma list of other behaviours of upstream's: peak, role-chunk, stream-error, "
+		  "detail, stdout, v0.11; help explains them"),
 	S(trace, "trace", .group = OURS, .flags = OPT_OURS, .arg = "LIST", .check = check_trace,
 	  .help = "comma list of debugging categories printed on stderr, or all"),
 

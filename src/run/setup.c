@@ -62,6 +62,9 @@ static void warn_of_mode(const struct stage *s)
 
 	if (strcmp(mode, "slow") == 0)
 		stage_warn(s, "--tokenizer-mode slow is an older choice; hf gives the same ids");
+	else if (strcmp(mode, "custom") == 0)
+		stage_warn(s, "--tokenizer-mode custom: a Python class cannot be loaded; the model's own "
+			"files are read, as with auto");
 	else if (strcmp(mode, "deepseek_v32") == 0)
 		stage_warn(s, "--tokenizer-mode deepseek_v32 gives the ids of hf; its chat encoding is a "
 			"program without a template");

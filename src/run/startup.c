@@ -209,7 +209,7 @@ int startup_run(const struct startup_opts *o, const struct offline_engine *engin
 	for (size_t i = 0; i < STARTUP_SIDES; i++)
 		out->runs.side[i].wanted = wanted[i] > 0 ? (size_t)wanted[i] : 0;
 	if (wanted[STARTUP_COLD] + wanted[STARTUP_WARMUP] + wanted[STARTUP_WARM] <= 0)
-		return err_set(e, ERR_RUN, "--num-iters-cold, --num-iters-warmup and --num-iters-warm are "
+		return err_set(e, ERR_USAGE, "--num-iters-cold, --num-iters-warmup and --num-iters-warm are "
 			       "0: there is nothing to start");
 	if (out->runs.is_server && o->common.base_url)
 		return err_set(e, ERR_USAGE, "--base-url: a server that runs already cannot be started; "

@@ -179,7 +179,7 @@ static int parse_links(struct sweep *s, struct err *e)
 		struct str pair = str_cut(&rest, ','), whole = pair, left = str_cut(&pair, '=');
 
 		if (left.n == whole.n || (pair.n && memchr(pair.p, '=', pair.n)))
-			return err_set(e, ERR_RUN, "--link-vars: expected server's=benchmark's, "
+			return err_set(e, ERR_USAGE, "--link-vars: expected server's=benchmark's, "
 				       "got '%.*s'", (int)whole.n, whole.p);
 		s->link[s->n_links++] = (struct sweep_link){
 			arena_text(&s->arena, str_trim(left)),

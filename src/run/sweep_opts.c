@@ -108,12 +108,14 @@ int sweep_opts_check(const struct opt_set *set, struct sweep_opts *o, struct err
 	if (check_required(set, o, e) < 0 || check_resume(o, e) < 0)
 		return -1;
 	if (o->num_runs < 1)
-		return err_set(e, ERR_RUN, "`num_runs` should be at least 1.");
+		return err_set(e, ERR_USAGE, "--num-runs: expected at least 1, got %lld",
+			       (long long)o->num_runs);
 	if (o->num_runs > SWEEP_RUNS_MAX)
-		return err_set(e, ERR_LIMIT, "--num-runs %lld is more than the %u of SWEEP_RUNS_MAX",
+		return err_set(e, ERR_USAGE, "--num-runs %lld is more than the %u of SWEEP_RUNS_MAX",
 			       (long long)o->num_runs, SWEEP_RUNS_MAX);
 	if (o->warmup_num_prompts < 0)
-		return err_set(e, ERR_RUN, "`warmup_num_prompts` should be at least 0.");
+		return err_set(e, ERR_USAGE, "--warmup-num-prompts: expected at least 0, got %lld",
+			       (long long)o->warmup_num_prompts);
 	if (o->stop_on_error && o->continue_on_error)
 		return err_set(e, ERR_USAGE, "--stop-on-error and --continue-on-error exclude each "
 			       "other");

@@ -258,9 +258,10 @@ int sweep_workload(const struct sweep_opts *o, const struct sweep_hooks *hooks, 
 	int status = -1;
 
 	if (o->workload_iters < 2)
-		return err_set(e, ERR_RUN, "`workload_iters` should be at least 2");
+		return err_set(e, ERR_USAGE, "--workload-iters: expected at least 2, got %lld",
+			       (long long)o->workload_iters);
 	if (o->workload_iters > WORKLOAD_LEVELS_MAX)
-		return err_set(e, ERR_LIMIT, "--workload-iters %lld is more than the %d of "
+		return err_set(e, ERR_USAGE, "--workload-iters %lld is more than the %d of "
 			       "WORKLOAD_LEVELS_MAX", (long long)o->workload_iters,
 			       WORKLOAD_LEVELS_MAX);
 	if (sweep_begin(&s, o, hooks, e) < 0)

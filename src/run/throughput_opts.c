@@ -78,10 +78,10 @@ static int check_backend(const struct check *c)
 
 	if (o->prequeue_requests && !is_backend(c, "vllm") && !is_backend(c, "vllm-chat") &&
 	    !is_ours(c))
-		return err_set(c->e, ERR_RUN, "--prequeue-requests requires --backend vllm or "
+		return err_set(c->e, ERR_USAGE, "--prequeue-requests needs --backend vllm or "
 			       "vllm-chat");
 	if (o->prequeue_requests && c->plan->is_async)
-		return err_set(c->e, ERR_RUN, "--prequeue-requests is not supported with "
+		return err_set(c->e, ERR_USAGE, "--prequeue-requests is not supported with "
 			       "--async-engine");
 	if (c->plan->is_async && !is_backend(c, "vllm") && !is_ours(c))
 		note(c, "--async-engine has no effect with --backend %s, as in vLLM", c->plan->backend);
@@ -252,13 +252,13 @@ static int check_limits(const struct check *c)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (rows[i].tokens > LENGTH_TOKENS_MAX)
-			return err_set(c->e, ERR_LIMIT, "--%s: at most %u tokens, got %" PRId64,
+			return err_set(c->e, ERR_USAGE, "--%s: expected at most %u tokens, got %" PRId64,
 				       rows[i].option, LENGTH_TOKENS_MAX, rows[i].tokens);
 	if (c->o->output_len.is_set && c->o->output_len.v < 1)
-		return err_set(c->e, ERR_RUN, "max_tokens must be at least 1, got %" PRId64 ".",
+		return err_set(c->e, ERR_USAGE, "--output-len: expected at least 1, got %" PRId64,
 			       c->o->output_len.v);
 	if (c->o->n < 1)
-		return err_set(c->e, ERR_RUN, "n must be at least 1, got %" PRId64 ".", c->o->n);
+		return err_set(c->e, ERR_USAGE, "--n: expected at least 1, got %" PRId64, c->o->n);
 	return 0;
 }
 
@@ -267,9 +267,9 @@ static int check_lora(const struct check *c)
 	const struct throughput_opts *o = c->o;
 
 	if (c->engine->has_lora && !is_backend(c, "vllm") && !is_ours(c))
-		return err_set(c->e, ERR_RUN, "LoRA benchmarking is only supported for vLLM backend");
+		return err_set(c->e, ERR_USAGE, "--enable-lora: only --backend vllm takes adapters");
 	if (c->engine->has_lora && !o->lora_path)
-		return err_set(c->e, ERR_RUN, "LoRA path must be provided when enable_lora is True");
+		return err_set(c->e, ERR_USAGE, "--enable-lora needs --lora-path");
 	if (!c->engine->has_lora && o->lora_path)
 		note(c, "--lora-path has no effect on the engine without --enable-lora");
 	if (!o->lora_path && given(c, "lora-assignment"))
@@ -284,25 +284,25 @@ static int check_engine(const struct check *c)
 	bool is_hf = is_backend(c, "hf");
 
 	if (is_hf && !o->hf_max_batch_size.is_set)
-		return err_set(c->e, ERR_RUN, "HF max batch size is required for HF backend");
+		return err_set(c->e, ERR_USAGE, "--backend hf needs --hf-max-batch-size");
 	if (!is_hf && o->hf_max_batch_size.is_set)
-		return err_set(c->e, ERR_RUN, "HF max batch size is only for HF backend.");
+		return err_set(c->e, ERR_USAGE, "--hf-max-batch-size is for --backend hf only");
 	if (is_hf && engine->quantization)
-		return err_set(c->e, ERR_RUN, "Quantization is only for vLLM backend.");
+		return err_set(c->e, ERR_USAGE, "--quantization is for --backend vllm only, not hf");
 	if (engine->data_parallel > 1 &&
 	    (!engine->executor_backend ||
 	     strcmp(engine->executor_backend, "external_launcher") != 0 || c->plan->is_async))
-		return err_set(c->e, ERR_RUN, "Data parallel is only supported with external launcher "
+		return err_set(c->e, ERR_USAGE, "--data-parallel-size: Data parallel is only supported with external launcher "
 			       "mode with synchronous engine in offline benchmark, please use "
 			       "benchmark serving instead");
 	/* From here on what upstream meets later. */
 	if (is_hf && engine->tensor_parallel != 1)
-		return err_set(c->e, ERR_RUN, "--backend hf: --tensor-parallel-size must be 1, got %"
+		return err_set(c->e, ERR_USAGE, "--tensor-parallel-size: expected 1 with --backend hf, got %"
 			       PRId64, engine->tensor_parallel);
 	if (is_hf && o->profile)
-		return err_set(c->e, ERR_RUN, "Profiling not implemented yet for backend='hf'.");
+		return err_set(c->e, ERR_USAGE, "--profile: --backend hf has no profiler");
 	if (is_hf && o->hf_max_batch_size.v < 1)
-		return err_set(c->e, ERR_RUN, "--hf-max-batch-size: expected at least 1, got %" PRId64,
+		return err_set(c->e, ERR_USAGE, "--hf-max-batch-size: expected at least 1, got %" PRId64,
 			       o->hf_max_batch_size.v);
 	if (!is_hf && o->hf_enable_torch_compile)
 		note(c, "--hf-enable-torch-compile has no effect with --backend %s", c->plan->backend);

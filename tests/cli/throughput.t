@@ -190,7 +190,7 @@ check_run('what can be mended', run(args => [@verb, qw(--fix help)]), { status =
 for ([2, '*--backend*', qw(--backend nobody)], [2, '*--dataset-name*', qw(--dataset-name nobody)],
 	[2, '*--num-prompts*', qw(--num-prompts many)],
 	[2, '*--random-mm-bucket-config: *', '--random-mm-bucket-config', '{(1, 2): 1}'],
-	[2, '*--fix: nothing is called \'x\'*', qw(--fix x)],
+	[2, '*--fix: unknown name \'x\'*', qw(--fix x)],
 	[1, 'profllm bench throughput: Unknown backend: mii *', qw(--backend mii)],
 	[1, 'profllm bench throughput: HF max batch size is required for HF backend', qw(--backend hf)],
 	[1, 'profllm bench throughput: No requests provided.', qw(--num-prompts 0)],
