@@ -154,7 +154,7 @@ my @rows = (
 	['serve', 2, '--chat-template-kwargs: expected a JSON object, got 5',
 		qw(--chat-template-kwargs 5)],
 	# traffic
-	['serve', 2, "--max-concurrency: expected an integer at least 1, got '0'", qw(--max-concurrency 0)],
+	['serve', 2, "--max-concurrency: expected an integer of at least 1, got '0'", qw(--max-concurrency 0)],
 	['serve', 2, "--request-rate: expected a number above 0, got '0'", qw(--request-rate 0)],
 	['serve', 2, "--request-rate: expected a number above 0, got '-1'", qw(--request-rate=-1)],
 	['serve', 2, "--request-rate: expected a number above 0, got 'nan'", qw(--request-rate nan)],
@@ -167,7 +167,7 @@ my @rows = (
 		qw(--client-cert none.pem --base-url https://x)],
 	['serve', 2, '--client-key needs --client-cert, *', qw(--client-key none.pem)],
 	['serve', 2, "--proxy: proxies of kind 'gopher' are not supported; *", qw(--proxy gopher://x)],
-	['serve', 2, "--num-warmups: expected an integer at most 268435456, got '268435457'",
+	['serve', 2, "--num-warmups: expected an integer of at most 268435456, got '268435457'",
 		qw(--num-warmups 268435457)],
 	['serve', 2, '--self-timed: only --dataset-name timed_trace has arrival times, not random',
 		qw(--self-timed)],
@@ -177,7 +177,7 @@ my @rows = (
 		qw(--request-rate 5)],
 	['serve', 2, '--ramp-up-strategy needs --ramp-up-start-rps and --ramp-up-end-rps; '
 		. '--ramp-up-start-rps is missing', @ramp],
-	['serve', 2, "--ramp-up-start-rps: expected an integer at least 1, got '-1'",
+	['serve', 2, "--ramp-up-start-rps: expected an integer of at least 1, got '-1'",
 		@ramp, qw(--ramp-up-start-rps=-1 --ramp-up-end-rps 4)],
 	['serve', 2, '--ramp-up-start-rps: expected at most --ramp-up-end-rps, 4, got 5',
 		@ramp, qw(--ramp-up-start-rps 5 --ramp-up-end-rps 4)],

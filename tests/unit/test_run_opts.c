@@ -39,16 +39,16 @@ static void test_errors(void **state)
 {
 	static const struct { int status; const char *text; const char *arg[ARGS_MAX]; } cases[] = {
 		/* what one option cannot be, by its row */
-		{ 2, "--max-concurrency: expected an integer at least 1, got '0'",
+		{ 2, "--max-concurrency: expected an integer of at least 1, got '0'",
 		  { "--max-concurrency", "0" } },
-		{ 2, "--max-concurrency: expected an integer at least 1, got '-1'",
+		{ 2, "--max-concurrency: expected an integer of at least 1, got '-1'",
 		  { "--max-concurrency", "-1" } },
 		{ 2, "--seed: expected an integer from 0 to 4294967295, got '-1'", { "--seed", "-1" } },
 		{ 2, "--seed: expected an integer from 0 to 4294967295, got '4294967296'",
 		  { "--seed", "4294967296" } },
-		{ 2, "--ramp-up-start-rps: expected an integer at least 1, got '0'",
+		{ 2, "--ramp-up-start-rps: expected an integer of at least 1, got '0'",
 		  { LINEAR, START, "0", END, "4" } },
-		{ 2, "--ramp-up-start-rps: expected an integer at least 1, got '-1'",
+		{ 2, "--ramp-up-start-rps: expected an integer of at least 1, got '-1'",
 		  { LINEAR, START, "-1", END, "5" } },
 		{ 2, "--request-rate: expected a number above 0, got '0'", { "--request-rate", "0" } },
 		{ 2, "--request-rate: expected a number above 0, got '-2.5'",
@@ -57,7 +57,7 @@ static void test_errors(void **state)
 		  { "--request-rate", "nan" } },
 		{ 2, "--burstiness: expected a number above 0, got '0'", { "--burstiness", "0" } },
 		{ 2, "--burstiness: expected a number above 0, got '-1'", { "--burstiness", "-1" } },
-		{ 2, "--num-prompts: expected an integer at most 268435456, got '300_000_000'",
+		{ 2, "--num-prompts: expected an integer of at most 268435456, got '300_000_000'",
 		  { "--num-prompts", "300_000_000" } },
 		/* what options cannot be together */
 		{ 2, "--request-rate and --ramp-up-strategy are mutually exclusive: the ramp sets the "
@@ -143,7 +143,7 @@ static void test_errors(void **state)
 		  { "--ramp-up-strategy", "x" } },
 		{ 2, "--port: expected an integer from 1 to 65535, got '70000'",
 		  { "--port", "70000" } },
-		{ 2, "--num-prompts: expected an integer at most 268435456, got '1k'", { "--num-prompts", "1k" } },
+		{ 2, "--num-prompts: expected an integer of at most 268435456, got '1k'", { "--num-prompts", "1k" } },
 		{ 2, "--request-rate: expected a number above 0, got 'fast'",
 		  { "--request-rate", "fast" } },
 		{ 2, "--goodput: expected at least one argument", { "--goodput" } },
