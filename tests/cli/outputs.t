@@ -81,7 +81,7 @@ my @serve = (qw(bench serve), @run);
 	$r = run(args => [qw(bench serve --load-pattern help)]);
 	like($r->{out}, qr/^bursty +.*: --request-rate 10 --burstiness 0\.25$/m, '--load-pattern help');
 	check_run('--load-pattern: no such name', run(args => [@dry, qw(--load-pattern x)]), { status => 2,
-		err => "*--load-pattern: nothing is called 'x'; --load-pattern help lists the names" });
+		err => "*--load-pattern: unknown name 'x'; --load-pattern help lists the names" });
 
 	$r = run(args => [@dry, qw(--load-pattern ramp --plot-load-pattern --result-filename p.x.json)]);
 	is($r->{status}, 0, '--plot-load-pattern: exit status') or diag($r->{err});
