@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - the command table and nothing else. */
+#include <signal.h>
 #include <stdlib.h>
 
 #include "base/banned.h"
@@ -151,6 +152,8 @@ int main(int argc, char **argv)
 	char group[64];
 	int words;
 
+	/* A parent that ignores it (some supervisors do) would hide how our own children end. */
+	signal(SIGCHLD, SIG_DFL);
 	if (old)
 		return old->run(argc - 1, argv + 1);
 	if (argc > 1 && is_vllm(argv[0]) && strcmp(first, "serve") == 0)
