@@ -236,7 +236,7 @@ bool lex_key_is_escaped(struct str key, const char *name, size_t n)
 static double long_f64(struct str number)
 {
 	char *text = mem_copy(number.p, number.n);
-	double v = strtod(text, NULL);
+	double v = str_strtod(text, NULL);
 
 	free(text);
 	return v;
