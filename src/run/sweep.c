@@ -245,8 +245,7 @@ int sweep_begin(struct sweep *s, const struct sweep_opts *o, const struct sweep_
 		return -1;
 	if (o->resume.is_set && !o->dry_run)
 		sweep_record_sweep_out(s, s->folder);
-	sweep_server_remember(s);
-	return 0;
+	return sweep_server_remember(s, e);
 }
 
 void sweep_records_add(struct sweep *s, struct sweep_records *r, const struct json_value *record)

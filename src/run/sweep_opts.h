@@ -36,7 +36,7 @@ struct sweep_opts {
 	const char *restart;               /* "never", "point", "run" */
 	bool stop_on_error;
 	double server_grace;               /* seconds between TERM and KILL */
-	bool exec_bench, strict_args;
+	bool exec_bench, strict_args, resume_anyway;
 	/* serve_workload */
 	const char *workload_var;          /* "request_rate", "max_concurrency" */
 	int64_t workload_iters;
@@ -134,6 +134,9 @@ extern const char *const sweep_restarts[];
 	OPT(struct sweep_opts, exec_bench, "exec-bench", .flags = OPT_OURS,                    \
 	    .group = SWEEP_GROUP_OURS, .help = "start the benchmark's command even where this " \
 					       "program can do it itself"),                   \
+	OPT(struct sweep_opts, resume_anyway, "resume-anyway", .flags = OPT_OURS,              \
+	    .group = SWEEP_GROUP_OURS, .help = "go on with an experiment that was begun with " \
+					       "another --bench-cmd, and keep its runs"),     \
 	OPT(struct sweep_opts, strict_args, "strict-args", .flags = OPT_OURS,                  \
 	    .group = SWEEP_GROUP_OURS, .help = "refuse server options that vLLM does not have")
 
