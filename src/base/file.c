@@ -23,7 +23,8 @@ static int own_descriptor(const char *path)
 		return STDIN_FILENO;
 	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++)
 		if (str_starts(str_of(path), str_of(folders[i])) &&
-		    str_to_i64(str_of(path + strlen(folders[i])), &fd) && fd >= 0 && fd <= INT32_MAX)
+		    str_to_i64(str_of(path + strlen(folders[i])), &fd) && fd >= 0 &&
+		    fd <= INT32_MAX)
 			return (int)fd;
 	return -1;
 }

@@ -260,8 +260,8 @@ for (['a file', 'custom', '/dev/stdin', 'cat pipe.jsonl'],
 	['CSV', 'burstgpt', '/dev/stdin', 'cat pipe.csv'],
 	['a poem', 'sonnet', '/dev/fd/0', 'cat pipe.txt']) {
 	my ($name, $set, $path, $from) = @$_;
-	my @show = ($program, qw(dataset show --tokenizer sim --num-prompts 3 --examples 0 --dataset-name), $set,
-		qw(--chat-prefix u --sonnet-prefix-len 50 --dataset-path), $path);
+	my @show = ($program, qw(dataset show --tokenizer sim --num-prompts 3 --examples 0), '--dataset-name',
+		$set, qw(--chat-prefix u --sonnet-prefix-len 50 --dataset-path), $path);
 
 	check_run("a pipe: $name", run(command => ['bash', '-c', "$from | " . join ' ', @show]),
 		{ status => 0, out => ["Workload: 3 requests from dataset $set; *"] });
@@ -281,7 +281,8 @@ check_run('a pipe: at two points', run(command => ['bash', '-c', "cat pipe.jsonl
 	. '--dataset-name custom --skip-chat-template --num-prompts 3 --dry-run --sweep-request-rate 1,2 '
 	. '--dataset-path /dev/stdin']), { status => 0, out => ['*2/2: request_rate=2*'] });
 check_run('a pipe: with nothing in it', run(args => [@serve, qw(--dry-run --dataset-name custom
-	--skip-chat-template --dataset-path /dev/fd/0)], in => ''), { status => 1, err => '*the file has no prompts' });
+	--skip-chat-template --dataset-path /dev/fd/0)], in => ''),
+	{ status => 1, err => '*the file has no prompts' });
 
 my @refused = (
 	['line 1 has neither form', [set('custom_image', 'form.jsonl')],

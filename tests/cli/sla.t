@@ -138,8 +138,8 @@ for (['the variable is overridden', 1, '*You should not override `request_rate` 
 	'mode, since it is supposed to be determined automatically.', '--sla-params', 'tpot.json',
 	'--bench-params', 'bench.json'],
 	['no limits', 2, '*the following arguments are required: --sla-params'],
-	['an operator', 2, "*--sla-params: the limit of 'p99_ttft_ms' is =5; expected a text with <=, >=, < " .
-	'or > before the number: "<=200"', '--sla-params', 'op.json'],
+	['an operator', 2, "*--sla-params: the limit of 'p99_ttft_ms' is =5; expected a text with <=, >=, " .
+	'< or > before the number: "<=200"', '--sla-params', 'op.json'],
 	['a number', 2, "*--sla-params: the limit of 'p99_ttft_ms' is 200; expected a text with <=, >=, < " .
 	'or > before the number: "<=200"', '--sla-params', '[{"p99_ttft_ms": 200}]'],
 	['JSON on the command line that is none', 1, '*--sla-params [{"p99_ttft_ms": : *', '--sla-params',
