@@ -222,7 +222,7 @@ static int read_params(struct sweep *s, const char *option, const char *path, st
 	if (params_read(path, &s->arena, out, e) < 0)
 		return err_wrap(e, "%s", option);
 	if (out->n == 0)
-		return err_set(e, ERR_RUN, "%s: %s holds no combination", option, path);
+		return err_set(e, ERR_RUN, "%s: %.100s holds no combination", option, path);
 	return 0;
 }
 

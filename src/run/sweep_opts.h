@@ -81,13 +81,14 @@ extern const char *const sweep_restarts[];
 	    .arg = "SECONDS", .min = 1, .max = 1e6, .group = SWEEP_GROUP,                      \
 	    .help = "how long a server may take until it answers"),                           \
 	OPT(struct sweep_opts, serve_params, "serve-params", .arg = "FILE",                    \
-	    .group = SWEEP_GROUP, .help = "JSON: combinations of server options, a list of "   \
-					  "objects or an object of named ones"),              \
+	    .group = SWEEP_GROUP, .help = "JSON, a file or the text itself: combinations of "  \
+					  "server options, a list of objects or an object of " \
+					  "named ones"),                                      \
 	OPT(struct sweep_opts, link_vars, "link-vars", .arg = "A=B,...", .group = SWEEP_GROUP, \
 	    .help = "run only pairs in which the server's A equals the benchmark's B"),        \
 	OPT(struct sweep_opts, bench_params, "bench-params", .arg = "FILE",                    \
-	    .group = SWEEP_GROUP, .help = "JSON: combinations of benchmark options; each is "  \
-					  "run with each of the server's")
+	    .group = SWEEP_GROUP, .help = "JSON, likewise: combinations of benchmark options; " \
+					  "each is run with each of the server's")
 
 /* Where results go and which of them are made. num_runs_help differs between verbs. */
 #define SWEEP_ROWS_FOLDER                                                                   \

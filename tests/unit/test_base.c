@@ -386,6 +386,42 @@ static void files_are_replaced_whole(void **state)
 	rmdir(dir);
 }
 
+/* What comes from a pipe is read like a file, and again by the same path. */
+static void pipes_are_files(void **state)
+{
+	struct buf text = { 0 };
+	struct str bytes;
+	struct err e = { 0 };
+	char path[32];
+	int fd[2];
+
+	(void)state;
+	assert_int_equal(pipe(fd), 0);
+	snprintf(path, sizeof(path), "/dev/fd/%d", fd[0]);
+	assert_int_equal(write(fd[1], "one line\n", 9), 9);
+	close(fd[1]);
+	assert_true(file_is_stream(path));
+	assert_int_equal(file_read(path, 100, &text, &e), 0);
+	assert_string_equal(text.data, "one line\n");
+	assert_int_equal(file_map(path, &bytes, &e), 0);
+	assert_true(str_is(bytes, "one line\n"));
+	file_unmap(bytes);
+	assert_true(file_is_stream(path));
+	assert_false(file_is_stream("/etc/passwd"));
+	close(fd[0]);
+
+	assert_int_equal(pipe(fd), 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd[0]);
+	assert_int_equal(write(fd[1], "one line\n", 9), 9);
+	close(fd[1]);
+	buf_reset(&text);
+	assert_int_equal(file_read(path, 8, &text, &e), -1);
+	assert_int_equal(e.code, ERR_LIMIT);
+	assert_non_null(strstr(e.text, "more than 8 bytes, which is the limit"));
+	close(fd[0]);
+	buf_release(&text);
+}
+
 static void errors_gain_context(void **state)
 {
 	struct err e = { 0 };
@@ -418,6 +454,7 @@ int main(void)
 		cmocka_unit_test(a_file_that_grows_past_its_limit_is_refused),
 		cmocka_unit_test(files_follow_the_umask),
 		cmocka_unit_test(files_are_replaced_whole),
+		cmocka_unit_test(pipes_are_files),
 		cmocka_unit_test(errors_gain_context),
 	};
 
