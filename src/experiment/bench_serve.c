@@ -27,6 +27,7 @@ struct bench {
 	struct repeat runs;
 	enum point_stage stage;
 	struct err err;             /* of storing what was measured */
+	const char *failure;        /* why nothing succeeded; NULL: something did */
 	struct arena arena;
 };
 
@@ -299,6 +300,7 @@ static void on_measured(void *self, struct point *point)
 	struct err e = { 0 };
 
 	score_point(&b->opts, &b->derived, point, &run->scored);
+	b->failure = point->failure ? arena_text(&b->arena, str_of(point->failure)) : NULL;
 	report_preemptions(&run->scored.metrics, &text);
 	if (text.len)
 		run_keep_warning(b->run, text.data); /* the report says it, too */
@@ -415,8 +417,9 @@ static int judge(struct bench *b)
 		return run_fail(r, "out of disk", "%s", b->err.text);
 	}
 	if (completed == 0)
-		return run_fail(r, "all requests failed", failed ? "all %llu requests failed"
-				: "no request was completed", (unsigned long long)failed);
+		return run_fail(r, "all requests failed", failed ? "all %llu requests failed%s%s"
+				: "no request was completed", (unsigned long long)failed,
+				b->failure ? ": " : "", b->failure ? b->failure : "");
 	if (aborted)
 		return run_fail(r, "too many failures", "%s", aborted);
 	if (failed)
@@ -450,7 +453,7 @@ int bench_serve(struct run *r)
 	struct run_hooks hooks = { .self = &b, .line = on_line, .warn = on_warn,
 				   .progress = on_progress, .bytes = on_bytes,
 				   .sample = on_sample, .measured = on_measured,
-				   .cancel = &r->held->stop };
+				   .cancel = &r->held->stop, .is_server_up = true };
 	struct buf notes = { 0 };
 	struct point point = { 0 };
 	struct err e = { 0 };

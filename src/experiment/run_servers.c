@@ -370,8 +370,8 @@ static int attach(struct run *r, size_t i)
 		if (run_is_cancelled(r))
 			return run_interrupted(r);
 		if (clock_mono_ns() > until_ns)
-			return run_fail(r, "not reachable", "%s: nobody answers at %s", s->name,
-					s->url);
+			return run_fail(r, "not reachable", "%s: no answer from %s within %g s. "
+					"Is it running?", s->name, s->url, wait_s);
 		nanosleep(&pause, NULL);
 	}
 	learn(r, i);

@@ -70,7 +70,7 @@ struct load_opts {
 	uint32_t failures_max;      /* stop and cancel once so many failed; 0: no limit */
 	bool is_failure_share_limited;
 	double failure_share_max;   /* likewise, of at least FAILURE_SHARE_ENDED that ended */
-	bool is_ended_by_refusals;  /* stop and cancel once the first REFUSED_FIRST were refused alike */
+	bool is_ended_by_refusals;  /* likewise, once the first REFUSED_FIRST were refused alike */
 	int64_t give_up_ns;         /* PLAN_GIVES_UP: cancelled so long after it was sent */
 	bool is_least_loaded;       /* the URL with the fewest requests in flight, at admission */
 	/* Called once, on the caller's thread, when the clock has started; NULL: not. */

@@ -184,10 +184,11 @@ static struct contact contact_of(const struct stage *s, unsigned url)
 	return c;
 }
 
-/* Before anything is loaded. With a ready check the server need not be there yet. */
+/* Before anything is loaded. With a ready check the server may have to start first. */
 static int first_contact(const struct stage *s, struct err *e)
 {
-	if (!stage_may_ask_server(s) || s->opts->ready_check_timeout_sec > 0)
+	if (!stage_may_ask_server(s) || (s->derived->compat & COMPAT_V011) ||
+	    (s->opts->ready_check_timeout_sec > 0 && !s->hooks->is_server_up))
 		return 0;
 	for (unsigned i = 0; i < s->derived->n_urls; i++) {
 		struct contact c = contact_of(s, i);

@@ -62,6 +62,7 @@ struct run_hooks {
 	const atomic_bool *cancel;         /* set: stop load, keep what was measured */
 	const struct point_env *env;       /* NULL: this process's */
 	const struct transport *transport; /* NULL: native; tests use the null one */
+	bool is_server_up; /* known to answer: a refusal is not waited for to end */
 };
 
 /* What comparing with the server's tokenizer found (run/remote.h). */
@@ -91,7 +92,7 @@ struct point {
 	struct remote_alignment alignment;
 	enum salt_kind salt;          /* --prompt-salt, and what the salts are drawn from */
 	char salt_key[SALT_KEY_BYTES + 1];
-	char *failure;                /* no request succeeded: why the first one failed; else NULL */
+	char *failure;                /* why the first request failed, if none succeeded; or NULL */
 	char *record_path;            /* --record; of several runs with a number; or NULL */
 	bool is_profiled;
 	int64_t clock_step_ns;        /* CLOCK_REALTIME against CLOCK_MONOTONIC, start to stop */

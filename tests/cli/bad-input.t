@@ -82,12 +82,12 @@ sub refused {
 my @rows = (
 	# the server is not there
 	{ name => 'name that does not resolve', args => [qw(--host no-such-host.invalid)], status => 1,
-	  err => 'profllm bench serve: cannot connect to http://no-such-host.invalid:8000: its name cannot be '
-		. 'resolved. Is the URL right?' },
+	  err => 'profllm bench serve: cannot connect to http://no-such-host.invalid:8000: its name cannot '
+		. 'be resolved. Is the URL right?' },
 	{ name => 'name that does not resolve, model asked for', plain => 1,
 	  args => [qw(--tokenizer sim --host no-such-host.invalid)], status => 1,
-	  err => 'profllm bench serve: cannot connect to http://no-such-host.invalid:8000: its name cannot be '
-		. 'resolved. Is the URL right?' },
+	  err => 'profllm bench serve: cannot connect to http://no-such-host.invalid:8000: its name cannot '
+		. 'be resolved. Is the URL right?' },
 	{ name => 'name that does not resolve, ready check', status => 1,
 	  args => [qw(--host no-such-host.invalid --ready-check-timeout-sec 1)],
 	  warn => ["WARNING: Endpoint is not ready. Error='cannot resolve host 'no-such-host.invalid': *'"],
@@ -109,7 +109,7 @@ my @rows = (
 	  status => 1, not_out => ['Starting*'], err => 'profllm bench serve: cannot connect to '
 		. 'unix:/no/socket: No such file or directory. Is the server running?' },
 	{ name => 'refused proxy', args => [], server => [], status => 1,
-	  env => { HTTP_PROXY => 'http://name:word@127.0.0.1:1', http_proxy => 'http://name:word@127.0.0.1:1' },
+	  env => { map { $_ => 'http://name:word@127.0.0.1:1' } qw(HTTP_PROXY http_proxy) },
 	  err => 'profllm bench serve: cannot connect to the proxy 127.0.0.1:1: Connection refused. Is it '
 		. 'running?' },
 	{ name => 'proxy that is no URL', args => [], server => [], status => 2,
@@ -156,7 +156,8 @@ my @rows = (
 	  err => 'profllm bench serve: the server at http://127.0.0.1:{port} requires a key (401): set '
 		. "OPENAI_API_KEY or pass --header 'Authorization=Bearer ...'" },
 	{ name => 'missing key, model asked for', plain => 1, server => [qw(--api-key k)], status => 1,
-	  args => [qw(--port {port})], err => 'profllm bench serve: the server at * requires a key (401): *' },
+	  args => [qw(--port {port})],
+	  err => 'profllm bench serve: the server at * requires a key (401): *' },
 	{ name => 'wrong key', args => [], server => [qw(--api-key k)], status => 1,
 	  env => { OPENAI_API_KEY => 'another' },
 	  err => 'profllm bench serve: the server at http://127.0.0.1:{port} refuses the key (401): check '
@@ -168,7 +169,8 @@ my @rows = (
 	  env => { OPENAI_API_KEY => 'k' }, out => ['Successful requests: * 3 *'] },
 	{ name => 'key that only a request finds wrong', args => [], status => 1,
 	  server => [qw(--fault status=403)],
-	  err => 'profllm bench serve: 403 Forbidden: this server fails on purpose; the server at * refuses access (403): set *' },
+	  err => 'profllm bench serve: 403 Forbidden: this server fails on purpose; the server at * refuses '
+		. 'access (403): set *' },
 	{ name => 'redirect', args => [], status => 1, err => $all_failed,
 	  raw => ["HTTP/1.1 308 Permanent Redirect\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n"],
 	  out => ['  3 x Permanent Redirect*'] },

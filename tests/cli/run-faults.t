@@ -14,6 +14,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 my $there = start_sim(); # before the mark: it is not the runner's
+my $locked = start_sim(qw(--api-key k));
 my $mark = "$$-" . int(time * 1000);
 $ENV{RUN_TEST} = $mark;
 $ENV{XDG_RUNTIME_DIR} = Cwd::getcwd() . '/state';
@@ -89,7 +90,7 @@ my @rows = (
 	  measured => 1 },
 	{ name => 'every request fails', server => { fault => ['status=500'] },
 	  bench => { ready_check_timeout_sec => 0 }, status => 1, stage => 'benchmark',
-	  category => 'all requests failed', err => 'benchmark: all 12 requests failed' },
+	  category => 'all requests failed', err => 'benchmark: all 12 requests failed: *' },
 	{ name => 'no such dataset', bench => { dataset_name => 'custom',
 	  dataset_path => './nowhere.jsonl' }, status => 2, stage => 'config', err => '*nowhere.jsonl*' },
 	{ name => 'a dataset that is none', bench => { dataset_name => 'custom',
@@ -99,7 +100,12 @@ my @rows = (
 	{ name => 'nobody at the URL', server => { url => 'http://127.0.0.1:' . free_port(),
 	  ready_timeout_s => 0.3, map { $_ => undef } qw(command model ttft_ms itl_ms grace_s) },
 	  status => 1, stage => 'ready', category => 'not reachable',
-	  err => 'ready: server: nobody answers at http://127.0.0.1:*' },
+	  err => 'ready: server: no answer from http://127.0.0.1:* within * s. Is it running?' },
+	# at first contact, and not after the minute that a test request may take
+	{ name => 'a key is missing', server => { url => $locked->{url},
+	  map { $_ => undef } qw(command model ttft_ms itl_ms grace_s) }, bench => { model => 'sim' },
+	  status => 1, stage => 'benchmark', category => 'network',
+	  err => 'benchmark: the server at http://127.0.0.1:* requires a key (401): set OPENAI_*' },
 	{ name => 'an option that cannot be', bench => { burstiness => -1 }, status => 2,
 	  stage => 'config', err => '*' },
 	{ name => 'an engine that fails', server => { fail_start => 'oom', map { $_ => undef }

@@ -40,7 +40,8 @@ sub is_strict {
 	ok(defined $text && $text =~ /\S/ && !@why, "$name: strict JSON") or diag($why[0] // 'empty');
 }
 
-isnt(why_not($_), '', "the parser refuses $_") for '[NaN]', '[Infinity]', '{"a": -Infinity}', '[1,]', '{a: 1}';
+isnt(why_not($_), '', "the parser refuses $_") for '[NaN]', '[Infinity]', '{"a": -Infinity}', '[1,]',
+	'{a: 1}';
 
 # ---- everything that is written into files ----
 
@@ -71,18 +72,20 @@ works('serve', @serve, qw(--save-result --save-detailed --result-filename one/a.
 works('serve, other', @serve, qw(--save-result --result-filename other/a.json --max-concurrency 1));
 works('serve, appended', @serve, qw(--append-result --result-filename appended.jsonl)) for 1, 2;
 works('serve, refused', qw(bench serve), @load, '--port', $bad->{port},
-	qw(--save-result --save-detailed --result-filename refused.json --record refused.rec), { %pytorch, status => 1 });
+	qw(--save-result --save-detailed --result-filename refused.json --record refused.rec), { %pytorch,
+		status => 1 });
 works('serve, points', @serve, qw(--sweep-request-rate 50,inf --save-result --result-dir points));
 works('score', qw(bench score a.rec.1 --save-result --result-filename scored.json));
 works('compare', qw(bench compare one/a.json other/a.json --format json --output compare.json));
 works('markdown', qw(bench markdown --result one));
 spew('serve-params.json', '[{"max_num_seqs": 8}]');
-spew('bench-params.json', '[{"request_rate": Infinity, "burstiness": Infinity}, {"request_rate": 50, "no_such": NaN}]');
+spew('bench-params.json',
+	'[{"request_rate": Infinity, "burstiness": Infinity}, {"request_rate": 50, "no_such": NaN}]');
 spew('limits.json', '[{"p99_ttft_ms": "<60000"}]');
 my @sweep = sweep_args('swept', serve_params => 'serve-params.json', bench_params => 'bench-params.json',
 	num_runs => 1, bench => [qw(--num-prompts 4)]);
 run(args => [@sweep, qw(--warmup-num-prompts 1)], seconds => 120);
-run(args => [(grep { !/num-runs|^1$/ } sweep_args('limited', verb => 'serve_sla', bench => [qw(--num-prompts 4)])),
+run(args => [sweep_args('limited', verb => 'serve_sla', bench => [qw(--num-prompts 4)]),
 	qw(--sla-params limits.json --sla-variable max_concurrency --num-runs 1)], seconds => 120);
 for my $verb (qw(throughput latency startup mm-processor)) {
 	my @more = $verb eq 'mm-processor' ? qw(--num-prompts 2) : $verb eq 'startup'
@@ -92,7 +95,8 @@ for my $verb (qw(throughput latency startup mm-processor)) {
 		? qw(--num-prompts 4) : ();
 	run(args => ['bench', $verb, engine(@more, '--output-json', "$verb.json")], seconds => 120, %pytorch);
 }
-spew('experiment.yaml', JSON::PP->new->encode({ name => 'e', server => { command => 'sim', model => 'sim', ttft_ms => 1,
+spew('experiment.yaml', JSON::PP->new->encode({ name => 'e', server => {
+	command => 'sim', model => 'sim', ttft_ms => 1,
 	itl_ms => 1 }, benchmark => { tokenizer => 'sim', num_prompts => 4, random_input_len => 8,
 	random_output_len => 4, request_rate => 'inf', temperature => 0 } }) =~ s/"inf"/.inf/r);
 works('run', qw(run --config experiment.yaml --output document.json --progress none));
@@ -118,17 +122,18 @@ find({ no_chdir => 1, wanted => sub {
 } }, '.');
 for my $path (sort @found) {
 	my $text = slurp($path);
-	my $is_lines = $path =~ /l\z/ || $path =~ m{/events} || ($text =~ tr/\n//) > 1 && $text =~ /^\{.*\}\n\{/;
+	my $is_lines = $path =~ /l\z/ || $path =~ m{/events} || $text =~ /^\{.*\}\n\{/;
 
 	is_strict($text, $path, $is_lines);
 }
-for my $want (qw(truth.jsonl requests.jsonl one/a.json one/a.pytorch.json dump.jsonl output.json appended.jsonl
-	refused.json scored.json compare.json one/benchmark_results.json throughput.json latency.json startup.json
-	mm-processor.json document.json plan.json exported.jsonl)) {
+for my $want (qw(truth.jsonl requests.jsonl one/a.json one/a.pytorch.json dump.jsonl output.json
+	appended.jsonl refused.json scored.json compare.json one/benchmark_results.json
+	throughput.json latency.json startup.json mm-processor.json document.json plan.json exported.jsonl)) {
 	ok(-s $want, "$want was judged");
 }
-for my $want ('summary\.json', 'run=0\.json', 'FAIL|failed|failure', 'capacity\.json', 'warmup\.json', 'servers\.json') {
-	ok((grep { /results\/.*$want/i } @found), "a sweep's $want was judged") or diag(join "\n", grep { /results/ } @found);
+for my $want (qw(summary\.json run=0\.json failure capacity\.json warmup\.json servers\.json)) {
+	ok((grep { /results\/.*$want/i } @found), "a sweep's $want was judged")
+		or diag(join "\n", grep { /results/ } @found);
 }
 my $result = json_of(slurp('one/a.json'));
 is_deeply([@{$result}{qw(request_rate burstiness)}, $result->{profllm}{options}{request_rate}], [('inf') x 3],
@@ -136,7 +141,8 @@ is_deeply([@{$result}{qw(request_rate burstiness)}, $result->{profllm}{options}{
 
 # ---- everything that is printed as JSON ----
 
-for my $row (['bench serve', '--help=json'], ['run', '--help=json'], ['sim', '--help=json'], ['run', '--print-schema'],
+for my $row (['bench serve', '--help=json'], ['run', '--help=json'], ['sim', '--help=json'],
+	['run', '--print-schema'],
 	['run', '--config', 'experiment.yaml', '--plan', '-'], ['args list', '--json'],
 	['args show', '--json', 'tensor-parallel-size'], ['tokenizer show', '--tokenizer', 'sim', '--json'],
 	['bench compare', 'one/a.json', 'other/a.json', '--format', 'json'],
@@ -147,8 +153,8 @@ for my $row (['bench serve', '--help=json'], ['run', '--help=json'], ['sim', '--
 }
 is_strict(run(args => [qw(ingest --store sqlite:runs.db --json one/a.json)])->{out}, 'ingest --json', 1);
 is_strict(run(args => [qw(export --store sqlite:runs.db --format jsonl)])->{out}, 'export --format jsonl', 1);
-is_strict(run(args => [qw(bench serve --model sim --tokenizer sim --num-prompts 2 --dry-run --dump-workload -)])
-	->{out} =~ s/^(?!\{).*\n//mgr, 'bench serve --dump-workload -', 1);
+is_strict(run(args => [qw(bench serve --model sim --tokenizer sim --num-prompts 2 --dry-run
+	--dump-workload -)])->{out} =~ s/^(?!\{).*\n//mgr, 'bench serve --dump-workload -', 1);
 
 # ---- everything that the dashboard answers ----
 
@@ -157,10 +163,12 @@ my $api = json_of(slurp("$FindBin::Bin/../../schema/api.json"));
 for my $route (@{$api->{routes}}) {
 	my $path = $route->{path} =~ s/\{\w+\}/1/r;
 	my $metric = 'request_throughput';
-	my $body = $route->{method} eq 'POST' && $path =~ /analysis|data|filters\/apply/ ? { metric => $metric, metrics => [$metric],
-		x => $metric, y => $metric, group_by => 'benchmark.request_rate', by => 'benchmark.request_rate',
+	my $body = $route->{method} eq 'POST' && $path =~ /analysis|data|filters\/apply/
+		? { metric => $metric, metrics => [$metric], x => $metric, y => $metric,
+		group_by => 'benchmark.request_rate', by => 'benchmark.request_rate',
 		columns => [$metric, 'benchmark.request_rate', 'benchmark.burstiness'] } : undef;
-	next if $path =~ /metrics$|csv|traces\/|events$|log$/ || $route->{method} =~ /DELETE|PUT/ || $path eq '/api/launch';
+	next if $path =~ /metrics$|csv|traces\/|events$|log$/ || $route->{method} =~ /DELETE|PUT/
+		|| $path eq '/api/launch';
 	my $r = ask($d, $route->{method}, $path, $body);
 
 	next if $r->{status} == 204;
@@ -172,11 +180,12 @@ is($d->stop, 0, 'the dashboard ends');
 # ---- standard output that takes nothing ----
 
 my $server = start_sim(qw(--ttft-ms 1 --itl-ms 1));
-my @tiny = (qw(bench serve --model sim --tokenizer sim --num-prompts 2 --random-input-len 4 --random-output-len 2
-	--port), $server->{port});
+my @tiny = (qw(bench serve --model sim --tokenizer sim --num-prompts 2 --random-input-len 4
+	--random-output-len 2 --port), $server->{port});
 spew('text', "a text\n");
 spew('ids', "1 2 3\n");
-my @verbs = ([], ['--help'], ['--version'], ['bench', '--help'], [qw(bench serve --help)], [qw(bench serve --help=json)],
+my @verbs = ([], ['--help'], ['--version'], ['bench', '--help'], [qw(bench serve --help)],
+	[qw(bench serve --help=json)],
 	[qw(bench serve --show-config)], [qw(bench serve --fix help)], [qw(bench serve --load-pattern help)],
 	[@tiny], [@tiny, '--dry-run'], [@tiny, qw(--dry-run --dump-workload -)],
 	[@tiny, qw(--sweep-request-rate 50,60)],
@@ -184,12 +193,15 @@ my @verbs = ([], ['--help'], ['--version'], ['bench', '--help'], [qw(bench serve
 	[qw(bench serve --compare one/a.json other/a.json)], [qw(bench markdown --result one)],
 	[sweep_args('dry'), '--dry-run'], [qw(bench sweep plot results/swept --dry-run)],
 	(map { ['bench', $_, engine('--dry-run')] } qw(throughput latency startup)),
-	[qw(run --config experiment.yaml --output d.json --dry-run)], [qw(run --config experiment.yaml --plan -)],
-	[qw(run --print-schema)], [qw(export --store sqlite:runs.db)], [qw(store check --store sqlite:runs.db)],
+	[qw(run --config experiment.yaml --output d.json --dry-run)],
+	[qw(run --config experiment.yaml --plan -)],
+	[qw(run --print-schema)], [qw(export --store sqlite:runs.db)],
+	[qw(store check --store sqlite:runs.db)],
 	[qw(ingest --store sqlite:runs.db one/a.json)], [qw(args list)], [qw(args show tensor-parallel-size)],
 	[qw(tokenizer encode --tokenizer sim text)], [qw(tokenizer decode --tokenizer sim ids)],
 	[qw(tokenizer count --tokenizer sim text)], [qw(tokenizer show --tokenizer sim)],
 	[qw(dataset show --tokenizer sim --num-prompts 2)], [qw(completion bash)]);
+my $unwritten = qr/cannot write to standard output|the runs cannot be written/;
 my %ways = (
 	'a full disk' => ['sh', '-c', 'exec "$@" >/dev/full', 'sh'],
 	'a closed descriptor' => ['sh', '-c', 'exec "$@" >&-', 'sh'],
@@ -201,15 +213,16 @@ for my $args (@verbs) {
 	my $name = join ' ', grep { !/[\/"]|^\d+$/ } @$args;
 	my $good = run(args => $args, seconds => 60);
 
-	ok($good->{status} eq '0' && $good->{out} =~ /\S/, "$name: prints") or diag("$good->{status}: $good->{err}");
+	ok($good->{status} eq '0' && $good->{out} =~ /\S/, "$name: prints")
+		or diag("$good->{status}: $good->{err}");
 	for my $way (sort keys %ways) {
 		my $r = run(command => [@{$ways{$way}}, $program, @$args], seconds => 60);
 
-		ok($r->{status} eq '1' && $r->{err} =~ /^profllm\b.*: (?:cannot write to standard output|the runs cannot be written): \S.*\n\z/m,
+		ok($r->{status} eq '1' && $r->{err} =~ /^profllm\b.*: $unwritten: \S.*\n\z/m,
 			"$name, $way: one sentence and 1") or diag("$r->{status}: $r->{err}");
 	}
 }
-is(run(command => [@{$ways{'a closed descriptor'}}, $program, qw(bench markdown --result nowhere)])->{status}, 1,
-	'a failure stays one');
+is(run(command => [@{$ways{'a full disk'}}, $program, qw(bench markdown --nonsense)])->{status}, 2,
+	'another failure stays what it is');
 
 done_testing();

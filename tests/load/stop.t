@@ -141,10 +141,12 @@ for my $case (['--max-errors', '5', qr/--max-errors 5 was reached/],
 	my ($result, $own) = ($run->{result}, $run->{own});
 
 	is($run->{status}, 1, 'refused: exit status');
-	like($run->{err}, qr/^profllm bench serve: 400 Bad Request: this server fails on purpose \(the run was stopped, no request succeeded; \d+ failed\)$/m,
+	like($run->{err}, qr/^profllm bench serve: 400 Bad Request: this server fails on purpose \(/m,
 		'refused: the server\'s words come first');
 	like($own->{aborted}, qr/^the first 10 requests were all refused with status 400$/,
 		'refused: the result is written and says why');
+	like($run->{err}, qr/\(the run was stopped, no request succeeded; \d+ failed\)$/m,
+		'refused: and what became of the run');
 	cmp_ok($result->{failed}, '>=', 10, 'refused: ten failures at least');
 	cmp_ok($result->{failed}, '<', 20, 'refused: it stopped soon');
 	is($result->{failed} + $own->{cancelled}, 300, 'refused: the rest is cancelled');
@@ -153,7 +155,8 @@ for my $case (['--max-errors', '5', qr/--max-errors 5 was reached/],
 	unlike($run->{out}, qr/ 0\.00 /, 'refused: no zeros');
 	for my $case (['--max-error-rate 1', ['status=400'], 300, '--max-error-rate', '1'],
 		['--max-errors 300', ['status=400'], 300, '--max-errors', '300'],
-		['--compat v0.11', ['status=400'], 300, '--compat', 'v0.11', '--ready-check-timeout-sec', '0'],
+		['--compat v0.11', ['status=400'], 300, '--compat', 'v0.11', '--ready-check-timeout-sec',
+			'0'],
 		['not all alike', [map { 'status=' . ($_ == 5 ? 422 : 400) . ":id=r$_" } 0 .. 9], 10],
 		['only for now', ['status=429'], 300]) {
 		my ($name, $faults, $failed, @more) = @$case;
