@@ -415,6 +415,8 @@ int main(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], KEEPER_WORD) == 0)
 		return keeper_main();
+	/* A parent that ignores it (some supervisors do) would hide how our own children end. */
+	signal(SIGCHLD, SIG_DFL);
 	fill_descriptors();
 	signal(SIGPIPE, on_pipe);
 	return finish(run_command(argc, argv));

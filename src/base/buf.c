@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdarg.h>
 
+#include "base/fmt.h"
 #include "base/limits.h"
 #include "base/mem.h"
 
@@ -84,11 +85,11 @@ void buf_printf(struct buf *b, const char *fmt, ...)
 
 	va_start(ap, fmt);
 	va_copy(again, ap);
-	n = vsnprintf(NULL, 0, fmt, ap);
+	n = fmt_vtext(NULL, 0, fmt, ap);
 	va_end(ap);
 	assert(n >= 0);
 	if (buf_reserve(b, (size_t)n) == 0) {
-		vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
+		(void)fmt_vtext(b->data + b->len, (size_t)n + 1, fmt, again);
 		b->len += (size_t)n;
 	}
 	va_end(again);

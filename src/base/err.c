@@ -2,6 +2,8 @@
 /* err.c - see err.h. */
 #include "base/err.h"
 
+#include "base/fmt.h"
+
 int err_set(struct err *e, enum err_code code, const char *fmt, ...)
 {
 	va_list ap;
@@ -10,7 +12,7 @@ int err_set(struct err *e, enum err_code code, const char *fmt, ...)
 		return -1;
 	e->code = code;
 	va_start(ap, fmt);
-	vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	(void)fmt_vtext(e->text, sizeof(e->text), fmt, ap);
 	va_end(ap);
 	return -1;
 }
@@ -25,7 +27,7 @@ int err_wrap(struct err *e, const char *fmt, ...)
 		return -1;
 	memcpy(old, e->text, sizeof(old));
 	va_start(ap, fmt);
-	vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	(void)fmt_vtext(e->text, sizeof(e->text), fmt, ap);
 	va_end(ap);
 	n = strlen(e->text);
 	snprintf(e->text + n, sizeof(e->text) - n, ": %.*s",

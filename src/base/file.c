@@ -13,12 +13,75 @@
 #include "base/limits.h"
 #include "base/mem.h"
 
-static int open_regular(const char *path, struct stat *st, struct err *e)
+/* The descriptor that a path like /dev/fd/63 names; -1: it names a file. */
+static int own_descriptor(const char *path)
+{
+	static const char *const folders[] = { "/dev/fd/", "/proc/self/fd/" };
+	int64_t fd;
+
+	if (strcmp(path, "/dev/stdin") == 0)
+		return STDIN_FILENO;
+	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++)
+		if (str_starts(str_of(path), str_of(folders[i])) &&
+		    str_to_i64(str_of(path + strlen(folders[i])), &fd) && fd >= 0 &&
+		    fd <= INT32_MAX)
+			return (int)fd;
+	return -1;
+}
+
+static int copy_pipe(int from, int to, size_t limit, const char *path, struct err *e)
+{
+	char *block = mem_alloc(READ_BYTES);
+	size_t total = 0;
+	ssize_t n;
+	int rc = 0;
+
+	do {
+		n = read(from, block, READ_BYTES);
+		total += n > 0 ? (size_t)n : 0;
+		if (n < 0 && errno != EINTR)
+			rc = err_set(e, ERR_IO, "cannot read %s: %s", path, strerror(errno));
+		else if (total > limit)
+			rc = err_set(e, ERR_LIMIT, "%s has more than %zu bytes, which is the limit", path,
+				     limit);
+		else if (n > 0 && file_write_all(to, (struct str){ block, (size_t)n }) < 0)
+			rc = err_set(e, ERR_IO, "cannot keep what comes from %s in a file of $TMPDIR: %s",
+				     path, strerror(errno));
+	} while (rc == 0 && n != 0);
+	free(block);
+	return rc;
+}
+
+/* Closes the pipe and gives a nameless file with all that came from it. */
+static int take_pipe(int pipe, size_t limit, const char *path, struct err *e)
+{
+	int own = own_descriptor(path), fd = file_unnamed(NULL), rc = 0;
+
+	if (fd < 0)
+		rc = err_set(e, ERR_IO, "cannot make a file in $TMPDIR for what comes from %s: %s", path,
+			     strerror(errno));
+	if (rc == 0)
+		rc = copy_pipe(pipe, fd, limit, path, e);
+	close(pipe);
+	if (rc == 0 && lseek(fd, 0, SEEK_SET) == 0 && own >= 0)
+		dup2(fd, own);
+	if (rc < 0 && fd >= 0)
+		close(fd);
+	return rc < 0 ? -1 : fd;
+}
+
+/* limit: of what comes from a pipe; a file is only opened. */
+static int open_readable(const char *path, size_t limit, struct stat *st, struct err *e)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return err_set(e, ERR_IO, "cannot open %s: %s", path, strerror(errno));
+	if (fstat(fd, st) == 0 && S_ISFIFO(st->st_mode)) {
+		fd = take_pipe(fd, limit, path, e);
+		if (fd < 0)
+			return -1;
+	}
 	if (fstat(fd, st) == 0 && S_ISREG(st->st_mode))
 		return fd;
 	close(fd);
@@ -28,7 +91,7 @@ static int open_regular(const char *path, struct stat *st, struct err *e)
 int file_read(const char *path, size_t limit, struct buf *out, struct err *e)
 {
 	struct stat st;
-	int fd = open_regular(path, &st, e), error;
+	int fd = open_readable(path, limit, &st, e), error;
 	size_t start = out->len;
 	ssize_t n;
 
@@ -217,6 +280,13 @@ bool file_exists(const char *path)
 	return access(path, F_OK) == 0;
 }
 
+bool file_is_stream(const char *path)
+{
+	struct stat st;
+
+	return own_descriptor(path) >= 0 || (stat(path, &st) == 0 && S_ISFIFO(st.st_mode));
+}
+
 bool file_is_dir(const char *path)
 {
 	struct stat st;
@@ -247,7 +317,7 @@ char *file_beside(const char *path, const char *name)
 int file_map(const char *path, struct str *out, struct err *e)
 {
 	struct stat st;
-	int fd = open_regular(path, &st, e);
+	int fd = open_readable(path, PIPE_BYTES_MAX, &st, e);
 	void *p = NULL;
 
 	if (fd < 0)

@@ -9,7 +9,13 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Reads a regular file; at most limit bytes. The error names the path and the reason. */
+/*
+ * Reads a regular file or a pipe; at most limit bytes. The error names the path and the reason.
+ *
+ * A pipe is copied into a nameless file first (PIPE_BYTES_MAX), here and in file_map. Where the
+ * path names one of our descriptors (/dev/stdin, and /dev/fd/63 that a shell writes for <(...)),
+ * the copy takes the place of that descriptor, so that the same path can be read again.
+ */
 int file_read(const char *path, size_t limit, struct buf *out, struct err *e);
 
 /*
@@ -39,6 +45,8 @@ int file_write_atomic(const char *path, struct str bytes, struct err *e);
 /* Creates path and its parents like mkdir -p. */
 int file_mkdirs(const char *path, struct err *e);
 bool file_exists(const char *path);
+/* A pipe or one of our descriptors, whose name does not say what is in it. */
+bool file_is_stream(const char *path);
 bool file_is_dir(const char *path);
 
 /* "dir/name", or name alone when dir is NULL or empty or name is absolute. Caller frees. */

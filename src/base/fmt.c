@@ -6,14 +6,57 @@
  * the first that reads back (fewer for subnormals). At 16 digits the correctly
  * rounded decimal can miss while a neighbour reads back (powers of two), so the
  * neighbours are tried before 17 digits are used.
+ *
+ * The decimal separator between the digits is whatever the locale of the thread makes
+ * it: it is skipped, and read back by the strtod of the same locale.
  */
 #include "base/fmt.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+locale_t fmt_c_locale(void)
+{
+	static _Atomic(locale_t) kept; /* all threads find the same one */
+	locale_t c = atomic_load_explicit(&kept, memory_order_acquire);
+
+	if (!c) {
+		c = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* glibc has one: nothing is allocated */
+		assert(c);
+		atomic_store_explicit(&kept, c, memory_order_release);
+	}
+	return c;
+}
+
+int fmt_vtext(char *out, size_t cap, const char *fmt, va_list ap)
+{
+	locale_t before = uselocale(fmt_c_locale());
+	int n = vsnprintf(out, cap, fmt, ap);
+
+	uselocale(before);
+	return n;
+}
+
+__attribute__((format(printf, 2, 3)))
+static void put(char out[FMT_F64_BYTES], const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)fmt_vtext(out, FMT_F64_BYTES, fmt, ap);
+	va_end(ap);
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
 
 /* Scientific digits of |v|: "d.ddde[+-]xx" with `digits` significant ones. */
 static int reads_back(char *sci, size_t cap, int digits, double v)
@@ -30,7 +73,7 @@ static int neighbour_reads_back(char *sci, size_t cap, double v)
 
 	snprintf(up, sizeof(up), "%s", sci);
 	for (char *p = up + (e - sci) - 1; p >= up && carry; p--) {
-		if (*p == '.')
+		if (!is_digit(*p))
 			continue;
 		carry = *p == '9';
 		*p = carry ? '0' : (char)(*p + 1);
@@ -94,7 +137,7 @@ char *fmt_f64(char out[FMT_F64_BYTES], double v)
 	shortest(sci, sizeof(sci), fabs(v));
 	exponent = (int)strtol(strchr(sci, 'e') + 1, NULL, 10);
 	for (const char *p = sci; *p != 'e'; p++)
-		if (*p != '.')
+		if (is_digit(*p))
 			digits[n++] = *p;
 	while (n > 1 && digits[n - 1] == '0')
 		n--;
@@ -118,23 +161,23 @@ char *fmt_duration(char out[FMT_F64_BYTES], int64_t ns)
 	double v = fabs((double)ns);
 
 	if (v < 1e3)
-		snprintf(out, FMT_F64_BYTES, "%lld ns", (long long)ns);
+		put(out, "%lld ns", (long long)ns);
 	else if (v < 1e6)
-		snprintf(out, FMT_F64_BYTES, "%.3g us", (double)ns / 1e3);
+		put(out, "%.3g us", (double)ns / 1e3);
 	else if (v < 1e9)
-		snprintf(out, FMT_F64_BYTES, "%.3g ms", (double)ns / 1e6);
+		put(out, "%.3g ms", (double)ns / 1e6);
 	else
-		snprintf(out, FMT_F64_BYTES, "%.2f s", (double)ns / 1e9);
+		put(out, "%.2f s", (double)ns / 1e9);
 	return out;
 }
 
 char *fmt_rough_time(char out[FMT_F64_BYTES], double s)
 {
 	if (s < 89.5)
-		snprintf(out, FMT_F64_BYTES, "%.*f s", s < 9.95 ? 1 : 0, s);
+		put(out, "%.*f s", s < 9.95 ? 1 : 0, s);
 	else if (s < 5400)
-		snprintf(out, FMT_F64_BYTES, "%.0f min", s / 60);
+		put(out, "%.0f min", s / 60);
 	else
-		snprintf(out, FMT_F64_BYTES, "%.1f h", s / 3600);
+		put(out, "%.1f h", s / 3600);
 	return out;
 }

@@ -21,6 +21,7 @@
 #define TEXT_BLOCKS_MAX (1u << 29)      /* 120 bytes each */
 #define THREADS_MAX 64
 #define ENDPOINTS_MAX 64                /* base URLs of one run */
+#define PIPE_BYTES_MAX (64ull << 30)    /* what is read from a pipe in place of a file */
 #define TOKEN_FILE_BYTES_MAX (256u << 20) /* one tokenizer.json; the largest known is 33 MB */
 #define TOKEN_ID_MAX (1u << 24)         /* vocabularies stay below 300,000 */
 #define TOKEN_RANKED_BYTES_MAX 1024     /* one token with a rank; the longest known has 128 */

@@ -2,9 +2,9 @@
 /* str.c - see str.h. */
 #include "base/str.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <strings.h>
+#include <stdlib.h>
+
+#include "base/fmt.h"
 
 bool str_starts(struct str s, struct str prefix)
 {
@@ -16,16 +16,32 @@ bool str_ends(struct str s, struct str suffix)
 	return s.n >= suffix.n && memcmp(s.p + s.n - suffix.n, suffix.p, suffix.n) == 0;
 }
 
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
 bool str_eq_nocase(struct str a, struct str b)
 {
-	return a.n == b.n && (a.n == 0 || strncasecmp(a.p, b.p, a.n) == 0);
+	if (a.n != b.n)
+		return false;
+	for (size_t i = 0; i < a.n; i++)
+		if (lower(a.p[i]) != lower(b.p[i]))
+			return false;
+	return true;
+}
+
+/* As isspace() of the C locale. */
+static bool is_blank(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
 struct str str_trim(struct str s)
 {
-	while (s.n && isspace((unsigned char)s.p[0]))
+	while (s.n && is_blank(s.p[0]))
 		s.p++, s.n--;
-	while (s.n && isspace((unsigned char)s.p[s.n - 1]))
+	while (s.n && is_blank(s.p[s.n - 1]))
 		s.n--;
 	return s;
 }
@@ -75,20 +91,25 @@ bool str_to_i64(struct str s, int64_t *out)
 	return true;
 }
 
+double str_strtod(const char *text, char **end)
+{
+	return strtod_l(text, end, fmt_c_locale());
+}
+
 bool str_to_f64(struct str s, double *out)
 {
 	char text[400];
 	char *end;
 	double v;
 
-	if (s.n == 0 || s.n >= sizeof(text) || isspace((unsigned char)s.p[0]))
+	if (s.n == 0 || s.n >= sizeof(text) || is_blank(s.p[0]))
 		return false;
 	for (size_t i = 0; i < s.n; i++) /* strtod also reads hexadecimal and nan(...) */
 		if (s.p[i] == 'x' || s.p[i] == 'X' || s.p[i] == '(' || s.p[i] == 0)
 			return false;
 	memcpy(text, s.p, s.n);
 	text[s.n] = 0;
-	v = strtod(text, &end);
+	v = str_strtod(text, &end);
 	if (*end)
 		return false;
 	*out = v;

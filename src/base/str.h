@@ -45,4 +45,6 @@ struct str str_cut(struct str *rest, char sep);
 bool str_to_i64(struct str s, int64_t *out); /* decimal, optional sign */
 bool str_to_u64(struct str s, uint64_t *out);
 int str_hex(char digit); /* 0..15; -1: not a hexadecimal digit */
+/* strtod with a decimal point, whatever locale the host program of the library has chosen. */
+double str_strtod(const char *text, char **end);
 bool str_to_f64(struct str s, double *out);  /* decimal, exponent, inf, nan, any case */

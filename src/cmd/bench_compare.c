@@ -96,7 +96,7 @@ static const struct opt rows[] = {
 	ROW(csv_out_dir, "csv-out-dir", .group = TABLES, .arg = "DIR",
 	    .help = "Write every table there as CSV."),
 	ROW(excel_out, "excel-out", .group = TABLES, .arg = "FILE",
-	    .help = "Accepted; no spreadsheet is written, --csv-out-dir gives the same tables."),
+	    .help = "Refused: no spreadsheet is written. --csv-out-dir writes the same tables."),
 	ROW(html_out_dir, "html-out-dir", .group = TABLES, .arg = "DIR", .flags = OPT_OURS,
 	    .help = "Where perf_comparison.html and its parts go; default: the current folder."),
 };
@@ -304,8 +304,6 @@ static int tables(const struct compare_args *o, struct cli *cli)
 	struct buf text = { 0 };
 	int rc;
 
-	if (o->excel_out)
-		cli_warn("--excel-out: spreadsheets are not written; --csv-out-dir gives the tables");
 	if (o->fail_if.n)
 		return err_set(&cli->err, ERR_USAGE, "--fail-if judges changes and has no meaning with "
 			       "--tables");
@@ -331,7 +329,10 @@ int cmd_bench_compare(int argc, char **argv)
 	cli_flush_notes(&cli);
 	for (size_t i = 0; i < o.files.n; i++)
 		is_tables |= is_dashboard_file(o.files.v[i]);
-	rc = o.files.n == 0 ? err_set(&cli.err, ERR_USAGE, "no result is named; a baseline and others "
+	rc = o.excel_out ? err_set(&cli.err, ERR_USAGE, "--excel-out %s: spreadsheets are not written; "
+				   "use --csv-out-dir DIR, which writes the same tables as CSV",
+				   o.excel_out) :
+	     o.files.n == 0 ? err_set(&cli.err, ERR_USAGE, "no result is named; a baseline and others "
 				      "are expected") :
 	     (o.tables || is_tables) && !o.scaling ? tables(&o, &cli) : changes(&o, &cli);
 	status = cli_end(&cli);

@@ -54,8 +54,8 @@ static const struct sweep_opts sla_defaults = { SWEEP_DEFAULTS, .sla_max = 65536
 static const struct opt sla_rows[] = {
 	SWEEP_ROWS_SERVE, SWEEP_ROWS_FOLDER, SWEEP_ROWS_WARMUP, SWEEP_ROWS_MODE,
 	OPT(struct sweep_opts, sla_params, "sla-params", .arg = "FILE", .group = GROUP_SLA,
-	    .help = "JSON (required): a list of objects of limits that must hold together, such as "
-		    "{\"p99_ttft_ms\": \"<=200\"}; one search each"),
+	    .help = "JSON, a file or the text itself (required): a list of objects of limits that must "
+		    "hold together, such as {\"p99_ttft_ms\": \"<=200\"}; one search each"),
 	OPT(struct sweep_opts, sla_variable, "sla-variable", .choices = variables,
 	    .group = GROUP_SLA, .help = "what is varied"),
 	OPT(struct sweep_opts, sla_search, "sla-search", .choices = search_kinds,

@@ -320,7 +320,8 @@ static int write_dump(const struct serve_opts *o, const struct point *p, struct 
 
 	dump_workload(&p->workload, &p->plan, o->request_id_prefix, &text);
 	if (text.is_over)
-		rc = err_set(e, ERR_LIMIT, "--dump-workload: the workload passes the limit of 16 GiB");
+		rc = err_set(e, ERR_LIMIT, "--dump-workload: the workload passes the limit of %llu GiB",
+			     WORKLOAD_DUMP_BYTES_MAX >> 30);
 	else if (strcmp(path, "-") == 0)
 		cli_out(buf_str(&text));
 	else

@@ -6,6 +6,8 @@
 #include "cmd/sim_cli.h"
 #include "json/read.h"
 
+#define LENGTH_MIN 2 /* a prompt and an answer of one token each */
+
 const char *sim_model(const struct sim_cli *cli)
 {
 	return cli->model_tag ? cli->model_tag : cli->model;
@@ -195,10 +197,42 @@ static void without_hardware(const struct sim_cli *c, const struct cli *parsed, 
 		buf_add_char(&s->notes, '\n');
 }
 
+/* A proxy and a cache for others run no requests. */
+static bool is_for_others(const struct sim_cli *c)
+{
+	return c->role && (strcmp(c->role, "proxy") == 0 || strcmp(c->role, "cache") == 0);
+}
+
+/*
+ * The longest request must fit the KV cache by itself, or the model would answer what no engine
+ * can: refused as vLLM does, unless the length is nobody's choice. Pipeline stages, which are
+ * engines here, share one cache.
+ */
+static int length_check(const struct sim_cli *c, const struct cli *parsed,
+			const struct sim_args *args, struct sim_setup *s, struct err *e)
+{
+	int64_t room = s->sim.kv_cache_tokens / c->block_size * c->block_size *
+		       (s->has_hardware ? c->pp : 1);
+	bool is_fixed = !args->is_len_auto && (s->has_hardware || given(parsed, "max-model-len"));
+
+	if (s->sim.max_model_len <= room)
+		return 0;
+	if (is_fixed || room < LENGTH_MIN)
+		return err_set(e, ERR_RUN, "ValueError: The model's max seq len (%" PRId64 ") is larger "
+			       "than the maximum number of tokens that can be stored in KV cache (%"
+			       PRId64 "). Try a larger cache or decreasing `max_model_len`",
+			       s->sim.max_model_len, room);
+	buf_printf(&s->notes, "the KV cache holds %" PRId64 " tokens: --max-model-len is %" PRId64
+		   " and not %" PRId64 "\n", room, room, s->sim.max_model_len);
+	s->sim.max_model_len = room;
+	return 0;
+}
+
 int sim_setup(const struct sim_cli *cli, const struct cli *parsed, const struct sim_args *args,
 	      struct sim_setup *out, struct err *e)
 {
 	bool is_oracle = cli->ttft_ms || cli->itl_ms || cli->burst_ms > 0;
+	bool is_engine = !is_oracle && !is_for_others(cli);
 	struct arena *a = (struct arena *)(uintptr_t)&parsed->arena;
 	struct hardware_opts hardware;
 	struct drafts drafts;
@@ -218,9 +252,15 @@ int sim_setup(const struct sim_cli *cli, const struct cli *parsed, const struct 
 		if (hardware_plan(&hardware, &out->hw, e) < 0)
 			return -1;
 		hardware_apply(cli, parsed, out);
+		/* The hardware's own cache was held against it by hardware_plan. */
+		if (given(parsed, "kv-cache-tokens") && is_engine &&
+		    length_check(cli, parsed, args, out, e) < 0)
+			return -1;
 		return sim_kv_setup(cli, a, out, e);
 	}
 	without_hardware(cli, parsed, out);
+	if (is_engine && length_check(cli, parsed, args, out, e) < 0)
+		return -1;
 	if (cli->startup_scale > 0) { /* only the time that starting takes */
 		hardware.is_len_auto = true;
 		if (hardware_plan(&hardware, &out->hw, e) < 0)

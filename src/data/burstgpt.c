@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/parallel.h"
@@ -109,6 +110,7 @@ static int read_file(struct build *b, const char *path, struct err *e)
 {
 	static const char *const columns[] = { "Model", "Request tokens", "Response tokens", NULL };
 	struct table *t = table_open(path, &(struct table_opts){ .columns = columns,
+								 .ending = file_is_stream(path) ? ".csv" : NULL,
 								 .cancel = b->env->cancel }, e);
 	struct buf text = { 0 };
 	int rc = t ? 0 : -1;

@@ -8,6 +8,7 @@
  */
 #include "data/custom.h"
 
+#include "base/file.h"
 #include "base/limits.h"
 #include "token/chat.h"
 
@@ -126,7 +127,7 @@ int custom_sample(struct custom_sampler *s, const char *const *path, size_t n,
 
 int custom_check_path(const char *path, const char *what, const char *holds, struct err *e)
 {
-	if (str_ends(str_of(path), STR(".jsonl")))
+	if (str_ends(str_of(path), STR(".jsonl")) || file_is_stream(path))
 		return 0;
 	return err_set(e, ERR_USAGE, "--dataset-path %s: %s datasets are .jsonl files, one JSON object "
 		       "with %s per line", path, what, holds);

@@ -226,7 +226,8 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 		.is_silent = !env->tokenizer && o->enable_multimodal_chat,
 	};
 	const struct rows_opts opts = {
-		.o = o, .env = env, .seed = env->seed, .columns = columns, .is_known_only = true, .output_len = o->custom_output_len,
+		.o = o, .env = env, .seed = env->seed, .columns = columns,
+		.is_known_only = true, .output_len = o->custom_output_len,
 	};
 	struct take take = {
 		.self = &s, .draft = draft, .make_media = make_media,

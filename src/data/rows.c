@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
 
@@ -129,6 +130,7 @@ static int open_tables(struct rows *r, const char *const *path, size_t n,
 		struct table *t;
 
 		reading.path = path[i];
+		table_opts.ending = file_is_stream(path[i]) ? ".jsonl" : NULL;
 		t = table_open(path[i], &table_opts, e);
 
 		if (!t)

@@ -37,7 +37,7 @@ int endpoint_check_url(const struct endpoint *ep, const char *url, struct err *e
 	    (ep->other_suffix && str_ends(str_of(url), str_of(ep->other_suffix))))
 		return 0;
 	return err_set(e, ERR_USAGE, "--endpoint: the %s of --backend %s needs a URL that ends with "
-		       "%s%s%s, such as %s; got %.300s", ep->api_name, ep->name, ep->suffix,
+		       "%s%s%s (usually --endpoint %s), got %.300s", ep->api_name, ep->name, ep->suffix,
 		       ep->other_suffix ? " or " : "", ep->other_suffix ? ep->other_suffix : "",
 		       ep->default_path, url);
 }

@@ -29,8 +29,39 @@ int lex_err(const struct lex *l, struct str text, struct err *e)
 			lines++;
 		}
 	}
-	return err_set(e, ERR_PARSE, "line %zu, column %zu: %s", lines,
-		       (size_t)(l->fail_at - line) + 1, l->fail_why);
+	err_set(e, ERR_PARSE, "line %zu, column %zu: ", lines, (size_t)(l->fail_at - line) + 1);
+	return lex_add_why(l, e);
+}
+
+#define FOUND_BYTES_MAX 20
+
+/* What is there in place of a value: to the end of the line, without what a terminal acts on. */
+static void add_found(const struct lex *l, struct err *e)
+{
+	char found[FOUND_BYTES_MAX + 1];
+	size_t n = 0;
+
+	while (n < FOUND_BYTES_MAX && l->fail_at + n < l->end && l->fail_at[n] >= ' ' &&
+	       l->fail_at[n] <= '~') {
+		found[n] = l->fail_at[n];
+		n++;
+	}
+	found[n] = 0;
+	if (n)
+		err_add(e, ", found '%s'%s", found, n == FOUND_BYTES_MAX ? "..." : "");
+}
+
+int lex_add_why(const struct lex *l, struct err *e)
+{
+	bool is_value = strcmp(l->fail_why, LEX_NO_VALUE) == 0;
+
+	if (l->fail_at == l->end && strncmp(l->fail_why, "expected ", 9) == 0 &&
+	    !strstr(l->fail_why, "the end of the text"))
+		return err_add(e, "the text ends in the middle of a value");
+	err_add(e, "%s", l->fail_why);
+	if (is_value)
+		add_found(l, e);
+	return -1;
 }
 
 static int hex_digit(char c)
@@ -69,7 +100,7 @@ static const char *digits(const struct lex *l, const char *p)
 static const char *word(struct lex *l, const char *p, const char *text, size_t n)
 {
 	if ((size_t)(l->end - p) < n || memcmp(p, text, n) != 0)
-		return lex_fail(l, p, "expected a value");
+		return lex_fail(l, p, LEX_NO_VALUE);
 	return p + n;
 }
 
@@ -129,7 +160,7 @@ const char *lex_scalar(struct lex *l, const char *p, enum json_kind *kind)
 	case '5': case '6': case '7': case '8': case '9':
 		return number(l, p, kind);
 	default:
-		return lex_fail(l, p, "expected a value");
+		return lex_fail(l, p, LEX_NO_VALUE);
 	}
 }
 
@@ -205,7 +236,7 @@ bool lex_key_is_escaped(struct str key, const char *name, size_t n)
 static double long_f64(struct str number)
 {
 	char *text = mem_copy(number.p, number.n);
-	double v = strtod(text, NULL);
+	double v = str_strtod(text, NULL);
 
 	free(text);
 	return v;

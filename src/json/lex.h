@@ -33,6 +33,9 @@ struct lex {
 #define LEX_CLOSE(is_object) ((is_object) ? '}' : ']')
 
 const char *lex_fail(struct lex *l, const char *at, const char *why); /* NULL */
+#define LEX_NO_VALUE "expected a value"
+/* Appends why it failed, with what was found; returns -1. */
+int lex_add_why(const struct lex *l, struct err *e);
 /* Turns the noted failure into "line L, column C: why" (both from 1; columns count bytes). */
 int lex_err(const struct lex *l, struct str text, struct err *e);
 
@@ -208,7 +211,7 @@ static inline const char *lex_key(struct lex *l, const char *p, struct str *key,
 		return lex_fail(l, p, "expected ':' after the key");
 	p = lex_blank(l, p + 1);
 	if (p == l->end)
-		return lex_fail(l, p, "expected a value");
+		return lex_fail(l, p, LEX_NO_VALUE);
 	return p;
 }
 
@@ -230,6 +233,6 @@ static inline const char *lex_next_item(struct lex *l, const char *p, bool is_ob
 	if (is_object)
 		return lex_key(l, p, key, is_escaped);
 	if (p == l->end)
-		return lex_fail(l, p, "expected a value");
+		return lex_fail(l, p, LEX_NO_VALUE);
 	return p;
 }

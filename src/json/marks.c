@@ -189,7 +189,8 @@ int json_parse_marked(struct arena *a, struct str text, const char *file, struct
 		p = lex_fail(&l, p, "expected nothing after the value");
 	if (!p) {
 		place(&r, l.fail_at, &mark.line, &mark.column);
-		return err_set(e, ERR_PARSE, "%u:%u: %s", mark.line, mark.column, l.fail_why);
+		err_set(e, ERR_PARSE, "%u:%u: ", mark.line, mark.column);
+		return lex_add_why(&l, e);
 	}
 	place(&r, root.raw.p - (root.kind == JSON_STRING), &mark.line, &mark.column);
 	*out = arena_alloc(a, sizeof(**out));

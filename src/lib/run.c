@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/fmt.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "experiment/document.h"
@@ -264,10 +265,12 @@ int profllm_run(const struct profllm_request *request, struct profllm_outcome *o
 {
 	struct call *c;
 	struct own *own;
+	locale_t host;
 	int status;
 
 	if (outcome->size < sizeof(*outcome)) /* no initialiser: no place for a word of why */
 		return PROFLLM_REFUSED;
+	host = uselocale(fmt_c_locale());
 	c = mem_alloc(sizeof(*c));
 	own = mem_alloc(sizeof(*own));
 	status = run(c, request, own);
@@ -275,6 +278,7 @@ int profllm_run(const struct profllm_request *request, struct profllm_outcome *o
 	config_findings_release(&c->findings);
 	arena_release(&c->arena);
 	free(c);
+	uselocale(host);
 	outcome->status = status;
 	outcome->document = own->document;
 	outcome->error = own->error;

@@ -39,6 +39,14 @@ static void fail(struct flight *f, enum fail_category category, struct str text)
 	record_error(f->worker->shard, f->row, text);
 }
 
+static void fail_limit(struct flight *f, const char *what, unsigned long long limit)
+{
+	char text[100];
+
+	snprintf(text, sizeof(text), "%s passes the limit of %llu MiB", what, limit >> 20);
+	fail(f, FAIL_LIMIT, str_of(text));
+}
+
 /* The delay is the same for all, so the list is in order of time. */
 static void give_up_later(struct flight *f)
 {
@@ -202,17 +210,12 @@ static void note_content(struct flight *f, const struct decoded *d, int64_t at)
 	}
 	if (!row->first_content_ns)
 		row->first_content_ns = at;
-	if (d->bits & DECODED_REASONING) {
-		row->n_reasoning++;
-		if (!row->first_reasoning_ns)
-			row->first_reasoning_ns = at;
-	}
-	row->n_other += (d->bits & DECODED_OTHER) != 0;
+	if (d->bits & DECODED_REASONING && !row->first_reasoning_ns)
+		row->first_reasoning_ns = at;
 	record_other_text(shard, row, d->other);
 	if (d->bits & DECODED_ANSWER) {
-		if (row->n_reasoning && !row->n_answer)
+		if (row->first_reasoning_ns && !row->first_answer_ns)
 			record_mark(shard, row, MARK_ANSWER, 1);
-		row->n_answer++;
 		if (!row->first_answer_ns)
 			row->first_answer_ns = at;
 		record_text(shard, row, d->text);
@@ -226,6 +229,7 @@ static void token_event(struct flight *f, const struct decoded *d, int64_t kerne
 	struct request_row *row = f->row;
 	const struct load_opts *o = w->driver->opts;
 	int64_t at = stamp(f, kernel_ns, user_ns);
+	bool is_shared = f->read_user_ns == user_ns;
 
 	if ((d->bits & DECODED_ROLE_ONLY) && o->is_role_chunk_skipped)
 		return;
@@ -236,13 +240,17 @@ static void token_event(struct flight *f, const struct decoded *d, int64_t kerne
 		row->user_first_event_ns = user_ns;
 		row->flags |= d->bits & DECODED_ROLE_ONLY ? ROW_ROLE_FIRST : 0;
 	}
-	if (f->read_user_ns == user_ns) {
+	if (is_shared) {
 		record_mark(w->shard, row, MARK_SHARED, 1);
-		row->n_shared++;
 		w->stats.reads_shared++;
 	}
 	note_content(f, d, at);
-	record_event(w->shard, row, at - f->last_ns, kernel_ns ? user_ns - kernel_ns : 0);
+	if (record_event(w->shard, row, at - f->last_ns, kernel_ns ? user_ns - kernel_ns : 0)) {
+		row->n_shared += is_shared;
+		row->n_reasoning += (d->bits & DECODED_REASONING) != 0;
+		row->n_answer += (d->bits & DECODED_ANSWER) != 0;
+		row->n_other += (d->bits & DECODED_OTHER) != 0;
+	}
 	row->last_event_ns = at;
 	row->user_last_event_ns = user_ns;
 	f->last_ns = at;
@@ -334,7 +342,7 @@ static void gather(struct flight *f, struct str piece)
 
 	if (piece.n > limit - body->len) {
 		if (f->row->status == 200)
-			fail(f, FAIL_LIMIT, STR("the answer passes the limit of 256 MiB"));
+			fail_limit(f, "the answer", HTTP_BODY_BYTES_MAX);
 		piece.n = limit - body->len;
 	}
 	buf_add_str(body, piece);
@@ -362,7 +370,7 @@ static void read_body(struct exchange *x, struct str piece, int64_t kernel_ns, i
 			handle_event(f, event.name, event.data, kernel_ns, user_ns);
 	}
 	if (found < 0)
-		fail(f, FAIL_LIMIT, STR("an event of the stream passes the limit of 16 MiB"));
+		fail_limit(f, "an event of the stream", SSE_EVENT_BYTES_MAX);
 }
 
 /* A send that fell due while this was read goes out before the next socket is looked at. */

@@ -129,7 +129,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *self, void *a
 
 	(void)easy;
 	if (what == CURL_POLL_REMOVE && w) {
-		loop_unwatch(c->loop, &w->watch);
+		loop_unwatch_foreign(c->loop, &w->watch);
 		w->next_free = c->free_watches;
 		c->free_watches = w;
 	} else if (w && w->watch.events != events) {

@@ -103,15 +103,30 @@ void loop_rewatch(struct loop *l, struct watch *w, uint32_t events)
 	(void)rc;
 }
 
+/* Events already collected for w are dropped. */
+static void forget(struct loop *l, const struct watch *w)
+{
+	for (int i = l->event_at; i < l->event_count; i++)
+		if (l->event[i].data.ptr == w)
+			l->event[i].data.ptr = NULL;
+}
+
 void loop_unwatch(struct loop *l, struct watch *w)
 {
 	int rc = epoll_ctl(l->epoll, EPOLL_CTL_DEL, w->fd, NULL);
 
 	assert(rc == 0); /* unwatch comes before close */
 	(void)rc;
-	for (int i = l->event_at; i < l->event_count; i++)
-		if (l->event[i].data.ptr == w)
-			l->event[i].data.ptr = NULL;
+	forget(l, w);
+}
+
+void loop_unwatch_foreign(struct loop *l, struct watch *w)
+{
+	int rc = epoll_ctl(l->epoll, EPOLL_CTL_DEL, w->fd, NULL);
+
+	assert(rc == 0 || errno == EBADF || errno == ENOENT); /* a closed one leaves by itself */
+	(void)rc;
+	forget(l, w);
 }
 
 /* ---- timers ---- */

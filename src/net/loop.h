@@ -38,6 +38,8 @@ int loop_watch(struct loop *l, struct watch *w, struct err *e); /* w->fd, events
 void loop_rewatch(struct loop *l, struct watch *w, uint32_t events);
 /* Safe inside callbacks: events already collected for w in this round are dropped. */
 void loop_unwatch(struct loop *l, struct watch *w);
+/* The same for a descriptor of a library, which may have closed it already. */
+void loop_unwatch_foreign(struct loop *l, struct watch *w);
 
 void loop_timer_set(struct loop *l, struct timer *t, int64_t at_ns); /* also moves a set one */
 void loop_timer_cancel(struct loop *l, struct timer *t);

@@ -131,7 +131,9 @@ void opt_expected(const struct opt *o, struct buf *out)
 	}
 	buf_add_text(out, what[o->kind]);
 	if (opt_has_range(o)) {
-		buf_add_char(out, ' ');
+		bool is_bound = isinf(o->min) || (isinf(o->max) && !(o->flags & OPT_MIN_EXCLUSIVE));
+
+		buf_add_text(out, is_bound ? " of " : " "); /* at least, at most */
 		opt_range(o, out);
 	}
 }

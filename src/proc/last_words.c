@@ -2,9 +2,11 @@
 /* last_words.c - see last_words.h. */
 #include "proc/last_words.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -12,6 +14,8 @@
 #include "base/limits.h"
 
 #define SAYS_MAX 16
+#define LEVEL_WITHIN 60  /* bytes of a line, behind names of processes and dates */
+#define CHAIN_WITHIN 4   /* lines from what links two tracebacks to the second */
 
 static const struct sign {
 	enum last_sign kind;
@@ -38,6 +42,8 @@ static const struct sign {
 				"failed to load model", "Cannot access gated repo" } },
 };
 
+/* ---- lines ---- */
+
 /* The line of the log in which at lies. */
 static struct str line_around(struct str log, const char *at)
 {
@@ -45,52 +51,174 @@ static struct str line_around(struct str log, const char *at)
 	const char *end = memchr(at, '\n', (size_t)(log.p + log.n - at));
 
 	begin = begin ? begin + 1 : log.p;
-	return str_trim((struct str){ begin, (size_t)((end ? end : log.p + log.n) - begin) });
+	return (struct str){ begin, (size_t)((end ? end : log.p + log.n) - begin) };
 }
 
-/* The earliest place at which one of a category's texts stands. */
-static const char *first_sign(struct str log, const struct sign *sign)
+/* The line before this one; false: it is the first. */
+static bool go_back(struct str log, struct str *line)
 {
+	if (line->p <= log.p)
+		return false;
+	*line = line_around(log, line->p - 1);
+	return true;
+}
+
+static bool has(struct str line, const char *text)
+{
+	return line.n && memmem(line.p, line.n, text, strlen(text)) != NULL;
+}
+
+static bool is_word_char(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '.';
+}
+
+/* Something went wrong and the program went on: "INFO 05-05 ...", "(Core) WARNING ...". */
+static bool is_mild(struct str line)
+{
+	static const char *const levels[] = { "DEBUG", "INFO", "WARNING", "WARN" };
+	const struct str head = { line.p, line.n < LEVEL_WITHIN ? line.n : LEVEL_WITHIN };
+
+	for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++) {
+		size_t n = strlen(levels[i]);
+		const char *at = head.n ? memmem(head.p, head.n, levels[i], n) : NULL;
+
+		if (at && (at == line.p || !is_word_char(at[-1])) &&
+		    (at + n == line.p + line.n || !is_word_char(at[n])))
+			return true;
+	}
+	return has(line, "etrying");
+}
+
+/*
+ * Python's last line of a traceback, "torch.OutOfMemoryError: why", behind whatever a logger puts
+ * before it; not the code that a frame shows ("except KeyError:").
+ */
+static bool is_exception(struct str line)
+{
+	static const char *const endings[] = { "Error", "Exception", "Interrupt" };
+
+	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++) {
+		struct str rest = line;
+		const char *at;
+
+		while (rest.n && (at = memmem(rest.p, rest.n, endings[i], strlen(endings[i])))) {
+			const char *end = at + strlen(endings[i]), *name = at;
+			bool is_whole = end == line.p + line.n || *end == ':' || *end == '\r';
+
+			while (name > line.p && is_word_char(name[-1]))
+				name--;
+			if (is_whole && (name == line.p ||
+					 (name - line.p >= 2 && name[-1] == ' ' &&
+					  strchr(")]:|", name[-2]))))
+				return true;
+			rest = (struct str){ end, (size_t)(line.p + line.n - end) };
+		}
+	}
+	return false;
+}
+
+/* ---- signs ---- */
+
+/* What the first text in the line that is one of a category stands for. */
+static enum last_sign sign_of(struct str line)
+{
+	enum last_sign found = LAST_SIGN_NONE;
 	const char *first = NULL;
 
-	if (!log.n)
-		return NULL;
-	for (int i = 0; i < SAYS_MAX && sign->text[i]; i++) {
-		const char *at = memmem(log.p, log.n, sign->text[i], strlen(sign->text[i]));
+	/* Advice that vLLM prints while all is well. */
+	if (!line.n || has(line, "running out of memory"))
+		return found;
+	for (size_t i = 0; i < sizeof(signs) / sizeof(*signs); i++)
+		for (int k = 0; k < SAYS_MAX && signs[i].text[k]; k++) {
+			const char *text = signs[i].text[k];
+			const char *at = memmem(line.p, line.n, text, strlen(text));
 
-		if (at && (!first || at < first))
-			first = at;
+			if (at && (!first || at < first)) {
+				first = at;
+				found = signs[i].kind;
+			}
+		}
+	return found;
+}
+
+/* The last line with a sign that counts, of one kind if that is given. */
+static enum last_sign last_sign(struct str log, enum last_sign wanted, struct str *out)
+{
+	struct str line = log.n ? line_around(log, log.p + log.n - 1) : log;
+	bool is_raised = false; /* a line after this one is an exception */
+
+	do {
+		enum last_sign sign = sign_of(line);
+
+		if (sign != LAST_SIGN_NONE && (wanted == LAST_SIGN_NONE || sign == wanted) &&
+		    !(is_raised && is_mild(line))) {
+			*out = line;
+			return sign;
+		}
+		is_raised = is_raised || is_exception(line);
+	} while (go_back(log, &line));
+	return LAST_SIGN_NONE;
+}
+
+/* Where the traceback begins that ends with this line; false: it ends none. */
+static bool find_traceback(struct str log, struct str line, bool is_chained, struct str *out)
+{
+	while (go_back(log, &line)) {
+		if (has(line, "Traceback (most recent call last)")) {
+			*out = line;
+			return true;
+		}
+		if (!is_chained && is_exception(line))
+			return false;
 	}
-	return first;
+	return false;
+}
+
+static bool is_chained(struct str log, struct str traceback)
+{
+	for (int i = 0; i < CHAIN_WITHIN && go_back(log, &traceback); i++)
+		if (has(traceback, "During handling of the above exception") ||
+		    has(traceback, "was the direct cause of the following exception"))
+			return true;
+	return false;
+}
+
+/* Of exceptions raised while others were handled the first one with a sign is the cause. */
+static enum last_sign first_of_chain(struct str log, enum last_sign sign, struct str *line)
+{
+	struct str from, earlier, one;
+
+	if (!find_traceback(log, *line, false, &from))
+		return sign;
+	while (is_chained(log, from) && find_traceback(log, from, true, &earlier))
+		from = earlier;
+	for (one = from; one.p < line->p; one = line_around(log, one.p + one.n + 1))
+		if (is_exception(one) && sign_of(one) != LAST_SIGN_NONE) {
+			*line = one;
+			return sign_of(one);
+		}
+	return sign;
 }
 
 /* Of a crash without a text that is known: Python's last line says what was raised. */
 struct str last_words_line(struct str log)
 {
 	log = str_trim(log);
-	return log.n ? line_around(log, log.p + log.n - 1) : log;
+	return log.n ? str_trim(line_around(log, log.p + log.n - 1)) : log;
 }
 
 enum last_sign last_words_sign(struct str log, bool has_code, int code, struct str *reason)
 {
-	enum last_sign found = LAST_SIGN_NONE;
-	const char *first = NULL;
+	struct str line = last_words_line(log);
+	enum last_sign found = last_sign(log, LAST_SIGN_DISK, &line);
 
-	*reason = (struct str){ 0 };
-	for (size_t i = 0; i < sizeof(signs) / sizeof(*signs); i++) {
-		const char *at = first_sign(log, &signs[i]);
-
-		if (!at || (first && at >= first))
-			continue;
-		first = at;
-		found = signs[i].kind;
-		if (found == LAST_SIGN_DISK)
-			break;
+	if (found == LAST_SIGN_NONE) {
+		found = last_sign(log, LAST_SIGN_NONE, &line);
+		if (found != LAST_SIGN_NONE)
+			found = first_of_chain(log, found, &line);
 	}
-	if (first)
-		*reason = line_around(log, first);
-	else
-		*reason = last_words_line(log);
+	*reason = str_trim(line);
 	if (found != LAST_SIGN_NONE || !has_code)
 		return found;
 	if (code == -SIGXFSZ)
@@ -101,6 +229,8 @@ enum last_sign last_words_sign(struct str log, bool has_code, int code, struct s
 	/* What argument parsers end with. */
 	return code == 2 ? LAST_SIGN_FLAG : found;
 }
+
+/* ---- files ---- */
 
 bool last_words_is_disk_full(int fd)
 {

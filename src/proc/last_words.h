@@ -2,9 +2,11 @@
 /*
  * proc/last_words.h - why a program ended, by the end of its log and by its exit status.
  *
- * The texts are those that engines and the libraries below them print; the first line of the log
- * that holds one decides, because what follows is usually its consequence. Disks come first:
- * without room nothing else that is written can be trusted.
+ * The texts are those that engines and the libraries below them print; the last line of the log
+ * that holds one decides, because a program that goes on has survived what it printed before. Two
+ * exceptions: a line of level INFO or WARNING, or about a retry, does not count when an exception
+ * follows it, and of exceptions that were raised one while another was handled the first decides.
+ * Disks come first: without room nothing else that is written can be trusted.
  */
 #pragma once
 #include <stdbool.h>

@@ -13,8 +13,8 @@
 #include "base/err.h"
 
 /*
- * As the first word of a command that the user gives, PROGRAM_WORD means this very program, whatever
- * PATH has: proc/keeper.h and proc/tool.h start program_exec's in its place.
+ * As the first word of a command that the user gives, PROGRAM_WORD means this very program,
+ * whatever PATH has: proc/keeper.h and proc/tool.h start program_exec's in its place.
  */
 #define PROGRAM_WORD "profllm"
 

@@ -88,6 +88,7 @@ static int await(const char *name, pid_t pid, unsigned timeout_s, struct err *e)
 {
 	struct pollfd ended = { .fd = pidfd_open(pid, 0), .events = POLLIN };
 	int status = 0, rc = 1;
+	pid_t got;
 
 	/* Without a descriptor of the process there is no time limit. */
 	if (ended.fd >= 0) {
@@ -98,10 +99,13 @@ static int await(const char *name, pid_t pid, unsigned timeout_s, struct err *e)
 	}
 	if (rc == 0)
 		kill(pid, SIGKILL);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
+	do
+		got = waitpid(pid, &status, 0);
+	while (got < 0 && errno == EINTR);
 	if (rc == 0)
 		return err_set(e, ERR_RUN, "%s did not end within %u s", name, timeout_s);
+	if (got < 0) /* the host of the library ignores SIGCHLD, or waits for any child */
+		return err_set(e, ERR_RUN, "%s: its exit status is lost: %s", name, strerror(errno));
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 

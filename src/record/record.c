@@ -3,8 +3,8 @@
  * record.c - appending and reading facts; see record.h.
  *
  * Chains are slab indices plus one, so that a zeroed row is an empty chain.
- * When a slab's maximum is reached the shard is marked full and later events
- * keep their place in the columns (counts, last stamp) but not in the chain.
+ * When a slab's maximum is reached the shard is marked full: the chains that need
+ * more of it end there, the others go on (record.h, Invariants).
  */
 #include "record/record.h"
 
@@ -12,6 +12,9 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+
+#define GAP_HIGH_MAX 0xffffffu /* 2 years; what a broken file says can still be added up */
+#define GAP_NS_MAX ((int64_t)GAP_HIGH_MAX << 32 | UINT32_MAX)
 
 _Static_assert(sizeof(struct gap_block) == 128, "a gap block is two cache lines");
 _Static_assert(sizeof(struct text_block) == 128, "a text block is two cache lines");
@@ -49,6 +52,8 @@ int record_init(struct record *r, uint32_t rows_cap, uint32_t n_shards, uint64_t
 {
 	assert(n_shards > 0);
 	*r = (struct record){ 0 };
+	if (events_hint > PREFAULT_EVENTS_MAX)
+		events_hint = PREFAULT_EVENTS_MAX;
 	if (rows_cap > REQUESTS_MAX)
 		return err_set(e, ERR_LIMIT, "%u requests are more than the limit of %u", rows_cap,
 			       REQUESTS_MAX);
@@ -132,22 +137,20 @@ static uint32_t saturate(int64_t ns)
 	return ns >= EVENT_LONG ? EVENT_LONG - 1 : (uint32_t)ns;
 }
 
-void record_event(struct record_shard *s, struct request_row *row, int64_t gap_ns, int64_t skew_ns)
+bool record_event(struct record_shard *s, struct request_row *row, int64_t gap_ns, int64_t skew_ns)
 {
 	uint32_t slot = row->n_events % EVENT_GAPS;
-	struct gap_block *block;
+	struct gap_block *block = gap_block(&s->gaps, &row->gap_head, &row->gap_tail, slot);
 
-	if (s->is_full)
-		return;
-	block = gap_block(&s->gaps, &row->gap_head, &row->gap_tail, slot);
 	if (!block) {
 		s->is_full = true;
-		return;
+		return false;
 	}
 	if (gap_ns >= EVENT_LONG) {
+		gap_ns = gap_ns < GAP_NS_MAX ? gap_ns : GAP_NS_MAX;
 		block->gap[slot] = EVENT_LONG;
-		record_mark(s, row, MARK_LONG_GAP, (uint32_t)(gap_ns / 1000 > UINT32_MAX
-							      ? UINT32_MAX : gap_ns / 1000));
+		record_mark(s, row, MARK_GAP_HIGH, (uint32_t)(gap_ns >> 32));
+		record_mark(s, row, MARK_GAP_LOW, (uint32_t)gap_ns);
 	} else {
 		block->gap[slot] = saturate(gap_ns);
 	}
@@ -155,8 +158,11 @@ void record_event(struct record_shard *s, struct request_row *row, int64_t gap_n
 		block = gap_block(&s->gaps, &row->skew_head, &row->skew_tail, slot);
 		if (block)
 			block->gap[slot] = saturate(skew_ns);
+		else
+			s->is_full = true;
 	}
 	row->n_events++;
+	return true;
 }
 
 void record_mark(struct record_shard *s, struct request_row *row, enum mark_kind kind,
@@ -283,12 +289,24 @@ static void widen(int64_t *out, uint32_t n)
 	}
 }
 
+/*
+ * The older form of a long gap, in whole microseconds: a single one of a row is known to the
+ * nanosecond from the sum of all.
+ */
+static void restore_long_gap(const struct request_row *row, int64_t *out, uint32_t long_at)
+{
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < row->n_events; i++)
+		sum += i == long_at ? 0 : out[i];
+	out[long_at] = row->last_event_ns - row->sent_ns - sum;
+}
+
 void record_gaps(const struct record *r, const struct request_row *row, int64_t *out)
 {
 	const struct record_shard *s = &r->shard[row->shard];
 	const struct record_mark *mark = NULL;
-	int64_t sum = 0;
-	uint32_t longs = 0, long_at = 0;
+	uint32_t n_old = 0, n_long = 0, old_at = 0;
 
 	if (row->n_events == 0)
 		return;
@@ -296,18 +314,21 @@ void record_gaps(const struct record *r, const struct request_row *row, int64_t 
 	read_gaps(&s->gaps, row->gap_head, row->n_events, (char *)out);
 	widen(out, row->n_events);
 	while ((mark = record_marks(r, row, mark))) {
-		if (mark->kind != MARK_LONG_GAP || mark->event >= row->n_events)
+		if (mark->event >= row->n_events)
 			continue;
-		out[mark->event] = (int64_t)mark->value * 1000;
-		long_at = mark->event;
-		longs++;
+		if (mark->kind == MARK_LONG_GAP) {
+			out[mark->event] = (int64_t)mark->value * 1000;
+			old_at = mark->event;
+			n_old++;
+		} else if (mark->kind == MARK_GAP_HIGH) { /* the low half follows */
+			out[mark->event] = (int64_t)(mark->value & GAP_HIGH_MAX) << 32;
+			n_long++;
+		} else if (mark->kind == MARK_GAP_LOW) {
+			out[mark->event] = (out[mark->event] & ~(int64_t)UINT32_MAX) | mark->value;
+		}
 	}
-	/* A single long gap is known to the nanosecond from the sum of all. */
-	if (longs == 1 && row->sent_ns && row->last_event_ns) {
-		for (uint32_t i = 0; i < row->n_events; i++)
-			sum += i == long_at ? 0 : out[i];
-		out[long_at] = row->last_event_ns - row->sent_ns - sum;
-	}
+	if (n_old == 1 && n_long == 0 && row->sent_ns && row->last_event_ns)
+		restore_long_gap(row, out, old_at);
 }
 
 void record_skews(const struct record *r, const struct request_row *row, int64_t *out)

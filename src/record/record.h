@@ -20,7 +20,7 @@
  *
  * Token events: the first gap counts from sent_ns, later ones from the event
  * before, in nanoseconds as uint32_t; EVENT_LONG escapes a gap of 4.29 s and
- * more (the full value then stands in a mark). Gaps live in 128-byte blocks
+ * more, whose nanoseconds are in two marks. Gaps live in 128-byte blocks
  * chained per request, 31 gaps each, from a slab: no malloc while running.
  * When skew is kept, a second chain of the same shape holds the user-minus-
  * kernel lag of each event (saturated).
@@ -28,7 +28,11 @@
  * Invariants
  *   (1) due <= admitted <= sent <= first_byte <= first event <= last event <= end,
  *       for those that are not 0 (a clock step breaks it; see meta.clock);
- *   (2) n_events is the number of gaps in the chain;
+ *   (2) n_events is the number of gaps in the chain, of which n_reasoning, n_answer and
+ *       n_shared are parts; the gaps add up to last_event - sent;
+ *   (2a) where a shard is full (is_full) a row may miss its last events, marks or text: then
+ *       n_events and its parts stop together, while first and last event stay true stamps,
+ *       so the gaps add up to less;
  *   (3) a row is complete when state is REQ_DONE or REQ_FAILED, which is
  *       written last (release), so that a reader in another thread may copy it.
  */
@@ -43,7 +47,7 @@
 #include "base/slab.h"
 
 #define RECORD_NONE UINT32_MAX
-#define EVENT_LONG UINT32_MAX  /* the gap is in a MARK_LONG_GAP mark */
+#define EVENT_LONG UINT32_MAX  /* the gap is in MARK_GAP_HIGH and MARK_GAP_LOW */
 #define EVENT_GAPS 31
 #define TEXT_BYTES 124
 
@@ -167,8 +171,10 @@ enum mark_kind {
 	MARK_EMPTY,        /* nothing in it (role chunk, finish chunk) */
 	MARK_SHARED,       /* came in one read with the event before */
 	MARK_ANSWER,       /* first answer text after reasoning */
-	MARK_LONG_GAP,     /* value is the gap in microseconds */
+	MARK_LONG_GAP,     /* value is the gap in microseconds; read from older files only */
 	MARK_BAD_EVENT,    /* an event that could not be read */
+	MARK_GAP_HIGH,     /* value is the upper half of a long gap in nanoseconds... */
+	MARK_GAP_LOW,      /* ...and its lower half, right after it */
 };
 struct record_mark { uint32_t next; uint32_t event; uint32_t kind; uint32_t value; };
 
@@ -176,7 +182,7 @@ struct record_shard {
 	struct slab gaps, texts, marks;
 	uint32_t free_text; /* text blocks to use again: index + 1 of the first, 0 = none */
 	bool keeps_skew, keeps_text;
-	bool is_full;      /* a slab's maximum was reached: later events are not in the chains */
+	bool is_full;      /* a slab's maximum was reached: something is missing in the chains */
 };
 
 struct record_series {
@@ -200,7 +206,10 @@ struct record {
 	bool is_interrupted;
 };
 
-/* rows_cap rows and n_shards shards; events_hint: expected token events, prefaulted. */
+/*
+ * rows_cap rows and n_shards shards; events_hint: expected token events. So many of them, and
+ * PREFAULT_EVENTS_MAX at most, get their memory now; the others when they come.
+ */
 int record_init(struct record *r, uint32_t rows_cap, uint32_t n_shards, uint64_t events_hint,
 		bool keeps_skew, bool keeps_text, struct err *e);
 void record_release(struct record *r);
@@ -209,8 +218,11 @@ uint32_t record_add_rows(struct record *r, uint32_t n);
 
 /* ---- hot path: only the owning shard's thread ---- */
 
-/* Appends a token event that arrived gap_ns after the last (or after sent). */
-void record_event(struct record_shard *s, struct request_row *row, int64_t gap_ns, int64_t skew_ns);
+/*
+ * Appends a token event that arrived gap_ns after the last (or after sent). False when there
+ * was no room: it is not counted.
+ */
+bool record_event(struct record_shard *s, struct request_row *row, int64_t gap_ns, int64_t skew_ns);
 /* About the event that record_event appends next. */
 void record_mark(struct record_shard *s, struct request_row *row, enum mark_kind kind,
 		 uint32_t value);
@@ -231,7 +243,7 @@ static inline bool record_is_published(const struct request_row *row)
 	return __atomic_load_n(&row->state, __ATOMIC_ACQUIRE) >= REQ_DONE;
 }
 
-/* The row's gaps in ns, in order, into out[n_events]; escapes resolved. Sum = last - sent. */
+/* The row's gaps in ns, in order, into out[n_events]; escapes resolved. */
 void record_gaps(const struct record *r, const struct request_row *row, int64_t *out);
 void record_skews(const struct record *r, const struct request_row *row, int64_t *out);
 /* As it came: JSON-escaped. */

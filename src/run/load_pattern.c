@@ -56,7 +56,7 @@ static int unknown(const char *name, struct err *e)
 		n++;
 	}
 	near = opt_nearest(str_of(name), names, n);
-	return err_set(e, ERR_USAGE, "--load-pattern: nothing is called '%.100s'%s%s%s; "
+	return err_set(e, ERR_USAGE, "--load-pattern: unknown name '%.100s'%s%s%s; "
 		       "--load-pattern help lists the names", name, near ? "; did you mean " : "",
 		       near ? near : "", near ? "?" : "");
 }

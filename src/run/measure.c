@@ -261,9 +261,6 @@ int stage_make_record(struct stage *s, struct err *e)
 
 		events += asked > 0 ? (uint64_t)asked : 0;
 	}
-	/* A plan for --duration is longer than what is sent. */
-	if (s->derived->duration_ns && events > PREFAULT_EVENTS_MAX)
-		events = PREFAULT_EVENTS_MAX;
 	if (record_init(&p->record, p->plan.n + (uint32_t)s->opts->num_warmups + 64,
 			s->derived->threads + probe_shards(s->opts), events, true, keeps_text,
 			e) < 0)

@@ -93,7 +93,7 @@ struct offline_sampler {
 	/* The engine's program, not loaded yet, for a template that no file gives; NULL: never. */
 	struct offline *(*ask)(void *self, struct err *e);
 	void *ask_self;
-	const char *chat_prefix, *chat_suffix; /* in place of the model's template; NULL: not given */
+	const char *chat_prefix, *chat_suffix; /* in place of the model's; NULL: not given */
 	const char *lora_path;                /* NULL: none are assigned */
 	bool is_lora_random;                  /* else round-robin, from 1 to engine->max_loras */
 

@@ -128,7 +128,7 @@ static int check_compat(const struct check *c)
 		const struct offline_fix *row = find_name(c->verb->compats, one);
 
 		if (!row && !str_is(one, "v0.11"))
-			return err_set(c->e, ERR_USAGE, "--compat: nothing is called '%.*s'; --compat "
+			return err_set(c->e, ERR_USAGE, "--compat: unknown name '%.*s'; --compat "
 				       "help lists the names", (int)one.n, one.p);
 		if (row)
 			c->out->compat |= row->bit;
@@ -145,7 +145,7 @@ static int check_fixes(const struct check *c)
 		const struct offline_fix *row = find_name(c->verb->fixes, str_of(name));
 
 		if (!row)
-			return err_set(c->e, ERR_USAGE, "--fix: nothing is called '%.100s'; --fix "
+			return err_set(c->e, ERR_USAGE, "--fix: unknown name '%.100s'; --fix "
 				       "help lists the names", name);
 		if (!row->bit)
 			buf_printf(c->notes, "--fix %s has no effect: it is the default; --compat %s is "

@@ -228,6 +228,16 @@ int params_parse(struct str text, struct arena *a, struct params *out, struct er
 	return refuse_equal_names(out, e);
 }
 
+int params_load(const char *value, struct buf *out, struct err *e)
+{
+	struct str text = str_trim(str_of(value));
+
+	if (text.n == 0 || (text.p[0] != '[' && text.p[0] != '{') || file_exists(value))
+		return file_read(value, SWEEP_PARAMS_BYTES_MAX, out, e);
+	buf_add_str(out, text);
+	return 0;
+}
+
 int params_read(const char *path, struct arena *a, struct params *out, struct err *e)
 {
 	struct buf text = { 0 };
@@ -240,11 +250,11 @@ int params_read(const char *path, struct arena *a, struct params *out, struct er
 		*out = (struct params){ empty, 1 };
 		return 0;
 	}
-	rc = file_read(path, SWEEP_PARAMS_BYTES_MAX, &text, e);
+	rc = params_load(path, &text, e);
 	if (rc == 0) {
 		rc = params_parse(buf_str(&text), a, out, e);
 		if (rc < 0)
-			err_wrap(e, "%s", path);
+			err_wrap(e, "%.100s", path);
 	}
 	buf_release(&text);
 	return rc;

@@ -28,8 +28,14 @@ struct params {
 };
 
 /*
+ * Appends what an option's value stands for: the value itself where it is JSON ("[...]", "{...}")
+ * and no file has that name, else the content of that file.
+ */
+int params_load(const char *value, struct buf *out, struct err *e);
+/*
  * A file or text: a list of objects, or an object of objects whose keys become _benchmark_name;
- * both may be empty. path NULL: one empty combination. Mistakes are ERR_RUN, in upstream's words.
+ * both may be empty. path: as params_load; NULL: one empty combination. Mistakes are ERR_RUN, in
+ * upstream's words.
  */
 int params_read(const char *path, struct arena *a, struct params *out, struct err *e);
 int params_parse(struct str text, struct arena *a, struct params *out, struct err *e);

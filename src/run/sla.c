@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/mem.h"
 #include "opt/opt.h"
 #include "report/frame.h"
+#include "run/params.h"
 #include "schema/schema.h"
 
 /* Longer ones first: "<" would match "<=" too. */
@@ -70,11 +70,12 @@ static int parse_limit(struct str key, const struct json_value *v, bool is_check
 		i++;
 	if (i == OPS) {
 		struct buf shown = { 0 };
+		bool is_number = v->kind == JSON_INT || v->kind == JSON_REAL;
 
 		frame_text(&shown, v, FRAME_OBJECT);
-		err_set(e, ERR_RUN, "Invalid operator for SLA constraint '%s=%.*s'. Valid operators "
-			"are: {'<=', '>=', '<', '>'}", out->key, (int)shown.len,
-			shown.data ? shown.data : "");
+		err_set(e, ERR_USAGE, "--sla-params: the limit of '%s' is %.100s; expected a text with "
+			"<=, >=, < or > before the number: \"<=%.100s\"", out->key,
+			shown.data ? shown.data : "empty", is_number ? shown.data : "200");
 		buf_release(&shown);
 		return -1;
 	}
@@ -170,10 +171,12 @@ int sla_check_percentiles(const struct slas *s, char *const *bench_argv, struct 
 int sla_read(const char *path, bool is_checked, struct arena *a, struct slas *out, struct err *e)
 {
 	struct buf text = { 0 };
-	int rc = file_read(path, SWEEP_PARAMS_BYTES_MAX, &text, e);
+	int rc = params_load(path, &text, e);
 
-	if (rc == 0 && sla_parse(arena_str(a, buf_str(&text)), is_checked, a, out, e) < 0)
-		rc = e->code == ERR_PARSE ? err_wrap(e, "--sla-params %s", path) : -1;
+	if (rc < 0)
+		err_wrap(e, "--sla-params");
+	else if (sla_parse(arena_str(a, buf_str(&text)), is_checked, a, out, e) < 0)
+		rc = e->code == ERR_PARSE ? err_wrap(e, "--sla-params %.100s", path) : -1;
 	buf_release(&text);
 	return rc;
 }

@@ -222,7 +222,7 @@ static int read_params(struct sweep *s, const char *option, const char *path, st
 	if (params_read(path, &s->arena, out, e) < 0)
 		return err_wrap(e, "%s", option);
 	if (out->n == 0)
-		return err_set(e, ERR_RUN, "%s: %s holds no combination", option, path);
+		return err_set(e, ERR_RUN, "%s: %.100s holds no combination", option, path);
 	return 0;
 }
 
@@ -245,8 +245,7 @@ int sweep_begin(struct sweep *s, const struct sweep_opts *o, const struct sweep_
 		return -1;
 	if (o->resume.is_set && !o->dry_run)
 		sweep_record_sweep_out(s, s->folder);
-	sweep_server_remember(s);
-	return 0;
+	return sweep_server_remember(s, e);
 }
 
 void sweep_records_add(struct sweep *s, struct sweep_records *r, const struct json_value *record)

@@ -36,7 +36,7 @@ struct sweep_opts {
 	const char *restart;               /* "never", "point", "run" */
 	bool stop_on_error;
 	double server_grace;               /* seconds between TERM and KILL */
-	bool exec_bench, strict_args;
+	bool exec_bench, strict_args, resume_anyway;
 	/* serve_workload */
 	const char *workload_var;          /* "request_rate", "max_concurrency" */
 	int64_t workload_iters;
@@ -81,13 +81,14 @@ extern const char *const sweep_restarts[];
 	    .arg = "SECONDS", .min = 1, .max = 1e6, .group = SWEEP_GROUP,                      \
 	    .help = "how long a server may take until it answers"),                           \
 	OPT(struct sweep_opts, serve_params, "serve-params", .arg = "FILE",                    \
-	    .group = SWEEP_GROUP, .help = "JSON: combinations of server options, a list of "   \
-					  "objects or an object of named ones"),              \
+	    .group = SWEEP_GROUP, .help = "JSON, a file or the text itself: combinations of "  \
+					  "server options, a list of objects or an object of " \
+					  "named ones"),                                      \
 	OPT(struct sweep_opts, link_vars, "link-vars", .arg = "A=B,...", .group = SWEEP_GROUP, \
 	    .help = "run only pairs in which the server's A equals the benchmark's B"),        \
 	OPT(struct sweep_opts, bench_params, "bench-params", .arg = "FILE",                    \
-	    .group = SWEEP_GROUP, .help = "JSON: combinations of benchmark options; each is "  \
-					  "run with each of the server's")
+	    .group = SWEEP_GROUP, .help = "JSON, likewise: combinations of benchmark options; " \
+					  "each is run with each of the server's")
 
 /* Where results go and which of them are made. num_runs_help differs between verbs. */
 #define SWEEP_ROWS_FOLDER                                                                   \
@@ -134,6 +135,9 @@ extern const char *const sweep_restarts[];
 	OPT(struct sweep_opts, exec_bench, "exec-bench", .flags = OPT_OURS,                    \
 	    .group = SWEEP_GROUP_OURS, .help = "start the benchmark's command even where this " \
 					       "program can do it itself"),                   \
+	OPT(struct sweep_opts, resume_anyway, "resume-anyway", .flags = OPT_OURS,              \
+	    .group = SWEEP_GROUP_OURS, .help = "go on with an experiment that was begun with " \
+					       "another --bench-cmd, and keep its runs"),     \
 	OPT(struct sweep_opts, strict_args, "strict-args", .flags = OPT_OURS,                  \
 	    .group = SWEEP_GROUP_OURS, .help = "refuse server options that vLLM does not have")
 

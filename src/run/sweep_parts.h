@@ -90,5 +90,5 @@ int sweep_server_survived(struct sweep *s, bool is_suspect, struct err *e);
 int sweep_server_after(struct sweep *s, bool is_warmup, struct err *e);
 /* A server whose caches nobody can empty is refused before anything is run. */
 int sweep_server_check(struct sweep *s, struct err *e);
-/* What servers.json says of earlier sittings. */
-void sweep_server_remember(struct sweep *s);
+/* What servers.json says of earlier sittings; -1 with e: they had another benchmark. */
+int sweep_server_remember(struct sweep *s, struct err *e);

@@ -53,7 +53,8 @@ static const struct json_value *as_ended(struct sweep *s, const struct json_valu
 	return start;
 }
 
-static bool is_command(const struct json_value *words, char *const *argv)
+/* Whether they are this command, from a word on. */
+static bool is_command(const struct json_value *words, char *const *argv, size_t from)
 {
 	size_t n = 0;
 
@@ -61,34 +62,45 @@ static bool is_command(const struct json_value *words, char *const *argv)
 		n++;
 	if (words->kind != JSON_ARRAY || words->count != n)
 		return false;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = from; i < n; i++)
 		if (!str_is(json_text(&words->item[i], STR("")), argv[i]))
 			return false;
 	return true;
 }
 
-/* Going on with other commands puts results of two set-ups into one table. */
-static void warn_of_change(struct sweep *s, const struct json_value *start)
+/*
+ * Going on with other commands puts results of two set-ups into one table. Of another benchmark the
+ * runs that are there would pass for its own, so that is refused unless it is wanted.
+ */
+static int check_change(struct sweep *s, const struct json_value *start, struct err *e)
 {
 	const struct json_value *server = json_get(start, "command");
 	const struct json_value *bench = json_get(start, "bench_command");
 	const struct json_value *overrides = json_get(start, "serve_overrides");
 
 	if (server && overrides && overrides->kind == JSON_OBJECT &&
-	    !is_command(server, params_apply(overrides, s->serve_cmd, &s->arena)))
+	    !is_command(server, params_apply(overrides, s->serve_cmd, &s->arena), 0))
 		sweep_warn(s, "%s was begun with another --serve-cmd; what is there stays beside what is "
 			   "run now", s->folder);
-	if (bench && s->bench_cmd && !is_command(bench, s->bench_cmd))
-		sweep_warn(s, "%s was begun with another --bench-cmd; what is there stays beside what is "
-			   "run now", s->folder);
+	/* 'vllm bench serve' and 'profllm bench serve' are the same. */
+	if (!bench || !s->bench_cmd || is_command(bench, s->bench_cmd, 1))
+		return 0;
+	if (!s->o->resume_anyway)
+		return err_set(e, ERR_USAGE, "--bench-cmd: %s was begun with another one, whose runs "
+			       "would pass for those of this command; give another --experiment-name, "
+			       "or --resume-anyway to keep them", s->folder);
+	sweep_warn(s, "%s was begun with another --bench-cmd; what is there stays beside what is "
+		   "run now", s->folder);
+	return 0;
 }
 
-void sweep_server_remember(struct sweep *s)
+int sweep_server_remember(struct sweep *s, struct err *why)
 {
 	const char *path = list_path(s);
 	struct json_value *list = NULL;
 	struct buf text = { 0 };
 	struct err e = { 0 };
+	int rc = 0;
 
 	if (s->serve_cmd && file_exists(path) &&
 	    file_read(path, SWEEP_PARAMS_BYTES_MAX, &text, &e) == 0 &&
@@ -97,11 +109,12 @@ void sweep_server_remember(struct sweep *s)
 			list->item[i] = *as_ended(s, &list->item[i]);
 		s->earlier = list;
 		if (list->count)
-			warn_of_change(s, &list->item[list->count - 1]);
+			rc = check_change(s, &list->item[list->count - 1], why);
 	}
 	if (e.code)
 		sweep_warn(s, "%s: %s; what it said of earlier servers is lost", path, e.text);
 	buf_release(&text);
+	return rc;
 }
 
 static void put_words(struct json_writer *w, const char *key, char *const *argv)

@@ -5,7 +5,8 @@
  *
  * Options, their rules, the requests and the printed numbers are those of vLLM's command, with one
  * exception: an option that was typed counts. vLLM lets defaults override --input-len and the name
- * of a dataset without a file; --compat restores that, with a warning that names the values in force.
+ * of a dataset without a file; --compat restores that, with a warning that names the values in
+ * force.
  */
 #pragma once
 #include "run/offline_data.h"

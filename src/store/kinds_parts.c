@@ -83,7 +83,7 @@ double time_of(struct str text)
 
 		if (!rest)
 			continue;
-		fraction = *rest == '.' ? strtod(rest, &rest) : 0;
+		fraction = *rest == '.' ? str_strtod(rest, &rest) : 0;
 		return (double)timegm(&tm) + fraction - offset_of(rest);
 	}
 	return NAN;

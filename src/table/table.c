@@ -55,17 +55,18 @@ bool table_is_name(const char *path)
 static int read_bytes(struct table *t, const char *path, const struct table_opts *o,
 	struct err *e)
 {
-	struct str packed;
+	struct str packed, all;
 	int rc = 0;
 
 	if (file_map(path, &packed, e) < 0)
 		return -1;
+	all = packed;
 	buf_add_text(&t->name, path);
 	if (table_is_packed(path, packed) && !format_of_name(str_of(path))) {
+		rc = table_unpack(path, packed, o, &all, &t->name, e);
 		file_unmap(packed);
-		rc = table_unpack(path, o, &packed, &t->name, e);
 	}
-	t->bytes = (struct table_bytes){ packed, t->name.data };
+	t->bytes = (struct table_bytes){ all, t->name.data };
 	return rc;
 }
 
@@ -79,6 +80,8 @@ struct table *table_open(const char *path, const struct table_opts *o, struct er
 	t->format = format_of_name(table_plain(t->bytes.name));
 	if (!t->format)
 		t->format = format_of_bytes(t->bytes.all);
+	if (!t->format && o && o->ending)
+		t->format = format_of_name(str_of(o->ending));
 	if (!t->format) {
 		err_set(e, ERR_PARSE, "%s: neither its name nor its first bytes say what it is; expected "
 			".json, .jsonl, .csv, .tsv, .txt or .parquet", t->bytes.name);

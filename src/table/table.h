@@ -36,6 +36,7 @@ struct table;
 struct table_opts {
 	const char *const *columns; /* NULL-terminated: top-level members that are wanted (others
 	                               may be there too); NULL: all */
+	const char *ending;         /* of the format where name and bytes do not tell; NULL: none */
 	const atomic_bool *cancel;  /* may be NULL */
 	/* Bytes of the file that were looked at while it is opened, and in all; may be NULL. */
 	void (*progress)(void *self, uint64_t done, uint64_t total);

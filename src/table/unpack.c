@@ -63,9 +63,9 @@ bool table_is_packed(const char *name, struct str head)
 
 struct unpack {
 	const char *path;
+	struct str packed;    /* what the file holds */
 	const struct table_opts *o;
 	struct archive *a;
-	uint64_t total;
 	struct buf shown;     /* names of the archive's files, for the error */
 	size_t files, named;  /* in the archive, and those with a known ending */
 	size_t wanted;        /* number of the one file that is taken */
@@ -94,7 +94,7 @@ static int open_archive(struct unpack *u, struct err *e)
 	archive_read_support_format_tar(u->a);
 	archive_read_support_format_raw(u->a);
 	archive_read_support_format_empty(u->a);
-	if (archive_read_open_filename(u->a, u->path, BLOCK_BYTES) != ARCHIVE_OK)
+	if (archive_read_open_memory2(u->a, u->packed.p, u->packed.n, BLOCK_BYTES) != ARCHIVE_OK)
 		return fail(u, e);
 	return 0;
 }
@@ -120,7 +120,7 @@ static int look(const struct unpack *u, struct err *e)
 	if (u->o->progress) {
 		la_int64_t done = archive_filter_bytes(u->a, -1);
 
-		u->o->progress(u->o->self, done < 0 ? 0 : (uint64_t)done, u->total);
+		u->o->progress(u->o->self, done < 0 ? 0 : (uint64_t)done, u->packed.n);
 	}
 	return 0;
 }
@@ -263,7 +263,7 @@ static int write_entry(struct unpack *u, struct err *e)
 	return rc == ARCHIVE_EOF ? 0 : fail(u, e);
 }
 
-/* Opens the file once more and unpacks what was chosen. */
+/* Reads the file once more and unpacks what was chosen. */
 static int extract(struct unpack *u, struct buf *name, struct err *e)
 {
 	struct archive_entry *entry;
@@ -300,14 +300,12 @@ static int map_written(struct unpack *u, struct str *all, struct err *e)
 	return 0;
 }
 
-int table_unpack(const char *path, const struct table_opts *o, struct str *all, struct buf *name,
-	struct err *e)
+int table_unpack(const char *path, struct str packed, const struct table_opts *o, struct str *all,
+	struct buf *name, struct err *e)
 {
-	struct unpack u = { .path = path, .o = o, .fd = -1 };
-	struct stat st;
+	struct unpack u = { .path = path, .packed = packed, .o = o, .fd = -1 };
 	int rc;
 
-	u.total = stat(path, &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
 	*all = (struct str){ "", 0 };
 	rc = open_archive(&u, e);
 	if (rc == 0)

@@ -190,6 +190,8 @@ like($r->{out}, qr/^Saved: split\/splits\/tp1_pp1\/benchmark_results\.json$/m, '
 like($r->{out}, qr/8 +inf +100\.00 +180\.00 +1\.80/, 'one file: its parts are compared');
 status_is('an odd axis', 2, qr/--xaxis: no column 'odd'/, '-x', 'odd', '-f', 'da/benchmark_results.json',
 	'-f', 'db/benchmark_results.json');
+status_is('a spreadsheet', 2, qr/--excel-out x\.xlsx: spreadsheets are not written; use --csv-out-dir DIR, /,
+	'-f', 'da/benchmark_results.json', '-f', 'db/benchmark_results.json', qw(--excel-out x.xlsx));
 status_is('tables of results', 0, undef, qw(base slow --tables --html-out-dir results-tables));
 
 # ---- bench markdown ----

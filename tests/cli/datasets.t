@@ -250,6 +250,42 @@ my %bad = (
 	'text.jsonl' => 'not JSON',
 );
 spew($_, $bad{$_}) for keys %bad;
+# ---- pipes ----
+
+# A shell's <(...), its |, and a named pipe; a set that is read twice (warm-up, points).
+spew('pipe.jsonl', join '', map { qq({"prompt": "prompt number $_"}\n) } 1 .. 9);
+spew('pipe.csv', join '', "Timestamp,Model,Request tokens,Response tokens\n", map { "$_,GPT-4,$_,5\n" }
+	4 .. 9);
+spew('pipe.txt', join '', map { "line $_\n" } 1 .. 200);
+for (['a file', 'custom', '/dev/stdin', 'cat pipe.jsonl'],
+	['a compressed one', 'custom', '/dev/stdin', 'gzip -c pipe.jsonl'],
+	['CSV', 'burstgpt', '/dev/stdin', 'cat pipe.csv'],
+	['a poem', 'sonnet', '/dev/fd/0', 'cat pipe.txt']) {
+	my ($name, $set, $path, $from) = @$_;
+	my @show = ($program, qw(dataset show --tokenizer sim --num-prompts 3 --examples 0), '--dataset-name',
+		$set, qw(--chat-prefix u --sonnet-prefix-len 50 --dataset-path), $path);
+
+	check_run("a pipe: $name", run(command => ['bash', '-c', "$from | " . join ' ', @show]),
+		{ status => 0, out => ["Workload: 3 requests from dataset $set; *"] });
+}
+check_run('a pipe: a shell\'s file', run(command => ['bash', '-c', "$program dataset show --tokenizer sim "
+	. '--dataset-name custom --skip-chat-template --num-prompts 3 --examples 0 --dataset-path '
+	. '<(cat pipe.jsonl)']), { status => 0, out => ['Workload: 3 requests *'] });
+check_run('a pipe: with a name', run(command => ['bash', '-c', "mkfifo named; cat pipe.jsonl >named & "
+	. "exec $program dataset show --tokenizer sim --dataset-name custom --skip-chat-template "
+	. '--num-prompts 3 --examples 0 --dataset-path named']),
+	{ status => 0, out => ['Workload: 3 requests *'] });
+check_run('a pipe: drawn from twice', run(command => ['bash', '-c', "cat pipe.jsonl | $program bench "
+	. 'throughput --backend sim --model sim --dataset-name custom --skip-chat-template --num-prompts 3 '
+	. '--custom-output-len 2 --num-warmups 2 --dataset-path /dev/stdin']),
+	{ status => 0, out => ['Total num output tokens:  6'] });
+check_run('a pipe: at two points', run(command => ['bash', '-c', "cat pipe.jsonl | @{[$program, @serve]} "
+	. '--dataset-name custom --skip-chat-template --num-prompts 3 --dry-run --sweep-request-rate 1,2 '
+	. '--dataset-path /dev/stdin']), { status => 0, out => ['*2/2: request_rate=2*'] });
+check_run('a pipe: with nothing in it', run(args => [@serve, qw(--dry-run --dataset-name custom
+	--skip-chat-template --dataset-path /dev/fd/0)], in => ''),
+	{ status => 1, err => '*the file has no prompts' });
+
 my @refused = (
 	['line 1 has neither form', [set('custom_image', 'form.jsonl')],
 		'form.jsonl:1: a line needs "content", or "prompt" and "image_files"'],

@@ -1,12 +1,12 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# suite: first
 # Every command of the pages works: each `sh` block of README.md and docs/guide/ is run as it
 # stands, in an empty folder, and must exit with 0.
 #
 # A line `<!-- not run: reason -->` before a block exempts it. In the folder lie sharegpt.json and
 # prompts.jsonl; `profllm` there is a small script that puts a running simulator's port in place
 # of 8000 and ends a `profllm sim` that has proved able to start, unless it is a sweep's server.
+# suite: first
 use strict;
 use warnings;
 use Cwd qw(abs_path);

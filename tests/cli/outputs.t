@@ -81,7 +81,7 @@ my @serve = (qw(bench serve), @run);
 	$r = run(args => [qw(bench serve --load-pattern help)]);
 	like($r->{out}, qr/^bursty +.*: --request-rate 10 --burstiness 0\.25$/m, '--load-pattern help');
 	check_run('--load-pattern: no such name', run(args => [@dry, qw(--load-pattern x)]), { status => 2,
-		err => "*--load-pattern: nothing is called 'x'; --load-pattern help lists the names" });
+		err => "*--load-pattern: unknown name 'x'; --load-pattern help lists the names" });
 
 	$r = run(args => [@dry, qw(--load-pattern ramp --plot-load-pattern --result-filename p.x.json)]);
 	is($r->{status}, 0, '--plot-load-pattern: exit status') or diag($r->{err});
@@ -126,8 +126,9 @@ my @serve = (qw(bench serve), @run);
 	is_deeply([map { s/\.load_pattern\.dat$/.json/r } glob('same/*.dat')], [@results],
 		'runs of one second: plots are called as results');
 	my @named = grep { /-\d{6}-\d+\.json$/ } @results;
-	my $said = qr/^WARNING: same\/\S+\.json is another run's; the result of this one is \S+-\d+\.json$/m;
-	is(scalar(grep { $_->{err} =~ $said } @ended), scalar @named, 'runs of one second: another name is said');
+	my $said = qr/^WARNING: same\/\S+ is another run's; the result of this one is \S+-\d+\.json$/m;
+	is(scalar(grep { $_->{err} =~ $said } @ended), scalar @named,
+		'runs of one second: another name is said');
 	is(scalar(grep { -s $_ } @results), 6, 'runs of one second: none is empty');
 }
 

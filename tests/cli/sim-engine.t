@@ -58,6 +58,12 @@ my @rows = (
 		$model, qw(--gpu l4-24gb)],
 	[1, qr/divisible by tensor parallel size \(3\)/, $model, qw(-tp 3)],
 	[1, qr/CUDA out of memory/, qw(--fail-start oom)],
+	[1, qr/: ValueError: The model's max seq len \(8192\) is larger than the maximum number of tokens /,
+		qw(--num-gpu-blocks-override 64 --max-model-len 8192)],
+	[1, qr/max seq len \(1000\) is larger .* in KV cache \(992\)/,
+		qw(--kv-cache-tokens 1000 --max-model-len 1000)],
+	[1, qr/max seq len \(131072\) is larger .* in KV cache \(0\)/, qw(--kv-cache-tokens 15)],
+	[1, qr/max seq len \(131072\) is larger .* in KV cache \(4096\)/, $model, qw(--kv-cache-tokens 4096)],
 	[7, qr/^\z/, qw(--fail-start exit=7)],
 	['signal 9', qr/^\z/, qw(--fail-start killed)],
 );
@@ -75,6 +81,32 @@ wait_file('n');
 kill 'TERM', $noted->{pid};
 like(finish($noted)->{err}, qr/no effect without --gpu, .*: --tensor-parallel-size\n/,
 	'hardware that nobody named');
+
+# A length that nobody chose is what the cache holds, and no request is longer.
+for my $row ([1024, '131072', qw(--num-gpu-blocks-override 64)],
+	[512, '8192', qw(--kv-cache-tokens 520 --max-model-len auto)]) {
+	my ($room, $from, @args) = @$row;
+	my $tight = start_sim(@args);
+	my @load = (qw(bench serve --model sim --tokenizer sim --num-prompts 1 --ignore-eos
+		--random-output-len 10 --port), $tight->{port});
+
+	is(run(args => [@load, '--random-input-len', $room - 10])->{status}, 0,
+		"@args: what fits is answered");
+	my $long = run(args => [@load, '--random-input-len', $room - 9]);
+	like($long->{out} . $long->{err}, qr/maximum context length is $room tokens/,
+		'one more token is refused');
+}
+my $told = serve(qw(sim --port 0 --port-file t --num-gpu-blocks-override 64));
+wait_file('t');
+kill 'TERM', $told->{pid};
+like(finish($told)->{err}, qr/the KV cache holds 1024 tokens: --max-model-len is 1024 and not 131072\n/,
+	'which is said');
+my $oracle = run(args => [qw(sim --ttft-ms 1 --kv-cache-tokens 16 --show-config)]);
+is($oracle->{status}, 0, 'the oracle has no cache that could be too small');
+my $offline = run(args => [qw(bench throughput --backend sim --tokenizer sim --num-prompts 2 --input-len 1024
+	--output-len 128 --num-gpu-blocks-override 64 --max-model-len 8192)]);
+is($offline->{status}, 1, 'offline too') or diag($offline->{out}, $offline->{err});
+like($offline->{err}, qr/max seq len \(8192\) is larger .* in KV cache \(1024\)/, 'for the same reason');
 
 # ---- sizes that everybody states alike ----
 sub explained {

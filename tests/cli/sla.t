@@ -138,8 +138,14 @@ for (['the variable is overridden', 1, '*You should not override `request_rate` 
 	'mode, since it is supposed to be determined automatically.', '--sla-params', 'tpot.json',
 	'--bench-params', 'bench.json'],
 	['no limits', 2, '*the following arguments are required: --sla-params'],
-	['an operator', 1, "*Invalid operator for SLA constraint 'p99_ttft_ms==5'. Valid operators are: {*",
-	'--sla-params', 'op.json'],
+	['an operator', 2, "*--sla-params: the limit of 'p99_ttft_ms' is =5; expected a text with <=, >=, " .
+	'< or > before the number: "<=200"', '--sla-params', 'op.json'],
+	['a number', 2, "*--sla-params: the limit of 'p99_ttft_ms' is 200; expected a text with <=, >=, < " .
+	'or > before the number: "<=200"', '--sla-params', '[{"p99_ttft_ms": 200}]'],
+	['JSON on the command line that is none', 1, '*--sla-params [{"p99_ttft_ms": : *', '--sla-params',
+	'[{"p99_ttft_ms": '],
+	['a file that is not there', 1, '*--sla-params: cannot open none.json: No such file or directory',
+	'--sla-params', 'none.json'],
 	['a key', 2, "*--sla-params: a result has no key 'p99_tft_ms'*", '--sla-params', 'key.json'],
 	['a percentile nobody computes', 2, "*--sla-params: 'p99.9_ttft_ms' is not computed by " .
 	'--bench-cmd, whose --metric-percentiles is 50,95; add 99.9 to it', '--sla-params', 'p999.json',
@@ -150,6 +156,8 @@ for (['the variable is overridden', 1, '*You should not override `request_rate` 
 	check_run("refused: $name", sweep('serve_sla', $engine, '-e', 'no', @args),
 		{ status => $status, err => $err, not_out => ['[BEGIN SERVER]'], gone => ['results/no'] });
 }
+check_run('limits on the command line', sweep('serve_sla', $engine, '--sla-params',
+	'[{"p99_ttft_ms": "<=5"}]', '--dry-run', '-e', 'dry'), { status => 0, out => ['Testing *'] });
 check_run('a dry run', sweep('serve_sla', $engine, '--sla-params', 'tpot.json', '--dry-run', '-e', 'dry'),
 	{ status => 0, out => ['[BEGIN SERVER]', 'Testing request_rate: 65536 req/s', 'Omitting SLA search.',
 	'[SLA END]', 'Experiment will be saved at: results/dry'], gone => ['results/dry'] });

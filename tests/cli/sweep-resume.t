@@ -67,9 +67,19 @@ for (['INT', 0.35, '130'], ['TERM', 0.45, '130', '--shuffle'], ['KILL', 0.4, 'si
 	is(sweep('whole', @grid, more => ['--resume'])->{err}, '', 'by the same commands');
 	my $r = sweep('whole', @grid, sim => [qw(--ttft-ms 2 --itl-ms 0)], more => ['--resume']);
 	is($r->{err}, "$begun --serve-cmd; what is there stays beside what is run now\n", 'another server');
-	$r = sweep('whole', @grid, bench => [qw(--seed 3)], more => ['--resume']);
-	is($r->{err}, "$begun --bench-cmd; what is there stays beside what is run now\n",
-		'another benchmark');
+	check_run('another benchmark', sweep('whole', @grid, bench => [qw(--seed 3)], more => ['--resume']), {
+		status => 2, err => 'profllm bench sweep serve: --bench-cmd: results/whole was begun with ' .
+		'another one, whose runs would pass for those of this command; give another ' .
+		'--experiment-name, or --resume-anyway to keep them', not_out => ['[SKIPPED BENCHMARK]'] });
+	check_run('a dry run of it', sweep('whole', @grid, bench => [qw(--seed 3)], more => [qw(--resume
+		--dry-run)]), { status => 2, err => '*--resume-anyway*' });
+	$r = sweep('whole', @grid, bench => [qw(--seed 3)], more => [qw(--resume --resume-anyway)]);
+	is($r->{status}, 0, 'another benchmark, wanted');
+	is($r->{err}, "$begun --bench-cmd; what is there stays beside what is run now\n", 'and said');
+	symlink $program, 'another-name' or die;
+	my @same = sweep_args('whole', @grid, more => ['--resume']);
+	s/\Q$program\E bench serve/.\/another-name bench serve/ for @same;
+	is(run(args => [@same])->{err}, '', 'the same benchmark by another name of the program');
 }
 
 done_testing;

@@ -167,6 +167,25 @@ sub grid { return (serve_params => 's.json', bench_params => 'b.json', @_) }
 	}
 }
 
+# ---- combinations that are in no file ----
+
+{
+	my %more = (bench => [qw(--num-prompts 2)], num_runs => 1);
+	my @line = sweep_args('piped', %more, serve_params => '/dev/stdin',
+		bench_params => '[{"num_prompts": 1}, {"num_prompts": 2}]');
+
+	check_run('from a pipe and from the command line', run(command => ['bash', '-c',
+		'cat s.json | "$0" "$@"', $program, @line]), { status => 0 });
+	is_deeply([map { "$_->{max_num_seqs} $_->{num_prompts}" } @{summary('piped')}],
+		['4 1', '4 2', '16 1', '16 2'], 'all combinations');
+	check_run('a pipe without an end', run(command => ['bash', '-c', 'yes 2>/dev/null | "$0" "$@"',
+		$program, @line]), { status => 1, err =>
+		'profllm bench sweep serve: --serve-params: /dev/stdin '
+		. 'has more than 16777216 bytes, which is the limit' });
+	check_run('a mistake in the text', run(args => [sweep_args('no', %more, bench_params => '[{"a": ]')]),
+		{ status => 1, err => '*--bench-params: [{"a": ]: *' });
+}
+
 # ---- this program by its name ----
 
 for (['is not in PATH', { PATH => '/usr/bin:/bin' }], ['is another program in PATH', other_profllm()]) {

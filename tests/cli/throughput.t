@@ -133,7 +133,8 @@ is((account())[0]{media}, 8, 'one each');
 
 for my $env ({ PATH => '/usr/bin:/bin' }, other_profllm()) {
 	check_run('profllm as the server', run(args => [@verb, qw(--backend http --model sim --tokenizer sim
-		--server-cmd), 'profllm sim', @small], env => $env), { status => 0, out => ['Throughput: *'] });
+		--server-cmd), 'profllm sim', @small], env => $env),
+		{ status => 0, out => ['Throughput: *'] });
 	check_run('profllm as the worker', run(args => [@verb, qw(--backend worker --model sim
 		--tokenizer sim --worker-cmd), 'profllm sim --engine-worker', @small], env => $env),
 		{ status => 0, out => ['Throughput: *'] });

@@ -5,6 +5,7 @@
 # only a time limit ends has runs of its own, in which nothing else is expected, so that a busy
 # machine cannot make a request late that should be in time. A run that hangs is ended by
 # child_stop after a minute and has the wrong exit status.
+# suite: shared
 use strict;
 use warnings;
 use FindBin;

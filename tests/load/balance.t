@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
 # Several servers that share the load, and requests that are given up on purpose.
+# suite: shared
 use strict;
 use warnings;
 use FindBin;

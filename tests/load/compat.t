@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
 # --compat: where upstream itself has had two behaviours.
+# suite: shared
 use strict;
 use warnings;
 use FindBin;

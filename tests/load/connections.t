@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
 # Connections: kept ones, ones the server closes, other kinds of address, none at all.
+# suite: shared
 use strict;
 use warnings;
 use FindBin;

@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
 # libcurl's transport: the same facts as the native one, and what only it can do.
+# suite: shared
 use strict;
 use warnings;
 use File::Temp ();
@@ -342,7 +343,7 @@ server.on('stream', (stream, headers) => {
 				stream.end('data: {"choices":[],"usage":{"prompt_tokens":16,' +
 					'"completion_tokens":' + n + '}}\n\ndata: [DONE]\n\n');
 			}
-		}, 3);
+		}, 20);
 	});
 });
 server.listen(0, '127.0.0.1', () => console.log('port ' + server.address().port));

@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
 # What a server can do wrong in an answer, and what the report says about it.
+# suite: shared
 use strict;
 use warnings;
 use FindBin;

@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
 # Ctrl-C in the middle, and the same report again from a record.
+# suite: shared
 use strict;
 use warnings;
 use File::Temp ();

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Responses, the native APIs of other servers and APIs described in files, against the
 # simulator: counts, stamps, texts, headers. Faults of APIs that have a name: backends.t.
+# suite: shared
 use strict;
 use warnings;
 use FindBin;

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Embeddings, pooling, rerank and audio from end to end: what the simulator counted is what
 # is reported, whole answers end with their last byte, and what goes wrong has its category.
+# suite: shared
 use strict;
 use warnings;
 use FindBin;

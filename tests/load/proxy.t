@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
 # Through a proxy: whole URLs for http, CONNECT for https, NO_PROXY, and a proxy that refuses.
+# suite: shared
 use strict;
 use warnings;
 use File::Temp ();

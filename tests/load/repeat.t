@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
 # The same plan several times: every run is reported, the one in the middle saved.
+# suite: shared
 use strict;
 use warnings;
 use File::Temp ();

@@ -4,6 +4,7 @@
 # adds, what a transfer costs, and that the client's times are those of all truth files together.
 #
 # Servers are chained by ids: the proxy's truth says which id it forwarded for which request.
+# suite: shared
 use strict;
 use warnings;
 use FindBin;

@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
 # Drawn tokens before every prompt, as the server sees them.
+# suite: shared
 use strict;
 use warnings;
 use FindBin;

@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
 # https: verified by default, by a given CA, or not at all; stamps as exact as without.
+# suite: shared
 use strict;
 use warnings;
 use File::Temp ();

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <dirent.h>
+#include <locale.h>
 #include <pthread.h>
 #include <errno.h>
 #include <sys/mman.h>
@@ -42,6 +43,78 @@ static void numbers_are_read_whole(void **state)
 		assert_int_equal(got, row[i].want);
 		assert_int_equal(str_to_f64(str_of(row[i].text), &real), row[i].is_real);
 	}
+}
+
+/*
+ * A locale with a decimal comma, of which no machine has any for certain: the file that
+ * localedef makes of LC_NUMERIC is written here (magic, fields, their offsets, the fields:
+ * decimal_point, thousands_sep, grouping, both as characters, codeset).
+ */
+static locale_t comma_locale(void)
+{
+	static const struct {
+		uint32_t magic, n, at[6];
+		char point[2], thousands[1], grouping[1];
+		uint32_t point_wc, thousands_wc;
+		char codeset[8];
+	} file = { 0x20031115 ^ LC_NUMERIC, 6, { 32, 34, 35, 36, 40, 44 }, ",", "", "\x7f", ',', 0,
+		   "UTF-8" };
+	char dir[] = "/tmp/profllm-locale-XXXXXX", path[100];
+	locale_t made;
+	struct err e;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/comma", dir);
+	assert_int_equal(file_mkdirs(path, &e), 0);
+	snprintf(path, sizeof(path), "%s/comma/LC_NUMERIC", dir);
+	assert_int_equal(file_write_atomic(path, (struct str){ (const char *)&file, sizeof(file) },
+					   &e), 0);
+	assert_int_equal(setenv("LOCPATH", dir, 1), 0);
+	made = newlocale(LC_NUMERIC_MASK, "comma", (locale_t)0);
+	unsetenv("LOCPATH");
+	unlink(path);
+	*strrchr(path, '/') = 0;
+	rmdir(path);
+	rmdir(dir);
+	return made;
+}
+
+/* The library lives in programs of any locale; its numbers have a point. */
+static void numbers_have_a_point_in_any_locale(void **state)
+{
+	static const double reals[] = { 1.5, 0.1, -2.25e-9, 1.7976931348623157e308, 5e-324,
+					0x1p-44, 123456.789 };
+	locale_t comma = comma_locale(), before;
+	struct buf text = { 0 };
+	char out[FMT_F64_BYTES], host[16];
+	struct err e;
+	double v;
+
+	(void)state;
+	assert_true(comma != (locale_t)0);
+	for (size_t i = 0; i < sizeof(reals) / sizeof(*reals); i++) {
+		char want[FMT_F64_BYTES];
+
+		fmt_f64(want, reals[i]);
+		before = uselocale(comma);
+		assert_string_equal(fmt_f64(out, reals[i]), want);
+		assert_true(str_to_f64(str_of(out), &v) && v == reals[i]);
+		assert_false(str_to_f64(STR("1,5"), &v));
+		uselocale(before);
+	}
+	before = uselocale(comma);
+	snprintf(host, sizeof(host), "%.1f", 1.5);
+	assert_string_equal(host, "1,5"); /* the host program's own numbers are its own */
+	buf_printf(&text, "%.1f %g", 1.5, 0.25);
+	assert_string_equal(text.data, "1.5 0.25");
+	err_set(&e, ERR_RUN, "%.2f", 0.75);
+	err_wrap(&e, "%.1f", 2.5);
+	assert_string_equal(e.text, "2.5: 0.75");
+	assert_string_equal(fmt_duration(out, 1500000), "1.5 ms");
+	assert_string_equal(fmt_rough_time(out, 1.5), "1.5 s");
+	uselocale(before);
+	buf_release(&text);
+	freelocale(comma);
 }
 
 static void reals_are_spelled_as_python_spells_them(void **state)
@@ -313,6 +386,42 @@ static void files_are_replaced_whole(void **state)
 	rmdir(dir);
 }
 
+/* What comes from a pipe is read like a file, and again by the same path. */
+static void pipes_are_files(void **state)
+{
+	struct buf text = { 0 };
+	struct str bytes;
+	struct err e = { 0 };
+	char path[32];
+	int fd[2];
+
+	(void)state;
+	assert_int_equal(pipe(fd), 0);
+	snprintf(path, sizeof(path), "/dev/fd/%d", fd[0]);
+	assert_int_equal(write(fd[1], "one line\n", 9), 9);
+	close(fd[1]);
+	assert_true(file_is_stream(path));
+	assert_int_equal(file_read(path, 100, &text, &e), 0);
+	assert_string_equal(text.data, "one line\n");
+	assert_int_equal(file_map(path, &bytes, &e), 0);
+	assert_true(str_is(bytes, "one line\n"));
+	file_unmap(bytes);
+	assert_true(file_is_stream(path));
+	assert_false(file_is_stream("/etc/passwd"));
+	close(fd[0]);
+
+	assert_int_equal(pipe(fd), 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd[0]);
+	assert_int_equal(write(fd[1], "one line\n", 9), 9);
+	close(fd[1]);
+	buf_reset(&text);
+	assert_int_equal(file_read(path, 8, &text, &e), -1);
+	assert_int_equal(e.code, ERR_LIMIT);
+	assert_non_null(strstr(e.text, "more than 8 bytes, which is the limit"));
+	close(fd[0]);
+	buf_release(&text);
+}
+
 static void errors_gain_context(void **state)
 {
 	struct err e = { 0 };
@@ -333,6 +442,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_are_read_whole),
+		cmocka_unit_test(numbers_have_a_point_in_any_locale),
 		cmocka_unit_test(reals_are_spelled_as_python_spells_them),
 		cmocka_unit_test(buffers_stop_at_their_limit),
 		cmocka_unit_test(slices_are_cut),
@@ -344,6 +454,7 @@ int main(void)
 		cmocka_unit_test(a_file_that_grows_past_its_limit_is_refused),
 		cmocka_unit_test(files_follow_the_umask),
 		cmocka_unit_test(files_are_replaced_whole),
+		cmocka_unit_test(pipes_are_files),
 		cmocka_unit_test(errors_gain_context),
 	};
 

@@ -170,7 +170,7 @@ static void wrong_laws_are_refused(void **state)
 	for (size_t i = 0; i < sizeof(law) / sizeof(*law); i++) {
 		if (lengths_parse(OPTION, law[i], &l, &e) == 0)
 			fail_msg("taken: %s", law[i]);
-		assert_int_equal(e.code, ERR_RUN);
+		assert_int_equal(e.code, ERR_USAGE);
 		assert_non_null(strstr(e.text, OPTION));
 	}
 	for (size_t i = 0; i < sizeof(file) / sizeof(*file); i++) {

@@ -121,7 +121,7 @@ static void what_cannot_be_shared_is_refused(void **state)
 		f.opts.prompt_token_ids = row[i].is_ids;
 		f.opts.random_prefix_len = row[i].prefix;
 		assert_int_equal(build(&f, "random"), -1);
-		assert_int_equal(f.e.code, ERR_RUN);
+		assert_int_equal(f.e.code, ERR_USAGE);
 		assert_string_equal(f.e.text, row[i].want);
 		fixture_release(&f);
 	}

@@ -249,15 +249,51 @@ static void urls_need_their_suffix(void **state)
 					    "http://h/v1/chat/completions", &e), 0);
 	assert_int_equal(endpoint_check_url(endpoint_find("openai-chat"), "http://h/v1/completions",
 					    &e), -1);
-	assert_string_equal(e.text, "OpenAI Chat Completions API URL must end with one of: "
-				    "{'chat/completions'}.");
+	assert_string_equal(e.text, "--endpoint: the OpenAI Chat Completions API of --backend "
+			    "openai-chat needs a URL that ends with chat/completions (usually --endpoint "
+			    "/v1/chat/completions), got http://h/v1/completions");
+	assert_int_equal(e.code, ERR_USAGE);
 	assert_null(endpoint_find("no-such-backend"));
+}
+
+/* Keys are left out whole; a refusal names words, and only what a request can do without. */
+static void keys_are_left_out(void **state)
+{
+	static const char *const keys[] = { "ignore_eos", "a" };
+	static const struct { const char *said, *want; } cases[] = {
+		{ "{\"detail\": \"Unexpected keys: {'ignore_eos', 'top_k'}\"}", "ignore_eos,top_k" },
+		{ "unknown field `top_k`", "top_k" },
+		{ "xtop_k, top_kx, top-k", "" },
+		{ "The model `m` does not exist; max_tokens is too large; prompt", "" },
+		{ "", "" },
+	};
+	const char *json = "{\"model\": \"m\", \"prompt\": \"top_k {\", \"ignore_eos\": true, "
+		"\"top_k\": 5, \"x\": {\"a\": [1, 2]}, \"max_tokens\": 3}";
+	struct buf out = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(body_omit(str_of(json), keys, 2, &out, &e), 0);
+	assert_string_equal(out.data, "{\"model\": \"m\", \"prompt\": \"top_k {\", \"top_k\": 5, "
+			    "\"x\": {\"a\": [1, 2]}, \"max_tokens\": 3}");
+	assert_int_equal(body_omit(STR("--boundary"), keys, 2, &out, &e), -1);
+	assert_int_equal(e.code, ERR_USAGE);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		buf_reset(&out);
+		buf_add_text(&out, "");
+		body_named_keys(str_of(json), str_of(cases[i].said), &out);
+		assert_string_equal(out.len ? out.data : "", cases[i].want);
+	}
+	buf_reset(&out);
+	body_named_keys(STR("no JSON top_k"), STR("top_k"), &out);
+	assert_int_equal(out.len, 0);
+	buf_release(&out);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bodies_are_upstreams),
+		cmocka_unit_test(bodies_are_upstreams), cmocka_unit_test(keys_are_left_out),
 		cmocka_unit_test(events_mean_what_they_say),
 		cmocka_unit_test(the_rest_is_told_apart),
 		cmocka_unit_test(broken_events_are_refused),

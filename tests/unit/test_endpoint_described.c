@@ -29,7 +29,7 @@ static void mistakes_are_named(void **state)
 {
 	static const struct { const char *json, *want; } row[] = {
 		{ "[]", "expected a JSON object" },
-		{ "{\"name\":", "line 1, column 9: expected a value" },
+		{ "{\"name\":", "line 1, column 9: the text ends in the middle of a value" },
 		{ "{" NAMED BODY ",\"text\":\"t\",\"texts\":1}", "\"texts\" is not known" },
 		{ "{\"path\":\"/x\"," BODY ",\"text\":\"t\"}",
 		  "\"name\" has to be at most 64 letters, digits, '-', '_' and '.': result files are "

@@ -314,10 +314,12 @@ static void urls_may_have_two_ends(void **state)
 	assert_int_equal(endpoint_check_url(audio, "http://h/v1/audio/transcriptions", &e), 0);
 	assert_int_equal(endpoint_check_url(audio, "http://h/v1/audio/translations", &e), 0);
 	assert_int_equal(endpoint_check_url(audio, "http://h/v1/completions", &e), -1);
-	assert_string_equal(e.text, "OpenAI Audio API URL must end with one of: "
-			    "{'transcriptions', 'translations'}.");
+	assert_string_equal(e.text, "--endpoint: the OpenAI Audio API of --backend openai-audio needs "
+			    "a URL that ends with transcriptions or translations (usually --endpoint "
+			    "/v1/audio/transcriptions), got http://h/v1/completions");
 	assert_int_equal(endpoint_check_url(endpoint_find("vllm-rerank"), "http://h/score", &e), -1);
-	assert_string_equal(e.text, "vLLM score API URL must end with one of: {'rerank'}.");
+	assert_string_equal(e.text, "--endpoint: the vLLM score API of --backend vllm-rerank needs a URL "
+			    "that ends with rerank (usually --endpoint /v1/rerank), got http://h/score");
 }
 
 int main(void)

@@ -223,7 +223,7 @@ static const struct finding refused[] = {
 	{ "server: {}\nresources: {gpus: -1}\n", "resources.gpus: expected auto, none, a number" },
 	{ "server: {}\nresources: {ports: 9-3}\n", "resources.ports: expected FIRST-LAST within "
 	  "1-65535, got '9-3'" },
-	{ "server: {}\nresources: {wait_s: -1}\n", "resources.wait_s: expected a number at least 0" },
+	{ "server: {}\nresources: {wait_s: -1}\n", "resources.wait_s: expected a number of at least 0" },
 	{ "server: {}\nresources: {memory_fre: 1}\n", "did you mean memory_free?" },
 	{ "server: {}\nprofiling: {tool: perf}\n", "profiling.tool: expected one of torch, nsys" },
 	{ "server: {}\ntelemetry: {interval_s: 0}\n", "telemetry.interval_s: expected a number from 0.01" },
@@ -547,7 +547,7 @@ static void test_include(void **state)
 	drop(&m);
 	write_file("bad.json", "{\"a\": 1,\n \"b\": [1, 2,]}\n");
 	read_file(&m, "bad.json");
-	expect_below(errors(&m), "DIR/bad.json:2:13: expected a value");
+	expect_below(errors(&m), "DIR/bad.json:2:13: expected a value, found ']}'");
 	drop(&m);
 	write_file("twice.json", "{\"a\": 1,\n \"b\": {\"c\": 1, \"c\": 2}}\n");
 	read_file(&m, "twice.json");

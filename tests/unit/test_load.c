@@ -330,6 +330,30 @@ static void two_points_run_at_once(void **state)
 	}
 }
 
+/* A record without room: requests end as ever, and what is counted is what is kept. */
+static void a_full_record_stays_consistent(void **state)
+{
+	struct load_opts opts = bench_opts(1, 1);
+	struct bench b;
+
+	(void)state;
+	bench_init(&b, 4, 1);
+	b.record.shard[0].gaps.count_max = 5; /* two blocks for each of two rows, half of a third */
+	assert_int_equal(bench_run(&b, &opts, NULL), 0);
+	assert_true(b.record.shard[0].is_full);
+	for (uint32_t i = 0; i < 4; i++) {
+		const struct request_row *row = &b.record.row[i];
+
+		assert_int_equal(row->state, REQ_DONE);
+		assert_int_equal(row->n_events, i < 3 ? NULL_EVENTS : 0);
+		assert_true(row->n_answer <= row->n_events);
+		assert_true(row->n_reasoning + row->n_shared <= row->n_events);
+		assert_true(row->first_event_ns > row->sent_ns);
+		assert_true(row->last_event_ns > row->first_event_ns);
+	}
+	bench_release(&b);
+}
+
 static void count_tick(void *self)
 {
 	++*(unsigned *)self;
@@ -411,6 +435,7 @@ int main(void)
 		cmocka_unit_test(runs_share_a_record),
 		cmocka_unit_test(cancel_keeps_what_was_measured),
 		cmocka_unit_test(two_points_run_at_once),
+		cmocka_unit_test(a_full_record_stays_consistent),
 		cmocka_unit_test(ticks_come_whatever_the_wall_clock_says),
 		cmocka_unit_test(spinning_is_not_work),
 		cmocka_unit_test(lanes_share_no_cache_line),

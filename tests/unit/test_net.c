@@ -402,6 +402,28 @@ static void test_unwatch_inside(void **state)
 	close(a.count == 1 ? p.server : q.server);
 }
 
+/* A library may close its descriptor before it says so. */
+static void test_unwatch_closed(void **state)
+{
+	struct pair p = pair_open("127.0.0.1", false);
+	struct err e = { 0 };
+	struct end a = { 0 };
+
+	(void)state;
+	the_loop = loop_new(&e);
+	a.watch = (struct watch){ .fd = p.server, .events = EPOLLIN, .on_ready = on_end };
+	assert_int_equal(loop_watch(the_loop, &a.watch, &e), 0);
+	sock_send(p.client, STR("x"));
+	usleep(2000);
+	close(p.server);
+	loop_unwatch_foreign(the_loop, &a.watch);
+	assert_int_equal(loop_poll(the_loop, 0, false), 0);
+	assert_int_equal(a.count, 0);
+	loop_free(the_loop);
+	sock_close(p.client);
+	sock_close(p.listener);
+}
+
 static void test_rewatch(void **state)
 {
 	struct pair p = pair_open("127.0.0.1", false);
@@ -570,6 +592,7 @@ int main(void)
 		cmocka_unit_test(test_timer_rearmed),
 		cmocka_unit_test(test_timer_many),
 		cmocka_unit_test(test_unwatch_inside),
+		cmocka_unit_test(test_unwatch_closed),
 		cmocka_unit_test(test_rewatch),
 		cmocka_unit_test(test_deadline),
 		cmocka_unit_test(test_wake),

@@ -38,7 +38,7 @@ struct sample_opts {
 };
 
 static const char *const backends[] = { "vllm", "openai", "openai-chat", NULL };
-static const char *const backends_later[] = { "vllm-rerank", NULL };
+static const struct opt_meant backends_meant[] = { { "vllm-rerank", "use openai" }, { NULL, NULL } };
 static const char *const fixes[] = { "peak", "help", NULL };
 
 static int check_even(const struct opt *o, const void *field, struct err *e)
@@ -60,7 +60,7 @@ static const struct opt rows[] = {
 	OPT(struct sample_opts, scale, "scale", .help = "scale", .flags = OPT_WHOLE),
 	OPT(struct sample_opts, label, "label", .help = "name of the run", .group = "Output"),
 	OPT(struct sample_opts, backend, "backend", .help = "which API", .group = "Server",
-	    .choices = backends, .later = backends_later),
+	    .choices = backends, .meant = backends_meant),
 	OPT(struct sample_opts, bucket, "bucket", .help = "buckets", .flags = OPT_LITERAL),
 	OPT(struct sample_opts, cap, "max-concurrency", .help = "cap", .group = "Load"),
 	OPT(struct sample_opts, temperature, "temperature", .help = "heat"),
@@ -333,8 +333,8 @@ static void test_values(void **state)
 		      "--backend", "opnai"),
 		REFUSED("--backend: expected one of vllm, openai, openai-chat, got 'tgi'",
 		      "--backend", "tgi"),
-		REFUSED("--backend: 'vllm-rerank' is not in " "this version; it has vllm, openai, "
-		      "openai-chat",
+		REFUSED("--backend: expected one of vllm, openai, openai-chat, got 'vllm-rerank'; "
+			"use openai",
 		      "--backend", "vllm-rerank"),
 		REFUSED("--profile: not in this version; a later version starts it", "--profile"),
 		GIVES("probe_rate", "0.0", "--probe-rate", "0"),

@@ -33,7 +33,6 @@ struct text_opts {
 };
 
 static const char *const backends[] = { "vllm", "openai", NULL };
-static const char *const backends_later[] = { "vllm-rerank", NULL };
 
 static const struct opt rows[] = {
 	OPT(struct text_opts, save, "save-result", .help = "write the result", .group = "Output"),
@@ -46,7 +45,7 @@ static const struct opt rows[] = {
 	OPT(struct text_opts, scale, "scale", .help = "factor", .flags = OPT_WHOLE),
 	OPT(struct text_opts, label, "label", .help = "name", .group = "Output"),
 	OPT(struct text_opts, backend, "backend", .help = "which API", .group = "Server",
-	    .choices = backends, .later = backends_later),
+	    .choices = backends),
 	OPT(struct text_opts, bucket, "bucket", .help = "buckets", .flags = OPT_LITERAL),
 	OPT(struct text_opts, cap, "max-concurrency", .help = "cap", .group = "Load"),
 	OPT(struct text_opts, temperature, "temperature", .help = "heat"),
@@ -126,8 +125,7 @@ static void test_help_topics(void **state)
 	static const struct { const char *topic, *want; } cases[] = {
 		{ "server", "\nServer:\n"
 		  "  -p, --port PORT           TCP port (from 1 to 65535; default: 8000)\n"
-		  "  --backend BACKEND         which API (choices: vllm, openai; not in this\n"
-		  "                            version: vllm-rerank; default: openai)\n"
+		  "  --backend BACKEND         which API (choices: vllm, openai; default: openai)\n"
 		  "  --header [KEY=VALUE ...]  headers\n" },
 		{ "load", "\nLoad:\n"
 		  "  --request-rate REQ/S      mean arrival rate of a stream of requests "
@@ -221,10 +219,8 @@ static void test_help_json(void **state)
 		}
 		if (str_is(name, "request-rate"))
 			assert_null(json_get(o, "max"));
-		if (str_is(name, "backend")) {
+		if (str_is(name, "backend"))
 			assert_int_equal(json_get(o, "choices")->count, 2);
-			assert_int_equal(json_get(o, "choices_later")->count, 1);
-		}
 		if (str_is(name, "self-timed"))
 			assert_true(str_is(json_get(o, "spellings")->item[1].text,
 					   "--no-self-timed"));

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <cmocka.h>
 
 #include "proc/tool.h"
@@ -71,6 +72,20 @@ static void bad_ends(void **state)
 	buf_release(&out);
 }
 
+/* Where the kernel collects children by itself no status is known, and none is made up. */
+static void an_end_nobody_saw(void **state)
+{
+	struct buf out = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	signal(SIGCHLD, SIG_IGN);
+	assert_int_equal(sh("exit 3", "", 10, &out, NULL, &e), -1);
+	signal(SIGCHLD, SIG_DFL);
+	assert_string_equal(e.text, "sh: its exit status is lost: No child processes");
+	buf_release(&out);
+}
+
 static void looked_for(void **state)
 {
 	(void)state;
@@ -84,6 +99,7 @@ int main(void)
 		cmocka_unit_test(input_comes_back),
 		cmocka_unit_test(large_texts),
 		cmocka_unit_test(bad_ends),
+		cmocka_unit_test(an_end_nobody_saw),
 		cmocka_unit_test(looked_for),
 	};
 

@@ -4,10 +4,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "record/block.h"
 #include "record/file.h"
@@ -499,6 +501,126 @@ static void test_save_errors(void **state)
 	record_release(&a);
 }
 
+static int64_t sum_of_gaps(const struct record *r, const struct request_row *row)
+{
+	int64_t gaps[100], sum = 0;
+
+	assert_true(row->n_events <= 100);
+	record_gaps(r, row, gaps);
+	for (uint32_t i = 0; i < row->n_events; i++)
+		sum += gaps[i];
+	return sum;
+}
+
+/* Gaps beyond 4.29 s are kept to the nanosecond, however many and however long they are. */
+static void test_long_gaps(void **state)
+{
+	static const int64_t gap[] = { UINT32_MAX - 1ll, UINT32_MAX, 1ll << 32, 5000000123, 17,
+				       7200000000001, (1ll << 45) + 3, 86400000000000007 / 7 };
+	enum { GAPS = sizeof(gap) / sizeof(*gap) };
+	struct record r;
+	struct request_row *row;
+	int64_t got[GAPS];
+	struct err e;
+
+	(void)state;
+	assert_int_equal(record_init(&r, 1, 1, 0, false, false, &e), 0);
+	record_add_rows(&r, 1);
+	row = &r.row[0];
+	row->sent_ns = SAMPLE_START_NS;
+	for (int i = 0; i < GAPS; i++)
+		sample_event(&r, row, gap[i], 0);
+	record_gaps(&r, row, got);
+	assert_memory_equal(got, gap, sizeof(gap));
+	assert_true(sum_of_gaps(&r, row) == row->last_event_ns - row->sent_ns);
+	/* As files of before have it: in microseconds, a single one restored by the sum. */
+	record_add_rows(&r, 1);
+	row = &r.row[1];
+	row->sent_ns = SAMPLE_START_NS;
+	sample_event(&r, row, 5, 0);
+	record_mark(&r.shard[0], row, MARK_LONG_GAP, 5000000);
+	sample_event(&r, row, UINT32_MAX - 1ll, 0);
+	row->last_event_ns = row->sent_ns + 5 + 5000000123;
+	record_gaps(&r, row, got);
+	assert_true(got[1] == 5000000123);
+	record_release(&r);
+}
+
+/* Without room events are not counted; other rows go on while they have some; it is said. */
+static void test_full_shard(void **state)
+{
+	struct record r;
+	struct request_row *row;
+	struct buf text = { 0 };
+	struct err e;
+
+	(void)state;
+	assert_int_equal(record_init(&r, 2, 1, 0, true, true, &e), 0);
+	record_add_rows(&r, 2);
+	row = r.row;
+	row[0].sent_ns = row[1].sent_ns = SAMPLE_START_NS;
+	r.shard[0].gaps.count_max = 4; /* blocks: two for each row */
+	assert_true(record_event(&r.shard[0], &row[1], 1, 0));
+	for (int i = 0; i < EVENT_GAPS; i++)
+		assert_true(record_event(&r.shard[0], &row[0], 2, 3));
+	assert_false(r.shard[0].is_full);
+	assert_false(record_event(&r.shard[0], &row[0], 2, 3));
+	assert_true(r.shard[0].is_full);
+	assert_int_equal(row[0].n_events, EVENT_GAPS);
+	assert_true(sum_of_gaps(&r, &row[0]) == 2 * EVENT_GAPS);
+	assert_true(record_event(&r.shard[0], &row[1], 1, 0)); /* its block has places left */
+	assert_int_equal(row[1].n_events, 2);
+	record_release(&r);
+
+	/* Texts and marks that have no room take no events with them. */
+	assert_int_equal(record_init(&r, 1, 1, 0, false, true, &e), 0);
+	record_add_rows(&r, 1);
+	r.shard[0].texts.count_max = 1;
+	r.shard[0].marks.count_max = 0;
+	for (int i = 0; i < 3; i++) {
+		char part[100];
+
+		memset(part, 'a' + i, sizeof(part));
+		record_text(&r.shard[0], &r.row[0], (struct str){ part, sizeof(part) });
+		record_mark(&r.shard[0], &r.row[0], MARK_SHARED, 1);
+		assert_true(record_event(&r.shard[0], &r.row[0], 1, 0));
+	}
+	assert_true(r.shard[0].is_full);
+	assert_int_equal(r.row[0].n_events, 3);
+	assert_int_equal(r.row[0].text_bytes, TEXT_BYTES);
+	record_text_of(&r, &r.row[0], &text);
+	assert_int_equal(text.len, TEXT_BYTES);
+	buf_release(&text);
+	record_release(&r);
+
+	/* Room for the gap and none for its skew: something is missing, and that is said. */
+	assert_int_equal(record_init(&r, 1, 1, 0, true, false, &e), 0);
+	record_add_rows(&r, 1);
+	r.shard[0].gaps.count_max = 1;
+	assert_true(record_event(&r.shard[0], &r.row[0], 1, 1));
+	assert_true(r.shard[0].is_full);
+	record_release(&r);
+}
+
+/* Memory for a million answers that may all end early is not taken before the first byte. */
+static void test_prefault_is_bounded(void **state)
+{
+	const uint64_t hint = PREFAULT_EVENTS_MAX + 4000000ull;
+	size_t page = 4096, last = PREFAULT_EVENTS_MAX / EVENT_GAPS * sizeof(struct gap_block);
+	unsigned char in_memory[2];
+	struct record r;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(record_init(&r, 1, 1, hint, false, false, &e), 0);
+	assert_int_equal(mincore(r.shard[0].gaps.data, page, &in_memory[0]), 0);
+	assert_int_equal(mincore(r.shard[0].gaps.data + last / page * page + 16 * page, page,
+				 &in_memory[1]), 0);
+	assert_true(in_memory[0] & 1);
+	assert_false(in_memory[1] & 1);
+	record_release(&r);
+}
+
 static void test_crc(void **state)
 {
 	(void)state;
@@ -516,6 +638,8 @@ int main(void)
 		cmocka_unit_test(test_unknown_is_skipped), cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_refused_batches), cmocka_unit_test(test_refused_values),
 		cmocka_unit_test(test_save_errors), cmocka_unit_test(test_crc),
+		cmocka_unit_test(test_long_gaps), cmocka_unit_test(test_full_shard),
+		cmocka_unit_test(test_prefault_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -63,9 +63,9 @@ static void percentiles_are_pythons_numbers(void **state)
 		{ "", "could not convert string to float: ''" },
 		{ "99,", "could not convert string to float: ''" },
 		{ "p99", "could not convert string to float: 'p99'" },
-		{ "101", "Percentiles must be in the range [0, 100]" },
-		{ "-1", "Percentiles must be in the range [0, 100]" },
-		{ "nan", "Percentiles must be in the range [0, 100]" },
+		{ "101", "--metric-percentiles: expected numbers from 0 to 100" },
+		{ "-1", "--metric-percentiles: expected numbers from 0 to 100" },
+		{ "nan", "--metric-percentiles: expected numbers from 0 to 100" },
 	};
 
 	(void)state;
@@ -77,7 +77,7 @@ static void percentiles_are_pythons_numbers(void **state)
 
 		assert_int_equal(rc, row[i].error ? -1 : 0);
 		if (row[i].error) {
-			assert_int_equal(e.code, ERR_RUN);
+			assert_int_equal(e.code, ERR_USAGE);
 			assert_non_null(strstr(e.text, row[i].error));
 		}
 		arena_release(&a);

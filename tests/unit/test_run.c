@@ -185,11 +185,11 @@ static void what_cannot_be_measured_says_why(void **state)
 	static const struct { const char *arguments; const char *want; } row[] = {
 		{ "--model no/such --num-prompts 1", "no tokenizer for model no/such" },
 		{ "--model m --tokenizer sim --dataset-name custom", "needs --dataset-path" },
-		{ "--model m --tokenizer sim --backend openai-chat",
-		  "URL must end with one of: {'chat/completions'}" },
+		{ "--model m --tokenizer sim --backend openai-chat --endpoint /v1/completions",
+		  "needs a URL that ends with chat/completions" },
 		{ "--model m --skip-tokenizer-init", "needs a tokenizer" },
 		{ COMMON "--header Content-Length=1", "set by profllm itself" },
-		{ COMMON "--num-prompts 0", "No requests provided." },
+		{ COMMON "--num-prompts 0", "--num-prompts: expected at least 1, got 0" },
 		{ COMMON "--num-prompts 10 --max-concurrency 100000000 --num-prompts 30000000 "
 		  "--dry-run --random-input-len 0", "too small" },
 	};

@@ -47,7 +47,7 @@ static void pooling_reports_latency(void **state)
 	/* Objectives are judged all the same, as upstream. */
 	RUN(&l, EMBED, "--goodput", "x:5");
 	assert_int_equal(l.rc, -1);
-	assert_int_equal(l.e.code, ERR_RUN);
+	assert_int_equal(l.e.code, ERR_USAGE);
 	done(&l);
 }
 
@@ -77,11 +77,14 @@ static void audio_takes_no_sampling(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(flag) / sizeof(*flag); i++) {
+		char text[200];
+
 		RUN(&l, AUDIO, flag[i][0], flag[i][1]);
 		assert_int_equal(l.rc, -1);
-		assert_int_equal(l.e.code, ERR_RUN);
-		assert_string_equal(l.e.text, "Sampling parameters are only supported by "
-				    "openai-compatible backends.");
+		assert_int_equal(l.e.code, ERR_USAGE);
+		snprintf(text, sizeof(text), "%s: sampling options are for APIs like OpenAI's, which "
+			 "--backend openai-audio is not", flag[i][0]);
+		assert_string_equal(l.e.text, text);
 		done(&l);
 	}
 	RUN(&l, AUDIO, "--extra-body", "{\"temperature\": 0}");
@@ -91,19 +94,23 @@ static void audio_takes_no_sampling(void **state)
 	done(&l);
 	/* Objectives come first, as upstream. */
 	RUN(&l, AUDIO, "--top-k", "1", "--goodput", "x:5");
-	assert_true(str_starts(str_of(l.e.text), STR("Invalid metric name found, x")));
+	assert_true(str_starts(str_of(l.e.text), STR("--goodput: unknown metric 'x'")));
 	done(&l);
 }
 
-static void an_unlike_path_is_hinted_at(void **state)
+static void an_api_has_its_own_path(void **state)
 {
 	struct line l;
 
 	(void)state;
 	RUN(&l, "--backend", "vllm-pooling");
-	assert_int_equal(l.rc, 0); /* the suffix error is the run's */
+	assert_int_equal(l.rc, 0);
+	assert_string_equal(l.o.endpoint, "/pooling");
 	assert_string_equal(l.r.notes.data,
-			    "--backend vllm-pooling usually stands with --endpoint /pooling\n");
+			    "--endpoint is /pooling, the path of --backend vllm-pooling\n");
+	done(&l);
+	RUN(&l, "--backend", "vllm-pooling", "--endpoint", "/x");
+	assert_string_equal(l.o.endpoint, "/x"); /* what is typed counts; the run refuses it */
 	done(&l);
 }
 
@@ -113,7 +120,7 @@ int main(void)
 		cmocka_unit_test(pooling_reports_latency),
 		cmocka_unit_test(generation_is_as_before),
 		cmocka_unit_test(audio_takes_no_sampling),
-		cmocka_unit_test(an_unlike_path_is_hinted_at),
+		cmocka_unit_test(an_api_has_its_own_path),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

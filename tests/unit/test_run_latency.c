@@ -59,17 +59,17 @@ static void what_cannot_run_is_refused(void **state)
 	} row[] = {
 		{ 32, 128, 8, 1, 30, false, ERR_NONE, "" },
 		{ 32, 128, 8, 1, 0, true, ERR_NONE, "" },
-		{ 0, 128, 8, 1, 30, false, ERR_RUN, "The decoder prompt cannot be empty" },
-		{ -1, 128, 8, 1, 30, false, ERR_RUN, "negative dimensions are not allowed" },
-		{ 32, 128, -8, 1, 30, false, ERR_RUN, "negative dimensions are not allowed" },
-		{ 32, 128, 0, 1, 30, false, ERR_RUN, "--batch-size must be at least 1, got 0." },
-		{ 32, 0, 8, 1, 30, false, ERR_RUN, "max_tokens must be at least 1, got 0." },
-		{ 32, 128, 8, 0, 30, false, ERR_RUN, "n must be at least 1, got 0." },
-		{ 32, 128, 8, 1, 0, false, ERR_RUN, "--num-iters 0" },
-		{ 32, 128, 8, 1, -3, false, ERR_RUN, "--num-iters -3" },
-		{ 1 << 20, 128, 1 << 20, 1, 30, false, ERR_LIMIT, "LATENCY_TOKENS_MAX" },
-		{ 32, 128, 8, 1, INT64_MAX, false, ERR_LIMIT, "LATENCY_ITERATIONS_MAX" },
-		{ INT64_MAX, 128, INT64_MAX, 1, 3, false, ERR_LIMIT, "LATENCY_TOKENS_MAX" },
+		{ 0, 128, 8, 1, 30, false, ERR_USAGE, "--input-len: expected at least 1, got 0" },
+		{ -1, 128, 8, 1, 30, false, ERR_USAGE, "--input-len: expected at least 1, got -1" },
+		{ 32, 128, -8, 1, 30, false, ERR_USAGE, "--batch-size: expected at least 1, got -8" },
+		{ 32, 128, 0, 1, 30, false, ERR_USAGE, "--batch-size: expected at least 1, got 0" },
+		{ 32, 0, 8, 1, 30, false, ERR_USAGE, "--output-len: expected at least 1, got 0" },
+		{ 32, 128, 8, 0, 30, false, ERR_USAGE, "--n: expected at least 1, got 0" },
+		{ 32, 128, 8, 1, 0, false, ERR_USAGE, "--num-iters: expected at least 1, got 0" },
+		{ 32, 128, 8, 1, -3, false, ERR_USAGE, "--num-iters: expected at least 1, got -3" },
+		{ 1 << 20, 128, 1 << 20, 1, 30, false, ERR_USAGE, "LATENCY_TOKENS_MAX" },
+		{ 32, 128, 8, 1, INT64_MAX, false, ERR_USAGE, "LATENCY_ITERATIONS_MAX" },
+		{ INT64_MAX, 128, INT64_MAX, 1, 3, false, ERR_USAGE, "LATENCY_TOKENS_MAX" },
 	};
 
 	(void)state;
@@ -100,10 +100,10 @@ static void hub_sets_are_the_two_families(void **state)
 		{ "hf", "lmarena-ai/VisionArena-Chat", NULL, NULL },
 		{ "hf", "lmms-lab/LLaVA-OneVision-Data", NULL, NULL },
 		{ "hf", "a/folder", "lmarena-ai/vision-arena-bench-v0.1", NULL },
-		{ "hf", NULL, NULL, "--dataset-path is required when using --dataset-name hf." },
-		{ "hf", "", NULL, "--dataset-path is required when using --dataset-name hf." },
-		{ "hf", "a/b", NULL, "a/b is not a supported multimodal dataset. Supported multimodal "
-		  "datasets are: ['lmarena-ai/VisionArena-Chat', " },
+		{ "hf", NULL, NULL, "--dataset-name hf needs --dataset-path, such as" },
+		{ "hf", "", NULL, "--dataset-name hf needs --dataset-path, such as" },
+		{ "hf", "a/b", NULL, "--dataset-path a/b: not a supported multimodal dataset; there are "
+		  "['lmarena-ai/VisionArena-Chat', " },
 	};
 
 	(void)state;
@@ -120,7 +120,7 @@ static void hub_sets_are_the_two_families(void **state)
 		o.output_len = (struct opt_int){ true, 9 };
 		assert_int_equal(mm_processor_check(&o, &engine, &notes, &e), row[i].text ? -1 : 0);
 		if (row[i].text) {
-			assert_int_equal(e.code, ERR_RUN);
+			assert_int_equal(e.code, ERR_USAGE);
 			assert_non_null(strstr(e.text, row[i].text));
 		} else {
 			assert_true(o.data.set.enable_multimodal_chat);

@@ -69,11 +69,11 @@ static void run_release(struct run *r)
 static void rules(void **state)
 {
 	static const struct { const char *arguments, *error, *note; } row[] = {
-		{ "--duration 5", "--duration: expected --request-rate", NULL },
+		{ "--duration 5", "--duration needs --request-rate", NULL },
 		{ "--duration 5 --num-prompts 9", NULL, NULL },
 		{ "--duration 5 --max-concurrency 2 --grace-period 0", NULL, NULL },
 		{ "--grace-period 3", NULL, "--grace-period has no effect without --duration" },
-		{ "--base-urls http://a http://b --base-url http://c", "--base-urls: expected no", NULL },
+		{ "--base-urls http://a http://b --base-url http://c", "--base-urls and --base-url are mutually exclusive", NULL },
 		{ "--base-urls http://a nonsense://b", "--base-urls", NULL },
 		{ "--base-urls nonsense://a http://b", "--base-urls: scheme", NULL },
 		{ "--base-urls http://a https://b --insecure", NULL, NULL },

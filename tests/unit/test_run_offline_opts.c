@@ -197,8 +197,8 @@ static void test_refused(void **state)
 			"vLLM", "--strange-engine-word", "--strict-args"),
 		REFUSED("engine arguments: --max-model-len: expected an integer of at least -1 (4096, "
 			"4k, 4K) or auto, got 'ten'", "--strict-args", "--max-model-len", "ten"),
-		REFUSED("--fix: nothing is called 'all'; --fix help lists the names", "--fix", "all"),
-		REFUSED("--compat: nothing is called 'v0.9'; --compat help lists the names", "--compat",
+		REFUSED("--fix: unknown name 'all'; --fix help lists the names", "--fix", "all"),
+		REFUSED("--compat: unknown name 'v0.9'; --compat help lists the names", "--compat",
 			"v0.11,v0.9"),
 		REFUSED("--backend worker: needs --worker-cmd, the program that drives the engine",
 			"--backend", "worker"),

@@ -17,15 +17,13 @@
 #include "serve_line.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define GOODPUT_FORMAT                                                                         \
-	"Invalid format found for service level objectives. Specify service level objectives " \
-	"for goodput as \"KEY:VALUE\" pairs, where the key is a metric name, and the value is a " \
-	"number in milliseconds."
-#define PATH_FORBIDDEN                                                                        \
-	"Cannot use 'random' dataset with --dataset-path. Please specify the appropriate "    \
-	"--dataset-name (e.g., 'sharegpt', 'custom', 'hf') for your dataset file: x.json"
-#define SELF_TIMED \
-	"--self-timed/--no-self-timed is only supported with --dataset-name=timed_trace"
+#define GOODPUT "--goodput: expected NAME:MS, a metric and its limit in milliseconds, got "
+#define PERCENTILES "--metric-percentiles: expected numbers from 0 to 100 with commas between, got "
+#define PATH_FORBIDDEN                                                                      \
+	"--dataset-path x.json: the random dataset reads no file; --dataset-name says what the " \
+	"file holds, such as sharegpt, custom or hf"
+#define THRESHOLDS "--timeline-itl-thresholds: expected two numbers of milliseconds, the " \
+	"smaller one first, got "
 #define LINEAR "--ramp-up-strategy", "linear"
 #define START "--ramp-up-start-rps"
 #define END "--ramp-up-end-rps"
@@ -40,89 +38,113 @@
 static void test_errors(void **state)
 {
 	static const struct { int status; const char *text; const char *arg[ARGS_MAX]; } cases[] = {
-		/* what upstream raises while running */
-		{ 1, "--max-concurrency must be greater than 0", { "--max-concurrency", "0" } },
-		{ 1, "--max-concurrency must be greater than 0", { "--max-concurrency", "-1" } },
-		{ 1, "Seed must be between 0 and 2**32 - 1", { "--seed", "-1" } },
-		{ 1, "Seed must be between 0 and 2**32 - 1", { "--seed", "4294967296" } },
-		{ 1, "When using ramp-up, do not specify --request-rate. The request rate will be "
-		  "controlled by ramp-up parameters. Please remove the --request-rate argument.",
-		  { LINEAR, "--request-rate", "5" } },
-		{ 1, "When using --ramp-up-strategy, both --ramp-up-start-rps and "
-		  "--ramp-up-end-rps must be specified", { LINEAR, START, "1" } },
-		{ 1, "When using --ramp-up-strategy, both --ramp-up-start-rps and "
-		  "--ramp-up-end-rps must be specified", { LINEAR, END, "1" } },
-		{ 1, "Ramp-up start and end RPS must be non-negative",
+		/* what one option cannot be, by its row */
+		{ 2, "--max-concurrency: expected an integer of at least 1, got '0'",
+		  { "--max-concurrency", "0" } },
+		{ 2, "--max-concurrency: expected an integer of at least 1, got '-1'",
+		  { "--max-concurrency", "-1" } },
+		{ 2, "--seed: expected an integer from 0 to 4294967295, got '-1'", { "--seed", "-1" } },
+		{ 2, "--seed: expected an integer from 0 to 4294967295, got '4294967296'",
+		  { "--seed", "4294967296" } },
+		{ 2, "--ramp-up-start-rps: expected an integer of at least 1, got '0'",
+		  { LINEAR, START, "0", END, "4" } },
+		{ 2, "--ramp-up-start-rps: expected an integer of at least 1, got '-1'",
 		  { LINEAR, START, "-1", END, "5" } },
-		{ 1, "Ramp-up start RPS must be less than end RPS",
-		  { LINEAR, START, "5", END, "4" } },
-		{ 1, "For exponential ramp-up, the start RPS cannot be 0.",
-		  { "--ramp-up-strategy", "exponential", START, "0", END, "4" } },
-		{ 1, "Obtained non-positive request rate 0.0.", { LINEAR, START, "0", END, "4" } },
-		{ 1, "Obtained non-positive request rate 0.0.", { "--request-rate", "0" } },
-		{ 1, "Obtained non-positive request rate -2.5.", { "--request-rate=-2.5" } },
-		{ 1, "Obtained non-positive request rate nan.", { "--request-rate", "nan" } },
-		{ 1, "A positive burstiness factor is expected, but given 0.0.",
-		  { "--burstiness", "0" } },
-		{ 1, "A positive burstiness factor is expected, but given -1.0.",
-		  { "--burstiness", "-1" } },
-		{ 1, "Invalid header format. Please use KEY=VALUE format.", { "--header", "x" } },
-		{ 1, "--header: 'a b' is not a valid header name", { "--header", "a b=1" } },
-		{ 1, "--header: '' is not a valid header name", { "--header", "=1" } },
-		{ 1, "--header: the value of a holds a control character",
-		  { "--header", "a=1\r\nb: 2" } },
-		{ 1, PATH_FORBIDDEN, { "--dataset-path", "x.json" } },
-		{ 1, SELF_TIMED, { "--self-timed" } },
-		{ 1, SELF_TIMED, { "--no-self-timed", "--dataset-name", "sharegpt" } },
-		{ 1, "No requests provided.", { "--num-prompts", "0" } },
-		{ 1, "--num-prompts: at most 268435456 requests fit in one record, got 300000000",
+		{ 2, "--request-rate: expected a number above 0, got '0'", { "--request-rate", "0" } },
+		{ 2, "--request-rate: expected a number above 0, got '-2.5'",
+		  { "--request-rate=-2.5" } },
+		{ 2, "--request-rate: expected a number above 0, got 'nan'",
+		  { "--request-rate", "nan" } },
+		{ 2, "--burstiness: expected a number above 0, got '0'", { "--burstiness", "0" } },
+		{ 2, "--burstiness: expected a number above 0, got '-1'", { "--burstiness", "-1" } },
+		{ 2, "--num-prompts: expected an integer of at most 268435456, got '300_000_000'",
 		  { "--num-prompts", "300_000_000" } },
-		{ 1, GOODPUT_FORMAT, { "--goodput", "ttft" } },
-		{ 1, GOODPUT_FORMAT, { "--goodput", "ttft:fast" } },
-		{ 1, GOODPUT_FORMAT, { "--goodput", "ttft:1:2" } },
-		{ 1, GOODPUT_FORMAT, { "--goodput", "itl:1", "ttft" } },
-		{ 1, "Invalid metric name found, itl: 50.0. The service level objective "
-		  "name should "
-		  "be one of ['ttft', 'tpot', 'e2el']. ", { "--goodput", "itl:50" } },
-		{ 1, "Invalid value found, ttft: -1.0. The service level objective value should be "
-		  "non-negative.", { "--goodput", "ttft:-1" } },
-		{ 1, "--metric-percentiles: could not convert string to float: 'x'",
-		  { "--metric-percentiles", "50,x" } },
-		{ 1, "--metric-percentiles: could not convert string to float: ''",
-		  { "--metric-percentiles", "" } },
-		{ 1, "Percentiles must be in the range [0, 100]",
-		  { "--metric-percentiles", "50,100.5" } },
-		{ 1, "Percentiles must be in the range [0, 100]",
-		  { "--metric-percentiles", "nan" } },
-		{ 1, "Invalid metadata format. Please use KEY=VALUE format.",
-		  { "--metadata", "a=1", "b" } },
-		{ 1, "--random-range-ratio: the range ratio must be in [0, 1), got '1'",
+		/* what options cannot be together */
+		{ 2, "--request-rate and --ramp-up-strategy are mutually exclusive: the ramp sets the "
+		  "rate; leave out --request-rate", { LINEAR, "--request-rate", "5" } },
+		{ 2, "--ramp-up-strategy needs --ramp-up-start-rps and --ramp-up-end-rps; "
+		  "--ramp-up-end-rps is missing", { LINEAR, START, "1" } },
+		{ 2, "--ramp-up-strategy needs --ramp-up-start-rps and --ramp-up-end-rps; "
+		  "--ramp-up-start-rps is missing", { LINEAR, END, "1" } },
+		{ 2, "--ramp-up-start-rps: expected at most --ramp-up-end-rps, 4, got 5",
+		  { LINEAR, START, "5", END, "4" } },
+		{ 2, "--header: expected KEY=VALUE, got 'x'", { "--header", "x" } },
+		{ 2, "--header: expected KEY=VALUE, got 'Authorization...'",
+		  { "--header", "Authorization: Bearer key" } },
+		{ 2, "--header: 'a b' is not a valid header name", { "--header", "a b=1" } },
+		{ 2, "--header: '' is not a valid header name", { "--header", "=1" } },
+		{ 2, "--header: the value of a holds a control character",
+		  { "--header", "a=1\r\nb: 2" } },
+		{ 2, PATH_FORBIDDEN, { "--dataset-path", "x.json" } },
+		{ 2, "--self-timed: only --dataset-name timed_trace has arrival times, not random",
+		  { "--self-timed" } },
+		{ 2, "--no-self-timed: only --dataset-name timed_trace has arrival times, not sharegpt",
+		  { "--no-self-timed", "--dataset-name", "sharegpt" } },
+		{ 2, "--num-prompts: expected at least 1, got 0", { "--num-prompts", "0" } },
+		{ 2, GOODPUT "'ttft'", { "--goodput", "ttft" } },
+		{ 2, GOODPUT "'ttft:fast'", { "--goodput", "ttft:fast" } },
+		{ 2, GOODPUT "'ttft:1:2'", { "--goodput", "ttft:1:2" } },
+		{ 2, GOODPUT "'ttft:nan'", { "--goodput", "ttft:nan" } },
+		{ 2, "--goodput: unknown metric 'itl'; expected ttft, tpot or e2el",
+		  { "--goodput", "itl:50" } },
+		{ 2, "--goodput: expected a limit of at least 0 milliseconds, got 'ttft:-1'",
+		  { "--goodput", "ttft:-1" } },
+		{ 2, PERCENTILES "'x'", { "--metric-percentiles", "50,x" } },
+		{ 2, PERCENTILES "''", { "--metric-percentiles", "" } },
+		{ 2, PERCENTILES "'100.5'", { "--metric-percentiles", "50,100.5" } },
+		{ 2, PERCENTILES "'nan'", { "--metric-percentiles", "nan" } },
+		{ 2, "--percentile-metrics: unknown metric 'tpott'; did you mean tpot?",
+		  { "--percentile-metrics", "ttft,tpott" } },
+		{ 2, "--percentile-metrics: unknown metric 'foo'; expected some of ttft, tpot, itl, e2el, "
+		  "client_queue_time, e2el_including_client_queue",
+		  { "--percentile-metrics", "ttft,foo" } },
+		{ 2, "--metadata: expected KEY=VALUE, got 'b'", { "--metadata", "a=1", "b" } },
+		{ 2, THRESHOLDS "'50,10'", { "--timeline-itl-thresholds", "50,10" } },
+		{ 2, THRESHOLDS "'50'", { "--plot-timeline", "--timeline-itl-thresholds", "50" } },
+		{ 2, THRESHOLDS "'5,x'", { "--plot-timeline", "--timeline-itl-thresholds", "5,x" } },
+		{ 2, THRESHOLDS "'1,2,3'", { "--plot-timeline", "--timeline-itl-thresholds", "1,2,3" } },
+		{ 2, "--random-range-ratio: the range ratio must be in [0, 1), got '1'",
 		  { "--random-range-ratio", "1" } },
-		{ 1, "--random-range-ratio: the range ratio must be in [0, 1), got '-0.1'",
+		{ 2, "--random-range-ratio: the range ratio must be in [0, 1), got '-0.1'",
 		  { "--random-range-ratio=-0.1" } },
-		{ 1, "--random-range-ratio: the output ratio must be in [0, 1), got "
+		{ 2, "--random-range-ratio: the output ratio must be in [0, 1), got "
 		  "'{\"input\": 0, \"output\": 1}'",
 		  { "--random-range-ratio", "{\"input\": 0, \"output\": 1}" } },
-		{ 1, "--random-range-ratio: the object needs the numbers \"input\" and \"output\", "
+		{ 2, "--random-range-ratio: the object needs the numbers \"input\" and \"output\", "
 		  "got '{\"input\": 0.5}'", { "--random-range-ratio", "{\"input\": 0.5}" } },
-		{ 1, "--random-range-ratio: expected a number or JSON like {\"input\": 0.3, "
+		{ 2, "--random-range-ratio: expected a number or JSON like {\"input\": 0.3, "
 		  "\"output\": 0.5}, got '[0.1]'", { "--random-range-ratio", "[0.1]" } },
-		{ 1, "--random-range-ratio: expected a number or JSON like {\"input\": 0.3, "
+		{ 2, "--random-range-ratio: expected a number or JSON like {\"input\": 0.3, "
 		  "\"output\": 0.5}, got 'half'", { "--random-range-ratio", "half" } },
-		{ 1, "--extra-body: expected a JSON object, got [1]", { "--extra-body", "[1]" } },
+		{ 2, "--extra-body: expected a JSON object, got [1]", { "--extra-body", "[1]" } },
+		{ 2, "--omit-body-keys: expected keys with commas between, got 'a,,b'",
+		  { "--omit-body-keys", "a,,b" } },
+		{ 2, "--omit-body-keys: requests of --backend openai-audio are forms, not JSON",
+		  { "--omit-body-keys", "a", "--backend", "openai-audio" } },
+		{ 2, "--backend: expected one of " BACKENDS ", got 'vllm-chat'; did you mean openai-chat?",
+		  { "--backend", "vllm-chat" } },
+		{ 2, "--backend: expected one of " BACKENDS ", got 'lmdeploy'; use openai, whose API its "
+		  "server speaks", { "--backend", "lmdeploy" } },
+		{ 2, "--backend: expected one of " BACKENDS ", got 'scalellm'; use openai, whose API its "
+		  "server speaks", { "--backend", "scalellm" } },
+		{ 2, "--backend: expected one of " BACKENDS ", got 'tensorrt-llm'; use openai if its server "
+		  "speaks that API, else --backend-file", { "--backend", "tensorrt-llm" } },
+		{ 2, "--backend: expected one of " BACKENDS ", got 'deepspeed-mii'; use openai if its server "
+		  "speaks that API, else --backend-file", { "--backend", "deepspeed-mii" } },
+		{ 2, "--backend: expected one of " BACKENDS ", got 'llama.cpp'; did you mean llamacpp? "
+		  "(openai for its other API)", { "--backend", "llama.cpp" } },
 		/* usage */
 		{ 2, "--backend: expected one of " BACKENDS ", got 'mii'", { "--backend", "mii" } },
-		{ 2, "--tokenizer-mode: 'custom' is not in this version; it has auto, hf, mistral, "
-		     "deepseek_v32, slow",
-		  { "--tokenizer-mode", "custom" } },
+		{ 2, "--tokenizer-mode: expected one of auto, hf, mistral, deepseek_v32, slow, custom, "
+		     "got 'fast'", { "--tokenizer-mode", "fast" } },
 		{ 2, "--lora-assignment: expected one of random, round-robin, got 'x'",
 		  { "--lora-assignment", "x" } },
 		{ 2, "--ramp-up-strategy: expected one of linear, exponential, got 'x'",
 		  { "--ramp-up-strategy", "x" } },
 		{ 2, "--port: expected an integer from 1 to 65535, got '70000'",
 		  { "--port", "70000" } },
-		{ 2, "--num-prompts: expected an integer, got '1k'", { "--num-prompts", "1k" } },
-		{ 2, "--request-rate: expected a number, got 'fast'",
+		{ 2, "--num-prompts: expected an integer of at most 268435456, got '1k'", { "--num-prompts", "1k" } },
+		{ 2, "--request-rate: expected a number above 0, got 'fast'",
 		  { "--request-rate", "fast" } },
 		{ 2, "--goodput: expected at least one argument", { "--goodput" } },
 		{ 2, "--lora-modules: expected at least one argument", { "--lora-modules" } },
@@ -147,11 +169,11 @@ static void test_errors(void **state)
 		  { "--chat-prefix", "\\q" } },
 		{ 2, "--chat-suffix: '\\' is no escape; there are \\n, \\r, \\t, \\\\ and "
 		  "\\xHH", { "--chat-suffix", "\\" } },
-		{ 1, "--chat-template-kwargs: expected a JSON object, got [1]",
+		{ 2, "--chat-template-kwargs: expected a JSON object, got [1]",
 		  { "--chat-template-kwargs", "[1]" } },
-		{ 2, "--compat: expected a comma list of peak, role-chunk, stream-error, "
-		  "detail, v0.11, got 'v0.12'", { "--compat", "peak,v0.12" } },
-		{ 2, "--fix: nothing is called 'all'; --fix help lists the names",
+		{ 2, "--compat: unknown name 'v0.12'; --compat help lists the names",
+		  { "--compat", "peak,v0.12" } },
+		{ 2, "--fix: unknown name 'all'; --fix help lists the names",
 		  { "--fix", "all" } },
 		{ 2, "--trace: unknown category 'disk'; there are net, load, run, token, all",
 		  { "--trace", "net,disk" } },
@@ -176,7 +198,7 @@ static void test_rows(void **state)
 	struct line l;
 
 	RUN(&l, "--probe-request-rate", "0", "--timeline-itl-thresholds", "25,50",
-	    "--random-batch-size", "1", "--sonnet-input-len", "550", "--probe-req=-1");
+	    "--random-batch-size", "1", "--sonnet-input-len", "550", "--probe-request-rate=-1");
 	assert_int_equal(l.rc, 0);
 	done(&l);
 	for (size_t i = 0; i < serve_opt_set.n; i++) {
@@ -200,14 +222,14 @@ static void test_warnings(void **state)
 		{ "--use-beam-search has no effect, as upstream\n", { "--use-beam-search" } },
 		{ "--logprobs has no effect: requests of --backend openai-chat have no such field\n",
 		  { "--logprobs", "2", "--backend", "openai-chat", "--endpoint", "/v1/chat/completions" } },
-		{ "--host and --port have no effect beside --base-url\n",
+		{ "--host and --port have no effect with --base-url\n",
 		  { "--base-url", "http://a", "--port", "1" } },
 		{ "--insecure has no effect: the server's URL is not https\n", { "--insecure" } },
-		{ "--cacert has no effect beside --insecure\n",
+		{ "--cacert has no effect with --insecure\n",
 		  { "--insecure", "--cacert", "x", "--base-url", "https://a" } },
 		{ "--served-model-name has no effect without --model: the server is asked for its "
 		  "model\n", { "--served-model-name", "x" } },
-		{ "--tokenizer has no effect beside --skip-tokenizer-init\n",
+		{ "--tokenizer has no effect with --skip-tokenizer-init\n",
 		  { "--tokenizer", "x", "--skip-tokenizer-init" } },
 		{ "--lora-assignment has no effect without --lora-modules\n",
 		  { "--lora-assignment", "random" } },
@@ -219,10 +241,12 @@ static void test_warnings(void **state)
 		{ "--num-warmups is below 0 and has no effect\n", { "--num-warmups", "-1" } },
 		{ "--ready-check-timeout-sec is below 0 and has no effect\n",
 		  { "--ready-check-timeout-sec", "-1" } },
-		{ "--percentile-metrics: no metric is called ' tpot'; did you mean tpot (names "
-		  "stand without blanks)?\n", { "--percentile-metrics", "ttft, tpot" } },
-		{ "--percentile-metrics: no metric is called ''\n",
-		  { "--percentile-metrics", "ttft," } },
+		{ "", { "--percentile-metrics", "ttft, tpot," } },
+		{ "--endpoint is /v1/chat/completions, the path of --backend openai-chat\n",
+		  { "--backend", "openai-chat" } },
+		{ "--endpoint is /v1/embeddings, the path of --backend openai-embeddings\n",
+		  { "--backend", "openai-embeddings" } },
+		{ "", { "--backend", "anthropic" } },
 		{ "--percentile-metrics: client queue times need --max-concurrency\n",
 		  { "--percentile-metrics", "client_queue_time" } },
 		{ "--percentile-metrics: e2el_including_client_queue needs a finite "
@@ -252,10 +276,10 @@ static void test_warnings(void **state)
 		  { "--custom-skip-chat-template", "--dataset-name", "custom" } },
 		{ "--chat-prefix has no effect: the dataset is random\n",
 		  { "--chat-prefix", "<u>" } },
-		{ "--chat-prefix, --chat-suffix and --chat-template-kwargs have no effect beside "
+		{ "--chat-prefix, --chat-suffix and --chat-template-kwargs have no effect with "
 		  "--skip-chat-template\n", { "--chat-suffix", "", "--skip-chat-template",
 		  "--dataset-name", "custom" } },
-		{ "--chat-template-kwargs has no effect beside --chat-prefix and --chat-suffix\n",
+		{ "--chat-template-kwargs has no effect with --chat-prefix and --chat-suffix\n",
 		  { "--chat-suffix", "", "--chat-template-kwargs.thinking", "true",
 		  "--dataset-name", "custom" } },
 		{ "--steady-state-threshold has no effect without --max-concurrency\n",
@@ -407,7 +431,7 @@ static void test_body(void **state)
 	static const struct { const char *want; const char *arg[ARGS_MAX]; } cases[] = {
 		{ "{\"top_p\": 0.9, \"top_k\": 5, \"temperature\": 0.0}",
 		  { "--temperature", "0", "--top-k", "5", "--top-p", "0.9" } },
-		{ "{\"top_k\": null, \"temperature\": 1, \"x\": {\"a\": [1, 2.0]}}",
+		{ "{\"temperature\": 1, \"x\": {\"a\": [1, 2.0]}}",
 		  { "--temperature", "0", "--top-k", "5", "--extra-body",
 		    "{\"temperature\":1,\"x\":{\"a\":[1,2.0]},\"top_k\":null}" } },
 		{ "{\"min_p\": 0.5, \"frequency_penalty\": -0.5, \"presence_penalty\": 1.0, "
@@ -432,6 +456,26 @@ static void test_body(void **state)
 			assert_null(l.d.extra_body);
 		done(&l);
 	}
+	(void)state;
+}
+
+static void test_omitted(void **state)
+{
+	struct line l;
+
+	RUN(&l, "--omit-body-keys", "ignore_eos, logprobs", "x", "--extra-body",
+	    "{\"top_k\": null, \"min_p\": 0.5}");
+	assert_int_equal(l.rc, 0);
+	assert_string_equal(l.d.extra_body, "{\"min_p\": 0.5}");
+	assert_int_equal(l.d.n_omit, 4);
+	assert_string_equal(l.d.omit[0], "ignore_eos");
+	assert_string_equal(l.d.omit[1], "logprobs");
+	assert_string_equal(l.d.omit[2], "x");
+	assert_string_equal(l.d.omit[3], "top_k");
+	done(&l);
+	RUN(&l, NULL);
+	assert_int_equal(l.d.n_omit, 0);
+	done(&l);
 	(void)state;
 }
 
@@ -543,7 +587,8 @@ int main(void)
 		cmocka_unit_test(test_warnings), cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_urls), cmocka_unit_test(test_pairs),
 		cmocka_unit_test(test_metrics), cmocka_unit_test(test_lengths),
-		cmocka_unit_test(test_body), cmocka_unit_test(test_ours),
+		cmocka_unit_test(test_body), cmocka_unit_test(test_omitted),
+		cmocka_unit_test(test_ours),
 		cmocka_unit_test(test_namespace), cmocka_unit_test(test_abbreviations),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -273,6 +273,12 @@ static void no_file_is_one_empty_combination(void **state)
 	assert_string_equal(dump(p.item), "{}");
 	assert_int_equal(params_read("/nowhere.json", &arena, &p, &e), -1);
 	assert_non_null(strstr(e.text, "/nowhere.json"));
+	assert_int_equal(params_read(" [{\"a\": 1}, {\"a\": 2}]", &arena, &p, &e), 0);
+	assert_int_equal(p.n, 2);
+	assert_int_equal(params_read("{\"x\": {\"a\": 1}}", &arena, &p, &e), 0);
+	assert_int_equal(p.n, 1);
+	assert_int_equal(params_read("[{]", &arena, &p, &e), -1);
+	assert_true(str_starts(str_of(e.text), STR("[{]: ")));
 }
 
 int main(void)

@@ -56,7 +56,7 @@ static void what_is_given_wins(void **state)
 	done(&l);
 	RUN(&l, "--load-pattern", "stedy");
 	assert_int_equal(l.e.code, ERR_USAGE);
-	assert_string_equal(l.e.text, "--load-pattern: nothing is called 'stedy'; did you mean steady?; "
+	assert_string_equal(l.e.text, "--load-pattern: unknown name 'stedy'; did you mean steady?; "
 			    "--load-pattern help lists the names");
 	done(&l);
 }
@@ -70,7 +70,7 @@ static void an_old_release_has_its_defaults(void **state)
 	(void)state;
 	RUN(&l, OLD);
 	assert_int_equal(l.rc, 0);
-	assert_int_equal(l.d.compat, COMPAT_V011);
+	assert_int_equal(l.d.compat, COMPAT_V011 | COMPAT_STDOUT);
 	assert_int_equal(l.o.ready_check_timeout_sec, 600);
 	assert_string_equal(l.o.request_id_prefix, "benchmark-serving");
 	assert_string_equal(l.d.extra_body, "{\"temperature\": 0.0}");

@@ -113,6 +113,15 @@ static void bad_addresses(void **state)
 
 /* ---- logs ---- */
 
+#define OOM "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20 GiB"
+#define KEY "KeyError: 'model.layers.0.self_attn.qkv_proj.weight'"
+#define BIND "OSError: [Errno 98] Address already in use"
+#define HINT "INFO CUDA graphs can take additional 1~3 GiB memory per GPU. If you are running out of " \
+	"memory, consider decreasing gpu_memory_utilization or enforcing eager mode."
+#define TRACEBACK "Traceback (most recent call last):\n  File \"x.py\", line 1, in f\n    g()\n"
+#define CHAIN "\n\nDuring handling of the above exception, another exception occurred:\n\n"
+#define CAUSED "\n\nThe above exception was the direct cause of the following exception:\n\n"
+
 static void faults(void **state)
 {
 	static const struct {
@@ -139,8 +148,26 @@ static void faults(void **state)
 		{ "CUDA out of memory\nOSError: [Errno 28] No space left on device: 'x'\n", 1,
 		  SERVER_FAULT_DISK, "OSError: [Errno 28] No space left on device: 'x'" },
 		{ "much text", -SIGXFSZ, SERVER_FAULT_DISK, "much text" },
-		{ "Address already in use\nCUDA out of memory\n", 1, SERVER_FAULT_PORT,
-		  "Address already in use" },
+		/* What it survived is not what it died of. */
+		{ "Address already in use\nCUDA out of memory\n", 1, SERVER_FAULT_MEMORY,
+		  "CUDA out of memory" },
+		{ "... Address already in use (old socket), retrying\n" OOM "\n", 1, SERVER_FAULT_MEMORY,
+		  OOM },
+		{ "Address already in use (old socket), retrying\n" KEY "\n", 1, SERVER_FAULT_CRASH, KEY },
+		{ HINT "\n" KEY "\n", 1, SERVER_FAULT_CRASH, KEY },
+		{ HINT "\n", 1, SERVER_FAULT_CRASH, HINT },
+		{ "(Core pid=7) WARNING 05-05 12:00:00 [x.py:3] failed to allocate pinned memory\n" KEY "\n",
+		  1, SERVER_FAULT_CRASH, KEY },
+		{ "WARNING failed to allocate\nbye\n", 1, SERVER_FAULT_MEMORY, "WARNING failed to allocate" },
+		/* An exception of one process is followed by that of the one that waited for it. */
+		{ "(Core) ERROR 05-05 [core.py:7] " OOM "\nTraceback (most recent call last):\n  File \"x\"\n"
+		  "    except KeyError:\nRuntimeError: Engine core initialization failed.\n", 1,
+		  SERVER_FAULT_MEMORY, "(Core) ERROR 05-05 [core.py:7] " OOM },
+		/* Chains: the first is the cause. */
+		{ TRACEBACK OOM CHAIN TRACEBACK BIND "\n", 1, SERVER_FAULT_MEMORY, OOM },
+		{ TRACEBACK OOM CAUSED TRACEBACK KEY CHAIN TRACEBACK BIND "\n", 1, SERVER_FAULT_MEMORY, OOM },
+		{ TRACEBACK BIND "\nretried\n" TRACEBACK OOM "\n", 1, SERVER_FAULT_MEMORY, OOM },
+		{ TRACEBACK OOM "\n" BIND "\n", 1, SERVER_FAULT_PORT, BIND },
 		{ "Fatal Python error: Segmentation fault\n", -SIGSEGV, SERVER_FAULT_CRASH,
 		  "Fatal Python error: Segmentation fault" },
 	};

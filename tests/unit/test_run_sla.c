@@ -24,9 +24,10 @@ static const struct read_row { const char *file, *text, *want; enum err_code cod
 	  "p99_ttft_ms<200.00, request_throughput>=1.50", NULL, ERR_NONE },
 	{ "[{\"profllm.connect_ms.p99\": \">0\"}]", "profllm.connect_ms.p99>0.00", NULL, ERR_NONE },
 	{ "[{\"p95_itl_ms\": \"<= 1e2\"}]", "p95_itl_ms<=100.00", NULL, ERR_NONE },
-	{ "[{\"p99_ttft_ms\": \"==5\"}]", NULL, "Invalid operator for SLA constraint "
-	  "'p99_ttft_ms===5'. Valid operators are: {", ERR_RUN },
-	{ "[{\"p99_ttft_ms\": 5}]", NULL, "'p99_ttft_ms=5'", ERR_RUN },
+	{ "[{\"p99_ttft_ms\": \"==5\"}]", NULL, "--sla-params: the limit of 'p99_ttft_ms' is ==5; "
+	  "expected a text with <=, >=, < or > before the number: \"<=200\"", ERR_USAGE },
+	{ "[{\"p99_ttft_ms\": 150}]", NULL, "'p99_ttft_ms' is 150; expected a text with <=, >=, < or > "
+	  "before the number: \"<=150\"", ERR_USAGE },
 	{ "[{\"p99_ttft_ms\": \"<=fast\"}]", NULL, "'fast', a number is expected", ERR_USAGE },
 	{ "[{\"p99_ttft_ms\": \"<=nan\"}]", NULL, "'nan', a number is expected", ERR_USAGE },
 	{ "[{\"p99_tttf_ms\": \"<=5\"}]", NULL, "no key 'p99_tttf_ms'", ERR_USAGE },

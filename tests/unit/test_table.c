@@ -106,7 +106,7 @@ static void test_json(void **state)
 		{ "a.json", "[{\"a\": 1}\n {}]", "a.json: line 2, column 2: expected ',' or ']' after an element" },
 		{ "a.json", "[{\"a\": 1},\n {\"b\" 2}]", "a.json: line 2, column 7: expected ':' after the key" },
 		{ "a.json", "[{}", "a.json: line 1, column 4: the text ends inside the list" },
-		{ "a.json", "[{}\n,]", "a.json: line 2, column 2: expected a value" },
+		{ "a.json", "[{}\n,]", "a.json: line 2, column 2: expected a value, found ']'" },
 		{ "a.json", "[{}]\n\n{}", "a.json: line 3, column 1: more text after the list" },
 		{ "a.json", "{\"data\": [{}, {\"a\"}]}", "a.json: line 1, column 19: expected ':' after the key" },
 		{ "a.json", "\xff\xfe[", "a.json: written in UTF-16; expected UTF-8" },
@@ -114,7 +114,7 @@ static void test_json(void **state)
 		{ "a.jsonl", "\n{\"a\": 1}\n  \r\n{\"b\": 2}\n\n", "a.jsonl:4 {\"b\": 2}; a.jsonl:2 {\"a\": 1}" },
 		{ "a.jsonl", "{\"data\": [{}]}", "a.jsonl:1 {\"data\": [{}]}" },
 		{ "a.jsonl", "[{\"a\": 1}]", "a.jsonl: row 0 {\"a\": 1}" },
-		{ "a.ndjson", "{\"a\":\n1}", "a.ndjson: line 1, column 6: expected a value" },
+		{ "a.ndjson", "{\"a\":\n1}", "a.ndjson: line 1, column 6: the text ends in the middle of a value" },
 		{ "a.jsonl", "{}\n{} {}\n", "a.jsonl: line 2, column 4: more text after the object; "
 		  "expected one on each line" },
 		{ "a.jsonl", "{}\n{\"a\": \"x", "a.jsonl: line 2, column 9: the text ends inside a string" },

@@ -17,7 +17,7 @@ export interface Arrays {
 
 const UNIT_NS = 1000;
 const PER_SECOND = 1e9 / UNIT_NS;
-/** Between a smooth and a slow token; the same as in the timeline of `profllm bench plot`. */
+/** Between a smooth and a slow token; the same as in the timeline of `bench serve --plot-timeline`. */
 export const LIMITS_MS: [number, number] = [25, 50];
 
 /** null: these arrays do not say when requests began. */

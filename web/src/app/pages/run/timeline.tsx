@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// timeline.tsx: every request of the run as a row, with the drawing of `profllm bench plot`.
+// timeline.tsx: every request of the run as a row, with the drawing of `bench serve --plot-timeline`.
 import { useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
 import type { Requests } from '../../../timeline/data';
 import { STATES } from '../../../timeline/data';
