@@ -40,6 +40,8 @@ FIXED_ADDRESSES = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 asan: export ASAN_OPTIONS = detect_stack_use_after_return=1:strict_string_checks=1
 asan ubsan: export UBSAN_OPTIONS = print_stacktrace=1
 tsan: export TSAN_OPTIONS = halt_on_error=1:second_deadlock_stack=1
+# Programs with a sanitizer compute more than they wait.
+asan ubsan tsan: export JOBS ?= $(shell nproc)
 asan:
 	$(Q)$(MAKE) --no-print-directory suite O=$(O)/asan WHAT="$(ASAN_WHAT)" \
 		CFLAGS="-O1 -fsanitize=address,undefined -fno-sanitize-recover=all"
