@@ -7,9 +7,9 @@
  * document written. It returns when nothing of it is left running.
  *
  * The library never prints, never exits and takes no signals. What it has to say goes to the
- * hooks, on the thread that called, which has the C locale until the call returns (numbers
- * in documents and reports have a decimal point, whatever the program has set). Calls may go on in several threads at once; they find each
- * other's GPUs and ports taken, as separate programs would.
+ * hooks, on the thread that called. That thread has the C locale until the call returns, so that
+ * numbers have a decimal point whatever the program has set. Calls may go on in several threads
+ * at once; they find each other's GPUs and ports taken, as separate programs would.
  *
  * Servers live below a small process of the program profllm, which must be installed: it is
  * looked for as $PROFLLM_PROGRAM, then beside the library, in ../bin and ../../bin from there, then

@@ -85,7 +85,7 @@ struct load_opts {
 struct load_lane {
 	_Atomic uint64_t tokens;
 	_Atomic uint32_t admitted, done, failed;
-	char pad[108]; /* a cache line and more: counters of two loops share none, wherever they lie */
+	char pad[108]; /* counters of two loops share no cache line, wherever the lanes lie */
 };
 struct load_progress { struct load_lane lane[THREADS_MAX]; };
 struct load_totals { uint64_t tokens; uint32_t admitted, done, failed; };

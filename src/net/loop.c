@@ -22,7 +22,7 @@
 
 #define EVENTS_MAX 256
 #define SPIN_NS 150000     /* the part of an exact wait that is polled */
-#define SPIN_STEP_NS 20000 /* a longer round of polling was interrupted: how much of it was CPU is unknown */
+#define SPIN_STEP_NS 20000 /* a longer step was interrupted: what it took of the CPU is unknown */
 #define SOON_NS 10000000   /* timers this near are looked at between callbacks */
 
 struct timer_key {

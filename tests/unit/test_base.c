@@ -50,7 +50,7 @@ static void numbers_are_read_whole(void **state)
  * localedef makes of LC_NUMERIC is written here (magic, fields, their offsets, the fields:
  * decimal_point, thousands_sep, grouping, both as characters, codeset).
  */
-static locale_t comma_locale(void)
+static void write_comma_locale(const char *dir, char path[100])
 {
 	static const struct {
 		uint32_t magic, n, at[6];
@@ -59,24 +59,13 @@ static locale_t comma_locale(void)
 		char codeset[8];
 	} file = { 0x20031115 ^ LC_NUMERIC, 6, { 32, 34, 35, 36, 40, 44 }, ",", "", "\x7f", ',', 0,
 		   "UTF-8" };
-	char dir[] = "/tmp/profllm-locale-XXXXXX", path[100];
-	locale_t made;
 	struct err e;
 
-	assert_non_null(mkdtemp(dir));
-	snprintf(path, sizeof(path), "%s/comma", dir);
+	snprintf(path, 100, "%s/comma", dir);
 	assert_int_equal(file_mkdirs(path, &e), 0);
-	snprintf(path, sizeof(path), "%s/comma/LC_NUMERIC", dir);
+	snprintf(path, 100, "%s/comma/LC_NUMERIC", dir);
 	assert_int_equal(file_write_atomic(path, (struct str){ (const char *)&file, sizeof(file) },
 					   &e), 0);
-	assert_int_equal(setenv("LOCPATH", dir, 1), 0);
-	made = newlocale(LC_NUMERIC_MASK, "comma", (locale_t)0);
-	unsetenv("LOCPATH");
-	unlink(path);
-	*strrchr(path, '/') = 0;
-	rmdir(path);
-	rmdir(dir);
-	return made;
 }
 
 /* The library lives in programs of any locale; its numbers have a point. */
@@ -84,27 +73,27 @@ static void numbers_have_a_point_in_any_locale(void **state)
 {
 	static const double reals[] = { 1.5, 0.1, -2.25e-9, 1.7976931348623157e308, 5e-324,
 					0x1p-44, 123456.789 };
-	locale_t comma = comma_locale(), before;
+	enum { REALS = sizeof(reals) / sizeof(*reals) };
+	char dir[] = "/tmp/profllm-locale-XXXXXX", path[100], out[FMT_F64_BYTES], host[16];
+	char want[REALS][FMT_F64_BYTES];
 	struct buf text = { 0 };
-	char out[FMT_F64_BYTES], host[16];
 	struct err e;
 	double v;
 
 	(void)state;
-	assert_true(comma != (locale_t)0);
-	for (size_t i = 0; i < sizeof(reals) / sizeof(*reals); i++) {
-		char want[FMT_F64_BYTES];
-
-		fmt_f64(want, reals[i]);
-		before = uselocale(comma);
-		assert_string_equal(fmt_f64(out, reals[i]), want);
-		assert_true(str_to_f64(str_of(out), &v) && v == reals[i]);
-		assert_false(str_to_f64(STR("1,5"), &v));
-		uselocale(before);
-	}
-	before = uselocale(comma);
+	assert_non_null(mkdtemp(dir));
+	write_comma_locale(dir, path);
+	assert_int_equal(setenv("LOCPATH", dir, 1), 0);
+	for (size_t i = 0; i < REALS; i++)
+		fmt_f64(want[i], reals[i]);
+	assert_non_null(setlocale(LC_NUMERIC, "comma"));
 	snprintf(host, sizeof(host), "%.1f", 1.5);
 	assert_string_equal(host, "1,5"); /* the host program's own numbers are its own */
+	for (size_t i = 0; i < REALS; i++) {
+		assert_string_equal(fmt_f64(out, reals[i]), want[i]);
+		assert_true(str_to_f64(str_of(out), &v) && v == reals[i]);
+	}
+	assert_false(str_to_f64(STR("1,5"), &v));
 	buf_printf(&text, "%.1f %g", 1.5, 0.25);
 	assert_string_equal(text.data, "1.5 0.25");
 	err_set(&e, ERR_RUN, "%.2f", 0.75);
@@ -112,9 +101,13 @@ static void numbers_have_a_point_in_any_locale(void **state)
 	assert_string_equal(e.text, "2.5: 0.75");
 	assert_string_equal(fmt_duration(out, 1500000), "1.5 ms");
 	assert_string_equal(fmt_rough_time(out, 1.5), "1.5 s");
-	uselocale(before);
+	setlocale(LC_NUMERIC, "C");
+	unsetenv("LOCPATH");
 	buf_release(&text);
-	freelocale(comma);
+	unlink(path);
+	*strrchr(path, '/') = 0;
+	rmdir(path);
+	rmdir(dir);
 }
 
 static void reals_are_spelled_as_python_spells_them(void **state)

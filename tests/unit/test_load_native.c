@@ -162,11 +162,17 @@ static void rig_close(struct rig *r)
 	free(r->large);
 }
 
+/* One turn of the client's loop, which waits for ms at most. */
+static void turn(struct rig *r, int ms)
+{
+	native->poll(r->transport, clock_mono_ns() + ms * 1000000, false, &r->stats);
+}
+
 /* Everything that is on its way arrives. */
 static void pump(struct rig *r)
 {
 	for (int i = 0; i < 3; i++)
-		native->poll(r->transport, clock_mono_ns() + 3000000, false, &r->stats);
+		turn(r, 3);
 }
 
 static void accept_side(struct rig *r)
@@ -176,7 +182,7 @@ static void accept_side(struct rig *r)
 	for (int tries = 0; fd < 0 && tries < 200; tries++) {
 		fd = sock_accept(r->listener, false);
 		if (fd < 0)
-			native->poll(r->transport, clock_mono_ns() + 5000000, false, &r->stats);
+			turn(r, 5);
 	}
 	assert_true(fd >= 0);
 	assert_true(r->n_sides < SERVER_SIDES);
@@ -197,7 +203,7 @@ static void read_request(struct rig *r, int side)
 			n += (size_t)got;
 		if (n >= 2 && memcmp(text + n - 2, "{}", 2) == 0)
 			return;
-		native->poll(r->transport, clock_mono_ns() + 5000000, false, &r->stats);
+		turn(r, 5);
 	}
 	fail_msg("no request on side %d", side);
 }
@@ -209,7 +215,7 @@ static void send_text(struct rig *r, int side, struct str text)
 
 		assert_true(n > 0 || errno == EAGAIN);
 		if (n < 0)
-			native->poll(r->transport, clock_mono_ns() + 1000000, false, &r->stats);
+			turn(r, 1);
 		else
 			text = (struct str){ text.p + n, text.n - (size_t)n };
 	}
@@ -502,7 +508,7 @@ static void an_answer_may_be_cut_anywhere(void **state)
 				if (cut && at)
 					n = all.n - at;
 				send_text(&r, 0, (struct str){ all.p + at, n });
-				native->poll(r.transport, clock_mono_ns() + 1000000, false, &r.stats);
+				turn(&r, 1);
 				if (cut && at)
 					break;
 			}
