@@ -363,8 +363,8 @@ static void judge_cache(struct trust *t, const struct metrics *m, const struct t
 	if (f->knows_explained && cached - explained > TRUST_CACHED_SHARE)
 		doubt(t, TRUST_DEGRADED, "prefix_cache",
 		      "The server had %.1f %% of the prompt tokens cached; this run's own prompts "
-		      "explain %.1f %% (limit: %.0f %% more). Its prefix cache was warm: use --prompt-salt "
-		      "or --reset-prefix-cache.", 100 * cached, 100 * explained,
+		      "explain %.1f %% (limit: %.0f %% more). Its prefix cache was warm: use "
+		      "--prompt-salt run or --reset-prefix-cache.", 100 * cached, 100 * explained,
 		      100 * TRUST_CACHED_SHARE);
 }
 

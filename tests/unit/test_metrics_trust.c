@@ -315,14 +315,14 @@ static const struct {
 	{ cached_at, TRUST_VALID, NULL, NULL, NULL },
 	{ cached_over, TRUST_DEGRADED, "prefix_cache",
 	  "The server had 40.0 % of the prompt tokens cached; this run's own prompts explain 29.5 % "
-	  "(limit: 10 % more). Its prefix cache was warm: use --prompt-salt or "
+	  "(limit: 10 % more). Its prefix cache was warm: use --prompt-salt run or "
 	  "--reset-prefix-cache.",
 	  "TTFT, E2EL, goodput, throughput" },
 	{ cached_shared, TRUST_VALID, NULL, NULL, NULL },
 	{ cached_unknown, TRUST_VALID, NULL, NULL, NULL },
 	{ hits, TRUST_DEGRADED, "prefix_cache",
 	  "The server had 50.0 % of the prompt tokens cached; this run's own prompts explain 5.0 % "
-	  "(limit: 10 % more). Its prefix cache was warm: use --prompt-salt or "
+	  "(limit: 10 % more). Its prefix cache was warm: use --prompt-salt run or "
 	  "--reset-prefix-cache.",
 	  "TTFT, E2EL, goodput, throughput" },
 	{ hits_none, TRUST_VALID, NULL, NULL, NULL },
