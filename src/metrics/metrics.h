@@ -141,6 +141,8 @@ struct metrics_spread {
 	size_t n;                      /* 0: nothing to say */
 	double mean_ms, p50_ms, p99_ms, max_ms;
 };
+/* A record keeps skew up to here: a spread of it that is this large may be any amount larger. */
+#define METRICS_SKEW_MAX_MS 4294.967
 
 /* What went to one base URL, and how it fared there. */
 struct metrics_url { uint32_t requests, completed, failed; double mean_ttft_ms; };

@@ -62,12 +62,15 @@ static void judge_skew(struct trust *t, const struct metrics *m)
 	bool has_itl = m->block[BLOCK_ITL].median_ms > 0;
 	double base = m->block[has_itl ? BLOCK_ITL : BLOCK_E2EL].median_ms;
 	double p99 = m->client.skew.p99_ms;
+	char late[32] = "more than 4.29 s";
 
 	if (m->client.skew.n == 0 || p99 <= TRUST_SKEW_FLOOR_MS || p99 <= base * TRUST_SKEW_SHARE)
 		return;
+	if (p99 < METRICS_SKEW_MAX_MS)
+		snprintf(late, sizeof(late), "%.3f ms", p99);
 	doubt(t, TRUST_DEGRADED, "skew",
-	      "The client read events %.3f ms (p99) after the kernel had them: more than %.0f %% of "
-	      "the median %s of %.3f ms.", p99, 100 * TRUST_SKEW_SHARE, has_itl ? "ITL" : "E2EL",
+	      "The client read events %s (p99) after the kernel had them: more than %.0f %% of "
+	      "the median %s of %.3f ms.", late, 100 * TRUST_SKEW_SHARE, has_itl ? "ITL" : "E2EL",
 	      base);
 }
 

@@ -35,6 +35,7 @@ static void failed_all(struct run *r) { r->m.completed = 0; r->m.failed = 1000; 
 static void none_ran(struct run *r) { r->m.completed = 0; r->m.cancelled = 5; }
 static void skew_at(struct run *r) { r->m.client.skew.p99_ms = 1; }
 static void skew_over(struct run *r) { r->m.client.skew.p99_ms = 1.01; }
+static void skew_saturated(struct run *r) { r->m.client.skew.p99_ms = 4294.967294; }
 static void skew_small(struct run *r)
 {
 	r->m.client.skew.p99_ms = 0.1;
@@ -119,6 +120,9 @@ static const struct {
 	  "No request succeeded (1000 failed, 0 cancelled)." },
 	{ none_ran, TRUST_INVALID, "no_success", "No request succeeded (0 failed, 5 cancelled)." },
 	{ skew_at, TRUST_VALID, NULL, NULL },
+	{ skew_saturated, TRUST_DEGRADED, "skew",
+	  "The client read events more than 4.29 s (p99) after the kernel had them: more than 10 % of "
+	  "the median ITL of 10.000 ms." },
 	{ skew_over, TRUST_DEGRADED, "skew",
 	  "The client read events 1.010 ms (p99) after the kernel had them: more than 10 % of the "
 	  "median ITL of 10.000 ms." },
