@@ -58,6 +58,7 @@
 #define SWEEP_POINTS_MAX 1000           /* values of --sweep-max-concurrency: a row each */
 #define SWEEP_COMBINATIONS_MAX 4096     /* objects of one parameter file; a grid of months */
 #define SWEEP_PARAMS_BYTES_MAX (16u << 20) /* such a file */
+#define HOST_NETS_MAX 64                /* network devices of a machine whose bytes are added up */
 #define RESULT_NAMES_MAX 10000          /* results of one second in one folder */
 #define SLA_LIMITS_MAX 32               /* limits that must hold together */
 #define WORKLOAD_LEVELS_MAX 10000       /* of serve_workload; each is at least one run */

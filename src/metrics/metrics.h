@@ -71,7 +71,6 @@ struct metrics_opts {
 	double steady_min_window_s;    /* 0: STEADY_WINDOW_S, or its share of the run */
 };
 
-#define METRICS_SKEW_MS_MAX 4294.967 /* the record holds no more than 2^32 - 1 ns of skew */
 #define METRICS_LATE_SHARE 0.10   /* of the median ITL: a read later than this smears gaps */
 #define METRICS_LATE_FLOOR_MS 0.1
 #define WRITE_BYTES_MAX 65536 /* fits in any socket's buffer: writing it waits for nobody */
@@ -146,6 +145,8 @@ struct metrics_spread {
 	size_t n;                      /* 0: nothing to say */
 	double mean_ms, p50_ms, p99_ms, max_ms;
 };
+/* A record keeps skew up to here: a spread of it that is this large may be any amount larger. */
+#define METRICS_SKEW_MAX_MS 4294.967
 
 /* What went to one base URL, and how it fared there. */
 struct metrics_url { uint32_t requests, completed, failed; double mean_ttft_ms; };

@@ -180,16 +180,18 @@ static void judge_skew(struct trust *t, const struct metrics *m)
 	bool has_itl = m->block[BLOCK_ITL].median_ms > 0;
 	double base = m->block[has_itl ? BLOCK_ITL : BLOCK_E2EL].median_ms;
 	double p99 = m->client.skew.p99_ms;
+	char late[32] = "more than 4.29 s";
 	unsigned spoils = 0;
 
 	if (m->client.skew.n == 0 || p99 <= TRUST_SKEW_FLOOR_MS)
 		return;
+	if (p99 < METRICS_SKEW_MAX_MS)
+		snprintf(late, sizeof(late), "%.3f ms", p99);
 	if (!m->opts.is_user_stamps) {
 		if (p99 > base * TRUST_SKEW_SHARE)
 			doubt(t, TRUST_VALID, "skew",
-			      "The client read events %s%.3f ms (p99) after they arrived. The times "
-			      "are the kernel's arrival stamps, which this does not change.",
-			      p99 >= METRICS_SKEW_MS_MAX ? "more than " : "", p99);
+			      "The client read events %s (p99) after they arrived. The times are the "
+			      "kernel's arrival stamps, which this does not change.", late);
 		return;
 	}
 	for (size_t i = 0; i < sizeof(moved) / sizeof(*moved); i++)
@@ -198,9 +200,9 @@ static void judge_skew(struct trust *t, const struct metrics *m)
 			spoils |= moved[i].spoils;
 	if (spoils)
 		doubt(t, TRUST_DEGRADED, "skew",
-		      "The client read events %.3f ms (p99) after they arrived, and --timestamps user "
+		      "The client read events %s (p99) after they arrived, and --timestamps user "
 		      "counts that as the server's time: ITL is wrong by up to %.3f ms (p99), TTFT by "
-		      "%.3f ms.", p99, s->itl_p99_ms, s->ttft_p99_ms)->spoils = spoils;
+		      "%.3f ms.", late, s->itl_p99_ms, s->ttft_p99_ms)->spoils = spoils;
 }
 
 /* Of the duration, the share that the client's own delay may have added. */

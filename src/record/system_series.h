@@ -26,7 +26,7 @@
 	X(HOST_CPUS, "host_cpus", "CPUs")               /* fact: that this process may use */ \
 	X(HOST_MEMORY, "host_memory_used", "bytes")     /* total less available */          \
 	X(HOST_MEMORY_TOTAL, "host_memory_total", "bytes") /* fact: or the group's limit */ \
-	X(HOST_RECEIVED, "host_received", "bytes")      /* counter: all but loopback */     \
+	X(HOST_RECEIVED, "host_received", "bytes")      /* counter: all network cards */     \
 	X(HOST_SENT, "host_sent", "bytes")              /* counter */                       \
 	X(PROCESS_CPU, "process_cpu", "s")              /* counter: of the whole tree */    \
 	X(PROCESS_RSS, "process_rss", "bytes")          /* sum; shared pages count in each */ \

@@ -8,12 +8,15 @@
 #include "report/grid.h"
 
 #define HEAD_CHARS_MAX 24 /* longer names would make tables wider than screens */
+#define DIGITS_MAX 1e12   /* and so would all digits of larger numbers */
 
 const char *compare_value(double v, struct arena *a)
 {
 	if (isnan(v))
 		return "";
-	if (fabs(v) >= 1000 && fabs(v) < 1e15)
+	if (fabs(v) >= DIGITS_MAX)
+		return arena_printf(a, "%.6g", v);
+	if (fabs(v) >= 1000)
 		return arena_printf(a, "%.1f", v);
 	if (fabs(v) >= 1)
 		return arena_printf(a, "%.2f", v);
@@ -22,7 +25,9 @@ const char *compare_value(double v, struct arena *a)
 
 const char *compare_percent(double share, struct arena *a)
 {
-	return isnan(share) ? "" : arena_printf(a, "%+.1f%%", share * 100);
+	if (isnan(share))
+		return "";
+	return arena_printf(a, fabs(share) >= DIGITS_MAX ? "%+.6g%%" : "%+.1f%%", share * 100);
 }
 
 static const char *probability(double p, struct arena *a)
@@ -36,6 +41,8 @@ static const char *interval_text(struct interval i, struct arena *a)
 {
 	if (!isfinite(i.low) || !isfinite(i.high))
 		return "";
+	if (fmax(fabs(i.low), fabs(i.high)) >= DIGITS_MAX)
+		return arena_printf(a, "%+.6g..%+.6g%%", i.low * 100, i.high * 100);
 	return arena_printf(a, "%+.1f..%+.1f%%", i.low * 100, i.high * 100);
 }
 

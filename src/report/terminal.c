@@ -179,6 +179,24 @@ static void tokens(const struct metrics *m, struct buf *out)
 	finish_reasons(c, out);
 }
 
+/* What is beyond the record's lane is not a number. */
+static void skew(const struct metrics_spread *s, struct buf *out)
+{
+	static const char label[] = "Kernel-to-user skew p50/p99/max (ms):";
+	const double ms[] = { s->p50_ms, s->p99_ms, s->max_ms };
+	struct buf text = { 0 };
+
+	if (s->n == 0 || s->max_ms < METRICS_SKEW_MAX_MS) {
+		line_spread(out, label, s);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(ms) / sizeof(*ms); i++)
+		buf_printf(&text, ms[i] < METRICS_SKEW_MAX_MS ? "%s%.3f" : "%s>%.3f", i ? " / " : "",
+			   ms[i] < METRICS_SKEW_MAX_MS ? ms[i] : METRICS_SKEW_MAX_MS);
+	line_text(out, label, text.data);
+	buf_release(&text);
+}
+
 static void client(const struct report *r, struct buf *out)
 {
 	const struct metrics *m = r->metrics;
@@ -186,7 +204,7 @@ static void client(const struct report *r, struct buf *out)
 
 	line_spread(out, "Client lag p50/p99/max (ms):", &c->lag);
 	line_spread(out, "Send lag p50/p99/max (ms):", &c->send_lag);
-	line_spread(out, "Kernel-to-user skew p50/p99/max (ms):", &c->skew);
+	skew(&c->skew, out);
 	line_int(out, "New connections:", c->n_new_connections);
 	line_spread(out, "Connect time p50/p99/max (ms):", &c->connect);
 	if (c->connect.p99_ms > CONNECT_SHOWN_MS && !m->opts.is_pooling) {

@@ -2,9 +2,12 @@
 /* system_host.c - see system_host.h. */
 #include "telemetry/system_host.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -65,7 +68,22 @@ bool host_parse_meminfo(struct str text, double *used, double *total)
 	return true;
 }
 
-bool host_parse_net(struct str text, double *received, double *sent)
+static bool is_named(const char (*name)[16], size_t n, struct str wanted)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_is(wanted, name[i]))
+			return true;
+	return false;
+}
+
+static bool is_counted(const struct host_nets *nets, struct str name)
+{
+	if (nets->n)
+		return is_named(nets->name, nets->n, name);
+	return !str_is(name, "lo") && !is_named(nets->left_out, nets->n_left_out, name);
+}
+
+bool host_parse_net(struct str text, const struct host_nets *nets, double *received, double *sent)
 {
 	enum { RECEIVED, SENT = 8 };
 	double sum[2] = { 0, 0 };
@@ -77,7 +95,7 @@ bool host_parse_net(struct str text, double *received, double *sent)
 		bool is_good = true;
 
 		/* The lines of the head have no colon. */
-		if (line.n == 0 || str_is(name, "lo"))
+		if (line.n == 0 || !is_counted(nets, name))
 			continue;
 		for (int i = 0; i <= SENT && is_good; i++) {
 			struct str word = next_word(&line);
@@ -122,6 +140,38 @@ double host_parse_memory_max(struct str text)
 
 /* ---- this machine ---- */
 
+static bool has_part(const char *folder, const char *name, const char *part)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s/%s/%s", folder, name, part);
+
+	return n > 0 && (size_t)n < sizeof(path) && file_exists(path);
+}
+
+void host_find_nets(const char *sysfs, struct host_nets *out)
+{
+	char folder[PATH_MAX];
+	const struct dirent *entry;
+	DIR *dir;
+
+	*out = (struct host_nets){ .n = 0 };
+	snprintf(folder, sizeof(folder), "%s/class/net", sysfs);
+	dir = opendir(folder);
+	while (dir && (entry = readdir(dir)) != NULL) {
+		const char *name = entry->d_name;
+
+		if (name[0] == '.' || strlen(name) >= sizeof(out->name[0]))
+			continue;
+		if (has_part(folder, name, "device") && out->n < HOST_NETS_MAX)
+			snprintf(out->name[out->n++], sizeof(out->name[0]), "%s", name);
+		else if ((has_part(folder, name, "bridge") || has_part(folder, name, "bonding")) &&
+			 out->n_left_out < HOST_NETS_MAX)
+			snprintf(out->left_out[out->n_left_out++], sizeof(out->name[0]), "%s", name);
+	}
+	if (dir)
+		closedir(dir);
+}
+
 void host_open(struct host *h)
 {
 	static const char *const path[] = { [HOST_STAT] = "/proc/stat",
@@ -130,6 +180,7 @@ void host_open(struct host *h)
 	long ticks = sysconf(_SC_CLK_TCK);
 
 	h->ticks_per_s = ticks > 0 ? (double)ticks : 100;
+	host_find_nets("/sys", &h->nets);
 	for (int i = 0; i < HOST_FILES; i++)
 		h->fd[i] = open(path[i], O_RDONLY | O_CLOEXEC);
 }
@@ -150,7 +201,8 @@ void host_read(const struct host *h, struct host_values *out)
 	host_parse_stat(read_file(h, HOST_STAT, text, 512), h->ticks_per_s, &out->cpu_s);
 	host_parse_meminfo(read_file(h, HOST_MEMINFO, text, 4096), &out->memory,
 			   &out->memory_total);
-	host_parse_net(read_file(h, HOST_NET, text, sizeof(text)), &out->received, &out->sent);
+	host_parse_net(read_file(h, HOST_NET, text, sizeof(text)), &h->nets, &out->received,
+		       &out->sent);
 }
 
 void host_close(struct host *h)

@@ -8,19 +8,32 @@
 #pragma once
 #include <stdbool.h>
 
+#include "base/limits.h"
 #include "base/str.h"
 
 /* One moment; NAN: not told. Counters are since the machine started. */
 struct host_values {
 	double cpu_s;                  /* busy: neither idle, waiting for a disk, nor stolen */
 	double memory, memory_total;   /* bytes: total less available; in all */
-	double received, sent;         /* bytes, all interfaces but loopback */
+	double received, sent;         /* bytes, over struct host_nets */
 };
+
+/*
+ * The interfaces whose bytes are added up: those with a device of their own. Bonds, bridges, VLANs
+ * and the host's ends of containers carry the same bytes again. Where none has one, as inside
+ * a container, n is 0 and all count but loopback, bridges and bonds.
+ */
+struct host_nets {
+	char name[HOST_NETS_MAX][16], left_out[HOST_NETS_MAX][16];
+	size_t n, n_left_out;
+};
+/* sysfs: "/sys". */
+void host_find_nets(const char *sysfs, struct host_nets *out);
 
 /* "cpu  ..." of /proc/stat: ticks of all processors. false: not of its form. */
 bool host_parse_stat(struct str text, double ticks_per_s, double *cpu_s);
 bool host_parse_meminfo(struct str text, double *used, double *total);
-bool host_parse_net(struct str text, double *received, double *sent);
+bool host_parse_net(struct str text, const struct host_nets *nets, double *received, double *sent);
 
 /* ---- this machine ---- */
 
@@ -30,6 +43,7 @@ enum { HOST_STAT, HOST_MEMINFO, HOST_NET, HOST_FILES };
 struct host {
 	int fd[HOST_FILES];            /* -1: cannot be read */
 	double ticks_per_s;
+	struct host_nets nets;         /* as they were when it was opened */
 };
 
 void host_open(struct host *h);

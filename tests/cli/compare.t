@@ -127,6 +127,11 @@ side('one', 1001, 5);
 status_is('a point that was not measured', 3,
 	qr/cannot be judged, only the baseline has it: one at max_concurrency=16$/m, 'two', 'one', @gate);
 
+side('broken', 1e308, 5);
+my $wide = status_is('numbers of a broken file', 0, undef, 'base', 'broken')->{out};
+like($wide, qr/^output_throughput +1000\.0 +1e\+308 /m, 'numbers of a broken file: short');
+is(scalar(grep { length > 140 } split /\n/, $wide), 0, 'numbers of a broken file: the table stays one');
+
 # ---- mistakes ----
 
 is_golden(run(args => [qw(bench compare --help)])->{out}, 'help-compare.txt');

@@ -16,6 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct str text = { (const char *)data, size };
+	static const struct host_nets all = { .n = 0 };
 	double a = -1, b = -1, limit;
 	struct process_usage usage;
 
@@ -23,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	a = -1;
 	CHECK(host_parse_meminfo(text, &a, &b) ? b >= 0 && a <= b : a == -1 && b == -1);
 	a = b = -1;
-	CHECK(host_parse_net(text, &a, &b) ? a >= 0 && b >= 0 : a == -1 && b == -1);
+	CHECK(host_parse_net(text, &all, &a, &b) ? a >= 0 && b >= 0 : a == -1 && b == -1);
 	limit = host_parse_cpu_max(text);
 	CHECK(isnan(limit) || limit > 0);
 	limit = host_parse_memory_max(text);

@@ -239,7 +239,7 @@ static const struct {
 	  "The client read events 1.010 ms (p99) after they arrived. The times are the kernel's "
 	  "arrival stamps, which this does not change.", NULL },
 	{ skew_saturated, TRUST_VALID, "skew",
-	  "The client read events more than 4294.967 ms (p99) after they arrived. The times are the "
+	  "The client read events more than 4.29 s (p99) after they arrived. The times are the "
 	  "kernel's arrival stamps, which this does not change.", NULL },
 	{ skew_small, TRUST_VALID, NULL, NULL, NULL },
 	{ skew_e2el, TRUST_VALID, NULL, NULL, NULL },

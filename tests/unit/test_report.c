@@ -354,7 +354,10 @@ static void test_ours_conditions(void **state)
 	f.m.n = 10;
 	f.m.client.connect = (struct metrics_spread){ 1, 0, 1, 1, 1 }; /* not above 1 ms */
 	f.m.client.n_user_stamped = 3;
+	f.m.client.skew = (struct metrics_spread){ 9, 0, 24.5, 4294.967294, 4294.967294 };
 	report_terminal(&f.report, &out);
+	assert_non_null(strstr(out.data, "Kernel-to-user skew p50/p99/max (ms):    24.500 / >4294.967 / "
+			       ">4294.967\n"));
 	assert_null(strstr(out.data, "with/without connect"));
 	assert_null(strstr(out.data, "Client lag"));
 	assert_null(strstr(out.data, "Cancelled"));

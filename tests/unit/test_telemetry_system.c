@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -78,6 +79,7 @@ static void net(void **state)
 	static const char head[] =
 		"Inter-|   Receive                                                |  Transmit\n"
 		" face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs\n";
+	struct host_nets nets = { .n = 0 };
 	char text[1024];
 	double received = -1, sent = -1;
 
@@ -85,12 +87,54 @@ static void net(void **state)
 	snprintf(text, sizeof(text), "%s    lo: 500 5 0 0 0 0 0 0 500 5 0 0 0 0 0 0\n"
 		 "  eth0: 1000 9 0 0 0 0 0 0 70 3 0 0 0 0 0 0\n eth1:20 9 0 0 0 0 0 0 7 3 0 0 0 0 0 0\n"
 		 "  bad: 1000 9 0\n", head);
-	assert_true(host_parse_net(str_of(text), &received, &sent));
+	assert_true(host_parse_net(str_of(text), &nets, &received, &sent));
 	assert_true(received == 1020 && sent == 77);
 	received = sent = -1;
 	snprintf(text, sizeof(text), "%s    lo: 500 5 0 0 0 0 0 0 500 5 0 0 0 0 0 0\n", head);
-	assert_false(host_parse_net(str_of(text), &received, &sent));
+	assert_false(host_parse_net(str_of(text), &nets, &received, &sent));
 	assert_true(received == -1 && sent == -1);
+}
+
+/* A bond and its two cards, a bridge and the host's end of a container: each byte counts once. */
+static void net_stacked(void **state)
+{
+	static const char text[] = "bond0: 1000 0 0 0 0 0 0 0 100 0 0 0 0 0 0 0\n"
+				   "eth0: 500 0 0 0 0 0 0 0 50 0 0 0 0 0 0 0\n"
+				   "eth1: 500 0 0 0 0 0 0 0 50 0 0 0 0 0 0 0\n"
+				   "docker0: 300 0 0 0 0 0 0 0 30 0 0 0 0 0 0 0\n"
+				   "veth7: 300 0 0 0 0 0 0 0 30 0 0 0 0 0 0 0\n"
+				   "lo: 9 0 0 0 0 0 0 0 9 0 0 0 0 0 0 0\n";
+	static const char *const made[] = {
+		"class", "class/net", "class/net/lo", "class/net/veth7", "class/net/bond0",
+		"class/net/bond0/bonding", "class/net/docker0", "class/net/docker0/bridge",
+		"class/net/eth0", "class/net/eth1",
+	};
+	struct host_nets nets;
+	char sys[256], path[512];
+	double received, sent;
+
+	(void)state;
+	snprintf(sys, sizeof(sys), "%s/sys", dir);
+	assert_int_equal(mkdir(sys, 0777), 0);
+	host_find_nets(sys, &nets);
+	assert_true(nets.n == 0 && nets.n_left_out == 0);
+	for (size_t i = 0; i < sizeof(made) / sizeof(*made); i++) {
+		snprintf(path, sizeof(path), "%s/%s", sys, made[i]);
+		assert_int_equal(mkdir(path, 0777), 0);
+	}
+	/* No device at all, as in a container: what cannot be told apart counts. */
+	host_find_nets(sys, &nets);
+	assert_true(nets.n == 0 && nets.n_left_out == 2);
+	assert_true(host_parse_net(str_of(text), &nets, &received, &sent));
+	assert_true(received == 1300 && sent == 130);
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/class/net/eth%d/device", sys, i);
+		assert_int_equal(mkdir(path, 0777), 0);
+	}
+	host_find_nets(sys, &nets);
+	assert_int_equal(nets.n, 2);
+	assert_true(host_parse_net(str_of(text), &nets, &received, &sent));
+	assert_true(received == 1000 && sent == 100);
 }
 
 static void group_limits(void **state)
@@ -449,7 +493,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stat_of_all),
 		cmocka_unit_test(meminfo),
-		cmocka_unit_test(net),
+		cmocka_unit_test(net), cmocka_unit_test(net_stacked),
 		cmocka_unit_test(group_limits),
 		cmocka_unit_test(usage_lines),
 		cmocka_unit_test(own_tree),
