@@ -535,6 +535,8 @@ static const struct opt rows[] = {
 	S(trace, "trace", .group = OURS, .flags = OPT_OURS, .arg = "LIST", .check = check_trace,
 	  .help = "comma list of debugging categories printed on stderr, or all"),
 
+	S(old_dataset, "dataset", .flags = OPT_HIDDEN | OPT_OURS | OPT_NO_CONFIG, .arg = "FILE",
+	  .help = "the ShareGPT file of old scripts: --dataset-name sharegpt --dataset-path FILE"),
 	S(backend, "endpoint-type", .flags = OPT_HIDDEN, .alias_of = "backend",
 	  .help = "old spelling of --backend"),
 	S(data.skip_chat_template, "custom-skip-chat-template", .flags = OPT_HIDDEN,

@@ -262,7 +262,7 @@ my @rows = (
 		. '--temperature=-x', qw(--temperature -x)],
 	# score
 	['score', 1, 'cannot open no.rec: No such file or directory'],
-	['score', 2, "--percentile-metrics: no metric is called 'nope'", qw(--percentile-metrics nope)],
+	['score', 2, "--percentile-metrics: unknown metric 'nope'", qw(--percentile-metrics nope)],
 	['score', 2, "--metric-percentiles: '101' is not a number from 0 to 100",
 		qw(--metric-percentiles 101)],
 	['score', 2, "--goodput: 'itl:5' is not ttft, tpot or e2el, a colon and a number of milliseconds",
