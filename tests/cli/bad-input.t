@@ -30,7 +30,10 @@ my $sse = "${ok}Content-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\
 
 sub chunk { return sprintf("%x\r\n%s\r\n", length $_[0], $_[0]) }
 sub body { return "${ok}Content-Type: $_[0]\r\nContent-Length: " . length($_[1]) . "\r\n\r\n$_[1]" }
-sub refusal { return "HTTP/1.1 422 Unprocessable Entity\r\nContent-Length: " . length($_[0]) . "\r\n\r\n$_[0]" }
+sub refusal
+{
+	return "HTTP/1.1 422 Unprocessable Entity\r\nContent-Length: " . length($_[0]) . "\r\n\r\n$_[0]";
+}
 my $event = 'data: {"choices":[{"index":0,"text":" a"}]}' . "\n\n";
 
 # ---- files ----
@@ -246,7 +249,8 @@ my @rows = (
 	['directory', [@sharegpt, 'folder'], 'cannot read folder: not a regular file'],
 	['empty file', [@sharegpt, 'empty.json'], 'empty.json has no request that passes the length filter; '
 		. 'nothing to send'],
-	['no JSON', [@sharegpt, 'text.json'], "text.json: line 1, column 1: expected a value, found 'this is no JSON'"],
+	['no JSON', [@sharegpt, 'text.json'],
+		"text.json: line 1, column 1: expected a value, found 'this is no JSON'"],
 	['no list', [@sharegpt, 'object.json'], 'object.json: no entry has two turns; a ShareGPT file is one '
 		. 'JSON array of objects with "conversations"'],
 	['empty list', [@sharegpt, 'list.json'], 'list.json has no request that passes the length filter; '
@@ -257,7 +261,8 @@ my @rows = (
 	['turn without text', [@sharegpt, 'turn.json'],
 		'turn.json: row 0: turn 0 of the conversation has no text "value"'],
 	['empty custom file', [@custom, 'empty.jsonl'], 'empty.jsonl: the file has no prompts'],
-	['cut off', [@sharegpt, 'cut.json'], 'cut.json: line 2, column 1: the text ends in the middle of a value'],
+	['cut off', [@sharegpt, 'cut.json'],
+		'cut.json: line 2, column 1: the text ends in the middle of a value'],
 	['custom file that is no .jsonl', [@custom, 'empty.json'],
 		'--dataset-path empty.json: custom datasets are .jsonl files, one JSON object with '
 		. '"prompt" per line'],
@@ -502,7 +507,8 @@ my @stages = (
 		--random-input-len 4000)],
 	['the model is asked for', sub { $_[0] =~ /^Model not specified/m }, qw(bench serve --tokenizer sim
 		--num-prompts 1 --port), $silent->{port}],
-	['prompts are aligned', sub { $_[0] =~ /^Namespace/ }, qw(bench serve --compat stdout --tokenizer sim --model sim
+	['prompts are aligned', sub { $_[0] =~ /^Namespace/ }, qw(bench serve --compat stdout
+		--tokenizer sim --model sim
 		--random-input-len 8 --num-prompts 1 --port), $silent->{port}],
 	['the ready check waits', sub { $_[1] =~ /Endpoint is not ready/ }, qw(bench serve --tokenizer sim
 		--model sim --random-input-len 8 --num-prompts 1 --port 1 --ready-check-timeout-sec 60)],

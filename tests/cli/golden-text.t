@@ -107,7 +107,8 @@ is($old->{err}, "WARNING: --endpoint-type is an old spelling of --backend\n"
 	. "WARNING: --custom-skip-chat-template is an old spelling of --skip-chat-template\n",
 	'and are told');
 my @old = qw(benchmark_serving.py --tokenizer sim --model sim --dry-run --num-prompts 2);
-check_run('--dataset of benchmark_serving.py', run(args => [@old, qw(--dataset sharegpt.json)]), { status => 0,
+check_run('--dataset of benchmark_serving.py', run(args => [@old, qw(--dataset sharegpt.json)]), {
+	status => 0,
 	warn => ['WARNING: --dataset is an old spelling of --dataset-name sharegpt --dataset-path'],
 	out => ['Workload: 2 requests from dataset sharegpt; *'] });
 unlike(run(args => [@serve, qw(--show-config --header Authorization=secret)])->{out}, qr/secret/,

@@ -149,9 +149,11 @@ for my $name ('openai-responses', 'anthropic', 'ollama-chat') {
 # What cannot work is said before anything is sent.
 for my $case (
 	[2, qr/--backend-file: .*no-such.json/, '--backend-file', '/tmp/no-such.json'],
-	[2, qr/vllm-demo.json and --backend openai are mutually exclusive/, '--backend-file', "$files/vllm-demo.json",
+	[2, qr/vllm-demo.json and --backend openai are mutually exclusive/,
+		'--backend-file', "$files/vllm-demo.json",
 		'--backend', 'openai'],
-	[2, qr/the Anthropic Messages API of --backend anthropic needs a URL that ends with messages /, '--backend',
+	[2, qr/the Anthropic Messages API of --backend anthropic needs a URL that ends with messages /,
+		'--backend',
 		'anthropic', '--endpoint', '/v1/completions'],
 	[1, qr/--backend tgi sends plain text, but a prompt is \[/, '--backend', 'tgi',
 		'--prompt-token-ids'],
