@@ -131,9 +131,12 @@ static int build(struct cli *cli, struct serve_opts *o, struct point *out)
 
 	*out = (struct point){ 0 };
 	o->dry_run = true;
+	if (!o->model && !o->tokenizer && !o->skip_tokenizer_init)
+		return err_set(&cli->err, ERR_USAGE, "--tokenizer or --model is needed, to count tokens "
+			       "with");
 	if (!o->model)
 		o->model = o->tokenizer ? o->tokenizer : "none";
-	/* Nothing is sent: chat sets need not be told where to. */
+	/* Nothing is sent, so the path is of no interest. */
 	if (!opt_given(&serve_opt_set, &cli->result, "endpoint") && endpoint_find(o->backend))
 		o->endpoint = endpoint_find(o->backend)->default_path;
 	if (serve_opts_check(o, &cli->result, &cli->arena, &derived, &cli->err) < 0)

@@ -86,7 +86,10 @@ static int open_next(struct run *r, struct worker *w)
 	w->name = shown_name(path);
 	r->is_new_file = true;
 	r->fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-	return r->fd < 0 ? fail_file(w, "open") : 0;
+	if (r->fd >= 0)
+		return 0;
+	fail_file(w, "open");
+	return errno == ENOENT && r->o->absent_hint ? err_add(&w->err, "%s", r->o->absent_hint) : -1;
 }
 
 static void close_file(struct run *r)

@@ -23,6 +23,7 @@ struct ordered {
 	size_t paths;            /* 0: standard input */
 	bool is_whole;           /* a file is one item; else a line is, without its end */
 	size_t item_bytes_max;   /* a longer item is an error */
+	const char *absent_hint; /* what follows the message about a file that is not there */
 	unsigned threads;        /* at least 1 */
 	/*
 	 * Appends to out what is to be written for one item. state is this thread's own: the

@@ -103,7 +103,7 @@ static int choose_blocks(const char *list, struct metrics_opts *o, struct err *e
 		unsigned bit = metric_block_bit(str_trim(name));
 
 		if (!bit)
-			return err_set(e, ERR_USAGE, "--percentile-metrics: no metric is called '%.*s'",
+			return err_set(e, ERR_USAGE, "--percentile-metrics: unknown metric '%.*s'",
 				       (int)name.n, name.p);
 		o->selected |= bit;
 	} while (rest.n);
@@ -315,7 +315,7 @@ static int plot(const struct score_opts *o, const struct report *r, const char *
 		return 0;
 	if (o->plot_timeline &&
 	    plot_thresholds(o->timeline_itl_thresholds, plots.timeline_ms, e) < 0)
-		rc = err_wrap(e, "Invalid --timeline-itl-thresholds format");
+		rc = -1;
 	if (rc == 0 && o->result_dir && *o->result_dir)
 		rc = file_mkdirs(o->result_dir, e);
 	if (rc == 0)

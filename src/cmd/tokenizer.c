@@ -39,8 +39,12 @@
 	TOKENIZER_ROW(add_special_tokens, "add-special-tokens", .group = TOKENIZER_INPUT,    \
 	    .help = "Also the ids that the model wants around a text, a BOS for example.")
 
+#define TEXT_ROW                                                                             \
+	TOKENIZER_ROW(text, "text", .group = TOKENIZER_INPUT,                                \
+	    .help = "This text, in place of files.")
+
 static const struct opt encode_rows[] = {
-	FILES_ROW("Texts."), TOKENIZER_MODEL_ROWS, ADD_SPECIAL_ROW, STREAM_ROWS,
+	FILES_ROW("Texts."), TOKENIZER_MODEL_ROWS, TEXT_ROW, ADD_SPECIAL_ROW, STREAM_ROWS,
 };
 static const struct opt decode_rows[] = {
 	FILES_ROW("Ids."), TOKENIZER_MODEL_ROWS,
@@ -49,7 +53,7 @@ static const struct opt decode_rows[] = {
 	STREAM_ROWS,
 };
 static const struct opt count_rows[] = {
-	FILES_ROW("Texts."), TOKENIZER_MODEL_ROWS, ADD_SPECIAL_ROW, STREAM_ROWS,
+	FILES_ROW("Texts."), TOKENIZER_MODEL_ROWS, TEXT_ROW, ADD_SPECIAL_ROW, STREAM_ROWS,
 };
 static const struct opt compile_rows[] = { TOKENIZER_MODEL_ROWS };
 
@@ -104,6 +108,8 @@ static const struct opt_set compile_set = {
 };
 
 /* ---- one item ---- */
+
+typedef int item_fn(void *state, const char *name, struct str item, struct buf *out, struct err *e);
 
 struct state {
 	const struct tokenizer_opts *opts;
@@ -420,9 +426,22 @@ static struct ordered work_of(const struct tokenizer_opts *o, bool is_whole)
 	};
 }
 
-static int run_verb(const struct opt_set *set,
-		    int (*item)(void *, const char *, struct str, struct buf *, struct err *),
-		    int argc, char **argv)
+static int run_text(item_fn *item, const struct tokenizer_opts *o, const struct tokenizer *t,
+		    struct err *e)
+{
+	struct state state = { .opts = o, .t = t };
+	struct buf out = { 0 };
+	int rc = item(&state, "--text", str_of(o->text), &out, e);
+
+	if (rc == 0)
+		cli_out(buf_str(&out));
+	buf_release(&out);
+	buf_release(&state.text);
+	ids_release(&state.ids);
+	return rc;
+}
+
+static int run_verb(const struct opt_set *set, item_fn *item, int argc, char **argv)
 {
 	struct tokenizer_opts o;
 	struct tokenizer *t;
@@ -434,13 +453,22 @@ static int run_verb(const struct opt_set *set,
 	if (status != CLI_CONTINUE)
 		return status;
 	signal(SIGPIPE, SIG_IGN);
+	if (o.text && o.files.n) {
+		err_set(&cli.err, ERR_USAGE, "--text and files are mutually exclusive, got '%.100s'",
+			o.files.v[0]);
+		return cli_end(&cli);
+	}
 	t = tokenizer_from_opts(&o, false, &load_ns, &cli.err);
-	if (t) {
+	if (t && o.text) {
+		run_text(item, &o, t, &cli.err);
+	} else if (t) {
 		work = work_of(&o, !o.jsonl && item != decode_item);
 		work.item = item;
+		if (item != decode_item)
+			work.absent_hint = "; arguments are files, a text is given with --text";
 		run_items(work, &o, t, load_ns, &cli.err);
-		tokenizer_free(t);
 	}
+	tokenizer_free(t);
 	return cli_end(&cli);
 }
 

@@ -6,7 +6,7 @@
 
 struct tokenizer_opts {
 	struct opt_list files;
-	const char *tokenizer, *tokenizer_mode, *revision;
+	const char *tokenizer, *tokenizer_mode, *revision, *text;
 	bool offline, add_special_tokens, skip_special_tokens, jsonl, timing, json;
 	int64_t threads;
 };

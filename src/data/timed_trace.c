@@ -303,8 +303,8 @@ static int check(const struct dataset_opts *o, const struct dataset_env *env, st
 
 	if (env->backend && !env->is_offline && strcmp(env->backend, "vllm") != 0 &&
 	    strcmp(env->backend, "openai") != 0)
-		return err_set(e, ERR_RUN, "timed_trace dataset passes pre-tokenized prompts (list[int]) "
-			       "and requires a completions backend ('vllm' or 'openai').");
+		return err_set(e, ERR_USAGE, "--dataset-name timed_trace sends token ids, which --backend "
+			       "%s does not take: use vllm or openai", env->backend);
 	if (chunk < 1 || chunk > LENGTH_TOKENS_MAX)
 		return err_set(e, ERR_USAGE, "--timed-trace-chunk-hash-size: expected 1 to %u tokens, got %"
 			       PRId64, LENGTH_TOKENS_MAX, chunk);

@@ -12,6 +12,7 @@
 #include "endpoint/template.h"
 #include "http/head.h"
 #include "json/write.h"
+#include "opt/opt.h"
 
 /* What the file can point at; one path each. */
 enum role {
@@ -218,6 +219,14 @@ static int take_bool(const struct reader *r, const char *key, bool *out)
 	return 0;
 }
 
+static int unknown_key(const struct reader *r, struct str key, const char *const *known, size_t n)
+{
+	const char *near = opt_nearest(key, known, n);
+
+	return err_set(r->e, ERR_USAGE, "unknown key \"%.60s\"%s%s%s", key.p,
+		       near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+}
+
 static int check_keys(const struct reader *r)
 {
 	static const char *const known[] = {
@@ -232,7 +241,7 @@ static int check_keys(const struct reader *r)
 		while (j < sizeof(known) / sizeof(*known) && !str_is(r->file->key[i], known[j]))
 			j++;
 		if (j == sizeof(known) / sizeof(*known))
-			return err_set(r->e, ERR_USAGE, "\"%.60s\" is not known", r->file->key[i].p);
+			return unknown_key(r, r->file->key[i], known, j);
 	}
 	return 0;
 }
@@ -454,14 +463,19 @@ static int check_usage(const struct reader *r, const struct json_value *usage)
 	if (usage && usage->kind != JSON_OBJECT)
 		return wrong(r, "usage", "an object of paths");
 	for (size_t i = 0; usage && i < usage->count; i++) {
-		size_t role = 0;
+		const char *known[ROLES];
+		bool is_known = false;
+		size_t n = 0;
 
-		while (role < ROLES &&
-		       !(roles[role].group && str_is(usage->key[i], roles[role].key)))
-			role++;
-		if (role == ROLES)
-			return err_set(r->e, ERR_USAGE, "\"usage\": \"%.60s\" is not known",
-				       usage->key[i].p);
+		for (size_t role = 0; role < ROLES; role++)
+			if (roles[role].group) {
+				known[n++] = roles[role].key;
+				is_known = is_known || str_is(usage->key[i], roles[role].key);
+			}
+		if (!is_known) {
+			unknown_key(r, usage->key[i], known, n);
+			return err_wrap(r->e, "\"usage\"");
+		}
 	}
 	return 0;
 }

@@ -587,8 +587,9 @@ int record_file_parse(struct record *r, struct record_info *info, struct str byt
 	*r = (struct record){ 0 };
 	*info = (struct record_info){ 0 };
 	if (!str_starts(bytes, STR(RECORD_MAGIC))) {
-		err_set(e, ERR_PARSE, "%s is not a record file: it does not begin with %s", name,
-			RECORD_MAGIC);
+		err_set(e, ERR_PARSE, "%s is not a record (made by --record): it does not begin with "
+			RECORD_MAGIC "%s", name, str_starts(str_trim(bytes), STR("{")) ?
+			"; result files are compared with bench compare" : "");
 		goto done;
 	}
 	if (walk(&l, true) < 0 || reserve(&l) < 0 || walk(&l, false) < 0)

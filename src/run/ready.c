@@ -145,7 +145,8 @@ done:
 
 int stage_ready_check(struct stage *s, struct err *e)
 {
-	bool is_made = s->opts->ready_check_timeout_sec > 0, is_said = s->derived->compat & COMPAT_STDOUT;
+	bool is_made = s->opts->ready_check_timeout_sec > 0;
+	bool is_said = s->derived->compat & COMPAT_STDOUT;
 
 	if (is_made || is_said)
 		stage_say(s, "Starting initial single prompt test run...");

@@ -619,13 +619,32 @@ void serve_opts_fill(struct serve_opts *o, struct arena *a)
 	o->request_id_prefix = arena_printf(a, "bench-%08" PRIx32 "-", random);
 }
 
+/* benchmark_serving.py --dataset FILE, from before there were names of datasets. */
+static int take_old_dataset(const struct check *c)
+{
+	struct serve_opts *o = c->o;
+	struct str path = str_of(o->old_dataset);
+
+	if (!o->old_dataset)
+		return 0;
+	if (serve_given(c, "dataset-path"))
+		return err_set(c->e, ERR_USAGE, "--dataset and --dataset-path are mutually exclusive: --dataset "
+			       "is the old spelling");
+	o->old_dataset = NULL;
+	if (!serve_given(c, "dataset-name") &&
+	    opt_give(&serve_opt_set, o, c->result, "dataset-name", STR("sharegpt"), c->arena, c->e) < 0)
+		return -1;
+	serve_warn(c, "--dataset is an old spelling of --dataset-name %s --dataset-path", o->dataset_name);
+	return opt_give(&serve_opt_set, o, c->result, "dataset-path", path, c->arena, c->e);
+}
+
 int serve_opts_check(struct serve_opts *o, struct opt_result *result, struct arena *a,
 		     struct serve_derived *out, struct err *e)
 {
 	const struct check c = { o, result, a, out, e };
 
 	*out = (struct serve_derived){ 0 };
-	if (serve_presets(o, result, a, e) < 0)
+	if (serve_presets(o, result, a, e) < 0 || take_old_dataset(&c) < 0)
 		return -1;
 	serve_opts_fill(o, a);
 	take_cap(&c);

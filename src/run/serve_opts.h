@@ -134,6 +134,7 @@ struct serve_opts {
 	struct opt_list fix;
 	const char *compat;                 /* comma list; see derived */
 	const char *trace;                  /* comma list of categories */
+	const char *old_dataset;            /* --dataset of old scripts; NULL once it is taken */
 };
 
 extern const struct opt_set serve_opt_set;

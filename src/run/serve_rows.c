@@ -228,7 +228,7 @@ static const struct opt rows[] = {
 	  .help = "name of the run: in the result and in front of the file name, where the "
 		  "backend's name stands otherwise"),
 	S(backend, "backend", .group = SERVER, .choices = backends, .meant = backends_meant,
-	  .arg = "NAME", .help = "the API to speak; --endpoint has to be a path of it"),
+	  .arg = "NAME", .help = "the API to speak"),
 	S(base_url, "base-url", .group = SERVER, .arg = "URL",
 	  .words = "url server server-url target api-base -u",
 	  .help = "server, with scheme; replaces --host and --port; the request URL is this and "
@@ -236,11 +236,11 @@ static const struct opt rows[] = {
 	S(host, "host", .group = SERVER, .help = "name or address of the server, for http"),
 	S(port, "port", .group = SERVER, .min = 1, .max = 65535, .help = "TCP port of the server"),
 	S(endpoint, "endpoint", .group = SERVER, .arg = "PATH",
-	  .help = "path of the API; chat needs /v1/chat/completions"),
+	  .help = "path of the API; without it the path that --backend has"),
 	S(header, "header", .group = SERVER, .arg = "KEY=VALUE", .flags = OPT_SECRET,
 	  .words = "api-key key token auth bearer -H",
-	  .help = "headers of every request; they win over the built-in ones and over "
-		  "OPENAI_API_KEY"),
+	  .help = "headers of every request, 'Authorization=Bearer KEY' for example; they override "
+		  "the built-in ones and OPENAI_API_KEY"),
 	S(max_concurrency, "max-concurrency", .group = TRAFFIC, .arg = "N", .min = 1,
 	  .max = INFINITY,
 	  .words = "concurrency connections clients users workers parallel -c",
@@ -545,6 +545,8 @@ static const struct opt rows[] = {
 	S(trace, "trace", .group = OURS, .flags = OPT_OURS, .arg = "LIST", .check = check_trace,
 	  .help = "comma list of debugging categories printed on stderr, or all"),
 
+	S(old_dataset, "dataset", .flags = OPT_HIDDEN | OPT_OURS | OPT_NO_CONFIG, .arg = "FILE",
+	  .help = "the ShareGPT file of old scripts: --dataset-name sharegpt --dataset-path FILE"),
 	S(backend, "endpoint-type", .flags = OPT_HIDDEN, .alias_of = "backend",
 	  .help = "old spelling of --backend"),
 	S(data.skip_chat_template, "custom-skip-chat-template", .flags = OPT_HIDDEN,

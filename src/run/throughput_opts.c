@@ -310,9 +310,9 @@ static int check_engine(const struct check *c)
 	if (engine->data_parallel > 1 &&
 	    (!engine->executor_backend ||
 	     strcmp(engine->executor_backend, "external_launcher") != 0 || c->plan->is_async))
-		return err_set(c->e, ERR_USAGE, "--data-parallel-size: Data parallel is only supported with external launcher "
-			       "mode with synchronous engine in offline benchmark, please use "
-			       "benchmark serving instead");
+		return err_set(c->e, ERR_USAGE, "--data-parallel-size above 1 needs "
+			       "--distributed-executor-backend external_launcher and no "
+			       "--async-engine; bench serve measures a server of several");
 	/* From here on what upstream meets later. */
 	if (is_hf && engine->tensor_parallel != 1)
 		return err_set(c->e, ERR_USAGE, "--tensor-parallel-size: expected 1 with --backend hf, got %"

@@ -31,6 +31,10 @@ my $sse = "${ok}Content-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\
 
 sub chunk { return sprintf("%x\r\n%s\r\n", length $_[0], $_[0]) }
 sub body { return "${ok}Content-Type: $_[0]\r\nContent-Length: " . length($_[1]) . "\r\n\r\n$_[1]" }
+sub refusal
+{
+	return "HTTP/1.1 422 Unprocessable Entity\r\nContent-Length: " . length($_[0]) . "\r\n\r\n$_[0]";
+}
 my $event = 'data: {"choices":[{"index":0,"text":" a"}]}' . "\n\n";
 
 # ---- files ----
@@ -39,6 +43,7 @@ spew('file', '');
 spew('empty.json', '');
 spew('empty.jsonl', '');
 spew('text.json', 'this is no JSON');
+spew('cut.json', qq([{"conversations":\n));
 spew('list.json', '[]');
 spew('object.json', '{}');
 spew('short.json', '[{"conversations": [{"value": "a"}, {"value": "b"}]}]');
@@ -74,7 +79,8 @@ sub refused {
 	for (@short) {
 		my ($name, $args, $err, @gone) = @$_;
 		push @rows, { %$common, name => "$kind: $name", args => [@{$common->{also} || []}, @$args],
-			status => 1, err => "profllm bench serve: $err", gone => \@gone };
+			status => $err =~ /^--dataset/ ? 2 : 1, err => "profllm bench serve: $err",
+			gone => \@gone };
 	}
 	return @rows;
 }
@@ -203,6 +209,18 @@ my @rows = (
 	  err => $all_failed, out => ['  3 x Service Unavailable*',
 		'  3 x Service Unavailable: {"error":{"message":"this server fails on purpose*'],
 	  saved => ['Service Unavailable: {"error"*'] },
+	{ name => 'keys that the server refuses', status => 1, err => $all_failed,
+	  args => [qw(--ignore-eos --top-k 5)],
+	  raw => [refusal("{'detail': \"Unexpected keys: {'ignore_eos', 'repetition_penalty'}\"}")],
+	  out => ["  3 x Unprocessable Entity: *; the request has what it names: --omit-body-keys "
+		. 'repetition_penalty,ignore_eos leaves it out'],
+	  saved => ['*--omit-body-keys repetition_penalty,ignore_eos leaves it out'] },
+	{ name => 'a key that was not sent', status => 1, err => $all_failed, args => [],
+	  raw => [refusal('top_kk, repetition_penalty_, and the prompt')],
+	  out => ['  3 x Unprocessable Entity: top_kk, repetition_penalty_, and the prompt'] },
+	{ name => 'keys that are left out', server => [qw(--requests sent.jsonl)], status => 0, err => '',
+	  args => [qw(--omit-body-keys repetition_penalty,ignore_eos --extra-body), '{"logprobs": null}'],
+	  out => ['Successful requests: * 3 *'] },
 	{ name => 'HTTP error without a body', args => [], status => 1, err => $all_failed,
 	  raw => ["HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n"], out => ['  3 x Oops*'] },
 	{ name => 'HTTP error with control characters', args => [], status => 1, err => $all_failed,
@@ -264,7 +282,8 @@ my @rows = (
 	['directory', [@sharegpt, 'folder'], 'cannot read folder: not a regular file'],
 	['empty file', [@sharegpt, 'empty.json'], 'empty.json has no request that passes the length filter; '
 		. 'nothing to send'],
-	['no JSON', [@sharegpt, 'text.json'], 'text.json: line 1, column 1: expected a value*'],
+	['no JSON', [@sharegpt, 'text.json'],
+		"text.json: line 1, column 1: expected a value, found 'this is no JSON'"],
 	['no list', [@sharegpt, 'object.json'], 'object.json: no entry has two turns; a ShareGPT file is one '
 		. 'JSON array of objects with "conversations"'],
 	['empty list', [@sharegpt, 'list.json'], 'list.json has no request that passes the length filter; '
@@ -275,11 +294,13 @@ my @rows = (
 	['turn without text', [@sharegpt, 'turn.json'],
 		'turn.json: row 0: turn 0 of the conversation has no text "value"'],
 	['empty custom file', [@custom, 'empty.jsonl'], 'empty.jsonl: the file has no prompts'],
+	['cut off', [@sharegpt, 'cut.json'],
+		'cut.json: line 2, column 1: the text ends in the middle of a value'],
 	['custom file that is no .jsonl', [@custom, 'empty.json'],
 		'--dataset-path empty.json: custom datasets are .jsonl files, one JSON object with '
 		. '"prompt" per line'],
 	['line that is no JSON', [@custom, 'broken.jsonl'],
-		'broken.jsonl: line 2, column 12: expected a value'],
+		'broken.jsonl: line 2, column 12: the text ends in the middle of a value'],
 	['line that is no object', [@custom, 'list.jsonl'], 'list.jsonl:2: expected an object, found *'],
 	['prompt that is no text', [@custom, 'number.jsonl'], 'number.jsonl:3: "prompt" must be text'],
 	['no prompt at all', [@custom, 'other.jsonl'], 'other.jsonl: no line has a "prompt" field'],
@@ -427,6 +448,10 @@ for my $row (@rows) {
 }
 stop_all();
 
+my @bodies = map { json_of($_)->{body} } grep { m{"/v1/completions"} } split /\n/, slurp('sent.jsonl');
+is(scalar(grep { /"prompt": / && !/repetition_penalty|ignore_eos|logprobs/ } @bodies), 3,
+	'keys that are left out are in no body');
+
 # ---- a small disk that fills up ----
 
 SKIP: {
@@ -512,11 +537,12 @@ for my $signal (qw(INT TERM)) {
 
 my $silent = start_raw(undef);
 my @stages = (
-	['the dataset is made', sub { $_[0] =~ /^Namespace/ }, @load, qw(--num-prompts 200000
+	['the dataset is made', sub { $_[0] =~ /^Namespace/ }, @load, qw(--compat stdout --num-prompts 200000
 		--random-input-len 4000)],
 	['the model is asked for', sub { $_[0] =~ /^Model not specified/m }, qw(bench serve --tokenizer sim
 		--num-prompts 1 --port), $silent->{port}],
-	['prompts are aligned', sub { $_[0] =~ /^Namespace/ }, qw(bench serve --tokenizer sim --model sim
+	['prompts are aligned', sub { $_[0] =~ /^Namespace/ }, qw(bench serve --compat stdout
+		--tokenizer sim --model sim
 		--random-input-len 8 --num-prompts 1 --port), $silent->{port}],
 	['the ready check waits', sub { $_[1] =~ /Endpoint is not ready/ }, qw(bench serve --tokenizer sim
 		--model sim --random-input-len 8 --num-prompts 1 --port 1 --ready-check-timeout-sec 60)],

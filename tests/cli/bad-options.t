@@ -110,7 +110,8 @@ for my $verb (sort keys %verb) {
 my $long = 'x' x 300;
 my $objectives = '--goodput: expected NAME:MS, a metric and its limit in milliseconds, got ';
 my $percentiles = '--metric-percentiles: expected numbers from 0 to 100 with commas between, got ';
-my $thresholds = '--timeline-itl-thresholds: expected two numbers of milliseconds, the smaller one first, got ';
+my $thresholds = '--timeline-itl-thresholds: expected two numbers of milliseconds, the smaller one first, '
+	. 'got ';
 my $scheme = 'expected http://HOST:PORT, https://HOST:PORT or unix:/PATH';
 my @ramp = qw(--ramp-up-strategy linear);
 my @chat = qw(--backend openai-chat);
@@ -154,7 +155,8 @@ my @rows = (
 	['serve', 2, '--chat-template-kwargs: expected a JSON object, got 5',
 		qw(--chat-template-kwargs 5)],
 	# traffic
-	['serve', 2, "--max-concurrency: expected an integer of at least 1, got '0'", qw(--max-concurrency 0)],
+	['serve', 2, "--max-concurrency: expected an integer of at least 1, got '0'",
+		qw(--max-concurrency 0)],
 	['serve', 2, "--request-rate: expected a number above 0, got '0'", qw(--request-rate 0)],
 	['serve', 2, "--request-rate: expected a number above 0, got '-1'", qw(--request-rate=-1)],
 	['serve', 2, "--request-rate: expected a number above 0, got 'nan'", qw(--request-rate nan)],
@@ -203,8 +205,10 @@ my @rows = (
 	['serve', 2, '--random-input-len 0 is too small: *; at least 1 is needed', qw(--random-input-len 0)],
 	['serve', 2, '--random-input-len: expected at most 67108864 tokens, got 9223372036854775807',
 		qw(--random-input-len 9223372036854775807)],
-	['serve', 2, '--random-input-len: expected at most 67108864 tokens, got 67108865', qw(--input-len 67108865)],
-	['serve', 2, '--random-output-len: expected at most 67108864 tokens, got 67108865', qw(--output-len 67108865)],
+	['serve', 2, '--random-input-len: expected at most 67108864 tokens, got 67108865',
+		qw(--input-len 67108865)],
+	['serve', 2, '--random-output-len: expected at most 67108864 tokens, got 67108865',
+		qw(--output-len 67108865)],
 	['serve', 2, '--random-prefix-len: expected at most 67108864 tokens, got 67108865',
 		qw(--random-prefix-len 67108865)],
 	['serve', 2, "--random-range-ratio: the range ratio must be in [0, 1), got '1'",
@@ -270,7 +274,7 @@ my @rows = (
 		. '--temperature=-x', qw(--temperature -x)],
 	# score
 	['score', 1, 'cannot open no.rec: No such file or directory'],
-	['score', 2, "--percentile-metrics: no metric is called 'nope'", qw(--percentile-metrics nope)],
+	['score', 2, "--percentile-metrics: unknown metric 'nope'", qw(--percentile-metrics nope)],
 	['score', 2, "--metric-percentiles: '101' is not a number from 0 to 100",
 		qw(--metric-percentiles 101)],
 	['score', 2, "--goodput: 'itl:5' is not ttft, tpot or e2el, a colon and a number of milliseconds",
@@ -323,12 +327,13 @@ for my $row (
 	["unknown command 'bench frob'; profllm --help lists the commands", qw(bench frob)],
 	["unknown command 'frob'; profllm --help lists the commands", qw(help frob)],
 	["unknown option '--frob'; profllm --help lists the commands", '--frob'],
-	(map { ["'*$_->[-1]': vLLM's multi-turn benchmark $elsewhere; 'bench serve --dataset-name timed_trace' *",
-		@$_] } ['benchmark_serving_multi_turn'], ['benchmark_serving_multi_turn.py'],
+	(map { ["'*$_->[-1]': vLLM's multi-turn benchmark $elsewhere; 'bench serve --dataset-name timed_*", @$_] }
+		['benchmark_serving_multi_turn'], ['benchmark_serving_multi_turn.py'],
 		['benchmarks/multi_turn/benchmark_serving_multi_turn.py'], ['multi-turn'], ['multi_turn'],
 		[qw(bench multi-turn)], [qw(bench multi_turn)], [qw(bench multi_turn.py)]),
-	(map { ["'*$_->[-1]': vLLM's structured output benchmark $elsewhere; 'bench serve --extra-body' *", @$_] }
-		['benchmark_serving_structured_output.py'], ['structured-output'], [qw(bench structured_output)]),
+	(map { ["'*$_->[-1]': vLLM's structured output benchmark $elsewhere; 'bench serve --extra*", @$_] }
+		['benchmark_serving_structured_output.py'], ['structured-output'],
+		[qw(bench structured_output)]),
 	(map { ["'*$_->[-1]': vLLM's prioritization benchmark $elsewhere; 'bench throughput *", @$_] }
 		['benchmark_prioritization.py'], ['prioritization'], [qw(bench prioritization)]),
 	(map { ["'*$_->[-1]': vLLM's prefix caching benchmark $elsewhere; '*prefix_repetition'*", @$_] }
@@ -344,19 +349,22 @@ for my $row (
 	check_run("profllm @args", run(args => \@args), { status => 2, err => "profllm: $message" });
 }
 for my $row (['bench', qr/: bench serve, bench throughput, .*, bench sweep plot_pareto; /],
-	['bench sweep', qr/: bench sweep serve, bench sweep serve_multi, /], ['dataset', qr/: dataset show, /]) {
+	['bench sweep', qr/: bench sweep serve, bench sweep serve_multi, /],
+	['dataset', qr/: dataset show, /]) {
 	my ($words, $list) = @$row;
 	my $r = run(args => [split / /, $words]);
 
 	is("$r->{status}$r->{out}", '2', "profllm $words: exit status");
 	like($r->{err}, qr/^profllm $words: a command is missing$list/, "profllm $words: what could follow");
 }
-for my $row (['help', '--help'], ['help bench', 'bench --help'], ['bench sweep --help=all', 'bench sweep --help'],
+for my $row (['help', '--help'], ['help bench', 'bench --help'],
+	['bench sweep --help=all', 'bench sweep --help'],
 	['help bench serve', 'bench serve --help'], ['help dataset show', 'dataset show --help'],
 	['version', '--version'], ['-V', '--version']) {
 	my ($said, $same) = map { run(args => [split / /, $_]) } @$row;
 
-	is("$said->{status} $said->{out}$said->{err}", "0 $same->{out}", "profllm $row->[0] is profllm $row->[1]");
+	is("$said->{status} $said->{out}$said->{err}", "0 $same->{out}",
+		"profllm $row->[0] is profllm $row->[1]");
 }
 
 # Beginnings of names: vLLM's own options alone, and with a note.

@@ -87,7 +87,9 @@ is($json->{output_len}{max}, 9, 'with their lengths');
 my @rows = (
 	[2, '*--output FILE says where*', qw(dataset compile --tokenizer sim)],
 	[1, '*nowhere/x.bin*', qw(dataset compile --tokenizer sim --output nowhere/x.bin)],
-	[1, '*--dataset-name workload needs --dataset-path*', qw(dataset show --tokenizer sim
+	[2, '*--tokenizer or --model is needed, to count tokens with*', qw(dataset show)],
+	[2, '*--tokenizer or --model is needed, to count tokens with*', qw(dataset compile --output x)],
+	[2, '*--dataset-name workload needs --dataset-path*', qw(dataset show --tokenizer sim
 		--dataset-name workload)],
 	[1, '*text.txt: not a workload file of `profllm dataset compile`*', qw(dataset show
 		--tokenizer sim --dataset-name workload --dataset-path text.txt)],
@@ -97,7 +99,7 @@ my @rows = (
 		--dataset-path cut.bin)],
 	[2, '*--examples*', qw(dataset show --tokenizer sim --examples -1)],
 	[2, '*--input FILE is needed*', qw(dataset slices --tokenizer sim --output x)],
-	[1, '*--range-ratio: the range ratio must be in [0, 1)*', @slices, qw(--output x
+	[2, '*--range-ratio: the range ratio must be in [0, 1)*', @slices, qw(--output x
 		--range-ratio 1)],
 	[1, '*missing.txt*', qw(dataset slices --tokenizer sim --input missing.txt --output x)],
 	[2, '*--mix*"wieght" is no option of a dataset*', qw(dataset show --tokenizer sim

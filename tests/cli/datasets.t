@@ -314,7 +314,7 @@ my @refused = (
 	['no JSON', [set('spec_bench', 'text.jsonl')], 'text.jsonl: line 1, column 1: *'],
 	['a folder without the subset', [set('speed_bench', 'speed'),
 		qw(--speed-bench-dataset-subset throughput_1k)],
-		'--dataset-path speed has no throughput_1k.jsonl, nor is it SPEED-Bench itself: *'],
+		'--dataset-path speed has no throughput_1k.jsonl, nor is it SPEED-Bench itself: *', 1],
 	['nothing but notices', [set('speed_bench', 'notices')],
 		'notices: every row is a notice that the data must be fetched; *'],
 	['a poem without lines', [set('sonnet', 'void.txt'), @wrap], 'void.txt: the file has no lines'],
@@ -333,8 +333,8 @@ my @refused = (
 		'timestamps: request 0 is due 1700000000.0 s after the start, expected at most a year '
 		. '(31536000 s); they look like seconds since 1970: subtract the first one from all', 2],
 	['a trace for chat', [@chat, set('timed_trace', 'trace.jsonl')],
-		"timed_trace dataset passes pre-tokenized prompts (list[int]) and requires a completions "
-		. "backend ('vllm' or 'openai')."],
+		'--dataset-name timed_trace sends token ids, which --backend openai-chat does not take: use '
+		. 'vllm or openai'],
 	['images in a list', [set('sharegpt', 'image.json')],
 		'image.json: row 0: "image" must be a path or URL'],
 	['no file and no hub', [qw(--dataset-name sharegpt)], 'sharegpt without --dataset-path takes *'],
@@ -353,7 +353,7 @@ for my $row (@refused) {
 	my ($name, $args, $why, $status) = @$row;
 
 	check_run("refused: $name", run(args => [@serve, qw(--num-prompts 3 --dry-run), @$args]),
-		{ status => $status // 1, err => "profllm bench serve: $why" });
+		{ status => $status // ($why =~ /^--/ ? 2 : 1), err => "profllm bench serve: $why" });
 }
 
 stop_all();

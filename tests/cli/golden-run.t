@@ -21,6 +21,7 @@ my $all = 'ttft,tpot,itl,e2el,client_queue_time,e2el_including_client_queue';
 
 my @reports = (
 	['run-plain.txt', @small],
+	['run-stdout.txt', qw(--compat stdout), @small],
 	['run-options.txt', qw(--model sim --temperature 0 --max-concurrency 2 --request-rate 100
 		--metric-percentiles 50,90,99.9 --goodput ttft:1000 e2el:5000 --percentile-metrics),
 		$all, @small],

@@ -59,16 +59,16 @@ check_run('a dry run', run(args => [@sim, qw(--dry-run --num-warmups 0)]), { sta
 
 # ---- what is refused ----
 
-for ([1, '--dataset-path is required when using --dataset-name hf. For multimodal benchmarking, '
-		. "specify a dataset like 'lmarena-ai/VisionArena-Chat'.", qw(--dataset-name hf)],
-	[1, "a/b is not a supported multimodal dataset. Supported multimodal datasets are: "
+for ([2, '--dataset-name hf needs --dataset-path, such as lmarena-ai/VisionArena-Chat',
+		qw(--dataset-name hf)],
+	[2, "--dataset-path a/b: not a supported multimodal dataset; there are "
 		. "['lmarena-ai/VisionArena-Chat', 'lmarena-ai/vision-arena-bench-v0.1', "
 		. "'lmms-lab/LLaVA-OneVision-Data']", qw(--dataset-name hf --dataset-path a/b)],
-	[1, "could not convert string to float: 'x'", qw(--metric-percentiles 99,x)],
-	[1, 'Percentiles must be in the range [0, 100], got 101', qw(--metric-percentiles 101)],
+	[2, "--metric-percentiles: could not convert string to float: 'x'", qw(--metric-percentiles 99,x)],
+	[2, '--metric-percentiles: expected numbers from 0 to 100, got 101', qw(--metric-percentiles 101)],
 	[1, 'Please ensure that max_model_len is greater than the sum of prompt_len and '
 		. 'expected_output_len for all requests*', qw(--max-model-len 14)],
-	[1, 'No requests provided.', qw(--num-prompts 0)],
+	[2, '--num-prompts: expected at least 1, got 0', qw(--num-prompts 0)],
 	[2, '*--dataset-name*sonnet*', qw(--dataset-name sonnet)]) {
 	my ($status, $err, @args) = @$_;
 

@@ -61,7 +61,10 @@ sub refused {
 }
 refused('a damaged file of its mode', '*bad/tekken.json has no "config" or no list "vocab"; it is no '
 	. 'tekken.json', 1, qw(--tokenizer bad --tokenizer-mode mistral));
-refused('a mode of later', '*--tokenizer-mode*custom*', 2, qw(--tokenizer both --tokenizer-mode custom));
+check_run('a class of one\'s own', run(args => [qw(bench serve --model m --dry-run --tokenizer both
+	--tokenizer-mode custom)]), { status => 0,
+	warn => ['WARNING: --tokenizer-mode custom: a Python class '
+	. 'cannot be loaded; the model\'s own files are read, as with auto'], out => ['Workload: *'] });
 refused('a plugin', '*--tokenizer-mode*mine*', 2, qw(--tokenizer both --tokenizer-mode mine));
 
 done_testing();

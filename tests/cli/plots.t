@@ -14,15 +14,15 @@ my ($gnuplot) = grep { -x } map { "$_/gnuplot" } split /:/, $ENV{PATH};
 my $sim = start_sim('--model', 'sim', '--ttft-ms', '2', '--itl-ms', '1');
 my @base = ('bench', 'serve', '--port', $sim->{port}, @{$tiny{model}}, @{$tiny{load}}, '--progress', 'none');
 
-# Upstream's sentences, before anything is sent.
-for (['25', 'Expected 2 ITL threshold values, got 1'], ['1,2,3', 'Expected 2 ITL threshold values, got 3'],
-	['5,x', "could not convert string to float: 'x'"]) {
-	check_run("--timeline-itl-thresholds $_->[0]", run(args => [@base, '--plot-timeline',
-		'--timeline-itl-thresholds', $_->[0]]), { status => 1,
-		err => "*Invalid --timeline-itl-thresholds format: $_->[1]", not_out => ['Starting main*'] });
+# Before anything is sent, with the plot and without.
+my $expected = '--timeline-itl-thresholds: expected two numbers of milliseconds, the smaller one first, got';
+for (['25', '--plot-timeline'], ['1,2,3', '--plot-timeline'], ['5,x', '--plot-timeline'], ['x']) {
+	my ($limits, @plot) = @$_;
+
+	check_run("--timeline-itl-thresholds $limits", run(args => [@base, @plot,
+		'--timeline-itl-thresholds', $limits]), { status => 2,
+		err => "*$expected '$limits'", not_out => ['Starting main*'] });
 }
-check_run('thresholds are not looked at without the plot', run(args => [@base,
-	'--timeline-itl-thresholds', 'x']), { status => 0, out => ['Successful requests: *'] });
 
 if ($no_pages) {
 	check_run('a build without pages says so', run(args => [@base, '--plot-timeline']), { status => 1,
@@ -92,6 +92,5 @@ check_run('from a record', run(args => ['bench', 'score', 'run.rec', '--plot-tim
 	{ status => 0, gone => ['again.json'], exists => ['again.timeline.html', 'again.dataset_stats.html'],
 		out => ['Timeline plot saved to: again.timeline.html'] });
 check_run('limits of a record\'s timeline', run(args => ['bench', 'score', 'run.rec', '--plot-timeline',
-	'--timeline-itl-thresholds', '1']), { status => 1,
-	err => '*Invalid --timeline-itl-thresholds format: Expected 2 ITL threshold values, got 1' });
+	'--timeline-itl-thresholds', '1']), { status => 2, err => "*$expected '1'" });
 done_testing();

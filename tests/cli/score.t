@@ -96,7 +96,8 @@ spew('zeros.rec', "\0" x 5000);
 mkdir 'folder';
 my @rows = (
 	['text.rec', '*text.rec*'], ['empty.rec', '*empty.rec*'], ['zeros.rec', '*zeros.rec*'],
-	['a.json', '*a.json*'], ['folder', 'cannot read folder: not a regular file'],
+	['a.json', 'a.json is not a record (made by --record): it does not begin with PLLMREC1; result files '
+		. 'are compared with bench compare'], ['folder', 'cannot read folder: not a regular file'],
 	['/dev/null', 'cannot read /dev/null: not a regular file'],
 	['none.rec', 'cannot open none.rec: No such file or directory'],
 );

@@ -97,6 +97,12 @@ is(run(args => ['tokenizer', 'decode', '--tokenizer', $small, '--skip-special-to
 
 # ---- mistakes ----
 
+is(run(args => [qw(tokenizer count --tokenizer sim --text), 'hello'])->{out},
+	run(args => [qw(tokenizer count --tokenizer sim)], in => 'hello')->{out},
+	'a text as an argument is counted');
+is(run(args => [qw(tokenizer encode --tokenizer sim --text), "a b"])->{out},
+	run(args => [qw(tokenizer encode --tokenizer sim)], in => 'a b')->{out}, 'or encoded');
+
 # Verb and arguments, standard input, exit status, sentence, what was written before.
 my $text_wanted = 'expected a string, or an object with a string "text" or "prompt", got';
 my $ids_wanted = 'expected token ids, whole numbers from 0 to 4294967295, got';
@@ -117,7 +123,11 @@ my @bad = (
 	[[qw(decode --jsonl)], '[[1]]', 1, "standard input:1: $ids_wanted '[[]1]'", 0],
 	[[qw(decode --jsonl)], '"a"', 1, 'standard input:1: expected an array of ids, or an object with one '
 		. 'as "ids", got "a"', 0],
-	[[qw(encode a.txt no.txt b.txt)], '', 1, 'cannot open no.txt: No such file or directory', 1],
+	[[qw(encode a.txt no.txt b.txt)], '', 1, 'cannot open no.txt: No such file or directory; '
+		. 'arguments are files, a text is given with --text', 1],
+	[[qw(decode no.txt)], '', 1, 'cannot open no.txt: No such file or directory', 0],
+	[[qw(count --text a a.txt)], '', 2, "--text and files are mutually exclusive, got 'a.txt'", 0],
+	[[qw(encode --jsonl --text), '{'], '', 1, 'not one JSON value: *', 0],
 	[[qw(encode .)], '', 1, 'cannot read .: Is a directory', 0],
 	[[qw(encode big)], '', 1, 'big is longer than the limit of 268435456 bytes', 0],
 );

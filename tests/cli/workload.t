@@ -50,7 +50,7 @@ check_run('a serial level that is not throttled', $free, { status => 0,
 	'Output file: results/free/BENCH--max_concurrency=1-WL--request_rate=inf/run=0.json',
 	'Omitting intermediate Workload iterations.', '[WL END]'] });
 check_run('one level is too few', sweep('serve_workload', $engine, '--workload-iters', 1, '-e', 'no'),
-	{ status => 1, err => '*`workload_iters` should be at least 2', gone => ['results/no'] });
+	{ status => 2, err => '*--workload-iters: expected at least 2, got 1', gone => ['results/no'] });
 check_run('the variable is overridden', sweep('serve_workload', $engine, '--bench-params', 'bench.json',
 	'-e', 'no'), { status => 1, err => '*You should not override `request_rate` in `bench_params` ' .
 	'since it is supposed to be explored automatically.', gone => ['results/no'] });

@@ -151,9 +151,11 @@ for my $name ('openai-responses', 'anthropic', 'ollama-chat') {
 my $any = sim('--ttft-ms', '1', '--itl-ms', '1');
 for my $case (
 	[2, qr/--backend-file: .*no-such.json/, '--backend-file', '/tmp/no-such.json'],
-	[2, qr/stands in place of --backend openai/, '--backend-file', "$files/vllm-demo.json",
+	[2, qr/vllm-demo.json and --backend openai are mutually exclusive/,
+		'--backend-file', "$files/vllm-demo.json",
 		'--backend', 'openai'],
-	[1, qr/Anthropic Messages API URL must end with one of: \{'messages'\}/, '--backend',
+	[2, qr/the Anthropic Messages API of --backend anthropic needs a URL that ends with messages /,
+		'--backend',
 		'anthropic', '--endpoint', '/v1/completions'],
 	[1, qr/--backend tgi sends plain text, but a prompt is \[/, '--backend', 'tgi',
 		'--prompt-token-ids'],

@@ -30,7 +30,7 @@ static void mistakes_are_named(void **state)
 	static const struct { const char *json, *want; } row[] = {
 		{ "[]", "expected a JSON object" },
 		{ "{\"name\":", "line 1, column 9: the text ends in the middle of a value" },
-		{ "{" NAMED BODY ",\"text\":\"t\",\"texts\":1}", "\"texts\" is not known" },
+		{ "{" NAMED BODY ",\"text\":\"t\",\"texts\":1}", "unknown key \"texts\"; did you mean \"text\"?" },
 		{ "{\"path\":\"/x\"," BODY ",\"text\":\"t\"}",
 		  "\"name\" has to be at most 64 letters, digits, '-', '_' and '.': result files are "
 		  "called after it" },
@@ -77,7 +77,7 @@ static void mistakes_are_named(void **state)
 		{ "{" NAMED BODY ",\"text\":\"\"}", "\"text\": \"\" is not a path like choices[0].text" },
 		{ "{" NAMED BODY ",\"text\":3}", "\"text\" has to be a path, as text" },
 		{ "{" NAMED BODY ",\"text\":\"t\",\"usage\":{\"tokens\":\"n\"}}",
-		  "\"usage\": \"tokens\" is not known" },
+		  "\"usage\": unknown key \"tokens\"" },
 		{ "{" NAMED BODY ",\"text\":\"t\",\"usage\":[]}", "\"usage\" has to be an object of paths" },
 		{ "{" NAMED BODY ",\"text\":\"t\",\"headers\":{\"a b\":\"c\"}}",
 		  "\"headers\": a b is not a valid header" },

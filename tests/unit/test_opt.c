@@ -640,7 +640,8 @@ static void test_each(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names), cmocka_unit_test(test_abbreviations), cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_names), cmocka_unit_test(test_abbreviations),
+		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_values), cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_each),
 		cmocka_unit_test(test_json), cmocka_unit_test(test_json_depth),

@@ -75,11 +75,11 @@ static const struct refused {
 	{ "--quantization is for --backend vllm only, not hf",
 	  { "--backend", "hf", "--hf-max-batch-size", "3", "--quantization", "fp8",
 	    "--data-parallel-size", "2" } },
-	{ "--data-parallel-size: Data parallel is only supported with external launcher mode with "
-	  "synchronous engine in offline benchmark, please use benchmark serving instead",
+	{ "--data-parallel-size above 1 needs --distributed-executor-backend external_launcher and no "
+	  "--async-engine; bench serve measures a server of several",
 	  { "--data-parallel-size", "2", "--n", "0" } },
-	{ "--data-parallel-size: Data parallel is only supported with external launcher mode with "
-	  "synchronous engine in offline benchmark, please use benchmark serving instead",
+	{ "--data-parallel-size above 1 needs --distributed-executor-backend external_launcher and no "
+	  "--async-engine; bench serve measures a server of several",
 	  { "--data-parallel-size", "2", "--distributed-executor-backend", "external_launcher",
 	    "--async-engine" } },
 	{ "--profile: --backend hf has no profiler",

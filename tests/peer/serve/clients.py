@@ -148,7 +148,8 @@ def run_args(who: str, args: list[str], paths: dict, env: dict, o: argparse.Name
     if who == "upstream":
         return upstream.run(args, stdout=paths["stdout"], stderr=paths["stderr"],
                             workload=paths["workload.jsonl"], env=env)
-    command = [o.ours, "bench", "serve", *args, "--dump-workload", paths["workload.jsonl"]]
+    command = [o.ours, "bench", "serve", "--compat", "stdout", *args, "--dump-workload",
+               paths["workload.jsonl"]]
     with open(paths["stdout"], "wb") as out, open(paths["stderr"], "wb") as err:
         try:
             done = subprocess.run(command, stdout=out, stderr=err, timeout=RUN_TIMEOUT_S,
