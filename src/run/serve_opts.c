@@ -48,7 +48,8 @@ const struct serve_switch serve_fixes[] = {
 const struct serve_switch serve_compats[] = {
 	{ "peak", COMPAT_PEAK, "exact peak concurrency in place of buckets of a second" },
 	{ "role-chunk", COMPAT_ROLE_CHUNK, "an empty first chunk of a chat is not a token" },
-	{ "stream-error", COMPAT_STREAM_ERROR, "an error inside a 200 stream, or a stream without an end, is no failure" },
+	{ "stream-error", COMPAT_STREAM_ERROR,
+	  "an error inside a 200 stream, or a stream without an end, is no failure" },
 	{ "detail", COMPAT_DETAIL, "latencies in the result only with --save-detailed" },
 	{ "stdout", COMPAT_STDOUT,
 	  "vLLM's lines that say nothing about the measurement are printed: Namespace(...), the "

@@ -283,8 +283,8 @@ static bool has_limit_on(const struct sla *sla, struct str metric)
 }
 
 /*
- * Whether a reason to call a run INVALID says that these limits cannot be judged: it spoils a metric
- * that has a limit. Results without that list are those of earlier versions.
+ * Whether a reason to call a run INVALID says that these limits cannot be judged: it spoils a
+ * metric that has a limit. Results without that list are those of earlier versions.
  */
 static bool is_spoiled(const struct json_value *reason, const struct json_value *record,
 		       const struct sla *sla)

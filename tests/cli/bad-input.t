@@ -525,7 +525,8 @@ for my $signal (qw(INT TERM)) {
 	my $ours = $result->{profllm} || {};
 
 	check_run("SIG$signal while load runs", $r, { status => 130,
-		out => ['Verdict: *', '  DEGRADED (every metric): The run was interrupted: *', 'Cancelled requests: *'] });
+		out => ['Verdict: *', '  DEGRADED (every metric): The run was interrupted: *',
+			'Cancelled requests: *'] });
 	ok($ours->{interrupted} && $result->{completed} > 0
 		&& $result->{completed} + $ours->{cancelled} == 60,
 		"SIG$signal: the result is marked, what was measured is in it, the rest is counted");

@@ -204,10 +204,26 @@ static void counts(struct run *r, int64_t best_input, int64_t best_output)
 	r->m.client.best_input = best_input;
 	r->m.client.best_output = best_output;
 }
-static void ignored_alike(struct run *r) { counts(r, 1000, 1010); r->m.client.n_usage_ignored = 1000; }
-static void ignored_few(struct run *r) { counts(r, 1000, 1100); r->m.client.n_usage_ignored = 10; }
-static void ignored_some(struct run *r) { counts(r, 1050, 1000); r->m.client.n_usage_ignored = 11; }
-static void ignored_all(struct run *r) { counts(r, 1000, 16000); r->m.client.n_usage_ignored = 1000; }
+static void ignored_alike(struct run *r)
+{
+	counts(r, 1000, 1010);
+	r->m.client.n_usage_ignored = 1000;
+}
+static void ignored_few(struct run *r)
+{
+	counts(r, 1000, 1100);
+	r->m.client.n_usage_ignored = 10;
+}
+static void ignored_some(struct run *r)
+{
+	counts(r, 1050, 1000);
+	r->m.client.n_usage_ignored = 11;
+}
+static void ignored_all(struct run *r)
+{
+	counts(r, 1000, 16000);
+	r->m.client.n_usage_ignored = 1000;
+}
 static void short_count(struct run *r) { counts(r, 1000, 2000); r->m.client.n_count_short = 500; }
 static void short_alike(struct run *r) { counts(r, 1000, 1010); r->m.client.n_count_short = 500; }
 static void length_at(struct run *r) { r->m.client.n_longer_than_asked = 10; }

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the verdict is made of: late reads, and a server that does not keep up. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "metrics/metrics.h"
+#include "record_sample.h"
+
+#define MS 1000000ll
+#define T0 SAMPLE_START_NS
+
+static struct metrics_opts usual(void)
+{
+	return (struct metrics_opts){ .has_tokenizer = true, .is_rate_finite = true };
+}
+
+/* What user-space stamps add: of the first event, the last, between neighbours, for each token. */
+static void test_shift(void **state)
+{
+	static const int64_t skew[] = { 1 * MS, 4 * MS, 2 * MS };
+	struct metrics_opts o = usual();
+	struct record r = { 0 };
+	struct metrics m;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(record_init(&r, 2, 1, 0, true, true, &e), 0);
+	record_add_rows(&r, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		r.row[i].sent_ns = T0;
+		for (size_t k = 0; k < 3; k++)
+			sample_event(&r, &r.row[i], 10 * MS, skew[k]);
+		r.row[i].state = i ? REQ_FAILED : REQ_DONE; /* failures have no latency */
+	}
+	metrics_score(&m, &r, &o);
+	assert_int_equal(m.client.shift.n, 1);
+	assert_float_equal(m.client.shift.ttft_p99_ms, 1, 1e-9);
+	assert_float_equal(m.client.shift.e2el_p99_ms, 2, 1e-9);
+	assert_float_equal(m.client.shift.itl_p99_ms, 2.99, 1e-9); /* of 3 and 2 */
+	assert_float_equal(m.client.shift.tpot_p99_ms, 0.5, 1e-9);
+	assert_int_equal(m.client.skew.n, 6);
+	metrics_release(&m);
+	record_release(&r);
+}
+
+/* Events that share a read: what a prompt client reads together arrived together. */
+static void test_shared_late(void **state)
+{
+	static const struct { int64_t skew_ns; bool keeps_skew; uint64_t late; } cases[] = {
+		{ MS / 100, true, 0 }, { MS - 1, true, 0 }, { MS + 1, true, 1 }, { 0, false, 1 },
+	};
+	struct metrics_opts o = usual();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct record r = { 0 };
+		struct metrics m;
+		struct err e;
+
+		assert_int_equal(record_init(&r, 1, 1, 0, cases[i].keeps_skew, true, &e), 0);
+		record_add_rows(&r, 1);
+		r.row[0].sent_ns = T0;
+		for (size_t k = 0; k < 6; k++) {
+			bool is_shared = k == 4;
+
+			if (is_shared) {
+				record_mark(&r.shard[0], &r.row[0], MARK_SHARED, 1);
+				r.row[0].n_shared++;
+			}
+			/* The median gap is 10 ms: a read is late after 1 ms. */
+			sample_event(&r, &r.row[0], is_shared ? 0 : 10 * MS,
+				     is_shared ? cases[i].skew_ns : 5 * MS);
+		}
+		r.row[0].state = REQ_DONE;
+		metrics_score(&m, &r, &o);
+		assert_int_equal(m.client.n_shared, 1);
+		assert_int_equal(m.client.n_shared_late, cases[i].late);
+		assert_float_equal(m.client.first_late.max_ms, 0, 0);
+		metrics_release(&m);
+		record_release(&r);
+	}
+}
+
+/* Three events in the first read, which was late: TTFT is two gaps too long. */
+static void test_first_late(void **state)
+{
+	struct metrics_opts o = usual();
+	struct record r = { 0 };
+	struct metrics m;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(record_init(&r, 1, 1, 0, true, true, &e), 0);
+	record_add_rows(&r, 1);
+	r.row[0].sent_ns = T0;
+	for (size_t k = 0; k < 7; k++) {
+		bool is_shared = k == 1 || k == 2 || k == 5;
+
+		if (is_shared) {
+			record_mark(&r.shard[0], &r.row[0], MARK_SHARED, 1);
+			r.row[0].n_shared++;
+		}
+		sample_event(&r, &r.row[0], is_shared ? 0 : 20 * MS, 15 * MS);
+	}
+	r.row[0].state = REQ_DONE;
+	metrics_score(&m, &r, &o);
+	assert_int_equal(m.client.n_shared_late, 3);
+	assert_float_equal(m.client.first_late.max_ms, 20, 1e-9); /* the mean gap is 10 ms */
+	metrics_release(&m);
+	record_release(&r);
+}
+
+/* 400 arrivals at 100/s; the i-th is answered after 50 ms plus i times what the server lacks. */
+static void open_loop(struct record *r, int64_t lacks_ns)
+{
+	struct err e;
+
+	assert_int_equal(record_init(r, 400, 1, 0, true, true, &e), 0);
+	record_add_rows(r, 400);
+	r->start_ns = T0;
+	for (uint32_t i = 0; i < 400; i++) {
+		struct request_row *row = &r->row[i];
+
+		row->due_ns = row->admitted_ns = row->sent_ns = T0 + 10 * MS * i;
+		row->prompt_tokens = 100;
+		row->output_tokens = 2;
+		row->flags = ROW_HAS_USAGE;
+		sample_event(r, row, 25 * MS + lacks_ns * i, 0);
+		sample_event(r, row, 25 * MS, 0);
+		row->end_ns = row->last_event_ns;
+		row->state = REQ_DONE;
+	}
+	r->stop_ns = r->row[399].end_ns;
+}
+
+static void test_queue(void **state)
+{
+	struct metrics_opts o = usual();
+	struct record r = { 0 };
+	struct metrics m;
+	const struct metrics_queue *q = &m.client.queue;
+
+	(void)state;
+	open_loop(&r, 0);
+	metrics_score(&m, &r, &o);
+	assert_true(q->is_known && q->knows_growth);
+	assert_int_equal(q->arrived, q->answered);
+	assert_float_equal(q->offered_rps, 100, 0.5);
+	assert_float_equal(q->ttft_first_ms, 25, 1e-6);
+	assert_float_equal(q->ttft_last_ms, 25, 1e-6);
+	assert_true(q->growth_p > 0.5);
+	metrics_release(&m);
+	o.is_rate_finite = false;
+	metrics_score(&m, &r, &o);
+	assert_false(q->is_known);
+	metrics_release(&m);
+	record_release(&r);
+
+	/* Each answer 1 ms later than the one before: 100/s arrive, 100/1.1 are answered. */
+	o.is_rate_finite = true;
+	open_loop(&r, MS);
+	metrics_score(&m, &r, &o);
+	assert_true(q->is_known && q->knows_growth);
+	assert_float_equal(q->carried_rps, 90.9, 1);
+	assert_int_equal(q->in_flight_after - q->in_flight_before, q->arrived - q->answered);
+	assert_true(q->ttft_last_ms > 2 * q->ttft_first_ms && q->growth_p < 1e-6);
+	metrics_release(&m);
+	/* Longer prompts may take longer. */
+	for (uint32_t i = 200; i < 400; i++)
+		r.row[i].prompt_tokens = 200;
+	metrics_score(&m, &r, &o);
+	assert_true(q->is_known);
+	assert_false(q->knows_growth);
+	metrics_release(&m);
+	record_release(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_shift), cmocka_unit_test(test_shared_late),
+		cmocka_unit_test(test_first_late), cmocka_unit_test(test_queue),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
