@@ -78,9 +78,11 @@ sub refused {
 
 	for (@short) {
 		my ($name, $args, $err, @gone) = @$_;
+		my $status = ref $err ? 2 : 1; # a list: the user's mistake
+
+		$err = $err->[0] if ref $err;
 		push @rows, { %$common, name => "$kind: $name", args => [@{$common->{also} || []}, @$args],
-			status => $err =~ /^--dataset/ ? 2 : 1, err => "profllm bench serve: $err",
-			gone => \@gone };
+			status => $status, err => "profllm bench serve: $err", gone => \@gone };
 	}
 	return @rows;
 }
@@ -297,8 +299,8 @@ my @rows = (
 	['cut off', [@sharegpt, 'cut.json'],
 		'cut.json: line 2, column 1: the text ends in the middle of a value'],
 	['custom file that is no .jsonl', [@custom, 'empty.json'],
-		'--dataset-path empty.json: custom datasets are .jsonl files, one JSON object with '
-		. '"prompt" per line'],
+		['--dataset-path empty.json: custom datasets are .jsonl files, one JSON object with '
+		. '"prompt" per line']],
 	['line that is no JSON', [@custom, 'broken.jsonl'],
 		'broken.jsonl: line 2, column 12: the text ends in the middle of a value'],
 	['line that is no object', [@custom, 'list.jsonl'], 'list.jsonl:2: expected an object, found *'],
@@ -328,7 +330,7 @@ my @rows = (
 		'nomodel.json has no "model"; it is no tokenizer.json'],
 	['directory without one', [qw(--model m --tokenizer folder)], '*folder*tokenizer.json*'],
 	['needed by the dataset', [qw(--model m --skip-tokenizer-init)],
-		'--dataset-name random needs a tokenizer and cannot be used with --skip-tokenizer-init'],
+		['--dataset-name random needs a tokenizer and cannot be used with --skip-tokenizer-init']],
 	),
 
 	# files of ours that cannot be written; the first of these are told before anything is sent
@@ -538,13 +540,12 @@ for my $signal (qw(INT TERM)) {
 
 my $silent = start_raw(undef);
 my @stages = (
-	['the dataset is made', sub { $_[0] =~ /^Namespace/ }, @load, qw(--compat stdout --num-prompts 200000
-		--random-input-len 4000)],
+	['the dataset is made', sub { $_[0] =~ /^Namespace/ }, @load, qw(--num-prompts 200000
+		--random-input-len 4000 --compat stdout)],
 	['the model is asked for', sub { $_[0] =~ /^Model not specified/m }, qw(bench serve --tokenizer sim
 		--num-prompts 1 --port), $silent->{port}],
-	['prompts are aligned', sub { $_[0] =~ /^Namespace/ }, qw(bench serve --compat stdout
-		--tokenizer sim --model sim
-		--random-input-len 8 --num-prompts 1 --port), $silent->{port}],
+	['prompts are aligned', sub { $_[0] =~ /^Namespace/ }, qw(bench serve --tokenizer sim --model sim
+		--compat stdout --random-input-len 8 --num-prompts 1 --port), $silent->{port}],
 	['the ready check waits', sub { $_[1] =~ /Endpoint is not ready/ }, qw(bench serve --tokenizer sim
 		--model sim --random-input-len 8 --num-prompts 1 --port 1 --ready-check-timeout-sec 60)],
 	['warm-up runs', sub { $_[0] =~ /^Warming up/m }, @load, qw(--num-prompts 1 --num-warmups 4
