@@ -319,7 +319,7 @@ for my $row (
 	["unknown command 'bench frob'; profllm --help lists the commands", qw(bench frob)],
 	["unknown command 'frob'; profllm --help lists the commands", qw(help frob)],
 	["unknown option '--frob'; profllm --help lists the commands", '--frob'],
-	(map { ["'*$_->[-1]': vLLM's multi-turn benchmark $elsewhere; 'bench serve --dataset-name timed_*", @$_] }
+	(map { ["'*$_->[-1]': vLLM's multi-turn benchmark $elsewhere; 'bench serve --dataset-name *", @$_] }
 		['benchmark_serving_multi_turn'], ['benchmark_serving_multi_turn.py'],
 		['benchmarks/multi_turn/benchmark_serving_multi_turn.py'], ['multi-turn'], ['multi_turn'],
 		[qw(bench multi-turn)], [qw(bench multi_turn)], [qw(bench multi_turn.py)]),
@@ -406,7 +406,7 @@ my %any_text = (
 		serve-params bench-params link-vars output-dir experiment-name resume) },
 	'bench sweep startup' => { map { ($_ => 'sweep-text.t') } qw(startup-cmd serve-params
 		startup-params output-dir experiment-name resume) },
-	map { ("tokenizer $_" => { 'revision' => 'a name' }) } @tokenizer,
+	map { ("tokenizer $_" => { 'revision' => 'a name', 'text' => 'any text' }) } @tokenizer,
 );
 
 my %covered;
