@@ -42,10 +42,10 @@ SKIP: {
 		@{ $tiny{model} }, @{ $tiny{load} }, '--ready-check-timeout-sec', '0', '--progress',
 		'none', '--charts', 'always']);
 	check_run('nothing succeeded', $dead, { status => 1, not_out => [@titles, $tip] });
-	my $script = (grep { -x } map { "$_/script" } split /:/, $ENV{PATH})[0];
+	my $why = no_script();
 
-	skip 'script(1) is needed for a terminal', 1 unless $script;
-	my $shown = run(command => [$script, '-qec', join(' ', map { "'$_'" } $program, @args),
+	skip $why, 1 if $why;
+	my $shown = run(command => ['script', '-qec', join(' ', map { "'$_'" } $program, @args),
 		'/dev/null']);
 	ok((2 == grep { has_line($shown->{out} =~ s/\r//gr, $_) } @titles), 'auto, on a terminal');
 }
