@@ -23,7 +23,7 @@ use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw($program run begin finish spew slurp start_sim start_raw stop_all has_line
 	matches is_golden mask_run json_of keys_of %tiny store_url wait_for check_run disturbed
-	other_profllm no_terminal no_script has_exited);
+	other_profllm no_terminal no_script has_exited free_port);
 
 our $program = $ENV{PROFLLM} || die "PROFLLM must name the program\n";
 my $here = abs_path(dirname(__FILE__));
@@ -122,6 +122,20 @@ sub other_profllm {
 	spew("$scratch/other-bin/profllm", "#!/bin/sh\necho another program >&2\nexit 9\n");
 	chmod 0755, "$scratch/other-bin/profllm";
 	return { PATH => "$scratch/other-bin:/usr/bin:/bin" };
+}
+
+# free_port(): a port for a server that is started later, perhaps several times. The kernel gives out
+# ports above these on its own; suite.pl says whose are which among tests that run at once.
+my $ports = $ENV{TEST_PORTS} // 10000 + 64 * ($$ % 350);
+my $port_count = 0;
+
+sub free_port {
+	for (1 .. 64) {
+		my $port = $ports + $port_count++ % 64;
+		return $port if IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port,
+			Listen => 1, ReuseAddr => 1);
+	}
+	die "no free port from $ports\n";
 }
 
 # Why a test cannot have a terminal of its own; undef: it can.

@@ -13,11 +13,7 @@ our @EXPORT = qw(sweep begin_sweep sweep_args params summary files stamps server
 	unmeasured);
 
 # A port of our own; servers of a sweep follow each other on it.
-my $port = do {
-	my $s = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1', LocalPort => 0,
-		ReuseAddr => 1) or die "no port: $!\n";
-	$s->sockport;
-};
+my $port = free_port();
 
 sub url { return "http://localhost:$port" }
 

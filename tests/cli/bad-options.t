@@ -414,7 +414,7 @@ my %any_text = (
 		serve-params bench-params link-vars output-dir experiment-name resume) },
 	'bench sweep startup' => { map { ($_ => 'sweep-text.t') } qw(startup-cmd serve-params
 		startup-params output-dir experiment-name resume) },
-	map { ("tokenizer $_" => { 'revision' => 'a name' }) } @tokenizer,
+	map { ("tokenizer $_" => { 'revision' => 'a name', 'text' => 'any text' }) } @tokenizer,
 );
 
 my %covered;

@@ -12,13 +12,14 @@ my $gnuplot = (grep { -x } map { "$_/gnuplot" } split /:/, $ENV{PATH})[0];
 my $tip = 'tip: install termplotlib and gnuplot to plot the metrics';
 my $sim = start_sim('--ttft-ms', '2', '--itl-ms', '1');
 my @args = ('bench', 'serve', '--base-url', $sim->{url}, @{ $tiny{model} }, @{ $tiny{load} },
-	'--ready-check-timeout-sec', '0', '--progress', 'none');
+	'--ready-check-timeout-sec', '0', '--progress', 'none', '--compat', 'stdout');
 my @titles = ('*Output tokens per second*', '*Concurrent requests per second*');
 
 check_run('never', run(args => [@args, '--charts', 'never']), { status => 0, out => [$tip],
 	not_out => \@titles });
 check_run('auto, and no terminal', run(args => \@args), { status => 0, out => [$tip],
 	not_out => \@titles });
+check_run('the tip is vLLM\'s', run(args => [@args[0 .. $#args - 2]]), { status => 0, not_out => [$tip] });
 mkdir 'empty';
 check_run('always, and no gnuplot', run(args => [@args, '--charts', 'always'],
 	env => { PATH => 'empty' }), { status => 0, out => [$tip], not_out => \@titles,
@@ -42,10 +43,10 @@ SKIP: {
 		@{ $tiny{model} }, @{ $tiny{load} }, '--ready-check-timeout-sec', '0', '--progress',
 		'none', '--charts', 'always']);
 	check_run('nothing succeeded', $dead, { status => 1, not_out => [@titles, $tip] });
-	my $script = (grep { -x } map { "$_/script" } split /:/, $ENV{PATH})[0];
+	my $why = no_script();
 
-	skip 'script(1) is needed for a terminal', 1 unless $script;
-	my $shown = run(command => [$script, '-qec', join(' ', map { "'$_'" } $program, @args),
+	skip $why, 1 if $why;
+	my $shown = run(command => ['script', '-qec', join(' ', map { "'$_'" } $program, @args),
 		'/dev/null']);
 	ok((2 == grep { has_line($shown->{out} =~ s/\r//gr, $_) } @titles), 'auto, on a terminal');
 }

@@ -8,7 +8,6 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use Cli;
-use IO::Socket::INET;
 use JSON::PP ();
 use Test::More;
 use Time::HiRes qw(sleep time);
@@ -37,11 +36,6 @@ sub left {
 }
 
 END { kill 'KILL', map { /^(\d+)/ } left() if $mark && $mark =~ /^$$-/ }
-
-sub free_port {
-	my $s = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => 0, Listen => 1);
-	return $s->sockport;
-}
 
 my %sim = (command => 'sim', model => 'sim', ttft_ms => 3, itl_ms => 1, grace_s => 2);
 my %load = (tokenizer => 'sim', num_prompts => 12, random_input_len => 16, random_output_len => 4,

@@ -10,7 +10,6 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use Cli;
-use IO::Socket::INET;
 use JSON::PP ();
 use Test::More;
 use Time::HiRes qw(sleep time);
@@ -53,11 +52,6 @@ open my $f, '>', "$o{'--result-dir'}/$o{'--result-filename'}" or die "$!\n";
 print $f '{"duration": 1.5}';
 END
 
-sub free_port {
-	my $s = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => 0, Listen => 1);
-	return $s->sockport;
-}
-
 sub left {
 	my @found;
 	for my $dir (glob '/proc/[0-9]*') {
@@ -96,7 +90,7 @@ sub nothing_left {
 my $port = free_port();
 my $server = "$^X server.pl $port";
 for my $case (
-	['never becomes ready', "$server never", ['--server-ready-timeout', 1], 1,
+	['never becomes ready', "$server never --port $port", ['--server-ready-timeout', 1], 1,
 		'*Server failed to become ready within 1 seconds.*', 'not ready in time', '*  starting'],
 	['ignores TERM', "$server stubborn --port $port", ['--server-grace', '0.3'], 0],
 	['forks a daemon', "$server daemon --port $port", ['--server-grace', '0.3'], 0],

@@ -137,12 +137,6 @@ sub get {
 	return scalar <$s>;
 }
 
-# A port that is free now.
-sub free_port {
-	my $s = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1', ReuseAddr => 1) or die;
-	return $s->sockport;
-}
-
 my $port = free_port();
 my $slow = serve('sim', $model, '--port', $port, qw(-dp 2 --load-format dummy --enforce-eager
 	--startup-scale 0.6 --port-file slow));

@@ -8,12 +8,9 @@ use FindBin;
 use lib $FindBin::Bin;
 use Cli;
 use File::Find;
-use IO::Socket::INET;
 use Test::More;
 
-my $listen = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1', LocalPort => 0) or die;
-my $port = $listen->sockport;
-close $listen;
+my $port = free_port();
 
 # A token takes 2 ms and 2 ms more for each request in the batch: with n at once 2 + 2n. Twelve
 # requests, so that 4 fill their batches and the fifth shows.

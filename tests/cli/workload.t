@@ -6,12 +6,9 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use Cli;
-use IO::Socket::INET;
 use Test::More;
 
-my $listen = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1', LocalPort => 0) or die;
-my $port = $listen->sockport;
-close $listen;
+my $port = free_port();
 my $engine = "$program sim --port $port --decode-base-us 2000 --decode-us-per-seq 500";
 my $client = "$program bench serve --port $port --model sim --tokenizer sim --num-prompts 12 " .
 	'--random-input-len 8 --random-output-len 6 --ignore-eos --progress none';

@@ -223,8 +223,10 @@ static void timeline(void **state)
 	struct str meta;
 
 	(void)state;
-	if (!plot_has_pages())
+	if (!plot_has_pages()) {
+		print_message("# this build has no pages (WEB=0)\n");
 		skip();
+	}
 	make_run(&run, 40, false);
 	assert_int_equal(plot_timeline(&run.report, ms, path, &e), PLOT_WRITTEN);
 	assert_int_equal(file_read(path, 1 << 24, &page, &e), 0);
@@ -253,8 +255,10 @@ static void large_timeline(void **state)
 	uint64_t sum = 0;
 
 	(void)state;
-	if (!plot_has_pages())
+	if (!plot_has_pages()) {
+		print_message("# this build has no pages (WEB=0)\n");
 		skip();
+	}
 	make_run(&run, 2, false);
 	for (uint32_t k = 0; k < n; k++)
 		add_event(&run.record, &run.record.row[0], 1400);

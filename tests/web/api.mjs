@@ -314,6 +314,7 @@ await main(async () => {
 		// There is nothing to log in to without a token.
 		equal(all.filter((name) => !asked.has(name)), ['POST /api/login'], 'every route was asked');
 	} finally {
-		child?.kill('SIGTERM');
+		if (child && child.exitCode === null)
+			await new Promise((then) => child.on('exit', then).kill('SIGTERM'));
 	}
 });

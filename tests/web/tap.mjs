@@ -85,9 +85,10 @@ export async function main(cases_) {
 	} catch (e) {
 		ok(false, 'the test runs to its end', e.stack ?? e);
 	} finally {
-		for (const child of children)
-			child.kill('SIGKILL');
-		rmSync(scratch, { recursive: true, force: true });
+		await Promise.all([...children].map((child) => child.exitCode ?? child.signalCode
+			?? new Promise((then) => child.on('exit', then).kill('SIGKILL'))));
+		// What a child had started may still write.
+		rmSync(scratch, { recursive: true, force: true, maxRetries: 20 });
 	}
 	console.log(`1..${cases}`);
 	process.exit(failed ? 1 : 0);
