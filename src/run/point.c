@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/trace.h"
 #include "data/dataset.h"
+#include "report/lines.h"
 #include "run/contact.h"
 #include "run/count.h"
 #include "run/travel.h"
@@ -204,7 +205,7 @@ static void explain_failure(const struct stage *s)
 {
 	struct point *p = s->point;
 	const struct request_row *failed = NULL;
-	struct buf error = { 0 }, text = { 0 };
+	struct buf error = { 0 }, text = { 0 }, safe = { 0 };
 	struct contact c;
 
 	free(p->failure);
@@ -223,7 +224,9 @@ static void explain_failure(const struct stage *s)
 	record_error_of(&p->record, failed, &error);
 	contact_add_failure(&c, failed, buf_str(&error), &text);
 	buf_release(&error);
-	p->failure = buf_take(&text);
+	line_add_safe(&safe, buf_str(&text));
+	buf_release(&text);
+	p->failure = buf_take(&safe);
 }
 
 static int prepare_point(struct stage *s, struct err *e)

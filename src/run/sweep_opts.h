@@ -87,8 +87,9 @@ extern const char *const sweep_restarts[];
 	OPT(struct sweep_opts, link_vars, "link-vars", .arg = "A=B,...", .group = SWEEP_GROUP, \
 	    .help = "run only pairs in which the server's A equals the benchmark's B"),        \
 	OPT(struct sweep_opts, bench_params, "bench-params", .arg = "FILE",                    \
-	    .group = SWEEP_GROUP, .help = "JSON, likewise: combinations of benchmark options; " \
-					  "each is run with each of the server's")
+	    .group = SWEEP_GROUP, .help = "JSON, a file or the text itself: combinations of "  \
+					  "benchmark options; each is run with each of the "   \
+					  "server's")
 
 /* Where results go and which of them are made. num_runs_help differs between verbs. */
 #define SWEEP_ROWS_FOLDER                                                                   \

@@ -188,9 +188,9 @@ END
 	my $run = run(args => ['run', '--config', '-', '--output', 'in/to/stdin.json', '--strict',
 			'--show-log', '--progress', 'none'],
 		in => JSON::PP->new->encode({ name => 'stdin', benchmark => { %load, num_prompts => 3 },
-			server => { %sim, fault => ['coalesce=2'] } }));
+			server => { %sim, tokens_per_event => 2 } }));
 
-	# Two events in one read share its stamp: that is told on every machine.
+	# Two tokens in one event: ITL is then not per token, on every machine.
 	is($run->{status}, 3, '--strict: a verdict that is not VALID');
 	is(json_of(slurp('in/to/stdin.json'))->{status}, 'completed', 'the document is there');
 	like($run->{err}, qr/serving model sim/, '--show-log: what the server prints');

@@ -138,7 +138,7 @@ sub startup {
 {
 	my $r = startup({}, qw(--num-iters-cold 0 --num-iters-warmup 0 --num-iters-warm 0));
 
-	check_run('no starts at all', $r, { status => 1, err => '*there is nothing to start' });
+	check_run('no starts at all', $r, { status => 2, err => '*there is nothing to start' });
 	is(scalar @{$r->{starts}}, 0, '... start nothing');
 }
 for my $row ([[], '3 cold, 1 for warm-up, 3 warm'],

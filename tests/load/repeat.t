@@ -16,7 +16,7 @@ my $run = serve($sim, '--num-prompts', '8', '--max-concurrency', '4', '--num-run
 	'--num-warmups', '2', '--reset-prefix-cache', '--record', "$dir/run.rec",
 	'--percentile-metrics', 'ttft,e2el', '--probe-request-rate', '50');
 truth_of($sim);
-my @request = grep { $_->{path} ne '/metrics' && $_->{path} ne '/tokenize' &&
+my @request = grep { $_->{path} !~ m{^/(metrics|tokenize|v1/models)$} &&
 	($_->{body} // '') !~ /"prompt": "Hi"/ } read_lines($sim->{requests});
 my $runs = $run->{own}{runs};
 my %metric = map { $_->{name} => $_ } @{ $runs->{metrics} };

@@ -98,7 +98,7 @@ for my $threads (1, 2) {
 		'--duration', '5');
 
 	is($status, 2, 'everything at once for some time: refused');
-	like($err, qr/--duration: expected --request-rate, --max-concurrency or --num-prompts/,
+	like($err, qr/--duration needs --request-rate, --max-concurrency or --num-prompts/,
 		'everything at once for some time: the sentence');
 }
 

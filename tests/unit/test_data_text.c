@@ -329,7 +329,7 @@ static void bad_traces_are_refused(void **state)
 	}
 	fixture_init(&f, "f.jsonl", TRACE("1", "1", "1", "1"));
 	f.env.backend = "openai-chat";
-	assert_refused(&f, "timed_trace", "requires a completions backend ('vllm' or 'openai')");
+	assert_refused(&f, "timed_trace", "sends token ids, which --backend openai-chat does not take");
 	f.env.backend = "vllm";
 	f.opts.timed_trace_chunk_hash_size = 0;
 	assert_refused(&f, "timed_trace", "--timed-trace-chunk-hash-size");
