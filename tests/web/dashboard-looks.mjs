@@ -20,8 +20,8 @@ async function looks(page, url) {
 		await page.goto(`${url}/runs?sel=3`);
 		await page.waitForSelector('[data-statistic]');
 		await page.waitForSelector('.grid-body [role=row]');
-		await becomes(() => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true,
-			`${width} px, ${scheme}: nothing beside the page`);
+		await becomes(() => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+			true, `${width} px, ${scheme}: nothing beside the page`);
 		if (width === 1440 || (width < 600 && scheme === 'dark'))
 			await accessible(page, `the Runs page, ${scheme}, ${width} px`);
 		await page.screenshot({ path: join(shots, `runs-${scheme}-${width}.png`) });

@@ -39,14 +39,15 @@ async function looks(page, url, name, path, there) {
 	await page.waitForSelector(there);
 	for (const scheme of ['light', 'dark']) {
 		await page.emulateMedia({ colorScheme: scheme });
-		// The same page in other colours: only what depends on them is judged again.
-		await accessible(page, `${name}, ${scheme}`, scheme === 'dark' ? ['color-contrast'] : undefined);
+		// The dark page differs in its colors only, so only what depends on them is checked again.
+		await accessible(page, `${name}, ${scheme}`,
+			scheme === 'dark' ? ['color-contrast'] : undefined);
 		await picture(scheme);
 	}
 	await page.setViewportSize(NARROW);
-	// Charts take their new width when their box has told them, a frame or more after the screen has.
-	await becomes(() => page.evaluate(() => [document.documentElement, document.getElementById('main')]
-		.filter((e) => e.scrollWidth > innerWidth).map((e) => `${e.tagName} ${e.scrollWidth} px`)), [],
+	// An observer resizes the charts one frame or more after the screen has changed.
+	await becomes(() => page.evaluate(() => ['html', '#main'].filter((name) =>
+		document.querySelector(name).scrollWidth > innerWidth)), [],
 	`${name}: nothing beside a narrow screen`);
 	await picture('390');
 	await page.setViewportSize(WIDE);
