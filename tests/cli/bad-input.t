@@ -222,7 +222,7 @@ my @rows = (
 	  raw => [refusal('top_kk, repetition_penalty_, and the prompt')],
 	  out => ['  3 x Unprocessable Entity: top_kk, repetition_penalty_, and the prompt'] },
 	{ name => 'keys that are left out', server => [qw(--requests sent.jsonl)], status => 0, err => '',
-	  args => [qw(--omit-body-keys repetition_penalty,ignore_eos --extra-body), '{"logprobs": null}'],
+	  args => ['--omit-body-keys', 'repetition_penalty,ignore_eos', '--extra-body', '{"logprobs": null}'],
 	  out => ['Successful requests: * 3 *'] },
 	{ name => 'HTTP error without a body', args => [], status => 1, err => $all_failed,
 	  raw => ["HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n"], out => ['  3 x Oops*'] },
