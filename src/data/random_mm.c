@@ -233,8 +233,9 @@ static int check(const struct dataset_opts *o, const struct dataset_env *env, st
 	int rc;
 
 	if (env->backend && !dataset_carries_media(env, &backends))
-		return err_set(e, ERR_RUN, "Multi-modal content (images) is not supported on backend "
-			       "'%.100s'; use one of %s.", env->backend, backends);
+		return err_set(e, ERR_USAGE, "--dataset-name random-mm: Multi-modal content (images) is "
+			       "not supported on backend '%.100s'; use one of %s.", env->backend,
+			       backends);
 	rc = mm_plan_read(o, &plan, e);
 	mm_plan_release(&plan);
 	return rc;

@@ -9,17 +9,18 @@
 #include "json/write.h"
 
 #define CONTACT_TIMEOUT_MS 10000 /* a server that is busy for longer is left to the requests */
+#define OTHER_SCHEME_TIMEOUT_MS 2000 /* only a hint: the first attempt has failed already */
 #define MODELS_NAMED 5           /* of those the server has */
 #define WORDS_MAX 400            /* bytes of a server's message that are quoted */
 
-static int ask(const struct remote *r, const char *path, const struct str *body,
+static int ask(const struct remote *r, const char *path, const struct str *body, int64_t timeout_ms,
 	       struct fetch_reply *reply, struct err *why)
 {
 	struct remote_target t;
 	int rc = remote_target_init(&t, r, path, why);
 
 	*reply = (struct fetch_reply){ 0 };
-	t.opts.timeout_ms = CONTACT_TIMEOUT_MS;
+	t.opts.timeout_ms = timeout_ms;
 	if (rc == 0)
 		rc = fetch(t.url.data, body, &t.opts, reply, why);
 	remote_target_release(&t);
@@ -27,11 +28,12 @@ static int ask(const struct remote *r, const char *path, const struct str *body,
 }
 
 /* The status of an answer; 0: there was none. */
-static long status_of(const struct remote *r, const char *path, const struct str *body)
+static long status_of(const struct remote *r, const char *path, const struct str *body,
+		      int64_t timeout_ms)
 {
 	struct fetch_reply reply;
 	struct err ignored;
-	long status = ask(r, path, body, &reply, &ignored) == 0 ? reply.status : 0;
+	long status = ask(r, path, body, timeout_ms, &reply, &ignored) == 0 ? reply.status : 0;
 
 	fetch_reply_release(&reply);
 	return status;
@@ -51,7 +53,7 @@ static bool is_other_scheme(const struct remote *r, struct buf *url)
 	other.base_url = url->data;
 	other.is_insecure = true;
 	other.is_http2 = false;
-	return status_of(&other, "/v1/models", NULL) != 0;
+	return status_of(&other, "/v1/models", NULL, OTHER_SCHEME_TIMEOUT_MS) != 0;
 }
 
 /* Without a user name and a password, which messages must not show. */
@@ -148,7 +150,7 @@ static int check_key(const struct contact *c, long status, struct err *e)
 	struct buf text = { 0 };
 	int rc = 0;
 
-	if (is_key_status(status_of(&c->remote, c->path, NULL))) {
+	if (is_key_status(status_of(&c->remote, c->path, NULL, CONTACT_TIMEOUT_MS))) {
 		contact_add_key(c, status, &text);
 		rc = err_set(e, ERR_NET, "%s", text.data);
 	}
@@ -172,7 +174,7 @@ static int check_path(const struct contact *c, struct err *e)
 		return 0;
 	buf_add(&url, base, n - part);
 	shorter.base_url = url.data;
-	status = status_of(&shorter, "/v1/models", NULL);
+	status = status_of(&shorter, "/v1/models", NULL, CONTACT_TIMEOUT_MS);
 	if (status / 100 == 2 || is_key_status(status))
 		rc = err_set(e, ERR_NET, "POST %s%s: 404; did you mean --base-url %s (the endpoint %s is "
 			     "added)?", base, c->path, url.data, c->path);
@@ -194,7 +196,7 @@ static long tokenize(const struct remote *r, struct str model)
 	json_put_text(&w, "a");
 	json_end_object(&w);
 	text = buf_str(&body);
-	status = status_of(r, "/tokenize", &text);
+	status = status_of(r, "/tokenize", &text, CONTACT_TIMEOUT_MS);
 	buf_release(&body);
 	return status;
 }
@@ -245,7 +247,7 @@ int contact_check(const struct contact *c, struct err *e)
 	struct err why = { 0 };
 	int rc = 0;
 
-	if (ask(r, "/v1/models", NULL, &reply, &why) < 0) {
+	if (ask(r, "/v1/models", NULL, CONTACT_TIMEOUT_MS, &reply, &why) < 0) {
 		if (why.code == ERR_NET)
 			rc = unreachable(r, &reply, &why, e);
 	} else if (reply.status == 407 && r->proxy && *r->proxy) {

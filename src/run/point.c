@@ -178,8 +178,11 @@ static struct contact contact_of(const struct stage *s, unsigned url)
 
 	c.remote.base_url = s->derived->base_urls[url];
 	c.remote.proxy = s->proxy[url] ? s->proxy[url] : "";
-	/* Adapters have names of their own, and a described API its own idea of models. */
-	if (!ep->is_model_unnamed && !o->backend_file && !o->lora_modules.n)
+	/*
+	 * Adapters have names of their own, and a described API its own idea of models. Without
+	 * --model the server is asked for one, and --served-model-name has no effect.
+	 */
+	if (o->model && !ep->is_model_unnamed && !o->backend_file && !o->lora_modules.n)
 		c.model = o->served_model_name && *o->served_model_name ? o->served_model_name
 									: o->model;
 	return c;

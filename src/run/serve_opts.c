@@ -302,6 +302,12 @@ static void put_sampling(struct json_writer *w, const char *key, const struct op
 		json_put_int(w, whole->v);
 }
 
+/* A form has no null: upstream sends the word None. */
+static bool is_form(const struct check *c)
+{
+	return strcmp(c->o->backend, "openai-audio") == 0;
+}
+
 /* Python's {**sampling, **extra}: a key set twice keeps its place and takes the later value. */
 static void merge_body(const struct check *c, const struct json_value *extra)
 {
@@ -333,7 +339,7 @@ static void merge_body(const struct check *c, const struct json_value *extra)
 				     (str_is(extra->key[i], sampling[j].key) &&
 				      (sampling[j].real ? sampling[j].real->is_set :
 							  sampling[j].whole->is_set));
-		if (is_written || extra->item[i].kind == JSON_NULL)
+		if (is_written || (extra->item[i].kind == JSON_NULL && !is_form(c)))
 			continue;
 		json_key_str(&w, extra->key[i]);
 		json_put_value(&w, &extra->item[i]);
@@ -343,7 +349,10 @@ static void merge_body(const struct check *c, const struct json_value *extra)
 	buf_release(&out);
 }
 
-/* Keys of --omit-body-keys, in one word or several, and those that --extra-body has as null. */
+/*
+ * Keys of --omit-body-keys, in one word or several, and those that --extra-body has as null.
+ * Forms have none of both.
+ */
 static int take_omitted(const struct check *c, const struct json_value *extra)
 {
 	const struct opt_list *list = &c->o->omit_body_keys;
@@ -362,9 +371,9 @@ static int take_omitted(const struct check *c, const struct json_value *extra)
 			d->omit[d->n_omit++] = arena_text(c->arena, key);
 		}
 	for (size_t i = 0; extra && i < extra->count; i++)
-		if (extra->item[i].kind == JSON_NULL)
+		if (extra->item[i].kind == JSON_NULL && !is_form(c))
 			d->omit[d->n_omit++] = arena_text(c->arena, extra->key[i]);
-	if (d->n_omit && strcmp(c->o->backend, "openai-audio") == 0)
+	if (d->n_omit && is_form(c))
 		return err_set(c->e, ERR_USAGE, "--omit-body-keys: requests of --backend openai-audio are "
 			       "forms, not JSON");
 	return 0;

@@ -151,6 +151,9 @@ my @rows = (
 	  args => [qw(--model nobody/nothing --num-prompts 2 --random-input-len 8 --port {port})],
 	  err => 'profllm bench serve: the server at http://127.0.0.1:{port} has no model '
 		. '"nobody/nothing"; it serves: sim', not_out => ['Starting*'] },
+	{ name => 'a name for the requests where the model is asked for', plain => 1, server => [], status => 0,
+	  args => [qw(--tokenizer sim --served-model-name other --num-prompts 2 --random-input-len 8
+		--port {port})], warn => ['WARNING: --served-model-name has no effect without --model: *'] },
 	{ name => 'model that is not listed, at a server that may have it', plain => 1, status => 1,
 	  args => [qw(--tokenizer sim --model other --num-prompts 2 --random-input-len 8 --port {port})],
 	  raw => [body('application/json', '{"data": [{"id": "one"}]}')],
@@ -221,7 +224,7 @@ my @rows = (
 	  raw => [refusal('top_kk, repetition_penalty_, and the prompt')],
 	  out => ['  3 x Unprocessable Entity: top_kk, repetition_penalty_, and the prompt'] },
 	{ name => 'keys that are left out', server => [qw(--requests sent.jsonl)], status => 0, err => '',
-	  args => [qw(--omit-body-keys repetition_penalty,ignore_eos --extra-body), '{"logprobs": null}'],
+	  args => ['--omit-body-keys', 'repetition_penalty,ignore_eos', '--extra-body', '{"logprobs": null}'],
 	  out => ['Successful requests: * 3 *'] },
 	{ name => 'HTTP error without a body', args => [], status => 1, err => $all_failed,
 	  raw => ["HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n"], out => ['  3 x Oops*'] },

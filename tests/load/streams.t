@@ -29,7 +29,7 @@ sub replay
 	return relay_start(sub {
 		my ($c) = @_;
 
-		while (read_request($c)) {
+		while (my ($head) = read_request($c)) {
 			syswrite($c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n" .
 				"Transfer-Encoding: chunked\r\n\r\n");
 			for my $text (@text) {

@@ -482,6 +482,13 @@ static void test_omitted(void **state)
 	RUN(&l, NULL);
 	assert_int_equal(l.d.n_omit, 0);
 	done(&l);
+	RUN(&l, "--backend", "openai-audio", "--endpoint", "/v1/audio/transcriptions",
+	    "--dataset-name", "custom_audio", "--dataset-path", "x.jsonl", "--extra-body",
+	    "{\"prompt\": null}");
+	assert_int_equal(l.rc, 0);
+	assert_string_equal(l.d.extra_body, "{\"prompt\": null}");
+	assert_int_equal(l.d.n_omit, 0);
+	done(&l);
 	(void)state;
 }
 

@@ -240,7 +240,7 @@ CASES = [
      "--header", "content-type=application/json; x=y", "X-One=é"]},
     {"name": "tls-insecure", "tls": True, "args": ["--base-url", "https://127.0.0.1:{port}",
      "--insecure", "--request-id-prefix", "peer-", *RANDOM, "--num-prompts", "6", "--profile"]},
-    {"name": "tls-refused", "tls": True, "exit": NO_SUCCESS, "args": ["--base-url",
+    {"name": "tls-refused", "tls": True, "exit": NO_SUCCESS, "only": "down", "args": ["--base-url",
      "https://127.0.0.1:{port}", "--request-id-prefix", "peer-", *RANDOM, "--num-prompts", "3"]},
     # ---- the options' spellings ----
     {"name": "underscores-and-prefixes", "plain": True, "args": ["--dataset_name", "random",
@@ -261,13 +261,15 @@ CASES = [
      "type of itls": "bad event"}, "sim": ["--fault", "malformed@3:id=peer-1*"],
      "args": [*RANDOM, *CHAT, "--num-prompts", "14", *GREEDY]},
     {"name": "error-event", "sim": ["--fault", "error-event@3:id=peer-1*"],
-     "own": ["--compat", "stream-error"], "args": [*RANDOM, "--num-prompts", "14", *GREEDY]},
+     "own": ["--compat", "stdout,stream-error"], "args": [*RANDOM, "--num-prompts", "14", *GREEDY]},
     {"name": "no-usage", "sim": ["--fault", "drop-usage:1"],
      "args": [*RANDOM, "--num-prompts", "8", *GREEDY]},
     {"name": "no-done", "sim": ["--fault", "no-done:1"], "args": [*RANDOM, *CHAT, "--num-prompts",
      "8", *GREEDY]},
-    {"name": "unknown-model", "exit": NO_SUCCESS, "args": [*RANDOM, "--num-prompts", "12", *GREEDY,
-     "--lora-modules", "missing"]},
+    {"name": "unknown-model", "exit": NO_SUCCESS, "own": ["--max-errors", "1000"],
+     "args": [*RANDOM, "--num-prompts", "12", *GREEDY, "--lora-modules", "missing"]},
+    {"name": "unknown-model-stopped", "exit": NO_SUCCESS, "only": "refused first",
+     "args": [*RANDOM, "--num-prompts", "12", *GREEDY, "--lora-modules", "missing"]},
     {"name": "drafts", "sim": ["--spec-tokens", "3", "--spec-acceptance", "1"],
      "args": [*RANDOM, "--num-prompts", "9", *GREEDY, "--max-concurrency", "1", "--output-len",
               "24"]},
@@ -308,9 +310,9 @@ CASES = [
      "--result-dir", "{dir}"]},
 ]
 
-# Command lines that upstream refuses: (arguments, both exit statuses). Upstream's sentence must
-# stand in ours, but for usage errors (2) and rows marked OWN: there it names no option, or is
-# the text of a crash.
+# Command lines that upstream refuses: (arguments, both exit statuses). Where ours is 1 (the data
+# do not suit), upstream's sentence must be in ours; not in rows marked OWN, where it is the text of
+# a crash. Where ours is 2 (a wrong value), ours must name an option of the line.
 OWN = True
 REFUSED = [
     (["--max-concurrency", "0"], (1, 2)),
@@ -335,7 +337,7 @@ REFUSED = [
      (1, 2)),
     (["--self-timed"], (1, 2)),
     (["--dataset-path", "x.json"], (1, 2)),
-    (["--dataset-name", "sharegpt"], (1, 2), OWN),
+    (["--dataset-name", "sharegpt"], (1, 1), OWN),
     (["--dataset-name", "custom", "--dataset-path", "x.json"], (1, 2), OWN),
     (["--dataset-name", "sharegpt", "--dataset-path", "/nowhere.json"], (1, 1), OWN),
     (["--random-range-ratio", "1.0"], (1, 2), OWN),
@@ -358,7 +360,7 @@ REFUSED = [
     ([*AUDIO, "--temperature", "0"], (1, 2)),
     ([*AUDIO, "--top-k", "3"], (1, 2)),
     ([*AUDIO, "--endpoint", "/v1/completions"], (1, 2), OWN),
-    (["--backend", "openai-audio", "--endpoint", "/v1/audio/transcriptions"], (1, 2)),
+    (["--backend", "openai-audio", "--endpoint", "/v1/audio/transcriptions"], (1, 1)),
     (["--backend", "openai-responses", "--endpoint", "/v1/x"], (1, 2)),
     (["--backend", "openai-embeddings", "--endpoint", "/v1/x"], (1, 2)),
     (["--backend", "openai-embeddings-chat", "--endpoint", "/v1/x"], (1, 2)),
@@ -368,10 +370,10 @@ REFUSED = [
     (["--backend", "infinity-embeddings-clip", "--endpoint", "/v1/x"], (1, 2)),
     (["--backend", "vllm-pooling", "--endpoint", "/v1/x"], (1, 2)),
     ([*RERANK_DATA, "--backend", "vllm-rerank", "--endpoint", "/v1/x"], (1, 2)),
-    ([*RERANK], (1, 2), OWN),
+    ([*RERANK], (1, 1), OWN),
     ([*RERANK_DATA, "--no-reranker", *RERANK], (1, 2), OWN),
     ([*MM, *RESPONSES], (1, 2)),
-    ([*IMAGES, *INFINITY_CLIP], (1, 2), OWN),
+    ([*IMAGES, *INFINITY_CLIP], (1, 1), OWN),
     (["--endpoint", "/v1/nothing"], (1, 2)),
     (["--lora-modules"], (2, 2)),
     (["--goodput"], (2, 2)),

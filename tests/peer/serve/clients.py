@@ -41,6 +41,8 @@ class Sim:
 
     def __init__(self, binary: str, folder: str, tokenizer: str, args: list[str]) -> None:
         port_file = os.path.join(folder, "port")
+        if os.path.exists(port_file):  # of an earlier run
+            os.remove(port_file)
         self.log = open(os.path.join(folder, "sim.log"), "w", encoding="utf-8")
         command = [binary, "sim", "--port", "0", "--port-file", port_file, "--tokenizer", tokenizer,
                    "--ttft-ms", "4", "--itl-ms", "2", *args]

@@ -160,6 +160,12 @@ def compare_refusals(o: argparse.Namespace) -> Verdicts:
         theirs, ours = last_line(said["upstream"][1]), said["ours"][1].strip()
         if want[1] == 1 and not own:
             v.check(theirs in ours, f"{' '.join(more)}: upstream says {theirs!r}, ours {ours!r}")
+        if want[1] == 2:
+            named = {x.lstrip("-") for x in re.findall(r"--[a-z][a-z-]*", last_line(ours))}
+            given = {x.partition("=")[0].lstrip("-") for x in base + more if x.startswith("--")}
+            v.check(named & given, f"{' '.join(more)}: ours names no option of it: {ours!r}")
+        if want == (1, 2):
+            v.intend("refused option")
         v.check("Traceback" not in ours and ours != "", f"{' '.join(more)}: no clear sentence")
         v.count("refusals", 1)
     sim.stop()
