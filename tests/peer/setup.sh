@@ -81,9 +81,9 @@ os.remove(wheel)
 EOF
 	fi
 done
-# What the audio datasets read and write sound with.
-if ! "$py" -c 'import soundfile' 2>/dev/null; then
-	"$dir/venv/bin/uv" pip install -q --python "$py" soundfile
+# What the audio datasets read and write sound with, and the engine (av) where soundfile fails.
+if ! "$py" -c 'import soundfile, av' 2>/dev/null; then
+	"$dir/venv/bin/uv" pip install -q --python "$py" soundfile av
 fi
 # The dashboard's scripts and the template of its report, which only the source has. pip looks
 # into it with what its build needs.

@@ -140,10 +140,13 @@ def valued(ours, words, theirs):
     return problems
 
 
-def is_settled(theirs, status, stderr, rows):
+def is_settled(words, theirs, status, stderr, rows):
     """Statuses differ: is that written down?"""
-    if theirs["status"] == 0 and status == 1 and LATE.search(stderr):
+    if theirs["status"] == 0 and status != 0 and LATE.search(stderr):
         return True
+    last = (stderr.strip().splitlines() or [""])[-1].replace("_", "-")
+    if (theirs["status"], status) == (1, 2) and any(n in last for n in names_of(words)):
+        return "| a wrong value of an option |" in rows
     for their, said, our, says, row in ON_PURPOSE:
         if (their, our) == (theirs["status"], status) and re.search(said, theirs["error"]) and re.search(
             says, stderr
@@ -155,7 +158,7 @@ def is_settled(theirs, status, stderr, rows):
 def judge(ours, words, theirs, rows):
     status, stdout, stderr = ask(ours, words, "--dry-run")
     if status != theirs["status"]:
-        if is_settled(theirs, status, stderr, rows):
+        if is_settled(words, theirs, status, stderr, rows):
             return []
         return [f"status {status}, upstream {theirs['status']} ({theirs['error'][:160]}): "
                 f"{(stderr.strip().splitlines() or [''])[-1][:200]}"]

@@ -199,6 +199,9 @@ def compare(engine: Engine, name: str, args: list[str], clients: list[str],
         # Both clients report the dataset's prompts for speech; what the engine has is its own.
         if "openai-audio" in args:
             r["said"]["prompt"] = r["engine"]["prompt"]
+        if r["result"].get("failed"):
+            problems.append(f"{who}: {r['result']['failed']} requests failed: "
+                            f"{sorted(set(r['result']['errors']) - {''})}")
         if r["said"] != r["engine"] or r["posts"] != r["want_posts"]:
             problems.append(f"{who}: said {r['said']}, engine {r['engine']}, "
                             f"access log {r['posts']}")
