@@ -31,7 +31,7 @@ my @refused = (
 	['the simulator\'s key in another server', "server:\n  ttft_ms: 4\n", [],
 		'exp.yaml:2:3: server.ttft_ms: unknown key'],
 	['a wrong type', "server: {command: sim}\nbenchmark:\n  num_prompts: [1, 2]\n", [],
-		'exp.yaml:3:16: benchmark.num_prompts: expected an integer, got a list'],
+		'exp.yaml:3:16: benchmark.num_prompts: expected an integer of at most 268435456, got a list'],
 	['a value out of range', "server:\n  gpu_memory_utilization: 1.5\n", [],
 		'exp.yaml:2:27: server.gpu_memory_utilization: expected a number above 0 and at most 1, '
 		. "got '1.5'"],
