@@ -43,7 +43,7 @@ my @refused = (
 	['several mistakes', "server:\n  modle: m\n  port: -1\nbenchmark:\n  seed: x\n", [],
 		'exp.yaml:3:9: server.port: expected an integer from 0 to 65535, got \'-1\'',
 		'exp.yaml:2:3: server.modle: unknown key; did you mean model?',
-		'exp.yaml:5:9: benchmark.seed: expected an integer, got \'x\''],
+		'exp.yaml:5:9: benchmark.seed: expected an integer from 0 to 4294967295, got \'x\''],
 	['bad YAML', "server: [\n", [], "exp.yaml:2:1: did not find expected node content"],
 	['a tab', "server:\n\tport: 1\n", [], 'exp.yaml:2:1: a tab; YAML is indented with blanks'],
 	['a key twice', "server:\n  port: 1\n  port: 2\n", [],
