@@ -82,7 +82,7 @@ static const struct opt rows[] = {
 	ROW(tables, "tables", .group = TABLES,
 	    .help = "The tables of vLLM's dashboard: ratios and valid max concurrency."),
 	ROW(debug, "debug", .group = TABLES, .help = "Adds each file's test names."),
-	ROW(plot, "plot", .group = TABLES, .help = "Charts in the pages; on unless told off."),
+	ROW(plot, "plot", .group = TABLES, .help = "Include charts in the pages (default)."),
 	ROW(xaxis, "xaxis", .group = TABLES, .letter = 'x', .arg = "COLUMN",
 	    .help = "Column along the charts, and the level of the summary."),
 	ROW(latency, "latency", .group = TABLES, .letter = 'l', .arg = "p99|median",

@@ -47,7 +47,7 @@ static const struct opt rows[] = {
 	  .help = "members of a suite that run at once, as GPUs and ports allow"),
 	R(dry_run, "dry-run", .group = WHAT,
 	  .words = "-n",
-	  .help = "say what would be run: commands, GPUs, ports, time; start nothing"),
+	  .help = "print the plan (commands, GPUs, ports, duration) and exit"),
 	R(plan, "plan", .group = WHAT, .arg = "FILE",
 	  .help = "likewise as JSON into a file; - is stdout"),
 	R(check, "check", .group = WHAT,

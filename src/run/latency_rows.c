@@ -17,7 +17,7 @@ static const struct opt rows[] = {
 	L(output_len, "output-len", .arg = "TOKENS", .group = BATCH,
 	  .help = "length of each answer; the end of a text is ignored"),
 	L(batch_size, "batch-size", .arg = "N", .group = BATCH,
-	  .help = "prompts; more than the engine takes at once are worked off in several batches"),
+	  .help = "number of prompts; split into several batches if the engine takes fewer"),
 	L(n, "n", .arg = "N", .group = BATCH, .help = "answers to each prompt, or width of the beam"),
 	L(use_beam_search, "use-beam-search", .group = BATCH,
 	  .help = "search with beams, of width --n"),

@@ -159,7 +159,7 @@ static const struct opt rows[] = {
 	  .help = "tokens to ask for per request of sharegpt; otherwise as many as the recorded "
 		  "reply has"),
 	S(data.timed_trace_chunk_hash_size, "timed-trace-chunk-hash-size", .group = FILES,
-	  .arg = "TOKENS", .help = "prompt tokens one hash id stands for"),
+	  .arg = "TOKENS", .help = "prompt tokens of one hash_id block"),
 	S(data.timed_trace_sec_multiplier, "timed-trace-sec-multiplier", .group = FILES,
 	  .flags = OPT_WHOLE, .arg = "FACTOR",
 	  .help = "what turns a timestamp of the trace into seconds"),
@@ -361,7 +361,7 @@ static const struct opt rows[] = {
 	  .help = "what the chat template puts in front of a user message, where the template is "
 		  "not known; \\n \\r \\t \\\\ and \\xHH stand for bytes"),
 	S(chat_suffix, "chat-suffix", .group = OURS, .flags = OPT_OURS, .arg = "TEXT",
-	  .help = "what it puts behind a user message, the beginning of the answer included"),
+	  .help = "what it puts after a user message, the beginning of the answer included"),
 	S(threads, "threads", .group = OURS, .flags = OPT_OURS, .arg = "N", .min = 1,
 	  .max = THREADS_MAX, .help = "event loops that send and receive"),
 	S(warm_connections, "warm-connections", .group = OURS, .flags = OPT_OURS, .arg = "N|auto",
@@ -393,7 +393,7 @@ static const struct opt rows[] = {
 	  .help = "prompt tokens by a law: lognormal:MEAN,SIGMA, normal:MEAN,SD, exponential:MEAN "
 		  "(each also with ,MIN,MAX), zipf:EXPONENT,MAX, uniform:LO,HI, histogram:FILE"),
 	S(data.random_output_len_dist, "random-output-len-dist", .group = RANDOM,
-	  .flags = OPT_OURS, .arg = "LAW", .help = "likewise, tokens to ask for"),
+	  .flags = OPT_OURS, .arg = "LAW", .help = "tokens to ask for, by one of these laws"),
 	S(data.max_model_len, "max-model-len", .group = DATASET, .flags = OPT_OURS,
 	  .arg = "TOKENS", .min = 1, .max = INFINITY,
 	  .help = "leave requests out whose prompt and answer have more tokens"),
@@ -457,7 +457,7 @@ static const struct opt rows[] = {
 	  .arg = "LIST", .help = "measure once for each of these caps, 1,8,64 say, and end with a "
 				 "table"),
 	S(sweep_request_rate, "sweep-request-rate", .group = POINTS, .flags = OPT_OURS,
-	  .arg = "LIST", .help = "likewise for each of these rates: 1,10,inf"),
+	  .arg = "LIST", .help = "measure once for each of these rates, 1,10,inf say"),
 	S(sweep_num_prompts_factor, "sweep-num-prompts-factor", .group = POINTS,
 	  .flags = OPT_OURS, .arg = "K", .min = 1, .max = 1e6,
 	  .help = "with --sweep-max-concurrency: K prompts for each request of the cap"),

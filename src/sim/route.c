@@ -405,7 +405,7 @@ void route_serve(struct conn *c, struct str body)
 			stream_start(c, routes[i].api, body);
 		return;
 	}
-	snprintf(text, sizeof(text), "%.*s is no path of this server",
+	snprintf(text, sizeof(text), "no route %.*s",
 		 (int)(path.n < 200 ? path.n : 200), path.p);
 	route_error(c, 404, NULL, text);
 }

@@ -125,6 +125,7 @@ my @rows = (
 	  err => "profllm bench serve: *gopher*" },
 
 	# the wrong server, or the wrong place on it
+<<<<<<< HEAD
 	{ name => 'wrong path', args => [qw(--endpoint /v2/completions)], server => [], status => 1,
 	  err => 'profllm bench serve: 404 Not Found: /v2/completions is no path of this server; check '
 		. '--base-url, --endpoint and --model (POST http://127.0.0.1:{port}/v2/completions) (no '
@@ -137,6 +138,13 @@ my @rows = (
 	  args => [qw(--base-url http://127.0.0.1:{port}/v1)], not_out => ['Starting*'],
 	  err => 'profllm bench serve: POST http://127.0.0.1:{port}/v1/v1/completions: 404; did you mean '
 		. '--base-url http://127.0.0.1:{port} (the endpoint /v1/completions is added)?' },
+=======
+	{ name => 'wrong path', args => [qw(--endpoint /v2/completions)], server => [],
+	  status => 1, err => $all_failed,
+	  out => ['Error 0: Not Found', 'Failed, http_status: * 3 *',
+		'  3 x Not Found: *"message":"no route /v2/completions"*'],
+	  saved => ['Not Found: *no route*'] },
+>>>>>>> options
 	{ name => 'wrong path, model asked for', plain => 1, raw => [$not_found],
 	  args => [qw(--tokenizer sim --port {port})], status => 1,
 	  err => "*at http://127.0.0.1:{port}/v1/models. Check that:\n*\nError: HTTP status 404" },
@@ -151,7 +159,8 @@ my @rows = (
 	  args => [qw(--model nobody/nothing --num-prompts 2 --random-input-len 8 --port {port})],
 	  err => 'profllm bench serve: the server at http://127.0.0.1:{port} has no model '
 		. '"nobody/nothing"; it serves: sim', not_out => ['Starting*'] },
-	{ name => 'a name for the requests where the model is asked for', plain => 1, server => [], status => 0,
+	{ name => 'a name for the requests where the model is asked for', plain => 1, server => [],
+	  status => 0,
 	  args => [qw(--tokenizer sim --served-model-name other --num-prompts 2 --random-input-len 8
 		--port {port})], warn => ['WARNING: --served-model-name has no effect without --model: *'] },
 	{ name => 'model that is not listed, at a server that may have it', plain => 1, status => 1,
