@@ -125,26 +125,18 @@ my @rows = (
 	  err => "profllm bench serve: *gopher*" },
 
 	# the wrong server, or the wrong place on it
-<<<<<<< HEAD
 	{ name => 'wrong path', args => [qw(--endpoint /v2/completions)], server => [], status => 1,
-	  err => 'profllm bench serve: 404 Not Found: /v2/completions is no path of this server; check '
+	  err => 'profllm bench serve: 404 Not Found: no route /v2/completions; check '
 		. '--base-url, --endpoint and --model (POST http://127.0.0.1:{port}/v2/completions) (no '
 		. 'request succeeded; 3 failed)',
 	  out => ['Failed, http_status: * 3 *',
-		'  3 x Not Found: *"message":"/v2/completions is no path of this server"*'],
+		'  3 x Not Found: *"message":"no route /v2/completions"*'],
 	  not_out => ['Error 0: *', 'Mean*', '*throughput*', 'Client lag*'],
-	  saved => ['Not Found: *is no path*'] },
+	  saved => ['Not Found: *no route*'] },
 	{ name => 'base URL with the beginning of the path', status => 1, server => [],
 	  args => [qw(--base-url http://127.0.0.1:{port}/v1)], not_out => ['Starting*'],
 	  err => 'profllm bench serve: POST http://127.0.0.1:{port}/v1/v1/completions: 404; did you mean '
 		. '--base-url http://127.0.0.1:{port} (the endpoint /v1/completions is added)?' },
-=======
-	{ name => 'wrong path', args => [qw(--endpoint /v2/completions)], server => [],
-	  status => 1, err => $all_failed,
-	  out => ['Error 0: Not Found', 'Failed, http_status: * 3 *',
-		'  3 x Not Found: *"message":"no route /v2/completions"*'],
-	  saved => ['Not Found: *no route*'] },
->>>>>>> options
 	{ name => 'wrong path, model asked for', plain => 1, raw => [$not_found],
 	  args => [qw(--tokenizer sim --port {port})], status => 1,
 	  err => "*at http://127.0.0.1:{port}/v1/models. Check that:\n*\nError: HTTP status 404" },
