@@ -149,9 +149,10 @@ my @rows = (
 	  args => [qw(--model nobody/nothing --num-prompts 2 --random-input-len 8 --port {port})],
 	  err => 'profllm bench serve: the server at http://127.0.0.1:{port} has no model '
 		. '"nobody/nothing"; it serves: sim', not_out => ['Starting*'] },
-	{ name => 'a name for the requests where the model is asked for', plain => 1, server => [], status => 0,
+	{ name => 'a name for the requests where the model is asked for', plain => 1, server => [],
+	  status => 0, warn => ['WARNING: --served-model-name has no effect without --model: *'],
 	  args => [qw(--tokenizer sim --served-model-name other --num-prompts 2 --random-input-len 8
-		--port {port})], warn => ['WARNING: --served-model-name has no effect without --model: *'] },
+		--port {port})] },
 	{ name => 'model that is not listed, at a server that may have it', plain => 1, status => 1,
 	  args => [qw(--tokenizer sim --model other --num-prompts 2 --random-input-len 8 --port {port})],
 	  raw => [body('application/json', '{"data": [{"id": "one"}]}')],

@@ -219,8 +219,9 @@ my @rows = (
 	['serve', 2, '*--random-output-len-dist*', '--random-output-len-dist', 'zipf:0,5'],
 	['serve', 2, '*--random-mm-bucket-config*', qw(--dataset-name random-mm --backend openai-chat
 		--endpoint /v1/chat/completions --random-mm-bucket-config), '{(1, 2): 1}'],
-	['serve', 2, "--dataset-name random-mm: Multi-modal content (images) is not supported on backend "
-		. "'openai-responses'; use one of *", qw(--dataset-name random-mm --backend openai-responses)],
+	['serve', 2, '--dataset-name random-mm: Multi-modal content (images) is not supported on '
+		. "backend 'openai-responses'; use one of *",
+		qw(--dataset-name random-mm --backend openai-responses)],
 	['serve', 2, '--sharegpt-output-len: expected 0 or more tokens, got -5',
 		qw(--dataset-name sharegpt --dataset-path x --sharegpt-output-len=-5)],
 	['serve', 2, '--custom-output-len: expected 0 or more tokens, or -1 for each row\'s own, got -7',
