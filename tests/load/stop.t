@@ -150,7 +150,7 @@ for my $case (['--max-errors', '5', qr/--max-errors 5 was reached/],
 	cmp_ok($result->{failed}, '>=', 10, 'refused: ten failures at least');
 	cmp_ok($result->{failed}, '<', 20, 'refused: it stopped soon');
 	is($result->{failed} + $own->{cancelled}, 300, 'refused: the rest is cancelled');
-	cmp_ok(scalar(split /\n/, $run->{out} =~ s/.*(?==== Serving)//sr), '<', 12,
+	cmp_ok(scalar(split /\n/, $run->{out} =~ s/.*(?==== Serving)//sr), '<', 16,
 		'refused: a short report');
 	unlike($run->{out}, qr/ 0\.00 /, 'refused: no zeros');
 	for my $case (['--max-error-rate 1', ['status=400'], 300, '--max-error-rate', '1'],
