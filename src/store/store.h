@@ -98,6 +98,7 @@ int store_job_state(struct store *s, const char *id, const char *state, struct s
  * (0). A job without waiting files is done. A file and its outcome are one transaction.
  */
 int store_job_step(struct store *s, struct err *e);
+/* When the job has ended, its runs are in the index. */
 int store_job(struct store *s, const char *id, struct arena *a, struct job *out, struct err *e);
 int store_jobs(struct store *s, size_t limit, struct arena *a, struct job **out, size_t *n,
 	       struct err *e);

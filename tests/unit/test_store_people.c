@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_store_people.c - notes, exclusions, presets, marks, traces and jobs; on both databases. */
+#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -317,6 +318,50 @@ static void jobs(const char *url)
 	arena_release(&a);
 }
 
+#define WATCHED_JOBS 30
+#define WATCHED_FILES 20
+
+static void *take_in(void *self)
+{
+	work_off(self);
+	return NULL;
+}
+
+/* Whoever sees that a job is done finds its runs in the index. */
+static void watched_jobs(const char *url)
+{
+	struct store *s = open_store(url, false);
+
+	for (int k = 0; k < WATCHED_JOBS; k++) {
+		struct arena a = { 0 };
+		struct str name[WATCHED_FILES], bytes[WATCHED_FILES];
+		struct job j = { 0 };
+		pthread_t thread;
+		char id[17];
+
+		for (int i = 0; i < WATCHED_FILES; i++) {
+			name[i] = STR("a.json");
+			bytes[i] = str_of(result_text(&a, k * WATCHED_FILES + i));
+		}
+		must(store_job_begin(s, STR("upload"), STR("{}"), id, e));
+		must(store_job_add_all(s, id, name, bytes, WATCHED_FILES, e));
+		must(store_job_resume(s, e));
+		assert_int_equal(pthread_create(&thread, NULL, take_in, s), 0);
+		while (!str_is(j.state, "done"))
+			must(store_job(s, id, &a, &j, e));
+		assert_int_equal(shown(s, 0, false), (k + 1) * WATCHED_FILES);
+		pthread_join(thread, NULL);
+		arena_release(&a);
+	}
+	store_close(s);
+}
+
+static void test_watched_jobs(void **state)
+{
+	(void)state;
+	with_stores(watched_jobs);
+}
+
 static void test_jobs(void **state)
 {
 	(void)state;
@@ -328,7 +373,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_notes),   cmocka_unit_test(test_exclusions),
 		cmocka_unit_test(test_presets), cmocka_unit_test(test_marks),
-		cmocka_unit_test(test_traces),  cmocka_unit_test(test_jobs),
+		cmocka_unit_test(test_traces),  cmocka_unit_test(test_jobs), cmocka_unit_test(test_watched_jobs),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
