@@ -373,7 +373,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_notes),   cmocka_unit_test(test_exclusions),
 		cmocka_unit_test(test_presets), cmocka_unit_test(test_marks),
-		cmocka_unit_test(test_traces),  cmocka_unit_test(test_jobs), cmocka_unit_test(test_watched_jobs),
+		cmocka_unit_test(test_traces),  cmocka_unit_test(test_jobs),
+		cmocka_unit_test(test_watched_jobs),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);
