@@ -5,7 +5,8 @@
 #
 # A line `<!-- not run: reason -->` before a block exempts it. In the folder lie sharegpt.json and
 # prompts.jsonl; `profllm` there is a small script that puts a running simulator's port in place
-# of 8000 and ends a `profllm sim` that has proved able to start, unless it is a sweep's server.
+# of 8000 and ends a `profllm sim` that has proved able to start, unless it is a sweep's server. Ports
+# from 8100 to 8199 are replaced by ones that no other test uses.
 # suite: first
 use strict;
 use warnings;
@@ -18,6 +19,7 @@ use Test::More;
 my $root = abs_path("$FindBin::Bin/../..");
 my $program = abs_path($ENV{PROFLLM} || "$root/build/profllm");
 my $dir = File::Temp->newdir;
+my $ports = $ENV{TEST_PORTS} // 10000 + 64 * ($$ % 350); # see free_port in Cli.pm
 
 sub slurp
 {
@@ -110,6 +112,8 @@ done_testing();
 sub run
 {
 	my ($name, $text) = @_;
+
+	$text =~ s/--port 81(\d\d)\b/'--port ' . ($ports + $1 % 64)/ge;
 	# What it leaves running goes with it; a pipe would wait for that.
 	spill("$dir/block", "set -e\ncd '$dir'\ntrap 'kill \$(jobs -p) 2>/dev/null || :' EXIT\n$text");
 	my $status = system("timeout 60 bash '$dir/block' >'$dir/block.out' 2>&1 </dev/null") >> 8;
