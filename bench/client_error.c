@@ -14,7 +14,8 @@
  *
  * The verdict of each run (metrics/trust.h) is held against these errors, for both kinds of stamps:
  * a metric must be VALID where its error is small, and must not be where it is large. A run that
- * breaks this ends the program with 1. --hog puts a busy loop on the client's core.
+ * breaks this ends the program with 1. --hog puts a busy loop on the client's core, for the scenes
+ * of up to 100 streams; the simulator's core must be quiet, or the truth itself is late.
  */
 #include <math.h>
 
@@ -215,7 +216,7 @@ int main(int argc, char **argv)
 
 	for (unsigned k = 0; rc == 0 && k < b.repeats; k++)
 		for (size_t i = 0; rc == 0 && i < sizeof(scenes) / sizeof(*scenes); i++)
-			if (b.is_long || !scenes[i].is_long)
+			if (b.is_long || !(scenes[i].is_long || (b.has_hog && scenes[i].has_targets)))
 				rc = run_scene(&b, &scenes[i], &e);
 	return bench_end(&b, &e);
 }
