@@ -216,7 +216,8 @@ int main(int argc, char **argv)
 
 	for (unsigned k = 0; rc == 0 && k < b.repeats; k++)
 		for (size_t i = 0; rc == 0 && i < sizeof(scenes) / sizeof(*scenes); i++)
-			if (b.is_long || !(scenes[i].is_long || (b.has_hog && scenes[i].has_targets)))
+			if (b.is_long ||
+			    !(scenes[i].is_long || (b.has_hog && scenes[i].has_targets)))
 				rc = run_scene(&b, &scenes[i], &e);
 	return bench_end(&b, &e);
 }
