@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_sim_stream.c - answers of the simulator: pacing, lengths, faults, the engine model. */
+/*
+ * test_sim_stream.c - answers of the simulator: pacing, lengths, faults, the engine model.
+ * suite: alone
+ */
 #include "sim_rig.h"
 
 static void test_stream_and_truth(void **state)
