@@ -163,10 +163,11 @@ void host_find_nets(const char *sysfs, struct host_nets *out)
 		if (name[0] == '.' || strlen(name) >= sizeof(out->name[0]))
 			continue;
 		if (has_part(folder, name, "device") && out->n < HOST_NETS_MAX)
-			snprintf(out->name[out->n++], sizeof(out->name[0]), "%s", name);
+			snprintf(out->name[out->n++], sizeof(out->name[0]), "%.15s", name);
 		else if ((has_part(folder, name, "bridge") || has_part(folder, name, "bonding")) &&
 			 out->n_left_out < HOST_NETS_MAX)
-			snprintf(out->left_out[out->n_left_out++], sizeof(out->name[0]), "%s", name);
+			snprintf(out->left_out[out->n_left_out++], sizeof(out->name[0]), "%.15s",
+				 name);
 	}
 	if (dir)
 		closedir(dir);
