@@ -216,7 +216,7 @@ static int refuse(const char *word, const struct absent *absent)
 	return 2;
 }
 
-/* ---- words that are no command ---- */
+/* ---- words that are not a command ---- */
 
 #define COMMAND_WORDS_MAX 3
 #define VARIANTS_MAX (1 << (COMMAND_WORDS_MAX - 1))
@@ -379,7 +379,7 @@ static void fill_descriptors(void)
 			_exit(1);
 }
 
-/* The exit status: a report that was not written is no success. */
+/* The exit status: a report that could not be written is a failure. */
 static int finish(int status)
 {
 	bool is_lost = ferror(stdout);

@@ -3,7 +3,7 @@
 # gate.sh SUITE BASELINE RESULT: measure, compare with what is known to be good, send the documents.
 #
 # What the pipelines beside this file run. Exit status: 0 as good as the baseline (or there is none
-# yet); 3 slower, with evidence, or more requests failed, or it cannot be judged (other work, too few
+# yet); 3 slower with evidence, or more failed requests, or not judgeable (another workload, too few
 # runs: the log gives the reason); 1 it could not be measured. Words after the three are given to
 # `profllm run` (--set ...). PROFLLM_UPLOAD_URL and PROFLLM_TOKEN_FILE name a dashboard; without the
 # first nothing is sent. The documents are sent whatever the gate says: a regression is to be seen.

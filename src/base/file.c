@@ -165,9 +165,9 @@ static void new_temp_name(struct file_swap *s)
 }
 
 /*
- * Nameless while it is written, where the file system can, so that a killed process leaves nothing
- * behind. The kernel takes the umask off the mode in both cases; asking for the umask would change
- * it for a moment, in every thread.
+ * Nameless while it is written where the file system allows that, so that a killed process leaves
+ * no file. The kernel applies the umask in both cases; reading the umask would change it for a
+ * moment in every thread.
  */
 static void open_temp(struct file_swap *s)
 {

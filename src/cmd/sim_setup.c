@@ -204,9 +204,9 @@ static bool is_for_others(const struct sim_cli *c)
 }
 
 /*
- * The longest request must fit the KV cache by itself, or the model would answer what no engine
- * can: refused as vLLM does, unless the length is nobody's choice. Pipeline stages, which are
- * engines here, share one cache.
+ * The longest request must fit into the KV cache by itself, or the simulator would answer requests
+ * that no engine can serve. A length that the user chose is refused, as by vLLM; the default is
+ * reduced. Pipeline stages, which are engines here, share one cache.
  */
 static int length_check(const struct sim_cli *c, const struct cli *parsed,
 			const struct sim_args *args, struct sim_setup *s, struct err *e)

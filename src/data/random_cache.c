@@ -20,7 +20,7 @@ int random_cache_check(const struct dataset_opts *o, struct err *e)
 		return err_set(e, ERR_USAGE, "--random-cache-ratio needs --prompt-token-ids: only ids are "
 			       "shared exactly");
 	if (o->random_prefix_len > 0)
-		return err_set(e, ERR_USAGE, "--random-cache-ratio cannot stand beside "
+		return err_set(e, ERR_USAGE, "--random-cache-ratio cannot be combined with "
 			       "--random-prefix-len, which all prompts share");
 	return 0;
 }

@@ -49,7 +49,7 @@ enum decoded_bits {
 struct decoded {
 	unsigned bits;
 	struct str text;        /* JSON-escaped answer text (borrowed), or the error */
-	struct str other;       /* likewise: reasoning, arguments of a tool call, a refusal */
+	struct str other;       /* escaped reasoning, tool call arguments or refusal */
 	enum finish_reason finish; /* with DECODED_FINISH */
 	int64_t prompt_tokens, output_tokens, cached_tokens, reasoning_tokens; /* -1: not told */
 };
@@ -132,10 +132,10 @@ int body_put_str(struct body *b, struct str key, struct str json, struct err *e)
 int body_overlay(struct body *b, struct str object, struct err *e);
 void body_write(const struct body *b, struct buf *out);
 
-/* A body without some of its keys. -1: it is no JSON object (e). */
+/* A body without some of its keys. -1: it is not a JSON object (e). */
 int body_omit(struct str json, const char *const *keys, size_t n, struct buf *out, struct err *e);
 /*
  * The keys of a body that a refusal names, with commas between; without those that no request
- * can do without, such as the prompt. Nothing when json is no object.
+ * can do without, such as the prompt. Nothing when json is not an object.
  */
 void body_named_keys(struct str json, struct str refusal, struct buf *out);

@@ -56,7 +56,7 @@ static bool is_error(struct str data)
 	       (event_has(v[MESSAGE]) && event_has(v[CODE]));
 }
 
-/* What a token event carries besides the answer's text. */
+/* What a token event carries in addition to the answer's text. */
 static void decode_other(const struct json_slice *v, struct decoded *out)
 {
 	static const enum openai_member texts[] = { OPENAI_REASONING, OPENAI_REASONING_OLD,

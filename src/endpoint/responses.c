@@ -70,7 +70,7 @@ static const struct { const char *type; unsigned bits; } deltas[] = {
 	{ "response.output_audio_transcript.delta", DECODED_OTHER },
 };
 
-/* false: the event is no such delta. */
+/* false: the event is not such a delta. */
 static bool decode_delta(struct str type, struct json_slice delta, struct decoded *out)
 {
 	size_t i = 0;

@@ -514,7 +514,7 @@ static void fail_unfinished(struct flight *f, const char *text)
 		record_error(f->worker->shard, f->row, STR("\n" NOT_A_STREAM));
 }
 
-/* Why a complete HTTP answer is no success; NULL when it is one. */
+/* Why a complete HTTP answer counts as a failure; NULL when it is a success. */
 static const char *why_unfinished(const struct flight *f)
 {
 	const char *why = f->worker->driver->opts->endpoint->finish(f->row);
@@ -542,7 +542,7 @@ static void on_end(struct exchange *x, enum fail_category category, const char *
 	row->connected_ns = x->connected_ns;
 	if (x->connect_ns)
 		row->flags |= ROW_NEW_CONNECTION;
-	/* Its tokens are counted only where the server has told no count. */
+	/* Its tokens are counted only when the server sent no count. */
 	if (f->is_failed || row->output_tokens || row->ignored_output_tokens)
 		record_drop_other_text(w->shard, row);
 	row->answer_bytes = count_of((int64_t)x->bytes_in);

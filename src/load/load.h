@@ -70,7 +70,7 @@ struct load_opts {
 	uint32_t failures_max;      /* stop and cancel once so many failed; 0: no limit */
 	bool is_failure_share_limited;
 	double failure_share_max;   /* likewise, of at least FAILURE_SHARE_ENDED that ended */
-	bool is_ended_by_refusals;  /* likewise, once the first REFUSED_FIRST were refused alike */
+	bool is_ended_by_refusals;  /* ended because the first REFUSED_FIRST got the same refusal */
 	int64_t give_up_ns;         /* PLAN_GIVES_UP: cancelled so long after it was sent */
 	bool is_least_loaded;       /* the URL with the fewest requests in flight, at admission */
 	/* Called once, on the caller's thread, when the clock has started; NULL: not. */
@@ -98,7 +98,7 @@ enum load_end {
 #define FAILURE_SHARE_ENDED 20 /* fewer say nothing about a share */
 /*
  * So many requests from the first one on, all answered with one and the same status 4xx, mean a
- * wrong key, path, model or parameter: the rest would get it, too. The first of the plan and not
+ * wrong key, path, model or parameter: the rest would also get it. The first of the plan and not
  * the first to end: a refusal comes back sooner than an answer.
  */
 #define REFUSED_FIRST 10

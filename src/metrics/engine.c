@@ -3,12 +3,12 @@
  * engine.c - what the servers said of themselves: speculative decoding, diffusion,
  * queues and caches, from the series that telemetry/ read.
  *
- * A counter counts from the reading before the load to the one after it; where one
- * of the two lacks it, it is not told. The points in between are for gauges: an idle
- * server before and after would only blur them. They also show when a server began
- * anew, or when a balancer let several answer in turn: a counter goes back, or the
- * process is another one. What was counted is lost then, even where the last reading
- * is above the first, so that no counter of this server is told.
+ * A counter counts from the reading before the load to the one after it; it is unavailable
+ * when one of the two readings lacks it. The points in between are for gauges: an idle
+ * server before and after would only blur them. They also show that a server was
+ * restarted or that a load balancer asked several servers in turn: a counter goes back,
+ * or the process start time changes. The counts of that server are then unknown, even
+ * when the last reading is above the first, and none of its counters is reported.
  */
 #include "metrics/parts.h"
 
@@ -46,7 +46,7 @@ static bool is_repeated(const struct record *r, size_t i)
 }
 
 /* The series of that name with the same server; NULL when there is none. */
-static const struct record_series *beside(const struct record *r, const struct record_series *of,
+static const struct record_series *series_of_server(const struct record *r, const struct record_series *of,
 					  const char *name)
 {
 	for (size_t i = 0; i < r->n_series; i++)
@@ -62,7 +62,7 @@ static const struct record_series *beside(const struct record *r, const struct r
 static bool is_in_last(const struct metrics *m, const struct record *r,
 		       const struct record_series *s)
 {
-	const struct record_series *scrape = beside(r, s, SERIES_SCRAPE);
+	const struct record_series *scrape = series_of_server(r, s, SERIES_SCRAPE);
 
 	if (!scrape || scrape->n < 2 || s->n == 0)
 		return false;
@@ -73,7 +73,7 @@ static bool is_in_last(const struct metrics *m, const struct record *r,
 
 static bool is_in_first(const struct record *r, const struct record_series *s)
 {
-	const struct record_series *scrape = beside(r, s, SERIES_SCRAPE);
+	const struct record_series *scrape = series_of_server(r, s, SERIES_SCRAPE);
 
 	return scrape && scrape->n && s->n && s->point[0].at_ns == scrape->point[0].at_ns;
 }
@@ -227,7 +227,7 @@ static void add_gauge(struct metrics_gauge *g, const struct record *r,
 /* A series that was thinned has fewer points than there were readings. */
 static uint32_t readings_of(const struct record *r, const struct record_series *scrape)
 {
-	const struct record_series *all = beside(r, scrape, SERIES_READINGS);
+	const struct record_series *all = series_of_server(r, scrape, SERIES_READINGS);
 
 	if (!all || all->n == 0)
 		return (uint32_t)scrape->n;

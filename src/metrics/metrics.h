@@ -73,7 +73,7 @@ struct metrics_opts {
 
 #define METRICS_LATE_SHARE 0.10   /* of the median ITL: a read later than this smears gaps */
 #define METRICS_LATE_FLOOR_MS 0.1
-#define WRITE_BYTES_MAX 65536 /* fits in any socket's buffer: writing it waits for nobody */
+#define WRITE_BYTES_MAX 65536 /* fits in any socket's buffer, so that writing it never waits */
 #define STEADY_WINDOW_S 10.0
 #define STEADY_WINDOW_SHARE 0.1
 

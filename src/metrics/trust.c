@@ -30,7 +30,7 @@ static const struct { const char *code; unsigned spoils; } rules[] = {
 	{ "shared_reads", ITL },
 	{ "shared_first", TTFT | GOODPUT },
 	{ "unstamped", ITL },
-	{ "usage", ITL },                       /* a gap between events is no gap between tokens */
+	{ "usage", ITL },                       /* gaps are between events, not between tokens */
 	{ "role_event", TTFT | TPOT | ITL | GOODPUT },
 	{ "usage_ignored", TPOT | TRUST_BIT(TRUST_INPUT) | TOKENS | GOODPUT },
 	{ "token_count", TPOT | TOKENS | GOODPUT },

@@ -145,7 +145,7 @@ static int refuse(const struct plan_opts *o, uint32_t entry, double due_s, struc
 		       DUE_S_MAX);
 }
 
-/* A schedule that nobody waits for, or that overflows, is a mistake in the options. */
+/* A schedule that is too long to wait for, or that overflows, is a mistake in the options. */
 static int check(const struct plan *p, const struct plan_opts *o, struct err *e)
 {
 	for (uint32_t i = 0; i < p->n; i++)

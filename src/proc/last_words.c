@@ -14,7 +14,7 @@
 #include "base/limits.h"
 
 #define SAYS_MAX 16
-#define LEVEL_WITHIN 60  /* bytes of a line, behind names of processes and dates */
+#define LEVEL_WITHIN 60  /* bytes of a line: a level may follow the name of a process and a date */
 #define CHAIN_WITHIN 4   /* lines from what links two tracebacks to the second */
 
 static const struct sign {
@@ -91,8 +91,8 @@ static bool is_mild(struct str line)
 }
 
 /*
- * Python's last line of a traceback, "torch.OutOfMemoryError: why", behind whatever a logger puts
- * before it; not the code that a frame shows ("except KeyError:").
+ * Python's last line of a traceback, "torch.OutOfMemoryError: why", with any prefix of a logger;
+ * not the code that a frame shows ("except KeyError:").
  */
 static bool is_exception(struct str line)
 {
@@ -120,7 +120,7 @@ static bool is_exception(struct str line)
 
 /* ---- signs ---- */
 
-/* What the first text in the line that is one of a category stands for. */
+/* The category of the first known phrase in the line. */
 static enum last_sign sign_of(struct str line)
 {
 	enum last_sign found = LAST_SIGN_NONE;

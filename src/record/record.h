@@ -125,7 +125,7 @@ enum request_flags {
 	X(u32, reasoning_tokens, "tokens", "from usage details; 0 when not told")          \
 	X(u32, cached_tokens, "tokens", "from usage details; 0 when not told")             \
 	X(u32, ignored_prompt_tokens, "tokens", "from usage that was ignored: in events with choices") \
-	X(u32, ignored_output_tokens, "tokens", "likewise")                                \
+	X(u32, ignored_output_tokens, "tokens", "output tokens from the same ignored usage; 0 for none") \
 	X(u32, all_text_tokens, "tokens", "counted from all text, reasoning and tool calls included; 0: not") \
 	X(u32, request_bytes, "bytes", "head and body sent")                               \
 	X(u32, answer_bytes, "bytes", "received, heads and framing included")              \
@@ -160,7 +160,7 @@ struct request_row {
 	uint32_t other_head, other_tail;
 	uint32_t mark_head, mark_tail;
 	uint32_t text_bytes, error_bytes; /* text is kept as it came: JSON-escaped answer text */
-	uint32_t other_bytes; /* likewise of reasoning, tool calls, refusals; in no record file */
+	uint32_t other_bytes; /* of reasoning, tool calls, refusals; not in record files */
 };
 
 struct gap_block { uint32_t next; uint32_t gap[EVENT_GAPS]; };

@@ -101,7 +101,7 @@ struct compare_point {
 	const char *name;        /* "max_concurrency=8 request_rate=inf"; "" when there is one */
 	const char **param;      /* texts of the COMPARE_WITHIN parameters, else NULL */
 	struct compare_cell *cell; /* [metric * n_sides + side] */
-	/* Per side, why better is no gain; NULL: nothing against it. */
+	/* Per side, why an improvement does not count; NULL when it does. */
 	const char **failures;   /* more requests failed than at the baseline */
 	const char **guard;      /* other work was done, or goodput fell */
 };

@@ -33,7 +33,7 @@ static void put_share(struct json_writer *w, const char *key, uint64_t part, uin
 	put_real(w, key, whole ? (double)part / (double)whole : 0);
 }
 
-/* What the answers were, beside what upstream's keys say of them. */
+/* Facts about the answers that upstream's keys do not report. */
 static void put_answers(struct json_writer *w, const struct metrics *m)
 {
 	const struct metrics_client *c = &m->client;

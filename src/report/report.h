@@ -112,8 +112,8 @@ char *report_path(const struct report_facts *f, const char *dir, const char *fil
 /*
  * The generated path, with -2, -3 ... before its ".json" when that file or one named after it
  * (STEM.*) is there: dates are whole seconds, and runs that end in the same one must not replace
- * each other's files. It is created, empty, so that it is this run's; whoever does not write it
- * removes it. NULL: ERR_IO. Caller frees.
+ * each other's files. It is created empty to reserve it; a caller that does not write it must
+ * remove it. NULL: ERR_IO. Caller frees.
  */
 char *report_claim(const struct report_facts *f, const char *dir, struct err *e);
 /*

@@ -144,7 +144,7 @@ static bool is_key_status(long status)
 	return status == 401 || status == 403;
 }
 
-/* A list of models may be hidden where requests are not: their own path is asked, too. */
+/* Only the list of models may need a key: the path of the requests is asked as well. */
 static int check_key(const struct contact *c, long status, struct err *e)
 {
 	struct buf text = { 0 };

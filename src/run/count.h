@@ -6,6 +6,6 @@
 
 /*
  * Successful rows without a count get one; t may be NULL. Call before scoring.
- * is_all_text: reasoning, tool calls and refusals count, too; upstream counts the answer alone.
+ * is_all_text: also counts reasoning, tool calls and refusals; upstream counts only the answer.
  */
 void count_missing(struct record *r, const struct tokenizer *t, bool is_all_text);

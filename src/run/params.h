@@ -28,7 +28,7 @@ struct params {
 };
 
 /*
- * Appends what an option's value stands for: the value itself where it is JSON ("[...]", "{...}")
+ * Appends the JSON text that an option's value gives: the value itself when it is JSON ("[...]", "{...}")
  * and no file has that name, else the content of that file.
  */
 int params_load(const char *value, struct buf *out, struct err *e);

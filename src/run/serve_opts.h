@@ -152,7 +152,7 @@ enum serve_compat {
 	COMPAT_STREAM_ERROR = 4, /* errors and cuts of a 200 stream are ignored, as main does */
 	COMPAT_DETAIL = 8,       /* latencies and queue_times only with --save-detailed */
 	COMPAT_V011 = 16,        /* all that was so then (run/compat.c, report/release.c) */
-	COMPAT_STDOUT = 32,      /* lines that say nothing about the measurement, too */
+	COMPAT_STDOUT = 32,      /* also the lines that say nothing about the measurement */
 };
 
 /* --fix: mended forms of upstream defects that change numbers. */

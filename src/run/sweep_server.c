@@ -80,8 +80,8 @@ static int check_change(struct sweep *s, const struct json_value *start, struct 
 
 	if (server && overrides && overrides->kind == JSON_OBJECT &&
 	    !is_command(server, params_apply(overrides, s->serve_cmd, &s->arena), 0))
-		sweep_warn(s, "%s was begun with another --serve-cmd; what is there stays beside what is "
-			   "run now", s->folder);
+		sweep_warn(s, "%s was begun with another --serve-cmd; its earlier results are kept next to "
+			   "the new ones", s->folder);
 	/* 'vllm bench serve' and 'profllm bench serve' are the same. */
 	if (!bench || !s->bench_cmd || is_command(bench, s->bench_cmd, 1))
 		return 0;
@@ -89,8 +89,8 @@ static int check_change(struct sweep *s, const struct json_value *start, struct 
 		return err_set(e, ERR_USAGE, "--bench-cmd: %s was begun with another one, whose runs "
 			       "would pass for those of this command; give another --experiment-name, "
 			       "or --resume-anyway to keep them", s->folder);
-	sweep_warn(s, "%s was begun with another --bench-cmd; what is there stays beside what is "
-		   "run now", s->folder);
+	sweep_warn(s, "%s was begun with another --bench-cmd; its earlier results are kept next to the new "
+		   "ones", s->folder);
 	return 0;
 }
 

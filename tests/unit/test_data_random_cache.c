@@ -107,7 +107,7 @@ static void what_cannot_be_shared_is_refused(void **state)
 		{ 0, 0.5, true, 0, "--random-cache-hit-fraction and --random-cache-ratio need each other" },
 		{ 0.5, 0.5, false, 0, "--random-cache-ratio needs --prompt-token-ids: only ids are shared "
 		  "exactly" },
-		{ 0.5, 0.5, true, 4, "--random-cache-ratio cannot stand beside --random-prefix-len, which "
+		{ 0.5, 0.5, true, 4, "--random-cache-ratio cannot be combined with --random-prefix-len, which "
 		  "all prompts share" },
 	};
 
