@@ -46,8 +46,9 @@ static bool is_repeated(const struct record *r, size_t i)
 }
 
 /* The series of that name with the same server; NULL when there is none. */
-static const struct record_series *series_of_server(const struct record *r, const struct record_series *of,
-					  const char *name)
+static const struct record_series *series_of_server(const struct record *r,
+						    const struct record_series *of,
+						    const char *name)
 {
 	for (size_t i = 0; i < r->n_series; i++)
 		if (strcmp(r->series[i]->name, name) == 0 &&

@@ -66,7 +66,8 @@ for (['INT', 0.35, '130'], ['TERM', 0.45, '130', '--shuffle'], ['KILL', 0.4, 'si
 
 	is(sweep('whole', @grid, more => ['--resume'])->{err}, '', 'by the same commands');
 	my $r = sweep('whole', @grid, sim => [qw(--ttft-ms 2 --itl-ms 0)], more => ['--resume']);
-	is($r->{err}, "$begun --serve-cmd; its earlier results are kept next to the new ones\n", 'another server');
+	is($r->{err}, "$begun --serve-cmd; its earlier results are kept next to the new ones\n",
+	   'another server');
 	check_run('another benchmark', sweep('whole', @grid, bench => [qw(--seed 3)], more => ['--resume']), {
 		status => 2, err => 'profllm bench sweep serve: --bench-cmd: results/whole was begun with ' .
 		'another one, whose runs would pass for those of this command; give another ' .
