@@ -44,7 +44,7 @@ int err_add(struct err *e, const char *fmt, ...)
 		return -1;
 	n = strlen(e->text);
 	va_start(ap, fmt);
-	vsnprintf(e->text + n, sizeof(e->text) - n, fmt, ap);
+	(void)fmt_vtext(e->text + n, sizeof(e->text) - n, fmt, ap);
 	va_end(ap);
 	return -1;
 }

@@ -218,7 +218,7 @@ static int decode(const struct endpoint *self, struct str data, struct decoded *
 	} else if (str_is(type, "message_start")) {
 		peer_usage(out, all_of(v, INPUT, CREATED, CACHED), -1, event_count(v[CACHED]));
 	} else if (str_is(type, "message_delta")) {
-		peer_ended(v[STOP], out);
+		event_ended(v[STOP], out);
 		peer_usage(out, all_of(v, LATE_INPUT, LATE_CREATED, LATE_CACHED),
 			   event_count(v[OUTPUT]), event_count(v[LATE_CACHED]));
 		out->reasoning_tokens = event_count(v[THOUGHT]);

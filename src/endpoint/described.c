@@ -129,7 +129,7 @@ static void read_event(const struct described *d, const struct json_slice *v, st
 		peer_answer(text, out);
 	}
 	if (is_last)
-		peer_ended(finish, out);
+		event_ended(finish, out);
 	peer_usage(out, event_count(slice(d, v, PROMPT_TOKENS)),
 		   event_count(slice(d, v, OUTPUT_TOKENS)),
 		   event_count(slice(d, v, CACHED_TOKENS)));

@@ -42,7 +42,7 @@ int endpoint_check_url(const struct endpoint *ep, const char *url, struct err *e
 		       ep->default_path, url);
 }
 
-enum finish_reason event_finish(struct json_slice reason)
+static enum finish_reason finish_of(struct json_slice reason)
 {
 	static const struct { const char *word; enum finish_reason reason; } words[] = {
 		{ "stop", FINISH_STOP }, { "length", FINISH_LENGTH },
@@ -64,4 +64,14 @@ enum finish_reason event_finish(struct json_slice reason)
 		if (str_is(reason.raw, words[i].word))
 			return words[i].reason;
 	return FINISH_OTHER;
+}
+
+void event_ended(struct json_slice reason, struct decoded *out)
+{
+	if (!event_has(reason))
+		return;
+	out->bits |= DECODED_FINISH;
+	out->finish = finish_of(reason);
+	if (out->finish == FINISH_ABORT || out->finish == FINISH_ERROR)
+		out->bits |= DECODED_ABORTED;
 }

@@ -2,9 +2,9 @@
 /* endpoint/event.h - what decoders ask of a member they found. Private to endpoint/. */
 #pragma once
 #include "base/err.h"
+#include "endpoint/endpoint.h"
 #include "json/read.h"
 #include "json/scan.h"
-#include "record/record.h"
 
 static inline bool event_has(struct json_slice v)
 {
@@ -43,8 +43,11 @@ static inline struct str event_raw(struct json_slice v)
 	return v.kind == JSON_STRING ? (struct str){ v.raw.p - 1, v.raw.n + 2 } : v.raw;
 }
 
-/* A finish reason by its word, in any API's spelling. */
-enum finish_reason event_finish(struct json_slice reason);
+/*
+ * Where there is a finish reason: DECODED_FINISH with it, by its word in any API's spelling, and
+ * DECODED_ABORTED when the server gave the answer up.
+ */
+void event_ended(struct json_slice reason, struct decoded *out);
 
 static inline int event_not_json(struct str data, struct err *e)
 {

@@ -67,7 +67,7 @@ static int decode(const struct endpoint *self, struct str data, struct decoded *
 	}
 	if (is_last) {
 		out->bits |= DECODED_FINISH;
-		peer_ended(v[WHY], out);
+		event_ended(v[WHY], out);
 	}
 	peer_usage(out, event_count(v[PROMPT]), event_count(v[OUTPUT]), event_count(v[CACHED]));
 	if (!out->bits)

@@ -77,16 +77,6 @@ static void decode_other(const struct json_slice *v, struct decoded *out)
 	}
 }
 
-static void decode_finish(struct json_slice reason, struct decoded *out)
-{
-	if (!event_has(reason))
-		return;
-	out->bits |= DECODED_FINISH;
-	out->finish = event_finish(reason);
-	if (out->finish == FINISH_ABORT || out->finish == FINISH_ERROR)
-		out->bits |= DECODED_ABORTED;
-}
-
 int openai_decode(const struct json_paths *paths, struct str data, struct decoded *out,
 		  struct err *e)
 {
@@ -122,7 +112,7 @@ int openai_decode(const struct json_paths *paths, struct str data, struct decode
 		out->text = v[OPENAI_TEXT].raw;
 	}
 	decode_other(v, out);
-	decode_finish(v[OPENAI_FINISH], out);
+	event_ended(v[OPENAI_FINISH], out);
 	if (event_has(v[OPENAI_ROLE]) &&
 	    !(out->bits & (DECODED_ANSWER | DECODED_REASONING | DECODED_OTHER | DECODED_FINISH)))
 		out->bits |= DECODED_ROLE_ONLY;

@@ -171,14 +171,6 @@ void peer_other(struct json_slice text, unsigned bit, struct decoded *out)
 	out->other = text.raw;
 }
 
-void peer_ended(struct json_slice reason, struct decoded *out)
-{
-	if (!event_has(reason))
-		return;
-	out->bits |= DECODED_FINISH;
-	out->finish = event_finish(reason);
-}
-
 void peer_usage(struct decoded *out, int64_t prompt, int64_t output, int64_t cached)
 {
 	out->prompt_tokens = prompt;

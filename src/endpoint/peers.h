@@ -51,8 +51,6 @@ int peer_scan(const struct json_paths *paths, size_t error, unsigned done_bits, 
 void peer_answer(struct json_slice text, struct decoded *out);
 /* Likewise of text that is not the answer's: bit says which kind. */
 void peer_other(struct json_slice text, unsigned bit, struct decoded *out);
-/* DECODED_FINISH when there is a finish reason. */
-void peer_ended(struct json_slice reason, struct decoded *out);
 /* Counts that are told; -1 otherwise. DECODED_USAGE when at least one is. */
 void peer_usage(struct decoded *out, int64_t prompt, int64_t output, int64_t cached);
 /* Success: at least one token event, and the stream said that the answer is whole. */

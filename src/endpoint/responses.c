@@ -90,7 +90,8 @@ static bool decode_delta(struct str type, struct json_slice delta, struct decode
 static void decode_terminal(const struct json_slice *v, struct decoded *out)
 {
 	out->bits = DECODED_DONE | DECODED_FINISH;
-	out->finish = event_has(v[WHY]) ? event_finish(v[WHY]) : FINISH_STOP;
+	out->finish = FINISH_STOP;
+	event_ended(v[WHY], out);
 	if (!event_has(v[USAGE]) || !json_truthy(v[USAGE]))
 		return;
 	out->bits |= DECODED_USAGE;

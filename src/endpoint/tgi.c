@@ -74,7 +74,7 @@ static int decode(const struct endpoint *self, struct str data, struct decoded *
 		if (!event_is_true(v[SPECIAL]))
 			peer_answer(v[TEXT], out);
 	}
-	peer_ended(v[FINISH], out);
+	event_ended(v[FINISH], out);
 	if (event_has(v[WHOLE]))
 		out->bits |= DECODED_FINISH;
 	peer_usage(out, event_count(v[PROMPT]), event_count(v[OUTPUT]), -1);

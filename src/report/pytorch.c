@@ -2,7 +2,6 @@
 /* pytorch.c - see pytorch.h. */
 #include "report/pytorch.h"
 
-
 #include "base/mem.h"
 #include "json/write.h"
 

@@ -114,6 +114,9 @@ static const struct {
 	  -1, -1, -1, -1 },
 	{ "openai-chat", "{\"choices\":[{\"delta\":{},\"finish_reason\":\"error\"}]}",
 	  DECODED_TOKEN | DECODED_FINISH | DECODED_ABORTED, "", -1, -1, -1, -1 },
+	{ "ollama", "{\"response\":\"a\",\"done\":true,\"done_reason\":\"error\"}",
+	  DECODED_TOKEN | DECODED_ANSWER | DECODED_DONE | DECODED_FINISH | DECODED_ABORTED, "a",
+	  -1, -1, -1, -1 },
 	/* A role event that has more is not one of a role alone. */
 	{ "openai-chat", "{\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":null,"
 	  "\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":\"\"}}]}}]}",
