@@ -212,8 +212,8 @@ my @rows = (
 
 	# answers
 	{ name => 'HTTP error with a body', args => [], server => [qw(--fault status=503)], status => 1,
-	  err => $all_failed, out => ['  3 x Service Unavailable*',
-		'  3 x Service Unavailable: {"error":{"message":"this server fails on purpose*'],
+	  err => $all_failed,
+	  out => ['  3 x Service Unavailable: {"error":{"message":"this server fails on purpose*'],
 	  saved => ['Service Unavailable: {"error"*'] },
 	{ name => 'keys that the server refuses', status => 1, err => $all_failed,
 	  args => [qw(--ignore-eos --top-k 5)],
@@ -491,7 +491,7 @@ stop_all();
 
 # ---- links are followed, files are replaced whole ----
 
-my $sim = start_sim(qw(--ttft-ms 5 --itl-ms 5));
+my $sim = start_sim(qw(--ttft-ms 5 --itl-ms 5 --truth load.truth));
 my @load = (qw(bench serve --model sim --tokenizer sim --temperature 0 --random-input-len 8 --port),
 	$sim->{port});
 
@@ -514,7 +514,6 @@ sub interrupt {
 	my $began;
 
 	wait_for("start of @args", sub { $condition->(map { slurp($_) // '' } @$r{qw(out_path err_path)}) });
-	sleep 0.25;
 	$began = time;
 	kill $signal, $r->{pid};
 	finish($r);
@@ -522,9 +521,12 @@ sub interrupt {
 	return $r;
 }
 
-my $loading = sub { $_[0] =~ /^Maximum request concurrency/m };
-my @long = qw(--num-prompts 60 --random-output-len 10 --max-concurrency 4 --request-id-prefix t-);
+sub answered { return (slurp('load.truth') // '') =~ tr/\n// }
+
+my @long = qw(--num-prompts 600 --random-output-len 10 --max-concurrency 4 --request-id-prefix t-);
 for my $signal (qw(INT TERM)) {
+	my $before = answered();
+	my $loading = sub { $_[0] =~ /^Maximum request concurrency/m && answered() >= $before + 8 };
 	my $r = interrupt($signal, $loading, @load, @long, qw(--save-result --save-detailed
 		--result-filename int.json --record int.rec));
 	my $result = eval { json_of(slurp('int.json')) } || {};
@@ -534,7 +536,7 @@ for my $signal (qw(INT TERM)) {
 		out => ['Verdict: *', '  DEGRADED (every metric): The run was interrupted: *',
 			'Cancelled requests: *'] });
 	ok($ours->{interrupted} && $result->{completed} > 0
-		&& $result->{completed} + $ours->{cancelled} == 60,
+		&& $result->{completed} + $ours->{cancelled} == 600,
 		"SIG$signal: the result is marked, what was measured is in it, the rest is counted");
 	my $again = run(args => [qw(bench score int.rec)]);
 	ok(length $again->{out} && index($r->{out}, $again->{out}) > 0,
@@ -557,8 +559,9 @@ my @stages = (
 );
 for my $stage (@stages) {
 	my ($name, $condition, @args) = @$stage;
-	my $r = interrupt('INT', $condition, @args, qw(--save-result --result-filename none.json
-		--record none.rec));
+	# What it says has begun a little later.
+	my $r = interrupt('INT', sub { $condition->(@_) && sleep 0.25 }, @args, qw(--save-result
+		--result-filename none.json --record none.rec));
 
 	check_run("Ctrl-C while $name", $r, { status => 130, err => 'profllm bench serve: interrupted *',
 		gone => ['none.json', 'none.rec'] });

@@ -159,14 +159,13 @@ my %stage = (
 sub begin_in {
 	my ($stage, %server) = @_;
 	my ($server, $bench, $line) = @{$stage{$stage}};
-	my $name = config({ %$server, %server }, $bench);
+	my $truth = Cwd::getcwd() . "/$n.truth"; # a line for each answer
+	my $name = config({ %$server, %server, truth => $truth }, $bench);
 	my $run = begin(args => [words($name)]);
 
 	wait_for("stage $stage", sub { (slurp($run->{out_path}) // '') =~ $line });
 	# Something must have been measured.
-	wait_for('a few answers', sub { (slurp("$name.d/server.log") // '') ne '' })
-		if $stage eq 'benchmark';
-	sleep 0.5 if $stage eq 'benchmark';
+	wait_for('a few answers', sub { ((slurp($truth) // '') =~ tr/\n//) >= 5 }) if $stage eq 'benchmark';
 	return ($run, $name);
 }
 

@@ -262,6 +262,7 @@ sub answers_once
 	my $pid = fork // die "fork: $!";
 
 	if (!$pid) {
+		alarm 60;
 		my $c = $listener->accept;
 		close $listener;
 		while (my $line = <$c>) { last if $line !~ /\S/ }
@@ -270,6 +271,7 @@ sub answers_once
 		POSIX::_exit(0);
 	}
 	close $listener;
+	$alive{$pid} = 1;
 	return $port;
 }
 

@@ -86,7 +86,7 @@ for my $case (['round-robin', [30, 30]], ['random', undef], ['least-loaded', und
 
 	for my $again (0, 1) {
 		my $name = "cancellation $again";
-		my $sim = sim('--ttft-ms', '20', '--itl-ms', '40');
+		my $sim = sim('--ttft-ms', '20', '--itl-ms', '100');
 		my $run = serve($sim, '--num-prompts', '60', '--max-concurrency', '20',
 			'--request-cancellation-rate', '30', '--request-cancellation-delay', '0.1',
 			'--seed', '5', '--threads', 1 + $again);
@@ -105,7 +105,7 @@ for my $case (['round-robin', [30, 30]], ['random', undef], ['least-loaded', und
 			@{ $own->{reasons} }], [], "$name: the verdict is not lowered by them");
 		like($run->{out}, qr/^Cancelled by plan: +@{[scalar @cancelled]} *$/m, "$name: the report");
 		my @early = grep { my $d = $rows->{end_ns}[$_] - $rows->{sent_ns}[$_];
-			$d < 0.099e9 || $d > 0.3e9 } @cancelled;
+			$d < 0.099e9 || $d > 2e9 } @cancelled;
 		is("@early", '', "$name: after the delay");
 		my @open = grep { ($truth{"r$_"}{finish} // '') ne 'abort' } @cancelled;
 		is("@open", '', "$name: the server saw them go");

@@ -6,6 +6,7 @@ use strict;
 use warnings;
 use File::Temp ();
 use FindBin;
+use IO::Socket::IP ();
 use lib $FindBin::Bin;
 use LoadTest;
 use Relay;
@@ -94,9 +95,11 @@ SKIP: {
 		'a proxy that refuses, https, ready check');
 }
 {
-	my ($listener, $port) = listen_local();
+	# Bound and not listening: it refuses, and nobody else gets the port.
+	my $bound = IO::Socket::IP->new(LocalHost => '127.0.0.1', LocalPort => 0,
+		Type => IO::Socket::IP::SOCK_STREAM()) or die "bind: $@";
+	my $port = $bound->sockport;
 
-	close $listener;
 	local $ENV{HTTP_PROXY} = "http://127.0.0.1:$port";
 	my $run = serve('http://127.0.0.1:9', '--num-prompts', '2');
 	is($run->{status}, 1, 'a proxy that is not there');

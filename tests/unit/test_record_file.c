@@ -533,7 +533,7 @@ static void test_long_gaps(void **state)
 	record_gaps(&r, row, got);
 	assert_memory_equal(got, gap, sizeof(gap));
 	assert_true(sum_of_gaps(&r, row) == row->last_event_ns - row->sent_ns);
-	/* As files of before have it: in microseconds, a single one restored by the sum. */
+	/* As older files have it: in microseconds, a single one restored by the sum. */
 	record_add_rows(&r, 1);
 	row = &r.row[1];
 	row->sent_ns = SAMPLE_START_NS;
@@ -614,7 +614,8 @@ static void test_prefault_is_bounded(void **state)
 	(void)state;
 	assert_int_equal(record_init(&r, 1, 1, hint, false, false, &e), 0);
 	assert_int_equal(mincore(r.shard[0].gaps.data, page, &in_memory[0]), 0);
-	assert_int_equal(mincore(r.shard[0].gaps.data + last / page * page + 16 * page, page,
+	/* A huge page at the end may reach 2 MB further. */
+	assert_int_equal(mincore(r.shard[0].gaps.data + last / page * page + (4u << 20), page,
 				 &in_memory[1]), 0);
 	assert_true(in_memory[0] & 1);
 	assert_false(in_memory[1] & 1);
