@@ -14,6 +14,7 @@
 #pragma once
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -87,6 +88,8 @@ struct load_lane {
 	_Atomic uint32_t admitted, done, failed;
 	char pad[108]; /* counters of two loops share no cache line, wherever the lanes lie */
 };
+_Static_assert(sizeof(struct load_lane) - offsetof(struct load_lane, pad) >= 64,
+	       "two lanes share a cache line");
 struct load_progress { struct load_lane lane[THREADS_MAX]; };
 struct load_totals { uint64_t tokens; uint32_t admitted, done, failed; };
 struct load_totals load_progress_total(const struct load_progress *p);

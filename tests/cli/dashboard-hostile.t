@@ -247,8 +247,8 @@ cmp_ok(memory_kb() - $steady_kb, '<', 200 << 10, 'each costs little');
 my ($held, $patience) = (0, time + 30);
 do {
 	($held) = ask($d, 'GET', '/metrics')->{content} =~ /^profllm_http_connections (\d+)/m;
-} while ($held > 1100 && time < $patience && sleep 0.1);
-cmp_ok($held, '<=', 1100, "of them $held are let be");
+} while (($held // 0) > 1100 && time < $patience && sleep 0.1);
+ok(defined $held && $held <= 1100, 'of them ' . ($held // 'an unknown number') . ' are let be');
 kill 'KILL', @children;
 waitpid $_, 0 for @children;
 

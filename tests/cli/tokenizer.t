@@ -81,6 +81,10 @@ for my $row (@rows) {
 	}
 }
 
+is(run(args => [qw(tokenizer count --tokenizer sim --text), 'hello'])->{out}, "5\n",
+	'a text as an argument is counted');
+is(run(args => [qw(tokenizer encode --tokenizer sim --text), 'a b'])->{out}, "97 32 98\n", 'or encoded');
+
 # ---- a tokenizer with a file ----
 
 my $plain = run(args => ['tokenizer', 'encode', '--tokenizer', $small], in => "the state<|eos|> of");
@@ -96,12 +100,6 @@ is(run(args => ['tokenizer', 'decode', '--tokenizer', $small, '--skip-special-to
 	in => $more->{out})->{out}, 'the state of', 'without special tokens');
 
 # ---- mistakes ----
-
-is(run(args => [qw(tokenizer count --tokenizer sim --text), 'hello'])->{out},
-	run(args => [qw(tokenizer count --tokenizer sim)], in => 'hello')->{out},
-	'a text as an argument is counted');
-is(run(args => [qw(tokenizer encode --tokenizer sim --text), "a b"])->{out},
-	run(args => [qw(tokenizer encode --tokenizer sim)], in => 'a b')->{out}, 'or encoded');
 
 # Verb and arguments, standard input, exit status, sentence, what was written before.
 my $text_wanted = 'expected a string, or an object with a string "text" or "prompt", got';

@@ -34,20 +34,21 @@ for my $kind ('none', 'run', 'request') {
 	next if $kind eq 'none';
 	is(scalar(grep { !/^(?:$word){8}/ } @prompt), 0, "$kind: every prompt begins with it");
 	is(scalar(keys %salt), $kind eq 'run' ? 1 : 6, "$kind: one, or one each");
-	is_deeply([map { substr($_, 32) } @prompt], $first{none}, "$kind: behind it stands the prompt");
+	is_deeply([map { substr($_, 32) } @prompt], $first{none}, "$kind: the prompt follows it");
 }
 
 # The same command again sends other prompts: nothing of the earlier run is in the cache. The key
 # of its result sends the same ones.
 my @long = qw(--num-prompts 8 --random-input-len 400 --random-output-len 2 --seed 2
 	--report-cached-tokens);
-sub cached { return $_[0]{own}{cached_share} // -1 }
+sub cached { return $_[0]{own}{cached_share} // 'nan' } # neither small nor large
 for my $kind ('run', 'request') {
 	my $sim = sim(qw(--num-gpu-blocks 100000 --enable-prompt-tokens-details));
 	my @run = map { serve($sim, @long, '--prompt-salt', $kind) } 1, 2;
 	my $again = serve($sim, @long, '--prompt-salt', "$kind:$run[1]{own}{prompt_salt_key}");
 	my @sent;
 
+	is($_->{status}, 0, "$kind: exit status") or diag($_->{err}) for @run, $again;
 	cmp_ok(cached($_), '<', 0.1, "$kind: a cold cache") for @run;
 	cmp_ok(cached($again), '>', 0.9, "$kind: the same key finds what it has sent") or diag($again->{err});
 	is($again->{own}{prompt_salt}, $kind, "$kind: the result keeps the two apart");
@@ -64,13 +65,14 @@ for my $kind ('run', 'request', 'request:mine') {
 	my $sim = sim(qw(--num-gpu-blocks 100000));
 	my $run = serve($sim, qw(--ready-check-timeout-sec 10 --num-warmups 3 --num-runs 3), @long,
 		'--prompt-salt', $kind);
+	is($run->{status}, 0, "$kind: three runs") or diag($run->{err});
 	my ($status, $out) = profllm(qw(bench serve --model sim --tokenizer sim --base-url), $sim->{url},
 		@long, '--sweep-request-rate', '100,inf', '--save-result', '--result-dir', $run->{dir},
 		'--prompt-salt', $kind);
 
 	is($status, 0, "$kind: the points");
 	is(scalar(grep { ($_->{cached_tokens} // 0) >= 100 } truth_of($sim)), $kind eq 'run' ? 2 : 0,
-		"$kind: none finds another's prompt, but the second and third warm-up that of the first");
+		"$kind: only repeated warm-ups of a run find a cached prompt");
 }
 
 # Prompts that are used again have others each time.

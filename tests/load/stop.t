@@ -150,6 +150,7 @@ for my $case (['--max-errors', '5', qr/--max-errors 5 was reached/],
 	cmp_ok($result->{failed}, '>=', 10, 'refused: ten failures at least');
 	cmp_ok($result->{failed}, '<', 20, 'refused: it stopped soon');
 	is($result->{failed} + $own->{cancelled}, 300, 'refused: the rest is cancelled');
+	like($run->{out}, qr/=== Serving/, 'refused: there is a report');
 	cmp_ok(scalar(split /\n/, $run->{out} =~ s/.*(?==== Serving)//sr), '<', 16,
 		'refused: a short report');
 	unlike($run->{out}, qr/ 0\.00 /, 'refused: no zeros');

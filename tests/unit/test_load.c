@@ -417,13 +417,6 @@ static void spinning_is_not_work(void **state)
 	bench_release(&b);
 }
 
-/* Lanes are written by one loop each: no two may share a cache line. */
-static void lanes_share_no_cache_line(void **state)
-{
-	(void)state;
-	assert_true(sizeof(struct load_lane) - offsetof(struct load_lane, pad) >= 64);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -438,7 +431,6 @@ int main(void)
 		cmocka_unit_test(a_full_record_stays_consistent),
 		cmocka_unit_test(ticks_come_whatever_the_wall_clock_says),
 		cmocka_unit_test(spinning_is_not_work),
-		cmocka_unit_test(lanes_share_no_cache_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

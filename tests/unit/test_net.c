@@ -552,7 +552,10 @@ static void test_wait(void **state)
 	loop_free(the_loop);
 }
 
-/* One of `rounds`, the best: other work on the machine only adds CPU time. */
+/*
+ * One of `rounds`, the best: other work on the machine only adds CPU time. A round in which every
+ * wait began too late to spin does not count.
+ */
 static int64_t least_unspun_ns(struct loop *l, int rounds, int waits)
 {
 	int64_t least = INT64_MAX;
@@ -565,9 +568,8 @@ static int64_t least_unspun_ns(struct loop *l, int rounds, int waits)
 			loop_poll(l, start + i * MS, true);
 		cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
 		spun = loop_spun_ns(l) - spun;
-		assert_true(spun > 0);
 		assert_true(spun <= clock_mono_ns() - start);
-		if (cpu - spun < least)
+		if (spun > 0 && cpu - spun < least)
 			least = cpu - spun;
 	}
 	return least;
@@ -586,6 +588,7 @@ static void test_spinning_is_counted(void **state)
 		loop_poll(l, start + i * MS, false);
 	assert_int_equal(loop_spun_ns(l), 0);
 	unspun = least_unspun_ns(l, 10, 50);
+	assert_true(loop_spun_ns(l) > 0);
 	if (unspun > 50 * MS / 20)
 		fail_msg("%lld us of CPU in 50 ms without spinning", (long long)unspun / 1000);
 	loop_free(l);
