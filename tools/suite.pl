@@ -126,7 +126,7 @@ sub twice {
 sub command {
 	my ($test, $store) = split /@/, $_[0];
 
-	# See free_port in Cli.pm; another suite on this machine begins elsewhere.
+	# See free_port in Ports.pm; another suite on this machine begins elsewhere.
 	my @command = $test =~ m,unit/[^/]+$, ? ('bash', '-c', "set -o pipefail; \"\$0\" | sed '$cmocka'",
 		$test) : $test;
 	return ('env', 'TEST_STORE=' . ($store // 'sqlite'), 'TEST_PORTS=' . (10000 + 64 * (($$ + $started++)

@@ -18,12 +18,13 @@ use File::Temp qw(tempdir);
 use IO::Socket::INET;
 use JSON::PP ();
 use POSIX qw(WNOHANG _exit setsid);
+use Ports;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw($program run begin finish spew slurp start_sim start_raw stop_all has_line
 	matches is_golden mask_run json_of keys_of %tiny store_url wait_for check_run disturbed
-	other_profllm no_terminal no_script has_exited free_port);
+	other_profllm no_terminal no_script has_exited free_port lines_of run_sweep);
 
 our $program = $ENV{PROFLLM} || die "PROFLLM must name the program\n";
 my $here = abs_path(dirname(__FILE__));
@@ -116,26 +117,19 @@ sub finish {
 
 sub run { return finish(begin(@_)) }
 
+# run_sweep(client, verb, server, arguments...): a sweep's verb with these two commands.
+sub run_sweep {
+	my ($client, $verb, $server, @more) = @_;
+	return run(args => ['bench', 'sweep', $verb, '--serve-cmd', $server, '--bench-cmd', $client,
+		'--server-grace', 5, '--server-ready-timeout', 60, @more], seconds => 120);
+}
+
 # An environment whose PATH has another profllm, which always fails.
 sub other_profllm {
 	mkdir "$scratch/other-bin";
 	spew("$scratch/other-bin/profllm", "#!/bin/sh\necho another program >&2\nexit 9\n");
 	chmod 0755, "$scratch/other-bin/profllm";
 	return { PATH => "$scratch/other-bin:/usr/bin:/bin" };
-}
-
-# free_port(): a port for a server that is started later, perhaps several times. The kernel gives out
-# ports above these on its own; suite.pl says whose are which among tests that run at once.
-my $ports = $ENV{TEST_PORTS} // 10000 + 64 * ($$ % 350);
-my $port_count = 0;
-
-sub free_port {
-	for (1 .. 64) {
-		my $port = $ports + $port_count++ % 64;
-		return $port if IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port,
-			Listen => 1, ReuseAddr => 1);
-	}
-	die "no free port from $ports\n";
 }
 
 # Why a test cannot have a terminal of its own; undef: it can.
@@ -344,6 +338,9 @@ sub json_of {
 	$text =~ s/(?<=[ \[,:])(-?)(Infinity|NaN)(?=[,\]}])/"$1$2"/g;
 	return JSON::PP->new->utf8->allow_nonref->decode($text);
 }
+
+# The values of a file that has one a line.
+sub lines_of { return map { json_of($_) } split /\n/, slurp($_[0]) // '' }
 
 # The keys of the outermost object as they stand.
 sub keys_of {

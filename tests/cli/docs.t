@@ -14,12 +14,14 @@ use Cwd qw(abs_path);
 use File::Temp ();
 use JSON::PP ();
 use FindBin;
+use lib $FindBin::Bin;
+use Ports;
 use Test::More;
 
 my $root = abs_path("$FindBin::Bin/../..");
 my $program = abs_path($ENV{PROFLLM} || "$root/build/profllm");
 my $dir = File::Temp->newdir;
-my $ports = $ENV{TEST_PORTS} // 10000 + 64 * ($$ % 350); # see free_port in Cli.pm
+my %port_of; # by the last two digits of those of the pages
 
 sub slurp
 {
@@ -113,7 +115,7 @@ sub run
 {
 	my ($name, $text) = @_;
 
-	$text =~ s/--port 81(\d\d)\b/'--port ' . ($ports + $1 % 64)/ge;
+	$text =~ s{--port 81(\d\d)\b}{'--port ' . ($port_of{$1} //= free_port())}ge;
 	# What it leaves running goes with it; a pipe would wait for that.
 	spill("$dir/block", "set -e\ncd '$dir'\ntrap 'kill \$(jobs -p) 2>/dev/null || :' EXIT\n$text");
 	my $status = system("timeout 60 bash '$dir/block' >'$dir/block.out' 2>&1 </dev/null") >> 8;

@@ -15,7 +15,6 @@ my @sim = qw(bench latency --backend sim --model sim --batch-size 4 --input-len 
 my @quick = (@sim, qw(--num-iters-warmup 1 --num-iters 2));
 my @upstream = qw(model_id avg_latency latencies percentiles);
 
-sub lines_of { return map { json_of($_) } split /\n/, slurp($_[0]) }
 sub near { return abs($_[0] - $_[1]) <= 0.01 * $_[1] }
 
 # ---- figures and files ----

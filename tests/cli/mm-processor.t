@@ -22,8 +22,6 @@ my @upstream = qw(completed failed mean_e2el_ms median_e2el_ms std_e2el_ms perce
 my @stages = qw(get_mm_hashes_ms get_cache_missing_items_ms apply_hf_processor_ms merge_mm_kwargs_ms
 	apply_prompt_updates_ms preprocessor_total_ms encoder_forward_ms num_encoder_calls);
 
-sub lines_of { return map { json_of($_) } split /\n/, slurp($_[0]) }
-
 # ---- on the simulated engine ----
 
 my $r = run(args => [@sim, qw(--metric-percentiles 50,99 --output-json r.json --account account)]);

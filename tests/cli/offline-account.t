@@ -18,11 +18,6 @@ my @cheap = qw(--backend sim --model sim --decode-base-us 4000 --prefill-us-per-
 my %env = (PATH => '/nonexistent', PROFLLM_WORKERS => '/nonexistent');
 my $tries = 5;
 
-sub account {
-	my ($path) = @_;
-	return map { $json->decode($_) } split /\n/, slurp($path);
-}
-
 # Runs a command; its file, and the account's lines.
 sub offline {
 	my ($verb, @args) = @_;
@@ -31,7 +26,7 @@ sub offline {
 	my $r = run(args => ['bench', $verb, @cheap, qw(--account account --output-json r.json), @args],
 		env => \%env);
 	is($r->{status}, 0, "bench $verb") or diag($r->{err});
-	return ($json->decode(slurp('r.json')), account('account'));
+	return ($json->decode(slurp('r.json')), lines_of('account'));
 }
 
 sub same {

@@ -105,11 +105,6 @@ sub same {
 		output_len => $output } } 1 .. $n;
 }
 
-sub account {
-	my ($path) = @_;
-	return map { $json->decode($_) } split /\n/, slurp($path);
-}
-
 sub sum { my $s = 0; $s += $_ for @_; return $s }
 
 # ---- the talk ----
@@ -195,7 +190,7 @@ for my $case (
 	push @ran, ask($w, 'chat', @all);
 	push @ran, ask($w, 'beam', @all, n => 2);
 	bury($w);
-	my ($load, @rows) = account('a.jsonl');
+	my ($load, @rows) = lines_of('a.jsonl');
 	is($load->{kind}, 'load', 'a load is accounted for');
 	is_deeply([map { $_->{kind} } @rows], [qw(generate generate chat beam)], 'and each run');
 	for my $i (0 .. 3) {
@@ -228,7 +223,7 @@ for my $case (
 	is_deeply(ask($w, 'generate', @all, ignore_eos => $false)->{output_tokens}, [(3) x 6],
 		'answers end by themselves');
 	bury($w);
-	my (undef, $first, $second) = account('b.jsonl');
+	my (undef, $first, $second) = lines_of('b.jsonl');
 	is($first->{lora}, 6, 'LoRA requests are counted');
 	cmp_ok($second->{cached_tokens}, '==', 6 * 32, 'known prompts');
 }
@@ -266,7 +261,7 @@ for my $case (
 	}
 	is_deeply(ask($w, 'mm_stats')->{requests}, {}, 'and are told once');
 	bury($w);
-	my (undef, $row) = account('m.jsonl');
+	my (undef, $row) = lines_of('m.jsonl');
 	is($row->{media}, 3, 'the account counts media');
 	ok(abs($row->{encoder_s} - sum(map { $_->{encoder_forward_secs} } values %$stats)) < 1e-6,
 		'and the encoder');
@@ -301,7 +296,7 @@ for my $case (
 		push @loads, $w->{load};
 		bury($w);
 	}
-	my @rows = account('c.jsonl');
+	my @rows = lines_of('c.jsonl');
 	ok(!$rows[0]{is_compiled} && $rows[1]{is_compiled}, 'the second start finds the first one\'s');
 	cmp_ok($rows[1]{phases}{'torch.compile'}{modelled_s}, '<',
 		$rows[0]{phases}{'torch.compile'}{modelled_s} / 4, 'which is quicker');

@@ -20,11 +20,7 @@ my $oracle = "$program sim --port $port --ttft-ms 1 --itl-ms 1";
 my $client = "$program bench serve --port $port --model sim --tokenizer sim --num-prompts 12 " .
 	'--random-input-len 8 --random-output-len 6 --ignore-eos --progress none';
 
-sub sweep {
-	my ($verb, $server, @more) = @_;
-	return run(args => ['bench', 'sweep', $verb, '--serve-cmd', $server, '--bench-cmd', $client,
-		'--server-grace', 5, '--server-ready-timeout', 60, @more], seconds => 120);
-}
+sub sweep { return run_sweep($client, @_) }
 
 sub files {
 	my ($folder, $pattern) = @_;
@@ -80,7 +76,7 @@ check_run('resumed, everything is there', $again, { status => 0, not_out => ['[B
 is(slurp('results/one/capacity.json'), $before, 'with the same answer');
 
 my $two = sweep('serve_multi', $engine, '--sla-params', 'two.json', @concurrency, '--resume', 'one');
-check_run('two agreements, by the name of old', $two, { status => 0, out => ['Found existing results.',
+check_run('two SLAs, by the verb\'s old name', $two, { status => 0, out => ['Found existing results.',
 	'SLA criteria: median_tpot_ms<=11.00, request_throughput>0.01, failed<=1.00 %',
 	'No max_concurrency meets the SLA: even 1 at once does not.'] });
 my ($first, $second, $third) = capacity('one');

@@ -13,7 +13,7 @@ use Test::More;
 
 my ($c1, $c2, $c3, $c4) = map { $_ x 40 } qw(a b c d);
 
-sub lines_of {
+sub prompt_lines {
 	my ($word, $n) = @_;
 	return join '', map { "{\"prompt\": \"$word $_ and some more words\"}\n" } 1 .. $n;
 }
@@ -34,9 +34,9 @@ configs:
 ---
 # A set
 END
-my %set = ('README.md' => $card, 'main/test.jsonl' => lines_of('tested', 3), 'x/1.csv' =>
+my %set = ('README.md' => $card, 'main/test.jsonl' => prompt_lines('tested', 3), 'x/1.csv' =>
 	"prompt\nfrom a table of one column\n", 'x/2.csv' => "prompt\n\"and, from another\none\"\n",
-	'y.csv' => 'no', map { ("main/train-0000$_-of-00002.jsonl" => lines_of("train$_", 2)) } 0, 1);
+	'y.csv' => 'no', map { ("main/train-0000$_-of-00002.jsonl" => prompt_lines("train$_", 2)) } 0, 1);
 my %old = ('old.py' => 'print()', 'README.md' => '# old', 'list.tsv' => "a\tb\n");
 
 delete $ENV{HF_HUB_OFFLINE};

@@ -21,8 +21,6 @@ my @as = (@verb, qw(--model sim --tokenizer sim --worker-cmd), "$program sim --e
 my @upstream = qw(model_id elapsed_time num_requests total_num_tokens requests_per_second
 	tokens_per_second);
 
-sub lines_of { return map { json_of($_) } split /\n/, slurp($_[0]) }
-
 sub account {
 	my @calls = grep { $_->{kind} ne 'load' } lines_of('account');
 	unlink 'account';

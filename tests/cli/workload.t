@@ -13,11 +13,7 @@ my $engine = "$program sim --port $port --decode-base-us 2000 --decode-us-per-se
 my $client = "$program bench serve --port $port --model sim --tokenizer sim --num-prompts 12 " .
 	'--random-input-len 8 --random-output-len 6 --ignore-eos --progress none';
 
-sub sweep {
-	my ($verb, $server, @more) = @_;
-	return run(args => ['bench', 'sweep', $verb, '--serve-cmd', $server, '--bench-cmd', $client,
-		'--server-grace', 5, '--server-ready-timeout', 60, @more], seconds => 120);
-}
+sub sweep { return run_sweep($client, @_) }
 
 spew('bench.json', '[{"request-rate": 3}]');
 
