@@ -406,7 +406,6 @@ my %any_text = (
 			qw(subset split name text-column revision)),
 		'bfcl-categories' => 'names of files: test_data_hf_bfcl.c',
 	},
-	(map { ($_ => { text => 'any text: tokenizer.t' }) } 'tokenizer count', 'tokenizer encode'),
 	'bench score' => {
 		'result-dir' => 'a path: score.t', 'result-filename' => 'a path: score.t',
 		'record' => 'a path: score.t', 'timeline-itl-thresholds' => 'two numbers: plots.t',

@@ -235,21 +235,6 @@ for my $row (@sent) {
 		or diag(substr slurp('asked.jsonl'), -2000);
 }
 
-# ---- what is refused ----
-
-my %bad = (
-	'form.jsonl' => '{"prompt": "a"}', 'type.jsonl' => '{"content": [{"type": "sound"}]}',
-	'none.jsonl' => '{"content": []}', 'files.jsonl' => '{"prompt": "a", "image_files": []}',
-	'part.jsonl' => '{"content": [5]}', 'gone.jsonl' => '{"prompt": "a", "image_files": ["gone.png"]}',
-	'sound.jsonl' => '{"prompt": "a", "audio": "gone.wav"}', 'mute.jsonl' => '{"prompt": "a"}',
-	'rate.jsonl' => '{"prompt": "a", "audio": {"array": [0], "sampling_rate": 0}}',
-	'empty.jsonl' => '', 'turns.jsonl' => '{"turns": []}', 'void.txt' => '',
-	'row.jsonl' => '{"when": 1}',
-	'later.jsonl' => qq({"prompt": "a"}\n{"prompt": "b", "image_files": "c"}\n),
-	'image.json' => '[{"conversations": [{"value": "one two"}, {"value": "three"}], "image": ["a"]}]',
-	'text.jsonl' => 'not JSON',
-);
-spew($_, $bad{$_}) for keys %bad;
 # ---- pipes ----
 
 # A shell's <(...), its |, and a named pipe; a set that is read twice (warm-up, points).
@@ -285,6 +270,22 @@ check_run('a pipe: at two points', run(command => ['bash', '-c', "cat pipe.jsonl
 check_run('a pipe: with nothing in it', run(args => [@serve, qw(--dry-run --dataset-name custom
 	--skip-chat-template --dataset-path /dev/fd/0)], in => ''),
 	{ status => 1, err => '*the file has no prompts' });
+
+# ---- what is refused ----
+
+my %bad = (
+	'form.jsonl' => '{"prompt": "a"}', 'type.jsonl' => '{"content": [{"type": "sound"}]}',
+	'none.jsonl' => '{"content": []}', 'files.jsonl' => '{"prompt": "a", "image_files": []}',
+	'part.jsonl' => '{"content": [5]}', 'gone.jsonl' => '{"prompt": "a", "image_files": ["gone.png"]}',
+	'sound.jsonl' => '{"prompt": "a", "audio": "gone.wav"}', 'mute.jsonl' => '{"prompt": "a"}',
+	'rate.jsonl' => '{"prompt": "a", "audio": {"array": [0], "sampling_rate": 0}}',
+	'empty.jsonl' => '', 'turns.jsonl' => '{"turns": []}', 'void.txt' => '',
+	'row.jsonl' => '{"when": 1}',
+	'later.jsonl' => qq({"prompt": "a"}\n{"prompt": "b", "image_files": "c"}\n),
+	'image.json' => '[{"conversations": [{"value": "one two"}, {"value": "three"}], "image": ["a"]}]',
+	'text.jsonl' => 'not JSON',
+);
+spew($_, $bad{$_}) for keys %bad;
 
 my @refused = (
 	['line 1 has neither form', [set('custom_image', 'form.jsonl')],

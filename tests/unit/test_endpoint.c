@@ -149,7 +149,7 @@ static void events_mean_what_they_say(void **state)
 }
 
 /* Text that is not the answer's, and why an answer ended. */
-static void the_rest_is_told_apart(void **state)
+static void other_text_and_finish_reasons(void **state)
 {
 	static const struct {
 		const char *endpoint, *data, *other;
@@ -283,7 +283,6 @@ static void keys_are_left_out(void **state)
 	assert_int_equal(e.code, ERR_USAGE);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		buf_reset(&out);
-		buf_add_text(&out, "");
 		body_named_keys(str_of(json), str_of(cases[i].said), &out);
 		assert_string_equal(out.len ? out.data : "", cases[i].want);
 	}
@@ -298,7 +297,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bodies_are_upstreams), cmocka_unit_test(keys_are_left_out),
 		cmocka_unit_test(events_mean_what_they_say),
-		cmocka_unit_test(the_rest_is_told_apart),
+		cmocka_unit_test(other_text_and_finish_reasons),
 		cmocka_unit_test(broken_events_are_refused),
 		cmocka_unit_test(answers_without_tokens_or_end_fail),
 		cmocka_unit_test(urls_need_their_suffix),

@@ -80,7 +80,7 @@ static void test_names(void **state)
 	      "<html>\nvllm:num_requests_waiting 1\n", { SERIES_WAITING, 1 });
 }
 
-/* It is read, and does not make a page of any program one of an inference server. */
+/* The start time is read, but does not by itself mark a page as an inference server's. */
 static void test_process_start(void **state)
 {
 	struct telemetry_values v;
