@@ -203,7 +203,7 @@ static char **child_argv(const struct suite_sitting *t, const struct suite_membe
 	return argv;
 }
 
-static double grace_s(const struct experiment *x)
+double suite_grace_s(const struct experiment *x)
 {
 	double s = 0;
 
@@ -226,7 +226,7 @@ static int start(struct suite_sitting *t, struct job *job, size_t at, struct err
 	} else {
 		struct keeper_opts o = {
 			.argv = child_argv(t, m, &arena), .out_fd = out[1], .err_fd = err[1],
-			.follow_fd = -1, .pass_fd = config, .grace_s = grace_s(&m->x),
+			.follow_fd = -1, .pass_fd = config, .grace_s = suite_grace_s(&m->x),
 		};
 
 		rc = keeper_start(&o, &job->keeper, NULL, e);

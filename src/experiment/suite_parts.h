@@ -54,6 +54,8 @@ char *suite_imported_stem(const struct suite *s, const struct suite_member *m);
 bool suite_is_cancelled(const struct suite_sitting *t);
 /* jobs > 1: every member of due as a child. */
 int suite_jobs_run(struct suite_sitting *t, struct err *e);
+/* How long a child may take to stop its servers and write its document, in seconds. */
+double suite_grace_s(const struct experiment *x);
 
 /* ---- suite_adapt.c: searches beyond imported lists of concurrency ---- */
 

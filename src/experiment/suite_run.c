@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -27,6 +28,7 @@
 #define WRITE_SHARE_MAX 0.05
 #define EARLIER_FOLDER "earlier"
 #define IMPORTED_FOLDER "upstream"
+#define LEFTOVER_POLL_NS 20000000
 
 /* ---- documents ---- */
 
@@ -323,6 +325,30 @@ char *suite_imported_stem(const struct suite *s, const struct suite_member *m)
 	return buf_take(&stem);
 }
 
+/*
+ * A child of a suite that was killed may still be stopping its servers in the member's folder, and
+ * will write its document there. Nobody else can be in it: the suite's own folder is ours.
+ */
+static void await_leftover(const struct suite_sitting *t, const struct suite_member *m)
+{
+	const struct experiment_hooks *hooks = &t->hooks->run;
+	const struct timespec pause = { .tv_nsec = LEFTOVER_POLL_NS };
+	int64_t until_ns = clock_mono_ns() + clock_span_ns(suite_grace_s(&m->x));
+	int fd = open(m->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool is_told = !hooks->warn;
+
+	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK &&
+	       clock_mono_ns() < until_ns && !suite_is_cancelled(t)) {
+		if (!is_told)
+			hooks->warn(hooks->self, "waiting for the end of an earlier run of this "
+				    "experiment, which is stopping its servers");
+		is_told = true;
+		nanosleep(&pause, NULL);
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
 int suite_run_one(struct suite_sitting *t, const struct suite_member *m, size_t at,
 		  struct experiment_site *site, bool is_kept, struct err *e)
 {
@@ -337,6 +363,8 @@ int suite_run_one(struct suite_sitting *t, const struct suite_member *m, size_t 
 	*out = (struct outcome){ 0 };
 	t->tally->single = out;
 	suite_say_begin(t, m, at);
+	if (!t->s->is_single)
+		await_leftover(t, m);
 	if (site->held || is_kept)
 		experiment_run_at(&m->x, site, hooks, out);
 	else
@@ -529,6 +557,8 @@ int suite_run(const struct suite *s, const struct suite_opts *o, const struct su
 
 	*out = (struct suite_tally){ 0 };
 	t.due = mem_array(s->n, sizeof(*t.due));
+	if (o->member)
+		await_leftover(&t, &s->member[0]);
 	rc = enter(s, &fd, e);
 	if (rc == 0)
 		rc = find_work(&t, e);

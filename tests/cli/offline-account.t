@@ -36,9 +36,11 @@ sub same {
 }
 
 # The smallest excess of figures over what is modelled, over all tries.
+sub excess { return min(map { $_->[0] / $_->[1] - 1 } @_) }
+
 sub within_a_percent {
 	my ($name, @pairs) = @_;
-	my $excess = min(map { $_->[0] / $_->[1] - 1 } @pairs);
+	my $excess = excess(@pairs);
 
 	ok($excess > -1e-6 && $excess < 0.01, "$name: within 1 % of the model") or diag($excess);
 }
@@ -55,7 +57,7 @@ sub within_a_percent {
 		is($file->{total_num_tokens}, $run->{prompt_tokens} + $run->{output_tokens}, 'tokens');
 		same($file->{profllm}{load}{load_s}, $load->{wall_s}, 'the load');
 		push @pairs, [$file->{elapsed_time}, $run->{modelled_s}];
-		last if $pairs[-1][0] / $pairs[-1][1] < 1.01;
+		last if excess(@pairs) < 0.01;
 	}
 	within_a_percent('throughput', @pairs);
 }
@@ -71,21 +73,28 @@ sub within_a_percent {
 	within_a_percent('latency', map { [$file->{latencies}[$_], $runs[$_ + 1]{modelled_s}] } 0 .. 5);
 }
 {
-	my ($file, @loads) = offline('startup', qw(--num-iters-cold 2 --num-iters-warmup 1
-		--num-iters-warm 2 --startup-scale 0.02));
-	my @cold = @{$file->{cold_startup_times}};
-	my @warm = @{$file->{warm_startup_times}};
+	my (@cold_pairs, @warm_pairs);
 
-	is(scalar @loads, 5, 'startup: five loads');
-	is(join('', map { $_->{is_compiled} ? 'w' : 'c' } @loads), 'cccww',
-		'cold, one that fills the cache, warm');
-	same($cold[$_], $loads[$_]{wall_s}, "cold start $_") for 0, 1;
-	same($warm[$_], $loads[3 + $_]{wall_s}, "warm start $_") for 0, 1;
-	same($file->{cold_compilation_times}[$_], $loads[$_]{phases}{'torch.compile'}{wall_s},
-		"compiling $_") for 0, 1;
-	within_a_percent('cold', map { [$cold[$_], $loads[$_]{modelled_s}] } 0, 1);
-	within_a_percent('warm', map { [$warm[$_], $loads[3 + $_]{modelled_s}] } 0, 1);
-	cmp_ok(min(@cold), '>', max(@warm), 'a warm start is quicker');
+	for (1 .. $tries) {
+		my ($file, @loads) = offline('startup', qw(--num-iters-cold 2 --num-iters-warmup 1
+			--num-iters-warm 2 --startup-scale 0.02));
+		my @cold = @{$file->{cold_startup_times}};
+		my @warm = @{$file->{warm_startup_times}};
+
+		is(scalar @loads, 5, 'startup: five loads');
+		is(join('', map { $_->{is_compiled} ? 'w' : 'c' } @loads), 'cccww',
+			'cold, one that fills the cache, warm');
+		same($cold[$_], $loads[$_]{wall_s}, "cold start $_") for 0, 1;
+		same($warm[$_], $loads[3 + $_]{wall_s}, "warm start $_") for 0, 1;
+		same($file->{cold_compilation_times}[$_], $loads[$_]{phases}{'torch.compile'}{wall_s},
+			"compiling $_") for 0, 1;
+		cmp_ok(min(@cold), '>', max(@warm), 'a warm start is quicker');
+		push @cold_pairs, map { [$cold[$_], $loads[$_]{modelled_s}] } 0, 1;
+		push @warm_pairs, map { [$warm[$_], $loads[3 + $_]{modelled_s}] } 0, 1;
+		last if excess(@cold_pairs) < 0.01 && excess(@warm_pairs) < 0.01;
+	}
+	within_a_percent('cold', @cold_pairs);
+	within_a_percent('warm', @warm_pairs);
 }
 {
 	my ($file, undef, $warmup, $run) = offline('mm-processor', qw(--num-prompts 5 --num-warmups 1

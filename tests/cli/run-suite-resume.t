@@ -8,7 +8,8 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use Cli;
-use File::Path qw(remove_tree);
+use Fcntl qw(LOCK_EX);
+use File::Path qw(make_path remove_tree);
 use JSON::PP ();
 use Test::More;
 use Time::HiRes qw(time);
@@ -63,10 +64,26 @@ for (['INT', 0.3, '130'], ['TERM', 0.4, '130', '--jobs', 2], ['KILL', 0.35, 'sig
 	my $got = json_of(slurp("$name.json"));
 
 	cmp_ok($cuts, '>', 0, "$name: ended at least once");
-	is($last->{status}, $status, "$name: with its exit status");
+	is($last->{status}, $status, "$name: with its exit status") or diag($last->{out}, $last->{err});
 	is_deeply(asked($got), asked($d), "$name: the same experiments in the end");
 	is_deeply($got->{lacking}, [], "$name: none lacks");
 	wait_for("end of the servers of $name", sub { !is_left_running() });
+}
+
+# A member's folder in which a child of a killed suite is still at work.
+for my $more ([], ['--jobs', 2]) {
+	my $name = 'leftover' . @$more;
+	my $folder = "$name.d/max_num_seqs=2-r1";
+
+	make_path($folder);
+	open(my $held, '<', $folder) or die "$folder: $!";
+	flock($held, LOCK_EX) or die "flock: $!";
+	my $run = begin(args => words($name, @$more));
+	wait_for('the suite to wait', sub { (slurp($run->{err_path}) // '') =~ /^(\S+: )?.*waiting for the end/m });
+	ok(!-e "$name.d/max_num_seqs=2-r1.json", "$name: it waits");
+	close $held;
+	check_run("$name: goes on after the end", finish($run), { status => 0,
+		out => ['Suite: 4 completed, 0 partial, 0 failed'] });
 }
 
 done_testing;
