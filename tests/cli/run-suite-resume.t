@@ -79,7 +79,7 @@ for my $more ([], ['--jobs', 2]) {
 	open(my $held, '<', $folder) or die "$folder: $!";
 	flock($held, LOCK_EX) or die "flock: $!";
 	my $run = begin(args => words($name, @$more));
-	wait_for('the suite to wait', sub { (slurp($run->{err_path}) // '') =~ /^(\S+: )?.*waiting for the end/m });
+	wait_for("$name to wait", sub { (slurp($run->{err_path}) // q()) =~ /waiting for the end/ });
 	ok(!-e "$name.d/max_num_seqs=2-r1.json", "$name: it waits");
 	close $held;
 	check_run("$name: goes on after the end", finish($run), { status => 0,
