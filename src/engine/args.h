@@ -3,9 +3,9 @@
  * engine/args.h - the arguments of vLLM's own server, as data, and how it reads them.
  *
  * The table is generated from schema/engine_args.json, as is the page
- * docs/reference/engine-args.md: every argument of `vllm serve` from 0.11 to 0.32,
- * with the versions that have it and its default in each of them. A server that we start is judged before it is
- * started: an unknown name is passed through unchanged and said so, because the
+ * docs/reference/engine-args.md: every argument of `vllm serve` from 0.11 to 0.32, with the
+ * versions that have it and its default in each of them. A server that we start is judged
+ * before it is started: an unknown name is passed through unchanged and said so, because the
  * table cannot know what tomorrow's server takes.
  *
  * Names are read as the server reads them: "_" and "-" are the same before the

@@ -110,6 +110,8 @@ int config_experiment(const struct config *c, const struct json_value *tree,
  * command (which is in s->command) and before --host and --port, which are the runner's.
  */
 char *const *config_server_words(const struct experiment_server *s, struct arena *a);
+struct json_writer;
+
 /* What became known of an engine once it ran; zeroed: nothing. */
 struct config_told {
 	unsigned version;        /* the release whose defaults it has (engine/args.h); 0: unknown */
@@ -134,7 +136,6 @@ const struct json_value *config_server_values(const struct experiment_server *s,
  * A list of the arguments whose value the engine chose when it started and did not report; values:
  * config_server_values.
  */
-struct json_writer;
 void config_not_reported(const struct json_value *values, const struct config_told *told,
 			 struct json_writer *w);
 /* Whether its command is this program's own simulator ("sim", ".../profllm sim"). */

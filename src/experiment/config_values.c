@@ -17,7 +17,8 @@ static bool as_number(const struct engine_arg *arg, struct str text, struct json
 }
 
 /* As it was typed, or as the table has it; NULL: null. */
-static struct json_value typed_value(const struct engine_arg *arg, const char *text, struct arena *a)
+static struct json_value typed_value(const struct engine_arg *arg, const char *text,
+				     struct arena *a)
 {
 	struct json_value v = { .kind = JSON_STRING, .text = str_of(text) }, *json, number;
 
@@ -84,7 +85,11 @@ const struct json_value *config_sim_values(struct config_reader *r, const struct
 	return out;
 }
 
-/* Arguments that a user wrote as words, behind a program's name; args NULL: none. */
+/* Where a user may give an argument as words, each behind a program's name. */
+struct givers {
+	char **command, **extra; /* the server's command, as far as it is vLLM's; extra_args */
+};
+
 static char **words_of(char *const *args, struct arena *a)
 {
 	static char program[] = "vllm";
@@ -96,11 +101,15 @@ static char **words_of(char *const *args, struct arena *a)
 	return w.v;
 }
 
-/* Where a user may give an argument: the last place of a command line counts. */
-struct givers {
-	char **command, **extra; /* words of the server's command, and of extra_args */
-};
+static struct givers givers_of(const struct experiment_server *s, struct arena *a)
+{
+	return (struct givers){
+		words_of(s->command ? engine_argv_begin(s->command) : NULL, a),
+		words_of(s->extra_args, a),
+	};
+}
 
+/* Of several places the last one of the command line counts: extra_args, a key, the command. */
 static bool is_given(const struct experiment_server *s, const struct engine_arg *arg,
 		     const char *name, const struct givers *by, struct arena *a,
 		     struct json_value *out)
@@ -135,10 +144,7 @@ const struct json_value *config_server_values(const struct experiment_server *s,
 					      const struct config_told *told, struct arena *a)
 {
 	struct json_value *out = arena_alloc(a, sizeof(*out)), given;
-	const struct givers by = {
-		words_of(s->command ? engine_argv_begin(s->command) : NULL, a),
-		words_of(s->extra_args, a),
-	};
+	const struct givers by = givers_of(s, a);
 
 	out->kind = JSON_OBJECT;
 	for (size_t i = 0; i < engine_arg_count; i++) {
@@ -165,6 +171,19 @@ const struct json_value *config_server_values(const struct experiment_server *s,
 	return out;
 }
 
+/* Arguments in a file that the server reads: only the server knows them. */
+static bool has_file(const struct experiment_server *s)
+{
+	struct arena a = { 0 };
+	const struct givers by = givers_of(s, &a);
+	bool is_there = json_get(s->args, "config") ||
+			engine_argv_given(by.extra, "config", &a) ||
+			engine_argv_given(by.command, "config", &a);
+
+	arena_release(&a);
+	return is_there;
+}
+
 const char *config_defaults_version(const struct experiment_server *s, const char *engine,
 				    const char *version, struct config_told *told)
 {
@@ -174,7 +193,7 @@ const char *config_defaults_version(const struct experiment_server *s, const cha
 		why = "started by others";
 	else if (!s->is_vllm || (engine && strcmp(engine, "vllm") != 0))
 		why = "another engine";
-	else if (json_get(s->args, "config"))
+	else if (has_file(s))
 		why = "arguments in a file";
 	else
 		told->version = engine_release(version, &why);
