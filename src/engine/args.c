@@ -156,7 +156,7 @@ static bool is_release(const char *text)
 	return !*text || *text == '+';
 }
 
-unsigned engine_release(const char *text, const char **why)
+unsigned engine_version_release(const char *text, const char **why)
 {
 	unsigned version = engine_version(text);
 

@@ -92,7 +92,7 @@ unsigned engine_version(const char *text);
  * Likewise, but only for a release that the table covers: a development version lies between two
  * releases, and nobody knows where. 0: *why (literal) says why not. text NULL: none was reported.
  */
-unsigned engine_release(const char *text, const char **why);
+unsigned engine_version_release(const char *text, const char **why);
 /* "0.11", or "0.11.2" where a micro version was named. */
 void engine_version_text(unsigned version, char out[static 16]);
 /*

@@ -3,6 +3,7 @@
 #include "base/words.h"
 #include "engine/args.h"
 #include "experiment/config_parts.h"
+#include "json/write.h"
 #include "opt/dotted.h"
 
 /* A number as it counts: "4k" is 4000. False: it is none, or need not be one. */
@@ -196,7 +197,7 @@ const char *config_defaults_version(const struct experiment_server *s, const cha
 	else if (has_file(s))
 		why = "arguments in a file";
 	else
-		told->version = engine_release(version, &why);
+		told->version = engine_version_release(version, &why);
 	return why;
 }
 

@@ -82,7 +82,7 @@ sub document_of {
 		%{$o{more} || {}} }));
 	$o{r} = run(args => ['run', '--config', "$name.yaml", '--output', "$name.json",
 		'--progress', 'none'], env => $env);
-	is($o{r}{status}, 0, "run $name" . ($o{release} ? " on $o{release}" : '')) or diag $o{r}{err};
+	is($o{r}{status}, 0, "run $name" . ($o{release} ? " on $o{release}" : '')) or diag $o{r}{err}, $o{r}{out}, slurp("$name.json") // q();
 	return json_of(slurp("$name.json"));
 }
 
@@ -165,7 +165,7 @@ ok(!exists $attached->{config}{server}{gpu_memory_utilization},
 	'a server of others: no default is claimed');
 is($attached->{config}{server_defaults}{reason}, 'started by others', 'and that is said');
 
-my $own = document_of(server => { command => 'sim', model => 'Qwen/Qwen3-8B', gpu => 'H100',
+my $own = document_of(server => { command => 'sim', model => 'Qwen/Qwen3-8B', gpu => 'h100-80gb',
 	tensor_parallel_size => 2, startup_scale => 0 });
 
 is($own->{config}{server_defaults}{reason}, 'another engine', 'the simulator is none');

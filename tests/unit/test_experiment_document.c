@@ -12,6 +12,7 @@
 #include "engine/args.h"
 #include "engine_defaults_golden.h"
 #include "experiment/document.h"
+#include "json/write.h"
 
 #define FOLDER "tests/unit/documents"
 

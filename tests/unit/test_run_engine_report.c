@@ -31,8 +31,8 @@ static const struct row {
 	  "{\"kv_cache_dtype\": \"auto\", \"enable_prefix_caching\": true, \"model\": \"org/m\", "
 	  "\"tokenizer\": \"org/m\", \"tokenizer_mode\": \"auto\", \"dtype\": \"bfloat16\", "
 	  "\"seed\": 0, \"revision\": null, \"max_model_len\": 40960, \"quantization\": null, "
-	  "\"enforce_eager\": false, \"skip_tokenizer_init\": false, \"tensor_parallel_size\": 2, "
-	  "\"enable_chunked_prefill\": true, \"speculative_config\": null}" },
+	  "\"enforce_eager\": false, \"skip_tokenizer_init\": false, \"pooler_config\": null, "
+	  "\"tensor_parallel_size\": 2, \"enable_chunked_prefill\": true, \"speculative_config\": null}" },
 	/* What it has come to counts, not what was asked before. */
 	{ API "[utils.py:233] non-default args: {'model_tag': 'm', 'port': 8123, 'api_key': ['k'], "
 	  "'max_model_len': 8192, 'seed': 5, 'enable_lora': True, 'max_num_seqs': 64}\n" CONFIG, "", "",
@@ -40,7 +40,7 @@ static const struct row {
 	  "\"model\": \"org/m\", \"tokenizer\": \"org/m\", \"tokenizer_mode\": \"auto\", "
 	  "\"dtype\": \"bfloat16\", \"seed\": 0, \"revision\": null, \"max_model_len\": 40960, "
 	  "\"quantization\": null, \"enforce_eager\": false, \"skip_tokenizer_init\": false, "
-	  "\"tensor_parallel_size\": 2, \"max_num_seqs\": 64, \"enable_chunked_prefill\": true, "
+	  "\"pooler_config\": null, \"tensor_parallel_size\": 2, \"max_num_seqs\": 64, \"enable_chunked_prefill\": true, "
 	  "\"speculative_config\": null}" },
 	{ API "[model.py:1510] Using max model len 4096\n"
 	  API "[scheduler.py:205] Chunked prefill is enabled with max_num_batched_tokens=2048.\n"
