@@ -63,7 +63,7 @@ struct engine_arg {
 	const char *also;     /* other spellings, blank-separated, with dashes: "-tp"; or "" */
 	const char *group;    /* vLLM's heading: "ParallelConfig" */
 	enum engine_kind kind;
-	/* The default of the newest version that has it, as typed; NULL: none, or decided at run time. */
+	/* In the newest version that has it, as typed; NULL: none, or decided at run time. */
 	const char *initial;
 	const struct engine_earlier *earlier; /* oldest first; NULL: the default never changed */
 	const char *choices;  /* blank-separated; "": any */

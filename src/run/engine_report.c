@@ -176,8 +176,10 @@ static void read_line(struct engine_report *r, struct str line)
 		if (!rest.n)
 			continue;
 		end = n ? memmem(rest.p, rest.n, facts[i].behind, n) : rest.p + rest.n;
-		if (end)
-			keep(r, str_of(facts[i].name), (struct str){ rest.p, (size_t)(end - rest.p) });
+		if (!end)
+			continue;
+		rest.n = (size_t)(end - rest.p);
+		keep(r, str_of(facts[i].name), rest);
 	}
 	if (after(line, "Chunked prefill is enabled with ").n)
 		keep(r, STR("enable_chunked_prefill"), STR("True"));

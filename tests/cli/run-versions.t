@@ -54,11 +54,11 @@ while (1) {
 	if ($path eq '/v1/completions') {
 		$type = 'text/event-stream';
 		$text = join('', map { "data: {\"choices\": [{\"index\": 0, \"text\": \" a\"}]}\n\n" } 1 .. 4)
-			. "data: {\"choices\": [], \"usage\": {\"prompt_tokens\": 8, \"completion_tokens\": 4}}\n\n"
-			. "data: [DONE]\n\n";
+			. 'data: {"choices": [], "usage": {"prompt_tokens": 8, "completion_tokens": 4}}'
+			. "\n\ndata: [DONE]\n\n";
 	}
-	printf $c "HTTP/1.1 $status\r\nContent-Type: $type\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
-		length $text, $text;
+	printf $c "HTTP/1.1 $status\r\nContent-Type: $type\r\nContent-Length: %d\r\n"
+		. "Connection: close\r\n\r\n%s", length $text, $text;
 	close $c;
 	exit;
 }
@@ -78,11 +78,12 @@ sub document_of {
 		METRICS => $o{metrics} ? 1 : '' };
 
 	spew("$name.yaml", JSON::PP->new->canonical->encode({ name => 'x',
-		server => $o{server} || \%server, benchmark => \%load, telemetry => { enabled => JSON::PP::false },
-		%{$o{more} || {}} }));
+		server => $o{server} || \%server, benchmark => \%load,
+		telemetry => { enabled => JSON::PP::false }, %{$o{more} || {}} }));
 	$o{r} = run(args => ['run', '--config', "$name.yaml", '--output', "$name.json",
 		'--progress', 'none'], env => $env);
-	is($o{r}{status}, 0, "run $name" . ($o{release} ? " on $o{release}" : '')) or diag $o{r}{err}, $o{r}{out}, slurp("$name.json") // q();
+	is($o{r}{status}, 0, "run $name" . ($o{release} ? " on $o{release}" : ''))
+		or diag @{$o{r}}{qw(err out)}, slurp("$name.json") // '';
 	return json_of(slurp("$name.json"));
 }
 

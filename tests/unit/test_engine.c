@@ -288,9 +288,10 @@ static void test_findings(void **state)
 		struct line l;
 		struct err e = { 0 };
 		char *const *argv = serve(&l, cases[i].args);
-		int rc = engine_argv_check(argv, cases[i].minor * 1000, true, &notes, &e);
+		unsigned version = cases[i].minor * 1000;
+		int rc = engine_argv_check(argv, version, true, &notes, &e);
 
-		assert_int_equal(engine_argv_check(argv, cases[i].minor * 1000, false, &notes, NULL), 0);
+		assert_int_equal(engine_argv_check(argv, version, false, &notes, NULL), 0);
 		if (!cases[i].says && notes.len)
 			fail_msg("%s: %s", cases[i].args, notes.data);
 		if (cases[i].says && (!notes.len || !strstr(notes.data, cases[i].says)))

@@ -137,7 +137,7 @@ static void test_values(void **state)
 
 /* ---- the values that a server used ---- */
 
-/* The document of vLLM of a version, started by us; reported, args and extra: JSON, words; or NULL. */
+/* A vLLM that we started (url: did not start); reported and args are JSON. All may be NULL. */
 struct how {
 	const char *version, *reported, *args;
 	char *const *command, *const *extra;

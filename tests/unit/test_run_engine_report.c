@@ -40,7 +40,8 @@ static const struct row {
 	  "\"model\": \"org/m\", \"tokenizer\": \"org/m\", \"tokenizer_mode\": \"auto\", "
 	  "\"dtype\": \"bfloat16\", \"seed\": 0, \"revision\": null, \"max_model_len\": 40960, "
 	  "\"quantization\": null, \"enforce_eager\": false, \"skip_tokenizer_init\": false, "
-	  "\"pooler_config\": null, \"tensor_parallel_size\": 2, \"max_num_seqs\": 64, \"enable_chunked_prefill\": true, "
+	  "\"pooler_config\": null, \"tensor_parallel_size\": 2, \"max_num_seqs\": 64, "
+	  "\"enable_chunked_prefill\": true, "
 	  "\"speculative_config\": null}" },
 	{ API "[model.py:1510] Using max model len 4096\n"
 	  API "[scheduler.py:205] Chunked prefill is enabled with max_num_batched_tokens=2048.\n"
@@ -119,7 +120,9 @@ static void test_cut(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_report), cmocka_unit_test(test_cut) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_report), cmocka_unit_test(test_cut),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
