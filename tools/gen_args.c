@@ -3,8 +3,9 @@
  * gen_args.c - schema/engine_args.json as C rows and as a page; see gen.c.
  *
  * Members of an argument: name, group, kind and about always; also (other spellings, with
- * dashes), default (as it would be typed), choices, min, max, since, until, flags, successor (as
- * a key of an experiment's configuration) where they apply.
+ * dashes), default (as it would be typed), earlier (defaults that older versions had, oldest first:
+ * until, default), choices, min, max, since, until, flags, successor (as a key of an experiment's
+ * configuration) where they apply. Versions are minor ones, or micro ones: "0.11", "0.11.2".
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include "gen.h"
 
 static const char *const members[] = {
-	"name", "also", "group", "kind", "default", "choices", "min", "max", "since", "until",
+	"name", "also", "group", "kind", "default", "earlier", "choices", "min", "max", "since", "until",
 	"flags", "successor", "about",
 };
 
@@ -30,7 +31,7 @@ static const struct word flags[] = {
 	{ "auto", "ENGINE_AUTO" }, { "none", "ENGINE_NONE" }, { "text", "ENGINE_TEXT_TOO" },
 	{ "deprecated", "ENGINE_DEPRECATED" }, { "secret", "ENGINE_SECRET" },
 	{ "optional", "ENGINE_OPTIONAL" }, { "dashed", "ENGINE_DASHED" },
-	{ "above", "ENGINE_ABOVE" }, { "below", "ENGINE_BELOW" },
+	{ "above", "ENGINE_ABOVE" }, { "below", "ENGINE_BELOW" }, { "decided", "ENGINE_DECIDED" },
 };
 #define COUNT(table) (sizeof(table) / sizeof(*(table)))
 
@@ -42,13 +43,20 @@ static const char *word_c(const struct word *table, size_t n, const char *name)
 	return NULL;
 }
 
-/* "0.12" as 12; 0: absent or no version. */
-static unsigned version(const char *text)
+#define STEP 1000u /* as in engine/args.h */
+
+/* As engine/args.h has versions; 0: absent or none. is_end: to the end of a minor version. */
+static unsigned version(const char *text, bool is_end)
 {
 	char *end;
-	unsigned long major = strtoul(text, &end, 10);
+	unsigned long major = strtoul(text, &end, 10), minor, micro = is_end ? STEP - 1 : 0;
 
-	return *text && *end == '.' ? (unsigned)(major * 1000 + strtoul(end + 1, NULL, 10)) : 0;
+	if (!*text || *end != '.')
+		return 0;
+	minor = strtoul(end + 1, &end, 10);
+	if (*end == '.')
+		micro = strtoul(end + 1, &end, 10) + 1;
+	return *end ? 0 : (unsigned)((major * STEP + minor) * STEP + micro);
 }
 
 static bool has_text(const struct json_value *list, const char *text)
@@ -96,9 +104,27 @@ static int check_text(const struct json_value *v, const char *name, struct err *
 	for (size_t i = 0; i < 2; i++) {
 		const char *member = i ? "since" : "until";
 
-		if (json_get(v, member) && !version(gen_member(v, member)))
+		if (json_get(v, member) && !version(gen_member(v, member), false))
 			return err_set(e, ERR_PARSE, "%s: %s is no version", name, member);
 	}
+	return 0;
+}
+
+static int check_earlier(const struct json_value *v, const char *name, struct err *e)
+{
+	const struct json_value *list = json_get(v, "earlier");
+	unsigned last = version(gen_member(v, "since"), false);
+
+	for (size_t i = 0; list && i < list->count; i++) {
+		unsigned until = version(gen_member(&list->item[i], "until"), true);
+
+		if (until <= last)
+			return err_set(e, ERR_PARSE, "%s: earlier defaults are not in order of versions",
+				       name);
+		last = until;
+	}
+	if (list && json_get(v, "until") && last >= version(gen_member(v, "until"), true))
+		return err_set(e, ERR_PARSE, "%s: an earlier default lasts to the end", name);
 	return 0;
 }
 
@@ -129,7 +155,9 @@ static int check_arg(const struct json_value *schema, size_t i, struct err *e)
 		for (size_t k = 0; k + 1 < i; k++)
 			if (strcmp(gen_member(v, "group"), gen_member(&args->item[k], "group")) == 0)
 				return err_set(e, ERR_PARSE, "%s: its group is in two places", name);
-	return check_lists(v, name, e) < 0 ? -1 : check_text(v, name, e);
+	if (check_lists(v, name, e) < 0 || check_text(v, name, e) < 0)
+		return -1;
+	return check_earlier(v, name, e);
 }
 
 int gen_args_check(const struct json_value *schema, struct err *e)
@@ -138,7 +166,8 @@ int gen_args_check(const struct json_value *schema, struct err *e)
 
 	if (!args || args->kind != JSON_ARRAY)
 		return err_set(e, ERR_PARSE, "expected a list \"arguments\"");
-	if (!version(gen_member(schema, "oldest")) || !version(gen_member(schema, "newest")))
+	if (!version(gen_member(schema, "oldest"), false) ||
+	    !version(gen_member(schema, "newest"), true))
 		return err_set(e, ERR_PARSE, "expected the versions \"oldest\" and \"newest\"");
 	for (size_t i = 0; i < args->count; i++)
 		if (check_arg(schema, i, e) < 0)
@@ -173,6 +202,30 @@ static void add_bound(const struct json_value *v, const char *open, struct buf *
 		buf_add_text(out, open);
 }
 
+static void add_default(const struct json_value *v, struct buf *out)
+{
+	if (json_get(v, "default"))
+		gen_add_literal(out, gen_member(v, "default"));
+	else
+		buf_add_text(out, "NULL");
+	buf_add_text(out, ", ");
+}
+
+static void add_earlier(const struct json_value *list, struct buf *out)
+{
+	if (!list) {
+		buf_add_text(out, "NULL, ");
+		return;
+	}
+	buf_add_text(out, "(const struct engine_earlier[]){ ");
+	for (size_t i = 0; i < list->count; i++) {
+		buf_printf(out, "{ %u, ", version(gen_member(&list->item[i], "until"), true));
+		add_default(&list->item[i], out);
+		buf_add_text(out, "}, ");
+	}
+	buf_add_text(out, "{ 0, NULL } }, ");
+}
+
 static void add_row(const struct json_value *v, struct buf *out)
 {
 	const struct json_value *list = json_get(v, "flags");
@@ -184,18 +237,15 @@ static void add_row(const struct json_value *v, struct buf *out)
 	buf_add_text(out, ", ");
 	gen_add_literal(out, gen_member(v, "group"));
 	buf_printf(out, ", %s, ", word_c(kinds, COUNT(kinds), gen_member(v, "kind")));
-	if (json_get(v, "default"))
-		gen_add_literal(out, gen_member(v, "default"));
-	else
-		buf_add_text(out, "NULL");
-	buf_add_text(out, ", ");
+	add_default(v, out);
+	add_earlier(json_get(v, "earlier"), out);
 	add_joined_literal(json_get(v, "choices"), out);
 	buf_add_text(out, ", ");
 	add_bound(json_get(v, "min"), "-INFINITY", out);
 	buf_add_text(out, ", ");
 	add_bound(json_get(v, "max"), "INFINITY", out);
-	buf_printf(out, ", %u, %u, 0", version(gen_member(v, "since")),
-		   version(gen_member(v, "until")));
+	buf_printf(out, ", %u, %u, 0", version(gen_member(v, "since"), false),
+		   version(gen_member(v, "until"), true));
 	for (size_t i = 0; list && i < list->count; i++)
 		buf_printf(out, " | %s",
 			   word_c(flags, COUNT(flags), json_text(&list->item[i], STR("")).p));
@@ -211,8 +261,8 @@ void gen_args_rows(const struct json_value *schema, struct buf *out)
 	const struct json_value *args = json_get(schema, "arguments");
 
 	buf_add_text(out, "/* Generated by tools/gen.c from schema/engine_args.json. */\n");
-	buf_printf(out, "STAND(%u, %u)\n", version(gen_member(schema, "oldest")),
-		   version(gen_member(schema, "newest")));
+	buf_printf(out, "STAND(%u, %u)\n", version(gen_member(schema, "oldest"), false),
+		   version(gen_member(schema, "newest"), true));
 	for (size_t i = 0; i < args->count; i++)
 		add_row(&args->item[i], out);
 }
@@ -258,6 +308,24 @@ static void add_version_cell(const struct json_value *v, struct buf *out)
 		buf_printf(out, "%sdeprecated", *since || *until ? ", " : "");
 }
 
+static void add_default_cell(const struct json_value *v, struct buf *out)
+{
+	const struct json_value *list = json_get(v, "earlier");
+
+	if (*gen_member(v, "default"))
+		buf_printf(out, "`%s`", gen_member(v, "default"));
+	else if (list)
+		buf_add_text(out, "none");
+	for (size_t i = list ? list->count : 0; i-- > 0;) {
+		const char *was = gen_member(&list->item[i], "default");
+
+		buf_printf(out, "; to %s %s%s%s", gen_member(&list->item[i], "until"), *was ? "`" : "",
+			   *was ? was : "none", *was ? "`" : "");
+	}
+	if (has_text(json_get(v, "flags"), "decided"))
+		buf_printf(out, "%sdecided at start", list || *gen_member(v, "default") ? "; " : "");
+}
+
 static void add_line(const struct json_value *v, struct buf *out)
 {
 	const struct json_value *also = json_get(v, "also");
@@ -268,8 +336,7 @@ static void add_line(const struct json_value *v, struct buf *out)
 	buf_add_text(out, " | ");
 	add_kind_cell(v, out);
 	buf_add_text(out, " | ");
-	if (*gen_member(v, "default"))
-		buf_printf(out, "`%s`", gen_member(v, "default"));
+	add_default_cell(v, out);
 	buf_add_text(out, " | ");
 	add_version_cell(v, out);
 	buf_add_text(out, " | ");
@@ -288,11 +355,12 @@ void gen_args_page(const struct json_value *schema, struct buf *out)
 		"<!-- Generated from schema/engine_args.json by `make reference`. -->\n"
 		"# Arguments of vLLM's server\n\n"
 		"The arguments of `vllm serve`, versions %s to %s, as `profllm` checks them before it\n"
-		"starts a server. Versions are minor ones. An argument without a version stood already\n"
-		"in the first release of this table's sources and stands still; where a release could\n"
-		"not be looked at, the range is the wider one. Defaults are the newest version's; none\n"
-		"is shown where there is none or where the server decides when it starts. A `switch` is\n"
-		"turned off by `--no-`NAME. A key of a JSON argument may be given by itself:\n"
+		"starts a server. Versions and defaults were read from the sources of every release of\n"
+		"that range (tests/peer/args/). Versions are minor ones unless they have three numbers;\n"
+		"an argument without a version is in all of them. The first default is the newest\n"
+		"version's, followed by those of older versions, newest first; `decided at start`: unset\n"
+		"(or `auto`), the server chooses a value when it starts. A `switch` is turned off by\n"
+		"`--no-`NAME. A key of a JSON argument may be given by itself:\n"
 		"`--compilation-config.mode 3`. `-O3` is `--optimization-level 3`; up to 0.11 it was\n"
 		"`--compilation-config` with level 3.\n", gen_member(schema, "oldest"),
 		gen_member(schema, "newest"));

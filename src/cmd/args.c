@@ -21,7 +21,8 @@ static const struct opt list_rows[] = {
 	ROW(text, "TEXT", .flags = OPT_POSITIONAL,
 	    .help = "words that name, choices or description must hold"),
 	ROW(group, "group", .arg = "NAME", .help = "those of one group, as vLLM's help has them"),
-	ROW(version, "version", .arg = "V", .help = "those that this version of vLLM has: 0.11, 0.12.1"),
+	ROW(version, "version", .arg = "V",
+	    .help = "those that this version of vLLM has, with its defaults: 0.11, 0.12.1"),
 	ROW(all, "all", .help = "those of older versions too"),
 	ROW(json, "json", .help = "a JSON list, with everything that is known"),
 	FILE_ROW,
@@ -29,6 +30,8 @@ static const struct opt list_rows[] = {
 static const struct opt show_rows[] = {
 	ROW(text, "NAME", .flags = OPT_POSITIONAL | OPT_MANY,
 	    .help = "names without dashes, or as keys of a configuration"),
+	ROW(version, "version", .arg = "V",
+	    .help = "the defaults of this version of vLLM; default: the newest that has them"),
 	ROW(json, "json", .help = "a JSON list"),
 	FILE_ROW,
 };
@@ -51,7 +54,8 @@ static const struct opt_set show_set = {
 	.usage = "NAME ... [options]",
 	.epilog = "Examples:\n"
 		  "  profllm args show gpu_memory_utilization\n"
-		  "  profllm args show --json tensor-parallel-size",
+		  "  profllm args show --json tensor-parallel-size\n"
+		  "  profllm args show seed --version 0.11",
 	.row = show_rows, .n = sizeof(show_rows) / sizeof(*show_rows),
 	.defaults = &defaults, .bytes = sizeof(defaults),
 };
@@ -89,11 +93,14 @@ static bool is_wanted(const struct engine_arg *arg, const struct args_opts *o, u
 
 static void add_versions(const struct engine_arg *arg, struct buf *out)
 {
+	char text[16];
+
+	engine_version_text(arg->since, text);
 	if (arg->since)
-		buf_printf(out, "from %u.%u", arg->since / 1000, arg->since % 1000);
+		buf_printf(out, "from %s", text);
+	engine_version_text(arg->until, text);
 	if (arg->until)
-		buf_printf(out, "%sto %u.%u", arg->since ? " " : "", arg->until / 1000,
-			   arg->until % 1000);
+		buf_printf(out, "%sto %s", arg->since ? " " : "", text);
 	if (arg->flags & ENGINE_DEPRECATED)
 		buf_printf(out, "%sdeprecated", arg->since || arg->until ? ", " : "");
 }
@@ -104,14 +111,33 @@ static void add_field(struct buf *out, const char *name, const char *value)
 		buf_printf(out, "  %-12s %s\n", name, value);
 }
 
-static void show_one(const struct engine_arg *arg, struct buf *out)
+/* The defaults that older versions had, newest first. */
+static void add_earlier(const struct engine_arg *arg, struct buf *out)
+{
+	size_t n = 0;
+	char until[16];
+
+	while (arg->earlier && arg->earlier[n].until)
+		n++;
+	while (n-- > 0) {
+		const char *was = arg->earlier[n].initial;
+
+		engine_version_text(arg->earlier[n].until, until);
+		buf_printf(out, "%sto %s: %s", out->len ? ", " : "", until, was ? was : "none");
+	}
+}
+
+static void show_one(const struct engine_arg *arg, unsigned version, struct buf *out)
 {
 	struct buf text = { 0 };
 
 	buf_printf(out, "--%s\n  %s\n", arg->name, arg->about);
 	engine_arg_value_text(arg, &text);
 	add_field(out, "value", text.data);
-	add_field(out, "default", arg->initial);
+	add_field(out, "default", engine_arg_initial(arg, version));
+	buf_reset(&text);
+	add_earlier(arg, &text);
+	add_field(out, "earlier", text.len ? text.data : "");
 	buf_reset(&text);
 	add_versions(arg, &text);
 	add_field(out, "versions", text.len ? text.data : "");
@@ -149,13 +175,27 @@ static void put_bound(struct json_writer *w, const char *key, double v)
 
 static void put_version(struct json_writer *w, const char *key, unsigned version)
 {
-	char text[24];
+	char text[16];
 
-	snprintf(text, sizeof(text), "%u.%u", version / 1000, version % 1000);
+	engine_version_text(version, text);
 	put_text(w, key, version ? text : NULL);
 }
 
-static void put_one(struct json_writer *w, const struct engine_arg *arg)
+static void put_earlier(struct json_writer *w, const struct engine_earlier *before)
+{
+	json_key(w, "earlier");
+	json_begin_array(w);
+	for (; before && before->until; before++) {
+		json_begin_object(w);
+		put_version(w, "until", before->until);
+		json_key(w, "default");
+		json_put_text(w, before->initial);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+static void put_one(struct json_writer *w, const struct engine_arg *arg, unsigned version)
 {
 	json_begin_object(w);
 	put_text(w, "name", arg->name);
@@ -163,7 +203,10 @@ static void put_one(struct json_writer *w, const struct engine_arg *arg)
 	put_text(w, "group", arg->group);
 	put_text(w, "kind", engine_kind_name(arg->kind));
 	json_key(w, "default");
-	json_put_text(w, arg->initial);
+	json_put_text(w, engine_arg_initial(arg, version));
+	put_earlier(w, arg->earlier);
+	json_key(w, "decided_at_start");
+	json_put_bool(w, arg->flags & ENGINE_DECIDED);
 	put_words(w, "choices", arg->choices);
 	put_bound(w, "min", arg->min);
 	json_key(w, "min_is_exclusive");
@@ -183,13 +226,15 @@ static void put_one(struct json_writer *w, const struct engine_arg *arg)
 struct wanted {
 	const struct engine_arg **arg;
 	size_t n;
+	unsigned version; /* whose defaults are told; 0: the newest's */
 };
 
 /* The user's own win over the table's of their names. */
 static struct wanted choose(const struct args_opts *o, const struct engine_extra *extra,
 			    unsigned version, struct arena *a)
 {
-	struct wanted w = { arena_alloc(a, (engine_arg_count + extra->n) * sizeof(*w.arg)), 0 };
+	struct wanted w = { arena_alloc(a, (engine_arg_count + extra->n) * sizeof(*w.arg)), 0,
+			    version };
 
 	for (size_t i = 0; i < engine_arg_count; i++) {
 		const struct engine_arg *arg = &engine_args[i];
@@ -212,6 +257,7 @@ static void list_all(const struct wanted *w, struct buf *out)
 
 	for (size_t i = 0; i < w->n; i++) {
 		const struct engine_arg *arg = w->arg[i];
+		const char *initial = engine_arg_initial(arg, w->version);
 		struct buf value = { 0 };
 
 		if (strcmp(group, arg->group) != 0)
@@ -219,8 +265,8 @@ static void list_all(const struct wanted *w, struct buf *out)
 		group = arg->group;
 		engine_arg_value_text(arg, &value);
 		buf_printf(out, "  %-40s %s", arg->name, value.data);
-		if (arg->initial && *arg->initial)
-			buf_printf(out, " [%s]", arg->initial);
+		if (initial && *initial)
+			buf_printf(out, " [%s]", initial);
 		buf_add_char(out, '\n');
 		buf_release(&value);
 	}
@@ -235,7 +281,7 @@ static void print(const struct wanted *w, bool is_json, bool is_list)
 		json.indent = 2;
 		json_begin_array(&json);
 		for (size_t i = 0; i < w->n; i++)
-			put_one(&json, w->arg[i]);
+			put_one(&json, w->arg[i], w->version);
 		json_end_array(&json);
 		buf_add_char(&out, '\n');
 	} else if (is_list) {
@@ -243,7 +289,7 @@ static void print(const struct wanted *w, bool is_json, bool is_list)
 	} else {
 		for (size_t i = 0; i < w->n; i++) {
 			buf_add_text(&out, i ? "\n" : "");
-			show_one(w->arg[i], &out);
+			show_one(w->arg[i], w->version, &out);
 		}
 	}
 	cli_out(buf_str(&out));
@@ -270,23 +316,31 @@ static int check_group(const struct args_opts *o, const struct engine_extra *ext
 		       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
+/* 0: none was asked for, or, with e, one that cannot be read. */
+static unsigned asked_version(const struct args_opts *o, struct err *e)
+{
+	unsigned version = o->version ? engine_version(o->version) : 0;
+
+	if (o->version && !version)
+		err_set(e, ERR_USAGE, "--version: expected a version such as 0.11, got '%s'", o->version);
+	return version;
+}
+
 int cmd_args_list(int argc, char **argv)
 {
 	struct engine_extra extra;
 	struct args_opts o;
 	struct wanted wanted;
 	struct cli cli;
-	unsigned version = 0;
+	unsigned version;
 	int status = cli_begin(&cli, &list_set, argc, argv, &o);
 
 	if (status != CLI_CONTINUE)
 		return status;
 	cli_flush_notes(&cli);
-	if (o.version && !(version = engine_version(o.version)))
-		err_set(&cli.err, ERR_USAGE, "--version: expected a version such as 0.11, got '%s'",
-			o.version);
-	else if (args_file_load(o.args_file, &cli.arena, &extra, &cli.err) == 0 &&
-		 check_group(&o, &extra, &cli.err) == 0) {
+	version = asked_version(&o, &cli.err);
+	if (!cli.err.code && args_file_load(o.args_file, &cli.arena, &extra, &cli.err) == 0 &&
+	    check_group(&o, &extra, &cli.err) == 0) {
 		wanted = choose(&o, &extra, version, &cli.arena);
 		print(&wanted, o.json, true);
 	}
@@ -344,7 +398,8 @@ int cmd_args_show(int argc, char **argv)
 	if (status != CLI_CONTINUE)
 		return status;
 	cli_flush_notes(&cli);
-	if (args_file_load(o.args_file, &cli.arena, &extra, &cli.err) < 0)
+	wanted.version = asked_version(&o, &cli.err);
+	if (cli.err.code || args_file_load(o.args_file, &cli.arena, &extra, &cli.err) < 0)
 		return cli_end(&cli);
 	wanted.n = 0;
 	wanted.arg = arena_alloc(&cli.arena, (o.text.n + 1) * sizeof(*wanted.arg));

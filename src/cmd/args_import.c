@@ -164,13 +164,14 @@ static void add_changes(struct buf *out, const char *head, const struct engine_c
 
 static void report(const struct engine_extra *told, const struct engine_changes *c)
 {
+	char oldest[16], newest[16];
 	struct buf out = { 0 };
 
+	engine_version_text(engine_version_oldest, oldest);
+	engine_version_text(engine_version_newest, newest);
 	buf_printf(&out, "%zu arguments%s%s: %zu new, %zu gone, %zu changed against the table of "
-		   "vLLM %u.%u to %u.%u\n", told->n, *told->version ? " of vLLM " : "",
-		   told->version, c->n_added, c->n_gone, c->n_changed, engine_version_oldest / 1000,
-		   engine_version_oldest % 1000, engine_version_newest / 1000,
-		   engine_version_newest % 1000);
+		   "vLLM %s to %s\n", told->n, *told->version ? " of vLLM " : "",
+		   told->version, c->n_added, c->n_gone, c->n_changed, oldest, newest);
 	add_changes(&out, "New", c->added, c->n_added);
 	add_changes(&out, "Gone", c->gone, c->n_gone);
 	add_changes(&out, "Changed", c->changed, c->n_changed);

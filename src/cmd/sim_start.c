@@ -83,6 +83,21 @@ void sim_log_cache(const struct sim_setup *s, int64_t ranks)
 			(double)each / (double)s->sim.max_model_len);
 }
 
+/* vLLM's line of what its configuration has come to, and two limits that vLLM says elsewhere. */
+static void log_config(const struct sim_cli *cli, const struct sim_setup *s)
+{
+	const struct hardware_opts *o = &s->hw.opts;
+	int64_t seqs = s->has_hardware ? o->max_num_seqs : s->sim.max_num_seqs;
+	int64_t batch = s->has_hardware ? o->max_num_batched_tokens : s->sim.max_num_batched_tokens;
+
+	sim_log("Initializing a V1 LLM engine (vprofllm-sim) with config: model='%s', max_seq_len=%"
+		PRId64 ", max_num_seqs=%" PRId64 ", max_num_batched_tokens=%" PRId64
+		", tensor_parallel_size=%" PRId64 ", pipeline_parallel_size=%" PRId64
+		", data_parallel_size=%" PRId64 ", enable_prefix_caching=%s, enable_chunked_prefill=%s",
+		sim_model(cli), s->sim.max_model_len, seqs, batch, cli->tp, cli->pp, cli->dp,
+		s->sim.is_prefix_cached ? "True" : "False", s->sim.is_prompt_whole ? "False" : "True");
+}
+
 int sim_start(const struct sim_cli *cli, const struct sim_setup *s, sim_is_stopped *is_stopped,
 	      struct err *e)
 {
@@ -90,8 +105,10 @@ int sim_start(const struct sim_cli *cli, const struct sim_setup *s, sim_is_stopp
 	double compile_s = s->hw.compile_s * cli->startup_scale;
 	bool is_logged = s->has_hardware || cli->startup_scale > 0 || cli->is_never_ready;
 
-	if (is_logged)
+	if (is_logged) {
+		log_config(cli, s);
 		sim_log("Starting to load model %s...", sim_model(cli));
+	}
 	if (sleep_for(load_s, is_stopped))
 		return 1;
 	if (cli->fail_start)

@@ -12,6 +12,8 @@
 #include "opt/opt.h"
 
 #define SHOWN_MAX 120 /* bytes of a bad value repeated in a message */
+#define STEP 1000u    /* from a part of a version to the next */
+#define MAJOR_MAX 4000
 
 const struct engine_arg engine_args[] = {
 #define STAND(...)
@@ -121,7 +123,7 @@ const char *engine_arg_nearest(struct str name)
 
 unsigned engine_version(const char *text)
 {
-	unsigned long major, minor;
+	unsigned long major, minor, micro = 0;
 	char *end;
 
 	if (!text)
@@ -133,12 +135,58 @@ unsigned engine_version(const char *text)
 	if (*end != '.' || !isdigit((unsigned char)end[1]))
 		return 0;
 	minor = strtoul(end + 1, &end, 10);
-	return major > 1000 || minor > 999 ? 0 : (unsigned)(major * 1000 + minor);
+	if (*end == '.' && isdigit((unsigned char)end[1]))
+		micro = strtoul(end + 1, &end, 10) + 1;
+	if (major > MAJOR_MAX || minor >= STEP || micro >= STEP - 1)
+		return 0;
+	return (unsigned)((major * STEP + minor) * STEP + micro);
+}
+
+/* Behind major, minor and micro: ".1" of a fourth number, ".post1", "+cu129". */
+static bool is_release(const char *text)
+{
+	size_t n;
+
+	text += *text == 'v';
+	text += strspn(text, "0123456789.");
+	if (strncmp(text, "post", 4) == 0) {
+		n = strspn(text + 4, "0123456789");
+		text += n ? 4 + n : 0;
+	}
+	return !*text || *text == '+';
+}
+
+unsigned engine_version_release(const char *text, const char **why)
+{
+	unsigned version = engine_version(text);
+
+	*why = !text || !*text ? "not reported" : !version ? "not a version of vLLM" :
+	       !is_release(text) ? "development version" :
+	       version < engine_version_oldest ? "older than the table" :
+	       version > engine_version_newest ? "newer than the table" : NULL;
+	return *why ? 0 : version;
 }
 
 void engine_version_text(unsigned version, char out[static 16])
 {
-	snprintf(out, 16, "%u.%u", version / 1000 % 1000, version % 1000);
+	unsigned minor = version / STEP, micro = version % STEP;
+
+	if (micro == 0 || micro == STEP - 1)
+		snprintf(out, 16, "%u.%u", minor / STEP % 10000, minor % STEP);
+	else
+		snprintf(out, 16, "%u.%u.%u", minor / STEP % 10000, minor % STEP, micro - 1);
+}
+
+const char *engine_arg_initial(const struct engine_arg *arg, unsigned version)
+{
+	const struct engine_earlier *before = arg->earlier;
+
+	if (version && (version < engine_version_oldest || version > engine_version_newest))
+		return NULL;
+	for (; version && before && before->until; before++)
+		if (version <= before->until)
+			return before->initial;
+	return arg->initial;
 }
 
 bool engine_arg_is_in(const struct engine_arg *arg, unsigned version)

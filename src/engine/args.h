@@ -3,9 +3,9 @@
  * engine/args.h - the arguments of vLLM's own server, as data, and how it reads them.
  *
  * The table is generated from schema/engine_args.json, as is the page
- * docs/reference/engine-args.md: every argument of `vllm serve` from 0.11 to 0.32,
- * with the versions that have it. A server that we start is judged before it is
- * started: an unknown name is passed through unchanged and said so, because the
+ * docs/reference/engine-args.md: every argument of `vllm serve` from 0.11 to 0.32, with the
+ * versions that have it and its default in each of them. A server that we start is judged
+ * before it is started: an unknown name is passed through unchanged and said so, because the
  * table cannot know what tomorrow's server takes.
  *
  * Names are read as the server reads them: "_" and "-" are the same before the
@@ -49,6 +49,13 @@ enum engine_arg_flags {
 	ENGINE_DASHED = 64,    /* "-" and "_", capitals and small letters are the same in choices */
 	ENGINE_ABOVE = 128,    /* values are above min, not equal to it */
 	ENGINE_BELOW = 256,    /* likewise, max */
+	ENGINE_DECIDED = 512,  /* unset, or "auto": the server chooses a value when it starts */
+};
+
+/* A default that older versions had. */
+struct engine_earlier {
+	unsigned until;       /* the last version with it; 0 ends a list */
+	const char *initial;  /* NULL: none, or decided at run time */
 };
 
 struct engine_arg {
@@ -56,7 +63,9 @@ struct engine_arg {
 	const char *also;     /* other spellings, blank-separated, with dashes: "-tp"; or "" */
 	const char *group;    /* vLLM's heading: "ParallelConfig" */
 	enum engine_kind kind;
-	const char *initial;  /* the default, as typed; NULL: none, or decided at run time */
+	/* In the newest version that has it, as typed; NULL: none, or decided at run time. */
+	const char *initial;
+	const struct engine_earlier *earlier; /* oldest first; NULL: the default never changed */
 	const char *choices;  /* blank-separated; "": any */
 	double min, max;      /* -INFINITY, INFINITY: open */
 	unsigned since, until; /* 0: since before the table begins; still there */
@@ -68,7 +77,10 @@ struct engine_arg {
 extern const struct engine_arg engine_args[]; /* sorted by group, then in vLLM's order */
 extern const size_t engine_arg_count;
 /*
- * Versions as major * 1000 + minor: 0.11 is 11, 1.2 is 1002. Those the table was made of.
+ * Versions are numbers that compare as releases do: (major * 1000 + minor) * 1000, and 1 + micro
+ * where a text names it: 0.11 is 11000, 0.11.2 is 11003. `until` and engine_version_newest cover
+ * all of their minor version unless they name a micro one. The table was made of these two and all
+ * between them.
  */
 extern const unsigned engine_version_oldest, engine_version_newest;
 
@@ -76,6 +88,18 @@ extern const unsigned engine_version_oldest, engine_version_newest;
 const struct engine_arg *engine_arg_find(struct str name);
 /* "0.11.2", "v0.12.0rc1", "0.13.0+cu129" as a version; 0: not to be read. */
 unsigned engine_version(const char *text);
+/*
+ * Likewise, but only for a release that the table covers: a development version lies between two
+ * releases, and nobody knows where. 0: *why (literal) says why not. text NULL: none was reported.
+ */
+unsigned engine_version_release(const char *text, const char **why);
+/* "0.11", or "0.11.2" where a micro version was named. */
+void engine_version_text(unsigned version, char out[static 16]);
+/*
+ * The default in that version, as typed; NULL: none, or decided at run time, or a version outside
+ * of the table. version 0: the newest that has the argument.
+ */
+const char *engine_arg_initial(const struct engine_arg *arg, unsigned version);
 bool engine_arg_is_in(const struct engine_arg *arg, unsigned version); /* 0: any version */
 /* ERR_USAGE: "--name: expected ..., got '...'". Flags accept no value. */
 int engine_arg_check(const struct engine_arg *arg, struct str value, struct err *e);
@@ -154,6 +178,8 @@ void engine_args_check_version(char *const *args, const char *head, unsigned ver
  * vLLM's names (`profllm sim`) are read too. name "model": the positional one as well.
  */
 const char *engine_argv_text(char *const *argv, const char *name, struct arena *a);
+/* Only what the command itself says; NULL: nothing. */
+const char *engine_argv_given(char *const *argv, const char *name, struct arena *a);
 /* Likewise as an integer (1k, 1K); otherwise when it is none. */
 int64_t engine_argv_int(char *const *argv, const char *name, int64_t otherwise);
 /*

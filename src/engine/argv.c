@@ -223,7 +223,7 @@ static bool is_spelled_in(const struct engine_token *t, unsigned version)
 	if (!str_is(t->name, "-O") || !version)
 		return engine_arg_is_in(t->arg, version);
 	if (t->path.n)
-		return version <= levels;
+		return version < engine_version("0.13");
 	return strcmp(t->arg->name, "compilation-config") != 0 || version < levels;
 }
 

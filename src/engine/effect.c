@@ -114,6 +114,13 @@ const char *engine_argv_text(char *const *argv, const char *name, struct arena *
 	return arg->flags & ENGINE_DASHED && said.text ? undashed(said.text, a) : said.text;
 }
 
+const char *engine_argv_given(char *const *argv, const char *name, struct arena *a)
+{
+	const struct engine_arg *arg = engine_arg_find(str_of(name));
+
+	return arg ? said_of(argv, arg, a).text : NULL;
+}
+
 int64_t engine_argv_int(char *const *argv, const char *name, int64_t otherwise)
 {
 	struct arena a = { 0 };

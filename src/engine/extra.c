@@ -84,6 +84,7 @@ static void begin_from_table(struct engine_arg *out, enum engine_kind kind)
 		return;
 	*out = *was;
 	out->since = out->until = 0;
+	out->earlier = NULL;
 }
 
 static int read_one(const struct json_value *v, struct arena *a, struct engine_arg *out,

@@ -9,6 +9,5 @@ const struct engine_arg *engine_arg_spelled(struct str typed);
 const struct engine_arg *engine_arg_beginning(struct str typed, bool is_switch, bool *is_several);
 /* The name that was probably meant, or NULL. */
 const char *engine_arg_nearest(struct str name);
-void engine_version_text(unsigned version, char out[static 16]);
 /* What belongs to the option at `at`, of which arg and path are known, if it has no "=". */
 void engine_argv_take(char *const *at, struct engine_token *t);

@@ -286,8 +286,6 @@ static void add_server(struct json_writer *w, const struct experiment_server *s)
 	json_put_text(w, server_role_name(s->role));
 	json_key(w, "gpus");
 	json_put_int(w, s->gpus);
-	json_key(w, "values");
-	json_put_value(w, s->values);
 	json_key(w, "args");
 	json_put_value(w, s->args);
 	if (s->container) {
@@ -297,7 +295,10 @@ static void add_server(struct json_writer *w, const struct experiment_server *s)
 	json_end_object(w);
 }
 
-/* Of what is measured: not of its name, its files, or how it is watched. */
+/*
+ * Of what is to be measured: not of its name, its files, or how it is watched. Defaults do not
+ * count: before the start nobody knows them.
+ */
 static uint64_t hash_of(const struct experiment *x)
 {
 	struct buf text = { 0 };

@@ -110,6 +110,34 @@ int config_experiment(const struct config *c, const struct json_value *tree,
  * command (which is in s->command) and before --host and --port, which are the runner's.
  */
 char *const *config_server_words(const struct experiment_server *s, struct arena *a);
+struct json_writer;
+
+/* What became known of an engine once it ran; zeroed: nothing. */
+struct config_told {
+	unsigned version;        /* the release whose defaults it has (engine/args.h); 0: unknown */
+	const struct json_value *reported; /* by name: run/engine_report.h; or NULL */
+	bool is_engine_alone;    /* driven without its HTTP server */
+};
+/*
+ * Sets told->version from what the engine says its version is; engine: what it is called, NULL:
+ * its command tells. Why the version is unknown, a literal of schema/experiment.json's
+ * config.server_defaults.reason; NULL: it is known.
+ */
+const char *config_defaults_version(const struct experiment_server *s, const char *engine,
+				    const char *version, struct config_told *told);
+/*
+ * The arguments of a server by name: what the user gave, else what the engine reported, else the
+ * default of its version, which is null where the version is unknown. A server that others started
+ * or that is not vLLM has only the first two. Secrets are "***".
+ */
+const struct json_value *config_server_values(const struct experiment_server *s,
+					      const struct config_told *told, struct arena *a);
+/*
+ * A list of the arguments whose value the engine chose when it started and did not report; values:
+ * config_server_values.
+ */
+void config_not_reported(const struct json_value *values, const struct config_told *told,
+			 struct json_writer *w);
 /* Whether its command is this program's own simulator ("sim", ".../profllm sim"). */
 bool config_is_sim(char *const *command);
 /* The keys of a configuration as a page of Markdown: docs/reference/experiment.md. */

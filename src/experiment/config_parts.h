@@ -6,7 +6,7 @@
  *   config_tree.c    trees: merging, places, findings
  *   config_section.c an object of a configuration into the fields of a set of rows
  *   config_server.c  a server: its own keys, its engine's arguments
- *   config_values.c  what the arguments of a server come to, defaults included
+ *   config_values.c  what the arguments of a server come to, and where that is known from
  *   config_bench.c   the benchmark: rows of the mode's verb
  *   config.c         the experiment: sections and what follows from all
  *   rules.c          rules between values
@@ -68,12 +68,9 @@ char **config_list(struct config_reader *r, const struct json_value *v, const ch
 /* ---- config_server.c, config_values.c, config_bench.c, rules.c ---- */
 
 void config_servers(struct config_reader *r, const struct json_value *tree);
-/*
- * What was given and, where the table's defaults are the server's, those too: not of a server that
- * others started, or that is not vLLM. sim: values of the simulator's rows, or NULL.
- */
-const struct json_value *config_values(struct config_reader *r, const struct json_value *args,
-				       const void *sim, bool has_defaults);
+/* Those of the simulator's rows that vLLM has too, or that were given. sim: the rows' values. */
+const struct json_value *config_sim_values(struct config_reader *r, const struct json_value *args,
+					   const void *sim);
 void config_bench(struct config_reader *r, const struct json_value *tree);
 const struct opt_set *config_bench_set(enum experiment_mode mode);
 /* An option of a verb that something else of an experiment says, or that has no effect in one. */

@@ -275,12 +275,14 @@ static void note_deprecated(struct one *o, const struct engine_arg *arg,
 			    const struct json_value *v, const char *path)
 {
 	const char *by = arg->successor;
+	char until[16];
 
 	if (!(arg->flags & ENGINE_DEPRECATED) && !arg->until)
 		return;
+	engine_version_text(arg->until, until);
 	if (arg->until)
-		config_note(o->r->c, o->r->f, v, path, "vLLM has it up to %u.%u only%s%s",
-			    arg->until / 1000, arg->until % 1000, *by ? "; it became " : "", by);
+		config_note(o->r->c, o->r->f, v, path, "vLLM has it up to %s only%s%s", until,
+			    *by ? "; it became " : "", by);
 	else
 		config_note(o->r->c, o->r->f, v, path, "deprecated%s%s", *by ? "; write " : "", by);
 }
@@ -401,6 +403,7 @@ static void read_server(struct config_reader *r, const struct json_value *tree,
 	struct one o = { .r = r, .tree = tree, .section = section, .s = s };
 	const char **others = arena_alloc(r->a, (tree->count + sizeof(apart) / sizeof(*apart)) *
 					  sizeof(*others));
+	const struct config_told newest = { .version = engine_version_newest };
 	const struct opt_set *sim = r->know->sim;
 	size_t n = 0;
 
@@ -429,7 +432,10 @@ static void read_server(struct config_reader *r, const struct json_value *tree,
 	for (size_t i = 0; i < tree->count; i++)
 		if (!config_row(&config_server_set, tree->key[i]))
 			read_key(&o, tree->key[i], &tree->item[i]);
-	s->values = config_values(r, o.args, o.sim, !s->url && (o.is_vllm || o.is_sim));
+	s->is_sim = o.is_sim && !s->url;
+	s->is_vllm = o.is_vllm && !o.is_sim && !s->url;
+	s->own = o.sim && !s->url ? config_sim_values(r, o.args, o.sim) : NULL;
+	s->values = config_server_values(s, &newest, r->a);
 	count_gpus(&o);
 }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_values.c - see config_parts.h: what a server's arguments are, defaults included. */
+/* config_values.c - see config.h: what a server's arguments are, and where that is known from. */
+#include "base/words.h"
 #include "engine/args.h"
 #include "experiment/config_parts.h"
+#include "json/write.h"
 #include "opt/dotted.h"
 
 /* A number as it counts: "4k" is 4000. False: it is none, or need not be one. */
@@ -15,11 +17,13 @@ static bool as_number(const struct engine_arg *arg, struct str text, struct json
 	return arg->kind == ENGINE_REAL && opt_python_float(text, &out->real);
 }
 
-static struct json_value initial_value(const struct engine_arg *arg, struct arena *a)
+/* As it was typed, or as the table has it; NULL: null. */
+static struct json_value typed_value(const struct engine_arg *arg, const char *text,
+				     struct arena *a)
 {
-	struct json_value v = { .kind = JSON_STRING, .text = str_of(arg->initial) }, *json, number;
+	struct json_value v = { .kind = JSON_STRING, .text = str_of(text) }, *json, number;
 
-	if (!arg->initial)
+	if (!text)
 		return (struct json_value){ 0 };
 	if (arg->kind == ENGINE_FLAG || arg->kind == ENGINE_SWITCH)
 		return (struct json_value){ .kind = str_is(v.text, "true") ? JSON_TRUE : JSON_FALSE };
@@ -30,12 +34,17 @@ static struct json_value initial_value(const struct engine_arg *arg, struct aren
 	return v;
 }
 
+static struct json_value hidden(void)
+{
+	return (struct json_value){ .kind = JSON_STRING, .text = STR("***") };
+}
+
 static struct json_value given_value(const struct engine_arg *arg, const struct json_value *v)
 {
 	struct json_value number;
 
 	if (arg->flags & ENGINE_SECRET)
-		return (struct json_value){ .kind = JSON_STRING, .text = STR("***") };
+		return hidden();
 	return v->kind == JSON_STRING && as_number(arg, v->text, &number) ? number : *v;
 }
 
@@ -48,46 +57,171 @@ static char *underscored(const char *name, struct arena *a)
 	return text;
 }
 
-/* The simulator's defaults are its own. What it alone has is there when it was given. */
-static void put_sim(struct config_reader *r, const struct json_value *args, const void *sim,
-		    struct json_value *out)
+/* The runner gives each server an address of its own. */
+static bool is_runners(const char *name)
 {
+	return strcmp(name, "host") == 0 || strcmp(name, "port") == 0;
+}
+
+const struct json_value *config_sim_values(struct config_reader *r, const struct json_value *args,
+					   const void *sim)
+{
+	struct json_value *out = arena_alloc(r->a, sizeof(*out));
 	const struct opt_set *set = r->know->sim;
 	const struct json_value *all;
 	struct buf json = { 0 };
 
+	out->kind = JSON_OBJECT;
 	opt_json(set, sim, &json);
 	all = config_tree_of(buf_str(&json), r->a);
 	buf_release(&json);
 	for (size_t i = 0; i < all->count; i++) {
 		const struct opt *row = config_row(set, all->key[i]);
 		bool is_null = all->item[i].kind == JSON_NULL;
+		bool is_vllms = engine_arg_find(all->key[i]) && !is_runners(all->key[i].p);
 
-		if (row && !is_null && (engine_arg_find(all->key[i]) ||
-					json_get(args, all->key[i].p)))
+		if (row && !is_null && (is_vllms || json_get(args, all->key[i].p)))
 			config_member(out, all->key[i].p, all->item[i], r->a);
 	}
+	return out;
 }
 
-const struct json_value *config_values(struct config_reader *r, const struct json_value *args,
-				       const void *sim, bool has_defaults)
+/* Where a user may give an argument as words, each behind a program's name. */
+struct givers {
+	char **command, **extra; /* the server's command, as far as it is vLLM's; extra_args */
+};
+
+static char **words_of(char *const *args, struct arena *a)
 {
-	struct json_value *out = arena_alloc(r->a, sizeof(*out));
+	static char program[] = "vllm";
+	struct words w = { .arena = a };
+
+	words_add(&w, program);
+	for (; args && *args; args++)
+		words_add(&w, *args);
+	return w.v;
+}
+
+static struct givers givers_of(const struct experiment_server *s, struct arena *a)
+{
+	return (struct givers){
+		words_of(s->command ? engine_argv_begin(s->command) : NULL, a),
+		words_of(s->extra_args, a),
+	};
+}
+
+/* Of several places the last one of the command line counts: extra_args, a key, the command. */
+static bool is_given(const struct experiment_server *s, const struct engine_arg *arg,
+		     const char *name, const struct givers *by, struct arena *a,
+		     struct json_value *out)
+{
+	const struct json_value *v = json_get(s->args, name);
+	const char *text = s->is_vllm ? engine_argv_given(by->extra, arg->name, a) : NULL;
+
+	if (!text && !v && s->is_vllm)
+		text = engine_argv_given(by->command, arg->name, a);
+	if (text)
+		*out = arg->flags & ENGINE_SECRET ? hidden() : typed_value(arg, text, a);
+	else if (v)
+		*out = given_value(arg, v);
+	else if (s->port && strcmp(name, "port") == 0)
+		*out = (struct json_value){ .kind = JSON_INT, .integer = s->port };
+	else
+		return false;
+	return true;
+}
+
+static bool has_arg(const struct experiment_server *s, const struct engine_arg *arg,
+		    const struct config_told *told)
+{
+	if (!s->is_vllm && !s->is_sim)
+		return false;
+	if (told->is_engine_alone && !engine_arg_is_engines(arg, false))
+		return false;
+	return told->version ? engine_arg_is_in(arg, told->version) : !arg->until;
+}
+
+const struct json_value *config_server_values(const struct experiment_server *s,
+					      const struct config_told *told, struct arena *a)
+{
+	struct json_value *out = arena_alloc(a, sizeof(*out)), given;
+	const struct givers by = givers_of(s, a);
 
 	out->kind = JSON_OBJECT;
 	for (size_t i = 0; i < engine_arg_count; i++) {
 		const struct engine_arg *arg = &engine_args[i];
-		const char *name = underscored(arg->name, r->a);
-		const struct json_value *v = json_get(args, name);
+		const char *name = underscored(arg->name, a), *initial = NULL;
+		const struct json_value *own = json_get(s->own, name);
+		const struct json_value *reported = json_get(told->reported, name);
 
-		if (v || (has_defaults && !arg->until))
-			config_member(out, name, v ? given_value(arg, v) : initial_value(arg, r->a),
-				      r->a);
+		if (told->version && !is_runners(name))
+			initial = engine_arg_initial(arg, told->version);
+		if (is_given(s, arg, name, &by, a, &given))
+			config_member(out, name, given, a);
+		else if (reported || own)
+			config_member(out, name, reported ? *reported : *own, a);
+		else if (has_arg(s, arg, told))
+			config_member(out, name, typed_value(arg, initial, a), a);
 	}
-	for (size_t i = 0; i < args->count; i++)
-		if (!engine_arg_find(args->key[i]))
-			config_member(out, args->key[i].p, args->item[i], r->a);
-	if (sim && has_defaults)
-		put_sim(r, args, sim, out);
+	for (size_t i = 0; s->args && i < s->args->count; i++)
+		if (!engine_arg_find(s->args->key[i]))
+			config_member(out, s->args->key[i].p, s->args->item[i], a);
+	for (size_t i = 0; s->own && i < s->own->count; i++)
+		if (!engine_arg_find(s->own->key[i]))
+			config_member(out, s->own->key[i].p, s->own->item[i], a);
 	return out;
+}
+
+/* Arguments in a file that the server reads: only the server knows them. */
+static bool has_file(const struct experiment_server *s)
+{
+	struct arena a = { 0 };
+	const struct givers by = givers_of(s, &a);
+	bool is_there = json_get(s->args, "config") ||
+			engine_argv_given(by.extra, "config", &a) ||
+			engine_argv_given(by.command, "config", &a);
+
+	arena_release(&a);
+	return is_there;
+}
+
+const char *config_defaults_version(const struct experiment_server *s, const char *engine,
+				    const char *version, struct config_told *told)
+{
+	const char *why;
+
+	if (s->url)
+		why = "started by others";
+	else if (!s->is_vllm || (engine && strcmp(engine, "vllm") != 0))
+		why = "another engine";
+	else if (has_file(s))
+		why = "arguments in a file";
+	else
+		told->version = engine_version_release(version, &why);
+	return why;
+}
+
+/* Null, "auto", or not there at all. */
+static bool is_open(const struct json_value *v)
+{
+	return !v || v->kind == JSON_NULL || (v->kind == JSON_STRING && str_is(v->text, "auto"));
+}
+
+void config_not_reported(const struct json_value *values, const struct config_told *told,
+			 struct json_writer *w)
+{
+	struct arena a = { 0 };
+
+	json_begin_array(w);
+	for (size_t i = 0; i < engine_arg_count; i++) {
+		const struct engine_arg *arg = &engine_args[i];
+		const char *name = underscored(arg->name, &a);
+
+		if (arg->flags & ENGINE_DECIDED && engine_arg_is_in(arg, told->version) &&
+		    !(told->is_engine_alone && !engine_arg_is_engines(arg, false)) &&
+		    !json_get(told->reported, name) && is_open(json_get(values, name)))
+			json_put_text(w, name);
+	}
+	json_end_array(w);
+	arena_release(&a);
 }

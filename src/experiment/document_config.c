@@ -5,6 +5,100 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/digest.h"
+#include "engine/args.h"
+#include "experiment/config.h"
+
+/* ---- the values that a server used ---- */
+
+struct used {
+	struct config_told told;
+	const char *version, *unknown; /* of the defaults; why there is none */
+	const struct json_value *values;
+};
+
+/* What an engine without a server says, under the names of its arguments. */
+static const struct json_value *reported_alone(struct document *d, const struct json_value *engine)
+{
+	static const struct { const char *theirs, *name; } renamed[] = {
+		{ "has_prefix_caching", "enable_prefix_caching" }, { "is_eager", "enforce_eager" },
+	};
+	const struct json_value *said = json_get(engine, "told");
+	struct json_value *out = arena_alloc(&d->arena, sizeof(*out));
+	size_t n = said && said->kind == JSON_OBJECT ? said->count : 0;
+
+	out->kind = JSON_OBJECT;
+	out->key = arena_alloc(&d->arena, n * sizeof(*out->key) + 1);
+	out->item = arena_alloc(&d->arena, n * sizeof(*out->item) + 1);
+	for (size_t i = 0; i < n; i++) {
+		struct str name = said->key[i];
+		const struct engine_arg *arg;
+
+		for (size_t k = 0; k < sizeof(renamed) / sizeof(*renamed); k++)
+			if (str_is(name, renamed[k].theirs))
+				name = str_of(renamed[k].name);
+		arg = engine_arg_find(name);
+		if (!arg || arg->flags & ENGINE_SECRET || said->item[i].kind == JSON_OBJECT)
+			continue;
+		out->key[out->count] = name;
+		out->item[out->count++] = said->item[i];
+	}
+	return out;
+}
+
+static void find_used(struct document *d, size_t i, struct used *out)
+{
+	const struct experiment_server *s = &d->x->server[i];
+	const struct outcome_server *o = d->o->server ? &d->o->server[i] : NULL;
+	const struct json_value *engine = json_get(json_get(d->result, "profllm"), "engine");
+	struct json_value *reported = NULL;
+	const char *name = NULL;
+
+	*out = (struct used){ .told.is_engine_alone = d->x->mode != MODE_SERVE };
+	if (out->told.is_engine_alone) {
+		name = json_text(json_get(engine, "name"), (struct str){ 0 }).p;
+		out->version = json_text(json_get(engine, "version"), (struct str){ 0 }).p;
+		out->told.reported = reported_alone(d, engine);
+	} else if (o) {
+		out->version = o->version;
+		if (o->reported.n && json_parse(&d->arena, o->reported, &reported, NULL) == 0)
+			out->told.reported = reported;
+	}
+	out->unknown = config_defaults_version(s, name, out->version, &out->told);
+	out->values = config_server_values(s, &out->told, &d->arena);
+}
+
+/*
+ * Of what was measured: what was configured, and the values that servers used. Not of a version:
+ * two versions with the same arguments and defaults are comparable.
+ */
+static uint64_t used_hash(struct document *d)
+{
+	uint8_t out[DIGEST_BYTES];
+	struct buf text = { 0 };
+	struct json_writer w = json_writer(&text);
+	uint64_t hash = 0;
+
+	json_begin_array(&w);
+	json_put_int(&w, (int64_t)d->x->hash);
+	for (size_t i = 0; i < d->x->n_servers; i++) {
+		struct used used;
+
+		find_used(d, i, &used);
+		json_put_value(&w, used.values);
+		if (used.told.reported)
+			json_put_value(&w, used.told.reported);
+	}
+	json_end_array(&w);
+	digest(DIGEST_SHA256, STR("profllm values"), buf_str(&text), out);
+	buf_release(&text);
+	for (int i = 0; i < 8; i++)
+		hash = hash << 8 | out[i];
+	return hash;
+}
+
+/* ---- servers ---- */
+
 static void put_gpus(struct document *d, const struct outcome_server *o)
 {
 	json_begin_array(&d->w);
@@ -193,12 +287,19 @@ static void put_telemetry(struct document *d)
 	json_end_object(&d->w);
 }
 
+static void put_hash(struct document *d, const char *key, uint64_t hash)
+{
+	char text[20];
+
+	snprintf(text, sizeof(text), "%016" PRIx64, hash);
+	json_key(&d->w, key);
+	json_put_text(&d->w, text);
+}
+
 static void put_name(struct document *d)
 {
 	const struct experiment *x = d->x;
-	char hash[20];
 
-	snprintf(hash, sizeof(hash), "%016" PRIx64, x->hash);
 	json_key(&d->w, "name");
 	document_put_text(d, x->name ? x->name : "experiment");
 	json_key(&d->w, "mode");
@@ -207,8 +308,38 @@ static void put_name(struct document *d)
 	json_put_int(&d->w, x->repeat ? x->repeat : 1);
 	json_key(&d->w, "repeats");
 	json_put_int(&d->w, x->repeats ? x->repeats : 1);
-	json_key(&d->w, "hash");
-	json_put_text(&d->w, hash);
+	put_hash(d, "hash", used_hash(d));
+	put_hash(d, "configured_hash", x->hash);
+}
+
+/* The server that the load goes to. */
+static void put_serving(struct document *d)
+{
+	struct used used;
+
+	if (d->x->serving >= d->x->n_servers) {
+		json_key(&d->w, "server");
+		json_put_null(&d->w);
+		json_key(&d->w, "server_defaults");
+		json_put_null(&d->w);
+		return;
+	}
+	find_used(d, d->x->serving, &used);
+	json_key(&d->w, "server");
+	put_options(d, used.values);
+	json_key(&d->w, "server_defaults");
+	json_begin_object(&d->w);
+	json_key(&d->w, "version");
+	document_put_text(d, used.unknown ? NULL : used.version);
+	json_key(&d->w, "reason");
+	document_put_text(d, used.unknown);
+	json_key(&d->w, "reported");
+	json_begin_object(&d->w);
+	document_put_members(d, used.told.reported, NULL, DOCUMENT_INF);
+	json_end_object(&d->w);
+	json_key(&d->w, "not_reported");
+	config_not_reported(used.values, &used.told, &d->w);
+	json_end_object(&d->w);
 }
 
 void document_put_config(struct document *d)
@@ -217,8 +348,7 @@ void document_put_config(struct document *d)
 
 	json_begin_object(&d->w);
 	put_name(d);
-	json_key(&d->w, "server");
-	put_options(d, x->serving < x->n_servers ? x->server[x->serving].values : NULL);
+	put_serving(d);
 	json_key(&d->w, "servers");
 	json_begin_array(&d->w);
 	for (size_t i = 0; i < x->n_servers; i++)

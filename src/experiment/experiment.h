@@ -35,8 +35,12 @@ struct experiment_server {
 	enum server_role role;
 	const char *url;               /* attach: started and stopped by somebody else; else NULL */
 	char *const *command;          /* words before the arguments: "vllm serve", "sim"; ends NULL */
+	bool is_vllm;                  /* started by us, so that defaults of vLLM's release hold */
+	bool is_sim;
 	const struct json_value *args; /* engine arguments given: name -> value, as written */
-	const struct json_value *values; /* every engine argument, defaults included */
+	const struct json_value *own;  /* what the simulator uses where nothing is given; or NULL */
+	/* As far as it is known before the start: defaults are those of the newest release. */
+	const struct json_value *values;
 	char *const *extra_args;       /* as they are, after args; ends NULL */
 	char *const *env;              /* "NAME=VALUE"; ends NULL */
 	const char *host;              /* "127.0.0.1" unless given */
@@ -97,7 +101,7 @@ struct experiment {
 	const struct json_value *provenance; /* object or NULL: engine_commit, ... */
 	const struct json_value *tags;       /* object or NULL */
 	const struct json_value *given;      /* the configuration as written, all merged */
-	uint64_t hash;                 /* of what it measures: --resume keeps equal ones */
+	uint64_t hash;                 /* of all that is configured: --resume keeps equal ones */
 };
 
 /* ---- what came of it ---- */
@@ -114,6 +118,7 @@ struct outcome_server {
 	size_t n_gpus;
 	double startup_s;              /* NAN: not started by us */
 	struct str capacity;           /* JSON of run/capacity.h; empty: not told */
+	struct str reported;           /* JSON of run/engine_report.h; empty: not asked */
 	const char *image_digest;      /* of its container: "NAME@sha256:..."; NULL: none, not known */
 	bool is_ended;                 /* by itself, before it was stopped */
 };

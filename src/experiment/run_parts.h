@@ -36,6 +36,7 @@ struct held_server {
 	char *const *argv, *const *env; /* of the command; argv NULL: attached */
 	const char *version;        /* NULL: not told */
 	struct capacity capacity;
+	struct str reported;        /* JSON of run/engine_report.h; empty: not asked */
 	double startup_s;
 	bool is_ended;              /* by itself */
 };

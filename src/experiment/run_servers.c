@@ -16,6 +16,7 @@
 #include "experiment/profiling.h"
 #include "experiment/run_parts.h"
 #include "fetch/fetch.h"
+#include "run/engine_report.h"
 
 #define GUARD_NS 50000000        /* between two looks at servers and at the flag */
 #define ASK_TIMEOUT_MS 5000      /* /version, /metrics of a server that is ready */
@@ -150,20 +151,44 @@ static void learn_version(struct run *r, size_t i)
 	arena_release(&a);
 }
 
+static void keep_report(struct run *r, const struct engine_report *report, struct held_server *h)
+{
+	struct buf json = { 0 };
+	struct json_writer w = json_writer(&json);
+
+	engine_report_write(report, &w);
+	h->reported = arena_str(&r->held->arena, buf_str(&json));
+	buf_release(&json);
+}
+
 static void learn(struct run *r, size_t i)
 {
 	struct held_server *h = &r->held->server[i];
+	const char *url = r->held->at[i].url;
+	struct engine_report report;
 	struct buf text = { 0 };
+	struct arena a = { 0 };
 
 	if (!role_has_engine(r->x->server[i].role))
 		return;
 	learn_version(r, i);
-	if (h->log && file_read(h->log, SWEEP_LOG_BYTES_MAX, &text, NULL) == 0)
+	engine_report_begin(&report, &a);
+	if (h->log && file_read(h->log, SWEEP_LOG_BYTES_MAX, &text, NULL) == 0) {
 		capacity_of_log(buf_str(&text), &h->capacity);
+		engine_report_log(&report, buf_str(&text));
+	}
 	buf_reset(&text);
-	if (!h->capacity.is_known && ask(r, r->held->at[i].url, "/metrics", &text) == 200)
-		capacity_of_metrics(buf_str(&text), &h->capacity);
+	if (ask(r, url, "/metrics", &text) == 200) {
+		if (!h->capacity.is_known)
+			capacity_of_metrics(buf_str(&text), &h->capacity);
+		engine_report_metrics(&report, buf_str(&text));
+	}
+	buf_reset(&text);
+	if (ask(r, url, "/v1/models", &text) == 200)
+		engine_report_models(&report, buf_str(&text));
+	keep_report(r, &report, h);
 	buf_release(&text);
+	arena_release(&a);
 }
 
 /* ---- starting one ---- */
@@ -517,6 +542,7 @@ static void tell_one(struct run *r, size_t i, struct outcome_server *out)
 	*out = (struct outcome_server){ .startup_s = h->startup_s, .is_ended = h->is_ended };
 	out->url = copy_text(a, r->held->at[i].url);
 	out->version = copy_text(a, h->version);
+	out->reported = arena_str(a, h->reported);
 	out->log = copy_text(a, h->log);
 	out->image_digest = h->is_container ? copy_text(a, h->container.digest) : NULL;
 	if (h->argv)

@@ -12,7 +12,7 @@
  * A member's document is there whole or not at all, as soon as the member has ended, whatever came
  * of it; the suite's is made of those files. So a suite that was ended at any moment is gone on
  * with from its files: --resume keeps members that are completed and were asked the same
- * (struct experiment's hash, "config_hash" of the document), and runs the rest.
+ * (struct experiment's hash, the document's config.configured_hash), and runs the rest.
  *
  * Members are (experiments and imported tests, or one) x (matrix, or one) x repeats. A member of
  * the list is named by itself, one of the matrix by what differs ("max_num_seqs=4-request_rate=2":

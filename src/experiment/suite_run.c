@@ -63,7 +63,7 @@ static bool parse_document(struct str text, struct suite_document *out)
 	*out = (struct suite_document){ .duration_s = NAN, .startup_s = NAN };
 	if (json_parse(&arena, text, &v, &e) == 0 && read_status(v, &out->status)) {
 		const struct json_value *config = json_get(v, "config");
-		struct str hash = json_text(json_get(config, "hash"), STR(""));
+		struct str hash = json_text(json_get(config, "configured_hash"), STR(""));
 		struct str reason = json_text(json_get(json_get(v, "error"), "reason"), STR(""));
 		struct str verdict = json_text(json_get(json_get(v, "trust"), "verdict"), STR(""));
 

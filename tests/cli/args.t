@@ -23,6 +23,28 @@ $r = run(args => [qw(args list --version 0.11 guided)]);
 like($r->{out}, qr/guided-decoding-backend/, 'list --version: of the version that had it');
 $r = run(args => [qw(args list --version 0.13 guided-decoding)]);
 is($r->{out}, '', 'list --version: not of one that has it no more');
+# Defaults are those of the version.
+for (['0.11', '0.9'], ['0.11.0', '0.9'], ['0.19.1', '0.9'], ['0.20', '0.92'], ['0.32', '0.92'],
+	['0.40', undef]) {
+	my ($version, $default) = @$_;
+	my $one = (grep { $_->{name} eq 'gpu-memory-utilization' }
+		@{json_of(run(args => [qw(args list memory --json --version), $version])->{out})})[0];
+
+	is($one->{default}, $default, "list --json --version $version: its default");
+	my ($shown) = @{json_of(run(args => [qw(args show gpu_memory_utilization --json --version),
+		$version])->{out})};
+	is($shown->{default}, $default, "show --json --version $version: its default");
+	is_deeply($shown->{earlier}, [{ until => '0.19', default => '0.9' }], 'show --json: earlier ones');
+}
+like(run(args => [qw(args list --version 0.11 gpu-memory)])->{out}, qr/ \[0\.9\]$/m,
+	'list --version: its default');
+unlike(run(args => [qw(args list --version 0.11 aggregate)])->{out}, qr/aggregate-engine-logging/,
+	'list --version 0.11: not what came with 0.11.1');
+like(run(args => [qw(args list --version 0.11.1 aggregate)])->{out}, qr/aggregate-engine-logging/,
+	'list --version 0.11.1: that, too');
+like(run(args => [qw(args show disable_cascade_attn)])->{out},
+	qr/^  earlier +to 0\.31: true, to 0\.17: false$/m, 'show: defaults of older versions');
+
 $r = run(args => [qw(args list prefix hash)]);
 like($r->{out}, qr/prefix-caching-hash-algo/, 'list TEXT: all words');
 unlike($r->{out}, qr/enable-prefix-caching/, 'list TEXT: not one of them');
@@ -54,6 +76,9 @@ is_deeply([@{$one}{qw(kind min max)}, $one->{min_is_exclusive} ? 1 : 0], ['float
 $r = run(args => [qw(args show guided_decoding_backend)]);
 like($r->{out}, qr/^  versions +to 0\.11/m, 'show: until when');
 like($r->{out}, qr/^  successor +structured_outputs_config\.backend$/m, 'show: what took its place');
+$r = run(args => [qw(args show seed --version new)]);
+is($r->{status}, 2, 'show --version: exit 2');
+like($r->{err}, qr/--version: expected a version such as 0\.11, got 'new'/, 'show --version: says why');
 $r = run(args => [qw(args show tensor_paralel_size)]);
 is($r->{status}, 2, 'show: no such argument');
 like($r->{err}, qr/no argument 'tensor_paralel_size'; did you mean tensor-parallel-size\?/, 'show: says so');

@@ -76,7 +76,7 @@ is(count_of($r, 'server command'), 0, 'a command that starts no vLLM is not judg
 
 $r = sweep('told', 'vllm serve m --swap-space 4', '[{"max_num_seqs": 4}, {"attention_backend": '
 	. '"quiet"}]');
-is(count_of($r, 'WARNING: server command: --swap-space: not in vLLM 0.20; it is there up to 0.17'), 2,
+is(count_of($r, 'WARNING: server command: --swap-space: not in vLLM 0.20.1; it is there up to 0.17'), 2,
 	'a server that has told its version: what that lacks, for each command');
 is(count_of($r, 'passed on unchanged'), 0, 'nothing before that');
 my $servers = json_of(slurp('results/told/servers.json'));

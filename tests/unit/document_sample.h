@@ -113,12 +113,9 @@ static void sample_serve(struct document_sample *s, struct arena *a)
 	s->server[0] = (struct experiment_server){
 		.name = "server", .command = command, .extra_args = extra, .env = env,
 		.host = "127.0.0.1", .ready_timeout_s = 1800, .grace_s = 30,
-		.args = tree(a, "{\"model\": \"m\", \"api_key\": \"sk-very-secret\"}"),
-		.values = tree(a, "{\"model\": \"m\", \"api_key\": [\"sk-very-secret\"],"
-				  " \"tensor_parallel_size\": 1, \"gpu_memory_utilization\": 0.9,"
-				  " \"max_model_len\": null, \"enable_prefix_caching\": true,"
-				  " \"speculative_config\": {\"method\": \"ngram\"},"
-				  " \"argument_of_tomorrow\": [1, \"two\"]}"),
+		.args = tree(a, "{\"model\": \"m\", \"api_key\": \"sk-very-secret\","
+				" \"gpu_memory_utilization\": 0.9, \"speculative_config\":"
+				" {\"method\": \"ngram\"}, \"argument_of_tomorrow\": [1, \"two\"]}"),
 	};
 	snprintf(s->o.run_id, sizeof(s->o.run_id), "exp_20261122_064132_0a1b2c");
 	s->o.began_real_ns = 1795329692516235395;
@@ -129,6 +126,8 @@ static void sample_serve(struct document_sample *s, struct arena *a)
 		.version = "0.11.1", .log = "out/results.d/one/server.log", .gpu = s->gpu,
 		.n_gpus = 1, .startup_s = 3.5,
 		.capacity = STR("{\"kv_tokens\": 4000, \"source\": \"log\"}"),
+		.reported = STR("{\"max_model_len\": 4096, \"enable_prefix_caching\": true,"
+				" \"quantization\": null, \"gpu_memory_utilization\": 0.9}"),
 	};
 	s->gpu[0] = (struct outcome_gpu){ 3, "GPU-1", "H100" };
 	s->o.result = str_of(serve_result);

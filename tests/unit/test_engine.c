@@ -72,8 +72,11 @@ static void test_table(void **state)
 		n_gone += arg->until != 0;
 		if (arg->initial && arg->kind != ENGINE_FLAG && arg->kind != ENGINE_SWITCH)
 			assert_int_equal(engine_arg_check(arg, str_of(arg->initial), NULL), 0);
+		for (const struct engine_earlier *was = arg->earlier; was && was->until; was++)
+			assert_true(was->until >= engine_version_oldest &&
+				    was->until < (arg->until ? arg->until : engine_version_newest));
 	}
-	assert_true(n_old > 200);
+	assert_true(n_old > 180);
 	assert_true(n_gone > 25);
 	assert_null(engine_arg_find(STR("tensor-parallel")));
 	assert_null(engine_arg_find(STR("")));
@@ -86,16 +89,75 @@ static void test_versions(void **state)
 		const char *text;
 		unsigned version;
 	} cases[] = {
-		{ "0.11", 11 }, { "0.11.2", 11 }, { "v0.12.0rc1", 12 }, { "0.13.0+cu129", 13 },
-		{ "1.2", 1002 }, { "0.18.2rc1.dev73+gdb7a17ecc", 18 }, { "", 0 }, { "main", 0 },
+		{ "0.11", 11000 }, { "0.11.2", 11003 }, { "v0.12.0rc1", 12001 },
+		{ "0.13.0+cu129", 13001 }, { "1.2", 1002000 }, { "0.12.x", 12000 },
+		{ "0.18.2rc1.dev73+gdb7a17ecc", 18003 }, { "", 0 }, { "main", 0 },
 		{ "12", 0 }, { "0.", 0 }, { "v", 0 }, { "99999.1", 0 }, { "0.99999", 0 },
+		{ "0.11.99999", 0 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		assert_int_equal(engine_version(cases[i].text), cases[i].version);
 	assert_int_equal(engine_version(NULL), 0);
-	assert_int_equal(engine_version_newest, 32);
+	assert_int_equal(engine_version_newest, 32999);
+}
+
+/* Which release's defaults hold; why: there is none that is known. */
+static void test_releases(void **state)
+{
+	static const struct {
+		const char *text;
+		unsigned version;
+		const char *why;
+	} cases[] = {
+		{ "0.11.0", 11001, NULL }, { "v0.32.0", 32001, NULL }, { "0.13", 13000, NULL },
+		{ "0.13.0+cu129", 13001, NULL }, { "0.14.0.post1", 14001, NULL },
+		{ "0.12.0.1", 12001, NULL }, { "0.12.0rc1", 0, "development version" },
+		{ "0.18.2rc1.dev73+gdb7a17ecc", 0, "development version" },
+		{ "0.12.dev5", 0, "development version" }, { "0.10.2", 0, "older than the table" },
+		{ "0.1.dev1+gabc", 0, "development version" }, { "0.33.0", 0, "newer than the table" },
+		{ "profllm-sim", 0, "not a version of vLLM" }, { "", 0, "not reported" },
+		{ NULL, 0, "not reported" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const char *why = "?";
+
+		assert_int_equal(engine_version_release(cases[i].text, &why), cases[i].version);
+		if (!cases[i].why)
+			assert_null(why);
+		else
+			assert_string_equal(why, cases[i].why);
+	}
+}
+
+static void test_initial(void **state)
+{
+	static const struct { const char *name, *version, *initial; } cases[] = {
+		{ "gpu-memory-utilization", "0.11.0", "0.9" },
+		{ "gpu-memory-utilization", "0.19.1", "0.9" },
+		{ "gpu-memory-utilization", "0.20.0", "0.92" },
+		{ "gpu-memory-utilization", "0.32.0", "0.92" },
+		{ "gpu-memory-utilization", "0.33.0", NULL }, { "gpu-memory-utilization", NULL, "0.92" },
+		{ "disable-cascade-attn", "0.17.0", "false" }, { "disable-cascade-attn", "0.18.0", "true" },
+		{ "disable-cascade-attn", "0.31.0", "true" }, { "disable-cascade-attn", "0.32.0", NULL },
+		/* Within a minor version. */
+		{ "scheduler-cls", "0.11.0", "vllm.core.scheduler.Scheduler" },
+		{ "scheduler-cls", "0.11.1", NULL }, { "ignore-patterns", "0.11.0", NULL },
+		{ "ignore-patterns", "0.11.1", "original/**/*" },
+		{ "seed", "0.11.2", NULL }, { "seed", "0.12.0", "0" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct engine_arg *arg = engine_arg_find(str_of(cases[i].name));
+		const char *got = engine_arg_initial(arg, engine_version(cases[i].version));
+
+		if (!got != !cases[i].initial || (got && strcmp(got, cases[i].initial) != 0))
+			fail_msg("%s of %s: got %s", cases[i].name, cases[i].version, got);
+	}
 }
 
 /* ---- against vLLM's parser ---- */
@@ -154,12 +216,12 @@ static void test_golden(void **state)
 		struct err e = { 0 };
 		struct line l;
 		char *const *argv = serve(&l, engine_golden[i].args);
-		bool is_taken = engine_argv_check(argv, 32, true, &notes, &e) == 0;
+		bool is_taken = engine_argv_check(argv, engine_version("0.32"), true, &notes, &e) == 0;
 
 		if (is_taken != engine_golden[i].is_taken)
 			fail_msg("%s: %s", engine_golden[i].args, is_taken ? "taken" : e.text);
 		assert_int_equal(notes.len, 0);
-		assert_int_equal(engine_argv_check(argv, 32, false, &notes, &e), 0);
+		assert_int_equal(engine_argv_check(argv, engine_version("0.32"), false, &notes, &e), 0);
 		assert_int_equal(notes.len > 0, !engine_golden[i].is_taken);
 		if (*engine_golden[i].name)
 			check_value(argv, engine_golden[i].name, engine_golden[i].json);
@@ -173,7 +235,7 @@ static void test_findings(void **state)
 {
 	static const struct {
 		const char *args;
-		unsigned version;
+		unsigned minor; /* of vLLM 0 */
 		const char *says; /* part of the sentence; NULL: nothing is found */
 	} cases[] = {
 		{ "m --max-num-seq 3", 32, NULL }, /* a beginning */
@@ -207,7 +269,7 @@ static void test_findings(void **state)
 		{ "m -O.mode=3", 13, "-O with keys of --compilation-config: not in vLLM 0.13; write -cc" },
 		{ "m -O {\"level\":3}", 11, NULL },
 		{ "m -O {\"level\":3}", 12, "write -cc" },
-		{ "m --optimization-level 3", 11, NULL }, /* in the first source looked at */
+		{ "m --optimization-level 3", 11, "it is there from 0.12" },
 		{ "m --max-num 3", 32, "--max-num: the beginning of several" },
 		{ "m --enable-lora 1", 32, "'1': stands alone, and only the model may" },
 		{ "m --enable-lora=1", 32, "--enable-lora: expected no value, got '1'" },
@@ -226,9 +288,10 @@ static void test_findings(void **state)
 		struct line l;
 		struct err e = { 0 };
 		char *const *argv = serve(&l, cases[i].args);
-		int rc = engine_argv_check(argv, cases[i].version, true, &notes, &e);
+		unsigned version = cases[i].minor * 1000;
+		int rc = engine_argv_check(argv, version, true, &notes, &e);
 
-		assert_int_equal(engine_argv_check(argv, cases[i].version, false, &notes, NULL), 0);
+		assert_int_equal(engine_argv_check(argv, version, false, &notes, NULL), 0);
 		if (!cases[i].says && notes.len)
 			fail_msg("%s: %s", cases[i].args, notes.data);
 		if (cases[i].says && (!notes.len || !strstr(notes.data, cases[i].says)))
@@ -250,16 +313,16 @@ static void test_told_version(void **state)
 	serve(&l, "m --swap-space 4 --bogus --max-num-seqs 0 --performance-mode throughput");
 	engine_argv_check_version(l.argv, 0, &notes);
 	assert_int_equal(notes.len, 0);
-	engine_argv_check_version(l.argv, 32, &notes);
+	engine_argv_check_version(l.argv, engine_version("0.32"), &notes);
 	assert_string_equal(notes.data, "server command: --swap-space: not in vLLM 0.32; it is there "
 			    "up to 0.17\n");
 	buf_reset(&notes);
-	engine_argv_check_version(l.argv, 16, &notes);
+	engine_argv_check_version(l.argv, engine_version("0.16"), &notes);
 	assert_string_equal(notes.data, "server command: --performance-mode: not in vLLM 0.16; it is "
 			    "there from 0.17\n");
 	buf_reset(&notes);
 	line_of(&l, "", "profllm sim --swap-space 4");
-	engine_argv_check_version(l.argv, 32, &notes);
+	engine_argv_check_version(l.argv, engine_version("0.32"), &notes);
 	assert_int_equal(notes.len, 0);
 	buf_release(&notes);
 }
@@ -300,7 +363,7 @@ static void test_others(void **state)
 	char *none[] = { NULL };
 
 	(void)state;
-	assert_int_equal(engine_argv_check(argv, 32, true, &notes, NULL), 0);
+	assert_int_equal(engine_argv_check(argv, engine_version("0.32"), true, &notes, NULL), 0);
 	assert_int_equal(notes.len, 0);
 	assert_int_equal(engine_argv_int(argv, "max-num-seqs", 0), 8);
 	assert_int_equal(engine_argv_int(argv, "max-num-batched-tokens", 7), 7);
@@ -365,7 +428,7 @@ static void test_optimization(void **state)
 {
 	static const struct {
 		const char *args;
-		unsigned version;
+		unsigned minor; /* of vLLM 0 */
 		int level, mode;
 		const char *level_by, *mode_by;
 	} cases[] = {
@@ -394,9 +457,9 @@ static void test_optimization(void **state)
 		struct engine_optimization o;
 		struct line l;
 
-		engine_argv_optimization(serve(&l, cases[i].args), cases[i].version, &o);
+		engine_argv_optimization(serve(&l, cases[i].args), cases[i].minor * 1000, &o);
 		if (o.level != cases[i].level || o.mode != cases[i].mode)
-			fail_msg("%s (%u): %d %d", cases[i].args, cases[i].version, o.level, o.mode);
+			fail_msg("%s (%u): %d %d", cases[i].args, cases[i].minor, o.level, o.mode);
 		assert_string_equal(o.level_by, cases[i].level_by);
 		assert_string_equal(o.mode_by, cases[i].mode_by);
 	}
@@ -440,6 +503,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table), cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_releases), cmocka_unit_test(test_initial),
 		cmocka_unit_test(test_golden), cmocka_unit_test(test_findings),
 		cmocka_unit_test(test_told_version), cmocka_unit_test(test_begin),
 		cmocka_unit_test(test_others),

@@ -259,10 +259,10 @@ static void done(void **state)
 	char *path = file_join(dir, "kept.json");
 	struct suite_member m = { .path = path, .x = { .hash = 0xabcd } };
 	static const struct { const char *text; bool want; } row[] = {
-		{ "{\"status\": \"completed\", \"config\": {\"hash\": \"000000000000abcd\"}}", true },
-		{ "{\"status\": \"partial\", \"config\": {\"hash\": \"000000000000abcd\"}}", false },
-		{ "{\"status\": \"failed\", \"config\": {\"hash\": \"000000000000abcd\"}}", false },
-		{ "{\"status\": \"completed\", \"config\": {\"hash\": \"000000000000abce\"}}", false },
+		{ "{\"status\": \"completed\", \"config\": {\"configured_hash\": \"000000000000abcd\"}}", true },
+		{ "{\"status\": \"partial\", \"config\": {\"configured_hash\": \"000000000000abcd\"}}", false },
+		{ "{\"status\": \"failed\", \"config\": {\"configured_hash\": \"000000000000abcd\"}}", false },
+		{ "{\"status\": \"completed\", \"config\": {\"configured_hash\": \"000000000000abce\"}}", false },
 		{ "{\"status\": \"completed\"}", false }, { "{\"status\": \"compl", false },
 		{ "[]", false }, { "", false },
 	};

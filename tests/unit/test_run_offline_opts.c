@@ -308,7 +308,7 @@ static void test_version(void **state)
 	static const char *const strict[] = {
 		"--kda-prefill-backend", "auto", "--strict-args", NULL,
 	};
-	static const char want[] = "engine arguments: --kda-prefill-backend: not in vLLM 0.12; it is "
+	static const char want[] = "engine arguments: --kda-prefill-backend: not in vLLM 0.12.1; it is "
 				   "there from 0.27";
 	struct rig r;
 

@@ -16,8 +16,17 @@ export interface ExperimentDocument {
 		repeat: number;
 		repeats: number;
 		hash: string;
+		configured_hash: string;
 		server: {
 			[key: string]: unknown;
+		} | null;
+		server_defaults: {
+			version: string | null;
+			reason: string | null;
+			reported: {
+				[key: string]: unknown;
+			};
+			not_reported: string[];
 		} | null;
 		servers: {
 			name: string;
