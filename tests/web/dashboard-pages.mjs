@@ -131,6 +131,7 @@ async function traces(page, url) {
 	equal(readFileSync(await download.path(), 'utf8'), trace, 'its page gives it back, byte for byte');
 	equal(download.suggestedFilename(), 'rank0.json', 'by its name');
 	await page.click('section[aria-label=Traces] button[aria-label="Remove rank0.json"]');
+	await page.waitForSelector('section[aria-label=Traces] p');
 	await becomes(
 		() => page.$eval('section[aria-label=Traces] p', (e) => e.textContent.split(':')[1]),
 		' rank0.json. Attach them here, or run profllm ingest where they are.',
