@@ -119,6 +119,7 @@
 #define EXPERIMENT_FINDINGS_MAX 20      /* mistakes of a configuration that are shown at once */
 #define EXPERIMENT_KEYS_MAX 4096        /* keys of one section; vLLM's server has 350 */
 #define EXPERIMENT_SERVERS_MAX 64       /* servers of one experiment */
+#define TRACE_BYTES_MAX (2047ull << 20) /* a trace sent to a dashboard, whose forms have 2 GiB */
 #define TRACES_MAX 4096                 /* files of one profiler; a rank leaves one or two */
 #define HARDWARE_FILE_BYTES_MAX (16u << 20) /* /proc/cpuinfo of 8,192 threads */
 #define HARDWARE_CPUS_MAX 8192          /* threads that are looked at; Linux numbers no more */

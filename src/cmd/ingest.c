@@ -17,6 +17,7 @@
 #include "cmd/ingest_find.h"
 #include "experiment/upload.h"
 #include "json/write.h"
+#include "store/trace_files.h"
 
 #define BATCH_RUNS 256
 #define BATCH_BYTES (16u << 20)
@@ -43,6 +44,8 @@ static const struct opt rows[] = {
 	  .help = "the token for --server is its first line"),
 	R(is_watching, "watch", .group = WHAT,
 	  .help = "go on with files that appear in the folders, until a signal"),
+	R(no_traces, "no-traces", .group = WHAT,
+	  .help = "leave the profiler's traces that a document names where they are"),
 	R(trace, "trace", .group = WHAT, .arg = "FILE",
 	  .help = "a profiler's trace that belongs to a run"),
 	R(run, "run", .group = WHAT, .arg = "ID",
@@ -117,6 +120,8 @@ static void put_json(struct buf *out, const char *path, const struct ingest_run 
 			json_put_str(&w, run[i].run_id);
 		else
 			json_put_null(&w);
+		json_key(&w, "traces");
+		json_put_int(&w, (int64_t)run[i].traces);
 		if (run[i].reason.n) {
 			json_key(&w, "reason");
 			json_put_str(&w, run[i].reason);
@@ -135,13 +140,15 @@ static void put_json(struct buf *out, const char *path, const struct ingest_run 
 
 static void put_line(struct buf *out, const char *path, const struct ingest_run *run, size_t n)
 {
-	size_t of[INGEST_OUTCOMES] = { 0 };
+	size_t of[INGEST_OUTCOMES] = { 0 }, traces = 0;
 	const char *between = ": ";
 	int outcome = outcome_of(run, n);
 
 	buf_printf(out, "%-9s  %s", outcome_name(outcome), path);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		of[run[i].outcome]++;
+		traces += run[i].traces;
+	}
 	if (n == 1 && run->reason.n)
 		buf_printf(out, ": %.*s", (int)run->reason.n, run->reason.p);
 	else if (n == 1 && run->run_id.n)
@@ -151,6 +158,8 @@ static void put_line(struct buf *out, const char *path, const struct ingest_run 
 			buf_printf(out, "%s%zu %s", between, of[k], outcome_name(k));
 			between = ", ";
 		}
+	if (traces)
+		buf_printf(out, " with %zu trace%s", traces, traces == 1 ? "" : "s");
 	buf_add_char(out, '\n');
 	for (size_t i = 0; n > 1 && i < n; i++)
 		if (run[i].reason.n)
@@ -248,15 +257,62 @@ static void batch_empty(struct batch *b)
 	b->n = b->runs = b->bytes = 0;
 }
 
-static void tell_entry(struct ingest *g, const struct entry *entry, const struct put_result *result,
-		       struct arena *a)
+/* The traces that the run's document names, into the store. *note: about those left out. */
+static int take_named(struct ingest *g, const char *path, struct str document,
+		      struct ingest_run *run, struct arena *a, struct str *note, struct err *e)
 {
-	struct ingest_run *run = arena_alloc(a, (entry->file.n + 1) * sizeof(*run));
+	struct trace_files files;
+	struct err why = { 0 };
+	bool is_new;
 
-	for (size_t i = 0; i < entry->file.n; i++)
-		run[i] = (struct ingest_run){ entry->file.run[i].run_id, result[i].reason,
-					      result[i].id, (int)result[i].outcome };
-	ingest_tell(g, entry->path, run, entry->file.n, entry->file.note, entry->file.n_notes);
+	trace_files_find(document, path, NULL, a, &files);
+	*note = files.note;
+	for (size_t i = 0; i < files.n; i++) {
+		if (store_trace_take(g->store, run->id, str_of(files.file[i].name),
+				     files.file[i].path, &is_new, &why) == 0) {
+			run->traces += is_new;
+		} else if (why.code == ERR_USAGE) {
+			*note = str_of(arena_printf(a, "its traces were left out: %s", why.text));
+			return 0;
+		} else {
+			*e = why;
+			return err_wrap(e, "%s: its traces", path);
+		}
+	}
+	return 0;
+}
+
+struct str ingest_run_note(struct arena *a, const struct ingest_run *run, size_t n, struct str note)
+{
+	return n == 1 ? note : str_of(arena_printf(a, "%.*s: %.*s", (int)run->run_id.n,
+						   run->run_id.p, (int)note.n, note.p));
+}
+
+/* What is kept stays, also when a trace cannot be. */
+static int tell_entry(struct ingest *g, const struct entry *entry, const struct put_result *result,
+		      struct arena *a, struct err *e)
+{
+	const struct read_file *file = &entry->file;
+	struct ingest_run *run = arena_alloc(a, (file->n + 1) * sizeof(*run));
+	struct str *note = arena_alloc(a, (file->n_notes + file->n + 1) * sizeof(*note));
+	size_t n_notes = file->n_notes;
+	int rc = 0;
+
+	if (n_notes)
+		memcpy(note, file->note, n_notes * sizeof(*note));
+	for (size_t i = 0; i < file->n; i++) {
+		struct str said = { 0 };
+
+		run[i] = (struct ingest_run){ file->run[i].run_id, result[i].reason,
+					      result[i].id, (int)result[i].outcome, 0 };
+		if (run[i].id && !g->o->no_traces && rc == 0)
+			rc = take_named(g, entry->path, file->run[i].document, &run[i], a, &said,
+					e);
+		if (said.n)
+			note[n_notes++] = ingest_run_note(a, &run[i], file->n, said);
+	}
+	ingest_tell(g, entry->path, run, file->n, note, n_notes);
+	return rc;
 }
 
 int ingest_flush(struct ingest *g, struct err *e)
@@ -277,7 +333,7 @@ int ingest_flush(struct ingest *g, struct err *e)
 	rc = store_put(g->store, run, b->runs, STR("ingest"), &b->arena, result, e);
 	at = 0;
 	for (size_t i = 0; rc == 0 && i < b->n; i++) {
-		tell_entry(g, &b->entry[i], result + at, &b->arena);
+		rc = tell_entry(g, &b->entry[i], result + at, &b->arena, e);
 		at += b->entry[i].file.n;
 	}
 	batch_empty(b);

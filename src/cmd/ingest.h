@@ -14,13 +14,14 @@
 struct ingest_opts {
 	struct opt_list paths;
 	const char *store, *traces_dir, *server, *token_file, *trace, *run;
-	bool is_watching, is_json;
+	bool is_watching, is_json, no_traces;
 };
 
 /* What came of a run, or of a file without any; skipped: JSON of a folder that is no result. */
 enum { INGEST_SKIPPED = PUT_INVALID + 1, INGEST_OUTCOMES };
 
-struct ingest_run { struct str run_id, reason; int64_t id; int outcome; };
+/* traces: how many of those that its document names came along. */
+struct ingest_run { struct str run_id, reason; int64_t id; int outcome; size_t traces; };
 
 struct ingest {
 	const struct ingest_opts *o;
@@ -45,6 +46,10 @@ int ingest_flush(struct ingest *g, struct err *e);
 int ingest_path(struct ingest *g, const char *path, struct err *e);
 void ingest_tell(struct ingest *g, const char *path, const struct ingest_run *run, size_t n,
 		 const struct str *note, size_t n_notes);
+
+/* A note about one of a file's n runs: it names the run where there are several. */
+struct str ingest_run_note(struct arena *a, const struct ingest_run *run, size_t n,
+			   struct str note);
 
 /* ingest_send.c: to a dashboard. */
 int ingest_send(struct ingest *g, const char *path, struct str bytes, bool is_found,

@@ -2,11 +2,9 @@
 /* ingest_send.c - see ingest.h: files to a dashboard, one request each. */
 #include "cmd/ingest.h"
 
-#include "base/file.h"
-#include "base/limits.h"
 #include "cmd/cli.h"
+#include "cmd/named_traces.h"
 #include "fetch/fetch.h"
-#include "http/multipart.h"
 #include "http/url.h"
 #include "json/read.h"
 
@@ -25,19 +23,14 @@ static void address(const struct ingest *g, const char *path, struct str behind,
 	url_add_encoded(out, behind);
 }
 
-static int post(const struct ingest *g, const char *url, const char *type, struct str body,
+static int post(const struct ingest *g, const char *url, struct str body,
 		struct fetch_reply *reply, struct err *e)
 {
-	const char *header[3] = { 0 };
-	struct fetch_opts how = { .header = header, .timeout_ms = SEND_TIMEOUT_MS,
-				  .body_bytes_max = ANSWER_BYTES_MAX,
-				  .cancel = cli_is_interrupted() };
-	size_t n = 0;
+	const char *const header[] = { g->token.len ? g->token.data : NULL, NULL };
+	const struct fetch_opts how = { .header = header, .timeout_ms = SEND_TIMEOUT_MS,
+					.body_bytes_max = ANSWER_BYTES_MAX,
+					.cancel = cli_is_interrupted() };
 
-	if (type)
-		header[n++] = type;
-	if (g->token.len)
-		header[n++] = g->token.data;
 	return fetch(url, &body, &how, reply, e);
 }
 
@@ -49,33 +42,69 @@ static int outcome_of(struct str name)
 	return PUT_INVALID;
 }
 
-/* The answer to an upload, told. -1: it is none. */
-static int tell_answer(struct ingest *g, const char *path, const struct json_value *answer,
-		       struct arena *a)
+static void warn(void *self, const char *text)
+{
+	(void)self;
+	cli_warn(text);
+}
+
+/* The traces that the documents name, each to its run. Notes: about those left out. */
+static int send_named(struct ingest *g, const char *path, struct str bytes, struct ingest_run *run,
+		      size_t n, struct arena *a, struct str *note, size_t *n_notes, struct err *e)
+{
+	struct upload_opts o = { .url = g->o->server, .token_file = g->o->token_file,
+				 .cancel = cli_is_interrupted(), .warn = warn };
+	struct read_file file = { 0 };
+	int rc = 0;
+
+	/* Few documents name any: the others are not read a second time. */
+	if (g->o->no_traces || (!read_is_packed(bytes) && !memmem(bytes.p, bytes.n, "\"profiling\"",
+								  strlen("\"profiling\""))) ||
+	    read_document(str_of(path), bytes, a, &file, NULL) < 0)
+		return 0;
+	for (size_t i = 0; rc == 0 && i < n && i < file.n; i++) {
+		struct str id = str_of(arena_printf(a, "%lld", (long long)run[i].id)), said;
+
+		if (!run[i].id)
+			continue;
+		named_traces(file.run[i].document, path, NULL, a, &o, &said);
+		if (said.n)
+			note[(*n_notes)++] = ingest_run_note(a, &run[i], n, said);
+		if (o.n_traces)
+			rc = upload_traces(&o, id, run[i].outcome != PUT_NEW, &run[i].traces, e);
+	}
+	return rc < 0 ? err_wrap(e, "%s: its traces", path) : 0;
+}
+
+/* The answer to an upload, told. -1: it is none, or a trace cannot be sent. */
+static int tell_answer(struct ingest *g, const char *path, struct str bytes,
+		       const struct json_value *answer, struct arena *a, struct err *e)
 {
 	const struct json_value *results = json_get(answer, "results");
 	const struct json_value *notes = json_get(answer, "notes");
 	size_t n_notes = notes && notes->kind == JSON_ARRAY ? notes->count : 0;
 	struct ingest_run *run;
 	struct str *note;
+	int rc;
 
 	if (!results || results->kind != JSON_ARRAY)
-		return -1;
+		return err_set(e, ERR_NET, "%s did not answer as a dashboard does", g->o->server);
 	run = arena_alloc(a, (results->count + 1) * sizeof(*run));
-	note = arena_alloc(a, (n_notes + 1) * sizeof(*note));
+	note = arena_alloc(a, (n_notes + results->count + 1) * sizeof(*note));
 	for (size_t i = 0; i < results->count; i++) {
 		const struct json_value *v = &results->item[i];
 
 		run[i] = (struct ingest_run){
 			json_text(json_get(v, "run_id"), STR("")),
 			json_text(json_get(v, "reason"), STR("")), json_int(json_get(v, "id"), 0),
-			outcome_of(json_text(json_get(v, "outcome"), STR(""))),
+			outcome_of(json_text(json_get(v, "outcome"), STR(""))), 0,
 		};
 	}
 	for (size_t i = 0; i < n_notes; i++)
 		note[i] = json_text(&notes->item[i], STR(""));
+	rc = send_named(g, path, bytes, run, results->count, a, note, &n_notes, e);
 	ingest_tell(g, path, run, results->count, note, n_notes);
-	return 0;
+	return rc;
 }
 
 static int say_status(const struct ingest *g, long status, const struct json_value *answer,
@@ -98,7 +127,7 @@ int ingest_send(struct ingest *g, const char *path, struct str bytes, bool is_fo
 	int rc;
 
 	address(g, "/api/upload/raw?name=", str_of(path), &url);
-	rc = post(g, url.data, NULL, bytes, &reply, e);
+	rc = post(g, url.data, bytes, &reply, e);
 	if (rc == 0 && json_parse(&a, buf_str(&reply.body), &answer, NULL) < 0)
 		answer = NULL;
 	if (rc == 0 && reply.status == 422) {
@@ -109,8 +138,8 @@ int ingest_send(struct ingest *g, const char *path, struct str bytes, bool is_fo
 		ingest_tell(g, path, &invalid, 1, NULL, 0);
 	} else if (rc == 0 && (reply.status < 200 || reply.status > 299)) {
 		rc = say_status(g, reply.status, answer, e);
-	} else if (rc == 0 && tell_answer(g, path, answer, &a) < 0) {
-		rc = err_set(e, ERR_NET, "%s did not answer as a dashboard does", g->o->server);
+	} else if (rc == 0) {
+		rc = tell_answer(g, path, bytes, answer, &a, e);
 	}
 	fetch_reply_release(&reply);
 	arena_release(&a);
@@ -120,36 +149,8 @@ int ingest_send(struct ingest *g, const char *path, struct str bytes, bool is_fo
 
 int ingest_send_trace(struct ingest *g, const char *path, const char *run, struct err *e)
 {
-	char boundary[MULTIPART_BOUNDARY_BYTES], type[MULTIPART_TYPE_BYTES + 16] = "Content-Type: ";
-	const char *slash = strrchr(path, '/');
-	struct multipart_file part = { .name = STR("trace"), .file = slash ? slash + 1 : path };
-	struct buf bytes = { 0 }, body = { .limit = UPLOAD_BYTES_MAX }, url = { 0 };
-	struct fetch_reply reply = { 0 };
-	struct arena a = { 0 };
-	struct json_value *answer = NULL;
-	int rc = file_read(path, UPLOAD_BYTES_MAX, &bytes, e);
+	const struct upload_opts o = { .url = g->o->server, .token_file = g->o->token_file,
+				       .cancel = cli_is_interrupted() };
 
-	part.type = multipart_type_of(path);
-	part.bytes = buf_str(&bytes);
-	if (rc == 0) {
-		multipart_boundary(boundary, &part.bytes, 1);
-		multipart_type(type + strlen(type), boundary);
-		multipart_file(&body, boundary, &part);
-		multipart_end(&body, boundary);
-		address(g, "/api/data/experiments/", str_of(run), &url);
-		buf_add_text(&url, "/traces");
-		rc = body.is_over ? err_set(e, ERR_LIMIT, "%s is larger than UPLOAD_BYTES_MAX", path) :
-			post(g, url.data, type, buf_str(&body), &reply, e);
-	}
-	if (rc == 0 && (reply.status < 200 || reply.status > 299)) {
-		if (json_parse(&a, buf_str(&reply.body), &answer, NULL) < 0)
-			answer = NULL;
-		rc = say_status(g, reply.status, answer, e);
-	}
-	fetch_reply_release(&reply);
-	arena_release(&a);
-	buf_release(&bytes);
-	buf_release(&body);
-	buf_release(&url);
-	return rc < 0 ? err_wrap(e, "--trace") : 0;
+	return upload_trace(&o, str_of(run), path, e) < 0 ? err_wrap(e, "--trace") : 0;
 }

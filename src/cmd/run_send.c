@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_send.c - see run_verb.h: documents to a dashboard. */
 #include "base/file.h"
+#include "cmd/named_traces.h"
 #include "cmd/run_verb.h"
-#include "experiment/upload.h"
 
 static struct upload_opts upload_opts(struct command_run *c, const struct json_value *told)
 {
@@ -34,22 +34,39 @@ int run_upload_check(struct command_run *c, struct err *e)
 	return rc;
 }
 
+/* The traces of the member, which lie below its document or in a folder of its own. */
+static void find_traces(struct command_run *c, const struct suite_member *m, struct str document,
+			struct arena *a, struct upload_opts *o)
+{
+	struct str note;
+
+	if (c->o.no_upload_traces)
+		return;
+	named_traces(document, m->path, m->x.output.folder, a, o, &note);
+	if (note.n)
+		cli_warn(arena_printf(a, "%s: %.*s", m->label, (int)note.n, note.p));
+}
+
 /* *is_sent: it has arrived, so what waits may be tried, too. */
 static int upload_one(struct command_run *c, const struct suite_member *m, bool *is_sent,
 		      struct err *e)
 {
 	const struct json_value *output = json_get(m->config, "output");
 	struct upload_opts o = upload_opts(c, json_get(output, "upload"));
+	struct arena a = { 0 };
 	struct buf text = { 0 };
 	int rc;
 
 	if (!o.url || !file_exists(m->path))
 		return 0;
 	rc = file_read(m->path, BUF_BYTES_MAX, &text, e);
-	if (rc == 0)
+	if (rc == 0) {
+		find_traces(c, m, buf_str(&text), &a, &o);
 		rc = upload_document(&o, buf_str(&text), m->label, e);
+	}
 	*is_sent |= rc == UPLOAD_SENT;
 	buf_release(&text);
+	arena_release(&a);
 	return rc < 0 ? -1 : 0;
 }
 

@@ -4,7 +4,7 @@
  *
  *   run.c       options, what comes before a run, the run, exit status
  *   run_show.c  what is only shown: the plan, checks, the configuration
- *   run_send.c  documents to a dashboard
+ *   run_send.c  documents, and the traces they name, to a dashboard
  *   run_talk.c  what is shown while it runs
  *   run_events.c  what other programs are told while it runs
  */
@@ -21,7 +21,7 @@
 struct run_opts {
 	const char *config, *output;
 	struct opt_list set, only;
-	bool is_resumed, dry_run, check, strict, show_log, upload_spool;
+	bool is_resumed, dry_run, check, strict, show_log, upload_spool, no_upload_traces;
 	bool print_config, print_schema, print_keys;
 	const char *plan;
 	struct opt_int jobs;

@@ -153,6 +153,24 @@ static int convert(const struct keep_opts *o, struct arena *a, struct err *e)
 	return rc;
 }
 
+/* Nothing is wrong with traces that a backup has left out, but people look for them. */
+static int note_left_out(struct store *store, struct arena *a, struct err *e)
+{
+	struct trace *t;
+	size_t n, left_out = 0;
+
+	if (store_traces(store, 0, a, &t, &n, e) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		left_out += str_is(t[i].state, "left_out");
+	if (left_out)
+		printf("note: the files of %zu trace%s are not in this store, because backups leave "
+		       "them out. The folder of traces of the store that was backed up, copied to "
+		       "the place of this store's, brings them back\n", left_out,
+		       left_out == 1 ? "" : "s");
+	return 0;
+}
+
 /* Sentences on stdout; how many, or -1. */
 static int check(const struct keep_opts *o, struct arena *a, struct err *e)
 {
@@ -164,6 +182,8 @@ static int check(const struct keep_opts *o, struct arena *a, struct err *e)
 	if (keep_open(o, true, true, &store, e) < 0)
 		return -1;
 	rc = store_check(store, a, &finding, &n, e);
+	if (rc == 0)
+		rc = note_left_out(store, a, e);
 	store_close(store);
 	if (rc < 0)
 		return -1;

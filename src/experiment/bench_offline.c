@@ -12,7 +12,6 @@
 
 #include "base/file.h"
 #include "base/limits.h"
-#include "experiment/profiling.h"
 #include "experiment/run_parts.h"
 #include "run/latency.h"
 #include "run/offline_told.h"
@@ -119,7 +118,7 @@ static int read_words(struct bench *b, const struct opt_set *set, const struct o
 	int rc;
 
 	if (r->x->mode != MODE_LATENCY || b->is_tracing) {
-		rc = profiling_offline(r->x, r->trace_dir, 0, given, &b->arena, &given, &notes, e);
+		rc = profiling_offline(r->x, r->traces.dir, 0, given, &b->arena, &given, &notes, e);
 		run_notes(b->run, &notes);
 		buf_release(&notes);
 		if (rc < 0)
@@ -286,6 +285,7 @@ int bench_offline(struct run *r)
 					  .progress = on_progress, .cancel = &r->held->stop };
 	b.path = run_path(r, ".result.json");
 	unlink(b.path);
+	r->is_profiled = r->traces.dir != NULL; /* by the engine itself, as it was told */
 	run_line(r, "Measuring %s", experiment_mode_name(r->x->mode));
 	watch_begin_offline(r, &b.watch);
 	rc = mode[r->x->mode](&b, &e);

@@ -13,7 +13,6 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "experiment/profiling.h"
 #include "experiment/run_parts.h"
 #include "run/point.h"
 #include "run/repeat.h"
@@ -299,6 +298,7 @@ static void on_measured(void *self, struct point *point)
 	struct buf text = { 0 };
 	struct err e = { 0 };
 
+	b->run->is_profiled |= point->is_profiled;
 	score_point(&b->opts, &b->derived, point, &run->scored);
 	b->failure = point->failure ? arena_text(&b->arena, str_of(point->failure)) : NULL;
 	report_preemptions(&run->scored.metrics, &text);

@@ -5,26 +5,42 @@
 #include "experiment/config.h"
 #include "experiment/environment.h"
 #include "experiment/hardware.h"
-#include "experiment/profiling.h"
 #include "experiment/run_parts.h"
 
 #define INTERPRETER_S 20 /* to tell the versions of its packages */
 
 static bool was_profiled(const struct run *r)
 {
-	return r->trace_dir && r->stage >= AT_BENCHMARK && r->x->mode != MODE_STARTUP;
+	return r->traces.dir && r->stage >= AT_BENCHMARK && r->x->mode != MODE_STARTUP;
 }
 
-void collect_settle(struct run *r)
+bool collect_settle(struct run *r)
 {
 	struct buf notes = { 0 };
+	bool is_whole;
 
-	if (!was_profiled(r) || r->has_failed)
-		return;
-	run_line(r, "Waiting for traces in %s", r->trace_dir);
-	profiling_settle(r->x, r->trace_dir, r->out->began_real_ns, r->hooks->cancel, &notes);
+	if (!was_profiled(r) || r->has_failed || !r->is_profiled)
+		return true;
+	run_line(r, "Waiting for traces in %s", r->traces.dir);
+	is_whole = profiling_settle(r->x, &r->traces, r->hooks->cancel, &notes);
 	run_notes(r, &notes);
 	buf_release(&notes);
+	return is_whole;
+}
+
+/* The numbers are good without it. */
+static void say_no_trace(struct run *r)
+{
+	struct outcome *o = r->out;
+
+	if (o->status != OUTCOME_COMPLETED)
+		return;
+	o->status = OUTCOME_PARTIAL;
+	o->stage = AT_COLLECT;
+	o->category = "no trace";
+	o->reason = r->is_profiled ?
+		arena_printf(&o->arena, "the profiler left no trace in %s", r->traces.dir) :
+		"the profiler was not started, so there is no trace";
 }
 
 void collect_traces(struct run *r)
@@ -33,13 +49,11 @@ void collect_traces(struct run *r)
 
 	if (!was_profiled(r))
 		return;
-	profiling_collect(r->x, r->trace_dir, r->out->began_real_ns, r->out, &notes);
+	profiling_collect(r->x, &r->traces, r->out, &notes);
 	run_notes(r, &notes);
 	buf_release(&notes);
-	if (r->out->n_traces == 0 && !r->has_failed) {
-		r->stage = AT_COLLECT;
-		run_fail(r, "no trace", "%s: the profiler has left no trace", r->trace_dir);
-	}
+	if (r->out->n_traces == 0 && !r->has_failed)
+		say_no_trace(r);
 }
 
 static const char *kind_of(const struct experiment_server *s)

@@ -3,7 +3,9 @@
 #include "experiment/document_parts.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <math.h>
+#include <unistd.h>
 
 #include "engine/args.h"
 #include "experiment/document.h"
@@ -217,14 +219,30 @@ void document_put_text(struct document *d, const char *text)
 		json_put_null(&d->w);
 }
 
-void document_put_path(struct document *d, const char *path)
+/* How much of path is the folder that the document lies in; 0: it is not below that. */
+static size_t folder_bytes(const struct document *d, const char *path)
 {
 	const char *own = d->x->output.path, *slash = own ? strrchr(own, '/') : NULL;
-	size_t n = slash ? (size_t)(slash - own) + 1 : 0;
+	size_t n = slash ? (size_t)(slash - own) + 1 : 0, m;
+	char here[PATH_MAX];
 
-	if (path && n && strncmp(path, own, n) == 0 && path[n])
-		path += n;
-	document_put_text(d, path);
+	if (n && strncmp(path, own, n) == 0)
+		return n;
+	/* Folders of traces are absolute: servers are told them. */
+	if (!own || own[0] == '/' || path[0] != '/' || !getcwd(here, sizeof(here)))
+		return 0;
+	m = strlen(here);
+	m -= here[m - 1] == '/';
+	if (strncmp(path, here, m) != 0 || path[m] != '/' || strncmp(path + m + 1, own, n) != 0)
+		return 0;
+	return m + 1 + n;
+}
+
+void document_put_path(struct document *d, const char *path)
+{
+	size_t n = path ? folder_bytes(d, path) : 0;
+
+	document_put_text(d, path && path[n] ? path + n : path);
 }
 
 static void put_line(struct document *d, struct str line)

@@ -71,17 +71,30 @@ const char *profiling_folder(const struct experiment *x, struct arena *a);
 const char *profiling_own_folder(const struct experiment *x, struct arena *a);
 
 /*
- * After load, before servers are stopped, when the profiler was started: waits until there are
- * traces in dir that have not grown for a while. At most profiling.stop_timeout_s; cancel, may be
- * NULL, ends it. began_real_ns: older files are others'. notes: none, or still growing.
+ * Where traces come from, and which of them are of this experiment. A server that is kept for
+ * several experiments goes on with the folder that the first of them told it.
  */
-void profiling_settle(const struct experiment *x, const char *dir, int64_t began_real_ns,
+struct trace_place {
+	const char *dir;             /* absolute; NULL: not profiled */
+	int64_t since_real_ns;       /* older files are others' */
+	char *const *earlier;        /* so are these, whenever they change; ends NULL; NULL: none */
+	bool is_others;              /* dir is another experiment's: what is ours is moved away */
+};
+/* The files that are in the folder now. In the arena. */
+char *const *profiling_earlier(const char *dir, struct arena *a);
+
+/*
+ * After load, before servers are stopped, when the profiler was started: waits until there are
+ * traces that have not grown for a while. At most profiling.stop_timeout_s; cancel, may be
+ * NULL, ends it. False: none, or still growing (a note).
+ */
+bool profiling_settle(const struct experiment *x, const struct trace_place *place,
 		      const atomic_bool *cancel, struct buf *notes);
 
 /*
- * After servers were stopped: saves `nsys stats` beside each report, links or copies traces that
- * lie elsewhere into the experiment's folder, and lists them all in out, largest first (paths
- * and list in out's arena). Never fails; notes say what is missing.
+ * After servers were stopped, or have become idle: saves `nsys stats` next to each report, links or
+ * copies traces from elsewhere into the experiment's folder, and lists them all in out, largest
+ * first (paths and list in out's arena). Never fails; notes say what is missing.
  */
-void profiling_collect(const struct experiment *x, const char *dir, int64_t began_real_ns,
+void profiling_collect(const struct experiment *x, const struct trace_place *place,
 		       struct outcome *out, struct buf *notes);

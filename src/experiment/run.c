@@ -10,7 +10,6 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "experiment/command.h"
-#include "experiment/profiling.h"
 #include "experiment/run_parts.h"
 
 /* ---- talk ---- */
@@ -151,7 +150,10 @@ static int prepare(struct run *r)
 	if (r->x->output.folder && file_mkdirs(r->x->output.folder, &e) < 0)
 		return run_fail(r, "output", "%s", e.text);
 	if (r->x->profiling.is_enabled)
-		r->trace_dir = profiling_folder(r->x, &r->out->arena);
+		r->traces = (struct trace_place){
+			.dir = profiling_folder(r->x, &r->out->arena),
+			.since_real_ns = r->out->began_real_ns,
+		};
 	return r->x->mode == MODE_SERVE ? bench_serve_check(r) : 0;
 }
 
@@ -175,6 +177,20 @@ static int take_resources(struct run *r)
 	return 0;
 }
 
+/* Servers that run already leave traces where they were told to, next to those of others. */
+static void go_on_with_traces(struct run *r)
+{
+	const struct experiment_held *held = r->held;
+	struct arena *a = &r->out->arena;
+
+	if (!r->traces.dir || !held->trace_dir)
+		return;
+	r->traces.is_others = held->is_trace_dir_own &&
+			      strcmp(held->trace_dir, profiling_own_folder(r->x, a)) != 0;
+	r->traces.dir = arena_text(a, str_of(held->trace_dir));
+	r->traces.earlier = profiling_earlier(r->traces.dir, a);
+}
+
 /* Where every server is, once ports are known. */
 static void take_places(struct run *r)
 {
@@ -186,6 +202,9 @@ static void take_places(struct run *r)
 	held->server = arena_alloc(&held->arena, (held->n + 1) * sizeof(*held->server));
 	held->started = arena_alloc(&held->arena, (held->n + 1) * sizeof(*held->started));
 	held->n_started = 0;
+	held->trace_dir = r->traces.dir ? arena_text(&held->arena, str_of(r->traces.dir)) : NULL;
+	held->is_trace_dir_own = held->trace_dir &&
+		strcmp(held->trace_dir, profiling_own_folder(r->x, &held->arena)) == 0;
 	for (size_t i = 0; i < held->n; i++) {
 		unsigned port = i < got->n_servers ? got->server[i].port : 0;
 
@@ -223,10 +242,12 @@ static int live(struct run *r, bool is_reused)
 		return -1;
 	if (run_is_cancelled(r))
 		return run_interrupted(r);
-	if (is_reused && servers_reuse(r) == 0)
+	if (is_reused && servers_reuse(r) == 0) {
+		go_on_with_traces(r);
 		guard_begin(r);
-	else if (clear(r->held, r->hooks), set_up(r) < 0)
+	} else if (clear(r->held, r->hooks), set_up(r) < 0) {
 		return -1;
+	}
 	r->stage = AT_BENCHMARK;
 	return r->x->mode == MODE_SERVE ? bench_serve(r) : bench_offline(r);
 }
@@ -266,15 +287,15 @@ void experiment_run_at(const struct experiment *x, struct experiment_site *site,
 	struct experiment_held *held = site && site->held ? site->held : held_new();
 	struct run r = { .x = x, .hooks = hooks ? hooks : &silent, .out = out, .held = held,
 			 .began_mono_ns = clock_mono_ns() };
-	bool is_reused = site && site->held, is_kept;
+	bool is_reused = site && site->held, is_kept, is_settled;
 
 	begin_outcome(out);
 	held->hooks = r.hooks;
 	held->run = &r;
 	live(&r, is_reused);
 	guard_end(&r);
-	collect_settle(&r);
-	is_kept = site && !r.has_failed && servers_are_alive(held);
+	is_settled = collect_settle(&r);
+	is_kept = site && !r.has_failed && is_settled && servers_are_alive(held);
 	held->run = NULL;
 	if (!is_kept)
 		servers_stop(held, r.hooks);

@@ -18,6 +18,7 @@
 #pragma once
 #include "experiment/allocate.h"
 #include "experiment/container.h"
+#include "experiment/profiling.h"
 #include "experiment/roles.h"
 #include "experiment/run.h"
 #include "run/capacity.h"
@@ -50,6 +51,8 @@ struct experiment_held {
 	size_t n;
 	size_t *started, n_started; /* in which order */
 	bool had_servers;           /* one was started: GPU memory may come back late */
+	const char *trace_dir;      /* what the servers were told; NULL: not profiled */
+	bool is_trace_dir_own;      /* of the experiment that started them, and of nobody else */
 	/* Whom the servers' hooks talk to: changes from member to member. */
 	const struct experiment_hooks *hooks;
 	const char *starting;       /* what progress is called until it is ready */
@@ -68,7 +71,8 @@ struct run {
 	enum outcome_stage stage;
 	bool has_failed;
 	int64_t began_mono_ns;
-	const char *trace_dir;      /* NULL: not profiled */
+	struct trace_place traces;
+	bool is_profiled;           /* the profiler was started, as far as it is known */
 };
 
 void run_line(const struct run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -127,8 +131,11 @@ void watch_end_offline(struct run *r, struct run_watch *w);
 
 /* ---- collect.c ---- */
 
-/* Until traces are whole: while the servers run. Then which there are. */
-void collect_settle(struct run *r);
+/*
+ * Until traces are whole: while the servers run. False: more may come, which would be taken for
+ * another experiment's. Then which there are.
+ */
+bool collect_settle(struct run *r);
 void collect_traces(struct run *r);
 /* The machine, versions, provenance: also of a run that failed. */
 void collect_about(struct run *r);

@@ -13,7 +13,6 @@
 #include "engine/args.h"
 #include "experiment/command.h"
 #include "experiment/config.h"
-#include "experiment/profiling.h"
 #include "experiment/run_parts.h"
 #include "fetch/fetch.h"
 #include "run/engine_report.h"
@@ -240,7 +239,7 @@ static int in_container(struct run *r, size_t i, const struct profiling_words *w
 	struct arena *a = &r->held->arena;
 	const char **gpu = arena_alloc(a, (got->n_gpus + 1) * sizeof(*gpu));
 	struct container_how how = { .run_id = r->out->run_id, .port = got->port, .gpu = gpu,
-				     .words = w->argv, .env = w->env, .folder = r->trace_dir };
+				     .words = w->argv, .env = w->env, .folder = r->traces.dir };
 	size_t n;
 
 	for (size_t k = 0; k < got->n_gpus; k++) {
@@ -276,7 +275,7 @@ static int make_words(struct run *r, size_t i, struct err *e)
 		env = env_of(r, i, env);
 	if (r->x->profiling.is_enabled && !s->container && !config_is_sim(s->command))
 		version = profiling_version(s->command);
-	rc = profiling_words(r->x, s, r->trace_dir, version, argv, env, a, &words, &notes, e);
+	rc = profiling_words(r->x, s, r->traces.dir, version, argv, env, a, &words, &notes, e);
 	run_notes(r, &notes);
 	buf_release(&notes);
 	if (rc < 0 || s->container)

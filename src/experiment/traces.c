@@ -41,7 +41,16 @@ static int64_t changed_ns(const struct stat *st)
 	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
 
-static void traces_look(const char *dir, int64_t began_ns, int depth, struct traces *out)
+static bool is_among(const char *path, char *const *list)
+{
+	for (; list && *list; list++)
+		if (strcmp(path, *list) == 0)
+			return true;
+	return false;
+}
+
+static void traces_look(const char *dir, const struct trace_place *place, int depth,
+			struct traces *out)
 {
 	struct dirent *entry;
 	DIR *d = opendir(dir);
@@ -54,9 +63,11 @@ static void traces_look(const char *dir, int64_t began_ns, int depth, struct tra
 			continue;
 		path = file_join(dir, entry->d_name);
 		if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && depth > 0) {
-			traces_look(path, began_ns, depth - 1, out);
+			traces_look(path, place, depth - 1, out);
 		} else if (lstat(path, &st) == 0 && S_ISREG(st.st_mode) &&
-			   changed_ns(&st) >= began_ns) {
+			   /* Files' times are those of the clock's last tick. */
+			   changed_ns(&st) >= place->since_real_ns - LOOK_NS &&
+			   !is_among(path, place->earlier)) {
 			out->v = mem_grow(out->v, out->n + 1, sizeof(*out->v));
 			out->v[out->n++] = (struct trace){ path, (uint64_t)st.st_size };
 			out->bytes += (uint64_t)st.st_size;
@@ -68,41 +79,57 @@ static void traces_look(const char *dir, int64_t began_ns, int depth, struct tra
 		closedir(d);
 }
 
-static void traces_find(const char *dir, int64_t began_ns, struct traces *out)
+static void traces_find(const struct trace_place *place, struct traces *out)
 {
 	traces_release(out);
-	/* Files' times are those of the clock's last tick. */
-	traces_look(dir, began_ns - LOOK_NS, 1, out);
+	traces_look(place->dir, place, 1, out);
 }
 
-void profiling_settle(const struct experiment *x, const char *dir, int64_t began_real_ns,
+char *const *profiling_earlier(const char *dir, struct arena *a)
+{
+	const struct trace_place all = { .dir = dir };
+	struct traces t = { 0 };
+	char **list;
+
+	traces_find(&all, &t);
+	list = arena_alloc(a, (t.n + 1) * sizeof(*list));
+	for (size_t i = 0; i < t.n; i++)
+		list[i] = arena_text(a, str_of(t.v[i].path));
+	traces_release(&t);
+	return list;
+}
+
+bool profiling_settle(const struct experiment *x, const struct trace_place *place,
 		      const atomic_bool *cancel, struct buf *notes)
 {
 	int64_t begin = clock_mono_ns(), changed = begin, now = begin;
 	int64_t most = (int64_t)(x->profiling.stop_timeout_s * 1e9);
 	struct traces t = { 0 };
 	uint64_t bytes = 0;
+	bool is_quiet = false;
 	size_t n = 0;
 
-	if (!x->profiling.is_enabled)
-		return;
+	/* Servers of ours were given the folder: where there is none, nobody writes. */
+	if (!file_is_dir(place->dir))
+		return false;
 	while (!(cancel && atomic_load(cancel))) {
-		traces_find(dir, began_real_ns, &t);
+		traces_find(place, &t);
 		now = clock_mono_ns();
 		if (t.n != n || t.bytes != bytes)
 			changed = now;
 		n = t.n;
 		bytes = t.bytes;
-		if (now - begin > most || (!bytes && now - begin > NONE_WAIT_NS) ||
-		    (bytes && now - changed >= QUIET_NS))
+		is_quiet = bytes && now - changed >= QUIET_NS;
+		if (is_quiet || now - begin > most || (!bytes && now - begin > NONE_WAIT_NS))
 			break;
 		nanosleep(&(struct timespec){ 0, LOOK_NS }, NULL);
 	}
-	if (bytes && now - changed < QUIET_NS)
+	if (bytes && !is_quiet)
 		buf_printf(notes, "profiling: traces in %s still grew after %g s "
-			   "(profiling.stop_timeout_s); they may be cut\n", dir,
+			   "(profiling.stop_timeout_s); they may be cut\n", place->dir,
 			   x->profiling.stop_timeout_s);
 	traces_release(&t);
+	return is_quiet;
 }
 
 /* ---- after the servers ---- */
@@ -149,21 +176,26 @@ static int copy_file(const char *from, const char *to)
 	return rc;
 }
 
-/* Beside the result: the name in the experiment's own folder, or path where it cannot be. */
-static const char *bring(const char *path, const char *dir, const char *folder, struct arena *a,
-			 struct buf *notes)
+/* The name in the experiment's own folder, or path where it cannot be brought there. */
+static const char *bring(const char *path, const struct trace_place *place, const char *folder,
+			 struct arena *a, struct buf *notes)
 {
-	size_t n = strlen(dir);
-	char *flat = arena_printf(a, "%s", strncmp(path, dir, n) == 0 ? path + n + 1 : path);
+	size_t n = strlen(place->dir);
+	char *flat = arena_printf(a, "%s", strncmp(path, place->dir, n) == 0 ? path + n + 1 : path);
 	const char *to;
 
 	for (char *c = flat; *c; c++)
 		if (*c == '/')
 			*c = '-';
 	to = arena_printf(a, "%s/%s", folder, flat);
-	unlink(to);
-	if (link(path, to) == 0 || copy_file(path, to) == 0)
+	if (place->is_others && rename(path, to) == 0)
 		return to;
+	unlink(to);
+	if (link(path, to) == 0 || copy_file(path, to) == 0) {
+		if (place->is_others)
+			unlink(path);
+		return to;
+	}
 	buf_printf(notes, "profiling: cannot copy %s to %s: %s\n", path, folder, strerror(errno));
 	return path;
 }
@@ -185,7 +217,7 @@ static bool is_same_folder(const char *a, const char *b)
 	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-void profiling_collect(const struct experiment *x, const char *dir, int64_t began_real_ns,
+void profiling_collect(const struct experiment *x, const struct trace_place *place,
 		       struct outcome *out, struct buf *notes)
 {
 	struct arena *a = &out->arena;
@@ -193,21 +225,19 @@ void profiling_collect(const struct experiment *x, const char *dir, int64_t bega
 	struct traces t = { 0 };
 	bool is_beside;
 
-	if (!x->profiling.is_enabled)
-		return;
-	traces_find(dir, began_real_ns, &t);
+	traces_find(place, &t);
 	for (size_t i = 0; i < t.n; i++)
 		if (str_ends(str_of(t.v[i].path), STR(".nsys-rep")))
 			save_stats(t.v[i].path, notes);
-	traces_find(dir, began_real_ns, &t);
+	traces_find(place, &t);
 	if (t.n == 0)
-		buf_printf(notes, "profiling: the profiler left no file in %s\n", dir);
-	is_beside = is_same_folder(dir, folder) || t.n == 0 || file_mkdirs(folder, NULL) < 0;
+		buf_printf(notes, "profiling: the profiler left no file in %s\n", place->dir);
+	is_beside = is_same_folder(place->dir, folder) || t.n == 0 || file_mkdirs(folder, NULL) < 0;
 	out->trace = arena_alloc(a, (t.n + 1) * sizeof(*out->trace));
 	out->n_traces = t.n;
 	for (size_t i = 0; i < t.n; i++) {
 		const char *path = is_beside ? arena_printf(a, "%s", t.v[i].path) :
-					       bring(t.v[i].path, dir, folder, a, notes);
+					       bring(t.v[i].path, place, folder, a, notes);
 
 		out->trace[i] = (struct outcome_trace){ path, t.v[i].bytes };
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* upload.c - see upload.h. */
-#include "experiment/upload.h"
+#include "experiment/upload_parts.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,17 +14,11 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/limits.h"
-#include "fetch/fetch.h"
+#include "json/read.h"
 #include "json/write.h"
 
-#define UPLOAD_PATH "/api/upload/raw"
-#define UPLOAD_TRIES 4
-#define UPLOAD_PAUSE_MS 500
-#define UPLOAD_TIMEOUT_MS 60000
 #define TOKEN_BYTES_MAX 4096
 #define ANSWER_BYTES_SHOWN 300
-
-enum answer { TAKEN, REFUSED, NOT_ALLOWED, LATER };
 
 static void tell(void (*to)(void *self, const char *text), void *self, const char *text)
 {
@@ -78,7 +72,7 @@ int upload_token(const char *path, struct buf *header, struct err *e)
 	return rc;
 }
 
-static enum answer judge(long status)
+enum answer upload_judge(long status)
 {
 	if ((status >= 200 && status < 300) || status == 409)
 		return TAKEN;
@@ -89,20 +83,46 @@ static enum answer judge(long status)
 	return REFUSED;
 }
 
-/* What the server said, as much as a sentence holds, without what would break a line. */
-static void say_answer(long status, struct str body, const char *url, struct err *e)
+/* Without what would break a line. */
+void upload_say(const struct fetch_reply *reply, const char *url, struct err *e)
 {
+	struct str body = buf_str(&reply->body);
 	char text[ANSWER_BYTES_SHOWN + 1];
 	size_t n = body.n < ANSWER_BYTES_SHOWN ? body.n : ANSWER_BYTES_SHOWN;
 
 	for (size_t i = 0; i < n; i++)
 		text[i] = (unsigned char)body.p[i] < ' ' ? ' ' : body.p[i];
 	text[n] = 0;
-	err_set(e, ERR_NET, "%s answered %ld%s%s", url, status, n ? ": " : "", text);
+	err_set(e, ERR_NET, "%s answered %ld%s%s", url, reply->status, n ? ": " : "", text);
+}
+
+/* The number that the dashboard gave the run, else the run_id that the document has. */
+static void read_run(struct str answer, struct str document, struct upload_run *run)
+{
+	struct json_scan scan = { .text = answer };
+	struct json_slice all, list, first, v;
+	struct json_iter it;
+	struct str key;
+
+	run->may_have = true;
+	buf_reset(&run->id);
+	if (json_next(&scan, &all, NULL) == 0 && all.kind == JSON_OBJECT &&
+	    json_member(all, "results", &list) && list.kind == JSON_ARRAY) {
+		it = json_iter(list);
+		if (json_each(&it, &key, &first) > 0 && first.kind == JSON_OBJECT &&
+		    json_member(first, "id", &v) && v.kind == JSON_INT) {
+			buf_add_str(&run->id, v.raw);
+			run->may_have = !json_member(first, "outcome", &v) || !str_is(v.raw, "new");
+		}
+	}
+	scan = (struct json_scan){ .text = document };
+	if (!run->id.len && json_next(&scan, &all, NULL) == 0 && all.kind == JSON_OBJECT &&
+	    json_member(all, "run_id", &v) && v.kind == JSON_STRING)
+		json_unescape(&run->id, v.raw);
 }
 
 static enum answer post(const char *url, struct str document, const char *header,
-			const atomic_bool *cancel, struct err *e)
+			const atomic_bool *cancel, struct upload_run *run, struct err *e)
 {
 	const char *const headers[] = { header, NULL };
 	struct fetch_opts how = {
@@ -113,26 +133,29 @@ static enum answer post(const char *url, struct str document, const char *header
 	enum answer answer = LATER;
 
 	if (fetch(url, &document, &how, &reply, e) == 0) {
-		answer = judge(reply.status);
-		if (answer != TAKEN)
-			say_answer(reply.status, buf_str(&reply.body), url, e);
+		answer = upload_judge(reply.status);
+		if (answer == TAKEN)
+			read_run(buf_str(&reply.body), document, run);
+		else
+			upload_say(&reply, url, e);
 	}
 	fetch_reply_release(&reply);
 	return answer;
 }
 
-static bool is_cancelled(const struct upload_opts *o)
+bool upload_is_cancelled(const struct upload_opts *o)
 {
 	return o->cancel && atomic_load(o->cancel);
 }
 
 /* Sleeps in small pieces, so that Ctrl-C need not wait for it. */
-static void rest(const struct upload_opts *o, unsigned ms)
+void upload_rest(const struct upload_opts *o, unsigned *pause_ms)
 {
-	int64_t until = clock_mono_ns() + (int64_t)ms * 1000000;
+	int64_t until = clock_mono_ns() + (int64_t)*pause_ms * 1000000;
 
-	while (!is_cancelled(o) && clock_mono_ns() < until)
+	while (!upload_is_cancelled(o) && clock_mono_ns() < until)
 		nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+	*pause_ms *= 2;
 }
 
 static int check_url(const char *url, struct err *e)
@@ -154,28 +177,54 @@ int upload_check(const struct upload_opts *o, struct err *e)
 	return rc;
 }
 
+/* The document, until it is taken or so many tries were in vain. */
+static enum answer post_often(const struct upload_opts *o, unsigned tries,
+			      const struct upload_place *to, struct str document,
+			      struct upload_run *run, struct err *e)
+{
+	unsigned pause = o->pause_ms ? o->pause_ms : UPLOAD_PAUSE_MS;
+	struct buf url = { 0 };
+	enum answer answer;
+
+	address(to->url, &url);
+	answer = post(url.data, document, to->header, o->cancel, run, e);
+	for (unsigned i = 1; i < tries && answer == LATER && !upload_is_cancelled(o); i++) {
+		upload_rest(o, &pause);
+		answer = post(url.data, document, to->header, o->cancel, run, e);
+	}
+	buf_release(&url);
+	return answer;
+}
+
+/* How far a document and its traces have come. */
+struct delivered {
+	bool is_document_taken;
+	size_t traces;
+};
+
 /* e is set unless TAKEN; REFUSED too when the token file cannot be read. */
 static enum answer deliver(const struct upload_opts *o, unsigned tries, const char *url,
-			   const char *token_file, struct str document, struct err *e)
+			   const char *token_file, struct str document, struct delivered *done,
+			   struct err *e)
 {
-	struct buf to = { 0 }, header = { 0 };
-	unsigned pause = o->pause_ms ? o->pause_ms : UPLOAD_PAUSE_MS;
+	struct upload_run run = { 0 };
+	struct buf header = { 0 };
 	enum answer answer = REFUSED;
 
+	*done = (struct delivered){ 0 };
 	if (check_url(url, e) == 0 &&
 	    (!token_file || upload_token(token_file, &header, e) == 0)) {
-		address(url, &to);
-		answer = post(to.data, document, header.data, o->cancel, e);
-		for (unsigned i = 1; i < tries && answer == LATER && !is_cancelled(o); i++) {
-			rest(o, pause);
-			pause *= 2;
-			answer = post(to.data, document, header.data, o->cancel, e);
-		}
+		const struct upload_place to = { url, header.data };
+
+		answer = post_often(o, tries, &to, document, &run, e);
+		done->is_document_taken = answer == TAKEN;
+		if (answer == TAKEN && o->n_traces)
+			answer = upload_send_traces(o, &to, tries, &run, &done->traces, e);
 	}
 	if (header.data)
 		memset(header.data, 0, header.cap);
 	buf_release(&header);
-	buf_release(&to);
+	buf_release(&run.id);
 	return answer;
 }
 
@@ -205,6 +254,25 @@ static void spool_folder(const struct upload_opts *o, struct buf *out)
 	buf_add_text(out, o->spool);
 }
 
+static void put_traces(struct json_writer *w, const struct upload_opts *o)
+{
+	if (!o->n_traces)
+		return;
+	json_key(w, "traces");
+	json_begin_array(w);
+	for (size_t i = 0; i < o->n_traces; i++) {
+		json_begin_object(w);
+		json_key(w, "path");
+		json_put_text(w, o->trace[i].path);
+		json_key(w, "bytes");
+		json_put_int(w, (int64_t)o->trace[i].bytes);
+		json_key(w, "changed_ns");
+		json_put_int(w, o->trace[i].changed_ns);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
 static int spool(const struct upload_opts *o, struct str document, struct err *e)
 {
 	struct buf folder = { 0 }, text = { 0 }, path = { 0 };
@@ -221,6 +289,7 @@ static int spool(const struct upload_opts *o, struct str document, struct err *e
 	json_put_text(&w, token); /* whole: it is sent from another folder */
 	json_key(&w, "document");
 	json_put_raw(&w, document);
+	put_traces(&w, o);
 	json_end_object(&w);
 	digest_hex(DIGEST_SHA256, buf_str(&text), name);
 	buf_printf(&path, "%s/%.24s.json", folder.data ? folder.data : "", name);
@@ -239,28 +308,42 @@ static int spool(const struct upload_opts *o, struct str document, struct err *e
 	return rc;
 }
 
+static void say_uploaded(const struct upload_opts *o, const char *name, size_t traces)
+{
+	struct buf said = { 0 };
+
+	buf_printf(&said, "Uploaded %s", name);
+	if (traces)
+		buf_printf(&said, " with %zu trace%s", traces, traces == 1 ? "" : "s");
+	buf_printf(&said, " to %s", o->url);
+	tell(o->line, o->self, said.data);
+	buf_release(&said);
+}
+
 int upload_document(const struct upload_opts *o, struct str document, const char *name,
 		    struct err *e)
 {
 	struct err why = { 0 };
 	struct buf said = { 0 };
+	struct delivered done;
 	enum answer answer = deliver(o, o->tries ? o->tries : UPLOAD_TRIES, o->url, o->token_file,
-				     document, &why);
+				     document, &done, &why);
+	const char *what = done.is_document_taken ? " was uploaded, but not all of its traces were" :
+						    " was not uploaded";
 	int rc = UPLOAD_SENT;
 
 	if (answer == TAKEN) {
-		buf_printf(&said, "Uploaded %s to %s", name, o->url);
-		tell(o->line, o->self, said.data);
+		say_uploaded(o, name, done.traces);
 	} else if (answer == REFUSED) {
 		*e = why;
 		rc = err_wrap(e, "%s was not uploaded", name);
 	} else if (spool(o, document, e) < 0) {
-		rc = err_wrap(e, "%s was not uploaded (%s), and cannot be kept to be sent later",
-			      name, why.text);
+		rc = err_wrap(e, "%s%s (%s), and cannot be kept to be sent later", name, what,
+			      why.text);
 	} else {
 		rc = UPLOAD_SPOOLED;
-		buf_printf(&said, "%s was not uploaded (%s); it waits and is sent with the next upload "
-			   "or by profllm run --upload-spool", name, why.text);
+		buf_printf(&said, "%s%s (%s); it waits and is sent with the next upload or by "
+			   "profllm run --upload-spool", name, what, why.text);
 		tell(o->warn, o->self, said.data);
 	}
 	buf_release(&said);
@@ -280,6 +363,29 @@ static const char *member(struct json_slice object, const char *key, struct buf 
 	return buf->data ? buf->data : "";
 }
 
+/* The list that put_traces wrote, in the arena. */
+static void read_traces(struct json_slice object, struct arena *a, struct upload_opts *out)
+{
+	struct upload_trace *trace;
+	struct json_slice list;
+	struct json_value *v;
+
+	out->trace = NULL;
+	out->n_traces = 0;
+	if (!json_member(object, "traces", &list) || json_parse(a, list.raw, &v, NULL) < 0 ||
+	    v->kind != JSON_ARRAY)
+		return;
+	trace = arena_alloc(a, (v->count + 1) * sizeof(*trace));
+	for (size_t i = 0; i < v->count; i++) {
+		trace[out->n_traces++] = (struct upload_trace){
+			arena_text(a, json_text(json_get(&v->item[i], "path"), STR(""))),
+			(uint64_t)json_int(json_get(&v->item[i], "bytes"), 0),
+			json_int(json_get(&v->item[i], "changed_ns"), 0),
+		};
+	}
+	out->trace = trace;
+}
+
 /* The token for one dashboard is not told to another, to which something still has to go. */
 static bool is_token_for(const struct upload_opts *o, const char *url)
 {
@@ -289,6 +395,9 @@ static bool is_token_for(const struct upload_opts *o, const char *url)
 static enum answer send_spooled(const struct upload_opts *o, const char *path, struct err *e)
 {
 	struct buf text = { 0 }, url = { 0 }, token = { 0 };
+	struct upload_opts whole = *o;
+	struct arena a = { 0 };
+	struct delivered done;
 	struct json_scan scan;
 	struct json_slice all, document;
 	const char *to, *noted;
@@ -302,14 +411,16 @@ static enum answer send_spooled(const struct upload_opts *o, const char *path, s
 	if (json_next(&scan, &all, e) == 0 && json_at_end(&scan) && all.kind == JSON_OBJECT &&
 	    (to = member(all, "url", &url)) && json_member(all, "document", &document)) {
 		noted = member(all, "token_file", &token);
-		answer = deliver(o, 1, to, is_token_for(o, to) ? o->token_file : noted,
-				 document.raw, e);
+		read_traces(all, &a, &whole);
+		answer = deliver(&whole, 1, to, is_token_for(o, to) ? o->token_file : noted,
+				 document.raw, &done, e);
 	} else {
 		err_set(e, ERR_PARSE, "no file of a spool: an object with url and document was expected");
 	}
 	buf_release(&text);
 	buf_release(&url);
 	buf_release(&token);
+	arena_release(&a);
 	return answer;
 }
 
@@ -357,7 +468,7 @@ int upload_spool(const struct upload_opts *o, size_t *left, struct err *e)
 			continue;
 		buf_reset(&path);
 		buf_printf(&path, "%s/%s", folder.data, entry->d_name);
-		if (!is_cancelled(o) && work_off(o, path.data))
+		if (!upload_is_cancelled(o) && work_off(o, path.data))
 			sent++;
 		else
 			waiting += access(path.data, F_OK) == 0;

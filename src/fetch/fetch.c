@@ -247,6 +247,48 @@ int fetch(const char *url, const struct str *body, const struct fetch_opts *o,
 	return -1;
 }
 
+int fetch_send_file(const char *url, const char *field, const char *path,
+		    const struct fetch_opts *o, struct fetch_reply *reply, struct err *e)
+{
+	char message[CURL_ERROR_SIZE] = "";
+	struct curl_slist *headers = header_list(o, false);
+	CURLcode code = CURLE_OUT_OF_MEMORY;
+	curl_mimepart *part;
+	curl_mime *form;
+	CURL *curl;
+
+	pthread_once(&curl_once, init_curl);
+	*reply = (struct fetch_reply){ 0 };
+	curl = handle_take(o->pool);
+	form = curl ? curl_mime_init(curl) : NULL;
+	part = form ? curl_mime_addpart(form) : NULL;
+	if (part) {
+		set_up(curl, url, NULL, o, headers, reply, message);
+		curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)o->timeout_ms);
+		curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+		curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)FETCH_SILENCE_S);
+		curl_easy_setopt(curl, CURLOPT_MIMEPOST, form);
+		curl_mime_name(part, field);
+		curl_mime_type(part, "application/octet-stream");
+		code = curl_mime_filedata(part, path);
+	}
+	if (code == CURLE_OK)
+		code = curl_easy_perform(curl);
+	if (curl)
+		curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &reply->status);
+	if (code != CURLE_OK && curl)
+		classify(curl, code, reply);
+	curl_mime_free(form);
+	if (curl)
+		handle_give_back(o->pool, curl);
+	curl_slist_free_all(headers);
+	if (code == CURLE_OK)
+		return 0;
+	failed(code, message, reply, url, o, e);
+	fetch_reply_release(reply);
+	return -1;
+}
+
 void fetch_reply_release(struct fetch_reply *r)
 {
 	buf_release(&r->body);

@@ -60,6 +60,15 @@ int fetch(const char *url, const struct str *body, const struct fetch_opts *o,
 void fetch_reply_release(struct fetch_reply *r);
 
 /*
+ * POST of a form (multipart/form-data) whose only part, called field, is the file. It is read from
+ * disk while it is sent, so its size costs no memory. o->timeout_ms 0: no limit in all, but a
+ * transfer in which nothing moves for FETCH_SILENCE_S has failed.
+ */
+#define FETCH_SILENCE_S 120
+int fetch_send_file(const char *url, const char *field, const char *path,
+		    const struct fetch_opts *o, struct fetch_reply *reply, struct err *e);
+
+/*
  * Many POSTs to one URL, at most parallel at a time. body() gives the text of
  * request i (borrowed until it is called again); done() gets its reply (NULL: no answer).
  * All callbacks run on the caller's thread.

@@ -135,6 +135,15 @@ static int copy_tables(struct db *from, struct db *to, struct err *e)
 	return rc;
 }
 
+/* Rows of traces come along, their files do not. */
+static int leave_traces_out(struct db *d, struct err *e)
+{
+	struct db_value v[2] = { db_int(TRACE_LEFT_OUT), db_int(TRACE_KEPT) };
+
+	return db_run(d, "UPDATE traces SET is_expired = $1 WHERE is_expired = $2", v, 2, NULL, NULL,
+		      e);
+}
+
 /* ---- backup ---- */
 
 static int export(struct db *from, const char *path, struct err *e)
@@ -150,11 +159,23 @@ static int export(struct db *from, const char *path, struct err *e)
 			rc = db_end(to, copy_tables(from, to, e), e);
 		db_end(from, -1, NULL); /* nothing was written there */
 	}
-	/* One file, without a log beside it. */
-	if (!rc)
-		rc = db_run(to, "PRAGMA journal_mode = DELETE", NULL, 0, NULL, NULL, e);
 	if (to)
 		db_sqlite.close(to);
+	return rc;
+}
+
+/* Whatever made the copy: what it lacks, and one file, without a log next to it. */
+static int finish_copy(const char *path, struct err *e)
+{
+	struct db *d = NULL;
+	int rc = db_sqlite.open(path, false, &d, e);
+
+	if (!rc)
+		rc = leave_traces_out(d, e);
+	if (!rc)
+		rc = db_run(d, "PRAGMA journal_mode = DELETE", NULL, 0, NULL, NULL, e);
+	if (d)
+		db_sqlite.close(d);
 	return rc;
 }
 
@@ -193,6 +214,8 @@ int store_backup(struct store *s, const char *path, struct err *e)
 	drop_temporary(temporary.data);
 	rc = s->hooks->copy ? s->hooks->copy(d, temporary.data, e) : export(d, temporary.data, e);
 	store_reader_back(s, d);
+	if (!rc)
+		rc = finish_copy(temporary.data, e);
 	if (!rc && rename(temporary.data, path) < 0)
 		rc = err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
 	if (!rc)
@@ -243,9 +266,9 @@ static int restore(struct db *from, struct db *to, const char *where, bool is_fo
 	if (!empty && !is_forced)
 		return err_set(e, ERR_USAGE, "%s is not empty: a restore would replace what it holds",
 			       where);
-	if (clear(to, e) < 0)
+	if (clear(to, e) < 0 || copy_tables(from, to, e) < 0)
 		return -1;
-	return copy_tables(from, to, e);
+	return leave_traces_out(to, e); /* of a backup by an older program */
 }
 
 int store_restore(const char *url, const char *path, bool is_forced, struct err *e)

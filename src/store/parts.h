@@ -88,6 +88,9 @@ int store_wide_put(const struct columns *c, struct db *d, int64_t id, const stru
 int store_wide_same(const struct columns *c, struct db *d, int64_t id, const struct row *r,
 		    struct arena *a, struct str *what, struct err *e);
 
+/* traces.is_expired; left out: of the backup that the store was restored from. */
+enum { TRACE_KEPT, TRACE_EXPIRED, TRACE_LEFT_OUT };
+
 /* trace.c: within a transaction. The files that nothing else needs go with them. */
 int store_traces_forget(struct store *s, struct store_write *w, int64_t run, struct err *e);
 /*

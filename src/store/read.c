@@ -277,7 +277,7 @@ static int add_records(struct reader *x, struct json_slice list, struct err *e)
 
 /* What an object says of itself at its top, learnt in one pass. */
 struct top {
-	bool has_version, has_config, has_experiments;
+	bool has_version, has_config, has_experiments, is_trace;
 	struct json_slice experiments, wrapped;
 };
 
@@ -295,6 +295,7 @@ static struct top top_of(struct json_slice object)
 	while (json_each(&it, &key, &v) > 0) {
 		top.has_version |= str_is(key, "schema_version");
 		top.has_config |= str_is(key, "config");
+		top.is_trace |= str_is(key, "traceEvents");
 		if (str_is(key, "experiments")) {
 			top.has_experiments = true;
 			top.experiments = v;
@@ -321,6 +322,10 @@ static int add_value(struct reader *x, struct json_slice v, struct err *e)
 	if (v.kind != JSON_OBJECT)
 		return err_set(e, ERR_PARSE, "expected an object or a list of objects");
 	top = top_of(v);
+	if (top.is_trace)
+		return err_set(e, ERR_RUN, READ_NOTHING_KNOWN ": this is a profiler's trace. It is "
+			       "taken in with the document of its run, or attached to the run: on "
+			       "the run's page or by `profllm ingest --trace FILE --run RUN_ID`");
 	if (top.has_experiments && top.has_version && !top.has_config) {
 		if (top.experiments.kind != JSON_ARRAY)
 			return err_set(e, ERR_PARSE, "experiments: expected a list");

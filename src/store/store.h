@@ -150,13 +150,20 @@ int store_marks(struct store *s, struct arena *a, struct change_mark **out, size
 
 struct trace {
 	int64_t id, run;         /* run 0: none yet */
-	struct str name, hash, model, commit, state; /* "here", "missing", "expired" */
+	/* state: "here", "missing", "expired", or "left_out" of the backup that was restored */
+	struct str name, hash, model, commit, state;
 	int64_t bytes;
 	double at_s;
 };
 /* Takes the file over (a copy by its hash); the same content is kept once. */
 int store_trace_put(struct store *s, int64_t run, struct str name, const char *path, int64_t *id,
 		    struct err *e);
+/*
+ * The same for a file that comes along with its run. One that the run has, or whose file expired,
+ * is left as it is (*is_new false): nobody asked for it.
+ */
+int store_trace_take(struct store *s, int64_t run, struct str name, const char *path, bool *is_new,
+		     struct err *e);
 int store_traces(struct store *s, int64_t run, struct arena *a, struct trace **out, size_t *n,
 		 struct err *e); /* run 0: all */
 /* A descriptor to read from, for close(). */
@@ -166,7 +173,8 @@ int store_trace_drop(struct store *s, int64_t id, struct err *e);
 
 /* ---- keeping it ---- */
 
-int store_backup(struct store *s, const char *path, struct err *e); /* one file, while in use */
+/* One file, while in use. The files of traces are not in it, and it says so. */
+int store_backup(struct store *s, const char *path, struct err *e);
 int store_restore(const char *url, const char *path, bool is_forced, struct err *e);
 /* Sentences about what is wrong; *n 0: nothing. */
 int store_check(struct store *s, struct arena *a, struct str **finding, size_t *n, struct err *e);

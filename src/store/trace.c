@@ -32,7 +32,8 @@ static int needs_folder(const struct store *s, struct err *e)
 {
 	if (s->traces)
 		return 0;
-	return err_set(e, ERR_USAGE, "traces need a folder of their own beside %s", s->shown);
+	return err_set(e, ERR_USAGE, "traces need a folder of their own next to %s: --traces-dir names "
+		       "it", s->shown);
 }
 
 static int copy_in(const char *path, struct str bytes, struct err *e)
@@ -74,14 +75,29 @@ static int take_facts(void *self, const struct db_value *v, size_t n, struct err
 	return 1;
 }
 
+/* A trace of that run and content, whose file was gone, is here again. */
+static int find_same(struct store_write *w, int64_t run, struct str hash, int64_t *id,
+		     struct err *e)
+{
+	struct db_value v[2] = { db_int(run), db_text(hash) };
+	struct db_value again[2] = { db_real(store_now_s()) };
+	int rc = db_integer(w->db, "SELECT id FROM traces WHERE run = $1 AND hash = $2"
+				   " ORDER BY is_expired LIMIT 1", v, 2, 0, id, e);
+
+	if (rc || !*id)
+		return rc;
+	again[1] = db_int(*id);
+	return db_run(w->db, "UPDATE traces SET is_expired = 0, at = $1 WHERE id = $2"
+			     " AND is_expired <> 0", again, 2, NULL, NULL, e);
+}
+
 static int insert(struct store *s, struct store_write *w, int64_t run, struct str name,
 		  struct str hash, size_t bytes, int64_t *id, struct err *e)
 {
 	struct arena a = { 0 };
 	struct facts facts = { .s = s, .a = &a };
-	struct db_value v[8] = { db_int(run), db_text(hash) };
-	int rc = db_integer(w->db, "SELECT id FROM traces WHERE run = $1 AND hash = $2"
-				   " AND is_expired = 0", v, 2, 0, id, e);
+	struct db_value v[1] = { db_int(run) };
+	int rc = find_same(w, run, hash, id, e);
 
 	if (rc || *id)
 		return rc;
@@ -113,19 +129,14 @@ static struct str last_part(struct str name)
 	return name;
 }
 
-int store_trace_put(struct store *s, int64_t run, struct str name, const char *path, int64_t *id,
-		    struct err *e)
+static int put(struct store *s, int64_t run, struct str name, struct str bytes, struct str hash,
+	       int64_t *id, struct err *e)
 {
-	char hash[DIGEST_HEX], *target = NULL;
+	char *target = path_of(s, hash);
 	struct buf clean = { 0 };
 	struct store_write w;
-	struct str bytes;
 	int rc;
 
-	if (needs_folder(s, e) < 0 || file_map(path, &bytes, e) < 0)
-		return -1;
-	digest_hex(DIGEST_SHA256, bytes, hash);
-	target = path_of(s, str_of(hash));
 	/* The long part goes before the lock; whether it was for nothing is seen under it. */
 	rc = s->is_read_only || file_exists(target) ? 0 : copy_in(target, bytes, e);
 	if (!rc)
@@ -134,13 +145,64 @@ int store_trace_put(struct store *s, int64_t run, struct str name, const char *p
 		if (!file_exists(target))
 			rc = copy_in(target, bytes, e);
 		if (!rc)
-			rc = insert(s, &w, run, store_clean_name(&clean, last_part(name)),
-				    str_of(hash), bytes.n, id, e);
+			rc = insert(s, &w, run, store_clean_name(&clean, last_part(name)), hash,
+				    bytes.n, id, e);
 		rc = store_write_end(s, &w, rc, e);
 	}
-	file_unmap(bytes);
 	buf_release(&clean);
 	free(target);
+	return rc;
+}
+
+int store_trace_put(struct store *s, int64_t run, struct str name, const char *path, int64_t *id,
+		    struct err *e)
+{
+	char hash[DIGEST_HEX];
+	struct str bytes;
+	int rc;
+
+	if (needs_folder(s, e) < 0 || file_map(path, &bytes, e) < 0)
+		return -1;
+	rc = put(s, run, name, bytes, str_of(digest_hex(DIGEST_SHA256, bytes, hash)), id, e);
+	file_unmap(bytes);
+	return rc;
+}
+
+/* Whether the run has it, or had it until it expired. */
+static int is_known(struct store *s, int64_t run, struct str hash, bool *out, struct err *e)
+{
+	struct arena a = { 0 };
+	struct trace *t;
+	size_t n;
+	int rc = store_traces(s, run, &a, &t, &n, e);
+
+	*out = false;
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		*out |= str_eq(t[i].hash, hash) &&
+			(str_is(t[i].state, "here") || str_is(t[i].state, "expired"));
+	arena_release(&a);
+	return rc;
+}
+
+int store_trace_take(struct store *s, int64_t run, struct str name, const char *path, bool *is_new,
+		     struct err *e)
+{
+	char hash[DIGEST_HEX];
+	struct str bytes;
+	int64_t id;
+	bool known;
+	int rc;
+
+	*is_new = false;
+	if (needs_folder(s, e) < 0 || file_map(path, &bytes, e) < 0)
+		return -1;
+	digest_hex(DIGEST_SHA256, bytes, hash);
+	rc = is_known(s, run, str_of(hash), &known, e);
+	if (rc == 0 && !known) {
+		rc = put(s, run, name, bytes, str_of(hash), &id, e);
+		*is_new = rc == 0;
+	}
+	file_unmap(bytes);
 	return rc;
 }
 
@@ -183,10 +245,12 @@ static int take_trace(void *self, const struct db_value *v, size_t n, struct err
 
 	(void)n;
 	(void)e;
-	if (db_as_int(v[8]))
+	if (db_as_int(v[8]) == TRACE_EXPIRED)
 		t.state = STR("expired");
 	else if (path && file_exists(path))
 		t.state = STR("here");
+	else if (db_as_int(v[8]) == TRACE_LEFT_OUT)
+		t.state = STR("left_out");
 	free(path);
 	add(l, &t);
 	return 0;
@@ -220,8 +284,9 @@ int store_trace_open(struct store *s, int64_t id, struct arena *a, struct trace 
 		return err_set(e, ERR_USAGE, "there is no trace with the number %lld", (long long)id);
 	*out = l.trace[0];
 	if (!str_is(out->state, "here"))
-		return err_set(e, ERR_USAGE, "the file of trace %lld is %.*s", (long long)id,
-			       (int)out->state.n, out->state.p);
+		return err_set(e, ERR_USAGE, "the file of trace %lld is %s", (long long)id,
+			       str_is(out->state, "left_out") ? "not in this store: backups leave "
+			       "traces out" : str_is(out->state, "expired") ? "expired" : "missing");
 	path = path_of(s, out->hash);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
@@ -239,7 +304,7 @@ static int drop_file(struct store *s, struct store_write *w, struct str hash, st
 
 	if (!s->traces || hash.n < 3)
 		return 0;
-	if (db_integer(w->db, "SELECT count(*) FROM traces WHERE hash = $1 AND is_expired = 0", &v, 1,
+	if (db_integer(w->db, "SELECT count(*) FROM traces WHERE hash = $1 AND is_expired <> 1", &v, 1,
 		       0, &others, e) < 0)
 		return -1;
 	if (others)
@@ -303,7 +368,7 @@ int store_traces_expire(struct store *s, struct store_write *w, double before_s,
 	struct arena a = { 0 };
 	struct traces l = { .s = s, .a = &a }, old = { .s = s, .a = &a };
 	int64_t bytes = 0;
-	int rc = db_run(w->db, "SELECT " COLUMNS " FROM traces WHERE is_expired = 0 ORDER BY id DESC",
+	int rc = db_run(w->db, "SELECT " COLUMNS " FROM traces WHERE is_expired <> 1 ORDER BY id DESC",
 			NULL, 0, take_trace, &l, e);
 
 	for (size_t i = 0; i < l.n; i++) {

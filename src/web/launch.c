@@ -13,6 +13,7 @@
 #include "proc/keeper.h"
 #include "proc/program.h"
 #include "proc/roster.h"
+#include "store/trace_files.h"
 #include "web/launch_parts.h"
 
 #define GRACE_S 45          /* in which a run stops its servers and writes its document */
@@ -112,6 +113,39 @@ static char *last_words(const struct started *s)
 	return words;
 }
 
+/* A line of the job's own log, which its page shows. */
+static void warn(const struct started *s, const char *run_id, const char *text)
+{
+	int log = open_log(s);
+
+	if (log < 0)
+		return;
+	dprintf(log, "WARNING: %s: %s\n", run_id, text);
+	close(log);
+}
+
+/* The traces that the run left in the job's folder. The run is kept, whatever becomes of them. */
+static void take_traces(struct launch *l, const struct started *s, const char *path,
+			const struct read_run *run, int64_t id, struct arena *a)
+{
+	const char *run_id = arena_text(a, run->run_id);
+	struct trace_files files;
+	struct err e = { 0 };
+	bool is_new;
+
+	trace_files_find(run->document, path, NULL, a, &files);
+	if (files.note.n)
+		warn(s, run_id, arena_text(a, files.note));
+	for (size_t i = 0; i < files.n; i++)
+		if (store_trace_take(l->web->store, id, str_of(files.file[i].name),
+				     files.file[i].path, &is_new, &e) < 0) {
+			err_wrap(&e, "its traces are not in the store");
+			warn(s, run_id, e.text);
+			log_say(l->web, NULL, "error", e.text);
+			return;
+		}
+}
+
 /* The document that was left, into the store. */
 static int take_in(struct launch *l, struct started *s, struct err *e)
 {
@@ -128,6 +162,9 @@ static int take_in(struct launch *l, struct started *s, struct err *e)
 		struct put_result *result = arena_alloc(&arena, file.n * sizeof(*result));
 
 		rc = store_put(l->web->store, file.run, file.n, STR("launch"), &arena, result, e);
+		for (size_t i = 0; rc == 0 && i < file.n; i++)
+			if (result[i].id)
+				take_traces(l, s, path, &file.run[i], result[i].id, &arena);
 	}
 	json_begin_array(&j);
 	for (size_t i = 0; rc == 0 && i < file.n; i++)

@@ -5,8 +5,8 @@
  * A job of the kind "run" has a folder of its own: config.yaml, result.json with its result.d, and
  * log.txt, which holds all that `profllm run` prints. The program runs below a keeper
  * (proc/keeper.h), so that its servers end with it and it ends with us. One thread starts those
- * that wait, at most web_opts.launches at once; when one has ended its document is taken into the
- * store. A job that was running when we ended is told as failed at the next start.
+ * that wait, at most web_opts.launches at once; when one has ended its document and traces are
+ * taken into the store. A job that was running when we ended is told as failed at the next start.
  */
 #pragma once
 #include "web/job.h"

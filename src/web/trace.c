@@ -80,14 +80,74 @@ static int list(const struct web_request *r, struct web_answer *a, struct err *e
 	return 0;
 }
 
+/* A problem that lists what may be asked for instead. */
+static int say_several(const struct web_request *r, struct web_answer *a, int64_t run,
+		       const struct trace *t, size_t n)
+{
+	struct json_writer w;
+	struct str run_id = run_id_of(r, run);
+
+	web_bytes(a, "application/problem+json");
+	a->status = 409;
+	w = json_writer(&a->body);
+	w.is_compact = w.is_raw_utf8 = true;
+	json_begin_object(&w);
+	data_put_key_str(&w, "type", STR("about:blank"));
+	data_put_key_str(&w, "title", STR("Conflict"));
+	json_key(&w, "status");
+	json_put_int(&w, 409);
+	data_put_key_str(&w, "detail",
+			 str_of(arena_printf(r->arena, "run %.*s has %zu traces; ask for one of them "
+					     "by its number, the id of one of `traces`",
+					     (int)run_id.n, run_id.p, n)));
+	json_key(&w, "traces");
+	json_begin_array(&w);
+	for (size_t i = 0; i < n; i++)
+		trace_put(r, &w, &t[i]);
+	json_end_array(&w);
+	json_end_object(&w);
+	return 0;
+}
+
+/*
+ * The trace that a run's run_id stands for: 1; 0: the answer lists several. Digits are a trace's
+ * number and never a run's, so that a link to a trace that was deleted leads to no other.
+ */
+static int trace_of_run(const struct web_request *r, struct web_answer *a, int64_t *id,
+			struct err *e)
+{
+	int64_t run = store_find(r->store, r->id[0]);
+	size_t n, here = 0;
+	struct trace *t;
+
+	if (!run)
+		return asked_refuse(a, 404, e, "there is no trace and no run \"%.*s\"",
+				    (int)(r->id[0].n < 100 ? r->id[0].n : 100), r->id[0].p);
+	if (store_traces(r->store, run, r->arena, &t, &n, e) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		if (str_is(t[i].state, "here"))
+			t[here++] = t[i];
+	if (!here)
+		return asked_refuse(a, 404, e, "run \"%.*s\" has no trace%s",
+				    (int)(r->id[0].n < 100 ? r->id[0].n : 100), r->id[0].p,
+				    n ? " whose file is here" : "");
+	*id = t[0].id;
+	return here == 1 ? 1 : say_several(r, a, run, t, here);
+}
+
 static int download(const struct web_request *r, struct web_answer *a, struct err *e)
 {
 	struct trace t;
 	int64_t id;
 	int fd;
 
-	if (asked_number(r, a, "trace", &id, e) < 0)
-		return -1;
+	if (!str_to_i64(r->id[0], &id) || id < 1) {
+		int rc = trace_of_run(r, a, &id, e);
+
+		if (rc <= 0)
+			return rc;
+	}
 	fd = store_trace_open(r->store, id, r->arena, &t, e);
 	if (fd < 0) {
 		if (e->code == ERR_USAGE)

@@ -32,7 +32,8 @@ sub start_dashboard {
 		http => client() };
 
 	push @args, '--store', $self->{store} = store_url($name) unless grep { $_ eq '--store' } @args;
-	push @args, '--traces-dir', 'traces' if ($ENV{TEST_STORE} // '') eq 'postgresql';
+	push @args, '--traces-dir', 'traces' if ($ENV{TEST_STORE} // '') eq 'postgresql'
+		&& !grep { $_ eq '--traces-dir' } @args;
 	$self->{pid} = fork;
 	if (!$self->{pid}) {
 		open STDIN, '<', '/dev/null';

@@ -94,7 +94,8 @@ subtest 'the whole main run' => sub {
 	is $d->{status}, 'completed';
 	is scalar @{$d->{profiling}{traces}}, 1, 'one trace';
 	my ($trace) = @{$d->{profiling}{traces}};
-	like $trace->{path}, qr,^\Q$dir\E/traces/sim_\d+_1\.\d+\.pt\.trace\.json$,;
+	like $trace->{path}, qr,^e$runs\.d/traces/sim_\d+_1\.\d+\.pt\.trace\.json$,,
+		'named from its document';
 	is $d->{profiling}{trace_file_path}, $trace->{path};
 	is $trace->{bytes}, -s $trace->{path}, 'its size is that of the whole file';
 	my @events = events($trace->{path});
@@ -117,11 +118,14 @@ subtest 'a window' => sub {
 };
 
 subtest 'a window that load does not reach' => sub {
-	my ($r, $d) = experiment('{command: sim}', '{enabled: true, delay_s: 60, stop_timeout_s: 0.5}');
+	my ($r, $d) = experiment('{command: sim}', '{enabled: true, delay_s: 60}');
 
-	is $r->{status}, 1;
-	is $d->{error}{stage}, 'collect', 'what was asked for did not come';
+	is $r->{status}, 0;
+	is $d->{status}, 'partial', 'what was asked for did not come';
+	is_deeply [@{$d->{error}}{qw(stage category reason)}],
+		['collect', 'no trace', 'the profiler was not started, so there is no trace'], 'and why';
 	is $d->{results}{completed_requests}, 4, 'the results stand';
+	cmp_ok $d->{duration}, '<', 8, 'a trace that cannot come is not waited for';
 	ok +(grep { /load was over before the profiler was to start, after 60 s/ } @{$d->{warnings}}),
 		'is said' or diag explain $d->{warnings};
 	is_deeply $d->{profiling}{traces} || [], [];
@@ -147,7 +151,7 @@ subtest 'what the configuration says itself' => sub {
 	is $r->{status}, 0 or diag $r->{err};
 	unlike slurp('asked.argv'), qr/profiler-config/, 'is not said twice';
 	my ($trace) = @{$d->{profiling}{traces}};
-	like $trace->{path}, qr,^\S*\Q/e$runs.d/traces/\E,, 'its trace lies beside the result, too';
+	like $trace->{path}, qr,^e$runs\.d/traces/,, 'its trace lies beside the result, too';
 	is -s $trace->{path}, $trace->{bytes};
 	is scalar(my @mine = glob("$here/mine/*.json")), 1, 'and where it was asked for';
 };
@@ -186,6 +190,57 @@ END
 	is scalar @{$d->{profiling}{traces}}, 1, 'and then traced';
 };
 
+# What differs between experiments is how many requests their traces have.
+sub suite {
+	my ($name, $server, $profiling) = @_;
+	spew("$name.yaml", <<"END");
+suite: $name
+restart: on-change
+server: $server
+benchmark: {dataset_name: random, random_input_len: 8, random_output_len: 8, tokenizer: sim, model: sim}
+matrix: {benchmark.num_prompts: [2, 3, 4]}
+telemetry: {enabled: false}
+profiling: $profiling
+END
+	my $r = run(args => ['run', '--config', "$name.yaml", '--output', "$name.json"]);
+	return ($r, JSON::PP::decode_json(slurp("$name.json"))->{experiments},
+		scalar(() = "$r->{out}$r->{err}" =~ /^Starting server /mg));
+}
+
+for my $mine ('', "$here/together") {
+	subtest 'experiments that share a server' . ($mine ? ', in a folder of the user' : '') => sub {
+		my ($r, $list, $starts) = suite($mine ? 'mine' : 'own',
+			'{command: sim, model: sim, trace_ms: 300}',
+			$mine ? "{enabled: true, dir: $mine}" : '{enabled: true}');
+
+		is $r->{status}, 0 or diag $r->{err};
+		is_deeply [map { $_->{status} } @$list], [('completed') x 3], 'each has its trace';
+		is $starts, 1, 'of one server';
+		my %seen;
+		for my $n (2 .. 4) {
+			my $d = $list->[$n - 2];
+			my @files = glob(($mine ? 'mine' : 'own') . ".d/num_prompts=$n/traces/*");
+			is scalar @files, 1, "$n requests: one file in its folder" or next;
+			is_deeply [map { $_->{path} } @{$d->{profiling}{traces}}],
+				[$files[0] =~ s,^\w+\.d/,,r], 'which its document names';
+			is scalar(grep { $_->{name} eq 'request' } events($files[0])), $n, 'its own load';
+			$seen{(stat $files[0])[1]}++;
+		}
+		is scalar keys %seen, 3, 'three files';
+		is scalar(() = glob("$mine/*.json")), 3, 'which are in the folder of the user, too' if $mine;
+	};
+}
+
+subtest 'a server that may still be writing' => sub {
+	my ($r, $list, $starts) = suite('late', '{command: sim, model: sim, trace_ms: 2500}',
+		'{enabled: true, stop_timeout_s: 0.3}');
+
+	is $starts, 3, 'is not kept';
+	for my $n (2 .. 4) {
+		is scalar(my @files = glob "late.d/num_prompts=$n/traces/*"), 1, "$n: only its own trace";
+	}
+};
+
 subtest 'failures' => sub {
 	my ($r, $d) = experiment('{command: sim}', '{enabled: true, tool: nsys}',
 		env => { PATH => '/nowhere' });
@@ -197,8 +252,10 @@ subtest 'failures' => sub {
 	# A server whose profiler leaves nothing.
 	($r, $d) = experiment("{command: sim, profiler_config: {profiler: cuda}}",
 		'{enabled: true, stop_timeout_s: 0.5}');
-	is $r->{status}, 1 or diag $r->{err};
-	is $d->{error}{stage}, 'collect';
+	is $r->{status}, 0 or diag $r->{err};
+	like $r->{out}, qr,^Status: partial: the profiler left no trace in \S+/traces$,m,
+		'partial: the numbers stand';
+	is_deeply [$d->{status}, @{$d->{error}}{qw(stage category)}], ['partial', 'collect', 'no trace'];
 	ok +(grep { /the profiler left no file in/ } @{$d->{warnings}}), 'no trace is said'
 		or diag explain $d->{warnings};
 	is_deeply $d->{profiling}{traces}, [];

@@ -177,6 +177,110 @@ static void what_is_refused_later_is_put_aside(void **state)
 	server_stop(&s);
 }
 
+#define NUMBERED "HTTP/1.1 201 Made\r\nContent-Length: 39\r\nConnection: close\r\n\r\n" \
+	"{\"results\":[{\"outcome\":\"new\",\"id\":7}]}\n"
+#define KNOWN_RUN "HTTP/1.1 200 OK\r\nContent-Length: 45\r\nConnection: close\r\n\r\n" \
+	"{\"results\":[{\"outcome\":\"duplicate\",\"id\":7}]}\n"
+/* The run with that number has the trace whose content is "trace a". */
+#define HAS_A "HTTP/1.1 200 OK\r\nContent-Length: 89\r\nConnection: close\r\n\r\n{\"traces\":[{\"hash\":\"" \
+	"f3c383433da72ce5f8ce8a9a6dbb62e4b2c1c36a6320cbf0546a8dd2244c788c\"}]}\n"
+#define LARGE "HTTP/1.1 413 Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+/* A file of the folder of this test, as something to send. */
+static struct upload_trace trace_of(const char *name, const char *text)
+{
+	static char path[4][96];
+	static unsigned next;
+	struct err e = { 0 };
+	char *at = path[next++ % 4];
+
+	snprintf(at, sizeof(path[0]), "%s/%s", dir, name);
+	assert_int_equal(file_write_atomic(at, str_of(text), &e), 0);
+	return (struct upload_trace){ .path = at, .bytes = strlen(text) };
+}
+
+static void traces_follow_their_document(void **state)
+{
+	struct upload_opts o = options(NULL, 'q');
+	const struct upload_trace trace[] = { trace_of("a.json", "trace a"),
+					      trace_of("b.json", "trace b") };
+	struct server s;
+	struct err e = { 0 };
+
+	(void)state;
+	server_start(&s, (const char *const[]){ NUMBERED, OK, GONE, OK, NULL });
+	o.url = url_of(&s, "/");
+	o.trace = trace;
+	o.n_traces = 2;
+	assert_int_equal(upload_document(&o, STR(DOCUMENT), "q", &e), UPLOAD_SENT);
+	assert_non_null(strstr(heard.data, "Uploaded q with 2 traces to http"));
+	assert_int_equal(occurrences(&s.asked, "POST /api/data/experiments/7/traces HTTP/1.1\r\n"), 3);
+	assert_int_equal(occurrences(&s.asked, "name=\"trace\"; filename=\"b.json\""), 2);
+	assert_non_null(strstr(s.asked.data, "\r\n\r\ntrace a\r\n--"));
+	server_stop(&s);
+	assert_false(file_is_dir(o.spool));
+}
+
+static void traces_wait_with_their_document(void **state)
+{
+	struct upload_opts o = options(NULL, 'u');
+	struct upload_trace trace[] = { trace_of("a.json", "trace a"), trace_of("b.json", "trace b"),
+					trace_of("c.json", "trace c") };
+	struct server s;
+	struct err e = { 0 };
+	size_t left = 9;
+
+	(void)state;
+	server_start(&s, (const char *const[]){ NUMBERED, OK, GONE, KNOWN_RUN, HAS_A, LARGE,
+						NULL });
+	o.url = url_of(&s, "/api/upload/raw");
+	o.tries = 1;
+	o.trace = trace;
+	o.n_traces = 3;
+	assert_int_equal(upload_document(&o, STR(DOCUMENT), "u", &e), UPLOAD_SPOOLED);
+	assert_non_null(strstr(heard.data, "u was uploaded, but not all of its traces were ("));
+	assert_int_equal(unlink(trace[2].path), 0);
+	buf_reset(&heard);
+	o.n_traces = 0;
+	assert_int_equal(upload_spool(&o, &left, &e), 1);
+	assert_int_equal(left, 0);
+	/* The first is there already, the second is refused, the third has gone: one warning. */
+	assert_int_equal(occurrences(&s.asked, "filename=\"a.json\""), 1);
+	assert_int_equal(occurrences(&s.asked, "filename=\"b.json\""), 2);
+	assert_int_equal(occurrences(&heard, "not sent"), 1);
+	assert_non_null(strstr(heard.data, "2 of 3 traces were not sent: "));
+	assert_non_null(strstr(heard.data, "answered 413"));
+	server_stop(&s);
+}
+
+/* What changed meanwhile is another run's, and an address for documents alone takes none. */
+static void traces_that_are_not_sent(void **state)
+{
+	static const struct { char letter; const char *path, *text, *says; } row[] = {
+		{ 'y', "/", "longer than it was", "d.json has changed since" },
+		{ 'z', "/x/raw", "trace d", "is an address for documents alone" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct upload_opts o = options(NULL, row[i].letter);
+		struct upload_trace trace = trace_of("d.json", "trace d");
+		struct server s;
+		struct err e = { 0 };
+
+		trace_of("d.json", row[i].text);
+		server_start(&s, (const char *const[]){ NUMBERED, OK, NULL });
+		o.url = url_of(&s, row[i].path);
+		o.trace = &trace;
+		o.n_traces = 1;
+		assert_int_equal(upload_document(&o, STR(DOCUMENT), "n", &e), UPLOAD_SENT);
+		assert_non_null(strstr(heard.data, row[i].says));
+		server_stop(&s);
+		assert_int_equal(atomic_load(&s.answered), 1);
+		assert_false(file_is_dir(o.spool));
+	}
+}
+
 static void mistakes(void **state)
 {
 	static const struct { const char *url, *token, *says; } row[] = {
@@ -224,6 +328,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_waits_is_sent_once),
 		cmocka_unit_test(a_token_is_for_its_dashboard),
 		cmocka_unit_test(what_is_refused_later_is_put_aside),
+		cmocka_unit_test(traces_follow_their_document),
+		cmocka_unit_test(traces_wait_with_their_document),
+		cmocka_unit_test(traces_that_are_not_sent),
 		cmocka_unit_test(mistakes),
 		cmocka_unit_test(cancelled),
 	};

@@ -233,6 +233,88 @@ static void test_traces(void **state)
 	with_stores(traces);
 }
 
+static const char *state_of(struct store *s, struct arena *a, int64_t run)
+{
+	struct trace *t;
+	size_t n;
+
+	must(store_traces(s, run, a, &t, &n, e));
+	assert_int_equal(n, 1);
+	return arena_text(a, t[0].state);
+}
+
+/* A trace that comes along with its run is taken once; what expired comes back only by hand. */
+static void traces_that_come_along(const char *url)
+{
+	struct arena a = { 0 };
+	struct store *s = open_store(url, false);
+	const char *file = trace_file(&a, "along", "come along");
+	int64_t run = put_one(s, &a, "along", 1), id, again;
+	struct retention small = { .trace_bytes = 3 };
+	struct buf told = { 0 };
+	bool is_new;
+
+	must(store_trace_take(s, run, STR("d/along"), file, &is_new, e));
+	assert_true(is_new);
+	must(store_trace_take(s, run, STR("d/along"), file, &is_new, e));
+	assert_false(is_new);
+	must(store_retain(s, &small, &told, e));
+	must(store_trace_take(s, run, STR("d/along"), file, &is_new, e));
+	assert_false(is_new);
+	assert_string_equal(state_of(s, &a, run), "expired");
+	must(store_trace_put(s, run, STR("by hand"), file, &id, e));
+	assert_string_equal(state_of(s, &a, run), "here");
+	must(store_trace_put(s, run, STR("by hand"), file, &again, e));
+	assert_int_equal(again, id);
+	buf_release(&told);
+	store_close(s);
+	arena_release(&a);
+}
+
+static void test_traces_that_come_along(void **state)
+{
+	(void)state;
+	with_stores(traces_that_come_along);
+}
+
+/* A restored store lacks the files, which is nothing wrong; the same file again mends it. */
+static void traces_of_a_backup(const char *url)
+{
+	static int number;
+	struct arena a = { 0 };
+	struct store *s = open_store(url, false);
+	const char *file = trace_file(&a, "backed", url), *backup = in_dir(&a, "traces.backup");
+	const char *copy = arena_printf(&a, "sqlite:%s/traces-copy%d.db", dir, ++number);
+	int64_t run = put_one(s, &a, "backed", 1), id;
+	struct str *finding;
+	bool is_new;
+	size_t n;
+
+	must(store_trace_put(s, run, STR("backed"), file, &id, e));
+	must(store_backup(s, backup, e));
+	assert_string_equal(state_of(s, &a, run), "here");
+	store_close(s);
+	must(store_restore(copy, backup, false, e));
+	s = open_store(copy, false);
+	assert_string_equal(state_of(s, &a, run), "left_out");
+	must(store_check(s, &a, &finding, &n, e));
+	assert_int_equal(n, 0);
+	must(store_trace_take(s, run, STR("backed"), file, &is_new, e));
+	assert_true(is_new);
+	assert_string_equal(state_of(s, &a, run), "here");
+	must(store_trace_drop(s, id, e));
+	must(store_check(s, &a, &finding, &n, e));
+	assert_int_equal(n, 0);
+	store_close(s);
+	arena_release(&a);
+}
+
+static void test_traces_of_a_backup(void **state)
+{
+	(void)state;
+	with_stores(traces_of_a_backup);
+}
+
 /* ---- jobs ---- */
 
 static void work_off(struct store *s)
@@ -389,6 +471,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_notes),   cmocka_unit_test(test_exclusions),
 		cmocka_unit_test(test_presets), cmocka_unit_test(test_marks),
+		cmocka_unit_test(test_traces_that_come_along),
+		cmocka_unit_test(test_traces_of_a_backup),
 		cmocka_unit_test(test_traces),  cmocka_unit_test(test_jobs),
 		cmocka_unit_test(test_watched_jobs),
 	};

@@ -2,6 +2,7 @@
 // dashboard-pages.mjs: a walk through the pages beside Runs: 100 files are uploaded, looked at,
 // compared and judged, and an experiment is started on the simulator. Every number is the API's; no
 // request leaves the origin.
+import { readFileSync } from 'node:fs';
 import { launch } from './browser.mjs';
 import { ask, dashboard, isShown, tab } from './dashboard-kit.mjs';
 import { detailed, series, study } from './dashboard-sample.mjs';
@@ -85,6 +86,57 @@ async function drops(page, url) {
 	}, text);
 	await page.dispatchEvent('[data-drop]', 'drop', { dataTransfer: data });
 	await becomes(() => page.$$eval('tr[data-state=new]', (l) => l.length), 1, 'a file can be dropped');
+}
+
+async function dropped(page, files) {
+	const data = await page.evaluateHandle((list) => {
+		const transfer = new DataTransfer();
+		for (const [name, text] of list) transfer.items.add(new File([text], name));
+		return transfer;
+	}, files);
+	await page.dispatchEvent('[data-drop]', 'drop', { dataTransfer: data });
+}
+
+async function traces(page, url) {
+	const trace = '{"traceEvents": []}\n'.repeat(3);
+	const document = study()[0];
+	document.run_id = 'exp_traced';
+	document.profiling = {
+		...document.profiling,
+		traces: [{ path: 'x.d/traces/rank0.json', bytes: trace.length }],
+	};
+	await page.goto(`${url}/upload`);
+	await dropped(page, [
+		['rank0.json', trace],
+		['x.json', JSON.stringify(document)],
+		['other.pt.trace.json', '{"traceEvents": []}'],
+	]);
+	await becomes(
+		() => page.$$eval('tr[data-state=attached]', (l) => l.map((e) => e.children[0].textContent)),
+		['rank0.json'],
+		'a trace that is dropped with its document is attached',
+	);
+	ok(
+		(await page.$eval('tr[data-state=invalid]', (e) => e.textContent)).includes(
+			'drop it together with the document of its run, or attach it on the run’s page',
+		),
+		'one alone is told what to do with it',
+	);
+	await page.goto(`${url}/runs/exp_traced`);
+	await page.click('button:has-text("Notes and traces")');
+	const [download] = await Promise.all([
+		page.waitForEvent('download'),
+		page.click('section[aria-label=Traces] a:has-text("Download")'),
+	]);
+	equal(readFileSync(await download.path(), 'utf8'), trace, 'its page gives it back, byte for byte');
+	equal(download.suggestedFilename(), 'rank0.json', 'by its name');
+	await page.click('section[aria-label=Traces] button[aria-label="Remove rank0.json"]');
+	await page.waitForSelector('section[aria-label=Traces] p');
+	await becomes(
+		() => page.$eval('section[aria-label=Traces] p', (e) => e.textContent.split(':')[1]),
+		' rank0.json. Attach them here, or run profllm ingest where they are.',
+		'a trace that the document names and the store lacks is said',
+	);
 }
 
 async function runPage(page, url) {
@@ -532,6 +584,7 @@ await main(async () => {
 		trends,
 		analyses,
 		launches,
+		traces,
 	])
 		await walk(page, it.url);
 	equal(wrong, [], 'no error, and no request to elsewhere');

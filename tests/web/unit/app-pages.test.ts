@@ -9,6 +9,7 @@ import {
 	withOutcomes,
 	type Entry,
 } from '../../../web/src/app/pages/upload/files';
+import { isTrace, namedTraces, runsOf, valuesOf } from '../../../web/src/app/pages/upload/traces';
 import { linesOf, sampleOf, secondsText } from '../../../web/src/app/pages/launch/types';
 import { changesOf, commitsOf, markPlace, shortCommit } from '../../../web/src/app/pages/trends/model';
 import { asked, limitsCodec, USUAL } from '../../../web/src/app/pages/capacity/slo';
@@ -107,6 +108,41 @@ it('tells outcomes to files by name, two of the same name in their order', () =>
 		false,
 	]);
 	expect([bytesText(999), bytesText(1234567), bytesText(0)]).toEqual(['999 B', '1.23 MB', '0 B']);
+});
+
+it('finds the runs of dropped traces by the documents that name them', () => {
+	const document = (run: string, ...traces: [string, number?][]): object => ({
+		run_id: run,
+		profiling: { traces: traces.map(([path, bytes]) => ({ path, bytes })) },
+	});
+	const files = [
+		{ name: 'a/one.d/traces/x.pt.trace.json', size: 5 },
+		{ name: 'a/two.d/traces/x.pt.trace.json', size: 5 },
+		{ name: 'y.json', size: 7 },
+		{ name: 'a/s.d/m.d/traces/z.json', size: 9 },
+	];
+	const named = [
+		...namedTraces(document('one', ['one.d/traces/x.pt.trace.json', 5]), 'a/one.json'),
+		...namedTraces(document('two', ['/old/y.json', 7], ['gone.json', 1]), 'a/two.json'),
+		...namedTraces({ experiments: [document('m', ['m.d/traces/z.json', 9])] }, 'a/s.json'),
+		...namedTraces(document('m', ['m.d/traces/z.json', 9]), 'a/s.d/m.json'),
+	];
+	expect([...runsOf(named, files)].sort()).toEqual([
+		[0, ['one']],
+		[2, ['two']],
+		[3, ['m']],
+	]);
+	const unclear = namedTraces(document('one', ['elsewhere/x.pt.trace.json', 5]), 'one.json');
+	expect(runsOf(unclear, files).size).toBe(0);
+	const other = namedTraces(document('one', ['one.d/traces/x.pt.trace.json', 6]), 'a/one.json');
+	expect(runsOf(other, files).size).toBe(0);
+	expect(namedTraces({ run_id: 3, profiling: null }, 'x')).toEqual([]);
+	expect(valuesOf('{"a": 1}\n{"b": 2}\n')).toEqual([{ a: 1 }, { b: 2 }]);
+	expect(
+		['r.pt.trace.json.gz', 'r.nsys-rep', 'r.nsys-rep.stats.txt', 'r.json', 'trace.json'].map(
+			isTrace,
+		),
+	).toEqual([true, true, true, false, false]);
 });
 
 it('draws whatever numbers an event has', () => {

@@ -55,6 +55,7 @@ export interface Problem {
 	title: string; status: number;
 	detail: string; // one sentence
 	pointer?: string; // JSON pointer into the request
+	traces?: Trace[]; // what may be asked for by number, where a run has several
 }
 
 export interface Option {
@@ -141,8 +142,10 @@ export interface ExclusionRequest {
 export interface Trace {
 	id: number; run: number | null; run_id: string | null; name: string;
 	hash: string; // SHA-256 of its bytes
-	model: string | null; commit: string | null; state: 'here' | 'missing' | 'expired'; bytes: number;
-	at: number;
+	model: string | null; commit: string | null;
+	/** left_out: the backup that the store was restored from has no files of traces */
+	state: 'here' | 'missing' | 'expired' | 'left_out';
+	bytes: number; at: number;
 }
 
 export interface Badge {

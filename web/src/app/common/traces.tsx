@@ -24,7 +24,8 @@ export function bytesText(n: number): string {
 }
 
 const STATE: Record<Trace['state'], string> =
-	{ here: '', missing: 'file is missing', expired: 'was removed by age or quota' };
+	{ here: '', missing: 'file is missing', expired: 'was removed by age or quota',
+		left_out: 'was not in the backup' };
 
 function Actions({ t, isReadOnly }: { t: Trace; isReadOnly: boolean }): ReactNode {
 	if (t.state !== 'here')

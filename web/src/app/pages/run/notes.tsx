@@ -9,8 +9,9 @@ import { Icon } from '../../parts/icon';
 import { Link } from '../../parts/link';
 import { toast, toastError } from '../../parts/toast';
 import { refresh, useHealth } from '../../query';
-import { when } from '../../show';
+import { count, when } from '../../show';
 import { usePageTarget } from '../../state';
+import { namedTraces } from '../upload/traces';
 
 function run(promise: Promise<unknown>, then: string): void {
 	promise.then(() => {
@@ -113,6 +114,15 @@ function Versions({ r }: { r: Run }): ReactNode {
 	);
 }
 
+/** What the document says was recorded, where none of it came along. */
+function NoTraces({ r }: { r: Run }): ReactNode {
+	const named = namedTraces(r.document, '').map((t) => t.base);
+	if (!named.length)
+		return <p className="dim">No profiler trace belongs to this run.</p>;
+	return <p className="dim break">Its document names {count(named.length, 'trace')}, which did not come with
+		it: {named.join(', ')}. Attach them here, or run <code>profllm ingest</code> where they are.</p>;
+}
+
 function Traces({ r, isReadOnly }: { r: Run; isReadOnly: boolean }): ReactNode {
 	const attach = (files: FileList | null): void => {
 		const form = new FormData();
@@ -125,7 +135,7 @@ function Traces({ r, isReadOnly }: { r: Run; isReadOnly: boolean }): ReactNode {
 		<section className="card" aria-label="Traces">
 			<h2>Traces</h2>
 			{r.traces.length ? <TraceTable traces={r.traces} hasRun={false} />
-				: <p className="dim">No profiler trace belongs to this run.</p>}
+				: <NoTraces r={r} />}
 			{!isReadOnly && (
 				<label className="field"><span>Attach a trace</span>
 					<input type="file" multiple onChange={(e) => {

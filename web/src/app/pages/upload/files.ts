@@ -2,15 +2,16 @@
 // files.ts: files on their way in: which go together, and what became of each.
 import type { JobFile } from '../../../lib/api';
 
-export type State = 'waiting' | 'sending' | 'sent' | 'new' | 'duplicate' | 'conflict' | 'invalid'
-	| 'failed';
+export type State = 'waiting' | 'sending' | 'sent' | 'new' | 'duplicate' | 'conflict' | 'attached'
+	| 'invalid' | 'failed';
 
 export interface Entry {
 	key: number;
 	name: string;
 	bytes: number;
 	state: State;
-	id: number | null;
+	/** Of its first run; a trace's run is told by its run_id. */
+	id: number | string | null;
 	runs: number;
 	reason: string | null;
 }
@@ -50,7 +51,7 @@ export function withOutcomes(entries: Entry[], keys: Set<number>, files: JobFile
 	return out;
 }
 
-export const OUTCOMES = ['new', 'duplicate', 'conflict', 'invalid', 'failed'] as const;
+export const OUTCOMES = ['new', 'duplicate', 'conflict', 'attached', 'invalid', 'failed'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
 export function isSettled(e: Entry): boolean {
@@ -58,7 +59,8 @@ export function isSettled(e: Entry): boolean {
 }
 
 export function counts(entries: Entry[]): Record<Outcome, number> {
-	const out: Record<Outcome, number> = { new: 0, duplicate: 0, conflict: 0, invalid: 0, failed: 0 };
+	const out: Record<Outcome, number> = { new: 0, duplicate: 0, conflict: 0, attached: 0,
+		invalid: 0, failed: 0 };
 	for (const e of entries)
 		if (isSettled(e))
 			out[e.state as Outcome]++;

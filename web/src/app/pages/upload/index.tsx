@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// upload: results by drag and drop or from a list; what becomes of each is told file by file.
+// upload: results by drag and drop or from a list, with the traces of their runs; what becomes of each
+// is told file by file.
 import { useRef, useState, type DragEvent, type ReactNode } from 'react';
 import type { JobStarted, UploadJob } from '../../../lib/api';
 import { ApiError, get, send } from '../../api';
@@ -16,20 +17,24 @@ import { droppedFiles, pickedFiles, type Named } from './dropped';
 import {
 	batches, counts, isResult, isSettled, OUTCOMES, withOutcomes, type Entry, type Outcome, type State,
 } from './files';
+import { ALONE, isTooLarge, isTrace, runsOf, TOO_LARGE, tracesNamedBy } from './traces';
 import '../../common/pages.css';
 import './upload.css';
 
 const SHOWN = 500;
 const WORDS: Record<State, string> = { waiting: 'waiting', sending: 'sending', sent: 'being read',
-	new: 'new', duplicate: 'duplicate', conflict: 'conflict', invalid: 'invalid', failed: 'not sent' };
-const TONES: Partial<Record<State, string>> = { new: 'good', conflict: 'warn', invalid: 'bad',
-	failed: 'bad' };
+	new: 'new', duplicate: 'duplicate', conflict: 'conflict', attached: 'attached', invalid: 'invalid',
+	failed: 'not sent' };
+const TONES: Partial<Record<State, string>> = { new: 'good', conflict: 'warn', attached: 'good',
+	invalid: 'bad', failed: 'bad' };
 const EXPLAINED: Record<Outcome, string> = {
 	new: 'taken in', duplicate: 'were there already', conflict: 'same run, other content: both are kept',
-	invalid: 'could not be read', failed: 'did not arrive',
+	attached: 'traces of their runs', invalid: 'could not be read', failed: 'did not arrive',
 };
 
 interface Item extends Named { key: number }
+/** A trace, and the runs whose documents name it. */
+interface TraceItem extends Item { runs: string[] }
 type Update = (change: (now: Entry[]) => Entry[]) => void;
 
 const mark = (update: Update, keys: Set<number>, part: Partial<Entry>): void =>
@@ -63,6 +68,9 @@ function finish(now: Entry[], keys: Set<number>, status: UploadJob): Entry[] {
 	});
 }
 
+const reasonOf = (why: unknown): string =>
+	(why instanceof ApiError || why instanceof Error ? why.message : String(why));
+
 async function sendBatch(items: Item[], update: Update): Promise<void> {
 	const keys = new Set(items.map((i) => i.key)), form = new FormData();
 	for (const { file, name } of items)
@@ -74,24 +82,64 @@ async function sendBatch(items: Item[], update: Update): Promise<void> {
 		mark(update, keys, { state: 'sent' });
 		await outcomes(job, keys, update);
 	} catch (why) {
-		const reason = why instanceof ApiError || why instanceof Error ? why.message : String(why);
-		mark(update, keys, { state: 'failed', reason });
+		mark(update, keys, { state: 'failed', reason: reasonOf(why) });
 	}
+}
+
+/** Once its document is there. */
+async function sendTrace({ key, file, name, runs }: TraceItem, update: Update): Promise<void> {
+	const keys = new Set([key]);
+	mark(update, keys, { state: 'sending' });
+	try {
+		for (const run of runs) {
+			const form = new FormData();
+			form.append('trace', file, name);
+			await send(`/api/data/experiments/${encodeURIComponent(run)}/traces`,
+				{ method: 'POST', body: form });
+		}
+		mark(update, keys, { state: 'attached', id: runs[0], runs: runs.length });
+	} catch (why) {
+		mark(update, keys, { state: 'failed', reason: reasonOf(why) });
+	}
+}
+
+/** The results among them and the traces; traces of no run here are told right away. */
+async function sorted(items: Item[], update: Update): Promise<[Item[], TraceItem[]]> {
+	const runs = runsOf(await tracesNamedBy(items),
+		items.map(({ file, name }) => ({ name, size: file.size })));
+	const results: Item[] = [], traces: TraceItem[] = [];
+	items.forEach((item, i) => {
+		const of = runs.get(i), sized = { name: item.name, size: item.file.size };
+		if (!of && !isTrace(item.name))
+			results.push(item);
+		else if (!of || isTooLarge(sized))
+			mark(update, new Set([item.key]), { state: 'invalid', reason: of ? TOO_LARGE : ALONE });
+		else
+			traces.push({ ...item, runs: of });
+	});
+	return [results, traces];
 }
 
 function useUploads() {
 	const [entries, setEntries] = useState<Entry[]>([]);
 	const [isBusy, setBusy] = useState(false);
 	const next = useRef(1), queue = useRef<Item[]>([]), isWorking = useRef(false);
+	const held = useRef<TraceItem[]>([]);
 	const work = async (): Promise<void> => {
 		if (isWorking.current)
 			return;
 		isWorking.current = true;
 		setBusy(true);
-		while (queue.current.length) {
+		while (queue.current.length || held.current.length) {
 			const [batch] = batches(queue.current, (i) => i.file.size);
-			queue.current = queue.current.slice(batch.length);
-			await sendBatch(batch, setEntries);
+			const [trace] = held.current;
+			if (batch) {
+				queue.current = queue.current.slice(batch.length);
+				await sendBatch(batch, setEntries);
+			} else {
+				held.current = held.current.slice(1);
+				await sendTrace(trace, setEntries);
+			}
 			refresh();
 		}
 		isWorking.current = false;
@@ -99,10 +147,13 @@ function useUploads() {
 	};
 	const add = (files: Named[]): void => {
 		const items = files.map((f) => ({ ...f, key: next.current++ }));
-		queue.current = [...queue.current, ...items];
 		setEntries((now) => [...now, ...items.map((i): Entry => ({ key: i.key, name: i.name,
 			bytes: i.file.size, state: 'waiting', id: null, runs: 0, reason: null }))]);
-		work().catch(toastError);
+		sorted(items, setEntries).then(([results, traces]) => {
+			queue.current = [...queue.current, ...results];
+			held.current = [...held.current, ...traces];
+			return work();
+		}).catch(toastError);
 	};
 	return { entries, isBusy, add, clear: () => setEntries((now) => now.filter((e) => !isSettled(e))) };
 }
@@ -122,7 +173,7 @@ function Drop({ onFiles }: DropProps): ReactNode {
 	};
 	const picked = (input: HTMLInputElement, isFolder: boolean): void => {
 		const files = pickedFiles(input.files);
-		onFiles(isFolder ? files.filter((f) => isResult(f.name)) : files);
+		onFiles(isFolder ? files.filter((f) => isResult(f.name) || isTrace(f.name)) : files);
 		input.value = '';
 	};
 	return (
@@ -131,7 +182,7 @@ function Drop({ onFiles }: DropProps): ReactNode {
 			<span className="state-mark"><Icon name="upload" /></span>
 			<p className="state-title">Drop results here</p>
 			<p className="dim">JSON of <code>profllm run</code>, <code>bench</code> verbs and vLLM’s own, JSON
-				lines, whole folders</p>
+				lines, whole folders; profiler traces together with their documents</p>
 			<div className="row centre">
 				<button type="button" className="primary" onClick={() => picker.current?.click()}>
 					Choose files</button>
@@ -152,7 +203,7 @@ function Row({ e }: { e: Entry }): ReactNode {
 			<th scope="row" className="break">{e.name}</th>
 			<td className="num dim">{bytesText(e.bytes)}</td>
 			<td><span className={`tag ${TONES[e.state] ?? ''}`}>{WORDS[e.state]}</span></td>
-			<td>{e.id !== null && <Link to={target(`/runs/${e.id}`)}>
+			<td>{e.id !== null && <Link to={target(`/runs/${encodeURIComponent(e.id)}`)}>
 				{e.runs > 1 ? `${count(e.runs, 'run')}, first ${e.id}` : `run ${e.id}`}</Link>}
 			{e.reason && <span className={e.state === 'invalid' || e.state === 'failed' ? 'bad-text'
 				: 'dim'}> {e.reason}</span>}</td>
