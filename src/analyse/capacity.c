@@ -6,11 +6,15 @@
  * Runs of a configuration with the same offered load (benchmark.request_rate, or, where that is
  * without limit, max_concurrency) are repeats of one point, whose rate is the median of
  * request_throughput. A point holds when the median of every service level's metric keeps its
- * limit and none of its runs failed more than FAILED_SHARE_MAX of its requests. Of the points in
- * order of their rate the last one that holds before the first that does not, and that
- * one, are the bracket; rate_per_server.value lies between them, where the first limit is reached
- * on the line between their medians. Its interval is the bracket itself where either end was
- * measured once; with repeats it is where that line runs between the ends of Student's
+ * limit and none of its runs failed more than FAILED_SHARE_MAX of its requests. A run that failed
+ * more than that does not hold its load, whatever else it measured: its rate is then the one that
+ * was offered, and of a load that has only a concurrency nothing bounds the rate. Other runs need
+ * every limit's metric, and count for it (counted.h).
+ *
+ * Of the points in order of their rate the last one that holds before the first that does not, and
+ * that one, are the bracket; rate_per_server.value lies between them, where the first limit is
+ * reached on the line between their medians. Its interval is the bracket itself where either end
+ * was measured once; with repeats it is where that line runs between the ends of Student's
  * intervals, never wider than the bracket. When every load held nobody knows how much more it
  * carries: value and low are the highest rate measured and high is null.
  *
@@ -22,7 +26,7 @@
 #include "analyse/parts.h"
 #include "stats/compare.h"
 
-#define SLO_MAX 8
+#define SLO_MAX ANALYSE_SLO_MAX
 #define FAILED_SHARE_MAX 0.01
 
 struct slo { struct str column; double limit; bool is_most; };
@@ -44,7 +48,9 @@ static const char *const sizes[] = {
 
 /* One load of one configuration. */
 struct load {
-	double rate;
+	double offered;            /* see struct offered */
+	double rate;               /* measured; of one that fails: no less than was offered */
+	double bound;              /* no more is carried when it does not hold; NAN: unknown */
 	double median[SLO_MAX], low[SLO_MAX], high[SLO_MAX]; /* of the limits' metrics */
 	size_t n;
 	bool holds;
@@ -68,6 +74,8 @@ struct capacity {
 	struct str *column;        /* configuration, facts, sizes, limits */
 	size_t n_keys, first_fact, first_size, first_slo, n_columns;
 	struct rows rows;
+	struct counting counting[SLO_MAX + 1]; /* of the limits' metrics, then of the rate */
+	struct notes notes;
 };
 
 /* ---- the request ---- */
@@ -140,9 +148,7 @@ static int read_request(struct capacity *c, struct err *e)
 
 static double number_at(const struct capacity *c, size_t column, size_t row)
 {
-	struct value v = c->rows.value[column * c->rows.n + row];
-
-	return v.kind == VALUE_NUMBER && fabs(v.number) <= ANALYSE_NUMBER_MAX ? v.number : NAN;
+	return parts_number_at(&c->rows, column, row);
 }
 
 /* ---- loads ---- */
@@ -173,41 +179,85 @@ static bool keeps(const struct slo *s, double v)
 	return s->is_most ? v <= s->limit : v >= s->limit;
 }
 
-static bool is_usable(const struct capacity *c, size_t row)
+/* More requests failed than may; what completed is unknown in old results with none. */
+static bool is_failing(const struct capacity *c, size_t row)
 {
-	if (!(number_at(c, c->first_fact + RATE, row) > 0))
-		return false;
-	for (size_t i = 0; i < c->n_slos; i++)
-		if (!isfinite(number_at(c, c->first_slo + i, row)))
-			return false;
-	return true;
+	double failed = number_at(c, c->first_fact + FAILED, row);
+	double done = number_at(c, c->first_fact + COMPLETED, row);
+
+	if (isnan(failed))
+		return done <= 0;
+	return failed > FAILED_SHARE_MAX * (failed + (isnan(done) ? 0 : done));
+}
+
+static bool is_usable(struct capacity *c, size_t row)
+{
+	enum counts worst = COUNTS;
+
+	if (is_failing(c, row) && isfinite(offered_of(c, row)))
+		return true;
+	for (size_t i = 0; i <= c->n_slos; i++) {
+		size_t column = i < c->n_slos ? c->first_slo + i : c->first_fact + RATE;
+		enum counts counts = counting_see(&c->counting[i], &c->rows.verdicts, row,
+						  number_at(c, column, row));
+
+		worst = counts > worst ? counts : worst;
+	}
+	return worst == COUNTS && number_at(c, c->first_fact + RATE, row) > 0;
+}
+
+/* A column of some runs, as far as they have numbers there. */
+static size_t numbers_of(const struct capacity *c, size_t column, const struct offered *run,
+			 size_t n, double *x)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		double v = number_at(c, column, run[i].row);
+
+		if (!isnan(v))
+			x[count++] = v;
+	}
+	return count;
 }
 
 static void fill_load(const struct capacity *c, const struct offered *run, size_t n, double *x,
 		      struct load *l)
 {
-	l->n = n;
-	l->holds = true;
-	for (size_t i = 0; i < n; i++) {
-		double failed = number_at(c, c->first_fact + FAILED, run[i].row);
-		double done = number_at(c, c->first_fact + COMPLETED, run[i].row);
+	size_t count = numbers_of(c, c->first_fact + RATE, run, n, x);
 
-		x[i] = number_at(c, c->first_fact + RATE, run[i].row);
-		l->is_failing |= failed > FAILED_SHARE_MAX * (failed + done);
-	}
-	l->rate = parts_median(x, n);
+	*l = (struct load){ .offered = run->load, .n = n, .holds = true };
+	for (size_t i = 0; i < n; i++)
+		l->is_failing |= is_failing(c, run[i].row);
+	l->rate = l->bound = parts_median(x, count);
+	if (l->is_failing && l->offered > 0)
+		l->rate = l->bound = fmax(l->rate, l->offered);
+	else if (l->is_failing && isfinite(l->offered))
+		l->bound = NAN;
 	for (size_t k = 0; k < c->n_slos; k++) {
 		struct interval around;
 
-		for (size_t i = 0; i < n; i++)
-			x[i] = number_at(c, c->first_slo + k, run[i].row);
-		around = student_interval(x, n, c->level);
-		l->median[k] = parts_median(x, n);
+		count = numbers_of(c, c->first_slo + k, run, n, x);
+		around = student_interval(x, count, c->level);
+		l->median[k] = parts_median(x, count);
 		l->low[k] = fmin(around.low, l->median[k]);
 		l->high[k] = fmax(around.high, l->median[k]);
 		l->holds &= keeps(&c->slo[k], l->median[k]);
 	}
 	l->holds &= !l->is_failing;
+}
+
+/* A concurrency that fails comes after the lower ones that hold, whatever rate it reached. */
+static void place_failing(struct load *l, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!l[i].is_failing || l[i].offered > 0 || !isfinite(l[i].offered))
+			continue;
+		l[i].rate = fmax(l[i].rate, 0); /* NAN: none completed */
+		for (size_t k = 0; k < n; k++)
+			if (l[k].holds && l[k].offered < 0 && l[k].offered > l[i].offered)
+				l[i].rate = fmax(l[i].rate, l[k].rate);
+	}
 }
 
 static int by_rate(const void *x, const void *y)
@@ -237,6 +287,7 @@ static struct load *loads_of(const struct capacity *c, const struct series *s, s
 			to++;
 		fill_load(c, run + i, to - i, x, &out[(*n)++]);
 	}
+	place_failing(out, *n);
 	qsort(out, *n, sizeof(*out), by_rate);
 	return out;
 }
@@ -282,7 +333,7 @@ static struct estimate estimate(const struct capacity *c, const struct load *l, 
 		out.reason = "the limits held at every load measured: it may carry more";
 	} else if (!first) {
 		out.low = 0;
-		out.high = l[0].rate;
+		out.high = l[0].bound;
 		out.reason = l[0].is_failing ? "requests failed at the lowest load measured" :
 					       "the limits are passed at the lowest load measured";
 	} else {
@@ -292,7 +343,9 @@ static struct estimate estimate(const struct capacity *c, const struct load *l, 
 		/* where requests fail nothing tells how far up it would have gone */
 		out.value = b->is_failing ? a->rate : crossing(c, a, b, CURVE_MEDIAN);
 		out.low = is_repeated ? crossing(c, a, b, CURVE_WORST) : a->rate;
-		out.high = is_repeated ? crossing(c, a, b, CURVE_BEST) : b->rate;
+		out.high = is_repeated ? crossing(c, a, b, CURVE_BEST) : b->bound;
+		if (isnan(out.high))
+			out.reason = "requests failed at the next concurrency: nothing tells at which rate";
 		for (size_t i = first + 1; i < n && !out.reason; i++)
 			if (l[i].holds)
 				out.reason = "the limits held again at a higher load: look at the runs";
@@ -370,7 +423,7 @@ static void put_row(const struct capacity *c, struct json_writer *w, const struc
 
 int analyse_capacity(const struct analyse_request *r, struct json_writer *w, struct err *e)
 {
-	struct capacity c = { .r = r };
+	struct capacity c = { .r = r, .notes.arena = r->arena };
 	struct series_list l;
 	struct answer_row *a;
 	size_t left_out = 0;
@@ -378,6 +431,8 @@ int analyse_capacity(const struct analyse_request *r, struct json_writer *w, str
 
 	if (read_request(&c, e) < 0)
 		return -1;
+	for (size_t i = 0; i <= c.n_slos; i++)
+		c.counting[i] = counting_of(i < c.n_slos ? c.slo[i].column : facts[RATE]);
 	keep = arena_alloc(r->arena, c.rows.n + 1);
 	for (size_t i = 0; i < c.rows.n; i++) {
 		keep[i] = is_usable(&c, i);
@@ -405,5 +460,8 @@ int analyse_capacity(const struct analyse_request *r, struct json_writer *w, str
 	json_end_array(w);
 	parts_put_count(w, "left_out", left_out);
 	parts_put_count(w, "configurations_left_out", l.n - l.shown);
+	counting_put(w, c.counting, c.n_slos + 1);
+	counting_notes(c.counting, c.n_slos + 1, &c.notes);
+	parts_put_notes(w, &c.notes);
 	return 0;
 }

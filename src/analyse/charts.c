@@ -23,13 +23,6 @@ static size_t stride_of(size_t n, size_t most)
 	return n > most ? (n + most - 1) / most : 1;
 }
 
-static double number_at(const struct rows *rows, size_t column, size_t row)
-{
-	double v;
-
-	return parts_is_number(rows->value[column * rows->n + row], &v) ? v : NAN;
-}
-
 static void put_axis(struct json_writer *w, const char *key, struct str column)
 {
 	json_key(w, key);
@@ -40,14 +33,16 @@ static void put_axis(struct json_writer *w, const char *key, struct str column)
 	json_end_object(w);
 }
 
-/* Columns in front, then x and y; rows that have both numbers. */
+/* Columns in front, then x and y; rows that have both numbers and count for both. */
 struct cloud {
 	struct str *column;
 	size_t n_front;
 	struct str x, y;
 	struct rows rows;
-	bool *keep;
+	bool *keep, *is_invalid; /* is_invalid: has both numbers, and one of them is INVALID */
 	size_t n; /* of rows kept */
+	struct counting axis[2];
+	struct notes notes;
 };
 
 static int read_cloud(const struct analyse_request *r, const struct str *front, size_t n,
@@ -64,11 +59,23 @@ static int read_cloud(const struct analyse_request *r, const struct str *front, 
 	if (parts_select(r, c->column, n + 2, &c->rows, e) < 0)
 		return -1;
 	c->keep = arena_alloc(r->arena, c->rows.n + 1);
+	c->is_invalid = arena_alloc(r->arena, c->rows.n + 1);
+	c->notes.arena = r->arena;
+	for (size_t k = 0; k < 2; k++)
+		c->axis[k] = counting_of(c->column[n + k]);
 	for (size_t i = 0; i < c->rows.n; i++) {
-		c->keep[i] = !isnan(number_at(&c->rows, n, i)) &&
-			     !isnan(number_at(&c->rows, n + 1, i));
+		enum counts counts[2];
+
+		for (size_t k = 0; k < 2; k++)
+			counts[k] = counting_see(&c->axis[k], &c->rows.verdicts, i,
+						 parts_number_at(&c->rows, n + k, i));
+		c->keep[i] = counts[0] == COUNTS && counts[1] == COUNTS;
+		c->is_invalid[i] = !c->keep[i] &&
+				   (counts[0] == COUNTS || counts[0] == COUNTS_INVALID) &&
+				   (counts[1] == COUNTS || counts[1] == COUNTS_INVALID);
 		c->n += c->keep[i];
 	}
+	counting_notes(c->axis, 2, &c->notes);
 	return 0;
 }
 
@@ -79,14 +86,16 @@ static void put_totals(struct json_writer *w, const struct cloud *c, size_t show
 	parts_put_count(w, "total", c->n);
 	parts_put_count(w, "shown", shown);
 	parts_put_count(w, "left_out", c->rows.n - c->n);
+	counting_put(w, c->axis, 2);
+	parts_put_notes(w, &c->notes);
 }
 
 static void put_xy(struct json_writer *w, const struct cloud *c, size_t row)
 {
 	json_key(w, "id");
 	json_put_int(w, c->rows.id[row]);
-	parts_put_number(w, "x", number_at(&c->rows, c->n_front, row));
-	parts_put_number(w, "y", number_at(&c->rows, c->n_front + 1, row));
+	parts_put_number(w, "x", parts_number_at(&c->rows, c->n_front, row));
+	parts_put_number(w, "y", parts_number_at(&c->rows, c->n_front + 1, row));
 }
 
 int analyse_resources(const struct analyse_request *r, struct json_writer *w, struct err *e)
@@ -143,19 +152,49 @@ static int read_better(const struct analyse_request *r, const char *axis, struct
 
 struct frontier { double sign_x, sign_y; size_t stride; };
 
-static size_t put_frontier(const struct analyse_request *r, struct json_writer *w,
-			   const struct cloud *c, const struct series *s, struct frontier f)
+static bool *frontier_of(const struct analyse_request *r, const struct cloud *c,
+			 const struct series *s, struct frontier f)
 {
 	double *x = arena_alloc(r->arena, (s->n + 1) * sizeof(*x));
 	double *y = arena_alloc(r->arena, (s->n + 1) * sizeof(*y));
 	bool *is_frontier = arena_alloc(r->arena, s->n + 1);
-	size_t shown = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
-		x[i] = f.sign_x * number_at(&c->rows, c->n_front, s->member[i]);
-		y[i] = f.sign_y * number_at(&c->rows, c->n_front + 1, s->member[i]);
+		x[i] = f.sign_x * parts_number_at(&c->rows, c->n_front, s->member[i]);
+		y[i] = f.sign_y * parts_number_at(&c->rows, c->n_front + 1, s->member[i]);
 	}
 	pareto_frontier(x, y, s->n, PARETO_STRICT, is_frontier);
+	return is_frontier;
+}
+
+/* How many of the runs left out as INVALID would be on the frontier of their group. */
+static size_t count_leading(const struct analyse_request *r, const struct cloud *c,
+			    const struct str *group, size_t n, struct frontier f)
+{
+	bool *keep = arena_alloc(r->arena, c->rows.n + 1);
+	struct series_list l;
+	size_t leading = 0;
+
+	if (!c->axis[0].invalid && !c->axis[1].invalid)
+		return 0;
+	for (size_t i = 0; i < c->rows.n; i++)
+		keep[i] = c->keep[i] || c->is_invalid[i];
+	parts_series(r->arena, &c->rows, group, n, keep, &l);
+	for (size_t s = 0; s < l.n; s++) {
+		const bool *is_frontier = frontier_of(r, c, &l.series[s], f);
+
+		for (size_t i = 0; i < l.series[s].n; i++)
+			leading += is_frontier[i] && c->is_invalid[l.series[s].member[i]];
+	}
+	return leading;
+}
+
+static size_t put_frontier(const struct analyse_request *r, struct json_writer *w,
+			   const struct cloud *c, const struct series *s, struct frontier f)
+{
+	const bool *is_frontier = frontier_of(r, c, s, f);
+	size_t shown = 0;
+
 	json_key(w, "points");
 	json_begin_array(w);
 	for (size_t i = 0; i < s->n; i++) {
@@ -178,7 +217,7 @@ int analyse_pareto(const struct analyse_request *r, struct json_writer *w, struc
 	struct frontier f;
 	struct series_list l;
 	struct str *group;
-	size_t n, shown = 0;
+	size_t n, shown = 0, leading;
 
 	if (parts_columns(r, "group", &group, &n, e) < 0 || read_cloud(r, group, n, &c, e) < 0 ||
 	    read_better(r, "x", c.x, &f.sign_x, e) < 0 ||
@@ -186,6 +225,10 @@ int analyse_pareto(const struct analyse_request *r, struct json_writer *w, struc
 		return -1;
 	parts_series(r->arena, &c.rows, group, n, c.keep, &l);
 	f.stride = stride_of(c.n, POINTS_SHOWN);
+	leading = count_leading(r, &c, group, n, f);
+	if (leading)
+		parts_note(&c.notes, "%zu of the runs left out would be on the frontier of %s group",
+			   leading, leading == 1 ? "its" : "their");
 	json_key(w, "groups");
 	json_begin_array(w);
 	for (size_t i = 0; i < l.shown; i++) {
@@ -221,7 +264,7 @@ static void put_distribution(const struct analyse_request *r, struct json_writer
 	for (size_t i = 0; i < s->n; i++) {
 		double place;
 
-		x[i] = number_at(rows, column, s->member[i]);
+		x[i] = parts_number_at(rows, column, s->member[i]);
 		place = b.width > 0 ? floor(x[i] / b.width - b.from / b.width) : 0;
 		count[(size_t)fmin(fmax(place, 0), BINS - 1)]++;
 	}
@@ -254,6 +297,8 @@ int analyse_distribution(const struct analyse_request *r, struct json_writer *w,
 	struct series_list l;
 	struct rows rows;
 	struct bins b = { INFINITY, 0 };
+	struct notes notes = { .arena = r->arena };
+	struct counting counting;
 	double most = -INFINITY;
 	size_t n, kept = 0;
 	bool *keep;
@@ -267,12 +312,15 @@ int analyse_distribution(const struct analyse_request *r, struct json_writer *w,
 	column[n] = metric;
 	if (parts_select(r, column, n + 1, &rows, e) < 0)
 		return -1;
+	counting = counting_of(metric);
 	keep = arena_alloc(r->arena, rows.n + 1);
 	for (size_t i = 0; i < rows.n; i++) {
-		double v = number_at(&rows, n, i);
+		double v = parts_number_at(&rows, n, i);
 
-		keep[i] = !isnan(v);
-		kept += keep[i];
+		keep[i] = counting_see(&counting, &rows.verdicts, i, v) == COUNTS;
+		if (!keep[i])
+			continue;
+		kept++;
 		b.from = fmin(b.from, v);
 		most = fmax(most, v);
 	}
@@ -293,6 +341,9 @@ int analyse_distribution(const struct analyse_request *r, struct json_writer *w,
 	parts_put_count(w, "total", kept);
 	parts_put_count(w, "left_out", rows.n - kept);
 	parts_put_count(w, "groups_left_out", l.n - l.shown);
+	counting_put(w, &counting, 1);
+	counting_notes(&counting, 1, &notes);
+	parts_put_notes(w, &notes);
 	return 0;
 }
 
@@ -344,11 +395,44 @@ static void put_parallel_axis(const struct analyse_request *r, struct json_write
 	json_end_object(w);
 }
 
+/*
+ * Takes out of rows what does not count: whole runs that failed, and values that are INVALID.
+ * Returns how many runs that were.
+ */
+static size_t drop_uncounted(const struct analyse_request *r, struct rows *rows,
+			     struct counting *axis, size_t n)
+{
+	bool *keep = arena_alloc(r->arena, rows->n + 1);
+	size_t kept = 0, all = rows->n;
+
+	for (size_t i = 0; i < all; i++) {
+		keep[i] = true;
+		for (size_t c = 0; c < n; c++) {
+			enum counts counts = counting_see(&axis[c], &rows->verdicts, i,
+							  parts_number_at(rows, c, i));
+
+			keep[i] &= counts != COUNTS_FAILED;
+			if (counts == COUNTS_INVALID)
+				rows->value[c * all + i].kind = VALUE_NULL;
+		}
+		if (keep[i])
+			rows->id[kept++] = rows->id[i];
+	}
+	for (size_t c = 0; c < n; c++)
+		for (size_t i = 0, k = 0; i < all; i++)
+			if (keep[i])
+				rows->value[c * kept + k++] = rows->value[c * all + i];
+	rows->n = kept;
+	return all - kept;
+}
+
 int analyse_parallel(const struct analyse_request *r, struct json_writer *w, struct err *e)
 {
+	struct notes notes = { .arena = r->arena };
+	struct counting axis[ANALYSE_COLUMNS_MAX];
 	struct str *column;
 	struct rows rows;
-	size_t n, limit, stride, shown = 0;
+	size_t n, limit, stride, left_out, shown = 0;
 
 	if (parts_columns(r, "columns", &column, &n, e) < 0 ||
 	    parts_whole(r->body, "", "limit", LINES_SHOWN, 1, POINTS_SHOWN, &limit, e) < 0)
@@ -357,6 +441,9 @@ int analyse_parallel(const struct analyse_request *r, struct json_writer *w, str
 		return parts_refuse(e, "/columns", "at least one column was expected");
 	if (parts_select(r, column, n, &rows, e) < 0)
 		return -1;
+	for (size_t c = 0; c < n; c++)
+		axis[c] = counting_of(column[c]);
+	left_out = drop_uncounted(r, &rows, axis, n);
 	json_key(w, "axes");
 	json_begin_array(w);
 	for (size_t c = 0; c < n; c++)
@@ -380,5 +467,9 @@ int analyse_parallel(const struct analyse_request *r, struct json_writer *w, str
 	json_end_array(w);
 	parts_put_count(w, "total", rows.n);
 	parts_put_count(w, "shown", shown);
+	parts_put_count(w, "left_out", left_out);
+	counting_put(w, axis, n);
+	counting_notes(axis, n, &notes);
+	parts_put_notes(w, &notes);
 	return 0;
 }

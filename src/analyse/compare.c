@@ -46,8 +46,10 @@ struct comparison {
 	double level;
 	bool is_by_suite;
 	struct value *suite[SIDES_MAX];
+	struct verdicts verdicts[SIDES_MAX];
 	const char *guard[SIDES_MAX];
 	struct str *metric;
+	struct counting *counting;   /* of each metric */
 	size_t n_metrics;
 	struct measure *cell;        /* [metric * n_sides + side] */
 	struct notes notes;
@@ -133,9 +135,16 @@ static int fill_cell(struct comparison *c, size_t metric, size_t side, struct er
 			       .q = NAN };
 	if (side_column(c->r, s, c->metric[metric], &value, e) < 0)
 		return -1;
-	for (size_t i = 0; i < s->n; i++)
-		if (parts_is_number(value[i], &x[cell->n_runs]))
-			row[cell->n_runs++] = i;
+	for (size_t i = 0; i < s->n; i++) {
+		double v;
+
+		if (!parts_is_number(value[i], &v))
+			v = NAN;
+		if (counting_see(&c->counting[metric], &c->verdicts[side], i, v) != COUNTS)
+			continue;
+		x[cell->n_runs] = v;
+		row[cell->n_runs++] = i;
+	}
 	if (!cell->n_runs)
 		return 0;
 	tested_values(c, side, cell, x, row);
@@ -175,8 +184,10 @@ static int fill_metrics(struct comparison *c, struct err *e)
 		c->metric = parts_present(c->r, usual, &c->n_metrics);
 	}
 	c->cell = arena_alloc(c->r->arena, (c->n_metrics + 1) * c->n_sides * sizeof(*c->cell));
+	c->counting = arena_alloc(c->r->arena, (c->n_metrics + 1) * sizeof(*c->counting));
 	for (size_t m = 0; m < c->n_metrics; m++) {
 		c->metric[n] = c->metric[m];
+		c->counting[n] = counting_of(c->metric[m]);
 		for (size_t s = 0; s < c->n_sides; s++)
 			if (fill_cell(c, n, s, e) < 0)
 				return -1;
@@ -295,7 +306,8 @@ static int fill_guards(struct comparison *c, struct err *e)
 			value[i] = v;
 		}
 		work[s] = work_of(value, NULL, c->side[s].n);
-		if (side_column(c->r, &c->side[s], STR("suite"), &c->suite[s], e) < 0)
+		if (side_column(c->r, &c->side[s], STR("suite"), &c->suite[s], e) < 0 ||
+		    side_verdicts(c->r, &c->side[s], &c->verdicts[s], e) < 0)
 			return -1;
 	}
 	for (size_t s = 0; s < c->n_sides; s++) {
@@ -390,6 +402,7 @@ int analyse_compare(const struct analyse_request *r, struct json_writer *w, stru
 	    note_sides(&c, e) < 0)
 		return -1;
 	test_cells(&c);
+	counting_notes(c.counting, c.n_metrics, &c.notes);
 	note_overlap(&c);
 	put_groups(&c, w);
 	if (differ_put(r, c.side, c.n_sides, &c.notes, w, e) < 0)
@@ -399,6 +412,7 @@ int analyse_compare(const struct analyse_request *r, struct json_writer *w, stru
 	for (size_t m = 0; m < c.n_metrics; m++)
 		put_metric(&c, w, m);
 	json_end_array(w);
+	counting_put(w, c.counting, c.n_metrics);
 	parts_put_notes(w, &c.notes);
 	return 0;
 }

@@ -8,6 +8,10 @@
  * than LEVELS_MAX values are cut into ranges of equally many runs. Parameters that move together
  * (Cramer's V of at least TOGETHER) explain the same variance, and no analysis can tell them apart:
  * each names the others, and the note says so.
+ *
+ * Parameters that are the same in all the runs are left out first; of the others at most
+ * PARAMETERS_MAX are looked at, and a note says how many were not. What the largest shares need to
+ * be shown (levels, codes of runs) is kept for those alone.
  */
 #include <math.h>
 
@@ -20,7 +24,7 @@
 
 #define LEVELS_MAX 24
 #define RANGES 8
-#define PARAMETERS_MAX 400  /* that are looked at */
+#define PARAMETERS_MAX 2000 /* that vary and are looked at */
 #define SHOWN_MAX 40        /* the largest shares */
 #define COLUMNS_AT_ONCE 8   /* whose values are in memory */
 #define TOGETHER 0.5
@@ -31,9 +35,9 @@ struct level { struct value low, high; size_t n; double median; };
 struct parameter {
 	struct str column;
 	struct level level[LEVELS_MAX];
-	size_t n_levels;
+	size_t n_levels, seen;     /* seen: how many were before */
 	bool is_range;
-	uint8_t *code;             /* of each run */
+	uint8_t *code;             /* of each run; NULL: others have larger shares */
 	struct oneway o;
 	double q;
 };
@@ -47,9 +51,13 @@ struct impact {
 	bool is_log;
 	struct parameter *of;
 	size_t n_of, many;         /* many: texts with too many values */
+	size_t not_seen;           /* beyond PARAMETERS_MAX */
+	size_t kept[SHOWN_MAX + 1], n_kept; /* those of the largest shares so far, largest first */
+	uint8_t *free_code;        /* for the next one; NULL: all are in use */
 	size_t shown;
 	double *together;          /* Cramer's V of those shown, shown by shown */
 	struct filter *filter;
+	struct counting counting;
 	struct notes notes;
 };
 
@@ -164,18 +172,39 @@ static bool has_text(const struct value *v, size_t n)
 	return false;
 }
 
-static void make_levels(struct impact *m, struct parameter *q, const struct value *v)
+/* false: it says nothing, or has too many texts. */
+static bool make_levels(struct impact *m, struct parameter *q, const struct value *v)
 {
 	if (one_each(q, v, m->n)) {
 		sort_levels(q, m->n);
 	} else if (has_text(v, m->n)) {
 		m->many++;
-		return;
+		return false;
 	} else {
 		ranges(q, v, m->n);
 	}
-	if (q->n_levels > 1)
-		m->n_of++;
+	return q->n_levels > 1;
+}
+
+static double share_of(const struct parameter *q)
+{
+	return isnan(q->o.share) ? -1 : q->o.share;
+}
+
+/* Among those to be shown, or its codes are free for the next one. */
+static void keep_largest(struct impact *m, size_t at)
+{
+	size_t k = m->n_kept++;
+
+	for (; k && share_of(&m->of[at]) > share_of(&m->of[m->kept[k - 1]]); k--)
+		m->kept[k] = m->kept[k - 1];
+	m->kept[k] = at;
+	if (m->n_kept > SHOWN_MAX) {
+		struct parameter *least = &m->of[m->kept[--m->n_kept]];
+
+		m->free_code = least->code;
+		least->code = NULL;
+	}
 }
 
 static void make_parameter(struct impact *m, struct str column, const int64_t *id, size_t n,
@@ -184,14 +213,19 @@ static void make_parameter(struct impact *m, struct str column, const int64_t *i
 	struct parameter *q = &m->of[m->n_of];
 	size_t k = 0;
 
-	/* The codes of a column that turned out to say nothing are the next one's. */
-	*q = (struct parameter){ .column = column, .code = q->code, .q = NAN };
+	*q = (struct parameter){ .column = column, .code = m->free_code, .q = NAN,
+				 .seen = m->n_of };
 	if (!q->code)
 		q->code = arena_alloc(m->r->arena, m->n + 1);
+	m->free_code = q->code;
 	for (size_t i = 0; i < n && k < m->n; i++) /* runs without the metric drop out */
 		if (id[i] == m->id[k])
 			v[k++] = v[i];
-	make_levels(m, q, v);
+	if (!make_levels(m, q, v))
+		return;
+	q->o = oneway_test(m->x, q->code, m->n, q->n_levels);
+	m->free_code = NULL;
+	keep_largest(m, m->n_of++);
 }
 
 /* Some columns at a time: the values of all of them would not fit. */
@@ -232,6 +266,34 @@ static bool is_parameter(struct str column)
 	return !c.is_outcome && !str_ends(column, STR(".port")) && !str_ends(column, STR(".host"));
 }
 
+/* Takes out the columns that have one value, or none, in all runs that have the metric. */
+static int drop_constant(const struct impact *m, struct str *column, size_t *n, struct err *e)
+{
+	struct filter has = { .kind = FILTER_MISSING, .column = m->metric, .is_missing = false };
+	struct filter *part[] = { m->filter, &has };
+	struct filter these = { .kind = FILTER_AND, .part = part, .n_parts = 2 };
+	const struct filter *closed = parts_closed(m->r->arena, &these);
+	size_t all = *n;
+
+	*n = 0;
+	for (size_t from = 0; from < all; from += QUERY_FACETS_MAX) {
+		struct query q = { .filter = closed, .facet = column + from,
+				   .facet_values_max = 1 };
+		struct answer answer;
+
+		q.n_facets = all - from < QUERY_FACETS_MAX ? all - from : QUERY_FACETS_MAX;
+		if (index_query(m->r->view, &q, m->r->arena, &answer, e) < 0)
+			return -1;
+		for (size_t i = 0; i < q.n_facets; i++) {
+			const struct facet *f = &answer.facet[i];
+
+			if (f->is_unlisted || f->distinct + (f->missing > 0) > 1)
+				column[(*n)++] = column[from + i];
+		}
+	}
+	return 0;
+}
+
 static int choose(struct impact *m, struct str **column, size_t *n, struct err *e)
 {
 	const struct json_value *given = json_get(m->r->body, "parameters");
@@ -244,14 +306,19 @@ static int choose(struct impact *m, struct str **column, size_t *n, struct err *
 	*column = arena_alloc(m->r->arena, (n_all + 1) * sizeof(**column));
 	*n = 0;
 	for (size_t i = 0; i < n_all; i++)
-		if (is_parameter(all[i].name) && *n < PARAMETERS_MAX)
+		if (is_parameter(all[i].name))
 			(*column)[(*n)++] = all[i].name;
+	if (drop_constant(m, *column, n, e) < 0)
+		return -1;
+	m->not_seen = *n > PARAMETERS_MAX ? *n - PARAMETERS_MAX : 0;
+	*n -= m->not_seen;
 	return 0;
 }
 
 static int read_metric(struct impact *m, struct err *e)
 {
 	struct rows rows;
+	size_t missing = 0;
 
 	if (parts_column(m->r, "metric", &m->metric, e) < 0 ||
 	    parts_select(m->r, &m->metric, 1, &rows, e) < 0 ||
@@ -261,16 +328,24 @@ static int read_metric(struct impact *m, struct err *e)
 	m->y = arena_alloc(m->r->arena, (rows.n + 1) * sizeof(*m->y));
 	m->x = arena_alloc(m->r->arena, (rows.n + 1) * sizeof(*m->x));
 	m->is_log = true;
-	for (size_t i = 0; i < rows.n; i++)
-		if (parts_is_number(rows.value[i], &m->y[m->n])) {
-			m->is_log &= m->y[m->n] > 0;
-			m->id[m->n++] = rows.id[i];
-		}
+	m->counting = counting_of(m->metric);
+	for (size_t i = 0; i < rows.n; i++) {
+		double v = parts_number_at(&rows, 0, i);
+		enum counts counts = counting_see(&m->counting, &rows.verdicts, i, v);
+
+		missing += counts == COUNTS_MISSING;
+		if (counts != COUNTS)
+			continue;
+		m->is_log &= v > 0;
+		m->y[m->n] = v;
+		m->id[m->n++] = rows.id[i];
+	}
 	for (size_t i = 0; i < m->n; i++)
 		m->x[i] = m->is_log ? log(m->y[i]) : m->y[i];
-	if (rows.n > m->n)
-		parts_note(&m->notes, "%zu of %zu runs have no finite %.*s", rows.n - m->n, rows.n,
+	if (missing)
+		parts_note(&m->notes, "%zu of %zu runs have no finite %.*s", missing, rows.n,
 			   (int)m->metric.n, m->metric.p);
+	counting_notes(&m->counting, 1, &m->notes);
 	return 0;
 }
 
@@ -292,24 +367,23 @@ static void fill_medians(const struct impact *m, struct parameter *q)
 	free(x);
 }
 
-static double share_of(const struct parameter *q)
-{
-	return isnan(q->o.share) ? -1 : q->o.share;
-}
-
+/* Of equal ones those that were kept, then the first seen. */
 static int by_share(const void *a, const void *b)
 {
-	double x = share_of(a), y = share_of(b);
+	const struct parameter *p = a, *q = b;
+	double x = share_of(p), y = share_of(q);
 
-	return x > y ? -1 : x < y ? 1 : 0;
+	if (x > y || x < y)
+		return x > y ? -1 : 1;
+	if (!p->code != !q->code)
+		return p->code ? -1 : 1;
+	return (p->seen > q->seen) - (p->seen < q->seen);
 }
 
 static void judge_all(struct impact *m)
 {
 	double *p = arena_alloc(m->r->arena, (m->n_of + 1) * sizeof(*p));
 
-	for (size_t i = 0; i < m->n_of; i++)
-		m->of[i].o = oneway_test(m->x, m->of[i].code, m->n, m->of[i].n_levels);
 	if (m->n_of)
 		qsort(m->of, m->n_of, sizeof(*m->of), by_share);
 	for (size_t i = 0; i < m->n_of; i++)
@@ -317,7 +391,7 @@ static void judge_all(struct impact *m)
 	compare_adjust(p, m->n_of);
 	for (size_t i = 0; i < m->n_of; i++)
 		m->of[i].q = p[i];
-	m->shown = m->n_of < SHOWN_MAX ? m->n_of : SHOWN_MAX;
+	m->shown = m->n_kept;
 	m->together = arena_alloc(m->r->arena, (m->shown * m->shown + 1) * sizeof(*m->together));
 	for (size_t i = 0; i < m->shown; i++) {
 		fill_medians(m, &m->of[i]);
@@ -418,8 +492,13 @@ static void put_all(struct impact *m, struct json_writer *w)
 	if (m->many)
 		parts_note(&m->notes, "%zu parameters have more than %d texts and are left out", m->many,
 			   LEVELS_MAX);
+	if (m->not_seen)
+		parts_note(&m->notes, "%zu more parameters differ among these runs and were not looked at "
+			   "(at most %d are): narrow the filter, or name those in question", m->not_seen,
+			   PARAMETERS_MAX);
 	parts_note(&m->notes, "Each parameter is looked at by itself, in runs that differ in others "
 		   "too: a share is no proof of a cause. Vary one alone to know.");
+	counting_put(w, &m->counting, 1);
 	parts_put_notes(w, &m->notes);
 }
 

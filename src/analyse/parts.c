@@ -120,22 +120,31 @@ struct str *parts_present(const struct analyse_request *r, const char *const *li
 int parts_select(const struct analyse_request *r, const struct str *column, size_t n_columns,
 		 struct rows *out, struct err *e)
 {
+	const size_t n_all = n_columns + COUNTED_COLUMNS;
+	struct str *all = arena_alloc(r->arena, n_all * sizeof(*all));
 	struct query q = { .filter = NULL };
 	struct answer count;
 	struct filter *f;
 
-	if (filter_read(json_get(r->body, "filter"), "/filter", r->arena, &f, e) < 0)
+	*out = (struct rows){ 0 };
+	if (verdicts_read(r->body, &out->verdicts.is_everything, e) < 0 ||
+	    filter_read(json_get(r->body, "filter"), "/filter", r->arena, &f, e) < 0)
 		return -1;
 	q.filter = f;
 	if (index_query(r->view, &q, r->arena, &count, e) < 0)
 		return -1;
-	if (count.total * (n_columns + 1) > ANALYSE_CELLS_MAX)
+	if (count.total * (n_all + 1) > ANALYSE_CELLS_MAX)
 		return parts_refuse(e, "/filter", "%zu runs match; at most %zu can be analysed at "
 				    "once with %zu columns: narrow the filter", count.total,
-				    ANALYSE_CELLS_MAX / (n_columns + 1), n_columns);
-	*out = (struct rows){ 0 };
-	return index_select(r->view, f, 0, column, n_columns, r->arena, &out->id, &out->n,
-			    &out->value, e);
+				    ANALYSE_CELLS_MAX / (n_all + 1), n_columns);
+	for (size_t c = 0; c < n_all; c++)
+		all[c] = c < n_columns ? column[c] : counted_columns[c - n_columns];
+	if (index_select(r->view, f, 0, all, n_all, r->arena, &out->id, &out->n, &out->value,
+			 e) < 0)
+		return -1;
+	for (size_t c = 0; c < COUNTED_COLUMNS; c++)
+		out->verdicts.value[c] = out->value + (n_columns + c) * out->n;
+	return 0;
 }
 
 bool parts_is_number(struct value v, double *out)
@@ -149,6 +158,27 @@ bool parts_is_number(struct value v, double *out)
 bool parts_is_missing(struct value v)
 {
 	return v.kind == VALUE_ABSENT || v.kind == VALUE_NULL;
+}
+
+double parts_number_at(const struct rows *rows, size_t column, size_t row)
+{
+	double v;
+
+	return parts_is_number(rows->value[column * rows->n + row], &v) ? v : NAN;
+}
+
+/* Beside an empty "or", which is false and about no column, a filter is never about one alone. */
+struct filter *parts_closed(struct arena *a, struct filter *f)
+{
+	struct filter *none = arena_alloc(a, sizeof(*none));
+	struct filter *closed = arena_alloc(a, sizeof(*closed));
+
+	*none = (struct filter){ .kind = FILTER_OR };
+	*closed = (struct filter){ .kind = FILTER_OR, .n_parts = 2 };
+	closed->part = arena_alloc(a, 2 * sizeof(*closed->part));
+	closed->part[0] = f;
+	closed->part[1] = none;
+	return closed;
 }
 
 /* ---- series ---- */

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "analyse/analyse.h"
+#include "analyse/counted.h"
 #include "index/names.h"
 
 #define ANALYSE_CELLS_MAX (12u << 20) /* matching runs times columns looked at: 300 MB */
@@ -18,6 +19,7 @@
 #define ANALYSE_SERIES_MAX 100        /* shown; the largest ones */
 #define ANALYSE_IDS_SHOWN_MAX 200     /* of runs behind one point or group */
 #define ANALYSE_NOTES_MAX 40
+#define ANALYSE_SLO_MAX 8             /* limits of a capacity; pages/capacity/slo.ts has it, too */
 #define ANALYSE_NUMBER_MAX 1e100      /* larger ones measure nothing; their squares overflow */
 
 /* ---- requests ---- */
@@ -46,6 +48,7 @@ struct rows {
 	size_t n;
 	int64_t *id;
 	struct value *value; /* of row i in column c: [c * n + i] */
+	struct verdicts verdicts; /* what decides for which metrics a row counts */
 };
 
 /* The runs of the body's "filter". */
@@ -54,6 +57,9 @@ int parts_select(const struct analyse_request *r, const struct str *column, size
 /* A finite one whose powers are finite too. */
 bool parts_is_number(struct value v, double *out);
 bool parts_is_missing(struct value v);             /* absent or null */
+double parts_number_at(const struct rows *rows, size_t column, size_t row); /* NAN: it is none */
+/* The same rows, as a filter of which a facet leaves no condition out, whatever its column. */
+struct filter *parts_closed(struct arena *a, struct filter *f);
 
 /* Rows whose first n_keys columns hold the same (absent and null are the same here). */
 struct series {

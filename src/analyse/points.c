@@ -139,3 +139,20 @@ struct point *points_of(struct arena *a, const struct rows *rows, const struct p
 		qsort(out, *n, sizeof(*out), by_time);
 	return out;
 }
+
+size_t points_place(const struct rows *rows, const struct point_columns *c, size_t row,
+		    const struct point *p, size_t n)
+{
+	struct value commit = value_at(rows, c->commit, row);
+	double at_s = time_of(rows, c, row);
+	size_t place = SIZE_MAX;
+
+	for (size_t i = 0; i < n; i++) {
+		if (c->axis == AXIS_COMMIT && commit.kind == VALUE_TEXT &&
+		    str_eq(commit.text, p[i].commit))
+			return i;
+		if (p[i].at_s <= at_s)
+			place = i;
+	}
+	return place;
+}

@@ -27,6 +27,12 @@ bool points_has(const struct rows *rows, const struct point_columns *c, size_t r
 /* In order; all members of s must have what points_has asks for. */
 struct point *points_of(struct arena *a, const struct rows *rows, const struct point_columns *c,
 			const struct series *s, size_t *n);
+/*
+ * Where a run without the metric would stand: at the point of its commit, else at the last one
+ * that began no later. SIZE_MAX: nowhere.
+ */
+size_t points_place(const struct rows *rows, const struct point_columns *c, size_t row,
+		    const struct point *p, size_t n);
 /* The request's "axis"; without one by commit where any run has one. */
 int points_axis(const struct analyse_request *r, enum axis *out, struct err *e);
 const char *points_axis_name(enum axis axis);

@@ -9,7 +9,8 @@
  * BASELINE_POINTS before them). A regression needs evidence (q of Benjamini and Hochberg over
  * everything shown at most policy.p), size (the medians differ by at least policy.effect) and
  * enough data (stats/judge.h, and policy.points_after commits or runs). A gain is none when a guard
- * speaks against it (guard.h, and any of policy.guards that is worse by more than 5 %).
+ * speaks against it (guard.h, and any of policy.guards that is worse by more than 5 %). Runs that
+ * failed have no part in medians; to the guard they are requests that failed.
  */
 #include <math.h>
 
@@ -53,6 +54,7 @@ struct regression {
 	struct point_columns place;
 	struct item *item;
 	size_t n_items;
+	struct counting counting[METRICS_MAX];
 	struct notes notes;
 };
 
@@ -173,17 +175,30 @@ static bool has_id(const struct side *s, int64_t id)
 	return low < s->n && s->id[low] == id;
 }
 
+static struct value *joined(struct arena *a, const struct value *x, size_t n, const struct value *y,
+			    size_t m, struct value *out)
+{
+	out = out ? out : arena_alloc(a, (n + m + 1) * sizeof(*out));
+	if (n)
+		memcpy(out, x, n * sizeof(*out));
+	if (m)
+		memcpy(out + n, y, m * sizeof(*out));
+	return out;
+}
+
 /* Named baselines come behind the candidates, whatever the filter says of them. */
 static int add_baseline(struct regression *g, struct err *e)
 {
+	struct arena *a = g->r->arena;
 	struct rows all = { .n = g->rows.n + g->baseline.n };
+	struct verdicts named;
 
 	if (all.n * g->n_columns > ANALYSE_CELLS_MAX)
 		return parts_refuse(e, "/baseline", "%zu runs are more than can be looked at at once",
 				    all.n);
-	all.id = arena_alloc(g->r->arena, (all.n + 1) * sizeof(*all.id));
-	all.value = arena_alloc(g->r->arena, (all.n * g->n_columns + 1) * sizeof(*all.value));
-	g->is_baseline = arena_alloc(g->r->arena, all.n + 1);
+	all.id = arena_alloc(a, (all.n + 1) * sizeof(*all.id));
+	all.value = arena_alloc(a, (all.n * g->n_columns + 1) * sizeof(*all.value));
+	g->is_baseline = arena_alloc(a, all.n + 1);
 	for (size_t i = 0; i < all.n; i++) {
 		g->is_baseline[i] = i >= g->rows.n;
 		all.id[i] = g->is_baseline[i] ? g->baseline.id[i - g->rows.n] : g->rows.id[i];
@@ -193,12 +208,15 @@ static int add_baseline(struct regression *g, struct err *e)
 
 		if (side_column(g->r, &g->baseline, g->column[c], &v, e) < 0)
 			return -1;
-		if (g->rows.n)
-			memcpy(all.value + c * all.n, g->rows.value + c * g->rows.n,
-			       g->rows.n * sizeof(*v));
-		if (g->baseline.n)
-			memcpy(all.value + c * all.n + g->rows.n, v, g->baseline.n * sizeof(*v));
+		joined(a, g->rows.value + c * g->rows.n, g->rows.n, v, g->baseline.n,
+		       all.value + c * all.n);
 	}
+	if (side_verdicts(g->r, &g->baseline, &named, e) < 0)
+		return -1;
+	all.verdicts.is_everything = named.is_everything;
+	for (size_t c = 0; c < COUNTED_COLUMNS; c++)
+		all.verdicts.value[c] = joined(a, g->rows.verdicts.value[c], g->rows.n,
+					     named.value[c], g->baseline.n, NULL);
 	g->rows = all;
 	return 0;
 }
@@ -251,60 +269,98 @@ static size_t part_points(const struct regression *g, const struct point *p, siz
 	return candidates;
 }
 
-/* The rows of both sides that have this metric. Returns the candidates' points. */
-static size_t sides_of(struct regression *g, const struct series *s, size_t metric,
-		       size_t *member[2], size_t n[2])
+/* Rows of both sides of a series. */
+struct sides {
+	size_t *member[2], n[2];   /* that count for the metric */
+	size_t *all[2], n_all[2];  /* and those that failed, for the guard */
+	size_t points;             /* of the candidates */
+};
+
+static void add_row(struct sides *s, bool is_candidate, size_t row, bool is_counted)
+{
+	s->all[is_candidate][s->n_all[is_candidate]++] = row;
+	if (is_counted)
+		s->member[is_candidate][s->n[is_candidate]++] = row;
+}
+
+static void sides_by_runs(const struct regression *g, const struct series *s,
+			  const enum counts *counts, struct sides *out)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		size_t row = s->member[i];
+
+		if (counts[i] == COUNTS || counts[i] == COUNTS_FAILED)
+			add_row(out, !g->is_baseline[row], row, counts[i] == COUNTS);
+	}
+	out->points = out->n[1];
+}
+
+static void sides_by_points(const struct regression *g, const struct series *s,
+			    const enum counts *counts, struct sides *out)
 {
 	struct arena *a = g->r->arena;
 	struct series has = { .member = arena_alloc(a, (s->n + 1) * sizeof(size_t)) };
 	struct point *p;
 	enum part *part;
-	size_t points, count;
+	size_t n;
 
-	g->place.metric = g->first_metric + metric;
-	n[0] = n[1] = 0;
-	for (int i = 0; i < 2; i++)
-		member[i] = arena_alloc(a, (s->n + 1) * sizeof(size_t));
+	for (size_t i = 0; i < s->n; i++)
+		if (counts[i] == COUNTS && points_has(&g->rows, &g->place, s->member[i]))
+			has.member[has.n++] = s->member[i];
+	p = points_of(a, &g->rows, &g->place, &has, &n);
+	part = arena_alloc(a, (n + 1) * sizeof(*part));
+	out->points = part_points(g, p, n, part);
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; part[i] != PART_NONE && k < p[i].n; k++)
+			add_row(out, part[i] == PART_CANDIDATE, p[i].member[k], true);
 	for (size_t i = 0; i < s->n; i++) {
-		size_t row = s->member[i];
-		double v;
+		size_t at = counts[i] != COUNTS_FAILED ? SIZE_MAX :
+			    points_place(&g->rows, &g->place, s->member[i], p, n);
 
-		if (g->mode != BY_RUNS && points_has(&g->rows, &g->place, row))
-			has.member[has.n++] = row;
-		if (g->mode == BY_RUNS &&
-		    parts_is_number(g->rows.value[g->place.metric * g->rows.n + row], &v)) {
-			int side = !g->is_baseline[row];
-
-			member[side][n[side]++] = row;
-		}
+		if (at != SIZE_MAX && part[at] != PART_NONE)
+			add_row(out, part[at] == PART_CANDIDATE, s->member[i], false);
 	}
-	if (g->mode == BY_RUNS)
-		return n[1];
-	p = points_of(a, &g->rows, &g->place, &has, &count);
-	part = arena_alloc(a, (count + 1) * sizeof(*part));
-	points = part_points(g, p, count, part);
-	for (size_t i = 0; i < count; i++)
-		for (size_t k = 0; part[i] != PART_NONE && k < p[i].n; k++) {
-			int side = part[i] == PART_CANDIDATE;
-
-			member[side][n[side]++] = p[i].member[k];
-		}
-	return points;
 }
 
+static struct sides sides_of(struct regression *g, const struct series *s, size_t metric)
+{
+	struct arena *a = g->r->arena;
+	enum counts *counts = arena_alloc(a, (s->n + 1) * sizeof(*counts));
+	struct sides out = { 0 };
+
+	g->place.metric = g->first_metric + metric;
+	for (int i = 0; i < 2; i++) {
+		out.member[i] = arena_alloc(a, (s->n + 1) * sizeof(size_t));
+		out.all[i] = arena_alloc(a, (s->n + 1) * sizeof(size_t));
+	}
+	for (size_t i = 0; i < s->n; i++)
+		counts[i] = counting_see(&g->counting[metric], &g->rows.verdicts, s->member[i],
+					 parts_number_at(&g->rows, g->place.metric, s->member[i]));
+	if (g->mode == BY_RUNS)
+		sides_by_runs(g, s, counts, &out);
+	else
+		sides_by_points(g, s, counts, &out);
+	return out;
+}
+
+/* The values of those rows that count for the column. */
 static double *values_of(const struct regression *g, size_t column, const size_t *member, size_t n,
 			 size_t *count)
 {
+	const struct counting c = counting_of(g->column[column]);
 	double *x = arena_alloc(g->r->arena, (n + 1) * sizeof(*x));
-	const struct value *v = g->rows.value + column * g->rows.n;
 
 	*count = 0;
-	for (size_t i = 0; i < n; i++)
-		*count += parts_is_number(v[member[i]], &x[*count]);
+	for (size_t i = 0; i < n; i++) {
+		double v = parts_number_at(&g->rows, column, member[i]);
+
+		if (counts_for(&c, &g->rows.verdicts, member[i], v) == COUNTS)
+			x[(*count)++] = v;
+	}
 	return x;
 }
 
-static const char *guard_of(const struct regression *g, size_t *member[2], const size_t n[2])
+static const char *guard_of(const struct regression *g, const struct sides *s)
 {
 	const struct value *value[GUARD_COLUMNS];
 	struct work work[2];
@@ -313,14 +369,14 @@ static const char *guard_of(const struct regression *g, size_t *member[2], const
 	for (size_t i = 0; i < GUARD_COLUMNS; i++)
 		value[i] = g->rows.value + (g->first_guard + i) * g->rows.n;
 	for (int i = 0; i < 2; i++)
-		work[i] = work_of(value, member[i], n[i]);
+		work[i] = work_of(value, s->all[i], s->n_all[i]);
 	text = guard_against(g->r->arena, &work[0], &work[1]);
 	for (size_t k = 0; !text && k < g->n_guards; k++) {
 		double median[2];
 
 		for (int i = 0; i < 2; i++) {
 			size_t count;
-			double *x = values_of(g, g->first_own + k, member[i], n[i], &count);
+			double *x = values_of(g, g->first_own + k, s->member[i], s->n[i], &count);
 
 			median[i] = parts_median(x, count);
 		}
@@ -337,18 +393,20 @@ static const char *guard_of(const struct regression *g, size_t *member[2], const
 
 static const char *test_item(struct regression *g, const struct series_list *l, struct item *t)
 {
-	size_t *member[2], count;
+	struct sides s = sides_of(g, &l->series[t->series], t->metric);
 	double *x[2];
+	size_t count;
 
-	t->points = sides_of(g, &l->series[t->series], t->metric, member, t->n);
+	t->points = s.points;
 	for (int i = 0; i < 2; i++) {
-		x[i] = values_of(g, g->first_metric + t->metric, member[i], t->n[i], &count);
+		t->n[i] = s.n[i];
+		x[i] = values_of(g, g->first_metric + t->metric, s.member[i], s.n[i], &count);
 		t->median[i] = parts_median(x[i], t->n[i]);
 	}
 	t->change = contrast_test(x[0], t->n[0], t->median[0], x[1], t->n[1], t->median[1],
 				  JUDGE_LEVEL);
 	t->q = NAN;
-	return guard_of(g, member, t->n);
+	return guard_of(g, &s);
 }
 
 static bool is_enough(const struct regression *g, const struct item *t)
@@ -445,6 +503,8 @@ static void judge_all(struct regression *g, struct json_writer *w, const struct 
 					 sizeof(const char *));
 
 	g->item = arena_alloc(g->r->arena, (l->shown * g->n_metrics + 1) * sizeof(*g->item));
+	for (size_t m = 0; m < g->n_metrics; m++)
+		g->counting[m] = counting_of(g->metric[m]);
 	for (size_t s = 0; s < l->shown; s++)
 		for (size_t m = 0; m < g->n_metrics; m++) {
 			struct item *t = &g->item[g->n_items];
@@ -463,6 +523,8 @@ static void judge_all(struct regression *g, struct json_writer *w, const struct 
 	if (l->n > l->shown)
 		parts_note(&g->notes, "%zu series; the %zu with the most runs were looked at", l->n,
 			   l->shown);
+	counting_put(w, g->counting, g->n_metrics);
+	counting_notes(g->counting, g->n_metrics, &g->notes);
 	parts_put_notes(w, &g->notes);
 }
 

@@ -130,19 +130,19 @@ int analyse_scaling(const struct analyse_request *r, struct json_writer *w, stru
 {
 	struct scaling s = { .r = r };
 	struct notes notes = { .arena = r->arena };
+	struct counting counting;
 	struct series_list l;
 	size_t shown = 0;
 	bool *keep;
 
 	if (read_request(&s, e) < 0)
 		return -1;
+	counting = counting_of(s.metric);
 	keep = arena_alloc(r->arena, s.rows.n + 1);
-	for (size_t i = 0; i < s.rows.n; i++) {
-		double size, value;
-
-		keep[i] = parts_is_number(s.rows.value[s.n_keys * s.rows.n + i], &size) &&
-			  parts_is_number(s.rows.value[(s.n_keys + 1) * s.rows.n + i], &value);
-	}
+	for (size_t i = 0; i < s.rows.n; i++)
+		keep[i] = !isnan(parts_number_at(&s.rows, s.n_keys, i)) &&
+			  counting_see(&counting, &s.rows.verdicts, i,
+				       parts_number_at(&s.rows, s.n_keys + 1, i)) == COUNTS;
 	parts_series(r->arena, &s.rows, s.key, s.n_keys, keep, &l);
 	json_key(w, "metric");
 	json_put_str(w, s.metric);
@@ -160,6 +160,8 @@ int analyse_scaling(const struct analyse_request *r, struct json_writer *w, stru
 	if (l.n > l.shown)
 		parts_note(&notes, "%zu series; the %zu with the most runs were looked at", l.n,
 			   l.shown);
+	counting_put(w, &counting, 1);
+	counting_notes(&counting, 1, &notes);
 	parts_put_notes(w, &notes);
 	return 0;
 }

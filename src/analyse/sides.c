@@ -121,6 +121,22 @@ int side_column(const struct analyse_request *r, const struct side *s, struct st
 	return 0;
 }
 
+int side_verdicts(const struct analyse_request *r, const struct side *s, struct verdicts *out,
+		struct err *e)
+{
+	*out = (struct verdicts){ 0 };
+	if (verdicts_read(r->body, &out->is_everything, e) < 0)
+		return -1;
+	for (size_t c = 0; c < COUNTED_COLUMNS; c++) {
+		struct value *v;
+
+		if (side_column(r, s, counted_columns[c], &v, e) < 0)
+			return -1;
+		out->value[c] = v;
+	}
+	return 0;
+}
+
 /* ---- counts ---- */
 
 static int by_value(const void *x, const void *y)
@@ -193,17 +209,14 @@ static void from_facet(struct arena *a, const struct facet *f, struct value_coun
 	out->n = out->n < SIDE_VALUES_MAX ? out->n : SIDE_VALUES_MAX;
 }
 
-/* A facet leaves conditions of its own column out when they stand at the top; so they do not. */
 static int counts_of_filter(const struct analyse_request *r, const struct side *s,
 			    const struct str *column, size_t n, struct value_counts *out,
 			    struct err *e)
 {
-	struct filter none = { .kind = FILTER_OR };
-	struct filter *part[] = { s->filter, &none };
-	struct filter wrapped = { .kind = FILTER_OR, .part = part, .n_parts = 2 };
+	const struct filter *closed = parts_closed(r->arena, s->filter);
 
 	for (size_t from = 0; from < n; from += QUERY_FACETS_MAX) {
-		struct query q = { .filter = &wrapped, .facet = column + from,
+		struct query q = { .filter = closed, .facet = column + from,
 				   .facet_values_max = SIDE_VALUES_MAX };
 		struct answer answer;
 

@@ -26,6 +26,9 @@ int side_read(const struct analyse_request *r, const struct json_value *json, co
 /* The value of every run in a column, in the order of id. */
 int side_column(const struct analyse_request *r, const struct side *s, struct str column,
 		struct value **out, struct err *e);
+/* What the runs say of themselves, in the order of id. */
+int side_verdicts(const struct analyse_request *r, const struct side *s, struct verdicts *out,
+		struct err *e);
 
 /* ---- what values a column has, and how often ---- */
 

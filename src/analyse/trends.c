@@ -3,10 +3,13 @@
  * trends.c - a metric over commits or time, a series for each configuration, and where its level
  * changed (stats/edivisive.h).
  *
- * The least effect is that of verdicts (stats/judge.h): 3 %, 5 % for a p99 and beyond.
+ * The least effect is that of verdicts (stats/judge.h): 3 %, 5 % for a p99 and beyond. A gain that
+ * a guard speaks against (guard.h) is only a change. Runs that failed are no points, but failed
+ * requests to the guard.
  */
 #include <math.h>
 
+#include "analyse/guard.h"
 #include "analyse/points.h"
 #include "stats/edivisive.h"
 #include "stats/judge.h"
@@ -19,8 +22,11 @@ struct trends {
 	const struct analyse_request *r;
 	struct str metric;
 	struct point_columns columns;
+	size_t n_keys, first_guard; /* columns: keys of series, metric, time, commit, guards */
 	struct edivisive_opts opts;
 	struct rows rows;
+	struct counting counting;
+	enum counts *counts;       /* of each row */
 	struct notes notes;
 };
 
@@ -40,37 +46,53 @@ static int read_options(struct trends *t, struct err *e)
 	return 0;
 }
 
-/* The mark that somebody set on this change; NULL: none. */
-static const struct json_value *mark_of(const struct trends *t, const struct series *s,
-					const struct point *p)
+static bool is_at(const struct json_value *at, const struct point *p)
 {
-	const struct json_value *marks = t->r->marks;
+	double seconds = json_real(at, NAN);
 
-	for (size_t i = 0; marks && marks->kind == JSON_ARRAY && i < marks->count; i++) {
-		const struct json_value *m = &marks->item[i], *at = json_get(m, "at");
-		struct str series = json_text(json_get(m, "series"), STR("")), text = { 0 };
-		double seconds = NAN;
-
-		if (!str_is(series, s->id) && !str_is(series, s->name))
-			continue;
-		if (at && at->kind == JSON_STRING) {
-			text = at->text;
-			str_to_f64(text, &seconds);
-		} else {
-			seconds = json_real(at, NAN);
-		}
-		if ((p->commit.n && str_eq(text, p->commit)) || fabs(seconds - p->at_s) < 0.5)
-			return m;
+	if (at && at->kind == JSON_STRING) {
+		if (p->commit.n && str_eq(at->text, p->commit))
+			return true;
+		str_to_f64(at->text, &seconds);
 	}
-	return NULL;
+	return fabs(seconds - p->at_s) < 0.5;
 }
 
-static void put_mark(struct json_writer *w, const struct json_value *m)
+/*
+ * The mark that somebody set on this change of this metric; NULL: none. Marks of before they named
+ * a metric have none: such a one is found last, and nobody knows which metric it judged.
+ */
+static const struct json_value *mark_of(const struct trends *t, const struct series *s,
+					const struct point *p, bool *is_judged)
 {
-	static const char *const keys[] = { "id", "kind", "text", "who" };
+	const struct json_value *marks = t->r->marks, *old = NULL;
+
+	*is_judged = false;
+	for (size_t i = 0; marks && marks->kind == JSON_ARRAY && i < marks->count; i++) {
+		const struct json_value *m = &marks->item[i];
+		struct str metric = json_text(json_get(m, "metric"), STR(""));
+
+		if (!str_is(json_text(json_get(m, "series"), STR("")), s->id) ||
+		    !is_at(json_get(m, "at"), p))
+			continue;
+		if (str_eq(metric, t->metric)) {
+			*is_judged = true;
+			return m;
+		}
+		old = metric.n ? old : m;
+	}
+	return old;
+}
+
+static void put_mark(const struct trends *t, struct json_writer *w, const struct series *s,
+		     const struct point *p)
+{
+	static const char *const keys[] = { "id", "metric", "kind", "text", "who" };
+	bool is_judged;
+	const struct json_value *m = mark_of(t, s, p, &is_judged);
 
 	json_key(w, "is_marked");
-	json_put_bool(w, m != NULL);
+	json_put_bool(w, is_judged);
 	json_key(w, "mark");
 	if (!m) {
 		json_put_null(w);
@@ -113,6 +135,55 @@ static void put_points(const struct trends *t, struct json_writer *w, const stru
 	json_end_array(w);
 }
 
+/* ---- changes ---- */
+
+static bool has_keys_of(const struct trends *t, const struct series *s, size_t row)
+{
+	for (size_t k = 0; k < t->n_keys; k++) {
+		const struct value *v = t->rows.value + k * t->rows.n;
+		bool is_missing = parts_is_missing(v[row]);
+
+		if (is_missing ? !parts_is_missing(v[s->row]) : !value_same(v[row], v[s->row]))
+			return false;
+	}
+	return true;
+}
+
+/* The work of the points from one to another, with the failed runs that stand among them. */
+static struct work work_of_points(const struct trends *t, const struct series *s,
+				  const struct point *p, size_t n, size_t from, size_t to)
+{
+	const struct value *value[GUARD_COLUMNS];
+	size_t most = s->n + t->counting.failed, count = 0;
+	size_t *member = arena_alloc(t->r->arena, (most + 1) * sizeof(*member));
+
+	for (size_t c = 0; c < GUARD_COLUMNS; c++)
+		value[c] = t->rows.value + (t->first_guard + c) * t->rows.n;
+	for (size_t i = from; i < to; i++)
+		for (size_t k = 0; k < p[i].n; k++)
+			member[count++] = p[i].member[k];
+	for (size_t row = 0; row < t->rows.n; row++) {
+		size_t place = SIZE_MAX;
+
+		if (t->counts[row] == COUNTS_FAILED && has_keys_of(t, s, row))
+			place = points_place(&t->rows, &t->columns, row, p, n);
+		if (place >= from && place < to)
+			member[count++] = row;
+	}
+	return work_of(value, member, count);
+}
+
+/* NULL: nothing speaks against what changed at c[at]. */
+static const char *guard_of(const struct trends *t, const struct series *s, const struct point *p,
+			    size_t n, const struct change_point *c, size_t n_changes, size_t at)
+{
+	size_t from = at ? c[at - 1].index : 0, to = at + 1 < n_changes ? c[at + 1].index : n;
+	struct work before = work_of_points(t, s, p, n, from, c[at].index);
+	struct work after = work_of_points(t, s, p, n, c[at].index, to);
+
+	return guard_against(t->r->arena, &before, &after);
+}
+
 static void put_changes(const struct trends *t, struct json_writer *w, const struct series *s,
 			const struct point *p, size_t n)
 {
@@ -127,19 +198,22 @@ static void put_changes(const struct trends *t, struct json_writer *w, const str
 	json_key(w, "changes");
 	json_begin_array(w);
 	for (size_t i = 0; i < count; i++) {
-		bool is_more = c[i].after > c[i].before;
+		const struct point *at = &p[c[i].index];
+		bool is_gain = better && (c[i].after > c[i].before) == (better > 0);
+		const char *guard = is_gain ? guard_of(t, s, p, n, c, count, i) : NULL;
 
 		json_begin_object(w);
 		parts_put_count(w, "index", c[i].index);
-		parts_put_number(w, "at", p[c[i].index].at_s);
-		put_commit(w, p[c[i].index].commit);
+		parts_put_number(w, "at", at->at_s);
+		put_commit(w, at->commit);
 		parts_put_number(w, "before", c[i].before);
 		parts_put_number(w, "after", c[i].after);
 		parts_put_number(w, "effect", c[i].effect);
 		parts_put_number(w, "p", c[i].p);
-		put_mark(w, mark_of(t, s, &p[c[i].index]));
-		parts_put_text(w, "verdict", !better ? "changed" :
-			       is_more == (better > 0) ? "better" : "worse");
+		put_mark(t, w, s, at);
+		parts_put_text(w, "verdict", !better || guard ? "changed" :
+			       is_gain ? "better" : "worse");
+		parts_put_text(w, "guard", guard);
 		json_end_object(w);
 	}
 	json_end_array(w);
@@ -191,7 +265,9 @@ static void put_all(struct trends *t, struct json_writer *w, const struct series
 		parts_note(&t->notes, "%zu of %zu runs have no finite %.*s, no time%s", missing,
 			   t->rows.n, (int)t->metric.n, t->metric.p,
 			   t->columns.axis == AXIS_COMMIT ? " or no provenance.engine_commit" : "");
+	counting_notes(&t->counting, 1, &t->notes);
 	parts_put_count(w, "left_out", t->rows.n - shown);
+	counting_put(w, &t->counting, 1);
 	parts_put_notes(w, &t->notes);
 }
 
@@ -207,21 +283,27 @@ int analyse_trends(const struct analyse_request *r, struct json_writer *w, struc
 		return -1;
 	if (!json_get(r->body, "series") || json_get(r->body, "series")->kind == JSON_NULL)
 		column = parts_present(r, parts_series_default, &n);
-	all = arena_alloc(r->arena, (n + 3) * sizeof(*all));
+	all = arena_alloc(r->arena, (n + 3 + GUARD_COLUMNS) * sizeof(*all));
 	if (n)
 		memcpy(all, column, n * sizeof(*all));
-	t.columns.metric = n;
+	t.n_keys = t.columns.metric = n;
 	t.columns.timestamp = n + 1;
 	t.columns.commit = n + 2;
+	t.first_guard = n + 3;
 	all[n] = t.metric;
 	all[n + 1] = STR("timestamp");
 	all[n + 2] = STR("provenance.engine_commit");
-	if (parts_select(r, all, n + 3, &t.rows, e) < 0)
+	memcpy(all + t.first_guard, guard_columns, GUARD_COLUMNS * sizeof(*all));
+	if (parts_select(r, all, n + 3 + GUARD_COLUMNS, &t.rows, e) < 0)
 		return -1;
+	t.counting = counting_of(t.metric);
+	t.counts = arena_alloc(r->arena, (t.rows.n + 1) * sizeof(*t.counts));
 	keep = arena_alloc(r->arena, t.rows.n + 1);
 	for (size_t i = 0; i < t.rows.n; i++) {
-		keep[i] = points_has(&t.rows, &t.columns, i);
-		missing += !keep[i];
+		t.counts[i] = counting_see(&t.counting, &t.rows.verdicts, i,
+					   parts_number_at(&t.rows, n, i));
+		keep[i] = t.counts[i] == COUNTS && points_has(&t.rows, &t.columns, i);
+		missing += !keep[i] && t.counts[i] <= COUNTS_MISSING;
 	}
 	parts_series(r->arena, &t.rows, column, n, keep, &l);
 	put_all(&t, w, &l, missing);

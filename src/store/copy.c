@@ -7,6 +7,7 @@
  * benchmark_runs, which only repeats what the documents' cells say, is made anew.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -271,19 +272,66 @@ static int restore(struct db *from, struct db *to, const char *where, bool is_fo
 	return leave_traces_out(to, e); /* of a backup by an older program */
 }
 
+/*
+ * A backup that an earlier program made gets today's tables first, in a copy: the file itself stays
+ * as it is. folder: of that copy, for the caller to remove.
+ */
+static int open_backup(const char *path, struct buf *folder, struct db **out, struct err *e)
+{
+	const char *set = getenv("TMPDIR");
+	struct db *old;
+	char *copy;
+	int rc;
+
+	if (db_sqlite.open(path, true, out, e) < 0)
+		return -1;
+	if (!migrate_is_older(*out))
+		return migrate(*out, path, true, e);
+	old = *out;
+	*out = NULL;
+	buf_printf(folder, "%s/profllm-restore-XXXXXX", set && *set ? set : "/tmp");
+	if (!mkdtemp(folder->data)) {
+		rc = err_set(e, ERR_IO, "%s: %s (TMPDIR names the folder)", folder->data,
+			     strerror(errno));
+		buf_reset(folder);
+		db_sqlite.close(old);
+		return rc;
+	}
+	copy = file_join(folder->data, "backup.db");
+	rc = db_sqlite.copy(old, copy, e);
+	db_sqlite.close(old);
+	if (!rc)
+		rc = db_sqlite.open(copy, false, out, e);
+	if (!rc)
+		rc = migrate(*out, path, false, e);
+	free(copy);
+	return rc;
+}
+
+static void drop_copy(struct buf *folder)
+{
+	if (folder->len) {
+		char *copy = file_join(folder->data, "backup.db");
+
+		drop_temporary(copy);
+		rmdir(folder->data);
+		free(copy);
+	}
+	buf_release(folder);
+}
+
 int store_restore(const char *url, const char *path, bool is_forced, struct err *e)
 {
 	const char *place;
 	const struct db_hooks *hooks = db_hooks_of(url, &place);
 	const char *where = hooks == &db_sqlite ? place : "the PostgreSQL store";
 	struct db *from = NULL, *to = NULL;
+	struct buf folder = { 0 };
 	int rc;
 
 	if (hooks == &db_sqlite && is_same_file(path, place))
 		return err_set(e, ERR_USAGE, "%s is the store itself; a restore needs a backup", path);
-	rc = db_sqlite.open(path, true, &from, e);
-	if (!rc)
-		rc = migrate(from, path, true, e);
+	rc = open_backup(path, &folder, &from, e);
 	if (!rc)
 		rc = hooks->open(place, false, &to, e);
 	if (!rc)
@@ -298,5 +346,6 @@ int store_restore(const char *url, const char *path, bool is_forced, struct err 
 		db_sqlite.close(from);
 	if (to)
 		hooks->close(to);
+	drop_copy(&folder);
 	return rc;
 }

@@ -87,6 +87,12 @@ void put_metric_value(struct reading *r, struct str name, struct value v);
 /* Whether an unknown number is a measurement, by how its name ends. */
 bool is_metric_name(struct str name);
 
-/* "2026-11-22T08:41:40.712Z", "20261122-084329" (taken as UTC); NAN: none of them. */
+/*
+ * "2026-11-22T08:41:40.712Z", "2026-11-22 08:41:40,7 +0100", "20261122-084329": without an offset it
+ * is taken as UTC. NAN: none of them, or the offset is not understood.
+ */
+#define TIME_EXAMPLE "2026-01-31T12:00:00+01:00"
 double time_of(struct str text);
+/* When a result says it ran, unless that is known; a note when nobody can tell. */
+void put_date(struct reading *r, const struct json_value *date);
 void note(struct reading *r, const char *text);

@@ -210,10 +210,13 @@ static int put_time(struct reading *r, const struct json_value *at, struct err *
 	if (!at || at->kind == JSON_NULL)
 		return 0;
 	r->timestamp_s = at->kind == JSON_STRING ? time_of(at->text) : json_real(at, NAN);
-	if (!isfinite(r->timestamp_s))
-		return err_set(e, ERR_PARSE, "timestamp: expected a time such as "
-			       "2026-01-31T12:00:00Z, got %s", kind_name(at));
-	return 0;
+	if (isfinite(r->timestamp_s))
+		return 0;
+	if (at->kind != JSON_STRING)
+		return err_set(e, ERR_PARSE, "timestamp: expected a time such as " TIME_EXAMPLE
+			       ", got %s", kind_name(at));
+	return err_set(e, ERR_PARSE, "timestamp: expected a time such as " TIME_EXAMPLE ", got '%.*s'",
+		       (int)(at->text.n < 64 ? at->text.n : 64), at->text.p);
 }
 
 int put_document(struct reading *r, const struct json_value *v, struct err *e)

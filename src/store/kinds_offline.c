@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kinds_offline.c - see kinds.h: throughput, latency, startup, mm-processor; ours and vLLM's. */
-#include <math.h>
 #include <string.h>
 
 #include "store/kinds.h"
@@ -26,12 +25,8 @@ static void put_member(struct reading *r, struct str key, const struct json_valu
 /* Options of the run, before what is known of them from elsewhere. */
 static void put_setup(struct reading *r, const struct json_value *v)
 {
-	const struct json_value *ours = json_get(v, "profllm");
-	const struct json_value *at = json_get(v, "timestamp");
-
-	if (isnan(r->timestamp_s) && at && at->kind == JSON_STRING)
-		r->timestamp_s = time_of(at->text);
-	put_ours(r, ours);
+	put_date(r, json_get(v, "timestamp"));
+	put_ours(r, json_get(v, "profllm"));
 }
 
 /* ---- throughput ---- */

@@ -11,6 +11,7 @@
 
 #define COUNT(table) (sizeof(table) / sizeof(*(table)))
 #define NAME_BYTES 192
+#define DATE_BYTES_SHOWN 40
 
 /* Options of the load that sweeps and --metadata name; prefixes end with "_". */
 static const char *const load_option[] = {
@@ -57,21 +58,55 @@ bool put_renamed(struct reading *r, const struct rename *table, size_t n, struct
 
 /* ---- time ---- */
 
-/* Seconds of an offset such as "+02:00"; anything else counts as UTC. */
+static bool two_digits(const char *p, int most, int *out)
+{
+	if (p[0] < '0' || p[0] > '9' || p[1] < '0' || p[1] > '9')
+		return false;
+	*out = 10 * (p[0] - '0') + p[1] - '0';
+	return *out <= most;
+}
+
+/*
+ * Seconds of an offset: "+02:00", "+0200", "+02", "Z", "UTC" or nothing, after a blank or without.
+ * NAN: it is none of them, so that nobody knows when that was.
+ */
 static double offset_of(const char *p)
 {
-	int hours, minutes;
+	int hours, minutes = 0, sign;
 
-	if ((*p == '+' || *p == '-') && sscanf(p + 1, "%2d:%2d", &hours, &minutes) == 2)
-		return (*p == '-' ? -1 : 1) * (hours * 3600.0 + minutes * 60.0);
-	return 0;
+	p += *p == ' ';
+	if (!*p || !strcmp(p, "Z") || !strcmp(p, "z") || !strcmp(p, "UTC") || !strcmp(p, "GMT"))
+		return 0;
+	sign = *p == '+' ? 1 : *p == '-' ? -1 : 0;
+	if (!sign || !two_digits(p + 1, 23, &hours))
+		return NAN;
+	p += 3;
+	if (*p) {
+		p += *p == ':';
+		if (!two_digits(p, 59, &minutes) || p[2])
+			return NAN;
+	}
+	return sign * (hours * 3600.0 + minutes * 60.0);
+}
+
+/* Of seconds, after a dot or a comma. */
+static double fraction_of(const char **p)
+{
+	double digits = 0, scale = 1;
+
+	if ((**p != '.' && **p != ',') || (*p)[1] < '0' || (*p)[1] > '9')
+		return 0;
+	for (++*p; **p >= '0' && **p <= '9'; ++*p) {
+		digits = 10 * digits + (**p - '0');
+		scale *= 10;
+	}
+	return digits / scale;
 }
 
 double time_of(struct str text)
 {
 	static const char *const form[] = { "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y%m%d-%H%M%S" };
 	char copy[64];
-	double fraction;
 
 	if (text.n == 0 || text.n >= sizeof(copy))
 		return NAN;
@@ -79,14 +114,30 @@ double time_of(struct str text)
 	copy[text.n] = 0;
 	for (size_t i = 0; i < COUNT(form); i++) {
 		struct tm tm = { 0 };
-		char *rest = strptime(copy, form[i], &tm);
+		const char *rest = strptime(copy, form[i], &tm);
+		double fraction;
 
 		if (!rest)
 			continue;
-		fraction = *rest == '.' ? str_strtod(rest, &rest) : 0;
+		fraction = fraction_of(&rest);
 		return (double)timegm(&tm) + fraction - offset_of(rest);
 	}
 	return NAN;
+}
+
+void put_date(struct reading *r, const struct json_value *date)
+{
+	struct str text = json_text(date, STR(""));
+
+	if (!text.n || !isnan(r->timestamp_s))
+		return;
+	r->timestamp_s = time_of(text);
+	if (!isnan(r->timestamp_s))
+		return;
+	buf_add_text(r->notes, "The run has no time, because its date is not understood: \"");
+	for (size_t i = 0; i < text.n && i < DATE_BYTES_SHOWN; i++)
+		buf_add_char(r->notes, text.p[i] >= ' ' && text.p[i] <= '~' ? text.p[i] : '?');
+	buf_add_text(r->notes, "\"; expected one such as " TIME_EXAMPLE ".\n");
 }
 
 /* ---- metrics ---- */

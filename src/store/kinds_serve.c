@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kinds_serve.c - see kinds.h: a result of `bench serve`, of ours, of vLLM's, of a sweep's run. */
-#include <math.h>
 #include <string.h>
 
 #include "index/names.h"
@@ -87,8 +86,7 @@ int put_serve(struct reading *r, const struct json_value *v, struct err *e)
 	(void)e;
 	cells_put_text(r->cells, "mode", STR("serve"));
 	put_ours(r, ours);
-	if (isnan(r->timestamp_s) && date && date->kind == JSON_STRING)
-		r->timestamp_s = time_of(date->text);
+	put_date(r, date);
 	for (size_t i = 0; i < v->count; i++) {
 		struct str key = v->key[i];
 		const struct json_value *m = &v->item[i];

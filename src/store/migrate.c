@@ -63,7 +63,12 @@ static const char *const first[STATEMENTS_MAX] = {
 	" ('change', 0), ('preset', 0), ('annotation', 0), ('exclusion', 0), ('mark', 0), ('trace', 0)",
 };
 
-static const char *const *const steps[] = { first };
+/* '': of a mark of before, which stood for all metrics of its series. */
+static const char *const marks_metric[STATEMENTS_MAX] = {
+	"ALTER TABLE marks ADD COLUMN metric TEXT NOT NULL DEFAULT ''",
+};
+
+static const char *const *const steps[] = { first, marks_metric };
 
 const struct store_table store_table[] = {
 	{ "columns", "number, name, sql_name, kind", "number" },
@@ -77,7 +82,7 @@ const struct store_table store_table[] = {
 	{ "presets", "id, name, body, at", "id" },
 	{ "annotations", "id, run, text, who, at", "id" },
 	{ "exclusions", "id, run, reason, who, at, ended", "id" },
-	{ "marks", "id, series, place, kind, text, who, at", "id" },
+	{ "marks", "id, series, metric, place, kind, text, who, at", "id" },
 	{ "traces", "id, run, name, hash, model, engine_commit, bytes, at, is_expired", "id" },
 };
 const size_t store_tables = COUNT(store_table);
@@ -121,6 +126,13 @@ static int take_step(struct db *d, int64_t number, struct err *e)
 static int number_of(struct db *d, int64_t *number, struct err *e)
 {
 	return db_integer(d, "SELECT max(number) FROM migrations", NULL, 0, 0, number, e);
+}
+
+bool migrate_is_older(struct db *d)
+{
+	int64_t number;
+
+	return number_of(d, &number, NULL) == 0 && number > 0 && number < newest();
 }
 
 static int too_new(const char *where, int64_t number, struct err *e)

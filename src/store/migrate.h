@@ -11,6 +11,8 @@
 
 /* where: what errors call the store. is_read_only: only looks whether it is of our number. */
 int migrate(struct db *d, const char *where, bool is_read_only, struct err *e);
+/* Whether it has our tables, of an earlier number. */
+bool migrate_is_older(struct db *d);
 /*
  * The number of the last change goes to a new random place: whoever knew the old contents notices.
  */

@@ -274,6 +274,7 @@ int store_mark_put(struct store *s, const struct change_mark *m, int64_t *id, st
 	int rc;
 
 	if (store_fits(m->series, STORE_WORDS_BYTES_MAX, "the series", e) < 0 ||
+	    is_name(m->metric, "the metric of the mark", e) < 0 ||
 	    is_name(m->at, "the place of the mark", e) < 0 ||
 	    is_name(m->kind, "the kind of the mark", e) < 0 ||
 	    store_fits(m->text, STORE_WORDS_BYTES_MAX, "the text of the mark", e) < 0 ||
@@ -281,12 +282,12 @@ int store_mark_put(struct store *s, const struct change_mark *m, int64_t *id, st
 		return -1;
 	rc = store_number(&w, "mark", 1, id, e);
 	if (!rc) {
-		struct db_value v[] = { db_int(*id), db_text(m->series), db_text(m->at),
-					db_text(m->kind), db_text(m->text), db_text(m->who),
-					db_real(store_now_s()) };
+		struct db_value v[] = { db_int(*id), db_text(m->series), db_text(m->metric),
+					db_text(m->at), db_text(m->kind), db_text(m->text),
+					db_text(m->who), db_real(store_now_s()) };
 
-		rc = db_run(w.db, "INSERT INTO marks (id, series, place, kind, text, who, at)"
-				  " VALUES ($1, $2, $3, $4, $5, $6, $7)", v, 7, NULL, NULL, e);
+		rc = db_run(w.db, "INSERT INTO marks (id, series, metric, place, kind, text, who, at)"
+				  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8)", v, 8, NULL, NULL, e);
 	}
 	return store_write_end(s, &w, rc, e);
 }
@@ -303,9 +304,9 @@ static int take_mark(void *self, const struct db_value *v, size_t n, struct err 
 	(void)n;
 	(void)e;
 	*(struct change_mark *)add(l) = (struct change_mark){
-		.id = db_as_int(v[0]), .series = keep(l, v[1]), .at = keep(l, v[2]),
-		.kind = keep(l, v[3]), .text = keep(l, v[4]), .who = keep(l, v[5]),
-		.at_s = db_as_real(v[6]),
+		.id = db_as_int(v[0]), .series = keep(l, v[1]), .metric = keep(l, v[2]),
+		.at = keep(l, v[3]), .kind = keep(l, v[4]), .text = keep(l, v[5]),
+		.who = keep(l, v[6]), .at_s = db_as_real(v[7]),
 	};
 	return 0;
 }
@@ -314,8 +315,8 @@ int store_marks(struct store *s, struct arena *a, struct change_mark **out, size
 		struct err *e)
 {
 	struct list l = { .a = a, .size = sizeof(**out) };
-	int rc = store_ask(s, "SELECT id, series, place, kind, text, who, at FROM marks ORDER BY id",
-			   NULL, 0, take_mark, &l, e);
+	int rc = store_ask(s, "SELECT id, series, metric, place, kind, text, who, at FROM marks"
+			      " ORDER BY id", NULL, 0, take_mark, &l, e);
 
 	*out = (struct change_mark *)(void *)l.item;
 	*n = l.n;

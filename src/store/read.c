@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "index/names.h"
 #include "store/kinds.h"
 #include "store/read_parts.h"
 #include "table/codec.h"
@@ -95,9 +96,31 @@ static const char *status_of(const struct json_value *v)
 
 	if (json_bool(json_get(ours, "interrupted"), false))
 		return "partial";
-	if (json_real(failed ? failed : json_get(ours, "failed"), 0) <= 0)
-		return "completed";
-	return json_real(done, 1) > 0 ? "partial" : "failed";
+	if (json_real(done, 1) <= 0)
+		return "failed";
+	return json_real(failed ? failed : json_get(ours, "failed"), 0) > 0 ? "partial" : "completed";
+}
+
+/*
+ * Where no request completed there are no latencies: vLLM writes 0, which is null here. Its rates
+ * of 0 are true.
+ */
+static void drop_unmeasured(struct cells *c)
+{
+	bool is_empty = false;
+
+	for (size_t i = 0; i < c->n; i++)
+		if (str_is(c->cell[i].column, "completed"))
+			is_empty = c->cell[i].value.kind == VALUE_NUMBER &&
+				   c->cell[i].value.number <= 0;
+	for (size_t i = 0; is_empty && i < c->n; i++) {
+		struct value *v = &c->cell[i].value;
+
+		if (v->kind == VALUE_NUMBER && !(fabs(v->number) > 0) &&
+		    column_name(c->cell[i].column).is_metric &&
+		    str_ends(c->cell[i].column, STR("_ms")))
+			*v = (struct value){ .kind = VALUE_NULL };
+	}
 }
 
 static void put_common(struct reader *x, const struct kind *kind, const struct reading *r,
@@ -166,6 +189,7 @@ static int fill_run(struct reader *x, struct json_slice slice, struct read_run *
 	run->hash = arena_str(x->arena, str_of(parts.hash));
 	run->run_id = r.run_id.n ? arena_str(x->arena, r.run_id) :
 		str_of(arena_printf(x->arena, "sha256:%.*s", ID_DIGITS, parts.hash));
+	drop_unmeasured(&x->cells);
 	put_common(x, kind, &r, parts.tree, run);
 	if (x->cells.is_over)
 		return err_set(e, ERR_LIMIT, "one run has more than %d values (INGEST_CELLS_MAX)",

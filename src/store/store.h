@@ -139,8 +139,11 @@ int store_preset_put(struct store *s, int64_t id, struct str name, struct str bo
 int store_preset_drop(struct store *s, int64_t id, struct err *e);
 int store_presets(struct store *s, struct arena *a, struct preset **out, size_t *n, struct err *e);
 
-/* Marks on a trend: an expected change, or one that somebody has seen. */
-struct change_mark { int64_t id; struct str series, at, kind, text, who; double at_s; };
+/*
+ * Marks on a trend: an expected change, or one that somebody has seen. metric is empty in marks
+ * that were set before they named one.
+ */
+struct change_mark { int64_t id; struct str series, metric, at, kind, text, who; double at_s; };
 int store_mark_put(struct store *s, const struct change_mark *m, int64_t *id, struct err *e);
 int store_mark_drop(struct store *s, int64_t id, struct err *e);
 int store_marks(struct store *s, struct arena *a, struct change_mark **out, size_t *n,

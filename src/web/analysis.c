@@ -21,6 +21,7 @@ static int put_marks(const struct web_request *r, struct json_writer *w, struct 
 		json_key(w, "id");
 		json_put_int(w, m[i].id);
 		data_put_key_str(w, "series", m[i].series);
+		data_put_key_or_null(w, "metric", m[i].metric);
 		data_put_key_str(w, "at", m[i].at);
 		data_put_key_str(w, "kind", m[i].kind);
 		data_put_key_str(w, "text", m[i].text);
@@ -43,8 +44,9 @@ static int mark_add(const struct web_request *r, struct web_answer *a, struct er
 	struct change_mark m = { .text = STR("") };
 	int64_t id;
 
-	if (asked_object(r, a, "series at kind text who", e) < 0 ||
+	if (asked_object(r, a, "series metric at kind text who", e) < 0 ||
 	    asked_text(r, a, "series", MARK_BYTES_MAX, true, &m.series, e) < 0 ||
+	    asked_text(r, a, "metric", MARK_BYTES_MAX, true, &m.metric, e) < 0 ||
 	    asked_text(r, a, "at", MARK_BYTES_MAX, true, &m.at, e) < 0 ||
 	    asked_text(r, a, "kind", MARK_BYTES_MAX, true, &m.kind, e) < 0 ||
 	    asked_text(r, a, "text", MARK_BYTES_MAX, false, &m.text, e) < 0 ||

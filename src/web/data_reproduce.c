@@ -172,6 +172,21 @@ static bool is_of_other_dataset(struct str name, struct str dataset)
 	return false;
 }
 
+/*
+ * Options of `bench` that are on without being asked for: false is --no-NAME. Of all others it is
+ * the default. tests/cli/api-reproduce.t holds this against --help=json.
+ */
+static bool has_no_form(struct str name)
+{
+	return str_is(name, "self_timed");
+}
+
+static void add_switch(struct buf *line, struct str name, bool is_on)
+{
+	if (is_on || has_no_form(name))
+		add_option(line, is_on ? "--" : "--no-", name);
+}
+
 /* Every option as our own results have them. */
 static void add_given_options(struct buf *line, const struct json_value *options)
 {
@@ -181,32 +196,40 @@ static void add_given_options(struct buf *line, const struct json_value *options
 		const struct json_value *v = &options->item[i];
 		struct str name = options->key[i];
 
-		if (v->kind == JSON_NULL || v->kind == JSON_FALSE || str_is(name, "model") ||
+		if (v->kind == JSON_NULL || str_is(name, "model") ||
 		    is_of_other_dataset(name, dataset))
 			continue;
+		if (v->kind == JSON_TRUE || v->kind == JSON_FALSE) {
+			add_switch(line, name, v->kind == JSON_TRUE);
+			continue;
+		}
 		add_option(line, "--", name);
-		if (v->kind != JSON_TRUE)
-			add_json(line, v);
+		add_json(line, v);
 	}
 }
 
 static void add_load_options(struct buf *line, const struct row *r, struct arena *a)
 {
+	struct value dataset = run_cell(r, "benchmark.dataset_name");
+	bool is_trace = dataset.kind == VALUE_TEXT && str_is(dataset.text, "timed_trace");
 	struct str prefix = STR("benchmark.");
 
 	for (size_t i = 0; i < r->n; i++) {
 		struct str name = r->cell[i].column;
 		struct value v = r->cell[i].value;
 
-		if (!str_starts(name, prefix) || v.kind == VALUE_NULL ||
-		    (v.kind == VALUE_BOOL && !v.is_true))
+		if (!str_starts(name, prefix) || v.kind == VALUE_NULL)
 			continue;
 		name = (struct str){ name.p + prefix.n, name.n - prefix.n };
-		if (str_is(name, "model"))
+		/* vLLM's records say self_timed of every dataset; only of one has it a meaning. */
+		if (str_is(name, "model") || (str_is(name, "self_timed") && !is_trace))
 			continue;
+		if (v.kind == VALUE_BOOL) {
+			add_switch(line, name, v.is_true);
+			continue;
+		}
 		add_option(line, "--", name);
-		if (v.kind != VALUE_BOOL)
-			add_value(line, v, a);
+		add_value(line, v, a);
 	}
 }
 

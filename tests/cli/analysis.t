@@ -69,11 +69,16 @@ for my $s (@{$trends->{series}}) {
 	ok(near($s->{changes}[0]{effect}, -0.1), '... of a tenth');
 }
 my $mark = ask($d, POST => '/api/analysis/marks', json_text({ series => $trends->{series}[0]{id},
-	at => $trends->{series}[0]{changes}[0]{commit}, kind => 'expected', text => 'a safer default' }));
+	metric => $metric, at => $trends->{series}[0]{changes}[0]{commit}, kind => 'expected',
+	text => 'a safer default' }));
 is($mark->{status}, 201, 'a mark');
 $trends = question('analysis/trends', $asked);
 is_deeply([map { $_->{changes}[0]{mark}{text} } @{$trends->{series}}], ['a safer default', undef],
 	'... is on the change of its series alone');
+my $wait = question('analysis/trends', { %$asked, metric => 'median_ttft_ms' })->{series}[0]{changes}[0];
+is_deeply([$wait->{index}, $wait->{mark}], [STEP, undef], '... and of its metric');
+is_deeply([map { [@{$_}{qw(metric text)}] } @{ask($d, GET => '/api/analysis/marks')->{json}{items}}],
+	[[$metric, 'a safer default']], '... which the list says');
 is(ask($d, DELETE => "/api/analysis/marks/$mark->{json}{id}")->{status}, 200, '... and is taken away');
 ok(!question('analysis/trends', $asked)->{series}[0]{changes}[0]{is_marked}, '... for good');
 is(scalar @{question('analysis/trends', { %$asked, effect => 0.2 })->{series}[0]{changes}}, 0,
@@ -118,6 +123,59 @@ my ($c) = @{$capacity->{configurations}};
 is_deeply([@{$c->{rate_per_server}}{qw(value low high)}, $c->{servers}, $c->{gpus}{value}], [6, 4, 8, 4, 8],
 	'half way between the loads: six a second, four servers of two GPUs');
 
+# ---- runs that do not count ----
+
+# As vLLM writes them: zeros for latencies where nothing completed.
+sub result_of {
+	my ($model, $day, %more) = @_;
+	return json_text({ date => sprintf('202603%02d-000000', $day), model_id => $model,
+		request_rate => 10, completed => 100, failed => 0, request_throughput => 10,
+		p99_ttft_ms => 20 + 0.01 * ($day % 3), %more });
+}
+my %nothing = (completed => 0, failed => 100, request_throughput => 0, p99_ttft_ms => 0);
+my @result = ((map { result_of('f', $_) } 1 .. 10), (map { result_of('f', $_, %nothing) } 11 .. 16),
+	result_of('f', 17, p99_ttft_ms => 1, profllm => { verdict => 'INVALID', reasons => [],
+		verdicts => { ttft => 'INVALID', request_throughput => 'VALID' } }));
+is(ask($d, POST => '/api/upload/raw', join "\n", @result)->{status}, 201, 'a server that stops answering');
+my $f = { column => 'server.model', in => ['f'] };
+my $trend = question('analysis/trends', { metric => 'p99_ttft_ms', axis => 'time', filter => $f });
+is(scalar @{$trend->{series}[0]{points}}, 10, 'its trend has the runs that measured something');
+is_deeply($trend->{series}[0]{changes}, [], '... and no improvement');
+is_deeply($trend->{trust}, [{ column => 'p99_ttft_ms', failed => 6, invalid => 1, degraded => 0,
+	would_lead => JSON::PP::true }], '... and says what it left out');
+like("@{$trend->{notes}}", qr/6 runs failed and are left out/, '... in words, too');
+like("@{$trend->{notes}}", qr/INVALID in 1 run and left out there; that run would have led/, '...');
+my $xy = { x => 'request_throughput', y => 'p99_ttft_ms', filter => $f };
+my ($front) = @{question('analysis/pareto', $xy)->{groups}};
+is($front->{n}, 10, 'so has the frontier');
+ok(!(grep { $_->{y} < 20 } @{$front->{points}}), '... on which no run is that failed');
+is(question('analysis/pareto', { %$xy, include_invalid => JSON::PP::true })->{groups}[0]{n}, 11,
+	'... unless it is asked for, and has numbers');
+is(question('analysis/trends', { metric => 'failed', axis => 'time', filter => $f })->{left_out}, 0,
+	'how many failed is known of every run');
+
+@load = (result_of('g', 1, request_throughput => 9.9), result_of('g', 2, request_rate => 20,
+	request_throughput => 19.9), result_of('g', 3, request_rate => 40, %nothing));
+is(ask($d, POST => '/api/upload/raw', join "\n", @load)->{status}, 201, 'the third load fails');
+$capacity = question('analysis/capacity', { rate => 100, filter => { column => 'server.model',
+	in => ['g'] }, slo => [{ column => 'p99_ttft_ms', max => 1000 }] });
+is_deeply([@{$capacity->{configurations}[0]{rate_per_server}}{qw(value low high)},
+	$capacity->{configurations}[0]{reason}, $capacity->{left_out}], [19.9, 19.9, 40, undef, 0],
+	'... so it carries less than that');
+
+# ---- what pages ask (web/src/app/filter.ts: whole) ----
+
+my $only = { and => [{ column => 'server.model', in => ['g'] }] };
+sub models_of {
+	my ($filter) = @_;
+	my $r = ask($d, POST => '/api/filters/apply', json_text({ filter => $filter, limit => 0,
+		facets => ['server.model'] }));
+
+	return [map { [$_->{value}, $_->{count}] } @{$r->{json}{facets}[0]{values}}];
+}
+is_deeply(models_of({ or => [$only, { or => [] }] }), [['g', 3]], 'counts of the runs that match alone');
+ok(@{models_of({ or => [$only] })} > 1, '... which takes the empty "or"');
+
 # ---- wrong questions ----
 
 for my $wrong (
@@ -127,6 +185,11 @@ for my $wrong (
 	['analysis/scaling', { metric => $metric }, '/by'],
 	['analysis/capacity', { rate => -1, slo => [] }, '/rate'],
 	['analysis/parallel', { columns => [] }, '/columns'],
+	['analysis/marks', { series => 's', at => 'c', kind => 'seen' }, '/metric'],
+	(map { ["analysis/$_", { metric => $metric, metrics => [$metric], x => $metric, y => $metric,
+		by => $metric, rate => 1, slo => [{ column => $metric, min => 1 }], columns => [$metric],
+		baseline => { last => 1 }, include_invalid => 1 }, '/include_invalid'] }
+		qw(trends regression impact scaling capacity resources pareto distribution parallel)),
 	['data/compare', { groups => [{ ids => [0] }] }, '/groups/0/ids/0'],
 ) {
 	my ($what, $body, $pointer) = @$wrong;

@@ -45,6 +45,30 @@ my @options = map { json_of(slurp($_))->{profllm}{options} } 'a.json', 'b.json';
 delete $_->{output_json} for @options;
 is_deeply($options[1], $options[0], 'with the same options');
 
+# What is on unless it is switched off: every option that has a --no- form, by the program's own list.
+my @switch = map { $_->{name} } grep { $_->{kind} eq 'tri' }
+	@{json_of(run(args => ['bench', 'serve', '--help=json'])->{out})->{options}};
+ok(@switch > 0, 'options that can be switched off');
+for my $name (@switch) {
+	(my $key = $name) =~ tr/-/_/;
+	my $result = json_of(slurp('a.json'));
+
+	$result->{profllm}{options} = { %{$result->{profllm}{options}}, $key => JSON::PP::false };
+	spew("$key.json", json_text($result));
+	like((commands_of("$key.json"))[1], qr/ --no-\Q$name\E( |$)/, "--no-$name is one of them");
+}
+spew('trace.jsonl', join '', map { qq({"timestamp": $_, "input_length": 8, "output_length": 2, )
+	. qq("hash_ids": [$_]}\n) } 0, 10);
+my $still = run(args => ['bench', 'serve', '--port', $sim->{port}, @{$tiny{model}}, '--dataset-name',
+	'timed_trace', '--dataset-path', 'trace.jsonl', '--timed-trace-sec-multiplier', 1, '--no-self-timed',
+	'--output-json', 'trace.json']);
+is($still->{status}, 0, 'a trace without its times') or diag($still->{err});
+($server, $load) = commands_of('trace.json');
+$load =~ s/trace\.json(?!l)/again.json/ or fail('it names its result');
+my $soon = again($load);
+is($soon->{status}, 0, '... again') or diag($load, $soon->{err});
+ok(json_of(slurp('again.json'))->{duration} < 5, '... does not wait for them, either');
+
 spew('one.yaml', <<'END');
 name: one
 server: { command: sim, model: sim, ttft_ms: 1, itl_ms: 1 }

@@ -503,7 +503,8 @@ for (
 	['POST', '/api/data/experiments/1/annotations', { text => '' }, 400, '/text', 'a text of 1'],
 	['PUT', '/api/data/experiments/1/exclusion', {}, 400, '/reason', 'a text of 1'],
 	['POST', '/api/export/csv', { format => 'xlsx' }, 400, '/format', 'csv or jsonl'],
-	['POST', '/api/analysis/marks', { series => 's', at => 'a', kind => 'odd' }, 400, '/kind', 'seen'],
+	['POST', '/api/analysis/marks', { series => 's', metric => 'm', at => 'a', kind => 'odd' }, 400,
+		'/kind', 'seen'],
 	['POST', '/api/analysis/trends', [], 400, '', 'object'],
 ) {
 	my ($method, $path, $body, $status, $pointer, $word) = @$_;

@@ -220,6 +220,69 @@ static void parallel(void **state)
 	rig_end(&r);
 }
 
+/* ---- runs that do not count ---- */
+
+/* Both columns, and what the run says of itself. */
+static void put_judged(struct rig *r, double x, double y, double completed, const char *invalid)
+{
+	rig_number(r, "completed", completed);
+	rig_text(r, "trust.invalid", invalid);
+	put(r, "A", x, y);
+}
+
+static void only_valid(void **state)
+{
+	static const char xy[] = "\"x\": \"output_throughput\", \"y\": \"median_ttft_ms\"";
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	put_judged(&r, 10, 10, 100, "");
+	put_judged(&r, 20, 20, 100, "");
+	put_judged(&r, 15, 30, 100, "");                  /* beaten by the second */
+	put_judged(&r, 0, 0, 0, "");                      /* nothing completed */
+	put_judged(&r, 30, 15, 100, "output_throughput"); /* would beat the second */
+	put_judged(&r, 5, 25, 100, "ttft");               /* beaten anyway */
+	v = rig_ask(&r, analyse_pareto, arena_printf(&r.arena, "{%s}", xy));
+	rig_near(v, "total", 3);
+	rig_near(v, "left_out", 3);
+	assert_true(json_bool(rig_at(v, "groups/0/points/0/is_frontier"), false));
+	assert_true(json_bool(rig_at(v, "groups/0/points/1/is_frontier"), false));
+	assert_false(json_bool(rig_at(v, "groups/0/points/2/is_frontier"), true));
+	assert_true(rig_has_note(v, "1 run failed and is left out"));
+	assert_true(rig_has_note(v, "1 of the runs left out would be on the frontier"));
+	rig_near(v, "trust/0/invalid", 1);
+	assert_true(json_bool(rig_at(v, "trust/0/would_lead"), false));
+	assert_false(json_bool(rig_at(v, "trust/1/would_lead"), true));
+	v = rig_ask(&r, analyse_pareto, arena_printf(&r.arena, "{%s, \"include_invalid\": true}", xy));
+	rig_near(v, "total", 6);
+	assert_false(json_bool(rig_at(v, "groups/0/points/1/is_frontier"), true));
+	v = rig_ask(&r, analyse_resources, arena_printf(&r.arena, "{%s}", xy));
+	rig_near(v, "total", 3);
+	assert_true(rig_has_note(v, "output_throughput is INVALID in 1 run"));
+	v = rig_ask(&r, analyse_distribution, "{\"metric\": \"median_ttft_ms\"}");
+	rig_near(v, "groups/0/n", 4);
+	rig_near(v, "groups/0/quantiles/0", 10);
+	rig_near(v, "trust/0/failed", 1);
+	/* Lines: the failed run is none, and an INVALID value is missing. */
+	v = rig_ask(&r, analyse_parallel, "{\"columns\": [\"hardware.gpu\", \"output_throughput\", "
+		    "\"median_ttft_ms\"]}");
+	rig_near(v, "total", 5);
+	rig_near(v, "left_out", 1);
+	rig_near(v, "axes/1/max", 20);
+	rig_near(v, "axes/2/min", 10);
+	rig_near(v, "lines/3/id", 5);
+	assert_int_equal(rig_at(v, "lines/3/values/1")->kind, JSON_NULL);
+	rig_near(v, "lines/3/values/2", 15);
+	rig_near(v, "lines/4/values/1", 5);
+	assert_int_equal(rig_at(v, "lines/4/values/2")->kind, JSON_NULL);
+	/* parameters alone are true of every run */
+	v = rig_ask(&r, analyse_parallel, "{\"columns\": [\"hardware.gpu\"]}");
+	rig_near(v, "total", 6);
+	rig_end(&r);
+}
+
 /* More series than are shown: the largest, and nothing lost from the counts. */
 static void many_series(void **state)
 {
@@ -281,7 +344,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(resources), cmocka_unit_test(pareto), cmocka_unit_test(names),
 		cmocka_unit_test(distribution), cmocka_unit_test(parallel),
-		cmocka_unit_test(many_series), cmocka_unit_test(too_many),
+		cmocka_unit_test(only_valid), cmocka_unit_test(many_series),
+		cmocka_unit_test(too_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

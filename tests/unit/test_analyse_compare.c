@@ -264,6 +264,9 @@ static void notes(void **state)
 			       "failed requests"));
 	/* A suite's mean is one value: one against two. */
 	v = rig_ask(&r, analyse_compare, "{" AB ", \"by\": \"suite\"}");
+	rig_near(metric(v, "request_throughput"), "groups/0/n", 5);
+	rig_near(v, "trust/0/invalid", 1);
+	v = rig_ask(&r, analyse_compare, "{" AB ", \"by\": \"suite\", \"include_invalid\": true}");
 	rig_near(metric(v, "request_throughput"), "groups/0/n", 6);
 	rig_same(metric(v, "request_throughput"), "deltas/0/verdict", "not enough data");
 	v = rig_ask(&r, analyse_compare, "{\"groups\": [{\"name\": \"x\", \"ids\": [1, 2]}, "
@@ -278,6 +281,37 @@ static void notes(void **state)
 	v = rig_ask(&r, analyse_compare, "{\"groups\": [{\"filter\": {\"column\": \"source\", "
 		    "\"in\": [\"serve\"]}}]}");
 	assert_true(rig_has_note(v, "A: nothing tells which of 3 runs shared a server's life"));
+	rig_end(&r);
+}
+
+/* One run of b failed, one has an INVALID rate that would lead; the rest is a little slower. */
+static void only_valid(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 6; i++) {
+		put(&r, &(struct run){ "a", NULL, NULL, 100 * noise[i], 50 * noise[i], 1, 1, 0 }, 0);
+		put(&r, &(struct run){ "b", NULL, NULL, 90 * noise[i], 55 * noise[i], 1, 1, 0 }, 0);
+	}
+	rig_text(&r, "trust.invalid", "request_throughput");
+	put(&r, &(struct run){ "b", NULL, "INVALID", 900, 55, 1, 1, 0 }, 0);
+	put(&r, &(struct run){ "b", NULL, NULL, 0, 0, 1, 1, 100 }, 0);
+	v = rig_ask(&r, analyse_compare, "{" AB "}");
+	rig_near(v, "groups/1/n", 8);
+	rig_near(metric(v, "request_throughput"), "groups/1/n", 6);
+	rig_near(metric(v, "request_throughput"), "groups/1/max", 90 * 1.01);
+	rig_near(metric(v, "median_ttft_ms"), "groups/1/n", 7);
+	rig_near(metric(v, "median_ttft_ms"), "groups/1/min", 55 * 0.99);
+	rig_same(metric(v, "request_throughput"), "deltas/0/verdict", "worse");
+	rig_same(metric(v, "median_ttft_ms"), "deltas/0/verdict", "worse");
+	assert_true(rig_has_note(v, "1 run failed and is left out"));
+	assert_true(rig_has_note(v, "request_throughput is INVALID in 1 run and left out there; that run "
+				    "would have led"));
+	v = rig_ask(&r, analyse_compare, "{" AB ", \"include_invalid\": true}");
+	rig_near(metric(v, "median_ttft_ms"), "groups/1/min", 0);
 	rig_end(&r);
 }
 
@@ -311,7 +345,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sides), cmocka_unit_test(parameters), cmocka_unit_test(both_ways),
-		cmocka_unit_test(few), cmocka_unit_test(notes), cmocka_unit_test(refusals),
+		cmocka_unit_test(few), cmocka_unit_test(notes), cmocka_unit_test(only_valid),
+		cmocka_unit_test(refusals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -130,6 +130,94 @@ static void ranges(void **state)
 	rig_end(&r);
 }
 
+/* A run of many columns: `same` that never vary, `many` that do by themselves, and the real one. */
+static void put_wide(struct rig *r, int number, int same, int many)
+{
+	size_t n = 0;
+	struct cell *cell = arena_alloc(&r->arena, (size_t)(same + many + 3) * sizeof(*cell));
+	struct row row = { .id = number + 1, .cell = cell };
+	struct err e = { 0 };
+	int at = number;
+
+	for (int i = 0; i < same; i++)
+		cell[n++] = (struct cell){ str_of(arena_printf(&r->arena, "tags.same%04d", i)),
+					   { .kind = VALUE_NUMBER, .number = 1 } };
+	for (int i = 0; i < many; i++) {
+		at = (at * 7 + i) % 23;
+		cell[n++] = (struct cell){ str_of(arena_printf(&r->arena, "tags.p%04d", i)),
+					   { .kind = VALUE_NUMBER, .number = at % 3 } };
+	}
+	cell[n++] = (struct cell){ STR("server.real"), { .kind = VALUE_NUMBER, .number = number % 2 } };
+	cell[n++] = (struct cell){ STR("request_throughput"),
+				   { .kind = VALUE_NUMBER, .number = number % 2 ? 200 : 100 } };
+	row.n = n;
+	if (index_add(r->index, &row, 0, &e) < 0)
+		fail_msg("%s", e.text);
+}
+
+/* The parameter that explains everything comes after 700 that are the same and 420 that vary. */
+static void many_columns(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 24; i++)
+		put_wide(&r, i, 700, 420);
+	v = rig_ask(&r, analyse_impact, "{\"metric\": \"request_throughput\"}");
+	assert_int_equal(rig_count(v, "parameters"), 40);
+	rig_same(v, "parameters/0/column", "server.real");
+	rig_near(v, "parameters/0/share", 1);
+	for (size_t i = 1; i < 40; i++) {
+		const struct json_value *q = &json_get(v, "parameters")->item[i];
+
+		assert_true(rig_real(q, "share") <=
+			    rig_real(&json_get(v, "parameters")->item[i - 1], "share"));
+		assert_true(rig_count(q, "levels") >= 2 && rig_real(q, "levels/0/median") > 0);
+	}
+	assert_true(rig_has_note(v, "421 parameters vary; the 40 that explain most are shown"));
+	assert_false(rig_has_note(v, "not looked at"));
+	rig_end(&r);
+	/* Beyond the limit the note says how many nobody looked at. */
+	rig_begin(&r);
+	for (int i = 0; i < 24; i++)
+		put_wide(&r, i, 700, 2100);
+	v = rig_ask(&r, analyse_impact, "{\"metric\": \"request_throughput\"}");
+	assert_true(rig_has_note(v, "2000 parameters vary"));
+	assert_true(rig_has_note(v, "101 more parameters differ among these runs and were not looked at"));
+	rig_end(&r);
+}
+
+/* Failed runs and INVALID values explain nothing, and are no size's median. */
+static void only_valid(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 20; i++) {
+		rig_number(&r, "server.tensor_parallel_size", i % 2 + 1);
+		rig_number(&r, "completed", i < 5 ? 0 : 100);
+		rig_text(&r, "trust.invalid", i == 5 ? "ttft" : "");
+		rig_number(&r, "median_ttft_ms", i < 5 ? 0 : i == 5 ? 1 : i % 2 ? 10 : 20);
+		rig_run(&r, 0);
+	}
+	v = rig_ask(&r, analyse_impact, "{\"metric\": \"median_ttft_ms\"}");
+	rig_near(v, "n", 14);
+	rig_near(v, "parameters/0/share", 1);
+	assert_true(rig_has_note(v, "5 runs failed and are left out"));
+	v = rig_ask(&r, analyse_scaling, "{\"metric\": \"median_ttft_ms\", \"series\": [], "
+		    "\"by\": \"server.tensor_parallel_size\"}");
+	rig_near(v, "series/0/n", 14);
+	rig_near(v, "series/0/points/1/low", 10);
+	rig_near(v, "series/0/points/1/speedup", 2);
+	rig_near(v, "trust/0/invalid", 1);
+	assert_true(json_bool(rig_at(v, "trust/0/would_lead"), false));
+	rig_end(&r);
+}
+
 static void impact_corners(void **state)
 {
 	struct json_value *v;
@@ -315,11 +403,64 @@ static void repeats(void **state)
 	rig_end(&r);
 }
 
+/* A load under which requests fail does not hold, whatever it measured, or measured not at all. */
+static void failing_loads(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	/* nothing completed at 40, half of it at 30: both are beyond 20, which held */
+	put_load(&r, &(struct load){ "A", 1, 10, 64, 9.9, 20, 0 });
+	put_load(&r, &(struct load){ "A", 1, 20, 64, 19.9, 30, 0 });
+	put_load(&r, &(struct load){ "A", 1, 40, 64, 0, 0, 1000 });
+	v = rig_ask(&r, analyse_capacity, ASK);
+	rig_near(v, "configurations/0/rate_per_server/value", 19.9);
+	rig_near(v, "configurations/0/rate_per_server/low", 19.9);
+	rig_near(v, "configurations/0/rate_per_server/high", 40);
+	assert_int_equal(rig_at(v, "configurations/0/reason")->kind, JSON_NULL);
+	rig_near(v, "configurations/0/runs", 3);
+	rig_near(v, "left_out", 0);
+	put_load(&r, &(struct load){ "A", 1, 30, 64, 15, 25, 500 });
+	v = rig_ask(&r, analyse_capacity, ASK);
+	rig_near(v, "configurations/0/rate_per_server/value", 19.9);
+	rig_near(v, "configurations/0/rate_per_server/high", 30);
+	rig_end(&r);
+	/* The same by concurrency: it carries 60, and how much more nothing tells. */
+	rig_begin(&r);
+	put_load(&r, &(struct load){ "C", 1, INFINITY, 16, 50, 200, 0 });
+	put_load(&r, &(struct load){ "C", 1, INFINITY, 32, 60, 300, 0 });
+	put_load(&r, &(struct load){ "C", 1, INFINITY, 64, 40, 100, 600 });
+	v = rig_ask(&r, analyse_capacity, ASK);
+	rig_near(v, "configurations/0/rate_per_server/value", 60);
+	rig_near(v, "configurations/0/rate_per_server/low", 60);
+	rig_near(v, "configurations/0/rate_per_server/high", NAN);
+	assert_non_null(strstr(rig_at(v, "configurations/0/reason")->text.p,
+			       "requests failed at the next concurrency"));
+	rig_end(&r);
+	/* An INVALID metric decides nothing; without it the limits held everywhere. */
+	rig_begin(&r);
+	put_load(&r, &(struct load){ "A", 1, 10, 64, 10, 20, 0 });
+	rig_text(&r, "trust.invalid", "ttft");
+	put_load(&r, &(struct load){ "A", 1, 20, 64, 20, 900, 0 });
+	v = rig_ask(&r, analyse_capacity, ASK);
+	rig_near(v, "configurations/0/rate_per_server/value", 10);
+	rig_near(v, "left_out", 1);
+	rig_near(v, "trust/0/invalid", 1);
+	v = rig_ask(&r, analyse_capacity, "{\"rate\": 100, \"slo\": [{\"column\": \"p99_ttft_ms\", "
+		    "\"max\": 500}], \"include_invalid\": true}");
+	rig_near(v, "configurations/0/rate_per_server/high", 20);
+	rig_end(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(plan), cmocka_unit_test(ranges), cmocka_unit_test(impact_corners),
+		cmocka_unit_test(plan), cmocka_unit_test(ranges), cmocka_unit_test(many_columns),
+		cmocka_unit_test(only_valid), cmocka_unit_test(impact_corners),
 		cmocka_unit_test(scaling), cmocka_unit_test(capacity), cmocka_unit_test(repeats),
+		cmocka_unit_test(failing_loads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@ static void put_commit(struct rig *r, const char *gpu, int commit, double v, dou
 		rig_text(r, "provenance.engine_commit", arena_printf(&r->arena, "c%06d", commit));
 		rig_number(r, "timestamp", 1e9 + commit * DAY + i);
 		rig_number(r, "output_throughput", v * (1 + a * (i - 1)));
+		rig_number(r, "median_ttft_ms", 1000 / v);
 		rig_number(r, "completed", 100);
 		rig_number(r, "failed", 0);
 		rig_run(r, 0);
@@ -90,30 +91,226 @@ static void steps(void **state)
 	rig_end(&r);
 }
 
+#define SERIES "server.model=m hardware.gpu=H100"
+
+static void set_marks(struct rig *r, const char *text)
+{
+	struct err e = { 0 };
+
+	if (json_parse(&r->arena, str_of(text), &r->marks, &e) < 0)
+		fail_msg("%s", e.text);
+}
+
+static bool is_marked(const struct json_value *v)
+{
+	return json_bool(rig_at(v, "series/0/changes/0/is_marked"), true);
+}
+
+/* A mark is of one metric, one series and one place; by the series' name nothing is found. */
 static void marks(void **state)
 {
 	struct json_value *v;
-	struct err e = { 0 };
 	struct rig r;
 
 	(void)state;
 	rig_begin(&r);
 	for (int i = 0; i < 20; i++)
 		put_commit(&r, "H100", i, (i < 8 ? 100 : 80) * (i % 2 ? 1.002 : 0.998), 0.01);
-	assert_int_equal(json_parse(&r.arena, STR("[{\"id\": 3, \"series\": \"other\", \"at\": "
-		"\"c000008\", \"kind\": \"seen\"}, {\"id\": 4, \"series\": "
-		"\"server.model=m hardware.gpu=H100\", \"at\": \"c000008\", \"kind\": \"expected\", "
-		"\"text\": \"new kernel\", \"who\": \"ann\"}]"), &r.marks, &e), 0);
+	set_marks(&r, "[{\"id\": 3, \"series\": \"other\", \"metric\": \"output_throughput\", \"at\": "
+		  "\"c000008\", \"kind\": \"seen\"}, {\"id\": 4, \"series\": \"" SERIES "\", "
+		  "\"metric\": \"output_throughput\", \"at\": \"c000008\", \"kind\": \"expected\", "
+		  "\"text\": \"new kernel\", \"who\": \"ann\"}]");
 	v = rig_ask(&r, analyse_trends, "{\"metric\": \"output_throughput\"}");
-	assert_true(json_bool(rig_at(v, "series/0/changes/0/is_marked"), false));
+	assert_true(is_marked(v));
 	rig_near(v, "series/0/changes/0/mark/id", 4);
 	rig_same(v, "series/0/changes/0/mark/text", "new kernel");
+	/* another metric that changed at the same place */
+	v = rig_ask(&r, analyse_trends, "{\"metric\": \"median_ttft_ms\"}");
+	rig_near(v, "series/0/changes/0/index", 8);
+	assert_false(is_marked(v));
+	assert_int_equal(rig_at(v, "series/0/changes/0/mark")->kind, JSON_NULL);
 	/* by time in place of the commit */
-	assert_int_equal(json_parse(&r.arena, STR("[{\"id\": 5, \"series\": "
-		"\"server.model=m hardware.gpu=H100\", \"at\": \"1000691200\"}]"), &r.marks, &e), 0);
+	set_marks(&r, "[{\"id\": 5, \"series\": \"" SERIES "\", \"metric\": \"output_throughput\", "
+		  "\"at\": \"1000691200\"}]");
 	v = rig_ask(&r, analyse_trends, "{\"metric\": \"output_throughput\"}");
 	rig_near(v, "series/0/changes/0/mark/id", 5);
+	/* of before marks named a metric: it is shown, and judges nothing */
+	set_marks(&r, "[{\"id\": 6, \"series\": \"" SERIES "\", \"metric\": null, "
+		  "\"at\": \"c000008\"}]");
+	v = rig_ask(&r, analyse_trends, "{\"metric\": \"output_throughput\"}");
+	rig_near(v, "series/0/changes/0/mark/id", 6);
+	assert_false(is_marked(v));
+	set_marks(&r, "[{\"id\": 7, \"series\": \"m\", \"metric\": \"output_throughput\", "
+		  "\"at\": \"c000008\"}]");
+	v = rig_ask(&r, analyse_trends, "{\"metric\": \"output_throughput\"}");
+	rig_same(v, "series/0/name", "m");
+	assert_int_equal(rig_at(v, "series/0/changes/0/mark")->kind, JSON_NULL);
 	rig_end(&r);
+}
+
+/* ---- runs that do not count ---- */
+
+struct day { double rate, wait, completed, failed; const char *status, *verdict, *invalid; };
+
+static void put_day(struct rig *r, struct day d)
+{
+	rig_text(r, "server.model", "m");
+	rig_number(r, "timestamp", 1e9 + (double)r->next * DAY);
+	rig_number(r, "request_throughput", d.rate);
+	rig_number(r, "p99_ttft_ms", d.wait);
+	rig_number(r, "completed", d.completed);
+	rig_number(r, "failed", d.failed);
+	if (d.status)
+		rig_text(r, "status", d.status);
+	if (d.verdict)
+		rig_text(r, "verdict", d.verdict);
+	if (d.invalid)
+		rig_text(r, "trust.invalid", d.invalid);
+	rig_run(r, 0);
+}
+
+static const double wave[] = { 0.99, 1, 1.01, 0.995, 1.005 };
+
+/* A server that stopped answering is no improvement, also where older versions stored its zeros. */
+static void failed_runs(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 10; i++)
+		put_day(&r, (struct day){ 20 * wave[i % 5], 20 * wave[i % 5], 100, 0, "completed",
+					  NULL, NULL });
+	for (int i = 0; i < 6; i++)
+		put_day(&r, (struct day){ 0, 0, 0, 100, i % 2 ? "failed" : NULL, NULL, NULL });
+	v = rig_ask(&r, analyse_trends, "{\"metric\": \"p99_ttft_ms\"}");
+	assert_int_equal(rig_count(v, "series/0/points"), 10);
+	assert_int_equal(rig_count(v, "series/0/changes"), 0);
+	rig_near(v, "left_out", 6);
+	rig_same(v, "trust/0/column", "p99_ttft_ms");
+	rig_near(v, "trust/0/failed", 6);
+	assert_true(rig_has_note(v, "6 runs failed and are left out"));
+	/* how many failed is what they measured */
+	v = rig_ask(&r, analyse_trends, "{\"metric\": \"failed\"}");
+	assert_int_equal(rig_count(v, "series/0/points"), 16);
+	/* all of it: a change, but no gain */
+	v = rig_ask(&r, analyse_trends, "{\"metric\": \"p99_ttft_ms\", \"include_invalid\": true}");
+	assert_int_equal(rig_count(v, "series/0/points"), 16);
+	rig_near(v, "series/0/changes/0/after", 0);
+	rig_same(v, "series/0/changes/0/verdict", "changed");
+	assert_non_null(strstr(rig_at(v, "series/0/changes/0/guard")->text.p, "failed requests rose"));
+	assert_int_equal(rig_count(v, "trust"), 0);
+	v = rig_ask(&r, analyse_regression, "{\"metric\": \"p99_ttft_ms\", \"baseline\": "
+		    "{\"last\": 4}}");
+	rig_same(v, "items/0/verdict", "no evidence of change");
+	rig_near(v, "items/0/n/0", 6);
+	rig_near(v, "items/0/n/1", 4);
+	rig_near(v, "trust/0/failed", 6);
+	rig_refused(&r, analyse_trends, "{\"metric\": \"a\", \"include_invalid\": 1}",
+		    "/include_invalid");
+	rig_end(&r);
+}
+
+/* Faster, but every other run failed: no gain, by points and against named runs. */
+static void failed_beside(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 20; i++) {
+		rig_text(&r, "tags.build", i < 10 ? "a" : "b");
+		put_day(&r, (struct day){ 20, (i < 10 ? 20 : 10) * wave[i % 5], 100, 0, "completed",
+					  NULL, NULL });
+		if (i < 10)
+			continue;
+		rig_text(&r, "tags.build", "b");
+		put_day(&r, (struct day){ 0, 0, 0, 100, "failed", NULL, NULL });
+	}
+	v = rig_ask(&r, analyse_trends, "{\"metric\": \"p99_ttft_ms\"}");
+	rig_near(v, "series/0/changes/0/effect", -0.5);
+	rig_same(v, "series/0/changes/0/verdict", "changed");
+	assert_non_null(strstr(rig_at(v, "series/0/changes/0/guard")->text.p,
+			       "failed requests rose from 0.0 % to 50.0 %"));
+	v = rig_ask(&r, analyse_regression, "{\"metric\": \"p99_ttft_ms\", \"baseline\": "
+		    "{\"last\": 10}}");
+	rig_same(v, "items/0/verdict", "no evidence of change");
+	v = rig_ask(&r, analyse_regression, "{\"metric\": \"p99_ttft_ms\", \"filter\": {\"column\": "
+		    "\"tags.build\", \"in\": [\"b\"]}, \"baseline\": {\"filter\": {\"column\": "
+		    "\"tags.build\", \"in\": [\"a\"]}}}");
+	rig_same(v, "items/0/verdict", "no evidence of change");
+	rig_near(v, "items/0/n/1", 10);
+	assert_non_null(strstr(rig_at(v, "items/0/guard/text")->text.p, "50.0 %"));
+	rig_end(&r);
+}
+
+/* Doubt belongs to a metric. */
+static void invalid_metrics(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 12; i++)
+		put_day(&r, (struct day){ 20, i == 3 ? 1 : 20 + i, 100, 0, "completed",
+					  i == 3 || i == 5 ? "INVALID" : i == 4 ? "DEGRADED" : "VALID",
+					  i == 3 ? "itl,ttft" : i == 5 ? NULL : "" });
+	v = rig_ask(&r, analyse_trends, "{\"metric\": \"p99_ttft_ms\"}");
+	assert_int_equal(rig_count(v, "series/0/points"), 10);
+	rig_near(v, "trust/0/invalid", 2);
+	rig_near(v, "trust/0/degraded", 1);
+	assert_true(json_bool(rig_at(v, "trust/0/would_lead"), false));
+	assert_true(rig_has_note(v, "p99_ttft_ms is INVALID in 2 runs and left out there; one of them "
+				    "would have led"));
+	assert_true(rig_has_note(v, "p99_ttft_ms is DEGRADED in 1 run"));
+	/* the other one judged itself without a list, so that it counts for nothing */
+	v = rig_ask(&r, analyse_trends, "{\"metric\": \"request_throughput\"}");
+	assert_int_equal(rig_count(v, "series/0/points"), 11);
+	rig_near(v, "trust/0/invalid", 1);
+	assert_false(json_bool(rig_at(v, "trust/0/would_lead"), true));
+	v = rig_ask(&r, analyse_trends, "{\"metric\": \"p99_ttft_ms\", \"include_invalid\": true}");
+	assert_int_equal(rig_count(v, "series/0/points"), 12);
+	rig_end(&r);
+}
+
+/* Every column of a metric is spoiled with it, and none of another one. */
+static void which_columns(void **state)
+{
+	static const struct { const char *invalid, *column; bool counts; } rows[] = {
+		{ "ttft", "p99_ttft_ms", false }, { "ttft", "p99.9_ttft_ms", false },
+		{ "ttft", "mean_ttft_ms", false }, { "ttft", "p99_ttft_answer_ms", false },
+		{ "ttft", "steady_state.p99.9_ttft_ms", false }, { "ttft", "p99_tpot_ms", true },
+		{ "ttft", "probe_p99_ttft_ms", true }, { "itl,e2el", "p99_e2el_ms", false },
+		{ "e2el", "p99_e2el_from_due_ms", false },
+		{ "output_throughput", "output_throughput", false },
+		{ "output_throughput", "max_output_tokens_per_s", false },
+		{ "output_throughput", "counted_output_throughput", true },
+		{ "output_throughput", "total_token_throughput", true },
+		{ "request_throughput", "request_throughput", false },
+		{ "request_throughput", "request_goodput", true },
+		{ "request_goodput", "request_goodput", false },
+		{ "ttft", "tags.ttft", true }, { "", "p99_ttft_ms", true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct json_value *v;
+		struct rig r;
+
+		rig_begin(&r);
+		rig_number(&r, rows[i].column, 7);
+		rig_text(&r, "verdict", "INVALID");
+		rig_text(&r, "trust.invalid", rows[i].invalid);
+		rig_run(&r, 0);
+		v = rig_ask(&r, analyse_distribution, arena_printf(&r.arena, "{\"metric\": \"%s\"}",
+								   rows[i].column));
+		if ((rig_count(v, "groups") == 1) != rows[i].counts)
+			fail_msg("%s of a run with INVALID %s", rows[i].column, rows[i].invalid);
+		rig_end(&r);
+	}
 }
 
 /* Seconds that grow are worse; none, one and equal runs give an answer and no change. */
@@ -298,7 +495,9 @@ static void by_commit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(steps), cmocka_unit_test(marks), cmocka_unit_test(corners),
+		cmocka_unit_test(steps), cmocka_unit_test(marks), cmocka_unit_test(failed_runs),
+		cmocka_unit_test(failed_beside), cmocka_unit_test(invalid_metrics),
+		cmocka_unit_test(which_columns), cmocka_unit_test(corners),
 		cmocka_unit_test(against), cmocka_unit_test(guards), cmocka_unit_test(by_commit),
 	};
 

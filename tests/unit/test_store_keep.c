@@ -503,6 +503,42 @@ static void test_damage_is_found(void **state)
 	arena_release(&a);
 }
 
+/* A store of before marks named a metric, and its backup: marks stay, without one. */
+static void test_older_marks(void **state)
+{
+	static const char older[] = "ALTER TABLE marks DROP COLUMN metric;"
+				    "DELETE FROM migrations WHERE number > 1";
+	struct arena a = { 0 };
+	const char *url = in_dir(&a, "older.db"), *backup = in_dir(&a, "older.backup");
+	struct store *s = open_store(url, false);
+	struct change_mark m = { .series = STR("s"), .metric = STR("p99_ttft_ms"), .at = STR("c1"),
+				 .kind = STR("seen"), .who = STR("anna"), .text = STR("") };
+	struct change_mark *got;
+	int64_t id;
+	size_t n;
+
+	(void)state;
+	must(store_mark_put(s, &m, &id, e));
+	must(store_backup(s, backup, e));
+	store_close(s);
+	sql(url, older);
+	sql(backup, older);
+	must(store_restore(in_dir(&a, "restored.db"), backup, false, e));
+	s = open_store(in_dir(&a, "restored.db"), false);
+	must(store_marks(s, &a, &got, &n, e));
+	assert_int_equal(n, 1);
+	assert_true(str_eq(got[0].series, m.series) && !got[0].metric.n);
+	store_close(s);
+	s = open_store(url, false);
+	must(store_mark_put(s, &m, &id, e));
+	must(store_marks(s, &a, &got, &n, e));
+	assert_int_equal(n, 2);
+	assert_true(str_eq(got[0].series, m.series) && !got[0].metric.n);
+	assert_true(str_eq(got[1].metric, m.metric));
+	store_close(s);
+	arena_release(&a);
+}
+
 static void test_newer_is_refused(void **state)
 {
 	struct arena a = { 0 };
@@ -539,7 +575,8 @@ int main(void)
 		cmocka_unit_test(test_opened_again),
 		cmocka_unit_test(test_backup_and_restore), cmocka_unit_test(test_backup_under_load),
 		cmocka_unit_test(test_old_runs),          cmocka_unit_test(test_wide_rows),
-		cmocka_unit_test(test_damage_is_found),   cmocka_unit_test(test_newer_is_refused),
+		cmocka_unit_test(test_damage_is_found),   cmocka_unit_test(test_older_marks),
+		cmocka_unit_test(test_newer_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -138,7 +138,8 @@ static void marks(const char *url)
 {
 	struct arena a = { 0 };
 	struct store *s = open_store(url, false);
-	struct change_mark m = { .series = STR("llama / H100"), .at = STR("abc123"),
+	struct change_mark m = { .series = STR("llama / H100"), .metric = STR("p99_ttft_ms"),
+				 .at = STR("abc123"),
 				 .kind = STR("expected"), .text = STR("new kernel"),
 				 .who = STR("anna") };
 	struct change_mark *got;
@@ -149,6 +150,7 @@ static void marks(const char *url)
 	must(store_marks(s, &a, &got, &n, e));
 	assert_int_equal(n, 1);
 	assert_int_equal(got[0].id, id);
+	assert_true(str_eq(got[0].metric, m.metric));
 	assert_true(str_eq(got[0].series, m.series) && str_eq(got[0].at, m.at) &&
 		    str_eq(got[0].kind, m.kind) && str_eq(got[0].text, m.text));
 	must(store_mark_drop(s, id, e));

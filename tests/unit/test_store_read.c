@@ -153,6 +153,25 @@ static const struct {
 	{ "JSON lines", "", "{\"request_throughput\": 1, \"completed\": 0, \"failed\": 4}\n"
 	  "{\"request_throughput\": 2}\n\n{\"avg_latency\": 3}\n", "serve", 3,
 	  { "request_throughput=1.0", "status='failed'" } },
+	{ "vLLM's zeros where nothing completed", "", "{\"completed\": 0, \"failed\": 100, "
+	  "\"request_throughput\": 0.0, \"output_throughput\": 0.0, \"mean_ttft_ms\": 0.0, "
+	  "\"median_ttft_ms\": 0.0, \"p99.9_itl_ms\": 0.0, \"percentiles_e2el_ms\": [[99, 0.0]], "
+	  "\"std_tpot_ms\": 0, \"mean_client_queue_time_ms\": 1.5}", "serve", 1,
+	  { "status='failed'", "request_throughput=0.0", "output_throughput=0.0", "mean_ttft_ms=null",
+	    "median_ttft_ms=null", "p50_ttft_ms=null", "p99.9_itl_ms=null", "p99_e2el_ms=null",
+	    "std_tpot_ms=null", "mean_client_queue_time_ms=1.5", "completed=0.0", "failed=100.0" } },
+	{ "the same of before vLLM counted failures", "", "{\"completed\": 0, "
+	  "\"request_throughput\": 0.0, \"p99_ttft_ms\": 0.0}", "serve", 1,
+	  { "status='failed'", "p99_ttft_ms=null" } },
+	{ "a latency of 0 where something completed", "", "{\"completed\": 1, \"failed\": 0, "
+	  "\"request_throughput\": 1.0, \"p99_itl_ms\": 0.0}", "serve", 1,
+	  { "status='completed'", "p99_itl_ms=0.0" } },
+	{ "nightly zeros", "", "[{\"Test name\": \"a\", \"GPU\": \"H100\", \"# of req.\": 0, "
+	  "\"Tput (req/s)\": 0, \"P99 TTFT (ms)\": 0}]", "nightly", 1,
+	  { "completed=0.0", "p99_ttft_ms=null", "request_throughput=0.0" } },
+	{ "a document in which nothing completed", "", "{\"config\": {\"mode\": \"serve\"}, "
+	  "\"results\": {\"completed_requests\": 0, \"failed_requests\": 7, \"p99_ttft_ms\": 0}, "
+	  "\"status\": \"failed\"}", "profllm", 1, { "completed=0.0", "p99_ttft_ms=null" } },
 	{ "throughput", "", "{\"elapsed_time\": 2.5, \"num_requests\": 10, \"total_num_tokens\": 100, "
 	  "\"requests_per_second\": 4.0, \"tokens_per_second\": 40.0, \"profllm\": {\"engine_args\": "
 	  "[\"--model\", \"m\", \"--no-enable-prefix-caching\", \"--max-num-seqs=8\", "
@@ -305,6 +324,57 @@ static void hash(void **state)
 		assert_true(str_starts(x.run_id, STR("sha256:")));
 		assert_int_equal(x.run_id.n, 23);
 		assert_memory_equal(x.run_id.p + 7, x.hash.p, 16);
+		arena_release(&a);
+	}
+}
+
+/* ---- times ---- */
+
+static void times(void **state)
+{
+	static const struct { const char *text; double want; } rows[] = {
+		{ "2026-01-02T03:04:05Z", 1767323045 }, { "2026-01-02T03:04:05", 1767323045 },
+		{ "2026-01-02 03:04:05", 1767323045 }, { "20260102-030405", 1767323045 },
+		{ "2026-01-02T03:04:05.5Z", 1767323045.5 }, { "2026-01-02T03:04:05,25", 1767323045.25 },
+		{ "2026-01-02T05:04:05+02:00", 1767323045 }, { "2026-01-02T05:04:05+0200", 1767323045 },
+		{ "2026-01-02T05:04:05+02", 1767323045 }, { "2026-01-02T05:04:05 +02:00", 1767323045 },
+		{ "2026-01-02 05:04:05 +0200", 1767323045 },
+		{ "2026-01-01T21:34:05,5-0530", 1767323045.5 },
+		{ "2026-01-01T21:34:05-05:30", 1767323045 }, { "2026-01-02T03:04:05 UTC", 1767323045 },
+		{ "2026-01-02T03:04:05-00:00", 1767323045 },
+		{ "2026-01-02T03:04:05+2", NAN }, { "2026-01-02T03:04:05+02:0", NAN },
+		{ "2026-01-02T03:04:05+020", NAN }, { "2026-01-02T03:04:05+24:00", NAN },
+		{ "2026-01-02T03:04:05+02:60", NAN }, { "2026-01-02T03:04:05+02:00x", NAN },
+		{ "2026-01-02T03:04:05 CET", NAN }, { "2026-01-02T03:04:05 later", NAN },
+		{ "2026-01-02T03:04:05.", NAN }, { "yesterday", NAN },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct arena a = { 0 };
+		struct read_file f;
+		struct err e = { 0 };
+		char *result = arena_printf(&a, "{\"request_throughput\": 1, \"date\": \"%s\"}",
+					    rows[i].text);
+		char *document = arena_printf(&a, "{\"config\": {}, \"results\": {}, \"timestamp\": "
+					      "\"%s\"}", rows[i].text);
+		bool is_known = !isnan(rows[i].want);
+		int rc = read_document(STR(""), str_of(document), &a, &f, &e);
+
+		if ((rc == 0) != is_known)
+			fail_msg("%s is %s", rows[i].text, rc ? e.text : "taken");
+		if (is_known && (f.run[0].timestamp_s > rows[i].want ||
+				 f.run[0].timestamp_s < rows[i].want))
+			fail_msg("%s: %.17g", rows[i].text, f.run[0].timestamp_s);
+		if (!is_known && (e.code != ERR_PARSE || !strstr(e.text, rows[i].text)))
+			fail_msg("%s: %s", rows[i].text, e.text);
+		/* A result is taken anyway, with a note and without a time. */
+		f = read(result, &a);
+		if (isnan(f.run[0].timestamp_s) == is_known || f.n_notes != !is_known)
+			fail_msg("%s: %.17g, %zu notes", rows[i].text, f.run[0].timestamp_s, f.n_notes);
+		if (!is_known && !strstr(f.note[0].p, rows[i].text))
+			fail_msg("%s: %s", rows[i].text, f.note[0].p);
+		assert_true((cell(&f.run[0], "timestamp") != NULL) == is_known);
 		arena_release(&a);
 	}
 }
@@ -525,8 +595,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kinds), cmocka_unit_test(arrays), cmocka_unit_test(hash),
-		cmocka_unit_test(notes), cmocka_unit_test(harm), cmocka_unit_test(limits),
-		cmocka_unit_test(long_texts),
+		cmocka_unit_test(times), cmocka_unit_test(notes), cmocka_unit_test(harm),
+		cmocka_unit_test(limits), cmocka_unit_test(long_texts),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -243,7 +243,7 @@ async function analysis() {
 	const by_commit = await ask('POST', '/api/analysis/trends', { metric, series: ['server.model'] });
 	ok(trends.series.length > 0 && by_commit.series.some((s) => s.changes.length > 0),
 		'there are series, and changes in them');
-	const mark = await ask('POST', '/api/analysis/marks', { series: trends.series[0]?.name ?? 's',
+	const mark = await ask('POST', '/api/analysis/marks', { series: trends.series[0]?.id ?? 's', metric,
 		at: 'c5', kind: 'seen', text: 'slower' });
 	await ask('GET', '/api/analysis/marks');
 	await ask('DELETE', `/api/analysis/marks/${mark.id}`);

@@ -242,6 +242,19 @@ async function columns(page) {
 	await page.$eval('.grid', (e) => e.scrollTo(0, 0));
 }
 
+/** A column that the filter fixes does not differ. */
+async function fixed(page, browser, url) {
+	const f = JSON.stringify({ and: [{ column: TP, in: [4] }] });
+	const other = await tab(browser, `${url}/runs?f=${encodeURIComponent(f)}`
+		+ `&cols=${TP},output_throughput&diff=1`);
+	await other.page.waitForSelector('.grid-body [role=row]');
+	await becomes(() => other.page.$$eval('[role=columnheader] button', (all) =>
+		all.map((e) => e.title.split('\n')[0]).filter((c) => /tensor_parallel|output_thr/.test(c))),
+	['output_throughput'], 'of the columns shown, only those that differ among the runs of the filter');
+	equal(other.wrong, [], 'nothing goes wrong there');
+	await other.context.close();
+}
+
 async function presets(page, browser, url) {
 	const before = page.url();
 	const save = async (name) => {
@@ -359,6 +372,7 @@ main(async () => {
 	await groups(page, it.url, all);
 	await table(page, it.url);
 	await columns(page);
+	await fixed(page, browser, it.url);
 	await presets(page, browser, it.url);
 	await link(page, browser, all);
 	await keys(page);

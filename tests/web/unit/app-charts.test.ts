@@ -123,6 +123,9 @@ it('takes what lies between two places of an axis of words', () => {
 	const answer: Parallel = {
 		total: 3,
 		shown: 3,
+		left_out: 0,
+		trust: [],
+		notes: [],
 		data_version: 1,
 		query_ms: 0,
 		axes: [

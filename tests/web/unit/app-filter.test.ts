@@ -5,7 +5,8 @@ import {
 } from '../../../web/src/app/filter';
 import {
 	binsOf, conditionText, differing, endsOf, exportTarget, EXPORT_URL_MAX, facetRows, filterText,
-	isSpread, nextSort, parseBound, parseValues, sortCodec, SORTS_MAX, writeBound, writeValues,
+	isSpread, nextSort, parseBound, parseValues, roundBound, sortCodec, SORTS_MAX, writeBound,
+	writeValues,
 } from '../../../web/src/app/pages/runs/view';
 import type { ColumnOption, Facet, Sort } from '../../../web/src/app/query';
 
@@ -44,7 +45,8 @@ it('makes any tree one with an and outermost and one condition per column', () =
 	expect(checkWhole(twice)).toEqual({ and: [{ column: 'a', text: 'x' },
 		{ and: [{ column: 'a', text: 'y' }] }] });
 	expect(countConditions(checkWhole(twice))).toBe(2);
-	expect(whole(checkWhole(twice))).toEqual({ or: [checkWhole(twice)] });
+	expect(whole(checkWhole(twice))).toEqual({ or: [checkWhole(twice), { or: [] }] });
+	expect(whole(EVERYTHING)).toBe(null);
 	expect(tidy({ and: [{ or: [{ not: { and: [] } }] }, { column: 'a', in: [] }] })).toBe(null);
 	expect(tidy({ and: [{ or: [{ column: 'a', in: [1] }, { and: [] }] }] }))
 		.toEqual({ and: [{ or: [{ column: 'a', in: [1] }] }] });
@@ -115,6 +117,8 @@ it('orders by clicks: one way, the other, not at all; shift adds', () => {
 	expect(sortCodec.read(sortCodec.write(sort))).toEqual(sort);
 	expect(sortCodec.write(sortCodec.read(null))).toBe(null);
 	expect(sortCodec.read('-,,-b')).toEqual([{ column: 'b', descending: true }]);
+	const odd = ['tags.a,b', '-a', '50%'].map((column, i) => ({ column, descending: i > 1 }));
+	expect(sortCodec.read(sortCodec.write(odd))).toEqual(odd);
 });
 
 it('reads values as somebody types them, and writes them so that they read the same', () => {
@@ -146,6 +150,24 @@ it('gives a link for an export, unless the filter is too long for one', () => {
 	const body = { filter: { and: [] }, shown: 'all', sort: [{ column: 'a', descending: true }],
 		columns: ['a', 'b'], format: 'csv' as const };
 	expect(exportTarget(body)).toBe('/api/export/csv?format=csv&shown=all&filter=%7B%22and%22%3A%5B%5D%7D'
-		+ '&columns=a%2Cb&sort=-a');
+		+ '&columns=%5B%22a%22%2C%22b%22%5D&sort=-a');
 	expect(exportTarget({ ...body, columns: ['x'.repeat(EXPORT_URL_MAX)] })).toBe(null);
+	const target = exportTarget({ ...body, columns: ['run_id', 'tags.a,b'] }) ?? '';
+	expect(JSON.parse(new URL(target, 'http://x').searchParams.get('columns') ?? ''))
+		.toEqual(['run_id', 'tags.a,b']);
+	for (const column of ['tags.a,b', '-a'])
+		expect(exportTarget({ ...body, sort: [{ column, descending: false }] })).toBe(null);
+});
+
+it('lets the handles of a range stop between its ends, also in a short time', () => {
+	const from = Date.UTC(2026, 2, 1, 12, 3, 20) / 1000;
+	for (const span of [0.5, 40, 40 * 60, 5 * 3600, 30 * 86_400, 3 * 365 * 86_400]) {
+		const at = [...Array(101).keys()].map((i) =>
+			roundBound('timestamp', from + (span * i) / 100, from, from + span));
+		expect(new Set(at).size).toBeGreaterThan(90);
+		expect([at[0], at[100]]).toEqual([from, from + span]);
+	}
+	expect(roundBound('timestamp', from + 4321, from, from + 30 * 86_400) % 3600).toBe(0);
+	expect(roundBound('a', 0.30000000000000004, 0, 1)).toBe(0.3);
+	expect(roundBound('a', 512.4, 0, 1000)).toBe(512);
 });

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { readFileSync } from 'node:fs';
 import { requestsOf, spanOf } from '../../../web/src/app/pages/run/arrays';
 import { givenColumns, matching, settings, telemetryOf } from '../../../web/src/app/pages/run/config';
 import {
@@ -12,7 +13,7 @@ import {
 import { isTrace, namedTraces, runsOf, valuesOf } from '../../../web/src/app/pages/upload/traces';
 import { linesOf, sampleOf, secondsText } from '../../../web/src/app/pages/launch/types';
 import { changesOf, commitsOf, markPlace, shortCommit } from '../../../web/src/app/pages/trends/model';
-import { asked, limitsCodec, USUAL } from '../../../web/src/app/pages/capacity/slo';
+import { asked, LIMITS_MAX, limitsCodec, USUAL } from '../../../web/src/app/pages/capacity/slo';
 import { bytesText } from '../../../web/src/app/common/traces';
 import { at, scaleOf } from '../../../web/src/app/common/scale';
 import type { JobFile, TrendChange, TrendSeries } from '../../../web/src/lib/api';
@@ -179,6 +180,7 @@ const change = (index: number, effect: number, is_marked: boolean): TrendChange 
 	effect,
 	p: 0,
 	is_marked,
+	guard: null,
 	mark: null,
 	verdict: 'worse',
 });
@@ -229,6 +231,13 @@ it('asks for limits that have a number', () => {
 	expect(asked(limits)).toEqual([{ column: 'a', min: 2 }]);
 	expect(limitsCodec.read('nonsense')).toEqual(USUAL);
 	expect(limitsCodec.read('[{"side":"max"}]')).toEqual(USUAL);
+});
+
+it('takes as many limits as the server does', () => {
+	const header = readFileSync(new URL('../../../src/analyse/parts.h', import.meta.url), 'utf8');
+	expect(LIMITS_MAX).toBe(Number(/#define ANALYSE_SLO_MAX (\d+)/.exec(header)?.[1]));
+	const many = Array.from({ length: 20 }, () => ({ column: 'a', side: 'max', value: 1 }));
+	expect(asked(limitsCodec.read(JSON.stringify(many)))).toHaveLength(LIMITS_MAX);
 });
 
 it('places values on a scale, in logarithms where they span much', () => {

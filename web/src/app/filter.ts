@@ -163,7 +163,8 @@ export function tidy(f: Filter): Filter | null {
 export const asked = (f: And): And | null => (isEverything(f) ? null : f);
 
 /**
- * The same rows, but with no condition at the top: counts then leave no column's own condition
- * out, so they tell what really differs among the rows.
+ * The same rows, but counts leave no column's own condition out, so they tell what really differs
+ * among the rows. Beside an empty "or", which is false and about no column, no filter is about one
+ * column alone (src/web/data.c does the same).
  */
-export const whole = (f: And): Filter | null => (isEverything(f) ? null : { or: [f] });
+export const whole = (f: And): Filter | null => (isEverything(f) ? null : { or: [f, { or: [] }] });

@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// state.ts: the parts of the address that all pages share: which runs (f, shown) and the chosen
-// ones (sel). They stay when one goes from page to page; the rest belongs to its page.
+// state.ts: the parts of the address that all pages share: which runs (f, shown), the chosen ones
+// (sel), and whether analyses also show what failed or is INVALID (invalid). They stay when one goes
+// from page to page; the rest belongs to its page.
 import { useCallback, useMemo } from 'react';
 import { checkWhole, EVERYTHING, type And } from './filter';
-import { choiceCodec, jsonCodec, queryText, useSearch, useUrlState, type Codec } from './url';
+import {
+	choiceCodec, flagCodec, jsonCodec, queryText, useSearch, useUrlState, type Codec,
+} from './url';
 
 export type Shown = 'usual' | 'excluded' | 'archived' | 'all';
 export const SELECTION_MAX = 200;
-const SHARED = ['f', 'shown', 'sel'];
+const SHARED = ['f', 'shown', 'sel', 'invalid'];
 
 const filterCodec = jsonCodec<And>(checkWhole, EVERYTHING);
 const shownCodec = choiceCodec<Shown>(['usual', 'excluded', 'archived', 'all'], 'usual');
 
+const invalidCodec = flagCodec();
+
+export const useIncludeInvalid = (): ReturnType<typeof useUrlState<boolean>> =>
+	useUrlState('invalid', invalidCodec);
 export const useFilter = (): ReturnType<typeof useUrlState<And>> => useUrlState('f', filterCodec);
 export const useShown = (): ReturnType<typeof useUrlState<Shown>> =>
 	useUrlState('shown', shownCodec);

@@ -58,7 +58,8 @@ export function listCodec(otherwise: readonly string[] = []): Codec<string[]> {
 	};
 }
 
-function plain(word: string): string {
+/** A word of a list as it was before it was escaped. */
+export function plain(word: string): string {
 	try {
 		return decodeURIComponent(word);
 	} catch {

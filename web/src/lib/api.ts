@@ -191,6 +191,7 @@ export interface CompareRequest {
 	baseline?: number; // which group the others are measured against; 0
 	level?: number; // of the intervals; 0.95
 	by?: 'run' | 'suite'; // what counts as one measurement
+	include_invalid?: boolean; // also runs that failed, and metrics that are INVALID
 }
 
 export interface CompareGroup { name?: string; ids?: number[]; filter?: Filter | null }
@@ -202,11 +203,13 @@ export interface TrendsRequest {
 	level?: number; // 0.001
 	effect?: number; // 0.03
 	window?: number; // 300
+	include_invalid?: boolean; // also runs that failed, and metrics that are INVALID
 }
 
 export interface RegressionRequest {
 	filter?: Filter | null; metric?: string; metrics?: string[]; baseline: RegressionBaseline;
 	series?: string[] | null; policy?: RegressionPolicy;
+	include_invalid?: boolean; // also runs that failed, and metrics that are INVALID
 }
 
 export interface RegressionBaseline { filter?: Filter; ids?: number[]; commit?: string; last?: number }
@@ -215,46 +218,63 @@ export interface RegressionPolicy {
 	effect?: number; p?: number; points_after?: number; guards?: string[];
 }
 
-export interface ImpactRequest { filter?: Filter | null; metric: string; parameters?: string[] | null }
+export interface ImpactRequest {
+	filter?: Filter | null; metric: string; parameters?: string[] | null;
+	include_invalid?: boolean; // also runs that failed, and metrics that are INVALID
+}
 
 export interface ScalingRequest {
 	filter?: Filter | null; metric: string;
 	by: string; // such as server.tensor_parallel_size
 	series?: string[] | null;
+	include_invalid?: boolean; // also runs that failed, and metrics that are INVALID
 }
 
 export interface CapacityRequest {
 	filter?: Filter | null;
 	rate: number; // requests a second
-	slo: Slo[]; configuration?: string[] | null;
+	slo: Slo[]; // 1 to 8
+	configuration?: string[] | null;
+	include_invalid?: boolean; // also runs that failed, and metrics that are INVALID
 }
 
 export interface Slo { column: string; min?: number; max?: number }
 
 export interface ResourcesRequest {
 	filter?: Filter | null; x: string; y: string; color?: string[] | string | null;
+	include_invalid?: boolean; // also runs that failed, and metrics that are INVALID
 }
 
 export interface ParetoRequest {
 	filter?: Filter | null; x: string; y: string; better?: ParetoWanted;
 	group?: string[] | string | null;
+	include_invalid?: boolean; // also runs that failed, and metrics that are INVALID
 }
 
 export interface ParetoWanted { x?: 'higher' | 'lower'; y?: 'higher' | 'lower' }
 
 export interface DistributionRequest {
 	filter?: Filter | null; metric: string; group?: string[] | string | null;
+	include_invalid?: boolean; // also runs that failed, and metrics that are INVALID
 }
 
-export interface ParallelRequest { filter?: Filter | null; columns: string[]; limit?: number }
+export interface ParallelRequest {
+	filter?: Filter | null; columns: string[]; limit?: number;
+	include_invalid?: boolean; // also runs that failed, and metrics that are INVALID
+}
 
 export interface Mark {
-	id: number; series: string; at: string; kind: 'expected' | 'seen'; text: string; who: string;
+	id: number; series: string;
+	metric: string | null; // null: set before marks named one
+	at: string; kind: 'expected' | 'seen'; text: string; who: string;
 	made: number; // seconds since 1970
 }
 
 export interface MarkRequest {
-	series: string; at: string; kind: 'expected' | 'seen'; text?: string;
+	series: string; // its id
+	metric: string;
+	at: string; // commit, or seconds since 1970
+	kind: 'expected' | 'seen'; text?: string;
 	who?: string; // where no token tells
 }
 
@@ -364,51 +384,57 @@ export interface Jobs extends Answer { total: number; items: JobHead[]; next: nu
 export interface Compare extends Answer {
 	groups: CompareSide[];
 	parameters: CompareParameter[]; // those that differ
-	metrics: CompareMetric[]; notes: string[];
+	metrics: CompareMetric[]; trust: MetricTrust[]; notes: string[];
 }
 
 export interface Trends extends Answer {
 	metric: string; unit: string | null; better: 'higher' | 'lower' | null; axis: string;
 	series: TrendSeries[];
 	left_out: number; // runs
-	notes: string[];
+	trust: MetricTrust[]; notes: string[];
 }
 
-export interface Regression extends Answer { items: RegressionItem[]; notes: string[] }
+export interface Regression extends Answer {
+	items: RegressionItem[]; trust: MetricTrust[]; notes: string[];
+}
 
 export interface Impact extends Answer {
 	metric: string; unit: string | null; better: 'higher' | 'lower' | null; n: number;
-	parameters: ImpactParameter[]; notes: string[];
+	parameters: ImpactParameter[]; trust: MetricTrust[]; notes: string[];
 }
 
 export interface Scaling extends Answer {
 	metric: string; unit: string | null; better: 'higher' | 'lower' | null; by: string;
-	series: ScalingSeries[]; notes: string[];
+	series: ScalingSeries[]; trust: MetricTrust[]; notes: string[];
 }
 
 export interface Capacity extends Answer {
 	rate: number;
 	configurations: CapacityConfiguration[]; // fewest GPUs first
 	left_out: number; // runs
-	configurations_left_out: number;
+	configurations_left_out: number; trust: MetricTrust[]; notes: string[];
 }
 
 export interface Resources extends Answer {
 	points: ResourcePoint[]; x: Axis; y: Axis; total: number; shown: number; left_out: number;
+	trust: MetricTrust[]; notes: string[];
 }
 
 export interface Pareto extends Answer {
 	groups: ParetoGroup[]; groups_left_out: number; better: ParetoBetter; x: Axis; y: Axis;
-	total: number; shown: number; left_out: number;
+	total: number; shown: number; left_out: number; trust: MetricTrust[]; notes: string[];
 }
 
 export interface Distribution extends Answer {
 	metric: string; unit: string | null; better: 'higher' | 'lower' | null;
 	groups: DistributionGroup[]; total: number; left_out: number; groups_left_out: number;
+	trust: MetricTrust[]; notes: string[];
 }
 
 export interface Parallel extends Answer {
 	axes: ParallelAxis[]; lines: ParallelLine[]; total: number; shown: number;
+	left_out: number; // runs that failed
+	trust: MetricTrust[]; notes: string[];
 }
 
 export interface Marks extends Answer { items: Mark[] }
@@ -455,6 +481,14 @@ export interface CompareDelta {
 	needed: number | null; // repeats
 }
 
+export interface MetricTrust {
+	column: string;
+	failed: number; // runs that failed, and count for no metric
+	invalid: number; // runs in which it is INVALID; they are left out
+	would_lead: boolean; // one of those would be the best of all
+	degraded: number; // runs that count, in which it is DEGRADED
+}
+
 export interface TrendSeries {
 	id: string; key: Record<string, Cell>; name: string; points: TrendPoint[]; changes: TrendChange[];
 }
@@ -466,11 +500,15 @@ export interface TrendPoint {
 
 export interface TrendChange {
 	index: number; at: number | null; commit: string | null; before: number; after: number;
-	effect: number | null; p: number | null; is_marked: boolean; mark: TrendMark | null;
+	effect: number | null; p: number | null; is_marked: boolean;
+	mark: TrendMark | null; // also one that was set before marks named a metric: it marks nothing
 	verdict: 'better' | 'worse' | 'changed';
+	guard: string | null; // why better does not count
 }
 
-export interface TrendMark { id: number; kind: 'expected' | 'seen'; text: string; who: string }
+export interface TrendMark {
+	id: number; metric: string | null; kind: 'expected' | 'seen'; text: string; who: string;
+}
 
 export interface RegressionItem {
 	series: string; key: Record<string, Cell>; name: string; metric: string; unit: string | null;

@@ -4,15 +4,18 @@ import { keepPreviousData, useQuery, type UseQueryResult } from '@tanstack/react
 import type { Routes } from '../../lib/api';
 import { get, post } from '../api';
 import { asked, type And, type Filter } from '../filter';
+import { useIncludeInvalid } from '../state';
 
 type Named<M extends string> = Extract<keyof Routes, `${M} ${string}`>;
 type PathOf<K extends string> = K extends `${string} ${infer P}` ? P : never;
 
-/** A POST that only reads. Its last answer stays while the next one is on its way. */
+/** An analysis. Its last answer stays while the next one is on its way. */
 export function useRead<K extends Named<'POST'>>(
-	route: K, body: Routes[K]['request'], enabled = true,
+	route: K, question: Routes[K]['request'], enabled = true,
 ): UseQueryResult<Routes[K]['answer']> {
+	const [isAll] = useIncludeInvalid();
 	const path = route.slice('POST '.length) as PathOf<K>;
+	const body = isAll ? { ...question as object, include_invalid: true } : question;
 	return useQuery({
 		queryKey: [path, body], enabled, placeholderData: keepPreviousData,
 		queryFn: ({ signal }) => post<Routes[K]['answer']>(path, body, signal),

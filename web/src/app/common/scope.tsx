@@ -8,7 +8,7 @@ import {
 import { Icon } from '../parts/icon';
 import { Link } from '../parts/link';
 import { count, showCell, showValue } from '../show';
-import { useFilter, usePageTarget } from '../state';
+import { useFilter, useIncludeInvalid, usePageTarget } from '../state';
 import { useColumns, type Columns } from './columns';
 
 const VALUES_SHOWN = 3;
@@ -45,6 +45,15 @@ export function partText(part: Filter, columns: Columns): string {
 	return `Group of ${count(countConditions(part), 'condition')}`;
 }
 
+/** Analyses leave out runs that failed and metrics that are INVALID, unless this is on. */
+export function IncludeInvalid(): ReactNode {
+	const [isAll, setAll] = useIncludeInvalid();
+	return (
+		<button type="button" className="small" aria-pressed={isAll} onClick={() => setAll(!isAll)}
+			title="Show also runs that failed, and metrics that are INVALID">Include invalid</button>
+	);
+}
+
 interface Props { total?: number | undefined; note?: ReactNode; children?: ReactNode }
 
 /** total: of runs that the page shows, when it knows. */
@@ -63,6 +72,7 @@ export function Scope({ total, note, children }: Props): ReactNode {
 				</button>
 			))}
 			<Link className="button small" to={target('/runs')}><Icon name="filter" />Filter</Link>
+			<IncludeInvalid />
 			{note && <span className="dim">{note}</span>}
 			{children}
 		</div>

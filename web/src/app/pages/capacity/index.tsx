@@ -16,7 +16,7 @@ import { Empty, Failure, Loading } from '../../parts/states';
 import { count, measured, NOTHING } from '../../show';
 import { useFilter } from '../../state';
 import { listCodec, numberCodec, useUrlState } from '../../url';
-import { asked, limitsCodec, type Limit } from './slo';
+import { asked, LIMITS_MAX, limitsCodec, type Limit } from './slo';
 import '../../common/pages.css';
 import './capacity.css';
 
@@ -53,7 +53,8 @@ function Form({ columns, usual }: { columns: Columns; usual: string[] }): ReactN
 							onClick={() => setLimits(limits.filter((_, k) => k !== i))}><Icon name="cross" /></button>
 					</div>
 				))}
-				<button type="button" className="small" onClick={() => setLimits([...limits,
+				<button type="button" className="small" disabled={limits.length >= LIMITS_MAX}
+					onClick={() => setLimits([...limits,
 					{ column: 'p95_tpot_ms', side: 'max', value: null }])}><Icon name="plus" />Limit</button>
 			</fieldset>
 			<PickMany label="A configuration is" values={by[0] === 'auto' ? usual : by} max={12} add="column"
@@ -138,7 +139,6 @@ function View({ columns }: { columns: Columns }): ReactNode {
 	const [by] = useUrlState('by', configurationCodec);
 	const answer = useRead('POST /api/analysis/capacity', { filter: filterAsked(filter), rate,
 		slo: asked(limits), configuration: by[0] === 'auto' ? null : by }, rate > 0);
-	const left = (answer.data as { notes?: string[] } | undefined)?.notes;
 	return (
 		<>
 			<Form columns={columns} usual={Object.keys(answer.data?.configurations[0]?.key ?? {})} />
@@ -151,8 +151,8 @@ function View({ columns }: { columns: Columns }): ReactNode {
 							</Empty></section>
 						) : <Ranked list={answer.data.configurations} rate={rate} />}
 			{answer.data && answer.data.left_out > 0 && <p className="dim">{count(answer.data.left_out, 'run')}
-				{' '}left out: they lack one of the figures.</p>}
-			<Notes notes={left} />
+				{' '}left out: they lack one of the figures, or do not count for it.</p>}
+			<Notes notes={answer.data?.notes} />
 		</>
 	);
 }

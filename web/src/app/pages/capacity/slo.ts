@@ -10,7 +10,8 @@ export interface Limit {
 }
 
 export const USUAL: Limit[] = [{ column: 'p95_ttft_ms', side: 'max', value: 1000 }];
-const LIMITS_MAX = 12;
+/** Of one question: ANALYSE_SLO_MAX of src/analyse/parts.h. */
+export const LIMITS_MAX = 8;
 
 export const limitsCodec = jsonCodec<Limit[]>((v) => {
 	if (!Array.isArray(v)) throw new Error('limits are a list');

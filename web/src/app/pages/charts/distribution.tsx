@@ -7,6 +7,7 @@ import { cssColour } from '../../colour';
 import type { Columns } from '../../common/columns';
 import { Mark } from '../../common/mark';
 import { Pick } from '../../common/pick';
+import { Notes } from '../../common/notes';
 import { both, useRead } from '../../common/routes';
 import { at, scaleOf, type Scale } from '../../common/scale';
 import { Num } from '../../common/twin';
@@ -111,6 +112,7 @@ export function Distribution({ columns, by, brush, usual }: Props): ReactNode {
 					)}
 			{groups.length > GROUPS_SHOWN
 				&& <p className="dim">The {GROUPS_SHOWN} largest of {groups.length} groups.</p>}
+			<Notes notes={answer.data?.notes} />
 		</section>
 	);
 }

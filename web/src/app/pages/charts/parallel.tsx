@@ -8,6 +8,7 @@ import type { Ink } from '../../charts/ink';
 import { categories, chosen, isNumeric, parallelOption, partsOf } from '../../charts/parallel';
 import { firstOf, type Columns } from '../../common/columns';
 import { PickMany } from '../../common/pick';
+import { Notes } from '../../common/notes';
 import { both, useRead } from '../../common/routes';
 import { Twin } from '../../common/twin';
 import { conditionOn, type And } from '../../filter';
@@ -108,6 +109,7 @@ export function Parallel({ columns, by, brush, onBrush, usual }: Props): ReactNo
 								<Table answer={answer.data} labels={labels} />
 							</>
 						)}
+			<Notes notes={answer.data?.notes} />
 		</section>
 	);
 }

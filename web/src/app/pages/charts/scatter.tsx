@@ -9,6 +9,7 @@ import { extentOf, isWide, titleOf } from '../../charts/axis';
 import type { Columns } from '../../common/columns';
 import { Legend } from '../../common/legend';
 import { Pick, PickMany } from '../../common/pick';
+import { Notes } from '../../common/notes';
 import { both, useRead } from '../../common/routes';
 import { Num, Twin } from '../../common/twin';
 import { isEverything, type And } from '../../filter';
@@ -149,6 +150,7 @@ export function Scatter(props: Props): ReactNode {
 							<Table groups={groups} x={measures[0]} y={measures[1]} />
 						</>
 					)}
+			<Notes notes={answer.data?.notes} />
 		</section>
 	);
 }

@@ -5,7 +5,7 @@ import type { Compare as Answer, CompareGroup } from '../../../lib/api';
 import { useColumns, type Columns } from '../../common/columns';
 import { Pick } from '../../common/pick';
 import { useRead } from '../../common/routes';
-import { Scope } from '../../common/scope';
+import { IncludeInvalid, Scope } from '../../common/scope';
 import { Icon } from '../../parts/icon';
 import { Link } from '../../parts/link';
 import { Empty, Failure, Loading } from '../../parts/states';
@@ -143,7 +143,8 @@ export default function Compare(): ReactNode {
 	return (
 		<div className="page">
 			<div className="page-head"><h1>Compare</h1>
-				{ids.length > 1 ? <span className="dim">{count(ids.length, 'chosen run')}</span> : <Scope />}
+				{ids.length > 1 ? <span className="scope dim">{count(ids.length, 'chosen run')}
+					<IncludeInvalid /></span> : <Scope />}
 			</div>
 			<section className="card" aria-label="Groups">
 				<Tools columns={columns} g={g} />

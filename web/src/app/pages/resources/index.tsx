@@ -11,6 +11,7 @@ import {
 } from '../../common/columns';
 import { Legend } from '../../common/legend';
 import { Pick } from '../../common/pick';
+import { Notes } from '../../common/notes';
 import { useRead } from '../../common/routes';
 import { Scope } from '../../common/scope';
 import { isSeen, useFlipped } from '../../common/shown';
@@ -77,7 +78,7 @@ function Drawing({ answer, color, columns }: { answer: Answer; color: string; co
 			<Legend label="Groups" hasForms onToggle={flip} entries={groups.map((g) =>
 				({ id: g.id, name: g.name, isShown: g.isShown, n: g.points.length }))} />
 			<p className="dim small-text">{count(answer.shown, 'run')} of {count(answer.total, 'run')} drawn
-				{answer.left_out > 0 && '; the others were not watched for both'}.</p>
+				{answer.left_out > 0 && '; the others have not both figures, or do not count'}.</p>
 			<Twin title="As a table" heads={[{ text: 'Run' }, { text: 'Group' },
 				{ text: titleOf(x.label, x.unit), isNumber: true },
 				{ text: titleOf(y.label, y.unit), isNumber: true }]}
@@ -122,6 +123,7 @@ function View({ columns }: { columns: Columns }): ReactNode {
 					: !answer.data.shown ? <Empty title="No run has both figures"><p>Choose another figure or a
 						wider filter.</p></Empty>
 						: <Drawing answer={answer.data} color={color} columns={columns} />}
+			<Notes notes={answer.data?.notes} />
 		</section>
 	);
 }

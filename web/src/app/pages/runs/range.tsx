@@ -4,7 +4,7 @@ import { useEffect, useRef, useState, type ReactNode } from 'react';
 import type { Bound, RangeCondition } from '../../filter';
 import type { Bin } from '../../query';
 import { isTime, measured, showCell } from '../../show';
-import { parseBound, writeBound } from './view';
+import { parseBound, RANGE_STEPS, roundBound, writeBound } from './view';
 
 interface Props {
 	column: string;
@@ -16,17 +16,8 @@ interface Props {
 	onChange: (min: Bound | null, max: Bound | null) => void;
 }
 
-const STEPS = 200;
 const SETTLE_MS = 150;
 const HEIGHT = 44;
-
-/** Up to four digits, so that a handle gives a number one would type. */
-function round(column: string, v: number, min: number, max: number): number {
-	if (isTime(column))
-		return Math.min(max, Math.max(min, Math.round(v / 3600) * 3600));
-	const step = 10 ** Math.floor(Math.log10((max - min) / STEPS));
-	return Math.min(max, Math.max(min, Number((Math.round(v / step) * step).toPrecision(12))));
-}
 
 const finite = (b: Bound | undefined, otherwise: number): number =>
 	(typeof b === 'number' ? b : otherwise);
@@ -96,11 +87,12 @@ export function Range({ column, label, min, max, bins, now, onChange }: Props): 
 				if (way === undefined)
 					return;
 				event.preventDefault();
-				const v = round(column, (which ? high : low) + (way * (max - min)) / STEPS * 2, min, max);
+				const v = roundBound(column,
+					(which ? high : low) + (way * (max - min)) / RANGE_STEPS * 2, min, max);
 				move(which ? [low, Math.max(low, v)] : [Math.min(high, v), high]);
 			}}
 			onChange={(event) => {
-				const v = round(column, Number(event.target.value), min, max);
+				const v = roundBound(column, Number(event.target.value), min, max);
 				move(which ? [low, Math.max(low, v)] : [Math.min(high, v), high]);
 			}} />
 	);

@@ -6,7 +6,7 @@ import {
 } from '../../filter';
 import type { Bin, ColumnOption, Facet, Sort } from '../../query';
 import { columnLabel, count, isTime, showCell, showValue, when } from '../../show';
-import { flagCodec, listCodec, queryText, type Codec } from '../../url';
+import { flagCodec, listCodec, plain, queryText, type Codec } from '../../url';
 
 export const PAGE_ROWS = 200;
 export const ROWS_MAX = 100_000; /* listed; beyond, a table is no way to look at runs */
@@ -21,8 +21,10 @@ export const STATISTICS_SHOWN = 5;
 
 const USUAL_SORT: Sort[] = [{ column: 'timestamp', descending: true }];
 
+/** As listCodec does it; a - at the front of a name is escaped, too, as it means descending. */
 function sortText(sort: Sort[]): string {
-	return sort.map((s) => (s.descending ? '-' : '') + s.column).join(',');
+	return sort.map((s) => (s.descending ? '-' : '') + s.column.replace(/[%,]/g, encodeURIComponent)
+		.replace(/^-/, '%2D')).join(',');
 }
 
 export const sortCodec: Codec<Sort[]> = {
@@ -30,8 +32,8 @@ export const sortCodec: Codec<Sort[]> = {
 		if (text === null)
 			return USUAL_SORT;
 		return text.split(',').filter((w) => w !== '' && w !== '-').slice(0, SORTS_MAX)
-			.map((w) => (w.startsWith('-') ? { column: w.slice(1), descending: true }
-				: { column: w, descending: false }));
+			.map((w) => (w.startsWith('-') ? { column: plain(w.slice(1)), descending: true }
+				: { column: plain(w), descending: false }));
 	},
 	write: (sort) => (sortText(sort) === sortText(USUAL_SORT) ? null : sortText(sort)),
 };
@@ -237,6 +239,23 @@ export function writeBound(column: string, v: Bound | undefined): string {
 	return isTime(column) && typeof v === 'number' && v % 60 === 0 ? when(v) : String(v);
 }
 
+/** Places of a handle between the ends of a range. */
+export const RANGE_STEPS = 200;
+const TIME_STEPS = [1, 5, 10, 30, 60, 300, 600, 1800, 3600, 6 * 3600, 86_400]; /* seconds */
+
+/**
+ * Where a handle of a range stops: a number of few digits, of times a whole minute, hour or day, as
+ * far as at least RANGE_STEPS of them lie between the ends.
+ */
+export function roundBound(column: string, v: number, min: number, max: number): number {
+	const finest = (max - min) / RANGE_STEPS;
+	const times = isTime(column) ? TIME_STEPS.filter((s) => s <= finest) : [];
+	const step = times.length ? times[times.length - 1] : 10 ** Math.floor(Math.log10(finest));
+	if (v <= min || v >= max)
+		return v <= min ? min : max;
+	return Math.min(max, Math.max(min, Number((Math.round(v / step) * step).toPrecision(15))));
+}
+
 /* ---- exports ---- */
 
 export const EXPORT_URL_MAX = 6000;
@@ -249,15 +268,21 @@ export interface ExportBody {
 	format: 'csv' | 'jsonl';
 }
 
-/** A link that downloads, or null where the filter is too long for one. */
+/** An order that a link cannot tell: its columns are joined by commas, a - means descending. */
+const isAmbiguous = (s: Sort): boolean =>
+	s.column.includes(',') || (!s.descending && s.column.startsWith('-'));
+
+/** A link that downloads, or null where the question is too long for one or cannot be told in one. */
 export function exportTarget(body: ExportBody): string | null {
+	if (body.sort.some(isAmbiguous))
+		return null;
 	const params = new URLSearchParams({ format: body.format, shown: body.shown });
 	if (body.filter)
 		params.set('filter', JSON.stringify(body.filter));
 	if (body.columns)
-		params.set('columns', body.columns.join(','));
+		params.set('columns', JSON.stringify(body.columns));
 	if (body.sort.length)
-		params.set('sort', sortText(body.sort));
+		params.set('sort', body.sort.map((s) => (s.descending ? '-' : '') + s.column).join(','));
 	const target = `/api/export/csv?${params}`;
 	return target.length > EXPORT_URL_MAX ? null : target;
 }

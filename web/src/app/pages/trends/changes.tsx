@@ -11,19 +11,21 @@ import { Icon } from '../../parts/icon';
 import { Link } from '../../parts/link';
 import { toast, toastError } from '../../parts/toast';
 import { refresh, useHealth } from '../../query';
-import { measured } from '../../show';
+import { columnLabel, measured } from '../../show';
 import { usePageTarget } from '../../state';
 import { changesOf, markPlace, placeOf, type Change } from './model';
 
 type Kind = 'expected' | 'seen';
 const WORDS: Record<string, string> = { better: 'better', worse: 'worse', changed: 'changed' };
 
-function MarkDialog({ c, kind, onClose }: { c: Change; kind: Kind; onClose: () => void }): ReactNode {
+function MarkDialog({ c, metric, kind, onClose }: {
+	c: Change; metric: string; kind: Kind; onClose: () => void;
+}): ReactNode {
 	const [text, setText] = useState(''), [who, setWho] = useState(lastWho);
 	const submit = (event: FormEvent): void => {
 		event.preventDefault();
 		keepWho(who);
-		const body = { series: c.series.id, at: markPlace(c.change), kind, text,
+		const body = { series: c.series.id, metric, at: markPlace(c.change), kind, text,
 			...(who.trim() ? { who: who.trim() } : {}) };
 		tell('POST', '/api/analysis/marks', body).then(() => {
 			toast(kind === 'expected' ? 'Marked as expected.' : 'Marked as seen.');
@@ -35,7 +37,8 @@ function MarkDialog({ c, kind, onClose }: { c: Change; kind: Kind; onClose: () =
 		<Dialog title={kind === 'expected' ? 'This change was expected' : 'This change was seen'}
 			onClose={onClose}>
 			<form className="stack" onSubmit={submit}>
-				<p className="dim">{c.series.name || 'All runs'}, {placeOf(c.change)}: {percent(c.change.effect)}</p>
+				<p className="dim">{columnLabel(metric)} of {c.series.name || 'all runs'}, {placeOf(c.change)}:
+					{' '}{percent(c.change.effect)}</p>
 				<label className="field"><span>{kind === 'expected' ? 'Why' : 'Remark'}</span>
 					<input value={text} onChange={(e) => setText(e.target.value)}
 						required={kind === 'expected'} /></label>
@@ -47,35 +50,45 @@ function MarkDialog({ c, kind, onClose }: { c: Change; kind: Kind; onClose: () =
 	);
 }
 
-function Judged({ c, isReadOnly, onMark }: {
-	c: Change; isReadOnly: boolean; onMark: (kind: Kind) => void;
-}): ReactNode {
-	const { mark } = c.change;
-	if (mark) {
-		const drop = (): void => {
-			tell('DELETE', `/api/analysis/marks/${mark.id}`).then(() => {
-				toast('No longer marked.');
-				refresh();
-			}).catch(toastError);
-		};
-		return (
-			<span className="row tight">
-				<span className="tag">{mark.kind}</span>
-				<span className="dim">{[mark.text, mark.who].filter(Boolean).join(', ')}</span>
-				{!isReadOnly && <button type="button" className="small icon quiet" onClick={drop}
-					aria-label="Take the mark away"><Icon name="cross" /></button>}
-			</span>
-		);
-	}
-	return isReadOnly ? null : (
+type Mark = NonNullable<Change['change']['mark']>;
+
+function Marked({ mark, isReadOnly }: { mark: Mark; isReadOnly: boolean }): ReactNode {
+	const drop = (): void => {
+		tell('DELETE', `/api/analysis/marks/${mark.id}`).then(() => {
+			toast('No longer marked.');
+			refresh();
+		}).catch(toastError);
+	};
+	return (
 		<span className="row tight">
-			<button type="button" className="small" onClick={() => onMark('expected')}>Expected</button>
-			<button type="button" className="small" onClick={() => onMark('seen')}>Seen</button>
+			<span className="tag">{mark.kind}</span>
+			<span className="dim">{[mark.text, mark.who, mark.metric === null && 'an older mark, for no one metric']
+				.filter(Boolean).join(', ')}</span>
+			{!isReadOnly && <button type="button" className="small icon quiet" onClick={drop}
+				aria-label="Take the mark away"><Icon name="cross" /></button>}
 		</span>
 	);
 }
 
-export function Changes({ series, unit }: { series: TrendSeries[]; unit: string | null }): ReactNode {
+/** A mark that is there without judging the change is of before marks named a metric. */
+function Judged({ c, isReadOnly, onMark }: {
+	c: Change; isReadOnly: boolean; onMark: (kind: Kind) => void;
+}): ReactNode {
+	const { mark, is_marked } = c.change;
+	return (
+		<>
+			{mark && <Marked mark={mark} isReadOnly={isReadOnly} />}
+			{!is_marked && !isReadOnly && <span className="row tight">
+				<button type="button" className="small" onClick={() => onMark('expected')}>Expected</button>
+				<button type="button" className="small" onClick={() => onMark('seen')}>Seen</button>
+			</span>}
+		</>
+	);
+}
+
+interface ChangesProps { metric: string; series: TrendSeries[]; unit: string | null }
+
+export function Changes({ metric, series, unit }: ChangesProps): ReactNode {
 	const [marking, setMarking] = useState<{ c: Change; kind: Kind } | null>(null);
 	const isReadOnly = useHealth().data?.is_read_only ?? true;
 	const target = usePageTarget();
@@ -106,7 +119,8 @@ export function Changes({ series, unit }: { series: TrendSeries[]; unit: string 
 									<td className="num"><Num v={change.after} unit={unit} /></td>
 									<td className={`num ${tone ? `${tone}-text` : ''}`} data-value={change.effect ?? ''}>
 										<strong>{percent(change.effect)}</strong></td>
-									<td><span className={`tag ${tone}`}>{WORDS[change.verdict]}</span></td>
+									<td><span className={`tag ${tone}`}>{WORDS[change.verdict]}</span>
+										{change.guard && <span className="dim"> not better: {change.guard}</span>}</td>
 									<td className="num" title={String(change.p)} data-value={change.p ?? ''}>
 										{change.p !== null && change.p < 0.001 ? '< 0.001' : measured(change.p ?? NaN)}</td>
 									<td><Judged c={c} isReadOnly={isReadOnly}
@@ -117,7 +131,7 @@ export function Changes({ series, unit }: { series: TrendSeries[]; unit: string 
 					</table>
 				</div>
 			)}
-			{marking && <MarkDialog {...marking} onClose={() => setMarking(null)} />}
+			{marking && <MarkDialog {...marking} metric={metric} onClose={() => setMarking(null)} />}
 		</section>
 	);
 }

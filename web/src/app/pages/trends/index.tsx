@@ -122,7 +122,8 @@ function View({ columns }: { columns: Columns }): ReactNode {
 						) : <Drawing answer={answer.data} columns={columns} />}
 				<Notes notes={answer.data?.notes} />
 			</section>
-			{answer.data && !isEmpty && <Changes series={answer.data.series} unit={answer.data.unit} />}
+			{answer.data && !isEmpty && <Changes metric={answer.data.metric}
+				series={answer.data.series} unit={answer.data.unit} />}
 		</>
 	);
 }
