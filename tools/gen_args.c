@@ -3,7 +3,8 @@
  * gen_args.c - schema/engine_args.json as C rows and as a page; see gen.c.
  *
  * Members of an argument: name, group, kind and about always; also (other spellings, with
- * dashes), default (as it would be typed), choices, min, max, since, until, flags, successor (as
+ * dashes), default (as it would be typed), choices, known (names of vLLM's own where plugins may
+ * have others), min, max, since, until, flags, successor (as
  * a key of an experiment's configuration) where they apply.
  */
 #include <ctype.h>
@@ -12,7 +13,7 @@
 #include "gen.h"
 
 static const char *const members[] = {
-	"name", "also", "group", "kind", "default", "choices", "min", "max", "since", "until",
+	"name", "also", "group", "kind", "default", "choices", "known", "min", "max", "since", "until",
 	"flags", "successor", "about",
 };
 
@@ -191,6 +192,8 @@ static void add_row(const struct json_value *v, struct buf *out)
 	buf_add_text(out, ", ");
 	add_joined_literal(json_get(v, "choices"), out);
 	buf_add_text(out, ", ");
+	add_joined_literal(json_get(v, "known"), out);
+	buf_add_text(out, ", ");
 	add_bound(json_get(v, "min"), "-INFINITY", out);
 	buf_add_text(out, ", ");
 	add_bound(json_get(v, "max"), "INFINITY", out);
@@ -237,6 +240,11 @@ static void add_kind_cell(const struct json_value *v, struct buf *out)
 	if (choices) {
 		buf_add_text(out, ": ");
 		add_joined(choices, ", ", out);
+	}
+	if (json_get(v, "known")) {
+		buf_add_text(out, ": ");
+		add_joined(json_get(v, "known"), ", ", out);
+		buf_add_text(out, ", or a plugin's");
 	}
 	if (has_text(list, "auto"))
 		buf_add_text(out, ", or auto");

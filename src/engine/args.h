@@ -39,6 +39,8 @@ enum engine_kind {
 	ENGINE_KINDS,
 };
 
+#define ENGINE_KNOWN_MAX 64 /* names of engine_arg.known */
+
 enum engine_arg_flags {
 	ENGINE_AUTO = 1,       /* a number that may also be "auto" */
 	ENGINE_NONE = 2,       /* may be "None" */
@@ -58,6 +60,7 @@ struct engine_arg {
 	enum engine_kind kind;
 	const char *initial;  /* the default, as typed; NULL: none, or decided at run time */
 	const char *choices;  /* blank-separated; "": any */
+	const char *known;    /* likewise names of vLLM's own; plugins have others; NULL: not listed */
 	double min, max;      /* -INFINITY, INFINITY: open */
 	unsigned since, until; /* 0: since before the table begins; still there */
 	unsigned flags;
