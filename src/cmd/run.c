@@ -167,9 +167,14 @@ static int look_ahead(struct command_run *c, bool is_planned)
 	rc = suite_check(&c->suite, &c->asked, is_planned, &hooks.run, &c->checked, &c->findings);
 	run_talk_clear(&c->talk);
 	show_notes(c);
-	if (rc < 0 && c->checked.is_cancelled)
+	if (rc < 0 && c->checked.is_cancelled) {
+		if (c->suite.is_single)
+			write_refused(c, "interrupted", "stopped by a signal in the stage config");
 		return RUN_EXIT_INTERRUPTED;
-	return rc < 0 ? refuse(c, c->checked.category, c->checked.is_world ? ERR_NET : ERR_USAGE) : 0;
+	}
+	if (rc < 0)
+		return refuse(c, c->checked.category, c->checked.is_world ? ERR_NET : ERR_USAGE);
+	return 0;
 }
 
 static int read_config(struct command_run *c)

@@ -60,7 +60,7 @@ struct engine_arg {
 	enum engine_kind kind;
 	const char *initial;  /* the default, as typed; NULL: none, or decided at run time */
 	const char *choices;  /* blank-separated; "": any */
-	const char *known;    /* likewise names of vLLM's own; plugins have others; NULL: not listed */
+	const char *known;    /* likewise vLLM's own names; plugins have others; NULL or "": none */
 	double min, max;      /* -INFINITY, INFINITY: open */
 	unsigned since, until; /* 0: since before the table begins; still there */
 	unsigned flags;

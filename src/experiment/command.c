@@ -124,6 +124,8 @@ int command_find(const struct experiment_server *s, struct arena *a, const char 
 		return file_is_dir(name) ? err_set(e, ERR_USAGE, "%s is a folder", name) : 0;
 	}
 	found = folders ? tool_path_in(folders, name) : tool_path(name);
+	if (!found && s->container)
+		return err_set(e, ERR_USAGE, "there is no %s in PATH", name);
 	if (!found)
 		return err_set(e, ERR_USAGE, "%s is not in PATH; is the environment it is installed in "
 			       "active?", name);

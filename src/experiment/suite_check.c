@@ -198,7 +198,8 @@ static void look_at_commands(struct looking *l, const struct suite_member *m,
 		command_key(s, &text);
 		if (!s->url && !is_seen(l, &text) && command_find(s, &l->arena, &path, &e) < 0) {
 			at.v = at.v ? at.v : tree;
-			at.path = arena_printf(&l->arena, "%s.%s", section, key);
+			at.path = arena_printf(&l->arena, "%s.%s%s", section, key,
+					       s->container ? ".runtime" : "");
 			at.text = e.text;
 			tell(l, own, &at, l->is_planned);
 			l->n_commands += !l->is_planned;

@@ -114,8 +114,9 @@ static bool is_excluded(const struct config *c, const struct matrix_point *p)
 	return false;
 }
 
-static int add_point(const struct config *c, const struct suite_part *part, const struct matrix_point *p,
-		     struct arena *a, struct suite_parts *out, struct config_findings *f)
+static int add_point(const struct config *c, const struct suite_part *part,
+		     const struct matrix_point *p, struct arena *a, struct suite_parts *out,
+		     struct config_findings *f)
 {
 	struct suite_part made = *part;
 	struct err e = { 0 };

@@ -85,8 +85,8 @@ my @refused = (
 		. 'none may be used here (does nvidia-smi find any?); resources.gpus: none starts the server '
 		. 'without'],
 	['a GPU that was asked for', "server: {command: vllm serve, gpus: 1}\n", [],
-		'exp.yaml:1:37: server.gpus: 1 GPU is needed, and none may be used here (does nvidia-smi find '
-		. 'any?); resources.gpus: none starts the server without'],
+		'exp.yaml:1:37: server.gpus: 1 GPU is needed, and none may be used here (does nvidia-smi '
+		. 'find any?); resources.gpus: none starts the server without'],
 	['no GPU', "server: {command: vllm serve}\nresources:\n  gpus: 2\n", [],
 		'exp.yaml:3:9: resources.gpus: 2 asked for, and none may be used here'],
 );

@@ -128,7 +128,8 @@ for (@rows) {
 	is(json_of(slurp('away.json'))->{error}{category}, 'network', 'by its name');
 	$run = run(args => words('away', '--dry-run'), env => \%away, seconds => 60);
 	check_run('which a plan only warns of', $run, { status => 0,
-		warn => ['WARNING: away.yaml:1:*: benchmark.tokenizer: *'], out => ['1 experiment to run*'] });
+		warn => ['WARNING: away.yaml:1:*: benchmark.tokenizer: *'],
+		out => ['1 experiment to run*'] });
 }
 
 # ---- a suite: all mistakes at once, nothing started ----
@@ -271,7 +272,8 @@ for my $jobs (1, 2) {
 		my $end = "Suite: 0 completed, 0 partial, $n failed" . ($left ? ", $left not run" : '');
 		my @warn = $left ? (warn => ["WARNING: $left experiments were not run, because they would "
 			. 'fail as max_num_seqs=* did: *']) : ();
-		check_run("$category, $jobs at once: what is said", $run, { status => 1, out => [$end], @warn });
+		check_run("$category, $jobs at once: what is said", $run,
+			{ status => 1, out => [$end], @warn });
 	}
 }
 {
