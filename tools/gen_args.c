@@ -4,8 +4,9 @@
  *
  * Members of an argument: name, group, kind and about always; also (other spellings, with
  * dashes), default (as it would be typed), earlier (defaults that older versions had, oldest first:
- * until, default), choices, min, max, since, until, flags, successor (as a key of an experiment's
- * configuration) where they apply. Versions are minor ones, or micro ones: "0.11", "0.11.2".
+ * until, default), choices, known (names of vLLM's own where plugins may have others), min, max,
+ * since, until, flags, successor (as a key of an experiment's configuration) where they apply.
+ * Versions are minor ones, or micro ones: "0.11", "0.11.2".
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -13,7 +14,8 @@
 #include "gen.h"
 
 static const char *const members[] = {
-	"name", "also", "group", "kind", "default", "earlier", "choices", "min", "max", "since", "until",
+	"name", "also", "group", "kind", "default", "earlier", "choices", "known", "min", "max", "since",
+	"until",
 	"flags", "successor", "about",
 };
 
@@ -241,6 +243,8 @@ static void add_row(const struct json_value *v, struct buf *out)
 	add_earlier(json_get(v, "earlier"), out);
 	add_joined_literal(json_get(v, "choices"), out);
 	buf_add_text(out, ", ");
+	add_joined_literal(json_get(v, "known"), out);
+	buf_add_text(out, ", ");
 	add_bound(json_get(v, "min"), "-INFINITY", out);
 	buf_add_text(out, ", ");
 	add_bound(json_get(v, "max"), "INFINITY", out);
@@ -287,6 +291,11 @@ static void add_kind_cell(const struct json_value *v, struct buf *out)
 	if (choices) {
 		buf_add_text(out, ": ");
 		add_joined(choices, ", ", out);
+	}
+	if (json_get(v, "known")) {
+		buf_add_text(out, ": ");
+		add_joined(json_get(v, "known"), ", ", out);
+		buf_add_text(out, ", or a plugin's");
 	}
 	if (has_text(list, "auto"))
 		buf_add_text(out, ", or auto");

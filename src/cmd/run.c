@@ -2,8 +2,6 @@
 /* cmd/run.c - `profllm run`: experiments from one file, with one document for each. */
 #include <libgen.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -14,7 +12,6 @@
 #include "cmd/run_verb.h"
 #include "cmd/target.h"
 #include "experiment/document.h"
-#include "experiment/run.h"
 
 #define EXIT_STRICT 3
 
@@ -49,7 +46,8 @@ static const struct opt rows[] = {
 	  .words = "-n",
 	  .help = "print the plan (commands, GPUs, ports, duration) and exit"),
 	R(plan, "plan", .group = WHAT, .arg = "FILE",
-	  .help = "likewise as JSON into a file; - is stdout"),
+	  .help = "the plan as JSON into a file, of the configuration alone: no tokenizer and no "
+		  "dataset is looked at; - is stdout"),
 	R(check, "check", .group = WHAT,
 	  .help = "see whether it would work, with a short load, and keep nothing"),
 	R(strict, "strict", .group = WHAT, .help = "exit 3 when a verdict is not VALID"),
@@ -120,57 +118,32 @@ static void show_notes(struct command_run *c)
 	buf_reset(&c->findings.notes);
 }
 
-/* What a run came to is not lost to a typing mistake in the next one. */
-static void put_aside(struct command_run *c, const char *path)
-{
-	char when[32], *to;
-	struct buf text = { 0 };
-	struct json_value *v = NULL;
-	struct stat st;
-	struct tm tm;
-
-	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
-		return;
-	if (file_read(path, DOCUMENT_BYTES_MAX, &text, NULL) == 0)
-		json_parse(&c->arena, buf_str(&text), &v, NULL);
-	if (!str_is(json_text(json_get(v, "status"), (struct str){ 0 }), "failed")) {
-		localtime_r(&st.st_mtim.tv_sec, &tm);
-		strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &tm);
-		to = arena_printf(&c->arena, "%s.%s", path, when);
-		if (rename(path, to) == 0)
-			cli_warn(arena_printf(&c->arena, "%s of an earlier run is %s now", path, to));
-	}
-	buf_release(&text);
-}
-
 /* A failed document says why, too: a suite's members are not known then, a single one's is. */
 static void write_refused(struct command_run *c, const char *category, const char *reason)
 {
 	struct experiment none = { .name = c->o.config, .output = { .path = c->o.output } };
-	const struct experiment *x = c->has_suite && c->suite.n ? &c->suite.member[0].x : &none;
-	const char *path = c->has_suite && c->suite.n ? c->suite.member[0].path : c->o.output;
-	struct outcome out;
-	struct buf text = { 0 };
+	bool is_single = c->has_suite && c->suite.is_single;
+	const struct experiment *x = is_single ? &c->suite.member[0].x : &none;
+	const char *path = c->has_suite ? c->suite.output : c->o.output;
+	bool is_kept = false;
 	struct err e = { 0 };
 
 	if (!path || !*path || c->o.dry_run || c->o.plan || c->o.check || c->o.print_config)
 		return;
-	put_aside(c, path);
-	experiment_refused(category, reason, &out);
-	document_write(x, &out, &text);
-	if (file_write_atomic(path, buf_str(&text), &e) < 0)
+	if (suite_write_refused(x, path, category, reason, &is_kept, &e) < 0)
 		cli_warn(e.text);
-	buf_release(&text);
-	outcome_release(&out);
+	if (is_kept)
+		cli_warn(arena_printf(&c->arena, "%s holds an earlier result and stays as it is; "
+				      "this failure has no document", path));
 }
 
 /* All but the last finding are printed here; the last one is the error that ends the program. */
-static int refuse(struct command_run *c)
+static int refuse(struct command_run *c, const char *category, enum err_code code)
 {
 	struct str rest = buf_str(&c->findings.errors), line = { 0 };
 	const char *all = arena_text(&c->arena, str_trim(rest));
 
-	write_refused(c, "bad configuration", all);
+	write_refused(c, category, all);
 	while (rest.n) {
 		line = str_cut(&rest, '\n');
 		if (rest.n)
@@ -179,7 +152,31 @@ static int refuse(struct command_run *c)
 	if (c->findings.n_errors > EXPERIMENT_FINDINGS_MAX)
 		fprintf(stderr, "profllm run: %zu more\n",
 			c->findings.n_errors - EXPERIMENT_FINDINGS_MAX);
-	return err_set(&c->cli.err, ERR_USAGE, "%.*s", (int)line.n, line.n ? line.p : "");
+	return err_set(&c->cli.err, code, "%.*s", (int)line.n, line.n ? line.p : "");
+}
+
+/*
+ * Before anything is started, for all members at once; 0, an exit status, or -1. A member of
+ * another run's suite has been looked at there.
+ */
+static int look_ahead(struct command_run *c, bool is_planned)
+{
+	struct suite_hooks hooks = run_talk_hooks(&c->talk, -1);
+	int rc;
+
+	if (c->o.member)
+		return 0;
+	rc = suite_check(&c->suite, &c->asked, is_planned, &hooks.run, &c->checked, &c->findings);
+	run_talk_clear(&c->talk);
+	show_notes(c);
+	if (rc < 0 && c->checked.is_cancelled) {
+		if (c->suite.is_single)
+			write_refused(c, "interrupted", "stopped by a signal in the stage config");
+		return RUN_EXIT_INTERRUPTED;
+	}
+	if (rc < 0)
+		return refuse(c, c->checked.category, c->checked.is_world ? ERR_NET : ERR_USAGE);
+	return 0;
 }
 
 static int read_config(struct command_run *c)
@@ -204,7 +201,7 @@ static int read_config(struct command_run *c)
 	}
 	if (suite_expand(&c->config, &c->know, &c->asked, &c->suite, &c->findings) < 0) {
 		c->has_suite = c->suite.n > 0;
-		return refuse(c);
+		return refuse(c, "bad configuration", ERR_USAGE);
 	}
 	c->has_suite = true;
 	show_notes(c);
@@ -264,7 +261,7 @@ static int status_of(struct command_run *c, const struct suite_tally *t, struct 
 			       outcome_stage_name(o->stage), o->reason);
 	if (t->failed)
 		return err_set(e, ERR_RUN, "%zu of %zu experiments failed", t->failed,
-			       t->failed + t->completed + t->partial + t->kept);
+			       t->failed + t->completed + t->partial + t->kept + t->left);
 	return c->o.strict && t->doubtful ? EXIT_STRICT : 0;
 }
 
@@ -293,9 +290,15 @@ static int run(struct command_run *c, struct err *e)
 	bool has_run;
 	int status = -1;
 
-	if (check_output(c, e) < 0 || run_upload_check(c, e) < 0 ||
-	    run_events_begin(c->o.events, &hooks, &events, e) < 0)
+	if (check_output(c, e) < 0 || run_upload_check(c, e) < 0)
 		return -1;
+	status = look_ahead(c, false);
+	if (status != 0)
+		return status;
+	if (run_events_begin(c->o.events, &hooks, &events, e) < 0)
+		return -1;
+	hooks.checked = &c->checked;
+	status = -1;
 	c->talk.is_single = c->suite.is_single;
 	c->asked.child_words = child_words(c);
 	has_run = suite_run(&c->suite, &c->asked, &hooks, &tally, e) == 0;
@@ -320,6 +323,8 @@ static int run(struct command_run *c, struct err *e)
 
 static int act(struct command_run *c, struct err *e)
 {
+	int status;
+
 	if (c->o.print_schema) {
 		cli_out(document_schema());
 		return 0;
@@ -342,6 +347,11 @@ static int act(struct command_run *c, struct err *e)
 		run_print_config(c);
 		return 0;
 	}
+	if (c->o.dry_run) {
+		status = look_ahead(c, true);
+		if (status != 0)
+			return status;
+	}
 	if (c->o.dry_run || c->o.plan)
 		return run_plan(c, e);
 	return c->o.check ? run_check(c) : run(c, e);
@@ -359,6 +369,7 @@ int cmd_run(int argc, char **argv)
 		if (done > 0 && status == 0)
 			status = done;
 	}
+	suite_checked_release(&c->checked);
 	if (c->has_suite)
 		suite_release(&c->suite);
 	config_findings_release(&c->findings);

@@ -38,6 +38,7 @@ struct command_run {
 	struct suite_opts asked;
 	struct suite suite;
 	bool has_suite;
+	struct suite_checked checked;
 	struct run_talk talk;
 	struct arena arena;
 };

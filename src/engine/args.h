@@ -39,6 +39,8 @@ enum engine_kind {
 	ENGINE_KINDS,
 };
 
+#define ENGINE_KNOWN_MAX 64 /* names of engine_arg.known */
+
 enum engine_arg_flags {
 	ENGINE_AUTO = 1,       /* a number that may also be "auto" */
 	ENGINE_NONE = 2,       /* may be "None" */
@@ -67,6 +69,7 @@ struct engine_arg {
 	const char *initial;
 	const struct engine_earlier *earlier; /* oldest first; NULL: the default never changed */
 	const char *choices;  /* blank-separated; "": any */
+	const char *known;    /* likewise vLLM's own names; plugins have others; NULL or "": none */
 	double min, max;      /* -INFINITY, INFINITY: open */
 	unsigned since, until; /* 0: since before the table begins; still there */
 	unsigned flags;

@@ -14,9 +14,10 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "experiment/run_parts.h"
-#include "run/point.h"
+#include "run/early.h"
 #include "run/repeat.h"
 
+#define NOWHERE "http://127.0.0.1:1" /* stands for a server that is still to come */
 #define TEST_REQUEST_S 60 /* how long a server that is ready may not answer a real request */
 
 struct bench {
@@ -168,6 +169,8 @@ static int try_options(struct bench *b, const char *url, bool has_latencies, str
 
 	given.notes = (struct buf){ 0 };
 	*o = r->x->serve;
+	if (r->hooks->early && r->hooks->early->is_whole)
+		o->request_id_prefix = r->hooks->early->request_id_prefix;
 	o->base_url = url;
 	o->metric_percentiles = with_items("50,90,95,99", o->metric_percentiles, &b->arena);
 	if (has_latencies)
@@ -230,7 +233,7 @@ int bench_serve_check(struct run *r)
 	struct bench b = { .run = r };
 	struct buf ignored = { 0 };
 	struct err e = { 0 };
-	int rc = check_options(&b, "http://127.0.0.1:1", &ignored, &e);
+	int rc = check_options(&b, NOWHERE, &ignored, &e);
 
 	buf_release(&ignored);
 	arena_release(&b.arena);
@@ -430,6 +433,13 @@ static int judge(struct bench *b)
 	return 0;
 }
 
+/* Also what only the server could tell: its tokenizer, its chat template. */
+static bool is_mistake(const struct bench *b, const struct err *e)
+{
+	return e->code == ERR_USAGE || (b->stage == STAGE_DATASET &&
+					(e->code == ERR_RUN || e->code == ERR_PARSE));
+}
+
 /* It could not be measured (to its end). */
 static int not_measured(struct bench *b, const struct err *e)
 {
@@ -442,7 +452,7 @@ static int not_measured(struct bench *b, const struct err *e)
 		return run_interrupted(r);
 	if (r->stage == AT_READY)
 		return run_fail(r, "no answer", "%s", e->text);
-	return run_fail(r, e->code == ERR_USAGE ? "bad configuration" :
+	return run_fail(r, is_mistake(b, e) ? "bad configuration" :
 			e->code == ERR_NET ? "network" :
 			e->code == ERR_IO ? "file" : "not measured", "%s", e->text);
 }
@@ -453,7 +463,8 @@ int bench_serve(struct run *r)
 	struct run_hooks hooks = { .self = &b, .line = on_line, .warn = on_warn,
 				   .progress = on_progress, .bytes = on_bytes,
 				   .sample = on_sample, .measured = on_measured,
-				   .cancel = &r->held->stop, .is_server_up = true };
+				   .cancel = &r->held->stop, .is_server_up = true,
+				   .early = r->hooks->early };
 	struct buf notes = { 0 };
 	struct point point = { 0 };
 	struct err e = { 0 };
@@ -472,5 +483,38 @@ int bench_serve(struct run *r)
 	buf_release(&notes);
 	repeat_release(&b.runs);
 	arena_release(&b.arena);
+	return rc;
+}
+
+/* ---- before there is a server ---- */
+
+int experiment_prepare(const struct experiment *x, const struct experiment_hooks *hooks,
+		       struct point_early *out, struct err *e)
+{
+	static const struct experiment_hooks silent;
+	struct experiment_held nothing = { .n = 0 };
+	struct outcome unused = { 0 };
+	struct run r = { .x = x, .hooks = hooks ? hooks : &silent, .out = &unused,
+			 .held = &nothing };
+	struct bench b = { .run = &r };
+	struct run_hooks h = { .self = &b, .progress = on_progress, .bytes = on_bytes,
+			       .cancel = r.hooks->cancel };
+	struct buf ignored = { 0 };
+	int rc = -1;
+
+	*out = (struct point_early){ .part = PART_OPTIONS };
+	if (x->mode != MODE_SERVE)
+		return 0;
+	if (check_options(&b, NOWHERE, &ignored, e) == 0) {
+		/* The experiment's own folder is made when it runs. */
+		if (!x->serve.record_path)
+			b.opts.record_path = NULL;
+		out->arena = b.arena;
+		b.arena = (struct arena){ 0 };
+		rc = run_point_early(&b.opts, &b.derived, &h, out, e);
+	}
+	buf_release(&ignored);
+	arena_release(&b.arena);
+	arena_release(&unused.arena);
 	return rc;
 }

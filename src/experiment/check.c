@@ -11,13 +11,12 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "data/source.h"
+#include "experiment/command.h"
 #include "experiment/config.h"
 #include "fetch/fetch.h"
-#include "fetch/hub.h"
 #include "proc/port.h"
 #include "proc/tool.h"
-#include "token/tokenizer.h"
+#include "run/early.h"
 
 #define GB 1e9
 #define DISK_LEAST_BYTES (200 * 1e6)   /* a document, its logs and a record */
@@ -106,26 +105,14 @@ static void attached(struct checking *c, size_t i)
 static void command(struct checking *c, size_t i)
 {
 	const struct experiment_server *s = &c->x->server[i];
-	const char *what = check_of(c, i, "command");
-	const char *name = s->command && s->command[0] ? s->command[0] : "";
-	char *path;
+	const char *what = check_of(c, i, "command"), *path;
+	struct err e = { 0 };
 
-	if (s->container)
-		name = arena_text(&c->out->arena,
-				  json_text(json_get(s->container, "runtime"), STR("docker")));
-	if (!s->container && config_is_sim(s->command)) {
-		check_add(c, CHECK_PASS, what, "the simulator of this program");
-		return;
-	}
-	path = strchr(name, '/') ? NULL : tool_path(name);
-	if (path || (strchr(name, '/') && access(name, X_OK) == 0))
-		check_add(c, CHECK_PASS, what, "%s", path ? path : name);
-	else if (strchr(name, '/'))
-		check_add(c, CHECK_FAIL, what, "%s: %s", name, strerror(errno));
+	if (command_find(s, &c->out->arena, &path, &e) < 0)
+		check_add(c, CHECK_FAIL, what, "%s", e.text);
 	else
-		check_add(c, CHECK_FAIL, what, "%s is not in PATH; is the environment it is installed in "
-			  "active?", name);
-	free(path);
+		check_add(c, CHECK_PASS, what, "%s", path ? path : config_is_sim(s->command) ?
+			  "the simulator of this program" : "this program");
 }
 
 static void port(struct checking *c, size_t i)
@@ -216,50 +203,56 @@ static void gpus(struct checking *c)
 
 /* ---- what the load needs ---- */
 
-static void tokenizer(struct checking *c)
+static void tokenizer(struct checking *c, const struct point_early *early, const struct err *e)
 {
 	const struct serve_opts *o = &c->x->serve;
-	const char *name = o->tokenizer ? o->tokenizer : o->model;
-	struct tokenizer_load_opts how = { .cancel = check_cancel(c), .mode = o->tokenizer_mode };
-	struct tokenizer *t = NULL;
-	struct err e = { 0 };
 
-	if (o->skip_tokenizer_init)
+	if (e->code != ERR_NONE && early->part == PART_TOKENIZER)
+		check_add(c, CHECK_FAIL, "tokenizer", "%s", e->text);
+	else if (o->skip_tokenizer_init)
 		check_add(c, CHECK_SKIP, "tokenizer", "not used");
-	else if (!name)
-		check_add(c, CHECK_SKIP, "tokenizer", "that of the model the server names");
-	else if ((t = tokenizer_load(name, &how, &e)))
-		check_add(c, CHECK_PASS, "tokenizer", "%s", name);
-	else
+	else if (early->has_tokenizer)
+		check_add(c, CHECK_PASS, "tokenizer", "%s", o->tokenizer ? o->tokenizer : o->model);
+	else if (early->waits.code != ERR_NONE)
 		check_add(c, CHECK_NOTE, "tokenizer", "%s; the server's own is used if it has /tokenize",
-			  e.text);
-	tokenizer_free(t);
+			  early->waits.text);
+	else
+		check_add(c, CHECK_SKIP, "tokenizer", "not before the rows below pass");
 }
 
-static void dataset(struct checking *c)
+static void dataset(struct checking *c, const struct point_early *early, const struct err *e)
 {
 	const struct serve_opts *o = &c->x->serve;
-	const char *path = o->data.path;
-	struct source_opts how = {
-		.path = path, .subset = o->data.hf_subset, .split = o->data.hf_split,
-		.revision = o->data.hf_revision, .cancel = check_cancel(c),
-	};
-	struct source s = { 0 };
+	const char *path = o->data.path ? o->data.path :
+			   dataset_find(o->dataset_name)->forbids_path ? "made here" : "of the hub";
+
+	if (e->code != ERR_NONE && early->part == PART_DATASET)
+		check_add(c, CHECK_FAIL, "dataset", "%s", e->text);
+	else if (early->n_requests && early->has_tokenizer && early->waits.code != ERR_NONE)
+		check_add(c, CHECK_NOTE, "dataset", "%s, %s: %zu requests; the server is asked for their "
+			  "chat template", o->dataset_name, path, early->n_requests);
+	else if (early->n_requests)
+		check_add(c, CHECK_PASS, "dataset", "%s, %s: %zu requests", o->dataset_name, path,
+			  early->n_requests);
+	else
+		check_add(c, CHECK_SKIP, "dataset", "not before there is a tokenizer");
+}
+
+/* What a run prepares before it starts a server. */
+static void benchmark(struct checking *c)
+{
+	struct experiment_hooks none = { .cancel = check_cancel(c) };
+	struct point_early early = { 0 };
 	struct err e = { 0 };
 
-	if (!path)
-		check_add(c, CHECK_PASS, "dataset", "%s, made here", o->dataset_name);
-	else if (file_exists(path) && !file_is_dir(path))
-		check_add(c, access(path, R_OK) == 0 ? CHECK_PASS : CHECK_FAIL, "dataset", "%s%s", path,
-			  access(path, R_OK) == 0 ? "" : " cannot be read");
-	else if (strcmp(o->dataset_name, "hf") != 0)
-		check_add(c, CHECK_FAIL, "dataset", "%s is not there", path);
-	else if (source_open(&how, &s, &e) == 0)
-		check_add(c, CHECK_PASS, "dataset", "%s, split %s, %zu file%s", path, s.split, s.count,
-			  s.count == 1 ? "" : "s");
-	else
-		check_add(c, CHECK_FAIL, "dataset", "%s", e.text);
-	source_release(&s);
+	experiment_prepare(c->x, c->o->hooks ? c->o->hooks : &none, &early, &e);
+	tokenizer(c, &early, &e);
+	dataset(c, &early, &e);
+	if (e.code != ERR_NONE && early.part == PART_RECORD)
+		check_add(c, CHECK_FAIL, "record", "%s", e.text);
+	else if (e.code != ERR_NONE && early.part == PART_OPTIONS)
+		check_add(c, CHECK_FAIL, "benchmark", "%s", e.text);
+	point_early_release(&early);
 }
 
 /* ---- where results go ---- */
@@ -435,10 +428,8 @@ void check_experiment(const struct experiment *x, const struct check_opts *o, st
 	gpus(&c);
 	for (size_t i = 0; i < x->n_servers; i++)
 		check_model(&c, i);
-	if (x->mode == MODE_SERVE) {
-		tokenizer(&c);
-		dataset(&c);
-	}
+	if (x->mode == MODE_SERVE)
+		benchmark(&c);
 	disk(&c);
 	cache_room(&c);
 	upload(&c);

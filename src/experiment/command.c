@@ -2,9 +2,15 @@
 /* command.c - see command.h. */
 #include "experiment/command.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
 #include "base/words.h"
 #include "experiment/config.h"
 #include "proc/program.h"
+#include "proc/tool.h"
 
 /* Every address of the machine is asked at its own. */
 static const char *host_to_ask(const char *host)
@@ -86,4 +92,44 @@ int command_env(const struct experiment *x, size_t i, const struct role_at *at, 
 		char ***out, struct err *e)
 {
 	return role_list(x, at, x->server[i].env, a, out, e);
+}
+
+/* The value of a variable of its own environment; NULL: as here. */
+static const char *own_variable(const struct experiment_server *s, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (size_t i = 0; s->env && s->env[i]; i++)
+		if (strncmp(s->env[i], name, n) == 0 && s->env[i][n] == '=')
+			return s->env[i] + n + 1;
+	return NULL;
+}
+
+int command_find(const struct experiment_server *s, struct arena *a, const char **path,
+		 struct err *e)
+{
+	const char *name = s->command && s->command[0] ? s->command[0] : "", *folders;
+	char *found;
+
+	*path = NULL;
+	folders = s->container ? NULL : own_variable(s, "PATH");
+	if (s->container)
+		name = arena_text(a, json_text(json_get(s->container, "runtime"), STR("docker")));
+	else if (config_is_sim(s->command) || strcmp(name, PROGRAM_WORD) == 0)
+		return 0;
+	if (strchr(name, '/')) {
+		*path = name;
+		if (access(name, X_OK) < 0)
+			return err_set(e, ERR_USAGE, "%s: %s", name, strerror(errno));
+		return file_is_dir(name) ? err_set(e, ERR_USAGE, "%s is a folder", name) : 0;
+	}
+	found = folders ? tool_path_in(folders, name) : tool_path(name);
+	if (!found && s->container)
+		return err_set(e, ERR_USAGE, "there is no %s in PATH", name);
+	if (!found)
+		return err_set(e, ERR_USAGE, "%s is not in PATH; is the environment it is installed in "
+			       "active?", name);
+	*path = arena_text(a, str_of(found));
+	free(found);
+	return 0;
 }

@@ -24,5 +24,11 @@ const char *command_url(const struct role_at *at, struct arena *a);
 /* at: one for each of x's servers. Lists end with NULL, in a. ERR_USAGE as roles.h has it. */
 int command_words(const struct experiment *x, size_t i, const struct role_at *at, struct arena *a,
 		  char ***out, struct err *e);
+/*
+ * Where its program is; NULL in *path: this very one. -1 with e: the first word, or the runtime of
+ * its container, is no program that can be started here. Not for a server that is attached.
+ */
+int command_find(const struct experiment_server *s, struct arena *a, const char **path,
+		 struct err *e);
 int command_env(const struct experiment *x, size_t i, const struct role_at *at, struct arena *a,
 		char ***out, struct err *e);

@@ -241,7 +241,7 @@ static void read_output(struct config_reader *r, const struct json_value *tree)
 /* ---- what follows from all ---- */
 
 /* A server that GPUs are counted out for gets them, whatever its sizes say. */
-static void settle_gpus(struct config_reader *r)
+static void settle_gpus(struct config_reader *r, const struct json_value *tree)
 {
 	struct experiment *x = r->x;
 	struct experiment_resources *res = &x->resources;
@@ -253,6 +253,10 @@ static void settle_gpus(struct config_reader *r)
 		n_listed++;
 	/* The simulator needs none: it does without where there are none. */
 	if (n_sim == x->n_servers && n_sim && r->know->is_gpus_known && r->know->n_gpus == 0) {
+		if (res->want == GPUS_COUNT || res->want == GPUS_LIST)
+			config_note(r->c, r->f, config_get(config_get(tree, "resources"), "gpus"),
+				    "resources.gpus", "no GPU may be used here; the simulator runs "
+				    "without, so nothing about GPUs is tested");
 		res->want = GPUS_NONE;
 		for (size_t i = 0; i < x->n_servers; i++)
 			x->server[i].gpus = 0;
@@ -352,7 +356,7 @@ int config_experiment(const struct config *c, const struct json_value *tree,
 	read_telemetry(&r, tree);
 	config_servers(&r, tree);
 	config_bench(&r, tree);
-	settle_gpus(&r);
+	settle_gpus(&r, tree);
 	if (f->n_errors == before)
 		config_rules(&r, tree);
 	out->hash = hash_of(out);

@@ -23,6 +23,8 @@ static const struct { const char *name, *where; } elsewhere[] = {
 	{ "compare", "profllm bench compare compares documents" },
 	{ "sweep_max_concurrency", "matrix: {benchmark.max_concurrency: [...]} is a suite of them" },
 	{ "sweep_request_rate", "matrix: {benchmark.request_rate: [...]} is a suite of them" },
+	{ "sweep_num_prompts_factor", "it is for --sweep-max-concurrency; a list of experiments says "
+	  "num_prompts for each" },
 	{ "sweep_summary_percentiles", "a suite's members have percentiles of their own" },
 	{ "num_runs", "repeat: N runs the experiment so often" },
 	{ "system_metrics", "telemetry says what is watched" },
@@ -178,6 +180,23 @@ static const struct json_value *named(const struct json_value *bench, const char
 	return bench;
 }
 
+struct config_place config_place_of(const struct json_value *bench, const char *text,
+				    const char *otherwise, struct arena *a)
+{
+	struct config_place at = { .text = text };
+	const char *behind = strstr(text, ": ");
+
+	at.v = named(bench, text, &at.path, a);
+	if (at.v != bench && behind && strncmp(text, "--", 2) == 0 &&
+	    !memchr(text, ' ', (size_t)(behind - text)))
+		at.text = behind + 2;
+	if (at.v == bench && otherwise && config_get(bench, otherwise)) {
+		at.v = config_get(bench, otherwise);
+		at.path = arena_printf(a, "benchmark.%s", otherwise);
+	}
+	return at;
+}
+
 /* What upstream says only once the run has begun is said here, on a copy. */
 static void check_serve(struct config_reader *r, const struct json_value *bench)
 {
@@ -188,12 +207,9 @@ static void check_serve(struct config_reader *r, const struct json_value *bench)
 
 	serve_opts_fill(&copy, r->a);
 	if (serve_opts_check(&copy, &given, r->a, &derived, &e) < 0) {
-		const char *key, *behind = strstr(e.text, ": ");
-		const struct json_value *v = named(bench, e.text, &key, r->a);
-		bool is_named = v != bench && behind && strncmp(e.text, "--", 2) == 0 &&
-				!memchr(e.text, ' ', (size_t)(behind - e.text));
+		struct config_place at = config_place_of(bench, e.text, NULL, r->a);
 
-		config_complain(r->c, r->f, v, key, "%s", is_named ? behind + 2 : e.text);
+		config_complain(r->c, r->f, at.v, at.path, "%s", at.text);
 	}
 	buf_release(&given.notes);
 }

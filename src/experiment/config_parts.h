@@ -72,6 +72,16 @@ void config_servers(struct config_reader *r, const struct json_value *tree);
 const struct json_value *config_sim_values(struct config_reader *r, const struct json_value *args,
 					   const void *sim);
 void config_bench(struct config_reader *r, const struct json_value *tree);
+/*
+ * Where a sentence about an option of the benchmark belongs: at the value of the first option that
+ * it names and that was given, else at the key otherwise (NULL: none), else at the benchmark.
+ */
+struct config_place {
+	const struct json_value *v; /* NULL: the file */
+	const char *path, *text;    /* text: without what path says */
+};
+struct config_place config_place_of(const struct json_value *bench, const char *text,
+				    const char *otherwise, struct arena *a);
 const struct opt_set *config_bench_set(enum experiment_mode mode);
 /* An option of a verb that something else of an experiment says, or that has no effect in one. */
 bool config_is_elsewhere(enum experiment_mode mode, const char *name);

@@ -287,6 +287,25 @@ static void note_deprecated(struct one *o, const struct engine_arg *arg,
 		config_note(o->r->c, o->r->f, v, path, "deprecated%s%s", *by ? "; write " : "", by);
 }
 
+/* A name that only a plugin can have brought, or a mistyped one. */
+static void note_unlisted(struct one *o, const struct engine_arg *arg, const struct json_value *v,
+			  const char *path)
+{
+	const char *text = config_scalar(v, o->r->a), *names[ENGINE_KNOWN_MAX], *near;
+	struct str rest = str_of(arg->known ? arg->known : "");
+	size_t n = 0;
+
+	while (rest.n && n < ENGINE_KNOWN_MAX) {
+		names[n] = arena_text(o->r->a, str_cut(&rest, ' '));
+		if (!text || !*text || strcmp(names[n++], text) == 0)
+			return;
+	}
+	near = n ? opt_nearest(str_of(text), names, n) : NULL;
+	if (n)
+		config_note(o->r->c, o->r->f, v, path, "vLLM has no %s of its own; a plugin may%s%s%s",
+			    text, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
 /* A key with a dot is one key of a JSON argument. */
 static int read_dotted(struct one *o, const struct engine_arg *arg, const struct json_value *v,
 		       const char *path)
@@ -360,14 +379,18 @@ static void read_key(struct one *o, struct str key, const struct json_value *v)
 		return;
 	if (row && !(arg && arg->kind == ENGINE_HUMAN)) {
 		if (config_value(o->r, sim, row, v, key, path, o->sim, &o->sim_given) < 0 ||
+		    (arg && *arg->choices && read_arg(o, arg, v, path, &as) < 0) ||
 		    (row->kind == OPT_FLAG && v->kind == JSON_FALSE))
 			return;
+		if (arg)
+			note_unlisted(o, arg, v, path);
 	} else if (arg && (o->is_vllm || o->is_sim)) {
 		if (row && !is_ranged_for_sim(o, row, v, key, path))
 			return;
 		if (rest.n ? read_dotted(o, arg, v, path) < 0 : read_arg(o, arg, v, path, &as) < 0)
 			return;
 		note_deprecated(o, arg, v, path);
+		note_unlisted(o, arg, v, path);
 	} else if (o->is_vllm || (o->is_sim && sim)) {
 		unknown_arg(o, v, key);
 		return;

@@ -156,6 +156,7 @@ const char *outcome_status_name(enum outcome_status status);   /* "completed", .
 const char *outcome_stage_name(enum outcome_stage stage);      /* "config", ... */
 
 struct run_sample;
+struct point_early;
 
 /* How a run talks, on the thread that runs it; all may be NULL. Texts without a newline. */
 struct experiment_hooks {
@@ -169,7 +170,17 @@ struct experiment_hooks {
 	void (*sample)(void *self, const struct run_sample *now);
 	const atomic_bool *cancel;
 	int log_fd;                    /* above 0: what servers print is copied there as it comes */
+	struct point_early *early;     /* of experiment_prepare for the same experiment, or NULL */
 };
+
+/*
+ * What a benchmark of a server needs and no server gives: endpoint, tokenizer, requests, record
+ * (run/early.h). Nothing is held, started or written. -1 with e: ERR_NET is the world's failure,
+ * ERR_CANCELLED the caller's wish, all else a mistake, about out->part. point_early_release in
+ * either case. In other modes nothing is looked at.
+ */
+int experiment_prepare(const struct experiment *x, const struct experiment_hooks *hooks,
+		       struct point_early *out, struct err *e);
 
 /*
  * Runs it from allocation to collection. Always fills out; nothing is left running, no lock is

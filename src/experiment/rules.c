@@ -269,6 +269,33 @@ static void can_be_ordered(const struct rules *q)
 
 /* ---- GPUs ---- */
 
+/*
+ * A machine without GPUs and one whose driver is broken look alike. Who asked for several, or for
+ * some by a key, is not given an engine on the CPU unless he says so.
+ */
+static void refuse_without_gpu(const struct rules *q)
+{
+	static const char *const keys[] = { "gpus", "tensor_parallel_size",
+					    "pipeline_parallel_size", "data_parallel_size" };
+	const struct experiment *x = q->r->x;
+
+	if (x->resources.want != GPUS_AUTO || !q->r->know->is_gpus_known || q->r->know->n_gpus)
+		return;
+	for (size_t i = 0; i < x->n_servers; i++) {
+		const struct experiment_server *s = &x->server[i];
+		const size_t n = sizeof(keys) / sizeof(*keys);
+		size_t k = 0;
+
+		if (s->url || !s->gpus || (s->gpus == 1 && !rules_given(q, i, "gpus")))
+			continue;
+		while (k < n && !rules_given(q, i, keys[k]))
+			k++;
+		rules_refuse(q, i, keys[k < n ? k : 0], "%u GPU%s needed, and none may be used here (does "
+			     "nvidia-smi find any?); resources.gpus: none starts the server without",
+			     s->gpus, s->gpus == 1 ? " is" : "s are");
+	}
+}
+
 static void has_gpus(const struct rules *q)
 {
 	const struct experiment *x = q->r->x;
@@ -286,6 +313,7 @@ static void has_gpus(const struct rules *q)
 		config_complain(q->r->c, q->r->f, v, "resources.gpus", "%u, and the server%s take%s "
 				"%u: tensor x pipeline x data parallel size, or gpus of a server",
 				asked, x->n_servers > 1 ? "s" : "", x->n_servers > 1 ? "" : "s", need);
+	refuse_without_gpu(q);
 	need = need > asked ? need : asked;
 	if (!know->is_gpus_known || res->want == GPUS_NONE || need <= know->n_gpus)
 		return;

@@ -69,6 +69,9 @@ static void drafts_are_told(const struct rules *q, size_t i)
 		config_complain(q->r->c, q->r->f, rules_given(q, i, "speculative_config"),
 				rules_path(q, i, "speculative_config.num_speculative_tokens"),
 				"expected an integer of at least 1, got %s", config_got(n, q->r->a));
+	if (!n && str_is(json_text(config_get(v, "method"), STR("")), "ngram"))
+		rules_refuse(q, i, "speculative_config", "method ngram needs num_speculative_tokens: "
+			     "there is no draft model that says how many");
 	if (!config_get(v, "method") && !config_get(v, "model"))
 		rules_note(q, i, "speculative_config", "neither method nor model: nothing says who "
 			   "drafts");
@@ -111,6 +114,14 @@ static void experts_are_there(const struct rules *q, size_t i)
 
 /* ---- the device ---- */
 
+static void blocks_are_whole(const struct rules *q, size_t i)
+{
+	double block = rules_number(q, i, "block_size");
+
+	if (rules_given(q, i, "block_size") && fmod(block, 8) != 0 && block != 1)
+		rules_refuse(q, i, "block_size", "expected 1 or a multiple of 8, got %.0f", block);
+}
+
 static void cache_fits_device(const struct rules *q, size_t i)
 {
 	const struct config_know *know = q->r->know;
@@ -125,11 +136,7 @@ static void cache_fits_device(const struct rules *q, size_t i)
 	if (str_starts(dtype, STR("fp8")) && know->is_gpus_known && know->n_gpus == 0)
 		rules_note(q, i, "kv_cache_dtype", "%.*s needs a GPU, and none may be used here",
 			   (int)dtype.n, dtype.p);
-	if (!rules_given(q, i, "block_size") || isnan(block))
-		return;
-	if (fmod(block, 8) != 0 && block != 1)
-		rules_refuse(q, i, "block_size", "expected 1 or a multiple of 8, got %.0f", block);
-	else if (is_cuda && block > 32)
+	if (rules_given(q, i, "block_size") && is_cuda && block > 32)
 		rules_note(q, i, "block_size", "few attention kernels take more than 32 on CUDA, got "
 			   "%.0f", block);
 }
@@ -193,7 +200,8 @@ static void is_started_by_us(const struct rules *q, size_t i)
 }
 
 server_rule *const rules_of_servers[] = {
-	batch_holds_a_prompt, batch_holds_its_requests, drafts_are_told, is_started_by_us, NULL,
+	batch_holds_a_prompt, batch_holds_its_requests, blocks_are_whole, drafts_are_told,
+	is_started_by_us, NULL,
 };
 server_rule *const rules_of_engines[] = {
 	loras_are_enabled, loras_fit, experts_are_there, cache_fits_device, memory_is_free,

@@ -8,6 +8,7 @@
 
 #include "base/limits.h"
 #include "base/map.h"
+#include "experiment/config_parts.h"
 #include "experiment/suite_parts.h"
 #include "json/write.h"
 #include "rng/pyrandom.h"
@@ -171,10 +172,9 @@ static const struct json_value *with_text(const struct suite *s, const struct js
 	return config_put(s->config, tree, key, text_value(text, a), &e);
 }
 
-/* What has not been found in another member before. */
-static void add_findings(const struct suite *s, const struct config_findings *from,
-			 struct map *seen, const char *name, struct arena *a,
-			 struct config_findings *f)
+void suite_add_findings(const struct suite *s, const struct config_findings *from,
+			struct map *seen, const char *name, struct arena *a,
+			struct config_findings *f)
 {
 	const struct { const struct buf *from; struct buf *to; size_t *n; } kind[] = {
 		{ &from->errors, &f->errors, &f->n_errors },
@@ -203,6 +203,59 @@ static void add_findings(const struct suite *s, const struct config_findings *fr
 	}
 }
 
+/* ---- --set for members of several modes ---- */
+
+/* The option of a word "benchmark.OPTION=VALUE"; empty: it is another one. */
+static struct str set_option(const char *word)
+{
+	struct str rest = str_of(word), path = str_trim(str_cut(&rest, '='));
+
+	if (!str_is(str_cut(&path, '.'), "benchmark"))
+		return (struct str){ 0 };
+	return path;
+}
+
+static bool has_option(enum experiment_mode mode, struct str option, struct arena *a)
+{
+	return config_row(config_bench_set(mode), option) ||
+	       config_is_elsewhere(mode, arena_text(a, option));
+}
+
+/* Whether a member of another mode has the option. */
+static bool is_for_another(const struct suite_parts *parts, enum experiment_mode mode,
+			   struct str option, struct arena *a)
+{
+	for (size_t i = 0; i < parts->n; i++)
+		if (suite_mode_of(parts->v[i].tree) != mode &&
+		    has_option(suite_mode_of(parts->v[i].tree), option, a))
+			return true;
+	return false;
+}
+
+/*
+ * A member without the options of --set that others' modes have and its own has not. What nobody
+ * has stays, and is refused where it is read.
+ */
+static const struct json_value *without_others(const struct suite *s,
+					       const struct suite_parts *parts,
+					       const struct json_value *tree, struct arena *a)
+{
+	const struct json_value *bench = json_get(tree, "benchmark"), *kept = bench;
+	enum experiment_mode mode = suite_mode_of(tree);
+	struct err e;
+
+	for (size_t i = 0; bench && i < s->config->n_sets; i++) {
+		struct str option = set_option(s->config->sets[i]);
+
+		if (option.n && !str_is(option, "mode") && !has_option(mode, option, a) &&
+		    is_for_another(parts, mode, option, a))
+			kept = config_without(s->config, kept, arena_text(a, option));
+	}
+	return kept == bench ? tree : config_put(s->config, tree, "benchmark", kept, &e);
+}
+
+/* ---- every member ---- */
+
 static int type_members(struct suite *s, const struct suite_parts *parts,
 			const struct settings *set, struct map *seen,
 			struct config_findings *f)
@@ -217,13 +270,14 @@ static int type_members(struct suite *s, const struct suite_parts *parts,
 		struct config_findings own = { 0 };
 		struct suite_member first = { 0 };
 
+		tree = without_others(s, parts, tree, &s->arena);
 		if (part->name)
 			tree = with_text(s, tree, "name", part->name, &s->arena);
 		if (suite)
 			tree = with_text(s, tree, "suite", suite, &s->arena);
 		if (config_experiment(s->config, tree, s->know, &s->arena, &first.x, &own) < 0)
 			rc = -1;
-		add_findings(s, &own, seen, part->name, &s->arena, f);
+		suite_add_findings(s, &own, seen, part->name, &s->arena, f);
 		config_findings_release(&own);
 		first.config = tree;
 		first.test = part->test;
@@ -376,7 +430,7 @@ int suite_expand(const struct config *config, const struct config_know *know,
 	*s = (struct suite){ .config = config, .know = know };
 	read_settings(config, o, s, &set, f);
 	rc = suite_parts(config, know, &s->arena, &parts, &own);
-	add_findings(s, &own, &seen, NULL, &s->arena, f);
+	suite_add_findings(s, &own, &seen, NULL, &s->arena, f);
 	config_findings_release(&own);
 	if (rc < 0 || f->n_errors)
 		goto done;

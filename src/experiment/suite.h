@@ -29,6 +29,7 @@
 #include "base/err.h"
 #include "experiment/config.h"
 #include "experiment/experiment.h"
+#include "run/early.h"
 
 /*
  * When servers are started: for every member; when the member before had other ones (server,
@@ -95,6 +96,28 @@ int suite_check_only(const struct suite *s, struct err *e);
 /* Whether a server of one would do for the other. */
 bool suite_same_servers(const struct experiment *a, const struct experiment *b);
 
+/* ---- before anything is run ---- */
+
+/* What suite_check found; zeroed before, suite_checked_release in any case. */
+struct suite_checked {
+	const struct suite_member *member; /* whose requests early has; NULL: nobody's */
+	struct point_early early;          /* the first one's: they are made once */
+	const char *category;              /* of the refusal, as a document has it */
+	bool is_world;                     /* nothing but the world is wrong: the network is away */
+	bool is_cancelled;
+};
+
+/*
+ * Looks, once for each different command and benchmark of the members that would be run, at what a
+ * configuration alone does not tell: whether servers' programs are here, and experiment_prepare.
+ * All of it is a finding with its place. -1: f has errors, or is_cancelled. is_planned: programs
+ * and the network, which may be there on another machine or tomorrow, are notes.
+ */
+int suite_check(const struct suite *s, const struct suite_opts *o, bool is_planned,
+		const struct experiment_hooks *hooks, struct suite_checked *out,
+		struct config_findings *f);
+void suite_checked_release(struct suite_checked *c);
+
 /* ---- running ---- */
 
 struct suite_now {
@@ -110,6 +133,7 @@ struct suite_now {
 struct suite_hooks {
 	void *self;
 	struct experiment_hooks run;       /* of members that run in this process */
+	struct suite_checked *checked;     /* of suite_check for this suite: is used up; or NULL */
 	void (*member)(void *self, const struct suite_now *now); /* NULL: none */
 	/* A line of a member that runs as a child, and whether it was on stderr. */
 	void (*child)(void *self, const struct suite_member *m, const char *text, bool is_err);
@@ -130,6 +154,13 @@ void suite_tally_release(struct suite_tally *t);
  */
 int suite_run(const struct suite *s, const struct suite_opts *o, const struct suite_hooks *hooks,
 	      struct suite_tally *out, struct err *e);
+
+/*
+ * The document of what was refused before it ran: x may be no more than a name. A result at path
+ * stays as it is and no document is written (*is_kept): a mistake costs nobody what was measured.
+ */
+int suite_write_refused(const struct experiment *x, const char *path, const char *category,
+			const char *reason, bool *is_kept, struct err *e);
 
 /*
  * Whether the document at path is one of x that is completed, of a configuration that measures the

@@ -387,6 +387,14 @@ static bool has_running(const struct job *job, size_t n_jobs)
 	return false;
 }
 
+/* The first from there on that may fare better than one that has failed. */
+static size_t useful(struct suite_sitting *t, size_t next)
+{
+	while (next < t->n_due && suite_is_futile(t, &t->s->member[t->due[next]]))
+		next++;
+	return next;
+}
+
 int suite_jobs_run(struct suite_sitting *t, struct err *e)
 {
 	size_t n_jobs = t->s->jobs, next = 0;
@@ -401,7 +409,7 @@ int suite_jobs_run(struct suite_sitting *t, struct err *e)
 			    (t->s->stop_on_error && t->tally->failed);
 		if (is_ending && !has_running(job, n_jobs))
 			break;
-		while (!is_ending && place && next < t->n_due && rc == 0 &&
+		while (!is_ending && place && rc == 0 && (next = useful(t, next)) < t->n_due &&
 		       fits(t->s, job, n_jobs, &t->s->member[t->due[next]].x)) {
 			rc = start(t, place, next++, e);
 			place = free_job(job, n_jobs);

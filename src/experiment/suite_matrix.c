@@ -9,7 +9,7 @@
 #include "run/params.h"
 
 /* Of one assignment of a matrix: the places of its values. */
-struct point {
+struct matrix_point {
 	const struct json_value *axes;    /* path -> list */
 	size_t *at;                       /* axes->count */
 };
@@ -67,12 +67,12 @@ static void add_value(struct buf *out, const struct json_value *v)
 		json_put_value(&w, v);
 }
 
-static const struct json_value *value_of(const struct point *p, size_t i)
+static const struct json_value *value_of(const struct matrix_point *p, size_t i)
 {
 	return &p->axes->item[i].item[p->at[i]];
 }
 
-static const char *point_name(const struct point *p, const char *before, struct arena *a)
+static const char *point_name(const struct matrix_point *p, const char *before, struct arena *a)
 {
 	struct buf text = { 0 };
 	char *out;
@@ -90,7 +90,7 @@ static const char *point_name(const struct point *p, const char *before, struct 
 }
 
 /* All that the object says of the point is so. */
-static bool is_covered(const struct point *p, const struct json_value *by)
+static bool is_covered(const struct matrix_point *p, const struct json_value *by)
 {
 	for (size_t i = 0; i < by->count; i++) {
 		bool is_so = false;
@@ -104,7 +104,7 @@ static bool is_covered(const struct point *p, const struct json_value *by)
 	return by->count > 0;
 }
 
-static bool is_excluded(const struct config *c, const struct point *p)
+static bool is_excluded(const struct config *c, const struct matrix_point *p)
 {
 	const struct json_value *list = json_get(c->tree, "matrix_exclude");
 
@@ -114,8 +114,9 @@ static bool is_excluded(const struct config *c, const struct point *p)
 	return false;
 }
 
-static int add_point(const struct config *c, const struct suite_part *part, const struct point *p,
-		     struct arena *a, struct suite_parts *out, struct config_findings *f)
+static int add_point(const struct config *c, const struct suite_part *part,
+		     const struct matrix_point *p, struct arena *a, struct suite_parts *out,
+		     struct config_findings *f)
 {
 	struct suite_part made = *part;
 	struct err e = { 0 };
@@ -132,7 +133,7 @@ static int add_point(const struct config *c, const struct suite_part *part, cons
 }
 
 /* The next combination, the last axis first; false behind the last one. */
-static bool next_point(struct point *p)
+static bool next_point(struct matrix_point *p)
 {
 	for (size_t i = p->axes->count; i-- > 0;) {
 		if (++p->at[i] < p->axes->item[i].count)
@@ -146,7 +147,7 @@ static int add_axes(const struct config *c, const struct json_value *axes,
 		    const struct suite_part *part, struct arena *a, struct suite_parts *out,
 		    struct config_findings *f)
 {
-	struct point p = { axes, arena_alloc(a, (axes->count + 1) * sizeof(*p.at)) };
+	struct matrix_point p = { axes, arena_alloc(a, (axes->count + 1) * sizeof(*p.at)) };
 
 	do {
 		if (!is_excluded(c, &p) && add_point(c, part, &p, a, out, f) < 0)
@@ -330,7 +331,7 @@ static int add_listed(const struct config *c, const struct json_value *base,
 }
 
 /* Options of one verb are not another's: `benchmark` is for tests of its own mode. */
-static enum experiment_mode mode_of(const struct json_value *base)
+enum experiment_mode suite_mode_of(const struct json_value *base)
 {
 	struct str name = json_text(json_get(json_get(base, "benchmark"), "mode"), STR("serve"));
 	enum experiment_mode mode = MODE_SERVE;
@@ -352,7 +353,7 @@ static int add_imported(const struct config *c, const struct config_know *know,
 		const struct import_member *m = &list.v[i];
 		struct suite_part part = { .name = m->name, .test = &m->test };
 
-		part.has_own_benchmark = m->test.mode != mode_of(base);
+		part.has_own_benchmark = m->test.mode != suite_mode_of(base);
 		part.tree = config_merge(c, part.has_own_benchmark ?
 					 config_without(c, base, "benchmark") : base, m->over);
 		if (add_part(c, &part, a, out, f) < 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* experiment/suite_parts.h - what the files of suite share; for no others. */
 #pragma once
+#include "base/map.h"
 #include "experiment/config.h"
 #include "experiment/import.h"
 #include "experiment/suite.h"
@@ -24,6 +25,27 @@ struct suite_parts {
 int suite_parts(const struct config *c, const struct config_know *know, struct arena *a,
 		struct suite_parts *out, struct config_findings *f);
 
+/* benchmark.mode of a tree, before it is typed; serve where it is none. */
+enum experiment_mode suite_mode_of(const struct json_value *tree);
+/*
+ * What from has and no other member has had before (seen), to f, with the experiment's name where
+ * there are several; name NULL: of all. Keys of seen are in a.
+ */
+void suite_add_findings(const struct suite *s, const struct config_findings *from,
+			struct map *seen, const char *name, struct arena *a,
+			struct config_findings *f);
+
+/*
+ * What a benchmark prepares before it sends anything, as a text: equal ones prepare the same
+ * requests. Appended.
+ */
+void suite_benchmark_key(const struct experiment *x, struct buf *out);
+/*
+ * What a failure of this category comes of, as a text: whoever has the same fails likewise. False:
+ * it may be the member's own, or of this moment.
+ */
+bool suite_cause(const struct experiment *x, const char *category, struct buf *out);
+
 /* ---- running: suite_run.c and suite_jobs.c ---- */
 
 struct suite_sitting {
@@ -38,6 +60,12 @@ struct suite_sitting {
 	size_t n_probe;                   /* all that belong to it; n_probes: run in this sitting */
 	size_t n_probes;
 	struct arena arena;               /* of probes */
+	struct suite_failed {             /* a failure that others would repeat */
+		const char *label, *reason;
+		size_t n;                 /* of those that were not run for it */
+	} *cause;
+	size_t n_causes;
+	struct map causes;                /* suite_cause: place of cause */
 	int64_t written_ns;               /* when the suite's document was, and what that took */
 	int64_t write_took_ns;
 };
@@ -52,6 +80,8 @@ int suite_ended(struct suite_sitting *t, const struct suite_member *m, double to
 /* "FOLDER/upstream/LABEL": where the files for upstream's tables go. Caller frees. */
 char *suite_imported_stem(const struct suite *s, const struct suite_member *m);
 bool suite_is_cancelled(const struct suite_sitting *t);
+/* Whether it would fail as one before it did; it is counted, and is not to be run then. */
+bool suite_is_futile(struct suite_sitting *t, const struct suite_member *m);
 /* jobs > 1: every member of due as a child. */
 int suite_jobs_run(struct suite_sitting *t, struct err *e);
 /* How long a child may take to stop its servers and write its document, in seconds. */
@@ -70,7 +100,7 @@ int suite_adapt_rest(struct suite_sitting *t, struct experiment_site *site, stru
 /* What the parent looks at in a document. */
 struct suite_document {
 	enum outcome_status status;
-	char reason[512];                 /* "" when completed */
+	char reason[512], category[32];   /* "" when completed */
 	char hash[17];
 	double duration_s, startup_s;     /* NAN: not there; startup_s: of the slowest server */
 	bool is_valid;                    /* the verdict, where there is one */

@@ -20,6 +20,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "experiment/document.h"
+#include "experiment/run.h"
 #include "experiment/suite_parts.h"
 #include "json/write.h"
 #include "report/markdown.h"
@@ -65,12 +66,15 @@ static bool parse_document(struct str text, struct suite_document *out)
 		const struct json_value *config = json_get(v, "config");
 		struct str hash = json_text(json_get(config, "configured_hash"), STR(""));
 		struct str reason = json_text(json_get(json_get(v, "error"), "reason"), STR(""));
+		struct str category = json_text(json_get(json_get(v, "error"), "category"),
+						STR(""));
 		struct str verdict = json_text(json_get(json_get(v, "trust"), "verdict"), STR(""));
 
 		is_good = true;
 		out->has_hash = hash.n > 0;
 		snprintf(out->hash, sizeof(out->hash), "%.*s", (int)hash.n, hash.p);
 		snprintf(out->reason, sizeof(out->reason), "%.*s", (int)reason.n, reason.p);
+		snprintf(out->category, sizeof(out->category), "%.*s", (int)category.n, category.p);
 		out->duration_s = json_real(json_get(v, "duration"), NAN);
 		out->startup_s = slowest_start(json_get(config, "servers"));
 		out->is_valid = verdict.n == 0 || str_is(verdict, "VALID");
@@ -106,6 +110,34 @@ bool suite_is_done(const struct suite_member *m)
 	struct suite_document d;
 
 	return is_done(m, &d);
+}
+
+/* A file that is no failed document: a result, or something of another kind. */
+static bool has_result(const char *path)
+{
+	struct suite_document d;
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
+	       !(suite_document_read(path, &d) && d.status == OUTCOME_FAILED);
+}
+
+int suite_write_refused(const struct experiment *x, const char *path, const char *category,
+			const char *reason, bool *is_kept, struct err *e)
+{
+	struct buf text = { .limit = DOCUMENT_BYTES_MAX };
+	struct outcome out;
+	int rc;
+
+	*is_kept = has_result(path);
+	if (*is_kept)
+		return 0;
+	experiment_refused(category, reason, &out);
+	document_write(x, &out, &text);
+	rc = file_write_atomic(path, buf_str(&text), e);
+	buf_release(&text);
+	outcome_release(&out);
+	return rc;
 }
 
 static void put_plan(const struct suite_sitting *t, struct json_writer *w)
@@ -241,6 +273,62 @@ static void count(struct suite_tally *tally, const struct suite_document *d)
 		tally->doubtful++;
 }
 
+/* ---- failures that others would repeat ---- */
+
+static void keep_cause(struct suite_sitting *t, const struct suite_member *m,
+		       const struct suite_document *d)
+{
+	struct buf text = { 0 };
+
+	if (d->status == OUTCOME_FAILED && suite_cause(&m->x, d->category, &text) &&
+	    !map_get(&t->causes, buf_str(&text), NULL)) {
+		map_put(&t->causes, arena_str(&t->arena, buf_str(&text)), t->n_causes);
+		t->cause = mem_grow(t->cause, t->n_causes + 1, sizeof(*t->cause));
+		t->cause[t->n_causes++] = (struct suite_failed){
+			m->label, arena_text(&t->arena, str_of(d->reason)), 0,
+		};
+	}
+	buf_release(&text);
+}
+
+bool suite_is_futile(struct suite_sitting *t, const struct suite_member *m)
+{
+	static const char *const categories[] = { "command not found", "model not found",
+						  "bad configuration" };
+	bool is_futile = false;
+
+	for (size_t i = 0; !is_futile && t->n_causes &&
+	     i < sizeof(categories) / sizeof(*categories); i++) {
+		struct buf text = { 0 };
+		uint64_t at;
+
+		is_futile = suite_cause(&m->x, categories[i], &text) &&
+			    map_get(&t->causes, buf_str(&text), &at);
+		if (is_futile)
+			t->cause[at].n++;
+		buf_release(&text);
+	}
+	return is_futile;
+}
+
+static void say_futile(const struct suite_sitting *t)
+{
+	const struct experiment_hooks *hooks = &t->hooks->run;
+
+	for (size_t i = 0; hooks->warn && i < t->n_causes; i++) {
+		const struct suite_failed *c = &t->cause[i];
+		struct buf text = { 0 };
+
+		if (!c->n)
+			continue;
+		buf_printf(&text, "%zu experiment%s not run, because %s fail as %s did: %s", c->n,
+			   c->n == 1 ? " was" : "s were", c->n == 1 ? "it would" : "they would",
+			   c->label, c->reason);
+		hooks->warn(hooks->self, text.data);
+		buf_release(&text);
+	}
+}
+
 static int ended(struct suite_sitting *t, const struct suite_member *m,
 		 const struct suite_document *d, double took_s, struct err *e)
 {
@@ -248,6 +336,7 @@ static int ended(struct suite_sitting *t, const struct suite_member *m,
 				 .took_s = took_s };
 
 	count(t->tally, d);
+	keep_cause(t, m, d);
 	t->n_ended++;
 	t->took_s += took_s;
 	now.at = t->n_ended;
@@ -352,7 +441,8 @@ static void await_leftover(const struct suite_sitting *t, const struct suite_mem
 int suite_run_one(struct suite_sitting *t, const struct suite_member *m, size_t at,
 		  struct experiment_site *site, bool is_kept, struct err *e)
 {
-	const struct experiment_hooks *hooks = &t->hooks->run;
+	struct suite_checked *checked = t->hooks->checked;
+	struct experiment_hooks hooks = t->hooks->run;
 	struct outcome *out = &t->tally->outcome;
 	int64_t began_ns = clock_mono_ns();
 	struct suite_document d;
@@ -365,12 +455,16 @@ int suite_run_one(struct suite_sitting *t, const struct suite_member *m, size_t 
 	suite_say_begin(t, m, at);
 	if (!t->s->is_single)
 		await_leftover(t, m);
+	if (checked && checked->member == m)
+		hooks.early = &checked->early;
 	if (site->held || is_kept)
-		experiment_run_at(&m->x, site, hooks, out);
+		experiment_run_at(&m->x, site, &hooks, out);
 	else
-		experiment_run(&m->x, hooks, out);
+		experiment_run(&m->x, &hooks, out);
+	if (hooks.early)
+		suite_checked_release(checked);
 	if (!is_kept)
-		experiment_leave(site, hooks);
+		experiment_leave(site, &t->hooks->run);
 	rc = store(m, out, &d, e);
 	if (rc == 0)
 		rc = store_imported(t, m, out, e);
@@ -401,6 +495,10 @@ static int run_all(struct suite_sitting *t, struct experiment_site *site, struct
 		/* The only one has its document, if only to say that it was stopped. */
 		if (suite_is_cancelled(t) && !t->s->is_single)
 			break;
+		if (suite_is_futile(t, m)) {
+			experiment_leave(site, &t->hooks->run);
+			continue;
+		}
 		rc = suite_run_one(t, m, i + 1 + t->n_probes, site, is_kept || is_searched, e);
 		if (t->s->stop_on_error && t->tally->failed > failed)
 			break;
@@ -577,6 +675,7 @@ int suite_run(const struct suite *s, const struct suite_opts *o, const struct su
 			rc = -1;
 		if (rc == 0)
 			rc = write_tables(&t, e);
+		say_futile(&t);
 		out->left = t.n_due + t.n_probes - t.n_ended;
 		out->is_interrupted = suite_is_cancelled(&t);
 	}
@@ -584,6 +683,8 @@ int suite_run(const struct suite *s, const struct suite_opts *o, const struct su
 		close(fd);
 	free(t.due);
 	free(t.probe);
+	free(t.cause);
+	map_release(&t.causes);
 	arena_release(&t.arena);
 	return rc;
 }

@@ -10,8 +10,6 @@
 #include "base/fmt.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "experiment/document.h"
-#include "experiment/run.h"
 #include "experiment/suite.h"
 #include "gpu/gpu.h"
 #include "proc/program.h"
@@ -32,6 +30,7 @@ struct call {
 	struct config_findings findings;
 	struct suite suite;
 	struct suite_opts opts;
+	struct suite_checked checked;
 	char *scratch;                  /* a folder to be removed; NULL: none */
 	struct err err;
 };
@@ -186,17 +185,16 @@ static void read_document(const struct call *c, struct own *own)
 	buf_release(&text);
 }
 
-/* A configuration that is wrong has a document, too, where a place was named for it. */
-static void write_refusal(struct call *c, const char *reason)
+/* What is refused has a document, too, where a place was named for it and no result lies there. */
+static void refuse(struct call *c, const char *category, struct own *own)
 {
-	struct buf text = { 0 };
-	struct outcome o = { 0 };
+	bool is_kept;
 
-	experiment_refused("bad configuration", reason, &o);
-	document_write(&c->suite.member[0].x, &o, &text);
-	file_write_atomic(c->suite.output, buf_str(&text), NULL);
-	outcome_release(&o);
-	buf_release(&text);
+	own->error = buf_take(&c->findings.errors);
+	if (c->suite.is_single && c->suite.member && !c->scratch &&
+	    suite_write_refused(&c->suite.member[0].x, c->suite.output, category, own->error,
+				&is_kept, NULL) == 0 && !is_kept)
+		read_document(c, own);
 }
 
 static int status_of(const struct suite_tally *t)
@@ -214,6 +212,7 @@ static int run_suite(struct call *c, struct own *own)
 	struct suite_tally tally;
 	int status;
 
+	hooks.checked = &c->checked;
 	if (suite_run(&c->suite, &c->opts, &hooks, &tally, &c->err) < 0) {
 		status = tally.is_interrupted ? PROFLLM_INTERRUPTED : PROFLLM_FAILED;
 		own->error = mem_text(c->err.text);
@@ -238,15 +237,24 @@ static int run(struct call *c, const struct profllm_request *request, struct own
 		return status;
 	}
 	config_know_gpus(&c->know);
-	if (suite_expand(&c->config, &c->know, &c->opts, &c->suite, &c->findings) == 0) {
-		say_lines(c, buf_str(&c->findings.notes));
-		status = run_suite(c, own);
+	if (suite_expand(&c->config, &c->know, &c->opts, &c->suite, &c->findings) < 0) {
+		refuse(c, "bad configuration", own);
 	} else {
-		own->error = buf_take(&c->findings.errors);
-		if (c->suite.is_single && c->suite.member && !c->scratch)
-			write_refusal(c, own->error);
-		read_document(c, own);
+		struct suite_hooks hooks = hooks_of(c);
+		bool is_sound = suite_check(&c->suite, &c->opts, false, &hooks.run, &c->checked,
+					    &c->findings) == 0;
+
+		say_lines(c, buf_str(&c->findings.notes));
+		if (is_sound)
+			status = run_suite(c, own);
+		else if (c->checked.is_cancelled)
+			status = PROFLLM_INTERRUPTED;
+		else
+			status = c->checked.is_world ? PROFLLM_FAILED : PROFLLM_REFUSED;
+		if (!is_sound && !c->checked.is_cancelled)
+			refuse(c, c->checked.category, own);
 	}
+	suite_checked_release(&c->checked);
 	suite_release(&c->suite);
 	return status;
 }

@@ -17,9 +17,9 @@
 
 enum { IN, OUT, ERRORS, STREAMS };
 
-char *tool_path(const char *name)
+char *tool_path_in(const char *folders, const char *name)
 {
-	struct str rest = str_of(getenv("PATH") ? getenv("PATH") : "");
+	struct str rest = str_of(folders ? folders : "");
 	struct buf path = { 0 };
 	bool is_found = false;
 
@@ -35,6 +35,11 @@ char *tool_path(const char *name)
 		return buf_take(&path);
 	buf_release(&path);
 	return NULL;
+}
+
+char *tool_path(const char *name)
+{
+	return tool_path_in(getenv("PATH"), name);
 }
 
 bool tool_exists(const char *name)

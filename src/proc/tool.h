@@ -16,6 +16,8 @@
 bool tool_exists(const char *name);
 /* That file; NULL: there is none. Caller frees. */
 char *tool_path(const char *name);
+/* Likewise in folders, a value that PATH could have. */
+char *tool_path_in(const char *folders, const char *name);
 
 /*
  * Runs argv (ended by NULL; argv[0] is looked for in PATH) with input as its standard

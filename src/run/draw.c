@@ -69,8 +69,10 @@ int run_draw(struct run_draw *draw, const struct dataset *d, const struct datase
 	env->component = make_component;
 	env->component_self = draw;
 	if (find_chat(draw, d, o, &draw->chat, e) < 0 ||
-	    (d->check && d->check(o, env, e) < 0) ||
-	    d->build(o, env, rng, w, e) < 0 || dataset_drop_long(w, o, e) < 0)
+	    (d->check && d->check(o, env, e) < 0))
+		return -1;
+	draw->is_building = true;
+	if (d->build(o, env, rng, w, e) < 0 || dataset_drop_long(w, o, e) < 0)
 		return -1;
 	w->dataset = d->name;
 	if (w->n == 0)

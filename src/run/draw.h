@@ -17,6 +17,7 @@ struct run_draw {
 
 	struct chat_wrap chat;     /* what was found, from before the set is built */
 	const char *chat_template; /* where it comes from, "skipped", or NULL: no text is templated */
+	bool is_building;          /* the set's own check has passed */
 	struct arena *arena;       /* the workload's */
 };
 

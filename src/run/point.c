@@ -22,13 +22,16 @@
 
 void stage_say(const struct stage *s, const char *text)
 {
-	if (s->hooks->line)
+	if (!s->early && s->hooks->line)
 		s->hooks->line(s->hooks->self, text);
 }
 
+/* Early ones about requests are the run's to give; it gives the others by itself. */
 void stage_warn(const struct stage *s, const char *text)
 {
-	if (s->hooks->warn)
+	if (s->early && (s->early->part == PART_TOKENIZER || s->early->part == PART_DATASET))
+		buf_printf(&s->early->notes, "%s\n", text);
+	else if (!s->early && s->hooks->warn)
 		s->hooks->warn(s->hooks->self, text);
 }
 
@@ -44,7 +47,7 @@ int stage_cancelled(struct err *e)
 
 bool stage_may_ask_server(const struct stage *s)
 {
-	return !s->opts->dry_run && !s->hooks->transport;
+	return !s->early && !s->opts->dry_run && !s->hooks->transport;
 }
 
 /* With --duration time is what passes: as many as there will be at this pace. */
@@ -232,14 +235,31 @@ static void explain_failure(const struct stage *s)
 	p->failure = buf_take(&safe);
 }
 
+static int make_requests(struct stage *s, const struct dataset *dataset, struct err *e)
+{
+	if (stage_take_early(s))
+		return 0;
+	stage_part(s, PART_TOKENIZER);
+	if (stage_load_tokenizer(s, e) < 0)
+		return -1;
+	stage_part(s, PART_DATASET);
+	if (stage_build_dataset(s, dataset, e) < 0)
+		return -1;
+	stage_part(s, PART_OPTIONS);
+	return 0;
+}
+
 static int prepare_point(struct stage *s, struct err *e)
 {
 	const struct dataset *dataset = dataset_find(s->opts->dataset_name);
 
 	assert(dataset); /* serve_check_dataset */
-	if (stage_check_dataset(dataset, &s->opts->data, s->opts, e) < 0 ||
-	    find_endpoint(s, e) < 0 || first_contact(s, e) < 0 || stage_find_model(s, e) < 0 ||
-	    stage_load_tokenizer(s, e) < 0 || stage_build_dataset(s, dataset, e) < 0)
+	stage_part(s, PART_DATASET);
+	if (stage_check_dataset(dataset, &s->opts->data, s->opts, e) < 0)
+		return -1;
+	stage_part(s, PART_OPTIONS);
+	if (find_endpoint(s, e) < 0 || first_contact(s, e) < 0 || stage_find_model(s, e) < 0 ||
+	    make_requests(s, dataset, e) < 0)
 		return -1;
 	say_trace(s, dataset);
 	TRACE(run, "dataset %s: %zu requests\n", dataset->name, s->point->workload.n);
@@ -251,6 +271,8 @@ static int prepare_point(struct stage *s, struct err *e)
 		stage_say(s, "WARNING: vllm bench serve no longer sets temperature==0 (greedy) in requests "
 		    "by default. The default will be determined on the server side and can be "
 		    "model/API specific. For the old behavior, include --temperature=0.");
+	if (s->early && !s->point->workload.n)
+		return 0; /* the stand-in gave none */
 	return stage_salt(s, e) < 0 || stage_make_plan(s, e) < 0 ? -1 : 0;
 }
 
@@ -309,30 +331,41 @@ static int measure_all(struct stage *s, struct err *e)
 	return 0;
 }
 
-int run_point(const struct serve_opts *opts, const struct serve_derived *derived,
-	      const struct run_hooks *hooks, struct point *out, struct err *e)
+/* All that comes before a plan can be carried out. */
+static int begin(struct stage *s, const struct serve_opts *opts,
+		 const struct serve_derived *derived, const struct run_hooks *hooks,
+		 struct err *e)
 {
 	struct point_env env;
-	struct stage s = {
-		.opts = opts, .derived = derived, .hooks = hooks, .point = out,
-		.remote = { .base_url = derived->base_url, .is_insecure = opts->insecure,
-			    .ca_file = opts->cacert, .cert_file = opts->client_cert,
-			    .key_file = opts->client_key, .header = derived->header,
-			    .n_headers = derived->n_headers,
-			    .cancel = hooks->cancel },
-	};
 
+	s->opts = opts;
+	s->derived = derived;
+	s->hooks = hooks;
+	s->remote = (struct remote){
+		.base_url = derived->base_url, .is_insecure = opts->insecure,
+		.ca_file = opts->cacert, .cert_file = opts->client_cert,
+		.key_file = opts->client_key, .header = derived->header,
+		.n_headers = derived->n_headers, .cancel = hooks->cancel,
+	};
 	if (hooks->env)
 		env = *hooks->env;
 	else
 		point_env_read(&env);
-	s.remote.api_key = prepare_api_key(derived->endpoint, &env, hooks->env != NULL,
-					   &s.remote.key_header);
-	*out = (struct point){ 0 };
-	if (choose_travel(&s, &env, e) < 0)
+	s->remote.api_key = prepare_api_key(derived->endpoint, &env, hooks->env != NULL,
+					    &s->remote.key_header);
+	*s->point = (struct point){ 0 };
+	if (choose_travel(s, &env, e) < 0)
 		return -1;
-	compat_rng_seed(&s.rng, (uint32_t)opts->seed);
-	if (prepare_point(&s, e) < 0)
+	compat_rng_seed(&s->rng, (uint32_t)opts->seed);
+	return prepare_point(s, e);
+}
+
+int run_point(const struct serve_opts *opts, const struct serve_derived *derived,
+	      const struct run_hooks *hooks, struct point *out, struct err *e)
+{
+	struct stage s = { .point = out };
+
+	if (begin(&s, opts, derived, hooks, e) < 0)
 		return -1;
 	if (opts->dry_run)
 		return 0;
@@ -345,6 +378,22 @@ int run_point(const struct serve_opts *opts, const struct serve_derived *derived
 	if (!(derived->compat & COMPAT_V011)) /* there it stands at the end of the ready check */
 		stage_say(&s, "Starting main benchmark run...");
 	return measure_all(&s, e);
+}
+
+int run_point_early(const struct serve_opts *opts, const struct serve_derived *derived,
+		    const struct run_hooks *hooks, struct point_early *out, struct err *e)
+{
+	struct arena arena = out->arena;
+	struct stage s = { .point = &out->point, .early = out };
+
+	*out = (struct point_early){ .arena = arena, .request_id_prefix = opts->request_id_prefix };
+	if (begin(&s, opts, derived, hooks, e) < 0 || stage_check_files(&s, e) < 0)
+		return -1;
+	stage_part(&s, PART_RECORD);
+	if (stage_check_record(&s, e) < 0)
+		return -1;
+	out->is_whole = stage_is_whole(&s);
+	return 0;
 }
 
 int point_store(struct point *p, struct err *e)

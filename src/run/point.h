@@ -30,6 +30,7 @@ struct point_env { const char *api_key, *http_proxy, *https_proxy, *all_proxy, *
 void point_env_read(struct point_env *env); /* of this process */
 
 struct point;
+struct point_early;
 
 /* What a main run that goes on may be asked, on the thread that started it. */
 struct run_sample {
@@ -63,6 +64,7 @@ struct run_hooks {
 	const struct point_env *env;       /* NULL: this process's */
 	const struct transport *transport; /* NULL: native; tests use the null one */
 	bool is_server_up; /* known to answer: a refusal is not waited for to end */
+	struct point_early *early; /* made of the same options (run/early.h): is used up; or NULL */
 };
 
 /* What comparing with the server's tokenizer found (run/remote.h). */

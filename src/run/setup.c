@@ -13,6 +13,8 @@ int stage_find_model(struct stage *s, struct err *e)
 	const struct serve_opts *o = s->opts;
 	struct point *p = s->point;
 
+	if (!o->model && s->early)
+		return 0; /* the server names it */
 	if (!o->model)
 		return remote_discover_model(&s->remote, s->hooks, &p->model_name, &p->model_id, e);
 	p->model_id = mem_text(o->model);
@@ -84,13 +86,22 @@ int stage_load_tokenizer(struct stage *s, struct err *e)
 	if (o->skip_tokenizer_init)
 		return 0;
 	warn_of_mode(s);
+	if (!o->tokenizer && !p->model_id) {
+		err_set(&why, ERR_RUN, "the server names the model, and with it the tokenizer");
+		return stage_stand_in(s, &why, e);
+	}
 	p->tokenizer_id = mem_text(o->tokenizer ? o->tokenizer : p->model_id);
 	p->tokenizer = tokenizer_load(p->tokenizer_id, &opts, &why);
+	if (p->tokenizer && s->early)
+		s->early->has_tokenizer = true;
 	if (p->tokenizer)
 		return 0;
-	if (!o->tokenizer && (why.code == ERR_IO || why.code == ERR_NET) &&
-	    stage_may_ask_server(s) && borrow_tokenizer(s, &why) == 0)
-		return 0;
+	if (!o->tokenizer && (why.code == ERR_IO || why.code == ERR_NET)) {
+		if (s->early)
+			return stage_stand_in(s, &why, e);
+		if (stage_may_ask_server(s) && borrow_tokenizer(s, &why) == 0)
+			return 0;
+	}
 	*e = why;
 	if (!o->tokenizer)
 		err_wrap(e, "no tokenizer for model %s (name one with --tokenizer, or use "
@@ -120,8 +131,13 @@ static int find_chat_template(void *self, struct arena *a, struct chat_wrap *out
 
 	if (run_chat_find(s->opts, s->derived, p->tokenizer,
 			  stage_may_ask_server(s) ? &s->remote : NULL, p->model_name, a, out,
-			  e) < 0)
-		return -1;
+			  e) < 0) {
+		if (!s->early || e->code != ERR_RUN)
+			return -1;
+		stage_wait(s, e);
+		*out = (struct chat_wrap){ .source = CHAT_SERVER };
+		return 0;
+	}
 	run_chat_notes(out, s->derived->is_chat, p->tokenizer, &notes);
 	if (notes.len)
 		stage_warn(s, notes.data);
@@ -137,6 +153,7 @@ int stage_build_dataset(struct stage *s, const struct dataset *d, struct err *e)
 		.server = stage_may_ask_server(s) ? &s->remote : NULL,
 		.model = s->point->model_name,
 		.kwargs = str_of(o->chat_template_kwargs.text),
+		.by = s->early ? stage_render_stand_in : NULL, .by_self = s,
 	};
 	struct run_draw draw = {
 		.env = {
@@ -152,12 +169,22 @@ int stage_build_dataset(struct stage *s, const struct dataset *d, struct err *e)
 		.has_no_tokenizer = o->skip_tokenizer_init,
 		.find_chat = find_chat_template, .warn = warn_of_cache, .self = s,
 	};
+	struct err why = { 0 };
 	int rc;
 
 	renderer.wrap = &draw.chat;
-	rc = run_draw(&draw, d, &o->data, &s->rng, &s->point->workload, e);
+	rc = run_draw(&draw, d, &o->data, &s->rng, &s->point->workload, &why);
 	s->point->chat_template = draw.chat_template;
-	return rc;
+	if (rc < 0 && stage_may_pass(s, d, draw.is_building, &why)) {
+		workload_release(&s->point->workload);
+		return 0;
+	}
+	if (rc < 0) {
+		*e = why;
+		return -1;
+	}
+	stage_made(s);
+	return 0;
 }
 
 int stage_salt(struct stage *s, struct err *e)

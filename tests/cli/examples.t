@@ -34,10 +34,8 @@ my %run = (
 		'benchmark.max_concurrency=1'], 4],
 	'kv-sharing' => [[@shared, 'benchmark.max_concurrency=1'], 2],
 	'decode-only' => [[@small], 3],
-	'optimization-levels' => [['server.startup_scale=0.02', 'experiments.1.benchmark.tokenizer=sim',
-		'experiments.1.benchmark.num_prompts=6', 'experiments.1.benchmark.random_output_len=16',
-		'experiments.0.benchmark.num_iters_cold=1', 'experiments.0.benchmark.num_iters_warmup=0',
-		'experiments.0.benchmark.num_iters_warm=1'], 6],
+	'optimization-levels' => [[@small, 'server.startup_scale=0.02', 'benchmark.num_iters_cold=1',
+		'benchmark.num_iters_warmup=0', 'benchmark.num_iters_warm=1'], 6],
 	'moe' => [[@small], 4],
 	'multimodal' => [[@small], 3],
 );
@@ -45,6 +43,20 @@ my %run = (
 opendir my $dir, $examples or die "$examples: $!\n";
 my @files = sort map { /^(.*)\.yaml$/ ? $1 : () } readdir $dir;
 is_deeply(\@files, [sort keys %run], 'every example is run, and no other');
+
+# ---- the words that the guide has for all of them ----
+
+my @guide = ('--set', 'server.command=sim', 'benchmark.tokenizer=sim');
+like(slurp("$examples/../docs/guide/experiments.md"), qr/`@guide`/, 'the guide has these words');
+for my $name (@files) {
+	my $plan = run(args => ['run', '--config', "$examples/$name.yaml", '--dry-run', @guide],
+		env => { ENGINE_COMMIT => 'abc123', HF_HUB_OFFLINE => 1 });
+	is($plan->{status}, 0, "$name: planned with them") or diag($plan->{err});
+}
+my $nobody = run(args => ['run', '--config', "$examples/optimization-levels.yaml", '--dry-run', @guide,
+	'benchmark.num_iter_cold=1']);
+is($nobody->{status}, 2, 'a key that no experiment has');
+like($nobody->{err}, qr/^profllm run: --set benchmark\.num_iter_cold=1: .*unknown key/m, 'is refused');
 
 # ---- all of them, some at once ----
 

@@ -34,6 +34,8 @@ is($good->{status}, 0, 'a check that passes') or diag($good->{err}, $good->{out}
 like($good->{out}, qr/^Check of quick$/m, 'whose it is');
 like(row($good, 'memory'), qr/^pass: fits as modelled: KV cache of \d+/,
 	'memory, by the model of the hardware');
+like(row($good, 'tokenizer'), qr/^pass: sim$/, 'the tokenizer');
+like(row($good, 'dataset'), qr/^pass: random, made here: 200 requests$/, 'the dataset, made');
 like(row($good, 'port'), qr/^pass: the first free one/, 'a port');
 like(row($good, 'smoke load'), qr/^pass: 8 of 8 prompts answered/, 'a short load, however long the real one');
 ok(!-e 'r.json' && !-e 'r.d', 'nothing is kept');
@@ -49,7 +51,9 @@ my @rows = (
 	['a command', 'command', qr/^FAIL: vllm is not in PATH/, @vllm],
 	['a model', 'model', qr/^FAIL: meta-llama\S+ cannot be had: /, @vllm],
 	['a port', 'port', qr/^FAIL: \d+ is taken by process $me$/, 'server.port=' . $busy->sockport],
-	['a dataset', 'dataset', qr/^FAIL: \S+ is not there/, 'benchmark.dataset_name=sharegpt',
+	['a tokenizer', 'tokenizer', qr/^FAIL: no tokenizer "\/nonexistent": /,
+		'benchmark.tokenizer=/nonexistent'],
+	['a dataset', 'dataset', qr/^FAIL: .*none\.json/, 'benchmark.dataset_name=sharegpt',
 		"benchmark.dataset_path=$scratch/none.json"],
 	['a server', 'server', qr{^FAIL: http://127\.0\.0\.1:1/health},
 		'server={"url": "http://127.0.0.1:1"}'],

@@ -69,6 +69,24 @@ my @refused = (
 		. "  random_input_len: 500\n  random_output_len: 100\n", [],
 		'exp.yaml:3:21: benchmark.random_input_len: requests of up to 600 tokens (prefix 0, prompt '
 		. '500, answer 100, ratio 0), and server.max_model_len is 512'],
+	['what a suite is for', "server: {command: sim}\nbenchmark:\n  sweep_num_prompts_factor: 2\n",
+		[],
+		'exp.yaml:3:3: benchmark.sweep_num_prompts_factor: not said here; it is for '
+		. '--sweep-max-concurrency; a list of experiments says num_prompts for each'],
+	['blocks of the simulator, too', "server:\n  command: sim\n  block_size: 7\n", [],
+		'exp.yaml:3:15: server.block_size: expected 1 or a multiple of 8, got 7'],
+	['drafts of nobody knows how many tokens',
+		"server:\n  command: sim\n  speculative_config: {method: ngram}\n", [],
+		'exp.yaml:3:23: server.speculative_config: method ngram needs num_speculative_tokens: there '
+		. 'is no draft model that says how many'],
+	['several GPUs where none is', "server: {command: vllm serve}\n", ['--set',
+		'server.tensor_parallel_size=4'],
+		'--set server.tensor_parallel_size=4: server.tensor_parallel_size: 4 GPUs are needed, and '
+		. 'none may be used here (does nvidia-smi find any?); resources.gpus: none starts the server '
+		. 'without'],
+	['a GPU that was asked for', "server: {command: vllm serve, gpus: 1}\n", [],
+		'exp.yaml:1:37: server.gpus: 1 GPU is needed, and none may be used here (does nvidia-smi '
+		. 'find any?); resources.gpus: none starts the server without'],
 	['no GPU', "server: {command: vllm serve}\nresources:\n  gpus: 2\n", [],
 		'exp.yaml:3:9: resources.gpus: 2 asked for, and none may be used here'],
 );
@@ -129,6 +147,31 @@ is($r->{status}, 0, 'stdin is read') or diag($r->{err});
 $r = try_config("server: {command: vllm serve, task: generate, model: m}\n");
 like($r->{err}, qr/^WARNING: exp\.yaml:1:37: server\.task: vLLM has it up to 0\.12 only; it became runner$/m,
 	'what vLLM gave up is said, with what came after it');
+
+# What may be meant is a warning.
+for (
+	['a quantization of a plugin', '{command: vllm serve, model: m, quantization: magic}',
+		'server.quantization: vLLM has no magic of its own; a plugin may'],
+	['a parser that is mistyped', '{command: vllm serve, model: m, reasoning_parser: deepseek_r2}',
+		'server.reasoning_parser: vLLM has no deepseek_r2 of its own; a plugin may; did you mean '
+		. 'deepseek_r1?'],
+	['GPUs of the simulator', "{command: sim, model: sim}\nresources: {gpus: 4}",
+		'resources.gpus: no GPU may be used here; the simulator runs without, so nothing about GPUs '
+		. 'is tested'],
+) {
+	my ($name, $server, $warn) = @$_;
+
+	check_run($name, try_config("server: $server\nbenchmark: {tokenizer: sim}\n"), { status => 0,
+		warn => ["WARNING: exp.yaml:*: $warn"] });
+}
+unlike(try_config("server: {command: vllm serve, model: m, quantization: fp8, reasoning_parser: "
+	. "deepseek_r1}\nbenchmark: {tokenizer: sim}\n")->{err}, qr/of its own/, 'names of vLLM\'s own');
+is(try_config("server: {command: vllm serve, model: m, tensor_parallel_size: 4}\nbenchmark: "
+	. "{tokenizer: sim}\n", '--set', 'resources.gpus=none')->{status}, 0,
+	'an engine without a GPU, when that is said');
+like(try_config("server: {command: sim, kv_cache_dtype: fp9}\n")->{err},
+	qr/^profllm run: exp\.yaml:1:40: server\.kv_cache_dtype: expected one of auto, .*, got 'fp9'/,
+	'the simulator\'s arguments are judged by the table, too');
 
 my $page = run(args => [qw(run --print-keys)])->{out};
 is($page, slurp("$FindBin::Bin/../../docs/reference/experiment.md"),

@@ -42,6 +42,8 @@ my %load = (tokenizer => 'sim', num_prompts => 12, random_input_len => 16, rando
 	max_concurrency => 4, temperature => 0);
 my $n = 0;
 spew('empty.jsonl', '');
+spew('broken', "#!/nowhere/sh\n");
+chmod 0755, 'broken';
 
 sub config {
 	my ($server, $bench) = @_;
@@ -62,8 +64,11 @@ sub document {
 # ---- a row for each failure: stage and category, what is said, what the log's tail has ----
 
 my @rows = (
-	{ name => 'no such command', server => { command => './nosuch' }, status => 1,
-	  stage => 'start', category => 'command not found', err => 'start: cannot start ./nosuch: *' },
+	{ name => 'no such command', server => { command => './nosuch' }, status => 2,
+	  stage => 'config', category => 'command not found',
+	  err => '*: server.command: ./nosuch: No such file or directory' },
+	{ name => 'a command that cannot be executed', server => { command => './broken' }, status => 1,
+	  stage => 'start', category => 'command not found', err => 'start: cannot start ./broken: *' },
 	{ name => 'out of memory', server => { fail_start => 'oom' }, status => 1,
 	  stage => 'start', category => 'out of memory', err => '*out of memory*', tail => 'OutOfMemory' },
 	{ name => 'killed while it starts', server => { fail_start => 'killed' }, status => 1,
@@ -88,7 +93,8 @@ my @rows = (
 	{ name => 'no such dataset', bench => { dataset_name => 'custom',
 	  dataset_path => './nowhere.jsonl' }, status => 2, stage => 'config', err => '*nowhere.jsonl*' },
 	{ name => 'a dataset that is none', bench => { dataset_name => 'custom',
-	  dataset_path => 'empty.jsonl' }, status => 1, stage => 'benchmark', err => 'benchmark: *' },
+	  dataset_path => 'empty.jsonl' }, status => 2, stage => 'config',
+	  category => 'bad configuration', err => '*: benchmark.dataset_path: *' },
 	{ name => 'a port that somebody has', server => { port => $there->{port} + 0 }, status => 1,
 	  stage => 'allocate', err => "*$there->{port}*" },
 	{ name => 'nobody at the URL', server => { url => 'http://127.0.0.1:' . free_port(),

@@ -203,7 +203,8 @@ for (['prompts_per_concurrency', { prompts_per_concurrency => 5 }, [10, 15]],
 }
 
 {
-	my ($got, $plan) = planned('real', 'tests/serving.json', server => {});
+	my ($got, $plan) = planned('real', 'tests/serving.json', server => {},
+		resources => { gpus => 'none' });
 	my $server = $plan && $plan->{experiments}[0]{servers}[0];
 
 	like($server->{command} // '', qr/^vllm serve small .*--disable-log-stats.* --load-format dummy /,

@@ -150,7 +150,7 @@ sub is_clean { ok(!is_left_running(), "$_[0]: no server is left") }
 for (['goes on', 0, 3, 1, 0], ['stop_on_error', 1, 2, 1, 1]) {
 	my ($what, $stop, $n, $failed, $left) = @$_;
 	my ($run, $d) = suite('fails', { experiments => [{ name => 'a' },
-		{ name => 'b', server => { command => '/nonexistent/vllm' } }, { name => 'c' }],
+		{ name => 'b', server => { extra_args => ['--no-such-flag'] } }, { name => 'c' }],
 		stop_on_error => $stop ? JSON::PP::true : JSON::PP::false });
 	my $lacking = $left ? ['c'] : [];
 
@@ -166,7 +166,7 @@ for (['goes on', 0, 3, 1, 0], ['stop_on_error', 1, 2, 1, 1]) {
 
 {
 	my %c = (experiments => [(map { { name => "m$_" } } 1 .. 5),
-		{ name => 'bad', server => { command => '/nonexistent/vllm' } }], jobs => 3);
+		{ name => 'bad', server => { extra_args => ['--no-such-flag'] } }], jobs => 3);
 	my ($run, $d) = suite('jobs', \%c);
 	my %port;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * run_point from options to scores over the null transport: the order of the
- * lines a user sees, two points at once, dry runs, cancellation.
+ * lines a user sees, two points at once, dry runs, cancellation; what is
+ * known before there is a server.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -12,6 +13,7 @@
 #include <cmocka.h>
 
 #include "run/dump.h"
+#include "run/early.h"
 #include "run/point.h"
 #include "run/score.h"
 
@@ -207,6 +209,139 @@ static void what_cannot_be_measured_says_why(void **state)
 	}
 }
 
+/* ---- before there is a server ---- */
+
+static void on_warn(void *self, const char *text)
+{
+	on_line(self, text);
+}
+
+static void dump(const struct run *r, struct buf *out)
+{
+	assert_int_equal(r->rc, 0);
+	dump_workload(&r->point.workload, &r->point.plan, "p-", out);
+	buf_add_str(out, buf_str(&r->lines));
+}
+
+/* The same bytes at the same times, and the same is said. */
+static void early_requests_are_the_runs_own(void **state)
+{
+	static const char *const row[] = {
+		COMMON "--num-prompts 40 --tokenizer-mode slow ",
+		COMMON "--num-prompts 40 --random-range-ratio 0.5 --lora-modules a b --seed 9 ",
+		"--model sim --tokenizer sim --temperature 0 --dataset-name prefix_repetition "
+		"--prefix-repetition-prefix-len 20 --prefix-repetition-suffix-len 10 --num-prompts 40 ",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct buf text = { 0 }, plain = { 0 }, taken = { 0 };
+		struct point_early early = { 0 };
+		struct run r[2];
+
+		buf_printf(&text, "%s--request-rate 7 --request-id-prefix p- --dry-run", row[i]);
+		for (int k = 0; k < 2; k++) {
+			run_init(&r[k], text.data);
+			r[k].hooks.warn = on_warn;
+		}
+		assert_int_equal(run_point_early(&r[1].opts, &r[1].derived, &r[1].hooks, &early,
+						 &r[1].e), 0);
+		assert_true(early.is_whole && early.has_tokenizer);
+		assert_int_equal(early.n_requests, 40);
+		assert_int_equal(r[1].lines.len, 0);
+		r[1].hooks.early = &early;
+		for (int k = 0; k < 2; k++)
+			run_start(&r[k]);
+		assert_false(early.is_whole);
+		assert_int_equal(early.point.workload.n, 0);
+		dump(&r[0], &plain);
+		dump(&r[1], &taken);
+		assert_string_equal(taken.data, plain.data);
+		for (int k = 0; k < 2; k++)
+			run_release(&r[k]);
+		point_early_release(&early);
+		buf_release(&text);
+		buf_release(&plain);
+		buf_release(&taken);
+	}
+}
+
+/* Salts are no part of what a server is asked about lengths: such requests are made again. */
+static void salted_requests_are_made_again(void **state)
+{
+	struct point_early early = { 0 };
+	struct run r;
+
+	(void)state;
+	run_init(&r, COMMON "--num-prompts 4 --prompt-salt run:k");
+	assert_int_equal(run_point_early(&r.opts, &r.derived, &r.hooks, &early, &r.e), 0);
+	assert_false(early.is_whole);
+	point_early_release(&early);
+	run_release(&r);
+}
+
+static void what_the_server_gives_is_waited_for(void **state)
+{
+	static const char *const row[] = {
+		"--model no/such --num-prompts 5", "--num-prompts 5",
+		"--model no/such --num-prompts 20 --dataset-name prefix_repetition",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct point_early early = { 0 };
+		struct run r;
+
+		run_init(&r, row[i]);
+		assert_int_equal(run_point_early(&r.opts, &r.derived, &r.hooks, &early, &r.e), 0);
+		assert_int_not_equal(early.waits.code, ERR_NONE);
+		assert_false(early.is_whole || early.has_tokenizer);
+		point_early_release(&early);
+		run_release(&r);
+	}
+}
+
+static void mistakes_are_found_without_a_server(void **state)
+{
+	static const struct {
+		const char *arguments;
+		enum point_part part;
+		const char *want;
+	} row[] = {
+		{ "--model m --tokenizer /no/such", PART_TOKENIZER, "no tokenizer \"/no/such\"" },
+		{ COMMON "--dataset-name custom", PART_DATASET, "needs --dataset-path" },
+		{ COMMON "--dataset-name mix", PART_DATASET, "needs --mix" },
+		{ COMMON "--dataset-name sharegpt --dataset-path /no/such.json", PART_DATASET,
+		  "/no/such.json" },
+		{ "--model no/such --dataset-name sharegpt --dataset-path /no/such.json",
+		  PART_DATASET, "/no/such.json" },
+		{ COMMON "--random-input-len 0", PART_DATASET, "--random-input-len 0 is too small" },
+		{ "--model no/such --random-input-len 0", PART_DATASET,
+		  "--random-input-len 0 is too small" },
+		{ COMMON "--random-input-len-dist foo", PART_DATASET, "--random-input-len-dist" },
+		{ COMMON "--dataset-name random-mm", PART_DATASET, "on backend 'openai'" },
+		{ COMMON "--backend openai-chat --endpoint /v1/completions", PART_OPTIONS,
+		  "ends with" },
+		{ COMMON "--record /no/such", PART_RECORD, "--record: cannot write /no/such" },
+		{ COMMON "--record /", PART_RECORD, "--record: / is a folder" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct point_early early = { 0 };
+		struct run r;
+
+		run_init(&r, row[i].arguments);
+		assert_int_equal(r.rc, 0);
+		r.rc = run_point_early(&r.opts, &r.derived, &r.hooks, &early, &r.e);
+		if (r.rc == 0 || early.part != row[i].part || !strstr(r.e.text, row[i].want))
+			fail_msg("row %zu: %d, part %d: %s", i, r.rc, (int)early.part, r.e.text);
+		assert_false(early.is_whole);
+		point_early_release(&early);
+		run_release(&r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -215,6 +350,10 @@ int main(void)
 		cmocka_unit_test(a_dry_run_sends_nothing),
 		cmocka_unit_test(a_cancelled_point_keeps_its_rows),
 		cmocka_unit_test(what_cannot_be_measured_says_why),
+		cmocka_unit_test(early_requests_are_the_runs_own),
+		cmocka_unit_test(salted_requests_are_made_again),
+		cmocka_unit_test(what_the_server_gives_is_waited_for),
+		cmocka_unit_test(mistakes_are_found_without_a_server),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
