@@ -134,6 +134,7 @@ my $longer = document_of(release => '0.11.0', says => sprintf($config, 8192));
 is($again->{config}{hash}, $old->{config}{hash}, 'hash: the same again is the same');
 isnt($new->{config}{hash}, $old->{config}{hash}, 'hash: other defaults differ');
 isnt($longer->{config}{hash}, $old->{config}{hash}, 'hash: another value of the server differs');
+like($old->{config}{configured_hash}, qr/^[0-9a-f]{16}$/, 'configured_hash: there');
 is_deeply([map { $_->{config}{configured_hash} } $new, $dev, $longer],
 	[($old->{config}{configured_hash}) x 3], 'configured_hash: the same file is the same');
 
