@@ -110,6 +110,14 @@ static enum found find(const struct finder *f, const char *path, int64_t bytes,
 	return found;
 }
 
+static bool is_taken(const struct trace_files *out, const char *path)
+{
+	for (size_t i = 0; i < out->n; i++)
+		if (strcmp(out->file[i].path, path) == 0)
+			return true;
+	return false;
+}
+
 static void take(struct finder *f, struct json_slice path, struct json_slice bytes)
 {
 	struct trace_file *file = &f->out->file[f->out->n];
@@ -125,7 +133,9 @@ static void take(struct finder *f, struct json_slice path, struct json_slice byt
 	json_unescape(&text, path.raw);
 	/* U+0000 would end the path early. */
 	found = text.len && strlen(text.data) == text.len ? find(f, text.data, size, file) : GONE;
-	if (found == FOUND) {
+	if (found == FOUND && is_taken(f->out, file->path)) {
+		f->named--; /* twice in the list */
+	} else if (found == FOUND) {
 		file->name = arena_text(f->arena, buf_str(&text));
 		f->out->n++;
 	} else if (!f->left_out++) {
