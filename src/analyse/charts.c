@@ -96,6 +96,9 @@ static void put_xy(struct json_writer *w, const struct cloud *c, size_t row)
 	json_put_int(w, c->rows.id[row]);
 	parts_put_number(w, "x", parts_number_at(&c->rows, c->n_front, row));
 	parts_put_number(w, "y", parts_number_at(&c->rows, c->n_front + 1, row));
+	json_key(w, "is_degraded");
+	json_put_bool(w, counting_is_degraded(&c->axis[0], &c->rows.verdicts, row) ||
+		      counting_is_degraded(&c->axis[1], &c->rows.verdicts, row));
 }
 
 int analyse_resources(const struct analyse_request *r, struct json_writer *w, struct err *e)

@@ -125,6 +125,11 @@ static bool is_better(const struct counting *c, double a, double b)
 	return c->better && (isnan(b) || (c->better > 0 ? a > b : a < b));
 }
 
+bool counting_is_degraded(const struct counting *c, const struct verdicts *j, size_t run)
+{
+	return c->is_measured && is_judged(c, j, run, DEGRADED, "DEGRADED");
+}
+
 enum counts counting_see(struct counting *c, const struct verdicts *j, size_t run, double v)
 {
 	enum counts counts = counts_for(c, j, run, v);
@@ -132,14 +137,14 @@ enum counts counting_see(struct counting *c, const struct verdicts *j, size_t ru
 
 	c->failed += counts == COUNTS_FAILED;
 	c->invalid += is_invalid;
-	if (counts == COUNTS && c->is_measured && is_judged(c, j, run, DEGRADED, "DEGRADED"))
-		c->degraded++;
+	c->degraded += counts == COUNTS && counting_is_degraded(c, j, run);
 	if ((counts == COUNTS || is_invalid) && is_better(c, v, c->best[is_invalid]))
 		c->best[is_invalid] = v;
 	return counts;
 }
 
-bool counting_would_lead(const struct counting *c)
+/* Whether one of the runs left out as INVALID has a better value than all that count. */
+static bool would_lead(const struct counting *c)
 {
 	return c->invalid && is_better(c, c->best[1], c->best[0]);
 }
@@ -153,8 +158,8 @@ static const char *runs_text(struct arena *a, size_t n)
 
 static void note_invalid(const struct counting *c, struct notes *notes)
 {
-	parts_note(notes, "%.*s is INVALID in %s and left out there%s", (int)c->metric.n, c->metric.p,
-		   runs_text(notes->arena, c->invalid), !counting_would_lead(c) ? "" :
+	parts_note(notes, "%.*s is INVALID in %s and left out there%s", (int)c->metric.n,
+		   c->metric.p, runs_text(notes->arena, c->invalid), !would_lead(c) ? "" :
 		   c->invalid == 1 ? "; that run would have led" : "; one of them would have led");
 }
 
@@ -197,7 +202,7 @@ void counting_put(struct json_writer *w, const struct counting *c, size_t n)
 		parts_put_count(w, "failed", c[i].failed);
 		parts_put_count(w, "invalid", c[i].invalid);
 		json_key(w, "would_lead");
-		json_put_bool(w, counting_would_lead(&c[i]));
+		json_put_bool(w, would_lead(&c[i]));
 		parts_put_count(w, "degraded", c[i].degraded);
 		json_end_object(w);
 	}

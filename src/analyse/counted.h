@@ -51,8 +51,8 @@ struct counting counting_of(struct str metric); /* costs microseconds: once per 
 enum counts counts_for(const struct counting *c, const struct verdicts *j, size_t run, double v);
 /* The same, counted up in c. */
 enum counts counting_see(struct counting *c, const struct verdicts *j, size_t run, double v);
-/* Whether one of the runs that were left out as INVALID has a better value than all that count. */
-bool counting_would_lead(const struct counting *c);
+/* Whether the metric is DEGRADED in a run that counts. */
+bool counting_is_degraded(const struct counting *c, const struct verdicts *j, size_t run);
 
 /* A sentence for each thing that a reader must know. */
 void counting_notes(const struct counting *c, size_t n, struct notes *notes);

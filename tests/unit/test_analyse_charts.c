@@ -239,6 +239,7 @@ static void only_valid(void **state)
 	(void)state;
 	rig_begin(&r);
 	put_judged(&r, 10, 10, 100, "");
+	rig_text(&r, "trust.degraded", "itl,ttft");
 	put_judged(&r, 20, 20, 100, "");
 	put_judged(&r, 15, 30, 100, "");                  /* beaten by the second */
 	put_judged(&r, 0, 0, 0, "");                      /* nothing completed */
@@ -250,6 +251,9 @@ static void only_valid(void **state)
 	assert_true(json_bool(rig_at(v, "groups/0/points/0/is_frontier"), false));
 	assert_true(json_bool(rig_at(v, "groups/0/points/1/is_frontier"), false));
 	assert_false(json_bool(rig_at(v, "groups/0/points/2/is_frontier"), true));
+	assert_false(json_bool(rig_at(v, "groups/0/points/0/is_degraded"), true));
+	assert_true(json_bool(rig_at(v, "groups/0/points/1/is_degraded"), false));
+	rig_near(v, "trust/1/degraded", 1);
 	assert_true(rig_has_note(v, "1 run failed and is left out"));
 	assert_true(rig_has_note(v, "1 of the runs left out would be on the frontier"));
 	rig_near(v, "trust/0/invalid", 1);

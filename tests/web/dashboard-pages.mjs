@@ -420,6 +420,13 @@ async function trends(page, url) {
 		'one change, in large type',
 	);
 	await numbersOf(page, 'section[aria-label=Changes]', all(answer), 'the change');
+	const everything = page.waitForRequest(
+		(r) => r.url().endsWith('/analysis/trends') && r.postDataJSON().include_invalid === true,
+	);
+	await page.click('.scope button:has-text("Include invalid")');
+	ok(await everything, 'what does not count is asked for');
+	await page.click('.scope button:has-text("Include invalid")');
+	await becomes(() => page.url().includes('invalid'), false, 'and no longer');
 	await page.click('section[aria-label=Changes] button:has-text("Expected")');
 	await page.fill('dialog input', 'safer kernels');
 	await page.click('dialog button:has-text("Mark it")');
@@ -429,8 +436,8 @@ async function trends(page, url) {
 		'a change that was expected asks for nobody',
 	);
 	equal(
-		(await ask(url, '/api/analysis/marks')).items.map((m) => [m.kind, m.text]),
-		[['expected', 'safer kernels']],
+		(await ask(url, '/api/analysis/marks')).items.map((m) => [m.metric, m.kind, m.text]),
+		[['output_throughput', 'expected', 'safer kernels']],
 		'and who marked it can be read',
 	);
 	await page.click('.twin summary');

@@ -63,6 +63,7 @@ const point = (id: number, x: number, y: number, is_frontier: boolean): ParetoPo
 	x,
 	y,
 	is_frontier,
+	is_degraded: false,
 });
 const group = (name: string, points: ParetoPoint[]): ParetoGroup => ({
 	key: { g: name },

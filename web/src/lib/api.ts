@@ -551,9 +551,20 @@ export interface CapacityConfiguration {
 }
 
 export interface Estimate { value: number | null; low: number | null; high: number | null }
-export interface ResourcePoint { id: number; x: number; y: number; values: Record<string, Cell> }
+
+export interface ResourcePoint {
+	id: number; x: number; y: number;
+	is_degraded: boolean; // x or y is DEGRADED in it
+	values: Record<string, Cell>;
+}
+
 export interface ParetoGroup { key: Record<string, Cell>; name: string; n: number; points: ParetoPoint[] }
-export interface ParetoPoint { id: number; x: number; y: number; is_frontier: boolean }
+
+export interface ParetoPoint {
+	id: number; x: number; y: number;
+	is_degraded: boolean; // x or y is DEGRADED in it
+	is_frontier: boolean;
+}
 
 export interface DistributionGroup {
 	key: Record<string, Cell>; name: string; n: number; mean: number;

@@ -31,6 +31,8 @@ const DRAWN: Record<number, string> = { 0: 'circle', 1: 'diamond', 2: 'triangle'
 /** Names told apart by form as well, for those who do not see all colours. */
 export const markOf = (index: number): string => DRAWN[index % 4];
 
+const hollow = (mark: string): string => `empty${mark.charAt(0).toUpperCase()}${mark.slice(1)}`;
+
 /** What a line goes through: the frontier's points, or all of a group, from left to right. */
 export function lineOf(points: ParetoPoint[], join: Join): [number, number][] {
 	if (join === 'none')
@@ -68,7 +70,8 @@ export function scatterOption(o: ScatterOptions, ink: Ink): EChartsCoreOption {
 				symbolSize: isMany ? 3 : all.length > 400 ? 6 : 9,
 				large: isMany, largeThreshold: LARGE,
 				data: g.points.map((p) => ({ value: [p.x, p.y], itemStyle: {
-					opacity: !isFront || p.is_frontier ? 0.95 : 0.38 } })),
+					opacity: !isFront || p.is_frontier ? 0.95 : 0.38 },
+				...(p.is_degraded && { symbol: hollow(markOf(i)) }) })),
 				itemStyle: { color, borderColor: ink.card, borderWidth: isMany ? 0 : 1 },
 				emphasis: { scale: 1.5 } },
 		];
@@ -80,7 +83,8 @@ export function scatterOption(o: ScatterOptions, ink: Ink): EChartsCoreOption {
 		const { group, point } = found;
 		return tipBody(group.name, [[o.x.label, amount(point.x, o.x.unit)],
 			[o.y.label, amount(point.y, o.y.unit)]],
-		`Run ${point.id}${point.is_frontier ? ', on the frontier' : ''}. Click opens it.`);
+		`Run ${point.id}${point.is_frontier ? ', on the frontier' : ''}`
+			+ `${point.is_degraded ? ', DEGRADED' : ''}. Click opens it.`);
 	};
 	return {
 		grid: grid(), tooltip: tooltip(ink, tell), series,

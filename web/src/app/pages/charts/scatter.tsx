@@ -81,10 +81,12 @@ function Table({ groups, x, y }: { groups: Group[]; x: Measure; y: Measure }): R
 	const rows = groups.flatMap((g) => g.points.map((p) => [
 		<Link key="run" to={target(`/runs/${p.id}`)}>{p.id}</Link>, g.name,
 		<Num key="x" v={p.x} />, <Num key="y" v={p.y} />, p.is_frontier ? 'yes' : '',
+		p.is_degraded ? 'DEGRADED' : '',
 	]));
 	return <Twin title="As a table" rows={rows} heads={[{ text: 'Run' }, { text: 'Group' },
 		{ text: titleOf(x.label, x.unit), isNumber: true },
-		{ text: titleOf(y.label, y.unit), isNumber: true }, { text: 'On the frontier' }]} />;
+		{ text: titleOf(y.label, y.unit), isNumber: true }, { text: 'On the frontier' },
+		{ text: 'Verdict' }]} />;
 }
 
 export function Scatter(props: Props): ReactNode {

@@ -51,7 +51,7 @@ export function byValue(answer: Answer, color: string, flipped: string[]): Group
 	for (const p of answer.points) {
 		const id = color ? showValue(color, p.values[color] ?? null) : 'all';
 		const g = by.get(id) ?? { id, name: color ? id : 'All runs', points: [], isShown: true };
-		g.points.push({ id: p.id, x: p.x, y: p.y, is_frontier: false });
+		g.points.push({ id: p.id, x: p.x, y: p.y, is_degraded: p.is_degraded, is_frontier: false });
 		by.set(id, g);
 	}
 	return [...by.values()].sort((a, b) => b.points.length - a.points.length)
