@@ -126,6 +126,10 @@ for (@rows) {
 		err => 'profllm run: away.yaml:1:*: benchmark.tokenizer: no tokenizer "no/such-model": *' });
 	is(started($run), 0, 'is known before anything is started, too');
 	is(json_of(slurp('away.json'))->{error}{category}, 'network', 'by its name');
+	$run = run(args => words('away', '--set', 'benchmark.tokenizer=sim',
+		'benchmark.dataset_name=sharegpt', '--output', 's.json'), env => \%away, seconds => 60);
+	check_run('a data set of the hub', $run, { status => 1, gone => ['s.d'],
+		err => 'profllm run: *: benchmark.dataset_name: *127.0.0.1*' });
 	$run = run(args => words('away', '--dry-run'), env => \%away, seconds => 60);
 	check_run('which a plan only warns of', $run, { status => 0,
 		warn => ['WARNING: away.yaml:1:*: benchmark.tokenizer: *'],
@@ -227,6 +231,30 @@ config('lend', server => { %own }, benchmark => { %asked, dataset_name => 'share
 	dataset_path => '/nowhere.json' });
 check_run('a wrong file is found all the same', run(args => words('lend', '--output', 'l.json')),
 	{ status => 2, err => '*benchmark.dataset_path: *' });
+
+# A chat template that nobody knows but the server: prompts go through its rendering.
+mkdir 'other';
+spew('other/tokenizer.json', slurp("$FindBin::Bin/../unit/token/small.json"));
+spew('other/tokenizer_config.json', '{"bos_token": "<|bos|>", "chat_template": "{{ made_up }}"}');
+spew('render', "#!/bin/sh\nexec '$program' sim --model org/m --tokenizer other \"\$\@\"\n");
+chmod 0755, 'render';
+my %custom = (model => 'org/m', tokenizer => 'other', dataset_name => 'custom', num_prompts => 2,
+	dataset_path => 'good.jsonl', custom_output_len => 2);
+config('render', server => { %own, command => './render' }, benchmark => \%custom);
+{
+	my $run = run(args => words('render', '--output', 'render.json'));
+	my $d = json_of(slurp('render.json') // '{}');
+
+	is("$run->{status} $d->{status}", '0 completed', 'a chat template of the server\'s')
+		or diag($run->{err}, $run->{out});
+	like(row(run(args => words('render', '--check')), 'dataset'), qr/^note: .* is asked for their chat/,
+		'--check says who is asked');
+	$run = run(args => words('render', '--output', 'r.json', '--set',
+		'benchmark.dataset_path=shape.jsonl'));
+	check_run('rows of another shape', $run, { status => 2,
+		err => '*--set benchmark.dataset_path=shape.jsonl: benchmark.dataset_path: *shape.jsonl*' });
+	is(started($run), 0, 'are found without it');
+}
 
 # Requests are made once, and are those of a run that makes them late.
 {
