@@ -239,13 +239,16 @@ static int snapshot(struct scene *s, struct err *e)
 	char path[] = "/tmp/profllm-filter-XXXXXX";
 	int fd = mkstemp(path);
 	struct index *loaded = NULL;
+	struct index_view *v;
 	int64_t start = clock_mono_ns(), sequence;
 	int rc;
 
 	if (fd < 0)
 		return err_set(e, ERR_IO, "no file in /tmp for the snapshot");
 	close(fd);
-	rc = index_save(s->index, path, 1, e);
+	v = index_view(s->index);
+	rc = index_save(v, path, 1, e);
+	index_view_release(v);
 	if (rc == 0) {
 		bench_add(s->bench, "ms", since_ms(start), "%s: snapshot saved", s->name);
 		start = clock_mono_ns();

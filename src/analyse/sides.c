@@ -8,7 +8,7 @@
 #include "base/mem.h"
 
 #define COLUMNS_AT_ONCE 256 /* of whole rows: 12 MB at most */
-#define SHOWN_ALL (INDEX_EXCLUDED | INDEX_ARCHIVED | INDEX_SUPERSEDED | INDEX_REMOVED)
+#define SHOWN_ALL (INDEX_EXCLUDED | INDEX_ARCHIVED | INDEX_SUPERSEDED)
 
 /* ---- reading ---- */
 

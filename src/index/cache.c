@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cache.c - see cache.h. Texts of values that rows have stay as long as the index; selected values
- * that no row has, and cursors, are copied both ways.
+ * cache.c - see cache.h. Texts of values that rows have stay as long as the index. Everything else
+ * that an answer points to lies in memory of its question: selected values that no row has, and
+ * cursors, are copied both ways; names of columns are those of the question that is answered.
  */
 #include "index/cache.h"
 
@@ -159,11 +160,11 @@ static void *copy(const void *from, size_t bytes, struct arena *a)
 	return to;
 }
 
-static struct facet copy_facet(const struct facet *f, struct str column, struct arena *a)
+static struct facet copy_facet(const struct facet *f, struct arena *a)
 {
 	struct facet to = *f;
 
-	to.column = column;
+	to.column = (struct str){ 0 };
 	to.value = copy(f->value, f->n * sizeof(*f->value), a);
 	to.bin = copy(f->bin, f->n_bins * sizeof(*f->bin), a);
 	for (size_t i = 0; i < to.n; i++)
@@ -172,6 +173,7 @@ static struct facet copy_facet(const struct facet *f, struct str column, struct 
 	return to;
 }
 
+/* Without the names of its columns. */
 static struct answer copy_answer(const struct answer *from, const struct query *q, struct arena *a)
 {
 	struct answer to = *from;
@@ -182,11 +184,19 @@ static struct answer copy_answer(const struct answer *from, const struct query *
 	to.next = arena_str(a, from->next);
 	to.facet = arena_alloc(a, to.n_facets * sizeof(*to.facet));
 	for (size_t i = 0; i < to.n_facets; i++)
-		to.facet[i] = copy_facet(&from->facet[i], q->facet[i], a);
+		to.facet[i] = copy_facet(&from->facet[i], a);
 	to.statistic = copy(from->statistic, to.n_statistics * sizeof(*to.statistic), a);
 	for (size_t i = 0; i < to.n_statistics; i++)
-		to.statistic[i].column = q->statistic[i];
+		to.statistic[i].column = (struct str){ 0 };
 	return to;
+}
+
+static void put_names(struct answer *to, const struct query *q)
+{
+	for (size_t i = 0; i < to->n_facets; i++)
+		to->facet[i].column = q->facet[i];
+	for (size_t i = 0; i < to->n_statistics; i++)
+		to->statistic[i].column = q->statistic[i];
 }
 
 static size_t find(const struct cache *c, struct str key)
@@ -209,6 +219,7 @@ bool cache_get(struct cache *c, uint64_t version, struct str key, const struct q
 		if (i < c->n) {
 			c->kept[i]->used = ++c->now;
 			*out = copy_answer(&c->kept[i]->answer, q, a);
+			put_names(out, q);
 		} else {
 			i = SIZE_MAX;
 		}

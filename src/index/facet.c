@@ -131,6 +131,18 @@ static void sink(struct facet_value *heap, size_t n, size_t at)
 	}
 }
 
+/* Infinite numbers are no ends. */
+static void note_ends(struct facet *out, struct value v)
+{
+	if (v.kind != VALUE_NUMBER || !isfinite(v.number))
+		return;
+	if (!(out->min <= v.number))
+		out->min = v.number;
+	if (!(out->max >= v.number))
+		out->max = v.number;
+}
+
+/* The text of a value is a row's own, which stays as long as the index: answers are kept. */
 static void offer(struct list *l, struct value value, size_t count)
 {
 	struct facet_value it = { value, count, false };
@@ -141,6 +153,7 @@ static void offer(struct list *l, struct value value, size_t count)
 		return;
 	out->distinct++;
 	l->rows += count;
+	note_ends(out, value);
 	wanted = place_wanted(l->wanted, value);
 	if (wanted != SIZE_MAX) {
 		it.is_selected = true;
@@ -342,11 +355,12 @@ static void count_few(const struct index_view *v, const struct choice *c, const 
 	count_sorted(l, other, n_other);
 }
 
-/* Many rows: only those that are selected. */
+/* Many rows: only values that are selected, each as the first row has it. */
 static void count_wanted_rows(const struct index_view *v, const struct choice *c,
 			      const struct head *h, struct arena *a, struct list *l)
 {
 	size_t *count = arena_alloc(a, l->wanted->n * sizeof(*count));
+	struct value *own = arena_alloc(a, l->wanted->n * sizeof(*own));
 
 	for (size_t block = 0; block < view_blocks(v); block++) {
 		const struct block *b = view_block(v, h, block);
@@ -356,15 +370,16 @@ static void count_wanted_rows(const struct index_view *v, const struct choice *c
 			size_t at = SIZE_MAX;
 
 			l->out->missing += value.kind <= VALUE_NULL;
+			note_ends(l->out, value);
 			if (l->wanted->n)
 				at = place_wanted(l->wanted, value);
-			if (at != SIZE_MAX)
-				count[at]++;
+			if (at != SIZE_MAX && !count[at]++)
+				own[at] = value;
 		}
 	}
 	l->most = 0;
 	for (size_t i = 0; i < l->wanted->n; i++)
-		offer(l, l->wanted->value[i], count[i]);
+		offer(l, own[i], count[i]);
 	l->rows = c->total - l->out->missing;
 	l->out->distinct = 0;
 	l->out->is_unlisted = true;
@@ -374,17 +389,11 @@ static void count_wanted_rows(const struct index_view *v, const struct choice *c
 
 static void fill_bins(struct facet *out, const double *x, size_t n, size_t bins)
 {
-	double half;
+	double half = out->max / 2 - out->min / 2; /* halves: the whole width may be infinite */
 
 	if (!n)
 		return;
-	out->min = out->max = x[0];
-	for (size_t i = 1; i < n; i++) {
-		out->min = x[i] < out->min ? x[i] : out->min;
-		out->max = x[i] > out->max ? x[i] : out->max;
-	}
 	out->n_bins = bins;
-	half = out->max / 2 - out->min / 2; /* halves: the whole width may be infinite */
 	for (size_t i = 0; i < n; i++) {
 		double part = half > 0 ? (x[i] / 2 - out->min / 2) / half * (double)bins : 0;
 		size_t bin = (size_t)part;
@@ -419,7 +428,7 @@ void facet_count(const struct index_view *v, const struct choice *c, const struc
 	info = &v->info[number];
 	if (!h->is_keys)
 		count_codes(v, c, h, &s->arena, &l);
-	else if (c->total <= FACET_LISTED_ROWS_MAX)
+	else if (c->total <= v->index->listed_rows_max)
 		count_few(v, c, h, &s->arena, &l);
 	else
 		count_wanted_rows(v, c, h, &s->arena, &l);

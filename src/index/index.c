@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* index.c - rows in, versions out, and the end of what no version looks at; see part.h. */
 #include <assert.h>
+#include <malloc.h>
 #include <math.h>
 
 #include "base/clock.h"
@@ -10,6 +11,8 @@
 #include "index/part.h"
 
 #define TEXT_CHUNK_BYTES 65536
+#define TRIM_BYTES (8u << 20) /* freed at once, that are worth handing back to the system */
+#define COPY_ROWS 128         /* of an index that is made of another one, at once */
 
 struct text_chunk { struct text_chunk *next; size_t bytes; char text[]; };
 
@@ -71,23 +74,33 @@ struct str index_text(struct index *x, struct str s)
 	return (struct str){ to, s.n };
 }
 
-/* With the lock held: frees what no version that is left looks at. */
-static void collect(struct index *x)
+/* With the lock held: frees what no version that is left looks at. Returns how much that was. */
+static size_t collect(struct index *x)
 {
 	const struct index_view *oldest = x->current;
-	size_t kept = 0;
+	size_t kept = 0, bytes = 0;
 
 	while (oldest && oldest->older)
 		oldest = oldest->older;
 	for (size_t i = 0; i < x->n_retired; i++) {
 		struct retired *r = &x->retired[i];
 
-		if (oldest && r->last >= oldest->number)
+		if (oldest && r->last >= oldest->number) {
 			x->retired[kept++] = *r;
-		else
-			index_drop(x, r->p, r->bytes);
+			continue;
+		}
+		bytes += r->bytes;
+		index_drop(x, r->p, r->bytes);
 	}
 	x->n_retired = kept;
+	return bytes;
+}
+
+/* The allocator keeps freed memory that lies between pieces in use. */
+static void trim(size_t freed_bytes)
+{
+	if (freed_bytes >= TRIM_BYTES)
+		malloc_trim(0);
 }
 
 /* ---- versions ---- */
@@ -111,6 +124,7 @@ static void give_back(struct index *x, struct index_view *v)
 	if (--v->refs)
 		return;
 	unlink_view(v);
+	x->n_versions--;
 	index_drop(x, v, view_bytes(v));
 }
 
@@ -125,25 +139,37 @@ struct index_view *index_view(struct index *x)
 	return v;
 }
 
+static void destroy(struct index *x);
+
 void index_view_release(struct index_view *v)
 {
 	struct index *x = v ? v->index : NULL;
+	bool is_over, is_last;
+	size_t freed = 0;
 
 	if (!x)
 		return;
 	pthread_mutex_lock(&x->lock);
-	if (v->refs == 1) {
-		give_back(x, v);
-		collect(x);
-	} else {
-		v->refs--;
-	}
+	is_last = v->refs == 1;
+	is_over = x->is_over;
+	give_back(x, v);
+	if (is_last && !is_over)
+		freed = collect(x);
+	is_last = is_over && !x->n_versions;
 	pthread_mutex_unlock(&x->lock);
+	if (is_last)
+		destroy(x);
+	trim(freed);
 }
 
 uint64_t index_view_version(const struct index_view *v)
 {
 	return v->number;
+}
+
+const struct index *index_of(const struct index_view *v)
+{
+	return v->index;
 }
 
 uint64_t index_version(const struct index *x)
@@ -168,6 +194,7 @@ void index_publish(struct index *x)
 	size_t head = x->n_columns * sizeof(struct head);
 	size_t info = x->n_columns * sizeof(struct column_info);
 	struct index_view *v = index_alloc(x, sizeof(*v) + head + info), *before;
+	size_t freed;
 
 	v->index = x;
 	v->refs = 1;
@@ -194,10 +221,21 @@ void index_publish(struct index *x)
 	if (before)
 		before->newer = v;
 	x->current = v;
+	x->n_versions++;
 	if (before)
 		give_back(x, before);
-	collect(x);
+	freed = collect(x);
 	pthread_mutex_unlock(&x->lock);
+	trim(freed);
+}
+
+void index_go_on_from(struct index *x, uint64_t version)
+{
+	pthread_mutex_lock(&x->write);
+	if (version > x->number)
+		x->number = version;
+	index_publish(x);
+	pthread_mutex_unlock(&x->write);
 }
 
 /* ---- making and freeing ---- */
@@ -208,6 +246,7 @@ struct index *index_make_with(unsigned block_shift, uint32_t dictionary_max)
 
 	x->block_shift = block_shift;
 	x->dictionary_max = dictionary_max;
+	x->listed_rows_max = FACET_LISTED_ROWS_MAX;
 	x->is_ascending = true;
 	x->number = (uint64_t)clock_real_ns() / 1000000; /* those of an earlier process are below */
 	pthread_mutex_init(&x->write, NULL);
@@ -238,12 +277,12 @@ static void free_ids(struct index *x)
 	index_drop(x, x->tail_id, x->tail_cap * sizeof(int64_t));
 }
 
-void index_free(struct index *x)
+/* No view is left. */
+static void destroy(struct index *x)
 {
-	if (!x)
-		return;
-	assert(!x->current->older && x->current->refs == 1); /* views are given back before */
-	give_back(x, x->current);
+	size_t bytes = (size_t)atomic_load(&x->bytes);
+
+	assert(x->is_over && !x->n_versions);
 	x->current = NULL;
 	collect(x);
 	free_ids(x);
@@ -269,6 +308,23 @@ void index_free(struct index *x)
 	pthread_mutex_destroy(&x->write);
 	pthread_mutex_destroy(&x->lock);
 	free(x);
+	trim(bytes);
+}
+
+void index_free(struct index *x)
+{
+	bool is_last;
+
+	if (!x)
+		return;
+	pthread_mutex_lock(&x->lock);
+	assert(!x->is_over);
+	x->is_over = true;
+	give_back(x, x->current);
+	is_last = !x->n_versions;
+	pthread_mutex_unlock(&x->lock);
+	if (is_last)
+		destroy(x);
 }
 
 /* ---- columns by name ---- */
@@ -487,7 +543,17 @@ int index_add_all(struct index *x, const struct row *r, size_t n, struct err *e)
 
 /* ---- flags ---- */
 
-size_t index_flag_all(struct index *x, const int64_t *id, size_t n, unsigned flags)
+int64_t index_last_id(struct index *x)
+{
+	int64_t id;
+
+	pthread_mutex_lock(&x->write);
+	id = x->last_id;
+	pthread_mutex_unlock(&x->write);
+	return id;
+}
+
+size_t index_flag_all(struct index *x, const int64_t *id, const unsigned *flags, size_t n)
 {
 	size_t found = 0, blocks;
 	bool *is_fresh;
@@ -512,7 +578,7 @@ size_t index_flag_all(struct index *x, const int64_t *id, size_t n, unsigned fla
 			x->flags[block] = fresh;
 			is_fresh[block] = true;
 		}
-		x->flags[block][row & (block_rows(x) - 1)] = (uint8_t)flags;
+		x->flags[block][row & (block_rows(x) - 1)] = (uint8_t)flags[i];
 	}
 	free(is_fresh);
 	if (found)
@@ -523,5 +589,36 @@ size_t index_flag_all(struct index *x, const int64_t *id, size_t n, unsigned fla
 
 bool index_flag(struct index *x, int64_t id, unsigned flags)
 {
-	return index_flag_all(x, &id, 1, flags) == 1;
+	return index_flag_all(x, &id, &flags, 1) == 1;
+}
+
+/* ---- another index ---- */
+
+struct index *index_without_removed(const struct index_view *v)
+{
+	struct index *x = index_make_with(v->index->block_shift, v->index->dictionary_max);
+	struct row *row = mem_array(COPY_ROWS, sizeof(*row));
+	unsigned *flags = mem_array(COPY_ROWS, sizeof(*flags));
+	struct arena a = { 0 };
+	size_t n = 0;
+	int rc;
+
+	x->number = v->number > x->number ? v->number : x->number;
+	for (size_t i = 0; i < v->n_rows; i++) {
+		unsigned own = view_flags(v, i);
+
+		if (!(own & INDEX_REMOVED)) {
+			row[n] = view_cells(v, i, &a);
+			flags[n++] = own;
+		}
+		if (n < COPY_ROWS && i + 1 < v->n_rows)
+			continue;
+		rc = index_add_flagged(x, row, flags, n, NULL);
+		assert(rc == 0); /* what one index holds another one takes */
+		n = 0;
+		arena_release(&a);
+	}
+	free(row);
+	free(flags);
+	return x;
 }

@@ -8,7 +8,11 @@
  * back exactly as they were put in, statistics are those of stats/stats.h over the exact values.
  *
  * A view is the rows of one data version. Versions grow with each change, and from one process to
- * the next.
+ * the next. A view keeps what its version looks at in memory: hold it while a question is answered,
+ * and not while somebody is waited for.
+ *
+ * A removed row is in no answer. Its values stay in memory until index_without_removed has made
+ * another index; they are never in a snapshot.
  */
 #pragma once
 #include "base/arena.h"
@@ -30,6 +34,7 @@ struct index;
 struct index_view;
 
 struct index *index_make(void);
+/* No view is taken any more; what views that are still held look at goes with the last of them. */
 void index_free(struct index *x);
 /*
  * -1: a limit, named. flags are those it begins with. Rows may come in any order of their ids; that
@@ -43,25 +48,35 @@ int index_add_all(struct index *x, const struct row *r, size_t n, struct err *e)
 int index_add_flagged(struct index *x, const struct row *r, const unsigned *flags, size_t n,
 		      struct err *e);
 bool index_flag(struct index *x, int64_t id, unsigned flags); /* false: there is no such row */
-/* Many at once: one new version. Returns how many of them there are. */
-size_t index_flag_all(struct index *x, const int64_t *id, size_t n, unsigned flags);
+/* Many at once, each with flags of its own: one new version. Returns how many of them there are. */
+size_t index_flag_all(struct index *x, const int64_t *id, const unsigned *flags, size_t n);
+int64_t index_last_id(struct index *x); /* the largest one that was ever added; 0: none */
 uint64_t index_version(const struct index *x);
 int64_t index_bytes(const struct index *x);
 /* Answers of the newest version are kept in so many bytes, to be given again; 0: none are. */
 #define INDEX_CACHE_BYTES (64u << 20) /* as it begins */
 void index_set_cache(struct index *x, size_t bytes);
 
+/* Rows of the view that were removed. */
+size_t index_removed(const struct index_view *v);
+/* A new index of all other rows of the view. */
+struct index *index_without_removed(const struct index_view *v);
+/* Further versions of x are above that number: it takes the place of another index. */
+void index_go_on_from(struct index *x, uint64_t version);
+
 /*
- * A snapshot is the whole index in one checksummed file that is mapped at the next start.
- * sequence is the store's number of the last change in it. index_load: 1 loaded, 0 there is none
- * or it is damaged or of another version (why, in e), so that it is built from the store.
+ * A snapshot is a version in one checksummed file that is mapped at the next start, without rows
+ * that were removed. sequence is the store's number of the last change in it. index_load: 1 loaded,
+ * 0 there is none or it is damaged or of another version (why, in e), so that it is built from the
+ * store.
  */
-int index_save(struct index *x, const char *path, int64_t sequence, struct err *e);
+int index_save(const struct index_view *v, const char *path, int64_t sequence, struct err *e);
 int index_load(const char *path, struct index **out, int64_t *sequence, struct err *e);
 
 struct index_view *index_view(struct index *x);
 void index_view_release(struct index_view *v);
 uint64_t index_view_version(const struct index_view *v);
+const struct index *index_of(const struct index_view *v);
 
 /* ---- columns ---- */
 
@@ -83,7 +98,8 @@ struct query_sort { struct str column; bool is_descending; };
 
 struct query {
 	const struct filter *filter;
-	unsigned shown;            /* rows with other flags are left out; 0: those without any */
+	unsigned shown;            /* rows with other flags are left out; 0: those without any;
+				      INDEX_REMOVED has no effect */
 	bool only_flagged;         /* and only rows with at least one of shown */
 	struct query_sort sort[QUERY_SORTS_MAX]; /* ties: larger id first */
 	size_t n_sorts;
@@ -118,9 +134,9 @@ struct facet {
 	struct facet_value *value; /* most rows first, ties by value; selected ones always there */
 	size_t n;
 	bool is_unlisted;
+	double min, max;           /* of the finite numbers of these rows; NAN: there are none */
 	bool is_range;             /* only numbers, more than facet_values_max: a histogram too */
-	double min, max;           /* of it; finite numbers alone are in it; NAN: there are none */
-	size_t *bin;               /* equal widths from min to max */
+	size_t *bin;               /* of finite numbers, equal widths from min to max */
 	size_t n_bins;
 };
 
@@ -149,8 +165,9 @@ struct answer {
 };
 
 /*
- * Everything of the answer lies in a, or is borrowed from the view. -1 (ERR_USAGE): a cursor that
- * is none, or a limit above.
+ * Everything of the answer lies in a, or is borrowed from the view or, like names of columns and
+ * selected values that no row has, from the query. -1 (ERR_USAGE): a cursor that is none, or a
+ * limit above.
  */
 int index_query(const struct index_view *v, const struct query *q, struct arena *a,
 		struct answer *out, struct err *e);
@@ -162,6 +179,16 @@ int index_query(const struct index_view *v, const struct query *q, struct arena 
 int index_select(const struct index_view *v, const struct filter *f, unsigned shown,
 		 const struct str *column, size_t n_columns, struct arena *a, int64_t **id,
 		 size_t *n, struct value **values, struct err *e);
-/* A whole row; false: there is none. */
+/*
+ * The ids of the first rows that match, at most `most`, in the query's order: its filter, shown and
+ * sort count. They name the same rows in every later version, so that rows can be read in pieces
+ * without holding a view in between.
+ */
+void index_order(const struct index_view *v, const struct query *q, size_t most, struct arena *a,
+		 int64_t **id, size_t *n);
+/* Columns of rows, in the order of id; those that are not there any more are left out. */
+size_t index_rows(const struct index_view *v, const int64_t *id, size_t n, const struct str *column,
+		  size_t n_columns, struct arena *a, struct page_row *out);
+/* A whole row; false: there is none, or it was removed. */
 bool index_row(const struct index_view *v, int64_t id, struct arena *a, struct row *out,
 	       unsigned *flags);

@@ -251,16 +251,75 @@ static void newest(const struct choice *c, struct best *best, const struct entry
 		}
 }
 
-/* Later blocks first: in the usual order, newest first, the others are soon seen to be behind. */
-static void find_best(const struct choice *c, struct best *best, const struct entry *after)
+/*
+ * The first `most` rows, sorted. Later blocks first: in the usual order, newest first, the others
+ * are soon seen to be behind.
+ */
+static struct best find_best(const struct order *o, const struct choice *c, size_t most,
+			     const struct entry *after, struct arena *a)
 {
-	if (!best->order->n) {
-		newest(c, best, after);
-		return;
-	}
-	for (size_t block = view_blocks(best->order->view); block-- > 0;)
+	struct best best = { .order = o, .most = most };
+
+	best.entry = arena_alloc(a, most * sizeof(*best.entry));
+	if (!o->n)
+		newest(c, &best, after);
+	for (size_t block = o->n ? view_blocks(o->view) : 0; block-- > 0;)
 		if (c->count[block])
-			block_best(c, best, after, block);
+			block_best(c, &best, after, block);
+	qsort_r(best.entry, best.n, sizeof(*best.entry), compare_sorted, (void *)o);
+	return best;
+}
+
+size_t page_order(const struct index_view *v, const struct choice *c, const struct query *q,
+		  size_t most, struct arena *a, int64_t *id)
+{
+	struct order o = make_order(v, q, a);
+	struct best best = find_best(&o, c, (most < c->total ? most : c->total) + 1, NULL, a);
+
+	if (best.n > most)
+		best.n = most;
+	for (size_t i = 0; i < best.n; i++)
+		id[i] = view_id(v, best.entry[i].row);
+	return best.n;
+}
+
+/* ---- rows ---- */
+
+static size_t *column_numbers(const struct index_view *v, const struct str *column, size_t n,
+			      struct arena *a)
+{
+	size_t *number = arena_alloc(a, n * sizeof(*number));
+
+	for (size_t k = 0; k < n; k++)
+		number[k] = view_column(v, column[k]);
+	return number;
+}
+
+static struct page_row read_row(const struct index_view *v, size_t at, const size_t *column,
+				size_t n, struct arena *a)
+{
+	struct page_row row = { .id = view_id(v, at), .flags = view_flags(v, at) };
+
+	row.value = arena_alloc(a, n * sizeof(*row.value));
+	for (size_t k = 0; k < n; k++)
+		if (column[k] != SIZE_MAX)
+			row.value[k] = view_value(v, &v->head[column[k]], at);
+	return row;
+}
+
+size_t index_rows(const struct index_view *v, const int64_t *id, size_t n, const struct str *column,
+		  size_t n_columns, struct arena *a, struct page_row *out)
+{
+	const size_t *number = column_numbers(v, column, n_columns, a);
+	size_t found = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t at = view_row_of(v, id[i]);
+
+		if (at != SIZE_MAX && !(view_flags(v, at) & INDEX_REMOVED))
+			out[found++] = read_row(v, at, number, n_columns, a);
+	}
+	return found;
 }
 
 /* ---- cursors ---- */
@@ -304,33 +363,21 @@ int page_make(const struct index_view *v, const struct choice *c, const struct q
 	      struct arena *a, struct answer *out, struct err *e)
 {
 	struct order o = make_order(v, q, a);
-	struct best best = { .order = &o, .most = (q->limit < c->total ? q->limit : c->total) + 1 };
 	struct entry after;
+	struct best best;
 	size_t *column;
 
 	if (q->cursor.n && read_cursor(&o, q, &after, e) < 0)
 		return -1;
 	if (!q->limit)
 		return 0;
-	best.entry = arena_alloc(a, best.most * sizeof(*best.entry));
-	find_best(c, &best, q->cursor.n ? &after : NULL);
-	qsort_r(best.entry, best.n, sizeof(*best.entry), compare_sorted, &o);
+	best = find_best(&o, c, (q->limit < c->total ? q->limit : c->total) + 1,
+			 q->cursor.n ? &after : NULL, a);
 	out->n_rows = best.n > q->limit ? q->limit : best.n;
 	out->row = arena_alloc(a, out->n_rows * sizeof(*out->row));
-	column = arena_alloc(a, q->n_columns * sizeof(*column));
-	for (size_t k = 0; k < q->n_columns; k++)
-		column[k] = view_column(v, q->column[k]);
-	for (size_t i = 0; i < out->n_rows; i++) {
-		struct page_row *row = &out->row[i];
-		size_t at = best.entry[i].row;
-
-		row->id = view_id(v, at);
-		row->flags = view_flags(v, at);
-		row->value = arena_alloc(a, q->n_columns * sizeof(*row->value));
-		for (size_t k = 0; k < q->n_columns; k++)
-			if (column[k] != SIZE_MAX)
-				row->value[k] = view_value(v, &v->head[column[k]], at);
-	}
+	column = column_numbers(v, q->column, q->n_columns, a);
+	for (size_t i = 0; i < out->n_rows; i++)
+		out->row[i] = read_row(v, best.entry[i].row, column, q->n_columns, a);
 	if (best.n > q->limit)
 		out->next = str_of(arena_printf(a, "%016" PRIx64 "-%lld", order_mark(q),
 						(long long)out->row[out->n_rows - 1].id));

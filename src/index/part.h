@@ -25,6 +25,8 @@
 #define INDEX_BLOCK_SHIFT 16
 #define INDEX_DICTIONARY_MAX 65535 /* codes 1 to that, so they fit into two bytes */
 #define INDEX_TEXT_BYTES_MAX 65536 /* of one value */
+/* Rows of a column of more values than a dictionary takes that are still listed value by value. */
+#define FACET_LISTED_ROWS_MAX 65536
 #define INDEX_ROWS_MAX (1u << 30)
 
 /* Tables that grow without moving: part k has 16 << k places. */
@@ -158,9 +160,12 @@ struct cache;
 struct index {
 	unsigned block_shift;
 	uint32_t dictionary_max;
+	size_t listed_rows_max;     /* FACET_LISTED_ROWS_MAX; fewer in tests */
 	pthread_mutex_t write;      /* one writer at a time */
 	pthread_mutex_t lock;       /* current, the list of versions, retired */
 	struct index_view *current; /* newest version */
+	size_t n_versions;          /* that somebody holds, current among them */
+	bool is_over;               /* index_free was called: the last view frees it */
 	struct retired *retired;
 	size_t n_retired, cap_retired;
 	_Atomic int64_t bytes;
@@ -311,5 +316,7 @@ struct value head_value(const struct head *h, const struct block *b, size_t i);
 struct value value_of_key(const struct head *h, uint64_t key);
 int64_t view_id(const struct index_view *v, size_t row);
 unsigned view_flags(const struct index_view *v, size_t row);
-/* SIZE_MAX: there is none. */
+/* A whole row by its place. */
+struct row view_cells(const struct index_view *v, size_t row, struct arena *a);
+/* SIZE_MAX: there is none. Removed ones are found. */
 size_t view_row_of(const struct index_view *v, int64_t id);

@@ -194,6 +194,23 @@ int index_query(const struct index_view *v, const struct query *q, struct arena 
 	return rc;
 }
 
+/* ---- rows one after the other ---- */
+
+void index_order(const struct index_view *v, const struct query *q, size_t most, struct arena *a,
+		 int64_t **id, size_t *n)
+{
+	const struct query rows = { .filter = q->filter, .shown = q->shown,
+				    .only_flagged = q->only_flagged };
+	struct arena scratch = { 0 };
+	struct split s;
+
+	split_make(v, &rows, &scratch, &s);
+	most = most < s.all.total ? most : s.all.total;
+	*id = arena_alloc(a, most * sizeof(**id));
+	*n = page_order(v, &s.all, q, most, &scratch, *id);
+	arena_release(&scratch);
+}
+
 /* ---- columns for analysis ---- */
 
 struct row_id { int64_t id; size_t row; };

@@ -3,9 +3,6 @@
 #pragma once
 #include "index/select.h"
 
-/* Rows of a column of more than 65,535 values that are still listed value by value. */
-#define FACET_LISTED_ROWS_MAX 65536
-
 /* The conditions of a filter that stand at its top; a filter that is no "and" is one itself. */
 size_t filter_top(const struct filter *f, struct filter *const **part);
 /* Whether f names this column and no other. */
@@ -29,6 +26,9 @@ void facet_count(const struct index_view *v, const struct choice *c, const struc
 		 const struct wanted *wanted, struct scratch *s, struct facet *out);
 void statistic_make(const struct index_view *v, const struct choice *c, struct str column,
 		    struct scratch *s, struct statistic *out);
+/* The ids of the first chosen rows, at most `most`, into id, in the query's order; how many. */
+size_t page_order(const struct index_view *v, const struct choice *c, const struct query *q,
+		  size_t most, struct arena *a, int64_t *id);
 /* -1: a cursor that is none. */
 int page_make(const struct index_view *v, const struct choice *c, const struct query *q,
 	      struct arena *a, struct answer *out, struct err *e);

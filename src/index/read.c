@@ -120,21 +120,41 @@ size_t view_row_of(const struct index_view *v, int64_t id)
 	return from < v->n_rows && view_id(v, from) == id ? from : SIZE_MAX;
 }
 
+size_t index_removed(const struct index_view *v)
+{
+	size_t n = 0;
+
+	for (size_t block = 0; block < v->n_flags && block < view_blocks(v); block++) {
+		const uint8_t *flags = v->flags[block];
+
+		for (size_t i = 0; flags && i < view_block_rows(v, block); i++)
+			n += (flags[i] & INDEX_REMOVED) != 0;
+	}
+	return n;
+}
+
+struct row view_cells(const struct index_view *v, size_t row, struct arena *a)
+{
+	struct row out = { .id = view_id(v, row) };
+
+	out.cell = arena_alloc(a, v->n_columns * sizeof(*out.cell));
+	for (size_t i = 0; i < v->n_columns; i++) {
+		struct value value = view_value(v, &v->head[i], row);
+
+		if (value.kind != VALUE_ABSENT)
+			out.cell[out.n++] = (struct cell){ v->info[i].name, value };
+	}
+	return out;
+}
+
 bool index_row(const struct index_view *v, int64_t id, struct arena *a, struct row *out,
 	       unsigned *flags)
 {
 	size_t row = view_row_of(v, id);
 
-	if (row == SIZE_MAX)
+	if (row == SIZE_MAX || view_flags(v, row) & INDEX_REMOVED)
 		return false;
-	*out = (struct row){ .id = id };
-	out->cell = arena_alloc(a, v->n_columns * sizeof(*out->cell));
-	for (size_t i = 0; i < v->n_columns; i++) {
-		struct value value = view_value(v, &v->head[i], row);
-
-		if (value.kind != VALUE_ABSENT)
-			out->cell[out->n++] = (struct cell){ v->info[i].name, value };
-	}
+	*out = view_cells(v, row, a);
 	if (flags)
 		*flags = view_flags(v, row);
 	return true;

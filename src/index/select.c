@@ -59,6 +59,7 @@ static void fill(uint64_t *out, size_t n, bool is_in)
 
 void select_shown(const struct index_view *v, unsigned shown, bool is_only, uint64_t *out)
 {
+	shown &= ~(unsigned)INDEX_REMOVED;
 	for (size_t block = 0; block < view_blocks(v); block++) {
 		size_t n = view_block_rows(v, block);
 		uint64_t *to = out + (block << v->index->block_shift) / 64;

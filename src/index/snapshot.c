@@ -193,26 +193,31 @@ static int write_file(const char *path, const struct snapshot_head *head, const 
 	return 0;
 }
 
-int index_save(struct index *x, const char *path, int64_t sequence, struct err *e)
+/* Bytes of each column's texts. The writer may add to them; those that are there never change. */
+static uint64_t *texts_used(const struct index_view *v)
+{
+	uint64_t *texts = mem_array(v->n_columns, sizeof(*texts));
+
+	pthread_mutex_lock(&v->index->write);
+	for (size_t i = 0; i < v->n_columns; i++)
+		if (v->head[i].is_keys && v->head[i].column->texts)
+			texts[i] = v->head[i].column->texts->used;
+	pthread_mutex_unlock(&v->index->write);
+	return texts;
+}
+
+static int save(const struct index_view *v, const char *path, int64_t sequence, struct err *e)
 {
 	struct out o = { .table.limit = BUF_BYTES_MAX };
 	struct snapshot_head head = { .magic = SNAPSHOT_MAGIC, .form = SNAPSHOT_FORM,
 				      .order = SNAPSHOT_ORDER, .sequence = sequence };
-	struct index_view *v;
-	uint64_t *texts;
+	uint64_t *texts = texts_used(v);
 	int rc;
 
-	pthread_mutex_lock(&x->write);
-	v = index_view(x);
-	texts = mem_array(v->n_columns, sizeof(*texts));
-	for (size_t i = 0; i < v->n_columns; i++)
-		if (v->head[i].is_keys && x->column[i]->texts)
-			texts[i] = x->column[i]->texts->used;
-	pthread_mutex_unlock(&x->write);
 	put(&o, v->n_rows);
 	put(&o, v->n_columns);
-	put(&o, x->block_shift);
-	put(&o, x->dictionary_max);
+	put(&o, v->index->block_shift);
+	put(&o, v->index->dictionary_max);
 	put(&o, v->is_ascending);
 	put(&o, v->number);
 	put_rows(&o, v);
@@ -230,9 +235,24 @@ int index_save(struct index *x, const char *path, int64_t sequence, struct err *
 			     (unsigned long long)BUF_BYTES_MAX);
 	else
 		rc = write_file(path, &head, &o, e);
-	index_view_release(v);
 	buf_release(&o.table);
 	free(o.piece);
 	free(texts);
+	return rc;
+}
+
+int index_save(const struct index_view *v, const char *path, int64_t sequence, struct err *e)
+{
+	struct index *rest;
+	struct index_view *shown;
+	int rc;
+
+	if (!index_removed(v))
+		return save(v, path, sequence, e);
+	rest = index_without_removed(v);
+	shown = index_view(rest);
+	rc = save(shown, path, sequence, e);
+	index_view_release(shown);
+	index_free(rest);
 	return rc;
 }

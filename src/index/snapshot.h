@@ -17,7 +17,7 @@
 #include "base/str.h"
 
 #define SNAPSHOT_MAGIC "profllmX"
-#define SNAPSHOT_FORM 2
+#define SNAPSHOT_FORM 3 /* before 3 there were rows in it that had been removed */
 #define SNAPSHOT_ORDER 0x0102030405060708u
 #define SNAPSHOT_ALIGN 64
 

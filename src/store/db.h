@@ -49,6 +49,7 @@ extern const struct db_hooks db_sqlite, db_postgres;
 struct db {
 	const struct db_hooks *hooks;
 	bool is_inside; /* a transaction */
+	int64_t rest_until_ns; /* CLOCK_MONOTONIC: its server hung and is not asked before */
 };
 
 /* "postgresql:..." and "postgres:..." go to PostgreSQL; place is what open gets. */

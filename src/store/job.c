@@ -54,13 +54,17 @@ int store_job_begin(struct store *s, struct str kind, struct str detail, char id
 	return store_write_end(s, &w, rc, e);
 }
 
-static int is_job(struct store_write *w, const char *id, struct err *e)
+/* ERR_USAGE: there is none, or it has ended, and stays as it ended. */
+static int is_open(struct store_write *w, const char *id, struct err *e)
 {
 	struct db_value v = db_text(str_of(id));
 	int64_t found;
 
-	if (db_integer(w->db, "SELECT number FROM jobs WHERE id = $1", &v, 1, 0, &found, e) < 0)
+	if (db_integer(w->db, "SELECT CASE WHEN ended IS NULL THEN number ELSE -1 END FROM jobs"
+			      " WHERE id = $1", &v, 1, 0, &found, e) < 0)
 		return -1;
+	if (found < 0)
+		return err_set(e, ERR_USAGE, "job %s has ended already", id);
 	return found ? 0 : no_job(id, e);
 }
 
@@ -90,7 +94,7 @@ int store_job_add_all(struct store *s, const char *id, const struct str *name,
 
 	if (store_write_begin(s, &w, e) < 0)
 		return -1;
-	rc = is_job(&w, id, e);
+	rc = is_open(&w, id, e);
 	if (!rc && n)
 		rc = store_number(&w, "job_file", n, &first, e);
 	for (size_t i = 0; i < n && !rc; i++)
@@ -140,7 +144,7 @@ int store_job_state(struct store *s, const char *id, const char *state, struct s
 		return err_set(e, ERR_USAGE, "a job is never %s", state);
 	if (store_write_begin(s, &w, e) < 0)
 		return -1;
-	rc = is_job(&w, id, e);
+	rc = is_open(&w, id, e);
 	if (!rc)
 		rc = set_state(&w, id, state, detail, e);
 	return store_write_end(s, &w, rc, e);
@@ -268,7 +272,8 @@ static int end_jobs(struct store_write *w, struct err *e)
 
 	return db_run(w->db, "UPDATE jobs SET state = 'done', ended = $1 WHERE state = 'running'"
 			     " AND kind = 'upload' AND NOT EXISTS (SELECT 1 FROM job_files f"
-			     " WHERE f.job = jobs.id AND f.outcome IS NULL)", &v, 1, NULL, NULL, e);
+			     " WHERE f.job = jobs.id AND f.outcome IS NULL"
+			     " AND f.bytes IS NOT NULL)", &v, 1, NULL, NULL, e);
 }
 
 static int take_in_all(struct store *s, struct work *work, size_t first, size_t n, struct err *e)

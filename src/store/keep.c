@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* keep.c - what becomes of old runs: archived, removed, and traces that take too much room. */
+#include <time.h>
+
 #include "base/mem.h"
 #include "store/parts.h"
 
 #define DAY_S 86400.0
 #define ANY_FLAGS (INDEX_EXCLUDED | INDEX_ARCHIVED | INDEX_SUPERSEDED)
+#define RUNS_AT_ONCE 5000      /* in one transaction: a tenth of a second, in which others wait */
+#define PAUSE_NS 10000000      /* between two: longer than a writer waits before it tries again */
 
 struct one_run {
 	int64_t id, flags;
@@ -94,13 +98,31 @@ static int remove_one(struct store *s, struct store_write *w, int64_t id, size_t
 	return rc;
 }
 
-static int remove_all(struct store *s, struct store_write *w, const int64_t *id, size_t n_ids,
-		      size_t *n, struct err *e)
+enum change { ARCHIVE, UNARCHIVE, REMOVE };
+
+/* Within a transaction; *n: how many were not like that before. */
+static int change_all(struct store *s, struct store_write *w, enum change what, const int64_t *id,
+		      size_t n_ids, size_t *n, struct err *e)
 {
+	if (what != REMOVE)
+		return archive(w, id, n_ids, what == ARCHIVE, n, e);
 	for (size_t i = 0; i < n_ids; i++)
 		if (remove_one(s, w, id[i], n, e) < 0)
 			return -1;
 	return 0;
+}
+
+static void let_others_write(void)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+
+	nanosleep(&pause, NULL);
+}
+
+/* A failure says how many runs were changed before it. */
+static int with_count(int rc, size_t n, struct err *e)
+{
+	return rc && n ? err_wrap(e, "after %zu runs", n) : rc;
 }
 
 /* ---- by a filter ---- */
@@ -117,14 +139,14 @@ static int chosen(struct store *s, const struct filter *f, struct arena *a, int6
 			       s->shown);
 	if (store_refresh(s, e) < 0)
 		return -1;
-	v = index_view(s->index);
+	v = store_view(s);
 	rc = index_select(v, f, ANY_FLAGS, NULL, 0, a, id, n, &none, e);
 	index_view_release(v);
 	return rc;
 }
 
-int store_archive(struct store *s, const struct filter *f, bool is_archived, size_t *n,
-		  struct err *e)
+static int change_chosen(struct store *s, const struct filter *f, enum change what, size_t *n,
+			 struct err *e)
 {
 	struct arena a = { 0 };
 	struct store_write w;
@@ -133,29 +155,31 @@ int store_archive(struct store *s, const struct filter *f, bool is_archived, siz
 	int rc = chosen(s, f, &a, &id, &n_ids, e);
 
 	*n = 0;
-	if (!rc)
+	for (size_t at = 0; !rc && at < n_ids; at += RUNS_AT_ONCE) {
+		size_t some = n_ids - at < RUNS_AT_ONCE ? n_ids - at : RUNS_AT_ONCE, changed = 0;
+
+		if (at)
+			let_others_write();
 		rc = store_write_begin(s, &w, e);
-	if (!rc)
-		rc = store_write_end(s, &w, archive(&w, id, n_ids, is_archived, n, e), e);
+		if (rc)
+			break;
+		rc = change_all(s, &w, what, id + at, some, &changed, e);
+		rc = store_write_end(s, &w, rc, e);
+		*n += rc ? 0 : changed;
+	}
 	arena_release(&a);
-	return rc;
+	return with_count(rc, *n, e);
+}
+
+int store_archive(struct store *s, const struct filter *f, bool is_archived, size_t *n,
+		  struct err *e)
+{
+	return change_chosen(s, f, is_archived ? ARCHIVE : UNARCHIVE, n, e);
 }
 
 int store_remove(struct store *s, const struct filter *f, size_t *n, struct err *e)
 {
-	struct arena a = { 0 };
-	struct store_write w;
-	int64_t *id;
-	size_t n_ids;
-	int rc = chosen(s, f, &a, &id, &n_ids, e);
-
-	*n = 0;
-	if (!rc)
-		rc = store_write_begin(s, &w, e);
-	if (!rc)
-		rc = store_write_end(s, &w, remove_all(s, &w, id, n_ids, n, e), e);
-	arena_release(&a);
-	return rc;
+	return change_chosen(s, f, REMOVE, n, e);
 }
 
 /* ---- by age ---- */
@@ -180,49 +204,68 @@ static int take_id(void *self, const struct db_value *v, size_t n, struct err *e
 }
 
 /* A run is as old as its document says, else as long as it has been here. */
-static int older(struct store_write *w, double days, bool is_archived, struct ids *out,
+static int older(struct store_write *w, double before_s, bool is_archived, struct ids *out,
 		 struct err *e)
 {
-	struct db_value v[2] = { db_real(store_now_s() - days * DAY_S),
-				 db_int(is_archived ? INDEX_ARCHIVED : 0) };
+	struct db_value v[3] = { db_real(before_s), db_int(is_archived ? INDEX_ARCHIVED : 0),
+				 db_int(RUNS_AT_ONCE) };
 
 	out->n = 0;
 	return db_run(w->db, "SELECT id FROM documents WHERE coalesce(ran, received) < $1"
-			     " AND (flags & 2) = $2 ORDER BY id", v, 2, take_id, out, e);
+			     " AND (flags & 2) = $2 ORDER BY id LIMIT $3", v, 3, take_id, out, e);
 }
 
-static int retain(struct store *s, struct store_write *w, const struct retention *r,
-		  struct buf *told, struct err *e)
+/* Those that are older, some at a time, until no run is found any more. */
+static int change_older(struct store *s, enum change what, double days, size_t *n, struct err *e)
 {
+	double before_s = store_now_s() - days * DAY_S;
 	struct ids old = { 0 };
-	double traces_before_s = r->trace_days > 0 ? store_now_s() - r->trace_days * DAY_S : -1e300;
+	int rc;
+
+	do {
+		struct store_write w;
+		size_t changed = 0;
+
+		if (*n)
+			let_others_write();
+		rc = store_write_begin(s, &w, e);
+		if (rc)
+			break;
+		rc = older(&w, before_s, what == REMOVE, &old, e);
+		if (!rc)
+			rc = change_all(s, &w, what, old.id, old.n, &changed, e);
+		rc = store_write_end(s, &w, rc, e);
+		*n += rc ? 0 : changed;
+	} while (!rc && old.n == RUNS_AT_ONCE);
+	free(old.id);
+	return with_count(rc, *n, e);
+}
+
+static int expire_traces(struct store *s, const struct retention *r, size_t *n, struct err *e)
+{
+	double before_s = r->trace_days > 0 ? store_now_s() - r->trace_days * DAY_S : -1e300;
+	struct store_write w;
+
+	if (store_write_begin(s, &w, e) < 0)
+		return -1;
+	return store_write_end(s, &w,
+			       store_traces_expire(s, &w, before_s, r->trace_bytes, n, e), e);
+}
+
+int store_retain(struct store *s, const struct retention *r, struct buf *told, struct err *e)
+{
 	size_t n_removed = 0, n_archived = 0, n_traces = 0;
 	int rc = 0;
 
 	/* Only what was archived before goes, so that nothing that was in view is gone at once. */
 	if (r->remove_days > 0)
-		rc = older(w, r->remove_days, true, &old, e);
-	if (!rc)
-		rc = remove_all(s, w, old.id, old.n, &n_removed, e);
-	old.n = 0;
+		rc = change_older(s, REMOVE, r->remove_days, &n_removed, e);
 	if (!rc && r->archive_days > 0)
-		rc = older(w, r->archive_days, false, &old, e);
-	if (!rc)
-		rc = archive(w, old.id, old.n, true, &n_archived, e);
+		rc = change_older(s, ARCHIVE, r->archive_days, &n_archived, e);
 	if (!rc && (r->trace_days > 0 || r->trace_bytes > 0))
-		rc = store_traces_expire(s, w, traces_before_s, r->trace_bytes, &n_traces, e);
-	free(old.id);
+		rc = expire_traces(s, r, &n_traces, e);
 	if (!rc)
 		buf_printf(told, "%zu runs removed, %zu archived, %zu traces expired", n_removed,
 			   n_archived, n_traces);
 	return rc;
-}
-
-int store_retain(struct store *s, const struct retention *r, struct buf *told, struct err *e)
-{
-	struct store_write w;
-
-	if (store_write_begin(s, &w, e) < 0)
-		return -1;
-	return store_write_end(s, &w, retain(s, &w, r, told, e), e);
 }

@@ -28,14 +28,19 @@ struct store {
 	struct db *writer;
 	struct db *idle[STORE_READERS_MAX];
 	size_t n_idle, n_readers; /* under pool_lock */
-	pthread_mutex_t write_lock, pool_lock, step_lock;
+	int64_t rest_until_ns;    /* likewise: of all connections' */
+	pthread_mutex_t write_lock, pool_lock, step_lock, index_lock, keep_lock;
 	pthread_cond_t is_idle;
-	struct index *index;      /* NULL: has_no_index */
-	struct columns columns;   /* under write_lock, as are the rest */
-	int64_t sequence, saved;
+	struct index *index;      /* NULL: has_no_index; set under write_lock and index_lock */
+	struct columns columns;   /* under write_lock */
+	int64_t sequence;         /* under write_lock */
+	int64_t saved;            /* sequence of the snapshot; under keep_lock, as are the rest */
 	int64_t saved_ns;         /* CLOCK_MONOTONIC */
+	int64_t save_not_before_ns, cleaned_ns;
 };
 
+/* Under write_lock: ERR_NET while a server that hung is left alone. */
+int store_may_ask(struct store *s, struct err *e);
 /* A connection to read from, until it is given back. */
 struct db *store_reader(struct store *s, struct err *e);
 void store_reader_back(struct store *s, struct db *d);

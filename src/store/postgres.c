@@ -6,18 +6,31 @@
  * answer. Writers wait for each other at one advisory lock, so that changes become visible in
  * the order of their numbers. synchronous_commit is set to on for our sessions: a commit that
  * returned is on disk.
+ *
+ * No call waits for ever. A machine that is gone is noticed by keepalives and by tcp_user_timeout;
+ * a server that is there and hangs by its silence: while it is waited for, something must come
+ * every tcp_user_timeout milliseconds, which a URL may set, else the connection is given up and for
+ * a while no other one is tried, so that not all who ask wait. That is
+ * no statement_timeout, which would count the time in which rows of a large answer are worked off.
  */
 #include <arpa/inet.h>
 #include <assert.h>
 #include <endian.h>
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <postgresql/libpq-fe.h>
+#include <sys/socket.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
+#include "base/limits.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "store/db.h"
 
 #define SENT_MAX 64     /* what the server says of them must fit into its buffers */
+#define SILENT_PER_REST 4 /* a server that hung is left alone for a quarter of the time it had */
 #define VALUES_MAX 2048 /* parameters of one statement, and columns of one row */
 
 /* Numbers that PostgreSQL gives its types. */
@@ -33,6 +46,8 @@ struct postgres {
 	size_t n_sent;         /* statements whose outcome has not been fetched */
 	bool is_stale;         /* some statements may not be known to the server */
 	bool is_read_only;
+	bool is_silent;        /* given up, as it said nothing for so long */
+	int silent_ms;
 };
 
 /* The server's sentence, in one line. */
@@ -56,6 +71,9 @@ static int fail(struct postgres *p, const PGresult *r, struct err *e)
 	if (!state || PQstatus(p->connection) == CONNECTION_BAD)
 		return err_set(e, ERR_NET, "PostgreSQL: %s",
 			       said(PQerrorMessage(p->connection), text));
+	if (!strcmp(state, "55P03"))
+		return err_set(e, ERR_IO, "PostgreSQL: another process has been writing for %d s",
+			       STORE_WRITER_SECONDS);
 	/* 53: out of something; 57: shut down; 58: the system under it. */
 	if (!strncmp(state, "53", 2) || !strncmp(state, "57", 2) || !strncmp(state, "58", 2))
 		return err_set(e, ERR_IO, "PostgreSQL: %s", said(PQresultErrorMessage(r), text));
@@ -84,14 +102,83 @@ static void no_notice(void *self, const PGresult *r)
 	(void)r;
 }
 
-static int set_up(struct postgres *p, struct err *e)
+/* ---- waiting for the server ---- */
+
+/* Until the server has said something or taken more of what we say. */
+static int await(struct postgres *p, struct err *e)
 {
-	static const char settings[] =
-		"SET synchronous_commit = on; SET client_min_messages = error;"
-		" SET extra_float_digits = 3; SET statement_timeout = 0; SET bytea_output = hex;"
-		" SET standard_conforming_strings = on";
+	struct pollfd at = { .fd = PQsocket(p->connection), .events = POLLIN };
+	int unsent = PQflush(p->connection), n;
+
+	if (unsent < 0 || at.fd < 0)
+		return fail(p, NULL, e);
+	if (unsent)
+		at.events |= POLLOUT;
+	do
+		n = poll(&at, 1, p->silent_ms);
+	while (n < 0 && errno == EINTR);
+	if (n > 0 && !(at.revents & ~POLLOUT))
+		return 0;
+	if (n == 0)
+		shutdown(at.fd, SHUT_RDWR);
+	/* After a shutdown that learns that the connection is gone. */
+	if (PQconsumeInput(p->connection) && n > 0)
+		return 0;
+	if (n > 0)
+		return fail(p, NULL, e);
+	p->is_silent = true;
+	p->db.rest_until_ns = clock_mono_ns() + p->silent_ms * 1000000ll / SILENT_PER_REST;
+	return err_set(e, ERR_NET, "PostgreSQL: no answer for %g s (tcp_user_timeout): the server hangs, "
+		       "is overloaded or cannot be reached", p->silent_ms / 1000.0);
+}
+
+/* The next result; NULL: that was all, or *rc is -1. */
+static PGresult *next_result(struct postgres *p, int *rc, struct err *e)
+{
+	while (PQflush(p->connection) > 0 || PQisBusy(p->connection))
+		if (await(p, e) < 0) {
+			*rc = -1;
+			return NULL;
+		}
+	return PQgetResult(p->connection);
+}
+
+/* Of statements that have no answer but whether they worked. */
+static int outcome(struct postgres *p, struct err *e)
+{
 	PGresult *r;
 	int rc = 0;
+
+	while ((r = next_result(p, &rc, e))) {
+		if (rc == 0 && PQresultStatus(r) != PGRES_COMMAND_OK)
+			rc = fail(p, r, e);
+		PQclear(r);
+	}
+	return rc;
+}
+
+static int command(struct postgres *p, const char *sql, struct err *e)
+{
+	return PQsendQuery(p->connection, sql) ? outcome(p, e) : fail(p, NULL, e);
+}
+
+/* ---- connections ---- */
+
+static int silent_ms(PGconn *connection)
+{
+	PQconninfoOption *option = PQconninfo(connection);
+	uint64_t ms = 0;
+
+	for (PQconninfoOption *o = option; o && o->keyword; o++)
+		if (!strcmp(o->keyword, "tcp_user_timeout") && o->val)
+			str_to_u64(str_of(o->val), &ms);
+	PQconninfoFree(option);
+	return ms > 0 && ms < INT_MAX ? (int)ms : STORE_SILENT_MS;
+}
+
+static int set_up(struct postgres *p, struct err *e)
+{
+	char settings[320];
 
 	if (PQstatus(p->connection) != CONNECTION_OK)
 		return fail(p, NULL, e);
@@ -99,27 +186,44 @@ static int set_up(struct postgres *p, struct err *e)
 		return err_set(e, ERR_USAGE, "PostgreSQL %d is too old for the store, it needs 12",
 			       PQserverVersion(p->connection) / 10000);
 	PQsetNoticeReceiver(p->connection, no_notice, NULL);
-	r = PQexec(p->connection, settings);
-	if (PQresultStatus(r) != PGRES_COMMAND_OK)
-		rc = fail(p, r, e);
-	PQclear(r);
-	if (!rc && p->is_read_only) {
-		r = PQexec(p->connection, "SET default_transaction_read_only = on");
-		if (PQresultStatus(r) != PGRES_COMMAND_OK)
-			rc = fail(p, r, e);
-		PQclear(r);
-	}
-	return rc;
+	if (PQsetnonblocking(p->connection, 1) < 0)
+		return fail(p, NULL, e);
+	p->silent_ms = silent_ms(p->connection);
+	p->is_silent = false;
+	snprintf(settings, sizeof(settings),
+		 "SET synchronous_commit = on; SET client_min_messages = error;"
+		 " SET extra_float_digits = 3; SET statement_timeout = 0; SET bytea_output = hex;"
+		 " SET standard_conforming_strings = on; SET lock_timeout = '%ds'%s",
+		 STORE_WRITER_SECONDS,
+		 p->is_read_only ? "; SET default_transaction_read_only = on" : "");
+	return command(p, settings, e);
+}
+
+/* As it was when it was opened. */
+static int reconnect(struct postgres *p, struct err *e)
+{
+	PQreset(p->connection);
+	forget(p);
+	p->n_sent = 0;
+	p->is_stale = false;
+	return set_up(p, e);
 }
 
 static int open_(const char *place, bool is_read_only, struct db **out, struct err *e)
 {
-	const char *key[] = { "application_name", "connect_timeout", "dbname", "client_encoding", NULL };
-	const char *value[] = { "profllm", "10", place, "UTF8", NULL };
+	char connect[12], silent[12], idle[12], count[12];
+	const char *key[] = { "application_name", "connect_timeout", "tcp_user_timeout",
+			      "keepalives_idle", "keepalives_interval", "keepalives_count", "dbname",
+			      "client_encoding", NULL };
+	const char *value[] = { "profllm", connect, silent, idle, idle, count, place, "UTF8", NULL };
 	struct postgres *p = mem_alloc(sizeof(*p));
 
 	p->db.hooks = &db_postgres;
 	p->is_read_only = is_read_only;
+	snprintf(connect, sizeof(connect), "%d", STORE_CONNECT_SECONDS);
+	snprintf(silent, sizeof(silent), "%d", STORE_SILENT_MS);
+	snprintf(idle, sizeof(idle), "%d", STORE_KEEPALIVE_SECONDS);
+	snprintf(count, sizeof(count), "%d", STORE_KEEPALIVES_MAX);
 	/* dbname is expanded where it stands: what the URL says holds over what stands before. */
 	p->connection = PQconnectdbParams(key, value, 1);
 	if (set_up(p, e) < 0) {
@@ -234,7 +338,7 @@ static void name_of(struct postgres *p, const char *sql, char name[24], bool *is
 
 static void forget_all(struct postgres *p)
 {
-	PQclear(PQexec(p->connection, "DEALLOCATE ALL"));
+	command(p, "DEALLOCATE ALL", NULL);
 	forget(p);
 	p->is_stale = false;
 }
@@ -242,21 +346,18 @@ static void forget_all(struct postgres *p)
 static int prepare(struct postgres *p, const char *sql, const struct params *params, size_t n,
 		   char name[24], struct err *e)
 {
-	PGresult *r;
 	bool is_new;
-	int rc = 0;
+	int rc;
 
 	if (p->n == DB_STATEMENTS_MAX)
 		forget_all(p);
 	name_of(p, sql, name, &is_new);
 	if (!is_new)
 		return 0;
-	r = PQprepare(p->connection, name, sql, (int)n, params->type);
-	if (PQresultStatus(r) != PGRES_COMMAND_OK) {
-		rc = fail(p, r, e);
+	rc = PQsendPrepare(p->connection, name, sql, (int)n, params->type) ? outcome(p, e) :
+									     fail(p, NULL, e);
+	if (rc)
 		p->is_stale = true;
-	}
-	PQclear(r);
 	return rc;
 }
 
@@ -281,7 +382,7 @@ static int drain(struct postgres *p, db_row *row, void *self, struct err *e)
 	PGresult *r;
 	int rc = 0;
 
-	while ((r = PQgetResult(p->connection))) {
+	while ((r = next_result(p, &rc, e))) {
 		switch (PQresultStatus(r)) {
 		case PGRES_SINGLE_TUPLE:
 			if (!rc && row)
@@ -315,7 +416,7 @@ static int settle(struct postgres *p, struct err *e)
 		rc = fail(p, NULL, e);
 	/* A NULL stands between the results of two statements; after two the connection is gone. */
 	for (int empty = 0; !is_over && empty < 2 && PQstatus(p->connection) == CONNECTION_OK;) {
-		r = PQgetResult(p->connection);
+		r = next_result(p, &rc, e);
 		empty = r ? 0 : empty + 1;
 		is_over = r && PQresultStatus(r) == PGRES_PIPELINE_SYNC;
 		if (r && PQresultStatus(r) == PGRES_FATAL_ERROR && !rc)
@@ -350,6 +451,10 @@ static int send_on(struct postgres *p, const char *sql, const struct params *par
 	if (!PQsendQueryPrepared(p->connection, name, (int)n, params->value, params->length,
 				 params->format, 1))
 		return fail(p, NULL, e);
+	/* Else large values would pile up here. */
+	while (PQflush(p->connection) > 0)
+		if (await(p, e) < 0)
+			return -1;
 	return 0;
 }
 
@@ -391,7 +496,7 @@ static int run(struct db *d, const char *sql, const struct db_value *v, size_t n
 {
 	struct postgres *p = (struct postgres *)d;
 	struct params *params = NULL;
-	int rc;
+	int rc = 0;
 
 	assert(n <= VALUES_MAX);
 	if (n) {
@@ -403,13 +508,13 @@ static int run(struct db *d, const char *sql, const struct db_value *v, size_t n
 
 		params = &none;
 	}
-	rc = run_once(p, sql, params, n, row, self, e);
-	if (rc < 0 && !d->is_inside && PQstatus(p->connection) == CONNECTION_BAD) {
-		PQreset(p->connection);
-		forget(p);
-		p->n_sent = 0;
-		p->is_stale = false;
-		rc = set_up(p, e);
+	if (p->is_silent && !d->is_inside)
+		rc = reconnect(p, e);
+	if (!rc)
+		rc = run_once(p, sql, params, n, row, self, e);
+	/* Who was waited for in vain is not waited for again at once. */
+	if (rc < 0 && !d->is_inside && PQstatus(p->connection) == CONNECTION_BAD && !p->is_silent) {
+		rc = reconnect(p, e);
 		if (!rc)
 			rc = run_once(p, sql, params, n, row, self, e);
 	}

@@ -10,11 +10,12 @@
 #include <time.h>
 
 #include "base/arena.h"
+#include "base/limits.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "store/db.h"
 
-#define BUSY_MS 30000   /* for another process to finish writing */
+#define BUSY_MS (STORE_WRITER_SECONDS * 1000)
 #define BUSY_SHORT 100 /* waits of half a millisecond, then of five */
 #define ROW_VALUES_MAX 64
 
@@ -46,7 +47,7 @@ static int fail(struct sqlite *s, struct err *e)
 
 	if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
 		return err_set(e, ERR_IO, "%s: another process has been writing for %d s", s->path,
-			       BUSY_MS / 1000);
+			       STORE_WRITER_SECONDS);
 	if (code == SQLITE_NOTADB)
 		return err_set(e, ERR_USAGE, "%s: not a store of ours, nor of SQLite at all", s->path);
 	if (code == SQLITE_CANTOPEN && strstr(s->path, "://"))

@@ -10,6 +10,8 @@
 #define ROWS_AT_ONCE 4096
 #define SAVE_CHANGES_MIN 10000         /* changes worth a new snapshot by themselves */
 #define SAVE_WAIT_NS (300ll * 1000000000) /* any change is worth one after that */
+#define SAVE_RETRY_NS (60ll * 1000000000) /* after a snapshot that could not be written */
+#define CLEAN_WAIT_NS (30ll * 1000000000) /* between two indexes without removed runs */
 
 double store_now_s(void)
 {
@@ -18,11 +20,36 @@ double store_now_s(void)
 
 /* ---- connections ---- */
 
+/* Not while a server that hung is left alone; under pool_lock. */
+static int may_ask(struct store *s, struct err *e)
+{
+	if (clock_mono_ns() >= s->rest_until_ns)
+		return 0;
+	return err_set(e, ERR_NET, "the store's server did not answer; the next attempt is made in a few "
+		       "seconds");
+}
+
+int store_may_ask(struct store *s, struct err *e)
+{
+	int rc;
+
+	pthread_mutex_lock(&s->pool_lock);
+	if (s->writer->rest_until_ns > s->rest_until_ns)
+		s->rest_until_ns = s->writer->rest_until_ns;
+	rc = may_ask(s, e);
+	pthread_mutex_unlock(&s->pool_lock);
+	return rc;
+}
+
 struct db *store_reader(struct store *s, struct err *e)
 {
 	struct db *d = NULL;
 
 	pthread_mutex_lock(&s->pool_lock);
+	if (may_ask(s, e) < 0) {
+		pthread_mutex_unlock(&s->pool_lock);
+		return NULL;
+	}
 	while (!s->n_idle && s->n_readers == STORE_READERS_MAX)
 		pthread_cond_wait(&s->is_idle, &s->pool_lock);
 	if (s->n_idle)
@@ -42,6 +69,8 @@ struct db *store_reader(struct store *s, struct err *e)
 void store_reader_back(struct store *s, struct db *d)
 {
 	pthread_mutex_lock(&s->pool_lock);
+	if (d->rest_until_ns > s->rest_until_ns)
+		s->rest_until_ns = d->rest_until_ns;
 	s->idle[s->n_idle++] = d;
 	pthread_cond_signal(&s->is_idle);
 	pthread_mutex_unlock(&s->pool_lock);
@@ -62,25 +91,40 @@ int store_ask(struct store *s, const char *sql, const struct db_value *v, size_t
 
 /* ---- what others have changed ---- */
 
+/* New runs go into the index some at a time, new flags of known ones all at once, at the end. */
 struct follower {
 	struct store *s;
-	bool is_first; /* the index is empty yet */
+	struct index *index;
 	struct arena arena;
 	struct row row[ROWS_AT_ONCE];
 	unsigned flags[ROWS_AT_ONCE];
 	size_t n;
+	int64_t *changed;
+	unsigned *changed_flags;
+	size_t n_changed, room;
 };
 
 static int flush(struct follower *f, struct err *e)
 {
-	int rc = f->n ? index_add_flagged(f->s->index, f->row, f->flags, f->n, e) : 0;
+	int rc = f->n ? index_add_flagged(f->index, f->row, f->flags, f->n, e) : 0;
 
 	f->n = 0;
 	arena_release(&f->arena);
 	return rc;
 }
 
-/* id, flags, cells */
+static void change_later(struct follower *f, int64_t id, unsigned flags)
+{
+	if (f->n_changed == f->room) {
+		f->room = f->room ? 2 * f->room : 256;
+		f->changed = mem_grow(f->changed, f->room, sizeof(*f->changed));
+		f->changed_flags = mem_grow(f->changed_flags, f->room, sizeof(*f->changed_flags));
+	}
+	f->changed[f->n_changed] = id;
+	f->changed_flags[f->n_changed++] = flags;
+}
+
+/* id, flags, cells; without cells: a run that the index has */
 static int follow_run(void *self, const struct db_value *v, size_t n, struct err *e)
 {
 	struct follower *f = self;
@@ -88,8 +132,10 @@ static int follow_run(void *self, const struct db_value *v, size_t n, struct err
 	struct row *r = &f->row[f->n];
 
 	(void)n;
-	if (!f->is_first && index_flag(f->s->index, db_as_int(v[0]), flags))
+	if (v[2].kind == DB_NULL) {
+		change_later(f, db_as_int(v[0]), flags);
 		return 0;
+	}
 	*r = (struct row){ .id = db_as_int(v[0]) };
 	if (unpack_row(db_as_bytes(v[2]), columns_name, &f->s->columns, &f->arena, r, e) < 0)
 		return err_wrap(e, "run %lld", (long long)r->id);
@@ -99,40 +145,42 @@ static int follow_run(void *self, const struct db_value *v, size_t n, struct err
 
 static int follow_removed(void *self, const struct db_value *v, size_t n, struct err *e)
 {
-	struct follower *f = self;
-
 	(void)n;
 	(void)e;
-	index_flag(f->s->index, db_as_int(v[0]), INDEX_REMOVED);
+	change_later(self, db_as_int(v[0]), INDEX_REMOVED);
 	return 0;
 }
 
 /*
- * Within a transaction of d, which sees one moment. A removed number never comes back. Runs come in
- * the order of their numbers, whatever was said of them since: that is how the index finds them
- * fast. The plus keeps SQLite from walking all of the table for that.
+ * Brings x from change `from` (below 0: it is empty) up to date, within a transaction of d, which
+ * sees one moment. Numbers of runs grow with time and never come back, so those up to the index's
+ * last one are known to it, and only the flags of these are read. Runs come in the order of their
+ * numbers, whatever was said of them since: that is how the index finds them fast. The plus keeps
+ * SQLite from walking all of the table for that.
  */
-static int follow(struct store *s, struct db *d, int64_t until, struct err *e)
+static int follow(struct store *s, struct index *x, int64_t from, struct db *d, struct err *e)
 {
 	static const char all[] = "SELECT id, flags, cells FROM documents ORDER BY id";
-	static const char some[] = "SELECT id, flags, cells FROM documents WHERE changed > $1"
-				   " ORDER BY +id";
+	static const char some[] = "SELECT id, flags, CASE WHEN id > $1 THEN cells END FROM documents"
+				   " WHERE changed > $2 ORDER BY +id";
 	struct follower *f = mem_alloc(sizeof(*f));
-	struct db_value from = db_int(s->sequence);
+	struct db_value v[2] = { db_int(x ? index_last_id(x) : 0), db_int(from) };
 	int rc = columns_read(&s->columns, d, e);
 
 	f->s = s;
-	f->is_first = s->sequence < 0;
-	if (!rc && s->index)
-		rc = db_run(d, f->is_first ? all : some, &from, !f->is_first, follow_run, f, e);
-	if (!rc && s->index)
+	f->index = x;
+	if (!rc && x)
+		rc = db_run(d, from < 0 ? all : some, v, from < 0 ? 0 : 2, follow_run, f, e);
+	if (!rc && x)
 		rc = flush(f, e);
-	if (!rc && s->index)
-		rc = db_run(d, "SELECT id, changed FROM removed WHERE changed > $1", &from, 1,
+	if (!rc && x && from >= 0)
+		rc = db_run(d, "SELECT id, changed FROM removed WHERE changed > $1", &v[1], 1,
 			    follow_removed, f, e);
-	if (!rc)
-		s->sequence = until;
+	if (!rc && f->n_changed)
+		index_flag_all(x, f->changed, f->changed_flags, f->n_changed);
 	arena_release(&f->arena);
+	free(f->changed);
+	free(f->changed_flags);
 	free(f);
 	return rc;
 }
@@ -142,22 +190,34 @@ static int change_number(struct db *d, int64_t *out, struct err *e)
 	return db_integer(d, "SELECT last FROM numbers WHERE name = 'change'", NULL, 0, 0, out, e);
 }
 
-int store_follow(struct store *s, struct db *d, int64_t *change, struct err *e)
+/* Brings x from the change `from` to *change, the last one there is. */
+static int follow_to_end(struct store *s, struct index *x, int64_t from, struct db *d,
+			 int64_t *change, struct err *e)
 {
 	if (change_number(d, change, e) < 0)
 		return -1;
-	if (*change == s->sequence)
+	if (*change == from)
 		return 0;
-	if (s->sequence >= 0 && !MIGRATE_SAME_STORE(s->sequence, *change))
+	if (from >= 0 && !MIGRATE_SAME_STORE(from, *change))
 		return err_set(e, ERR_RUN, "%s was replaced by a restore; open it again", s->shown);
-	return follow(s, d, *change, e);
+	return follow(s, x, from, d, e);
+}
+
+int store_follow(struct store *s, struct db *d, int64_t *change, struct err *e)
+{
+	if (follow_to_end(s, s->index, s->sequence, d, change, e) < 0)
+		return -1;
+	s->sequence = *change;
+	return 0;
 }
 
 static int refresh(struct store *s, struct err *e)
 {
 	int64_t change;
-	int rc = change_number(s->writer, &change, e);
+	int rc = store_may_ask(s, e);
 
+	if (!rc)
+		rc = change_number(s->writer, &change, e);
 	if (rc || change == s->sequence)
 		return rc;
 	if (db_begin(s->writer, DB_READ, e) < 0)
@@ -178,16 +238,28 @@ int store_refresh(struct store *s, struct err *e)
 	return rc;
 }
 
-/* ---- the snapshot ---- */
+/* ---- keeping the index; all under keep_lock, most of it without write_lock ---- */
 
-/* Under write_lock: what is saved is what `sequence` says. */
-static int save(struct store *s, struct err *e)
+struct index_view *store_view(struct store *s)
 {
-	if (index_save(s->index, s->snapshot, s->sequence, e) < 0)
-		return -1;
-	s->saved = s->sequence;
-	s->saved_ns = clock_mono_ns();
-	return 0;
+	struct index_view *v;
+
+	pthread_mutex_lock(&s->index_lock);
+	v = index_view(s->index);
+	pthread_mutex_unlock(&s->index_lock);
+	return v;
+}
+
+/* What the index held after the change *sequence. */
+static struct index_view *view_at(struct store *s, int64_t *sequence)
+{
+	struct index_view *v;
+
+	pthread_mutex_lock(&s->write_lock);
+	v = index_view(s->index);
+	*sequence = s->sequence;
+	pthread_mutex_unlock(&s->write_lock);
+	return v;
 }
 
 static bool has_snapshot(const struct store *s)
@@ -195,18 +267,91 @@ static bool has_snapshot(const struct store *s)
 	return s->index && s->snapshot && !s->is_read_only;
 }
 
+static int save(struct store *s, struct err *e)
+{
+	int64_t sequence;
+	struct index_view *v = view_at(s, &sequence);
+	int rc = index_save(v, s->snapshot, sequence, e);
+
+	index_view_release(v);
+	if (rc < 0) {
+		s->save_not_before_ns = clock_mono_ns() + SAVE_RETRY_NS;
+		return -1;
+	}
+	s->saved = sequence;
+	s->saved_ns = clock_mono_ns();
+	return 0;
+}
+
+/* Under write_lock: x, which stands at the change `from`, takes the place of the index. */
+static int replace_index(struct store *s, struct index *x, int64_t from, struct err *e)
+{
+	struct index *old = s->index;
+	int64_t change;
+	int rc = db_begin(s->writer, DB_READ, e);
+
+	if (!rc)
+		rc = db_end(s->writer, follow_to_end(s, x, from, s->writer, &change, e), e);
+	if (rc)
+		return -1;
+	index_go_on_from(x, index_version(old));
+	pthread_mutex_lock(&s->index_lock);
+	s->index = x;
+	pthread_mutex_unlock(&s->index_lock);
+	s->sequence = change;
+	index_free(old);
+	return 0;
+}
+
+/* Nothing of a removed run stays in memory, nor, as the next snapshot follows at once, on disk. */
+static int forget_removed(struct store *s, struct err *e)
+{
+	int64_t sequence;
+	struct index_view *v = view_at(s, &sequence);
+	struct index *x = NULL;
+	int rc = 0;
+
+	if ((!s->cleaned_ns || clock_mono_ns() - s->cleaned_ns >= CLEAN_WAIT_NS) &&
+	    index_removed(v))
+		x = index_without_removed(v);
+	index_view_release(v);
+	if (!x)
+		return 0;
+	s->cleaned_ns = clock_mono_ns();
+	pthread_mutex_lock(&s->write_lock);
+	rc = replace_index(s, x, sequence, e);
+	pthread_mutex_unlock(&s->write_lock);
+	if (rc < 0)
+		index_free(x);
+	else
+		s->saved = -1;
+	return rc;
+}
+
+static bool is_save_due(struct store *s, int64_t sequence)
+{
+	int64_t now = clock_mono_ns();
+
+	return has_snapshot(s) && sequence != s->saved && now >= s->save_not_before_ns &&
+	       (sequence - s->saved >= SAVE_CHANGES_MIN || now - s->saved_ns >= SAVE_WAIT_NS);
+}
+
 int store_maintain(struct store *s, struct err *e)
 {
+	int64_t sequence;
 	int rc;
 
-	if (pthread_mutex_trylock(&s->write_lock))
+	if (pthread_mutex_trylock(&s->keep_lock))
 		return 0;
-	rc = refresh(s, e);
-	if (!rc && has_snapshot(s) && s->sequence != s->saved &&
-	    (s->sequence - s->saved >= SAVE_CHANGES_MIN ||
-	     clock_mono_ns() - s->saved_ns >= SAVE_WAIT_NS))
-		rc = save(s, e);
+	rc = store_refresh(s, e);
+	if (!rc && s->index)
+		rc = forget_removed(s, e);
+	pthread_mutex_lock(&s->write_lock);
+	sequence = s->sequence;
 	pthread_mutex_unlock(&s->write_lock);
+	if (!rc && is_save_due(s, sequence))
+		rc = save(s, e);
+	pthread_mutex_unlock(&s->keep_lock);
 	return rc;
 }
 
@@ -319,6 +464,8 @@ int store_open(const struct store_opts *o, struct store **out, struct err *e)
 	pthread_mutex_init(&s->write_lock, NULL);
 	pthread_mutex_init(&s->pool_lock, NULL);
 	pthread_mutex_init(&s->step_lock, NULL);
+	pthread_mutex_init(&s->index_lock, NULL);
+	pthread_mutex_init(&s->keep_lock, NULL);
 	pthread_cond_init(&s->is_idle, NULL);
 	s->sequence = s->saved = -1;
 	s->saved_ns = clock_mono_ns();
@@ -354,6 +501,8 @@ void store_close(struct store *s)
 	pthread_mutex_destroy(&s->write_lock);
 	pthread_mutex_destroy(&s->pool_lock);
 	pthread_mutex_destroy(&s->step_lock);
+	pthread_mutex_destroy(&s->index_lock);
+	pthread_mutex_destroy(&s->keep_lock);
 	pthread_cond_destroy(&s->is_idle);
 	free(s->place);
 	free(s->shown);

@@ -38,12 +38,15 @@ struct store_opts {
 int store_open(const struct store_opts *o, struct store **out, struct err *e);
 /* Saves the snapshot when there is one and rows have changed. */
 void store_close(struct store *s);
+/* The index as it is: once runs were removed, store_maintain puts another one in its place. */
 struct index *store_index(struct store *s);
+/* A view of the index, also while other threads use the store; for index_view_release. */
+struct index_view *store_view(struct store *s);
 const char *store_kind(const struct store *s); /* "sqlite" or "postgresql" */
 /*
  * Takes over what other processes have written; a single cheap question when that is nothing.
- * store_maintain does so, and saves the snapshot once enough has changed: for calling
- * every few seconds.
+ * store_maintain does so, takes removed runs out of memory, and saves the snapshot once enough has
+ * changed: for calling every few seconds. Writers do not wait for either.
  */
 int store_refresh(struct store *s, struct err *e);
 int store_maintain(struct store *s, struct err *e);
@@ -83,7 +86,8 @@ int store_job_begin(struct store *s, struct str kind, struct str detail, char id
 		    struct err *e);
 /*
  * The bytes are durable when it returns. Files wait until the job's state is "running": who has
- * handed over all of them sets it. store_job_resume, at a server's start, does so for uploads
+ * handed over all of them sets it. A job that has ended takes no files and stays as it ended:
+ * ERR_USAGE. store_job_resume, at a server's start, does so for uploads
  * that were cut short, so that what was acknowledged is worked off.
  */
 int store_job_add(struct store *s, const char *id, struct str name, struct str bytes,
@@ -181,7 +185,11 @@ int store_backup(struct store *s, const char *path, struct err *e);
 int store_restore(const char *url, const char *path, bool is_forced, struct err *e);
 /* Sentences about what is wrong; *n 0: nothing. */
 int store_check(struct store *s, struct arena *a, struct str **finding, size_t *n, struct err *e);
-/* Runs that match: archived (hidden, kept), or removed for good with documents and arrays. */
+/*
+ * Runs that match: archived (hidden, kept), or removed for good with documents and arrays. Many are
+ * changed in several transactions, between which other writers get their turn: after an error *n
+ * says how many were changed, and the same call goes on with the rest.
+ */
 int store_archive(struct store *s, const struct filter *f, bool is_archived, size_t *n,
 		  struct err *e);
 int store_remove(struct store *s, const struct filter *f, size_t *n, struct err *e);
@@ -191,6 +199,7 @@ struct retention {
 }; /* 0: none */
 /*
  * By age (when a run ran, else when it came): older runs are archived, archived ones that are older
- * removed; files of traces that are older, and the oldest beyond that many bytes, expire.
+ * removed; files of traces that are older, and the oldest beyond that many bytes, expire. In
+ * several transactions, like store_archive.
  */
 int store_retain(struct store *s, const struct retention *r, struct buf *told, struct err *e);

@@ -10,7 +10,7 @@ int store_write_begin(struct store *s, struct store_write *w, struct err *e)
 	if (s->is_read_only)
 		return err_set(e, ERR_USAGE, "%s is open to be read only", s->shown);
 	pthread_mutex_lock(&s->write_lock);
-	if (db_begin(w->db, DB_WRITE, e) == 0) {
+	if (store_may_ask(s, e) == 0 && db_begin(w->db, DB_WRITE, e) == 0) {
 		if (store_follow(s, w->db, &w->change, e) == 0) {
 			w->n_columns = s->columns.n;
 			w->n_wide = s->columns.n_wide;
@@ -32,10 +32,11 @@ int64_t store_changed(struct store_write *w, int64_t id, unsigned flags, const s
 	return ++w->change;
 }
 
-/* Neighbours that get the same flags go in together: one new version for all of them. */
+/* One new version for all of them. */
 static void tell_flags(struct store *s, const struct store_write *w)
 {
 	int64_t *id = mem_array(w->n, sizeof(*id));
+	unsigned *flags = mem_array(w->n, sizeof(*flags));
 	size_t n = 0;
 
 	for (size_t i = 0; i < w->n; i++) {
@@ -43,16 +44,16 @@ static void tell_flags(struct store *s, const struct store_write *w)
 
 		if (c->row && !c->flags)
 			continue;
-		id[n++] = c->id;
-		if (i + 1 < w->n && !w->list[i + 1].row && w->list[i + 1].flags == c->flags)
-			continue;
-		index_flag_all(s->index, id, n, c->flags);
-		n = 0;
+		id[n] = c->id;
+		flags[n++] = c->flags;
 	}
+	if (n)
+		index_flag_all(s->index, id, flags, n);
 	free(id);
+	free(flags);
 }
 
-/* So do runs that come. */
+/* And one for the runs that come. */
 static int tell_index(struct store *s, const struct store_write *w, struct err *e)
 {
 	struct row *row = mem_array(w->n, sizeof(*row));

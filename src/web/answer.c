@@ -134,10 +134,10 @@ static void end_answer(struct exchange *x)
 {
 	struct web_answer *a = &x->answer;
 	double ms = (double)(clock_mono_ns() - x->ready_ns) / 1e6;
-	uint64_t version = index_view_version(x->request.view);
+	struct index_view *now = x->request.view ? NULL : store_view(x->web->store);
+	uint64_t version = index_view_version(now ? now : x->request.view);
 
-	if (x->route->flags & ROUTE_CHANGES)
-		version = index_version(store_index(x->web->store));
+	index_view_release(now);
 	json_key(&a->json, "data_version");
 	json_put_int(&a->json, (int64_t)version);
 	json_key(&a->json, "query_ms");
@@ -155,7 +155,8 @@ void exchange_work(struct exchange *x)
 
 	r->web = x->web;
 	r->store = x->web->store;
-	r->view = index_view(store_index(r->store));
+	/* A request that changes something may wait for its turn, in which much may change. */
+	r->view = x->route->flags & ROUTE_CHANGES ? NULL : store_view(r->store);
 	r->arena = &x->arena;
 	r->method = x->method;
 	r->path = x->raw_path;
@@ -181,6 +182,9 @@ void exchange_work(struct exchange *x)
 		x->not_before_ns = clock_mono_ns() + EXCHANGE_LATE_NS;
 	if (a->body.is_over)
 		exchange_refuse(x, 500, "the answer has more bytes than a buffer may (BUF_BYTES_MAX)");
+	/* Sending may take as long as the client likes. */
+	index_view_release(r->view);
+	r->view = NULL;
 }
 
 /* ---- once it stands ---- */

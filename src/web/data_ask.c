@@ -480,13 +480,19 @@ int asked_number(const struct web_request *r, struct web_answer *a, const char *
 			    (int)(r->id[0].n < 100 ? r->id[0].n : 100), r->id[0].p);
 }
 
+static bool has_run(const struct web_request *r, int64_t id)
+{
+	struct index_view *now = r->view ? NULL : store_view(r->store);
+	struct row row;
+	bool is_there = index_row(now ? now : r->view, id, r->arena, &row, NULL);
+
+	index_view_release(now);
+	return is_there;
+}
+
 int asked_run(const struct web_request *r, struct web_answer *a, int64_t *id, struct err *e)
 {
-	struct row row;
-	unsigned flags;
-
-	if (str_to_i64(r->id[0], id) && *id > 0 &&
-	    index_row(r->view, *id, r->arena, &row, &flags) && !(flags & INDEX_REMOVED))
+	if (str_to_i64(r->id[0], id) && *id > 0 && has_run(r, *id))
 		return 0;
 	*id = store_find(r->store, r->id[0]);
 	if (*id)

@@ -81,7 +81,7 @@ void data_put_flags(struct json_writer *w, unsigned flags)
 {
 	static const struct { unsigned flag; const char *name; } names[] = {
 		{ INDEX_EXCLUDED, "excluded" }, { INDEX_ARCHIVED, "archived" },
-		{ INDEX_SUPERSEDED, "superseded" }, { INDEX_REMOVED, "removed" },
+		{ INDEX_SUPERSEDED, "superseded" },
 	};
 
 	json_key(w, "flags");

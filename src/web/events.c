@@ -7,6 +7,7 @@
 #include "web/state.h"
 
 #define HEARTBEAT_NS 15000000000 /* so that nothing in between takes the stream for dead */
+#define OTHERS_NS 2000000000     /* between two looks at jobs that nobody here has changed */
 
 struct events {
 	struct web *web;
@@ -14,29 +15,36 @@ struct events {
 	void (*drop)(void *self);
 	void *self;
 	struct buf out;
-	int64_t last_ns;
+	int64_t last_ns, looked_ns;
+	uint64_t changes;
 	bool is_over;
 };
 
-static long pull(void *self, char *out, size_t room)
+/* The stream is asleep meanwhile: nobody pulls. */
+static void look(void *self)
 {
 	struct events *s = self;
 	struct err e = { 0 };
-	int64_t now = clock_mono_ns();
 
 	if (!s->out.len && !s->is_over)
 		s->is_over = !s->more(s->self, s, &e);
 	if (e.code)
 		log_say(s->web, NULL, "error", e.text);
-	if (!s->out.len && !s->is_over && now - s->last_ns > HEARTBEAT_NS)
+	if (!s->out.len && !s->is_over && clock_mono_ns() - s->last_ns > HEARTBEAT_NS)
 		buf_add_text(&s->out, ":\n\n");
+}
+
+static long pull(void *self, char *out, size_t room)
+{
+	struct events *s = self;
+
 	if (!s->out.len)
 		return s->is_over ? 0 : -2;
 	if (room > s->out.len)
 		room = s->out.len;
 	memcpy(out, s->out.data, room);
 	buf_cut(&s->out, room);
-	s->last_ns = now;
+	s->last_ns = clock_mono_ns();
 	return (long)room;
 }
 
@@ -64,6 +72,7 @@ void events_answer(const struct web_request *r, struct web_answer *a, events_mor
 	a->self = s;
 	a->pull = pull;
 	a->pull_end = pull_end;
+	a->look = look;
 }
 
 void events_put(struct events *s, const char *name, struct str data)
@@ -76,6 +85,18 @@ void events_put(struct events *s, const char *name, struct str data)
 struct web *events_web(const struct events *s)
 {
 	return s->web;
+}
+
+bool events_is_due(struct events *s)
+{
+	uint64_t changes = atomic_load(&s->web->job_changes);
+	int64_t now = clock_mono_ns();
+
+	if (s->looked_ns && changes == s->changes && now - s->looked_ns < OTHERS_NS)
+		return false;
+	s->changes = changes;
+	s->looked_ns = now;
+	return true;
 }
 
 /* ---- uploads ---- */
@@ -94,8 +115,11 @@ static bool upload_more(void *self, struct events *s, struct err *e)
 	struct buf data = { 0 };
 	struct json_writer j = json_writer(&data);
 	struct job job;
-	bool goes_on = store_job(s->web->store, u->id, &arena, &job, e) == 0;
+	bool goes_on;
 
+	if (!events_is_due(s))
+		return true;
+	goes_on = store_job(s->web->store, u->id, &arena, &job, e) == 0;
 	if (goes_on && (!u->has_begun || job.n_done != u->n_done || job_is_over(&job))) {
 		if (job.n_files > u->n_seen) {
 			u->seen = mem_grow(u->seen, job.n_files, sizeof(*u->seen));

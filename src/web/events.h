@@ -7,7 +7,7 @@ struct events; /* one stream */
 
 /*
  * Appends what has happened since the last call to out, as events; false: that was the end. Called
- * a few times a second by a polling thread.
+ * a few times a second by the one thread of all streams.
  */
 typedef bool events_more(void *self, struct events *s, struct err *e);
 
@@ -17,6 +17,8 @@ void events_answer(const struct web_request *r, struct web_answer *a, events_mor
 /* One event; data is one line of JSON. */
 void events_put(struct events *s, const char *name, struct str data);
 struct web *events_web(const struct events *s);
+/* Whether a job may have changed since this was last asked: reading it from the store pays. */
+bool events_is_due(struct events *s);
 
 /* Progress of an upload, file by file. */
 void events_upload(const struct web_request *r, const struct job *job, struct web_answer *a);

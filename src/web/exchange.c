@@ -56,8 +56,6 @@ void exchange_free(struct exchange *x)
 
 	if (a->pull_end)
 		a->pull_end(a->self);
-	if (x->request.view)
-		index_view_release(x->request.view);
 	if (a->fd >= 0)
 		close(a->fd);
 	if (x->is_stream_counted)

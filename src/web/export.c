@@ -2,8 +2,10 @@
 /*
  * web/export.c - runs as CSV or JSON lines, by and by.
  *
- * Pages are asked of one view, which is held until the last byte is sent, so a file is one data
- * version whatever is uploaded meanwhile; memory is that of one page.
+ * Which runs, and in which order, is decided before the first byte; their cells, which never
+ * change, are read page by page, and no view is held between two pages. So a file is one data
+ * version whatever is uploaded meanwhile, less the runs that are removed while it is sent; a slow
+ * client costs the memory of its runs' numbers and of one page.
  *
  * CSV as RFC 4180 has it: a line of names, lines end with CR LF, cells with a comma, a quote or
  * a line's end are quoted. A text that a spreadsheet would take for a formula (it begins with
@@ -19,11 +21,12 @@
 #define EXPORT_PAGE_ROWS_MIN 100
 
 struct export {
-	struct index_view *view;
-	struct arena asked, page;    /* the question; what the last page took */
+	struct store *store;
+	struct arena asked, page;    /* the question and its runs; what the last page took */
 	struct query query;
-	size_t left;                 /* rows still to come */
-	bool is_csv, has_ended;
+	int64_t *id;
+	size_t n, at;                /* runs, and those that were put */
+	bool is_csv;
 	struct buf text;
 	size_t sent;                 /* of text */
 };
@@ -32,7 +35,6 @@ static void end_export(void *self)
 {
 	struct export *x = self;
 
-	index_view_release(x->view);
 	arena_release(&x->asked);
 	arena_release(&x->page);
 	buf_release(&x->text);
@@ -110,29 +112,28 @@ static void put_json_line(struct export *x, const struct page_row *row)
 
 static int next_page(struct export *x)
 {
-	size_t rows = EXPORT_PAGE_CELLS / (x->query.n_columns + 1);
-	struct answer answer;
-	struct err e = { 0 };
+	size_t rows = EXPORT_PAGE_CELLS / (x->query.n_columns + 1), left = x->n - x->at, n;
+	struct index_view *v;
+	struct page_row *row;
 
 	if (rows < EXPORT_PAGE_ROWS_MIN)
 		rows = EXPORT_PAGE_ROWS_MIN;
 	if (rows > QUERY_LIMIT_MAX)
 		rows = QUERY_LIMIT_MAX;
-	x->query.limit = rows < x->left ? rows : x->left;
+	if (rows > left)
+		rows = left;
 	buf_reset(&x->text);
 	x->sent = 0;
-	if (x->has_ended || !x->left)
+	if (!rows)
 		return 0;
-	if (index_query(x->view, &x->query, &x->page, &answer, &e) < 0)
-		return -1;
-	for (size_t i = 0; i < answer.n_rows; i++)
-		(x->is_csv ? put_csv : put_json_line)(x, &answer.row[i]);
-	x->left -= answer.n_rows;
-	x->has_ended = !answer.next.n || !answer.n_rows;
-	/* The cursor outlives its page. */
-	x->query.cursor = arena_str(&x->asked, answer.next);
+	row = arena_alloc(&x->page, rows * sizeof(*row));
+	v = store_view(x->store);
+	n = index_rows(v, x->id + x->at, rows, x->query.column, x->query.n_columns, &x->page, row);
+	for (size_t i = 0; i < n; i++)
+		(x->is_csv ? put_csv : put_json_line)(x, &row[i]);
+	index_view_release(v);
+	x->at += rows;
 	arena_release(&x->page);
-	x->page = (struct arena){ 0 };
 	return x->text.is_over ? -1 : 0;
 }
 
@@ -141,8 +142,11 @@ static long pull(void *self, char *out, size_t room)
 	struct export *x = self;
 	size_t n;
 
-	if (x->sent == x->text.len && next_page(x) < 0)
-		return -1;
+	/* A page of runs that were removed meanwhile is empty, and not the end. */
+	do {
+		if (x->sent == x->text.len && next_page(x) < 0)
+			return -1;
+	} while (!x->text.len && x->at < x->n);
 	n = x->text.len - x->sent;
 	if (n > room)
 		n = room;
@@ -178,53 +182,55 @@ static int read_question(const struct web_request *r, struct web_answer *a, stru
 		return -1;
 	x->query = ask.query;
 	x->is_csv = str_is(ask.format, "csv");
-	x->left = ask.has_limit ? ask.query.limit : SIZE_MAX;
+	x->n = ask.has_limit ? ask.query.limit : SIZE_MAX;
 	return 0;
 }
 
-static void all_columns(struct export *x)
+static void all_columns(struct export *x, const struct index_view *v)
 {
 	size_t n;
-	const struct column_info *info = index_columns(x->view, &n);
+	const struct column_info *info = index_columns(v, &n);
 	struct str *name = arena_alloc(&x->asked, (n + 1) * sizeof(*name));
 
 	for (size_t i = 0; i < n; i++)
-		name[i] = info[i].name;
+		name[i] = arena_str(&x->asked, info[i].name);
 	x->query.column = name;
 	x->query.n_columns = n;
 }
 
 /* What is too much is refused before the first byte. */
-static int check_rows(struct export *x, struct web_answer *a, struct err *e)
+static int choose_runs(struct export *x, const struct index_view *v, struct web_answer *a,
+		       struct err *e)
 {
 	struct query count = { .filter = x->query.filter, .shown = x->query.shown,
 			       .only_flagged = x->query.only_flagged };
 	struct answer answer;
 
-	if (index_query(x->view, &count, &x->asked, &answer, e) < 0)
+	if (index_query(v, &count, &x->asked, &answer, e) < 0)
 		return -1;
-	if (x->left > answer.total)
-		x->left = answer.total;
-	if (x->left <= EXPORT_ROWS_MAX)
-		return 0;
-	a->pointer = STR("/limit");
-	return asked_refuse(a, 413, e, "%zu runs match, at most %d go into one file (EXPORT_ROWS_MAX); "
-			    "expected a narrower filter or a limit", answer.total, EXPORT_ROWS_MAX);
+	if (x->n > EXPORT_ROWS_MAX && answer.total > EXPORT_ROWS_MAX) {
+		a->pointer = STR("/limit");
+		return asked_refuse(a, 413, e, "%zu runs match, at most %d go into one file "
+				    "(EXPORT_ROWS_MAX); expected a narrower filter or a limit",
+				    answer.total, EXPORT_ROWS_MAX);
+	}
+	index_order(v, &x->query, x->n, &x->asked, &x->id, &x->n);
+	return 0;
 }
 
 static int export(const struct web_request *r, struct web_answer *a, struct err *e)
 {
 	struct export *x = mem_alloc(sizeof(*x));
 
-	x->view = index_view(store_index(r->store));
-	if (read_question(r, a, x, e) < 0 || check_rows(x, a, e) < 0) {
+	x->store = r->store;
+	if (read_question(r, a, x, e) < 0 || choose_runs(x, r->view, a, e) < 0) {
 		if (a->pointer.p) /* it may lie in what is released here */
 			a->pointer = arena_str(r->arena, a->pointer);
 		end_export(x);
 		return -1;
 	}
 	if (!x->query.column)
-		all_columns(x);
+		all_columns(x, r->view);
 	if (x->is_csv)
 		put_head(x);
 	web_bytes(a, x->is_csv ? "text/csv; charset=utf-8; header=present" :

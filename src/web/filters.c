@@ -65,8 +65,8 @@ static void put_option(struct json_writer *w, const struct column_info *c, const
 	if (f->is_range) {
 		data_put_histogram(w, f);
 	} else {
-		data_put_key_number(w, "min", c->min);
-		data_put_key_number(w, "max", c->max);
+		data_put_key_number(w, "min", f->min);
+		data_put_key_number(w, "max", f->max);
 	}
 	json_end_object(w);
 }

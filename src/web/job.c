@@ -186,10 +186,15 @@ static int job_cancel(const struct web_request *r, struct web_answer *a, struct 
 		return err_set(e, ERR_USAGE, "job %.*s is %.*s already", (int)job.id.n, job.id.p,
 			       (int)job.state.n, job.state.p);
 	}
-	if (str_is(job.kind, "run") ? launch_cancel(r->web, &job, e) < 0 :
-	    store_job_state(r->store, arena_text(r->arena, job.id), "cancelled",
-			    (struct str){ 0 }, e) < 0)
+	if (str_is(job.kind, "run"))
+		return launch_cancel(r->web, &job, e);
+	if (store_job_state(r->store, arena_text(r->arena, job.id), "cancelled", (struct str){ 0 },
+			    e) < 0) {
+		if (e->code == ERR_USAGE) /* it ended at this moment */
+			a->status = 409;
 		return -1;
+	}
+	atomic_fetch_add(&r->web->job_changes, 1);
 	return 0;
 }
 

@@ -30,6 +30,7 @@ static void set_state(struct launch *l, const struct started *s, const char *sta
 	launch_detail(s, &detail);
 	if (store_job_state(l->web->store, s->id, state, buf_str(&detail), &e) < 0)
 		log_say(l->web, NULL, "error", e.text);
+	atomic_fetch_add(&l->web->job_changes, 1);
 	buf_release(&detail);
 }
 

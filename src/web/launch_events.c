@@ -26,6 +26,7 @@ struct run_stream {
 	char id[17];
 	struct tail log, events;
 	char state[16];
+	bool is_over;        /* what is left of the files is still to be read */
 };
 
 /* Whole lines that have come since, at most a piece; is_last: what is left is one, too. */
@@ -118,10 +119,16 @@ static bool run_more(void *self, struct events *s, struct err *e)
 	struct run_stream *r = self;
 	struct arena arena = { 0 };
 	struct job job;
-	bool goes_on = store_job(events_web(s)->store, r->id, &arena, &job, e) == 0;
+	bool goes_on = true;
 
+	if (!r->is_over && !events_is_due(s)) {
+		tail_log(r, false, s);
+		tail_events(r, false, s);
+		return true;
+	}
+	goes_on = store_job(events_web(s)->store, r->id, &arena, &job, e) == 0;
 	if (goes_on) {
-		bool is_over = job_is_over(&job);
+		bool is_over = r->is_over = job_is_over(&job);
 		bool has_more = tail_log(r, is_over, s);
 
 		has_more |= tail_events(r, is_over, s);

@@ -175,7 +175,7 @@ int metrics_page(const struct web_request *r, struct web_answer *a, struct err *
 	one(b, "profllm_data_version", "gauge", "Grows with each change of the data.",
 	    (double)index_view_version(r->view));
 	one(b, "profllm_index_bytes", "gauge", "Memory of the column index.",
-	    (double)index_bytes(store_index(r->store)));
+	    (double)index_bytes(index_of(r->view)));
 	one(b, "process_resident_memory_bytes", "gauge", "Memory of the process.",
 	    resident_bytes());
 	one(b, "process_start_time_seconds", "gauge", "When it was started.",

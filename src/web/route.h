@@ -25,7 +25,7 @@ struct web; /* the server: its options, its store, its jobs; web.h */
 struct web_request {
 	struct web *web;
 	struct store *store;
-	struct index_view *view;       /* of the moment the request came */
+	struct index_view *view;       /* until the handler returns; NULL: ROUTE_CHANGES */
 	struct arena *arena;           /* gone with the request */
 	const char *method;
 	struct str path, query;        /* decoded; as it was sent: use web_param */
@@ -57,6 +57,7 @@ struct web_answer {
 	struct web_header *header;
 	bool is_late;            /* sent a second later: after a wrong token */
 	bool is_stream;          /* server-sent events: pull may answer 0 bytes "not yet" by -2 */
+	void (*look)(void *self); /* of a stream: called then, by a thread that may wait */
 };
 
 /* The body is bytes of this type (borrowed), which the caller adds to a->body, now empty. */
@@ -66,7 +67,7 @@ void web_set_header(const struct web_request *r, struct web_answer *a, const cha
 		    const char *value);
 
 enum route_flag {
-	ROUTE_CHANGES = 1,  /* refused in read-only mode */
+	ROUTE_CHANGES = 1,  /* refused in read-only mode; has no view, for it waits for writers */
 	ROUTE_RAW = 2,      /* the body is not parsed */
 	ROUTE_OPEN = 4,     /* needs no token */
 	ROUTE_READS = 8,    /* depends on data_version and the request only: gets an ETag */

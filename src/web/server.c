@@ -48,7 +48,7 @@ struct line {
 	uint64_t bytes;               /* of the body so far */
 };
 
-struct sleeper { struct MHD_Connection *connection; struct sleeper *next; };
+struct sleeper { struct MHD_Connection *connection; struct exchange *x; struct sleeper *next; };
 
 struct web_carrier {
 	struct web *web;
@@ -61,18 +61,6 @@ struct web_carrier {
 };
 
 /* ---- connections ---- */
-
-static bool is_same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
-{
-	if (a->ss_family != b->ss_family)
-		return false;
-	if (a->ss_family == AF_INET)
-		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
-		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
-	/* A household has a /64. */
-	return memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
-		      &((const struct sockaddr_in6 *)b)->sin6_addr, 8) == 0;
-}
 
 static void close_line(struct web *w, struct line *l)
 {
@@ -88,7 +76,7 @@ static void make_room(struct web_carrier *c, const struct line *newest, bool is_
 
 	for (struct line *l = c->first; l; l = l->next)
 		if (l != newest && !l->is_closing && l->state != LINE_BUSY &&
-		    (!is_of_address || is_same_address(&l->address, &newest->address)) &&
+		    (!is_of_address || server_is_same_client(&l->address, &newest->address)) &&
 		    (!oldest || l->since_ns < oldest->since_ns))
 			oldest = l;
 	if (oldest)
@@ -116,7 +104,7 @@ static void line_begin(struct web_carrier *c, struct MHD_Connection *connection,
 	pthread_mutex_lock(&c->lock);
 	for (struct line *o = c->first; o; o = o->next) {
 		alive += !o->is_closing;
-		alike += !o->is_closing && is_same_address(&o->address, &l->address);
+		alike += !o->is_closing && server_is_same_client(&o->address, &l->address);
 	}
 	if (!l->is_local && alike >= WEB_ADDRESS_CONNECTIONS_MAX)
 		make_room(c, l, true);
@@ -190,13 +178,19 @@ static bool is_too_slow(const struct line *l, int64_t now_ns)
 void carrier_tick(struct web *w, int64_t now_ns)
 {
 	struct web_carrier *c = w->carrier;
-	struct sleeper *s;
 
 	pthread_mutex_lock(&c->lock);
 	for (struct line *l = c->first; l; l = l->next)
 		if (!l->is_closing && is_too_slow(l, now_ns))
 			close_line(w, l);
 	pthread_mutex_unlock(&c->lock);
+}
+
+void carrier_look(struct web *w)
+{
+	struct web_carrier *c = w->carrier;
+	struct sleeper *s;
+
 	pthread_mutex_lock(&c->sleep_lock);
 	s = c->sleeping;
 	c->sleeping = NULL;
@@ -204,6 +198,8 @@ void carrier_tick(struct web *w, int64_t now_ns)
 	while (s) {
 		struct sleeper *next = s->next;
 
+		if (!atomic_load(&w->is_stopping))
+			s->x->answer.look(s->x->answer.self);
 		MHD_resume_connection(s->connection);
 		free(s);
 		s = next;
@@ -239,6 +235,7 @@ static ssize_t on_pull(void *self, uint64_t at, char *out, size_t room)
 				MHD_CONTENT_READER_END_WITH_ERROR;
 	s = mem_alloc(sizeof(*s));
 	s->connection = x->carrier;
+	s->x = x;
 	MHD_suspend_connection(x->carrier);
 	pthread_mutex_lock(&c->sleep_lock);
 	s->next = c->sleeping;
@@ -488,8 +485,8 @@ void carrier_close(struct web *w)
 
 	if (!c)
 		return;
-	/* Those that came while their workers ended. */
-	carrier_tick(w, clock_mono_ns());
+	/* Those that fell asleep while their workers ended. */
+	carrier_look(w);
 	if (c->daemon)
 		MHD_stop_daemon(c->daemon);
 	pthread_mutex_destroy(&c->lock);

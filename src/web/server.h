@@ -16,3 +16,8 @@ void carrier_close(struct web *w);
 
 /* "127.0.0.1", "::1": an address without its port. Addresses of IPv4 in IPv6 are those of IPv4. */
 void server_address_text(const struct sockaddr_storage *address, char out[static 46]);
+/*
+ * Whether two connections count as those of one client: they have one address of IPv4, also where
+ * it came as one of IPv6, or one /64 of IPv6, which is what a household has.
+ */
+bool server_is_same_client(const struct sockaddr_storage *a, const struct sockaddr_storage *b);

@@ -33,6 +33,7 @@ struct web {
 	_Atomic uint64_t requests;     /* begun; numbers them */
 	_Atomic int64_t in_flight;     /* exchanges there are */
 	_Atomic int64_t spooled;       /* bytes of bodies in files */
+	_Atomic uint64_t job_changes;  /* grows when this process has changed a job */
 	_Atomic int streams;
 	_Atomic int64_t open;          /* connections */
 	_Atomic uint64_t evicted;      /* connections closed for being idle, slow, in the way */
@@ -87,8 +88,10 @@ void work_close(struct web *w);
 
 /* x is answered: its connection goes on. Any thread. */
 void carrier_resume(struct web *w, struct exchange *x);
-/* Connections that are too slow or idle, and streams that wait; called a few times a second. */
+/* Connections that are too slow or idle; called a few times a second. */
 void carrier_tick(struct web *w, int64_t now_ns);
+/* Event streams that wait look for events, which may take long; called a few times a second. */
+void carrier_look(struct web *w);
 
 /* ---- upload_work.c, launch.c ---- */
 

@@ -218,12 +218,13 @@ static int upload_batch(const struct web_request *r, struct web_answer *a, struc
 		return -1;
 	if (store_job_begin(r->store, STR("upload"), STR("{}"), id, e) < 0)
 		return -1;
-	if (add_batch(r, id, e) < 0) {
+	if (add_batch(r, id, e) < 0 ||
+	    store_job_state(r->store, id, "running", (struct str){ 0 }, e) < 0) {
+		if (e->code == ERR_USAGE) /* it was cancelled while its files came in */
+			a->status = 409;
 		store_job_state(r->store, id, "failed", (struct str){ 0 }, NULL);
 		return -1;
 	}
-	if (store_job_state(r->store, id, "running", (struct str){ 0 }, e) < 0)
-		return -1;
 	upload_wake(r->web);
 	a->status = 202;
 	json_key(&a->json, "job_id");

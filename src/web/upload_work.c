@@ -57,6 +57,8 @@ static void *work_main(void *self)
 		/* Whoever only reads leaves the jobs to whoever writes. */
 		int rc = u->web->o.is_read_only ? 0 : store_job_step(u->web->store, &e);
 
+		if (rc > 0)
+			atomic_fetch_add(&u->web->job_changes, 1);
 		if (rc == 0)
 			rc = store_maintain(u->web->store, &e);
 		if (rc < 0)

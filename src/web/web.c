@@ -57,6 +57,25 @@ void server_address_text(const struct sockaddr_storage *address, char out[static
 		inet_ntop(AF_INET6, &six->sin6_addr, out, 46);
 }
 
+/* The bytes that tell clients apart. */
+static struct str client_of(const struct sockaddr_storage *address)
+{
+	const struct sockaddr_in *four = (const struct sockaddr_in *)address;
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
+	const char *bytes = (const char *)&six->sin6_addr;
+
+	if (address->ss_family == AF_INET)
+		return (struct str){ (const char *)&four->sin_addr, 4 };
+	if (address->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr))
+		return (struct str){ bytes + 12, 4 };
+	return (struct str){ bytes, address->ss_family == AF_INET6 ? 8 : 0 };
+}
+
+bool server_is_same_client(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	return str_eq(client_of(a), client_of(b));
+}
+
 /* "HOST:PORT" into its parts; host in the arena. */
 static int split_listen(struct web *w, const char **host, uint16_t *port, struct err *e)
 {

@@ -3,7 +3,8 @@
  * web/work.c - the threads that ask the store and the index, and the one that looks at the clock.
  *
  * Questions go to WORKERS threads. Large bodies go to one thread of their own, so that taking them
- * apart costs the memory of one of them and keeps no question waiting.
+ * apart costs the memory of one of them and keeps no question waiting. One more thread asks the
+ * store for event streams.
  */
 #include <stdatomic.h>
 #include <unistd.h>
@@ -28,7 +29,7 @@ struct web_work {
 	pthread_cond_t idle;          /* something has become done */
 	struct queue usual, large;
 	struct exchange *delayed;     /* answered, but not yet to be sent */
-	pthread_t thread[WORKERS + 2];
+	pthread_t thread[WORKERS + 3];
 	size_t n_threads;
 	size_t busy;
 	bool is_ending;
@@ -176,6 +177,27 @@ static void *clock_main(void *self)
 	return NULL;
 }
 
+static void *streams_main(void *self)
+{
+	struct web_work *work = self;
+	const struct timespec pause = { .tv_nsec = TICK_NS };
+
+	pthread_mutex_lock(&work->lock);
+	while (!work->is_ending) {
+		work->busy++;
+		pthread_mutex_unlock(&work->lock);
+		carrier_look(work->web);
+		pthread_mutex_lock(&work->lock);
+		work->busy--;
+		pthread_cond_broadcast(&work->idle);
+		pthread_mutex_unlock(&work->lock);
+		nanosleep(&pause, NULL);
+		pthread_mutex_lock(&work->lock);
+	}
+	pthread_mutex_unlock(&work->lock);
+	return NULL;
+}
+
 static int start(struct web_work *work, void *(*run)(void *), struct err *e)
 {
 	int rc = pthread_create(&work->thread[work->n_threads], NULL, run, work);
@@ -201,6 +223,8 @@ int work_open(struct web *w, struct err *e)
 		rc = start(work, usual_main, e);
 	if (rc == 0)
 		rc = start(work, large_main, e);
+	if (rc == 0)
+		rc = start(work, streams_main, e);
 	if (rc == 0)
 		rc = start(work, clock_main, e);
 	return rc;

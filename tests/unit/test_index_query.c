@@ -157,6 +157,25 @@ static int compare_rows(const void *x, const void *y)
 
 /* ---- comparing ---- */
 
+/* The rows of the whole order, read by their ids. */
+static void check_order(const struct row *const *want, size_t n, const struct index_view *v,
+			const struct query *q, struct arena *a, size_t most)
+{
+	struct page_row *row;
+	size_t found;
+	int64_t *id;
+
+	index_order(v, q, most, a, &id, &found);
+	assert_int_equal(found, n < most ? n : most);
+	row = arena_alloc(a, (found + 1) * sizeof(*row));
+	assert_int_equal(index_rows(v, id, found, q->column, q->n_columns, a, row), found);
+	for (size_t i = 0; i < found; i++) {
+		assert_int_equal(row[i].id, want[i]->id);
+		for (size_t k = 0; k < q->n_columns; k++)
+			assert_true(value_same(row[i].value[k], cell_value(want[i], q->column[k])));
+	}
+}
+
 static void check_row(const struct page_row *got, const struct row *want, const struct query *q)
 {
 	assert_int_equal(got->id, want->id);
@@ -180,6 +199,8 @@ static void check_page(struct world *w, const struct truth *t, const bool *is_in
 	assert_int_equal(got.total, n);
 	sorted_by = &q;
 	qsort(want, n, sizeof(*want), compare_rows);
+	if (is_walk)
+		check_order(want, n, v, &q, &a, q.limit ? q.limit : SIZE_MAX);
 	for (;;) {
 		size_t here = n - at < q.limit ? n - at : q.limit;
 
@@ -250,6 +271,24 @@ static void check_bins(const struct world *w, const struct truth *t, const bool 
 		assert_int_equal(f->bin[k], bin[k]);
 }
 
+/* The finite numbers among the rows that are counted, and no other row's. */
+static void check_ends(const struct world *w, const struct truth *t, const bool *is_in,
+		       const struct facet *f)
+{
+	double least = INFINITY, most = -INFINITY;
+
+	for (size_t i = 0; i < t->n; i++) {
+		struct value v = cell_value(&w->row[i], f->column);
+
+		if (!is_in[i] || v.kind != VALUE_NUMBER || !isfinite(v.number))
+			continue;
+		least = fmin(least, v.number);
+		most = fmax(most, v.number);
+	}
+	assert_true(least <= most ? f->min == least && f->max == most :
+				    isnan(f->min) && isnan(f->max));
+}
+
 static int compare_counted(const void *x, const void *y)
 {
 	const struct facet_value *a = x, *b = y;
@@ -315,6 +354,7 @@ static void check_facet(const struct world *w, const struct truth *t, const stru
 		at++;
 	}
 	assert_int_equal(f->others, others);
+	check_ends(w, t, is_in, f);
 	for (; at < f->n; at++) {
 		assert_int_equal(f->value[at].count, 0);
 		assert_true(is_selected(q->filter, f->column, f->value[at].value));
@@ -491,11 +531,164 @@ static void test_any_order(void **state)
 	run_world(false);
 }
 
+/* ---- what outlives a question, and what does not ---- */
+
+#define NAMED 200
+
+/* Runs of a name each, too many for a dictionary. */
+static struct index *named_runs(void)
+{
+	struct index *x = index_make_with(BLOCK_SHIFT, DICTIONARY_MAX);
+	struct err e = { 0 };
+
+	x->listed_rows_max = 20;
+	for (size_t i = 0; i < NAMED; i++) {
+		struct arena a = { 0 };
+		struct cell cell[] = {
+			{ STR("run_id"), text_value(&a, "run-%03zu", i) },
+			{ STR("metric"), number_value((double)i) },
+			{ i == 7 ? STR("tags.secret") : STR("tags.open"), number_value(1) },
+		};
+		struct row row = { (int64_t)i + 1, cell, 3 };
+
+		assert_int_equal(index_add(x, &row, 0, &e), 0);
+		arena_release(&a);
+	}
+	return x;
+}
+
+/* The names of one run and of none are asked for; their texts are gone when the answer is there. */
+static void ask_for_names(struct index *x, struct arena *a, struct answer *out)
+{
+	char question[] = "run-123nowhere!";
+	struct value name[] = {
+		{ .kind = VALUE_TEXT, .text = { question, 7 } },
+		{ .kind = VALUE_TEXT, .text = { question + 7, 8 } },
+	};
+	struct str column = STR("run_id");
+	struct filter f = { .kind = FILTER_IN, .column = column, .value = name, .n_values = 2 };
+	struct query q = { .filter = &f, .facet = &column, .n_facets = 1, .facet_values_max = 5 };
+	struct index_view *v = index_view(x);
+	struct err e = { 0 };
+
+	assert_int_equal(index_query(v, &q, a, out, &e), 0);
+	assert_true(out->facet[0].is_unlisted);
+	assert_int_equal(out->facet[0].n, 2);
+	assert_true(str_is(out->facet[0].value[0].value.text, "run-123"));
+	assert_int_equal(out->facet[0].value[0].count, 1);
+	assert_true(str_is(out->facet[0].value[1].value.text, "nowhere!"));
+	assert_int_equal(out->facet[0].value[1].count, 0);
+	index_view_release(v);
+	memset(question, '#', sizeof(question));
+}
+
+/* An answer that is given again has nothing of the question that it was first given to. */
+static void test_given_again(void **state)
+{
+	struct index *x = named_runs();
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct arena a = { 0 };
+		struct answer got;
+
+		ask_for_names(x, &a, &got);
+		assert_true(str_is(got.facet[0].value[0].value.text, "run-123"));
+		arena_release(&a);
+	}
+	index_free(x);
+}
+
+/* Whatever is asked for, a removed row is in no answer, and another index has nothing of it. */
+static void test_removed(void **state)
+{
+	const unsigned all = INDEX_EXCLUDED | INDEX_ARCHIVED | INDEX_SUPERSEDED | INDEX_REMOVED;
+	struct index *x = named_runs(), *rest;
+	struct str metric = STR("metric");
+	struct query q = { .shown = all, .facet = &metric, .n_facets = 1, .limit = 1 };
+	const int64_t gone[] = { 8, NAMED };
+	const unsigned flags[] = { INDEX_REMOVED, INDEX_REMOVED };
+	struct arena a = { 0 };
+	struct answer got;
+	struct index_view *v;
+	struct value *none;
+	struct row row;
+	struct err e = { 0 };
+	int64_t *id;
+	uint64_t version;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(index_flag_all(x, gone, flags, 2), 2);
+	v = index_view(x);
+	assert_int_equal(index_removed(v), 2);
+	assert_int_equal(index_query(v, &q, &a, &got, &e), 0);
+	assert_int_equal(got.total, NAMED - 2);
+	assert_int_equal(got.row[0].id, NAMED - 1);
+	assert_true(got.facet[0].min == 0 && got.facet[0].max == NAMED - 2);
+	assert_int_equal(index_select(v, NULL, all, NULL, 0, &a, &id, &n, &none, &e), 0);
+	assert_int_equal(n, NAMED - 2);
+	assert_false(index_row(v, 8, &a, &row, NULL));
+	assert_true(index_row(v, 9, &a, &row, NULL));
+	got.row = arena_alloc(&a, 3 * sizeof(*got.row));
+	assert_int_equal(index_rows(v, (const int64_t[]){ 9, 8, 7 }, 3, &metric, 1, &a, got.row),
+			 2);
+	rest = index_without_removed(v);
+	version = index_view_version(v);
+	index_free(x); /* the view is still held, and its answers are good */
+	assert_true(index_row(v, 9, &a, &row, NULL));
+	assert_int_equal(row.n, 3);
+	index_view_release(v);
+	assert_true(index_version(rest) > version);
+	v = index_view(rest);
+	assert_int_equal(index_removed(v), 0);
+	assert_int_equal(index_query(v, &q, &a, &got, &e), 0);
+	assert_int_equal(got.total, NAMED - 2);
+	assert_null(index_column(v, STR("tags.secret")));
+	assert_non_null(index_column(v, STR("tags.open")));
+	index_view_release(v);
+	index_free(rest);
+	arena_release(&a);
+}
+
+/* Flags of many rows are one version, however they differ, also while a view is held. */
+static void test_many_flags(void **state)
+{
+	struct index *x = named_runs();
+	struct index_view *held = index_view(x), *v;
+	int64_t id[NAMED], bytes = index_bytes(x);
+	unsigned flags[NAMED];
+	uint64_t version = index_version(x);
+
+	(void)state;
+	for (size_t i = 0; i < NAMED; i++) {
+		id[i] = (int64_t)i + 1;
+		flags[i] = i % 2 ? INDEX_ARCHIVED : INDEX_EXCLUDED;
+	}
+	assert_int_equal(index_flag_all(x, id, flags, NAMED), NAMED);
+	assert_int_equal(index_version(x), version + 1);
+	assert_in_range(index_bytes(x), bytes, bytes + 20000);
+	v = index_view(x);
+	for (size_t i = 0; i < NAMED; i++) {
+		assert_int_equal(view_flags(v, i), flags[i]);
+		assert_int_equal(view_flags(held, i), 0);
+	}
+	index_view_release(v);
+	index_view_release(held);
+	assert_int_equal(index_last_id(x), NAMED);
+	index_go_on_from(x, version + 1000);
+	assert_true(index_version(x) > version + 1000);
+	index_free(x);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ascending),
 		cmocka_unit_test(test_any_order),
+		cmocka_unit_test(test_given_again),
+		cmocka_unit_test(test_removed),
+		cmocka_unit_test(test_many_flags),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,6 +87,15 @@ static void check_columns(struct index *x, struct index *y)
 	index_view_release(w);
 }
 
+static int save(struct index *x, const char *to, int64_t sequence, struct err *e)
+{
+	struct index_view *v = index_view(x);
+	int rc = index_save(v, to, sequence, e);
+
+	index_view_release(v);
+	return rc;
+}
+
 /* Saved, loaded, grown on both sides, saved again: always the same. */
 static void test_round_trip(void **state)
 {
@@ -104,7 +113,7 @@ static void test_round_trip(void **state)
 		int64_t sequence = 0;
 		size_t n = cases[i].rows;
 
-		assert_int_equal(index_save(x, path, 1234567 + (int64_t)i, &e), 0);
+		assert_int_equal(save(x, path, 1234567 + (int64_t)i, &e), 0);
 		if (index_load(path, &y, &sequence, &e) != 1)
 			fail_msg("case %zu: %s", i, e.text);
 		assert_int_equal(sequence, 1234567 + i);
@@ -117,7 +126,7 @@ static void test_round_trip(void **state)
 		}
 		check_rows(y, row, n);
 		check_columns(x, y);
-		assert_int_equal(index_save(y, path, 1, &e), 0);
+		assert_int_equal(save(y, path, 1, &e), 0);
 		assert_int_equal(index_load(path, &z, &sequence, &e), 1);
 		check_rows(z, row, n);
 		check_columns(x, z);
@@ -126,6 +135,39 @@ static void test_round_trip(void **state)
 		index_free(z);
 		arena_release(&a);
 	}
+}
+
+/* Nothing of a removed row is in the file: neither its values nor the column that it alone had. */
+static void test_removed(void **state)
+{
+	static const char secret[] = "somebody's secret model";
+	struct arena a = { 0 };
+	struct row row[ROWS * 2];
+	struct index *x = make(&a, row, 150, 40), *y;
+	struct cell cell[] = {
+		{ STR("suite"), { .kind = VALUE_TEXT, .text = STR("same for all 0") } },
+		{ STR("tags.of-a-secret"), number_value(1) },
+		{ STR("run_id"), { .kind = VALUE_TEXT, .text = str_of(secret) } },
+	};
+	struct row hidden = { 1000000, cell, 3 };
+	struct buf file = { 0 };
+	struct err e = { 0 };
+	int64_t sequence;
+
+	(void)state;
+	assert_int_equal(index_add(x, &hidden, 0, &e), 0);
+	assert_true(index_flag(x, hidden.id, INDEX_REMOVED));
+	assert_int_equal(save(x, path, 7, &e), 0);
+	assert_int_equal(file_read(path, FILE_BYTES_MAX, &file, &e), 0);
+	assert_null(memmem(file.data, file.len, secret, strlen(secret)));
+	assert_null(memmem(file.data, file.len, "of-a-secret", 11));
+	assert_int_equal(index_load(path, &y, &sequence, &e), 1);
+	assert_true(index_version(y) > index_version(x));
+	check_rows(y, row, 150);
+	index_free(x);
+	index_free(y);
+	buf_release(&file);
+	arena_release(&a);
 }
 
 static void check_refused(struct str bytes, const char *what, size_t at)
@@ -149,7 +191,7 @@ static void read_sample(struct buf *file)
 	struct index *x = make(&a, row, 140, 40);
 	struct err e = { 0 };
 
-	assert_int_equal(index_save(x, path, 5, &e), 0);
+	assert_int_equal(save(x, path, 5, &e), 0);
 	assert_int_equal(file_read(path, FILE_BYTES_MAX, file, &e), 0);
 	index_free(x);
 	arena_release(&a);
@@ -252,7 +294,7 @@ static void test_foreign(void **state)
 	assert_int_equal(index_load(path, &x, &sequence, &e), 0);
 	assert_non_null(strstr(e.text, path));
 	x = index_make();
-	assert_int_equal(index_save(x, "/nowhere/at/all", 1, &e), -1);
+	assert_int_equal(save(x, "/nowhere/at/all", 1, &e), -1);
 	assert_non_null(strstr(e.text, "/nowhere/at/all"));
 	index_free(x);
 }
@@ -269,6 +311,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_removed),
 		cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_crafted),
 		cmocka_unit_test(test_foreign),

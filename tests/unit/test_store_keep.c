@@ -387,6 +387,158 @@ static void test_old_runs(void **state)
 	with_stores(old_runs);
 }
 
+/* ---- many changes at once, and what is gone for good ---- */
+
+#define MANY 3000
+#define MANY_BYTES_MAX (2 << 20) /* that all their changes may add while somebody reads */
+
+/*
+ * Another process archives every run, and this one does, while a reader holds a version: memory
+ * does not grow with the number of runs. Every second one is superseded: their flags differ.
+ */
+static void many_changes(const char *url)
+{
+	struct store *s = open_store(url, false), *t = open_store(url, false);
+	struct index_view *held;
+	struct arena a = { 0 };
+	struct read_run *run = arena_alloc(&a, MANY * sizeof(*run));
+	struct put_result *out = arena_alloc(&a, MANY * sizeof(*out));
+	int64_t bytes;
+	size_t n;
+
+	for (int i = 0; i < MANY; i++)
+		run[i] = make_run(&a, arena_printf(&a, "s-%d", i / 2), i);
+	must(store_put(s, run, MANY, STR(""), &a, out, e));
+	must(store_refresh(t, e));
+	held = index_view(store_index(s));
+	bytes = index_bytes(store_index(s));
+	must(store_archive(t, filter_of(&a, "{\"and\": []}"), true, &n, e));
+	assert_int_equal(n, MANY);
+	must(store_refresh(s, e));
+	assert_int_equal(shown(s, 0, false), 0);
+	assert_int_equal(shown(s, INDEX_ARCHIVED | INDEX_SUPERSEDED, true), MANY);
+	assert_in_range(index_bytes(store_index(s)), 1, bytes + MANY_BYTES_MAX);
+	must(store_archive(s, filter_of(&a, "{\"and\": []}"), false, &n, e));
+	assert_int_equal(n, MANY);
+	assert_int_equal(shown(s, 0, false), MANY / 2);
+	assert_in_range(index_bytes(store_index(s)), 1, bytes + MANY_BYTES_MAX);
+	index_view_release(held);
+	check_clean(s);
+	store_close(t);
+	store_close(s);
+	arena_release(&a);
+}
+
+static void test_many_changes(void **state)
+{
+	(void)state;
+	with_stores(many_changes);
+}
+
+static bool is_in_file(const char *path, const char *text)
+{
+	struct buf file = { 0 };
+	bool is;
+
+	must(file_read(path, 1u << 30, &file, e));
+	is = memmem(file.data, file.len, text, strlen(text)) != NULL;
+	buf_release(&file);
+	return is;
+}
+
+static bool has_column(struct store *s, const char *name)
+{
+	struct index_view *v = store_view(s);
+	bool has = index_column(v, str_of(name)) != NULL;
+
+	index_view_release(v);
+	return has;
+}
+
+/* What was removed is neither in the snapshot nor, soon, in the memory of another process. */
+static void removed_for_good(const char *url)
+{
+	struct arena a = { 0 };
+	const char *snapshot = str_starts(str_of(url), STR("postgres")) ? in_dir(&a, "postgres.index") :
+			       arena_printf(&a, "%s.index", url + strlen("sqlite:"));
+	struct store *s = open_store(url, false), *t;
+	struct read_run secret = make_run(&a, "the-secret-run", 5000);
+	struct cell cell[7];
+	struct put_result out;
+	struct index_view *held;
+	struct row row;
+	size_t n;
+
+	memcpy(cell, secret.row.cell, 6 * sizeof(*cell));
+	cell[2] = text_cell("server.model", "the-secret-model");
+	cell[6] = number_cell("tags.the-secret-tag", 3);
+	secret.row = (struct row){ .cell = cell, .n = 7 };
+	put_many(s, "s", 0, 100);
+	must(store_put(s, &secret, 1, STR(""), &a, &out, e));
+	store_close(s);
+	assert_true(is_in_file(snapshot, "the-secret-model"));
+	s = open_store(url, false);
+	t = open_store(url, false);
+	held = store_view(s);
+	must(store_remove(t, filter_of(&a, "{\"column\": \"run_id\", \"in\": [\"the-secret-run\"]}"),
+			  &n, e));
+	assert_int_equal(n, 1);
+	put_many(t, "t", 0, 10);
+	assert_true(has_column(s, "tags.the-secret-tag"));
+	must(store_maintain(s, e));
+	assert_false(has_column(s, "tags.the-secret-tag"));
+	assert_false(is_in_file(snapshot, "the-secret"));
+	assert_int_equal(shown(s, 0, false), 110);
+	assert_true(index_row(held, out.id, &a, &row, NULL)); /* who still reads reads on */
+	index_view_release(held);
+	/* Both go on as if nothing had been. */
+	put_many(s, "u", 0, 10);
+	must(store_exclude(t, store_find(t, STR("s-3")), STR("why not"), STR(""), e));
+	must(store_refresh(s, e));
+	assert_int_equal(shown(s, 0, false), 119);
+	assert_int_equal(shown(s, INDEX_EXCLUDED, true), 1);
+	must(store_refresh(t, e));
+	assert_int_equal(shown(t, 0, false), 119);
+	check_clean(s);
+	store_close(t);
+	store_close(s);
+	assert_false(is_in_file(snapshot, "the-secret"));
+	s = open_store(url, true);
+	assert_int_equal(shown(s, 0, false), 119);
+	store_close(s);
+	arena_release(&a);
+}
+
+static void test_removed_for_good(void **state)
+{
+	(void)state;
+	with_stores(removed_for_good);
+}
+
+/* A snapshot that cannot be written is not tried again at once, and keeps no writer waiting. */
+static void test_no_snapshot(void **state)
+{
+	struct arena a = { 0 };
+	struct store_opts o = { .url = in_dir(&a, "no-snapshot.db"),
+				.snapshot = in_dir(&a, "no-folder/index") };
+	struct err why = { 0 };
+	struct store *s;
+	size_t n;
+
+	(void)state;
+	must(store_open(&o, &s, e));
+	put_many(s, "s", 0, 10);
+	must(store_remove(s, filter_of(&a, "{\"column\": \"run_id\", \"in\": [\"s-3\"]}"), &n, e));
+	assert_int_equal(store_maintain(s, &why), -1);
+	assert_non_null(strstr(why.text, "no-folder/index"));
+	must(store_maintain(s, e));
+	put_many(s, "t", 0, 10);
+	must(store_maintain(s, e));
+	assert_int_equal(shown(s, 0, false), 19);
+	store_close(s);
+	arena_release(&a);
+}
+
 /* ---- width ---- */
 
 /* More columns than a table takes, rows beyond 8 kB, names that SQL would trip over. */
@@ -577,6 +729,9 @@ int main(void)
 		cmocka_unit_test(test_old_runs),          cmocka_unit_test(test_wide_rows),
 		cmocka_unit_test(test_damage_is_found),   cmocka_unit_test(test_older_marks),
 		cmocka_unit_test(test_newer_is_refused),
+		cmocka_unit_test(test_many_changes),      cmocka_unit_test(test_removed_for_good),
+		cmocka_unit_test(test_no_snapshot),
+		cmocka_unit_test(test_damage_is_found),   cmocka_unit_test(test_newer_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -397,6 +397,14 @@ static void jobs(const char *url)
 	assert_true(str_is(list[2].state, "cancelled") && str_is(list[2].detail, "{\"why\": 1}"));
 	assert_int_equal(list[2].n_done, 0);
 	assert_int_equal(shown(s, 0, false), 2);
+	/* One that has ended takes no more files and cannot run again. */
+	snprintf(other, sizeof(other), "%.16s", list[2].id.p);
+	refuses(store_job_add(s, other, STR("f.json"), str_of(result_text(&a, 6)), e), "has ended");
+	refuses(store_job_state(s, other, "running", (struct str){ 0 }, e), "has ended");
+	work_off(s);
+	must(store_job(s, other, &a, &j, e));
+	assert_true(str_is(j.state, "cancelled"));
+	assert_int_equal(j.n_files, 1);
 	refuses(store_job(s, "0000", &a, &j, e), "there is no job");
 	refuses(store_job_state(s, id, "lost", STR(""), e), "never");
 	refuses(store_job_add(s, "0000", STR("x"), STR("{}"), e), "there is no job");

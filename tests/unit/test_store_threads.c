@@ -6,7 +6,10 @@
  */
 #include <postgresql/libpq-fe.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+
+#include "base/clock.h"
 
 #define STORE_RIG "test_store_threads_c"
 #include "store_rig.h"
@@ -216,6 +219,67 @@ static void connections_cut(const char *url)
 	arena_release(&a);
 }
 
+/* ---- a server that hangs ---- */
+
+static void signal_others(PGconn *c, int signal)
+{
+	PGresult *r = PQexec(c, "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
+				" AND pid <> pg_backend_pid() AND application_name = 'profllm'");
+
+	assert_int_equal(PQresultStatus(r), PGRES_TUPLES_OK);
+	assert_true(PQntuples(r) > 0 || signal == SIGCONT);
+	for (int i = 0; i < PQntuples(r); i++)
+		assert_int_equal(kill((pid_t)strtol(PQgetvalue(r, i, 0), NULL, 10), signal), 0);
+	PQclear(r);
+}
+
+/* Reading and writing end with a sentence, at once where the URL says so, and go on afterwards. */
+static void server_hangs(const char *url)
+{
+	struct arena a = { 0 };
+	struct read_run run;
+	struct err why = { 0 };
+	struct put_result out;
+	int64_t start;
+	PGconn *c;
+	struct store *s;
+
+	if (!str_starts(str_of(url), STR("postgres")))
+		return;
+	run = make_run(&a, "x", 1);
+	c = PQconnectdb(url);
+	s = open_store(arena_printf(&a, "%s&tcp_user_timeout=2000", url), false);
+	assert_int_equal(store_find(s, STR("none")), 0);
+	signal_others(c, SIGSTOP);
+	start = clock_mono_ns();
+	assert_int_equal(store_put(s, &run, 1, STR(""), &a, &out, &why), -1);
+	assert_string_equal(why.text, "PostgreSQL: no answer for 2 s (tcp_user_timeout): the server "
+				      "hangs, is overloaded or cannot be reached");
+	assert_int_equal(why.code, ERR_NET);
+	assert_in_range(clock_mono_ns() - start, 2000000000, 30000000000);
+	/* For a moment all who ask are told so at once, then connections are new. */
+	assert_int_equal(store_put(s, &run, 1, STR(""), &a, &out, &why), -1);
+	assert_non_null(strstr(why.text, "did not answer"));
+	assert_int_equal(store_job_step(s, &why), -1);
+	assert_non_null(strstr(why.text, "did not answer"));
+	nanosleep(&(struct timespec){ 0, 600000000 }, NULL);
+	assert_int_equal(store_job_step(s, &why), -1); /* a connection that reads */
+	assert_non_null(strstr(why.text, "no answer"));
+	nanosleep(&(struct timespec){ 0, 600000000 }, NULL);
+	must(store_put(s, &run, 1, STR(""), &a, &out, e));
+	assert_int_equal(store_find(s, STR("x")), out.id);
+	signal_others(c, SIGCONT);
+	store_close(s);
+	PQfinish(c);
+	arena_release(&a);
+}
+
+static void test_server_hangs(void **state)
+{
+	(void)state;
+	with_stores(server_hangs);
+}
+
 static void test_connections_cut(void **state)
 {
 	(void)state;
@@ -228,6 +292,7 @@ int main(void)
 		cmocka_unit_test(test_many_at_once),
 		cmocka_unit_test(test_made_by_several),
 		cmocka_unit_test(test_connections_cut),
+		cmocka_unit_test(test_server_hangs),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -6,9 +6,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <arpa/inet.h>
+
 #include "base/mem.h"
 #include "web/auth.h"
 #include "web/parts.h"
+#include "web/server.h"
 #include "web/state.h"
 #include "web/static.h"
 
@@ -200,6 +203,38 @@ static void parameters_are_decoded(void **state)
 	arena_release(&a);
 }
 
+/* ---- clients ---- */
+
+static struct sockaddr_storage address_of(const char *text)
+{
+	struct sockaddr_storage a = { .ss_family = strchr(text, ':') ? AF_INET6 : AF_INET };
+	void *to = a.ss_family == AF_INET ? (void *)&((struct sockaddr_in *)&a)->sin_addr :
+					    (void *)&((struct sockaddr_in6 *)&a)->sin6_addr;
+
+	assert_int_equal(inet_pton(a.ss_family, text, to), 1);
+	return a;
+}
+
+/* Behind a socket of both families clients of IPv4 are told apart, too. */
+static void clients_are_told_apart(void **state)
+{
+	static const struct { const char *a, *b; bool is_same; } rows[] = {
+		{ "10.0.0.1", "10.0.0.1", true }, { "10.0.0.1", "10.0.0.2", false },
+		{ "2001:db8::1", "2001:db8::2", true }, { "2001:db8::1", "2001:db8:0:1::1", false },
+		{ "::ffff:10.0.0.1", "::ffff:10.0.0.2", false },
+		{ "::ffff:10.0.0.1", "::ffff:10.0.0.1", true },
+		{ "::ffff:10.0.0.1", "10.0.0.1", true }, { "::ffff:10.0.0.1", "::1", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct sockaddr_storage a = address_of(rows[i].a), b = address_of(rows[i].b);
+
+		if (server_is_same_client(&a, &b) != rows[i].is_same)
+			fail_msg("%s and %s", rows[i].a, rows[i].b);
+	}
+}
+
 /* ---- forms and files ---- */
 
 static void names_of_parts_are_texts(void **state)
@@ -273,7 +308,7 @@ int main(void)
 		cmocka_unit_test(origins_are_ours_or_not),
 		cmocka_unit_test(addresses_are_this_machine_s),
 		cmocka_unit_test(paths_find_their_route), cmocka_unit_test(routes_are_apart),
-		cmocka_unit_test(parameters_are_decoded),
+		cmocka_unit_test(parameters_are_decoded), cmocka_unit_test(clients_are_told_apart),
 		cmocka_unit_test(names_of_parts_are_texts), cmocka_unit_test(files_have_types),
 		cmocka_unit_test(tags_are_compared_weakly), cmocka_unit_test(packing_is_asked_for),
 	};

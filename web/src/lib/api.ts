@@ -43,7 +43,7 @@ export interface FilterMissing {
 }
 
 export type Shown = 'usual' | 'excluded' | 'archived' | 'all';
-export type Flag = 'excluded' | 'archived' | 'superseded' | 'removed';
+export type Flag = 'excluded' | 'archived' | 'superseded';
 
 export interface Sort {
 	column: string;
@@ -68,7 +68,8 @@ export interface Option {
 	missing: number; // matching runs with null or nothing
 	is_constant: boolean; // all matching runs have the same
 	values?: OptionValue[]; // most runs first; absent where a list makes no sense
-	min: number | 'inf' | '-inf' | null; max: number | 'inf' | '-inf' | null;
+	min: number | 'inf' | '-inf' | null; // least finite number of the runs that match
+	max: number | 'inf' | '-inf' | null; // largest finite number of the runs that match
 	histogram?: Bin[]; // of numbers that are too many for a list
 }
 
