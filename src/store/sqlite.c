@@ -49,8 +49,6 @@ static int fail(struct sqlite *s, struct err *e)
 			       BUSY_MS / 1000);
 	if (code == SQLITE_NOTADB)
 		return err_set(e, ERR_USAGE, "%s: not a store of ours, nor of SQLite at all", s->path);
-	if (code == SQLITE_CANTOPEN && strstr(s->path, "://"))
-		return err_set(e, ERR_USAGE, "%s: expected sqlite:PATH or postgresql://...", s->path);
 	if (code == SQLITE_CANTOPEN && sqlite3_system_errno(s->handle))
 		return err_set(e, ERR_USAGE, "%s cannot be opened: %s", s->path,
 			       strerror(sqlite3_system_errno(s->handle)));
