@@ -180,6 +180,7 @@ bool columns_is_indexed(struct str name)
 	return false;
 }
 
+/* Of the runs that have a value: what a run lacks costs it nothing. */
 static int make_indexes(const struct columns *c, struct db *d, struct err *e)
 {
 	for (size_t i = 0; i < sizeof(indexed) / sizeof(*indexed); i++) {
@@ -193,7 +194,9 @@ static int make_indexes(const struct columns *c, struct db *d, struct err *e)
 			buf_add_char(&text, *p == '.' ? '_' : *p);
 		buf_add_text(&text, " ON benchmark_runs (");
 		columns_quote(&text, c->at[at].sql);
-		buf_add_char(&text, ')');
+		buf_add_text(&text, ") WHERE ");
+		columns_quote(&text, c->at[at].sql);
+		buf_add_text(&text, " IS NOT NULL");
 		if (run_text(d, &text, e) < 0)
 			return -1;
 	}

@@ -138,7 +138,7 @@ my @mistakes = (
 		'{"column":1,"missing":true}'],
 	[2, '--columns: *', qw(export --store runs.db --columns), ','],
 	[2, '--columns: there is no column "server.modle"; did you mean "server.model"?',
-		qw(export --store runs.db --columns run_id,server.modle)],
+		qw(export --store runs.db --columns), "run_id,server.modle"],
 	[2, '--sort: there is no column "timestmap"; did you mean "timestamp"?',
 		qw(export --store runs.db --sort=-timestmap)],
 	[2, '--filter: /not/column: there is no column "server.modle"; did you mean "server.model"?',
