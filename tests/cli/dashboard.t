@@ -143,7 +143,7 @@ is(ask($d, 'GET', '/api/health')->{json}{runs}, 3, 'of which nothing was kept');
 $r = ask($d, 'POST', '/api/upload/json', form(['file', 'a', result()], ['file', 'b', result()]));
 is($r->{status}, 400, 'two files where one is due');
 like($r->{json}{detail}, qr{2 parts called file}, 'none of which is lost in silence');
-is(ask($d, 'POST', '/api/upload/json', result())->{status}, 415, 'JSON where a form is due');
+is(ask($d, 'POST', '/api/upload/batch', result())->{status}, 415, 'JSON where a form is due');
 is(ask($d, 'POST', '/api/upload/raw', form(['file', 'r', result()]))->{status}, 415, 'and the reverse');
 
 # ---- tags and packing ----

@@ -5,7 +5,7 @@ import {
 } from '../../../web/src/app/filter';
 import {
 	binsOf, conditionText, differing, endsOf, exportTarget, EXPORT_URL_MAX, facetRows, filterText,
-	isSpread, nextSort, parseBound, parseValues, roundBound, sortCodec, SORTS_MAX, writeBound,
+	goneOf, isSpread, nextSort, parseBound, parseValues, roundBound, sortCodec, SORTS_MAX, writeBound,
 	writeValues,
 } from '../../../web/src/app/pages/runs/view';
 import type { ColumnOption, Facet, Sort } from '../../../web/src/app/query';
@@ -170,4 +170,13 @@ it('lets the handles of a range stop between its ends, also in a short time', ()
 	expect(roundBound('timestamp', from + 4321, from, from + 30 * 86_400) % 3600).toBe(0);
 	expect(roundBound('a', 0.30000000000000004, 0, 1)).toBe(0.3);
 	expect(roundBound('a', 512.4, 0, 1000)).toBe(512);
+});
+
+it('knows which part of a link was refused', () => {
+	expect(goneOf('/filter/and/2/not/column')).toEqual({ part: 'filter', at: 2 });
+	expect(goneOf('/filter/and/0')).toEqual({ part: 'filter', at: 0 });
+	expect(goneOf('/columns/5')).toEqual({ part: 'columns', at: 5 });
+	expect(goneOf('/sort/1/column')).toEqual({ part: 'sort', at: 1 });
+	for (const other of ['/filter', '/filter/or/1', '/statistics/0', '/limit', '/columns/x', undefined])
+		expect(goneOf(other)).toBe(null);
 });
