@@ -291,7 +291,7 @@ static enum answer send_spooled(const struct upload_opts *o, const char *path, s
 	struct buf text = { 0 }, url = { 0 }, token = { 0 };
 	struct json_scan scan;
 	struct json_slice all, document;
-	const char *to, *noted;
+	const char *to, *noted, *with;
 	enum answer answer = REFUSED;
 
 	if (file_read(path, UPLOAD_BYTES_MAX, &text, e) < 0) {
@@ -302,8 +302,11 @@ static enum answer send_spooled(const struct upload_opts *o, const char *path, s
 	if (json_next(&scan, &all, e) == 0 && json_at_end(&scan) && all.kind == JSON_OBJECT &&
 	    (to = member(all, "url", &url)) && json_member(all, "document", &document)) {
 		noted = member(all, "token_file", &token);
-		answer = deliver(o, 1, to, is_token_for(o, to) ? o->token_file : noted,
-				 document.raw, e);
+		with = o->is_moved || is_token_for(o, to) ? o->token_file : noted;
+		answer = deliver(o, 1, o->is_moved ? o->url : to, with, document.raw, e);
+		if (answer == LATER && !o->is_moved)
+			err_add(e, "; if that dashboard has moved, profllm run --upload-spool --upload "
+				"URL sends it there");
 	} else {
 		err_set(e, ERR_PARSE, "no file of a spool: an object with url and document was expected");
 	}
