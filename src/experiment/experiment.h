@@ -56,7 +56,7 @@ struct experiment_resources {
 	const char *const *list;       /* GPUS_LIST: indices or UUIDs, MIG UUIDs too; ends NULL */
 	bool is_shared;                /* with others that share them too: partial GPUs */
 	double memory_free_min;        /* share of a GPU's memory that must be free: 0.9 */
-	double wait_s;                 /* for busy GPUs; 0: fail at once; INFINITY: however long */
+	double wait_s;                 /* for busy GPUs and named ports; 0: no wait; INFINITY */
 	unsigned port_first, port_last;
 };
 
@@ -102,7 +102,8 @@ struct experiment {
 
 /* ---- what came of it ---- */
 
-enum outcome_status { OUTCOME_COMPLETED, OUTCOME_PARTIAL, OUTCOME_FAILED };
+/* RUNNING is only ever written down: by a run that was killed it stays so. */
+enum outcome_status { OUTCOME_COMPLETED, OUTCOME_PARTIAL, OUTCOME_FAILED, OUTCOME_RUNNING };
 enum outcome_stage { AT_CONFIG, AT_ALLOCATE, AT_START, AT_READY, AT_BENCHMARK, AT_COLLECT };
 
 struct outcome_gpu { int index; const char *uuid, *name; };
@@ -112,7 +113,8 @@ struct outcome_server {
 	const char *url, *version, *log;
 	struct outcome_gpu *gpu;
 	size_t n_gpus;
-	double startup_s;              /* NAN: not started by us */
+	double startup_s;              /* NAN: not started by us, or not for this experiment */
+	bool is_reused;                /* the experiment before has started it */
 	struct str capacity;           /* JSON of run/capacity.h; empty: not told */
 	const char *image_digest;      /* of its container: "NAME@sha256:..."; NULL: none, not known */
 	bool is_ended;                 /* by itself, before it was stopped */
@@ -166,9 +168,11 @@ struct experiment_hooks {
 	int log_fd;                    /* above 0: what servers print is copied there as it comes */
 };
 
+/* Its run_id and when it began: to be known before experiment_run_at, which else does it. */
+void outcome_begin(struct outcome *o);
 /*
- * Runs it from allocation to collection. Always fills out; nothing is left running, no lock is
- * held afterwards, however it went. The document is the caller's to write.
+ * Runs it from allocation to collection. Always fills out, which is zeroed or begun; nothing is
+ * left running, no lock is held afterwards, however it went. The document is the caller's to write.
  */
 void experiment_run(const struct experiment *x, const struct experiment_hooks *hooks,
 		    struct outcome *out);
@@ -184,6 +188,7 @@ void experiment_run(const struct experiment *x, const struct experiment_hooks *h
 struct experiment_held;
 struct experiment_site {
 	struct experiment_held *held;
+	bool needs_empty_caches;       /* servers whose caches stay full are started again */
 };
 void experiment_run_at(const struct experiment *x, struct experiment_site *site,
 		       const struct experiment_hooks *hooks, struct outcome *out);

@@ -38,6 +38,7 @@ struct held_server {
 	struct capacity capacity;
 	double startup_s;
 	bool is_ended;              /* by itself */
+	bool is_reused;             /* another experiment has started it */
 };
 
 /* What may outlive one experiment. Texts are in arena. */
@@ -68,6 +69,7 @@ struct run {
 	bool has_failed;
 	int64_t began_mono_ns;
 	const char *trace_dir;      /* NULL: not profiled */
+	bool needs_empty_caches;    /* of servers that are reused */
 };
 
 void run_line(const struct run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -89,7 +91,10 @@ char *run_path(const struct run *r, const char *name);
 
 /* Starts all that are not attached, in order of `after`. */
 int servers_start(struct run *r);
-/* Those that run go on: caches are emptied. -1 without a failure: one of them is gone. */
+/*
+ * Those that run go on: caches are emptied. -1 without a failure: they must be started again,
+ * because one of them is gone or keeps its caches.
+ */
 int servers_reuse(struct run *r);
 /* What the outcome says of them, whatever became of them. */
 void servers_tell(struct run *r);
