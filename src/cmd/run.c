@@ -3,7 +3,6 @@
 #include <libgen.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -58,7 +57,8 @@ static const struct opt rows[] = {
 	  .help = "send documents to a dashboard; what cannot be sent waits in a spool folder"),
 	R(token_file, "token-file", .group = WHAT, .arg = "FILE",
 	  .help = "the token for --upload is its first line"),
-	R(upload_spool, "upload-spool", .group = WHAT, .help = "send what waits, and run nothing"),
+	R(upload_spool, "upload-spool", .group = WHAT,
+	  .help = "send what waits, and run nothing; with --upload all of it goes to that URL"),
 	R(show_log, "show-log", .group = SHOWN, .help = "show what servers print on stderr as it comes"),
 	R(progress, "progress", .group = SHOWN, .arg = "FORM", .choices = forms,
 	  .help = "progress on stderr; auto is a bar on a terminal and lines elsewhere"),
@@ -118,30 +118,31 @@ static void show_notes(struct command_run *c)
 	buf_reset(&c->findings.notes);
 }
 
-/* What a run came to is not lost to a typing mistake in the next one. */
-static void put_aside(struct command_run *c, const char *path)
+/* Something else than the document of a run that failed or was killed. */
+static bool holds_result(struct command_run *c, const char *path)
 {
-	char when[32], *to;
 	struct buf text = { 0 };
 	struct json_value *v = NULL;
+	struct str status;
 	struct stat st;
-	struct tm tm;
+	bool is_empty;
 
 	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
-		return;
-	if (file_read(path, DOCUMENT_BYTES_MAX, &text, NULL) == 0)
-		json_parse(&c->arena, buf_str(&text), &v, NULL);
-	if (!str_is(json_text(json_get(v, "status"), (struct str){ 0 }), "failed")) {
-		localtime_r(&st.st_mtim.tv_sec, &tm);
-		strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &tm);
-		to = arena_printf(&c->arena, "%s.%s", path, when);
-		if (rename(path, to) == 0)
-			cli_warn(arena_printf(&c->arena, "%s of an earlier run is %s now", path, to));
-	}
+		return false;
+	if (file_read(path, DOCUMENT_BYTES_MAX, &text, NULL) < 0 ||
+	    json_parse(&c->arena, buf_str(&text), &v, NULL) < 0)
+		v = NULL;
+	status = json_text(json_get(v, "status"), STR(""));
+	is_empty = str_is(status, outcome_status_name(OUTCOME_FAILED)) ||
+		   str_is(status, outcome_status_name(OUTCOME_RUNNING));
 	buf_release(&text);
+	return !is_empty;
 }
 
-/* A failed document says why, too: a suite's members are not known then, a single one's is. */
+/*
+ * A failed document says why, too: a suite's members are not known then, a single one's is. The
+ * result of an earlier run is not given up for it.
+ */
 static void write_refused(struct command_run *c, const char *category, const char *reason)
 {
 	struct experiment none = { .name = c->o.config, .output = { .path = c->o.output } };
@@ -153,7 +154,11 @@ static void write_refused(struct command_run *c, const char *category, const cha
 
 	if (!path || !*path || c->o.dry_run || c->o.plan || c->o.check || c->o.print_config)
 		return;
-	put_aside(c, path);
+	if (holds_result(c, path)) {
+		cli_warn(arena_printf(&c->arena, "%s holds an earlier result and stays as it is",
+				      path));
+		return;
+	}
 	experiment_refused(category, reason, &out);
 	document_write(x, &out, &text);
 	if (file_write_atomic(path, buf_str(&text), &e) < 0)
@@ -206,6 +211,8 @@ static int read_config(struct command_run *c)
 	}
 	c->has_suite = true;
 	show_notes(c);
+	if (suite_check_gpus(&c->suite, &c->findings) < 0)
+		return refuse(c);
 	return suite_check_only(&c->suite, e);
 }
 
