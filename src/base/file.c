@@ -194,6 +194,9 @@ int file_swap_begin(struct file_swap *s, const char *path)
 	*s = (struct file_swap){ .fd = -1, .path = target ? target : mem_text(path) };
 	if (stat(s->path, &st) == 0 && !S_ISREG(st.st_mode))
 		s->fd = open(s->path, O_WRONLY | O_CLOEXEC);
+	else if (!target && lstat(s->path, &st) == 0 && S_ISLNK(st.st_mode))
+		/* What it points to has no name (yet): a rename would take the link's. */
+		s->fd = open(s->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	else
 		open_temp(s);
 	if (s->fd >= 0)

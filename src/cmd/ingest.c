@@ -22,6 +22,7 @@
 #define BATCH_RUNS 256
 #define BATCH_BYTES (16u << 20)
 #define BAR_EVERY_NS 100000000
+#define NOTES_MAX 1000 /* different sentences about files that are counted before they are said */
 
 #define R(member, flag, ...) OPT(struct ingest_opts, member, flag, __VA_ARGS__)
 #define WHERE "Where to"
@@ -173,6 +174,71 @@ static void bar_clear(struct ingest *g)
 		fputs("\r\033[K", stderr);
 }
 
+/* "A sentence. (3 runs)": how many there are, cut from the sentence. */
+static size_t cut_runs(struct str *note)
+{
+	const char *open = note->n ? memrchr(note->p, '(', note->n) : NULL;
+	struct str count = open ? (struct str){ open + 1, (size_t)(note->p + note->n - open) - 1 } :
+				  STR("");
+	uint64_t n;
+
+	if (!str_ends(count, STR(" runs)")) || open == note->p ||
+	    !str_to_u64((struct str){ count.p, count.n - strlen(" runs)") }, &n))
+		return 1;
+	note->n = (size_t)(open - note->p) - 1;
+	return (size_t)n;
+}
+
+static void say_note(const struct ingest_note *note)
+{
+	struct buf line = { 0 };
+
+	if (note->files > 1)
+		buf_printf(&line, "%zu files, the first is %s: %s", note->files, note->path, note->text);
+	else
+		buf_printf(&line, "%s: %s", note->path, note->text);
+	if (note->runs > note->files)
+		buf_printf(&line, " (%zu runs)", note->runs);
+	cli_warn(line.data);
+	buf_release(&line);
+}
+
+static void say_notes(struct ingest *g)
+{
+	for (size_t i = 0; i < g->n_notes; i++) {
+		if (!g->o->is_watching || g->note[i].files > 1)
+			say_note(&g->note[i]);
+		free(g->note[i].text);
+		free(g->note[i].path);
+	}
+	free(g->note);
+	g->note = NULL;
+	g->n_notes = 0;
+}
+
+static void add_note(struct ingest *g, const char *path, struct str text)
+{
+	size_t runs = cut_runs(&text), i = 0;
+	struct ingest_note one = { .files = 1, .runs = runs };
+
+	while (i < g->n_notes && !str_is(text, g->note[i].text))
+		i++;
+	if (i < g->n_notes) {
+		g->note[i].files++;
+		g->note[i].runs += runs;
+		return;
+	}
+	one.text = mem_copy(text.p, text.n);
+	one.path = mem_text(path);
+	g->note = mem_grow(g->note, i + 1, sizeof(*g->note));
+	g->note[g->n_notes++] = one;
+	/* Whoever watches waits for no end. */
+	if (g->o->is_watching)
+		say_note(&one);
+	if (g->n_notes == NOTES_MAX)
+		say_notes(g);
+}
+
 void ingest_tell(struct ingest *g, const char *path, const struct ingest_run *run, size_t n,
 		 const struct str *note, size_t n_notes)
 {
@@ -190,11 +256,8 @@ void ingest_tell(struct ingest *g, const char *path, const struct ingest_run *ru
 	else
 		put_line(&g->line, path, run, n);
 	cli_out(buf_str(&g->line));
-	for (size_t i = 0; !g->o->is_json && i < n_notes; i++) {
-		buf_reset(&g->line);
-		buf_printf(&g->line, "%s: %.*s", path, (int)note[i].n, note[i].p);
-		cli_warn(g->line.data);
-	}
+	for (size_t i = 0; !g->o->is_json && i < n_notes; i++)
+		add_note(g, path, note[i]);
 }
 
 static void tell_wrong(struct ingest *g, const char *path, bool is_found, const struct err *why)
@@ -499,6 +562,8 @@ static int ingest(struct ingest *g, struct err *e)
 		rc = ingest_flush(g, e);
 	if (rc == 0)
 		rc = attach(g, e);
+	bar_clear(g);
+	say_notes(g);
 	if (g->o->paths.n && g->files)
 		tell_all(g);
 	if (g->batch)

@@ -23,6 +23,9 @@ enum { INGEST_SKIPPED = PUT_INVALID + 1, INGEST_OUTCOMES };
 /* traces: how many of those that its document names came along. */
 struct ingest_run { struct str run_id, reason; int64_t id; int outcome; size_t traces; };
 
+/* A sentence about files, said once for all of them. */
+struct ingest_note { char *text, *path; size_t files, runs; }; /* path: the first file */
+
 struct ingest {
 	const struct ingest_opts *o;
 	struct store *store;                /* NULL: a dashboard takes them */
@@ -32,6 +35,8 @@ struct ingest {
 	int64_t last_id;                    /* of the last run that was kept or was there */
 	bool is_bar;                        /* progress is drawn on stderr */
 	int64_t shown_ns;                   /* when it last was */
+	struct ingest_note *note;
+	size_t n_notes;
 	struct buf line;
 };
 

@@ -116,6 +116,11 @@ static int say_status(const struct ingest *g, long status, const struct json_val
 		       (int)(detail.n < 500 ? detail.n : 500), detail.n ? detail.p : "");
 }
 
+static bool has(struct str text, const char *part)
+{
+	return memmem(text.p, text.n, part, strlen(part)) != NULL;
+}
+
 int ingest_send(struct ingest *g, const char *path, struct str bytes, bool is_found,
 		struct err *e)
 {
@@ -132,8 +137,8 @@ int ingest_send(struct ingest *g, const char *path, struct str bytes, bool is_fo
 		answer = NULL;
 	if (rc == 0 && reply.status == 422) {
 		invalid.reason = json_text(json_get(answer, "detail"), STR("refused"));
-		if (is_found && memmem(invalid.reason.p, invalid.reason.n, READ_NOTHING_KNOWN,
-				       strlen(READ_NOTHING_KNOWN)))
+		if (is_found && (has(invalid.reason, READ_NOTHING_KNOWN) ||
+				 has(invalid.reason, READ_NOT_ENDED)))
 			invalid.outcome = INGEST_SKIPPED;
 		ingest_tell(g, path, &invalid, 1, NULL, 0);
 	} else if (rc == 0 && (reply.status < 200 || reply.status > 299)) {

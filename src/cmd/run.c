@@ -58,7 +58,8 @@ static const struct opt rows[] = {
 	R(no_upload_traces, "no-upload-traces", .group = WHAT, .help = "send documents alone"),
 	R(token_file, "token-file", .group = WHAT, .arg = "FILE",
 	  .help = "the token for --upload is its first line"),
-	R(upload_spool, "upload-spool", .group = WHAT, .help = "send what waits, and run nothing"),
+	R(upload_spool, "upload-spool", .group = WHAT,
+	  .help = "send what waits, and run nothing; with --upload all of it goes to that URL"),
 	R(show_log, "show-log", .group = SHOWN, .help = "show what servers print on stderr as it comes"),
 	R(progress, "progress", .group = SHOWN, .arg = "FORM", .choices = forms,
 	  .help = "progress on stderr; auto is a bar on a terminal and lines elsewhere"),
@@ -205,6 +206,8 @@ static int read_config(struct command_run *c)
 	}
 	c->has_suite = true;
 	show_notes(c);
+	if (suite_check_gpus(&c->suite, &c->findings) < 0)
+		return refuse(c, "bad configuration", ERR_USAGE);
 	return suite_check_only(&c->suite, e);
 }
 

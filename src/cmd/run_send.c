@@ -94,7 +94,12 @@ int run_send_spool(struct command_run *c, struct err *e)
 {
 	struct upload_opts o = upload_opts(c, NULL);
 	size_t left = 0;
-	int sent = upload_spool(&o, &left, e);
+	int sent;
+
+	o.is_moved = o.url != NULL;
+	if (o.is_moved && upload_check(&o, e) < 0)
+		return -1;
+	sent = upload_spool(&o, &left, e);
 
 	if (sent < 0)
 		return -1;

@@ -17,7 +17,8 @@
 
 #define POLL_NS 200000000
 #define SLICE_NS 20000000          /* between two looks at the flag that cancels */
-#define LINE_EVERY_NS 10000000000
+#define LINE_EVERY_NS 10000000000  /* between two lines that say who is waited for, */
+#define SAME_EVERY_NS 60000000000  /* and between two that say the same */
 #define AT_ONCE_S 2.0              /* what drivers and dying locks may lag behind, at wait_s 0 */
 #define SHOWN_MAX 3                /* obstacles that a message names */
 #define SHOWN_BYTES 260            /* of each */
@@ -29,6 +30,7 @@
 /* Why a GPU is not free; GPUs of one holder are one obstacle. */
 struct obstacle {
 	char call[48], text[SHOWN_BYTES];
+	char command[TREE_COMMAND_BYTES]; /* of the holder; "": not known */
 	bool is_held;                  /* text is who holds its lock, else what is the matter */
 	pid_t pid;                     /* of the holder; 0: not known */
 	unsigned more;                 /* GPUs that the same one holds */
@@ -46,6 +48,8 @@ struct taking {
 	struct lock_holder me;
 	struct allocation *out;
 	size_t *place;                 /* what was taken: want of them */
+	int64_t began_ns, said_ns;     /* waiting; the last line about it, 0: none */
+	struct buf said;
 	/* of the last attempt that failed */
 	struct obstacle shown[SHOWN_MAX];
 	unsigned n_shown, n_hidden, n_free, n_front;
@@ -196,6 +200,7 @@ static void add_obstacle(struct taking *t, const struct gpu *g, const struct loc
 	choose_call(g, &call);
 	snprintf(o->call, sizeof(o->call), "%s", call.data);
 	snprintf(o->text, sizeof(o->text), "%s", text->data);
+	snprintf(o->command, sizeof(o->command), "%s", who ? who->command : "");
 	buf_release(&call);
 }
 
@@ -218,7 +223,7 @@ static int try_one(struct taking *t, size_t place, struct lock *l, struct err *e
 		return -1;
 	if (taken == 0) {
 		t->may_pass = false;
-		lock_describe(&who, &why);
+		lock_name(&who, &why);
 		add_obstacle(t, g, &who, &why);
 	} else if (choose_is_busy(r, t->gpus, place, &why, &may_pass)) {
 		t->may_pass &= may_pass;
@@ -286,8 +291,11 @@ static int attempt(struct taking *t, struct err *e)
 	return result;
 }
 
-/* "2 GPUs are wanted and 1 of 8 is free: GPU 0 is held by ...; and 5 more". */
-static void describe(const struct taking *t, struct buf *out)
+/*
+ * "2 GPUs are wanted and 1 of 8 is free: GPU 0 is held by ...; and 5 more"; is_whole: with the
+ * commands of the holders.
+ */
+static void describe(const struct taking *t, bool is_whole, struct buf *out)
 {
 	buf_printf(out, "%u GPU%s wanted and %u of %zu %s free", t->want,
 		   t->want == 1 ? " is" : "s are", t->n_free, t->may.n,
@@ -301,6 +309,8 @@ static void describe(const struct taking *t, struct buf *out)
 		if (o->is_held)
 			buf_printf(out, " %s held by", o->more ? "are" : "is");
 		buf_printf(out, " %s", o->text);
+		if (is_whole && o->command[0])
+			buf_printf(out, ": %s", o->command);
 	}
 	if (t->n_hidden)
 		buf_printf(out, "; and %u more", t->n_hidden);
@@ -308,7 +318,7 @@ static void describe(const struct taking *t, struct buf *out)
 		return;
 	buf_printf(out, "; %u experiment%s in front of us, first ", t->n_front,
 		   t->n_front == 1 ? " is" : "s are");
-	lock_describe(&t->first, out);
+	lock_name(&t->first, out);
 }
 
 static void pause_until(const struct taking *t, int64_t until_ns)
@@ -317,29 +327,35 @@ static void pause_until(const struct taking *t, int64_t until_ns)
 		nanosleep(&(struct timespec){ 0, SLICE_NS }, NULL);
 }
 
-static void say_waiting(const struct taking *t)
+static double waited_s(const struct taking *t)
 {
-	struct buf text = { 0 };
+	return (double)(clock_mono_ns() - t->began_ns) * 1e-9;
+}
 
-	if (t->hooks && t->hooks->line) {
-		buf_add_text(&text, "Waiting for GPUs: ");
-		describe(t, &text);
-		t->hooks->line(t->hooks->self, text.data);
-	}
-	buf_release(&text);
+/* text: "Waiting for ...". The same again is said less often. */
+static void say_waiting(struct taking *t, const struct buf *text)
+{
+	int64_t now_ns = clock_mono_ns();
+	bool is_same = str_eq(buf_str(&t->said), buf_str(text));
+
+	if (!t->hooks || !t->hooks->line || (t->said_ns && now_ns - t->said_ns <
+					     (is_same ? SAME_EVERY_NS : LINE_EVERY_NS)))
+		return;
+	t->said_ns = now_ns;
+	buf_reset(&t->said);
+	buf_add_str(&t->said, buf_str(text));
+	t->hooks->line(t->hooks->self, text->data);
 }
 
 /* Attempts, until it is our turn and they are free, or the time is over. */
 static int wait_for_all(struct taking *t, enum allocate_fault *fault, struct err *e)
 {
 	double wait_s = t->x->resources.wait_s;
-	int64_t began_ns = clock_mono_ns(), said_ns = 0;
 	struct buf text = { 0 };
 
 	for (unsigned n = 0;; n++) {
 		int result = attempt(t, e);
 		int64_t now_ns = clock_mono_ns();
-		double waited_s = (double)(now_ns - began_ns) * 1e-9;
 
 		if (result != 0)
 			return result < 0 ? fail(fault, e->code == ERR_CANCELLED ?
@@ -350,15 +366,18 @@ static int wait_for_all(struct taking *t, enum allocate_fault *fault, struct err
 			return fail(fault, ALLOCATE_FAULT_CANCELLED);
 		}
 		/* A lock may be on its way out and a figure late: one more look, at least. */
-		if (waited_s >= wait_s && n > 0 && !(t->may_pass && waited_s < AT_ONCE_S))
+		if (waited_s(t) >= wait_s && n > 0 && !(t->may_pass && waited_s(t) < AT_ONCE_S))
 			break;
-		if (wait_s > 0 && (said_ns == 0 || now_ns - said_ns > LINE_EVERY_NS)) {
-			said_ns = now_ns;
-			say_waiting(t);
+		if (wait_s > 0) {
+			buf_reset(&text);
+			buf_add_text(&text, "Waiting for GPUs: ");
+			describe(t, false, &text);
+			say_waiting(t, &text);
 		}
 		pause_until(t, now_ns + POLL_NS);
 	}
-	describe(t, &text);
+	buf_reset(&text);
+	describe(t, true, &text);
 	if (wait_s > 0)
 		buf_printf(&text, " (waited %g s)", wait_s);
 	err_set(e, ERR_RUN, "%s", text.data);
@@ -399,6 +418,7 @@ static int take_gpus(struct taking *t, enum allocate_fault *fault, struct err *e
 	}
 	memcpy(t->me.wants, wants.data, wants.len + 1);
 	buf_release(&wants);
+	free(t->place);
 	t->place = mem_array(t->want, sizeof(*t->place));
 	clean_up(t);
 	result = queue_enter(&t->queue, &t->me, cancel_of(t), e);
@@ -414,6 +434,67 @@ static int take_gpus(struct taking *t, enum allocate_fault *fault, struct err *e
 	lock_give(&t->queue.ticket);
 	t->me.wants[0] = 0;
 	return result;
+}
+
+/* Whether the ports that servers name could be had now. -1 with e: ERR_NET when one is busy. */
+static int try_named_ports(struct taking *t, struct err *e)
+{
+	int result = queue_enter(&t->queue, &t->me, cancel_of(t), e);
+
+	if (result < 0)
+		return -1;
+	for (size_t i = 0; i < t->x->n_servers && result == 0; i++) {
+		const struct experiment_server *s = &t->x->server[i];
+		struct lock l = { 0 };
+		unsigned port;
+
+		if (s->url || !s->port)
+			continue;
+		result = port_take(t->queue.folder, s->port, s->port, &t->me, &port, &l, e);
+		lock_give(&l);
+		if (result < 0)
+			err_wrap(e, "%s", s->name);
+	}
+	queue_leave(&t->queue);
+	return result;
+}
+
+/* Until they are free or the time is over. Nothing is held meanwhile. */
+static int wait_for_ports(struct taking *t, enum allocate_fault *fault, struct err *e)
+{
+	double wait_s = t->x->resources.wait_s;
+	struct buf text = { 0 };
+
+	while (try_named_ports(t, e) < 0) {
+		int64_t now_ns = clock_mono_ns();
+
+		if (is_cancelled(t->hooks))
+			err_set(e, ERR_CANCELLED, "stopped while waiting for a port");
+		if (e->code == ERR_CANCELLED)
+			return fail(fault, ALLOCATE_FAULT_CANCELLED);
+		if (e->code != ERR_NET)
+			return fail(fault, ALLOCATE_FAULT_LOCKS);
+		if (waited_s(t) >= wait_s) {
+			if (wait_s > 0)
+				err_add(e, " (waited %g s)", wait_s);
+			return fail(fault, ALLOCATE_FAULT_PORTS);
+		}
+		buf_reset(&text);
+		buf_printf(&text, "Waiting for a port: %s", e->text);
+		say_waiting(t, &text);
+		buf_release(&text);
+		*e = (struct err){ 0 };
+		pause_until(t, now_ns + POLL_NS);
+	}
+	return 0;
+}
+
+static bool names_ports(const struct experiment *x)
+{
+	for (size_t i = 0; i < x->n_servers; i++)
+		if (!x->server[i].url && x->server[i].port)
+			return true;
+	return false;
 }
 
 static int take_ports(struct taking *t, enum allocate_fault *fault, struct err *e)
@@ -456,6 +537,27 @@ static bool starts_something(const struct experiment *x)
 	return false;
 }
 
+/* GPUs are not held while a port is waited for: it may have been taken while they were. */
+static int take_all(struct taking *t, enum allocate_fault *fault, struct err *e)
+{
+	bool has_names = names_ports(t->x);
+	int result;
+
+	for (;;) {
+		if (has_names && wait_for_ports(t, fault, e) < 0)
+			return -1;
+		if (t->want && take_gpus(t, fault, e) < 0)
+			return -1;
+		result = take_ports(t, fault, e);
+		if (result == 0 || !has_names || e->code != ERR_NET ||
+		    waited_s(t) >= t->x->resources.wait_s)
+			return result;
+		while (t->out->n_locks)
+			lock_give(&t->out->lock[--t->out->n_locks]);
+		*e = (struct err){ 0 };
+	}
+}
+
 static int take(struct taking *t, enum allocate_fault *fault, struct err *e)
 {
 	struct buf folder = { 0 };
@@ -467,10 +569,11 @@ static int take(struct taking *t, enum allocate_fault *fault, struct err *e)
 		return fail(fault, ALLOCATE_FAULT_NO_GPU);
 	if (check_machine(t, fault, e) < 0)
 		return -1;
+	t->began_ns = clock_mono_ns();
 	if (lock_folder(&folder, e) < 0 || queue_init(&t->queue, folder.data, e) < 0)
 		fail(fault, ALLOCATE_FAULT_LOCKS);
-	else if (!t->want || take_gpus(t, fault, e) == 0)
-		result = take_ports(t, fault, e);
+	else
+		result = take_all(t, fault, e);
 	if (result == 0)
 		allocation_tell(t->out, t->x, t->gpus, t->share, t->place);
 	buf_release(&folder);
@@ -494,6 +597,7 @@ int allocate(const struct experiment *x, const char *run_id, const struct gpu_se
 	if (result < 0)
 		allocate_release(out);
 	queue_release(&t.queue);
+	buf_release(&t.said);
 	free(t.may.place);
 	free(t.share);
 	free(t.place);

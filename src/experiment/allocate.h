@@ -61,9 +61,10 @@ enum allocate_fault {
 const char *allocate_fault_name(enum allocate_fault fault); /* "gpus busy", ... */
 
 /*
- * Takes all of it or nothing; waits at most x->resources.wait_s for GPUs. -1 with *fault (may be
- * NULL) and e in one sentence that names who holds them. hooks->line says who is waited for. gpus
- * must live as long as the allocation. run_id stands in the locks for others to read.
+ * Takes all of it or nothing; waits at most x->resources.wait_s for GPUs and for the ports that
+ * servers name, without holding anything meanwhile. -1 with *fault (may be NULL) and e in one
+ * sentence that names who holds them. hooks->line says who is waited for. gpus must live as long as
+ * the allocation. run_id is in the locks for others to read.
  */
 int allocate(const struct experiment *x, const char *run_id, const struct gpu_set *gpus,
 	     const struct experiment_hooks *hooks, struct allocation *out,

@@ -118,6 +118,7 @@ static void command(struct checking *c, size_t i)
 static void port(struct checking *c, size_t i)
 {
 	const struct experiment_server *s = &c->x->server[i];
+	enum check_verdict busy = c->x->resources.wait_s > 0 ? CHECK_NOTE : CHECK_FAIL;
 	pid_t holder = 0;
 
 	if (!s->port) {
@@ -128,10 +129,10 @@ static void port(struct checking *c, size_t i)
 	if (port_look((uint16_t)s->port, NULL, 0, &holder) == PORT_FREE)
 		check_add(c, CHECK_PASS, check_of(c, i, "port"), "%u is free", s->port);
 	else if (holder)
-		check_add(c, CHECK_FAIL, check_of(c, i, "port"), "%u is taken by process %d", s->port,
+		check_add(c, busy, check_of(c, i, "port"), "%u is taken by process %d", s->port,
 			  (int)holder);
 	else
-		check_add(c, CHECK_FAIL, check_of(c, i, "port"), "%u is taken", s->port);
+		check_add(c, busy, check_of(c, i, "port"), "%u is taken", s->port);
 }
 
 /* ---- GPUs ---- */

@@ -24,7 +24,9 @@ static const struct key top[] = {
 	{ "import", "text or object", "A suite of vLLM's own benchmark test files" },
 	{ "repeat", "integer", "How often each experiment is run" },
 	{ "shuffle", "true, false or a seed", "Run them in a random order" },
-	{ "restart", "always, on-change, never", "When servers are started anew between experiments" },
+	{ "restart", "on-repeat, on-change, always, never",
+	  "When servers are started again: when the next experiment needs other ones and for each repeat "
+	  "(on-repeat, the default), only for other ones, for each experiment, once for all" },
 	{ "jobs", "integer", "How many run at once, as GPUs and ports allow" },
 	{ "stop_on_error", "true or false", "End the suite with the first one that fails" },
 };

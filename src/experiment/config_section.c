@@ -25,7 +25,8 @@ static const struct opt resources_rows[] = {
 	  .help = "GPUs of the experiment: as many as its servers take, none, so many, or those with "
 		  "these indices or UUIDs"),
 	R(wait_s, "wait_s", .arg = "SECONDS", .min = 0, .max = INFINITY,
-	  .help = "how long busy GPUs are waited for; inf: however long"),
+	  .help = "how long to wait for busy GPUs and for a busy port that a server names; inf: "
+		  "however long"),
 	R(shared, "shared",
 	  .help = "GPUs may be used by others too, as long as all of them say so"),
 	R(memory_free, "memory_free", .arg = "SHARE", .min = 0, .max = 1,

@@ -138,6 +138,8 @@ static void put_outcome(struct document *d, const struct outcome_server *o)
 	put_gpus(d, o);
 	json_key(&d->w, "startup_s");
 	document_put_number(d, o ? o->startup_s : NAN);
+	json_key(&d->w, "reused");
+	json_put_bool(&d->w, o && o->is_reused);
 	json_key(&d->w, "capacity");
 	if (o && o->capacity.n && json_parse(&d->arena, o->capacity, &capacity, NULL) < 0)
 		capacity = NULL;

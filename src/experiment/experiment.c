@@ -18,7 +18,7 @@ const char *server_role_name(enum server_role role)
 
 const char *outcome_status_name(enum outcome_status status)
 {
-	static const char *const name[] = { "completed", "partial", "failed" };
+	static const char *const name[] = { "completed", "partial", "failed", "running" };
 
 	return name[status];
 }

@@ -60,7 +60,7 @@ struct experiment_resources {
 	const char *const *list;       /* GPUS_LIST: indices or UUIDs, MIG UUIDs too; ends NULL */
 	bool is_shared;                /* with others that share them too: partial GPUs */
 	double memory_free_min;        /* share of a GPU's memory that must be free: 0.9 */
-	double wait_s;                 /* for busy GPUs; 0: fail at once; INFINITY: however long */
+	double wait_s;                 /* for busy GPUs and named ports; 0: no wait; INFINITY */
 	unsigned port_first, port_last;
 };
 
@@ -106,7 +106,8 @@ struct experiment {
 
 /* ---- what came of it ---- */
 
-enum outcome_status { OUTCOME_COMPLETED, OUTCOME_PARTIAL, OUTCOME_FAILED };
+/* RUNNING is only ever written down: by a run that was killed it stays so. */
+enum outcome_status { OUTCOME_COMPLETED, OUTCOME_PARTIAL, OUTCOME_FAILED, OUTCOME_RUNNING };
 enum outcome_stage { AT_CONFIG, AT_ALLOCATE, AT_START, AT_READY, AT_BENCHMARK, AT_COLLECT };
 
 struct outcome_gpu { int index; const char *uuid, *name; };
@@ -116,7 +117,8 @@ struct outcome_server {
 	const char *url, *version, *log;
 	struct outcome_gpu *gpu;
 	size_t n_gpus;
-	double startup_s;              /* NAN: not started by us */
+	double startup_s;              /* NAN: not started by us, or not for this experiment */
+	bool is_reused;                /* the experiment before has started it */
 	struct str capacity;           /* JSON of run/capacity.h; empty: not told */
 	struct str reported;           /* JSON of run/engine_report.h; empty: not asked */
 	const char *image_digest;      /* of its container: "NAME@sha256:..."; NULL: none, not known */
@@ -173,6 +175,8 @@ struct experiment_hooks {
 	struct point_early *early;     /* of experiment_prepare for the same experiment, or NULL */
 };
 
+/* Its run_id and when it began: to be known before experiment_run_at, which else does it. */
+void outcome_begin(struct outcome *o);
 /*
  * What a benchmark of a server needs and no server gives: endpoint, tokenizer, requests, record
  * (run/early.h). Nothing is held, started or written. -1 with e: ERR_NET is the world's failure,
@@ -183,8 +187,8 @@ int experiment_prepare(const struct experiment *x, const struct experiment_hooks
 		       struct point_early *out, struct err *e);
 
 /*
- * Runs it from allocation to collection. Always fills out; nothing is left running, no lock is
- * held afterwards, however it went. The document is the caller's to write.
+ * Runs it from allocation to collection. Always fills out, which is zeroed or begun; nothing is
+ * left running, no lock is held afterwards, however it went. The document is the caller's to write.
  */
 void experiment_run(const struct experiment *x, const struct experiment_hooks *hooks,
 		    struct outcome *out);
@@ -200,6 +204,7 @@ void experiment_run(const struct experiment *x, const struct experiment_hooks *h
 struct experiment_held;
 struct experiment_site {
 	struct experiment_held *held;
+	bool needs_empty_caches;       /* servers whose caches stay full are started again */
 };
 void experiment_run_at(const struct experiment *x, struct experiment_site *site,
 		       const struct experiment_hooks *hooks, struct outcome *out);

@@ -20,8 +20,9 @@ struct planner {
 	struct plan_times *times;
 	struct json_writer w;
 	struct arena arena;       /* of one member at a time */
+	const struct suite_member *before; /* that is run; NULL: none */
 	double total_s;
-	size_t n_unknown, n_run;
+	size_t n_unknown, n_run, n_starts;
 };
 
 static void put_seconds(struct json_writer *w, const char *key, double s)
@@ -187,7 +188,9 @@ static void put_member(struct planner *p, size_t place, bool is_kept)
 {
 	const struct suite_member *m = &p->s->member[place];
 	const struct experiment *x = &m->x;
-	struct plan_time t = plan_times_of(p->times, place);
+	bool is_reusing = !is_kept && p->before && plan_starts(x) &&
+			  suite_keeps_servers(p->s, p->before, m);
+	struct plan_time t = plan_times_of(p->times, place, is_reusing);
 	struct role_at *at = addresses(p, x);
 	struct json_writer *w = &p->w;
 	struct buf command = { 0 };
@@ -201,6 +204,8 @@ static void put_member(struct planner *p, size_t place, bool is_kept)
 	json_put_text(w, m->path);
 	json_key(w, "is_kept");
 	json_put_bool(w, is_kept);
+	json_key(w, "servers_of");
+	json_put_text(w, is_reusing ? p->before->label : NULL);
 	put_gpus(p, &x->resources, x);
 	json_key(w, "ports");
 	json_begin_array(w);
@@ -220,7 +225,9 @@ static void put_member(struct planner *p, size_t place, bool is_kept)
 	put_time(p, &t);
 	json_end_object(w);
 	if (!is_kept) {
+		p->before = m;
 		p->n_run++;
+		p->n_starts += is_reusing ? 0 : plan_starts(x);
 		if (isfinite(t.total_s))
 			p->total_s += t.total_s;
 		else
@@ -231,7 +238,6 @@ static void put_member(struct planner *p, size_t place, bool is_kept)
 
 void suite_plan_json(const struct suite *s, const struct suite_opts *o, struct buf *out)
 {
-	static const char *const restart[] = { "always", "on-change", "never" };
 	struct plan_times *times = plan_times_new(s);
 	struct planner p = { .s = s, .o = o, .times = times, .w = json_writer(out) };
 	struct json_writer *w = &p.w;
@@ -245,7 +251,7 @@ void suite_plan_json(const struct suite *s, const struct suite_opts *o, struct b
 	json_key(w, "jobs");
 	json_put_int(w, s->jobs);
 	json_key(w, "restart");
-	json_put_text(w, restart[s->restart]);
+	json_put_text(w, suite_restart_name(s->jobs > 1 ? SUITE_RESTART_ALWAYS : s->restart));
 	json_key(w, "shuffle_seed");
 	if (s->is_shuffled)
 		json_put_int(w, (int64_t)s->seed);
@@ -263,6 +269,8 @@ void suite_plan_json(const struct suite *s, const struct suite_opts *o, struct b
 	json_put_int(w, (int64_t)p.n_run);
 	json_key(w, "n_unknown");
 	json_put_int(w, (int64_t)p.n_unknown);
+	json_key(w, "n_starts");
+	json_put_int(w, (int64_t)p.n_starts);
 	json_end_object(w);
 	buf_add_char(out, '\n');
 	plan_times_free(times);
@@ -343,14 +351,18 @@ static void add_member(struct buf *out, const struct json_value *v)
 {
 	const struct json_value *servers = json_get(v, "servers");
 	struct str name = text_at(v, "name"), profiling = text_at(v, "profiling");
+	struct str reused = text_at(v, "servers_of");
 
 	buf_printf(out, "\n%.*s\n", (int)name.n, name.p);
 	if (json_bool(json_get(v, "is_kept"), false)) {
 		add_row(out, "kept", text_at(v, "document"));
 		return;
 	}
-	for (size_t i = 0; i < servers->count; i++)
+	for (size_t i = 0; i < servers->count && !reused.n; i++)
 		add_server(out, &servers->item[i]);
+	if (reused.n)
+		buf_printf(out, "  %-10s those of %.*s, whose caches are emptied\n", "servers",
+			   (int)reused.n, reused.p);
 	add_row(out, "benchmark", text_at(v, "benchmark"));
 	if (profiling.n)
 		add_row(out, "profiler", profiling);
@@ -366,7 +378,7 @@ void suite_plan_text(const struct suite *s, const struct suite_opts *o, struct b
 	const struct json_value *list;
 	struct json_value *v;
 	char rough[FMT_F64_BYTES];
-	int64_t n, unknown;
+	int64_t n, unknown, starts;
 	struct err e;
 	size_t kept;
 
@@ -378,10 +390,13 @@ void suite_plan_text(const struct suite *s, const struct suite_opts *o, struct b
 	list = json_get(v, "experiments");
 	n = json_int(json_get(v, "n_run"), 0);
 	unknown = json_int(json_get(v, "n_unknown"), 0);
+	starts = json_int(json_get(v, "n_starts"), 0);
 	kept = list->count - (size_t)n;
 	buf_printf(out, "%lld experiment%s to run", (long long)n, n == 1 ? "" : "s");
 	if (kept)
 		buf_printf(out, ", %zu kept", kept);
+	if (starts || n > 1)
+		buf_printf(out, ", %lld server start%s", (long long)starts, starts == 1 ? "" : "s");
 	if (s->jobs > 1)
 		buf_printf(out, ", %u at once", s->jobs);
 	if (s->is_shuffled)

@@ -19,7 +19,8 @@
 void suite_plan_text(const struct suite *s, const struct suite_opts *o, struct buf *out);
 /*
  * The same as one JSON object: {"suite", "output", "jobs", "restart", "shuffle_seed", "total_s",
- * "n_unknown", "experiments": [{"name", "mode", "document", "is_kept", "gpus", "n_gpus", "ports",
+ * "n_run", "n_unknown", "n_starts" (of servers), "experiments": [{"name", "mode", "document",
+ * "is_kept", "servers_of" (the member whose servers are reused, or null), "gpus", "n_gpus", "ports",
  * "servers": [{"name", "role", "url", "command", "environment"}], "benchmark", "profiling", "time":
  * {"start_s", "load_s", "total_s", "basis"}}]}, with a newline at its end. Kept ones are those that
  * --resume would not run.

@@ -35,7 +35,7 @@ struct plan_times *plan_times_new(const struct suite *s)
 	for (size_t i = 0; i < s->n; i++) {
 		struct earlier *x = &t->earlier[i];
 
-		x->is_there = suite_document_read(s->member[i].path, &x->d);
+		x->is_there = suite_document_of(&s->member[i], &x->d);
 		if (x->is_there && isfinite(x->d.startup_s))
 			t->start[t->n_starts++] = x->d.startup_s;
 	}
@@ -66,27 +66,42 @@ double plan_load_s(const struct experiment *x)
 	return NAN;
 }
 
-static bool starts_servers(const struct experiment *x)
+/* What is left of the earlier run when nothing is started; NAN: it does not tell. */
+static double earlier_load_s(const struct earlier *before)
 {
-	for (size_t i = 0; i < x->n_servers; i++)
-		if (!x->server[i].url)
-			return true;
-	return false;
+	double s = before->d.duration_s;
+
+	if (!before->is_there || before->d.status != OUTCOME_COMPLETED)
+		return NAN;
+	if (isfinite(before->d.startup_s))
+		s -= before->d.startup_s;
+	return s < 0 ? 0 : s;
 }
 
-struct plan_time plan_times_of(const struct plan_times *t, size_t place)
+unsigned plan_starts(const struct experiment *x)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < x->n_servers && x->mode == MODE_SERVE; i++)
+		n += !x->server[i].url;
+	return n;
+}
+
+struct plan_time plan_times_of(const struct plan_times *t, size_t place, bool is_reusing)
 {
 	const struct suite_member *m = &t->s->member[place];
 	const struct earlier *before = &t->earlier[place];
 	struct plan_time out = { .start_s = 0, .load_s = plan_load_s(&m->x), .total_s = NAN };
-	bool has_start = m->x.mode == MODE_SERVE && starts_servers(&m->x);
+	bool has_start = !is_reusing && plan_starts(&m->x) > 0;
 
 	if (has_start)
 		out.start_s = t->n_starts ? t->start[t->n_starts / 2] : NAN;
-	if (before->is_there && before->d.status == OUTCOME_COMPLETED &&
-	    isfinite(before->d.duration_s)) {
-		out.total_s = before->d.duration_s;
-		snprintf(out.basis, sizeof(out.basis), "as long as its earlier run");
+	if (isfinite(earlier_load_s(before))) {
+		if (has_start && isfinite(before->d.startup_s))
+			out.start_s = before->d.startup_s;
+		out.total_s = earlier_load_s(before) + (isfinite(out.start_s) ? out.start_s : 0);
+		snprintf(out.basis, sizeof(out.basis), "as long as its earlier run%s",
+			 is_reusing && isfinite(before->d.startup_s) ? ", without the start" : "");
 	} else if (!isfinite(out.load_s)) {
 		snprintf(out.basis, sizeof(out.basis), "%s", m->x.mode == MODE_SERVE ?
 			 "requests go as fast as the server takes them, and no earlier run is there"

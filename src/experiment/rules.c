@@ -6,6 +6,7 @@
 #include <stdarg.h>
 
 #include "base/limits.h"
+#include "experiment/command.h"
 
 #define TEXT_MAX 900
 
@@ -267,6 +268,29 @@ static void can_be_ordered(const struct rules *q)
 	}
 }
 
+/* Words that name a server which is not there, or a port that is none. */
+static void can_be_commanded(const struct rules *q)
+{
+	const struct experiment *x = q->r->x;
+	struct arena *a = q->r->a;
+	struct role_at *at = arena_alloc(a, (x->n_servers + 1) * sizeof(*at));
+
+	for (size_t i = 0; i < x->n_servers; i++)
+		at[i] = command_at(&x->server[i], x->server[i].port ? x->server[i].port : 1, a);
+	for (size_t i = 0; i < x->n_servers && x->mode == MODE_SERVE; i++) {
+		struct err e = { 0 };
+		char **words, **env;
+
+		if (x->server[i].url || (command_words(x, i, at, a, &words, &e) == 0 &&
+					 command_env(x, i, at, a, &env, &e) == 0) ||
+		    e.code != ERR_USAGE)
+			continue;
+		config_complain(q->r->c, q->r->f, server_tree(q, i),
+				config_get(q->tree, "servers") ?
+					arena_printf(a, "servers.%zu", i) : "server", "%s", e.text);
+	}
+}
+
 /* ---- GPUs ---- */
 
 /*
@@ -294,6 +318,29 @@ static void refuse_without_gpu(const struct rules *q)
 			     "nvidia-smi find any?); resources.gpus: none starts the server without",
 			     s->gpus, s->gpus == 1 ? " is" : "s are");
 	}
+}
+
+/* Of several servers each gets what it takes: there is nobody to give the rest to. */
+static void shares_are_whole(const struct rules *q)
+{
+	const struct experiment *x = q->r->x;
+	const struct experiment_resources *res = &x->resources;
+	unsigned need = 0, given = res->count;
+	size_t n_started = 0;
+
+	for (size_t i = 0; i < x->n_servers; i++) {
+		n_started += !x->server[i].url;
+		need += x->server[i].url ? 0 : x->server[i].gpus;
+	}
+	if (res->want == GPUS_LIST)
+		for (given = 0; res->list[given]; given++)
+			;
+	if ((res->want == GPUS_COUNT || res->want == GPUS_LIST) && n_started > 1 && need &&
+	    given > need)
+		config_complain(q->r->c, q->r->f,
+				config_get(config_get(q->tree, "resources"), "gpus"),
+				"resources.gpus", "%u given, but the %zu servers take %u together",
+				given, n_started, need);
 }
 
 static void has_gpus(const struct rules *q)
@@ -341,7 +388,8 @@ static void names_gpus_once(const struct rules *q)
 
 static rule *const rules_of_experiment[] = {
 	needs_server, needs_engine, needs_one_that_serves, has_names_of_its_own,
-	has_ports_of_its_own, can_be_ordered, has_gpus, names_gpus_once, NULL,
+	has_ports_of_its_own, can_be_ordered, can_be_commanded, has_gpus, shares_are_whole,
+	names_gpus_once, NULL,
 };
 
 void config_rules(struct config_reader *r, const struct json_value *tree)

@@ -168,6 +168,25 @@ static void gpus_are_enough(const struct rules *q, size_t i)
 			     s->gpus, need);
 }
 
+/* What a server sees is set to what was allocated. A container counts its own GPUs. */
+static void gpus_are_allocated(const struct rules *q, size_t i)
+{
+	static const char *const names[] = {
+		"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+	};
+	const struct experiment_server *s = &q->r->x->server[i];
+	const struct json_value *env = rules_given(q, i, "env"), *v;
+
+	for (size_t k = 0; !s->url && !s->container && k < sizeof(names) / sizeof(*names); k++) {
+		v = config_get(env, names[k]);
+		if (v)
+			config_complain(q->r->c, q->r->f, v,
+					config_path(q->r, rules_path(q, i, "env"), str_of(names[k])),
+					"profllm sets this variable to the GPUs that it allocates; use "
+					"resources.gpus, a list such as [2, 3], to say which");
+	}
+}
+
 /* ---- roles ---- */
 
 static void knows_its_peer(const struct rules *q, size_t i)
@@ -201,6 +220,7 @@ static void is_started_by_us(const struct rules *q, size_t i)
 
 server_rule *const rules_of_servers[] = {
 	batch_holds_a_prompt, batch_holds_its_requests, blocks_are_whole, drafts_are_told,
+	gpus_are_allocated,
 	is_started_by_us, NULL,
 };
 server_rule *const rules_of_engines[] = {

@@ -114,7 +114,7 @@ char *run_path(const struct run *r, const char *name)
 	return arena_printf(&r->held->arena, "%s/%s", r->x->output.folder, name);
 }
 
-static void begin_outcome(struct outcome *o)
+void outcome_begin(struct outcome *o)
 {
 	unsigned char random[3] = { 0 };
 	struct tm tm;
@@ -133,7 +133,7 @@ static void begin_outcome(struct outcome *o)
 
 void experiment_refused(const char *category, const char *reason, struct outcome *out)
 {
-	begin_outcome(out);
+	outcome_begin(out);
 	out->status = OUTCOME_FAILED;
 	out->stage = AT_CONFIG;
 	out->category = arena_text(&out->arena, str_of(category));
@@ -289,9 +289,11 @@ void experiment_run_at(const struct experiment *x, struct experiment_site *site,
 			 .began_mono_ns = clock_mono_ns() };
 	bool is_reused = site && site->held, is_kept, is_settled;
 
-	begin_outcome(out);
+	if (!*out->run_id)
+		outcome_begin(out);
 	held->hooks = r.hooks;
 	held->run = &r;
+	r.needs_empty_caches = site && site->needs_empty_caches;
 	live(&r, is_reused);
 	guard_end(&r);
 	is_settled = collect_settle(&r);

@@ -40,6 +40,7 @@ struct held_server {
 	struct str reported;        /* JSON of run/engine_report.h; empty: not asked */
 	double startup_s;
 	bool is_ended;              /* by itself */
+	bool is_reused;             /* another experiment has started it */
 };
 
 /* What may outlive one experiment. Texts are in arena. */
@@ -73,6 +74,7 @@ struct run {
 	int64_t began_mono_ns;
 	struct trace_place traces;
 	bool is_profiled;           /* the profiler was started, as far as it is known */
+	bool needs_empty_caches;    /* of servers that are reused */
 };
 
 void run_line(const struct run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -94,7 +96,10 @@ char *run_path(const struct run *r, const char *name);
 
 /* Starts all that are not attached, in order of `after`. */
 int servers_start(struct run *r);
-/* Those that run go on: caches are emptied. -1 without a failure: one of them is gone. */
+/*
+ * Those that run go on: caches are emptied. -1 without a failure: they must be started again,
+ * because one of them is gone or keeps its caches.
+ */
 int servers_reuse(struct run *r);
 /* What the outcome says of them, whatever became of them. */
 void servers_tell(struct run *r);

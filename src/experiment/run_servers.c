@@ -89,9 +89,9 @@ bool servers_died(struct run *r, bool is_suspect)
 		return false;
 	held->server[i].is_ended = true;
 	keep_tail(r, &why);
-	run_fail(r, server_fault_name(why.fault), "%s%s ended by itself: %s",
+	run_fail(r, server_fault_name(why.fault), "%s%s %s: %s",
 		 held->n > 1 ? "server " : "the server", held->n > 1 ? held->server[i].name : "",
-		 e.text);
+		 why.fault == SERVER_FAULT_KILLED ? "was killed" : "ended by itself", e.text);
 	return true;
 }
 
@@ -469,10 +469,17 @@ int servers_reuse(struct run *r)
 		return -1;
 	}
 	for (size_t i = 0; i < r->held->n; i++) {
-		struct server *s = atomic_load(&r->held->server[i].server);
+		struct held_server *h = &r->held->server[i];
+		struct server *s = atomic_load(&h->server);
 
-		if (s && role_has_engine(r->x->server[i].role) && server_reset_caches(s, &e) < 0)
-			run_warn(r, e.text);
+		h->is_reused = s != NULL;
+		if (!s || !role_has_engine(r->x->server[i].role) || server_reset_caches(s, &e) == 0)
+			continue;
+		if (r->needs_empty_caches)
+			err_wrap(&e, "the servers are started again for this experiment");
+		run_warn(r, e.text);
+		if (r->needs_empty_caches)
+			return -1;
 	}
 	return 0;
 }
@@ -538,7 +545,10 @@ static void tell_one(struct run *r, size_t i, struct outcome_server *out)
 	struct buf json = { 0 };
 	struct json_writer w = json_writer(&json);
 
-	*out = (struct outcome_server){ .startup_s = h->startup_s, .is_ended = h->is_ended };
+	*out = (struct outcome_server){
+		.startup_s = h->is_reused ? NAN : h->startup_s,
+		.is_reused = h->is_reused, .is_ended = h->is_ended,
+	};
 	out->url = copy_text(a, r->held->at[i].url);
 	out->version = copy_text(a, h->version);
 	out->reported = arena_str(a, h->reported);

@@ -8,7 +8,9 @@
 
 #include "base/limits.h"
 #include "base/map.h"
+#include "experiment/choose.h"
 #include "experiment/config_parts.h"
+#include "experiment/roles.h"
 #include "experiment/suite_parts.h"
 #include "json/write.h"
 #include "rng/pyrandom.h"
@@ -52,20 +54,29 @@ static void read_shuffle(const struct config *c, struct suite *s, struct config_
 				"from 0");
 }
 
+const char *suite_restart_name(enum suite_restart how)
+{
+	static const char *const name[] = { "always", "on-change", "never", "on-repeat" };
+
+	return name[how];
+}
+
 static void read_restart(const struct config *c, struct suite *s, struct config_findings *f)
 {
-	static const char *const name[] = { "always", "on-change", "never" };
 	const struct json_value *v = json_get(c->tree, "restart");
 
-	s->restart = json_get(c->tree, "import") ? SUITE_RESTART_ON_CHANGE : SUITE_RESTART_ALWAYS;
+	s->restart = SUITE_RESTART_ON_REPEAT;
 	if (!v || v->kind == JSON_NULL)
 		return;
-	for (unsigned i = 0; v->kind == JSON_STRING && i < 3; i++)
-		if (str_is(v->text, name[i])) {
+	for (unsigned i = 0; v->kind == JSON_STRING && i <= SUITE_RESTART_ON_REPEAT; i++)
+		if (str_is(v->text, suite_restart_name((enum suite_restart)i))) {
 			s->restart = (enum suite_restart)i;
+			if (s->jobs > 1 && s->restart != SUITE_RESTART_ALWAYS)
+				config_note(c, f, v, "restart", "ignored, because every experiment "
+					    "starts its own servers when jobs is more than one");
 			return;
 		}
-	config_complain(c, f, v, "restart", "expected one of always, on-change, never");
+	config_complain(c, f, v, "restart", "expected one of on-repeat, on-change, always, never");
 }
 
 static void read_settings(const struct config *c, const struct suite_opts *o, struct suite *s,
@@ -83,9 +94,6 @@ static void read_settings(const struct config *c, const struct suite_opts *o, st
 	if (stop && stop->kind != JSON_TRUE && stop->kind != JSON_FALSE)
 		config_complain(c, f, stop, "stop_on_error", "expected true or false");
 	s->stop_on_error = json_bool(stop, false);
-	if (s->jobs > 1 && s->restart != SUITE_RESTART_ALWAYS)
-		config_note(c, f, NULL, "jobs", "more than one: every experiment starts servers of "
-			    "its own, whatever restart says");
 	if (o->member) {
 		set->is_member = true;
 		if (sscanf(o->member, "%u/%u", &set->repeat, &set->repeats) != 2 ||
@@ -306,11 +314,12 @@ static void add_part_text(const struct experiment *x, const char *key, struct bu
 	buf_add_char(out, '\n');
 }
 
-/* Everything that servers are started by. */
+/* Everything that servers are started by; an engine without a server is none of them. */
 static void servers_text(const struct experiment *x, struct buf *out)
 {
 	static const char *const key[] = { "server", "servers", "resources", "profiling" };
 
+	buf_add_text(out, x->mode == MODE_SERVE ? "serve\n" : "\n");
 	for (size_t i = 0; i < sizeof(key) / sizeof(*key); i++)
 		add_part_text(x, key[i], out);
 }
@@ -326,6 +335,32 @@ bool suite_same_servers(const struct experiment *a, const struct experiment *b)
 	buf_release(&x);
 	buf_release(&y);
 	return is_same;
+}
+
+/* Whether the kind of every engine that we start has a way to empty its caches. */
+static bool can_empty_caches(const struct experiment *x)
+{
+	for (size_t i = 0; i < x->n_servers; i++) {
+		const struct experiment_server *s = &x->server[i];
+		struct server_address where;
+		struct err e;
+
+		if (s->url || !role_has_engine(s->role) || config_is_sim(s->command))
+			continue;
+		if (server_address(s->command, &where, &e) < 0 || !server_kind_resets(where.kind))
+			return false;
+	}
+	return true;
+}
+
+bool suite_keeps_servers(const struct suite *s, const struct suite_member *a,
+			 const struct suite_member *b)
+{
+	if (s->restart == SUITE_RESTART_ALWAYS || s->jobs > 1 || a->x.mode != MODE_SERVE ||
+	    !suite_same_servers(&a->x, &b->x))
+		return false;
+	return s->restart != SUITE_RESTART_ON_REPEAT ||
+	       (a->x.repeat == b->x.repeat && can_empty_caches(&a->x));
 }
 
 /* Members of one round with the same servers come together, where the first of them stands. */
@@ -355,7 +390,10 @@ static void put_together(struct suite *s, size_t *order, size_t n)
 				order[to++] = old[i];
 }
 
-/* The repeats of one member lie as far apart as can be: drift shows as spread. */
+/*
+ * The repeats of one member lie as far apart as can be: drift shows as spread. A random order that
+ * was asked for is not given up for fewer starts, unless those were asked for too.
+ */
 static void settle_order(struct suite *s, unsigned repeats)
 {
 	size_t each = s->n / repeats;
@@ -370,7 +408,8 @@ static void settle_order(struct suite *s, unsigned repeats)
 			round[i] = i * repeats + r;
 		if (s->is_shuffled)
 			pyrandom_shuffle(&rng, round, each, sizeof(*round));
-		if (s->restart != SUITE_RESTART_ALWAYS)
+		if (s->restart != SUITE_RESTART_ALWAYS && s->jobs <= 1 &&
+		    !(s->is_shuffled && s->restart == SUITE_RESTART_ON_REPEAT))
 			put_together(s, round, each);
 	}
 }
@@ -406,6 +445,30 @@ int suite_check_only(const struct suite *s, struct err *e)
 			return 0;
 	return err_set(e, ERR_USAGE, "--only: none of the %zu experiments matches; the first is called "
 		       "%s", s->n, s->member[0].label);
+}
+
+int suite_check_gpus(const struct suite *s, struct config_findings *f)
+{
+	static const char key[] = "resources.gpus";
+	struct gpu_set *gpus = NULL;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < s->n; i++) {
+		const struct suite_member *m = &s->member[i];
+		struct candidates may = { 0 };
+		struct err e;
+
+		if (!m->is_chosen || m->x.resources.want != GPUS_LIST)
+			continue;
+		gpus = gpus ? gpus : gpu_open(NULL);
+		if (choose_candidates(&m->x.resources, gpus, &may, &e) < 0)
+			rc = config_complain(s->config, f,
+					     json_get(json_get(m->config, "resources"), "gpus"),
+					     key, "%s", e.text + strlen(key) + strlen(": "));
+		free(may.place);
+	}
+	gpu_close(gpus);
+	return rc;
 }
 
 static const char *suite_name(const struct config *c, bool is_single, struct arena *a)

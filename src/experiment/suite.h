@@ -32,10 +32,14 @@
 #include "run/early.h"
 
 /*
- * When servers are started: for every member; when the member before had other ones (server,
- * servers, resources, profiling) or they died; once, which needs all members to have the same ones.
+ * When servers are started: for every member; when the previous member had other ones (server,
+ * servers, resources, profiling) or they died; once, which needs all members to have the same ones;
+ * like ON_CHANGE, and for every repeat, because repeats on one server are one sample: the default.
  */
-enum suite_restart { SUITE_RESTART_ALWAYS, SUITE_RESTART_ON_CHANGE, SUITE_RESTART_NEVER };
+enum suite_restart {
+	SUITE_RESTART_ALWAYS, SUITE_RESTART_ON_CHANGE, SUITE_RESTART_NEVER, SUITE_RESTART_ON_REPEAT,
+};
+const char *suite_restart_name(enum suite_restart how); /* "always", ... */
 
 /* What was asked on the command line. */
 struct suite_opts {
@@ -93,8 +97,20 @@ void suite_release(struct suite *s);
 /* ERR_USAGE when --only chose none of them; suite_run asks it, too. */
 int suite_check_only(const struct suite *s, struct err *e);
 
+/*
+ * GPUs that chosen members name and that are not here, not allowed or split: found before anything
+ * is moved or started. -1: f has an error.
+ */
+int suite_check_gpus(const struct suite *s, struct config_findings *f);
+
 /* Whether a server of one would do for the other. */
 bool suite_same_servers(const struct experiment *a, const struct experiment *b);
+/*
+ * Whether the servers of a stay for b, which is run next. Unless the configuration says so, servers
+ * whose caches cannot be emptied do not: b would be measured on the prompts of a.
+ */
+bool suite_keeps_servers(const struct suite *s, const struct suite_member *a,
+			 const struct suite_member *b);
 
 /* ---- before anything is run ---- */
 

@@ -105,6 +105,7 @@ struct suite_document {
 	double duration_s, startup_s;     /* NAN: not there; startup_s: of the slowest server */
 	bool is_valid;                    /* the verdict, where there is one */
 	bool has_hash;
+	bool is_cut;                      /* its run has not ended: it was killed, or goes on */
 };
-/* False: no such file, or no document. */
-bool suite_document_read(const char *path, struct suite_document *out);
+/* The document at m's path, however it ended; false: none, or of another configuration. */
+bool suite_document_of(const struct suite_member *m, struct suite_document *out);

@@ -59,10 +59,10 @@ static bool parse_document(struct str text, struct suite_document *out)
 	struct arena arena = { 0 };
 	struct json_value *v;
 	struct err e;
-	bool is_good = false;
+	bool is_json = json_parse(&arena, text, &v, &e) == 0, is_good = false;
 
 	*out = (struct suite_document){ .duration_s = NAN, .startup_s = NAN };
-	if (json_parse(&arena, text, &v, &e) == 0 && read_status(v, &out->status)) {
+	if (is_json && read_status(v, &out->status)) {
 		const struct json_value *config = json_get(v, "config");
 		struct str hash = json_text(json_get(config, "configured_hash"), STR(""));
 		struct str reason = json_text(json_get(json_get(v, "error"), "reason"), STR(""));
@@ -79,30 +79,40 @@ static bool parse_document(struct str text, struct suite_document *out)
 		out->startup_s = slowest_start(json_get(config, "servers"));
 		out->is_valid = verdict.n == 0 || str_is(verdict, "VALID");
 	}
+	out->is_cut = is_json && str_is(json_text(json_get(v, "status"), STR("")),
+					outcome_status_name(OUTCOME_RUNNING));
 	arena_release(&arena);
 	return is_good;
 }
 
-bool suite_document_read(const char *path, struct suite_document *out)
+/* False: no such file, or no document. */
+static bool suite_document_read(const char *path, struct suite_document *out)
 {
 	struct buf text = { .limit = DOCUMENT_BYTES_MAX };
 	struct err e;
-	bool is_good = file_read(path, DOCUMENT_BYTES_MAX, &text, &e) == 0 &&
-		       parse_document(buf_str(&text), out);
+	bool is_good;
 
-	if (!is_good)
-		*out = (struct suite_document){ .duration_s = NAN, .startup_s = NAN };
+	*out = (struct suite_document){ .duration_s = NAN, .startup_s = NAN };
+	is_good = file_read(path, DOCUMENT_BYTES_MAX, &text, &e) == 0 &&
+		  parse_document(buf_str(&text), out);
 	buf_release(&text);
 	return is_good;
 }
 
-static bool is_done(const struct suite_member *m, struct suite_document *d)
+bool suite_document_of(const struct suite_member *m, struct suite_document *out)
 {
-	char hash[sizeof(d->hash)];
+	char hash[sizeof(out->hash)];
 
 	snprintf(hash, sizeof(hash), "%016llx", (unsigned long long)m->x.hash);
-	return suite_document_read(m->path, d) && d->status == OUTCOME_COMPLETED && d->has_hash &&
-	       strcmp(d->hash, hash) == 0;
+	if (suite_document_read(m->path, out) && out->has_hash && strcmp(out->hash, hash) == 0)
+		return true;
+	*out = (struct suite_document){ .duration_s = NAN, .startup_s = NAN };
+	return false;
+}
+
+static bool is_done(const struct suite_member *m, struct suite_document *d)
+{
+	return suite_document_of(m, d) && d->status == OUTCOME_COMPLETED;
 }
 
 bool suite_is_done(const struct suite_member *m)
@@ -119,7 +129,8 @@ static bool has_result(const char *path)
 	struct stat st;
 
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
-	       !(suite_document_read(path, &d) && d.status == OUTCOME_FAILED);
+	       !(suite_document_read(path, &d) &&
+		 (d.status == OUTCOME_FAILED || d.status == OUTCOME_RUNNING));
 }
 
 int suite_write_refused(const struct experiment *x, const char *path, const char *category,
@@ -142,7 +153,6 @@ int suite_write_refused(const struct experiment *x, const char *path, const char
 
 static void put_plan(const struct suite_sitting *t, struct json_writer *w)
 {
-	static const char *const restart[] = { "always", "on-change", "never" };
 	const struct suite *s = t->s;
 
 	json_key(w, "plan");
@@ -157,7 +167,7 @@ static void put_plan(const struct suite_sitting *t, struct json_writer *w)
 	else
 		json_put_null(w);
 	json_key(w, "restart");
-	json_put_text(w, restart[s->jobs > 1 ? SUITE_RESTART_ALWAYS : s->restart]);
+	json_put_text(w, suite_restart_name(s->jobs > 1 ? SUITE_RESTART_ALWAYS : s->restart));
 	json_key(w, "jobs");
 	json_put_int(w, s->jobs);
 	json_key(w, "order");
@@ -268,6 +278,7 @@ static void count(struct suite_tally *tally, const struct suite_document *d)
 	case OUTCOME_COMPLETED: tally->completed++; break;
 	case OUTCOME_PARTIAL: tally->partial++; break;
 	case OUTCOME_FAILED: tally->failed++; break;
+	case OUTCOME_RUNNING: break;
 	}
 	if (d->status != OUTCOME_FAILED && !d->is_valid)
 		tally->doubtful++;
@@ -357,8 +368,9 @@ int suite_ended(struct suite_sitting *t, const struct suite_member *m, double to
 	struct suite_document d;
 
 	if (!suite_document_read(m->path, &d)) {
-		d = (struct suite_document){ .status = OUTCOME_FAILED };
-		snprintf(d.reason, sizeof(d.reason), "it left no document");
+		snprintf(d.reason, sizeof(d.reason), "%s", d.is_cut ? "its process was killed" :
+			 "it left no document");
+		d.status = OUTCOME_FAILED;
 	}
 	return ended(t, m, &d, took_s, e);
 }
@@ -388,6 +400,27 @@ static int store(const struct suite_member *m, const struct outcome *out, struct
 	buf_release(&other);
 	buf_release(&text);
 	return rc;
+}
+
+/*
+ * While it runs its document says so, and goes on saying so when it is killed. Whether it can be
+ * written is judged at the end, when there is something to be lost.
+ */
+static void announce(const struct suite_member *m, struct outcome *out)
+{
+	struct outcome now;
+	struct buf text = { .limit = DOCUMENT_BYTES_MAX };
+	struct stat st;
+
+	outcome_begin(out);
+	/* A link may lead to a stream: /dev/stdout. */
+	if (lstat(m->path, &st) == 0 && !S_ISREG(st.st_mode))
+		return;
+	now = *out;
+	now.status = OUTCOME_RUNNING;
+	document_write(&m->x, &now, &text);
+	file_write_atomic(m->path, buf_str(&text), NULL);
+	buf_release(&text);
 }
 
 /* A child is told the stem of the files behind its number: "I/N:STEM". */
@@ -457,6 +490,7 @@ int suite_run_one(struct suite_sitting *t, const struct suite_member *m, size_t 
 		await_leftover(t, m);
 	if (checked && checked->member == m)
 		hooks.early = &checked->early;
+	announce(m, out);
 	if (site->held || is_kept)
 		experiment_run_at(&m->x, site, &hooks, out);
 	else
@@ -473,22 +507,15 @@ int suite_run_one(struct suite_sitting *t, const struct suite_member *m, size_t 
 	return rc;
 }
 
-/* Whether the member after this one goes on with its servers. */
-static bool next_has_same(const struct suite_sitting *t, size_t at)
-{
-	const struct suite *s = t->s;
-
-	return s->restart != SUITE_RESTART_ALWAYS && at + 1 < t->n_due &&
-	       suite_same_servers(&s->member[t->due[at]].x, &s->member[t->due[at + 1]].x);
-}
-
 static int run_all(struct suite_sitting *t, struct experiment_site *site, struct err *e)
 {
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < t->n_due; i++) {
 		const struct suite_member *m = &t->s->member[t->due[i]];
-		bool is_kept = next_has_same(t, i), is_last = suite_adapt_is_due(t, i);
+		bool is_kept = i + 1 < t->n_due && suite_keeps_servers(t->s, m,
+							&t->s->member[t->due[i + 1]]);
+		bool is_last = suite_adapt_is_due(t, i);
 		bool is_searched = is_last && t->s->restart != SUITE_RESTART_ALWAYS;
 		size_t failed = t->tally->failed;
 
@@ -547,18 +574,28 @@ static int find_work(struct suite_sitting *t, struct err *e)
 	return suite_check_only(s, e);
 }
 
-/* "NAME.json" of the folder goes to earlier/NAME.TIME.json. */
+/* "NAME.json" goes to earlier/NAME.TIME.json of the folder, or is renamed where that is elsewhere. */
 static int put_aside(const struct suite *s, const struct suite_member *m, const struct stat *st,
 		     struct err *e)
 {
 	char *folder = file_join(s->folder, EARLIER_FOLDER);
-	const char *base = strrchr(m->path, '/') + 1;
+	const char *slash = strrchr(m->path, '/');
+	struct str base = str_of(slash ? slash + 1 : m->path);
 	struct buf to = { 0 };
-	int rc = file_mkdirs(folder, e);
+	int rc = file_mkdirs(folder, e), renamed;
 
-	buf_printf(&to, "%s/%.*s.%lld.%09ld.json", folder, (int)(strlen(base) - strlen(".json")),
-		   base, (long long)st->st_mtim.tv_sec, st->st_mtim.tv_nsec);
-	if (rc == 0 && rename(m->path, to.data) < 0)
+	if (str_ends(base, STR(".json")))
+		base.n -= strlen(".json");
+	buf_printf(&to, "%s/%.*s.%lld.%09ld.json", folder, (int)base.n, base.p,
+		   (long long)st->st_mtim.tv_sec, st->st_mtim.tv_nsec);
+	renamed = rc == 0 ? rename(m->path, to.data) : 0;
+	if (renamed < 0 && errno == EXDEV) {
+		buf_reset(&to);
+		buf_printf(&to, "%s.%lld.%09ld", m->path, (long long)st->st_mtim.tv_sec,
+			   st->st_mtim.tv_nsec);
+		renamed = rename(m->path, to.data);
+	}
+	if (renamed < 0)
 		rc = err_set(e, ERR_IO, "cannot rename %s to %s: %s", m->path, to.data,
 			     strerror(errno));
 	buf_release(&to);
@@ -589,33 +626,53 @@ static int put_tables_aside(const struct suite_sitting *t, struct err *e)
 	return rc;
 }
 
+static void say_old(const struct suite_sitting *t, size_t n, size_t n_cut)
+{
+	const struct experiment_hooks *hooks = &t->hooks->run;
+	struct buf text = { 0 };
+
+	if (n_cut)
+		buf_printf(&text, "%zu experiment%s interrupted by the end of an earlier run and %s run "
+			   "again", n_cut, n_cut == 1 ? " was" : "s were", n_cut == 1 ? "is" : "are");
+	if (n_cut && hooks->warn)
+		hooks->warn(hooks->self, text.data);
+	buf_reset(&text);
+	if (n)
+		buf_printf(&text, "%zu document%s of earlier runs put aside in %s/%s%s", n,
+			   n == 1 ? "" : "s", t->s->folder, EARLIER_FOLDER,
+			   t->o->is_resumed ? "" : "; --resume would have kept what is completed");
+	if (n && hooks->warn)
+		hooks->warn(hooks->self, text.data);
+	buf_release(&text);
+}
+
 /*
  * Documents of an earlier run are of other measurements: they must not be taken for this one's,
  * should it end early. But they may be all there is of a night, and are kept.
  */
 static int put_old_aside(const struct suite_sitting *t, struct err *e)
 {
-	const struct experiment_hooks *hooks = &t->hooks->run;
-	struct buf text = { 0 };
-	size_t n = 0;
+	size_t n = 0, n_cut = 0;
 	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && !t->s->is_single && i < t->n_due; i++) {
+	for (size_t i = 0; rc == 0 && i < t->n_due; i++) {
 		const struct suite_member *m = &t->s->member[t->due[i]];
+		struct suite_document d;
 		struct stat st;
 
-		if (stat(m->path, &st) < 0)
+		if (lstat(m->path, &st) < 0 || !S_ISREG(st.st_mode))
 			continue;
+		suite_document_read(m->path, &d);
+		if (d.is_cut) {
+			n_cut++;
+			unlink(m->path); /* it holds nothing that was measured */
+			continue;
+		}
 		rc = put_aside(t->s, m, &st, e);
 		n++;
 	}
-	if (n && rc == 0 && hooks->warn) {
-		buf_printf(&text, "%zu document%s of earlier runs put aside in %s/%s%s", n,
-			   n == 1 ? "" : "s", t->s->folder, EARLIER_FOLDER,
-			   t->o->is_resumed ? "" : "; --resume would have kept what is completed");
-		hooks->warn(hooks->self, text.data);
-	}
-	buf_release(&text);
+	if (rc == 0)
+		say_old(t, n, n_cut);
 	return rc;
 }
 
@@ -649,7 +706,9 @@ int suite_run(const struct suite *s, const struct suite_opts *o, const struct su
 	      struct suite_tally *out, struct err *e)
 {
 	struct suite_sitting t = { .s = s, .o = o, .hooks = hooks, .tally = out };
-	struct experiment_site site = { 0 };
+	struct experiment_site site = {
+		.needs_empty_caches = s->restart == SUITE_RESTART_ON_REPEAT,
+	};
 	struct err second;
 	int fd = -1, rc;
 

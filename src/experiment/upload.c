@@ -400,7 +400,7 @@ static enum answer send_spooled(const struct upload_opts *o, const char *path, s
 	struct delivered done;
 	struct json_scan scan;
 	struct json_slice all, document;
-	const char *to, *noted;
+	const char *to, *noted, *with;
 	enum answer answer = REFUSED;
 
 	if (file_read(path, UPLOAD_BYTES_MAX, &text, e) < 0) {
@@ -412,8 +412,11 @@ static enum answer send_spooled(const struct upload_opts *o, const char *path, s
 	    (to = member(all, "url", &url)) && json_member(all, "document", &document)) {
 		noted = member(all, "token_file", &token);
 		read_traces(all, &a, &whole);
-		answer = deliver(&whole, 1, to, is_token_for(o, to) ? o->token_file : noted,
-				 document.raw, &done, e);
+		with = o->is_moved || is_token_for(o, to) ? o->token_file : noted;
+		answer = deliver(&whole, 1, o->is_moved ? o->url : to, with, document.raw, &done, e);
+		if (answer == LATER && !o->is_moved)
+			err_add(e, "; if that dashboard has moved, profllm run --upload-spool --upload "
+				"URL sends it there");
 	} else {
 		err_set(e, ERR_PARSE, "no file of a spool: an object with url and document was expected");
 	}

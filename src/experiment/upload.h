@@ -41,6 +41,7 @@ struct upload_trace {
 
 struct upload_opts {
 	const char *url;         /* "http://host:8080"; NULL: as spooled (upload_spool only) */
+	bool is_moved;           /* upload_spool: all of it goes to url, wherever it was to go */
 	const char *token_file;  /* its first line is sent as a bearer token; NULL: none */
 	const char *spool;       /* folder, made when needed; NULL: the state folder's */
 	unsigned tries;          /* 0: UPLOAD_TRIES */
@@ -79,8 +80,9 @@ int upload_traces(const struct upload_opts *o, struct str run, bool may_have, si
 int upload_trace(const struct upload_opts *o, struct str run, const char *path, struct err *e);
 /*
  * Sends what waits in the spool, one try each, to where it was to go; o->token_file, when given,
- * takes the place of the one that was noted, where that is o->url or o->url is NULL. What is
- * refused is renamed to FILE.refused and said. How many were sent; *left (may be NULL) how many
- * still wait. -1: the folder cannot be read.
+ * takes the place of the one that was noted, where that is o->url or o->url is NULL. With
+ * o->is_moved all of it goes to o->url instead, with o->token_file alone, and what cannot be sent
+ * waits on for where it was to go. What is refused is renamed to FILE.refused and said. How many
+ * were sent; *left (may be NULL) how many still wait. -1: the folder cannot be read.
  */
 int upload_spool(const struct upload_opts *o, size_t *left, struct err *e);

@@ -14,6 +14,7 @@
 #include "base/limits.h"
 
 #define SAYS_MAX 16
+#define SHELL_SIGNAL 128 /* and the number: a shell's exit status when a signal ended the command */
 #define LEVEL_WITHIN 60  /* bytes of a line: a level may follow the name of a process and a date */
 #define CHAIN_WITHIN 4   /* lines from what links two tracebacks to the second */
 
@@ -208,7 +209,32 @@ struct str last_words_line(struct str log)
 	return log.n ? str_trim(line_around(log, log.p + log.n - 1)) : log;
 }
 
-enum last_sign last_words_sign(struct str log, bool has_code, int code, struct str *reason)
+/* What the exit status says where the log does not. */
+static enum last_sign sign_of_end(int code, const struct oom_counter *oom, struct str *reason)
+{
+	bool is_killed = code == -SIGKILL || code == SHELL_SIGNAL + SIGKILL;
+
+	if (code == -SIGXFSZ)
+		return LAST_SIGN_DISK;
+	/* Of several processes it may be another one than ours that the kernel ended. */
+	if (code != 0 && oom && oom_has_risen(oom)) {
+		*reason = STR("the kernel's out-of-memory killer ended a process of its cgroup");
+		return LAST_SIGN_MEMORY;
+	}
+	/* Below a shell or a container's daemon it was a process of another cgroup, perhaps. */
+	if (code == -SIGKILL && oom && oom->path[0])
+		*reason = STR("not by the kernel's out-of-memory killer, whose counter for its cgroup "
+			      "has not risen");
+	else if (is_killed)
+		*reason = STR("the kernel's log would tell whether it was out of memory");
+	if (is_killed)
+		return LAST_SIGN_KILLED;
+	/* What argument parsers end with. */
+	return code == 2 ? LAST_SIGN_FLAG : LAST_SIGN_NONE;
+}
+
+enum last_sign last_words_sign(struct str log, bool has_code, int code,
+			       const struct oom_counter *oom, struct str *reason)
 {
 	struct str line = last_words_line(log);
 	enum last_sign found = last_sign(log, LAST_SIGN_DISK, &line);
@@ -219,15 +245,7 @@ enum last_sign last_words_sign(struct str log, bool has_code, int code, struct s
 			found = first_of_chain(log, found, &line);
 	}
 	*reason = str_trim(line);
-	if (found != LAST_SIGN_NONE || !has_code)
-		return found;
-	if (code == -SIGXFSZ)
-		return LAST_SIGN_DISK;
-	/* Nobody else sends it to a program that is to run. */
-	if (code == -SIGKILL)
-		return LAST_SIGN_MEMORY;
-	/* What argument parsers end with. */
-	return code == 2 ? LAST_SIGN_FLAG : found;
+	return found == LAST_SIGN_NONE && has_code ? sign_of_end(code, oom, reason) : found;
 }
 
 /* ---- files ---- */

@@ -6,7 +6,8 @@
  * that holds one decides, because a program that goes on has survived what it printed before. Two
  * exceptions: a line of level INFO or WARNING, or about a retry, does not count when an exception
  * follows it, and of exceptions that were raised one while another was handled the first decides.
- * Disks come first: without room nothing else that is written can be trusted.
+ * Disks come first: without room nothing else that is written can be trusted. A program that says
+ * nothing was out of memory when the kernel counted that it killed for it (proc/oom.h).
  */
 #pragma once
 #include <stdbool.h>
@@ -14,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "proc/oom.h"
 
 enum last_sign {
 	LAST_SIGN_NONE,
@@ -22,10 +24,16 @@ enum last_sign {
 	LAST_SIGN_MEMORY,  /* of the GPU or of the host */
 	LAST_SIGN_FLAG,    /* an argument it does not take */
 	LAST_SIGN_MODEL,   /* a model that is not there */
+	LAST_SIGN_KILLED,  /* signal 9; nothing in the log says why */
 };
 
-/* reason: the line that says so, else the last one, or empty. code: or minus the signal. */
-enum last_sign last_words_sign(struct str log, bool has_code, int code, struct str *reason);
+/*
+ * reason: the line that says so, else the last one, or empty; of what the kernel did, a sentence of
+ * ours. code: exit status, or minus the signal. oom: begun when the program was started; NULL: not
+ * known.
+ */
+enum last_sign last_words_sign(struct str log, bool has_code, int code,
+			       const struct oom_counter *oom, struct str *reason);
 /* The log's last line that is not blank. */
 struct str last_words_line(struct str log);
 /* The end of what stands in the file behind from, cut to SERVER_LOG_READ_BYTES. */

@@ -83,7 +83,7 @@ void lock_print(const struct lock_holder *h, struct buf *out)
 		buf_printf(out, "wants %s\n", h->wants);
 }
 
-void lock_describe(const struct lock_holder *h, struct buf *out)
+void lock_name(const struct lock_holder *h, struct buf *out)
 {
 	char since[32] = "", here[256];
 	time_t at = (time_t)h->since_s;
@@ -99,7 +99,14 @@ void lock_describe(const struct lock_holder *h, struct buf *out)
 	buf_printf(out, "%s%sprocess %d%s%s%s", h->run, h->run[0] ? " (" : "", (int)h->pid,
 		   strcmp(h->host, here) != 0 ? " on " : "",
 		   strcmp(h->host, here) != 0 ? h->host : "", since);
-	buf_printf(out, "%s%s%s", h->run[0] ? ")" : "", h->command[0] ? ": " : "", h->command);
+	buf_add_text(out, h->run[0] ? ")" : "");
+}
+
+void lock_describe(const struct lock_holder *h, struct buf *out)
+{
+	lock_name(h, out);
+	if (h->pid && h->command[0])
+		buf_printf(out, ": %s", h->command);
 }
 
 /* ---- the folder ---- */

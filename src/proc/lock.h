@@ -80,5 +80,7 @@ unsigned lock_clean(const char *folder);
 /* What such a file says; -1: not of its form. Bytes that a terminal might obey become '?'. */
 int lock_parse(struct str text, struct lock_holder *h);
 void lock_print(const struct lock_holder *h, struct buf *out);
-/* "exp_... (process 123, since 12:03:04): profllm run ..." in one line. */
+/* "exp_... (process 123, since 12:03:04)". */
+void lock_name(const struct lock_holder *h, struct buf *out);
+/* The same and ": profllm run ..." in one line. */
 void lock_describe(const struct lock_holder *h, struct buf *out);

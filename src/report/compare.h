@@ -16,7 +16,8 @@
  *
  * Repeats inside one server session are not independent: where it is known which runs shared a
  * server, a session's mean is one value. A folder without servers.json counts every summary.json
- * of a sweep as one session; of loose files nothing is known, and they count as independent.
+ * of a sweep as one session; documents of profllm run tell it by the logs of their servers; of
+ * other loose files nothing is known, and they count as independent.
  *
  * Everything lives in the caller's arena. Nothing here prints.
  */

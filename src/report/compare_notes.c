@@ -146,7 +146,8 @@ static void note_sides(struct comparison *c)
 		if (is_one_session(c, side))
 			compare_note(c, "%s: repeats of a point come from one server session, so they "
 				     "are not independent (about 40 %% false alarms if they were "
-				     "taken as such); %s. Measure with --restart run", side->name,
+				     "taken as such); %s. Measure with bench sweep --restart run, or a "
+				     "suite with restart: on-repeat", side->name,
 				     c->o->is_each_run ? "they are taken as such all the same" :
 							 "their mean counts as one value");
 	}

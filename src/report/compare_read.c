@@ -108,6 +108,37 @@ static void add_run(struct comparison *c, struct compare_side *s, const struct j
 					       .session = session };
 }
 
+static struct str logs_of(const struct json_value *record)
+{
+	return json_text(frame_value(record, STR("profllm.logs")), (struct str){ 0 });
+}
+
+static bool is_same_folder(const char *a, const char *b)
+{
+	const char *x = strrchr(a, '/'), *y = strrchr(b, '/');
+
+	return str_eq((struct str){ a, x ? (size_t)(x - a) : 0 },
+		      (struct str){ b, y ? (size_t)(y - b) : 0 });
+}
+
+/*
+ * Documents of profllm run name the logs of their servers: a start has logs of its own, and who
+ * reuses a server names those of its start. 0: no such document.
+ */
+static unsigned session_of_logs(struct compare_side *s, const struct json_value *record,
+				const char *path)
+{
+	struct str logs = logs_of(record);
+
+	if (!logs.n)
+		return 0;
+	for (size_t i = 0; i < s->n; i++)
+		if (is_same_folder(s->run[i].path, path) &&
+		    str_eq(logs_of(s->run[i].record), logs))
+			return s->run[i].session;
+	return ++s->sessions;
+}
+
 /* Adds the results of a file; those that must not count are named in a note. The number, or -1. */
 static int add_file(struct comparison *c, struct compare_side *s, const char *path,
 		    unsigned session, struct err *e)
@@ -125,7 +156,8 @@ static int add_file(struct comparison *c, struct compare_side *s, const char *pa
 			compare_note(c, "%s was profiled and is left out", path);
 			continue;
 		}
-		add_run(c, s, f.row[i], path, session);
+		add_run(c, s, f.row[i], path,
+			session ? session : session_of_logs(s, f.row[i], path));
 		n++;
 	}
 	return n;

@@ -95,13 +95,32 @@ static void put_results(struct json_value *row, const struct json_value *results
 	}
 }
 
+/* Of all servers that were started for it, or for another member of its suite; empty: none. */
+static struct str logs_of(const struct json_value *config, struct arena *a)
+{
+	const struct json_value *list = json_get(config, "servers");
+	struct buf text = { 0 };
+	struct str out;
+
+	for (size_t i = 0; list && list->kind == JSON_ARRAY && i < list->count; i++) {
+		struct str log = json_text(json_get(&list->item[i], "log"), STR(""));
+
+		if (log.n)
+			buf_printf(&text, "%.*s\n", (int)log.n, log.p);
+	}
+	out = arena_str(a, buf_str(&text));
+	buf_release(&text);
+	return out;
+}
+
 static struct json_value ours(const struct json_value *v, const struct json_value *results,
 			      struct arena *a)
 {
 	const struct json_value *had = json_get(results, "profllm"), *config = json_get(v, "config");
 	const struct json_value *verdict = json_get(json_get(v, "trust"), "verdict");
 	const struct json_value *options = json_get(config, "benchmark");
-	struct json_value out = object_of(size_of(had) + 3, a);
+	struct json_value out = object_of(size_of(had) + 4, a);
+	struct str logs = logs_of(config, a);
 
 	for (size_t i = 0; i < size_of(had); i++)
 		put(&out, had->key[i], had->item[i]);
@@ -111,6 +130,8 @@ static struct json_value ours(const struct json_value *v, const struct json_valu
 		put(&out, STR("options"), *options);
 	if (json_bool(json_get(json_get(v, "profiling"), "enabled"), false))
 		put(&out, STR("profiled"), (struct json_value){ .kind = JSON_TRUE });
+	if (logs.n)
+		put(&out, STR("logs"), (struct json_value){ .kind = JSON_STRING, .text = logs });
 	return out;
 }
 

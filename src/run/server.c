@@ -145,6 +145,7 @@ static int launch(struct server *s, struct server_failure *why, struct err *e)
 	free(envp);
 	if (rc < 0)
 		return fail(why, error ? SERVER_FAULT_NOT_FOUND : SERVER_FAULT_CRASH, -1);
+	oom_begin(&s->oom, keeper_root(s->keeper));
 	return 0;
 }
 

@@ -46,6 +46,7 @@ enum server_fault {
 	SERVER_FAULT_FLAG,      /* an argument it does not take */
 	SERVER_FAULT_MODEL,     /* a model that is not there */
 	SERVER_FAULT_DISK,      /* no room on a disk */
+	SERVER_FAULT_KILLED,    /* by signal 9, and nothing tells who sent it */
 	SERVER_FAULT_CRASH,     /* ended for another reason */
 	SERVER_FAULT_DEADLINE,  /* did not become ready in time */
 	SERVER_FAULT_CANCELLED,
@@ -55,6 +56,9 @@ enum server_fault {
 enum server_ready {
 	SERVER_READY_HEALTH, SERVER_READY_PORT, SERVER_READY_LOG, SERVER_READY_STARTED,
 };
+
+/* Whether servers of that kind can be asked to empty their caches. */
+bool server_kind_resets(enum server_kind kind);
 
 /* "port taken", "out of memory", ...: for messages and result files. */
 const char *server_fault_name(enum server_fault fault);

@@ -92,6 +92,12 @@ static bool has_disk_cache(char *const *argv)
 	return false;
 }
 
+bool server_kind_resets(enum server_kind kind)
+{
+	return kind == SERVER_VLLM || kind == SERVER_SIM || kind == SERVER_SGLANG ||
+	       kind == SERVER_INFINITY;
+}
+
 int server_reset_caches(struct server *s, struct err *e)
 {
 	switch (s->where.kind) {

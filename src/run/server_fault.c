@@ -14,6 +14,7 @@ static const char *const names[] = {
 	[SERVER_FAULT_FLAG] = "bad flag",
 	[SERVER_FAULT_MODEL] = "model not found",
 	[SERVER_FAULT_DISK] = "out of disk",
+	[SERVER_FAULT_KILLED] = "killed",
 	[SERVER_FAULT_CRASH] = "crash",
 	[SERVER_FAULT_DEADLINE] = "not ready in time",
 	[SERVER_FAULT_CANCELLED] = "cancelled",
@@ -24,7 +25,8 @@ const char *server_fault_name(enum server_fault fault)
 	return names[fault];
 }
 
-enum server_fault server_fault_of(struct str log, bool has_code, int code, struct str *reason)
+enum server_fault server_fault_of(struct str log, bool has_code, int code,
+				  const struct oom_counter *oom, struct str *reason)
 {
 	static const enum server_fault faults[] = {
 		[LAST_SIGN_NONE] = SERVER_FAULT_CRASH,
@@ -33,9 +35,10 @@ enum server_fault server_fault_of(struct str log, bool has_code, int code, struc
 		[LAST_SIGN_MEMORY] = SERVER_FAULT_MEMORY,
 		[LAST_SIGN_FLAG] = SERVER_FAULT_FLAG,
 		[LAST_SIGN_MODEL] = SERVER_FAULT_MODEL,
+		[LAST_SIGN_KILLED] = SERVER_FAULT_KILLED,
 	};
 
-	return faults[last_words_sign(log, has_code, code, reason)];
+	return faults[last_words_sign(log, has_code, code, oom, reason)];
 }
 
 void server_explain(const struct server *s, const struct keeper_end *end,
@@ -46,7 +49,7 @@ void server_explain(const struct server *s, const struct keeper_end *end,
 
 	*why = (struct server_failure){ .has_code = end->is_known, .code = end->code };
 	last_words_read(s->log_fd, s->log_began, &log);
-	why->fault = server_fault_of(buf_str(&log), end->is_known, end->code, &reason);
+	why->fault = server_fault_of(buf_str(&log), end->is_known, end->code, &s->oom, &reason);
 	if (last_words_is_disk_full(s->log_fd))
 		why->fault = SERVER_FAULT_DISK;
 	snprintf(why->reason, sizeof(why->reason), "%.*s",

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "fetch/fetch.h"
 #include "proc/keeper.h"
+#include "proc/oom.h"
 #include "run/server.h"
 
 struct server {
@@ -21,6 +22,7 @@ struct server {
 	int log_fd;
 	int64_t log_began;           /* bytes that stood in the log before */
 	double startup_s;
+	struct oom_counter oom;      /* since its start */
 };
 
 /* Another place than its words say; port 0: the port stays. ERR_USAGE: the name is too long. */
@@ -28,8 +30,9 @@ int server_at(struct server_address *a, const char *host, unsigned port, struct 
 /* Requests to it go past proxies when it is on this machine. */
 struct fetch_opts server_fetch_opts(const struct server *s, int64_t timeout_ms);
 
-/* The category that a log and an end stand for; reason: the line that says so, or empty. */
-enum server_fault server_fault_of(struct str log, bool has_code, int code, struct str *reason);
+/* The category of an end, by last_words_sign. */
+enum server_fault server_fault_of(struct str log, bool has_code, int code,
+				  const struct oom_counter *oom, struct str *reason);
 /*
  * Fills why from the server's log. The log's last lines go to hooks->warn when they say something.
  */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "store/kinds.h"
+#include "store/read.h"
 
 #define NAME_BYTES 192
 #define COUNT(table) (sizeof(table) / sizeof(*(table)))
@@ -232,6 +233,9 @@ int put_document(struct reading *r, const struct json_value *v, struct err *e)
 	    object_at(v, "error", &error, e) < 0 || object_at(v, "trust", &trust, e) < 0 ||
 	    object_at(v, "system", &system, e) < 0 || put_time(r, json_get(v, "timestamp"), e) < 0)
 		return -1;
+	if (str_is(status, "running"))
+		return err_set(e, ERR_RUN, READ_NOT_ENDED ": it is still running, or it was interrupted "
+			       "and has no result; profllm run with --resume runs it again");
 	if (r->run_id.n > RUN_ID_BYTES_MAX)
 		return err_set(e, ERR_LIMIT, "run_id: expected at most %d bytes, got %zu",
 			       RUN_ID_BYTES_MAX, r->run_id.n);

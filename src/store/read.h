@@ -27,6 +27,7 @@
 
 /* How the sentence of ERR_RUN begins: for those who only get the sentence. */
 #define READ_NOTHING_KNOWN "no result that is known"
+#define READ_NOT_ENDED "the run has not ended"
 
 struct read_run {
 	struct row row;        /* id 0 */

@@ -75,6 +75,11 @@ void launch_read_status(struct started *s, struct str document)
 	if (document.n && json_parse(&arena, document, &v, NULL) == 0) {
 		free(s->status);
 		s->status = text_of(v, "status");
+		/* The run has ended, and not by itself. */
+		if (s->status && strcmp(s->status, "running") == 0) {
+			free(s->status);
+			s->status = mem_text("interrupted");
+		}
 		free(s->reason);
 		s->reason = text_of(json_get(v, "error"), "reason");
 	}

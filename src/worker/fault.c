@@ -18,6 +18,7 @@ static const char *const names[] = {
 	[WORKER_FAULT_MEMORY] = "out of memory",
 	[WORKER_FAULT_UNSUPPORTED] = "unsupported",
 	[WORKER_FAULT_DISK] = "out of disk",
+	[WORKER_FAULT_KILLED] = "killed",
 	[WORKER_FAULT_CRASHED] = "crash",
 	[WORKER_FAULT_HUNG] = "no sign of life",
 	[WORKER_FAULT_PROTOCOL] = "protocol",
@@ -64,7 +65,7 @@ static bool is_program(struct str line, bool has_code, int code)
 }
 
 enum worker_fault fault_of_end(struct str log, bool is_start, bool has_code, int code,
-			       struct str *reason)
+			       const struct oom_counter *oom, struct str *reason)
 {
 	static const enum worker_fault faults[] = {
 		[LAST_SIGN_NONE] = WORKER_FAULT_CRASHED,
@@ -73,6 +74,7 @@ enum worker_fault fault_of_end(struct str log, bool is_start, bool has_code, int
 		[LAST_SIGN_MEMORY] = WORKER_FAULT_MEMORY,
 		[LAST_SIGN_FLAG] = WORKER_FAULT_FLAG,
 		[LAST_SIGN_MODEL] = WORKER_FAULT_MODEL,
+		[LAST_SIGN_KILLED] = WORKER_FAULT_KILLED,
 	};
 	struct str line = last_words_line(log);
 	enum last_sign sign;
@@ -82,7 +84,7 @@ enum worker_fault fault_of_end(struct str log, bool is_start, bool has_code, int
 		return WORKER_FAULT_PACKAGE;
 	if (is_start && is_program(line, has_code, code))
 		return WORKER_FAULT_NOT_FOUND;
-	sign = last_words_sign(log, has_code, code, reason);
+	sign = last_words_sign(log, has_code, code, oom, reason);
 	return faults[sign];
 }
 

@@ -4,6 +4,7 @@
  */
 #pragma once
 #include "base/str.h"
+#include "proc/oom.h"
 #include "worker/worker.h"
 
 /* Of an error frame's word: "memory", ...; what is not known is WORKER_FAULT_OTHER. */
@@ -14,6 +15,6 @@ enum worker_fault fault_of_category(struct str category);
  * may be itself.
  */
 enum worker_fault fault_of_end(struct str log, bool is_start, bool has_code, int code,
-			       struct str *reason);
+			       const struct oom_counter *oom, struct str *reason);
 /* ERR_USAGE for what the user can mend on the command line. */
 enum err_code fault_code(enum worker_fault fault);

@@ -44,6 +44,7 @@ struct worker {
 	bool is_over;            /* nothing that it says is believed any more */
 	bool is_cancelled;
 	struct worker_hello hello;
+	struct oom_counter oom;  /* since its start */
 	struct arena arena;
 };
 
@@ -126,7 +127,7 @@ static int fail_dead(struct worker *w, struct wait *t, const struct keeper_end *
 	t->why->has_code = end->is_known;
 	t->why->code = end->code;
 	t->why->fault = fault_of_end(buf_str(&log), !w->hello.engine, end->is_known, end->code,
-				     &reason);
+				     &w->oom, &reason);
 	if (last_words_is_disk_full(w->log_fd))
 		t->why->fault = WORKER_FAULT_DISK;
 	copy_text(reason, t->why->reason, sizeof(t->why->reason));
@@ -343,6 +344,8 @@ static int launch(struct worker *w, const struct worker_opts *o, struct worker_f
 		return err_set(e, ERR_USAGE, "%s cannot be started: '%s': %s", w->name, o->argv[0],
 			       strerror(error));
 	}
+	if (rc == 0)
+		oom_begin(&w->oom, keeper_root(w->keeper));
 	return rc;
 }
 

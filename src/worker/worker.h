@@ -36,6 +36,7 @@ enum worker_fault {
 	WORKER_FAULT_MEMORY,      /* of the GPU or of the host */
 	WORKER_FAULT_UNSUPPORTED, /* the engine cannot do what was asked */
 	WORKER_FAULT_DISK,
+	WORKER_FAULT_KILLED,      /* by signal 9, and nothing tells who sent it */
 	WORKER_FAULT_CRASHED,     /* ended without an answer, for another reason */
 	WORKER_FAULT_HUNG,        /* gave no sign of life for too long, or did not load in time */
 	WORKER_FAULT_PROTOCOL,    /* said what is no answer */

@@ -173,6 +173,26 @@ run(args => [qw(run --config run.yaml --output made/suite.json --progress none)]
 		request_throughput => 3.5, median_ttft_ms => 20.5);
 }
 
+# ---- what is doubtful in many files is said once ----
+
+{
+	my $store = new_store();
+	my $bare = sub {
+		return '{"run_id": "' . $_[0] . '", "config": {}, "results": {"request_throughput": 1}}';
+	};
+
+	make_path('bare');
+	spew("bare/$_.json", $bare->("exp_$_")) for 1 .. 9;
+	my $r = run(args => ['ingest', 'bare', '--store', $store]);
+	is($r->{status}, 0, 'nine files without a version');
+	is(scalar(my @said = $r->{err} =~ /has no schema_version/g), 1, 'one sentence');
+	ok(has_line($r->{err}, '*9 files, the first is bare/1.json: The document has no schema_version.'),
+		'which counts them') or diag($r->{err});
+	spew('bare/10.json', $bare->('exp_10'));
+	$r = run(args => ['ingest', 'bare/10.json', '--store', $store]);
+	ok(has_line($r->{err}, '*bare/10.json: The document has no schema_version.'), 'of one file');
+}
+
 # ---- conflicts, files that are none, packed ones ----
 
 sub document {

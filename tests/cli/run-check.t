@@ -142,6 +142,19 @@ like($again->{out}, qr/^1 sent, 0 waiting$/m, 'says what it did');
 is(scalar(spooled()), 0, 'nothing waits any more');
 like(run(args => ['run', '--upload-spool'])->{out}, qr/^0 sent, 0 waiting$/m, 'nor is anything sent twice');
 
+$spool->{url} = $closed->{url};
+spew($waiting, JSON::PP->new->canonical->encode($spool));
+my $stays = run(args => ['run', '--upload-spool']);
+is($stays->{status}, 1, 'a dashboard that has moved');
+like($stays->{err}, qr/ still waits .*; if that dashboard has moved, .*--upload-spool --upload URL/,
+	'what to do about it');
+my $moved = board(200);
+my $there = run(args => ['run', '--upload-spool', '--upload', $moved->{url}]);
+is($there->{status}, 0, 'its new address') or diag($there->{err});
+like($there->{out}, qr/^1 sent, 0 waiting$/m, 'gets what waited for the old one');
+is_deeply(json_of(slurp("$moved->{log}.0")), $spool->{document}, 'whole');
+
+$spool->{url} = $later->{url};
 spew($waiting, JSON::PP->new->canonical->encode($spool));
 upload($later);
 is(scalar(spooled()), 0, 'an upload that arrives takes along what waits');

@@ -72,7 +72,7 @@ my @rows = (
 	{ name => 'out of memory', server => { fail_start => 'oom' }, status => 1,
 	  stage => 'start', category => 'out of memory', err => '*out of memory*', tail => 'OutOfMemory' },
 	{ name => 'killed while it starts', server => { fail_start => 'killed' }, status => 1,
-	  stage => 'start', category => 'out of memory', err => '*return code -9*' },
+	  stage => 'start', category => 'killed', err => '*return code -9 (killed: *kernel*)' },
 	{ name => 'a status while it starts', server => { fail_start => 'exit=7' }, status => 1,
 	  stage => 'start', category => 'crash', err => '*return code 7*' },
 	{ name => 'a flag it does not take', server => { extra_args => ['--no-such-flag'] }, status => 1,

@@ -158,8 +158,39 @@ PL
 	is(scalar(my @clash = glob 'clash-*'), 0, 'no GPU was ever of two');
 	ok(scalar(grep { "$_->{out}$_->{err}" =~ /^Waiting for GPUs: [23] GPUs are wanted /m } @ended),
 		'who waits is told');
+	ok(!(grep { "$_->{out}$_->{err}" =~ /^Waiting for GPUs: .*run --config/m } @ended),
+		'but not with the command line of every holder');
 	is(join(',', map { scalar @{document("queued$_")->{config}{servers}[0]{gpus}} } 1 .. 8),
 		'3,2,3,2,3,2,3,2', 'each had what it wanted');
+	is(scalar(my @rest = glob "$locks/*-* $locks/queue/*"), 0, 'no lock and no ticket is left');
+}
+
+# ---- a port that a server names ----
+
+{
+	my $port = free_port();
+	my %at = (server => { port => $port });
+
+	spew('gpus', "count 2\n");
+	my $first = start('first', { gpus => 'none' }, \%long, %at);
+	wait_for('its server', sub { servers() == 1 });
+	my $run = finish(start('second', { gpus => 1 }, \%short, %at));
+	is_status($run, 1, 'a port that another experiment has');
+	like($run->{err}, qr/server: port $port is reserved by exp_\w+ \(process $first->{pid}, /,
+		'it is told');
+	$run = finish(start('second', { gpus => 1, wait_s => 0.5 }, \%short, %at));
+	like($run->{err}, qr/port $port is reserved by .* \(waited 0\.5 s\)$/m, 'wait_s: after that time');
+	is_deeply([@{document('second')->{error}}{qw(stage category)}], ['allocate', 'port taken'],
+		'its document says so');
+
+	my $next = start('second', { gpus => 1, wait_s => 100 }, \%short, %at);
+	wait_for('word of it', sub {
+		(slurp($next->{out_path}) // '') =~ /^Waiting for a port: server: port $port is reserved/m });
+	is(scalar(held('gpu')), 0, 'who waits for a port holds no GPU');
+	kill 'INT', $first->{pid};
+	finish($first);
+	is_status(finish($next), 0, 'once it is free the other one goes on');
+	is(document('second')->{config}{servers}[0]{url}, "http://127.0.0.1:$port", 'there');
 	is(scalar(my @rest = glob "$locks/*-* $locks/queue/*"), 0, 'no lock and no ticket is left');
 }
 
@@ -182,8 +213,16 @@ PL
 	my $long = start('part', { gpus => ['0:1'] }, \%long);
 	wait_for('a server on a part', sub { servers() == 1 });
 	is((servers())[0]{gpus}, 'MIG-a0000000-fa4e-4e5e-8000-000000000000-1', 'a part by its UUID');
-	$run = finish(start('split', { gpus => ['0'] }, \%short));
-	like($run->{err}, qr/GPU 0 is split \(MIG\)/, 'what is split is not taken whole');
+	spew('split.json', '{"status": "completed"}');
+	for ([['0'], qr/GPU 0 is split \(MIG\)/, 'what is split'], [['7'], qr/there is no GPU 7 here/,
+		'what is not there']) {
+		my ($gpus, $says, $what) = @$_;
+
+		$run = finish(start('split', { gpus => $gpus }, \%short));
+		is_status($run, 2, "$what is not taken");
+		like($run->{err}, qr/split\.yaml:1:\d+: resources\.gpus: $says/, "$what: where and why");
+		is(slurp('split.json'), '{"status": "completed"}', "$what: no earlier result is moved");
+	}
 	$run = finish(start('taken', { gpus => ['0:1'] }, \%short));
 	like($run->{err}, qr/GPU 0:1 \(MIG 1g\.10gb\) is held by exp_/, 'a part is held like a GPU');
 	kill 'INT', $long->{pid};

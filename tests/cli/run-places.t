@@ -94,14 +94,70 @@ subtest 'a mistake costs no earlier document' => sub {
 	is(run(args => words('good', 'good.json'))->{status}, 0, 'it is there');
 	my $d = slurp('good.json');
 
-	for my $n (1 .. 2) {
-		my $r = run(args => [@{words('good', 'good.json')}, '--set', 'benchmark.num_prompts=ten']);
-		is($r->{status}, 2, 'refused');
-		is(slurp('good.json'), $d, 'what was there is there');
+	for my $set ('benchmark.num_prompts=ten', 'server.env.CUDA_VISIBLE_DEVICES=1', 'restart=perhaps',
+		'server.extra_args=[--to, $(nobody.port)]') {
+		my $r = run(args => [@{words('good', 'good.json')}, '--set', $set]);
+		is($r->{status}, 2, "$set: refused");
+		is(slurp('good.json'), $d, "$set: what was there is as it was");
+		ok(has_line($r->{err}, '*good.json holds an earlier result and stays as it is*'),
+			"$set: which is said");
 	}
-	is_deeply([glob 'good.json.*'], [], 'and nothing is beside it');
-	run(args => [@{words('good', 'other.json')}, '--set', 'benchmark.num_prompts=ten']);
-	is(json_of(slurp('other.json'))->{status}, 'failed', 'elsewhere the failure has its document');
+	is_deeply([glob 'good.json.* good.d/earlier/*'], [], 'nothing is moved');
+	my $r = run(args => [@{words('good', 'bad.json')}, '--set', 'benchmark.num_prompts=ten']);
+	is(json_of(slurp('bad.json'))->{status}, 'failed', 'where nothing was the mistake has its document');
+	$r = run(args => words('good', 'good.json'));
+	is($r->{status}, 0, 'the next run takes its place');
+	my @aside = glob 'good.d/earlier/good.*.json';
+	is(scalar @aside, 1, 'and puts it aside');
+	is(slurp($aside[0] // 'good.yaml'), $d, 'as it was');
+};
+
+# Begun, and killed while load runs: what the document says then, and what is made of it.
+subtest 'a run that was killed' => sub {
+	config('cut', name => 'cut', benchmark => { tokenizer => 'sim', num_prompts => 600,
+		random_input_len => 8, random_output_len => 2, request_rate => 10, temperature => 0 });
+	my $run = begin(args => words('cut', 'cut.json'));
+	wait_for('load', sub { (slurp($run->{out_path}) // '') =~ /^Traffic request rate/m });
+	my $d = json_of(slurp('cut.json'));
+
+	is($d->{status}, 'running', 'a document while it runs');
+	like($d->{run_id}, qr/^exp_\d{8}_\d{6}_[0-9a-f]{6}$/, 'with its id');
+	is($d->{config}{name}, 'cut', 'and what it was asked');
+	is($d->{results}, undef, 'but no result');
+	kill 'KILL', $run->{pid};
+	finish($run);
+	is_deeply(json_of(slurp('cut.json')), $d, 'killed: it stays');
+
+	my @store = ('--store', store_url('cut'));
+	my $r = run(args => ['ingest', 'cut.json', @store]);
+	is($r->{status}, 1, 'which is no result');
+	like($r->{out}, qr/^invalid +cut\.json: the run has not ended: it is still running, or it was inter/m,
+		'and says why');
+	mkdir 'taken' or die;
+	rename 'cut.json', 'taken/cut.json' or die;
+	$r = run(args => ['ingest', 'taken', @store]);
+	is($r->{status}, 0, 'among others it is passed over');
+	like($r->{out}, qr/^skipped +taken/m, 'and said');
+	rename 'taken/cut.json', 'cut.json' or die;
+
+	$r = run(args => words('cut', 'cut.json', '--resume', '--set', 'benchmark.num_prompts=3'));
+	is($r->{status}, 0, 'it is run again') or diag($r->{err});
+	ok(has_line($r->{err}, '*1 experiment was interrupted by the end of an earlier run and is run again'),
+		'which is said');
+	$d = json_of(slurp('cut.json'));
+	is($d->{status}, 'completed', 'and completed');
+	is_deeply([glob 'cut.d/earlier/*'], [], 'there was nothing to keep');
+	is(run(args => ['ingest', 'cut.json', @store])->{status}, 0, 'and taken in');
+};
+
+subtest 'the same id in both' => sub {
+	config('id', name => 'id', benchmark => { tokenizer => 'sim', num_prompts => 20,
+		random_input_len => 8, random_output_len => 2, request_rate => 20, temperature => 0 });
+	my $run = begin(args => words('id', 'id.json'));
+	wait_for('its document', sub { -s 'id.json' });
+	my $id = json_of(slurp('id.json'))->{run_id};
+	is(finish($run)->{status}, 0, 'it ends');
+	is(json_of(slurp('id.json'))->{run_id}, $id, 'the run is called as it was while it ran');
 };
 
 subtest 'one after the other within a second' => sub {

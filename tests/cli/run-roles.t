@@ -98,7 +98,7 @@ subtest 'mistakes and failures' => sub {
 	my ($r, $d) = experiment('nobody', <<'END');
   - {name: a, command: sim, extra_args: [--requests, "$(b.port)"]}
 END
-	isnt $r->{status}, 0;
+	is $r->{status}, 2, 'before anything is started';
 	like $r->{err}, qr/\$\(b\.port\): no server of this experiment is called b/;
 
 	($r, $d) = experiment('dies', <<'END');

@@ -75,8 +75,7 @@ sub is_clean { ok(!is_left_running(), "$_[0]: no server is left") }
 	my ($run, $d) = suite('grid', {
 		experiments => [{ name => 'a' }, { name => 'b', benchmark => { num_prompts => 3 } }],
 		matrix => { 'server.max_num_seqs' => [4, 8], 'benchmark.random_output_len' => [2, 3] },
-		matrix_exclude => [{ 'server.max_num_seqs' => 8, 'benchmark.random_output_len' => 3 }],
-		restart => 'on-change' });
+		matrix_exclude => [{ 'server.max_num_seqs' => 8, 'benchmark.random_output_len' => 3 }] });
 	my @grid = map { my $n = $_; map { "$n-random_output_len=$_->[0]-max_num_seqs=$_->[1]" }
 		[2, 4], [2, 8], [3, 4] } qw(a b);
 
@@ -89,6 +88,12 @@ sub is_clean { ok(!is_left_running(), "$_[0]: no server is left") }
 	is_deeply($d->{lacking}, [], 'none lacks');
 	is(count_lines($run, qr/^Starting server /), 2, 'one server for those that need the same');
 	is(count_lines($run, qr/^Resetting caches /), 4, 'whose caches are emptied in between');
+	is($d->{plan}{restart}, 'on-repeat', 'without being asked');
+	my @servers = map { $_->{config}{servers}[0] } @{$d->{experiments}};
+	my @told = grep { defined $_->{startup_s} } @servers;
+	is(scalar @told, 2, 'a start is told once, by the experiment that made it');
+	is(scalar(grep { $_->{reused} ? 1 : 0 } @servers), 4, 'the others say that theirs was reused');
+	is(scalar(grep { $_->{reused} && defined $_->{startup_s} } @servers), 0, 'and no time');
 	for my $x (@{$d->{experiments}}) {
 		is_deeply(json_of(slurp("grid.d/$x->{config}{name}.json")), $x,
 			"$x->{config}{name} has the same document for itself");
@@ -118,6 +123,71 @@ sub is_clean { ok(!is_left_running(), "$_[0]: no server is left") }
 
 		is($got eq join(' ', @order), $is_same, $what);
 	}
+}
+
+# ---- whose servers ----
+
+# Servers started, in the plan and then in fact. Repeats on one server are one sample.
+{
+	my @loads = (matrix => { 'benchmark.max_concurrency' => [1, 2] });
+	my @both = (matrix => { 'server.max_num_seqs' => [4, 8], 'benchmark.max_concurrency' => [1, 2] });
+	my %few = (benchmark => { %load, num_prompts => 1 });
+	my $here = Cwd::getcwd();
+
+	spew('own.pl', "exec '$program', 'sim', \@ARGV or die;\n");
+	for (
+		['a sweep of loads', 1, { @loads }],
+		['each repeat of it', 2, { @loads, repeat => 2 }],
+		['repeats alone', 3, { repeat => 3 }],
+		['a server for each of its arguments', 2, { @both }],
+		['always', 2, { @loads, restart => 'always' }],
+		['on-change', 1, { @loads, repeat => 2, restart => 'on-change' }],
+		['never', 1, { repeat => 2, restart => 'never' }],
+		['jobs', 2, { @loads, jobs => 2 }],
+		# no way is known to empty the caches of what is no engine's command
+		['caches that cannot be emptied', 2, { @loads,
+			server => { %server, model => undef, command => ['perl', "$here/own.pl"] },
+			benchmark => { %load, num_prompts => 1, model => 'sim' } }],
+		['unless that is wanted', 1, { @loads, restart => 'on-change',
+			server => { %server, model => undef, command => ['perl', "$here/own.pl"] },
+			benchmark => { %load, num_prompts => 1, model => 'sim' } }],
+	) {
+		my ($what, $starts, $c) = @$_;
+		my $s = $starts == 1 ? 'start' : 'starts';
+
+		config('starts', %few, %$c);
+		my $plan = run(args => words('starts', '--dry-run'));
+		like($plan->{out}, qr/^\d experiments to run, $starts server $s\b/m, "$what: planned");
+		my ($run) = suite('starts', { %few, %$c });
+		is(count_lines($run, qr/^(\S+: )?Starting server /), $starts, "$what: started")
+			or diag($run->{err});
+		remove_tree('starts.d');
+	}
+}
+
+# A comparison counts repeats on one server as one.
+{
+	suite("sessions-$_", { repeat => 2, restart => $_ }) for qw(on-repeat on-change);
+	my $out = run(args => [qw(bench compare sessions-on-repeat.json sessions-on-change.json)])->{out};
+
+	like($out, qr/sessions-on-change.json: repeats of a point come from one server session/,
+		'repeats that shared a server') or diag($out);
+	unlike($out, qr/sessions-on-repeat.json: repeats of a point/, 'repeats that did not');
+	unlink glob 'sessions-*';
+}
+
+# What engines do without a server leaves none for the next one.
+{
+	my ($run, $d) = suite('modes', { benchmark => {}, matrix => { 'server.max_num_seqs' => [4] },
+		restart => 'on-change',
+		server => { %server, ttft_ms => undef, itl_ms => undef, startup_scale => 0.01 },
+		experiments => [{ name => 'offline', benchmark => { mode => 'latency', num_iters => 1,
+			num_iters_warmup => 1, input_len => 8, output_len => 2, batch_size => 1 } },
+			{ name => 'online', benchmark => { mode => 'serve', %load } }] });
+
+	is_deeply([map { $_->{status} } @{$d->{experiments}}], ['completed', 'completed'],
+		'an engine, then a server with the same arguments') or diag($run->{err}, $run->{out});
+	is(count_lines($run, qr/^Starting server /), 1, 'which is started');
 }
 
 # ---- what is gone on with ----
@@ -151,7 +221,7 @@ for (['goes on', 0, 3, 1, 0], ['stop_on_error', 1, 2, 1, 1]) {
 	my ($what, $stop, $n, $failed, $left) = @$_;
 	my ($run, $d) = suite('fails', { experiments => [{ name => 'a' },
 		{ name => 'b', server => { extra_args => ['--no-such-flag'] } }, { name => 'c' }],
-		stop_on_error => $stop ? JSON::PP::true : JSON::PP::false });
+		restart => 'always', stop_on_error => $stop ? JSON::PP::true : JSON::PP::false });
 	my $lacking = $left ? ['c'] : [];
 
 	remove_tree('fails.d');
@@ -252,7 +322,13 @@ for (
 	[{ repeat => 0 }, '*: repeat: expected a whole number from 1 to 4096'],
 	[{ jobs => 'many' }, '*: jobs: expected a whole number from 1 to 256'],
 	[{ shuffle => 'yes please' }, '*: shuffle: expected true, false or a seed, *'],
-	[{ restart => 'sometimes' }, '*: restart: expected one of always, on-change, never'],
+	[{ restart => 'sometimes' },
+		'*: restart: expected one of on-repeat, on-change, always, never'],
+	[{ server => { %server, env => { CUDA_VISIBLE_DEVICES => '2' } } },
+		'*.yaml:1:*: server.env.CUDA_VISIBLE_DEVICES: *use resources.gpus*'],
+	[{ server => undef, servers => [{ name => 'a', command => 'sim' },
+		{ name => 'b', command => 'sim', role => 'proxy', env => { HIP_VISIBLE_DEVICES => 0 } }] },
+		'*: servers.1.env.HIP_VISIBLE_DEVICES: *use resources.gpus*'],
 	[{ restart => 'never', matrix => { 'server.max_num_seqs' => [1, 2] } },
 		'*: restart: never needs one server for all; *'],
 	[{ stop_on_error => 'x' }, '*: stop_on_error: expected true or false'],
@@ -310,6 +386,31 @@ for (
 	s/--port \d+/--port #/ for $words, $plan->{servers}[0]{command};
 	is($words, $plan->{servers}[0]{command}, 'the planned command was started');
 	like($plan->{time}{basis}, qr/as long as its earlier run/, 'and how long it took is known');
+}
+
+# A document of another configuration says nothing about how long this one takes.
+{
+	suite('slow', {});
+	my %slow = (benchmark => { %load, max_concurrency => undef, num_prompts => 7200, request_rate => 2 });
+	config('slow', %slow);
+	my $plan = json_of(run(args => words('slow', '--plan', '-'))->{out})->{experiments}[0];
+
+	is($plan->{time}{load_s}, 3600, 'an hour by its schedule');
+	cmp_ok($plan->{time}{total_s}, '>=', 3600, 'whatever was measured at its place before');
+	unlike($plan->{time}{basis}, qr/as long as its earlier run/, 'and it says so');
+}
+
+# Once a member's servers are another's, its start costs nothing.
+{
+	my %c = (matrix => { 'benchmark.max_concurrency' => [1, 2] },
+		benchmark => { %load, num_prompts => 60, request_rate => 1 });
+
+	config('cheaper', %c);
+	my $plan = json_of(run(args => words('cheaper', '--plan', '-'))->{out});
+	is($plan->{n_starts}, 1, 'one start');
+	is_deeply([map { $_->{servers_of} } @{$plan->{experiments}}], [undef, 'max_concurrency=1'],
+		'the second goes on with the server of the first');
+	is($plan->{experiments}[1]{time}{start_s}, 0, 'and waits for none');
 }
 
 done_testing;

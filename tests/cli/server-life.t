@@ -102,7 +102,7 @@ for my $case (
 	['a model that does not fit', "$program sim --port $port --fail-start oom", [], 1,
 		'*Server process crashed with return code 1 (out of memory: *', 'out of memory'],
 	['a server that is killed', "$program sim --port $port --fail-start killed", [], 1,
-		'*Server process crashed with return code -9 (out of memory*', 'out of memory'],
+		'*Server process crashed with return code -9 (killed: *out*of*memory*)', 'killed'],
 	['another server is on the port', "$program sim --port $taken->{port}", [], 1,
 		"*port $taken->{port} is already served by PID $taken->{pid} (*sim --port 0*)*",
 		'port taken'],

@@ -53,7 +53,7 @@ my @rows = (
 	['exit', 'put', 1, "$ended 3 without an answer during put (crash)"],
 	['exit', 'generate', 1, "$ended 3 without an answer during generate (crash)"],
 	['exit-0', 'generate', 1, "$ended 0 without an answer during generate (crash)"],
-	['kill', 'load', 1, "$who was killed by signal 9 (Killed) during load (out of memory)"],
+	['kill', 'load', 1, "$who was killed by signal 9 (Killed) during load (killed: *"],
 	['segv', 'generate', 1, "$who was killed by signal 11 (Segmentation fault) during generate (crash)"],
 	['hang', 'hello', 1, "$who was not done with starting within 3 seconds (--load-timeout)",
 		['--load-timeout', 3]],

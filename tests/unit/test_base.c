@@ -369,6 +369,14 @@ static void files_are_replaced_whole(void **state)
 	assert_true(S_ISLNK(st.st_mode));
 	assert_int_equal(file_read(path, 100, &text, &e), 0);
 	assert_string_equal(text.data, "two");
+	/* A link whose file is not there stays one: /dev/stdout of a removed file. */
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(file_write_atomic(link_path, STR("three"), &e), 0);
+	assert_int_equal(lstat(link_path, &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+	buf_reset(&text);
+	assert_int_equal(file_read(path, 100, &text, &e), 0);
+	assert_string_equal(text.data, "three");
 	buf_reset(&text);
 	assert_int_equal(file_read(path, 2, &text, &e), -1);
 	assert_int_equal(e.code, ERR_LIMIT);

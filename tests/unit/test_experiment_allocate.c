@@ -557,6 +557,7 @@ static void waiting(void **state)
 	assert_int_equal(said.n, 1);
 	assert_begins(said.text[0], "Waiting for GPUs: 2 GPUs are wanted and 1 of 2 is free: GPU 1 is held "
 			    "by exp_holder (process ");
+	assert_null(strstr(said.text[0], "): ")); /* but not the holder's whole command */
 	give();
 
 	hold(s, 0, &held);
@@ -564,6 +565,7 @@ static void waiting(void **state)
 	take(&m.x, s, &hooks);
 	assert_int_equal(got.fault, ALLOCATE_FAULT_GPUS_BUSY);
 	assert_non_null(strstr(got.text, "GPU 0 is held by exp_holder"));
+	assert_non_null(strstr(got.text, "): "));
 	assert_non_null(strstr(got.text, " (waited 0.1 s)"));
 	m.x.resources.wait_s = INFINITY;
 	assert_int_equal(pthread_create(&thread, NULL, cancel_late, &said.cancel), 0);
@@ -788,9 +790,7 @@ int main(void)
 		cmocka_unit_test(shared_ones),
 		cmocka_unit_test(split_ones),
 		cmocka_unit_test(names_that_do_not_fit),
-		cmocka_unit_test(none_at_all),
-		cmocka_unit_test(amd),
-		cmocka_unit_test(ports),
+		cmocka_unit_test(none_at_all), cmocka_unit_test(amd), cmocka_unit_test(ports),
 		cmocka_unit_test(waiting), cmocka_unit_test(first_come),
 		cmocka_unit_test(names_apart), cmocka_unit_test(many_at_once),
 		cmocka_unit_test(memory_comes_back),

@@ -219,6 +219,12 @@ static const struct finding refused[] = {
 	{ "server: {tensor_parallel_size: 16}\n", "resources.gpus: 16 GPUs are taken, and 8 may be "
 	  "used here" },
 	{ "server: {}\nresources: {gpus: [0, 1, 0]}\n", "resources.gpus: 0 is named twice" },
+	{ "servers: [{name: a, role: prefill}, {name: b}]\nresources: {gpus: 3}\n",
+	  "exp.yaml:2:19: resources.gpus: 3 given, but the 2 servers take 2 together" },
+	{ "server: {extra_args: [--to, $(b.port)]}\n", "server: server server: $(b.port): no server of "
+	  "this experiment is called b" },
+	{ "server: {env: {ROCR_VISIBLE_DEVICES: 0}}\n", "exp.yaml:1:38: server.env.ROCR_VISIBLE_DEVICES: "
+	  "profllm sets this variable to the GPUs that it allocates; use resources.gpus" },
 	{ "server: {}\nresources: {gpus: []}\n", "expected auto, none, a number of GPUs or a list" },
 	{ "server: {}\nresources: {gpus: -1}\n", "resources.gpus: expected auto, none, a number" },
 	{ "server: {}\nresources: {ports: 9-3}\n", "resources.ports: expected FIRST-LAST within "

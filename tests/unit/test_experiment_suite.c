@@ -92,8 +92,8 @@ static void names(void **state)
 		{ "matrix: [{server.seed: [1, 2]}, {benchmark.seed: [3]}]", "seed=1 seed=2 seed=3" },
 		{ "experiments: [{name: a}, {name: b}]", "a b" },
 		{ "experiments: [{name: a}, {name: b}]\nmatrix: {server.seed: [1, 2]}\nrepeat: 2",
-		  "a-seed=1-r1 a-seed=2-r1 b-seed=1-r1 b-seed=2-r1 "
-		  "a-seed=1-r2 a-seed=2-r2 b-seed=1-r2 b-seed=2-r2" },
+		  "a-seed=1-r1 b-seed=1-r1 a-seed=2-r1 b-seed=2-r1 "
+		  "a-seed=1-r2 b-seed=1-r2 a-seed=2-r2 b-seed=2-r2" },
 		{ "matrix: {server.seed: [1, 2], benchmark.seed: [1, 2]}\n"
 		  "matrix_exclude: [{server.seed: 1, benchmark.seed: 2}, {server.seed: 2, "
 		  "benchmark.seed: 1}]", "server.seed=1-benchmark.seed=1 server.seed=2-benchmark.seed=2" },
@@ -235,6 +235,71 @@ static void put_together(void **state)
 		drop(&m);
 		buf_release(&whole);
 	}
+}
+
+/* How often servers are started, by the order of running. */
+static size_t starts(const struct made *m)
+{
+	size_t n = m->s.n > 0;
+
+	for (size_t i = 1; i < m->s.n; i++)
+		n += !suite_keeps_servers(&m->s, &m->s.member[m->s.order[i - 1]],
+					  &m->s.member[m->s.order[i]]);
+	return n;
+}
+
+static void server_starts(void **state)
+{
+	static const char matrix[] = "matrix: {benchmark.seed: [1, 2, 3], server.seed: [1, 2]}\n";
+	static const char other[] = "server: {command: [my-server]}\n"
+				    "benchmark: {model: m, tokenizer: sim}\n";
+	const struct { const char *text, *more; size_t want; } row[] = {
+		{ SIM, matrix, 2 }, { SIM, "repeat: 3\n", 3 },
+		{ SIM, "restart: on-repeat\nrepeat: 3\n", 3 },
+		{ SIM, "restart: on-change\nrepeat: 3\n", 1 },
+		{ SIM, "restart: never\nrepeat: 3\n", 1 },
+		{ SIM, "matrix: {benchmark.seed: [1, 2]}\nrepeat: 3\n", 3 },
+		{ SIM, "matrix: {benchmark.seed: [1, 2]}\nrepeat: 3\nrestart: always\n", 6 },
+		{ SIM, "matrix: {benchmark.seed: [1, 2]}\nrepeat: 3\njobs: 2\n", 6 },
+		{ SIM, "matrix: {profiling.delay_s: [1, 2]}\n", 2 },
+		{ SIM, "matrix: {resources.wait_s: [1, 2]}\n", 2 },
+		/* Nobody knows how to empty its caches. */
+		{ other, "matrix: {benchmark.seed: [1, 2]}\n", 2 },
+		{ other, "matrix: {benchmark.seed: [1, 2]}\nrestart: on-change\n", 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(row); i++) {
+		struct buf text = { 0 };
+		struct made m;
+
+		buf_printf(&text, "%s%s", row[i].text, row[i].more);
+		make(&m, text.data);
+		if (starts(&m) != row[i].want)
+			fail_msg("%s: %zu starts", text.data, starts(&m));
+		drop(&m);
+		buf_release(&text);
+	}
+}
+
+/* Fewer starts are no reason to give up a random order. */
+static void shuffled_servers(void **state)
+{
+	static const char text[] = SIM "matrix: {benchmark.seed: [1, 2, 3], server.seed: [1, 2]}\n"
+				       "shuffle: 3\n";
+	struct buf whole = { 0 };
+	struct made plain, always;
+
+	(void)state;
+	buf_printf(&whole, "%srestart: always\n", text);
+	make(&always, whole.data);
+	make(&plain, text);
+	assert_int_equal(plain.s.restart, SUITE_RESTART_ON_REPEAT);
+	for (size_t i = 0; i < plain.s.n; i++)
+		assert_int_equal(plain.s.order[i], always.s.order[i]);
+	drop(&plain);
+	drop(&always);
+	buf_release(&whole);
 }
 
 static void only(void **state)
@@ -574,7 +639,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names), cmocka_unit_test(files), cmocka_unit_test(values),
 		cmocka_unit_test(member_of_another), cmocka_unit_test(shuffled),
-		cmocka_unit_test(put_together), cmocka_unit_test(only), cmocka_unit_test(done),
+		cmocka_unit_test(put_together), cmocka_unit_test(server_starts),
+		cmocka_unit_test(shuffled_servers), cmocka_unit_test(only), cmocka_unit_test(done),
 		cmocka_unit_test(quoting), cmocka_unit_test(secrets),
 		cmocka_unit_test(benchmark_command), cmocka_unit_test(schedule),
 		cmocka_unit_test(imported), cmocka_unit_test(devices),

@@ -154,6 +154,43 @@ static void a_token_is_for_its_dashboard(void **state)
 	buf_release(&other);
 }
 
+/* A dashboard that has moved gets what waits for it, but not the token of its old address. */
+static void a_dashboard_moves(void **state)
+{
+	struct upload_opts o = options("http://127.0.0.1:1/old", 'v');
+	struct server s;
+	struct err e = { 0 };
+	struct buf own = { 0 };
+	char url[64];
+	size_t left;
+
+	(void)state;
+	buf_printf(&own, "%s/token-old", dir);
+	assert_int_equal(file_write_atomic(own.data, STR("of-the-old-one\n"), &e), 0);
+	o.token_file = own.data;
+	o.tries = 1;
+	assert_int_equal(upload_document(&o, STR(DOCUMENT), "v.json", &e), UPLOAD_SPOOLED);
+	buf_reset(&heard);
+	o.url = o.token_file = NULL;
+	assert_int_equal(upload_spool(&o, &left, &e), 0);
+	assert_int_equal(left, 1);
+	assert_non_null(strstr(heard.data, "--upload-spool --upload URL"));
+	server_start(&s, (const char *const[]){ GONE, OK, NULL });
+	snprintf(url, sizeof(url), "%s", url_of(&s, ""));
+	o.url = url;
+	assert_int_equal(upload_spool(&o, &left, &e), 0); /* an upload there does not redirect it */
+	assert_int_equal(atomic_load(&s.answered), 0);
+	o.is_moved = true;
+	assert_int_equal(upload_spool(&o, &left, &e), 0);
+	assert_int_equal(left, 1);
+	assert_int_equal(upload_spool(&o, &left, &e), 1);
+	assert_int_equal(left, 0);
+	assert_non_null(strstr(strstr(s.asked.data, DOCUMENT) + 1, DOCUMENT));
+	assert_null(strstr(s.asked.data, "of-the-old-one"));
+	server_stop(&s);
+	buf_release(&own);
+}
+
 static void what_is_refused_later_is_put_aside(void **state)
 {
 	struct upload_opts o = options(NULL, 'r');
@@ -327,6 +364,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(answers),
 		cmocka_unit_test(what_waits_is_sent_once),
 		cmocka_unit_test(a_token_is_for_its_dashboard),
+		cmocka_unit_test(a_dashboard_moves),
 		cmocka_unit_test(what_is_refused_later_is_put_aside),
 		cmocka_unit_test(traces_follow_their_document),
 		cmocka_unit_test(traces_wait_with_their_document),

@@ -118,6 +118,7 @@ static void bad_addresses(void **state)
 #define BIND "OSError: [Errno 98] Address already in use"
 #define HINT "INFO CUDA graphs can take additional 1~3 GiB memory per GPU. If you are running out of " \
 	"memory, consider decreasing gpu_memory_utilization or enforcing eager mode."
+#define KERNEL "the kernel's log would tell whether it was out of memory"
 #define TRACEBACK "Traceback (most recent call last):\n  File \"x.py\", line 1, in f\n    g()\n"
 #define CHAIN "\n\nDuring handling of the above exception, another exception occurred:\n\n"
 #define CAUSED "\n\nThe above exception was the direct cause of the following exception:\n\n"
@@ -138,7 +139,9 @@ static void faults(void **state)
 		  SERVER_FAULT_MEMORY, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB." },
 		{ "ValueError: No available memory for the cache blocks. Try\n", 1, SERVER_FAULT_MEMORY,
 		  "ValueError: No available memory for the cache blocks. Try" },
-		{ "starting\n", -SIGKILL, SERVER_FAULT_MEMORY, "starting" },
+		{ "INFO Application startup complete.\n", -SIGKILL, SERVER_FAULT_KILLED, KERNEL },
+		{ "starting\n", 137, SERVER_FAULT_KILLED, KERNEL }, /* below a shell */
+		{ OOM "\n", -SIGKILL, SERVER_FAULT_MEMORY, OOM },
 		{ "usage: vllm\nvllm: error: unrecognized arguments: --max-modle-len 8\n", 2,
 		  SERVER_FAULT_FLAG, "vllm: error: unrecognized arguments: --max-modle-len 8" },
 		{ "profllm sim: --x is no option\n", 2, SERVER_FAULT_FLAG, "profllm sim: --x is no option" },
@@ -177,7 +180,7 @@ static void faults(void **state)
 		struct str reason;
 		enum server_fault f;
 
-		f = server_fault_of(str_of(cases[i].log), true, cases[i].code, &reason);
+		f = server_fault_of(str_of(cases[i].log), true, cases[i].code, NULL, &reason);
 		if (f != cases[i].fault || !str_is(reason, cases[i].reason))
 			fail_msg("%s: %s, %.*s", cases[i].log, server_fault_name(f), (int)reason.n, reason.p);
 	}

@@ -247,7 +247,7 @@ static const struct bad {
 	  WORKER_FAULT_FLAG, ERR_USAGE, .text = "(bad flag: w.py: error: unrecognized arguments: --foo)" },
 	{ "put('{\"type\":\"error\",\"category\":\"missing\",\"text\":\"No module named vllm\"}'); exit 1",
 	  false, WORKER_FAULT_PACKAGE, ERR_RUN, .text = "starting (package missing): No module named vllm" },
-	{ "kill 9, $$", false, WORKER_FAULT_MEMORY, ERR_RUN, .text = "was killed by signal 9 (Killed)" },
+	{ "kill 9, $$", false, WORKER_FAULT_KILLED, ERR_RUN, .text = "was killed by signal 9 (Killed)" },
 	{ "sleep 100", false, WORKER_FAULT_HUNG, ERR_RUN, .text = "was not done with starting within 0.3 seconds",
 	  .load_s = 0.3 },
 	{ "$SIG{TERM} = 'IGNORE'; sleep 1 while 1", false, WORKER_FAULT_HUNG, ERR_RUN, .text = "--load-timeout",

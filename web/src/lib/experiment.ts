@@ -57,6 +57,7 @@ export interface ExperimentDocument {
 				name: string | null;
 			}[];
 			startup_s: number | null;
+			reused: boolean;
 			capacity: {
 				[key: string]: unknown;
 			} | null;
@@ -705,7 +706,7 @@ export interface ExperimentDocument {
 		trigger: string | null;
 		[key: string]: unknown;
 	};
-	status: 'completed' | 'partial' | 'failed';
+	status: 'completed' | 'partial' | 'failed' | 'running';
 	error: {
 		stage: 'config' | 'allocate' | 'start' | 'ready' | 'benchmark' | 'collect';
 		category: string | null;
