@@ -45,6 +45,9 @@ static void add_run(struct index *x, int i)
 		{ STR("p99_ttft_ms"), i % 9 ? number((i % 4 ? 1e99 : 1e308) * (i % 2 ? 1 : -1)) : number(0) },
 		{ STR("failed"), number(i % 6 ? 0 : 3) },
 		{ STR("completed"), i % 8 ? number(7) : (struct value){ .kind = VALUE_NULL } },
+		{ STR("status"), text(i % 12 == 5 ? "failed" : "completed") },
+		{ STR("verdict"), text(i % 10 == 4 ? "INVALID" : "VALID") },
+		{ STR("trust.invalid"), i % 20 == 4 ? text(",ttft,,x") : number(1) },
 		{ STR("server.on"), { .kind = VALUE_BOOL, .is_true = i % 2 } },
 		{ STR("suite"), text(i % 4 ? "s" : "t") },
 	};
