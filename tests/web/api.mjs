@@ -186,7 +186,7 @@ async function server() {
 async function filters(ids) {
 	const filter = { and: [{ column: 'server.model', in: ['m', null] },
 		{ or: [{ column: 'median_ttft_ms', range: { min: 1, max: 'inf' } },
-			{ not: { column: '*', text: 'x' } }, { column: 'tags.x', missing: true }] }] };
+			{ not: { column: '*', text: 'x' } }, { column: 'server.revision', missing: true }] }] };
 
 	await ask('GET', '/api/filters/options?facet_values=3&bins=4&shown=all');
 	await ask('GET', `/api/filters/options?filter=${encodeURIComponent(JSON.stringify(filter))}`);
