@@ -203,6 +203,21 @@ static void add_findings(const struct suite *s, const struct config_findings *fr
 	}
 }
 
+/* Traces are told apart by time, which experiments that run at once have in common. */
+static int check_traces(const struct suite *s, const struct settings *set,
+			const struct json_value *tree, const struct experiment *x,
+			struct config_findings *f)
+{
+	const struct json_value *profiling = json_get(tree, "profiling");
+
+	if (s->jobs < 2 || s->is_single || set->is_member || !x->profiling.is_enabled ||
+	    !x->profiling.dir)
+		return 0;
+	return config_complain(s->config, f, json_get(profiling, "dir"), "profiling.dir",
+			       "with jobs: %u, experiments would take each other's traces from one "
+			       "folder. Without dir each has a folder of its own", s->jobs);
+}
+
 static int type_members(struct suite *s, const struct suite_parts *parts,
 			const struct settings *set, struct map *seen,
 			struct config_findings *f)
@@ -222,6 +237,8 @@ static int type_members(struct suite *s, const struct suite_parts *parts,
 		if (suite)
 			tree = with_text(s, tree, "suite", suite, &s->arena);
 		if (config_experiment(s->config, tree, s->know, &s->arena, &first.x, &own) < 0)
+			rc = -1;
+		else if (check_traces(s, set, tree, &first.x, &own) < 0)
 			rc = -1;
 		add_findings(s, &own, seen, part->name, &s->arena, f);
 		config_findings_release(&own);
