@@ -322,7 +322,7 @@ for (
 	[{ repeat => 0 }, '*: repeat: expected a whole number from 1 to 4096'],
 	[{ jobs => 2, profiling => { enabled => JSON::PP::true, dir => 'd' },
 		experiments => [{ name => 'a' }, { name => 'b' }] },
-		"*: profiling.dir: with jobs: 2, experiments would take each other's traces from one folder. *"],
+		"*: profiling.dir: with jobs: 2, experiments would take each other's traces *"],
 	[{ jobs => 'many' }, '*: jobs: expected a whole number from 1 to 256'],
 	[{ shuffle => 'yes please' }, '*: shuffle: expected true, false or a seed, *'],
 	[{ restart => 'sometimes' },
