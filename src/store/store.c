@@ -213,7 +213,7 @@ int store_follow(struct store *s, struct db *d, int64_t *change, struct err *e)
 
 static int refresh(struct store *s, struct err *e)
 {
-	int64_t change;
+	int64_t change = 0;
 	int rc = store_may_ask(s, e);
 
 	if (!rc)
@@ -287,7 +287,7 @@ static int save(struct store *s, struct err *e)
 static int replace_index(struct store *s, struct index *x, int64_t from, struct err *e)
 {
 	struct index *old = s->index;
-	int64_t change;
+	int64_t change = 0;
 	int rc = db_begin(s->writer, DB_READ, e);
 
 	if (!rc)
