@@ -129,8 +129,7 @@ static bool has_result(const char *path)
 	struct stat st;
 
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
-	       !(suite_document_read(path, &d) &&
-		 (d.status == OUTCOME_FAILED || d.status == OUTCOME_RUNNING));
+	       !(suite_document_read(path, &d) && d.status == OUTCOME_FAILED) && !d.is_cut;
 }
 
 int suite_write_refused(const struct experiment *x, const char *path, const char *category,
