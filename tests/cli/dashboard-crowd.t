@@ -157,7 +157,7 @@ note sprintf '%d runs: archived in %.1f s, the longest POST took %.2f s, memory 
 	. 'at most, %.0f MB at the end', RUNS, $took, $longest, $before, $most, memory_mb();
 is($failed, 0, 'every request that writes meanwhile succeeds');
 cmp_ok($longest, '<', POST_SECONDS, 'and waits for less than ' . POST_SECONDS . ' s');
-cmp_ok($most, '<', MEMORY_TIMES * $before, 'the dashboard takes less than ' . MEMORY_TIMES . ' times the memory');
+cmp_ok($most, '<', MEMORY_TIMES * $before, 'memory stays below ' . MEMORY_TIMES . ' times of before');
 
 # The download began when all of them were shown.
 {
