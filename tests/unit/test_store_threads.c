@@ -99,6 +99,94 @@ static void test_many_at_once(void **state)
 	with_stores(many_at_once);
 }
 
+/* ---- another index under way ---- */
+
+struct crowd {
+	struct store *store;
+	atomic_bool is_over;
+	int n_put;
+};
+
+static void *ask_on(void *self)
+{
+	struct crowd *w = self;
+	struct str run_id = STR("run_id");
+	struct query q = { .facet = &run_id, .n_facets = 1, .facet_values_max = 5, .limit = 3,
+			   .column = &run_id, .n_columns = 1 };
+	uint64_t version = 0;
+
+	while (!atomic_load(&w->is_over)) {
+		struct index_view *v = store_view(w->store);
+		struct arena a = { 0 };
+		struct answer got = { 0 };
+
+		assert_int_equal(index_query(v, &q, &a, &got, NULL), 0);
+		assert_true(index_view_version(v) >= version);
+		version = index_view_version(v);
+		for (size_t i = 0; i < got.n_rows; i++)
+			assert_true(got.row[i].value[0].text.n > 0);
+		index_view_release(v);
+		arena_release(&a);
+	}
+	return NULL;
+}
+
+static void *put_more(void *self)
+{
+	struct crowd *w = self;
+
+	while (!atomic_load(&w->is_over)) {
+		struct arena a = { 0 };
+		struct put_result out[AT_ONCE];
+
+		must(store_put(w->store, make_runs(&a, "more", w->n_put, AT_ONCE), AT_ONCE, STR(""), &a,
+			       out, e));
+		w->n_put += AT_ONCE;
+		arena_release(&a);
+	}
+	return NULL;
+}
+
+/* Runs are removed by another process and leave the memory, while others read and write. */
+static void removed_meanwhile(const char *url)
+{
+	struct crowd w = { .store = open_store(url, false) };
+	struct store *t = open_store(url, false);
+	struct filter named = { .kind = FILTER_TEXT, .column = STR("run_id"), .text = STR("s-1") };
+	struct arena a = { 0 };
+	struct put_result out[200];
+	struct index *before = store_index(w.store);
+	pthread_t thread[3];
+	size_t n;
+
+	must(store_put(w.store, make_runs(&a, "s", 0, 200), 200, STR(""), &a, out, e));
+	assert_int_equal(pthread_create(&thread[0], NULL, ask_on, &w), 0);
+	assert_int_equal(pthread_create(&thread[1], NULL, ask_on, &w), 0);
+	assert_int_equal(pthread_create(&thread[2], NULL, put_more, &w), 0);
+	must(store_refresh(t, e));
+	must(store_remove(t, &named, &n, e));
+	assert_int_equal(n, 111); /* s-1, s-10 to s-19, s-100 to s-199 */
+	for (int i = 0; store_index(w.store) == before && i < 1000; i++) {
+		must(store_maintain(w.store, e));
+		nanosleep(&(struct timespec){ 0, 2000000 }, NULL);
+	}
+	assert_true(store_index(w.store) != before);
+	nanosleep(&(struct timespec){ 0, 50000000 }, NULL);
+	atomic_store(&w.is_over, true);
+	for (int i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	assert_int_equal(shown(w.store, 0, false), 89 + (size_t)w.n_put);
+	store_close(t);
+	store_close(w.store);
+	arena_release(&a);
+}
+
+static void test_removed_meanwhile(void **state)
+{
+	(void)state;
+	with_stores(removed_meanwhile);
+}
+
 /* Several that make the same store at the same moment. */
 static void *open_and_put(void *self)
 {
@@ -291,6 +379,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_many_at_once),
 		cmocka_unit_test(test_made_by_several),
+		cmocka_unit_test(test_removed_meanwhile),
 		cmocka_unit_test(test_connections_cut),
 		cmocka_unit_test(test_server_hangs),
 	};
