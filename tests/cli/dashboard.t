@@ -205,7 +205,7 @@ ask($d, 'GET', '/api/health?secret=1', undef, Authorization => 'Bearer very-secr
 # A line is written after its answer: that of an earlier request may come first.
 wait_for('a line', sub { (slurp('access.jsonl') // '') =~ m{/api/health.*\n} });
 my $line = json_of((slurp('access.jsonl') =~ m{^(.*"/api/health".*)$}m)[0]);
-is_deeply([@$line{qw(level method path status)}], ['info', 'GET', '/api/health', 200], 'a line of the log');
+is_deeply([@$line{qw(level method path status)}], ['info', 'GET', '/api/health', 400], 'a line of the log');
 unlike(slurp('access.jsonl'), qr/secret/, 'has no secrets');
 is(scalar(grep { !eval { json_of($_) } } split /\n/, slurp('access.1')), 0, 'all lines are JSON');
 

@@ -582,7 +582,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kinds), cmocka_unit_test(arrays), cmocka_unit_test(hash),
-		cmocka_unit_test(left_out), cmocka_unit_test(notes), cmocka_unit_test(harm), cmocka_unit_test(limits),
+		cmocka_unit_test(left_out), cmocka_unit_test(notes), cmocka_unit_test(harm),
+		cmocka_unit_test(limits),
 		cmocka_unit_test(long_texts),
 	};
 
