@@ -11,9 +11,9 @@
  *                                           case; C "*": in any column that holds texts
  *   {"column": C, "missing": true}          null or absent; false: neither
  *
- * A column that no run has is not an error here: nothing has a value there (store/known.h says which
- * columns there can be). Limits: FILTER_DEPTH_MAX, FILTER_CONDITIONS_MAX, FILTER_VALUES_MAX. Errors
- * name the place as a JSON pointer ("/and/1/range/min") and what was expected.
+ * A column that no run has is not an error here: nothing has a value there (store/known.h says
+ * which columns there can be). Limits: FILTER_DEPTH_MAX, FILTER_CONDITIONS_MAX, FILTER_VALUES_MAX.
+ * Errors name the place as a JSON pointer ("/and/1/range/min") and what was expected.
  */
 #pragma once
 #include "base/arena.h"

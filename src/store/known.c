@@ -160,8 +160,8 @@ static unsigned kinds_of(const struct index_view *v, struct str name)
 	unsigned kinds = known ? known->kinds : 0;
 
 	if (there)
-		kinds |= (there->has_bool ? KNOWN_BOOL : 0u) |
-			(there->has_number ? KNOWN_NUMBER : 0u) | (there->has_text ? KNOWN_TEXT : 0u);
+		kinds |= (there->has_bool ? KNOWN_BOOL : 0u) | (there->has_text ? KNOWN_TEXT : 0u) |
+			(there->has_number ? KNOWN_NUMBER : 0u);
 	return kinds ? kinds : KNOWN_ANY;
 }
 

@@ -3,9 +3,9 @@
  * store/known.h - the columns that a run may have, whether one has them or not, and which questions
  * about runs make sense.
  *
- * The table is generated from schema/ (tools/gen_columns.c): what a run is, every metric of a result,
- * every option of the load, every argument of the engine. Two rules stand beside it: any percentile
- * is one (p42_ttft_ms), and ROLE.NAME is what server.NAME is.
+ * The table is generated from schema/ (tools/gen_columns.c): what a run is, every metric of a
+ * result, every option of the load, every argument of the engine. Two rules stand beside it: any
+ * percentile is one (p42_ttft_ms), and ROLE.NAME is what server.NAME is.
  *
  * Keys that somebody makes up (tags.NAME, members of a JSON argument) are no part of it: those are
  * known by the runs that have them.
@@ -41,8 +41,8 @@ unsigned known_kind_of(struct value v);
 int known_check_column(const struct index_view *v, struct str name, const char *pointer,
 		       struct arena *a, struct err *e);
 /*
- * Likewise every column of a filter; and a value, range or text that the column's kind cannot have is
- * refused, because its answer would be empty whatever the runs are.
+ * Likewise every column of a filter; and a value, range or text that the column's kind cannot have
+ * is refused, because its answer would be empty whatever the runs are.
  */
 int known_check_filter(const struct index_view *v, const struct filter *f, const char *pointer,
 		       struct arena *a, struct err *e);

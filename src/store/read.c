@@ -189,7 +189,7 @@ static void add_expected(struct buf *out, const struct known_column *c)
 	buf_add_char(out, ')');
 }
 
-/* As the column's kind has it: what is a text there may be anything, a setting what a text spells. */
+/* As the column's kind has it: a text there may be anything, a setting is what a text spells. */
 static struct value as_kind(const struct known_column *c, struct cell *cell, struct arena *a)
 {
 	struct value v = cell->value;

@@ -17,8 +17,8 @@
 #define TEXT_SHARE_MAX 32 /* longer texts are moved out of the row by PostgreSQL */
 
 /*
- * What becomes of each cell: a column, or rest. value[0] is the run's number, value[1] the rest, and
- * then one for each column of benchmark_runs, in the order of their places.
+ * What becomes of each cell: a column, or rest. value[0] is the run's number, value[1] the rest,
+ * and then one for each column of benchmark_runs, in the order of their places.
  */
 struct plan {
 	struct buf rest;

@@ -219,11 +219,15 @@ static int groups_of_ids(const struct web_request *r, struct web_answer *a,
 	groups->item = arena_alloc(r->arena, ids->count * sizeof(*groups->item));
 	for (size_t i = 0; i < ids->count; i++) {
 		struct json_value *list = arena_alloc(r->arena, sizeof(*list));
+		struct json_value *group = &groups->item[i];
 
-		*list = (struct json_value){ .kind = JSON_ARRAY, .item = &ids->item[i], .count = 1 };
-		groups->item[i] = (struct json_value){ .kind = JSON_OBJECT, .item = list, .count = 1 };
-		groups->item[i].key = arena_alloc(r->arena, sizeof(*groups->item[i].key));
-		groups->item[i].key[0] = STR("ids");
+		list->kind = JSON_ARRAY;
+		list->item = &ids->item[i];
+		group->kind = JSON_OBJECT;
+		group->item = list;
+		group->key = arena_alloc(r->arena, sizeof(*group->key));
+		group->key[0] = STR("ids");
+		list->count = group->count = 1;
 	}
 	for (size_t i = 0; i < body->count; i++)
 		if (str_is(body->key[i], "ids")) {

@@ -74,7 +74,7 @@ void run_put_reasons(struct json_writer *w, const struct json_value *document)
 	json_end_array(w);
 }
 
-/* Its reasons are told beside it (run_put_reasons); here only those of which no sentence is kept. */
+/* Its reasons stand beside it (run_put_reasons); here only codes of which no sentence is kept. */
 static void put_verdict(struct badges *b, const struct row *r, const struct json_value *document)
 {
 	struct value verdict = run_cell(r, "verdict"), why = run_cell(r, "trust.reasons");

@@ -9,9 +9,9 @@
  *
  * CSV as RFC 4180 has it: a line of names, lines end with CR LF, cells with a comma, a quote or
  * a line's end are quoted. A text that a spreadsheet would take for a formula (it begins with
- * = + - @, a tab or CR) gets an apostrophe in front; numbers are left as they are, moments are times
- * in ISO 8601. An absent cell is empty, null is null, an infinite number inf. A JSON line is the
- * run's number and its cells. Without "columns" the usual ones come first, then all others.
+ * = + - @, a tab or CR) gets an apostrophe in front; numbers are left as they are, moments are
+ * times in ISO 8601. An absent cell is empty, null is null, an infinite number inf. A JSON line is
+ * the run's number and its cells. Without "columns" the usual ones come first, then all others.
  */
 #include "base/map.h"
 #include "base/mem.h"

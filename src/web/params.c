@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * web/params.c - what a request may hold, as schema/api.json declares it: the parameters of its
- * address, and the members of its body. Others are refused: somebody who asks for page=2 or misspells
- * a member must not get an answer to another question.
+ * address, and the members of its body. Others are refused: somebody who asks for page=2 or
+ * misspells a member must not get an answer to another question.
  *
  * The OpenAPI document is read once, at the start, so that what is declared is what is taken.
  */

@@ -186,10 +186,13 @@ for my $wrong (
 	['analysis/capacity', { rate => -1, slo => [] }, '/rate'],
 	['analysis/parallel', { columns => [] }, '/columns'],
 	['analysis/marks', { series => 's', at => 'c', kind => 'seen' }, '/metric'],
-	(map { ["analysis/$_", { metric => $metric, metrics => [$metric], x => $metric, y => $metric,
-		by => $metric, rate => 1, slo => [{ column => $metric, min => 1 }], columns => [$metric],
-		baseline => { last => 1 }, include_invalid => 1 }, '/include_invalid'] }
-		qw(trends regression impact scaling capacity resources pareto distribution parallel)),
+	(map { ["analysis/$_->[0]", { %{$_->[1]}, include_invalid => 1 }, '/include_invalid'] }
+		['trends', { metric => $metric }],
+		['regression', { metric => $metric, baseline => { last => 1 } }],
+		['impact', { metric => $metric }], ['scaling', { metric => $metric, by => $metric }],
+		['capacity', { rate => 1, slo => [{ column => $metric, min => 1 }] }],
+		['resources', { x => $metric, y => $metric }], ['pareto', { x => $metric, y => $metric }],
+		['distribution', { metric => $metric }], ['parallel', { columns => [$metric] }]),
 	['data/compare', { groups => [{ ids => [0] }] }, '/groups/0/ids/0'],
 ) {
 	my ($what, $body, $pointer) = @$wrong;

@@ -515,7 +515,8 @@ for (
 	['POST', '/api/filters/apply', { filter => { column => 'server.modle', in => ['x'] } }, 400,
 		'/filter/column', 'there is no column "server.modle"; did you mean "server.model"?'],
 	['POST', '/api/filters/apply', { filter => { and => [{ not => { or => [{ column => 'server.modle',
-		in => ['x'] }] } }] } }, 400, '/filter/and/0/not/or/0/column', 'did you mean "server.model"?'],
+		in => ['x'] }] } }] } }, 400, '/filter/and/0/not/or/0/column',
+		'did you mean "server.model"?'],
 	['POST', '/api/filters/apply', { filter => { column => 'max_num_seqs', missing => $true } }, 400,
 		'/filter/column', 'did you mean "server.max_num_seqs"?'],
 	['POST', '/api/filters/apply', { filter => { column => 'tags.unheard_of', missing => $true } }, 400,
@@ -550,13 +551,15 @@ for (
 	['POST', '/api/analysis/capacity', { rate => 1, slo => [{ column => 'zzzzzz', max => 1 }] }, 400,
 		'/slo/0/column', 'no column'],
 	['POST', '/api/analysis/resources', { x => 'zzzzzz', y => 'failed' }, 400, '/x', 'no column'],
-	['POST', '/api/analysis/parallel', { columns => ['failed', 'zzzzzz'] }, 400, '/columns/1', 'no column'],
+	['POST', '/api/analysis/parallel', { columns => ['failed', 'zzzzzz'] }, 400, '/columns/1',
+		'no column'],
 	['POST', '/api/data/compare', { groups => [{ ids => [1] }, { filter => { column => 'zzzzzz',
 		missing => $true } }] }, 400, '/groups/1/filter/column', 'no column'],
 
 	# Values that a column's kind cannot have.
-	['POST', '/api/filters/apply', { filter => { column => 'server.tensor_parallel_size', in => [1, "2"] } },
-		400, '/filter/in/1', '"server.tensor_parallel_size" holds numbers, and this is a text: "2"'],
+	['POST', '/api/filters/apply', { filter => { column => 'server.tensor_parallel_size',
+		in => [1, "2"] } }, 400, '/filter/in/1',
+		'"server.tensor_parallel_size" holds numbers, and this is a text: "2"'],
 	['POST', '/api/filters/apply', { filter => { column => 'server.model', in => [7] } }, 400,
 		'/filter/in/0', '"server.model" holds texts, and this is a number'],
 	['POST', '/api/filters/apply', { filter => { column => 'failed', range => { min => 5, max => 3 } } },
@@ -567,8 +570,9 @@ for (
 		range => { min => 0 } } }, 400, '/filter/range', 'holds true and false, which have no range'],
 	['POST', '/api/filters/apply', { filter => { column => 'failed', text => '1' } }, 400,
 		'/filter/text', '"failed" holds numbers, and no texts; expected "in" or "range"'],
-	['POST', '/api/filters/apply', { filter => { column => 'timestamp', range => { min => 'yesterday' } } },
-		400, '/filter/range/min', 'expected a time such as 2026-11-22T08:00:00Z'],
+	['POST', '/api/filters/apply', { filter => { column => 'timestamp', range => {
+		min => 'yesterday' } } }, 400, '/filter/range/min',
+		'expected a time such as 2026-11-22T08:00:00Z'],
 	['POST', '/api/filters/apply', { filter => { column => 'timestamp', range => {
 		min => '2026-02-30' } } }, 400, '/filter/range/min', 'expected a time such as'],
 
@@ -577,7 +581,8 @@ for (
 		. 'expected one of: filter shown sort limit cursor columns'],
 	['GET', '/api/data/experiments?limt=2', undef, 400, '/limt', 'did you mean limit?'],
 	['GET', '/api/data/experiments?server.model=xyz', undef, 400, '/server.model', 'no such parameter'],
-	['GET', '/api/filters/options?facet_value=5', undef, 400, '/facet_value', 'did you mean facet_values?'],
+	['GET', '/api/filters/options?facet_value=5', undef, 400, '/facet_value',
+		'did you mean facet_values?'],
 	['GET', '/api/traces?offset=5', undef, 400, '/offset', 'no such parameter'],
 	['GET', '/api/health?verbose=1', undef, 400, '/verbose', 'no such parameter; expected none'],
 	['POST', '/api/filters/apply?limit=2', {}, 400, '/limit', 'no such parameter; expected none'],
@@ -586,7 +591,8 @@ for (
 
 	# What is lacking, or there twice.
 	['POST', '/api/analysis/trends', {}, 400, '/metric', 'such as request_throughput, output_throughput'],
-	['POST', '/api/analysis/regression', { baseline => { last => 1 } }, 400, '/metric', 'such as request'],
+	['POST', '/api/analysis/regression', { baseline => { last => 1 } }, 400, '/metric',
+		'such as request'],
 	['POST', '/api/data/compare', { ids => [1], groups => [] }, 400, '/ids', 'either groups or ids'],
 	['POST', '/api/data/compare', { ids => [] }, 400, '/ids', 'a list of runs'],
 	['POST', '/api/filters/presets', { name => 'x', body => {}, filters => {} }, 400, '/filters',
@@ -657,7 +663,8 @@ my $odd = { schema_version => 1, run_id => 'exp_odd', status => 'completed', env
 	results => { request_throughput => -5, completed_requests => 'many', failed_requests => 0,
 		median_ttft_ms => 12.5, output_throughput => 100 },
 	trust => { verdict => 'INVALID', verdicts => { ttft => 'INVALID' }, reasons => [
-		{ level => 'INVALID', code => 'skew', spoils => ['ttft', 'itl'], text => 'The clock stepped.' },
+		{ level => 'INVALID', code => 'skew', spoils => ['ttft', 'itl'],
+			text => 'The clock stepped.' },
 		{ level => 'DEGRADED', code => 'few', text => 'Only 9 requests.' }] } };
 my $text = json_text($odd);
 $text =~ s/"output_throughput":100/"output_throughput":NaN/ or die;

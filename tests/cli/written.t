@@ -161,14 +161,18 @@ is_strict(run(args => [qw(bench serve --model sim --tokenizer sim --num-prompts 
 
 my $d = start_dashboard('--store', 'sqlite:runs.db');
 my $api = json_of(slurp("$FindBin::Bin/../../schema/api.json"));
+my $metric = 'request_throughput';
+my $rate = 'benchmark.request_rate';
+my %body = (apply => { columns => [$metric, $rate, 'benchmark.burstiness'] }, compare => { ids => [1] },
+	trends => { metric => $metric }, regression => { metric => $metric, baseline => { last => 1 } },
+	impact => { metric => $metric }, scaling => { metric => $metric, by => $rate },
+	capacity => { rate => 1, slo => [{ column => $metric, min => 0 }] },
+	resources => { x => $metric, y => $rate }, pareto => { x => $metric, y => $rate },
+	distribution => { metric => $metric, group => [$rate] }, parallel => { columns => [$metric, $rate] });
 my $n_answers = 0;
 for my $route (@{$api->{routes}}) {
 	my $path = $route->{path} =~ s/\{\w+\}/1/r;
-	my $metric = 'request_throughput';
-	my $body = $route->{method} eq 'POST' && $path =~ /analysis|data|filters\/apply/
-		? { metric => $metric, metrics => [$metric], x => $metric, y => $metric,
-		group_by => 'benchmark.request_rate', by => 'benchmark.request_rate',
-		columns => [$metric, 'benchmark.request_rate', 'benchmark.burstiness'] } : undef;
+	my $body = $route->{method} eq 'POST' ? $body{$path =~ s/.*\///r} : undef;
 	next if $path =~ /metrics$|csv|traces\/|events$|log$/ || $route->{method} =~ /DELETE|PUT/
 		|| $path eq '/api/launch';
 	my $r = ask($d, $route->{method}, $path, $body);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_store_columns.c - what somebody finds who asks the database itself: every column that the
- * schemas know from the start, also in a store of an older program, and indexes; and which questions
- * make sense. On both databases.
+ * schemas know from the start, also in a store of an older program, and indexes. On both databases.
  */
 #define STORE_RIG "test_store_columns_c"
 #include "store_rig.h"
@@ -60,7 +59,7 @@ static void check_all_there(struct db *d)
 	for (size_t i = 0; i < known_column_count; i++) {
 		char sql[300];
 
-		/* SQLite takes a name in quotes that is none for a text: a table before it forbids that. */
+		/* SQLite takes such a name for a text, but not behind a table's. */
 		snprintf(sql, sizeof(sql), "SELECT count(benchmark_runs.\"%s\") FROM benchmark_runs",
 			 known_columns[i].name);
 		ask(d, sql);

@@ -731,7 +731,6 @@ int main(void)
 		cmocka_unit_test(test_newer_is_refused),
 		cmocka_unit_test(test_many_changes),      cmocka_unit_test(test_removed_for_good),
 		cmocka_unit_test(test_no_snapshot),
-		cmocka_unit_test(test_damage_is_found),   cmocka_unit_test(test_newer_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -28,7 +28,7 @@ export interface FilterIn {
 export interface FilterRange { column: string; range: Range }
 
 export interface Range {
-	/** belongs to the range; a text is `inf`, `-inf`, or of `timestamp` a time such as `2026-11-22T08:00:00Z` */
+	/** belongs to the range; `inf`, `-inf`, of `timestamp` also `2026-11-22T08:00:00Z` */
 	min?: number | string;
 	max?: number | string; // belongs to it too, and is not below min
 }
