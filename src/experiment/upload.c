@@ -413,7 +413,8 @@ static enum answer send_spooled(const struct upload_opts *o, const char *path, s
 		noted = member(all, "token_file", &token);
 		read_traces(all, &a, &whole);
 		with = o->is_moved || is_token_for(o, to) ? o->token_file : noted;
-		answer = deliver(&whole, 1, o->is_moved ? o->url : to, with, document.raw, &done, e);
+		answer = deliver(&whole, 1, o->is_moved ? o->url : to, with, document.raw, &done,
+				 e);
 		if (answer == LATER && !o->is_moved)
 			err_add(e, "; if that dashboard has moved, profllm run --upload-spool --upload "
 				"URL sends it there");

@@ -30,7 +30,7 @@ sub result {
 sub client {
 	my ($who) = @_;
 	my @questions = ({ facets => 'auto', limit => 20, sort => [{ column => 'request_throughput' }] },
-		{ filter => { column => 'mean_ttft_ms', range => { min => 5 } }, facets => ['model_id'],
+		{ filter => { column => 'mean_ttft_ms', range => { min => 5 } }, facets => ['server.model'],
 			statistics => ['request_throughput'] }, { limit => 50 });
 
 	open my $note, '>', "client$who" or die $!;
