@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is generated from schema/: the rows of src/schema/schema.c and src/engine/args.c and the
-# JSON Schema of experiments while building; the pages of docs/reference and the types of web/,
-# which are committed.
+# What is generated from schema/: the rows of src/schema/schema.c, src/engine/args.c and
+# src/store/known.c and the JSON Schema of experiments while building; the pages of docs/reference
+# and the types of web/, which are committed.
 #
 #   reference  writes those anew; tidy refuses one that is not what the schema gives
 
 .PHONY: reference reference-check
 $(O)/gen/gen: tools/gen.c tools/gen_args.c tools/gen_experiment.c tools/gen_tree.c tools/gen_types.c \
-		tools/gen_api.c tools/gen_api_types.c $(call layer_obj,base json) \
+		tools/gen_api.c tools/gen_api_types.c tools/gen_columns.c $(call layer_obj,base json) \
 		| tools/gen.h tools/gen_tree.h tools/gen_api.h
 	@mkdir -p $(@D)
 	$(call say,TOOL,$@)
@@ -23,7 +23,8 @@ $(O)/gen/engine/args_rows.h: schema/engine_args.json $(O)/gen/gen
 	$(call say,GEN,$@)
 	$(Q)$(O)/gen/gen arg-rows $< $@
 $(O)/obj/engine/args.o: $(O)/gen/engine/args_rows.h
-EXPERIMENT_SCHEMAS := schema/experiment.json schema/result.json schema/engine_args.json
+EXPERIMENT_SCHEMAS := schema/experiment.json schema/result.json schema/engine_args.json \
+		schema/columns.json
 $(O)/gen/experiment/schema_text.h: $(EXPERIMENT_SCHEMAS) $(O)/gen/gen
 	@mkdir -p $(@D)
 	$(call say,GEN,$@)
@@ -31,13 +32,19 @@ $(O)/gen/experiment/schema_text.h: $(EXPERIMENT_SCHEMAS) $(O)/gen/gen
 $(O)/obj/experiment/document.o: $(O)/gen/experiment/schema_text.h
 $(O)/gen/experiment.schema.json: $(EXPERIMENT_SCHEMAS) $(O)/gen/gen
 	$(Q)$(O)/gen/gen experiment-schema $< $@
+$(O)/gen/store/columns_rows.h: $(EXPERIMENT_SCHEMAS) $(O)/gen/gen
+	@mkdir -p $(@D)
+	$(call say,GEN,$@)
+	$(Q)$(O)/gen/gen columns schema/columns.json $@
+$(O)/obj/store/known.o: $(O)/gen/store/columns_rows.h
 $(O)/gen/web/api_text.h: schema/api.json $(O)/gen/gen
 	@mkdir -p $(@D)
 	$(call say,GEN,$@)
 	$(Q)$(O)/gen/gen api-literal $< $@
 $(O)/obj/web/data_api.o: $(O)/gen/web/api_text.h
 lint $(FUZZERS:%=$(O)/fuzz/%): | $(O)/gen/web/api_text.h $(O)/gen/schema/result_rows.h \
-		$(O)/gen/engine/args_rows.h $(O)/gen/experiment/schema_text.h
+		$(O)/gen/engine/args_rows.h $(O)/gen/experiment/schema_text.h \
+		$(O)/gen/store/columns_rows.h
 
 $(O)/gen/result.md: schema/result.json $(O)/gen/gen
 	$(Q)$(O)/gen/gen page $< $@

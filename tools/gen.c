@@ -13,8 +13,9 @@
  *   gen api-literal SCHEMA OUT         the OpenAPI document as a C string, for src/web/data_api.c
  *   gen api-types SCHEMA OUT           web/src/lib/api.ts
  *   gen api-page SCHEMA OUT            docs/reference/api.md
+ *   gen columns SCHEMA OUT             COLUMN(...) lines for src/store/known.c
  *
- * Those of experiments take result.json and engine_args.json from beside SCHEMA.
+ * Those of experiments and columns take the other schemas from beside SCHEMA.
  * The schema is checked on the way: every field complete, keys and names unique,
  * groups and places declared. A fault is one sentence and exit status 1.
  */
@@ -30,6 +31,8 @@ static const char *const members[] = {
 	"key", "unit", "type", "group", "since", "when", "definition", "better",
 };
 #define MEMBERS (sizeof(members) / sizeof(*members))
+/* Members that a field may have besides: the range of its numbers, both ends belong to it. */
+static const char *const range[] = { "min", "max" };
 
 const char *gen_member(const struct json_value *v, const char *name)
 {
@@ -58,18 +61,28 @@ static int check_places(const struct json_value *names, const char *key, struct 
 	return 0;
 }
 
+static bool has_number(const struct json_value *f, const char *name)
+{
+	const struct json_value *v = json_get(f, name);
+
+	return v && (v->kind == JSON_INT || v->kind == JSON_REAL);
+}
+
 static int check_field(const struct json_value *schema, size_t i, struct err *e)
 {
 	const struct json_value *fields = json_get(schema, "fields"), *f = &fields->item[i];
 	const char *key = gen_member(f, "key"), *better = gen_member(f, "better");
 	const char *definition = gen_member(f, "definition");
+	size_t more = 0;
 
 	for (size_t k = 0; k < MEMBERS; k++)
 		if (strcmp(members[k], "when") != 0 &&
 		    (!json_get(f, members[k]) || json_get(f, members[k])->kind != JSON_STRING))
 			return err_set(e, ERR_PARSE, "field %zu (%s): no text \"%s\"", i, key,
 				       members[k]);
-	if (f->count != MEMBERS - !json_get(f, "when"))
+	for (size_t k = 0; k < 2; k++)
+		more += has_number(f, range[k]);
+	if (f->count != MEMBERS - !json_get(f, "when") + more)
 		return err_set(e, ERR_PARSE, "%s: a member that is none of a field", key);
 	if (!*key || !*gen_member(f, "type") || !*gen_member(f, "since"))
 		return err_set(e, ERR_PARSE, "field %zu (%s): key, type and since may not be empty",
@@ -192,7 +205,9 @@ static void write_page(const struct json_value *schema, struct buf *out)
 		"`num_prompts`. A dot leads into an object, `[]` into the elements of a list.\n"
 		"Places such as `<metric>` stand for the names listed at the end, `<p>` for a\n"
 		"percentile as it was asked for (`p99_ttft_ms`, `p99.9_itl_ms`). Numbers may be\n"
-		"`null` where the definition divides by nothing.\n");
+		"`null` where the definition divides by nothing. They are 0 or more, but for lags,\n"
+		"temperatures and places in time; shares end at 1 and percentages at 100 (`min` and\n"
+		"`max` in schema/result.json). The results store leaves out what cannot be.\n");
 	for (size_t i = 0; i < groups->count; i++)
 		write_group(schema, &groups->item[i], out);
 	buf_add_text(out, "\n## Names\n");
@@ -223,6 +238,7 @@ static const struct kind {
 	{ "api-literal", false, gen_api_check, gen_api_literal },
 	{ "api-types", false, gen_api_check, gen_api_types },
 	{ "api-page", false, gen_api_check, gen_api_page },
+	{ "columns", true, gen_columns_check, gen_columns_rows },
 };
 
 static const struct kind *kind_of(const char *name)
@@ -252,18 +268,19 @@ done:
 	return rc;
 }
 
-/* The schema, and those beside it, as members of one object. */
+/* The schemas of the folder that path lies in, as members of one object. */
 static int read_all(const char *path, struct arena *a, struct json_value *out, struct err *e)
 {
-	static const char *const names[] = { "experiment", "result", "engine_args" };
+	static const char *const names[] = { "experiment", "result", "engine_args", "columns" };
+	const size_t n = sizeof(names) / sizeof(*names);
 
 	*out = (struct json_value){ .kind = JSON_OBJECT };
-	out->count = 3;
-	out->key = arena_alloc(a, 3 * sizeof(*out->key));
-	out->item = arena_alloc(a, 3 * sizeof(*out->item));
-	for (size_t i = 0; i < 3; i++) {
+	out->count = n;
+	out->key = arena_alloc(a, n * sizeof(*out->key));
+	out->item = arena_alloc(a, n * sizeof(*out->item));
+	for (size_t i = 0; i < n; i++) {
 		char *beside = file_beside(path, arena_printf(a, "%s.json", names[i]));
-		int rc = read_one(i ? beside : path, a, &out->item[i], e);
+		int rc = read_one(beside, a, &out->item[i], e);
 
 		free(beside);
 		if (rc < 0)

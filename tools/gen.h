@@ -28,3 +28,7 @@ void gen_api_openapi(const struct json_value *api, struct buf *out);
 void gen_api_literal(const struct json_value *api, struct buf *out);
 void gen_api_types(const struct json_value *api, struct buf *out);
 void gen_api_page(const struct json_value *api, struct buf *out);
+
+/* gen_columns.c: an object of those three and "columns". */
+int gen_columns_check(const struct json_value *all, struct err *e);
+void gen_columns_rows(const struct json_value *all, struct buf *out);

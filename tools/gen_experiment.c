@@ -111,7 +111,7 @@ static void put_type(struct json_writer *w, const char *type, bool may_be_null)
 static void put_values(struct json_writer *w, const struct node *n)
 {
 	const struct json_value *values = json_get(n->field, "values");
-	const struct json_value *min = json_get(n->field, "min");
+	static const char *const range[][2] = { { "min", "minimum" }, { "max", "maximum" } };
 
 	if (values) {
 		json_key(w, "enum");
@@ -126,9 +126,11 @@ static void put_values(struct json_writer *w, const struct node *n)
 		json_key(w, "pattern");
 		json_put_text(w, gen_member(n->field, "pattern"));
 	}
-	if (min) {
-		json_key(w, "minimum");
-		json_put_value(w, min);
+	for (size_t i = 0; i < 2; i++) {
+		if (!json_get(n->field, range[i][0]))
+			continue;
+		json_key(w, range[i][1]);
+		json_put_value(w, json_get(n->field, range[i][0]));
 	}
 }
 

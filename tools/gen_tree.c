@@ -104,6 +104,7 @@ static void add_result_node(struct node *root, const char *path, const struct js
 					  p + 3);
 	made->type = gen_member(f, "type");
 	made->about = gen_member(f, "definition");
+	made->field = f;
 	made->is_pattern = p != NULL;
 	made->may_be_nan = true;
 	made->is_required = is_required && !*gen_member(f, "when");

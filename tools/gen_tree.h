@@ -14,7 +14,7 @@ struct node {
 	const char *name;               /* a key, "[]", or with is_pattern an expression */
 	const char *type;               /* "text or null"; NULL: an object that nothing declares */
 	const char *about, *ref;        /* ref: "experiment", in place of everything else */
-	const struct json_value *field; /* of experiment.json: values, pattern, min; or NULL */
+	const struct json_value *field; /* values, pattern, min, max; or NULL */
 	bool is_pattern, is_required, may_be_nan;
 	enum node_open open;
 	struct node **child;

@@ -124,11 +124,11 @@ static int copy_tables(struct db *from, struct db *to, struct err *e)
 		if (!rc && !strcmp(store_table[i].name, "columns"))
 			rc = columns_read(&c.columns, to, e);
 		if (!rc && !strcmp(store_table[i].name, "columns"))
-			rc = columns_make(&c.columns, to, e);
+			rc = columns_know(&c.columns, to, e);
 	}
 	if (!rc)
-		rc = db_run(from, "SELECT name, last FROM numbers WHERE name <> 'change'", NULL, 0,
-			    copy_number, &c, e);
+		rc = db_run(from, "SELECT name, last FROM numbers WHERE name <> 'change'"
+				  " AND name <> 'known_columns'", NULL, 0, copy_number, &c, e);
 	if (!rc)
 		rc = renumber(&c, e);
 	columns_release(&c.columns);
@@ -250,12 +250,14 @@ static int restore(struct db *from, struct db *to, const char *where, bool is_fo
 
 int store_restore(const char *url, const char *path, bool is_forced, struct err *e)
 {
-	const char *place;
-	const struct db_hooks *hooks = db_hooks_of(url, &place);
-	const char *where = hooks == &db_sqlite ? place : "the PostgreSQL store";
+	const char *place, *where;
+	const struct db_hooks *hooks = db_hooks_of(url, &place, e);
 	struct db *from = NULL, *to = NULL;
 	int rc;
 
+	if (!hooks)
+		return -1;
+	where = hooks == &db_sqlite ? place : "the PostgreSQL store";
 	if (hooks == &db_sqlite && is_same_file(path, place))
 		return err_set(e, ERR_USAGE, "%s is the store itself; a restore needs a backup", path);
 	rc = db_sqlite.open(path, true, &from, e);

@@ -3,18 +3,40 @@
 #include <math.h>
 
 #include "base/utf8.h"
+#include "opt/opt.h"
 #include "store/db.h"
 
-const struct db_hooks *db_hooks_of(const char *url, const char **place)
+/* What stands before the first colon, when it could be the name of a way to reach something. */
+static struct str scheme_of(struct str url)
 {
-	struct str u = str_of(url);
+	const char *colon = url.n ? memchr(url.p, ':', url.n) : NULL;
+	size_t n = colon ? (size_t)(colon - url.p) : 0;
+
+	return (struct str){ url.p, n && !memchr(url.p, '/', n) ? n : 0 };
+}
+
+const struct db_hooks *db_hooks_of(const char *url, const char **place, struct err *e)
+{
+	static const char *const known[] = { "sqlite", "postgresql", "postgres" };
+	struct str scheme = scheme_of(str_of(url));
+	const char *meant;
 
 	*place = url;
-	if (str_starts(u, STR("postgresql:")) || str_starts(u, STR("postgres:")))
+	if (!scheme.n)
+		return &db_sqlite;
+	if (str_is(scheme, "postgresql") || str_is(scheme, "postgres"))
 		return &db_postgres;
-	if (str_starts(u, STR("sqlite:")))
+	if (str_is(scheme, "sqlite")) {
 		*place = url + strlen("sqlite:");
-	return &db_sqlite;
+		return &db_sqlite;
+	}
+	meant = opt_nearest(scheme, known, sizeof(known) / sizeof(*known));
+	/* What stands before an @ may be a password. */
+	err_set(e, ERR_USAGE, "%.*s: expected sqlite:PATH or postgresql://...",
+		(int)(strchr(url, '@') ? scheme.n : strlen(url)), url);
+	if (meant)
+		err_add(e, "; did you mean %s:?", meant);
+	return NULL;
 }
 
 int db_run(struct db *d, const char *sql, const struct db_value *v, size_t n, db_row *row,

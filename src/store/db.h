@@ -51,8 +51,11 @@ struct db {
 	bool is_inside; /* a transaction */
 };
 
-/* "postgresql:..." and "postgres:..." go to PostgreSQL; place is what open gets. */
-const struct db_hooks *db_hooks_of(const char *url, const char **place);
+/*
+ * "postgresql:..." and "postgres:..." go to PostgreSQL, "sqlite:PATH" and a path to SQLite; place is
+ * what open gets. NULL (ERR_USAGE): it begins like the address of something else.
+ */
+const struct db_hooks *db_hooks_of(const char *url, const char **place, struct err *e);
 
 /* row NULL: rows are of no interest. */
 int db_run(struct db *d, const char *sql, const struct db_value *v, size_t n, db_row *row,

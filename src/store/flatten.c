@@ -126,8 +126,6 @@ void cells_put(struct cells *c, struct str name, struct value v)
 	known->run = c->run;
 	if (v.kind == VALUE_TEXT)
 		v.text = keep_text(c->arena, v.text);
-	else if (v.kind == VALUE_NUMBER && isnan(v.number))
-		v = (struct value){ .kind = VALUE_NULL };
 	else if (v.kind == VALUE_NUMBER && v.number == 0)
 		v.number = 0; /* there is one zero */
 	if (c->n == c->cap) {
@@ -144,7 +142,8 @@ void cells_put_text(struct cells *c, const char *name, struct str text)
 
 void cells_put_number(struct cells *c, const char *name, double v)
 {
-	cells_put(c, str_of(name), (struct value){ .kind = VALUE_NUMBER, .number = v });
+	cells_put(c, str_of(name), isnan(v) ? (struct value){ .kind = VALUE_NULL } :
+					      (struct value){ .kind = VALUE_NUMBER, .number = v });
 }
 
 static bool is_infinite(struct str s, double *out)

@@ -37,6 +37,7 @@ void cells_begin(struct cells *c); /* the next run: no cells */
 /* The run's cells, copied into the arena. */
 struct row cells_row(const struct cells *c);
 
+/* A NaN stays until read.c has seen it: of a metric it is told, else it is null. */
 void cells_put(struct cells *c, struct str name, struct value v);
 void cells_put_text(struct cells *c, const char *name, struct str text);
 void cells_put_number(struct cells *c, const char *name, double v); /* NaN: null */

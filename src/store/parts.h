@@ -82,7 +82,7 @@ int store_is_run(struct store_write *w, int64_t id, struct err *e);
 int store_put_runs(struct store *s, struct store_write *w, const struct read_run *run, size_t n,
 		   struct str who, struct arena *a, struct put_result *out, struct err *e);
 /* wide.c: a row of benchmark_runs. number: of columns_number. */
-int store_wide_put(const struct columns *c, struct db *d, int64_t id, const struct row *r,
+int store_wide_put(struct columns *c, struct db *d, int64_t id, const struct row *r,
 		   const int64_t *number, struct err *e);
 /* Whether benchmark_runs says the same as the cells; what differs goes to *what. 1 same, 0 not. */
 int store_wide_same(const struct columns *c, struct db *d, int64_t id, const struct row *r,

@@ -10,15 +10,22 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/fmt.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "json/write.h"
 #include "store/kinds.h"
+#include "store/known.h"
 #include "store/read_parts.h"
 #include "table/codec.h"
 
 #define NOTES_MAX 32
 #define ID_DIGITS 16
+#define SHOWN_BYTES 60       /* of a text that cannot be, in its sentence */
+#define WHOLE_MAX 1e15       /* whole numbers below are spelled without a point */
+#define LEFT_OUT_BYTES 2000  /* then those that follow are only counted */
 
 struct noted { struct str text; size_t runs; };
 
@@ -117,6 +124,137 @@ static void put_common(struct reader *x, const struct kind *kind, const struct r
 	cells_put_text(c, "status", str_of(status_of(v)));
 }
 
+/* ---- values that cannot be ---- */
+
+static struct str cut(struct str s)
+{
+	size_t n = s.n < SHOWN_BYTES ? s.n : SHOWN_BYTES;
+
+	while (n < s.n && n && ((unsigned char)s.p[n] & 0xc0) == 0x80)
+		n--;
+	return (struct str){ s.p, n };
+}
+
+static void spell(struct buf *out, struct value v)
+{
+	char number[FMT_F64_BYTES];
+
+	if (v.kind == VALUE_BOOL)
+		buf_add_text(out, v.is_true ? "true" : "false");
+	else if (v.kind == VALUE_TEXT)
+		json_quote(out, cut(v.text), true);
+	else if (isnan(v.number))
+		buf_add_text(out, "NaN");
+	else if (v.number == floor(v.number) && fabs(v.number) < WHOLE_MAX)
+		buf_printf(out, "%.0f", v.number);
+	else
+		buf_add_text(out, fmt_f64(number, v.number));
+}
+
+static void add_expected(struct buf *out, const struct known_column *c)
+{
+	static const char *const kind[] = {
+		[KNOWN_BOOL] = "true or false", [KNOWN_NUMBER] = "a number",
+		[KNOWN_NUMBER | KNOWN_TEXT] = "a number or a text",
+	};
+
+	buf_printf(out, " (expected %s", kind[c->kinds]);
+	if (c->min > -INFINITY)
+		buf_printf(out, c->max < INFINITY ? " from %g" : " of at least %g", c->min);
+	if (c->max < INFINITY)
+		buf_printf(out, c->min > -INFINITY ? " to %g" : " of at most %g", c->max);
+	buf_add_char(out, ')');
+}
+
+/* As the column's kind has it: a text there may be anything, a setting is what a text spells. */
+static struct value as_kind(const struct known_column *c, struct cell *cell, struct arena *a)
+{
+	struct value v = cell->value;
+	struct buf text = { 0 };
+
+	if (v.kind == VALUE_NUMBER && isnan(v.number) && !(c->kinds & KNOWN_NUMBER))
+		return (struct value){ .kind = VALUE_NULL };
+	if (known_kind_of(v) & c->kinds || v.kind <= VALUE_NULL)
+		return v;
+	if (v.kind == VALUE_TEXT)
+		return known_is_setting(cell->column) ? value_of_word(v.text) : v;
+	if (!(c->kinds & KNOWN_TEXT))
+		return v;
+	spell(&text, v);
+	v = (struct value){ .kind = VALUE_TEXT, .text = arena_str(a, buf_str(&text)) };
+	buf_release(&text);
+	return v;
+}
+
+static bool can_be(const struct known_column *c, struct value v)
+{
+	if (v.kind == VALUE_NULL)
+		return true;
+	if (!(known_kind_of(v) & c->kinds))
+		return false;
+	return v.kind != VALUE_NUMBER || (v.number >= c->min && v.number <= c->max);
+}
+
+/* "p50_x" beside "median_x" says the same again. */
+static bool is_told(struct str told, struct str name)
+{
+	char other[COLUMN_BYTES_MAX + 16];
+	int n;
+
+	if (!told.n || !str_starts(name, STR("p50_")))
+		return false;
+	n = snprintf(other, sizeof(other), "median_%.*s:", (int)(name.n - 4), name.p + 4);
+	return memmem(told.p, told.n, other, (size_t)n) != NULL;
+}
+
+static void tell(struct reader *x, struct buf *told, const struct cell *cell,
+		 const struct known_column *known)
+{
+	struct buf one = { 0 };
+
+	buf_printf(&one, "%.*s: ", (int)cell->column.n, cell->column.p);
+	spell(&one, cell->value);
+	add_expected(&one, known);
+	if (told->len)
+		buf_add_text(told, "; ");
+	buf_add_str(told, buf_str(&one));
+	buf_printf(&x->notes, "Left out of the columns because it cannot be: %s.\n", one.data);
+	buf_release(&one);
+}
+
+/*
+ * Cells of columns that the schemas know are of their kind and within their range; what is not is
+ * left out, said in a note and in the column "left_out". The document keeps it.
+ */
+static void leave_out(struct reader *x)
+{
+	struct cells *c = &x->cells;
+	struct buf told = { 0 };
+	size_t kept = 0, more = 0;
+
+	for (size_t i = 0; i < c->n; i++) {
+		struct cell cell = c->cell[i];
+		const struct known_column *known = known_column(cell.column);
+
+		if (known)
+			cell.value = as_kind(known, &cell, x->arena);
+		else if (cell.value.kind == VALUE_NUMBER && isnan(cell.value.number))
+			cell.value = (struct value){ .kind = VALUE_NULL };
+		if (!known || can_be(known, cell.value))
+			c->cell[kept++] = cell;
+		else if (told.len > LEFT_OUT_BYTES)
+			more++;
+		else if (!is_told(buf_str(&told), cell.column))
+			tell(x, &told, &cell, known);
+	}
+	c->n = kept;
+	if (more)
+		buf_printf(&told, "; and %zu more", more);
+	if (told.len)
+		cells_put_text(c, "left_out", buf_str(&told));
+	buf_release(&told);
+}
+
 /* ---- one run ---- */
 
 static struct read_run *next_run(struct reader *x)
@@ -170,6 +308,7 @@ static int fill_run(struct reader *x, struct json_slice slice, struct read_run *
 	if (x->cells.is_over)
 		return err_set(e, ERR_LIMIT, "one run has more than %d values (INGEST_CELLS_MAX)",
 			       INGEST_CELLS_MAX);
+	leave_out(x);
 	run->row = cells_row(&x->cells);
 	run->kind = str_of(kind->name);
 	run->document = parts.document;

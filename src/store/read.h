@@ -10,7 +10,10 @@
  * Hostile bytes: at most INGEST_BYTES_MAX, JSON_DEPTH_MAX deep, INGEST_CELLS_MAX cells a run,
  * INGEST_RUNS_MAX runs a file; invalid UTF-8, a NaN where a number must be, a wrong type of a key
  * that everything rests on: -1 and one sentence with the place. Infinity and "inf" are infinite.
- * A metric that is NaN is null.
+ *
+ * A value that a column of the schemas cannot have (known.h: a negative rate, a text for a count, a
+ * NaN) is no cell: a note names it, as does the cell "left_out"; the document keeps it. A setting is
+ * what its text spells ("8" is 8). Any other NaN is null.
  */
 #pragma once
 #include "base/arena.h"

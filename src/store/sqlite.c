@@ -17,11 +17,12 @@
 #define BUSY_MS 30000   /* for another process to finish writing */
 #define BUSY_SHORT 100 /* waits of half a millisecond, then of five */
 #define ROW_VALUES_MAX 64
+#define KEY_BYTES 512   /* of a statement's text that it is looked up by */
 
 struct sqlite {
 	struct db db;
 	sqlite3 *handle;
-	struct map statements; /* by text */
+	struct map statements; /* by key_of */
 	sqlite3_stmt *statement[DB_STATEMENTS_MAX];
 	struct arena texts;
 	size_t n;
@@ -49,8 +50,6 @@ static int fail(struct sqlite *s, struct err *e)
 			       BUSY_MS / 1000);
 	if (code == SQLITE_NOTADB)
 		return err_set(e, ERR_USAGE, "%s: not a store of ours, nor of SQLite at all", s->path);
-	if (code == SQLITE_CANTOPEN && strstr(s->path, "://"))
-		return err_set(e, ERR_USAGE, "%s: expected sqlite:PATH or postgresql://...", s->path);
 	if (code == SQLITE_CANTOPEN && sqlite3_system_errno(s->handle))
 		return err_set(e, ERR_USAGE, "%s cannot be opened: %s", s->path,
 			       strerror(sqlite3_system_errno(s->handle)));
@@ -108,15 +107,22 @@ bad:
 	return -1;
 }
 
-static sqlite3_stmt *statement_of(struct sqlite *s, const char *sql, struct err *e)
+/* The text; of a long one bytes from all over it, so that looking it up costs little. */
+static struct str key_of(const char *sql, char key[static KEY_BYTES])
+{
+	size_t n = strlen(sql);
+
+	if (n < KEY_BYTES)
+		return (struct str){ sql, n };
+	for (size_t i = 0; i < KEY_BYTES; i++)
+		key[i] = sql[i * (n - 1) / (KEY_BYTES - 1)];
+	return (struct str){ key, KEY_BYTES };
+}
+
+static sqlite3_stmt *prepare(struct sqlite *s, const char *sql, struct err *e)
 {
 	sqlite3_stmt *made = NULL;
-	uint64_t at;
 
-	if (map_get(&s->statements, str_of(sql), &at))
-		return s->statement[at];
-	if (s->n == DB_STATEMENTS_MAX)
-		forget(s);
 	if (sqlite3_prepare_v3(s->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &made, NULL) !=
 	    SQLITE_OK) {
 		fail(s, e);
@@ -128,8 +134,31 @@ static sqlite3_stmt *statement_of(struct sqlite *s, const char *sql, struct err 
 
 		assert(name && str_to_i64(str_of(name + 1), &number) && number == i);
 	}
-	s->statement[s->n] = made;
-	map_put(&s->statements, arena_str(&s->texts, str_of(sql)), s->n++);
+	return made;
+}
+
+static sqlite3_stmt *statement_of(struct sqlite *s, const char *sql, struct err *e)
+{
+	char buffer[KEY_BYTES];
+	struct str key = key_of(sql, buffer);
+	sqlite3_stmt *made;
+	uint64_t at;
+	bool is_there = map_get(&s->statements, key, &at);
+
+	if (is_there && strcmp(sqlite3_sql(s->statement[at]), sql) == 0)
+		return s->statement[at];
+	made = prepare(s, sql, e);
+	if (!made)
+		return NULL;
+	if (is_there) {
+		sqlite3_finalize(s->statement[at]);
+	} else {
+		if (s->n == DB_STATEMENTS_MAX)
+			forget(s);
+		at = s->n++;
+		map_put(&s->statements, arena_str(&s->texts, key), at);
+	}
+	s->statement[at] = made;
 	return made;
 }
 

@@ -287,7 +287,9 @@ static int set_places(struct store *s, const struct store_opts *o, struct err *e
 	const char *place;
 
 	if (o->url && *o->url) {
-		s->hooks = db_hooks_of(o->url, &place);
+		s->hooks = db_hooks_of(o->url, &place, e);
+		if (!s->hooks)
+			return -1;
 		s->place = mem_text(place);
 	} else {
 		s->hooks = &db_sqlite;
@@ -327,6 +329,8 @@ int store_open(const struct store_opts *o, struct store **out, struct err *e)
 		rc = s->hooks->open(s->place, o->is_read_only, &s->writer, e);
 	if (!rc)
 		rc = migrate(s->writer, s->shown, o->is_read_only, e);
+	if (!rc && !o->is_read_only)
+		rc = columns_know(&s->columns, s->writer, e);
 	if (!rc && !o->has_no_index)
 		rc = load(s, e);
 	if (rc) {

@@ -3,10 +3,11 @@
  * store/store.h - what is kept: runs, their documents, and what people say of them; with the index
  * over them. `sqlite:PATH` (or a path) or `postgresql://...`; everything behind is the same.
  *
- * Tables: benchmark_runs, wide, a column per parameter and metric (new ones are added as they come)
- * beside the raw document; documents, arrays, jobs, job_files, presets, annotations, exclusions,
- * traces; every change has a number (the sequence). What a call acknowledged is on disk, whatever
- * happens next. Any thread may call anything; writes take turns, also with other processes.
+ * Tables: benchmark_runs, wide, a column per parameter and metric (those that the schemas know from
+ * the start, others as they come) beside the raw document; documents, arrays, jobs, job_files,
+ * presets, annotations, exclusions, traces; every change has a number (the sequence). What a call
+ * acknowledged is on disk, whatever happens next. Any thread may call anything; writes take turns,
+ * also with other processes.
  *
  * Texts are valid UTF-8 without U+0000; others are ERR_USAGE.
  *

@@ -16,24 +16,16 @@
 #define ROW_BYTES_MAX 7000
 #define TEXT_SHARE_MAX 32 /* longer texts are moved out of the row by PostgreSQL */
 
-/* What becomes of each cell: a column, or rest. */
+/*
+ * What becomes of each cell: a column, or rest. value[0] is the run's number, value[1] the rest,
+ * and then one for each column of benchmark_runs, in the order of their places.
+ */
 struct plan {
-	struct buf names, marks, rest;
+	struct buf rest;
 	struct json_writer json;
 	struct db_value *value;
 	size_t n, bytes, n_rest;
 };
-
-static void quote(struct buf *out, struct str name)
-{
-	buf_add_char(out, '"');
-	for (size_t i = 0; i < name.n; i++) {
-		if (name.p[i] == '"')
-			buf_add_char(out, '"');
-		buf_add_char(out, name.p[i]);
-	}
-	buf_add_char(out, '"');
-}
 
 static size_t bytes_of(struct value v)
 {
@@ -46,7 +38,10 @@ static bool has_place(const struct plan *p, const struct column *c, struct value
 {
 	if (!c->sql.n || c->kind != v.kind || p->bytes + bytes_of(v) > ROW_BYTES_MAX)
 		return false;
-	return v.kind != VALUE_TEXT || !v.text.n || !memchr(v.text.p, 0, v.text.n);
+	if (v.kind != VALUE_TEXT || !v.text.n)
+		return true;
+	return !memchr(v.text.p, 0, v.text.n) &&
+	       (v.text.n <= COLUMN_INDEXED_BYTES_MAX || !columns_is_indexed(c->name));
 }
 
 static struct db_value as_db(struct value v)
@@ -79,8 +74,8 @@ static void add_rest(struct plan *p, struct str name, struct value v)
 static void make_plan(struct plan *p, const struct columns *c, const struct row *r,
 		      const int64_t *number)
 {
-	p->value = mem_array(r->n + 2, sizeof(*p->value));
-	p->n = 2; /* id and rest */
+	p->n = c->n_wide + 2;
+	p->value = mem_array(p->n, sizeof(*p->value));
 	for (size_t i = 0; i < r->n; i++) {
 		struct value v = r->cell[i].value;
 		const struct column *column;
@@ -93,10 +88,7 @@ static void make_plan(struct plan *p, const struct columns *c, const struct row 
 			continue;
 		}
 		p->bytes += bytes_of(v);
-		buf_add_text(&p->names, ", ");
-		quote(&p->names, column->sql);
-		p->value[p->n++] = as_db(v);
-		buf_printf(&p->marks, ", $%zu", p->n);
+		p->value[column->place + 2] = as_db(v);
 	}
 	if (p->n_rest) {
 		json_end_object(&p->json);
@@ -106,28 +98,52 @@ static void make_plan(struct plan *p, const struct columns *c, const struct row 
 
 static void end_plan(struct plan *p)
 {
-	buf_release(&p->names);
-	buf_release(&p->marks);
 	buf_release(&p->rest);
 	free(p->value);
 }
 
-int store_wide_put(const struct columns *c, struct db *d, int64_t id, const struct row *r,
+/* ", \"a\", \"b\"": the columns in the order of their places. */
+static void add_names(struct buf *out, const struct columns *c)
+{
+	const struct column **at = mem_array(c->n_wide + 1, sizeof(*at));
+
+	for (size_t i = 0; i < c->n; i++)
+		if (c->at[i].sql.n)
+			at[c->at[i].place] = &c->at[i];
+	for (size_t i = 0; i < c->n_wide; i++) {
+		buf_add_text(out, ", ");
+		columns_quote(out, at[i]->sql);
+	}
+	free(at);
+}
+
+/* One statement for every run, whatever it has: a database then parses it once. */
+static const char *insert_of(struct columns *c)
+{
+	struct buf *sql = &c->insert;
+
+	if (sql->len && c->n_insert == c->n_wide)
+		return sql->data;
+	buf_reset(sql);
+	buf_add_text(sql, "INSERT INTO benchmark_runs (id, rest");
+	add_names(sql, c);
+	buf_add_text(sql, ") VALUES ($1, $2");
+	for (size_t i = 0; i < c->n_wide; i++)
+		buf_printf(sql, ", $%zu", i + 3);
+	buf_add_char(sql, ')');
+	c->n_insert = c->n_wide;
+	return sql->data;
+}
+
+int store_wide_put(struct columns *c, struct db *d, int64_t id, const struct row *r,
 		   const int64_t *number, struct err *e)
 {
 	struct plan p = { 0 };
-	struct buf sql = { 0 };
 	int rc;
 
 	make_plan(&p, c, r, number);
 	p.value[0] = db_int(id);
-	buf_add_text(&sql, "INSERT INTO benchmark_runs (id, rest");
-	buf_add_str(&sql, buf_str(&p.names));
-	buf_add_text(&sql, ") VALUES ($1, $2");
-	buf_add_str(&sql, buf_str(&p.marks));
-	buf_add_text(&sql, ")");
-	rc = db_run(d, sql.data, p.value, p.n, NULL, NULL, e);
-	buf_release(&sql);
+	rc = db_run(d, insert_of(c), p.value, p.n, NULL, NULL, e);
 	end_plan(&p);
 	return rc;
 }
@@ -176,7 +192,7 @@ int store_wide_same(const struct columns *c, struct db *d, int64_t id, const str
 	}
 	make_plan(&p, c, r, number);
 	buf_add_text(&sql, "SELECT id, rest");
-	buf_add_str(&sql, buf_str(&p.names));
+	add_names(&sql, c);
 	buf_add_text(&sql, " FROM benchmark_runs WHERE id = $1");
 	rc = db_run(d, sql.data, &v, 1, compare, &s, e);
 	if (!rc && !s.is_same)

@@ -107,7 +107,7 @@ static const struct {
 	    "provenance.engine_commit='c0ffee'", "environment.python.packages.vllm='0.11'" } },
 	{ "its measurements", "", DOCUMENT, "profllm", 1,
 	  { "completed=39.0", "failed=1.0", "median_ttft_ms=12.5", "p50_ttft_ms=12.5",
-	    "p99_itl_ms=null", "cached_share=0.25", "p99_e2el_from_due_ms=8.0",
+	    "p99_itl_ms=absent", "cached_share=0.25", "p99_e2el_from_due_ms=8.0",
 	    "trust.reasons='skew,few'", "trust.degraded='ttft,e2el'", "trust.invalid='itl'",
 	    "trust.skew_ms.p99=2.0", "system.energy_j=5.0",
 	    "system.gpu.power_w.mean=3.0", "system.gpu.power_w.max=9.0", "system.processes.cpu_s=3.0",
@@ -309,6 +309,59 @@ static void hash(void **state)
 	}
 }
 
+/* ---- values that cannot be ---- */
+
+static const struct {
+	const char *text, *left_out;
+	const char *cells[CELLS];
+} cannot_be[] = {
+	{ "{\"request_throughput\": -5, \"completed\": \"many\", \"failed\": 0}",
+	  "request_throughput: -5 (expected a number of at least 0); "
+	  "completed: \"many\" (expected a number of at least 0)",
+	  { "request_throughput=absent", "completed=absent", "failed=0.0" } },
+	{ "{\"request_throughput\": 1, \"median_ttft_ms\": -0.25, \"p42_itl_ms\": -1, \"std_e2el_ms\": true}",
+	  "median_ttft_ms: -0.25 (expected a number of at least 0); "
+	  "p42_itl_ms: -1 (expected a number of at least 0); "
+	  "std_e2el_ms: true (expected a number of at least 0)",
+	  { "median_ttft_ms=absent", "p50_ttft_ms=absent", "p42_itl_ms=absent", "std_e2el_ms=absent" } },
+	{ "{\"request_throughput\": 1, \"profllm\": {\"cached_share\": 1.5, \"skew_ms\": {\"p99\": -3}}}",
+	  "cached_share: 1.5 (expected a number from 0 to 1)",
+	  { "cached_share=absent", "trust.skew_ms.p99=-3.0" } }, /* a lag may be negative */
+	{ "{\"request_throughput\": 1, \"max_concurrency\": \"a lot\", \"enforce_eager\": 3}",
+	  "benchmark.max_concurrency: \"a lot\" (expected a number); "
+	  "server.enforce_eager: 3 (expected true or false)",
+	  { "benchmark.max_concurrency=absent", "server.enforce_eager=absent" } },
+	/* What a text spells is no mistake of a setting, nor is a number where a text is known. */
+	{ "{\"request_throughput\": 1, \"max_concurrency\": \"8\", \"revision\": 7, \"seed\": \"None\", "
+	  "\"max_model_len\": \"auto\"}", NULL,
+	  { "benchmark.max_concurrency=8.0", "server.revision='7'", "benchmark.seed=absent",
+	    "server.seed=null", "server.max_model_len='auto'" } },
+	{ "{\"request_throughput\": 1, \"note\": -5, \"my_metric_ms\": -5}", NULL,
+	  { "tags.note=-5.0", "my_metric_ms=-5.0" } }, /* of these nobody knows the range */
+};
+
+static void left_out(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(cannot_be); i++) {
+		struct arena a = { 0 };
+		struct read_file f = read(cannot_be[i].text, &a);
+		const struct value *told = cell(&f.run[0], "left_out");
+
+		print_message("# %s\n", cannot_be[i].text);
+		check(&f.run[0], cannot_be[i].cells);
+		if (!cannot_be[i].left_out) {
+			assert_null(told);
+			assert_int_equal(f.n_notes, 0);
+		} else {
+			assert_non_null(told);
+			assert_string_equal(arena_text(&a, told->text), cannot_be[i].left_out);
+			assert_true(str_starts(f.note[0], STR("Left out of the columns because")));
+		}
+		arena_release(&a);
+	}
+}
+
 static void notes(void **state)
 {
 	struct arena a = { 0 };
@@ -373,7 +426,11 @@ static const struct {
 	  "run_id: expected a text without control", { 0 } },
 	{ "NaN and infinite numbers", STR(RESULT "\"mean_ttft_ms\": NaN, \"mean_itl_ms\": Infinity, "
 	  "\"mean_tpot_ms\": \"-inf\", \"mean_e2el_ms\": 1e999, \"p99_itl_ms\": -1e-999}"), NULL,
-	  { "mean_ttft_ms=null", "mean_itl_ms=inf", "mean_e2el_ms=inf", "p99_itl_ms=0.0" } },
+	  { "mean_ttft_ms=absent", "mean_itl_ms=inf", "mean_tpot_ms=absent", "mean_e2el_ms=inf",
+	    "p99_itl_ms=0.0", "left_out='mean_ttft_ms: NaN (expected a number of at least 0); "
+	    "mean_tpot_ms: -inf (expected a number of at least 0)'" } },
+	{ "NaN of something unknown", STR(RESULT "\"some_word\": NaN}"), NULL,
+	  { "tags.some_word=null", "left_out=absent" } },
 	{ "a key twice", STR(RESULT "\"request_throughput\": 2, \"a\": 1, \"a\": 2}"), NULL,
 	  { "request_throughput=2.0", "tags.a=2.0" } },
 	{ "two keys for one column", STR(RESULT "\"tp\": 1, \"max-num-seqs\": 8, \"max_num_seqs\": 9}"),
@@ -399,7 +456,7 @@ static const struct {
 	  "\"benchmark_values\": []}}, 5]"), "one of the records", { 0 } },
 	{ "wrong PyTorch values", STR("[{\"benchmark\": {\"extra_info\": []}, \"metric\": {\"name\": "
 	  "\"latency\", \"benchmark_values\": [\"a\"], \"extra_info\": [1]}}]"), NULL,
-	  { "avg_latency=null" } },
+	  { "avg_latency=absent" } },
 	{ "no gzip", STR("\x1f\x8b\x08 and so on"), "no GZIP", { 0 } },
 	{ "no zstd", STR("\x28\xb5\x2f\xfd and so on"), "no ZSTD", { 0 } },
 };
@@ -525,7 +582,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kinds), cmocka_unit_test(arrays), cmocka_unit_test(hash),
-		cmocka_unit_test(notes), cmocka_unit_test(harm), cmocka_unit_test(limits),
+		cmocka_unit_test(left_out), cmocka_unit_test(notes), cmocka_unit_test(harm),
+		cmocka_unit_test(limits),
 		cmocka_unit_test(long_texts),
 	};
 
