@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "index/when.h"
+
 /* The places of the tree on the way to the one that is read, for pointers in errors. */
 struct place {
 	const struct place *up;
@@ -118,13 +120,17 @@ static int read_in(struct reader *r, const struct json_value *list, const struct
 }
 
 static int read_end(struct reader *r, const struct json_value *range, const char *name,
-		    const struct place *at, double *out)
+		    const struct place *at, struct str column, double *out)
 {
 	const struct json_value *v = json_get(range, name);
+	bool is_moment = when_is_column(column);
 
-	if (!v || v->kind == JSON_NULL || read_number(v, out))
+	if (!v || v->kind == JSON_NULL || read_number(v, out) ||
+	    (is_moment && v->kind == JSON_STRING && when_read(v->text, out)))
 		return 0;
-	return refuse(r, &(struct place){ .up = at, .key = str_of(name) }, "expected a number or \"inf\"");
+	return refuse(r, &(struct place){ .up = at, .key = str_of(name) },
+		      is_moment ? "expected a time such as 2026-11-22T08:00:00Z, or seconds since 1970" :
+				  "expected a number or \"inf\"");
 }
 
 static int read_range(struct reader *r, const struct json_value *range, const struct place *at,
@@ -139,8 +145,12 @@ static int read_range(struct reader *r, const struct json_value *range, const st
 		if (!str_is(range->key[i], "min") && !str_is(range->key[i], "max"))
 			return refuse(r, &(struct place){ .up = at, .key = range->key[i] },
 				      "expected \"min\" or \"max\"");
-	if (read_end(r, range, "min", at, &f->min) < 0 || read_end(r, range, "max", at, &f->max) < 0)
+	if (read_end(r, range, "min", at, f->column, &f->min) < 0 ||
+	    read_end(r, range, "max", at, f->column, &f->max) < 0)
 		return -1;
+	if (f->min > f->max)
+		return refuse(r, at, arena_printf(r->arena, "expected min to be at most max, got %.15g and %.15g",
+						  f->min, f->max));
 	return 0;
 }
 

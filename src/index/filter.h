@@ -5,14 +5,15 @@
  *   {"and": [F, ...]}  {"or": [F, ...]}  {"not": F}      an empty "and" is true, an empty "or" false
  *   {"column": C, "in": [V, ...]}           one of the values; null in the list: null or absent
  *   {"column": C, "range": {"min": a, "max": b}}   both ends belong to it, either may be missing;
- *                                           "inf" is a number here
+ *                                           "inf" is a number here; of moments (index/when.h) a
+ *                                           time such as "2026-11-22T08:00Z" is one; min <= max
  *   {"column": C, "text": T}                the text occurs in the value, letters of A-Z in either
  *                                           case; C "*": in any column that holds texts
  *   {"column": C, "missing": true}          null or absent; false: neither
  *
- * A column that no run has is not an error: nothing has a value there. Limits: FILTER_DEPTH_MAX,
- * FILTER_CONDITIONS_MAX, FILTER_VALUES_MAX. Errors name the place as a JSON pointer
- * ("/and/1/range/min") and what was expected.
+ * A column that no run has is not an error here: nothing has a value there (store/known.h says
+ * which columns there can be). Limits: FILTER_DEPTH_MAX, FILTER_CONDITIONS_MAX, FILTER_VALUES_MAX.
+ * Errors name the place as a JSON pointer ("/and/1/range/min") and what was expected.
  */
 #pragma once
 #include "base/arena.h"

@@ -27,6 +27,7 @@ static struct cell cells[] = {
 	{ { "nothing", 7 }, { .kind = VALUE_NULL } },
 	{ { "digits", 6 }, TEXT("4") },
 	{ { "empty", 5 }, TEXT("") },
+	{ { "timestamp", 9 }, NUMBER(1767323045.5) }, /* 2026-01-02T03:04:05.5Z */
 };
 static const struct row sample = { 1, cells, COUNT(cells) };
 
@@ -65,6 +66,13 @@ static const struct { const char *json; bool holds; } held[] = {
 	{ "{\"and\":[{\"column\":\"tp\",\"in\":[4]},{\"column\":\"model\",\"text\":\"qwen\"}]}", false },
 	{ "{\"or\":[{\"column\":\"tp\",\"in\":[4]},{\"column\":\"model\",\"text\":\"qwen\"}]}", true },
 	{ "{\"not\":{\"column\":\"tp\",\"in\":[4]}}", false },
+	{ "{\"column\":\"timestamp\",\"range\":{\"min\":\"2026-01-02\"}}", true },
+	{ "{\"column\":\"timestamp\",\"range\":{\"max\":\"2026-01-02\"}}", false },
+	{ "{\"column\":\"timestamp\",\"range\":{\"min\":\"2026-01-02T03:04:05.5Z\"}}", true },
+	{ "{\"column\":\"timestamp\",\"range\":{\"min\":\"2026-01-02 03:04:05.501\"}}", false },
+	{ "{\"column\":\"timestamp\",\"range\":{\"max\":\"2026-01-02T04:04:05.5+01:00\"}}", true },
+	{ "{\"column\":\"timestamp\",\"range\":{\"max\":\"2026-01-01T22:34:05.4-0430\"}}", false },
+	{ "{\"column\":\"timestamp\",\"range\":{\"min\":1767323045.5,\"max\":\"inf\"}}", true },
 };
 
 static void test_held(void **state)
@@ -105,6 +113,19 @@ static const struct { const char *json, *says; } refused[] = {
 	{ "{\"column\":\"a\",\"range\":{\"from\":1}}", "/range/from: expected \"min\" or \"max\"" },
 	{ "{\"column\":\"a\",\"range\":{\"min\":\"x\"}}", "/range/min: expected a number or \"inf\"" },
 	{ "{\"column\":\"a\",\"range\":{\"max\":NaN}}", "/range/max: expected a number" },
+	{ "{\"column\":\"a\",\"range\":{\"min\":2,\"max\":1}}",
+	  "/range: expected min to be at most max, got 2 and 1" },
+	{ "{\"column\":\"a\",\"range\":{\"min\":\"2026-01-02\"}}", "/range/min: expected a number" },
+	{ "{\"column\":\"timestamp\",\"range\":{\"min\":\"2026-13-02\"}}", "/range/min: expected a time" },
+	{ "{\"column\":\"timestamp\",\"range\":{\"min\":\"2026-02-29\"}}", "/range/min: expected a time" },
+	{ "{\"column\":\"timestamp\",\"range\":{\"min\":\"2026-02-28T24:00\"}}",
+	  "/range/min: expected a time" },
+	{ "{\"column\":\"timestamp\",\"range\":{\"min\":\"2026-02-28T1:00\"}}",
+	  "/range/min: expected a time" },
+	{ "{\"column\":\"timestamp\",\"range\":{\"max\":\"2026-02-28T10:00:00.\"}}",
+	  "/range/max: expected a time" },
+	{ "{\"column\":\"timestamp\",\"range\":{\"max\":\"2026-02-28T10:00 CET\"}}",
+	  "/range/max: expected a time" },
 	{ "{\"column\":\"a\",\"text\":1}", "/text: expected a text" },
 	{ "{\"column\":\"a\",\"missing\":1}", "/missing: expected true or false" },
 };
