@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* web/analysis.c - routes that hand a question to analyse/, and the marks people set on trends. */
+/*
+ * web/analysis.c - routes that hand a question to analyse/, once its columns are known to be there,
+ * and the marks people set on trends.
+ */
+#include <string.h>
+
 #include "analyse/analyse.h"
+#include "store/known.h"
 #include "web/data_ask.h"
 #include "web/data_put.h"
+#include "web/filters.h"
 
 #define MARK_BYTES_MAX 4096 /* of each of its texts */
+#define METRICS_SHOWN 4     /* named where a metric is lacking */
 
 /* ---- marks ---- */
 
@@ -89,15 +97,107 @@ static int read_marks(const struct web_request *r, struct json_value **out, stru
 	return rc;
 }
 
-static int asked_analysis(const struct web_request *r, struct web_answer *a, analyse_fn *answer,
-			  bool has_marks, struct err *e)
+/* Members of questions that name a column or several, whichever analysis they are of. */
+static bool names_columns(struct str key, bool is_scaling)
 {
-	struct analyse_request q = { .view = r->view, .body = r->body, .arena = r->arena };
+	static const char *const names[] = {
+		"metric", "metrics", "series", "parameters", "configuration", "x", "y", "color", "group",
+		"columns", "column", "guards",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (str_is(key, names[i]))
+			return true;
+	return is_scaling && str_is(key, "by");
+}
+
+/* Members that hold such members. */
+static bool has_members(struct str key)
+{
+	return str_is(key, "groups") || str_is(key, "baseline") || str_is(key, "policy") ||
+	       str_is(key, "slo");
+}
+
+static int check_names(const struct web_request *r, const struct json_value *v,
+		       const char *pointer, struct err *e)
+{
+	if (v->kind == JSON_STRING)
+		return known_check_column(r->view, v->text, pointer, r->arena, e);
+	for (size_t i = 0; v->kind == JSON_ARRAY && i < v->count; i++)
+		if (v->item[i].kind == JSON_STRING &&
+		    check_names(r, &v->item[i], arena_printf(r->arena, "%s/%zu", pointer, i), e) < 0)
+			return -1;
+	return 0;
+}
+
+/* What has the wrong shape is for the analysis to tell; depth is bounded by that of JSON. */
+static int check_columns(const struct web_request *r, const struct json_value *v,
+			 const char *pointer, bool is_scaling, struct err *e)
+{
+	for (size_t i = 0; v->kind == JSON_ARRAY && i < v->count; i++)
+		if (check_columns(r, &v->item[i], arena_printf(r->arena, "%s/%zu", pointer, i),
+				  is_scaling, e) < 0)
+			return -1;
+	for (size_t i = 0; v->kind == JSON_OBJECT && i < v->count; i++) {
+		const char *at = arena_printf(r->arena, "%s/%.*s", pointer, (int)v->key[i].n,
+					      v->key[i].p);
+		const struct json_value *m = &v->item[i];
+		struct filter *f;
+		int rc = 0;
+
+		if (str_is(v->key[i], "filter"))
+			rc = filter_read(m, at, r->arena, &f, e) < 0 ? -1 :
+				known_check_filter(r->view, f, at, r->arena, e);
+		else if (names_columns(v->key[i], is_scaling))
+			rc = check_names(r, m, at, e);
+		else if (has_members(v->key[i]))
+			rc = check_columns(r, m, at, is_scaling, e);
+		if (rc < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static bool is_lacking(const struct json_value *body, const char *member)
+{
+	const struct json_value *v = json_get(body, member);
+
+	return !v || v->kind == JSON_NULL;
+}
+
+/* A question without its metric is answered with the names of some that the runs have. */
+static int no_metric(const struct web_request *r, struct err *e)
+{
+	struct query q = { 0 };
+
+	filters_usual_statistics(r->view, r->arena, &q);
+	err_set(e, ERR_USAGE, "/metric: the name of a metric was expected, such as ");
+	if (!q.n_statistics)
+		return err_add(e, "output_throughput");
+	for (size_t i = 0; i < q.n_statistics && i < METRICS_SHOWN; i++)
+		err_add(e, "%s%.*s", i ? ", " : "", (int)q.statistic[i].n, q.statistic[i].p);
+	return -1;
+}
+
+enum needs { NEEDS_METRIC = 1, NEEDS_MARKS = 2, NEEDS_SCALE = 4, NEEDS_METRICS = 8 };
+
+static int asked_analysis(const struct web_request *r, struct web_answer *a,
+			  const struct json_value *body, analyse_fn *answer, unsigned needs,
+			  struct err *e)
+{
+	struct analyse_request q = { .view = r->view, .body = body, .arena = r->arena };
 	struct json_value *set = NULL;
 
-	if (!r->body || r->body->kind != JSON_OBJECT)
+	if (!body || body->kind != JSON_OBJECT)
 		return asked_wrong(a, e, r->arena, "", "a JSON object");
-	if (has_marks && read_marks(r, &set, e) < 0)
+	if (is_lacking(body, "metric") &&
+	    (needs & NEEDS_METRIC || (needs & NEEDS_METRICS && is_lacking(body, "metrics")))) {
+		no_metric(r, e);
+		return asked_failed(a, r->arena, e);
+	}
+	if (check_columns(r, body, "", needs & NEEDS_SCALE, e) < 0)
+		return asked_failed(a, r->arena, e);
+	if (needs & NEEDS_MARKS && read_marks(r, &set, e) < 0)
 		return -1;
 	q.marks = set;
 	if (answer(&q, &a->json, e) < 0)
@@ -105,54 +205,99 @@ static int asked_analysis(const struct web_request *r, struct web_answer *a, ana
 	return 0;
 }
 
+/* {"ids": [1, 2]} stands for a group of each of them, which is what somebody wants who names runs. */
+static int groups_of_ids(const struct web_request *r, struct web_answer *a,
+			 const struct json_value *ids, struct json_value *body, struct err *e)
+{
+	struct json_value *groups = arena_alloc(r->arena, sizeof(*groups));
+
+	if (ids->kind != JSON_ARRAY || !ids->count)
+		return asked_wrong(a, e, r->arena, "/ids", "a list of runs, each of them a group");
+	*groups = *ids;
+	groups->item = arena_alloc(r->arena, ids->count * sizeof(*groups->item));
+	for (size_t i = 0; i < ids->count; i++) {
+		struct json_value *list = arena_alloc(r->arena, sizeof(*list));
+		struct json_value *group = &groups->item[i];
+
+		list->kind = JSON_ARRAY;
+		list->item = &ids->item[i];
+		group->kind = JSON_OBJECT;
+		group->item = list;
+		group->key = arena_alloc(r->arena, sizeof(*group->key));
+		group->key[0] = STR("ids");
+		list->count = group->count = 1;
+	}
+	for (size_t i = 0; i < body->count; i++)
+		if (str_is(body->key[i], "ids")) {
+			body->key[i] = STR("groups");
+			body->item[i] = *groups;
+		}
+	return 0;
+}
+
 static int compare(const struct web_request *r, struct web_answer *a, struct err *e)
 {
-	return asked_analysis(r, a, analyse_compare, false, e);
+	const struct json_value *ids = json_get(r->body, "ids");
+	struct json_value *body;
+
+	if (!ids || ids->kind == JSON_NULL)
+		return asked_analysis(r, a, r->body, analyse_compare, 0, e);
+	if (json_get(r->body, "groups"))
+		return asked_wrong(a, e, r->arena, "/ids", "either groups or ids");
+	body = arena_alloc(r->arena, sizeof(*body));
+	*body = *r->body;
+	body->key = arena_alloc(r->arena, body->count * sizeof(*body->key));
+	body->item = arena_alloc(r->arena, body->count * sizeof(*body->item));
+	memcpy(body->key, r->body->key, body->count * sizeof(*body->key));
+	memcpy(body->item, r->body->item, body->count * sizeof(*body->item));
+	if (groups_of_ids(r, a, ids, body, e) < 0)
+		return -1;
+	return asked_analysis(r, a, body, analyse_compare, 0, e);
 }
 
 static int trends(const struct web_request *r, struct web_answer *a, struct err *e)
 {
-	return asked_analysis(r, a, analyse_trends, true, e);
+	return asked_analysis(r, a, r->body, analyse_trends, NEEDS_METRIC | NEEDS_MARKS, e);
 }
 
 static int regression(const struct web_request *r, struct web_answer *a, struct err *e)
 {
-	return asked_analysis(r, a, analyse_regression, true, e);
+	return asked_analysis(r, a, r->body, analyse_regression, NEEDS_METRICS | NEEDS_MARKS, e);
 }
 
 static int impact(const struct web_request *r, struct web_answer *a, struct err *e)
 {
-	return asked_analysis(r, a, analyse_impact, false, e);
+	return asked_analysis(r, a, r->body, analyse_impact, NEEDS_METRIC, e);
 }
 
 static int scaling(const struct web_request *r, struct web_answer *a, struct err *e)
 {
-	return asked_analysis(r, a, analyse_scaling, false, e);
+	return asked_analysis(r, a, r->body, analyse_scaling, NEEDS_METRIC | NEEDS_SCALE, e);
 }
 
 static int capacity(const struct web_request *r, struct web_answer *a, struct err *e)
 {
-	return asked_analysis(r, a, analyse_capacity, false, e);
+	return asked_analysis(r, a, r->body, analyse_capacity, 0, e);
 }
 
 static int resources(const struct web_request *r, struct web_answer *a, struct err *e)
 {
-	return asked_analysis(r, a, analyse_resources, false, e);
+	return asked_analysis(r, a, r->body, analyse_resources, 0, e);
 }
 
 static int pareto(const struct web_request *r, struct web_answer *a, struct err *e)
 {
-	return asked_analysis(r, a, analyse_pareto, false, e);
+	return asked_analysis(r, a, r->body, analyse_pareto, 0, e);
 }
 
 static int distribution(const struct web_request *r, struct web_answer *a, struct err *e)
 {
-	return asked_analysis(r, a, analyse_distribution, false, e);
+	return asked_analysis(r, a, r->body, analyse_distribution, NEEDS_METRIC, e);
 }
 
 static int parallel(const struct web_request *r, struct web_answer *a, struct err *e)
 {
-	return asked_analysis(r, a, analyse_parallel, false, e);
+	return asked_analysis(r, a, r->body, analyse_parallel, 0, e);
 }
 
 static const struct web_route routes[] = {

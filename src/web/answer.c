@@ -167,7 +167,8 @@ void exchange_work(struct exchange *x)
 	if (*x->etag && exchange_has_tag(x, x->etag)) {
 		web_bytes(a, NULL);
 		a->status = 304;
-	} else if (read_body(x, body, &e) < 0 || x->route->handle(r, a, &e) < 0) {
+	} else if (read_body(x, body, &e) < 0 || params_check(x, &e) < 0 ||
+		   x->route->handle(r, a, &e) < 0) {
 		unsigned status = status_of(a, &e);
 
 		if (status == 500)

@@ -20,7 +20,7 @@ static int list(const struct web_request *r, struct web_answer *a, struct err *e
 	struct ask ask;
 
 	if (asked_body(r, a, members, r->arena, &body, e) < 0 ||
-	    asked_read(body, members, r->arena, a, &ask, e) < 0)
+	    asked_read(body, members, r->view, r->arena, a, &ask, e) < 0)
 		return -1;
 	if (!ask.query.column)
 		filters_usual_columns(r->view, r->arena, &ask.query);
@@ -73,7 +73,7 @@ static int summary(const struct web_request *r, struct web_answer *a, struct err
 	struct ask ask;
 
 	if (asked_body(r, a, members, r->arena, &body, e) < 0 ||
-	    asked_read(body, members, r->arena, a, &ask, e) < 0)
+	    asked_read(body, members, r->view, r->arena, a, &ask, e) < 0)
 		return -1;
 	if (!ask.query.statistic)
 		filters_usual_statistics(r->view, r->arena, &ask.query);
@@ -230,6 +230,8 @@ static int one(const struct web_request *r, struct web_answer *a, struct err *e)
 	run_put_reproduce(w, &row, document, r->arena);
 	json_key(w, "badges");
 	run_put_badges(w, &row, flags, document);
+	json_key(w, "reasons");
+	run_put_reasons(w, document);
 	return 0;
 }
 

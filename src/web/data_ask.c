@@ -2,6 +2,11 @@
 /* data_ask.c - see data_ask.h. */
 #include "web/data_ask.h"
 
+#include <string.h>
+
+#include "opt/opt.h"
+#include "store/known.h"
+
 #define COUNT(table) (sizeof(table) / sizeof(*(table)))
 
 /* ---- errors ---- */
@@ -25,14 +30,30 @@ int asked_refuse(struct web_answer *a, unsigned status, struct err *e, const cha
 	return err_set(e, ERR_USAGE, "%s", text);
 }
 
-/* A misspelt member would silently change the answer. */
-static int unknown(struct web_answer *a, struct err *e, struct arena *arena, struct str key,
-		   const char *known)
+/* The nearest of a list of words between commas or blanks; NULL: none is near. */
+static const char *nearest_of(struct arena *arena, struct str key, const char *known)
+{
+	const char **name = arena_alloc(arena, (strlen(known) + 1) * sizeof(*name));
+	char *copy = arena_text(arena, str_of(known)), *rest = NULL;
+	size_t n = 0;
+
+	for (char *word = strtok_r(copy, ", ", &rest); word; word = strtok_r(NULL, ", ", &rest))
+		name[n++] = word;
+	return opt_nearest(key, name, n);
+}
+
+int asked_unknown(struct web_answer *a, struct err *e, struct arena *arena, const char *what,
+		  struct str key, const char *known)
 {
 	char *pointer = arena_printf(arena, "/%.*s", (int)(key.n < 64 ? key.n : 64), key.p);
+	const char *meant = nearest_of(arena, key, known);
 
 	a->pointer = str_of(pointer);
-	return err_set(e, ERR_USAGE, "%s: no such member; expected one of: %s", pointer, known);
+	err_set(e, ERR_USAGE, "%s: no such %s; expected %s%s", pointer, what,
+		*known ? "one of: " : "none", known);
+	if (meant)
+		err_add(e, "; did you mean %s?", meant);
+	return -1;
 }
 
 int asked_page_failed(struct web_answer *a, struct arena *arena, struct err *e)
@@ -264,13 +285,41 @@ static int refuse_unknown(struct reader *r, struct str name, unsigned members)
 	for (size_t i = 0; i < COUNT(members_known); i++)
 		if (members & members_known[i].bit)
 			buf_printf(&known, "%s%s", known.len ? ", " : "", members_known[i].name);
-	rc = unknown(r->answer, r->err, r->arena, name, known.data);
+	rc = asked_unknown(r->answer, r->err, r->arena, "member", name, known.data);
 	buf_release(&known);
 	return rc;
 }
 
-int asked_read(const struct json_value *body, unsigned members, struct arena *arena,
-	       struct web_answer *a, struct ask *out, struct err *e)
+static int check_names(struct reader *r, const struct index_view *view, const char *member,
+		       const struct str *name, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (known_check_column(view, name[i], arena_printf(r->arena, "/%s/%zu", member, i),
+				       r->arena, r->err) < 0)
+			return -1;
+	return 0;
+}
+
+/* A column that neither runs nor schemas have is misspelt, or gone: no answer would be right. */
+static int check_columns(struct reader *r, const struct index_view *view)
+{
+	const struct query *q = &r->ask->query;
+
+	if (known_check_filter(view, q->filter, "/filter", r->arena, r->err) < 0)
+		return -1;
+	for (size_t i = 0; i < q->n_sorts; i++)
+		if (known_check_column(view, q->sort[i].column,
+				       arena_printf(r->arena, "/sort/%zu/column", i), r->arena,
+				       r->err) < 0)
+			return -1;
+	if (check_names(r, view, "columns", q->column, q->n_columns) < 0 ||
+	    check_names(r, view, "facets", q->facet, q->n_facets) < 0)
+		return -1;
+	return check_names(r, view, "statistics", q->statistic, q->n_statistics);
+}
+
+int asked_read(const struct json_value *body, unsigned members, const struct index_view *view,
+	       struct arena *arena, struct web_answer *a, struct ask *out, struct err *e)
 {
 	struct reader r = { arena, a, out, e };
 	struct query *q = &out->query;
@@ -297,7 +346,7 @@ int asked_read(const struct json_value *body, unsigned members, struct arena *ar
 	if (!out->format.p && q->n_columns && q->limit > ASK_CELLS_MAX / q->n_columns)
 		return too_many(&r, "/limit", ASK_CELLS_MAX / q->n_columns,
 				"with so many columns: ASK_CELLS_MAX");
-	return 0;
+	return check_columns(&r, view) < 0 ? asked_failed(a, arena, e) : 0;
 }
 
 /* ---- the parameters of a GET ---- */
@@ -440,7 +489,7 @@ int asked_object(const struct web_request *r, struct web_answer *a, const char *
 		while (rest.n)
 			is_known |= str_eq(str_cut(&rest, ' '), key);
 		if (!is_known)
-			return unknown(a, e, r->arena, key, members);
+			return asked_unknown(a, e, r->arena, "member", key, members);
 	}
 	return 0;
 }

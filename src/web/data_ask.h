@@ -3,8 +3,8 @@
  * web/data_ask.h - questions about runs, read out of a request. Private to web/.
  *
  * A question is a JSON object: the body of a POST, or made of the parameters of a GET, so that
- * there is one reader for both. Members it does not know are refused: a misspelt one would
- * silently change the answer.
+ * there is one reader for both. Members it does not know are refused, and columns that neither a
+ * run nor a schema has (store/known.h): a misspelt one would silently change the answer.
  *
  * Errors are ERR_USAGE with the place as a JSON pointer, in the sentence and in the answer; what
  * crosses a named limit is told as 422.
@@ -37,15 +37,21 @@ struct ask {
 /* The body of a POST; of a GET its parameters, as the object that a POST would have sent. */
 int asked_body(const struct web_request *r, struct web_answer *a, unsigned members,
 	       struct arena *arena, const struct json_value **out, struct err *e);
-/* What is read lies in arena or is borrowed from body. */
-int asked_read(const struct json_value *body, unsigned members, struct arena *arena,
-	       struct web_answer *a, struct ask *out, struct err *e);
+/* What is read lies in arena or is borrowed from body; view: whose columns there are. */
+int asked_read(const struct json_value *body, unsigned members, const struct index_view *view,
+	       struct arena *arena, struct web_answer *a, struct ask *out, struct err *e);
 
 /* ---- for all who read requests ---- */
 
 /* -1 with "POINTER: expected ..." */
 int asked_wrong(struct web_answer *a, struct err *e, struct arena *arena, const char *pointer,
 		const char *expected);
+/*
+ * -1 with "/KEY: no such WHAT", what there is (known: words between commas or blanks; none when it
+ * is empty) and what was probably meant.
+ */
+int asked_unknown(struct web_answer *a, struct err *e, struct arena *arena, const char *what,
+		  struct str key, const char *known);
 /* -1, told with this status; the sentence is the format's. */
 __attribute__((format(printf, 4, 5)))
 int asked_refuse(struct web_answer *a, unsigned status, struct err *e, const char *fmt, ...);

@@ -19,7 +19,7 @@ struct badges {
 __attribute__((format(printf, 4, 5)))
 static void put(struct badges *b, const char *level, const char *code, const char *fmt, ...)
 {
-	char text[512];
+	char text[INGEST_TEXT_BYTES_MAX + 100];
 	va_list args;
 
 	va_start(args, fmt);
@@ -38,15 +38,64 @@ static bool is_text(struct value v, const char *text)
 	return v.kind == VALUE_TEXT && str_is(v.text, text);
 }
 
-static void put_verdict(struct badges *b, const struct row *r)
+/* Where a document, or a result by itself, keeps the reasons of its verdict; NULL: nowhere. */
+static const struct json_value *reasons_of(const struct json_value *document)
+{
+	static const char *const mode[] = { "throughput", "latency", "startup" };
+	const struct json_value *results = json_get(document, "results");
+	const struct json_value *list = json_get(json_get(document, "trust"), "reasons");
+
+	if (!list)
+		list = json_get(json_get(document, "profllm"), "reasons");
+	for (size_t i = 0; !list && i < 3; i++)
+		list = json_get(json_get(json_get(results, mode[i]), "profllm"), "reasons");
+	return list && list->kind == JSON_ARRAY ? list : NULL;
+}
+
+void run_put_reasons(struct json_writer *w, const struct json_value *document)
+{
+	const struct json_value *list = reasons_of(document);
+
+	json_begin_array(w);
+	for (size_t i = 0; list && i < list->count; i++) {
+		const struct json_value *one = &list->item[i], *spoils = json_get(one, "spoils");
+
+		json_begin_object(w);
+		data_put_key_or_null(w, "level", json_text(json_get(one, "level"), STR("")));
+		data_put_key_or_null(w, "code", json_text(json_get(one, "code"), STR("")));
+		data_put_key_or_null(w, "text", json_text(json_get(one, "text"), STR("")));
+		json_key(w, "spoils");
+		json_begin_array(w);
+		for (size_t k = 0; spoils && spoils->kind == JSON_ARRAY && k < spoils->count; k++)
+			json_put_str(w, json_text(&spoils->item[k], STR("")));
+		json_end_array(w);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+/* Its reasons stand beside it (run_put_reasons); here only codes of which no sentence is kept. */
+static void put_verdict(struct badges *b, const struct row *r, const struct json_value *document)
 {
 	struct value verdict = run_cell(r, "verdict"), why = run_cell(r, "trust.reasons");
-	struct str reasons = why.kind == VALUE_TEXT ? why.text : STR("");
+	const struct json_value *list = reasons_of(document);
+	struct str codes = why.kind == VALUE_TEXT ? why.text : STR("");
 
+	if (list && list->count && json_get(&list->item[0], "text"))
+		codes.n = 0;
 	if (is_text(verdict, "DEGRADED") || is_text(verdict, "INVALID"))
 		put(b, is_text(verdict, "INVALID") ? "bad" : "warn", "verdict",
 		    "The run judged itself %.*s%s%.*s.", (int)verdict.text.n, verdict.text.p,
-		    reasons.n ? ": " : "", (int)(reasons.n < 200 ? reasons.n : 200), reasons.p);
+		    codes.n ? ": " : "", (int)(codes.n < 200 ? codes.n : 200), codes.p);
+}
+
+static void put_left_out(struct badges *b, const struct row *r)
+{
+	struct value which = run_cell(r, "left_out");
+
+	if (which.kind == VALUE_TEXT && which.text.n)
+		put(b, "bad", "left_out", "Values that cannot be are left out of the columns: %.*s.",
+		    (int)which.text.n, which.text.p);
 }
 
 static void put_status(struct badges *b, const struct row *r)
@@ -115,7 +164,8 @@ void run_put_badges(struct json_writer *w, const struct row *r, unsigned flags,
 	struct badges b = { .w = w };
 
 	json_begin_array(w);
-	put_verdict(&b, r);
+	put_verdict(&b, r, document);
+	put_left_out(&b, r);
 	put_status(&b, r);
 	put_requests(&b, r);
 	put_missing(&b, r, document);

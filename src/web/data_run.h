@@ -18,6 +18,11 @@
 void run_put_badges(struct json_writer *w, const struct row *r, unsigned flags,
 		    const struct json_value *document);
 /*
+ * Why the run judged itself as it did: "level", "code", "text" (null in documents that do not tell)
+ * and "spoils" (the metrics) of each reason, in an array.
+ */
+void run_put_reasons(struct json_writer *w, const struct json_value *document);
+/*
  * Command lines for a shell, as an array of texts: the configuration as it was given when the
  * document has it; else a server and a load made of the run's parameters, without those that are
  * what the engine does anyway. What was hidden when the run was recorded is still "***".

@@ -148,9 +148,11 @@ static bool check_body_head(struct exchange *x)
 				(unsigned long long)length, (unsigned long long)x->limit);
 	} else if (length || h->is_chunked) {
 		bool is_form = has_type(h->content_type, "multipart/form-data");
+		bool is_json = has_type(h->content_type, "application/json");
 
-		if (flags & ROUTE_PARTS && !is_form)
-			exchange_refuse(x, 415, "expected a form (multipart/form-data)");
+		if (flags & ROUTE_PARTS && !is_form && !(flags & ROUTE_RAW && is_json))
+			exchange_refuse(x, 415, "expected a form (multipart/form-data)%s",
+					flags & ROUTE_RAW ? " or JSON (application/json)" : "");
 		else if (!(flags & ROUTE_PARTS) &&
 			 (is_form || has_type(h->content_type,
 					      "application/x-www-form-urlencoded")))

@@ -7,12 +7,16 @@
  *
  * CSV as RFC 4180 has it: a line of names, lines end with CR LF, cells with a comma, a quote or
  * a line's end are quoted. A text that a spreadsheet would take for a formula (it begins with
- * = + - @, a tab or CR) gets an apostrophe in front; numbers are left as they are. An absent cell
- * is empty, null is null, an infinite number inf. A JSON line is the run's number and its cells.
+ * = + - @, a tab or CR) gets an apostrophe in front; numbers are left as they are, moments are
+ * times in ISO 8601. An absent cell is empty, null is null, an infinite number inf. A JSON line is
+ * the run's number and its cells. Without "columns" the usual ones come first, then all others.
  */
+#include "base/map.h"
 #include "base/mem.h"
+#include "index/when.h"
 #include "web/data_ask.h"
 #include "web/data_put.h"
+#include "web/filters.h"
 
 #define EXPORT_ROWS_MAX 2000000      /* of one file; a spreadsheet takes half of it */
 #define EXPORT_PAGE_CELLS 500000     /* of the page that is in memory */
@@ -75,15 +79,24 @@ static void put_head(struct export *x)
 	buf_add_text(&x->text, "\r\n");
 }
 
+static void put_cell(struct buf *out, struct str column, struct value v)
+{
+	char moment[WHEN_BYTES];
+
+	if (v.kind == VALUE_TEXT)
+		put_cell_text(out, v.text);
+	else if (v.kind == VALUE_NUMBER && when_is_column(column) && when_write(v.number, moment))
+		buf_add_text(out, moment);
+	else
+		data_add_value(out, v);
+}
+
 static void put_csv(struct export *x, const struct page_row *row)
 {
 	for (size_t i = 0; i < x->query.n_columns; i++) {
 		if (i)
 			buf_add_char(&x->text, ',');
-		if (row->value[i].kind == VALUE_TEXT)
-			put_cell_text(&x->text, row->value[i].text);
-		else
-			data_add_value(&x->text, row->value[i]);
+		put_cell(&x->text, x->query.column[i], row->value[i]);
 	}
 	buf_add_text(&x->text, "\r\n");
 }
@@ -174,7 +187,7 @@ static int read_question(const struct web_request *r, struct web_answer *a, stru
 		rc = json_parse(&x->asked, arena_str(&x->asked, buf_str(&text)), &own, e);
 	}
 	buf_release(&text);
-	if (rc < 0 || asked_read(own, members, &x->asked, a, &ask, e) < 0)
+	if (rc < 0 || asked_read(own, members, x->view, &x->asked, a, &ask, e) < 0)
 		return -1;
 	x->query = ask.query;
 	x->is_csv = str_is(ask.format, "csv");
@@ -182,16 +195,25 @@ static int read_question(const struct web_request *r, struct web_answer *a, stru
 	return 0;
 }
 
+/* What a run is and its main figures come first, then the rest in the order it was first seen. */
 static void all_columns(struct export *x)
 {
-	size_t n;
+	size_t n, there = 0;
 	const struct column_info *info = index_columns(x->view, &n);
 	struct str *name = arena_alloc(&x->asked, (n + 1) * sizeof(*name));
+	struct map seen = { 0 };
 
+	filters_usual_columns(x->view, &x->asked, &x->query);
+	for (; there < x->query.n_columns; there++) {
+		name[there] = x->query.column[there];
+		map_put(&seen, name[there], 1);
+	}
 	for (size_t i = 0; i < n; i++)
-		name[i] = info[i].name;
+		if (!map_get(&seen, info[i].name, NULL))
+			name[there++] = info[i].name;
+	map_release(&seen);
 	x->query.column = name;
-	x->query.n_columns = n;
+	x->query.n_columns = there;
 }
 
 /* What is too much is refused before the first byte. */

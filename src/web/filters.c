@@ -79,7 +79,7 @@ static int options(const struct web_request *r, struct web_answer *a, struct err
 	struct ask ask;
 
 	if (asked_body(r, a, members, r->arena, &body, e) < 0 ||
-	    asked_read(body, members, r->arena, a, &ask, e) < 0 ||
+	    asked_read(body, members, r->view, r->arena, a, &ask, e) < 0 ||
 	    filters_split(r->view, &ask.query, r->arena, &split, e) < 0)
 		return -1;
 	json_key(&a->json, "total");
@@ -105,7 +105,7 @@ static int apply(const struct web_request *r, struct web_answer *a, struct err *
 	struct answer answer;
 	struct ask ask;
 
-	if (asked_read(r->body, members, r->arena, a, &ask, e) < 0)
+	if (asked_read(r->body, members, r->view, r->arena, a, &ask, e) < 0)
 		return -1;
 	if (!ask.query.column)
 		filters_usual_columns(r->view, r->arena, &ask.query);
@@ -149,16 +149,34 @@ static int presets(const struct web_request *r, struct web_answer *a, struct err
 	return 0;
 }
 
+/* "filters": F is short for "body": {"filter": F}. */
+static const struct json_value *preset_body(const struct web_request *r)
+{
+	const struct json_value *filters = json_get(r->body, "filters");
+	struct json_value *body;
+
+	if (!filters)
+		return json_get(r->body, "body");
+	body = arena_alloc(r->arena, sizeof(*body));
+	*body = (struct json_value){ .kind = JSON_OBJECT, .item = (struct json_value *)filters,
+				     .count = 1 };
+	body->key = arena_alloc(r->arena, sizeof(*body->key));
+	body->key[0] = STR("filter");
+	return body;
+}
+
 /* Name and body of the request, where they are given. */
 static int read_preset(const struct web_request *r, struct web_answer *a, bool is_new,
 		       struct str *name, struct str *body, struct err *e)
 {
-	const struct json_value *given = json_get(r->body, "body");
+	const struct json_value *given = preset_body(r);
 	struct buf text = { .limit = PRESET_BODY_BYTES_MAX };
 	struct json_writer w = json_writer(&text);
 	bool is_over;
 
-	if (asked_object(r, a, "name body", e) < 0 ||
+	if (json_get(r->body, "filters") && json_get(r->body, "body"))
+		return asked_wrong(a, e, r->arena, "/filters", "either body or filters");
+	if (asked_object(r, a, "name body filters", e) < 0 ||
 	    asked_text(r, a, "name", PRESET_NAME_BYTES_MAX, is_new, name, e) < 0)
 		return -1;
 	if (!is_new && json_get(r->body, "name") && !name->n)

@@ -21,6 +21,18 @@ static struct str decode(struct arena *a, struct str s)
 	return done;
 }
 
+bool request_key(const struct web_request *r, struct str *rest, struct str *key)
+{
+	while (rest->n) {
+		struct str pair = str_cut(rest, '&');
+
+		*key = decode(r->arena, str_cut(&pair, '='));
+		if (key->n)
+			return true;
+	}
+	return false;
+}
+
 static bool find(const struct web_request *r, const char *name, struct str *value)
 {
 	struct str rest = r->query;

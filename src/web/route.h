@@ -70,7 +70,7 @@ enum route_flag {
 	ROUTE_RAW = 2,      /* the body is not parsed */
 	ROUTE_OPEN = 4,     /* needs no token */
 	ROUTE_READS = 8,    /* depends on data_version and the request only: gets an ETag */
-	ROUTE_PARTS = 16,   /* the body is a form with files (web/parts.h) */
+	ROUTE_PARTS = 16,   /* the body is a form with files (web/parts.h); with _RAW: or JSON */
 	ROUTE_QUICK = 32,   /* asks neither store nor index for long: no worker is needed */
 };
 

@@ -13,6 +13,7 @@ struct web_work;
 struct web_carrier; /* server.c's own */
 struct upload_worker;
 struct launch;
+struct params;
 
 struct web {
 	struct web_opts o;             /* texts live in arena */
@@ -25,6 +26,7 @@ struct web {
 	struct web_carrier *carrier;
 	struct upload_worker *upload;
 	struct launch *launch;
+	const struct params *params;   /* of each route */
 	int listener;
 	unsigned port;
 	char url[128];
@@ -51,6 +53,14 @@ void routes_find(struct str raw_path, const char *method, struct arena *a,
 		 struct route_found *out);
 size_t routes_count(void);
 const struct web_route *routes_at(size_t i);
+
+/* ---- params.c, request.c ---- */
+
+int params_open(struct web *w, struct err *e);
+/* -1: the request has a parameter or a member that its route does not declare. Its body is read. */
+int params_check(struct exchange *x, struct err *e);
+/* The next key of the query string, decoded; false at its end. rest begins as the query. */
+bool request_key(const struct web_request *r, struct str *rest, struct str *key);
 
 /* ---- static.c ---- */
 

@@ -58,7 +58,7 @@ static int list(const struct web_request *r, struct web_answer *a, struct err *e
 	size_t n, shown = 0, at = 0;
 
 	if (asked_body(r, a, ASK_LIMIT | ASK_CURSOR, r->arena, &body, e) < 0 ||
-	    asked_read(body, ASK_LIMIT | ASK_CURSOR, r->arena, a, &ask, e) < 0)
+	    asked_read(body, ASK_LIMIT | ASK_CURSOR, r->view, r->arena, a, &ask, e) < 0)
 		return -1;
 	if (ask.query.cursor.n && (!str_to_i64(ask.query.cursor, &before) || before < 1))
 		return asked_wrong(a, e, r->arena, "/cursor", "what the page before gave as \"next\"");

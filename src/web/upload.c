@@ -125,12 +125,17 @@ static int find_part(const struct web_request *r, const char *field, struct part
 
 static int upload_json(const struct web_request *r, struct web_answer *a, struct err *e)
 {
+	struct str type = r->content_type;
 	struct part file, part;
 	struct parts parts;
 	size_t n_files = 0;
 	int64_t run = 0, trace;
-	int rc = find_part(r, "file", &file, e);
+	int rc;
 
+	/* The document itself is as good as a form with it. */
+	if (str_eq_nocase(str_trim(str_cut(&type, ';')), STR("application/json")))
+		return upload_raw(r, a, e);
+	rc = find_part(r, "file", &file, e);
 	if (rc < 0)
 		return -1;
 	if (rc == 0)
@@ -171,7 +176,7 @@ static int check_batch(const struct web_request *r, struct web_answer *a, size_t
 	if (parts_open(r, &parts, e) < 0)
 		return -1;
 	while ((rc = parts_next(&parts, &part, e)) > 0) {
-		if (!str_is(part.field, "file"))
+		if (!str_is(part.field, "file") && !str_is(part.field, "files"))
 			return err_set(e, ERR_USAGE, "the form has a part called %.*s; expected file",
 				       (int)part.field.n, part.field.p);
 		if (part.bytes.n > INGEST_BYTES_MAX) {
@@ -249,7 +254,7 @@ static int upload_status(const struct web_request *r, struct web_answer *a, stru
 }
 
 static const struct web_route routes[] = {
-	{ "POST", "/api/upload/json", ROUTE_CHANGES | ROUTE_PARTS, upload_json },
+	{ "POST", "/api/upload/json", ROUTE_CHANGES | ROUTE_PARTS | ROUTE_RAW, upload_json },
 	{ "POST", "/api/upload/raw", ROUTE_CHANGES | ROUTE_RAW, upload_raw },
 	{ "POST", "/api/upload/batch", ROUTE_CHANGES | ROUTE_PARTS, upload_batch },
 	{ "GET", "/api/upload/status/{job_id}", 0, upload_status },

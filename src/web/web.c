@@ -127,7 +127,7 @@ int web_open(const struct web_opts *o, struct web **out, struct err *e)
 	if ((o->token_file && auth_read(&w->auth, o->token_file, e) < 0) || listen_at(w, e) < 0 ||
 	    log_open(w, e) < 0)
 		goto fail;
-	if (make_folder(o->folder, e) < 0)
+	if (make_folder(o->folder, e) < 0 || params_open(w, e) < 0)
 		goto fail;
 	*out = w;
 	return 0;

@@ -176,6 +176,7 @@ sub random_filter {
 		return { column => $column, in => \@values };
 	}
 	if ($kind == 5) {
+		$column = pick(grep { !/model|note|caching/ } @columns); # only numbers have a range
 		my @ends = sort { $a <=> $b } map { pick(0, 1, 2.5, 8, 10, 64, 300, 1000, rand 1000) } 1, 2;
 		my %range = (min => $ends[0], max => $ends[1]);
 		delete $range{pick('min', 'max')} if rand() < 0.4;
@@ -186,7 +187,8 @@ sub random_filter {
 		if $kind == 6 && rand() < 0.3;
 	return { column => pick('server.model', 'tags.note'),
 		text => pick('a', 'NIGHT', '7b', '+', "\x{fc}", 'zzz', '=sum', ' ') } if $kind == 6;
-	return { column => pick($column, 'no.such.column'), missing => pick($true, $false) };
+	# The schemas know the second one, no run has it.
+	return { column => pick($column, 'server.quantization'), missing => pick($true, $false) };
 }
 
 # ---- comparing ----
@@ -424,6 +426,8 @@ my $all = ask($d, GET => '/api/export/csv');
 my @names = @{(csv_of($all->{content}))[0]};
 is(scalar @names, $options->{json}{total}, 'without columns: all');
 
+sub total { return ask($d, POST => '/api/filters/apply', { limit => 0, @_ })->{json}{total} }
+
 # ---- tags and versions ----
 
 my $question = { filter => $failing, limit => 5 };
@@ -505,6 +509,93 @@ for (
 	['POST', '/api/export/csv', { format => 'xlsx' }, 400, '/format', 'csv or jsonl'],
 	['POST', '/api/analysis/marks', { series => 's', at => 'a', kind => 'odd' }, 400, '/kind', 'seen'],
 	['POST', '/api/analysis/trends', [], 400, '', 'object'],
+
+	# Columns that neither a run nor a schema has.
+	['POST', '/api/filters/apply', { filter => { column => 'server.modle', in => ['x'] } }, 400,
+		'/filter/column', 'there is no column "server.modle"; did you mean "server.model"?'],
+	['POST', '/api/filters/apply', { filter => { and => [{ not => { or => [{ column => 'server.modle',
+		in => ['x'] }] } }] } }, 400, '/filter/and/0/not/or/0/column',
+		'did you mean "server.model"?'],
+	['POST', '/api/filters/apply', { filter => { column => 'max_num_seqs', missing => $true } }, 400,
+		'/filter/column', 'did you mean "server.max_num_seqs"?'],
+	['POST', '/api/filters/apply', { filter => { column => 'tags.unheard_of', missing => $true } }, 400,
+		'/filter/column', 'there is no column "tags.unheard_of"'],
+	['POST', '/api/filters/apply', { sort => [{ column => 'run_id' }, { column => 'zzzzzz' }] }, 400,
+		'/sort/1/column', 'there is no column "zzzzzz"'],
+	['POST', '/api/filters/apply', { columns => ['status', 'statsu'] }, 400, '/columns/1',
+		'did you mean "status"?'],
+	['POST', '/api/filters/apply', { facets => ['server.dtypes'] }, 400, '/facets/0',
+		'did you mean "server.dtype"?'],
+	['POST', '/api/filters/apply', { statistics => ['median_ttft'] }, 400, '/statistics/0',
+		'did you mean "median_ttft_ms"?'],
+	['GET', '/api/data/experiments?sort=-zzzzzz', undef, 400, '/sort/0/column', 'no column "zzzzzz"'],
+	['GET', '/api/data/experiments?columns=status,zzzzzz', undef, 400, '/columns/1', 'no column'],
+	['GET', '/api/data/summary?statistics=p99_tfft_ms', undef, 400, '/statistics/0',
+		'did you mean "p99_ttft_ms"?'],
+	['POST', '/api/export/csv', { columns => ['zzzzzz'] }, 400, '/columns/0', 'no column'],
+	['POST', '/api/analysis/trends', { metric => 'output_troughput' }, 400, '/metric',
+		'did you mean "output_throughput"?'],
+	['POST', '/api/analysis/trends', { metric => 'failed', series => ['server.modle'] }, 400,
+		'/series/0', 'did you mean "server.model"?'],
+	['POST', '/api/analysis/trends', { metric => 'failed', filter => { column => 'server.modle',
+		missing => $true } }, 400, '/filter/column', 'did you mean "server.model"?'],
+	['POST', '/api/analysis/regression', { metrics => ['failed', 'zzzzzz'], baseline => { last => 1 } },
+		400, '/metrics/1', 'no column'],
+	['POST', '/api/analysis/regression', { metric => 'failed', baseline => { filter => {
+		column => 'zzzzzz', missing => $true } } }, 400, '/baseline/filter/column', 'no column'],
+	['POST', '/api/analysis/impact', { metric => 'failed', parameters => ['server.modle'] }, 400,
+		'/parameters/0', 'did you mean "server.model"?'],
+	['POST', '/api/analysis/scaling', { metric => 'failed', by => 'server.tensor_paralel_size' }, 400,
+		'/by', 'did you mean "server.tensor_parallel_size"?'],
+	['POST', '/api/analysis/capacity', { rate => 1, slo => [{ column => 'zzzzzz', max => 1 }] }, 400,
+		'/slo/0/column', 'no column'],
+	['POST', '/api/analysis/resources', { x => 'zzzzzz', y => 'failed' }, 400, '/x', 'no column'],
+	['POST', '/api/analysis/parallel', { columns => ['failed', 'zzzzzz'] }, 400, '/columns/1',
+		'no column'],
+	['POST', '/api/data/compare', { groups => [{ ids => [1] }, { filter => { column => 'zzzzzz',
+		missing => $true } }] }, 400, '/groups/1/filter/column', 'no column'],
+
+	# Values that a column's kind cannot have.
+	['POST', '/api/filters/apply', { filter => { column => 'server.tensor_parallel_size',
+		in => [1, "2"] } }, 400, '/filter/in/1',
+		'"server.tensor_parallel_size" holds numbers, and this is a text: "2"'],
+	['POST', '/api/filters/apply', { filter => { column => 'server.model', in => [7] } }, 400,
+		'/filter/in/0', '"server.model" holds texts, and this is a number'],
+	['POST', '/api/filters/apply', { filter => { column => 'failed', range => { min => 5, max => 3 } } },
+		400, '/filter/range', 'expected min to be at most max, got 5 and 3'],
+	['POST', '/api/filters/apply', { filter => { column => 'server.model', range => { min => 5 } } }, 400,
+		'/filter/range', '"server.model" holds texts, which have no range; expected "in" or "text"'],
+	['POST', '/api/filters/apply', { filter => { column => 'server.enable_prefix_caching',
+		range => { min => 0 } } }, 400, '/filter/range', 'holds true and false, which have no range'],
+	['POST', '/api/filters/apply', { filter => { column => 'failed', text => '1' } }, 400,
+		'/filter/text', '"failed" holds numbers, and no texts; expected "in" or "range"'],
+	['POST', '/api/filters/apply', { filter => { column => 'timestamp', range => {
+		min => 'yesterday' } } }, 400, '/filter/range/min',
+		'expected a time such as 2026-11-22T08:00:00Z'],
+	['POST', '/api/filters/apply', { filter => { column => 'timestamp', range => {
+		min => '2026-02-30' } } }, 400, '/filter/range/min', 'expected a time such as'],
+
+	# Parameters and members that a route does not have.
+	['GET', '/api/data/experiments?page=1&page_size=10', undef, 400, '/page', 'no such parameter; '
+		. 'expected one of: filter shown sort limit cursor columns'],
+	['GET', '/api/data/experiments?limt=2', undef, 400, '/limt', 'did you mean limit?'],
+	['GET', '/api/data/experiments?server.model=xyz', undef, 400, '/server.model', 'no such parameter'],
+	['GET', '/api/filters/options?facet_value=5', undef, 400, '/facet_value',
+		'did you mean facet_values?'],
+	['GET', '/api/traces?offset=5', undef, 400, '/offset', 'no such parameter'],
+	['GET', '/api/health?verbose=1', undef, 400, '/verbose', 'no such parameter; expected none'],
+	['POST', '/api/filters/apply?limit=2', {}, 400, '/limit', 'no such parameter; expected none'],
+	['POST', '/api/analysis/trends', { metric => 'failed', fliter => {} }, 400, '/fliter',
+		'did you mean filter?'],
+
+	# What is lacking, or there twice.
+	['POST', '/api/analysis/trends', {}, 400, '/metric', 'such as request_throughput, output_throughput'],
+	['POST', '/api/analysis/regression', { baseline => { last => 1 } }, 400, '/metric',
+		'such as request'],
+	['POST', '/api/data/compare', { ids => [1], groups => [] }, 400, '/ids', 'either groups or ids'],
+	['POST', '/api/data/compare', { ids => [] }, 400, '/ids', 'a list of runs'],
+	['POST', '/api/filters/presets', { name => 'x', body => {}, filters => {} }, 400, '/filters',
+		'either body or filters'],
 ) {
 	my ($method, $path, $body, $status, $pointer, $word) = @$_;
 	my $r = ask($d, $method, $path, $body);
@@ -515,6 +606,103 @@ for (
 		&& (defined $pointer ? ($got->{pointer} // 'none') eq $pointer : !defined $got->{pointer}),
 		"$method $path: $status") or diag($r->{status}, ' ', $r->{content});
 }
+
+# ---- what is taken ----
+
+# A column that the schemas know is one, also when no run has it.
+my $known = ask($d, POST => '/api/filters/apply', { limit => 1, columns => ['server.quantization'],
+	filter => { column => 'server.quantization', missing => $true },
+	sort => [{ column => 'prefill.max_num_seqs' }], facets => ['benchmark.lora_assignment'],
+	statistics => ['p42_ttft_ms', 'failures.timeout'] });
+is($known->{status}, 200, 'columns that no run has yet are known') or diag($known->{content});
+is($known->{json}{total}, total(), '... and all runs lack them');
+is_deeply([map { $_->{count} } @{$known->{json}{statistics}}], [0, 0], '... as do statistics');
+
+# Moments as people write them: the first of these runs was at one second past midnight.
+for (['2026-01-01', undef, 0], [undef, '2026-01-01T00:00:10', 10], ['2026-01-01T00:00:02Z',
+		'2026-01-01 01:00:03.500+01:00', 2], ['2026-01-01T00:00', '2026-01-01T00:00:00.9Z', 0]) {
+	my ($min, $max, $runs) = @$_;
+	my $r = ask($d, POST => '/api/filters/apply', { limit => 0, filter => { column => 'timestamp',
+		range => { $min ? (min => $min) : (), $max ? (max => $max) : () } } });
+
+	is($r->{json}{total}, $runs || ($max ? 0 : total()), 'runs from ' . ($min // 'the first') . ' to '
+		. ($max // 'the last')) or diag($r->{content});
+}
+
+my $apart = ask($d, POST => '/api/data/compare', { ids => [$runs[0]{id}, $runs[1]{id}],
+	metrics => ['completed'] });
+is_deeply([map { $_->{ids} } @{$apart->{json}{groups}}], [[$runs[0]{id}], [$runs[1]{id}]],
+	'ids by themselves: each run is a group') or diag($apart->{content});
+my $short = ask($d, POST => '/api/filters/presets', { name => 'Short', filters => $failing });
+is_deeply([map { $_->{body} } @{ask($d, GET => '/api/filters/presets')->{json}{items}}],
+	[{ filter => $failing }], 'filters of a preset are a body with a filter');
+is(ask($d, DELETE => "/api/filters/presets/$short->{json}{id}")->{status}, 200, '... and it goes again');
+my $usual_before = total();
+my $plain = ask($d, POST => '/api/upload/json', make_run(50_001)->{doc});
+is($plain->{status}, 201, 'a document as JSON where a form is usual') or diag($plain->{content});
+my ($form, %type) = form(['files', 'a.json', json_text(make_run(50_002)->{doc})],
+	['file', 'b.json', json_text(make_run(50_003)->{doc})]);
+my $batch = ask($d, POST => '/api/upload/batch', $form, %type);
+is($batch->{status}, 202, 'a batch of parts called files') or diag($batch->{content});
+wait_for('the batch', sub { return total() == $usual_before + 3 });
+
+# ---- a CSV of everything ----
+
+my $whole = ask($d, GET => '/api/export/csv?limit=1&sort=timestamp');
+my ($head, $line) = csv_of($whole->{content});
+is_deeply([@$head[0 .. 5]], [qw(run_id timestamp status server.model server.tensor_parallel_size
+	benchmark.request_rate)], 'what a run is comes first') or diag("@$head");
+is($line->[1], '2026-01-01T00:00:01Z', 'and when it was is a time');
+
+# ---- values that cannot be ----
+
+my $odd = { schema_version => 1, run_id => 'exp_odd', status => 'completed', environment => {},
+	config => { name => 'odd', server => { model => 'm', tensor_parallel_size => '4',
+		max_num_seqs => 'plenty', revision => 7 }, benchmark => { request_rate => 'inf' } },
+	results => { request_throughput => -5, completed_requests => 'many', failed_requests => 0,
+		median_ttft_ms => 12.5, output_throughput => 100 },
+	trust => { verdict => 'INVALID', verdicts => { ttft => 'INVALID' }, reasons => [
+		{ level => 'INVALID', code => 'skew', spoils => ['ttft', 'itl'],
+			text => 'The clock stepped.' },
+		{ level => 'DEGRADED', code => 'few', text => 'Only 9 requests.' }] } };
+my $text = json_text($odd);
+$text =~ s/"output_throughput":100/"output_throughput":NaN/ or die;
+my $taken = ask($d, POST => '/api/upload/raw?name=odd.json', $text);
+is($taken->{status}, 201, 'a document with values that cannot be is taken') or diag($taken->{content});
+my @told = ('max_num_seqs: "plenty" (expected a number)', 'request_throughput: -5 (expected a number of at '
+	. 'least 0)', 'completed: "many" (expected a number of at least 0)',
+	'output_throughput: NaN (expected a number of at least 0)');
+for my $one (@told) {
+	ok((grep { index($_, $one) >= 0 } @{$taken->{json}{notes}}), "its upload says $one");
+}
+my $there = ask($d, GET => '/api/data/experiments/exp_odd')->{json};
+my ($badge) = grep { $_->{code} eq 'left_out' } @{$there->{badges}};
+is($badge->{level}, 'bad', 'and so does a badge');
+is_deeply([grep { index($badge->{text}, $_) < 0 } @told], [], '... with keys and values');
+is_deeply([grep { exists $there->{values}{$_} } qw(request_throughput completed output_throughput
+	server.max_num_seqs)], [], 'they are no cells');
+is_deeply([@{$there->{values}}{qw(server.tensor_parallel_size server.revision median_ttft_ms)}],
+	[4, '7', 12.5], 'a setting is what its text spells');
+is($there->{document}{results}{completed_requests}, 'many', 'the document keeps them');
+my %kind = map { $_->{column} => $_->{kind} } @{ask($d, GET => '/api/filters/options')->{json}{items}};
+is_deeply([@kind{qw(completed request_throughput server.tensor_parallel_size)}], [('number') x 3],
+	'and no kind is mixed because of one document');
+
+# ---- why a run judged itself as it did ----
+
+is_deeply($there->{reasons}, [
+	{ level => 'INVALID', code => 'skew', text => 'The clock stepped.', spoils => ['ttft', 'itl'] },
+	{ level => 'DEGRADED', code => 'few', text => 'Only 9 requests.', spoils => [] }],
+	'reasons with their sentences and the metrics they are about');
+is_deeply([map { $_->{text} } grep { $_->{code} eq 'verdict' } @{$there->{badges}}],
+	['The run judged itself INVALID.'], 'the verdict is a badge');
+delete $_->{text} for @{$odd->{trust}{reasons}};
+$odd->{run_id} = 'exp_codes';
+ask($d, POST => '/api/upload/raw', json_text($odd));
+$there = ask($d, GET => '/api/data/experiments/exp_codes')->{json};
+is_deeply([map { $_->{text} } grep { $_->{code} eq 'verdict' } @{$there->{badges}}],
+	['The run judged itself INVALID: skew,few.'], 'an older document has codes alone');
+is($there->{reasons}[1]{text}, undef, '... and no sentence');
 
 # ---- people's words ----
 
@@ -542,7 +730,6 @@ ok((grep { $_->{code} eq 'excluded' } @{$run->{badges}}), 'and a badge');
 is_deeply($run->{document}{model_id}, $runs[3]{doc}{model_id}, 'and its document');
 is_deeply(ask($d, GET => "/api/data/experiments/$run->{run_id}")->{json}{id}, $one,
 	'it is found by its run_id, too');
-sub total { return ask($d, POST => '/api/filters/apply', { limit => 0, @_ })->{json}{total} }
 my $usual = total();
 is(total(shown => 'all'), $usual + 1, 'an excluded run is not usually counted');
 is(total(shown => 'excluded'), 1, 'but by itself');

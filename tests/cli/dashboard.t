@@ -143,7 +143,7 @@ is(ask($d, 'GET', '/api/health')->{json}{runs}, 3, 'of which nothing was kept');
 $r = ask($d, 'POST', '/api/upload/json', form(['file', 'a', result()], ['file', 'b', result()]));
 is($r->{status}, 400, 'two files where one is due');
 like($r->{json}{detail}, qr{2 parts called file}, 'none of which is lost in silence');
-is(ask($d, 'POST', '/api/upload/json', result())->{status}, 415, 'JSON where a form is due');
+is(ask($d, 'POST', '/api/upload/batch', result())->{status}, 415, 'JSON where a form is due');
 is(ask($d, 'POST', '/api/upload/raw', form(['file', 'r', result()]))->{status}, 415, 'and the reverse');
 
 # ---- tags and packing ----
@@ -201,12 +201,12 @@ like($metrics, qr/^profllm_jobs\{kind="upload",state="done"\} 1$/m, 'and jobs');
 rename 'access.jsonl', 'access.1';
 kill 'HUP', $d->{pid};
 wait_for('a new log', sub { -e 'access.jsonl' });
-ask($d, 'GET', '/api/health?secret=1', undef, Authorization => 'Bearer very-secret-token');
+ask($d, 'GET', '/api/jobs?limit=77', undef, Authorization => 'Bearer very-secret-token');
 # A line is written after its answer: that of an earlier request may come first.
-wait_for('a line', sub { (slurp('access.jsonl') // '') =~ m{/api/health.*\n} });
-my $line = json_of((slurp('access.jsonl') =~ m{^(.*"/api/health".*)$}m)[0]);
-is_deeply([@$line{qw(level method path status)}], ['info', 'GET', '/api/health', 200], 'a line of the log');
-unlike(slurp('access.jsonl'), qr/secret/, 'has no secrets');
+wait_for('a line', sub { (slurp('access.jsonl') // '') =~ m{/api/jobs.*\n} });
+my $line = json_of((slurp('access.jsonl') =~ m{^(.*"/api/jobs".*)$}m)[0]);
+is_deeply([@$line{qw(level method path status)}], ['info', 'GET', '/api/jobs', 200], 'a line of the log');
+unlike(slurp('access.jsonl'), qr/secret|limit|77"/, 'has no secrets');
 is(scalar(grep { !eval { json_of($_) } } split /\n/, slurp('access.1')), 0, 'all lines are JSON');
 
 # ---- its end ----

@@ -84,7 +84,7 @@ static void *read_runs(void *self)
 	static const char *const question[] = {
 		"{\"facets\": \"auto\", \"limit\": 20, \"sort\": [{\"column\": \"request_throughput\"}]}",
 		"{\"filter\": {\"column\": \"request_throughput\", \"range\": {\"min\": 1000}}, "
-		"\"statistics\": [\"request_throughput\"], \"facets\": [\"model_id\"]}",
+		"\"statistics\": [\"request_throughput\"], \"facets\": [\"server.model\"]}",
 	};
 	static const char *const path[] = { "/api/health", "/metrics", "/api/filters/options", "/runs",
 					    "/api/jobs", "/api/data/experiments?limit=5", "/api/none" };

@@ -186,17 +186,18 @@ async function server() {
 async function filters(ids) {
 	const filter = { and: [{ column: 'server.model', in: ['m', null] },
 		{ or: [{ column: 'median_ttft_ms', range: { min: 1, max: 'inf' } },
-			{ not: { column: '*', text: 'x' } }, { column: 'tags.x', missing: true }] }] };
+			{ not: { column: '*', text: 'x' } },
+			{ column: 'server.revision', missing: true }] }] };
 
 	await ask('GET', '/api/filters/options?facet_values=3&bins=4&shown=all');
 	await ask('GET', `/api/filters/options?filter=${encodeURIComponent(JSON.stringify(filter))}`);
 	await ask('POST', '/api/filters/apply', {});
 	const page = await ask('POST', '/api/filters/apply', { filter, shown: 'all', limit: 3,
 		sort: [{ column: 'median_ttft_ms', descending: true }], facets: 'auto', facet_values: 2,
-		bins: 5, statistics: ['median_ttft_ms', 'benchmark.request_rate', 'no.such'] });
+		bins: 5, statistics: ['median_ttft_ms', 'benchmark.request_rate', 'server.revision'] });
 	await ask('POST', '/api/filters/apply', { filter, shown: 'all', limit: 3, cursor: page.next,
 		sort: [{ column: 'median_ttft_ms', descending: true }], columns: ['run_id'],
-		facets: ['median_ttft_ms', 'no.such'] });
+		facets: ['median_ttft_ms', 'server.revision'] });
 	const made = await ask('POST', '/api/filters/presets', { name: 'a', body: { filter } });
 	await ask('PUT', `/api/filters/presets/${made.id}`, { body: [1, null] });
 	await ask('GET', '/api/filters/presets');

@@ -28,8 +28,9 @@ export interface FilterIn {
 export interface FilterRange { column: string; range: Range }
 
 export interface Range {
-	min?: number | 'inf' | '-inf'; // belongs to the range
-	max?: number | 'inf' | '-inf'; // belongs to it too
+	/** belongs to the range; `inf`, `-inf`, of `timestamp` also `2026-11-22T08:00:00Z` */
+	min?: number | string;
+	max?: number | string; // belongs to it too, and is not below min
 }
 
 export interface FilterText {
@@ -114,7 +115,10 @@ export interface Preset {
 	at: number; // seconds since 1970
 }
 
-export interface PresetRequest { name?: string; body?: unknown }
+export interface PresetRequest {
+	name?: string; body?: unknown;
+	filters?: unknown; // instead of a body with this as its member `filter`
+}
 
 export interface SummaryRequest {
 	filter?: Filter | null; shown?: Shown;
@@ -148,6 +152,13 @@ export interface Trace {
 export interface Badge {
 	level: 'good' | 'warn' | 'bad'; code: string;
 	text: string; // one sentence
+}
+
+export interface Reason {
+	level: string | null; // DEGRADED or INVALID
+	code: string | null;
+	text: string | null; // one sentence; null where the document has only the code
+	spoils: string[]; // the metrics that it is about
 }
 
 export interface Version { id: number; received: number }
@@ -184,7 +195,9 @@ export interface JobHead {
 export type JobState = 'waiting' | 'running' | 'done' | 'failed' | 'cancelled';
 
 export interface CompareRequest {
-	groups: CompareGroup[]; metrics?: string[] | null;
+	groups?: CompareGroup[];
+	ids?: (number | string)[]; // instead of groups: each run is a group of its own
+	metrics?: string[] | null;
 	baseline?: number; // which group the others are measured against; 0
 	level?: number; // of the intervals; 0.95
 	by?: 'run' | 'suite'; // what counts as one measurement
@@ -316,6 +329,7 @@ export interface Run extends Answer {
 	traces: Trace[];
 	reproduce: string[]; // command lines
 	badges: Badge[];
+	reasons: Reason[]; // why the run judged itself as it did
 }
 
 export interface Created extends Answer { id: number }
@@ -615,7 +629,7 @@ export interface Routes {
 	'GET /api/analysis/marks': { query: undefined; request: undefined; answer: Marks };
 	'POST /api/analysis/marks': { query: undefined; request: MarkRequest; answer: Created };
 	'DELETE /api/analysis/marks/{id}': { query: undefined; request: undefined; answer: Done };
-	'POST /api/upload/json': { query: undefined; request: FormData; answer: Upload };
+	'POST /api/upload/json': { query: undefined; request: string; answer: Upload };
 	'POST /api/upload/raw': {
 		query: { name?: string };
 		request: unknown; answer: Upload;
