@@ -5,6 +5,7 @@
  * The bytes are those of the API's route of that name, asked without a server.
  */
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -34,12 +35,14 @@ static const struct opt rows[] = {
 	  .help = "only runs that it holds for: {\"column\": \"server.model\", \"in\": [\"m\"]}, and "
 		  "{\"and\": [...]} of such"),
 	R(shown, "shown", .choices = shown, .help = "runs that are not usually shown, too, or alone"),
-	R(columns, "columns", .arg = "A,B", .help = "which, in this order; default: all"),
+	R(columns, "columns", .arg = "A,B",
+	  .help = "which, in this order; default: all, what a run is and its main figures first"),
 	R(sort, "sort", .arg = "A,-B", .help = "by these columns; - in front: largest first"),
 	R(limit, "limit", .arg = "N", .min = 1, .max = 1e9, .help = "at most so many runs"),
 	R(format, "format", .choices = formats,
 	  .words = "json jsonl",
-	  .help = "csv: texts that a spreadsheet would take for a formula get an apostrophe in front"),
+	  .help = "csv: texts that a spreadsheet would take for a formula get an apostrophe in front, "
+		  "times are ISO 8601 and not seconds"),
 	R(output, "output", .arg = "FILE", .words = "out -o",
 	  .help = "where to; default: stdout"),
 };
@@ -161,6 +164,25 @@ static int write_out(const struct export_opts *o, struct web_answer *answer, str
 	return rc;
 }
 
+/* The API's pointer as what was typed: "/columns/1: ..." is about --columns. */
+static void name_option(struct arena *a, struct err *e)
+{
+	static const char *const option[] = { "filter", "columns", "sort", "limit" };
+	const char *text = arena_text(a, str_of(e->text));
+
+	for (size_t i = 0; i < sizeof(option) / sizeof(*option); i++) {
+		size_t n = strlen(option[i]);
+		const char *rest = text + 1 + n;
+
+		if (*text != '/' || strncmp(text + 1, option[i], n) != 0 || !strchr("/:", *rest))
+			continue;
+		if (i > 0 && *rest == '/') /* a list on the command line has no pointers in it */
+			rest = strchr(rest, ':') ? strchr(rest, ':') : rest;
+		err_set(e, e->code, "--%s%s%s", option[i], *rest == '/' ? ": " : "", rest);
+		return;
+	}
+}
+
 static int export(const struct export_opts *o, struct arena *a, struct err *e)
 {
 	struct store_opts how = { .url = o->store, .is_read_only = true };
@@ -179,6 +201,8 @@ static int export(const struct export_opts *o, struct arena *a, struct err *e)
 	if (export_routes.route->handle(&request, &answer, e) == 0) {
 		rc = write_out(o, &answer, e);
 		answer.pull_end(answer.self);
+	} else {
+		name_option(a, e);
 	}
 	buf_release(&answer.body);
 	index_view_release(request.view);

@@ -8,6 +8,7 @@
 #include "index/filter.h"
 #include "index/index.h"
 #include "json/write.h"
+#include "store/known.h"
 
 #define R(member, flag, ...) OPT(struct keep_opts, member, flag, __VA_ARGS__)
 #define STORE \
@@ -33,7 +34,7 @@ static const struct opt_set archive_set = SET("archive", archive_rows,
 	.epilog = "Examples:\n"
 		  "  profllm store archive exp_20250131_120000_c0ffee\n"
 		  "  profllm store archive --filter '{\"column\": \"timestamp\", \"range\": "
-		  "{\"max\": 1735689600}}'");
+		  "{\"max\": \"2025-01-01\"}}'");
 
 static const struct opt remove_rows[] = {
 	WHICH,
@@ -82,8 +83,8 @@ const struct opt_set *cmd_store_retain_options(void)
 /* ---- which ---- */
 
 /* The runs that are named, or those of the filter; neither is a mistake. */
-static int read_which(const struct keep_opts *o, struct arena *a, struct filter **out,
-		      struct err *e)
+static int read_which(const struct keep_opts *o, struct store *s, struct arena *a,
+		      struct filter **out, struct err *e)
 {
 	struct buf text = { 0 };
 	struct json_writer w = json_writer(&text);
@@ -107,7 +108,15 @@ static int read_which(const struct keep_opts *o, struct arena *a, struct filter 
 	}
 	rc = json_parse(a, arena_str(a, buf_str(&text)), &v, e);
 	buf_release(&text);
-	return rc < 0 || filter_read(v, NULL, a, out, e) < 0 ? err_wrap(e, "--filter") : 0;
+	if (rc == 0)
+		rc = filter_read(v, NULL, a, out, e);
+	if (rc == 0) {
+		struct index_view *view = index_view(store_index(s));
+
+		rc = known_check_filter(view, *out, "", a, e);
+		index_view_release(view);
+	}
+	return rc < 0 ? err_wrap(e, "--filter") : 0;
 }
 
 static int count(struct store *s, const struct filter *f, struct arena *a, size_t *n, struct err *e)
@@ -148,7 +157,7 @@ static int archive(const struct keep_opts *o, struct store *s, struct arena *a, 
 	struct filter *f;
 	size_t n;
 
-	if (read_which(o, a, &f, e) < 0 || store_archive(s, f, !o->is_undone, &n, e) < 0)
+	if (read_which(o, s, a, &f, e) < 0 || store_archive(s, f, !o->is_undone, &n, e) < 0)
 		return -1;
 	printf("%zu %s %s\n", n, n == 1 ? "run" : "runs",
 	       o->is_undone ? "taken out of the archive" : "archived");
@@ -160,7 +169,7 @@ static int remove_runs(const struct keep_opts *o, struct store *s, struct arena 
 	struct filter *f;
 	size_t n;
 
-	if (read_which(o, a, &f, e) < 0)
+	if (read_which(o, s, a, &f, e) < 0)
 		return -1;
 	if (!o->is_sure) {
 		if (count(s, f, a, &n, e) < 0)

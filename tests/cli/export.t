@@ -94,6 +94,35 @@ for my $url (@stores) {
 		"$kind: and then removed");
 }
 
+# ---- every key there is ----
+
+# Options of the load are rows of the program; the store knows them as columns, with runs and without.
+my ($mode, %options);
+for (split /\n/, run(args => [qw(run --print-keys)])->{out}) {
+	$mode = /benchmark/ if /^## /;
+	$options{$1} = 1 if $mode && /^\| `(\w+)` \|/;
+}
+delete @options{qw(request_id_prefix metadata)}; # would tell runs apart that are alike
+cmp_ok(scalar keys %options, '>', 150, 'options of the load');
+check_run('are columns', run(args => ['export', '--store', $stores[0], '--columns',
+	join ',', map { "benchmark.$_" } sort keys %options]), { status => 0 });
+my @arguments = map { $_->{name} =~ tr/-/_/r }
+	@{json_of(run(args => [qw(args list --all --json)])->{out})};
+cmp_ok(scalar @arguments, '>', 250, 'arguments of the server');
+check_run('are columns, too', run(args => ['export', '--store', $stores[0], '--columns',
+	join ',', map { "server.$_" } @arguments]), { status => 0 });
+
+# ---- a real document ----
+
+my $example = "$FindBin::Bin/../../examples/results/vllm-cpu.json";
+check_run('a document of a real run', run(args => ['ingest', $example, '--store', 'sqlite:real.db']),
+	{ status => 0 });
+my ($head, $line) = split /\r\n/, run(args => [qw(export --store sqlite:real.db)])->{out};
+like($head, qr/^run_id,timestamp,name,suite,status,verdict,server\.model,server\.tensor_parallel_size,/,
+	'what a run is comes first');
+like($line, qr/^exp_\w+,\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z,/, 'and times are in ISO 8601');
+unlike($head, qr/left_out/, 'nothing in it cannot be');
+
 # ---- mistakes ----
 
 my @mistakes = (
@@ -105,13 +134,28 @@ my @mistakes = (
 	[2, '--filter: *', qw(store remove --filter {"a":1} --store runs.db)],
 	[2, 'expected a limit: *', qw(store retain --store runs.db)],
 	[2, '--to URL is needed', qw(store convert --store runs.db)],
-	[2, '*/filter*', qw(export --store runs.db --filter {"column":1})],
-	[2, '*/columns*', qw(export --store runs.db --columns), ','],
+	[2, '--filter: /column: expected the name of a column', qw(export --store runs.db --filter),
+		'{"column":1,"missing":true}'],
+	[2, '--columns: *', qw(export --store runs.db --columns), ','],
+	[2, '--columns: there is no column "server.modle"; did you mean "server.model"?',
+		qw(export --store runs.db --columns), "run_id,server.modle"],
+	[2, '--sort: there is no column "timestmap"; did you mean "timestamp"?',
+		qw(export --store runs.db --sort=-timestmap)],
+	[2, '--filter: /not/column: there is no column "server.modle"; did you mean "server.model"?',
+		qw(export --store runs.db --filter), '{"not": {"column": "server.modle", "in": ["m"]}}'],
+	[2, '--filter: /in/0: "server.model" holds texts, and this is a number',
+		qw(export --store runs.db --filter), '{"column": "server.model", "in": [1]}'],
+	map { [2, '--filter: /column: there is no column "server.modle"; did you mean "server.model"?',
+		'store', $_, qw(--store runs.db --filter), '{"column": "server.modle", "in": ["m"]}'] }
+		qw(archive remove),
 );
+my $all = run(args => ['export', '--store', $stores[0], '--shown', 'all'])->{out};
 for (@mistakes) {
-	my ($status, $err, @args) = @$_;
+	my ($status, $err, @args) = map { $_ eq 'runs.db' ? $stores[0] : $_ } @$_;
 	check_run("refused: @args", run(args => \@args), { status => $status, err => "profllm *: $err" });
 }
+is(run(args => ['export', '--store', $stores[0], '--shown', 'all'])->{out}, $all,
+	'no mistake has changed a run');
 ok(!-e 'nowhere.db' && run(args => [qw(export --store nowhere.db)])->{status} && !-e 'nowhere.db',
 	'a store that is only read is not made');
 
@@ -120,6 +164,11 @@ ok(!-e 'nowhere.db' && run(args => [qw(export --store nowhere.db)])->{status} &&
 spew('text.txt', "no database\n" x 100);
 for (['export', 'sqlite:none.db', 'none.db cannot be opened: No such file or directory'],
 	['ingest', 'mysql://host/runs', 'mysql://host/runs: expected sqlite:PATH or postgresql://...'],
+	['ingest', 'mysql:host/runs', 'mysql:host/runs: expected sqlite:PATH or postgresql://...'],
+	['export', 'sqlit:runs.db',
+		'sqlit:runs.db: expected sqlite:PATH or postgresql://...; did you mean sqlite:?'],
+	['export', 'postgrsql://me:secret@host/runs',
+		'postgrsql: expected sqlite:PATH or postgresql://...; did you mean postgresql:?'],
 	['ingest', 'sqlite:no/folder.db', 'no/folder.db cannot be opened: No such file or directory']) {
 	my ($verb, $url, $why) = @$_;
 
