@@ -105,6 +105,17 @@ async function runPage(page, url) {
 		run.badges.map((b) => b.text),
 		'its badges',
 	);
+	const told = run.reasons.map((r) => r.text);
+	equal(
+		[
+			told.length > 0,
+			await page.$$eval('.reasons li span:not(.tag):not(.dim)', (l) =>
+				l.map((e) => e.textContent),
+			),
+		],
+		[true, told],
+		'the sentences of its verdict',
+	);
 	equal(
 		await page.$$eval('.copy-line pre', (l) => l.map((e) => e.textContent)),
 		run.reproduce,

@@ -271,6 +271,25 @@ async function presets(page, browser, url) {
 	await other.context.close();
 }
 
+/** A link, or a preset, whose columns went with the last run that had them. */
+async function gone(browser, url) {
+	const filter = JSON.stringify({ and: [{ column: 'tags.zzzzfffff', in: ['x'] }] });
+	const { page, context } = await tab(browser, `${url}/runs?cols=server.model,tags.zzzzccccc`
+		+ `&stats=tags.zzzzmmmmm&sort=tags.zzzzsssss&f=${encodeURIComponent(filter)}`);
+	const said = () => page.textContent('.failure .state-text p').catch(() => '');
+	for (const part of ['/filter/and/0/column: there is no column "tags.zzzzfffff"',
+		'/sort/0/column: there is no column "tags.zzzzsssss"',
+		'/columns/5: there is no column "tags.zzzzccccc"']) {
+		await becomes(said, part, `${part} is a sentence on the page`);
+		await page.click('.failure button:has-text("Leave it out")');
+	}
+	await page.waitForSelector('.grid-body [role=row]');
+	equal(new URL(page.url()).searchParams.get('cols'), 'server.model', 'and can be left out');
+	await becomes(() => page.textContent('.strip [role=alert]'),
+		'/statistics/0: there is no column "tags.zzzzmmmmm"', 'likewise a number above the table');
+	await context.close();
+}
+
 async function link(page, browser, all) {
 	await page.goto(`${new URL(page.url()).origin}/runs?f=${encodeURIComponent(JSON.stringify(
 		{ and: [{ column: 'server.model', in: ['org/small-8b'] },
@@ -360,6 +379,7 @@ main(async () => {
 	await table(page, it.url);
 	await columns(page);
 	await presets(page, browser, it.url);
+	await gone(browser, it.url);
 	await link(page, browser, all);
 	await keys(page);
 	await exports(page, it.url);

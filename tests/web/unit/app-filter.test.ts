@@ -5,7 +5,7 @@ import {
 } from '../../../web/src/app/filter';
 import {
 	binsOf, conditionText, differing, endsOf, exportTarget, EXPORT_URL_MAX, facetRows, filterText,
-	isSpread, nextSort, parseBound, parseValues, sortCodec, SORTS_MAX, writeBound, writeValues,
+	goneOf, isSpread, nextSort, parseBound, parseValues, sortCodec, SORTS_MAX, writeBound, writeValues,
 } from '../../../web/src/app/pages/runs/view';
 import type { ColumnOption, Facet, Sort } from '../../../web/src/app/query';
 
@@ -148,4 +148,13 @@ it('gives a link for an export, unless the filter is too long for one', () => {
 	expect(exportTarget(body)).toBe('/api/export/csv?format=csv&shown=all&filter=%7B%22and%22%3A%5B%5D%7D'
 		+ '&columns=a%2Cb&sort=-a');
 	expect(exportTarget({ ...body, columns: ['x'.repeat(EXPORT_URL_MAX)] })).toBe(null);
+});
+
+it('knows which part of a link was refused', () => {
+	expect(goneOf('/filter/and/2/not/column')).toEqual({ part: 'filter', at: 2 });
+	expect(goneOf('/filter/and/0')).toEqual({ part: 'filter', at: 0 });
+	expect(goneOf('/columns/5')).toEqual({ part: 'columns', at: 5 });
+	expect(goneOf('/sort/1/column')).toEqual({ part: 'sort', at: 1 });
+	for (const other of ['/filter', '/filter/or/1', '/statistics/0', '/limit', '/columns/x', undefined])
+		expect(goneOf(other)).toBe(null);
 });

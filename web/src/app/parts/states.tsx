@@ -25,9 +25,11 @@ export function Empty({ title, icon = 'search', children }: EmptyProps): ReactNo
 	);
 }
 
-interface FailureProps { error: unknown; onRetry?: (() => void) | undefined; title?: string }
+interface FailureProps {
+	error: unknown; onRetry?: (() => void) | undefined; title?: string; children?: ReactNode;
+}
 
-export function Failure({ error, onRetry, title }: FailureProps): ReactNode {
+export function Failure({ error, onRetry, title, children }: FailureProps): ReactNode {
 	const api = error instanceof ApiError ? error : null;
 	const text = error instanceof Error ? error.message : String(error);
 	return (
@@ -38,6 +40,7 @@ export function Failure({ error, onRetry, title }: FailureProps): ReactNode {
 				<p>{text}</p>
 				{api?.pointer && <p className="dim">At <code>{api.pointer}</code></p>}
 			</div>
+			{children}
 			{onRetry && <button type="button" onClick={onRetry}>Try again</button>}
 		</div>
 	);

@@ -22,7 +22,9 @@ import '../../common/pages.css';
 const text = textCodec('');
 const first = numberCodec(0);
 
-interface Groups { groups: CompareGroup[]; splits: string[]; isWaiting: boolean; note: string | null }
+interface Groups {
+	groups: CompareGroup[]; splits: string[]; isWaiting: boolean; note: string | null; error: unknown;
+}
 
 /** How the runs fall into groups, by what the address says. */
 function useGroups(columns: Columns): Groups {
@@ -39,20 +41,22 @@ function useGroups(columns: Columns): Groups {
 	return useMemo(() => {
 		const usual = columns.groups.map((c) => c.column);
 		if (kept.length)
-			return { groups: ofKept(kept), splits: [], isWaiting: false, note: null };
+			return { groups: ofKept(kept), splits: [], isWaiting: false, note: null, error: null };
 		if (isChosen) {
 			const differing = apart.data?.parameters.map((p) => p.column) ?? [];
 			const by = apart.data?.parameters.find((p) => p.column === split);
 			const groups = by ? ofChosen(ids.slice(0, GROUPS_MAX), by) : ofRuns(ids);
 			const note = ids.length > GROUPS_MAX ? `The first ${GROUPS_MAX} of ${ids.length} chosen runs.`
 				: null;
-			return { groups, splits: differing, isWaiting: split !== '' && apart.isPending, note };
+			return { groups, splits: differing, isWaiting: split !== '' && apart.isPending, note,
+				error: apart.error };
 		}
 		const values = facet.data?.facets[0]?.values ?? [];
 		return { groups: split ? ofValues(filter, split, values.map((v) => v.value)) : [],
-			splits: usual, isWaiting: isFacet && facet.isPending, note: null };
-	}, [kept, isChosen, isFacet, apart.data, apart.isPending, facet.data, facet.isPending, filter, ids,
-		split, columns]);
+			splits: usual, isWaiting: isFacet && facet.isPending, note: null,
+			error: isFacet ? facet.error : null };
+	}, [kept, isChosen, isFacet, apart.data, apart.error, apart.isPending, facet.data, facet.error,
+		facet.isPending, filter, ids, split, columns]);
 }
 
 function Tools({ columns, g }: { columns: Columns; g: Groups }): ReactNode {
@@ -150,6 +154,7 @@ export default function Compare(): ReactNode {
 				{g.note && <p className="dim small-text">{g.note}</p>}
 			</section>
 			{columns.error ? <Failure error={columns.error} onRetry={columns.retry} />
+				: g.error ? <Failure error={g.error} />
 				: g.isWaiting || !columns.isReady ? <Loading />
 					: !isEnough ? <section className="card"><Start columns={columns} /></section>
 						: answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />

@@ -42,6 +42,25 @@ function Badges({ run }: { run: Run }): ReactNode {
 	);
 }
 
+/** Why the run judged itself as it did, in its own sentences, and which metrics they are about. */
+function Reasons({ run }: { run: Run }): ReactNode {
+	const told = run.reasons.filter((r) => r.text);
+	if (!told.length)
+		return null;
+	return (
+		<section className="card" aria-label="Why">
+			<h2>Why the run judged itself {showCell('verdict', run.values.verdict)}</h2>
+			<ul className="reasons">{told.map((r, i) => (
+				<li key={i} data-code={r.code}>
+					{r.level && <span className={`tag ${r.level === 'INVALID' ? 'bad' : 'warn'}`}>{r.level}</span>}
+					<span>{r.text}</span>
+					{r.spoils.length > 0 && <span className="dim">Not to be trusted: {r.spoils.join(', ')}</span>}
+				</li>
+			))}</ul>
+		</section>
+	);
+}
+
 function Times({ run, columns }: { run: Run; columns: Columns }): ReactNode {
 	const has = (c: string): boolean => run.values[c] !== undefined;
 	const rows = TIMES.filter((t) => STATISTICS.some((s) => has(`${s}_${t}_ms`)));
@@ -120,6 +139,7 @@ export function Overview({ run, columns }: { run: Run; columns: Columns }): Reac
 	return (
 		<>
 			<Badges run={run} />
+			<Reasons run={run} />
 			{main.length > 0 && (
 				<section className="card figures-row" aria-label="Main figures">
 					{main.map((c) => <Figure key={c} column={c} run={run} columns={columns} />)}

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // page.tsx: filter panel, summary, table, and what can be done with the runs that are left.
 import { useCallback, useMemo, useRef, useState, type ReactNode } from 'react';
-import type { Cell } from '../../api';
-import { asked, EVERYTHING, isEverything, onlyValue, whole, type And } from '../../filter';
+import { ApiError, type Cell } from '../../api';
+import {
+	asked, EVERYTHING, isEverything, onlyValue, whole, withoutPart, type And,
+} from '../../filter';
 import { useKeys } from '../../keys';
 import { PAGES } from '../../pages';
 import { Dialog } from '../../parts/dialog';
@@ -24,8 +26,8 @@ import { Presets } from './presets';
 import { Strip } from './strip';
 import { Table } from './table';
 import {
-	byName, columnsCodec, differing, differingCodec, DIFFERING_MAX, labelOf, LEAD_COLUMNS, nextSort,
-	PAGE_ROWS, ROWS_MAX, runsText, sortCodec, statisticsCodec,
+	byName, columnsCodec, differing, differingCodec, DIFFERING_MAX, goneOf, labelOf, LEAD_COLUMNS,
+	nextSort, PAGE_ROWS, ROWS_MAX, runsText, sortCodec, statisticsCodec, type Gone,
 } from './view';
 
 type Open = 'none' | 'columns' | 'groups' | 'presets' | 'panel';
@@ -66,6 +68,19 @@ function Nothing({ all, onClear }: { all: number; onClear: () => void }): ReactN
 			{PAGES.some((p) => p.name === 'upload') && <p>
 				<Link className="button primary" to={target('/upload')}>Upload files</Link></p>}
 		</Empty>
+	);
+}
+
+/** The server's sentence, and a way on where a column of the link has gone. */
+function Refused({ error, onLeaveOut, onRetry }: {
+	error: unknown; onLeaveOut: (gone: Gone) => void; onRetry: () => void;
+}): ReactNode {
+	const gone = error instanceof ApiError ? goneOf(error.pointer) : null;
+	return (
+		<Failure error={error} onRetry={onRetry}>
+			{gone && <button type="button" className="primary" onClick={() => onLeaveOut(gone)}>
+				Leave it out</button>}
+		</Failure>
 	);
 }
 
@@ -151,6 +166,14 @@ export function RunsPage(): ReactNode {
 	const onSort = (column: string, isAdded: boolean): void =>
 		setSort((now: Sort[]) => nextSort(now, column, isAdded, firstDown(options.get(column))));
 	const onValue = (column: string, value: Cell): void => setFilter(onlyValue(filter, column, value));
+	const leaveOut = ({ part, at }: Gone): void => {
+		if (part === 'filter')
+			setFilter(withoutPart(filter, at));
+		else if (part === 'sort')
+			setSort(sort.filter((_, i) => i !== at));
+		else
+			setChosen(chosen.filter((c) => c !== asks?.[at]));
+	};
 	const panel = <Panel filter={filter} shown={shown} search={search} onFilter={setFilter}
 		onShown={setShown} />;
 	return (
@@ -170,7 +193,8 @@ export function RunsPage(): ReactNode {
 							...LEAD_COLUMNS.slice(0, 3), ...listed]} />
 					</Tools>
 				</div>
-				{rows.isError ? <Failure error={rows.error} onRetry={() => void rows.refetch()} />
+				{rows.isError ? <Refused error={rows.error} onLeaveOut={leaveOut}
+					onRetry={() => void rows.refetch()} />
 					: first && first.total === 0 ? (
 						<Nothing all={isEverything(filter) ? 0 : 1} onClear={() => setFilter(EVERYTHING)} />
 					) : <Table items={items} total={first?.total ?? 0} columns={listed} options={options}

@@ -2,6 +2,7 @@
 // strip.tsx: how many runs there are, large, and what they say in a few numbers.
 import { useState, type ReactNode } from 'react';
 import { whole } from '../../../lib/format';
+import { ApiError } from '../../api';
 import { asked, type And } from '../../filter';
 import { Icon } from '../../parts/icon';
 import { useApply, type ColumnOption, type Statistic } from '../../query';
@@ -49,6 +50,9 @@ export function Strip(props: Props): ReactNode {
 	const columns = chosen.length ? chosen : defaultStatistics(options);
 	const answer = useApply({ filter: asked(filter), shown, limit: 0, statistics: columns },
 		columns.length > 0);
+	/* What else is wrong stands in place of the table. */
+	const refused = answer.error instanceof ApiError
+		&& answer.error.pointer?.startsWith('/statistics') ? answer.error.message : null;
 	return (
 		<section className="strip" aria-label="Summary">
 			<div className="strip-total" aria-live="polite">
@@ -64,8 +68,9 @@ export function Strip(props: Props): ReactNode {
 					</span>
 				</p>
 			</div>
+			{refused && <p role="alert">{refused}</p>}
 			<dl className="tiles" tabIndex={0} aria-label="Medians and their ranges">
-				{(answer.data?.statistics ?? []).map((s) => (
+				{(refused ? [] : answer.data?.statistics ?? []).map((s) => (
 					<Tile key={s.column} s={s} label={labelOf(s.column, options)}
 						unit={options.get(s.column)?.unit ?? null} />
 				))}

@@ -264,6 +264,19 @@ export function exportTarget(body: ExportBody): string | null {
 
 export const runsText = (n: number): string => count(n, 'run');
 
+/* ---- columns that are gone ---- */
+
+export interface Gone { part: 'filter' | 'columns' | 'sort'; at: number }
+
+/**
+ * Which part of a link or a preset the server refused, by its pointer: a column may have gone since
+ * with the last run that had it. null: it is about something else.
+ */
+export function goneOf(pointer: string | undefined): Gone | null {
+	const found = /^\/(?:(filter)\/and|(columns|sort))\/(\d+)(?:\/|$)/.exec(pointer ?? '');
+	return found && { part: (found[1] ?? found[2]) as Gone['part'], at: Number(found[3]) };
+}
+
 /* ---- presets ---- */
 
 const KEPT = ['f', 'shown', 'sort', 'cols', 'stats', 'diff'];
