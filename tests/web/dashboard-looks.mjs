@@ -34,7 +34,8 @@ async function looks(page, url) {
 		}
 	}
 	await page.setViewportSize({ width: 1440, height: 900 });
-	await page.goto(`${url}/runs?f=${encodeURIComponent('{"and":[{"column":"server.model","in":["y"]}]}')}`);
+	const none = '{"and":[{"column":"server.model","in":["y"]}]}';
+	await page.goto(`${url}/runs?f=${encodeURIComponent(none)}`);
 	await page.waitForSelector('.state.empty');
 	await accessible(page, 'no run has all of this');
 	await page.click('.state.empty button');
