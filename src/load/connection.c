@@ -47,7 +47,7 @@ static void list_add(struct connection_list *l, struct connection *c)
 	l->n++;
 }
 
-void connection_list_drop(struct connection *c)
+static void list_drop(struct connection *c)
 {
 	struct connection_list *l = c->list;
 
@@ -67,7 +67,7 @@ void connection_list_drop(struct connection *c)
 
 static void move_to(struct connection *c, struct connection_list *l, int64_t timeout_ns)
 {
-	connection_list_drop(c);
+	list_drop(c);
 	c->deadline_ns = timeout_ns ? loop_now_ns(c->net->loop) + timeout_ns : INT64_MAX;
 	list_add(l, c);
 }
@@ -81,7 +81,7 @@ static void want(struct connection *c, uint32_t events)
 void connection_close(struct connection *c)
 {
 	assert(!c->x && c->state != CONNECTION_CLOSED);
-	connection_list_drop(c);
+	list_drop(c);
 	if (c->watch.fd >= 0) {
 		loop_unwatch(c->net->loop, &c->watch);
 		sock_close(c->watch.fd);

@@ -85,8 +85,6 @@ struct native {
 	char read[READ_BYTES];
 };
 
-void connection_list_drop(struct connection *c);
-
 /* A new connection to the site, for x (or NULL: to warm the pool). */
 void connection_open(struct native *n, uint16_t site, struct exchange *x);
 /* Sends x on a usable connection. */

@@ -126,7 +126,8 @@ static bool has_key(const struct remote *r)
 	return r->api_key != NULL;
 }
 
-void contact_add_key(const struct contact *c, long status, struct buf *out)
+/* "the server at URL requires a key (401): set ...": for status 401 or 403. */
+static void add_key(const struct contact *c, long status, struct buf *out)
 {
 	const char *variable = c->key_variable ? c->key_variable : "OPENAI_API_KEY";
 
@@ -151,7 +152,7 @@ static int check_key(const struct contact *c, long status, struct err *e)
 	int rc = 0;
 
 	if (is_key_status(status_of(&c->remote, c->path, NULL, CONTACT_TIMEOUT_MS))) {
-		contact_add_key(c, status, &text);
+		add_key(c, status, &text);
 		rc = err_set(e, ERR_NET, "%s", text.data);
 	}
 	buf_release(&text);
@@ -313,7 +314,7 @@ void contact_add_failure(const struct contact *c, const struct request_row *row,
 		return;
 	if (is_key_status(row->status)) {
 		buf_add_text(out, "; ");
-		contact_add_key(c, row->status, out);
+		add_key(c, row->status, out);
 	} else if (row->status == 404) {
 		buf_printf(out, "; check --base-url, --endpoint and --model (POST %s%s)",
 			   c->remote.base_url, c->path);

@@ -21,8 +21,6 @@ struct contact {
 /* 0: nothing speaks against sending requests. -1: e is one sentence with the remedy. */
 int contact_check(const struct contact *c, struct err *e);
 
-/* "the server at URL requires a key (401): set ...": for status 401 or 403. */
-void contact_add_key(const struct contact *c, long status, struct buf *out);
 /*
  * Why a request failed, on one line, the server's own words first: its status, the message in
  * the body, and for a key or a path that is wrong the remedy. error: as the record keeps it.

@@ -45,8 +45,6 @@ struct hunt {
 
 /* What a level counts, for people. */
 const char *hunt_unit(const struct hunt *h);
-/* Those of runs that can be held against the limits; says which are not, and why. */
-struct sweep_records hunt_measured(struct hunt *h, const struct sweep_records *runs);
 /* value[run * limits + limit]; ERR_RUN when a result lacks a key. */
 int hunt_values(struct hunt *h, const struct sweep_records *runs, double *value, struct err *e);
 /* What servers.json says of the cache, in requests as long as this run's. */

@@ -43,7 +43,8 @@ int hunt_values(struct hunt *h, const struct sweep_records *runs, double *value,
 	return 0;
 }
 
-struct sweep_records hunt_measured(struct hunt *h, const struct sweep_records *runs)
+/* Those of runs that can be held against the limits. */
+static struct sweep_records measured_of(struct hunt *h, const struct sweep_records *runs)
 {
 	struct sweep_records out = { 0 };
 	struct str why;
@@ -58,7 +59,7 @@ struct sweep_records hunt_measured(struct hunt *h, const struct sweep_records *r
 static bool is_enough(void *self, const struct sweep_records *so_far)
 {
 	struct hunt *h = self;
-	const struct sweep_records runs = hunt_measured(h, so_far);
+	const struct sweep_records runs = measured_of(h, so_far);
 	double *value = mem_array(runs.n * h->sla.n + 1, sizeof(*value));
 	struct err e = { 0 };
 	/* A result without the key: whoever reads it next says so. */
@@ -142,7 +143,7 @@ static void warn_unmeasured(struct hunt *h, int64_t level, const struct sweep_re
 /* A level was run: its verdict goes to the search. 0: no run of it counts. */
 static int tell(struct hunt *h, int64_t level, const struct sweep_records *all, struct err *e)
 {
-	const struct sweep_records measured = hunt_measured(h, all), *runs = &measured;
+	const struct sweep_records measured = measured_of(h, all), *runs = &measured;
 	double *value = arena_alloc(&h->s->arena, (runs->n * h->sla.n + 1) * sizeof(*value));
 	bool is_infinite = level == h->search.o.max;
 	struct search_verdict v;
