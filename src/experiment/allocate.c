@@ -352,18 +352,14 @@ static int wait_for_all(struct taking *t, enum allocate_fault *fault, struct err
 {
 	double wait_s = t->x->resources.wait_s;
 	struct buf text = { 0 };
+	int result;
 
-	for (unsigned n = 0;; n++) {
-		int result = attempt(t, e);
+	for (unsigned n = 0; (result = attempt(t, e)) == 0; n++) {
 		int64_t now_ns = clock_mono_ns();
 
-		if (result != 0)
-			return result < 0 ? fail(fault, e->code == ERR_CANCELLED ?
-						 ALLOCATE_FAULT_CANCELLED : ALLOCATE_FAULT_LOCKS) :
-					    0;
 		if (is_cancelled(t->hooks)) {
-			err_set(e, ERR_CANCELLED, "stopped while waiting for GPUs");
-			return fail(fault, ALLOCATE_FAULT_CANCELLED);
+			result = err_set(e, ERR_CANCELLED, "stopped while waiting for GPUs");
+			break;
 		}
 		/* A lock may be on its way out and a figure late: one more look, at least. */
 		if (waited_s(t) >= wait_s && n > 0 && !(t->may_pass && waited_s(t) < AT_ONCE_S))
@@ -376,13 +372,18 @@ static int wait_for_all(struct taking *t, enum allocate_fault *fault, struct err
 		}
 		pause_until(t, now_ns + POLL_NS);
 	}
-	buf_reset(&text);
-	describe(t, true, &text);
-	if (wait_s > 0)
-		buf_printf(&text, " (waited %g s)", wait_s);
-	err_set(e, ERR_RUN, "%s", text.data);
+	if (result == 0) {
+		buf_reset(&text);
+		describe(t, true, &text);
+		if (wait_s > 0)
+			buf_printf(&text, " (waited %g s)", wait_s);
+		err_set(e, ERR_RUN, "%s", text.data);
+	}
 	buf_release(&text);
-	return fail(fault, ALLOCATE_FAULT_GPUS_BUSY);
+	if (result > 0)
+		return 0;
+	return fail(fault, result == 0 ? ALLOCATE_FAULT_GPUS_BUSY :
+		    e->code == ERR_CANCELLED ? ALLOCATE_FAULT_CANCELLED : ALLOCATE_FAULT_LOCKS);
 }
 
 /* Servers of runs that were killed may still be on their way out, with the GPUs they had. */
