@@ -389,7 +389,7 @@ static void test_old_runs(void **state)
 
 /* ---- many changes at once, and what is gone for good ---- */
 
-#define MANY 3000
+#define MANY 600
 #define MANY_BYTES_MAX (2 << 20) /* that all their changes may add while somebody reads */
 
 /*
