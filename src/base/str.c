@@ -78,6 +78,16 @@ bool str_to_u64(struct str s, uint64_t *out)
 	return true;
 }
 
+struct str str_after(struct str s, const char *mark)
+{
+	const char *at = s.n ? memmem(s.p, s.n, mark, strlen(mark)) : NULL;
+
+	if (!at)
+		return (struct str){ 0 };
+	at += strlen(mark);
+	return (struct str){ at, (size_t)(s.p + s.n - at) };
+}
+
 bool str_to_i64(struct str s, int64_t *out)
 {
 	bool is_negative = s.n && s.p[0] == '-';

@@ -40,6 +40,8 @@ struct str str_trim(struct str s);              /* ASCII blanks at both ends */
 
 /* Cuts the part before the first sep from *rest and returns it; without sep, everything. */
 struct str str_cut(struct str *rest, char sep);
+/* What follows the first mark; empty where there is none. */
+struct str str_after(struct str s, const char *mark);
 
 /* Whole-slice numbers: false when malformed or out of range, *out then untouched. */
 bool str_to_i64(struct str s, int64_t *out); /* decimal, optional sign */

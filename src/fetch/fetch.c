@@ -219,6 +219,25 @@ static void classify(CURL *curl, CURLcode code, struct fetch_reply *reply)
 	}
 }
 
+/* The end of a request: what came of it, and everything that it took is given back. */
+static int finish(CURL *curl, CURLcode code, const char *message, struct curl_slist *headers,
+		  const char *url, const struct fetch_opts *o, struct fetch_reply *reply,
+		  struct err *e)
+{
+	if (curl)
+		curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &reply->status);
+	if (curl && code != CURLE_OK)
+		classify(curl, code, reply);
+	if (curl)
+		handle_give_back(o->pool, curl);
+	curl_slist_free_all(headers);
+	if (code == CURLE_OK)
+		return 0;
+	failed(code, message, reply, url, o, e);
+	fetch_reply_release(reply);
+	return -1;
+}
+
 int fetch(const char *url, const struct str *body, const struct fetch_opts *o,
 	  struct fetch_reply *reply, struct err *e)
 {
@@ -235,16 +254,7 @@ int fetch(const char *url, const struct str *body, const struct fetch_opts *o,
 	headers = header_list(o, body != NULL);
 	set_up(curl, url, body, o, headers, reply, message);
 	code = curl_easy_perform(curl);
-	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &reply->status);
-	if (code != CURLE_OK)
-		classify(curl, code, reply);
-	handle_give_back(o->pool, curl);
-	curl_slist_free_all(headers);
-	if (code == CURLE_OK)
-		return 0;
-	failed(code, message, reply, url, o, e);
-	fetch_reply_release(reply);
-	return -1;
+	return finish(curl, code, message, headers, url, o, reply, e);
 }
 
 int fetch_send_file(const char *url, const char *field, const char *path,
@@ -274,19 +284,8 @@ int fetch_send_file(const char *url, const char *field, const char *path,
 	}
 	if (code == CURLE_OK)
 		code = curl_easy_perform(curl);
-	if (curl)
-		curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &reply->status);
-	if (code != CURLE_OK && curl)
-		classify(curl, code, reply);
 	curl_mime_free(form);
-	if (curl)
-		handle_give_back(o->pool, curl);
-	curl_slist_free_all(headers);
-	if (code == CURLE_OK)
-		return 0;
-	failed(code, message, reply, url, o, e);
-	fetch_reply_release(reply);
-	return -1;
+	return finish(curl, code, message, headers, url, o, reply, e);
 }
 
 void fetch_reply_release(struct fetch_reply *r)

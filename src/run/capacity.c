@@ -62,21 +62,10 @@ static double number_of(struct str text)
 	return str_to_f64((struct str){ digits, n }, &v) && v < TOLD_MAX ? v : NAN;
 }
 
-/* What stands behind the mark; empty: the mark is not there. */
-static struct str behind(struct str line, const char *mark)
-{
-	const char *at = memmem(line.p, line.n, mark, strlen(mark));
-
-	if (!at)
-		return (struct str){ 0 };
-	at += strlen(mark);
-	return (struct str){ at, (size_t)(line.p + line.n - at) };
-}
-
 /* Keeps the number behind the mark; false when there is none. */
 static bool take(struct str line, const char *mark, double *kept)
 {
-	struct str rest = behind(line, mark);
+	struct str rest = str_after(line, mark);
 	double v = rest.n ? number_of(rest) : NAN;
 
 	if (isnan(v))
@@ -88,7 +77,7 @@ static bool take(struct str line, const char *mark, double *kept)
 /* "(EngineCore_DP0 pid=17) INFO ...": the process, where a line names one. */
 static struct str process_of(struct str line)
 {
-	struct str rest = behind(line, "(EngineCore");
+	struct str rest = str_after(line, "(EngineCore");
 
 	if (!rest.n)
 		return (struct str){ 0 };
@@ -98,7 +87,7 @@ static struct str process_of(struct str line)
 /* "# GPU blocks: 865, # CPU blocks: 327", "# cuda blocks: 865": the first of the line. */
 static void take_blocks(struct str line, struct engine *engine)
 {
-	struct str rest = behind(line, "# "), name = rest;
+	struct str rest = str_after(line, "# "), name = rest;
 	size_t n = 0;
 
 	if (!rest.n)

@@ -96,17 +96,6 @@ void engine_report_begin(struct engine_report *r, struct arena *a)
 
 /* ---- the log ---- */
 
-/* What follows the mark in the line; empty: the mark is not there. */
-static struct str after(struct str line, const char *mark)
-{
-	const char *at = memmem(line.p, line.n, mark, strlen(mark));
-
-	if (!at)
-		return (struct str){ 0 };
-	at += strlen(mark);
-	return (struct str){ at, (size_t)(line.p + line.n - at) };
-}
-
 /* Cuts up to the next comma that is not within brackets or quotes. */
 static struct str next_item(struct str *rest)
 {
@@ -150,10 +139,10 @@ static void keep_items(struct engine_report *r, struct str items, char between)
 /* The configuration that the engine has come to; one line for each engine, the first counts. */
 static void read_config(struct engine_report *r, struct str line)
 {
-	struct str rest = after(line, " LLM engine (v");
+	struct str rest = str_after(line, " LLM engine (v");
 
 	if (rest.n)
-		keep_items(r, after(rest, " with config: "), '=');
+		keep_items(r, str_after(rest, " with config: "), '=');
 }
 
 /* Words that name a value on either side of it. */
@@ -165,14 +154,14 @@ static void read_line(struct engine_report *r, struct str line)
 		{ "Using max model len ", "", "max_model_len" },
 		{ "] Using ", " attention backend out of potential backends", "attention_backend" },
 	};
-	struct str rest = after(line, "non-default args: {");
+	struct str rest = str_after(line, "non-default args: {");
 
 	keep_items(r, rest, ':');
 	for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++) {
 		size_t n = strlen(facts[i].behind);
 		const char *end;
 
-		rest = after(line, facts[i].before);
+		rest = str_after(line, facts[i].before);
 		if (!rest.n)
 			continue;
 		end = n ? memmem(rest.p, rest.n, facts[i].behind, n) : rest.p + rest.n;
@@ -181,9 +170,9 @@ static void read_line(struct engine_report *r, struct str line)
 		rest.n = (size_t)(end - rest.p);
 		keep(r, str_of(facts[i].name), rest);
 	}
-	if (after(line, "Chunked prefill is enabled with ").n)
+	if (str_after(line, "Chunked prefill is enabled with ").n)
 		keep(r, STR("enable_chunked_prefill"), STR("True"));
-	rest = after(line, "Asynchronous scheduling is ");
+	rest = str_after(line, "Asynchronous scheduling is ");
 	if (rest.n)
 		keep(r, STR("async_scheduling"), str_starts(rest, STR("enabled")) ? STR("True") :
 		     STR("False"));
