@@ -113,7 +113,7 @@ done_testing();
 
 sub run
 {
-	my ($name, $text) = @_;
+	my ($name, $text, $tries) = (@_, 3);
 
 	$text =~ s{--port 81(\d\d)\b}{'--port ' . ($port_of{$1} //= free_port())}ge;
 	# What it leaves running goes with it; a pipe would wait for that.
@@ -121,5 +121,11 @@ sub run
 	my $status = system("timeout 60 bash '$dir/block' >'$dir/block.out' 2>&1 </dev/null") >> 8;
 	my $out = slurp("$dir/block.out");
 
-	is($status, 0, $name) or diag($text, substr($out, -2000));
+	# On a machine that is too busy a search says that a level could not be measured.
+	if ($status && $tries > 1 && $out =~ /does not count \(delete it/) {
+		diag("$name: measured again, because a run was INVALID");
+		$text =~ s/ -e (\S+)/ -e $1-again/;
+		return run($name, $text, $tries - 1);
+	}
+	is($status, 0, $name) or diag($text, substr($out, -20000));
 }

@@ -75,7 +75,8 @@ sub within_a_percent {
 {
 	my (@cold_pairs, @warm_pairs);
 
-	for (1 .. $tries) {
+	for my $try (1 .. $tries) {
+		local $env{VLLM_CACHE_ROOT} = "caches$try";
 		my ($file, @loads) = offline('startup', qw(--num-iters-cold 2 --num-iters-warmup 1
 			--num-iters-warm 2 --startup-scale 0.02));
 		my @cold = @{$file->{cold_startup_times}};
