@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -78,6 +79,18 @@ static void close_(struct db *d)
 	free(s);
 }
 
+/* Where several make the same store at once, SQLite refuses some of them without waiting. */
+static int use_log(struct sqlite *s)
+{
+	int64_t until_ns = clock_mono_ns() + BUSY_MS * 1000000ll;
+	int code;
+
+	do {
+		code = sqlite3_exec(s->handle, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
+	} while (code == SQLITE_BUSY && clock_mono_ns() < until_ns && wait_busy(NULL, 0));
+	return code;
+}
+
 static int open_(const char *place, bool is_read_only, struct db **out, struct err *e)
 {
 	static const char *const pragma[] = {
@@ -94,8 +107,7 @@ static int open_(const char *place, bool is_read_only, struct db **out, struct e
 		goto bad;
 	sqlite3_busy_handler(s->handle, wait_busy, NULL);
 	sqlite3_extended_result_codes(s->handle, 0);
-	if (!is_read_only &&
-	    sqlite3_exec(s->handle, "PRAGMA journal_mode = WAL", NULL, NULL, NULL) != SQLITE_OK)
+	if (!is_read_only && use_log(s) != SQLITE_OK)
 		goto bad;
 	for (size_t i = 0; i < sizeof(pragma) / sizeof(pragma[0]); i++)
 		if (sqlite3_exec(s->handle, pragma[i], NULL, NULL, NULL) != SQLITE_OK)

@@ -208,15 +208,14 @@ static void *open_and_put(void *self)
 	return NULL;
 }
 
-static void test_made_by_several(void **state)
+static void made_by_several(int round)
 {
 	pthread_t thread[THREADS];
 	struct one one[THREADS];
 	struct arena a = { 0 };
-	char *path = arena_printf(&a, "%s/together.db", dir);
+	char *path = arena_printf(&a, "%s/together%d.db", dir, round);
 	struct store *s;
 
-	(void)state;
 	for (int i = 0; i < THREADS; i++) {
 		one[i] = (struct one){ (struct shared *)(void *)path, i };
 		assert_int_equal(pthread_create(&thread[i], NULL, open_and_put, &one[i]), 0);
@@ -229,6 +228,13 @@ static void test_made_by_several(void **state)
 	assert_int_equal(shown(s, 0, false), THREADS);
 	store_close(s);
 	arena_release(&a);
+}
+
+static void test_made_by_several(void **state)
+{
+	(void)state;
+	for (int i = 0; i < ROUNDS; i++)
+		made_by_several(i);
 }
 
 /* ---- a server that cuts connections ---- */
