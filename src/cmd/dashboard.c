@@ -200,14 +200,12 @@ static void say_where(const struct dashboard_opts *o, const struct web *w, const
 }
 
 /* Until it is told to end. False: it could not end what was in flight. */
-static bool serve(const struct dashboard_opts *o, struct web *w, const char *store,
-		  struct buf *kept)
+static bool serve(struct web *w, struct buf *kept)
 {
 	sigset_t signals;
 	int got;
 
 	signals_of(&signals);
-	say_where(o, w, store);
 	while (sigwait(&signals, &got) == 0 && got == SIGHUP)
 		web_log_reopen(w);
 	/* A second one ends it at once. */
@@ -252,11 +250,12 @@ static int run(const struct dashboard_opts *o, struct cli *cli, struct err *e)
 		return err_wrap(e, "--store");
 	}
 	rc = web_start(w, store, e);
-	if (rc == 0)
+	if (rc == 0) {
 		keep_token(w, &kept);
-	if (rc == 0)
+		say_where(o, w, store_kind(store));
 		rc = write_port(o, w, e);
-	if (rc == 0 && !serve(o, w, store_kind(store), &kept)) {
+	}
+	if (rc == 0 && !serve(w, &kept)) {
 		/*
 		 * Its threads use the store: they end with the process. What was acknowledged is on
 		 * disk.

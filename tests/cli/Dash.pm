@@ -43,7 +43,8 @@ sub start_dashboard {
 	unshift @args, '--no-auth'
 		unless $makes || grep { /^--(?:auth-token-file|no-auth)$/ } @args;
 	unshift @args, '--listen', '127.0.0.1:0', '--port-file', $self->{port_file} unless defined $socket;
-	push @args, '--store', $self->{store} = store_url($name) unless grep { $_ eq '--store' } @args;
+	push @args, '--store', store_url($name) unless grep { $_ eq '--store' } @args;
+	($self->{store}) = map { $args[$_] eq '--store' ? $args[$_ + 1] : () } 0 .. $#args;
 	push @args, '--traces-dir', 'traces' if ($ENV{TEST_STORE} // '') eq 'postgresql'
 		&& !grep { $_ eq '--traces-dir' } @args;
 	$self->{pid} = fork;
@@ -57,12 +58,10 @@ sub start_dashboard {
 	push @running, $self->{pid};
 	wait_for("dashboard (@args)", sub {
 		die "dashboard @args: " . slurp($self->{err}) if waitpid($self->{pid}, WNOHANG) > 0;
-		return defined $socket ? slurp($self->{err}) =~ /^profllm dashboard: / : -s $self->{port_file};
+		return -s $self->{port_file} unless defined $socket;
+		return (slurp($self->{err}) // '') =~ /^profllm dashboard: .*\)\n/;
 	});
-	if ($makes) {
-		wait_for('its URL', sub { slurp($self->{err}) =~ m{\?token=([0-9a-f]+)} });
-		($self->{token}) = slurp($self->{err}) =~ m{\?token=([0-9a-f]+)};
-	}
+	($self->{token}) = slurp($self->{err}) =~ m{\?token=([0-9a-f]+)} if $makes;
 	return bless $self, 'Dash' if defined $socket;
 	($self->{port} = slurp($self->{port_file})) =~ s/\s//g;
 	$self->{url} = "http://127.0.0.1:$self->{port}";
