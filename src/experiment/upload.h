@@ -11,8 +11,8 @@
  * server's words, and nothing is spooled. Redirects are refused, so that a token goes where
  * the user sent it.
  *
- * The token is read from its file when it is needed, or is the one that a dashboard of this user has
- * kept (fetch/dashboard.h); it stands in no spool file and no message.
+ * The token is read from its file when it is needed, or is the one that a dashboard of this user
+ * has kept (fetch/dashboard.h); it stands in no spool file and no message.
  * What two runs send twice (both found the same spool file) the dashboard knows by its content.
  *
  * Traces follow their document, one request each (POST of a form to
@@ -41,7 +41,7 @@ struct upload_trace {
 };
 
 struct upload_opts {
-	const char *url;         /* "http://host:8080", "unix:PATH"; NULL: as spooled (upload_spool only) */
+	const char *url;         /* as dashboard.h has it; NULL: as spooled (upload_spool only) */
 	bool is_moved;           /* upload_spool: all of it goes to url, wherever it was to go */
 	const char *token_file;  /* its first line is sent as a bearer token; NULL: see dashboard.h */
 	const char *spool;       /* folder, made when needed; NULL: the state folder's */

@@ -136,8 +136,10 @@ static bool parse_loopback(const char *name, char host[static INET6_ADDRSTRLEN +
 	if (n < part.n && (part.p[n] != ':' ||
 			   !str_to_u64((struct str){ part.p + n + 1, part.n - n - 1 }, port)))
 		return false;
-	return *port <= 65535 && (strcmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 ||
-				  (inet_pton(AF_INET, host, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127));
+	if (*port > 65535)
+		return false;
+	return strcmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 ||
+	       (inet_pton(AF_INET, host, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127);
 }
 
 /* The file for a Unix socket; false: there is no such path, or no folder. */

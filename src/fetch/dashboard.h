@@ -2,8 +2,8 @@
 /*
  * fetch/dashboard.h - a dashboard as its clients name it, and the token that it is asked with.
  *
- * A dashboard that made its token itself keeps it for this user's other programs, in a file named by
- * machine and address (home folders are shared between machines):
+ * A dashboard that made its token itself keeps it for this user's other programs, in a file named
+ * by machine and address (home folders are shared between machines):
  *
  *   $XDG_STATE_HOME/profllm/dashboards/MACHINE/127.0.0.1:8080     (or below ~/.local/state)
  *

@@ -211,11 +211,12 @@ struct str auth_host_part(struct str host)
 
 void auth_cookie_name(struct str host, char out[static AUTH_COOKIE_CHARS_MAX])
 {
-	struct str part = auth_host_part(host), port;
+	struct str part = auth_host_part(host), port = STR("");
+	const char *end = part.p + part.n;
 
 	/* What follows the name, and its bracket, is empty or a colon and at most five digits. */
-	port = part.p ? (struct str){ part.p + part.n, (size_t)(host.p + host.n - part.p) - part.n } :
-			STR("");
+	if (part.p)
+		port = (struct str){ end, (size_t)(host.p + host.n - end) };
 	str_cut(&port, ':');
 	snprintf(out, AUTH_COOKIE_CHARS_MAX, AUTH_COOKIE "%s%.*s", port.n ? "_" : "", (int)port.n,
 		 port.n ? port.p : "");
@@ -268,7 +269,8 @@ bool auth_is_host(struct str host, const char *local, const char *const *names, 
 	if (is_same_address(part, str_of(local)))
 		return true;
 	for (size_t i = 0; i < n; i++)
-		if (str_eq_nocase(part, str_of(names[i])) || is_same_address(part, str_of(names[i])))
+		if (str_eq_nocase(part, str_of(names[i])) ||
+		    is_same_address(part, str_of(names[i])))
 			return true;
 	return false;
 }

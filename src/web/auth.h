@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * web/auth.h - who may ask, and what: tokens, their roles, and the names this server answers to. Pure
- * but for reading the token file and for making a token.
+ * web/auth.h - who may ask, and what: tokens, their roles, and the names this server answers to.
+ * Pure but for reading the token file and for making a token.
  *
  * A line of a token file is TOKEN, NAME TOKEN or NAME TOKEN ROLE, with blanks between; # begins a
  * comment. Tokens are printable ASCII without blanks, quotes, commas, semicolons and backslashes,

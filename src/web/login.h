@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * web/login.h - who sends a request, and whether they may; how a browser gets its cookie. Private to
- * web/.
+ * web/login.h - who sends a request, and whether they may; how a browser gets its cookie. Private
+ * to web/.
  */
 #pragma once
 #include "web/exchange.h"

@@ -104,7 +104,8 @@ async function printed(browser) {
 	ok(!page.url().includes('token'), 'a wrong token is taken away and takes nothing away');
 	await context.close();
 	const stranger = await tab(browser, `${it.url}/`);
-	await stranger.page.waitForSelector('dialog[open]:has-text("open the URL that it printed when it started")');
+	await stranger.page.waitForSelector(
+		'dialog[open]:has-text("open the URL that it printed when it started")');
 	ok(true, 'who has no token reads what to do');
 	await stranger.context.close();
 	await it.stop();
