@@ -545,9 +545,7 @@ static int open_place(struct ingest *g, struct err *e)
 		g->batch = mem_alloc(sizeof(*g->batch));
 		return store_open(&store, &g->store, e);
 	}
-	if (dashboard_find(g->o->server, g->o->token_file, &g->dashboard, e) < 0)
-		return err_wrap(e, "--server");
-	return 0;
+	return dashboard_find(g->o->server, g->o->token_file, &g->dashboard, e);
 }
 
 static int ingest(struct ingest *g, struct err *e)

@@ -237,8 +237,8 @@ int dashboard_find(const char *name, const char *token_file, struct dashboard *d
 
 	*d = (struct dashboard){ 0 };
 	if (!dashboard_is_name(name))
-		return err_set(e, ERR_USAGE, "expected a URL that begins with http:// or https://, or "
-			       "unix:PATH, got '%s'", name);
+		return err_set(e, ERR_USAGE, "the dashboard '%s': expected a URL that begins with "
+			       "http:// or https://, or unix:PATH", name);
 	if (path)
 		buf_add_text(&d->socket, path);
 	buf_add_text(&d->base, path ? UNIX_BASE : name);
