@@ -91,7 +91,7 @@ sub mode { return sprintf '%o', (lstat $_[0])[2] & 07777 }
 my $d = start_dashboard(MADE_TOKEN, '--log', 'access.jsonl');
 my @bearer = (Authorization => "Bearer $d->{token}");
 my $file = "state/profllm/dashboards/$machine/127.0.0.1:$d->{port}";
-like(slurp($d->{err}), qr{^\Qprofllm dashboard: $d->{url}\E/\?token=[0-9a-f]{32,} \(
+like(slurp($d->{err}), qr{^\Qprofllm dashboard: $d->{url}\E/\?token=[0-9a-f]{32,}\ \(
 	.*open\ this\ URL\ in\ a\ browser;\ the\ token\ in\ it\ is\ a\ password\)\n\z}x,
 	'one line says how one gets in');
 is(slurp($file), "$d->{token}\n", 'the token is kept for the command line');
@@ -182,7 +182,7 @@ my @host = ("Host: 127.0.0.1:$d->{port}");
 $r = get($d, "/runs?sel=1%2C2&token=$d->{token}&f=a", @host);
 is($r->{status}, 303, 'the printed URL leads on');
 like($r->{head}, qr{^Location: /runs\?sel=1%2C2&f=a\r?$}m, 'to the page without the token');
-like($r->{head}, qr{^Set-Cookie: profllm_token_$d->{port}=\Q$d->{token}\E;
+like($r->{head}, qr{^Set-Cookie:\ profllm_token_$d->{port}=\Q$d->{token}\E;
 	\ Path=/;\ Max-Age=\d+;\ HttpOnly;\ SameSite=Strict\r?$}mx, 'with a cookie');
 like($r->{head}, qr/^Cache-Control: no-store\r?$/m, 'which is not kept by caches');
 like($r->{head}, qr/^Referrer-Policy: no-referrer\r?$/m, 'nor told to others');

@@ -251,7 +251,8 @@ ok(time - $began > 0.9, 'which costs a second');
 is(ask($d, 'POST', '/api/login', { token => 'wrong' })->{status}, 401, 'logging in with a wrong one');
 $r = ask($d, 'POST', '/api/login', { token => $token });
 is($r->{status}, 200, 'and with a right one');
-like($r->{headers}{'set-cookie'}, qr/^profllm_token_$d->{port}=\Q$token\E; Path=\/; .*HttpOnly; SameSite=Strict/,
+like($r->{headers}{'set-cookie'},
+	qr/^profllm_token_$d->{port}=\Q$token\E; Path=\/; .*HttpOnly; SameSite=Strict/,
 	'gives a cookie');
 is(ask($d, 'GET', '/api/jobs', undef, Cookie => "a=b; profllm_token_$d->{port}=$token")
 	->{status}, 200, 'that does');
