@@ -212,14 +212,14 @@ struct str auth_host_part(struct str host)
 void auth_cookie_name(struct str host, char out[static AUTH_COOKIE_CHARS_MAX])
 {
 	struct str part = auth_host_part(host), port = STR("");
-	const char *end = part.p + part.n;
 
 	/* What follows the name, and its bracket, is empty or a colon and at most five digits. */
 	if (part.p)
-		port = (struct str){ end, (size_t)(host.p + host.n - end) };
+		port = (struct str){ part.p + part.n,
+				     (size_t)(host.p + host.n - part.p) - part.n };
 	str_cut(&port, ':');
 	snprintf(out, AUTH_COOKIE_CHARS_MAX, AUTH_COOKIE "%s%.*s", port.n ? "_" : "", (int)port.n,
-		 port.n ? port.p : "");
+		 port.p);
 }
 
 /* IPv4 as IPv6 has it, so that an address is equal to itself however it is written. */
