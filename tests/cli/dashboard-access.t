@@ -234,6 +234,16 @@ check_run('a file that others can read', run(args => ['ingest', 'r.json', '--ser
 	env => \%own), { status => 1, err => '*expected a file of this user with mode 0600*' });
 $d->stop;
 
+rename 'state', 'state.kept';
+spew('state', 'no folder');
+$d = start_dashboard(MADE_TOKEN, '--store', $d->{store});
+like(slurp($d->{err}), qr/^profllm dashboard: the token is not kept for profllm ingest .*--token-file: \S/,
+	'where it cannot be kept, that is said');
+is(ask($d, 'GET', '/api/jobs', undef, Authorization => "Bearer $d->{token}")->{status}, 200, 'and it works');
+$d->stop;
+unlink 'state';
+rename 'state.kept', 'state';
+
 # ---- reading for everybody, everything for everybody ----
 
 $d = start_dashboard('--open-read');
