@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "cmd/cli.h"
 #include "cmd/cmd.h"
+#include "fetch/dashboard.h"
 #include "store/store.h"
 #include "version.h"
 #include "web/web.h"
@@ -24,7 +25,7 @@ struct dashboard_opts {
 	struct opt_int port;
 	struct opt_list host_name;
 	int64_t launch;
-	bool no_launch, is_read_only;
+	bool no_auth, open_read, no_launch, is_read_only;
 };
 
 #define R(member, flag, ...) OPT(struct dashboard_opts, member, flag, __VA_ARGS__)
@@ -34,8 +35,8 @@ struct dashboard_opts {
 static const struct opt rows[] = {
 	R(listen, "listen", .group = SERVER, .arg = "HOST:PORT",
 	  .words = "bind address addr",
-	  .help = "address and port to listen on (default: 127.0.0.1:8080); port 0 picks a free one; "
-		  "an address that other machines can reach needs --auth-token-file"),
+	  .help = "address and port to listen on (default: 127.0.0.1:8080), or unix:PATH; port 0 picks "
+		  "a free one; an address that other machines can reach needs --auth-token-file"),
 	R(host, "host", .group = SERVER, .help = "the address alone, instead of --listen"),
 	R(port, "port", .group = SERVER, .min = 0, .max = 65535,
 	  .words = "-p",
@@ -44,10 +45,17 @@ static const struct opt rows[] = {
 	  .help = "write the bound port to this file"),
 	R(token_file, "auth-token-file", .group = SERVER, .arg = "FILE",
 	  .words = "token auth api-key password",
-	  .help = "file of access tokens, one a line, each with a name before it or without; at "
-		  "least 16 characters"),
+	  .help = "file of access tokens instead of one that is made at the start: TOKEN, NAME TOKEN or "
+		  "NAME TOKEN ROLE on each line; at least 16 characters; roles: read, upload, launch"),
+	R(open_read, "open-read", .group = SERVER,
+	  .words = "public anonymous",
+	  .help = "reading needs no token; changes, uploads and starting experiments still do"),
+	R(no_auth, "no-auth", .group = SERVER,
+	  .words = "token password",
+	  .help = "no token at all: every user of this machine may do everything; only on a loopback "
+		  "address or a Unix socket"),
 	R(host_name, "host-name", .group = SERVER, .arg = "NAME", .flags = OPT_EACH,
-	  .help = "a further name that requests may have as Host; may be repeated"),
+	  .help = "a further name or address under which browsers reach it; may be repeated"),
 	R(is_read_only, "read-only", .group = SERVER,
 	  .help = "show everything, change nothing: for publishing"),
 	R(log, "log", .group = SERVER, .arg = "FILE",
@@ -75,6 +83,7 @@ static const struct opt_set set = {
 	.epilog = "Examples:\n"
 		  "  profllm dashboard\n"
 		  "  profllm dashboard --store sqlite:runs.db --port 9000\n"
+		  "  profllm dashboard --listen unix:/run/user/1000/profllm.sock\n"
 		  "  profllm dashboard --store postgresql://db/runs --listen 0.0.0.0:8080 "
 		  "--auth-token-file tokens --read-only",
 	.row = rows, .n = sizeof(rows) / sizeof(*rows),
@@ -98,6 +107,17 @@ static int take_address(struct dashboard_opts *o, struct arena *a, struct err *e
 	if (!o->listen)
 		o->listen = arena_printf(a, "%s%s%s:%d", is_v6 ? "[" : "", host, is_v6 ? "]" : "",
 					 o->port.is_set ? (int)o->port.v : PORT);
+	return 0;
+}
+
+static int check_access(const struct dashboard_opts *o, struct err *e)
+{
+	if (o->no_auth && (o->token_file || o->open_read))
+		return err_set(e, ERR_USAGE, "--no-auth and %s exclude each other: with --no-auth nothing "
+			       "needs a token", o->token_file ? "--auth-token-file" : "--open-read");
+	if (o->port_file && strncmp(o->listen, "unix:", 5) == 0)
+		return err_set(e, ERR_USAGE, "--port-file: a Unix socket (--listen %s) has no port",
+			       o->listen);
 	return 0;
 }
 
@@ -158,19 +178,51 @@ static int write_port(const struct dashboard_opts *o, const struct web *w, struc
 	return 0;
 }
 
+/* Where it is, how one gets in, and what has no lock. */
+static void say_where(const struct dashboard_opts *o, const struct web *w, const char *store)
+{
+	const char *who = web_port(w) ? "every user of this machine" : "whoever can open the socket";
+	const char *token = web_token(w);
+
+	if (token && web_port(w))
+		fprintf(stderr, "profllm dashboard: %s/?token=%s (%s; open this URL in a browser; the "
+			"token in it is a password)\n", web_url(w), token, store);
+	else if (token)
+		fprintf(stderr, "profllm dashboard: %s (%s; open /?token=%s there, by a proxy or a "
+			"tunnel; the token is a password)\n", web_url(w), store, token);
+	else
+		fprintf(stderr, "profllm dashboard: %s (%s)\n", web_url(w), store);
+	if (o->no_auth)
+		fprintf(stderr, "profllm dashboard: --no-auth: %s can %s\n", who,
+			o->is_read_only ? "read this store" :
+			o->no_launch ? "read and change this store" :
+			"run commands as you, and read and change this store");
+}
+
 /* Until it is told to end. False: it could not end what was in flight. */
-static bool serve(struct web *w, const char *store)
+static bool serve(struct web *w, struct buf *kept)
 {
 	sigset_t signals;
 	int got;
 
 	signals_of(&signals);
-	fprintf(stderr, "profllm dashboard: %s (%s)\n", web_url(w), store);
 	while (sigwait(&signals, &got) == 0 && got == SIGHUP)
 		web_log_reopen(w);
 	/* A second one ends it at once. */
 	pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
+	/* Before another dashboard can have this address. */
+	dashboard_forget(kept);
 	return web_stop(w);
+}
+
+/* The token for this user's other programs; without it they need --token-file. */
+static void keep_token(const struct web *w, struct buf *path)
+{
+	struct err e = { 0 };
+
+	if (web_token(w) && dashboard_keep(web_url(w), web_token(w), path, &e) < 0)
+		fprintf(stderr, "profllm dashboard: the token is not kept for profllm ingest and "
+			"profllm run, which need it with --token-file: %s\n", e.text);
 }
 
 static int run(const struct dashboard_opts *o, struct cli *cli, struct err *e)
@@ -178,12 +230,14 @@ static int run(const struct dashboard_opts *o, struct cli *cli, struct err *e)
 	const struct store_opts how = { .url = o->store, .is_read_only = o->is_read_only,
 					.traces = traces_place(o, &cli->arena) };
 	struct web_opts web = {
-		.listen = o->listen, .token_file = o->token_file, .host_name = o->host_name.v,
+		.listen = o->listen, .token_file = o->token_file, .has_no_auth = o->no_auth,
+		.is_read_open = o->open_read, .host_name = o->host_name.v,
 		.n_host_names = o->host_name.n, .version = PROFLLM_VERSION, .log_path = o->log,
 		.log_fd = STDERR_FILENO, .folder = jobs_place(o, &cli->arena),
 		.launches = o->no_launch ? 0 : (unsigned)o->launch, .is_read_only = o->is_read_only,
 	};
 	struct store *store;
+	struct buf kept = { 0 };
 	struct web *w = NULL;
 	int rc;
 
@@ -196,9 +250,12 @@ static int run(const struct dashboard_opts *o, struct cli *cli, struct err *e)
 		return err_wrap(e, "--store");
 	}
 	rc = web_start(w, store, e);
-	if (rc == 0)
+	if (rc == 0) {
+		keep_token(w, &kept);
+		say_where(o, w, store_kind(store));
 		rc = write_port(o, w, e);
-	if (rc == 0 && !serve(w, store_kind(store))) {
+	}
+	if (rc == 0 && !serve(w, &kept)) {
 		/*
 		 * Its threads use the store: they end with the process. What was acknowledged is on
 		 * disk.
@@ -207,6 +264,7 @@ static int run(const struct dashboard_opts *o, struct cli *cli, struct err *e)
 			WEB_STOP_SECONDS);
 		_exit(1);
 	}
+	dashboard_forget(&kept);
 	if (rc < 0)
 		web_stop(w);
 	web_free(w);
@@ -224,7 +282,7 @@ int cmd_dashboard(int argc, char **argv)
 	if (status != CLI_CONTINUE)
 		return status;
 	cli_flush_notes(&cli);
-	if (take_address(&o, &cli.arena, &cli.err) < 0)
+	if (take_address(&o, &cli.arena, &cli.err) < 0 || check_access(&o, &cli.err) < 0)
 		return cli_end(&cli);
 	signal(SIGPIPE, SIG_IGN);
 	signals_of(&signals);

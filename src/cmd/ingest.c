@@ -39,10 +39,11 @@ static const struct opt rows[] = {
 	  .help = "where traces are kept; default: beside the SQLite file"),
 	R(server, "server", .group = WHERE, .arg = "URL",
 	  .words = "url dashboard",
-	  .help = "a dashboard that takes them instead of a store: http://host:8080"),
+	  .help = "a dashboard that takes them instead of a store: http://host:8080, or unix:PATH"),
 	R(token_file, "token-file", .group = WHERE, .arg = "FILE",
 	  .words = "token api-key auth",
-	  .help = "the token for --server is its first line"),
+	  .help = "the token for --server is its first line; a dashboard of this user on this "
+		  "machine needs none"),
 	R(is_watching, "watch", .group = WHAT,
 	  .help = "go on with files that appear in the folders, until a signal"),
 	R(no_traces, "no-traces", .group = WHAT,
@@ -537,7 +538,6 @@ static int check(const struct ingest_opts *o, struct err *e)
 
 static int open_place(struct ingest *g, struct err *e)
 {
-	struct upload_opts upload = { .url = g->o->server, .token_file = g->o->token_file };
 	struct store_opts store = { .url = g->o->store, .traces = g->o->traces_dir,
 				    .has_no_index = true };
 
@@ -545,9 +545,7 @@ static int open_place(struct ingest *g, struct err *e)
 		g->batch = mem_alloc(sizeof(*g->batch));
 		return store_open(&store, &g->store, e);
 	}
-	if (upload_check(&upload, e) < 0)
-		return -1;
-	return g->o->token_file ? upload_token(g->o->token_file, &g->token, e) : 0;
+	return dashboard_find(g->o->server, g->o->token_file, &g->dashboard, e);
 }
 
 static int ingest(struct ingest *g, struct err *e)
@@ -571,9 +569,7 @@ static int ingest(struct ingest *g, struct err *e)
 	free(g->batch);
 	if (g->store)
 		store_close(g->store);
-	if (g->token.data)
-		memset(g->token.data, 0, g->token.cap);
-	buf_release(&g->token);
+	dashboard_release(&g->dashboard);
 	buf_release(&g->line);
 	return rc;
 }

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "fetch/dashboard.h"
 #include "opt/opt.h"
 #include "store/store.h"
 
@@ -29,7 +30,7 @@ struct ingest_note { char *text, *path; size_t files, runs; }; /* path: the firs
 struct ingest {
 	const struct ingest_opts *o;
 	struct store *store;                /* NULL: a dashboard takes them */
-	struct buf token;                   /* a header, or empty */
+	struct dashboard dashboard;         /* where there is no store */
 	struct batch *batch;                /* files that are read and not yet kept */
 	size_t files, files_of[INGEST_OUTCOMES], runs;
 	int64_t last_id;                    /* of the last run that was kept or was there */

@@ -4,33 +4,20 @@
 
 #include "cmd/cli.h"
 #include "cmd/named_traces.h"
-#include "fetch/fetch.h"
 #include "http/url.h"
 #include "json/read.h"
 
 #define SEND_TIMEOUT_MS 120000
 #define ANSWER_BYTES_MAX (64u << 20) /* a file of 100,000 runs has an outcome for each */
 
-/* The dashboard's address without a slash at its end, and a path behind it. */
-static void address(const struct ingest *g, const char *path, struct str behind, struct buf *out)
+static int post(struct ingest *g, const char *url, struct str body, struct fetch_reply *reply,
+		struct err *e)
 {
-	struct str base = str_of(g->o->server);
+	struct fetch_opts how = dashboard_opts(&g->dashboard);
 
-	while (base.n && base.p[base.n - 1] == '/')
-		base.n--;
-	buf_add_str(out, base);
-	buf_add_text(out, path);
-	url_add_encoded(out, behind);
-}
-
-static int post(const struct ingest *g, const char *url, struct str body,
-		struct fetch_reply *reply, struct err *e)
-{
-	const char *const header[] = { g->token.len ? g->token.data : NULL, NULL };
-	const struct fetch_opts how = { .header = header, .timeout_ms = SEND_TIMEOUT_MS,
-					.body_bytes_max = ANSWER_BYTES_MAX,
-					.cancel = cli_is_interrupted() };
-
+	how.timeout_ms = SEND_TIMEOUT_MS;
+	how.body_bytes_max = ANSWER_BYTES_MAX;
+	how.cancel = cli_is_interrupted();
 	return fetch(url, &body, &how, reply, e);
 }
 
@@ -131,7 +118,8 @@ int ingest_send(struct ingest *g, const char *path, struct str bytes, bool is_fo
 	struct ingest_run invalid = { .outcome = PUT_INVALID };
 	int rc;
 
-	address(g, "/api/upload/raw?name=", str_of(path), &url);
+	buf_printf(&url, "%s/api/upload/raw?name=", g->dashboard.base.data);
+	url_add_encoded(&url, str_of(path));
 	rc = post(g, url.data, bytes, &reply, e);
 	if (rc == 0 && json_parse(&a, buf_str(&reply.body), &answer, NULL) < 0)
 		answer = NULL;

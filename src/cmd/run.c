@@ -53,11 +53,12 @@ static const struct opt rows[] = {
 	R(strict, "strict", .group = WHAT, .help = "exit 3 when a verdict is not VALID"),
 	R(upload, "upload", .group = WHAT, .arg = "URL",
 	  .words = "server url",
-	  .help = "send documents and the profiler's traces of their runs to a dashboard; what cannot "
-		  "be sent waits in a spool folder"),
+	  .help = "send documents and the profiler's traces of their runs to a dashboard "
+		  "(http://host:8080, unix:PATH); what cannot be sent waits in a spool folder"),
 	R(no_upload_traces, "no-upload-traces", .group = WHAT, .help = "send documents alone"),
 	R(token_file, "token-file", .group = WHAT, .arg = "FILE",
-	  .help = "the token for --upload is its first line"),
+	  .help = "the token for --upload is its first line; a dashboard of this user on this "
+		  "machine needs none"),
 	R(upload_spool, "upload-spool", .group = WHAT,
 	  .help = "send what waits, and run nothing; with --upload all of it goes to that URL"),
 	R(show_log, "show-log", .group = SHOWN, .help = "show what servers print on stderr as it comes"),

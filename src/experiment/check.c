@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "experiment/command.h"
 #include "experiment/config.h"
-#include "fetch/fetch.h"
+#include "fetch/dashboard.h"
 #include "proc/port.h"
 #include "proc/tool.h"
 #include "run/early.h"
@@ -78,12 +78,13 @@ const atomic_bool *check_cancel(const struct checking *c)
 
 /* ---- servers ---- */
 
-static bool answers(const char *url, const atomic_bool *cancel, long *status, struct err *e)
+static bool answers(const char *url, struct fetch_opts how, long *status, struct err *e)
 {
-	struct fetch_opts how = { .timeout_ms = URL_TIMEOUT_MS, .cancel = cancel };
 	struct fetch_reply reply = { 0 };
-	int rc = fetch(url, NULL, &how, &reply, e);
+	int rc;
 
+	how.timeout_ms = URL_TIMEOUT_MS;
+	rc = fetch(url, NULL, &how, &reply, e);
 	*status = reply.status;
 	fetch_reply_release(&reply);
 	return rc == 0;
@@ -95,7 +96,7 @@ static void attached(struct checking *c, size_t i)
 	struct err e = { 0 };
 	long status = 0;
 
-	if (!answers(url, check_cancel(c), &status, &e))
+	if (!answers(url, (struct fetch_opts){ .cancel = check_cancel(c) }, &status, &e))
 		check_add(c, CHECK_FAIL, check_of(c, i, "server"), "%s", e.text);
 	else
 		check_add(c, status == 200 ? CHECK_PASS : CHECK_NOTE, check_of(c, i, "server"),
@@ -322,22 +323,27 @@ static void cache_room(struct checking *c)
 
 static void upload(struct checking *c)
 {
-	const char *url = c->o->upload_url, *token = c->o->token_file;
+	const char *url = c->o->upload_url;
+	struct dashboard to;
+	struct fetch_opts how;
 	struct err e = { 0 };
 	long status = 0;
 
 	if (!url)
 		return;
-	if (token && access(token, R_OK) < 0)
-		check_add(c, CHECK_FAIL, "upload", "the token file %s cannot be read: %s", token,
-			  strerror(errno));
-	else if (!fetch_is_url(url))
-		check_add(c, CHECK_FAIL, "upload", "expected a URL that begins with http:// or https://, "
-			  "got '%s'", url);
-	else if (!answers(url, check_cancel(c), &status, &e))
-		check_add(c, CHECK_NOTE, "upload", "%s; documents would wait in the spool", e.text);
-	else
-		check_add(c, CHECK_PASS, "upload", "%s answers", url);
+	if (dashboard_find(url, c->o->token_file, &to, &e) < 0) {
+		check_add(c, CHECK_FAIL, "upload", "%s", e.text);
+	} else {
+		how = dashboard_opts(&to);
+		how.header = NULL;
+		how.cancel = check_cancel(c);
+		if (answers(to.base.data, how, &status, &e))
+			check_add(c, CHECK_PASS, "upload", "%s answers", url);
+		else
+			check_add(c, CHECK_NOTE, "upload", "%s; documents would wait in the spool",
+				  e.text);
+	}
+	dashboard_release(&to);
 }
 
 /* ---- the smoke load ---- */

@@ -17,7 +17,6 @@
 #include "json/read.h"
 #include "json/write.h"
 
-#define TOKEN_BYTES_MAX 4096
 #define ANSWER_BYTES_SHOWN 300
 
 static void tell(void (*to)(void *self, const char *text), void *self, const char *text)
@@ -28,48 +27,12 @@ static void tell(void (*to)(void *self, const char *text), void *self, const cha
 
 /* ---- one request ---- */
 
-static bool is_http(const char *url)
+/* Where it is posted to: UPLOAD_PATH, unless the base says a path like that itself. */
+static void address(const struct dashboard *to, struct buf *out)
 {
-	return fetch_is_url(url) && strlen(strstr(url, "://")) > 3;
-}
-
-/* Where it is posted to: url, and UPLOAD_PATH behind it unless it says a path like that itself. */
-static void address(const char *url, struct buf *out)
-{
-	struct str u = str_of(url);
-
-	while (u.n && u.p[u.n - 1] == '/')
-		u.n--;
-	buf_add_str(out, u);
-	if (!str_ends(u, STR("/raw")))
+	buf_add_str(out, buf_str(&to->base));
+	if (!str_ends(buf_str(&to->base), STR("/raw")))
 		buf_add_text(out, UPLOAD_PATH);
-}
-
-int upload_token(const char *path, struct buf *header, struct err *e)
-{
-	struct buf text = { 0 };
-	struct str rest, line;
-	int rc = file_read(path, TOKEN_BYTES_MAX, &text, e);
-
-	if (rc < 0) {
-		buf_release(&text);
-		return err_wrap(e, "token file");
-	}
-	rest = buf_str(&text);
-	line = str_trim(str_cut(&rest, '\n'));
-	for (size_t i = 0; i < line.n && rc == 0; i++)
-		if ((unsigned char)line.p[i] <= ' ' || line.p[i] == 0x7f)
-			rc = err_set(e, ERR_USAGE, "token file %s: its first line must be one word", path);
-	if (rc == 0 && !line.n)
-		rc = err_set(e, ERR_USAGE, "token file %s: its first line is empty", path);
-	if (rc == 0) {
-		buf_add_text(header, "Authorization: Bearer ");
-		buf_add_str(header, line);
-	}
-	if (text.data)
-		memset(text.data, 0, text.cap);
-	buf_release(&text);
-	return rc;
 }
 
 enum answer upload_judge(long status)
@@ -121,17 +84,16 @@ static void read_run(struct str answer, struct str document, struct upload_run *
 		json_unescape(&run->id, v.raw);
 }
 
-static enum answer post(const char *url, struct str document, const char *header,
-			const atomic_bool *cancel, struct upload_run *run, struct err *e)
+static enum answer post(const struct upload_opts *o, const struct upload_place *to, const char *url,
+			struct str document, struct upload_run *run, struct err *e)
 {
-	const char *const headers[] = { header, NULL };
-	struct fetch_opts how = {
-		.header = header ? headers : NULL, .timeout_ms = UPLOAD_TIMEOUT_MS,
-		.body_bytes_max = 1u << 20, .cancel = cancel,
-	};
+	struct fetch_opts how = dashboard_opts(to->to);
 	struct fetch_reply reply = { 0 };
 	enum answer answer = LATER;
 
+	how.timeout_ms = UPLOAD_TIMEOUT_MS;
+	how.body_bytes_max = 1u << 20;
+	how.cancel = o->cancel;
 	if (fetch(url, &document, &how, &reply, e) == 0) {
 		answer = upload_judge(reply.status);
 		if (answer == TAKEN)
@@ -158,23 +120,13 @@ void upload_rest(const struct upload_opts *o, unsigned *pause_ms)
 	*pause_ms *= 2;
 }
 
-static int check_url(const char *url, struct err *e)
-{
-	return is_http(url) ? 0 : err_set(e, ERR_USAGE, "upload: expected a URL that begins with "
-					  "http:// or https://, got '%s'", url);
-}
-
 int upload_check(const struct upload_opts *o, struct err *e)
 {
-	struct buf header = { 0 };
-	int rc = check_url(o->url, e);
+	struct dashboard to;
+	int rc = dashboard_find(o->url, o->token_file, &to, e);
 
-	if (rc == 0 && o->token_file)
-		rc = upload_token(o->token_file, &header, e);
-	if (header.data)
-		memset(header.data, 0, header.cap);
-	buf_release(&header);
-	return rc;
+	dashboard_release(&to);
+	return rc < 0 ? err_wrap(e, "upload") : 0;
 }
 
 /* The document, until it is taken or so many tries were in vain. */
@@ -186,11 +138,11 @@ static enum answer post_often(const struct upload_opts *o, unsigned tries,
 	struct buf url = { 0 };
 	enum answer answer;
 
-	address(to->url, &url);
-	answer = post(url.data, document, to->header, o->cancel, run, e);
+	address(to->to, &url);
+	answer = post(o, to, url.data, document, run, e);
 	for (unsigned i = 1; i < tries && answer == LATER && !upload_is_cancelled(o); i++) {
 		upload_rest(o, &pause);
-		answer = post(url.data, document, to->header, o->cancel, run, e);
+		answer = post(o, to, url.data, document, run, e);
 	}
 	buf_release(&url);
 	return answer;
@@ -202,28 +154,25 @@ struct delivered {
 	size_t traces;
 };
 
-/* e is set unless TAKEN; REFUSED too when the token file cannot be read. */
+/* e is set unless TAKEN; REFUSED too when the token cannot be read. */
 static enum answer deliver(const struct upload_opts *o, unsigned tries, const char *url,
 			   const char *token_file, struct str document, struct delivered *done,
 			   struct err *e)
 {
 	struct upload_run run = { 0 };
-	struct buf header = { 0 };
+	struct dashboard dashboard;
 	enum answer answer = REFUSED;
 
 	*done = (struct delivered){ 0 };
-	if (check_url(url, e) == 0 &&
-	    (!token_file || upload_token(token_file, &header, e) == 0)) {
-		const struct upload_place to = { url, header.data };
+	if (dashboard_find(url, token_file, &dashboard, e) == 0) {
+		const struct upload_place to = { url, &dashboard };
 
 		answer = post_often(o, tries, &to, document, &run, e);
 		done->is_document_taken = answer == TAKEN;
 		if (answer == TAKEN && o->n_traces)
 			answer = upload_send_traces(o, &to, tries, &run, &done->traces, e);
 	}
-	if (header.data)
-		memset(header.data, 0, header.cap);
-	buf_release(&header);
+	dashboard_release(&dashboard);
 	buf_release(&run.id);
 	return answer;
 }
@@ -278,13 +227,14 @@ static int spool(const struct upload_opts *o, struct str document, struct err *e
 	struct buf folder = { 0 }, text = { 0 }, path = { 0 };
 	struct json_writer w = json_writer(&text);
 	char name[DIGEST_HEX], *token = o->token_file ? realpath(o->token_file, NULL) : NULL;
+	char *url = dashboard_absolute(o->url);
 	int rc;
 
 	text.limit = UPLOAD_BYTES_MAX;
 	spool_folder(o, &folder);
 	json_begin_object(&w);
 	json_key(&w, "url");
-	json_put_text(&w, o->url);
+	json_put_text(&w, url);
 	json_key(&w, "token_file");
 	json_put_text(&w, token); /* whole: it is sent from another folder */
 	json_key(&w, "document");
@@ -302,6 +252,7 @@ static int spool(const struct upload_opts *o, struct str document, struct err *e
 		rc = file_mkdirs(folder.data, e) < 0 ? -1 :
 			file_write_atomic(path.data, buf_str(&text), e);
 	free(token);
+	free(url);
 	buf_release(&folder);
 	buf_release(&text);
 	buf_release(&path);

@@ -11,7 +11,8 @@
  * server's words, and nothing is spooled. Redirects are refused, so that a token goes where
  * the user sent it.
  *
- * The token is read from its file when it is needed; it stands in no spool file and no message.
+ * The token is read from its file when it is needed, or is the one that a dashboard of this user
+ * has kept (fetch/dashboard.h); it stands in no spool file and no message.
  * What two runs send twice (both found the same spool file) the dashboard knows by its content.
  *
  * Traces follow their document, one request each (POST of a form to
@@ -40,9 +41,9 @@ struct upload_trace {
 };
 
 struct upload_opts {
-	const char *url;         /* "http://host:8080"; NULL: as spooled (upload_spool only) */
+	const char *url;         /* as dashboard.h has it; NULL: as spooled (upload_spool only) */
 	bool is_moved;           /* upload_spool: all of it goes to url, wherever it was to go */
-	const char *token_file;  /* its first line is sent as a bearer token; NULL: none */
+	const char *token_file;  /* its first line is the token; NULL: see dashboard.h */
 	const char *spool;       /* folder, made when needed; NULL: the state folder's */
 	unsigned tries;          /* 0: UPLOAD_TRIES */
 	unsigned pause_ms;       /* before the second try; 0: UPLOAD_PAUSE_MS */
@@ -55,12 +56,6 @@ struct upload_opts {
 };
 
 enum upload_end { UPLOAD_SENT, UPLOAD_SPOOLED };
-
-/*
- * Appends "Authorization: Bearer ..." of the file's first line; the sentence never has any of it.
- * Whoever got it clears it before it is released.
- */
-int upload_token(const char *path, struct buf *header, struct err *e);
 
 /* Whether url is one and the token can be read: before hours of measuring. Asks nobody. */
 int upload_check(const struct upload_opts *o, struct err *e);

@@ -2,7 +2,7 @@
 /* experiment/upload_parts.h - what upload.c and upload_traces.c share; for no others. */
 #pragma once
 #include "experiment/upload.h"
-#include "fetch/fetch.h"
+#include "fetch/dashboard.h"
 
 #define UPLOAD_PATH "/api/upload/raw"
 #define UPLOAD_TRIES 4
@@ -12,8 +12,8 @@
 /* TAKEN; REFUSED for good; NOT_ALLOWED: the token; LATER: worth another try. */
 enum answer { TAKEN, REFUSED, NOT_ALLOWED, LATER };
 
-/* Where something goes, and as whom; header: the token's, NULL: none. */
-struct upload_place { const char *url, *header; };
+/* Where something goes, and as whom; url: as the user named it, for messages. */
+struct upload_place { const char *url; struct dashboard *to; };
 
 /* What a dashboard says of a document's run. */
 struct upload_run {

@@ -10,13 +10,11 @@
 #include "http/url.h"
 #include "json/read.h"
 
-/* "BASE/api/data/experiments/RUN"; false: url is an address for documents alone. */
-static bool run_address(const char *url, struct str run, struct buf *out)
+/* "BASE/api/data/experiments/RUN"; false: the base is an address for documents alone. */
+static bool run_address(const struct dashboard *to, struct str run, struct buf *out)
 {
-	struct str u = str_of(url), own = STR(UPLOAD_PATH);
+	struct str u = buf_str(&to->base), own = STR(UPLOAD_PATH);
 
-	while (u.n && u.p[u.n - 1] == '/')
-		u.n--;
 	if (str_ends(u, own))
 		u.n -= own.n;
 	else if (str_ends(u, STR("/raw")))
@@ -32,12 +30,12 @@ static const struct json_value *ask_known(const struct upload_opts *o,
 					  const struct upload_place *to, const char *address,
 					  struct arena *a)
 {
-	const char *const headers[] = { to->header, NULL };
-	const struct fetch_opts how = { .header = to->header ? headers : NULL,
-					.timeout_ms = UPLOAD_TIMEOUT_MS, .cancel = o->cancel };
+	struct fetch_opts how = dashboard_opts(to->to);
 	struct fetch_reply reply = { 0 };
 	struct json_value *answer = NULL;
 
+	how.timeout_ms = UPLOAD_TIMEOUT_MS;
+	how.cancel = o->cancel;
 	if (fetch(address, NULL, &how, &reply, NULL) < 0)
 		return NULL;
 	if (reply.status != 200 ||
@@ -82,13 +80,12 @@ static const char *obstacle(const struct upload_trace *t)
 static enum answer post(const struct upload_opts *o, const struct upload_place *to,
 			const char *address, const char *path, struct err *e)
 {
-	const char *const headers[] = { to->header, NULL };
-	const struct fetch_opts how = { .header = to->header ? headers : NULL,
-					.cancel = o->cancel };
+	struct fetch_opts how = dashboard_opts(to->to);
 	struct fetch_reply reply = { 0 };
 	struct buf url = { 0 };
 	enum answer answer = LATER;
 
+	how.cancel = o->cancel;
 	buf_printf(&url, "%s/traces", address);
 	if (fetch_send_file(url.data, "trace", path, &how, &reply, e) == 0) {
 		answer = upload_judge(reply.status);
@@ -124,7 +121,7 @@ enum answer upload_send_traces(const struct upload_opts *o, const struct upload_
 	size_t unsent = 0;
 
 	*sent = 0;
-	if (!run_address(to->url, buf_str(&run->id), &address)) {
+	if (!run_address(to->to, buf_str(&run->id), &address)) {
 		buf_printf(&said, "the traces were not sent: %s is an address for documents alone. "
 			   "Expected that of a dashboard, such as http://host:8080", to->url);
 	} else if (o->n_traces && run->may_have) {
@@ -161,54 +158,43 @@ enum answer upload_send_traces(const struct upload_opts *o, const struct upload_
 
 /* ---- for a run that is there ---- */
 
-static int with_token(const struct upload_opts *o, struct buf *header, struct err *e)
-{
-	return o->token_file ? upload_token(o->token_file, header, e) : 0;
-}
-
-static void forget_token(struct buf *header)
-{
-	if (header->data)
-		memset(header->data, 0, header->cap);
-	buf_release(header);
-}
-
 int upload_traces(const struct upload_opts *o, struct str run, bool may_have, size_t *sent,
 		  struct err *e)
 {
 	struct upload_run to_run = { .may_have = may_have };
-	struct buf header = { 0 };
-	int rc = with_token(o, &header, e);
+	struct dashboard dashboard;
+	int rc = dashboard_find(o->url, o->token_file, &dashboard, e);
 
 	*sent = 0;
 	buf_add_str(&to_run.id, run);
 	if (rc == 0) {
-		const struct upload_place to = { o->url, header.data };
+		const struct upload_place to = { o->url, &dashboard };
 
 		rc = upload_send_traces(o, &to, 1, &to_run, sent, e) == TAKEN ? 0 : -1;
 	}
-	forget_token(&header);
+	dashboard_release(&dashboard);
 	buf_release(&to_run.id);
 	return rc;
 }
 
 int upload_trace(const struct upload_opts *o, struct str run, const char *path, struct err *e)
 {
-	struct buf header = { 0 }, address = { 0 };
+	struct dashboard dashboard;
+	struct buf address = { 0 };
 	struct stat st;
-	int rc = with_token(o, &header, e);
+	int rc = dashboard_find(o->url, o->token_file, &dashboard, e);
 
 	if (rc == 0 && stat(path, &st) == 0 && (uint64_t)st.st_size > TRACE_BYTES_MAX)
 		rc = err_set(e, ERR_LIMIT, "%s is larger than 2047 MiB (TRACE_BYTES_MAX)", path);
-	if (rc == 0 && !run_address(o->url, run, &address))
+	if (rc == 0 && !run_address(&dashboard, run, &address))
 		rc = err_set(e, ERR_USAGE, "%s is an address for documents alone; expected that of a "
 			     "dashboard, such as http://host:8080", o->url);
 	if (rc == 0) {
-		const struct upload_place to = { o->url, header.data };
+		const struct upload_place to = { o->url, &dashboard };
 
 		rc = post(o, &to, address.data, path, e) == TAKEN ? 0 : -1;
 	}
-	forget_token(&header);
+	dashboard_release(&dashboard);
 	buf_release(&address);
 	return rc;
 }

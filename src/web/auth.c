@@ -3,12 +3,36 @@
 #include "web/auth.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <sys/random.h>
 
 #include "base/file.h"
 #include "web/web.h"
 
+static const char *const role_name[] = { "none", "read", "upload", "launch" };
+
+const char *auth_role_name(enum auth_role role)
+{
+	assert(role <= AUTH_LAUNCH);
+	return role_name[role];
+}
+
+/* AUTH_NONE: no role is called so. */
+static enum auth_role role_of(struct str name)
+{
+	for (int role = AUTH_READ; role <= AUTH_LAUNCH; role++)
+		if (str_is(name, role_name[role]))
+			return (enum auth_role)role;
+	return AUTH_NONE;
+}
+
 static int check_token(struct str token, size_t line, struct err *e)
 {
+	if (role_of(token) != AUTH_NONE)
+		return err_set(e, ERR_USAGE, "line %zu: the token is missing before the role %.*s: "
+			       "expected TOKEN, NAME TOKEN or NAME TOKEN ROLE", line, (int)token.n,
+			       token.p);
 	if (token.n < WEB_TOKEN_CHARS_MIN)
 		return err_set(e, ERR_USAGE, "line %zu: expected a token of at least %d characters",
 			       line, WEB_TOKEN_CHARS_MIN);
@@ -20,32 +44,74 @@ static int check_token(struct str token, size_t line, struct err *e)
 	return 0;
 }
 
+/* The next word of a line, which is cut off it; empty at its end. */
+static struct str take_word(struct str *line)
+{
+	struct str word;
+
+	*line = str_trim(*line);
+	word = (struct str){ line->p, 0 };
+	while (word.n < line->n && line->p[word.n] != ' ' && line->p[word.n] != '\t')
+		word.n++;
+	*line = (struct str){ line->p + word.n, line->n - word.n };
+	return word;
+}
+
+static void add(struct auth *a, struct str name, struct str token, enum auth_role role)
+{
+	struct auth_token *t = &a->token[a->n++];
+
+	t->name = arena_str(&a->arena, name);
+	t->role = role;
+	digest_hex(DIGEST_SHA256, token, t->digest);
+}
+
+static int parse_line(struct auth *a, struct str text, size_t line, struct err *e)
+{
+	struct str token = take_word(&text), name = STR("token"), second = take_word(&text);
+	struct str role_text = take_word(&text);
+	enum auth_role role = AUTH_LAUNCH;
+
+	if (second.n) {
+		name = token;
+		token = second;
+	}
+	if (check_token(token, line, e) < 0)
+		return -1;
+	if (role_text.n)
+		role = role_of(role_text);
+	/* Not quoted: what is out of place may be a token. */
+	if (role == AUTH_NONE || take_word(&text).n)
+		return err_set(e, ERR_USAGE, "line %zu: expected read, upload or launch after the "
+			       "token, and nothing more", line);
+	if (a->n == AUTH_TOKENS_MAX)
+		return err_set(e, ERR_USAGE, "line %zu: more than %d tokens", line,
+			       AUTH_TOKENS_MAX);
+	add(a, name, token, role);
+	return 0;
+}
+
 int auth_parse(struct auth *a, struct str text, struct err *e)
 {
 	for (size_t line = 1; text.n; line++) {
-		struct str rest = str_trim(str_cut(&text, '\n')), first = rest;
-		struct auth_token *t = &a->token[a->n];
-		size_t blank = 0;
+		struct str rest = str_trim(str_cut(&text, '\n'));
 
-		if (!rest.n || rest.p[0] == '#')
-			continue;
-		if (a->n == AUTH_TOKENS_MAX)
-			return err_set(e, ERR_USAGE, "line %zu: more than %d tokens", line,
-				       AUTH_TOKENS_MAX);
-		while (blank < rest.n && rest.p[blank] != ' ' && rest.p[blank] != '\t')
-			blank++;
-		t->name = STR("token");
-		if (blank < rest.n) {
-			first.n = blank;
-			t->name = arena_str(&a->arena, first);
-			rest = str_trim((struct str){ rest.p + blank, rest.n - blank });
-		}
-		if (check_token(rest, line, e) < 0)
+		if (rest.n && rest.p[0] != '#' && parse_line(a, rest, line, e) < 0)
 			return -1;
-		digest_hex(DIGEST_SHA256, rest, t->digest);
-		a->n++;
 	}
 	return a->n ? 0 : err_set(e, ERR_USAGE, "expected a token in it");
+}
+
+int auth_make(struct auth *a, char token[static AUTH_MADE_CHARS + 1], struct err *e)
+{
+	unsigned char random[AUTH_MADE_BYTES];
+
+	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		return err_set(e, ERR_RUN, "no random bytes for a token: %s", strerror(errno));
+	for (size_t i = 0; i < sizeof(random); i++)
+		snprintf(token + 2 * i, 3, "%02x", random[i]);
+	add(a, STR("local"), str_of(token), AUTH_LAUNCH);
+	return 0;
 }
 
 int auth_read(struct auth *a, const char *path, struct err *e)
@@ -67,9 +133,9 @@ void auth_release(struct auth *a)
 	*a = (struct auth){ 0 };
 }
 
-struct str auth_who(const struct auth *a, struct str token)
+static const struct auth_token *find(const struct auth *a, struct str token)
 {
-	struct str who = { 0 };
+	const struct auth_token *found = NULL;
 	char given[DIGEST_HEX];
 
 	digest_hex(DIGEST_SHA256, token, given);
@@ -80,24 +146,35 @@ struct str auth_who(const struct auth *a, struct str token)
 		for (size_t k = 0; k < DIGEST_HEX; k++)
 			differs |= (unsigned)(given[k] ^ a->token[i].digest[k]);
 		if (!differs)
-			who = a->token[i].name;
+			found = &a->token[i];
 	}
-	return who;
+	return found;
 }
 
-struct str auth_carried(struct str authorization, struct str cookie)
+struct auth_visitor auth_visit(const struct auth *a, struct str token)
 {
-	struct str kind = authorization;
+	const struct auth_token *t = token.n ? find(a, token) : NULL;
 
-	if (authorization.n) {
-		kind = str_cut(&authorization, ' ');
-		if (str_eq_nocase(kind, STR("Bearer")))
-			return str_trim(authorization);
-	}
-	while (cookie.n) {
-		struct str pair = str_trim(str_cut(&cookie, ';')), name = str_cut(&pair, '=');
+	if (!a->n)
+		return (struct auth_visitor){ STR("local"), AUTH_LAUNCH, NULL };
+	if (t)
+		return (struct auth_visitor){ t->name, t->role, t };
+	return (struct auth_visitor){ .role = a->is_read_open ? AUTH_READ : AUTH_NONE };
+}
 
-		if (str_is(name, AUTH_COOKIE))
+struct str auth_bearer(struct str authorization)
+{
+	struct str kind = str_cut(&authorization, ' ');
+
+	return str_eq_nocase(kind, STR("Bearer")) ? str_trim(authorization) : (struct str){ 0 };
+}
+
+struct str auth_cookie(struct str header, const char *name)
+{
+	while (header.n) {
+		struct str pair = str_trim(str_cut(&header, ';')), key = str_cut(&pair, '=');
+
+		if (str_is(key, name))
 			return pair;
 	}
 	return (struct str){ 0 };
@@ -132,46 +209,68 @@ struct str auth_host_part(struct str host)
 	return is_port(host) && part.n ? part : (struct str){ 0 };
 }
 
-static bool is_address(struct str host, bool *is_loopback)
+void auth_cookie_name(struct str host, char out[static AUTH_COOKIE_CHARS_MAX])
+{
+	struct str part = auth_host_part(host), port = STR("");
+
+	/* What follows the name, and its bracket, is empty or a colon and at most five digits. */
+	if (part.p)
+		port = (struct str){ part.p + part.n,
+				     (size_t)(host.p + host.n - part.p) - part.n };
+	str_cut(&port, ':');
+	snprintf(out, AUTH_COOKIE_CHARS_MAX, AUTH_COOKIE "%s%.*s", port.n ? "_" : "", (int)port.n,
+		 port.p);
+}
+
+/* IPv4 as IPv6 has it, so that an address is equal to itself however it is written. */
+static bool parse_address(struct str host, struct in6_addr *out)
 {
 	char text[INET6_ADDRSTRLEN];
 	struct in_addr v4;
-	struct in6_addr v6;
 
-	*is_loopback = false;
 	if (host.n == 0 || host.n >= sizeof(text))
 		return false;
 	memcpy(text, host.p, host.n);
 	text[host.n] = 0;
-	if (inet_pton(AF_INET, text, &v4) == 1) {
-		*is_loopback = ntohl(v4.s_addr) >> 24 == 127;
-		return true;
-	}
-	if (inet_pton(AF_INET6, text, &v6) != 1)
-		return false;
-	*is_loopback = IN6_IS_ADDR_LOOPBACK(&v6);
+	if (inet_pton(AF_INET, text, &v4) != 1)
+		return inet_pton(AF_INET6, text, out) == 1;
+	*out = (struct in6_addr){ .s6_addr = { [10] = 0xff, [11] = 0xff } };
+	memcpy(&out->s6_addr[12], &v4, sizeof(v4));
 	return true;
+}
+
+static bool is_loopback(const struct in6_addr *a)
+{
+	return IN6_IS_ADDR_V4MAPPED(a) ? a->s6_addr[12] == 127 : IN6_IS_ADDR_LOOPBACK(a);
 }
 
 bool auth_is_loopback(struct str host)
 {
-	bool is_loopback;
+	struct in6_addr a;
 
-	is_address(host, &is_loopback);
-	return is_loopback || str_eq_nocase(host, STR("localhost"));
+	return str_eq_nocase(host, STR("localhost")) || (parse_address(host, &a) && is_loopback(&a));
 }
 
-bool auth_is_host(struct str host, const char *const *names, size_t n)
+static bool is_same_address(struct str a, struct str b)
+{
+	struct in6_addr x, y;
+
+	return parse_address(a, &x) && parse_address(b, &y) && memcmp(&x, &y, sizeof(x)) == 0;
+}
+
+bool auth_is_host(struct str host, const char *local, const char *const *names, size_t n)
 {
 	struct str part = auth_host_part(host);
-	bool is_loopback;
 
 	if (!part.p)
 		return false;
-	if (is_address(part, &is_loopback) || str_eq_nocase(part, STR("localhost")))
+	if (str_eq_nocase(part, STR("localhost")) && (!*local || auth_is_loopback(str_of(local))))
+		return true;
+	if (is_same_address(part, str_of(local)))
 		return true;
 	for (size_t i = 0; i < n; i++)
-		if (str_eq_nocase(part, str_of(names[i])))
+		if (str_eq_nocase(part, str_of(names[i])) ||
+		    is_same_address(part, str_of(names[i])))
 			return true;
 	return false;
 }

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * web/auth.h - who may ask: tokens, and the names this server answers to. Pure but for reading the
- * token file.
+ * web/auth.h - who may ask, and what: tokens, their roles, and the names this server answers to.
+ * Pure but for reading the token file and for making a token.
  *
- * A token file has a token on each line, or a name and a token with a blank between them; # begins
- * a comment. Tokens are printable ASCII without blanks, quotes, commas, semicolons and backslashes,
+ * A line of a token file is TOKEN, NAME TOKEN or NAME TOKEN ROLE, with blanks between; # begins a
+ * comment. Tokens are printable ASCII without blanks, quotes, commas, semicolons and backslashes,
  * so that they can be a cookie, and at least WEB_TOKEN_CHARS_MIN long. They are compared by their
  * digests in constant time.
  *
- * Against DNS rebinding a request must name this server by an address, as localhost, or by a name
- * that was given: a page of somebody else's can only lead a browser here by a name of its own.
+ * Roles are a ladder: each includes those before it. Without a role a token may do everything.
+ *
+ * Against DNS rebinding a request must name this server by the address that it was sent to, as
+ * localhost where that is a loopback address, or by a name that was given: a page of somebody
+ * else's can only lead a browser here by a name of its own.
  */
 #pragma once
 #include <stdbool.h>
@@ -21,25 +24,49 @@
 
 #define AUTH_TOKENS_MAX 64
 #define AUTH_FILE_BYTES_MAX 65536
+#define AUTH_MADE_BYTES 24                         /* of randomness in a token that is made */
+#define AUTH_MADE_CHARS (2 * AUTH_MADE_BYTES)
 #define AUTH_COOKIE "profllm_token"
+#define AUTH_COOKIE_CHARS_MAX (sizeof(AUTH_COOKIE) + 7) /* with a port and a NUL */
 
-struct auth_token { struct str name; char digest[DIGEST_HEX]; };
+enum auth_role { AUTH_NONE, AUTH_READ, AUTH_UPLOAD, AUTH_LAUNCH };
+
+struct auth_token { struct str name; enum auth_role role; char digest[DIGEST_HEX]; };
 struct auth {
 	struct auth_token token[AUTH_TOKENS_MAX];
-	size_t n;  /* 0: everybody may ask */
+	size_t n;           /* 0: everybody may do everything */
+	bool is_read_open;  /* reading needs no token */
 	struct arena arena;
 };
 
+/* "none", "read", "upload", "launch". */
+const char *auth_role_name(enum auth_role role);
 int auth_read(struct auth *a, const char *path, struct err *e);
 int auth_parse(struct auth *a, struct str text, struct err *e);
+/* A new random token of role launch, called "local" as everybody is without tokens. */
+int auth_make(struct auth *a, char token[static AUTH_MADE_CHARS + 1], struct err *e);
 void auth_release(struct auth *a);
-/* The name of whoever has this token; p NULL: nobody. */
-struct str auth_who(const struct auth *a, struct str token);
-/* The token a request carries: "Bearer T" of Authorization, else the cookie's; empty: none. */
-struct str auth_carried(struct str authorization, struct str cookie);
 
-/* host: a Host header. names: n further ones. */
-bool auth_is_host(struct str host, const char *const *names, size_t n);
+/* token NULL: no valid one, so that role is what everybody may do. */
+struct auth_visitor { struct str who; enum auth_role role; const struct auth_token *token; };
+/* Who asks with this token; empty: without any. */
+struct auth_visitor auth_visit(const struct auth *a, struct str token);
+
+/* T of an Authorization header "Bearer T"; empty: it is none. */
+struct str auth_bearer(struct str authorization);
+/*
+ * The cookie for pages of this Host header. Its name has the port, because browsers send a cookie
+ * to every port of a host: two dashboards must not overwrite each other's.
+ */
+void auth_cookie_name(struct str host, char out[static AUTH_COOKIE_CHARS_MAX]);
+/* The value of that cookie in a Cookie header; empty: it is not there. */
+struct str auth_cookie(struct str header, const char *name);
+
+/*
+ * Whether host, a Host header, names this server. local: the address that the request was sent to,
+ * "" over a Unix socket. names: n further names or addresses.
+ */
+bool auth_is_host(struct str host, const char *local, const char *const *names, size_t n);
 /* Whether a page of this origin may change things here: the origin is that of host. */
 bool auth_is_origin(struct str origin, struct str host);
 /* Host part of "HOST[:PORT]", brackets of IPv6 kept off; p NULL: malformed. */

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "web/login.h"
 #include "web/state.h"
 
 #define MEMORY_BYTES 65536            /* of a body; more of it goes to a file */
@@ -90,33 +91,12 @@ static bool check_sender(struct exchange *x)
 	const struct web_opts *o = &x->web->o;
 	const struct exchange_head *h = &x->head;
 
-	if (h->host.p && !auth_is_host(h->host, o->host_name, o->n_host_names))
-		exchange_refuse(x, 421, "this server does not answer to that name; "
-				"dashboard --host-name NAME adds one");
+	if (h->host.p && !auth_is_host(h->host, x->local, o->host_name, o->n_host_names))
+		exchange_refuse(x, 421, "this dashboard does not answer to the name or address in "
+				"the Host header; profllm dashboard --host-name NAME adds it");
 	else if (!is_reading(x) && h->origin.p && !auth_is_origin(h->origin, h->host))
 		exchange_refuse(x, 403, "a page of another origin may not do this");
 	return !x->is_answered;
-}
-
-static bool check_token(struct exchange *x)
-{
-	const struct auth *a = &x->web->auth;
-	struct str token = auth_carried(x->head.authorization, x->head.cookie);
-	struct str who = STR("local");
-
-	if (a->n && !(x->route->flags & ROUTE_OPEN)) {
-		who = token.n ? auth_who(a, token) : (struct str){ 0 };
-		if (!who.p) {
-			exchange_refuse(x, 401, token.n ? "this token is not one of this server's"
-							: "this server wants a token");
-			exchange_add_header(x, "WWW-Authenticate", "Bearer");
-			if (token.n)
-				x->not_before_ns = clock_mono_ns() + EXCHANGE_LATE_NS;
-			return false;
-		}
-	}
-	x->request.who = who;
-	return true;
 }
 
 static bool has_type(struct str type, const char *wanted)
@@ -185,14 +165,14 @@ void exchange_begin(struct exchange *x)
 			x->route_at = found.at;
 			x->request.id[0] = found.id[0];
 			x->request.id[1] = found.id[1];
-			if (check_token(x) && check_body_head(x) &&
+			if (login_check(x) && check_body_head(x) &&
 			    x->web->o.is_read_only && found.route->flags & ROUTE_CHANGES)
 				exchange_refuse(x, 403, "this dashboard is read only");
 		} else if (*found.allow || is_api) {
 			not_found(x, found.allow);
 		} else if (!is_reading(x)) {
 			not_found(x, "GET, HEAD");
-		} else {
+		} else if (!login_by_address(x)) {
 			static_answer(x);
 		}
 	}

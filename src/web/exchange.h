@@ -31,7 +31,8 @@ struct exchange {
 	struct str target;         /* as it was sent */
 	struct str raw_path, query;
 	struct exchange_head head;
-	char client[64];           /* address, for the log */
+	char client[64];           /* address, for the log; "unix" */
+	char local[64];            /* the address it was sent to; "": a Unix socket */
 	const struct web_route *route;
 	size_t route_at;           /* in the web's table; SIZE_MAX: none */
 	bool is_answered;          /* refused, or done by a quick route */

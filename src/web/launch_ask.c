@@ -364,7 +364,7 @@ static const struct web_route routes[] = {
 	{ "GET", "/api/launch/schema", ROUTE_READS, launch_schema },
 	{ "GET", "/api/launch/examples", ROUTE_READS, launch_examples },
 	/* It may read files here, and starts a process: nothing for those who only read. */
-	{ "POST", "/api/launch/check", ROUTE_CHANGES, launch_check },
-	{ "POST", "/api/launch", ROUTE_CHANGES, launch_begin },
+	{ "POST", "/api/launch/check", ROUTE_CHANGES | ROUTE_LAUNCHES, launch_check },
+	{ "POST", "/api/launch", ROUTE_CHANGES | ROUTE_LAUNCHES, launch_begin },
 };
 const struct web_routes launch_routes = { routes, sizeof(routes) / sizeof(*routes) };

@@ -19,6 +19,7 @@
 #include "json/read.h"
 #include "json/write.h"
 #include "store/store.h"
+#include "web/auth.h"
 
 struct web; /* the server: its options, its store, its jobs; web.h */
 
@@ -33,7 +34,9 @@ struct web_request {
 	const struct json_value *body; /* NULL: none; else valid JSON of at most the route's size */
 	struct str raw;                /* the body, where the route is ROUTE_RAW or _PARTS */
 	struct str content_type;       /* of the body; web/parts.h reads a form's parts */
-	struct str who;                /* who asks: the token's name, or "local" */
+	struct str who;                /* who asks: the token's name, or "local"; empty: no token */
+	enum auth_role role;           /* what they may do: at least what the route needs */
+	struct str host;               /* the Host header */
 };
 
 /* A parameter of the query string, percent-decoded; empty when it is not there. */
@@ -67,12 +70,14 @@ void web_set_header(const struct web_request *r, struct web_answer *a, const cha
 		    const char *value);
 
 enum route_flag {
-	ROUTE_CHANGES = 1,  /* refused in read-only mode; has no view, for it waits for writers */
+	ROUTE_CHANGES = 1,  /* needs role upload; refused in read-only mode; has no view, for it
+				waits for writers */
 	ROUTE_RAW = 2,      /* the body is not parsed */
 	ROUTE_OPEN = 4,     /* needs no token */
 	ROUTE_READS = 8,    /* depends on data_version and the request only: gets an ETag */
 	ROUTE_PARTS = 16,   /* the body is a form with files (web/parts.h); with _RAW: or JSON */
 	ROUTE_QUICK = 32,   /* asks neither store nor index for long: no worker is needed */
+	ROUTE_LAUNCHES = 64, /* starts or ends programs: needs a token of role launch */
 };
 
 struct web_route {

@@ -3,10 +3,10 @@
 #include "http/url.h"
 #include "web/state.h"
 
-extern const struct web_routes server_routes;
+extern const struct web_routes server_routes, login_routes;
 
 static const struct web_routes *const lists[] = {
-	&server_routes, &upload_routes, &job_routes, &launch_routes, &filters_routes,
+	&server_routes, &login_routes, &upload_routes, &job_routes, &launch_routes, &filters_routes,
 	&data_routes, &people_routes, &export_routes, &trace_routes, &analysis_routes,
 };
 #define LISTS (sizeof(lists) / sizeof(*lists))

@@ -41,7 +41,8 @@ struct line {
 	struct line *next, *before;
 	struct web *web;
 	int fd;
-	struct sockaddr_storage address;
+	struct sockaddr_storage address; /* family 0: a Unix socket's client has none */
+	char local[46];               /* the address that it is connected to; "" likewise */
 	bool is_local, is_fresh, is_closing;
 	enum line_state state;
 	int64_t since_ns;
@@ -83,6 +84,23 @@ static void make_room(struct web_carrier *c, const struct line *newest, bool is_
 		close_line(c->web, oldest);
 }
 
+/* Both ends of a connection. A Unix socket has no addresses, and its clients are this machine's. */
+static void find_addresses(struct line *l, const struct sockaddr *peer)
+{
+	struct sockaddr_storage own = { 0 };
+	socklen_t n = sizeof(own);
+	char text[46];
+
+	if (peer && peer->sa_family == AF_INET)
+		memcpy(&l->address, peer, sizeof(struct sockaddr_in));
+	else if (peer && peer->sa_family == AF_INET6)
+		memcpy(&l->address, peer, sizeof(struct sockaddr_in6));
+	if (getsockname(l->fd, (struct sockaddr *)&own, &n) == 0)
+		server_address_text(&own, l->local);
+	server_address_text(&l->address, text);
+	l->is_local = own.ss_family == AF_UNIX || auth_is_loopback(str_of(text));
+}
+
 static void line_begin(struct web_carrier *c, struct MHD_Connection *connection, void **context)
 {
 	const union MHD_ConnectionInfo *fd =
@@ -91,16 +109,10 @@ static void line_begin(struct web_carrier *c, struct MHD_Connection *connection,
 		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	struct line *l = mem_alloc(sizeof(*l));
 	size_t alike = 0, alive = 0;
-	char text[INET6_ADDRSTRLEN];
 
 	*l = (struct line){ .web = c->web, .fd = fd->connect_fd, .since_ns = clock_mono_ns(),
 			    .is_fresh = true };
-	if (address && address->client_addr)
-		memcpy(&l->address, address->client_addr,
-		       address->client_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) :
-		       sizeof(struct sockaddr_in6));
-	server_address_text(&l->address, text);
-	l->is_local = auth_is_loopback(str_of(text));
+	find_addresses(l, address ? address->client_addr : NULL);
 	pthread_mutex_lock(&c->lock);
 	for (struct line *o = c->first; o; o = o->next) {
 		alive += !o->is_closing;
@@ -346,6 +358,9 @@ static void read_head(struct exchange *x, struct MHD_Connection *c, const char *
 	h->length = header(c, "Content-Length");
 	h->is_chunked = header(c, "Transfer-Encoding").p != NULL;
 	server_address_text(&line_of(c)->address, x->client);
+	if (!*x->client)
+		snprintf(x->client, sizeof(x->client), "unix");
+	snprintf(x->local, sizeof(x->local), "%s", line_of(c)->local);
 }
 
 static enum MHD_Result begin(struct exchange *x, struct MHD_Connection *c, const char *method)

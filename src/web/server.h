@@ -14,7 +14,10 @@ void carrier_quiesce(struct web *w);
 /* Nothing may be suspended any more but event streams. */
 void carrier_close(struct web *w);
 
-/* "127.0.0.1", "::1": an address without its port. Addresses of IPv4 in IPv6 are those of IPv4. */
+/*
+ * "127.0.0.1", "::1": an address without its port. Addresses of IPv4 in IPv6 are those of IPv4; ""
+ * for what is none.
+ */
 void server_address_text(const struct sockaddr_storage *address, char out[static 46]);
 /*
  * Whether two connections count as those of one client: they have one address of IPv4, also where

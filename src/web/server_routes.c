@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* web/server_routes.c - health, metrics, and the cookie of a browser that has a token. */
+/* web/server_routes.c - health and metrics. */
 #include "web/metrics.h"
 #include "web/state.h"
-
-#define COOKIE_SECONDS 2592000 /* thirty days */
-#define WRONG_TOKEN "this token is not one of this server's"
 
 static int health(const struct web_request *r, struct web_answer *a, struct err *e)
 {
@@ -26,47 +23,16 @@ static int health(const struct web_request *r, struct web_answer *a, struct err 
 	json_key(&a->json, "needs_token");
 	json_put_bool(&a->json, r->web->auth.n > 0);
 	json_key(&a->json, "can_launch");
-	json_put_bool(&a->json, o->launches > 0 && !o->is_read_only);
-	return 0;
-}
-
-static int login(const struct web_request *r, struct web_answer *a, struct err *e)
-{
-	struct str token = json_text(json_get(r->body, "token"), (struct str){ 0 }), who;
-	char *cookie;
-
-	if (!r->web->auth.n)
-		return err_set(e, ERR_USAGE, "this server wants no token");
-	if (!token.n)
-		return err_set(e, ERR_USAGE, "expected {\"token\": \"...\"}");
-	who = auth_who(&r->web->auth, token);
-	if (!who.p) {
-		a->status = 401;
-		a->is_late = true;
-		return err_set(e, ERR_USAGE, WRONG_TOKEN);
-	}
-	cookie = arena_printf(r->arena, AUTH_COOKIE "=%.*s; Path=/; Max-Age=%d; HttpOnly; "
-			      "SameSite=Strict", (int)token.n, token.p, COOKIE_SECONDS);
-	web_set_header(r, a, "Set-Cookie", cookie);
-	json_key(&a->json, "ok");
-	json_put_bool(&a->json, true);
-	return 0;
-}
-
-static int logout(const struct web_request *r, struct web_answer *a, struct err *e)
-{
-	(void)e;
-	web_set_header(r, a, "Set-Cookie", AUTH_COOKIE "=; Path=/; Max-Age=0; HttpOnly; "
-		       "SameSite=Strict");
-	json_key(&a->json, "ok");
-	json_put_bool(&a->json, true);
+	json_put_bool(&a->json, o->launches > 0 && !o->is_read_only && r->role >= AUTH_LAUNCH);
+	json_key(&a->json, "can_change");
+	json_put_bool(&a->json, !o->is_read_only && r->role >= AUTH_UPLOAD);
+	json_key(&a->json, "role");
+	json_put_text(&a->json, auth_role_name(r->role));
 	return 0;
 }
 
 static const struct web_route routes[] = {
 	{ "GET", "/api/health", ROUTE_OPEN, health },
 	{ "GET", "/metrics", 0, metrics_page },
-	{ "POST", "/api/login", ROUTE_OPEN, login },
-	{ "POST", "/api/logout", ROUTE_OPEN, logout },
 };
 const struct web_routes server_routes = { routes, sizeof(routes) / sizeof(*routes) };

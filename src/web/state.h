@@ -2,6 +2,7 @@
 /* web/state.h - the parts of a running server that the files of web/ share. Private to web/. */
 #pragma once
 #include <pthread.h>
+#include <sys/types.h>
 
 #include "web/auth.h"
 #include "web/exchange.h"
@@ -30,6 +31,9 @@ struct web {
 	int listener;
 	unsigned port;
 	char url[128];
+	char made_token[AUTH_MADE_CHARS + 1]; /* "" none */
+	char *socket;                  /* path of a Unix socket that is ours to remove; in arena */
+	struct file_id { dev_t dev; ino_t ino; } socket_id;
 	uint64_t boot;                 /* random: tags of another process's answers are not ours */
 	int64_t began_ns;              /* CLOCK_REALTIME */
 	_Atomic uint64_t requests;     /* begun; numbers them */

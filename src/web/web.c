@@ -91,6 +91,52 @@ static int split_listen(struct web *w, const char **host, uint16_t *port, struct
 	return 0;
 }
 
+/* A socket file of mode 0600 from its first moment; before there are threads, for the umask. */
+static int listen_at_path(struct web *w, const char *path, struct err *e)
+{
+	struct sock_addr address;
+	struct stat st;
+	mode_t before;
+
+	if (sock_addr_unix(path, &address, e) < 0)
+		return err_wrap(e, "--listen %s", w->o.listen);
+	if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
+		return err_set(e, ERR_USAGE, "--listen %s: %s already exists and is not a socket; "
+			       "choose another path", w->o.listen, path);
+	before = umask(0177);
+	w->listener = sock_listen(&address, BACKLOG, e);
+	umask(before);
+	if (w->listener < 0 && errno == EADDRINUSE)
+		return err_set(e, ERR_RUN, "--listen %s: another program listens there; end it "
+			       "first, or choose another path", w->o.listen);
+	if (w->listener < 0)
+		return err_wrap(e, "--listen %s", w->o.listen);
+	if (lstat(path, &st) == 0) {
+		w->socket = arena_text(&w->arena, str_of(path));
+		w->socket_id = (struct file_id){ st.st_dev, st.st_ino };
+	}
+	snprintf(w->url, sizeof(w->url), "unix:%s", path);
+	return 0;
+}
+
+/* Unless another server has taken its place. */
+static void remove_socket(struct web *w)
+{
+	struct stat st;
+
+	if (w->socket && lstat(w->socket, &st) == 0 && st.st_dev == w->socket_id.dev &&
+	    st.st_ino == w->socket_id.ino)
+		unlink(w->socket);
+	w->socket = NULL;
+}
+
+static void stop_listening(struct web *w)
+{
+	remove_socket(w);
+	sock_close(w->listener);
+	w->listener = -1;
+}
+
 static int listen_at(struct web *w, struct err *e)
 {
 	struct sock_addr address[SOCK_ADDRS_MAX];
@@ -98,9 +144,11 @@ static int listen_at(struct web *w, struct err *e)
 	char text[80];
 	uint16_t port = 0;
 
+	if (strncmp(w->o.listen, "unix:", 5) == 0)
+		return listen_at_path(w, w->o.listen + 5, e);
 	if (split_listen(w, &host, &port, e) < 0)
 		return -1;
-	if (!w->auth.n && !auth_is_loopback(str_of(host)))
+	if (!w->o.token_file && !auth_is_loopback(str_of(host)))
 		return err_set(e, ERR_USAGE, "--listen %s: others than this machine can reach that, so "
 			       "--auth-token-file is needed", w->o.listen);
 	if (sock_resolve(host, port, address, e) < 0)
@@ -114,6 +162,14 @@ static int listen_at(struct web *w, struct err *e)
 			((struct sockaddr_in6 *)&address[0].storage)->sin6_port :
 			((struct sockaddr_in *)&address[0].storage)->sin_port);
 	return 0;
+}
+
+static int read_tokens(struct web *w, struct err *e)
+{
+	w->auth.is_read_open = w->o.is_read_open;
+	if (w->o.token_file)
+		return auth_read(&w->auth, w->o.token_file, e);
+	return w->o.has_no_auth ? 0 : auth_make(&w->auth, w->made_token, e);
 }
 
 /* Configurations may hold secrets: a new folder is its owner's alone. */
@@ -143,8 +199,7 @@ int web_open(const struct web_opts *o, struct web **out, struct err *e)
 			WEB_CONNECTIONS_MAX + DESCRIPTORS_MIN);
 		goto fail;
 	}
-	if ((o->token_file && auth_read(&w->auth, o->token_file, e) < 0) || listen_at(w, e) < 0 ||
-	    log_open(w, e) < 0)
+	if (read_tokens(w, e) < 0 || listen_at(w, e) < 0 || log_open(w, e) < 0)
 		goto fail;
 	if (make_folder(o->folder, e) < 0 || params_open(w, e) < 0)
 		goto fail;
@@ -163,6 +218,11 @@ const char *web_url(const struct web *w)
 unsigned web_port(const struct web *w)
 {
 	return w->port;
+}
+
+const char *web_token(const struct web *w)
+{
+	return *w->made_token ? w->made_token : NULL;
 }
 
 int web_start(struct web *w, struct store *store, struct err *e)
@@ -201,8 +261,7 @@ bool web_stop(struct web *w)
 
 	carrier_quiesce(w);
 	/* Who comes now is refused and does not wait. */
-	close(w->listener);
-	w->listener = -1;
+	stop_listening(w);
 	atomic_store(&w->is_stopping, true);
 	launch_stop(w);
 	wait_for_requests(w, until);
@@ -221,11 +280,11 @@ void web_free(struct web *w)
 	launch_close(w);
 	upload_close(w);
 	work_close(w);
-	if (w->listener >= 0)
-		close(w->listener);
+	stop_listening(w);
 	log_close(w);
 	metrics_close(w);
 	auth_release(&w->auth);
+	explicit_bzero(w->made_token, sizeof(w->made_token));
 	arena_release(&w->arena);
 	free(w);
 }

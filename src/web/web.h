@@ -30,8 +30,11 @@
 #define WEB_TOKEN_CHARS_MIN 16
 
 struct web_opts {
-	const char *listen;               /* "HOST:PORT", "[::1]:0" */
-	const char *token_file;           /* NULL: none, which only a loopback address allows */
+	const char *listen;               /* "HOST:PORT", "[::1]:0", "unix:PATH" */
+	/* NULL: a token is made, which needs a loopback address or a Unix socket. */
+	const char *token_file;
+	bool has_no_auth;                 /* no token either: as above, and no token_file */
+	bool is_read_open;                /* reading needs no token */
 	const char *const *host_name;     /* further names it is called by */
 	size_t n_host_names;
 	const char *version;
@@ -46,8 +49,12 @@ struct web;
 
 /* Binds and checks, serves nothing yet. ERR_USAGE for what the options got wrong. */
 int web_open(const struct web_opts *o, struct web **out, struct err *e);
+/* "http://127.0.0.1:8080", or "unix:PATH". */
 const char *web_url(const struct web *w);
+/* 0: a Unix socket. */
 unsigned web_port(const struct web *w);
+/* The token that was made; NULL: there is a file of them, or none is needed. */
+const char *web_token(const struct web *w);
 /* Threads of its own serve this store from here on; it outlives the server. */
 int web_start(struct web *w, struct store *store, struct err *e);
 /* Opens the log file again, as rotation wants it. */

@@ -6,13 +6,16 @@ package Dash;
 use strict;
 use warnings;
 use Cli;
+use Cwd qw(abs_path);
 use Exporter qw(import);
 use HTTP::Tiny;
 use JSON::PP ();
 use POSIX qw(WNOHANG _exit);
 use Time::HiRes qw(sleep time);
 
-our @EXPORT = qw(start_dashboard ask form json_text);
+use constant MADE_TOKEN => 'made token';
+
+our @EXPORT = qw(start_dashboard ask form json_text MADE_TOKEN);
 
 my $json = JSON::PP->new->utf8->canonical->allow_nonref;
 my $number = 0;
@@ -24,14 +27,24 @@ sub json_text { return $json->encode($_[0]) }
 # A connection a request: on a connection that is kept the body waits for the head to be acknowledged.
 sub client { return HTTP::Tiny->new(timeout => 60, keep_alive => 0, max_size => 1 << 30) }
 
-# start_dashboard(args...): on a free port, with a store of its own unless args name one.
+# start_dashboard(args...): on a free port, with a store of its own unless args name one. It needs no
+# token, unless args say who may ask; MADE_TOKEN stands for nothing said. One that makes its token
+# keeps it in the folder "state"; token has it. --listen unix:PATH: there is no port and no url.
 sub start_dashboard {
 	my (@args) = @_;
 	my $name = 'dashboard' . ++$number;
 	my $self = { port_file => "$name.port", err => "$name.err",
 		http => client() };
+	my $makes = grep { $_ eq MADE_TOKEN || $_ eq '--open-read' } @args;
+	my ($socket) = map { /^unix:(.*)/s ? $1 : () } @args;
 
-	push @args, '--store', $self->{store} = store_url($name) unless grep { $_ eq '--store' } @args;
+	@args = grep { $_ ne MADE_TOKEN } @args;
+	$makes = 0 if grep { $_ eq '--auth-token-file' } @args;
+	unshift @args, '--no-auth'
+		unless $makes || grep { /^--(?:auth-token-file|no-auth)$/ } @args;
+	unshift @args, '--listen', '127.0.0.1:0', '--port-file', $self->{port_file} unless defined $socket;
+	push @args, '--store', store_url($name) unless grep { $_ eq '--store' } @args;
+	($self->{store}) = map { $args[$_] eq '--store' ? $args[$_ + 1] : () } 0 .. $#args;
 	push @args, '--traces-dir', 'traces' if ($ENV{TEST_STORE} // '') eq 'postgresql'
 		&& !grep { $_ eq '--traces-dir' } @args;
 	$self->{pid} = fork;
@@ -39,14 +52,17 @@ sub start_dashboard {
 		open STDIN, '<', '/dev/null';
 		open STDOUT, '>', "$name.out";
 		open STDERR, '>', $self->{err};
-		exec { $program } $program, 'dashboard', '--listen', '127.0.0.1:0', '--port-file',
-			$self->{port_file}, '--jobs-dir', "$name.jobs", @args or _exit(127);
+		$ENV{XDG_STATE_HOME} = abs_path('.') . '/state' if $makes;
+		exec { $program } $program, 'dashboard', '--jobs-dir', "$name.jobs", @args or _exit(127);
 	}
 	push @running, $self->{pid};
 	wait_for("dashboard (@args)", sub {
 		die "dashboard @args: " . slurp($self->{err}) if waitpid($self->{pid}, WNOHANG) > 0;
-		return -s $self->{port_file};
+		return -s $self->{port_file} unless defined $socket;
+		return (slurp($self->{err}) // '') =~ /^profllm dashboard: .*\)\n/;
 	});
+	($self->{token}) = slurp($self->{err}) =~ m{\?token=([0-9a-f]+)} if $makes;
+	return bless $self, 'Dash' if defined $socket;
 	($self->{port} = slurp($self->{port_file})) =~ s/\s//g;
 	$self->{url} = "http://127.0.0.1:$self->{port}";
 	return bless $self, 'Dash';

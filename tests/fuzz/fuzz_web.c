@@ -30,10 +30,12 @@ static void targets(struct arena *a, struct str line)
 static void headers(struct str line)
 {
 	struct exchange x = { .head = { .if_none_match = line, .accept_encoding = line } };
-	struct str host = auth_host_part(line), token = auth_carried(line, line);
+	struct str host = auth_host_part(line), token = auth_bearer(line);
+	char name[AUTH_COOKIE_CHARS_MAX];
 
-	CHECK(host.n <= line.n && token.n <= line.n);
-	CHECK(host.p || !auth_is_host(line, NULL, 0));
+	auth_cookie_name(line, name);
+	CHECK(host.n <= line.n && token.n <= line.n && auth_cookie(line, name).n <= line.n);
+	CHECK(host.p || !auth_is_host(line, "127.0.0.1", NULL, 0));
 	auth_is_origin(line, line);
 	auth_is_loopback(line);
 	exchange_has_tag(&x, "W/\"tag\"");

@@ -24,19 +24,37 @@ static struct str s(const char *text)
 
 static void tokens_are_read(void **state)
 {
+	static const struct { const char *token, *who; enum auth_role role; } rows[] = {
+		{ "correct-horse-battery", "alice", AUTH_LAUNCH },
+		{ "0123456789abcdef", "token", AUTH_LAUNCH },
+		{ "reader-of-16-characters", "bob", AUTH_READ },
+		{ "upload-of-16-characters", "ci", AUTH_UPLOAD },
+		{ "launch-of-16-characters", "carol", AUTH_LAUNCH },
+		{ "0123456789abcdeF", "", AUTH_NONE }, { "", "", AUTH_NONE },
+		{ "correct-horse-batter", "", AUTH_NONE }, { "alice", "", AUTH_NONE },
+	};
 	struct auth *a = mem_alloc(sizeof(*a));
 	struct err e = { 0 };
 
 	(void)state;
 	assert_int_equal(auth_parse(a, STR("# people\n\nalice\t correct-horse-battery \r\n"
-					   "0123456789abcdef\n"), &e), 0);
-	assert_int_equal(a->n, 2);
-	assert_true(str_is(auth_who(a, STR("correct-horse-battery")), "alice"));
-	assert_true(str_is(auth_who(a, STR("0123456789abcdef")), "token"));
-	assert_null(auth_who(a, STR("0123456789abcdeF")).p);
-	assert_null(auth_who(a, STR("")).p);
-	assert_null(auth_who(a, STR("correct-horse-batter")).p);
+					   "0123456789abcdef\nbob reader-of-16-characters read\n"
+					   "ci\tupload-of-16-characters\t upload\n"
+					   "carol launch-of-16-characters launch"), &e), 0);
+	assert_int_equal(a->n, 5);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct auth_visitor v = auth_visit(a, s(rows[i].token));
+
+		assert_true(str_is(v.who, rows[i].who));
+		assert_int_equal(v.role, rows[i].role);
+		assert_int_equal(v.token != NULL, rows[i].role != AUTH_NONE);
+	}
+	a->is_read_open = true;
+	assert_int_equal(auth_visit(a, STR("")).role, AUTH_READ);
+	assert_int_equal(auth_visit(a, STR("upload-of-16-characters")).role, AUTH_UPLOAD);
 	auth_release(a);
+	assert_int_equal(auth_visit(a, STR("")).role, AUTH_LAUNCH);
+	assert_true(str_is(auth_visit(a, STR("whatever")).who, "local"));
 	free(a);
 }
 
@@ -47,8 +65,12 @@ static void bad_token_files_are_refused(void **state)
 		{ "# only a comment\n", "expected a token in it" },
 		{ "ok-ok-ok-ok-ok-ok-ok\nshort\n", "line 2: expected a token of at least 16 characters" },
 		{ "bob 0123456789\x01" "abcdef\n", "line 1: a token is of printable ASCII" },
-		{ "bob two words are not one token\n", "line 1: a token is of printable ASCII" },
+		{ "bob two words are not one token\n", "line 1: expected a token of at least 16" },
 		{ "0123456789;abcdef\n", "line 1: a token is of printable ASCII" },
+		{ "0123456789abcdef read\n", "line 1: the token is missing before the role read" },
+		{ "bob 0123456789abcdef admin\n", "line 1: expected read, upload or launch after" },
+		{ "bob 0123456789abcdef READ\n", "line 1: expected read, upload or launch after" },
+		{ "bob 0123456789abcdef read more\n", "line 1: expected read, upload or launch after" },
 	};
 
 	(void)state;
@@ -57,54 +79,90 @@ static void bad_token_files_are_refused(void **state)
 		struct err e = { 0 };
 
 		assert_int_equal(auth_parse(a, s(rows[i].text), &e), -1);
-		assert_memory_equal(e.text, rows[i].why, strlen(rows[i].why));
+		if (strncmp(e.text, rows[i].why, strlen(rows[i].why)) != 0)
+			fail_msg("%s: %s", rows[i].text, e.text);
 		assert_int_equal(e.code, ERR_USAGE);
 		auth_release(a);
 		free(a);
 	}
 }
 
+static void made_tokens_are_random(void **state)
+{
+	struct auth *a = mem_alloc(sizeof(*a));
+	char first[AUTH_MADE_CHARS + 1], second[AUTH_MADE_CHARS + 1];
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(auth_make(a, first, &e), 0);
+	assert_int_equal(auth_make(a, second, &e), 0);
+	assert_true(4 * strlen(first) >= 128 && strspn(first, "0123456789abcdef") == strlen(first));
+	assert_string_not_equal(first, second);
+	assert_int_equal(auth_visit(a, s(first)).role, AUTH_LAUNCH);
+	assert_int_equal(auth_visit(a, s(second)).role, AUTH_LAUNCH);
+	auth_release(a);
+	free(a);
+}
+
 static void tokens_are_carried(void **state)
 {
-	static const struct { const char *authorization, *cookie, *token; } rows[] = {
-		{ "Bearer abc", NULL, "abc" },
-		{ "bearer   abc ", NULL, "abc" },
-		{ "Basic abc", NULL, "" },
-		{ "Basic abc", "profllm_token=xyz", "xyz" },
-		{ NULL, "a=b; profllm_token=xyz; c=d", "xyz" },
-		{ NULL, "xprofllm_token=xyz", "" },
-		{ NULL, "profllm_token", "" },
-		{ NULL, "profllm_token=a=b", "a=b" },
-		{ "Bearer", NULL, "" },
-		{ NULL, NULL, "" },
+	static const struct { const char *authorization, *token; } bearer[] = {
+		{ "Bearer abc", "abc" }, { "bearer   abc ", "abc" }, { "Basic abc", "" },
+		{ "Bearer", "" }, { NULL, "" }, { "", "" },
+	};
+	static const struct { const char *host, *cookie, *token; } cookie[] = {
+		{ "lab", "profllm_token=xyz", "xyz" },
+		{ "lab:80", "profllm_token=xyz; profllm_token_80=abc", "abc" },
+		{ "[::1]:8080", "a=b; profllm_token_8080=xyz; c=d", "xyz" },
+		{ "127.0.0.1:8080", "profllm_token_8081=xyz", "" },
+		{ "lab", "xprofllm_token=xyz", "" }, { "lab", "profllm_token", "" },
+		{ "lab", "profllm_token=a=b", "a=b" }, { "lab", NULL, "" },
+		{ "lab:x", "profllm_token=xyz", "xyz" }, { NULL, "profllm_token=xyz", "xyz" },
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		assert_true(str_is(auth_carried(s(rows[i].authorization), s(rows[i].cookie)),
-				   rows[i].token));
+	for (size_t i = 0; i < sizeof(bearer) / sizeof(*bearer); i++)
+		assert_true(str_is(auth_bearer(s(bearer[i].authorization)), bearer[i].token));
+	for (size_t i = 0; i < sizeof(cookie) / sizeof(*cookie); i++) {
+		char name[AUTH_COOKIE_CHARS_MAX];
+
+		auth_cookie_name(s(cookie[i].host), name);
+		if (!str_is(auth_cookie(s(cookie[i].cookie), name), cookie[i].token))
+			fail_msg("%s at %s", cookie[i].cookie, cookie[i].host);
+	}
 }
 
 /* ---- names ---- */
 
 static void hosts_are_ours_or_not(void **state)
 {
-	static const char *const names[] = { "lab.example" };
-	static const struct { const char *host; bool is_ours; } rows[] = {
-		{ "localhost", true }, { "LOCALHOST:8080", true }, { "127.0.0.1:1", true },
-		{ "192.168.1.5", true }, { "[::1]", true }, { "[fe80::1]:9000", true },
-		{ "lab.example", true }, { "Lab.Example:80", true },
-		{ "evil.example", false }, { "localhost.evil.example", false },
-		{ "127.0.0.1.evil.example", false }, { "", false }, { ":8080", false },
-		{ "localhost:", true }, { "localhost:x", false }, { "localhost:123456", false },
-		{ "[::1", false }, { "[::1]x", false }, { "[evil.example]", false },
-		{ "0x7f.1", false }, { "lab.example.", false },
+	static const char *const names[] = { "lab.example", "192.168.7.7" };
+	static const struct { const char *local, *host; bool is_ours; } rows[] = {
+		{ "127.0.0.1", "localhost", true }, { "127.0.0.1", "LOCALHOST:8080", true },
+		{ "127.0.0.1", "127.0.0.1:1", true }, { "127.0.0.1", "127.0.0.2", false },
+		{ "127.0.0.1", "1.2.3.4", false }, { "127.0.0.1", "0.0.0.0", false },
+		{ "127.0.0.1", "[::1]", false }, { "127.0.0.1", "[::ffff:127.0.0.1]", true },
+		{ "192.168.1.5", "192.168.1.5", true }, { "192.168.1.5", "192.168.1.6", false },
+		{ "192.168.1.5", "localhost", false }, { "192.168.1.5", "127.0.0.1", false },
+		{ "::1", "[::1]", true }, { "::1", "[0:0::1]:80", true }, { "::1", "localhost", true },
+		{ "fe80::1", "[fe80::1]:9000", true }, { "fe80::1", "[fe80::2]:9000", false },
+		{ "127.0.0.1", "lab.example", true }, { "10.0.0.1", "Lab.Example:80", true },
+		{ "172.17.0.2", "192.168.7.7:8080", true },
+		{ "", "localhost", true }, { "", "lab.example", true }, { "", "127.0.0.1", false },
+		{ "127.0.0.1", "evil.example", false },
+		{ "127.0.0.1", "localhost.evil.example", false },
+		{ "127.0.0.1", "127.0.0.1.evil.example", false }, { "127.0.0.1", "", false },
+		{ "127.0.0.1", ":8080", false }, { "127.0.0.1", "localhost:", true },
+		{ "127.0.0.1", "localhost:x", false }, { "127.0.0.1", "localhost:123456", false },
+		{ "::1", "[::1", false }, { "::1", "[::1]x", false },
+		{ "127.0.0.1", "[evil.example]", false }, { "127.0.0.1", "0x7f.1", false },
+		{ "127.0.0.1", "lab.example.", false },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		if (auth_is_host(s(rows[i].host), names, 1) != rows[i].is_ours)
-			fail_msg("%s", rows[i].host);
+		if (auth_is_host(s(rows[i].host), rows[i].local, names, 2) != rows[i].is_ours)
+			fail_msg("%s at %s", rows[i].host, rows[i].local);
 }
 
 static void origins_are_ours_or_not(void **state)
@@ -127,7 +185,8 @@ static void origins_are_ours_or_not(void **state)
 
 static void addresses_are_this_machine_s(void **state)
 {
-	static const char *const own[] = { "127.0.0.1", "127.8.9.10", "::1", "localhost" };
+	static const char *const own[] = { "127.0.0.1", "127.8.9.10", "::1", "localhost",
+					   "::ffff:127.0.0.1" };
 	static const char *const others[] = { "0.0.0.0", "::", "10.0.0.1", "128.0.0.1", "example",
 					      "127.0.0.1.nip.example", "" };
 
@@ -304,6 +363,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tokens_are_read), cmocka_unit_test(bad_token_files_are_refused),
+		cmocka_unit_test(made_tokens_are_random),
 		cmocka_unit_test(tokens_are_carried), cmocka_unit_test(hosts_are_ours_or_not),
 		cmocka_unit_test(origins_are_ours_or_not),
 		cmocka_unit_test(addresses_are_this_machine_s),

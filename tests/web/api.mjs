@@ -15,8 +15,8 @@ let url, api, child;
 
 async function start() {
 	const file = join(scratch, 'port');
-	child = spawn(program, ['dashboard', '--listen', '127.0.0.1:0', '--port-file', file, '--store',
-		`sqlite:${join(scratch, 'runs.db')}`], { stdio: ['ignore', 'ignore', 'inherit'] });
+	child = spawn(program, ['dashboard', '--no-auth', '--listen', '127.0.0.1:0', '--port-file', file,
+		'--store', `sqlite:${join(scratch, 'runs.db')}`], { stdio: ['ignore', 'ignore', 'inherit'] });
 	for (let k = 0; k < 3000; k++) {
 		let port = '';
 		try {

@@ -12,12 +12,21 @@ const require = createRequire(join(root, 'web/package.json'));
 const axeSource = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 let started = 0;
 
-/** { url, child, stop() }; log: what it wrote on stderr. */
-export async function dashboard(...args) {
+const ACCESS = ['--auth-token-file', '--open-read', '--no-auth'];
+
+/**
+ * { url, child, stop() }; log: what it wrote on stderr. It needs no token, unless args say who may ask;
+ * 'made-token' among them: it makes one itself.
+ */
+export async function dashboard(...given) {
+	const args = given.filter((word) => word !== 'made-token');
+	if (!given.some((word) => word === 'made-token' || ACCESS.includes(word)))
+		args.unshift('--no-auth');
 	const name = `dashboard-${++started}`, file = join(scratch, `${name}.port`);
 	const child = spawn(program, ['dashboard', '--listen', '127.0.0.1:0', '--port-file', file,
 		'--store', `sqlite:${join(scratch, `${name}.db`)}`, ...args],
-	{ cwd: scratch, stdio: ['ignore', 'ignore', 'pipe'] });
+	{ cwd: scratch, stdio: ['ignore', 'ignore', 'pipe'],
+		env: { ...process.env, XDG_STATE_HOME: join(scratch, 'state') } });
 	const it = { child, url: '', log: '' };
 	const end = () => child.kill('SIGKILL');
 	process.on('exit', end);

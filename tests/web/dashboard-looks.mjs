@@ -73,6 +73,64 @@ async function door(browser) {
 	await context.close();
 }
 
+/** As somebody who has just started it and opens the URL that stands in the terminal. */
+async function printed(browser) {
+	const it = await dashboard('made-token');
+	let target;
+	await becomes(() => Boolean([, target] = /(http:\S+\?token=\S+)/.exec(it.log) ?? []), true,
+		'a URL with a token is printed');
+	const token = new URL(target).searchParams.get('token');
+	const context = await browser.newContext(), page = await context.newPage();
+	const referers = [], later = [];
+	context.on('request', (r) => {
+		referers.push(r.headers().referer ?? '');
+		if (r.url() !== target)
+			later.push(r.url());
+	});
+	await page.goto(target);
+	await page.waitForSelector('.state.empty:has-text("No runs yet")');
+	ok(!page.url().includes('token'), 'the URL opens the page, and the token is gone from the address');
+	const [cookie] = await context.cookies();
+	equal([cookie.value, cookie.httpOnly, cookie.sameSite], [token, true, 'Strict'],
+		'it has become a cookie that no script reads');
+	ok(later.length > 0 && ![...referers, ...later].some((text) => text.includes(token)),
+		'no later request has it in its address or Referer');
+	await page.goto(`${it.url}/upload`);
+	await page.waitForSelector('input[type=file]', { state: 'attached' });
+	await page.goBack();
+	ok(!page.url().includes('token'), 'nor has the history');
+	await page.goto(`${it.url}/?token=${'0'.repeat(token.length)}`);
+	await page.waitForSelector('.state.empty:has-text("No runs yet")');
+	ok(!page.url().includes('token'), 'a wrong token is taken away and takes nothing away');
+	await context.close();
+	const stranger = await tab(browser, `${it.url}/`);
+	await stranger.page.waitForSelector(
+		'dialog[open]:has-text("open the URL that it printed when it started")');
+	ok(true, 'who has no token reads what to do');
+	await stranger.context.close();
+	await it.stop();
+}
+
+/** Where reading is open, nothing is offered that would be refused. */
+async function reader(browser) {
+	const it = await dashboard('--open-read');
+	const { page, wrong, context } = await tab(browser, `${it.url}/upload`);
+	await page.waitForSelector('.state.empty:has-text("Your token may not upload")');
+	await page.goto(`${it.url}/launch`);
+	await page.waitForSelector('.state.empty:has-text("Your token may not start experiments")');
+	equal(await page.$$('input[type=file], textarea, button:has-text("Start")'), [],
+		'a reader is offered neither uploads nor experiments');
+	await page.click('.top-tools button:has-text("Log in")');
+	await becomes(() => /token=\S+/.test(it.log), true, 'the owner has a token');
+	await page.fill('dialog[open] input[type=password]', /token=(\w+)/.exec(it.log)[1]);
+	await page.click('dialog[open] button.primary');
+	await page.waitForSelector('button:has-text("Start")');
+	ok(true, 'with the token they are there');
+	equal(wrong, [], 'and nothing was refused on the way');
+	await context.close();
+	await it.stop();
+}
+
 main(async () => {
 	mkdirSync(shots, { recursive: true });
 	const it = await dashboard(), browser = await launch();
@@ -82,5 +140,7 @@ main(async () => {
 	equal(wrong, [], 'nothing left the origin, and nothing went wrong');
 	await it.stop();
 	await door(browser);
+	await printed(browser);
+	await reader(browser);
 	await browser.close();
 });

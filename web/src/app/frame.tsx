@@ -63,12 +63,18 @@ function State(): ReactNode {
 		return <span className="pulse bad" role="status">No answer</span>;
 	if (!health.data)
 		return null;
-	const { runs, version, store, is_read_only: isReadOnly } = health.data;
+	const { runs, version, store, can_change: canChange, needs_token: needsToken, role } = health.data;
 	return (
-		<span className="pulse" title={`profllm ${version}, store: ${store}`}>
-			{isReadOnly && <span className="tag">read-only</span>}
-			<span className="num">{count(runs, 'run')}</span>
-		</span>
+		<>
+			<span className="pulse" title={`profllm ${version}, store: ${store}`}>
+				{!canChange && role !== 'none' && <span className="tag">read-only</span>}
+				<span className="num">{count(runs, 'run')}</span>
+			</span>
+			{needsToken && role !== 'launch' && (
+				<button type="button" className="quiet small"
+					onClick={() => dispatchEvent(new Event(LOGIN_WANTED))}>Log in</button>
+			)}
+		</>
 	);
 }
 

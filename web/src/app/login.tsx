@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// login.tsx: asks for the token that the dashboard was started with.
+// login.tsx: asks for the token that the dashboard printed when it started, or that its owner gave out.
 import { useState, type FormEvent, type ReactNode } from 'react';
 import { post } from './api';
 import { Dialog } from './parts/dialog';
@@ -22,10 +22,11 @@ export function Login({ onClose }: { onClose: () => void }): ReactNode {
 		setSent(false);
 	};
 	return (
-		<Dialog title="Token" onClose={onClose}>
+		<Dialog title="Log in" onClose={onClose}>
 			<form className="stack" onSubmit={(event) => void submit(event)}>
-				<p>This dashboard is read with a token. Whoever runs it has it in the file given to
-					{' '}<code>--auth-token-file</code>.</p>
+				<p>This dashboard needs a token: open the URL that it printed when it
+					started, <code>{location.origin}/?token=…</code>, or enter the token here. If someone
+					else runs it, ask them for one.</p>
 				<input type="text" name="username" autoComplete="username" value="token" readOnly hidden />
 				<label className="field">
 					<span>Token</span>
@@ -35,7 +36,7 @@ export function Login({ onClose }: { onClose: () => void }): ReactNode {
 				{wrong && <p className="bad-text" role="alert">{wrong}</p>}
 				<div className="actions">
 					<button type="submit" className="primary" disabled={!token.trim() || isSent}>
-						Go on
+						Log in
 					</button>
 				</div>
 			</form>

@@ -67,6 +67,9 @@ export function useHealth(): UseQueryResult<Health> {
 	return health;
 }
 
+/** Whether this visitor may upload, mark and save; until it is known, no. */
+export const useCanChange = (): boolean => useHealth().data?.can_change ?? false;
+
 export function useOptions(): UseQueryResult<Options> {
 	return useQuery({
 		queryKey: ['options'],

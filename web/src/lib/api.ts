@@ -316,7 +316,9 @@ export interface LoginRequest { token: string }
 
 export interface Health extends Answer {
 	status: 'ok'; version: string; store: 'sqlite' | 'postgresql'; runs: number;
-	is_read_only: boolean; needs_token: boolean; can_launch: boolean;
+	is_read_only: boolean; needs_token: boolean; can_launch: boolean; can_change: boolean;
+	/** what this visitor may do; each includes those before it */
+	role: 'none' | 'read' | 'upload' | 'launch';
 }
 
 export interface Login extends Answer { ok: boolean }

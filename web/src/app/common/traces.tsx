@@ -6,7 +6,7 @@ import { change } from '../api';
 import { Icon } from '../parts/icon';
 import { Link } from '../parts/link';
 import { toast, toastError } from '../parts/toast';
-import { refresh, useHealth } from '../query';
+import { refresh, useCanChange } from '../query';
 import { NOTHING, when } from '../show';
 import { usePageTarget } from '../state';
 import { openInPerfetto } from './perfetto';
@@ -55,7 +55,7 @@ function Actions({ t, isReadOnly }: { t: Trace; isReadOnly: boolean }): ReactNod
 
 export function TraceTable({ traces, hasRun = true }: { traces: Trace[]; hasRun?: boolean }): ReactNode {
 	const target = usePageTarget();
-	const isReadOnly = useHealth().data?.is_read_only ?? true;
+	const isReadOnly = !useCanChange();
 	return (
 		<div className="scroll-x" tabIndex={0} role="region" aria-label="Table of traces">
 			<table className="plain-table">

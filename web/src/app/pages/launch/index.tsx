@@ -160,6 +160,9 @@ export default function Launch(): ReactNode {
 				: health.data?.is_read_only ? (
 					<section className="card"><Empty title="This dashboard is read-only" icon="warning">
 						<p>No experiment can be started from it.</p></Empty></section>
+				) : health.data && health.data.role !== 'launch' ? (
+					<section className="card"><Empty title="Your token may not start experiments" icon="warning">
+						<p>Starting one needs a token of role launch.</p></Empty></section>
 				) : <Write onJob={setJob} />}
 			<Jobs now={job} onJob={setJob} />
 		</div>

@@ -90,7 +90,8 @@ function Ended({ job }: { job: Answer }): ReactNode {
 
 export function JobView({ id }: { id: string }): ReactNode {
 	const answer = useGet('GET /api/jobs/{id}', `/api/jobs/${encodeURIComponent(id)}`);
-	const isReadOnly = useHealth().data?.is_read_only ?? true;
+	const health = useHealth().data;
+	const canCancel = health?.role === 'launch' && !health.is_read_only;
 	const live = useLive(id, () => void answer.refetch(), () => {
 		void answer.refetch();
 		refresh();
@@ -107,7 +108,7 @@ export function JobView({ id }: { id: string }): ReactNode {
 			<div className="card-head">
 				<h2>{name ?? job.job_id}</h2><StateTag state={job.state} />
 				<span className="dim num">started {when(job.created)}</span>
-				{!isOver(job.state) && !isReadOnly && (
+				{!isOver(job.state) && canCancel && (
 					<button type="button" className="danger small push" onClick={() =>
 						change('POST', `/api/jobs/${job.job_id}/cancel`).then(() => answer.refetch())
 							.catch(toastError)}>Cancel</button>

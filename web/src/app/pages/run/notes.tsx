@@ -8,7 +8,7 @@ import { keepWho, lastWho } from '../../common/who';
 import { Icon } from '../../parts/icon';
 import { Link } from '../../parts/link';
 import { toast, toastError } from '../../parts/toast';
-import { refresh, useHealth } from '../../query';
+import { refresh, useCanChange } from '../../query';
 import { count, when } from '../../show';
 import { usePageTarget } from '../../state';
 import { namedTraces } from '../upload/traces';
@@ -148,7 +148,7 @@ function Traces({ r, isReadOnly }: { r: Run; isReadOnly: boolean }): ReactNode {
 }
 
 export function Notes({ r }: { r: Run }): ReactNode {
-	const isReadOnly = useHealth().data?.is_read_only ?? true;
+	const isReadOnly = !useCanChange();
 	return (
 		<div className="halves">
 			<Remarks r={r} isReadOnly={isReadOnly} />

@@ -207,7 +207,7 @@ export function RunsPage(): ReactNode {
 			{open === 'panel' && <Dialog title="Filters" look="side" onClose={close}>{panel}</Dialog>}
 			{open === 'groups' && <Groups filter={filter} options={options} onFilter={setFilter}
 				onClose={close} />}
-			{open === 'presets' && <Presets isReadOnly={health.data?.is_read_only ?? true}
+			{open === 'presets' && <Presets isReadOnly={!(health.data?.can_change ?? false)}
 				onClose={close} />}
 			{open === 'columns' && <ColumnPicker title="Columns" chosen={columns} options={options}
 				usual={usual.filter((c) => !LEAD_COLUMNS.includes(c))} differing={differ}

@@ -10,7 +10,7 @@ import { Dialog } from '../../parts/dialog';
 import { Icon } from '../../parts/icon';
 import { Link } from '../../parts/link';
 import { toast, toastError } from '../../parts/toast';
-import { refresh, useHealth } from '../../query';
+import { refresh, useCanChange } from '../../query';
 import { columnLabel, measured } from '../../show';
 import { usePageTarget } from '../../state';
 import { changesOf, markPlace, placeOf, type Change } from './model';
@@ -90,7 +90,7 @@ interface ChangesProps { metric: string; series: TrendSeries[]; unit: string | n
 
 export function Changes({ metric, series, unit }: ChangesProps): ReactNode {
 	const [marking, setMarking] = useState<{ c: Change; kind: Kind } | null>(null);
-	const isReadOnly = useHealth().data?.is_read_only ?? true;
+	const isReadOnly = !useCanChange();
 	const target = usePageTarget();
 	const list = changesOf(series), open = list.filter((c) => !c.change.is_marked).length;
 	return (

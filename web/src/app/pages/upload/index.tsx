@@ -257,6 +257,9 @@ export default function Upload(): ReactNode {
 			{health.data?.is_read_only ? (
 				<section className="card"><Empty title="This dashboard is read-only" icon="warning">
 					<p>Nothing can be uploaded to it.</p></Empty></section>
+			) : health.data && !health.data.can_change ? (
+				<section className="card"><Empty title="Your token may not upload" icon="warning">
+					<p>Uploading needs a token of role upload or launch.</p></Empty></section>
 			) : <Drop onFiles={add} />}
 			{entries.length > 0 && <Outcomes entries={entries} isBusy={isBusy} onClear={clear} />}
 		</div>
