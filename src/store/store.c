@@ -542,6 +542,7 @@ int store_open(const struct store_opts *o, struct store **out, struct err *e)
 		store_close(s);
 		return -1;
 	}
+	atomic_store(&s->n_own, s->columns.n_own);
 	*out = s;
 	return 0;
 }

@@ -11,7 +11,8 @@ int store_write_begin(struct store *s, struct store_write *w, struct err *e)
 		return err_set(e, ERR_USAGE, "%s is open to be read only", s->shown);
 	pthread_mutex_lock(&s->write_lock);
 	if (store_may_ask(s, e) == 0 && db_begin(w->db, DB_WRITE, e) == 0) {
-		if (store_follow(s, w->db, &w->change, e) == 0) {
+		if (store_follow(s, w->db, &w->change, e) == 0 &&
+		    (s->columns.n || columns_read(&s->columns, w->db, e) == 0)) {
 			w->began = w->change;
 			w->edition = s->columns.edition;
 			s->columns.is_edited = false;
