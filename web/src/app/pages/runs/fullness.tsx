@@ -21,6 +21,7 @@ export function Fullness(): ReactNode {
 	const isFull = isNearlyFull(used, limit);
 	return (
 		<p className={`fullness num ${isFull ? 'warn-text' : 'dim'}`} role={isFull ? 'alert' : undefined}
+			data-used={used} data-limit={limit}
 			title="Columns for names that no schema lists, such as tags.NAME">
 			{whole(used)} of {whole(limit)} columns used ({whole(Math.round(100 * used / limit))} %)
 			{isFull && '. New parameters will soon have no column: remove runs whose names hold '
