@@ -38,9 +38,10 @@
 #define COLUMN_INDEXED_BYTES_MAX 2000
 
 /*
- * What a run, and an upload of many, may add in names of its own, at most. The largest documents of
- * the tests and examples bring NN such names; a sweep's runs share theirs. As the store fills up, it
- * is a share of what is left: then hundreds of uploads are needed to use it up, and not one.
+ * What a run, and an upload of many runs, may add in names that no schema lists, at most. Documents
+ * of `profllm run` bring 14 to 27, with every argument of several servers and telemetry; vLLM's own
+ * result of a nightly 56; the runs of a sweep share theirs. As the store fills up it is a share of
+ * what is left: then hundreds of uploads are needed to use it up, and not one.
  */
 #define COLUMNS_NEW_RUN_MAX 300
 #define COLUMNS_NEW_UPLOAD_MAX 600

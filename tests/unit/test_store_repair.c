@@ -141,7 +141,7 @@ static void a_run_adds_some(const char *url)
 	arena_release(&a);
 }
 
-/* Hundreds of uploads of junk, each by itself, leave room for somebody else's one name. */
+/* Thirty uploads of junk, each by itself, leave room for somebody else's one name. */
 static void junk_leaves_room(const char *url)
 {
 	struct store *s = open_store(url, false);
@@ -150,7 +150,7 @@ static void junk_leaves_room(const char *url)
 	struct put_result r;
 	struct store_columns c;
 
-	for (int i = 0; i < 60; i++) {
+	for (int i = 0; i < 30; i++) {
 		struct arena scratch = { 0 };
 
 		run = tagged(&scratch, arena_printf(&scratch, "junk%d", i), "k", i * 3000, 3000, i);
