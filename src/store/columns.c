@@ -79,7 +79,8 @@ static bool is_spare(const struct column *c)
 	return !c->name.n && c->sql.n;
 }
 
-static void set_sql(struct columns *c, size_t at, struct str sql, enum value_kind kind, size_t place)
+static void set_sql(struct columns *c, size_t at, struct str sql, enum value_kind kind,
+		    size_t place)
 {
 	c->at[at].place = place;
 	c->at[at].sql = arena_str(&c->texts, sql);
@@ -487,9 +488,10 @@ size_t columns_own_max(void)
 	return INDEX_COLUMNS_MAX - known_listed_count();
 }
 
-static size_t share(size_t left, size_t most)
+/* One part of so many, while anything is left. */
+static size_t share(size_t left, size_t parts, size_t most)
 {
-	size_t n = left / COLUMNS_NEW_SHARE;
+	size_t n = left / parts;
 
 	if (!n && left)
 		n = 1;
@@ -499,12 +501,13 @@ static size_t share(size_t left, size_t most)
 struct columns_room columns_room(const struct columns *c, size_t upload_names)
 {
 	size_t most = columns_own_max(), left = most > c->n_own ? most - c->n_own : 0;
-	size_t upload = share(left + upload_names, COLUMNS_NEW_UPLOAD_MAX);
-	size_t run = share(left, COLUMNS_NEW_RUN_MAX);
+	size_t upload = share(left + upload_names, COLUMNS_NEW_UPLOAD_SHARE,
+			      COLUMNS_NEW_UPLOAD_MAX);
+	size_t run = share(left, COLUMNS_NEW_RUN_SHARE, COLUMNS_NEW_RUN_MAX);
 
 	upload = upload > upload_names ? upload - upload_names : 0;
 	return (struct columns_room){ .names = run < upload ? run : upload,
-				      .wide = share(wide_left(c), COLUMNS_WIDE_MAX) };
+				      .wide = share(wide_left(c), COLUMNS_WIDE_SHARE, COLUMNS_WIDE_MAX) };
 }
 
 static void leave_out(struct columns_left *left, struct str name)
@@ -514,7 +517,7 @@ static void leave_out(struct columns_left *left, struct str name)
 		left->name[left->n_names++] = name;
 }
 
-/* An SQL column for its values, of that kind; or none for good, as they are in `rest` from now on. */
+/* An SQL column for its values, of that kind; or none, as they are in `rest` from now on. */
 static int place_values(struct columns *c, struct db *d, size_t at, enum value_kind kind,
 			struct columns_room *room, struct err *e)
 {

@@ -45,7 +45,9 @@
  */
 #define COLUMNS_NEW_RUN_MAX 300
 #define COLUMNS_NEW_UPLOAD_MAX 600
-#define COLUMNS_NEW_SHARE 8
+#define COLUMNS_NEW_RUN_SHARE 16    /* a sixteenth of what is left */
+#define COLUMNS_NEW_UPLOAD_SHARE 8
+#define COLUMNS_WIDE_SHARE 8        /* of the SQL columns that are left, for a run */
 #define COLUMNS_WIDE_KEPT 100       /* of benchmark_runs, for names that no schema lists */
 #define COLUMNS_LEFT_SHOWN 3        /* names in a note */
 
@@ -54,7 +56,7 @@ struct column {
 	struct str sql;         /* empty: benchmark_runs has none */
 	enum value_kind kind;   /* of the SQL column */
 	size_t place;           /* among those that benchmark_runs has */
-	bool is_in_rest;        /* came when there was no SQL column left: its values are in `rest` */
+	bool is_in_rest;        /* no SQL column was left when it came: its values are in `rest` */
 };
 
 struct columns {
@@ -108,7 +110,8 @@ struct columns_left {
 };
 /*
  * The number of each cell's column, into number[r->n]: new ones are added, within a transaction,
- * while there is room; -1: it has none, and is counted in left. The names there are borrowed from r.
+ * while there is room; -1: it has none, and is counted in left. The names there are borrowed from
+ * r.
  */
 int columns_number(struct columns *c, struct db *d, const struct row *r, struct columns_room *room,
 		   int64_t *number, struct columns_left *left, struct err *e);

@@ -108,8 +108,10 @@ int store_columns_give_back(struct store *s, size_t *n, struct err *e)
 	*n = 0;
 	if (rc > 0) {
 		rc = store_write_begin(s, &w, e);
-		if (!rc)
-			rc = store_write_end(s, &w, give_back(s, &w, &u, change, seen.edition, n, e), e);
+		if (!rc) {
+			rc = give_back(s, &w, &u, change, seen.edition, n, e);
+			rc = store_write_end(s, &w, rc, e);
+		}
 	}
 	columns_release(&seen);
 	free(u.is);
@@ -133,7 +135,8 @@ static int take_run(void *self, const struct db_value *v, size_t n, struct err *
 
 	(void)n;
 	(void)e;
-	g->is_bad = unpack_row(db_as_bytes(v[0]), columns_name, g->columns, &g->a, &g->row, NULL) < 0 ||
+	g->is_bad = unpack_row(db_as_bytes(v[0]), columns_name, g->columns, &g->a, &g->row,
+			       NULL) < 0 ||
 		    unpack_text(db_as_bytes(v[1]), &g->document, NULL) < 0;
 	return 1;
 }

@@ -45,8 +45,8 @@ struct index *store_index(struct store *s);
 struct index_view *store_view(struct store *s);
 const char *store_kind(const struct store *s); /* "sqlite" or "postgresql" */
 /*
- * Columns whose names no schema lists, and how many there may be: how full a store with an index is.
- * Waits for nobody. used may be above max in a store of an older program.
+ * Columns whose names no schema lists, and how many there may be: how full a store with an index
+ * is. Waits for nobody. used may be above max in a store of an older program.
  */
 struct store_columns { size_t used, max; };
 #define STORE_FULL_SHARE 0.8 /* of them: people are warned */

@@ -131,7 +131,7 @@ upload(document('long', 'honest', map { ("l$_" => $_) } 1 .. 400));
 is((grep { /^tags\.l/ } keys %{ask($d, 'GET', '/api/data/experiments/long')->{json}{values}}), 300,
 	'a run of four hundred names has three hundred');
 check_run('the rest is brought in', run(args => ['store', 'check', '--repair', @store]), { status => 0,
-	out => [qr/\d+ columns given back, 100 values of 1 run brought in, benchmark_runs made anew/] });
+	out => ['0 columns given back, 100 values of 1 run brought in, benchmark_runs made anew'] });
 wait_for('the dashboard follows', sub {
 	grep({ /^tags\.l/ } keys %{ask($d, 'GET', '/api/data/experiments/long')->{json}{values}}) == 400 });
 is(value_of('long', "tags.l$_"), $_, 'with its value') for 1, 77, 400;
@@ -141,7 +141,7 @@ is(slurp($d->{err}) =~ /error/i, '', 'and nothing went wrong in it');
 
 # ---- killed in the middle ----
 
-$began = time;
+my $cut = 0;
 for my $round (2 .. 1 + KILLS) {
 	spew("junk$round.jsonl", join "\n", map { junk($round, $_) } 1 .. 2);
 	my $put = run(args => ['ingest', "junk$round.jsonl", @store]);
@@ -152,10 +152,11 @@ for my $round (2 .. 1 + KILLS) {
 
 		sleep rand 0.5;
 		kill 'KILL', $killed->{pid};
-		finish($killed);
+		$cut++ if finish($killed)->{status} eq 'signal 9';
 		is_good("after a kill in `@$args[0, 1]`");
 	}
 }
+note "killed before the end: $cut of ", 2 * KILLS;
 is(run(args => remove_junk())->{status}, 0, 'removed at last');
 is(run(args => ['store', 'check', '--repair', @store])->{status}, 0, 'and repaired');
 like(is_good('in the end'), qr/^602 of /, 'with the columns of those that are left');

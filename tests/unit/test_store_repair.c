@@ -11,8 +11,8 @@
 #include "store/parts.h"
 
 /* A document with tags NAME-first, NAME-first+1 ..., whose values are content, content + 1 ... */
-static struct read_run tagged(struct arena *a, const char *run_id, const char *name, int first, int n,
-			      int content)
+static struct read_run tagged(struct arena *a, const char *run_id, const char *name, int first,
+			      int n, int content)
 {
 	struct buf text = { 0 };
 	struct read_file file;
@@ -227,7 +227,7 @@ static void names_come_back(const char *url)
 	arena_release(&a);
 }
 
-/* A name that comes back has its SQL name again, also when its values are of another kind by now. */
+/* A name that comes back has its SQL name again, also when its values are of another kind. */
 static void a_name_comes_again(const char *url)
 {
 	struct store *s = open_store(url, false);
@@ -385,7 +385,7 @@ static void hostile_names(const char *url)
 		assert_int_equal(r.outcome, PUT_NEW);
 		assert_true(says(r, "1 of its values are in its document alone, because their names are"));
 		for (size_t i = 0; i < COUNT(names); i++)
-			if (!(fabs(value_of(s, r.id, names[i]) - (100.0 * (double)round + (double)i)) < 0.1))
+			if (value_of(s, r.id, names[i]) != 100.0 * (double)round + (double)i)
 				fail_msg("%s: %g", names[i], value_of(s, r.id, names[i]));
 		is_clean(s);
 		if (!round)

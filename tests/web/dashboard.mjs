@@ -44,8 +44,9 @@ async function apiCounts(url, filter, column) {
 async function fullnessIs(page, url) {
 	const { columns } = await ask(url, '/api/data/summary', {});
 
-	await becomes(() => page.$$eval('.fullness', ([e]) => e && [Number(e.dataset.used), Number(e.dataset.limit),
-		e.textContent.endsWith('%)'), e.getAttribute('role')]), [columns.used, columns.limit, true, null],
+	await becomes(() => page.$$eval('.fullness', ([e]) => e && [Number(e.dataset.used),
+		Number(e.dataset.limit), e.textContent.endsWith('%)'), e.getAttribute('role')]),
+	[columns.used, columns.limit, true, null],
 	'how full the store is');
 }
 
