@@ -506,8 +506,10 @@ struct columns_room columns_room(const struct columns *c, size_t upload_names)
 	size_t run = share(left, COLUMNS_NEW_RUN_SHARE, COLUMNS_NEW_RUN_MAX);
 
 	upload = upload > upload_names ? upload - upload_names : 0;
-	return (struct columns_room){ .names = run < upload ? run : upload,
-				      .wide = share(wide_left(c), COLUMNS_WIDE_SHARE, COLUMNS_WIDE_MAX) };
+	return (struct columns_room){
+		.names = run < upload ? run : upload,
+		.wide = share(wide_left(c), COLUMNS_WIDE_SHARE, COLUMNS_WIDE_MAX),
+	};
 }
 
 static void leave_out(struct columns_left *left, struct str name)
