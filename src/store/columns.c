@@ -310,7 +310,10 @@ static int update_sql(struct columns *c, struct db *d, size_t at, const struct s
 		      e);
 }
 
-/* An SQL column that was given back, by its name or else any of that kind; c->n: there is none. */
+/*
+ * An SQL column that was given back: one of that name, or when the table takes no more any of that
+ * kind, as views that people made over a column follow it to its next name. c->n: there is none.
+ */
 static size_t spare_column(const struct columns *c, struct str name, enum value_kind kind)
 {
 	size_t found = c->n;
@@ -320,7 +323,7 @@ static size_t spare_column(const struct columns *c, struct str name, enum value_
 			continue;
 		if (str_eq(c->at[i].sql, name))
 			return i;
-		if (found == c->n)
+		if (found == c->n && c->n_wide >= COLUMNS_WIDE_MAX)
 			found = i;
 	}
 	return found;

@@ -14,8 +14,9 @@
  *
  * A column that no run has any more is given back, unless it is one of those from the start: its
  * number goes to the next new name. Its SQL column stays in benchmark_runs, where it is NULL in
- * every row, until a new column of its kind takes it over and renames it: dropping it would rewrite
- * the table in SQLite, and count against a table's 1,600 columns for ever in PostgreSQL.
+ * every row, until the name comes back, or the table is full and a new column of its kind takes it
+ * over and renames it: dropping it would rewrite the table in SQLite, and count against a table's
+ * 1,600 columns for ever in PostgreSQL.
  *
  * Names that no schema lists are limited, so that none of the others is ever shut out: to what is
  * left beside all that the schemas list, and for a run and an upload to a share of what is still

@@ -75,6 +75,15 @@ $r = run(args => ['export', @store, '--columns', 'run_id,tags.mine_1', '--filter
 	'{"column": "tags.mine_1", "in": [8]}']);
 is($r->{out}, "run_id,tags.mine_1\r\nhonest_1,8\r\n", 'so after thirty more uploads');
 
+# ---- many files in one upload ----
+
+my $job = ask($d, 'POST', '/api/upload/batch', form(map { ['files', "part$_.json", junk(2, $_)] } 1 .. 5))
+	->{json}{job_id};
+wait_for('the files are taken in', sub {
+	($r = ask($d, 'GET', "/api/upload/status/$job")->{json})->{state} eq 'done' });
+is((grep { $_->{reason} =~ /^3000 of its values/ } @{$r->{files}}) > 0, 1,
+	'all files of an upload share what it may add') or diag explain $r->{files};
+
 # ---- how full it is ----
 
 $r = ask($d, 'GET', '/metrics')->{content};
@@ -142,7 +151,7 @@ is(slurp($d->{err}) =~ /error/i, '', 'and nothing went wrong in it');
 # ---- killed in the middle ----
 
 my $cut = 0;
-for my $round (2 .. 1 + KILLS) {
+for my $round (3 .. 2 + KILLS) {
 	spew("junk$round.jsonl", join "\n", map { junk($round, $_) } 1 .. 2);
 	my $put = run(args => ['ingest', "junk$round.jsonl", @store]);
 
