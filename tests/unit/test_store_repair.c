@@ -10,7 +10,10 @@
 #include "store/known.h"
 #include "store/parts.h"
 
-/* A document with tags NAME-first, NAME-first+1 ..., whose values are content, content + 1 ... */
+/*
+ * A document with tags NAME-first, NAME-first+1 ..., whose values are content, content + 1 ...;
+ * below 0: null, for which SQL needs no columns.
+ */
 static struct read_run tagged(struct arena *a, const char *run_id, const char *name, int first,
 			      int n, int content)
 {
@@ -20,7 +23,8 @@ static struct read_run tagged(struct arena *a, const char *run_id, const char *n
 	buf_printf(&text, "{\"schema_version\": 1, \"run_id\": \"%s\", \"config\": {\"name\": \"c\", "
 		   "\"server\": {\"model\": \"m\"}, \"tags\": {", run_id);
 	for (int i = 0; i < n; i++)
-		buf_printf(&text, "%s\"%s-%d\": %d", i ? ", " : "", name, first + i, content + i);
+		buf_printf(&text, content < 0 ? "%s\"%s-%d\": null" : "%s\"%s-%d\": %d", i ? ", " : "",
+			   name, first + i, content + i);
 	buf_printf(&text, "}}, \"results\": {\"request_throughput\": %d}, \"environment\": {}, "
 		   "\"status\": \"completed\"}", content);
 	must(read_document(STR(""), arena_str(a, buf_str(&text)), a, &file, e));
@@ -146,9 +150,14 @@ static void junk_leaves_room(const char *url)
 {
 	struct store *s = open_store(url, false);
 	struct arena a = { 0 };
+	struct value suite = { .kind = VALUE_TEXT, .text = STR("honest") };
+	struct filter honest = { .kind = FILTER_IN, .column = STR("run_id"), .value = &suite,
+				 .n_values = 1 }, *part = &honest;
+	struct filter junk = { .kind = FILTER_NOT, .part = &part, .n_parts = 1 };
 	struct read_run run;
 	struct put_result r;
 	struct store_columns c;
+	size_t n;
 
 	for (int i = 0; i < 30; i++) {
 		struct arena scratch = { 0 };
@@ -168,6 +177,17 @@ static void junk_leaves_room(const char *url)
 			     " WHERE benchmark_runs.\"tags.parameter-0\" = 7"), 1);
 	/* All that the schemas list still fits beside it. */
 	assert_true(c.max + known_listed_count() <= INDEX_COLUMNS_MAX);
+	is_clean(s);
+	/* And goes: the table of SQL is full then, so new names take over from old ones. */
+	must(store_remove(s, &junk, &n, e));
+	assert_int_equal(n, 30);
+	assert_int_equal(used(s), 1);
+	run = tagged(&a, "heir", "heir", 0, 60, 100);
+	r = put(s, &a, &run);
+	assert_int_equal(sql_columns(url), COLUMNS_WIDE_MAX + 2);
+	assert_int_equal(ask(url, "SELECT count(*) FROM benchmark_runs"
+			     " WHERE benchmark_runs.\"tags.heir-59\" = 159"), 1);
+	assert_int_equal(value_of(s, r.id, "tags.heir-59"), 159);
 	is_clean(s);
 	store_close(s);
 	arena_release(&a);
@@ -261,17 +281,17 @@ static void an_index_makes_room(const char *url)
 	struct read_run run;
 	size_t n;
 
-	for (int round = 0; round < 3; round++) {
+	for (int round = 0; round < 2; round++) {
 		for (int i = 0; i < 25; i++) {
 			struct arena scratch = { 0 };
 
 			run = tagged(&scratch, arena_printf(&scratch, "r%d-%d", round, i), "k",
-				     (round * 25 + i) * 300, 300, round + i);
+				     (round * 25 + i) * 300, 300, -1);
 			r = put(s, &scratch, &run);
 			arena_release(&scratch);
 		}
 		assert_true(used(s) > INDEX_COLUMNS_MAX / 2);
-		if (round == 2)
+		if (round == 1)
 			break;
 		must(store_remove(s, &all, &n, e));
 		assert_int_equal(n, 25);
@@ -280,13 +300,10 @@ static void an_index_makes_room(const char *url)
 	must(store_refresh(other, e));
 	assert_int_equal(shown(s, 0, false), 25);
 	assert_int_equal(shown(other, 0, false), 25);
-	assert_int_equal(value_of(other, r.id, "tags.k-22200"), 26);
+	assert_int_equal(value_of(other, r.id, "tags.k-14700"), 0);
+	assert_int_equal(value_of(other, r.id, "tags.k-0"), -1);
 	must(store_maintain(s, e));
-	assert_int_equal(value_of(s, r.id, "tags.k-22200"), 26);
-	/* The table of SQL was full after the first round: names have taken over from others. */
-	assert_int_equal(sql_columns(url), COLUMNS_WIDE_MAX + 2);
-	assert_int_equal(ask(url, "SELECT count(*) FROM benchmark_runs"
-			     " WHERE benchmark_runs.\"tags.k-15000\" = 2"), 1);
+	assert_int_equal(value_of(s, r.id, "tags.k-14700"), 0);
 	is_clean(s);
 	store_close(other);
 	store_close(s);
