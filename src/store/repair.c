@@ -337,10 +337,9 @@ int store_repair(struct store *s, struct repaired *out, struct err *e)
 		rc = bring_in(s, out, e);
 	if (!rc)
 		rc = widen(s, out, e);
-	if (!rc && s->is_index_bad) {
-		pthread_mutex_lock(&s->write_lock);
+	pthread_mutex_lock(&s->write_lock);
+	if (!rc && s->is_index_bad)
 		rc = store_index_anew(s, e);
-		pthread_mutex_unlock(&s->write_lock);
-	}
+	pthread_mutex_unlock(&s->write_lock);
 	return rc;
 }
