@@ -39,11 +39,17 @@ static const struct opt_set restore_set = SET("restore", restore_rows,
 		  "  profllm restore runs.backup --store sqlite:runs.db\n"
 		  "  profllm restore runs.backup --store postgresql://db/runs --force");
 
-static const struct opt check_rows[] = { STORE, KEEP_TRACES };
+static const struct opt check_rows[] = {
+	R(is_repairing, "repair",
+	  .help = "give back columns that no run has, and add those for which there was no room"),
+	STORE,
+	KEEP_TRACES,
+};
 static const struct opt_set check_set = SET("store check", check_rows,
 	.summary = "Looks at everything a store holds, and exits with 1 when something is wrong.",
 	.epilog = "Examples:\n"
-		  "  profllm store check --store sqlite:runs.db");
+		  "  profllm store check --store sqlite:runs.db\n"
+		  "  profllm store check --store sqlite:runs.db --repair");
 
 static const struct opt convert_rows[] = {
 	STORE,
@@ -171,6 +177,46 @@ static int note_left_out(struct store *store, struct arena *a, struct err *e)
 	return 0;
 }
 
+/* How many columns there may be besides those that schemas list, and how many there are. */
+static void print_columns(struct store *store)
+{
+	struct store_columns c;
+
+	store_columns(store, &c);
+	printf("%zu of %zu columns for names that no schema lists are used (%.0f %%)\n", c.used, c.max,
+	       100.0 * (double)c.used / (double)c.max);
+	if ((double)c.used > STORE_FULL_SHARE * (double)c.max)
+		printf("warning: the columns are running out. Remove runs whose names hold numbers, such as "
+		       "one per request or layer; what they alone have is given back\n");
+}
+
+static const char *plural(size_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static int repair(const struct keep_opts *o, struct err *e)
+{
+	struct repaired r;
+	struct store *store;
+	int rc;
+
+	if (keep_open(o, false, false, &store, e) < 0)
+		return -1;
+	rc = store_repair(store, &r, e);
+	store_close(store);
+	if (rc < 0)
+		return -1;
+	printf("%zu column%s given back, %zu value%s of %zu run%s brought in%s\n", r.n_columns,
+	       plural(r.n_columns), r.n_values, plural(r.n_values), r.n_runs, plural(r.n_runs),
+	       r.is_table_new ? ", benchmark_runs made anew" : "");
+	if (r.n_left)
+		printf("note: there is still no room for %zu value%s, which %s in %s alone\n", r.n_left,
+		       plural(r.n_left), r.n_left == 1 ? "is" : "are",
+		       r.n_left == 1 ? "its document" : "their documents");
+	return 0;
+}
+
 /* Sentences on stdout; how many, or -1. */
 static int check(const struct keep_opts *o, struct arena *a, struct err *e)
 {
@@ -179,8 +225,9 @@ static int check(const struct keep_opts *o, struct arena *a, struct err *e)
 	size_t n = 0;
 	int rc;
 
-	if (keep_open(o, true, true, &store, e) < 0)
+	if ((o->is_repairing && repair(o, e) < 0) || keep_open(o, true, true, &store, e) < 0)
 		return -1;
+	print_columns(store);
 	rc = store_check(store, a, &finding, &n, e);
 	if (rc == 0)
 		rc = note_left_out(store, a, e);

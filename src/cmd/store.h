@@ -8,7 +8,7 @@ struct keep_opts {
 	const char *file, *store, *to, *traces_dir;
 	struct opt_list runs;
 	struct opt_json filter;
-	bool is_forced, is_undone, is_sure;
+	bool is_forced, is_undone, is_sure, is_repairing;
 	struct opt_real archive_days, remove_days, trace_days, trace_gb;
 };
 

@@ -12,6 +12,7 @@
 static const char *const kind_name[] = {
 	[VALUE_BOOL] = "bool", [VALUE_NUMBER] = "number", [VALUE_TEXT] = "text",
 };
+#define IN_REST "rest" /* in place of a kind: values are members of benchmark_runs.rest */
 static const char *const kind_type[] = {
 	[VALUE_BOOL] = "BOOLEAN", [VALUE_NUMBER] = "{real}", [VALUE_TEXT] = "TEXT",
 };
@@ -50,53 +51,77 @@ static void make_room(struct columns *c)
 	c->at = mem_grow(c->at, c->room, sizeof(*c->at));
 }
 
-static size_t add(struct columns *c, struct str name)
+/* The name of a number that is new, or was given back. */
+static void set_name(struct columns *c, size_t at, struct str name)
+{
+	c->at[at].name = arena_str(&c->texts, name);
+	map_put(&c->numbers, c->at[at].name, at);
+	c->n_own += !known_is_listed(name);
+}
+
+static size_t add(struct columns *c)
 {
 	make_room(c);
-	c->at[c->n] = (struct column){ .name = arena_str(&c->texts, name) };
-	map_put(&c->numbers, c->at[c->n].name, c->n);
+	c->at[c->n] = (struct column){ 0 };
 	return c->n++;
 }
 
-static void set_sql(struct columns *c, size_t at, struct str sql, enum value_kind kind)
+/* Not by an SQL column that waits to be taken over. */
+static bool is_taken(struct columns *c, struct str sql)
 {
-	if (!c->at[at].sql.n)
-		c->at[at].place = c->n_wide++;
-	c->at[at].sql = arena_str(&c->texts, sql);
-	c->at[at].kind = kind;
-	map_put(&c->taken, lower(&c->texts, sql), 1);
+	uint64_t is = 0;
+
+	return map_get(&c->taken, lower(&c->texts, sql), &is) && is;
 }
 
+static bool is_spare(const struct column *c)
+{
+	return !c->name.n && c->sql.n;
+}
+
+static void set_sql(struct columns *c, size_t at, struct str sql, enum value_kind kind,
+		    size_t place)
+{
+	c->at[at].place = place;
+	c->at[at].sql = arena_str(&c->texts, sql);
+	c->at[at].kind = kind;
+	map_put(&c->taken, lower(&c->texts, sql), !is_spare(&c->at[at]));
+}
+
+/* number, name, sql_name, kind */
 static int take_column(void *self, const struct db_value *v, size_t n, struct err *e)
 {
 	struct columns *c = self;
-	size_t at = (size_t)db_as_int(v[0]);
 	struct str kind = db_as_bytes(v[3]);
+	size_t at;
 
 	(void)n;
-	if (at > c->n)
+	if (db_as_int(v[0]) != (int64_t)c->n)
 		return err_set(e, ERR_PARSE, "the store's list of columns has no number %zu", c->n);
-	if (at == c->n)
-		add(c, db_as_bytes(v[1]));
+	at = add(c);
+	if (v[1].kind == DB_NULL)
+		c->n_free++;
+	else
+		set_name(c, at, db_as_bytes(v[1]));
+	c->at[at].is_in_rest = str_is(kind, IN_REST);
 	for (enum value_kind k = VALUE_BOOL; k <= VALUE_TEXT; k++)
-		if (!c->at[at].sql.n && str_is(kind, kind_name[k]))
-			set_sql(c, at, db_as_bytes(v[2]), k);
+		if (str_is(kind, kind_name[k]))
+			set_sql(c, at, db_as_bytes(v[2]), k, c->n_wide++);
 	return 0;
 }
 
-/* A column may be older than its SQL name; such ones are few, and looked at each time. */
 int columns_read(struct columns *c, struct db *d, struct err *e)
 {
-	struct db_value from = db_int((int64_t)c->n);
+	int64_t edition;
 
-	for (size_t i = 0; i < c->n; i++) {
-		if (!c->at[i].sql.n && c->n_wide < COLUMNS_WIDE_MAX) {
-			from = db_int((int64_t)i);
-			break;
-		}
-	}
-	return db_run(d, "SELECT number, name, sql_name, kind FROM columns WHERE number >= $1"
-			 " ORDER BY number", &from, 1, take_column, c, e);
+	if (db_integer(d, "SELECT last FROM numbers WHERE name = 'columns'", NULL, 0, 0, &edition, e) < 0)
+		return -1;
+	if (c->n && c->edition == edition)
+		return 0;
+	columns_release(c);
+	c->edition = edition;
+	return db_run(d, "SELECT number, name, sql_name, kind FROM columns ORDER BY number", NULL, 0,
+		      take_column, c, e);
 }
 
 int columns_again(struct columns *c, struct db *d, struct err *e)
@@ -114,21 +139,30 @@ static size_t cut_at(struct str name, size_t most)
 	return n;
 }
 
-/* A name that nothing else has, of at most COLUMN_SQL_BYTES_MAX bytes. */
+/* Columns of our own, and those that PostgreSQL has in every table. */
+static bool is_reserved(struct str name)
+{
+	static const char *const word[] = { "id", "rest", "tableoid", "ctid", "xmin", "xmax", "cmin",
+					    "cmax" };
+
+	for (size_t i = 0; i < sizeof(word) / sizeof(*word); i++)
+		if (str_eq_nocase(name, str_of(word[i])))
+			return true;
+	return false;
+}
+
+/* A name that nothing else has, of at most COLUMN_SQL_BYTES_MAX bytes; empty: there is none. */
 static struct str sql_name(struct columns *c, struct str name)
 {
 	char hash[DIGEST_HEX], *made;
 	size_t keep = cut_at(name, COLUMN_SQL_BYTES_MAX);
 
-	if (keep == name.n && !map_get(&c->taken, lower(&c->texts, name), NULL) &&
-	    !str_eq_nocase(name, STR("id")) && !str_eq_nocase(name, STR("rest")))
+	if (keep == name.n && !is_taken(c, name) && !is_reserved(name))
 		return name;
 	digest_hex(DIGEST_SHA256, name, hash);
 	keep = cut_at(name, COLUMN_SQL_BYTES_MAX - 9);
 	made = arena_printf(&c->texts, "%.*s~%.8s", (int)keep, name.p, hash);
-	if (map_get(&c->taken, lower(&c->texts, str_of(made)), NULL))
-		return (struct str){ "", 0 };
-	return str_of(made);
+	return is_taken(c, str_of(made)) ? (struct str){ "", 0 } : str_of(made);
 }
 
 /* ---- statements ---- */
@@ -225,33 +259,150 @@ int columns_make(const struct columns *c, struct db *d, struct err *e)
 
 /* ---- new ones ---- */
 
+int columns_edit(struct columns *c, struct db *d, struct err *e)
+{
+	if (c->is_edited)
+		return 0;
+	c->is_edited = true;
+	c->edition++;
+	return db_run(d, "UPDATE numbers SET last = last + 1 WHERE name = 'columns'", NULL, 0, NULL, NULL,
+		      e);
+}
+
+/* A number that was given back, unless an SQL column waits there; else a new one. */
 static int number_column(struct columns *c, struct db *d, struct str name, uint64_t *at,
 			 struct err *e)
 {
-	struct db_value v[2] = { db_int((int64_t)c->n), db_text(name) };
+	struct db_value v[2] = { db_text(name) };
+	size_t i = c->n_free ? 0 : c->n;
+	bool is_new;
 
-	if (db_run(d, "INSERT INTO columns (number, name) VALUES ($1, $2)", v, 2, NULL, NULL, e) < 0)
+	while (i < c->n && (c->at[i].name.n || c->at[i].sql.n))
+		i++;
+	is_new = i == c->n;
+	v[1] = db_int((int64_t)i);
+	if (columns_edit(c, d, e) < 0 ||
+	    db_run(d, is_new ? "INSERT INTO columns (name, number) VALUES ($1, $2)" :
+			       "UPDATE columns SET name = $1 WHERE number = $2", v, 2, NULL, NULL, e) < 0)
 		return -1;
-	*at = add(c, name);
+	if (is_new)
+		add(c);
+	else
+		c->n_free--;
+	set_name(c, i, name);
+	*at = i;
 	return 0;
 }
 
-/* Its name and kind in SQL; is_there: the table has it already, or gets it later. */
-static int widen(struct columns *c, struct db *d, size_t at, enum value_kind kind, bool is_there,
-		 struct err *e)
+/* NULL for a name and a kind: none. */
+static int update_sql(struct columns *c, struct db *d, size_t at, const struct str *name,
+		      const char *kind, struct err *e)
+{
+	struct db_value v[3] = { { 0 }, { 0 }, db_int((int64_t)at) };
+
+	if (name)
+		v[0] = db_text(*name);
+	if (kind)
+		v[1] = db_text(str_of(kind));
+	if (columns_edit(c, d, e) < 0)
+		return -1;
+	return db_run(d, "UPDATE columns SET sql_name = $1, kind = $2 WHERE number = $3", v, 3, NULL, NULL,
+		      e);
+}
+
+/*
+ * An SQL column that was given back: one of that name, or when the table takes no more any of that
+ * kind, as views that people made over a column follow it to its next name. c->n: there is none.
+ */
+static size_t spare_column(const struct columns *c, struct str name, enum value_kind kind)
+{
+	size_t found = c->n;
+
+	for (size_t i = 0; c->n_free && i < c->n; i++) {
+		if (!is_spare(&c->at[i]) || c->at[i].kind != kind)
+			continue;
+		if (str_eq(c->at[i].sql, name))
+			return i;
+		if (found == c->n && c->n_wide >= COLUMNS_WIDE_MAX)
+			found = i;
+	}
+	return found;
+}
+
+/* is_made_later: columns_make is about to make the whole table. */
+static int rename_column(struct columns *c, struct db *d, size_t at, struct str name,
+			 bool is_made_later, struct err *e)
+{
+	struct str old = c->at[at].sql;
+	struct buf text = { 0 };
+
+	if (str_eq(old, name))
+		return 0;
+	buf_add_text(&text, "ALTER TABLE benchmark_runs RENAME COLUMN ");
+	columns_quote(&text, old);
+	buf_add_text(&text, " TO ");
+	columns_quote(&text, name);
+	if (is_made_later)
+		buf_release(&text);
+	else if (run_text(d, &text, e) < 0)
+		return -1;
+	map_put(&c->taken, lower(&c->texts, old), 0);
+	set_sql(c, at, name, c->at[at].kind, c->at[at].place);
+	buf_reset(&c->insert);
+	return 0;
+}
+
+/* A name that an SQL column without values has, which cannot be taken over as it is, is freed. */
+static int free_name(struct columns *c, struct db *d, struct str name, enum value_kind kind,
+		     bool is_made_later, struct err *e)
+{
+	for (size_t i = 0; c->n_free && i < c->n; i++) {
+		struct str other;
+
+		if (!is_spare(&c->at[i]) || !str_eq_nocase(c->at[i].sql, name) ||
+		    (c->at[i].kind == kind && str_eq(c->at[i].sql, name)))
+			continue;
+		other = sql_name(c, str_of(arena_printf(&c->texts, "~%zu~%lld", i,
+							(long long)c->edition)));
+		if (rename_column(c, d, i, other, is_made_later, e) < 0)
+			return -1;
+		return update_sql(c, d, i, &other, kind_name[c->at[i].kind], e);
+	}
+	return 0;
+}
+
+static size_t wide_left(const struct columns *c)
+{
+	size_t left = COLUMNS_WIDE_MAX > c->n_wide ? COLUMNS_WIDE_MAX - c->n_wide : 0;
+
+	for (size_t i = 0; c->n_free && i < c->n; i++)
+		left += is_spare(&c->at[i]);
+	return left;
+}
+
+/* Its name and kind in SQL: a column that waits for one, else a new one. */
+static int widen(struct columns *c, struct db *d, size_t at, enum value_kind kind,
+		 bool is_made_later, struct err *e)
 {
 	struct str name = sql_name(c, c->at[at].name);
-	struct db_value v[3] = { db_text(name), db_text(str_of(kind_name[kind])),
-				 db_int((int64_t)at) };
+	size_t from = spare_column(c, name, kind);
 
-	if (!name.n)
+	if (!name.n || (from == c->n && c->n_wide >= COLUMNS_WIDE_MAX))
 		return 0;
-	if ((!is_there && add_column(d, name, kind, e) < 0) ||
-	    db_run(d, "UPDATE columns SET sql_name = $1, kind = $2 WHERE number = $3", v, 3, NULL, NULL,
-		   e) < 0)
+	if (free_name(c, d, name, kind, is_made_later, e) < 0)
 		return -1;
-	set_sql(c, at, name, kind);
-	return 0;
+	if (from < c->n) {
+		if (rename_column(c, d, from, name, is_made_later, e) < 0 ||
+		    update_sql(c, d, from, NULL, NULL, e) < 0)
+			return -1;
+		set_sql(c, at, name, kind, c->at[from].place);
+		c->at[from].sql = (struct str){ "", 0 };
+	} else {
+		if (!is_made_later && add_column(d, name, kind, e) < 0)
+			return -1;
+		set_sql(c, at, name, kind, c->n_wide++);
+	}
+	return update_sql(c, d, at, &name, kind_name[kind], e);
 }
 
 /* What stands for the schemas' columns in the table of numbers: a digest of their names. */
@@ -265,6 +416,11 @@ static int64_t known_number(void)
 	return (int64_t)(h >> 2);
 }
 
+static bool is_full(const struct columns *c)
+{
+	return c->n - c->n_free >= INDEX_COLUMNS_MAX;
+}
+
 static int add_known(struct columns *c, struct db *d, struct err *e)
 {
 	int64_t runs = 0;
@@ -275,11 +431,13 @@ static int add_known(struct columns *c, struct db *d, struct err *e)
 	for (size_t i = 0; i < known_column_count; i++) {
 		uint64_t at;
 
-		if (!map_get(&c->numbers, str_of(known_columns[i].name), &at) &&
-		    (c->n >= INDEX_COLUMNS_MAX ||
-		     number_column(c, d, str_of(known_columns[i].name), &at, e) < 0))
-			return c->n >= INDEX_COLUMNS_MAX ? 0 : -1;
-		if (!c->at[at].sql.n && c->n_wide < COLUMNS_WIDE_MAX &&
+		if (!map_get(&c->numbers, str_of(known_columns[i].name), &at)) {
+			if (is_full(c))
+				continue;
+			if (number_column(c, d, str_of(known_columns[i].name), &at, e) < 0)
+				return -1;
+		}
+		if (!c->at[at].sql.n && !c->at[at].is_in_rest &&
 		    widen(c, d, (size_t)at, known_columns[i].type, runs == 0, e) < 0)
 			return -1;
 	}
@@ -328,8 +486,61 @@ static bool can_keep(struct str name)
 	       utf8_is_valid(name);
 }
 
-int columns_number(struct columns *c, struct db *d, const struct row *r, int64_t *number,
-		   size_t *n_left_out, struct err *e)
+size_t columns_own_max(void)
+{
+	return INDEX_COLUMNS_MAX - known_listed_count();
+}
+
+/* One part of so many, while anything is left. */
+static size_t share(size_t left, size_t parts, size_t most)
+{
+	size_t n = left / parts;
+
+	if (!n && left)
+		n = 1;
+	return n < most ? n : most;
+}
+
+struct columns_room columns_room(const struct columns *c, size_t upload_names)
+{
+	size_t most = columns_own_max(), left = most > c->n_own ? most - c->n_own : 0;
+	size_t upload = share(left + upload_names, COLUMNS_NEW_UPLOAD_SHARE,
+			      COLUMNS_NEW_UPLOAD_MAX);
+	size_t run = share(left, COLUMNS_NEW_RUN_SHARE, COLUMNS_NEW_RUN_MAX);
+
+	upload = upload > upload_names ? upload - upload_names : 0;
+	return (struct columns_room){
+		.names = run < upload ? run : upload,
+		.wide = share(wide_left(c), COLUMNS_WIDE_SHARE, COLUMNS_WIDE_MAX),
+	};
+}
+
+static void leave_out(struct columns_left *left, struct str name)
+{
+	left->n++;
+	if (left->n_names < COLUMNS_LEFT_SHOWN)
+		left->name[left->n_names++] = name;
+}
+
+/* An SQL column for its values, of that kind; or none, as they are in `rest` from now on. */
+static int place_values(struct columns *c, struct db *d, size_t at, enum value_kind kind,
+			struct columns_room *room, struct err *e)
+{
+	bool is_listed = known_is_listed(c->at[at].name);
+
+	if (is_listed ? wide_left(c) > COLUMNS_WIDE_KEPT : room->wide > 0) {
+		room->wide -= !is_listed;
+		if (widen(c, d, at, kind, false, e) < 0)
+			return -1;
+	}
+	if (c->at[at].sql.n)
+		return 0;
+	c->at[at].is_in_rest = true;
+	return update_sql(c, d, at, NULL, IN_REST, e);
+}
+
+int columns_number(struct columns *c, struct db *d, const struct row *r, struct columns_room *room,
+		   int64_t *number, struct columns_left *left, struct err *e)
 {
 	for (size_t i = 0; i < r->n; i++) {
 		const struct cell *cell = &r->cell[i];
@@ -337,20 +548,76 @@ int columns_number(struct columns *c, struct db *d, const struct row *r, int64_t
 
 		number[i] = -1;
 		if (!map_get(&c->numbers, cell->column, &at)) {
-			if (!can_keep(cell->column) || c->n >= INDEX_COLUMNS_MAX) {
-				++*n_left_out;
+			bool is_own = !known_is_listed(cell->column);
+
+			if (!can_keep(cell->column)) {
+				left->n_bad++;
 				continue;
 			}
+			if (is_full(c) || (is_own && !room->names)) {
+				leave_out(left, cell->column);
+				continue;
+			}
+			room->names -= is_own;
 			if (number_column(c, d, cell->column, &at, e) < 0)
 				return -1;
 		}
 		number[i] = (int64_t)at;
-		if (cell->value.kind > VALUE_NULL && !c->at[at].sql.n &&
-		    c->n_wide < COLUMNS_WIDE_MAX &&
-		    widen(c, d, (size_t)at, cell->value.kind, false, e) < 0)
+		if (cell->value.kind > VALUE_NULL && !c->at[at].sql.n && !c->at[at].is_in_rest &&
+		    place_values(c, d, (size_t)at, cell->value.kind, room, e) < 0)
 			return -1;
 	}
 	return 0;
+}
+
+/* ---- given back ---- */
+
+bool columns_can_go(const struct columns *c, size_t number)
+{
+	const struct known_column *row = known_column(c->at[number].name);
+
+	return c->at[number].name.n && !(row && str_is(c->at[number].name, row->name));
+}
+
+int columns_give_back(struct columns *c, struct db *d, const bool *is_used, size_t *n,
+		      struct err *e)
+{
+	*n = 0;
+	for (size_t i = 0; i < c->n; i++) {
+		struct db_value v = db_int((int64_t)i);
+
+		if (is_used[i] || !columns_can_go(c, i))
+			continue;
+		++*n;
+		if (columns_edit(c, d, e) < 0 ||
+		    db_run(d, "UPDATE columns SET name = NULL, kind = CASE WHEN sql_name IS NULL THEN NULL"
+			      " ELSE kind END WHERE number = $1", &v, 1, NULL, NULL, e) < 0)
+			return -1;
+	}
+	return *n ? columns_again(c, d, e) : 0;
+}
+
+bool columns_want_widening(const struct columns *c)
+{
+	bool has_spare = false, has_rest = false;
+
+	for (size_t i = 0; i < c->n; i++) {
+		has_spare |= is_spare(&c->at[i]);
+		has_rest |= c->at[i].is_in_rest;
+	}
+	return has_spare || (has_rest && wide_left(c) > COLUMNS_WIDE_KEPT);
+}
+
+int columns_widen_anew(struct columns *c, struct db *d, struct columns_room *room, struct err *e)
+{
+	if (columns_edit(c, d, e) < 0 ||
+	    db_run(d, "UPDATE columns SET sql_name = NULL, kind = NULL WHERE name IS NULL"
+		      " OR kind = '" IN_REST "'", NULL, 0, NULL, NULL, e) < 0 ||
+	    columns_again(c, d, e) < 0)
+		return -1;
+	*room = (struct columns_room){ .wide = wide_left(c) };
+	room->wide -= room->wide < COLUMNS_WIDE_KEPT ? room->wide : COLUMNS_WIDE_KEPT;
+	return columns_make(c, d, e);
 }
 
 struct str columns_name(const void *columns, uint64_t number)

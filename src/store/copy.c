@@ -109,9 +109,21 @@ static int renumber(struct copy *c, struct err *e)
 	if (db_run(c->to, "UPDATE documents SET changed = $1 + id", &v, 1, NULL, NULL, e) < 0 ||
 	    db_run(c->to, "UPDATE removed SET changed = $1 + id", &v, 1, NULL, NULL, e) < 0)
 		return -1;
+	if (db_run(c->to, "UPDATE numbers SET last = 0 WHERE name = 'rewritten'", NULL, 0, NULL, NULL,
+		   e) < 0)
+		return -1;
 	v = db_int(c->base + last);
 	return db_run(c->to, "UPDATE numbers SET last = $1 WHERE name = 'change'", &v, 1, NULL, NULL,
 		      e);
+}
+
+/* The table benchmark_runs is made anew: without SQL columns that nobody has. */
+static int copy_columns(struct copy *c, struct err *e)
+{
+	if (db_run(c->to, "UPDATE columns SET sql_name = NULL, kind = NULL WHERE name IS NULL", NULL, 0,
+		   NULL, NULL, e) < 0 || columns_read(&c->columns, c->to, e) < 0)
+		return -1;
+	return columns_know(&c->columns, c->to, e);
 }
 
 /* Both within a transaction; `to` has our tables, empty. */
@@ -123,13 +135,12 @@ static int copy_tables(struct db *from, struct db *to, struct err *e)
 	for (size_t i = 0; i < store_tables && !rc; i++) {
 		rc = copy_table(&c, from, &store_table[i], e);
 		if (!rc && !strcmp(store_table[i].name, "columns"))
-			rc = columns_read(&c.columns, to, e);
-		if (!rc && !strcmp(store_table[i].name, "columns"))
-			rc = columns_know(&c.columns, to, e);
+			rc = copy_columns(&c, e);
 	}
 	if (!rc)
 		rc = db_run(from, "SELECT name, last FROM numbers WHERE name <> 'change'"
-				  " AND name <> 'known_columns'", NULL, 0, copy_number, &c, e);
+				  " AND name NOT IN ('known_columns', 'columns', 'rewritten')", NULL, 0,
+			    copy_number, &c, e);
 	if (!rc)
 		rc = renumber(&c, e);
 	columns_release(&c.columns);

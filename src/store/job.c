@@ -241,11 +241,23 @@ static int still_waits(struct store_write *w, int64_t id, bool *out, struct err 
 	return rc;
 }
 
+/* All files of a job are one upload. */
+static int read_new_columns(struct store_write *w, struct str job, struct err *e)
+{
+	struct db_value v = db_text(job);
+	int64_t n;
+
+	if (db_integer(w->db, "SELECT new_columns FROM jobs WHERE id = $1", &v, 1, 0, &n, e) < 0)
+		return -1;
+	w->new_columns = (size_t)n;
+	return 0;
+}
+
 static int take_in(struct store *s, struct store_write *w, struct work_file *f, struct arena *a,
 		   struct err *e)
 {
 	struct put_result *out = arena_alloc(a, (f->read.n + 1) * sizeof(*out));
-	struct db_value v[5];
+	struct db_value v[5], job[2] = { { 0 }, db_text(f->job) };
 	bool waits;
 
 	if (still_waits(w, f->id, &waits, e) < 0)
@@ -253,9 +265,14 @@ static int take_in(struct store *s, struct store_write *w, struct work_file *f, 
 	if (!waits)
 		return 0;
 	if (!f->is_invalid) {
-		if (store_put_runs(s, w, f->read.run, f->read.n, STR("upload"), a, out, e) < 0)
+		if (read_new_columns(w, f->job, e) < 0 ||
+		    store_put_runs(s, w, f->read.run, f->read.n, STR("upload"), a, out, e) < 0)
 			return -1;
 		sum_up(f, out, f->read.n);
+		job[0] = db_int((int64_t)w->new_columns);
+		if (db_run(w->db, "UPDATE jobs SET new_columns = $1 WHERE id = $2", job, 2, NULL, NULL,
+			   e) < 0)
+			return -1;
 	}
 	v[0] = db_int(f->result.outcome);
 	v[1] = db_int((int64_t)f->read.n);

@@ -179,7 +179,11 @@ int store_archive(struct store *s, const struct filter *f, bool is_archived, siz
 
 int store_remove(struct store *s, const struct filter *f, size_t *n, struct err *e)
 {
-	return change_chosen(s, f, REMOVE, n, e);
+	size_t n_columns;
+
+	if (change_chosen(s, f, REMOVE, n, e) < 0)
+		return -1;
+	return *n ? store_columns_give_back(s, &n_columns, e) : 0;
 }
 
 /* ---- by age ---- */
@@ -254,12 +258,14 @@ static int expire_traces(struct store *s, const struct retention *r, size_t *n, 
 
 int store_retain(struct store *s, const struct retention *r, struct buf *told, struct err *e)
 {
-	size_t n_removed = 0, n_archived = 0, n_traces = 0;
+	size_t n_removed = 0, n_archived = 0, n_traces = 0, n_columns;
 	int rc = 0;
 
 	/* Only what was archived before goes, so that nothing that was in view is gone at once. */
 	if (r->remove_days > 0)
 		rc = change_older(s, REMOVE, r->remove_days, &n_removed, e);
+	if (!rc && n_removed)
+		rc = store_columns_give_back(s, &n_columns, e);
 	if (!rc && r->archive_days > 0)
 		rc = change_older(s, ARCHIVE, r->archive_days, &n_archived, e);
 	if (!rc && (r->trace_days > 0 || r->trace_bytes > 0))

@@ -58,18 +58,29 @@ static size_t percentile_end(struct str name)
 	return name.n && name.p[0] == 'p' && n > 1 && n < name.n && name.p[n] == '_' ? n : 0;
 }
 
+/* Of "decode.max_num_seqs" the row of "server.max_num_seqs". */
+static const struct known_column *row_of_role(struct str name)
+{
+	for (size_t i = 0; i < COUNT(role); i++)
+		if (str_starts(name, str_of(role[i])))
+			return row_instead("server.", name, strlen(role[i]));
+	return NULL;
+}
+
 const struct known_column *known_column(struct str name)
 {
 	static const char *const before[][2] = {
 		{ "", "p50" }, { "steady_state.", "steady_state.p50" },
 	};
-	const struct known_column *row = name.n < NAME_BYTES ? row_of(name) : NULL;
+	const struct known_column *row;
 
-	if (row || name.n >= NAME_BYTES)
+	if (name.n >= NAME_BYTES)
+		return NULL;
+	row = row_of(name);
+	if (!row)
+		row = row_of_role(name);
+	if (row)
 		return row;
-	for (size_t i = 0; i < COUNT(role); i++)
-		if (str_starts(name, str_of(role[i])))
-			return row_instead("server.", name, strlen(role[i]));
 	for (size_t i = 0; i < COUNT(before); i++) {
 		struct str head = str_of(before[i][0]);
 		size_t end = str_starts(name, head) ?
@@ -79,6 +90,21 @@ const struct known_column *known_column(struct str name)
 			return row_instead(before[i][1], name, head.n + end);
 	}
 	return NULL;
+}
+
+bool known_is_listed(struct str name)
+{
+	return name.n < NAME_BYTES && (row_of(name) || row_of_role(name));
+}
+
+size_t known_listed_count(void)
+{
+	size_t n = known_column_count;
+
+	for (size_t i = 0; i < known_column_count; i++)
+		if (str_starts(str_of(known_columns[i].name), STR("server.")))
+			n += COUNT(role);
+	return n;
 }
 
 bool known_is_setting(struct str name)

@@ -68,16 +68,36 @@ static const char *const marks_metric[STATEMENTS_MAX] = {
 	"ALTER TABLE marks ADD COLUMN metric TEXT NOT NULL DEFAULT ''",
 };
 
-static const char *const *const steps[] = { first, marks_metric };
+/*
+ * A number without a name was given back; kind 'rest': its values are in benchmark_runs.rest.
+ * numbers: "columns" is their edition, "rewritten" the change in which cells of runs that were there
+ * changed last. left_out: how many values of a run are in its document alone, -1: not counted.
+ */
+static const char *const columns_come_back[STATEMENTS_MAX] = {
+	"CREATE TABLE columns_again (number {int} PRIMARY KEY, name TEXT UNIQUE, sql_name TEXT UNIQUE,"
+	" kind TEXT)",
+	"INSERT INTO columns_again (number, name, sql_name, kind)"
+	" SELECT number, name, sql_name, kind FROM columns",
+	"DROP TABLE columns",
+	"ALTER TABLE columns_again RENAME TO columns",
+	"UPDATE columns SET kind = 'rest' WHERE sql_name IS NULL AND"
+	" (SELECT count(*) FROM columns c WHERE c.sql_name IS NOT NULL) >= 1500",
+	"ALTER TABLE documents ADD COLUMN left_out {int} NOT NULL DEFAULT -1",
+	"ALTER TABLE jobs ADD COLUMN new_columns {int} NOT NULL DEFAULT 0",
+	"INSERT INTO numbers (name, last) VALUES ('columns', 1), ('rewritten', 0)",
+};
+
+static const char *const *const steps[] = { first, marks_metric, columns_come_back };
 
 const struct store_table store_table[] = {
 	{ "columns", "number, name, sql_name, kind", "number" },
 	{ "documents",
-	  "id, run_id, hash, kind, who, received, ran, flags, changed, checksum, cells", "id" },
+	  "id, run_id, hash, kind, who, received, ran, flags, changed, checksum, left_out, cells",
+	  "id" },
 	{ "originals", "id, document", "id" },
 	{ "arrays", "id, arrays", "id" },
 	{ "removed", "id, changed", "id" },
-	{ "jobs", "id, number, kind, state, detail, created, ended", "number" },
+	{ "jobs", "id, number, kind, state, detail, created, ended, new_columns", "number" },
 	{ "job_files", "id, job, name, bytes, outcome, runs, run, reason", "id" },
 	{ "presets", "id, name, body, at", "id" },
 	{ "annotations", "id, run, text, who, at", "id" },

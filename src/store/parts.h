@@ -31,6 +31,8 @@ struct store {
 	int64_t rest_until_ns;    /* likewise: of all connections' */
 	pthread_mutex_t write_lock, pool_lock, step_lock, index_lock, keep_lock;
 	pthread_cond_t is_idle;
+	_Atomic size_t n_own;     /* columns.n_own, for those who do not wait for a writer */
+	bool is_index_bad;        /* under write_lock: it must be made anew */
 	struct index *index;      /* NULL: has_no_index; set under write_lock and index_lock */
 	struct columns columns;   /* under write_lock */
 	int64_t sequence;         /* under write_lock */
@@ -60,7 +62,9 @@ struct store_write {
 	int64_t change;        /* the last number given out */
 	struct store_change *list;
 	size_t n, room;
-	size_t n_columns, n_wide; /* when it began */
+	int64_t began;         /* change when it began */
+	int64_t edition;       /* of the columns, likewise */
+	size_t new_columns;    /* of its own names, by the upload that is put */
 };
 
 /*
@@ -68,6 +72,11 @@ struct store_write {
  * last.
  */
 int store_follow(struct store *s, struct db *d, int64_t *change, struct err *e);
+/*
+ * Under write_lock, outside a transaction: another index, of what the store holds, in place of one
+ * that has no room for what came, or has values that were rewritten.
+ */
+int store_index_anew(struct store *s, struct err *e);
 /* Takes the lock and begins. Between the two, rows told to store_changed must stay. */
 int store_write_begin(struct store *s, struct store_write *w, struct err *e);
 /* rc 0 commits and tells the index, else rolls back; returns rc, or -1. Gives the lock back. */
@@ -86,6 +95,9 @@ int store_is_run(struct store_write *w, int64_t id, struct err *e);
 /* put.c: within a transaction. out[n]; rows lie in a until it ends. */
 int store_put_runs(struct store *s, struct store_write *w, const struct read_run *run, size_t n,
 		   struct str who, struct arena *a, struct put_result *out, struct err *e);
+/* repair.c: gives back the columns that no run has any more. *n: how many. */
+int store_columns_give_back(struct store *s, size_t *n, struct err *e);
+
 /* wide.c: a row of benchmark_runs. number: of columns_number. */
 int store_wide_put(struct columns *c, struct db *d, int64_t id, const struct row *r,
 		   const int64_t *number, struct err *e);

@@ -2,6 +2,7 @@
 /* put.c - runs in: duplicates by their content, conflicts by their name, all or none. */
 #include "base/digest.h"
 #include "base/mem.h"
+#include "json/write.h"
 #include "store/pack.h"
 #include "store/parts.h"
 
@@ -84,13 +85,13 @@ static int insert_text(struct store_write *w, const char *sql, int64_t id, struc
 }
 
 /* Cells that cannot be kept are not shown either: the index has what the store has. */
-static const struct row *kept_row(const struct row *r, const int64_t *number, size_t n_left_out,
-				  struct arena *a)
+static const struct row *kept_row(const struct row *r, const int64_t *number,
+				  const struct columns_left *left, struct arena *a)
 {
 	struct row *kept = arena_alloc(a, sizeof(*kept));
 
 	*kept = *r;
-	if (!n_left_out)
+	if (!left->n && !left->n_bad)
 		return kept;
 	kept->cell = arena_alloc(a, r->n * sizeof(*kept->cell));
 	kept->n = 0;
@@ -101,13 +102,16 @@ static const struct row *kept_row(const struct row *r, const int64_t *number, si
 }
 
 static int insert(struct store *s, struct store_write *w, const struct read_run *run, int64_t id,
-		  struct str who, struct arena *a, size_t *n_left_out, struct err *e)
+		  struct str who, struct arena *a, struct columns_left *left, struct err *e)
 {
+	struct columns_room room = columns_room(&s->columns, w->new_columns);
+	size_t n_own = s->columns.n_own;
 	int64_t *number = mem_array(run->row.n + 1, sizeof(*number));
 	struct buf cells = { 0 };
 	char hex[DIGEST_HEX];
-	int rc = columns_number(&s->columns, w->db, &run->row, number, n_left_out, e);
+	int rc = columns_number(&s->columns, w->db, &run->row, &room, number, left, e);
 
+	w->new_columns += s->columns.n_own - n_own;
 	if (!rc) {
 		struct db_value v[] = {
 			db_int(id),
@@ -118,17 +122,18 @@ static int insert(struct store *s, struct store_write *w, const struct read_run 
 			db_real(store_now_s()),
 			db_real(run->timestamp_s),
 			db_int(store_changed(w, id, 0,
-					     kept_row(&run->row, number, *n_left_out, a))),
+					     kept_row(&run->row, number, left, a))),
 			db_text(str_of(checksum(run->document, run->arrays, hex))),
+			db_int((int64_t)left->n),
 			{ 0 },
 		};
 
 		pack_row(&run->row, number, &cells);
-		v[9] = db_blob(buf_str(&cells));
+		v[10] = db_blob(buf_str(&cells));
 		rc = db_run(w->db, "INSERT INTO documents (id, run_id, hash, kind, who, received, ran,"
-				   " flags, changed, checksum, cells)"
-				   " VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $9, $10)",
-			    v, 10, NULL, NULL, e);
+				   " flags, changed, checksum, left_out, cells)"
+				   " VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $9, $10, $11)",
+			    v, 11, NULL, NULL, e);
 	}
 	if (!rc)
 		rc = insert_text(w, "INSERT INTO originals (id, document) VALUES ($1, $2)", id,
@@ -143,6 +148,35 @@ static int insert(struct store *s, struct store_write *w, const struct read_run 
 	return rc;
 }
 
+/* What became of values that have no column, and what to do; in a. */
+static struct str left_text(const struct columns_left *left, struct arena *a)
+{
+	struct buf text = { 0 };
+	struct str out;
+
+	if (left->n_bad)
+		buf_printf(&text, "%zu of its values are in its document alone, because their names are "
+			   "empty, above %d bytes, or no text without U+0000", left->n_bad,
+			   COLUMN_NAME_BYTES_MAX);
+	if (left->n) {
+		buf_printf(&text, "%s%zu of its values %s in its document alone, because a run adds at most "
+			   "%d new columns, an upload %d, and both fewer as the store fills up: ",
+			   text.len ? "; " : "", left->n, left->n == 1 ? "is" : "are",
+			   COLUMNS_NEW_RUN_MAX, COLUMNS_NEW_UPLOAD_MAX);
+		for (size_t i = 0; i < left->n_names; i++) {
+			buf_add_text(&text, i ? ", " : "");
+			json_quote(&text, left->name[i], true);
+		}
+		if (left->n > left->n_names)
+			buf_printf(&text, " and %zu more", left->n - left->n_names);
+		buf_add_text(&text, ". Keep values per request or per layer in a list, which makes no "
+			     "columns; `profllm store check --repair` adds columns once there is room");
+	}
+	out = arena_str(a, buf_str(&text));
+	buf_release(&text);
+	return out;
+}
+
 static bool is_text(struct str s, size_t bytes_max)
 {
 	return s.n && s.n <= bytes_max && !memchr(s.p, 0, s.n);
@@ -154,7 +188,8 @@ static int put_one(struct store *s, struct store_write *w, const struct read_run
 {
 	struct known known = { 0 };
 	struct newest old;
-	size_t n_left_out = 0;
+	struct columns_left left = { 0 };
+	struct str note;
 
 	*out = (struct put_result){ .outcome = PUT_NEW };
 	if (!is_text(run->run_id, STORE_RUN_ID_BYTES_MAX)) {
@@ -174,18 +209,17 @@ static int put_one(struct store *s, struct store_write *w, const struct read_run
 	if (old.id && supersede(w, old, e) < 0)
 		return -1;
 	out->id = (*next)++;
-	if (insert(s, w, run, out->id, who, a, &n_left_out, e) < 0)
+	if (insert(s, w, run, out->id, who, a, &left, e) < 0)
 		return -1;
+	note = left_text(&left, a);
+	out->reason = note;
 	if (old.id) {
 		out->outcome = PUT_CONFLICT;
 		out->reason = str_of(arena_printf(a, "run %lld has the same run_id (%.*s) and other"
 						     " content; this one is shown, that one is its"
-						     " history", (long long)old.id,
-						  (int)run->run_id.n, run->run_id.p));
-	} else if (n_left_out) {
-		out->reason = str_of(arena_printf(a, "%zu of its values are in its document alone: their"
-						     " names are too long, or the store has %d columns",
-						  n_left_out, INDEX_COLUMNS_MAX));
+						     " history%s%.*s", (long long)old.id,
+						  (int)run->run_id.n, run->run_id.p,
+						  note.n ? "; " : "", (int)note.n, note.p));
 	}
 	return 0;
 }

@@ -190,25 +190,83 @@ static int change_number(struct db *d, int64_t *out, struct err *e)
 	return db_integer(d, "SELECT last FROM numbers WHERE name = 'change'", NULL, 0, 0, out, e);
 }
 
-/* Brings x from the change `from` to *change, the last one there is. */
+/*
+ * Brings x from the change `from` to *change, the last one there is. 1: it cannot be, because
+ * cells that it has were rewritten, or it has no room because of columns that were given back.
+ */
 static int follow_to_end(struct store *s, struct index *x, int64_t from, struct db *d,
 			 int64_t *change, struct err *e)
 {
+	struct err why = { 0 };
+	int64_t rewritten = 0;
+
 	if (change_number(d, change, e) < 0)
 		return -1;
 	if (*change == from)
 		return 0;
 	if (from >= 0 && !MIGRATE_SAME_STORE(from, *change))
 		return err_set(e, ERR_RUN, "%s was replaced by a restore; open it again", s->shown);
-	return follow(s, x, from, d, e);
+	if (from >= 0 && db_integer(d, "SELECT last FROM numbers WHERE name = 'rewritten'", NULL, 0, 0,
+				    &rewritten, e) < 0)
+		return -1;
+	if (x && from >= 0 && rewritten > from)
+		return 1;
+	if (follow(s, x, from, d, &why) == 0)
+		return 0;
+	if (x && from >= 0 && why.code == ERR_LIMIT)
+		return 1;
+	if (e)
+		*e = why;
+	return -1;
+}
+
+static void set_index(struct store *s, struct index *x)
+{
+	struct index *old = s->index;
+
+	index_go_on_from(x, index_version(old));
+	pthread_mutex_lock(&s->index_lock);
+	s->index = x;
+	pthread_mutex_unlock(&s->index_lock);
+	index_free(old);
+}
+
+/* Within a transaction of d. */
+static int make_index_anew(struct store *s, struct db *d, int64_t *change, struct err *e)
+{
+	struct index *x = index_make();
+
+	s->is_index_bad = true;
+	if (follow_to_end(s, x, -1, d, change, e) < 0) {
+		index_free(x);
+		return -1;
+	}
+	set_index(s, x);
+	s->is_index_bad = false;
+	return 0;
 }
 
 int store_follow(struct store *s, struct db *d, int64_t *change, struct err *e)
 {
-	if (follow_to_end(s, s->index, s->sequence, d, change, e) < 0)
+	int rc = s->is_index_bad ? 1 : follow_to_end(s, s->index, s->sequence, d, change, e);
+
+	if (rc > 0)
+		rc = make_index_anew(s, d, change, e);
+	if (rc < 0)
 		return -1;
 	s->sequence = *change;
+	atomic_store(&s->n_own, s->columns.n_own);
 	return 0;
+}
+
+int store_index_anew(struct store *s, struct err *e)
+{
+	int64_t change;
+
+	s->is_index_bad = true;
+	if (db_begin(s->writer, DB_READ, e) < 0)
+		return -1;
+	return db_end(s->writer, store_follow(s, s->writer, &change, e), e);
 }
 
 static int refresh(struct store *s, struct err *e)
@@ -218,7 +276,7 @@ static int refresh(struct store *s, struct err *e)
 
 	if (!rc)
 		rc = change_number(s->writer, &change, e);
-	if (rc || change == s->sequence)
+	if (rc || (change == s->sequence && !s->is_index_bad))
 		return rc;
 	if (db_begin(s->writer, DB_READ, e) < 0)
 		return -1;
@@ -283,23 +341,21 @@ static int save(struct store *s, struct err *e)
 	return 0;
 }
 
-/* Under write_lock: x, which stands at the change `from`, takes the place of the index. */
+/*
+ * Under write_lock: x, which stands at the change `from`, takes the place of the index. 1: it
+ * cannot be brought up to date.
+ */
 static int replace_index(struct store *s, struct index *x, int64_t from, struct err *e)
 {
-	struct index *old = s->index;
 	int64_t change = 0;
-	int rc = db_begin(s->writer, DB_READ, e);
+	int rc = s->is_index_bad ? 1 : db_begin(s->writer, DB_READ, e);
 
 	if (!rc)
 		rc = db_end(s->writer, follow_to_end(s, x, from, s->writer, &change, e), e);
 	if (rc)
-		return -1;
-	index_go_on_from(x, index_version(old));
-	pthread_mutex_lock(&s->index_lock);
-	s->index = x;
-	pthread_mutex_unlock(&s->index_lock);
+		return rc;
+	set_index(s, x);
 	s->sequence = change;
-	index_free(old);
 	return 0;
 }
 
@@ -321,11 +377,11 @@ static int forget_removed(struct store *s, struct err *e)
 	pthread_mutex_lock(&s->write_lock);
 	rc = replace_index(s, x, sequence, e);
 	pthread_mutex_unlock(&s->write_lock);
-	if (rc < 0)
+	if (rc)
 		index_free(x);
 	else
 		s->saved = -1;
-	return rc;
+	return rc < 0 ? -1 : 0; /* else what comes next finds out, and makes it anew */
 }
 
 static bool is_save_due(struct store *s, int64_t sequence)
@@ -486,6 +542,7 @@ int store_open(const struct store_opts *o, struct store **out, struct err *e)
 		store_close(s);
 		return -1;
 	}
+	atomic_store(&s->n_own, s->columns.n_own);
 	*out = s;
 	return 0;
 }
@@ -494,7 +551,7 @@ void store_close(struct store *s)
 {
 	if (!s)
 		return;
-	if (has_snapshot(s) && s->sequence != s->saved)
+	if (has_snapshot(s) && s->sequence != s->saved && !s->is_index_bad)
 		save(s, NULL);
 	while (s->n_idle)
 		s->hooks->close(s->idle[--s->n_idle]);
@@ -518,6 +575,11 @@ void store_close(struct store *s)
 struct index *store_index(struct store *s)
 {
 	return s->index;
+}
+
+void store_columns(struct store *s, struct store_columns *out)
+{
+	*out = (struct store_columns){ atomic_load(&s->n_own), columns_own_max() };
 }
 
 const char *store_kind(const struct store *s)

@@ -45,6 +45,13 @@ struct index *store_index(struct store *s);
 struct index_view *store_view(struct store *s);
 const char *store_kind(const struct store *s); /* "sqlite" or "postgresql" */
 /*
+ * Columns whose names no schema lists, and how many there may be: how full a store with an index
+ * is. Waits for nobody. used may be above max in a store of an older program.
+ */
+struct store_columns { size_t used, max; };
+#define STORE_FULL_SHARE 0.8 /* of them: people are warned */
+void store_columns(struct store *s, struct store_columns *out);
+/*
  * Takes over what other processes have written; a single cheap question when that is nothing.
  * store_maintain does so, takes removed runs out of memory, and saves the snapshot once enough has
  * changed: for calling every few seconds. Writers do not wait for either.
@@ -187,9 +194,22 @@ int store_restore(const char *url, const char *path, bool is_forced, struct err 
 /* Sentences about what is wrong; *n 0: nothing. */
 int store_check(struct store *s, struct arena *a, struct str **finding, size_t *n, struct err *e);
 /*
+ * Gives back the columns that no run has any more, adds columns for values that are in their
+ * documents alone, as far as there is room by now, and makes benchmark_runs anew when that gives
+ * columns to what is in its `rest`.
+ */
+struct repaired {
+	size_t n_columns;        /* given back */
+	size_t n_runs, n_values; /* that got columns */
+	size_t n_left;           /* values that are still in their documents alone */
+	bool is_table_new;
+};
+int store_repair(struct store *s, struct repaired *out, struct err *e);
+/*
  * Runs that match: archived (hidden, kept), or removed for good with documents and arrays. Many are
  * changed in several transactions, between which other writers get their turn: after an error *n
- * says how many were changed, and the same call goes on with the rest.
+ * says how many were changed, and the same call goes on with the rest. Columns that no run has any
+ * more are given back by store_remove and store_retain; an archived run keeps its own.
  */
 int store_archive(struct store *s, const struct filter *f, bool is_archived, size_t *n,
 		  struct err *e);

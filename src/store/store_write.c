@@ -11,9 +11,11 @@ int store_write_begin(struct store *s, struct store_write *w, struct err *e)
 		return err_set(e, ERR_USAGE, "%s is open to be read only", s->shown);
 	pthread_mutex_lock(&s->write_lock);
 	if (store_may_ask(s, e) == 0 && db_begin(w->db, DB_WRITE, e) == 0) {
-		if (store_follow(s, w->db, &w->change, e) == 0) {
-			w->n_columns = s->columns.n;
-			w->n_wide = s->columns.n_wide;
+		if (store_follow(s, w->db, &w->change, e) == 0 &&
+		    (s->columns.n || columns_read(&s->columns, w->db, e) == 0)) {
+			w->began = w->change;
+			w->edition = s->columns.edition;
+			s->columns.is_edited = false;
 			return 0;
 		}
 		db_end(w->db, -1, NULL);
@@ -53,8 +55,11 @@ static void tell_flags(struct store *s, const struct store_write *w)
 	free(flags);
 }
 
-/* And one for the runs that come. */
-static int tell_index(struct store *s, const struct store_write *w, struct err *e)
+/*
+ * And one for the runs that come. -1: they do not fit in, as the index still has columns of runs
+ * that were removed.
+ */
+static int tell_index(struct store *s, const struct store_write *w)
 {
 	struct row *row = mem_array(w->n, sizeof(*row));
 	size_t n = 0;
@@ -67,7 +72,7 @@ static int tell_index(struct store *s, const struct store_write *w, struct err *
 		row[n++].id = w->list[i].id;
 	}
 	if (n)
-		rc = index_add_all(s->index, row, n, e);
+		rc = index_add_all(s->index, row, n, NULL);
 	if (!rc)
 		tell_flags(s, w);
 	free(row);
@@ -78,16 +83,17 @@ int store_write_end(struct store *s, struct store_write *w, int rc, struct err *
 {
 	struct db_value v = db_int(w->change);
 
-	if (!rc && w->n)
+	if (!rc && w->change != w->began)
 		rc = db_run(w->db, "UPDATE numbers SET last = $1 WHERE name = 'change'", &v, 1, NULL,
 			    NULL, e);
 	rc = db_end(w->db, rc, e);
-	if (!rc && w->n && s->index)
-		rc = tell_index(s, w, e);
-	if (!rc)
-		s->sequence = w->change;
-	else if (s->columns.n != w->n_columns || s->columns.n_wide != w->n_wide)
+	if (rc && s->columns.edition != w->edition)
 		columns_again(&s->columns, w->db, NULL);
+	if (!rc && w->n && s->index && tell_index(s, w) < 0)
+		rc = store_index_anew(s, e);
+	else if (!rc)
+		s->sequence = w->change;
+	atomic_store(&s->n_own, s->columns.n_own);
 	free(w->list);
 	pthread_mutex_unlock(&s->write_lock);
 	return rc;

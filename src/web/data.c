@@ -64,6 +64,21 @@ static void put_counts(struct json_writer *w, const char *key, const struct face
 	buf_release(&name);
 }
 
+/* How full the store is. */
+static void put_columns(struct json_writer *w, struct store *s)
+{
+	struct store_columns c;
+
+	store_columns(s, &c);
+	json_key(w, "columns");
+	json_begin_object(w);
+	json_key(w, "used");
+	json_put_int(w, (int64_t)c.used);
+	json_key(w, "limit");
+	json_put_int(w, (int64_t)c.max);
+	json_end_object(w);
+}
+
 static int summary(const struct web_request *r, struct web_answer *a, struct err *e)
 {
 	const unsigned members = ASK_FILTER | ASK_SHOWN | ASK_STATISTICS;
@@ -88,6 +103,7 @@ static int summary(const struct web_request *r, struct web_answer *a, struct err
 	data_put_statistics(&a->json, &answer);
 	put_counts(&a->json, "status", &answer.facet[0]);
 	put_counts(&a->json, "verdicts", &answer.facet[1]);
+	put_columns(&a->json, r->store);
 	return 0;
 }
 

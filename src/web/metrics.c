@@ -166,12 +166,18 @@ int metrics_page(const struct web_request *r, struct web_answer *a, struct err *
 {
 	struct web *w = r->web;
 	struct buf *b = &a->body;
+	struct store_columns columns;
 	size_t runs;
 
 	if (metrics_runs(r, &runs, e) < 0)
 		return -1;
 	web_bytes(a, "text/plain; version=0.0.4; charset=utf-8");
 	one(b, "profllm_runs", "gauge", "Runs in the store, hidden ones too.", (double)runs);
+	store_columns(w->store, &columns);
+	one(b, "profllm_store_columns", "gauge", "Columns whose names no schema lists.",
+	    (double)columns.used);
+	one(b, "profllm_store_columns_max", "gauge", "How many of these there may be.",
+	    (double)columns.max);
 	one(b, "profllm_data_version", "gauge", "Grows with each change of the data.",
 	    (double)index_view_version(r->view));
 	one(b, "profllm_index_bytes", "gauge", "Memory of the column index.",

@@ -138,11 +138,12 @@ static void make_older(const char *url, const struct read_run *runs, size_t n)
 		    " ON DELETE CASCADE, rest TEXT)", NULL, 0, NULL, NULL, e));
 	for (size_t i = 0; i < n; i++) {
 		int64_t number[16];
-		size_t left = 0;
+		struct columns_left left = { 0 };
+		struct columns_room room = columns_room(&columns, 0);
 		struct buf cells = { 0 };
 		struct db_value v[2];
 
-		must(columns_number(&columns, d, &runs[i].row, number, &left, e));
+		must(columns_number(&columns, d, &runs[i].row, &room, number, &left, e));
 		pack_row(&runs[i].row, number, &cells);
 		v[0] = db_blob(buf_str(&cells));
 		v[1] = db_int(out[i].id);

@@ -40,6 +40,16 @@ async function apiCounts(url, filter, column) {
 	return [...list.map(([v, n]) => [String(v), n]), ...(known.missing ? [['missing', f.missing]] : [])];
 }
 
+/** How full the store is, under the table. */
+async function fullnessIs(page, url) {
+	const { columns } = await ask(url, '/api/data/summary', {});
+
+	await becomes(() => page.$$eval('.fullness', ([e]) => e && [Number(e.dataset.used),
+		Number(e.dataset.limit), e.textContent.endsWith('%)'), e.getAttribute('role')]),
+	[columns.used, columns.limit, true, null],
+	'how full the store is');
+}
+
 /** Every number in the strip and the table is the API's. */
 async function numbersAre(page, url, name) {
 	const filter = filterOf(page);
@@ -77,6 +87,7 @@ async function filtering(page, url) {
 	await becomes(total(page), RUNS, 'every run is counted');
 	await page.waitForSelector('.grid-body [role=row]');
 	await numbersAre(page, url, 'all runs');
+	await fullnessIs(page, url);
 	await openFacet(page, TP);
 	await becomes(counts(page, TP), await apiCounts(url, null, TP), 'counts of a parameter');
 	await page.click(`${facet(TP)} .values li:has-text("4") input`);

@@ -20,6 +20,7 @@ import { useUrlState } from '../../url';
 import { Chips } from './chips';
 import { ColumnPicker } from './columns';
 import { Export } from './export';
+import { Fullness } from './fullness';
 import { Groups } from './groups';
 import { Panel } from './panel';
 import { Presets } from './presets';
@@ -202,6 +203,7 @@ export function RunsPage(): ReactNode {
 						isFetching={rows.isFetching} runTarget={runTarget} onSort={onSort}
 						onValue={onValue} resetKey={JSON.stringify([filter, shown, sort])} />}
 				<p className="unseen" role="status">{first && runsText(first.total)}</p>
+				<Fullness />
 				{selection.ids.length > 0 && <Chosen selection={selection} />}
 			</div>
 			{open === 'panel' && <Dialog title="Filters" look="side" onClose={close}>{panel}</Dialog>}

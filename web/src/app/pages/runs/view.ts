@@ -289,6 +289,11 @@ export function exportTarget(body: ExportBody): string | null {
 
 export const runsText = (n: number): string => count(n, 'run');
 
+/** STORE_FULL_SHARE of src/store/store.h. */
+const FULL_SHARE = 0.8;
+
+export const isNearlyFull = (used: number, limit: number): boolean => used > FULL_SHARE * limit;
+
 /* ---- columns that are gone ---- */
 
 export interface Gone { part: 'filter' | 'columns' | 'sort'; at: number }
