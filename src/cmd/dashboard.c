@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/redact.h"
 #include "cmd/cli.h"
 #include "cmd/cmd.h"
 #include "store/store.h"
@@ -161,11 +162,15 @@ static int write_port(const struct dashboard_opts *o, const struct web *w, struc
 /* Until it is told to end. False: it could not end what was in flight. */
 static bool serve(struct web *w, const char *store)
 {
+	struct buf room = { 0 };
+	struct str shown;
 	sigset_t signals;
 	int got;
 
 	signals_of(&signals);
-	fprintf(stderr, "profllm dashboard: %s (%s)\n", web_url(w), store);
+	shown = redact(str_of(store), &room);
+	fprintf(stderr, "profllm dashboard: %s (%.*s)\n", web_url(w), (int)shown.n, shown.p);
+	buf_release(&room);
 	while (sigwait(&signals, &got) == 0 && got == SIGHUP)
 		web_log_reopen(w);
 	/* A second one ends it at once. */

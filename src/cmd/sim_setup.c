@@ -96,7 +96,7 @@ static struct sim_opts opts_of(const struct sim_cli *c)
 		.host = c->host, .port = (uint16_t)c->port, .uds = c->uds,
 		.port_file = c->port_file, .cert_file = c->cert_file, .key_file = c->key_file,
 		.client_ca_file = c->client_ca_file,
-		.api_key = c->api_key, .keep_alive_ms = c->keep_alive_ms, .model = sim_model(c),
+		.api_key = c->api_key ? c->api_key : getenv("VLLM_API_KEY"), .keep_alive_ms = c->keep_alive_ms, .model = sim_model(c),
 		.served = c->served.v, .served_count = c->served.n, .tokenizer = c->tokenizer,
 		.max_model_len = c->max_model_len, .seed = (uint64_t)c->seed,
 		.ttft_ms = c->ttft_ms, .itl_ms = c->itl_ms, .burst_ms = c->burst_ms,

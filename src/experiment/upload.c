@@ -14,6 +14,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/limits.h"
+#include "base/redact.h"
 #include "json/read.h"
 #include "json/write.h"
 
@@ -63,6 +64,7 @@ int upload_token(const char *path, struct buf *header, struct err *e)
 	if (rc == 0 && !line.n)
 		rc = err_set(e, ERR_USAGE, "token file %s: its first line is empty", path);
 	if (rc == 0) {
+		redact_learn(line);
 		buf_add_text(header, "Authorization: Bearer ");
 		buf_add_str(header, line);
 	}

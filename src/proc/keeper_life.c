@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/redact.h"
 #include "proc/keeper_parts.h"
 #include "proc/program.h"
 #include "proc/roster.h"
@@ -239,9 +240,12 @@ static void name_command(struct life *l)
 {
 	char *out = l->roster.command;
 	size_t at = 0, room = sizeof(l->roster.command);
+	struct arena arena = { 0 };
+	char **shown = redact_words(l->argv, &arena);
 
-	for (size_t i = 0; l->argv[i] && at < room - 1; i++)
-		at += (size_t)snprintf(out + at, room - at, "%s%s", i ? " " : "", l->argv[i]);
+	for (size_t i = 0; shown[i] && at < room - 1; i++)
+		at += (size_t)snprintf(out + at, room - at, "%s%s", i ? " " : "", shown[i]);
+	arena_release(&arena);
 	for (; *out; out++)
 		if ((unsigned char)*out < ' ')
 			*out = ' ';
