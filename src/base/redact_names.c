@@ -22,6 +22,8 @@ static const char *const anywhere[] = {
 static const char *const last[] = {
 	"signature", "sig", "sas", "session", "sessionid", "jwt", "bearer", "auth", "creds", "cred",
 };
+/* A first word that asks whether: "allow_credentials". */
+static const char *const asks[] = { "allow", "is", "has", "enable", "disable", "require", "requires" };
 /* A last word that says it is something about the secret: "password_file", "token_count". */
 static const char *const about[] = {
 	"file", "path", "dir", "folder", "name", "type", "kind", "format", "length", "len", "size",
@@ -140,7 +142,7 @@ bool redact_is_secret(struct str text)
 	if (name.n == 0)
 		return false;
 	word = name.word[name.n - 1];
-	if (name.n > 1 && is_among(word, about, N(about)))
+	if (name.n > 1 && (is_among(word, about, N(about)) || is_among(name.word[0], asks, N(asks))))
 		return false;
 	for (size_t i = 0; i < name.n; i++) {
 		for (size_t k = 0; k < N(anywhere); k++)

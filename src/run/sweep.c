@@ -304,6 +304,7 @@ static int write_csv(struct sweep *s, struct err *e)
 			buf_reset(&text);
 			buf_add_text(&text, "\"\"\n");
 		}
+		redact_tail(&text, 0, REDACT_SENTENCES);
 		rc = file_write_atomic(path, buf_str(&text), e);
 	}
 	buf_release(&text);
@@ -383,6 +384,7 @@ int sweep_fail(struct sweep *s, const char *path, const struct sweep_failure *f,
 	}
 	json_end_object(&w);
 	buf_add_char(&text, '\n');
+	redact_tail(&text, 0, REDACT_SENTENCES);
 	rc = file_write_atomic(path, buf_str(&text), e);
 	buf_release(&text);
 	s->n_failed++;

@@ -35,7 +35,7 @@ static void test_names(void **state)
 		"keyboard", "key_heads", "secret_free", "secretary", "password_file", "token_file",
 		"auth_token_file", "hf_token_path", "cookie_file", "signature_version", "token_type",
 		"session_timeout", "api_key_variable", "MODEL", "author", "authority", "passes",
-		"one_pass", "PWD", "path", "signal", "sigma", "sass", "credit", "cook", "bearing",
+		"one_pass", "allow_credentials", "PWD", "path", "signal", "sigma", "sass", "credit", "cook", "bearing",
 		"monkey", "turkey", "detokenize", "X-Request-Id", "user", "username", "2",
 	};
 
@@ -125,7 +125,8 @@ static void test_texts(void **state)
 		  "[\"vllm\", \"--api-key\", \"***\", \"***\", \"--port\", \"1\"]" },
 		{ SETTINGS, "[\"--header\", \"X-Team=a\", \"Accept=b\", \"--n\", \"c=d\"]",
 		  "[\"--header\", \"X-Team=***\", \"Accept=b\", \"--n\", \"c=d\"]" },
-		{ DATA, "{\"token\": \" Hello\", \"x\": \"password=1\"}", "{\"token\": \" Hello\", \"x\": \"password=1\"}" },
+		{ DATA, "{\"token\": \" Hello\", \"x\": \"password=1\"}",
+		  "{\"token\": \" Hello\", \"x\": \"password=1\"}" },
 		{ SENTENCE, "{\"api_key\": \"***\"}", "{\"api_key\": \"***\"}" },
 		{ SENTENCE, "\"", "\"" }, { SENTENCE, "\\\\\\\\\\\\\\\\\\\\\"", "\\\\\\\\\\\\\\\\\\\\\"" },
 		{ SENTENCE, "{\"headers\": }]}", "{\"headers\": }]}" },
