@@ -142,7 +142,8 @@ bool redact_is_secret(struct str text)
 	if (name.n == 0)
 		return false;
 	word = name.word[name.n - 1];
-	if (name.n > 1 && (is_among(word, about, N(about)) || is_among(name.word[0], asks, N(asks))))
+	if (name.n > 1 && (is_among(word, about, N(about)) ||
+			   is_among(name.word[0], asks, N(asks))))
 		return false;
 	for (size_t i = 0; i < name.n; i++) {
 		for (size_t k = 0; k < N(anywhere); k++)

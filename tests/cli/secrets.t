@@ -408,7 +408,7 @@ my $d = start_dashboard(@store, '--auth-token-file', 'user/tokens', '--log', 'ac
 sub ask_it {
 	my ($method, $path, $body) = @_;
 	my $r = ask($d, $method, $path, $body, %with);
-	$printed .= "== $method $path\n$r->{content}\n";
+	$printed .= "== $method " . ($path =~ s{\?.*}{}r) . "\n$r->{content}\n";
 	return $r;
 }
 
@@ -473,7 +473,7 @@ diag(sprintf '%d secrets, %d files with %d bytes, %d bytes printed', scalar keys
 	$bytes, length $printed);
 cmp_ok(scalar keys %secret, '>=', 30, 'at least 30 secrets were planted');
 cmp_ok($controls, '>=', 4, 'the search finds what is no secret');
-is_deeply([sort keys %hit], [], 'no secret is in a file or on the terminal');
+is(scalar keys %hit, 0, 'no secret is in a file or on the terminal') or diag(join "\n", sort keys %hit);
 for my $own ((glob 'own/state/profllm/spool'), (glob 'dashboard*.jobs')) {
 	is((stat $own)[2] & 077, 0, "$own is for its owner alone");
 }
