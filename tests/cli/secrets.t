@@ -321,8 +321,9 @@ config('fails', server => { command => ['sh', '-c',
 	model => 'm', env => { LEAKED_TOKEN => secret('server.env, printed by the server') } },
 	benchmark => \%few);
 $r = keep('run of a server that fails', args => ['run', '--config', 'user/fails.yaml', '--output',
-	'fails.json', '--progress', 'none']);
+	'fails.json', '--progress', 'none', '--show-log']);
 is($r->{status}, 1, 'a server that fails');
+like($r->{err}, qr/^the key is \*\*\*/m, 'its log is shown without the secret');
 like(slurp('fails.json'), qr/the key is \*\*\*/, 'its last words are kept without the secret');
 
 # Mistakes of a configuration.
