@@ -164,6 +164,7 @@ struct finder {
 	struct str text;
 	size_t at;
 	size_t string_at, string_width; /* where the content of the last quote begins, its width */
+	size_t string_end;   /* of the last string of JSON; what is hidden within ends within */
 	size_t headers_end;  /* names before it are those of headers */
 	enum list list;      /* strings of an array that follow an option */
 	bool is_line;        /* NAME=VALUE at the beginning goes to the end */
@@ -256,8 +257,11 @@ static bool is_shown(struct str value)
 
 static bool hide(struct finder *f, size_t from, size_t to, bool is_learned, struct span *out)
 {
-	struct str value = slice(f, from, to);
+	struct str value;
 
+	if (from < f->string_end && to > f->string_end)
+		to = f->string_end;
+	value = slice(f, from, to);
 	f->at = to > f->at ? to : f->at + 1;
 	*out = (struct span){ .at = from, .n = value.n, .is_learned = is_learned };
 	return !is_shown(value);
@@ -419,6 +423,8 @@ static bool at_quote(struct finder *f, size_t width, struct span *out)
 	    f->text.p[end + width - 1] != f->text.p[begin - 1]) {
 		f->at = f->string_at = begin;
 		f->string_width = width;
+		if (width == 1 && f->text.p[begin - 1] == '"' && begin > f->string_end)
+			f->string_end = string_end(f, begin, width);
 		return false;
 	}
 	next = skip_blanks(f, end + width);
