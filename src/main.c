@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/banned.h"
+#include "base/redact.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "opt/opt.h"
@@ -413,10 +414,12 @@ static int run_command(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	redact_learn_lines(environ);
 	if (argc > 1 && strcmp(argv[1], KEEPER_WORD) == 0)
 		return keeper_main();
 	/* A parent that ignores it (some supervisors do) would hide how our own children end. */
 	signal(SIGCHLD, SIG_DFL);
+	redact_learn_words(argv);
 	fill_descriptors();
 	signal(SIGPIPE, on_pipe);
 	return finish(run_command(argc, argv));

@@ -4,7 +4,7 @@
  *
  * A function that can fail returns -1 (or NULL) and fills a struct err given by
  * the caller; on success the err is untouched. Callers may add context in front
- * with err_wrap(). Bugs are assertions, never errors.
+ * with err_wrap(). Bugs are assertions, never errors. Secrets are hidden (redact.h).
  */
 #pragma once
 #include <stdarg.h>

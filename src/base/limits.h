@@ -126,6 +126,7 @@
 #define HARDWARE_CARDS_MAX 64           /* network cards that are listed */
 #define ENGINE_EXTRA_MAX 4096           /* arguments of one server; vLLM has 250 */
 #define ENGINE_HELP_BYTES_MAX (16u << 20) /* help of a server; vLLM's is 160 KB */
+#define REDACT_VALUES_MAX 1024          /* secrets of one process that are known by their text */
 #define STORE_CONNECT_SECONDS 10        /* for a PostgreSQL server to take a connection */
 #define STORE_WRITER_SECONDS 30         /* for another process to finish writing to the store */
 #define STORE_SILENT_MS 40000           /* of a PostgreSQL server; above the wait for a writer */

@@ -8,6 +8,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/redact.h"
+
 static atomic_bool interrupted;
 static _Atomic(const char *) screen_enter, screen_leave; /* NULL: nothing to undo */
 
@@ -18,6 +20,15 @@ unsigned cli_columns(unsigned least, unsigned most, unsigned fallback)
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col < least)
 		return fallback;
 	return size.ws_col < most ? size.ws_col : most;
+}
+
+static void print(FILE *to, const char *before, struct str text)
+{
+	struct buf room = { 0 };
+	struct str shown = redact(text, &room);
+
+	fprintf(to, "%s%.*s\n", before, (int)shown.n, shown.n ? shown.p : "");
+	buf_release(&room);
 }
 
 /* A page of options is shown whole; more are listed by group, as upstream does. */
@@ -51,7 +62,7 @@ void cli_flush_notes(struct cli *c)
 	while (rest.n) {
 		struct str line = str_cut(&rest, '\n');
 
-		fprintf(stderr, "WARNING: %.*s\n", (int)line.n, line.p);
+		print(stderr, "WARNING: ", line);
 	}
 	buf_reset(&c->result.notes);
 }
@@ -62,8 +73,10 @@ int cli_end(struct cli *c)
 
 	cli_flush_notes(c);
 	fflush(stdout);
-	if (c->err.code)
-		fprintf(stderr, "profllm %s: %s\n", c->set->command, c->err.text);
+	if (c->err.code) {
+		fprintf(stderr, "profllm %s", c->set->command);
+		print(stderr, ": ", str_of(c->err.text));
+	}
 	opt_result_release(&c->result);
 	arena_release(&c->arena);
 	return status;
@@ -71,14 +84,24 @@ int cli_end(struct cli *c)
 
 void cli_out(struct str text)
 {
-	if (text.n)
-		fwrite(text.p, 1, text.n, stdout);
+	struct buf room = { .limit = SIZE_MAX };
+	struct str shown = redact_data(text, &room);
+
+	if (shown.n)
+		fwrite(shown.p, 1, shown.n, stdout);
+	fflush(stdout);
+	buf_release(&room);
+}
+
+void cli_line(const char *text)
+{
+	print(stdout, "", str_of(text));
 	fflush(stdout);
 }
 
 void cli_warn(const char *text)
 {
-	fprintf(stderr, "WARNING: %s\n", text);
+	print(stderr, "WARNING: ", str_of(text));
 }
 
 /* ---- a screen that must be undone ---- */

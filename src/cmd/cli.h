@@ -28,7 +28,8 @@ int cli_end(struct cli *c);
 /* The terminal's width from least to most; fallback where stdout is no terminal or narrower. */
 unsigned cli_columns(unsigned least, unsigned most, unsigned fallback);
 
-void cli_out(struct str text);  /* stdout, as it is */
+void cli_out(struct str text);  /* stdout; secrets that are known by their text are hidden */
+void cli_line(const char *text); /* a sentence or setting and a newline on stdout; no secrets */
 void cli_warn(const char *text); /* "WARNING: ..." on stderr */
 
 /*

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/redact.h"
 #include "cmd/cli.h"
 #include "cmd/cmd.h"
 #include "fetch/dashboard.h"
@@ -179,19 +180,23 @@ static int write_port(const struct dashboard_opts *o, const struct web *w, struc
 }
 
 /* Where it is, how one gets in, and what has no lock. */
-static void say_where(const struct dashboard_opts *o, const struct web *w, const char *store)
+static void say_where(const struct dashboard_opts *o, const struct web *w, const char *place)
 {
 	const char *who = web_port(w) ? "every user of this machine" : "whoever can open the socket";
 	const char *token = web_token(w);
+	struct buf room = { 0 };
+	struct str store = redact(str_of(place), &room);
 
+	/* Not by cli_warn, which would hide the token. */
 	if (token && web_port(w))
-		fprintf(stderr, "profllm dashboard: %s/?token=%s (%s; open this URL in a browser; the "
-			"token in it is a password)\n", web_url(w), token, store);
+		fprintf(stderr, "profllm dashboard: %s/?token=%s (%.*s; open this URL in a browser; "
+			"the token in it is a password)\n", web_url(w), token, (int)store.n, store.p);
 	else if (token)
-		fprintf(stderr, "profllm dashboard: %s (%s; open /?token=%s there, by a proxy or a "
-			"tunnel; the token is a password)\n", web_url(w), store, token);
+		fprintf(stderr, "profllm dashboard: %s (%.*s; open /?token=%s there, by a proxy or "
+			"a tunnel; the token is a password)\n", web_url(w), (int)store.n, store.p, token);
 	else
-		fprintf(stderr, "profllm dashboard: %s (%s)\n", web_url(w), store);
+		fprintf(stderr, "profllm dashboard: %s (%.*s)\n", web_url(w), (int)store.n, store.p);
+	buf_release(&room);
 	if (o->no_auth)
 		fprintf(stderr, "profllm dashboard: --no-auth: %s can %s\n", who,
 			o->is_read_only ? "read this store" :

@@ -181,7 +181,6 @@ static void with_simulator(struct offline_talk *t, const struct opt_set *set)
 	t->foreign[0].next = &t->foreign[1];
 	t->foreign[1] = (struct opt_foreign){
 		.self = cmd_sim_options(), .words = opt_foreign_set_words,
-		.is_secret = opt_foreign_set_is_secret,
 	};
 	t->set.foreign = &t->foreign[0];
 }

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/redact.h"
 #include "cmd/args_file.h"
 #include "cmd/cmd.h"
 #include "cmd/run_events.h"
@@ -139,6 +140,15 @@ static void write_refused(struct command_run *c, const char *category, const cha
 				      "this failure has no document", path));
 }
 
+static void say_finding(struct str line)
+{
+	struct buf room = { 0 };
+
+	line = redact(line, &room);
+	fprintf(stderr, "profllm run: %.*s\n", (int)line.n, line.p);
+	buf_release(&room);
+}
+
 /* All but the last finding are printed here; the last one is the error that ends the program. */
 static int refuse(struct command_run *c, const char *category, enum err_code code)
 {
@@ -149,7 +159,7 @@ static int refuse(struct command_run *c, const char *category, enum err_code cod
 	while (rest.n) {
 		line = str_cut(&rest, '\n');
 		if (rest.n)
-			fprintf(stderr, "profllm run: %.*s\n", (int)line.n, line.p);
+			say_finding(line);
 	}
 	if (c->findings.n_errors > EXPERIMENT_FINDINGS_MAX)
 		fprintf(stderr, "profllm run: %zu more\n",
@@ -229,6 +239,15 @@ static int check_output(struct command_run *c, struct err *e)
 
 /* ---- running ---- */
 
+static void say_reason(const char *reason)
+{
+	struct buf room = { 0 };
+	struct str shown = redact(str_of(reason), &room);
+
+	printf("%s%.*s\n", reason ? ": " : "", (int)shown.n, shown.n ? shown.p : "");
+	buf_release(&room);
+}
+
 static void say_end(const struct command_run *c, const struct suite_tally *t)
 {
 	const struct suite *s = &c->suite;
@@ -240,7 +259,7 @@ static void say_end(const struct command_run *c, const struct suite_tally *t)
 		if (o->status == OUTCOME_FAILED)
 			printf(" in the stage %s\n", outcome_stage_name(o->stage));
 		else
-			printf(o->reason ? ": %s\n" : "\n", o->reason);
+			say_reason(o->reason);
 	} else {
 		printf("Suite: %zu completed, %zu partial, %zu failed", t->completed, t->partial,
 		       t->failed);

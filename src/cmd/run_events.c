@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/redact.h"
 #include "json/write.h"
 #include "run/point.h"
 
@@ -39,6 +40,7 @@ static void end(struct run_events *r, struct buf *line, struct json_writer *j)
 {
 	json_end_object(j);
 	buf_add_char(line, '\n');
+	redact_tail(line, 0, REDACT_SENTENCES);
 	if (r->fd >= 0 && file_write_all(r->fd, buf_str(line)) < 0) {
 		close(r->fd);
 		r->fd = -1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_show.c - see run_verb.h: what is only shown. */
 #include "base/file.h"
+#include "base/redact.h"
 #include "cmd/run_verb.h"
 #include "experiment/check.h"
-#include "experiment/document.h"
 #include "experiment/plan.h"
 #include "json/write.h"
 
@@ -63,27 +63,6 @@ int run_check(struct command_run *c)
 	return *cli_is_interrupted() ? RUN_EXIT_INTERRUPTED : status;
 }
 
-static void put_config(struct json_writer *w, const struct json_value *v, bool is_secret)
-{
-	if (v->kind == JSON_OBJECT) {
-		json_begin_object(w);
-		for (size_t i = 0; i < v->count; i++) {
-			json_key_str(w, v->key[i]);
-			put_config(w, &v->item[i], document_is_secret(v->key[i]));
-		}
-		json_end_object(w);
-	} else if (v->kind == JSON_ARRAY) {
-		json_begin_array(w);
-		for (size_t i = 0; i < v->count; i++)
-			put_config(w, &v->item[i], is_secret);
-		json_end_array(w);
-	} else if (v->kind == JSON_STRING && is_secret) {
-		json_put_text(w, "***");
-	} else {
-		json_put_value(w, v);
-	}
-}
-
 /* What each member was told, and what its benchmark and its servers have by themselves. */
 static void print_member(struct json_writer *w, const struct suite_member *m)
 {
@@ -91,10 +70,10 @@ static void print_member(struct json_writer *w, const struct suite_member *m)
 	json_key(w, "name");
 	json_put_text(w, m->label);
 	json_key(w, "given");
-	put_config(w, m->config, false);
+	json_put_value(w, m->config);
 	json_key(w, "benchmark");
 	if (m->x.benchmark)
-		put_config(w, m->x.benchmark, false);
+		json_put_value(w, m->x.benchmark);
 	else
 		json_put_null(w);
 	json_key(w, "servers");
@@ -102,7 +81,7 @@ static void print_member(struct json_writer *w, const struct suite_member *m)
 	for (size_t i = 0; i < m->x.n_servers; i++) {
 		json_key(w, m->x.server[i].name);
 		if (m->x.server[i].values)
-			put_config(w, m->x.server[i].values, false);
+			json_put_value(w, m->x.server[i].values);
 		else
 			json_put_null(w);
 	}
@@ -123,6 +102,7 @@ void run_print_config(struct command_run *c)
 			print_member(&w, &c->suite.member[i]);
 	json_end_array(&w);
 	buf_add_char(&text, '\n');
+	redact_tail(&text, 0, REDACT_SETTINGS);
 	cli_out(buf_str(&text));
 	buf_release(&text);
 }

@@ -34,8 +34,7 @@ void run_talk_clear(struct run_talk *t)
 static void on_line(void *self, const char *text)
 {
 	run_talk_clear(self);
-	puts(text);
-	fflush(stdout);
+	cli_line(text);
 }
 
 static void on_text(void *self, struct str text)
@@ -128,8 +127,7 @@ static void on_member(void *self, const struct suite_now *now)
 			buf_add_text(&line, " left");
 		}
 	}
-	puts(line.data);
-	fflush(stdout);
+	cli_line(line.data);
 	buf_release(&line);
 }
 

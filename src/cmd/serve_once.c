@@ -42,8 +42,7 @@ static void on_line(void *self, const char *text)
 		return;
 	}
 	progress_clear(&talk->progress);
-	puts(text);
-	fflush(stdout);
+	cli_line(text);
 }
 
 static void on_warn(void *self, const char *text)
@@ -346,7 +345,7 @@ static void plot_load(struct talk *talk, const struct point *point)
 
 	run_plot_load(talk->opts, point, talk->target.path, &line, &note, &failed);
 	if (line.len)
-		puts(line.data);
+		cli_line(line.data);
 	if (note.len)
 		cli_warn(note.data);
 	add_error(&talk->err, &failed);

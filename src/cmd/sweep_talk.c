@@ -12,8 +12,7 @@
 static void on_line(void *self, const char *text)
 {
 	(void)self;
-	puts(text);
-	fflush(stdout);
+	cli_line(text);
 }
 
 static void on_warn(void *self, const char *text)

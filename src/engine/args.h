@@ -125,7 +125,6 @@ int engine_foreign_words(const void *self, char *const *argv, bool is_whole, str
 const char *engine_foreign_whole(const void *self, const char *word, struct arena *a);
 const char *engine_foreign_nearest(const void *self, struct str name);
 bool engine_foreign_row(const void *self, size_t i, struct opt_foreign_row *out);
-bool engine_foreign_is_secret(const void *self, char *const *argv);
 
 /* ---- a server's command line ---- */
 

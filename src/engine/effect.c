@@ -3,6 +3,7 @@
 #include <ctype.h>
 
 #include "engine/args.h"
+#include "base/redact.h"
 #include "json/read.h"
 #include "opt/dotted.h"
 
@@ -225,10 +226,11 @@ void engine_argv_optimization(char *const *argv, unsigned version,
 
 /* ---- differences ---- */
 
-static void add_side(const struct engine_arg *arg, const char *text, struct buf *out)
+static void add_side(const struct engine_arg *arg, struct str name, const char *text,
+		     struct buf *out)
 {
 	if (text)
-		buf_add_text(out, arg && arg->flags & ENGINE_SECRET ? "***" : text);
+		buf_add_text(out, redact_is_secret(name) ? REDACTED : text);
 	else if (arg && arg->initial)
 		buf_printf(out, "(default %s)", arg->initial);
 	else
@@ -271,9 +273,9 @@ static size_t diff_known(char *const *a, char *const *b, struct arena *arena, st
 		if (is_same(x ? x : arg->initial, y ? y : arg->initial))
 			continue;
 		buf_printf(out, "%s: ", arg->name);
-		add_side(arg, x, out);
+		add_side(arg, str_of(arg->name), x, out);
 		buf_add_text(out, " -> ");
-		add_side(arg, y, out);
+		add_side(arg, str_of(arg->name), y, out);
 		buf_add_char(out, '\n');
 		n++;
 	}
@@ -311,9 +313,9 @@ static size_t diff_unknown(char *const *a, char *const *b, bool is_b, struct are
 		if ((is_b && x) || is_same(x, y))
 			continue;
 		buf_printf(out, "%.*s: ", (int)t.name.n, t.name.p);
-		add_side(NULL, x, out);
+		add_side(NULL, t.name, x, out);
 		buf_add_text(out, " -> ");
-		add_side(NULL, y, out);
+		add_side(NULL, t.name, y, out);
 		buf_add_char(out, '\n');
 		n++;
 	}

@@ -162,12 +162,3 @@ bool engine_foreign_row(const void *self, size_t i, struct opt_foreign_row *out)
 	};
 	return true;
 }
-
-bool engine_foreign_is_secret(const void *self, char *const *argv)
-{
-	char *const *at = argv;
-	struct engine_token t;
-
-	(void)self;
-	return engine_argv_next(&at, &t) && t.arg && t.arg->flags & ENGINE_SECRET;
-}

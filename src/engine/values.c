@@ -2,6 +2,7 @@
 /* values.c - see args.h: every argument with the value in effect, for files that list them. */
 #include "engine/args.h"
 
+#include "base/redact.h"
 #include "json/write.h"
 #include "opt/dotted.h"
 
@@ -28,6 +29,11 @@ static bool is_number_until_given(char *const *argv, const struct engine_arg *ar
 	return strcmp(arg->name, "optimization-level") == 0 && !find_list(argv, arg, &t);
 }
 
+static void put_word(struct json_writer *w, const struct engine_arg *arg, struct str word)
+{
+	json_put_str(w, redact_is_secret(str_of(arg->name)) ? STR(REDACTED) : word);
+}
+
 static void put_list(struct json_writer *w, char *const *argv, const struct engine_arg *arg,
 		     const char *initial)
 {
@@ -37,9 +43,9 @@ static void put_list(struct json_writer *w, char *const *argv, const struct engi
 		json_begin_array(w);
 		if (t.values)
 			for (size_t i = 0; i + 1 < t.n; i++)
-				json_put_text(w, t.values[i]);
+				put_word(w, arg, str_of(t.values[i]));
 		else
-			json_put_str(w, t.value);
+			put_word(w, arg, t.value);
 		json_end_array(w);
 	} else if (initial) {
 		json_begin_array(w);
@@ -60,8 +66,8 @@ static void put_value(struct json_writer *w, const struct engine_arg *arg, const
 
 	if (!text)
 		json_put_null(w);
-	else if (arg->flags & ENGINE_SECRET)
-		json_put_text(w, "***");
+	else if (redact_is_secret(str_of(arg->name)))
+		json_put_text(w, REDACTED);
 	else if (arg->kind == ENGINE_FLAG || arg->kind == ENGINE_SWITCH)
 		json_put_bool(w, strcmp(text, "true") == 0);
 	else if ((arg->kind == ENGINE_INT || arg->kind == ENGINE_HUMAN) && opt_human_int(s, &whole))

@@ -51,19 +51,12 @@ static int any_words(const void *self, char *const *argv, bool is_whole, struct 
 	return n;
 }
 
-static bool is_no_secret(const void *self, char *const *argv)
-{
-	(void)self;
-	(void)argv;
-	return false;
-}
-
 static void take_set(struct bench *b, const struct opt_set *set)
 {
 	b->set = *set;
 	b->foreign[0] = *set->foreign;
 	b->foreign[0].next = &b->foreign[1];
-	b->foreign[1] = (struct opt_foreign){ .words = any_words, .is_secret = is_no_secret };
+	b->foreign[1] = (struct opt_foreign){ .words = any_words };
 	b->set.foreign = &b->foreign[0];
 }
 

@@ -91,7 +91,15 @@ int command_words(const struct experiment *x, size_t i, const struct role_at *at
 int command_env(const struct experiment *x, size_t i, const struct role_at *at, struct arena *a,
 		char ***out, struct err *e)
 {
-	return role_list(x, at, x->server[i].env, a, out, e);
+	const struct experiment_server *s = &x->server[i];
+	char **own = config_server_secrets(s, a);
+	struct words lines = { .arena = a };
+
+	for (; *own; own++)
+		words_add(&lines, *own);
+	for (char *const *line = s->env; line && *line; line++)
+		words_add(&lines, *line);
+	return role_list(x, at, lines.v ? lines.v : s->env, a, out, e);
 }
 
 /* The value of a variable of its own environment; NULL: as here. */

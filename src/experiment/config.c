@@ -305,7 +305,7 @@ static void add_server(struct json_writer *w, const struct experiment_server *s)
  */
 static uint64_t hash_of(const struct experiment *x)
 {
-	struct buf text = { 0 };
+	struct buf text = { 0 }, hidden = { 0 };
 	struct json_writer w = json_writer(&text);
 	uint8_t out[DIGEST_BYTES];
 	uint64_t hash = 0;
@@ -326,6 +326,12 @@ static uint64_t hash_of(const struct experiment *x)
 	json_put_f64(&w, x->profiling.duration_s);
 	json_end_array(&w);
 	add_words(&w, "offline", x->offline_argv);
+	opt_json_hidden(&serve_opt_set, &x->serve, &hidden);
+	if (x->mode == MODE_SERVE && hidden.len) {
+		json_key(&w, "hidden");
+		json_put_str(&w, buf_str(&hidden));
+	}
+	buf_release(&hidden);
 	json_end_object(&w);
 	digest(DIGEST_SHA256, STR("profllm experiment"), buf_str(&text), out);
 	buf_release(&text);

@@ -56,6 +56,9 @@ int config_read(const char *path, const char *const *sets, size_t n_sets, struct
 int config_parse(struct str text, const char *name, const char *const *sets, size_t n_sets,
 		 struct arena *a, struct config *out, struct err *e);
 
+/* Registers the secrets of a tree (redact_learn); NULL: none. Done of all that is read. */
+void config_learn(const struct json_value *tree);
+
 /*
  * over laid on base: objects merge, anything else is replaced. Neither is changed; marks survive.
  */
@@ -110,6 +113,11 @@ int config_experiment(const struct config *c, const struct json_value *tree,
  * command (which is in s->command) and before --host and --port, which are the runner's.
  */
 char *const *config_server_words(const struct experiment_server *s, struct arena *a);
+/*
+ * Secrets among the arguments that its program reads from variables as well: they are no words,
+ * which every user of the machine can read. NAME=VALUE each, ended by NULL; those of s->env win.
+ */
+char **config_server_secrets(const struct experiment_server *s, struct arena *a);
 struct json_writer;
 
 /* What became known of an engine once it ran; zeroed: nothing. */

@@ -8,7 +8,9 @@
 #include "base/file.h"
 #include "base/fmt.h"
 #include "base/limits.h"
+#include "base/redact.h"
 #include "experiment/config_parts.h"
+#include "json/write.h"
 #include "json/yaml.h"
 
 #define SHOWN_MAX 80
@@ -206,6 +208,17 @@ static int read_stdin(struct buf *out, struct err *e)
 	return 0;
 }
 
+void config_learn(const struct json_value *tree)
+{
+	struct buf text = { .limit = DOCUMENT_BYTES_MAX };
+	struct json_writer w = json_writer(&text);
+
+	if (tree)
+		json_put_value(&w, tree);
+	redact_learn_text(buf_str(&text));
+	buf_release(&text);
+}
+
 static int parse_text(const struct reading *r, struct str text, const char *name,
 		      struct json_value **out)
 {
@@ -225,6 +238,7 @@ static int parse_text(const struct reading *r, struct str text, const char *name
 	if ((*out)->kind != JSON_OBJECT)
 		return refuse(r, *out, "", "expected sections such as server and benchmark, got %s",
 			      config_got(*out, c->arena));
+	config_learn(*out);
 	return fill(r, *out, &(struct spot){ .v = *out });
 }
 
@@ -414,7 +428,9 @@ static int read_all(struct reading *r, struct str text, const struct frame *fram
 		return -1;
 	r->c->sets = sets;
 	r->c->n_sets = n_sets;
+	config_learn(tree);
 	r->c->tree = config_with_sets(r->c, tree, r->e);
+	config_learn(r->c->tree);
 	return r->c->tree ? 0 : -1;
 }
 

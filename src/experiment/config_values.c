@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* config_values.c - see config.h: what a server's arguments are, and where that is known from. */
+#include "base/redact.h"
 #include "base/words.h"
 #include "engine/args.h"
 #include "experiment/config_parts.h"
@@ -36,14 +37,14 @@ static struct json_value typed_value(const struct engine_arg *arg, const char *t
 
 static struct json_value hidden(void)
 {
-	return (struct json_value){ .kind = JSON_STRING, .text = STR("***") };
+	return (struct json_value){ .kind = JSON_STRING, .text = STR(REDACTED) };
 }
 
 static struct json_value given_value(const struct engine_arg *arg, const struct json_value *v)
 {
 	struct json_value number;
 
-	if (arg->flags & ENGINE_SECRET)
+	if (redact_is_secret(str_of(arg->name)))
 		return hidden();
 	return v->kind == JSON_STRING && as_number(arg, v->text, &number) ? number : *v;
 }
@@ -121,7 +122,7 @@ static bool is_given(const struct experiment_server *s, const struct engine_arg 
 	if (!text && !v && s->is_vllm)
 		text = engine_argv_given(by->command, arg->name, a);
 	if (text)
-		*out = arg->flags & ENGINE_SECRET ? hidden() : typed_value(arg, text, a);
+		*out = redact_is_secret(str_of(arg->name)) ? hidden() : typed_value(arg, text, a);
 	else if (v)
 		*out = given_value(arg, v);
 	else if (s->port && strcmp(name, "port") == 0)

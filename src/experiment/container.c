@@ -5,9 +5,9 @@
 #include <ctype.h>
 #include <unistd.h>
 
+#include "base/redact.h"
 #include "base/words.h"
 #include "experiment/container_parts.h"
-#include "experiment/document.h"
 #include "proc/roster.h"
 #include "proc/tree.h"
 
@@ -156,13 +156,15 @@ static bool has_arg(const struct maker *m, const char *name)
 /* -e NAME=VALUE; of a secret the runtime is given the value in its own environment. */
 static void add_variable(struct maker *m, struct str name, struct str value)
 {
+	struct buf room = { 0 };
 	const char *line = arena_printf(m->arena, "%.*s=%.*s", (int)name.n, name.p, (int)value.n,
 					value.n ? value.p : "");
 
-	if (!document_is_secret(name)) {
+	if (!redact_is_secret(name) && redact_data(value, &room).p == value.p) {
 		add_both(m, "-e", line);
 		return;
 	}
+	buf_release(&room);
 	add_both(m, "-e", arena_text(m->arena, name));
 	m->env[m->n_env++] = (char *)(uintptr_t)line;
 }

@@ -4,6 +4,8 @@
 
 #include <time.h>
 
+#include "base/redact.h"
+#include "experiment/config.h"
 #include "experiment/document_parts.h"
 
 #define DOCUMENT_INDENT 2
@@ -90,7 +92,7 @@ static void put_system(struct document *d)
 		}
 	document_put_members(d, system, NULL, DOCUMENT_NULLS);
 	json_key(&d->w, "hardware_info");
-	document_put(d, object_of(d, d->o->hardware), NULL, DOCUMENT_NULLS);
+	document_put(d, object_of(d, d->o->hardware), DOCUMENT_NULLS);
 	json_end_object(&d->w);
 }
 
@@ -207,33 +209,60 @@ static void put_end(struct document *d)
 	put_files(d);
 }
 
+static void put_environment(struct document *d)
+{
+	document_put(d, object_of(d, d->o->environment), DOCUMENT_NULLS);
+}
+
+/* Results hold texts of others, in which "token=x" need not be a setting. */
 static const struct {
 	const char *key;
 	void (*put)(struct document *d);
+	enum redact_kind kind;
 } parts[] = {
-	{ "config", document_put_config }, { "results", document_put_results },
-	{ "trust", document_put_trust }, { "system", put_system },
-	{ "profiling", put_profiling },
+	{ "config", document_put_config, REDACT_SETTINGS },
+	{ "results", document_put_results, REDACT_DATA },
+	{ "trust", document_put_trust, REDACT_SENTENCES },
+	{ "system", put_system, REDACT_SENTENCES },
+	{ "profiling", put_profiling, REDACT_SENTENCES },
+	{ "environment", put_environment, REDACT_SETTINGS },
+	{ "provenance", put_provenance, REDACT_SETTINGS },
 };
+
+void document_learn(const struct experiment *x)
+{
+	for (size_t i = 0; i < x->n_servers; i++) {
+		const struct experiment_server *s = &x->server[i];
+
+		redact_learn_lines(s->env);
+		redact_learn_words(s->command);
+		redact_learn_words(s->extra_args);
+		config_learn(s->args);
+		config_learn(s->container);
+	}
+	redact_learn_words(x->offline_argv);
+	config_learn(x->given);
+}
 
 void document_write(const struct experiment *x, const struct outcome *o, struct buf *out)
 {
 	struct document d = { .w = json_writer(out), .x = x, .o = o };
+	size_t from;
 
 	d.w.indent = DOCUMENT_INDENT;
-	document_find_secrets(&d);
+	document_learn(x);
 	d.result = object_of(&d, o->result);
 	json_begin_object(&d.w);
 	put_head(&d);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		from = out->len;
 		json_key(&d.w, parts[i].key);
 		parts[i].put(&d);
+		redact_tail(out, from, parts[i].kind);
 	}
-	json_key(&d.w, "environment");
-	document_put(&d, object_of(&d, o->environment), NULL, DOCUMENT_NULLS);
-	json_key(&d.w, "provenance");
-	put_provenance(&d);
+	from = out->len;
 	put_end(&d);
+	redact_tail(out, from, REDACT_SENTENCES);
 	json_end_object(&d.w);
 	buf_add_char(out, '\n');
 	arena_release(&d.arena);

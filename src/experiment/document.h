@@ -10,9 +10,8 @@
  * may be half empty: of a configuration that was refused there is a name at most, and
  * the document of such a failure is valid too.
  *
- * Secrets do not appear: values whose names say that they are (api_key, HF_TOKEN, ...), engine
- * arguments that are marked so, and the same texts wherever else they stand (a log's end, a
- * command line). Paths below the document's folder are written relative to it.
+ * Secrets do not appear (base/redact.h): neither where they are set nor where the same texts stand
+ * later, such as in a log's end. Paths below the document's folder are written relative to it.
  */
 #pragma once
 #include "experiment/experiment.h"
@@ -22,14 +21,11 @@
 /* One experiment: one JSON object, indented, with a newline at its end. */
 void document_write(const struct experiment *x, const struct outcome *o, struct buf *out);
 
+/* Registers the secrets of x (redact_learn), so that nothing that is written later has them. */
+void document_learn(const struct experiment *x);
+
 /*
  * The JSON Schema (draft 2020-12) that it is valid by, and the document of a suite (suite.h) too;
  * NUL-terminated, with a newline.
  */
 struct str document_schema(void);
-
-/*
- * Whether the name of an environment variable or of a setting says that its value is a secret:
- * one of its words is key, token, secret, password or their like ("tokenizer" is not).
- */
-bool document_is_secret(struct str name);

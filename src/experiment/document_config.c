@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base/digest.h"
+#include "base/redact.h"
 #include "engine/args.h"
 #include "experiment/config.h"
 
@@ -38,7 +39,7 @@ static const struct json_value *reported_alone(struct document *d, const struct 
 			if (str_is(name, renamed[k].theirs))
 				name = str_of(renamed[k].name);
 		arg = engine_arg_find(name);
-		if (!arg || arg->flags & ENGINE_SECRET || said->item[i].kind == JSON_OBJECT)
+		if (!arg || redact_is_secret(name) || said->item[i].kind == JSON_OBJECT)
 			continue;
 		out->key[out->count] = name;
 		out->item[out->count++] = said->item[i];
@@ -143,7 +144,7 @@ static void put_outcome(struct document *d, const struct outcome_server *o)
 	json_key(&d->w, "capacity");
 	if (o && o->capacity.n && json_parse(&d->arena, o->capacity, &capacity, NULL) < 0)
 		capacity = NULL;
-	document_put(d, capacity, NULL, DOCUMENT_NULLS);
+	document_put(d, capacity, DOCUMENT_NULLS);
 	json_key(&d->w, "log");
 	document_put_path(d, o ? o->log : NULL);
 	json_key(&d->w, "has_ended");
@@ -230,7 +231,7 @@ static void put_options(struct document *d, const struct json_value *options)
 		for (char *p = name; *p; p++)
 			*p = *p == '-' ? '_' : *p;
 		json_key(&d->w, name);
-		document_put(d, &options->item[i], name, DOCUMENT_INF);
+		document_put(d, &options->item[i], DOCUMENT_INF);
 	}
 	json_end_object(&d->w);
 }
@@ -367,6 +368,6 @@ void document_put_config(struct document *d)
 	document_put_members(d, x->tags, NULL, DOCUMENT_INF);
 	json_end_object(&d->w);
 	json_key(&d->w, "given");
-	document_put(d, x->given, NULL, DOCUMENT_INF);
+	document_put(d, x->given, DOCUMENT_INF);
 	json_end_object(&d->w);
 }

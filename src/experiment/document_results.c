@@ -79,7 +79,7 @@ static void put_serve(struct document *d)
 			continue;
 		put_key(d, r->key[i]);
 		if (!str_is(r->key[i], "profllm")) {
-			document_put(d, &r->item[i], NULL,
+			document_put(d, &r->item[i],
 				     str_is(r->key[i], "request_rate") ? DOCUMENT_INF :
 				     DOCUMENT_NULLS);
 			continue;
@@ -123,7 +123,7 @@ static void put_offline(struct document *d)
 				   mode == MODE_LATENCY ? common[i].latency : NULL;
 
 		json_key(&d->w, common[i].key);
-		document_put(d, at_path(d->result, path), NULL, DOCUMENT_NULLS);
+		document_put(d, at_path(d->result, path), DOCUMENT_NULLS);
 	}
 	json_key(&d->w, experiment_mode_name(mode));
 	put_whole(d);
@@ -150,7 +150,7 @@ static void put_reasons(struct document *d, const char *key, const struct json_v
 	json_key(&d->w, key);
 	json_begin_array(&d->w);
 	for (size_t i = 0; list && list->kind == JSON_ARRAY && i < list->count; i++)
-		document_put(d, &list->item[i], NULL, DOCUMENT_NULLS);
+		document_put(d, &list->item[i], DOCUMENT_NULLS);
 	json_end_array(&d->w);
 }
 
@@ -164,9 +164,9 @@ void document_put_trust(struct document *d)
 	}
 	json_begin_object(&d->w);
 	json_key(&d->w, "verdict");
-	document_put(d, json_get(ours, "verdict"), NULL, DOCUMENT_NULLS);
+	document_put(d, json_get(ours, "verdict"), DOCUMENT_NULLS);
 	json_key(&d->w, "verdicts");
-	document_put(d, json_get(ours, "verdicts"), NULL, DOCUMENT_NULLS);
+	document_put(d, json_get(ours, "verdicts"), DOCUMENT_NULLS);
 	put_reasons(d, "reasons", json_get(ours, "reasons"));
 	put_reasons(d, "notes", json_get(ours, "notes"));
 	json_key(&d->w, "error_budget");
@@ -174,7 +174,7 @@ void document_put_trust(struct document *d)
 		json_begin_object(&d->w);
 		for (size_t i = 0; i < COUNT(budget); i++) {
 			json_key(&d->w, budget[i]);
-			document_put(d, json_get(ours, budget[i]), NULL, DOCUMENT_NULLS);
+			document_put(d, json_get(ours, budget[i]), DOCUMENT_NULLS);
 		}
 		json_end_object(&d->w);
 	} else {

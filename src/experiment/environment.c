@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/limits.h"
-#include "experiment/document.h"
+#include "base/redact.h"
 #include "experiment/interpreter.h"
 #include "gpu/gpu.h"
 #include "json/write.h"
@@ -104,10 +104,7 @@ static void put_lines(struct json_writer *w, char *const *lines, char *const *ov
 		if (!is_of_interest(name) || has_line(lines + 1, name) || has_line(over, name))
 			continue;
 		json_key_str(w, name);
-		if (document_is_secret(name))
-			json_put_text(w, "***");
-		else
-			json_put_str(w, value);
+		json_put_str(w, value);
 	}
 }
 
@@ -146,6 +143,7 @@ void environment_json(const struct environment_opts *o, struct buf *out)
 	size_t n;
 	const struct gpu *g = gpu_list(set, &n);
 	struct json_writer w = json_writer(out);
+	size_t from = out->len;
 	struct interpreter py = { 0 };
 
 	if (o->command && o->deadline_s > 0)
@@ -168,6 +166,7 @@ void environment_json(const struct environment_opts *o, struct buf *out)
 	put_lines(&w, o->env, NULL);
 	json_end_object(&w);
 	json_end_object(&w);
+	redact_tail(out, from, REDACT_SETTINGS);
 	interpreter_release(&py);
 	gpu_close(set);
 }

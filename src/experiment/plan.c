@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "base/redact.h"
 #include "experiment/command.h"
 #include "experiment/container.h"
 #include "experiment/plan_time.h"
@@ -241,6 +242,7 @@ void suite_plan_json(const struct suite *s, const struct suite_opts *o, struct b
 	struct plan_times *times = plan_times_new(s);
 	struct planner p = { .s = s, .o = o, .times = times, .w = json_writer(out) };
 	struct json_writer *w = &p.w;
+	size_t from = out->len;
 
 	w->indent = 2;
 	json_begin_object(w);
@@ -273,6 +275,7 @@ void suite_plan_json(const struct suite *s, const struct suite_opts *o, struct b
 	json_put_int(w, (int64_t)p.n_starts);
 	json_end_object(w);
 	buf_add_char(out, '\n');
+	redact_tail(out, from, REDACT_SETTINGS);
 	plan_times_free(times);
 }
 

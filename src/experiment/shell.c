@@ -4,12 +4,9 @@
 
 #include <string.h>
 
-#include "engine/args.h"
-#include "experiment/document.h"
+#include "base/redact.h"
 #include "json/write.h"
 #include "opt/opt.h"
-
-#define HIDDEN "***"
 
 void shell_word(struct buf *out, struct str word)
 {
@@ -32,52 +29,29 @@ void shell_word(struct buf *out, struct str word)
 	buf_add_char(out, '\'');
 }
 
-/* The name of an option, without dashes; empty: it is none. */
-static struct str option_name(struct str word)
-{
-	if (word.n < 3 || word.p[0] != '-' || word.p[1] != '-')
-		return STR("");
-	return (struct str){ word.p + 2, word.n - 2 };
-}
-
-static bool is_secret(struct str name)
-{
-	const struct engine_arg *arg = engine_arg_find(name);
-
-	return name.n && (document_is_secret(name) || (arg && (arg->flags & ENGINE_SECRET)));
-}
-
 void shell_words(struct buf *out, char *const *argv)
 {
-	bool is_hidden = false;
+	struct arena arena = { 0 };
+	char **shown = redact_words(argv, &arena);
 
-	for (size_t i = 0; argv[i]; i++) {
-		struct str word = str_of(argv[i]), rest = option_name(word), name;
-		bool has_value = memchr(word.p, '=', word.n) != NULL;
-
-		name = str_cut(&rest, '=');
+	for (size_t i = 0; shown[i]; i++) {
 		buf_add_text(out, i ? " " : "");
-		if (is_hidden && !name.n) {
-			buf_add_text(out, "'" HIDDEN "'");
-		} else if (has_value && is_secret(name)) {
-			buf_printf(out, "--%.*s='" HIDDEN "'", (int)name.n, name.p);
-		} else {
-			shell_word(out, word);
-		}
-		/* A list's values are hidden to the last. */
-		is_hidden = name.n ? !has_value && is_secret(name) : is_hidden;
+		shell_word(out, str_of(shown[i]));
 	}
+	arena_release(&arena);
 }
 
 void shell_env(struct buf *out, char *const *env)
 {
 	for (size_t i = 0; env && env[i]; i++) {
-		struct str value = str_of(env[i]), name = str_cut(&value, '=');
+		struct buf room = { 0 };
+		struct str value = redact_line(str_of(env[i]), &room), name = str_cut(&value, '=');
 
 		buf_add_text(out, i ? " " : "");
 		buf_add_str(out, name);
 		buf_add_char(out, '=');
-		shell_word(out, document_is_secret(name) ? STR(HIDDEN) : value);
+		shell_word(out, value);
+		buf_release(&room);
 	}
 }
 
@@ -107,8 +81,8 @@ static void add_option(struct buf *out, const struct opt *row, const struct json
 	buf_printf(out, " --%s%s", is_off ? "no-" : "", row->name);
 	if (v->kind == JSON_FALSE || v->kind == JSON_TRUE)
 		return;
-	if (row->flags & OPT_SECRET || document_is_secret(str_of(row->name)))
-		buf_add_text(out, " '" HIDDEN "'");
+	if (row->flags & OPT_SECRET || redact_is_secret(str_of(row->name)))
+		buf_add_text(out, " '" REDACTED "'");
 	else if (v->kind == JSON_ARRAY)
 		for (size_t i = 0; i < v->count; i++)
 			add_value(out, &v->item[i]);

@@ -14,6 +14,7 @@
 
 #include "base/digest.h"
 #include "base/file.h"
+#include "base/redact.h"
 
 #define TOKEN_BYTES_MAX 4096
 #define UNIX_PREFIX "unix:"
@@ -62,6 +63,7 @@ static int take_token(struct str text, const char *path, struct buf *header, str
 		if ((unsigned char)line.p[i] <= ' ' || line.p[i] == 0x7f)
 			return err_set(e, ERR_USAGE, "token file %s: its first line must be one word",
 				       path);
+	redact_learn(line);
 	buf_add_text(header, "Authorization: Bearer ");
 	buf_add_str(header, line);
 	return 0;

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/limits.h"
+#include "base/redact.h"
 #include "fetch/hub_parts.h"
 
 #define ENDPOINT "https://huggingface.co"
@@ -119,6 +120,7 @@ static int find_token(struct hub *h, struct err *e)
 		if (token.p[i] <= ' ' || token.p[i] > '~')
 			rc = err_set(e, ERR_USAGE, "the hub token (HF_TOKEN or the file of "
 				"HF_TOKEN_PATH) has a character at %zu that no token has", i);
+	redact_learn(token);
 	if (rc == 0 && token.n)
 		buf_printf(&h->authorization, "Bearer %.*s", (int)token.n, token.p);
 	buf_release(&text);

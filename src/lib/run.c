@@ -10,6 +10,7 @@
 #include "base/fmt.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/redact.h"
 #include "experiment/suite.h"
 #include "gpu/gpu.h"
 #include "proc/program.h"
@@ -17,6 +18,8 @@
 #include "version.h"
 
 #define SCRATCH_REMOVE_S 60
+
+extern char **environ;
 
 /* What an outcome's texts are kept in; freed by profllm_release. */
 struct own { char *document, *error; };
@@ -47,12 +50,23 @@ unsigned profllm_api(void)
 
 /* ---- hooks: those of the caller are called as they are ---- */
 
+static void say(void (*to)(void *self, const char *text), void *self, const char *text)
+{
+	struct buf room = { 0 };
+	struct str shown = redact(str_of(text), &room);
+	char *copy = mem_copy(shown.n ? shown.p : "", shown.n);
+
+	to(self, copy);
+	free(copy);
+	buf_release(&room);
+}
+
 static void say_line(void *self, const char *text)
 {
 	const struct profllm_hooks *h = self;
 
 	if (h->line)
-		h->line(h->self, text);
+		say(h->line, h->self, text);
 }
 
 static void say_warning(void *self, const char *text)
@@ -60,19 +74,22 @@ static void say_warning(void *self, const char *text)
 	const struct profllm_hooks *h = self;
 
 	if (h->warn)
-		h->warn(h->self, text);
+		say(h->warn, h->self, text);
 }
 
 static void say_report(void *self, struct str report)
 {
 	const struct profllm_hooks *h = self;
+	struct buf room = { 0 };
 	char *text;
 
 	if (!h->report)
 		return;
+	report = redact_data(report, &room);
 	text = mem_copy(report.p, report.n);
 	h->report(h->self, text);
 	free(text);
+	buf_release(&room);
 }
 
 static void say_progress(void *self, const char *what, uint64_t done, uint64_t total)
@@ -276,6 +293,7 @@ int profllm_run(const struct profllm_request *request, struct profllm_outcome *o
 	locale_t host;
 	int status;
 
+	redact_learn_lines(environ);
 	if (outcome->size < sizeof(*outcome)) /* no initialiser: no place for a word of why */
 		return PROFLLM_REFUSED;
 	host = uselocale(fmt_c_locale());

@@ -2,13 +2,14 @@
 /*
  * dump.c - values out: --show-config, Python's Namespace line, JSON.
  *
- * Secrets never leave here: a set secret shows as *** in every form.
+ * Secrets never leave here: what base/redact.h hides, and whole values of rows that say so.
  */
 #include "opt/foreign.h"
 
 #include <math.h>
 
 #include "base/fmt.h"
+#include "base/redact.h"
 #include "json/python.h"
 #include "json/write.h"
 
@@ -94,7 +95,7 @@ static void add_python(const struct opt *o, const void *field, bool is_default, 
 		return;
 	}
 	if (o->flags & OPT_SECRET) {
-		buf_add_text(out, "'***'");
+		buf_add_text(out, "'" REDACTED "'");
 		return;
 	}
 	switch (o->kind) {
@@ -136,6 +137,7 @@ static void add_python(const struct opt *o, const void *field, bool is_default, 
 void opt_namespace(const struct opt_set *set, const void *values, struct buf *out)
 {
 	bool is_first = true;
+	size_t from = out->len;
 
 	buf_printf(out, "Namespace(%s", set->namespace_head ? set->namespace_head : "");
 	for (size_t i = 0; i < set->n; i++) {
@@ -150,20 +152,17 @@ void opt_namespace(const struct opt_set *set, const void *values, struct buf *ou
 		is_first = false;
 	}
 	buf_add_char(out, ')');
+	redact_tail(out, from, REDACT_SETTINGS);
 }
 
 /* ---- JSON ---- */
 
-static void put_json(const struct opt *o, const void *field, struct json_writer *w)
+static void put_whole(const struct opt *o, const void *field, struct json_writer *w)
 {
 	const struct opt_list *list = field;
 
 	if (is_absent(o, field)) {
 		json_put_null(w);
-		return;
-	}
-	if (o->flags & OPT_SECRET) {
-		json_put_text(w, "***");
 		return;
 	}
 	switch (o->kind) {
@@ -194,9 +193,52 @@ static void put_json(const struct opt *o, const void *field, struct json_writer 
 	}
 }
 
+static void put_json(const struct opt *o, const void *field, struct json_writer *w)
+{
+	if (o->flags & OPT_SECRET && !is_absent(o, field))
+		json_put_text(w, REDACTED);
+	else
+		put_whole(o, field, w);
+}
+
+/* Whether the shown form of what was added to b from there on is another. */
+static bool is_hidden(const struct opt *o, const void *field, const struct buf *b, size_t from)
+{
+	struct buf room = { 0 };
+	bool is = o->flags & OPT_SECRET && !is_absent(o, field);
+
+	buf_add(&room, b->data + from, b->len - from);
+	redact_tail(&room, 0, REDACT_SETTINGS);
+	is = is || room.len != b->len - from || memcmp(room.data, b->data + from, room.len) != 0;
+	buf_release(&room);
+	return is;
+}
+
+void opt_json_hidden(const struct opt_set *set, const void *values, struct buf *out)
+{
+	for (size_t i = 0; i < set->n; i++) {
+		const struct opt *o = &set->row[i];
+		const void *field = opt_field_const(o, values);
+		struct json_writer w = json_writer(out);
+		size_t from = out->len;
+		char name[96];
+
+		if (!is_kept(o))
+			continue;
+		name_with_underscores(o, name);
+		json_begin_object(&w);
+		json_key(&w, name);
+		put_whole(o, field, &w);
+		json_end_object(&w);
+		if (!is_hidden(o, field, out, from))
+			out->len = from;
+	}
+}
+
 void opt_json(const struct opt_set *set, const void *values, struct buf *out)
 {
 	struct json_writer w = json_writer(out);
+	size_t from = out->len;
 
 	json_begin_object(&w);
 	for (size_t i = 0; i < set->n; i++) {
@@ -210,6 +252,7 @@ void opt_json(const struct opt_set *set, const void *values, struct buf *out)
 		put_json(o, opt_field_const(o, values), &w);
 	}
 	json_end_object(&w);
+	redact_tail(out, from, REDACT_SETTINGS);
 }
 
 void opt_value_json(const struct opt *o, const void *values, struct json_writer *w)
@@ -267,6 +310,7 @@ void opt_show_config(const struct opt_set *set, const void *values, const struct
 			continue;
 		buf_printf(out, "%s = ", o->name);
 		put_json(o, opt_field_const(o, values), &w);
+		redact_tail(out, start, REDACT_SETTINGS);
 		width = out->len - start;
 		buf_printf(out, "%*s# %s\n", width < 46 ? (int)(48 - width) : 2, "",
 			   is_given ? "given" :

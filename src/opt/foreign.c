@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/redact.h"
+
 int opt_foreign_words(const struct opt_foreign *f, char *const *argv, bool is_whole,
 		      const struct opt_foreign **by, struct err *e)
 {
@@ -56,23 +58,25 @@ void opt_foreign_show(const struct opt_rest *rest, struct buf *out)
 	for (size_t i = 0; i < rest->n;) {
 		const struct opt_foreign *by = rest->by[i];
 		struct str text = str_of(rest->v[i]), name = str_cut(&text, '=');
-		bool is_secret = by && by->is_secret && by->is_secret(by->self, rest->v + i);
 		bool has_equals = name.n < strlen(rest->v[i]);
 		size_t start = out->len, width;
 		size_t words = by ? opt_foreign_taken(by, rest->v + i) : 1;
+		bool is_secret;
 
 		while (!by && i + words < rest->n && !rest->by[i + words] &&
 		       !opt_is_option_like(rest->v[i + words]))
 			words++;
 		while (name.n && *name.p == '-')
 			name = (struct str){ name.p + 1, name.n - 1 };
+		is_secret = redact_is_secret(name);
 		buf_printf(out, "%.*s =", (int)name.n, name.p);
 		if (has_equals)
-			buf_printf(out, " %s", is_secret ? "***" : text.p);
+			buf_printf(out, " %s", is_secret ? REDACTED : text.p);
 		for (size_t k = 1; k < words && i + k < rest->n; k++)
-			buf_printf(out, " %s", is_secret ? "***" : rest->v[i + k]);
+			buf_printf(out, " %s", is_secret ? REDACTED : rest->v[i + k]);
 		if (!has_equals && words == 1)
 			buf_add_text(out, " true");
+		redact_tail(out, start, REDACT_SETTINGS);
 		width = out->len - start;
 		buf_printf(out, "%*s# given, %s\n", width < 46 ? (int)(48 - width) : 2, "",
 			   by ? "the engine's" : "unknown");
@@ -117,15 +121,4 @@ int opt_foreign_set_words(const void *self, char *const *argv, bool is_whole, st
 	while (argv[n] && !opt_is_option_like(argv[n]))
 		n++;
 	return n;
-}
-
-bool opt_foreign_set_is_secret(const void *self, char *const *argv)
-{
-	struct str rest = str_of(argv[0]), name = str_cut(&rest, '=');
-	const struct opt *o;
-
-	while (name.n && *name.p == '-')
-		name = (struct str){ name.p + 1, name.n - 1 };
-	o = row_of(self, name);
-	return o && o->flags & OPT_SECRET;
 }

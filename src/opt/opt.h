@@ -124,14 +124,11 @@ struct opt_foreign {
 	const char *(*nearest)(const void *self, struct str name);
 	/* What help, --help=json and completion show, one by one; false: no more. */
 	bool (*row)(const void *self, size_t i, struct opt_foreign_row *out);
-	/* Whether the value of the name argv[0] begins with is not to be shown. */
-	bool (*is_secret)(const void *self, char *const *argv);
 	bool is_open;     /* what nobody knows and is near to nothing passes, too */
 };
 
 /* The options of another set, by whole names: hooks with that set as self; row NULL. */
 int opt_foreign_set_words(const void *self, char *const *argv, bool is_whole, struct err *e);
-bool opt_foreign_set_is_secret(const void *self, char *const *argv);
 
 /* How many words argv[0] takes that by has taken before; at least 1. */
 size_t opt_foreign_taken(const struct opt_foreign *by, char *const *argv);
@@ -202,6 +199,11 @@ void opt_show_config(const struct opt_set *set, const void *values, const struct
  * spellings, secrets as '***'; without the newline.
  */
 void opt_namespace(const struct opt_set *set, const void *values, struct buf *out);
+/*
+ * {NAME: VALUE}, one behind the other, of the values of which opt_json shows less than there is:
+ * for digests that must notice when one changes. Nothing when there is none.
+ */
+void opt_json_hidden(const struct opt_set *set, const void *values, struct buf *out);
 /* A JSON object name (with underscores) -> value, secrets redacted; stored with results. */
 void opt_json(const struct opt_set *set, const void *values, struct buf *out);
 

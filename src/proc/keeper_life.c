@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/redact.h"
 #include "proc/keeper_parts.h"
 #include "proc/program.h"
 #include "proc/roster.h"
@@ -239,9 +240,12 @@ static void name_command(struct life *l)
 {
 	char *out = l->roster.command;
 	size_t at = 0, room = sizeof(l->roster.command);
+	struct arena arena = { 0 };
+	char **shown = redact_words(l->argv, &arena);
 
-	for (size_t i = 0; l->argv[i] && at < room - 1; i++)
-		at += (size_t)snprintf(out + at, room - at, "%s%s", i ? " " : "", l->argv[i]);
+	for (size_t i = 0; shown[i] && at < room - 1; i++)
+		at += (size_t)snprintf(out + at, room - at, "%s%s", i ? " " : "", shown[i]);
+	arena_release(&arena);
 	for (; *out; out++)
 		if ((unsigned char)*out < ' ')
 			*out = ' ';
@@ -314,22 +318,49 @@ static bool end_more(struct life *l)
 /* ---- its life ---- */
 
 /* What the log has grown by goes where the user looks; a reader that is slow is not waited for. */
+/* As many bytes as end with a line, because half a secret is not known; all when no more come. */
+static size_t whole_lines(const struct life *l, const char *bytes, size_t n)
+{
+	size_t whole = n;
+
+	while (whole && bytes[whole - 1] != '\n' && bytes[whole - 1] != '\r')
+		whole--;
+	return whole || (l->program && n < FOLLOW_BYTES) ? whole : n;
+}
+
+/* Bytes that were taken of the log; 0: none now. What is secret in them is hidden. */
+static size_t copy(struct life *l, const char *bytes, size_t n)
+{
+	struct buf room = { 0 };
+	struct str shown = redact((struct str){ bytes, n }, &room);
+	ssize_t written = 0;
+
+	if (shown.p == bytes)
+		written = write(KEEPER_FOLLOW, bytes, n);
+	else if (file_write_all(KEEPER_FOLLOW, shown) == 0)
+		written = (ssize_t)n;
+	else
+		written = -1;
+	if (written < 0)
+		l->follows = errno == EINTR || errno == EAGAIN;
+	buf_release(&room);
+	return written > 0 ? (size_t)written : 0;
+}
+
 static void follow(struct life *l)
 {
 	struct pollfd p = { .fd = KEEPER_FOLLOW, .events = POLLOUT };
 	char bytes[FOLLOW_BYTES];
+	size_t taken;
 	ssize_t n;
 
 	while (l->follows && poll(&p, 1, 0) > 0 && (p.revents & POLLOUT)) {
 		n = pread(KEEPER_OUT, bytes, sizeof(bytes), l->followed);
-		if (n <= 0)
+		taken = n > 0 ? whole_lines(l, bytes, (size_t)n) : 0;
+		taken = taken ? copy(l, bytes, taken) : 0;
+		if (!taken)
 			break;
-		n = write(KEEPER_FOLLOW, bytes, (size_t)n);
-		if (n < 0)
-			l->follows = errno == EINTR || errno == EAGAIN;
-		if (n <= 0)
-			break;
-		l->followed += n;
+		l->followed += (int64_t)taken;
 	}
 }
 
@@ -408,6 +439,7 @@ int keeper_main(void)
 		error = prepare_life(&l) < 0 ? errno : 0;
 	if (!error) {
 		/* Before there is anything to find, so that there is no moment without it. */
+		redact_learn_words(l.argv);
 		name_command(&l);
 		if (l.roster_path[0])
 			write_roster(&l);

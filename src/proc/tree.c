@@ -7,6 +7,8 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/redact.h"
+#include "base/words.h"
 
 enum { STAT_STATE = 0, STAT_PARENT = 1, STAT_START = 19 }; /* fields behind the name */
 
@@ -147,6 +149,23 @@ size_t tree_mark(struct tree *t, pid_t root)
 	return n;
 }
 
+/* Of words that each end with a zero byte. */
+static void hide_secrets(struct buf *text)
+{
+	struct arena arena = { 0 };
+	struct words words = { .arena = &arena };
+	struct str rest = buf_str(text);
+	char **shown;
+
+	while (rest.n)
+		words_add(&words, arena_text(&arena, str_cut(&rest, '\0')));
+	shown = redact_words(words.v, &arena);
+	buf_reset(text);
+	for (size_t i = 0; shown[i]; i++)
+		buf_printf(text, "%s ", shown[i]);
+	arena_release(&arena);
+}
+
 void tree_command(pid_t pid, char out[TREE_COMMAND_BYTES])
 {
 	struct buf text = { 0 };
@@ -154,6 +173,7 @@ void tree_command(pid_t pid, char out[TREE_COMMAND_BYTES])
 
 	out[0] = 0;
 	if (read_proc(pid, "cmdline", &text) && text.len) {
+		hide_secrets(&text);
 		for (size_t i = 0; i < text.len; i++)
 			if ((unsigned char)text.data[i] < ' ')
 				text.data[i] = ' ';

@@ -12,6 +12,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/redact.h"
 
 #define GAP_HIGH_MAX 0xffffffu /* 2 years; what a broken file says can still be added up */
 #define GAP_NS_MAX ((int64_t)GAP_HIGH_MAX << 32 | UINT32_MAX)
@@ -253,7 +254,11 @@ void record_drop_other_text(struct record_shard *s, struct request_row *row)
 
 void record_error(struct record_shard *s, struct request_row *row, struct str text)
 {
-	add_text(s, &row->error_head, &row->error_tail, &row->error_bytes, text);
+	struct buf room = { 0 };
+
+	/* A server may quote the key that it refuses. */
+	add_text(s, &row->error_head, &row->error_tail, &row->error_bytes, redact(text, &room));
+	buf_release(&room);
 }
 
 void record_finish(struct request_row *row, enum request_state state)

@@ -5,6 +5,7 @@
 #include <ctype.h>
 
 #include "base/buf.h"
+#include "base/redact.h"
 #include "engine/args.h"
 #include "http/prometheus.h"
 #include "json/read.h"
@@ -79,7 +80,7 @@ static void keep(struct engine_report *r, struct str name, struct str value)
 {
 	const struct engine_arg *arg = arg_called(name);
 
-	if (!arg || arg->flags & ENGINE_SECRET || r->text[arg - engine_args])
+	if (!arg || redact_is_secret(name) || r->text[arg - engine_args])
 		return;
 	value = unquoted(str_trim(value));
 	if (str_starts(value, STR("torch.")))

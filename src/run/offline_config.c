@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/fmt.h"
 #include "base/limits.h"
+#include "base/redact.h"
 #include "engine/args.h"
 #include "json/write.h"
 #include "json/yaml.h"
@@ -133,6 +134,16 @@ static void add_option(struct config *c, struct str key, const struct json_value
 	add(c, text);
 }
 
+static void learn(const struct json_value *root)
+{
+	struct buf text = { 0 };
+	struct json_writer w = json_writer(&text);
+
+	json_put_value(&w, root);
+	redact_learn_text(buf_str(&text));
+	buf_release(&text);
+}
+
 static int read_file(struct config *c, const char *path, struct err *e)
 {
 	const char *dot = strrchr(path, '.');
@@ -151,6 +162,7 @@ static int read_file(struct config *c, const char *path, struct err *e)
 		rc = err_set(e, ERR_PARSE, "%.200s: expected names of options with their values", path);
 	if (rc < 0)
 		return err_wrap(e, "--config %.200s", path);
+	learn(root);
 	for (size_t i = 0; i < root->count; i++)
 		add_option(c, root->key[i], &root->item[i]);
 	return 0;

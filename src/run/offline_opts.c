@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/redact.h"
 #include "base/words.h"
 #include "engine/args.h"
 #include "run/offline.h"
@@ -17,12 +18,12 @@ const char *const offline_backends[] = {
 
 const struct opt_foreign offline_engine_args = {
 	.words = engine_foreign_words, .nearest = engine_foreign_nearest,
-	.row = engine_foreign_row, .is_secret = engine_foreign_is_secret, .is_open = true,
+	.row = engine_foreign_row, .is_open = true,
 };
 const struct opt_foreign offline_async_engine_args = {
 	.self = ENGINE_FOREIGN_ASYNC,
 	.words = engine_foreign_words, .nearest = engine_foreign_nearest,
-	.row = engine_foreign_row, .is_secret = engine_foreign_is_secret, .is_open = true,
+	.row = engine_foreign_row, .is_open = true,
 };
 
 struct check {
@@ -270,15 +271,6 @@ static void join(const struct check *c)
 
 /* ---- as shown ---- */
 
-static const char *starred(struct str word, struct arena *a)
-{
-	struct str rest = word, name = str_cut(&rest, '=');
-
-	if (name.n == word.n)
-		return "***";
-	return arena_printf(a, "%.*s=***", (int)name.n, name.p);
-}
-
 static void add_quoted(const char *word, struct buf *out)
 {
 	if (out->len)
@@ -299,26 +291,10 @@ static void add_quoted(const char *word, struct buf *out)
 
 static void show(const struct check *c)
 {
-	char *const *argv = c->out->argv;
-	const struct opt_rest *rest = &c->result->rest;
-	size_t n = words_count(argv), first = n - rest->n;
-	char **shown = arena_alloc(c->a, (n + 1) * sizeof(*shown));
+	char **shown = redact_words(c->out->argv, c->a);
 	struct buf line = { 0 };
 
-	memcpy(shown, argv, (n + 1) * sizeof(*shown));
-	for (size_t i = 0; i < rest->n; i++) {
-		const struct opt_foreign *by = rest->by[i];
-		bool has_equals = strchr(rest->v[i], '=') != NULL;
-
-		if (!by || rest->v[i][0] != '-' || !by->is_secret(by->self, rest->v + i))
-			continue;
-		/* "-h=SECRET", or the word after it, or nothing when it has no value. */
-		if (has_equals)
-			shown[first + i] = (char *)starred(str_of(rest->v[i]), c->a);
-		else if (opt_foreign_taken(by, rest->v + i) > 1)
-			shown[first + ++i] = (char *)starred(STR("x"), c->a);
-	}
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; shown[i]; i++)
 		add_quoted(shown[i], &line);
 	c->out->shown_argv = shown;
 	c->out->shown = arena_text(c->a, buf_str(&line));

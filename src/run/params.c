@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/limits.h"
+#include "base/redact.h"
 #include "json/python.h"
 #include "json/write.h"
 
@@ -202,6 +203,7 @@ int params_parse(struct str text, struct arena *a, struct params *out, struct er
 {
 	struct json_value *file;
 
+	redact_learn_text(text);
 	if (json_parse(a, text, &file, e) < 0)
 		return -1;
 	if (file->kind == JSON_OBJECT) {

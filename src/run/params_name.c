@@ -4,6 +4,7 @@
 
 #include "base/digest.h"
 #include "base/limits.h"
+#include "base/redact.h"
 #include "json/python.h"
 #include "run/params.h"
 
@@ -76,11 +77,18 @@ static char *cut(struct str name, size_t bytes_max, struct arena *a)
 char *params_file_name_ending(struct str name, const char *ending, struct arena *a)
 {
 	size_t bytes_max = FILE_NAME_BYTES_MAX - strlen(ending);
-	struct buf clean = { 0 };
-	struct str s;
-	char *out;
+	struct buf clean = { 0 }, hidden = { 0 };
+	char *out, hex[DIGEST_HEX];
+	struct str s, shown;
 
-	sanitize(name, &clean);
+	shown = redact(name, &hidden);
+	sanitize(shown, &clean);
+	/* Two secrets are two files; which ones they are is nobody's business. */
+	if (shown.p != name.p) {
+		digest_hex(DIGEST_SHA256, name, hex);
+		buf_printf(&clean, "~%.*s", HASH_DIGITS, hex);
+	}
+	buf_release(&hidden);
 	s = strip(strip(buf_str(&clean), '\''), '"');
 	out = s.n > bytes_max ? cut(s, bytes_max, a) : arena_text(a, s);
 	buf_release(&clean);

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/redact.h"
 #include "run/explained.h"
 #include "version.h"
 
@@ -144,6 +145,21 @@ static void load_facts(const struct serve_opts *o, const struct serve_derived *d
 		f->used_up_s = (double)l->used_up_ns / 1e9;
 }
 
+/* A value whose key says that it is a secret is left out, as it is of an option. */
+static struct report_pair shown_pair(const struct serve_pair *pair, struct arena *a)
+{
+	struct buf room = { 0 };
+	struct str shown = redact(str_of(pair->value), &room);
+	struct report_pair out = { pair->key, pair->value };
+
+	if (redact_is_secret(str_of(pair->key)))
+		out.value = REDACTED;
+	else if (shown.p != pair->value)
+		out.value = arena_text(a, shown);
+	buf_release(&room);
+	return out;
+}
+
 static void report_facts(const struct serve_opts *o, const struct serve_derived *d,
 			 const struct point *p, struct report_facts *f, struct arena *a)
 {
@@ -172,7 +188,7 @@ static void report_facts(const struct serve_opts *o, const struct serve_derived 
 	report_date(f->date, p->record.stop_ns);
 	f->metadata = arena_alloc(a, d->n_metadata * sizeof(*f->metadata));
 	for (size_t i = 0; i < d->n_metadata; i++)
-		f->metadata[i] = (struct report_pair){ d->metadata[i].key, d->metadata[i].value };
+		f->metadata[i] = shown_pair(&d->metadata[i], a);
 	if (d->ramp_up != RAMP_NONE) {
 		f->ramp_strategy = o->ramp_up_strategy;
 		f->ramp_start_rps = o->ramp_up_start_rps.v;

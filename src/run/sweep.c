@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/redact.h"
 #include "base/words.h"
 #include "json/python.h"
 #include "proc/child.h"
@@ -67,13 +68,13 @@ int sweep_cancelled(struct err *e)
 
 char *sweep_argv_text(struct sweep *s, char *const *argv)
 {
+	char **shown = redact_words(argv, &s->arena), *out;
 	struct buf text = { 0 };
-	char *out;
 
 	buf_add_char(&text, '[');
-	for (size_t i = 0; argv[i]; i++) {
+	for (size_t i = 0; shown[i]; i++) {
 		buf_add_text(&text, i ? ", " : "");
-		json_repr_str(&text, str_of(argv[i]));
+		json_repr_str(&text, str_of(shown[i]));
 	}
 	buf_add_char(&text, ']');
 	out = arena_text(&s->arena, buf_str(&text));
@@ -87,6 +88,7 @@ char *sweep_comb_text(struct sweep *s, const struct json_value *comb)
 	char *out;
 
 	json_repr(&text, comb);
+	redact_tail(&text, 0, REDACT_SETTINGS);
 	out = arena_text(&s->arena, buf_str(&text));
 	buf_release(&text);
 	return out;
@@ -302,6 +304,7 @@ static int write_csv(struct sweep *s, struct err *e)
 			buf_reset(&text);
 			buf_add_text(&text, "\"\"\n");
 		}
+		redact_tail(&text, 0, REDACT_SENTENCES);
 		rc = file_write_atomic(path, buf_str(&text), e);
 	}
 	buf_release(&text);
@@ -381,6 +384,7 @@ int sweep_fail(struct sweep *s, const char *path, const struct sweep_failure *f,
 	}
 	json_end_object(&w);
 	buf_add_char(&text, '\n');
+	redact_tail(&text, 0, REDACT_SENTENCES);
 	rc = file_write_atomic(path, buf_str(&text), e);
 	buf_release(&text);
 	s->n_failed++;
@@ -403,6 +407,7 @@ int sweep_save(const char *path, const struct json_value *tree, struct err *e)
 
 	w.indent = 4;
 	json_put_value(&w, tree);
+	redact_tail(&text, 0, REDACT_SENTENCES);
 	rc = text.is_over ? err_set(e, ERR_LIMIT, "%s would pass BUF_BYTES_MAX", path) :
 		file_write_atomic(path, buf_str(&text), e);
 	buf_release(&text);

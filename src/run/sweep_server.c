@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/digest.h"
 #include "base/file.h"
 #include "base/limits.h"
+#include "base/redact.h"
 #include "engine/args.h"
 #include "fetch/fetch.h"
 #include "run/capacity.h"
@@ -53,9 +55,22 @@ static const struct json_value *as_ended(struct sweep *s, const struct json_valu
 	return start;
 }
 
-/* Whether they are this command, from a word on. */
-static bool is_command(const struct json_value *words, char *const *argv, size_t from)
+/* Of all words but the first, with what is hidden of them. */
+static void words_digest(char *const *argv, char hex[DIGEST_HEX])
 {
+	struct buf text = { 0 };
+
+	for (size_t i = 1; argv[0] && argv[i]; i++)
+		buf_add(&text, argv[i], strlen(argv[i]) + 1);
+	digest_hex(DIGEST_SHA256, buf_str(&text), hex);
+	buf_release(&text);
+}
+
+/* Whether they are this command, from a word on, as far as it is shown. */
+static bool is_command(const struct json_value *words, char *const *given, size_t from,
+		       struct arena *a)
+{
+	char **argv = redact_words(given, a);
 	size_t n = 0;
 
 	while (argv[n])
@@ -77,13 +92,18 @@ static int check_change(struct sweep *s, const struct json_value *start, struct 
 	const struct json_value *server = json_get(start, "command");
 	const struct json_value *bench = json_get(start, "bench_command");
 	const struct json_value *overrides = json_get(start, "serve_overrides");
+	char hex[DIGEST_HEX];
 
 	if (server && overrides && overrides->kind == JSON_OBJECT &&
-	    !is_command(server, params_apply(overrides, s->serve_cmd, &s->arena), 0))
+	    !is_command(server, params_apply(overrides, s->serve_cmd, &s->arena), 0, &s->arena))
 		sweep_warn(s, "%s was begun with another --serve-cmd; its earlier results are kept next to "
 			   "the new ones", s->folder);
 	/* 'vllm bench serve' and 'profllm bench serve' are the same. */
-	if (!bench || !s->bench_cmd || is_command(bench, s->bench_cmd, 1))
+	if (!bench || !s->bench_cmd)
+		return 0;
+	words_digest(s->bench_cmd, hex);
+	if (is_command(bench, s->bench_cmd, 1, &s->arena) &&
+	    str_is(json_text(json_get(start, "bench_digest"), str_of(hex)), hex))
 		return 0;
 	if (!s->o->resume_anyway)
 		return err_set(e, ERR_USAGE, "--bench-cmd: %s was begun with another one, whose runs "
@@ -117,22 +137,34 @@ int sweep_server_remember(struct sweep *s, struct err *why)
 	return rc;
 }
 
-static void put_words(struct json_writer *w, const char *key, char *const *argv)
+static void put_words(struct json_writer *w, const char *key, char *const *argv, struct sweep *s)
 {
+	char **shown = redact_words(argv, &s->arena);
+
 	json_key(w, key);
 	json_begin_array(w);
-	for (size_t i = 0; argv[i]; i++)
-		json_put_text(w, argv[i]);
+	for (size_t i = 0; shown[i]; i++)
+		json_put_text(w, shown[i]);
 	json_end_array(w);
 }
 
-static void put_start(struct json_writer *w, const struct sweep *s, const struct sweep_start *x)
+static void put_digest(struct json_writer *w, char *const *argv)
+{
+	char hex[DIGEST_HEX];
+
+	words_digest(argv, hex);
+	json_key(w, "bench_digest");
+	json_put_text(w, hex);
+}
+
+static void put_start(struct json_writer *w, struct sweep *s, const struct sweep_start *x)
 {
 	json_begin_object(w);
 	json_key(w, "serve_overrides");
 	json_put_value(w, x->serve);
-	put_words(w, "command", x->argv);
-	put_words(w, "bench_command", s->bench_cmd);
+	put_words(w, "command", x->argv, s);
+	put_words(w, "bench_command", s->bench_cmd, s);
+	put_digest(w, s->bench_cmd);
 	json_key(w, "started");
 	json_put_text(w, x->began);
 	json_key(w, "start_ns");
@@ -177,6 +209,7 @@ static void save_list(struct sweep *s)
 		put_start(&w, s, x);
 	json_end_array(&w);
 	buf_add_char(&text, '\n');
+	redact_tail(&text, 0, REDACT_SETTINGS);
 	if (file_write_atomic(list_path(s), buf_str(&text), &e) < 0)
 		sweep_warn(s, "%s", e.text);
 	buf_release(&text);

@@ -31,9 +31,7 @@ const struct db_hooks *db_hooks_of(const char *url, const char **place, struct e
 		return &db_sqlite;
 	}
 	meant = opt_nearest(scheme, known, sizeof(known) / sizeof(*known));
-	/* What stands before an @ may be a password. */
-	err_set(e, ERR_USAGE, "%.*s: expected sqlite:PATH or postgresql://...",
-		(int)(strchr(url, '@') ? scheme.n : strlen(url)), url);
+	err_set(e, ERR_USAGE, "%s: expected sqlite:PATH or postgresql://...", url);
 	if (meant)
 		err_add(e, "; did you mean %s:?", meant);
 	return NULL;

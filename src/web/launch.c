@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/redact.h"
 #include "proc/keeper.h"
 #include "proc/program.h"
 #include "proc/roster.h"
@@ -118,10 +119,14 @@ static char *last_words(const struct started *s)
 static void warn(const struct started *s, const char *run_id, const char *text)
 {
 	int log = open_log(s);
+	struct buf room = { 0 };
+	struct str shown;
 
 	if (log < 0)
 		return;
-	dprintf(log, "WARNING: %s: %s\n", run_id, text);
+	shown = redact(str_of(text), &room);
+	dprintf(log, "WARNING: %s: %.*s\n", run_id, (int)shown.n, shown.n ? shown.p : "");
+	buf_release(&room);
 	close(log);
 }
 

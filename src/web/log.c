@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/redact.h"
 #include "web/state.h"
 
 #define PATH_BYTES_MAX 500
@@ -105,6 +106,7 @@ static void end_line(struct web *w, struct buf *line, struct json_writer *j, int
 
 	json_end_object(j);
 	buf_add_char(line, '\n');
+	redact_tail(line, 0, REDACT_SENTENCES);
 	pthread_mutex_lock(&w->log->lock);
 	fd = w->log->fd >= 0 ? w->log->fd : otherwise;
 	/* Nobody can be told that telling failed. */

@@ -168,7 +168,8 @@ for (['export', 'sqlite:none.db', 'none.db cannot be opened: No such file or dir
 	['export', 'sqlit:runs.db',
 		'sqlit:runs.db: expected sqlite:PATH or postgresql://...; did you mean sqlite:?'],
 	['export', 'postgrsql://me:secret@host/runs',
-		'postgrsql: expected sqlite:PATH or postgresql://...; did you mean postgresql:?'],
+		'postgrsql://me:***@host/runs: expected sqlite:PATH or postgresql://...; did you mean'
+			. ' postgresql:?'],
 	['ingest', 'sqlite:no/folder.db', 'no/folder.db cannot be opened: No such file or directory']) {
 	my ($verb, $url, $why) = @$_;
 

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/redact.h"
 #include "engine/args.h"
 #include "engine_golden.h"
 #include "json/read.h"
@@ -68,6 +69,9 @@ static void test_table(void **state)
 		assert_ptr_equal(engine_arg_find(str_of(arg->name)), arg);
 		assert_true(strlen(arg->about) > 4);
 		assert_true(arg->min <= arg->max);
+		/* What is hidden goes by names alone. */
+		assert_int_equal((arg->flags & ENGINE_SECRET) != 0,
+				 redact_is_secret(str_of(arg->name)));
 		n_old += !arg->since;
 		n_gone += arg->until != 0;
 		if (arg->initial && arg->kind != ENGINE_FLAG && arg->kind != ENGINE_SWITCH)

@@ -406,23 +406,6 @@ static void test_clean(void **state)
 	}
 }
 
-static void test_secret_names(void **state)
-{
-	static const struct { const char *name; bool is_secret; } rows[] = {
-		{ "HF_TOKEN", true }, { "api_key", true }, { "api-key", true },
-		{ "OPENAI_APIKEY", true }, { "AWS_SECRET_ACCESS_KEY", true },
-		{ "DB_PASSWORD", true }, { "Authorization", true }, { "VLLM_API_KEY", true },
-		{ "TOKENIZERS_PARALLELISM", false }, { "max_num_batched_tokens", false },
-		{ "HF_TOKEN_2", true }, { "token_counts", false }, { "secret_of_it", true },
-		{ "tokenizer", false }, { "", false }, { "keyboard", false }, { "MODEL", false },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		if (document_is_secret(str_of(rows[i].name)) != rows[i].is_secret)
-			fail_msg("%s", rows[i].name);
-}
-
 static void test_schema(void **state)
 {
 	struct arena a = { 0 };
@@ -450,7 +433,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kept),	     cmocka_unit_test(test_values),
 		cmocka_unit_test(test_numbers),	     cmocka_unit_test(test_absent),
-		cmocka_unit_test(test_clean),	     cmocka_unit_test(test_secret_names),
+		cmocka_unit_test(test_clean),
 		cmocka_unit_test(test_schema),	     cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_unknown_defaults), cmocka_unit_test(test_sources),
 		cmocka_unit_test(test_alone),	     cmocka_unit_test(test_hash),

@@ -376,7 +376,7 @@ static void secrets(void **state)
 		{ "vllm serve m --port 1", "vllm serve m --port 1" },
 		{ "vllm serve m --api-key abc --port 1", "vllm serve m --api-key '***' --port 1" },
 		{ "vllm serve m --api-key abc def --port 1", "vllm serve m --api-key '***' '***' --port 1" },
-		{ "vllm serve m --api-key=abc", "vllm serve m --api-key='***'" },
+		{ "vllm serve m --api-key=abc", "vllm serve m '--api-key=***'" },
 		{ "x --hf-token abc", "x --hf-token '***'" },
 		{ "x --tokenizer abc", "x --tokenizer abc" },
 	};

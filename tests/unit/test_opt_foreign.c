@@ -118,12 +118,6 @@ static bool row(const void *self, size_t i, struct opt_foreign_row *out)
 	return true;
 }
 
-static bool is_secret(const void *self, char *const *argv)
-{
-	(void)self;
-	return strncmp(argv[0], "--token", 7) == 0;
-}
-
 /* ---- another program's options, by whole names ---- */
 
 struct other_opts { int64_t ttft; bool fast; struct opt_list fault; struct opt_json plan; };
@@ -140,11 +134,11 @@ static const struct opt_set other = {
 };
 
 static const struct opt_foreign foreign_other = {
-	.self = &other, .words = opt_foreign_set_words, .is_secret = opt_foreign_set_is_secret,
+	.self = &other, .words = opt_foreign_set_words,
 };
 static const struct opt_foreign foreign = {
 	.next = &foreign_other, .words = words, .nearest = nearest, .row = row,
-	.is_secret = is_secret, .is_open = true,
+	.is_open = true,
 };
 
 /* ---- the set ---- */

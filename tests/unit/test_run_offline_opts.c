@@ -82,8 +82,7 @@ static int judge(struct rig *r, const char *const *arg)
 	argv = arena_alloc(&r->arena, (ARGS_MAX + 1) * sizeof(*argv));
 	for (; argc < ARGS_MAX && arg[argc]; argc++)
 		argv[argc] = arena_text(&r->arena, str_of(arg[argc]));
-	sims = (struct opt_foreign){ .self = &sim_set, .words = opt_foreign_set_words,
-				     .is_secret = opt_foreign_set_is_secret };
+	sims = (struct opt_foreign){ .self = &sim_set, .words = opt_foreign_set_words };
 	with_sim = offline_engine_args;
 	with_sim.next = &sims;
 	set.foreign = &with_sim;
