@@ -21,7 +21,8 @@ my @hostile = (
 	q{x"); DROP TABLE documents; --}, q{'); DELETE FROM documents; --}, q{' OR '1'='1}, q{' OR 1=1 --},
 	q{" OR ""="}, q{1; DELETE FROM presets}, q{' UNION SELECT sql FROM sqlite_master --},
 	q{'||(SELECT version())||'}, q{\\'; DROP TABLE marks; --}, q{$$; DROP TABLE documents; $$},
-	q{/* x}, q{*/ x}, q{-- x}, q{# x}, q{;}, q{'; SELECT pg_sleep(30); --}, q{'; COPY documents TO '/tmp/profllm-attack'; --},
+	q{/* x}, q{*/ x}, q{-- x}, q{# x}, q{;}, q{'; SELECT pg_sleep(30); --},
+	q{'; COPY documents TO '/tmp/profllm-attack'; --},
 	q{'; ATTACH DATABASE '/tmp/profllm-attack' AS x; --}, q{x' || load_extension('x') || '}, q{E'\\x00'},
 	q{U&'\\0000'},
 	# placeholders, patterns and names that databases know

@@ -109,7 +109,8 @@ export class Connection {
 
 	/**
 	 * The next answer: { status, headers, body }. { why }: there is none, or no whole one: 'closed',
-	 * 'late' or 'cut'. isHead: it has no body; isStream: only its head is wanted.
+	 * 'late' or 'cut'. isHead: it has no body; isStream: only its head is
+	 * wanted when it is a success.
 	 */
 	async answer({ isHead = false, isStream = false, until }) {
 		let status, headers;
@@ -132,7 +133,7 @@ export class Connection {
 			}
 		} while (status < 200);
 		let body = none;
-		if (!isStream && !isHead && status !== 204 && status !== 304) {
+		if (!(isStream && status === 200) && !isHead && status !== 204 && status !== 304) {
 			if (/chunked/i.test(headers['transfer-encoding'] ?? ''))
 				body = await this.chunked(until);
 			else if (headers['content-length'] !== undefined)

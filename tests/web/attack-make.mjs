@@ -298,6 +298,34 @@ export class Maker {
 		return r;
 	}
 
+	/** What schemas do not say, so that most valid requests get an answer. */
+	sensible(r) {
+		const { value } = r, { runs } = this.world;
+		if (this.is(0.2) || !value || typeof value !== 'object')
+			return r;
+		if (r.op.form.endsWith('/compare') && runs.length) {
+			const side = () => ({ ids: [1, 2,
+				3].map(() => this.pick(runs.filter(Number.isInteger))) });
+			delete value.ids;
+			value.groups = [side(), side()];
+			value.baseline = this.below(2);
+			value.level = 0.95;
+		}
+		if (r.op.form.endsWith('/regression')) {
+			const way = this.pick(['filter', 'ids', 'commit', 'last']);
+			delete value.metrics;
+			value.metric = this.column('metric').column;
+			value.baseline = { [way]: { filter: this.condition(), ids: runs.slice(0,
+				3).filter(Number.isInteger),
+				commit: this.text('commit'), last: 3 }[way] };
+		}
+		if (value.level !== undefined)
+			value.level = 0.95;
+		if (r.op.form.endsWith('/presets'))
+			Object.assign(value, { name: `preset ${this.below(1e9)}`, body: this.any(0) });
+		return r;
+	}
+
 	// ---- mutations ----
 
 	wrong_value() {
