@@ -41,7 +41,7 @@ my @hostile = (
 	"\x{fffd}", "\x{10ffff}", "\x{85}next", "a\tb", "a\nb", "a\r\nb", "\x{1}\x{1b}[31m", "\x{7f}",
 	'x' x 127, 'long ' x 700,
 );
-my $d = start_dashboard('--no-launch');
+my $d = start_dashboard('--no-launch', '--traces-dir', 'traces');
 my (%planted, @runs);
 
 sub hex_of { return join ' ', map { sprintf '%02x', ord } split //, encode_utf8(substr $_[0], 0, 24) }
@@ -258,7 +258,7 @@ for my $i (0 .. $#hostile) {
 	push @refused, "export $i: $r->{status} $r->{err}" if $r->{status} ne '0'
 		|| ($row->{'tags.note'} // '') ne "n$text" || ($row->{'server.model'} // '') ne "m$text";
 	my $word = encode_utf8($text);
-	for my $args ($i % 4 ? () : ['export', "--sort=$word"], ['export', "--columns=$word"], ['export',
+	for my $args ($i % 4 || $text =~ /[\x00-\x1f]/ ? () : ['export', "--sort=$word"], ['export', "--columns=$word"], ['export',
 		"--filter=$word"],
 		['store', 'archive', "--filter=$word"]) {
 		$r = run(args => [@$args, '--store', $d->{store}]);
@@ -292,7 +292,7 @@ my @export = map { run(args => ['export', '--store', $_, '--format', 'jsonl', '-
 is($export[1], $export[0], 'and holds the same');
 is(scalar(split /\n/, $export[0]), @hostile - 3, 'all runs but those that were removed');
 for my $store ($d->{store}, "sqlite:$copy") {
-	$r = run(args => ['store', 'check', '--store', $store]);
+	$r = run(args => ['store', 'check', '--traces-dir', 'traces', '--store', $store]);
 	check_run('store check finds nothing', $r, { status => 0, out => ['*nothing is wrong*'] });
 }
 ok(!-e 'profllm-pwned' && !-e '/tmp/profllm-attack', 'nothing was run and no file was made');
@@ -305,7 +305,8 @@ spew('tokens', join '', map { encode_utf8($people[$_]) . sprintf(" token-of-pers
 	$_) } 0 .. $#people);
 chmod 0600, 'tokens';
 my $store = $d->{store};
-$d = start_dashboard('--no-launch', '--store', $store, '--auth-token-file', 'tokens');
+$d = start_dashboard('--no-launch', '--traces-dir', 'traces', '--store', $store,
+	'--auth-token-file', 'tokens');
 my @wrong;
 for my $i (0 .. $#people) {
 	my %as = (Authorization => sprintf 'Bearer token-of-person-%04d', $i);
@@ -322,7 +323,7 @@ is(scalar @{ask($d, GET => '/api/filters/presets', undef, %as)->{json}{items}}, 
 	'presets too');
 is(scalar @{ask($d, GET => '/api/analysis/marks', undef, %as)->{json}{items}}, $before->{marks}, 'and marks');
 is($d->stop, 0, 'it ends well');
-$r = run(args => ['store', 'check', '--store', $store]);
+$r = run(args => ['store', 'check', '--traces-dir', 'traces', '--store', $store]);
 check_run('store check still finds nothing', $r, { status => 0, out => ['*nothing is wrong*'] });
 
 done_testing();

@@ -342,11 +342,18 @@ async function watch_health() {
 	}
 }
 
+const is_alive = () => d.child.exitCode === null && d.child.signalCode === null;
+
+/** null: it has ended. */
 function sample() {
-	const status = readFileSync(`/proc/${d.child.pid}/status`, 'utf8');
-	return { at: Date.now(), rss_mb: Number(/VmRSS:\s+(\d+)/.exec(status)[1]) / 1024,
-		threads: Number(/Threads:\s+(\d+)/.exec(status)[1]),
-		files: readdirSync(`/proc/${d.child.pid}/fd`).length };
+	try {
+		const status = readFileSync(`/proc/${d.child.pid}/status`, 'utf8');
+		return { at: Date.now(), rss_mb: Number(/VmRSS:\s+(\d+)/.exec(status)[1]) / 1024,
+			threads: Number(/Threads:\s+(\d+)/.exec(status)[1]),
+			files: readdirSync(`/proc/${d.child.pid}/fd`).length };
+	} catch {
+		return null;
+	}
 }
 
 /** Runs that were made are removed by another process, as an operator would. */
@@ -366,7 +373,12 @@ async function remove_runs() {
 
 async function watch_memory() {
 	while (Date.now() < end_at) {
-		samples.push(sample());
+		const now = sample();
+		if (!now) { // there is nothing left to attack
+			end_at = 0;
+			return;
+		}
+		samples.push(now);
 		if (world.created > runs_max && !is_removing)
 			remove_runs();
 		await new Promise((then) => setTimeout(then, 500));
@@ -484,7 +496,7 @@ await main(async () => {
 	ok(!violations.length, `${count.requests} answers are as they should be`, ...violations.slice(0, 20));
 	judge_health();
 	judge_memory();
-	ok(d.child.exitCode === null && d.child.signalCode === null, 'it is alive');
+	ok(is_alive(), 'it is alive', `${d.child.exitCode ?? d.child.signalCode}`);
 	const status = await d.stop();
 	ok(status === 0, 'TERM ends it with 0', status, d.log.slice(-4000));
 	ok(!/Sanitizer|runtime error:|[Aa]ssertion/.test(d.log), 'no sanitizer has said anything',
