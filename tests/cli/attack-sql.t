@@ -247,21 +247,22 @@ is($traced->{status}, 201, 'traces with such names') or diag($traced->{content})
 
 is($d->stop, 0, 'the dashboard ends well');
 my @refused;
-for my $i (0 .. $#hostile) {
+for my $i (grep { $_ % 3 == 0 } 0 .. $#hostile) { # each is a start of the program
 	my $text = $hostile[$i];
-	next if $i % 3; # each is a start of the program
-	my $filter = json_text({ column => 'tags.note', in => ["n$text"] });
 	my $r = run(args => ['export', '--store', $d->{store}, '--format', 'jsonl', '--shown', 'all',
-		'--filter',
-		$filter, '--columns', 'tags.note,server.model']);
+		'--columns', 'tags.note,server.model', '--filter',
+		json_text({ column => 'tags.note', in => ["n$text"] })]);
 	my $row = eval { json_of($r->{out}) } // {};
+
 	push @refused, "export $i: $r->{status} $r->{err}" if $r->{status} ne '0'
 		|| ($row->{'tags.note'} // '') ne "n$text" || ($row->{'server.model'} // '') ne "m$text";
+}
+for my $text (grep { !/[\x00-\x1f]/ } map { $hostile[4 * $_] } 0 .. $#hostile / 4) {
 	my $word = encode_utf8($text);
-	for my $args ($i % 4 || $text =~ /[\x00-\x1f]/ ? () : ['export', "--sort=$word"], ['export', "--columns=$word"], ['export',
-		"--filter=$word"],
-		['store', 'archive', "--filter=$word"]) {
-		$r = run(args => [@$args, '--store', $d->{store}]);
+
+	for my $args (['export', "--sort=$word"], ['export', "--columns=$word"],
+		['export', "--filter=$word"], ['store', 'archive', "--filter=$word"]) {
+		my $r = run(args => [@$args, '--store', $d->{store}]);
 		push @refused, "@$args: $r->{status} $r->{err}" unless $r->{status} =~ /^[012]$/
 			&& ($r->{status} eq '0' || $r->{err} =~ /^profllm \w[^\n]*\n\z/);
 	}
