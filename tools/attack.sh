@@ -27,8 +27,9 @@ if [ -z "${PROFLLM:-}" ]; then
 fi
 PROFLLM=$(realpath "$PROFLLM")
 export O PROFLLM
-# What was freed is kept for a while by AddressSanitizer: less of it, so that growth is the program's own.
-export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_stack_use_after_return=1:strict_string_checks=1}:quarantine_size_mb=16"
+# What was freed is kept for a while by AddressSanitizer: little of it, so that growth is the program's.
+: "${ASAN_OPTIONS:=detect_stack_use_after_return=1:strict_string_checks=1}"
+export ASAN_OPTIONS="$ASAN_OPTIONS:quarantine_size_mb=16"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
 
 fuzz() {

@@ -3,8 +3,8 @@
  * fuzz_snapshot.c - index/: a snapshot that says anything at all, with every checksum right.
  *
  * The first byte chooses one of the snapshots that are made at the start, or, from 128 on, that the
- * rest is the file. What follows are patches: a position (three bytes) and a byte. What loads answers
- * questions, takes further rows and is saved again.
+ * rest is the file. What follows are patches: a position (three bytes) and a byte. What loads
+ * answers questions and takes further rows.
  */
 #include <math.h>
 #include <stdint.h>

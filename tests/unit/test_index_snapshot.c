@@ -305,7 +305,7 @@ static void look_through(struct index *x)
 	arena_release(&a);
 }
 
-/* Bytes anywhere are changed and all sums are right: it is refused for what it says, or it works. */
+/* Bytes anywhere are changed and all sums are right: what it says is refused, or it works. */
 static void test_mutated(void **state)
 {
 	struct buf file = { 0 };
