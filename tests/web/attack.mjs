@@ -220,6 +220,10 @@ let total_weight;
 function choose(make) {
 	let at = make.random() * total_weight,
 		op = operations.find((o) => (at -= o.weight) < 0) ?? operations[0];
+	if (make.is(0.2)) { // a slow machine asks every route, too
+		const asked = (o) => tally.get(o.name)?.asked ?? 0;
+		op = operations.filter((o) => o.weight >= 0.5).reduce((a, b) => asked(b) < asked(a) ? b : a);
+	}
 	const [pool, instead] = removes[op.name] ?? [];
 	// What is made is taken away again, so that the store does not grow with time.
 	if (pool && world[pool].length > 60)
