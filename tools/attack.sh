@@ -3,13 +3,13 @@
 # attack.sh KIND [NAME=VALUE...]: attacks on the program, longer than the suite can bear.
 #
 #   api        requests made from the OpenAPI document: SECONDS=3600 SEED=1 CONNECTIONS=12 TOKEN=...
-#   files      mutated uploads and backups: UPLOADS=10000 BACKUPS=1000 SEED=1
-#   snapshots  mutated snapshots of the index, by libFuzzer: COUNT=1000000
-#   records    mutated records, by libFuzzer: COUNT=1000000
+#   files      mutated uploads, backups, records: UPLOADS=10000 BACKUPS=1000 RECORDS=1000 SEED=1
+#   snapshots  mutated snapshots of the index, by libFuzzer: COUNT=20000
+#   records    mutated records, by libFuzzer: COUNT=20000
 #   sql        hostile names and values on SQLite and on PostgreSQL
 #
-# PROFLLM names the program, build/asan/profllm when that is there: `make asan ASAN_WHAT=unit` builds
-# it. Each prints its seed and what it found; the exit status is 1 when that is anything.
+# PROFLLM names the program; else it is build/asan/profllm when that is there (`make asan-program`).
+# Each prints its seed and what it found; the exit status is 1 when that is anything.
 set -eu
 cd "$(dirname "$0")/.."
 : "${O:=build}"
@@ -35,7 +35,7 @@ export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
 fuzz() {
 	make --no-print-directory "$O/fuzz/$1"
 	mkdir -p "$O/fuzz/work/$1" "$O/fuzz/crash/$1"
-	"$O/fuzz/$1" -runs="${COUNT:-1000000}" -timeout=10 -rss_limit_mb=2048 ${SEED:+-seed="$SEED"} \
+	"$O/fuzz/$1" -runs="${COUNT:-20000}" -timeout=10 -rss_limit_mb=2048 ${SEED:+-seed="$SEED"} \
 		-artifact_prefix="$O/fuzz/crash/$1/" "$O/fuzz/work/$1" "tests/fuzz/corpus/$1"
 }
 
@@ -47,5 +47,5 @@ records) fuzz record ;;
 sql)
 	perl tests/cli/attack-sql.t
 	TEST_STORE=postgresql tests/with_postgres.sh perl tests/cli/attack-sql.t ;;
-*) sed -n 's/^# \{0,1\}//p' "$0" | sed -n '2,13p' >&2; exit 2 ;;
+*) sed -n 's/^# \{0,1\}//p' "$0" | sed -n '3,12p' >&2; exit 2 ;;
 esac
