@@ -37,7 +37,8 @@ const not_http = new Set([...problems, 408, 414, 417, 431, 501, 505]);
 
 const ajv = new Ajv({ strict: true, allowUnionTypes: true, strictRequired: false });
 const world = new_world(), violations = [], tally = new Map(), slowest = [];
-const count = { requests: 0, valid: 0, good: 0, mutated: 0, refused: 0, unanswered: 0 };
+const count = { requests: 0, valid: 0, good: 0, mutated: 0, refused: 0, unanswered: 0,
+	removals: 0 };
 let api, operations, d, port, end_at, is_removing = false;
 
 // ---- judging ----
@@ -75,6 +76,8 @@ function leaks_of(text, sent) {
 function judge_problem(answer, sent) {
 	const type = (answer.headers['content-type'] ?? '').split(';')[0], text = text_of(answer.body);
 	let value;
+	if (answer.status === 429 && !answer.headers['retry-after'])
+		return '429 without Retry-After';
 	if (type !== 'application/problem+json')
 		return `${answer.status} is ${type || 'of no type'}, not application/problem+json`;
 	try {
@@ -372,6 +375,7 @@ async function remove_runs() {
 		violations.push(`store remove: ${e.stderr ?? e}`);
 	}
 	world.created = 0;
+	count.removals++;
 	await fill();
 	is_removing = false;
 }
@@ -442,7 +446,7 @@ function tell() {
 	console.log(`# slowest: ${slowest.slice(0, 3).map(([ms, name]) => `${ms} ms ${name}`).join(', ')}`);
 	console.log(`# ${count.requests} requests in ${seconds} s: ${count.valid} valid (${count.good} with `
 		+ `success), ${count.mutated} mutated, ${count.refused} refused, `
-		+ `${count.unanswered} without an answer`);
+		+ `${count.unanswered} without an answer; all runs removed ${count.removals} times`);
 }
 
 /** A judge that finds nothing wrong would be no test: these must be found. */
@@ -462,7 +466,7 @@ function judge_the_judge() {
 		{ status: 404, headers: { 'content-type': 'text/html' }, body: Buffer.from('<html>') },
 		plain_json(200, '{}'), plain_json(200, '{'), plain_json(201, '{}'), plain_json(200, '"\xff"'),
 			{ why: 'late' },
-		{ why: 'cut' }];
+		{ why: 'cut' }, problem(429, 'x', { status: 429 })];
 	const missed = bad.filter((a) => !judge(a, r, ''));
 	ok(!missed.length, 'what is wrong is found', ...missed.map((a) => JSON.stringify(a)));
 	ok(!judge(problem(404, 'there is nothing at this address'), r, ''), 'and what is right is not');
