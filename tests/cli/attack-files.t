@@ -102,7 +102,7 @@ sub mutated {
 
 # ---- uploads ----
 
-my $d = start_dashboard('--no-launch', '--log', 'access.jsonl');
+my $d = start_dashboard('--no-launch', '--traces-dir', 'traces', '--log', 'access.jsonl');
 my (@wrong, %came, $longest, @memory_kb);
 
 sub memory_kb { return slurp("/proc/$d->{pid}/status") =~ /^VmRSS:\s+(\d+)/m ? $1 : 0 }
@@ -149,7 +149,8 @@ sub ingest_folder {
 
 	mkdir $folder or die;
 	spew("$folder/$_.json", mutated()) for 1 .. FOLDER_FILES;
-	my $r = run(args => ['ingest', $folder, '--store', $d->{store}], seconds => 120);
+	my $r = run(args => ['ingest', $folder, '--traces-dir', 'traces', '--store', $d->{store}],
+		seconds => 120);
 	$came{"ingest $r->{status}"}++;
 	push @wrong, "ingest: $r->{status} $r->{err}" if $r->{status} !~ /^[01]$/;
 	return FOLDER_FILES;
@@ -171,7 +172,8 @@ is(ask($d, POST => '/api/filters/apply', { facets => 'auto', shown => 'all' })->
 is($d->stop, 0, 'and ends well');
 unlike(slurp($d->{err}), qr/Sanitizer|runtime error:/, 'no sanitizer has said anything');
 is(scalar(grep { /"level": "error"/ } split /\n/, slurp('access.jsonl')), 0, 'nothing was its own fault');
-my $r = run(args => ['store', 'check', '--store', $d->{store}], seconds => 300);
+my $r = run(args => ['store', 'check', '--traces-dir', 'traces', '--store', $d->{store}],
+	seconds => 300);
 check_run('store check finds nothing', $r, { status => 0 });
 
 # ---- backups ----
