@@ -42,9 +42,14 @@ asan ubsan: export UBSAN_OPTIONS = print_stacktrace=1
 tsan: export TSAN_OPTIONS = halt_on_error=1:second_deadlock_stack=1
 # Programs with a sanitizer compute more than they wait.
 asan ubsan tsan: export JOBS ?= $(shell nproc)
+ASAN_FLAGS := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
 asan:
 	$(Q)$(MAKE) --no-print-directory suite O=$(O)/asan WHAT="$(ASAN_WHAT)" \
-		CFLAGS="-O1 -fsanitize=address,undefined -fno-sanitize-recover=all"
+		CFLAGS="$(ASAN_FLAGS)"
+# The program alone, for tools/attack.sh.
+.PHONY: asan-program
+asan-program:
+	$(Q)$(MAKE) --no-print-directory O=$(O)/asan CFLAGS="$(ASAN_FLAGS)" $(O)/asan/profllm
 ubsan:
 	$(Q)$(MAKE) --no-print-directory suite O=$(O)/ubsan WHAT="unit load" \
 		CFLAGS="-O1 -fsanitize=undefined -fno-sanitize-recover=all"

@@ -43,6 +43,10 @@ void exchange_refuse(struct exchange *x, unsigned status, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
+	/* It may quote the request, and is one sentence all the same. */
+	for (char *p = text; *p; p++)
+		if ((unsigned char)*p < ' ' || *p == 0x7f)
+			*p = '?';
 	drop_answer(a);
 	begin_answer(a);
 	json_key(&a->json, "type");

@@ -179,7 +179,7 @@ static int put_people(const struct web_request *r, struct json_writer *w, int64_
 	json_end_array(w);
 	json_key(w, "exclusions");
 	json_begin_array(w);
-	for (size_t i = 0; i < n_out; i++) {
+	for (size_t i = n_out; i-- > 0;) { /* newest first */
 		json_begin_object(w);
 		data_put_key_str(w, "reason", out[i].reason);
 		data_put_key_str(w, "who", out[i].who);

@@ -64,7 +64,8 @@ static int list(const struct web_request *r, struct web_answer *a, struct err *e
 		return asked_wrong(a, e, r->arena, "/cursor", "what the page before gave as \"next\"");
 	if (store_traces(r->store, 0, r->arena, &t, &n, e) < 0)
 		return -1;
-	qsort(t, n, sizeof(*t), newest_first);
+	if (n)
+		qsort(t, n, sizeof(*t), newest_first);
 	json_key(&a->json, "total");
 	json_put_int(&a->json, (int64_t)n);
 	json_key(&a->json, "items");

@@ -43,6 +43,7 @@ sub status_of { return $_[0] =~ m{^HTTP/1\.[01] (\d+)} ? $1 : 'none' }
 sub memory_kb { return slurp("/proc/$d->{pid}/status") =~ /^VmRSS:\s+(\d+)/m ? $1 : 0 }
 sub is_alive { return ask($d, 'GET', '/api/health')->{status} == 200 }
 
+is(ask($d, 'GET', '/api/traces')->{json}{total}, 0, 'a store without traces lists none');
 my $good = json_text({ date => '20260101-000000', backend => 'vllm', model_id => 'm', num_prompts => 10,
 	request_rate => 'inf', duration => 1.5, completed => 10, total_input_tokens => 100,
 	total_output_tokens => 100, request_throughput => 5, output_throughput => 50, mean_ttft_ms => 3 });
@@ -101,6 +102,11 @@ for my $q (['[' x 100000, 400], ["{\"filter\": \xff}", 400], ['{"filter": {"and"
 
 	is($r->{status}, $q->[1], 'a question of ' . substr($q->[0], 0, 24) . ": $r->{status}");
 }
+
+# What an error quotes does not break its line, nor a terminal.
+my $quoted = ask($d, 'POST', '/api/filters/apply', "{\"a\\nb\\u001b[31m\\u007f\": 1}");
+is($quoted->{status}, 400, 'a member with control characters');
+is($quoted->{json}{detail} =~ /^(.*?:)/s ? $1 : '', '/a?b?[31m?:', 'is quoted without them');
 
 # ---- forms ----
 

@@ -18,10 +18,12 @@
 #include "base/limits.h"
 #include "index/part.h"
 #include "index/snapshot.h"
+#include "../fuzz/snapshot_sums.h"
 #include "index_rig.h"
 #include "scratch.h"
 
 #define ROWS 333
+#define MUTATED 1000
 
 static char path[64];
 
@@ -276,6 +278,69 @@ static void test_crafted(void **state)
 	buf_release(&file);
 }
 
+/* What the index says of each of its rows and of all of them, whatever that is. */
+static void look_through(struct index *x)
+{
+	struct index_view *v = index_view(x);
+	struct arena a = { 0 };
+	struct row row;
+	size_t n;
+	const struct column_info *c = index_columns(v, &n);
+
+	for (size_t i = 0; i < v->n_rows; i++)
+		index_row(v, view_id(v, i), &a, &row, NULL);
+	for (size_t i = 0; i < n; i++) {
+		struct str name = c[i].name;
+		struct filter *all;
+		struct query q = { .limit = 50, .facet = &name, .n_facets = 1, .statistic = &name,
+				   .n_statistics = 1, .facet_values_max = 9, .histogram_bins = 9,
+				   .sort = { { name, false } }, .n_sorts = 1 };
+		struct answer answer;
+
+		assert_int_equal(filter_read(NULL, NULL, &a, &all, NULL), 0);
+		q.filter = all;
+		assert_int_equal(index_query(v, &q, &a, &answer, NULL), 0);
+	}
+	index_view_release(v);
+	arena_release(&a);
+}
+
+/* Bytes anywhere are changed and all sums are right: what it says is refused, or it works. */
+static void test_mutated(void **state)
+{
+	struct buf file = { 0 };
+	struct draw d = { 11 };
+	size_t taken = 0, judged = 0, by_sum = 0;
+
+	(void)state;
+	read_sample(&file);
+	for (int n = 0; n < MUTATED; n++) {
+		char *copy = memcpy(malloc(file.len), file.data, file.len);
+		struct index *x = NULL;
+		struct err e = { 0 };
+		int64_t sequence;
+
+		for (size_t k = 1 + draw_below(&d, 4); k > 0; k--)
+			copy[draw_below(&d, n % 2 ? file.len : 4096)] = (char)draw_below(&d, 256);
+		snapshot_mend(copy, file.len);
+		assert_int_equal(file_write_atomic(path, (struct str){ copy, file.len }, &e), 0);
+		if (index_load(path, &x, &sequence, &e)) {
+			look_through(x);
+			index_free(x);
+			taken++;
+		} else if (strstr(e.text, "damaged")) {
+			by_sum++;
+		} else {
+			assert_non_null(strstr(e.text, path));
+			judged++;
+		}
+		free(copy);
+	}
+	printf("# %d snapshots: %zu taken, %zu judged, %zu damaged\n", MUTATED, taken, judged, by_sum);
+	assert_true(taken > MUTATED / 20 && judged > MUTATED / 20 && by_sum < MUTATED / 4);
+	buf_release(&file);
+}
+
 static void test_foreign(void **state)
 {
 	static const char *const text[] = { "", "{}", "SQLite format 3",
@@ -314,6 +379,7 @@ int main(void)
 		cmocka_unit_test(test_removed),
 		cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_crafted),
+		cmocka_unit_test(test_mutated),
 		cmocka_unit_test(test_foreign),
 	};
 
