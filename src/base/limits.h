@@ -112,6 +112,8 @@
 #define IMPORT_FILE_BYTES_MAX (16u << 20) /* one of vLLM's test files */
 #define IMPORT_POINTS_MAX 1000          /* rates, or concurrencies, of one test */
 #define YAML_VALUES_MAX 1000000         /* of one document, aliases counted each time */
+#define YAML_ANCHORS_MAX 256            /* of one text: each alias is compared with all of them */
+#define YAML_DIRECTIVES_MAX 64          /* of one text: each is compared with those before it */
 #define CONFIG_BYTES_MAX (16u << 20)    /* of a file that holds options */
 #define UPLOAD_BYTES_MAX (256ull << 20)     /* a document on its way to a dashboard */
 #define EXPERIMENT_BYTES_MAX (4u << 20) /* one file of an experiment's configuration */

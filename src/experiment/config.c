@@ -359,6 +359,8 @@ int config_experiment(const struct config *c, const struct json_value *tree,
 	settle_gpus(&r, tree);
 	if (f->n_errors == before)
 		config_rules(&r, tree);
+	if (f->n_errors == before)
+		config_bounds_check(&r, tree);
 	out->hash = hash_of(out);
 	return f->n_errors == before ? 0 : -1;
 }

@@ -203,6 +203,6 @@ static const struct web_route routes[] = {
 	{ "GET", "/api/jobs/{id}", 0, job_show },
 	{ "GET", "/api/jobs/{id}/events", 0, job_events },
 	{ "GET", "/api/jobs/{id}/log", 0, job_log },
-	{ "POST", "/api/jobs/{id}/cancel", ROUTE_CHANGES, job_cancel },
+	{ "POST", "/api/jobs/{id}/cancel", ROUTE_CHANGES | ROUTE_LAUNCHES, job_cancel },
 };
 const struct web_routes job_routes = { routes, sizeof(routes) / sizeof(*routes) };

@@ -12,6 +12,8 @@
  * the client, `pointer` with it where the handler set one.
  */
 #pragma once
+#include <stdatomic.h>
+
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -34,6 +36,7 @@ struct web_request {
 	struct str raw;                /* the body, where the route is ROUTE_RAW or _PARTS */
 	struct str content_type;       /* of the body; web/parts.h reads a form's parts */
 	struct str who;                /* who asks: the token's name, or "local" */
+	const atomic_bool *is_gone;    /* the client has closed its connection; NULL: not known */
 };
 
 /* A parameter of the query string, percent-decoded; empty when it is not there. */
@@ -73,6 +76,7 @@ enum route_flag {
 	ROUTE_READS = 8,    /* depends on data_version and the request only: gets an ETag */
 	ROUTE_PARTS = 16,   /* the body is a form with files (web/parts.h); with _RAW: or JSON */
 	ROUTE_QUICK = 32,   /* asks neither store nor index for long: no worker is needed */
+	ROUTE_LAUNCHES = 64, /* starts or ends programs: needs a token of role launch */
 };
 
 struct web_route {

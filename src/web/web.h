@@ -29,6 +29,8 @@
 #define WEB_LAUNCHES_MAX 64
 #define WEB_TOKEN_CHARS_MIN 16
 
+struct web_names { const char *const *v; size_t n; };
+
 struct web_opts {
 	const char *listen;               /* "HOST:PORT", "[::1]:0" */
 	const char *token_file;           /* NULL: none, which only a loopback address allows */
@@ -39,6 +41,9 @@ struct web_opts {
 	int log_fd;
 	const char *folder;               /* of jobs; made when needed */
 	unsigned launches;                /* experiments at once; 0: none can be started */
+	struct web_names launch_env;      /* variables that experiments have and may name, beside usual ones */
+	struct web_names include_dir;     /* folders that their configurations may include files of */
+	struct web_names launch_command;  /* what they may start; none: anything */
 	bool is_read_only;
 };
 
