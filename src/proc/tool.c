@@ -133,7 +133,8 @@ static int await(const struct tool_opts *o, bool is_group, pid_t pid, struct err
 		rc = watch(o, pidfd);
 		close(pidfd);
 	}
-	if (rc <= 0)
+	/* Not waited for yet, so its number is still its group's. */
+	if (rc <= 0 || (is_group && pidfd >= 0))
 		kill(is_group ? -pid : pid, SIGKILL);
 	do
 		got = waitpid(pid, &status, 0);
