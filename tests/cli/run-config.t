@@ -197,7 +197,7 @@ sub cost_of {
 }
 
 my $start = cost_of(spew('exp.yaml', "a: b\n")); # of any program, more under a sanitizer
-for (['exp.yaml', 'a: ' . '[' x 1_000_000, '1:68'], ['exp.yaml', 'a: ' . '{' x 1_000_000, '1:68'],
+for (['exp.yaml', 'a: ' . '[' x 1_000_000, '1:67'], ['exp.yaml', 'a: ' . '{' x 1_000_000, '1:67'],
 	['exp.yaml', '- ' x 500_000, '1:129'], ['exp.json', '[' x 1_000_000, '1:65'],
 	['exp.json', '{"a":' x 200_000, '1:321']) {
 	my ($file, $text, $place) = @$_;
