@@ -167,8 +167,8 @@ static void need_word(struct config_reader *r, const char *word, const struct js
 
 static void refuse(struct config_reader *r, const struct json_value *v, const char *path)
 {
-	config_complain(r->c, r->f, v, path, "refused, because it could start a program or write a file "
-			"and this dashboard starts only: %s (" OPTION ")", all_commands(r));
+	config_complain(r->c, r->f, v, path, "refused, because it could start a program or write a "
+			"file and this dashboard starts only: %s (" OPTION ")", all_commands(r));
 }
 
 /* ---- servers ---- */

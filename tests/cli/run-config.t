@@ -204,7 +204,8 @@ for (['exp.yaml', 'a: ' . '[' x 1_000_000, '1:67'], ['exp.yaml', 'a: ' . '{' x 1
 	my $cpu = cost_of(spew($file, $text)) - $start;
 
 	is($r->{status}, 2, "a megabyte of " . substr($text, 0, 8) . " in $file is refused");
-	like($r->{err}, qr/^profllm run: $file:$place: nested deeper than .*JSON_DEPTH_MAX/, 'where it is too deep');
+	like($r->{err}, qr/^profllm run: $file:$place: nested deeper than .*JSON_DEPTH_MAX/,
+		'where it is too deep');
 	diag(sprintf '%.2f s of CPU', $cpu);
 	cmp_ok($cpu, '<', 0.2, 'at once');
 }
