@@ -130,6 +130,23 @@ unlike($all, qr/\Q@{[SECRET]}/, 'an experiment has none of the dashboard\'s secr
 like($all, qr/^expanded chosen-value$/m, 'but what --launch-env names');
 like($all, qr/^PATH=/m, 'and what every program needs');
 
+# Members that run as programs of their own are in the same bounds: what they are given is not read again.
+$id = ask($d, 'POST', '/api/launch', { config => <<"END" })->{json}{job_id};
+name: pair
+jobs: 2
+server: {command: sim}
+benchmark: {tokenizer: sim, num_prompts: 1, random_input_len: 8, random_output_len: 2}
+experiments:
+  - {name: one, server: {model: m}, include: $here/scalar.txt, tags: {text: "\$\${HF_TOKEN}"}}
+  - {name: two, server: {model: n}, include: /etc/passwd}
+END
+wait_for('the pair', sub { ask($d, 'GET', "/api/jobs/$id")->{json}{state} !~ /waiting|running/ });
+$all = join "\n", map { slurp($_) // '' } split /\n/, `find jobs/$id -type f`;
+is(ask($d, 'GET', "/api/jobs/$id")->{json}{state}, 'done', 'a suite of two at once')
+	or diag(slurp("jobs/$id/log.txt"));
+unlike($all, qr/root:x|a-password|\Q@{[SECRET]}/, 'whose members read no files and no variables');
+like($all, qr/\$\{HF_TOKEN\}/, 'and keep their texts');
+
 # ---- what a check costs ----
 
 my $deep = 'a: ' . '[' x 1_000_000;
