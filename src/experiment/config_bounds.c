@@ -206,7 +206,9 @@ static bool is_value(const struct json_value *v)
 				return false;
 		return true;
 	}
-	return v->kind != JSON_OBJECT && (v->kind != JSON_STRING || !v->text.n || *v->text.p != '-');
+	if (v->kind == JSON_STRING)
+		return !v->text.n || *v->text.p != '-';
+	return v->kind != JSON_OBJECT;
 }
 
 static bool is_word_of(struct str rest, const struct json_value *v)

@@ -41,7 +41,7 @@ struct web_opts {
 	int log_fd;
 	const char *folder;               /* of jobs; made when needed */
 	unsigned launches;                /* experiments at once; 0: none can be started */
-	struct web_names launch_env;      /* variables that experiments have besides the usual ones */
+	struct web_names launch_env;      /* variables that experiments have and may name, too */
 	struct web_names include_dir;     /* folders whose files their configurations may include */
 	struct web_names launch_command;  /* what they may start; none: anything */
 	bool is_read_only;
