@@ -107,11 +107,14 @@
 #define LATENCY_ITERATIONS_MAX 10000000 /* of bench latency: 80 MB of times */
 #define DOCUMENT_BYTES_MAX (256u << 20) /* of one experiment */
 #define SUITE_MEMBERS_MAX 4096          /* experiments of one suite, repeats counted */
+#define SUITE_VALUES_MAX (16u << 20)    /* members x axes of its matrix x values of its file */
 #define SUITE_JOBS_MAX 256              /* of them at once */
 #define SUITE_LINE_BYTES_MAX 65536      /* of what an experiment that is a child prints */
 #define IMPORT_FILE_BYTES_MAX (16u << 20) /* one of vLLM's test files */
 #define IMPORT_POINTS_MAX 1000          /* rates, or concurrencies, of one test */
 #define YAML_VALUES_MAX 1000000         /* of one document, aliases counted each time */
+#define YAML_ANCHORS_MAX 256            /* of one text: each alias is compared with all of them */
+#define YAML_DIRECTIVES_MAX 64          /* of one text: each is compared with those before it */
 #define CONFIG_BYTES_MAX (16u << 20)    /* of a file that holds options */
 #define UPLOAD_BYTES_MAX (256ull << 20)     /* a document on its way to a dashboard */
 #define EXPERIMENT_BYTES_MAX (4u << 20) /* one file of an experiment's configuration */

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/redact.h"
+#include "base/words.h"
 #include "cmd/cli.h"
 #include "cmd/cmd.h"
 #include "fetch/dashboard.h"
@@ -24,7 +25,7 @@
 struct dashboard_opts {
 	const char *listen, *host, *store, *token_file, *log, *jobs_dir, *traces_dir, *port_file;
 	struct opt_int port;
-	struct opt_list host_name;
+	struct opt_list host_name, launch_env, include_dir, launch_command;
 	int64_t launch;
 	bool no_auth, open_read, no_launch, is_read_only;
 };
@@ -72,7 +73,16 @@ static const struct opt rows[] = {
 	  .help = "where traces are kept; default: likewise"),
 	R(launch, "launch", .group = DATA, .arg = "N", .min = 1, .max = WEB_LAUNCHES_MAX,
 	  .help = "experiments that run at once; others wait"),
-	R(no_launch, "no-launch", .group = DATA, .help = "start no experiments"),
+	R(no_launch, "no-launch", .group = DATA,
+	  .help = "start no experiments, and check no configurations"),
+	R(launch_env, "launch-env", .group = DATA, .arg = "NAME", .flags = OPT_EACH,
+	  .help = "a variable of this environment that experiments started here have and may name as "
+		  "${NAME}; may be repeated"),
+	R(include_dir, "include-dir", .group = DATA, .arg = "DIR", .flags = OPT_EACH,
+	  .help = "a folder whose files their configurations may include; may be repeated"),
+	R(launch_command, "launch-command", .group = DATA, .arg = "COMMAND", .flags = OPT_EACH,
+	  .help = "a command that they may start, word for word, such as 'vllm serve', sim, docker; may "
+		  "be repeated; default: any"),
 };
 static const struct dashboard_opts defaults = { .launch = 1 };
 static const char *const groups[] = { SERVER, DATA, NULL };
@@ -157,6 +167,11 @@ static const char *traces_place(const struct dashboard_opts *o, struct arena *a)
 	return o->traces_dir || !is_postgres(o->store) ? o->traces_dir : data_place(a, "traces");
 }
 
+static struct web_names names_of(const struct opt_list *list)
+{
+	return (struct web_names){ list->v, list->n };
+}
+
 /* ---- running ---- */
 
 static void signals_of(sigset_t *s)
@@ -204,6 +219,29 @@ static void say_where(const struct dashboard_opts *o, const struct web *w, const
 			"run commands as you, and read and change this store");
 }
 
+static int check_launch(const struct dashboard_opts *o, struct arena *a, struct err *e)
+{
+	for (size_t i = 0; i < o->include_dir.n; i++)
+		if (!file_is_dir(o->include_dir.v[i]))
+			return err_set(e, ERR_USAGE, "--include-dir %s: expected a folder",
+				       o->include_dir.v[i]);
+	for (size_t i = 0; i < o->launch_env.n; i++)
+		if (!*o->launch_env.v[i] || strchr(o->launch_env.v[i], '='))
+			return err_set(e, ERR_USAGE, "--launch-env %s: expected the name of a variable",
+				       o->launch_env.v[i]);
+	for (size_t i = 0; i < o->launch_command.n; i++) {
+		char **words;
+		size_t n = 0;
+
+		if (words_split(str_of(o->launch_command.v[i]), a, &words, &n, e) < 0)
+			return err_wrap(e, "--launch-command");
+		if (!n)
+			return err_set(e, ERR_USAGE, "--launch-command: expected a command, such as "
+				       "'vllm serve', got nothing");
+	}
+	return 0;
+}
+
 /* Until it is told to end. False: it could not end what was in flight. */
 static bool serve(struct web *w, struct buf *kept)
 {
@@ -240,6 +278,8 @@ static int run(const struct dashboard_opts *o, struct cli *cli, struct err *e)
 		.n_host_names = o->host_name.n, .version = PROFLLM_VERSION, .log_path = o->log,
 		.log_fd = STDERR_FILENO, .folder = jobs_place(o, &cli->arena),
 		.launches = o->no_launch ? 0 : (unsigned)o->launch, .is_read_only = o->is_read_only,
+		.launch_env = names_of(&o->launch_env), .include_dir = names_of(&o->include_dir),
+		.launch_command = names_of(&o->launch_command),
 	};
 	struct store *store;
 	struct buf kept = { 0 };
@@ -287,7 +327,8 @@ int cmd_dashboard(int argc, char **argv)
 	if (status != CLI_CONTINUE)
 		return status;
 	cli_flush_notes(&cli);
-	if (take_address(&o, &cli.arena, &cli.err) < 0 || check_access(&o, &cli.err) < 0)
+	if (take_address(&o, &cli.arena, &cli.err) < 0 || check_access(&o, &cli.err) < 0 ||
+	    check_launch(&o, &cli.arena, &cli.err) < 0)
 		return cli_end(&cli);
 	signal(SIGPIPE, SIG_IGN);
 	signals_of(&signals);

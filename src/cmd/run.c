@@ -74,6 +74,14 @@ static const struct opt rows[] = {
 	R(print_keys, "print-keys", .group = SHOWN,
 	  .help = "print the keys a configuration may have, as a page of Markdown"),
 	R(member, "member", .flags = OPT_HIDDEN, .help = "run one member of a suite for another run"),
+	R(is_bounded, "bounded", .flags = OPT_HIDDEN,
+	  .help = "the configuration was sent to a dashboard, which allows it what follows"),
+	R(include_dir, "include-dir", .flags = OPT_HIDDEN | OPT_EACH, .arg = "DIR",
+	  .help = "files below it may be included"),
+	R(may_read, "may-read", .flags = OPT_HIDDEN | OPT_EACH, .arg = "NAME",
+	  .help = "a variable that ${NAME} may stand for"),
+	R(may_start, "may-start", .flags = OPT_HIDDEN | OPT_EACH, .arg = "COMMAND",
+	  .help = "a command that may be started; none: any"),
 };
 
 static const struct run_opts defaults = { .progress = "auto" };
@@ -207,7 +215,13 @@ static int read_config(struct command_run *c)
 		.is_resumed = c->o.is_resumed, .jobs = c->o.jobs.is_set ? (unsigned)c->o.jobs.v : 0,
 		.member = c->o.member,
 	};
-	if (config_read(c->o.config, c->o.set.v, c->o.set.n, &c->arena, &c->config, e) < 0) {
+	c->bounds = (struct config_bounds){
+		.folders = c->o.include_dir.v, .n_folders = c->o.include_dir.n,
+		.variables = c->o.may_read.v, .n_variables = c->o.may_read.n,
+		.commands = c->o.may_start.v, .n_commands = c->o.may_start.n,
+	};
+	if (config_read_within(c->o.is_bounded ? &c->bounds : NULL, c->o.config, c->o.set.v,
+			       c->o.set.n, &c->arena, &c->config, e) < 0) {
 		write_refused(c, "bad configuration", e->text);
 		return -1;
 	}
@@ -290,7 +304,7 @@ static int status_of(struct command_run *c, const struct suite_tally *t, struct 
 
 static char *const *child_words(struct command_run *c)
 {
-	char **words = arena_alloc(&c->arena, 6 * sizeof(*words));
+	char **words = arena_alloc(&c->arena, 7 * sizeof(*words));
 	size_t n = 0;
 
 	words[n++] = arena_text(&c->arena, STR("--progress"));
@@ -301,6 +315,9 @@ static char *const *child_words(struct command_run *c)
 		words[n++] = arena_text(&c->arena, STR("--args-file"));
 		words[n++] = arena_text(&c->arena, str_of(c->o.args_file));
 	}
+	/* It is given what was merged and judged here, and reads nothing more. */
+	if (c->o.is_bounded)
+		words[n++] = arena_text(&c->arena, STR("--bounded"));
 	return words;
 }
 
@@ -360,16 +377,19 @@ static int act(struct command_run *c, struct err *e)
 		buf_release(&page);
 		return 0;
 	}
-	cli_catch_signals();
 	run_talk_init(&c->talk, c->o.progress);
-	if (c->o.upload_spool)
+	if (c->o.upload_spool) {
+		cli_catch_signals();
 		return run_send_spool(c, e);
+	}
+	/* Until it is read there is nothing to clean up: a signal ends the program. */
 	if (read_config(c) < 0)
 		return -1;
 	if (c->o.print_config) {
 		run_print_config(c);
 		return 0;
 	}
+	cli_catch_signals();
 	if (c->o.dry_run) {
 		status = look_ahead(c, true);
 		if (status != 0)

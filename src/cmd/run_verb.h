@@ -20,9 +20,9 @@
 
 struct run_opts {
 	const char *config, *output;
-	struct opt_list set, only;
+	struct opt_list set, only, include_dir, may_read, may_start;
 	bool is_resumed, dry_run, check, strict, show_log, upload_spool, no_upload_traces;
-	bool print_config, print_schema, print_keys;
+	bool print_config, print_schema, print_keys, is_bounded;
 	const char *plan;
 	struct opt_int jobs;
 	const char *upload, *token_file, *progress, *member, *args_file, *events;
@@ -31,6 +31,7 @@ struct run_opts {
 struct command_run {
 	struct cli cli;
 	struct run_opts o;
+	struct config_bounds bounds;
 	struct config config;
 	struct config_know know;
 	struct engine_extra extra;

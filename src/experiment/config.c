@@ -8,6 +8,8 @@
 #include "experiment/config_parts.h"
 #include "json/write.h"
 
+#define EXPERIMENT_GPUS_MAX 1024 /* of one experiment; as for server.gpus */
+
 /* Keys of a suite are read by suite.h. */
 static const char *const sections[] = {
 	"name", "suite", "tags", "server", "servers", "benchmark", "profiling", "resources",
@@ -110,10 +112,10 @@ static void read_gpus(struct config_reader *r, const struct json_value *v)
 		return;
 	}
 	if (text && str_to_i64(str_of(text), &count)) {
-		if (count < 0 || count > 1024)
+		if (count < 0 || count > EXPERIMENT_GPUS_MAX)
 			config_complain(r->c, r->f, v, "resources.gpus",
-					"expected auto, none, a number of GPUs from 0 to 1024 or a "
-					"list, got %s", config_got(v, r->a));
+					"expected auto, none, a number of GPUs from 0 to %d or a "
+					"list, got %s", EXPERIMENT_GPUS_MAX, config_got(v, r->a));
 		out->want = count ? GPUS_COUNT : GPUS_NONE;
 		out->count = (unsigned)count;
 		return;
@@ -136,6 +138,9 @@ static void read_gpus(struct config_reader *r, const struct json_value *v)
 	if (v->kind != JSON_ARRAY || v->count == 0)
 		config_complain(r->c, r->f, v, "resources.gpus", "expected auto, none, a number of "
 				"GPUs or a list of indices or UUIDs, got %s", config_got(v, r->a));
+	else if (v->count > EXPERIMENT_GPUS_MAX)
+		config_complain(r->c, r->f, v, "resources.gpus", "a list of %zu GPUs, more than the "
+				"%d that an experiment may have", v->count, EXPERIMENT_GPUS_MAX);
 	else
 		out->list = (const char *const *)config_list(r, v, "resources.gpus");
 }
@@ -365,6 +370,8 @@ int config_experiment(const struct config *c, const struct json_value *tree,
 	settle_gpus(&r, tree);
 	if (f->n_errors == before)
 		config_rules(&r, tree);
+	if (f->n_errors == before)
+		config_bounds_check(&r, tree);
 	out->hash = hash_of(out);
 	return f->n_errors == before ? 0 : -1;
 }

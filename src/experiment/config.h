@@ -24,6 +24,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "experiment/config_bounds.h"
 #include "experiment/experiment.h"
 #include "json/marks.h"
 #include "opt/opt.h"
@@ -35,6 +36,7 @@ struct config {
 	struct arena *arena;         /* where all of it lives */
 	const char *const *sets;     /* as they were given; borrowed */
 	size_t n_sets;
+	const struct config_bounds *bounds; /* borrowed; NULL: it is the user's own */
 };
 
 /* What is wrong, a line each; warnings and notes likewise. Zeroed is empty; release both. */
@@ -52,6 +54,10 @@ void config_findings_release(struct config_findings *f);
  */
 int config_read(const char *path, const char *const *sets, size_t n_sets, struct arena *a,
 		struct config *out, struct err *e);
+/* Likewise, of a configuration that somebody else sent; bounds NULL: config_read. */
+int config_read_within(const struct config_bounds *bounds, const char *path,
+		       const char *const *sets, size_t n_sets, struct arena *a,
+		       struct config *out, struct err *e);
 /* Likewise from a text; name stands for the file, and includes are relative to its folder. */
 int config_parse(struct str text, const char *name, const char *const *sets, size_t n_sets,
 		 struct arena *a, struct config *out, struct err *e);

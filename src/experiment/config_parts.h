@@ -5,6 +5,7 @@
  *   config_read.c    files, includes, the environment, --set: one tree
  *   config_tree.c    trees: merging, places, findings
  *   config_section.c an object of a configuration into the fields of a set of rows
+ *   config_bounds.c  what a configuration that somebody else sent may read and start
  *   config_server.c  a server: its own keys, its engine's arguments
  *   config_values.c  what the arguments of a server come to, and where that is known from
  *   config_bench.c   the benchmark: rows of the mode's verb

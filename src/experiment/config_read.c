@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/fmt.h"
 #include "base/limits.h"
+#include "base/mem.h"
 #include "base/redact.h"
 #include "experiment/config_parts.h"
 #include "json/write.h"
@@ -91,11 +92,15 @@ static int add_variable(const struct reading *r, const struct spot *at, struct s
 			      (int)(inside.n < SHOWN_MAX ? inside.n : SHOWN_MAX),
 			      inside.p);
 	snprintf(text, sizeof(text), "%.*s", (int)name.n, name.p);
-	value = getenv(text);
+	value = config_bounds_variable(r->c->bounds, text);
 	if (value && (*value || !has_otherwise)) {
 		buf_add_text(out, value);
 		return 0;
 	}
+	if (!has_otherwise && r->c->bounds)
+		return refuse(r, at->v, spot_path(r, at), "the environment of a dashboard is not read; "
+			      "write the value, or have the dashboard started with --launch-env %s",
+			      text);
 	if (!has_otherwise)
 		return refuse(r, at->v, spot_path(r, at), "the environment has no %s; set it, or "
 			      "write ${%s:-otherwise}", text, text);
@@ -222,6 +227,7 @@ void config_learn(const struct json_value *tree)
 static int parse_text(const struct reading *r, struct str text, const char *name,
 		      struct json_value **out)
 {
+	const char *name = frame->name;
 	struct config *c = r->c;
 	bool is_json = str_ends(str_of(name), STR(".json"));
 	struct err why = { 0 };
@@ -231,7 +237,8 @@ static int parse_text(const struct reading *r, struct str text, const char *name
 			       "EXPERIMENT_BYTES_MAX", name, text.n, EXPERIMENT_BYTES_MAX);
 	if ((is_json ? json_parse_marked : yaml_parse_marked)(c->arena, text, name, c->marks, out,
 							      &why) < 0)
-		return err_set(r->e, ERR_USAGE, "%s:%s", name, why.text);
+		return err_set(r->e, ERR_USAGE, "%s:%s", name,
+			       frame->by ? config_bounds_fault(c, why.text) : why.text);
 	if ((*out)->kind == JSON_NULL)
 		return err_set(r->e, ERR_USAGE, "%s: is empty; expected sections such as server and "
 			       "benchmark", name);
@@ -268,6 +275,21 @@ static int refuse_cycle(const struct reading *r, const struct json_value *v,
 	return rc;
 }
 
+/* The file's text and its path without links, which the caller frees; NULL: it may not be read. */
+static char *read_bounded(const struct reading *r, const struct json_value *v,
+			  const struct frame *frame, struct buf *text)
+{
+	char *copy = mem_text(frame->real), *real = NULL;
+	struct err why = { 0 };
+
+	/* The configuration itself lies nowhere that its sender knows. */
+	if (config_bounds_read(r->c->bounds, v->text.p, frame->by ? dirname(copy) : NULL,
+			       EXPERIMENT_BYTES_MAX, text, &real, &why) < 0)
+		refuse(r, v, "include", "%s", why.text);
+	free(copy);
+	return real;
+}
+
 static int read_included(struct reading *r, const struct json_value *v, const struct frame *frame,
 			 const struct json_value **base)
 {
@@ -284,9 +306,16 @@ static int read_included(struct reading *r, const struct json_value *v, const st
 	if (++r->files > EXPERIMENT_FILES_MAX)
 		return refuse(r, v, "include", "more than the %d files of EXPERIMENT_FILES_MAX",
 			      EXPERIMENT_FILES_MAX);
-	path = *frame->real && v->text.p[0] != '/' ? file_beside(frame->real, v->text.p) :
-		file_join(NULL, v->text.p);
-	real = realpath(path, NULL);
+	if (r->c->bounds) {
+		real = read_bounded(r, v, frame, &text);
+		if (!real)
+			return -1;
+		path = mem_text(real);
+	} else {
+		path = *frame->real && v->text.p[0] != '/' ? file_beside(frame->real, v->text.p) :
+			file_join(NULL, v->text.p);
+		real = realpath(path, NULL);
+	}
 	inner.real = arena_text(r->c->arena, str_of(real ? real : path));
 	inner.name = v->text.p;
 	if (v->text.p[0] != '/' && strchr(frame->name, '/')) {
@@ -298,9 +327,11 @@ static int read_included(struct reading *r, const struct json_value *v, const st
 	free(path);
 	free(real);
 	for (const struct frame *at = frame; at; at = at->by)
-		if (strcmp(at->real, inner.real) == 0)
+		if (strcmp(at->real, inner.real) == 0) {
+			buf_release(&text);
 			return refuse_cycle(r, v, frame, inner.real);
-	if (file_read(inner.real, EXPERIMENT_BYTES_MAX, &text, &why) < 0)
+		}
+	if (!r->c->bounds && file_read(inner.real, EXPERIMENT_BYTES_MAX, &text, &why) < 0)
 		rc = refuse(r, v, "include", "%s", why.text);
 	else
 		rc = read_tree(r, buf_str(&text), &inner, &tree);
@@ -316,7 +347,7 @@ static int read_tree(struct reading *r, struct str text, const struct frame *fra
 	const struct json_value *include, *base = NULL;
 	struct json_value *own;
 
-	if (parse_text(r, text, frame->name, &own) < 0)
+	if (parse_text(r, text, frame, &own) < 0)
 		return -1;
 	include = config_get(own, "include");
 	if (include && include->kind == JSON_ARRAY) {
@@ -434,15 +465,17 @@ static int read_all(struct reading *r, struct str text, const struct frame *fram
 	return r->c->tree ? 0 : -1;
 }
 
-static void begin(struct config *c, const char *path, struct arena *a)
+static void begin(struct config *c, const struct config_bounds *bounds, const char *path,
+		  struct arena *a)
 {
-	*c = (struct config){ .path = path, .arena = a };
+	*c = (struct config){ .path = path, .arena = a, .bounds = bounds };
 	c->marks = arena_alloc(a, sizeof(*c->marks));
 	c->marks->arena = a;
 }
 
-int config_parse(struct str text, const char *name, const char *const *sets, size_t n_sets,
-		 struct arena *a, struct config *out, struct err *e)
+static int parse_within(const struct config_bounds *bounds, struct str text, const char *name,
+			const char *const *sets, size_t n_sets, struct arena *a,
+			struct config *out, struct err *e)
 {
 	struct reading r = { .c = out, .e = e, .files = 1 };
 	char *real = realpath(name, NULL);
@@ -450,25 +483,39 @@ int config_parse(struct str text, const char *name, const char *const *sets, siz
 			       .real = arena_text(a, str_of(real ? real : "")) };
 
 	free(real);
-	begin(out, frame.name, a);
+	begin(out, bounds, frame.name, a);
 	return read_all(&r, text, &frame, sets, n_sets);
 }
 
-int config_read(const char *path, const char *const *sets, size_t n_sets, struct arena *a,
-		struct config *out, struct err *e)
+int config_parse(struct str text, const char *name, const char *const *sets, size_t n_sets,
+		 struct arena *a, struct config *out, struct err *e)
+{
+	return parse_within(NULL, text, name, sets, n_sets, a, out, e);
+}
+
+int config_read_within(const struct config_bounds *bounds, const char *path,
+		       const char *const *sets, size_t n_sets, struct arena *a,
+		       struct config *out, struct err *e)
 {
 	bool is_stdin = strcmp(path, "-") == 0;
 	struct buf text = { 0 };
 	struct err why = { 0 };
 	int rc;
 
-	begin(out, path, a);
+	begin(out, bounds, path, a);
 	rc = is_stdin ? read_stdin(&text, &why) :
 		file_read(path, EXPERIMENT_BYTES_MAX, &text, &why);
 	if (rc < 0)
 		rc = err_set(e, ERR_USAGE, "--config: %s", why.text);
 	else
-		rc = config_parse(buf_str(&text), is_stdin ? "stdin" : path, sets, n_sets, a, out, e);
+		rc = parse_within(bounds, buf_str(&text), is_stdin ? "stdin" : path, sets, n_sets, a,
+				  out, e);
 	buf_release(&text);
 	return rc;
+}
+
+int config_read(const char *path, const char *const *sets, size_t n_sets, struct arena *a,
+		struct config *out, struct err *e)
+{
+	return config_read_within(NULL, path, sets, n_sets, a, out, e);
 }

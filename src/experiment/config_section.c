@@ -319,6 +319,9 @@ int config_value(struct config_reader *r, const struct opt_set *set, const struc
 
 	if (v->kind == JSON_NULL)
 		return 0;
+	if (row->kind == OPT_LIST && v->kind >= JSON_ARRAY && v->count > EXPERIMENT_KEYS_MAX)
+		return config_complain(r->c, r->f, v, path, "%zu values, more than the %d of "
+				       "EXPERIMENT_KEYS_MAX", v->count, EXPERIMENT_KEYS_MAX);
 	text = is_dotted ? config_scalar(v, r->a) : as_text(r, row, v);
 	if (is_dotted && !text)
 		text = config_json(v, r->a);

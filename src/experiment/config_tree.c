@@ -278,10 +278,15 @@ static void add_place(const struct config *c, const struct json_value *v, bool i
 static void add(const struct config *c, struct buf *out, const struct json_value *v, bool is_key,
 		const char *path, const char *fmt, va_list ap)
 {
+	const char *file = json_marks_get(c->marks, v).file;
 	char text[sizeof(((struct err *)0)->text)];
 
-	vsnprintf(text, sizeof(text), fmt, ap);
 	add_place(c, v, is_key, out);
+	if (c->bounds && file && file != c->path) {
+		buf_printf(out, "%s\n", config_bounds_fault(c, ""));
+		return;
+	}
+	vsnprintf(text, sizeof(text), fmt, ap);
 	if (path && *path)
 		buf_printf(out, "%s: ", path);
 	buf_printf(out, "%s\n", text);

@@ -376,7 +376,8 @@ int import_parse(const struct config *c, struct str text, const char *file,
 	int rc;
 
 	if (json_parse_marked(a, text, file, c->marks, &v, &e) < 0)
-		return config_complain(c, f, NULL, "import", "%s:%s", file, e.text);
+		return config_complain(c, f, NULL, "import", "%s:%s", file,
+				       config_bounds_fault(c, e.text));
 	if (o->select && *o->select) {
 		if (regcomp(&r.select, o->select, REG_EXTENDED | REG_NOSUB) != 0)
 			return config_complain(c, f, NULL, "import.select", "'%s' is no regular "

@@ -153,9 +153,15 @@ static int read_one(struct reader *r, const struct json_value *name, const struc
 
 	if (name->kind != JSON_STRING || name->text.n == 0)
 		return config_complain(r->c, r->f, name, "import", "expected the name of a file");
-	path = name->text.p[0] == '/' ? mem_copy(name->text.p, name->text.n)
-				      : file_beside(r->c->path, name->text.p);
-	rc = file_read(path, IMPORT_FILE_BYTES_MAX, &bytes, &e);
+	if (r->c->bounds) {
+		path = NULL;
+		rc = config_bounds_read(r->c->bounds, name->text.p, NULL, IMPORT_FILE_BYTES_MAX,
+					&bytes, &path, &e);
+	} else {
+		path = name->text.p[0] == '/' ? mem_copy(name->text.p, name->text.n)
+					      : file_beside(r->c->path, name->text.p);
+		rc = file_read(path, IMPORT_FILE_BYTES_MAX, &bytes, &e);
+	}
 	if (rc < 0)
 		config_complain(r->c, r->f, name, "import", "%s", e.text);
 	else

@@ -141,6 +141,8 @@ static const struct json_value *child_tree(const struct suite *s, const struct s
 	const struct json_value *tree = config_put(s->config, m->config, "output.folder", &folder,
 						   e);
 
+	if (tree) /* a member's is ignored, as it is without children */
+		tree = config_without(s->config, tree, "include");
 	if (tree)
 		tree = config_put(s->config, tree, "output.upload", &null, e);
 	if (tree && m->x.resources.wait_s < WAIT_S)

@@ -33,6 +33,45 @@ static int add_part(const struct config *c, const struct suite_part *part, struc
 	return 0;
 }
 
+static uint64_t count_values(const struct json_value *v)
+{
+	uint64_t n = 1;
+
+	if (v->kind == JSON_ARRAY || v->kind == JSON_OBJECT)
+		for (size_t i = 0; i < v->count; i++)
+			n += count_values(&v->item[i]);
+	return n;
+}
+
+/* How often a member is merged: for each axis of each combination. The matrix has been judged. */
+static uint64_t count_merges(const struct json_value *matrix)
+{
+	uint64_t n = matrix->kind == JSON_OBJECT ? matrix->count : 0;
+
+	for (size_t i = 0; i < matrix->count; i++)
+		if (matrix->kind == JSON_ARRAY)
+			n += count_merges(&matrix->item[i]);
+		else
+			n *= matrix->item[i].count;
+	return n;
+}
+
+/* members: before they are multiplied by the matrix. */
+static int check_size(const struct config *c, uint64_t members, const struct json_value *matrix,
+		      struct config_findings *f)
+{
+	bool has_matrix = matrix && matrix->kind != JSON_NULL;
+	uint64_t values = count_values(c->tree), merges = has_matrix ? count_merges(matrix) : 1;
+
+	if (members > SUITE_MEMBERS_MAX || members * merges <= SUITE_VALUES_MAX / values)
+		return 0;
+	return config_complain(c, f, matrix, "suite", "its experiments, counted for each axis of the "
+			       "matrix, times its values (%llu x %llu) are more than the %u of "
+			       "SUITE_VALUES_MAX; split the file",
+			       (unsigned long long)(members * merges), (unsigned long long)values,
+			       SUITE_VALUES_MAX);
+}
+
 /* ---- the matrix ---- */
 
 static struct str last_word(struct str path)
@@ -374,11 +413,13 @@ int suite_parts(const struct config *c, const struct config_know *know, struct a
 	struct suite_part whole = { 0 };
 
 	whole.tree = without_suite(c, c->tree);
-	if (matrix && matrix->kind != JSON_NULL && check_matrix(c, matrix, f) < 0)
+	if ((matrix && matrix->kind != JSON_NULL && check_matrix(c, matrix, f) < 0) ||
+	    check_size(c, list && list->kind == JSON_ARRAY ? list->count : 1, matrix, f) < 0)
 		return -1;
 	if (list && add_listed(c, whole.tree, list, a, &first, f) < 0)
 		return -1;
-	if (import && add_imported(c, know, whole.tree, import, a, &first, f) < 0)
+	if (import && (add_imported(c, know, whole.tree, import, a, &first, f) < 0 ||
+		       check_size(c, first.n, matrix, f) < 0))
 		return -1;
 	out->is_list = list || import || matrix;
 	if (!list && !import && add_part(c, &whole, a, &first, f) < 0)

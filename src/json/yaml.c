@@ -175,6 +175,7 @@ static void read_plain(struct reading *r, struct str s, struct json_value *out)
 
 #define TEXT_OF(limit) TEXT_OF_(limit)
 #define TEXT_OF_(limit) #limit
+#define TOO_DEEP "nested deeper than " TEXT_OF(JSON_DEPTH_MAX) " levels (JSON_DEPTH_MAX)"
 
 static int fail_as(const struct reading *r, enum err_code code, const yaml_mark_t *at,
 		   const char *what)
@@ -295,8 +296,7 @@ static int convert(struct reading *r, int id, const yaml_node_t *key, unsigned d
 	const yaml_node_t *node = yaml_document_get_node(&r->document, id);
 
 	if (depth >= JSON_DEPTH_MAX)
-		return fail_as(r, ERR_LIMIT, &node->start_mark,
-			       "nested deeper than " TEXT_OF(JSON_DEPTH_MAX) " levels (JSON_DEPTH_MAX)");
+		return fail_as(r, ERR_LIMIT, &node->start_mark, TOO_DEEP);
 	if (++r->values > YAML_VALUES_MAX)
 		return fail_as(r, ERR_LIMIT, &node->start_mark,
 			       "more than " TEXT_OF(YAML_VALUES_MAX) " values (YAML_VALUES_MAX)");
@@ -330,11 +330,74 @@ static int parser_error(const struct reading *r, const yaml_parser_t *parser, st
 	return fail(r, at, what);
 }
 
+static int open_parser(const struct reading *r, struct str text, yaml_parser_t *parser)
+{
+	if (!yaml_parser_initialize(parser))
+		return err_set(r->e, ERR_RUN, "YAML: out of memory");
+	yaml_parser_set_input_string(parser, (const unsigned char *)text.p, text.n);
+	return 0;
+}
+
+/* What one more token comes to: how deep, and how many of what libyaml keeps in lists. */
+struct cost { size_t depth, anchors, directives; };
+
+static int count_token(const struct reading *r, const yaml_token_t *token, struct cost *c)
+{
+	switch (token->type) {
+	case YAML_BLOCK_SEQUENCE_START_TOKEN:
+	case YAML_BLOCK_MAPPING_START_TOKEN:
+	case YAML_FLOW_SEQUENCE_START_TOKEN:
+	case YAML_FLOW_MAPPING_START_TOKEN:
+		return ++c->depth > JSON_DEPTH_MAX ?
+			fail_as(r, ERR_LIMIT, &token->start_mark, TOO_DEEP) : 0;
+	case YAML_BLOCK_END_TOKEN:
+	case YAML_FLOW_SEQUENCE_END_TOKEN:
+	case YAML_FLOW_MAPPING_END_TOKEN:
+		c->depth -= c->depth > 0; /* one too many: the parser says so */
+		return 0;
+	case YAML_ANCHOR_TOKEN:
+		return ++c->anchors > YAML_ANCHORS_MAX ?
+			fail_as(r, ERR_LIMIT, &token->start_mark, "more than "
+				TEXT_OF(YAML_ANCHORS_MAX) " anchors (YAML_ANCHORS_MAX)") : 0;
+	case YAML_VERSION_DIRECTIVE_TOKEN:
+	case YAML_TAG_DIRECTIVE_TOKEN:
+		return ++c->directives > YAML_DIRECTIVES_MAX ?
+			fail_as(r, ERR_LIMIT, &token->start_mark, "more than "
+				TEXT_OF(YAML_DIRECTIVES_MAX) " directives (YAML_DIRECTIVES_MAX)") : 0;
+	default:
+		return 0;
+	}
+}
+
+/*
+ * Refuses what costs libyaml more than linear time, before it is loaded: each token looks at all
+ * open flow collections, each alias at all anchors, each directive at those before it. Tokens
+ * alone are taken up to the first one too many. A mistake is left to the parser.
+ */
+static int check_cost(const struct reading *r, struct str text)
+{
+	bool is_over = false;
+	struct cost cost = { 0 };
+	yaml_parser_t parser;
+	yaml_token_t token;
+	int rc = 0;
+
+	if (open_parser(r, text, &parser) < 0)
+		return -1;
+	while (rc == 0 && !is_over && yaml_parser_scan(&parser, &token)) {
+		is_over = token.type == YAML_STREAM_END_TOKEN;
+		rc = count_token(r, &token, &cost);
+		yaml_token_delete(&token);
+	}
+	yaml_parser_delete(&parser);
+	return rc;
+}
+
 static int read_one(struct reading *r, yaml_parser_t *parser, struct str text,
 		    struct json_value *out)
 {
-	yaml_document_t second;
 	const yaml_node_t *root;
+	yaml_event_t next;
 	int rc = 0;
 
 	if (!yaml_parser_load(parser, &r->document))
@@ -345,11 +408,11 @@ static int read_one(struct reading *r, yaml_parser_t *parser, struct str text,
 	yaml_document_delete(&r->document);
 	if (rc < 0 || !root)
 		return rc;
-	if (!yaml_parser_load(parser, &second))
+	if (!yaml_parser_parse(parser, &next))
 		return parser_error(r, parser, text);
-	if (yaml_document_get_root_node(&second))
-		rc = fail(r, &second.start_mark, "a second document, where one is expected");
-	yaml_document_delete(&second);
+	if (next.type != YAML_STREAM_END_EVENT)
+		rc = fail(r, &next.start_mark, "a second document, where one is expected");
+	yaml_event_delete(&next);
 	return rc;
 }
 
@@ -359,9 +422,8 @@ static int parse(struct reading *r, struct str text, struct json_value **out)
 	int rc;
 
 	*out = arena_alloc(r->a, sizeof(**out));
-	if (!yaml_parser_initialize(&parser))
-		return err_set(r->e, ERR_RUN, "YAML: out of memory");
-	yaml_parser_set_input_string(&parser, (const unsigned char *)text.p, text.n);
+	if (check_cost(r, text) < 0 || open_parser(r, text, &parser) < 0)
+		return -1;
 	rc = read_one(r, &parser, text, *out);
 	yaml_parser_delete(&parser);
 	return rc;

@@ -12,6 +12,9 @@
 
 /*
  * ERR_PARSE with line and column; ERR_LIMIT: deeper than JSON_DEPTH_MAX, or more values than
- * YAML_VALUES_MAX, aliases counted each time. An empty text is null. Values live in the arena.
+ * YAML_VALUES_MAX, aliases counted each time, or more anchors or directives than YAML_ANCHORS_MAX
+ * and YAML_DIRECTIVES_MAX. Depth, anchors and directives are limited while the text is read, so
+ * that the time it takes grows with its length alone. An empty text is null. Values live in the
+ * arena.
  */
 int yaml_parse(struct arena *a, struct str text, struct json_value **out, struct err *e);

@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <spawn.h>
 
-/* flags: POSIX_SPAWN_SETSID or 0. The caller destroys how. */
+/* flags: POSIX_SPAWN_SETSID, POSIX_SPAWN_SETPGROUP or 0. The caller destroys how. */
 static inline void spawn_attributes(posix_spawnattr_t *how, short flags)
 {
 	sigset_t none, all;

@@ -7,13 +7,17 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/pidfd.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "proc/program.h"
 #include "proc/spawn.h"
+
+#define CANCEL_LOOK_MS 50
 
 enum { IN, OUT, ERRORS, STREAMS };
 
@@ -66,8 +70,10 @@ static int open_streams(int fd[STREAMS], struct str input, bool has_errors, stru
 	return 0;
 }
 
-static int start(const char *const *argv, const int fd[STREAMS], pid_t *pid, struct err *e)
+static int start(const struct tool_opts *o, bool is_group, const int fd[STREAMS], pid_t *pid,
+		 struct err *e)
 {
+	const char *const *argv = o->argv;
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
 	struct buf own = { 0 };
@@ -77,38 +83,67 @@ static int start(const char *const *argv, const int fd[STREAMS], pid_t *pid, str
 	if (strcmp(file, PROGRAM_WORD) == 0 && program_exec(&own, NULL) == 0)
 		file = own.data;
 	posix_spawn_file_actions_init(&files);
-	spawn_attributes(&how, 0);
+	spawn_attributes(&how, is_group ? POSIX_SPAWN_SETPGROUP : 0);
 	posix_spawn_file_actions_adddup2(&files, fd[IN], STDIN_FILENO);
 	posix_spawn_file_actions_adddup2(&files, fd[OUT], STDOUT_FILENO);
 	posix_spawn_file_actions_adddup2(&files, fd[ERRORS] < 0 ? fd[OUT] : fd[ERRORS],
 					 STDERR_FILENO);
-	rc = posix_spawnp(pid, file, &files, &how, (char *const *)(uintptr_t)argv, environ);
+	rc = posix_spawnp(pid, file, &files, &how, (char *const *)(uintptr_t)argv,
+			  o->envp ? o->envp : environ);
 	posix_spawnattr_destroy(&how);
 	posix_spawn_file_actions_destroy(&files);
 	buf_release(&own);
 	return rc ? err_set(e, ERR_RUN, "cannot start %s: %s", argv[0], strerror(rc)) : 0;
 }
 
-static int await(const char *name, pid_t pid, unsigned timeout_s, struct err *e)
+static void limit(pid_t pid, int what, uint64_t most)
 {
-	struct pollfd ended = { .fd = pidfd_open(pid, 0), .events = POLLIN };
-	int status = 0, rc = 1;
+	const struct rlimit to = { most, most };
+
+	if (most)
+		prlimit(pid, (__rlimit_resource_t)what, &to, NULL);
+}
+
+/* Until it has ended, or the time is over, or the caller is: 1, 0, -1. */
+static int watch(const struct tool_opts *o, int pidfd)
+{
+	int64_t until = clock_mono_ns() + o->timeout_s * 1000000000ll, left_ms;
+	struct pollfd ended = { .fd = pidfd, .events = POLLIN };
+	int rc;
+
+	do {
+		if (o->cancel && atomic_load(o->cancel))
+			return -1;
+		left_ms = (until - clock_mono_ns() + 999999) / 1000000;
+		if (o->cancel && left_ms > CANCEL_LOOK_MS)
+			left_ms = CANCEL_LOOK_MS;
+		rc = poll(&ended, 1, left_ms > 0 ? (int)left_ms : 0);
+	} while ((rc < 0 && errno == EINTR) || (rc == 0 && clock_mono_ns() < until));
+	return rc != 0;
+}
+
+static int await(const struct tool_opts *o, bool is_group, pid_t pid, struct err *e)
+{
+	int pidfd = pidfd_open(pid, 0), status = 0, rc = 1;
+	const char *name = o->argv[0];
 	pid_t got;
 
 	/* Without a descriptor of the process there is no time limit. */
-	if (ended.fd >= 0) {
-		do
-			rc = poll(&ended, 1, (int)timeout_s * 1000);
-		while (rc < 0 && errno == EINTR);
-		close(ended.fd);
+	if (pidfd >= 0) {
+		rc = watch(o, pidfd);
+		close(pidfd);
 	}
-	if (rc == 0)
-		kill(pid, SIGKILL);
+	/* Not waited for yet, so its number is still its group's. */
+	if (rc <= 0 || (is_group && pidfd >= 0))
+		kill(is_group ? -pid : pid, SIGKILL);
 	do
 		got = waitpid(pid, &status, 0);
 	while (got < 0 && errno == EINTR);
+	if (rc < 0)
+		return err_set(e, ERR_CANCELLED, "%s was ended, because nobody waits for it", name);
 	if (rc == 0)
-		return err_set(e, ERR_RUN, "%s did not end within %u s", name, timeout_s);
+		return err_set(e, is_group ? ERR_LIMIT : ERR_RUN, "%s did not end within %u s", name,
+			       o->timeout_s);
 	if (got < 0) /* the host of the library ignores SIGCHLD, or waits for any child */
 		return err_set(e, ERR_RUN, "%s: its exit status is lost: %s", name, strerror(errno));
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -130,19 +165,38 @@ static int collect(const char *name, int fd, struct buf *out, struct err *e)
 	return n < 0 ? err_set(e, ERR_IO, "cannot read what %s wrote: %s", name, strerror(errno)) : 0;
 }
 
-int tool_run(const char *const *argv, struct str input, unsigned timeout_s, struct buf *out,
-	     struct buf *errors, struct err *e)
+static int run(const struct tool_opts *o, bool is_group, struct buf *out, struct buf *errors,
+	       struct err *e)
 {
 	int fd[STREAMS] = { -1, -1, -1 }, rc = -1;
+	const char *name = o->argv[0];
 	pid_t pid;
 
-	if (open_streams(fd, input, errors != NULL, e) == 0 && start(argv, fd, &pid, e) == 0)
-		rc = await(argv[0], pid, timeout_s, e);
-	if (rc >= 0 && (collect(argv[0], fd[OUT], out, e) < 0 ||
-			(errors && collect(argv[0], fd[ERRORS], errors, e) < 0)))
+	if (open_streams(fd, o->input, errors != NULL, e) == 0 &&
+	    start(o, is_group, fd, &pid, e) == 0) {
+		limit(pid, RLIMIT_FSIZE, o->file_bytes_max);
+		limit(pid, RLIMIT_DATA, o->memory_bytes_max);
+		limit(pid, RLIMIT_CPU, is_group ? o->timeout_s + 1 : 0); /* should we be killed */
+		rc = await(o, is_group, pid, e);
+	}
+	if (rc >= 0 && (collect(name, fd[OUT], out, e) < 0 ||
+			(errors && collect(name, fd[ERRORS], errors, e) < 0)))
 		rc = -1;
 	for (int i = 0; i < STREAMS; i++)
 		if (fd[i] >= 0)
 			close(fd[i]);
 	return rc;
+}
+
+int tool_run(const char *const *argv, struct str input, unsigned timeout_s, struct buf *out,
+	     struct buf *errors, struct err *e)
+{
+	const struct tool_opts o = { .argv = argv, .input = input, .timeout_s = timeout_s };
+
+	return run(&o, false, out, errors, e);
+}
+
+int tool_run_within(const struct tool_opts *o, struct buf *out, struct buf *errors, struct err *e)
+{
+	return run(o, true, out, errors, e);
 }

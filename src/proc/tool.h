@@ -7,7 +7,9 @@
  * drained while waiting.
  */
 #pragma once
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -28,3 +30,19 @@ char *tool_path_in(const char *folders, const char *name);
  */
 int tool_run(const char *const *argv, struct str input, unsigned timeout_s, struct buf *out,
 	     struct buf *errors, struct err *e);
+
+/*
+ * Likewise, for somebody who may go away and must not cost much: ERR_CANCELLED soon after *cancel
+ * was set, ERR_LIMIT when it was killed for taking longer than timeout_s; in both cases with all
+ * of its process group. The limits are the kernel's (setrlimit); 0: none.
+ */
+struct tool_opts {
+	const char *const *argv;
+	char *const *envp;          /* NULL: ours */
+	struct str input;
+	unsigned timeout_s;
+	const atomic_bool *cancel;  /* NULL: nobody goes away */
+	uint64_t file_bytes_max;    /* of what it writes, also to its output */
+	uint64_t memory_bytes_max;  /* of its data */
+};
+int tool_run_within(const struct tool_opts *o, struct buf *out, struct buf *errors, struct err *e);

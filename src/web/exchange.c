@@ -29,6 +29,7 @@ struct exchange *exchange_new(struct web *w, const char *target)
 	x->route_at = SIZE_MAX;
 	x->method = "";
 	x->answer.fd = -1;
+	x->request.is_gone = &x->is_gone;
 	x->target = arena_str(&x->arena, str_of(target));
 	rest = x->target;
 	x->raw_path = str_cut(&rest, '?');

@@ -9,6 +9,8 @@
  * All calls for one exchange are made by one thread at a time.
  */
 #pragma once
+#include <stdatomic.h>
+
 #include "base/arena.h"
 #include "web/route.h"
 #include "web/web.h"
@@ -51,6 +53,7 @@ struct exchange {
 	uint64_t sent;             /* bytes of the answer's body */
 	uint64_t file_at, file_bytes; /* answer.fd: what part of it */
 	bool is_stream_counted;
+	atomic_bool is_gone;       /* its client closed the connection while a worker answers */
 	void *carrier;             /* server.c's connection */
 	struct exchange *next;     /* in a queue */
 };

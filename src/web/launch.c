@@ -12,7 +12,6 @@
 #include "base/mem.h"
 #include "base/redact.h"
 #include "proc/keeper.h"
-#include "proc/program.h"
 #include "proc/roster.h"
 #include "store/trace_files.h"
 #include "web/launch_parts.h"
@@ -62,30 +61,29 @@ static int open_log(const struct started *s)
 	return fd;
 }
 
-static int start(struct started *s, struct keeper **out, struct err *e)
+static int start(const struct launch *l, struct started *s, struct keeper **out, struct err *e)
 {
 	char *config = file_join(s->folder, LAUNCH_CONFIG);
 	char *result = file_join(s->folder, LAUNCH_RESULT);
 	char *events = file_join(s->folder, LAUNCH_EVENTS);
-	struct buf program = { 0 };
+	char *const more[] = {
+		(char[]){ "--config" }, config, (char[]){ "--output" }, result,
+		(char[]){ "--events" }, events, (char[]){ "--progress" }, (char[]){ "none" },
+		(char[]){ "--show-log" }, NULL,
+	};
 	int log = open_log(s), rc = -1;
-	struct keeper_opts o = { .out_fd = log, .err_fd = log, .follow_fd = -1,
+	struct keeper_opts o = { .envp = l->envp, .out_fd = log, .err_fd = log, .follow_fd = -1,
 				 .grace_s = GRACE_S };
+	struct arena arena = { 0 };
 
 	if (log < 0) {
 		err_set(e, ERR_IO, "cannot write %s/" LAUNCH_LOG ": %s", s->folder, strerror(errno));
-	} else if (program_exec(&program, e) == 0) {
-		char *argv[] = { program.data, (char[]){ "run" }, (char[]){ "--config" }, config,
-				 (char[]){ "--output" }, result, (char[]){ "--events" }, events,
-				 (char[]){ "--progress" }, (char[]){ "none" },
-				 (char[]){ "--show-log" }, NULL };
-
-		o.argv = argv;
+	} else if (launch_words(l, more, &arena, &o.argv, e) == 0) {
 		rc = keeper_start(&o, out, NULL, e);
 	}
 	if (log >= 0)
 		close(log);
-	buf_release(&program);
+	arena_release(&arena);
 	free(config);
 	free(result);
 	free(events);
@@ -212,7 +210,7 @@ static void run_one(struct launch *l, struct started *s)
 	struct keeper *keeper;
 	struct err e = { 0 };
 
-	if (start(s, &keeper, &e) < 0) {
+	if (start(l, s, &keeper, &e) < 0) {
 		set_text(&s->reason, mem_text(e.text));
 		set_state(l, s, "failed");
 		return;
@@ -296,6 +294,7 @@ int launch_open(struct web *w, struct err *e)
 
 	l->web = w;
 	w->launch = l;
+	launch_settle(l);
 	pthread_mutex_init(&l->lock, NULL);
 	pthread_cond_init(&l->more, NULL);
 	if (!w->o.launches || w->o.is_read_only)

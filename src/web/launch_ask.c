@@ -9,35 +9,12 @@
 #include "base/mem.h"
 #include "base/zip.h"
 #include "engine/args.h"
-#include "proc/program.h"
-#include "proc/tool.h"
 #include "web/launch_parts.h"
 #include "web/static.h"
 
-#define ASK_SECONDS 60
 #define CONFIG_BYTES (1u << 20)
 #define NAME_BYTES_MAX 200
 #define FINDING "profllm run: "
-
-/* `profllm run` with these words; -1: it could not be started. */
-static int ask(char *const *words, struct str input, struct buf *out, struct buf *errors,
-	       struct err *e)
-{
-	struct buf program = { 0 };
-	const char *argv[8];
-	size_t n = 2;
-	int rc = program_exec(&program, e);
-
-	argv[0] = program.data;
-	argv[1] = "run";
-	while (*words)
-		argv[n++] = *words++;
-	argv[n] = NULL;
-	if (rc == 0)
-		rc = tool_run(argv, input, ASK_SECONDS, out, errors, e);
-	buf_release(&program);
-	return rc;
-}
 
 /* ---- what there is to set ---- */
 
@@ -145,9 +122,8 @@ static int launch_schema(const struct web_request *r, struct web_answer *a, stru
 {
 	char *const words[] = { (char[]){ "--print-keys" }, NULL };
 	struct buf page = { 0 };
-	int rc = ask(words, STR(""), &page, NULL, e);
+	int rc = launch_ask(r, a, words, STR(""), &page, NULL, e);
 
-	(void)r;
 	if (rc == 0) {
 		put_sections(&a->json, buf_str(&page));
 		put_arguments(&a->json);
@@ -213,11 +189,22 @@ static int read_config(const struct web_request *r, struct str *config, struct e
 	return 0;
 }
 
-static int judge(struct str config, struct judged *out, struct err *e)
+/* Both start a process, and a check reads what the configuration names. */
+static int may_launch(const struct web_request *r, struct web_answer *a, struct err *e)
+{
+	if (r->web->o.launches)
+		return 0;
+	a->status = 403;
+	return err_set(e, ERR_USAGE, "this dashboard neither starts nor checks experiments "
+		       "(--no-launch)");
+}
+
+static int judge(const struct web_request *r, struct web_answer *a, struct str config,
+		 struct judged *out, struct err *e)
 {
 	char *const words[] = { (char[]){ "--config" }, (char[]){ "-" }, (char[]){ "--plan" },
 				(char[]){ "-" }, NULL };
-	int rc = ask(words, config, &out->plan, &out->findings, e);
+	int rc = launch_ask_once(r, a, words, config, &out->plan, &out->findings, e);
 
 	if (rc < 0)
 		return -1;
@@ -279,10 +266,12 @@ static int launch_check(const struct web_request *r, struct web_answer *a, struc
 {
 	struct judged j = { 0 };
 	struct str config;
-	int rc = read_config(r, &config, e);
+	int rc = may_launch(r, a, e);
 
 	if (rc == 0)
-		rc = judge(config, &j, e);
+		rc = read_config(r, &config, e);
+	if (rc == 0)
+		rc = judge(r, a, config, &j, e);
 	if (rc == 0) {
 		json_key(&a->json, "ok");
 		json_put_bool(&a->json, j.is_ok);
@@ -333,15 +322,12 @@ static int launch_begin(const struct web_request *r, struct web_answer *a, struc
 	struct judged j = { 0 };
 	struct started *s = NULL;
 	struct str config, why;
-	int rc;
+	int rc = may_launch(r, a, e);
 
-	if (!r->web->o.launches) {
-		a->status = 403;
-		return err_set(e, ERR_USAGE, "this dashboard starts no experiments (--no-launch)");
-	}
-	rc = read_config(r, &config, e);
 	if (rc == 0)
-		rc = judge(config, &j, e);
+		rc = read_config(r, &config, e);
+	if (rc == 0)
+		rc = judge(r, a, config, &j, e);
 	if (rc == 0 && !j.is_ok) {
 		why = first_error(buf_str(&j.findings));
 		a->status = 422;
@@ -363,7 +349,7 @@ static int launch_begin(const struct web_request *r, struct web_answer *a, struc
 static const struct web_route routes[] = {
 	{ "GET", "/api/launch/schema", ROUTE_READS, launch_schema },
 	{ "GET", "/api/launch/examples", ROUTE_READS, launch_examples },
-	/* It may read files here, and starts a process: nothing for those who only read. */
+	/* It starts a process, and a configuration may name files here: as launching itself. */
 	{ "POST", "/api/launch/check", ROUTE_CHANGES | ROUTE_LAUNCHES, launch_check },
 	{ "POST", "/api/launch", ROUTE_CHANGES | ROUTE_LAUNCHES, launch_begin },
 };

@@ -4,6 +4,7 @@
  *
  *   launch.c        the threads that run experiments
  *   launch_job.c    a job's folder, its detail, what an earlier process left
+ *   launch_start.c  what `profllm run` is started with, and asking it
  *   launch_ask.c    the routes below /api/launch
  *   launch_events.c log, progress and telemetry of a job as they come
  */
@@ -18,6 +19,7 @@
 #define LAUNCH_RESULT "result.json"
 #define LAUNCH_EVENTS "events.jsonl"
 #define LAUNCH_LOG "log.txt"
+#define LAUNCH_CHECKS_MAX 2 /* at once, of different users; half of the workers stay free */
 
 /* A job that waits or runs. Texts are its own. */
 struct started {
@@ -40,10 +42,29 @@ struct launch {
 	unsigned n_runners, n_over;
 	bool has_cleaner;
 	atomic_bool is_ending, is_hurried;
+	char *const *envp, *const *bounds;       /* of launch_start.c; end with NULL */
+	struct str checking[LAUNCH_CHECKS_MAX];  /* whose configurations are; p NULL: none */
 };
 
 void launch_add(struct launch *l, struct started *s);
 void launch_drop(struct started *s);
+
+/* ---- launch_start.c ---- */
+
+/* Environment and bounds of whatever is started, by the server's options. */
+void launch_settle(struct launch *l);
+/* "PROGRAM run MORE... BOUNDS...", in the arena; ends with NULL. */
+int launch_words(const struct launch *l, char *const *more, struct arena *a, char *const **out,
+		 struct err *e);
+/*
+ * `profllm run` with these words and input, to its end: its exit status, or -1 with e and the
+ * answer's status. It is ended when it takes too long or the client goes away. launch_ask_once:
+ * one at a time for each user, LAUNCH_CHECKS_MAX for all of them, else 429.
+ */
+int launch_ask(const struct web_request *r, struct web_answer *a, char *const *more,
+	       struct str input, struct buf *out, struct buf *errors, struct err *e);
+int launch_ask_once(const struct web_request *r, struct web_answer *a, char *const *more,
+		    struct str input, struct buf *out, struct buf *errors, struct err *e);
 
 /* ---- launch_job.c ---- */
 

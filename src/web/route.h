@@ -12,6 +12,8 @@
  * the client, `pointer` with it where the handler set one.
  */
 #pragma once
+#include <stdatomic.h>
+
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -37,6 +39,7 @@ struct web_request {
 	struct str who;                /* who asks: the token's name, or "local"; empty: no token */
 	enum auth_role role;           /* what they may do: at least what the route needs */
 	struct str host;               /* the Host header */
+	const atomic_bool *is_gone;    /* the client has closed its connection; NULL: not known */
 };
 
 /* A parameter of the query string, percent-decoded; empty when it is not there. */

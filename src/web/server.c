@@ -13,6 +13,7 @@
  */
 #include <arpa/inet.h>
 #include <microhttpd.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -45,6 +46,7 @@ struct line {
 	char local[46];               /* the address that it is connected to; "" likewise */
 	bool is_local, is_fresh, is_closing;
 	enum line_state state;
+	struct exchange *asked;       /* with a worker: its connection is not polled; else NULL */
 	int64_t since_ns;
 	uint64_t bytes;               /* of the body so far */
 };
@@ -177,6 +179,26 @@ static void line_is(struct MHD_Connection *connection, enum line_state state, ui
 	pthread_mutex_unlock(&c->lock);
 }
 
+/* Before x is handed to a worker, and once it is answered or over (NULL). */
+static void line_asks(struct MHD_Connection *connection, struct exchange *x)
+{
+	struct line *l = line_of(connection);
+	struct web_carrier *c = l->web->carrier;
+
+	pthread_mutex_lock(&c->lock);
+	l->asked = x;
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* Tells the worker that nobody waits for its answer any more. */
+static void look_for_client(struct line *l)
+{
+	struct pollfd p = { .fd = l->fd, .events = POLLRDHUP };
+
+	if (poll(&p, 1, 0) > 0)
+		atomic_store(&l->asked->is_gone, true);
+}
+
 static bool is_too_slow(const struct line *l, int64_t now_ns)
 {
 	int64_t took = now_ns - l->since_ns;
@@ -192,9 +214,12 @@ void carrier_tick(struct web *w, int64_t now_ns)
 	struct web_carrier *c = w->carrier;
 
 	pthread_mutex_lock(&c->lock);
-	for (struct line *l = c->first; l; l = l->next)
+	for (struct line *l = c->first; l; l = l->next) {
+		if (l->asked)
+			look_for_client(l);
 		if (!l->is_closing && is_too_slow(l, now_ns))
 			close_line(w, l);
+	}
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -387,6 +412,7 @@ static enum MHD_Result end(struct exchange *x, struct MHD_Connection *c)
 	line_is(c, LINE_BUSY, 0);
 	if (!exchange_end(x))
 		return send_answer(x, c);
+	line_asks(c, x);
 	MHD_suspend_connection(c);
 	if (x->is_answered) {
 		work_done(x->web, x);
@@ -438,6 +464,7 @@ static void on_completed(void *self, struct MHD_Connection *connection, void **c
 
 	if (!x)
 		return;
+	line_asks(connection, NULL);
 	status = why == MHD_REQUEST_TERMINATED_COMPLETED_OK ? x->answer.status : 0;
 	log_exchange(c->web, x, status);
 	metrics_count(c->web, x, status, clock_mono_ns() - x->began_ns);

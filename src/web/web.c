@@ -29,6 +29,15 @@ static const char *copy(struct web *w, const char *text)
 	return text ? arena_text(&w->arena, str_of(text)) : NULL;
 }
 
+static struct web_names copy_names(struct web *w, struct web_names names)
+{
+	const char **v = arena_alloc(&w->arena, (names.n + 1) * sizeof(*v));
+
+	for (size_t i = 0; i < names.n; i++)
+		v[i] = copy(w, names.v[i]);
+	return (struct web_names){ v, names.n };
+}
+
 static void copy_options(struct web *w, const struct web_opts *o)
 {
 	const char **names = arena_alloc(&w->arena, (o->n_host_names + 1) * sizeof(*names));
@@ -39,6 +48,9 @@ static void copy_options(struct web *w, const struct web_opts *o)
 	w->o.version = copy(w, o->version);
 	w->o.log_path = copy(w, o->log_path);
 	w->o.folder = copy(w, o->folder);
+	w->o.launch_env = copy_names(w, o->launch_env);
+	w->o.include_dir = copy_names(w, o->include_dir);
+	w->o.launch_command = copy_names(w, o->launch_command);
 	for (size_t i = 0; i < o->n_host_names; i++)
 		names[i] = copy(w, o->host_name[i]);
 	w->o.host_name = names;

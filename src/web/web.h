@@ -29,6 +29,8 @@
 #define WEB_LAUNCHES_MAX 64
 #define WEB_TOKEN_CHARS_MIN 16
 
+struct web_names { const char *const *v; size_t n; };
+
 struct web_opts {
 	const char *listen;               /* "HOST:PORT", "[::1]:0", "unix:PATH" */
 	/* NULL: a token is made, which needs a loopback address or a Unix socket. */
@@ -42,6 +44,9 @@ struct web_opts {
 	int log_fd;
 	const char *folder;               /* of jobs; made when needed */
 	unsigned launches;                /* experiments at once; 0: none can be started */
+	struct web_names launch_env;      /* variables that experiments have and may name, too */
+	struct web_names include_dir;     /* folders whose files their configurations may include */
+	struct web_names launch_command;  /* what they may start; none: anything */
 	bool is_read_only;
 };
 

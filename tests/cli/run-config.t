@@ -8,6 +8,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use Cli;
+use POSIX ();
 use Test::More;
 
 $ENV{XDG_RUNTIME_DIR} = Cwd::getcwd() . '/state';
@@ -177,6 +178,59 @@ my $page = run(args => [qw(run --print-keys)])->{out};
 is($page, slurp("$FindBin::Bin/../../docs/reference/experiment.md"),
 	'the reference of keys is what the program reads');
 cmp_ok(scalar(() = $page =~ /^\| `/mg), '>', 250, 'all of them');
+
+# ---- what a text costs, and how its reading ends ----
+
+# CPU time of `run --plan` on a file, in seconds: the least of three.
+sub cost_of {
+	my ($file) = @_;
+	my $least = 1e9;
+
+	for (1 .. 3) {
+		my @before = times;
+		$r = run(args => ['run', '--config', $file, '--plan', '-']);
+		my @after = times;
+		my $took = $after[2] + $after[3] - $before[2] - $before[3];
+		$least = $took if $took < $least;
+	}
+	return $least;
+}
+
+my $start = cost_of(spew('exp.yaml', "a: b\n")); # of any program, more under a sanitizer
+for (['exp.yaml', 'a: ' . '[' x 1_000_000, '1:67'], ['exp.yaml', 'a: ' . '{' x 1_000_000, '1:67'],
+	['exp.yaml', '- ' x 500_000, '1:129'], ['exp.json', '[' x 1_000_000, '1:65'],
+	['exp.json', '{"a":' x 200_000, '1:321']) {
+	my ($file, $text, $place) = @$_;
+	my $cpu = cost_of(spew($file, $text)) - $start;
+
+	is($r->{status}, 2, "a megabyte of " . substr($text, 0, 8) . " in $file is refused");
+	like($r->{err}, qr/^profllm run: $file:$place: nested deeper than .*JSON_DEPTH_MAX/,
+		'where it is too deep');
+	diag(sprintf '%.2f s of CPU', $cpu);
+	cmp_ok($cpu, '<', 0.2, 'at once');
+}
+unlink 'exp.json';
+
+# Nothing has been started while a configuration is read, so one signal is enough.
+for my $signal (qw(TERM INT HUP)) {
+	pipe my $from, my $to or die "$!\n";
+	my $pid = fork // die "$!\n";
+
+	if (!$pid) {
+		close $to;
+		open STDIN, '<&', $from;
+		open STDERR, '>', 'signal.err';
+		exec { $program } $program, qw(run --config - --plan -) or POSIX::_exit(127);
+	}
+	close $from;
+	syswrite $to, "name: x\n";
+	wait_for('the reading', sub { (slurp("/proc/$pid/wchan") // '') =~ /pipe/
+		|| (slurp("/proc/$pid/stat") // '') =~ /^\d+ \(profllm\) S/ });
+	kill $signal, $pid;
+	wait_for("the end by SIG$signal", sub { waitpid($pid, POSIX::WNOHANG()) > 0 });
+	is($? & 127, { TERM => 15, INT => 2, HUP => 1 }->{$signal}, "SIG$signal ends the reading of stdin");
+	close $to;
+}
 
 # ---- the document of what never began ----
 

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 #include <cmocka.h>
 
 #include "json/write.h"
@@ -108,11 +109,149 @@ static void test_refused(void **state)
 	buf_release(&deep);
 }
 
+/* ---- what texts cost ---- */
+
+#define SHORT_BYTES 100000
+#define LONG_BYTES 1000000
+#define TRIES 5
+#define REFUSED_S_MAX 0.2 /* of CPU time */
+#define GROWTH_MAX 40     /* from SHORT to LONG: 10 is linear, 100 quadratic */
+#define NOISE_S 0.05
+
+static double cpu_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+struct shape {
+	const char *first, *unit;  /* %d in a unit is the number of the repeat */
+	const char *limit;         /* refused by this limit; NULL: whatever comes of it */
+};
+
+static void make(const struct shape *s, size_t bytes, struct buf *out)
+{
+	buf_reset(out);
+	buf_add_text(out, s->first);
+	for (int i = 0; out->len < bytes; i++) {
+		const char *number = strstr(s->unit, "%d");
+
+		if (number)
+			buf_printf(out, "%.*s%d%s", (int)(number - s->unit), s->unit, i, number + 2);
+		else
+			buf_add_text(out, s->unit);
+	}
+}
+
+/* The least CPU time of a few tries. */
+static double cost_of(struct str text, const char *limit)
+{
+	double least = 1e9;
+
+	for (int i = 0; i < TRIES; i++) {
+		struct arena a = { 0 };
+		struct json_value *v;
+		struct err e = { 0 };
+		double began = cpu_s(), took;
+		int rc = yaml_parse(&a, text, &v, &e);
+
+		took = cpu_s() - began;
+		least = took < least ? took : least;
+		if (limit) {
+			assert_int_equal(rc, -1);
+			assert_int_equal(e.code, ERR_LIMIT);
+			assert_non_null(strstr(e.text, limit));
+			assert_true(strncmp(e.text, "line ", 5) == 0);
+		}
+		arena_release(&a);
+	}
+	return least;
+}
+
+static void test_nesting_is_limited_while_it_is_read(void **state)
+{
+	static const struct shape shapes[] = {
+		{ "a: ", "[", "JSON_DEPTH_MAX" }, { "a: ", "{", "JSON_DEPTH_MAX" },
+		{ "a: ", "[{", "JSON_DEPTH_MAX" }, { "a: ", "{a: ", "JSON_DEPTH_MAX" },
+		{ "a: ", "[a, [", "JSON_DEPTH_MAX" }, { "a: ", "[\n", "JSON_DEPTH_MAX" },
+		{ "", "- ", "JSON_DEPTH_MAX" }, { "", "? ", "JSON_DEPTH_MAX" },
+		{ "", "- ? ", "JSON_DEPTH_MAX" }, { "a: ", "{? [", "JSON_DEPTH_MAX" },
+		{ "a: ", "&a%d [", "JSON_DEPTH_MAX" }, { "", "- &a%d\n  - ", NULL },
+		{ "- &a x\n- ", "[*a, {b: ", "JSON_DEPTH_MAX" },
+		{ "a: [", "&a%d x, ", "YAML_ANCHORS_MAX" },
+		{ "a: [", "&a%d [], ", "YAML_ANCHORS_MAX" },
+		{ "", "%TAG !t%d! tag:x,2000:\n", "YAML_DIRECTIVES_MAX" },
+	};
+	struct buf text = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(shapes); i++) {
+		double took_s;
+
+		make(&shapes[i], LONG_BYTES, &text);
+		took_s = cost_of(buf_str(&text), shapes[i].limit);
+		print_message("# %.20s: %.1f ms\n", text.data, took_s * 1e3);
+		assert_true(took_s < REFUSED_S_MAX);
+	}
+	/* Blocks, each further in than the one around it. */
+	buf_reset(&text);
+	for (int depth = 0; text.len < LONG_BYTES; depth++)
+		buf_printf(&text, "%*sa:\n", depth, "");
+	assert_true(cost_of(buf_str(&text), "JSON_DEPTH_MAX") < REFUSED_S_MAX);
+	buf_release(&text);
+}
+
+static void test_cost_grows_with_length(void **state)
+{
+	static const struct shape shapes[] = {
+		{ "a: ", "x", NULL }, { "a: ", "x ", NULL }, { "a: ", "x\n ", NULL },
+		{ "a: \"", "x\\n", NULL }, { "a: '", "''", NULL }, { "a: |\n", " x\n", NULL },
+		{ "# ", "#", NULL }, { "", "# x\n", NULL }, { "", "\n", NULL }, { "a: ", " ", NULL },
+		{ "a: [", "x, ", NULL }, { "a: [", "[], ", NULL }, { "a: [", "{a: b}, ", NULL },
+		{ "a: [", "x: y, ", NULL }, { "a: {", "? k%d : v, ", NULL },
+		{ "", "k%d: v\n", NULL }, { "", "? k%d\n: v\n", NULL }, { "", "- x\n", NULL },
+		{ "", "- [x, {y: z}]\n", NULL }, { "- &a x\n", "- *a\n", NULL },
+		{ "", "--- x\n", NULL }, { "a: b\n", "...\n---\n", NULL }, { "a: [", "!t x, ", NULL },
+		{ "", "]", NULL }, { "", "}", NULL }, { "a: ", ": ", NULL }, { "", "x: ", NULL },
+		{ "&", "a", NULL }, { "a: !", "a", NULL }, { "a: \"", "\n", NULL }, { "a: ", "\t", NULL },
+		{ "%", "a", NULL }, { "a: |", "\n", NULL }, { "k: [", "\"x\":y,", NULL },
+	};
+	struct buf text = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(shapes); i++) {
+		double few_s, many_s;
+
+		make(&shapes[i], SHORT_BYTES, &text);
+		few_s = cost_of(buf_str(&text), NULL);
+		make(&shapes[i], LONG_BYTES, &text);
+		many_s = cost_of(buf_str(&text), NULL);
+		if (many_s >= few_s * GROWTH_MAX + NOISE_S)
+			print_error("%.20s: %g s, then %g s\n", text.data, few_s, many_s);
+		assert_true(many_s < few_s * GROWTH_MAX + NOISE_S);
+	}
+	/* As many aliases as there may be values, of as many anchors as there may be. */
+	buf_reset(&text);
+	buf_add_text(&text, "a: [");
+	for (int i = 0; i < 256; i++)
+		buf_printf(&text, "&anchor%d x, ", i);
+	while (text.len < LONG_BYTES)
+		buf_add_text(&text, "*anchor255, ");
+	buf_add_text(&text, "]");
+	print_message("# aliases: %.1f ms\n", cost_of(buf_str(&text), NULL) * 1e3);
+	assert_true(cost_of(buf_str(&text), NULL) < 1);
+	buf_release(&text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_words), cmocka_unit_test(test_shapes),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_nesting_is_limited_while_it_is_read),
+		cmocka_unit_test(test_cost_grows_with_length),
 	};
 
 	return cmocka_run_group_tests_name("json_yaml", tests, NULL, NULL);

@@ -3,7 +3,7 @@
 import { useEffect, useState, type ReactNode } from 'react';
 import { useQuery } from '@tanstack/react-query';
 import type { Job, JobStarted } from '../../../lib/api';
-import { post } from '../../api';
+import { ApiError, post } from '../../api';
 import { useGet } from '../../common/routes';
 import { Empty, Failure } from '../../parts/states';
 import { toastError } from '../../parts/toast';
@@ -75,10 +75,17 @@ function Jobs({ now, onJob }: { now: string; onJob: (id: string) => void }): Rea
 	);
 }
 
-/** A dashboard may be told to start nothing. */
-function useCanLaunch(): boolean {
+/** A dashboard may be told to start nothing; undefined: not known yet. */
+function useCanLaunch(): boolean | undefined {
 	const health = useHealth().data as { can_launch?: boolean } | undefined;
-	return health?.can_launch !== false;
+	return health && health.can_launch !== false;
+}
+
+const WAIT_TIMES = 30, WAIT_MS = 1000;
+
+/** Another check of this user, or of two others, is under way: this one has its turn soon. */
+function isWaiting(times: number, why: Error): boolean {
+	return why instanceof ApiError && (why.status === 429 ? times < WAIT_TIMES : why.status === 0 && times < 2);
 }
 
 interface WriteProps { onJob: (id: string) => void }
@@ -89,9 +96,10 @@ function Write({ onJob }: WriteProps): ReactNode {
 	const [isStarting, setStarting] = useState(false);
 	const examples = useGet('GET /api/launch/examples', '/api/launch/examples');
 	const list = (examples.data?.items ?? []) as unknown as Example[];
-	const settled = useSettled(config), isEmpty = settled.trim() === '';
+	const settled = useSettled(config), isEmpty = settled.trim() === '', canLaunch = useCanLaunch();
 	const check = useQuery({
-		queryKey: ['launch check', settled], enabled: !isEmpty, staleTime: Infinity,
+		queryKey: ['launch check', settled], enabled: !isEmpty && canLaunch === true, staleTime: Infinity,
+		retry: isWaiting, retryDelay: WAIT_MS,
 		queryFn: ({ signal }) => post<Check>('/api/launch/check', { config: settled }, signal),
 	});
 	const change = (next: string): void => {
@@ -114,8 +122,7 @@ function Write({ onJob }: WriteProps): ReactNode {
 		post<JobStarted>('/api/launch', { config }).then((job) => onJob(job.job_id))
 			.catch(toastError).finally(() => setStarting(false));
 	};
-	const canLaunch = useCanLaunch();
-	const isGood = canLaunch && !isEmpty && settled === config && check.data?.ok === true;
+	const isGood = canLaunch === true && !isEmpty && settled === config && check.data?.ok === true;
 	return (
 		<>
 			<div className="launch">
@@ -133,10 +140,10 @@ function Write({ onJob }: WriteProps): ReactNode {
 							onClick={start}>Start</button>
 					</div>
 					<Editor text={config} onText={change} findings={isEmpty ? [] : check.data?.findings ?? []} />
-					{!canLaunch && <p className="warn-text small-text">This dashboard checks, but starts nothing
-						(--no-launch).</p>}
+					{canLaunch === false && <p className="warn-text small-text">This dashboard starts and checks
+						nothing (--no-launch).</p>}
 					<p className="dim small-text" role="status">{isEmpty ? 'Write a configuration or choose an example.'
-						: check.isFetching || settled !== config ? 'Checking…'
+						: canLaunch === false ? '' : check.isFetching || settled !== config ? 'Checking…'
 							: check.data?.ok ? 'It is good as it stands.' : ''}</p>
 					{check.isError && <Failure error={check.error} onRetry={() => void check.refetch()} />}
 				</section>
