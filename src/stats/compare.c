@@ -81,6 +81,8 @@ double student_quantile(double p, double df)
 	for (int i = 0; i < 100; i++) {
 		double mid = (low + high) / 2;
 
+		if (mid <= low || mid >= high) /* neighbours: no step changes anything any more */
+			break;
 		if (student_tail(mid, df) > tail)
 			low = mid;
 		else
@@ -363,18 +365,29 @@ void compare_adjust(double *p, size_t n)
 	free(sorted);
 }
 
+/* The least change that r repeats a side show. */
+static double reach_of(size_t r, double cv, double alpha, double power)
+{
+	double df = 2.0 * (double)r - 2;
+
+	return (student_quantile(1 - alpha / 2, df) + student_quantile(power, df)) * cv *
+	       sqrt(2 / (double)r);
+}
+
+/* More repeats show less: quantiles from one half on fall with the degrees of freedom. */
 size_t compare_repeats_needed(double cv, double effect, double alpha, double power)
 {
 	double change = fabs(log1p(effect));
+	size_t least = COMPARE_REPEATS_MIN, most = COMPARE_REPEATS_MAX + 1;
 
-	assert(cv >= 0 && effect > -1 && alpha > 0 && alpha < 1 && power > 0 && power < 1);
-	for (size_t r = COMPARE_REPEATS_MIN; r <= COMPARE_REPEATS_MAX; r++) {
-		double df = 2.0 * (double)r - 2;
-		double reach = (student_quantile(1 - alpha / 2, df) + student_quantile(power, df)) *
-			       cv * sqrt(2 / (double)r);
+	assert(cv >= 0 && effect > -1 && alpha > 0 && alpha < 1 && power >= 0.5 && power < 1);
+	while (least < most) {
+		size_t r = least + (most - least) / 2;
 
-		if (reach <= change)
-			return r;
+		if (reach_of(r, cv, alpha, power) <= change)
+			most = r;
+		else
+			least = r + 1;
 	}
-	return 0;
+	return least > COMPARE_REPEATS_MAX ? 0 : least;
 }

@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdatomic.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -13,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "net/sock.h"
 #include "web/launch.h"
@@ -21,6 +23,7 @@
 
 #define BACKLOG 1024
 #define PAUSE_NS 20000000
+#define MAPPED_BYTES_MIN (128 << 10)
 /* Beside connections: the store's files, logs, jobs, traces that are sent. */
 #define DESCRIPTORS_MIN 256
 
@@ -29,19 +32,25 @@ static const char *copy(struct web *w, const char *text)
 	return text ? arena_text(&w->arena, str_of(text)) : NULL;
 }
 
+static const char *const *copy_all(struct web *w, const char *const *text, size_t n)
+{
+	const char **out = arena_alloc(&w->arena, (n + 1) * sizeof(*out));
+
+	for (size_t i = 0; i < n; i++)
+		out[i] = copy(w, text[i]);
+	return out;
+}
+
 static void copy_options(struct web *w, const struct web_opts *o)
 {
-	const char **names = arena_alloc(&w->arena, (o->n_host_names + 1) * sizeof(*names));
-
 	w->o = *o;
 	w->o.listen = copy(w, o->listen);
 	w->o.token_file = copy(w, o->token_file);
 	w->o.version = copy(w, o->version);
 	w->o.log_path = copy(w, o->log_path);
 	w->o.folder = copy(w, o->folder);
-	for (size_t i = 0; i < o->n_host_names; i++)
-		names[i] = copy(w, o->host_name[i]);
-	w->o.host_name = names;
+	w->o.host_name = copy_all(w, o->host_name, o->n_host_names);
+	w->o.proxy = copy_all(w, o->proxy, o->n_proxies);
 }
 
 void server_address_text(const struct sockaddr_storage *address, char out[static 46])
@@ -74,6 +83,11 @@ static struct str client_of(const struct sockaddr_storage *address)
 bool server_is_same_client(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
 	return str_eq(client_of(a), client_of(b));
+}
+
+uint64_t server_client_key(const struct sockaddr_storage *address)
+{
+	return map_hash(client_of(address));
 }
 
 /* "HOST:PORT" into its parts; host in the arena. */
@@ -135,7 +149,9 @@ int web_open(const struct web_opts *o, struct web **out, struct err *e)
 	w->listener = -1;
 	w->began_ns = clock_real_ns();
 	copy_options(w, o);
+	w->answers.max = WEB_ANSWERS_BYTES_MAX;
 	metrics_open(w);
+	pulse_open(w);
 	if (getrandom(&w->boot, sizeof(w->boot), 0) != sizeof(w->boot))
 		w->boot = (uint64_t)w->began_ns;
 	if (sock_raise_nofile() < WEB_CONNECTIONS_MAX + DESCRIPTORS_MIN) {
@@ -143,6 +159,8 @@ int web_open(const struct web_opts *o, struct web **out, struct err *e)
 			WEB_CONNECTIONS_MAX + DESCRIPTORS_MIN);
 		goto fail;
 	}
+	if (client_check_proxies(o, e) < 0)
+		goto fail;
 	if ((o->token_file && auth_read(&w->auth, o->token_file, e) < 0) || listen_at(w, e) < 0 ||
 	    log_open(w, e) < 0)
 		goto fail;
@@ -168,6 +186,9 @@ unsigned web_port(const struct web *w)
 int web_start(struct web *w, struct store *store, struct err *e)
 {
 	w->store = store;
+	/* Large blocks are mapped one by one, so that the memory of an answer goes with it. */
+	mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES_MIN);
+	pulse_look(w);
 	carrier_make(w);
 	/* Jobs first: whoever asks for one finds it. */
 	if (upload_open(w, e) < 0 || launch_open(w, e) < 0 || work_open(w, e) < 0)
@@ -225,6 +246,7 @@ void web_free(struct web *w)
 		close(w->listener);
 	log_close(w);
 	metrics_close(w);
+	pulse_close(w);
 	auth_release(&w->auth);
 	arena_release(&w->arena);
 	free(w);

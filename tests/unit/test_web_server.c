@@ -85,6 +85,47 @@ static void tokens_are_carried(void **state)
 				   rows[i].token));
 }
 
+/* ---- proxies ---- */
+
+static void a_proxy_s_last_word_counts(void **state)
+{
+	static const struct { const char *header, *client; } rows[] = {
+		{ "203.0.113.9", "203.0.113.9" }, { "10.0.0.1, 203.0.113.9", "203.0.113.9" },
+		{ "10.0.0.1 ,2001:db8::1 ", "2001:db8::1" }, { "::ffff:203.0.113.9", "203.0.113.9" },
+		{ "", NULL }, { "203.0.113.9,", "203.0.113.9" }, { "203.0.113.9, unknown", NULL },
+		{ "203.0.113.9:80", NULL }, { "[2001:db8::1]", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct sockaddr_storage address;
+		char text[46] = "";
+
+		if (client_forwarded(s(rows[i].header), &address))
+			server_address_text(&address, text);
+		assert_string_equal(text, rows[i].client ? rows[i].client : "");
+	}
+}
+
+static void proxies_are_addresses(void **state)
+{
+	static const char *const good[] = { "127.0.0.1", "::1", "unix" }, *const bad[] = { "nginx" };
+	struct web_opts o = { .proxy = good, .n_proxies = 3 };
+	struct web *w = mem_alloc(sizeof(*w));
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(client_check_proxies(&o, &e), 0);
+	w->o = o;
+	assert_true(client_is_proxy(w, "127.0.0.1"));
+	assert_true(client_is_proxy(w, ""));
+	assert_false(client_is_proxy(w, "127.0.0.2"));
+	o = (struct web_opts){ .proxy = bad, .n_proxies = 1 };
+	assert_int_equal(client_check_proxies(&o, &e), -1);
+	assert_int_equal(e.code, ERR_USAGE);
+	free(w);
+}
+
 /* ---- names ---- */
 
 static void hosts_are_ours_or_not(void **state)
@@ -304,7 +345,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tokens_are_read), cmocka_unit_test(bad_token_files_are_refused),
-		cmocka_unit_test(tokens_are_carried), cmocka_unit_test(hosts_are_ours_or_not),
+		cmocka_unit_test(tokens_are_carried),
+		cmocka_unit_test(a_proxy_s_last_word_counts), cmocka_unit_test(proxies_are_addresses),
+		cmocka_unit_test(hosts_are_ours_or_not),
 		cmocka_unit_test(origins_are_ours_or_not),
 		cmocka_unit_test(addresses_are_this_machine_s),
 		cmocka_unit_test(paths_find_their_route), cmocka_unit_test(routes_are_apart),
