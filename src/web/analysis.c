@@ -12,7 +12,7 @@
 #include "web/filters.h"
 
 #define MARK_BYTES_MAX 4096 /* of each of its texts */
-#define MARKS_MAX 10000     /* of the store: all of them are told at once */
+#define TREND_MARKS_MAX 10000     /* of the store: all of them are told at once */
 #define METRICS_SHOWN 4     /* named where a metric is lacking */
 
 /* ---- marks ---- */
@@ -55,10 +55,10 @@ static int check_room(const struct web_request *r, struct web_answer *a, struct 
 
 	if (store_marks(r->store, r->arena, &m, &n, e) < 0)
 		return -1;
-	if (n < MARKS_MAX)
+	if (n < TREND_MARKS_MAX)
 		return 0;
 	return asked_refuse(a, 422, e, "the store has %zu marks, and more than %d are not kept "
-			    "(MARKS_MAX); delete some of them", n, MARKS_MAX);
+			    "(TREND_MARKS_MAX); delete some of them", n, TREND_MARKS_MAX);
 }
 
 static int mark_add(const struct web_request *r, struct web_answer *a, struct err *e)
