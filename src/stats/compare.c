@@ -208,23 +208,36 @@ static double pooled_ranks(const double *sorted, size_t n, unsigned *rank2)
 	return ties;
 }
 
-/*
- * ways[s]: in how many ways k of the n given whole numbers add up to s. The table grows one
- * number at a time, and rows are walked downwards, so that each number is used once.
- */
-static double *count_sums(const unsigned *x, size_t n, size_t k, size_t *width)
+static size_t sum_of(const unsigned *x, size_t n)
 {
-	size_t sum = 1;
-	double *ways, *last;
+	size_t sum = 0;
 
 	for (size_t i = 0; i < n; i++)
 		sum += x[i];
+	return sum;
+}
+
+/*
+ * ways[s]: in how many ways k of the n given ascending whole numbers add up to s. The table grows
+ * one number at a time, and rows are walked downwards, so that each number is used once. Row r has
+ * sums from that of the first r numbers to that of the last r so far, and is 0 elsewhere.
+ */
+static double *count_sums(const unsigned *x, size_t n, size_t k, size_t *width)
+{
+	size_t sum = 1 + sum_of(x, n);
+	double *ways, *last;
+
 	ways = mem_array((k + 1) * sum, sizeof(*ways));
 	ways[0] = 1;
 	for (size_t i = 0; i < n; i++)
-		for (size_t row = i + 1 < k ? i + 1 : k; row > 0; row--)
-			for (size_t s = x[i]; s < sum; s++)
-				ways[row * sum + s] += ways[(row - 1) * sum + s - x[i]];
+		for (size_t row = i + 1 < k ? i + 1 : k; row > 0; row--) {
+			size_t low = sum_of(x, row - 1), high = sum_of(x + i - (row - 1), row - 1);
+			const double *from = ways + (row - 1) * sum;
+			double *to = ways + row * sum + x[i];
+
+			for (size_t s = low; s <= high; s++)
+				to[s] += from[s];
+		}
 	last = mem_array(sum, sizeof(*last));
 	memcpy(last, ways + k * sum, sum * sizeof(*last));
 	free(ways);

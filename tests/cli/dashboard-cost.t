@@ -195,7 +195,7 @@ is($r->{status}, 422, 'by GET, too');
 $r = ask($d, 'GET', '/api/filters/options?facet_values=1000&bins=1000&filter='
 	. '%7B%22and%22%3A%5B%5D%7D');
 is($r->{status}, 200, 'all values of ' . @columns . ' columns');
-my %page = (limit => $rows, columns => \@columns);
+my %page = (limit => 0 + $rows, columns => \@columns);
 $r = ask($d, 'POST', '/api/filters/apply', \%page);
 is($r->{status}, 200, "$rows runs with all columns");
 is(scalar @{$r->{json}{items}}, $rows, 'are a page');

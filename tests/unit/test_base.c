@@ -149,7 +149,7 @@ static void buffers_stop_at_their_limit(void **state)
 static void buffers_share_a_meter(void **state)
 {
 	static const char kilobyte[1024];
-	struct meter m = { .max = 1 << 20 };
+	struct meter m = { .max = 1200000 };
 	struct buf a = { .meter = &m }, b = { .meter = &m };
 
 	(void)state;
