@@ -9,7 +9,7 @@
  *
  * A meter is a budget of bytes that several bufs share, from any threads. A buf that has one counts
  * its capacity there, from METER_FREE_BYTES on, so that small texts can always be written. Where
- * the budget does not suffice the addition is dropped as beyond the limit, and is_short is set, too.
+ * the budget does not suffice the addition is dropped as beyond the limit, and is_short is set.
  */
 #pragma once
 #include <stdatomic.h>

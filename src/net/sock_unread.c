@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sock_unread.c - see sock.h. Apart, because <linux/tcp.h> and <netinet/tcp.h> exclude each other. */
+/* sock_unread.c - see sock.h. Apart: <linux/tcp.h> and <netinet/tcp.h> exclude each other. */
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>

@@ -216,7 +216,8 @@ static int put_preset(const struct web_request *r, struct web_answer *a, int64_t
 	return 0;
 }
 
-static int check_room(const struct web_request *r, struct web_answer *a, size_t bytes, struct err *e)
+static int check_room(const struct web_request *r, struct web_answer *a, size_t bytes,
+		      struct err *e)
 {
 	struct preset *p;
 	size_t n;

@@ -8,8 +8,8 @@
  *
  * Every connection is in a list. One in which nothing is under way is idle; when there are too many
  * the one that is idle for longest is closed, and so are those that send too slowly, and those that
- * take their answer too slowly: what they have taken is what the kernel says, for it holds megabytes
- * that nobody has read. When answers take up most of their budget, whoever takes a large one slowest
+ * take their answer too slowly: the kernel says what they have taken, for it holds megabytes that
+ * nobody has read. When answers take up most of their budget, whoever takes a large one slowest
  * loses it. Closing is shutdown(), the library then does the rest; the list's lock keeps the
  * descriptor from being another one's by then.
  */
@@ -38,7 +38,7 @@
 #define CONNECTION_BYTES (4 * WEB_HEAD_BYTES_MAX)
 #define DROPPED_BYTES_MIN (1 << 20)   /* answers that may be broken off to make room */
 #define DROPPED_NS 5000000000         /* once they are sent for so long */
-#define TRIMMED_BYTES (64ll << 20)    /* once answers took that much, what they leave is given back */
+#define TRIMMED_BYTES (64ll << 20)    /* once answers took that much, memory is given back */
 #define HEADERS_SECURITY \
 	"default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; " \
 	"object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"

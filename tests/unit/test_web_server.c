@@ -346,7 +346,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tokens_are_read), cmocka_unit_test(bad_token_files_are_refused),
 		cmocka_unit_test(tokens_are_carried),
-		cmocka_unit_test(a_proxy_s_last_word_counts), cmocka_unit_test(proxies_are_addresses),
+		cmocka_unit_test(a_proxy_s_last_word_counts),
+		cmocka_unit_test(proxies_are_addresses),
 		cmocka_unit_test(hosts_are_ours_or_not),
 		cmocka_unit_test(origins_are_ours_or_not),
 		cmocka_unit_test(addresses_are_this_machine_s),
