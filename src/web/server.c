@@ -28,7 +28,6 @@
 
 #define POLLING_THREADS 2
 #define CONNECTIONS_HARD_MAX (4 * WEB_CONNECTIONS_MAX)
-#define INACTIVE_SECONDS 60           /* no byte either way */
 #define IDLE_NS 75000000000           /* without a request; longer than a browser waits */
 #define HEAD_NS 10000000000           /* for a first request's head */
 #define SLOW_NS 10000000000           /* for a body, before its speed counts */
@@ -595,7 +594,9 @@ int carrier_open(struct web *w, struct err *e)
 		MHD_OPTION_LISTEN_SOCKET, w->listener,
 		MHD_OPTION_THREAD_POOL_SIZE, (unsigned)POLLING_THREADS,
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_HARD_MAX,
-		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)INACTIVE_SECONDS,
+		/* Who is slow is found by carrier_tick: the library sees no byte for minutes while
+		   a slow line takes what the kernel holds. */
+		MHD_OPTION_CONNECTION_TIMEOUT, 0u,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
 		MHD_OPTION_STRICT_FOR_CLIENT, 1,
 		MHD_OPTION_NOTIFY_CONNECTION, on_connection, c,

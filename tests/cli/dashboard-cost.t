@@ -351,6 +351,8 @@ while (@told < $full && time < $end) {
 is(scalar @told, $full, 'the others are told so');
 like($told[0], qr/^Retry-After: 1\r$/m, 'and when to ask again') if @told;
 close $_ for @alice;
+wait_for('alice\'s turn', sub { !figure($d, 'profllm_http_requests_waiting', %bob) });
+pass('nothing is asked for those who have gone');
 
 # ---- open ends ----
 
