@@ -594,8 +594,10 @@ int carrier_open(struct web *w, struct err *e)
 		MHD_OPTION_LISTEN_SOCKET, w->listener,
 		MHD_OPTION_THREAD_POOL_SIZE, (unsigned)POLLING_THREADS,
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_HARD_MAX,
-		/* Who is slow is found by carrier_tick: the library sees no byte for minutes while
-		   a slow line takes what the kernel holds. */
+		/*
+		 * None: carrier_tick finds who is slow. The library sees no byte for minutes while a
+		 * slow line takes what the kernel holds.
+		 */
 		MHD_OPTION_CONNECTION_TIMEOUT, 0u,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
 		MHD_OPTION_STRICT_FOR_CLIENT, 1,
