@@ -126,6 +126,62 @@ static void proxies_are_addresses(void **state)
 	free(w);
 }
 
+/* ---- the budget of answers ---- */
+
+static int answer_a_megabyte(const struct web_request *r, struct web_answer *a, struct err *e)
+{
+	static const char kilobyte[1024];
+
+	(void)r;
+	(void)e;
+	web_bytes(a, "application/octet-stream");
+	for (int i = 0; i < 1024; i++)
+		buf_add(&a->body, kilobyte, sizeof(kilobyte));
+	return 0;
+}
+
+static struct exchange *worked_off(struct web *w)
+{
+	static const struct web_route route = { "POST", "/", ROUTE_CHANGES, answer_a_megabyte };
+	struct exchange *x = exchange_new(w, "/");
+
+	x->method = "POST";
+	x->route = &route;
+	x->route_at = 0;
+	exchange_work(x);
+	exchange_finish(x);
+	return x;
+}
+
+static void answers_share_a_budget(void **state)
+{
+	struct web *w = mem_alloc(sizeof(*w));
+	struct exchange *first, *second;
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(params_open(w, &e), 0);
+	w->answers.max = 3 << 19;
+	first = worked_off(w);
+	assert_int_equal(first->answer.status, 200);
+	assert_int_equal(first->answer.body.len, 1 << 20);
+	assert_int_equal(w->answers.used, (1 << 20) + 1);
+	second = worked_off(w);
+	assert_int_equal(second->answer.status, 503);
+	assert_non_null(strstr(second->answer.body.data, "WEB_ANSWERS_BYTES_MAX"));
+	assert_string_equal(second->answer.header->name, "Retry-After");
+	assert_int_equal(w->refused[REFUSED_BYTES], 1);
+	exchange_free(second);
+	exchange_free(first);
+	assert_int_equal(w->answers.used, 0);
+	second = worked_off(w);
+	assert_int_equal(second->answer.status, 200);
+	exchange_free(second);
+	assert_int_equal(w->answers.used, 0);
+	arena_release(&w->arena);
+	free(w);
+}
+
 /* ---- names ---- */
 
 static void hosts_are_ours_or_not(void **state)
@@ -348,6 +404,7 @@ int main(void)
 		cmocka_unit_test(tokens_are_carried),
 		cmocka_unit_test(a_proxy_s_last_word_counts),
 		cmocka_unit_test(proxies_are_addresses),
+		cmocka_unit_test(answers_share_a_budget),
 		cmocka_unit_test(hosts_are_ours_or_not),
 		cmocka_unit_test(origins_are_ours_or_not),
 		cmocka_unit_test(addresses_are_this_machine_s),
