@@ -595,8 +595,8 @@ int carrier_open(struct web *w, struct err *e)
 		MHD_OPTION_THREAD_POOL_SIZE, (unsigned)POLLING_THREADS,
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_HARD_MAX,
 		/*
-		 * None: carrier_tick finds who is slow. The library sees no byte for minutes while a
-		 * slow line takes what the kernel holds.
+		 * None: carrier_tick finds who is slow. The library sees no byte for minutes while
+		 * a slow line takes what the kernel holds.
 		 */
 		MHD_OPTION_CONNECTION_TIMEOUT, 0u,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,

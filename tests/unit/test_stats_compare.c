@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,12 +164,27 @@ static void repeats_are_the_fewest(void **state)
 	}
 }
 
+/* A comparison asks once for each of its cells, of which there may be 700. */
+static void repeats_cost_little(void **state)
+{
+	clock_t began = clock();
+	double s;
+
+	(void)state;
+	for (int i = 0; i < 700; i++)
+		assert_int_equal(compare_repeats_needed(2, 0.01, 0.05, 0.8), 0);
+	s = (double)(clock() - began) / CLOCKS_PER_SEC;
+	print_message("# 700 answers took %.3f s of CPU\n", s);
+	assert_true(s < 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(student), cmocka_unit_test(beta), cmocka_unit_test(pairs),
 		cmocka_unit_test(smallest_p), cmocka_unit_test(corners), cmocka_unit_test(adjust),
 		cmocka_unit_test(repeats), cmocka_unit_test(repeats_are_the_fewest),
+		cmocka_unit_test(repeats_cost_little),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
