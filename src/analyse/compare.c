@@ -60,7 +60,7 @@ struct comparison {
 static int read_groups(struct comparison *c, struct err *e)
 {
 	const struct json_value *list = json_get(c->r->body, "groups");
-	size_t runs = 0;
+	size_t runs = 0, by_number = 0;
 
 	if (!list || list->kind != JSON_ARRAY || !list->count || list->count > SIDES_MAX)
 		return parts_refuse(e, "/groups", "a list of 1 to %d groups was expected",
@@ -73,6 +73,11 @@ static int read_groups(struct comparison *c, struct err *e)
 		if (side_read(c->r, &list->item[i], pointer, name, &c->side[i], e) < 0)
 			return -1;
 		runs += c->side[i].n;
+		by_number += c->side[i].filter ? 0 : c->side[i].n;
+		if (by_number > SIDES_IDS_MAX)
+			return parts_refuse(e, pointer, "more than %d runs by number are too many in all "
+					    "groups together (SIDES_IDS_MAX): name some groups by a filter",
+					    SIDES_IDS_MAX);
 	}
 	if (runs > COMPARE_RUNS_MAX)
 		return parts_refuse(e, "/groups", "%zu runs are more than can be compared at once "

@@ -11,6 +11,7 @@
 
 #define SIDES_MAX 12
 #define SIDE_IDS_MAX 2000
+#define SIDES_IDS_MAX 10000 /* of all groups together: their rows are looked at whole */
 
 struct side {
 	const char *name;          /* as given, else "A", "B" ... */

@@ -9,18 +9,45 @@
 #include "base/limits.h"
 #include "base/mem.h"
 
+/* What a capacity counts for. */
+static int64_t metered(size_t cap)
+{
+	return cap > METER_FREE_BYTES ? (int64_t)cap : 0;
+}
+
+/* From the capacity there is to another one; false: the budget does not suffice. */
+static bool count(struct buf *b, size_t cap)
+{
+	int64_t more = b->meter ? metered(cap) - metered(b->cap) : 0;
+
+	if (!more || atomic_fetch_add(&b->meter->used, more) + more <= b->meter->max || more < 0)
+		return true;
+	atomic_fetch_sub(&b->meter->used, more);
+	return false;
+}
+
 void buf_release(struct buf *b)
 {
 	if (!b)
 		return;
+	count(b, 0);
 	free(b->data);
-	*b = (struct buf){ .limit = b->limit };
+	*b = (struct buf){ .limit = b->limit, .meter = b->meter };
+}
+
+void buf_fit(struct buf *b)
+{
+	if (!b->data || b->cap == b->len + 1)
+		return;
+	count(b, b->len + 1);
+	b->cap = b->len + 1;
+	b->data = mem_grow(b->data, b->cap, 1);
 }
 
 void buf_reset(struct buf *b)
 {
 	b->len = 0;
-	b->is_over = false;
+	b->is_over = b->is_short = false;
 	if (b->data)
 		b->data[0] = 0;
 }
@@ -29,7 +56,8 @@ char *buf_take(struct buf *b)
 {
 	char *data = b->data ? b->data : mem_copy("", 0);
 
-	*b = (struct buf){ .limit = b->limit };
+	count(b, 0);
+	*b = (struct buf){ .limit = b->limit, .meter = b->meter };
 	return data;
 }
 
@@ -48,6 +76,10 @@ int buf_reserve(struct buf *b, size_t extra)
 	cap = b->cap ? b->cap * 2 : 64;
 	if (cap < b->len + extra + 1)
 		cap = b->len + extra + 1;
+	if (!count(b, cap)) {
+		b->is_over = b->is_short = true;
+		return -1;
+	}
 	b->data = mem_grow(b->data, cap, 1);
 	b->cap = cap;
 	return 0;

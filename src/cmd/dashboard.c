@@ -25,7 +25,7 @@
 struct dashboard_opts {
 	const char *listen, *host, *store, *token_file, *log, *jobs_dir, *traces_dir, *port_file;
 	struct opt_int port;
-	struct opt_list host_name, launch_env, include_dir, launch_command;
+	struct opt_list host_name, proxy, launch_env, include_dir, launch_command;
 	int64_t launch;
 	bool no_auth, open_read, no_launch, is_read_only;
 };
@@ -58,6 +58,9 @@ static const struct opt rows[] = {
 		  "address or a Unix socket"),
 	R(host_name, "host-name", .group = SERVER, .arg = "NAME", .flags = OPT_EACH,
 	  .help = "a further name or address under which browsers reach it; may be repeated"),
+	R(proxy, "trusted-proxy", .group = SERVER, .arg = "ADDRESS", .flags = OPT_EACH,
+	  .help = "address of a proxy, or unix, whose X-Forwarded-For says who asks: limits of one user "
+		  "count by it; may be repeated"),
 	R(is_read_only, "read-only", .group = SERVER,
 	  .help = "show everything, change nothing: for publishing"),
 	R(log, "log", .group = SERVER, .arg = "FILE",
@@ -275,7 +278,8 @@ static int run(const struct dashboard_opts *o, struct cli *cli, struct err *e)
 	struct web_opts web = {
 		.listen = o->listen, .token_file = o->token_file, .has_no_auth = o->no_auth,
 		.is_read_open = o->open_read, .host_name = o->host_name.v,
-		.n_host_names = o->host_name.n, .version = PROFLLM_VERSION, .log_path = o->log,
+		.n_host_names = o->host_name.n, .proxy = o->proxy.v, .n_proxies = o->proxy.n,
+		.version = PROFLLM_VERSION, .log_path = o->log,
 		.log_fd = STDERR_FILENO, .folder = jobs_place(o, &cli->arena),
 		.launches = o->no_launch ? 0 : (unsigned)o->launch, .is_read_only = o->is_read_only,
 		.launch_env = names_of(&o->launch_env), .include_dir = names_of(&o->include_dir),

@@ -224,7 +224,7 @@ void config_learn(const struct json_value *tree)
 	buf_release(&text);
 }
 
-static int parse_text(const struct reading *r, struct str text, const char *name,
+static int parse_text(const struct reading *r, struct str text, const struct frame *frame,
 		      struct json_value **out)
 {
 	const char *name = frame->name;

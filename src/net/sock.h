@@ -59,6 +59,12 @@ ssize_t sock_recv(int fd, void *data, size_t cap, int64_t *stamp_ns);
 ssize_t sock_send(int fd, struct str a);
 
 /*
+ * What of the bytes that were sent the peer has taken: *acked counts them (TCP; else it is 0), and
+ * what is returned is how many it has not taken yet. -1: nothing is known.
+ */
+int64_t sock_unread(int fd, uint64_t *acked);
+
+/*
  * Opens a stamped loopback socket pair and waits (<= 100 ms) until a read
  * carries a stamp; the kernel switches stamping on with a delay. Returns a
  * descriptor to keep open while measuring (close it at the end), or -1 when the

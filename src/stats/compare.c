@@ -81,6 +81,8 @@ double student_quantile(double p, double df)
 	for (int i = 0; i < 100; i++) {
 		double mid = (low + high) / 2;
 
+		if (mid <= low || mid >= high) /* neighbours: no step changes anything any more */
+			break;
 		if (student_tail(mid, df) > tail)
 			low = mid;
 		else
@@ -206,23 +208,36 @@ static double pooled_ranks(const double *sorted, size_t n, unsigned *rank2)
 	return ties;
 }
 
-/*
- * ways[s]: in how many ways k of the n given whole numbers add up to s. The table grows one
- * number at a time, and rows are walked downwards, so that each number is used once.
- */
-static double *count_sums(const unsigned *x, size_t n, size_t k, size_t *width)
+static size_t sum_of(const unsigned *x, size_t n)
 {
-	size_t sum = 1;
-	double *ways, *last;
+	size_t sum = 0;
 
 	for (size_t i = 0; i < n; i++)
 		sum += x[i];
+	return sum;
+}
+
+/*
+ * ways[s]: in how many ways k of the n given ascending whole numbers add up to s. The table grows
+ * one number at a time, and rows are walked downwards, so that each number is used once. Row r has
+ * sums from that of the first r numbers to that of the last r so far, and is 0 elsewhere.
+ */
+static double *count_sums(const unsigned *x, size_t n, size_t k, size_t *width)
+{
+	size_t sum = 1 + sum_of(x, n);
+	double *ways, *last;
+
 	ways = mem_array((k + 1) * sum, sizeof(*ways));
 	ways[0] = 1;
 	for (size_t i = 0; i < n; i++)
-		for (size_t row = i + 1 < k ? i + 1 : k; row > 0; row--)
-			for (size_t s = x[i]; s < sum; s++)
-				ways[row * sum + s] += ways[(row - 1) * sum + s - x[i]];
+		for (size_t row = i + 1 < k ? i + 1 : k; row > 0; row--) {
+			size_t low = sum_of(x, row - 1), high = sum_of(x + i - (row - 1), row - 1);
+			const double *from = ways + (row - 1) * sum;
+			double *to = ways + row * sum + x[i];
+
+			for (size_t s = low; s <= high; s++)
+				to[s] += from[s];
+		}
 	last = mem_array(sum, sizeof(*last));
 	memcpy(last, ways + k * sum, sum * sizeof(*last));
 	free(ways);
@@ -363,18 +378,29 @@ void compare_adjust(double *p, size_t n)
 	free(sorted);
 }
 
+/* The least change that r repeats a side show. */
+static double reach_of(size_t r, double cv, double alpha, double power)
+{
+	double df = 2.0 * (double)r - 2;
+
+	return (student_quantile(1 - alpha / 2, df) + student_quantile(power, df)) * cv *
+	       sqrt(2 / (double)r);
+}
+
+/* More repeats show less: quantiles from one half on fall with the degrees of freedom. */
 size_t compare_repeats_needed(double cv, double effect, double alpha, double power)
 {
 	double change = fabs(log1p(effect));
+	size_t least = COMPARE_REPEATS_MIN, most = COMPARE_REPEATS_MAX + 1;
 
-	assert(cv >= 0 && effect > -1 && alpha > 0 && alpha < 1 && power > 0 && power < 1);
-	for (size_t r = COMPARE_REPEATS_MIN; r <= COMPARE_REPEATS_MAX; r++) {
-		double df = 2.0 * (double)r - 2;
-		double reach = (student_quantile(1 - alpha / 2, df) + student_quantile(power, df)) *
-			       cv * sqrt(2 / (double)r);
+	assert(cv >= 0 && effect > -1 && alpha > 0 && alpha < 1 && power >= 0.5 && power < 1);
+	while (least < most) {
+		size_t r = least + (most - least) / 2;
 
-		if (reach <= change)
-			return r;
+		if (reach_of(r, cv, alpha, power) <= change)
+			most = r;
+		else
+			least = r + 1;
 	}
-	return 0;
+	return least > COMPARE_REPEATS_MAX ? 0 : least;
 }

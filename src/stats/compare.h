@@ -92,8 +92,8 @@ void compare_adjust(double *p, size_t n);
 
 /*
  * How many repeats per side a two-sided test at `alpha` needs to see a relative change
- * `effect` with probability `power`, when single runs scatter by the relative standard
- * deviation `cv` on both sides: the smallest r with
+ * `effect` with probability `power` (one half at least), when single runs scatter by the
+ * relative standard deviation `cv` on both sides: the smallest r with
  * r >= 2 ((t_{1-alpha/2} + t_{power}) cv / ln(1 + effect))^2, t with 2 r - 2 degrees of
  * freedom. At least COMPARE_REPEATS_MIN, at most COMPARE_REPEATS_MAX; 0: more than that.
  */

@@ -511,3 +511,33 @@ int store_jobs(struct store *s, size_t limit, struct arena *a, struct job **out,
 	*n = l.n;
 	return rc;
 }
+
+struct job_counts { struct job_count *row; size_t n; };
+
+/* kind, state, count */
+static int take_job_count(void *self, const struct db_value *v, size_t n, struct err *e)
+{
+	struct job_counts *c = self;
+	struct job_count *row = &c->row[c->n++];
+	struct str kind = db_as_bytes(v[0]), state = db_as_bytes(v[1]);
+
+	(void)n;
+	(void)e;
+	snprintf(row->kind, sizeof(row->kind), "%.*s", (int)kind.n, kind.p);
+	snprintf(row->state, sizeof(row->state), "%.*s", (int)state.n, state.p);
+	row->n = (size_t)db_as_int(v[2]);
+	return c->n == STORE_JOB_COUNTS_MAX;
+}
+
+int store_job_counts(struct store *s, struct job_count out[STORE_JOB_COUNTS_MAX], size_t *n,
+		     struct err *e)
+{
+	struct job_counts c = { .row = out };
+	struct db_value v = db_int(JOBS_LISTED_MAX);
+	int rc = store_ask(s, "SELECT kind, state, count(*) FROM (SELECT kind, state FROM jobs"
+			      " ORDER BY number DESC LIMIT $1) AS latest GROUP BY kind, state", &v, 1,
+			   take_job_count, &c, e);
+
+	*n = c.n;
+	return rc < 0 ? -1 : 0;
+}

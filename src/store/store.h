@@ -114,6 +114,11 @@ int store_job_step(struct store *s, struct err *e);
 int store_job(struct store *s, const char *id, struct arena *a, struct job *out, struct err *e);
 int store_jobs(struct store *s, size_t limit, struct arena *a, struct job **out, size_t *n,
 	       struct err *e);
+/* How many of the latest jobs are of a kind and in a state. One cheap question. */
+#define STORE_JOB_COUNTS_MAX 16
+struct job_count { char kind[16], state[16]; size_t n; };
+int store_job_counts(struct store *s, struct job_count out[STORE_JOB_COUNTS_MAX], size_t *n,
+		     struct err *e);
 
 /* ---- one run ---- */
 

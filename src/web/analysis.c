@@ -12,6 +12,7 @@
 #include "web/filters.h"
 
 #define MARK_BYTES_MAX 4096 /* of each of its texts */
+#define TREND_MARKS_MAX 10000     /* of the store: all of them are told at once */
 #define METRICS_SHOWN 4     /* named where a metric is lacking */
 
 /* ---- marks ---- */
@@ -47,6 +48,19 @@ static int marks(const struct web_request *r, struct web_answer *a, struct err *
 	return put_marks(r, &a->json, e);
 }
 
+static int check_room(const struct web_request *r, struct web_answer *a, struct err *e)
+{
+	struct change_mark *m;
+	size_t n;
+
+	if (store_marks(r->store, r->arena, &m, &n, e) < 0)
+		return -1;
+	if (n < TREND_MARKS_MAX)
+		return 0;
+	return asked_refuse(a, 422, e, "the store has %zu marks, and more than %d are not kept "
+			    "(TREND_MARKS_MAX); delete some of them", n, TREND_MARKS_MAX);
+}
+
 static int mark_add(const struct web_request *r, struct web_answer *a, struct err *e)
 {
 	struct change_mark m = { .text = STR("") };
@@ -62,7 +76,7 @@ static int mark_add(const struct web_request *r, struct web_answer *a, struct er
 		return -1;
 	if (!str_is(m.kind, "expected") && !str_is(m.kind, "seen"))
 		return asked_wrong(a, e, r->arena, "/kind", "expected or seen");
-	if (store_mark_put(r->store, &m, &id, e) < 0)
+	if (check_room(r, a, e) < 0 || store_mark_put(r->store, &m, &id, e) < 0)
 		return -1;
 	a->status = 201;
 	json_key(&a->json, "id");

@@ -17,7 +17,7 @@
 
 static void begin_answer(struct web_answer *a)
 {
-	buf_reset(&a->body);
+	buf_release(&a->body);
 	a->json = json_writer(&a->body);
 	a->json.is_compact = a->json.is_raw_utf8 = true;
 	json_begin_object(&a->json);
@@ -126,7 +126,7 @@ static int read_body(struct exchange *x, struct str body, struct err *e)
 		return 0;
 	if (!utf8_is_valid(body))
 		return err_set(e, ERR_USAGE, "the body is not valid UTF-8");
-	if (json_parse(&x->arena, body, &v, e) < 0) {
+	if (json_parse(&x->scratch, body, &v, e) < 0) {
 		e->code = ERR_USAGE;
 		return err_wrap(e, "the body is no JSON");
 	}
@@ -150,6 +150,40 @@ static void end_answer(struct exchange *x)
 	a->type = "application/json";
 }
 
+/* What sending needs of what lies in the route's memory, which then goes. */
+static void keep_answer(struct exchange *x)
+{
+	struct web_answer *a = &x->answer;
+
+	for (struct web_header **at = &a->header; *at; at = &(*at)->next) {
+		struct web_header *h = arena_alloc(&x->arena, sizeof(*h));
+
+		*h = **at;
+		h->value = arena_text(&x->arena, str_of(h->value));
+		*at = h;
+	}
+	if (a->file_name.n)
+		a->file_name = arena_str(&x->arena, a->file_name);
+	a->pointer = (struct str){ 0 };
+	x->request.body = NULL;
+	arena_release(&x->scratch);
+	buf_fit(&a->body);
+}
+
+static void refuse_over(struct exchange *x)
+{
+	if (x->answer.body.is_short) {
+		exchange_refuse(x, 503, "the answers to other requests, which are being made or read, take up "
+				"the %lld MiB there are for all of them (WEB_ANSWERS_BYTES_MAX); ask for "
+				"less, or again in some seconds", WEB_ANSWERS_BYTES_MAX >> 20);
+		exchange_add_header(x, "Retry-After", "5");
+		atomic_fetch_add(&x->web->refused[REFUSED_BYTES], 1);
+	} else {
+		exchange_refuse(x, 422, "the answer has more than %u MiB (WEB_ANSWER_BYTES_MAX); ask for "
+				"less", WEB_ANSWER_BYTES_MAX >> 20);
+	}
+}
+
 void exchange_work(struct exchange *x)
 {
 	struct web_request *r = &x->request;
@@ -161,7 +195,7 @@ void exchange_work(struct exchange *x)
 	r->store = x->web->store;
 	/* A request that changes something may wait for its turn, in which much may change. */
 	r->view = x->route->flags & ROUTE_CHANGES ? NULL : store_view(r->store);
-	r->arena = &x->arena;
+	r->arena = &x->scratch;
 	r->method = x->method;
 	r->path = x->raw_path;
 	r->query = x->query;
@@ -186,10 +220,11 @@ void exchange_work(struct exchange *x)
 	if (a->is_late)
 		x->not_before_ns = clock_mono_ns() + EXCHANGE_LATE_NS;
 	if (a->body.is_over)
-		exchange_refuse(x, 500, "the answer has more bytes than a buffer may (BUF_BYTES_MAX)");
+		refuse_over(x);
 	/* Sending may take as long as the client likes. */
 	index_view_release(r->view);
 	r->view = NULL;
+	keep_answer(x);
 }
 
 /* ---- once it stands ---- */
@@ -220,7 +255,7 @@ static bool is_text(const char *type)
 static void pack(struct exchange *x)
 {
 	struct web_answer *a = &x->answer;
-	struct buf packed = { 0 };
+	struct buf packed = { .limit = a->body.limit, .meter = a->body.meter };
 
 	if (!is_text(a->type) || a->body.len < PACKED_BYTES_MIN || x->is_gzip)
 		return;
@@ -228,6 +263,11 @@ static void pack(struct exchange *x)
 	if (!exchange_takes_gzip(x))
 		return;
 	zip_gzip(buf_str(&a->body), PACKED_LEVEL, &packed);
+	if (packed.is_over) { /* there is no room for both */
+		buf_release(&packed);
+		return;
+	}
+	buf_fit(&packed);
 	buf_release(&a->body);
 	a->body = packed;
 	x->is_gzip = true;
@@ -317,10 +357,31 @@ static void name_file(struct exchange *x)
 	buf_release(&v);
 }
 
+/* An answer whose end is open keeps its connection for long: there are only so many. */
+static void count_stream(struct exchange *x)
+{
+	unsigned own = work_count_stream(x->web, x, 1);
+	int all = atomic_fetch_add(&x->web->streams, 1) + 1;
+
+	x->is_stream_counted = true;
+	if (own <= WEB_USER_STREAMS_MAX && all <= WEB_STREAMS_MAX)
+		return;
+	if (own > WEB_USER_STREAMS_MAX)
+		exchange_refuse(x, 429, "%d event streams and exports of yours are open already "
+				"(WEB_USER_STREAMS_MAX); close some of them", WEB_USER_STREAMS_MAX);
+	else
+		exchange_refuse(x, 503, "%d event streams and exports are open already "
+				"(WEB_STREAMS_MAX); try again in some seconds", WEB_STREAMS_MAX);
+	exchange_add_header(x, "Retry-After", "5");
+	atomic_fetch_add(&x->web->refused[REFUSED_STREAMS], 1);
+}
+
 void exchange_finish(struct exchange *x)
 {
 	struct web_answer *a = &x->answer;
 
+	if (a->pull && !x->is_stream_counted)
+		count_stream(x);
 	if (!a->status)
 		a->status = 200;
 	if (a->status != 304 && a->fd >= 0 && a->status < 400)
@@ -331,11 +392,6 @@ void exchange_finish(struct exchange *x)
 	}
 	if (a->file_name.n)
 		name_file(x);
-	if (a->is_stream && !x->is_stream_counted) {
-		x->is_stream_counted = true;
-		if (atomic_fetch_add(&x->web->streams, 1) >= WEB_STREAMS_MAX)
-			exchange_refuse(x, 503, "too many event streams are open (WEB_STREAMS_MAX)");
-	}
 	if (!a->pull && a->fd < 0)
 		pack(x);
 	if (*x->etag && a->status < 400)

@@ -8,6 +8,7 @@
 #include "web/trace.h"
 
 #define DATA_VERSIONS_MAX 20 /* of one run_id that are told; the newest */
+#define DATA_EXCLUSIONS_MAX 1000 /* likewise */
 
 /* ---- many ---- */
 
@@ -179,7 +180,8 @@ static int put_people(const struct web_request *r, struct json_writer *w, int64_
 	json_end_array(w);
 	json_key(w, "exclusions");
 	json_begin_array(w);
-	for (size_t i = n_out; i-- > 0;) { /* newest first */
+	for (size_t i = n_out; i > 0 && n_out - i < DATA_EXCLUSIONS_MAX;) { /* newest first */
+		i--;
 		json_begin_object(w);
 		data_put_key_str(w, "reason", out[i].reason);
 		data_put_key_str(w, "who", out[i].who);

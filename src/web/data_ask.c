@@ -318,6 +318,29 @@ static int check_columns(struct reader *r, const struct index_view *view)
 	return check_names(r, view, "statistics", q->statistic, q->n_statistics);
 }
 
+static int too_many_cells(struct reader *r, const struct query *q)
+{
+	r->answer->status = 422;
+	return wrong(r, "/limit", arena_printf(r->arena, "at most %zu runs with %zu columns, or %zu "
+			"columns with %zu runs: a page has at most %d cells (ASK_CELLS_MAX), what is "
+			"larger is an export", ASK_CELLS_MAX / q->n_columns, q->n_columns,
+			ASK_CELLS_MAX / q->limit, q->limit, ASK_CELLS_MAX));
+}
+
+int asked_facet_cells(const struct query *q, size_t n, struct arena *arena, struct web_answer *a,
+		      struct err *e)
+{
+	size_t each = q->facet_values_max + q->histogram_bins;
+
+	if (!n || each <= ASK_CELLS_MAX / n)
+		return 0;
+	a->status = 422;
+	return asked_wrong(a, e, arena, q->facet_values_max > q->histogram_bins ? "/facet_values" :
+			   "/bins", arena_printf(arena, "at most %zu values and bins together for each of "
+			   "%zu columns (ASK_CELLS_MAX: %d in all)", ASK_CELLS_MAX / n, n,
+			   ASK_CELLS_MAX));
+}
+
 int asked_read(const struct json_value *body, unsigned members, const struct index_view *view,
 	       struct arena *arena, struct web_answer *a, struct ask *out, struct err *e)
 {
@@ -344,8 +367,9 @@ int asked_read(const struct json_value *body, unsigned members, const struct ind
 			return -1;
 	}
 	if (!out->format.p && q->n_columns && q->limit > ASK_CELLS_MAX / q->n_columns)
-		return too_many(&r, "/limit", ASK_CELLS_MAX / q->n_columns,
-				"with so many columns: ASK_CELLS_MAX");
+		return too_many_cells(&r, q);
+	if (asked_facet_cells(q, q->n_facets, arena, a, e) < 0)
+		return -1;
 	return check_columns(&r, view) < 0 ? asked_failed(a, arena, e) : 0;
 }
 

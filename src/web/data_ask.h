@@ -18,7 +18,8 @@
 #define ASK_BINS_DEFAULT 24
 #define ASK_BINS_MAX 1000
 #define ASK_WHO_BYTES_MAX 200
-#define ASK_CELLS_MAX (1u << 22) /* runs of a page times its columns; exports have no pages */
+/* Runs of a page times its columns, facets times their values and bins; exports have no pages. */
+#define ASK_CELLS_MAX 500000
 
 /* Which members a route knows. */
 enum asked_member {
@@ -40,6 +41,10 @@ int asked_body(const struct web_request *r, struct web_answer *a, unsigned membe
 /* What is read lies in arena or is borrowed from body; view: whose columns there are. */
 int asked_read(const struct json_value *body, unsigned members, const struct index_view *view,
 	       struct arena *arena, struct web_answer *a, struct ask *out, struct err *e);
+
+/* -1 (422): n columns with so many values and bins each are more than ASK_CELLS_MAX. */
+int asked_facet_cells(const struct query *q, size_t n, struct arena *arena, struct web_answer *a,
+		      struct err *e);
 
 /* ---- for all who read requests ---- */
 

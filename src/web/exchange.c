@@ -35,6 +35,8 @@ struct exchange *exchange_new(struct web *w, const char *target)
 	x->raw_path = str_cut(&rest, '?');
 	x->query = rest;
 	x->body.limit = 2 * MEMORY_BYTES;
+	x->answer.body.limit = WEB_ANSWER_BYTES_MAX;
+	x->answer.body.meter = &w->answers;
 	atomic_fetch_add(&w->in_flight, 1);
 	return x;
 }
@@ -60,10 +62,13 @@ void exchange_free(struct exchange *x)
 		a->pull_end(a->self);
 	if (a->fd >= 0)
 		close(a->fd);
-	if (x->is_stream_counted)
+	if (x->is_stream_counted) {
 		atomic_fetch_sub(&x->web->streams, 1);
+		work_count_stream(x->web, x, -1);
+	}
 	drop_body(x);
 	buf_release(&a->body);
+	arena_release(&x->scratch);
 	arena_release(&x->arena);
 	atomic_fetch_sub(&x->web->in_flight, 1);
 	free(x);
@@ -140,6 +145,16 @@ static bool check_body_head(struct exchange *x)
 	return !x->is_answered;
 }
 
+static void too_long(struct exchange *x)
+{
+	bool is_address = x->target.n > x->head.bytes / 2;
+
+	exchange_refuse(x, is_address ? 414 : 431, "the %s long; at most %d bytes of address and headers "
+			"are taken (WEB_HEAD_BYTES_MAX)%s", is_address ? "address is too" :
+			"headers are too", WEB_HEAD_BYTES_MAX,
+			is_address ? "; a question may be the body of a POST" : "");
+}
+
 static void not_found(struct exchange *x, const char *allow)
 {
 	if (*allow) {
@@ -157,7 +172,9 @@ void exchange_begin(struct exchange *x)
 	bool is_api = str_starts(path, STR("/api/")) || str_is(path, "/metrics");
 
 	x->has_begun = true;
-	if (!path.n || path.p[0] != '/') {
+	if (x->head.bytes > WEB_HEAD_BYTES_MAX) {
+		too_long(x);
+	} else if (!path.n || path.p[0] != '/') {
 		exchange_refuse(x, 400, "the address does not begin with a /");
 	} else if (check_sender(x)) {
 		routes_find(path, x->method, &x->arena, &found);

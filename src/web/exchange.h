@@ -21,12 +21,14 @@
 struct exchange_head {
 	struct str host, origin, authorization, cookie, content_type, content_encoding;
 	struct str accept_encoding, if_none_match, range, if_range, length;
+	size_t bytes;              /* of all of it */
 	bool is_chunked;
 };
 
 struct exchange {
 	struct web *web;
 	struct arena arena;
+	struct arena scratch;      /* the route's; gone before the answer is sent */
 	uint64_t number;           /* names the request in the log and to the client */
 	int64_t began_ns, ready_ns;
 	const char *method;
@@ -35,6 +37,7 @@ struct exchange {
 	struct exchange_head head;
 	char client[64];           /* address, for the log; "unix" */
 	char local[64];            /* the address it was sent to; "": a Unix socket */
+	uint64_t user;             /* tells apart those whose requests are counted: work.c */
 	const struct web_route *route;
 	size_t route_at;           /* in the web's table; SIZE_MAX: none */
 	bool is_answered;          /* refused, or done by a quick route */

@@ -21,8 +21,13 @@
 #include "web/filters.h"
 
 #define EXPORT_ROWS_MAX 2000000      /* of one file; a spreadsheet takes half of it */
-#define EXPORT_PAGE_CELLS 500000     /* of the page that is in memory */
-#define EXPORT_PAGE_ROWS_MIN 100
+/*
+ * A page is what is in memory, and what others wait for: those who carry bytes make it. So it is
+ * small, in cells that are read and in bytes that are written.
+ */
+#define EXPORT_PAGE_CELLS 16384
+#define EXPORT_PAGE_ROWS_MIN 4
+#define EXPORT_PAGE_BYTES (256 << 10) /* no further line after so many */
 
 struct export {
 	struct store *store;
@@ -125,7 +130,7 @@ static void put_json_line(struct export *x, const struct page_row *row)
 
 static int next_page(struct export *x)
 {
-	size_t rows = EXPORT_PAGE_CELLS / (x->query.n_columns + 1), left = x->n - x->at, n;
+	size_t rows = EXPORT_PAGE_CELLS / (x->query.n_columns + 1), left = x->n - x->at, n, end;
 	struct index_view *v;
 	struct page_row *row;
 
@@ -139,13 +144,23 @@ static int next_page(struct export *x)
 	x->sent = 0;
 	if (!rows)
 		return 0;
+	end = x->at + rows;
 	row = arena_alloc(&x->page, rows * sizeof(*row));
 	v = store_view(x->store);
 	n = index_rows(v, x->id + x->at, rows, x->query.column, x->query.n_columns, &x->page, row);
-	for (size_t i = 0; i < n; i++)
+	/* A run that is gone has no row; those behind the last row come with the next page. */
+	for (size_t i = 0; i < n; i++) {
 		(x->is_csv ? put_csv : put_json_line)(x, &row[i]);
+		while (x->id[x->at] != row[i].id)
+			x->at++;
+		x->at++;
+		if (x->text.len >= EXPORT_PAGE_BYTES) {
+			end = x->at;
+			break;
+		}
+	}
 	index_view_release(v);
-	x->at += rows;
+	x->at = end;
 	arena_release(&x->page);
 	return x->text.is_over ? -1 : 0;
 }

@@ -7,6 +7,8 @@
 
 #define PRESET_NAME_BYTES_MAX 200
 #define PRESET_BODY_BYTES_MAX (256u << 10)
+#define PRESETS_MAX 1000                  /* all of them are told at once */
+#define PRESETS_BYTES_MAX (16u << 20)     /* their bodies together */
 
 /* ---- GET /api/filters/options ---- */
 
@@ -77,9 +79,13 @@ static int options(const struct web_request *r, struct web_answer *a, struct err
 	const struct json_value *body;
 	struct filters_split split;
 	struct ask ask;
+	size_t n;
 
 	if (asked_body(r, a, members, r->arena, &body, e) < 0 ||
-	    asked_read(body, members, r->view, r->arena, a, &ask, e) < 0 ||
+	    asked_read(body, members, r->view, r->arena, a, &ask, e) < 0)
+		return -1;
+	index_columns(r->view, &n);
+	if (asked_facet_cells(&ask.query, n, r->arena, a, e) < 0 ||
 	    filters_split(r->view, &ask.query, r->arena, &split, e) < 0)
 		return -1;
 	json_key(&a->json, "total");
@@ -210,11 +216,28 @@ static int put_preset(const struct web_request *r, struct web_answer *a, int64_t
 	return 0;
 }
 
+static int check_room(const struct web_request *r, struct web_answer *a, size_t bytes,
+		      struct err *e)
+{
+	struct preset *p;
+	size_t n;
+
+	if (store_presets(r->store, r->arena, &p, &n, e) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		bytes += p[i].body.n;
+	if (n < PRESETS_MAX && bytes <= PRESETS_BYTES_MAX)
+		return 0;
+	return asked_refuse(a, 422, e, "there are %zu presets of %zu bytes with this one, and at most %d "
+			    "of %u bytes are kept (PRESETS_MAX, PRESETS_BYTES_MAX); delete some of them",
+			    n + 1, bytes, PRESETS_MAX, PRESETS_BYTES_MAX);
+}
+
 static int preset_add(const struct web_request *r, struct web_answer *a, struct err *e)
 {
 	struct str name = STR(""), body = STR("");
 
-	if (read_preset(r, a, true, &name, &body, e) < 0 ||
+	if (read_preset(r, a, true, &name, &body, e) < 0 || check_room(r, a, body.n, e) < 0 ||
 	    put_preset(r, a, 0, name, body, e) < 0)
 		return -1;
 	a->status = 201;

@@ -11,7 +11,6 @@
 #include "web/state.h"
 
 #define STATUSES_MAX 24   /* of one route */
-#define JOBS_COUNTED 1000 /* the latest ones */
 
 static const double bound_s[] = { 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 10 };
 #define BOUNDS (sizeof(bound_s) / sizeof(*bound_s))
@@ -139,27 +138,51 @@ static double resident_bytes(void)
 	return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-static int put_jobs(struct buf *b, struct web *w, struct arena *a, struct err *e)
+static void put_jobs(struct buf *b, const struct pulse *p)
 {
 	static const char *const states[] = { "waiting", "running", "done", "failed", "cancelled" };
-	struct job *job;
-	size_t n;
 
-	if (store_jobs(w->store, JOBS_COUNTED, a, &job, &n, e) < 0)
-		return -1;
 	head(b, "profllm_jobs", "gauge", "Uploads and experiments by state, of the latest 1000.");
 	for (size_t kind = 0; kind < 2; kind++)
 		for (size_t s = 0; s < sizeof(states) / sizeof(*states); s++) {
 			const char *name = kind ? "run" : "upload";
 			size_t count = 0;
 
-			for (size_t i = 0; i < n; i++)
-				count += str_is(job[i].kind, name) &&
-					 str_is(job[i].state, states[s]);
+			for (size_t i = 0; i < p->n_jobs; i++)
+				if (strcmp(p->jobs[i].kind, name) == 0 &&
+				    strcmp(p->jobs[i].state, states[s]) == 0)
+					count = p->jobs[i].n;
 			buf_printf(b, "profllm_jobs{kind=\"%s\",state=\"%s\"} %zu\n", name, states[s],
 				   count);
 		}
-	return 0;
+}
+
+/* What there is a limit for, and what passed it. */
+static void put_costs(struct buf *b, struct web *w)
+{
+	static const char *const why[] = { [REFUSED_QUEUE] = "queue", [REFUSED_USER] = "user",
+					   [REFUSED_BYTES] = "answer_bytes",
+					   [REFUSED_STREAMS] = "streams" };
+	struct work_figures f = work_figures(w);
+
+	one(b, "profllm_http_requests_waiting", "gauge", "Requests that wait for a worker.",
+	    (double)f.waiting);
+	one(b, "profllm_http_answer_bytes", "gauge", "Memory of answers that are made or sent.",
+	    (double)atomic_load(&w->answers.used));
+	one(b, "profllm_http_answer_bytes_max", "gauge", "Their limit.", (double)w->answers.max);
+	one(b, "profllm_http_streams", "gauge", "Open event streams and exports.",
+	    (double)atomic_load(&w->streams));
+	head(b, "profllm_http_refused_total", "counter", "Requests refused for what they would have "
+	     "cost, by what there was too much of.");
+	for (size_t i = 0; i < REFUSED_REASONS; i++)
+		buf_printf(b, "profllm_http_refused_total{reason=\"%s\"} %llu\n", why[i],
+			   (unsigned long long)atomic_load(&w->refused[i]));
+	head(b, "profllm_http_answers_cut_total", "counter", "Answers broken off: read too slowly, "
+	     "or to make room.");
+	buf_printf(b, "profllm_http_answers_cut_total{reason=\"slow\"} %llu\n"
+		   "profllm_http_answers_cut_total{reason=\"room\"} %llu\n",
+		   (unsigned long long)atomic_load(&w->slow),
+		   (unsigned long long)atomic_load(&w->dropped));
 }
 
 int metrics_page(const struct web_request *r, struct web_answer *a, struct err *e)
@@ -167,6 +190,7 @@ int metrics_page(const struct web_request *r, struct web_answer *a, struct err *
 	struct web *w = r->web;
 	struct buf *b = &a->body;
 	struct store_columns columns;
+	struct pulse p;
 	size_t runs;
 
 	if (metrics_runs(r, &runs, e) < 0)
@@ -195,8 +219,11 @@ int metrics_page(const struct web_request *r, struct web_answer *a, struct err *
 	    (double)atomic_load(&w->in_flight));
 	one(b, "profllm_http_spooled_bytes", "gauge", "Bytes of bodies that are on their way in.",
 	    (double)atomic_load(&w->spooled));
-	if (put_jobs(b, w, r->arena, e) < 0)
-		return -1;
+	put_costs(b, w);
+	pulse_get(w, &p);
+	one(b, "profllm_store_up", "gauge", "Whether the store answers.", p.is_there);
+	one(b, "profllm_store_silent_seconds", "gauge", "Since the store answered last.", p.silent_s);
+	put_jobs(b, &p);
 	pthread_mutex_lock(&w->metrics->lock);
 	put_requests(b, w->metrics);
 	pthread_mutex_unlock(&w->metrics->lock);

@@ -3,6 +3,20 @@
 #include "web/data_ask.h"
 
 #define REMARK_BYTES_MAX 16384
+#define REMARKS_MAX 1000 /* of one run */
+
+static int check_room(const struct web_request *r, struct web_answer *a, int64_t run, struct err *e)
+{
+	struct annotation *said;
+	size_t n;
+
+	if (store_annotations(r->store, run, r->arena, &said, &n, e) < 0)
+		return -1;
+	if (n < REMARKS_MAX)
+		return 0;
+	return asked_refuse(a, 422, e, "the run has %zu remarks, and more than %d are not kept "
+			    "(REMARKS_MAX); delete some of them", n, REMARKS_MAX);
+}
 
 static int annotation_add(const struct web_request *r, struct web_answer *a, struct err *e)
 {
@@ -11,7 +25,7 @@ static int annotation_add(const struct web_request *r, struct web_answer *a, str
 
 	if (asked_run(r, a, &run, e) < 0 || asked_object(r, a, "text who", e) < 0 ||
 	    asked_text(r, a, "text", REMARK_BYTES_MAX, true, &text, e) < 0 ||
-	    asked_who(r, a, &who, e) < 0 ||
+	    asked_who(r, a, &who, e) < 0 || check_room(r, a, run, e) < 0 ||
 	    store_annotate(r->store, run, text, who, &id, e) < 0)
 		return -1;
 	a->status = 201;

@@ -29,7 +29,7 @@ struct web_request {
 	struct web *web;
 	struct store *store;
 	struct index_view *view;       /* until the handler returns; NULL: ROUTE_CHANGES */
-	struct arena *arena;           /* gone with the request */
+	struct arena *arena;           /* gone when the handler has returned */
 	const char *method;
 	struct str path, query;        /* decoded; as it was sent: use web_param */
 	struct str id[2];              /* what {id} and a second {...} of the route's path were */

@@ -7,11 +7,14 @@
  * has answered, and on_request is called once more to send that.
  *
  * Every connection is in a list. One in which nothing is under way is idle; when there are too many
- * the one that is idle for longest is closed, and so are those that send too slowly. Closing is
- * shutdown(), the library then does the rest; the list's lock keeps the descriptor from being
- * another one's by then.
+ * the one that is idle for longest is closed, and so are those that send too slowly, and those that
+ * take their answer too slowly: the kernel says what they have taken, for it holds megabytes that
+ * nobody has read. When answers take up most of their budget, whoever takes a large one slowest
+ * loses it. Closing is shutdown(), the library then does the rest; the list's lock keeps the
+ * descriptor from being another one's by then.
  */
 #include <arpa/inet.h>
+#include <malloc.h>
 #include <microhttpd.h>
 #include <poll.h>
 #include <stdatomic.h>
@@ -25,17 +28,21 @@
 
 #define POLLING_THREADS 2
 #define CONNECTIONS_HARD_MAX (4 * WEB_CONNECTIONS_MAX)
-#define INACTIVE_SECONDS 60           /* no byte either way */
 #define IDLE_NS 75000000000           /* without a request; longer than a browser waits */
 #define HEAD_NS 10000000000           /* for a first request's head */
 #define SLOW_NS 10000000000           /* for a body, before its speed counts */
 #define SLOW_BYTES_PER_S 1024
 #define STREAM_BLOCK_BYTES 65536
+/* What the library may keep of a connection: room for a head that is too long, to say so. */
+#define CONNECTION_BYTES (4 * WEB_HEAD_BYTES_MAX)
+#define DROPPED_BYTES_MIN (1 << 20)   /* answers that may be broken off to make room */
+#define DROPPED_NS 5000000000         /* once they are sent for so long */
+#define TRIMMED_BYTES (64ll << 20)    /* once answers took that much, memory is given back */
 #define HEADERS_SECURITY \
 	"default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; " \
 	"object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-enum line_state { LINE_IDLE, LINE_BODY, LINE_BUSY };
+enum line_state { LINE_IDLE, LINE_BODY, LINE_BUSY, LINE_SENDING };
 
 /* One connection. */
 struct line {
@@ -49,6 +56,10 @@ struct line {
 	struct exchange *asked;       /* with a worker: its connection is not polled; else NULL */
 	int64_t since_ns;
 	uint64_t bytes;               /* of the body so far */
+	/* Of an answer that is sent: when was looked, and what had been taken and was left then. */
+	int64_t looked_ns, unread;
+	uint64_t taken, taken_before;
+	size_t held;                  /* memory that it keeps */
 };
 
 struct sleeper { struct MHD_Connection *connection; struct exchange *x; struct sleeper *next; };
@@ -61,6 +72,7 @@ struct web_carrier {
 	size_t n_lines;
 	pthread_mutex_t sleep_lock;
 	struct sleeper *sleeping;     /* event streams without an event */
+	bool was_full;                /* memory was taken that is to be given back */
 };
 
 /* ---- connections ---- */
@@ -78,7 +90,7 @@ static void make_room(struct web_carrier *c, const struct line *newest, bool is_
 	struct line *oldest = NULL;
 
 	for (struct line *l = c->first; l; l = l->next)
-		if (l != newest && !l->is_closing && l->state != LINE_BUSY &&
+		if (l != newest && !l->is_closing && l->state < LINE_BUSY &&
 		    (!is_of_address || server_is_same_client(&l->address, &newest->address)) &&
 		    (!oldest || l->since_ns < oldest->since_ns))
 			oldest = l;
@@ -176,6 +188,7 @@ static void line_is(struct MHD_Connection *connection, enum line_state state, ui
 		l->is_fresh = false;
 	}
 	l->bytes = bytes;
+	l->held = 0;
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -199,14 +212,105 @@ static void look_for_client(struct line *l)
 		atomic_store(&l->asked->is_gone, true);
 }
 
-static bool is_too_slow(const struct line *l, int64_t now_ns)
+/* An event stream is as slow as its events. */
+static void line_sends(struct MHD_Connection *connection, const struct exchange *x)
+{
+	struct line *l = line_of(connection);
+	struct web_carrier *c = l->web->carrier;
+
+	line_is(connection, x->answer.is_stream ? LINE_BUSY : LINE_SENDING, 0);
+	pthread_mutex_lock(&c->lock);
+	l->held = x->answer.body.cap;
+	l->looked_ns = clock_mono_ns();
+	l->unread = sock_unread(l->fd, &l->taken);
+	l->taken_before = l->taken;
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* In a while too little was taken, and there was more to take. */
+static bool reads_too_slowly(struct line *l, int64_t now_ns)
+{
+	int64_t took = now_ns - l->looked_ns, unread;
+	uint64_t taken, before = l->taken;
+
+	if (took < WEB_READ_SECONDS * 1000000000ll)
+		return false;
+	unread = sock_unread(l->fd, &taken);
+	l->looked_ns = now_ns;
+	l->taken = taken;
+	if (!taken) { /* no TCP: all that is known is whether anything moves */
+		bool is_stuck = unread > 0 && unread == l->unread;
+
+		l->unread = unread;
+		return is_stuck;
+	}
+	return unread > 0 &&
+	       (double)(taken - before) < (double)took / 1e9 * WEB_READ_BYTES_PER_S;
+}
+
+static bool is_too_slow(struct line *l, int64_t now_ns)
 {
 	int64_t took = now_ns - l->since_ns;
 
 	if (l->state == LINE_IDLE)
 		return took > (l->is_fresh ? HEAD_NS : IDLE_NS);
+	if (l->state == LINE_SENDING)
+		return reads_too_slowly(l, now_ns);
 	return l->state == LINE_BODY && took > SLOW_NS &&
 	       (double)l->bytes < (double)took / 1e9 * SLOW_BYTES_PER_S;
+}
+
+/* Of those who have been taking a large answer for a while, who has taken least in its time. */
+static struct line *slowest(struct web_carrier *c, int64_t now_ns, int64_t *closing)
+{
+	struct line *found = NULL;
+	double least = 0;
+
+	*closing = 0;
+	for (struct line *l = c->first; l; l = l->next) {
+		int64_t took = now_ns - l->since_ns;
+		uint64_t taken;
+		double speed;
+
+		*closing += l->is_closing ? (int64_t)l->held : 0;
+		if (l->is_closing || l->state != LINE_SENDING || l->held < DROPPED_BYTES_MIN ||
+		    took < DROPPED_NS || sock_unread(l->fd, &taken) == 0)
+			continue;
+		speed = (double)(taken - l->taken_before) / (double)took;
+		if (!found || speed < least) {
+			found = l;
+			least = speed;
+		}
+	}
+	return found;
+}
+
+/* Whoever comes next finds room. */
+static void drop_slowest(struct web *w, int64_t now_ns)
+{
+	int64_t used = atomic_load(&w->answers.used), closing;
+	struct line *l;
+
+	if (used <= w->answers.max / 4 * 3)
+		return;
+	l = slowest(w->carrier, now_ns, &closing);
+	if (!l || used - closing <= w->answers.max / 4 * 3)
+		return;
+	close_line(w, l);
+	atomic_fetch_add(&w->dropped, 1);
+}
+
+/* The allocator keeps what the answers' making took, in small pieces. */
+static void give_memory_back(struct web *w)
+{
+	struct web_carrier *c = w->carrier;
+	int64_t used = atomic_load(&w->answers.used);
+
+	c->was_full |= used > TRIMMED_BYTES;
+	if (!c->was_full || used > TRIMMED_BYTES / 4)
+		return;
+	c->was_full = false;
+	malloc_trim(0);
 }
 
 void carrier_tick(struct web *w, int64_t now_ns)
@@ -215,12 +319,18 @@ void carrier_tick(struct web *w, int64_t now_ns)
 
 	pthread_mutex_lock(&c->lock);
 	for (struct line *l = c->first; l; l = l->next) {
+		bool is_sending = l->state == LINE_SENDING;
+
 		if (l->asked)
 			look_for_client(l);
-		if (!l->is_closing && is_too_slow(l, now_ns))
-			close_line(w, l);
+		if (l->is_closing || !is_too_slow(l, now_ns))
+			continue;
+		close_line(w, l);
+		atomic_fetch_add(&w->slow, is_sending);
 	}
+	drop_slowest(w, now_ns);
 	pthread_mutex_unlock(&c->lock);
+	give_memory_back(w);
 }
 
 void carrier_look(struct web *w)
@@ -346,6 +456,7 @@ static enum MHD_Result send_answer(struct exchange *x, struct MHD_Connection *co
 	if (!r)
 		return MHD_NO;
 	add_headers(x, r);
+	line_sends(connection, x);
 	rc = MHD_queue_response(connection, x->answer.status, r);
 	MHD_destroy_response(r);
 	return rc;
@@ -362,6 +473,22 @@ static struct str header(struct MHD_Connection *c, const char *name)
 	    MHD_YES || !value)
 		return (struct str){ 0 };
 	return (struct str){ value, n };
+}
+
+/* Whose request it is: the connection's, or whom a proxy names. */
+static void read_client(struct exchange *x, struct MHD_Connection *c)
+{
+	struct sockaddr_storage from = line_of(c)->address, named;
+
+	server_address_text(&from, x->client);
+	if (client_is_proxy(x->web, x->client) &&
+	    client_forwarded(header(c, "X-Forwarded-For"), &named)) {
+		from = named;
+		server_address_text(&from, x->client);
+	}
+	if (!*x->client)
+		snprintf(x->client, sizeof(x->client), "unix");
+	x->user = server_client_key(&from);
 }
 
 static void read_head(struct exchange *x, struct MHD_Connection *c, const char *method)
@@ -382,10 +509,9 @@ static void read_head(struct exchange *x, struct MHD_Connection *c, const char *
 	h->if_range = header(c, "If-Range");
 	h->length = header(c, "Content-Length");
 	h->is_chunked = header(c, "Transfer-Encoding").p != NULL;
-	server_address_text(&line_of(c)->address, x->client);
-	if (!*x->client)
-		snprintf(x->client, sizeof(x->client), "unix");
 	snprintf(x->local, sizeof(x->local), "%s", line_of(c)->local);
+	h->bytes = MHD_get_connection_info(c, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size;
+	read_client(x, c);
 }
 
 static enum MHD_Result begin(struct exchange *x, struct MHD_Connection *c, const char *method)
@@ -403,7 +529,6 @@ static enum MHD_Result begin(struct exchange *x, struct MHD_Connection *c, const
 	if (length <= x->limit || x->not_before_ns)
 		return MHD_YES;
 	exchange_finish(x);
-	line_is(c, LINE_BUSY, 0);
 	return send_answer(x, c);
 }
 
@@ -414,14 +539,10 @@ static enum MHD_Result end(struct exchange *x, struct MHD_Connection *c)
 		return send_answer(x, c);
 	line_asks(c, x);
 	MHD_suspend_connection(c);
-	if (x->is_answered) {
+	if (x->is_answered)
 		work_done(x->web, x);
-	} else if (!work_submit(x->web, x)) {
-		exchange_refuse(x, 503, "too many requests wait already");
-		exchange_add_header(x, "Retry-After", "1");
-		exchange_finish(x);
+	else if (!work_submit(x->web, x))
 		MHD_resume_connection(c);
-	}
 	return MHD_YES;
 }
 
@@ -506,8 +627,12 @@ int carrier_open(struct web *w, struct err *e)
 		MHD_OPTION_LISTEN_SOCKET, w->listener,
 		MHD_OPTION_THREAD_POOL_SIZE, (unsigned)POLLING_THREADS,
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_HARD_MAX,
-		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)INACTIVE_SECONDS,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)WEB_HEAD_BYTES_MAX,
+		/*
+		 * None: carrier_tick finds who is slow. The library sees no byte for minutes while
+		 * a slow line takes what the kernel holds.
+		 */
+		MHD_OPTION_CONNECTION_TIMEOUT, 0u,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
 		MHD_OPTION_STRICT_FOR_CLIENT, 1,
 		MHD_OPTION_NOTIFY_CONNECTION, on_connection, c,
 		MHD_OPTION_URI_LOG_CALLBACK, on_target, c,

@@ -24,3 +24,5 @@ void server_address_text(const struct sockaddr_storage *address, char out[static
  * it came as one of IPv6, or one /64 of IPv6, which is what a household has.
  */
 bool server_is_same_client(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
+/* The same for the same client. */
+uint64_t server_client_key(const struct sockaddr_storage *address);

@@ -3,15 +3,20 @@
 #include "web/metrics.h"
 #include "web/state.h"
 
+/* Answered by whoever reads the request, also while every worker and the store are stuck. */
 static int health(const struct web_request *r, struct web_answer *a, struct err *e)
 {
 	const struct web_opts *o = &r->web->o;
+	struct pulse p;
 	size_t runs;
 
 	if (metrics_runs(r, &runs, e) < 0)
 		return -1;
+	pulse_get(r->web, &p);
 	json_key(&a->json, "status");
-	json_put_text(&a->json, "ok");
+	json_put_text(&a->json, p.is_there ? "ok" : "store does not answer");
+	json_key(&a->json, "store_silent_s");
+	json_put_f64(&a->json, p.silent_s);
 	json_key(&a->json, "version");
 	json_put_text(&a->json, o->version);
 	json_key(&a->json, "store");
@@ -31,8 +36,22 @@ static int health(const struct web_request *r, struct web_answer *a, struct err 
 	return 0;
 }
 
+/* The same, and 503 where nothing that asks the store would work. */
+static int ready(const struct web_request *r, struct web_answer *a, struct err *e)
+{
+	struct pulse p;
+
+	pulse_get(r->web, &p);
+	if (p.is_there)
+		return health(r, a, e);
+	a->status = 503;
+	web_set_header(r, a, "Retry-After", "5");
+	return err_set(e, ERR_USAGE, "the store has not answered for %.0f s", p.silent_s);
+}
+
 static const struct web_route routes[] = {
-	{ "GET", "/api/health", ROUTE_OPEN, health },
-	{ "GET", "/metrics", 0, metrics_page },
+	{ "GET", "/api/health", ROUTE_OPEN | ROUTE_QUICK, health },
+	{ "GET", "/api/health/ready", ROUTE_OPEN | ROUTE_QUICK, ready },
+	{ "GET", "/metrics", ROUTE_QUICK, metrics_page },
 };
 const struct web_routes server_routes = { routes, sizeof(routes) / sizeof(*routes) };

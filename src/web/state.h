@@ -3,6 +3,7 @@
 #pragma once
 #include <pthread.h>
 #include <sys/types.h>
+#include <sys/socket.h>
 
 #include "web/auth.h"
 #include "web/exchange.h"
@@ -12,9 +13,13 @@ struct web_log;
 struct web_metrics;
 struct web_work;
 struct web_carrier; /* server.c's own */
+struct web_pulse;
 struct upload_worker;
 struct launch;
 struct params;
+
+/* Why a request was refused that would have been answered with less to do. */
+enum refused { REFUSED_QUEUE, REFUSED_USER, REFUSED_BYTES, REFUSED_STREAMS, REFUSED_REASONS };
 
 struct web {
 	struct web_opts o;             /* texts live in arena */
@@ -24,6 +29,7 @@ struct web {
 	struct web_log *log;
 	struct web_metrics *metrics;
 	struct web_work *work;
+	struct web_pulse *pulse;
 	struct web_carrier *carrier;
 	struct upload_worker *upload;
 	struct launch *launch;
@@ -41,6 +47,9 @@ struct web {
 	_Atomic int64_t spooled;       /* bytes of bodies in files */
 	_Atomic uint64_t job_changes;  /* grows when this process has changed a job */
 	_Atomic int streams;
+	struct meter answers;          /* bytes of all answers that are made or sent */
+	_Atomic uint64_t refused[REFUSED_REASONS];
+	_Atomic uint64_t slow, dropped; /* answers broken off: read too slowly, to make room */
 	_Atomic int64_t open;          /* connections */
 	_Atomic uint64_t evicted;      /* connections closed for being idle, slow, in the way */
 	atomic_bool is_stopping;
@@ -87,16 +96,44 @@ void metrics_open(struct web *w);
 void metrics_close(struct web *w);
 void metrics_count(struct web *w, const struct exchange *x, unsigned status, int64_t took_ns);
 
+/* ---- pulse.c ---- */
+
+/* What the store last said of itself, and when: told without asking it. */
+struct pulse {
+	bool is_there;                 /* it answers */
+	double silent_s;               /* since it answered last */
+	struct job_count jobs[STORE_JOB_COUNTS_MAX];
+	size_t n_jobs;
+};
+void pulse_open(struct web *w);
+void pulse_close(struct web *w);
+/* Asks the store when it is time to; called a few times a second, may wait for long. */
+void pulse_look(struct web *w);
+void pulse_get(struct web *w, struct pulse *out);
+
 /* ---- work.c ---- */
 
 int work_open(struct web *w, struct err *e);
-/* false: too many wait already. */
+/* False: x is refused, too many wait already. */
 bool work_submit(struct web *w, struct exchange *x);
+/* One open answer of x's user more or less (+1, -1); how many there are then. */
+unsigned work_count_stream(struct web *w, const struct exchange *x, int change);
+struct work_figures { size_t waiting, busy; };
+struct work_figures work_figures(struct web *w);
 /* At once, or from not_before_ns on, hands x back to its carrier. */
 void work_done(struct web *w, struct exchange *x);
 /* What waits is refused; false: a worker is still busy after so many milliseconds. */
 bool work_stop(struct web *w, int wait_ms);
 void work_close(struct web *w);
+
+/* ---- client.c ---- */
+
+/* Whether requests from this address ("unix": no address) name their client themselves. */
+bool client_is_proxy(const struct web *w, const char *address);
+/* The address that the last proxy has put into X-Forwarded-For; false: it is none. */
+bool client_forwarded(struct str header, struct sockaddr_storage *out);
+/* ERR_USAGE: a proxy that is no address. */
+int client_check_proxies(const struct web_opts *o, struct err *e);
 
 /* ---- server.c ---- */
 

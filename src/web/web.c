@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdatomic.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -13,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "net/sock.h"
 #include "web/launch.h"
@@ -21,6 +23,7 @@
 
 #define BACKLOG 1024
 #define PAUSE_NS 20000000
+#define MAPPED_BYTES_MIN (128 << 10)
 /* Beside connections: the store's files, logs, jobs, traces that are sent. */
 #define DESCRIPTORS_MIN 256
 
@@ -40,20 +43,17 @@ static struct web_names copy_names(struct web *w, struct web_names names)
 
 static void copy_options(struct web *w, const struct web_opts *o)
 {
-	const char **names = arena_alloc(&w->arena, (o->n_host_names + 1) * sizeof(*names));
-
 	w->o = *o;
 	w->o.listen = copy(w, o->listen);
 	w->o.token_file = copy(w, o->token_file);
 	w->o.version = copy(w, o->version);
 	w->o.log_path = copy(w, o->log_path);
 	w->o.folder = copy(w, o->folder);
+	w->o.host_name = copy_names(w, (struct web_names){ o->host_name, o->n_host_names }).v;
+	w->o.proxy = copy_names(w, (struct web_names){ o->proxy, o->n_proxies }).v;
 	w->o.launch_env = copy_names(w, o->launch_env);
 	w->o.include_dir = copy_names(w, o->include_dir);
 	w->o.launch_command = copy_names(w, o->launch_command);
-	for (size_t i = 0; i < o->n_host_names; i++)
-		names[i] = copy(w, o->host_name[i]);
-	w->o.host_name = names;
 }
 
 void server_address_text(const struct sockaddr_storage *address, char out[static 46])
@@ -86,6 +86,11 @@ static struct str client_of(const struct sockaddr_storage *address)
 bool server_is_same_client(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
 	return str_eq(client_of(a), client_of(b));
+}
+
+uint64_t server_client_key(const struct sockaddr_storage *address)
+{
+	return map_hash(client_of(address));
 }
 
 /* "HOST:PORT" into its parts; host in the arena. */
@@ -203,7 +208,9 @@ int web_open(const struct web_opts *o, struct web **out, struct err *e)
 	w->listener = -1;
 	w->began_ns = clock_real_ns();
 	copy_options(w, o);
+	w->answers.max = WEB_ANSWERS_BYTES_MAX;
 	metrics_open(w);
+	pulse_open(w);
 	if (getrandom(&w->boot, sizeof(w->boot), 0) != sizeof(w->boot))
 		w->boot = (uint64_t)w->began_ns;
 	if (sock_raise_nofile() < WEB_CONNECTIONS_MAX + DESCRIPTORS_MIN) {
@@ -211,7 +218,8 @@ int web_open(const struct web_opts *o, struct web **out, struct err *e)
 			WEB_CONNECTIONS_MAX + DESCRIPTORS_MIN);
 		goto fail;
 	}
-	if (read_tokens(w, e) < 0 || listen_at(w, e) < 0 || log_open(w, e) < 0)
+	if (client_check_proxies(o, e) < 0 || read_tokens(w, e) < 0 || listen_at(w, e) < 0 ||
+	    log_open(w, e) < 0)
 		goto fail;
 	if (make_folder(o->folder, e) < 0 || params_open(w, e) < 0)
 		goto fail;
@@ -240,6 +248,9 @@ const char *web_token(const struct web *w)
 int web_start(struct web *w, struct store *store, struct err *e)
 {
 	w->store = store;
+	/* Large blocks are mapped one by one, so that the memory of an answer goes with it. */
+	mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES_MIN);
+	pulse_look(w);
 	carrier_make(w);
 	/* Jobs first: whoever asks for one finds it. */
 	if (upload_open(w, e) < 0 || launch_open(w, e) < 0 || work_open(w, e) < 0)
@@ -295,6 +306,7 @@ void web_free(struct web *w)
 	stop_listening(w);
 	log_close(w);
 	metrics_close(w);
+	pulse_close(w);
 	auth_release(&w->auth);
 	explicit_bzero(w->made_token, sizeof(w->made_token));
 	arena_release(&w->arena);

@@ -24,7 +24,13 @@
 #define WEB_SPOOL_BYTES_MAX (8ull << 30)  /* bodies on their way in, of all connections */
 #define WEB_PARTS_MAX 10000               /* files of one upload */
 #define WEB_HEAD_BYTES_MAX 32768          /* of a request: line and headers */
-#define WEB_STREAMS_MAX 128               /* event streams at once */
+#define WEB_STREAMS_MAX 128               /* event streams and exports at once */
+#define WEB_USER_STREAMS_MAX 32           /* of one user */
+#define WEB_USER_WAITING_MAX 64           /* questions of one user that wait for a worker */
+#define WEB_ANSWERS_BYTES_MAX (512ll << 20) /* of all answers that are made or sent */
+#define WEB_ANSWER_BYTES_MAX (256u << 20) /* of one */
+#define WEB_READ_BYTES_PER_S 1024         /* who takes an answer more slowly is let go */
+#define WEB_READ_SECONDS 10               /* over so long a time */
 #define WEB_STOP_SECONDS 10               /* for what is in flight when the server is stopped */
 #define WEB_LAUNCHES_MAX 64
 #define WEB_TOKEN_CHARS_MIN 16
@@ -39,6 +45,8 @@ struct web_opts {
 	bool is_read_open;                /* reading needs no token */
 	const char *const *host_name;     /* further names it is called by */
 	size_t n_host_names;
+	const char *const *proxy;         /* addresses whose X-Forwarded-For is believed */
+	size_t n_proxies;
 	const char *version;
 	const char *log_path;             /* NULL: only errors are logged, on log_fd */
 	int log_fd;

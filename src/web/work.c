@@ -4,17 +4,25 @@
  *
  * Questions go to WORKERS threads. Large bodies go to one thread of their own, so that taking them
  * apart costs the memory of one of them and keeps no question waiting. One more thread asks the
- * store for event streams.
+ * store for event streams, and one whether it answers at all.
+ *
+ * Users take turns: of the questions that wait, the next is the oldest of those whose user keeps
+ * the fewest workers busy, and nobody keeps all of them. A user is a token's name; without a token
+ * an address (of IPv6 a /64). Each may have so many questions waiting, then it is told to wait.
  */
+#include <limits.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "web/state.h"
 
 #define WORKERS 4
 #define WAITING_MAX 512
+#define USER_WORKERS_MAX (WORKERS - 1)
+#define ABANDONED_NS 500000000 /* questions that waited so long are asked only for who is there */
 #define TICK_NS 200000000
 
 struct queue {
@@ -23,13 +31,18 @@ struct queue {
 	size_t n;
 };
 
+/* Who has something under way. */
+struct user { uint64_t id; unsigned busy, waiting, streams; };
+
 struct web_work {
 	struct web *web;
+	struct user *user;
+	size_t n_users, users_room;
 	pthread_mutex_t lock;
 	pthread_cond_t idle;          /* something has become done */
 	struct queue usual, large;
 	struct exchange *delayed;     /* answered, but not yet to be sent */
-	pthread_t thread[WORKERS + 3];
+	pthread_t thread[WORKERS + 4];
 	size_t n_threads;
 	size_t busy;
 	bool is_ending;
@@ -46,32 +59,133 @@ static void push(struct queue *q, struct exchange *x)
 	q->n++;
 }
 
-static struct exchange *pop(struct queue *q)
-{
-	struct exchange *x = q->first;
+/* ---- users; all under lock ---- */
 
-	if (x) {
-		q->first = x->next;
-		if (!q->first)
-			q->last = NULL;
-		q->n--;
+static uint64_t user_id(const struct exchange *x)
+{
+	struct str who = x->request.who;
+
+	return who.n && !str_is(who, "local") ? map_hash(who) : x->user;
+}
+
+static struct user *user_of(struct web_work *work, const struct exchange *x)
+{
+	uint64_t id = user_id(x);
+	size_t i = 0;
+
+	while (i < work->n_users && work->user[i].id != id)
+		i++;
+	if (i == work->users_room) {
+		work->users_room = work->users_room ? 2 * work->users_room : 16;
+		work->user = mem_grow(work->user, work->users_room, sizeof(*work->user));
 	}
+	if (i == work->n_users)
+		work->user[work->n_users++] = (struct user){ .id = id };
+	return &work->user[i];
+}
+
+static void user_leave(struct web_work *work, struct user *u)
+{
+	if (!u->busy && !u->waiting && !u->streams)
+		*u = work->user[--work->n_users];
+}
+
+unsigned work_count_stream(struct web *w, const struct exchange *x, int change)
+{
+	struct web_work *work = w->work;
+	struct user *u;
+	unsigned n;
+
+	pthread_mutex_lock(&work->lock);
+	u = user_of(work, x);
+	n = u->streams += (unsigned)change;
+	user_leave(work, u);
+	pthread_mutex_unlock(&work->lock);
+	return n;
+}
+
+struct work_figures work_figures(struct web *w)
+{
+	struct web_work *work = w->work;
+	struct work_figures out;
+
+	pthread_mutex_lock(&work->lock);
+	out = (struct work_figures){ work->usual.n + work->large.n, work->busy };
+	pthread_mutex_unlock(&work->lock);
+	return out;
+}
+
+/* ---- queues ---- */
+
+/* The oldest one of whoever keeps fewest workers busy; NULL: none, or all of who has enough. */
+static struct exchange **find_next(struct web_work *work, struct queue *q)
+{
+	struct exchange **best = NULL;
+	unsigned least = work->is_ending || q == &work->large ? UINT_MAX : USER_WORKERS_MAX;
+
+	for (struct exchange **at = &q->first; *at && least; at = &(*at)->next) {
+		unsigned busy = user_of(work, *at)->busy;
+
+		if (busy < least) {
+			best = at;
+			least = busy;
+		}
+	}
+	return best;
+}
+
+static struct exchange *pop(struct web_work *work, struct queue *q)
+{
+	struct exchange **at = find_next(work, q), *x = at ? *at : NULL;
+	struct user *u;
+
+	if (!x)
+		return NULL;
+	*at = x->next;
+	if (q->last == x) {
+		q->last = q->first;
+		while (q->last && q->last->next)
+			q->last = q->last->next;
+	}
+	q->n--;
+	u = user_of(work, x);
+	u->waiting--;
+	u->busy++;
 	return x;
+}
+
+static void refuse(struct exchange *x, enum refused why)
+{
+	if (why == REFUSED_USER)
+		exchange_refuse(x, 429, "%d requests of yours wait already (WEB_USER_WAITING_MAX); send the "
+				"next ones when some are answered", WEB_USER_WAITING_MAX);
+	else
+		exchange_refuse(x, 503, "too many requests wait already");
+	exchange_add_header(x, "Retry-After", "1");
+	exchange_finish(x);
+	atomic_fetch_add(&x->web->refused[why], 1);
 }
 
 bool work_submit(struct web *w, struct exchange *x)
 {
 	struct web_work *work = w->work;
 	struct queue *q = x->is_large ? &work->large : &work->usual;
-	bool has_room;
+	struct user *u;
+	bool has_room, is_user_full;
 
 	pthread_mutex_lock(&work->lock);
-	has_room = !work->is_ending && q->n < WAITING_MAX;
+	u = user_of(work, x);
+	is_user_full = u->waiting >= WEB_USER_WAITING_MAX;
+	has_room = !work->is_ending && q->n < WAITING_MAX && !is_user_full;
 	if (has_room) {
+		u->waiting++;
 		push(q, x);
 		pthread_cond_signal(&q->more);
 	}
+	user_leave(work, u);
 	pthread_mutex_unlock(&work->lock);
+	if (!has_room)
+		refuse(x, is_user_full ? REFUSED_USER : REFUSED_QUEUE);
 	return has_room;
 }
 
@@ -91,13 +205,30 @@ void work_done(struct web *w, struct exchange *x)
 		carrier_resume(w, x);
 }
 
+/* Nobody waits for the answer any more, and nothing is to be changed. */
+static bool is_abandoned(const struct exchange *x)
+{
+	return clock_mono_ns() - x->ready_ns > ABANDONED_NS && x->route &&
+	       !(x->route->flags & ROUTE_CHANGES) && atomic_load(&x->is_gone);
+}
+
+static void answer(struct exchange *x)
+{
+	if (is_abandoned(x))
+		exchange_refuse(x, 503, "the connection was closed before it was this request's turn");
+	else
+		exchange_work(x);
+	exchange_finish(x);
+}
+
 static void serve(struct web_work *work, struct queue *q)
 {
 	struct exchange *x;
+	struct user *u;
 
 	pthread_mutex_lock(&work->lock);
 	for (;;) {
-		x = pop(q);
+		x = pop(work, q);
 		if (!x && work->is_ending)
 			break;
 		if (!x) {
@@ -106,9 +237,13 @@ static void serve(struct web_work *work, struct queue *q)
 		}
 		work->busy++;
 		pthread_mutex_unlock(&work->lock);
-		exchange_work(x);
-		exchange_finish(x);
-		work_done(work->web, x);
+		answer(x);
+		pthread_mutex_lock(&work->lock);
+		u = user_of(work, x);
+		u->busy--;
+		user_leave(work, u);
+		pthread_mutex_unlock(&work->lock);
+		work_done(work->web, x); /* then x is another thread's */
 		pthread_mutex_lock(&work->lock);
 		work->busy--;
 		pthread_cond_broadcast(&work->idle);
@@ -177,16 +312,16 @@ static void *clock_main(void *self)
 	return NULL;
 }
 
-static void *streams_main(void *self)
+/* Again and again, which may take long. */
+static void *repeat(struct web_work *work, void (*look)(struct web *w))
 {
-	struct web_work *work = self;
 	const struct timespec pause = { .tv_nsec = TICK_NS };
 
 	pthread_mutex_lock(&work->lock);
 	while (!work->is_ending) {
 		work->busy++;
 		pthread_mutex_unlock(&work->lock);
-		carrier_look(work->web);
+		look(work->web);
 		pthread_mutex_lock(&work->lock);
 		work->busy--;
 		pthread_cond_broadcast(&work->idle);
@@ -196,6 +331,16 @@ static void *streams_main(void *self)
 	}
 	pthread_mutex_unlock(&work->lock);
 	return NULL;
+}
+
+static void *streams_main(void *self)
+{
+	return repeat(self, carrier_look);
+}
+
+static void *pulse_main(void *self)
+{
+	return repeat(self, pulse_look);
 }
 
 static int start(struct web_work *work, void *(*run)(void *), struct err *e)
@@ -225,6 +370,8 @@ int work_open(struct web *w, struct err *e)
 		rc = start(work, large_main, e);
 	if (rc == 0)
 		rc = start(work, streams_main, e);
+	if (rc == 0)
+		rc = start(work, pulse_main, e);
 	if (rc == 0)
 		rc = start(work, clock_main, e);
 	return rc;
@@ -264,6 +411,7 @@ void work_close(struct web *w)
 	pthread_cond_destroy(&work->idle);
 	pthread_cond_destroy(&work->usual.more);
 	pthread_cond_destroy(&work->large.more);
+	free(work->user);
 	free(work);
 	w->work = NULL;
 }

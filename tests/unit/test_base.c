@@ -145,6 +145,44 @@ static void buffers_stop_at_their_limit(void **state)
 	buf_release(&b);
 }
 
+/* Two buffers of one budget: what one gives back the other may have; short texts always fit. */
+static void buffers_share_a_meter(void **state)
+{
+	static const char kilobyte[1024];
+	struct meter m = { .max = 1200000 };
+	struct buf a = { .meter = &m }, b = { .meter = &m };
+
+	(void)state;
+	buf_add(&b, kilobyte, 1000);
+	assert_int_equal(m.used, 0);
+	for (int i = 0; i < 600; i++)
+		buf_add(&a, kilobyte, sizeof(kilobyte));
+	assert_false(a.is_over);
+	assert_int_equal(m.used, a.cap);
+	for (int i = 0; i < 600 && !b.is_over; i++)
+		buf_add(&b, kilobyte, sizeof(kilobyte));
+	assert_true(b.is_over && b.is_short);
+	assert_true(m.used <= m.max);
+	buf_fit(&a);
+	assert_int_equal(a.cap, a.len + 1);
+	assert_int_equal(m.used, a.cap + (b.cap > METER_FREE_BYTES ? b.cap : 0));
+	buf_release(&b);
+	assert_int_equal(m.used, a.cap);
+	buf_add(&b, kilobyte, 1000);
+	assert_false(b.is_over);
+	free(buf_take(&a));
+	assert_int_equal(m.used, 0);
+	for (int i = 0; i < 900; i++)
+		buf_add(&b, kilobyte, sizeof(kilobyte));
+	assert_false(b.is_over);
+	buf_release(&b);
+	assert_int_equal(m.used, 0);
+	b = (struct buf){ .limit = 10 };
+	buf_add_text(&b, "01234567890");
+	assert_true(b.is_over && !b.is_short);
+	buf_release(&b);
+}
+
 static void slices_are_cut(void **state)
 {
 	struct str rest = STR("a,,bc");
@@ -449,6 +487,7 @@ int main(void)
 		cmocka_unit_test(numbers_have_a_point_in_any_locale),
 		cmocka_unit_test(reals_are_spelled_as_python_spells_them),
 		cmocka_unit_test(buffers_stop_at_their_limit),
+		cmocka_unit_test(buffers_share_a_meter),
 		cmocka_unit_test(slices_are_cut),
 		cmocka_unit_test(maps_hold_many),
 		cmocka_unit_test(slabs_grow_in_place),

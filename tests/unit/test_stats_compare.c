@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,12 +146,45 @@ static void repeats(void **state)
 	}
 }
 
+/* As many as are found by trying one after the other. */
+static void repeats_are_the_fewest(void **state)
+{
+	(void)state;
+	for (double cv = 0; cv < 0.5; cv += 0.017) {
+		size_t n = compare_repeats_needed(cv, 0.05, 0.05, 0.8), r = COMPARE_REPEATS_MIN;
+
+		for (; r <= COMPARE_REPEATS_MAX; r++) {
+			double df = 2.0 * (double)r - 2;
+
+			if ((student_quantile(0.975, df) + student_quantile(0.8, df)) * cv *
+			    sqrt(2 / (double)r) <= log1p(0.05))
+				break;
+		}
+		assert_int_equal(n, r > COMPARE_REPEATS_MAX ? 0 : r);
+	}
+}
+
+/* A comparison asks once for each of its cells, of which there may be 700. */
+static void repeats_cost_little(void **state)
+{
+	clock_t began = clock();
+	double s;
+
+	(void)state;
+	for (int i = 0; i < 700; i++)
+		assert_int_equal(compare_repeats_needed(2, 0.01, 0.05, 0.8), 0);
+	s = (double)(clock() - began) / CLOCKS_PER_SEC;
+	print_message("# 700 answers took %.3f s of CPU\n", s);
+	assert_true(s < 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(student), cmocka_unit_test(beta), cmocka_unit_test(pairs),
 		cmocka_unit_test(smallest_p), cmocka_unit_test(corners), cmocka_unit_test(adjust),
-		cmocka_unit_test(repeats),
+		cmocka_unit_test(repeats), cmocka_unit_test(repeats_are_the_fewest),
+		cmocka_unit_test(repeats_cost_little),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -132,6 +132,103 @@ static void tokens_are_carried(void **state)
 	}
 }
 
+/* ---- proxies ---- */
+
+static void a_proxy_s_last_word_counts(void **state)
+{
+	static const struct { const char *header, *client; } rows[] = {
+		{ "203.0.113.9", "203.0.113.9" }, { "10.0.0.1, 203.0.113.9", "203.0.113.9" },
+		{ "10.0.0.1 ,2001:db8::1 ", "2001:db8::1" }, { "::ffff:203.0.113.9", "203.0.113.9" },
+		{ "", NULL }, { "203.0.113.9,", "203.0.113.9" }, { "203.0.113.9, unknown", NULL },
+		{ "203.0.113.9:80", NULL }, { "[2001:db8::1]", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct sockaddr_storage address;
+		char text[46] = "";
+
+		if (client_forwarded(s(rows[i].header), &address))
+			server_address_text(&address, text);
+		assert_string_equal(text, rows[i].client ? rows[i].client : "");
+	}
+}
+
+static void proxies_are_addresses(void **state)
+{
+	static const char *const good[] = { "127.0.0.1", "::1", "unix" }, *const bad[] = { "nginx" };
+	struct web_opts o = { .proxy = good, .n_proxies = 3 };
+	struct web *w = mem_alloc(sizeof(*w));
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(client_check_proxies(&o, &e), 0);
+	w->o = o;
+	assert_true(client_is_proxy(w, "127.0.0.1"));
+	assert_true(client_is_proxy(w, ""));
+	assert_false(client_is_proxy(w, "127.0.0.2"));
+	o = (struct web_opts){ .proxy = bad, .n_proxies = 1 };
+	assert_int_equal(client_check_proxies(&o, &e), -1);
+	assert_int_equal(e.code, ERR_USAGE);
+	free(w);
+}
+
+/* ---- the budget of answers ---- */
+
+static int answer_a_megabyte(const struct web_request *r, struct web_answer *a, struct err *e)
+{
+	static const char kilobyte[1024];
+
+	(void)r;
+	(void)e;
+	web_bytes(a, "application/octet-stream");
+	for (int i = 0; i < 1024; i++)
+		buf_add(&a->body, kilobyte, sizeof(kilobyte));
+	return 0;
+}
+
+static struct exchange *worked_off(struct web *w)
+{
+	static const struct web_route route = { "POST", "/", ROUTE_CHANGES, answer_a_megabyte };
+	struct exchange *x = exchange_new(w, "/");
+
+	x->method = "POST";
+	x->route = &route;
+	x->route_at = 0;
+	exchange_work(x);
+	exchange_finish(x);
+	return x;
+}
+
+static void answers_share_a_budget(void **state)
+{
+	struct web *w = mem_alloc(sizeof(*w));
+	struct exchange *first, *second;
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(params_open(w, &e), 0);
+	w->answers.max = 3 << 19;
+	first = worked_off(w);
+	assert_int_equal(first->answer.status, 200);
+	assert_int_equal(first->answer.body.len, 1 << 20);
+	assert_int_equal(w->answers.used, (1 << 20) + 1);
+	second = worked_off(w);
+	assert_int_equal(second->answer.status, 503);
+	assert_non_null(strstr(second->answer.body.data, "WEB_ANSWERS_BYTES_MAX"));
+	assert_string_equal(second->answer.header->name, "Retry-After");
+	assert_int_equal(w->refused[REFUSED_BYTES], 1);
+	exchange_free(second);
+	exchange_free(first);
+	assert_int_equal(w->answers.used, 0);
+	second = worked_off(w);
+	assert_int_equal(second->answer.status, 200);
+	exchange_free(second);
+	assert_int_equal(w->answers.used, 0);
+	arena_release(&w->arena);
+	free(w);
+}
+
 /* ---- names ---- */
 
 static void hosts_are_ours_or_not(void **state)
@@ -365,6 +462,11 @@ int main(void)
 		cmocka_unit_test(tokens_are_read), cmocka_unit_test(bad_token_files_are_refused),
 		cmocka_unit_test(made_tokens_are_random),
 		cmocka_unit_test(tokens_are_carried), cmocka_unit_test(hosts_are_ours_or_not),
+		cmocka_unit_test(tokens_are_carried),
+		cmocka_unit_test(a_proxy_s_last_word_counts),
+		cmocka_unit_test(proxies_are_addresses),
+		cmocka_unit_test(answers_share_a_budget),
+		cmocka_unit_test(hosts_are_ours_or_not),
 		cmocka_unit_test(origins_are_ours_or_not),
 		cmocka_unit_test(addresses_are_this_machine_s),
 		cmocka_unit_test(paths_find_their_route), cmocka_unit_test(routes_are_apart),

@@ -315,8 +315,10 @@ export interface LaunchKey {
 export interface LoginRequest { token: string }
 
 export interface Health extends Answer {
-	status: 'ok'; version: string; store: 'sqlite' | 'postgresql'; runs: number;
-	is_read_only: boolean; needs_token: boolean; can_launch: boolean; can_change: boolean;
+	status: 'ok' | 'store does not answer';
+	store_silent_s: number; // since the store answered last
+	version: string; store: 'sqlite' | 'postgresql'; runs: number; is_read_only: boolean;
+	needs_token: boolean; can_launch: boolean; can_change: boolean;
 	/** what this visitor may do; each includes those before it */
 	role: 'none' | 'read' | 'upload' | 'launch';
 }
@@ -609,6 +611,7 @@ export interface ParallelLine { id: number; values: Cell[] }
 /** What each route takes and gives. */
 export interface Routes {
 	'GET /api/health': { query: undefined; request: undefined; answer: Health };
+	'GET /api/health/ready': { query: undefined; request: undefined; answer: Health };
 	'GET /metrics': { query: undefined; request: undefined; answer: string };
 	'GET /api/openapi.json': { query: undefined; request: undefined; answer: unknown };
 	'POST /api/login': { query: undefined; request: LoginRequest; answer: Login };
