@@ -39,8 +39,8 @@
 #define TOKEN_GROWTH_MAX 64             /* times as long as stages make a text; NFKD makes 11 */
 #define TOKEN_GROWTH_FREE_BYTES (64u << 10) /* on top, for short texts */
 #define TOKEN_GROWN_BYTES_MAX (64u << 20) /* of a text that grew more than four times */
-#define TOKEN_SEARCH_NS 500000000ll     /* CPU time for regular expressions on one text ... */
-#define TOKEN_SEARCH_BYTE_NS 4000       /* ... and for each of its bytes; common ones need 100 */
+#define TOKEN_SEARCH_NS 300000000ll     /* CPU time for regular expressions on one text ... */
+#define TOKEN_SEARCH_BYTE_NS 2000       /* ... and for each of its bytes; common ones need 100 */
 #define TOKEN_SEARCH_HEAP_KB (128u << 10) /* for one match by PCRE2's interpreter */
 #define TOKEN_STAGES_MAX 16             /* stages of one pre-tokenizer or post-processor */
 #define TOKEN_REGEX_DEPTH_MAX 64        /* groups open at once in one regular expression */
