@@ -85,8 +85,8 @@ static void close_(struct db *d)
 }
 
 /*
- * A new store is its owner's alone: documents name models, hosts and people. SQLite gives its log and
- * its shared memory the permissions of the store, so they, and a store that is there, follow it.
+ * A new store is its owner's alone: documents name models, hosts and people. SQLite gives its log
+ * and its shared memory the permissions of the store; those of a store that is there are kept.
  * Only a new file is opened: closing an old one would end SQLite's locks on it in this process.
  */
 static void make_private(const char *path)

@@ -130,7 +130,8 @@ bool added_next(const struct added_set *s, struct added_walk *w, struct str *bef
 		if (start < w->done)
 			start = w->done;
 		else if (token->is_lstrip)
-			start -= chars_space_back((struct str){ text.p + w->done, start - w->done });
+			start -= chars_space_back((struct str){ text.p + w->done,
+				start - w->done });
 		if (token->is_rstrip && end >= w->done)
 			end += chars_space_front((struct str){ text.p + end, text.n - end });
 		*before = (struct str){ text.p + w->done, start - w->done };

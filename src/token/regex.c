@@ -22,6 +22,8 @@
 #define JIT_STACK_MAX (8 << 20)
 #define LOOK_NS 10000000 /* between two looks at the thread's CPU time, which cost a system call */
 
+#define ATTEMPTS 8       /* between two looks at the clock; PCRE2's own limit ends each one */
+
 /* In front of every pattern: on_attempt() is called for each place where a match is tried. */
 #define CALLOUT "(?C1)(?:"
 
@@ -36,6 +38,7 @@ struct regex_work {
 	pcre2_jit_stack *stack;
 	int64_t allowed_ns; /* 0: no limit */
 	int64_t look_ns;    /* of the clock of looks: when the next one is due */
+	unsigned attempts;
 	int64_t begun_ns;   /* CPU time of the thread at the first look; 0: none yet */
 };
 
@@ -63,8 +66,10 @@ static bool is_late(struct regex_work *w)
 
 static int on_attempt(pcre2_callout_block *block, void *self)
 {
+	struct regex_work *w = self;
+
 	(void)block;
-	return is_late(self) ? PCRE2_ERROR_CALLOUT : 0;
+	return ++w->attempts % ATTEMPTS == 0 && is_late(w) ? PCRE2_ERROR_CALLOUT : 0;
 }
 
 void regex_work_begin(struct regex_work *w, size_t text_bytes)

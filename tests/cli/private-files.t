@@ -78,7 +78,8 @@ SKIP: {
 	spew('x.yaml', "name: lost\nserver: {command: sim, model: sim, ttft_ms: 2, itl_ms: 1}\n"
 		. "benchmark: {dataset_name: random, tokenizer: sim, num_prompts: 2, random_input_len: 4, "
 		. "random_output_len: 2}\n");
-	my $run = run(args => [qw(run --config x.yaml --output /dev/full)], env => { TMPDIR => abs_path('tmp') });
+	my $run = run(args => [qw(run --config x.yaml --output /dev/full)],
+		env => { TMPDIR => abs_path('tmp') });
 	my @left = glob 'tmp/*.json';
 
 	is($run->{status}, 1, 'an output that cannot be written');
@@ -93,7 +94,7 @@ SKIP: {
 
 	sub compile { return run(args => ['tokenizer', 'compile', '--tokenizer', $small]) }
 	sub ids {
-		return run(args => ['tokenizer', 'encode', '--tokenizer', $small], in => 'hello world')->{out};
+		return run(args => ['tokenizer', 'encode', '--tokenizer', $small], in => 'hello')->{out};
 	}
 
 	my ($path) = compile()->{out} =~ /^Compiled form: +(.*)$/m;
