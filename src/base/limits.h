@@ -94,6 +94,7 @@
 #define BACKEND_FILE_BYTES_MAX (1u << 20) /* one description of an API; they have hundreds */
 #define PARQUET_PAGE_BYTES_MAX (1ull << 30) /* one page, unpacked; writers make them 1 MB */
 #define PARQUET_FOOTER_BYTES_MAX (256u << 20) /* the description of all row groups */
+#define PARQUET_ROWS_PER_BYTE_MAX 8192 /* of a file; all its rows equal, writers reach 1,000 */
 #define PARQUET_PLACES_MAX (1u << 20) /* pages of a file whose places are remembered: 24 MiB */
 #define FRAME_RECORDS_MAX 1000000       /* records of sweeps at once; a sweep has hundreds */
 #define FRAME_FILE_BYTES_MAX (1ull << 30) /* one summary.json or result file */
