@@ -25,6 +25,7 @@
 #define TOKEN_FILE_BYTES_MAX (256u << 20) /* one tokenizer.json; the largest known is 33 MB */
 #define TOKEN_ID_MAX (1u << 22)         /* vocabularies stay below 300,000 */
 #define TOKEN_ENTRY_BYTES_MAX 4096      /* one token of a vocabulary, or added; known: 512 */
+#define TOKEN_CONFIG_BYTES_MAX (4u << 20) /* a file beside a tokenizer; its template has 30 KB */
 #define TOKEN_STAGE_BYTES_MAX (2u << 20) /* JSON of one stage; a character map has 400 KB */
 #define TOKEN_RANKED_BYTES_MAX 1024     /* one token with a rank; the longest known has 128 */
 #define TOKEN_SHOWN_BYTES_MAX 65536     /* what one token decodes to; known ones stay below 1,000 */

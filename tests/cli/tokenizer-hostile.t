@@ -140,6 +140,10 @@ hostile('added tokens that a normalizer makes long', with(
 	normalizer => '{"type":"Prepend","prepend":"' . 'b' x 60_000 . '"}', added_tokens => '[' . join(',',
 		map { "{\"id\":$_,\"content\":\"t$_\"}" } 4 .. 2000) . ']'), $as, qr/added token/);
 
+hostile('an exponential decoder', '{"decoder":' . replace('{"Regex":"(?:a|aa)+$"}', '')
+	. ',"model":{"type":"WordLevel","unk_token":"a","vocab":{"a":0' . join('', map { ',"' . 'a' x 24
+	. "b$_\":$_" } 1 .. 20_000) . '}}}', 'a', qr/decoder that fails on its token/);
+
 # ---- size ----
 
 hostile('a million added tokens', with(added_tokens => '[' . join(',',
@@ -156,6 +160,16 @@ hostile('a token of a megabyte', '{"model":{"type":"WordPiece","unk_token":"a","
 hostile('deep nesting', with(normalizer => '[' x 1_000_000), 'a', qr/nested|depth|deep|JSON/);
 hostile('nested sequences', with(normalizer => '{"type":"Sequence","normalizers":[' x 10_000
 	. '{"type":"NFC"}' . ']}' x 10_000), 'a', qr/nested|deeper|JSON/);
+
+{
+	mkdir 'beside';
+	spew('beside/tokenizer.json', with());
+	spew('beside/tokenizer_config.json', '{"x":[' . '0,' x 3_000_000 . '0]}');
+	my $run = run(args => [qw(tokenizer count --tokenizer ./beside text)]);
+	is($run->{status}, 1, 'a file of 6 MB beside it: refused');
+	like($run->{err}, qr{beside/tokenizer_config.json has \d+ bytes; at most \d+ are read},
+		'a file of 6 MB beside it: says why');
+}
 
 # Of a size that no model has, and harmless.
 my $ten = join ',', map { "\"t$_\":$_" } 0 .. 500_000;
