@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* snapshot_read.c - a mapped file becomes an index again, after everything in it is checked. */
+/* snapshot_read.c - a file becomes an index again, after everything in it is checked. */
 #include <math.h>
 
 #include "base/file.h"
