@@ -74,6 +74,8 @@ int buf_reserve(struct buf *b, size_t extra)
 	if (b->cap > extra && b->len < b->cap - extra)
 		return 0;
 	cap = b->cap ? b->cap * 2 : 64;
+	if (cap > limit + 1)
+		cap = limit + 1;
 	if (cap < b->len + extra + 1)
 		cap = b->len + extra + 1;
 	if (!count(b, cap)) {

@@ -169,17 +169,17 @@ static void new_temp_name(struct file_swap *s)
  * no file. The kernel applies the umask in both cases; reading the umask would change it for a
  * moment in every thread.
  */
-static void open_temp(struct file_swap *s)
+static void open_temp(struct file_swap *s, mode_t mode)
 {
 	char *copy = mem_text(s->path);
 
 	s->fd = access("/proc/self/fd", F_OK) < 0 ? -1 :
-		open(dirname(copy), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+		open(dirname(copy), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
 	s->is_nameless = s->fd >= 0;
 	free(copy);
 	new_temp_name(s);
 	while (s->fd < 0) {
-		s->fd = open(s->temp, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+		s->fd = open(s->temp, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, mode);
 		if (s->fd >= 0 || errno != EEXIST)
 			break;
 		new_temp_name(s);
@@ -188,7 +188,13 @@ static void open_temp(struct file_swap *s)
 
 int file_swap_begin(struct file_swap *s, const char *path)
 {
+	return file_swap_begin_mode(s, path, 0);
+}
+
+int file_swap_begin_mode(struct file_swap *s, const char *path, mode_t mode)
+{
 	char *target = realpath(path, NULL);
+	mode_t first = mode ? mode & 0600 : 0666;
 	struct stat st;
 
 	*s = (struct file_swap){ .fd = -1, .path = target ? target : mem_text(path) };
@@ -196,9 +202,12 @@ int file_swap_begin(struct file_swap *s, const char *path)
 		s->fd = open(s->path, O_WRONLY | O_CLOEXEC);
 	else if (!target && lstat(s->path, &st) == 0 && S_ISLNK(st.st_mode))
 		/* What it points to has no name (yet): a rename would take the link's. */
-		s->fd = open(s->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+		s->fd = open(s->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, first);
 	else
-		open_temp(s);
+		open_temp(s, first);
+	/* Narrow first: what is granted beyond that is granted before there is anything in it. */
+	if (s->fd >= 0 && mode && s->temp)
+		(void)fchmod(s->fd, mode);
 	if (s->fd >= 0)
 		return 0;
 	free(s->path);
@@ -247,15 +256,25 @@ int file_swap_end(struct file_swap *s, bool is_good)
 
 int file_write_atomic(const char *path, struct str bytes, struct err *e)
 {
+	return file_write_atomic_mode(path, bytes, 0, e);
+}
+
+int file_write_atomic_mode(const char *path, struct str bytes, mode_t mode, struct err *e)
+{
 	struct file_swap swap;
 
-	if (file_swap_begin(&swap, path) < 0 ||
+	if (file_swap_begin_mode(&swap, path, mode) < 0 ||
 	    file_swap_end(&swap, file_write_all(swap.fd, bytes) == 0) < 0)
 		return err_set(e, ERR_IO, "cannot write %s: %s", path, strerror(errno));
 	return 0;
 }
 
 int file_mkdirs(const char *path, struct err *e)
+{
+	return file_mkdirs_mode(path, 0777, e);
+}
+
+int file_mkdirs_mode(const char *path, mode_t mode, struct err *e)
 {
 	char *copy = mem_text(path);
 	int rc = 0;
@@ -264,11 +283,11 @@ int file_mkdirs(const char *path, struct err *e)
 		if (p == copy || *p != '/')
 			continue;
 		*p = 0;
-		if (mkdir(copy, 0777) < 0 && errno != EEXIST)
+		if (mkdir(copy, mode) < 0 && errno != EEXIST)
 			rc = -1;
 		*p = '/';
 	}
-	if (rc == 0 && mkdir(copy, 0777) < 0 && errno != EEXIST)
+	if (rc == 0 && mkdir(copy, mode) < 0 && errno != EEXIST)
 		rc = -1;
 	if (rc < 0)
 		err_set(e, ERR_IO, "cannot create directory %s: %s", path, strerror(errno));
@@ -333,6 +352,35 @@ int file_map(const char *path, struct str *out, struct err *e)
 		return err_set(e, ERR_IO, "cannot map %s: %s", path, strerror(errno));
 	if (p)
 		*out = (struct str){ p, (size_t)st.st_size };
+	return 0;
+}
+
+int file_load_own(const char *path, struct str *out)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+	size_t n = 0;
+	char *p = MAP_FAILED;
+	ssize_t got = 1;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+	    !(st.st_mode & (S_IWGRP | S_IWOTH)) && st.st_size > 0)
+		p = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p != MAP_FAILED) {
+		madvise(p, (size_t)st.st_size, MADV_HUGEPAGE);
+		while (n < (size_t)st.st_size && got != 0 && (got >= 0 || errno == EINTR)) {
+			got = read(fd, p + n, (size_t)st.st_size - n);
+			n += got > 0 ? (size_t)got : 0;
+		}
+		if (n < (size_t)st.st_size) /* it became shorter */
+			munmap(p, (size_t)st.st_size);
+	}
+	if (fd >= 0)
+		close(fd);
+	if (p == MAP_FAILED || n < (size_t)st.st_size)
+		return -1;
+	*out = (struct str){ p, n };
 	return 0;
 }
 

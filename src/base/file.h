@@ -5,6 +5,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -30,6 +31,8 @@ struct file_swap {
 	bool is_nameless;  /* temp is a name that it gets at the end */
 };
 int file_swap_begin(struct file_swap *s, const char *path);
+/* With these permissions from its first byte on, whatever the umask; 0: those of the umask. */
+int file_swap_begin_mode(struct file_swap *s, const char *path, mode_t mode);
 /* is_good: keep what was written (fsync, rename, fsync of the directory); else drop it. */
 int file_swap_end(struct file_swap *s, bool is_good);
 
@@ -42,8 +45,12 @@ void file_sync_folder_of(const char *path);
 /* The whole file by a swap. */
 int file_write_atomic(const char *path, struct str bytes, struct err *e);
 
+int file_write_atomic_mode(const char *path, struct str bytes, mode_t mode, struct err *e);
+
 /* Creates path and its parents like mkdir -p. */
 int file_mkdirs(const char *path, struct err *e);
+/* Those that are new with these permissions at most; the umask may take more away. */
+int file_mkdirs_mode(const char *path, mode_t mode, struct err *e);
 bool file_exists(const char *path);
 /* A pipe or one of our descriptors, whose name does not say what is in it. */
 bool file_is_stream(const char *path);
@@ -63,5 +70,12 @@ int file_unnamed(const char **folder);
 /* A read-only mapping; munmap-ed by file_unmap. Empty files give p = "". */
 int file_map(const char *path, struct str *out, struct err *e);
 void file_unmap(struct str bytes);
+/*
+ * A file that only we can have written, as a copy in memory that nobody's changes reach; released
+ * by file_unmap. It is judged by its descriptor: a regular file, not a link, of our own user, that
+ * nobody else may write. -1 without an error when it is not there or not that.
+ */
+int file_load_own(const char *path, struct str *out);
+
 /* Gives back the memory of a part of a mapping; its pages are read again when touched. */
 void file_forget(struct str part);

@@ -23,14 +23,26 @@
 #define ENDPOINTS_MAX 64                /* base URLs of one run */
 #define PIPE_BYTES_MAX (64ull << 30)    /* what is read from a pipe in place of a file */
 #define TOKEN_FILE_BYTES_MAX (256u << 20) /* one tokenizer.json; the largest known is 33 MB */
-#define TOKEN_ID_MAX (1u << 24)         /* vocabularies stay below 300,000 */
+#define TOKEN_ID_MAX (1u << 22)         /* vocabularies stay below 300,000 */
+#define TOKEN_ENTRY_BYTES_MAX 4096      /* one token of a vocabulary, or added; known: 512 */
+#define TOKEN_CONFIG_BYTES_MAX (4u << 20) /* a file beside a tokenizer; its template has 30 KB */
+#define TOKEN_STAGE_BYTES_MAX (2u << 20) /* JSON of one stage; a character map has 400 KB */
 #define TOKEN_RANKED_BYTES_MAX 1024     /* one token with a rank; the longest known has 128 */
 #define TOKEN_SHOWN_BYTES_MAX 65536     /* what one token decodes to; known ones stay below 1,000 */
+#define TOKEN_SHOWN_ALL_BYTES_MAX (64u << 20) /* what all tokens decode to; known ones 8 MB */
+#define TOKEN_SHOWN_WORK_BYTES_MAX (1ull << 30) /* what the steps to there write */
 #define TOKEN_ADDED_MAX 65536           /* added tokens of one file; the most known is 6,415 */
+#define TOKEN_ADDED_BYTES_MAX (4u << 20) /* all of them together, as they are looked for */
+#define TOKEN_AROUND_MAX 1024           /* ids around one sequence; templates have up to four */
 #define TOKEN_CACHE_FILES_MAX 32        /* compiled tokenizers kept; 10 to 40 MB each */
 #define TOKEN_CACHE_BYTES_MIN (256 << 10) /* smaller files load as fast from their source */
-#define TOKEN_TEXT_BYTES_MAX (256u << 20) /* one text to encode; normalizing may grow it */
-#define TOKEN_UNIGRAM_BYTES_MAX 65536   /* one Unigram token; the reach of its search is held */
+#define TOKEN_TEXT_BYTES_MAX (256u << 20) /* one text to encode; its stages may grow it */
+#define TOKEN_GROWTH_MAX 64             /* times as long as stages make a text; NFKD makes 11 */
+#define TOKEN_GROWTH_FREE_BYTES (64u << 10) /* on top, for short texts */
+#define TOKEN_GROWN_BYTES_MAX (64u << 20) /* of a text that grew more than four times */
+#define TOKEN_SEARCH_NS 300000000ll     /* CPU time for regular expressions on one text ... */
+#define TOKEN_SEARCH_BYTE_NS 2000       /* ... and for each of its bytes; common ones need 100 */
+#define TOKEN_SEARCH_HEAP_KB (128u << 10) /* for one match by PCRE2's interpreter */
 #define TOKEN_STAGES_MAX 16             /* stages of one pre-tokenizer or post-processor */
 #define TOKEN_REGEX_DEPTH_MAX 64        /* groups open at once in one regular expression */
 #define TOKEN_REGEX_BYTES_MAX 65536     /* one regular expression; the longest known is 400 */
@@ -83,6 +95,7 @@
 #define BACKEND_FILE_BYTES_MAX (1u << 20) /* one description of an API; they have hundreds */
 #define PARQUET_PAGE_BYTES_MAX (1ull << 30) /* one page, unpacked; writers make them 1 MB */
 #define PARQUET_FOOTER_BYTES_MAX (256u << 20) /* the description of all row groups */
+#define PARQUET_ROWS_PER_BYTE_MAX 8192 /* of a file; all its rows equal, writers reach 1,000 */
 #define PARQUET_PLACES_MAX (1u << 20) /* pages of a file whose places are remembered: 24 MiB */
 #define FRAME_RECORDS_MAX 1000000       /* records of sweeps at once; a sweep has hundreds */
 #define FRAME_FILE_BYTES_MAX (1ull << 30) /* one summary.json or result file */

@@ -217,6 +217,12 @@ static int repair(const struct keep_opts *o, struct err *e)
 	return 0;
 }
 
+/* Also where SQLite only says that a table is missing. */
+static int add_remedy(struct err *e)
+{
+	return strstr(e->text, STORE_REMEDY) ? -1 : err_add(e, ". " STORE_REMEDY);
+}
+
 /* Sentences on stdout; how many, or -1. */
 static int check(const struct keep_opts *o, struct arena *a, struct err *e)
 {
@@ -226,16 +232,18 @@ static int check(const struct keep_opts *o, struct arena *a, struct err *e)
 	int rc;
 
 	if ((o->is_repairing && repair(o, e) < 0) || keep_open(o, true, true, &store, e) < 0)
-		return -1;
+		return e->code == ERR_RUN ? add_remedy(e) : -1;
 	print_columns(store);
 	rc = store_check(store, a, &finding, &n, e);
 	if (rc == 0)
 		rc = note_left_out(store, a, e);
 	store_close(store);
 	if (rc < 0)
-		return -1;
+		return e->code == ERR_RUN ? add_remedy(e) : -1;
 	for (size_t i = 0; i < n; i++)
 		printf("%.*s\n", (int)finding[i].n, finding[i].p);
+	if (n)
+		printf("note: " STORE_REMEDY "\n");
 	if (n == 0)
 		printf("nothing is wrong\n");
 	return n > 0;

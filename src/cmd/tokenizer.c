@@ -185,7 +185,7 @@ static int encode_item(void *state, const char *name, struct str item, struct bu
 		return -1;
 	ids_reset(&s->ids);
 	if (tokenizer_encode(s->t, text, s->opts->add_special_tokens, &s->ids) < 0)
-		return tokenizer_refuse(text, e);
+		return tokenizer_refuse(s->t, text, e);
 	s->bytes += text.n;
 	s->id_count += s->ids.count;
 	if (s->opts->jsonl)
@@ -206,7 +206,7 @@ static int count_item(void *state, const char *name, struct str item, struct buf
 		return -1;
 	count = tokenizer_count(s->t, text, s->opts->add_special_tokens);
 	if (count == SIZE_MAX)
-		return tokenizer_refuse(text, e);
+		return tokenizer_refuse(s->t, text, e);
 	s->bytes += text.n;
 	s->id_count += count;
 	if (!s->opts->jsonl && s->opts->files.n > 1)

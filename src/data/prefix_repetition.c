@@ -101,7 +101,7 @@ static int settle(struct build *b, struct err *e)
 			block->state = fitting_run(b->env->tokenizer, &block->fit);
 		}
 		if (block->state == FITTING_FAILED)
-			return fitting_refuse(&block->fit, e);
+			return fitting_refuse(b->env->tokenizer, &block->fit, e);
 	}
 	b->n = kept;
 	return 0;
@@ -183,7 +183,7 @@ static int make_all(struct build *b, struct err *e)
 		if (dataset_go_on(b->env, e) < 0)
 			return -1;
 		if (failed < drawn)
-			return fitting_refuse(&b->block[failed].fit, e);
+			return fitting_refuse(b->env->tokenizer, &b->block[failed].fit, e);
 		if (settle(b, e) < 0 || add_all(b, e) < 0)
 			return -1;
 		b->next += (int64_t)b->n;

@@ -50,12 +50,12 @@ enum fitting_state fitting_run(const struct tokenizer *t, struct fitting *f)
 	}
 }
 
-int fitting_refuse(const struct fitting *f, struct err *e)
+int fitting_refuse(const struct tokenizer *t, const struct fitting *f, struct err *e)
 {
 	if (f->text.is_over)
 		return err_set(e, ERR_LIMIT, "the text of a random prompt of %zu tokens is too long",
 			       f->target);
-	tokenizer_refuse(buf_str(&f->text), e);
+	tokenizer_refuse(t, buf_str(&f->text), e);
 	return err_wrap(e, "a random prompt of %zu tokens", f->target);
 }
 
@@ -76,7 +76,7 @@ static int finish(struct random_gen *g, struct fitting *f, enum fitting_state st
 {
 	for (; state == FITTING_SHORT; state = fitting_run(g->env->tokenizer, f))
 		draw_missing(g, f);
-	return state == FITTING_FAILED ? fitting_refuse(f, e) : 0;
+	return state == FITTING_FAILED ? fitting_refuse(g->env->tokenizer, f, e) : 0;
 }
 
 /* ---- the generator ---- */
@@ -363,7 +363,8 @@ static int finish_all(struct lot *lot, struct err *e)
 		}
 		lot->ahead = (lot->ahead + 1) / 2;
 		if (lot->state[lot->pending[lot->at]] == FITTING_FAILED)
-			return fitting_refuse(&lot->fit[lot->pending[lot->at]], e);
+			return fitting_refuse(g->env->tokenizer, &lot->fit[lot->pending[lot->at]],
+					      e);
 		g->rng = lot->before[lot->at + 1];
 		for (size_t k = 1; k < n - good; k++)
 			take_back(lot, lot->at + k);
@@ -412,7 +413,7 @@ int random_prompts(struct random_gen *g, const struct ids *prefix, const struct 
 		failed = parallel_for(g->env->threads, lot->n, make_one, lot);
 		rc = dataset_go_on(g->env, e);
 		if (rc == 0 && failed < lot->n)
-			rc = fitting_refuse(&lot->fit[failed], e);
+			rc = fitting_refuse(g->env->tokenizer, &lot->fit[failed], e);
 		if (rc == 0 && g->is_sole)
 			rc = finish_all(lot, e);
 		if (rc == 0)

@@ -105,5 +105,6 @@ void fitting_begin(struct fitting *f, size_t target);
  * vocabulary: push them and call again. FAILED: fitting_refuse says why. Thread-safe.
  */
 enum fitting_state fitting_run(const struct tokenizer *t, struct fitting *f);
-int fitting_refuse(const struct fitting *f, struct err *e); /* returns -1 */
+/* Returns -1. */
+int fitting_refuse(const struct tokenizer *t, const struct fitting *f, struct err *e);
 void fitting_release(struct fitting *f);

@@ -32,7 +32,7 @@ static int read_ids(struct slices *s, const char *input, struct err *e)
 				       file_read(input, TOKEN_TEXT_BYTES_MAX, &text, e);
 
 	if (rc == 0 && tokenizer_encode(s->env->tokenizer, buf_str(&text), false, &s->ids) < 0) {
-		tokenizer_refuse(buf_str(&text), e);
+		tokenizer_refuse(s->env->tokenizer, buf_str(&text), e);
 		rc = err_wrap(e, "%s", input);
 	}
 	buf_release(&text);

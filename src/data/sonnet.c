@@ -82,7 +82,7 @@ static int plan_lines(struct sonnet *s, struct err *e)
 	if (rc < 0)
 		return err_wrap(e, "%s", o->path);
 	if (base == SIZE_MAX)
-		return tokenizer_refuse(STR(INSTRUCTION), e);
+		return tokenizer_refuse(s->env->tokenizer, format(s, STR(INSTRUCTION)), e);
 	if (o->sonnet_input_len <= (int64_t)base)
 		return err_set(e, ERR_USAGE, "--sonnet-input-len %" PRId64 " is too small: the instruction "
 			       "alone has %zu tokens", o->sonnet_input_len, base);

@@ -20,12 +20,9 @@
 int queue_init(struct queue *q, const char *folder, struct err *e)
 {
 	*q = (struct queue){ .folder = mem_text(folder), .tickets = file_join(folder, "queue") };
-	if (!file_is_dir(q->tickets)) {
-		if (file_mkdirs(q->tickets, e) < 0) {
-			queue_release(q);
-			return err_wrap(e, "the queue for GPUs");
-		}
-		(void)chmod(q->tickets, 01777);
+	if (lock_make_folder(q->tickets, e) < 0) {
+		queue_release(q);
+		return err_wrap(e, "the queue for GPUs");
 	}
 	return 0;
 }

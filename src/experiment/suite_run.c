@@ -393,7 +393,8 @@ static int store(const struct suite_member *m, const struct outcome *out, struct
 	rc = file_write_atomic(m->path, buf_str(&text), e);
 	if (rc < 0) {
 		buf_printf(&other, "%s/%s.json", tmp && *tmp ? tmp : "/tmp", out->run_id);
-		if (file_write_atomic(other.data, buf_str(&text), &second) == 0)
+		/* $TMPDIR is everybody's; what the user named follows the umask. */
+		if (file_write_atomic_mode(other.data, buf_str(&text), 0600, &second) == 0)
 			err_wrap(e, "the document is in %s", other.data);
 	}
 	buf_release(&other);

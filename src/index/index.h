@@ -65,7 +65,7 @@ struct index *index_without_removed(const struct index_view *v);
 void index_go_on_from(struct index *x, uint64_t version);
 
 /*
- * A snapshot is a version in one checksummed file that is mapped at the next start, without rows
+ * A snapshot is a version in one checksummed file that is read at the next start, without rows
  * that were removed. sequence is the store's number of the last change in it. index_load: 1 loaded,
  * 0 there is none or it is damaged or of another version (why, in e), so that it is built from the
  * store.

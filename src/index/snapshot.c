@@ -184,7 +184,7 @@ static int write_file(const char *path, const struct snapshot_head *head, const 
 	struct file_swap swap;
 	bool is_good;
 
-	if (file_swap_begin(&swap, path) < 0)
+	if (file_swap_begin_mode(&swap, path, 0600) < 0)
 		return err_set(e, ERR_IO, "cannot write %s: %s", path, strerror(errno));
 	is_good = file_write_all(swap.fd, (struct str){ (const char *)head, sizeof(*head) }) == 0 &&
 		  file_write_all(swap.fd, buf_str(&o->table)) == 0 && write_pieces(swap.fd, o) == 0;

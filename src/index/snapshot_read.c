@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* snapshot_read.c - a mapped file becomes an index again, after everything in it is checked. */
+/* snapshot_read.c - a file becomes an index again, after everything in it is checked. */
 #include <math.h>
 
 #include "base/file.h"
@@ -420,8 +420,11 @@ int index_load(const char *path, struct index **out, int64_t *sequence, struct e
 	uint64_t number;
 	int rc;
 
-	if (file_map(path, &file, e) < 0)
+	/* A colleague's, who shares the store, is not taken: it is made again. */
+	if (file_load_own(path, &file) < 0) {
+		err_set(e, ERR_IO, "%s: not a file that only this user can have written", path);
 		return 0;
+	}
 	if (check_head(path, file, &head, e) < 0) {
 		file_unmap(file);
 		return 0;

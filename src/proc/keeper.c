@@ -212,7 +212,7 @@ static void describe(struct keeper *k)
 	tree_process_read(getpid(), &me);
 	k->roster.owner = (struct roster_one){ getpid(), me.start };
 	roster_folder(&folder);
-	if (folder.len && file_mkdirs(folder.data, NULL) == 0)
+	if (folder.len && file_mkdirs_mode(folder.data, 0700, NULL) == 0)
 		k->roster_path = file_join(folder.data, k->roster.mark);
 	else
 		k->roster_path = mem_text("");

@@ -257,7 +257,7 @@ static void write_roster(const struct life *l)
 
 	roster_print(&l->roster, &text);
 	if (text.len <= ROSTER_BYTES_MAX)
-		file_write_atomic(l->roster_path, buf_str(&text), NULL);
+		file_write_atomic_mode(l->roster_path, buf_str(&text), 0600, NULL);
 	buf_release(&text);
 }
 

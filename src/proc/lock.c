@@ -5,6 +5,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -15,6 +17,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/limits.h"
+#include "base/mem.h"
 
 #define FIRST_LINE "profllm lock 1"
 #define DEFAULT_FOLDER "/dev/shm/profllm"
@@ -54,6 +57,8 @@ static bool parse_line(struct str line, struct lock_holder *h)
 		keep(h->host, sizeof(h->host), line);
 	else if (str_is(word, "run"))
 		keep(h->run, sizeof(h->run), line);
+	else if (str_is(word, "user"))
+		keep(h->user, sizeof(h->user), line);
 	else if (str_is(word, "command"))
 		keep(h->command, sizeof(h->command), line);
 	else if (str_is(word, "wants"))
@@ -76,16 +81,68 @@ int lock_parse(struct str text, struct lock_holder *h)
 
 void lock_print(const struct lock_holder *h, struct buf *out)
 {
-	buf_printf(out, FIRST_LINE "\nhost %s\nprocess %d %llu\nsince %lld\nrun %s\ncommand %s\n",
-		   h->host, (int)h->pid, (unsigned long long)h->start, (long long)h->since_s,
-		   h->run, h->command);
+	buf_printf(out, FIRST_LINE "\nhost %s\nprocess %d %llu\nsince %lld\nrun %s\n", h->host,
+		   (int)h->pid, (unsigned long long)h->start, (long long)h->since_s, h->run);
+	if (h->user[0])
+		buf_printf(out, "user %s\n", h->user);
+	buf_printf(out, "command %s\n", h->command);
 	if (h->wants[0])
 		buf_printf(out, "wants %s\n", h->wants);
 }
 
+static void user_name(char out[64])
+{
+	struct passwd user, *found = NULL;
+	char room[1024];
+
+	if (getpwuid_r(geteuid(), &user, room, sizeof(room), &found) == 0 && found)
+		snprintf(out, 64, "%s", user.pw_name);
+	else
+		snprintf(out, 64, "%u", (unsigned)geteuid());
+}
+
+static bool is_verb(struct str word)
+{
+	for (size_t i = 0; i < word.n; i++)
+		if ((word.p[i] < 'a' || word.p[i] > 'z') && word.p[i] != '-')
+			return false;
+	return word.n > 0 && word.p[0] != '-';
+}
+
+/* "profllm bench serve" of this process. Arguments may hold secrets and paths. */
+static void own_command(char out[TREE_COMMAND_BYTES])
+{
+	struct buf text = { 0 };
+	struct str rest, word, verb;
+	const char *slash;
+
+	out[0] = 0;
+	if (file_read("/proc/self/cmdline", PROC_FILE_BYTES_MAX, &text, NULL) < 0) {
+		buf_release(&text);
+		return;
+	}
+	rest = buf_str(&text);
+	word = str_cut(&rest, 0);
+	slash = word.n ? memrchr(word.p, '/', word.n) : NULL;
+	if (slash)
+		word = (struct str){ slash + 1, word.n - (size_t)(slash + 1 - word.p) };
+	keep(out, TREE_COMMAND_BYTES, word);
+	for (size_t i = 0; str_is(word, "profllm") && i < 2; i++) {
+		size_t at = strlen(out);
+
+		verb = str_cut(&rest, 0);
+		if (!is_verb(verb))
+			break;
+		snprintf(out + at, TREE_COMMAND_BYTES - at, " %.*s", (int)verb.n, verb.p);
+		if (!str_is(verb, "bench"))
+			break;
+	}
+	buf_release(&text);
+}
+
 void lock_name(const struct lock_holder *h, struct buf *out)
 {
-	char since[32] = "", here[256];
+	char since[32] = "", here[256], us[64];
 	time_t at = (time_t)h->since_s;
 	struct tm tm;
 
@@ -94,11 +151,15 @@ void lock_name(const struct lock_holder *h, struct buf *out)
 		return;
 	}
 	host_name(here);
+	user_name(us);
 	if (h->since_s && localtime_r(&at, &tm))
 		strftime(since, sizeof(since), ", since %Y-%m-%d %H:%M:%S", &tm);
-	buf_printf(out, "%s%sprocess %d%s%s%s", h->run, h->run[0] ? " (" : "", (int)h->pid,
-		   strcmp(h->host, here) != 0 ? " on " : "",
-		   strcmp(h->host, here) != 0 ? h->host : "", since);
+	buf_printf(out, "%s%sprocess %d", h->run, h->run[0] ? " (" : "", (int)h->pid);
+	if (h->user[0] && strcmp(h->user, us) != 0)
+		buf_printf(out, " of %s", h->user);
+	if (strcmp(h->host, here) != 0)
+		buf_printf(out, " on %s", h->host);
+	buf_add_text(out, since);
 	buf_add_text(out, h->run[0] ? ")" : "");
 }
 
@@ -111,17 +172,42 @@ void lock_describe(const struct lock_holder *h, struct buf *out)
 
 /* ---- the folder ---- */
 
+int lock_make_folder(const char *path, struct err *e)
+{
+	int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	int fd = open(path, flags), rc = 0;
+
+	if (fd < 0 && errno == ENOENT) {
+		char *copy = mem_text(path);
+
+		rc = file_mkdirs(dirname(copy), e);
+		free(copy);
+		if (rc < 0)
+			return -1;
+		rc = mkdir(path, 0777);
+		if (rc == 0 || errno == EEXIST)
+			fd = open(path, flags);
+		/* Others' umask must not shut us out, nor ours them; by the descriptor, for the
+		 * name may be another thing's by now. */
+		if (fd >= 0 && rc == 0)
+			(void)fchmod(fd, 01777);
+	}
+	if (fd < 0)
+		return err_set(e, ERR_IO, "the folder %s cannot be used: %s", path,
+			       errno == ELOOP || errno == ENOTDIR ? "it is not a folder, or a link" :
+								    strerror(errno));
+	close(fd);
+	return 0;
+}
+
+/* What PROFLLM_LOCKS names may be a link: it is the user's own word. */
 int lock_folder(struct buf *out, struct err *e)
 {
 	const char *given = getenv("PROFLLM_LOCKS");
 	const char *folder = given && *given ? given : DEFAULT_FOLDER;
 
-	if (!file_is_dir(folder)) {
-		/* Others' umask must not shut us out, nor ours them. */
-		if (file_mkdirs(folder, e) < 0)
-			return err_wrap(e, "the folder of locks");
-		(void)chmod(folder, 01777);
-	}
+	if ((folder != given || !file_is_dir(folder)) && lock_make_folder(folder, e) < 0)
+		return err_wrap(e, "the folder of locks");
 	if (access(folder, R_OK | W_OK | X_OK) < 0)
 		return err_set(e, ERR_IO, "the folder of locks %s cannot be used: %s; all users "
 			       "need to read and write there, or PROFLLM_LOCKS names another one",
@@ -190,7 +276,8 @@ static void write_holder(int fd, const struct lock_holder *me)
 	h.start = tree_process_read(h.pid, &self) ? self.start : 0;
 	h.since_s = clock_real_ns() / 1000000000;
 	host_name(h.host);
-	tree_command(h.pid, h.command);
+	own_command(h.command);
+	user_name(h.user);
 	lock_print(&h, &text);
 	/* The lock holds without it: a full disk only makes others' messages poorer. */
 	if (ftruncate(fd, 0) == 0)

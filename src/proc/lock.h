@@ -21,7 +21,8 @@
  *   process PID START         start time in clock ticks since the machine started (proc/tree.h)
  *   since UNIX_SECONDS
  *   run ID
- *   command WORDS
+ *   user NAME
+ *   command WORDS             our program and its verb; never arguments, which all could read here
  *   wants TEXT                what a place in a queue is for; not always there
  */
 #pragma once
@@ -51,13 +52,18 @@ struct lock_holder {
 	pid_t pid;                 /* 0: not told */
 	uint64_t start;
 	int64_t since_s;           /* Unix time; 0: not told */
-	char host[256], run[64];
+	char host[256], run[64], user[64];
 	char command[TREE_COMMAND_BYTES];
 	char wants[4096];
 };
 
 /* The folder, made when it is not there. -1 with e when it cannot be used. Appends to out. */
 int lock_folder(struct buf *out, struct err *e);
+/*
+ * A folder for the locks of all users, mode 1777, made when it is not there; what a link of that
+ * name leads to is neither used nor changed.
+ */
+int lock_make_folder(const char *path, struct err *e);
 
 /*
  * Takes the lock called name (a file name) in folder without waiting: 1 with *l; 0 when another has
@@ -82,5 +88,5 @@ int lock_parse(struct str text, struct lock_holder *h);
 void lock_print(const struct lock_holder *h, struct buf *out);
 /* "exp_... (process 123, since 12:03:04)". */
 void lock_name(const struct lock_holder *h, struct buf *out);
-/* The same and ": profllm run ..." in one line. */
+/* The same and ": profllm run" in one line. */
 void lock_describe(const struct lock_holder *h, struct buf *out);

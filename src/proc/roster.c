@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -212,6 +213,18 @@ static void await_keeper(const struct roster *r, const struct roster_hooks *hook
 		pause_a_moment();
 }
 
+/* Takes from others what an earlier version gave them. */
+static void narrow(const char *path, mode_t mode)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() && st.st_mode & 0077)
+		(void)fchmod(fd, st.st_mode & mode);
+	if (fd >= 0)
+		close(fd);
+}
+
 static void clean_one(const char *path, const struct roster *here, const struct roster_hooks *hooks)
 {
 	struct buf text = { 0 };
@@ -219,8 +232,10 @@ static void clean_one(const char *path, const struct roster *here, const struct 
 	struct stat st;
 	unsigned ended, left;
 
-	if (lstat(path, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
-	    file_read(path, ROSTER_BYTES_MAX, &text, NULL) < 0 ||
+	if (lstat(path, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
+		goto done;
+	narrow(path, 0600);
+	if (file_read(path, ROSTER_BYTES_MAX, &text, NULL) < 0 ||
 	    roster_parse(buf_str(&text), &r) < 0 || strcmp(r.host, here->host) != 0)
 		goto done;
 	if (strcmp(r.boot, here->boot) != 0) {
@@ -264,8 +279,10 @@ void roster_clean(const struct roster_hooks *hooks)
 
 	roster_init(&here);
 	roster_folder(&folder);
-	if (folder.len)
+	if (folder.len) {
+		narrow(folder.data, 0700);
 		dir = opendir(folder.data);
+	}
 	while (dir && !is_cancelled(hooks) && (entry = readdir(dir))) {
 		char *path;
 

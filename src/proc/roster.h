@@ -7,6 +7,9 @@
  * below ~/.local/state. Its keeper writes it anew when its tree has changed and removes it
  * at the end. Without any such folder programs are kept all the same, only this net is missing.
  *
+ * Only its user may read it (0600, in folders of 0700): a command line is in it. Files and folders
+ * that an earlier version made wider are narrowed at the next start.
+ *
  * Text, one fact a line:
  *
  *   profllm roster 1

@@ -170,7 +170,7 @@ static int encode(struct requests *r, const struct tokenizer *t, struct str text
 {
 	if (tokenizer_encode(t, text, has_special, &r->tokens) == 0)
 		return 0;
-	return tokenizer_refuse(text, e);
+	return tokenizer_refuse(t, text, e);
 }
 
 static int count(struct requests *r, const struct tokenizer *t, const struct request *q,

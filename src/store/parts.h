@@ -24,6 +24,7 @@ struct store {
 	char *place;              /* what hooks->open gets */
 	char *shown;              /* for sentences: without a password */
 	char *snapshot, *traces;  /* NULL: none */
+	mode_t mode;              /* of files next to it: those of the store's own */
 	bool is_read_only;
 	struct db *writer;
 	struct db *idle[STORE_READERS_MAX];

@@ -6,8 +6,10 @@
  * writer, and a commit that returned survives a loss of power.
  */
 #include <assert.h>
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -15,6 +17,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "store/db.h"
+#include "store/store.h"
 
 #define BUSY_MS (STORE_WRITER_SECONDS * 1000)
 #define BUSY_SHORT 100 /* waits of half a millisecond, then of five */
@@ -52,6 +55,9 @@ static int fail(struct sqlite *s, struct err *e)
 			       STORE_WRITER_SECONDS);
 	if (code == SQLITE_NOTADB)
 		return err_set(e, ERR_USAGE, "%s: not a store of ours, nor of SQLite at all", s->path);
+	if (code == SQLITE_CORRUPT)
+		return err_set(e, ERR_RUN, "%s: the store is damaged: %s. " STORE_REMEDY, s->path,
+			       sqlite3_errmsg(s->handle));
 	if (code == SQLITE_CANTOPEN && sqlite3_system_errno(s->handle))
 		return err_set(e, ERR_USAGE, "%s cannot be opened: %s", s->path,
 			       strerror(sqlite3_system_errno(s->handle)));
@@ -91,6 +97,20 @@ static int use_log(struct sqlite *s)
 	return code;
 }
 
+/*
+ * A new store is its owner's alone: documents name models, hosts and people. SQLite gives its log
+ * and its shared memory the permissions of the store; those of a store that is there are kept.
+ * Only a new file is opened: closing an old one would end SQLite's locks on it in this process.
+ */
+static void make_private(const char *path)
+{
+	int fd = *path && *path != ':' ?
+			 open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+
+	if (fd >= 0)
+		close(fd);
+}
+
 static int open_(const char *place, bool is_read_only, struct db **out, struct err *e)
 {
 	static const char *const pragma[] = {
@@ -103,6 +123,8 @@ static int open_(const char *place, bool is_read_only, struct db **out, struct e
 
 	s->db.hooks = &db_sqlite;
 	s->path = mem_text(place);
+	if (!is_read_only)
+		make_private(place);
 	if (sqlite3_open_v2(place, &s->handle, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
 		goto bad;
 	sqlite3_busy_handler(s->handle, wait_busy, NULL);
@@ -256,6 +278,7 @@ static int copy(struct db *d, const char *path, struct err *e)
 	sqlite3 *to = NULL;
 	int rc = -1, step = SQLITE_OK;
 
+	make_private(path);
 	if (sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) !=
 		    SQLITE_OK ||
 	    sqlite3_exec(to, "PRAGMA synchronous = FULL", NULL, NULL, NULL) != SQLITE_OK) {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* store.c - opening, connections, transactions, and the index that follows them. */
+#include <sys/stat.h>
+
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -466,7 +468,7 @@ static char *default_place(struct err *e)
 	else
 		share = file_join(home && *home ? home : ".", ".local/share");
 	folder = file_join(share, "profllm");
-	if (file_mkdirs(folder, e) == 0)
+	if (file_mkdirs_mode(folder, 0700, e) == 0)
 		path = file_join(folder, "store.db");
 	free(folder);
 	free(share);
@@ -516,6 +518,7 @@ static int set_places(struct store *s, const struct store_opts *o, struct err *e
 int store_open(const struct store_opts *o, struct store **out, struct err *e)
 {
 	struct store *s = mem_alloc(sizeof(*s));
+	struct stat st;
 	int rc;
 
 	s->is_read_only = o->is_read_only;
@@ -530,6 +533,7 @@ int store_open(const struct store_opts *o, struct store **out, struct err *e)
 	rc = set_places(s, o, e);
 	if (!rc)
 		rc = s->hooks->open(s->place, o->is_read_only, &s->writer, e);
+	s->mode = s->hooks == &db_sqlite && stat(s->place, &st) == 0 ? st.st_mode & 0666 : 0600;
 	if (!rc)
 		rc = migrate(s->writer, s->shown, o->is_read_only, e);
 	if (!rc && !o->is_read_only)

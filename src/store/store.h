@@ -193,6 +193,10 @@ int store_trace_drop(struct store *s, int64_t id, struct err *e);
 
 /* ---- keeping it ---- */
 
+/* What to do about a store that is damaged. */
+#define STORE_REMEDY "`profllm restore BACKUP --store STORE --force` puts a backup in its place; " \
+		     "without one, `sqlite3 STORE .recover` saves what can still be read"
+
 /* One file, while in use. The files of traces are not in it, and it says so. */
 int store_backup(struct store *s, const char *path, struct err *e);
 int store_restore(const char *url, const char *path, bool is_forced, struct err *e);

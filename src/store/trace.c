@@ -36,15 +36,16 @@ static int needs_folder(const struct store *s, struct err *e)
 		       "it", s->shown);
 }
 
-static int copy_in(const char *path, struct str bytes, struct err *e)
+/* Whoever may read the store may read its traces. */
+static int copy_in(const struct store *s, const char *path, struct str bytes, struct err *e)
 {
 	char *folder = mem_text(path);
 	int rc;
 
 	*strrchr(folder, '/') = 0;
-	rc = file_mkdirs(folder, e);
+	rc = file_mkdirs_mode(folder, s->mode | 0700 | (s->mode & 0044) >> 2, e);
 	if (!rc)
-		rc = file_write_atomic(path, bytes, e);
+		rc = file_write_atomic_mode(path, bytes, s->mode, e);
 	free(folder);
 	return rc;
 }
@@ -138,12 +139,12 @@ static int put(struct store *s, int64_t run, struct str name, struct str bytes, 
 	int rc;
 
 	/* The long part goes before the lock; whether it was for nothing is seen under it. */
-	rc = s->is_read_only || file_exists(target) ? 0 : copy_in(target, bytes, e);
+	rc = s->is_read_only || file_exists(target) ? 0 : copy_in(s, target, bytes, e);
 	if (!rc)
 		rc = store_write_begin(s, &w, e);
 	if (!rc) {
 		if (!file_exists(target))
-			rc = copy_in(target, bytes, e);
+			rc = copy_in(s, target, bytes, e);
 		if (!rc)
 			rc = insert(s, &w, run, store_clean_name(&clean, last_part(name)), hash,
 				    bytes.n, id, e);

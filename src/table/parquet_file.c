@@ -181,6 +181,10 @@ static int add_group(struct reader *r, int64_t rows)
 	if ((uint64_t)rows > TABLE_ROWS_MAX || f->rows + (uint64_t)rows > TABLE_ROWS_MAX)
 		return err_set(r->e, ERR_LIMIT, "%s: more than %llu rows", f->name,
 			       TABLE_ROWS_MAX);
+	/* Callers set room aside for each row: a few bytes may not claim a billion. */
+	if ((f->rows + (uint64_t)rows) / PARQUET_ROWS_PER_BYTE_MAX > f->all.n)
+		return err_set(r->e, ERR_PARSE, "%s: %llu rows cannot be in %zu bytes", f->name,
+			       (unsigned long long)(f->rows + (uint64_t)rows), f->all.n);
 	if (f->group_count == r->group_room) {
 		r->group_room = 2 * r->group_room + 16;
 		f->group = mem_grow(f->group, r->group_room, sizeof *f->group);

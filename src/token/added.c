@@ -126,13 +126,14 @@ bool added_next(const struct added_set *s, struct added_walk *w, struct str *bef
 		w->from += n ? n : 1;
 		if (n == 0 || (token->is_single_word && is_inside_word(text, start, end)))
 			continue;
-		if (token->is_lstrip)
-			start -= chars_space_back((struct str){ text.p, start });
-		if (token->is_rstrip)
-			end += chars_space_front((struct str){ text.p + end, text.n - end });
-		/* Blanks may have been taken already by the token before. */
+		/* Blanks that the token before has taken are not looked at again. */
 		if (start < w->done)
 			start = w->done;
+		else if (token->is_lstrip)
+			start -= chars_space_back((struct str){ text.p + w->done,
+				start - w->done });
+		if (token->is_rstrip && end >= w->done)
+			end += chars_space_front((struct str){ text.p + end, text.n - end });
 		*before = (struct str){ text.p + w->done, start - w->done };
 		*id = token->id;
 		if (end > w->done)

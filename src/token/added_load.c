@@ -29,7 +29,11 @@ int model_add(struct model *m, struct added_token token, struct err *e)
 	const struct added_token *old = model_added(m, token.content);
 
 	if (m->added_count == TOKEN_ADDED_MAX && !old)
-		return err_set(e, ERR_LIMIT, "has more than %d added tokens", TOKEN_ADDED_MAX);
+		return err_set(e, ERR_LIMIT, "has more than %d added tokens (TOKEN_ADDED_MAX)",
+			TOKEN_ADDED_MAX);
+	if (token.content.n > TOKEN_ENTRY_BYTES_MAX)
+		return err_set(e, ERR_LIMIT, "has an added token of %zu bytes; at most %d are read "
+			"(TOKEN_ENTRY_BYTES_MAX)", token.content.n, TOKEN_ENTRY_BYTES_MAX);
 	if (vocab_set_added(&m->vocab, token.content, token.id, token.is_special, e))
 		return -1;
 	if (old) {
@@ -73,19 +77,28 @@ static int add_from_list(struct model *m, const struct json_value *v, uint32_t *
 
 int model_add_list(struct model *m, struct json_slice v, struct err *e)
 {
-	struct json_value *list;
-	struct arena scratch = { 0 };
+	struct json_iter it = json_iter(v);
 	uint32_t next = (uint32_t)m->vocab.count;
-	int rc = 0;
+	struct json_slice item;
+	struct str key;
+	int rc;
 
 	if (v.kind == JSON_NULL)
 		return 0;
 	if (v.kind != JSON_ARRAY)
 		return err_set(e, ERR_PARSE, "\"added_tokens\" is not a list");
-	rc = json_parse(&scratch, v.raw, &list, e);
-	for (size_t i = 0; rc == 0 && i < list->count; i++)
-		rc = add_from_list(m, list->item + i, &next, e);
-	arena_release(&scratch);
+	/* One at a time: the tree of all may need twenty times the memory of their text. */
+	while ((rc = json_each(&it, &key, &item)) > 0) {
+		struct arena scratch = { 0 };
+		struct json_value *token;
+
+		rc = json_parse(&scratch, item.raw, &token, e);
+		if (rc == 0)
+			rc = add_from_list(m, token, &next, e);
+		arena_release(&scratch);
+		if (rc)
+			break;
+	}
 	return rc;
 }
 
@@ -100,24 +113,48 @@ static struct str normalized_content(const struct model *m, struct normalize_wor
 	return normalize(n, work, token->content);
 }
 
+/* Normalizers make the texts that are looked for, so what they make has limits, too. */
+static int put_added(struct model *m, struct normalize_work *work, uint32_t index, size_t *bytes,
+	struct err *e)
+{
+	const struct added_token *token = m->added + index;
+	struct str text = token->content;
+
+	if (token->is_normalized)
+		text = normalized_content(m, work, token);
+	if (token->is_normalized && work->failure) {
+		normalize_explain(&m->normalizer, work, e);
+		return err_wrap(e, "added token \"%.*s\"",
+			(int)(token->content.n < 64 ? token->content.n : 64), token->content.p);
+	}
+	*bytes += text.n;
+	if (text.n > TOKEN_ENTRY_BYTES_MAX || *bytes > TOKEN_ADDED_BYTES_MAX)
+		return err_set(e, ERR_LIMIT, "has added tokens that are too long: \"%.*s\" has %zu "
+			"bytes when normalized (TOKEN_ENTRY_BYTES_MAX is %d), it and those before "
+			"it %zu (TOKEN_ADDED_BYTES_MAX is %u)",
+			(int)(token->content.n < 64 ? token->content.n : 64), token->content.p,
+			text.n, TOKEN_ENTRY_BYTES_MAX, *bytes, TOKEN_ADDED_BYTES_MAX);
+	added_put(token->is_normalized ? &m->normalized : &m->raw, text, index);
+	return 0;
+}
+
 /* Special ones first: of two tokens that look alike once normalized, the first is found. */
-void model_index_added(struct model *m)
+int model_index_added(struct model *m, struct err *e)
 {
 	struct normalize_work work = { 0 };
+	size_t bytes = 0;
+	int rc = 0;
 
 	added_init(&m->raw, m->added);
 	added_init(&m->normalized, m->added);
-	for (int special = 1; special >= 0; special--) {
-		for (uint32_t i = 0; i < m->added_count; i++) {
-			const struct added_token *token = m->added + i;
-
-			if (token->is_special != special || token->is_silent)
-				continue;
-			if (token->is_normalized)
-				added_put(&m->normalized, normalized_content(m, &work, token), i);
-			else
-				added_put(&m->raw, token->content, i);
-		}
-	}
+	for (size_t i = 0; i < m->added_count; i++)
+		bytes += m->added[i].content.n;
+	normalize_begin(&work, bytes);
+	bytes = 0;
+	for (int special = 1; special >= 0; special--)
+		for (uint32_t i = 0; i < m->added_count && rc == 0; i++)
+			if (m->added[i].is_special == special && !m->added[i].is_silent)
+				rc = put_added(m, &work, i, &bytes, e);
 	normalize_work_release(&work);
+	return rc;
 }

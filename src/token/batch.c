@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* batch.c - many texts at once, by several threads. */
-#include "base/limits.h"
 #include "base/parallel.h"
 #include "token/remote.h"
 #include "token/tokenizer.h"
@@ -13,15 +12,6 @@ struct batch {
 	struct ids *ids; /* or */
 	size_t *count;
 };
-
-int tokenizer_refuse(struct str text, struct err *e)
-{
-	if (text.n > TOKEN_TEXT_BYTES_MAX)
-		return err_set(e, ERR_LIMIT, "the text has %zu bytes; at most %u are encoded at once",
-			text.n, TOKEN_TEXT_BYTES_MAX);
-	return err_set(e, ERR_LIMIT, "the tokenizer's regular expression gave up on the text, "
-		"which has %zu bytes", text.n);
-}
 
 static bool encode_one(void *self, size_t i, unsigned worker)
 {
@@ -44,7 +34,7 @@ static int run(struct batch *b, unsigned threads, struct err *e)
 	first = parallel_for(threads, b->n, encode_one, b);
 	if (first == b->n)
 		return 0;
-	tokenizer_refuse(b->text[first], e);
+	tokenizer_refuse(b->t, b->text[first], e);
 	return err_wrap(e, "text %zu", first);
 }
 

@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -131,14 +130,17 @@ static bool place_init(struct place *p, const char *path)
 
 static bool read_stamp(struct place *p)
 {
-	struct buf text = { 0 };
-	bool is_good = file_exists(p->stamp_path.data) &&
-		file_read(p->stamp_path.data, 4096, &text, NULL) == 0 &&
-		str_starts(buf_str(&text), buf_str(&p->stamp)) &&
-		sscanf(text.data + p->stamp.len, "%16" SCNx64, &p->sum) == 1;
+	char sum[17] = "";
+	struct str text;
+	bool is_good;
 
-	buf_release(&text);
-	return is_good;
+	if (file_load_own(p->stamp_path.data, &text))
+		return false;
+	is_good = str_starts(text, buf_str(&p->stamp)) && text.n >= p->stamp.len + 16;
+	if (is_good)
+		memcpy(sum, text.p + p->stamp.len, 16);
+	file_unmap(text);
+	return is_good && sscanf(sum, "%16" SCNx64, &p->sum) == 1;
 }
 
 /* Written under another name and renamed; no fsync, for a checksum tells what is whole. */
@@ -180,14 +182,6 @@ static void write_stamp(struct place *p)
 
 /* ---- compiled files ---- */
 
-static bool is_own(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-		!(st.st_mode & (S_IWGRP | S_IWOTH));
-}
-
 static bool read_compiled(struct model *m, const struct place *p)
 {
 	struct buf name = { 0 };
@@ -196,10 +190,8 @@ static bool read_compiled(struct model *m, const struct place *p)
 	bool is_good = false;
 
 	name_in(&name, p->dir.data, p->sum, ".tok");
-	if (!is_own(name.data) || file_map(name.data, &bytes, NULL))
+	if (file_load_own(name.data, &bytes))
 		goto done;
-	/* All of it is read at once, for the checksum. */
-	madvise((void *)(uintptr_t)bytes.p, bytes.n, MADV_POPULATE_READ);
 	is_good = compiled_read(m, bytes, &e) == 0;
 	m->mapping = bytes;
 	if (!is_good) {
@@ -290,7 +282,7 @@ bool cache_store(const struct model *m, const char *path, const struct buf *stam
 
 	if ((!is_forced && !is_worth_it(path)) || !place_init(&p, path) ||
 		!sum_contents(path, &p.sum) || !is_unchanged(path, stamp) ||
-		file_mkdirs(p.dir.data, NULL))
+		file_mkdirs_mode(p.dir.data, 0700, NULL))
 		goto done;
 	compiled_write(m, &bytes);
 	name_in(&name, p.dir.data, p.sum, ".tok");

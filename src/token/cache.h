@@ -14,7 +14,8 @@
  * A stamp that still fits leads straight to the compiled form. Otherwise the
  * contents are summed, so that a copied or touched file is not compiled again.
  * Nothing here is ever fatal: what cannot be read or written is done without.
- * Only files that the user owns and nobody else may write are taken.
+ * Only files that the user owns and nobody else may write are taken (file_load_own), and
+ * they are read, not mapped: what happens to them afterwards does not matter.
  */
 #pragma once
 #include <stdbool.h>

@@ -131,6 +131,7 @@ static inline size_t look_up(const struct charsmap *c, struct str text, struct s
 	uint32_t at = children(c->unit[0]), found = 0, unit;
 	size_t length = 0;
 
+	text.n = text.n < CHARSMAP_KEY_BYTES_MAX ? text.n : CHARSMAP_KEY_BYTES_MAX;
 	for (size_t i = 0; i < text.n && step(c, &at, (uint8_t)text.p[i], &unit); i++) {
 		if (!ends_key(unit))
 			continue;

@@ -19,6 +19,8 @@
 #include "base/err.h"
 #include "base/str.h"
 
+#define CHARSMAP_KEY_BYTES_MAX 256 /* a trie from a file may have circles; keys have some 20 */
+
 struct charsmap;
 
 /* From the raw bytes, which are copied. NULL with ERR_PARSE. */

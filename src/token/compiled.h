@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * token/compiled.h - a loaded model as one file that is used where it is mapped.
+ * token/compiled.h - a loaded model as one file that is used as it is read.
  *
  * The large tables of a model are flat arrays, so they are written as they are;
  * the stages are kept as JSON and parsed again, which takes no time. A compiled

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "token/model.h"
 #include "token/reader.h"
@@ -48,7 +49,10 @@ int model_read_beside(struct arena *a, const char *path, const char *name, const
 	if (rc)
 		goto done;
 	json = emptied ? without(text, emptied, &shorter) : text;
-	if (json_parse(a, json, out, e)) {
+	if (json.n > TOKEN_CONFIG_BYTES_MAX) {
+		rc = err_set(e, ERR_LIMIT, "%s has %zu bytes; at most %u are read "
+			"(TOKEN_CONFIG_BYTES_MAX)", full, json.n, TOKEN_CONFIG_BYTES_MAX);
+	} else if (json_parse(a, json, out, e)) {
 		rc = err_wrap(e, "%s is not JSON", full);
 	} else if ((*out)->kind != JSON_OBJECT) {
 		rc = err_set(e, ERR_PARSE, "%s does not hold a JSON object", full);
@@ -98,8 +102,8 @@ static const struct json_value *either(const struct json_value *a, const struct 
 	return v ? v : json_get(b, name);
 }
 
-static void read_specials(struct model *m, const struct json_value *config,
-	const struct json_value *map)
+static int read_specials(struct model *m, const struct json_value *config,
+	const struct json_value *map, struct err *e)
 {
 	const struct json_value *first = map, *second = config, *more;
 
@@ -108,8 +112,12 @@ static void read_specials(struct model *m, const struct json_value *config,
 	for (size_t i = 0; i < sizeof SPECIAL_NAMES / sizeof *SPECIAL_NAMES; i++)
 		add_special(m, either(first, second, SPECIAL_NAMES[i]));
 	more = either(first, second, "additional_special_tokens");
+	if (more && more->kind == JSON_ARRAY && more->count > TOKEN_ADDED_MAX)
+		return err_set(e, ERR_LIMIT, "more than %d additional_special_tokens "
+			"(TOKEN_ADDED_MAX)", TOKEN_ADDED_MAX);
 	for (size_t i = 0; more && more->kind == JSON_ARRAY && i < more->count; i++)
 		add_special(m, more->item + i);
+	return 0;
 }
 
 /* Rebuilds what stands around a sequence where the tokenizer's class does so. */
@@ -171,7 +179,10 @@ int model_load_config(struct model *m, const char *path, struct err *e)
 	if (strcmp(m->format, reader_tekken.name) == 0) {
 		read_tekken_specials(m);
 	} else {
-		read_specials(m, config, map);
+		if (read_specials(m, config, map, e)) {
+			err_wrap(e, "the files beside %s", path);
+			goto done;
+		}
 		if (read_bos_eos(m, config, path, e))
 			goto done;
 	}

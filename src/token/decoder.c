@@ -83,8 +83,8 @@ static int show(struct maker *k, uint32_t id, size_t place, struct decoder_shown
 		utf8_add_lossy(&k->text, text);
 	if (k->text.is_over || k->text.len - start > TOKEN_SHOWN_BYTES_MAX)
 		return err_set(e, ERR_LIMIT, "has tokens that decode to too much text: token %u "
-			"to more than %u bytes, or all to more than %llu", id,
-			TOKEN_SHOWN_BYTES_MAX, BUF_BYTES_MAX);
+			"to more than %u bytes, or all to more than %u", id,
+			TOKEN_SHOWN_BYTES_MAX, TOKEN_SHOWN_ALL_BYTES_MAX);
 	shown->start = (uint32_t)start;
 	shown->length = (uint32_t)(k->text.len - start) & 0xfffffff;
 	return 0;
@@ -177,6 +177,9 @@ int decoder_index(struct model *m, struct err *e)
 	for (size_t i = 0; i < m->added_count; i++)
 		k.added[m->added[i].id] = m->added[i].content;
 	k.work.text[0].limit = k.work.text[1].limit = TOKEN_SHOWN_BYTES_MAX;
+	k.work.bytes_left = TOKEN_SHOWN_WORK_BYTES_MAX;
+	k.work.text_bytes = m->vocab.bytes.len;
+	k.text.limit = TOKEN_SHOWN_ALL_BYTES_MAX;
 	rc = show_all(&k, e);
 	buf_add(&k.text, (char[VOCAB_SLACK]){ 0 }, VOCAB_SLACK);
 	t->text_bytes = k.text.len;
@@ -297,6 +300,9 @@ static int finish(const struct decoder *d, struct buf *out, size_t from)
 	text = (struct str){ out->data + from, out->len - from };
 	if (d->token_steps == d->steps)
 		return 0;
+	work.text[0].limit = work.text[1].limit = normalize_growth(text.n);
+	work.bytes_left = TOKEN_GROWTH_MAX * text.n + TOKEN_GROWTH_FREE_BYTES;
+	work.text_bytes = text.n;
 	rc = decoder_steps_run(d->step + d->token_steps, d->steps - d->token_steps,
 		DECODER_FIRST | DECODER_LAST, &work, &text);
 	if (rc == 0 && text.p >= out->data && text.p <= out->data + out->len) {

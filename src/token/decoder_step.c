@@ -23,10 +23,13 @@ static struct buf *next_text(struct decoder_step_work *w)
 	return out;
 }
 
-static int take_text(struct buf *out, struct str *text)
+static int take_text(struct decoder_step_work *w, struct buf *out, struct str *text)
 {
 	*text = out->len ? buf_str(out) : STR("");
-	return out->is_over ? -1 : 0;
+	if (out->is_over || out->len > w->bytes_left)
+		return -1;
+	w->bytes_left -= out->len;
+	return 0;
 }
 
 static int replace(struct decoder_step_work *w, struct str old, struct str new, struct str *text)
@@ -48,7 +51,7 @@ static int replace(struct decoder_step_work *w, struct str old, struct str new, 
 			return -1;
 	}
 	buf_add_str(out, rest);
-	return take_text(out, text);
+	return take_text(w, out, text);
 }
 
 /* The place behind the character at at (or behind the end). */
@@ -69,8 +72,10 @@ static int replace_matches(const struct decoder_step *step, struct decoder_step_
 	struct buf *out = next_text(w);
 	int rc = 0;
 
-	if (!w->regex)
+	if (!w->regex) {
 		w->regex = regex_work_new();
+		regex_work_begin(w->regex, w->text_bytes);
+	}
 	while (text->n > 0 && from <= text->n && !out->is_over) {
 		rc = regex_find(step->regex, w->regex, *text, from, &start, &end);
 		if (rc <= 0)
@@ -86,7 +91,7 @@ static int replace_matches(const struct decoder_step *step, struct decoder_step_
 	if (rc < 0)
 		return -1;
 	buf_add(out, text->p + done, text->n - done);
-	return take_text(out, text);
+	return take_text(w, out, text);
 }
 
 static void strip(const struct decoder_step *step, struct str *text)
@@ -124,7 +129,7 @@ static int word_piece(const struct decoder_step *step, unsigned place,
 
 			buf_add_char(out, ' ');
 			buf_add_str(out, *text);
-			if (take_text(out, text))
+			if (take_text(w, out, text))
 				return -1;
 		}
 	}

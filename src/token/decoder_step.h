@@ -33,6 +33,8 @@ struct decoder_step {
 };
 
 struct decoder_step_work {
+	size_t bytes_left; /* that all steps may still write */
+	size_t text_bytes; /* of all texts together, for the time of regular expressions */
 	struct buf text[2];
 	unsigned turn; /* the text that was written last */
 	struct regex_work *regex;

@@ -26,8 +26,7 @@ static int read_bytes(struct model *m, const char *path, struct str bytes, struc
 	snprintf(m->format, sizeof m->format, "%s", READERS[i]->name);
 	if (READERS[i]->read(m, path, bytes, e))
 		return -1;
-	model_index_added(m);
-	return decoder_index(m, e);
+	return model_index_added(m, e) ? -1 : decoder_index(m, e);
 }
 
 int model_load(struct model *m, const char *path, struct err *e)

@@ -35,7 +35,7 @@ enum model_kind {
 
 struct model {
 	char format[MODEL_FORMAT_BYTES]; /* the reader's name: "tokenizer.json" */
-	struct str mapping; /* a compiled file that tables point into; empty: none */
+	struct str mapping; /* the bytes of a compiled file that tables point into; empty: none */
 	struct arena arena; /* texts of stages and added tokens */
 	enum model_kind kind;
 	bool has_runs;      /* long texts are cut by token/runs.h first */
@@ -77,7 +77,7 @@ void model_release(struct model *m);
  */
 int model_add_list(struct model *m, struct json_slice list, struct err *e);
 int model_add(struct model *m, struct added_token token, struct err *e);
-void model_index_added(struct model *m);
+int model_index_added(struct model *m, struct err *e);
 
 /* The added token with this content, or NULL. */
 const struct added_token *model_added(const struct model *m, struct str content);

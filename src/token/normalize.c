@@ -73,7 +73,7 @@ static struct str replace(const struct normalize_step *s, struct str text, struc
 	if (literal.n == 1 && s->content.n > 0 && s->content.n <= SHORT)
 		return replace_byte(literal.p[0], s->content, text, (size_t)(found - text.p), out);
 	buf_reset(out);
-	for (; found; found = memmem(rest.p, rest.n, literal.p, literal.n)) {
+	for (; found && !out->is_over; found = memmem(rest.p, rest.n, literal.p, literal.n)) {
 		size_t n = (size_t)(found - rest.p);
 
 		buf_add(out, rest.p, n);
@@ -98,12 +98,8 @@ static struct str replace_regex(const struct normalize_step *s, struct normalize
 
 	if (text.n == 0)
 		return text;
-	w->stand_in.limit = w->text[0].limit;
 	match = chars_stand_in(text, &w->stand_in);
-	w->has_failed = w->stand_in.is_over;
-	if (!w->regex)
-		w->regex = regex_work_new();
-	while (!w->has_failed && from <= text.n) {
+	while (from <= text.n && !out->is_over) {
 		rc = regex_find(s->regex, w->regex, match, from, &start, &end);
 		if (rc <= 0)
 			break;
@@ -122,7 +118,7 @@ static struct str replace_regex(const struct normalize_step *s, struct normalize
 		done = from = end;
 	}
 	if (rc < 0)
-		w->has_failed = true;
+		w->failure = NORMALIZE_GAVE_UP;
 	if (!has_match)
 		return text;
 	buf_add(out, text.p + done, text.n - done);
@@ -179,24 +175,94 @@ void normalize_work_release(struct normalize_work *w)
 	w->cache = NULL;
 }
 
+size_t normalize_growth(size_t text_bytes)
+{
+	size_t grown = TOKEN_GROWTH_MAX * text_bytes;
+
+	if (grown > TOKEN_GROWN_BYTES_MAX)
+		grown = TOKEN_GROWN_BYTES_MAX > 4 * text_bytes ? TOKEN_GROWN_BYTES_MAX :
+			4 * text_bytes;
+	return grown + TOKEN_GROWTH_FREE_BYTES;
+}
+
+static bool has_regex(const struct normalizer *n)
+{
+	for (size_t i = 0; i < n->count; i++)
+		if (n->step[i].regex)
+			return true;
+	return false;
+}
+
+void normalize_begin(struct normalize_work *w, size_t text_bytes)
+{
+	w->bytes_max = normalize_growth(text_bytes);
+	w->bytes_left = TOKEN_GROWTH_MAX * text_bytes + TOKEN_GROWTH_FREE_BYTES;
+	w->text_bytes = text_bytes;
+	if (w->regex)
+		regex_work_begin(w->regex, text_bytes);
+}
+
+/* One step; its text. */
+static struct str run_within(const struct normalize_step *s, struct normalize_work *w,
+	struct str text, struct buf *out)
+{
+	size_t limit = w->bytes_max < w->bytes_left ? w->bytes_max : w->bytes_left;
+
+	buf_reset(out);
+	out->limit = limit ? limit : 1;
+	text = run(s, w, text, out);
+	if (out->is_over)
+		w->failure = NORMALIZE_GREW;
+	else
+		w->bytes_left -= out->len;
+	return text;
+}
+
 struct str normalize(const struct normalizer *n, struct normalize_work *w, struct str text)
 {
+	bool is_whole = !w->bytes_max;
 	size_t next = 0;
 
-	w->has_failed = false;
-	for (size_t i = 0; i < n->count; i++) {
-		struct buf *out = &w->text[next];
-		struct str to;
-
-		out->is_over = false;
-		to = run(n->step + i, w, text, out);
-		if (w->has_failed || out->is_over) {
-			w->has_failed = true;
-			return (struct str){ "", 0 };
-		}
-		if (to.p == out->data)
-			next ^= 1;
-		text = to;
+	w->failure = NORMALIZE_DONE;
+	if (!w->regex && has_regex(n)) {
+		w->regex = regex_work_new();
+		regex_work_begin(w->regex, w->text_bytes);
 	}
-	return text;
+	if (is_whole)
+		normalize_begin(w, text.n);
+	for (size_t i = 0; i < n->count && !w->failure; i++) {
+		struct buf *out = &w->text[next];
+
+		text = run_within(n->step + i, w, text, out);
+		w->failed_step = i;
+		if (text.p == out->data)
+			next ^= 1;
+	}
+	if (is_whole)
+		w->bytes_max = 0;
+	return w->failure ? (struct str){ "", 0 } : text;
+}
+
+int normalize_explain(const struct normalizer *n, const struct normalize_work *w, struct err *e)
+{
+	static const char *const name[] = {
+		[NORMALIZE_NFC] = "NFC", [NORMALIZE_NFD] = "NFD", [NORMALIZE_NFKC] = "NFKC",
+		[NORMALIZE_NFKD] = "NFKD", [NORMALIZE_PREPEND] = "Prepend",
+		[NORMALIZE_REPLACE] = "Replace", [NORMALIZE_REPLACE_REGEX] = "Replace",
+		[NORMALIZE_STRIP] = "Strip", [NORMALIZE_LOWER_ASCII] = "Lowercase",
+		[NORMALIZE_LOWER_OTHERS] = "Lowercase", [NORMALIZE_STRIP_MARKS] = "StripAccents",
+		[NORMALIZE_STRIP_NONSPACING] = "BertNormalizer",
+		[NORMALIZE_CLEAN] = "BertNormalizer", [NORMALIZE_SPACE_HAN] = "BertNormalizer",
+		[NORMALIZE_NMT] = "Nmt", [NORMALIZE_SPELL_BYTES] = "ByteLevel",
+		[NORMALIZE_MAP] = "Precompiled", [NORMALIZE_SENTENCEPIECE] = "SentencePiece",
+	};
+	const char *type = name[n->step[w->failed_step].kind];
+
+	if (w->failure == NORMALIZE_GAVE_UP)
+		return err_set(e, ERR_LIMIT, "the regular expression of normalizer step %zu (%s) "
+			"needs more CPU time or memory than is allowed on a text of %zu bytes",
+			w->failed_step + 1, type, w->text_bytes);
+	return err_set(e, ERR_LIMIT, "normalizer step %zu (%s) makes more than %zu bytes of a text "
+		"of %zu; the limit is %d times the text (TOKEN_GROWTH_MAX)", w->failed_step + 1,
+		type, normalize_growth(w->text_bytes), w->text_bytes, TOKEN_GROWTH_MAX);
 }

@@ -38,6 +38,19 @@ enum normalize_kind {
 	NORMALIZE_SENTENCEPIECE, /* all that a .model file asks for */
 };
 
+/*
+ * What the stages of a tokenizer may make of a text of so many bytes: TOKEN_GROWTH_MAX times as
+ * much, but TOKEN_GROWN_BYTES_MAX or four times as much at most, and TOKEN_GROWTH_FREE_BYTES.
+ */
+size_t normalize_growth(size_t text_bytes);
+
+/* What normalize() could not do. */
+enum normalize_failure {
+	NORMALIZE_DONE,
+	NORMALIZE_GREW,    /* a step would have made too much of the text */
+	NORMALIZE_GAVE_UP, /* a regular expression needed too much time or memory */
+};
+
 struct form_cache;
 
 struct normalize_step {
@@ -56,22 +69,33 @@ struct normalizer {
 };
 void normalizer_release(struct normalizer *n); /* accepts a zeroed one */
 
-/* What one thread needs. A zeroed one is ready; text[0].limit holds for all. */
+/* What one thread needs. A zeroed one is ready. */
 struct normalize_work {
+	size_t bytes_max;  /* of any text on the way; 0: by normalize_growth of each */
+	size_t bytes_left; /* that all steps may still write, with bytes_max */
+	size_t text_bytes; /* of the whole text */
 	struct buf text[2];
 	struct buf stand_in;
 	struct regex_work *regex;
 	int32_t *code; /* code points on their way to a normal form */
 	size_t code_cap;
 	struct form_cache *cache;
-	bool has_failed;
+	enum normalize_failure failure;
+	size_t failed_step; /* index, where there is a failure */
 };
 void normalize_work_release(struct normalize_work *w);
 
 /*
+ * What follows are pieces of one text of so many bytes: its limits hold for all together. A call
+ * of normalize() that has none before it takes its text for the whole.
+ */
+void normalize_begin(struct normalize_work *w, size_t text_bytes);
+
+/*
  * Valid UTF-8 in and out. Returns text itself, or a part of it, when nothing else
- * changes, else a text in w. With w->has_failed set, which is otherwise cleared:
- * an empty text, because the result would pass the limit or a regular expression
- * gave up.
+ * changes, else a text in w. With w->failure, an empty text.
  */
 struct str normalize(const struct normalizer *n, struct normalize_work *w, struct str text);
+
+/* Says which step failed and why; returns -1. Only after a failure. */
+int normalize_explain(const struct normalizer *n, const struct normalize_work *w, struct err *e);

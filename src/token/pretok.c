@@ -261,8 +261,10 @@ static int split(struct walk *w, size_t stage, struct piece piece)
 
 	if (s->kind == PRETOK_REGEX) {
 		text = chars_stand_in(text, w->work->text + stage);
-		if (!w->work->regex)
+		if (!w->work->regex) {
 			w->work->regex = regex_work_new();
+			regex_work_begin(w->work->regex, w->work->text_bytes);
+		}
 	}
 	while (from <= text.n && (found = find(w, s, text, from, &start, &end)) != 0) {
 		if (found < 0)
@@ -318,11 +320,16 @@ static struct buf *room(struct walk *w, size_t stage, size_t n)
 {
 	struct buf *b = w->work->text + stage;
 
+	w->work->has_grown = n > w->work->bytes_left;
+	if (w->work->has_grown)
+		return NULL;
+	w->work->bytes_left -= n;
 	if (b->cap > n && b->len < b->cap - n)
 		return b;
 	hand_over(w);
 	buf_reset(b);
-	return buf_reserve(b, n < BUFFER_BYTES_MIN ? BUFFER_BYTES_MIN : n + 1) ? NULL : b;
+	w->work->has_grown = buf_reserve(b, n < BUFFER_BYTES_MIN ? BUFFER_BYTES_MIN : n + 1) < 0;
+	return w->work->has_grown ? NULL : b;
 }
 
 static int prefix(struct walk *w, size_t stage, struct piece piece)
@@ -410,11 +417,36 @@ static int run(struct walk *w, size_t stage, struct piece piece)
 	}
 }
 
+void pretok_begin(struct pretok_work *w, size_t text_bytes)
+{
+	w->bytes_left = TOKEN_GROWTH_MAX * text_bytes + TOKEN_GROWTH_FREE_BYTES;
+	w->text_bytes = text_bytes;
+	w->has_begun = true;
+	if (w->regex)
+		regex_work_begin(w->regex, text_bytes);
+}
+
+int pretok_explain(const struct pretok_work *w, struct err *e)
+{
+	if (w->has_grown)
+		return err_set(e, ERR_LIMIT, "the pre_tokenizer's stages make more than %zu bytes "
+			"of a text of %zu; the limit is %d times the text (TOKEN_GROWTH_MAX)",
+			TOKEN_GROWTH_MAX * w->text_bytes + TOKEN_GROWTH_FREE_BYTES, w->text_bytes,
+			TOKEN_GROWTH_MAX);
+	return err_set(e, ERR_LIMIT, "a regular expression of the pre_tokenizer needs more CPU "
+		"time or memory than is allowed on a text of %zu bytes", w->text_bytes);
+}
+
 int pretok_run(const struct pretok *p, struct pretok_work *work, struct str text, bool is_start,
 	void (*take)(void *ctx, const struct str *word, size_t count), void *ctx)
 {
+	bool is_whole = !work->has_begun;
 	struct walk w;
 
+	if (is_whole)
+		pretok_begin(work, text.n);
+	work->has_begun = !is_whole;
+	work->has_grown = false;
 	w.p = p;
 	w.work = work;
 	w.take = take;

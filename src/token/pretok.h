@@ -58,11 +58,22 @@ void pretok_release(struct pretok *p); /* accepts a zeroed one */
 
 /* What one thread needs; zeroed before, or made to hold at most bytes_max in each buffer. */
 struct pretok_work {
+	size_t bytes_left; /* that stages may still write, where has_begun */
+	size_t text_bytes; /* of the whole text */
+	bool has_begun, has_grown; /* has_grown: why the last run failed */
 	struct regex_work *regex;
 	struct buf text[TOKEN_STAGES_MAX]; /* what a stage wrote, or characters' stand-ins */
 };
 void pretok_work_init(struct pretok_work *w, size_t bytes_max);
 void pretok_work_release(struct pretok_work *w);
+
+/*
+ * What follows are pieces of one text of so many bytes: its limits hold for all together. A run
+ * that has none before it takes its text for the whole.
+ */
+void pretok_begin(struct pretok_work *w, size_t text_bytes);
+/* Says why a run failed; returns -1. */
+int pretok_explain(const struct pretok_work *w, struct err *e);
 
 /*
  * Gives the words of valid UTF-8 to take, in order, up to PRETOK_BATCH at a time; they are

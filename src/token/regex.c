@@ -8,6 +8,8 @@
 #include "token/regex.h"
 
 #include <assert.h>
+#include <stdbool.h>
+#include <time.h>
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
@@ -18,6 +20,12 @@
 
 #define JIT_STACK_FIRST (64 << 10)
 #define JIT_STACK_MAX (8 << 20)
+#define LOOK_NS 10000000 /* between two looks at the thread's CPU time, which cost a system call */
+
+#define ATTEMPTS 8       /* between two looks at the clock; PCRE2's own limit ends each one */
+
+/* In front of every pattern: on_attempt() is called for each place where a match is tried. */
+#define CALLOUT "(?C1)(?:"
 
 struct regex {
 	pcre2_code *code;
@@ -28,7 +36,48 @@ struct regex_work {
 	pcre2_match_data *match;
 	pcre2_match_context *context;
 	pcre2_jit_stack *stack;
+	int64_t allowed_ns; /* 0: no limit */
+	int64_t look_ns;    /* of the clock of looks: when the next one is due */
+	unsigned attempts;
+	int64_t begun_ns;   /* CPU time of the thread at the first look; 0: none yet */
 };
+
+static int64_t now_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* CLOCK_MONOTONIC_COARSE is a few nanoseconds to read. */
+static bool is_late(struct regex_work *w)
+{
+	int64_t now = w->allowed_ns ? now_ns(CLOCK_MONOTONIC_COARSE) : 0, spent;
+
+	if (now <= w->look_ns)
+		return false;
+	w->look_ns = now + LOOK_NS;
+	spent = now_ns(CLOCK_THREAD_CPUTIME_ID);
+	if (!w->begun_ns)
+		w->begun_ns = spent;
+	return spent - w->begun_ns > w->allowed_ns;
+}
+
+static int on_attempt(pcre2_callout_block *block, void *self)
+{
+	struct regex_work *w = self;
+
+	(void)block;
+	return ++w->attempts % ATTEMPTS == 0 && is_late(w) ? PCRE2_ERROR_CALLOUT : 0;
+}
+
+void regex_work_begin(struct regex_work *w, size_t text_bytes)
+{
+	w->allowed_ns = TOKEN_SEARCH_NS + (int64_t)text_bytes * TOKEN_SEARCH_BYTE_NS;
+	w->look_ns = now_ns(CLOCK_MONOTONIC_COARSE) + LOOK_NS;
+	w->begun_ns = 0;
+}
 
 static pcre2_code *compile(struct str pattern, struct err *e)
 {
@@ -62,8 +111,10 @@ struct regex *regex_new(struct str pattern, struct err *e)
 			pattern.n, TOKEN_REGEX_BYTES_MAX);
 		goto done;
 	}
+	buf_add_text(&rewritten, CALLOUT);
 	if (pattern_rewrite(pattern, &rewritten, e))
 		goto done;
+	buf_add_char(&rewritten, ')');
 	if (rewritten.is_over) {
 		err_set(e, ERR_LIMIT, "regular expression is too long");
 		goto done;
@@ -95,6 +146,8 @@ struct regex_work *regex_work_new(void)
 	w->context = pcre2_match_context_create(NULL);
 	w->stack = pcre2_jit_stack_create(JIT_STACK_FIRST, JIT_STACK_MAX, NULL);
 	assert(w->match && w->context);
+	pcre2_set_callout(w->context, on_attempt, w);
+	pcre2_set_heap_limit(w->context, TOKEN_SEARCH_HEAP_KB);
 	if (w->stack)
 		pcre2_jit_stack_assign(w->context, NULL, w->stack);
 	return w;

@@ -19,12 +19,18 @@ struct regex *regex_new(struct str pattern, struct err *e);
 void regex_free(struct regex *r);
 
 struct regex_work *regex_work_new(void);
+/*
+ * A new text of so many bytes: what all searches in it may take is TOKEN_SEARCH_NS of the
+ * thread's CPU time and TOKEN_SEARCH_BYTE_NS for each byte, what the thread does between them
+ * included. Expressions from files can take exponential time. Without a call there is no limit.
+ */
+void regex_work_begin(struct regex_work *w, size_t text_bytes);
 void regex_work_free(struct regex_work *w);
 
 /*
  * The leftmost match in valid UTF-8 that begins at from or later: 1 and its
- * span, 0 when there is none, -1 when the library gave up (a pattern that
- * needs more memory or steps than it is allowed).
+ * span, 0 when there is none, -1 when it gave up (a pattern that needs more
+ * memory, steps or time than it is allowed).
  */
 int regex_find(const struct regex *r, struct regex_work *w, struct str text, size_t from,
 	size_t *start, size_t *end);

@@ -4,6 +4,7 @@
  */
 #include "token/stages.h"
 
+#include "base/limits.h"
 #include "token/model.h"
 
 bool stage_is(const struct json_value *v, const char *type)
@@ -39,6 +40,9 @@ static int load_stage(struct model *m, struct str text, struct str *kept, const 
 
 	if (text.n == 0 || str_is(text, "null"))
 		return 0;
+	if (text.n > TOKEN_STAGE_BYTES_MAX)
+		return err_set(e, ERR_LIMIT, "has a %s of %zu bytes; at most %u are read "
+			"(TOKEN_STAGE_BYTES_MAX)", stage, text.n, TOKEN_STAGE_BYTES_MAX);
 	*kept = arena_str(&m->arena, text);
 	if (json_parse(&m->arena, *kept, &root, e))
 		return err_wrap(e, "%s", stage);

@@ -2,6 +2,7 @@
 /*
  * stages_post.c - the post-processor of a tokenizer.json: what stands around a sequence.
  */
+#include "base/limits.h"
 #include "token/model.h"
 #include "token/stages.h"
 
@@ -14,6 +15,9 @@ static int add_id(const struct json_value *v, const char *type, struct ids *list
 		return err_set(e, ERR_PARSE,
 			"has a %s with a token id that is not a number from 0 to %d", type,
 			(int)TOKEN_ID_MAX - 1);
+	if (list->count == TOKEN_AROUND_MAX)
+		return err_set(e, ERR_LIMIT, "has a %s that adds more than %d ids "
+			"(TOKEN_AROUND_MAX)", type, TOKEN_AROUND_MAX);
 	ids_push(list, (uint32_t)id);
 	return 0;
 }
@@ -37,15 +41,20 @@ static int add_template_token(const struct json_value *root, struct str name, st
 }
 
 /* A processor goes around what the processors before it made. */
-static void wrap(struct model *m, const struct ids *before, const struct ids *after)
+static int wrap(struct model *m, const struct ids *before, const struct ids *after, struct err *e)
 {
 	struct ids all = { 0 };
 
+	if (m->before.count + before->count > TOKEN_AROUND_MAX ||
+		m->after.count + after->count > TOKEN_AROUND_MAX)
+		return err_set(e, ERR_LIMIT, "has a post_processor that adds more than %d ids "
+			"(TOKEN_AROUND_MAX)", TOKEN_AROUND_MAX);
 	ids_add(&all, before->id, before->count);
 	ids_add(&all, m->before.id, m->before.count);
 	ids_release(&m->before);
 	m->before = all;
 	ids_add(&m->after, after->id, after->count);
+	return 0;
 }
 
 /* part[0]: the ids before the sequence, part[1]: those behind it. */
@@ -98,7 +107,7 @@ static int add_wrapper(struct model *m, const struct json_value *v, bool is_temp
 	int rc = is_template ? read_template(v, part, e) : read_cls_sep(v, type, part, e);
 
 	if (rc == 0)
-		wrap(m, &part[0], &part[1]);
+		rc = wrap(m, &part[0], &part[1], e);
 	ids_release(&part[0]);
 	ids_release(&part[1]);
 	return rc;

@@ -60,7 +60,6 @@ static struct work *work_new(void)
 	pretok_work_init(&w->pretok, WORK_BYTES_MAX);
 	w->words = words_work_new();
 	w->text.limit = WORK_BYTES_MAX;
-	w->normalize.text[0].limit = w->normalize.text[1].limit = WORK_BYTES_MAX;
 	return w;
 }
 
@@ -223,7 +222,7 @@ static int encode_piece(struct work *w, struct str text, bool is_start)
 	uint32_t id;
 	bool is_more;
 
-	if (w->normalize.has_failed)
+	if (w->normalize.failure)
 		return -1;
 	do {
 		is_more = added_next(&m->normalized, &walk, &before, &id);
@@ -265,6 +264,8 @@ static int encode(struct work *w, struct str text, bool add_special)
 		utf8_add_lossy(&w->text, text);
 		text = buf_str(&w->text);
 	}
+	normalize_begin(&w->normalize, text.n);
+	pretok_begin(&w->pretok, text.n);
 	if (add_special)
 		ids_add(w->out, m->before.id, m->before.count);
 	runs = (struct runs){ .rest = text };
@@ -300,6 +301,36 @@ int tokenizer_encode(const struct tokenizer *t, struct str text, bool add_specia
 	if (rc)
 		out->count = before;
 	return rc;
+}
+
+int tokenizer_refuse(const struct tokenizer *t, struct str text, struct err *e)
+{
+	struct ids ids = { 0 };
+	struct work *w;
+	int rc;
+
+	if (text.n > TOKEN_TEXT_BYTES_MAX)
+		return err_set(e, ERR_LIMIT, "the text has %zu bytes; at most %u are encoded at once",
+			text.n, TOKEN_TEXT_BYTES_MAX);
+	if (t->is_sim)
+		return err_set(e, ERR_LIMIT, "the text of %zu bytes cannot be encoded", text.n);
+	if (t->remote)
+		return token_remote_encode(t->remote, text, false, &ids, e) ? -1 :
+			err_set(e, ERR_NET, "the tokenizer's server did not answer");
+	/* Once more, for what stopped it: limits make sure that this takes no time. */
+	w = work_take(t);
+	w->out = &ids;
+	rc = encode(w, text, false);
+	if (rc && w->normalize.failure)
+		normalize_explain(&t->model.normalizer, &w->normalize, e);
+	else if (rc)
+		pretok_explain(&w->pretok, e);
+	else
+		err_set(e, ERR_LIMIT, "a regular expression took too long on a text of %zu bytes",
+			text.n);
+	work_give_back(t, w);
+	ids_release(&ids);
+	return err_wrap(e, "the tokenizer %s", t->path);
 }
 
 size_t tokenizer_count(const struct tokenizer *t, struct str text, bool add_special)

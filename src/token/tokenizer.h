@@ -89,8 +89,9 @@ int tokenizer_compile(const char *name_or_path, const struct tokenizer_load_opts
  * around one sequence (a BOS, for example). Special tokens written in the text
  * become their ids in either case. Bytes that are no UTF-8 count as U+FFFD,
  * one for each maximal ill-formed part ("sim" keeps them as they are). Returns 0,
- * or -1 (out unchanged) when text is longer than TOKEN_TEXT_BYTES_MAX or the
- * file's regular expression gave up on it.
+ * or -1 (out unchanged) when text is longer than TOKEN_TEXT_BYTES_MAX, when the
+ * file's stages would make more of it than normalize_growth() allows, or when its
+ * regular expressions take more than TOKEN_SEARCH_NS (token/regex.h).
  */
 int tokenizer_encode(const struct tokenizer *t, struct str text, bool add_special,
 	struct ids *out);
@@ -110,8 +111,11 @@ int tokenizer_encode_batch(const struct tokenizer *t, const struct str *text, si
 int tokenizer_count_batch(const struct tokenizer *t, const struct str *text, size_t n,
 	bool add_special, unsigned threads, size_t *out, struct err *e);
 
-/* Says why tokenizer_encode or tokenizer_count refused the text; returns -1. */
-int tokenizer_refuse(struct str text, struct err *e);
+/*
+ * Says why tokenizer_encode or tokenizer_count refused the text: the tokenizer's file, the step
+ * and the limit. Encodes it once more to find out. Returns -1.
+ */
+int tokenizer_refuse(const struct tokenizer *t, struct str text, struct err *e);
 
 /*
  * Appends the text of the whole sequence. It is always valid UTF-8: bytes that

@@ -75,7 +75,7 @@ struct unigram {
 
 /*
  * After vocab_index. score, by id: NAN for tokens that text never becomes.
- * ERR_LIMIT for a token of more than TOKEN_UNIGRAM_BYTES_MAX bytes, and for tokens so unlike
+ * ERR_LIMIT for a token of more than TOKEN_ENTRY_BYTES_MAX bytes, and for tokens so unlike
  * any language's that their double array would be mostly holes.
  */
 int unigram_index(struct unigram *u, const double *score, bool has_byte_fallback, struct err *e);

@@ -363,11 +363,11 @@ int unigram_index(struct unigram *u, const double *score, bool has_byte_fallback
 
 	u->longest = 1;
 	count = list_tokens(u, score, key, &longest);
-	if (longest > TOKEN_UNIGRAM_BYTES_MAX) {
+	if (longest > TOKEN_ENTRY_BYTES_MAX) {
 		free(key);
 		return err_set(e, ERR_LIMIT,
 			"has a Unigram model with a token of %zu bytes; at most %d are read",
-			longest, TOKEN_UNIGRAM_BYTES_MAX);
+			longest, TOKEN_ENTRY_BYTES_MAX);
 	}
 	trie_build(&trie, key, count);
 	free(key);

@@ -69,6 +69,10 @@ int vocab_add(struct vocab *v, struct str spelled, int64_t id, struct err *e)
 		return err_set(e, ERR_PARSE, "token \"%.*s\" has id %lld; ids are 0 to %d",
 			(int)(spelled.n < 64 ? spelled.n : 64), spelled.p, (long long)id,
 			(int)TOKEN_ID_MAX - 1);
+	if (spelled.n > TOKEN_ENTRY_BYTES_MAX)
+		return err_set(e, ERR_LIMIT, "the token with the id %lld has %zu bytes; at most %d "
+			"are read (TOKEN_ENTRY_BYTES_MAX)", (long long)id, spelled.n,
+			TOKEN_ENTRY_BYTES_MAX);
 	grow_to(v, (size_t)id + 1);
 	entry = v->entry + id;
 	if (entry->is_known)

@@ -192,13 +192,7 @@ static int read_tokens(struct web *w, struct err *e)
 /* Configurations may hold secrets: a new folder is its owner's alone. */
 static int make_folder(const char *path, struct err *e)
 {
-	bool is_new = !file_exists(path);
-
-	if (file_mkdirs(path, e) < 0)
-		return err_wrap(e, "--jobs-dir");
-	if (is_new && chmod(path, 0700) < 0)
-		return err_set(e, ERR_IO, "--jobs-dir: %s: %s", path, strerror(errno));
-	return 0;
+	return file_mkdirs_mode(path, 0700, e) < 0 ? err_wrap(e, "--jobs-dir") : 0;
 }
 
 int web_open(const struct web_opts *o, struct web **out, struct err *e)

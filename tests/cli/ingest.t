@@ -358,4 +358,29 @@ for (@mistakes) {
 		err => "profllm ingest: $err" });
 }
 
+# ---- a damaged store ----
+
+# What SQLite says of it is followed by what to do.
+if (($ENV{TEST_STORE} // 'sqlite') eq 'sqlite') {
+	my $bytes;
+	my %damage = (
+		'its schema' => sub { $bytes =~ s{CREATE TABLE documents}{CRXATE TABLE documents}g },
+		'its pages' => sub { substr($bytes, 3 * 4096, 17 * 4096) = "\xff" x (17 * 4096) },
+		'its first page' => sub { substr($bytes, 100, 3000) = "\0" x 3000 },
+	);
+
+	run(args => [qw(ingest made/serve.json --store sqlite:whole.db)]);
+	for my $what (sort keys %damage) {
+		$bytes = slurp('whole.db');
+		$damage{$what}->();
+		spew('damaged.db', $bytes);
+
+		my $r = run(args => [qw(store check --store sqlite:damaged.db)]);
+		is($r->{status}, 1, "$what: store check fails");
+		like("$r->{out}$r->{err}", qr/`profllm restore BACKUP --store STORE --force`/,
+			"$what: says how to restore") || diag($r->{out}, $r->{err});
+		like("$r->{out}$r->{err}", qr/`sqlite3 STORE \.recover`/, "$what: and what to do without");
+	}
+}
+
 done_testing();

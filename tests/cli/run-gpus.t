@@ -100,7 +100,8 @@ sub is_status {
 	is_status($run, 1, 'a ninth finds no GPU');
 	like($run->{err}, qr/1 GPU is wanted and 0 of 8 are free: GPU 0 is held by exp_\w+ \(process \d+, /,
 		'it is told who holds them');
-	like($run->{err}, qr/run --config long\d\.yaml/, 'and what that runs');
+	like($run->{err}, qr/\): profllm run[;,.\n]/, 'and what that does');
+	unlike($run->{err}, qr/--config/, 'without its arguments, which all users could read');
 	is_deeply([@{document('ninth')->{error}}{qw(stage category)}], ['allocate', 'gpus busy'],
 		'its document says so');
 
@@ -158,8 +159,8 @@ PL
 	is(scalar(my @clash = glob 'clash-*'), 0, 'no GPU was ever of two');
 	ok(scalar(grep { "$_->{out}$_->{err}" =~ /^Waiting for GPUs: [23] GPUs are wanted /m } @ended),
 		'who waits is told');
-	ok(!(grep { "$_->{out}$_->{err}" =~ /^Waiting for GPUs: .*run --config/m } @ended),
-		'but not with the command line of every holder');
+	ok(!(grep { "$_->{out}$_->{err}" =~ /^Waiting for GPUs: .*: profllm run/m } @ended),
+		'but not with what every holder does');
 	is(join(',', map { scalar @{document("queued$_")->{config}{servers}[0]{gpus}} } 1 .. 8),
 		'3,2,3,2,3,2,3,2', 'each had what it wanted');
 	is(scalar(my @rest = glob "$locks/*-* $locks/queue/*"), 0, 'no lock and no ticket is left');

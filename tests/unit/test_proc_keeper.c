@@ -17,6 +17,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -273,6 +274,46 @@ static void a_killed_owner_and_keeper(void **state)
 	free(daemon);
 }
 
+/* Its user's alone, whatever the umask; what an earlier version wrote wider is narrowed. */
+static void rosters_are_private(void **state)
+{
+	mode_t before = umask(0);
+	char *up = file_of("up"), *path;
+	struct keeper *k = start("echo $$ >$F/up; exec sleep 1000", 30);
+	const struct roster_hooks hooks = { 0 };
+	struct buf in = { 0 };
+	struct dirent *entry;
+	struct stat st;
+	DIR *dir;
+
+	(void)state;
+	assert_true(wait_for(exists, up));
+	roster_folder(&in);
+	assert_int_equal(stat(in.data, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0700);
+	dir = opendir(in.data);
+	assert_non_null(dir);
+	while ((entry = readdir(dir)) && entry->d_name[0] == '.')
+		;
+	assert_non_null(entry);
+	path = file_join(in.data, entry->d_name);
+	closedir(dir);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(chmod(path, 0644), 0);
+	assert_int_equal(chmod(in.data, 0755), 0);
+	roster_clean(&hooks);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(stat(in.data, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0700);
+	assert_int_equal(keeper_stop(k, NULL, NULL), 0);
+	umask(before);
+	buf_release(&in);
+	free(path);
+	free(up);
+}
+
 /* What is in use is nobody's to clean. */
 static void living_ones_are_let_be(void **state)
 {
@@ -498,6 +539,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_killed_keeper),
 		cmocka_unit_test(a_killed_owner),
 		cmocka_unit_test(a_killed_owner_and_keeper),
+		cmocka_unit_test(rosters_are_private),
 		cmocka_unit_test(living_ones_are_let_be),
 		cmocka_unit_test(commands_run),
 		cmocka_unit_test(a_cancelled_command),

@@ -80,7 +80,9 @@ static void one_at_a_time(void **state)
 	assert_string_equal(who.run, "exp_1");
 	assert_true(who.since_s > 1600000000);
 	assert_true(lock_is_held(dir, "gpu-1", &who));
-	assert_non_null(strstr(who.command, "unit/proc_lock"));
+	/* A program, without its folder and arguments. */
+	assert_string_equal(who.command, "proc_lock");
+	assert_true(who.user[0]);
 	assert_int_equal(lock_take(dir, "gpu-2", LOCK_ALONE, &me, &b, &who, &e), 1);
 	lock_give(&b);
 	lock_give(&a);
@@ -328,8 +330,88 @@ static void the_folder(void **state)
 	free(file);
 }
 
+/* Others may put a link where the folder of all users will be: nothing behind it is changed. */
+static void the_folder_is_no_link(void **state)
+{
+	char *target = file_join(dir, "target"), *link = file_join(dir, "link");
+	char *dangling = file_join(dir, "dangling"), *none = file_join(dir, "none");
+	struct buf out = { 0 };
+	struct stat st;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(mkdir(target, 0700), 0);
+	assert_int_equal(symlink(target, link), 0);
+	assert_int_equal(symlink(none, dangling), 0);
+	assert_int_equal(lock_make_folder(link, &e), -1);
+	assert_non_null(strstr(e.text, "or a link"));
+	assert_int_equal(stat(target, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0700);
+	assert_int_equal(lock_make_folder(dangling, &e), -1);
+	assert_false(file_exists(none));
+	/* What somebody else made is used as it is. */
+	assert_int_equal(lock_make_folder(target, &e), 0);
+	assert_int_equal(stat(target, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0700);
+	/* PROFLLM_LOCKS is the user's own word. */
+	setenv("PROFLLM_LOCKS", link, 1);
+	assert_int_equal(lock_folder(&out, &e), 0);
+	unsetenv("PROFLLM_LOCKS");
+	buf_release(&out);
+	unlink(link);
+	unlink(dangling);
+	rmdir(target);
+	free(target);
+	free(link);
+	free(dangling);
+	free(none);
+}
+
+/* Run as `profllm VERB ... --set env.PASSWORD=...`: the verb, the user, and nothing else. */
+static void arguments_are_not_told(void **state)
+{
+	char *program = file_join(dir, "profllm"), *self = realpath("/proc/self/exe", NULL);
+	char *path = file_join(dir, "gpu-7");
+	struct buf text = { 0 };
+	int status;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(symlink(self, program), 0);
+	pid = fork();
+	if (pid == 0) {
+		setenv("LOCK_IN", dir, 1);
+		execl(program, program, "bench", "serve", "--header", "Cookie: SECRET", NULL);
+		_exit(9);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(file_read(path, 4096, &text, NULL), 0);
+	assert_null(strstr(text.data, "SECRET"));
+	assert_null(strstr(text.data, "--header"));
+	assert_non_null(strstr(text.data, "\ncommand profllm bench serve\n"));
+	assert_non_null(strstr(text.data, "\nuser "));
+	buf_release(&text);
+	unlink(path);
+	unlink(program);
+	free(path);
+	free(program);
+	free(self);
+}
+
+/* The other side of arguments_are_not_told: takes a lock and leaves its file, as a kill -9 does. */
+static int take_and_leave(const char *folder)
+{
+	struct lock l;
+
+	return lock_take(folder, "gpu-7", LOCK_ALONE, &me, &l, NULL, NULL) == 1 ? 0 : 1;
+}
+
 int main(void)
 {
+	if (getenv("LOCK_IN"))
+		return take_and_leave(getenv("LOCK_IN"));
+
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_at_a_time),
 		cmocka_unit_test(it_ends_with_its_process),
@@ -340,6 +422,8 @@ int main(void)
 		cmocka_unit_test(files_that_are_no_locks),
 		cmocka_unit_test(what_a_file_says),
 		cmocka_unit_test(the_folder),
+		cmocka_unit_test(the_folder_is_no_link),
+		cmocka_unit_test(arguments_are_not_told),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

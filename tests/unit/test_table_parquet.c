@@ -238,6 +238,51 @@ static void test_damaged_ends(void **state)
 	check_patch("bare-list", 4, STR("\xff\xff"), 0, "header of the page at byte 4 is damaged");
 }
 
+/* The only row group of a file says that it has n rows; the number stands in two varints. */
+static void test_more_rows_than_bytes(void **state)
+{
+	static const struct { uint64_t rows; const char *sentence; } rows[] = {
+		{ 100000000, "100000000 rows cannot be in " }, { 1000000, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct buf file = { 0 }, number = { 0 };
+		struct table_opts o = { 0 };
+		struct err e = { 0 };
+		struct table_bytes bytes;
+		uint32_t size;
+		void *q;
+
+		for (uint64_t v = rows[i].rows * 2; v; v >>= 7)
+			buf_add_char(&number, (char)((v & 0x7f) | (v > 0x7f ? 0x80 : 0)));
+		buf_add(&file, "PAR1", 4);
+		for (int pad = 0; pad < 400; pad++)
+			buf_add_char(&file, 0);
+		size = (uint32_t)file.len;
+		/* version, a schema that is only a root, rows, one group without columns */
+		buf_add(&file, "\x15\x02\x19\x1c\x48\x01r\x15\x00\x00\x16", 11);
+		buf_add_str(&file, buf_str(&number));
+		buf_add(&file, "\x19\x1c\x19\x0c\x16\x00\x16", 7);
+		buf_add_str(&file, buf_str(&number));
+		buf_add(&file, "\x00\x00", 2);
+		size = (uint32_t)file.len - size;
+		buf_add(&file, &size, 4);
+		buf_add(&file, "PAR1", 4);
+		bytes = (struct table_bytes){ buf_str(&file), "many" };
+		q = table_parquet.open(&bytes, &o, &e);
+		if (rows[i].sentence)
+			check_sentence(q, "many", rows[i].sentence, &e);
+		else if (!q)
+			fail_msg("%s", e.text);
+		else
+			assert_int_equal(table_parquet.rows(q), rows[i].rows);
+		table_parquet.close(q);
+		buf_release(&file);
+		buf_release(&number);
+	}
+}
+
 /* ---- orders and lost columns ---- */
 
 /* A page that cannot be read costs its own rows only. */
@@ -498,6 +543,7 @@ int main(void)
 		cmocka_unit_test(test_unwanted_damage),
 		cmocka_unit_test(test_damaged_files),
 		cmocka_unit_test(test_damaged_ends),
+		cmocka_unit_test(test_more_rows_than_bytes),
 		cmocka_unit_test(test_rows_beside_damage),
 		cmocka_unit_test(test_cancel),
 		cmocka_unit_test(test_unpack),

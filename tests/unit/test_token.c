@@ -327,7 +327,7 @@ static const struct {
 	{ FILE_OF(PRE, "{\"vocab\":{\"a\":\"0\"},\"merges\":[]}"),
 		"has a vocabulary entry \"a\" whose id is no whole number" },
 	{ FILE_OF(PRE, "{\"vocab\":{\"a\":-1},\"merges\":[]}"),
-		"token \"a\" has id -1; ids are 0 to 16777215" },
+		"token \"a\" has id -1; ids are 0 to 4194303" },
 	{ FILE_OF(PRE, "{\"vocab\":{\"a\":99999999},\"merges\":[]}"),
 		"token \"a\" has id 99999999" },
 	{ FILE_OF(PRE, "{\"vocab\":{\"a\":1,\"b\":1},\"merges\":[]}"), "two tokens have the id 1" },

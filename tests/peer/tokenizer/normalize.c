@@ -25,7 +25,7 @@ static void serve(const struct normalizer *n, struct normalize_work *w)
 		if (buf_reserve(&in, length) || fread(in.data, 1, length, stdin) != length)
 			break;
 		out = normalize(n, w, (struct str){ in.data, length });
-		length = w->has_failed ? UINT32_MAX : (uint32_t)out.n;
+		length = w->failure ? UINT32_MAX : (uint32_t)out.n;
 		fwrite(&length, sizeof length, 1, stdout);
 		if (out.n > 0)
 			fwrite(out.p, 1, out.n, stdout);
