@@ -376,6 +376,21 @@ int suite_ended(struct suite_sitting *t, const struct suite_member *m, double to
 
 /* ---- one after another ---- */
 
+/* For nobody else's eyes, and never through a link that somebody else has put there. */
+static bool write_private(const char *path, struct str text)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	bool is_good;
+
+	if (fd < 0)
+		return false;
+	is_good = file_write_all(fd, text) == 0 && fsync(fd) == 0;
+	is_good &= close(fd) == 0;
+	if (!is_good)
+		unlink(path);
+	return is_good;
+}
+
 /*
  * The document at its place; where that cannot be written, beside the world's other leftovers.
  * What it says is told in *d: the place may be one that is not read back, a terminal or a pipe.
@@ -385,7 +400,6 @@ static int store(const struct suite_member *m, const struct outcome *out, struct
 {
 	const char *tmp = getenv("TMPDIR");
 	struct buf text = { .limit = DOCUMENT_BYTES_MAX }, other = { 0 };
-	struct err second;
 	int rc;
 
 	document_write(&m->x, out, &text);
@@ -393,7 +407,7 @@ static int store(const struct suite_member *m, const struct outcome *out, struct
 	rc = file_write_atomic(m->path, buf_str(&text), e);
 	if (rc < 0) {
 		buf_printf(&other, "%s/%s.json", tmp && *tmp ? tmp : "/tmp", out->run_id);
-		if (file_write_atomic(other.data, buf_str(&text), &second) == 0)
+		if (write_private(other.data, buf_str(&text)))
 			err_wrap(e, "the document is in %s", other.data);
 	}
 	buf_release(&other);
