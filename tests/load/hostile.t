@@ -84,10 +84,10 @@ sub peak_kib { return slurp("/proc/$_[0]/status") =~ /^VmHWM:\s+(\d+)/m ? $1 : 0
 # A run until its end: (run, seconds, KiB).
 sub run_to_its_end
 {
-	my ($to, @args) = @_;
+	my ($n, $to, @args) = @_;
 	my $began = Time::HiRes::time();
-	my $run = serve_start($to, '--num-prompts', '2', '--max-concurrency', '2',
-		'--request-timeout', '2', @args);
+	my $run = serve_start($to, '--num-prompts', $n, '--max-concurrency', '2', '--request-timeout', '2',
+		@args);
 	my $peak = 0;
 	my $is_over = wait_until(120, sub {
 		my $now = peak_kib($run->{pid});
@@ -102,7 +102,7 @@ sub run_to_its_end
 sub ends_well
 {
 	my ($name, $to, $want, @args) = @_;
-	my ($run, $seconds, $kib) = run_to_its_end($to, @args);
+	my ($run, $seconds, $kib) = run_to_its_end(2, $to, @args);
 
 	cmp_ok($seconds, '<', $END_S, "$name: the run ends");
 	cmp_ok($kib, '<', $RSS_KIB, "$name: memory stays flat");
@@ -221,7 +221,8 @@ sub tls_flood
 		POSIX::_exit(0);
 	}
 	close $to;
-	wait_until(10, sub { my $c = IO::Socket::IP->new(PeerHost => '127.0.0.1', PeerPort => $port); $c });
+	# A connection would get the beginning: what shows is that the port is taken.
+	wait_until(20, sub { !IO::Socket::IP->new(LocalHost => '127.0.0.1', LocalPort => $port, Listen => 1) });
 	return { pids => [$pid, $feeder], url => "https://127.0.0.1:$port" };
 }
 
@@ -229,8 +230,8 @@ for my $transport ($cert ? ('native', 'curl') : ()) {
 	for my $name ('comments', 'an event') {
 		my $server = tls_flood($name);
 		# Without a first contact, which would get the beginning of the flood.
-		my @args = ('--transport', $transport, '--cacert', $cert, '--compat', 'v0.11', '--num-prompts', '1');
-		my ($run, $seconds, $kib) = run_to_its_end($server, @args);
+		my @args = ('--transport', $transport, '--cacert', $cert, '--compat', 'v0.11');
+		my ($run, $seconds, $kib) = run_to_its_end(1, $server, @args);
 
 		cmp_ok($seconds, '<', $END_S, "TLS, $name by $transport: the run ends");
 		cmp_ok($kib, '<', $RSS_KIB, "TLS, $name by $transport: memory stays flat");
@@ -251,8 +252,8 @@ for my $transport ($cert ? ('native', 'curl') : ()) {
 
 		$floods = () = slurp($server->{log}) =~ /flooding/g;
 		open(my $f, '>', "$r{dir}/x.yaml") or die "x.yaml: $!";
-		print $f "name: x\nserver: {url: '$server->{url}', model: sim}\n",
-			"benchmark: {tokenizer: sim, num_prompts: 400, max_concurrency: 2, random_input_len: 8,",
+		print $f "name: x\nserver: {url: '$server->{url}'}\n",
+			"benchmark: {model: sim, tokenizer: sim, num_prompts: 400, max_concurrency: 2, random_input_len: 8,",
 			" ready_check_timeout_sec: 0}\n";
 		close $f;
 		$r{pid} = child_start("$r{dir}/out", "$r{dir}/err", $PROFLLM, 'run', '--config', "$r{dir}/x.yaml",
