@@ -16,7 +16,7 @@
 #define STREAM_KEPT_BYTES_MAX (1u << 20) /* a stream's buffer that the next answer gets as it is */
 #define READ_BYTES 65536                /* the one read buffer of a loop */
 #define TURN_READS_MAX 4                /* full reads of one connection in a turn of its loop */
-#define ANSWER_WIRE_BYTES_MAX (1ull << 30)   /* one answer as it came, framing and comments included */
+#define ANSWER_WIRE_BYTES_MAX (1ull << 30) /* one answer as it came, framing included */
 #define ANSWERS_HELD_BYTES_MAX (2ull << 30) /* parts of answers that one loop holds at a time */
 #define ANSWER_EVENTS_MIN 65536         /* events that any answer may have, */
 #define ANSWER_EVENTS_UNASKED_MAX (1u << 20) /* or one that no length was asked for */
