@@ -633,9 +633,11 @@ static void an_endless_answer_keeps_nobody_waiting(void **state)
 		send_text(&r, 1, STR(OK_B));
 		began_ns = clock_mono_ns();
 		while (!r.client[0].ends && clock_mono_ns() - began_ns < 20000000000) {
+			uint64_t before = r.client[0].x.bytes_in;
 			int64_t from_ns = clock_mono_ns();
 
 			turn(&r, 5);
+			assert_true(r.client[0].x.bytes_in - before <= TURN_READS_MAX * READ_BYTES);
 			from_ns = clock_mono_ns() - from_ns;
 			longest_ns = from_ns > longest_ns ? from_ns : longest_ns;
 		}
