@@ -6,12 +6,29 @@
 #define FILE_BYTES_MAX (4ull << 30)     /* whole-file reads: ShareGPT dumps are below 1 GiB */
 #define JSON_DEPTH_MAX 64               /* nesting; servers and datasets stay below 12 */
 #define HTTP_HEAD_BYTES_MAX 65536       /* status line and headers together */
+#define HTTP_HEADS_BYTES_MAX (4 * HTTP_HEAD_BYTES_MAX) /* heads and trailers of one transfer */
 #define HTTP_HEADERS_MAX 128            /* header lines kept of one message */
 #define HTTP_CHUNK_BYTES_MAX (1ull << 40)
 #define HTTP_ERROR_BODY_MAX 2048        /* bytes of an error body kept for the report */
 #define HTTP_BODY_BYTES_MAX (256ull << 20) /* one non-streamed answer */
+#define HTTP_ERROR_READ_MAX (1u << 20)  /* bytes of an answer that is an error; then it is cut */
 #define SSE_EVENT_BYTES_MAX (16ull << 20)  /* one server-sent event, all its data lines */
+#define STREAM_KEPT_BYTES_MAX (1u << 20) /* a stream's buffer that the next answer gets as it is */
 #define READ_BYTES 65536                /* the one read buffer of a loop */
+#define TURN_READS_MAX 4                /* full reads of one connection in a turn of its loop */
+#define ANSWER_WIRE_BYTES_MAX (1ull << 30) /* one answer as it came, framing included */
+#define ANSWERS_HELD_BYTES_MAX (2ull << 30) /* parts of answers that one loop holds at a time */
+#define ANSWER_EVENTS_MIN 65536         /* events that any answer may have, */
+#define ANSWER_EVENTS_UNASKED_MAX (1u << 20) /* or one that no length was asked for */
+#define ANSWER_EVENT_BYTES 64           /* of text, on average over that many events */
+/*
+ * Token counts that a server sends are believed up to the largest of these. So many times what was
+ * asked for: several choices, hidden reasoning. Or a floor: hidden reasoning where little was asked
+ * for, a video behind a short URL. Or the bytes of the text itself: no token is shorter.
+ */
+#define USAGE_ASKED_FACTOR 16
+#define USAGE_OUTPUT_MIN 4096
+#define USAGE_PROMPT_MIN (1u << 20)
 #define ERROR_EXAMPLES_MAX 10           /* distinct failure texts kept per category */
 #define DUE_S_MAX 31536000              /* a year: no request is due later, none thinks longer */
 #define REQUESTS_MAX (1u << 28)         /* rows in one record */
@@ -55,6 +72,8 @@
 #define RAMP_EVENTS_MAX (1u << 20)      /* whole rates one ramp-up passes; each is a line */
 #define OPT_ROWS_MAX 512              /* options of one command; bench serve has 128 */
 #define FETCH_BODY_BYTES_MAX (64ull << 20) /* one answer outside the measurement */
+#define FETCH_MANY_BODY_BYTES_MIN (1u << 20) /* of many at once: so much may any answer have, */
+#define FETCH_MANY_BODY_FACTOR 64       /* and so many times the request's bytes */
 #define HUB_FILE_BYTES_MAX (64ll << 30) /* one file of a hub; it serves none above 50 GB */
 #define HUB_FILES_MAX (1u << 20)        /* files of one repository on a hub */
 #define HUB_DEPTH_MAX 16                /* folders in folders of a cached repository */

@@ -175,10 +175,10 @@ static int64_t all_of(const struct json_slice *v, enum member input, enum member
 	int64_t n = event_count(v[input]), more[2] = { event_count(v[created]),
 						       event_count(v[cached]) };
 
-	if (n < 0)
-		return -1;
-	for (size_t i = 0; i < 2; i++)
-		if (more[i] > 0 && n < INT64_MAX - more[i])
+	for (size_t i = 0; i < 2 && n >= 0; i++)
+		if (more[i] == COUNT_IMPOSSIBLE)
+			n = more[i];
+		else if (more[i] > 0 && n < INT64_MAX - more[i])
 			n += more[i];
 	return n;
 }

@@ -51,7 +51,8 @@ struct decoded {
 	struct str text;        /* JSON-escaped answer text (borrowed), or the error */
 	struct str other;       /* escaped reasoning, tool call arguments or refusal */
 	enum finish_reason finish; /* with DECODED_FINISH */
-	int64_t prompt_tokens, output_tokens, cached_tokens, reasoning_tokens; /* -1: not told */
+	/* -1: not told; COUNT_IMPOSSIBLE (endpoint/event.h): told, but no count. */
+	int64_t prompt_tokens, output_tokens, cached_tokens, reasoning_tokens;
 };
 
 /* One request's body. A zeroed struct is an empty JSON one. */

@@ -29,12 +29,17 @@ static inline bool event_is_true(struct json_slice v)
 	return v.raw.p && v.kind == JSON_TRUE;
 }
 
-/* A count; -1: not told. */
+/* A number that is no count: below -1, a fraction, too large. Whoever gets it refuses it. */
+#define COUNT_IMPOSSIBLE -2
+
+/* A count, or COUNT_IMPOSSIBLE; -1: not told. */
 static inline int64_t event_count(struct json_slice v)
 {
 	int64_t n;
 
-	return v.raw.p && json_to_i64(v, &n) && n >= 0 ? n : -1;
+	if (!v.raw.p || (v.kind != JSON_INT && v.kind != JSON_REAL))
+		return -1;
+	return json_to_i64(v, &n) && n >= -1 ? n : COUNT_IMPOSSIBLE;
 }
 
 /* A member as it stands in the text: strings with their quotes. */

@@ -15,25 +15,21 @@
 static int64_t count_of(struct json_slice usage, const char *key)
 {
 	struct json_slice v;
-	int64_t n;
 
-	return json_member(usage, key, &v) && json_to_i64(v, &n) ? n : -1;
+	return json_member(usage, key, &v) ? event_count(v) : -1;
 }
 
 static void decode_usage(struct json_slice usage, struct decoded *out)
 {
 	struct json_slice v;
-	int64_t n;
 
 	out->bits |= DECODED_USAGE;
 	out->prompt_tokens = count_of(usage, "prompt_tokens");
 	out->output_tokens = count_of(usage, "completion_tokens");
-	if (json_path(usage, &v, "prompt_tokens_details", "cached_tokens", NULL) &&
-	    json_to_i64(v, &n))
-		out->cached_tokens = n;
-	if (json_path(usage, &v, "completion_tokens_details", "reasoning_tokens", NULL) &&
-	    json_to_i64(v, &n))
-		out->reasoning_tokens = n;
+	if (json_path(usage, &v, "prompt_tokens_details", "cached_tokens", NULL))
+		out->cached_tokens = event_count(v);
+	if (json_path(usage, &v, "completion_tokens_details", "reasoning_tokens", NULL))
+		out->reasoning_tokens = event_count(v);
 }
 
 /*

@@ -176,7 +176,7 @@ void peer_usage(struct decoded *out, int64_t prompt, int64_t output, int64_t cac
 	out->prompt_tokens = prompt;
 	out->output_tokens = output;
 	out->cached_tokens = cached;
-	if (prompt >= 0 || output >= 0)
+	if (prompt != -1 || output != -1)
 		out->bits |= DECODED_USAGE;
 }
 

@@ -6,6 +6,7 @@
  * that stands follows from "encoding_format" in the final body: in the JSON answer, in a
  * header (bytes), or nowhere (bytes_only: what the client counted).
  */
+#include "endpoint/event.h"
 #include "endpoint/openai.h"
 #include "http/head.h"
 #include "json/write.h"
@@ -291,8 +292,9 @@ static int read_usage(struct str json, const char *where, struct decoded *out, s
 		return 0;
 	if (usage.kind != JSON_OBJECT)
 		return err_set(e, ERR_PARSE, "usage in %s is no JSON object", where);
-	if (!json_member(usage, "prompt_tokens", &n) || !json_to_i64(n, &out->prompt_tokens) ||
-	    out->prompt_tokens < 0)
+	if (json_member(usage, "prompt_tokens", &n))
+		out->prompt_tokens = event_count(n);
+	if (out->prompt_tokens == -1)
 		out->prompt_tokens = 0;
 	return 0;
 }

@@ -69,7 +69,7 @@ static int decode_answer(const struct endpoint *self, const struct answer *a,
 		return 0;
 	if (!(out->bits & DECODED_TOKEN))
 		return err_set(e, ERR_PARSE, "the answer has no choices");
-	if (!(out->bits & DECODED_USAGE) || out->prompt_tokens < 0 || out->output_tokens < 0)
+	if (!(out->bits & DECODED_USAGE) || out->prompt_tokens == -1 || out->output_tokens == -1)
 		return err_set(e, ERR_PARSE, "the answer has no usage, so its tokens are not known");
 	return 0;
 }

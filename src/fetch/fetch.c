@@ -18,6 +18,7 @@
 #define POOL_MAX THREADS_MAX          /* idle connections kept */
 #define TIMEOUT_MS_DEFAULT 300000
 #define REDIRECTS_MAX 10
+#define LOOK_MS 100                /* how soon a cancel is noticed where nothing comes */
 #define PAUSE_MS_FIRST 500
 #define PAUSE_MS_MAX 8000
 #define RETRY_AFTER_S_MAX 60       /* a server that wants a longer pause is not waited for */
@@ -91,6 +92,19 @@ static size_t take_bytes(char *data, size_t size, size_t n, void *self)
 	return reply->body.is_over ? 0 : size * n;
 }
 
+/* Interim answers, headers and trailers without end would be kept by libcurl without end. */
+static bool count_head(struct fetch_reply *reply, size_t n)
+{
+	reply->head_bytes += n;
+	return reply->head_bytes <= HTTP_HEADS_BYTES_MAX;
+}
+
+static size_t take_head_bytes(char *data, size_t size, size_t n, void *self)
+{
+	(void)data;
+	return count_head(self, size * n) ? size * n : 0;
+}
+
 static bool is_cancelled(const struct fetch_opts *o)
 {
 	return o->cancel && atomic_load(o->cancel);
@@ -126,6 +140,8 @@ static void set_up(CURL *curl, const char *url, const struct str *body,
 	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
 	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_bytes);
 	curl_easy_setopt(curl, CURLOPT_WRITEDATA, reply);
+	curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_head_bytes);
+	curl_easy_setopt(curl, CURLOPT_HEADERDATA, reply);
 	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, message);
 	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
@@ -171,6 +187,9 @@ static int failed(CURLcode code, const char *message, const struct fetch_reply *
 	if (reply->body.is_over)
 		return err_set(e, ERR_LIMIT, "the answer from %s passes the limit of %zu bytes", url,
 			       reply->body.limit);
+	if (reply->head_bytes > HTTP_HEADS_BYTES_MAX)
+		return err_set(e, ERR_LIMIT, "the headers and trailers of the answer from %s pass the "
+			       "limit of %d bytes", url, HTTP_HEADS_BYTES_MAX);
 	return err_set(e, ERR_NET, "%s: %s", url, *message ? message : curl_easy_strerror(code));
 }
 
@@ -307,10 +326,15 @@ static void begin(CURLM *multi, struct transfer *t, size_t i, const char *url,
 		  struct curl_slist *headers)
 {
 	struct str body = many->body(many->self, i);
+	size_t limit;
 
 	t->index = i;
+	t->reply.head_bytes = 0;
 	buf_reset(&t->reply.body);
 	set_up(t->curl, url, &body, o, headers, &t->reply, t->message);
+	limit = FETCH_MANY_BODY_BYTES_MIN + body.n * FETCH_MANY_BODY_FACTOR;
+	if (limit < t->reply.body.limit)
+		t->reply.body.limit = limit;
 	curl_easy_setopt(t->curl, CURLOPT_PRIVATE, t);
 	curl_multi_add_handle(multi, t->curl);
 }
@@ -356,7 +380,7 @@ int fetch_many(const char *url, const struct fetch_many *many, const struct fetc
 		}
 		/* What just began has to be performed before there is something to wait for. */
 		if (rc == 0 && done == before &&
-		    curl_multi_poll(multi, NULL, 0, 1000, NULL) != CURLM_OK)
+		    curl_multi_poll(multi, NULL, 0, LOOK_MS, NULL) != CURLM_OK)
 			rc = err_set(e, ERR_NET, "%s: libcurl failed", url);
 	}
 	for (unsigned k = 0; k < parallel; k++) {
@@ -414,9 +438,14 @@ static size_t take_head(char *data, size_t size, size_t n, void *self)
 		buf_reset(&t->reply->head);
 	buf_add(&t->reply->head, data, size * n);
 	t->is_head_whole = *data == '\r' || *data == '\n';
-	if (!t->reply->head.is_over)
+	if (!count_head(t->reply, size * n))
+		err_set(&t->why, ERR_LIMIT, "the headers and trailers of all answers pass %d bytes",
+			HTTP_HEADS_BYTES_MAX);
+	else if (t->reply->head.is_over)
+		err_set(&t->why, ERR_LIMIT, "the headers of the answer pass %d bytes",
+			HTTP_HEAD_BYTES_MAX);
+	else
 		return size * n;
-	err_set(&t->why, ERR_LIMIT, "the headers of the answer pass %d bytes", HTTP_HEAD_BYTES_MAX);
 	return 0;
 }
 
@@ -547,6 +576,7 @@ static void perform(struct get *t)
 	curl_easy_reset(t->curl);
 	buf_reset(&t->reply->body);
 	buf_reset(&t->reply->head);
+	t->reply->head_bytes = 0;
 	*t->message = 0;
 	set_up(t->curl, t->url.data, NULL, t->g->opts, headers, t->reply, t->message);
 	curl_easy_setopt(t->curl, CURLOPT_TIMEOUT_MS, (long)t->g->opts->timeout_ms);

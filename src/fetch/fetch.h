@@ -3,7 +3,8 @@
  * fetch/fetch.h - blocking HTTP by libcurl, outside any measurement: model
  * discovery, /tokenize, /metrics, files from a hub.
  *
- * The load generator never uses this; see load/transport.h. Without one of the caller's,
+ * The load generator never uses this; see load/transport.h. What an answer can cost is limited in
+ * bytes (body, headers, trailers) and in time, whatever it is made of. Without one of the caller's,
  * proxies come from the environment (http_proxy, NO_PROXY) as libcurl reads them. Unix sockets by
  * unix_socket. Thread-safe.
  */
@@ -52,6 +53,7 @@ struct fetch_reply {
 	long status;
 	struct buf body;
 	struct buf head; /* fetch_get: status line and headers of the last answer */
+	size_t head_bytes; /* of all headers and trailers; above HTTP_HEADS_BYTES_MAX: given up */
 };
 
 /* body NULL: GET, else POST of that JSON. 0 for any HTTP status; -1: no answer (e says why). */
@@ -70,7 +72,9 @@ int fetch_send_file(const char *url, const char *field, const char *path,
 
 /*
  * Many POSTs to one URL, at most parallel at a time. body() gives the text of
- * request i (borrowed until it is called again); done() gets its reply (NULL: no answer).
+ * request i (borrowed until it is called again); done() gets its reply (NULL: no answer). An
+ * answer may have FETCH_MANY_BODY_FACTOR times the request's bytes, but at least
+ * FETCH_MANY_BODY_BYTES_MIN, and body_bytes_max at most.
  * All callbacks run on the caller's thread.
  */
 struct fetch_many {

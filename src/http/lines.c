@@ -46,6 +46,8 @@ int lines_finish(struct lines *l, struct str *line)
 
 void lines_reset(struct lines *l)
 {
+	if (l->carry.cap > STREAM_KEPT_BYTES_MAX)
+		buf_release(&l->carry);
 	buf_reset(&l->carry);
 	l->is_lent = false;
 }

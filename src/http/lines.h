@@ -24,5 +24,6 @@ struct lines {
 int lines_next(struct lines *l, struct str *in, struct str *line);
 /* 1: an unterminated last line; 0: none. */
 int lines_finish(struct lines *l, struct str *line);
-void lines_reset(struct lines *l);   /* for the next response; memory kept */
+/* For the next response; memory is kept up to STREAM_KEPT_BYTES_MAX. */
+void lines_reset(struct lines *l);
 void lines_release(struct lines *l);

@@ -275,6 +275,8 @@ void sse_reset(struct sse *s)
 {
 	struct buf carry = s->carry;
 
+	if (carry.cap > STREAM_KEPT_BYTES_MAX)
+		buf_release(&carry);
 	buf_reset(&carry);
 	*s = (struct sse){ .carry = carry };
 }

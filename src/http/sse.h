@@ -36,5 +36,6 @@ struct sse_event {
 int sse_next(struct sse *s, struct str *in, struct sse_event *out);
 /* 1: an unterminated last event; 0: none. */
 int sse_finish(struct sse *s, struct sse_event *out);
-void sse_reset(struct sse *s);   /* for the next response; memory kept */
+/* For the next response; memory is kept up to STREAM_KEPT_BYTES_MAX. */
+void sse_reset(struct sse *s);
 void sse_release(struct sse *s);

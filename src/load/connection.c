@@ -31,6 +31,7 @@
 #define ATTEMPTS_MAX 8
 #define HTTP_REQUEST_TIMEOUT 408
 #define IDLE_READ_BYTES 4096 /* of a kept connection: TLS session tickets, rarely anything else */
+#define IDLE_READS_MAX 16    /* of them; who sends more is not quiet */
 
 static void list_add(struct connection_list *l, struct connection *c)
 {
@@ -307,8 +308,10 @@ static void read_proxy(struct connection *c, struct str in)
 		connection_fail(c, FAIL_CONNECT, "the proxy's answer to CONNECT is not HTTP");
 		return;
 	}
-	if (found != HTTP_HEAD)
+	if (found != HTTP_HEAD) {
+		buf_cut(&c->carry, c->carry.len - in.n);
 		return;
+	}
 	if (c->response.status / 100 != 2) {
 		err_set(&e, ERR_NET, "the proxy refused CONNECT with status %u",
 			c->response.status);
@@ -369,6 +372,12 @@ static bool feed(struct connection *c, struct str in, int64_t kernel_ns, int64_t
 
 	x->bytes_in += in.n;
 	c->has_answer = true;
+	if (x->bytes_in > ANSWER_WIRE_BYTES_MAX) { /* no sink sees framing */
+		err_set(&e, ERR_LIMIT, "the answer passes the limit of %llu MiB",
+			ANSWER_WIRE_BYTES_MAX >> 20);
+		connection_fail(c, FAIL_LIMIT, e.text);
+		return false;
+	}
 	if (is_carried) {
 		buf_add_str(&c->carry, in);
 		in = buf_str(&c->carry);
@@ -463,13 +472,17 @@ static bool take(struct connection *c, struct str in, int64_t kernel_ns, int64_t
 	}
 }
 
+/*
+ * Reads what is there, but not on and on: a server that sends faster than its answer is read must
+ * not keep timers, deadlines and the other connections waiting. The loop comes back for the rest.
+ */
 static void receive(struct connection *c)
 {
 	struct native *n = c->net;
 
 	assert(!n->is_receiving);
 	n->is_receiving = true;
-	for (;;) {
+	for (int reads = 0; reads < TURN_READS_MAX; reads++) {
 		int64_t kernel_ns, user_ns;
 		ssize_t got = sock_recv(c->watch.fd, n->read, sizeof(n->read), &kernel_ns);
 
@@ -500,12 +513,12 @@ bool connection_is_quiet(struct connection *c)
 	bool is_quiet = true;
 
 	assert(c->state == CONNECTION_IDLE && !c->x);
-	while (is_quiet) {
+	for (int reads = 0; is_quiet; reads++) {
 		ssize_t got = sock_recv(c->watch.fd, bytes, sizeof(bytes), &stamp_ns);
 
 		if (got < 0 && (errno == EAGAIN || errno == EINTR))
 			break;
-		is_quiet = got > 0 && c->secure &&
+		is_quiet = got > 0 && reads < IDLE_READS_MAX && c->secure &&
 			   tls_read(c->secure->tls, (struct str){ bytes, (size_t)got }, &plain,
 				    &c->secure->out, &ignored) == 1 &&
 			   plain.len == 0 && c->secure->out.len == 0;

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 
+#include "base/limits.h"
 #include "base/mem.h"
 #include "http/head.h"
 #include "http/url.h"
@@ -72,6 +73,22 @@ void curl_request_split(struct str request, struct curl_request *out)
 	assert(str_starts(line, STR("POST ")));
 	str_cut(&line, ' ');
 	out->target = str_cut(&line, ' ');
+}
+
+int curl_head_add(struct buf *head, size_t *bytes, struct str line, bool is_trailer, struct err *e)
+{
+	*bytes += line.n;
+	if (*bytes > HTTP_HEADS_BYTES_MAX)
+		return err_set(e, ERR_LIMIT, "the headers and trailers of the answer pass %d bytes",
+			       HTTP_HEADS_BYTES_MAX);
+	if (is_trailer)
+		return 0;
+	if (str_starts(line, STR("HTTP/")))
+		buf_reset(head);
+	buf_add_str(head, line);
+	if (!head->is_over)
+		return 0;
+	return err_set(e, ERR_LIMIT, "the head of the answer passes %d bytes", HTTP_HEAD_BYTES_MAX);
 }
 
 int curl_head_read(struct str head, bool *is_event_stream, struct err *e)

@@ -31,5 +31,12 @@ struct curl_request {
 };
 void curl_request_split(struct str request, struct curl_request *out);
 
+/*
+ * One line of a head, or of the trailers, which are only counted. *bytes: of all lines of the
+ * transfer. -1 with e: the head passes HTTP_HEAD_BYTES_MAX, or all of them HTTP_HEADS_BYTES_MAX.
+ */
+int curl_head_add(struct buf *head, size_t *bytes, struct str line, bool is_trailer,
+		  struct err *e);
+
 /* A whole answer's head. -1 with e where the native transport would refuse it, too. */
 int curl_head_read(struct str head, bool *is_event_stream, struct err *e);

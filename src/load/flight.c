@@ -20,7 +20,7 @@
 #include "base/trace.h"
 #include "endpoint/whole_text.h"
 #include "http/response.h"
-
+#include "load/answer.h"
 
 #define NOT_A_STREAM "the answer's Content-Type is not text/event-stream"
 
@@ -45,6 +45,7 @@ static void fail_limit(struct flight *f, const char *what, unsigned long long li
 
 	snprintf(text, sizeof(text), "%s passes the limit of %llu MiB", what, limit >> 20);
 	fail(f, FAIL_LIMIT, str_of(text));
+	f->is_cut = true;
 }
 
 /* The delay is the same for all, so the list is in order of time. */
@@ -293,6 +294,19 @@ static void note_end(struct flight *f, const struct decoded *d)
 		f->row->flags |= ROW_SAW_DONE;
 }
 
+/* What a decoded message adds to the text (the whole of it may come each time), and its counts. */
+static void note_text(struct flight *f, struct decoded *d)
+{
+	uint64_t bytes = d->text.n + d->other.n;
+
+	if (!(d->bits & DECODED_WHOLE_TEXT))
+		f->text_bytes += bytes;
+	else if (bytes > f->text_bytes)
+		f->text_bytes = bytes;
+	if (d->bits & DECODED_USAGE && answer_counts_refuse(f->row, f->text_bytes, d))
+		f->row->flags |= ROW_USAGE_REFUSED;
+}
+
 /* name: of the event; empty where events have none. */
 static void handle_event(struct flight *f, struct str name, struct str data, int64_t kernel_ns,
 			 int64_t user_ns)
@@ -301,8 +315,14 @@ static void handle_event(struct flight *f, struct str name, struct str data, int
 	struct decoded d = { .prompt_tokens = -1, .output_tokens = -1, .cached_tokens = -1,
 			     .reasoning_tokens = -1 };
 	struct err e = { 0 };
-	int rc = o->endpoint->decode(o->endpoint, data, &d, &e);
+	int rc;
 
+	if (answer_is_too_long(f->row, ++f->n_decoded, f->text_bytes, &e)) {
+		fail(f, FAIL_LIMIT, str_of(e.text));
+		f->is_cut = true;
+		return;
+	}
+	rc = o->endpoint->decode(o->endpoint, data, &d, &e);
 	if (str_is(name, "error") && (rc < 0 || !(d.bits & DECODED_ERROR))) {
 		d = (struct decoded){ .bits = DECODED_ERROR, .text = data };
 		rc = 0;
@@ -313,6 +333,7 @@ static void handle_event(struct flight *f, struct str name, struct str data, int
 		return;
 	}
 	fail_by_error(f, &d);
+	note_text(f, &d);
 	if (d.bits & DECODED_WHOLE_TEXT)
 		take_new_text(f, &d);
 	note_end(f, &d);
@@ -346,6 +367,21 @@ static void gather(struct flight *f, struct str piece)
 		piece.n = limit - body->len;
 	}
 	buf_add_str(body, piece);
+	if (f->row->status != 200 && f->x.bytes_in > HTTP_ERROR_READ_MAX)
+		f->is_cut = true; /* what it says is kept */
+}
+
+/* Parts of events and answers that are gathered are the only memory a server can make grow. */
+static void count_held(struct flight *f)
+{
+	uint64_t held = f->sse.carry.cap + f->lines.carry.cap;
+
+	if (held == f->held_bytes)
+		return;
+	f->worker->held_bytes += held - f->held_bytes;
+	f->held_bytes = held;
+	if (f->is_live && f->worker->held_bytes > ANSWERS_HELD_BYTES_MAX)
+		fail_limit(f, "what is held of unfinished answers", ANSWERS_HELD_BYTES_MAX);
 }
 
 static void read_body(struct exchange *x, struct str piece, int64_t kernel_ns, int64_t user_ns)
@@ -363,23 +399,32 @@ static void read_body(struct exchange *x, struct str piece, int64_t kernel_ns, i
 		return;
 	}
 	if (f->worker->driver->opts->endpoint->framing == FRAMING_LINES) {
-		while ((found = lines_next(&f->lines, &piece, &line)) == 1)
+		while ((found = lines_next(&f->lines, &piece, &line)) == 1 && !f->is_cut)
 			handle_event(f, (struct str){ 0 }, line, kernel_ns, user_ns);
 	} else {
-		while ((found = sse_next(&f->sse, &piece, &event)) == 1)
+		while ((found = sse_next(&f->sse, &piece, &event)) == 1 && !f->is_cut)
 			handle_event(f, event.name, event.data, kernel_ns, user_ns);
 	}
 	if (found < 0)
 		fail_limit(f, "an event of the stream", SSE_EVENT_BYTES_MAX);
 }
 
-/* A send that fell due while this was read goes out before the next socket is looked at. */
+/*
+ * An answer that passed a limit ends here: its connection is closed. A send that fell due while
+ * this was read goes out before the next socket is looked at.
+ */
 static void on_body(struct exchange *x, struct str piece, int64_t kernel_ns, int64_t user_ns)
 {
-	struct worker *w = of(x)->worker;
+	struct flight *f = of(x);
+	struct worker *w = f->worker;
 
-	assert(of(x)->is_live && of(x)->row->status);
+	assert(f->is_live && f->row->status);
 	read_body(x, piece, kernel_ns, user_ns);
+	count_held(f);
+	if (x->bytes_in > ANSWER_WIRE_BYTES_MAX)
+		fail_limit(f, "the answer", ANSWER_WIRE_BYTES_MAX);
+	if (f->is_cut)
+		w->driver->opts->transport->cancel(w->transport, x);
 	if (user_ns >= w->next_due_real_ns)
 		worker_admit(w, 1);
 }
@@ -451,6 +496,7 @@ static void end_body(struct flight *f, int64_t now_ns)
 		return;
 	}
 	fail_by_error(f, &d);
+	note_text(f, &d);
 	if (d.bits & DECODED_WHOLE_TEXT)
 		take_new_text(f, &d);
 	note_end(f, &d);
@@ -531,8 +577,10 @@ static void on_end(struct exchange *x, enum fail_category category, const char *
 	const char *unfinished;
 
 	assert(f->is_live && w->n_live > 0);
-	if (row->status && category == FAIL_NONE)
+	if (row->status && (category == FAIL_NONE || (f->is_cut && row->status != 200)))
 		end_body(f, now_ns);
+	if (f->is_cut && category == FAIL_CANCELLED)
+		category = (enum fail_category)row->fail;
 	if (category != FAIL_NONE)
 		fail(f, category, str_of(text));
 	else if (!f->is_failed && (unfinished = why_unfinished(f)) != NULL)
@@ -550,6 +598,7 @@ static void on_end(struct exchange *x, enum fail_category category, const char *
 	sse_reset(&f->sse);
 	lines_reset(&f->lines);
 	f->is_live = false;
+	count_held(f);
 	f->next_free = w->free_flights;
 	w->free_flights = f;
 	w->n_live--;
@@ -585,6 +634,7 @@ static struct flight *take_flight(struct worker *w)
 	struct flight *f = w->free_flights;
 	struct lines lines;
 	struct sse sse;
+	uint64_t held;
 	char *built;
 
 	if (f) {
@@ -595,8 +645,10 @@ static struct flight *take_flight(struct worker *w)
 	}
 	sse = f->sse; /* keeps its memory between requests */
 	lines = f->lines;
+	held = f->held_bytes;
 	built = f->built;
-	*f = (struct flight){ .worker = w, .sse = sse, .lines = lines, .built = built };
+	*f = (struct flight){ .worker = w, .sse = sse, .lines = lines, .held_bytes = held,
+			      .built = built };
 	return f;
 }
 

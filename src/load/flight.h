@@ -30,14 +30,18 @@ struct flight {
 	struct sse sse;
 	struct lines lines;    /* of an API that sends lines instead of events */
 	size_t text_seen;      /* bytes of an answer whose events have the whole of it */
+	uint64_t text_bytes;   /* of all text of the answer so far, escaped */
+	uint64_t held_bytes;   /* memory of sse and lines, as the worker counts it */
 	char *built;           /* a body built on demand; NULL otherwise */
 	int64_t last_ns;       /* stamp of the last token event; sent_ns before the first */
 	int64_t read_user_ns;  /* user stamp of the read that brought the last token event */
 	uint32_t entry;
+	uint32_t n_decoded;    /* events and lines, whatever they carry */
 	uint32_t running_tokens; /* the last running count of tokens, from usage */
 	uint32_t head_bytes;     /* of an answer that is gathered whole: its head comes first */
 	int64_t body_ns;         /* stamp of the last read of such an answer */
 	bool is_live, is_event_stream, is_odd_type, is_failed, gives_up;
+	bool is_cut;           /* it failed by a limit: nothing more of its answer is read */
 };
 
 struct worker {
@@ -50,6 +54,7 @@ struct worker {
 	struct pending *pending; /* sorted by due time */
 	size_t n_pending, pending_cap;
 	struct buf built;        /* bodies built on demand are copied from here */
+	uint64_t held_bytes;     /* of all its flights */
 	struct flight *give_up_first, *give_up_last; /* in order of time */
 	int64_t next_due_real_ns; /* a read stamped later than this admits before it returns */
 	uint32_t n_live;

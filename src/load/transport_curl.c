@@ -58,6 +58,7 @@ struct transfer {
 	uintptr_t read_end;    /* where the last piece of that read ended */
 	int64_t began_ns, read_ns;
 	size_t body_bytes;     /* of the request */
+	size_t head_bytes;     /* of the answer, trailers and other hops included */
 	char message[CURL_ERROR_SIZE];
 	struct err why;        /* set where a head is refused that libcurl would take */
 	uint16_t site;         /* whose options the handle has */
@@ -311,16 +312,10 @@ static size_t on_header(char *data, size_t size, size_t n, void *self)
 	all_sent(t, stamp_of_head(t));
 	t->has_answer = true;
 	t->x->bytes_in += line.n;
-	if (t->is_head_given) /* trailers */
-		return line.n;
-	if (str_starts(line, STR("HTTP/")))
-		buf_reset(&t->head);
-	buf_add_str(&t->head, line);
-	if (t->head.is_over) {
-		err_set(&t->why, ERR_LIMIT, "the head of the answer passes %d bytes",
-			HTTP_HEAD_BYTES_MAX);
+	if (curl_head_add(&t->head, &t->head_bytes, line, t->is_head_given, &t->why) < 0)
 		return 0;
-	}
+	if (t->is_head_given)
+		return line.n;
 	t->is_head_whole = *data == '\r' || *data == '\n';
 	if (!t->is_head_whole || status_of(t) / 100 == 1 || is_followed(t))
 		return line.n;
@@ -473,7 +468,7 @@ static struct transfer *take_transfer(struct client *c)
 		set_up(t);
 	}
 	t->next = NULL;
-	t->round = 0;
+	t->round = t->head_bytes = 0;
 	t->is_connected = t->has_answer = t->is_head_whole = t->is_head_given = false;
 	t->why.code = ERR_NONE;
 	buf_reset(&t->head);

@@ -361,6 +361,7 @@ static void look_at_tokens(struct metrics *m, uint32_t i, const struct request_r
 	int64_t first = is_role_first(row) ? first_content_ns(row) : row->first_event_ns;
 
 	c->finishes[row->finish]++;
+	c->n_usage_refused += (row->flags & ROW_USAGE_REFUSED) != 0;
 	c->n_role_first += is_role_first(row);
 	c->n_counted += is_counted;
 	c->n_count_short += is_counted && row->output_tokens < with_text;

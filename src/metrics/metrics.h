@@ -213,6 +213,7 @@ struct metrics_client {
 	uint32_t n_usage_differs;           /* of these: not the number of tokens that was seen */
 	uint32_t n_count_unlike_usage;      /* of these: that, or the count reported is another */
 	uint32_t n_usage_ignored;           /* of these: it came in events with choices alone */
+	uint32_t n_usage_refused;           /* successes with a count that cannot be right */
 	uint32_t n_counted;                 /* successes whose tokens were counted by us */
 	uint32_t n_count_short;             /* of these: fewer than events with something in them */
 	uint32_t n_count_unknown;           /* successes taken as one token */

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/limits.h"
+
 #define TTFT TRUST_BIT(TRUST_TTFT)
 #define TPOT TRUST_BIT(TRUST_TPOT)
 #define ITL TRUST_BIT(TRUST_ITL)
@@ -33,6 +35,7 @@ static const struct { const char *code; unsigned spoils; } rules[] = {
 	{ "usage", ITL },                       /* gaps are between events, not between tokens */
 	{ "role_event", TTFT | TPOT | ITL | GOODPUT },
 	{ "usage_ignored", TPOT | TRUST_BIT(TRUST_INPUT) | TOKENS | GOODPUT },
+	{ "usage_refused", TPOT | TRUST_BIT(TRUST_INPUT) | TOKENS | GOODPUT },
 	{ "token_count", TPOT | TOKENS | GOODPUT },
 	{ "answer_length", E2EL | TOKENS | GOODPUT | TRUST_BIT(TRUST_REQUESTS) },
 	{ "prefix_cache", TTFT | E2EL | GOODPUT | RATES },
@@ -294,6 +297,12 @@ static void judge_answers(struct trust *t, const struct metrics *m)
 	double unlike = output > input ? output : input;
 	enum trust_verdict level = level_of(unlike, TRUST_COUNT_DEGRADED, TRUST_COUNT_INVALID);
 
+	if (c->n_usage_refused)
+		doubt(t, TRUST_DEGRADED, "usage_refused",
+		      "The server sent impossible token counts with %.1f %% of the answers: below zero, or "
+		      "more than %d times what was asked for (output) or sent (prompt). They are not used; "
+		      "those tokens are counted as if the server had sent no count.",
+		      100 * share(c->n_usage_refused, m->completed), USAGE_ASKED_FACTOR);
 	if (m->opts.is_pooling)
 		return;
 	if (c->n_role_first > answers)

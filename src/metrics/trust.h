@@ -82,7 +82,7 @@ struct trust_facts {
 	double cached_explained;
 };
 
-#define TRUST_REASONS_MAX 24
+#define TRUST_REASONS_MAX 25
 struct trust_reason {
 	enum trust_verdict level;    /* what this reason alone would give; VALID: a note */
 	unsigned spoils;             /* TRUST_BITs; 0 for a note */

@@ -5,7 +5,10 @@
  * Timers are a binary heap over (deadline, order of setting); the heap holds
  * the keys beside the pointers, so sifting does not touch the timers' memory.
  * Readiness is collected in batches of EVENTS_MAX. A batch can take a
- * millisecond to work off, so due timers are also fired between its callbacks.
+ * millisecond to work off, so due timers are also fired between its callbacks. One that takes
+ * TURN_NS is left for the caller to look at its deadlines and at signals; the next round goes on
+ * with it and collects nothing before its end, so that no descriptor is served twice before all
+ * others were.
  */
 #include "net/loop.h"
 
@@ -24,6 +27,7 @@
 #define SPIN_NS 150000     /* the part of an exact wait that is polled */
 #define SPIN_STEP_NS 20000 /* a longer step was interrupted: what it took of the CPU is unknown */
 #define SOON_NS 10000000   /* timers this near are looked at between callbacks */
+#define TURN_NS 10000000   /* what is left of a batch after this long is for the next round */
 
 struct timer_key {
 	int64_t at_ns;
@@ -285,7 +289,7 @@ static void wake_drain(struct loop *l)
 int loop_poll(struct loop *l, int64_t until_ns, bool is_exact)
 {
 	int64_t deadline_ns = until_ns;
-	int64_t collected_ns;
+	int64_t collected_ns, now_ns;
 	int made = 0;
 
 	assert(!l->is_polling);
@@ -295,11 +299,16 @@ int loop_poll(struct loop *l, int64_t until_ns, bool is_exact)
 	}
 	if (l->count && l->heap[1].at_ns < deadline_ns)
 		deadline_ns = l->heap[1].at_ns;
-	l->event_count = wait_ready(l, deadline_ns, is_exact);
-	collected_ns = l->now_ns;
+	if (l->event_at < l->event_count) {
+		l->now_ns = clock_mono_ns();
+	} else {
+		l->event_at = l->event_count = 0;
+		l->event_count = wait_ready(l, deadline_ns, is_exact);
+	}
+	collected_ns = now_ns = l->now_ns;
 	l->is_polling = true;
 	made += timers_fire(l);
-	for (l->event_at = 0; l->event_at < l->event_count;) {
+	while (l->event_at < l->event_count && now_ns - collected_ns < TURN_NS) {
 		struct epoll_event ev = l->event[l->event_at++];
 		struct watch *w = ev.data.ptr;
 
@@ -311,14 +320,14 @@ int loop_poll(struct loop *l, int64_t until_ns, bool is_exact)
 		}
 		w->on_ready(w, ev.events);
 		made++;
+		now_ns = clock_mono_ns();
 		if (l->count && l->heap[1].at_ns - collected_ns < SOON_NS) {
-			l->now_ns = clock_mono_ns();
+			l->now_ns = now_ns;
 			made += timers_fire(l);
 			l->now_ns = collected_ns;
 		}
 	}
 	l->is_polling = false;
-	l->event_at = l->event_count = 0;
 	return made;
 }
 

@@ -48,7 +48,8 @@ void loop_timer_cancel(struct loop *l, struct timer *t);
  * One round: waits for readiness, a timer, a wake-up, a signal or until_ns
  * (whichever first; until_ns <= now does not wait; INT64_MAX: no deadline) and
  * handles it: due timers first, then ready descriptors, with the timers that come
- * due meanwhile fired between them. A timer set in the past by a callback fires
+ * due meanwhile fired between them. A round ends after about 10 ms with what is left kept for
+ * the next one, which does not wait. A timer set in the past by a callback fires
  * after those already due, in the next round at the latest.
  * exact: spend CPU polling for the last 150 us before the deadline; without it
  * the wait may end up to ~60 us late. Returns the number of callbacks made.

@@ -87,6 +87,7 @@ enum request_flags {
 	ROW_COUNT_UNKNOWN = 128,/* no usage and no tokenizer: 1 token assumed */
 	ROW_GIVEN_UP = 256,     /* cancelled because the plan said so */
 	ROW_ROLE_FIRST = 512,   /* the first token event has a role and nothing else */
+	ROW_USAGE_REFUSED = 1024,/* a token count that the server sent is impossible and not used */
 };
 
 /*

@@ -39,6 +39,7 @@ static void put_answers(struct json_writer *w, const struct metrics *m)
 	const struct metrics_client *c = &m->client;
 
 	put_int(w, "requests_usage_ignored", c->n_usage_ignored);
+	put_int(w, "requests_usage_refused", c->n_usage_refused);
 	put_int(w, "requests_count_short", c->n_count_short);
 	put_int(w, "requests_longer_than_asked", c->n_longer_than_asked);
 	put_int(w, "requests_shorter_than_asked", c->n_shorter_than_asked);

@@ -171,6 +171,8 @@ static void tokens(const struct metrics *m, struct buf *out)
 			 (double)c->n_tokens_with_usage / (double)c->n_events_with_usage);
 	line_share(out, "Token count unlike usage (% of req.):", c->n_count_unlike_usage,
 		   c->n_usage);
+	if (c->n_usage_refused)
+		line_int(out, "Requests with impossible counts:", c->n_usage_refused);
 	if (c->n_counted)
 		line_int(out, "Requests with tokens counted by us:", c->n_counted);
 	if (c->n_count_unknown)

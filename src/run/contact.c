@@ -20,7 +20,8 @@ static int ask(const struct remote *r, const char *path, const struct str *body,
 	int rc = remote_target_init(&t, r, path, why);
 
 	*reply = (struct fetch_reply){ 0 };
-	t.opts.timeout_ms = timeout_ms;
+	if (timeout_ms < t.opts.timeout_ms)
+		t.opts.timeout_ms = timeout_ms;
 	if (rc == 0)
 		rc = fetch(t.url.data, body, &t.opts, reply, why);
 	remote_target_release(&t);

@@ -346,6 +346,7 @@ static int begin(struct stage *s, const struct serve_opts *opts,
 		.ca_file = opts->cacert, .cert_file = opts->client_cert,
 		.key_file = opts->client_key, .header = derived->header,
 		.n_headers = derived->n_headers, .cancel = hooks->cancel,
+		.timeout_ms = derived->request_timeout_ns / 1000000,
 	};
 	if (hooks->env)
 		env = *hooks->env;

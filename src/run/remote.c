@@ -29,7 +29,10 @@ int remote_target_init(struct remote_target *t, const struct remote *r, const ch
 	*t = (struct remote_target){ .opts = { .is_insecure = r->is_insecure, .ca_file = r->ca_file,
 					 .cert_file = r->cert_file, .key_file = r->key_file,
 					 .proxy = r->proxy, .is_http2 = r->is_http2,
-					 .cancel = r->cancel } };
+					 .cancel = r->cancel,
+					 .timeout_ms = REMOTE_TIMEOUT_MS } };
+	if (r->timeout_ms && r->timeout_ms < REMOTE_TIMEOUT_MS)
+		t->opts.timeout_ms = r->timeout_ms;
 	if (url_parse(str_of(r->base_url), &url, e) < 0)
 		return -1;
 	if (url.is_unix) {
@@ -250,16 +253,15 @@ static void detokenized(void *self, size_t i, const struct fetch_reply *reply)
 }
 
 /* How many tokens the server sees in the first prompt; -1 when it does not say. */
-static int64_t ask_first(struct align *a, const struct remote_target *tokenize)
+static int64_t ask_first(struct align *a, const struct remote_target *tokenize, struct err *why)
 {
 	struct str body = tokenize_body(a, 0);
 	struct fetch_reply reply = { 0 };
 	struct json_slice tokens;
-	struct err ignored;
 	int64_t count = -1;
 	size_t n;
 
-	if (fetch(tokenize->url.data, &body, &tokenize->opts, &reply, &ignored) == 0 &&
+	if (fetch(tokenize->url.data, &body, &tokenize->opts, &reply, why) == 0 &&
 	    read_tokens(&reply, &tokens, &n))
 		count = (int64_t)n;
 	/* llama.cpp's /tokenize wants "content" and finds nothing in our question. */
@@ -307,6 +309,7 @@ void remote_align(const struct remote *r, const char *model, bool is_rewriting,
 			   .is_special = !is_rewriting };
 	struct remote_target tokenize = { 0 }, detokenize = { 0 };
 	struct buf line = { 0 };
+	struct err why = { 0 };
 	int64_t first;
 
 	*out = (struct remote_alignment){ 0 };
@@ -314,8 +317,10 @@ void remote_align(const struct remote *r, const char *model, bool is_rewriting,
 	    remote_target_init(&tokenize, r, "/tokenize", NULL) < 0 ||
 	    remote_target_init(&detokenize, r, "/detokenize", NULL) < 0)
 		goto done;
-	first = ask_first(&a, &tokenize);
+	first = ask_first(&a, &tokenize, &why);
 	out->is_available = first >= 0;
+	if (why.code == ERR_LIMIT && hooks->warn)
+		hooks->warn(hooks->self, why.text);
 	if (first < 0) {
 		if (is_rewriting && !(r->cancel && atomic_load(r->cancel)))
 			say(hooks, "WARNING: /tokenize unavailable, skipping alignment.");

@@ -21,13 +21,15 @@ struct remote {
 	const char *api_key;             /* NULL: none */
 	const char *key_header;          /* NULL: Authorization, as a bearer token */
 	const atomic_bool *cancel;       /* set: stop asking; may be NULL */
+	int64_t timeout_ms;              /* of one question; 0, or longer: REMOTE_TIMEOUT_MS */
 };
+#define REMOTE_TIMEOUT_MS 60000
 
 /* A path of the server as libcurl takes it; released by remote_target_release. */
 struct remote_target {
 	struct buf url, socket;
 	const char **header;    /* NULL-terminated */
-	struct fetch_opts opts; /* header, TLS, Unix socket, cancel */
+	struct fetch_opts opts; /* header, TLS, Unix socket, cancel, timeout */
 };
 int remote_target_init(struct remote_target *t, const struct remote *r, const char *path,
 		       struct err *e);

@@ -127,7 +127,8 @@ static int ask(const struct token_server *s, const char *path, const struct buf 
 	struct buf url = { 0 };
 	int rc;
 
-	opts.timeout_ms = TIMEOUT_MS;
+	if (!opts.timeout_ms || opts.timeout_ms > TIMEOUT_MS)
+		opts.timeout_ms = TIMEOUT_MS;
 	buf_printf(&url, "%s%s", s->base_url, path);
 	rc = fetch(url.data, body ? &text : NULL, &opts, reply, e);
 	buf_release(&url);
@@ -340,7 +341,8 @@ int token_remote_batch(struct token_remote *r, const struct str *text, size_t n,
 			b.pending[b.n_pending++] = i;
 	}
 	many.n = b.n_pending;
-	opts.timeout_ms = TIMEOUT_MS;
+	if (!opts.timeout_ms || opts.timeout_ms > TIMEOUT_MS)
+		opts.timeout_ms = TIMEOUT_MS;
 	buf_printf(&url, "%s/tokenize", r->base_url);
 	if (many.n)
 		rc = fetch_many(url.data, &many, &opts, e);
@@ -391,7 +393,8 @@ static int has_tokens(struct token_remote *r, uint32_t first, bool *has, struct 
 	struct buf url = { 0 };
 	int rc;
 
-	opts.timeout_ms = TIMEOUT_MS;
+	if (!opts.timeout_ms || opts.timeout_ms > TIMEOUT_MS)
+		opts.timeout_ms = TIMEOUT_MS;
 	buf_printf(&url, "%s/detokenize", r->base_url);
 	rc = fetch_many(url.data, &many, &opts, e);
 	*has = w.has_text;

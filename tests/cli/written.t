@@ -186,6 +186,22 @@ cmp_ok($n_answers, '>=', 20, 'most routes have an answer');
 is_strict(ask($d, GET => '/api/export/csv?format=jsonl')->{content}, 'GET /api/export/csv?format=jsonl', 1);
 is($d->stop, 0, 'the dashboard ends');
 
+# ---- a document without room at its place ----
+
+{
+	mkdir 'elsewhere';
+	my $r = run(args => [qw(run --config experiment.yaml --output /dev/full --progress none)],
+		seconds => 120, env => { TMPDIR => "$here/elsewhere" });
+	my ($path) = $r->{err} =~ /the document is in (\S+\.json)/;
+
+	is($r->{status}, 1, 'no room for the document: exit status');
+	ok($path && $path =~ m{^\Q$here\E/elsewhere/}, 'no room for the document: it is said where it is')
+		or diag($r->{err});
+	is_strict(slurp($path // '/dev/null'), 'no room for the document: it is whole');
+	is(sprintf('%o', (stat($path // '/dev/null'))[2] & 07777), '600',
+		'no room for the document: for its owner alone');
+}
+
 # ---- standard output that takes nothing ----
 
 my $server = start_sim(qw(--ttft-ms 1 --itl-ms 1));

@@ -8,6 +8,7 @@
 
 #include "check.h"
 #include "endpoint/described.h"
+#include "endpoint/event.h"
 #include "endpoint/whole_text.h"
 #include "http/lines.h"
 #include "json/read.h"
@@ -23,7 +24,7 @@ static const char *const names[] = {
 
 static void check_counts(const struct decoded *d)
 {
-	CHECK(d->prompt_tokens >= -1 || !(d->bits & DECODED_USAGE));
+	CHECK(d->prompt_tokens >= COUNT_IMPOSSIBLE || !(d->bits & DECODED_USAGE));
 }
 
 static void one_event(const struct endpoint *ep, struct str data, size_t *seen)

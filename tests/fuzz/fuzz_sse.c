@@ -43,14 +43,17 @@ static void finish(struct sse *s, struct buf *log)
 	sse_release(s);
 }
 
-/* ---- the standard, a line at a time ---- */
+/* ---- the standard and llama.cpp's field error:, a line at a time ---- */
 
-struct slow { struct buf data, name; };
+struct slow { struct buf data, name, error; };
 
 static void slow_dispatch(struct slow *s, struct buf *log)
 {
 	if (s->data.len > 1)
 		log_event(log, buf_str(&s->name), (struct str){ s->data.data, s->data.len - 1 });
+	else if (s->data.len == 0 && s->error.len)
+		log_event(log, buf_str(&s->name), buf_str(&s->error));
+	buf_cut(&s->error, s->error.len);
 	buf_cut(&s->data, s->data.len);
 	buf_cut(&s->name, s->name.len);
 }
@@ -67,6 +70,11 @@ static void slow_line(struct slow *s, struct str line)
 	} else if (str_is(field, "event")) {
 		buf_cut(&s->name, s->name.len);
 		buf_add_str(&s->name, line);
+	} else if (str_is(field, "error") && s->data.len == 0) {
+		buf_cut(&s->name, s->name.len);
+		buf_add_text(&s->name, "error");
+		buf_cut(&s->error, s->error.len);
+		buf_add_str(&s->error, line);
 	}
 }
 
@@ -100,6 +108,7 @@ static void slow_read(struct str in, struct buf *log)
 done:
 	buf_release(&s.data);
 	buf_release(&s.name);
+	buf_release(&s.error);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -244,6 +244,29 @@ is_deeply(failures(run_against([@answer], @chat)), { truncated => 2 }, 'chat: cu
 is_deeply(failures(run_against([@answer, { object => 'error', message => 'x' }, $done], @chat)),
 	{ stream_error => 2 }, 'chat: object: error');
 
+# Impossible counts are not used: the answer is counted, the prompt is as long as was stated.
+for my $case (['above all that was asked for', 16, 1e6], ['the largest there is', 16,
+	'9223372036854775807'], ['beyond that', 16, '99999999999999999999'], ['below zero', 16, -9],
+	['a prompt like no other', 3_000_000_000, 2]) {
+	my ($name, $prompt, $output) = @$case;
+	my $run = run_against([@two, finish('stop'), "data: {\"choices\":[],\"usage\":{"
+		. "\"prompt_tokens\":$prompt,\"completion_tokens\":$output}}\n\n", $done]);
+	my ($result, $own) = @$run{qw(result own)};
+	my ($reason) = grep { $_->{code} eq 'usage_refused' } @{ $own->{reasons} };
+
+	is_deeply([@$result{qw(completed total_input_tokens total_output_tokens)}], [2, 32, 4],
+		"$name: counted by us") or diag(explain($own->{failures}));
+	is($own->{requests_usage_refused}, 2, "$name: the result says so");
+	is($own->{verdict} eq 'VALID' ? 1 : 0, 0, "$name: so does the verdict");
+	like($reason->{text} // '', qr/impossible token counts with 100\.0 % of the answers/,
+		"$name: with a reason");
+	like($run->{out}, qr/impossible token counts/, "$name: which is in the report");
+	like($run->{out}, qr/^Requests with impossible counts: +2 *$/m, "$name: with their number");
+}
+# Twice of what was asked for is an answer that is too long, and no lie.
+is(run_against([@two, finish('stop'), { choices => [], usage => { prompt_tokens => 16,
+	completion_tokens => 44 } }, $done])->{own}{requests_usage_refused}, 0, 'a bit more: taken');
+
 # Why answers ended.
 {
 	my $run = run_against([@two, finish('length'), $counts, $done]);

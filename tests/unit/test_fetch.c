@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "fetch/fetch.h"
 #include "fetch_server.h"
 
@@ -264,12 +265,91 @@ static void test_head_limit(void **state)
 	buf_release(&answer);
 }
 
+/* Interim answers and trailers are headers too, and those of one answer have a limit together. */
+static void test_heads_limit(void **state)
+{
+	static const char *const begin[] = {
+		"HTTP/1.1 100 Continue\r\n",
+		OK "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n",
+	};
+	static const char *const unit[] = { "X: y\r\n\r\nHTTP/1.1 102 Processing\r\n", "X: yyyyyyyy\r\n" };
+
+	(void)state;
+	for (size_t i = 0; i < 2 * COUNT(begin); i++) {
+		bool is_get = i % 2;
+		struct fetch_opts opts = { 0 };
+		struct fetch_get get = { .fd = -1, .silence_ms = 3000, .opts = &opts };
+		struct fetch_reply reply;
+		struct buf answer = { 0 };
+		struct err e = { 0 };
+		struct server s;
+		char url[64];
+
+		buf_add_text(&answer, begin[i / 2]);
+		while (answer.len < 2 * HTTP_HEADS_BYTES_MAX)
+			buf_add_text(&answer, unit[i / 2]);
+		server_start(&s, (const char *[]){ answer.data, NULL });
+		snprintf(url, sizeof(url), "http://127.0.0.1:%d/", s.port);
+		get.url = url;
+		assert_int_equal(is_get ? fetch_get(&get, &reply, &e) :
+				 fetch(url, NULL, &opts, &reply, &e), -1);
+		if (e.code != ERR_LIMIT || !strstr(e.text, url) || !strstr(e.text, "pass"))
+			fail_msg("case %zu: %s", i, e.text);
+		server_stop(&s);
+		buf_release(&answer);
+	}
+}
+
+static struct str small_body(void *self, size_t i)
+{
+	(void)self, (void)i;
+	return STR("{}");
+}
+
+static void count_answers(void *self, size_t i, const struct fetch_reply *reply)
+{
+	size_t *n = self;
+
+	(void)i;
+	n[reply != NULL]++;
+}
+
+/* Of many at once, the answer to a small question may be a mebibyte; memory is for all of them. */
+static void test_many_limit(void **state)
+{
+	size_t n[2] = { 0 };
+	struct fetch_many many = { .n = 2, .parallel = 1, .body = small_body, .done = count_answers,
+		.self = n };
+	struct fetch_opts opts = { 0 };
+	struct buf fits = { 0 }, over = { 0 };
+	struct err e = { 0 };
+	struct server s;
+	char url[64];
+
+	(void)state;
+	buf_add_text(&fits, OK "Connection: close\r\n\r\n");
+	while (fits.len < FETCH_MANY_BODY_BYTES_MIN)
+		buf_add_char(&fits, ' ');
+	buf_add_str(&over, buf_str(&fits));
+	for (int i = 0; i < 1000; i++)
+		buf_add_char(&over, ' ');
+	server_start(&s, (const char *[]){ over.data, fits.data, NULL });
+	snprintf(url, sizeof(url), "http://127.0.0.1:%d/", s.port);
+	assert_int_equal(fetch_many(url, &many, &opts, &e), 0);
+	assert_int_equal(n[0], 1);
+	assert_int_equal(n[1], 1);
+	server_stop(&s);
+	buf_release(&fits);
+	buf_release(&over);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_files), cmocka_unit_test(test_redirects),
 		cmocka_unit_test(test_tries), cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_head_limit),
+		cmocka_unit_test(test_head_limit), cmocka_unit_test(test_heads_limit),
+		cmocka_unit_test(test_many_limit),
 	};
 
 	without_proxies();

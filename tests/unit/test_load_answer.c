@@ -20,7 +20,13 @@
 #define WHOLE "{" NAMED "\"framing\":\"whole\",\"text\":\"t\",\"body\":{\"p\":\"{{prompt}}\"}}"
 
 /* The answer: its type and its body, in two reads. */
-static struct { bool is_event_stream; const char *read[2]; int64_t at_ns[2]; } answer;
+static struct {
+	bool is_event_stream, is_cancelled;
+	unsigned status; /* 0: 200 */
+	const char *read[2];
+	int64_t at_ns[2];
+} answer;
+static uint32_t asked; /* tokens of the one request; 0: not known */
 
 static void *client_open(const struct transport_opts *o, struct err *e)
 {
@@ -37,18 +43,23 @@ static void client_start(void *self, struct exchange *x)
 	x->attempts = 1;
 	x->sink->on_send(x, now - 100 * MS);
 	x->sink->on_sent(x, now - 99 * MS);
-	x->sink->on_head(x, 200, answer.is_event_stream, STR("HTTP/1.1 200 OK\r\n\r\n"),
+	answer.is_cancelled = false;
+	x->sink->on_head(x, answer.status ? answer.status : 200, answer.is_event_stream,
+			 answer.status ? STR("HTTP/1.1 500 No\r\n\r\n") : STR("HTTP/1.1 200 OK\r\n\r\n"),
 			 now - 50 * MS, now - 49 * MS);
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 2 && !answer.is_cancelled; i++) {
 		answer.at_ns[i] = now - (40 - 10 * i) * MS;
+		x->bytes_in += strlen(answer.read[i]);
 		x->sink->on_body(x, str_of(answer.read[i]), answer.at_ns[i], now - MS);
 	}
-	x->sink->on_end(x, FAIL_NONE, "", now);
+	if (!answer.is_cancelled)
+		x->sink->on_end(x, FAIL_NONE, "", now);
 }
 
 static void client_cancel(void *self, struct exchange *x)
 {
 	(void)self;
+	answer.is_cancelled = true;
 	x->sink->on_end(x, FAIL_CANCELLED, "cancelled", clock_real_ns());
 }
 
@@ -86,6 +97,8 @@ static void run(const struct endpoint *ep, struct record *record)
 	plan_same(&plan, 1, 0);
 	assert_int_equal(record_init(record, 1, 1, 8, false, true, &e), 0);
 	record_add_rows(record, 1);
+	record->row[0].asked_tokens = asked;
+	record->row[0].prompt_tokens = record->row[0].sample_prompt_tokens = 7;
 	assert_int_equal(load_run(&opts, &plan, &prepared, record, 0, progress, &stats, NULL, &e),
 			 0);
 	plan_release(&plan);
@@ -135,22 +148,147 @@ static void whole_answers_without_text_fail(void **state)
 	arena_release(&a);
 }
 
-static void counts_no_server_can_mean_stay_large(void **state)
+/*
+ * Counts below zero, far above what was asked for, or no numbers of the machine's: as if they had
+ * not been sent, and the row says so. What many tokens an event or several choices make is used.
+ */
+static void impossible_counts_are_refused(void **state)
 {
+	static const struct {
+		uint32_t asked, bytes;            /* length asked for; bytes of text that come */
+		const char *prompt, *output, *cached;
+		uint32_t want_prompt, want_output, want_cached;
+		bool is_refused;
+	} cases[] = {
+		{ 8, 1, "5", "9223372036854775807", "0", 5, 0, 0, true },
+		{ 8, 1, "5", "4294967296", "0", 5, 0, 0, true },
+		{ 8, 1, "5", "2147483648", "0", 5, 0, 0, true },
+		{ 8, 1, "5", "99999999999999999999", "0", 5, 0, 0, true },
+		{ 8, 1, "5", "1e30", "0", 5, 0, 0, true },
+		{ 8, 1, "5", "-9", "0", 5, 0, 0, true },
+		{ 8, 1, "5", "2.5", "0", 5, 0, 0, true },
+		{ 8, 1, "5", "4097", "0", 5, 0, 0, true },
+		{ 8, 1, "5", "4096", "0", 5, 4096, 0, false },   /* hidden reasoning */
+		{ 8, 9000, "5", "9000", "0", 5, 9000, 0, false }, /* no max_tokens there */
+		{ 8, 9000, "5", "9001", "0", 5, 0, 0, true },
+		{ 1000, 1, "5", "16000", "0", 5, 16000, 0, false }, /* 16 choices */
+		{ 1000, 1, "5", "16001", "0", 5, 0, 0, true },
+		{ 0, 1, "5", "67108864", "0", 5, 67108864, 0, false },
+		{ 0, 1, "5", "67108865", "0", 5, 0, 0, true },
+		{ 8, 1, "4294967297", "8", "0", 7, 8, 0, true },
+		{ 8, 1, "1048577", "8", "0", 7, 8, 0, true },
+		{ 8, 1, "1048576", "8", "0", 1048576, 8, 0, false },
+		{ 8, 1, "5", "8", "4294967296", 5, 8, 0, true },
+		{ 8, 1, "-1", "8", "3", 7, 8, 3, false },        /* some say "unknown" so */
+	};
+	struct buf first = { 0 }, second = { 0 };
+
+	(void)state;
+	answer.is_event_stream = true;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct request_row *row;
+		struct record record;
+
+		buf_reset(&first);
+		buf_reset(&second);
+		buf_printf(&first, "data: {\"choices\":[{\"text\":\"%0*d\"}]}\n\n", (int)cases[i].bytes,
+			   0);
+		buf_printf(&second, "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":%s,"
+			   "\"completion_tokens\":%s,\"prompt_tokens_details\":{\"cached_tokens\":%s}}}"
+			   "\n\ndata: [DONE]\n\n", cases[i].prompt, cases[i].output,
+			   cases[i].cached);
+		answer.read[0] = first.data;
+		answer.read[1] = second.data;
+		asked = cases[i].asked;
+		run(endpoint_find("openai"), &record);
+		row = &record.row[0];
+		if (row->state != REQ_DONE || row->prompt_tokens != cases[i].want_prompt ||
+		    row->output_tokens != cases[i].want_output ||
+		    row->cached_tokens != cases[i].want_cached ||
+		    !(row->flags & ROW_USAGE_REFUSED) == cases[i].is_refused)
+			fail_msg("case %zu: state %d, %u prompt, %u output, %u cached, flags %u", i,
+				 row->state, row->prompt_tokens, row->output_tokens,
+				 row->cached_tokens, row->flags);
+		record_release(&record);
+	}
+	asked = 0;
+	buf_release(&first);
+	buf_release(&second);
+}
+
+/* The same with running counts, which become marks of the events. */
+static void impossible_running_counts_leave_no_marks(void **state)
+{
+	const struct record_mark *mark = NULL;
 	struct record record;
 
 	(void)state;
 	answer.is_event_stream = true;
-	answer.read[0] = "data: {\"choices\":[{\"text\":\"a\"}]}\n\n";
-	answer.read[1] = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":4294967297,"
-			 "\"completion_tokens\":9223372036854775807,\"prompt_tokens_details\":"
-			 "{\"cached_tokens\":4294967296}}}\n\ndata: [DONE]\n\n";
+	asked = 8;
+	answer.read[0] = "data: {\"choices\":[{\"text\":\"a\"}],\"usage\":{\"completion_tokens\":1}}\n\n";
+	answer.read[1] = "data: {\"choices\":[{\"text\":\"b\"}],\"usage\":{\"completion_tokens\":"
+			 "4000000000}}\n\ndata: [DONE]\n\n";
 	run(endpoint_find("openai"), &record);
+	asked = 0;
 	assert_int_equal(record.row[0].state, REQ_DONE);
-	assert_int_equal(record.row[0].prompt_tokens, UINT32_MAX);
-	assert_int_equal(record.row[0].output_tokens, UINT32_MAX);
-	assert_int_equal(record.row[0].cached_tokens, UINT32_MAX);
+	assert_int_equal(record.row[0].ignored_output_tokens, 1);
+	assert_true(record.row[0].flags & ROW_USAGE_REFUSED);
+	assert_int_equal(record.row[0].n_events, 2);
+	while ((mark = record_marks(&record, &record.row[0], mark)))
+		assert_int_not_equal(mark->kind, MARK_TOKENS);
 	record_release(&record);
+}
+
+/* An answer that passes a limit ends there: the transport is told, and hears no more of it. */
+static void answers_without_end_are_cut(void **state)
+{
+	enum { EVENTS = 65537 };
+	struct buf many = { 0 }, text = { 0 }, large = { 0 };
+	struct {
+		const char *read, *want;
+		enum fail_category fail;
+		unsigned status;
+	} cases[3];
+
+	(void)state;
+	for (int i = 0; i < EVENTS; i++)
+		buf_add_text(&many, "data: {\"choices\":[{\"text\":\"a\"}]}\n\n");
+	buf_add_text(&large, "data: ");
+	while (large.len <= SSE_EVENT_BYTES_MAX)
+		buf_add_text(&large, "01234567890123456789012345678901234567890123456789012345678901");
+	cases[0].read = many.data;
+	cases[0].want = "the answer passes the limit of 65536 events";
+	cases[1].read = large.data;
+	cases[1].want = "an event of the stream passes the limit of 16 MiB";
+	cases[0].fail = cases[1].fail = FAIL_LIMIT;
+	cases[0].status = cases[1].status = 200;
+	cases[2].read = large.data;
+	cases[2].want = "No\n";
+	cases[2].fail = FAIL_STATUS;
+	cases[2].status = 500;
+	asked = 8;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct record record;
+
+		answer.is_event_stream = true;
+		answer.status = cases[i].status;
+		answer.read[0] = cases[i].read;
+		answer.read[1] = "data: [DONE]\n\n";
+		run(endpoint_find("openai"), &record);
+		assert_int_equal(record.row[0].state, REQ_FAILED);
+		assert_int_equal(record.row[0].fail, cases[i].fail);
+		assert_true(answer.is_cancelled);
+		buf_reset(&text);
+		record_error_of(&record, &record.row[0], &text);
+		if (strncmp(text.data, cases[i].want, strlen(cases[i].want)) != 0)
+			fail_msg("case %zu: %.100s", i, text.data);
+		record_release(&record);
+	}
+	asked = 0;
+	answer.status = 0;
+	buf_release(&many);
+	buf_release(&large);
+	buf_release(&text);
 }
 
 /* What a chat answer leaves in its row, whatever its count is worth. */
@@ -247,7 +385,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole_answers_end_with_their_last_read),
 		cmocka_unit_test(whole_answers_without_text_fail),
-		cmocka_unit_test(counts_no_server_can_mean_stay_large),
+		cmocka_unit_test(impossible_counts_are_refused),
+		cmocka_unit_test(impossible_running_counts_leave_no_marks),
+		cmocka_unit_test(answers_without_end_are_cut),
 		cmocka_unit_test(answers_leave_what_they_had),
 		cmocka_unit_test(other_text_is_kept_in_room_used_again),
 	};

@@ -6,8 +6,10 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -542,6 +544,120 @@ static void an_answer_may_be_cut_anywhere(void **state)
 	}
 }
 
+/* ---- a server that never stops ---- */
+
+#define FLOOD_BYTES_MAX (1u << 30)
+
+struct flood {
+	int fd;
+	const char *unit; /* sent again and again */
+	atomic_bool is_over;
+	pthread_t thread;
+};
+
+static void *flood_main(void *self)
+{
+	struct flood *f = self;
+	struct buf many = { 0 };
+	size_t sent = 0;
+
+	while (many.len < 200000)
+		buf_add_text(&many, f->unit);
+	while (!atomic_load(&f->is_over) && sent < FLOOD_BYTES_MAX) {
+		struct pollfd room = { .fd = f->fd, .events = POLLOUT };
+		ssize_t n = send(f->fd, many.data + sent % many.len, many.len - sent % many.len,
+				 MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n > 0)
+			sent += (size_t)n;
+		else if (errno == EAGAIN)
+			poll(&room, 1, 10);
+		else
+			break;
+	}
+	buf_release(&many);
+	return NULL;
+}
+
+static unsigned pieces;
+
+/* A reader that is slower than the sender, whose socket is then never empty. */
+static void on_flood(struct exchange *x, struct str piece, int64_t kernel_ns, int64_t user_ns)
+{
+	(void)x, (void)piece, (void)kernel_ns, (void)user_ns;
+	if (++pieces % 64 == 0)
+		usleep(500);
+}
+
+static const struct exchange_sink flood_sink = {
+	.on_send = on_send, .on_sent = on_sent, .on_head = on_head, .on_body = on_flood,
+	.on_end = on_end,
+};
+
+/*
+ * Whatever an answer consists of that has no end: a turn of the loop is over soon, the other
+ * connection gets its answer, and the request ends by its time limit.
+ */
+static void an_endless_answer_keeps_nobody_waiting(void **state)
+{
+	static const struct {
+		const char *name, *head, *unit;
+		enum fail_category fail;
+	} cases[] = {
+		{ "chunks", CHUNKED, "20\r\n0123456789abcdef0123456789abcdef\r\n", FAIL_TIMEOUT },
+		{ "one-byte chunks", CHUNKED, "1\r\nx\r\n", FAIL_TIMEOUT },
+		{ "a chunk extension", CHUNKED "1", ";x", FAIL_PROTOCOL }, /* a line has its limit */
+		{ "trailers", CHUNKED "1\r\nx\r\n0\r\n", "X-T: 1\r\n", FAIL_TIMEOUT },
+		{ "interim answers", "", "HTTP/1.1 102 Processing\r\n\r\n", FAIL_TIMEOUT },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct flood f = { 0 };
+		int64_t began_ns, longest_ns = 0;
+		struct rig r;
+
+		rig_open(&r, false);
+		((struct native *)r.transport)->opts.request_timeout_ns = 1500000000;
+		f.unit = cases[i].unit;
+		r.client[0].x.sink = &flood_sink;
+		native->start(r.transport, &r.client[0].x);
+		accept_side(&r);
+		read_request(&r, 0);
+		send_text(&r, 0, str_of(cases[i].head));
+		f.fd = r.side[0];
+		assert_int_equal(pthread_create(&f.thread, NULL, flood_main, &f), 0);
+		native->start(r.transport, &r.client[1].x);
+		accept_side(&r);
+		read_request(&r, 1);
+		send_text(&r, 1, STR(OK_B));
+		began_ns = clock_mono_ns();
+		while (!(r.client[0].ends && r.client[1].ends) &&
+		       clock_mono_ns() - began_ns < 20000000000) {
+			uint64_t before = r.client[0].x.bytes_in;
+			int64_t from_ns = clock_mono_ns();
+
+			turn(&r, 5);
+			assert_true(r.client[0].x.bytes_in - before <= TURN_READS_MAX * READ_BYTES);
+			from_ns = clock_mono_ns() - from_ns;
+			longest_ns = from_ns > longest_ns ? from_ns : longest_ns;
+		}
+		print_message("%s: the longest turn %.1f ms, the end after %.2f s\n", cases[i].name,
+			      (double)longest_ns / 1e6, (double)(clock_mono_ns() - began_ns) / 1e9);
+		assert_int_equal(r.client[0].ends, 1);
+		assert_int_equal(r.client[1].ends, 1);
+		assert_int_equal(r.client[1].fail, FAIL_NONE);
+		if (r.client[0].fail == FAIL_TIMEOUT)
+			assert_true(r.client[1].end_order < r.client[0].end_order);
+		/* A fast machine gets to the limit of bytes before the time is over. */
+		if (r.client[0].fail != FAIL_LIMIT || !strstr(r.client[0].text, "1024 MiB"))
+			assert_int_equal(r.client[0].fail, cases[i].fail);
+		atomic_store(&f.is_over, true);
+		pthread_join(f.thread, NULL);
+		rig_close(&r);
+	}
+}
+
 /* A port whose queue of connections is full: the next one to it never comes about. */
 static int listen_in_vain(struct sock_addr *addr, int filler[], int n)
 {
@@ -607,6 +723,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(scripts_end_as_they_should),
 		cmocka_unit_test(an_answer_may_be_cut_anywhere),
+		cmocka_unit_test(an_endless_answer_keeps_nobody_waiting),
 		cmocka_unit_test(connect_timeouts_follow_their_deadlines),
 	};
 

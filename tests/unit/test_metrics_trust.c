@@ -224,6 +224,7 @@ static void ignored_all(struct run *r)
 	counts(r, 1000, 16000);
 	r->m.client.n_usage_ignored = 1000;
 }
+static void refused(struct run *r) { r->m.client.n_usage_refused = 1; }
 static void short_count(struct run *r) { counts(r, 1000, 2000); r->m.client.n_count_short = 500; }
 static void short_alike(struct run *r) { counts(r, 1000, 1010); r->m.client.n_count_short = 500; }
 static void length_at(struct run *r) { r->m.client.n_longer_than_asked = 10; }
@@ -387,6 +388,11 @@ static const struct {
 	  "The server sends its token counts in an event with choices, where vllm does not look: "
 	  "1000 output and 1000 input tokens are reported, it says 16000 and 1000; --fix usage takes "
 	  "those.", "TPOT, goodput, input throughput, output throughput" },
+	{ refused, TRUST_DEGRADED, "usage_refused",
+	  "The server sent impossible token counts with 0.1 % of the answers: below zero, or more than "
+	  "16 times what was asked for (output) or sent (prompt). They are not used; those tokens are "
+	  "counted as if the server had sent no count.",
+	  "TPOT, goodput, input throughput, output throughput" },
 	{ short_count, TRUST_INVALID, "token_count",
 	  "Only the answer's text is counted, and 50.0 % of the answers have more events than that "
 	  "has tokens (reasoning, tool calls): 1000 output tokens are reported, at least 2000 were "

@@ -402,6 +402,57 @@ static void test_unwatch_inside(void **state)
 	close(a.count == 1 ? p.server : q.server);
 }
 
+/* Takes its time, as one does whose peer never stops sending. */
+static void on_slow(struct watch *w, uint32_t events)
+{
+	(void)events;
+	((struct end *)w)->count++;
+	usleep(2000);
+}
+
+/*
+ * A round of descriptors that are all ready for good ends soon, so that its caller can look at
+ * signals and deadlines, and the next one goes on where it ended: all are served alike.
+ */
+static void test_round_is_short(void **state)
+{
+	enum { N = 64 };
+	struct pair p[N];
+	struct end end[N];
+	struct err e = { 0 };
+	int64_t longest_ns = 0;
+	int least = 0, most = 0, made = 0, rounds = 0;
+
+	(void)state;
+	the_loop = loop_new(&e);
+	for (int i = 0; i < N; i++) {
+		p[i] = pair_open("127.0.0.1", false);
+		end[i] = (struct end){ .watch = { p[i].server, EPOLLIN, on_slow } };
+		assert_int_equal(loop_watch(the_loop, &end[i].watch, &e), 0);
+		sock_send(p[i].client, STR("x"));
+	}
+	for (; made < 3 * N; rounds++) {
+		int64_t began_ns = clock_mono_ns(), took_ns;
+
+		made += loop_poll(the_loop, INT64_MAX, false);
+		took_ns = clock_mono_ns() - began_ns;
+		longest_ns = took_ns > longest_ns ? took_ns : longest_ns;
+	}
+	for (int i = 0; i < N; i++) {
+		least = i == 0 || end[i].count < least ? end[i].count : least;
+		most = end[i].count > most ? end[i].count : most;
+	}
+	print_message("%d callbacks, %d to %d each, the longest round %.1f ms\n", made, least, most,
+		      (double)longest_ns / 1e6);
+	assert_true(made < rounds * 16); /* N a round without a limit */
+	assert_true(most - least <= 1);
+	for (int i = 0; i < N; i++)
+		loop_unwatch(the_loop, &end[i].watch);
+	loop_free(the_loop);
+	for (int i = 0; i < N; i++)
+		pair_close(&p[i]);
+}
+
 /* A library may close its descriptor before it says so. */
 static void test_unwatch_closed(void **state)
 {
@@ -608,6 +659,7 @@ int main(void)
 		cmocka_unit_test(test_timer_rearmed),
 		cmocka_unit_test(test_timer_many),
 		cmocka_unit_test(test_unwatch_inside),
+		cmocka_unit_test(test_round_is_short),
 		cmocka_unit_test(test_unwatch_closed),
 		cmocka_unit_test(test_rewatch),
 		cmocka_unit_test(test_deadline),

@@ -301,6 +301,7 @@ export interface ExperimentDocument {
 			requests_counted?: number;
 			requests_count_unknown?: number;
 			requests_usage_ignored?: number;
+			requests_usage_refused?: number;
 			requests_count_short?: number;
 			requests_longer_than_asked?: number;
 			requests_shorter_than_asked?: number;
