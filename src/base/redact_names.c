@@ -47,6 +47,7 @@ static const char *const keys_of[] = {
 	"per", "by", "first", "last", "any", "each", "no", "sla", "label", "unique", "shard",
 	"correlation", "run", "data", "message", "event", "option", "variable", "parameter",
 	"document", "default", "missing", "unknown", "of", "the", "a",
+	"client", /* our --client-key is a file */
 };
 static const char *const keys[] = { "api", "access", "private", "secret", "auth", "ssh" };
 static const char *const passes[] = { "db", "user", "admin", "root", "ssh", "smtp", "proxy", "http",

@@ -223,18 +223,6 @@ static void put_traces(struct json_writer *w, const struct upload_opts *o)
 	json_end_array(w);
 }
 
-/* For its owner alone where it is new: a URL may have a password, which is needed to send. */
-static int own_folder(const char *path, struct err *e)
-{
-	bool is_new = !file_is_dir(path);
-
-	if (file_mkdirs(path, e) < 0)
-		return -1;
-	if (is_new && chmod(path, 0700) < 0)
-		return err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
-	return 0;
-}
-
 static int spool(const struct upload_opts *o, struct str document, struct err *e)
 {
 	struct buf folder = { 0 }, text = { 0 }, path = { 0 };
@@ -262,8 +250,9 @@ static int spool(const struct upload_opts *o, struct str document, struct err *e
 	else if (text.is_over)
 		rc = err_set(e, ERR_LIMIT, "it is larger than UPLOAD_BYTES_MAX");
 	else
-		rc = own_folder(folder.data, e) < 0 ? -1 :
-			file_write_atomic(path.data, buf_str(&text), e);
+		/* A URL may have a password, which is needed to send. */
+		rc = file_mkdirs_mode(folder.data, 0700, e) < 0 ? -1 :
+			file_write_atomic_mode(path.data, buf_str(&text), 0600, e);
 	free(token);
 	free(url);
 	buf_release(&folder);

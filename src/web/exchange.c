@@ -219,6 +219,8 @@ static void refuse_late(struct exchange *x, unsigned status, const char *why)
 {
 	drop_body(x);
 	exchange_refuse(x, status, "%s", why);
+	if (status == 503)
+		exchange_add_header(x, "Retry-After", "5");
 	x->is_discarding = true;
 	x->limit = x->received + DISCARD_BYTES;
 }

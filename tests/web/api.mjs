@@ -178,6 +178,7 @@ async function fill() {
 
 async function server() {
 	await ask('GET', '/api/health');
+	await ask('GET', '/api/health/ready');
 	await ask('GET', '/metrics');
 	await ask('GET', '/api/openapi.json');
 	await ask('POST', '/api/logout');

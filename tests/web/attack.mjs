@@ -7,7 +7,7 @@
 // TERM ends it with 0, a sanitizer has said nothing, and the store is whole.
 //
 // SECONDS (20), SEED (the time), CONNECTIONS (12), TOKEN: one that the dashboard wants,
-// ANSWER_SECONDS (60) and HEALTH_MS (15000): the longest that an answer, and one of /api/health, may
+// ANSWER_SECONDS (60) and HEALTH_MS (4000): the longest that an answer, and one of /api/health, may
 // take. A violation is printed with the bytes that
 // led to it, and kept below $O/attack. The same SEED gives each connection the same requests, but
 // what they name depends on earlier answers; with CONNECTIONS=1 all is as it was.
@@ -30,7 +30,7 @@ const head_bytes_max = 12000;  // longer ones may be refused before they are rea
 const runs_max = 1500;         // new ones, before all runs are removed again
 const launches_max = 20;
 const growth_mb_max = 192;     // from the second quarter of the time to its last one
-const health_ms_max = number_of('HEALTH_MS', 15000), health_median_ms_max = 1000;
+const health_ms_max = number_of('HEALTH_MS', 4000), health_median_ms_max = 300;
 const problems = new Set([400, 401, 403, 404, 405, 409, 413, 415, 416, 421, 422, 429, 503]);
 // What is not HTTP, or too long for it, is answered by the HTTP library itself, in words of its own.
 const not_http = new Set([...problems, 408, 414, 417, 431, 501, 505]);
@@ -76,8 +76,8 @@ function leaks_of(text, sent) {
 function judge_problem(answer, sent) {
 	const type = (answer.headers['content-type'] ?? '').split(';')[0], text = text_of(answer.body);
 	let value;
-	if (answer.status === 429 && !answer.headers['retry-after'])
-		return '429 without Retry-After';
+	if ([429, 503].includes(answer.status) && !answer.headers['retry-after'])
+		return `${answer.status} without Retry-After`;
 	if (type !== 'application/problem+json')
 		return `${answer.status} is ${type || 'of no type'}, not application/problem+json`;
 	try {

@@ -104,6 +104,11 @@ export interface Facet {
 	histogram?: Bin[];
 }
 
+export interface ColumnsUsed {
+	used: number; // columns whose names no schema lists, of all runs in the store
+	limit: number; // how many of these there may be
+}
+
 export interface Statistic {
 	column: string;
 	count: number; // runs with a finite number
@@ -367,11 +372,6 @@ export type Done = Answer;
 export interface Summary extends Answer {
 	total: number; statistics: Statistic[]; status: Record<string, number>;
 	verdicts: Record<string, number>; columns: ColumnsUsed;
-}
-
-export interface ColumnsUsed extends Answer {
-	used: number; // columns whose names no schema lists, of all runs in the store
-	limit: number; // how many of these there may be
 }
 
 export interface Traces extends Answer { total: number; items: Trace[]; next: string | null }
