@@ -77,7 +77,7 @@ async function door(browser) {
 async function printed(browser) {
 	const it = await dashboard('made-token');
 	let target;
-	await becomes(() => Boolean([, target] = /(http:\S+\?token=\S+)/.exec(it.log) ?? []), true,
+	await becomes(() => Boolean([, target] = /(http:\S+\?token=\S+) \(/.exec(it.log) ?? []), true,
 		'a URL with a token is printed');
 	const token = new URL(target).searchParams.get('token');
 	const context = await browser.newContext(), page = await context.newPage();

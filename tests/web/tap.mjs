@@ -19,7 +19,7 @@ export function ok(is, name, ...why) {
 	if (!is) {
 		failed++;
 		for (const line of why.map(String).join('\n').split('\n'))
-			console.log(`# ${line}`);
+			console.error(`# ${line}`);
 	}
 	return is;
 }
