@@ -191,13 +191,16 @@ is(ask($d, 'GET', '/api/upload/status/0123456789abcdef')->{status}, 404, 'anothe
 
 # ---- figures and log ----
 
-my $metrics = ask($d, 'GET', '/metrics')->{content};
+my $metrics;
+my $done = qr/^profllm_jobs\{kind="upload",state="done"\} 1$/m;
+# What is in the store is as it was when the store was asked last.
+wait_for('the job to be counted', sub { ($metrics = ask($d, 'GET', '/metrics')->{content}) =~ $done });
 like($metrics, qr/^profllm_http_requests_total\{method="POST",route="\S+upload\/batch",status="202"\} 1$/m,
 	'requests are counted by route and status');
 like($metrics, qr/^profllm_http_request_duration_seconds_count\{method="GET",route="\/api\/health"\} [1-9]/m,
 	'and timed');
 like($metrics, qr/^profllm_runs 40$/m, 'runs');
-like($metrics, qr/^profllm_jobs\{kind="upload",state="done"\} 1$/m, 'and jobs');
+like($metrics, $done, 'and jobs');
 rename 'access.jsonl', 'access.1';
 kill 'HUP', $d->{pid};
 wait_for('a new log', sub { -e 'access.jsonl' });
