@@ -78,7 +78,8 @@ SKIP: {
 	spew('x.yaml', "name: lost\nserver: {command: sim, model: sim, ttft_ms: 2, itl_ms: 1}\n"
 		. "benchmark: {dataset_name: random, tokenizer: sim, num_prompts: 2, random_input_len: 4, "
 		. "random_output_len: 2}\n");
-	my $run = run(args => [qw(run --config x.yaml --output /dev/full)],
+	symlink("/dev/full", "full.json") or die;
+	my $run = run(args => [qw(run --config x.yaml --output full.json)],
 		env => { TMPDIR => abs_path('tmp') });
 	my @left = glob 'tmp/*.json';
 
