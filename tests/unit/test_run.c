@@ -160,26 +160,43 @@ static void a_dry_run_sends_nothing(void **state)
 	run_release(&r);
 }
 
-static void a_cancelled_point_keeps_its_rows(void **state)
+/* False: it was cancelled before a request had ended, as on a busy machine. */
+static bool is_cancelled_within(int64_t ns)
 {
+	struct timespec nap = { ns / 1000000000, ns % 1000000000 };
 	struct scored scored;
 	struct run r;
 	pthread_t thread;
+	bool has_some;
 
-	(void)state;
 	run_init(&r, COMMON "--num-prompts 1000 --request-rate 100 --burstiness inf");
 	assert_int_equal(pthread_create(&thread, NULL, run_start, &r), 0);
-	nanosleep(&(struct timespec){ 0, 300000000 }, NULL);
+	nanosleep(&nap, NULL);
 	atomic_store(&r.cancel, true);
 	pthread_join(thread, NULL);
-	assert_int_equal(r.rc, 0);
-	assert_true(r.point.is_interrupted);
-	score_point(&r.opts, &r.derived, &r.point, &scored);
-	assert_true(scored.metrics.completed > 0 && scored.metrics.completed < 900);
-	assert_int_equal(scored.metrics.completed + scored.metrics.cancelled, 1000);
-	assert_int_not_equal(scored.trust.verdict, TRUST_VALID);
-	scored_release(&scored);
+	has_some = r.rc == 0;
+	if (has_some) {
+		assert_true(r.point.is_interrupted);
+		score_point(&r.opts, &r.derived, &r.point, &scored);
+		has_some = scored.metrics.completed > 0;
+		assert_true(scored.metrics.completed < 900);
+		assert_int_equal(scored.metrics.completed + scored.metrics.cancelled, 1000);
+		assert_int_not_equal(scored.trust.verdict, TRUST_VALID);
+		scored_release(&scored);
+	}
 	run_release(&r);
+	return has_some;
+}
+
+static void a_cancelled_point_keeps_its_rows(void **state)
+{
+	int64_t ns = 300000000;
+
+	(void)state;
+	while (!is_cancelled_within(ns)) {
+		assert_true(ns < 5000000000);
+		ns *= 3;
+	}
 }
 
 static void what_cannot_be_measured_says_why(void **state)
