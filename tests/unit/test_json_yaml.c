@@ -111,9 +111,14 @@ static void test_refused(void **state)
 
 /* ---- what texts cost ---- */
 
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define SHORT_BYTES 10000  /* ten times slower there */
+#define TRIES 2
+#else
 #define SHORT_BYTES 100000
-#define LONG_BYTES 1000000
 #define TRIES 5
+#endif
+#define LONG_BYTES (10 * SHORT_BYTES)
 #define REFUSED_S_MAX 0.2 /* of CPU time */
 #define GROWTH_MAX 40     /* from SHORT to LONG: 10 is linear, 100 quadratic */
 #define NOISE_S 0.05
