@@ -138,7 +138,8 @@ export function judge(answer, r, sent) {
 	if (answer.why === 'late')
 		return r.is_raw ? '' : `no answer in ${answer_ms / 1000} s`;
 	if (answer.why)
-		return r.is_raw || answer.why === 'closed' ? '' : `no whole answer: ${answer.why}`;
+		return r.is_raw || answer.why === 'closed' || (answer.why === 'cut' && r.may_be_cut) ? ''
+			: `no whole answer: ${answer.why}, ${r.n_behind ?? 0} requests behind it`;
 	const { status } = answer;
 	if (r.is_raw)
 		return status < 400 || not_http.has(status) ? '' : `status ${status}`;
@@ -313,6 +314,12 @@ async function lane(n) {
 		const sent = list.map((r) => make.bytes(r));
 		for (let k = 0; k < list.length; k++)
 			list[k].is_raw ||= sent[k].indexOf('\r\n\r\n') > head_bytes_max;
+		// A server that ends a connection with requests unread resets it: an answer may be lost.
+		list.forEach((r, k) => {
+			r.n_behind = list.length - 1 - k;
+			r.may_be_cut = list.slice(k + 1).some((later) => later.is_raw)
+				|| (r.n_behind > 0 && r.headers.some(([name]) => name === 'Connection'));
+		});
 		if (style < 0.08) { // pipelined
 			c.send(Buffer.concat(sent));
 		} else if (style < 0.11) {
