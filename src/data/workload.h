@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "data/session.h"
 
 enum prompt_kind {
 	PROMPT_TEXT,      /* prompt is text */
@@ -34,6 +35,15 @@ struct sample {
 	struct str messages;      /* ready-made chat message list (JSON), empty: none */
 	struct str media;         /* JSON list of content parts, empty: none */
 	struct str overrides;     /* JSON object merged into the body last, empty: none */
+	struct str headers;       /* JSON object of headers beside the run's, empty: none */
+	struct str expected;      /* the answer that the data has for it, empty: none */
+	/*
+	 * What the answer has to be, for scoring: {"json": SCHEMA}, {"regex": TEXT},
+	 * {"choice": [TEXT...]} or {"grammar": TEXT}; empty: nothing. How the server is told
+	 * stands in overrides.
+	 */
+	struct str constraint;
+	int64_t priority;         /* its class, when the workload has priorities */
 	struct str file;          /* bytes of a file to upload (audio APIs), empty: none */
 	const char *file_name;    /* its name there; NULL: none */
 	uint32_t sequences;       /* input sequences (pooling); 0 counts as 1 */
@@ -50,6 +60,8 @@ struct workload {
 	const char *hash;         /* of the file it was read from (data/workload_file.h), or NULL */
 	bool is_eos_ignored;      /* --ignore-eos holds: a file's requests were made with it */
 	bool is_self_timed;       /* likewise: sent at the samples' times unless --no-self-timed */
+	bool has_priorities;      /* samples have classes; overrides tell the server */
+	struct sessions *sessions; /* in the arena; NULL: every sample stands alone */
 	struct str notes;         /* what the user should know about it, lines; may be empty */
 	size_t memory_max;        /* 0: WORKLOAD_MEMORY_BYTES_MAX */
 	struct spill *spill;
