@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * base/zip.h - gzip and zlib (RFC 1950 to 1952): a stream packed piece by piece,
- * and whole texts packed and unpacked.
+ * and whole texts packed and unpacked. Also ZIP archives, which spreadsheets are.
  */
 #pragma once
 #include <stddef.h>
@@ -28,3 +28,15 @@ void zip_end(struct zip *z); /* the last piece, then frees z */
 
 /* bytes as one gzip member at the end of out; level 1 (fast) to 9 (small). */
 void zip_gzip(struct str bytes, int level, struct buf *out);
+
+/*
+ * A ZIP archive (PKWARE's APPNOTE), file by file into out. Zeroed is an empty one. No file and no
+ * archive of 4 GiB or more; buf's limit is below that.
+ */
+struct zip_archive {
+	struct buf out;        /* the archive, once it has been ended; the caller releases it */
+	struct buf directory;  /* private */
+	unsigned n;
+};
+void zip_archive_add(struct zip_archive *a, const char *name, struct str bytes);
+void zip_archive_end(struct zip_archive *a);
