@@ -25,6 +25,8 @@ static const struct command commands[] = {
 	{ "bench latency", "measure how long an engine takes for one batch", cmd_bench_latency },
 	{ "bench startup", "measure how long an engine takes to start, cold and warm",
 	  cmd_bench_startup },
+	{ "bench multi-turn", "measure a server with conversations: turn after turn, closed loop",
+	  cmd_bench_multi_turn },
 	{ "bench mm-processor", "measure the stages of multimodal preprocessing",
 	  cmd_bench_mm_processor },
 	{ "bench score", "report a recorded run again", cmd_bench_score },
@@ -143,6 +145,7 @@ static const struct command *script(const char *word)
 		{ "benchmark_serving", "bench serve" },
 		{ "benchmark_throughput", "bench throughput" },
 		{ "benchmark_latency", "bench latency" },
+		{ "benchmark_serving_multi_turn", "bench multi-turn" },
 	};
 	struct str name = script_name(word);
 
@@ -156,9 +159,9 @@ static const struct command *script(const char *word)
 
 /* Scripts that this program has no command for. The names are bare (see bare()). */
 static const struct absent { const char *names, *what, *instead; } absents[] = {
-	{ "multiturn servingmultiturn servemultiturn convertsharegpttoopenai", "multi-turn benchmark",
-	  "'bench serve --dataset-name timed_trace' replays turns whose prompts share growing "
-	  "prefixes, with the answers of a trace instead of the server's" },
+	{ "convertsharegpttoopenai", "converter of ShareGPT conversations",
+	  "'bench multi-turn' reads conversations of its own form, 'bench serve --dataset-name "
+	  "sharegpt' the first turns of ShareGPT's" },
 	{ "structuredoutput structuredoutputs servingstructuredoutput servingstructuredoutputs "
 	  "servestructuredoutput guided servingguided", "structured output benchmark",
 	  "'bench serve --extra-body' with structured_outputs or response_format constrains all "

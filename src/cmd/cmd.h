@@ -54,6 +54,7 @@ int cmd_bench_startup(int argc, char **argv);
 int cmd_bench_latency(int argc, char **argv);
 int cmd_bench_throughput(int argc, char **argv);
 int cmd_bench_mm_processor(int argc, char **argv);
+int cmd_bench_multi_turn(int argc, char **argv);
 int cmd_bench_sweep_serve(int argc, char **argv);
 int cmd_bench_sweep_startup(int argc, char **argv);
 int cmd_bench_sweep_multi(int argc, char **argv);

@@ -255,6 +255,11 @@ static void on_measured(void *self, struct point *point)
 		add_error(&talk->err, &e);
 		e = (struct err){ 0 };
 	}
+	if (talk->outcome && talk->outcome->measured &&
+	    talk->outcome->measured(talk->outcome->self, point, &e) < 0) {
+		add_error(&talk->err, &e);
+		e = (struct err){ 0 };
+	}
 	/* The record is completed even when the result has no room, and the other way round. */
 	point_store(point, &e);
 	add_error(&talk->err, &e);

@@ -11,8 +11,12 @@
 #include "run/serve_opts.h"
 
 /* What others may want of it. A zeroed struct is empty. */
+struct point;
 struct serve_outcome {
 	struct buf result; /* the result as JSON, as --save-result would write it; empty: none */
+	/* A run's report is printed, and the point still has its record. NULL: not wanted. */
+	int (*measured)(void *self, const struct point *p, struct err *e);
+	void *self;
 };
 
 /*

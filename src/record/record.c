@@ -234,8 +234,12 @@ static void add_text(struct record_shard *s, uint32_t *head, uint32_t *tail, uin
 
 void record_text(struct record_shard *s, struct request_row *row, struct str escaped)
 {
+	bool is_first = row->text_bytes == 0;
+
 	if (s->keeps_text)
 		add_text(s, &row->text_head, &row->text_tail, &row->text_bytes, escaped);
+	if (is_first)
+		row->first_text_bytes = row->text_bytes;
 }
 
 void record_other_text(struct record_shard *s, struct request_row *row, struct str escaped)

@@ -165,6 +165,7 @@ struct request_row {
 	uint32_t mark_head, mark_tail;
 	uint32_t text_bytes, error_bytes; /* text is kept as it came: JSON-escaped answer text */
 	uint32_t other_bytes; /* of reasoning, tool calls, refusals; not in record files */
+	uint32_t first_text_bytes; /* of text_bytes, what the first event with text had; likewise */
 };
 
 struct gap_block { uint32_t next; uint32_t gap[EVENT_GAPS]; };

@@ -4,6 +4,7 @@
  * the path an API of ours has when --endpoint does not say.
  */
 #include "endpoint/described.h"
+#include "run/multi_turn.h"
 #include "run/serve_check.h"
 
 /* The API's own path, where the default of --endpoint cannot be: upstream refuses that. */
@@ -26,6 +27,8 @@ int serve_choose_backend(const struct check *c)
 			       "exclusive", o->backend_file, o->backend);
 	if (o->backend_file)
 		ep = endpoint_described(o->backend_file, c->arena, c->e);
+	else if (o->multi_turn)
+		ep = multi_turn_endpoint(o->multi_turn);
 	else
 		ep = endpoint_find(o->backend);
 	if (!ep && o->backend_file)

@@ -10,6 +10,7 @@
 #include "base/trace.h"
 #include "json/read.h"
 #include "net/sock.h"
+#include "run/multi_turn.h"
 #include "run/probe.h"
 #include "run/profile.h"
 #include "run/score.h"
@@ -140,6 +141,8 @@ static int run_load(struct stage *s, const struct prepared *prepared,
 	int rc;
 
 	limit_load(s, &opts);
+	if (s->opts->multi_turn)
+		multi_turn_load(s, &opts);
 	opts.started = begin_beside;
 	opts.tick = tick_beside;
 	opts.started_self = opts.tick_self = &beside;
@@ -186,6 +189,8 @@ int stage_run_main(struct stage *s, struct err *e)
 	how.is_rehosted = s->derived->balance == BALANCE_LEAST_LOADED && s->derived->n_urls > 1;
 	if (p->plan.n > p->workload.n)
 		how.bytes_max = REPEATED_BYTES_MAX;
+	if (s->opts->multi_turn)
+		multi_turn_prepare(s, &how);
 	if (prepare(&how, &p->plan, &p->workload, &prepared, e) == 0 &&
 	    probe_new(s, &probe, e) == 0) {
 		if (open_record_file(s, e) == 0) {
@@ -261,7 +266,8 @@ int stage_make_record(struct stage *s, struct err *e)
 
 		events += asked > 0 ? (uint64_t)asked : 0;
 	}
-	if (record_init(&p->record, p->plan.n + (uint32_t)s->opts->num_warmups + 64,
+	if (record_init(&p->record, p->plan.n + (uint32_t)s->opts->num_warmups + 64 +
+			(s->opts->multi_turn ? multi_turn_rows(s) : 0),
 			s->derived->threads + probe_shards(s->opts), events, true, keeps_text,
 			e) < 0)
 		return -1;

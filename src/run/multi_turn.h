@@ -21,6 +21,7 @@
 #include <stdatomic.h>
 
 #include "data/conversation.h"
+#include "load/load.h"
 #include "opt/opt.h"
 #include "report/multi_turn.h"
 #include "run/serve_opts.h"
@@ -65,6 +66,7 @@ struct multi_turn {
 	size_t n_warmup;
 	unsigned compat;
 	bool sends_ids;                /* --request-id-prefix was given */
+	struct serve_opts *serve;      /* whose num_prompts becomes the number of turns */
 
 	/* Made by the stages. */
 	struct conversations conversations;
@@ -72,7 +74,7 @@ struct multi_turn {
 	struct turn_order *turns;
 	struct history *history;
 	uint32_t *client;              /* per entry; who sent it */
-	bool *is_wrong;                /* per entry; its last answer is not the data's */
+	bool *is_wrong;                /* per entry; with =stop: its answer is not the data's */
 	uint32_t *queue;               /* with --warmup-step: what it finished, in that order */
 	size_t n_queue;
 	double warmup_s;               /* how long it took; NAN: there was none */
@@ -81,7 +83,6 @@ struct multi_turn {
 	const struct workload *workload;
 	uint32_t first_row;            /* of entry 0 */
 	bool is_warming_up;
-	struct prepared *made;         /* the main run's, whose hooks are wrapped */
 	pthread_mutex_t lock;          /* of turns */
 	atomic_bool is_closed;         /* never set; load_opts.close */
 };
@@ -106,6 +107,7 @@ const struct endpoint *multi_turn_endpoint(const struct multi_turn *m);
 
 struct stage;
 struct prepare_opts;
+struct history;
 
 int multi_turn_requests(struct stage *s, struct err *e);
 void multi_turn_plan(struct stage *s);
@@ -114,11 +116,15 @@ int multi_turn_warm_up(struct stage *s, struct err *e);
 uint32_t multi_turn_rows(const struct stage *s);
 /* Before the main run's requests are made; and before it begins. */
 void multi_turn_prepare(struct stage *s, struct prepare_opts *how);
-void multi_turn_load(struct stage *s, struct prepared *prepared, struct load_opts *opts);
+void multi_turn_load(struct stage *s, struct load_opts *opts);
 
 /* ---- after the main run ---- */
 
 struct point;
+
+/* Whether an entry's answer is the data's, or the data has none. */
+bool multi_turn_is_expected(const struct multi_turn *m, uint32_t entry,
+			    const struct request_row *row);
 
 struct multi_turn_outcome {
 	struct multi_turn_report report; /* its samples, and what the run was told */

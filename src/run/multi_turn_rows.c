@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "http/url.h"
 
 #define INPUT "Conversations"
 #define SERVER "Server"
@@ -234,6 +235,7 @@ int multi_turn_check(const struct multi_turn_opts *o, struct arena *a, struct mu
 {
 	int64_t active = o->max_active_conversations.is_set ? o->max_active_conversations.v
 							    : o->num_clients;
+	struct url url;
 
 	m->o = o;
 	m->warmup_s = NAN;
@@ -241,6 +243,8 @@ int multi_turn_check(const struct multi_turn_opts *o, struct arena *a, struct mu
 		return err_set(e, ERR_USAGE, "--%s is missing: %s", o->input_file ? "model" : "input-file",
 			       o->input_file ? "the model's name, or the path of its tokenizer"
 					     : "a file with conversations, or one to make them from");
+	if (url_parse(str_of(o->url), &url, e) < 0)
+		return err_wrap(e, "--url");
 	if (check_shares(o, active, e) < 0 || check_limits(o, e) < 0)
 		return -1;
 	if (o->request_timeout_sec <= 0)

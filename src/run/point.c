@@ -17,6 +17,7 @@
 #include "report/lines.h"
 #include "run/contact.h"
 #include "run/count.h"
+#include "run/multi_turn.h"
 #include "run/travel.h"
 #include "version.h"
 
@@ -243,7 +244,7 @@ static int make_requests(struct stage *s, const struct dataset *dataset, struct 
 	if (stage_load_tokenizer(s, e) < 0)
 		return -1;
 	stage_part(s, PART_DATASET);
-	if (stage_build_dataset(s, dataset, e) < 0)
+	if ((s->opts->multi_turn ? multi_turn_requests(s, e) : stage_build_dataset(s, dataset, e)) < 0)
 		return -1;
 	stage_part(s, PART_OPTIONS);
 	return 0;
@@ -255,7 +256,8 @@ static int prepare_point(struct stage *s, struct err *e)
 
 	assert(dataset); /* serve_check_dataset */
 	stage_part(s, PART_DATASET);
-	if (stage_check_dataset(dataset, &s->opts->data, s->opts, e) < 0)
+	if (!s->opts->multi_turn &&
+	    stage_check_dataset(dataset, &s->opts->data, s->opts, e) < 0)
 		return -1;
 	stage_part(s, PART_OPTIONS);
 	if (find_endpoint(s, e) < 0 || first_contact(s, e) < 0 || stage_find_model(s, e) < 0 ||
@@ -265,7 +267,7 @@ static int prepare_point(struct stage *s, struct err *e)
 	TRACE(run, "dataset %s: %zu requests\n", dataset->name, s->point->workload.n);
 	if (stage_is_cancelled(s))
 		return stage_cancelled(e);
-	if (stage_may_ask_server(s) && !(s->derived->compat & COMPAT_V011))
+	if (stage_may_ask_server(s) && !(s->derived->compat & COMPAT_V011) && !s->opts->multi_turn)
 		stage_align(s, dataset);
 	if (s->derived->is_temperature_unset && s->derived->compat & COMPAT_STDOUT)
 		stage_say(s, "WARNING: vllm bench serve no longer sets temperature==0 (greedy) in requests "
@@ -371,7 +373,8 @@ int run_point(const struct serve_opts *opts, const struct serve_derived *derived
 	if (opts->dry_run)
 		return 0;
 	if (stage_check_files(&s, e) < 0 || stage_make_record(&s, e) < 0 ||
-	    stage_ready_check(&s, e) < 0 || stage_warm_up(&s, e) < 0)
+	    stage_ready_check(&s, e) < 0 || stage_warm_up(&s, e) < 0 ||
+	    (opts->multi_turn && multi_turn_warm_up(&s, e) < 0))
 		return -1;
 	if (stage_is_cancelled(&s))
 		return stage_cancelled(e);

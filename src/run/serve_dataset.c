@@ -147,6 +147,8 @@ int serve_check_dataset(const struct check *c)
 	struct serve_opts *o = c->o;
 	const struct dataset *d = dataset_find(o->dataset_name);
 
+	if (o->multi_turn)
+		return 0; /* it reads its own conversations */
 	if (!d)
 		return err_set(c->e, ERR_USAGE, "--dataset-name: unknown dataset '%s'",
 			       o->dataset_name);

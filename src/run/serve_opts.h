@@ -28,6 +28,8 @@
 #include "telemetry/system.h"
 #include "token/chat.h"
 
+struct multi_turn;
+
 struct serve_opts {
 	int64_t seed;                       /* 0..2^32-1 */
 	int64_t num_prompts;
@@ -135,6 +137,7 @@ struct serve_opts {
 	const char *compat;                 /* comma list; see derived */
 	const char *trace;                  /* comma list of categories */
 	const char *old_dataset;            /* --dataset of old scripts; NULL once it is taken */
+	struct multi_turn *multi_turn;      /* of bench multi-turn (run/multi_turn.h); NULL: no such run */
 };
 
 extern const struct opt_set serve_opt_set;

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "rng/fork.h"
+#include "run/multi_turn.h"
 
 static bool is_self_timed(const struct stage *s)
 {
@@ -102,6 +103,10 @@ int stage_make_plan(struct stage *s, struct err *e)
 	uint32_t n;
 	int rc = 0;
 
+	if (o->multi_turn) {
+		multi_turn_plan(s);
+		return 0;
+	}
 	if (is_self_timed(s)) {
 		if (o->self_timed == OPT_TRI_UNSET && !isinf(o->request_rate))
 			stage_warn(s, "--request-rate has no effect: requests are sent at the workload's times "
@@ -130,6 +135,8 @@ void stage_say_traffic(const struct stage *s)
 	char number[FMT_F64_BYTES];
 	struct buf text = { 0 };
 
+	if (o->multi_turn)
+		return; /* its parameters are in its report */
 	if (is_self_timed(s)) {
 		stage_say(s, "Self timing is set, using the timestamps from the trace file.");
 		return;

@@ -203,7 +203,7 @@ void turn_order_ended(struct turn_order *t, uint32_t client, enum turn_end how)
 	} else {
 		remove_at(c, c->at);
 		t->fate[c->current] = TURN_DROPPED;
-		c->is_done = how == TURN_RAISED && t->o.abandons;
+		c->is_done = how == TURN_WRONG || (how == TURN_RAISED && t->o.abandons);
 	}
 	if (t->o.request_rate > 0 && !c->is_done)
 		c->pause_s = 1 / t->o.request_rate * legacy_standard_exponential(&c->np);

@@ -46,8 +46,11 @@ struct turn_order_opts {
 	bool abandons;
 };
 
-/* How a request ended. Upstream's client survives a status, and does not survive the others. */
-enum turn_end { TURN_ANSWERED, TURN_REFUSED, TURN_RAISED };
+/*
+ * How a request ended. Upstream's client survives a status, and does not survive the others; in
+ * our mode only a wrong answer (--verify-output=stop) ends it.
+ */
+enum turn_end { TURN_ANSWERED, TURN_REFUSED, TURN_RAISED, TURN_WRONG };
 
 struct turn_next {
 	uint32_t conversation; /* an element of the queue */

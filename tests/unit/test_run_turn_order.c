@@ -57,6 +57,8 @@ static const struct order_row {
 	  { 4, 4, 4, 4 }, "0:1 0:3 1:1", "1:1", TURN_RAISED, "FDQQ" },
 	{ "a timeout in ours does not", { .active_max = 1 }, { 4, 4, 4, 4 },
 	  "0:1 0:3 1:1 2:1 2:3 3:1 3:3", "1:1", TURN_RAISED, "FDFF" },
+	{ "a wrong answer ends the client", { .active_max = 1 }, { 4, 4, 4, 4 }, "0:1 0:3 1:1",
+	  "1:1", TURN_WRONG, "FDQQ" },
 	{ "a retry", { .active_max = 1, .retries_max = 1 }, { 4, 4 }, "0:1 0:3 1:1 1:1 1:3", "1:1",
 	  TURN_RAISED, "FF" },
 };

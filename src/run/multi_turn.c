@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* multi_turn.c - the stages of a multi-turn run; see multi_turn.h. */
+#include "run/multi_turn.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "endpoint/turns.h"
+#include "json/write.h"
+#include "run/stage.h"
+
+#define TIMEOUT_SHARE 0.2          /* seconds that each token asked for may take */
+#define SESSION_HEADER "X-Session-ID"
+
+const struct endpoint *multi_turn_endpoint(const struct multi_turn *m)
+{
+	return m->o->no_stream ? &endpoint_whole_turns : &endpoint_turns;
+}
+
+/* ---- conversations as samples ---- */
+
+/* What needs their number, in upstream's order. */
+static int check_number(const struct multi_turn *m, size_t n, struct err *e)
+{
+	if (m->order.clients > n)
+		return err_set(e, ERR_USAGE, "--num-clients %u is above the %zu conversations of %s",
+			       m->order.clients, n, m->o->input_file);
+	if (m->order.active_max > n)
+		return err_set(e, ERR_USAGE, "--max-active-conversations %u is above the %zu "
+			       "conversations of %s", m->order.active_max, n, m->o->input_file);
+	return 0;
+}
+
+/* A limit of 0 is the length of the data's answer; -1: the member is left out. */
+static int64_t limit_of(int64_t limit, int64_t data_len)
+{
+	if (limit < 0)
+		return -1;
+	return limit ? limit : data_len;
+}
+
+/* The members behind the messages, in upstream's order. */
+static struct str write_members(const struct multi_turn *m, struct str id, int64_t data_len,
+				struct arena *a)
+{
+	const struct multi_turn_opts *o = m->o;
+	const struct { const char *key; int64_t n; } limits[] = {
+		{ "min_tokens", limit_of(o->limit_min_tokens, data_len) },
+		{ "max_tokens", limit_of(o->limit_max_tokens, data_len) },
+	};
+	struct buf out = { 0 };
+	struct json_writer w = json_writer(&out);
+	struct str text;
+
+	json_begin_object(&w);
+	json_key(&w, "seed");
+	json_put_int(&w, 0);
+	json_key(&w, "temperature");
+	json_put_f64(&w, 0);
+	if (o->send_conversation_id) {
+		json_key(&w, "conversation_id");
+		json_put_str(&w, id);
+	}
+	if (!o->no_stream) {
+		json_key(&w, "stream");
+		json_put_bool(&w, true);
+		json_key(&w, "stream_options");
+		json_begin_object(&w);
+		json_key(&w, "include_usage");
+		json_put_bool(&w, !(m->compat & MULTI_TURN_USAGE));
+		json_end_object(&w);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		if (limits[i].n < 0)
+			continue;
+		json_key(&w, limits[i].key);
+		json_put_int(&w, limits[i].n);
+	}
+	json_end_object(&w);
+	text = arena_str(a, buf_str(&out));
+	buf_release(&out);
+	return text;
+}
+
+static void fill_samples(struct multi_turn *m, struct workload *w)
+{
+	const struct sessions *s = w->sessions;
+
+	m->n_turns = mem_array(s->n_sessions + 1, sizeof(*m->n_turns));
+	for (size_t i = 0; i < s->n_sessions; i++)
+		m->n_turns[i] = s->session[i].n;
+	for (size_t i = 0; i < w->n; i++) {
+		struct sample *sample = &w->v[i];
+
+		sample->overrides = write_members(m, s->session[s->turn[i].session].id,
+						  sample->output_len, &w->arena);
+		sample->output_len = limit_of(m->o->limit_max_tokens, sample->output_len);
+	}
+}
+
+int multi_turn_requests(struct stage *s, struct err *e)
+{
+	struct multi_turn *m = s->opts->multi_turn;
+	struct point *p = s->point;
+	const struct conversations_opts how = {
+		.tokenizer = p->tokenizer, .np = &s->rng.np, .cancel = s->hooks->cancel,
+	};
+	uint32_t messages_max = m->order.messages_max;
+	struct conversation_turns turns = {
+		.tail_output_len = m->o->output_len,
+		.request_id_prefix = m->sends_ids ? s->opts->request_id_prefix : NULL,
+	};
+
+	/* After the warm-up the second turn is sent whatever the limit says, as upstream does. */
+	if (messages_max && m->o->warmup_step && messages_max < 3)
+		messages_max = 3;
+	turns.messages_max = messages_max;
+	if (conversations_read(m->o->input_file, &how, &m->conversations, e) < 0)
+		return err_wrap(e, "--input-file");
+	if (check_number(m, m->conversations.n, e) < 0 ||
+	    conversations_to_workload(&m->conversations, NULL, m->conversations.n, &turns,
+				      &p->workload, e) < 0)
+		return -1;
+	p->workload.dataset = m->conversations.params.is_generated ? "generate_conversations"
+								   : "conversations";
+	fill_samples(m, &p->workload);
+	m->serve->num_prompts = (int64_t)p->workload.n;
+	m->sessions = p->workload.sessions;
+	m->workload = &p->workload;
+	return 0;
+}
+
+/* ---- plans ---- */
+
+void multi_turn_plan(struct stage *s)
+{
+	const struct sessions *sessions = s->point->workload.sessions;
+	struct plan *plan = &s->point->plan;
+
+	plan_same(plan, (uint32_t)s->point->workload.n, 0);
+	plan->n_roots = 0;
+	for (uint32_t i = 0; i < plan->n; i++) {
+		const struct turn *turn = &sessions->turn[i];
+
+		plan->entry[i].sample = i;
+		plan->entry[i].history = turn->history;
+		plan->entry[i].session = turn->session;
+		plan->entry[i].turn = turn->number;
+	}
+}
+
+/* Entry i of it is the first turn of conversation i. */
+static void plan_first_turns(const struct stage *s, struct plan *plan)
+{
+	const struct sessions *sessions = s->point->workload.sessions;
+
+	plan_same(plan, (uint32_t)sessions->n_sessions, 0);
+	plan->n_roots = 0;
+	for (uint32_t i = 0; i < plan->n; i++) {
+		plan->entry[i].sample = sessions->session[i].first;
+		plan->entry[i].session = i;
+	}
+}
+
+uint32_t multi_turn_rows(const struct stage *s)
+{
+	const struct multi_turn *m = s->opts->multi_turn;
+
+	return m && m->o->warmup_step ? (uint32_t)m->sessions->n_sessions : 0;
+}
+
+/* ---- while it runs ---- */
+
+/* Whether the answer is the data's, which has one. */
+bool multi_turn_is_expected(const struct multi_turn *m, uint32_t entry,
+			    const struct request_row *row)
+{
+	struct str expected = m->workload->v[entry].expected;
+	struct buf escaped = { 0 }, text = { 0 };
+	bool is_same;
+
+	if (expected.n == 0)
+		return true;
+	record_text_of(m->record, row, &escaped);
+	json_unescape(&text, buf_str(&escaped));
+	is_same = str_eq(buf_str(&text), expected);
+	buf_release(&escaped);
+	buf_release(&text);
+	return is_same;
+}
+
+static enum turn_end end_of(struct multi_turn *m, uint32_t entry,
+			    const struct request_row *row)
+{
+	if (row->fail != FAIL_NONE)
+		return row->fail == FAIL_STATUS ? TURN_REFUSED : TURN_RAISED;
+	if (!m->o->stop_on_mismatch || m->is_warming_up)
+		return TURN_ANSWERED;
+	m->is_wrong[entry] = !multi_turn_is_expected(m, entry, row);
+	return m->is_wrong[entry] ? TURN_WRONG : TURN_ANSWERED;
+}
+
+static uint32_t pick(void *self, uint32_t client, uint32_t ended, const struct request_row *row,
+		     double *gap_s)
+{
+	struct multi_turn *m = self;
+	struct turn_next next;
+	uint32_t entry = PLAN_NONE;
+
+	if (row && row->fail == FAIL_CANCELLED)
+		return PLAN_NONE; /* the run is over, and the conversation goes on nowhere */
+	pthread_mutex_lock(&m->lock);
+	if (ended != PLAN_NONE)
+		turn_order_ended(m->turns, client, end_of(m, ended, row));
+	if (turn_order_next(m->turns, client, &next)) {
+		entry = m->is_warming_up ? next.conversation
+		      : m->sessions->session[next.conversation].first + next.turn;
+		*gap_s = next.pause_s;
+		if (!m->is_warming_up)
+			m->client[entry] = client;
+	}
+	pthread_mutex_unlock(&m->lock);
+	return entry;
+}
+
+/* The largest of all requests holds for each: a transport has one. */
+static int64_t timeout_ns(const struct multi_turn *m)
+{
+	int64_t s = m->o->request_timeout_sec, most = 0;
+
+	for (size_t i = 0; i < m->workload->n; i++)
+		if (m->workload->v[i].output_len > most)
+			most = m->workload->v[i].output_len;
+	most = (int64_t)(TIMEOUT_SHARE * (double)most);
+	return clock_span_ns((double)(most > s ? most : s));
+}
+
+/* turns: what is picked from. */
+static void drive(struct multi_turn *m, struct turn_order *turns, struct load_opts *opts)
+{
+	m->turns = turns;
+	opts->net.request_timeout_ns = timeout_ns(m);
+	opts->max_concurrency = 0; /* each client has one request in flight */
+	opts->n_clients = m->order.clients;
+	opts->pick = pick;
+	opts->pick_self = m;
+	opts->close = &m->is_closed;
+}
+
+void multi_turn_prepare(struct stage *s, struct prepare_opts *how)
+{
+	struct multi_turn *m = s->opts->multi_turn;
+	struct point *p = s->point;
+	const struct history_opts opts = {
+		.plan = &p->plan, .workload = &p->workload, .record = &p->record,
+	};
+
+	m->record = &p->record;
+	m->history = history_new(&opts);
+	how->history = m->history;
+	how->is_without_ids = !m->sends_ids;
+	how->session_header = m->o->send_conversation_id ? SESSION_HEADER : NULL;
+	for (size_t i = 0; i < m->n_queue; i++) {
+		struct buf answer = { 0 };
+
+		record_text_of(&p->record, &p->record.row[m->first_row + m->queue[i]], &answer);
+		history_set_answer(m->history, m->sessions->session[m->queue[i]].first,
+				   buf_str(&answer));
+		buf_release(&answer);
+	}
+}
+
+void multi_turn_load(struct stage *s, struct load_opts *opts)
+{
+	struct multi_turn *m = s->opts->multi_turn;
+
+	m->client = mem_array(s->point->plan.n, sizeof(*m->client));
+	m->is_wrong = mem_array(s->point->plan.n, sizeof(*m->is_wrong));
+	drive(m, turn_order_new(&m->order, m->n_turns, m->sessions->n_sessions,
+				m->o->warmup_step ? m->queue : NULL, m->n_queue), opts);
+}
+
+/* ---- the warm-up step ---- */
+
+static struct turn_order *first_turns(const struct multi_turn *m)
+{
+	struct turn_order_opts order = m->order;
+
+	order.active_max = order.clients;
+	order.messages_max = 1;
+	order.skips_first = false;
+	order.stops_early = false;
+	return turn_order_new(&order, m->n_turns, m->sessions->n_sessions, NULL, 0);
+}
+
+static void keep_queue(struct multi_turn *m)
+{
+	const uint32_t *finished = turn_order_finished(m->turns, &m->n_queue);
+
+	m->queue = mem_array(m->n_queue + 1, sizeof(*m->queue));
+	memcpy(m->queue, finished, m->n_queue * sizeof(*m->queue));
+	turn_order_free(m->turns);
+	m->turns = NULL;
+}
+
+static int send_first_turns(struct stage *s, const struct plan *plan, struct err *e)
+{
+	struct multi_turn *m = s->opts->multi_turn;
+	struct load_opts opts = stage_load_opts(s, PHASE_WARMUP);
+	struct prepare_opts how = stage_prepare_opts(s, true);
+	struct prepared prepared = { 0 };
+	struct load_stats stats;
+	int64_t began_ns;
+	int rc = -1;
+
+	how.session_header = m->o->send_conversation_id ? SESSION_HEADER : NULL;
+	if (prepare(&how, plan, &s->point->workload, &prepared, e) == 0) {
+		m->is_warming_up = true;
+		drive(m, first_turns(m), &opts);
+		began_ns = clock_mono_ns();
+		rc = load_run(&opts, plan, &prepared, &s->point->record, m->first_row, s->progress,
+			      &stats, s->hooks->cancel, e);
+		m->warmup_s = (double)(clock_mono_ns() - began_ns) / 1e9;
+		m->is_warming_up = false;
+		keep_queue(m);
+	}
+	prepared_release(&prepared);
+	return rc;
+}
+
+int multi_turn_warm_up(struct stage *s, struct err *e)
+{
+	struct multi_turn *m = s->opts->multi_turn;
+	struct load_progress *progress;
+	struct plan plan;
+	int rc;
+
+	if (!m->o->warmup_step)
+		return 0;
+	plan_first_turns(s, &plan);
+	stage_say(s, "Warming up with the first turn of each conversation...");
+	m->record = &s->point->record;
+	m->first_row = record_add_rows(&s->point->record, plan.n);
+	progress = mem_alloc(sizeof(*progress));
+	s->now = STAGE_WARMUP;
+	s->progress = progress;
+	s->total = plan.n;
+	rc = send_first_turns(s, &plan, e);
+	stage_tick(s);
+	s->progress = NULL;
+	plan_release(&plan);
+	free(progress);
+	if (rc == 0 && m->n_queue == 0 && !stage_is_cancelled(s))
+		rc = err_set(e, ERR_RUN, "--warmup-step: no first turn was answered");
+	return rc;
+}
+
+void multi_turn_release(struct multi_turn *m)
+{
+	turn_order_free(m->turns);
+	history_free(m->history);
+	free(m->n_turns);
+	free(m->client);
+	free(m->is_wrong);
+	free(m->queue);
+	conversations_release(&m->conversations);
+}
