@@ -88,16 +88,26 @@ struct conversation_turns {
 	/* Tokens asked of every answer; 0: as many as the data's, at least 1. */
 	int64_t output_len;
 	int64_t tail_output_len; /* of an answer that the data lack; 0: no limit is sent (-1) */
-	const char *request_id_prefix; /* request ids are <prefix><sample>; NULL: none */
+	/*
+	 * The most tokens of messages and answers together: a conversation ends before the first turn
+	 * that would have more (is_without_history: that turn alone is left out). 0: no limit.
+	 */
+	int64_t tokens_max;
+	size_t turns_min;        /* a conversation that has fewer turns is left out; 0 counts as 1 */
+	double gap_s;            /* think time before each turn but the first; 0: none */
+	bool is_without_history; /* each turn sends its own messages alone */
+	bool is_named_by_turn;   /* request ids are <prefix><id>-turn<t>, else <prefix><sample> */
+	const char *request_id_prefix; /* NULL: no request ids */
 };
 
 /*
  * Adds one session for each of the n conversations named (NULL: all, in order) to an empty w:
  * one sample per user message that is sent, with `messages` (the system message before the first
  * one), `expected` (the data's answer), output_len and prompt_len: the tokens of all messages up
- * to it, answers counted as the data has them. A conversation named again gets the id "<id>#2".
- * Fills w->sessions: each turn continues and waits for the one before, without a gap.
- * ERR_IO, as workload_keep.
+ * to it, answers counted as long as they are asked for. A conversation named again gets the id "<id>#2".
+ * Fills w->sessions: each turn continues and waits for the one before. Returns how many
+ * conversations were left out (tokens_max, turns_min). -1: ERR_IO, as workload_keep; ERR_LIMIT.
  */
-int conversations_to_workload(const struct conversations *c, const size_t *which, size_t n,
-			      const struct conversation_turns *t, struct workload *w, struct err *e);
+int64_t conversations_to_workload(const struct conversations *c, const size_t *which, size_t n,
+				  const struct conversation_turns *t, struct workload *w,
+				  struct err *e);
