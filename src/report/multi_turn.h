@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "report/report.h"
 
-#define TURN_UNKNOWN (-1)
+#define TURN_UNKNOWN INT64_C(-1)
 
 /* One answered request. Times are ms. */
 struct turn_stats {
