@@ -158,6 +158,8 @@ static void note_usage(struct flight *f, const struct decoded *d)
 		row->prompt_tokens = count_of(d->prompt_tokens);
 	if (d->cached_tokens > 0)
 		row->cached_tokens = count_of(d->cached_tokens);
+	if (d->cached_tokens >= 0)
+		row->flags |= ROW_HAS_CACHED;
 	if (d->reasoning_tokens > 0)
 		row->reasoning_tokens = count_of(d->reasoning_tokens);
 	row->flags |= ROW_HAS_USAGE;

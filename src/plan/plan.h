@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "data/session.h"
 #include "rng/compat.h"
 
 #define PLAN_NONE UINT32_MAX
@@ -99,6 +100,23 @@ void plan_same(struct plan *p, uint32_t n, uint32_t sample);
 
 /* One root at 0; each of the others is due gap_s (0..DUE_S_MAX) after the end of the one before. */
 void plan_chain(struct plan *p, uint32_t n, double gap_s);
+
+/*
+ * From n arrivals (roots, what they are sent with) to the turns of n sessions: arrival i begins
+ * session i of s, again from the first where s has fewer, and all its turns have the arrival's URL
+ * and LoRA module. A root's own gap counts for nothing. ERR_LIMIT: more turns than a record holds.
+ */
+int plan_sessions(struct plan *p, const struct sessions *s, struct err *e);
+
+/*
+ * n arrivals by the user-centric recipe: rate requests/s by all users together. User i begins at
+ * i / rate; in its place the next one begins turns * users / rate later, whether or not the last
+ * one has ended. plan_user_gaps, after plan_sessions: so long after a user's last request was
+ * sent comes the next one, or at once when its answer came later.
+ */
+int plan_users(struct plan *p, const struct sessions *s, uint32_t n, uint32_t users, double rate,
+	       struct err *e);
+void plan_user_gaps(struct plan *p, uint32_t users, double rate);
 
 enum plan_lora { LORA_RANDOM, LORA_ROUND_ROBIN };
 /* Serve spec 2.6; draws from rng->py. */

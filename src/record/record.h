@@ -89,6 +89,7 @@ enum request_flags {
 	ROW_ROLE_FIRST = 512,   /* the first token event has a role and nothing else */
 	ROW_USAGE_REFUSED = 1024,/* a token count that the server sent is impossible and not used */
 	ROW_BAD_CALL = 4096,    /* a tool call whose arguments are no JSON object */
+	ROW_HAS_CACHED = 8192,  /* the server said how many prompt tokens it had cached */
 	ROW_DROPPED = 2048,     /* cancelled because a request that it waited for failed */
 };
 

@@ -244,6 +244,8 @@ static void drive(struct multi_turn *m, struct turn_order *turns, struct load_op
 	m->turns = turns;
 	opts->net.request_timeout_ns = timeout_ns(m);
 	opts->max_concurrency = 0; /* each client has one request in flight */
+	opts->max_sessions = 0;
+	opts->retries = 0;
 	opts->n_clients = m->order.clients;
 	opts->pick = pick;
 	opts->pick_self = m;
@@ -254,20 +256,16 @@ void multi_turn_prepare(struct stage *s, struct prepare_opts *how)
 {
 	struct multi_turn *m = s->opts->multi_turn;
 	struct point *p = s->point;
-	const struct history_opts opts = {
-		.plan = &p->plan, .workload = &p->workload, .record = &p->record,
-	};
 
+	assert(how->history);
 	m->record = &p->record;
-	m->history = history_new(&opts);
-	how->history = m->history;
 	how->is_without_ids = !m->sends_ids;
 	how->session_header = m->o->send_conversation_id ? SESSION_HEADER : NULL;
 	for (size_t i = 0; i < m->n_queue; i++) {
 		struct buf answer = { 0 };
 
 		record_text_of(&p->record, &p->record.row[m->first_row + m->queue[i]], &answer);
-		history_set_answer(m->history, m->sessions->session[m->queue[i]].first,
+		history_set_answer(how->history, m->sessions->session[m->queue[i]].first,
 				   buf_str(&answer));
 		buf_release(&answer);
 	}
@@ -361,7 +359,6 @@ int multi_turn_warm_up(struct stage *s, struct err *e)
 void multi_turn_release(struct multi_turn *m)
 {
 	turn_order_free(m->turns);
-	history_free(m->history);
 	free(m->n_turns);
 	free(m->client);
 	free(m->is_wrong);

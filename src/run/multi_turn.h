@@ -72,7 +72,6 @@ struct multi_turn {
 	struct conversations conversations;
 	uint32_t *n_turns;             /* of each conversation: those that are sent */
 	struct turn_order *turns;
-	struct history *history;
 	uint32_t *client;              /* per entry; who sent it */
 	bool *is_wrong;                /* per entry; with =stop: its answer is not the data's */
 	uint32_t *queue;               /* with --warmup-step: what it finished, in that order */
@@ -107,7 +106,6 @@ const struct endpoint *multi_turn_endpoint(const struct multi_turn *m);
 
 struct stage;
 struct prepare_opts;
-struct history;
 
 int multi_turn_requests(struct stage *s, struct err *e);
 void multi_turn_plan(struct stage *s);

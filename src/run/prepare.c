@@ -108,12 +108,22 @@ static int write_head(const struct prepare_opts *o, unsigned i, struct buf *b, s
 	return rc;
 }
 
+/* A plan longer than its workload sends samples, or sessions, again. */
+static bool is_repeated(const struct plan *plan, uint32_t i, const struct workload *w)
+{
+	uint32_t session = plan->entry[i].session;
+
+	if (w->sessions && session != PLAN_NONE)
+		return session >= w->sessions->n_sessions;
+	return i >= w->n;
+}
+
 void prepare_request_id(const char *prefix, const struct plan *plan, uint32_t i,
 			const struct workload *w, struct buf *out)
 {
 	const struct sample *s = &w->v[plan->entry[i].sample];
 
-	if (s->request_id.n && i >= w->n)
+	if (s->request_id.n && is_repeated(plan, i, w))
 		buf_printf(out, "%s%u", prefix, i);
 	else
 		buf_add_str(out, s->request_id);
@@ -183,17 +193,20 @@ int prepare_request(const struct prepare_opts *o, const struct str *head, const 
 	struct encode_opts encode = o->encode;
 	struct sample sent = w->v[entry->sample];
 	struct buf id = { 0 }, salted = { 0 }, messages = { 0 };
+	uint32_t first = i;
 	int rc;
 
 	if (!o->is_without_ids)
 		prepare_request_id(o->request_id_prefix, plan, i, w, &id);
 	sent.request_id = buf_str(&id);
-	if (o->salt && (i >= w->n || o->salt_round))
-		salt_again(o->salt, entry->sample, o->salt_round, i, &sent, &salted);
 	if (o->history && entry->history != PLAN_NONE) {
 		history_messages(o->history, i, &messages);
 		sent.messages = buf_str(&messages);
 	}
+	while (plan->entry[first].history != PLAN_NONE)
+		first = plan->entry[first].history; /* whose salt the conversation begins with */
+	if (o->salt && (is_repeated(plan, i, w) || o->salt_round))
+		salt_again(o->salt, plan->entry[first].sample, o->salt_round, first, &sent, &salted);
 	if (o->lora && entry->lora != PLAN_NO_LORA)
 		encode.model = str_of(o->lora[entry->lora]);
 	buf_reset(&scratch->body);

@@ -11,6 +11,7 @@
 
 #include "base/limits.h"
 #include "base/trace.h"
+#include "run/history.h"
 #include "run/salt.h"
 
 #define DATASET "Dataset"
@@ -26,6 +27,7 @@
 #define OUTPUT "Output"
 #define PLOTS "Plots"
 #define POINTS "Several runs"
+#define SESSIONS "Conversations"
 #define OURS "ProfLLM"
 
 #define S(member, flag, ...) OPT(struct serve_opts, member, flag, __VA_ARGS__)
@@ -61,6 +63,9 @@ static const char *const speed_subsets[] = {
 	"throughput_32k", NULL,
 };
 static const char *const balances[] = { "round-robin", "random", "least-loaded", NULL };
+static const char *const turn_failures[] = { "drop", "retry", "continue", NULL };
+static const char *const affinities[] = { "url", "spread", NULL };
+static const char *const bad_calls[] = { "replace", "fail", NULL };
 static const char *const transports[] = { "auto", "native", "curl", NULL };
 static const char *const http_versions[] = { "1.1", "2", NULL };
 static const char *const chart_times[] = { "auto", "always", "never", NULL };
@@ -111,7 +116,7 @@ static int check_warm_connections(const struct opt *o, const void *field, struct
 }
 
 static const char *const groups[] = {
-	SERVER, MODEL, TRAFFIC, POINTS, SAMPLING, DATASET, RANDOM, SYNTHETIC, FILES, HUB, METRICS,
+	SERVER, MODEL, TRAFFIC, SESSIONS, POINTS, SAMPLING, DATASET, RANDOM, SYNTHETIC, FILES, HUB, METRICS,
 	OUTPUT, OURS, "General", PLOTS, NULL,
 };
 
@@ -545,6 +550,42 @@ static const struct opt rows[] = {
 	S(trace, "trace", .group = OURS, .flags = OPT_OURS, .arg = "LIST", .check = check_trace,
 	  .help = "comma list of debugging categories printed on stderr, or all"),
 
+	S(max_sessions, "max-sessions", .group = SESSIONS, .flags = OPT_OURS, .arg = "N", .min = 1,
+	  .max = INFINITY, .words = "concurrent-sessions session-concurrency",
+	  .help = "most conversations under way at once, from their first request to the end of "
+		  "their last answer, pauses included; --max-concurrency counts requests"),
+	S(on_turn_failure, "on-turn-failure", .group = SESSIONS, .flags = OPT_OURS, .arg = "WHAT",
+	  .choices = turn_failures,
+	  .help = "what follows a failed turn: drop the rest of its conversation, retry it up to "
+		  "three times (after 1, 2 and 4 s) and then drop, or continue with an empty answer"),
+	S(user_centric_rate, "user-centric-rate", .group = SESSIONS,
+	  .flags = OPT_OURS | OPT_MIN_EXCLUSIVE, .arg = "REQ/S", .max = 1e9,
+	  .help = "requests per second of all --num-users together: each user sends its next "
+		  "request N / RATE seconds after its last one, or when that has been answered"),
+	S(num_users, "num-users", .group = SESSIONS, .flags = OPT_OURS, .arg = "N", .min = 1,
+	  .max = 1e6, .help = "users of --user-centric-rate; when one's conversation is over, the "
+			      "next one takes its place"),
+	S(think_time, "think-time", .group = SESSIONS, .flags = OPT_OURS, .arg = "SECONDS",
+	  .max = 1e7, .words = "turn-delay delay-between-turns",
+	  .help = "pause between an answer and the next turn, in place of what the dataset has"),
+	S(session_header, "session-header", .group = SESSIONS, .flags = OPT_OURS, .arg = "NAME",
+	  .help = "header that tells the server the conversation's id; an empty NAME sends none"),
+	S(session_affinity, "session-affinity", .group = SESSIONS, .flags = OPT_OURS,
+	  .arg = "HOW", .choices = affinities,
+	  .help = "with several servers: url keeps a conversation at the server of its first turn, "
+		  "spread lets --balance choose for each turn"),
+	S(session_token_header, "session-token-header", .group = SESSIONS, .flags = OPT_OURS,
+	  .arg = "NAME",
+	  .help = "header of an answer that the next requests of its conversation repeat, for "
+		  "routers that return a token"),
+	S(bad_tool_calls, "bad-tool-calls", .group = SESSIONS, .flags = OPT_OURS, .arg = "WHAT",
+	  .choices = bad_calls,
+	  .help = "a tool call whose arguments are no JSON object: replace them by {}, or fail the "
+		  "request"),
+	S(tool_result_words, "tool-result-words", .group = SESSIONS, .flags = OPT_OURS,
+	  .arg = "N", .min = 1, .max = 1e6,
+	  .help = "length of the made-up result that answers a tool call, in words"),
+
 	S(old_dataset, "dataset", .flags = OPT_HIDDEN | OPT_OURS | OPT_NO_CONFIG, .arg = "FILE",
 	  .help = "the ShareGPT file of old scripts: --dataset-name sharegpt --dataset-path FILE"),
 	S(backend, "endpoint-type", .flags = OPT_HIDDEN, .alias_of = "backend",
@@ -588,6 +629,8 @@ static const struct serve_opts defaults = {
 	.threads = 1, .warm_connections = "auto", .timestamps = "kernel",
 	.request_timeout = 21600, .connect_timeout = 130,
 	.progress = "auto",
+	.on_turn_failure = "drop", .session_header = "X-Session-ID", .session_affinity = "url",
+	.bad_tool_calls = "replace", .tool_result_words = TOOL_RESULT_WORDS,
 };
 
 const struct opt_set serve_opt_set = {
