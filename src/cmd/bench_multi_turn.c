@@ -212,7 +212,7 @@ static int check(struct verb *v, struct cli *cli)
 	struct multi_turn_opts *o = &v->opts;
 
 	o->verify_output |= o->stop_on_mismatch;
-	if (multi_turn_check(o, &cli->arena, &v->m, &cli->err) < 0 ||
+	if (multi_turn_opts_check(o, &cli->arena, &v->m, &cli->err) < 0 ||
 	    check_file("--output-file", o->output_file, &cli->err) < 0 ||
 	    check_file("--stats-json-output", o->stats_json_output, &cli->err) < 0)
 		return -1;

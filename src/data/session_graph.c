@@ -323,8 +323,8 @@ static int add_node(struct filling *x, uint32_t i, struct err *e)
 	t = session_add_turn(&x->build, n->history == TURN_NONE ? TURN_NONE : x->turn[n->history]);
 	t->number = (uint16_t)number;
 	t->gap_s = n->gap_s;
-	t->gap_kind = n->gap_s > 0 ? (n->gap_kind == TURN_NO_GAP ? TURN_THINKS : n->gap_kind) :
-				     TURN_NO_GAP;
+	t->gap_kind = (uint8_t)(n->gap_s <= 0 ? TURN_NO_GAP :
+				n->gap_kind == TURN_NO_GAP ? TURN_THINKS : n->gap_kind);
 	t->is_gap_from_start = n->is_gap_from_start;
 	for (uint32_t k = 0; k < n->n_waits; k++)
 		session_wait_for(&x->build, x->turn[g->wait[n->wait + k]]);

@@ -27,7 +27,9 @@
 #include "base/limits.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "data/rows.h"
 #include "data/session_graph.h"
+#include "json/write.h"
 #include "table/table.h"
 
 /* ---- what readers share ---- */

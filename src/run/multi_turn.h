@@ -9,7 +9,7 @@
  * What is upstream's script's beside them is here: options with their rules, bodies, the warm-up
  * step, its figures per request, its files.
  *
- *	multi_turn_check()     options, before anything is read
+ *	multi_turn_opts_check()     options, before anything is read
  *	multi_turn_requests()  conversations, and their turns as samples      stages of run_point
  *	multi_turn_plan()      an entry for each sample
  *	multi_turn_warm_up()   the first turns
@@ -58,7 +58,7 @@ enum multi_turn_compat {
 	MULTI_TURN_USAGE = 2,   /* no usage is asked for */
 };
 
-/* A run. Zeroed, then multi_turn_check. */
+/* A run. Zeroed, then multi_turn_opts_check. */
 struct multi_turn {
 	const struct multi_turn_opts *o;
 	struct turn_order_opts order;  /* of the main run */
@@ -90,7 +90,7 @@ struct multi_turn {
  * Upstream's rules in upstream's order as far as they need no file; fills m->order and the warm-up
  * shares, in the arena. ERR_USAGE: a sentence that begins with the option.
  */
-int multi_turn_check(const struct multi_turn_opts *o, struct arena *a, struct multi_turn *m,
+int multi_turn_opts_check(const struct multi_turn_opts *o, struct arena *a, struct multi_turn *m,
 		     struct err *e);
 /*
  * "Key: value" or "key=value", whichever separator comes first; both trimmed. ERR_USAGE without a

@@ -230,7 +230,7 @@ static int check_limits(const struct multi_turn_opts *o, struct err *e)
 	return 0;
 }
 
-int multi_turn_check(const struct multi_turn_opts *o, struct arena *a, struct multi_turn *m,
+int multi_turn_opts_check(const struct multi_turn_opts *o, struct arena *a, struct multi_turn *m,
 		     struct err *e)
 {
 	int64_t active = o->max_active_conversations.is_set ? o->max_active_conversations.v
