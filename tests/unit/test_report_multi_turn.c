@@ -79,7 +79,7 @@ static void test_described(void **state)
 
 	(void)state;
 	multi_turn_terminal(&r, &out);
-	has(out.data, "ttft_ms              4.0   26.25  14.93   10.0   17.5   25.0  33.75   40.5   45.0\n");
+	has(out.data, "ttft_ms              4.0   26.25  14.93   10.0   17.5   25.0   33.75   40.5   45.0\n");
 	has(out.data, "latency_ms           4.0  100.00   0.00  100.0  100.0  100.0  100.00  100.0  100.0\n");
 	has(out.data, "Parameters:\nmodel=a<b\nnum_clients=1\nseed=0\n");
 	has(out.data, "Statistics summary:\nruntime_sec = 0.400\nrequests_per_sec = 10.000\n");
