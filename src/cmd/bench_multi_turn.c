@@ -195,6 +195,8 @@ static int take_options(struct verb *v, struct cli *cli, struct serve_opts *serv
 	const struct multi_turn_opts *o = &v->opts;
 
 	serve->backend = "openai-chat";
+	if (!opt_given(&serve_opt_set, &cli->result, "endpoint"))
+		serve->endpoint = multi_turn_endpoint(&v->m)->default_path;
 	serve->base_url = o->url;
 	serve->model = o->model;
 	serve->served_model_name = o->served_model_name;
