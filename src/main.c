@@ -147,6 +147,7 @@ static const struct command *script(const char *word)
 		{ "benchmark_throughput", "bench throughput" },
 		{ "benchmark_latency", "bench latency" },
 		{ "benchmark_serving_multi_turn", "bench multi-turn" },
+		{ "convert_sharegpt_to_openai", "dataset convert-sharegpt" },
 	};
 	struct str name = script_name(word);
 
@@ -160,9 +161,6 @@ static const struct command *script(const char *word)
 
 /* Scripts that this program has no command for. The names are bare (see bare()). */
 static const struct absent { const char *names, *what, *instead; } absents[] = {
-	{ "convertsharegpttoopenai", "converter of ShareGPT conversations",
-	  "'bench multi-turn' reads conversations of its own form, 'bench serve --dataset-name "
-	  "sharegpt' the first turns of ShareGPT's" },
 	{ "structuredoutput structuredoutputs servingstructuredoutput servingstructuredoutputs "
 	  "servestructuredoutput guided servingguided", "structured output benchmark",
 	  "'bench serve --extra-body' with structured_outputs or response_format constrains all "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd/bench_multi_turn.c - `profllm bench multi-turn`: a run of bench serve whose requests are turns
- * of conversations (run/multi_turn.h), and what vLLM's script prints and writes beside it.
+ * cmd/bench_multi_turn.c - `profllm bench multi-turn`: a run of bench serve whose requests are
+ * turns of conversations (run/multi_turn.h), and what vLLM's script prints and writes beside it.
  */
 #include <errno.h>
 #include <time.h>

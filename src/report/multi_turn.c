@@ -35,8 +35,9 @@ void turn_stats_cached(struct turn_stats *s, uint32_t last_message_tokens)
 {
 	s->approx_cached_percent = 0;
 	if (s->input_num_tokens)
-		s->approx_cached_percent = 100.0 * (double)(s->input_num_tokens - last_message_tokens) /
-					   (double)s->input_num_tokens;
+		s->approx_cached_percent = 100.0 *
+			(double)(s->input_num_tokens - last_message_tokens) /
+			(double)s->input_num_tokens;
 }
 
 /* ---- columns ---- */

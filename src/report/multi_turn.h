@@ -43,7 +43,7 @@ void turn_stats_cached(struct turn_stats *s, uint32_t last_message_tokens);
 struct multi_turn_report {
 	struct turn_stats *v;             /* in the order in which they ended */
 	size_t n;
-	const double *warmup;             /* shares 0..1 that are left out, ascending; at least one */
+	const double *warmup;             /* shares 0..1 left out, ascending; at least one */
 	size_t n_warmup;
 	double warmup_runtime_s;          /* of the warm-up step; NAN: there was none */
 	const struct report_pair *params; /* what the run was told */

@@ -5,9 +5,9 @@
  * benchmark_serving_multi_turn.py).
  *
  * A run is one of `bench serve` whose requests are turns of conversations and whose order is
- * found while it runs (run/turn_order.h): record, verdict, result file and telemetry are that verb's.
- * What is upstream's script's beside them is here: options with their rules, bodies, the warm-up
- * step, its figures per request, its files.
+ * found while it runs (run/turn_order.h): record, verdict, result file and telemetry are that
+ * verb's. What upstream's script has beside them is here: options with their rules, bodies, the
+ * warm-up step, its figures per request, its files.
  *
  *	multi_turn_opts_check()     options, before anything is read
  *	multi_turn_requests()  conversations, and their turns as samples      stages of run_point

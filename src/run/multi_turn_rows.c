@@ -55,11 +55,12 @@ static const struct opt rows[] = {
 	  .help = "end each conversation after this many messages; those of user and assistant count"),
 	M(no_early_stop, "no-early-stop", .group = ORDER,
 	  .help = "do not stop all clients when the first one has no conversation left"),
-	M(limit_min_tokens, "limit-min-tokens", .group = BODY, .arg = "TOKENS", .min = -1e9,
-	  .max = 1e9, .help = "min_tokens of every request; 0 is the length of the data's answer, a "
-		  "negative value leaves it out"),
-	M(limit_max_tokens, "limit-max-tokens", .group = BODY, .arg = "TOKENS", .min = -1e9,
-	  .max = 1e9, .words = "max-tokens",
+	M(limit_min_tokens, "limit-min-tokens", .group = BODY, .arg = "TOKENS",
+	  .min = -INFINITY, .max = LENGTH_TOKENS_MAX,
+	  .help = "min_tokens of every request; 0 is the length of the data's answer, a negative value "
+		  "leaves it out"),
+	M(limit_max_tokens, "limit-max-tokens", .group = BODY, .arg = "TOKENS",
+	  .min = -INFINITY, .max = LENGTH_TOKENS_MAX, .words = "max-tokens",
 	  .help = "max_tokens of every request, with the same meaning of 0 and negative values"),
 	M(request_rate, "request-rate", .group = ORDER, .arg = "RATE", .min = 0, .max = INFINITY,
 	  .help = "pause after each answer: exponential, with a mean of 1/RATE seconds for each client; "
@@ -77,7 +78,7 @@ static const struct opt rows[] = {
 	M(stop_on_mismatch, "verify-output-stop", .flags = OPT_HIDDEN,
 	  .help = "what --verify-output=stop becomes"),
 	M(request_timeout_sec, "request-timeout-sec", .group = SERVER, .arg = "SECONDS",
-	  .max = 1e9, .words = "timeout request-timeout", .min = -1e9,
+	  .min = 1, .max = 1e6, .words = "timeout request-timeout",
 	  .help = "time limit of a request, raised to a fifth of a second for each token asked for"),
 	M(no_stream, "no-stream", .group = BODY, .help = "ask for whole answers instead of streams"),
 	M(excel_output, "excel-output", .letter = 'e', .group = OUTPUT,
@@ -121,12 +122,12 @@ const struct opt_set multi_turn_opt_set = {
 	.summary = "Measures a server with conversations: clients that send turn after turn, with the "
 		   "server's own answers as history.",
 	.usage = "--input-file FILE --model MODEL [options] [options of bench serve]",
-	.epilog = "Options of bench serve about the server, the report and its files are also accepted, "
+	.epilog = "Options of bench serve about the server, the report and its files are also accepted,\n"
 		  "such as --save-result, --goodput, --record and --tokenizer.\n\n"
 		  "Examples:\n"
 		  "  profllm bench multi-turn -i conversations.json -m MODEL -p 4 -k 8\n"
 		  "  profllm bench multi-turn -i generate_multi_turn.json -m MODEL --warmup-step \\\n"
-		  "      --save-result --stats-json-output requests.json\n",
+		  "      --save-result --stats-json-output requests.json",
 	.row = rows, .n = sizeof(rows) / sizeof(*rows),
 	.defaults = &defaults, .bytes = sizeof(defaults), .groups = groups,
 	.takes_prefixes = true,
@@ -247,9 +248,6 @@ int multi_turn_opts_check(const struct multi_turn_opts *o, struct arena *a, stru
 		return err_wrap(e, "--url");
 	if (check_shares(o, active, e) < 0 || check_limits(o, e) < 0)
 		return -1;
-	if (o->request_timeout_sec <= 0)
-		return err_set(e, ERR_USAGE, "--request-timeout-sec: expected more than 0, got %lld",
-			       (long long)o->request_timeout_sec);
 	if (read_warmup(o, a, m, e) < 0 || read_compat(o, &m->compat, e) < 0 ||
 	    read_retries(o, &m->order.retries_max, e) < 0)
 		return -1;

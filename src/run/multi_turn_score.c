@@ -318,8 +318,8 @@ void multi_turn_outcome_release(struct multi_turn_outcome *o)
 /* ---- files and lines ---- */
 
 /* The data's messages, each answer of the server's in place of the data's. */
-static void put_conversation(const struct multi_turn *m, const struct point *p, uint32_t conversation,
-			     bool is_finished, struct json_writer *w)
+static void put_conversation(const struct multi_turn *m, const struct point *p,
+			     uint32_t conversation, bool is_finished, struct json_writer *w)
 {
 	const struct conversation *c = &m->conversations.v[conversation];
 	const struct session *session = &m->sessions->session[conversation];
@@ -383,8 +383,8 @@ void multi_turn_summary(const struct multi_turn *m, const struct multi_turn_outc
 		[TURN_ACTIVE] = "unfinished", [TURN_FINISHED] = "finished",
 		[TURN_DROPPED] = "dropped after a failed request",
 	};
-	static const enum turn_fate order[] = { TURN_FINISHED, TURN_ACTIVE, TURN_DROPPED, TURN_SKIPPED,
-						TURN_QUEUED };
+	static const enum turn_fate order[] = { TURN_FINISHED, TURN_ACTIVE, TURN_DROPPED,
+						TURN_SKIPPED, TURN_QUEUED };
 
 	buf_printf(out, "Conversations: %zu", m->conversations.n);
 	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
@@ -394,12 +394,13 @@ void multi_turn_summary(const struct multi_turn *m, const struct multi_turn_outc
 		   : "by completion, which client takes which conversation depends on speed");
 	if (m->o->verify_output && o->wrong == 0)
 		buf_add_text(out, "Answers: all are those of the input file\n");
-	else if (m->o->verify_output)
+	if (o->wrong) {
+		const struct turn *first = &m->sessions->turn[o->first_wrong];
+		struct str id = m->sessions->session[first->session].id;
+
 		buf_printf(out, "Answers: %u are not those of the input file, the first one in turn %u "
-			   "of conversation %.*s\n", o->wrong,
-			   m->sessions->turn[o->first_wrong].number + 1u,
-			   (int)m->sessions->session[m->sessions->turn[o->first_wrong].session].id.n,
-			   m->sessions->session[m->sessions->turn[o->first_wrong].session].id.p);
+			   "of conversation %.*s\n", o->wrong, first->number + 1u, (int)id.n, id.p);
+	}
 }
 
 struct sent { int64_t at_ns; uint32_t entry; };

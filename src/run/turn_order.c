@@ -49,8 +49,8 @@ uint32_t turn_order_share(uint32_t total, uint32_t clients, uint32_t client, boo
 	return total / clients + (!loses_remainder && client < total % clients);
 }
 
-struct turn_order *turn_order_new(const struct turn_order_opts *o, const uint32_t *n_turns, size_t n,
-				  const uint32_t *queue, size_t n_queue)
+struct turn_order *turn_order_new(const struct turn_order_opts *o, const uint32_t *n_turns,
+				  size_t n, const uint32_t *queue, size_t n_queue)
 {
 	struct turn_order *t = mem_alloc(sizeof(*t));
 
@@ -171,12 +171,13 @@ static void answered(struct turn_order *t, struct client *c)
 	uint32_t done = ++t->done[c->current], messages_max = t->o.messages_max;
 
 	remove_at(c, c->at);
-	if (done >= t->n_turns[c->current] || (messages_max && 2 * (uint64_t)done >= messages_max)) {
+	if (done >= t->n_turns[c->current] ||
+	    (messages_max && 2 * (uint64_t)done >= messages_max)) {
 		t->fate[c->current] = TURN_FINISHED;
 		t->finished[t->n_finished++] = c->current;
 		return;
 	}
-	/* A random choice keeps the order in which they came, round robin begins again at the left. */
+	/* A random choice keeps the order in which they came; round robin puts it at the left. */
 	if (t->o.sampling == TURN_ROUND_ROBIN)
 		c->at = 0;
 	memmove(c->waiting + c->at + 1, c->waiting + c->at,

@@ -74,8 +74,8 @@ struct turn_order;
  * n conversations; n_turns[i] user messages each. queue: the order in which they are taken, of
  * n_queue of them; NULL: all, in order.
  */
-struct turn_order *turn_order_new(const struct turn_order_opts *o, const uint32_t *n_turns, size_t n,
-				  const uint32_t *queue, size_t n_queue);
+struct turn_order *turn_order_new(const struct turn_order_opts *o, const uint32_t *n_turns,
+				  size_t n, const uint32_t *queue, size_t n_queue);
 void turn_order_free(struct turn_order *t);
 
 /* What the client sends next; false: it is done. Not while its request is in flight. */

@@ -330,10 +330,8 @@ for my $row (
 	["unknown command 'bench frob'; profllm --help lists the commands", qw(bench frob)],
 	["unknown command 'frob'; profllm --help lists the commands", qw(help frob)],
 	["unknown option '--frob'; profllm --help lists the commands", '--frob'],
-	(map { ["'*$_->[-1]': vLLM's multi-turn benchmark $elsewhere; 'bench serve --dataset-name *", @$_] }
-		['benchmark_serving_multi_turn'], ['benchmark_serving_multi_turn.py'],
-		['benchmarks/multi_turn/benchmark_serving_multi_turn.py'], ['multi-turn'], ['multi_turn'],
-		[qw(bench multi-turn)], [qw(bench multi_turn)], [qw(bench multi_turn.py)]),
+	(map { ["unknown command '*$_->[-1]'; did you mean 'bench multi-turn'?", @$_] }
+		['multi-turn'], ['multi_turn'], [qw(bench multi_turn)], [qw(bench multi_turn.py)]),
 	(map { ["'*$_->[-1]': vLLM's structured output benchmark $elsewhere; 'bench serve --extra*", @$_] }
 		['benchmark_serving_structured_output.py'], ['structured-output'],
 		[qw(bench structured_output)]),

@@ -132,8 +132,9 @@ for my $case (@orders) {
 		'authorization=mine', '--served-model-name', 'other');
 	my $r = $run->{asked}[0];
 
-	is($r->{text}, '{"model": "other", "messages": [{"role": "user", "content": "q0.0"}], "seed": 0, '
-		. '"temperature": 0.0, "conversation_id": "c0"}', 'a body without stream and limits');
+	is($r->{text}, '{"model": "other", "messages": [{"role": "user", "content": "q0.0"}], '
+		. '"seed": 0, "temperature": 0.0, "conversation_id": "c0"}',
+		'a body without stream and limits');
 	is($r->{headers}{'x-session-id'}, 'c0', '... and the header of --send-conversation-id');
 	is($r->{headers}{a}, 'b', 'H1: KEY: VALUE');
 	is($r->{headers}{x}, 'http://h', 'H1: the first separator counts');
@@ -141,8 +142,8 @@ for my $case (@orders) {
 	is($run->{status}, 0, '... and the answer in one piece is one');
 	$run = turns([2], undef, '--compat', 'usage', '--header', 'A=b', qw(--limit-min-tokens 3
 		--limit-max-tokens 4 --extra-body), '{"temperature": 1, "x": [1]}');
-	is($run->{asked}[0]{text}, '{"model": "sim", "messages": [{"role": "user", "content": "q0.0"}], '
-		. '"seed": 0, "temperature": 1, "stream": true, "stream_options": '
+	is($run->{asked}[0]{text}, '{"model": "sim", "messages": [{"role": "user", '
+		. '"content": "q0.0"}], "seed": 0, "temperature": 1, "stream": true, "stream_options": '
 		. '{"include_usage": false}, "min_tokens": 3, "max_tokens": 4, "x": [1]}',
 		'limits, --compat usage, and --extra-body on top');
 	is($run->{asked}[0]{headers}{a}, 'b', 'H1: KEY=VALUE');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_report_multi_turn.c - tables and files of `bench multi-turn`: acceptance cases D1 and T1 of the
- * specification, what pandas shows of the same samples, and a spreadsheet that is read back.
+ * test_report_multi_turn.c - tables and files of `bench multi-turn`: acceptance cases D1 and T1 of
+ * the specification, and a spreadsheet that is read back.
  */
 #include <math.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
 /*
  * test_run_turn_order.c - the order of a multi-turn benchmark's requests: acceptance cases S1 to
  * S7, S2o, S10 and S11 of the specification. `c:m` is the request of conversation c that carries m
- * messages. The expected orders were computed by an independent implementation on CPython and NumPy.
+ * messages. The expected orders come from an independent implementation on CPython and NumPy.
  */
 #include <math.h>
 #include <setjmp.h>
