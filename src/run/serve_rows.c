@@ -19,6 +19,7 @@
 #define FILES "File datasets"
 #define SYNTHETIC "Synthetic datasets"
 #define HUB "Hub datasets"
+#define SESSIONS "Conversations"
 #define SERVER "Server"
 #define MODEL "Model and tokenizer"
 #define TRAFFIC "Traffic"
@@ -27,7 +28,6 @@
 #define OUTPUT "Output"
 #define PLOTS "Plots"
 #define POINTS "Several runs"
-#define SESSIONS "Conversations"
 #define OURS "ProfLLM"
 
 #define S(member, flag, ...) OPT(struct serve_opts, member, flag, __VA_ARGS__)
@@ -116,8 +116,8 @@ static int check_warm_connections(const struct opt *o, const void *field, struct
 }
 
 static const char *const groups[] = {
-	SERVER, MODEL, TRAFFIC, SESSIONS, POINTS, SAMPLING, DATASET, RANDOM, SYNTHETIC, FILES, HUB, METRICS,
-	OUTPUT, OURS, "General", PLOTS, NULL,
+	SERVER, MODEL, TRAFFIC, POINTS, SAMPLING, DATASET, RANDOM, SYNTHETIC, FILES, SESSIONS, HUB,
+	METRICS, OUTPUT, OURS, "General", PLOTS, NULL,
 };
 
 static const struct opt rows[] = {
