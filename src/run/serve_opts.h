@@ -103,6 +103,7 @@ struct serve_opts {
 	const char *sweep_max_concurrency, *sweep_request_rate; /* comma lists; NULL: one point */
 	struct opt_int sweep_num_prompts_factor;
 	const char *sweep_summary_percentiles; /* comma list; NULL: none */
+	struct opt_int multi_turn_concurrency; /* becomes max_concurrency */
 	struct opt_list compare;            /* two result files; empty: none */
 	bool reset_prefix_cache;
 	double steady_state_threshold;

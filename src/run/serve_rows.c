@@ -30,12 +30,14 @@
 #define POINTS "Several runs"
 #define OURS "ProfLLM"
 
+#define TURNS_MAX 32768 /* of one conversation: they are numbered in 16 bits */
+
 #define S(member, flag, ...) OPT(struct serve_opts, member, flag, __VA_ARGS__)
 
 static const char *const datasets[] = {
 	"sharegpt", "burstgpt", "sonnet", "random", "random-mm", "random-rerank", "hf", "custom",
 	"custom_audio", "custom_image", "custom_mm", "prefix_repetition", "spec_bench",
-	"speed_bench", "timed_trace", "mix", "workload", NULL,
+	"speed_bench", "timed_trace", "conversations", "sessions", "mix", "workload", NULL,
 };
 static const char *const backends[] = {
 	"vllm", "openai", "openai-chat", "openai-responses", "openai-audio", "openai-embeddings",
@@ -419,6 +421,36 @@ static const struct opt rows[] = {
 	S(data.speed_bench_max_input_len, "speed-bench-max-input-len", .group = FILES,
 	  .flags = OPT_OURS, .arg = "TOKENS", .min = 1, .max = INFINITY,
 	  .help = "leave rows of speed_bench out whose prompt has more tokens"),
+	S(data.conversations_output_len, "conversations-output-len", .group = SESSIONS,
+	  .flags = OPT_OURS, .arg = "TOKENS", .min = 1, .max = INFINITY,
+	  .help = "conversations, sessions: tokens of every answer; otherwise as many as the recorded "
+		  "answer has, or the file asks for"),
+	S(data.multi_turn, "multi-turn", .group = SESSIONS, .flags = OPT_OURS,
+	  .help = "random, sharegpt: make conversations; --num-prompts is their number"),
+	S(data.multi_turn_num_turns, "multi-turn-num-turns", .group = SESSIONS, .flags = OPT_OURS,
+	  .arg = "N", .min = 1, .max = TURNS_MAX, .help = "random: requests of each conversation"),
+	S(data.multi_turn_min_turns, "multi-turn-min-turns", .group = SESSIONS, .flags = OPT_OURS,
+	  .arg = "N", .min = 0, .max = TURNS_MAX,
+	  .help = "fewest requests of a conversation; 0 means --multi-turn-num-turns (sharegpt: 2)"),
+	S(data.multi_turn_max_turns, "multi-turn-max-turns", .group = SESSIONS, .flags = OPT_OURS,
+	  .arg = "N", .min = 0, .max = TURNS_MAX,
+	  .help = "most requests of a conversation; 0 means --multi-turn-num-turns (sharegpt: all)"),
+	S(multi_turn_concurrency, "multi-turn-concurrency", .group = SESSIONS, .flags = OPT_OURS,
+	  .arg = "N", .min = 1, .max = INFINITY,
+	  .help = "most requests in flight, think time not counted; otherwise --max-concurrency"),
+	S(data.multi_turn_delay_ms, "multi-turn-delay-ms", .group = SESSIONS, .flags = OPT_OURS,
+	  .arg = "MS", .min = 0, .max = 1e3 * DUE_S_MAX,
+	  .help = "think time between an answer and the next request of the conversation"),
+	S(data.per_turn_input_len, "per-turn-input-len", .group = SESSIONS, .flags = OPT_OURS,
+	  .arg = "TOKENS", .min = 0, .max = LENGTH_TOKENS_MAX,
+	  .help = "random: tokens of a user's message after the first; 0 means --random-input-len"),
+	S(data.multi_turn_prefix_global_ratio, "multi-turn-prefix-global-ratio", .group = SESSIONS,
+	  .flags = OPT_OURS, .arg = "RATIO", .min = 0, .max = 1,
+	  .help = "random: share of --random-input-len that all requests begin with; requests then "
+		  "have no history"),
+	S(data.multi_turn_prefix_conversation_ratio, "multi-turn-prefix-conversation-ratio",
+	  .group = SESSIONS, .flags = OPT_OURS, .arg = "RATIO", .min = 0, .max = 1,
+	  .help = "random: share that the requests of one conversation have in common; likewise"),
 
 	S(omit_body_keys, "omit-body-keys", .group = SAMPLING, .flags = OPT_OURS | OPT_MANY,
 	  .arg = "KEY[,KEY]",
@@ -608,6 +640,7 @@ static const struct serve_opts defaults = {
 	.data.blazedit_max_distance = 1, .data.asr_max_audio_len_sec = INFINITY,
 	.data.random_input_len = 1024, .data.random_output_len = 128, .data.random_range_ratio = "0.0",
 	.data.random_batch_size = 1,
+	.data.multi_turn_num_turns = 3,
 	.data.random_mm_base_items_per_request = 1,
 	.data.random_mm_limit_mm_per_prompt = { "{\"image\": 255, \"video\": 1}" },
 	.data.random_mm_bucket_config =
