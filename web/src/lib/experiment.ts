@@ -538,6 +538,8 @@ export interface ExperimentDocument {
 				due_ns?: (number | null)[];
 				connect_ns?: (number | null)[];
 				connected_ns?: (number | null)[];
+				session?: (number | null)[];
+				turn?: (number | null)[];
 				sent_ns?: (number | null)[];
 				first_byte_ns?: (number | null)[];
 				first_event_ns?: (number | null)[];
