@@ -20,7 +20,7 @@ int json_file_refuse(const struct json_file *f, const char *at, const char *key,
 	char text[512];
 	va_list args;
 
-	for (const char *p = f->text.p; p < at; p++)
+	for (const char *p = f->text.p; !f->where && p < at; p++)
 		line += *p == '\n';
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);

@@ -78,9 +78,9 @@ struct driver {
 	uint32_t first_row;
 	const atomic_bool *cancel;
 	bool is_followed;          /* requests may be followed by others: load/follow.h */
-	uint32_t *first_edge, *edge; /* entry i's successors: edge[first_edge[i]..first_edge[i + 1]) */
+	uint32_t *first_edge, *edge; /* i's successors: edge[first_edge[i]..first_edge[i + 1]) */
 	atomic_uint *n_waits;      /* per entry: ends that it waits for */
-	atomic_uint *session_left; /* per session: entries not over yet; NULL without max_sessions */
+	atomic_uint *session_left; /* per session: entries not over; NULL without max_sessions */
 	struct worker *worker;
 	unsigned n_workers;
 	int64_t start_mono_ns, start_real_ns;

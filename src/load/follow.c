@@ -286,7 +286,8 @@ static void ask_clients(struct driver *d)
 
 		if (entry != PLAN_NONE)
 			queue(&d->worker[c % d->n_workers],
-			      (struct pending){ .due_mono_ns = gap_ns, .entry = entry, .client = c });
+			      (struct pending){ .due_mono_ns = gap_ns, .entry = entry,
+						.client = c });
 	}
 }
 

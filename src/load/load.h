@@ -44,10 +44,10 @@ struct prepared {
 	int (*build)(void *self, uint32_t entry, struct buf *request, struct err *e);
 	/*
 	 * An entry's answer is here, before anything that follows it is built; NULL: not wanted.
-	 * row is complete except for its state, and row->fail tells whether it failed. head: of the
-	 * answer. calls: its tool calls as they came, a JSON list of deltas on each line; empty
-	 * without any. -1: the request fails for that reason; 1: a call was malformed. On any loop's
-	 * thread, once per attempt.
+	 * row is complete except for its state, and row->fail tells whether it failed. head: of
+	 * the answer. calls: its tool calls as they came, a JSON list of deltas on each line;
+	 * empty without any. -1: the request fails for that reason; 1: a call was malformed. On
+	 * any loop's thread, once per attempt.
 	 */
 	int (*ended)(void *self, uint32_t entry, const struct request_row *row, struct str head,
 		     struct str calls, struct err *e);
@@ -74,14 +74,14 @@ struct load_opts {
 	unsigned retries;
 	/*
 	 * A closed loop: each of n_clients (0: none) sends its next request when its last one has
-	 * ended. pick says which: a plan entry, which is due gap_s (0..DUE_S_MAX) later, or PLAN_NONE
-	 * when this client has finished. It is called for every client in order before the clock
-	 * starts (ended PLAN_NONE, row NULL; due gap_s after the start), then once per request, on
-	 * any loop's thread, when the row is complete except for its state: row->fail tells whether
-	 * it failed, and as what. It may pick `ended` itself: the same request again, whose row
-	 * begins anew and adds to its attempts. Any other entry is picked once at most. Successors
-	 * of the plan are not started, and entries that nobody picks are recorded as cancelled or
-	 * unsent.
+	 * ended. pick says which: a plan entry, which is due gap_s (0..DUE_S_MAX) later, or
+	 * PLAN_NONE when this client has finished. It is called for every client in order before
+	 * the clock starts (ended PLAN_NONE, row NULL; due gap_s after the start), then once per
+	 * request, on any loop's thread, when the row is complete except for its state: row->fail
+	 * tells whether it failed, and as what. It may pick `ended` itself: the same request again,
+	 * whose row begins anew and adds to its attempts. Any other entry is picked once at most.
+	 * Successors of the plan are not started, and entries that nobody picks are recorded as
+	 * cancelled or unsent.
 	 */
 	uint32_t n_clients;
 	uint32_t (*pick)(void *self, uint32_t client, uint32_t ended,

@@ -216,7 +216,7 @@ struct metrics_sessions {
 	struct metrics_stats growth;   /* prompt tokens more than those of the turn it continues */
 	struct metrics_spread gap_lag; /* due to sent, of turns that follow others */
 	uint32_t bad_calls;            /* turns with a malformed tool call */
-	uint32_t client_counted;       /* successes whose context the client counted, not the server */
+	uint32_t client_counted;       /* successes whose context the client counted */
 	struct metrics_turn *by_turn;
 	size_t n_turns;
 };

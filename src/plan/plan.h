@@ -35,13 +35,13 @@
 
 enum plan_flags {
 	PLAN_GIVES_UP = 2,   /* the client hangs up some time after sending (load_opts) */
-	PLAN_FROM_START = 4, /* due_s counts from when `after` was sent, if all waits have ended then */
+	PLAN_FROM_START = 4, /* due_s counts from when `after` was sent, if its waits have ended */
 };
 
 struct plan_entry {
-	double due_s;      /* roots: from phase start; successors: gap after the end of the last wait */
+	double due_s;      /* roots: from phase start; successors: after the end of the last wait */
 	uint32_t sample;   /* index into the workload */
-	uint32_t after;    /* the entry it waits for (plan.join has more), or PLAN_NONE for a root */
+	uint32_t after;    /* the entry it waits for (plan.join has more), PLAN_NONE for a root */
 	uint32_t history;  /* the entry whose history and answer it continues, or PLAN_NONE */
 	uint32_t session;  /* or PLAN_NONE */
 	uint16_t turn;

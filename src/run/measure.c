@@ -18,10 +18,30 @@
 
 #define FILES_SPARE 64             /* descriptors besides connections */
 
+/* Requests that can be open at once: of a conversation as many as it has branches. */
+static size_t open_at_once(const struct stage *s)
+{
+	const struct plan *plan = &s->point->plan;
+	size_t n = plan->n_joins; /* whose branches all have an end of their own */
+	bool *is_followed;
+
+	if (plan->n == plan->n_roots)
+		return plan->n;
+	is_followed = mem_array(plan->n, sizeof(*is_followed));
+	for (uint32_t i = plan->n_roots; i < plan->n; i++)
+		is_followed[plan->entry[i].after] = true;
+	for (uint32_t i = 0; i < plan->n; i++)
+		n += !is_followed[i];
+	free(is_followed);
+	if (s->derived->max_sessions && n == plan->n_roots && s->derived->max_sessions < n)
+		n = s->derived->max_sessions;
+	return n;
+}
+
 /* One descriptor per request that can be open at once. */
 int stage_check_files(struct stage *s, struct err *e)
 {
-	size_t limit = sock_raise_nofile(), open = s->point->plan.n, spare = FILES_SPARE;
+	size_t limit = sock_raise_nofile(), open = open_at_once(s), spare = FILES_SPARE;
 	const uint32_t cap = s->derived->max_concurrency;
 	struct buf text = { 0 };
 

@@ -206,7 +206,8 @@ int prepare_request(const struct prepare_opts *o, const struct str *head, const 
 	while (plan->entry[first].history != PLAN_NONE)
 		first = plan->entry[first].history; /* whose salt the conversation begins with */
 	if (o->salt && (is_repeated(plan, i, w) || o->salt_round))
-		salt_again(o->salt, plan->entry[first].sample, o->salt_round, first, &sent, &salted);
+		salt_again(o->salt, plan->entry[first].sample, o->salt_round, first, &sent,
+			   &salted);
 	if (o->lora && entry->lora != PLAN_NO_LORA)
 		encode.model = str_of(o->lora[entry->lora]);
 	buf_reset(&scratch->body);

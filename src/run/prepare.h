@@ -34,9 +34,9 @@ struct prepare_opts {
 	const char *version;          /* for User-Agent */
 	size_t bytes_max;             /* larger sets are looked ahead; 0: PREPARED_BYTES_MAX */
 	/*
-	 * Of plans with conversations (NULL: none): what continues another entry is made when it is
-	 * due, from the answers so far; so are all where the set is larger than bytes_max. Borrowed,
-	 * in use until prepared_release.
+	 * Of plans with conversations (NULL: none): what continues another entry is made when it
+	 * is due, from the answers so far; so are all where the set is larger than bytes_max.
+	 * Borrowed, in use until prepared_release.
 	 */
 	struct history *history;
 	const char *session_header;   /* names an entry's session; NULL: none */

@@ -677,8 +677,8 @@ int serve_opts_check(struct serve_opts *o, struct opt_result *result, struct are
 		out->metrics &= ~(unsigned)(SERVE_QUEUE_TIME | SERVE_E2EL_WITH_QUEUE);
 	check_traffic(&c);
 	if (parse_percentiles(&c) < 0 || check_output(&c) < 0 ||
-	    serve_check_load(&c) < 0 || serve_check_sessions(&c) < 0 || serve_check_measure(&c) < 0 ||
-	    serve_check_system(&c) < 0)
+	    serve_check_load(&c) < 0 || serve_check_sessions(&c) < 0 ||
+	    serve_check_measure(&c) < 0 || serve_check_system(&c) < 0)
 		return -1;
 	return 0;
 }

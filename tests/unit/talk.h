@@ -241,7 +241,8 @@ static void talk_init(struct talk *t, const struct talk_turn *turn, uint32_t n, 
 	talk_server.answer = talk_echo;
 	s = arena_alloc(&t->w.arena, sizeof(*s));
 	s->turn = arena_alloc(&t->w.arena, (size_t)n * n_sessions * sizeof(*s->turn));
-	s->waits = arena_alloc(&t->w.arena, (size_t)n * n_sessions * TALK_WAITS * sizeof(*s->waits));
+	s->waits = arena_alloc(&t->w.arena,
+			       (size_t)n * n_sessions * TALK_WAITS * sizeof(*s->waits));
 	s->session = arena_alloc(&t->w.arena, n_sessions * sizeof(*s->session));
 	for (uint32_t k = 0; k < n_sessions; k++) {
 		uint32_t first = k * n;
@@ -251,14 +252,16 @@ static void talk_init(struct talk *t, const struct talk_turn *turn, uint32_t n, 
 		for (uint32_t i = 0; i < n; i++) {
 			struct sample *sample = workload_add(&t->w);
 			struct turn *to = &s->turn[first + i];
+			int history = turn[i].history;
 
 			sample->messages = talk_says(&t->w.arena, turn[i].says);
 			sample->output_len = 4;
 			sample->prompt_len = 10;
 			*to = (struct turn){
 				.session = k, .wait = waits, .number = turn[i].number,
-				.history = turn[i].history < 0 ? TURN_NONE : first + (uint32_t)turn[i].history,
-				.gap_s = turn[i].gap_s, .is_gap_from_start = turn[i].is_gap_from_start,
+				.history = history < 0 ? TURN_NONE : first + (uint32_t)history,
+				.gap_s = turn[i].gap_s,
+				.is_gap_from_start = turn[i].is_gap_from_start,
 			};
 			for (; turn[i].wait[to->n_waits] >= 0; to->n_waits++)
 				s->waits[waits++] = first + (uint32_t)turn[i].wait[to->n_waits];

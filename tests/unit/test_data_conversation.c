@@ -239,7 +239,7 @@ static void a_lognormal_sample_has_its_average(void **state)
 	static const char text[] = "{\"distribution\": \"lognormal\", \"average\": 1000, "
 				   "\"median_ratio\": 0.85, \"max\": 5000}";
 	const struct json_file file = { .path = "x", .text = STR("") };
-	struct json_scan scan = { STR(text), 0 };
+	struct json_scan scan = { str_of(text), 0 };
 	struct arena a = { 0 };
 	struct json_slice object;
 	struct distribution d;
@@ -562,7 +562,7 @@ static void shared_prefixes_replace_the_history(void **state)
 		text_of(&f.w, k < 2 ? k : 3, &text[k]);
 	assert_memory_equal(text[0].data, text[1].data, 30); /* a token is at least a byte */
 	assert_memory_equal(text[0].data, text[2].data, 10);
-	assert_memory_not_equal(text[0].data, text[2].data, 40);
+	assert_true(strncmp(text[0].data, text[2].data, 100) != 0);
 	assert_string_not_equal(text[0].data, text[1].data);
 	f.opts.per_turn_input_len = 30;
 	assert_refused(&f, "random", "30 tokens of it are shared prefix");

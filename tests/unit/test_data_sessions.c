@@ -61,6 +61,7 @@ static void assert_tree(struct fixture *f, const char *want)
 
 static void b1_forks_continue_the_history(void **state)
 {
+	static const int number[] = { 0, 1, 2, 1, 2 };
 	struct fixture f;
 
 	(void)state;
@@ -82,7 +83,7 @@ static void b1_forks_continue_the_history(void **state)
 	assert_int_equal(f.w.v[0].prompt_len, 2);
 	assert_int_equal(f.w.v[1].prompt_len, 2 + 16 + 2);
 	for (uint32_t i = 0; i < 5; i++)
-		assert_int_equal(f.w.sessions->turn[i].number, (int[]){ 0, 1, 2, 1, 2 }[i]);
+		assert_int_equal(f.w.sessions->turn[i].number, number[i]);
 	assert_true(f.w.sessions->turn[4].gap_s == 1.5);
 	assert_int_equal(f.w.sessions->turn[4].gap_kind, TURN_THINKS);
 	assert_true(str_is(f.w.v[4].overrides, "{\"seed\": 1, \"model\": \"m\"}"));

@@ -131,7 +131,8 @@ static void a_join_waits_for_all_and_continues_one(void **state)
 			    "{\"role\": \"user\", \"content\": \"t1\"}, "
 			    "{\"role\": \"assistant\", \"content\": \"re:t1\"}, "
 			    "{\"role\": \"user\", \"content\": \"t2\"}]");
-	assert_string_equal(talk_messages(request_of("x")), "[{\"role\": \"user\", \"content\": \"x\"}]");
+	assert_string_equal(talk_messages(request_of("x")),
+			    "[{\"role\": \"user\", \"content\": \"x\"}]");
 	talk_release(&t);
 }
 
@@ -359,7 +360,7 @@ static uint32_t pick(void *self, uint32_t client, uint32_t ended, const struct r
 static void a_client_picks_what_comes_next(void **state)
 {
 	static const struct talk_turn chain[] = CHAIN_OF_THREE;
-	/* Entries as talk_plan has them: roots 0 and 1, then 2 3 of the first, 4 5 of the second. */
+	/* Entries as talk_plan has them: roots 0 1, then 2 3 of the first, 4 5 of the second. */
 	struct picker p = { .order = { 1, 0, 4, 2, 5 }, .n = 5 };
 	static const char *const expected[] = { "one", "one", "one", "two", "two", "three" };
 	static const unsigned session[] = { 1, 0, 0, 1, 0, 1 };
@@ -406,8 +407,8 @@ static void an_earlier_answer_is_continued(void **state)
 	t.opts.pick_self = &p;
 	talk_ready(&t);
 	history_set_answer(t.history, 0, STR("warm \\\"up\\\""));
-	assert_int_equal(load_run(&t.opts, &t.plan, &t.prepared, &t.record, 0, &t.progress, &t.stats,
-				  NULL, &t.e), 0);
+	assert_int_equal(load_run(&t.opts, &t.plan, &t.prepared, &t.record, 0, &t.progress,
+				  &t.stats, NULL, &t.e), 0);
 	assert_int_equal(talk_server.n, 1);
 	assert_string_equal(talk_messages(0), "[{\"role\": \"user\", \"content\": \"one\"}, "
 			    "{\"role\": \"assistant\", \"content\": \"warm \\\"up\\\"\"}, "
