@@ -208,8 +208,10 @@ static int read_item(struct reader *r, struct json_slice item, struct err *e)
 	conversations_add(r->out, id);
 	it = json_iter(list);
 	for (; json_each(&it, &key, &v) == 1; k++) {
-		enum speaker before = k ? r->out->message[r->out->n_messages - 1].role : SPEAKER_SYSTEM;
+		enum speaker before = SPEAKER_SYSTEM;
 
+		if (k)
+			before = r->out->message[r->out->n_messages - 1].role;
 		if (read_message(r, v, k == 0, before, e) < 0)
 			return err_wrap(e, "conversation '%.*s': messages[%zu]",
 					(int)(id.n < 100 ? id.n : 100), id.p, k);
@@ -398,6 +400,7 @@ static int add_turn(struct turning *x, const struct conversation *v, size_t k, i
 	const struct session *session = &x->build.session[x->build.n_sessions - 1];
 	uint32_t number = session->n, before = (uint32_t)x->build.n_turns - 1;
 	bool has_system = m->role == SPEAKER_SYSTEM && (!number || x->t->is_without_history);
+	bool has_history = number && !x->t->is_without_history;
 	struct sample *s = workload_add(x->w);
 	struct turn *turn;
 
@@ -414,7 +417,7 @@ static int add_turn(struct turning *x, const struct conversation *v, size_t k, i
 	if (workload_keep(x->w, &s->expected, e) < 0 ||
 	    put_messages(x, has_system ? m : NULL, &m[k], s, e) < 0)
 		return -1;
-	turn = session_add_turn(&x->build, number && !x->t->is_without_history ? before : TURN_NONE);
+	turn = session_add_turn(&x->build, has_history ? before : TURN_NONE);
 	turn->number = (uint16_t)number;
 	if (number) {
 		turn->gap_s = x->t->gap_s;

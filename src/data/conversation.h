@@ -30,7 +30,7 @@ enum speaker { SPEAKER_SYSTEM, SPEAKER_USER, SPEAKER_ASSISTANT };
 struct message {
 	enum speaker role;
 	struct str text;   /* UTF-8; of a list of parts, the texts of its text parts, joined */
-	struct str parts;  /* the list, spelled as Python's json.dumps would; empty: content is text */
+	struct str parts;  /* the list as Python's json.dumps spells it; empty: content is text */
 	uint32_t tokens;   /* of text, without special tokens; 0 without a tokenizer */
 };
 
@@ -89,11 +89,11 @@ struct conversation_turns {
 	int64_t output_len;
 	int64_t tail_output_len; /* of an answer that the data lack; 0: no limit is sent (-1) */
 	/*
-	 * The most tokens of messages and answers together: a conversation ends before the first turn
-	 * that would have more (is_without_history: that turn alone is left out). 0: no limit.
+	 * The most tokens of messages and answers together: a conversation ends before the first
+	 * turn that would have more (is_without_history: that turn is left out). 0: no limit.
 	 */
 	int64_t tokens_max;
-	size_t turns_min;        /* a conversation that has fewer turns is left out; 0 counts as 1 */
+	size_t turns_min;        /* conversations of fewer turns are left out; 0 counts as 1 */
 	double gap_s;            /* think time before each turn but the first; 0: none */
 	bool is_without_history; /* each turn sends its own messages alone */
 	bool is_named_by_turn;   /* request ids are <prefix><id>-turn<t>, else <prefix><sample> */

@@ -71,7 +71,7 @@ struct dataset_opts {
 	struct opt_int conversations_output_len; /* unset: as many as the recorded answer */
 	/* random, sharegpt as conversations: upstream's Rust client; data/multi_turn.h */
 	bool multi_turn;
-	bool multi_turn_asks_min_tokens; /* set by the check: no --ignore-eos, no min_tokens given */
+	bool multi_turn_asks_min_tokens; /* set by the check: nothing else rules them */
 	int64_t multi_turn_num_turns, multi_turn_min_turns, multi_turn_max_turns; /* 0: num_turns */
 	int64_t per_turn_input_len;      /* of later turns; 0: random_input_len */
 	double multi_turn_delay_ms;

@@ -84,6 +84,9 @@ static int build_part(const struct mix *m, size_t k, struct part *p, struct err 
 	    (p->wanted && d->build(&p->set.opts, &env, &rng, &p->made, e) < 0) ||
 	    (p->wanted && dataset_drop_long(&p->made, &p->set.opts, e) < 0))
 		return err_wrap(e, "set %zu of the mix (%s)", k + 1, d->name);
+	if (p->made.sessions)
+		return err_set(e, ERR_RUN, "set %zu of the mix (%s) makes conversations; a mix has "
+			       "single requests alone", k + 1, d->name);
 	if (p->made.n >= p->wanted)
 		return 0;
 	return err_set(e, ERR_RUN, "set %zu of the mix (%s) has %zu of the %zu requests that its "

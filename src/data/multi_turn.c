@@ -268,7 +268,8 @@ static int make_shared(struct random_turns *x, const struct ids *prefix, int64_t
 		       struct texts *out, struct err *e)
 {
 	struct random_lengths l = {
-		.n = n, .input = mem_array(n, sizeof(*l.input)), .offset = mem_array(n, sizeof(*l.offset)),
+		.n = n, .input = mem_array(n, sizeof(*l.input)),
+		.offset = mem_array(n, sizeof(*l.offset)),
 	};
 	int rc;
 

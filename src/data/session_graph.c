@@ -394,7 +394,8 @@ int graph_finish(struct graph *g, const uint32_t *which, size_t n, const struct 
 {
 	struct filling x = {
 		.g = g, .env = env, .w = w,
-		.order = mem_array(g->n, sizeof(*x.order)), .turn = mem_array(g->n, sizeof(*x.turn)),
+		.order = mem_array(g->n, sizeof(*x.order)),
+		.turn = mem_array(g->n, sizeof(*x.turn)),
 		.first = mem_array(g->n_sessions + 1, sizeof(*x.first)),
 		.tokens = mem_array(g->n, sizeof(*x.tokens)),
 	};

@@ -70,7 +70,7 @@ void graph_message(struct graph *g, struct node *n, struct str role, struct str 
 int graph_finish(struct graph *g, const uint32_t *which, size_t n, const struct dataset_env *env,
 		 struct workload *w, struct err *e);
 
-/* ---- readers: aiperf's files (data/sessions_aiperf.c) ---- */
+/* ---- readers: aiperf's files (data/sessions_aiperf.c, sessions_dag.c) ---- */
 
 struct table;
 struct session_reading {
@@ -95,3 +95,10 @@ int session_ms(struct json_slice object, const char *key, double *seconds, struc
 /* A text at key: 1, 0, -1; what lies in a. */
 int session_text(struct json_slice object, const char *key, struct arena *a, struct str *out,
 		 struct err *e);
+/* An object with these keys alone. */
+int session_keys(struct json_slice object, const char *const *known, struct err *e);
+/* A member that is not what Python calls false: null, "", 0, [] and {} count as missing. */
+bool session_has(struct json_slice object, const char *key, struct json_slice *v);
+/* "extra", "model" and "tools" of an object as what goes into the body. */
+int session_extra(const struct session_reading *r, struct node *n, struct json_slice object,
+		  struct err *e);

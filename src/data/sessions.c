@@ -283,19 +283,10 @@ static int read_members(struct own *x, struct node *n, struct json_slice object,
 		"id", "turn", "history", "waits", "gap", "gap_kind", "gap_from", "messages",
 		"output_tokens", "extra_body", "headers", "priority", "timestamp", NULL,
 	};
-	struct json_iter it = json_iter(object);
 	struct json_slice v;
-	struct str key;
 
-	while (json_each(&it, &key, &v) == 1) {
-		const char *const *k = known;
-
-		while (*k && !str_is(key, *k))
-			k++;
-		if (!*k)
-			return err_set(e, ERR_RUN, "unknown key \"%.*s\"", (int)(key.n < 60 ? key.n : 60),
-				       key.p);
-	}
+	if (session_keys(object, known, e) < 0)
+		return -1;
 	if (!json_member(object, "messages", &v))
 		return err_set(e, ERR_RUN, "\"messages\" is missing");
 	if (graph_messages(x->r->graph, n, v, e) < 0 ||
@@ -366,7 +357,8 @@ static int read_own(const struct session_reading *r, struct err *e)
 		struct json_slice object;
 
 		rc = table_row(r->table, x.row[i].number, &object, e);
-		if (rc == 0 && (read_waits(&x, n, object, e) < 0 || read_members(&x, n, object, e) < 0))
+		if (rc == 0 &&
+		    (read_waits(&x, n, object, e) < 0 || read_members(&x, n, object, e) < 0))
 			rc = err_wrap(e, "%s", n->where);
 		if (rc == 0)
 			rc = read_gap(&x, n, object, e);

@@ -60,10 +60,12 @@ static int refuse(const struct converting *x, size_t row, struct err *e, const c
 static int64_t split_id(struct str *id)
 {
 	const char *mark = memrchr(id->p, '_', id->n);
+	struct str digits = { 0 };
 	int64_t number;
 
-	if (!mark || mark == id->p || !str_to_i64((struct str){ mark + 1, (size_t)(id->p + id->n - mark)
-								      - 1 }, &number))
+	if (mark)
+		digits = (struct str){ mark + 1, (size_t)(id->p + id->n - mark) - 1 };
+	if (!mark || mark == id->p || !str_to_i64(digits, &number))
 		return 0;
 	id->n = (size_t)(mark - id->p);
 	return number;

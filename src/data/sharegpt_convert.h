@@ -15,9 +15,9 @@
 struct sharegpt_convert_opts {
 	int64_t seed;                        /* of Python's random */
 	int64_t max_items;                   /* 0: all */
-	int64_t min_turns, max_turns;        /* messages, before and after the first is skipped; 0: any */
+	int64_t min_turns, max_turns;        /* messages of a conversation; 0: any */
 	int64_t min_content_len, max_content_len; /* characters of every message; 0: any */
-	bool any_language;                   /* else messages with non-ASCII characters are dropped */
+	bool any_language;                   /* else all characters must be ASCII */
 	const atomic_bool *cancel;           /* may be NULL */
 };
 

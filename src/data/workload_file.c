@@ -199,6 +199,9 @@ int workload_file_write(const char *path, const struct workload *w, struct str p
 	struct file_swap swap;
 	int rc;
 
+	if (w->sessions)
+		return err_set(e, ERR_RUN, "dataset %s makes conversations, which a workload file does not "
+			       "hold; replay them from their own file", w->dataset);
 	if (file_swap_begin(&swap, path) < 0)
 		return refuse_writing(path, e);
 	rc = write_file(swap.fd, w, prefix, description, cancel, &h);

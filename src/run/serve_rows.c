@@ -19,7 +19,6 @@
 #define FILES "File datasets"
 #define SYNTHETIC "Synthetic datasets"
 #define HUB "Hub datasets"
-#define SESSIONS "Conversations"
 #define SERVER "Server"
 #define MODEL "Model and tokenizer"
 #define TRAFFIC "Traffic"
@@ -28,6 +27,7 @@
 #define OUTPUT "Output"
 #define PLOTS "Plots"
 #define POINTS "Several runs"
+#define SESSIONS "Conversations"
 #define OURS "ProfLLM"
 
 #define TURNS_MAX 32768 /* of one conversation: they are numbered in 16 bits */
@@ -118,8 +118,8 @@ static int check_warm_connections(const struct opt *o, const void *field, struct
 }
 
 static const char *const groups[] = {
-	SERVER, MODEL, TRAFFIC, POINTS, SAMPLING, DATASET, RANDOM, SYNTHETIC, FILES, SESSIONS, HUB,
-	METRICS, OUTPUT, OURS, "General", PLOTS, NULL,
+	SERVER, MODEL, TRAFFIC, SESSIONS, POINTS, SAMPLING, DATASET, RANDOM, SYNTHETIC, FILES, HUB, METRICS,
+	OUTPUT, OURS, "General", PLOTS, NULL,
 };
 
 static const struct opt rows[] = {

@@ -418,7 +418,7 @@ static void more_conversations_than_the_file_has_are_copies(void **state)
 	assert_int_equal(build(&f, "conversations"), 0);
 	assert_int_equal(f.w.sessions->n_sessions, 5);
 	for (size_t i = 0; i < 5; i++)
-		copies += memchr(f.w.sessions->session[i].id.p, '#', f.w.sessions->session[i].id.n) != NULL;
+		copies += strchr(f.w.sessions->session[i].id.p, '#') != NULL;
 	assert_int_equal(copies, 3);
 	assert_turn(&f.w, 1, "[{\"role\": \"user\", \"content\": \"more\"}]", "", 8 + 9 + 4, 9);
 	f.opts.no_oversample = true;
@@ -457,7 +457,9 @@ static void messages_are_limited_as_upstream(void **state)
 /* R1: (40, 10), (45, 10). */
 static void r1_long_conversations_are_cut(void **state)
 {
-	static const struct { int64_t max; size_t n; } row[] = { { 105, 2 }, { 104, 0 }, { 200, 2 } };
+	static const struct { int64_t max; size_t n; } row[] = {
+		{ 105, 2 }, { 104, 0 }, { 200, 2 },
+	};
 	struct buf text = { 0 };
 
 	(void)state;
