@@ -225,10 +225,13 @@ static int check(struct verb *v, struct cli *cli)
 static int serve(struct verb *v, struct opt_rest *rest)
 {
 	struct serve_outcome outcome = { .measured = on_measured, .self = v };
+	struct opt_set set = serve_opt_set;
 	struct serve_opts opts;
 	struct cli cli;
-	int status = cli_begin(&cli, &serve_opt_set, (int)rest->n, rest->v, &opts);
+	int status;
 
+	set.command = multi_turn_opt_set.command;
+	status = cli_begin(&cli, &set, (int)rest->n, rest->v, &opts);
 	if (status != CLI_CONTINUE)
 		return status;
 	if (take_options(v, &cli, &opts, &cli.err) < 0)

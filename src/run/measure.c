@@ -25,7 +25,8 @@ static size_t open_at_once(const struct stage *s)
 	size_t n = plan->n_joins; /* whose branches all have an end of their own */
 	bool *is_followed;
 
-	if (plan->n == plan->n_roots)
+	/* Of a closed loop, which has no roots, the clients are the cap. */
+	if (plan->n == plan->n_roots || plan->n_roots == 0)
 		return plan->n;
 	is_followed = mem_array(plan->n, sizeof(*is_followed));
 	for (uint32_t i = plan->n_roots; i < plan->n; i++)
