@@ -21,11 +21,12 @@ static int check(const char *line, struct multi_turn_opts *o, struct multi_turn 
 		 struct arena *a, struct err *e)
 {
 	struct opt_result result;
-	char *words[WORDS_MAX], *text = arena_text(a, str_of(line));
+	struct str rest = str_of(line);
+	char *words[WORDS_MAX];
 	int n = 0, rc;
 
-	for (char *word = strtok(text, " "); word; word = strtok(NULL, " "))
-		words[n++] = word;
+	while (rest.n && n < WORDS_MAX)
+		words[n++] = arena_text(a, str_cut(&rest, ' '));
 	*m = (struct multi_turn){ 0 };
 	rc = opt_parse(&multi_turn_opt_set, n, words, o, &result, a, e);
 	opt_result_release(&result);
