@@ -316,6 +316,17 @@ static void show_table(const struct table *t, struct buf *out)
 	arena_release(&a);
 }
 
+void multi_turn_describe(const struct multi_turn_count *count, size_t n, struct buf *out)
+{
+	struct table t = { .n = 0 };
+
+	assert(n <= METRICS_MAX);
+	t.n_labels = figure_labels(SIZE_MAX, t.label);
+	for (size_t i = 0; i < n; i++)
+		add_metric(&t, count[i].name, count[i].v, count[i].n, SIZE_MAX);
+	show_table(&t, out);
+}
+
 static void show_share(const struct multi_turn_report *r, const struct sorted *s, size_t i,
 		       size_t from, struct buf *out)
 {

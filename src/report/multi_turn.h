@@ -54,6 +54,10 @@ struct multi_turn_report {
 	bool is_in_colour;
 };
 
+/* What is known before the run: counts of all conversations, and a table of theirs. */
+struct multi_turn_count { const char *name; double *v; size_t n; }; /* v is sorted */
+void multi_turn_describe(const struct multi_turn_count *count, size_t n, struct buf *out);
+
 /* All blocks, from "Parameters:" to the last table. Nothing without requests. */
 void multi_turn_terminal(const struct multi_turn_report *r, struct buf *out);
 /* --stats-json-output: a list (indent 2), in order of ending. */

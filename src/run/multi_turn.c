@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -101,6 +102,48 @@ static void fill_samples(struct multi_turn *m, struct workload *w)
 	}
 }
 
+/*
+ * Upstream's table of the conversations: the number of messages; of generated ones, only if their
+ * file says print_stats, and tokens of questions, answers and whole requests, too.
+ */
+static void describe(const struct stage *s, const struct conversations *c)
+{
+	enum { TURNS, USER, ASSISTANT, REQUEST, N };
+	struct multi_turn_count count[N] = {
+		{ .name = "num_turns" }, { .name = "user_tokens" }, { .name = "assistant_tokens" },
+		{ .name = "request_tokens" },
+	};
+	struct buf text = { 0 };
+
+	if (c->params.is_generated && !c->params.prints_stats)
+		return;
+	for (size_t i = 0; i < N; i++)
+		count[i].v = mem_array(c->n + c->n_messages, sizeof(*count[i].v));
+	for (size_t i = 0; i < c->n; i++) {
+		double request = 0;
+
+		count[TURNS].v[count[TURNS].n++] = (double)c->v[i].n;
+		for (size_t k = c->v[i].first; k < c->v[i].first + c->v[i].n; k++) {
+			const struct message *m = &c->message[k];
+			struct multi_turn_count *side =
+				&count[m->role == SPEAKER_USER ? USER : ASSISTANT];
+
+			request += m->tokens;
+			if (m->role == SPEAKER_USER)
+				count[REQUEST].v[count[REQUEST].n++] = request;
+			if (m->role != SPEAKER_SYSTEM)
+				side->v[side->n++] = m->tokens;
+		}
+	}
+	buf_add_text(&text, "Conversations:\n");
+	multi_turn_describe(count, c->params.is_generated ? N : 1, &text);
+	text.data[--text.len] = '\0'; /* a line's end is added */
+	stage_say(s, text.data);
+	for (size_t i = 0; i < N; i++)
+		free(count[i].v);
+	buf_release(&text);
+}
+
 int multi_turn_requests(struct stage *s, struct err *e)
 {
 	struct multi_turn *m = s->opts->multi_turn;
@@ -127,6 +170,7 @@ int multi_turn_requests(struct stage *s, struct err *e)
 	p->workload.dataset = m->conversations.params.is_generated ? "generate_conversations"
 								   : "conversations";
 	fill_samples(m, &p->workload);
+	describe(s, &m->conversations);
 	m->serve->num_prompts = (int64_t)p->workload.n;
 	m->sessions = p->workload.sessions;
 	m->workload = &p->workload;

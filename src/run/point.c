@@ -245,7 +245,8 @@ static int make_requests(struct stage *s, const struct dataset *dataset, struct 
 	if (stage_load_tokenizer(s, e) < 0)
 		return -1;
 	stage_part(s, PART_DATASET);
-	if ((s->opts->multi_turn ? multi_turn_requests(s, e) : stage_build_dataset(s, dataset, e)) < 0)
+	if ((s->opts->multi_turn ? multi_turn_requests(s, e)
+				 : stage_build_dataset(s, dataset, e)) < 0)
 		return -1;
 	stage_part(s, PART_OPTIONS);
 	return 0;

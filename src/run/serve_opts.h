@@ -148,7 +148,7 @@ struct serve_opts {
 	const char *bad_tool_calls;         /* "replace", "fail" */
 	int64_t tool_result_words;
 	const char *old_dataset;            /* --dataset of old scripts; NULL once it is taken */
-	struct multi_turn *multi_turn;      /* of bench multi-turn (run/multi_turn.h); NULL: no such run */
+	struct multi_turn *multi_turn;      /* of bench multi-turn; NULL: another verb */
 };
 
 extern const struct opt_set serve_opt_set;

@@ -161,8 +161,10 @@ for my $case (@orders) {
 
 	is_deeply($said, [
 		{ id => 'c0', messages => [
-			{ role => 'user', content => 'q0.0' }, { role => 'assistant', content => 're q0.0' },
-			{ role => 'user', content => 'q0.1' }, { role => 'assistant', content => 're q0.1' }] },
+			{ role => 'user', content => 'q0.0' },
+			{ role => 'assistant', content => 're q0.0' },
+			{ role => 'user', content => 'q0.1' },
+			{ role => 'assistant', content => 're q0.1' }] },
 		{ id => 'c1', finished => JSON::PP::false, messages => [
 			{ role => 'user', content => 'q1.0' }, { role => 'assistant', content => 'd1.0' },
 			{ role => 'user', content => 'q1.1' },
@@ -256,6 +258,35 @@ for my $case (@orders) {
 		replies($_[0]) }, '-p', 2);
 	like(turns(@args)->{out}, qr/1 finished, 1 unfinished/, 'early stop');
 	like(turns(@args, '--no-early-stop')->{out}, qr/2 finished/, '--no-early-stop');
+}
+
+# Conversations that are generated: parameters and statistics of them; each message of the user is
+# sent, with the number of tokens that its answer was drawn with.
+{
+	my $s = turn_server(\&replies);
+	open(my $text, '>', "$dir/text.txt") or die;
+	print $text join('', 'a' .. 'z') x 231, "\n";
+	close $text;
+	open(my $f, '>', "$dir/generate.json") or die;
+	print $f JSON::PP->new->encode({ filetype => 'generate_conversations', num_conversations => 2,
+		text_files => ["$dir/text.txt"], print_stats => JSON::PP::true,
+		prompt_input => { map { $_->[0] => { distribution => 'constant', value => $_->[1] } }
+			['num_turns', 3], ['prefix_num_tokens', 0], ['num_tokens', 100] },
+		prompt_output => { num_tokens => { distribution => 'constant', value => 10 } } });
+	close $f;
+	my ($status, $out, $err) = profllm('bench', 'multi-turn', '-i', "$dir/generate.json", '-m', 'sim',
+		'-u', $s->{url}, '--progress', 'none');
+	my @asked = map { $_->{body} } asked($s);
+
+	is($status, 0, 'a generate_conversations file') or diag($err);
+	is_deeply([map { scalar @{ $_->{messages} } } @asked], [1, 3, 1, 3],
+		'G1: an odd number of messages becomes the next even one');
+	is_deeply([map { @{$_}{qw(min_tokens max_tokens)} } @asked], [(10) x 8], '... answers of 10');
+	like($out, qr/^Conversations:\n +count .*\nnum_turns +2\.0 .*\nuser_tokens +4\.0 +97\.0 /m,
+		'print_stats: 100 tokens, three of which join their neighbours in the text');
+	like($out, qr/^Conversations Generation Parameters:\ntext_files=.*\ninput_num_turns=Constant/m,
+		'... and the parameters in the report');
+	turn_server_end($s);
 }
 
 # The alias, and a time limit.
