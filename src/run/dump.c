@@ -146,8 +146,9 @@ void dump_summary(const struct workload *w, const struct plan *plan, struct buf 
 	if (with_output)
 		row(out, "Output length (tokens)", output, with_output);
 	if (last > 0)
-		buf_printf(out, "Arrivals: first due at %.3f s, last at %.3f s, %.3f requests/s\n",
-			   plan->entry[0].due_s, last, (double)n / last);
+		buf_printf(out, "Arrivals: first due at %.3f s, last at %.3f s, %.3f %s/s\n",
+			   plan->entry[0].due_s, last, (double)plan->n_roots / last,
+			   plan->n == plan->n_roots ? "requests" : "conversations");
 	else
 		buf_add_text(out, "Arrivals: all due at once\n");
 	free(prompt);
