@@ -300,7 +300,8 @@ static void begin_with(const struct texts *shared, size_t j, struct buf *text, s
 
 /* Turn t of conversation j, whose own text is text i of its kind. */
 static void add_turn(struct random_turns *x, const struct texts *t, const struct random_lengths *l,
-		     size_t i, const struct texts *shared, size_t j, bool is_first, struct buf *text)
+		     size_t i, const struct texts *shared, size_t j, bool is_first,
+		     struct buf *text)
 {
 	size_t tokens = t->tokens[i];
 
