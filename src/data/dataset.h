@@ -76,6 +76,9 @@ struct dataset_opts {
 	int64_t per_turn_input_len;      /* of later turns; 0: random_input_len */
 	double multi_turn_delay_ms;
 	double multi_turn_prefix_global_ratio, multi_turn_prefix_conversation_ratio;
+	/* ours: numbers of turns, think times in ms by laws (data/lengths.h); NULL: none */
+	const char *multi_turn_turns_dist, *multi_turn_delay_dist;
+	int64_t multi_turn_system_len, multi_turn_session_prefix_len; /* 0: none */
 };
 
 /* One set of a mix, with its own options; opts.mix is not set. */

@@ -6,6 +6,10 @@
  * when there is one choice), from a fork of the seed, then lengths and offsets as the random set
  * draws them, once for all first turns and once for all later ones.
  *
+ * Ours: numbers of turns and lengths by laws, and think times by a law from the generator of
+ * --seed + 1, so that they change nothing else; a system message that all conversations share,
+ * and a beginning of its own for each conversation.
+ *
  * With a prefix ratio there is no history: every turn is one message of [prefix of the run]
  * [global][the conversation's][its own], where global and conversation are so many tokens of the
  * first turn's length, on every turn.
@@ -19,6 +23,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "data/conversation_gen.h"
+#include "data/lengths.h"
 #include "data/random_gen.h"
 #include "data/rows.h"
 #include "rng/fork.h"
@@ -75,6 +80,26 @@ int multi_turn_check(const char *set, const struct dataset_opts *o, const struct
 	return check_ratios(set, o, e);
 }
 
+/* n values by a law, from a fork of the seed; no law: out stays as it is. */
+static int draw_by_law(const char *option, const char *law, uint64_t seed, const char *purpose,
+		       int64_t least, int64_t most, int64_t *out, size_t n, struct err *e)
+{
+	struct pcg64 rng = rng_fork(seed, purpose);
+	struct lengths dist;
+
+	if (!law)
+		return 0;
+	if (lengths_parse(option, law, &dist, e) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		int64_t v = lengths_draw(&dist, &rng);
+
+		out[i] = v < least ? least : v > most ? most : v;
+	}
+	lengths_release(&dist);
+	return 0;
+}
+
 /* ---- sessions ---- */
 
 static void put_parts(struct conversations *c, struct message *m, struct buf *json)
@@ -101,6 +126,25 @@ static void ask_min_tokens(struct workload *w)
 							w->v[i].output_len));
 }
 
+static int draw_delays(const struct dataset_opts *o, const struct dataset_env *env,
+		       struct workload *w, struct err *e)
+{
+	int64_t *ms = mem_array(w->n, sizeof(*ms));
+	int rc = draw_by_law("--multi-turn-delay-dist", o->multi_turn_delay_dist, env->seed + 1,
+			     "multi-turn delay", 0, INT64_C(1000) * DUE_S_MAX, ms, w->n, e);
+
+	for (size_t i = 0; rc == 0 && o->multi_turn_delay_dist && i < w->n; i++) {
+		struct turn *t = &w->sessions->turn[i];
+
+		if (!t->n_waits)
+			continue;
+		t->gap_s = (double)ms[i] / 1e3;
+		t->gap_kind = ms[i] ? TURN_THINKS : TURN_NO_GAP;
+	}
+	free(ms);
+	return rc;
+}
+
 int multi_turn_sessions(struct conversations *c, const struct dataset_opts *o,
 			const struct dataset_env *env, struct workload *w, struct err *e)
 {
@@ -111,7 +155,7 @@ int multi_turn_sessions(struct conversations *c, const struct dataset_opts *o,
 	const struct conversation_turns turns = {
 		.tokens_max = o->max_model_len.is_set ? o->max_model_len.v : 0,
 		/* One turn is no conversation, unless that was asked for. */
-		.turns_min = least > 1 ? 2 : 1,
+		.turns_min = least > 1 && !o->multi_turn_turns_dist ? 2 : 1,
 		.gap_s = o->multi_turn_delay_ms / 1e3, .is_without_history = shares_prefixes(o),
 		.is_named_by_turn = true, .request_id_prefix = env->request_id_prefix,
 	};
@@ -128,7 +172,7 @@ int multi_turn_sessions(struct conversations *c, const struct dataset_opts *o,
 		dataset_note(w, "%" PRId64 " conversations were left out: fewer than %zu of their turns "
 			     "fit into --max-model-len %" PRId64, left_out, turns.turns_min,
 			     o->max_model_len.v);
-	return left_out < 0 ? -1 : 0;
+	return left_out < 0 ? -1 : draw_delays(o, env, w, e);
 }
 
 /* ---- random ---- */
@@ -154,13 +198,22 @@ static int make_texts(struct random_gen *g, const struct dataset_opts *o, const 
 		      int64_t input_len, size_t n, size_t first, struct random_lengths *lengths,
 		      struct texts *out, struct err *e)
 {
-	if (random_lengths_draw(g, o, input_len, o->random_output_len, n, lengths, e) < 0)
+	int64_t special = random_special(g);
+
+	if (random_lengths_draw(g, o, input_len, o->random_output_len, n, lengths, e) < 0 ||
+	    draw_by_law("--random-input-len-dist", o->random_input_len_dist, g->env->seed,
+			first ? "multi-turn later input" : "multi-turn first input", special + 1,
+			LENGTH_TOKENS_MAX, lengths->input, n, e) < 0 ||
+	    draw_by_law("--random-output-len-dist", o->random_output_len_dist, g->env->seed,
+			first ? "multi-turn later output" : "multi-turn first output", 1,
+			LENGTH_TOKENS_MAX, lengths->output, n, e) < 0)
 		return -1;
+	for (size_t i = 0; o->random_input_len_dist && i < n; i++)
+		lengths->input[i] -= special;
 	for (size_t i = 0; i < n; i++)
 		if (lengths->input[i] + (int64_t)prefix->count < 1)
 			return err_set(e, ERR_USAGE, "--multi-turn: a message would have no tokens; its "
-				       "length must be above the %" PRId64 " special tokens",
-				       random_special(g));
+				       "length must be above the %" PRId64 " special tokens", special);
 	out->text = mem_array(n, sizeof(*out->text));
 	out->tokens = mem_array(n, sizeof(*out->tokens));
 	return random_prompts(g, prefix, lengths, first, keep_text, out, e);
@@ -191,10 +244,13 @@ static int draw_turns(struct random_turns *x, struct err *e)
 
 	turn_range(x->o, &least, &most);
 	x->turns = mem_array(x->n, sizeof(*x->turns));
-	for (size_t j = 0; j < x->n; j++) {
+	for (size_t j = 0; j < x->n; j++)
 		x->turns[j] = pcg64_bounded(&rng, least, most);
+	if (draw_by_law("--multi-turn-turns-dist", x->o->multi_turn_turns_dist, x->env->seed,
+			"multi-turn turns", 1, TURNS_MAX, x->turns, x->n, e) < 0)
+		return -1;
+	for (size_t j = 0; j < x->n; j++)
 		x->later += (size_t)x->turns[j] - 1;
-	}
 	if (x->n + x->later > REQUESTS_MAX)
 		return err_set(e, ERR_LIMIT, "--multi-turn: %zu turns are more than the limit of %u",
 			       x->n + x->later, REQUESTS_MAX);
@@ -231,18 +287,29 @@ static void add_message(struct conversations *c, enum speaker role, struct str t
 	m->tokens = (uint32_t)tokens;
 }
 
-/* shared: what all turns, and those of conversation j, begin with, or NULL. */
+/* What texts begin with; those without text are not there. */
+enum shared { OF_ALL, OF_CONVERSATION, OF_FIRST_TURN, SYSTEM_MESSAGE, SHARED };
+
+static void begin_with(const struct texts *shared, size_t j, struct buf *text, size_t *tokens)
+{
+	if (!shared->text)
+		return;
+	buf_add_str(text, shared->text[j]);
+	*tokens += shared->tokens[j];
+}
+
+/* Turn t of conversation j, whose own text is text i of its kind. */
 static void add_turn(struct random_turns *x, const struct texts *t, const struct random_lengths *l,
-		     size_t i, const struct texts *shared, size_t j, struct buf *text)
+		     size_t i, const struct texts *shared, size_t j, bool is_first,
+		     struct buf *text)
 {
 	size_t tokens = t->tokens[i];
 
 	buf_reset(text);
-	if (shared) {
-		buf_add_str(text, shared[0].text[0]);
-		buf_add_str(text, shared[1].text[j]);
-		tokens += shared[0].tokens[0] + shared[1].tokens[j];
-	}
+	begin_with(&shared[OF_ALL], 0, text, &tokens);
+	begin_with(&shared[OF_CONVERSATION], j, text, &tokens);
+	if (is_first)
+		begin_with(&shared[OF_FIRST_TURN], j, text, &tokens);
 	buf_add_str(text, t->text[i]);
 	add_message(&x->made, SPEAKER_USER, arena_str(&x->made.arena, buf_str(text)), tokens);
 	add_message(&x->made, SPEAKER_ASSISTANT, STR(""), (size_t)l->output[i]);
@@ -256,9 +323,13 @@ static void assemble(struct random_turns *x, const struct texts text[2],
 
 	for (size_t j = 0; j < x->n; j++) {
 		conversations_add(&x->made, str_of(arena_printf(&x->made.arena, "conv-%zu", j)));
-		add_turn(x, &text[0], &length[0], j, shared, j, &joined);
+		if (shared[SYSTEM_MESSAGE].text)
+			add_message(&x->made, SPEAKER_SYSTEM,
+				    arena_str(&x->made.arena, shared[SYSTEM_MESSAGE].text[0]),
+				    shared[SYSTEM_MESSAGE].tokens[0]);
+		add_turn(x, &text[0], &length[0], j, shared, j, true, &joined);
 		for (int64_t t = 1; t < x->turns[j]; t++)
-			add_turn(x, &text[1], &length[1], later++, shared, j, &joined);
+			add_turn(x, &text[1], &length[1], later++, shared, j, false, &joined);
 	}
 	buf_release(&joined);
 }
@@ -284,9 +355,26 @@ static int make_shared(struct random_turns *x, const struct ids *prefix, int64_t
 	return rc;
 }
 
+static int make_all_shared(struct random_turns *x, struct texts shared[SHARED], struct err *e)
+{
+	const struct dataset_opts *o = x->o;
+	const struct ids none = { 0 };
+
+	if (shares_prefixes(o) &&
+	    (make_shared(x, &x->prefix, x->global, 1, &shared[OF_ALL], e) < 0 ||
+	     make_shared(x, &none, x->own, x->n, &shared[OF_CONVERSATION], e) < 0))
+		return -1;
+	if (o->multi_turn_session_prefix_len > 0 &&
+	    make_shared(x, &none, o->multi_turn_session_prefix_len, x->n, &shared[OF_FIRST_TURN],
+			e) < 0)
+		return -1;
+	return o->multi_turn_system_len > 0 ?
+	       make_shared(x, &none, o->multi_turn_system_len, 1, &shared[SYSTEM_MESSAGE], e) : 0;
+}
+
 static int fill(struct random_turns *x, struct workload *w, struct err *e)
 {
-	struct texts text[2] = { 0 }, shared[2] = { 0 };
+	struct texts text[2] = { 0 }, shared[SHARED] = { 0 };
 	struct random_lengths length[2] = { 0 };
 	const struct ids none = { 0 };
 	int64_t first, later;
@@ -298,18 +386,18 @@ static int fill(struct random_turns *x, struct workload *w, struct err *e)
 	    make_texts(&x->gen, x->o, is_shared ? &none : &x->prefix, first, x->n, 0, &length[0],
 		       &text[0], e) == 0 &&
 	    make_texts(&x->gen, x->o, &none, later, x->later, x->n, &length[1], &text[1], e) == 0 &&
-	    (!is_shared || (make_shared(x, &x->prefix, x->global, 1, &shared[0], e) == 0 &&
-			    make_shared(x, &none, x->own, x->n, &shared[1], e) == 0))) {
-		assemble(x, text, length, is_shared ? shared : NULL);
+	    make_all_shared(x, shared, e) == 0) {
+		assemble(x, text, length, shared);
 		rc = multi_turn_sessions(&x->made, x->o, x->env, w, e);
 	}
 	if (rc == 0)
 		random_note_mismatch(x->gen.mismatch, w);
 	for (int k = 0; k < 2; k++) {
 		texts_release(&text[k]);
-		texts_release(&shared[k]);
 		random_lengths_release(&length[k]);
 	}
+	for (int k = 0; k < SHARED; k++)
+		texts_release(&shared[k]);
 	return rc;
 }
 

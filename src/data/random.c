@@ -182,7 +182,9 @@ static const char *const options[] = {
 	"random-batch-size", "prompt-token-ids", "random-input-len-dist", "random-output-len-dist",
 	"random-cache-hit-fraction", "random-cache-ratio", "input-len",
 	"multi-turn", "multi-turn-num-turns", "multi-turn-min-turns", "multi-turn-max-turns",
-	"multi-turn-concurrency", "multi-turn-delay-ms", "per-turn-input-len",
+	"multi-turn-concurrency", "multi-turn-delay-ms", "multi-turn-delay-dist",
+	"multi-turn-turns-dist", "multi-turn-system-len", "multi-turn-session-prefix-len",
+	 "per-turn-input-len",
 	"multi-turn-prefix-global-ratio", "multi-turn-prefix-conversation-ratio", NULL,
 };
 

@@ -188,10 +188,12 @@ static int mark_rounds(struct dag *d, struct json_slice rounds, struct err *e)
 	struct json_iter it = json_iter(rounds);
 	struct str key;
 
-	while (json_each(&it, &key, &round) == 1)
-		if (!json_member(round, "spawns", &list) ||
-		    each_name(d, list, "spawns", mark_spawn, &is_early, e) < 0)
-			return err_wrap(e, "\"rounds\": each needs \"spawns\"");
+	while (json_each(&it, &key, &round) == 1) {
+		if (!json_member(round, "spawns", &list))
+			return err_set(e, ERR_RUN, "\"rounds\" has an element without \"spawns\"");
+		if (each_name(d, list, "spawns", mark_spawn, &is_early, e) < 0)
+			return -1;
+	}
 	return 0;
 }
 

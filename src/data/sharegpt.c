@@ -173,7 +173,7 @@ static const char *const options[] = {
 	"sharegpt-output-len", "disable-shuffle", "no-oversample",
 	"enable-multimodal-chat",
 	"multi-turn", "multi-turn-num-turns", "multi-turn-min-turns", "multi-turn-max-turns",
-	"multi-turn-concurrency", "multi-turn-delay-ms", NULL,
+	"multi-turn-concurrency", "multi-turn-delay-ms", "multi-turn-delay-dist", NULL,
 };
 
 const struct dataset dataset_sharegpt = {

@@ -151,6 +151,8 @@ static int check_multi_turn(const struct check *c, const struct dataset *d)
 		"multi-turn-num-turns", "multi-turn-min-turns", "multi-turn-max-turns",
 		"multi-turn-concurrency", "multi-turn-delay-ms", "per-turn-input-len",
 		"multi-turn-prefix-global-ratio", "multi-turn-prefix-conversation-ratio",
+		"multi-turn-turns-dist", "multi-turn-delay-dist", "multi-turn-system-len",
+		"multi-turn-session-prefix-len",
 	};
 	struct serve_opts *o = c->o;
 	struct json_scan scan = { str_of(o->extra_body.text), 0 };

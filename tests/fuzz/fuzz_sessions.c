@@ -119,7 +119,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	path = file_join(rig_dir, kinds[kind].file);
 
 	const struct dataset_opts o = {
-		.path = path, .multi_turn = true, .multi_turn_num_turns = 3, .no_oversample = how & 1,
+		.path = path, .multi_turn = true, .multi_turn_num_turns = 3,
+		.no_oversample = how & 1,
 		.max_model_len = { how & 2, 40 }, .conversations_output_len = { how & 4, 6 },
 		.multi_turn_max_turns = how & 8 ? 2 : 0,
 	};

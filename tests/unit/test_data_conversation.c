@@ -575,6 +575,51 @@ static void shared_prefixes_replace_the_history(void **state)
 	fixture_release(&f);
 }
 
+/* Think times come from a generator of their own: they change no text. */
+static void laws_rule_turns_lengths_and_gaps(void **state)
+{
+	struct fixture f;
+	struct str before;
+	double sum = 0;
+	size_t n;
+
+	(void)state;
+	multi_turn_init(&f, 50);
+	f.opts.multi_turn_turns_dist = "uniform:2,4";
+	f.opts.random_input_len_dist = "uniform:10,12";
+	f.opts.random_output_len_dist = "uniform:3,5";
+	f.opts.multi_turn_system_len = 7;
+	f.opts.multi_turn_session_prefix_len = 5;
+	if (build(&f, "random") < 0)
+		fail_msg("%s", f.e.text);
+	n = f.w.n;
+	before = str_of(strdup(f.w.v[n - 1].messages.p));
+	for (size_t j = 0; j < 50; j++) {
+		const struct session *one = &f.w.sessions->session[j];
+
+		assert_in_range(one->n, 2, 4);
+		assert_in_range(f.w.v[one->first].prompt_len, 7 + 5 + 10, 7 + 5 + 12);
+		assert_in_range(f.w.v[one->first].output_len, 3, 5);
+		assert_true(str_starts(f.w.v[one->first].messages, STR("[{\"role\": \"system\"")));
+		assert_false(str_starts(f.w.v[one->first + 1].messages, STR("[{\"role\": \"system\"")));
+	}
+	f.opts.multi_turn_delay_dist = "uniform:100,300";
+	assert_int_equal(build_again(&f, "random"), 0);
+	assert_int_equal(f.w.n, n);
+	assert_true(str_eq(f.w.v[n - 1].messages, before));
+	for (size_t i = 0; i < n; i++) {
+		const struct turn *t = &f.w.sessions->turn[i];
+
+		assert_true(t->n_waits ? t->gap_s >= .1 && t->gap_s <= .3 : t->gap_s == 0);
+		sum += t->gap_s;
+	}
+	assert_true(sum / (double)(n - 50) > .18 && sum / (double)(n - 50) < .22);
+	f.opts.multi_turn_delay_dist = "gauss:1";
+	assert_refused(&f, "random", "--multi-turn-delay-dist");
+	free((char *)before.p);
+	fixture_release(&f);
+}
+
 static void sharegpt_gives_whole_conversations(void **state)
 {
 	struct fixture f;
@@ -626,6 +671,7 @@ int main(void)
 		cmocka_unit_test(r1_long_conversations_are_cut),
 		cmocka_unit_test(random_conversations_have_the_shape_asked_for),
 		cmocka_unit_test(shared_prefixes_replace_the_history),
+		cmocka_unit_test(laws_rule_turns_lengths_and_gaps),
 		cmocka_unit_test(sharegpt_gives_whole_conversations),
 	};
 

@@ -160,6 +160,8 @@ static void bad_trees_are_one_sentence(void **state)
 		  "s.jsonl:2: turns[0]: session 'c' is forked by two turns" },
 		{ ONE("a", ", \"spawns\": [{\"children\": [\"b\"], \"join_at\": 1}]") ONE("b", ""),
 		  "\"join_at\" 1 must name a later turn, below 1" },
+		{ "{\"session_id\": \"o\", \"orchestrator\": true, \"rounds\": [{}]}\n",
+		  "s.jsonl:1: \"rounds\" has an element without \"spawns\"" },
 		{ ONE("a", ", \"max_token\": 1"), "s.jsonl:1: turns[0]: unknown key \"max_token\"" },
 		{ ONE("a", ", \"max_tokens\": 0"), "\"max_tokens\" must be a whole number above 0" },
 		{ ONE("a", ", \"delay\": -1"), "\"delay\" must be milliseconds" },
