@@ -41,3 +41,4 @@ void metrics_queue(struct metrics *m, const struct record *r); /* after metrics_
 void metrics_urls(struct metrics *m, const struct record *r);
 void metrics_client(struct metrics *m, const struct record *r);
 void metrics_failures(struct metrics *m, const struct record *r);
+void metrics_correctness(struct metrics *m, const struct record *r);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* measure.c - the record and the main run. */
+#include "run/correct.h"
 #include "run/stage.h"
 
 #include <math.h>
@@ -254,7 +255,8 @@ int stage_make_record(struct stage *s, struct err *e)
 {
 	struct point *p = s->point;
 	uint64_t events = 4 * (uint64_t)p->plan.n;
-	bool keeps_text = p->tokenizer || s->opts->save_detailed || s->opts->output_json;
+	bool keeps_text = p->tokenizer || s->opts->save_detailed || s->opts->output_json ||
+			  correct_is_asked(&p->workload);
 
 	for (uint32_t i = 0; i < p->plan.n; i++) {
 		int64_t asked = p->workload.v[p->plan.entry[i].sample].output_len;
