@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* measure.c - the record and the main run. */
-#include "run/correct.h"
 #include "run/stage.h"
 
 #include <math.h>
@@ -11,6 +10,7 @@
 #include "base/trace.h"
 #include "json/read.h"
 #include "net/sock.h"
+#include "run/correct.h"
 #include "run/probe.h"
 #include "run/profile.h"
 #include "run/score.h"
