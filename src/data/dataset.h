@@ -145,6 +145,7 @@ struct dataset {
 	bool takes_all;              /* --num-prompts 0 or less means every row */
 	bool is_whole;               /* every row, unless --num-prompts is given */
 	bool has_timestamps;         /* requests are sent at the set's own times */
+	bool is_told_version;        /* env.is_guided_server is asked of the server */
 	bool may_have_timestamps;    /* whether, is known once it is built (struct workload) */
 	/*
 	 * What can be refused before anything is loaded: backends that cannot carry the set,

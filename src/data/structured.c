@@ -321,5 +321,5 @@ static const char *const options[] = {
 const struct dataset dataset_structured = {
 	.options = options, .name = "structured",
 	.summary = "prompts whose answers have to keep to a schema, a pattern, a choice or a grammar",
-	.forbids_path = true, .needs_tokenizer = true, .check = check, .build = build,
+	.forbids_path = true, .needs_tokenizer = true, .is_told_version = true, .check = check, .build = build,
 };
