@@ -11,6 +11,7 @@
 #include "cmd/cmd.h"
 #include "cmd/serve_once.h"
 #include "cmd/target.h"
+#include "json/read.h"
 #include "report/structured.h"
 
 struct structured_opts {
@@ -79,7 +80,6 @@ static char **serve_words(const struct structured_opts *o, const struct opt_rest
 	argv[n++] = arena_printf(a, "--structured-output-ratio=%.17g", ratio);
 	argv[n++] = arena_printf(a, "--num-prompts=%lld", (long long)o->num_prompts);
 	argv[n++] = arena_printf(a, "--temperature=0");
-	argv[n++] = arena_printf(a, "--save-detailed");
 	for (size_t i = 0; i < rest->n; i++)
 		argv[n++] = rest->v[i];
 	argv[n] = NULL;
@@ -87,43 +87,50 @@ static char **serve_words(const struct structured_opts *o, const struct opt_rest
 	return argv;
 }
 
-static char *path_of(const struct structured_opts *o, const struct serve_opts *serve,
+/* What the script calls its file; the model is the one that answered, once that is known. */
+static char *path_of(const struct structured_opts *o, struct structured_name name,
 		     const char *model, struct arena *a)
 {
-	struct structured_name name = {
-		.ratio = o->ratio.is_set ? o->ratio.v : 1, .has_ratio = !o->no_structured_output,
-		.backend = serve->backend, .model = model, .dataset = o->dataset,
-		.request_rate = serve->request_rate, .num_prompts = o->num_prompts,
-		.output_len = o->output_len,
-	};
 	struct buf text = { 0 };
 	char *path;
 
+	name.model = model;
 	if (o->result_filename)
 		buf_add_text(&text, o->result_filename);
 	else
 		structured_file_name(&name, &text);
-	path = o->result_dir ? arena_printf(a, "%s/%s", o->result_dir, text.data)
-			     : arena_printf(a, "%s", text.data);
+	path = o->result_dir && *o->result_dir ? arena_printf(a, "%s/%s", o->result_dir, text.data)
+					       : arena_text(a, buf_str(&text));
 	buf_release(&text);
 	return path;
 }
 
-static int write_result(const struct structured_opts *o, const struct serve_opts *serve,
-			struct str result, struct arena *a, struct err *e)
+/* Before anything is sent: whether the result can be written. */
+static int check_result(const struct structured_opts *o, const struct structured_name *name,
+			struct arena *a, struct err *e)
+{
+	if (o->result_dir && *o->result_dir && file_mkdirs(o->result_dir, e) < 0)
+		return err_wrap(e, "--result-dir");
+	return target_check("--result-filename", path_of(o, *name, "model", a), e);
+}
+
+static int write_result(const struct structured_opts *o, const struct structured_name *name,
+			struct str text, struct arena *a, struct err *e)
 {
 	struct buf line = { 0 }, json = { 0 };
-	int rc = structured_rate_line(result, &line, e);
+	struct json_value *result;
+	int rc = json_parse(a, text, &result, e);
 
-	if (rc == 0)
+	if (rc == 0) {
+		structured_rate_line(result, &line);
 		cli_line(line.data);
-	if (rc == 0 && o->save_results)
-		rc = structured_json(result, &json, e);
+	}
 	if (rc == 0 && o->save_results) {
-		const char *path = path_of(o, serve, serve->model ? serve->model : "model", a);
+		struct str model = json_text(json_get(result, "model_id"), STR("model"));
 
-		rc = o->result_dir && file_mkdirs(o->result_dir, e) < 0 ? -1 :
-		     file_write_atomic(path, buf_str(&json), e);
+		structured_json(result, &json);
+		rc = file_write_atomic(path_of(o, *name, arena_text(a, model), a),
+				       buf_str(&json), e);
 	}
 	buf_release(&line);
 	buf_release(&json);
@@ -133,20 +140,28 @@ static int write_result(const struct structured_opts *o, const struct serve_opts
 static int run(const struct structured_opts *o, const struct opt_rest *rest, struct arena *a,
 	       struct err *e)
 {
+	struct structured_name name = {
+		.ratio = o->ratio.is_set ? o->ratio.v : 1, .has_ratio = !o->no_structured_output,
+		.dataset = o->dataset, .num_prompts = o->num_prompts, .output_len = o->output_len,
+	};
+	struct opt_set serve = serve_opt_set;
 	struct serve_outcome out = { 0 };
 	struct serve_opts opts;
 	struct cli cli;
 	int argc, status;
 	char **argv = serve_words(o, rest, a, &argc);
 
-	status = cli_begin(&cli, &serve_opt_set, argc, argv, &opts);
+	serve.command = set.command;
+	status = cli_begin(&cli, &serve, argc, argv, &opts);
 	if (status != CLI_CONTINUE)
 		return status;
-	if (o->save_results &&
-	    target_check("--result-filename", path_of(o, &opts, "model", a), &cli.err) < 0)
+	opts.save_detailed = true;
+	name.backend = arena_text(a, str_of(opts.backend));
+	name.request_rate = opts.request_rate;
+	if (o->save_results && check_result(o, &name, a, &cli.err) < 0)
 		return cli_end(&cli);
 	status = serve_once(&cli, &opts, &out);
-	if (out.result.len && write_result(o, &opts, buf_str(&out.result), a, e) < 0)
+	if (out.result.len && write_result(o, &name, buf_str(&out.result), a, e) < 0)
 		status = 1;
 	buf_release(&out.result);
 	return status;

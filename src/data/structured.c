@@ -230,7 +230,7 @@ static int draft(void *self, size_t i, struct arena *a, struct draft *d, struct 
 		str_of(arena_printf(a, "Generate an example of a brief user profile given the "
 				    "following schema: %.*s", (int)value.n, value.p));
 	d->sample.output_len = s->o->structured_output_len;
-	/* Upstream scores all answers: those that are not constrained show what the model does alone. */
+	/* Also of those that are not constrained: they show what the model does alone. */
 	d->sample.constraint = constraint_of(a, kind, value);
 	if (s->is_constrained[i])
 		d->sample.overrides = overrides(s, a, kind, value);
@@ -321,5 +321,6 @@ static const char *const options[] = {
 const struct dataset dataset_structured = {
 	.options = options, .name = "structured",
 	.summary = "prompts whose answers have to keep to a schema, a pattern, a choice or a grammar",
-	.forbids_path = true, .needs_tokenizer = true, .is_told_version = true, .check = check, .build = build,
+	.forbids_path = true, .needs_tokenizer = true, .is_told_version = true,
+	.check = check, .build = build,
 };

@@ -26,11 +26,12 @@ void structured_file_name(const struct structured_name *n, struct buf *out)
 		   (long long)n->num_prompts, (long long)n->output_len);
 }
 
-static void put_member(struct json_writer *w, const struct json_value *from, const char *key)
+static void put_member(struct json_writer *w, const struct json_value *from, const char *key,
+		       const char *name)
 {
 	const struct json_value *v = json_get(from, key);
 
-	json_key(w, key);
+	json_key(w, name);
 	if (v)
 		json_put_value(w, v);
 	else
@@ -140,18 +141,19 @@ static void put_blocks(struct json_writer *w, const struct json_value *result)
 {
 	for (size_t i = 0; i < result->count; i++) {
 		struct str key = result->key[i];
-		bool is_block = str_starts(key, STR("mean_")) || str_starts(key, STR("median_")) ||
-				str_starts(key, STR("std_")) ||
-				(key.n > 1 && key.p[0] == 'p' && key.p[1] >= '0' && key.p[1] <= '9');
+		bool is_percentile = key.n > 1 && key.p[0] == 'p' && key.p[1] >= '0' &&
+				     key.p[1] <= '9';
 
-		if (!is_block || !str_ends(key, STR("_ms")))
+		if (!str_ends(key, STR("_ms")) ||
+		    !(is_percentile || str_starts(key, STR("mean_")) ||
+		      str_starts(key, STR("median_")) || str_starts(key, STR("std_"))))
 			continue;
 		json_key_str(w, key);
 		json_put_value(w, &result->item[i]);
 	}
 }
 
-int structured_json(struct str text, struct buf *out, struct err *e)
+void structured_json(const struct json_value *result, struct buf *out)
 {
 	static const char *const head[] = { "backend", "model_id", "tokenizer_id", "num_prompts",
 		"request_rate", "burstiness", "max_concurrency" };
@@ -160,54 +162,33 @@ int structured_json(struct str text, struct buf *out, struct err *e)
 		"total_token_throughput" };
 	static const char *const arrays[] = { "input_lens", "output_lens", "ttfts", "itls",
 		"errors" };
-	const struct json_value *ours, *correctness;
-	struct json_value *result;
-	struct arena a = { 0 };
+	const struct json_value *ours = json_get(result, "profllm");
 	struct json_writer w = json_writer(out);
-	int rc = json_parse(&a, text, &result, e);
 
 	w.indent = 4;
-	if (rc == 0) {
-		ours = json_get(result, "profllm");
-		correctness = json_get(ours, "correctness");
-		json_begin_object(&w);
-		put_outputs(&w, result, json_get(ours, "requests"));
-		for (size_t i = 0; i < sizeof(head) / sizeof(*head); i++)
-			put_member(&w, result, head[i]);
-		json_key(&w, "correct_rate(%)");
-		if (json_get(correctness, "correct_rate_upstream"))
-			json_put_value(&w, json_get(correctness, "correct_rate_upstream"));
-		else
-			json_put_null(&w);
-		for (size_t i = 0; i < sizeof(totals) / sizeof(*totals); i++)
-			put_member(&w, result, totals[i]);
-		put_descriptions(&w, result);
-		for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++)
-			put_member(&w, result, arrays[i]);
-		put_blocks(&w, result);
-		put_member(&w, result, "request_goodput");
-		put_member(&w, result, "profllm");
-		json_end_object(&w);
-	}
-	arena_release(&a);
-	return rc;
+	json_begin_object(&w);
+	put_outputs(&w, result, json_get(ours, "requests"));
+	for (size_t i = 0; i < sizeof(head) / sizeof(*head); i++)
+		put_member(&w, result, head[i], head[i]);
+	put_member(&w, json_get(ours, "correctness"), "correct_rate_upstream", "correct_rate(%)");
+	for (size_t i = 0; i < sizeof(totals) / sizeof(*totals); i++)
+		put_member(&w, result, totals[i], totals[i]);
+	put_descriptions(&w, result);
+	for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++)
+		put_member(&w, result, arrays[i], arrays[i]);
+	put_blocks(&w, result);
+	put_member(&w, result, "request_goodput", "request_goodput");
+	put_member(&w, result, "profllm", "profllm");
+	json_end_object(&w);
 }
 
-int structured_rate_line(struct str text, struct buf *out, struct err *e)
+void structured_rate_line(const struct json_value *result, struct buf *out)
 {
-	const struct json_value *rate;
-	struct json_value *result;
-	struct arena a = { 0 };
+	const struct json_value *rate = json_get(json_get(json_get(result, "profllm"),
+							  "correctness"),
+						 "correct_rate_upstream");
 	char number[FMT_F64_BYTES];
-	int rc = json_parse(&a, text, &result, e);
 
-	if (rc == 0) {
-		rate = json_get(json_get(json_get(result, "profllm"), "correctness"),
-				"correct_rate_upstream");
-		buf_printf(out, "correct_rate(%%) %s ",
-			   rate && rate->kind != JSON_NULL ? fmt_f64(number, json_real(rate, 0))
-							   : "None");
-	}
-	arena_release(&a);
-	return rc;
+	buf_printf(out, "correct_rate(%%) %s ",
+		   rate && rate->kind != JSON_NULL ? fmt_f64(number, json_real(rate, 0)) : "None");
 }

@@ -2,7 +2,7 @@
 /* report/structured.h - a result as vLLM's structured-output script saves it. */
 #pragma once
 #include "base/buf.h"
-#include "base/err.h"
+#include "json/read.h"
 
 struct structured_name {
 	double ratio;              /* 0 with --no-structured-output, which prints as an integer */
@@ -16,9 +16,9 @@ struct structured_name {
 void structured_file_name(const struct structured_name *n, struct buf *out);
 
 /*
- * result: as report_result_json gives it with is_detailed, of dataset structured. Indented by 4,
+ * result: what report_result_json gives with is_detailed, of dataset structured. Indented by 4,
  * with the script's keys in its order, then request_goodput and "profllm".
  */
-int structured_json(struct str result, struct buf *out, struct err *e);
+void structured_json(const struct json_value *result, struct buf *out);
 /* 'correct_rate(%) X ' as the script prints it, blank included; without a line feed. */
-int structured_rate_line(struct str result, struct buf *out, struct err *e);
+void structured_rate_line(const struct json_value *result, struct buf *out);

@@ -94,7 +94,8 @@ void correct_answers(struct point *p)
 
 		if (!s->constraint.n || row->state == REQ_UNSENT)
 			continue;
-		row->correctness = ROW_HAS_CONSTRAINT | (is_told(s->overrides) ? ROW_CONSTRAINED : 0);
+		row->correctness = ROW_HAS_CONSTRAINT;
+		row->correctness |= is_told(s->overrides) ? ROW_CONSTRAINED : 0;
 		answer_of(p, row, &escaped, &answer);
 		if (c)
 			row->correctness |= (uint16_t)judge(c, row, buf_str(&answer));

@@ -42,12 +42,12 @@ my @openai = dumped(qw(--num-prompts 1 --constraint-form response_format));
 is($openai[0]{overrides}{response_format}{json_schema}{schema}{type}, 'array', 'OpenAI\'s member');
 like($openai[0]{prompt}, qr/given the following schema: \{"type": "array", "items": \{"type": "object", /,
 	'the schema as Python prints it');
-my @unique = dumped(qw(--structured-dataset json-unique --num-prompts 3));
+my @unique = dumped(my @how = qw(--structured-dataset json-unique --num-prompts 3 --request-id-prefix r));
 my %names = map { (keys %{ $_->{overrides}{structured_outputs}{json}{properties} })[0] => 1 } @unique;
 is(keys %names, 3, 'each schema has a property of its own');
 like((keys %names)[0], qr/^__optional_field_[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-/,
 	'named by a UUID');
-is_deeply([dumped(qw(--structured-dataset json-unique --num-prompts 3))], \@unique, 'by the seed');
+is_deeply([dumped(@how)], \@unique, 'by the seed');
 my @grammar = dumped(qw(--structured-dataset grammar --num-prompts 1));
 like($grammar[0]{overrides}{structured_outputs}{grammar}, qr/^\n        root ::= select_statement\n\n/,
 	'a grammar');
@@ -88,10 +88,10 @@ sub answering
 				next;
 			}
 			my $text = @answers > 1 ? shift @answers : $answers[0];
-			my $stream = event({ choices => [{ text => $text }] })
-				. event({ choices => [{ text => '', finish_reason => $finish }] })
-				. event({ choices => [], usage => { prompt_tokens => 9, completion_tokens => 4 } })
-				. "data: [DONE]\n\n";
+			my $stream = join '', map({ event($_) } { choices => [{ text => $text }] },
+				{ choices => [{ text => '', finish_reason => $finish }] },
+				{ choices => [], usage => { prompt_tokens => 9, completion_tokens => 4 } }),
+				"data: [DONE]\n\n";
 			syswrite($c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 				. 'Content-Length: ' . length($stream) . "\r\n\r\n$stream");
 		}
@@ -118,7 +118,8 @@ is_deeply([map { $_ & 8 } @{ $run->{own}{requests}{correctness} }], [map { $_->[
 	'answers in JSON: two of five keep to the schema') or diag($run->{err});
 is($c->{constrained_correct_rate}, 40, 'and the rate says so');
 is($c->{wrong}{schema}, 3, 'with the reason');
-like($run->{out}, qr/Constrained answers correct \(%\):\s+40\.00 \(of 5; wrong: schema 3\)/, 'on the terminal');
+like($run->{out}, qr/Constrained answers correct \(%\):\s+40\.00 \(of 5; wrong: schema 3\)/,
+	'on the terminal');
 
 $run = run_against(answering('length', '[{"name": "A', '[]'), qw(--num-prompts 2));
 is($run->{own}{correctness}{wrong}{truncated}, 1, 'an answer that was cut is called so');
