@@ -20,6 +20,8 @@
 static const struct command commands[] = {
 	{ "bench serve", "measure a running server under load; vllm bench serve's options",
 	  cmd_bench_serve },
+	{ "bench structured-output", "measure answers that keep to a schema, a pattern or a grammar",
+	  cmd_bench_structured_output },
 	{ "bench throughput", "measure requests and tokens per second of an engine, without a server",
 	  cmd_bench_throughput },
 	{ "bench latency", "measure how long an engine takes for one batch", cmd_bench_latency },
@@ -148,6 +150,7 @@ static const struct command *script(const char *word)
 		{ "benchmark_latency", "bench latency" },
 		{ "benchmark_serving_multi_turn", "bench multi-turn" },
 		{ "convert_sharegpt_to_openai", "dataset convert-sharegpt" },
+		{ "benchmark_serving_structured_output", "bench structured-output" },
 	};
 	struct str name = script_name(word);
 
@@ -161,10 +164,6 @@ static const struct command *script(const char *word)
 
 /* Scripts that this program has no command for. The names are bare (see bare()). */
 static const struct absent { const char *names, *what, *instead; } absents[] = {
-	{ "structuredoutput structuredoutputs servingstructuredoutput servingstructuredoutputs "
-	  "servestructuredoutput guided servingguided", "structured output benchmark",
-	  "'bench serve --extra-body' with structured_outputs or response_format constrains all "
-	  "requests of a run alike; answers are not checked" },
 	{ "prioritization prioritisation", "prioritization benchmark",
 	  "'bench throughput --scheduling-policy priority' runs that scheduler, and 'bench serve "
 	  "--extra-body.priority N' gives all requests of a run one priority" },

@@ -26,6 +26,7 @@
 	X(sonnet) \
 	X(timed_trace) \
 	X(hf) \
+	X(structured) \
 	X(conversations) \
 	X(sessions) \
 	X(mix) \

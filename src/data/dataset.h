@@ -42,6 +42,10 @@ struct dataset_opts {
 	int64_t speed_bench_output_len;
 	const char *speed_bench_category;
 	struct opt_int speed_bench_max_input_len; /* longer prompts are left out */
+	/* structured */
+	const char *structured_dataset, *json_schema_path, *constraint_form;
+	double structured_output_ratio;
+	int64_t structured_output_len;
 	/* sonnet */
 	int64_t sonnet_input_len, sonnet_output_len, sonnet_prefix_len;
 	/* timed_trace */
@@ -98,6 +102,7 @@ struct dataset_env {
 	const char *request_id_prefix;
 	const char *backend;               /* --backend */
 	bool is_chat_backend;
+	bool is_guided_server;             /* it knows guided_*, and not structured_outputs yet */
 	/*
 	 * An engine is handed the requests, not a server's API: backend is "vllm" and its like or
 	 * "vllm-chat", which carry media with every request, or one that takes texts alone.
@@ -152,6 +157,7 @@ struct dataset {
 	bool takes_all;              /* --num-prompts 0 or less means every row */
 	bool is_whole;               /* every row, unless --num-prompts is given */
 	bool has_timestamps;         /* requests are sent at the set's own times */
+	bool is_told_version;        /* env.is_guided_server is asked of the server */
 	bool may_have_timestamps;    /* whether, is known once it is built (struct workload) */
 	/*
 	 * What can be refused before anything is loaded: backends that cannot carry the set,

@@ -199,6 +199,7 @@ static int accept_one(const struct lot *lot, size_t i, const struct dataset_opts
 	if (s->file_name)
 		s->file_name = arena_text(&w->arena, str_of(s->file_name));
 	return workload_keep(w, &s->messages, e) < 0 || workload_keep(w, &s->overrides, e) < 0 ||
+	       workload_keep(w, &s->constraint, e) < 0 ||
 	       workload_keep(w, &s->file, e) < 0 ? -1 : 0;
 }
 

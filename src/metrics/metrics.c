@@ -322,6 +322,7 @@ void metrics_score(struct metrics *m, const struct record *r, const struct metri
 	metrics_sessions(m, r);
 	metrics_client(m, r);
 	metrics_queue(m, r);
+	metrics_correctness(m, r);
 	metrics_failures(m, r);
 	tokens = (struct metrics_tokens){ (double)m->total_input, (double)m->total_output };
 	metrics_system(&m->system, r, &tokens, &m->arena);

@@ -282,6 +282,18 @@ struct metrics_client {
 	bool is_full;                       /* a shard's limit was reached; events are missing */
 };
 
+/*
+ * Answers that had to keep to a constraint. Ours counts successes; upstream's every request, failed
+ * ones and those whose server was not told included (conversations spec 4.4).
+ */
+struct metrics_correctness {
+	uint32_t n;                    /* requests with a constraint, whether the server was told */
+	uint32_t constrained, constrained_scored, constrained_correct; /* successes, told */
+	uint32_t free_scored, free_correct;       /* successes, not told */
+	uint32_t upstream_scored, upstream_correct;
+	uint32_t wrong[WRONG_COUNT];   /* of constrained ones, why */
+};
+
 struct metrics {
 	struct metrics_opts opts;      /* percentile points at a copy */
 	uint32_t completed, failed, cancelled;
@@ -318,6 +330,7 @@ struct metrics {
 	size_t n_urls;
 	struct metrics_sessions sessions; /* n 0: no conversations */
 	struct metrics_client client;
+	struct metrics_correctness correctness;
 	struct metrics_failures failures[FAIL_COUNT];
 	struct arena arena;            /* error texts, percentiles, servers */
 };

@@ -54,3 +54,4 @@ void metrics_sessions(struct metrics *m, const struct record *r); /* after the a
 void metrics_sessions_release(struct metrics_sessions *s);
 void metrics_client(struct metrics *m, const struct record *r);
 void metrics_failures(struct metrics *m, const struct record *r);
+void metrics_correctness(struct metrics *m, const struct record *r);

@@ -440,3 +440,13 @@ const char *finish_name(enum finish_reason r)
 	assert((unsigned)r < FINISH_COUNT);
 	return names[r];
 }
+
+const char *wrong_name(enum row_wrong w)
+{
+#define X(name, text) text,
+	static const char *const names[] = { ROW_WRONGS(X) };
+#undef X
+
+	assert((unsigned)w < WRONG_COUNT);
+	return names[w];
+}

@@ -94,6 +94,28 @@ enum request_flags {
 };
 
 /*
+ * What became of an answer that had to keep to a constraint (a schema, a pattern...), as the rows
+ * have it. Upstream's rule is another one and kept beside ours.
+ */
+enum row_correctness {
+	ROW_HAS_CONSTRAINT = 1,
+	ROW_CONSTRAINED = 2,       /* the server was told */
+	ROW_SCORED = 4,
+	ROW_CORRECT = 8,
+	ROW_UPSTREAM_SCORED = 16,
+	ROW_UPSTREAM_CORRECT = 32,
+	ROW_WRONG_SHIFT = 6,       /* enum row_wrong from here on */
+};
+
+/* Why a scored answer is not correct. */
+#define ROW_WRONGS(X)                                                                     \
+	X(NONE, "none") X(PARSE, "parse") X(SCHEMA, "schema") X(MATCH, "no_match")        \
+	X(TRUNCATED, "truncated")
+#define X(name, text) WRONG_##name,
+enum row_wrong { ROW_WRONGS(X) WRONG_COUNT };
+#undef X
+
+/*
  * The columns of a request: X(C type, name, unit, meaning). The list makes the
  * struct, the file's column directory and docs/record-format.md.
  */
@@ -142,6 +164,7 @@ enum request_flags {
 	X(u16, turn, "", "turn in its session")                                            \
 	X(u16, status, "", "HTTP status; 0 when none arrived")                             \
 	X(u16, flags, "", "enum request_flags")                                            \
+	X(u16, correctness, "", "enum row_correctness")                                    \
 	X(u8, phase, "", "enum request_phase")                                             \
 	X(u8, fail, "", "enum fail_category")                                              \
 	X(u8, finish, "", "enum finish_reason")                                            \
@@ -270,3 +293,4 @@ void record_note_add(struct record *r, int64_t at_ns, const char *kind, const ch
 
 const char *fail_name(enum fail_category c);
 const char *finish_name(enum finish_reason r);
+const char *wrong_name(enum row_wrong w);

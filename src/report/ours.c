@@ -88,6 +88,38 @@ static void put_cached(struct json_writer *w, const struct metrics *m)
 	put_share(w, "cached_share", (uint64_t)m->total_cached, (uint64_t)m->total_input);
 }
 
+/* Percent; null without any that was scored. */
+static void put_rate(struct json_writer *w, const char *key, uint32_t part, uint32_t whole)
+{
+	json_key(w, key);
+	if (whole)
+		json_put_f64(w, 100.0 * part / whole);
+	else
+		json_put_null(w);
+}
+
+static void put_correctness(struct json_writer *w, const struct metrics_correctness *c)
+{
+	json_key(w, "correctness");
+	if (!c->n) {
+		json_put_null(w);
+		return;
+	}
+	json_begin_object(w);
+	put_int(w, "requests", c->n);
+	put_int(w, "constrained", c->constrained);
+	put_int(w, "scored", c->constrained_scored);
+	put_rate(w, "constrained_correct_rate", c->constrained_correct, c->constrained_scored);
+	put_rate(w, "unconstrained_correct_rate", c->free_correct, c->free_scored);
+	put_rate(w, "correct_rate_upstream", c->upstream_correct, c->upstream_scored);
+	json_key(w, "wrong");
+	json_begin_object(w);
+	for (enum row_wrong k = WRONG_NONE + 1; k < WRONG_COUNT; k++)
+		put_int(w, wrong_name(k), c->wrong[k]);
+	json_end_object(w);
+	json_end_object(w);
+}
+
 static void put_failures(struct json_writer *w, const struct metrics *m)
 {
 	json_key(w, "failures");
@@ -121,7 +153,7 @@ static void put_failures(struct json_writer *w, const struct metrics *m)
 	X(due_ns) X(connect_ns) X(connected_ns) X(sent_ns) X(first_byte_ns)               \
 	X(first_event_ns) X(first_reasoning_ns) X(first_answer_ns) X(last_event_ns) X(end_ns)
 #define DETAIL_INT(X) X(endpoint) X(attempts) X(status) X(n_events) X(n_reasoning)        \
-	X(cached_tokens) X(reasoning_tokens) X(answer_bytes)
+	X(cached_tokens) X(reasoning_tokens) X(answer_bytes) X(correctness)
 
 /* Requests of conversations, whose ids the dataset has made, are named by conversation and turn. */
 static void put_turns(struct json_writer *w, const struct report *r)
@@ -223,6 +255,7 @@ void report_ours_json(const struct report *r, struct buf *out)
 	verdict_put(&w, r->trust);
 	verdict_put_metrics(&w, r->trust);
 	put_client(&w, r->metrics);
+	put_correctness(&w, &r->metrics->correctness);
 	put_failures(&w, r->metrics);
 	put_real(&w, "input_throughput", r->metrics->input_throughput);
 	put_cached(&w, r->metrics);

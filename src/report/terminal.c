@@ -223,10 +223,37 @@ static void client(const struct report *r, struct buf *out)
 	line_int(out, "Retries:", (int64_t)c->retries);
 }
 
+/* "98.50 (of 200; wrong: schema 2, parse 1)". */
+static void correctness(const struct metrics_correctness *c, struct buf *out)
+{
+	struct buf text = { 0 };
+	bool is_first = true;
+
+	if (!c->n)
+		return;
+	if (c->constrained_scored)
+		buf_printf(&text, "%.2f (of %u", 100.0 * c->constrained_correct / c->constrained_scored,
+			   c->constrained_scored);
+	else
+		buf_printf(&text, "- (none of %u was scored", c->constrained);
+	for (enum row_wrong k = WRONG_NONE + 1; k < WRONG_COUNT; k++) {
+		if (!c->wrong[k])
+			continue;
+		buf_printf(&text, "%s %s %u", is_first ? "; wrong:" : ",", wrong_name(k), c->wrong[k]);
+		is_first = false;
+	}
+	buf_add_char(&text, ')');
+	line_text(out, "Constrained answers correct (%):", text.data);
+	if (c->free_scored)
+		line_share(out, "Unconstrained answers correct (%):", c->free_correct, c->free_scored);
+	buf_release(&text);
+}
+
 /* What did not succeed, and what the run was. */
 static void outcome(const struct report *r, struct buf *out)
 {
 	failures(r->metrics, out);
+	correctness(&r->metrics->correctness, out);
 	if (r->metrics->cancelled)
 		line_int(out, "Cancelled requests:", r->metrics->cancelled);
 	report_load_rows(r, out);

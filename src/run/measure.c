@@ -10,6 +10,7 @@
 #include "base/trace.h"
 #include "json/read.h"
 #include "net/sock.h"
+#include "run/correct.h"
 #include "run/multi_turn.h"
 #include "run/probe.h"
 #include "run/profile.h"
@@ -307,6 +308,7 @@ int stage_make_record(struct stage *s, struct err *e)
 	struct point *p = s->point;
 	uint64_t events = 4 * (uint64_t)p->plan.n;
 	bool keeps_text = p->tokenizer || s->opts->save_detailed || s->opts->output_json ||
+			  correct_is_asked(&p->workload) ||
 			  p->workload.sessions;
 
 	for (uint32_t i = 0; i < p->plan.n; i++) {

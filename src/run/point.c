@@ -16,6 +16,7 @@
 #include "data/dataset.h"
 #include "report/lines.h"
 #include "run/contact.h"
+#include "run/correct.h"
 #include "run/count.h"
 #include "run/multi_turn.h"
 #include "run/travel.h"
@@ -307,6 +308,7 @@ static int measure(struct stage *s, struct err *e)
 	if (!p->endpoint->is_pooling)
 		count_missing(&p->record, p->tokenizer, p->endpoint->is_ours ||
 			      s->derived->fixes & FIX_ALL_TEXT);
+	correct_answers(p);
 	explain_failure(s);
 	if (s->hooks->measured)
 		s->hooks->measured(s->hooks->self, p);
@@ -413,7 +415,8 @@ int point_store(struct point *p, struct err *e)
 	p->stream = NULL;
 	/* Rows were written as they ended; counts found later need the file whole again. */
 	for (uint32_t i = 0; i < p->record.n_rows; i++)
-		is_recounted |= (p->record.row[i].flags & (ROW_COUNTED | ROW_COUNT_UNKNOWN)) != 0;
+		is_recounted |= (p->record.row[i].flags & (ROW_COUNTED | ROW_COUNT_UNKNOWN)) != 0 ||
+				p->record.row[i].correctness;
 	if (rc == 0 && is_recounted)
 		rc = record_file_save(&p->record, &p->info, p->record_path, e);
 	return rc < 0 ? err_wrap(e, "--record") : 0;

@@ -37,7 +37,8 @@
 static const char *const datasets[] = {
 	"sharegpt", "burstgpt", "sonnet", "random", "random-mm", "random-rerank", "hf", "custom",
 	"custom_audio", "custom_image", "custom_mm", "prefix_repetition", "spec_bench",
-	"speed_bench", "timed_trace", "conversations", "sessions", "mix", "workload", NULL,
+	"speed_bench", "timed_trace", "conversations", "sessions", "mix", "workload",
+	"structured", NULL,
 };
 static const char *const backends[] = {
 	"vllm", "openai", "openai-chat", "openai-responses", "openai-audio", "openai-embeddings",
@@ -57,6 +58,12 @@ static const struct opt_meant backends_meant[] = {
 };
 static const char *const tokenizer_modes[] = {
 	"auto", "hf", "mistral", "deepseek_v32", "slow", "custom", NULL,
+};
+static const char *const structured_sets[] = {
+	"json", "json-unique", "grammar", "regex", "choice", NULL,
+};
+static const char *const constraint_forms[] = {
+	"auto", "structured_outputs", "guided", "response_format", NULL,
 };
 static const char *const lora_assignments[] = { "random", "round-robin", NULL };
 static const char *const ramp_ups[] = { "linear", "exponential", NULL };
@@ -408,6 +415,20 @@ static const struct opt rows[] = {
 	  .help = "column of the prompts, for hub datasets that are not known by name"),
 	S(data.hf_revision, "hf-revision", .group = HUB, .flags = OPT_OURS, .arg = "REVISION",
 	  .help = "branch, tag or commit of the hub dataset"),
+	S(data.structured_dataset, "structured-dataset", .group = SYNTHETIC, .flags = OPT_OURS,
+	  .choices = structured_sets, .help = "structured: what answers have to keep to"),
+	S(data.json_schema_path, "json-schema-path", .group = SYNTHETIC, .flags = OPT_OURS,
+	  .arg = "FILE", .help = "structured: the JSON Schema of json and json-unique; default: an "
+	  "array of characters of a game, as vLLM's script has it"),
+	S(data.structured_output_ratio, "structured-output-ratio", .group = SYNTHETIC,
+	  .flags = OPT_OURS, .min = 0, .max = 1,
+	  .help = "structured: share of the requests that ask the server to keep to it"),
+	S(data.structured_output_len, "structured-output-len", .group = SYNTHETIC, .flags = OPT_OURS,
+	  .arg = "TOKENS", .min = 1, .max = LENGTH_TOKENS_MAX,
+	  .help = "structured: longest answer"),
+	S(data.constraint_form, "constraint-form", .group = SYNTHETIC, .flags = OPT_OURS,
+	  .choices = constraint_forms, .help = "structured: the member that tells the server; auto: "
+	  "guided_* for vLLM before 0.11, else structured_outputs"),
 	S(data.mix, "mix", .group = DATASET, .flags = OPT_OURS, .arg = "JSON",
 	  .help = "parts of the mix dataset: [{\"weight\": 2, \"dataset-name\": \"random\", "
 		  "...}, ...]"),
@@ -643,6 +664,8 @@ static const struct serve_opts defaults = {
 	.num_prompts = 1000,
 	.dataset_name = "random",
 	.data.custom_output_len = 256,
+	.data.structured_dataset = "json", .data.constraint_form = "auto",
+	.data.structured_output_ratio = 1, .data.structured_output_len = 128,
 	.data.spec_bench_output_len = 256,
 	.data.sonnet_input_len = 550, .data.sonnet_output_len = 150, .data.sonnet_prefix_len = 200,
 	.data.timed_trace_chunk_hash_size = 16, .data.timed_trace_sec_multiplier = 1,

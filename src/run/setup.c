@@ -4,9 +4,13 @@
 
 #include "base/mem.h"
 #include "data/dataset.h"
+#include "engine/args.h"
+#include "json/read.h"
 #include "run/chat.h"
 #include "run/draw.h"
 #include "token/remote.h"
+
+#define GUIDED_UNTIL 11000 /* vLLM 0.11 is the first release with structured_outputs alone */
 
 int stage_find_model(struct stage *s, struct err *e)
 {
@@ -145,6 +149,31 @@ static int find_chat_template(void *self, struct arena *a, struct chat_wrap *out
 	return 0;
 }
 
+/* Whether it is a vLLM that knows guided_*, and no structured_outputs yet. */
+static bool is_guided_server(const struct stage *s, const struct dataset *d)
+{
+	struct remote_target t;
+	struct fetch_reply reply = { 0 };
+	struct json_value *about;
+	struct arena a = { 0 };
+	bool is_old = false;
+
+	if (!d->is_told_version || !stage_may_ask_server(s))
+		return false;
+	if (remote_target_init(&t, &s->remote, "/version", NULL) == 0 &&
+	    fetch(t.url.data, NULL, &t.opts, &reply, NULL) == 0 && reply.status == 200 &&
+	    json_parse(&a, buf_str(&reply.body), &about, NULL) == 0) {
+		unsigned version = engine_version(json_text(json_get(about, "version"),
+							    STR("")).p);
+
+		is_old = version && version < GUIDED_UNTIL;
+	}
+	remote_target_release(&t);
+	fetch_reply_release(&reply);
+	arena_release(&a);
+	return is_old;
+}
+
 int stage_build_dataset(struct stage *s, const struct dataset *d, struct err *e)
 {
 	const struct serve_opts *o = s->opts;
@@ -161,6 +190,7 @@ int stage_build_dataset(struct stage *s, const struct dataset *d, struct err *e)
 			.tokenizer = s->point->tokenizer, .tokenizer_name = s->point->tokenizer_id,
 			.request_id_prefix = o->request_id_prefix,
 			.backend = o->backend, .is_chat_backend = s->derived->is_chat,
+			.is_guided_server = is_guided_server(s, d),
 			.render = run_render, .render_self = &renderer,
 			.progress = dataset_progress, .download = show_bytes,
 			.note = warn_of_cache, .self = s,

@@ -431,6 +431,20 @@ export interface ExperimentDocument {
 				error?: number;
 				other?: number;
 			};
+			correctness?: {
+				requests?: number;
+				constrained?: number;
+				scored?: number;
+				constrained_correct_rate?: number | null;
+				unconstrained_correct_rate?: number | null;
+				correct_rate_upstream?: number | null;
+				wrong?: {
+					parse?: number;
+					schema?: number;
+					no_match?: number;
+					truncated?: number;
+				};
+			} | null;
 			input_throughput?: number | null;
 			cached_tokens?: number;
 			cached_share?: number | null;

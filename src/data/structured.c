@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * structured.c - prompts whose answers have to keep to a JSON Schema, a grammar, a pattern or a
+ * choice, as upstream's structured-output benchmark makes them; conversations spec 4.1.
+ *
+ * Prompts draw nothing. Which requests are constrained is one sample(range(N), int(N * ratio))
+ * of Python's generator. Each of json-unique's schemas has a property of its own, so that no
+ * server keeps its grammar; its name comes from a generator of its own, seeded with the seed.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "constrain/constrain.h"
+#include "data/common.h"
+#include "json/write.h"
+
+/* How a server is told: by releases up to 0.10.1, since then, and as OpenAI has it. */
+enum form { FORM_NEW, FORM_GUIDED, FORM_RESPONSE };
+
+/* An array of characters of a game: what upstream ships beside its script. */
+static const char usual_schema[] =
+	"{\"type\": \"array\", \"items\": {\"type\": \"object\", \"properties\": {"
+	"\"name\": {\"type\": \"string\"}, \"race\": {\"type\": \"string\"}, "
+	"\"class\": {\"type\": \"string\"}, \"level\": {\"type\": \"integer\"}, "
+	"\"background\": {\"type\": \"string\"}, \"alignment\": {\"type\": \"string\"}, "
+	"\"backstory\": {\"type\": \"string\"}}, \"required\": [\"name\", \"race\", \"class\", "
+	"\"level\", \"background\", \"alignment\", \"backstory\"]}}";
+
+#define INDENT "        "
+#define RULE(text) INDENT text "\n\n"
+static const char sql_grammar[] = "\n"
+	RULE("root ::= select_statement")
+	RULE("select_statement ::= \"SELECT \" column \" from \" table \" where \" condition")
+	RULE("column ::= \"col_1 \" | \"col_2 \"")
+	RULE("table ::= \"table_1 \" | \"table_2 \"")
+	RULE("condition ::= column \"= \" number")
+	INDENT "number ::= \"1 \" | \"2 \"\n" INDENT;
+
+static const struct plain {
+	const char *name, *prompt, *kind, *text;
+} plain[] = {
+	{ "grammar", "Generate an SQL query to show the 'username'             and 'email' from the "
+		     "'users' table.", "grammar", sql_grammar },
+	{ "regex", "Generate an email address for Alan Turing,             who works in Enigma. End "
+		   "in .com and new line.                 Example result: alan.turing@enigma.com\n",
+	  "regex", "\\w+@\\w+\\.com\\n" },
+	{ "choice", "Classify this sentiment: vLLM is wonderful!", "choice",
+	  "[\"Positive\", \"Negative\"]" },
+};
+
+struct structured {
+	const struct dataset_opts *o;
+	enum form form;
+	const struct plain *plain; /* NULL: a schema */
+	bool is_unique;
+	struct json_value *schema;
+	struct pyrandom names;     /* of json-unique's properties */
+	bool *is_constrained;
+	struct arena arena;
+	struct buf text;
+};
+
+static int read_schema(struct structured *s, struct err *e)
+{
+	struct str text = str_of(usual_schema);
+	const char *path = s->o->json_schema_path;
+	struct constraint *c;
+	struct str mapped = { 0 };
+	int rc;
+
+	if (path && file_map(path, &mapped, e) < 0)
+		return err_wrap(e, "--json-schema-path");
+	rc = json_parse(&s->arena, path ? mapped : text, &s->schema, e);
+	c = rc < 0 ? NULL : constraint_compile(CONSTRAINT_JSON, path ? mapped : text, NULL, e);
+	constraint_free(c);
+	if (path)
+		file_unmap(mapped);
+	return c ? 0 : err_wrap(e, path ? path : "the schema");
+}
+
+/* Of version 4, the random one. */
+static void add_uuid(struct pyrandom *g, struct buf *out)
+{
+	uint64_t high = pyrandom_bits(g, 64), low = pyrandom_bits(g, 64);
+
+	high = (high & ~0xf000ull) | 0x4000;
+	low = (low & ~(3ull << 62)) | 1ull << 63;
+	buf_printf(out, "%08" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%012" PRIx64,
+		   high >> 32, high >> 16 & 0xffff, high & 0xffff, low >> 48,
+		   low & 0xffffffffffff);
+}
+
+static void put_new_property(struct structured *s, struct json_writer *w)
+{
+	struct buf name = { 0 };
+
+	buf_add_text(&name, "__optional_field_");
+	add_uuid(&s->names, &name);
+	json_key_str(w, buf_str(&name));
+	json_begin_object(w);
+	json_key(w, "type");
+	json_put_text(w, "string");
+	json_key(w, "description");
+	json_put_text(w, "An unique optional field to avoid cached schemas");
+	json_end_object(w);
+	buf_release(&name);
+}
+
+/* The schema with one property more at its top; other members keep their places. */
+static void put_unique(struct structured *s, struct json_writer *w)
+{
+	bool has_properties = false;
+
+	json_begin_object(w);
+	for (size_t i = 0; i <= s->schema->count; i++) {
+		bool is_last = i == s->schema->count;
+		bool is_it = !is_last && str_is(s->schema->key[i], "properties");
+
+		if (is_last && has_properties)
+			break;
+		if (!is_last && !is_it) {
+			json_key_str(w, s->schema->key[i]);
+			json_put_value(w, &s->schema->item[i]);
+			continue;
+		}
+		has_properties = true;
+		json_key(w, "properties");
+		json_begin_object(w);
+		for (size_t k = 0; is_it && k < s->schema->item[i].count; k++) {
+			json_key_str(w, s->schema->item[i].key[k]);
+			json_put_value(w, &s->schema->item[i].item[k]);
+		}
+		put_new_property(s, w);
+		json_end_object(w);
+	}
+	json_end_object(w);
+}
+
+static struct str schema_text(struct structured *s)
+{
+	struct json_writer w = json_writer(&s->text);
+
+	buf_reset(&s->text);
+	if (s->is_unique)
+		put_unique(s, &w);
+	else
+		json_put_value(&w, s->schema);
+	return buf_str(&s->text);
+}
+
+/* {"KIND": value}: the value of kind is JSON for schemas and choices, else a text. */
+static void put_member(struct json_writer *w, const char *key, const char *kind, struct str value)
+{
+	json_key(w, key);
+	if (strcmp(kind, "json") == 0 || strcmp(kind, "choice") == 0)
+		json_put_raw(w, value);
+	else
+		json_put_str(w, value);
+}
+
+static void put_response_format(struct json_writer *w, struct str schema)
+{
+	json_key(w, "response_format");
+	json_begin_object(w);
+	json_key(w, "type");
+	json_put_text(w, "json_schema");
+	json_key(w, "json_schema");
+	json_begin_object(w);
+	json_key(w, "name");
+	json_put_text(w, "answer");
+	json_key(w, "schema");
+	json_put_raw(w, schema);
+	json_end_object(w);
+	json_end_object(w);
+}
+
+static struct str overrides(const struct structured *s, struct arena *a, const char *kind,
+			    struct str value)
+{
+	struct buf text = { 0 };
+	struct json_writer w = json_writer(&text);
+	char key[32];
+	struct str out;
+
+	json_begin_object(&w);
+	if (s->form == FORM_NEW) {
+		json_key(&w, "structured_outputs");
+		json_begin_object(&w);
+		put_member(&w, kind, kind, value);
+		json_end_object(&w);
+	} else if (s->form == FORM_GUIDED) {
+		snprintf(key, sizeof(key), "guided_%s", kind);
+		put_member(&w, key, kind, value);
+	} else {
+		put_response_format(&w, value);
+	}
+	json_end_object(&w);
+	out = arena_str(a, buf_str(&text));
+	buf_release(&text);
+	return out;
+}
+
+static struct str constraint_of(struct arena *a, const char *kind, struct str value)
+{
+	struct buf text = { 0 };
+	struct json_writer w = json_writer(&text);
+	struct str out;
+
+	json_begin_object(&w);
+	put_member(&w, kind, kind, value);
+	json_end_object(&w);
+	out = arena_str(a, buf_str(&text));
+	buf_release(&text);
+	return out;
+}
+
+static int draft(void *self, size_t i, struct arena *a, struct draft *d, struct err *e)
+{
+	struct structured *s = self;
+	const char *kind = s->plain ? s->plain->kind : "json";
+	struct str value = s->plain ? str_of(s->plain->text) : arena_str(a, schema_text(s));
+
+	(void)e;
+	d->sample.prompt = s->plain ? str_of(s->plain->prompt) :
+		str_of(arena_printf(a, "Generate an example of a brief user profile given the "
+				    "following schema: %.*s", (int)value.n, value.p));
+	d->sample.output_len = s->o->structured_output_len;
+	/* Also of those that are not constrained: they show what the model does alone. */
+	d->sample.constraint = constraint_of(a, kind, value);
+	if (s->is_constrained[i])
+		d->sample.overrides = overrides(s, a, kind, value);
+	return 1;
+}
+
+static int find_kind(struct structured *s, struct err *e)
+{
+	const char *name = s->o->structured_dataset;
+
+	s->is_unique = strcmp(name, "json-unique") == 0;
+	for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++)
+		if (strcmp(name, plain[i].name) == 0)
+			s->plain = &plain[i];
+	return s->plain ? 0 : read_schema(s, e);
+}
+
+static int find_form(struct structured *s, const struct dataset_env *env, struct err *e)
+{
+	const char *name = s->o->constraint_form;
+
+	if (strcmp(name, "guided") == 0 ||
+	    (strcmp(name, "auto") == 0 && env->is_guided_server))
+		s->form = FORM_GUIDED;
+	else if (strcmp(name, "response_format") == 0)
+		s->form = FORM_RESPONSE;
+	if (s->form == FORM_RESPONSE && s->plain)
+		return err_set(e, ERR_USAGE, "--constraint-form response_format carries JSON schemas "
+			       "alone, and --structured-dataset is %s; use structured_outputs",
+			       s->o->structured_dataset);
+	return 0;
+}
+
+static int check(const struct dataset_opts *o, const struct dataset_env *env, struct err *e)
+{
+	if (env->num_prompts < 1)
+		return err_set(e, ERR_USAGE, "--num-prompts %" PRId64 ": at least 1 is needed",
+			       env->num_prompts);
+	if (!(o->structured_output_ratio >= 0 && o->structured_output_ratio <= 1))
+		return err_set(e, ERR_USAGE, "--structured-output-ratio %g: expected 0 to 1",
+			       o->structured_output_ratio);
+	return 0;
+}
+
+static void choose(struct structured *s, size_t n, struct compat_rng *rng)
+{
+	size_t k = (size_t)floor((double)n * s->o->structured_output_ratio);
+	size_t *row = mem_array(k ? k : 1, sizeof(*row));
+
+	pyrandom_sample(&rng->py, n, row, k);
+	s->is_constrained = mem_array(n, sizeof(*s->is_constrained));
+	for (size_t i = 0; i < k; i++)
+		s->is_constrained[row[i]] = true;
+	free(row);
+}
+
+static int build(const struct dataset_opts *o, const struct dataset_env *env,
+		 struct compat_rng *rng, struct workload *w, struct err *e)
+{
+	struct structured s = { .o = o };
+	struct take take = {
+		.self = &s, .rows = (size_t)env->num_prompts, .draft = draft,
+		.is_output_unchecked = true,
+	};
+	int rc = find_kind(&s, e);
+
+	if (rc == 0)
+		rc = find_form(&s, env, e);
+	if (rc == 0) {
+		pyrandom_seed(&s.names, (int64_t)env->seed);
+		choose(&s, (size_t)env->num_prompts, rng);
+		rc = dataset_take(&take, o, env, rng, w, e);
+	}
+	if (rc == 0 && s.is_unique && json_get(s.schema, "items"))
+		dataset_note(w, "the property that makes each schema unique stands beside \"items\" of an "
+			     "array, as upstream's, and constrains nothing");
+	free(s.is_constrained);
+	buf_release(&s.text);
+	arena_release(&s.arena);
+	return rc;
+}
+
+static const char *const options[] = {
+	"structured-dataset", "json-schema-path", "structured-output-ratio", "structured-output-len",
+	"constraint-form", NULL,
+};
+
+const struct dataset dataset_structured = {
+	.options = options, .name = "structured",
+	.summary = "prompts whose answers have to keep to a schema, a pattern, a choice or a grammar",
+	.forbids_path = true, .needs_tokenizer = true, .is_told_version = true,
+	.check = check, .build = build,
+};
