@@ -432,7 +432,7 @@ static uint32_t take(struct prefix_cache *p, uint32_t first, size_t n, struct pr
 
 	for (size_t i = 0; i < n; i++)
 		id[i] = first + (uint32_t)i;
-	return prefix_take(p, id, n, tail);
+	return prefix_take(p, 0, id, n, tail);
 }
 
 static void test_prefix_cache(void **state)
