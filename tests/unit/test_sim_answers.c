@@ -744,49 +744,66 @@ static void test_adapters(void **state)
 	rig_release(&r);
 }
 
-/* One at a time, and one that takes long: whoever is more urgent comes out of the queue first. */
+/* The sample of that name in /metrics. */
+static double metric(const struct rig *r, const char *name)
+{
+	struct reply reply = ask(r, "GET", "/metrics", "", "");
+	const char *at = reply.body.data;
+	double v;
+
+	while ((at = strstr(at, name)) && (at[-1] != '\n' || at[strlen(name)] != '{'))
+		at++;
+	assert_non_null(at);
+	v = strtod(strstr(at, "} ") + 2, NULL);
+	reply_release(&reply);
+	return v;
+}
+
+/* One at a time: of those that wait, whoever is more urgent is served first. */
 static void test_priority_decides(void **state)
 {
-	static const char *const bodies[] = {
-		"{\"prompt\":\"a\",\"max_tokens\":30}", "{\"prompt\":\"b\",\"max_tokens\":1,\"priority\":5}",
-		"{\"prompt\":\"c\",\"max_tokens\":1,\"priority\":-5}",
-	};
-	struct client c[COUNT(bodies)];
+	static const int priority[] = { 5, 0, -5 };
+	struct client c[COUNT(priority)];
+	struct reply reply;
 	struct truths t;
 	struct rig r;
+	int64_t first[COUNT(priority)];
 	(void)state;
 	rig_init(&r);
 	quick_engine(&r);
-	r.opts.cost.decode_base_us = 20000;
 	r.opts.is_by_priority = true;
 	r.opts.max_num_seqs = 1;
 	rig_start(&r);
-	for (size_t i = 0; i < COUNT(bodies); i++) {
-		char head[32];
-		struct reply waiting;
-		char want[64];
+	reply = ask(&r, "POST", "/sleep", "", "");
+	reply_release(&reply);
+	for (size_t i = 0; i < COUNT(priority); i++) {
+		char head[32], body[80];
 
 		snprintf(head, sizeof(head), "x-request-id: p%zu\r\n", i);
-		snprintf(want, sizeof(want), "%s{engine=\"0\",model_name=\"sim\"} %d\n", i ?
-			 "vllm:num_requests_waiting" : "vllm:num_requests_running", i ? (int)i : 1);
+		snprintf(body, sizeof(body), "{\"prompt\":\"a\",\"max_tokens\":1,\"priority\":%d}",
+			 priority[i]);
 		c[i] = client_open(&r);
-		client_ask(&c[i], "POST", "/v1/completions", head, bodies[i]);
-		for (bool is_there = false; !is_there; reply_release(&waiting)) {
-			waiting = ask(&r, "GET", "/metrics", "", "");
-			is_there = strstr(waiting.body.data, want);
-		}
+		client_ask(&c[i], "POST", "/v1/completions", head, body);
+		while (metric(&r, "vllm:num_requests_waiting") < (double)i + 1)
+			continue;
 	}
-	for (size_t i = 0; i < COUNT(bodies); i++) {
-		struct reply reply = client_read(&c[i]);
-
+	reply = ask(&r, "POST", "/wake_up", "", "");
+	reply_release(&reply);
+	for (size_t i = 0; i < COUNT(priority); i++) {
+		reply = client_read(&c[i]);
 		assert_int_equal(reply.status, 200);
 		reply_release(&reply);
 		client_close(&c[i]);
 	}
 	rig_stop(&r);
 	t = truths_read(r.truth);
-	assert_true(at(json_get(truth_of(&t, "p2"), "send_ns"), 0) <
-		    at(json_get(truth_of(&t, "p1"), "send_ns"), 0));
+	for (size_t i = 0; i < COUNT(priority); i++) {
+		char id[8];
+
+		snprintf(id, sizeof(id), "p%zu", i);
+		first[i] = at(json_get(truth_of(&t, id), "send_ns"), 0);
+	}
+	assert_true(first[2] < first[1] && first[1] < first[0]);
 	arena_release(&t.arena);
 	rig_release(&r);
 }

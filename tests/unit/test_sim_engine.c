@@ -53,7 +53,7 @@ static int64_t few_step(struct few *f)
 	memset(f->order, 0, sizeof(f->order));
 	if (ns >= 0)
 		engine_step_end(&f->g, few_token, f);
-	return ns / 1000;
+	return ns < 0 ? -1 : ns / 1000;
 }
 
 static const struct engine_cost plain = { .prefill_base_us = 1000, .prefill_us_per_token = 10,
@@ -187,8 +187,8 @@ static void test_classes_under_overload(void **state)
 	/* Everybody waits alike. */
 	assert_true(fcfs.ttft_s[0] > 2);
 	assert_true(fabs(fcfs.ttft_s[0] / fcfs.ttft_s[1] - 1) < 0.02);
-	/* A place in the batch becomes free every few steps; nobody is thrown out for one. */
-	assert_true(priority.ttft_s[0] < alone + 0.1);
+	/* Nobody is thrown out of the batch, but places in it become free all the time. */
+	assert_true(priority.ttft_s[0] < alone + 0.2);
 	assert_true(priority.ttft_s[1] > fcfs.ttft_s[1] * 1.1);
 	assert_true(priority.e2el_s[0] < fcfs.e2el_s[0] / 3);
 	/* The work is the same. */
