@@ -35,7 +35,7 @@ BEGIN {
 	# Third-party libraries: one file each.
 	library("openssl/ssl", "src/net/tls.c"); library("openssl/evp", "src/base/digest.c")
 	library("curl", "src/fetch/fetch.c src/load/transport_curl.c")
-	library("pcre2", ""); library("utf8proc", "")
+	library("pcre2", "src/token/regex.c src/constrain/pattern.c"); library("utf8proc", "")
 	library("turbojpeg", "src/media/jpeg.c"); library("png", "src/media/png.c")
 	library("webp/", ""); library("gif_lib", ""); library("sndfile", "src/media/audio.c")
 	library("libav", "src/media/video.c"); library("libsw", "src/media/video.c")

@@ -96,6 +96,11 @@ struct json_value {
 
 /* The whole text is one value. Duplicate keys: the last one wins, at the first one's place. */
 int json_parse(struct arena *a, struct str text, struct json_value **out, struct err *e);
+/*
+ * As RFC 8259 recommends: NaN, infinities and duplicate keys are errors, too. ERR_LIMIT: the text
+ * is nested too deep for this reader.
+ */
+int json_parse_strict(struct arena *a, struct str text, struct json_value **out, struct err *e);
 
 /* NULL when v is NULL, not an object, or has no such key. */
 struct json_value *json_get(const struct json_value *v, const char *key);

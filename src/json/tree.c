@@ -41,6 +41,8 @@ struct build {
 	struct buf scratch;
 	uint32_t *slot;    /* hash table: item index + 1, 0 = free */
 	size_t slot_cap;
+	bool is_strict;
+	struct str twice;  /* the key that a strict text has twice in one object */
 };
 
 static struct str keep_bytes(struct build *b, struct str s)
@@ -93,6 +95,11 @@ static struct item *push(struct build *b)
 	return &b->item[b->count++];
 }
 
+static bool is_finite_text(struct str number)
+{
+	return number.p[number.n - 1] >= '0' && number.p[number.n - 1] <= '9';
+}
+
 static void set_number(struct build *b, struct json_value *v, struct json_slice plain)
 {
 	v->raw = keep_bytes(b, plain.raw);
@@ -106,6 +113,7 @@ static void set_number(struct build *b, struct json_value *v, struct json_slice 
 /* Reads a value that is not a container into a new item. */
 static const char *add_plain(struct build *b, const char *p, struct str key)
 {
+	const char *from = p;
 	struct json_slice plain;
 	struct item *item;
 	bool is_escaped = false;
@@ -113,6 +121,8 @@ static const char *add_plain(struct build *b, const char *p, struct str key)
 	p = lex_plain(&b->lex, p, &plain, &is_escaped);
 	if (!p)
 		return NULL;
+	if (b->is_strict && plain.kind == JSON_REAL && !is_finite_text(plain.raw))
+		return lex_fail(&b->lex, from, LEX_NO_VALUE);
 	item = push(b);
 	*item = (struct item){ key, { .kind = plain.kind } };
 	if (plain.kind == JSON_STRING)
@@ -163,6 +173,7 @@ static size_t drop_duplicates(struct build *b, struct item *item, size_t count)
 			first_of_few(item, i);
 
 		if (first != i) {
+			b->twice = item[i].key;
 			item[first].value = item[i].value;
 			item[i].key.p = NULL;
 		}
@@ -226,6 +237,8 @@ static const char *build_value(struct build *b, const char *p)
 			p++;
 			is_first = false;
 			close_container(b);
+			if (b->is_strict && b->twice.p)
+				return lex_fail(l, p - 1, "an object has one key twice");
 			if (b->level == 0)
 				return p;
 		}
@@ -236,9 +249,10 @@ static const char *build_value(struct build *b, const char *p)
 	}
 }
 
-int json_parse(struct arena *a, struct str text, struct json_value **out, struct err *e)
+static int parse(struct arena *a, struct str text, bool is_strict, struct json_value **out,
+		 struct err *e)
 {
-	struct build b = { .arena = a };
+	struct build b = { .arena = a, .is_strict = is_strict };
 	const char *p;
 	int rc = -1;
 
@@ -257,6 +271,10 @@ int json_parse(struct arena *a, struct str text, struct json_value **out, struct
 	}
 	if (rc < 0) {
 		lex_err(&b.lex, text, e);
+		if (e && b.is_strict && strcmp(b.lex.fail_why, LEX_TOO_DEEP) == 0)
+			e->code = ERR_LIMIT;
+		if (e && b.is_strict && b.twice.p)
+			err_add(e, ": '%.*s'", (int)(b.twice.n < 40 ? b.twice.n : 40), b.twice.p);
 	} else {
 		assert(b.count == 1);
 		*out = arena_alloc(a, sizeof(**out));
@@ -266,6 +284,16 @@ int json_parse(struct arena *a, struct str text, struct json_value **out, struct
 	free(b.slot);
 	buf_release(&b.scratch);
 	return rc;
+}
+
+int json_parse(struct arena *a, struct str text, struct json_value **out, struct err *e)
+{
+	return parse(a, text, false, out, e);
+}
+
+int json_parse_strict(struct arena *a, struct str text, struct json_value **out, struct err *e)
+{
+	return parse(a, text, true, out, e);
 }
 
 struct json_value *json_get(const struct json_value *v, const char *key)

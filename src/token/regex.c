@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * regex.c - the one file that includes PCRE2.
+ * regex.c - the one file of token/ that includes PCRE2.
  *
  * The JIT's machine stack is small and its limit is reached by very long runs of
  * one class; then the same match is made by the interpreter, on the heap.

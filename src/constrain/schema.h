@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * constrain/schema.h - JSON Schema compiled to a graph of nodes, and values judged by it.
+ *
+ * Drafts 2020-12, 7 and 6 (as 7), chosen by $schema of each resource; 2020-12 where it is absent.
+ * One node is one schema object or boolean; a $ref is an edge, so the graph may have cycles. All
+ * of it lives in one arena and is read-only once compiled. References are resolved inside the schema
+ * only: to its $id, $anchor and $dynamicAnchor names, by JSON pointers, and to the metaschemas
+ * of these drafts, which stand for "is a schema" and are not read as schemas.
+ *
+ * Keywords that are not known are annotations, as the drafts say.
+ */
+#pragma once
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "constrain/decimal.h"
+#include "constrain/format.h"
+#include "constrain/pattern.h"
+#include "json/read.h"
+
+#define SCHEMA_BYTES_MAX (4u << 20)
+#define SCHEMA_NODES_MAX 100000    /* schemas in one schema */
+#define SCHEMA_STEPS_MAX 5000000   /* schemas asked for one value: references may multiply */
+#define SCHEMA_DEPTH_MAX 1000      /* of them within each other: references may go round */
+
+enum schema_draft { DRAFT_7 = 1, DRAFT_2020 = 2 };
+
+struct schema_node;
+struct schema_list { struct schema_node **item; size_t count; };
+struct schema_resource {
+	struct str uri;
+	struct json_value *root;
+	enum schema_draft draft;
+	struct map dynamic; /* $dynamicAnchor: its node */
+	struct schema_resource *next;
+};
+struct schema_pattern { struct str text; struct pattern *pattern; struct schema_node *node; };
+struct schema_needs { struct str key; struct str *name; size_t count; };
+
+/* What a keyword lacks is NULL, an empty list, or -1 for counts. */
+struct schema_node {
+	bool is_boolean, allows;          /* the schemas true and false */
+	enum schema_draft metaschema;     /* asks whether the value is a schema of this draft */
+	struct schema_resource *resource;
+	struct schema_node *ref, *dynamic_ref;
+	struct str dynamic_name;          /* empty: $dynamicRef is a plain reference */
+	unsigned types;                   /* bit 1 << json_kind, TYPE_INTEGER; 0: any */
+	const struct json_value *enums, *constant;
+	struct decimal *minimum, *maximum, *above, *below, *multiple_of;
+	int64_t min_length, max_length, min_items, max_items, min_contains, max_contains;
+	int64_t min_properties, max_properties;
+	struct pattern *pattern;
+	struct str pattern_text;
+	const struct format *format;
+	bool has_unique_items;
+	struct schema_list prefix_items;
+	struct schema_node *items, *contains, *unevaluated_items;
+	struct map properties;            /* name: its node */
+	struct str *property;             /* the names in their order */
+	size_t property_count;
+	struct schema_pattern *pattern_property;
+	size_t pattern_count;
+	struct schema_node *additional, *property_names, *unevaluated_properties;
+	struct str *required;
+	size_t required_count;
+	struct schema_needs *needs;       /* dependentRequired */
+	size_t needs_count;
+	struct map dependents;            /* dependentSchemas: property, its node */
+	struct schema_list all_of, any_of, one_of;
+	struct schema_node *not_this, *if_this, *then_that, *else_that;
+	struct schema_node *next;         /* all nodes of a schema, in no order */
+};
+
+#define TYPE_INTEGER (1u << 16)
+
+struct schema {
+	struct arena arena;
+	struct schema_node *root, *nodes;
+	struct schema_resource *resources;
+	bool is_format_asserted;
+	struct pattern **pattern;         /* all of them, to be released */
+	size_t pattern_count, pattern_cap;
+};
+
+/* ERR_USAGE: a JSON pointer into the schema and what was expected there. */
+struct schema *schema_new(struct str text, bool is_format_asserted, struct err *e);
+void schema_free(struct schema *s);
+/* Whether a value is a schema of that draft; references in it are not followed. */
+bool schema_is_one(const struct json_value *v, enum schema_draft draft);
+
+enum schema_answer { SCHEMA_BROKEN, SCHEMA_KEPT, SCHEMA_GAVE_UP };
+/* why: for SCHEMA_BROKEN "POINTER KEYWORD", where the root is (root); else what was too much. */
+enum schema_answer schema_judge(const struct schema *s, const struct json_value *v, char *why,
+				size_t why_bytes);
+/* One schema of it, as if nothing stood around it. */
+bool schema_node_holds(const struct schema *s, const struct schema_node *n,
+		       const struct json_value *v);
