@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compose.c - what an answer says that is not words alone: text that keeps to a constraint, or calls
- * of tools, right or wrong on purpose.
+ * compose.c - what an answer says that is not words alone: text that keeps to a constraint, or
+ * calls of tools, right or wrong on purpose.
  *
  * Constraints are compiled when a request comes and kept for the next one that asks for the same;
  * a slot holds the latest of those that fall into it. What is drawn comes from the choice's own

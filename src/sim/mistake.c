@@ -69,8 +69,8 @@ static bool is_scalar(const struct place *at)
 }
 
 /* The draw's one of those that fit; NULL: none does. */
-static const struct place *place_choose(const struct places *p, bool (*fits)(const struct place *at),
-					uint64_t draw)
+static const struct place *place_choose(const struct places *p,
+					bool (*fits)(const struct place *at), uint64_t draw)
 {
 	size_t n = 0;
 

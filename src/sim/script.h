@@ -3,8 +3,8 @@
  * script.h - what an answer says where it is not words of words.h: text that keeps to a constraint,
  * tool calls.
  *
- * A script is the text as the model would have made it, cut into the tokens of the tokenizer, so that
- * counts stay honest and the prefix cache knows the answer again. Its parts say what a token
+ * A script is the text as the model would have made it, cut into the tokens of the tokenizer, so
+ * that counts stay honest and the prefix cache knows the answer again. Its parts say what a token
  * is for: text, the beginning of a call (name; its tokens come out together, because a server
  * cannot say a name before it is whole) and the arguments of that call.
  *

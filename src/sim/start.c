@@ -442,7 +442,8 @@ void stream_start(struct conn *c, enum ask_api api, struct str body)
 	key = words_mix(s->opts->seed ^ s->ask.salt ^ map_hash(s->ask.has_ids ?
 		(struct str){ (const char *)s->ask.ids.id, prompt * sizeof(uint32_t) } :
 		buf_str(&s->ask.text)));
-	if (choices_make(c, shapes[api], id, s->opts->max_model_len - (int64_t)prompt, key, &e) < 0) {
+	if (choices_make(c, shapes[api], id, s->opts->max_model_len - (int64_t)prompt, key,
+			 &e) < 0) {
 		start_refuse(c, 400, NULL, e.text, id);
 		return;
 	}

@@ -13,8 +13,8 @@
  *   transferred_tokens, transfer_ns  of a prompt's KV cache that came from elsewhere (kv.h): how
  *                  much of it, and how long the request waited for it; absent without
  *   fault          the --fault specifications that hit, or null
- *   choices[]      for each of several choices, and of an answer that kept to a constraint or called
- *                  tools: output_tokens, finish, constraint ("kept", "broken" on purpose, or
+ *   choices[]      for each of several choices, and of an answer that kept to a constraint or
+ *                  called tools: output_tokens, finish, constraint ("kept", "broken" on purpose, or
  *                  null), mistake (what was done, or null), tool_calls and of them malformed;
  *                  absent otherwise
  *

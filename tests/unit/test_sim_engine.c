@@ -40,7 +40,8 @@ static void few_token(struct engine_seq *s, void *ctx)
 static void few_add(struct few *f, size_t i, uint32_t prompt, int want, int64_t priority,
 		    uint32_t lora)
 {
-	f->seq[i] = (struct engine_seq){ .prompt_left = prompt, .priority = priority, .lora = lora };
+	f->seq[i] = (struct engine_seq){ .prompt_left = prompt, .priority = priority,
+					 .lora = lora };
 	f->want[i] = want;
 	engine_add(&f->g, &f->seq[i]);
 }
