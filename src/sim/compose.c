@@ -16,6 +16,8 @@
 #define NO_PARAMETERS "{\"type\": \"object\", \"maxProperties\": 0}"
 /* About how long a constrained answer is, where it leaves the choice. */
 #define ANSWER_BYTES 256
+/* Answers that are tried where the constraint allows an empty one, which no server sends. */
+#define EMPTY_TRIES 8
 #define ARGUMENTS_BYTES 64
 
 /* ---- constraints ---- */
@@ -124,11 +126,17 @@ static int text_make(struct sim *s, struct choice *x, int64_t limit, struct err 
 {
 	size_t bytes = bytes_wanted(s, x, limit);
 	const struct constraint *c = constraint_of(s, e);
+	double errors = s->opts->constraint_errors;
+	const char **mistake = &x->script.mistake;
 	struct buf text = { 0 };
-	int rc = -1;
+	int rc = c ? 0 : -1;
 
-	if (c && answer_make(x, c, bytes, s->opts->constraint_errors, &text, &x->script.mistake,
-			     e) == 0)
+	for (int i = 0; rc == 0 && text.len == 0 && i < EMPTY_TRIES; i++)
+		rc = answer_make(x, c, bytes, errors, &text, mistake, e);
+	if (rc == 0 && text.len == 0)
+		rc = err_set(e, ERR_USAGE, "%s no answer but an empty one was found",
+			     refusal(constraint_kind(c)));
+	if (rc == 0)
 		rc = script_add(&x->script, s->tokenizer, SCRIPT_TEXT, buf_str(&text),
 				(struct str){ 0 }, e);
 	x->script.constraint = x->script.mistake ? "broken" : "kept";

@@ -10,7 +10,7 @@
 void script_reset(struct script *s)
 {
 	struct script fresh = { .text = s->text, .ids = s->ids, .end = s->end,
-				.end_cap = s->end_cap };
+				.end_cap = s->end_cap, .part = s->part };
 
 	buf_reset(&fresh.text);
 	ids_reset(&fresh.ids);
@@ -22,6 +22,7 @@ void script_release(struct script *s)
 	buf_release(&s->text);
 	ids_release(&s->ids);
 	free(s->end);
+	free(s->part);
 	*s = (struct script){ 0 };
 }
 
@@ -58,9 +59,12 @@ int script_add(struct script *s, const struct tokenizer *t, enum script_kind kin
 	       struct str name, struct err *e)
 {
 	size_t first = s->ids.count, from = s->text.len;
-	struct script_part *p = &s->part[s->parts];
+	struct script_part *p;
 
 	assert(s->parts < SCRIPT_PARTS_MAX);
+	if (!s->part)
+		s->part = mem_array(SCRIPT_PARTS_MAX, sizeof(*s->part));
+	p = &s->part[s->parts];
 	buf_add_str(&s->text, text);
 	if (tokenizer_encode(t, text, false, &s->ids) < 0 || s->text.is_over)
 		return err_set(e, ERR_RUN, "the answer cannot be tokenized");

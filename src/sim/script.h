@@ -39,7 +39,7 @@ struct script {
 	struct ids ids;
 	size_t *end;              /* of each token: bytes of text up to its end */
 	size_t end_cap;
-	struct script_part part[SCRIPT_PARTS_MAX];
+	struct script_part *part; /* SCRIPT_PARTS_MAX of them once there is one */
 	uint32_t parts;
 	uint32_t calls;
 	/* For the truth file. */

@@ -247,6 +247,7 @@ static void test_refusals(void **state)
 		{ 400, "\"structured_outputs\":{\"choice\":[]}", "Failed to transform choices" },
 		{ 400, "\"structured_outputs\":{\"grammar\":\"root ::= x\"}",
 		  "Invalid grammar specification." },
+		{ 400, "\"structured_outputs\":{\"choice\":[\"\"]}", "no answer but an empty one" },
 		{ 400, "\"structured_outputs\":{}", "none are specified" },
 		{ 400, "\"structured_outputs\":{\"regex\":\"a\",\"choice\":[\"a\"]}",
 		  "multiple are specified" },
