@@ -110,7 +110,7 @@ static void choice_say(const struct sim *s, const struct choice *x, struct said 
 	for (uint32_t i = 0, from = x->reasoning; i < x->script.parts && from < x->total; i++) {
 		const struct script_part *p = &x->script.part[i];
 
-		if (p->kind == SCRIPT_CALL)
+		if (p->kind == SCRIPT_CALL && x->reasoning + p->token_end <= x->total)
 			call_write(s, x, p, v);
 		from = x->reasoning + p->token_end;
 	}

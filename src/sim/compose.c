@@ -172,7 +172,7 @@ static int call_make(struct sim *s, struct choice *x, size_t tool, struct err *e
 			 "chatcmpl-tool-%016" PRIx64 "%016" PRIx64, high, low);
 		memcpy(script->part[script->parts - 1].call_id, script->part[at].call_id,
 		       SCRIPT_CALL_ID_BYTES);
-		script->malformed += mistake != NULL;
+		script->part[at].is_malformed = mistake != NULL;
 		script->mistake = mistake ? mistake : script->mistake;
 	}
 	buf_release(&head);

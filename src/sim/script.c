@@ -104,3 +104,19 @@ const struct script_part *script_part_of(const struct script *s, uint32_t i)
 		p++;
 	return p;
 }
+
+uint32_t script_calls(const struct script *s, uint32_t tokens, uint32_t *malformed)
+{
+	uint32_t calls = 0;
+
+	*malformed = 0;
+	for (uint32_t i = 0; i < s->parts; i++) {
+		const struct script_part *p = &s->part[i];
+
+		if (p->kind != SCRIPT_CALL || p->token_end > tokens)
+			continue;
+		calls++;
+		*malformed += p->is_malformed;
+	}
+	return calls;
+}

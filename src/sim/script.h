@@ -29,6 +29,7 @@ struct script_part {
 	enum script_kind kind;
 	uint32_t token_end;       /* the part's tokens end before this one */
 	uint32_t call;            /* number of its call, from 0 on */
+	bool is_malformed;        /* SCRIPT_CALL: its arguments are wrong on purpose */
 	size_t name_at, name_n;   /* SCRIPT_CALL: the tool's name in the text */
 	char call_id[SCRIPT_CALL_ID_BYTES];
 };
@@ -45,7 +46,6 @@ struct script {
 	/* For the truth file. */
 	const char *constraint;   /* "kept", "broken"; NULL: none was asked for */
 	const char *mistake;      /* what was done to it, or to the arguments of a call */
-	uint32_t malformed;       /* calls whose arguments are wrong on purpose */
 };
 
 void script_reset(struct script *s);
@@ -59,3 +59,5 @@ int script_add(struct script *s, const struct tokenizer *t, enum script_kind kin
 /* What token i says; empty where it only ends a character that is still to come. Borrowed. */
 struct str script_token(const struct script *s, uint32_t i);
 const struct script_part *script_part_of(const struct script *s, uint32_t i);
+/* Calls whose names are whole within the first so many tokens, and of them those malformed. */
+uint32_t script_calls(const struct script *s, uint32_t tokens, uint32_t *malformed);

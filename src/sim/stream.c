@@ -245,6 +245,10 @@ static void event_part(const struct choice *x, struct event *v)
 	if (x->done < x->reasoning || !x->script.parts)
 		return;
 	p = script_part_of(&x->script, x->done - x->reasoning);
+	if (p->kind == SCRIPT_CALL && x->reasoning + p->token_end > x->total) {
+		v->text = (struct str){ 0 }; /* the limit cuts the name, which is then not said */
+		return;
+	}
 	v->part = parts[p->kind];
 	v->call = p->call;
 	v->call_id = str_of(p->call_id);
@@ -348,8 +352,8 @@ static void stream_event(struct choice *x, uint32_t n)
 		.is_malformed = is_within(x, t->fault.malformed_at, n),
 	};
 
-	event_part(x, &v);
 	v.text = event_words(s, x, n);
+	event_part(x, &v);
 	share_count(s, x, n);
 	x->done += n;
 	buf_reset(&s->event);
@@ -398,11 +402,15 @@ static void choice_over(struct choice *x, enum counter_finish finish)
 			counters_observe(&s->counters, HIST_TPOT,
 					 (x->last_ns - x->first_ns) / (x->done - 1));
 	}
-	if (t->row)
-		truth_choice(t->row, x->index, &(struct truth_choice){
-			.output_tokens = x->done, .finish = finish,
-			.constraint = x->script.constraint, .mistake = x->script.mistake,
-			.calls = x->script.calls, .malformed = x->script.malformed });
+	if (t->row) {
+		struct truth_choice c = { .output_tokens = x->done, .finish = finish,
+					  .constraint = x->script.constraint,
+					  .mistake = x->script.mistake };
+		uint32_t said = x->done > x->reasoning ? x->done - x->reasoning : 0;
+
+		c.calls = script_calls(&x->script, said, &c.malformed);
+		truth_choice(t->row, x->index, &c);
+	}
 }
 
 void stream_over(struct conn *c, enum counter_finish finish)

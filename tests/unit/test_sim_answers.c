@@ -153,6 +153,33 @@ static void test_tool_calls(void **state)
 	rig_release(&r);
 }
 
+/* A limit within a call's name leaves no call, one within its arguments leaves a part of them. */
+static void test_calls_are_cut(void **state)
+{
+	struct rig r;
+	(void)state;
+	rig_init(&r);
+	rig_start(&r);
+	for (int is_streamed = 0; is_streamed < 2; is_streamed++)
+		for (int n = 3; n < 40; n += 9) {
+			size_t head = sizeof("<|tool_call|>weather\n") - 1; /* a token a byte */
+			char members[1024];
+			struct got g;
+
+			snprintf(members, sizeof(members), "\"max_tokens\":%d,%s,%s", n, TOOLS, NAMED);
+			g = get(&r, true, is_streamed, "c", members);
+			assert_int_equal(g.output_tokens, n);
+			assert_string_equal(g.choice[0].finish, "length");
+			assert_int_equal(g.choice[0].text.len, 0);
+			assert_int_equal(g.choice[0].calls, (size_t)n >= head);
+			if ((size_t)n > head)
+				assert_true(g.choice[0].call[0].arguments.data[0] == '{');
+			got_release(&g);
+		}
+	rig_stop(&r);
+	rig_release(&r);
+}
+
 /* Shares: of answers with calls where the model decides, and of calls that are wrong. */
 static void test_shares_of_calls(void **state)
 {
@@ -375,6 +402,7 @@ int main(void)
 		cmocka_unit_test(test_several_choices),
 		cmocka_unit_test(test_choices_end_together),
 		cmocka_unit_test(test_tool_calls),
+		cmocka_unit_test(test_calls_are_cut),
 		cmocka_unit_test(test_shares_of_calls),
 		cmocka_unit_test(test_histories_are_cached),
 		cmocka_unit_test(test_adapters),
