@@ -14,7 +14,7 @@
 #define SERVER "Server"
 #define MODEL "Model"
 #define ORACLE "Oracle: exact pacing"
-#define ANSWERS "Constrained answers, tool calls, adapters"
+#define ANSWERS "What answers say"
 #define ENGINE "Engine model: batching"
 #define HARDWARE "Engine model: hardware"
 #define ROLES "Roles and KV caches elsewhere"
