@@ -31,13 +31,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ask a = { .knows = ASK_KNOWS_STRUCTURED | ASK_KNOWS_GUIDED | ASK_KNOWS_FORMAT };
 
 	for (int api = 0; api < ASK_APIS; api++) {
+		struct str body = { (const char *)data, size };
 		struct err e = { 0 };
 		const char *param = NULL;
 
 		if (api == ASK_AUDIO) /* a form */
 			continue;
-		if (ask_read(&a, (enum ask_api)api, (struct str){ (const char *)data, size }, &param,
-			     &e) < 0)
+		if (ask_read(&a, (enum ask_api)api, body, &param, &e) < 0)
 			CHECK(e.text[0]);
 		else if (api != ASK_DETOKENIZE)
 			accepted(&a);

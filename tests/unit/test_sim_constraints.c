@@ -16,7 +16,8 @@
 #define GRAMMAR "root ::= \\\"SELECT \\\" column \\\" from t\\\"\\ncolumn ::= \\\"a\\\" | \\\"b\\\""
 
 static const struct asked {
-	const char *value, *json; /* of the member as the body has it; as constraint_compile_member */
+	const char *value; /* of the member, as the body has it */
+	const char *json;  /* as constraint_compile_member takes it */
 	const char *kind;
 } asked[] = {
 	{ SCHEMA_OBJECT, "{\"json\": " SCHEMA_OBJECT "}", "json" },
