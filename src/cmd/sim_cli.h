@@ -28,6 +28,12 @@ struct sim_cli {
 	struct opt_json speculative;
 	const char *spec_method;
 	struct opt_list faults;
+	const char *constraint_form, *scheduling;
+	bool is_constraint_ignored;
+	double constraint_errors, tool_call_share, tool_call_errors;
+	int64_t tool_calls_max, loras_max;
+	enum opt_tri lora;
+	struct opt_list lora_modules;
 	int64_t max_num_seqs, max_num_batched_tokens, kv_cache_tokens, chunk_max;
 	double prefill_base_us, prefill_us_per_token, decode_base_us, decode_us_per_seq;
 	enum opt_tri prefix_caching, chunked_prefill;

@@ -8,11 +8,13 @@
 #include "cmd/cmd.h"
 #include "cmd/sim_cli.h"
 #include "sim/counters.h"
+#include "sim/script.h"
 
 #define ROW(member, name, ...) OPT(struct sim_cli, member, name, __VA_ARGS__)
 #define SERVER "Server"
 #define MODEL "Model"
 #define ORACLE "Oracle: exact pacing"
+#define ANSWERS "What answers say"
 #define ENGINE "Engine model: batching"
 #define HARDWARE "Engine model: hardware"
 #define ROLES "Roles and KV caches elsewhere"
@@ -27,6 +29,9 @@ static const char *const dtypes[] = {
 static const char *const role_names[] = {
 	"serve", "prefill", "decode", "proxy", "cache", NULL,
 };
+
+static const char *const policies[] = { "fcfs", "priority", NULL };
+static const char *const constraint_forms[] = { "structured_outputs", "guided", NULL };
 
 static const struct opt rows[] = {
 	ROW(host, "host", .group = SERVER, .help = "Address to listen on."),
@@ -95,6 +100,34 @@ static const struct opt rows[] = {
 	    .help = "What goes wrong: KIND[@TOKEN][=VALUE][:PROBABILITY or :id=PATTERN]; see the "
 		    "end of this page."),
 
+	ROW(constraint_form, "constraint-form", .group = ANSWERS, .flags = OPT_OURS,
+	    .choices = constraint_forms, .help = "Members that constrain answers, besides "
+		    "response_format: structured_outputs, or guided_json and its like as servers "
+		    "before 0.12 had them. The others are ignored, as unknown members are."),
+	ROW(is_constraint_ignored, "ignore-constraints", .group = ANSWERS, .flags = OPT_OURS,
+	    .help = "Ignore all of them, as a server that does not know them."),
+	ROW(constraint_errors, "constraint-errors", .group = ANSWERS, .arg = "SHARE",
+	    .flags = OPT_OURS, .min = 0, .max = 1,
+	    .help = "Share of constrained answers that are wrong by a little; the truth file names "
+		    "them."),
+	ROW(tool_call_share, "tool-call-share", .group = ANSWERS, .arg = "SHARE",
+	    .flags = OPT_OURS, .min = 0, .max = 1,
+	    .help = "Share of requests with tools and tool_choice auto that are answered by calls."),
+	ROW(tool_calls_max, "tool-calls", .group = ANSWERS, .arg = "N", .flags = OPT_OURS, .min = 1,
+	    .max = SCRIPT_CALLS_MAX, .help = "Such an answer has from 1 to N calls."),
+	ROW(tool_call_errors, "tool-call-errors", .group = ANSWERS, .arg = "SHARE",
+	    .flags = OPT_OURS, .min = 0, .max = 1,
+	    .help = "Share of calls whose arguments are wrong by a little."),
+	ROW(lora_modules, "lora-modules", .group = ANSWERS, .arg = "NAME=PATH", .flags = OPT_MANY,
+	    .help = "LoRA adapters that are served as models: NAME=PATH, or a JSON object with name, "
+		    "path and base_model_name."),
+	ROW(lora, "enable-lora", .group = ANSWERS,
+	    .help = "Requests may name adapters; --lora-modules implies it."),
+	ROW(loras_max, "max-loras", .group = ANSWERS, .arg = "N", .min = 1, .max = ENGINE_LORAS_MAX,
+	    .help = "Most adapters in one batch; requests with others wait."),
+
+	ROW(scheduling, "scheduling-policy", .group = ENGINE, .choices = policies,
+	    .help = "Who is served first: who came first, or the lowest priority of the requests."),
 	ROW(max_num_seqs, "max-num-seqs", .group = ENGINE, .min = 1, .max = 1e6,
 	    .help = "Most requests in one batch."),
 	ROW(max_num_batched_tokens, "max-num-batched-tokens", .group = ENGINE, .min = 1,
@@ -257,6 +290,9 @@ static struct sim_cli cli_defaults(void)
 		.chunked_prefill = OPT_TRI_YES, .async_scheduling = OPT_TRI_YES,
 		.dtype = "auto", .kv_cache_dtype = "auto", .load_format = "auto",
 		.tp = 1, .pp = 1, .dp = 1, .block_size = d.block_size,
+		.scheduling = "fcfs", .constraint_form = "structured_outputs",
+		.tool_call_share = d.tool_call_share, .tool_calls_max = d.tool_calls_max,
+		.loras_max = 1,
 		.utilization = HARDWARE_UTILIZATION,
 		.kv_host = "localhost", .prefill_kv_port = 14579, .decode_kv_port = 14580,
 		.proxy_timeout_s = 21600,

@@ -115,9 +115,58 @@ static struct sim_opts opts_of(const struct sim_cli *c)
 		.diffusion_block = c->diffusion_block, .diffusion_steps = c->diffusion_steps,
 		.is_prefix_cached = c->prefix_caching == OPT_TRI_YES,
 		.is_cached_told = c->is_cached_told,
+		.is_guided = strcmp(c->constraint_form, "guided") == 0,
+		.is_constraint_ignored = c->is_constraint_ignored,
+		.constraint_errors = c->constraint_errors, .tool_call_share = c->tool_call_share,
+		.tool_call_errors = c->tool_call_errors, .tool_calls_max = c->tool_calls_max,
+		.is_by_priority = strcmp(c->scheduling, "priority") == 0,
 		.truth_file = c->truth_file, .requests_file = c->requests_file,
 		.trace_ms = c->trace_ms,
 	};
+}
+
+/* "NAME=PATH", or {"name": .., "path": .., "base_model_name": ..}. */
+static int lora_read(const char *text, struct sim_lora *l, struct arena *a, struct err *e)
+{
+	struct str rest = str_of(text), name;
+	struct json_value *v;
+
+	if (*text == '{') {
+		if (json_parse(a, rest, &v, e) < 0)
+			return err_wrap(e, "--lora-modules");
+		name = json_text(json_get(v, "name"), (struct str){ 0 });
+		rest = json_text(json_get(v, "path"), (struct str){ 0 });
+		if (json_get(v, "base_model_name"))
+			l->base = arena_text(a, json_text(json_get(v, "base_model_name"), STR("")));
+	} else {
+		name = str_cut(&rest, '=');
+	}
+	if (name.n == 0 || rest.n == 0)
+		return err_set(e, ERR_USAGE, "--lora-modules: expected NAME=PATH or a JSON object with "
+			       "name and path, got '%.80s'", text);
+	l->name = arena_text(a, name);
+	l->path = arena_text(a, rest);
+	return 0;
+}
+
+static int loras_read(const struct sim_cli *c, struct sim_opts *out, struct arena *a, struct err *e)
+{
+	struct sim_lora *lora = arena_alloc(a, (c->lora_modules.n + 1) * sizeof(*lora));
+
+	if (c->lora_modules.n || c->lora == OPT_TRI_YES)
+		out->loras_max = c->loras_max;
+	for (size_t i = 0; i < c->lora_modules.n; i++) {
+		lora[i] = (struct sim_lora){ 0 };
+		if (lora_read(c->lora_modules.v[i], &lora[i], a, e) < 0)
+			return -1;
+		for (size_t k = 0; k < i; k++)
+			if (strcmp(lora[k].name, lora[i].name) == 0)
+				return err_set(e, ERR_USAGE, "--lora-modules: two adapters are called "
+					       "'%.80s'", lora[i].name);
+	}
+	out->lora = lora;
+	out->lora_count = c->lora_modules.n;
+	return 0;
 }
 
 /* ---- hardware ---- */
@@ -242,7 +291,7 @@ int sim_setup(const struct sim_cli *cli, const struct cli *parsed, const struct 
 	if (drafts_read(cli, parsed, &drafts, a, e) < 0)
 		return -1;
 	out->sim.spec_tokens = drafts.tokens;
-	if (profiler_read(cli, &out->sim, a, e) < 0)
+	if (profiler_read(cli, &out->sim, a, e) < 0 || loras_read(cli, &out->sim, a, e) < 0)
 		return -1;
 	if (cli->die_after && death_read(cli->die_after, &out->sim, e) < 0)
 		return -1;

@@ -2,9 +2,10 @@
 /*
  * ask.c - see ask.h. A table of members, each with the reader of its value.
  *
- * The chat template is "<|ROLE|>\nCONTENT\n" for each message and
- * "<|assistant|>\n" at the end; text parts of a content list are joined by
- * line ends, other parts (images, audio) count as nothing.
+ * The chat template is "<|tools|>\nJSON\n" where there are tools, "<|ROLE|>\nCONTENT\n" for
+ * each message and "<|assistant|>\n" at the end; text parts of a content list are joined by
+ * line ends, other parts (images, audio) count as nothing. A call of an assistant's is
+ * "<|tool_call|>NAME\nARGUMENTS", on a line of its own.
  */
 #include "sim/ask.h"
 
@@ -142,6 +143,20 @@ static int read_n(struct ask *a, const char *name, struct json_slice v, struct e
 				    name, n);
 }
 
+static int read_choices(struct ask *a, const char *name, struct json_slice v, struct err *e)
+{
+	if (read_count(name, v, 1, &a->n, e) < 0)
+		return -1;
+	return a->n <= ASK_CHOICES_MAX ? 0 :
+	       err_set(e, ERR_USAGE, "%s must be at most %d, got %" PRId64 ".", name,
+		       ASK_CHOICES_MAX, a->n);
+}
+
+static int read_priority(struct ask *a, const char *name, struct json_slice v, struct err *e)
+{
+	return read_count(name, v, INT64_MIN, &a->priority, e);
+}
+
 static int stop_add(struct ask *a, struct json_slice v, struct err *e)
 {
 	size_t before = a->stop_text.len;
@@ -254,8 +269,9 @@ static int content_add(struct buf *out, struct json_slice content, const char *n
 int ask_messages(struct buf *out, const char *name, struct json_slice v, struct err *e)
 {
 	struct json_iter it = json_iter(v);
-	struct json_slice message, role, content;
+	struct json_slice message, role, content, calls;
 	struct str key;
+	size_t before;
 
 	if (v.kind != JSON_ARRAY)
 		return wrong(name, "a list", e);
@@ -266,8 +282,12 @@ int ask_messages(struct buf *out, const char *name, struct json_slice v, struct 
 		buf_add_text(out, "<|");
 		json_unescape(out, role.raw);
 		buf_add_text(out, "|>\n");
+		before = out->len;
 		if (json_member(message, "content", &content) &&
 		    content_add(out, content, name, e) < 0)
+			return -1;
+		if (json_member(message, "tool_calls", &calls) &&
+		    ask_calls_add(out, out->len == before, name, calls, e) < 0)
 			return -1;
 		buf_add_char(out, '\n');
 	}
@@ -359,7 +379,18 @@ static const struct member members[] = {
 	{ "stop", GENERATE, read_stop },
 	{ "stop_sequences", API(ASK_ANTHROPIC), read_stop },
 	{ "include_stop_str_in_output", GENERATE, read_stop_kept },
-	{ "n", OPENAI | API(ASK_SGLANG) | API(ASK_DEMO), read_n },
+	{ "n", OPENAI, read_choices },
+	{ "n", API(ASK_SGLANG) | API(ASK_DEMO), read_n },
+	{ "priority", GENERATE, read_priority },
+	{ "structured_outputs", OPENAI, ask_read_structured },
+	{ "guided_json", OPENAI, ask_read_guided },
+	{ "guided_regex", OPENAI, ask_read_guided },
+	{ "guided_choice", OPENAI, ask_read_guided },
+	{ "guided_grammar", OPENAI, ask_read_guided },
+	{ "response_format", OPENAI, ask_read_format },
+	{ "tools", API(ASK_CHAT) | API(ASK_TOKENIZE), ask_read_tools },
+	{ "tool_choice", API(ASK_CHAT), ask_read_tool_choice },
+	{ "parallel_tool_calls", API(ASK_CHAT), ask_read_parallel },
 	{ "echo", OPENAI, read_echo },
 	{ "add_special_tokens", ANY_API, read_special },
 };
@@ -394,6 +425,9 @@ void ask_reset(struct ask *a, enum ask_api api)
 	a->max_tokens = -1;
 	a->min_tokens = 0;
 	a->stops = 0;
+	a->n = 1;
+	a->priority = 0;
+	ask_wish_reset(a);
 }
 
 /* The member without which there is nothing to do. */
@@ -418,16 +452,23 @@ static const char *needed(enum ask_api api)
 	}
 }
 
-/* The system's text goes in front of the messages. */
-static void system_add(struct ask *a)
+/* The tools, then the system's text go in front of the messages. */
+static void front_add(struct ask *a)
 {
 	struct buf all = { 0 };
 
-	if (a->system.len == 0 || a->has_ids)
+	if ((a->system.len == 0 && a->tools == 0) || a->has_ids)
 		return;
-	buf_add_text(&all, "<|system|>\n");
-	buf_add_str(&all, buf_str(&a->system));
-	buf_add_char(&all, '\n');
+	if (a->tools) {
+		buf_add_text(&all, "<|tools|>\n");
+		buf_add_str(&all, a->tools_raw);
+		buf_add_char(&all, '\n');
+	}
+	if (a->system.len) {
+		buf_add_text(&all, "<|system|>\n");
+		buf_add_str(&all, buf_str(&a->system));
+		buf_add_char(&all, '\n');
+	}
 	buf_add_str(&all, buf_str(&a->text));
 	buf_release(&a->text);
 	a->text = all;
@@ -463,7 +504,9 @@ int ask_read(struct ask *a, enum ask_api api, struct str body, const char **para
 	if (a->max_tokens >= 0 && a->min_tokens > a->max_tokens)
 		return err_set(e, ERR_USAGE, "min_tokens must be less than or equal to max_tokens="
 			       "%" PRId64 ", got %" PRId64 ".", a->max_tokens, a->min_tokens);
-	system_add(a);
+	if (ask_wish_check(a, param, e) < 0)
+		return -1;
+	front_add(a);
 	return 0;
 }
 
@@ -490,6 +533,9 @@ void ask_release(struct ask *a)
 	buf_release(&a->text);
 	buf_release(&a->system);
 	buf_release(&a->stop_text);
+	buf_release(&a->constraint);
+	buf_release(&a->tool_text);
+	buf_release(&a->named_text);
 	ids_release(&a->ids);
 	*a = (struct ask){ 0 };
 }

@@ -5,6 +5,8 @@
  * Reads the JSON bodies of everything that generates, of tokenize and of
  * detokenize. Members it does not know are accepted and ignored (sampling
  * parameters change nothing here); those it knows must have the right type.
+ * ask.c has the members and the chat template, ask_wish.c what an answer has to look like
+ * (constraints, tools).
  * Not here: HTTP, forms (audio.c), pooling (pool.c), what the answer looks like.
  */
 #pragma once
@@ -14,6 +16,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "constrain/constrain.h"
 #include "json/read.h"
 #include "token/ids.h"
 
@@ -25,6 +28,26 @@ enum ask_api {
 };
 
 #define ASK_STOPS_MAX 16
+#define ASK_CHOICES_MAX 256 /* n */
+#define ASK_TOOLS_MAX 128
+
+/* Which members a server knows that say what an answer has to look like; it ignores the others. */
+enum {
+	ASK_KNOWS_STRUCTURED = 1, /* structured_outputs */
+	ASK_KNOWS_GUIDED = 2,     /* guided_json, guided_regex, guided_choice, guided_grammar */
+	ASK_KNOWS_FORMAT = 4,     /* response_format */
+};
+
+/* tool_choice; the last two leave the model no choice. */
+enum ask_calls { ASK_CALLS_NONE, ASK_CALLS_AUTO, ASK_CALLS_REQUIRED, ASK_CALLS_NAMED };
+
+struct ask_tool {
+	size_t name_at, name_n;  /* in tool_text */
+	struct str parameters;   /* a JSON Schema, borrowed from the body; empty: none */
+};
+
+/* What the chat template puts in front of a call's name; a line end and the arguments follow. */
+#define ASK_CALL_MARK "<|tool_call|>"
 
 /* A zeroed struct is a valid empty one; memory is kept from one request to the next. */
 struct ask {
@@ -44,6 +67,22 @@ struct ask {
 	struct buf stop_text;    /* the stop strings, one after the other */
 	size_t stop_end[ASK_STOPS_MAX];
 	size_t stops;
+	int64_t n;               /* choices; 1 unless given */
+	int64_t priority;        /* 0 unless given */
+	unsigned knows;          /* set by the owner: ASK_KNOWS_...; stays */
+	unsigned constraints;    /* that were asked for; more than one is an error */
+	enum constraint_kind constraint_kind;
+	struct buf constraint;   /* as constraint_compile takes it */
+	const char *constraint_member; /* of the body */
+	enum ask_calls calls;    /* ASK_CALLS_NONE without tools */
+	bool is_choice_given;    /* private: tool_choice was there */
+	bool is_call_single;     /* parallel_tool_calls false */
+	struct ask_tool tool[ASK_TOOLS_MAX];
+	size_t tools;
+	size_t named;            /* index of the tool for ASK_CALLS_NAMED */
+	struct buf tool_text;    /* their names */
+	struct buf named_text;   /* private: the name in tool_choice */
+	struct str tools_raw;    /* private: the list, borrowed from the body */
 };
 
 /*
@@ -57,4 +96,20 @@ void ask_reset(struct ask *a, enum ask_api api);
 /* Messages through the chat template into out; name is the member's, for errors. */
 int ask_messages(struct buf *out, const char *name, struct json_slice v, struct err *e);
 struct str ask_stop(const struct ask *a, size_t i);
+struct str ask_tool_name(const struct ask *a, size_t i);
+
+/* ---- ask_wish.c, for ask.c ---- */
+
+int ask_read_structured(struct ask *a, const char *name, struct json_slice v, struct err *e);
+int ask_read_guided(struct ask *a, const char *name, struct json_slice v, struct err *e);
+int ask_read_format(struct ask *a, const char *name, struct json_slice v, struct err *e);
+int ask_read_tools(struct ask *a, const char *name, struct json_slice v, struct err *e);
+int ask_read_tool_choice(struct ask *a, const char *name, struct json_slice v, struct err *e);
+int ask_read_parallel(struct ask *a, const char *name, struct json_slice v, struct err *e);
+void ask_wish_reset(struct ask *a);
+/* All members are read: do they go together? *param as ask_read's. */
+int ask_wish_check(struct ask *a, const char **param, struct err *e);
+/* The calls of an assistant's message as the chat template spells them. */
+int ask_calls_add(struct buf *out, bool is_first, const char *name, struct json_slice v,
+		  struct err *e);
 void ask_release(struct ask *a);

@@ -129,12 +129,13 @@ static void seq_begin(struct batch *t, size_t index)
 			      (uint32_t)(number >> 32) };
 	struct prefix_tail tail = { 0 };
 
-	*s = (struct batch_seq){ .seq.prompt_left = item->prompt, .item = item,
+	*s = (struct batch_seq){ .seq.prompt_left = item->prompt, .seq.priority = item->priority,
+				 .seq.lora = item->lora, .item = item,
 				 .is_first = index % t->how->sequences == 0 };
 	s->lane = lane_choose(t->b);
 	pcg64_seed_words(&s->rng, words, 4);
 	if (s->lane->engine.prefix && item->id) {
-		prefix_name(&s->hold, item->id, item->prompt, &tail);
+		prefix_name(&s->hold, item->lora, item->id, item->prompt, &tail);
 		s->seq.hold = &s->hold;
 	}
 	if (item->encode_ns && s->is_first)

@@ -42,6 +42,8 @@ struct batch_item {
 	uint32_t output;        /* tokens of each of its sequences, at least 1 */
 	int64_t ready_ns;       /* not before that of the item in front */
 	int64_t encode_ns;      /* forward pass of the encoder; 0: no media */
+	int64_t priority;       /* lower values first, where the engine goes by it */
+	uint32_t lora;          /* its adapter, from 1 on; 0: none */
 	/* Filled: */
 	uint64_t got;           /* tokens, of all its sequences */
 	uint32_t known;         /* tokens of the prompt that the prefix cache had, first sequence */

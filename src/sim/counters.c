@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <inttypes.h>
 
+#include "base/clock.h"
 #include "base/fmt.h"
 #include "http/prometheus.h"
 
@@ -187,6 +188,22 @@ static void external_write(const struct counters *c, const struct buf *labels, s
 		rows_write(ROWS(rows), labels, out);
 }
 
+/* As vLLM has it: the adapters in labels, the time as the value. */
+static void loras_write(const struct counters *c, struct buf *out)
+{
+	const char *name = "vllm:lora_requests_info";
+	struct buf labels = { 0 };
+	char number[24];
+
+	snprintf(number, sizeof(number), "%zu", c->loras_max);
+	prometheus_add_label(&labels, "max_lora", str_of(number));
+	prometheus_add_label(&labels, "running_lora_adapters", buf_str(&c->loras_running));
+	prometheus_add_label(&labels, "waiting_lora_adapters", buf_str(&c->loras_waiting));
+	prometheus_add_family(out, name, "gauge", "Adapters of requests that run and wait.");
+	prometheus_add_sample(out, name, buf_str(&labels), (double)clock_real_ns() / 1e9);
+	buf_release(&labels);
+}
+
 void counters_write(const struct counters *c, struct str model, struct buf *out)
 {
 	const struct counter_row rows[] = {
@@ -218,6 +235,8 @@ void counters_write(const struct counters *c, struct str model, struct buf *out)
 	finished_write(c, &labels, out);
 	if (c->kv_blocks)
 		cache_write(c, out);
+	if (c->loras_max)
+		loras_write(c, out);
 	for (int i = 0; i < HISTS; i++)
 		histogram_write(&c->hist[i], &shapes[i], &labels, out);
 	buf_release(&labels);

@@ -42,6 +42,8 @@ struct counters {
 	double kv_share;        /* of the KV cache in use, 0 to 1 */
 	uint64_t kv_blocks, kv_block_tokens; /* of each engine's cache */
 	size_t engines;         /* 0 counts as 1 */
+	size_t loras_max;       /* adapters in one batch; 0: their gauge is absent */
+	struct buf loras_running, loras_waiting; /* names with commas; to be released */
 	struct histogram hist[HISTS];
 };
 

@@ -22,18 +22,47 @@ void engine_release(struct engine *g)
 	*g = (struct engine){ 0 };
 }
 
+/* Whether a has to wait for b where both are scheduled by priority. */
+static bool is_after(const struct engine_seq *a, const struct engine_seq *b)
+{
+	return a->priority != b->priority ? a->priority > b->priority : a->arrival > b->arrival;
+}
+
+/* Behind prev; NULL: in front of all. */
+static void waiting_link(struct engine *g, struct engine_seq *s, struct engine_seq *prev)
+{
+	s->prev = prev;
+	s->next = prev ? prev->next : g->first;
+	if (s->next)
+		s->next->prev = s;
+	else
+		g->last = s;
+	if (prev)
+		prev->next = s;
+	else
+		g->first = s;
+	g->waiting_count++;
+}
+
+/* Whom s follows in the queue; those who were preempted go first unless priorities decide. */
+static struct engine_seq *waiting_before(const struct engine *g, const struct engine_seq *s,
+					 bool is_preempted)
+{
+	struct engine_seq *prev = g->last;
+
+	if (!g->is_by_priority)
+		return is_preempted ? NULL : prev;
+	while (prev && is_after(prev, s))
+		prev = prev->prev;
+	return prev;
+}
+
 void engine_add(struct engine *g, struct engine_seq *s)
 {
 	assert(s->prompt_left >= 1);
 	s->has_token = s->is_running = false;
-	s->prev = g->last;
-	s->next = NULL;
-	if (g->last)
-		g->last->next = s;
-	else
-		g->first = s;
-	g->last = s;
-	g->waiting_count++;
+	s->arrival = g->arrivals++;
+	waiting_link(g, s, waiting_before(g, s, false));
 }
 
 static void waiting_unlink(struct engine *g, struct engine_seq *s)
@@ -50,20 +79,57 @@ static void waiting_unlink(struct engine *g, struct engine_seq *s)
 	g->waiting_count--;
 }
 
-static void hold_end(struct engine *g, struct engine_seq *s)
+/* ---- who runs ---- */
+
+/* The place of the sequence's adapter in the batch, or a free one; loras_max: neither. */
+static uint32_t lora_place(const struct engine *g, const struct engine_seq *s)
 {
+	uint32_t at = g->loras_max;
+
+	for (uint32_t i = 0; i < g->loras_max; i++) {
+		if (g->lora_running[i] && g->lora[i] == s->lora)
+			return i;
+		if (!g->lora_running[i] && at == g->loras_max)
+			at = i;
+	}
+	return at;
+}
+
+static bool is_lora_fit(const struct engine *g, const struct engine_seq *s)
+{
+	return !s->lora || !g->loras_max || lora_place(g, s) < g->loras_max;
+}
+
+static void running_enter(struct engine *g, struct engine_seq *s)
+{
+	s->slot = g->running_end++;
+	s->is_running = true;
+	g->running[s->slot] = s;
+	g->running_count++;
+	if (s->lora && g->loras_max) {
+		uint32_t at = lora_place(g, s);
+
+		g->lora[at] = s->lora;
+		g->lora_running[at]++;
+	}
+}
+
+static void running_leave(struct engine *g, struct engine_seq *s)
+{
+	assert(g->running[s->slot] == s);
+	g->running[s->slot] = NULL;
+	g->running_count--;
+	if (s->lora && g->loras_max)
+		g->lora_running[lora_place(g, s)]--;
 	if (g->prefix && s->hold)
 		prefix_let_go(g->prefix, s->hold);
+	s->is_running = s->has_token = false;
 }
 
 void engine_remove(struct engine *g, struct engine_seq *s)
 {
 	if (s->is_running) {
-		assert(g->running[s->slot] == s);
-		g->running[s->slot] = NULL;
-		g->running_count--;
-		s->is_running = false;
-		hold_end(g, s);
+		running_leave(g, s);
 	} else if (s->prev || s->next || g->first == s) {
 		waiting_unlink(g, s);
 	}
@@ -140,6 +206,9 @@ static void step_take(const struct engine *g, struct step *p, struct engine_seq 
 	uint32_t n = step_share(g, p, s), grown = step_growth(s, n);
 
 	s->has_token = false;
+	s->share = n;
+	s->grown = grown;
+	s->is_prefill = s->prompt_left > 0;
 	if (n == 0)
 		return;
 	p->budget -= n < p->budget ? n : p->budget;
@@ -161,32 +230,58 @@ static void step_take(const struct engine *g, struct step *p, struct engine_seq 
 	p->held += own_blocks(g, s, s->context);
 }
 
-/* Puts the newest running sequence back to the front of the queue; its turn was not yet. */
-static void preempt_newest(struct engine *g, struct step *p)
+/* What a sequence took of this step, if its turn was already, is given back. */
+static void step_return(const struct engine *g, struct step *p, struct engine_seq *s)
 {
-	struct engine_seq *s;
-	size_t i = g->running_end;
+	uint32_t n = s->share, used = g->max_num_batched_tokens - p->budget;
 
-	do
-		s = g->running[--i];
-	while (!s);
-	g->running[i] = NULL;
-	g->running_count--;
-	g->preempted++;
 	p->held -= own_blocks(g, s, s->context);
-	hold_end(g, s);
+	if (n == 0)
+		return;
+	s->context -= s->grown;
+	p->budget += n < used ? n : used;
+	p->load.context_tokens -= s->context;
+	p->load.sampled -= s->has_token;
+	if (s->is_prefill) {
+		p->load.prefill_seqs--;
+		p->load.prefill_tokens -= n;
+		p->load.pairs -= n * (s->context + 0.5 * n);
+		s->prompt_left += n;
+	} else {
+		p->load.decoding--;
+		p->load.decode_tokens -= n;
+	}
+	s->share = s->grown = 0;
+}
+
+/* Whom the others go on without. */
+static struct engine_seq *victim_choose(const struct engine *g)
+{
+	struct engine_seq *last = NULL;
+
+	for (size_t i = g->running_end; i--;) {
+		struct engine_seq *s = g->running[i];
+
+		if (s && !g->is_by_priority)
+			return s;
+		if (s && (!last || is_after(s, last)))
+			last = s;
+	}
+	return last;
+}
+
+/* Puts a running sequence back into the queue. */
+static void preempt(struct engine *g, struct step *p)
+{
+	struct engine_seq *s = victim_choose(g);
+
+	step_return(g, p, s);
+	running_leave(g, s);
+	g->preempted++;
 	p->is_short = true;
 	s->prompt_left += s->context;
 	s->context = s->brought = 0;
-	s->is_running = s->has_token = false;
-	s->prev = NULL;
-	s->next = g->first;
-	if (g->first)
-		g->first->prev = s;
-	else
-		g->last = s;
-	g->first = s;
-	g->waiting_count++;
+	waiting_link(g, s, waiting_before(g, s, true));
 }
 
 /* Whether a running sequence has room for its share. */
@@ -231,38 +326,42 @@ static bool can_enter(const struct engine *g, const struct step *p, const struct
 
 static void running_take(struct engine *g, struct step *p)
 {
-	for (size_t i = 0; i < g->running_end; i++)
+	for (size_t i = 0; i < g->running_end; i++) {
 		p->held += own_blocks(g, g->running[i], g->running[i]->context);
+		g->running[i]->share = 0;
+	}
 	for (size_t i = 0; i < g->running_end; i++) {
 		struct engine_seq *s = g->running[i];
 
 		while (s && s->is_running && g->running_count > 1 && !can_grow(g, p, s))
-			preempt_newest(g, p);
+			preempt(g, p);
 		if (s && s->is_running)
 			step_take(g, p, s);
 	}
 }
 
-static bool can_admit(const struct engine *g, const struct step *p)
-{
-	size_t held_blocks;
-
-	if (!g->first || p->budget == 0 || p->is_short || g->running_count >= g->max_num_seqs)
-		return false;
-	held_blocks = known_take(g, g->first);
-	return step_share(g, p, g->first) > 0 &&
-	       (g->running_count == 0 || can_enter(g, p, g->first, held_blocks));
-}
-
-static void admit(struct engine *g, struct step *p)
+/* Who is admitted next: the first in the queue whose adapter has a place in the batch. */
+static struct engine_seq *admissible(const struct engine *g, const struct step *p)
 {
 	struct engine_seq *s = g->first;
+	size_t held_blocks;
 
+	if (p->budget == 0 || p->is_short || g->running_count >= g->max_num_seqs)
+		return NULL;
+	while (s && !is_lora_fit(g, s))
+		s = s->next;
+	if (!s)
+		return NULL;
+	held_blocks = known_take(g, s);
+	if (step_share(g, p, s) == 0)
+		return NULL;
+	return g->running_count == 0 || can_enter(g, p, s, held_blocks) ? s : NULL;
+}
+
+static void admit(struct engine *g, struct step *p, struct engine_seq *s)
+{
 	waiting_unlink(g, s);
-	s->slot = g->running_end++;
-	s->is_running = true;
-	g->running[s->slot] = s;
-	g->running_count++;
+	running_enter(g, s);
 	s->known = s->context;
 	if (g->prefix && s->hold)
 		prefix_hold(g->prefix, s->hold);
@@ -282,12 +381,13 @@ static void rest_keep(struct engine *g)
 int64_t engine_step_begin(struct engine *g)
 {
 	struct step p = { .budget = g->max_num_batched_tokens };
+	struct engine_seq *next;
 
 	assert(!g->is_in_step);
 	running_pack(g);
 	running_take(g, &p);
-	while (can_admit(g, &p))
-		admit(g, &p);
+	while ((next = admissible(g, &p)))
+		admit(g, &p, next);
 	g->held = all_held(g, &p);
 	rest_keep(g);
 	g->step_tokens = g->max_num_batched_tokens - p.budget;

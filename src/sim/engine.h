@@ -18,6 +18,13 @@
  * others and is prefilled anew. Nobody is admitted in such a step, and a
  * sequence alone is never preempted, so there is always progress.
  *
+ * Scheduled by priority, as vLLM's v1 scheduler does it, sequences wait in the order of their
+ * priority (lower values first) and their arrival, and the last running one in that order is
+ * preempted, which gives back what it took of the step. Nobody who runs makes way for
+ * somebody who merely waits.
+ *
+ * Where only so many LoRA adapters fit into a batch, a sequence with another one is passed over.
+ *
  * Pure arithmetic: no clock, no sockets.
  */
 #pragma once
@@ -36,11 +43,18 @@ struct engine_seq {
 	uint32_t brought;      /* set before engine_add: tokens that came from elsewhere (kv.h) */
 	uint32_t known;        /* tokens of it that the prefix cache had when it was admitted */
 	uint32_t yield;        /* tokens that its next decoding step gives; 0 counts as 1 */
+	int64_t priority;      /* set before engine_add; lower values first */
+	uint32_t lora;         /* set before engine_add: its adapter, from 1 on; 0: none */
+	uint64_t arrival;      /* private: its number among all that were added */
+	uint32_t share, grown; /* private: tokens of this step's budget, and of the KV cache */
+	bool is_prefill;       /* private: of which kind that share is */
 	bool has_token;        /* private: this step ends with a token for it */
 	bool is_running;
 	size_t slot;           /* private: place in running[] */
 	struct engine_seq *prev, *next; /* private: the waiting queue */
 };
+
+#define ENGINE_LORAS_MAX 256 /* adapters in one batch */
 
 struct engine {
 	struct engine_cost cost;
@@ -59,6 +73,10 @@ struct engine {
 	uint32_t drafted;            /* speculative decoding: tokens checked beside the next one */
 	uint32_t chunk_max;          /* tokens of one prompt in a step; 0: as the budget allows */
 	bool is_prompt_whole;        /* prompts wait for a budget that holds them uncut */
+	bool is_by_priority;         /* scheduled by priority; otherwise by arrival alone */
+	uint32_t loras_max;          /* adapters in one batch; 0: any number */
+	uint32_t lora[ENGINE_LORAS_MAX], lora_running[ENGINE_LORAS_MAX]; /* private: those in it */
+	uint64_t arrivals;           /* private */
 	uint64_t preempted;          /* times, so far */
 	uint64_t held;               /* tokens of the blocks in use after the latest step's plan */
 	uint32_t step_tokens;        /* budget used by the step under way */

@@ -10,6 +10,7 @@ void event_prepare(struct event_form *f, const struct shape *shape, struct str i
 {
 	struct event_form fresh = {
 		.shape = shape, .id = id, .model = model, .created = created, .block = -1,
+		.choices = 1,
 		.head = f->head, .said = f->said, .json = f->json,
 	};
 

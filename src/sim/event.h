@@ -9,7 +9,8 @@
  * the line ends and comments that faults ask for, in a chunk of its own. So no
  * shape knows of faults, and no pacing knows of shapes.
  *
- * All words are plain ASCII letters, so texts need no escaping.
+ * Texts come as JSON spells them, without their quotes: words are plain ASCII letters, what keeps
+ * to a constraint is escaped by whoever makes the event.
  */
 #pragma once
 #include <stdbool.h>
@@ -29,6 +30,7 @@ struct event_form {
 	struct buf json;       /* the event being spelled */
 	uint32_t sequence;     /* the shape's own: numbers of events */
 	int block;             /* the shape's own: the part that is open; -1: none */
+	uint32_t choices;      /* 1 for APIs that have no n */
 	bool has_usage_always; /* every event carries usage, where the API knows that */
 	bool has_cached;       /* usage tells cached_tokens where that is optional */
 	bool is_without_usage, is_without_done; /* faults: the counts, the closing event */
@@ -37,14 +39,18 @@ struct event_form {
 	uint32_t prompt_tokens, cached_tokens;
 };
 
-enum event_part { EVENT_TEXT, EVENT_REASONING };
+/* EVENT_CALL begins a tool call, EVENT_ARGUMENTS goes on with it. */
+enum event_part { EVENT_TEXT, EVENT_REASONING, EVENT_CALL, EVENT_ARGUMENTS };
 
 struct event {
 	enum event_part part;
+	uint32_t choice;           /* from 0 on */
 	struct str text;
+	uint32_t call;             /* from 0 on in its choice */
+	struct str call_id, name;  /* of one that begins */
 	uint32_t id;               /* of the last token */
-	uint32_t output_tokens;    /* so far, this event's included */
-	const char *finish_reason; /* NULL except on the last one: "stop" or "length" */
+	uint32_t output_tokens;    /* of its choice so far, this event's included */
+	const char *finish_reason; /* NULL except on the last one: "stop", "length", "tool_calls" */
 	struct str stop_reason;    /* the stop string that matched; empty: none */
 	bool is_malformed;
 };
@@ -52,9 +58,11 @@ struct event {
 /* The end of an answer; texts only where it is not streamed. */
 struct ending {
 	struct str reasoning, text;
-	uint32_t output_tokens, reasoning_tokens;
+	struct str calls;      /* of tools: the members of OpenAI's list, as JSON */
+	uint32_t output_tokens, reasoning_tokens; /* of all choices */
 	const char *finish_reason;
 	struct str stop_reason;
+	const struct ending *next; /* the next choice's texts, calls and reasons; NULL: none */
 	int64_t prefill_ns, decode_ns;
 };
 

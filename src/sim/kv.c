@@ -79,7 +79,8 @@ static void bring(struct conn *c, uint32_t tokens)
 		stream_admit(c);
 		return;
 	}
-	c->stream.seq.brought = tokens;
+	for (uint32_t i = 0; i < c->stream.choices; i++)
+		c->stream.choice[i].seq.brought = tokens;
 	moved = k->opts->is_decode_bench ? 0 : k->token_ns * (double)(tokens - w->local);
 	k->link_free_ns = from + (int64_t)moved;
 	w->timer.on_time = on_brought;
@@ -124,7 +125,7 @@ static void on_cache_done(struct call *call, const char *failure)
 
 	/* A cache that does not answer is one that knows nothing. */
 	if (!failure && call->status == 200 && str_to_u64(answer, &blocks) &&
-	    blocks <= c->stream.hold.n && blocks * PREFIX_BLOCK_TOKENS > tokens)
+	    blocks <= c->stream.choice->hold.n && blocks * PREFIX_BLOCK_TOKENS > tokens)
 		tokens = blocks * PREFIX_BLOCK_TOKENS;
 	bring(c, tokens < most(c) ? (uint32_t)tokens : most(c));
 }
@@ -154,7 +155,7 @@ static void ask_cache(struct conn *c)
 
 	w->call.body = on_cache_body;
 	w->call.done = on_cache_done;
-	cache_request(c->sim, "/kv/look", &c->stream.hold, &request);
+	cache_request(c->sim, "/kv/look", &c->stream.choice->hold, &request);
 	call_begin(&w->call, c->sim->loop, &c->sim->kv.cache, buf_str(&request), CACHE_TIMEOUT_NS);
 	buf_release(&request);
 }
@@ -163,13 +164,14 @@ void kv_begin(struct conn *c)
 {
 	struct stream *t = &c->stream;
 	struct kv *k = &c->sim->kv;
-	const struct prefix_cache *own = &t->lane->prefix;
-	bool is_named = t->seq.hold || kv_wants_names(k);
+	const struct choice *x = t->choice;
+	const struct prefix_cache *own = &x->lane->prefix;
+	bool is_named = x->seq.hold || kv_wants_names(k);
 	size_t held;
 
 	t->kv = (struct kv_wait){ .asked_ns = clock_mono_ns(), .is_waiting = true };
-	if (t->seq.hold)
-		t->kv.local = prefix_look(own, t->seq.hold, &held);
+	if (x->seq.hold)
+		t->kv.local = prefix_look(own, x->seq.hold, &held);
 	k->queries += t->form.prompt_tokens;
 	if (k->opts->is_decode_bench || is_prefilled_elsewhere(c)) {
 		bring(c, most(c));
@@ -177,13 +179,13 @@ void kv_begin(struct conn *c)
 	}
 	t->kv.brought = t->kv.local;
 	if (is_named && k->host.cap) {
-		uint32_t known = prefix_look(&k->host, &t->hold, &held);
+		uint32_t known = prefix_look(&k->host, &x->hold, &held);
 
 		t->kv.brought = known > t->kv.brought ? known : t->kv.brought;
 	}
 	if (t->kv.brought > most(c))
 		t->kv.brought = most(c);
-	if (k->opts->cache_url && is_named && t->hold.n * PREFIX_BLOCK_TOKENS > t->kv.brought)
+	if (k->opts->cache_url && is_named && x->hold.n * PREFIX_BLOCK_TOKENS > t->kv.brought)
 		ask_cache(c);
 	else
 		bring(c, t->kv.brought);
@@ -223,7 +225,7 @@ static void put_to_cache(struct conn *c)
 	p->next = k->puts;
 	k->puts = p;
 	p->call.done = on_put;
-	cache_request(c->sim, "/kv/keep", &c->stream.hold, &request);
+	cache_request(c->sim, "/kv/keep", &c->stream.choice->hold, &request);
 	call_begin(&p->call, c->sim->loop, &k->cache, buf_str(&request), CACHE_TIMEOUT_NS);
 	buf_release(&request);
 }
@@ -231,14 +233,15 @@ static void put_to_cache(struct conn *c)
 void kv_keep(struct conn *c)
 {
 	struct stream *t = &c->stream;
+	const struct prefix_hold *h = &t->choice->hold;
 	struct kv *k = &c->sim->kv;
 
-	if (t->kv.is_kept || !kv_wants_names(k) || t->hold.n == 0)
+	if (t->kv.is_kept || !kv_wants_names(k) || h->n == 0)
 		return;
 	t->kv.is_kept = true;
-	prefix_keep(&k->host, t->hold.hash, t->hold.n);
+	prefix_keep(&k->host, h->hash, h->n);
 	/* What came from there need not go back. */
-	if (k->opts->cache_url && t->hold.n * PREFIX_BLOCK_TOKENS > t->kv.brought)
+	if (k->opts->cache_url && h->n * PREFIX_BLOCK_TOKENS > t->kv.brought)
 		put_to_cache(c);
 }
 

@@ -168,9 +168,10 @@ static void pool_send(struct pool *p, const char *type)
 	struct stream *t = &p->conn->stream;
 
 	t->is_pooled = true;
-	t->total = 1;
 	t->type = type;
-	t->finish = FINISH_STOP;
+	start_choices(p->conn, 1);
+	t->choice->total = 1;
+	t->choice->finish = FINISH_STOP;
 	start_begin(p->conn, p->id, p->tokens, false);
 	free(p->input);
 	stream_pace(p->conn);

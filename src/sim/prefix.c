@@ -169,13 +169,13 @@ static uint64_t block_hash(uint64_t hash, const uint32_t *id)
 	return hash;
 }
 
-uint32_t prefix_take(struct prefix_cache *p, const uint32_t *id, size_t n,
+uint32_t prefix_take(struct prefix_cache *p, uint64_t salt, const uint32_t *id, size_t n,
 		     struct prefix_tail *tail)
 {
 	size_t blocks = n / PREFIX_BLOCK_TOKENS, steps = 0, known = 0;
 	bool is_known = true;
 
-	*tail = (struct prefix_tail){ 0 };
+	*tail = (struct prefix_tail){ .hash = salt };
 	if (p->cap == 0)
 		return 0;
 	for (size_t i = 0; i < blocks; i++) {
@@ -197,12 +197,13 @@ uint32_t prefix_take(struct prefix_cache *p, const uint32_t *id, size_t n,
 
 /* ---- what runs ---- */
 
-void prefix_name(struct prefix_hold *h, const uint32_t *id, size_t n, struct prefix_tail *tail)
+void prefix_name(struct prefix_hold *h, uint64_t salt, const uint32_t *id, size_t n,
+		 struct prefix_tail *tail)
 {
 	size_t blocks = n / PREFIX_BLOCK_TOKENS;
 
 	assert(!h->is_held);
-	*tail = (struct prefix_tail){ 0 };
+	*tail = (struct prefix_tail){ .hash = salt };
 	if (blocks > h->cap) {
 		h->hash = mem_grow(h->hash, blocks, sizeof(*h->hash));
 		h->block = mem_grow(h->block, blocks, sizeof(*h->block));

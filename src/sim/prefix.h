@@ -57,11 +57,15 @@ struct prefix_tail {
 void prefix_init(struct prefix_cache *p, size_t tokens);
 void prefix_release(struct prefix_cache *p);
 void prefix_reset(struct prefix_cache *p); /* forgets everything that is not held */
-/* Tokens of the prompt that are known; it is known from now on. *tail: where it ends. */
-uint32_t prefix_take(struct prefix_cache *p, const uint32_t *id, size_t n,
+/*
+ * Tokens of the prompt that are known; it is known from now on. *tail: where it ends. salt: what
+ * names depend on beside the tokens (an adapter); 0: nothing.
+ */
+uint32_t prefix_take(struct prefix_cache *p, uint64_t salt, const uint32_t *id, size_t n,
 		     struct prefix_tail *tail);
 /* The same in two steps: the names of a prompt's blocks, and where it ends. */
-void prefix_name(struct prefix_hold *h, const uint32_t *id, size_t n, struct prefix_tail *tail);
+void prefix_name(struct prefix_hold *h, uint64_t salt, const uint32_t *id, size_t n,
+		 struct prefix_tail *tail);
 void prefix_hold_release(struct prefix_hold *h);
 /* Tokens of its beginning that are known; *held_blocks: how many of its blocks others hold. */
 uint32_t prefix_look(const struct prefix_cache *p, const struct prefix_hold *h,

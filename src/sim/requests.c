@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "sim/ask.h"
 
@@ -116,6 +117,12 @@ static int prompt_read(struct requests *r, struct request *q, struct json_slice 
 	return 0;
 }
 
+/* Adapters are told apart by what they are, a hash of it; never 0. */
+static uint32_t lora_number(struct json_slice lora)
+{
+	return (uint32_t)map_hash(lora.raw) | 1;
+}
+
 static int request_read(struct requests *r, struct json_slice v, struct err *e)
 {
 	struct request q = { .media_at = r->media_n, .output = -1 };
@@ -131,6 +138,11 @@ static int request_read(struct requests *r, struct json_slice v, struct err *e)
 	    (!json_to_i64(member, &q.output) || q.output < 0 || q.output > LENGTH_TOKENS_MAX))
 		return wrong(r, "output_len: expected a number of tokens", e);
 	q.has_lora = json_member(v, "lora", &member) && member.kind == JSON_OBJECT;
+	if (q.has_lora)
+		q.lora = lora_number(member);
+	if (json_member(v, "priority", &member) && member.kind != JSON_NULL &&
+	    !json_to_i64(member, &q.priority))
+		return wrong(r, "priority: expected an integer", e);
 	if (r->text.is_over)
 		return err_set(e, ERR_LIMIT, "the prompts are longer than BUF_BYTES_MAX");
 	if (r->n == r->cap) {

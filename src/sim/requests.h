@@ -25,6 +25,8 @@ struct request {
 	size_t media_at, media_n;
 	int64_t output;         /* output_len; -1: until the engine ends it */
 	bool has_lora;
+	uint32_t lora;          /* its adapter, a number for each id from 1 on; 0: none */
+	int64_t priority;       /* 0: none was given */
 	/* By requests_count: */
 	size_t tokens_at;       /* in tokens */
 	uint32_t tokens;        /* of the prompt, those of media included */

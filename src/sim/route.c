@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* route.c - paths and their answers; generation goes on to start.c. */
 #include <inttypes.h>
+#include <stdlib.h>
 
+#include "base/mem.h"
 #include "json/write.h"
 #include "sim/server.h"
 
@@ -78,10 +80,14 @@ static void serve_health(struct conn *c, struct str body)
 static void serve_version(struct conn *c, struct str body)
 {
 	(void)body;
-	route_answer(c, 200, "application/json", STR("{\"version\":\"profllm-sim\"}"));
+	/* The last release that knew guided_json and its like had a version below 0.12. */
+	route_answer(c, 200, "application/json", c->sim->opts->is_guided ?
+		     STR("{\"version\":\"0.10.0\"}") : STR("{\"version\":\"profllm-sim\"}"));
 }
 
-static void model_write(struct json_writer *w, const struct sim *s, const char *id)
+/* root: where it comes from; parent: of an adapter, the model it belongs to. */
+static void model_write(struct json_writer *w, const struct sim *s, const char *id,
+			const char *root, const char *parent)
 {
 	json_begin_object(w);
 	json_key(w, "id");
@@ -93,9 +99,9 @@ static void model_write(struct json_writer *w, const struct sim *s, const char *
 	json_key(w, "owned_by");
 	json_put_text(w, "vllm");
 	json_key(w, "root");
-	json_put_text(w, s->opts->model);
+	json_put_text(w, root);
 	json_key(w, "parent");
-	json_put_null(w);
+	json_put_text(w, parent);
 	json_key(w, "max_model_len");
 	json_put_int(w, s->opts->max_model_len);
 	json_key(w, "permission");
@@ -118,9 +124,14 @@ static void serve_models(struct conn *c, struct str body)
 	json_key(&w, "data");
 	json_begin_array(&w);
 	if (s->opts->served_count == 0)
-		model_write(&w, s, s->opts->model);
+		model_write(&w, s, s->opts->model, s->opts->model, NULL);
 	for (size_t i = 0; i < s->opts->served_count; i++)
-		model_write(&w, s, s->opts->served[i]);
+		model_write(&w, s, s->opts->served[i], s->opts->model, NULL);
+	for (size_t i = 0; i < s->opts->lora_count; i++) {
+		const struct sim_lora *l = &s->opts->lora[i];
+
+		model_write(&w, s, l->name, l->path, l->base ? l->base : route_model(s));
+	}
 	json_end_array(&w);
 	json_end_object(&w);
 	route_answer(c, 200, "application/json", buf_str(&out));
@@ -212,6 +223,35 @@ static void serve_tokenizer_info(struct conn *c, struct str body)
 	buf_release(&out);
 }
 
+/* Names of the adapters of requests that run, or wait, each once, with commas. */
+static void loras_list(const struct sim *s, bool is_running, struct buf *out)
+{
+	const struct sim_opts *o = s->opts;
+	bool *has = mem_array(o->lora_count + 1, sizeof(*has));
+
+	for (const struct conn *c = s->conns; c; c = c->next)
+		for (uint32_t i = 0; c->stream.is_active && i < c->stream.choices; i++)
+			if ((s->is_oracle || c->stream.choice[i].seq.is_running) == is_running)
+				has[c->stream.lora] = true;
+	for (size_t i = 0; i < o->lora_count; i++)
+		if (has[i + 1])
+			buf_printf(out, "%s%s", out->len ? "," : "", o->lora[i].name);
+	free(has);
+}
+
+static void loras_tell(struct sim *s)
+{
+	struct counters *k = &s->counters;
+
+	k->loras_max = s->opts->lora_count ? (size_t)s->opts->loras_max : 0;
+	if (!k->loras_max)
+		return;
+	buf_reset(&k->loras_running);
+	buf_reset(&k->loras_waiting);
+	loras_list(s, true, &k->loras_running);
+	loras_list(s, false, &k->loras_waiting);
+}
+
 /* Gauges are worked out when somebody looks, so that they cost nothing per token. */
 static void serve_metrics(struct conn *c, struct str body)
 {
@@ -221,8 +261,9 @@ static void serve_metrics(struct conn *c, struct str body)
 
 	(void)body;
 	for (const struct conn *o = s->conns; o; o = o->next)
-		if (o->stream.is_active && (s->is_oracle || o->stream.seq.is_running))
-			held += o->stream.form.prompt_tokens + o->stream.done;
+		for (uint32_t i = 0; o->stream.is_active && i < o->stream.choices; i++)
+			if (s->is_oracle || o->stream.choice[i].seq.is_running)
+				held += o->stream.form.prompt_tokens + o->stream.choice[i].done;
 	held /= (double)s->opts->kv_cache_tokens * (double)s->lanes;
 	s->counters.kv_share = held < 1 ? held : 1;
 	s->counters.running = s->is_oracle ? s->stream_count : 0;
@@ -232,6 +273,7 @@ static void serve_metrics(struct conn *c, struct str body)
 		s->counters.waiting += s->lane[i].engine.waiting_count;
 		s->counters.preemptions += s->lane[i].engine.preempted;
 	}
+	loras_tell(s);
 	s->counters.has_external = s->kv.is_on || s->opts->kv.is_cache_server;
 	s->counters.external_queries = s->kv.queries;
 	s->counters.external_hits = s->kv.hits;

@@ -9,6 +9,7 @@
  *   start.c    from a request body to an answer under way
  *   pool.c     embeddings, pooling, rerank and score: asked and answered
  *   audio.c    a form with sound in it, read into what start.c needs
+ *   compose.c  what an answer says that keeps to a constraint or calls tools
  *   stream.c   one answer under way: pacing, events, faults, its end
  *   answer.c   answers that are not streamed
  *   log.c      --requests: each request as it came
@@ -27,6 +28,7 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
+#include "constrain/constrain.h"
 #include "http/request.h"
 #include "net/loop.h"
 #include "net/sock.h"
@@ -42,6 +44,7 @@
 #include "sim/lag.h"
 #include "sim/prefix.h"
 #include "sim/profiler.h"
+#include "sim/script.h"
 #include "sim/sim.h"
 #include "sim/sink.h"
 #include "sim/trickle.h"
@@ -51,44 +54,56 @@
 
 struct conn;
 
+/* One of the sequences that an answer has (n of the request). */
+struct choice {
+	struct conn *conn;
+	uint32_t index;
+	bool is_over;              /* all of it went out, or was given up */
+	uint32_t total;            /* tokens it has */
+	uint32_t share;            /* tokens of its next event */
+	uint32_t reasoning;        /* of them, the first ones that are reasoning */
+	uint32_t done;             /* tokens in events so far */
+	uint32_t ready;            /* steps the engine model made for the next event */
+	uint64_t key;              /* of the words */
+	struct script script;      /* what it says instead of words */
+	enum counter_finish finish;/* FINISH_LENGTH or FINISH_STOP, known from the start */
+	size_t cut;                /* text bytes to send; less than there are when stop matched */
+	size_t text_at;            /* text bytes sent so far */
+	struct buf stop_reason;    /* the stop string that ends it */
+	struct pcg64 rng;          /* its length and its gaps */
+	int64_t ideal_ns;          /* monotonic; of the next event, before the burst grid */
+	int64_t first_ns, last_ns; /* real; stamps of the first and latest event */
+	struct prefix_tail tail;   /* of the sequence, for the prefix cache */
+	struct prefix_hold hold;   /* the prompt's blocks; engine model */
+	bool is_known_told;        /* what of them was known is in the counters */
+	struct timer timer;        /* oracle */
+	struct engine_seq seq;     /* engine model */
+	struct lane *lane;         /* whose sequence it is; NULL: of none yet */
+};
+
 /* One answer under way; embedded in its connection and reused by the next one. */
 struct stream {
 	bool is_active;
 	bool is_streamed;          /* events; otherwise one JSON body at the end */
-	bool is_pooled;            /* body holds the answer; total is 1 and not a token */
+	bool is_pooled;            /* body holds the answer; its one choice has one, no token */
 	bool is_open;              /* what comes before the first token is sent */
-	uint32_t total;            /* tokens the answer has */
-	uint32_t share;            /* tokens of the next event */
-	uint32_t reasoning;        /* of them, the first ones that are reasoning */
-	uint32_t done;             /* tokens in events so far */
-	uint32_t ready;            /* steps the engine model made for the next event */
+	struct choice *choice;     /* not moved while is_active */
+	uint32_t choices, choices_cap;
+	uint32_t left;             /* choices that are not all there yet */
 	uint32_t held_events;      /* coalesced, not yet sent */
-	uint64_t key;              /* of the words */
-	enum counter_finish finish;/* FINISH_LENGTH or FINISH_STOP, known from the start */
-	size_t cut;                /* answer bytes to send; less than the words when stop matched */
-	size_t text_at;            /* answer bytes sent so far */
-	struct buf stop_reason;    /* the stop string that ends it */
 	struct fault_plan fault;
-	struct pcg64 rng;          /* gaps of this answer */
+	struct pcg64 rng;          /* of the whole answer */
+	uint32_t lora;             /* its adapter, from 1 on; 0: none */
 	int64_t recv_ns;           /* real clock */
 	int64_t offset_ns;         /* real minus monotonic clock at the start */
-	int64_t ideal_ns;          /* monotonic; of the next event, before the burst grid */
-	int64_t first_ns, last_ns; /* real; stamps of the first and latest event */
 	struct event_form form;
 	struct buf id;             /* "cmpl-..." */
-	int64_t created;           /* seconds */
 	struct buf held;           /* bytes of coalesced events */
-	struct prefix_tail tail;   /* of the sequence, for the prefix cache */
-	struct prefix_hold hold;   /* the prompt's blocks; engine model */
 	struct kv_wait kv;         /* what comes from elsewhere; engine model */
-	bool is_known_told;        /* what of them was known is in the counters */
 	struct buf body;           /* of a pooled answer */
 	const char *type;          /* its Content-Type */
 	struct buf extra;          /* and its further header lines */
 	struct trickle trickle;
-	struct timer timer;        /* oracle */
-	struct engine_seq seq;     /* engine model */
-	struct lane *lane;         /* whose sequence it is; NULL: of none yet */
 	struct truth_row *row;     /* NULL without --truth */
 };
 
@@ -118,6 +133,14 @@ struct lane {
 	struct prefix_cache prefix;/* of the first one, if it is the oracle */
 	struct timer step;         /* the end of the engine's step */
 	bool is_ending_step;       /* its tokens are being handed out */
+};
+
+#define COMPILED_MAX 64
+
+/* A constraint that was asked for, kept for who asks again. */
+struct compiled {
+	uint64_t key;
+	struct constraint *constraint; /* NULL: the place is free */
 };
 
 struct sim {
@@ -155,8 +178,10 @@ struct sim {
 	struct lag lag;            /* send minus due */
 	uint64_t events;
 	struct ask ask;            /* of the request being looked at */
+	struct compiled compiled[COMPILED_MAX]; /* constraints, by what they say */
 	struct buf event;          /* the bytes being built for one send */
 	struct buf text;           /* the words of one event */
+	struct buf quoted;         /* the same as JSON */
 	struct ids ids;
 	char *read;                /* READ_BYTES, the one read buffer */
 	struct buf plain;          /* the same for TLS */
@@ -202,8 +227,10 @@ bool start_arrive(struct conn *c, char id[REQUEST_ID_MAX + 1]);
 void start_refuse(struct conn *c, unsigned status, const char *param, const char *message,
 		  const char *id);
 bool start_serves_model(const struct sim *s, struct str model);
-/* False: refused with 404. */
+/* False: refused with 404. The adapter that it names is the stream's from now on. */
 bool start_has_model(struct conn *c, struct str model, const char *id);
+/* So many zeroed choices, with the memory of those before. */
+void start_choices(struct conn *c, uint32_t n);
 /* Everything but its form is set in c->stream; prompt tokens are in s->ids when is_listed. */
 void start_begin(struct conn *c, const char *id, size_t prompt, bool is_listed);
 
@@ -217,15 +244,29 @@ void pool_score(struct conn *c, struct str body);
 /* Fills s->ask from the form; otherwise as ask_read. */
 int audio_read(struct conn *c, struct str body, const char **param, struct err *e);
 
+/* ---- compose.c ---- */
+/*
+ * What of s->ask's wishes can be refused: a constraint that does not compile, tools without a
+ * name. -1: e is the sentence for the client and *param its member or NULL.
+ */
+int compose_check(struct sim *s, const char **param, struct err *e);
+/* Fills x->script where the answer is not words alone; limit: tokens that it may have. */
+int compose_choice(struct sim *s, struct choice *x, int64_t limit, struct err *e);
+void compose_release(struct sim *s);
+
 /* ---- stream.c ---- */
+/* What token i of a choice says, and its id. Borrowed. */
+struct str choice_text(const struct sim *s, const struct choice *x, uint32_t i);
+uint32_t choice_id(const struct sim *s, const struct choice *x, uint32_t i);
+const char *choice_reason(const struct choice *x); /* finish_reason */
 void stream_pace(struct conn *c);  /* everything is set: the first event gets its time */
 void stream_admit(struct conn *c); /* nothing is waited for: the engine model has it */
 void stream_wake(struct sim *s);   /* the engine model may go on */
 void stream_abort(struct conn *c); /* the client left; no effect without a stream */
 void stream_on_time(struct timer *t);
 void stream_on_step(struct timer *t);
-/* One event that was given to the kernel at at. */
-void stream_sent(struct conn *c, int64_t at, uint32_t tokens);
+/* One event of x's that was given to the kernel at at. */
+void stream_sent(struct choice *x, int64_t at, uint32_t tokens);
 void stream_over(struct conn *c, enum counter_finish finish);
 void stream_release(struct stream *t);
 
@@ -233,7 +274,7 @@ void stream_release(struct stream *t);
 /* The answer is due as a whole: sends it, slowly or in part when a fault says so. */
 void answer_send(struct conn *c);
 void answer_trickled(struct conn *c); /* the slow bytes are out but for the last */
-/* How the answer ends; texts are left out. */
+/* How the answer ends, its tokens those of all choices; texts are left out. */
 struct ending answer_ending(const struct stream *t);
 
 /* ---- sim.c ---- */

@@ -51,12 +51,20 @@ static void choice_end(struct event_form *f, uint32_t tokens, const char *otherw
 	buf_add_char(&f->json, '}');
 }
 
+/* {"index":N */
+static void index_begin(struct buf *json, uint32_t choice)
+{
+	buf_add_char(json, '{');
+	event_number(json, "index", choice);
+}
+
 static void completions_event(struct event_form *f, const struct event *v, struct buf *out)
 {
 	struct buf *json = &f->json;
 
 	buf_add_str(json, buf_str(&f->head));
-	buf_add_text(json, "{\"index\":0,\"text\":\"");
+	index_begin(json, v->choice);
+	buf_add_text(json, ",\"text\":\"");
 	buf_add_str(json, v->text);
 	buf_add_text(json, "\",\"logprobs\":null");
 	finish(json, v->finish_reason);
@@ -67,11 +75,30 @@ static void completions_event(struct event_form *f, const struct event *v, struc
 
 static void chat_open(struct event_form *f, struct buf *out)
 {
-	buf_add_str(&f->json, buf_str(&f->head));
-	buf_add_text(&f->json, "{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},"
-		     "\"logprobs\":null,\"finish_reason\":null");
-	choice_end(f, 0, "}]}");
-	event_put(f, NULL, out);
+	for (uint32_t i = 0; i < f->choices; i++) {
+		buf_add_str(&f->json, buf_str(&f->head));
+		index_begin(&f->json, i);
+		buf_add_text(&f->json, ",\"delta\":{\"role\":\"assistant\",\"content\":\"\"},"
+			     "\"logprobs\":null,\"finish_reason\":null");
+		choice_end(f, 0, "}]}");
+		event_put(f, NULL, out);
+	}
+}
+
+/* A call's first delta has its id and name, those after it pieces of its arguments. */
+static void call_delta(struct buf *json, const struct event *v)
+{
+	buf_printf(json, ",\"delta\":{\"tool_calls\":[{\"index\":%" PRIu32, v->call);
+	if (v->part == EVENT_CALL) {
+		event_text(json, "id", v->call_id);
+		buf_add_text(json, ",\"type\":\"function\",\"function\":{\"name\":");
+		json_quote(json, v->name, true);
+		buf_add_text(json, ",\"arguments\":\"\"}}]}");
+	} else {
+		buf_add_text(json, ",\"function\":{\"arguments\":\"");
+		buf_add_str(json, v->text);
+		buf_add_text(json, "\"}}]}");
+	}
 }
 
 static void chat_event(struct event_form *f, const struct event *v, struct buf *out)
@@ -79,11 +106,17 @@ static void chat_event(struct event_form *f, const struct event *v, struct buf *
 	struct buf *json = &f->json;
 
 	buf_add_str(json, buf_str(&f->head));
-	buf_add_text(json, v->part == EVENT_REASONING ?
-		     "{\"index\":0,\"delta\":{\"reasoning_content\":\"" :
-		     "{\"index\":0,\"delta\":{\"content\":\"");
-	buf_add_str(json, v->text);
-	buf_add_text(json, "\"},\"logprobs\":null");
+	index_begin(json, v->choice);
+	if (v->part == EVENT_CALL || v->part == EVENT_ARGUMENTS) {
+		call_delta(json, v);
+	} else {
+		buf_add_text(json, v->part == EVENT_REASONING ?
+			     ",\"delta\":{\"reasoning_content\":\"" :
+			     ",\"delta\":{\"content\":\"");
+		buf_add_str(json, v->text);
+		buf_add_text(json, "\"}");
+	}
+	buf_add_text(json, ",\"logprobs\":null");
 	finish(json, v->finish_reason);
 	if (v->finish_reason)
 		stop_reason(json, v->stop_reason);
@@ -138,17 +171,24 @@ static void whole_begin(struct event_form *f, const char *object)
 	buf_printf(json, ",\"object\":\"%s\",\"created\":%" PRId64 ",\"model\":", object,
 		   f->created);
 	json_quote(json, f->model, true);
-	buf_add_text(json, ",\"choices\":[{\"index\":0");
+	buf_add_text(json, ",\"choices\":[");
 }
 
-static void whole_end(struct event_form *f, const struct ending *v)
+static void whole_choice_end(struct event_form *f, const struct ending *v)
 {
 	struct buf *json = &f->json;
 
 	buf_add_text(json, ",\"logprobs\":null");
 	finish(json, v->finish_reason);
 	stop_reason(json, v->stop_reason);
-	buf_add_text(json, "}]");
+	buf_add_text(json, v->next ? "}," : "}");
+}
+
+static void whole_end(struct event_form *f, const struct ending *v)
+{
+	struct buf *json = &f->json;
+
+	buf_add_char(json, ']');
 	if (!f->is_without_usage) {
 		event_key(json, "usage");
 		event_usage(f, v->output_tokens, json);
@@ -158,20 +198,33 @@ static void whole_end(struct event_form *f, const struct ending *v)
 
 static void completions_whole(struct event_form *f, const struct ending *v)
 {
+	uint32_t i = 0;
+
 	whole_begin(f, "text_completion");
-	event_text(&f->json, "text", v->text);
+	for (const struct ending *x = v; x; x = x->next) {
+		index_begin(&f->json, i++);
+		event_text(&f->json, "text", x->text);
+		whole_choice_end(f, x);
+	}
 	whole_end(f, v);
 }
 
 static void chat_whole(struct event_form *f, const struct ending *v)
 {
 	struct buf *json = &f->json;
+	uint32_t i = 0;
 
 	whole_begin(f, "chat.completion");
-	buf_add_text(json, ",\"message\":{\"role\":\"assistant\"");
-	quoted_or_null(json, "reasoning_content", v->reasoning);
-	quoted_or_null(json, "content", v->text);
-	buf_add_text(json, ",\"tool_calls\":[]}");
+	for (const struct ending *x = v; x; x = x->next) {
+		index_begin(json, i++);
+		buf_add_text(json, ",\"message\":{\"role\":\"assistant\"");
+		quoted_or_null(json, "reasoning_content", x->reasoning);
+		quoted_or_null(json, "content", x->text);
+		buf_add_text(json, ",\"tool_calls\":[");
+		buf_add_str(json, x->calls);
+		buf_add_text(json, "]}");
+		whole_choice_end(f, x);
+	}
 	whole_end(f, v);
 }
 

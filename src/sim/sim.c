@@ -25,6 +25,7 @@ struct sim_opts sim_defaults(void)
 		.max_model_len = 131072, .tokens_per_event = 1, .max_num_seqs = 256,
 		.max_num_batched_tokens = 8192, .kv_cache_tokens = 400000,
 		.block_size = 16, .engines = 1,
+		.tool_call_share = 1, .tool_calls_max = 1,
 		.is_prefix_cached = true, .spec_acceptance = 0.7, .diffusion_steps = 8,
 		.cost = { .prefill_base_us = 2000, .prefill_us_per_token = 80,
 			  .decode_base_us = 12000, .decode_us_per_seq = 40 },
@@ -45,6 +46,8 @@ void sim_engine_init(struct engine *g, struct prefix_cache *p, const struct sim_
 	g->drafted = (uint32_t)o->spec_tokens;
 	g->chunk_max = (uint32_t)o->chunk_max;
 	g->is_prompt_whole = o->is_prompt_whole;
+	g->is_by_priority = o->is_by_priority;
+	g->loras_max = (uint32_t)o->loras_max;
 }
 
 static void lanes_init(struct sim *s)
@@ -89,6 +92,9 @@ static int pacing_init(struct sim *s, struct err *e)
 	s->counters.kv_block_tokens = (uint64_t)o->block_size;
 	s->counters.kv_blocks = (uint64_t)(o->kv_cache_tokens / o->block_size);
 	s->counters.engines = (size_t)o->engines;
+	s->ask.knows = ASK_KNOWS_FORMAT | (o->is_guided ? ASK_KNOWS_GUIDED : ASK_KNOWS_STRUCTURED);
+	if (o->is_constraint_ignored)
+		s->ask.knows = 0;
 	lanes_init(s);
 	return 0;
 }
@@ -243,6 +249,10 @@ void sim_free(struct sim *s)
 	ask_release(&s->ask);
 	buf_release(&s->event);
 	buf_release(&s->text);
+	buf_release(&s->quoted);
+	buf_release(&s->counters.loras_running);
+	buf_release(&s->counters.loras_waiting);
+	compose_release(s);
 	buf_release(&s->plain);
 	ids_release(&s->ids);
 	free(s->read);

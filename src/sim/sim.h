@@ -26,6 +26,11 @@
 #include "sim/kv.h"
 #include "sim/proxy.h"
 
+struct sim_lora {
+	const char *name, *path;
+	const char *base;           /* the model it is made for; NULL: the served one */
+};
+
 struct sim_opts {
 	const char *host;
 	uint16_t port;              /* 0: any free one */
@@ -54,6 +59,12 @@ struct sim_opts {
 	const char *output_len;     /* distribution of where answers end by themselves, or NULL */
 	const char *const *faults;  /* fault.h */
 	size_t fault_count;
+	bool is_guided;             /* knows guided_json and its like, not structured_outputs */
+	bool is_constraint_ignored; /* knows neither, nor response_format */
+	double constraint_errors;   /* share of constrained answers that are wrong on purpose */
+	double tool_call_share;     /* of requests with tools whose choice is left to the model */
+	double tool_call_errors;    /* share of calls whose arguments are wrong on purpose */
+	int64_t tool_calls_max;     /* in one answer, from 1 on */
 
 	int64_t max_num_seqs, max_num_batched_tokens;
 	int64_t kv_cache_tokens;    /* of running requests and the prefix cache; of each engine */
@@ -63,6 +74,10 @@ struct sim_opts {
 	bool is_prompt_whole;       /* no chunked prefill */
 	bool is_prefix_cached;      /* known beginnings of prompts are not computed again */
 	bool is_cached_told;        /* usage has prompt_tokens_details.cached_tokens */
+	bool is_by_priority;        /* requests may have a priority (engine.h) */
+	const struct sim_lora *lora;/* adapters that are served */
+	size_t lora_count;
+	int64_t loras_max;          /* adapters in one batch, ENGINE_LORAS_MAX at most; 0: any */
 	struct engine_cost cost;
 
 	int64_t die_after_ns;       /* it fails so long after it began to serve; 0: never */

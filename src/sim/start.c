@@ -12,10 +12,11 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/map.h"
-#include "json/write.h"
+#include "base/mem.h"
 
 /* Answers to chat requests without a limit end by themselves here. */
 #define CHAT_TOKENS 256
@@ -56,6 +57,15 @@ void start_refuse(struct conn *c, unsigned status, const char *param, const char
 	}
 }
 
+/* The number of the adapter with that name, from 1 on; 0: there is none. */
+static uint32_t lora_find(const struct sim *s, struct str model)
+{
+	for (size_t i = 0; i < s->opts->lora_count; i++)
+		if (str_is(model, s->opts->lora[i].name))
+			return (uint32_t)i + 1;
+	return 0;
+}
+
 bool start_serves_model(const struct sim *s, struct str model)
 {
 	if (model.n == 0 || str_is(model, s->opts->model))
@@ -63,19 +73,19 @@ bool start_serves_model(const struct sim *s, struct str model)
 	for (size_t i = 0; i < s->opts->served_count; i++)
 		if (str_is(model, s->opts->served[i]))
 			return true;
-	return false;
+	return lora_find(s, model) > 0;
 }
 
-/* The generator of one answer: seed, purpose and request. */
-static struct pcg64 answer_rng(const struct sim *s, const char *id)
+/* The generator of one answer, or of its choice number i: seed, purpose and request. */
+static struct pcg64 answer_rng(const struct sim *s, const char *id, uint32_t i)
 {
 	uint64_t own = *id ? map_hash(str_of(id)) : s->arrivals;
 	uint64_t seed = s->opts->seed;
-	uint32_t words[5] = { (uint32_t)seed, (uint32_t)(seed >> 32), (uint32_t)own,
-			      (uint32_t)(own >> 32), *id ? 1 : 0 };
+	uint32_t words[6] = { (uint32_t)seed, (uint32_t)(seed >> 32), (uint32_t)own,
+			      (uint32_t)(own >> 32), *id ? 1 : 0, i };
 	struct pcg64 g;
 
-	pcg64_seed_words(&g, words, 5);
+	pcg64_seed_words(&g, words, i ? 6 : 5);
 	return g;
 }
 
@@ -98,51 +108,75 @@ static bool stop_find(const struct ask *a, struct str text, size_t fresh, size_t
 	return is_found;
 }
 
-/* Shortens the answer where one of the stop strings appears in its words. */
-static void stop_apply(struct sim *s, struct stream *t)
+/* Shortens the answer where one of the stop strings appears in what it says. */
+static void stop_apply(struct sim *s, struct choice *x)
 {
 	const struct ask *a = &s->ask;
 	size_t at = 0, which = 0;
 
-	t->cut = SIZE_MAX;
+	x->cut = SIZE_MAX;
 	buf_reset(&s->text);
-	for (uint32_t i = 0; a->stops && i < t->total; i++) {
-		const struct word *w = words_at(&s->words, t->key, i);
+	for (uint32_t i = 0; a->stops && !x->script.calls && i < x->total; i++) {
+		struct str word = choice_text(s, x, i);
 
-		buf_add(&s->text, w->text, w->n);
-		if (i + 1 <= a->min_tokens || !stop_find(a, buf_str(&s->text), w->n, &at, &which))
+		buf_add_str(&s->text, word);
+		if (i + 1 <= a->min_tokens || !word.n ||
+		    !stop_find(a, buf_str(&s->text), word.n, &at, &which))
 			continue;
-		t->total = i + 1;
-		t->finish = FINISH_STOP;
-		t->cut = at + (a->is_stop_kept ? ask_stop(a, which).n : 0);
-		buf_add_str(&t->stop_reason, ask_stop(a, which));
+		x->total = i + 1;
+		x->finish = FINISH_STOP;
+		x->cut = at + (a->is_stop_kept ? ask_stop(a, which).n : 0);
+		buf_add_str(&x->stop_reason, ask_stop(a, which));
 		return;
 	}
 }
 
-/* How many tokens the answer has and why it ends; room is what the context leaves. */
-static void length_decide(struct sim *s, struct stream *t, int64_t room)
+/* What limits the answer from outside; room is what the context leaves. */
+static int64_t length_limit(const struct ask *a, int64_t room)
 {
-	const struct ask *a = &s->ask;
 	int64_t n = a->max_tokens;
-	int64_t natural = INT64_MAX;
-	bool is_short = a->api == ASK_COMPLETIONS || a->api == ASK_DEMO;
 
 	if (n < 0)
-		n = is_short ? COMPLETION_TOKENS : room;
-	if (n > room)
-		n = room;
+		n = a->api == ASK_COMPLETIONS || a->api == ASK_DEMO ? COMPLETION_TOKENS : room;
+	return n < room ? n : room;
+}
+
+/* How many tokens words have before they end by themselves; INT64_MAX: they do not. */
+static int64_t length_natural(struct sim *s, struct choice *x)
+{
+	const struct ask *a = &s->ask;
+	bool is_short = a->api == ASK_COMPLETIONS || a->api == ASK_DEMO;
+	int64_t natural = INT64_MAX;
+
 	if (s->has_output_len && !a->is_eos_ignored)
-		natural = llround(fmin(dist_draw(&s->output_len, &t->rng), 1e9));
+		natural = llround(fmin(dist_draw(&s->output_len, &x->rng), 1e9));
 	else if (a->max_tokens < 0 && !is_short)
 		natural = CHAT_TOKENS;
 	if (natural < a->min_tokens)
 		natural = a->min_tokens;
-	if (natural < 1)
-		natural = 1;
-	t->finish = natural < n ? FINISH_STOP : FINISH_LENGTH;
-	t->total = (uint32_t)(natural < n ? natural : n);
-	stop_apply(s, t);
+	return natural < 1 ? 1 : natural;
+}
+
+/* How many tokens the choice has and why it ends; -1: nothing can be said. */
+static int length_decide(struct sim *s, struct choice *x, int64_t room, const struct shape *shape,
+			 struct err *e)
+{
+	int64_t n = length_limit(&s->ask, room), natural;
+
+	x->reasoning = shape->has_reasoning ? (uint32_t)s->opts->reasoning : 0;
+	if (compose_choice(s, x, n, e) < 0)
+		return -1;
+	natural = x->script.parts ? (int64_t)(x->reasoning + x->script.ids.count) :
+		  length_natural(s, x);
+	/* Words that reach the limit were cut, a script may just fit. */
+	x->finish = natural < n || (x->script.parts && natural == n) ? FINISH_STOP : FINISH_LENGTH;
+	x->total = (uint32_t)(natural < n ? natural : n);
+	if (x->reasoning > x->total)
+		x->reasoning = x->total;
+	stop_apply(s, x);
+	if (x->reasoning > x->total)
+		x->reasoning = x->total;
+	return 0;
 }
 
 /* The context must hold the prompt and what is asked for; -1 with a sentence in e. */
@@ -174,15 +208,36 @@ static void id_write(struct sim *s, struct stream *t, const char *prefix, const 
 /* Forgets the answer before, keeping its memory. */
 static void stream_clear(struct stream *t)
 {
-	struct stream fresh = { .form = t->form, .id = t->id, .held = t->held,
-				.stop_reason = t->stop_reason, .body = t->body,
-				.extra = t->extra, .trickle = t->trickle, .hold = t->hold };
+	struct stream fresh = { .form = t->form, .id = t->id, .held = t->held, .body = t->body,
+				.extra = t->extra, .trickle = t->trickle, .choice = t->choice,
+				.choices_cap = t->choices_cap };
 
 	buf_reset(&fresh.held);
-	buf_reset(&fresh.stop_reason);
 	buf_reset(&fresh.body);
 	buf_reset(&fresh.extra);
 	*t = fresh;
+}
+
+void start_choices(struct conn *c, uint32_t n)
+{
+	struct stream *t = &c->stream;
+
+	assert(!t->is_active && n >= 1);
+	if (n > t->choices_cap) {
+		t->choice = mem_grow(t->choice, n, sizeof(*t->choice));
+		memset(t->choice + t->choices_cap, 0, (n - t->choices_cap) * sizeof(*t->choice));
+		t->choices_cap = n;
+	}
+	t->choices = t->left = n;
+	for (uint32_t i = 0; i < n; i++) {
+		struct choice *x = &t->choice[i];
+
+		buf_reset(&x->stop_reason);
+		script_reset(&x->script);
+		*x = (struct choice){ .conn = c, .index = i, .stop_reason = x->stop_reason,
+				      .script = x->script, .hold = x->hold, .rng = t->rng,
+				      .cut = SIZE_MAX, .timer.on_time = stream_on_time };
+	}
 }
 
 bool start_arrive(struct conn *c, char id[REQUEST_ID_MAX + 1])
@@ -201,7 +256,7 @@ bool start_arrive(struct conn *c, char id[REQUEST_ID_MAX + 1])
 	if (s->opts->die_after_requests && s->arrivals > (uint64_t)s->opts->die_after_requests)
 		sim_die(s);
 	stream_clear(t);
-	t->rng = answer_rng(s, id);
+	t->rng = answer_rng(s, id, 0);
 	t->fault = fault_plan(&s->faults, id, &t->rng);
 	if (!t->fault.status)
 		return true;
@@ -213,6 +268,7 @@ bool start_has_model(struct conn *c, struct str model, const char *id)
 {
 	struct err e;
 
+	c->stream.lora = lora_find(c->sim, model);
 	if (start_serves_model(c->sim, model))
 		return true;
 	err_set(&e, ERR_RUN, "The model `%.*s` does not exist.", (int)model.n, model.p);
@@ -224,21 +280,25 @@ bool start_has_model(struct conn *c, struct str model, const char *id)
  * What the cache knows of the prompt need not be computed. The engine model finds out when it
  * admits the request, the oracle now.
  */
-static void prefix_apply(struct sim *s, struct stream *t, size_t prompt)
+static void prefix_apply(struct sim *s, struct choice *x, size_t prompt)
 {
+	struct stream *t = &x->conn->stream;
 	struct prefix_cache *cache = &s->lane[0].prefix;
+	uint32_t known;
 
 	if (!s->is_oracle) {
-		prefix_name(&t->hold, s->ids.id, s->ids.count, &t->tail);
-		t->seq.hold = cache->cap ? &t->hold : NULL;
+		prefix_name(&x->hold, t->lora, s->ids.id, s->ids.count, &x->tail);
+		x->seq.hold = cache->cap ? &x->hold : NULL;
 	}
 	if (cache->cap == 0)
 		return;
 	s->counters.prefix_queries += prompt;
 	if (!s->is_oracle)
 		return;
-	t->form.cached_tokens = prefix_take(cache, s->ids.id, s->ids.count, &t->tail);
-	s->counters.prefix_hits += t->form.cached_tokens;
+	known = prefix_take(cache, t->lora, s->ids.id, s->ids.count, &x->tail);
+	s->counters.prefix_hits += known;
+	if (x->index == 0)
+		t->form.cached_tokens = known;
 }
 
 void start_begin(struct conn *c, const char *id, size_t prompt, bool is_listed)
@@ -249,14 +309,19 @@ void start_begin(struct conn *c, const char *id, size_t prompt, bool is_listed)
 	t->is_active = true;
 	t->recv_ns = c->recv_ns;
 	t->offset_ns = clock_real_ns() - clock_mono_ns();
-	t->timer.on_time = stream_on_time;
-	t->seq.prompt_left = (uint32_t)prompt;
 	t->form.prompt_tokens = (uint32_t)prompt;
 	t->form.cached_tokens = 0;
-	if (is_listed)
-		prefix_apply(s, t, prompt);
+	for (uint32_t i = 0; i < t->choices; i++) {
+		struct choice *x = &t->choice[i];
+
+		x->seq.prompt_left = (uint32_t)prompt;
+		x->seq.priority = t->is_pooled ? 0 : s->ask.priority;
+		x->seq.lora = t->lora;
+		if (is_listed)
+			prefix_apply(s, x, prompt);
+		s->counters.prompt_tokens += prompt;
+	}
 	s->stream_count++;
-	s->counters.prompt_tokens += prompt;
 	if (s->truth.sink.path) {
 		t->row = truth_row_new(*id ? id : NULL, t->recv_ns);
 		t->row->prompt_tokens = (uint32_t)prompt;
@@ -270,14 +335,13 @@ static void form_prepare(struct conn *c, const struct shape *shape, const char *
 	struct sim *s = c->sim;
 	struct stream *t = &c->stream;
 	const struct ask *a = &s->ask;
+	const char *model = t->lora ? s->opts->lora[t->lora - 1].name : route_model(s);
 
 	t->is_streamed = a->is_stream;
-	t->reasoning = shape->has_reasoning ? (uint32_t)s->opts->reasoning : 0;
-	if (t->reasoning > t->total)
-		t->reasoning = t->total;
 	id_write(s, t, shape->id_prefix, id);
-	event_prepare(&t->form, shape, buf_str(&t->id), str_of(route_model(s)),
+	event_prepare(&t->form, shape, buf_str(&t->id), str_of(model),
 		      c->recv_ns / 1000000000, buf_str(&a->text));
+	t->form.choices = t->choices;
 	t->form.has_cached = s->opts->is_cached_told;
 	t->form.has_usage_always = a->has_usage && a->has_usage_always;
 	t->form.is_crlf = t->fault.is_crlf;
@@ -318,14 +382,43 @@ static int body_read(struct conn *c, enum ask_api api, struct str body, const ch
 	return ask_read(&c->sim->ask, api, body, param, e);
 }
 
+/* What of the body only this server can refuse. -1: e, and *param or NULL. */
+static int wishes_check(struct sim *s, const char **param, struct err *e)
+{
+	*param = NULL;
+	if (s->ask.priority && !s->opts->is_by_priority)
+		return err_set(e, ERR_USAGE, "Got priority %" PRId64 " but Priority scheduling is not "
+			       "enabled.", s->ask.priority);
+	return compose_check(s, param, e);
+}
+
+/* Each choice says something else, the first one what it would say by itself. */
+static int choices_make(struct conn *c, const struct shape *shape, const char *id, int64_t room,
+			uint64_t key, struct err *e)
+{
+	struct sim *s = c->sim;
+
+	start_choices(c, (uint32_t)s->ask.n);
+	for (uint32_t i = 0; i < c->stream.choices; i++) {
+		struct choice *x = &c->stream.choice[i];
+
+		x->key = i ? words_mix(key + i) : key;
+		if (i)
+			x->rng = answer_rng(s, id, i);
+		if (length_decide(s, x, room, shape, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 void stream_start(struct conn *c, enum ask_api api, struct str body)
 {
 	struct sim *s = c->sim;
-	struct stream *t = &c->stream;
 	bool is_listed = s->lane[0].prefix.cap > 0 || (!s->is_oracle && kv_wants_names(&s->kv));
 	char id[REQUEST_ID_MAX + 1];
-	const char *param;
+	const char *param = NULL;
 	struct err e = { 0 };
+	uint64_t key;
 	size_t prompt;
 
 	assert(shapes[api]);
@@ -337,32 +430,44 @@ void stream_start(struct conn *c, enum ask_api api, struct str body)
 	}
 	if (!start_has_model(c, buf_str(&s->ask.model), id))
 		return;
+	if (wishes_check(s, &param, &e) < 0) {
+		start_refuse(c, 400, param, e.text, id);
+		return;
+	}
 	prompt = ask_tokens(s, is_listed);
 	if (prompt == SIZE_MAX || context_check(s, prompt, &e) < 0) {
 		start_refuse(c, 400, NULL, e.code ? e.text : "the prompt cannot be tokenized", id);
 		return;
 	}
-	t->key = words_mix(s->opts->seed ^ s->ask.salt ^ map_hash(s->ask.has_ids ?
+	key = words_mix(s->opts->seed ^ s->ask.salt ^ map_hash(s->ask.has_ids ?
 		(struct str){ (const char *)s->ask.ids.id, prompt * sizeof(uint32_t) } :
 		buf_str(&s->ask.text)));
-	length_decide(s, t, s->opts->max_model_len - (int64_t)prompt);
+	if (choices_make(c, shapes[api], id, s->opts->max_model_len - (int64_t)prompt, key,
+			 &e) < 0) {
+		start_refuse(c, 400, NULL, e.text, id);
+		return;
+	}
 	form_prepare(c, shapes[api], id);
 	start_begin(c, id, prompt, is_listed);
-	if (t->is_streamed)
+	if (c->stream.is_streamed)
 		head_send(c);
 	stream_pace(c);
 }
 
 void stream_release(struct stream *t)
 {
+	for (uint32_t i = 0; i < t->choices_cap; i++) {
+		buf_release(&t->choice[i].stop_reason);
+		script_release(&t->choice[i].script);
+		prefix_hold_release(&t->choice[i].hold);
+	}
+	free(t->choice);
 	event_form_release(&t->form);
 	buf_release(&t->id);
 	buf_release(&t->held);
 	buf_release(&t->body);
 	buf_release(&t->extra);
 	buf_release(&t->trickle.bytes);
-	prefix_hold_release(&t->hold);
-	buf_release(&t->stop_reason);
 	truth_row_free(t->row);
 	*t = (struct stream){ 0 };
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream.c - one answer under way: when its events are due and what they hold.
+ * stream.c - one answer under way, each of its choices by itself: when events are due and what
+ * they hold.
  *
  * The oracle keeps an ideal time per event that never drifts: each one is the
  * ideal of the one before plus a gap, whatever the clock did meanwhile. In
@@ -14,6 +15,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "json/write.h"
 
 /* ---- pacing ---- */
 
@@ -22,50 +24,72 @@ static int64_t draw_ns(const struct dist *d, struct pcg64 *g)
 	return (int64_t)llround(dist_draw(d, g) * 1e6);
 }
 
-static void stream_arm(struct conn *c)
+static void stream_arm(struct choice *x)
 {
-	struct sim *s = c->sim;
-	int64_t at = c->stream.ideal_ns;
+	struct sim *s = x->conn->sim;
+	int64_t at = x->ideal_ns;
 
 	if (s->burst_ns && at > s->origin_ns) {
 		int64_t past = (at - s->origin_ns) % s->burst_ns;
 
 		at += past ? s->burst_ns - past : 0;
 	}
-	loop_timer_set(s->loop, &c->stream.timer, at);
+	loop_timer_set(s->loop, &x->timer, at);
+}
+
+/* Tokens up to which the next event may reach: it says one kind of thing. */
+static uint32_t share_end(const struct choice *x)
+{
+	const struct script_part *p;
+	uint32_t end;
+
+	if (x->done < x->reasoning)
+		return x->reasoning;
+	if (!x->script.parts)
+		return x->total;
+	p = script_part_of(&x->script, x->done - x->reasoning);
+	end = x->reasoning + p->token_end;
+	return end < x->total ? end : x->total;
+}
+
+static bool is_call(const struct choice *x)
+{
+	return x->done >= x->reasoning && x->script.parts &&
+	       script_part_of(&x->script, x->done - x->reasoning)->kind == SCRIPT_CALL;
 }
 
 /*
- * Decides the tokens of the next event, never across the end of the reasoning. With
- * speculative decoding that is what of a draft is accepted and one more.
+ * Decides the tokens of the next event, never across the end of a part; a call's name is one
+ * event. With speculative decoding that is what of a draft is accepted and one more.
  */
-static void share_draw(const struct sim *s, struct stream *t)
+static void share_draw(const struct sim *s, struct choice *x)
 {
 	const struct sim_opts *o = s->opts;
-	uint32_t left = t->total - t->done;
+	uint32_t left = share_end(x) - x->done;
 	uint32_t n = (uint32_t)o->tokens_per_event;
 
-	if (t->done < t->reasoning)
-		left = t->reasoning - t->done;
 	if (o->diffusion_block)
 		n = (uint32_t)o->diffusion_block;
-	for (int64_t i = 0; t->done > 0 && i < o->spec_tokens; i++, n++)
-		if (pcg64_double(&t->rng) >= o->spec_acceptance)
+	for (int64_t i = 0; x->done > 0 && i < o->spec_tokens; i++, n++)
+		if (pcg64_double(&x->rng) >= o->spec_acceptance)
 			break;
-	t->share = n < left ? n : left;
+	x->share = n < left && !is_call(x) ? n : left;
 }
 
 /* Counts the drafts or the denoising that n tokens stand for. */
-static void share_count(struct sim *s, const struct stream *t, uint32_t n)
+static void share_count(struct sim *s, const struct choice *x, uint32_t n)
 {
 	struct counters *k = &s->counters;
 	const struct sim_opts *o = s->opts;
 
-	if (o->spec_tokens && t->done > 0) {
+	if (o->spec_tokens && x->done > 0) {
+		uint32_t most = (uint32_t)o->spec_tokens;
+		uint32_t accepted = n - 1 < most ? n - 1 : most;
+
 		k->drafts++;
-		k->draft_tokens += (uint64_t)o->spec_tokens;
-		k->accepted_tokens += n - 1;
-		for (uint32_t i = 0; i + 1 < n; i++)
+		k->draft_tokens += most;
+		k->accepted_tokens += accepted;
+		for (uint32_t i = 0; i < accepted; i++)
 			k->accepted_at[i]++;
 	}
 	if (o->diffusion_block) {
@@ -75,29 +99,28 @@ static void share_count(struct sim *s, const struct stream *t, uint32_t n)
 	}
 }
 
-static bool is_within(const struct stream *t, uint32_t token, uint32_t n)
+static bool is_within(const struct choice *x, uint32_t token, uint32_t n)
 {
-	return token > t->done && token <= t->done + n;
+	return token > x->done && token <= x->done + n;
 }
 
 /* Adds the gap to the next event. */
-static void stream_advance(struct conn *c)
+static void stream_advance(struct choice *x)
 {
-	struct sim *s = c->sim;
-	struct stream *t = &c->stream;
+	const struct fault_plan *fault = &x->conn->stream.fault;
 
-	t->ideal_ns += draw_ns(&s->itl, &t->rng);
-	if (is_within(t, t->fault.stall_at, t->share))
-		t->ideal_ns += t->fault.stall_ns;
-	stream_arm(c);
+	x->ideal_ns += draw_ns(&x->conn->sim->itl, &x->rng);
+	if (is_within(x, fault->stall_at, x->share))
+		x->ideal_ns += fault->stall_ns;
+	stream_arm(x);
 }
 
 static void lane_kick(struct lane *l);
 
 /* Tokens that one step adds to the sequence: those of a draft come together. */
-static uint32_t stream_yield(const struct sim *s, const struct stream *t)
+static uint32_t choice_yield(const struct sim *s, const struct choice *x)
 {
-	return s->opts->spec_tokens ? t->share : 1;
+	return s->opts->spec_tokens && !is_call(x) ? x->share : 1;
 }
 
 /* The engine with the fewest requests, those that wait counting fourfold as in vLLM. */
@@ -122,9 +145,17 @@ void stream_admit(struct conn *c)
 {
 	struct stream *t = &c->stream;
 
-	t->seq.yield = stream_yield(c->sim, t);
-	engine_add(&t->lane->engine, &t->seq);
-	lane_kick(t->lane);
+	for (uint32_t i = 0; i < t->choices; i++) {
+		struct choice *x = &t->choice[i];
+
+		/* The first one's engine was asked what it knows of the prompt. */
+		if (i > 0)
+			x->lane = c->sim->kv.is_on ? t->choice->lane : lane_choose(c->sim);
+		x->seq.yield = choice_yield(c->sim, x);
+		engine_add(&x->lane->engine, &x->seq);
+	}
+	for (uint32_t i = 0; i < t->choices; i++)
+		lane_kick(t->choice[i].lane);
 }
 
 void stream_pace(struct conn *c)
@@ -132,39 +163,99 @@ void stream_pace(struct conn *c)
 	struct sim *s = c->sim;
 	struct stream *t = &c->stream;
 
-	share_draw(s, t);
+	for (uint32_t i = 0; i < t->choices; i++)
+		share_draw(s, &t->choice[i]);
 	if (!s->is_oracle) {
-		t->lane = lane_choose(s);
+		t->choice->lane = lane_choose(s);
 		if (s->kv.is_on && !t->is_pooled)
 			kv_begin(c);
 		else
 			stream_admit(c);
 		return;
 	}
-	t->ideal_ns = t->recv_ns - t->offset_ns + draw_ns(&s->ttft, &t->rng) + t->fault.slow_ns;
-	if (t->is_streamed)
-		t->ideal_ns += t->fault.slow_head_ns;
-	if (is_within(t, t->fault.stall_at, t->share))
-		t->ideal_ns += t->fault.stall_ns;
-	stream_arm(c);
+	for (uint32_t i = 0; i < t->choices; i++) {
+		struct choice *x = &t->choice[i];
+
+		x->ideal_ns = t->recv_ns - t->offset_ns + draw_ns(&s->ttft, &x->rng) +
+			      t->fault.slow_ns;
+		if (t->is_streamed)
+			x->ideal_ns += t->fault.slow_head_ns;
+		if (is_within(x, t->fault.stall_at, x->share))
+			x->ideal_ns += t->fault.stall_ns;
+		stream_arm(x);
+	}
+}
+
+/* ---- what is said ---- */
+
+struct str choice_text(const struct sim *s, const struct choice *x, uint32_t i)
+{
+	const struct word *w;
+
+	if (x->script.parts && i >= x->reasoning)
+		return script_token(&x->script, i - x->reasoning);
+	w = words_at(&s->words, x->key, i);
+	return (struct str){ w->text, w->n };
+}
+
+uint32_t choice_id(const struct sim *s, const struct choice *x, uint32_t i)
+{
+	if (x->script.parts && i >= x->reasoning)
+		return x->script.ids.id[i - x->reasoning];
+	return words_at(&s->words, x->key, i)->id;
+}
+
+const char *choice_reason(const struct choice *x)
+{
+	if (x->finish == FINISH_STOP && x->script.calls)
+		return "tool_calls";
+	return counters_finish_name(x->finish);
+}
+
+/* What n tokens say, clipped where the answer is cut and spelled as JSON, into s->text. */
+static struct str event_words(struct sim *s, struct choice *x, uint32_t n)
+{
+	struct buf *out = &s->text;
+	struct str said;
+
+	buf_reset(out);
+	for (uint32_t i = 0; i < n; i++)
+		buf_add_str(out, choice_text(s, x, x->done + i));
+	if (out->len > x->cut - x->text_at)
+		out->len = x->cut - x->text_at;
+	x->text_at += out->len;
+	if (!x->script.parts)
+		return buf_str(out);
+	buf_reset(&s->quoted);
+	said = buf_str(out);
+	json_quote(&s->quoted, said, true);
+	return (struct str){ s->quoted.data + 1, s->quoted.len - 2 };
+}
+
+/* Which part of the answer the next event is, and of which call. */
+static void event_part(const struct choice *x, struct event *v)
+{
+	static const enum event_part parts[] = {
+		[SCRIPT_TEXT] = EVENT_TEXT, [SCRIPT_CALL] = EVENT_CALL,
+		[SCRIPT_ARGUMENTS] = EVENT_ARGUMENTS,
+	};
+	const struct script_part *p;
+
+	v->part = x->done < x->reasoning ? EVENT_REASONING : EVENT_TEXT;
+	if (x->done < x->reasoning || !x->script.parts)
+		return;
+	p = script_part_of(&x->script, x->done - x->reasoning);
+	if (p->kind == SCRIPT_CALL && x->reasoning + p->token_end > x->total) {
+		v->text = (struct str){ 0 }; /* the limit cuts the name, which is then not said */
+		return;
+	}
+	v->part = parts[p->kind];
+	v->call = p->call;
+	v->call_id = str_of(p->call_id);
+	v->name = (struct str){ x->script.text.data + p->name_at, p->name_n };
 }
 
 /* ---- events ---- */
-
-/* The words of n tokens, clipped where the answer is cut, into s->text. */
-static struct str stream_words(struct sim *s, struct stream *t, uint32_t n)
-{
-	buf_reset(&s->text);
-	for (uint32_t i = 0; i < n; i++) {
-		const struct word *w = words_at(&s->words, t->key, t->done + i);
-
-		buf_add(&s->text, w->text, w->n);
-	}
-	if (s->text.len > t->cut - t->text_at)
-		s->text.len = t->cut - t->text_at;
-	t->text_at += s->text.len;
-	return buf_str(&s->text);
-}
 
 /* Sends bytes as the faults want it; returns the stamp taken before the last send. */
 static int64_t stream_send(struct conn *c, struct str bytes)
@@ -182,10 +273,10 @@ static int64_t stream_send(struct conn *c, struct str bytes)
 	return at;
 }
 
-void stream_sent(struct conn *c, int64_t at, uint32_t tokens)
+void stream_sent(struct choice *x, int64_t at, uint32_t tokens)
 {
-	struct sim *s = c->sim;
-	struct stream *t = &c->stream;
+	struct stream *t = &x->conn->stream;
+	struct sim *s = x->conn->sim;
 
 	s->events++;
 	s->counters.generation_tokens += tokens;
@@ -193,37 +284,37 @@ void stream_sent(struct conn *c, int64_t at, uint32_t tokens)
 		truth_event(t->row, at, tokens);
 	if (tokens == 0)
 		return;
-	if (t->first_ns == 0) {
-		t->first_ns = at;
+	if (x->first_ns == 0) {
+		x->first_ns = at;
 		counters_observe(&s->counters, HIST_TTFT, at - t->recv_ns);
 	} else {
-		counters_observe(&s->counters, HIST_ITL, at - t->last_ns);
+		counters_observe(&s->counters, HIST_ITL, at - x->last_ns);
 	}
-	t->last_ns = at;
+	x->last_ns = at;
 }
 
-/* What the API says before the first token. */
+/* What the API says before the first token; chat does so for each choice. */
 static void opening_send(struct conn *c)
 {
 	struct sim *s = c->sim;
-	struct event_form *f = &c->stream.form;
+	struct stream *t = &c->stream;
 	int64_t at;
 
-	c->stream.is_open = true;
+	t->is_open = true;
 	buf_reset(&s->event);
-	event_open(f, &s->event);
+	event_open(&t->form, &s->event);
 	if (s->event.len == 0)
 		return;
 	at = stream_send(c, buf_str(&s->event));
-	if (f->shape->is_opening_counted)
-		stream_sent(c, at, 0);
+	for (uint32_t i = 0; t->form.shape->is_opening_counted && i < t->choices; i++)
+		stream_sent(&t->choice[i], at, 0);
 }
 
 /* Keeps the event when sends are to be shared; true when it was dealt with. */
-static bool stream_hold(struct conn *c, uint32_t n, bool is_final)
+static bool stream_hold(struct choice *x, uint32_t n, bool is_final)
 {
-	struct sim *s = c->sim;
-	struct stream *t = &c->stream;
+	struct stream *t = &x->conn->stream;
+	struct sim *s = x->conn->sim;
 	int64_t at;
 
 	if (t->fault.coalesce < 2)
@@ -234,85 +325,113 @@ static bool stream_hold(struct conn *c, uint32_t n, bool is_final)
 		truth_event(t->row, 0, n);
 	if (t->held_events < t->fault.coalesce && !is_final)
 		return true;
-	at = stream_send(c, buf_str(&t->held));
+	at = stream_send(x->conn, buf_str(&t->held));
 	for (uint32_t i = 0; t->row && i < t->held_events; i++)
 		t->row->send_ns[t->row->events - 1 - i] = at;
 	s->events += t->held_events;
 	t->held_events = 0;
 	buf_reset(&t->held);
-	if (t->first_ns == 0)
+	if (x->first_ns == 0)
 		counters_observe(&s->counters, HIST_TTFT, at - t->recv_ns);
-	t->first_ns = t->first_ns ? t->first_ns : at;
-	t->last_ns = at;
+	x->first_ns = x->first_ns ? x->first_ns : at;
+	x->last_ns = at;
 	return true;
 }
 
 /* One event of n tokens goes out. */
-static void stream_event(struct conn *c, uint32_t n)
+static void stream_event(struct choice *x, uint32_t n)
 {
-	struct sim *s = c->sim;
-	struct stream *t = &c->stream;
-	bool is_final = t->done + n == t->total;
+	struct stream *t = &x->conn->stream;
+	struct sim *s = x->conn->sim;
+	bool is_final = x->done + n == x->total;
 	struct event v = {
-		.part = t->done < t->reasoning ? EVENT_REASONING : EVENT_TEXT,
-		.text = stream_words(s, t, n),
-		.id = words_at(&s->words, t->key, t->done + n - 1)->id,
-		.output_tokens = t->done + n,
-		.finish_reason = is_final ? counters_finish_name(t->finish) : NULL,
-		.stop_reason = is_final ? buf_str(&t->stop_reason) : (struct str){ 0 },
-		.is_malformed = is_within(t, t->fault.malformed_at, n),
+		.choice = x->index, .id = choice_id(s, x, x->done + n - 1),
+		.output_tokens = x->done + n,
+		.finish_reason = is_final ? choice_reason(x) : NULL,
+		.stop_reason = is_final ? buf_str(&x->stop_reason) : (struct str){ 0 },
+		.is_malformed = is_within(x, t->fault.malformed_at, n),
 	};
 
-	share_count(s, t, n);
-	t->done += n;
+	v.text = event_words(s, x, n);
+	event_part(x, &v);
+	share_count(s, x, n);
+	x->done += n;
 	buf_reset(&s->event);
 	event_write(&t->form, &v, &s->event);
-	if (stream_hold(c, n, is_final))
+	if (stream_hold(x, n, is_final && t->left == 1))
 		s->counters.generation_tokens += n;
 	else
-		stream_sent(c, stream_send(c, buf_str(&s->event)), n);
+		stream_sent(x, stream_send(x->conn, buf_str(&s->event)), n);
 }
 
 /* ---- the end ---- */
 
 /* What was generated is in the cache as well, for whoever sends it back. */
-static void words_remember(struct sim *s, struct stream *t)
+static void words_remember(struct choice *x)
 {
-	struct prefix_cache *cache = &(t->lane ? t->lane : s->lane)->prefix;
-	struct prefix_tail tail = t->tail;
+	struct stream *t = &x->conn->stream;
+	struct sim *s = x->conn->sim;
+	struct prefix_cache *cache = &(x->lane ? x->lane : s->lane)->prefix;
+	struct prefix_tail tail = x->tail;
 
 	if (t->is_pooled)
 		return;
-	for (uint32_t i = 0; cache->cap && i < t->done; i++)
-		prefix_add(cache, &t->tail, words_at(&s->words, t->key, i)->id);
-	for (uint32_t i = 0; t->kv.is_kept && i < t->done; i++)
-		prefix_add(&s->kv.host, &tail, words_at(&s->words, t->key, i)->id);
+	for (uint32_t i = 0; cache->cap && i < x->done; i++)
+		prefix_add(cache, &x->tail, choice_id(s, x, i));
+	for (uint32_t i = 0; t->kv.is_kept && i < x->done; i++)
+		prefix_add(&s->kv.host, &tail, choice_id(s, x, i));
+}
+
+/* One choice is all there, or given up. */
+static void choice_over(struct choice *x, enum counter_finish finish)
+{
+	struct stream *t = &x->conn->stream;
+	struct sim *s = x->conn->sim;
+
+	if (x->is_over)
+		return;
+	x->is_over = true;
+	words_remember(x);
+	loop_timer_cancel(s->loop, &x->timer);
+	if (x->lane)
+		engine_remove(&x->lane->engine, &x->seq);
+	s->counters.finished[finish]++;
+	if (x->first_ns && finish <= FINISH_LENGTH) {
+		counters_observe(&s->counters, HIST_E2E, x->last_ns - t->recv_ns);
+		if (x->done > 1)
+			counters_observe(&s->counters, HIST_TPOT,
+					 (x->last_ns - x->first_ns) / (x->done - 1));
+	}
+	if (t->row) {
+		struct truth_choice c = { .output_tokens = x->done, .finish = finish,
+					  .constraint = x->script.constraint,
+					  .mistake = x->script.mistake };
+		uint32_t said = x->done > x->reasoning ? x->done - x->reasoning : 0;
+
+		c.calls = script_calls(&x->script, said, &c.malformed);
+		truth_choice(t->row, x->index, &c);
+	}
 }
 
 void stream_over(struct conn *c, enum counter_finish finish)
 {
 	struct sim *s = c->sim;
 	struct stream *t = &c->stream;
+	uint32_t done = 0;
 
-	words_remember(s, t);
-	profiler_span(&s->profiler, "request", 0, t->recv_ns - t->offset_ns, clock_mono_ns(),
-		      t->done);
+	for (uint32_t i = 0; i < t->choices; i++) {
+		struct choice *x = &t->choice[i];
+
+		choice_over(x, finish <= FINISH_LENGTH ? x->finish : finish);
+		done += x->done;
+	}
+	profiler_span(&s->profiler, "request", 0, t->recv_ns - t->offset_ns, clock_mono_ns(), done);
 	trickle_cancel(c);
 	kv_cancel(c);
-	loop_timer_cancel(s->loop, &t->timer);
-	if (t->lane)
-		engine_remove(&t->lane->engine, &t->seq);
 	t->is_active = false;
 	s->stream_count--;
-	s->counters.finished[finish]++;
-	if (t->first_ns && finish <= FINISH_LENGTH) {
-		counters_observe(&s->counters, HIST_E2E, t->last_ns - t->recv_ns);
-		if (t->done > 1)
-			counters_observe(&s->counters, HIST_TPOT,
-					 (t->last_ns - t->first_ns) / (t->done - 1));
-	}
 	if (t->row) {
-		t->row->output_tokens = t->done;
+		t->row->output_tokens = done;
 		t->row->finish = finish;
 		truth_end(&s->truth, t->row);
 		t->row = NULL;
@@ -351,16 +470,17 @@ static void stream_fail(struct conn *c)
 		c->stream.row->end_ns = at;
 }
 
-/* A fault that ends the answer before its next n tokens; true when one struck. */
-static bool stream_struck(struct conn *c, uint32_t n)
+/* A fault that ends the answer before the choice's next n tokens; true when one struck. */
+static bool stream_struck(struct choice *x, uint32_t n)
 {
+	struct conn *c = x->conn;
 	struct stream *t = &c->stream;
 
-	if (is_within(t, t->fault.reset_at, n)) {
+	if (is_within(x, t->fault.reset_at, n)) {
 		conn_reset(c);
-	} else if (is_within(t, t->fault.close_at, n)) {
+	} else if (is_within(x, t->fault.close_at, n)) {
 		conn_drop(c);
-	} else if (t->is_streamed && is_within(t, t->fault.error_at, n)) {
+	} else if (t->is_streamed && is_within(x, t->fault.error_at, n)) {
 		stream_fail(c);
 	} else {
 		return false;
@@ -370,29 +490,35 @@ static bool stream_struck(struct conn *c, uint32_t n)
 }
 
 /* The next event is due, n tokens are there for it. */
-static void stream_emit(struct conn *c, uint32_t n)
+static void stream_emit(struct choice *x, uint32_t n)
 {
+	struct conn *c = x->conn;
 	struct stream *t = &c->stream;
 
-	assert(t->is_active && n >= 1);
+	assert(t->is_active && !x->is_over && n >= 1);
 	trickle_finish(c);
-	if (t->fault.hit && !t->is_pooled && stream_struck(c, n))
+	if (t->fault.hit && !t->is_pooled && stream_struck(x, n))
 		return;
 	if (!t->is_streamed) {
 		if (!t->is_pooled)
-			share_count(c->sim, t, n);
-		t->done += n;
-		if (t->done == t->total)
+			share_count(c->sim, x, n);
+		x->done += n;
+		t->left -= x->done == x->total;
+		if (t->left == 0)
 			answer_send(c);
 		return;
 	}
 	if (!t->is_open)
 		opening_send(c);
-	stream_event(c, n);
-	if (t->done < t->total)
+	stream_event(x, n);
+	if (x->done < x->total)
+		return;
+	t->left--;
+	choice_over(x, x->finish);
+	if (t->left)
 		return;
 	stream_tail(c);
-	stream_over(c, t->finish);
+	stream_over(c, t->choice->finish);
 }
 
 void stream_abort(struct conn *c)
@@ -405,58 +531,69 @@ void stream_abort(struct conn *c)
 
 void stream_on_time(struct timer *timer)
 {
-	struct conn *c = (struct conn *)((char *)timer - offsetof(struct conn, stream.timer));
-	struct stream *t = &c->stream;
+	struct choice *x = (struct choice *)((char *)timer - offsetof(struct choice, timer));
+	struct conn *c = x->conn;
 	struct sim *s = c->sim;
-	int64_t due = t->timer.at_ns + t->offset_ns;
+	int64_t due = x->timer.at_ns + c->stream.offset_ns;
 	uint64_t before = s->events;
 
-	stream_emit(c, t->share);
-	if (s->events > before && t->last_ns)
-		lag_add(&s->lag, t->last_ns - due);
-	if (t->is_active && !c->is_broken && t->done < t->total) {
-		share_draw(s, t);
-		stream_advance(c);
+	stream_emit(x, x->share);
+	if (s->events > before && x->last_ns)
+		lag_add(&s->lag, x->last_ns - due);
+	if (c->stream.is_active && !c->is_broken && x->done < x->total) {
+		share_draw(s, x);
+		stream_advance(x);
 	} else {
 		conn_settle(c);
 	}
 }
 
 /* What the engine found in its prefix cache, before the first token goes out. */
-static void known_tell(struct sim *s, struct stream *t)
+static void known_tell(struct choice *x)
 {
-	if (t->is_known_told)
+	struct stream *t = &x->conn->stream;
+	struct sim *s = x->conn->sim;
+
+	if (x->is_known_told)
 		return;
-	t->is_known_told = true;
-	t->form.cached_tokens = t->seq.known;
+	x->is_known_told = true;
 	/* What was brought counts by itself. */
-	s->counters.prefix_hits += t->kv.brought > t->kv.local ? t->kv.local : t->seq.known;
+	s->counters.prefix_hits += t->kv.brought > t->kv.local ? t->kv.local : x->seq.known;
+	if (x->index)
+		return;
+	t->form.cached_tokens = x->seq.known;
 	if (t->row)
-		t->row->cached_tokens = t->seq.known;
+		t->row->cached_tokens = x->seq.known;
+}
+
+/* Steps of the engine that the next event takes. */
+static uint32_t event_steps(const struct sim *s, const struct choice *x)
+{
+	if (s->opts->diffusion_block)
+		return (uint32_t)s->opts->diffusion_steps;
+	return s->opts->spec_tokens && !is_call(x) ? 1 : x->share;
 }
 
 static void on_token(struct engine_seq *seq, void *ctx)
 {
-	struct conn *c = (struct conn *)((char *)seq - offsetof(struct conn, stream.seq));
-	struct stream *t = &c->stream;
+	struct choice *x = (struct choice *)((char *)seq - offsetof(struct choice, seq));
+	struct conn *c = x->conn;
 	struct sim *s = ctx;
-	uint32_t steps = s->opts->spec_tokens ? 1 : s->opts->diffusion_block ?
-			 (uint32_t)s->opts->diffusion_steps : t->share;
 
-	known_tell(s, t);
+	known_tell(x);
 	kv_keep(c);
-	t->ready++;
-	if (t->ready < steps)
+	x->ready++;
+	if (x->ready < event_steps(s, x))
 		return;
-	t->ready = 0;
-	stream_emit(c, t->share);
-	if (!t->is_active || c->is_broken) {
+	x->ready = 0;
+	stream_emit(x, x->share);
+	if (!c->stream.is_active || c->is_broken) {
 		conn_settle(c);
-	} else if (t->done < t->total) {
-		share_draw(s, t);
-		t->seq.yield = stream_yield(s, t);
+	} else if (x->done < x->total) {
+		share_draw(s, x);
+		x->seq.yield = choice_yield(s, x);
 	} else {
-		engine_remove(&t->lane->engine, &t->seq); /* all there, but it goes out slowly */
+		engine_remove(&x->lane->engine, &x->seq); /* all there, but others are not */
 	}
 }
 

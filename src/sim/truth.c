@@ -26,6 +26,7 @@ void truth_row_free(struct truth_row *r)
 	free(r->request_id);
 	free(r->send_ns);
 	free(r->tokens);
+	free(r->choice);
 	free(r);
 }
 
@@ -38,6 +39,16 @@ void truth_event(struct truth_row *r, int64_t at_ns, uint32_t tokens)
 	}
 	r->send_ns[r->events] = at_ns;
 	r->tokens[r->events++] = tokens;
+}
+
+void truth_choice(struct truth_row *r, size_t i, const struct truth_choice *c)
+{
+	if (i >= r->choices) {
+		r->choice = mem_grow(r->choice, i + 1, sizeof(*r->choice));
+		while (r->choices <= i)
+			r->choice[r->choices++] = (struct truth_choice){ 0 };
+	}
+	r->choice[i] = *c;
 }
 
 void truth_end(struct truth *t, struct truth_row *r)
@@ -76,6 +87,30 @@ static void faults_write(const struct fault_set *set, uint64_t hit, struct buf *
 	buf_release(&names);
 }
 
+static void quoted_or_null(struct buf *out, const char *key, const char *text)
+{
+	buf_printf(out, text ? ", \"%s\": \"%s\"" : ", \"%s\": null", key, text);
+}
+
+/* Nothing of an answer of words alone, which the row itself describes. */
+static void choices_write(const struct truth_row *r, struct buf *out)
+{
+	const struct truth_choice *c = r->choice;
+
+	if (r->choices == 0 || (r->choices == 1 && !c->constraint && !c->calls))
+		return;
+	buf_add_text(out, ", \"choices\": [");
+	for (size_t i = 0; i < r->choices; i++, c++) {
+		buf_printf(out, "%s{\"output_tokens\": %" PRIu32 ", \"finish\": \"%s\"", i ? ", " : "",
+			   c->output_tokens, counters_finish_name(c->finish));
+		quoted_or_null(out, "constraint", c->constraint);
+		quoted_or_null(out, "mistake", c->mistake);
+		buf_printf(out, ", \"tool_calls\": %" PRIu32 ", \"malformed\": %" PRIu32 "}",
+			   c->calls, c->malformed);
+	}
+	buf_add_char(out, ']');
+}
+
 static void row_write(const struct truth *t, const struct truth_row *r, struct buf *out)
 {
 	buf_add_text(out, "{\"request_id\": ");
@@ -111,6 +146,7 @@ static void row_write(const struct truth *t, const struct truth_row *r, struct b
 	if (r->transferred_tokens)
 		buf_printf(out, ", \"transferred_tokens\": %" PRIu32 ", \"transfer_ns\": %" PRId64,
 			   r->transferred_tokens, r->transfer_ns);
+	choices_write(r, out);
 	buf_add_text(out, "}\n");
 }
 

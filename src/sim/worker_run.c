@@ -205,6 +205,11 @@ static int items_make(struct talk *t, const struct how *h, struct worker_outcome
 		item->output = output_of(t, h, i, e);
 		if (item->output == 0)
 			return -1;
+		if (q->priority && !t->model.opts->is_by_priority)
+			return err_set(e, ERR_USAGE, "prompt %zu: Got priority %" PRId64 " but Priority "
+				       "scheduling is not enabled.", i, q->priority);
+		item->priority = q->priority;
+		item->lora = q->lora;
 		item->prompt = q->tokens;
 		item->id = t->requests.tokens.id + q->tokens_at;
 		o->begin_ns[i] = at;
@@ -243,6 +248,7 @@ static size_t beam_round(const struct worker_outcome *o, struct batch_item *roun
 			at_ns += ns_of(REQUEST_S + BEAM_S);
 			round[n++] = (struct batch_item){
 				.prompt = o->item[i].prompt + done, .output = 1, .ready_ns = at_ns,
+				.priority = o->item[i].priority, .lora = o->item[i].lora,
 				.encode_ns = done || k ? 0 : o->item[i].encode_ns,
 			};
 		}

@@ -414,7 +414,7 @@ my %any_text = (
 	},
 	'sim' => { 'model' => 'a name', 'served-model-name' => 'names', 'api-key' => 'a secret',
 		'spec-method' => 'any but those known costs a layer', 'load-format' => 'dummy or not',
-		'kv-host' => 'a name' },
+		'kv-host' => 'a name', 'lora-modules' => 'NAME=PATH or JSON: tests/load/answers.t' },
 	'bench sweep serve' => { map { ($_ => 'sweep-text.t') } qw(serve-cmd bench-cmd after-bench-cmd
 		serve-params bench-params link-vars output-dir experiment-name resume) },
 	'bench sweep startup' => { map { ($_ => 'sweep-text.t') } qw(startup-cmd serve-params

@@ -39,7 +39,7 @@ my @rows = (
 		'--explain'],
 	[0, qr/^\z/, $model, qw(-sc.method ngram --speculative-config.num_speculative_tokens 4 -O0
 		--explain)],
-	[0, qr/^WARNING: no effect in the simulator: --scheduling-policy --swap-space\n\z/, $model,
+	[0, qr/^WARNING: no effect in the simulator: --swap-space\n\z/, $model,
 		qw(--scheduling-policy priority --swap-space 4 --explain)],
 	[0, qr/^\z/, $model, qw(--max-model-len auto --gpu l4-24gb --explain)],
 	[2, qr/--scheduling-policy: expected one of fcfs/, $model, qw(--scheduling-policy best)],

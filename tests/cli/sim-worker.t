@@ -116,7 +116,7 @@ sub sum { my $s = 0; $s += $_ for @_; return $s }
 	is($hello->{type}, 'hello', 'it speaks first');
 	is("$hello->{protocol} $hello->{engine}", '1 sim', 'and says who it is');
 	is_deeply([sort @{$hello->{features}}],
-		[qw(async beam chat encode lora mm_stats prequeue profile render)], 'all features');
+		[qw(async beam chat encode lora mm_stats prequeue priority profile render)], 'all features');
 	my $early = ask($w, 'generate', @all);
 	is("$early->{type} $early->{text}", 'error generate before load', 'nothing runs before load');
 	is(ask($w, 'render', messages => [{ role => 'user', content => 'hi' }])->{text},
@@ -226,6 +226,25 @@ for my $case (
 	my (undef, $first, $second) = lines_of('b.jsonl');
 	is($first->{lora}, 6, 'LoRA requests are counted');
 	cmp_ok($second->{cached_tokens}, '==', 6 * 32, 'known prompts');
+}
+
+# ---- priorities ----
+
+# One at a time: who is done first is decided by the requests' own priorities.
+{
+	my $w = loaded(['--scheduling-policy', 'priority', '--max-num-seqs', '1']);
+	my $bare = loaded([]);
+	my @urgent = map { { prompt => [1 .. 8], output_len => 4, priority => $_ } } 5, 0, -5, 0;
+
+	put($w, @urgent);
+	my $e2el = ask($w, 'generate', @all, prequeue => $true)->{e2el_s};
+	is_deeply([sort { $e2el->[$a] <=> $e2el->[$b] } 0 .. 3], [2, 1, 3, 0], 'lower values first');
+	bury($w);
+	put($bare, @urgent);
+	my $refused = ask($bare, 'generate', @all);
+	is("$refused->{type} $refused->{category}", 'error flag', 'only where the policy says so');
+	like($refused->{text}, qr/Got priority 5 but Priority scheduling is not enabled\./, 'as in vLLM');
+	bury($bare);
 }
 
 # ---- pooling, media, profiles ----

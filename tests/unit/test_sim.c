@@ -203,7 +203,12 @@ static const struct { enum ask_api api; const char *body, *why, *param; } ask_ro
 	  "min_tokens", NULL },
 	{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"stream\":\"yes\"}", "true or false",
 	  "stream" },
-	{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"n\":2}", "n must be 1", "n" },
+	{ ASK_DEMO, "{\"prompt\":\"a\",\"n\":2}", "n must be 1", "n" },
+	{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"n\":257}", "n must be at most 256", "n" },
+	{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"priority\":1.5}", "priority must be an integer",
+	  "priority" },
+	{ ASK_CHAT, "{\"messages\":[{\"role\":\"assistant\",\"tool_calls\":[{}]}]}",
+	  "tool_calls[] must be objects", "messages" },
 	{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"echo\":true}", "echo", "echo" },
 	{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"stop\":\"\"}", "empty", "stop" },
 	{ ASK_COMPLETIONS, "{\"prompt\":\"a\",\"stop\":[1]}", "strings", "stop" },
@@ -432,7 +437,7 @@ static uint32_t take(struct prefix_cache *p, uint32_t first, size_t n, struct pr
 
 	for (size_t i = 0; i < n; i++)
 		id[i] = first + (uint32_t)i;
-	return prefix_take(p, id, n, tail);
+	return prefix_take(p, 0, id, n, tail);
 }
 
 static void test_prefix_cache(void **state)

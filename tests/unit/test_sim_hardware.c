@@ -422,7 +422,7 @@ static void name(struct prefix_hold *h, uint32_t first, size_t n)
 
 	for (size_t i = 0; i < n; i++)
 		id[i] = first + (uint32_t)i;
-	prefix_name(h, id, n, &tail);
+	prefix_name(h, 0, id, n, &tail);
 }
 
 /* The same prompt twice takes its blocks once, and is computed once; what ended makes room. */
