@@ -382,8 +382,7 @@ static int generate_regex(const struct constraint *c, struct dice *d, size_t byt
 			return -1;
 		if (out->is_over)
 			return err_set(e, ERR_LIMIT, "the text has no room");
-		if (pattern_matches(c->whole, (struct str){ out->data + from, out->len - from }) ==
-		    PATTERN_YES)
+		if (pattern_matches(c->whole, buf_since(out, from)) == PATTERN_YES)
 			return 0;
 		out->len = from;
 		if (out->data)

@@ -2,9 +2,9 @@
 /*
  * earley.c - rules as productions, and Earley's algorithm over them.
  *
- * An item says: from this code point on, this much of a production has been seen. Items of all places
- * are kept, since a finished production goes on with those that waited where it began. Empty
- * productions are passed over where they are predicted (Aycock and Horspool, 2002).
+ * An item says: from this code point on, this much of a production has been seen. Items of all
+ * places are kept, since a finished production continues those that waited for it where it began.
+ * Empty productions are skipped where they are predicted (Aycock and Horspool, 2002).
  */
 #include <assert.h>
 

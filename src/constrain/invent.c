@@ -2,8 +2,8 @@
 /*
  * invent.c - values that keep to a JSON Schema (invent.h).
  *
- * All schemas that apply to one value are gathered first: those behind $ref and allOf, and one branch
- * of each anyOf, oneOf and if, drawn. A value is then made that has what all of them ask for.
+ * All schemas that apply to one value are gathered first: those of $ref and allOf, and one branch
+ * of each anyOf, oneOf and if, at random. Then a value is made that has what all of them ask for.
  */
 #include "constrain/invent.h"
 
@@ -22,9 +22,9 @@
 #define EXTRA_ITEMS_MAX 3
 #define SAME_ITEM_TRIES 16
 
-/* What one kind of value each makes. */
-enum form { FORM_NULL, FORM_BOOLEAN, FORM_OBJECT, FORM_ARRAY, FORM_STRING, FORM_INTEGER, FORM_NUMBER,
-	FORM_COUNT };
+/* The kinds of values; an integer may stand for a number. */
+enum form { FORM_NULL, FORM_BOOLEAN, FORM_OBJECT, FORM_ARRAY, FORM_STRING, FORM_INTEGER,
+	FORM_NUMBER, FORM_COUNT };
 #define ALL_FORMS ((1u << FORM_COUNT) - 1)
 
 struct maker {

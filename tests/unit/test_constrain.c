@@ -60,7 +60,8 @@ static void upstream_and_ours_on_a_pattern(void **state)
 {
 	static const struct { const char *text; bool upstream, ours; } row[] = {
 		{ "ab@cd.com\n", true, true }, { "ab@cd.com", false, false },
-		{ "ab.x@cd.com\n", false, false }, { "ab@cd.com\nmore", true, false },
+		{ "ab.x@cd.com\n", false, false },
+		{ "ab@cd.com\nmore", true, false },
 		{ " ab@cd.com\n", false, false }, { "\xc3\xa9@\xc3\xbc.com\n", true, true },
 	};
 	struct constraint *c = made(CONSTRAINT_REGEX, "\\w+@\\w+\\.com\\n");

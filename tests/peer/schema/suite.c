@@ -4,7 +4,7 @@
  * and draft2020-12/.
  *
  * One line per file: passed, failed, and skipped for schemas with remote references and
- * international host names, which are not claimed. Exit status 1 when a test of a claimed file fails.
+ * international host names, which are not claimed. Exit status 1 when a claimed test fails.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -21,8 +21,8 @@
 struct counts { int passed, failed, skipped; };
 
 /*
- * Not claimed: documents from elsewhere, content and formats that a vocabulary asserts, and draft 7's
- * "dependencies" in a schema of draft 2020-12.
+ * Not claimed: documents from elsewhere, content and formats that a vocabulary asserts, and draft
+ * 7's "dependencies" in a schema of draft 2020-12.
  */
 static const char *const excluded[] = {
 	"draft2020-12/refRemote.json", "draft2020-12/vocabulary.json", "draft7/refRemote.json",
