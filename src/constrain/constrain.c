@@ -339,7 +339,8 @@ static int upstream_json(struct str answer)
 	open = squeezed.len ? memchr(squeezed.data, '{', squeezed.len) : NULL;
 	close = squeezed.len ? memrchr(squeezed.data, '}', squeezed.len) : NULL;
 	if (open && close && open < close)
-		rc = json_parse(&a, (struct str){ open, (size_t)(close - open) + 1 }, &v, NULL) == 0;
+		rc = json_parse(&a, (struct str){ open, (size_t)(close - open) + 1 }, &v,
+			NULL) == 0;
 	buf_release(&squeezed);
 	arena_release(&a);
 	return rc;

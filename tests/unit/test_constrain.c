@@ -68,7 +68,8 @@ static void upstream_and_ours_on_a_pattern(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(row); i++) {
-		assert_int_equal(constraint_check_upstream(c, str_of(row[i].text)), row[i].upstream);
+		assert_int_equal(constraint_check_upstream(c, str_of(row[i].text)),
+			row[i].upstream);
 		expect(c, row[i].text, row[i].ours);
 	}
 	constraint_free(c);
@@ -272,7 +273,10 @@ static void nothing_is_made(void **state)
 /* What would take for ever is not scored, and says so. */
 static void limits(void **state)
 {
-	static const struct { enum constraint_kind kind; const char *text, *answer, *why; } row[] = {
+	static const struct {
+		enum constraint_kind kind;
+		const char *text, *answer, *why;
+	} row[] = {
 		{ CONSTRAINT_REGEX, "(a|aa|aaa)+[bc]", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 			"the pattern needs more than PATTERN_STEPS_MAX steps" },
 		{ CONSTRAINT_JSON, "{\"allOf\": [{\"$ref\": \"#\"}, {\"$ref\": \"#\"}]}", "1",

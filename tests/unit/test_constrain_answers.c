@@ -107,7 +107,8 @@ static void json_answers(void **state)
 	};
 	/* Whole answers. */
 	static const struct pair whole[] = {
-		{ "\n[{\"level\": 20.000, \"name\": \"$\"}]", "[{\"level\": 20.0000000000000000001, \"name\": \"$\"}]" },
+		{ "\n[{\"level\": 20.000, \"name\": \"$\"}]",
+			"[{\"level\": 20.0000000000000000001, \"name\": \"$\"}]" },
 		{ "[{\"level\": 1e1, \"name\": \"$\"}]", "[{\"level\": \"10\", \"name\": \"$\"}]" },
 		{ "[{\"level\": 1, \"name\": \"$\"}]", "{\"level\": 1, \"name\": \"$\"}" },
 	};

@@ -157,8 +157,8 @@ static void what_an_answer_is_blamed_for(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(row); i++) {
-		struct constraint *c = constraint_compile(CONSTRAINT_JSON, str_of(row[i].schema), &opts,
-			NULL);
+		struct constraint *c = constraint_compile(CONSTRAINT_JSON, str_of(row[i].schema),
+			&opts, NULL);
 		struct constraint_result r;
 
 		assert_non_null(c);
