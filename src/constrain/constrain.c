@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* constrain.c - see constrain.h: four kinds behind one type. */
+/* constrain.c - see constrain.h: four kinds of constraint in one type. */
 #include "constrain/constrain.h"
 
 #include <assert.h>

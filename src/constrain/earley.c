@@ -213,7 +213,7 @@ struct items {
 struct match {
 	const struct grammar *g;
 	struct items all;      /* of every place, one after the other */
-	struct items next;     /* for the place behind the next code point */
+	struct items next;     /* for the place after the next code point */
 	size_t *begins;        /* where in all the items of a place begin */
 	uint32_t place;
 	uint32_t *slot;        /* hash table of this place: index in all + 1, of slot_place */

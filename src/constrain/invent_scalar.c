@@ -218,7 +218,7 @@ static struct bounds bounds_of(const struct ask *a)
 	return b;
 }
 
-/* The unit whose multiples are drawn: its digits, and the power of ten behind them. */
+/* The unit whose multiples are drawn: its digits, times a power of ten. */
 struct unit { int64_t digits; int power; };
 
 /* The smallest whole number that is a multiple. */

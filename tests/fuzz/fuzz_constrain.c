@@ -3,7 +3,7 @@
  * fuzz_constrain.c - constraints of all kinds and answers to them.
  *
  * The first byte is the kind (0 to 3: as in constrain.h; 4: a member of a request), the second a
- * seed; the rest is the constraint and, behind a zero byte, an answer. A constraint is refused in
+ * seed; the rest is the constraint and, after a zero byte, an answer. A constraint is refused in
  * one sentence or judges any answer; an answer that is made for it is kept.
  */
 #include "check.h"

@@ -80,7 +80,7 @@ static void json_answers(void **state)
 	static const char *const name[FILLINGS] = {
 		"Ada", "B", "\\u00e9milie", "\xc3\xa9milie", "\\ud83d\\ude00", "12", "null", "a b",
 	};
-	/* Members behind name and level. */
+	/* Members after name and level. */
 	static const struct pair member[] = {
 		{ ", \"class\": \"mage\"}]", ", \"class\": \"Mage\"}]" },
 		{ ", \"class\": \"\\u006dage\"}]", ", \"class\": \"mage \"}]" },
