@@ -124,14 +124,27 @@ static uint32_t lower_more(struct grammar *g, struct symbol what, uint32_t max)
 	return more;
 }
 
+/* * or +, of which one around another says nothing new. */
+static bool is_star(const struct syntax *n)
+{
+	return n->kind == SYNTAX_REPEAT && n->min <= 1 && n->max == SYNTAX_UNBOUNDED;
+}
+
 static struct symbol lower_repeat(struct grammar *g, const struct syntax *n)
 {
-	struct symbol what = lower(g, n->first);
-	uint32_t extra = n->max == SYNTAX_UNBOUNDED ? n->max : n->max - n->min;
-	uint32_t rest = lower_more(g, what, extra), whole = add_nonterminal(g), first;
+	uint32_t min = n->min, extra, rest, whole, first;
+	struct symbol what;
 
+	while (is_star(n) && is_star(n->first)) {
+		n = n->first;
+		min = min < n->min ? min : n->min;
+	}
+	what = lower(g, n->first);
+	extra = n->max == SYNTAX_UNBOUNDED ? n->max : n->max - min;
+	rest = lower_more(g, what, extra);
+	whole = add_nonterminal(g);
 	first = begin_production(g);
-	for (uint32_t i = 0; i < n->min && !is_too_large(g); i++)
+	for (uint32_t i = 0; i < min && !is_too_large(g); i++)
 		add_symbol(g, what);
 	add_symbol(g, symbol_of(rest));
 	end_production(g, whole, first);

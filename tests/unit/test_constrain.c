@@ -284,6 +284,12 @@ static void limits(void **state)
 		{ CONSTRAINT_JSON, "{\"anyOf\": [{\"$ref\": \"#/$defs/b\"}, {\"$ref\": \"#/$defs/b\"}], "
 			"\"$defs\": {\"b\": {\"$ref\": \"#\"}}}", "1",
 			"references nest deeper than SCHEMA_DEPTH_MAX" },
+		{ CONSTRAINT_GRAMMAR, "root ::= root root root | \"a\" | \"\"",
+			"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+			"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+			"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+			"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+			"the grammar needs more than GRAMMAR_STEPS_MAX steps" },
 		{ CONSTRAINT_GRAMMAR, "start: \"a\"", "a", "grammars in Lark's syntax are not scored" },
 	};
 
@@ -300,6 +306,35 @@ static void limits(void **state)
 	}
 }
 
+/* Grammars that a parser without memory would not end with. */
+static void grammars_of_all_sorts(void **state)
+{
+	static const struct { const char *grammar, *good, *bad; } row[] = {
+		{ "root ::= \"a\"****", "aaaa", "ab" },
+		{ "root ::= \"a\"*+?", "", "b" },
+		{ "root ::= (\"a\"+)+", "aaa", "" },
+		{ "root ::= (\"ab\"{2})+", "abababab", "ababab" },
+		{ "root ::= a\na ::= b\nb ::= a | \"x\"", "x", "xx" },
+		{ "root ::= root root | \"a\"", "aaaaaaaaaaaaaaaa", "" },
+		{ "root ::= \"(\" root \")\" root | \"\"", "(()())()", "(()" },
+		{ "root ::= e e\ne ::= \"\" | \"a\"", "a", "aaa" },
+		{ "root ::= [^\\x00-\\x7f] . \"\\u00e9\" \"\\U0001F600\"", "\xc3\xa4\n\xc3\xa9\xf0\x9f\x98\x80",
+			"a\n\xc3\xa9\xf0\x9f\x98\x80" },
+		{ "root ::= [\\]\\-a]{2,3} # \"b\"\n | c\nc-1 ::= \"#\"\nc ::= c-1 # end", "#", "b" },
+		{ "root ::= [\\]\\-a]{2,3}", "-]a", "-" },
+		{ "root ::= a{0,2} a{3,}\na ::= \"z\"", "zzz", "zz" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(row); i++) {
+		struct constraint *c = made(CONSTRAINT_GRAMMAR, row[i].grammar);
+
+		expect(c, row[i].good, true);
+		expect(c, row[i].bad, false);
+		constraint_free(c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -311,6 +346,7 @@ int main(void)
 		cmocka_unit_test(made_answers_hold),
 		cmocka_unit_test(nothing_is_made),
 		cmocka_unit_test(limits),
+		cmocka_unit_test(grammars_of_all_sorts),
 	};
 
 	return cmocka_run_group_tests_name("constrain", tests, NULL, NULL);
