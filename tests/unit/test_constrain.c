@@ -157,6 +157,7 @@ static void members(void **state)
 		{ "{\"regex\": 1}", "regex: expected a text" },
 		{ "{\"regex\": \"(\"}", "regex: the regular expression does not compile: "
 			"missing closing parenthesis" },
+		{ "{\"choice\": \"a\"}", "choice: expected a list of texts" },
 		{ "{\"choice\": []}", "choice: expected a list of 1 to 100000 texts" },
 		{ "{\"choice\": [\"a\", 1]}", "choice: choice 2 is not a text" },
 		{ "{\"json\": {\"type\": \"objekt\"}}", "json: /type: expected null, boolean, object, "
@@ -179,6 +180,21 @@ static void members(void **state)
 		assert_string_equal(e.text, row[i].error ? row[i].error : "");
 		constraint_free(c);
 	}
+}
+
+/* A schema in a member keeps the digits of its numbers. */
+static void members_keep_digits(void **state)
+{
+	struct constraint *c = constraint_compile_member(
+		STR("{\"json\": {\"maximum\": 1.00000000000000000001, \"minimum\": -1e400}}"), NULL, NULL);
+
+	(void)state;
+	assert_non_null(c);
+	expect(c, "1.00000000000000000001", true);
+	expect(c, "1.000000000000000000011", false);
+	expect(c, "-1e399", true);
+	expect(c, "-1e401", false);
+	constraint_free(c);
 }
 
 /* What is made keeps to it and is the same for the same seed. */
@@ -343,6 +359,7 @@ int main(void)
 		cmocka_unit_test(a_grammar_of_sixteen),
 		cmocka_unit_test(choices),
 		cmocka_unit_test(members),
+		cmocka_unit_test(members_keep_digits),
 		cmocka_unit_test(made_answers_hold),
 		cmocka_unit_test(nothing_is_made),
 		cmocka_unit_test(limits),
