@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* Blanks and line ends of ECMA-262, and all other characters, as they are written inside a class. */
+/* Blanks and line ends of ECMA-262, and all other characters, as written inside a class. */
 #define BLANKS "\\x{9}-\\x{d}\\x{20}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}" \
 	"\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}"
 #define NOT_BLANKS "\\x{0}-\\x{8}\\x{e}-\\x{1f}\\x{21}-\\x{9f}\\x{a1}-\\x{167f}" \
