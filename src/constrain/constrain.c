@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* constrain.c - see constrain.h: four kinds behind one type. */
+/* constrain.c - see constrain.h: four kinds of constraint in one type. */
 #include "constrain/constrain.h"
 
 #include <assert.h>
@@ -13,7 +13,6 @@
 #include "constrain/schema.h"
 #include "constrain/syntax.h"
 #include "json/read.h"
-#include "json/write.h"
 
 #define CHOICES_MAX 100000
 #define GENERATE_TRIES_MAX 32
@@ -149,38 +148,36 @@ static const char *const member_names[] = {
 	[CONSTRAINT_GRAMMAR] = "grammar",
 };
 
-/* The kind's own text: a schema may be given as JSON or as a text that holds it. */
-static struct constraint *compile_value(enum constraint_kind kind, const struct json_value *v,
+/* As it is spelled, so that no digit of a number is lost; a schema may be a text that holds it. */
+static struct constraint *compile_value(enum constraint_kind kind, struct json_slice v,
 					const struct constraint_opts *o, struct err *e)
 {
-	bool is_text = v->kind == JSON_STRING;
 	struct constraint *c = NULL;
 	struct buf text = { 0 };
-	struct json_writer w = json_writer(&text);
 
-	if (kind != CONSTRAINT_CHOICE && is_text) {
-		c = constraint_compile(kind, v->text, o, e);
+	if (kind != CONSTRAINT_CHOICE && v.kind == JSON_STRING) {
+		json_unescape(&text, v.raw);
+		c = constraint_compile(kind, buf_str(&text), o, e);
 	} else if (kind == CONSTRAINT_REGEX || kind == CONSTRAINT_GRAMMAR) {
 		err_set(e, ERR_USAGE, "expected a text");
+	} else if (v.kind == JSON_STRING) {
+		err_set(e, ERR_USAGE, "expected a list of texts");
 	} else {
-		json_put_value(&w, v);
-		c = constraint_compile(kind, buf_str(&text), o, e);
+		c = constraint_compile(kind, v.raw, o, e);
 	}
 	buf_release(&text);
 	return c;
 }
 
-static struct constraint *compile_members(const struct json_value *object,
+static struct constraint *compile_members(struct json_slice object,
 					  const struct constraint_opts *o, struct err *e)
 {
-	const struct json_value *any = json_get(object, "json_object");
+	struct json_slice v, value = { 0 };
 	struct constraint *c = NULL;
 	int found = -1;
 
 	for (int kind = CONSTRAINT_JSON; kind <= CONSTRAINT_GRAMMAR; kind++) {
-		const struct json_value *v = json_get(object, member_names[kind]);
-
-		if (!v || v->kind == JSON_NULL)
+		if (!json_member(object, member_names[kind], &v) || v.kind == JSON_NULL)
 			continue;
 		if (found >= 0) {
 			err_set(e, ERR_USAGE, "'%s' and '%s' exclude each other",
@@ -188,14 +185,15 @@ static struct constraint *compile_members(const struct json_value *object,
 			return NULL;
 		}
 		found = kind;
+		value = v;
 	}
-	if (found < 0 && json_bool(any, false))
+	if (found < 0 && json_member(object, "json_object", &v) && v.kind == JSON_TRUE)
 		return constraint_compile(CONSTRAINT_JSON, STR("{\"type\":\"object\"}"), o, e);
 	if (found < 0) {
 		err_set(e, ERR_USAGE, "expected one of the members json, regex, choice and grammar");
 		return NULL;
 	}
-	c = compile_value((enum constraint_kind)found, json_get(object, member_names[found]), o, e);
+	c = compile_value((enum constraint_kind)found, value, o, e);
 	if (!c)
 		err_wrap(e, "%s", member_names[found]);
 	return c;
@@ -204,18 +202,21 @@ static struct constraint *compile_members(const struct json_value *object,
 struct constraint *constraint_compile_member(struct str object, const struct constraint_opts *o,
 					     struct err *e)
 {
+	struct json_scan scan = { .text = object };
 	struct arena a = { 0 };
 	struct json_value *v;
+	struct json_slice members;
 	struct constraint *c = NULL;
 	struct err why = { 0 };
 
-	if (json_parse_strict(&a, object, &v, &why) < 0)
+	if (json_parse_strict(&a, object, &v, &why) < 0 ||
+	    json_next(&scan, &members, &why) < 0)
 		err_set(e, ERR_USAGE, "the constraint is not JSON: %s", why.text);
 	else if (v->kind != JSON_OBJECT)
 		err_set(e, ERR_USAGE, "expected an object with one of the members json, regex, "
 			"choice and grammar");
 	else
-		c = compile_members(v, o, e);
+		c = compile_members(members, o, e);
 	arena_release(&a);
 	return c;
 }
@@ -339,7 +340,8 @@ static int upstream_json(struct str answer)
 	open = squeezed.len ? memchr(squeezed.data, '{', squeezed.len) : NULL;
 	close = squeezed.len ? memrchr(squeezed.data, '}', squeezed.len) : NULL;
 	if (open && close && open < close)
-		rc = json_parse(&a, (struct str){ open, (size_t)(close - open) + 1 }, &v, NULL) == 0;
+		rc = json_parse(&a, (struct str){ open, (size_t)(close - open) + 1 }, &v,
+			NULL) == 0;
 	buf_release(&squeezed);
 	arena_release(&a);
 	return rc;
@@ -382,8 +384,7 @@ static int generate_regex(const struct constraint *c, struct dice *d, size_t byt
 			return -1;
 		if (out->is_over)
 			return err_set(e, ERR_LIMIT, "the text has no room");
-		if (pattern_matches(c->whole, (struct str){ out->data + from, out->len - from }) ==
-		    PATTERN_YES)
+		if (pattern_matches(c->whole, buf_since(out, from)) == PATTERN_YES)
 			return 0;
 		out->len = from;
 		if (out->data)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * constrain/constrain.h - what an answer has to be: a JSON Schema, a pattern, a choice or a grammar.
+ * constrain/constrain.h - what an answer has to be: a JSON Schema, a pattern, a choice, a grammar.
  *
  * Compiled once, then asked whether answers keep to it (scoring of structured output), or for
  * an answer that does (the simulator). A compiled constraint is read-only: any number of

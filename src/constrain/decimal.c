@@ -16,7 +16,7 @@ static int64_t clamp(int64_t power)
 	return power < -DECIMAL_POWER_MAX ? -DECIMAL_POWER_MAX : power;
 }
 
-/* What stands after e or E, clamped. */
+/* The exponent after e or E, clamped. */
 static int64_t exponent_of(struct str text)
 {
 	bool is_negative = text.n > 0 && *text.p == '-';

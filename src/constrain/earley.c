@@ -2,9 +2,9 @@
 /*
  * earley.c - rules as productions, and Earley's algorithm over them.
  *
- * An item says: from this code point on, this much of a production has been seen. Items of all places
- * are kept, since a finished production goes on with those that waited where it began. Empty
- * productions are passed over where they are predicted (Aycock and Horspool, 2002).
+ * An item says: from this code point on, this much of a production has been seen. Items of all
+ * places are kept, since a finished production continues those that waited for it where it began.
+ * Empty productions are skipped where they are predicted (Aycock and Horspool, 2002).
  */
 #include <assert.h>
 
@@ -124,14 +124,27 @@ static uint32_t lower_more(struct grammar *g, struct symbol what, uint32_t max)
 	return more;
 }
 
+/* * or +, of which one around another says nothing new. */
+static bool is_star(const struct syntax *n)
+{
+	return n->kind == SYNTAX_REPEAT && n->min <= 1 && n->max == SYNTAX_UNBOUNDED;
+}
+
 static struct symbol lower_repeat(struct grammar *g, const struct syntax *n)
 {
-	struct symbol what = lower(g, n->first);
-	uint32_t extra = n->max == SYNTAX_UNBOUNDED ? n->max : n->max - n->min;
-	uint32_t rest = lower_more(g, what, extra), whole = add_nonterminal(g), first;
+	uint32_t min = n->min, extra, rest, whole, first;
+	struct symbol what;
 
+	while (is_star(n) && is_star(n->first)) {
+		n = n->first;
+		min = min < n->min ? min : n->min;
+	}
+	what = lower(g, n->first);
+	extra = n->max == SYNTAX_UNBOUNDED ? n->max : n->max - min;
+	rest = lower_more(g, what, extra);
+	whole = add_nonterminal(g);
 	first = begin_production(g);
-	for (uint32_t i = 0; i < n->min && !is_too_large(g); i++)
+	for (uint32_t i = 0; i < min && !is_too_large(g); i++)
 		add_symbol(g, what);
 	add_symbol(g, symbol_of(rest));
 	end_production(g, whole, first);
@@ -213,7 +226,7 @@ struct items {
 struct match {
 	const struct grammar *g;
 	struct items all;      /* of every place, one after the other */
-	struct items next;     /* for the place behind the next code point */
+	struct items next;     /* for the place after the next code point */
 	size_t *begins;        /* where in all the items of a place begin */
 	uint32_t place;
 	uint32_t *slot;        /* hash table of this place: index in all + 1, of slot_place */

@@ -152,7 +152,7 @@ static bool is_hostname(struct str s)
 		for (size_t i = 0; i < label.n; i++)
 			if (!is_alnum(label.p[i]) && label.p[i] != '-')
 				return false;
-		/* Hyphens in the third and fourth place are for encoded names (RFC 5891, 4.2.3.1). */
+		/* Two hyphens there are for encoded names (RFC 5891, 4.2.3.1). */
 		if (label.n >= 4 && label.p[2] == '-' && label.p[3] == '-' &&
 		    !str_eq_nocase((struct str){ label.p, 2 }, STR("xn")))
 			return false;
@@ -380,7 +380,8 @@ static bool is_expression(struct str s)
 				return false;
 		if (name.n && name.p[name.n - 1] == '*')
 			name.n--;
-		if (name.n == 0 || !is_uri_part(name, "_."))
+		if (name.n == 0 || !is_uri_part(name, "_.") || name.p[0] == '.' ||
+		    name.p[name.n - 1] == '.' || memmem(name.p, name.n, "..", 2))
 			return false;
 	}
 	return true;
@@ -391,7 +392,7 @@ static bool is_uri_template(struct str s)
 	for (size_t i = 0; i < s.n; i++) {
 		const char *close;
 
-		if ((unsigned char)s.p[i] <= ' ' || strchr("\"'<>\\^`|}", s.p[i]))
+		if ((unsigned char)s.p[i] <= ' ' || s.p[i] == 0x7f || strchr("\"<>\\^`|}", s.p[i]))
 			return false;
 		if (s.p[i] != '{')
 			continue;

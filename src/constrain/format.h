@@ -2,9 +2,10 @@
 /*
  * constrain/format.h - the formats of JSON Schema that can be asserted.
  *
- * date-time, date, time (RFC 3339), duration (its appendix A), email (RFC 5321), hostname (RFC 1123),
- * ipv4 (RFC 2673), ipv6 (RFC 4291), uri and uri-reference (RFC 3986), uri-template (RFC 6570),
- * uuid (RFC 4122), json-pointer (RFC 6901), relative-json-pointer.
+ * date-time, date, time (RFC 3339), duration (its appendix A), email (RFC 5321), hostname (RFC
+ * 1123), ipv4 (RFC 2673), ipv6 (RFC 4291), uri and uri-reference (RFC 3986), uri-template (RFC
+ * 6570), uuid (RFC 4122), json-pointer (RFC 6901), relative-json-pointer. Which letters an
+ * international host name (xn--...) encodes is not looked at.
  */
 #pragma once
 #include <stdbool.h>

@@ -244,7 +244,7 @@ static bool read_count(struct reader *r, uint32_t *n)
 	return r->p > from;
 }
 
-/* p stands behind the brace. */
+/* p points after the brace. */
 static bool read_bounds(struct reader *r, uint32_t *min, uint32_t *max)
 {
 	bool is_good;

@@ -21,7 +21,7 @@
 #define GRAMMAR_RULES_MAX 4096
 #define GRAMMAR_SYMBOLS_MAX 200000  /* after repeats were written out */
 #define GRAMMAR_ITEMS_MAX 4000000   /* of one match: 32 MB */
-#define GRAMMAR_STEPS_MAX 50000000  /* of one match */
+#define GRAMMAR_STEPS_MAX 5000000   /* of one match: 0.1 s */
 
 struct grammar;
 

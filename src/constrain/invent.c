@@ -2,8 +2,8 @@
 /*
  * invent.c - values that keep to a JSON Schema (invent.h).
  *
- * All schemas that apply to one value are gathered first: those behind $ref and allOf, and one branch
- * of each anyOf, oneOf and if, drawn. A value is then made that has what all of them ask for.
+ * All schemas that apply to one value are gathered first: those of $ref and allOf, and one branch
+ * of each anyOf, oneOf and if, at random. Then a value is made that has what all of them ask for.
  */
 #include "constrain/invent.h"
 
@@ -22,9 +22,9 @@
 #define EXTRA_ITEMS_MAX 3
 #define SAME_ITEM_TRIES 16
 
-/* What one kind of value each makes. */
-enum form { FORM_NULL, FORM_BOOLEAN, FORM_OBJECT, FORM_ARRAY, FORM_STRING, FORM_INTEGER, FORM_NUMBER,
-	FORM_COUNT };
+/* The kinds of values; an integer may stand for a number. */
+enum form { FORM_NULL, FORM_BOOLEAN, FORM_OBJECT, FORM_ARRAY, FORM_STRING, FORM_INTEGER,
+	FORM_NUMBER, FORM_COUNT };
 #define ALL_FORMS ((1u << FORM_COUNT) - 1)
 
 struct maker {
@@ -137,7 +137,8 @@ static enum form pick_form(struct maker *m, const struct ask *a, unsigned nestin
 	enum form chosen = FORM_NULL;
 
 	for (size_t i = 0; i < a->count; i++) {
-		forms &= forms_of(a->node[i]->types);
+		forms &= a->node[i]->metaschema ? 1u << FORM_BOOLEAN | 1u << FORM_OBJECT :
+			forms_of(a->node[i]->types);
 		meant |= meant_forms(a->node[i]);
 	}
 	if (forms == ALL_FORMS)
@@ -159,18 +160,23 @@ static enum form pick_form(struct maker *m, const struct ask *a, unsigned nestin
 static bool ask_item(struct maker *m, const struct ask *a, size_t i, bool is_contained,
 		     unsigned nesting, struct ask *out)
 {
+	bool is_known = false;
+
 	for (size_t k = 0; k < a->count; k++) {
 		const struct schema_node *n = a->node[k];
 		const struct schema_node *item = i < n->prefix_items.count ?
 			n->prefix_items.item[i] : n->items;
 
-		if (!item && !n->contains)
-			item = n->unevaluated_items;
+		is_known |= item || (n->contains && is_contained);
 		if (item && !add_node(m, out, item, nesting))
 			return false;
 		if (n->contains && is_contained && !add_node(m, out, n->contains, nesting))
 			return false;
 	}
+	for (size_t k = 0; !is_known && k < a->count; k++)
+		if (a->node[k]->unevaluated_items &&
+		    !add_node(m, out, a->node[k]->unevaluated_items, nesting))
+			return false;
 	return true;
 }
 
@@ -257,6 +263,41 @@ static bool make_array(struct maker *m, const struct ask *a, struct json_writer 
 	map_release(&seen);
 	arena_release(&arena);
 	return is_made;
+}
+
+/* ---- listed values ---- */
+
+static bool all_hold(const struct maker *m, const struct ask *a, const struct json_value *v)
+{
+	for (size_t i = 0; i < a->count; i++)
+		if (!schema_node_holds(m->schema, a->node[i], v))
+			return false;
+	return true;
+}
+
+/* One of the values of enum and const that keeps to everything else; NULL: none does. */
+static const struct json_value *pick_listed(struct maker *m, const struct ask *a, bool *is_listed)
+{
+	const struct json_value *list = NULL;
+
+	*is_listed = false;
+	for (size_t i = 0; i < a->count; i++) {
+		if (a->node[i]->constant) {
+			*is_listed = true;
+			return a->node[i]->constant;
+		}
+		if (a->node[i]->enums && (!list || a->node[i]->enums->count < list->count))
+			list = a->node[i]->enums;
+	}
+	*is_listed = list != NULL;
+	for (size_t i = 0, from = list && list->count ? dice_below(m->dice, list->count) : 0;
+	     list && i < list->count; i++) {
+		const struct json_value *v = &list->item[(from + i) % list->count];
+
+		if (all_hold(m, a, v))
+			return v;
+	}
+	return NULL;
 }
 
 /* ---- objects ---- */
@@ -367,24 +408,38 @@ static bool ask_member(struct maker *m, const struct ask *a, struct str name, un
 	return true;
 }
 
-/* A name for a member that no schema names. */
+static void add_asked_name(struct maker *m, const struct schema_node *names, struct buf *out)
+{
+	struct ask name = { .count = 0 };
+	const struct json_value *listed;
+	bool is_listed;
+
+	if (!add_node(m, &name, names, 0))
+		return;
+	listed = pick_listed(m, &name, &is_listed);
+	if (!is_listed)
+		scalar_text(m->dice, &name, 8, out);
+	else if (listed && listed->kind == JSON_STRING)
+		buf_add_str(out, listed->text);
+}
+
+/* A name for a member that no schema names; empty: there can be none. */
 static struct str new_name(struct maker *m, const struct ask *a, struct arena *arena, size_t i)
 {
 	for (size_t k = 0; k < a->count; k++) {
 		const struct schema_node *n = a->node[k];
-		struct ask name = { .count = 0 };
 		struct buf text = { 0 };
 		struct str made = { 0 };
 
 		if (n->pattern_count && is_likely(m, 80))
 			scalar_pattern(m->dice, n->pattern_property[dice_below(m->dice,
 				n->pattern_count)].text, 12, &text);
-		else if (n->property_names && add_node(m, &name, n->property_names, 0))
-			scalar_text(m->dice, &name, 8, &text);
+		else if (n->property_names)
+			add_asked_name(m, n->property_names, &text);
 		if (text.len)
 			made = arena_str(arena, buf_str(&text));
 		buf_release(&text);
-		if (made.n)
+		if (made.n || n->property_names)
 			return made;
 	}
 	return str_of(arena_printf(arena, "%s_%zu", scalar_word(m->dice), i + 1));
@@ -435,8 +490,12 @@ static bool choose_names(struct maker *m, struct ask *a, struct names *s, struct
 	extra = sizes.min - count;
 	if (extra <= 0 && s->count == 0 && sizes.has_names && nesting <= NESTING_USUAL)
 		extra = 2;
-	for (int64_t i = 0; i < extra && count + i < sizes.max; i++)
-		add_name(s, new_name(m, a, arena, (size_t)i), true);
+	for (int64_t i = 0; i < extra && count + i < sizes.max; i++) {
+		struct str name = new_name(m, a, arena, (size_t)i);
+
+		if (name.n)
+			add_name(s, name, true);
+	}
 	return add_dependents(m, a, s, nesting) && add_dependents(m, a, s, nesting);
 }
 
@@ -473,39 +532,6 @@ static bool make_object(struct maker *m, const struct ask *asked, struct json_wr
 }
 
 /* ---- values ---- */
-
-static bool all_hold(const struct maker *m, const struct ask *a, const struct json_value *v)
-{
-	for (size_t i = 0; i < a->count; i++)
-		if (!schema_node_holds(m->schema, a->node[i], v))
-			return false;
-	return true;
-}
-
-/* One of the values of enum and const that keeps to everything else; NULL: none does. */
-static const struct json_value *pick_listed(struct maker *m, const struct ask *a, bool *is_listed)
-{
-	const struct json_value *list = NULL;
-
-	*is_listed = false;
-	for (size_t i = 0; i < a->count; i++) {
-		if (a->node[i]->constant) {
-			*is_listed = true;
-			return a->node[i]->constant;
-		}
-		if (a->node[i]->enums && (!list || a->node[i]->enums->count < list->count))
-			list = a->node[i]->enums;
-	}
-	*is_listed = list != NULL;
-	for (size_t i = 0, from = list && list->count ? dice_below(m->dice, list->count) : 0;
-	     list && i < list->count; i++) {
-		const struct json_value *v = &list->item[(from + i) % list->count];
-
-		if (all_hold(m, a, v))
-			return v;
-	}
-	return NULL;
-}
 
 static bool make_form(struct maker *m, const struct ask *a, enum form form, struct json_writer *w,
 		      size_t share, unsigned nesting)

@@ -76,7 +76,7 @@ static bool text_of_pattern(struct dice *d, struct str pattern, size_t bytes, st
 
 		if (!scalar_pattern(d, pattern, bytes, out))
 			return false;
-		length = code_points((struct str){ out->data + from, out->len - from });
+		length = code_points(buf_since(out, from));
 		if (length < l.min)
 			add_words(d, (size_t)(l.min - length), out);
 		if (length <= l.max)
@@ -218,7 +218,7 @@ static struct bounds bounds_of(const struct ask *a)
 	return b;
 }
 
-/* The unit whose multiples are drawn: its digits, and the power of ten behind them. */
+/* The unit whose multiples are drawn: its digits, times a power of ten. */
 struct unit { int64_t digits; int power; };
 
 /* The smallest whole number that is a multiple. */

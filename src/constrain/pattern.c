@@ -49,7 +49,8 @@ struct pattern *pattern_new(struct str text, enum pattern_dialect dialect,
 		return NULL;
 	}
 	if (dialect == PATTERN_ECMA)
-		options |= PCRE2_DOLLAR_ENDONLY | PCRE2_ALLOW_EMPTY_CLASS | PCRE2_MATCH_UNSET_BACKREF;
+		options |= PCRE2_DOLLAR_ENDONLY | PCRE2_ALLOW_EMPTY_CLASS |
+			PCRE2_MATCH_UNSET_BACKREF;
 	else
 		options |= PCRE2_UCP;
 	if (place != PATTERN_ANYWHERE)

@@ -2,8 +2,8 @@
 /*
  * constrain/pattern.h - regular expressions of two dialects, by PCRE2.
  *
- * PATTERN_ECMA is JSON Schema's: ECMA-262 with its u flag, where \d and \w are ASCII, \s is any blank
- * of Unicode and $ is the very end. PATTERN_PYTHON is that of re: \d, \w and \s are Unicode's.
+ * PATTERN_ECMA is JSON Schema's: ECMA-262 with its u flag, where \d and \w are ASCII, \s is any
+ * blank of Unicode and $ is the very end. PATTERN_PYTHON is that of re: \d, \w, \s are Unicode's.
  * A compiled pattern is read-only and may be used by any number of threads.
  *
  * Work is bounded without a clock: PCRE2 may take PATTERN_STEPS_MAX steps for all places of a text

@@ -122,7 +122,7 @@ static bool hex_code(struct reader *r, int digits, uint32_t *code)
 	return *code <= CODE_MAX;
 }
 
-/* An escape that is one code point; p stands behind its letter. */
+/* An escape that is one code point; p points after its letter. */
 static bool code_escape(struct reader *r, char letter, uint32_t *code)
 {
 	static const char from[] = "nrtfvae0", to[] = "\n\r\t\f\v\a\033";

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* Blanks and line ends of ECMA-262, and all other characters, as they stand inside a class. */
+/* Blanks and line ends of ECMA-262, and all other characters, as written inside a class. */
 #define BLANKS "\\x{9}-\\x{d}\\x{20}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}" \
 	"\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}"
 #define NOT_BLANKS "\\x{0}-\\x{8}\\x{e}-\\x{1f}\\x{21}-\\x{9f}\\x{a1}-\\x{167f}" \
@@ -19,7 +19,7 @@ struct rewrite {
 	struct err *e;
 	bool is_ecma;
 	bool is_in_class;
-	bool can_repeat; /* ECMA: what stands before may be followed by a quantifier */
+	bool can_repeat; /* ECMA: what comes before may be followed by a quantifier */
 };
 
 static int refuse(struct rewrite *w, const char *what, size_t n)
@@ -50,7 +50,7 @@ static void put_code(struct rewrite *w, int64_t code)
 	buf_printf(w->out, "\\x{%llx}", (unsigned long long)code);
 }
 
-/* p stands on the u of \u; the digits may be a pair of surrogates, or in braces. */
+/* p points at the u of \u; the digits may be a pair of surrogates, or in braces. */
 static int unicode_escape(struct rewrite *w)
 {
 	int64_t code = hex_digits(w, w->p + 1, *w->p == 'U' ? 8 : 4), low;
@@ -98,7 +98,7 @@ static const char *const category[][2] = {
 	{ "Unassigned", "Cn" },
 };
 
-/* p stands on the p or P of \p{...}. */
+/* p points at the p or P of \p{...}. */
 static int property(struct rewrite *w)
 {
 	char letter = *w->p++;
@@ -119,7 +119,7 @@ static int property(struct rewrite *w)
 	return 0;
 }
 
-/* An escape of ECMA-262 whose letter means something else to PCRE2; p stands on the letter. */
+/* An escape of ECMA-262 whose letter means something else to PCRE2; p points at the letter. */
 static int ecma_escape(struct rewrite *w)
 {
 	char c = *w->p;
@@ -179,7 +179,7 @@ static int python_escape(struct rewrite *w)
 	return 0;
 }
 
-/* p stands behind a backslash. */
+/* p points after a backslash. */
 static int escape(struct rewrite *w)
 {
 	char c;

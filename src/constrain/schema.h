@@ -4,9 +4,9 @@
  *
  * Drafts 2020-12, 7 and 6 (as 7), chosen by $schema of each resource; 2020-12 where it is absent.
  * One node is one schema object or boolean; a $ref is an edge, so the graph may have cycles. All
- * of it lives in one arena and is read-only once compiled. References are resolved inside the schema
- * only: to its $id, $anchor and $dynamicAnchor names, by JSON pointers, and to the metaschemas
- * of these drafts, which stand for "is a schema" and are not read as schemas.
+ * of it lives in one arena and is read-only once compiled. References are resolved inside the
+ * schema only: by its $id, $anchor and $dynamicAnchor names and JSON pointers, and to the
+ * metaschemas of these drafts, which mean "is a schema" and are not read as schemas.
  *
  * Keywords that are not known are annotations, as the drafts say.
  */

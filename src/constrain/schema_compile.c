@@ -2,8 +2,8 @@
 /*
  * schema_compile.c - a schema's text to the graph of schema.h.
  *
- * References are collected and resolved when all places that can have a name are known; a JSON pointer
- * to a place that no keyword leads to makes a node there, which may bring new references.
+ * References are collected and resolved when all places that can have a name are known; a JSON
+ * pointer to a place that no keyword leads to makes a node there, which may bring new references.
  */
 #include "constrain/schema_compile.h"
 

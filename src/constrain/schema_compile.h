@@ -31,7 +31,7 @@ struct compile {
 /* The node of a schema inside a resource, made if it is new; NULL with an error. */
 struct schema_node *compile_node(struct compile *c, const struct json_value *v,
 				 struct schema_resource *around);
-/* One member of a schema object; unknown ones are let be. */
+/* One member of a schema object; unknown ones are ignored. */
 int compile_keyword(struct compile *c, struct schema_node *n, const struct json_value *schema,
 		    size_t i);
 int compile_expected(struct compile *c, const char *what); /* -1: the error, with the place */

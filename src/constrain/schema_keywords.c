@@ -9,9 +9,11 @@
 
 /* ---- the forms that keywords have ---- */
 
-typedef int read_fn(struct compile *c, struct schema_node *n, const struct json_value *v, void *to);
+typedef int read_fn(struct compile *c, struct schema_node *n, const struct json_value *v,
+		    void *to);
 
-static int read_schema(struct compile *c, struct schema_node *n, const struct json_value *v, void *to)
+static int read_schema(struct compile *c, struct schema_node *n, const struct json_value *v,
+		       void *to)
 {
 	struct schema_node *made = compile_node(c, v, n->resource);
 
@@ -94,7 +96,8 @@ static struct pattern *read_regex(struct compile *c, struct str text)
 	return p;
 }
 
-static int read_pattern(struct compile *c, struct schema_node *n, const struct json_value *v, void *to)
+static int read_pattern(struct compile *c, struct schema_node *n, const struct json_value *v,
+			void *to)
 {
 	if (v->kind != JSON_STRING)
 		return compile_expected(c, "a text with a regular expression");
@@ -128,7 +131,8 @@ static int read_pattern_properties(struct compile *c, struct schema_node *n,
 	return 0;
 }
 
-static int read_number(struct compile *c, struct schema_node *n, const struct json_value *v, void *to)
+static int read_number(struct compile *c, struct schema_node *n, const struct json_value *v,
+		       void *to)
 {
 	struct decimal *d = arena_alloc(c->arena, sizeof *d);
 
@@ -140,7 +144,8 @@ static int read_number(struct compile *c, struct schema_node *n, const struct js
 	return 0;
 }
 
-static int read_divisor(struct compile *c, struct schema_node *n, const struct json_value *v, void *to)
+static int read_divisor(struct compile *c, struct schema_node *n, const struct json_value *v,
+			void *to)
 {
 	if (read_number(c, n, v, to) < 0 || n->multiple_of->is_negative ||
 	    n->multiple_of->count == 0)
@@ -150,7 +155,8 @@ static int read_divisor(struct compile *c, struct schema_node *n, const struct j
 	return 0;
 }
 
-static int read_count(struct compile *c, struct schema_node *n, const struct json_value *v, void *to)
+static int read_count(struct compile *c, struct schema_node *n, const struct json_value *v,
+		      void *to)
 {
 	struct decimal d;
 	double real;
@@ -191,7 +197,8 @@ static int read_content_schema(struct compile *c, struct schema_node *n, const s
 	return compile_node(c, v, n->resource) ? 0 : -1;
 }
 
-static int read_examples(struct compile *c, struct schema_node *n, const struct json_value *v, void *to)
+static int read_examples(struct compile *c, struct schema_node *n, const struct json_value *v,
+			 void *to)
 {
 	(void)n;
 	(void)to;
@@ -207,7 +214,8 @@ static int read_enum(struct compile *c, struct schema_node *n, const struct json
 	return 0;
 }
 
-static int read_const(struct compile *c, struct schema_node *n, const struct json_value *v, void *to)
+static int read_const(struct compile *c, struct schema_node *n, const struct json_value *v,
+		      void *to)
 {
 	(void)c;
 	(void)n;
@@ -215,7 +223,8 @@ static int read_const(struct compile *c, struct schema_node *n, const struct jso
 	return 0;
 }
 
-static int read_format(struct compile *c, struct schema_node *n, const struct json_value *v, void *to)
+static int read_format(struct compile *c, struct schema_node *n, const struct json_value *v,
+		       void *to)
 {
 	(void)to;
 	if (v->kind != JSON_STRING)
@@ -274,7 +283,8 @@ static int read_names(struct compile *c, const struct json_value *v, struct str 
 	return 0;
 }
 
-static int read_required(struct compile *c, struct schema_node *n, const struct json_value *v, void *to)
+static int read_required(struct compile *c, struct schema_node *n, const struct json_value *v,
+			 void *to)
 {
 	(void)to;
 	return read_names(c, v, &n->required, &n->required_count);
@@ -324,7 +334,8 @@ static int read_dependent_required(struct compile *c, struct schema_node *n,
 }
 
 /* Draft 7: items may be a list, and additionalItems says what follows it. */
-static int read_old_items(struct compile *c, struct schema_node *n, const struct json_value *v, void *to)
+static int read_old_items(struct compile *c, struct schema_node *n, const struct json_value *v,
+			  void *to)
 {
 	if (v->kind != JSON_ARRAY)
 		return read_schema(c, n, v, to);
@@ -332,7 +343,8 @@ static int read_old_items(struct compile *c, struct schema_node *n, const struct
 		compile_expected(c, "a list of at least one schema");
 }
 
-static int read_reference(struct compile *c, struct schema_node *n, const struct json_value *v, void *to)
+static int read_reference(struct compile *c, struct schema_node *n, const struct json_value *v,
+			  void *to)
 {
 	struct reference *r;
 
@@ -362,7 +374,8 @@ static bool is_anchor_name(const struct json_value *v)
 	return s.n > 0;
 }
 
-static int read_anchor(struct compile *c, struct schema_node *n, const struct json_value *v, void *to)
+static int read_anchor(struct compile *c, struct schema_node *n, const struct json_value *v,
+		       void *to)
 {
 	bool is_dynamic = to != NULL;
 

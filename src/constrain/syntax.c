@@ -148,6 +148,7 @@ struct sentence {
 	struct dice *dice;
 	struct buf *out;
 	size_t begin; /* length of out before */
+	size_t bytes; /* wanted; with so many the shortest way to an end is taken */
 	size_t steps;
 };
 
@@ -203,11 +204,12 @@ static bool put_repeat(struct sentence *s, const struct syntax *n, size_t share,
 
 static bool put_choice(struct sentence *s, const struct syntax *n, size_t share, unsigned nesting)
 {
+	bool is_ending = nesting > NESTING_MAX || s->out->len - s->begin >= s->bytes;
 	const struct syntax *c, *chosen = NULL;
 	uint64_t seen = 0;
 
 	for (c = n->first; c; c = c->next) {
-		if (c->height == SYNTAX_NO_END || (nesting > NESTING_MAX && c->height > n->height))
+		if (c->height == SYNTAX_NO_END || (is_ending && c->height > n->height))
 			continue;
 		if (dice_below(s->dice, ++seen) == 0)
 			chosen = c;
@@ -248,7 +250,7 @@ static bool put_node(struct sentence *s, const struct syntax *n, size_t share, u
 int syntax_sentence(const struct syntax *root, struct dice *d, size_t bytes, struct buf *out,
 		    struct err *e)
 {
-	struct sentence s = { .dice = d, .out = out, .begin = out->len };
+	struct sentence s = { .dice = d, .out = out, .begin = out->len, .bytes = bytes };
 
 	if (root->height == SYNTAX_NO_END)
 		return err_set(e, ERR_RUN, "no text keeps to it: its rules never end");

@@ -75,3 +75,9 @@ uint64_t dice_below(struct dice *d, uint64_t n); /* 0..n-1; n > 0 */
  */
 int syntax_sentence(const struct syntax *root, struct dice *d, size_t bytes, struct buf *out,
 		    struct err *e);
+
+/* What was appended since out had that length. */
+static inline struct str buf_since(const struct buf *out, size_t from)
+{
+	return out->data ? (struct str){ out->data + from, out->len - from } : STR("");
+}

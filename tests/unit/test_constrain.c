@@ -60,14 +60,16 @@ static void upstream_and_ours_on_a_pattern(void **state)
 {
 	static const struct { const char *text; bool upstream, ours; } row[] = {
 		{ "ab@cd.com\n", true, true }, { "ab@cd.com", false, false },
-		{ "ab.x@cd.com\n", false, false }, { "ab@cd.com\nmore", true, false },
+		{ "ab.x@cd.com\n", false, false },
+		{ "ab@cd.com\nmore", true, false },
 		{ " ab@cd.com\n", false, false }, { "\xc3\xa9@\xc3\xbc.com\n", true, true },
 	};
 	struct constraint *c = made(CONSTRAINT_REGEX, "\\w+@\\w+\\.com\\n");
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(row); i++) {
-		assert_int_equal(constraint_check_upstream(c, str_of(row[i].text)), row[i].upstream);
+		assert_int_equal(constraint_check_upstream(c, str_of(row[i].text)),
+			row[i].upstream);
 		expect(c, row[i].text, row[i].ours);
 	}
 	constraint_free(c);
@@ -155,6 +157,7 @@ static void members(void **state)
 		{ "{\"regex\": 1}", "regex: expected a text" },
 		{ "{\"regex\": \"(\"}", "regex: the regular expression does not compile: "
 			"missing closing parenthesis" },
+		{ "{\"choice\": \"a\"}", "choice: expected a list of texts" },
 		{ "{\"choice\": []}", "choice: expected a list of 1 to 100000 texts" },
 		{ "{\"choice\": [\"a\", 1]}", "choice: choice 2 is not a text" },
 		{ "{\"json\": {\"type\": \"objekt\"}}", "json: /type: expected null, boolean, object, "
@@ -177,6 +180,21 @@ static void members(void **state)
 		assert_string_equal(e.text, row[i].error ? row[i].error : "");
 		constraint_free(c);
 	}
+}
+
+/* A schema in a member keeps the digits of its numbers. */
+static void members_keep_digits(void **state)
+{
+	struct constraint *c = constraint_compile_member(
+		STR("{\"json\": {\"maximum\": 1.00000000000000000001, \"minimum\": -1e400}}"), NULL, NULL);
+
+	(void)state;
+	assert_non_null(c);
+	expect(c, "1.00000000000000000001", true);
+	expect(c, "1.000000000000000000011", false);
+	expect(c, "-1e399", true);
+	expect(c, "-1e401", false);
+	constraint_free(c);
 }
 
 /* What is made keeps to it and is the same for the same seed. */
@@ -271,7 +289,10 @@ static void nothing_is_made(void **state)
 /* What would take for ever is not scored, and says so. */
 static void limits(void **state)
 {
-	static const struct { enum constraint_kind kind; const char *text, *answer, *why; } row[] = {
+	static const struct {
+		enum constraint_kind kind;
+		const char *text, *answer, *why;
+	} row[] = {
 		{ CONSTRAINT_REGEX, "(a|aa|aaa)+[bc]", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 			"the pattern needs more than PATTERN_STEPS_MAX steps" },
 		{ CONSTRAINT_JSON, "{\"allOf\": [{\"$ref\": \"#\"}, {\"$ref\": \"#\"}]}", "1",
@@ -279,6 +300,12 @@ static void limits(void **state)
 		{ CONSTRAINT_JSON, "{\"anyOf\": [{\"$ref\": \"#/$defs/b\"}, {\"$ref\": \"#/$defs/b\"}], "
 			"\"$defs\": {\"b\": {\"$ref\": \"#\"}}}", "1",
 			"references nest deeper than SCHEMA_DEPTH_MAX" },
+		{ CONSTRAINT_GRAMMAR, "root ::= root root root | \"a\" | \"\"",
+			"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+			"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+			"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+			"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+			"the grammar needs more than GRAMMAR_STEPS_MAX steps" },
 		{ CONSTRAINT_GRAMMAR, "start: \"a\"", "a", "grammars in Lark's syntax are not scored" },
 	};
 
@@ -295,6 +322,35 @@ static void limits(void **state)
 	}
 }
 
+/* Grammars that a parser without memory would not end with. */
+static void grammars_of_all_sorts(void **state)
+{
+	static const struct { const char *grammar, *good, *bad; } row[] = {
+		{ "root ::= \"a\"****", "aaaa", "ab" },
+		{ "root ::= \"a\"*+?", "", "b" },
+		{ "root ::= (\"a\"+)+", "aaa", "" },
+		{ "root ::= (\"ab\"{2})+", "abababab", "ababab" },
+		{ "root ::= a\na ::= b\nb ::= a | \"x\"", "x", "xx" },
+		{ "root ::= root root | \"a\"", "aaaaaaaaaaaaaaaa", "" },
+		{ "root ::= \"(\" root \")\" root | \"\"", "(()())()", "(()" },
+		{ "root ::= e e\ne ::= \"\" | \"a\"", "a", "aaa" },
+		{ "root ::= [^\\x00-\\x7f] . \"\\u00e9\" \"\\U0001F600\"", "\xc3\xa4\n\xc3\xa9\xf0\x9f\x98\x80",
+			"a\n\xc3\xa9\xf0\x9f\x98\x80" },
+		{ "root ::= [\\]\\-a]{2,3} # \"b\"\n | c\nc-1 ::= \"#\"\nc ::= c-1 # end", "#", "b" },
+		{ "root ::= [\\]\\-a]{2,3}", "-]a", "-" },
+		{ "root ::= a{0,2} a{3,}\na ::= \"z\"", "zzz", "zz" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(row); i++) {
+		struct constraint *c = made(CONSTRAINT_GRAMMAR, row[i].grammar);
+
+		expect(c, row[i].good, true);
+		expect(c, row[i].bad, false);
+		constraint_free(c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -303,9 +359,11 @@ int main(void)
 		cmocka_unit_test(a_grammar_of_sixteen),
 		cmocka_unit_test(choices),
 		cmocka_unit_test(members),
+		cmocka_unit_test(members_keep_digits),
 		cmocka_unit_test(made_answers_hold),
 		cmocka_unit_test(nothing_is_made),
 		cmocka_unit_test(limits),
+		cmocka_unit_test(grammars_of_all_sorts),
 	};
 
 	return cmocka_run_group_tests_name("constrain", tests, NULL, NULL);

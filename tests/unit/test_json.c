@@ -524,11 +524,39 @@ static void empty_slices(void **state)
 	arena_release(&a);
 }
 
+/* What RFC 8259 does not have, or leaves open. */
+static void strict_refuses_more(void **state)
+{
+	static const struct { const char *text, *error; enum err_code code; } row[] = {
+		{ "{\"a\": [1, {\"a\": 1.5e3}], \"A\": \"NaN\"}", "", ERR_NONE },
+		{ "[NaN]", "line 1, column 2: expected a value, found 'NaN]'", ERR_PARSE },
+		{ "-Infinity", "line 1, column 1: expected a value, found '-Infinity'", ERR_PARSE },
+		{ "{\"a\": 1, \"\\u0061\": 2}",
+			"line 1, column 21: an object has one key twice: 'a'", ERR_PARSE },
+		{ "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[",
+			"line 1, column 65: nested deeper than JSON_DEPTH_MAX", ERR_LIMIT },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(row); i++) {
+		struct arena a = { 0 };
+		struct json_value *v;
+		struct err e = { 0 };
+		int rc = json_parse_strict(&a, str_of(row[i].text), &v, &e);
+
+		assert_int_equal(rc, row[i].code == ERR_NONE ? 0 : -1);
+		assert_int_equal(e.code, row[i].code);
+		assert_string_equal(e.text, row[i].error);
+		arena_release(&a);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(accepts),
 		cmocka_unit_test(refuses),
+		cmocka_unit_test(strict_refuses_more),
 		cmocka_unit_test(refuses_what_follows),
 		cmocka_unit_test(limits_depth),
 		cmocka_unit_test(unescapes),
