@@ -22,6 +22,8 @@ static const struct command commands[] = {
 	  cmd_bench_serve },
 	{ "bench throughput", "measure requests and tokens per second of an engine, without a server",
 	  cmd_bench_throughput },
+	{ "bench prioritization", "measure requests of two priorities, in an engine or on a server",
+	  cmd_bench_prioritization },
 	{ "bench latency", "measure how long an engine takes for one batch", cmd_bench_latency },
 	{ "bench startup", "measure how long an engine takes to start, cold and warm",
 	  cmd_bench_startup },
@@ -143,6 +145,7 @@ static const struct command *script(const char *word)
 		{ "benchmark_serving", "bench serve" },
 		{ "benchmark_throughput", "bench throughput" },
 		{ "benchmark_latency", "bench latency" },
+		{ "benchmark_prioritization", "bench prioritization" },
 	};
 	struct str name = script_name(word);
 
@@ -163,9 +166,6 @@ static const struct absent { const char *names, *what, *instead; } absents[] = {
 	  "servestructuredoutput guided servingguided", "structured output benchmark",
 	  "'bench serve --extra-body' with structured_outputs or response_format constrains all "
 	  "requests of a run alike; answers are not checked" },
-	{ "prioritization prioritisation", "prioritization benchmark",
-	  "'bench throughput --scheduling-policy priority' runs that scheduler, and 'bench serve "
-	  "--extra-body.priority N' gives all requests of a run one priority" },
 	{ "prefixcaching prefixcache", "prefix caching benchmark",
 	  "'bench throughput --dataset-name prefix_repetition', or 'bench serve' with that dataset" },
 	{ "longdocumentqa longdocumentqathroughput longdocqa", "long document QA benchmark",

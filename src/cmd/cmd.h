@@ -53,6 +53,7 @@ int cmd_bench_plot_pareto(int argc, char **argv);
 int cmd_bench_startup(int argc, char **argv);
 int cmd_bench_latency(int argc, char **argv);
 int cmd_bench_throughput(int argc, char **argv);
+int cmd_bench_prioritization(int argc, char **argv);
 int cmd_bench_mm_processor(int argc, char **argv);
 int cmd_bench_sweep_serve(int argc, char **argv);
 int cmd_bench_sweep_startup(int argc, char **argv);

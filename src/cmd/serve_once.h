@@ -13,6 +13,7 @@
 /* What others may want of it. A zeroed struct is empty. */
 struct serve_outcome {
 	struct buf result; /* the result as JSON, as --save-result would write it; empty: none */
+	uint64_t requests, asked_tokens; /* of the dataset's prompts and the answers asked for */
 };
 
 /*

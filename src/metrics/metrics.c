@@ -289,6 +289,7 @@ void metrics_score(struct metrics *m, const struct record *r, const struct metri
 	metrics_engine(m, r);
 	metrics_steady(m, r);
 	metrics_urls(m, r);
+	metrics_classes(m, r);
 	metrics_client(m, r);
 	metrics_queue(m, r);
 	metrics_failures(m, r);
@@ -312,6 +313,7 @@ void metrics_release(struct metrics *m)
 	free(m->itl);
 	free(m->itl_at);
 	free(m->url);
+	free(m->class);
 	arena_release(&m->arena);
 	*m = (struct metrics){ 0 };
 }

@@ -39,5 +39,6 @@ void metrics_engine(struct metrics *m, const struct record *r);
 void metrics_steady(struct metrics *m, const struct record *r);
 void metrics_queue(struct metrics *m, const struct record *r); /* after metrics_client */
 void metrics_urls(struct metrics *m, const struct record *r);
+void metrics_classes(struct metrics *m, const struct record *r);
 void metrics_client(struct metrics *m, const struct record *r);
 void metrics_failures(struct metrics *m, const struct record *r);

@@ -5,6 +5,7 @@
  */
 #include "report/ours.h"
 
+#include "report/classes.h"
 #include "report/put.h"
 #include "report/system.h"
 #include "report/verdict.h"
@@ -121,7 +122,7 @@ static void put_failures(struct json_writer *w, const struct metrics *m)
 	X(due_ns) X(connect_ns) X(connected_ns) X(sent_ns) X(first_byte_ns)               \
 	X(first_event_ns) X(first_reasoning_ns) X(first_answer_ns) X(last_event_ns) X(end_ns)
 #define DETAIL_INT(X) X(endpoint) X(attempts) X(status) X(n_events) X(n_reasoning)        \
-	X(cached_tokens) X(reasoning_tokens) X(answer_bytes)
+	X(cached_tokens) X(reasoning_tokens) X(answer_bytes) X(priority)
 
 static void put_requests(struct json_writer *w, const struct report *r)
 {
@@ -213,6 +214,10 @@ void report_ours_json(const struct report *r, struct buf *out)
 		report_system_json(&r->metrics->system, &w);
 	}
 	ours_steady(&w, r->metrics);
+	if (r->metrics->class) {
+		json_key(&w, "priorities");
+		report_classes_json(r->metrics->class, r->metrics->n_priorities, &w);
+	}
 	json_key(&w, "options");
 	if (r->facts->options.n)
 		json_put_raw(&w, r->facts->options);
