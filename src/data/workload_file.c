@@ -395,7 +395,7 @@ int workload_file_read(const char *path, size_t most, const char *prefix, struct
 		       struct str *description, char *hash, struct err *e)
 {
 	struct workload_file_head h;
-	struct str all, content;
+	struct str all, content = { 0 };
 	size_t since = 0;
 	uint64_t at;
 

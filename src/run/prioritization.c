@@ -16,7 +16,7 @@
 
 #define DATASET "prioritization"
 
-struct session {
+struct prioritization {
 	const struct prioritization_opts *o;
 	const struct offline_engine *engine;
 	const struct offline_hooks *hooks;
@@ -50,7 +50,7 @@ void prioritization_notes(const struct offline_engine *engine, struct buf *notes
 
 /* ---- requests ---- */
 
-static int draw(struct session *s, struct err *e)
+static int draw(struct prioritization *s, struct err *e)
 {
 	const struct prioritization_opts *o = s->o;
 	struct offline_data data = {
@@ -73,7 +73,7 @@ static int draw(struct session *s, struct err *e)
 	return 0;
 }
 
-static void describe(const struct session *s)
+static void describe(const struct prioritization *s)
 {
 	struct plan plan = { .entry = mem_array(s->requests.n, sizeof(*plan.entry)),
 			     .n = (uint32_t)s->requests.n, .n_roots = (uint32_t)s->requests.n };
@@ -98,7 +98,7 @@ static double told(const double *v, size_t i)
 }
 
 /* Of several answers to a prompt no single TPOT follows. */
-static void keep(const struct session *s, const struct offline_outcome *out,
+static void keep(const struct prioritization *s, const struct offline_outcome *out,
 		 struct prioritization_run *run)
 {
 	struct metrics_class_request *v = mem_array(out->n, sizeof(*v));
@@ -123,7 +123,7 @@ static void keep(const struct session *s, const struct offline_outcome *out,
 	free(v);
 }
 
-static void remember(struct session *s, const struct offline *engine,
+static void remember(struct prioritization *s, const struct offline *engine,
 		     const struct offline_loaded *loaded)
 {
 	const struct offline_told about = {
@@ -146,7 +146,7 @@ static void remember(struct session *s, const struct offline *engine,
 	buf_add_char(&s->engine_line, '\n');
 }
 
-static int measure(struct session *s, struct offline *engine, bool is_baseline,
+static int measure(struct prioritization *s, struct offline *engine, bool is_baseline,
 		   struct prioritization_run *out, struct err *e)
 {
 	const struct offline_run run = {
@@ -172,7 +172,7 @@ static int measure(struct session *s, struct offline *engine, bool is_baseline,
 }
 
 /* An engine of its own for each run. */
-static int run_once(struct session *s, bool is_baseline, struct prioritization_run *out,
+static int run_once(struct prioritization *s, bool is_baseline, struct prioritization_run *out,
 		    struct err *e)
 {
 	const struct offline_start how = {
@@ -209,7 +209,7 @@ int prioritization_report(const struct prioritization_facts *f, const char *outp
 	return rc < 0 ? err_wrap(e, "--output-json") : 0;
 }
 
-static int run_all(struct session *s, struct err *e)
+static int run_all(struct prioritization *s, struct err *e)
 {
 	if (draw(s, e) < 0)
 		return -1;
@@ -230,7 +230,7 @@ static int run_all(struct session *s, struct err *e)
 int prioritization_run(const struct prioritization_opts *o, const struct offline_engine *engine,
 		       const struct offline_hooks *hooks, struct err *e)
 {
-	struct session s = { .o = o, .engine = engine, .hooks = hooks };
+	struct prioritization s = { .o = o, .engine = engine, .hooks = hooks };
 	int rc = run_all(&s, e);
 
 	offline_requests_release(&s.requests);

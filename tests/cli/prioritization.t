@@ -105,7 +105,7 @@ my $server = start_sim(qw(--tokenizer sim --requests sent.jsonl --ttft-ms 2 --it
 $r = run(args => [@verb, '--base-url', $server->{url}, qw(--model sim --tokenizer sim --progress none
 	--ready-check-timeout-sec 0 --baseline --output-json online.json), @hi]);
 is($r->{status}, 0, 'a server') or diag($r->{err});
-stop_sim($server);
+stop_all();
 my @bodies = map { ref $_->{body} ? $_->{body} : json_of($_->{body}) } grep { ($_->{path} // $_->{target} // '') =~ /completions/
 	} lines_of('sent.jsonl');
 is(scalar(@bodies), 20, 'both runs were sent');

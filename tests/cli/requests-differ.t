@@ -21,7 +21,7 @@ sub sent {
 	my ($sim) = @_;
 	my %sent;
 
-	stop_sim($sim);
+	stop_all();
 	for my $line (lines_of('sent.jsonl')) {
 		my $id = $line->{request_id} // $line->{headers}{'x-request-id'} // next;
 		$sent{$id} = $line;
