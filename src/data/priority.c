@@ -28,9 +28,11 @@ int priority_classes_parse(const char *option, const char *text, struct priority
 			   struct err *e)
 {
 	struct str rest = str_of(text);
+	bool has_more;
 
 	out->n = 0;
 	do {
+		has_more = rest.n && memchr(rest.p, ',', rest.n);
 		if (out->n == PRIORITY_CLASSES_MAX)
 			return err_set(e, ERR_USAGE, "--%s: at most %d classes", option,
 				       PRIORITY_CLASSES_MAX);
@@ -38,7 +40,7 @@ int priority_classes_parse(const char *option, const char *text, struct priority
 			return err_set(e, ERR_USAGE, "--%s %.100s: expected a whole number and a share "
 				       "above 0 for each class, such as 0:0.5,1:0.5, and no number twice",
 				       option, text);
-	} while (rest.n);
+	} while (has_more);
 	return 0;
 }
 

@@ -42,7 +42,7 @@ for my $i (0, 1) {
 	near("$_ of class $i: its median over that of the same requests", $cost->{$_},
 		$with->{"${_}_ms"}{p50} / $without->{"${_}_ms"}{p50}) for qw(ttft tpot e2el);
 }
-like($r->{out}, qr{^Priority 1 requests/failed: +5 / 0$.*^Priority 1 TTFT p50/p99/max \(ms\):.*^-+Priority Cost-+$.*^Priority 0 TTFT/TPOT/E2EL \(times\): +[\d.]+ / [\d.]+ / [\d.]+$}ms,
+like($r->{out}, qr{^Priority 1 requests/failed: +5 / 0 *\n.*^Priority 1 TTFT p50/p99/max \(ms\):.*^-+Priority Cost-+\n.*^Priority 0 TTFT/TPOT/E2EL \(times\): +[\d.]+ / [\d.]+ / [\d.]+ *$}ms,
 	'the report has classes and costs');
 
 # What the engine is handed: a worker that writes down its questions.
@@ -130,13 +130,14 @@ my $both = 'without --dataset both --input-len and --output-len are needed';
 for my $row ([$both], [$both, qw(--input-len 4)], [$both, qw(--base-url http://127.0.0.1:1)],
 	['--input-len is for runs without --dataset*', qw(--dataset talks.json --input-len 4)],
 	['--output-len: expected at least 4 tokens with a dataset, got 3', qw(--dataset talks.json --output-len 3)],
-	['--input-len: expected at least 2*got 1', qw(--input-len 1 --output-len 1)],
+	['--input-len: expected an integer from 2 to *', qw(--input-len 1 --output-len 1)],
 	['--num-prompts: *', @hi, qw(--num-prompts 0)]) {
 	my ($why, @args) = @$row;
 	check_run("refused: $why", run(args => [@sim, @args]), { status => 2, err => "profllm bench prioritization: $why" });
 }
 check_run('no scheduler', run(args => [@verb, qw(--backend sim --model sim --dry-run), @hi]), { status => 0,
-	err => 'WARNING: without --scheduling-policy priority an engine serves requests in the order*',
+	err => "WARNING: without --scheduling-policy priority an engine serves requests in the order*\n"
+		. 'WARNING: prompts have 6 tokens, not the 4 that were asked for: *',
 	out => ['Priorities: 0: 5 requests, 1: 5 requests'] });
 for my $name (qw(benchmark_prioritization benchmark_prioritization.py benchmarks/benchmark_prioritization.py)) {
 	$r = run(args => [$name, qw(--backend sim --model sim --dry-run --scheduling-policy priority), @hi]);
