@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd/bench_prioritization.c - `profllm bench prioritization`: in an engine, or with --base-url as a
- * run of bench serve whose options are all understood then.
+ * cmd/bench_prioritization.c - `profllm bench prioritization`: in an engine, or with --base-url as
+ * a run of bench serve, whose options are all understood then.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,7 +167,8 @@ static int64_t number(const char *text)
 static int read_run(const struct serve_outcome *from, const struct online *o,
 		    struct prioritization_facts *f, struct prioritization_run *run, struct err *e)
 {
-	const int64_t input = number(o->own[OWN_INPUT_LEN]), output = number(o->own[OWN_OUTPUT_LEN]);
+	const int64_t input = number(o->own[OWN_INPUT_LEN]);
+	const int64_t output = number(o->own[OWN_OUTPUT_LEN]);
 	struct arena a = { 0 };
 	struct json_value *doc;
 

@@ -34,7 +34,8 @@ int cmd_completion(int argc, char **argv)
 	const struct opt_set *const sets[] = {
 		&serve_opt_set, cmd_bench_score_options(), cmd_run_options(), cmd_sim_options(),
 		cmd_bench_compare_options(), cmd_bench_markdown_options(),
-		&throughput_opt_set, &prioritization_opt_set, &latency_opt_set, &mm_processor_opt_set, &startup_opt_set,
+		&throughput_opt_set, &prioritization_opt_set,
+		&latency_opt_set, &mm_processor_opt_set, &startup_opt_set,
 		&sweep_serve_opt_set, &sweep_startup_opt_set,
 		cmd_bench_sweep_workload_options(), cmd_bench_sweep_sla_options(),
 		cmd_bench_plot_options(), cmd_bench_plot_pareto_options(),

@@ -75,7 +75,7 @@ struct dataset_component {
 	struct dataset_opts opts;
 	const struct chat_wrap *chat; /* as dataset_env.chat */
 	double weight;                /* above 0; only their ratios matter */
-	/* What its requests have beside what their rows say (request_keys.h); texts in the arena. */
+	/* What its requests have beside their rows' keys (request_keys.h); texts in the arena. */
 	struct sample own;
 	bool has_priority, has_length;
 };

@@ -18,10 +18,11 @@ static const struct priority_classes halves = { { { 0, 0.5 }, { 1, 0.5 } }, 2 };
 
 static int check(const struct dataset_opts *o, const struct dataset_env *env, struct err *e)
 {
+	if (o->path && o->sharegpt_output_len.is_set && o->sharegpt_output_len.v < VALID_TOKENS_MIN)
+		return err_set(e, ERR_USAGE, "--output-len: expected at least %d tokens with a dataset, "
+			       "got %lld", VALID_TOKENS_MIN, (long long)o->sharegpt_output_len.v);
 	if (o->path)
-		return o->sharegpt_output_len.is_set && o->sharegpt_output_len.v < VALID_TOKENS_MIN ?
-		       err_set(e, ERR_USAGE, "--output-len: expected at least %d tokens with a dataset, "
-			       "got %lld", VALID_TOKENS_MIN, (long long)o->sharegpt_output_len.v) : 0;
+		return 0;
 	if (o->random_input_len < 2 || o->random_input_len > LENGTH_TOKENS_MAX)
 		return err_set(e, ERR_USAGE, "--input-len: expected 2 to %u tokens, got %lld",
 			       LENGTH_TOKENS_MAX, (long long)o->random_input_len);

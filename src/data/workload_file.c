@@ -141,9 +141,11 @@ static int put_records(struct writer *out, const struct workload *w, struct str 
 
 		texts_of(s, prefix, text);
 		for (int t = 0; t < texts_in(layout); t++) {
+			uint32_t *bytes = t < TEXTS_1 ? &r.bytes[t] : &more.bytes[t - TEXTS_1];
+
 			if (text[t].n > UINT32_MAX)
 				return 1;
-			*(t < TEXTS_1 ? &r.bytes[t] : &more.bytes[t - TEXTS_1]) = (uint32_t)text[t].n;
+			*bytes = (uint32_t)text[t].n;
 			*content += text[t].n;
 		}
 		if (put(out, &r, sizeof(r)) < 0 ||
@@ -330,8 +332,9 @@ static bool is_sendable(struct str headers)
 	struct json_slice v;
 	struct err ignored;
 
-	return !headers.n || (json_next(&scan, &v, NULL) == 0 && json_at_end(&scan) &&
-			      v.kind == JSON_OBJECT && request_keys_check_headers(v, &ignored) == 0);
+	return is_json(headers, JSON_OBJECT) &&
+	       (!headers.n || (json_next(&scan, &v, NULL) == 0 &&
+			       request_keys_check_headers(v, &ignored) == 0));
 }
 
 /* Of these kinds, and nothing that would break a message. */

@@ -446,8 +446,8 @@ static int decode_whole(struct flight *f, struct decoded *d, struct err *e)
 }
 
 /*
- * A strict server names the keys that it does not know; they can be left out. Where it does not, the
- * keys that this request has of its own are the likely ones.
+ * A strict server names the keys that it does not know; they can be left out. Where it does not,
+ * the keys that this request has of its own are the likely ones.
  */
 static void hint_at_keys(struct flight *f)
 {

@@ -99,9 +99,9 @@ static void read_spread(const struct json_value *class, const char *key, struct 
 size_t report_classes_read(const struct json_value *list,
 			   struct metrics_class out[METRICS_CLASSES_MAX])
 {
-	size_t n = 0;
+	size_t all = list && list->kind == JSON_ARRAY ? list->count : 0, n = 0;
 
-	for (; list && list->kind == JSON_ARRAY && n < list->count && n < METRICS_CLASSES_MAX; n++) {
+	for (; n < all && n < METRICS_CLASSES_MAX; n++) {
 		const struct json_value *v = &list->item[n];
 
 		out[n] = (struct metrics_class){

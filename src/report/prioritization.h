@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report/prioritization.h - what `bench prioritization` says: upstream's line and keys, then how each
- * class fared, and what it paid or gained against the same requests without priorities.
+ * report/prioritization.h - what `bench prioritization` says: upstream's line and keys, then how
+ * each class fared, and what it paid or gained against the same requests without priorities.
  *
  * Pure. Upstream's token numbers are those that were asked for; ours are counted.
  */

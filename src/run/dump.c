@@ -132,7 +132,8 @@ static void add_priorities(const struct workload *w, const struct plan *plan, st
 	for (size_t i = 0, same; i < plan->n && shown < PRIORITIES_SHOWN; i += same, shown++) {
 		for (same = 1; i + same < plan->n && v[i + same] == v[i];)
 			same++;
-		buf_printf(out, "%s %" PRId64 ": %zu requests", shown ? "," : "", v[i], same);
+		buf_printf(out, "%s %" PRId64 ": %zu request%s", shown ? "," : "", v[i], same,
+			   same > 1 ? "s" : "");
 	}
 	buf_add_text(out, shown == PRIORITIES_SHOWN ? ", ...\n" : "\n");
 	free(v);

@@ -65,7 +65,8 @@ static int draw(struct prioritization *s, struct err *e)
 		.backend = s->engine->worker, .engine = s->engine, .hooks = *s->hooks,
 	};
 	if (offline_sampler_init(&s->sampler, e) < 0 ||
-	    offline_sample(&s->sampler, &data, o->num_prompts, s->engine->seed, &s->requests, e) < 0)
+	    offline_sample(&s->sampler, &data, o->num_prompts, s->engine->seed, &s->requests,
+			   e) < 0)
 		return -1;
 	s->facts.n = s->requests.n;
 	s->facts.asked_tokens = s->requests.output_tokens +

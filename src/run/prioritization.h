@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run/prioritization.h - `bench prioritization`: a set of requests of two priorities at once, and how
- * each class fares (conversations spec 5.1).
+ * run/prioritization.h - `bench prioritization`: a set of requests of two priorities at once, and
+ * how each class fares (conversations spec 5.1).
  *
  * Options, requests and the printed line are those of vLLM's script. With --baseline the same
  * requests run once more in the same order without priorities, in an engine that is
@@ -25,7 +25,7 @@ struct prioritization_opts {
 extern const struct opt_set prioritization_opt_set;
 extern const struct offline_verb prioritization_verb;
 
-/* The lengths that must be given, and those that must not. ERR_USAGE. Warnings are lines in notes. */
+/* The lengths that must be given, and those that must not. ERR_USAGE. */
 int prioritization_check(const struct prioritization_opts *o, struct err *e);
 /* What of the engine's arguments does not fit priorities: lines in notes. */
 void prioritization_notes(const struct offline_engine *engine, struct buf *notes);

@@ -42,7 +42,9 @@ for my $i (0, 1) {
 	near("$_ of class $i: its median over that of the same requests", $cost->{$_},
 		$with->{"${_}_ms"}{p50} / $without->{"${_}_ms"}{p50}) for qw(ttft tpot e2el);
 }
-like($r->{out}, qr{^Priority 1 requests/failed: +5 / 0 *\n.*^Priority 1 TTFT p50/p99/max \(ms\):.*^-+Priority Cost-+\n.*^Priority 0 TTFT/TPOT/E2EL \(times\): +[\d.]+ / [\d.]+ / [\d.]+ *$}ms,
+like($r->{out},
+	qr{^Priority\ 1\ requests/failed:\ +5\ /\ 0\ *\n.*^Priority\ 1\ TTFT\ p50/p99/max\ \(ms\):.*
+	^-+Priority\ Cost-+\n.*^Priority\ 0\ TTFT/TPOT/E2EL\ \(times\):\ +[\d.]+\ /\ [\d.]+\ /\ [\d.]+\ *$}msx,
 	'the report has classes and costs');
 
 # What the engine is handed: a worker that writes down its questions.
@@ -54,7 +56,8 @@ use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 open my $fd, '+<&=', $ENV{PROFLLM_WORKER_FD} or die;
 open my $log, '>>', 'asked' or die;
 sub tell_it { my $t = encode_json($_[0]); syswrite $fd, pack('N', length $t) . $t }
-sub take { my ($n, $t) = ($_[0], ''); while (length $t < $n) { sysread($fd, $t, $n - length $t, length $t) or exit 0 } return $t }
+sub take { my ($n, $t) = ($_[0], ''); while (length $t < $n) { sysread($fd, $t, $n - length $t,
+	length $t) or exit 0 } return $t }
 tell_it({ type => 'hello', protocol => 1, engine => 'test', version => '1', features => [@ARGV] });
 my @held;
 while (1) {
@@ -68,24 +71,28 @@ while (1) {
 	} elsif ($q->{type} eq 'generate') {
 		print $log encode_json({ run => $q, requests => \@held }), "\n";
 		$log->flush;
-		%a = (%a, prompt_tokens => [map { 4 } @held], output_tokens => [map { $_->{output_len} } @held]);
+		%a = (%a, prompt_tokens => [map { 4 } @held],
+			output_tokens => [map { $_->{output_len} } @held]);
 	}
 	select undef, undef, undef, 0.001;
 	tell_it({ %a, began_ns => $began, ended_ns => int(clock_gettime(CLOCK_MONOTONIC) * 1e9) });
 	exit 0 if $q->{type} eq 'shutdown';
 }
 END
-my @worker = (@verb, qw(--backend worker --model sim --tokenizer sim --scheduling-policy priority --worker-cmd));
+my @worker = (@verb,
+	qw(--backend worker --model sim --tokenizer sim --scheduling-policy priority --worker-cmd));
 $r = run(args => [@worker, "$^X worker.pl priority", @hi, qw(--n 2 --disable-detokenize --baseline)]);
 is($r->{status}, 0, 'another engine') or diag($r->{err});
 my @asked = lines_of('asked');
 is_deeply([map { $_->{priority} } @{$asked[0]{requests}}], [1, 1, 0, 0, 1, 0, 1, 0, 0, 1], 'P1: priorities');
-is_deeply([map { "$_->{prompt} $_->{output_len}" } @{$asked[0]{requests}}], [('hihihi 5') x 10], 'P1: prompts');
+is_deeply([map { "$_->{prompt} $_->{output_len}" } @{$asked[0]{requests}}], [('hihihi 5') x 10],
+	'P1: prompts');
 is_deeply([map { $_->{priority} } @{$asked[1]{requests}}], [(undef) x 10], 'the baseline has no priorities');
 is_deeply([map { $_->{prompt} } @{$asked[1]{requests}}], [map { $_->{prompt} } @{$asked[0]{requests}}],
 	'and the same prompts');
 is_deeply({ map { $_ => 0 + $asked[0]{run}{$_} } qw(n temperature top_p ignore_eos detokenize) },
-	{ n => 2, temperature => 1, top_p => 1, ignore_eos => 1, detokenize => 0 }, 'sampled as upstream does');
+	{ n => 2, temperature => 1, top_p => 1, ignore_eos => 1, detokenize => 0 },
+		'sampled as upstream does');
 check_run('an engine without priorities', run(args => [@worker, "$^X worker.pl chat", @hi]), { status => 1,
 	err => 'profllm bench prioritization: the worker cannot serve requests by priority' });
 
@@ -96,7 +103,8 @@ $r = run(args => [@sim, qw(--dataset talks.json --num-prompts 100 --output-json 
 is($r->{status}, 0, 'conversations') or diag($r->{err});
 $j = json_of(slurp('talks-result.json'));
 is($j->{num_requests}, 12, 'no request is repeated');
-is($j->{total_num_tokens}, $j->{profllm}{prompt_tokens} + $j->{profllm}{output_tokens}, 'their tokens are counted');
+is($j->{total_num_tokens}, $j->{profllm}{prompt_tokens} + $j->{profllm}{output_tokens},
+	'their tokens are counted');
 ok(!exists $j->{profllm}{priority_cost}, 'no cost without --baseline');
 
 # ---- on a server ----
@@ -106,8 +114,8 @@ $r = run(args => [@verb, '--base-url', $server->{url}, qw(--model sim --tokenize
 	--ready-check-timeout-sec 0 --baseline --output-json online.json), @hi]);
 is($r->{status}, 0, 'a server') or diag($r->{err});
 stop_all();
-my @bodies = map { ref $_->{body} ? $_->{body} : json_of($_->{body}) } grep { ($_->{path} // $_->{target} // '') =~ /completions/
-	} lines_of('sent.jsonl');
+my @bodies = map { ref $_->{body} ? $_->{body} : json_of($_->{body}) }
+	grep { ($_->{path} // $_->{target} // '') =~ /completions/ } lines_of('sent.jsonl');
 is(scalar(@bodies), 20, 'both runs were sent');
 is(scalar(grep { defined $_->{priority} } @bodies[0 .. 9]), 10, 'the first with priorities');
 is(scalar(grep { ($_->{priority} // 0) == 1 } @bodies), 5, 'five of class 1');
@@ -129,17 +137,19 @@ near("$_ of class 1", $j->{profllm}{priority_cost}[1]{$_}, $j->{profllm}{priorit
 my $both = 'without --dataset both --input-len and --output-len are needed';
 for my $row ([$both], [$both, qw(--input-len 4)], [$both, qw(--base-url http://127.0.0.1:1)],
 	['--input-len is for runs without --dataset*', qw(--dataset talks.json --input-len 4)],
-	['--output-len: expected at least 4 tokens with a dataset, got 3', qw(--dataset talks.json --output-len 3)],
+	['--output-len: expected at least 4 tokens with a dataset, got 3',
+		qw(--dataset talks.json --output-len 3)],
 	['--input-len: expected an integer from 2 to *', qw(--input-len 1 --output-len 1)],
 	['--num-prompts: *', @hi, qw(--num-prompts 0)]) {
 	my ($why, @args) = @$row;
-	check_run("refused: $why", run(args => [@sim, @args]), { status => 2, err => "profllm bench prioritization: $why" });
+	check_run("refused: $why", run(args => [@sim, @args]), { status => 2,
+		err => "profllm bench prioritization: $why" });
 }
 check_run('no scheduler', run(args => [@verb, qw(--backend sim --model sim --dry-run), @hi]), { status => 0,
 	err => "WARNING: without --scheduling-policy priority an engine serves requests in the order*\n"
 		. 'WARNING: prompts have 6 tokens, not the 4 that were asked for: *',
 	out => ['Priorities: 0: 5 requests, 1: 5 requests'] });
-for my $name (qw(benchmark_prioritization benchmark_prioritization.py benchmarks/benchmark_prioritization.py)) {
+for my $name (map { ($_, "$_.py", "benchmarks/$_.py") } 'benchmark_prioritization') {
 	$r = run(args => [$name, qw(--backend sim --model sim --dry-run --scheduling-policy priority), @hi]);
 	is($r->{status}, 0, "$name is the verb") or diag($r->{err});
 }

@@ -46,7 +46,8 @@ static void rows_have_keys(void **state)
 		if (build_line(&f, "custom", cases[i].row) < 0)
 			fail_msg("%s: %s", cases[i].row, f.e.text);
 		s = &f.w.v[1];
-		if (!str_is(s->overrides, cases[i].overrides) || !str_is(s->headers, cases[i].headers))
+		if (!str_is(s->overrides, cases[i].overrides) ||
+		    !str_is(s->headers, cases[i].headers))
 			fail_msg("%s: %.*s and %.*s", cases[i].row, (int)s->overrides.n, s->overrides.p,
 				 (int)s->headers.n, s->headers.p);
 		assert_int_equal(s->priority, cases[i].priority);

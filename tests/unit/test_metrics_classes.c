@@ -61,7 +61,8 @@ static void many_are_no_classes(void **state)
 	assert_int_equal(metrics_class_split(v, METRICS_CLASSES_MAX, c), METRICS_CLASSES_MAX);
 	assert_int_equal(c[METRICS_CLASSES_MAX - 1].priority, METRICS_CLASSES_MAX - 1);
 	c[0].requests = 77;
-	assert_int_equal(metrics_class_split(v, METRICS_CLASSES_MAX + 1, c), METRICS_CLASSES_MAX + 1);
+	assert_int_equal(metrics_class_split(v, METRICS_CLASSES_MAX + 1, c),
+			 METRICS_CLASSES_MAX + 1);
 	assert_int_equal(c[0].requests, 77); /* untouched */
 	assert_int_equal(metrics_class_split(v, 0, c), 0);
 }
@@ -69,9 +70,13 @@ static void many_are_no_classes(void **state)
 /* Medians with priorities over medians without: 2 is twice as long. */
 static void a_cost_is_a_ratio_of_medians(void **state)
 {
-	struct metrics_class with = { .ttft = { .n = 3, .p50_ms = 50 }, .e2el = { .n = 3, .p50_ms = 10 } };
-	struct metrics_class without = { .ttft = { .n = 3, .p50_ms = 25 }, .tpot = { .n = 1, .p50_ms = 1 },
-					 .e2el = { .n = 3, .p50_ms = 20 } };
+	const struct metrics_class with = {
+		.ttft = { .n = 3, .p50_ms = 50 }, .e2el = { .n = 3, .p50_ms = 10 },
+	};
+	const struct metrics_class without = {
+		.ttft = { .n = 3, .p50_ms = 25 }, .tpot = { .n = 1, .p50_ms = 1 },
+		.e2el = { .n = 3, .p50_ms = 20 },
+	};
 	struct metrics_class_cost cost = metrics_class_cost(&with, &without);
 
 	(void)state;
@@ -84,7 +89,9 @@ static void a_cost_is_a_ratio_of_medians(void **state)
 static void a_record_has_classes(void **state)
 {
 	static const double p99[] = { 99 };
-	const struct metrics_opts o = { .percentile = p99, .n_percentiles = 1, .has_tokenizer = true };
+	const struct metrics_opts o = {
+		.percentile = p99, .n_percentiles = 1, .has_tokenizer = true,
+	};
 	struct record r = { 0 };
 	struct metrics m;
 	uint32_t completed = 0;
