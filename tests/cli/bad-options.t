@@ -302,9 +302,9 @@ my @rows = (
 		qw(--ssl-certfile no.pem --ssl-keyfile no.pem)],
 	['sim', 2, '*--ssl-keyfile*', qw(--ssl-certfile no.pem)],
 	['sim', 2, '--ssl-ca-certs needs *', qw(--ssl-ca-certs no.pem)],
-	(map { ['bench serve', 2, "--priority-classes $_: expected a whole number and a share above 0 "
+	(map { ['serve', 2, "--priority-classes $_: expected a whole number and a share above 0 "
 		. 'for each class, such as 0:0.5,1:0.5, and no number twice', '--priority-classes', $_] }
-		qw(x 0 0:0 high:1 0:1,0:1)),
+		qw(x 0 0:0 high:1), '0:1,0:1'),
 	['sim', 2, "--kv-cache-url: 'x:y' has no scheme; *", qw(--kv-cache-url x:y)],
 	(map { ['sim', 2, "$_ is a proxy's: --role proxy is missing", $_, 'http://127.0.0.1:1'] }
 		qw(--prefill-url --decode-url --backend-url)),
