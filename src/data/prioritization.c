@@ -87,7 +87,8 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 }
 
 static const char *const options[] = {
-	"random-input-len", "random-output-len", "sharegpt-output-len", "disable-shuffle", NULL,
+	"input-len", "random-input-len", "random-output-len", "sharegpt-output-len",
+	"disable-shuffle", NULL,
 };
 
 const struct dataset dataset_prioritization = {

@@ -102,13 +102,14 @@ void metrics_classes(struct metrics *m, const struct record *r)
 
 	for (uint32_t i = 0; i < m->n; i++) {
 		const struct request_row *row = &r->row[m->row[i]];
+		double decode_s = m->latency[i] - m->ttft[i];
 
 		v[i] = (struct metrics_class_request){
 			.priority = row->priority, .is_completed = metrics_is_success(row),
 			.is_failed = row->state == REQ_FAILED,
 			.ttft_s = has_tokens ? m->ttft[i] : NAN,
-			.tpot_s = has_tokens && m->output_len[i] > 1 ? (m->latency[i] - m->ttft[i]) /
-				  (double)(m->output_len[i] - 1) : NAN,
+			.tpot_s = has_tokens && m->output_len[i] > 1 ?
+				  decode_s / (double)(m->output_len[i] - 1) : NAN,
 			.e2el_s = m->latency[i], .queue_s = NAN, /* no API tells it of a request */
 		};
 	}

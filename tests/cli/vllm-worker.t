@@ -114,18 +114,21 @@ is("@{$r->{ttft_s}}", '0.25 0.25', 'times to the first token, too');
 # What requests have of their own.
 {
 	is($t->ask('put', is_first => $yes, requests => [{ %{$two[0]}, priority => -2 },
-		{ %{$two[1]}, sampling => { top_p => 0.5, temperature => 0 } }])->{n}, 2, 'requests that differ');
+		{ %{$two[1]}, sampling => { top_p => 0.5, temperature => 0 } }])->{n}, 2,
+		'requests that differ');
 	is($t->ask('generate', %run)->{type}, 'ok', 'are run');
 	my ($call) = calls($t);
 	is("@{$call->{priority}}", '-2 0', 'by priority');
-	is_deeply([map { [@$_{qw(top_p temperature max_tokens)}] } @{$call->{params}}], [[1, 1, 5], [0.5, 0, 6]],
-		'and with sampling parameters of their own');
+	is_deeply([map { [@$_{qw(top_p temperature max_tokens)}] } @{$call->{params}}],
+		[[1, 1, 5], [0.5, 0, 6]], 'and with sampling parameters of their own');
 	$t->ask('put', is_first => $yes, requests => [{ %{$two[0]}, sampling => { frob => 1 } }]);
 	my $r = $t->ask('generate', %run);
-	is("$r->{category}: $r->{text}", 'unsupported: frob with vLLM 0.32.0-fake', 'a parameter that it has not');
+	is("$r->{category}: $r->{text}", 'unsupported: frob with vLLM 0.32.0-fake',
+		'a parameter that it has not');
 	$t->ask('put', is_first => $yes, requests => [{ %{$two[0]}, priority => 1 }]);
 	$r = $t->ask('chat', %run);
-	is("$r->{category}: $r->{text}", 'unsupported: chat by priority with vLLM 0.32.0-fake', 'chat by priority');
+	is("$r->{category}: $r->{text}", 'unsupported: chat by priority with vLLM 0.32.0-fake',
+		'chat by priority');
 	$t->ask('put', is_first => $yes, requests => [@two]);
 	calls($t);
 }
