@@ -24,6 +24,8 @@ static const struct command commands[] = {
 	  cmd_bench_structured_output },
 	{ "bench throughput", "measure requests and tokens per second of an engine, without a server",
 	  cmd_bench_throughput },
+	{ "bench prioritization", "measure requests of two priorities, in an engine or on a server",
+	  cmd_bench_prioritization },
 	{ "bench latency", "measure how long an engine takes for one batch", cmd_bench_latency },
 	{ "bench startup", "measure how long an engine takes to start, cold and warm",
 	  cmd_bench_startup },
@@ -151,6 +153,7 @@ static const struct command *script(const char *word)
 		{ "benchmark_serving_multi_turn", "bench multi-turn" },
 		{ "convert_sharegpt_to_openai", "dataset convert-sharegpt" },
 		{ "benchmark_serving_structured_output", "bench structured-output" },
+		{ "benchmark_prioritization", "bench prioritization" },
 	};
 	struct str name = script_name(word);
 
@@ -164,9 +167,6 @@ static const struct command *script(const char *word)
 
 /* Scripts that this program has no command for. The names are bare (see bare()). */
 static const struct absent { const char *names, *what, *instead; } absents[] = {
-	{ "prioritization prioritisation", "prioritization benchmark",
-	  "'bench throughput --scheduling-policy priority' runs that scheduler, and 'bench serve "
-	  "--extra-body.priority N' gives all requests of a run one priority" },
 	{ "prefixcaching prefixcache", "prefix caching benchmark",
 	  "'bench throughput --dataset-name prefix_repetition', or 'bench serve' with that dataset" },
 	{ "longdocumentqa longdocumentqathroughput longdocqa", "long document QA benchmark",

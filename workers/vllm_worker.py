@@ -66,7 +66,9 @@ class Vllm:
         self.is_frozen = False
 
     def features(self) -> list:
-        can = ["chat", "async", "profile", "lora", "render"]
+        can = ["chat", "async", "profile", "lora", "render", "sampling"]
+        if has_parameter(self.LLM.generate, "priority"):
+            can.append("priority")
         can += [x for x, method in (("beam", "beam_search"), ("encode", "encode"))
                 if hasattr(self.LLM, method)]
         if hasattr(self.LLM, "enqueue") and hasattr(self.LLM, "wait_for_completion"):
@@ -282,8 +284,25 @@ class Vllm:
         }
         if not fixed["ignore_eos"] and "watermarking" in fields_of(self.SamplingParams):
             fixed["watermarking"] = False
-        return [self.SamplingParams(max_tokens=r.get("output_len"), **fixed)
+        return [self.SamplingParams(max_tokens=r.get("output_len"), **{**fixed, **self.own(r)})
                 for r in self.batch.requests]
+
+    def own(self, request: dict) -> dict:
+        """The request's sampling parameters, in place of the run's."""
+        own = dict(request.get("sampling") or {})
+        unknown = sorted(set(own) - fields_of(self.SamplingParams))
+        if unknown:
+            raise Refused("unsupported", f"{', '.join(unknown)} with vLLM {self.version}")
+        if own.get("structured_outputs"):
+            from vllm.sampling_params import StructuredOutputsParams
+
+            own["structured_outputs"] = StructuredOutputsParams(**own["structured_outputs"])
+        return own
+
+    def priorities(self) -> dict:
+        """What generate, chat and enqueue take; nothing where no request has one."""
+        told = [r.get("priority") for r in self.batch.requests]
+        return {"priority": [p or 0 for p in told]} if any(p is not None for p in told) else {}
 
     def adapters(self):
         if not any(r.get("lora") for r in self.batch.requests):
@@ -347,24 +366,28 @@ class Vllm:
         prompts, sampling, adapters = self.prompts(), self.sampling(q), self.adapters()
         if self.client:
             return self.generate_async(q, prompts, sampling, adapters)
-        llm = self.llm
+        llm, more = self.llm, self.priorities()
         enqueue = getattr(llm, "enqueue", None)
         told = self.run(
             q, prompts,
-            lambda bar: llm.generate(prompts, sampling, lora_request=adapters, use_tqdm=bar),
+            lambda bar: llm.generate(prompts, sampling, lora_request=adapters, use_tqdm=bar,
+                                     **more),
             enqueue and (lambda bar: enqueue(prompts, sampling, lora_request=adapters,
-                                             use_tqdm=bar)))
+                                             use_tqdm=bar, **more)))
         return counted(*told)
 
     def chat(self, q: dict) -> dict:
         self.loaded()
         if self.client:
             raise Refused("unsupported", "chat with the asynchronous engine")
+        if self.priorities() and not has_parameter(self.llm.chat, "priority"):
+            raise Refused("unsupported", f"chat by priority with vLLM {self.version}")
         talks, sampling, llm = self.conversations(), self.sampling(q), self.llm
         enqueue = getattr(llm, "enqueue_chat", None)
         self.freeze()
-        told = self.run(q, talks, lambda bar: llm.chat(talks, sampling, use_tqdm=bar),
-                        enqueue and (lambda bar: enqueue(talks, sampling, use_tqdm=bar)))
+        more = self.priorities()
+        told = self.run(q, talks, lambda bar: llm.chat(talks, sampling, use_tqdm=bar, **more),
+                        enqueue and (lambda bar: enqueue(talks, sampling, use_tqdm=bar, **more)))
         return counted(*told)
 
     def generate_async(self, q: dict, prompts: list, sampling: list, adapters) -> dict:
@@ -380,6 +403,7 @@ class Vllm:
         adapters = adapters or [None] * len(prompts)
         prefix, last, tell = q.get("id_prefix") or "test", [None] * len(prompts), self.channel
         sequences, done = [{} for _ in prompts], 0
+        priorities = self.priorities().get("priority")
 
         async def drain() -> tuple:
             nonlocal done
@@ -388,8 +412,9 @@ class Vllm:
             if is_profiled:
                 await client.start_profile()
             for i, (prompt, params, lora) in enumerate(zip(prompts, sampling, adapters)):
+                more = {"priority": priorities[i]} if priorities else {}
                 streams.append(client.generate(
-                    prompt, params, lora_request=lora, request_id=f"{prefix}{i}"))
+                    prompt, params, lora_request=lora, request_id=f"{prefix}{i}", **more))
             async for i, output in merge(*streams):
                 last[i] = output
                 for one in output.outputs:  # of n sequences only those that grew
@@ -525,6 +550,17 @@ def e2el_s(output):
     return first + max(0.0, last - at)
 
 
+def ttft_s(output):
+    return getattr(getattr(output, "metrics", None), "first_token_latency", None)
+
+
+def queue_s(output):
+    """How long the engine's scheduler let it wait."""
+    m = getattr(output, "metrics", None)
+    queued, scheduled = getattr(m, "queued_ts", None), getattr(m, "scheduled_ts", None)
+    return max(0.0, scheduled - queued) if queued and scheduled else None
+
+
 def counted(began: int, ended: int, outputs: list) -> dict:
     told = {
         "began_ns": began,
@@ -535,9 +571,10 @@ def counted(began: int, ended: int, outputs: list) -> dict:
                           for o in outputs],
         "finished": [int(o.finished) for o in outputs],
     }
-    times = [e2el_s(o) for o in outputs]
-    if any(t is not None for t in times):
-        told["e2el_s"] = times
+    for key, time_of in (("e2el_s", e2el_s), ("ttft_s", ttft_s), ("queue_s", queue_s)):
+        times = [time_of(o) for o in outputs]
+        if any(t is not None for t in times):
+            told[key] = times
     return told
 
 

@@ -56,6 +56,7 @@ int cmd_bench_startup(int argc, char **argv);
 int cmd_bench_latency(int argc, char **argv);
 int cmd_bench_structured_output(int argc, char **argv);
 int cmd_bench_throughput(int argc, char **argv);
+int cmd_bench_prioritization(int argc, char **argv);
 int cmd_bench_mm_processor(int argc, char **argv);
 int cmd_bench_multi_turn(int argc, char **argv);
 int cmd_bench_sweep_serve(int argc, char **argv);

@@ -6,6 +6,7 @@
 #include "run/multi_turn.h"
 #include "run/throughput.h"
 #include "run/mm_processor.h"
+#include "run/prioritization.h"
 #include "run/serve_opts.h"
 #include "run/startup.h"
 #include "run/sweep_opts.h"
@@ -36,7 +37,8 @@ int cmd_completion(int argc, char **argv)
 		cmd_bench_score_options(), cmd_run_options(), cmd_sim_options(),
 		cmd_bench_compare_options(), cmd_bench_markdown_options(),
 		&multi_turn_opt_set,
-		&throughput_opt_set, &latency_opt_set, &mm_processor_opt_set, &startup_opt_set,
+		&throughput_opt_set, &prioritization_opt_set,
+		&latency_opt_set, &mm_processor_opt_set, &startup_opt_set,
 		&sweep_serve_opt_set, &sweep_startup_opt_set,
 		cmd_bench_sweep_workload_options(), cmd_bench_sweep_sla_options(),
 		cmd_bench_plot_options(), cmd_bench_plot_pareto_options(),

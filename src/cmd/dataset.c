@@ -250,6 +250,8 @@ static void print_example(const struct sample *s, size_t i, struct buf *out)
 {
 	const struct { const char *name; struct str text; } also[] = {
 		{ "messages", s->messages }, { "media", s->media }, { "overrides", s->overrides },
+		{ "headers", s->headers }, { "constraint", s->constraint },
+		{ "expected", s->expected },
 	};
 
 	buf_printf(out, "\n[%zu] prompt_len %u, output_len %" PRId64, i, s->prompt_len,

@@ -283,6 +283,17 @@ static int status_of(const struct serve_opts *o, const struct repeat *runs)
 	return status;
 }
 
+static void count_asked(const struct report *r, struct serve_outcome *out)
+{
+	out->requests = r->metrics->n;
+	out->asked_tokens = 0;
+	for (uint32_t i = 0; i < r->metrics->n; i++) {
+		const struct request_row *row = &r->record->row[r->metrics->row[i]];
+
+		out->asked_tokens += (uint64_t)row->sample_prompt_tokens + row->asked_tokens;
+	}
+}
+
 /* All runs are over: of several, the one in the middle is saved, with the values of all. */
 static int finish(struct talk *talk)
 {
@@ -305,8 +316,10 @@ static int finish(struct talk *talk)
 		add_error(&talk->err, &e);
 		e = (struct err){ 0 };
 	}
-	if (talk->outcome)
+	if (talk->outcome) {
 		report_result_json(&saved->scored.report, &talk->outcome->result, &e);
+		count_asked(&saved->scored.report, talk->outcome);
+	}
 	add_error(&talk->err, &e);
 	e = (struct err){ 0 };
 	save_detailed(o, &saved->scored, &e);

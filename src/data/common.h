@@ -25,6 +25,9 @@ struct dataset_reading {
 };
 void dataset_reading_show(void *self, uint64_t done, uint64_t total);
 
+/* Keeps what a sample says of its own request (workload_keep). */
+int dataset_keep_own(struct workload *w, struct sample *s, struct err *e);
+
 /* Adds a line to what the user should know of the workload. */
 __attribute__((format(printf, 2, 3)))
 void dataset_note(struct workload *w, const char *fmt, ...);
@@ -64,6 +67,7 @@ struct draft {
 	const void *media;     /* for make_media; NULL: none to make */
 	bool is_media_prompt;  /* the parts that are made are the whole prompt */
 	bool is_media_file;    /* what is made are no parts but sample.file */
+	bool has_priority;     /* sample.priority is told */
 };
 
 struct take {

@@ -17,6 +17,10 @@ int custom_output_tokens(const struct rows *rows, size_t i, struct json_slice ro
 {
 	struct json_slice v;
 
+	*out = 0;
+	if (!json_member(row, "output_tokens", &v) &&
+	    (json_member(row, "max_tokens", &v) || json_member(row, "max_completion_tokens", &v)))
+		return 0; /* rows_own_keys takes it */
 	if (!json_member(row, "output_tokens", &v))
 		return rows_refuse(rows, i, e, "no \"output_tokens\" field; --%s TOKENS sets the "
 				   "length of all answers", option);
@@ -64,6 +68,8 @@ static int draft(void *self, size_t i, struct arena *a, struct draft *d, struct 
 	}
 	/* Without a tokenizer upstream asks for one token, whatever the flag says. */
 	d->sample.output_len = s->env->tokenizer ? asked : 1;
+	if (s->is_known_only && rows_own_keys(&s->rows, i, row, a, d, e) < 0)
+		return -1;
 	return 1;
 }
 

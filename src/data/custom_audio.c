@@ -134,7 +134,9 @@ static int draft(void *self, size_t i, struct arena *a, struct draft *d, struct 
 	} else {
 		d->sample.prompt = arena_str(a, buf_str(&s->text));
 	}
-	return !s->is_silent && draft_sound(s, i, row, a, d, e) < 0 ? -1 : 1;
+	if (!s->is_silent && draft_sound(s, i, row, a, d, e) < 0)
+		return -1;
+	return rows_own_keys(&s->rows, i, row, a, d, e) < 0 ? -1 : 1;
 }
 
 static int read_samples(const struct sound *sound, struct audio *out, struct err *e)

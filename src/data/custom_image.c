@@ -121,7 +121,7 @@ static int draft(void *self, size_t i, struct arena *a, struct draft *d, struct 
 	if (s->o->custom_output_len == -1 &&
 	    custom_output_tokens(&s->rows, i, row, "custom-output-len", &d->sample.output_len, e) < 0)
 		return -1;
-	return 1;
+	return rows_own_keys(&s->rows, i, row, a, d, e) < 0 ? -1 : 1;
 }
 
 /* {"type": "image_url", "image_url": {"url": ..., what else the row's object has}} */

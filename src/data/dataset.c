@@ -25,6 +25,7 @@
 	X(speed_bench) \
 	X(sonnet) \
 	X(timed_trace) \
+	X(prioritization) \
 	X(hf) \
 	X(structured) \
 	X(conversations) \
@@ -106,6 +107,13 @@ void dataset_progress(const struct dataset_env *env, size_t done, size_t total)
 {
 	if (env->progress && (done == total || done % 64 == 0))
 		env->progress(env->self, done, total);
+}
+
+int dataset_keep_own(struct workload *w, struct sample *s, struct err *e)
+{
+	return workload_keep(w, &s->overrides, e) < 0 || workload_keep(w, &s->headers, e) < 0 ||
+	       workload_keep(w, &s->expected, e) < 0 || workload_keep(w, &s->constraint, e) < 0 ?
+	       -1 : 0;
 }
 
 void dataset_note(struct workload *w, const char *fmt, ...)

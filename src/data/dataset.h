@@ -91,6 +91,9 @@ struct dataset_component {
 	struct dataset_opts opts;
 	const struct chat_wrap *chat; /* as dataset_env.chat */
 	double weight;                /* above 0; only their ratios matter */
+	/* What its requests have beside their rows' keys (request_keys.h); texts in the arena. */
+	struct sample own;
+	bool has_priority, has_length;
 };
 
 /* What a dataset is built with. */

@@ -13,6 +13,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "data/common.h"
+#include "data/request_keys.h"
 #include "rng/fork.h"
 
 struct part {
@@ -103,6 +104,20 @@ static bool is_generation(const struct dataset_env *env)
 	return false;
 }
 
+/* The row's keys over those of its set, and both over what the set always has. */
+static void own_keys(struct mix *m, const struct part *p, struct sample *s)
+{
+	const int64_t asked = p->set.own.output_len;
+
+	if (p->set.has_length && !request_keys_has(s, "max_tokens") &&
+	    !request_keys_has(s, "max_completion_tokens"))
+		s->output_len = asked;
+	request_keys_lay(s, &p->set.own, &m->arena);
+	if ((p->set.dataset->ignores_eos || p->made.is_eos_ignored) && is_generation(m->env) &&
+	    !request_keys_has(s, "ignore_eos"))
+		request_keys_put(s, "ignore_eos", STR("true"), &m->arena);
+}
+
 static int take_one(struct mix *m, size_t i, struct workload *w, struct err *e)
 {
 	struct part *p = &m->part[m->choice[i]];
@@ -111,14 +126,13 @@ static int take_one(struct mix *m, size_t i, struct workload *w, struct err *e)
 	*s = p->made.v[p->taken++];
 	s->request_id = dataset_request_id(w, m->env, i);
 	s->timestamp_s = NAN; /* times of one set mean nothing among others */
-	if ((p->set.dataset->ignores_eos || p->made.is_eos_ignored) && s->overrides.n == 0 &&
-	    is_generation(m->env))
-		s->overrides = STR("{\"ignore_eos\": true}");
+	own_keys(m, p, s);
+	w->has_priorities |= p->made.has_priorities || p->set.has_priority;
 	if (s->file_name)
 		s->file_name = arena_text(&w->arena, str_of(s->file_name));
 	return workload_keep(w, &s->prompt, e) < 0 || workload_keep(w, &s->messages, e) < 0 ||
-	       workload_keep(w, &s->media, e) < 0 || workload_keep(w, &s->overrides, e) < 0 ||
-	       workload_keep(w, &s->file, e) < 0 ? -1 : 0;
+	       workload_keep(w, &s->media, e) < 0 || workload_keep(w, &s->file, e) < 0 ?
+	       -1 : dataset_keep_own(w, s, e);
 }
 
 static int build_all(struct mix *m, struct workload *w, struct err *e)

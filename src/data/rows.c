@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "data/request_keys.h"
 
 static struct table *table_of(const struct rows *r, size_t *row)
 {
@@ -58,7 +59,7 @@ static bool is_known(const struct rows *r, struct str key)
 	for (const char *const *k = r->known; *k; k++)
 		if (str_is(key, *k))
 			return true;
-	return false;
+	return request_keys_know(key);
 }
 
 static void count_unused(struct rows *r, struct json_slice row)
@@ -113,6 +114,16 @@ void rows_note_unused(const struct rows *r, const struct dataset_opts *o, struct
 	if (r->unnamed)
 		dataset_note(w, "%s: more than %d keys are not used; keys beyond these occur %zu times",
 			     o->path, UNUSED_KEYS_MAX, r->unnamed);
+}
+
+int rows_own_keys(const struct rows *r, size_t i, struct json_slice row, struct arena *a,
+		  struct draft *d, struct err *e)
+{
+	struct err why = { 0 };
+
+	if (request_keys_read(row, a, &d->sample, &d->has_priority, &why) == 0)
+		return 0;
+	return rows_refuse(r, i, e, "%s", why.text);
 }
 
 static int open_tables(struct rows *r, const char *const *path, size_t n,

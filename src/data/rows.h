@@ -16,7 +16,7 @@ struct rows_opts {
 	const struct dataset_env *env;
 	uint64_t seed;              /* of the shuffle */
 	const char *const *columns; /* as table_opts.columns */
-	bool is_known_only;         /* other keys of a row are counted, for rows_note_unused; */
+	bool is_known_only;         /* keys beside these and request_keys.h's are counted; */
 	int64_t output_len;         /* and so is output_tokens, unless this is -1 */
 	/* Whether a row counts: 1, 0; -1 with a sentence that rows_open says the place of. */
 	int (*keep)(void *self, struct json_slice row, struct err *e);
@@ -43,6 +43,13 @@ void rows_release(struct rows *r);
 
 /* The i-th in order; its text stays until the next call. */
 int rows_get(struct rows *r, size_t i, struct json_slice *row, struct err *e);
+
+/*
+ * What the row says of its own request (request_keys.h), into d->sample; texts in a. To be called
+ * last: what it says of lengths takes precedence. ERR_RUN with file and line.
+ */
+int rows_own_keys(const struct rows *r, size_t i, struct json_slice row, struct arena *a,
+		  struct draft *d, struct err *e);
 
 /* Notes the keys that the rows that were read have and the set does not use. */
 void rows_note_unused(const struct rows *r, const struct dataset_opts *o, struct workload *w);

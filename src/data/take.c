@@ -198,9 +198,9 @@ static int accept_one(const struct lot *lot, size_t i, const struct dataset_opts
 		s->file = made;
 	if (s->file_name)
 		s->file_name = arena_text(&w->arena, str_of(s->file_name));
-	return workload_keep(w, &s->messages, e) < 0 || workload_keep(w, &s->overrides, e) < 0 ||
-	       workload_keep(w, &s->constraint, e) < 0 ||
-	       workload_keep(w, &s->file, e) < 0 ? -1 : 0;
+	w->has_priorities |= d->has_priority;
+	return workload_keep(w, &s->messages, e) < 0 || workload_keep(w, &s->file, e) < 0 ?
+	       -1 : dataset_keep_own(w, s, e);
 }
 
 int dataset_take(const struct take *t, const struct dataset_opts *o,

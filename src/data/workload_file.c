@@ -10,17 +10,22 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "data/request_keys.h"
 #include "json/read.h"
 
 #define MAGIC "PROFLLMW"
-#define LAYOUT 1
+#define LAYOUT_MAX 2
 #define REQUEST_ID_BYTES_MAX 4096
 
-enum text { PROMPT, REQUEST_ID, MESSAGES, MEDIA, OVERRIDES, FILE_BYTES, FILE_NAME, TEXTS };
+enum text {
+	PROMPT, REQUEST_ID, MESSAGES, MEDIA, OVERRIDES, FILE_BYTES, FILE_NAME, TEXTS_1,
+	HEADERS = TEXTS_1, EXPECTED, CONSTRAINT, TEXTS,
+};
 
+/* Of layout 1. */
 struct record {
 	uint64_t at;              /* of the first text, from the content's beginning */
-	uint32_t bytes[TEXTS];    /* texts follow each other */
+	uint32_t bytes[TEXTS_1];  /* texts follow each other */
 	uint32_t kind;            /* enum prompt_kind */
 	int64_t output_len;
 	double timestamp_s;
@@ -28,6 +33,22 @@ struct record {
 	float audio_s;
 	uint32_t zero;
 };
+/* What layout 2 has behind it; its texts follow those of layout 1. */
+struct record_more {
+	uint32_t bytes[TEXTS - TEXTS_1];
+	uint32_t has_priorities;  /* of the workload: the same in all */
+	int64_t priority;
+};
+
+static size_t record_bytes(uint32_t layout)
+{
+	return sizeof(struct record) + (layout > 1 ? sizeof(struct record_more) : 0);
+}
+
+static int texts_in(uint32_t layout)
+{
+	return layout > 1 ? TEXTS : TEXTS_1;
+}
 
 /* ---- writing ---- */
 
@@ -87,15 +108,26 @@ static void texts_of(const struct sample *s, struct str prefix, struct str text[
 	text[OVERRIDES] = s->overrides;
 	text[FILE_BYTES] = s->file;
 	text[FILE_NAME] = str_of(s->file_name);
+	text[HEADERS] = s->headers;
+	text[EXPECTED] = s->expected;
+	text[CONSTRAINT] = s->constraint;
+}
+
+static uint32_t layout_of(const struct workload *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (w->v[i].headers.n || w->v[i].expected.n || w->v[i].constraint.n)
+			return 2;
+	return w->has_priorities ? 2 : 1;
 }
 
 /* 1: a text is too long to be kept. */
 static int put_records(struct writer *out, const struct workload *w, struct str prefix,
-		       uint64_t *content)
+		       uint32_t layout, uint64_t *content)
 {
 	struct str text[TEXTS];
 
-	*content = w->n * sizeof(struct record);
+	*content = w->n * record_bytes(layout);
 	for (size_t i = 0; i < w->n; i++) {
 		const struct sample *s = &w->v[i];
 		struct record r = {
@@ -103,28 +135,35 @@ static int put_records(struct writer *out, const struct workload *w, struct str 
 			.timestamp_s = s->timestamp_s, .prompt_len = s->prompt_len,
 			.sequences = s->sequences, .audio_s = s->audio_s,
 		};
+		struct record_more more = {
+			.has_priorities = w->has_priorities, .priority = s->priority,
+		};
 
 		texts_of(s, prefix, text);
-		for (int t = 0; t < TEXTS; t++) {
+		for (int t = 0; t < texts_in(layout); t++) {
+			uint32_t *bytes = t < TEXTS_1 ? &r.bytes[t] : &more.bytes[t - TEXTS_1];
+
 			if (text[t].n > UINT32_MAX)
 				return 1;
-			r.bytes[t] = (uint32_t)text[t].n;
+			*bytes = (uint32_t)text[t].n;
 			*content += text[t].n;
 		}
-		if (put(out, &r, sizeof(r)) < 0)
+		if (put(out, &r, sizeof(r)) < 0 ||
+		    (layout > 1 && put(out, &more, sizeof(more)) < 0))
 			return -1;
 	}
 	return 0;
 }
 
-static int put_texts(struct writer *out, const struct workload *w, struct str prefix)
+static int put_texts(struct writer *out, const struct workload *w, struct str prefix,
+		     uint32_t layout)
 {
 	struct str text[TEXTS];
 	size_t since = 0;
 
 	for (size_t i = 0; i < w->n; i++) {
 		texts_of(&w->v[i], prefix, text);
-		for (int t = 0; t < TEXTS; t++) {
+		for (int t = 0; t < texts_in(layout); t++) {
 			if (put(out, text[t].p, text[t].n) < 0)
 				return -1;
 			since += text[t].n;
@@ -137,9 +176,9 @@ static int put_texts(struct writer *out, const struct workload *w, struct str pr
 	return flush(out);
 }
 
-static struct workload_file_head head_of(uint64_t n, struct str description)
+static struct workload_file_head head_of(const struct workload *w, struct str description)
 {
-	struct workload_file_head h = { .layout = LAYOUT, .n = n };
+	struct workload_file_head h = { .layout = layout_of(w), .n = w->n };
 
 	memcpy(h.magic, MAGIC, sizeof(h.magic));
 	h.description_bytes = (uint32_t)description.n;
@@ -161,13 +200,13 @@ static int write_file(int fd, const struct workload *w, struct str prefix, struc
 	size_t front = sizeof(*h) + description.n;
 	int rc = -1;
 
-	*h = head_of(w->n, description);
+	*h = head_of(w, description);
 	if (file_write_all(fd, (struct str){ (const char *)h, sizeof(*h) }) == 0 &&
 	    file_write_all(fd, description) == 0 &&
 	    file_write_all(fd, (struct str){ pad, content_at(h) - front }) == 0) {
-		rc = put_records(&out, w, prefix, &h->content_bytes);
+		rc = put_records(&out, w, prefix, h->layout, &h->content_bytes);
 		if (rc == 0)
-			rc = put_texts(&out, w, prefix);
+			rc = put_texts(&out, w, prefix, h->layout);
 	}
 	if (rc == 0) {
 		digest(DIGEST_SHA256, STR(""), buf_str(&out.sums), h->hash);
@@ -255,11 +294,11 @@ static int read_head(const char *path, struct str all, struct workload_file_head
 		return err_set(e, ERR_PARSE, "%s: not a workload file of `profllm dataset compile`",
 			       path);
 	memcpy(h, all.p, sizeof(*h));
-	if (h->layout != LAYOUT)
-		return err_set(e, ERR_PARSE, "%s: a workload file of layout %u; this version reads %d",
-			       path, h->layout, LAYOUT);
+	if (h->layout < 1 || h->layout > LAYOUT_MAX)
+		return err_set(e, ERR_PARSE, "%s: a workload file of layout %u; this version reads 1 "
+			       "to %d", path, h->layout, LAYOUT_MAX);
 	if (content_at(h) > all.n || all.n - content_at(h) != h->content_bytes ||
-	    h->n > REQUESTS_MAX || h->n * sizeof(struct record) > h->content_bytes)
+	    h->n > REQUESTS_MAX || h->n * record_bytes(h->layout) > h->content_bytes)
 		return err_set(e, ERR_PARSE, "%s: the file is cut: %zu bytes where its head speaks of "
 			       "%llu and %llu requests", path, all.n,
 			       (unsigned long long)(h->content_bytes + content_at(h)),
@@ -290,28 +329,54 @@ static bool is_header_text(struct str text)
 	return text.n <= REQUEST_ID_BYTES_MAX;
 }
 
-/* Texts follow each other without gaps: no byte is looked at twice, whatever records say. */
-static bool take_record(const struct record *r, struct str content, uint64_t *at,
-			const char *prefix, struct workload *w)
+static bool is_sendable(struct str headers)
 {
-	struct str text[TEXTS];
-	struct sample *s;
+	struct json_scan scan = { headers, 0 };
+	struct json_slice v;
+	struct err ignored;
 
+	return is_json(headers, JSON_OBJECT) &&
+	       (!headers.n || (json_next(&scan, &v, NULL) == 0 &&
+			       request_keys_check_headers(v, &ignored) == 0));
+}
+
+/* Of these kinds, and nothing that would break a message. */
+static bool are_valid(const struct record *r, const struct str text[TEXTS])
+{
+	if (r->output_len < -1 || isinf(r->timestamp_s) || !is_header_text(text[REQUEST_ID]) ||
+	    !is_header_text(text[FILE_NAME]) || !is_sendable(text[HEADERS]))
+		return false;
+	return r->kind <= PROMPT_JSON && is_json(text[MESSAGES], JSON_ARRAY) &&
+	       is_json(text[MEDIA], JSON_ARRAY) && is_json(text[OVERRIDES], JSON_OBJECT) &&
+	       is_json(text[CONSTRAINT], JSON_OBJECT) &&
+	       (r->kind != PROMPT_JSON || is_json(text[PROMPT], JSON_ARRAY) ||
+		is_json(text[PROMPT], JSON_OBJECT));
+}
+
+/* Texts follow each other without gaps: no byte is looked at twice, whatever records say. */
+static bool cut_texts(const struct record *r, const struct record_more *more, uint32_t layout,
+		      struct str content, uint64_t *at, struct str text[TEXTS])
+{
 	if (r->at != *at)
 		return false;
-	for (int t = 0; t < TEXTS; t++) {
-		if (*at > content.n || r->bytes[t] > content.n - *at)
+	for (int t = 0; t < texts_in(layout); t++) {
+		uint32_t bytes = t < TEXTS_1 ? r->bytes[t] : more->bytes[t - TEXTS_1];
+
+		if (*at > content.n || bytes > content.n - *at)
 			return false;
-		text[t] = (struct str){ content.p + *at, r->bytes[t] };
-		*at += r->bytes[t];
+		text[t] = (struct str){ content.p + *at, bytes };
+		*at += bytes;
 	}
-	if (r->output_len < -1 || isinf(r->timestamp_s) || !is_header_text(text[REQUEST_ID]) ||
-	    !is_header_text(text[FILE_NAME]))
-		return false;
-	if (r->kind > PROMPT_JSON || !is_json(text[MESSAGES], JSON_ARRAY) ||
-	    !is_json(text[MEDIA], JSON_ARRAY) || !is_json(text[OVERRIDES], JSON_OBJECT) ||
-	    (r->kind == PROMPT_JSON && !is_json(text[PROMPT], JSON_ARRAY) &&
-	     !is_json(text[PROMPT], JSON_OBJECT)))
+	return true;
+}
+
+static bool take_record(const struct record *r, const struct record_more *more, uint32_t layout,
+			struct str content, uint64_t *at, const char *prefix, struct workload *w)
+{
+	struct str text[TEXTS] = { { 0 } };
+	struct sample *s;
+
+	if (!cut_texts(r, more, layout, content, at, text) || !are_valid(r, text))
 		return false;
 	s = workload_add(w);
 	*s = (struct sample){
@@ -319,8 +384,11 @@ static bool take_record(const struct record *r, struct str content, uint64_t *at
 		.prompt_len = r->prompt_len, .output_len = r->output_len,
 		.timestamp_s = r->timestamp_s, .messages = text[MESSAGES], .media = text[MEDIA],
 		.overrides = text[OVERRIDES], .file = text[FILE_BYTES],
+		.headers = text[HEADERS], .expected = text[EXPECTED],
+		.constraint = text[CONSTRAINT], .priority = more->priority,
 		.sequences = r->sequences, .audio_s = r->audio_s,
 	};
+	w->has_priorities |= more->has_priorities != 0;
 	if (text[REQUEST_ID].n)
 		s->request_id = str_of(arena_printf(&w->arena, "%s%.*s", prefix,
 						    (int)text[REQUEST_ID].n, text[REQUEST_ID].p));
@@ -333,7 +401,7 @@ int workload_file_read(const char *path, size_t most, const char *prefix, struct
 		       struct str *description, char *hash, struct err *e)
 {
 	struct workload_file_head h;
-	struct str all, content;
+	struct str all, content = { 0 };
 	size_t since = 0;
 	uint64_t at;
 
@@ -343,12 +411,16 @@ int workload_file_read(const char *path, size_t most, const char *prefix, struct
 	if (read_head(path, all, &h, description, &content, e) < 0)
 		return -1;
 	hex_of(h.hash, hash);
-	at = h.n * sizeof(struct record);
+	at = h.n * record_bytes(h.layout);
 	for (size_t i = 0; i < h.n && i < most; i++) {
+		const char *from = content.p + i * record_bytes(h.layout);
+		struct record_more more = { 0 };
 		struct record r;
 
-		memcpy(&r, content.p + i * sizeof(r), sizeof(r));
-		if (!take_record(&r, content, &at, prefix, w))
+		memcpy(&r, from, sizeof(r));
+		if (h.layout > 1)
+			memcpy(&more, from + sizeof(r), sizeof(more));
+		if (!take_record(&r, &more, h.layout, content, &at, prefix, w))
 			return err_set(e, ERR_PARSE, "%s: request %zu is malformed", path, i);
 		since += r.bytes[PROMPT] + r.bytes[MEDIA];
 		if (since > WORKLOAD_FORGET_BYTES) {

@@ -9,6 +9,10 @@
  * blocks, in bounded memory, on all cores. Request ids are kept without the run's prefix.
  *
  * The same workload gives the same content and hash on every machine of one byte order.
+ *
+ * Layout 1 has requests that only differ in their prompts; layout 2 has headers, priorities,
+ * expected answers and constraints, too. A file has the lowest layout that holds its workload,
+ * so that the hashes of older files stay what they are.
  */
 #pragma once
 #include <stdatomic.h>
@@ -22,7 +26,7 @@
 
 struct workload_file_head {
 	char magic[8];           /* "PROFLLMW" */
-	uint32_t layout;         /* 1 */
+	uint32_t layout;         /* 1 or 2 */
 	uint32_t description_bytes;
 	uint64_t n;              /* requests */
 	uint64_t content_bytes;

@@ -128,6 +128,29 @@ static bool names(struct str text, struct str key)
 	return false;
 }
 
+static void add_key(struct str key, struct buf *out)
+{
+	buf_add_text(out, out->len ? "," : "");
+	buf_add_str(out, key);
+}
+
+void body_own_keys(struct str json, struct str overrides, struct buf *out)
+{
+	struct json_slice all, value, ignored;
+	struct json_scan scan = { json, 0 };
+	struct json_iter it;
+	char name[128];
+	struct str key;
+
+	if (json_next(&scan, &all, NULL) < 0 || !open_object(overrides, &it))
+		return;
+	while (json_each(&it, &key, &value) == 1) {
+		snprintf(name, sizeof(name), "%.*s", (int)key.n, key.p);
+		if (json_member(all, name, &ignored))
+			add_key(key, out);
+	}
+}
+
 void body_named_keys(struct str json, struct str refusal, struct buf *out)
 {
 	static const char *const needed[] = { "model", "prompt", "messages", "input", "stream",
@@ -141,7 +164,6 @@ void body_named_keys(struct str json, struct str refusal, struct buf *out)
 	while (json_each(&it, &key, &value) == 1) {
 		if (is_among(key, needed, sizeof(needed) / sizeof(*needed)) || !names(refusal, key))
 			continue;
-		buf_add_text(out, out->len ? "," : "");
-		buf_add_str(out, key);
+		add_key(key, out);
 	}
 }

@@ -141,3 +141,5 @@ int body_omit(struct str json, const char *const *keys, size_t n, struct buf *ou
  * can do without, such as the prompt. Nothing when json is not an object.
  */
 void body_named_keys(struct str json, struct str refusal, struct buf *out);
+/* Likewise those that a sample's overrides have put into it. */
+void body_own_keys(struct str json, struct str overrides, struct buf *out);

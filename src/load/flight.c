@@ -462,9 +462,13 @@ static int decode_whole(struct flight *f, struct decoded *d, struct err *e)
 	return o->endpoint->decode_answer(o->endpoint, &answer, d, e);
 }
 
-/* A strict server names the keys that it does not know; they can be left out. */
+/*
+ * A strict server names the keys that it does not know; they can be left out. Where it does not,
+ * the keys that this request has of its own are the likely ones.
+ */
 static void hint_at_keys(struct flight *f)
 {
+	const struct workload *w = f->worker->driver->opts->workload;
 	struct buf keys = { 0 }, hint = { 0 };
 	struct str request = f->x.request, body;
 	const char *end = request.n ? memmem(request.p, request.n, "\r\n\r\n", 4) : NULL;
@@ -473,11 +477,16 @@ static void hint_at_keys(struct flight *f)
 		return;
 	body = (struct str){ end + 4, request.n - (size_t)(end + 4 - request.p) };
 	body_named_keys(body, buf_str(&f->sse.carry), &keys);
-	if (keys.len) {
+	if (keys.len)
 		buf_printf(&hint, "; the request has what it names: --omit-body-keys %s leaves it out",
 			   keys.data);
+	else if (w && (f->row->status == 400 || f->row->status == 422))
+		body_own_keys(body, w->v[f->row->sample].overrides, &keys);
+	if (keys.len && !hint.len)
+		buf_printf(&hint, "; of its own this request has %s: --omit-body-keys leaves such keys "
+			   "out", keys.data);
+	if (hint.len)
 		record_error(f->worker->shard, f->row, buf_str(&hint));
-	}
 	buf_release(&keys);
 	buf_release(&hint);
 }

@@ -320,6 +320,7 @@ void metrics_score(struct metrics *m, const struct record *r, const struct metri
 	metrics_steady(m, r);
 	metrics_urls(m, r);
 	metrics_sessions(m, r);
+	metrics_classes(m, r);
 	metrics_client(m, r);
 	metrics_queue(m, r);
 	metrics_correctness(m, r);
@@ -345,6 +346,7 @@ void metrics_release(struct metrics *m)
 	free(m->itl_at);
 	free(m->url);
 	metrics_sessions_release(&m->sessions);
+	free(m->class);
 	arena_release(&m->arena);
 	*m = (struct metrics){ 0 };
 }

@@ -152,6 +152,33 @@ struct metrics_spread {
 /* What went to one base URL, and how it fared there. */
 struct metrics_url { uint32_t requests, completed, failed; double mean_ttft_ms; };
 
+/* More different priorities than this are not split: they are no classes. */
+#define METRICS_CLASSES_MAX 32
+
+/* The requests of one priority; times of its successes. */
+struct metrics_class {
+	int64_t priority;              /* the lower, the earlier it is served */
+	uint32_t requests, completed, failed;
+	struct metrics_spread ttft, tpot, e2el;
+	struct metrics_spread queue;   /* in the server, where it tells that */
+};
+/* What a class is made of. Seconds; NAN: not told. */
+struct metrics_class_request {
+	int64_t priority;
+	bool is_completed, is_failed;
+	double ttft_s, tpot_s, e2el_s, queue_s;
+};
+/*
+ * By ascending priority. Returns how many different priorities there are; out is filled when they
+ * are at most METRICS_CLASSES_MAX.
+ */
+size_t metrics_class_split(const struct metrics_class_request *v, size_t n,
+			   struct metrics_class out[METRICS_CLASSES_MAX]);
+/* Median of a class over that of the same requests without priorities; NAN: not known. */
+struct metrics_class_cost { double ttft, tpot, e2el, queue; };
+struct metrics_class_cost metrics_class_cost(const struct metrics_class *with,
+					     const struct metrics_class *without);
+
 /*
  * What user-space stamps add to the times, where the kernel's are known as well: p99 of how much
  * later the first event was read (TTFT) and the last (E2EL), of the difference of two neighbours
@@ -329,6 +356,8 @@ struct metrics {
 	struct metrics_url *url;       /* by the rows' endpoint */
 	size_t n_urls;
 	struct metrics_sessions sessions; /* n 0: no conversations */
+	struct metrics_class *class;   /* NULL: one priority, or more than METRICS_CLASSES_MAX */
+	size_t n_priorities;           /* different ones */
 	struct metrics_client client;
 	struct metrics_correctness correctness;
 	struct metrics_failures failures[FAIL_COUNT];

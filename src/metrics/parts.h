@@ -52,6 +52,7 @@ void metrics_queue(struct metrics *m, const struct record *r); /* after metrics_
 void metrics_urls(struct metrics *m, const struct record *r);
 void metrics_sessions(struct metrics *m, const struct record *r); /* after the arrays */
 void metrics_sessions_release(struct metrics_sessions *s);
+void metrics_classes(struct metrics *m, const struct record *r);
 void metrics_client(struct metrics *m, const struct record *r);
 void metrics_failures(struct metrics *m, const struct record *r);
 void metrics_correctness(struct metrics *m, const struct record *r);

@@ -136,6 +136,7 @@ enum row_wrong { ROW_WRONGS(X) WRONG_COUNT };
 	X(i64, end_ns, "ns", "end of the answer, or of the attempt")                       \
 	X(i64, user_first_event_ns, "ns", "user-space clock when the first event was read") \
 	X(i64, user_last_event_ns, "ns", "user-space clock when the last event was read")  \
+	X(i64, priority, "", "its class: the lower, the earlier it is served; 0 unless told") \
 	X(u32, sample, "", "index in the workload")                                        \
 	X(u32, parent, "", "row this one waited for; RECORD_NONE for roots")               \
 	X(u32, history, "", "row whose history and answer it continues; RECORD_NONE for none") \

@@ -5,6 +5,7 @@
  */
 #include "report/ours.h"
 
+#include "report/classes.h"
 #include "report/put.h"
 #include "report/system.h"
 #include "report/verdict.h"
@@ -153,7 +154,8 @@ static void put_failures(struct json_writer *w, const struct metrics *m)
 	X(due_ns) X(connect_ns) X(connected_ns) X(sent_ns) X(first_byte_ns)               \
 	X(first_event_ns) X(first_reasoning_ns) X(first_answer_ns) X(last_event_ns) X(end_ns)
 #define DETAIL_INT(X) X(endpoint) X(attempts) X(status) X(n_events) X(n_reasoning)        \
-	X(cached_tokens) X(reasoning_tokens) X(answer_bytes) X(correctness)
+	X(cached_tokens) X(reasoning_tokens) X(answer_bytes) X(correctness) \
+	X(priority)
 
 /* Requests of conversations, whose ids the dataset has made, are named by conversation and turn. */
 static void put_turns(struct json_writer *w, const struct report *r)
@@ -265,6 +267,10 @@ void report_ours_json(const struct report *r, struct buf *out)
 		report_system_json(&r->metrics->system, &w);
 	}
 	ours_steady(&w, r->metrics);
+	if (r->metrics->class) {
+		json_key(&w, "priorities");
+		report_classes_json(r->metrics->class, r->metrics->n_priorities, &w);
+	}
 	json_key(&w, "options");
 	if (r->facts->options.n)
 		json_put_raw(&w, r->facts->options);

@@ -5,6 +5,7 @@
  * Rows are a label of 40 columns, a blank, and a value of 10; tools in the wild
  * match labels up to the colon, so none is ever reworded.
  */
+#include "report/classes.h"
 #include "report/release.h"
 #include "report/lines.h"
 #include "report/system.h"
@@ -275,6 +276,7 @@ static void ours(const struct report *r, struct buf *out)
 	report_server_rows(m, out);
 	report_system_rows(&m->system, out);
 	report_steady_rows(m, out);
+	report_classes(m, out);
 	line_heading(out, '-', "Measurement Quality");
 	line_text(out, "Time stamps:", m->opts.is_user_stamps ? "user"
 		 : m->client.n_user_stamped == 0 ? "kernel"

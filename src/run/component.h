@@ -9,7 +9,8 @@
 /*
  * {"weight": 2, "dataset-name": "sharegpt", "dataset-path": ..., ...}: options of bench serve
  * by name, "-" and "_" alike; weight (default 1) is above 0. What belongs to the run and not
- * to a dataset is refused. Memory in a; notes on options without effect go to notes.
+ * to a dataset is refused. Keys of data/request_keys.h hold for all requests of the set. Memory
+ * in a; notes on options without effect go to notes.
  */
 int run_component(struct json_slice object, struct arena *a, struct dataset_component *out,
 		  struct buf *notes, struct err *e);

@@ -2,7 +2,9 @@
 /* dump.c - see dump.h. */
 #include "run/dump.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/base64.h"
 #include "base/limits.h"
@@ -10,6 +12,8 @@
 #include "json/write.h"
 #include "run/prepare.h"
 #include "stats/stats.h"
+
+#define PRIORITIES_SHOWN 16 /* in the summary */
 
 static void put_json(struct json_writer *w, const char *key, struct str json)
 {
@@ -88,6 +92,12 @@ static void dump_entry(const struct plan_entry *entry, uint32_t index, struct st
 	put_json(&w, "messages", s->messages);
 	put_json(&w, "media", s->media);
 	put_json(&w, "overrides", s->overrides);
+	put_json(&w, "headers", s->headers);
+	put_json(&w, "constraint", s->constraint);
+	if (s->expected.n) {
+		json_key(&w, "expected");
+		json_put_str(&w, s->expected);
+	}
 	if (s->file.n)
 		put_file(&w, s);
 	if (entry->session != PLAN_NONE)
@@ -122,6 +132,51 @@ static void row(struct buf *out, const char *label, double *sorted, size_t n)
 		   stats_percentile(sorted, n, 99), sorted[n - 1]);
 }
 
+static int by_priority(const void *a, const void *b)
+{
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* "Priorities: 0: 5 requests, 1: 5 requests". */
+static void add_priorities(const struct workload *w, const struct plan *plan, struct buf *out)
+{
+	int64_t *v = mem_array(plan->n, sizeof(*v));
+	unsigned shown = 0;
+
+	for (size_t i = 0; i < plan->n; i++)
+		v[i] = w->v[plan->entry[i].sample].priority;
+	qsort(v, plan->n, sizeof(*v), by_priority);
+	buf_add_text(out, "Priorities:");
+	for (size_t i = 0, same; i < plan->n && shown < PRIORITIES_SHOWN; i += same, shown++) {
+		for (same = 1; i + same < plan->n && v[i + same] == v[i];)
+			same++;
+		buf_printf(out, "%s %" PRId64 ": %zu request%s", shown ? "," : "", v[i], same,
+			   same > 1 ? "s" : "");
+	}
+	buf_add_text(out, shown == PRIORITIES_SHOWN ? ", ...\n" : "\n");
+	free(v);
+}
+
+/* What requests have of their own. */
+static void add_own(const struct workload *w, const struct plan *plan, struct buf *out)
+{
+	size_t bodies = 0, heads = 0;
+
+	for (size_t i = 0; i < plan->n; i++) {
+		const struct sample *s = &w->v[plan->entry[i].sample];
+
+		bodies += s->overrides.n > 0;
+		heads += s->headers.n > 0;
+	}
+	if (bodies || heads)
+		buf_printf(out, "Requests with keys of their own: %zu in the body, %zu in headers\n",
+			   bodies, heads);
+	if (w->has_priorities)
+		add_priorities(w, plan, out);
+}
+
 void dump_summary(const struct workload *w, const struct plan *plan, struct buf *out)
 {
 	size_t n = plan->n, with_output = 0;
@@ -151,6 +206,7 @@ void dump_summary(const struct workload *w, const struct plan *plan, struct buf 
 			   plan->n == plan->n_roots ? "requests" : "conversations");
 	else
 		buf_add_text(out, "Arrivals: all due at once\n");
+	add_own(w, plan, out);
 	free(prompt);
 	free(output);
 }

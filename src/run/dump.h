@@ -8,7 +8,8 @@
 /*
  * JSON lines in plan order: index, request_id, due_s (the shortest form that
  * reads back equal), prompt, prompt_len, output_len; then messages, media,
- * overrides and lora (index) where a sample has them. id_prefix as in prepare_request_id.
+ * overrides (members of its own body, its priority among them), headers, constraint, expected
+ * and lora (index) where a sample has them. id_prefix as in prepare_request_id.
  */
 void dump_workload(const struct workload *w, const struct plan *plan, const char *id_prefix,
 		   struct buf *out);

@@ -253,10 +253,10 @@ int stage_run_main(struct stage *s, struct err *e)
 	return rc;
 }
 
-/* A whole number in the extra body; -1: it has none of that name. */
-static int64_t extra_number(const struct stage *s, const char *key)
+/* A whole number in an object of body members; -1: it has none of that name. */
+static int64_t extra_number(struct str object, const char *key)
 {
-	struct json_scan scan = { str_of(s->derived->extra_body), 0 };
+	struct json_scan scan = { object, 0 };
 	struct json_slice body, v;
 	int64_t n;
 
@@ -267,22 +267,36 @@ static int64_t extra_number(const struct stage *s, const char *key)
 	return n;
 }
 
-/* Output tokens that requests ask for; 0: the server decides. The extra body overrides others. */
-static void fill_asked_tokens(struct stage *s)
+/* The length of answers that they name; -1: none. */
+static int64_t extra_length(struct str object)
 {
 	static const char *const keys[] = { "max_tokens", "max_completion_tokens",
 					    "max_output_tokens", "max_new_tokens" };
+	int64_t n = -1;
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && n < 0; i++)
+		n = extra_number(object, keys[i]);
+	return n;
+}
+
+/*
+ * Output tokens that requests ask for; 0: the server decides. A request's own members override the
+ * extra body, and that the length of the dataset.
+ */
+static void fill_asked_tokens(struct stage *s)
+{
+	const struct str extra = str_of(s->derived->extra_body);
 	const struct point *p = s->point;
-	int64_t forced = -1, answers = extra_number(s, "n");
+	int64_t forced = extra_length(extra), answers = extra_number(extra, "n");
 
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && forced < 0; i++)
-		forced = extra_number(s, keys[i]);
 	for (uint32_t i = 0; i < p->plan.n; i++) {
-		int64_t n = forced >= 0 ? forced
-			    : p->workload.v[p->plan.entry[i].sample].output_len;
+		const struct sample *sample = &p->workload.v[p->plan.entry[i].sample];
+		int64_t own = extra_length(sample->overrides), many = extra_number(sample->overrides, "n");
+		int64_t n = own >= 0 ? own : forced >= 0 ? forced : sample->output_len;
 
-		if (answers > 1 && n <= UINT32_MAX / answers)
-			n *= answers;
+		many = many >= 0 ? many : answers;
+		if (many > 1 && n <= UINT32_MAX / many)
+			n *= many;
 		p->record.row[i].asked_tokens = n < 0 ? 0 : (uint32_t)n;
 	}
 }
@@ -299,6 +313,7 @@ static void fill_rows(struct stage *s)
 		row->sequences = s->point->endpoint->sequences ?
 				 s->point->endpoint->sequences(sample) : 1;
 		row->audio_s = sample->audio_s;
+		row->priority = sample->priority;
 	}
 	fill_asked_tokens(s);
 }

@@ -56,6 +56,7 @@ struct offline_about {
 	bool is_pooling;              /* a model that embeds or scores */
 	bool has_chat, has_beam, has_encode, has_async, has_prequeue, has_profile, has_lora;
 	bool has_render, has_mm_stats;
+	bool has_priority, has_sampling; /* of each request, its own */
 	const char *device;           /* "cpu", "NVIDIA H100 80GB HBM3"; "" unknown */
 	const char *profile_to;       /* "torch", "cuda", "proton", "" */
 	const char *profile_dir;      /* or "" */
@@ -81,6 +82,7 @@ struct offline_batch {
 	size_t n;
 	const int32_t *lora;       /* per entry, from 1; 0: none; NULL: none at all */
 	const char *lora_path;
+	bool is_without_priorities; /* those of the samples are not handed over */
 };
 
 struct offline_run {
@@ -104,7 +106,7 @@ struct offline_outcome {
 	uint64_t prompt_tokens, output_tokens;
 	size_t n, finished;
 	uint32_t *prompt, *output;   /* tokens; output over all sequences of a prompt */
-	double *e2el_s;              /* NAN where not told */
+	double *e2el_s, *ttft_s, *queue_s; /* NAN where not told; queue: until it was scheduled */
 	bool *is_finished;
 	struct arena arena;
 };

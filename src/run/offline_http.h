@@ -33,6 +33,7 @@ struct http {
 	uint32_t *index;
 	size_t n;
 	bool is_list_refused;    /* the server takes one prompt a request */
+	bool is_without_priorities; /* those of the batch are left out of the bodies */
 	bool is_text_noted;
 };
 

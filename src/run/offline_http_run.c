@@ -53,6 +53,7 @@ int http_put(void *state, const struct offline_batch *b, struct err *e)
 		h->index[i] = b->index ? b->index[i] : (uint32_t)i;
 	h->w = b->w;
 	h->n = b->n;
+	h->is_without_priorities = b->is_without_priorities;
 	return 0;
 }
 
@@ -187,6 +188,7 @@ static int check_files(const struct call *c, struct err *e)
 
 static int make_ready(struct call *c, struct err *e)
 {
+	static const char *const without[] = { "priority" };
 	struct http *h = c->h;
 	const char *url = h->url, *proxy = *h->remote.proxy ? h->remote.proxy : NULL;
 	const struct prepare_opts how = {
@@ -197,6 +199,7 @@ static int make_ready(struct call *c, struct err *e)
 		.api_key = h->remote.api_key, .key_header = h->remote.key_header,
 		.is_without_ids = true, .version = PROFLLM_VERSION,
 		.bytes_max = SIZE_MAX,
+		.omit = without, .n_omit = h->is_without_priorities ? 1 : 0,
 	};
 	unsigned threads = 1 + c->plan.n / THREAD_REQUESTS;
 

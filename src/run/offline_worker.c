@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "data/request_keys.h"
 #include "json/read.h"
 #include "json/write.h"
 #include "proc/roster.h"
@@ -26,7 +27,7 @@ struct state {
 	struct arena arena;
 	struct offline_hooks hooks;
 	const char *backend, *name;
-	bool is_async, is_compiled, wants_mm_stats, is_loaded, has_lora;
+	bool is_async, is_compiled, wants_mm_stats, is_loaded, has_lora, has_priority, has_sampling;
 	struct buf args;         /* "args":[...] */
 	struct buf members;      /* of the question */
 	const char *progress;    /* what progress is called now; NULL: not shown */
@@ -159,6 +160,8 @@ static void about_hello(struct state *s, struct offline_about *about)
 	about->has_prequeue = worker_has(w, "prequeue");
 	about->has_profile = worker_has(w, "profile");
 	about->has_lora = s->has_lora = worker_has(w, "lora");
+	about->has_priority = s->has_priority = worker_has(w, "priority");
+	about->has_sampling = s->has_sampling = worker_has(w, "sampling");
 	about->has_render = worker_has(w, "render");
 	about->has_mm_stats = worker_has(w, "mm_stats");
 	about->method = strcmp(s->backend, "sim") == 0 ? "simulated" : "in-process";
@@ -434,6 +437,19 @@ static bool is_conversation(const struct sample *x)
 	return text.n && *text.p == '{';
 }
 
+/* The request's own sampling parameters, in place of the run's. */
+static void put_sampling(struct json_writer *w, const struct sample *x)
+{
+	struct buf own = { 0 };
+
+	request_keys_sampling(x, &own);
+	if (own.len) {
+		json_key(w, "sampling");
+		json_put_raw(w, buf_str(&own));
+	}
+	buf_release(&own);
+}
+
 static void put_request(struct json_writer *w, const struct offline_batch *b, size_t i)
 {
 	const struct sample *x = &b->w->v[b->index ? b->index[i] : i];
@@ -464,6 +480,11 @@ static void put_request(struct json_writer *w, const struct offline_batch *b, si
 		json_put_null(w);
 	if (b->lora && b->lora[i] > 0)
 		put_lora(w, b, b->lora[i]);
+	if (b->w->has_priorities && !b->is_without_priorities) {
+		json_key(w, "priority");
+		json_put_int(w, x->priority);
+	}
+	put_sampling(w, x);
 	json_end_object(w);
 }
 
@@ -485,6 +506,27 @@ static size_t put_some(struct state *s, const struct offline_batch *b, size_t *a
 	return s->members.len;
 }
 
+/* What requests of the batch need and the worker lacks. */
+static int check_put(const struct state *s, const struct offline_batch *b, struct err *e)
+{
+	struct buf own = { 0 };
+	int rc = 0;
+
+	if (b->w->has_priorities && !b->is_without_priorities && !s->has_priority)
+		return err_set(e, ERR_RUN, "%s cannot serve requests by priority", s->name);
+	for (size_t i = 0; rc == 0 && i < b->n; i++) {
+		if (b->lora && b->lora[i] > 0 && !s->has_lora)
+			return err_set(e, ERR_RUN, "%s cannot use LoRA adapters", s->name);
+		if (s->has_sampling)
+			continue;
+		request_keys_sampling(&b->w->v[b->index ? b->index[i] : i], &own);
+		rc = own.len ? err_set(e, ERR_RUN, "%s takes no sampling parameters of single requests, "
+				       "and request %zu has %s", s->name, i, own.data) : 0;
+		buf_release(&own);
+	}
+	return rc;
+}
+
 static int worker_driver_put(void *state, const struct offline_batch *b, struct err *e)
 {
 	struct state *s = state;
@@ -493,9 +535,8 @@ static int worker_driver_put(void *state, const struct offline_batch *b, struct 
 	size_t at = 0, read = 0;
 	int64_t held;
 
-	for (size_t i = 0; b->lora && !s->has_lora && i < b->n; i++)
-		if (b->lora[i] > 0)
-			return err_set(e, ERR_RUN, "%s cannot use LoRA adapters", s->name);
+	if (check_put(s, b, e) < 0)
+		return -1;
 	do {
 		read += put_some(s, b, &at);
 		if (call(s, "put", &r, e) < 0)
@@ -576,19 +617,24 @@ static int get_array(struct state *s, const struct worker_reply *r, const char *
 static int read_outcome(struct state *s, const struct worker_reply *r, struct offline_outcome *out,
 			struct err *e)
 {
-	void *prompt = NULL, *output = NULL, *finished = NULL, *e2el = NULL;
+	void *prompt = NULL, *output = NULL, *finished = NULL, *e2el = NULL, *ttft = NULL;
+	void *queue = NULL;
 
 	if (get_clock(s, r, "began_ns", &out->began_ns, e) < 0 ||
 	    get_clock(s, r, "ended_ns", &out->ended_ns, e) < 0 ||
 	    get_array(s, r, "prompt_tokens", sizeof(uint32_t), as_count, &out->arena, &prompt, e) < 0 ||
 	    get_array(s, r, "output_tokens", sizeof(uint32_t), as_count, &out->arena, &output, e) < 0 ||
 	    get_array(s, r, "finished", sizeof(bool), as_bool, &out->arena, &finished, e) < 0 ||
-	    get_array(s, r, "e2el_s", sizeof(double), as_seconds, &out->arena, &e2el, e) < 0)
+	    get_array(s, r, "e2el_s", sizeof(double), as_seconds, &out->arena, &e2el, e) < 0 ||
+	    get_array(s, r, "ttft_s", sizeof(double), as_seconds, &out->arena, &ttft, e) < 0 ||
+	    get_array(s, r, "queue_s", sizeof(double), as_seconds, &out->arena, &queue, e) < 0)
 		return -1;
 	out->prompt = prompt;
 	out->output = output;
 	out->is_finished = finished;
 	out->e2el_s = e2el;
+	out->ttft_s = ttft;
+	out->queue_s = queue;
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "http/head.h"
 #include "http/url.h"
+#include "json/read.h"
 #include "run/lookahead.h"
 
 static bool is_users(const struct prepare_opts *o, const char *name)
@@ -185,6 +186,79 @@ static int omit(const struct prepare_opts *o, struct encoded *made, struct err *
 	return rc;
 }
 
+/* ---- headers of one request ---- */
+
+struct own_headers {
+	struct arena arena;
+	struct json_value *object; /* NULL: none */
+};
+
+static struct str own_value(const struct own_headers *h, struct str name)
+{
+	for (size_t i = 0; h->object && i < h->object->count; i++)
+		if (str_eq_nocase(h->object->key[i], name))
+			return json_text(&h->object->item[i], STR(""));
+	return (struct str){ 0 };
+}
+
+/* The head that all requests to a URL share, without the lines that this one has itself. */
+static int add_head(const struct prepare_opts *o, struct str head, const struct own_headers *h,
+		    struct buf *out, struct err *e)
+{
+	size_t room = out->len;
+
+	while (head.n) {
+		struct str line = str_cut(&head, '\n'), rest = line, name = str_cut(&rest, ':');
+		bool is_replaced = rest.n && own_value(h, name).p;
+
+		if (is_replaced && o->is_rehosted)
+			return err_set(e, ERR_RUN, "the header %.*s of a request takes the place of one that "
+				       "all requests have, which --balance least-loaded does not allow",
+				       (int)name.n, name.p);
+		if (is_replaced)
+			continue;
+		buf_add_str(out, line);
+		buf_add_char(out, '\n');
+	}
+	if (o->is_rehosted)
+		out->len = room;
+	return 0;
+}
+
+static void add_own(const struct own_headers *h, struct buf *out)
+{
+	for (size_t i = 0; h->object && i < h->object->count; i++) {
+		struct str name = h->object->key[i], value = json_text(&h->object->item[i], STR(""));
+
+		buf_printf(out, "%.*s: ", (int)name.n, name.p);
+		buf_add_str(out, value);
+		buf_add_text(out, "\r\n");
+	}
+}
+
+/* The lines before the body's own. */
+static int write_lines(const struct prepare_opts *o, const struct str *head,
+		       const struct plan_entry *entry, const struct own_headers *own,
+		       struct buf *out, struct err *e)
+{
+	if (o->is_rehosted)
+		add_room(out, head_room(o, head));
+	if (own->object) {
+		if (add_head(o, head[entry->endpoint], own, out, e) < 0)
+			return -1;
+		add_own(own, out);
+	} else if (!o->is_rehosted) {
+		buf_add_str(out, head[entry->endpoint]);
+	}
+	return 0;
+}
+
+static int own_headers_read(const struct sample *s, struct own_headers *out, struct err *e)
+{
+	*out = (struct own_headers){ 0 };
+	return s->headers.n ? json_parse(&out->arena, s->headers, &out->object, e) : 0;
+}
+
 int prepare_request(const struct prepare_opts *o, const struct str *head, const struct plan *plan,
 		    uint32_t i, const struct workload *w, struct encoded *scratch, struct buf *out,
 		    struct err *e)
@@ -193,8 +267,9 @@ int prepare_request(const struct prepare_opts *o, const struct str *head, const 
 	struct encode_opts encode = o->encode;
 	struct sample sent = w->v[entry->sample];
 	struct buf id = { 0 }, salted = { 0 }, messages = { 0 };
+	struct own_headers own;
 	uint32_t first = i;
-	int rc;
+	int rc = own_headers_read(&sent, &own, e);
 
 	if (!o->is_without_ids)
 		prepare_request_id(o->request_id_prefix, plan, i, w, &id);
@@ -212,15 +287,15 @@ int prepare_request(const struct prepare_opts *o, const struct str *head, const 
 		encode.model = str_of(o->lora[entry->lora]);
 	buf_reset(&scratch->body);
 	buf_reset(out);
-	if (o->is_rehosted)
-		add_room(out, head_room(o, head));
-	else
-		buf_add_str(out, head[entry->endpoint]);
-	rc = o->endpoint->encode(o->endpoint, &encode, &sent, scratch, e);
+	if (rc == 0)
+		rc = write_lines(o, head, entry, &own, out, e);
+	if (rc == 0)
+		rc = o->endpoint->encode(o->endpoint, &encode, &sent, scratch, e);
 	if (rc == 0 && o->n_omit)
 		rc = omit(o, scratch, e);
-	add_default(o, out, "Content-Type", *scratch->content_type ? scratch->content_type
-								    : "application/json");
+	if (!own_value(&own, STR("Content-Type")).p)
+		add_default(o, out, "Content-Type", *scratch->content_type ? scratch->content_type
+									   : "application/json");
 	if (sent.request_id.n)
 		buf_printf(out, "x-request-id: %.*s\r\n", (int)sent.request_id.n, sent.request_id.p);
 	add_session_headers(o, plan, i, w, out);
@@ -229,6 +304,7 @@ int prepare_request(const struct prepare_opts *o, const struct str *head, const 
 	buf_release(&id);
 	buf_release(&salted);
 	buf_release(&messages);
+	arena_release(&own.arena);
 	return rc;
 }
 

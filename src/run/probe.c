@@ -49,6 +49,7 @@ static void make_sample(struct probe *p)
 	p->sample = (struct sample){
 		.prompt = STR("Hi"), .kind = PROMPT_TEXT, .prompt_len = 1, .output_len = 1,
 		.timestamp_s = NAN, .overrides = w->v[0].overrides,
+		.headers = w->v[0].headers,
 	};
 	if (strcmp(p->stage->point->endpoint->name, "vllm-rerank") == 0) {
 		p->sample.prompt = STR("[\"Hi\", \"Hi\"]"); /* a query and one document */

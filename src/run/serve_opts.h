@@ -101,6 +101,7 @@ struct serve_opts {
 	double request_cancellation_rate;   /* percent */
 	double request_cancellation_delay;  /* seconds after sent */
 	const char *prompt_salt;            /* "none", "run", "request" */
+	const char *priority_classes;       /* as data/priority.h reads them; NULL: none */
 	int64_t num_runs;
 	const char *sweep_max_concurrency, *sweep_request_rate; /* comma lists; NULL: one point */
 	struct opt_int sweep_num_prompts_factor;

@@ -11,6 +11,7 @@
 
 #include "base/limits.h"
 #include "base/trace.h"
+#include "data/priority.h"
 #include "run/history.h"
 #include "run/salt.h"
 
@@ -37,7 +38,7 @@
 static const char *const datasets[] = {
 	"sharegpt", "burstgpt", "sonnet", "random", "random-mm", "random-rerank", "hf", "custom",
 	"custom_audio", "custom_image", "custom_mm", "prefix_repetition", "spec_bench",
-	"speed_bench", "timed_trace", "conversations", "sessions", "mix", "workload",
+	"speed_bench", "timed_trace", "conversations", "sessions", "prioritization", "mix", "workload",
 	"structured", NULL,
 };
 static const char *const backends[] = {
@@ -88,6 +89,13 @@ static int check_salt(const struct opt *o, const void *field, struct err *e)
 
 	(void)o;
 	return salt_parse(*(const char *const *)field, &kind, &key, e);
+}
+
+static int check_classes(const struct opt *o, const void *field, struct err *e)
+{
+	struct priority_classes classes;
+
+	return priority_classes_parse(o->name, *(const char *const *)field, &classes, e);
 }
 
 static int check_trace(const struct opt *o, const void *field, struct err *e)
@@ -432,6 +440,10 @@ static const struct opt rows[] = {
 	S(data.mix, "mix", .group = DATASET, .flags = OPT_OURS, .arg = "JSON",
 	  .help = "parts of the mix dataset: [{\"weight\": 2, \"dataset-name\": \"random\", "
 		  "...}, ...]"),
+	S(priority_classes, "priority-classes", .group = DATASET, .flags = OPT_OURS, .arg = "LIST",
+	  .check = check_classes,
+	  .help = "give each request a priority at random, such as 0:0.5,1:0.5 (priority:share); the "
+		  "lower, the earlier it is served; the report is split by them"),
 	S(data.random_cache_hit_fraction, "random-cache-hit-fraction", .group = RANDOM,
 	  .flags = OPT_OURS, .arg = "FRACTION", .min = 0, .max = 1,
 	  .help = "share of requests that begin with the tokens all of them share; with "

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "data/dataset.h"
+#include "data/priority.h"
 #include "engine/args.h"
 #include "json/read.h"
 #include "run/chat.h"
@@ -174,6 +175,17 @@ static bool is_guided_server(const struct stage *s, const struct dataset *d)
 	return is_old;
 }
 
+/* --priority-classes: after all that the dataset draws. */
+static int deal_priorities(struct stage *s, struct err *e)
+{
+	struct priority_classes classes;
+
+	if (!s->opts->priority_classes)
+		return 0;
+	return priority_classes_parse("priority-classes", s->opts->priority_classes, &classes, e) < 0 ?
+	       -1 : priority_deal("priority-classes", &classes, &s->rng.py, &s->point->workload, e);
+}
+
 int stage_build_dataset(struct stage *s, const struct dataset *d, struct err *e)
 {
 	const struct serve_opts *o = s->opts;
@@ -213,6 +225,8 @@ int stage_build_dataset(struct stage *s, const struct dataset *d, struct err *e)
 		*e = why;
 		return -1;
 	}
+	if (deal_priorities(s, e) < 0)
+		return -1;
 	stage_made(s);
 	return 0;
 }

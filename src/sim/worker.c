@@ -25,7 +25,7 @@ static int hello_send(struct talk *t, struct err *e)
 
 	static const char *const features[] = {
 		"chat", "beam", "encode", "async", "prequeue", "profile", "lora", "render",
-		"mm_stats", "priority",
+		"mm_stats", "priority", "sampling",
 	};
 
 	buf_reset(&t->out);

@@ -331,6 +331,11 @@ static double e2el_number(const struct worker_outcome *o, size_t i)
 	return (double)(o->item[i].last_ns - o->begin_ns[i]) * 1e-9;
 }
 
+static double ttft_number(const struct worker_outcome *o, size_t i)
+{
+	return (double)(o->item[i].first_ns - o->begin_ns[i]) * 1e-9;
+}
+
 static double one(const struct worker_outcome *o, size_t i)
 {
 	(void)o;
@@ -354,6 +359,7 @@ static void outcome_write(struct talk *t, const struct worker_outcome *o, struct
 	numbers_write(&t->members, "output_tokens", o, n, output_number);
 	numbers_write(&t->members, "finished", o, o->n, one);
 	numbers_write(&t->members, "e2el_s", o, o->n, e2el_number);
+	numbers_write(&t->members, "ttft_s", o, o->n, ttft_number);
 }
 
 /* ---- running ---- */

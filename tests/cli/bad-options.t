@@ -306,6 +306,9 @@ my @rows = (
 		qw(--ssl-certfile no.pem --ssl-keyfile no.pem)],
 	['sim', 2, '*--ssl-keyfile*', qw(--ssl-certfile no.pem)],
 	['sim', 2, '--ssl-ca-certs needs *', qw(--ssl-ca-certs no.pem)],
+	(map { ['serve', 2, "--priority-classes $_: expected a whole number and a share above 0 "
+		. 'for each class, such as 0:0.5,1:0.5, and no number twice', '--priority-classes', $_] }
+		qw(x 0 0:0 high:1), '0:1,0:1'),
 	['sim', 2, "--kv-cache-url: 'x:y' has no scheme; *", qw(--kv-cache-url x:y)],
 	(map { ['sim', 2, "$_ is a proxy's: --role proxy is missing", $_, 'http://127.0.0.1:1'] }
 		qw(--prefill-url --decode-url --backend-url)),
@@ -339,8 +342,8 @@ for my $row (
 	(map { ["'*$_->[-1]': vLLM's structured output benchmark $elsewhere; 'bench serve --extra*", @$_] }
 		['benchmark_serving_structured_output.py'], ['structured-output'],
 		[qw(bench structured_output)]),
-	(map { ["'*$_->[-1]': vLLM's prioritization benchmark $elsewhere; 'bench throughput *", @$_] }
-		['benchmark_prioritization.py'], ['prioritization'], [qw(bench prioritization)]),
+	["unknown command 'bench prioritisation'; did you mean 'bench prioritization'?",
+		qw(bench prioritisation)],
 	(map { ["'*$_->[-1]': vLLM's prefix caching benchmark $elsewhere; '*prefix_repetition'*", @$_] }
 		['benchmark_prefix_caching.py'], ['prefix-caching'], [qw(bench prefix_caching)]),
 	(map { ["'*$_->[-1]': vLLM's long document QA benchmark $elsewhere; '*prefix_repetition *", @$_] }

@@ -116,7 +116,8 @@ sub sum { my $s = 0; $s += $_ for @_; return $s }
 	is($hello->{type}, 'hello', 'it speaks first');
 	is("$hello->{protocol} $hello->{engine}", '1 sim', 'and says who it is');
 	is_deeply([sort @{$hello->{features}}],
-		[qw(async beam chat encode lora mm_stats prequeue priority profile render)], 'all features');
+		[qw(async beam chat encode lora mm_stats prequeue priority profile render sampling)],
+		'all features');
 	my $early = ask($w, 'generate', @all);
 	is("$early->{type} $early->{text}", 'error generate before load', 'nothing runs before load');
 	is(ask($w, 'render', messages => [{ role => 'user', content => 'hi' }])->{text},

@@ -56,7 +56,7 @@ my $t = worker();
 is($t->{hello}{engine}, 'vllm', 'hello');
 is($t->{hello}{version}, '0.32.0-fake', 'version');
 is(join(' ', sort @{$t->{hello}{features}}),
-	'async beam chat encode lora mm_stats prequeue profile render', 'what it can do');
+	'async beam chat encode lora mm_stats prequeue priority profile render sampling', 'what it can do');
 
 my $r = $t->ask('generate', %run);
 is("$r->{category}: $r->{text}", 'other: no engine is loaded', 'a run before load');
@@ -108,6 +108,30 @@ is_deeply($call->{prompts}, [{ prompt => 'a b c' }, { prompt_token_ids => [4, 5]
 is_deeply($call->{params}[1], { n => 2, temperature => 1, top_p => 1, ignore_eos => $yes,
 	max_tokens => 6, detokenize => $yes, watermarking => undef }, 'sampling');
 is($call->{lora}, undef, 'no adapters');
+is($call->{priority}, undef, 'no priorities');
+is("@{$r->{ttft_s}}", '0.25 0.25', 'times to the first token, too');
+
+# What requests have of their own.
+{
+	is($t->ask('put', is_first => $yes, requests => [{ %{$two[0]}, priority => -2 },
+		{ %{$two[1]}, sampling => { top_p => 0.5, temperature => 0 } }])->{n}, 2,
+		'requests that differ');
+	is($t->ask('generate', %run)->{type}, 'ok', 'are run');
+	my ($call) = calls($t);
+	is("@{$call->{priority}}", '-2 0', 'by priority');
+	is_deeply([map { [@$_{qw(top_p temperature max_tokens)}] } @{$call->{params}}],
+		[[1, 1, 5], [0.5, 0, 6]], 'and with sampling parameters of their own');
+	$t->ask('put', is_first => $yes, requests => [{ %{$two[0]}, sampling => { frob => 1 } }]);
+	my $r = $t->ask('generate', %run);
+	is("$r->{category}: $r->{text}", 'unsupported: frob with vLLM 0.32.0-fake',
+		'a parameter that it has not');
+	$t->ask('put', is_first => $yes, requests => [{ %{$two[0]}, priority => 1 }]);
+	$r = $t->ask('chat', %run);
+	is("$r->{category}: $r->{text}", 'unsupported: chat by priority with vLLM 0.32.0-fake',
+		'chat by priority');
+	$t->ask('put', is_first => $yes, requests => [@two]);
+	calls($t);
+}
 cmp_ok($r->{began_ns}, '<=', $call->{at_ns}, 'the clock is read before the call');
 $t->ask('generate', %run, detokenize => $no);
 is(scalar(@{$t->{between}}), 0, 'no progress unless it is asked for');

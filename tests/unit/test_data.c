@@ -176,8 +176,8 @@ static void custom_reads_lines(void **state)
 static void keys_without_use_are_named(void **state)
 {
 	static const char rows[] =
-		"{\"prompt\": \"a\", \"priority\": 1, \"output_tokens\": 3}\n"
-		"{\"prompt\": \"b\", \"extra_body\": {\"prompt\": 1}, \"priority\": 2}\n"
+		"{\"prompt\": \"a\", \"urgency\": 1, \"output_tokens\": 3}\n"
+		"{\"prompt\": \"b\", \"messages\": {\"prompt\": 1}, \"urgency\": 2, \"top_k\": 1}\n"
 		"{\"prompt\": \"c\"}\n";
 	struct fixture f;
 	struct buf text = { 0 }, want = { 0 };
@@ -187,8 +187,8 @@ static void keys_without_use_are_named(void **state)
 	f.opts.disable_shuffle = true;
 	f.env.num_prompts = 9;
 	assert_int_equal(build(&f, "custom"), 0);
-	buf_printf(&want, "%s: \"priority\" of 2 rows is not used\n%s: \"output_tokens\" of 1 row is "
-		   "not used, because --custom-output-len is 256; -1 uses it\n%s: \"extra_body\" of 1 "
+	buf_printf(&want, "%s: \"urgency\" of 2 rows is not used\n%s: \"output_tokens\" of 1 row is "
+		   "not used, because --custom-output-len is 256; -1 uses it\n%s: \"messages\" of 1 "
 		   "row is not used", f.opts.path, f.opts.path, f.opts.path);
 	assert_true(str_eq(f.w.notes, buf_str(&want)));
 	fixture_release(&f);

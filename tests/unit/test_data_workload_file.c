@@ -46,6 +46,10 @@ static void assert_texts(struct str a, struct str b)
 
 static void assert_same(const struct sample *a, const struct sample *b)
 {
+	assert_texts(a->headers, b->headers);
+	assert_texts(a->expected, b->expected);
+	assert_texts(a->constraint, b->constraint);
+	assert_int_equal(a->priority, b->priority);
 	assert_texts(a->prompt, b->prompt);
 	assert_texts(a->messages, b->messages);
 	assert_texts(a->media, b->media);
@@ -96,6 +100,51 @@ static void what_is_written_is_read(void **state)
 	assert_int_equal(r.n, 2);
 	workload_release(&r);
 	workload_release(&w);
+	free(path);
+}
+
+/*
+ * Requests of priorities, with headers or constraints of their own, need the second layout; others
+ * keep the first and its hashes.
+ */
+static void requests_that_differ_are_read(void **state)
+{
+	static const struct sample own = {
+		.prompt = STR("a"), .prompt_len = 1, .timestamp_s = NAN, .priority = INT64_MIN,
+		.overrides = STR("{\"priority\": -9223372036854775808}"),
+		.headers = STR("{\"X-A\": \"b\"}"), .expected = STR("an answer"),
+		.constraint = STR("{\"regex\": \"a+\"}"),
+	};
+	char *path = file_join(dir, "own.bin"), hash[DIGEST_HEX], first[DIGEST_HEX];
+	struct workload_file_head head;
+	struct workload w = { 0 }, r = { 0 };
+	struct buf bytes = { 0 };
+	struct str description;
+	struct err e;
+
+	(void)state;
+	*workload_add(&w) = (struct sample){ .prompt = STR("plain"), .timestamp_s = NAN };
+	assert_int_equal(workload_file_write(path, &w, STR(""), STR("{}"), NULL, first, &e), 0);
+	assert_int_equal(file_read(path, 1 << 20, &bytes, &e), 0);
+	memcpy(&head, bytes.data, sizeof(head));
+	assert_int_equal(head.layout, 1);
+	*workload_add(&w) = own;
+	w.has_priorities = true;
+	assert_int_equal(workload_file_write(path, &w, STR(""), STR("{}"), NULL, hash, &e), 0);
+	assert_int_equal(workload_file_read(path, SIZE_MAX, "", &r, &description, first, &e), 0);
+	assert_string_equal(hash, first);
+	assert_true(r.has_priorities);
+	assert_int_equal(r.n, 2);
+	for (size_t i = 0; i < 2; i++)
+		assert_same(&w.v[i], &r.v[i]);
+	workload_release(&r);
+	w.v[1].headers = STR("{\"Content-Length\": \"0\"}");
+	assert_int_equal(workload_file_write(path, &w, STR(""), STR("{}"), NULL, hash, &e), 0);
+	assert_int_equal(workload_file_read(path, SIZE_MAX, "", &r, &description, first, &e), -1);
+	assert_non_null(strstr(e.text, "request 1 is malformed"));
+	workload_release(&r);
+	workload_release(&w);
+	buf_release(&bytes);
 	free(path);
 }
 
@@ -249,6 +298,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_written_is_read),
+		cmocka_unit_test(requests_that_differ_are_read),
 		cmocka_unit_test(the_hash_is_of_the_content),
 		cmocka_unit_test(damage_is_noticed),
 		cmocka_unit_test(the_dataset_replays),

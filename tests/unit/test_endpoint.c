@@ -289,6 +289,11 @@ static void keys_are_left_out(void **state)
 	buf_reset(&out);
 	body_named_keys(STR("no JSON top_k"), STR("top_k"), &out);
 	assert_int_equal(out.len, 0);
+	body_own_keys(str_of(json), STR("{\"top_k\": 5, \"gone\": 1, \"x\": 2}"), &out);
+	assert_string_equal(out.data, "top_k,x"); /* those that were left out are not in the body */
+	buf_reset(&out);
+	body_own_keys(str_of(json), STR(""), &out);
+	assert_int_equal(out.len, 0);
 	buf_release(&out);
 }
 

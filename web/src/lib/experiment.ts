@@ -538,6 +538,40 @@ export interface ExperimentDocument {
 				p90_tpot_ms?: number | null;
 				p99_tpot_ms?: number | null;
 			};
+			priorities?: {
+				priority?: number;
+				requests?: number;
+				completed?: number;
+				failed?: number;
+				ttft_ms?: {
+					n?: number;
+					mean?: number | null;
+					p50?: number | null;
+					p99?: number | null;
+					max?: number | null;
+				} | null;
+				tpot_ms?: {
+					n?: number;
+					mean?: number | null;
+					p50?: number | null;
+					p99?: number | null;
+					max?: number | null;
+				} | null;
+				e2el_ms?: {
+					n?: number;
+					mean?: number | null;
+					p50?: number | null;
+					p99?: number | null;
+					max?: number | null;
+				} | null;
+				queue_ms?: {
+					n?: number;
+					mean?: number | null;
+					p50?: number | null;
+					p99?: number | null;
+					max?: number | null;
+				} | null;
+			}[];
 			failures?: {
 				category?: string;
 				count?: number;
@@ -569,6 +603,7 @@ export interface ExperimentDocument {
 				cached_tokens?: (number | null)[];
 				reasoning_tokens?: (number | null)[];
 				answer_bytes?: (number | null)[];
+				priority?: (number | null)[];
 				due_s?: (number | null)[];
 				failure?: (string | null)[] | null;
 			};

@@ -189,8 +189,8 @@ class LLM:
             bar.close()
         return out
 
-    def generate(self, prompts, params, lora_request=None, use_tqdm=True):
-        note("generate", prompts=prompts, params=[vars(p) for p in params],
+    def generate(self, prompts, params, lora_request=None, priority=None, use_tqdm=True):
+        note("generate", prompts=prompts, params=[vars(p) for p in params], priority=priority,
              lora=lora_request and [r and vars(r) for r in lora_request])
         if any(p.max_tokens == 99 for p in params):
             raise ValueError("max_tokens is more than there is")
@@ -200,8 +200,8 @@ class LLM:
         note("chat", messages=messages, params=[vars(p) for p in params])
         return self.answers([{"prompt": "a b c"}] * len(messages), params, use_tqdm)
 
-    def enqueue(self, prompts, params, lora_request=None, use_tqdm=True):
-        note("enqueue", n=len(prompts))
+    def enqueue(self, prompts, params, lora_request=None, priority=None, use_tqdm=True):
+        note("enqueue", n=len(prompts), priority=priority)
         for _ in use_tqdm(prompts) if use_tqdm else prompts:
             pass
         self.queued = (prompts, params)
@@ -239,8 +239,8 @@ class Client:
     def __init__(self, args):
         self.vllm_config = config_of(vars(args))
 
-    async def generate(self, prompt, p, lora_request=None, request_id=""):
-        note("async.generate", id=request_id)
+    async def generate(self, prompt, p, lora_request=None, request_id="", priority=0):
+        note("async.generate", id=request_id, priority=priority)
         for k in range(p.n):
             for size in (1, p.max_tokens):
                 yield RequestOutput(

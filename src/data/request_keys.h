@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * data/request_keys.h - what one request says of itself, beside what all requests of a run have.
+ *
+ *	{"prompt": "...", "temperature": 0, "priority": 1, "headers": {"X-Tenant": "a"},
+ *	 "extra_body": {"cache_salt": "b"}}
+ *
+ * Rows of the user's own files have these keys, and so have the sets of a mix, for all of their
+ * requests. "extra_body" is members of the body, any. The sampling parameters of vLLM's API and
+ * "priority" are members under the same name that are checked here. "max_tokens" is the length
+ * that the answer is asked to have, too. A key of null is no key. What comes later in the order
+ * built body, --extra-body, set of a mix, row takes the place of a member of the same name.
+ *
+ * "priority" is the class of the request in reports: the lower, the earlier it is served.
+ */
+#pragma once
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "data/workload.h"
+#include "json/read.h"
+
+/* Whether a row's key is one of them. */
+bool request_keys_know(struct str key);
+
+/*
+ * Reads a row's into s (overrides, headers, priority, output_len); texts in a. Sets
+ * *has_priority where it has one, else leaves it. ERR_RUN: a value of another type, the same
+ * member twice, a header that cannot be sent; without the place, which the caller knows.
+ */
+int request_keys_read(struct json_slice row, struct arena *a, struct sample *s,
+		      bool *has_priority, struct err *e);
+/* Lays s over what holds for it and others: under's members stay where s has none. */
+void request_keys_lay(struct sample *s, const struct sample *under, struct arena *a);
+/* One member of the body more, in place of one of that name. */
+void request_keys_put(struct sample *s, const char *key, struct str json, struct arena *a);
+/* Whether the body's members have that name. */
+bool request_keys_has(const struct sample *s, const char *key);
+/*
+ * Appends the members of the body that are sampling parameters, as an object, for engines that are
+ * handed requests without an API; nothing where there are none. Lengths and priorities are not
+ * among them.
+ */
+void request_keys_sampling(const struct sample *s, struct buf *out);
+/* Whether an object of headers can be sent: names and texts, none of which frames the message. */
+int request_keys_check_headers(struct json_slice headers, struct err *e);
