@@ -27,6 +27,13 @@ static const struct command commands[] = {
 	  cmd_bench_startup },
 	{ "bench mm-processor", "measure the stages of multimodal preprocessing",
 	  cmd_bench_mm_processor },
+	{ "bench prefix-caching", "measure an engine with prompts that are sent several times",
+	  cmd_bench_prefix_caching },
+	{ "bench long-document-qa", "measure an engine with long documents, asked about repeatedly",
+	  cmd_bench_long_document_qa },
+	{ "bench hash", "time the hash functions of an installed vLLM", cmd_bench_hash },
+	{ "bench prefix-block-hash", "time vLLM's hashing of prefix-cache blocks",
+	  cmd_bench_prefix_block_hash },
 	{ "bench score", "report a recorded run again", cmd_bench_score },
 	{ "bench compare", "what changed between results, folders or sweeps", cmd_bench_compare },
 	{ "bench markdown", "a folder of results as tables", cmd_bench_markdown },
@@ -143,6 +150,10 @@ static const struct command *script(const char *word)
 		{ "benchmark_serving", "bench serve" },
 		{ "benchmark_throughput", "bench throughput" },
 		{ "benchmark_latency", "bench latency" },
+		{ "benchmark_prefix_caching", "bench prefix-caching" },
+		{ "benchmark_long_document_qa_throughput", "bench long-document-qa" },
+		{ "benchmark_hash", "bench hash" },
+		{ "benchmark_prefix_block_hash", "bench prefix-block-hash" },
 	};
 	struct str name = script_name(word);
 
@@ -166,13 +177,6 @@ static const struct absent { const char *names, *what, *instead; } absents[] = {
 	{ "prioritization prioritisation", "prioritization benchmark",
 	  "'bench throughput --scheduling-policy priority' runs that scheduler, and 'bench serve "
 	  "--extra-body.priority N' gives all requests of a run one priority" },
-	{ "prefixcaching prefixcache", "prefix caching benchmark",
-	  "'bench throughput --dataset-name prefix_repetition', or 'bench serve' with that dataset" },
-	{ "longdocumentqa longdocumentqathroughput longdocqa", "long document QA benchmark",
-	  "'bench throughput --dataset-name prefix_repetition --prefix-repetition-suffix-len 0' "
-	  "repeats long prompts, in random order" },
-	{ "hash prefixblockhash", "hashing benchmark",
-	  "there is no substitute: it times functions of vLLM's own Python code" },
 };
 
 #define TYPED_BYTES 96

@@ -535,6 +535,9 @@ def counted(began: int, ended: int, outputs: list) -> dict:
                           for o in outputs],
         "finished": [int(o.finished) for o in outputs],
     }
+    cached = [getattr(o, "num_cached_tokens", None) for o in outputs]
+    if cached and None not in cached:
+        told["cached_tokens"] = cached
     times = [e2el_s(o) for o in outputs]
     if any(t is not None for t in times):
         told["e2el_s"] = times

@@ -5,6 +5,8 @@
 #include "run/latency.h"
 #include "run/throughput.h"
 #include "run/mm_processor.h"
+#include "run/hash_bench.h"
+#include "run/prefix_bench.h"
 #include "run/serve_opts.h"
 #include "run/startup.h"
 #include "run/sweep_opts.h"
@@ -34,6 +36,8 @@ int cmd_completion(int argc, char **argv)
 		&serve_opt_set, cmd_bench_score_options(), cmd_run_options(), cmd_sim_options(),
 		cmd_bench_compare_options(), cmd_bench_markdown_options(),
 		&throughput_opt_set, &latency_opt_set, &mm_processor_opt_set, &startup_opt_set,
+		prefix_caching_bench.set, long_document_bench.set,
+		&hash_opt_set, &block_hash_opt_set,
 		&sweep_serve_opt_set, &sweep_startup_opt_set,
 		cmd_bench_sweep_workload_options(), cmd_bench_sweep_sla_options(),
 		cmd_bench_plot_options(), cmd_bench_plot_pareto_options(),

@@ -12,6 +12,7 @@
 #include "net/sock.h"
 #include "run/probe.h"
 #include "run/profile.h"
+#include "run/reuse.h"
 #include "run/score.h"
 #include "run/watch.h"
 
@@ -261,7 +262,8 @@ int stage_make_record(struct stage *s, struct err *e)
 
 		events += asked > 0 ? (uint64_t)asked : 0;
 	}
-	if (record_init(&p->record, p->plan.n + (uint32_t)s->opts->num_warmups + 64,
+	if (record_init(&p->record, p->plan.n + (uint32_t)s->opts->num_warmups + 64 +
+			(uint32_t)reuse_pass_count(&p->workload, &s->opts->data) * s->derived->n_urls,
 			s->derived->threads + probe_shards(s->opts), events, true, keeps_text,
 			e) < 0)
 		return -1;

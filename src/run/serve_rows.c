@@ -11,6 +11,7 @@
 
 #include "base/limits.h"
 #include "base/trace.h"
+#include "run/reuse.h"
 #include "run/salt.h"
 
 #define DATASET "Dataset"
@@ -531,6 +532,7 @@ static const struct opt rows[] = {
 	  .help = "well-known traffic options under one name; help lists them"),
 	S(plot_load_pattern, "plot-load-pattern", .group = PLOTS, .flags = OPT_OURS,
 	  .help = "draw when requests are due and how long the intervals are"),
+	REUSE_ROWS(struct serve_opts, data, DATASET),
 	S(strict, "strict", .group = OURS, .flags = OPT_OURS,
 	  .words = "fail-on-invalid",
 	  .help = "exit with 3 unless the verdict on the measurement is VALID"),
@@ -556,6 +558,7 @@ static const struct opt rows[] = {
 static const struct serve_opts defaults = {
 	.num_prompts = 1000,
 	.dataset_name = "random",
+	.data.repeat_count = 1, .data.warmup_pass = "none",
 	.data.custom_output_len = 256,
 	.data.spec_bench_output_len = 256,
 	.data.sonnet_input_len = 550, .data.sonnet_output_len = 150, .data.sonnet_prefix_len = 200,

@@ -15,8 +15,9 @@
 #include "run/dump.h"
 #include "run/offline_told.h"
 #include "run/pytorch.h"
+#include "run/reuse.h"
 
-struct session {
+struct bench {
 	const struct throughput_opts *o;
 	const struct throughput_plan *plan;
 	const struct offline_engine *engine;
@@ -25,14 +26,16 @@ struct session {
 	struct offline_loaded loaded;
 	struct offline_sampler sampler;
 	struct offline_requests warmup, requests;
+	struct workload pass;          /* of --warmup-pass */
 	double *elapsed_s;
 	double *e2el_s;                /* of the first run; NULL: not told */
 	struct throughput_runs runs;
+	struct report_reuse reuse;
 };
 
 /* ---- what is said ---- */
 
-static void say(const struct session *s, const char *text)
+static void say(const struct bench *s, const char *text)
 {
 	if (s->hooks->line)
 		s->hooks->line(s->hooks->self, text);
@@ -43,7 +46,7 @@ static void say(const struct session *s, const char *text)
 /* For templates that no file tells, too: hence not before it is needed. */
 static struct offline *start(void *self, struct err *e)
 {
-	struct session *s = self;
+	struct bench *s = self;
 	const struct throughput_opts *o = s->o;
 	const struct offline_start how = {
 		.opts = &o->common, .engine_argv = s->engine->argv, .env = s->engine->env,
@@ -60,13 +63,13 @@ static struct offline *start(void *self, struct err *e)
 	return s->offline;
 }
 
-static bool is_chat(const struct session *s)
+static bool is_chat(const struct bench *s)
 {
 	return strcmp(s->plan->backend, "vllm-chat") == 0;
 }
 
 /* What this engine cannot take, before it is loaded. */
-static int check_requests(const struct session *s, const struct offline_requests *r, struct err *e)
+static int check_requests(const struct bench *s, const struct offline_requests *r, struct err *e)
 {
 	const char *backend = s->plan->backend;
 
@@ -90,7 +93,7 @@ static int check_requests(const struct session *s, const struct offline_requests
 
 /* ---- requests ---- */
 
-static int draw(struct session *s, struct err *e)
+static int draw(struct bench *s, struct err *e)
 {
 	const struct throughput_opts *o = s->o;
 	const int64_t seed = s->engine->seed;
@@ -107,7 +110,10 @@ static int draw(struct session *s, struct err *e)
 	if (o->data.num_warmups > 0 &&
 	    offline_sample(&s->sampler, &o->data, o->data.num_warmups, seed + 1, &s->warmup, e) < 0)
 		return -1;
-	return offline_sample(&s->sampler, &o->data, o->data.num_prompts, seed, &s->requests, e);
+	if (offline_sample(&s->sampler, &o->data, o->data.num_prompts, seed, &s->requests, e) < 0)
+		return -1;
+	return reuse_pass(&s->requests.w, &o->data.set, (uint64_t)seed, s->sampler.tokenizer, &s->pass,
+			  e);
 }
 
 /* The requests as a plan that sends all at once, for those who show plans. */
@@ -124,7 +130,7 @@ static struct plan all_at_once(const struct offline_requests *r)
 	return p;
 }
 
-static int show_requests(struct session *s, struct err *e)
+static int show_requests(struct bench *s, struct err *e)
 {
 	struct plan plan = all_at_once(&s->requests);
 	struct buf text = { 0 };
@@ -148,7 +154,7 @@ static int show_requests(struct session *s, struct err *e)
 
 /* ---- running ---- */
 
-static struct offline_run one(const struct session *s, bool is_warmup)
+static struct offline_run one(const struct bench *s, bool is_warmup)
 {
 	const struct throughput_opts *o = s->o;
 
@@ -165,14 +171,14 @@ static struct offline_run one(const struct session *s, bool is_warmup)
 	};
 }
 
-static int run_batch(struct session *s, bool is_warmup, struct offline_outcome *out, struct err *e)
+static int run_batch(struct bench *s, bool is_warmup, struct offline_outcome *out, struct err *e)
 {
 	const struct offline_run run = one(s, is_warmup);
 
 	return offline_run(s->offline, &run, out, e);
 }
 
-static int put(struct session *s, const struct offline_requests *r, struct err *e)
+static int put(struct bench *s, const struct offline_requests *r, struct err *e)
 {
 	/* Without --enable-lora the engine would refuse them; upstream hands none over then. */
 	const struct offline_batch batch =
@@ -181,7 +187,7 @@ static int put(struct session *s, const struct offline_requests *r, struct err *
 	return offline_put(s->offline, &batch, e);
 }
 
-static int warm_up(struct session *s, struct err *e)
+static int warm_up(struct bench *s, struct err *e)
 {
 	struct offline_outcome out;
 	struct buf text = { 0 };
@@ -197,8 +203,27 @@ static int warm_up(struct session *s, struct err *e)
 	return 0;
 }
 
+/* --warmup-pass: run like the measured requests, but never profiled. */
+static int pass_over(struct bench *s, struct err *e)
+{
+	const struct offline_batch batch = { .w = &s->pass, .n = s->pass.n };
+	struct offline_outcome out;
+	struct buf text = { 0 };
+
+	if (!s->pass.n)
+		return 0;
+	buf_printf(&text, "Warm-up pass: %zu requests with %s prompts...\n", s->pass.n,
+		   strcmp(s->o->data.set.warmup_pass, "same") == 0 ? "the measured" : "other");
+	offline_say(s->hooks, &text);
+	buf_release(&text);
+	if (offline_put(s->offline, &batch, e) < 0 || run_batch(s, true, &out, e) < 0)
+		return -1;
+	offline_outcome_release(&out);
+	return 0;
+}
+
 /* All that upstream reports is of the first run. */
-static void keep_first(struct session *s, const struct offline_outcome *out)
+static void keep_first(struct bench *s, const struct offline_outcome *out)
 {
 	struct throughput_runs *r = &s->runs;
 
@@ -216,7 +241,7 @@ static void keep_first(struct session *s, const struct offline_outcome *out)
 	r->e2el_s = s->e2el_s;
 }
 
-static int measure(struct session *s, struct err *e)
+static int measure(struct bench *s, struct err *e)
 {
 	struct offline_outcome out;
 
@@ -237,7 +262,7 @@ static int measure(struct session *s, struct err *e)
 
 /* ---- results ---- */
 
-static int save_pytorch(const struct session *s, const struct throughput_facts *f, struct err *e)
+static int save_pytorch(const struct bench *s, const struct throughput_facts *f, struct err *e)
 {
 	const struct run_pytorch_verb verb = {
 		.set = &throughput_opt_set, .values = s->o, .engine = s->engine,
@@ -265,7 +290,7 @@ static int save_pytorch(const struct session *s, const struct throughput_facts *
 	return rc;
 }
 
-static void put_requests(struct json_writer *w, const struct session *s)
+static void put_requests(struct json_writer *w, const struct bench *s)
 {
 	const struct dataset_opts *set = &s->o->data.set;
 
@@ -285,6 +310,7 @@ static void put_requests(struct json_writer *w, const struct session *s)
 	json_put_bool(w, s->o->prequeue_requests);
 	json_key(w, "disable_detokenize");
 	json_put_bool(w, s->o->disable_detokenize);
+	report_reuse_json(&s->reuse, w);
 	if (s->sampler.chat_template) {
 		json_key(w, "chat_template");
 		json_put_text(w, s->sampler.chat_template);
@@ -305,7 +331,7 @@ static void put_requests(struct json_writer *w, const struct session *s)
 	json_end_array(w);
 }
 
-static int save(const struct session *s, const struct throughput_facts *facts,
+static int save(const struct bench *s, const struct throughput_facts *facts,
 		const struct offline_told *told, struct err *e)
 {
 	struct buf ours = { 0 }, text = { 0 };
@@ -326,7 +352,7 @@ static int save(const struct session *s, const struct throughput_facts *facts,
 	return rc < 0 ? err_wrap(e, "--output-json") : save_pytorch(s, facts, e);
 }
 
-static int report(struct session *s, struct err *e)
+static int report(struct bench *s, struct err *e)
 {
 	const struct offline_told told = {
 		.command = "throughput", .backend = s->o->common.backend,
@@ -335,17 +361,19 @@ static int report(struct session *s, struct err *e)
 	struct throughput_facts facts;
 	struct buf text = { 0 };
 
+	reuse_told(&s->requests.w, &s->o->data.set, &s->reuse);
 	throughput_facts(&s->runs, &facts);
 	throughput_terminal(&s->runs, &facts, &text);
 	offline_told_line(&text, &told);
 	buf_add_char(&text, '\n');
 	throughput_terminal_ours(&s->runs, &facts, &text);
+	report_reuse_rows(&s->reuse, &text);
 	offline_say(s->hooks, &text);
 	buf_release(&text);
 	return s->o->output_json ? save(s, &facts, &told, e) : 0;
 }
 
-static int run_all(struct session *s, struct err *e)
+static int run_all(struct bench *s, struct err *e)
 {
 	struct err late = { 0 };
 	struct offline_run run;
@@ -371,7 +399,8 @@ static int run_all(struct session *s, struct err *e)
 	s->runs.is_multimodal = s->requests.is_multimodal;
 	s->runs.is_pooling = offline_about(s->offline)->is_pooling;
 	if (offline_requests_fit(&s->warmup, longest, e) < 0 ||
-	    offline_requests_fit(&s->requests, longest, e) < 0 || warm_up(s, e) < 0)
+	    offline_requests_fit(&s->requests, longest, e) < 0 || warm_up(s, e) < 0 ||
+	    pass_over(s, e) < 0)
 		return -1;
 	if (measure(s, e) == 0)
 		return report(s, e);
@@ -385,7 +414,7 @@ int throughput_run(const struct throughput_opts *o, const struct throughput_plan
 		   const struct offline_engine *engine, const struct offline_hooks *hooks,
 		   struct err *e)
 {
-	struct session s = { .o = o, .plan = plan, .engine = engine, .hooks = hooks };
+	struct bench s = { .o = o, .plan = plan, .engine = engine, .hooks = hooks };
 	struct err ignored = { 0 };
 	int rc, stopped;
 
@@ -397,6 +426,7 @@ int throughput_run(const struct throughput_opts *o, const struct throughput_plan
 	};
 	rc = run_all(&s, e);
 	stopped = offline_stop(s.offline, rc < 0 ? &ignored : e);
+	workload_release(&s.pass); /* it shares texts with the requests */
 	offline_requests_release(&s.warmup);
 	offline_requests_release(&s.requests);
 	offline_sampler_release(&s.sampler);
