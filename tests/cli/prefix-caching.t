@@ -57,7 +57,7 @@ like(without($r->{out}), qr/\ARepeat mode:  tile\n------warm up------\n$took\n--
 	'upstream\'s lines');
 @calls = account();
 is_deeply([map { $_->{requests} } @calls], [3, 6], 'a warm-up of its own, then all');
-is($calls[0]{cached_tokens}, 0, 'whose documents nothing shares');
+cmp_ok($calls[0]{cached_tokens}, '<', 3 * 24, 'whose documents share their first words alone');
 $j = json_of(slurp('r.json'));
 is($j->{profllm}{warmup_requests}, 3, 'warm-up requests');
 cmp_ok($j->{profllm}{runs}[0]{warmup_time}, '>', 0, 'and their time');
@@ -123,7 +123,7 @@ check_run($_->[0], run(args => $_->[1]), { status => 2, err => $_->[2] }) for @b
 # ---- what a cache of so many documents finds again ----
 
 my $length = 1601; # a hundred blocks, and a token that is always computed
-my @one_by_one = (@documents, qw(--max-num-seqs 1 --max-num-batched-tokens 4096 --max-model-len 4096
+my @one_by_one = (@documents, qw(--max-num-seqs 1 --max-num-batched-tokens 4096 --max-model-len 1610
 	--document-length), $length, qw(--exact-tokens --num-documents 4 --output-len 2
 	--prefill-base-us 100 --prefill-us-per-token 5 --decode-base-us 100 --decode-us-per-seq 10));
 my %order = (tile => [0 .. 3, 0 .. 3], interleave => [map { ($_, $_) } 0 .. 3],

@@ -19,7 +19,7 @@ sub sent
 	my ($sim) = @_;
 	truth_of($sim);
 	return map { [$_->{request_id}, JSON::PP->new->decode($_->{body})->{prompt}] }
-		read_lines($sim->{requests});
+		grep { $_->{body} =~ /"max_tokens"/ } read_lines($sim->{requests});
 }
 
 # The prompts as letters, in the order in which they first appear.
