@@ -89,6 +89,15 @@ static int usage(FILE *out, const char *group, int status)
 	return status;
 }
 
+/* "-" and "_" are the same, as in names of options. */
+static bool is_same_word(struct str a, struct str b)
+{
+	for (size_t i = 0; i < a.n && a.n == b.n; i++)
+		if ((a.p[i] == '_' ? '-' : a.p[i]) != (b.p[i] == '_' ? '-' : b.p[i]))
+			return false;
+	return a.n == b.n;
+}
+
 /* How many of argv's words name the command; 0: they do not. */
 static int match(const struct command *c, int argc, char **argv)
 {
@@ -96,7 +105,7 @@ static int match(const struct command *c, int argc, char **argv)
 	int n = 0;
 
 	while (rest.n) {
-		if (n == argc || !str_eq(str_of(argv[n]), str_cut(&rest, ' ')))
+		if (n == argc || !is_same_word(str_of(argv[n]), str_cut(&rest, ' ')))
 			return 0;
 		n++;
 	}

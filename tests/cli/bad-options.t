@@ -339,14 +339,11 @@ for my $row (
 		[qw(bench structured_output)]),
 	(map { ["'*$_->[-1]': vLLM's prioritization benchmark $elsewhere; 'bench throughput *", @$_] }
 		['benchmark_prioritization.py'], ['prioritization'], [qw(bench prioritization)]),
-	(map { ["'*$_->[-1]': vLLM's prefix caching benchmark $elsewhere; '*prefix_repetition'*", @$_] }
-		['benchmark_prefix_caching.py'], ['prefix-caching'], [qw(bench prefix_caching)]),
-	(map { ["'*$_->[-1]': vLLM's long document QA benchmark $elsewhere; '*prefix_repetition *", @$_] }
-		['benchmark_long_document_qa_throughput.py'], ['long-document-qa'],
-		[qw(bench long_document_qa_throughput)]),
-	(map { ["'*$_->[-1]': vLLM's hashing benchmark $elsewhere; there is no substitute*", @$_] }
-		['benchmark_hash.py'], ['benchmark_prefix_block_hash.py'], [qw(bench hash)],
-		[qw(bench prefix-block-hash)])) {
+	["unknown command 'prefix-caching'; did you mean 'bench prefix-caching'?", 'prefix-caching'],
+	["unknown command 'bench prefix-cache'; did you mean 'bench prefix-caching'?",
+		qw(bench prefix-cache)],
+	["unknown command 'bench long-document'; did you mean 'bench long-document-qa'?",
+		qw(bench long-document)]) {
 	my ($message, @args) = @$row;
 
 	check_run("profllm @args", run(args => \@args), { status => 2, err => "profllm: $message" });
