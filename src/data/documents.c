@@ -17,8 +17,8 @@ static void add_words(struct buf *out, int64_t words)
 }
 
 /*
- * Leaves so much of a text that it has just the wanted number of tokens, those that the tokenizer adds
- * included. Its beginning, decoded, may be encoded in another way, so places nearby are tried too.
+ * Shortens a text to the wanted number of tokens, those that the tokenizer adds included. Its
+ * beginning, decoded, may be encoded in another way, so places nearby are tried too.
  */
 static int cut(const struct tokenizer *t, int64_t wanted, struct buf *text, struct err *e)
 {

@@ -132,7 +132,8 @@ static int take(const struct source *s, struct rows *rows, size_t i, struct err 
 	}
 	if (rc == 0 && tokenizer_encode(t, buf_str(&text), true, &ids) < 0)
 		rc = tokenizer_refuse(t, buf_str(&text), e);
-	if (rc == 0 && ids.count >= (size_t)s->o->range_min && ids.count <= (size_t)s->o->range_max) {
+	if (rc == 0 && ids.count >= (size_t)s->o->range_min &&
+	    ids.count <= (size_t)s->o->range_max) {
 		rc = tokenizer_decode(t, ids.id, ids.count, false, &prompt);
 		if (rc < 0)
 			rows_refuse(rows, i, e, "the text of %zu tokens is too long", ids.count);
@@ -149,7 +150,8 @@ static int build_conversations(struct source *s, struct compat_rng *rng, struct 
 {
 	static const char *const columns[] = { "conversations", NULL };
 	const struct rows_opts opts = {
-		.o = s->o, .env = s->env, .seed = s->env->seed, .columns = columns, .keep = has_turns,
+		.o = s->o, .env = s->env, .seed = s->env->seed, .columns = columns,
+		.keep = has_turns,
 	};
 	struct rows rows = { 0 };
 	int rc = rows_open(&rows, &s->o->path, 1, &opts, rng, e);

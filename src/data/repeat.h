@@ -20,7 +20,7 @@ extern const char *const repeat_orders[];
 struct repeats {
 	uint32_t count;      /* copies of each sample */
 	const char *order;   /* of repeat_orders */
-	uint32_t *first;     /* per sample, in the dataset's order: its first copy in the workload */
+	uint32_t *first;     /* per sample, in the dataset's order: its first copy here */
 	size_t n;            /* samples before they were repeated */
 };
 

@@ -31,12 +31,12 @@ struct report_ramp { int64_t rps; const char *timestamp; }; /* see report_timest
 
 /* What was sent again, and what before the measurement (run/reuse.h); reuse.c. */
 struct report_reuse {
-	const char *order;               /* --repeat-order in force; NULL: requests are not repeated */
+	const char *order;               /* --repeat-order in force; NULL: nothing is repeated */
 	const char *pass;                /* --warmup-pass; NULL: none */
 	uint32_t copies;                 /* of each request */
 	uint32_t repeated;               /* requests that are not the first of their copies */
 	uint32_t pass_requests;          /* of the warm-up pass */
-	double ideal;                    /* share of prompt tokens (data/repeat.h); below 0: not known */
+	double ideal;                    /* dataset_ideal_reuse; below 0: not known */
 };
 
 /* How load was made, where that is not upstream's way; load.c. */

@@ -231,7 +231,8 @@ static int end(struct talk *t, int rc, struct err *e)
 		rc = err_set(e, ERR_RUN, "none of the hash functions could be timed; the lines above say why");
 	if (worker_stop(t->worker, rc < 0 ? &ignored : e) < 0)
 		rc = -1;
-	if (rc == 0 && t->o->output_json && report_save(t->o->output_json, buf_str(&t->ours), false, e) < 0)
+	if (rc == 0 && t->o->output_json &&
+	    report_save(t->o->output_json, buf_str(&t->ours), false, e) < 0)
 		rc = err_wrap(e, "--output-json");
 	buf_release(&t->ours);
 	arena_release(&t->arena);

@@ -256,14 +256,15 @@ int stage_make_record(struct stage *s, struct err *e)
 	struct point *p = s->point;
 	uint64_t events = 4 * (uint64_t)p->plan.n;
 	bool keeps_text = p->tokenizer || s->opts->save_detailed || s->opts->output_json;
+	uint32_t pass = (uint32_t)reuse_pass_count(&p->workload, &s->opts->data) *
+			s->derived->n_urls;
 
 	for (uint32_t i = 0; i < p->plan.n; i++) {
 		int64_t asked = p->workload.v[p->plan.entry[i].sample].output_len;
 
 		events += asked > 0 ? (uint64_t)asked : 0;
 	}
-	if (record_init(&p->record, p->plan.n + (uint32_t)s->opts->num_warmups + 64 +
-			(uint32_t)reuse_pass_count(&p->workload, &s->opts->data) * s->derived->n_urls,
+	if (record_init(&p->record, p->plan.n + (uint32_t)s->opts->num_warmups + pass + 64,
 			s->derived->threads + probe_shards(s->opts), events, true, keeps_text,
 			e) < 0)
 		return -1;

@@ -385,7 +385,8 @@ static int report(struct bench *s, int64_t seed, struct err *e)
 {
 	const struct leg *leg = &s->leg[0];
 	const struct throughput_runs runs = {
-		.elapsed_s = &leg->elapsed_s, .n_runs = 1, .wanted = 1, .outside_s = leg->out.outside_s,
+		.elapsed_s = &leg->elapsed_s, .n_runs = 1, .wanted = 1,
+		.outside_s = leg->out.outside_s,
 		.n = s->requests.n, .sequences = 1, .backend = s->engine->worker,
 		.finished = leg->out.is_finished ? leg->out.finished : SIZE_MAX,
 		.has_counts = leg->out.has_counts, .prompt_tokens = leg->out.prompt_tokens,

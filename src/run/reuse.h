@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run/reuse.h - prompts that a prefix cache knows: the options of all datasets that repeat requests and
- * warm the cache up (data/repeat.h, --warmup-pass), online and offline.
+ * run/reuse.h - prompts that a prefix cache knows: the options of all datasets that repeat requests
+ * and warm the cache up (data/repeat.h, --warmup-pass), online and offline.
  *
  * A warm-up pass sends each sample once, in the dataset's order, before anything is measured: the
  * same prompt ("same", so that every measured prompt is known), or one that begins with words

@@ -112,8 +112,8 @@ static int draw(struct bench *s, struct err *e)
 		return -1;
 	if (offline_sample(&s->sampler, &o->data, o->data.num_prompts, seed, &s->requests, e) < 0)
 		return -1;
-	return reuse_pass(&s->requests.w, &o->data.set, (uint64_t)seed, s->sampler.tokenizer, &s->pass,
-			  e);
+	return reuse_pass(&s->requests.w, &o->data.set, (uint64_t)seed, s->sampler.tokenizer,
+			  &s->pass, e);
 }
 
 /* The requests as a plan that sends all at once, for those who show plans. */

@@ -99,7 +99,7 @@ for my $verb (@verbs) {
 	refuses($verb, 1, 'Unknown backend: mii \(.*\)', qw(--backend mii));
 	refuses($verb, 2, '--backend worker: needs --worker-cmd, .*', qw(--backend worker));
 	refuses($verb, 2, '--base-url: for --backend http, got --backend vllm',
-		qw(--base-url http://127.0.0.1:1));
+		qw(--backend vllm --base-url http://127.0.0.1:1));
 	refuses($verb, 2, '--config: expected a .yaml or .yml file, got \'x.json\'',
 		qw(--config x.json));
 	refuses($verb, 1, '--config no.yaml: .*No such file or directory.*', qw(--config no.yaml));

@@ -96,6 +96,6 @@ check_run('times that are ignored', run(args => [@serve, qw(--dataset-name timed
 	trace.jsonl --repeat-count 2 --no-self-timed --num-prompts 3)]), { status => 0,
 	out => ['Workload: 6 requests*'] });
 check_run('a cache that is emptied', run(args => [@serve, qw(--warmup-pass same --reset-prefix-cache)]),
-	{ status => 0, warn => ['WARNING: --reset-prefix-cache empties the cache that --warmup-pass same *'] });
+	{ status => 0, warn => ['WARNING: --reset-prefix-cache empties the cache that --warmup-pass *'] });
 
 done_testing();

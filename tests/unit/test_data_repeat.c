@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests that are sent again (data/repeat.h), and the prompts of vLLM's scripts about prefix caching
- * (data/scripted.h). Orders and ids that are drawn were made with CPython's random.
+ * Requests that are sent again (data/repeat.h), and the prompts of vLLM's scripts about prefix
+ * caching (data/scripted.h). Orders and ids that are drawn were made with CPython's random.
  */
 #include "data/repeat.h"
 #include "data/scripted.h"

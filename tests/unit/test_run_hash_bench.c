@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What bench hash and bench prefix-block-hash draw and print; numbers drawn with CPython's random. */
+/* What bench hash and bench prefix-block-hash draw and print; numbers are CPython's random's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
