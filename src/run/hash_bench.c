@@ -352,8 +352,10 @@ static int time_all(struct talk *t, struct err *e)
 		const char *skipped = NULL;
 
 		now->name = all[i].name;
-		if (time_one(t, all[i].function, &payload, now, &skipped, e) < 0)
+		if (time_one(t, all[i].function, &payload, now, &skipped, e) < 0) {
+			buf_release(&text);
 			return -1;
+		}
 		json_begin_object(&t->w);
 		json_key(&t->w, "name");
 		json_put_text(&t->w, all[i].name);
