@@ -102,10 +102,19 @@ for my $pass (qw(same other)) {
 	like($run->{out}, qr/^Warm-up pass: +$pass \(4 requests\) *$/m, "$pass: the report");
 }
 
-# Copies are warmed up once.
+# Copies are warmed up once; the record says all of it again.
 {
 	my $sim = sim(@engine);
-	my $run = serve($sim, @load, qw(--repeat-count 3 --repeat-order tile --warmup-pass same));
+	my $dir = File::Temp->newdir('load-XXXXXX', TMPDIR => 1);
+	my $run = serve($sim, @load, qw(--repeat-count 3 --repeat-order tile --warmup-pass same --record),
+		"$dir/run.rec");
+	my ($status, $out) = profllm(qw(bench score), "$dir/run.rec");
+	my @lines = grep { /^(?:Repeated requests|Warm-up pass|Ideal prefix)/ } split /\n/, $out;
+
+	is($status, 0, 'the record is scored');
+	is(scalar @lines, 3, 'with these lines');
+	is_deeply(\@lines, [grep { /^(?:Repeated requests|Warm-up pass: {2}|Ideal prefix)/ }
+		split /\n/, $run->{out}], 'as in the run\'s own report');
 
 	is(pattern(map { $_->[1] } sent($sim)), join(' ', ('a b c d') x 4), 'one pass, three copies');
 	is($run->{own}{warmup_pass_requests}, 4, 'as the result says');
