@@ -33,6 +33,13 @@ static const struct command commands[] = {
 	  cmd_bench_multi_turn },
 	{ "bench mm-processor", "measure the stages of multimodal preprocessing",
 	  cmd_bench_mm_processor },
+	{ "bench prefix-caching", "measure an engine with prompts that are sent several times",
+	  cmd_bench_prefix_caching },
+	{ "bench long-document-qa", "measure an engine with long documents, asked about repeatedly",
+	  cmd_bench_long_document_qa },
+	{ "bench hash", "time the hash functions of an installed vLLM", cmd_bench_hash },
+	{ "bench prefix-block-hash", "time vLLM's hashing of prefix-cache blocks",
+	  cmd_bench_prefix_block_hash },
 	{ "bench score", "report a recorded run again", cmd_bench_score },
 	{ "bench compare", "what changed between results, folders or sweeps", cmd_bench_compare },
 	{ "bench markdown", "a folder of results as tables", cmd_bench_markdown },
@@ -89,6 +96,15 @@ static int usage(FILE *out, const char *group, int status)
 	return status;
 }
 
+/* "-" and "_" are the same, as in names of options. */
+static bool is_same_word(struct str a, struct str b)
+{
+	for (size_t i = 0; i < a.n && a.n == b.n; i++)
+		if ((a.p[i] == '_' ? '-' : a.p[i]) != (b.p[i] == '_' ? '-' : b.p[i]))
+			return false;
+	return a.n == b.n;
+}
+
 /* How many of argv's words name the command; 0: they do not. */
 static int match(const struct command *c, int argc, char **argv)
 {
@@ -96,7 +112,7 @@ static int match(const struct command *c, int argc, char **argv)
 	int n = 0;
 
 	while (rest.n) {
-		if (n == argc || !str_eq(str_of(argv[n]), str_cut(&rest, ' ')))
+		if (n == argc || !is_same_word(str_of(argv[n]), str_cut(&rest, ' ')))
 			return 0;
 		n++;
 	}
@@ -154,6 +170,10 @@ static const struct command *script(const char *word)
 		{ "convert_sharegpt_to_openai", "dataset convert-sharegpt" },
 		{ "benchmark_serving_structured_output", "bench structured-output" },
 		{ "benchmark_prioritization", "bench prioritization" },
+		{ "benchmark_prefix_caching", "bench prefix-caching" },
+		{ "benchmark_long_document_qa_throughput", "bench long-document-qa" },
+		{ "benchmark_hash", "bench hash" },
+		{ "benchmark_prefix_block_hash", "bench prefix-block-hash" },
 	};
 	struct str name = script_name(word);
 
@@ -165,58 +185,7 @@ static const struct command *script(const char *word)
 	return NULL;
 }
 
-/* Scripts that this program has no command for. The names are bare (see bare()). */
-static const struct absent { const char *names, *what, *instead; } absents[] = {
-	{ "prefixcaching prefixcache", "prefix caching benchmark",
-	  "'bench throughput --dataset-name prefix_repetition', or 'bench serve' with that dataset" },
-	{ "longdocumentqa longdocumentqathroughput longdocqa", "long document QA benchmark",
-	  "'bench throughput --dataset-name prefix_repetition --prefix-repetition-suffix-len 0' "
-	  "repeats long prompts, in random order" },
-	{ "hash prefixblockhash", "hashing benchmark",
-	  "there is no substitute: it times functions of vLLM's own Python code" },
-};
-
 #define TYPED_BYTES 96
-
-/* "bench multi-turn", "benchmark_multi_turn": "multiturn". */
-static struct str bare(int n, char **argv, char out[static TYPED_BYTES])
-{
-	static const char *const heads[] = { "benchmark", "bench" };
-	struct str name;
-	size_t len = 0;
-
-	for (int i = 0; i < n; i++) {
-		struct str word = script_name(argv[i]);
-
-		for (size_t k = 0; k < word.n && len < TYPED_BYTES; k++)
-			if (word.p[k] != '-' && word.p[k] != '_')
-				out[len++] = word.p[k];
-	}
-	name = (struct str){ out, len };
-	for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)
-		if (str_starts(name, str_of(heads[i])))
-			return (struct str){ name.p + strlen(heads[i]), len - strlen(heads[i]) };
-	return name;
-}
-
-static const struct absent *find_absent(int n, char **argv)
-{
-	char typed[TYPED_BYTES];
-	struct str name = bare(n, argv, typed);
-
-	for (size_t i = 0; i < sizeof(absents) / sizeof(*absents); i++)
-		for (struct str names = str_of(absents[i].names); names.n;)
-			if (str_eq(str_cut(&names, ' '), name))
-				return &absents[i];
-	return NULL;
-}
-
-static int refuse(const char *word, const struct absent *absent)
-{
-	fprintf(stderr, "profllm: '%s': vLLM's %s is not part of this program; %s\n", word,
-		absent->what, absent->instead);
-	return 2;
-}
 
 /* ---- words that are not a command ---- */
 
@@ -285,13 +254,8 @@ static const char *nearest(const char *group, int argc, char **argv)
 static int unknown(const char *group, int words, int argc, char **argv)
 {
 	int n = argc < words + COMMAND_WORDS_MAX ? argc : words + COMMAND_WORDS_MAX;
-	const struct absent *absent = NULL;
 	const char *near;
 
-	while (n > 0 && !absent)
-		absent = find_absent(n--, argv);
-	if (absent)
-		return refuse(argv[words], absent);
 	near = nearest(group, argc - words, argv + words);
 	fprintf(stderr, "profllm: unknown %s '%s%s%s'; %s%s%s\n",
 		*argv[words] == '-' ? "option" : "command", group, words ? " " : "", argv[words],
@@ -397,12 +361,9 @@ static int run_command(int argc, char **argv)
 {
 	const char *first = argc > 1 ? argv[1] : "";
 	const struct command *old = argc > 0 ? script(argv[0]) : NULL;
-	const struct absent *absent = argc > 0 ? find_absent(1, argv) : NULL;
 
 	if (old)
 		return old->run(argc - 1, argv + 1);
-	if (absent)
-		return refuse(argv[0], absent);
 	if (argc > 1 && is_vllm(argv[0]) && strcmp(first, "serve") == 0)
 		return cmd_sim(argc - 2, argv + 2);
 	if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0 ||

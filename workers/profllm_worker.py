@@ -210,6 +210,9 @@ QUESTIONS = {
     "profile_start": "profile_start",
     "profile_stop": "profile_stop",
     "mm_stats": "mm_stats",
+    "hash": "hash",
+    "blocks": "blocks",
+    "block_hash": "block_hash",
 }
 
 

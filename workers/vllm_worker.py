@@ -575,6 +575,9 @@ def counted(began: int, ended: int, outputs: list) -> dict:
         times = [time_of(o) for o in outputs]
         if any(t is not None for t in times):
             told[key] = times
+    cached = [getattr(o, "num_cached_tokens", None) for o in outputs]
+    if cached and None not in cached:
+        told["cached_tokens"] = cached
     return told
 
 

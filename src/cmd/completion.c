@@ -6,6 +6,8 @@
 #include "run/multi_turn.h"
 #include "run/throughput.h"
 #include "run/mm_processor.h"
+#include "run/hash_bench.h"
+#include "run/prefix_bench.h"
 #include "run/prioritization.h"
 #include "run/serve_opts.h"
 #include "run/startup.h"
@@ -39,6 +41,8 @@ int cmd_completion(int argc, char **argv)
 		&multi_turn_opt_set,
 		&throughput_opt_set, &prioritization_opt_set,
 		&latency_opt_set, &mm_processor_opt_set, &startup_opt_set,
+		prefix_caching_bench.set, long_document_bench.set,
+		&hash_opt_set, &block_hash_opt_set,
 		&sweep_serve_opt_set, &sweep_startup_opt_set,
 		cmd_bench_sweep_workload_options(), cmd_bench_sweep_sla_options(),
 		cmd_bench_plot_options(), cmd_bench_plot_pareto_options(),

@@ -32,6 +32,15 @@ struct dataset_opts {
 	const char *hf_revision;         /* branch, tag or commit; NULL: main */
 	struct opt_json mix;             /* mix: list of sets with weights */
 	bool fix_seed;                   /* sets that upstream always seeds with 0 get --seed */
+	/* data/scripted.h */
+	int64_t document_length;
+	const char *document_head;       /* what a document begins with; NULL: nothing */
+	int64_t range_min, range_max, range_prefix; /* tokens */
+	bool exact_tokens;
+	/* what is done with the requests once they are drawn (data/repeat.h) */
+	int64_t repeat_count;            /* copies of each request; 0 counts as 1 */
+	const char *repeat_order;        /* of repeat_orders; NULL: random when there are copies */
+	const char *warmup_pass;         /* "none", "same", "other" (run/draw.h); NULL: none */
 	/* sharegpt, custom*, spec_bench, speed_bench */
 	struct opt_int sharegpt_output_len; /* unset: as many as the recorded reply */
 	int64_t custom_output_len;       /* -1: each row's own */

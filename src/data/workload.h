@@ -62,6 +62,7 @@ struct workload {
 	bool is_self_timed;       /* likewise: sent at the samples' times unless --no-self-timed */
 	bool has_priorities;      /* samples have classes; overrides tell the server */
 	struct sessions *sessions; /* in the arena; NULL: every sample stands alone */
+	struct repeats *repeats;   /* data/repeat.h; in the arena; NULL: no sample is repeated */
 	struct str notes;         /* what the user should know about it, lines; may be empty */
 	size_t memory_max;        /* 0: WORKLOAD_MEMORY_BYTES_MAX */
 	struct spill *spill;

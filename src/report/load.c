@@ -48,6 +48,7 @@ void report_load_rows(const struct report *r, struct buf *out)
 		line_text(out, "Prompt salt:", value.data);
 		buf_release(&value);
 	}
+	report_reuse_rows(&l->reuse, out);
 	if (l->is_profile_asked)
 		line_text(out, "Profiled:", l->is_profiled ? "yes" : "no");
 	if (l->urls) {
@@ -101,6 +102,7 @@ void report_load_json(const struct report *r, struct json_writer *w)
 	put_set(w, "used_up_s", l->used_up_s);
 	put_text(w, "prompt_salt", l->prompt_salt);
 	put_text(w, "prompt_salt_key", l->prompt_salt_key);
+	report_reuse_json(&l->reuse, w);
 	put_urls(w, r);
 	if (l->is_profile_asked) {
 		json_key(w, "profiled");

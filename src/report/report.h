@@ -29,6 +29,16 @@ struct report_ramp { int64_t rps; const char *timestamp; }; /* see report_timest
 
 #define REPORT_DATE_BYTES 32
 
+/* What was sent again, and what before the measurement (run/reuse.h); reuse.c. */
+struct report_reuse {
+	const char *order;               /* --repeat-order in force; NULL: nothing is repeated */
+	const char *pass;                /* --warmup-pass; NULL: none */
+	uint32_t copies;                 /* of each request */
+	uint32_t repeated;               /* requests that are not the first of their copies */
+	uint32_t pass_requests;          /* of the warm-up pass */
+	double ideal;                    /* dataset_ideal_reuse; below 0: not known */
+};
+
 /* How load was made, where that is not upstream's way; load.c. */
 struct report_load {
 	const char *aborted;             /* the limit of failures that ended the run; NULL: none */
@@ -38,6 +48,7 @@ struct report_load {
 	const char *prompt_salt;         /* "run", "request"; NULL: none */
 	const char *prompt_salt_key;     /* what salts are drawn from; NULL: none */
 	bool is_profile_asked, is_profiled;
+	struct report_reuse reuse;
 	struct str runs;                 /* JSON of several runs' values; empty: one run */
 };
 
@@ -100,6 +111,9 @@ void report_preemptions(const struct metrics *m, struct buf *out);
 /* The rows and the members of a run's load; parts of the two above. */
 void report_load_rows(const struct report *r, struct buf *out);
 void report_load_json(const struct report *r, struct json_writer *w);
+/* Nothing where nothing is repeated or warmed up; also for offline runs. */
+void report_reuse_rows(const struct report_reuse *r, struct buf *out);
+void report_reuse_json(const struct report_reuse *r, struct json_writer *w);
 
 /* YYYYmmdd-HHMMSS and YYYY-mm-ddTHH:MM:SS[.ffffff], local time. Return out. */
 char *report_date(char out[REPORT_DATE_BYTES], int64_t real_ns);

@@ -142,6 +142,10 @@ int run_component(struct json_slice object, struct arena *a, struct dataset_comp
 	rc = read_members(object, o, &given, out, a, e);
 	if (rc == 0 && strcmp(o->dataset_name, "mix") == 0)
 		rc = err_set(e, ERR_USAGE, "--mix: a part of a mix cannot be a mix");
+	if (rc == 0 && (o->data.repeat_count != 1 || o->data.repeat_order ||
+			strcmp(o->data.warmup_pass, "none") != 0))
+		rc = err_set(e, ERR_USAGE, "--mix: \"repeat-count\", \"repeat-order\" and \"warmup-pass\" "
+			     "hold for all of a mix; give them on the command line");
 	if (rc == 0)
 		rc = serve_check_dataset(&c);
 	if (rc == 0)

@@ -2,6 +2,7 @@
 /* draw.c - see draw.h. */
 #include "run/draw.h"
 
+#include "data/repeat.h"
 #include "run/component.h"
 
 int run_draw_check(const struct dataset *d, const struct dataset_opts *o, bool has_no_tokenizer,
@@ -77,6 +78,8 @@ int run_draw(struct run_draw *draw, const struct dataset *d, const struct datase
 	w->dataset = d->name;
 	if (w->n == 0)
 		return err_set(e, ERR_RUN, "No requests provided.");
+	if (dataset_repeat(w, o, rng, e) < 0)
+		return -1;
 	warn_lines(draw, w->notes);
 	return 0;
 }

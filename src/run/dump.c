@@ -9,6 +9,7 @@
 #include "base/base64.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "data/repeat.h"
 #include "json/write.h"
 #include "run/prepare.h"
 #include "stats/stats.h"
@@ -200,6 +201,10 @@ void dump_summary(const struct workload *w, const struct plan *plan, struct buf 
 	row(out, "Prompt length (tokens)", prompt, n);
 	if (with_output)
 		row(out, "Output length (tokens)", output, with_output);
+	if (w->repeats)
+		buf_printf(out, "Repeated: %zu of them (%s, %u of each); ideal prefix reuse %.2f %%\n",
+			   w->n - w->repeats->n, w->repeats->order, w->repeats->count,
+			   100 * dataset_ideal_reuse(w, false));
 	if (last > 0)
 		buf_printf(out, "Arrivals: first due at %.3f s, last at %.3f s, %.3f %s/s\n",
 			   plan->entry[0].due_s, last, (double)plan->n_roots / last,

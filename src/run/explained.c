@@ -47,7 +47,7 @@ static double explained_of(const struct point *p, uint32_t entry, double share, 
 	double tokens = p->record.row[entry].sample_prompt_tokens;
 	double explained = share * tokens + granted;
 
-	if (p->plan.entry[entry].after != PLAN_NONE)
+	if (p->plan.entry[entry].after != PLAN_NONE || p->is_prefix_warm)
 		return tokens;
 	return explained < tokens ? explained : tokens;
 }

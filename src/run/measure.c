@@ -14,6 +14,7 @@
 #include "run/multi_turn.h"
 #include "run/probe.h"
 #include "run/profile.h"
+#include "run/reuse.h"
 #include "run/score.h"
 #include "run/watch.h"
 
@@ -325,13 +326,15 @@ int stage_make_record(struct stage *s, struct err *e)
 	bool keeps_text = p->tokenizer || s->opts->save_detailed || s->opts->output_json ||
 			  correct_is_asked(&p->workload) ||
 			  p->workload.sessions;
+	uint32_t pass = (uint32_t)reuse_pass_count(&p->workload, &s->opts->data) *
+			s->derived->n_urls;
 
 	for (uint32_t i = 0; i < p->plan.n; i++) {
 		int64_t asked = p->workload.v[p->plan.entry[i].sample].output_len;
 
 		events += asked > 0 ? (uint64_t)asked : 0;
 	}
-	if (record_init(&p->record, p->plan.n + (uint32_t)s->opts->num_warmups + 64 +
+	if (record_init(&p->record, p->plan.n + (uint32_t)s->opts->num_warmups + pass + 64 +
 			(s->opts->multi_turn ? multi_turn_rows(s) : 0),
 			s->derived->threads + probe_shards(s->opts), events, true, keeps_text,
 			e) < 0)

@@ -142,11 +142,13 @@ static int check_clocks(const struct offline *o, const struct offline_outcome *r
 
 static void add_up(struct offline_outcome *r)
 {
-	r->prompt_tokens = r->output_tokens = 0;
+	r->prompt_tokens = r->output_tokens = r->cached_tokens = 0;
 	for (size_t i = 0; r->prompt && i < r->n; i++)
 		r->prompt_tokens += r->prompt[i];
 	for (size_t i = 0; r->output && i < r->n; i++)
 		r->output_tokens += r->output[i];
+	for (size_t i = 0; r->cached && i < r->n; i++)
+		r->cached_tokens += r->cached[i];
 	r->has_counts = r->prompt && r->output;
 	r->finished = r->is_finished ? 0 : r->n;
 	for (size_t i = 0; r->is_finished && i < r->n; i++)

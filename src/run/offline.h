@@ -104,8 +104,10 @@ struct offline_outcome {
 	double outside_s;            /* between question and answer, and not elapsed_s */
 	bool has_counts;
 	uint64_t prompt_tokens, output_tokens;
+	uint64_t cached_tokens;      /* of the prompts', when cached is told */
 	size_t n, finished;
 	uint32_t *prompt, *output;   /* tokens; output over all sequences of a prompt */
+	uint32_t *cached;            /* of the prompt's tokens, those that a prefix cache had */
 	double *e2el_s, *ttft_s, *queue_s; /* NAN where not told; queue: until it was scheduled */
 	bool *is_finished;
 	struct arena arena;

@@ -299,7 +299,7 @@ static int draw_all(struct offline_sampler *s, const struct dataset *set,
 int offline_sample(struct offline_sampler *s, const struct offline_data *d, int64_t n,
 		   int64_t seed, struct offline_requests *out, struct err *e)
 {
-	const struct dataset *set = dataset_find(d->dataset_name);
+	const struct dataset *set = d->dataset ? d->dataset : dataset_find(d->dataset_name);
 	struct dataset_opts o = d->set;
 
 	*out = (struct offline_requests){ 0 };

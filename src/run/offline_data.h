@@ -26,12 +26,14 @@
  */
 struct offline_data {
 	const char *dataset_name;
+	const struct dataset *dataset; /* one that no name stands for; NULL: dataset_name's */
 	int64_t num_prompts, num_warmups;
 	struct dataset_opts set;
 };
 
 /* Upstream's defaults of the sets that offline verbs have, for .data.set = { ... }. */
 #define OFFLINE_SET_DEFAULTS                                                               \
+	.repeat_count = 1, .warmup_pass = "none",                                             \
 	.custom_output_len = 256, .spec_bench_output_len = 256,                               \
 	.sonnet_input_len = 550, .sonnet_output_len = 150, .sonnet_prefix_len = 200,          \
 	.timed_trace_chunk_hash_size = 16, .timed_trace_sec_multiplier = 1,                   \

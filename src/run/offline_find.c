@@ -25,6 +25,7 @@ static const struct known {
 	{ "vllm-chat", "vllm_worker.py", true },
 	{ "hf", "hf_worker.py", true },
 	{ "llama", "llama_worker", false },
+	{ "hash", "hash_worker.py", true },
 };
 
 static const char *variable(const char *name)

@@ -438,6 +438,15 @@ static uint32_t share(uint64_t sum, size_t n, size_t i)
 	return (uint32_t)(sum / n + (i < sum % n));
 }
 
+/* A server that reports none may have none, or not report them: neither is a count. */
+static bool is_cache_told(const struct call *c)
+{
+	for (uint32_t i = 0; i < c->plan.n; i++)
+		if (c->record.row[i].cached_tokens)
+			return true;
+	return false;
+}
+
 static void fill(const struct call *c, struct offline_outcome *out)
 {
 	int64_t first = INT64_MAX, last = 0;
@@ -452,12 +461,16 @@ static void fill(const struct call *c, struct offline_outcome *out)
 		first = row->sent_ns < first ? row->sent_ns : first;
 		last = row->last_event_ns > last ? row->last_event_ns : last;
 	}
+	if (is_cache_told(c))
+		out->cached = arena_alloc(&out->arena, n * sizeof(*out->cached) + 1);
 	for (size_t i = 0; i < n; i++) {
 		const struct request_row *row = &c->record.row[c->is_joined ? 0 : i];
 		size_t among = c->is_joined ? n : 1;
 
 		out->prompt[i] = share(row->prompt_tokens, among, i % among);
 		out->output[i] = share(row->output_tokens, among, i % among);
+		if (out->cached)
+			out->cached[i] = share(row->cached_tokens, among, i % among);
 		out->e2el_s[i] = (double)(row->last_event_ns - row->sent_ns) / 1e9;
 	}
 	out->began_ns = c->run->is_profiled ? c->profile_began_ns : first - c->offset_ns;

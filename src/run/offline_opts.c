@@ -88,6 +88,8 @@ static int check_backend(const struct check *c)
 	};
 	struct offline_opts *o = c->o;
 
+	if ((o->base_url || o->server_cmd) && !opt_given(c->set, c->result, "backend"))
+		o->backend = "http";
 	if (strcmp(o->backend, "mii") == 0)
 		return err_set(c->e, ERR_RUN, "Unknown backend: mii (DeepSpeed-MII is no longer "
 			       "maintained; vLLM accepts its name and ends with the same words)");

@@ -617,13 +617,14 @@ static int get_array(struct state *s, const struct worker_reply *r, const char *
 static int read_outcome(struct state *s, const struct worker_reply *r, struct offline_outcome *out,
 			struct err *e)
 {
-	void *prompt = NULL, *output = NULL, *finished = NULL, *e2el = NULL, *ttft = NULL;
-	void *queue = NULL;
+	void *prompt = NULL, *output = NULL, *cached = NULL, *finished = NULL, *e2el = NULL;
+	void *ttft = NULL, *queue = NULL;
 
 	if (get_clock(s, r, "began_ns", &out->began_ns, e) < 0 ||
 	    get_clock(s, r, "ended_ns", &out->ended_ns, e) < 0 ||
 	    get_array(s, r, "prompt_tokens", sizeof(uint32_t), as_count, &out->arena, &prompt, e) < 0 ||
 	    get_array(s, r, "output_tokens", sizeof(uint32_t), as_count, &out->arena, &output, e) < 0 ||
+	    get_array(s, r, "cached_tokens", sizeof(uint32_t), as_count, &out->arena, &cached, e) < 0 ||
 	    get_array(s, r, "finished", sizeof(bool), as_bool, &out->arena, &finished, e) < 0 ||
 	    get_array(s, r, "e2el_s", sizeof(double), as_seconds, &out->arena, &e2el, e) < 0 ||
 	    get_array(s, r, "ttft_s", sizeof(double), as_seconds, &out->arena, &ttft, e) < 0 ||
@@ -631,6 +632,7 @@ static int read_outcome(struct state *s, const struct worker_reply *r, struct of
 		return -1;
 	out->prompt = prompt;
 	out->output = output;
+	out->cached = cached;
 	out->is_finished = finished;
 	out->e2el_s = e2el;
 	out->ttft_s = ttft;

@@ -97,6 +97,7 @@ struct point {
 	char *failure;                /* why the first request failed, if none succeeded; or NULL */
 	char *record_path;            /* --record; of several runs with a number; or NULL */
 	bool is_profiled;
+	bool is_prefix_warm;          /* every prompt was sent before: --warmup-pass same */
 	int64_t clock_step_ns;        /* CLOCK_REALTIME against CLOCK_MONOTONIC, start to stop */
 	bool is_interrupted;
 };

@@ -9,45 +9,60 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "run/reuse.h"
 
 #define READY_PAUSE_NS 5000000000  /* between tries of the ready check, as upstream */
+#define PASS_CONCURRENCY 256 /* of a warm-up pass, without --max-concurrency */
 #define READY_SECONDS_MAX 1000000000 /* 31 years: longer waits are the same */
 
 /*
- * n copies of the first prompt, to each URL in turn, in another phase, with rows of their own.
- * With --prompt-salt they have another salt, or the first measured request would be cached.
+ * A plan before the measured one, in rows of its own, to each URL in turn: its entries are of
+ * opts->workload. Rows begin at *first_row.
+ */
+static int send_before(struct stage *s, struct load_opts *opts, const struct prepare_opts *how,
+		       struct plan *plan, uint32_t *first_row, struct err *e)
+{
+	struct record *record = &s->point->record;
+	struct load_progress *progress = mem_alloc(sizeof(*progress));
+	struct prepared prepared = { 0 };
+	struct load_stats stats;
+	int rc = -1;
+
+	for (uint32_t i = 0; i < plan->n; i++)
+		plan->entry[i].endpoint = (uint16_t)(i % s->derived->n_urls);
+	*first_row = record_add_rows(record, plan->n);
+	s->now = opts->phase == PHASE_READY ? STAGE_READY : STAGE_WARMUP;
+	s->progress = progress;
+	s->total = plan->n;
+	stage_tick(s);
+	if (prepare(how, plan, opts->workload, &prepared, e) == 0) {
+		rc = load_run(opts, plan, &prepared, record, *first_row, progress, &stats,
+			      s->hooks->cancel, e);
+		stage_tick(s);
+	}
+	prepared_release(&prepared);
+	free(progress);
+	return rc;
+}
+
+/*
+ * n copies of the first prompt. With --prompt-salt they have another salt, or the first
+ * measured request would be cached.
  */
 static int send_copies(struct stage *s, uint32_t n, enum request_phase phase, int64_t deadline_ns,
 		       uint32_t *first_row, struct err *e)
 {
 	struct load_opts opts = stage_load_opts(s, phase);
-	struct record *record = &s->point->record;
-	struct load_progress *progress = mem_alloc(sizeof(*progress));
 	struct prepare_opts how = stage_prepare_opts(s, true);
-	struct prepared prepared = { 0 };
-	struct load_stats stats;
 	struct plan plan;
-	int rc = -1;
+	int rc;
 
 	how.salt = &s->salt;
 	how.salt_round = phase == PHASE_READY ? SALT_READY : SALT_WARMUP;
-	plan_same(&plan, n, 0);
-	for (uint32_t i = 0; i < n; i++)
-		plan.entry[i].endpoint = (uint16_t)(i % s->derived->n_urls);
-	*first_row = record_add_rows(record, n);
-	s->now = phase == PHASE_READY ? STAGE_READY : STAGE_WARMUP;
-	s->progress = progress;
-	s->total = n;
 	opts.deadline_ns = deadline_ns;
-	stage_tick(s);
-	if (prepare(&how, &plan, &s->point->workload, &prepared, e) == 0) {
-		rc = load_run(&opts, &plan, &prepared, record, *first_row, progress, &stats,
-			      s->hooks->cancel, e);
-		stage_tick(s);
-	}
-	prepared_release(&prepared);
+	plan_same(&plan, n, 0);
+	rc = send_before(s, &opts, &how, &plan, first_row, e);
 	plan_release(&plan);
-	free(progress);
 	return rc;
 }
 
@@ -155,6 +170,62 @@ int stage_ready_check(struct stage *s, struct err *e)
 	return is_made ? wait_until_ready(s, e) : 0;
 }
 
+/* What failed leaves the cache colder than the report says. */
+static void warn_of_failed(const struct stage *s, uint32_t row, uint32_t n)
+{
+	struct buf text = { 0 }, why = { 0 };
+	uint32_t failed = 0;
+
+	for (uint32_t i = row; i < row + n; i++)
+		if (s->point->record.row[i].state != REQ_DONE && failed++ == 0)
+			record_error_of(&s->point->record, &s->point->record.row[i], &why);
+	if (failed && !stage_is_cancelled(s)) {
+		one_line(&why);
+		buf_printf(&text, "%u of %u requests of the warm-up pass failed; the first: %s", failed, n,
+			   why.len ? why.data : "no answer");
+		stage_warn(s, text.data);
+	}
+	buf_release(&why);
+	buf_release(&text);
+}
+
+/* --warmup-pass: every server gets each of its requests. */
+static int pass_over(struct stage *s, struct err *e)
+{
+	struct load_opts opts = stage_load_opts(s, PHASE_WARMUP);
+	const struct prepare_opts how = stage_prepare_opts(s, true);
+	struct workload w = { 0 };
+	struct buf text = { 0 };
+	struct plan plan;
+	uint32_t row;
+	int rc;
+
+	if (!reuse_has_pass(&s->opts->data))
+		return 0;
+	if (reuse_pass(&s->point->workload, &s->opts->data, (uint64_t)s->opts->seed,
+		       s->point->tokenizer, &w, e) < 0) {
+		workload_release(&w);
+		return -1;
+	}
+	buf_printf(&text, "Warm-up pass: %zu requests with %s prompts...", w.n,
+		   strcmp(s->opts->data.warmup_pass, "same") == 0 ? "the measured" : "other");
+	stage_say(s, text.data);
+	opts.workload = &w;
+	if (!opts.max_concurrency)
+		opts.max_concurrency = PASS_CONCURRENCY;
+	plan_same(&plan, (uint32_t)w.n * s->derived->n_urls, 0);
+	for (uint32_t i = 0; i < plan.n; i++)
+		plan.entry[i].sample = i / s->derived->n_urls;
+	rc = send_before(s, &opts, &how, &plan, &row, e);
+	if (rc == 0)
+		warn_of_failed(s, row, plan.n);
+	s->point->is_prefix_warm = strcmp(s->opts->data.warmup_pass, "same") == 0;
+	plan_release(&plan);
+	workload_release(&w);
+	buf_release(&text);
+	return rc;
+}
+
 int stage_warm_up(struct stage *s, struct err *e)
 {
 	struct buf text = { 0 };
@@ -162,12 +233,13 @@ int stage_warm_up(struct stage *s, struct err *e)
 	int rc;
 
 	if (s->opts->num_warmups <= 0)
-		return 0;
+		return pass_over(s, e);
 	buf_printf(&text, "Warming up with %lld requests...", (long long)s->opts->num_warmups);
 	stage_say(s, text.data);
 	buf_release(&text);
 	rc = send_copies(s, (uint32_t)s->opts->num_warmups, PHASE_WARMUP, 0, &row, e);
-	if (rc == 0)
-		stage_say(s, "Warmup run completed.");
-	return rc;
+	if (rc < 0)
+		return -1;
+	stage_say(s, "Warmup run completed.");
+	return pass_over(s, e);
 }

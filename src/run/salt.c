@@ -56,7 +56,7 @@ void salt_init(struct salt *s, enum salt_kind kind, const char *key, const struc
 	uint64_t vocab = t ? tokenizer_vocab_size(t) : 0, low = 1;
 
 	assert(kind != SALT_NONE && strlen(key) <= SALT_KEY_BYTES);
-	*s = (struct salt){ .kind = kind, .key = key, .tokenizer = t };
+	*s = (struct salt){ .kind = kind, .key = key, .tokenizer = t, .option = "--prompt-salt" };
 	/* Of all numbers of digits the one that most ids have. */
 	for (uint64_t p = 1; p < vocab; p *= 10) {
 		uint64_t high = p * 10 < vocab ? p * 10 : vocab;
@@ -202,15 +202,15 @@ static int salt_sample(const struct salt *s, struct workload *w, uint32_t i, str
 
 	draw(s, 0, i, &salt);
 	if (one->file.n)
-		return err_set(e, ERR_RUN, "--prompt-salt cannot be used with dataset %s: request %u "
-			       "is a file", w->dataset, i);
+		return err_set(e, ERR_RUN, "%s cannot be used with dataset %s: request %u is a "
+			       "file", s->option, w->dataset, i);
 	if (one->messages.n) {
 		struct str text;
 
 		at = first_text(one->messages);
 		if (at == SIZE_MAX)
-			return err_set(e, ERR_RUN, "--prompt-salt cannot be used with dataset %s: "
-				       "request %u is a chat without text", w->dataset, i);
+			return err_set(e, ERR_RUN, "%s cannot be used with dataset %s: request %u is a "
+				       "chat without text", s->option, w->dataset, i);
 		text = (struct str){ one->messages.p + at, one->messages.n - at };
 		text.n = (size_t)((const char *)memchr(text.p, '"', text.n) - text.p);
 		one->prompt_len += added(s, salt.text, text);
@@ -222,10 +222,11 @@ static int salt_sample(const struct salt *s, struct workload *w, uint32_t i, str
 	}
 	at = first_id(one->prompt);
 	if (at == SIZE_MAX)
-		return err_set(e, ERR_RUN, "--prompt-salt cannot be used with dataset %s: request %u is "
-			       "no text, list of token ids or chat", w->dataset, i);
+		return err_set(e, ERR_RUN, "%s cannot be used with dataset %s: request %u is no text, "
+			       "list of token ids or chat", s->option, w->dataset, i);
 	if (!s->id_high)
-		return err_set(e, ERR_RUN, "--prompt-salt needs a tokenizer for prompts of token ids");
+		return err_set(e, ERR_RUN, "%s needs a tokenizer for prompts of token ids",
+			       s->option);
 	one->prompt_len += SALT_WORDS;
 	return insert(w, &one->prompt, at, salt.ids, e);
 }

@@ -27,6 +27,7 @@ struct salt {
 	const char *key;          /* the caller's */
 	uint32_t id_low, id_high; /* ids are drawn from these: all spelled with as many digits */
 	const struct tokenizer *tokenizer;
+	const char *option;       /* named in errors; --prompt-salt after salt_init */
 };
 
 /*

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/redact.h"
 #include "run/explained.h"
+#include "run/reuse.h"
 #include "version.h"
 
 #ifdef __clang__
@@ -138,6 +139,7 @@ static void load_facts(const struct serve_opts *o, const struct serve_derived *d
 		f->prompt_salt = salt_kind_name(p->salt);
 		f->prompt_salt_key = p->salt_key;
 	}
+	reuse_told(&p->workload, &o->data, &f->reuse);
 	f->is_profile_asked = o->profile || o->profile_batch_threshold.is_set;
 	f->is_profiled = p->is_profiled;
 	for (unsigned i = 0; d->n_urls > 1 && i < d->n_urls; i++)

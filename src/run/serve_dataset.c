@@ -174,6 +174,24 @@ static int check_multi_turn(const struct check *c, const struct dataset *d)
 	return 0;
 }
 
+/* What a prefix cache is meant to find again must be sent again as it was. */
+static int check_reuse(const struct check *c)
+{
+	const struct serve_opts *o = c->o;
+	bool is_warm = o->data.warmup_pass && strcmp(o->data.warmup_pass, "same") == 0;
+
+	if ((o->data.repeat_count > 1 || is_warm) && str_starts(str_of(o->prompt_salt), STR("request")))
+		return err_set(c->e, ERR_USAGE, "--prompt-salt %s makes every prompt differ from all "
+			       "others, and --%s sends prompts again; use --prompt-salt run",
+			       o->prompt_salt, is_warm ? "warmup-pass same" : "repeat-count");
+	if (is_warm && o->reset_prefix_cache)
+		serve_warn(c, "--reset-prefix-cache empties the cache that --warmup-pass same has filled");
+	if (is_warm && o->num_runs > 1 && str_starts(str_of(o->prompt_salt), STR("run")))
+		serve_warn(c, "--warmup-pass same warms up the first run alone: --prompt-salt run gives "
+			   "each later one other prompts");
+	return 0;
+}
+
 int serve_check_dataset(const struct check *c)
 {
 	struct serve_opts *o = c->o;
@@ -191,7 +209,7 @@ int serve_check_dataset(const struct check *c)
 	warn_other_datasets(c, d);
 	warn_template(c, d);
 	apply_shortcuts(c, d);
-	if (check_lengths(c, d) < 0 || check_multi_turn(c, d) < 0)
+	if (check_lengths(c, d) < 0 || check_multi_turn(c, d) < 0 || check_reuse(c) < 0)
 		return -1;
 	if (d->ignores_eos && serve_is_openai(c) && !o->data.multi_turn)
 		o->ignore_eos = true;

@@ -13,6 +13,7 @@
 #include "base/trace.h"
 #include "data/priority.h"
 #include "run/history.h"
+#include "run/reuse.h"
 #include "run/salt.h"
 
 #define DATASET "Dataset"
@@ -614,6 +615,7 @@ static const struct opt rows[] = {
 	  .help = "well-known traffic options under one name; help lists them"),
 	S(plot_load_pattern, "plot-load-pattern", .group = PLOTS, .flags = OPT_OURS,
 	  .help = "draw when requests are due and how long the intervals are"),
+	REUSE_ROWS(struct serve_opts, data, DATASET),
 	S(strict, "strict", .group = OURS, .flags = OPT_OURS,
 	  .words = "fail-on-invalid",
 	  .help = "exit with 3 unless the verdict on the measurement is VALID"),
@@ -675,6 +677,7 @@ static const struct opt rows[] = {
 static const struct serve_opts defaults = {
 	.num_prompts = 1000,
 	.dataset_name = "random",
+	.data.repeat_count = 1, .data.warmup_pass = "none",
 	.data.custom_output_len = 256,
 	.data.structured_dataset = "json", .data.constraint_form = "auto",
 	.data.structured_output_ratio = 1, .data.structured_output_len = 128,

@@ -15,6 +15,7 @@
 #include "run/dump.h"
 #include "run/offline_told.h"
 #include "run/pytorch.h"
+#include "run/reuse.h"
 
 struct job {
 	const struct throughput_opts *o;
@@ -25,9 +26,11 @@ struct job {
 	struct offline_loaded loaded;
 	struct offline_sampler sampler;
 	struct offline_requests warmup, requests;
+	struct workload pass;          /* of --warmup-pass */
 	double *elapsed_s;
 	double *e2el_s;                /* of the first run; NULL: not told */
 	struct throughput_runs runs;
+	struct report_reuse reuse;
 };
 
 /* ---- what is said ---- */
@@ -107,7 +110,10 @@ static int draw(struct job *s, struct err *e)
 	if (o->data.num_warmups > 0 &&
 	    offline_sample(&s->sampler, &o->data, o->data.num_warmups, seed + 1, &s->warmup, e) < 0)
 		return -1;
-	return offline_sample(&s->sampler, &o->data, o->data.num_prompts, seed, &s->requests, e);
+	if (offline_sample(&s->sampler, &o->data, o->data.num_prompts, seed, &s->requests, e) < 0)
+		return -1;
+	return reuse_pass(&s->requests.w, &o->data.set, (uint64_t)seed, s->sampler.tokenizer,
+			  &s->pass, e);
 }
 
 /* The requests as a plan that sends all at once, for those who show plans. */
@@ -193,6 +199,25 @@ static int warm_up(struct job *s, struct err *e)
 	offline_say(s->hooks, &text);
 	buf_release(&text);
 	if (put(s, &s->warmup, e) < 0 || run_batch(s, true, &out, e) < 0)
+		return -1;
+	offline_outcome_release(&out);
+	return 0;
+}
+
+/* --warmup-pass: run like the measured requests, but never profiled. */
+static int pass_over(struct job *s, struct err *e)
+{
+	const struct offline_batch batch = { .w = &s->pass, .n = s->pass.n };
+	struct offline_outcome out;
+	struct buf text = { 0 };
+
+	if (!s->pass.n)
+		return 0;
+	buf_printf(&text, "Warm-up pass: %zu requests with %s prompts...\n", s->pass.n,
+		   strcmp(s->o->data.set.warmup_pass, "same") == 0 ? "the measured" : "other");
+	offline_say(s->hooks, &text);
+	buf_release(&text);
+	if (offline_put(s->offline, &batch, e) < 0 || run_batch(s, true, &out, e) < 0)
 		return -1;
 	offline_outcome_release(&out);
 	return 0;
@@ -286,6 +311,7 @@ static void put_requests(struct json_writer *w, const struct job *s)
 	json_put_bool(w, s->o->prequeue_requests);
 	json_key(w, "disable_detokenize");
 	json_put_bool(w, s->o->disable_detokenize);
+	report_reuse_json(&s->reuse, w);
 	if (s->sampler.chat_template) {
 		json_key(w, "chat_template");
 		json_put_text(w, s->sampler.chat_template);
@@ -336,11 +362,13 @@ static int report(struct job *s, struct err *e)
 	struct throughput_facts facts;
 	struct buf text = { 0 };
 
+	reuse_told(&s->requests.w, &s->o->data.set, &s->reuse);
 	throughput_facts(&s->runs, &facts);
 	throughput_terminal(&s->runs, &facts, &text);
 	offline_told_line(&text, &told);
 	buf_add_char(&text, '\n');
 	throughput_terminal_ours(&s->runs, &facts, &text);
+	report_reuse_rows(&s->reuse, &text);
 	offline_say(s->hooks, &text);
 	buf_release(&text);
 	return s->o->output_json ? save(s, &facts, &told, e) : 0;
@@ -372,7 +400,8 @@ static int run_all(struct job *s, struct err *e)
 	s->runs.is_multimodal = s->requests.is_multimodal;
 	s->runs.is_pooling = offline_about(s->offline)->is_pooling;
 	if (offline_requests_fit(&s->warmup, longest, e) < 0 ||
-	    offline_requests_fit(&s->requests, longest, e) < 0 || warm_up(s, e) < 0)
+	    offline_requests_fit(&s->requests, longest, e) < 0 || warm_up(s, e) < 0 ||
+	    pass_over(s, e) < 0)
 		return -1;
 	if (measure(s, e) == 0)
 		return report(s, e);
@@ -398,6 +427,7 @@ int throughput_run(const struct throughput_opts *o, const struct throughput_plan
 	};
 	rc = run_all(&s, e);
 	stopped = offline_stop(s.offline, rc < 0 ? &ignored : e);
+	workload_release(&s.pass); /* it shares texts with the requests */
 	offline_requests_release(&s.warmup);
 	offline_requests_release(&s.requests);
 	offline_sampler_release(&s.sampler);

@@ -2,6 +2,7 @@
 /* throughput_rows.c - the options of `bench throughput`; see throughput.h. */
 #include <math.h>
 
+#include "run/reuse.h"
 #include "run/throughput.h"
 
 #define DATASET "Requests"
@@ -114,6 +115,7 @@ static const struct opt rows[] = {
 	  .arg = "NAME", .help = "hf: the column of prompts, where its name does not tell"),
 	T(data.set.hf_revision, "hf-revision", .group = OFFLINE_HUB, .flags = OPT_OURS,
 	  .arg = "NAME", .help = "hf: branch, tag or commit"),
+	REUSE_ROWS(struct throughput_opts, data.set, DATASET),
 	T(num_runs, "num-runs", .group = RUN, .flags = OPT_OURS, .arg = "N", .min = 1, .max = 1000,
 	  .words = "repeat repeats runs",
 	  .help = "time the same requests so many times; the numbers are those of the first run, for "

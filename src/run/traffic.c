@@ -196,6 +196,10 @@ int stage_make_plan(struct stage *s, struct err *e)
 		return 0;
 	}
 	if (is_self_timed(s)) {
+		if (w->repeats)
+			return err_set(e, ERR_USAGE, "--repeat-count, --repeat-order: requests that are sent "
+				       "at times of their own (%s) cannot be repeated or reordered; "
+				       "--no-self-timed ignores the times", w->dataset);
 		if (o->self_timed == OPT_TRI_UNSET && !isinf(o->request_rate))
 			stage_warn(s, "--request-rate has no effect: requests are sent at the workload's times "
 			     "(--no-self-timed ignores those)");

@@ -336,6 +336,11 @@ static double ttft_number(const struct worker_outcome *o, size_t i)
 	return (double)(o->item[i].first_ns - o->begin_ns[i]) * 1e-9;
 }
 
+static double cached_number(const struct worker_outcome *o, size_t i)
+{
+	return o->item[i].known;
+}
+
 static double one(const struct worker_outcome *o, size_t i)
 {
 	(void)o;
@@ -357,6 +362,7 @@ static void outcome_write(struct talk *t, const struct worker_outcome *o, struct
 		   o->ended_ns);
 	numbers_write(&t->members, "prompt_tokens", o, n, prompt_number);
 	numbers_write(&t->members, "output_tokens", o, n, output_number);
+	numbers_write(&t->members, "cached_tokens", o, n, cached_number);
 	numbers_write(&t->members, "finished", o, o->n, one);
 	numbers_write(&t->members, "e2el_s", o, o->n, e2el_number);
 	numbers_write(&t->members, "ttft_s", o, o->n, ttft_number);

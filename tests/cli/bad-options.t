@@ -326,7 +326,6 @@ for my $verb (@tokenizer) {
 
 # ---- words that are no command, and abbreviations ----
 
-my $elsewhere = 'is not part of this program';
 for my $row (
 	["unknown command 'serve'; did you mean 'bench serve'?", 'serve'],
 	["unknown command 'bench server'; did you mean 'bench serve'?", qw(bench server --model m)],
@@ -339,19 +338,13 @@ for my $row (
 	["unknown option '--frob'; profllm --help lists the commands", '--frob'],
 	(map { ["unknown command '*$_->[-1]'; did you mean 'bench multi-turn'?", @$_] }
 		['multi-turn'], ['multi_turn'], [qw(bench multi_turn)], [qw(bench multi_turn.py)]),
-	(map { ["'*$_->[-1]': vLLM's structured output benchmark $elsewhere; 'bench serve --extra*", @$_] }
-		['benchmark_serving_structured_output.py'], ['structured-output'],
-		[qw(bench structured_output)]),
 	["unknown command 'bench prioritisation'; did you mean 'bench prioritization'?",
 		qw(bench prioritisation)],
-	(map { ["'*$_->[-1]': vLLM's prefix caching benchmark $elsewhere; '*prefix_repetition'*", @$_] }
-		['benchmark_prefix_caching.py'], ['prefix-caching'], [qw(bench prefix_caching)]),
-	(map { ["'*$_->[-1]': vLLM's long document QA benchmark $elsewhere; '*prefix_repetition *", @$_] }
-		['benchmark_long_document_qa_throughput.py'], ['long-document-qa'],
-		[qw(bench long_document_qa_throughput)]),
-	(map { ["'*$_->[-1]': vLLM's hashing benchmark $elsewhere; there is no substitute*", @$_] }
-		['benchmark_hash.py'], ['benchmark_prefix_block_hash.py'], [qw(bench hash)],
-		[qw(bench prefix-block-hash)])) {
+	["unknown command 'prefix-caching'; did you mean 'bench prefix-caching'?", 'prefix-caching'],
+	["unknown command 'bench prefix-cache'; did you mean 'bench prefix-caching'?",
+		qw(bench prefix-cache)],
+	["unknown command 'bench long-document'; did you mean 'bench long-document-qa'?",
+		qw(bench long-document)]) {
 	my ($message, @args) = @$row;
 
 	check_run("profllm @args", run(args => \@args), { status => 2, err => "profllm: $message" });

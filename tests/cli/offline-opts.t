@@ -17,6 +17,8 @@ my %verb = (
 		--num-iters-warmup 1)],
 	startup => [qw(--num-iters-cold 1 --num-iters-warmup 0 --num-iters-warm 1)],
 	'mm-processor' => [qw(--num-prompts 2 --random-input-len 8 --random-output-len 4)],
+	'prefix-caching' => [qw(--num-prompts 2 --input-length-range 8:9)],
+	'long-document-qa' => [qw(--document-length 8 --num-documents 2)],
 );
 my @verbs = sort keys %verb;
 
@@ -96,10 +98,11 @@ for my $verb (@verbs) {
 		. 'vLLM', qw(--strict-args --brand-new-engine-flag));
 	refuses($verb, 2, 'engine arguments: --dtype: expected one of .*, got \'int3\'',
 		qw(--strict-args --dtype int3));
-	refuses($verb, 1, 'Unknown backend: mii \(.*\)', qw(--backend mii));
+	refuses($verb, 1, 'Unknown backend: mii \(.*\)', qw(--backend mii))
+		unless $verb =~ /-(caching|qa)$/;
 	refuses($verb, 2, '--backend worker: needs --worker-cmd, .*', qw(--backend worker));
 	refuses($verb, 2, '--base-url: for --backend http, got --backend vllm',
-		qw(--base-url http://127.0.0.1:1));
+		qw(--backend vllm --base-url http://127.0.0.1:1));
 	refuses($verb, 2, '--config: expected a .yaml or .yml file, got \'x.json\'',
 		qw(--config x.json));
 	refuses($verb, 1, '--config no.yaml: .*No such file or directory.*', qw(--config no.yaml));

@@ -171,7 +171,7 @@ static void test_words(void **state)
 		NOTED(NPC, "--disable-frontend-multiprocessing has no effect",
 		      "--disable-frontend-multiprocessing"),
 		NOTED(NPC, "--show-log has no effect with --base-url: the server is not started here\n",
-		      "--backend", "http", "--base-url", "http://x", "--show-log"),
+		      "--base-url", "http://x", "--show-log"),
 		NOTED(NPC, "--python has no effect with --backend llama", "--backend", "llama",
 		      "--python", "p"),
 	};
@@ -201,7 +201,8 @@ static void test_refused(void **state)
 			"v0.11,v0.9"),
 		REFUSED("--backend worker: needs --worker-cmd, the program that drives the engine",
 			"--backend", "worker"),
-		REFUSED("--base-url: for --backend http, got --backend vllm", "--base-url", "http://x"),
+		REFUSED("--base-url: for --backend http, got --backend vllm", "--backend", "vllm",
+			"--base-url", "http://x"),
 		REFUSED("--server-cmd and --base-url exclude each other: a server is started, or one "
 			"that runs already is asked", "--backend", "http", "--base-url", "http://x",
 			"--server-cmd", "vllm serve"),

@@ -328,6 +328,12 @@ export interface ExperimentDocument {
 			used_up_s?: number | null;
 			prompt_salt?: string | null;
 			prompt_salt_key?: string | null;
+			repeat_count?: number;
+			repeat_order?: string | null;
+			repeated_requests?: number;
+			warmup_pass?: string | null;
+			warmup_pass_requests?: number;
+			ideal_prefix_reuse?: number | null;
 			endpoints?: {
 				url?: string;
 				requests?: number;
