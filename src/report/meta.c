@@ -32,6 +32,8 @@ static const struct scalar facts_rows[] = {
 	F(dataset), F(chat_template), F(workload_hash), F(request_id_prefix), F(warm_connections),
 	F(threads), F(load.aborted), F(load.time_limit_s), F(load.used_up_s), F(load.urls),
 	F(load.prompt_salt), F(load.prompt_salt_key), F(load.is_profile_asked), F(load.is_profiled),
+	F(load.is_replay), F(load.trace_format), F(load.speedup), F(load.ideal_hit_rate),
+	F(load.prefix_exact),
 };
 static const struct scalar opts_rows[] = {
 	O(is_pooling), O(has_tokenizer), O(is_rate_finite), O(is_user_stamps), O(is_peak_exact),

@@ -9,11 +9,10 @@
 #include "base/mem.h"
 #include "rng/fork.h"
 
-static bool is_self_timed(const struct stage *s)
+bool point_is_self_timed(const struct serve_opts *o, const struct point *p)
 {
-	enum opt_tri asked = s->opts->self_timed;
-
-	return asked == OPT_TRI_YES || (asked == OPT_TRI_UNSET && s->point->workload.is_self_timed);
+	return o->self_timed == OPT_TRI_YES ||
+	       (o->self_timed == OPT_TRI_UNSET && p->workload.is_self_timed);
 }
 
 static int read_times(const struct workload *w, double *out, struct err *e)
@@ -102,7 +101,7 @@ int stage_make_plan(struct stage *s, struct err *e)
 	uint32_t n;
 	int rc = 0;
 
-	if (is_self_timed(s)) {
+	if (point_is_self_timed(s->opts, s->point)) {
 		if (o->self_timed == OPT_TRI_UNSET && !isinf(o->request_rate))
 			stage_warn(s, "--request-rate has no effect: requests are sent at the workload's times "
 			     "(--no-self-timed ignores those)");
@@ -130,7 +129,7 @@ void stage_say_traffic(const struct stage *s)
 	char number[FMT_F64_BYTES];
 	struct buf text = { 0 };
 
-	if (is_self_timed(s)) {
+	if (point_is_self_timed(s->opts, s->point)) {
 		stage_say(s, "Self timing is set, using the timestamps from the trace file.");
 		return;
 	}
