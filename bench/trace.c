@@ -8,6 +8,7 @@
  *   server      HTTP to a server of canned answers of one event
  */
 #include <math.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"

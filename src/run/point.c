@@ -163,7 +163,7 @@ static void say_replay(const struct stage *s)
 	struct buf text = { 0 };
 
 	buf_printf(&text, "trace: %s (%s), %zu requests", f->format,
-		   f->is_format_given ? "--trace-format" : "found by its columns", w->n);
+		   f->is_format_given ? "--trace-format" : "found by its content", w->n);
 	if (f->sessions)
 		buf_printf(&text, " in %zu sessions", f->sessions);
 	if (f->block)
