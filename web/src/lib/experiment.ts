@@ -216,6 +216,16 @@ export interface ExperimentDocument {
 			used_up_s?: number | null;
 			prompt_salt?: string | null;
 			prompt_salt_key?: string | null;
+			trace?: {
+				format?: string | null;
+				speedup?: number | null;
+				planned_span_s?: number | null;
+				sent_span_s?: number | null;
+				rate_share?: number | null;
+				late_share?: number | null;
+				ideal_hit_rate?: number | null;
+				prefix_exact?: number | null;
+			};
 			endpoints?: {
 				url?: string;
 				requests?: number;
