@@ -51,7 +51,8 @@ struct dataset_opts {
 	const char *timed_trace_label_output_length, *timed_trace_label_hash_ids;
 	double speedup;                  /* arrival times are divided by it; 0: 1 */
 	/* trace; NULL texts: the first choice of their option */
-	const char *trace_format, *trace_time_unit, *trace_origin, *trace_salt, *trace_message_mode;
+	const char *trace_format, *trace_time_unit, *trace_origin, *trace_salt;
+	const char *trace_message_mode;
 	struct opt_int trace_block_size; /* unset: the family's own */
 	int64_t trace_output_len;        /* of rows that tell none */
 	struct opt_real trace_start, trace_end; /* seconds of the file's own clock */

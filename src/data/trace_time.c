@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace_time.c - see trace_time.h. The Gregorian calendar, without leap seconds, as POSIX has it. */
+/* trace_time.c - see trace_time.h. The Gregorian calendar without leap seconds, as POSIX has it. */
 #include "data/trace_time.h"
 
 /* Exactly n digits; moves behind them. */

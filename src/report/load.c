@@ -32,7 +32,9 @@ static void url_rows(const struct report *r, struct buf *out)
 /* Requests per second that were sent / that were planned; below 0: not known. */
 static double rate_share(const struct metrics_schedule *s)
 {
-	return s->sent_span_s > 0 && s->planned_span_s > 0 ? s->planned_span_s / s->sent_span_s : -1;
+	if (s->sent_span_s <= 0 || s->planned_span_s <= 0)
+		return -1;
+	return s->planned_span_s / s->sent_span_s;
 }
 
 static void replay_rows(const struct report *r, struct buf *out)

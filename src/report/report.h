@@ -41,7 +41,7 @@ struct report_load {
 	bool is_replay;                  /* sent at the times of a trace */
 	const char *trace_format;        /* its family; NULL: of another kind */
 	double speedup;
-	double ideal_hit_rate, prefix_exact; /* as struct trace_facts has them; below 0: not known */
+	double ideal_hit_rate, prefix_exact; /* of struct trace_facts; below 0: not known */
 	struct str runs;                 /* JSON of several runs' values; empty: one run */
 };
 

@@ -16,7 +16,7 @@
 #include "run/offline_told.h"
 #include "run/pytorch.h"
 
-struct throughput_session {
+struct job {
 	const struct throughput_opts *o;
 	const struct throughput_plan *plan;
 	const struct offline_engine *engine;
@@ -32,7 +32,7 @@ struct throughput_session {
 
 /* ---- what is said ---- */
 
-static void say(const struct throughput_session *s, const char *text)
+static void say(const struct job *s, const char *text)
 {
 	if (s->hooks->line)
 		s->hooks->line(s->hooks->self, text);
@@ -43,7 +43,7 @@ static void say(const struct throughput_session *s, const char *text)
 /* For templates that no file tells, too: hence not before it is needed. */
 static struct offline *start(void *self, struct err *e)
 {
-	struct throughput_session *s = self;
+	struct job *s = self;
 	const struct throughput_opts *o = s->o;
 	const struct offline_start how = {
 		.opts = &o->common, .engine_argv = s->engine->argv, .env = s->engine->env,
@@ -60,13 +60,13 @@ static struct offline *start(void *self, struct err *e)
 	return s->offline;
 }
 
-static bool is_chat(const struct throughput_session *s)
+static bool is_chat(const struct job *s)
 {
 	return strcmp(s->plan->backend, "vllm-chat") == 0;
 }
 
 /* What this engine cannot take, before it is loaded. */
-static int check_requests(const struct throughput_session *s, const struct offline_requests *r, struct err *e)
+static int check_requests(const struct job *s, const struct offline_requests *r, struct err *e)
 {
 	const char *backend = s->plan->backend;
 
@@ -90,7 +90,7 @@ static int check_requests(const struct throughput_session *s, const struct offli
 
 /* ---- requests ---- */
 
-static int draw(struct throughput_session *s, struct err *e)
+static int draw(struct job *s, struct err *e)
 {
 	const struct throughput_opts *o = s->o;
 	const int64_t seed = s->engine->seed;
@@ -124,7 +124,7 @@ static struct plan all_at_once(const struct offline_requests *r)
 	return p;
 }
 
-static int show_requests(struct throughput_session *s, struct err *e)
+static int show_requests(struct job *s, struct err *e)
 {
 	struct plan plan = all_at_once(&s->requests);
 	struct buf text = { 0 };
@@ -148,7 +148,7 @@ static int show_requests(struct throughput_session *s, struct err *e)
 
 /* ---- running ---- */
 
-static struct offline_run one(const struct throughput_session *s, bool is_warmup)
+static struct offline_run one(const struct job *s, bool is_warmup)
 {
 	const struct throughput_opts *o = s->o;
 
@@ -165,14 +165,14 @@ static struct offline_run one(const struct throughput_session *s, bool is_warmup
 	};
 }
 
-static int run_batch(struct throughput_session *s, bool is_warmup, struct offline_outcome *out, struct err *e)
+static int run_batch(struct job *s, bool is_warmup, struct offline_outcome *out, struct err *e)
 {
 	const struct offline_run run = one(s, is_warmup);
 
 	return offline_run(s->offline, &run, out, e);
 }
 
-static int put(struct throughput_session *s, const struct offline_requests *r, struct err *e)
+static int put(struct job *s, const struct offline_requests *r, struct err *e)
 {
 	/* Without --enable-lora the engine would refuse them; upstream hands none over then. */
 	const struct offline_batch batch =
@@ -181,7 +181,7 @@ static int put(struct throughput_session *s, const struct offline_requests *r, s
 	return offline_put(s->offline, &batch, e);
 }
 
-static int warm_up(struct throughput_session *s, struct err *e)
+static int warm_up(struct job *s, struct err *e)
 {
 	struct offline_outcome out;
 	struct buf text = { 0 };
@@ -198,7 +198,7 @@ static int warm_up(struct throughput_session *s, struct err *e)
 }
 
 /* All that upstream reports is of the first run. */
-static void keep_first(struct throughput_session *s, const struct offline_outcome *out)
+static void keep_first(struct job *s, const struct offline_outcome *out)
 {
 	struct throughput_runs *r = &s->runs;
 
@@ -216,7 +216,7 @@ static void keep_first(struct throughput_session *s, const struct offline_outcom
 	r->e2el_s = s->e2el_s;
 }
 
-static int measure(struct throughput_session *s, struct err *e)
+static int measure(struct job *s, struct err *e)
 {
 	struct offline_outcome out;
 
@@ -237,7 +237,7 @@ static int measure(struct throughput_session *s, struct err *e)
 
 /* ---- results ---- */
 
-static int save_pytorch(const struct throughput_session *s, const struct throughput_facts *f, struct err *e)
+static int save_pytorch(const struct job *s, const struct throughput_facts *f, struct err *e)
 {
 	const struct run_pytorch_verb verb = {
 		.set = &throughput_opt_set, .values = s->o, .engine = s->engine,
@@ -265,7 +265,7 @@ static int save_pytorch(const struct throughput_session *s, const struct through
 	return rc;
 }
 
-static void put_requests(struct json_writer *w, const struct throughput_session *s)
+static void put_requests(struct json_writer *w, const struct job *s)
 {
 	const struct dataset_opts *set = &s->o->data.set;
 
@@ -305,7 +305,7 @@ static void put_requests(struct json_writer *w, const struct throughput_session 
 	json_end_array(w);
 }
 
-static int save(const struct throughput_session *s, const struct throughput_facts *facts,
+static int save(const struct job *s, const struct throughput_facts *facts,
 		const struct offline_told *told, struct err *e)
 {
 	struct buf ours = { 0 }, text = { 0 };
@@ -326,7 +326,7 @@ static int save(const struct throughput_session *s, const struct throughput_fact
 	return rc < 0 ? err_wrap(e, "--output-json") : save_pytorch(s, facts, e);
 }
 
-static int report(struct throughput_session *s, struct err *e)
+static int report(struct job *s, struct err *e)
 {
 	const struct offline_told told = {
 		.command = "throughput", .backend = s->o->common.backend,
@@ -345,7 +345,7 @@ static int report(struct throughput_session *s, struct err *e)
 	return s->o->output_json ? save(s, &facts, &told, e) : 0;
 }
 
-static int run_all(struct throughput_session *s, struct err *e)
+static int run_all(struct job *s, struct err *e)
 {
 	struct err late = { 0 };
 	struct offline_run run;
@@ -385,7 +385,7 @@ int throughput_run(const struct throughput_opts *o, const struct throughput_plan
 		   const struct offline_engine *engine, const struct offline_hooks *hooks,
 		   struct err *e)
 {
-	struct throughput_session s = { .o = o, .plan = plan, .engine = engine, .hooks = hooks };
+	struct job s = { .o = o, .plan = plan, .engine = engine, .hooks = hooks };
 	struct err ignored = { 0 };
 	int rc, stopped;
 

@@ -226,7 +226,8 @@ static void mooncake_shares_blocks_of_512(void **state)
 	(void)state;
 	begin(&f, "m.jsonl",
 	      MOONCAKE("0", "6758", "500", "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13")
-	      MOONCAKE("0", "7322", "490", "0, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27"));
+	      MOONCAKE("0", "7322", "490",
+		       "0, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27"));
 	make(&f);
 	assert_int_equal(ids_of(&f, 0, a), 6758);
 	assert_int_equal(ids_of(&f, 1, b), 7322);
