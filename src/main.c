@@ -67,6 +67,7 @@ static const struct command commands[] = {
 	{ "dataset show", "what would be sent: lengths and examples", cmd_dataset_show },
 	{ "dataset compile", "what would be sent, in one file to replay", cmd_dataset_compile },
 	{ "dataset slices", "prompts of a chosen length from a long text", cmd_dataset_slices },
+	{ "dataset convert-sharegpt", "conversations from a ShareGPT file", cmd_dataset_convert },
 	{ "completion", "print the completion script of a shell", cmd_completion },
 };
 

@@ -67,7 +67,8 @@ text_files() {
 		awk -v f="$f" '/[ \t]$/ { print f ":" FNR ": blanks at the end of the line" }
 			{ t = $0; gsub(/[\200-\277]/, "", t); gsub(/\t/, "        ", t) }
 			length(t) > 110 { print f ":" FNR ": " length(t) " columns, the limit is 110" }
-			END { if (NR > 800) print f ":" NR ": " NR " lines, the limit is 800" }' "$f"
+			FNR == 2 && /Generated from/ { made = 1 }
+			END { if (NR > 800 && !made) print f ":" NR ": " NR " lines, the limit is 800" }' "$f"
 	done
 	grep -nE '\b(TODO|FIXME)\b|not (yet )?implemented' $(of '^(docs/.*|[A-Z]*)\.md$') /dev/null |
 		sed 's/:[^:]*$/: the wording of unfinished work/'

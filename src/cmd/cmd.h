@@ -43,6 +43,7 @@ const struct opt_set *cmd_tokenizer_options(enum cmd_tokenizer verb);
 const struct opt_set *cmd_dataset_show_options(void);
 const struct opt_set *cmd_dataset_compile_options(void);
 const struct opt_set *cmd_dataset_slices_options(void);
+const struct opt_set *cmd_dataset_convert_options(void);
 
 int cmd_bench_serve(int argc, char **argv);
 int cmd_bench_score(int argc, char **argv);
@@ -64,6 +65,7 @@ const struct opt_set *cmd_bench_sweep_sla_options(void);
 int cmd_dataset_show(int argc, char **argv);
 int cmd_dataset_compile(int argc, char **argv);
 int cmd_dataset_slices(int argc, char **argv);
+int cmd_dataset_convert(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_dashboard(int argc, char **argv);

@@ -136,15 +136,22 @@ static int choose_goodput(const struct opt_list *list, struct metrics_opts *o, s
 			       BLOCK_BIT(BLOCK_E2EL);
 
 	o->n_goodput = 0;
+	o->session_limit_ms = 0;
 	for (size_t i = 0; i < list->n; i++) {
 		struct str value = str_of(list->v[i]), name = str_cut(&value, ':');
 		unsigned bit = metric_block_bit(name) & known;
+		bool is_session = str_is(name, "session_duration");
 		size_t at = 0;
 		double ms;
 
-		if (!bit || !str_to_f64(value, &ms) || !(ms >= 0))
-			return err_set(e, ERR_USAGE, "--goodput: '%s' is not ttft, tpot or e2el, a colon and "
-				       "a number of milliseconds", list->v[i]);
+		if ((!bit && !is_session) || !str_to_f64(value, &ms) || !(ms >= 0))
+			return err_set(e, ERR_USAGE, "--goodput: '%s' is not ttft, tpot, e2el or "
+				       "session_duration, a colon and a number of milliseconds",
+				       list->v[i]);
+		if (is_session) {
+			o->session_limit_ms = ms;
+			continue;
+		}
 		while (at < o->n_goodput && BLOCK_BIT(o->goodput[at].block) != bit)
 			at++;
 		o->n_goodput += at == o->n_goodput;

@@ -27,6 +27,8 @@
 	X(timed_trace) \
 	X(trace) \
 	X(hf) \
+	X(conversations) \
+	X(sessions) \
 	X(mix) \
 	X(workload)
 
@@ -134,7 +136,7 @@ int dataset_drop_long(struct workload *w, const struct dataset_opts *o, struct e
 {
 	size_t kept = 0, all = w->n;
 
-	if (!o->max_model_len.is_set)
+	if (!o->max_model_len.is_set || w->sessions) /* sessions are cut when they are built */
 		return 0;
 	for (size_t i = 0; i < all; i++) {
 		int64_t output = w->v[i].output_len < 0 ? 0 : w->v[i].output_len;

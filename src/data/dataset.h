@@ -76,6 +76,15 @@ struct dataset_opts {
 	const char *bfcl_categories;     /* comma list; NULL: the usual three */
 	double blazedit_min_distance, blazedit_max_distance;
 	double asr_min_audio_len_sec, asr_max_audio_len_sec;
+	/* conversations */
+	struct opt_int conversations_output_len; /* unset: as many as the recorded answer */
+	/* random, sharegpt as conversations: upstream's Rust client; data/multi_turn.h */
+	bool multi_turn;
+	bool multi_turn_asks_min_tokens; /* set by the check: no --ignore-eos, no min_tokens given */
+	int64_t multi_turn_num_turns, multi_turn_min_turns, multi_turn_max_turns; /* 0: num_turns */
+	int64_t per_turn_input_len;      /* of later turns; 0: random_input_len */
+	double multi_turn_delay_ms;
+	double multi_turn_prefix_global_ratio, multi_turn_prefix_conversation_ratio;
 };
 
 /* One set of a mix, with its own options; opts.mix is not set. */

@@ -11,6 +11,7 @@
 
 #include "base/limits.h"
 #include "data/lengths.h"
+#include "data/multi_turn.h"
 #include "data/random_cache.h"
 #include "data/random_gen.h"
 #include "json/write.h"
@@ -22,7 +23,8 @@ static int check(const struct dataset_opts *o, const struct dataset_env *env, st
 	if (o->prompt_token_ids && env->is_chat_backend)
 		return err_set(e, ERR_USAGE, "--prompt-token-ids: chat messages are text; a completions "
 			       "backend (openai) takes token ids");
-	if (random_cache_check(o, e) < 0)
+	if (random_cache_check(o, e) < 0 ||
+	    (o->multi_turn && multi_turn_check("random", o, env, e) < 0))
 		return -1;
 	return random_check_count(env, e);
 }
@@ -164,6 +166,8 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 	int rc;
 
 	(void)rng; /* upstream's generator is private too */
+	if (o->multi_turn)
+		return check(o, env, e) < 0 ? -1 : multi_turn_random(o, env, w, e);
 	if (check(o, env, e) < 0 || random_gen_open(&g, env, RANDOM_IDS_UNDECLARED, e) < 0)
 		return -1;
 	g.is_ids = o->prompt_token_ids;
@@ -176,7 +180,10 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 static const char *const options[] = {
 	"random-input-len", "random-output-len", "random-range-ratio", "random-prefix-len",
 	"random-batch-size", "prompt-token-ids", "random-input-len-dist", "random-output-len-dist",
-	"random-cache-hit-fraction", "random-cache-ratio", "input-len", NULL,
+	"random-cache-hit-fraction", "random-cache-ratio", "input-len",
+	"multi-turn", "multi-turn-num-turns", "multi-turn-min-turns", "multi-turn-max-turns",
+	"multi-turn-concurrency", "multi-turn-delay-ms", "per-turn-input-len",
+	"multi-turn-prefix-global-ratio", "multi-turn-prefix-conversation-ratio", NULL,
 };
 
 const struct dataset dataset_random = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sharegpt.c - first turn and reply of recorded conversations; datasets spec 5.2. */
 #include "data/media.h"
+#include "data/multi_turn.h"
 #include "data/rows.h"
 #include "data/source.h"
 
@@ -137,6 +138,11 @@ static int sample(struct sharegpt *s, const struct dataset_env *env, struct comp
 	return 0;
 }
 
+static int check(const struct dataset_opts *o, const struct dataset_env *env, struct err *e)
+{
+	return o->multi_turn ? multi_turn_check("sharegpt", o, env, e) : 0;
+}
+
 static int build(const struct dataset_opts *o, const struct dataset_env *env,
 		 struct compat_rng *rng, struct workload *w, struct err *e)
 {
@@ -150,10 +156,13 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 	int rc = find_file(o, env, &path, e);
 
 	found.path = path.data;
-	if (rc == 0)
+	if (rc == 0 && o->multi_turn) {
+		rc = multi_turn_sharegpt(found.path, o, env, rng, w, e);
+	} else if (rc == 0) {
 		rc = rows_open(&s.rows, &found.path, 1, &opts, rng, e);
-	if (rc == 0)
-		rc = sample(&s, env, rng, w, e);
+		if (rc == 0)
+			rc = sample(&s, env, rng, w, e);
+	}
 	rows_release(&s.rows);
 	buf_release(&s.text);
 	buf_release(&path);
@@ -162,10 +171,13 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 
 static const char *const options[] = {
 	"sharegpt-output-len", "disable-shuffle", "no-oversample",
-	"enable-multimodal-chat", NULL,
+	"enable-multimodal-chat",
+	"multi-turn", "multi-turn-num-turns", "multi-turn-min-turns", "multi-turn-max-turns",
+	"multi-turn-concurrency", "multi-turn-delay-ms", NULL,
 };
 
 const struct dataset dataset_sharegpt = {
 	.name = "sharegpt", .summary = "first turns of recorded conversations (ShareGPT JSON)",
-	.options = options, .needs_tokenizer = true, .takes_all = true, .build = build,
+	.options = options, .needs_tokenizer = true, .takes_all = true, .check = check,
+	.build = build,
 };

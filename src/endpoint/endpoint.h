@@ -50,6 +50,7 @@ struct decoded {
 	unsigned bits;
 	struct str text;        /* JSON-escaped answer text (borrowed), or the error */
 	struct str other;       /* escaped reasoning, tool call arguments or refusal */
+	struct str calls;       /* tool calls as a JSON list of deltas; empty: none */
 	enum finish_reason finish; /* with DECODED_FINISH */
 	/* -1: not told; COUNT_IMPOSSIBLE (endpoint/event.h): told, but no count. */
 	int64_t prompt_tokens, output_tokens, cached_tokens, reasoning_tokens;

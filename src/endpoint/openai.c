@@ -65,6 +65,8 @@ static void decode_other(const struct json_slice *v, struct decoded *out)
 	if (event_has_text(v[OPENAI_REFUSAL]) || event_is_filled(v[OPENAI_TOOLS]) ||
 	    event_has_text(v[OPENAI_FUNCTION]))
 		out->bits |= DECODED_OTHER;
+	if (event_is_filled(v[OPENAI_TOOLS]))
+		out->calls = v[OPENAI_TOOLS].raw;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
 		if (event_has_text(v[texts[i]])) {
 			out->other = v[texts[i]].raw;

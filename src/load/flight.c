@@ -21,6 +21,7 @@
 #include "endpoint/whole_text.h"
 #include "http/response.h"
 #include "load/answer.h"
+#include "load/follow.h"
 
 #define NOT_A_STREAM "the answer's Content-Type is not text/event-stream"
 
@@ -123,6 +124,10 @@ static void on_head(struct exchange *x, unsigned status, bool is_event_stream, s
 	f->is_odd_type = !is_event_stream && ep->is_streaming && ep->framing == FRAMING_SSE;
 	f->is_event_stream = status == 200 && !ep->is_pooling &&
 			     (is_event_stream || ep->is_streaming);
+	if (f->worker->driver->prepared->ended) {
+		buf_add_str(&f->kept, head);
+		f->kept_head = (uint32_t)head.n;
+	}
 	if (status == 200 && !f->is_event_stream) {
 		buf_add_str(&f->sse.carry, head);
 		f->head_bytes = (uint32_t)head.n;
@@ -153,6 +158,8 @@ static void note_usage(struct flight *f, const struct decoded *d)
 		row->prompt_tokens = count_of(d->prompt_tokens);
 	if (d->cached_tokens > 0)
 		row->cached_tokens = count_of(d->cached_tokens);
+	if (d->cached_tokens >= 0)
+		row->flags |= ROW_HAS_CACHED;
 	if (d->reasoning_tokens > 0)
 		row->reasoning_tokens = count_of(d->reasoning_tokens);
 	row->flags |= ROW_HAS_USAGE;
@@ -307,6 +314,15 @@ static void note_text(struct flight *f, struct decoded *d)
 		f->row->flags |= ROW_USAGE_REFUSED;
 }
 
+/* Tool calls are kept only where a later request of the conversation has to repeat them. */
+static void note_calls(struct flight *f, const struct decoded *d)
+{
+	if (!d->calls.n || !f->worker->driver->prepared->ended)
+		return;
+	buf_add_str(&f->kept, d->calls);
+	buf_add_char(&f->kept, '\n');
+}
+
 /* name: of the event; empty where events have none. */
 static void handle_event(struct flight *f, struct str name, struct str data, int64_t kernel_ns,
 			 int64_t user_ns)
@@ -337,6 +353,7 @@ static void handle_event(struct flight *f, struct str name, struct str data, int
 	if (d.bits & DECODED_WHOLE_TEXT)
 		take_new_text(f, &d);
 	note_end(f, &d);
+	note_calls(f, &d);
 	if (d.bits & DECODED_TOKEN) {
 		if ((d.bits & DECODED_USAGE) && d.output_tokens > 0 &&
 		    (f->running_tokens || !f->row->n_events)) {
@@ -374,7 +391,7 @@ static void gather(struct flight *f, struct str piece)
 /* Parts of events and answers that are gathered are the only memory a server can make grow. */
 static void count_held(struct flight *f)
 {
-	uint64_t held = f->sse.carry.cap + f->lines.carry.cap;
+	uint64_t held = f->sse.carry.cap + f->lines.carry.cap + f->kept.cap;
 
 	if (held == f->held_bytes)
 		return;
@@ -506,47 +523,6 @@ static void end_body(struct flight *f, int64_t now_ns)
 		note_usage(f, &d);
 }
 
-/* Successors become due think time after now. */
-static void queue_successors(struct flight *f)
-{
-	struct worker *w = f->worker;
-	const struct driver *d = w->driver;
-	bool has_slot = d->plan->entry[f->entry].flags & PLAN_HOLDS_SLOT;
-	int64_t now = clock_mono_ns();
-	struct buf answer = { 0 };
-
-	for (uint32_t i = d->child[f->entry]; i != PLAN_NONE; i = d->sibling[i]) {
-		struct pending p = { now + clock_span_ns(d->plan->entry[i].due_s), i, { 0 },
-				     has_slot };
-		size_t at = w->n_pending;
-
-		has_slot = false; /* one slot goes to one successor */
-		buf_reset(&answer);
-		record_text_of(d->record, f->row, &answer);
-		p.answer = (struct str){ mem_copy(answer.data, answer.len), answer.len };
-		if (w->n_pending == w->pending_cap) {
-			w->pending_cap = w->pending_cap ? w->pending_cap * 2 : 64;
-			w->pending = mem_grow(w->pending, w->pending_cap, sizeof(*w->pending));
-		}
-		while (at > 0 && w->pending[at - 1].due_mono_ns > p.due_mono_ns)
-			at--;
-		memmove(w->pending + at + 1, w->pending + at,
-			(w->n_pending - at) * sizeof(*w->pending));
-		w->pending[at] = p;
-		w->n_pending++;
-	}
-	buf_release(&answer);
-}
-
-/* A conversation keeps its slot until its last turn. */
-static bool passes_slot_on(const struct flight *f)
-{
-	const struct driver *d = f->worker->driver;
-
-	return d->child && d->child[f->entry] != PLAN_NONE &&
-	       (d->plan->entry[f->entry].flags & PLAN_HOLDS_SLOT);
-}
-
 static void bump(_Atomic uint32_t *counter)
 {
 	atomic_store_explicit(counter, *counter + 1, memory_order_release);
@@ -568,12 +544,28 @@ static const char *why_unfinished(const struct flight *f)
 	return why && f->row->first_event_ns && ignores_stream_errors(f) ? NULL : why;
 }
 
+/* Whoever continues conversations takes the answer, or refuses it. */
+static void hand_over(struct flight *f)
+{
+	const struct prepared *p = f->worker->driver->prepared;
+	struct str all = buf_str(&f->kept), head = { all.p, f->kept_head };
+	struct str calls = { all.p + f->kept_head, all.n - f->kept_head };
+	struct err e = { 0 };
+	int rc = p->ended(p->build_self, f->entry, f->row, head, calls, &e);
+
+	if (rc != 0)
+		f->row->flags |= ROW_BAD_CALL;
+	if (rc < 0)
+		fail(f, FAIL_FORMAT, str_of(e.text));
+}
+
 static void on_end(struct exchange *x, enum fail_category category, const char *text,
 		   int64_t now_ns)
 {
 	struct flight *f = of(x);
 	struct worker *w = f->worker;
 	struct request_row *row = f->row;
+	const struct driver *d = w->driver;
 	const char *unfinished;
 
 	assert(f->is_live && w->n_live > 0);
@@ -594,7 +586,12 @@ static void on_end(struct exchange *x, enum fail_category category, const char *
 	if (f->is_failed || row->output_tokens || row->ignored_output_tokens)
 		record_drop_other_text(w->shard, row);
 	row->answer_bytes = count_of((int64_t)x->bytes_in);
-	row->attempts = x->attempts;
+	row->attempts = row->attempts + x->attempts < UINT8_MAX ?
+			(uint8_t)(row->attempts + x->attempts) : UINT8_MAX;
+	if (d->prepared->ended)
+		hand_over(f);
+	if (f->kept.cap > STREAM_KEPT_BYTES_MAX)
+		buf_release(&f->kept);
 	sse_reset(&f->sse);
 	lines_reset(&f->lines);
 	f->is_live = false;
@@ -602,26 +599,23 @@ static void on_end(struct exchange *x, enum fail_category category, const char *
 	f->next_free = w->free_flights;
 	w->free_flights = f;
 	w->n_live--;
-	if (w->driver->child)
-		queue_successors(f);
 	if (f->give_up_mono_ns)
 		keep(f);
-	if (w->driver->opts->is_least_loaded)
+	if (d->opts->is_least_loaded)
 		atomic_fetch_sub(&w->driver->live[x->endpoint], 1);
-	bump(&w->lane->done);
-	if (f->is_failed && category != FAIL_CANCELLED) {
-		bump(&w->lane->failed);
-		worker_failed(w, f);
-	}
 	TRACE(load, "request %u: ended after %.3f ms, %u events%s%s\n", f->entry,
 	      (double)(now_ns - row->sent_ns) / 1e6, row->n_events, f->is_failed ? ", failed: " : "",
 	      f->is_failed ? fail_name((enum fail_category)row->fail) : "");
-	record_finish(row, category == FAIL_CANCELLED ? REQ_CANCELLED
-		      : f->is_failed ? REQ_FAILED : REQ_DONE);
-	if (passes_slot_on(f))
-		w->next_due_real_ns = 0;
-	else
-		worker_free_slot(w);
+	if (!d->is_followed || !follow_ended(f)) {
+		bump(&w->lane->done);
+		if (f->is_failed && category != FAIL_CANCELLED) {
+			bump(&w->lane->failed);
+			worker_failed(w, f);
+		}
+		record_finish(row, category == FAIL_CANCELLED ? REQ_CANCELLED
+			      : f->is_failed ? REQ_FAILED : REQ_DONE);
+	}
+	worker_free_slot(w);
 }
 
 static const struct exchange_sink sink = {
@@ -634,6 +628,7 @@ static struct flight *take_flight(struct worker *w)
 	struct flight *f = w->free_flights;
 	struct lines lines;
 	struct sse sse;
+	struct buf kept;
 	uint64_t held;
 	char *built;
 
@@ -647,25 +642,21 @@ static struct flight *take_flight(struct worker *w)
 	lines = f->lines;
 	held = f->held_bytes;
 	built = f->built;
+	kept = f->kept;
+	buf_reset(&kept);
 	*f = (struct flight){ .worker = w, .sse = sse, .lines = lines, .held_bytes = held,
-			      .built = built };
+			      .built = built, .kept = kept };
 	return f;
 }
 
-static const struct request_row *parent_row(const struct driver *d, const struct flight *f)
-{
-	return f->row->parent == RECORD_NONE ? NULL : &d->record->row[f->row->parent];
-}
-
-/* The body of an entry that depends on an answer. */
-static int build_body(struct worker *w, struct flight *f, struct str answer)
+/* The body of an entry that depends on answers. */
+static int build_body(struct worker *w, struct flight *f)
 {
 	const struct prepared *p = w->driver->prepared;
 	struct err e = { 0 };
 
 	buf_reset(&w->built);
-	if (p->build(p->build_self, f->entry, parent_row(w->driver, f), answer, &w->built,
-		     &e) < 0) {
+	if (p->build(p->build_self, f->entry, &w->built, &e) < 0) {
 		fail(f, FAIL_FORMAT, str_of(e.text));
 		return -1;
 	}
@@ -707,36 +698,51 @@ static void put_head(struct flight *f)
 	all->p = at;
 }
 
-void flight_start(struct worker *w, uint32_t entry, int64_t due_mono_ns, struct str answer)
+/* A session's later turns go where the one before went, unless each chooses. */
+static uint16_t url_of(struct driver *d, const struct plan_entry *entry, uint32_t i)
+{
+	uint32_t before = plan_before(entry);
+	uint16_t url;
+
+	if (!d->opts->is_least_loaded)
+		return entry->endpoint;
+	if (before == PLAN_NONE || d->opts->is_session_spread)
+		return least_loaded(d, i);
+	url = d->record->row[d->first_row + before].endpoint;
+	atomic_fetch_add(&d->live[url], 1);
+	return url;
+}
+
+void flight_start(struct worker *w, struct pending p)
 {
 	struct driver *d = w->driver;
+	const struct plan_entry *entry = &d->plan->entry[p.entry];
 	struct flight *f = take_flight(w);
-	struct request_row *row = &d->record->row[d->first_row + entry];
+	struct request_row *row = &d->record->row[d->first_row + p.entry];
 
-	f->entry = entry;
+	f->entry = p.entry;
+	f->client = p.client;
+	f->n_retries = p.n_retries;
 	f->row = row;
 	f->is_live = true;
 	f->x.sink = &sink;
-	f->gives_up = d->plan->entry[entry].flags & PLAN_GIVES_UP;
-	f->x.endpoint = d->plan->entry[entry].endpoint;
-	if (d->opts->is_least_loaded)
-		row->endpoint = f->x.endpoint = least_loaded(d, entry);
-	f->x.request = d->prepared->request[entry];
+	f->gives_up = entry->flags & PLAN_GIVES_UP;
+	row->endpoint = f->x.endpoint = url_of(d, entry, p.entry);
+	f->x.request = d->prepared->request[p.entry];
 	assert(row->state == REQ_WAITING && row->admitted_ns == 0);
 	assert(f->x.endpoint < d->opts->net.n_endpoints);
 	row->shard = w->shard_index;
-	row->due_ns = d->start_real_ns + (due_mono_ns - d->start_mono_ns);
+	row->due_ns = d->start_real_ns + (p.due_mono_ns - d->start_mono_ns);
 	row->admitted_ns = clock_real_ns();
-	TRACE(load, "request %u: admitted %.3f ms after it was due\n", entry,
+	TRACE(load, "request %u: admitted %.3f ms after it was due\n", p.entry,
 	      (double)(row->admitted_ns - row->due_ns) / 1e6);
 	w->n_live++;
-	bump(&w->lane->admitted);
-	if (d->prepared->build && f->x.request.n == 0 && build_body(w, f, answer) < 0) {
-		free((char *)(uintptr_t)answer.p);
+	if (!p.n_retries)
+		bump(&w->lane->admitted);
+	if (d->prepared->build && f->x.request.n == 0 && build_body(w, f) < 0) {
 		on_end(&f->x, FAIL_FORMAT, "the body could not be built", row->admitted_ns);
 		return;
 	}
-	free((char *)(uintptr_t)answer.p);
 	if (d->prepared->head_room)
 		put_head(f);
 	row->request_bytes = count_of((int64_t)f->x.request.n);
@@ -759,5 +765,6 @@ void flight_release(struct flight *f)
 {
 	sse_release(&f->sse);
 	lines_release(&f->lines);
+	buf_release(&f->kept);
 	free(f->built);
 }

@@ -12,12 +12,13 @@
 #include "http/sse.h"
 #include "load/load.h"
 
-/* A successor whose parent has ended; due at due_mono_ns. */
+/* What follows a request that has ended (load/follow.h), due at due_mono_ns. */
 struct pending {
 	int64_t due_mono_ns;
+	uint32_t order;    /* of two that are due together the one queued first */
 	uint32_t entry;
-	struct str answer; /* heap; the parent's raw answer text */
-	bool has_slot;     /* the parent's, held through the think time */
+	uint32_t client;   /* of a closed loop, or PLAN_NONE */
+	uint32_t n_retries; /* attempts that failed before */
 };
 
 struct flight {
@@ -35,7 +36,10 @@ struct flight {
 	char *built;           /* a body built on demand; NULL otherwise */
 	int64_t last_ns;       /* stamp of the last token event; sent_ns before the first */
 	int64_t read_user_ns;  /* user stamp of the read that brought the last token event */
+	struct buf kept;       /* head and tool calls of the answer, for prepared.ended alone */
+	uint32_t kept_head;    /* bytes of the head in it */
 	uint32_t entry;
+	uint32_t client, n_retries; /* as struct pending has them */
 	uint32_t n_decoded;    /* events and lines, whatever they carry */
 	uint32_t running_tokens; /* the last running count of tokens, from usage */
 	uint32_t head_bytes;     /* of an answer that is gathered whole: its head comes first */
@@ -51,8 +55,9 @@ struct worker {
 	struct load_lane *lane;
 	struct slab flights;
 	struct flight *free_flights;
-	struct pending *pending; /* sorted by due time */
+	struct pending *pending; /* a heap: load/follow.h */
 	size_t n_pending, pending_cap;
+	uint32_t n_queued;       /* of all times: pending.order */
 	struct buf built;        /* bodies built on demand are copied from here */
 	uint64_t held_bytes;     /* of all its flights */
 	struct flight *give_up_first, *give_up_last; /* in order of time */
@@ -72,12 +77,16 @@ struct driver {
 	struct record *record;
 	uint32_t first_row;
 	const atomic_bool *cancel;
-	uint32_t *child, *sibling; /* successors; NULL when the plan has none */
+	bool is_followed;          /* requests may be followed by others: load/follow.h */
+	uint32_t *first_edge, *edge; /* i's successors: edge[first_edge[i]..first_edge[i + 1]) */
+	atomic_uint *n_waits;      /* per entry: ends that it waits for */
+	atomic_uint *session_left; /* per session: entries not over; NULL without max_sessions */
 	struct worker *worker;
 	unsigned n_workers;
 	int64_t start_mono_ns, start_real_ns;
 	_Alignas(64) atomic_uint next;
 	_Alignas(64) atomic_uint in_flight;
+	atomic_uint n_sessions;  /* that have begun and are not over; with max_sessions only */
 	atomic_bool stop;
 	enum load_end end;       /* why; written by who set stop */
 	_Alignas(64) atomic_uint n_failed; /* with a limit of failures only */
@@ -99,8 +108,10 @@ int64_t worker_admit(struct worker *w, int steps);
 void worker_failed(struct worker *w, const struct flight *f);
 /* A request gave its slot under the cap back. */
 void worker_free_slot(struct worker *w);
-/* Puts an admitted entry on the wire. answer: the parent's, for bodies built on demand. */
-void flight_start(struct worker *w, uint32_t entry, int64_t due_mono_ns, struct str answer);
+/* Nothing more is sent: the time for it is over, or the run is. */
+bool worker_is_over(const struct driver *d);
+/* Puts what was admitted on the wire. */
+void flight_start(struct worker *w, struct pending p);
 void flight_cancel_all(struct worker *w);
 /* Cancels those whose time to be given up has come. */
 void flight_give_up(struct worker *w, int64_t now_mono);

@@ -18,7 +18,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "load/flight.h"
+#include "load/follow.h"
 
 #define IDLE_WAIT_NS 100000000 /* longest sleep: how fast a cancel is noticed */
 #define HERD_STEPS 32          /* requests started in a row before sockets are read again */
@@ -30,16 +30,30 @@ static int64_t due_mono(const struct driver *d, double due_s)
 	return d->start_mono_ns + clock_span_ns(due_s);
 }
 
-/* A slot under the cap, or false when all are taken. */
-static bool take_slot(struct driver *d)
+/* One more of those that a cap allows (0: any number), or false. */
+static bool take_one(atomic_uint *taken, uint32_t cap)
 {
-	uint32_t cap = d->opts->max_concurrency, used = atomic_load(&d->in_flight);
+	uint32_t n = atomic_load(taken);
 
 	do {
-		if (cap && used >= cap)
+		if (cap && n >= cap)
 			return false;
-	} while (!atomic_compare_exchange_weak(&d->in_flight, &used, used + 1));
+	} while (!atomic_compare_exchange_weak(taken, &n, n + 1));
 	return true;
+}
+
+static bool take_slot(struct driver *d)
+{
+	return take_one(&d->in_flight, d->opts->max_concurrency);
+}
+
+/* Whether a root is its session's first, which needs a place under max_sessions. */
+static bool opens_session(const struct driver *d, uint32_t root)
+{
+	const struct plan_entry *entry = &d->plan->entry[root];
+
+	return d->session_left && entry->session != PLAN_NONE &&
+	       (root == 0 || entry[-1].session != entry->session);
 }
 
 static void stop(struct driver *d, enum load_end why)
@@ -97,7 +111,7 @@ void worker_free_slot(struct worker *w)
 	(void)used;
 	w->next_due_real_ns = 0; /* look before the next sleep, and at the next read */
 	/* Successors wait on their parent's loop, which may be asleep for want of a slot. */
-	for (unsigned i = 0; d->child && i < d->n_workers; i++)
+	for (unsigned i = 0; d->is_followed && i < d->n_workers; i++)
 		if (&d->worker[i] != w && atomic_load(&d->worker[i].is_waiting))
 			d->opts->transport->wake(d->worker[i].transport);
 }
@@ -111,7 +125,7 @@ static bool is_closed(const struct driver *d, int64_t now_mono)
 	       (o->close && atomic_load_explicit(o->close, memory_order_relaxed));
 }
 
-static bool is_over(const struct driver *d)
+bool worker_is_over(const struct driver *d)
 {
 	return atomic_load_explicit(&d->stop, memory_order_relaxed) ||
 	       is_closed(d, clock_mono_ns());
@@ -122,44 +136,57 @@ static uint32_t claim(struct driver *d, int64_t now_mono)
 {
 	for (;;) {
 		uint32_t next = atomic_load(&d->next);
+		bool opens;
 
-		if (next >= d->plan->n_roots ||
-		    due_mono(d, d->plan->entry[next].due_s) > now_mono || !take_slot(d))
+		if (next >= d->plan->n_roots || due_mono(d, d->plan->entry[next].due_s) > now_mono)
 			return PLAN_NONE;
-		if (atomic_compare_exchange_strong(&d->next, &next, next + 1))
-			return next;
-		atomic_fetch_sub(&d->in_flight, 1);
+		opens = opens_session(d, next);
+		if (opens && !take_one(&d->n_sessions, d->opts->max_sessions))
+			return PLAN_NONE;
+		if (take_slot(d)) {
+			if (atomic_compare_exchange_strong(&d->next, &next, next + 1))
+				return next;
+			atomic_fetch_sub(&d->in_flight, 1);
+		} else {
+			next = PLAN_NONE;
+		}
+		if (opens)
+			atomic_fetch_sub(&d->n_sessions, 1);
+		if (next == PLAN_NONE)
+			return PLAN_NONE;
 	}
 }
 
-/* The earliest successor that is due and has a slot; the list is kept sorted by time. */
-static bool start_successor(struct worker *w, int64_t now_mono)
+/* The earliest of those that follow another request, when it is due and has a slot. */
+static bool start_follower(struct worker *w, int64_t now_mono)
 {
-	struct pending p;
+	const struct pending *first = follow_first(w);
 
-	if (w->n_pending == 0 || w->pending[0].due_mono_ns > now_mono)
+	if (!first || first->due_mono_ns > now_mono || !take_slot(w->driver))
 		return false;
-	p = w->pending[0];
-	if (!p.has_slot && !take_slot(w->driver))
-		return false;
-	w->n_pending--;
-	memmove(w->pending, w->pending + 1, w->n_pending * sizeof(*w->pending));
-	flight_start(w, p.entry, p.due_mono_ns, p.answer);
+	flight_start(w, follow_take(w));
 	return true;
+}
+
+static bool is_root_blocked(const struct driver *d, uint32_t root)
+{
+	return opens_session(d, root) && atomic_load(&d->n_sessions) >= d->opts->max_sessions;
 }
 
 /* When something could start next: a due time, or never while there is no slot. */
 static int64_t next_due(const struct worker *w)
 {
 	const struct driver *d = w->driver;
+	const struct pending *first = follow_first(w);
 	uint32_t next = atomic_load(&d->next), cap = d->opts->max_concurrency;
-	bool is_full = cap && atomic_load(&d->in_flight) >= cap;
 	int64_t due = INT64_MAX;
 
-	if (!is_full && next < d->plan->n_roots)
+	if (cap && atomic_load(&d->in_flight) >= cap)
+		return due;
+	if (next < d->plan->n_roots && !is_root_blocked(d, next))
 		due = due_mono(d, d->plan->entry[next].due_s);
-	if (w->n_pending && (!is_full || w->pending[0].has_slot) && w->pending[0].due_mono_ns < due)
-		due = w->pending[0].due_mono_ns;
+	if (first && first->due_mono_ns < due)
+		due = first->due_mono_ns;
 	return due;
 }
 
@@ -174,18 +201,19 @@ int64_t worker_admit(struct worker *w, int steps)
 
 		if (atomic_load_explicit(&d->stop, memory_order_relaxed) || is_closed(d, now_mono))
 			break;
-		if (start_successor(w, now_mono))
+		if (start_follower(w, now_mono))
 			continue;
 		entry = claim(d, now_mono);
 		if (entry == PLAN_NONE)
 			break;
 		assert(due_mono(d, d->plan->entry[entry].due_s) <= now_mono);
-		flight_start(w, entry, due_mono(d, d->plan->entry[entry].due_s),
-			     (struct str){ 0 });
+		flight_start(w, (struct pending){
+			.due_mono_ns = due_mono(d, d->plan->entry[entry].due_s), .entry = entry,
+			.client = PLAN_NONE });
 	}
 	/* Said before the slots are looked at: a slot freed after that wakes this loop. */
 	atomic_store(&w->is_waiting, w->n_pending > 0);
-	due = is_over(d) ? INT64_MAX : next_due(w);
+	due = worker_is_over(d) ? INT64_MAX : next_due(w);
 	w->next_due_real_ns = due == INT64_MAX ? due
 			      : due + (d->start_real_ns - d->start_mono_ns);
 	return due;
@@ -197,7 +225,7 @@ static bool is_finished(const struct worker *w)
 
 	if (w->n_live)
 		return false;
-	if (is_over(d))
+	if (worker_is_over(d))
 		return true;
 	return w->n_pending == 0 && atomic_load(&d->next) >= d->plan->n_roots;
 }
@@ -255,6 +283,8 @@ static void *worker_main(void *arg)
 	int64_t cpu;
 
 	wait_for_start(d);
+	for (size_t i = 0; i < w->n_pending; i++) /* the first picks, which count from the start */
+		w->pending[i].due_mono_ns += d->start_mono_ns;
 	cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	run_worker(w);
 	w->stats.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
@@ -371,11 +401,35 @@ static void add_stats(struct load_stats *sum, const struct load_stats *one)
 		sum->wall_ns = one->wall_ns;
 }
 
-/* Rows of entries that were never started: cancelled before admission, or no part of the run. */
+/* Which sessions have begun: by index; NULL without any sessions. */
+static bool *begun_sessions(const struct driver *d)
+{
+	const struct plan *plan = d->plan;
+	uint32_t n = 0;
+	bool *begun;
+
+	for (uint32_t i = 0; i < plan->n; i++)
+		if (plan->entry[i].session != PLAN_NONE && plan->entry[i].session >= n)
+			n = plan->entry[i].session + 1;
+	if (!n)
+		return NULL;
+	begun = mem_array(n, sizeof(*begun));
+	for (uint32_t i = 0; i < plan->n; i++)
+		if (plan->entry[i].session != PLAN_NONE &&
+		    d->record->row[d->first_row + i].admitted_ns)
+			begun[plan->entry[i].session] = true;
+	return begun;
+}
+
+/*
+ * Rows of entries that were never started: cancelled before admission, or no part of the run.
+ * The rest of a session that has begun is part of the run: it is unfinished.
+ */
 static void close_rows(struct driver *d, struct load_stats *stats)
 {
 	const struct load_opts *o = d->opts;
 	bool is_open_ended = o->admission_ns || o->close;
+	bool *begun = is_open_ended ? begun_sessions(d) : NULL;
 	uint32_t n_roots = d->plan->n_roots;
 	int64_t last = d->start_real_ns;
 
@@ -388,12 +442,15 @@ static void close_rows(struct driver *d, struct load_stats *stats)
 		struct request_row *row = &d->record->row[d->first_row + i];
 
 		if (row->state == REQ_WAITING) {
+			bool is_rest = begun && row->session != RECORD_NONE && begun[row->session];
+
 			row->fail = FAIL_CANCELLED;
-			record_finish(row, is_open_ended ? REQ_UNSENT : REQ_CANCELLED);
+			record_finish(row, is_open_ended && !is_rest ? REQ_UNSENT : REQ_CANCELLED);
 		}
 		if (row->end_ns > last)
 			last = row->end_ns;
 	}
+	free(begun);
 	if (d->opts->phase == PHASE_MAIN) {
 		d->record->stop_ns = last;
 		d->record->is_interrupted |= d->end == LOAD_CANCELLED ||
@@ -415,26 +472,8 @@ static void fill_rows(struct driver *d)
 		row->lora = entry->lora;
 		row->endpoint = entry->endpoint;
 		row->parent = entry->after == PLAN_NONE ? RECORD_NONE : d->first_row + entry->after;
-	}
-}
-
-/* child[i]: the first successor of entry i; sibling[i]: the next one of the same parent. */
-static void link_successors(struct driver *d)
-{
-	const struct plan *plan = d->plan;
-
-	if (plan->n == plan->n_roots)
-		return;
-	d->child = mem_array(plan->n, sizeof(*d->child));
-	d->sibling = mem_array(plan->n, sizeof(*d->sibling));
-	for (uint32_t i = 0; i < plan->n; i++)
-		d->child[i] = PLAN_NONE;
-	for (uint32_t i = plan->n; i-- > plan->n_roots;) {
-		uint32_t parent = plan->entry[i].after;
-
-		assert(parent < i);
-		d->sibling[i] = d->child[parent];
-		d->child[parent] = i;
+		row->history = entry->history == PLAN_NONE ? RECORD_NONE
+							   : d->first_row + entry->history;
 	}
 }
 
@@ -460,8 +499,6 @@ static void close_worker(struct worker *w)
 	if (w->transport)
 		w->driver->opts->transport->close(w->transport);
 	slab_release(&w->flights);
-	for (size_t i = 0; i < w->n_pending; i++)
-		free((char *)(uintptr_t)w->pending[i].answer.p);
 	free(w->pending);
 	buf_release(&w->built);
 }
@@ -480,11 +517,12 @@ int load_run(const struct load_opts *o, const struct plan *plan, const struct pr
 	*stats = (struct load_stats){ 0 };
 	d.worker = mem_array(o->threads, sizeof(*d.worker));
 	fill_rows(&d);
-	link_successors(&d);
 	for (unsigned i = 0; rc == 0 && i < o->threads; i++)
 		rc = open_worker(&d, i, &progress->lane[i], e);
-	if (rc == 0)
+	if (rc == 0) {
+		follow_init(&d);
 		rc = run_threads(&d, e);
+	}
 	if (rc == 0)
 		close_rows(&d, stats);
 	for (unsigned i = 0; i < o->threads; i++) {
@@ -496,8 +534,7 @@ int load_run(const struct load_opts *o, const struct plan *plan, const struct pr
 	stats->threads = o->threads;
 	stats->is_kernel_stamped = stats->net.reads > stats->net.reads_without_stamp;
 	free(d.worker);
-	free(d.child);
-	free(d.sibling);
+	follow_release(&d);
 	return rc;
 }
 

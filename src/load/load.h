@@ -5,8 +5,8 @@
  * Admission is strict FIFO over the roots of the plan, as vLLM's semaphore is:
  * an entry is taken when it is due and a slot under the cap is free. Two
  * atomics (next entry, in flight) are all that loops share; a loop that frees
- * a slot claims the next due entry itself. Successors run on their parent's
- * loop.
+ * a slot claims the next due entry itself. A successor runs on the loop on which the
+ * last entry that it waits for has ended.
  *
  * Not here: what a body means (endpoint/), how bytes travel (transport.h), what
  * the numbers mean (metrics/).
@@ -37,14 +37,22 @@ struct prepared {
 	size_t head_room;
 	struct arena arena;
 	/*
-	 * Requests that depend on an answer: called when entry (whose prepared request
-	 * is empty) becomes due, with the row of its parent (NULL for roots) and the
-	 * parent's answer text as the record keeps it; fills the request, or fails the
-	 * entry. On the loop's thread; NULL when no entry needs it.
+	 * Requests that are made when they become due, because they depend on answers: called for
+	 * an entry whose prepared request is empty; fills the request, or fails the entry. What the
+	 * entry waits for has ended. On any loop's thread; NULL when no entry needs it.
 	 */
-	int (*build)(void *self, uint32_t entry, const struct request_row *parent,
-		     struct str answer, struct buf *request, struct err *e);
+	int (*build)(void *self, uint32_t entry, struct buf *request, struct err *e);
+	/*
+	 * An entry's answer is here, before anything that follows it is built; NULL: not wanted.
+	 * row is complete except for its state, and row->fail tells whether it failed. head: of
+	 * the answer. calls: its tool calls as they came, a JSON list of deltas on each line;
+	 * empty without any. -1: the request fails for that reason; 1: a call was malformed. On
+	 * any loop's thread, once per attempt.
+	 */
+	int (*ended)(void *self, uint32_t entry, const struct request_row *row, struct str head,
+		     struct str calls, struct err *e);
 	void *build_self;
+	void (*build_free)(void *self);    /* for who releases the requests; NULL: nothing to do */
 };
 
 struct load_opts {
@@ -55,7 +63,30 @@ struct load_opts {
 	struct str extra_body;      /* as requests were made with (endpoint/endpoint.h) */
 	unsigned threads;
 	uint32_t first_shard;       /* loops write shards from here: two runs can share a record */
-	uint32_t max_concurrency;   /* 0: no cap */
+	uint32_t max_concurrency;   /* requests in flight; 0: no cap */
+	uint32_t max_sessions;      /* sessions from the first send to the last end; 0: no cap */
+	bool is_chain_dropped;      /* what waits for a failed request is recorded as cancelled */
+	bool is_session_spread;     /* with is_least_loaded: each turn chooses its URL */
+	/*
+	 * A failed request is sent again so many times, 1 s, 2 s, 4 s ... after its end, before it
+	 * counts as failed; its row is of the last attempt.
+	 */
+	unsigned retries;
+	/*
+	 * A closed loop: each of n_clients (0: none) sends its next request when its last one has
+	 * ended. pick says which: a plan entry, which is due gap_s (0..DUE_S_MAX) later, or
+	 * PLAN_NONE when this client has finished. It is called for every client in order before
+	 * the clock starts (ended PLAN_NONE, row NULL; due gap_s after the start), then once per
+	 * request, on any loop's thread, when the row is complete except for its state: row->fail
+	 * tells whether it failed, and as what. It may pick `ended` itself: the same request again,
+	 * whose row begins anew and adds to its attempts. Any other entry is picked once at most.
+	 * Successors of the plan are not started, and entries that nobody picks are recorded as
+	 * cancelled or unsent.
+	 */
+	uint32_t n_clients;
+	uint32_t (*pick)(void *self, uint32_t client, uint32_t ended,
+			 const struct request_row *row, double *gap_s);
+	void *pick_self;
 	enum request_phase phase;
 	bool is_user_stamps;        /* --timestamps user: metrics see user-space stamps */
 	bool is_role_chunk_skipped; /* --compat role-chunk */

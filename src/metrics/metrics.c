@@ -53,6 +53,20 @@ struct metrics_spread metrics_spread(double *seconds, size_t n)
 	return s;
 }
 
+struct metrics_stats metrics_stats(double *v, size_t n)
+{
+	struct metrics_stats s = { .n = n };
+
+	if (n == 0)
+		return s;
+	s.mean = stats_mean(v, n);
+	stats_sort(v, n);
+	s.p50 = stats_percentile(v, n, 50);
+	s.p99 = stats_percentile(v, n, 99);
+	s.max = v[n - 1];
+	return s;
+}
+
 /* ---- arrays ---- */
 
 static void pick_rows(struct metrics *m, const struct record *r)
@@ -145,7 +159,7 @@ static bool is_tpot_known(const struct metrics *m, uint32_t i, const struct requ
 	       row->n_answer + row->n_reasoning + row->n_other <= 1;
 }
 
-static bool is_good(const struct metrics *m, uint32_t i, const struct request_row *row)
+bool metrics_is_good(const struct metrics *m, uint32_t i, const struct request_row *row)
 {
 	for (size_t k = 0; k < m->opts.n_goodput; k++) {
 		const struct metrics_goodput *g = &m->opts.goodput[k];
@@ -186,7 +200,7 @@ static void fill_totals(struct metrics *m, const struct record *r)
 		m->total_cached += row->cached_tokens;
 		m->total_sequences += row->sequences;
 		audio_s += (double)row->audio_s;
-		good += is_good(m, i, row);
+		good += metrics_is_good(m, i, row);
 	}
 	m->duration_s = d = metrics_seconds(r->stop_ns - r->start_ns);
 	m->request_throughput = rate(m->completed, d);
@@ -200,14 +214,32 @@ static void fill_totals(struct metrics *m, const struct record *r)
 
 /* ---- blocks ---- */
 
-/* The values of a block over the successes, in row order; NULL-safe count in *n. */
+/* How many values a block of some elements has at most. */
+static size_t values_max(const struct metrics *m, const uint32_t *element, uint32_t n,
+			 enum metric_block block)
+{
+	size_t sum = 0;
+
+	if (block != BLOCK_ITL)
+		return n;
+	if (!element)
+		return m->itl_at[m->n];
+	for (uint32_t k = 0; k < n; k++)
+		sum += m->itl_at[element[k] + 1] - m->itl_at[element[k]];
+	return sum;
+}
+
+/* The values of a block over the successes among the elements, in their order. */
 static double *block_values(const struct metrics *m, const struct record *r,
+			    const uint32_t *element, uint32_t n_elements,
 			    enum metric_block block, size_t *n)
 {
-	double *v = mem_array(block == BLOCK_ITL ? m->itl_at[m->n] : m->n, sizeof(*v));
+	double *v = mem_array(values_max(m, element, n_elements, block), sizeof(*v));
 
 	*n = 0;
-	for (uint32_t i = 0; i < m->n; i++) {
+	for (uint32_t at = 0; at < n_elements; at++) {
+		uint32_t i = element ? element[at] : at;
+
 		if (!metrics_is_success(&r->row[m->row[i]]))
 			continue;
 		switch (block) {
@@ -250,23 +282,20 @@ static bool is_defined(const struct metrics_opts *o, enum metric_block block)
 	}
 }
 
-static void fill_blocks(struct metrics *m, const struct record *r)
+void metrics_summarize(const struct metrics *m, const struct record *r, const uint32_t *element,
+		       uint32_t n, enum metric_block b, struct metrics_summary *s)
 {
-	for (enum metric_block b = 0; b < BLOCK_COUNT; b++) {
-		struct metrics_summary *s = &m->block[b];
-		double *v = block_values(m, r, b, &s->n);
+	double *v = block_values(m, r, element, n, b, &s->n);
 
-		s->is_reported = m->opts.selected & BLOCK_BIT(b) && is_defined(&m->opts, b);
-		s->mean_ms = stats_mean(v, s->n) * MS;
-		s->std_ms = stats_std(v, s->n) * MS;
-		stats_sort(v, s->n);
-		s->median_ms = stats_median(v, s->n) * MS;
-		s->percentile_ms = mem_array(m->opts.n_percentiles, sizeof(*s->percentile_ms));
-		for (size_t k = 0; k < m->opts.n_percentiles; k++)
-			s->percentile_ms[k] =
-				stats_percentile(v, s->n, m->opts.percentile[k]) * MS;
-		free(v);
-	}
+	s->is_reported = m->opts.selected & BLOCK_BIT(b) && is_defined(&m->opts, b);
+	s->mean_ms = stats_mean(v, s->n) * MS;
+	s->std_ms = stats_std(v, s->n) * MS;
+	stats_sort(v, s->n);
+	s->median_ms = stats_median(v, s->n) * MS;
+	s->percentile_ms = mem_array(m->opts.n_percentiles, sizeof(*s->percentile_ms));
+	for (size_t k = 0; k < m->opts.n_percentiles; k++)
+		s->percentile_ms[k] = stats_percentile(v, s->n, m->opts.percentile[k]) * MS;
+	free(v);
 }
 
 void metrics_score(struct metrics *m, const struct record *r, const struct metrics_opts *opts)
@@ -282,13 +311,15 @@ void metrics_score(struct metrics *m, const struct record *r, const struct metri
 	pick_rows(m, r);
 	fill_arrays(m, r);
 	fill_totals(m, r);
-	fill_blocks(m, r);
+	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
+		metrics_summarize(m, r, NULL, m->n, b, &m->block[b]);
 	if (!opts->is_pooling)
 		metrics_peaks(m, r);
 	metrics_probe(m, r);
 	metrics_engine(m, r);
 	metrics_steady(m, r);
 	metrics_urls(m, r);
+	metrics_sessions(m, r);
 	metrics_client(m, r);
 	metrics_queue(m, r);
 	metrics_failures(m, r);
@@ -312,6 +343,7 @@ void metrics_release(struct metrics *m)
 	free(m->itl);
 	free(m->itl_at);
 	free(m->url);
+	metrics_sessions_release(&m->sessions);
 	arena_release(&m->arena);
 	*m = (struct metrics){ 0 };
 }

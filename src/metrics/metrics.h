@@ -55,6 +55,7 @@ struct metrics_opts {
 	unsigned selected;             /* BLOCK_BITs the user asked for */
 	struct metrics_goodput goodput[METRICS_GOODPUT_MAX];
 	size_t n_goodput;              /* 0: no objectives, goodput is null */
+	double session_limit_ms;       /* --goodput session_duration; 0: no such objective */
 	bool is_pooling;
 	bool has_tokenizer;
 	bool is_rate_finite;           /* as --request-rate says; false with ramp-up */
@@ -172,6 +173,54 @@ struct metrics_queue {
 	double growth_p;               /* two-sided, that both thirds are alike */
 };
 
+/* Values of any unit. */
+struct metrics_stats { size_t n; double mean, p50, p99, max; }; /* n 0: nothing to say */
+
+/*
+ * Requests with the same place in their conversation (row.turn). Rates are over the time in which
+ * such requests were under way: from the first one's start to the last one's end.
+ */
+struct metrics_turn {
+	uint32_t turn;                 /* from 0 */
+	uint32_t n, completed, failed; /* n: all, also those that were not sent */
+	int64_t total_input, total_output;
+	double duration_s, request_throughput, input_throughput, output_throughput,
+		total_token_throughput;
+	struct metrics_summary block[BLOCK_COUNT];
+	bool is_cache_known;           /* the server says what it had cached */
+	double cached_share;           /* of the prompt tokens of those that say so */
+	struct metrics_stats context;  /* prompt tokens of successes */
+};
+
+/*
+ * Conversations that began. completed: all turns succeeded; failed: one failed, or was given up;
+ * unfinished: the run was over before. Durations are of those completed, in seconds: from the
+ * first start to the last end; of that the time in which any of its requests was under way
+ * (serving), and the rest (gap).
+ */
+#define METRICS_BLOCK_TOKENS 16 /* tokens per block of a prefix cache, vLLM's default */
+struct metrics_sessions {
+	uint32_t n, completed, failed, unfinished;
+	uint32_t turns, turns_completed, turns_failed, turns_dropped, turns_unsent;
+	struct metrics_stats turns_per_session, duration, serving, gap;
+	double throughput;             /* completed per second of the run */
+	double goodput;                /* those whose turns meet every objective, likewise */
+	bool is_cache_known;
+	double cached_share;           /* of all prompt tokens of turns that say so */
+	struct metrics_stats cached_by_session;
+	/*
+	 * What could be reused: prompt and answer of the turn that is continued, in whole blocks of
+	 * METRICS_BLOCK_TOKENS, of the prompt tokens; and what was, of that.
+	 */
+	double reusable_share, reuse_efficiency;
+	struct metrics_stats growth;   /* prompt tokens more than those of the turn it continues */
+	struct metrics_spread gap_lag; /* due to sent, of turns that follow others */
+	uint32_t bad_calls;            /* turns with a malformed tool call */
+	uint32_t client_counted;       /* successes whose context the client counted */
+	struct metrics_turn *by_turn;
+	size_t n_turns;
+};
+
 struct metrics_error { struct str text; uint32_t count; };
 struct metrics_failures {
 	uint32_t count;
@@ -276,6 +325,7 @@ struct metrics {
 	struct metrics_steady steady;
 	struct metrics_url *url;       /* by the rows' endpoint */
 	size_t n_urls;
+	struct metrics_sessions sessions; /* n 0: no conversations */
 	struct metrics_client client;
 	struct metrics_failures failures[FAIL_COUNT];
 	struct arena arena;            /* error texts, percentiles, servers */

@@ -30,6 +30,17 @@ static inline int64_t metrics_end_ns(const struct request_row *row)
 /* Sorts values and describes them; factor 1000 last. */
 struct metrics_spread metrics_spread(double *seconds, size_t n);
 
+/* Likewise, in the values' own unit; they are sorted. */
+struct metrics_stats metrics_stats(double *values, size_t n);
+/* Whether element i, a success, meets every objective. */
+bool metrics_is_good(const struct metrics *m, uint32_t i, const struct request_row *row);
+/*
+ * A block over the successes among some elements (NULL: all n), in that order. Its percentiles are
+ * the caller's to free.
+ */
+void metrics_summarize(const struct metrics *m, const struct record *r, const uint32_t *element,
+		       uint32_t n, enum metric_block b, struct metrics_summary *out);
+
 /* The value of a label as it is spelled, name with its ="; empty when there is none. */
 struct str metrics_label(const struct record_series *s, const char *name);
 
@@ -39,5 +50,7 @@ void metrics_engine(struct metrics *m, const struct record *r);
 void metrics_steady(struct metrics *m, const struct record *r);
 void metrics_queue(struct metrics *m, const struct record *r); /* after metrics_client */
 void metrics_urls(struct metrics *m, const struct record *r);
+void metrics_sessions(struct metrics *m, const struct record *r); /* after the arrays */
+void metrics_sessions_release(struct metrics_sessions *s);
 void metrics_client(struct metrics *m, const struct record *r);
 void metrics_failures(struct metrics *m, const struct record *r);

@@ -15,6 +15,7 @@ void plan_entries(struct plan *p, uint32_t n)
 		p->entry[i] = (struct plan_entry){
 			.sample = i,
 			.after = PLAN_NONE,
+			.history = PLAN_NONE,
 			.session = PLAN_NONE,
 			.lora = PLAN_NO_LORA,
 		};
@@ -63,6 +64,7 @@ void plan_release(struct plan *p)
 	if (!p)
 		return;
 	free(p->entry);
+	free(p->join);
 	free(p->ramp);
 	*p = (struct plan){ 0 };
 }

@@ -226,8 +226,8 @@ static void read_row(const struct loader *l, const struct batch_view *v, uint32_
 {
 	const char *p = v->columns;
 
-	*row = (struct request_row){ .parent = RECORD_NONE, .session = RECORD_NONE,
-				     .lora = UINT16_MAX };
+	*row = (struct request_row){ .parent = RECORD_NONE, .history = RECORD_NONE,
+				     .session = RECORD_NONE, .lora = UINT16_MAX };
 	for (uint32_t k = 0; k < l->n_columns; k++) {
 		const struct file_column *column = &l->column[k];
 
@@ -389,6 +389,8 @@ static void fill_batch(struct loader *l, struct cursor c)
 			row->finish = FINISH_OTHER;
 		if (row->parent != RECORD_NONE)
 			row->parent = find_row(l, row->parent);
+		if (row->history != RECORD_NONE)
+			row->history = find_row(l, row->history);
 		for (enum batch_section k = SECTION_GAPS; k < SECTION_COUNT; k++)
 			if ((n[k] = count_in(&v, k, i)))
 				from[k] = v.lane[k].data + at[k];

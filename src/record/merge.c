@@ -56,6 +56,8 @@ static void move_part(struct record *into, struct record *part, const uint32_t *
 		row->shard = (uint16_t)(row->shard + first_shard);
 		if (row->parent != RECORD_NONE)
 			row->parent = place[row->parent];
+		if (row->history != RECORD_NONE)
+			row->history = place[row->history];
 	}
 	for (uint32_t i = 0; i < part->n_shards; i++) {
 		into->shard[into->n_shards++] = part->shard[i];

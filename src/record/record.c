@@ -104,6 +104,7 @@ uint32_t record_add_rows(struct record *r, uint32_t n)
 	memset(r->row + first, 0, n * sizeof(*r->row));
 	for (uint32_t i = first; i < first + n; i++) {
 		r->row[i].parent = RECORD_NONE;
+		r->row[i].history = RECORD_NONE;
 		r->row[i].session = RECORD_NONE;
 		r->row[i].lora = UINT16_MAX;
 	}

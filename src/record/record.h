@@ -88,6 +88,9 @@ enum request_flags {
 	ROW_GIVEN_UP = 256,     /* cancelled because the plan said so */
 	ROW_ROLE_FIRST = 512,   /* the first token event has a role and nothing else */
 	ROW_USAGE_REFUSED = 1024,/* a token count that the server sent is impossible and not used */
+	ROW_BAD_CALL = 4096,    /* a tool call whose arguments are no JSON object */
+	ROW_HAS_CACHED = 8192,  /* the server said how many prompt tokens it had cached */
+	ROW_DROPPED = 2048,     /* cancelled because a request that it waited for failed */
 };
 
 /*
@@ -113,6 +116,7 @@ enum request_flags {
 	X(i64, user_last_event_ns, "ns", "user-space clock when the last event was read")  \
 	X(u32, sample, "", "index in the workload")                                        \
 	X(u32, parent, "", "row this one waited for; RECORD_NONE for roots")               \
+	X(u32, history, "", "row whose history and answer it continues; RECORD_NONE for none") \
 	X(u32, session, "", "conversation; RECORD_NONE for none")                          \
 	X(u32, n_events, "events", "token events")                                         \
 	X(u32, n_reasoning, "events", "of these, with reasoning text")                     \

@@ -23,6 +23,7 @@ void report_probe_rows(const struct metrics *m, struct buf *out);
 void report_engine_rows(const struct metrics *m, struct buf *out);
 /* Ours. */
 void report_server_rows(const struct metrics *m, struct buf *out);
+void report_session_rows(const struct metrics *m, struct buf *out);
 void report_steady_rows(const struct metrics *m, struct buf *out);
 
 /* What speaks against a window; empty when nothing does. */

@@ -40,7 +40,7 @@ static const struct scalar opts_rows[] = {
 	O(is_prompt_from_sample),
 	O(is_peak_in_tokens), O(is_eos_ignored), O(max_concurrency), O(n_hosts),
 	O(reports_cached_tokens),
-	O(finds_steady_state), O(steady_threshold), O(steady_min_window_s),
+	O(session_limit_ms), O(finds_steady_state), O(steady_threshold), O(steady_min_window_s),
 };
 static const struct scalar trust_rows[] = {
 	T(cpu_share_max), T(reads), T(reads_without_stamp), T(clock_step_ns),

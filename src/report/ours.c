@@ -123,6 +123,23 @@ static void put_failures(struct json_writer *w, const struct metrics *m)
 #define DETAIL_INT(X) X(endpoint) X(attempts) X(status) X(n_events) X(n_reasoning)        \
 	X(cached_tokens) X(reasoning_tokens) X(answer_bytes)
 
+/* Requests of conversations, whose ids the dataset has made, are named by conversation and turn. */
+static void put_turns(struct json_writer *w, const struct report *r)
+{
+	const struct metrics *m = r->metrics;
+
+	json_key(w, "session");
+	json_begin_array(w);
+	for (uint32_t i = 0; i < m->n; i++)
+		json_put_int(w, r->record->row[m->row[i]].session);
+	json_end_array(w);
+	json_key(w, "turn");
+	json_begin_array(w);
+	for (uint32_t i = 0; i < m->n; i++)
+		json_put_int(w, r->record->row[m->row[i]].turn);
+	json_end_array(w);
+}
+
 static void put_requests(struct json_writer *w, const struct report *r)
 {
 	const struct metrics *m = r->metrics;
@@ -131,7 +148,9 @@ static void put_requests(struct json_writer *w, const struct report *r)
 
 	json_key(w, "requests");
 	json_begin_object(w);
-	if (r->facts->request_id_prefix) {
+	if (m->sessions.n) {
+		put_turns(w, r);
+	} else if (r->facts->request_id_prefix) {
 		json_key(w, "request_id");
 		json_begin_array(w);
 		for (uint32_t i = 0; i < m->n; i++) {

@@ -14,12 +14,13 @@
 #include "base/mem.h"
 #include "json/write.h"
 #include "report/release.h"
+#include "report/result_parts.h"
 
 enum field_kind {
 	FIELD_GONE, FIELD_NULL, FIELD_TEXT, FIELD_INT, FIELD_REAL,
 	FIELD_INPUT_LENS, FIELD_OUTPUT_LENS, FIELD_TTFTS, FIELD_ITLS, FIELD_LATENCIES,
 	FIELD_START_TIMES, FIELD_QUEUE_TIMES, FIELD_GENERATED_TEXTS, FIELD_ERRORS,
-	FIELD_RAMP, FIELD_POSITIONS, FIELD_OURS,
+	FIELD_RAMP, FIELD_POSITIONS, FIELD_SESSIONS, FIELD_TURNS, FIELD_OURS,
 };
 
 struct field {
@@ -197,25 +198,55 @@ static void put_engine(struct fields *f, const struct metrics *m)
 	put_int(f, "diffusion_canvas_positions", d->canvas_positions);
 }
 
-static void put_blocks(struct fields *f, const struct metrics *m)
+/* The key of value k of a block, and the value: mean, median, deviation, then the percentiles. */
+static double block_value(struct arena *a, const struct metrics_opts *o, enum metric_block b,
+			  const struct metrics_summary *s, size_t k, const char **key)
 {
 	static const char *const kinds[] = { "mean", "median", "std" };
+	const double values[] = { s->mean_ms, s->median_ms, s->std_ms };
 	char p[FMT_F64_BYTES];
 
+	if (k < 3) {
+		*key = arena_printf(a, "%s_%s_ms", kinds[k], metric_block_key(b));
+		return values[k];
+	}
+	*key = arena_printf(a, "p%s_%s_ms", metrics_percentile_name(p, o->percentile[k - 3]),
+			    metric_block_key(b));
+	return s->percentile_ms[k - 3];
+}
+
+static size_t n_block_values(const struct metrics_opts *o, const struct metrics_summary *s)
+{
+	return s->is_reported ? 3 + o->n_percentiles : 0;
+}
+
+static void put_blocks(struct fields *f, const struct metrics *m)
+{
 	for (enum metric_block b = 0; b < BLOCK_COUNT; b++) {
 		const struct metrics_summary *s = &m->block[b];
-		const double values[] = { s->mean_ms, s->median_ms, s->std_ms };
-		const char *key = metric_block_key(b);
 
-		if (!s->is_reported)
-			continue;
-		for (size_t k = 0; k < 3; k++)
-			put_real(f, arena_printf(&f->arena, "%s_%s_ms", kinds[k], key), values[k]);
-		for (size_t k = 0; k < m->opts.n_percentiles; k++)
-			put_real(f, arena_printf(&f->arena, "p%s_%s_ms",
-						 metrics_percentile_name(p, m->opts.percentile[k]),
-						 key), s->percentile_ms[k]);
+		for (size_t k = 0; k < n_block_values(&m->opts, s); k++) {
+			const char *key;
+			double value = block_value(&f->arena, &m->opts, b, s, k, &key);
+
+			put_real(f, key, value);
+		}
 	}
+}
+
+void report_block_members(struct json_writer *w, const struct metrics_opts *o,
+			  enum metric_block b, const struct metrics_summary *s)
+{
+	struct arena a = { 0 };
+
+	for (size_t k = 0; k < n_block_values(o, s); k++) {
+		const char *key;
+		double value = block_value(&a, o, b, s, k, &key);
+
+		json_key(w, key);
+		json_put_f64(w, value);
+	}
+	arena_release(&a);
 }
 
 /* Upstream removes these at the very end; whatever has such a key goes. */
@@ -350,6 +381,8 @@ static void write_field(struct json_writer *w, const struct report *r, const str
 		write_reals(w, m->spec.position_rate, m->spec.n_positions);
 		break;
 	case FIELD_RAMP: write_ramp(w, r->facts); break;
+	case FIELD_SESSIONS: report_sessions_json(w, m); break;
+	case FIELD_TURNS: report_turns_json(w, m); break;
 	case FIELD_OURS: write_ours(w, r); break;
 	}
 }
@@ -371,6 +404,10 @@ int report_result_json(const struct report *r, struct buf *out, struct err *e)
 	put_blocks(&f, r->metrics);
 	drop_details(&f, r->facts);
 	drop_later(&f, r);
+	if (r->metrics->sessions.n) {
+		put_array(&f, "sessions", FIELD_SESSIONS);
+		put_array(&f, "per_turn_metrics", FIELD_TURNS);
+	}
 	put_array(&f, "profllm", FIELD_OURS);
 	json_begin_object(&w);
 	for (size_t i = 0; i < f.n; i++)

@@ -244,6 +244,7 @@ static void ours(const struct report *r, struct buf *out)
 	const struct metrics *m = r->metrics;
 	const struct report_facts *f = r->facts;
 
+	report_session_rows(m, out);
 	report_server_rows(m, out);
 	report_system_rows(&m->system, out);
 	report_steady_rows(m, out);

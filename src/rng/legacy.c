@@ -13,6 +13,8 @@
 #include "base/mem.h"
 #include "rng/swap.h"
 
+#define POISSON_MAX 0x1p62 /* beyond any value of a mean up to LEGACY_POISSON_MEAN_MAX */
+
 void legacy_seed(struct legacy *g, uint32_t seed)
 {
 	mt19937_seed(&g->mt, seed);
@@ -101,6 +103,73 @@ static double standard_gamma(struct legacy *g, double shape)
 double legacy_gamma(struct legacy *g, double shape, double scale)
 {
 	return scale * standard_gamma(g, shape);
+}
+
+double legacy_uniform(struct legacy *g, double lo, double hi)
+{
+	return lo + (hi - lo) * legacy_double(g);
+}
+
+double legacy_lognormal(struct legacy *g, double mu, double sigma)
+{
+	return exp(mu + sigma * legacy_gauss(g));
+}
+
+/* How many uniform factors keep the product above exp(-mean): mean + 1 draws on average. */
+static int64_t poisson_by_product(struct legacy *g, double mean)
+{
+	double end = exp(-mean), product = 1.0;
+	int64_t k = 0;
+
+	while ((product *= legacy_double(g)) > end)
+		k++;
+	return k;
+}
+
+/* Transformed rejection with squeeze (Hormann 1993, PTRS): two draws a try, whatever the mean. */
+static int64_t poisson_by_rejection(struct legacy *g, double mean)
+{
+	double log_mean = log(mean), b = 0.931 + 2.53 * sqrt(mean), a = -0.059 + 0.02483 * b;
+	double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4), v_r = 0.9277 - 3.6224 / (b - 2);
+
+	for (;;) {
+		double u = legacy_double(g) - 0.5, v = legacy_double(g), us = 0.5 - fabs(u), k;
+		int sign;
+
+		k = floor((2 * a / us + b) * u + mean + 0.43);
+		if (us >= 0.07 && v <= v_r)
+			return (int64_t)k;
+		if (!(k >= 0) || k > POISSON_MAX || (us < 0.013 && v > us))
+			continue;
+		if (log(v) + log(inverse_alpha) - log(a / (us * us) + b) <=
+		    -mean + k * log_mean - lgamma_r(k + 1, &sign))
+			return (int64_t)k;
+	}
+}
+
+int64_t legacy_poisson(struct legacy *g, double mean)
+{
+	assert(mean >= 0 && mean <= LEGACY_POISSON_MEAN_MAX);
+	if (mean >= 10)
+		return poisson_by_rejection(g, mean);
+	return mean > 0 ? poisson_by_product(g, mean) : 0;
+}
+
+int64_t legacy_zipf(struct legacy *g, double alpha)
+{
+	double less = alpha - 1.0, b = pow(2.0, less);
+
+	assert(alpha > 1.0);
+	for (;;) {
+		double u = 1.0 - legacy_double(g), v = legacy_double(g), x, t;
+
+		x = floor(pow(u, -1.0 / less));
+		if (x < 1.0 || x >= 0x1p63)
+			continue;
+		t = pow(1.0 + 1.0 / x, less);
+		if (v * x * (t - 1.0) / (b - 1.0) <= t / b)
+			return (int64_t)x;
+	}
 }
 
 /* Uniform in [0, max] by masking and refusing; 64-bit words come high half first. */

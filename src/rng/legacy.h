@@ -29,6 +29,11 @@ double legacy_double(struct legacy *g);               /* random_sample() */
 double legacy_gauss(struct legacy *g);                /* standard_normal() */
 double legacy_standard_exponential(struct legacy *g); /* standard_exponential() */
 double legacy_gamma(struct legacy *g, double shape, double scale); /* gamma(shape, scale) */
+double legacy_uniform(struct legacy *g, double lo, double hi);      /* uniform(lo, hi) */
+double legacy_lognormal(struct legacy *g, double mu, double sigma); /* lognormal(mu, sigma) */
+#define LEGACY_POISSON_MEAN_MAX 0x1p60
+int64_t legacy_poisson(struct legacy *g, double mean); /* poisson(mean), 0 <= mean <= the above */
+int64_t legacy_zipf(struct legacy *g, double alpha);   /* zipf(alpha), alpha > 1 */
 /* randint(lo, hi_exclusive) of the default int64 type; a range of one draws nothing. */
 int64_t legacy_randint(struct legacy *g, int64_t lo, int64_t hi_exclusive);
 

@@ -41,6 +41,18 @@ static void count_row(const struct record *r, struct request_row *row, const str
 	row->flags |= ROW_COUNTED;
 }
 
+/* What a server without usage was sent: the history and its answers, then the turn's own. */
+static void add_history(const struct record *r, struct request_row *row)
+{
+	const struct request_row *before;
+
+	if (row->history == RECORD_NONE || row->state != REQ_DONE || row->flags & ROW_HAS_USAGE)
+		return;
+	before = &r->row[row->history]; /* has a lower index: it is complete */
+	row->prompt_tokens = before->prompt_tokens + before->output_tokens +
+			     row->sample_prompt_tokens;
+}
+
 void count_missing(struct record *r, const struct tokenizer *t, bool is_all_text)
 {
 	struct buf scratch[2] = { 0 };
@@ -57,6 +69,8 @@ void count_missing(struct record *r, const struct tokenizer *t, bool is_all_text
 			row->flags |= ROW_COUNT_UNKNOWN;
 		}
 	}
+	for (uint32_t i = 0; i < r->n_rows; i++)
+		add_history(r, &r->row[i]);
 	buf_release(&scratch[0]);
 	buf_release(&scratch[1]);
 }

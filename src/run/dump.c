@@ -36,6 +36,24 @@ static void put_file(struct json_writer *w, const struct sample *s)
 	buf_release(&base64);
 }
 
+static void put_index(struct json_writer *w, const char *key, uint32_t entry)
+{
+	json_key(w, key);
+	if (entry == PLAN_NONE)
+		json_put_null(w);
+	else
+		json_put_int(w, entry);
+}
+
+/* after and history are indices of other lines; due_s then counts from the end of `after`. */
+static void put_turn(struct json_writer *w, const struct plan_entry *entry)
+{
+	put_index(w, "session", entry->session);
+	put_index(w, "turn", entry->turn);
+	put_index(w, "after", entry->after);
+	put_index(w, "history", entry->history);
+}
+
 static void dump_entry(const struct plan_entry *entry, uint32_t index, struct str id,
 		       const struct sample *s, struct buf *out)
 {
@@ -72,6 +90,8 @@ static void dump_entry(const struct plan_entry *entry, uint32_t index, struct st
 	put_json(&w, "overrides", s->overrides);
 	if (s->file.n)
 		put_file(&w, s);
+	if (entry->session != PLAN_NONE)
+		put_turn(&w, entry);
 	if (entry->lora != PLAN_NO_LORA) {
 		json_key(&w, "lora");
 		json_put_int(&w, entry->lora);

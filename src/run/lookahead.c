@@ -101,8 +101,10 @@ struct lookahead *lookahead_new(const struct prepare_opts *o, const struct str *
 	return NULL;
 }
 
-void lookahead_free(struct lookahead *l)
+void lookahead_free(void *look_ahead)
 {
+	struct lookahead *l = look_ahead;
+
 	if (!l)
 		return;
 	pthread_mutex_lock(&l->lock);
@@ -117,15 +119,12 @@ void lookahead_free(struct lookahead *l)
 	free(l);
 }
 
-int lookahead_take(void *self, uint32_t entry, const struct request_row *parent,
-		   struct str answer, struct buf *request, struct err *e)
+int lookahead_take(void *self, uint32_t entry, struct buf *request, struct err *e)
 {
 	struct lookahead *l = self;
 	struct slot *s = &l->slot[entry % LOOKAHEAD_SLOTS];
 	int rc = 0;
 
-	(void)parent;
-	(void)answer;
 	pthread_mutex_lock(&l->lock);
 	while (s->state == SLOT_FREE || s->entry != entry)
 		pthread_cond_wait(&l->changed, &l->lock);

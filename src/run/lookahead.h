@@ -19,7 +19,6 @@ struct lookahead;
 struct lookahead *lookahead_new(const struct prepare_opts *o, const struct str *head,
 				const struct plan *plan, const struct workload *w,
 				struct err *e);
-void lookahead_free(struct lookahead *l);
+void lookahead_free(void *look_ahead); /* NULL: nothing */
 /* The build hook of struct prepared: self is the look-ahead. */
-int lookahead_take(void *self, uint32_t entry, const struct request_row *parent,
-		   struct str answer, struct buf *request, struct err *e);
+int lookahead_take(void *self, uint32_t entry, struct buf *request, struct err *e);

@@ -23,10 +23,30 @@ static bool is_all_at_once(const struct plan *p)
 	return p->n_roots == 0 || p->entry[p->n_roots - 1].due_s == 0;
 }
 
+/* Requests that can be open at once: of a conversation as many as it has branches. */
+static size_t open_at_once(const struct stage *s)
+{
+	const struct plan *plan = &s->point->plan;
+	size_t n = plan->n_joins; /* whose branches all have an end of their own */
+	bool *is_followed;
+
+	if (plan->n == plan->n_roots)
+		return plan->n;
+	is_followed = mem_array(plan->n, sizeof(*is_followed));
+	for (uint32_t i = plan->n_roots; i < plan->n; i++)
+		is_followed[plan->entry[i].after] = true;
+	for (uint32_t i = 0; i < plan->n; i++)
+		n += !is_followed[i];
+	free(is_followed);
+	if (s->derived->max_sessions && n == plan->n_roots && s->derived->max_sessions < n)
+		n = s->derived->max_sessions;
+	return n;
+}
+
 /* One descriptor per request that can be open at once. */
 int stage_check_files(struct stage *s, struct err *e)
 {
-	size_t limit = sock_raise_nofile(), open = s->point->plan.n, spare = FILES_SPARE;
+	size_t limit = sock_raise_nofile(), open = open_at_once(s), spare = FILES_SPARE;
 	const uint32_t cap = s->derived->max_concurrency;
 	struct buf text = { 0 };
 
@@ -87,6 +107,11 @@ static void limit_load(const struct stage *s, struct load_opts *opts)
 	opts->is_ended_by_refusals = !o->max_errors.is_set && !o->max_error_rate.is_set &&
 				     !(s->derived->compat & COMPAT_V011);
 	opts->give_up_ns = s->derived->give_up_ns;
+	if (s->point->workload.sessions) {
+		opts->max_sessions = s->derived->max_sessions;
+		opts->is_chain_dropped = s->derived->is_chain_dropped;
+		opts->retries = s->derived->turn_retries;
+	}
 	opts->is_least_loaded = s->derived->balance == BALANCE_LEAST_LOADED &&
 				s->derived->n_urls > 1;
 }
@@ -175,12 +200,32 @@ static int run_load(struct stage *s, const struct prepared *prepared,
 	return rc;
 }
 
+/* What conversations have said, and the headers that keep them together; NULL without any. */
+static struct history *continue_sessions(const struct stage *s, struct prepare_opts *how)
+{
+	const struct serve_opts *o = s->opts;
+	const struct history_opts opts = {
+		.plan = &s->point->plan, .workload = &s->point->workload,
+		.record = &s->point->record,
+		.tool_result_words = (uint32_t)o->tool_result_words,
+		.is_bad_call_failure = strcmp(o->bad_tool_calls, "fail") == 0,
+		.token_header = o->session_token_header,
+	};
+
+	if (!s->point->workload.sessions)
+		return NULL;
+	how->session_header = s->derived->session_header;
+	how->token_header = o->session_token_header;
+	return how->history = history_new(&opts);
+}
+
 int stage_run_main(struct stage *s, struct err *e)
 {
 	struct point *p = s->point;
 	struct load_progress *progress = mem_alloc(sizeof(*progress));
 	struct prepare_opts how = stage_prepare_opts(s, false);
 	struct prepared prepared = { 0 };
+	struct history *history = continue_sessions(s, &how);
 	struct probe *probe = NULL;
 	int rc = -1;
 
@@ -202,6 +247,7 @@ int stage_run_main(struct stage *s, struct err *e)
 		}
 	}
 	prepared_release(&prepared);
+	history_free(history);
 	free(progress);
 	return rc;
 }
@@ -260,7 +306,8 @@ int stage_make_record(struct stage *s, struct err *e)
 {
 	struct point *p = s->point;
 	uint64_t events = 4 * (uint64_t)p->plan.n;
-	bool keeps_text = p->tokenizer || s->opts->save_detailed || s->opts->output_json;
+	bool keeps_text = p->tokenizer || s->opts->save_detailed || s->opts->output_json ||
+			  p->workload.sessions;
 
 	for (uint32_t i = 0; i < p->plan.n; i++) {
 		int64_t asked = p->workload.v[p->plan.entry[i].sample].output_len;

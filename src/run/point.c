@@ -101,6 +101,7 @@ struct load_opts stage_load_opts(struct stage *s, enum request_phase phase)
 		.workload = &s->point->workload, .extra_body = str_of(d->extra_body),
 		.threads = is_main ? d->threads : 1,
 		.max_concurrency = d->max_concurrency,
+		.is_session_spread = d->is_session_spread,
 		.phase = phase,
 		.is_user_stamps = d->is_user_stamps,
 		.is_role_chunk_skipped = d->compat & COMPAT_ROLE_CHUNK,

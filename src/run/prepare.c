@@ -108,15 +108,56 @@ static int write_head(const struct prepare_opts *o, unsigned i, struct buf *b, s
 	return rc;
 }
 
+/* A plan longer than its workload sends samples, or sessions, again. */
+static bool is_repeated(const struct plan *plan, uint32_t i, const struct workload *w)
+{
+	uint32_t session = plan->entry[i].session;
+
+	if (w->sessions && session != PLAN_NONE)
+		return session >= w->sessions->n_sessions;
+	return i >= w->n;
+}
+
 void prepare_request_id(const char *prefix, const struct plan *plan, uint32_t i,
 			const struct workload *w, struct buf *out)
 {
 	const struct sample *s = &w->v[plan->entry[i].sample];
 
-	if (s->request_id.n && i >= w->n)
+	if (s->request_id.n && is_repeated(plan, i, w))
 		buf_printf(out, "%s%u", prefix, i);
 	else
 		buf_add_str(out, s->request_id);
+}
+
+void prepare_session_id(const struct plan *plan, uint32_t i, const struct workload *w,
+			struct buf *out)
+{
+	const struct sessions *s = w->sessions;
+	uint32_t session = plan->entry[i].session;
+
+	if (!s || session == PLAN_NONE)
+		return;
+	buf_add_str(out, s->session[session % s->n_sessions].id);
+	if (session >= s->n_sessions)
+		buf_printf(out, "-%u", session / (uint32_t)s->n_sessions);
+}
+
+/* Headers by which a router keeps a session together. */
+static void add_session_headers(const struct prepare_opts *o, const struct plan *plan, uint32_t i,
+				const struct workload *w, struct buf *out)
+{
+	struct buf id = { 0 };
+	struct str token = { 0 };
+
+	if (o->history && o->token_header)
+		token = history_token(o->history, i);
+	if (o->session_header)
+		prepare_session_id(plan, i, w, &id);
+	if (id.len && !is_users(o, o->session_header))
+		buf_printf(out, "%s: %s\r\n", o->session_header, id.data);
+	if (token.n)
+		buf_printf(out, "%s: %.*s\r\n", o->token_header, (int)token.n, token.p);
+	buf_release(&id);
 }
 
 static size_t head_room(const struct prepare_opts *o, const struct str *head)
@@ -151,14 +192,22 @@ int prepare_request(const struct prepare_opts *o, const struct str *head, const 
 	const struct plan_entry *entry = &plan->entry[i];
 	struct encode_opts encode = o->encode;
 	struct sample sent = w->v[entry->sample];
-	struct buf id = { 0 }, salted = { 0 };
+	struct buf id = { 0 }, salted = { 0 }, messages = { 0 };
+	uint32_t first = i;
 	int rc;
 
 	if (!o->is_without_ids)
 		prepare_request_id(o->request_id_prefix, plan, i, w, &id);
 	sent.request_id = buf_str(&id);
-	if (o->salt && (i >= w->n || o->salt_round))
-		salt_again(o->salt, entry->sample, o->salt_round, i, &sent, &salted);
+	if (o->history && entry->history != PLAN_NONE) {
+		history_messages(o->history, i, &messages);
+		sent.messages = buf_str(&messages);
+	}
+	while (plan->entry[first].history != PLAN_NONE)
+		first = plan->entry[first].history; /* whose salt the conversation begins with */
+	if (o->salt && (is_repeated(plan, i, w) || o->salt_round))
+		salt_again(o->salt, plan->entry[first].sample, o->salt_round, first, &sent,
+			   &salted);
 	if (o->lora && entry->lora != PLAN_NO_LORA)
 		encode.model = str_of(o->lora[entry->lora]);
 	buf_reset(&scratch->body);
@@ -174,11 +223,59 @@ int prepare_request(const struct prepare_opts *o, const struct str *head, const 
 								    : "application/json");
 	if (sent.request_id.n)
 		buf_printf(out, "x-request-id: %.*s\r\n", (int)sent.request_id.n, sent.request_id.p);
+	add_session_headers(o, plan, i, w, out);
 	buf_printf(out, "Content-Length: %zu\r\n\r\n", scratch->body.len);
 	buf_add_str(out, buf_str(&scratch->body));
 	buf_release(&id);
 	buf_release(&salted);
+	buf_release(&messages);
 	return rc;
+}
+
+/* ---- requests that are made when they are due ---- */
+
+struct on_demand {
+	struct prepare_opts opts;
+	const struct str *head;
+	const struct plan *plan;
+	const struct workload *w;
+};
+
+static int make_now(void *self, uint32_t entry, struct buf *request, struct err *e)
+{
+	struct on_demand *d = self;
+	struct encoded scratch = { 0 };
+	int rc = prepare_request(&d->opts, d->head, d->plan, entry, d->w, &scratch, request, e);
+
+	buf_release(&scratch.body);
+	return rc;
+}
+
+static int note_ended(void *self, uint32_t entry, const struct request_row *row, struct str head,
+		      struct str calls, struct err *e)
+{
+	struct on_demand *d = self;
+
+	return history_ended(d->opts.history, entry, row, head, calls, e);
+}
+
+static void make_on_demand(const struct prepare_opts *o, const struct str *head,
+			   const struct plan *plan, const struct workload *w,
+			   struct prepared *out)
+{
+	struct on_demand *d = mem_alloc(sizeof(*d));
+
+	*d = (struct on_demand){ *o, head, plan, w };
+	out->build_self = d;
+	out->build = make_now;
+	out->build_free = free;
+	out->ended = note_ended;
+}
+
+/* Whether a request can only be made when what it waits for has ended. */
+static bool needs_answers(const struct prepare_opts *o, const struct plan_entry *entry)
+{
+	return entry->history != PLAN_NONE || (o->token_header && plan_before(entry) != PLAN_NONE);
 }
 
 static uint64_t text_bytes(const struct plan *plan, const struct workload *w)
@@ -199,6 +296,7 @@ int prepare(const struct prepare_opts *o, const struct plan *plan, const struct 
 	struct encoded scratch = { 0 };
 	struct buf text = { 0 };
 	struct str *head;
+	bool is_large = text_bytes(plan, w) > (o->bytes_max ? o->bytes_max : PREPARED_BYTES_MAX);
 	int rc = 0;
 
 	*out = (struct prepared){ .n = plan->n };
@@ -213,12 +311,17 @@ int prepare(const struct prepare_opts *o, const struct plan *plan, const struct 
 		out->head = head;
 		out->head_room = head_room(o, head);
 	}
-	if (rc == 0 && text_bytes(plan, w) > (o->bytes_max ? o->bytes_max : PREPARED_BYTES_MAX)) {
+	if (rc == 0 && o->history) {
+		make_on_demand(o, head, plan, w, out);
+	} else if (rc == 0 && is_large) {
 		out->build_self = lookahead_new(o, head, plan, w, e);
 		out->build = lookahead_take;
+		out->build_free = lookahead_free;
 		rc = out->build_self ? 0 : -1;
 	}
-	for (uint32_t i = 0; rc == 0 && !out->build_self && i < plan->n; i++) {
+	for (uint32_t i = 0; rc == 0 && !is_large && i < plan->n; i++) {
+		if (o->history && needs_answers(o, &plan->entry[i]))
+			continue;
 		rc = prepare_request(o, head, plan, i, w, &scratch, &text, e);
 		if (rc == 0)
 			out->request[i] = arena_str(&out->arena, buf_str(&text));
@@ -233,7 +336,8 @@ int prepare(const struct prepare_opts *o, const struct plan *plan, const struct 
 
 void prepared_release(struct prepared *p)
 {
-	lookahead_free(p->build_self);
+	if (p->build_free)
+		p->build_free(p->build_self);
 	free(p->request);
 	arena_release(&p->arena);
 	*p = (struct prepared){ 0 };

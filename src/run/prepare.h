@@ -7,6 +7,7 @@
  */
 #pragma once
 #include "load/load.h"
+#include "run/history.h"
 #include "run/point.h"
 #include "run/salt.h"
 #include "run/serve_opts.h"
@@ -32,6 +33,14 @@ struct prepare_opts {
 	const char *request_id_prefix; /* of requests that repeat a sample; not NULL with ids */
 	const char *version;          /* for User-Agent */
 	size_t bytes_max;             /* larger sets are looked ahead; 0: PREPARED_BYTES_MAX */
+	/*
+	 * Of plans with conversations (NULL: none): what continues another entry is made when it
+	 * is due, from the answers so far; so are all where the set is larger than bytes_max.
+	 * Borrowed, in use until prepared_release.
+	 */
+	struct history *history;
+	const char *session_header;   /* names an entry's session; NULL: none */
+	const char *token_header;     /* repeats the router's token (history_opts); NULL: none */
 };
 
 /* o, plan and w must outlive out (the look-ahead thread reads them). */
@@ -43,6 +52,12 @@ void prepared_release(struct prepared *p);
 int prepare_request(const struct prepare_opts *o, const struct str *head, const struct plan *plan,
 		    uint32_t i, const struct workload *w, struct encoded *scratch, struct buf *out,
 		    struct err *e);
+/*
+ * Appends the id of entry i's session: the workload's, with a number where a plan longer than the
+ * workload sends sessions again. Nothing for an entry without one.
+ */
+void prepare_session_id(const struct plan *plan, uint32_t i, const struct workload *w,
+			struct buf *out);
 /*
  * Appends entry i's request id: its sample's, or, when a plan longer than the workload
  * sends samples again, prefix and i. Nothing for samples without ids.

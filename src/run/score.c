@@ -57,6 +57,10 @@ static struct metrics_opts metrics_opts(const struct serve_opts *o, const struct
 	for (size_t i = 0; i < d->n_goodput; i++) {
 		unsigned bit = metric_block_bit(str_of(d->goodput[i].name));
 
+		if (!bit) {
+			m.session_limit_ms = d->goodput[i].limit_ms;
+			continue;
+		}
 		m.goodput[m.n_goodput++] = (struct metrics_goodput){
 			(enum metric_block)__builtin_ctz(bit), d->goodput[i].limit_ms,
 		};

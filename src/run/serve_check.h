@@ -30,6 +30,8 @@ int serve_check_load(const struct check *c);
 /* derived.base_urls, once derived.base_url is there. */
 void serve_take_urls(const struct check *c);
 bool serve_is_any_tls(const struct check *c); /* of these URLs */
+/* Conversations: caps, users, headers (run/serve_sessions.c). */
+int serve_check_sessions(const struct check *c);
 /* /metrics and the steady state (run/serve_measure.c). */
 int serve_check_measure(const struct check *c);
 /* derived.system (run/serve_system.c). */

@@ -70,6 +70,7 @@ static int check_limits(const struct check *c)
 		{ "prefix-repetition-suffix-len", o->prefix_repetition_suffix_len },
 		{ "prefix-repetition-output-len", o->prefix_repetition_output_len },
 		{ "hf-output-len", o->hf_output_len.v },
+		{ "conversations-output-len", o->conversations_output_len.v },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
@@ -116,7 +117,7 @@ static void apply_shortcuts(const struct check *c, const struct dataset *d)
 	bool is_read = false;
 	static const char *const overridden[] = {
 		"random-output-len", "sharegpt-output-len", "custom-output-len", "hf-output-len",
-		"spec-bench-output-len", "prefix-repetition-output-len",
+		"spec-bench-output-len", "prefix-repetition-output-len", "conversations-output-len",
 	};
 
 	if (o->input_len.is_set) {
@@ -140,6 +141,35 @@ static void apply_shortcuts(const struct check *c, const struct dataset *d)
 	o->data.hf_output_len = o->output_len;
 	o->data.spec_bench_output_len = o->output_len.v;
 	o->data.prefix_repetition_output_len = o->output_len.v;
+	o->data.conversations_output_len = o->output_len;
+}
+
+/* --multi-turn of upstream's Rust client. */
+static int check_multi_turn(const struct check *c, const struct dataset *d)
+{
+	static const char *const only_with[] = {
+		"multi-turn-num-turns", "multi-turn-min-turns", "multi-turn-max-turns",
+		"multi-turn-concurrency", "multi-turn-delay-ms", "per-turn-input-len",
+		"multi-turn-prefix-global-ratio", "multi-turn-prefix-conversation-ratio",
+	};
+	struct serve_opts *o = c->o;
+	struct json_scan scan = { str_of(o->extra_body.text), 0 };
+	struct json_slice extra, v;
+
+	for (size_t i = 0; !o->data.multi_turn && i < sizeof(only_with) / sizeof(*only_with); i++)
+		if (serve_given(c, only_with[i]))
+			serve_warn(c, "--%s has no effect without --multi-turn", only_with[i]);
+	if (!o->data.multi_turn)
+		return 0;
+	if (!reads(d, "multi-turn"))
+		return err_set(c->e, ERR_USAGE, "--multi-turn: conversations are made of --dataset-name "
+			       "random or sharegpt, not of %s", d->name);
+	if (o->multi_turn_concurrency.is_set)
+		o->max_concurrency = o->multi_turn_concurrency;
+	o->data.multi_turn_asks_min_tokens = !o->ignore_eos && serve_is_openai(c) &&
+		!(o->extra_body.text && json_next(&scan, &extra, NULL) == 0 &&
+		  json_member(extra, "min_tokens", &v));
+	return 0;
 }
 
 int serve_check_dataset(const struct check *c)
@@ -157,9 +187,9 @@ int serve_check_dataset(const struct check *c)
 	warn_other_datasets(c, d);
 	warn_template(c, d);
 	apply_shortcuts(c, d);
-	if (check_lengths(c, d) < 0)
+	if (check_lengths(c, d) < 0 || check_multi_turn(c, d) < 0)
 		return -1;
-	if (d->ignores_eos && serve_is_openai(c))
+	if (d->ignores_eos && serve_is_openai(c) && !o->data.multi_turn)
 		o->ignore_eos = true;
 	if (d->has_timestamps && o->self_timed == OPT_TRI_UNSET)
 		o->self_timed = OPT_TRI_YES;

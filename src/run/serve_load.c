@@ -22,7 +22,8 @@ static int check_duration(const struct check *c)
 	if (o->grace_period.is_set)
 		d->deadline_ns = d->duration_ns + clock_span_ns(o->grace_period.v);
 	if (isinf(o->request_rate) && d->ramp_up == RAMP_NONE && !d->max_concurrency &&
-	    !d->is_num_prompts_given && o->self_timed != OPT_TRI_YES)
+	    !o->max_sessions.is_set && !o->user_centric_rate.is_set && !d->is_num_prompts_given &&
+	    o->self_timed != OPT_TRI_YES)
 		return err_set(c->e, ERR_USAGE, "--duration needs --request-rate, "
 			       "--max-concurrency or --num-prompts; without them requests without end "
 			       "would be sent at once");

@@ -250,7 +250,7 @@ static void check_model(const struct check *c)
 
 static int add_objective(const struct check *c, const char *text)
 {
-	static const char *const names[] = { "ttft", "tpot", "e2el" };
+	static const char *const names[] = { "ttft", "tpot", "e2el", "session_duration" };
 	struct serve_derived *d = c->d;
 	struct str value = str_of(text), name = str_cut(&value, ':');
 	const char *known = NULL;
@@ -265,8 +265,8 @@ static int add_objective(const struct check *c, const char *text)
 		if (str_is(name, names[i]))
 			known = names[i];
 	if (!known)
-		return err_set(c->e, ERR_USAGE, "--goodput: unknown metric '%.*s'; expected ttft, tpot "
-			       "or e2el", (int)name.n, name.p);
+		return err_set(c->e, ERR_USAGE, "--goodput: unknown metric '%.*s'; expected ttft, tpot, "
+			       "e2el or session_duration", (int)name.n, name.p);
 	if (ms < 0)
 		return err_set(c->e, ERR_USAGE, "--goodput: expected a limit of at least 0 "
 			       "milliseconds, got '%.100s'", text);
@@ -680,8 +680,8 @@ int serve_opts_check(struct serve_opts *o, struct opt_result *result, struct are
 		out->metrics &= ~(unsigned)(SERVE_QUEUE_TIME | SERVE_E2EL_WITH_QUEUE);
 	check_traffic(&c);
 	if (parse_percentiles(&c) < 0 || check_output(&c) < 0 ||
-	    serve_check_load(&c) < 0 || serve_check_measure(&c) < 0 ||
-	    serve_check_system(&c) < 0)
+	    serve_check_load(&c) < 0 || serve_check_sessions(&c) < 0 ||
+	    serve_check_measure(&c) < 0 || serve_check_system(&c) < 0)
 		return -1;
 	return 0;
 }

@@ -103,6 +103,7 @@ struct serve_opts {
 	const char *sweep_max_concurrency, *sweep_request_rate; /* comma lists; NULL: one point */
 	struct opt_int sweep_num_prompts_factor;
 	const char *sweep_summary_percentiles; /* comma list; NULL: none */
+	struct opt_int multi_turn_concurrency; /* becomes max_concurrency */
 	struct opt_list compare;            /* two result files; empty: none */
 	bool reset_prefix_cache;
 	double steady_state_threshold;
@@ -134,6 +135,16 @@ struct serve_opts {
 	struct opt_list fix;
 	const char *compat;                 /* comma list; see derived */
 	const char *trace;                  /* comma list of categories */
+	struct opt_int max_sessions;
+	const char *on_turn_failure;        /* "drop", "retry", "continue" */
+	struct opt_real user_centric_rate;  /* requests/s of all users together */
+	struct opt_int num_users;
+	struct opt_real think_time;         /* seconds; unset: what the dataset has */
+	const char *session_header;         /* its name; "": none */
+	const char *session_affinity;       /* "url", "spread" */
+	const char *session_token_header;   /* its name; NULL: none */
+	const char *bad_tool_calls;         /* "replace", "fail" */
+	int64_t tool_result_words;
 	const char *old_dataset;            /* --dataset of old scripts; NULL once it is taken */
 };
 
@@ -172,7 +183,7 @@ enum serve_balance { BALANCE_ROUND_ROBIN, BALANCE_RANDOM, BALANCE_LEAST_LOADED }
 enum serve_progress { PROGRESS_AUTO, PROGRESS_BAR, PROGRESS_LINES, PROGRESS_NONE };
 
 #define SERVE_WARM_AUTO UINT32_MAX
-#define SERVE_GOODPUT_MAX 3 /* ttft, tpot, e2el */
+#define SERVE_GOODPUT_MAX 4 /* ttft, tpot, e2el, session_duration */
 
 struct serve_pair { const char *key, *value; };
 struct serve_goodput { const char *name; double limit_ms; };
@@ -214,6 +225,11 @@ struct serve_derived {
 	int64_t deadline_ns;         /* and its grace; 0: none */
 	int64_t give_up_ns;          /* --request-cancellation-delay */
 	enum serve_balance balance;
+	uint32_t max_sessions;       /* 0: no cap */
+	bool is_chain_dropped;       /* --on-turn-failure other than continue */
+	unsigned turn_retries;       /* --on-turn-failure retry */
+	bool is_session_spread;      /* --session-affinity spread */
+	const char *session_header;  /* NULL: none */
 	enum serve_progress progress;
 	struct system_opts system;   /* --system-metrics and what belongs to it */
 	struct chat_wrap chat;       /* --chat-prefix, --chat-suffix; CHAT_NONE without them */

@@ -11,6 +11,7 @@
 
 #include "base/limits.h"
 #include "base/trace.h"
+#include "run/history.h"
 #include "run/salt.h"
 
 #define DATASET "Dataset"
@@ -19,6 +20,7 @@
 #define SYNTHETIC "Synthetic datasets"
 #define TRACES "Traces"
 #define HUB "Hub datasets"
+#define SESSIONS "Conversations"
 #define SERVER "Server"
 #define MODEL "Model and tokenizer"
 #define TRAFFIC "Traffic"
@@ -29,12 +31,14 @@
 #define POINTS "Several runs"
 #define OURS "ProfLLM"
 
+#define TURNS_MAX 32768 /* of one conversation: they are numbered in 16 bits */
+
 #define S(member, flag, ...) OPT(struct serve_opts, member, flag, __VA_ARGS__)
 
 static const char *const datasets[] = {
 	"sharegpt", "burstgpt", "sonnet", "random", "random-mm", "random-rerank", "hf", "custom",
 	"custom_audio", "custom_image", "custom_mm", "prefix_repetition", "spec_bench",
-	"speed_bench", "timed_trace", "trace", "mix", "workload", NULL,
+	"speed_bench", "timed_trace", "trace", "conversations", "sessions", "mix", "workload", NULL,
 };
 static const char *const trace_formats[] = {
 	"auto", "mooncake", "bailian", "azure", "burstgpt", "aiperf", "servegen", "record", NULL,
@@ -69,6 +73,9 @@ static const char *const speed_subsets[] = {
 	"throughput_32k", NULL,
 };
 static const char *const balances[] = { "round-robin", "random", "least-loaded", NULL };
+static const char *const turn_failures[] = { "drop", "retry", "continue", NULL };
+static const char *const affinities[] = { "url", "spread", NULL };
+static const char *const bad_calls[] = { "replace", "fail", NULL };
 static const char *const transports[] = { "auto", "native", "curl", NULL };
 static const char *const http_versions[] = { "1.1", "2", NULL };
 static const char *const chart_times[] = { "auto", "always", "never", NULL };
@@ -119,7 +126,8 @@ static int check_warm_connections(const struct opt *o, const void *field, struct
 }
 
 static const char *const groups[] = {
-	SERVER, MODEL, TRAFFIC, POINTS, SAMPLING, DATASET, RANDOM, SYNTHETIC, FILES, TRACES, HUB,
+	SERVER, MODEL, TRAFFIC, POINTS, SAMPLING, DATASET, RANDOM, SYNTHETIC, FILES, TRACES,
+	SESSIONS, HUB,
 	METRICS, OUTPUT, OURS, "General", PLOTS, NULL,
 };
 
@@ -461,6 +469,36 @@ static const struct opt rows[] = {
 	  .arg = "MODE", .choices = trace_modes,
 	  .help = "what messages of a turn are: history, the whole conversation, or delta, what "
 		  "comes after the server's answer to the turn before; with --sessions"),
+	S(data.conversations_output_len, "conversations-output-len", .group = SESSIONS,
+	  .flags = OPT_OURS, .arg = "TOKENS", .min = 1, .max = INFINITY,
+	  .help = "conversations, sessions: tokens of every answer; otherwise as many as the recorded "
+		  "answer has, or the file asks for"),
+	S(data.multi_turn, "multi-turn", .group = SESSIONS, .flags = OPT_OURS,
+	  .help = "random, sharegpt: make conversations; --num-prompts is their number"),
+	S(data.multi_turn_num_turns, "multi-turn-num-turns", .group = SESSIONS, .flags = OPT_OURS,
+	  .arg = "N", .min = 1, .max = TURNS_MAX, .help = "random: requests of each conversation"),
+	S(data.multi_turn_min_turns, "multi-turn-min-turns", .group = SESSIONS, .flags = OPT_OURS,
+	  .arg = "N", .min = 0, .max = TURNS_MAX,
+	  .help = "fewest requests of a conversation; 0 means --multi-turn-num-turns (sharegpt: 2)"),
+	S(data.multi_turn_max_turns, "multi-turn-max-turns", .group = SESSIONS, .flags = OPT_OURS,
+	  .arg = "N", .min = 0, .max = TURNS_MAX,
+	  .help = "most requests of a conversation; 0 means --multi-turn-num-turns (sharegpt: all)"),
+	S(multi_turn_concurrency, "multi-turn-concurrency", .group = SESSIONS, .flags = OPT_OURS,
+	  .arg = "N", .min = 1, .max = INFINITY,
+	  .help = "most requests in flight, think time not counted; otherwise --max-concurrency"),
+	S(data.multi_turn_delay_ms, "multi-turn-delay-ms", .group = SESSIONS, .flags = OPT_OURS,
+	  .arg = "MS", .min = 0, .max = 1e3 * DUE_S_MAX,
+	  .help = "think time between an answer and the next request of the conversation"),
+	S(data.per_turn_input_len, "per-turn-input-len", .group = SESSIONS, .flags = OPT_OURS,
+	  .arg = "TOKENS", .min = 0, .max = LENGTH_TOKENS_MAX,
+	  .help = "random: tokens of a user's message after the first; 0 means --random-input-len"),
+	S(data.multi_turn_prefix_global_ratio, "multi-turn-prefix-global-ratio", .group = SESSIONS,
+	  .flags = OPT_OURS, .arg = "RATIO", .min = 0, .max = 1,
+	  .help = "random: share of --random-input-len that all requests begin with; requests then "
+		  "have no history"),
+	S(data.multi_turn_prefix_conversation_ratio, "multi-turn-prefix-conversation-ratio",
+	  .group = SESSIONS, .flags = OPT_OURS, .arg = "RATIO", .min = 0, .max = 1,
+	  .help = "random: share that the requests of one conversation have in common; likewise"),
 
 	S(omit_body_keys, "omit-body-keys", .group = SAMPLING, .flags = OPT_OURS | OPT_MANY,
 	  .arg = "KEY[,KEY]",
@@ -592,6 +630,42 @@ static const struct opt rows[] = {
 	S(trace, "trace", .group = OURS, .flags = OPT_OURS, .arg = "LIST", .check = check_trace,
 	  .help = "comma list of debugging categories printed on stderr, or all"),
 
+	S(max_sessions, "max-sessions", .group = SESSIONS, .flags = OPT_OURS, .arg = "N", .min = 1,
+	  .max = INFINITY, .words = "concurrent-sessions session-concurrency",
+	  .help = "most conversations under way at once, from their first request to the end of "
+		  "their last answer, pauses included; --max-concurrency counts requests"),
+	S(on_turn_failure, "on-turn-failure", .group = SESSIONS, .flags = OPT_OURS, .arg = "WHAT",
+	  .choices = turn_failures,
+	  .help = "what follows a failed turn: drop the rest of its conversation, retry it up to "
+		  "three times (after 1, 2 and 4 s) and then drop, or continue with an empty answer"),
+	S(user_centric_rate, "user-centric-rate", .group = SESSIONS,
+	  .flags = OPT_OURS | OPT_MIN_EXCLUSIVE, .arg = "REQ/S", .max = 1e9,
+	  .help = "requests per second of all --num-users together: each user sends its next "
+		  "request N / RATE seconds after its last one, or when that has been answered"),
+	S(num_users, "num-users", .group = SESSIONS, .flags = OPT_OURS, .arg = "N", .min = 1,
+	  .max = 1e6, .help = "users of --user-centric-rate; when one's conversation is over, the "
+			      "next one takes its place"),
+	S(think_time, "think-time", .group = SESSIONS, .flags = OPT_OURS, .arg = "SECONDS",
+	  .max = 1e7, .words = "turn-delay delay-between-turns",
+	  .help = "pause between an answer and the next turn, in place of what the dataset has"),
+	S(session_header, "session-header", .group = SESSIONS, .flags = OPT_OURS, .arg = "NAME",
+	  .help = "header that tells the server the conversation's id; an empty NAME sends none"),
+	S(session_affinity, "session-affinity", .group = SESSIONS, .flags = OPT_OURS,
+	  .arg = "HOW", .choices = affinities,
+	  .help = "with several servers: url keeps a conversation at the server of its first turn, "
+		  "spread lets --balance choose for each turn"),
+	S(session_token_header, "session-token-header", .group = SESSIONS, .flags = OPT_OURS,
+	  .arg = "NAME",
+	  .help = "header of an answer that the next requests of its conversation repeat, for "
+		  "routers that return a token"),
+	S(bad_tool_calls, "bad-tool-calls", .group = SESSIONS, .flags = OPT_OURS, .arg = "WHAT",
+	  .choices = bad_calls,
+	  .help = "a tool call whose arguments are no JSON object: replace them by {}, or fail the "
+		  "request"),
+	S(tool_result_words, "tool-result-words", .group = SESSIONS, .flags = OPT_OURS,
+	  .arg = "N", .min = 1, .max = 1e6,
+	  .help = "length of the made-up result that answers a tool call, in words"),
+
 	S(old_dataset, "dataset", .flags = OPT_HIDDEN | OPT_OURS | OPT_NO_CONFIG, .arg = "FILE",
 	  .help = "the ShareGPT file of old scripts: --dataset-name sharegpt --dataset-path FILE"),
 	S(backend, "endpoint-type", .flags = OPT_HIDDEN, .alias_of = "backend",
@@ -617,6 +691,7 @@ static const struct serve_opts defaults = {
 	.data.blazedit_max_distance = 1, .data.asr_max_audio_len_sec = INFINITY,
 	.data.random_input_len = 1024, .data.random_output_len = 128, .data.random_range_ratio = "0.0",
 	.data.random_batch_size = 1,
+	.data.multi_turn_num_turns = 3,
 	.data.random_mm_base_items_per_request = 1,
 	.data.random_mm_limit_mm_per_prompt = { "{\"image\": 255, \"video\": 1}" },
 	.data.random_mm_bucket_config =
@@ -638,6 +713,8 @@ static const struct serve_opts defaults = {
 	.threads = 1, .warm_connections = "auto", .timestamps = "kernel",
 	.request_timeout = 21600, .connect_timeout = 130,
 	.progress = "auto",
+	.on_turn_failure = "drop", .session_header = "X-Session-ID", .session_affinity = "url",
+	.bad_tool_calls = "replace", .tool_result_words = TOOL_RESULT_WORDS,
 };
 
 const struct opt_set serve_opt_set = {

@@ -118,7 +118,8 @@ static struct plan all_at_once(const struct offline_requests *r)
 
 	for (size_t i = 0; i < r->n; i++)
 		p.entry[i] = (struct plan_entry){
-			.sample = r->index[i], .after = PLAN_NONE, .session = PLAN_NONE,
+			.sample = r->index[i], .after = PLAN_NONE, .history = PLAN_NONE,
+			.session = PLAN_NONE,
 			.lora = r->lora ? (uint16_t)r->lora[i] : PLAN_NO_LORA,
 		};
 	return p;

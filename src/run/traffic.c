@@ -15,13 +15,21 @@ bool point_is_self_timed(const struct serve_opts *o, const struct point *p)
 	       (o->self_timed == OPT_TRI_UNSET && p->workload.is_self_timed);
 }
 
+/* What arrives: conversations, or samples that stand alone. */
+static size_t n_arriving(const struct workload *w)
+{
+	return w->sessions ? w->sessions->n_sessions : w->n;
+}
+
 static int read_times(const struct workload *w, double *out, struct err *e)
 {
-	for (size_t i = 0; i < w->n; i++) {
-		out[i] = w->v[i].timestamp_s;
+	for (size_t i = 0; i < n_arriving(w); i++) {
+		size_t sample = w->sessions ? w->sessions->session[i].first : i;
+
+		out[i] = w->v[sample].timestamp_s;
 		if (isnan(out[i]))
 			return err_set(e, ERR_RUN, "--self-timed: request %zu of the workload has no time",
-				       i);
+				       sample);
 	}
 	return 0;
 }
@@ -29,29 +37,47 @@ static int read_times(const struct workload *w, double *out, struct err *e)
 /* Requests that a cap lets through in the time when each takes 10 ms: more than any server does. */
 static double count_by_cap(const struct stage *s)
 {
-	double n = 100.0 * s->derived->max_concurrency * s->opts->duration.v;
+	uint32_t cap = s->derived->max_concurrency ? s->derived->max_concurrency
+						   : s->derived->max_sessions;
+	double n = 100.0 * cap * s->opts->duration.v;
 
 	return n < OPEN_ENDED_REQUESTS_MAX ? n : OPEN_ENDED_REQUESTS_MAX;
 }
 
-/* How many requests are planned: those of the workload, or what --duration needs. */
-static int count_requests(const struct stage *s, const struct plan_opts *opts, uint32_t *out,
+/* Requests that one arrival stands for, on average. */
+static double turns_per_arrival(const struct workload *w)
+{
+	return (double)w->n / (double)n_arriving(w);
+}
+
+/* How many conversations users of a given rate begin in that time, and those under way. */
+static double count_by_users(const struct stage *s)
+{
+	const struct serve_opts *o = s->opts;
+
+	return ceil(o->user_centric_rate.v * o->duration.v /
+		    turns_per_arrival(&s->point->workload)) + (double)o->num_users.v;
+}
+
+/* How many arrivals are planned: those of the workload, or what --duration needs. */
+static int count_arrivals(const struct stage *s, const struct plan_opts *opts, uint32_t *out,
 			  struct err *e)
 {
 	const struct workload *w = &s->point->workload;
-	double n;
+	double n, given = (double)n_arriving(w);
 
-	*out = (uint32_t)w->n;
+	*out = (uint32_t)given;
 	if (!s->derived->duration_ns || opts->timestamps_s)
 		return 0;
-	n = plan_count(opts, s->opts->duration.v);
+	n = s->opts->user_centric_rate.is_set ? count_by_users(s)
+					      : plan_count(opts, s->opts->duration.v);
 	if (isinf(n)) {
-		n = count_by_cap(s);
+		n = ceil(count_by_cap(s) / turns_per_arrival(w));
 		/* Without a cap there are --num-prompts (serve_load.c). */
-		n = n > (double)w->n ? n : (double)w->n;
+		n = n > given ? n : given;
 	}
-	if (s->derived->is_num_prompts_given && n > (double)w->n)
-		n = (double)w->n;
+	if (s->derived->is_num_prompts_given && n > given)
+		n = given;
 	if (n > REQUESTS_MAX)
 		return err_set(e, ERR_LIMIT, "--duration %g at this rate: %.0f requests are more "
 			       "than the %u of one run", s->opts->duration.v, n, REQUESTS_MAX);
@@ -59,7 +85,7 @@ static int count_requests(const struct stage *s, const struct plan_opts *opts, u
 	return 0;
 }
 
-/* Which server each request goes to; the least loaded one is found at admission. */
+/* Which server each entry goes to; the least loaded one is found at admission. */
 static void assign_urls(const struct stage *s, struct plan *plan)
 {
 	struct pcg64 g = rng_fork((uint64_t)s->opts->seed, "balance");
@@ -86,6 +112,69 @@ static void mark_cancelled(const struct stage *s, struct plan *plan)
 			plan->entry[i].flags |= PLAN_GIVES_UP;
 }
 
+/* Options about conversations, of a dataset that has none. */
+static int check_without_sessions(const struct stage *s, struct err *e)
+{
+	const struct serve_opts *o = s->opts;
+	const char *dataset = s->point->workload.dataset;
+	struct buf text = { 0 };
+
+	if (o->user_centric_rate.is_set)
+		return err_set(e, ERR_USAGE, "--user-centric-rate: the %s dataset has no conversations; "
+			       "--request-rate says when requests are sent", dataset);
+	buf_printf(&text, "%s has no effect: the %s dataset has no conversations",
+		   o->max_sessions.is_set ? "--max-sessions" : "--think-time", dataset);
+	if (o->max_sessions.is_set || o->think_time.is_set)
+		stage_warn(s, text.data);
+	buf_release(&text);
+	return 0;
+}
+
+static void set_think_time(const struct sessions *sessions, struct plan *plan, double think_s)
+{
+	for (uint32_t i = plan->n_roots; i < plan->n; i++)
+		if (sessions->turn[plan->entry[i].sample].gap_kind != TURN_CALLS_TOOLS)
+			plan->entry[i].due_s = think_s;
+}
+
+/* Arrivals become conversations. */
+static int add_turns(const struct stage *s, struct plan *plan, struct err *e)
+{
+	const struct serve_opts *o = s->opts;
+	const struct sessions *sessions = s->point->workload.sessions;
+
+	if (!s->derived->is_chat)
+		return err_set(e, ERR_USAGE, "--backend %s: a conversation needs an API that takes a list "
+			       "of messages, such as --backend openai-chat --endpoint "
+			       "/v1/chat/completions", o->backend);
+	if (plan_sessions(plan, sessions, e) < 0)
+		return -1;
+	if (o->think_time.is_set)
+		set_think_time(sessions, plan, o->think_time.v);
+	if (o->user_centric_rate.is_set)
+		plan_user_gaps(plan, (uint32_t)o->num_users.v, o->user_centric_rate.v);
+	if (s->derived->is_session_spread)
+		assign_urls(s, plan);
+	return 0;
+}
+
+static int make_arrivals(struct stage *s, const struct plan_opts *opts, struct plan *plan,
+			 struct err *e)
+{
+	const struct serve_opts *o = s->opts;
+	const struct workload *w = &s->point->workload;
+	uint32_t n;
+
+	if (!w->sessions && check_without_sessions(s, e) < 0)
+		return -1;
+	if (count_arrivals(s, opts, &n, e) < 0)
+		return -1;
+	if (o->user_centric_rate.is_set)
+		return plan_users(plan, w->sessions, n, (uint32_t)o->num_users.v,
+				  o->user_centric_rate.v, e);
+	return plan_arrivals(plan, n, opts, &s->rng, e);
+}
+
 int stage_make_plan(struct stage *s, struct err *e)
 {
 	const struct serve_opts *o = s->opts;
@@ -98,27 +187,26 @@ int stage_make_plan(struct stage *s, struct err *e)
 	const struct workload *w = &s->point->workload;
 	struct plan *plan = &s->point->plan;
 	double *timestamps = NULL;
-	uint32_t n;
 	int rc = 0;
 
 	if (point_is_self_timed(s->opts, s->point)) {
 		if (o->self_timed == OPT_TRI_UNSET && !isinf(o->request_rate))
 			stage_warn(s, "--request-rate has no effect: requests are sent at the workload's times "
 			     "(--no-self-timed ignores those)");
-		timestamps = mem_array(w->n, sizeof(*timestamps));
+		timestamps = mem_array(n_arriving(w), sizeof(*timestamps));
 		rc = read_times(w, timestamps, e);
 		opts.timestamps_s = timestamps;
 	}
 	if (rc == 0)
-		rc = count_requests(s, &opts, &n, e);
-	if (rc == 0)
-		rc = plan_arrivals(plan, n, &opts, &s->rng, e);
+		rc = make_arrivals(s, &opts, plan, e);
 	free(timestamps);
 	if (rc < 0)
 		return -1;
-	plan_repeat(plan, (uint32_t)w->n);
+	plan_repeat(plan, (uint32_t)n_arriving(w));
 	plan_assign_lora(plan, (unsigned)o->lora_modules.n, d->lora, &s->rng);
 	assign_urls(s, plan);
+	if (w->sessions && add_turns(s, plan, e) < 0)
+		return -1;
 	mark_cancelled(s, plan);
 	return 0;
 }
@@ -129,6 +217,13 @@ void stage_say_traffic(const struct stage *s)
 	char number[FMT_F64_BYTES];
 	struct buf text = { 0 };
 
+	if (o->user_centric_rate.is_set) {
+		buf_printf(&text, "Traffic user-centric rate: %s requests/s by %lld users",
+			   fmt_f64(number, o->user_centric_rate.v), (long long)o->num_users.v);
+		stage_say(s, text.data);
+		buf_release(&text);
+		return;
+	}
 	if (point_is_self_timed(s->opts, s->point)) {
 		stage_say(s, "Self timing is set, using the timestamps from the trace file.");
 		return;
@@ -138,7 +233,9 @@ void stage_say_traffic(const struct stage *s)
 			   "RPS over the duration of the benchmark.", o->ramp_up_strategy,
 			   (long long)o->ramp_up_start_rps.v, (long long)o->ramp_up_end_rps.v);
 	else
-		buf_printf(&text, "Traffic request rate: %s", fmt_f64(number, o->request_rate));
+		buf_printf(&text, "Traffic %s rate: %s", s->point->workload.sessions ? "session"
+										     : "request",
+			   fmt_f64(number, o->request_rate));
 	buf_printf(&text, "\nBurstiness factor: %s (%s)", fmt_f64(number, o->burstiness),
 		   o->burstiness == 1.0 ? "Poisson process" : "Gamma distribution");
 	if (s->derived->max_concurrency)

@@ -228,7 +228,7 @@ my @rows = (
 		qw(--dataset-name custom --dataset-path custom.jsonl --custom-output-len=-7)],
 	# metrics and output
 	(map { ['serve', 2, "$objectives'$_'", '--goodput', $_] } 'ttft', 'ttft:fast', 'ttft:1:2'),
-	(map { ['serve', 2, "--goodput: unknown metric '$_'; expected ttft, tpot or e2el",
+	(map { ['serve', 2, "--goodput: unknown metric '$_'; expected ttft, tpot, e2el or session_duration",
 		'--goodput', "$_:200"] } 'itl', 'ttf'),
 	['serve', 2, "--goodput: expected a limit of at least 0 milliseconds, got 'ttft:-1'",
 		qw(--goodput ttft:-1)],
@@ -280,7 +280,7 @@ my @rows = (
 	['score', 2, "--percentile-metrics: unknown metric 'nope'", qw(--percentile-metrics nope)],
 	['score', 2, "--metric-percentiles: '101' is not a number from 0 to 100",
 		qw(--metric-percentiles 101)],
-	['score', 2, "--goodput: 'itl:5' is not ttft, tpot or e2el, a colon and a number of milliseconds",
+	['score', 2, "--goodput: 'itl:5' is not ttft, tpot, e2el or session_duration, a colon and a number of milliseconds",
 		qw(--goodput itl:5)],
 	# simulator
 	['sim', 2, "*--ttft-ms*'fast'*", qw(--ttft-ms fast)],

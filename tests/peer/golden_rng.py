@@ -135,6 +135,28 @@ def np_gamma(s):
         yield from g.gamma(k, 1.0 / (7.3 * k) if k else 1.0, size=10000)
 
 
+def np_poisson(s):
+    g = np.random.RandomState(s)
+    for mean in [0, 0.1, 1, 3, 9.99, 10, 12.5, 100, 123456.7]:
+        yield from g.poisson(mean, size=2000)
+    yield g.random_sample()
+
+
+def np_zipf(s):
+    g = np.random.RandomState(s)
+    for alpha in [1.05, 1.2, 2, 3.5, 20]:
+        yield from g.zipf(alpha, size=2000)
+    yield g.random_sample()
+
+
+def np_lognormal(s):
+    return np.random.RandomState(s).lognormal(6.7, 0.57, size=2000)
+
+
+def np_uniform(s):
+    return np.random.RandomState(s).uniform(2.5, 7.5, size=2000)
+
+
 def np_randint(s):
     g = np.random.RandomState(s)
     ranges = [(0, 1), (0, 2), (0, 1000), (-5, 6), (0, 151643), (0, 2**32 - 1), (0, 2**32),
@@ -234,8 +256,8 @@ def py_sample(s):
 
 def rng_table():
     ours = [pcg_u64, pcg_double, pcg_bounded, pcg_scalar, pcg_u8, pcg_permutation, pcg_choose]
-    numpy = [np_double, np_exponential, np_gauss, np_gamma, np_randint, np_permutation, np_choice,
-             pandas_sample]
+    numpy = [np_double, np_exponential, np_gauss, np_gamma, np_poisson, np_zipf, np_lognormal,
+             np_uniform, np_randint, np_permutation, np_choice, pandas_sample]
     python = [py_double, py_bits, py_below, py_int, py_uniform, py_choice, py_choices, py_shuffle,
               py_sample]
     head("A row: function, seed, the first value's bits, a hash of all values, the doubles' sum.")

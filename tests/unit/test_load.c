@@ -156,17 +156,34 @@ static void due_times_are_kept(void **state)
 	bench_release(&b);
 }
 
-static int build_turn(void *self, uint32_t entry, const struct request_row *parent,
-		      struct str answer, struct buf *tail, struct err *e)
-{
-	unsigned *built = self;
+struct turns { struct bench *b; unsigned built, ended; };
 
-	(void)entry;
+static int build_turn(void *self, uint32_t entry, struct buf *request, struct err *e)
+{
+	struct turns *t = self;
+
 	(void)e;
-	assert_int_equal(parent->state, REQ_DONE);
-	assert_true(answer.n > 0);
-	buf_add_text(tail, "Content-Length: 2\r\n\r\n{}");
-	++*built;
+	assert_int_equal(t->b->record.row[t->b->plan.entry[entry].after].state, REQ_DONE);
+	buf_add_text(request, "Content-Length: 2\r\n\r\n{}");
+	t->built++;
+	return 0;
+}
+
+static int end_turn(void *self, uint32_t entry, const struct request_row *row, struct str head,
+		    struct str calls, struct err *e)
+{
+	struct turns *t = self;
+	struct buf text = { 0 };
+
+	(void)e;
+	assert_ptr_equal(row, &t->b->record.row[entry]);
+	assert_int_equal(row->fail, FAIL_NONE);
+	assert_true(str_starts(head, STR("HTTP/1.1 200")));
+	assert_int_equal(calls.n, 0);
+	record_text_of(&t->b->record, row, &text);
+	assert_true(text.len > 0);
+	buf_release(&text);
+	t->ended++;
 	return 0;
 }
 
@@ -175,14 +192,15 @@ static void sessions_run_in_turn(void **state)
 {
 	enum { SESSIONS = 8, TURNS = 3 };
 	struct load_opts opts = bench_opts(1, 4);
-	unsigned built = 0;
 	struct bench b;
+	struct turns turns = { .b = &b };
 
 	(void)state;
 	bench_init(&b, SESSIONS * TURNS, 1);
 	b.plan.n_roots = SESSIONS;
 	b.prepared.build = build_turn;
-	b.prepared.build_self = &built;
+	b.prepared.ended = end_turn;
+	b.prepared.build_self = &turns;
 	for (uint32_t i = SESSIONS; i < b.plan.n; i++) {
 		b.plan.entry[i].after = i - SESSIONS;
 		b.plan.entry[i].due_s = 0.002;
@@ -192,7 +210,8 @@ static void sessions_run_in_turn(void **state)
 	}
 	assert_int_equal(bench_run(&b, &opts, NULL), 0);
 	check_rows(&b);
-	assert_int_equal(built, SESSIONS * (TURNS - 1));
+	assert_int_equal(turns.built, SESSIONS * (TURNS - 1));
+	assert_int_equal(turns.ended, SESSIONS * TURNS);
 	for (uint32_t i = SESSIONS; i < b.plan.n; i++) {
 		const struct request_row *row = &b.record.row[i];
 
@@ -202,18 +221,19 @@ static void sessions_run_in_turn(void **state)
 	bench_release(&b);
 }
 
-/* A held slot passes from turn to turn: with a cap of one, conversations do not interleave. */
-static void a_conversation_can_hold_its_slot(void **state)
+/* With a cap of one session, conversations do not interleave, whatever they think between turns. */
+static void sessions_have_a_cap(void **state)
 {
 	enum { SESSIONS = 4, TURNS = 3 };
-	struct load_opts opts = bench_opts(1, 1);
+	struct load_opts opts = bench_opts(2, 0);
 	struct bench b;
 
 	(void)state;
-	bench_init(&b, SESSIONS * TURNS, 1);
+	opts.max_sessions = 1;
+	bench_init(&b, SESSIONS * TURNS, 2);
 	b.plan.n_roots = SESSIONS;
 	for (uint32_t i = 0; i < b.plan.n; i++) {
-		b.plan.entry[i].flags = PLAN_HOLDS_SLOT;
+		b.plan.entry[i].session = i % SESSIONS;
 		if (i < SESSIONS)
 			continue;
 		b.plan.entry[i].after = i - SESSIONS;
@@ -224,6 +244,37 @@ static void a_conversation_can_hold_its_slot(void **state)
 	for (uint32_t i = 1; i < SESSIONS; i++)
 		assert_true(b.record.row[i].sent_ns >=
 			    b.record.row[(TURNS - 1) * SESSIONS + i - 1].end_ns);
+	bench_release(&b);
+}
+
+/* Roots of one conversation may be on several loops: the last to end starts their join, once. */
+static void a_join_waits_across_loops(void **state)
+{
+	enum { SESSIONS = 300, ROOTS = 3 };
+	struct load_opts opts = bench_opts(3, 0);
+	struct bench b;
+
+	(void)state;
+	bench_init(&b, SESSIONS * (ROOTS + 1), 3);
+	b.plan.n_roots = SESSIONS * ROOTS;
+	b.plan.join = mem_array(SESSIONS * (ROOTS - 1), sizeof(*b.plan.join));
+	for (uint32_t i = 0; i < SESSIONS; i++) {
+		struct plan_entry *join = &b.plan.entry[b.plan.n_roots + i];
+
+		join->after = i * ROOTS;
+		join->session = i;
+		for (uint32_t k = 0; k < ROOTS; k++)
+			b.plan.entry[i * ROOTS + k].session = i;
+		for (uint32_t k = 1; k < ROOTS; k++)
+			b.plan.join[b.plan.n_joins++] =
+				(struct plan_join){ b.plan.n_roots + i, i * ROOTS + k };
+	}
+	opts.max_sessions = 7;
+	assert_int_equal(bench_run(&b, &opts, NULL), 0);
+	check_rows(&b);
+	for (uint32_t i = 0; i < b.plan.n_roots; i++)
+		assert_true(b.record.row[b.plan.n_roots + i / ROOTS].sent_ns >=
+			    b.record.row[i].end_ns);
 	bench_release(&b);
 }
 
@@ -423,7 +474,8 @@ int main(void)
 		cmocka_unit_test(every_request_is_recorded),
 		cmocka_unit_test(due_times_are_kept),
 		cmocka_unit_test(sessions_run_in_turn),
-		cmocka_unit_test(a_conversation_can_hold_its_slot),
+		cmocka_unit_test(sessions_have_a_cap),
+		cmocka_unit_test(a_join_waits_across_loops),
 		cmocka_unit_test(loops_share_the_cap),
 		cmocka_unit_test(runs_share_a_record),
 		cmocka_unit_test(cancel_keeps_what_was_measured),

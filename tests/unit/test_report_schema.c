@@ -88,6 +88,7 @@ static void check_value(const char *path, const struct json_value *v)
 }
 
 static bool has_servers; /* whether the record has series of two servers and a probe */
+static bool has_sessions;
 
 static void add_series(struct record *r, const char *name, const char *labels, double step)
 {
@@ -134,6 +135,18 @@ static void add_system(struct record *r)
 	record_note_add(r, 0, NOTE_SYSTEM, "gpu: none is called '9'");
 }
 
+/* Conversations of three turns each. */
+static void add_sessions(struct record *r)
+{
+	for (uint32_t i = 0; i < 60; i++) {
+		r->row[i].session = i / 3;
+		r->row[i].turn = (uint16_t)(i % 3);
+		r->row[i].parent = r->row[i].history = i % 3 ? i - 1 : RECORD_NONE;
+		r->row[i].admitted_ns = r->row[i].sent_ns;
+		r->row[i].flags |= ROW_HAS_CACHED;
+	}
+}
+
 static void check_result(struct report_facts *facts, struct metrics_opts *opts)
 {
 	struct metrics m = { 0 };
@@ -150,6 +163,8 @@ static void check_result(struct report_facts *facts, struct metrics_opts *opts)
 		add_servers(&r);
 	if (has_system)
 		add_system(&r);
+	if (has_sessions)
+		add_sessions(&r);
 	opts->percentile = percentiles;
 	opts->n_percentiles = 3;
 	opts->selected = (1u << BLOCK_COUNT) - 1;
@@ -219,6 +234,30 @@ static void pooling(void **state)
 	check_result(&f, &o);
 }
 
+static void conversations(void **state)
+{
+	static const char *const keys[] = {
+		"sessions.n", "sessions.goodput", "sessions.duration_s.p99", "sessions.cached_share",
+		"per_turn_metrics[2].turn_index", "per_turn_metrics[2].p99_ttft_ms",
+		"per_turn_metrics[0].context_tokens.mean",
+	};
+	struct report_facts f = facts();
+	struct metrics_opts o = { .has_tokenizer = true, .session_limit_ms = 1e6 };
+
+	(void)state;
+	memset(seen, 0, sizeof(seen));
+	has_sessions = true;
+	check_result(&f, &o);
+	has_sessions = false;
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		const struct schema_field *row = schema_field_find(keys[i]);
+
+		assert_non_null(row);
+		if (!seen[row - schema_fields])
+			fail_msg("%s is never written", keys[i]);
+	}
+}
+
 /* Every key that needs more than a plain server, and each is met. */
 static void servers(void **state)
 {
@@ -282,7 +321,7 @@ int main(void)
 		cmocka_unit_test(generation),
 		cmocka_unit_test(ramp_up),
 		cmocka_unit_test(pooling),
-		cmocka_unit_test(servers),
+		cmocka_unit_test(conversations), cmocka_unit_test(servers),
 		cmocka_unit_test(machine),
 	};
 

@@ -194,6 +194,48 @@ static void np_gamma(struct run *r, uint64_t seed)
 	}
 }
 
+static void np_poisson(struct run *r, uint64_t seed)
+{
+	static const double mean[] = { 0, 0.1, 1, 3, 9.99, 10, 12.5, 100, 123456.7 };
+	struct legacy g;
+
+	legacy_seed(&g, (uint32_t)seed);
+	for (size_t k = 0; k < COUNT(mean); k++)
+		for (int i = 0; i < 2000; i++)
+			add_int(r, legacy_poisson(&g, mean[k]));
+	add_double(r, legacy_double(&g));
+}
+
+static void np_zipf(struct run *r, uint64_t seed)
+{
+	static const double alpha[] = { 1.05, 1.2, 2, 3.5, 20 };
+	struct legacy g;
+
+	legacy_seed(&g, (uint32_t)seed);
+	for (size_t k = 0; k < COUNT(alpha); k++)
+		for (int i = 0; i < 2000; i++)
+			add_int(r, legacy_zipf(&g, alpha[k]));
+	add_double(r, legacy_double(&g));
+}
+
+static void np_lognormal(struct run *r, uint64_t seed)
+{
+	struct legacy g;
+
+	legacy_seed(&g, (uint32_t)seed);
+	for (int i = 0; i < 2000; i++)
+		add_double(r, legacy_lognormal(&g, 6.7, 0.57));
+}
+
+static void np_uniform(struct run *r, uint64_t seed)
+{
+	struct legacy g;
+
+	legacy_seed(&g, (uint32_t)seed);
+	for (int i = 0; i < 2000; i++)
+		add_double(r, legacy_uniform(&g, 2.5, 7.5));
+}
+
 static void np_randint(struct run *r, uint64_t seed)
 {
 	static const int64_t range[][2] = {
@@ -380,7 +422,8 @@ static const struct {
 	RUN(pcg_u64, false), RUN(pcg_double, false), RUN(pcg_bounded, false),
 	RUN(pcg_scalar, false), RUN(pcg_u8, false), RUN(pcg_permutation, false),
 	RUN(pcg_choose, false), RUN(np_double, false), RUN(np_exponential, true),
-	RUN(np_gauss, true), RUN(np_gamma, true), RUN(np_randint, false),
+	RUN(np_gauss, true), RUN(np_gamma, true), RUN(np_poisson, true), RUN(np_zipf, true),
+	RUN(np_lognormal, true), RUN(np_uniform, false), RUN(np_randint, false),
 	RUN(np_permutation, false), RUN(np_choice, false), RUN(pandas_sample, false),
 	RUN(py_double, false), RUN(py_bits, false), RUN(py_below, false), RUN(py_int, false),
 	RUN(py_uniform, false), RUN(py_choice, false), RUN(py_choices, false),
@@ -662,6 +705,51 @@ static void test_xxh64(void **state)
 		assert_true(xxh64(str_of(row[i].text), row[i].seed) == row[i].want);
 }
 
+/* Spec of conversations, 0.1: what the generator of conversations draws, from seed 0. */
+static void test_distribution_vectors(void **state)
+{
+	static const int64_t poisson10[] = { 10, 11, 9, 9, 18, 13, 4, 10 };
+	static const int64_t poisson3[] = { 5, 6, 2, 0, 7, 3, 3, 1 };
+	static const int64_t zipf12[] = { 101, 15, 15784845, 2551, 1, 1, 1, 40 };
+	static const int64_t zipf2[] = { 2, 2, 1, 1, 27, 4, 1, 1 };
+	static const int64_t randint[] = { 16, 17, 12, 15, 15, 15, 13, 15 };
+	static const double uniform[] = { 5.24406752, 6.07594683 };
+	static const double exponential[] = { 0.39793725, 0.62796538, 0.46161157, 0.39360058 };
+	static const double gamma[] = { 0.60800378, 0.75654344, 0.35896678 };
+	static const struct { size_t n, k, want[5]; } sample[] = {
+		{ 10, 5, { 6, 9, 0, 2, 4 } }, { 1000, 3, { 864, 394, 776 } },
+	};
+	static const size_t choice[] = { 0, 2, 0, 1, 0, 1, 1, 1 };
+	struct legacy g[8];
+	struct pyrandom py;
+	size_t got[5];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(g); i++)
+		legacy_seed(&g[i], 0);
+	for (size_t i = 0; i < COUNT(poisson10); i++) {
+		assert_int_equal(legacy_poisson(&g[0], 10), poisson10[i]);
+		assert_int_equal(legacy_poisson(&g[1], 3), poisson3[i]);
+		assert_int_equal(legacy_zipf(&g[2], 1.2), zipf12[i]);
+		assert_int_equal(legacy_zipf(&g[3], 2), zipf2[i]);
+		assert_int_equal(legacy_randint(&g[4], 12, 19), randint[i]);
+	}
+	for (size_t i = 0; i < COUNT(uniform); i++)
+		assert_true(fabs(legacy_uniform(&g[5], 2.5, 7.5) - uniform[i]) < 5e-9);
+	for (size_t i = 0; i < COUNT(exponential); i++)
+		assert_true(fabs(.5 * legacy_standard_exponential(&g[6]) - exponential[i]) < 5e-9);
+	for (size_t i = 0; i < COUNT(gamma); i++)
+		assert_true(fabs(legacy_gamma(&g[7], .5, 2) - gamma[i]) < 5e-9);
+	for (size_t i = 0; i < COUNT(sample); i++) {
+		pyrandom_seed(&py, 0);
+		pyrandom_sample(&py, sample[i].n, got, sample[i].k);
+		assert_memory_equal(got, sample[i].want, sample[i].k * sizeof(*got));
+	}
+	pyrandom_seed(&py, 1);
+	for (size_t i = 0; i < COUNT(choice); i++)
+		assert_int_equal(pyrandom_choice(&py, 3), choice[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -669,6 +757,7 @@ int main(void)
 		cmocka_unit_test(test_golden_is_complete),
 		cmocka_unit_test(test_vectors),
 		cmocka_unit_test(test_gamma_vectors),
+		cmocka_unit_test(test_distribution_vectors),
 		cmocka_unit_test(test_forks),
 		cmocka_unit_test(test_negative_seed),
 		cmocka_unit_test(test_shuffle_large_items),

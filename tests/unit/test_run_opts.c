@@ -85,7 +85,7 @@ static void test_errors(void **state)
 		{ 2, GOODPUT "'ttft:fast'", { "--goodput", "ttft:fast" } },
 		{ 2, GOODPUT "'ttft:1:2'", { "--goodput", "ttft:1:2" } },
 		{ 2, GOODPUT "'ttft:nan'", { "--goodput", "ttft:nan" } },
-		{ 2, "--goodput: unknown metric 'itl'; expected ttft, tpot or e2el",
+		{ 2, "--goodput: unknown metric 'itl'; expected ttft, tpot, e2el or session_duration",
 		  { "--goodput", "itl:50" } },
 		{ 2, "--goodput: expected a limit of at least 0 milliseconds, got 'ttft:-1'",
 		  { "--goodput", "ttft:-1" } },

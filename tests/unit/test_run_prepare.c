@@ -152,8 +152,7 @@ static void looking_ahead_gives_the_same_bytes(void **state)
 
 		buf_reset(&tail);
 		assert_int_equal(ahead.request[entry].n, 0);
-		assert_int_equal(ahead.build(ahead.build_self, entry, NULL, (struct str){ 0 },
-					     &tail, &e), 0);
+		assert_int_equal(ahead.build(ahead.build_self, entry, &tail, &e), 0);
 		assert_int_equal(tail.len, all.request[entry].n);
 		assert_memory_equal(tail.data, all.request[entry].p, tail.len);
 	}

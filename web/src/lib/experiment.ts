@@ -194,6 +194,118 @@ export interface ExperimentDocument {
 		diffusion_committed_tokens?: number;
 		diffusion_denoising_steps?: number;
 		diffusion_canvas_positions?: number;
+		sessions?: {
+			n?: number;
+			completed?: number;
+			failed?: number;
+			unfinished?: number;
+			turns?: number;
+			turns_completed?: number;
+			turns_failed?: number;
+			turns_cancelled?: number;
+			turns_unsent?: number;
+			bad_tool_calls?: number;
+			throughput?: number | null;
+			goodput?: number | null;
+			turns_per_session?: {
+				n?: number;
+				mean?: number | null;
+				p50?: number | null;
+				p99?: number | null;
+				max?: number | null;
+			} | null;
+			duration_s?: {
+				n?: number;
+				mean?: number | null;
+				p50?: number | null;
+				p99?: number | null;
+				max?: number | null;
+			} | null;
+			serving_s?: {
+				n?: number;
+				mean?: number | null;
+				p50?: number | null;
+				p99?: number | null;
+				max?: number | null;
+			} | null;
+			gap_s?: {
+				n?: number;
+				mean?: number | null;
+				p50?: number | null;
+				p99?: number | null;
+				max?: number | null;
+			} | null;
+			gap_lag_ms?: {
+				n?: number;
+				mean?: number | null;
+				p50?: number | null;
+				p99?: number | null;
+				max?: number | null;
+			} | null;
+			context_growth_tokens?: {
+				n?: number;
+				mean?: number | null;
+				p50?: number | null;
+				p99?: number | null;
+				max?: number | null;
+			} | null;
+			cached_share_by_session?: {
+				n?: number;
+				mean?: number | null;
+				p50?: number | null;
+				p99?: number | null;
+				max?: number | null;
+			} | null;
+			context_source?: string;
+			cached_share?: number | null;
+			reusable_share?: number | null;
+			reuse_efficiency?: number | null;
+		};
+		per_turn_metrics?: {
+			turn_index?: number;
+			num_samples?: number;
+			completed?: number;
+			failed?: number;
+			total_input_tokens?: number;
+			total_output_tokens?: number;
+			duration?: number | null;
+			request_throughput?: number | null;
+			input_throughput?: number | null;
+			output_throughput?: number | null;
+			total_token_throughput?: number | null;
+			mean_ttft_ms?: number | null;
+			mean_tpot_ms?: number | null;
+			mean_itl_ms?: number | null;
+			mean_e2el_ms?: number | null;
+			mean_client_queue_time_ms?: number | null;
+			mean_e2el_including_client_queue_ms?: number | null;
+			median_ttft_ms?: number | null;
+			median_tpot_ms?: number | null;
+			median_itl_ms?: number | null;
+			median_e2el_ms?: number | null;
+			median_client_queue_time_ms?: number | null;
+			median_e2el_including_client_queue_ms?: number | null;
+			std_ttft_ms?: number | null;
+			std_tpot_ms?: number | null;
+			std_itl_ms?: number | null;
+			std_e2el_ms?: number | null;
+			std_client_queue_time_ms?: number | null;
+			std_e2el_including_client_queue_ms?: number | null;
+			[key: `p${number}_ttft_ms`]: number | null;
+			[key: `p${number}_tpot_ms`]: number | null;
+			[key: `p${number}_itl_ms`]: number | null;
+			[key: `p${number}_e2el_ms`]: number | null;
+			[key: `p${number}_client_queue_time_ms`]: number | null;
+			[key: `p${number}_e2el_including_client_queue_ms`]: number | null;
+			cached_share?: number | null;
+			context_tokens?: {
+				n?: number;
+				mean?: number | null;
+				p50?: number | null;
+				p99?: number | null;
+				max?: number | null;
+			} | null;
+		}[];
 		profllm?: {
 			schema_version?: number;
 			version?: string;
@@ -436,6 +548,8 @@ export interface ExperimentDocument {
 				due_ns?: (number | null)[];
 				connect_ns?: (number | null)[];
 				connected_ns?: (number | null)[];
+				session?: (number | null)[];
+				turn?: (number | null)[];
 				sent_ns?: (number | null)[];
 				first_byte_ns?: (number | null)[];
 				first_event_ns?: (number | null)[];

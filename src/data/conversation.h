@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * data/conversation.h - who said what: conversations as data, and as sessions of a workload.
+ *
+ * A file is either
+ *   (a) a JSON list (or JSON lines) of {"id": text or integer, "messages": [{"role", "content"}]},
+ *       other members of an item ignored: one optional system message, then user and assistant in
+ *       turn, the user first; content is a text or a list of parts. The last message may be the
+ *       user's: nobody knows its answer.
+ *   (b) {"filetype": "generate_conversations", ...}: how many conversations to make up from texts
+ *       and distributions of lengths; data/conversation_gen.c has the order of draws.
+ * conversations_read tells which it is, reads it and checks all of it.
+ *
+ * Everything is in the arena of struct conversations, also text borrowed by messages and ids.
+ */
+#pragma once
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "data/workload.h"
+#include "json/write.h"
+#include "rng/legacy.h"
+
+struct tokenizer;
+
+enum speaker { SPEAKER_SYSTEM, SPEAKER_USER, SPEAKER_ASSISTANT };
+
+struct message {
+	enum speaker role;
+	struct str text;   /* UTF-8; of a list of parts, the texts of its text parts, joined */
+	struct str parts;  /* the list, spelled as Python's json.dumps would; empty: content is text */
+	uint32_t tokens;   /* of text, without special tokens; 0 without a tokenizer */
+};
+
+struct conversation {
+	struct str id;     /* unique in its file; an integer in decimal */
+	size_t first, n;   /* conversations.message[first..first + n) */
+};
+
+/* What form (b) was told, each distribution as upstream prints it: "UniformDistribution[2, 6]". */
+struct conversation_params {
+	bool is_generated;   /* form (b); form (a) leaves the rest empty */
+	bool prints_stats;   /* print_stats */
+	struct str text_files; /* joined by ", " */
+	struct str num_turns, common_prefix_num_tokens, prefix_num_tokens, num_tokens;
+	struct str output_num_tokens;
+};
+
+/* Zeroed is a valid empty one. */
+struct conversations {
+	struct conversation *v;
+	size_t n;
+	struct message *message;
+	size_t n_messages;
+	struct conversation_params params;
+	struct arena arena;
+};
+
+struct conversations_opts {
+	const struct tokenizer *tokenizer; /* NULL: tokens are not counted, and (b) is refused */
+	struct legacy *np;         /* of (b): numpy.random as the caller has seeded it */
+	unsigned threads;          /* that count tokens; 0: as many as cores */
+	const atomic_bool *cancel; /* may be NULL */
+};
+
+/*
+ * Reads a file of either form. ERR_IO; ERR_PARSE, ERR_RUN: one sentence with the file, the item
+ * ("chats.json:17", "item 3") and the message; ERR_LIMIT, ERR_CANCELLED. *out must be released
+ * in either case.
+ */
+int conversations_read(const char *path, const struct conversations_opts *o,
+		       struct conversations *out, struct err *e);
+void conversations_release(struct conversations *c);
+
+const char *speaker_name(enum speaker role); /* "user" */
+/* One message as it goes into a body: {"role": "user", "content": ...}. */
+void conversation_put_message(struct json_writer *w, const struct message *m);
+
+/* How conversations become turns. Zeroed: all messages, answers as long as the data has them. */
+struct conversation_turns {
+	/*
+	 * User and assistant messages that count, --max-turns of upstream's script: a user message
+	 * is sent when fewer than so many are before it (a system message is not counted). 0: all.
+	 */
+	size_t messages_max;
+	/* Tokens asked of every answer; 0: as many as the data's, at least 1. */
+	int64_t output_len;
+	int64_t tail_output_len; /* of an answer that the data lack; 0: no limit is sent (-1) */
+	/*
+	 * The most tokens of messages and answers together: a conversation ends before the first turn
+	 * that would have more (is_without_history: that turn alone is left out). 0: no limit.
+	 */
+	int64_t tokens_max;
+	size_t turns_min;        /* a conversation that has fewer turns is left out; 0 counts as 1 */
+	double gap_s;            /* think time before each turn but the first; 0: none */
+	bool is_without_history; /* each turn sends its own messages alone */
+	bool is_named_by_turn;   /* request ids are <prefix><id>-turn<t>, else <prefix><sample> */
+	const char *request_id_prefix; /* NULL: no request ids */
+};
+
+/*
+ * Adds one session for each of the n conversations named (NULL: all, in order) to an empty w:
+ * one sample per user message that is sent, with `messages` (the system message before the first
+ * one), `expected` (the data's answer), output_len and prompt_len: the tokens of all messages up
+ * to it, answers counted as long as they are asked for. A conversation named again gets the id "<id>#2".
+ * Fills w->sessions: each turn continues and waits for the one before. Returns how many
+ * conversations were left out (tokens_max, turns_min). -1: ERR_IO, as workload_keep; ERR_LIMIT.
+ */
+int64_t conversations_to_workload(const struct conversations *c, const size_t *which, size_t n,
+				  const struct conversation_turns *t, struct workload *w,
+				  struct err *e);

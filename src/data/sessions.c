@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sessions.c - sessions from a file: turns with gaps, branches and joins.
+ *
+ * Files of aiperf (data/sessions_aiperf.c): single_turn, multi_turn, dag_jsonl. Our own form, for
+ * agents whose branches these cannot say, is JSON lines, a turn each:
+ *
+ *   id           the session: text or integer
+ *   turn         the turn's name in its session; its number in the file's order unless given
+ *   history      the turn whose history and answer it continues, null for none; the one before
+ *                it in the file unless given
+ *   waits        list of turns that must have ended; its history unless given
+ *   gap          seconds after the last of these has ended: a number, or a distribution
+ *                (data/distribution.h), drawn from numpy.random seeded with --seed + 1
+ *   gap_kind     "think" or "tool"; tool where a message is a tool's, else think
+ *   gap_from     "end" or "start": of the turn that it waits for
+ *   messages     what it adds to its history, as the chat API has them
+ *   output_tokens, extra_body, headers, priority
+ *   timestamp    seconds, of a turn that waits for none: when its session begins
+ *
+ * Turns may be in any order. --num-prompts is the number of sessions, as for conversations.
+ */
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "data/rows.h"
+#include "data/session_graph.h"
+#include "json/write.h"
+#include "table/table.h"
+
+/* ---- what readers share ---- */
+
+const char *session_where(const struct session_reading *r, size_t row)
+{
+	struct buf text = { 0 };
+	const char *where;
+
+	table_where(r->table, row, &text);
+	where = arena_text(&r->graph->arena, buf_str(&text));
+	buf_release(&text);
+	return where;
+}
+
+int64_t session_output_len(const struct session_reading *r)
+{
+	const struct opt_int *asked = &r->o->conversations_output_len;
+
+	return asked->is_set ? asked->v : -1;
+}
+
+static bool is_given(struct json_slice object, const char *key, struct json_slice *v)
+{
+	return json_member(object, key, v) && v->kind != JSON_NULL;
+}
+
+int session_count(struct json_slice object, const char *key, int64_t *out, struct err *e)
+{
+	struct json_slice v;
+
+	if (!is_given(object, key, &v))
+		return 0;
+	if (v.kind == JSON_INT && json_to_i64(v, out) && *out > 0 && *out <= LENGTH_TOKENS_MAX)
+		return 1;
+	return err_set(e, ERR_RUN, "\"%s\" must be a whole number above 0", key);
+}
+
+int session_ms(struct json_slice object, const char *key, double *seconds, struct err *e)
+{
+	struct json_slice v;
+
+	if (!is_given(object, key, &v))
+		return 0;
+	if ((v.kind == JSON_INT || v.kind == JSON_REAL) && json_to_f64(v, seconds) &&
+	    *seconds >= 0 && *seconds <= 1e3 * DUE_S_MAX) {
+		*seconds /= 1e3;
+		return 1;
+	}
+	return err_set(e, ERR_RUN, "\"%s\" must be milliseconds from 0 to a year", key);
+}
+
+int session_text(struct json_slice object, const char *key, struct arena *a, struct str *out,
+		 struct err *e)
+{
+	struct buf text = { 0 };
+	struct json_slice v;
+
+	if (!is_given(object, key, &v))
+		return 0;
+	if (v.kind != JSON_STRING && v.kind != JSON_INT)
+		return err_set(e, ERR_RUN, "\"%s\" must be a text", key);
+	if (v.kind == JSON_STRING)
+		json_unescape(&text, v.raw);
+	else
+		buf_add_str(&text, v.raw);
+	*out = arena_str(a, buf_str(&text));
+	buf_release(&text);
+	for (size_t i = 0; i < out->n; i++)
+		if ((unsigned char)out->p[i] < ' ' || out->p[i] == 0x7f)
+			return err_set(e, ERR_RUN, "\"%s\" has a control character", key);
+	return 1;
+}
+
+/* ---- our own form ---- */
+
+struct row {
+	size_t number;
+	uint32_t session;
+	struct str id, turn;
+};
+
+struct own {
+	const struct session_reading *r;
+	struct legacy np;
+	struct row *row;
+	size_t n;
+	struct map turns; /* "<session>/<turn>" to a node */
+	struct map ids;
+};
+
+static struct str turn_key(struct arena *a, uint32_t session, struct str turn)
+{
+	return str_of(arena_printf(a, "%u/%.*s", session, (int)turn.n, turn.p));
+}
+
+/* Which rows are whose: sessions in the order of their first rows. */
+static int read_names(struct own *x, struct err *e)
+{
+	struct arena *a = &x->r->graph->arena;
+
+	x->n = table_rows(x->r->table);
+	x->row = mem_array(x->n, sizeof(*x->row));
+	for (size_t i = 0; i < x->n; i++) {
+		struct row *row = &x->row[i];
+		struct json_slice object;
+		uint64_t session = x->ids.count;
+		int rc;
+
+		row->number = i;
+		if (table_row(x->r->table, i, &object, e) < 0)
+			return -1;
+		rc = session_text(object, "id", a, &row->id, e);
+		if (rc == 0)
+			rc = err_set(e, ERR_RUN, "\"id\", the session's, is missing");
+		if (rc > 0)
+			rc = session_text(object, "turn", a, &row->turn, e);
+		if (rc < 0)
+			return err_wrap(e, "%s", session_where(x->r, i));
+		if (!map_get(&x->ids, row->id, &session))
+			map_put(&x->ids, row->id, session);
+		row->session = (uint32_t)session;
+	}
+	return 0;
+}
+
+static int by_session(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	if (x->session != y->session)
+		return x->session < y->session ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* A turn that another one names. */
+static int find_turn(struct own *x, const struct node *n, const char *key, struct json_slice v,
+		     uint32_t *out, struct err *e)
+{
+	struct buf name = { 0 };
+	struct arena a = { 0 };
+	uint64_t node = 0;
+	bool is_known;
+
+	if (v.kind == JSON_STRING)
+		json_unescape(&name, v.raw);
+	else
+		buf_add_str(&name, v.raw);
+	is_known = (v.kind == JSON_STRING || v.kind == JSON_INT) &&
+		   map_get(&x->turns, turn_key(&a, n->session, buf_str(&name)), &node);
+	*out = (uint32_t)node;
+	if (!is_known)
+		err_set(e, ERR_RUN, "\"%s\" names turn '%.*s', which the session does not have", key,
+			(int)(name.len < 100 ? name.len : 100), name.len ? name.data : "");
+	arena_release(&a);
+	buf_release(&name);
+	return is_known ? 0 : -1;
+}
+
+static int read_waits(struct own *x, struct node *n, struct json_slice object, struct err *e)
+{
+	uint32_t at = (uint32_t)(n - x->r->graph->node), wait;
+	struct json_slice v, one;
+	struct json_iter it;
+	struct str key;
+
+	if (json_member(object, "history", &v)) {
+		if (v.kind == JSON_ARRAY)
+			return err_set(e, ERR_RUN, "\"history\" names several turns; a turn continues one "
+				       "history, \"waits\" may name more");
+		if (v.kind != JSON_NULL && find_turn(x, n, "history", v, &n->history, e) < 0)
+			return -1;
+	} else if (at && x->r->graph->node[at - 1].session == n->session) {
+		n->history = at - 1;
+	}
+	if (!json_member(object, "waits", &v)) {
+		if (n->history != TURN_NONE)
+			graph_wait(x->r->graph, at, n->history);
+		return 0;
+	}
+	if (v.kind != JSON_ARRAY)
+		return err_set(e, ERR_RUN, "\"waits\" must be a list of turns");
+	it = json_iter(v);
+	while (json_each(&it, &key, &one) == 1) {
+		if (find_turn(x, n, "waits", one, &wait, e) < 0)
+			return -1;
+		graph_wait(x->r->graph, at, wait);
+	}
+	return 0;
+}
+
+static bool is_choice(struct json_slice v, const char *a, const char *b, bool *is_b)
+{
+	*is_b = v.kind == JSON_STRING && str_is(v.raw, b);
+	return *is_b || (v.kind == JSON_STRING && str_is(v.raw, a));
+}
+
+static int read_gap(struct own *x, struct node *n, struct json_slice object, struct err *e)
+{
+	const struct json_file place = { .where = n->where };
+	struct distribution d;
+	struct json_slice v;
+	bool is_second;
+
+	if (is_given(object, "gap", &v) && v.kind == JSON_OBJECT) {
+		if (distribution_read(&place, "gap", v, &x->r->graph->arena, &d, e) < 0)
+			return -1;
+		n->gap_s = distribution_draw(&d, &x->np);
+	} else if (is_given(object, "gap", &v) &&
+		   ((v.kind != JSON_INT && v.kind != JSON_REAL) || !json_to_f64(v, &n->gap_s))) {
+		return err_set(e, ERR_RUN, "%s: \"gap\" must be seconds or a distribution", n->where);
+	}
+	if (!(n->gap_s >= 0 && n->gap_s <= DUE_S_MAX))
+		return err_set(e, ERR_RUN, "%s: \"gap\" is %g s; expected 0 to a year", n->where, n->gap_s);
+	if (is_given(object, "gap_kind", &v)) {
+		if (!is_choice(v, "think", "tool", &is_second))
+			return err_set(e, ERR_RUN, "%s: \"gap_kind\" must be \"think\" or \"tool\"", n->where);
+		n->gap_kind = is_second ? TURN_CALLS_TOOLS : TURN_THINKS;
+	}
+	if (is_given(object, "gap_from", &v) &&
+	    !is_choice(v, "end", "start", &n->is_gap_from_start))
+		return err_set(e, ERR_RUN, "%s: \"gap_from\" must be \"end\" or \"start\"", n->where);
+	return 0;
+}
+
+static int read_object(struct json_slice object, const char *key, struct arena *a,
+		       struct str *out, struct err *e)
+{
+	struct buf text = { 0 };
+	struct json_writer w = json_writer(&text);
+	struct arena scratch = { 0 };
+	struct json_value *tree;
+	struct json_slice v;
+
+	if (!is_given(object, key, &v))
+		return 0;
+	if (v.kind != JSON_OBJECT)
+		return err_set(e, ERR_RUN, "\"%s\" must be an object", key);
+	if (json_parse(&scratch, v.raw, &tree, e) == 0) {
+		json_put_value(&w, tree);
+		*out = arena_str(a, buf_str(&text));
+	}
+	arena_release(&scratch);
+	buf_release(&text);
+	return out->n ? 0 : -1;
+}
+
+static int read_members(struct own *x, struct node *n, struct json_slice object, struct err *e)
+{
+	static const char *const known[] = {
+		"id", "turn", "history", "waits", "gap", "gap_kind", "gap_from", "messages",
+		"output_tokens", "extra_body", "headers", "priority", "timestamp", NULL,
+	};
+	struct json_iter it = json_iter(object);
+	struct json_slice v;
+	struct str key;
+
+	while (json_each(&it, &key, &v) == 1) {
+		const char *const *k = known;
+
+		while (*k && !str_is(key, *k))
+			k++;
+		if (!*k)
+			return err_set(e, ERR_RUN, "unknown key \"%.*s\"", (int)(key.n < 60 ? key.n : 60),
+				       key.p);
+	}
+	if (!json_member(object, "messages", &v))
+		return err_set(e, ERR_RUN, "\"messages\" is missing");
+	if (graph_messages(x->r->graph, n, v, e) < 0 ||
+	    session_count(object, "output_tokens", &n->output_len, e) < 0 ||
+	    read_object(object, "extra_body", &x->r->graph->arena, &n->overrides, e) < 0 ||
+	    read_object(object, "headers", &x->r->graph->arena, &n->headers, e) < 0)
+		return -1;
+	if (is_given(object, "priority", &v)) {
+		if (v.kind != JSON_INT || !json_to_i64(v, &n->priority))
+			return err_set(e, ERR_RUN, "\"priority\" must be a whole number");
+		x->r->graph->has_priorities = true;
+	}
+	if (!is_given(object, "timestamp", &v))
+		return 0;
+	if (n->n_waits)
+		return err_set(e, ERR_RUN, "\"timestamp\" is for a turn that waits for none");
+	if ((v.kind == JSON_INT || v.kind == JSON_REAL) && json_to_f64(v, &n->timestamp_s) &&
+	    n->timestamp_s >= 0 && n->timestamp_s <= DUE_S_MAX)
+		return 0;
+	return err_set(e, ERR_RUN, "\"timestamp\" must be seconds from 0 to a year");
+}
+
+/* A node for each row, so that every turn has its number before one is named. */
+static int add_nodes(struct own *x, struct err *e)
+{
+	struct graph *g = x->r->graph;
+	size_t in_session = 0;
+
+	for (size_t i = 0; i < x->n; i++) {
+		struct row *row = &x->row[i];
+		const char *where = session_where(x->r, row->number);
+		struct node *n;
+		struct str key;
+
+		if (i == 0 || row->session != x->row[i - 1].session) {
+			graph_session(g, row->id);
+			in_session = 0;
+		}
+		if (!row->turn.p)
+			row->turn = str_of(arena_printf(&g->arena, "%zu", in_session));
+		in_session++;
+		n = graph_node(g, where, row->turn, e);
+		if (!n)
+			return -1;
+		n->output_len = session_output_len(x->r);
+		key = turn_key(&g->arena, n->session, row->turn);
+		if (map_get(&x->turns, key, NULL))
+			return err_set(e, ERR_RUN, "%s: session '%.*s' has two turns called '%.*s'", where,
+				       (int)(row->id.n < 100 ? row->id.n : 100), row->id.p,
+				       (int)(row->turn.n < 100 ? row->turn.n : 100), row->turn.p);
+		map_put(&x->turns, key, g->n - 1);
+	}
+	return 0;
+}
+
+static int read_own(const struct session_reading *r, struct err *e)
+{
+	struct own x = { .r = r };
+	int rc = read_names(&x, e);
+
+	legacy_seed(&x.np, (uint32_t)(r->env->seed + 1));
+	if (rc == 0) {
+		qsort(x.row, x.n, sizeof(*x.row), by_session);
+		rc = add_nodes(&x, e);
+	}
+	for (size_t i = 0; rc == 0 && i < x.n; i++) {
+		struct node *n = &r->graph->node[i];
+		struct json_slice object;
+
+		rc = table_row(r->table, x.row[i].number, &object, e);
+		if (rc == 0 && (read_waits(&x, n, object, e) < 0 || read_members(&x, n, object, e) < 0))
+			rc = err_wrap(e, "%s", n->where);
+		if (rc == 0)
+			rc = read_gap(&x, n, object, e);
+	}
+	map_release(&x.turns);
+	map_release(&x.ids);
+	free(x.row);
+	return rc;
+}
+
+/* ---- which form ---- */
+
+static bool has(struct json_slice row, const char *key)
+{
+	struct json_slice v;
+
+	return json_member(row, key, &v);
+}
+
+static int read_file(const struct session_reading *r, const char *path, struct err *e)
+{
+	static const char *const media[] = {
+		"text", "texts", "image", "images", "audio", "audios", "video", "videos",
+	};
+	struct json_slice row, turns, first;
+
+	if (table_rows(r->table) == 0)
+		return err_set(e, ERR_RUN, "%s: the file has no sessions", path);
+	if (table_row(r->table, 0, &row, e) < 0)
+		return -1;
+	if (has(row, "orchestrator") || has(row, "pre_session_spawns"))
+		return sessions_read_dag(r, e);
+	if (json_member(row, "turns", &turns))
+		return rows_item(turns, 0, &first) && has(first, "messages") ?
+		       sessions_read_dag(r, e) : sessions_read_multi_turn(r, e);
+	for (size_t i = 0; i < sizeof(media) / sizeof(*media); i++)
+		if (has(row, media[i]))
+			return sessions_read_single_turn(r, e);
+	if (has(row, "id") && has(row, "messages"))
+		return read_own(r, e);
+	return err_set(e, ERR_RUN, "%s: expected \"id\" and \"messages\", or a file of aiperf "
+		       "(single_turn, multi_turn, dag_jsonl)", session_where(r, 0));
+}
+
+/* ---- the set ---- */
+
+static int check(const struct dataset_opts *o, const struct dataset_env *env, struct err *e)
+{
+	(void)o;
+	if (!env->backend || dataset_sends_messages(env))
+		return 0;
+	return err_set(e, ERR_USAGE, "--backend %s: sessions are sent as chat messages; use "
+		       "openai-chat", env->backend);
+}
+
+/* Times from the first one on; all roots have one, or none is used. */
+static void set_times(struct graph *g, struct workload *w)
+{
+	double first = INFINITY;
+	size_t roots = 0, timed = 0;
+
+	for (size_t i = 0; i < g->n; i++) {
+		roots += g->node[i].n_waits == 0;
+		timed += g->node[i].n_waits == 0 && !isnan(g->node[i].timestamp_s);
+		if (g->node[i].timestamp_s < first)
+			first = g->node[i].timestamp_s;
+	}
+	w->is_self_timed = timed && timed == roots;
+	if (timed && timed < roots)
+		dataset_note(w, "%zu of %zu sessions have no timestamp; none is used", roots - timed,
+			     roots);
+	for (size_t i = 0; i < g->n; i++)
+		g->node[i].timestamp_s = w->is_self_timed ? g->node[i].timestamp_s - first : NAN;
+}
+
+static uint32_t *choose(const struct dataset_opts *o, const struct dataset_env *env,
+			struct compat_rng *rng, size_t all, size_t *n)
+{
+	uint32_t *which;
+
+	*n = env->num_prompts > 0 ? (size_t)env->num_prompts : all;
+	if (*n > all && o->no_oversample)
+		*n = all;
+	which = mem_array(*n, sizeof(*which));
+	if (*n > all)
+		pyrandom_seed(&rng->py, (int64_t)env->seed);
+	for (size_t i = 0; i < *n; i++)
+		which[i] = (uint32_t)(i < all ? i : pyrandom_choice(&rng->py, all));
+	return which;
+}
+
+static int build(const struct dataset_opts *o, const struct dataset_env *env,
+		 struct compat_rng *rng, struct workload *w, struct err *e)
+{
+	const struct table_opts opts = {
+		.cancel = env->cancel, .ending = file_is_stream(o->path) ? ".jsonl" : NULL,
+	};
+	struct graph g = { 0 };
+	struct session_reading r = { .o = o, .env = env, .graph = &g };
+	uint32_t *which = NULL;
+	size_t n;
+	int rc = -1;
+
+	if (env->num_prompts > REQUESTS_MAX)
+		return err_set(e, ERR_USAGE, "--num-prompts %" PRId64 " is more than the limit of %u",
+			       env->num_prompts, REQUESTS_MAX);
+	r.table = table_open(o->path, &opts, e);
+	if (r.table && read_file(&r, o->path, e) == 0) {
+		set_times(&g, w);
+		which = choose(o, env, rng, g.n_sessions, &n);
+		rc = graph_finish(&g, which, n, env, w, e);
+	}
+	table_close(r.table);
+	graph_release(&g);
+	free(which);
+	return rc;
+}
+
+static const char *const options[] = { "conversations-output-len", "no-oversample", NULL };
+
+const struct dataset dataset_sessions = {
+	.name = "sessions", .options = options,
+	.summary = "sessions with gaps, branches and joins (aiperf's files, or one turn per line)",
+	.needs_path = true, .takes_all = true, .is_whole = true, .may_have_timestamps = true,
+	.check = check, .build = build,
+};

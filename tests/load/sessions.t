@@ -1,0 +1,159 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: Apache-2.0
+# Conversations: what each turn says, when it is sent, what follows a failure, and the report.
+use strict;
+use warnings;
+use File::Temp ();
+use FindBin;
+use lib $FindBin::Bin;
+use LoadTest;
+use Test::More;
+
+my $dir = File::Temp->newdir('load-XXXXXX', TMPDIR => 1);
+my @chat = ('--backend', 'openai-chat', '--endpoint', '/v1/chat/completions');
+my @multi = (@chat, '--multi-turn', '--request-id-prefix', 'r');
+
+sub bodies { return grep { $_->{path} =~ /chat/ } read_lines($_[0]{requests}) }
+sub content
+{
+	my ($message) = @_;
+	my $content = $message->{content};
+	return ref $content ? join('', map { $_->{text} } @$content) : $content;
+}
+
+# S8: every message history that the server received is the expected one, and its answers its own.
+{
+	my $sim = sim('--ttft-ms', '2', '--itl-ms', '1', '--enable-prompt-tokens-details');
+	my $run = serve($sim, @multi, '--num-prompts', '30', '--max-concurrency', '8', '--threads', '2',
+		'--report-cached-tokens', '--goodput', 'session_duration:600000',
+		'--record', "$dir/run.rec");
+	my ($result, %said, %asked, @wrong) = ($run->{result});
+	my $own = $run->{own}{requests};
+
+	is($run->{status}, 0, 'history: exit status') or diag($run->{err});
+	for my $i (0 .. $#{ $own->{session} }) {
+		$said{"rconv-$own->{session}[$i]-turn$own->{turn}[$i]"} = $result->{generated_texts}[$i];
+	}
+	is(scalar(keys %said), 90, 'history: each conversation has its turns');
+	for my $b (bodies($sim)) {
+		my @message = @{ decode_body($b) };
+		my ($conversation, $turn) = $b->{request_id} =~ /^(rconv-\d+)-turn(\d+)$/;
+
+		$asked{ $b->{request_id} } = content($message[-1]);
+		is($b->{headers}{'x-session-id'}, substr($conversation, 1), "$b->{request_id}: header")
+			if $turn == 2;
+		push @wrong, "$b->{request_id} has " . @message . ' messages' if @message != 2 * $turn + 1;
+		for my $t (0 .. $turn - 1) {
+			my $id = "$conversation-turn$t";
+			push @wrong, "$b->{request_id}: not what $id asked"
+				if content($message[2 * $t]) ne $asked{$id};
+			push @wrong, "$b->{request_id}: not what $id was told"
+				if content($message[2 * $t + 1]) ne $said{$id};
+		}
+	}
+	is(join('; ', @wrong), '', 'history: what was asked and answered, in turn');
+	my $s = $result->{sessions};
+	is_deeply([@$s{qw(n completed failed unfinished turns turns_completed)}], [30, 30, 0, 0, 90, 90],
+		'report: outcomes');
+	my @turn = @{ $result->{per_turn_metrics} };
+	is(scalar @turn, 3, 'report: a block per turn');
+	is_deeply([map { $_->{completed} } @turn], [30, 30, 30], 'report: requests by turn');
+	cmp_ok($turn[2]{context_tokens}{mean}, '>', $turn[0]{context_tokens}{mean}, 'report: contexts grow');
+	my $tokens = 0;
+	$tokens += $_->{total_output_tokens} for @turn;
+	is($tokens, $result->{total_output_tokens}, 'report: tokens of all turns are those of the run');
+	cmp_ok($turn[1]{cached_share}, '>', 0, 'report: later turns find their history cached');
+	ok(abs($s->{goodput} - $s->{throughput}) < 1e-9, 'report: all conversations were short enough');
+	like($run->{out}, qr/^-+Conversations-+\n.*^ +3 +30 /ms, 'report: the block on the terminal');
+	my ($status, $out) = profllm('bench', 'score', "$dir/run.rec");
+	my ($report) = $run->{out} =~ /(=+ Serving Benchmark Result =.*)/s;
+	my ($again) = $out =~ /(=+ Serving Benchmark Result =.*)/s;
+	is($again, $report, 'report: bench score prints the same');
+}
+
+sub decode_body { return JSON::PP->new->decode($_[0]{body})->{messages} }
+
+# --on-turn-failure: what follows the failed turn of one conversation of four.
+for my $how ('drop', 'continue') {
+	my $sim = sim('--ttft-ms', '2', '--itl-ms', '1', '--fault', 'status=500:id=rconv-1-turn1');
+	my $run = serve($sim, @multi, '--num-prompts', '4', '--on-turn-failure', $how);
+	my $s = $run->{result}{sessions};
+	my @body = grep { $_->{request_id} =~ /conv-1-/ } bodies($sim);
+
+	is($s->{failed}, 1, "$how: one conversation failed");
+	is($s->{completed}, 3, "$how: the others did not");
+	is($s->{turns_cancelled}, $how eq 'drop' ? 1 : 0, "$how: what follows is cancelled");
+	is(scalar @body, $how eq 'drop' ? 2 : 3, "$how: or sent");
+	is($run->{result}{failed}, 1, "$how: one request failed");
+	is(content(decode_body($body[2])->[3]), '', "$how: with an empty answer") if $how eq 'continue';
+}
+
+# --duration ends between turns: the rest of what began is counted, what did not begin is no part.
+{
+	my $sim = sim('--ttft-ms', '2', '--itl-ms', '1');
+	my $run = serve($sim, @multi, '--request-rate', '20', '--duration', '1', '--think-time', '30');
+	my ($s, $result) = ($run->{result}{sessions}, $run->{result});
+
+	is($run->{status}, 0, 'duration: exit status') or diag($run->{err});
+	cmp_ok($s->{n}, '>', 10, 'duration: conversations began');
+	is($s->{unfinished}, $s->{n}, 'duration: none could finish');
+	is($s->{turns_unsent}, 2 * $s->{n}, 'duration: two turns of each were not sent');
+	is($s->{n}, scalar(bodies($sim)), 'duration: as many as the server had');
+	is($result->{completed}, $s->{n}, 'duration: each sent one request');
+}
+
+# --max-sessions 1: one conversation after the other, pauses included.
+{
+	my $sim = sim('--ttft-ms', '2', '--itl-ms', '1');
+	my $run = serve($sim, @multi, '--num-prompts', '4', '--max-sessions', '1', '--think-time', '0.02');
+	my @order = map { /conv-(\d)/ } map { $_->{request_id} } bodies($sim);
+
+	is("@order", '0 0 0 1 1 1 2 2 2 3 3 3', 'max-sessions: conversations do not interleave');
+}
+
+# With several servers a conversation stays where it began, or goes round.
+for my $how ('url', 'spread') {
+	my @sim = map { sim('--ttft-ms', '2', '--itl-ms', '1') } 1 .. 2;
+	my $run = serve(\@sim, @multi, '--num-prompts', '5', '--multi-turn-num-turns', '4',
+		'--session-affinity', $how);
+	my %at;
+	for my $k (0, 1) {
+		$at{$_}{$k} = 1 for map { /conv-(\d)/ } map { $_->{request_id} } bodies($sim[$k]);
+	}
+	my @homeless = grep { keys %{ $at{$_} } > 1 } 0 .. 4;
+	is(scalar @homeless, $how eq 'url' ? 0 : 5, "affinity $how: servers of a conversation");
+}
+
+# U1 as a plan: four users at 2/s; the fifth conversation begins when slot 0 is free again.
+{
+	my ($status, $out, $err) = profllm('bench', 'serve', @multi, '--model', 'sim', '--tokenizer', 'sim',
+		'--num-prompts', '5', '--user-centric-rate', '2', '--num-users', '4', '--dry-run',
+		'--dump-workload', '-');
+	my @line = map { JSON::PP->new->decode($_) } grep { /^\{/ } split /\n/, $out;
+
+	is($status, 0, 'U1: exit status') or diag($err);
+	is_deeply([map { $_->{due_s} } grep { !defined $_->{after} } @line], [0, 0.5, 1, 1.5, 6],
+		'U1: users begin in turn, the next one of slot 0 after three gaps');
+	is_deeply([map { $_->{due_s} } grep { defined $_->{after} } @line], [(2) x 10],
+		'U1: two seconds between requests of a user');
+}
+
+# What does not fit together.
+for my $case (
+	[ [ @multi, '--num-users', '4' ], qr/^.*--num-users needs --user-centric-rate/m ],
+	[ [ @multi, '--user-centric-rate', '4' ], qr/--user-centric-rate needs --num-users/ ],
+	[ [ @multi, '--user-centric-rate', '4', '--num-users', '2', '--request-rate', '3' ],
+	  qr/--user-centric-rate and --request-rate are mutually exclusive/ ],
+	[ [ @chat, '--user-centric-rate', '4', '--num-users', '2' ], qr/has no conversations/ ],
+	[ [ @multi, '--session-header', 'Content-Length' ], qr/--session-header 'Content-Length'/ ],
+	[ [ @multi, '--goodput', 'session:5' ], qr/unknown metric 'session'; expected ttft, tpot, e2el or/ ],
+) {
+	my ($args, $message) = @$case;
+	my ($status, $out, $err) = profllm('bench', 'serve', '--model', 'sim', '--tokenizer', 'sim',
+		'--dry-run', '--num-prompts', '4', @$args);
+
+	is($status, 2, "refused: @$args[-2, -1]");
+	like($err, $message, 'with a sentence');
+}
+
+done_testing();

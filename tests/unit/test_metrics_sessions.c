@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Conversations as a record has them: their outcomes, durations, turns and what was cached. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "metrics/metrics.h"
+
+#define S 1000000000ll
+#define NEAR(a, b) assert_true((a) - (b) < 1e-9 && (b) - (a) < 1e-9)
+
+static struct record r;
+
+static void begin(void)
+{
+	struct err e = { 0 };
+
+	assert_int_equal(record_init(&r, 32, 1, 100, false, false, &e), 0);
+	r.start_ns = 100 * S;
+	r.stop_ns = 120 * S;
+}
+
+/* Turn of a session, sent and ended at seconds of the run; 0 0: never sent. */
+static struct request_row *add(uint32_t session, uint16_t turn, uint32_t history, double from_s,
+			       double to_s, enum request_state state)
+{
+	struct request_row *row = &r.row[record_add_rows(&r, 1)];
+
+	row->session = session;
+	row->turn = turn;
+	row->parent = row->history = history;
+	row->state = (uint8_t)state;
+	if (to_s == 0)
+		return row;
+	row->due_ns = row->admitted_ns = row->sent_ns = r.start_ns + (int64_t)(from_s * S);
+	row->end_ns = r.start_ns + (int64_t)(to_s * S);
+	row->first_event_ns = row->sent_ns + S / 10;
+	row->last_event_ns = row->end_ns;
+	row->output_tokens = 10;
+	row->flags = ROW_HAS_USAGE;
+	return row;
+}
+
+static struct metrics_opts opts(void)
+{
+	static const double percentile[] = { 50 };
+
+	return (struct metrics_opts){
+		.percentile = percentile, .n_percentiles = 1, .has_tokenizer = true,
+		.selected = BLOCK_BIT(BLOCK_TTFT) | BLOCK_BIT(BLOCK_E2EL),
+	};
+}
+
+/* One of each: complete (with two turns at once), failed, cut off, never begun. */
+static void fill(void)
+{
+	struct request_row *row;
+
+	begin();
+	row = add(0, 0, RECORD_NONE, 1, 2, REQ_DONE);
+	row->prompt_tokens = 100;
+	row->flags |= ROW_HAS_CACHED;
+	row = add(0, 1, 0, 5, 7, REQ_DONE);
+	row->prompt_tokens = 150;
+	row->cached_tokens = 96;
+	row->flags |= ROW_HAS_CACHED;
+	row = add(0, 1, 0, 6, 8, REQ_DONE);
+	row->prompt_tokens = 200;
+	add(1, 0, RECORD_NONE, 2, 3, REQ_DONE)->prompt_tokens = 10;
+	add(1, 1, 3, 4, 5, REQ_FAILED);
+	add(1, 2, 4, 0, 0, REQ_CANCELLED)->flags = ROW_DROPPED;
+	add(2, 0, RECORD_NONE, 3, 4, REQ_DONE)->prompt_tokens = 20;
+	add(2, 1, 6, 0, 0, REQ_CANCELLED);
+	add(3, 0, RECORD_NONE, 0, 0, REQ_CANCELLED);
+}
+
+static void sessions_have_outcomes(void **state)
+{
+	struct metrics_opts o = opts();
+	struct metrics m;
+	const struct metrics_sessions *s = &m.sessions;
+
+	(void)state;
+	fill();
+	metrics_score(&m, &r, &o);
+	assert_int_equal(s->n, 3);
+	assert_int_equal(s->completed, 1);
+	assert_int_equal(s->failed, 1);
+	assert_int_equal(s->unfinished, 1);
+	assert_int_equal(s->turns, 8);
+	assert_int_equal(s->turns_completed, 5);
+	assert_int_equal(s->turns_failed, 1);
+	assert_int_equal(s->turns_dropped, 1);
+	assert_int_equal(s->turns_unsent, 1);
+	NEAR(s->duration.mean, 7);
+	NEAR(s->serving.mean, 4); /* 1..2 and 5..8: what overlaps counts once */
+	NEAR(s->gap.mean, 3);
+	NEAR(s->throughput, 1 / 20.0);
+	metrics_release(&m);
+	record_release(&r);
+}
+
+/* Cached shares weigh tokens, and leave out turns of which the server says nothing. */
+static void cached_tokens_are_weighted(void **state)
+{
+	struct metrics_opts o = opts();
+	struct metrics m;
+	const struct metrics_sessions *s = &m.sessions;
+
+	(void)state;
+	fill();
+	metrics_score(&m, &r, &o);
+	assert_true(s->is_cache_known);
+	NEAR(s->cached_share, 96 / 250.0);
+	assert_int_equal(s->cached_by_session.n, 1);
+	/* 110 tokens before the second turn are six blocks of 16, of which all were cached. */
+	NEAR(s->reuse_efficiency, 1);
+	NEAR(s->reusable_share, (96 + 96) / (100.0 + 150 + 200 + 10 + 20));
+	assert_int_equal(s->growth.n, 2);
+	NEAR(s->growth.mean, 75);
+	assert_int_equal(s->n_turns, 3);
+	NEAR(s->by_turn[1].cached_share, 96 / 150.0);
+	assert_false(s->by_turn[2].is_cache_known);
+	metrics_release(&m);
+	record_release(&r);
+}
+
+static void turns_are_summed_apart(void **state)
+{
+	struct metrics_opts o = opts();
+	const struct metrics_turn *t;
+	struct metrics m;
+
+	(void)state;
+	fill();
+	metrics_score(&m, &r, &o);
+	t = m.sessions.by_turn;
+	assert_int_equal(t[0].n, 4); /* also the one of a session that never began */
+	assert_int_equal(t[0].completed, 3);
+	assert_int_equal(t[1].n, 4);
+	assert_int_equal(t[1].completed, 2);
+	assert_int_equal(t[1].failed, 1);
+	assert_int_equal(t[2].completed, 0);
+	assert_int_equal(t[0].total_input, 130);
+	NEAR(t[0].duration_s, 3);
+	NEAR(t[0].request_throughput, 1);
+	NEAR(t[1].block[BLOCK_E2EL].mean_ms, 2000);
+	NEAR(t[1].block[BLOCK_TTFT].percentile_ms[0], 100);
+	NEAR(t[1].context.mean, 175);
+	metrics_release(&m);
+	record_release(&r);
+}
+
+/* A session is good when every turn is, and when it was short enough. */
+static void goodput_is_of_whole_sessions(void **state)
+{
+	static const struct { double e2el_ms, session_ms, expected; } row[] = {
+		{ 2500, 0, 0.05 }, { 1500, 0, 0 }, { 2500, 7500, 0.05 }, { 2500, 6500, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct metrics_opts o = opts();
+		struct metrics m;
+
+		fill();
+		o.goodput[0] = (struct metrics_goodput){ BLOCK_E2EL, row[i].e2el_ms };
+		o.n_goodput = 1;
+		o.session_limit_ms = row[i].session_ms;
+		metrics_score(&m, &r, &o);
+		NEAR(m.sessions.goodput, row[i].expected);
+		metrics_release(&m);
+		record_release(&r);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sessions_have_outcomes),
+		cmocka_unit_test(cached_tokens_are_weighted),
+		cmocka_unit_test(turns_are_summed_apart),
+		cmocka_unit_test(goodput_is_of_whole_sessions),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
