@@ -328,7 +328,7 @@ static void fill_turn(const struct trace *t, size_t i, struct sessions *s)
 	const struct trace_kept *k = &t->rows.v[i];
 	bool has_parent = k->parent != TRACE_NO_PARENT;
 	struct turn *turn = &s->turn[i];
-	double gap_s = has_parent ? k->at_s - t->rows.v[k->parent].at_s : 0;
+	double gap_s = has_parent ? k->at_s - t->rows.v[s->session[k->session].first].at_s : 0;
 
 	*turn = (struct turn){
 		.session = k->session, .history = TURN_NONE, .wait = (uint32_t)s->n_waits,
@@ -341,7 +341,7 @@ static void fill_turn(const struct trace *t, size_t i, struct sessions *s)
 	if (has_parent)
 		s->waits[s->n_waits++] = k->parent;
 	if (has_parent && !isnan(k->at_s)) {
-		turn->is_at_time = turn->is_gap_from_start = true;
+		turn->is_gap_from_arrival = true;
 		turn->gap_s = gap_s > 0 ? gap_s : 0;
 	} else if (has_parent && !isnan(k->delay_s)) {
 		turn->gap_kind = TURN_THINKS;

@@ -456,7 +456,7 @@ static void bailian_rows_find_their_sessions(void **state)
 		assert_int_equal(t->n_waits, want[i].wait != TURN_NONE);
 		if (t->n_waits) {
 			assert_int_equal(f.w.sessions->waits[t->wait], want[i].wait);
-			assert_true(t->is_at_time);
+			assert_true(t->is_gap_from_arrival && t->gap_s == want[i].due);
 		}
 		assert_int_equal(f.w.v[i].prompt_len, 20);
 	}
@@ -541,7 +541,7 @@ static void aiperf_rows_bring_texts_and_delays(void **state)
 	assert_int_equal(f.w.v[2].prompt_len, 5);
 	assert_int_equal(f.w.sessions->turn[1].gap_kind, TURN_THINKS);
 	assert_true(f.w.sessions->turn[1].gap_s == 2); /* arrivals alone are divided */
-	assert_false(f.w.sessions->turn[1].is_at_time);
+	assert_false(f.w.sessions->turn[1].is_gap_from_arrival);
 	f.opts.speedup_gaps = true;
 	f.opts.trace_message_mode = "delta";
 	make(&f);
