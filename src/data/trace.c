@@ -322,6 +322,11 @@ static int make_lot(struct trace *t, size_t *next, struct err *e)
 
 /* ---- sessions ---- */
 
+static double gap_of(double s)
+{
+	return !(s > 0) ? 0 : s < DUE_S_MAX ? s : DUE_S_MAX;
+}
+
 /* Turns that are scheduled wait for their parent as well; others come so long after it. */
 static void fill_turn(const struct trace *t, size_t i, struct sessions *s)
 {
@@ -342,10 +347,10 @@ static void fill_turn(const struct trace *t, size_t i, struct sessions *s)
 		s->waits[s->n_waits++] = k->parent;
 	if (has_parent && !isnan(k->at_s)) {
 		turn->is_gap_from_arrival = true;
-		turn->gap_s = gap_s > 0 ? gap_s : 0;
+		turn->gap_s = gap_of(gap_s);
 	} else if (has_parent && !isnan(k->delay_s)) {
 		turn->gap_kind = TURN_THINKS;
-		turn->gap_s = k->delay_s;
+		turn->gap_s = gap_of(k->delay_s);
 	}
 	if (!has_parent)
 		s->session[k->session].first = (uint32_t)i;
