@@ -133,8 +133,18 @@ static int check_without_sessions(const struct stage *s, struct err *e)
 static void set_think_time(const struct sessions *sessions, struct plan *plan, double think_s)
 {
 	for (uint32_t i = plan->n_roots; i < plan->n; i++)
-		if (sessions->turn[plan->entry[i].sample].gap_kind != TURN_CALLS_TOOLS)
+		if (sessions->turn[plan->entry[i].sample].gap_kind != TURN_CALLS_TOOLS &&
+		    !(plan->entry[i].flags & PLAN_FROM_PHASE))
 			plan->entry[i].due_s = think_s;
+}
+
+/* Whether any turn holds the server's answers, and not all that it sends by itself. */
+static bool has_history(const struct sessions *s)
+{
+	for (size_t i = 0; i < s->n_turns; i++)
+		if (s->turn[i].history != TURN_NONE)
+			return true;
+	return false;
 }
 
 /* Arrivals become conversations. */
@@ -143,7 +153,7 @@ static int add_turns(const struct stage *s, struct plan *plan, struct err *e)
 	const struct serve_opts *o = s->opts;
 	const struct sessions *sessions = s->point->workload.sessions;
 
-	if (!s->derived->is_chat)
+	if (!s->derived->is_chat && has_history(sessions))
 		return err_set(e, ERR_USAGE, "--backend %s: a conversation needs an API that takes a list "
 			       "of messages, such as --backend openai-chat --endpoint "
 			       "/v1/chat/completions", o->backend);

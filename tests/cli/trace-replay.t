@@ -81,6 +81,36 @@ ok(!(grep { $_->{min_tokens} != $_->{max_tokens} || !$_->{ignore_eos} } @body),
 is("@{$by_time[0]{prompt}}[0 .. 31]", "@{$by_time[1]{prompt}}[0 .. 31]", 'two blocks are shared');
 isnt("@{$by_time[0]{prompt}}[32 .. 39]", "@{$by_time[1]{prompt}}[32 .. 39]", 'and the third is not');
 
+# ---- sessions ----
+
+# Answers take about 0.3 s. The second turn is due long before the first has ended, the third long
+# after the second has.
+sub turn {
+	my ($id, $parent, $at, $turn, $input) = @_;
+	return qq({"chat_id": $id, "parent_chat_id": $parent, "timestamp": $at, "input_length": $input, )
+		. qq("output_length": 4, "type": "text", "turn": $turn, "hash_ids": [1, $id]});
+}
+spew('bailian.jsonl', rows(turn(1, -1, 0, 1, 20), turn(2, 1, 0.05, 2, 21), turn(3, 2, 2, 3, 22),
+	turn(4, -1, 2.1, 1, 23)));
+my $slow = start_sim(qw(--ttft-ms 300 --itl-ms 1));
+for my $waits (0, 1) {
+	my $r = run(args => [@serve, '--port', $slow->{port}, qw(--dataset-path bailian.jsonl --save-result
+		--save-detailed --result-filename s.json), $waits ? '--sessions' : ()]);
+	check_run($waits ? 'turns that wait' : 'turns by the clock alone', $r, { status => 0,
+		out => ['Successful requests: * 4 *'] });
+	my $d = json_of(slurp('s.json'));
+	my %at; # by prompt tokens: first, second, third turn, and the other session
+	for my $i (0 .. 3) {
+		$at{$d->{input_lens}[$i]} = { sent => $d->{profllm}{requests}{sent_ns}[$i] / 1e9,
+			ended => $d->{profllm}{requests}{end_ns}[$i] / 1e9 };
+	}
+	my $begin = $at{20}{sent};
+	is($at{21}{sent} > $at{20}{ended}, !!$waits, $waits ? 'a turn waits for the end of its parent'
+		: 'a turn is sent before its parent has ended');
+	cmp_ok($at{22}{sent} - $begin, '>', 1.99, 'and is not sent before its time');
+	cmp_ok($at{23}{sent} - $begin, '>', 2.09, 'nor is another session');
+}
+
 # ---- our own record ----
 
 my @again = dry('a record', { out => ['trace: record (found by its content), 12 requests, *'] },
