@@ -24,7 +24,7 @@
 
 #define AT_ONCE 256
 #define AT_ONCE_TOKENS (4u << 20)
-#define SEED_BYTES 24
+#define OWN_BLOCK 512 /* tokens that are drawn at once where there are no ids */
 
 /* A request that is being made. */
 struct item {
@@ -47,7 +47,6 @@ struct trace {
 	struct trace_maker maker;
 	struct trace_chains chains;
 	struct trace_facts *facts;
-	char salt[SEED_BYTES];
 	bool is_text;          /* prompts are sent as text */
 	uint64_t *seed;        /* of ids of the rows in hand */
 	size_t n_seeds, seeds_cap;
@@ -384,11 +383,11 @@ static void fill_sessions(struct trace *t)
 static int open_maker(struct trace *t, struct err *e)
 {
 	bool is_seeded = t->o->trace_salt && strcmp(t->o->trace_salt, "seed") == 0;
+	char salt[24] = "";
 
 	if (is_seeded)
-		snprintf(t->salt, sizeof(t->salt), "%" PRIu64, t->env->seed);
-	t->maker.salt = t->salt;
-	t->maker.block = t->source.block ? t->source.block : 16;
+		snprintf(salt, sizeof(salt), "%" PRIu64, t->env->seed);
+	trace_maker_init(&t->maker, t->source.block ? t->source.block : OWN_BLOCK, salt);
 	if (trace_ids_all(t->env->tokenizer, &t->maker.allowed, &t->maker.n_allowed, e) < 0)
 		return -1;
 	if (t->is_text)

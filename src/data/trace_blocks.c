@@ -16,27 +16,33 @@ _Static_assert(LENGTH_TOKENS_MAX < REPEATED, "a bit is left beside a number of t
 
 /* ---- tokens ---- */
 
+static uint64_t base_of(const char *kind, const char *salt, size_t block)
+{
+	char text[128];
+	int n = snprintf(text, sizeof(text), "%s:%.64s:%zu", kind, salt, block);
+
+	return xxh64((struct str){ text, (size_t)n }, 0);
+}
+
+void trace_maker_init(struct trace_maker *m, size_t block, const char *salt)
+{
+	m->block = block;
+	m->ids_of = base_of("trace-block", salt, block);
+	m->rows_of = base_of("trace-fill", salt, block);
+}
+
 uint64_t trace_block_seed(const struct trace_maker *m, struct str id)
 {
-	struct buf text = { 0 };
-	uint64_t seed;
-
-	buf_printf(&text, "trace-block:%s:", m->salt);
-	buf_add_str(&text, id);
-	buf_printf(&text, ":%zu", m->block);
-	seed = xxh64(buf_str(&text), 0);
-	buf_release(&text);
-	return seed;
+	return xxh64(id, m->ids_of);
 }
 
 /* Of a block that no other row has. */
 static uint64_t own_seed(const struct trace_maker *m, uint32_t row, size_t index)
 {
-	char text[96];
-	int n = snprintf(text, sizeof(text), "trace-fill:%.40s:%u:%zu:%zu", m->salt, row, index,
-			 m->block);
+	char text[48];
+	int n = snprintf(text, sizeof(text), "%u:%zu", row, index);
 
-	return xxh64((struct str){ text, (size_t)n }, 0);
+	return xxh64((struct str){ text, (size_t)n }, m->rows_of);
 }
 
 static void make_block(const struct trace_maker *m, uint64_t seed, size_t tokens, struct ids *out)

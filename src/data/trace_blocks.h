@@ -19,8 +19,11 @@ struct trace_maker {
 	uint32_t *allowed;    /* token ids, ascending; freed by its owner */
 	size_t n_allowed;
 	size_t block;         /* tokens of one block; at least 1 */
-	const char *salt;
+	uint64_t ids_of, rows_of; /* hashes of kind, salt and size: names are hashed from there on */
 };
+
+/* Sets all but the ids. */
+void trace_maker_init(struct trace_maker *m, size_t block, const char *salt);
 
 /* What a block of that id is drawn from. */
 uint64_t trace_block_seed(const struct trace_maker *m, struct str id);
