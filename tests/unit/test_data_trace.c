@@ -296,7 +296,8 @@ static void too_few_ids_are_filled_up(void **state)
 	assert_true(same(a, b, 16));
 	for (size_t at = 16; at + 16 <= 100; at += 16) /* nor do blocks of one row repeat */
 		for (size_t k = 0; k + 16 <= 100; k += 16)
-			assert_false(same(a + at, b + k, 16) || (k != at && same(a + at, a + k, 16)));
+			assert_false(same(a + at, b + k, 16) ||
+				     (k != at && same(a + at, a + k, 16)));
 	assert_int_equal(f.w.trace->short_rows, 2);
 	assert_int_equal(f.w.trace->own_tokens, 2 * 84);
 	assert_int_equal(f.w.trace->left_ids, 2);
