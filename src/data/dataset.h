@@ -57,7 +57,7 @@ struct dataset_opts {
 	int64_t trace_output_len;        /* of rows that tell none */
 	struct opt_real trace_start, trace_end; /* seconds of the file's own clock */
 	bool sort_trace, sessions, speedup_gaps;
-	bool is_trace_short;             /* --compat timed-trace-short: prompts end with their ids */
+	bool is_trace_short;             /* --compat timed-trace-short: prompts end with the ids */
 	/* random, random-mm, random-rerank */
 	int64_t random_input_len, random_output_len, random_prefix_len, random_batch_size;
 	const char *random_range_ratio;  /* as written; the two numbers are below */
