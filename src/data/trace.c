@@ -224,7 +224,7 @@ static bool make_one(void *self, size_t i, unsigned worker)
 	(void)worker;
 	if (!it->is_made)
 		return true;
-	it->prompt.seed = t->seed + it->seed_at;
+	it->prompt.seed = t->seed ? t->seed + it->seed_at : NULL; /* no row has ids */
 	it->shared = t->is_text ? trace_chains_shared(&t->chains, &t->maker, &it->prompt) : 0;
 	ids_reset(&it->ids);
 	buf_reset(&it->out);
