@@ -99,6 +99,7 @@
 #define SWEEP_LOG_BYTES_MAX (64u << 20) /* of a server's log, read for its KV cache's size */
 #define FILE_NAME_BYTES_MAX 255         /* what Linux file systems take */
 #define PREFAULT_EVENTS_MAX (1u << 24)  /* token events given memory before load: 70 MB a lane */
+#define TRACE_CHAINS_MAX (1u << 23)     /* beginnings of a trace's prompts told apart: 200 MB */
 #define UNUSED_KEYS_MAX 16              /* keys of a dataset's rows that are warned about by name */
 #define MIX_PARTS_MAX 64                /* sets of one mix */
 #define LENGTH_TOKENS_MAX (1u << 26)    /* one prompt or answer; contexts are below 2^24 */

@@ -18,7 +18,7 @@
 static int list_switches(const struct serve_switch *row)
 {
 	for (; row->name; row++)
-		printf("%-16s %s\n", row->name, row->help);
+		printf("%-17s %s\n", row->name, row->help);
 	return 1;
 }
 

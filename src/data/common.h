@@ -46,6 +46,8 @@ void dataset_note_media(struct workload *w, const struct dataset_env *env);
  */
 uint64_t dataset_fixed_seed(struct workload *w, const struct dataset_opts *o,
 			    const struct dataset_env *env);
+/* What arrival times are divided by: --speedup. */
+double dataset_speedup(const struct dataset_opts *o);
 /* Whether env says what stands around a user message. */
 bool dataset_has_chat(const struct dataset_env *env);
 

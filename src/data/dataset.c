@@ -26,6 +26,7 @@
 	X(sonnet) \
 	X(timed_trace) \
 	X(prioritization) \
+	X(trace) \
 	X(hf) \
 	X(structured) \
 	X(conversations) \
@@ -209,6 +210,11 @@ uint64_t dataset_fixed_seed(struct workload *w, const struct dataset_opts *o,
 		dataset_note(w, "--seed does not change this dataset, as upstream; --fix dataset-seed "
 			     "lets it");
 	return 0;
+}
+
+double dataset_speedup(const struct dataset_opts *o)
+{
+	return o->speedup > 0 ? o->speedup : 1;
 }
 
 bool dataset_has_chat(const struct dataset_env *env)

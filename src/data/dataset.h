@@ -62,6 +62,15 @@ struct dataset_opts {
 	double timed_trace_sec_multiplier;
 	const char *timed_trace_label_timestamp, *timed_trace_label_input_length;
 	const char *timed_trace_label_output_length, *timed_trace_label_hash_ids;
+	double speedup;                  /* arrival times are divided by it; 0: 1 */
+	/* trace; NULL texts: the first choice of their option */
+	const char *trace_format, *trace_time_unit, *trace_origin, *trace_salt;
+	const char *trace_message_mode;
+	struct opt_int trace_block_size; /* unset: the family's own */
+	int64_t trace_output_len;        /* of rows that tell none */
+	struct opt_real trace_start, trace_end; /* seconds of the file's own clock */
+	bool sort_trace, sessions, speedup_gaps;
+	bool is_trace_short;             /* --compat timed-trace-short: prompts end with the ids */
 	/* random, random-mm, random-rerank */
 	int64_t random_input_len, random_output_len, random_prefix_len, random_batch_size;
 	const char *random_range_ratio;  /* as written; the two numbers are below */

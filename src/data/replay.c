@@ -71,11 +71,13 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 			       o->path, w->n, env->num_prompts);
 	w->hash = arena_text(&w->arena, str_of(hash));
 	take_description(description, env, o->path, w);
+	for (size_t i = 0; i < w->n; i++)
+		w->v[i].timestamp_s /= dataset_speedup(o);
 	dataset_note_media(w, env);
 	return env->is_chat_backend ? check_chat(w, o->path, env->backend, e) : 0;
 }
 
-static const char *const options[] = { "self-timed", NULL };
+static const char *const options[] = { "self-timed", "speedup", NULL };
 
 const struct dataset dataset_workload = {
 	.name = "workload", .summary = "requests of a file that dataset compile made",

@@ -31,6 +31,7 @@ struct turn {
 	uint16_t number;      /* from 0 on the path from the root; a branch goes on from its parent */
 	uint8_t gap_kind;     /* enum turn_gap */
 	bool is_gap_from_start; /* due gap_s after the start of the turn before, if that has ended */
+	bool is_gap_from_arrival; /* likewise, after its session's first turn was due */
 	double gap_s;         /* due so long after the last of its waits has ended */
 };
 

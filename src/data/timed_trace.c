@@ -11,14 +11,12 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "base/fmt.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "data/rows.h"
+#include "data/trace_ids.h"
 #include "rng/pyhash.h"
-#include "token/model.h"
-#include "token/tokenizer.h"
 
 #define AT_ONCE 256
 #define AT_ONCE_TOKENS (4u << 20)
@@ -41,48 +39,7 @@ struct trace {
 	size_t n;
 };
 
-/* ---- the vocabulary ---- */
-
-static bool is_token(const struct tokenizer *t, uint32_t id)
-{
-	const struct model *m = tokenizer_model(t);
-
-	return !m || m->vocab.entry[id].is_known;
-}
-
-/* All tokens, added ones too, but the declared special ones. */
-static int find_ids(struct trace *t, struct err *e)
-{
-	const struct tokenizer *tokenizer = t->env->tokenizer;
-	size_t limit = tokenizer_id_limit(tokenizer), n_special;
-	const uint32_t *special = tokenizer_special_ids(tokenizer, &n_special);
-	bool *is_special = mem_array(limit, sizeof(*is_special));
-
-	for (size_t i = 0; i < n_special; i++)
-		if (special[i] < limit)
-			is_special[special[i]] = true;
-	t->id = mem_array(limit, sizeof(*t->id));
-	for (uint32_t id = 0; id < limit; id++)
-		if (!is_special[id] && is_token(tokenizer, id))
-			t->id[t->ids++] = id;
-	free(is_special);
-	return t->ids ? 0 : err_set(e, ERR_RUN, "the tokenizer has no tokens but special ones");
-}
-
 /* ---- chunks ---- */
-
-static void put_id(struct buf *out, uint32_t id)
-{
-	char text[12];
-	size_t at = sizeof(text);
-
-	do
-		text[--at] = (char)('0' + id % 10);
-	while ((id /= 10) != 0);
-	if (out->len > 1)
-		buf_add_text(out, ", ");
-	buf_add(out, text + at, sizeof(text) - at);
-}
 
 static bool make_prompt(void *self, size_t i, unsigned worker)
 {
@@ -106,7 +63,7 @@ static bool make_prompt(void *self, size_t i, unsigned worker)
 		for (size_t k = 0; k < (left < chunk ? left : chunk); k++) {
 			double at = floor(pyrandom_double(&rng) * (double)t->ids);
 
-			put_id(&row->prompt, t->id[(size_t)at]);
+			trace_ids_put(&row->prompt, t->id[(size_t)at]);
 			row->made++;
 		}
 	}
@@ -160,35 +117,8 @@ static int read_time(const struct trace *t, size_t i, struct json_slice row, dou
 	if (!(v.kind == JSON_STRING ? opt_python_float(v.raw, &stamp) : json_to_f64(v, &stamp)) ||
 	    !isfinite(stamp * t->o->timed_trace_sec_multiplier))
 		return rows_refuse(&t->rows, i, e, "\"%s\" must be a number", label);
-	*out = stamp * t->o->timed_trace_sec_multiplier;
+	*out = stamp * t->o->timed_trace_sec_multiplier / dataset_speedup(t->o);
 	return 0;
-}
-
-/* As Python's str() spells it; false: no such id. */
-static bool put_hash_id(struct json_slice v, struct buf *out)
-{
-	char number[FMT_F64_BYTES];
-	size_t before = out->len;
-	double real;
-
-	switch (v.kind) {
-	case JSON_STRING:
-		json_unescape(out, v.raw);
-		if (out->len > before && memchr(out->data + before, '\0', out->len - before))
-			return false;
-		break;
-	case JSON_INT:
-		buf_add_str(out, str_is(v.raw, "-0") ? STR("0") : v.raw);
-		break;
-	case JSON_REAL:
-		if (!json_to_f64(v, &real))
-			return false;
-		buf_add_text(out, fmt_f64(number, real));
-		break;
-	default:
-		return false;
-	}
-	return true;
 }
 
 /* None at all is an empty prompt, as upstream. */
@@ -208,7 +138,7 @@ static int read_hash_ids(struct trace *t, size_t i, struct json_slice row, struc
 		return rows_refuse(&t->rows, i, e, "\"%s\" must be a list of ids", label);
 	it = json_iter(list);
 	while (rc == 0 && json_each(&it, &key, &v) == 1) {
-		if (!put_hash_id(v, &text))
+		if (!trace_ids_name(v, &text))
 			rc = rows_refuse(&t->rows, i, e, "\"%s\" must be a list of numbers or texts",
 					 label);
 		buf_add_char(&text, '\0');
@@ -325,7 +255,8 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 	unshuffled.disable_shuffle = true;
 	t->o = o;
 	t->env = env;
-	if (rows_open(&t->rows, &o->path, 1, &opts, rng, e) == 0 && find_ids(t, e) == 0) {
+	if (rows_open(&t->rows, &o->path, 1, &opts, rng, e) == 0 &&
+	    trace_ids_all(env->tokenizer, &t->id, &t->ids, e) == 0) {
 		/* Both generators, which the arrival times then come from. */
 		compat_rng_seed(rng, (uint32_t)dataset_fixed_seed(w, o, env));
 		rc = make_all(t, w, e);
@@ -342,7 +273,7 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 static const char *const options[] = {
 	"timed-trace-chunk-hash-size", "timed-trace-sec-multiplier", "timed-trace-label-timestamp",
 	"timed-trace-label-input-length", "timed-trace-label-output-length",
-	"timed-trace-label-hash-ids", "self-timed", NULL,
+	"timed-trace-label-hash-ids", "self-timed", "speedup", NULL,
 };
 
 const struct dataset dataset_timed_trace = {

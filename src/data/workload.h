@@ -51,6 +51,7 @@ struct sample {
 };
 
 struct spill; /* private: texts in a file */
+struct trace_facts;
 
 struct workload {
 	struct sample *v;
@@ -63,6 +64,7 @@ struct workload {
 	bool has_priorities;      /* samples have classes; overrides tell the server */
 	struct sessions *sessions; /* in the arena; NULL: every sample stands alone */
 	struct repeats *repeats;   /* data/repeat.h; in the arena; NULL: no sample is repeated */
+	const struct trace_facts *trace; /* in the arena (data/trace.h); NULL: no trace */
 	struct str notes;         /* what the user should know about it, lines; may be empty */
 	size_t memory_max;        /* 0: WORKLOAD_MEMORY_BYTES_MAX */
 	struct spill *spill;

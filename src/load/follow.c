@@ -113,10 +113,11 @@ static int64_t due_at(const struct driver *d, uint32_t entry, int64_t now_mono)
 	int64_t gap = clock_span_ns(next->due_s), due;
 	const struct request_row *before = &d->record->row[d->first_row + next->after];
 
-	if (!(next->flags & PLAN_FROM_START))
+	if (!(next->flags & (PLAN_FROM_START | PLAN_FROM_PHASE)))
 		return now_mono + gap;
-	due = (before->sent_ns ? before->sent_ns : before->admitted_ns) -
-	      (d->start_real_ns - d->start_mono_ns) + gap;
+	due = d->start_mono_ns + gap;
+	if (next->flags & PLAN_FROM_START)
+		due += (before->sent_ns ? before->sent_ns : before->admitted_ns) - d->start_real_ns;
 	return due > now_mono ? due : now_mono;
 }
 

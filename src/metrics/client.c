@@ -111,6 +111,36 @@ static void interarrival(struct metrics *m, const struct record *r)
 	m->client.mean_interarrival_s = n > 1 ? (last - first) / (n - 1) : 0;
 }
 
+static void stretch(double span[2], double at, bool is_first)
+{
+	span[0] = is_first || at < span[0] ? at : span[0];
+	span[1] = is_first || at > span[1] ? at : span[1];
+}
+
+static void schedule(struct metrics *m, const struct record *r)
+{
+	struct metrics_schedule *s = &m->client.schedule;
+	double due[2] = { 0 }, sent[2] = { 0 };
+	uint32_t roots = 0, late = 0;
+
+	for (uint32_t i = 0; i < m->n; i++) {
+		const struct request_row *row = &r->row[m->row[i]];
+
+		if (!row->due_ns || !row->sent_ns)
+			continue;
+		s->n++;
+		late += row->sent_ns - row->due_ns > METRICS_LATE_NS;
+		if (row->parent != RECORD_NONE)
+			continue;
+		stretch(due, row->due_s, roots == 0);
+		stretch(sent, metrics_seconds(row->sent_ns - r->start_ns), roots == 0);
+		roots++;
+	}
+	s->planned_span_s = due[1] - due[0];
+	s->sent_span_s = sent[1] - sent[0];
+	s->late_share = s->n ? (double)late / s->n : 0;
+}
+
 /* ---- what the best known counts say ---- */
 
 #define ROLE_FIRST_NS 1000000   /* a role this much before the content, and more than */
@@ -429,6 +459,7 @@ void metrics_client(struct metrics *m, const struct record *r)
 	spreads(m, r);
 	send_lag(m, r);
 	interarrival(m, r);
+	schedule(m, r);
 	skew(m, r, skews);
 	look_at_events(m, r, skews);
 	free(skews);

@@ -262,6 +262,14 @@ struct metrics_failures {
  */
 #define METRICS_EARLY_NS 1000000
 
+/* How the sending held to the plan: requests that were due and sent. */
+struct metrics_schedule {
+	uint32_t n;
+	double planned_span_s, sent_span_s; /* from the first to the last root */
+	double late_share;                  /* sent more than METRICS_LATE_NS after due */
+};
+#define METRICS_LATE_NS 1000000
+
 /* What the client saw of itself and of the connection; not in upstream. */
 struct metrics_client {
 	struct metrics_spread lag;          /* due to sent, waiting for a slot included */
@@ -277,6 +285,7 @@ struct metrics_client {
 	struct metrics_spread first_late;   /* about what late first reads add to TTFT */
 	struct metrics_shift shift;
 	struct metrics_queue queue;
+	struct metrics_schedule schedule;
 	double mean_interarrival_s;         /* between due times of roots */
 	uint64_t n_events;                  /* token events of all requests */
 	uint64_t n_events_with_text;

@@ -58,8 +58,10 @@ static void add_waits(struct builder *b, const struct session *session, const st
 		if (wait[i] == turn->history)
 			first = i;
 	entry->after = place_of(b, session, wait[first]);
-	entry->due_s = turn->gap_s;
-	entry->flags = turn->is_gap_from_start ? PLAN_FROM_START : 0;
+	entry->flags = turn->is_gap_from_arrival ? PLAN_FROM_PHASE :
+		       turn->is_gap_from_start ? PLAN_FROM_START : 0;
+	/* Until now the arrival's. */
+	entry->due_s = turn->gap_s + (turn->is_gap_from_arrival ? entry->due_s : 0);
 	for (uint32_t i = 0; i < turn->n_waits; i++)
 		if (i != first)
 			b->p->join[b->p->n_joins++] = (struct plan_join){

@@ -29,6 +29,34 @@ static void url_rows(const struct report *r, struct buf *out)
 	}
 }
 
+/* Requests per second that were sent / that were planned; below 0: not known. */
+static double rate_share(const struct metrics_schedule *s)
+{
+	if (s->sent_span_s <= 0 || s->planned_span_s <= 0)
+		return -1;
+	return s->planned_span_s / s->sent_span_s;
+}
+
+static void replay_rows(const struct report *r, struct buf *out)
+{
+	const struct report_load *l = &r->facts->load;
+	const struct metrics_schedule *s = &r->metrics->client.schedule;
+	struct buf value = { 0 };
+
+	buf_printf(&value, "%s, speed-up %g", l->trace_format ? l->trace_format : r->facts->dataset,
+		   l->speedup);
+	line_text(out, "Trace:", value.data);
+	buf_release(&value);
+	line_real(out, "Planned span (s):", s->planned_span_s);
+	if (rate_share(s) >= 0)
+		line_real(out, "Achieved / planned rate:", rate_share(s));
+	line_real(out, "Requests later than 1 ms (%):", 100 * s->late_share);
+	if (l->ideal_hit_rate >= 0)
+		line_real(out, "Ideal prefix hit rate (%):", 100 * l->ideal_hit_rate);
+	if (l->prefix_exact >= 0)
+		line_real(out, "Exact shared prefixes (% of prompts):", 100 * l->prefix_exact);
+}
+
 void report_load_rows(const struct report *r, struct buf *out)
 {
 	const struct report_load *l = &r->facts->load;
@@ -49,6 +77,8 @@ void report_load_rows(const struct report *r, struct buf *out)
 		buf_release(&value);
 	}
 	report_reuse_rows(&l->reuse, out);
+	if (l->is_replay)
+		replay_rows(r, out);
 	if (l->is_profile_asked)
 		line_text(out, "Profiled:", l->is_profiled ? "yes" : "no");
 	if (l->urls) {
@@ -64,6 +94,33 @@ static void put_set(struct json_writer *w, const char *key, double v)
 		json_put_f64(w, v);
 	else
 		json_put_null(w);
+}
+
+static void put_known(struct json_writer *w, const char *key, double v)
+{
+	json_key(w, key);
+	if (v >= 0)
+		json_put_f64(w, v);
+	else
+		json_put_null(w);
+}
+
+static void put_replay(struct json_writer *w, const struct report *r)
+{
+	const struct report_load *l = &r->facts->load;
+	const struct metrics_schedule *s = &r->metrics->client.schedule;
+
+	json_key(w, "trace");
+	json_begin_object(w);
+	put_text(w, "format", l->trace_format);
+	put_known(w, "speedup", l->speedup);
+	put_known(w, "planned_span_s", s->planned_span_s);
+	put_known(w, "sent_span_s", s->sent_span_s);
+	put_known(w, "rate_share", rate_share(s));
+	put_known(w, "late_share", s->late_share);
+	put_known(w, "ideal_hit_rate", l->ideal_hit_rate);
+	put_known(w, "prefix_exact", l->prefix_exact);
+	json_end_object(w);
 }
 
 static void put_urls(struct json_writer *w, const struct report *r)
@@ -104,6 +161,8 @@ void report_load_json(const struct report *r, struct json_writer *w)
 	put_text(w, "prompt_salt_key", l->prompt_salt_key);
 	report_reuse_json(&l->reuse, w);
 	put_urls(w, r);
+	if (l->is_replay)
+		put_replay(w, r);
 	if (l->is_profile_asked) {
 		json_key(w, "profiled");
 		json_put_bool(w, l->is_profiled);

@@ -34,6 +34,8 @@ static const struct scalar facts_rows[] = {
 	F(load.prompt_salt), F(load.prompt_salt_key), F(load.is_profile_asked), F(load.is_profiled),
 	F(load.reuse.order), F(load.reuse.pass), F(load.reuse.copies), F(load.reuse.repeated),
 	F(load.reuse.pass_requests), F(load.reuse.ideal),
+	F(load.is_replay), F(load.trace_format), F(load.speedup), F(load.ideal_hit_rate),
+	F(load.prefix_exact),
 };
 static const struct scalar opts_rows[] = {
 	O(is_pooling), O(has_tokenizer), O(is_rate_finite), O(is_user_stamps), O(is_peak_exact),

@@ -49,6 +49,10 @@ struct report_load {
 	const char *prompt_salt_key;     /* what salts are drawn from; NULL: none */
 	bool is_profile_asked, is_profiled;
 	struct report_reuse reuse;
+	bool is_replay;                  /* sent at the times of a trace */
+	const char *trace_format;        /* its family; NULL: of another kind */
+	double speedup;
+	double ideal_hit_rate, prefix_exact; /* of struct trace_facts; below 0: not known */
 	struct str runs;                 /* JSON of several runs' values; empty: one run */
 };
 

@@ -20,6 +20,12 @@
 
 #define FILES_SPARE 64             /* descriptors besides connections */
 
+/* Nothing but the server keeps all requests from being open at once. */
+static bool is_all_at_once(const struct plan *p)
+{
+	return p->n_roots == 0 || p->entry[p->n_roots - 1].due_s == 0;
+}
+
 /* Requests that can be open at once: of a conversation as many as it has branches. */
 static size_t open_at_once(const struct stage *s)
 {
@@ -56,7 +62,7 @@ int stage_check_files(struct stage *s, struct err *e)
 		return 0;
 	buf_printf(&text, "up to %zu connections may be open at once, but this process may open only "
 		   "%zu files (ulimit -n); raise the limit or lower --max-concurrency", open, limit);
-	if (cap || isinf(s->opts->request_rate)) {
+	if (cap || is_all_at_once(&s->point->plan)) {
 		err_set(e, ERR_RUN, "%s", text.data);
 		buf_release(&text);
 		return -1;

@@ -8,12 +8,14 @@
 #include "run/stage.h"
 
 #include <assert.h>
+#include <math.h>
 
 #include "base/clock.h"
 #include "base/fmt.h"
 #include "base/mem.h"
 #include "base/trace.h"
 #include "data/dataset.h"
+#include "data/trace.h"
 #include "report/lines.h"
 #include "run/contact.h"
 #include "run/correct.h"
@@ -156,6 +158,30 @@ static int find_endpoint(struct stage *s, struct err *e)
 	return endpoint_check_url(ep, s->derived->api_url, e);
 }
 
+/* What is known of a trace before it is replayed. */
+static void say_replay(const struct stage *s)
+{
+	const struct workload *w = &s->point->workload;
+	const struct trace_facts *f = w->trace;
+	struct buf text = { 0 };
+
+	buf_printf(&text, "trace: %s (%s), %zu requests", f->format,
+		   f->is_format_given ? "--trace-format" : "found by its content", w->n);
+	if (f->sessions)
+		buf_printf(&text, " in %zu sessions", f->sessions);
+	if (f->block)
+		buf_printf(&text, ", %u tokens an id", f->block);
+	if (w->is_self_timed)
+		buf_printf(&text, ", speed-up %g", f->speedup);
+	if (!isnan(f->ideal_hit_rate))
+		buf_printf(&text, ", ideal hit rate %.2f %%", 100 * f->ideal_hit_rate);
+	if (!isnan(f->prefix_exact))
+		buf_printf(&text, ", shared prefixes exact in %.2f %% of the prompts",
+			   100 * f->prefix_exact);
+	stage_say(s, text.data);
+	buf_release(&text);
+}
+
 /* Upstream says how it read a trace. */
 static void say_trace(const struct stage *s, const struct dataset *dataset)
 {
@@ -163,6 +189,8 @@ static void say_trace(const struct stage *s, const struct dataset *dataset)
 	char multiplier[FMT_F64_BYTES];
 	struct buf text = { 0 };
 
+	if (s->point->workload.trace)
+		say_replay(s);
 	if (strcmp(dataset->name, "timed_trace") != 0)
 		return;
 	buf_printf(&text, "timed-trace: chunk_size: %lld, sec_multiplier: %s, label_ts: \"%s\", "

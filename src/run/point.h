@@ -108,6 +108,8 @@ struct point {
  */
 int run_point(const struct serve_opts *opts, const struct serve_derived *derived,
 	      const struct run_hooks *hooks, struct point *out, struct err *e);
+/* Whether requests are sent at the times of the workload. */
+bool point_is_self_timed(const struct serve_opts *o, const struct point *p);
 /* Completes the file of --record, once the record is scored (its meta is final). */
 int point_store(struct point *p, struct err *e);
 void point_release(struct point *p);

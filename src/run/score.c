@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/redact.h"
+#include "data/trace.h"
 #include "run/explained.h"
 #include "run/reuse.h"
 #include "version.h"
@@ -122,6 +123,22 @@ static const char *http_version(const struct point *p)
 
 #define USED_UP_SHARE 0.98 /* of the time: a last request after it is no want of requests */
 
+static double known(double v)
+{
+	return isnan(v) ? -1 : v;
+}
+
+static void replay_facts(const struct serve_opts *o, const struct point *p, struct report_load *f)
+{
+	const struct trace_facts *trace = p->workload.trace;
+
+	f->is_replay = point_is_self_timed(o, p);
+	f->speedup = o->data.speedup;
+	f->ideal_hit_rate = trace ? known(trace->ideal_hit_rate) : -1;
+	f->prefix_exact = trace ? known(trace->prefix_exact) : -1;
+	f->trace_format = trace ? trace->format : NULL;
+}
+
 static void load_facts(const struct serve_opts *o, const struct serve_derived *d,
 		       const struct point *p, struct report_load *f, struct arena *a)
 {
@@ -140,6 +157,7 @@ static void load_facts(const struct serve_opts *o, const struct serve_derived *d
 		f->prompt_salt_key = p->salt_key;
 	}
 	reuse_told(&p->workload, &o->data, &f->reuse);
+	replay_facts(o, p, f);
 	f->is_profile_asked = o->profile || o->profile_batch_threshold.is_set;
 	f->is_profiled = p->is_profiled;
 	for (unsigned i = 0; d->n_urls > 1 && i < d->n_urls; i++)

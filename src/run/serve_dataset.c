@@ -218,8 +218,8 @@ int serve_check_dataset(const struct check *c)
 	if (o->self_timed == OPT_TRI_YES && serve_given(c, "request-rate"))
 		serve_warn(c, "--request-rate has no effect: requests are sent at the trace's times");
 	if (!d->has_timestamps && !d->may_have_timestamps && o->self_timed != OPT_TRI_UNSET)
-		return err_set(c->e, ERR_USAGE, "--%sself-timed: only --dataset-name timed_trace has "
-			       "arrival times, not %s", o->self_timed == OPT_TRI_NO ? "no-" : "",
+		return err_set(c->e, ERR_USAGE, "--%sself-timed: only the datasets trace and "
+			       "timed_trace have arrival times, not %s", o->self_timed == OPT_TRI_NO ? "no-" : "",
 			       d->name);
 	if (d->is_whole && !serve_given(c, "num-prompts"))
 		o->num_prompts = 0;

@@ -54,6 +54,8 @@ const struct serve_switch serve_compats[] = {
 	{ "stdout", COMPAT_STDOUT,
 	  "vLLM's lines that say nothing about the measurement are printed: Namespace(...), the "
 	  "default of temperature, a ready check that is not made, the tip about termplotlib" },
+	{ "timed-trace-short", COMPAT_TRACE_SHORT,
+	  "prompts of a trace whose ids are too few for their length end with them" },
 	{ "v0.11", COMPAT_V011 | COMPAT_STDOUT, "everything as it was in that release" },
 	{ NULL, 0, NULL },
 };
@@ -567,6 +569,7 @@ static int parse_compat(const struct check *c)
 				       "lists the names", (int)name.n, name.p);
 		c->d->compat |= row->bits;
 	}
+	c->o->data.is_trace_short = c->d->compat & COMPAT_TRACE_SHORT;
 	return 0;
 }
 

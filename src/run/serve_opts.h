@@ -168,6 +168,7 @@ enum serve_compat {
 	COMPAT_DETAIL = 8,       /* latencies and queue_times only with --save-detailed */
 	COMPAT_V011 = 16,        /* all that was so then (run/compat.c, report/release.c) */
 	COMPAT_STDOUT = 32,      /* also the lines that say nothing about the measurement */
+	COMPAT_TRACE_SHORT = 64, /* prompts of a trace end with their ids */
 };
 
 /* --fix: mended forms of upstream defects that change numbers. */

@@ -20,6 +20,7 @@
 #define RANDOM "Random dataset"
 #define FILES "File datasets"
 #define SYNTHETIC "Synthetic datasets"
+#define TRACES "Traces"
 #define HUB "Hub datasets"
 #define SERVER "Server"
 #define MODEL "Model and tokenizer"
@@ -39,9 +40,16 @@
 static const char *const datasets[] = {
 	"sharegpt", "burstgpt", "sonnet", "random", "random-mm", "random-rerank", "hf", "custom",
 	"custom_audio", "custom_image", "custom_mm", "prefix_repetition", "spec_bench",
-	"speed_bench", "timed_trace", "conversations", "sessions", "prioritization", "mix", "workload",
+	"speed_bench", "timed_trace", "trace", "conversations", "sessions", "prioritization", "mix", "workload",
 	"structured", NULL,
 };
+static const char *const trace_formats[] = {
+	"auto", "mooncake", "bailian", "azure", "burstgpt", "aiperf", "servegen", "record", NULL,
+};
+static const char *const trace_units[] = { "auto", "s", "ms", "us", "ns", NULL };
+static const char *const trace_origins[] = { "first", "file", NULL };
+static const char *const trace_salts[] = { "fixed", "seed", NULL };
+static const char *const trace_modes[] = { "history", "delta", NULL };
 static const char *const backends[] = {
 	"vllm", "openai", "openai-chat", "openai-responses", "openai-audio", "openai-embeddings",
 	"openai-embeddings-chat", "openai-embeddings-clip", "openai-embeddings-vlm2vec",
@@ -134,8 +142,8 @@ static int check_warm_connections(const struct opt *o, const void *field, struct
 }
 
 static const char *const groups[] = {
-	SERVER, MODEL, TRAFFIC, SESSIONS, POINTS, SAMPLING, DATASET, RANDOM, SYNTHETIC, FILES, HUB, METRICS,
-	OUTPUT, OURS, "General", PLOTS, NULL,
+	SERVER, MODEL, TRAFFIC, SESSIONS, POINTS, SAMPLING, DATASET, RANDOM, SYNTHETIC, FILES, TRACES,
+	HUB, METRICS, OUTPUT, OURS, "General", PLOTS, NULL,
 };
 
 static const struct opt rows[] = {
@@ -321,7 +329,7 @@ static const struct opt rows[] = {
 	S(ignore_eos, "ignore-eos", .group = SAMPLING,
 	  .help = "ask for answers that do not end early; always on for the random dataset"),
 	S(self_timed, "self-timed", .group = TRAFFIC,
-	  .help = "take arrival times from the dataset; only timed_trace has them"),
+	  .help = "take arrival times from the dataset; trace and timed_trace have them"),
 	S(percentile_metrics, "percentile-metrics", .group = METRICS, .arg = "NAMES",
 	  .help = "comma list of the blocks to report: ttft, tpot, itl, e2el, client_queue_time, "
 		  "e2el_including_client_queue; without it ttft,tpot,itl"),
@@ -455,6 +463,45 @@ static const struct opt rows[] = {
 	S(data.speed_bench_max_input_len, "speed-bench-max-input-len", .group = FILES,
 	  .flags = OPT_OURS, .arg = "TOKENS", .min = 1, .max = INFINITY,
 	  .help = "leave rows of speed_bench out whose prompt has more tokens"),
+	S(data.trace_format, "trace-format", .group = TRACES, .flags = OPT_OURS, .arg = "FAMILY",
+	  .choices = trace_formats,
+	  .help = "whose trace it is; auto finds it out by the columns of the first row and says so"),
+	S(data.trace_block_size, "trace-block-size", .group = TRACES, .flags = OPT_OURS,
+	  .arg = "TOKENS", .min = 1, .max = LENGTH_TOKENS_MAX,
+	  .help = "prompt tokens that one id stands for; without it as the family has it"),
+	S(data.trace_time_unit, "trace-time-unit", .group = TRACES, .flags = OPT_OURS,
+	  .arg = "UNIT", .choices = trace_units,
+	  .help = "unit of the trace's times; auto is the family's"),
+	S(data.trace_output_len, "trace-output-len", .group = TRACES, .flags = OPT_OURS,
+	  .arg = "TOKENS", .min = 1, .max = LENGTH_TOKENS_MAX,
+	  .help = "tokens to ask for where a row of the trace does not tell"),
+	S(data.trace_origin, "trace-origin", .group = TRACES, .flags = OPT_OURS, .arg = "WHICH",
+	  .choices = trace_origins,
+	  .help = "what the run begins with: first, the first row that is sent, or file, the zero of "
+		  "the trace's clock"),
+	S(data.trace_start, "trace-start", .group = TRACES, .flags = OPT_OURS, .arg = "SECONDS",
+	  .min = -INFINITY, .max = INFINITY,
+	  .help = "send the rows from this time of the trace's clock on; of a session, all turns"),
+	S(data.trace_end, "trace-end", .group = TRACES, .flags = OPT_OURS, .arg = "SECONDS",
+	  .min = -INFINITY, .max = INFINITY,
+	  .help = "send the rows up to this time of the trace's clock; of a session, all turns"),
+	S(data.sort_trace, "sort-trace", .group = TRACES, .flags = OPT_OURS,
+	  .help = "put the rows in the order of their times instead of refusing others"),
+	S(data.speedup, "speedup", .group = TRACES, .flags = OPT_OURS | OPT_MIN_EXCLUSIVE,
+	  .arg = "FACTOR", .max = 1e9,
+	  .help = "send so many times as fast as the trace: trace, timed_trace and workload"),
+	S(data.speedup_gaps, "speedup-gaps", .group = TRACES, .flags = OPT_OURS,
+	  .help = "divide the gaps between turns of a session, too"),
+	S(data.trace_salt, "trace-salt", .group = TRACES, .flags = OPT_OURS, .arg = "WHAT",
+	  .choices = trace_salts,
+	  .help = "what blocks are drawn from beside their ids: fixed, the same in every run, or "
+		  "seed, others with each --seed, so that no cache knows them"),
+	S(data.sessions, "sessions", .group = TRACES, .flags = OPT_OURS,
+	  .help = "the turns of a session also wait for the end of the one that they follow"),
+	S(data.trace_message_mode, "trace-message-mode", .group = TRACES, .flags = OPT_OURS,
+	  .arg = "MODE", .choices = trace_modes,
+	  .help = "what messages of a turn are: history, the whole conversation, or delta, what "
+		  "comes after the server's answer to the turn before; with --sessions"),
 	S(data.conversations_output_len, "conversations-output-len", .group = SESSIONS,
 	  .flags = OPT_OURS, .arg = "TOKENS", .min = 1, .max = INFINITY,
 	  .help = "conversations, sessions: tokens of every answer; otherwise as many as the recorded "
@@ -626,7 +673,7 @@ static const struct opt rows[] = {
 	  .help = "mended forms of upstream's mistakes that change numbers; help lists them"),
 	S(compat, "compat", .group = OURS, .flags = OPT_OURS, .arg = "LIST",
 	  .help = "comma list of other behaviours of upstream's: peak, role-chunk, stream-error, "
-		  "detail, stdout, v0.11; help explains them"),
+		  "detail, stdout, timed-trace-short, v0.11; help explains them"),
 	S(trace, "trace", .group = OURS, .flags = OPT_OURS, .arg = "LIST", .check = check_trace,
 	  .help = "comma list of debugging categories printed on stderr, or all"),
 
@@ -688,6 +735,9 @@ static const struct serve_opts defaults = {
 	.data.timed_trace_label_input_length = "input_length",
 	.data.timed_trace_label_output_length = "output_length",
 	.data.timed_trace_label_hash_ids = "hash_ids",
+	.data.trace_format = "auto", .data.trace_time_unit = "auto", .data.trace_origin = "first",
+	.data.trace_salt = "fixed", .data.trace_message_mode = "history",
+	.data.trace_output_len = 256, .data.speedup = 1,
 	.data.blazedit_max_distance = 1, .data.asr_max_audio_len_sec = INFINITY,
 	.data.random_input_len = 1024, .data.random_output_len = 128, .data.random_range_ratio = "0.0",
 	.data.random_batch_size = 1,

@@ -10,11 +10,10 @@
 #include "rng/fork.h"
 #include "run/multi_turn.h"
 
-static bool is_self_timed(const struct stage *s)
+bool point_is_self_timed(const struct serve_opts *o, const struct point *p)
 {
-	enum opt_tri asked = s->opts->self_timed;
-
-	return asked == OPT_TRI_YES || (asked == OPT_TRI_UNSET && s->point->workload.is_self_timed);
+	return o->self_timed == OPT_TRI_YES ||
+	       (o->self_timed == OPT_TRI_UNSET && p->workload.is_self_timed);
 }
 
 /* What arrives: conversations, or samples that stand alone. */
@@ -135,8 +134,18 @@ static int check_without_sessions(const struct stage *s, struct err *e)
 static void set_think_time(const struct sessions *sessions, struct plan *plan, double think_s)
 {
 	for (uint32_t i = plan->n_roots; i < plan->n; i++)
-		if (sessions->turn[plan->entry[i].sample].gap_kind != TURN_CALLS_TOOLS)
+		if (sessions->turn[plan->entry[i].sample].gap_kind != TURN_CALLS_TOOLS &&
+		    !(plan->entry[i].flags & PLAN_FROM_PHASE))
 			plan->entry[i].due_s = think_s;
+}
+
+/* Whether any turn holds the server's answers, and not all that it sends by itself. */
+static bool has_history(const struct sessions *s)
+{
+	for (size_t i = 0; i < s->n_turns; i++)
+		if (s->turn[i].history != TURN_NONE)
+			return true;
+	return false;
 }
 
 /* Arrivals become conversations. */
@@ -145,7 +154,7 @@ static int add_turns(const struct stage *s, struct plan *plan, struct err *e)
 	const struct serve_opts *o = s->opts;
 	const struct sessions *sessions = s->point->workload.sessions;
 
-	if (!s->derived->is_chat)
+	if (!s->derived->is_chat && has_history(sessions))
 		return err_set(e, ERR_USAGE, "--backend %s: a conversation needs an API that takes a list "
 			       "of messages, such as --backend openai-chat --endpoint "
 			       "/v1/chat/completions", o->backend);
@@ -195,7 +204,7 @@ int stage_make_plan(struct stage *s, struct err *e)
 		multi_turn_plan(s);
 		return 0;
 	}
-	if (is_self_timed(s)) {
+	if (point_is_self_timed(s->opts, s->point)) {
 		if (w->repeats)
 			return err_set(e, ERR_USAGE, "--repeat-count, --repeat-order: requests that are sent "
 				       "at times of their own (%s) cannot be repeated or reordered; "
@@ -236,7 +245,7 @@ void stage_say_traffic(const struct stage *s)
 		buf_release(&text);
 		return;
 	}
-	if (is_self_timed(s)) {
+	if (point_is_self_timed(s->opts, s->point)) {
 		stage_say(s, "Self timing is set, using the timestamps from the trace file.");
 		return;
 	}

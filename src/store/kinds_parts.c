@@ -24,7 +24,7 @@ static const char *const load_option[] = {
 	"transport", "http_version", "qps", "base_url", "num_iters_cold", "num_iters_warm",
 	"random_", "sonnet_", "sharegpt_", "hf_output", "hf_subset", "hf_split", "hf_name",
 	"prefix_repetition_", "spec_bench_", "speed_bench_", "custom_", "ramp_up_", "blazedit_",
-	"timed_trace_", "asr_",
+	"timed_trace_", "asr_", "trace_",
 };
 
 /* ---- small things ---- */

@@ -159,7 +159,7 @@ static void add_engine_args(struct buf *line, const struct row *r, struct arena 
 static const struct { const char *start, *dataset; } families[] = {
 	{ "random_mm_", "random-mm" }, { "random_batch_", "random-rerank" },
 	{ "random_", "random" }, { "sonnet_", "sonnet" }, { "spec_bench_", "spec_bench" },
-	{ "speed_bench_", "speed_bench" }, { "timed_trace_", "timed_trace" },
+	{ "speed_bench_", "speed_bench" }, { "timed_trace_", "timed_trace" }, { "trace_", "trace" },
 	{ "prefix_repetition_", "prefix_repetition" }, { "blazedit_", "hf" }, { "asr_", "hf" },
 	{ "hf_", "hf" }, { "custom_", "custom" }, { "sharegpt_", "sharegpt" },
 };

@@ -176,7 +176,7 @@ my @rows = (
 	['serve', 2, "--proxy: proxies of kind 'gopher' are not supported; *", qw(--proxy gopher://x)],
 	['serve', 2, "--num-warmups: expected an integer of at most 268435456, got '268435457'",
 		qw(--num-warmups 268435457)],
-	['serve', 2, '--self-timed: only --dataset-name timed_trace has arrival times, not random',
+	['serve', 2, '--self-timed: only the datasets trace and timed_trace have arrival times, not random',
 		qw(--self-timed)],
 	['serve', 2, '--request-id-prefix: expected text without control characters: it becomes a header',
 		'--request-id-prefix', "a\nb"],

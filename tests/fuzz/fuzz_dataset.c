@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static const struct { const char *name, *file; } set[] = {
 	{ "custom", "f.jsonl" }, { "custom_image", "f.jsonl" }, { "timed_trace", "f.jsonl" },
 	{ "sharegpt", "f.json" }, { "spec_bench", "f.jsonl" }, { "sonnet", "f.txt" },
-	{ "speed_bench", "qualitative.jsonl" },
+	{ "speed_bench", "qualitative.jsonl" }, { "trace", "f" }, /* JSON lines or CSV by the bytes */
 };
 
 static void check_json(struct str text, enum json_kind kind)
@@ -25,6 +25,25 @@ static void check_json(struct str text, enum json_kind kind)
 	struct json_slice v;
 
 	CHECK(json_next(&scan, &v, NULL) == 0 && v.kind == kind && json_at_end(&scan));
+}
+
+/* Turns of a session are neighbours, and wait for earlier ones of it. */
+static void check_sessions(const struct workload *w)
+{
+	const struct sessions *s = w->sessions;
+
+	if (!s)
+		return;
+	CHECK(s->n_turns == w->n && s->n_sessions > 0);
+	for (size_t i = 0; i < w->n; i++) {
+		const struct turn *t = &s->turn[i];
+		const struct session *own = &s->session[t->session];
+
+		CHECK(t->session < s->n_sessions && i >= own->first && i < own->first + own->n);
+		CHECK((t->n_waits == 0) == (i == own->first) && t->n_waits <= 1);
+		CHECK(!t->n_waits || (s->waits[t->wait] < i && s->waits[t->wait] >= own->first));
+		CHECK(t->gap_s >= 0);
+	}
 }
 
 static void check_workload(const struct workload *w, const struct dataset_env *env)
@@ -42,6 +61,7 @@ static void check_workload(const struct workload *w, const struct dataset_env *e
 		if (s->media.n)
 			check_json(s->media, JSON_ARRAY);
 	}
+	check_sessions(w);
 }
 
 static void check_set(const struct dataset *d, const struct dataset_opts *o,
@@ -84,6 +104,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.timed_trace_chunk_hash_size = 16, .timed_trace_sec_multiplier = 1,
 		.timed_trace_label_timestamp = "t", .timed_trace_label_input_length = "i",
 		.timed_trace_label_output_length = "o", .timed_trace_label_hash_ids = "h",
+		.trace_output_len = 5, .sessions = how & 1, .sort_trace = how & 2,
+		.trace_message_mode = how & 1 && how & 4 ? "delta" : NULL, .is_trace_short = how & 8,
+		.trace_block_size = { how & 16, 3 },
+		.max_model_len = { which == 7, 5000 }, /* a row may ask for 2^26 tokens */
 	};
 	const struct dataset_env env = {
 		.num_prompts = 5, .seed = 1, .tokenizer = tokenizer, .request_id_prefix = "r-",

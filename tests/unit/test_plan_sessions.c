@@ -34,6 +34,33 @@ static void arrive(struct plan *p, uint32_t n, double rate)
 	assert_int_equal(plan_arrivals(p, n, &o, &rng, &e), 0);
 }
 
+/* A turn that a trace schedules counts from when its session arrives, not from its parent. */
+static void scheduled_turns_have_times_of_their_own(void **state)
+{
+	static uint32_t wait[] = { 0 };
+	static struct turn scheduled[] = {
+		{ .session = 0, .history = TURN_NONE },
+		{ .session = 0, .history = TURN_NONE, .n_waits = 1, .number = 1, .gap_s = 3,
+		  .is_gap_from_arrival = true },
+	};
+	static struct session one[] = { { { "a", 1 }, 0, 2 } };
+	const struct sessions s = { scheduled, wait, one, 2, 1, 1 };
+	struct plan p;
+	struct err e = { 0 };
+
+	(void)state;
+	arrive(&p, 2, 2); /* at 0.5 s and 1 s */
+	assert_int_equal(plan_sessions(&p, &s, &e), 0);
+	assert_int_equal(p.n, 4);
+	for (size_t i = 0; i < 2; i++) {
+		assert_true(p.entry[2 + i].due_s == p.entry[i].due_s + 3);
+		assert_true(p.entry[2 + i].flags & PLAN_FROM_PHASE);
+		assert_int_equal(p.entry[2 + i].after, i);
+		assert_int_equal(p.entry[2 + i].history, PLAN_NONE);
+	}
+	plan_release(&p);
+}
+
 static void turns_follow_their_sessions(void **state)
 {
 	/* after, history, session, sample, turn */
@@ -109,6 +136,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(turns_follow_their_sessions),
+		cmocka_unit_test(scheduled_turns_have_times_of_their_own),
 		cmocka_unit_test(users_take_turns),
 		cmocka_unit_test(too_slow_users_are_refused),
 	};

@@ -17,6 +17,7 @@
 #include "rng/compat.h"
 #include "rng/fork.h"
 #include "rng/pcg64.h"
+#include "rng/xxh64.h"
 #include "rng_golden.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -684,6 +685,26 @@ static void test_copy_is_snapshot(void **state)
 	}
 }
 
+/* Of the reference library, release 0.8.1: every length of tail, and stripes. */
+static void test_xxh64(void **state)
+{
+#define TEN "0123456789"
+	static const struct { const char *text; uint64_t seed, want; } row[] = {
+		{ "", 0, 0xef46db3751d8e999 }, { "", 1, 0xd5afba1336a3be4b },
+		{ "a", 0, 0xd24ec4f1a98c6e5b }, { "abc", 0, 0x44bc2cf5ad770999 },
+		{ "abcdefg", 5, 0xbe36d72158e3b3d6 }, { "abcdefgh", 0, 0x3ad351775b4634b7 },
+		{ "abcdefghijkl", 0, 0x4b09b7d3a233d4b3 },
+		{ TEN TEN TEN "0", 0, 0x8b80da128591b789 },
+		{ TEN TEN TEN "01", 0, 0xe5cc9f411ea110ba },
+		{ TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN, 0x9e3779b97f4a7c15, 0x14d1d80a91b9ea55 },
+	};
+#undef TEN
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(row); i++)
+		assert_true(xxh64(str_of(row[i].text), row[i].seed) == row[i].want);
+}
+
 /* Spec of conversations, 0.1: what the generator of conversations draws, from seed 0. */
 static void test_distribution_vectors(void **state)
 {
@@ -741,6 +762,7 @@ int main(void)
 		cmocka_unit_test(test_negative_seed),
 		cmocka_unit_test(test_shuffle_large_items),
 		cmocka_unit_test(test_copy_is_snapshot),
+		cmocka_unit_test(test_xxh64),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -334,6 +334,16 @@ export interface ExperimentDocument {
 			warmup_pass?: string | null;
 			warmup_pass_requests?: number;
 			ideal_prefix_reuse?: number | null;
+			trace?: {
+				format?: string | null;
+				speedup?: number | null;
+				planned_span_s?: number | null;
+				sent_span_s?: number | null;
+				rate_share?: number | null;
+				late_share?: number | null;
+				ideal_hit_rate?: number | null;
+				prefix_exact?: number | null;
+			};
 			endpoints?: {
 				url?: string;
 				requests?: number;
