@@ -253,7 +253,6 @@ static const char *nearest(const char *group, int argc, char **argv)
 
 static int unknown(const char *group, int words, int argc, char **argv)
 {
-	int n = argc < words + COMMAND_WORDS_MAX ? argc : words + COMMAND_WORDS_MAX;
 	const char *near;
 
 	near = nearest(group, argc - words, argv + words);
