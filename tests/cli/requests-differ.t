@@ -39,7 +39,7 @@ spew('rows.jsonl', join '', map { "$_\n" }
 	'{"prompt": "Name a sea.", "temperature": 0.75, "max_tokens": 7, '
 		. '"extra_body": {"top_k": 9, "x": {"y": 1}}}',
 	'{"prompt": "Name a lake."}');
-my $sim = start_sim(qw(--tokenizer sim --requests sent.jsonl));
+my $sim = start_sim(qw(--tokenizer sim --scheduling-policy priority --requests sent.jsonl));
 my $r = run(args => [@serve, @custom, qw(--dataset-path rows.jsonl --extra-body.top_k 3 --header X-Tenant=c
 	--save-result --save-detailed --result-filename rows.json --record rows.rec --base-url),
 		$sim->{url}]);
