@@ -139,7 +139,7 @@ export function judge(answer, r, sent) {
 		return r.is_raw ? '' : `no answer in ${answer_ms / 1000} s`;
 	if (answer.why)
 		return r.is_raw || answer.why === 'closed' || (answer.why === 'cut' && r.may_be_cut) ? ''
-			: `no whole answer: ${answer.why}, ${r.n_behind ?? 0} requests behind it`;
+			: `no whole answer: ${answer.why}`;
 	const { status } = answer;
 	if (r.is_raw)
 		return status < 400 || not_http.has(status) ? '' : `status ${status}`;
@@ -314,11 +314,10 @@ async function lane(n) {
 		const sent = list.map((r) => make.bytes(r));
 		for (let k = 0; k < list.length; k++)
 			list[k].is_raw ||= sent[k].indexOf('\r\n\r\n') > head_bytes_max;
-		// A server that ends a connection with requests unread resets it: an answer may be lost.
+		// When one of them makes the server end the connection, those behind it are unread, the
+		// connection is reset, and what is still on its way of the answers before is lost.
 		list.forEach((r, k) => {
-			r.n_behind = list.length - 1 - k;
-			r.may_be_cut = list.slice(k + 1).some((later) => later.is_raw)
-				|| (r.n_behind > 0 && r.headers.some(([name]) => name === 'Connection'));
+			r.may_be_cut = k < list.length - 1;
 		});
 		if (style < 0.08) { // pipelined
 			c.send(Buffer.concat(sent));
