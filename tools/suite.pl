@@ -12,10 +12,6 @@
 #   alone   one at a time, because it measures how long something takes
 #   shared  next to others although it is in tests/load
 #   first   next to others, started before them because it takes longest
-#
-# Up to RETRIES (default 2) programs that failed are run once more, alone: what passes then failed
-# because the machine was busy, is listed above the last line, and does not count as failed. With
-# RETRIES=0, or when more programs failed, every failure counts.
 use strict;
 use warnings;
 use TAP::Harness;
@@ -33,7 +29,7 @@ my ($is_broken, $started) = (0, 0);
 my $cmocka = '/^# /h; /^not ok [0-9]* # SKIP/{s/not //; G; s/\n#*/:/; s/: *$//}';
 
 push @{$class{class_of($_)}}, twice($_) for @ARGV;
-my ($all, $again) = map { TAP::Parser::Aggregator->new } 1 .. 2;
+my $all = TAP::Parser::Aggregator->new;
 my $harness = TAP::Harness->new({
 	verbosity => $ENV{VERBOSE} ? 1 : 0,
 	failures  => 1,
@@ -43,11 +39,9 @@ my $harness = TAP::Harness->new({
 $harness->callback(made_parser => \&watch);
 $harness->callback(after_test => sub { $seconds{$_[0][0]} = $_[1]->end_time - $_[1]->start_time });
 $all->start;
-run_tests($all, $ENV{JOBS} || jobs(), @{$class{first}}, @{$class{shared}});
-run_tests($all, 1, @{$class{alone}});
+run_tests($ENV{JOBS} || jobs(), @{$class{first}}, @{$class{shared}});
+run_tests(1, @{$class{alone}});
 $all->stop;
-my @failed = grep { ($all->parsers($_))[0]->has_problems } $all->descriptions;
-run_tests($again, 1, @failed) if @failed <= ($ENV{RETRIES} // 2);
 report();
 
 sub jobs {
@@ -57,10 +51,10 @@ sub jobs {
 }
 
 sub run_tests {
-	my ($results, $jobs, @tests) = @_;
+	my ($jobs, @tests) = @_;
 
 	$harness->jobs($jobs);
-	return if !@tests || eval { $harness->aggregate_tests($results, @tests); 1 };
+	return if !@tests || eval { $harness->aggregate_tests($all, @tests); 1 };
 	print "suite.pl: $@";
 	$is_broken = 1;
 }
@@ -76,12 +70,10 @@ sub watch {
 
 sub report {
 	my ($passed, $failed, $skipped) = (0, $is_broken, 0);
-	my %again = map { $_ => $again->parsers($_) } $again->descriptions;
-	my @mended = grep { !$again{$_}->has_problems } sort keys %again;
 	my @slow = sort { $seconds{$b} <=> $seconds{$a} } keys %seconds;
 
 	$harness->summary($all);
-	for my $parser (map { $again{$_} // $all->parsers($_) } $all->descriptions) {
+	for my $parser ($all->parsers) {
 		my $bad = scalar($parser->failed);
 		my $missing = ($parser->tests_planned || 0) - $parser->tests_run;
 
@@ -95,7 +87,6 @@ sub report {
 		print "skipped: $_", $skipped{$_} > 1 ? " ($skipped{$_} cases)" : '', "\n";
 		$skipped += $skipped{$_};
 	}
-	print "passed when run again alone: $_\n" for @mended;
 	print "$passed passed, $failed failed", $skipped ? ", $skipped skipped" : '', "\n";
 	exit($failed ? 1 : 0);
 }
