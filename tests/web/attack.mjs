@@ -30,6 +30,7 @@ const lanes = number_of('CONNECTIONS', 12), answer_ms = 1000 * number_of('ANSWER
 const head_bytes_max = 12000;  // longer ones may be refused before they are read
 const runs_max = 1500;         // new ones, before all runs are removed again
 const launches_max = 20;
+const cut_share_max = 0.001;   // of all answers, those that the client's own pipelining may lose
 const growth_mb_max = 192;     // from the second quarter of the time to its last one
 const health_ms_max = number_of('HEALTH_MS', 4000), health_median_ms_max = 300;
 const problems = new Set([400, 401, 403, 404, 405, 409, 413, 415, 416, 421, 422, 429, 503]);
@@ -39,7 +40,7 @@ const not_http = new Set([...problems, 408, 414, 417, 431, 501, 505]);
 const ajv = new Ajv({ strict: true, allowUnionTypes: true, strictRequired: false });
 const world = new_world(), violations = [], tally = new Map(), slowest = [];
 const count = { requests: 0, valid: 0, good: 0, mutated: 0, refused: 0, unanswered: 0,
-	removals: 0 };
+	cut: 0, removals: 0 };
 let api, operations, d, port, end_at, is_removing = false;
 
 // ---- judging ----
@@ -281,6 +282,7 @@ async function receive(c, r, sent, began) {
 		slowest.push([took, r.op?.name ?? r.path]);
 	if (slowest.length > 2000)
 		slowest.sort((a, b) => b[0] - a[0]).length = 10;
+	count.cut += answer.why === 'cut' && r.may_be_cut && !r.is_raw ? 1 : 0;
 	if (what)
 		violation(r, sent, answer, what);
 	if (!what && r.op && answer.status < 300 && !r.is_stream)
@@ -317,9 +319,8 @@ async function lane(n) {
 			list[k].is_raw ||= sent[k].indexOf('\r\n\r\n') > head_bytes_max;
 		// When one of them makes the server end the connection, those behind it are unread, the
 		// connection is reset, and what is still on its way of the answers before is lost.
-		list.forEach((r, k) => {
-			r.may_be_cut = k < list.length - 1;
-		});
+		for (let k = 0; k < list.length - 1; k++)
+			list[k].may_be_cut = true;
 		if (style < 0.08) { // pipelined
 			c.send(Buffer.concat(sent));
 		} else if (style < 0.11) {
@@ -510,6 +511,8 @@ await main(async () => {
 		...never);
 	ok(count.good > count.valid / 3, 'valid requests are answered', `${count.good} of ${count.valid}`);
 	ok(!violations.length, `${count.requests} answers are as they should be`, ...violations.slice(0, 20));
+	console.log(`# ${count.cut} answers were lost before a request that ended the connection`);
+	ok(count.cut <= cut_share_max * count.requests, 'and that is rare', `${count.cut}`);
 	judge_health();
 	judge_memory();
 	ok(is_alive(), 'it is alive', `${d.child.exitCode ?? d.child.signalCode}`);
