@@ -8,12 +8,13 @@
 
 bool str_starts(struct str s, struct str prefix)
 {
-	return s.n >= prefix.n && memcmp(s.p, prefix.p, prefix.n) == 0;
+	return !prefix.n || (s.n >= prefix.n && memcmp(s.p, prefix.p, prefix.n) == 0);
 }
 
 bool str_ends(struct str s, struct str suffix)
 {
-	return s.n >= suffix.n && memcmp(s.p + s.n - suffix.n, suffix.p, suffix.n) == 0;
+	return !suffix.n ||
+	       (s.n >= suffix.n && memcmp(s.p + s.n - suffix.n, suffix.p, suffix.n) == 0);
 }
 
 static char lower(char c)

@@ -574,9 +574,10 @@ int columns_number(struct columns *c, struct db *d, const struct row *r, struct 
 
 bool columns_can_go(const struct columns *c, size_t number)
 {
-	const struct known_column *row = known_column(c->at[number].name);
+	struct str name = c->at[number].name;
+	const struct known_column *row = name.n ? known_column(name) : NULL;
 
-	return c->at[number].name.n && !(row && str_is(c->at[number].name, row->name));
+	return name.n && !(row && str_is(name, row->name));
 }
 
 int columns_give_back(struct columns *c, struct db *d, const bool *is_used, size_t *n,

@@ -292,8 +292,10 @@ bool exchange_end(struct exchange *x)
 {
 	x->has_ended = true;
 	x->ready_ns = clock_mono_ns();
-	if (!x->is_answered && !map_body(x))
+	if (!x->is_answered && !map_body(x)) {
 		exchange_refuse(x, 503, "the body cannot be read again: %s", strerror(errno));
+		exchange_add_header(x, "Retry-After", "5");
+	}
 	if (!x->is_answered && x->route->flags & ROUTE_QUICK)
 		exchange_work(x);
 	if (x->is_answered) {
