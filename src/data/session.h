@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * data/session.h - which samples are turns of one session, what they continue and what they wait for.
+ * data/session.h - the turns of a session: what each continues and what it waits for.
  *
  * A session is a graph of turns: a conversation is the simplest one, an agent with tool calls
  * has branches and joins. turn[i] is sample i of the workload, for every sample. What a turn
@@ -27,10 +27,10 @@ enum turn_gap { TURN_NO_GAP, TURN_THINKS, TURN_CALLS_TOOLS };
 struct turn {
 	uint32_t session;     /* index into sessions.session */
 	uint32_t history;     /* the turn whose history and answer it continues, or TURN_NONE */
-	uint32_t wait, n_waits; /* sessions.waits[wait..wait + n_waits); none: it is a root */
-	uint16_t number;      /* from 0 on the path from the root; a branch goes on from its parent */
+	uint32_t wait, n_waits; /* sessions.waits[wait .. wait + n_waits); none: a root */
+	uint16_t number;      /* from 0 along the path from the root; branches go on from it */
 	uint8_t gap_kind;     /* enum turn_gap */
-	bool is_gap_from_start; /* due gap_s after the start of the turn before, if that has ended */
+	bool is_gap_from_start; /* due gap_s after the turn before began, if that has ended */
 	bool is_gap_from_arrival; /* likewise, after its session's first turn was due */
 	double gap_s;         /* due so long after the last of its waits has ended */
 };

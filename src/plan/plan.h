@@ -35,7 +35,7 @@
 
 enum plan_flags {
 	PLAN_GIVES_UP = 2,   /* the client hangs up some time after sending (load_opts) */
-	PLAN_FROM_PHASE = 8, /* due_s counts from phase start as a root's, if its waits have ended */
+	PLAN_FROM_PHASE = 8, /* due_s counts from phase start, like a root's, if its waits ended */
 	PLAN_FROM_START = 4, /* due_s counts from when `after` was sent, if its waits have ended */
 };
 

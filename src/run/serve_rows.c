@@ -142,8 +142,8 @@ static int check_warm_connections(const struct opt *o, const void *field, struct
 }
 
 static const char *const groups[] = {
-	SERVER, MODEL, TRAFFIC, SESSIONS, POINTS, SAMPLING, DATASET, RANDOM, SYNTHETIC, FILES, TRACES,
-	HUB, METRICS, OUTPUT, OURS, "General", PLOTS, NULL,
+	SERVER, MODEL, TRAFFIC, SESSIONS, POINTS, SAMPLING, DATASET, RANDOM, SYNTHETIC, FILES,
+	TRACES, HUB, METRICS, OUTPUT, OURS, "General", PLOTS, NULL,
 };
 
 static const struct opt rows[] = {

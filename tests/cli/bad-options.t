@@ -227,8 +227,9 @@ my @rows = (
 	['serve', 2, '--custom-output-len: expected 0 or more tokens, or -1 for each row\'s own, got -7',
 		qw(--dataset-name custom --dataset-path custom.jsonl --custom-output-len=-7)],
 	# conversations
-	(map { ['serve', 2, "--$_ 'a b': expected the name of a header that profllm does not set itself, such as " .
-		'X-Session-ID', "--$_", 'a b'] } qw(session-header session-token-header)),
+	(map { ['serve', 2, "--$_ 'a b': expected the name of a header " .
+		'that profllm does not set itself, such as X-Session-ID', "--$_", 'a b'] }
+		qw(session-header session-token-header)),
 	# metrics and output
 	(map { ['serve', 2, "$objectives'$_'", '--goodput', $_] } 'ttft', 'ttft:fast', 'ttft:1:2'),
 	(map { ['serve', 2, "--goodput: unknown metric '$_'; expected ttft, tpot, e2el or session_duration",
@@ -283,9 +284,8 @@ my @rows = (
 	['score', 2, "--percentile-metrics: unknown metric 'nope'", qw(--percentile-metrics nope)],
 	['score', 2, "--metric-percentiles: '101' is not a number from 0 to 100",
 		qw(--metric-percentiles 101)],
-	['score', 2, "--goodput: 'itl:5' is not ttft, tpot, e2el or session_duration, a colon and a number of " .
-		'milliseconds',
-		qw(--goodput itl:5)],
+	['score', 2, "--goodput: 'itl:5' is not ttft, tpot, e2el or session_duration, a colon and a " .
+		'number of milliseconds', qw(--goodput itl:5)],
 	# simulator
 	['sim', 2, "*--ttft-ms*'fast'*", qw(--ttft-ms fast)],
 	['sim', 2, "*--itl-ms*'uniform:5'*", qw(--itl-ms uniform:5)],

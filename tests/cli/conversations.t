@@ -18,12 +18,14 @@ sub file { my ($name, $value) = @_; spew($name, JSON::PP->new->canonical->utf8->
 
 # ---- what would be sent ----
 
-# The requests of dataset show; a failure is shown.
+# The requests of dataset show, conversation by conversation; a failure is shown.
 sub shown {
 	my $r = run(args => [@show, @_]);
 
 	is($r->{status}, 0, "@_") or diag $r->{err};
-	return $r->{status} ? () : @{ json_of($r->{out})->{examples} };
+	my @all = $r->{status} ? () : @{ json_of($r->{out})->{examples} };
+	@all = sort { $a->{session} <=> $b->{session} || $a->{turn} <=> $b->{turn} } @all;
+	return @all;
 }
 
 sub messages { return [map { $_->{messages} } @_] }

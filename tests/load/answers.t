@@ -82,7 +82,8 @@ for my $row ([{ structured_outputs => { json => $schema } }],
 {
 	my ($run) = asked({ priority => 3 }, []);
 
-	is($run->{result}{failed}, 30, 'a priority where nobody schedules by it is refused');
+	is($run->{result}{completed}, 0, 'a priority where nobody schedules by it is refused');
+	ok($run->{result}{failed} >= 10, '... until the run stops by itself') or diag($run->{out});
 	like($run->{out} . $run->{err}, qr/Got priority 3 but Priority scheduling is not enabled/,
 		'... in the words of vLLM');
 	($run) = asked({ priority => 3 }, ['--scheduling-policy', 'priority']);
