@@ -74,7 +74,7 @@ static int read_schema(struct structured *s, struct err *e)
 	int rc;
 
 	if (path && file_map(path, &mapped, e) < 0)
-		return err_wrap(e, "--json-schema-path");
+		return err_wrap(e, "--json-schema-path %s", path);
 	rc = json_parse(&s->arena, path ? mapped : text, &s->schema, e);
 	c = rc < 0 ? NULL : constraint_compile(CONSTRAINT_JSON, path ? mapped : text, NULL, e);
 	constraint_free(c);

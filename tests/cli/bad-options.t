@@ -230,6 +230,12 @@ my @rows = (
 	(map { ['serve', 2, "--$_ 'a b': expected the name of a header " .
 		'that profllm does not set itself, such as X-Session-ID', "--$_", 'a b'] }
 		qw(session-header session-token-header)),
+	['serve', 2, '*--multi-turn-turns-dist gauss:1: expected histogram:FILE*',
+		qw(--backend openai-chat --multi-turn --multi-turn-turns-dist gauss:1)],
+	['serve', 2, '*--multi-turn-delay-dist zipf:0,5*',
+		qw(--backend openai-chat --multi-turn --multi-turn-delay-dist), 'zipf:0,5'],
+	['serve', 1, '--json-schema-path none.json: cannot open none.json: No such file or directory',
+		qw(--dataset-name structured --json-schema-path none.json)],
 	# metrics and output
 	(map { ['serve', 2, "$objectives'$_'", '--goodput', $_] } 'ttft', 'ttft:fast', 'ttft:1:2'),
 	(map { ['serve', 2, "--goodput: unknown metric '$_'; expected ttft, tpot, e2el or session_duration",
@@ -337,7 +343,7 @@ for my $row (
 	["unknown command 'frob'; profllm --help lists the commands", qw(help frob)],
 	["unknown option '--frob'; profllm --help lists the commands", '--frob'],
 	(map { ["unknown command '*$_->[-1]'; did you mean 'bench multi-turn'?", @$_] }
-		['multi-turn'], ['multi_turn'], [qw(bench multi_turn)], [qw(bench multi_turn.py)]),
+		['multi-turn'], ['multi_turn'], [qw(bench multi_turn.py)]),
 	["unknown command 'bench prioritisation'; did you mean 'bench prioritization'?",
 		qw(bench prioritisation)],
 	["unknown command 'prefix-caching'; did you mean 'bench prefix-caching'?", 'prefix-caching'],
@@ -349,7 +355,7 @@ for my $row (
 
 	check_run("profllm @args", run(args => \@args), { status => 2, err => "profllm: $message" });
 }
-for my $row (['bench', qr/: bench serve, bench throughput, .*, bench sweep plot_pareto; /],
+for my $row (['bench', qr/: bench serve, bench structured-output, .*, bench sweep plot_pareto; /],
 	['bench sweep', qr/: bench sweep serve, bench sweep serve_multi, /],
 	['dataset', qr/: dataset show, /]) {
 	my ($words, $list) = @$row;

@@ -67,7 +67,7 @@ case "\$1 \$2" in
 	[[ " \$* " == *" --explain "* ]] && exec $program "\${args[\@]}"
 	[[ " \$* " == *" --port "* || " \$* " == *" --uds "* ]] || args+=(--port 0)
 	exec timeout --preserve-status -s TERM 1 $program "\${args[\@]}" ;;
-"bench serve")
+"bench serve"|"bench structured-output")
 	[[ " \$* " == *" --port"* || " \$* " == *" --base-url"* ]] || args+=(--port $port) ;;
 esac
 exec $program "\${args[\@]}"
