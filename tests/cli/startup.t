@@ -11,6 +11,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use Cli;
 use JSON::PP ();
+use List::Util qw(min);
 use Test::More;
 
 my $worker = spew('worker.pl', <<'WORKER');
@@ -235,13 +236,14 @@ for my $row ([0, 'the first cold start'], [1, 'the warm-up'], [2, 'a warm start'
 # ---- the simulated engine, and a server ----
 
 {
-	my $r = startup({ engine => [qw(--backend sim --model sim)] }, qw(--num-iters-cold 1
-		--num-iters-warmup 1 --num-iters-warm 1));
+	# Milliseconds of work: on a busy machine the shortest of several tells what had to be done.
+	my $r = startup({ engine => [qw(--backend sim --model sim)] }, qw(--num-iters-cold 4
+		--num-iters-warmup 1 --num-iters-warm 4));
+	my ($cold, $warm) = map { min(@{$r->{json}{"${_}_compilation_times"}}) } qw(cold warm);
 
 	is($r->{status}, 0, 'the simulated engine');
 	is($r->{json}{profllm}{method}, 'simulated', '... says what it is');
-	cmp_ok($r->{json}{avg_cold_compilation_time}, '>', $r->{json}{avg_warm_compilation_time},
-		'... compiles when its caches are empty');
+	cmp_ok($cold, '>', $warm, '... compiles when its caches are empty');
 	is_deeply($r->{left}, [], '... and leaves nothing');
 }
 {
