@@ -20,6 +20,8 @@
 static const struct command commands[] = {
 	{ "bench serve", "measure a running server under load; vllm bench serve's options",
 	  cmd_bench_serve },
+	{ "bench ab", "which of two running servers is better, under the same load in turn",
+	  cmd_bench_ab },
 	{ "bench structured-output", "measure answers that keep to a schema, a pattern or a grammar",
 	  cmd_bench_structured_output },
 	{ "bench throughput", "measure requests and tokens per second of an engine, without a server",

@@ -21,6 +21,7 @@ const struct opt_set *cmd_bench_markdown_options(void);
 const struct opt_set *cmd_bench_plot_options(void);
 const struct opt_set *cmd_bench_plot_pareto_options(void);
 const struct opt_set *cmd_bench_structured_options(void);
+const struct opt_set *cmd_bench_ab_options(void);
 const struct opt_set *cmd_run_options(void);
 const struct opt_set *cmd_dashboard_options(void);
 const struct opt_set *cmd_ingest_options(void);
@@ -47,6 +48,7 @@ const struct opt_set *cmd_dataset_slices_options(void);
 const struct opt_set *cmd_dataset_convert_options(void);
 
 int cmd_bench_serve(int argc, char **argv);
+int cmd_bench_ab(int argc, char **argv);
 int cmd_bench_score(int argc, char **argv);
 int cmd_bench_compare(int argc, char **argv);
 int cmd_bench_markdown(int argc, char **argv);

@@ -35,7 +35,7 @@ static const struct opt_set set = {
 int cmd_completion(int argc, char **argv)
 {
 	const struct opt_set *const sets[] = {
-		&serve_opt_set, cmd_bench_structured_options(),
+		&serve_opt_set, cmd_bench_ab_options(), cmd_bench_structured_options(),
 		cmd_bench_score_options(), cmd_run_options(), cmd_sim_options(),
 		cmd_bench_compare_options(), cmd_bench_markdown_options(),
 		&multi_turn_opt_set,

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd/bench_ab.c - `profllm bench ab`: is server B better than server A, under the same load in
+ * turn, until that is decided (run/ab.h, decide/paired.h).
+ */
+#include <math.h>
+
+#include "base/file.h"
+#include "base/fmt.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/target.h"
+#include "json/write.h"
+#include "run/ab.h"
+
+#define EXIT_INTERRUPTED 130
+#define MINUTES_DEFAULT 20
+#define PAIRS_DEFAULT 1000
+
+struct bench_ab_opts {
+	struct opt_list base_url, metric;
+	double min_effect;            /* per cent */
+	double max_minutes, block;
+	int64_t max_pairs;
+	bool until_decided;
+	const char *output_json;
+};
+
+#define A(member, flag, ...) OPT(struct bench_ab_opts, member, flag, __VA_ARGS__)
+static const struct opt rows[] = {
+	A(base_url, "base-url", .flags = OPT_EACH, .arg = "URL",
+	  .help = "a server, given twice: first A, the baseline, then B"),
+	A(metric, "metric", .flags = OPT_EACH, .arg = "NAME",
+	  .help = "metric that decides, such as mean_tpot_ms, p99_ttft_ms or output_throughput; "
+		  "several share the error rate, and all must be decided (default: mean_e2el_ms)"),
+	A(min_effect, "min-effect", .flags = OPT_MIN_EXCLUSIVE, .arg = "PERCENT", .max = 100,
+	  .help = "changes below this are reported as \"no change\" when that is certain"),
+	A(until_decided, "until-decided", .help = "no time limit"),
+	A(max_minutes, "max-minutes", .flags = OPT_MIN_EXCLUSIVE, .arg = "MINUTES", .max = 100000,
+	  .help = "stop before a pair that would end later than this"),
+	A(max_pairs, "max-pairs", .arg = "N", .min = 1, .max = PAIRED_PAIRS_MAX,
+	  .help = "stop after this many pairs"),
+	A(block, "block-seconds", .arg = "SECONDS", .max = 86400,
+	  .help = "length of a block; 0: the longest of 10 s, 10 end-to-end times and the time for "
+		  "100 requests"),
+	A(output_json, "output-json", .arg = "FILE",
+	  .help = "write the result and the values of every pair as JSON"),
+};
+
+static const struct bench_ab_opts defaults = {
+	.min_effect = 100 * PAIRED_EFFECT_MIN, .max_minutes = MINUTES_DEFAULT,
+	.max_pairs = PAIRS_DEFAULT,
+};
+
+static const struct opt_foreign serve_options = {
+	.self = &serve_opt_set, .words = opt_foreign_set_words,
+};
+
+static const struct opt_set set = {
+	.command = "bench ab",
+	.summary = "Compares two running servers under the same load in turn, and stops when it is "
+		   "decided which is better.",
+	.usage = "--base-url A --base-url B [options] [options of bench serve]",
+	.epilog = "Example:\n"
+		  "  profllm bench ab --base-url http://one:8000 --base-url http://two:8000 \\\n"
+		  "      --model MODEL --random-input-len 512 --random-output-len 128 --request-rate 10\n"
+		  "The load is described by the options of `profllm bench serve`.",
+	.row = rows, .n = sizeof(rows) / sizeof(*rows), .defaults = &defaults,
+	.bytes = sizeof(defaults), .foreign = &serve_options,
+};
+
+const struct opt_set *cmd_bench_ab_options(void)
+{
+	return &set;
+}
+
+/* Shown and never waited for, next to those that decide. */
+static const char *const shown[] = { "mean_e2el_ms", "mean_ttft_ms", "mean_tpot_ms", "p99_ttft_ms",
+				     "output_throughput" };
+#define SHOWN (sizeof(shown) / sizeof(*shown))
+
+struct talk {
+	const struct bench_ab_opts *o;
+	struct ab_metric metric[PAIRED_METRICS_MAX];
+	struct ab_opts run;
+};
+
+/* ---- options ---- */
+
+static int add_metric(struct talk *t, const char *name, bool is_judged, struct err *e)
+{
+	struct paired_opts *p = &t->run.paired;
+	double tail = t->o->min_effect / 100;
+
+	for (size_t i = 0; i < p->n_metrics; i++) {
+		if (strcmp(t->metric[i].name, name) != 0)
+			continue;
+		return is_judged ? err_set(e, ERR_USAGE, "--metric %s is given twice", name) : 0;
+	}
+	if (p->n_metrics == PAIRED_METRICS_MAX - (is_judged ? SHOWN : 0))
+		return err_set(e, ERR_USAGE, "--metric: at most %zu metrics can decide",
+			       PAIRED_METRICS_MAX - SHOWN);
+	if (ab_metric_parse(name, &t->metric[p->n_metrics], e) < 0)
+		return -1;
+	p->metric[p->n_metrics] = (struct paired_metric){ t->metric[p->n_metrics].better, tail,
+							  is_judged };
+	p->n_metrics++;
+	return 0;
+}
+
+static int prepare(struct talk *t, const struct opt_rest *rest, struct err *e)
+{
+	const struct bench_ab_opts *o = t->o;
+
+	if (o->base_url.n != 2)
+		return err_set(e, ERR_USAGE, "--base-url: expected two servers, got %zu; give the "
+			       "baseline's URL first, then --base-url again with the other one",
+			       o->base_url.n);
+	if (strcmp(o->base_url.v[0], o->base_url.v[1]) == 0)
+		return err_set(e, ERR_USAGE, "--base-url: both servers are %s; a server cannot be "
+			       "compared with itself", o->base_url.v[0]);
+	for (size_t i = 0; i < o->metric.n; i++)
+		if (add_metric(t, o->metric.v[i], true, e) < 0)
+			return -1;
+	if (!o->metric.n && add_metric(t, shown[0], true, e) < 0)
+		return -1;
+	for (size_t i = 0; i < SHOWN; i++)
+		if (add_metric(t, shown[i], false, e) < 0)
+			return -1;
+	t->run.argc = (int)rest->n;
+	t->run.argv = rest->v;
+	t->run.url[0] = o->base_url.v[0];
+	t->run.url[1] = o->base_url.v[1];
+	t->run.metric = t->metric;
+	t->run.block_s = o->block;
+	t->run.paired.alpha = PAIRED_ALPHA;
+	t->run.paired.seconds_max = o->until_decided ? INFINITY : o->max_minutes * 60;
+	t->run.paired.pairs_max = (uint32_t)o->max_pairs;
+	return o->output_json ? target_check("--output-json", o->output_json, e) : 0;
+}
+
+/* ---- while it runs ---- */
+
+static void add_interval(struct buf *out, const struct paired_result *r)
+{
+	if (isinf(r->low) || isinf(r->high))
+		buf_add_text(out, "no interval yet");
+	else
+		buf_printf(out, "%.0f %% interval %+.1f to %+.1f %%", 100 * r->level, 100 * r->low,
+			   100 * r->high);
+}
+
+static void tell_first(const struct ab *ab, struct buf *out)
+{
+	char e2el[FMT_F64_BYTES];
+
+	buf_printf(out, "Pair 0 warmed the servers up and is not counted (mean end-to-end time %s). "
+		   "From here on a block has %u requests in about %.0f s; the first %u are not counted.",
+		   fmt_duration(e2el, (int64_t)(ab->e2el_s * 1e9)), ab->requests,
+		   ab->block.length_s, ab->skipped);
+}
+
+static void on_pair(void *self, const struct ab *ab)
+{
+	const struct paired_opts *o = &ab->opts->paired;
+	const struct ab_pair *pair = &ab->pair[ab->n_pairs - 1];
+	struct buf out = { 0 };
+
+	(void)self;
+	if (ab->n_pairs == 1)
+		tell_first(ab, &out);
+	else
+		buf_printf(&out, "Pair %zu (%s first)", ab->n_pairs - 1,
+			   pair->first == PAIRED_A ? "A" : "B");
+	for (size_t i = 0; i < o->n_metrics && ab->n_pairs > 1; i++) {
+		struct paired_result r;
+
+		if (!o->metric[i].is_judged)
+			continue;
+		paired_result(&ab->paired, i, &r);
+		buf_printf(&out, ": %s A %.4g, B %.4g; B %+.1f %% so far, ", ab->opts->metric[i].name,
+			   pair->measured.value[0][i], pair->measured.value[1][i], 100 * r.change);
+		add_interval(&out, &r);
+		if (ab->why == PAIRED_GO_ON && r.verdict == PAIRED_UNDECIDED && r.pairs_needed > r.pairs)
+			buf_printf(&out, ", about %zu pairs in all", r.pairs_needed);
+	}
+	cli_line(out.data);
+	fflush(stdout);
+	buf_release(&out);
+}
+
+static void on_warn(void *self, const char *text)
+{
+	(void)self;
+	cli_warn(text);
+}
+
+/* ---- the answer ---- */
+
+static const char *const verdict_names[] = {
+	[PAIRED_UNDECIDED] = "undecided", [PAIRED_BETTER] = "better", [PAIRED_WORSE] = "worse",
+	[PAIRED_DIFFERENT] = "different", [PAIRED_NO_CHANGE] = "no change",
+	[PAIRED_MOVED] = "moved", [PAIRED_FAILED] = "not comparable",
+	[PAIRED_OTHER_WORK] = "not comparable", [PAIRED_NO_VALUES] = "no values",
+};
+
+static const char *const why_names[] = {
+	[PAIRED_GO_ON] = "interrupted", [PAIRED_STOP_SETTLED] = "decided",
+	[PAIRED_STOP_FAILING] = "failing", [PAIRED_STOP_MISSING] = "no values",
+	[PAIRED_STOP_TIME] = "time limit", [PAIRED_STOP_PAIRS] = "pair limit",
+};
+
+static void add_verdict(const struct talk *t, const struct ab *ab, const char *name,
+			const struct paired_result *r, struct buf *out)
+{
+	const struct paired *p = &ab->paired;
+	double effect = t->o->min_effect;
+
+	switch (r->verdict) {
+	case PAIRED_BETTER:
+	case PAIRED_WORSE:
+	case PAIRED_DIFFERENT:
+		buf_printf(out, "B is %s: %s changes by %+.1f %% (", verdict_names[r->verdict], name,
+			   100 * r->change);
+		add_interval(out, r);
+		buf_printf(out, ")%s.", r->is_below ? ", which is below the minimum effect" : "");
+		break;
+	case PAIRED_NO_CHANGE:
+		buf_printf(out, "No change above %g %%: %s changes by %+.1f %% (", effect, name,
+			   100 * r->change);
+		add_interval(out, r);
+		buf_add_text(out, ").");
+		break;
+	case PAIRED_MOVED:
+		buf_printf(out, "The difference in %s changed during the run, so there is no verdict. "
+			   "Check what else ran on the machines, and measure again.", name);
+		break;
+	case PAIRED_FAILED:
+		buf_printf(out, "Not comparable: %llu of %llu requests failed on A, %llu of %llu on B.",
+			   (unsigned long long)p->failed[0], (unsigned long long)p->requests[0],
+			   (unsigned long long)p->failed[1], (unsigned long long)p->requests[1]);
+		break;
+	case PAIRED_OTHER_WORK:
+		buf_printf(out, "Not comparable: the answers have %.1f tokens on A and %.1f on B. "
+			   "--ignore-eos makes them equally long.",
+			   (double)p->output_tokens[0] / fmax(1, (double)p->requests[0]),
+			   (double)p->output_tokens[1] / fmax(1, (double)p->requests[1]));
+		break;
+	case PAIRED_NO_VALUES:
+		buf_printf(out, "%s has no value. %s", name, ab->invalid);
+		break;
+	default:
+		buf_printf(out, "Undecided: %s changes by %+.1f %% so far (", name, 100 * r->change);
+		add_interval(out, r);
+		buf_add_text(out, ")");
+		if (r->pairs_needed > r->pairs)
+			buf_printf(out, "; about %zu pairs would decide it", r->pairs_needed);
+		buf_add_text(out, ".");
+	}
+}
+
+static void tell_table(const struct talk *t, const struct ab *ab, struct buf *out)
+{
+	const struct paired_opts *o = &t->run.paired;
+
+	buf_printf(out, "\n%-20s %9s %22s %8s  %s\n", "Metric", "B vs A", "interval", "sd", "verdict");
+	for (size_t i = 0; i < o->n_metrics; i++) {
+		struct paired_result r;
+		char range[32] = "-";
+
+		paired_result(&ab->paired, i, &r);
+		if (isfinite(r.low) && isfinite(r.high))
+			snprintf(range, sizeof(range), "%+.1f to %+.1f %%", 100 * r.low, 100 * r.high);
+		buf_printf(out, "%-20s %+7.1f %% %22s %6.1f %%  %s%s\n", t->metric[i].name,
+			   100 * r.change, range, 100 * r.sd, verdict_names[r.verdict],
+			   o->metric[i].is_judged ? " (decides)" : "");
+	}
+}
+
+static void tell(const struct talk *t, const struct ab *ab)
+{
+	const struct paired_opts *o = &t->run.paired;
+	struct buf out = { 0 };
+	char time[FMT_F64_BYTES];
+
+	for (size_t i = 0; i < o->n_metrics; i++) {
+		struct paired_result r;
+
+		if (!o->metric[i].is_judged)
+			continue;
+		paired_result(&ab->paired, i, &r);
+		add_verdict(t, ab, t->metric[i].name, &r, &out);
+		buf_add_char(&out, '\n');
+		if (r.joined > 1)
+			buf_printf(&out, "Neighbouring pairs of %s resemble each other (correlation "
+				   "%.2f); they were joined by %u.\n", t->metric[i].name, r.correlation,
+				   r.joined);
+		buf_printf(&out, "The check that relies on the coin alone %s (e = %.3g).\n",
+			   r.is_confirmed ? "also finds a difference" : "finds no difference",
+			   r.check_e);
+	}
+	buf_printf(&out, "%u pairs in %s, ended by: %s.\n", ab->paired.pairs,
+		   fmt_rough_time(time, ab->paired.seconds_warm + ab->paired.seconds),
+		   why_names[ab->why]);
+	if (ab->paired.pairs)
+		tell_table(t, ab, &out);
+	cli_out(buf_str(&out));
+	buf_release(&out);
+}
+
+/* ---- the document ---- */
+
+static void put_metric(struct json_writer *w, const struct talk *t, const struct ab *ab, size_t i)
+{
+	struct paired_result r;
+
+	paired_result(&ab->paired, i, &r);
+	json_begin_object(w);
+	json_key(w, "name"), json_put_text(w, t->metric[i].name);
+	json_key(w, "decides"), json_put_bool(w, t->run.paired.metric[i].is_judged);
+	json_key(w, "verdict"), json_put_text(w, verdict_names[r.verdict]);
+	json_key(w, "is_below_min_effect"), json_put_bool(w, r.is_below);
+	json_key(w, "change"), json_put_f64(w, r.change);
+	json_key(w, "low"), json_put_f64(w, r.low);
+	json_key(w, "high"), json_put_f64(w, r.high);
+	json_key(w, "level"), json_put_f64(w, r.level);
+	json_key(w, "sd"), json_put_f64(w, r.sd);
+	json_key(w, "pairs"), json_put_int(w, (int64_t)r.pairs);
+	json_key(w, "missing"), json_put_int(w, (int64_t)r.missing);
+	json_key(w, "joined"), json_put_int(w, r.joined);
+	json_key(w, "correlation"), json_put_f64(w, r.correlation);
+	json_key(w, "check_e"), json_put_f64(w, r.check_e);
+	json_key(w, "pairs_needed"), json_put_int(w, (int64_t)r.pairs_needed);
+	json_end_object(w);
+}
+
+static void put_pair(struct json_writer *w, const struct talk *t, const struct ab_pair *pair)
+{
+	json_begin_object(w);
+	json_key(w, "first"), json_put_text(w, pair->first == PAIRED_A ? "A" : "B");
+	json_key(w, "seconds"), json_put_f64(w, pair->measured.seconds);
+	for (unsigned side = 0; side < 2; side++) {
+		json_key(w, side ? "B" : "A");
+		json_begin_object(w);
+		json_key(w, "requests"), json_put_int(w, (int64_t)pair->measured.requests[side]);
+		json_key(w, "failed"), json_put_int(w, (int64_t)pair->measured.failed[side]);
+		json_key(w, "output_tokens");
+		json_put_int(w, (int64_t)pair->measured.output_tokens[side]);
+		for (size_t i = 0; i < t->run.paired.n_metrics; i++) {
+			json_key(w, t->metric[i].name);
+			json_put_f64(w, pair->measured.value[side][i]);
+		}
+		json_end_object(w);
+	}
+	json_end_object(w);
+}
+
+static int save(const struct talk *t, const struct ab *ab, struct err *e)
+{
+	struct buf json = { 0 };
+	struct json_writer w = json_writer(&json);
+	int rc;
+
+	w.indent = 2;
+	json_begin_object(&w);
+	json_key(&w, "command"), json_put_text(&w, "bench ab");
+	json_key(&w, "A"), json_put_text(&w, t->run.url[0]);
+	json_key(&w, "B"), json_put_text(&w, t->run.url[1]);
+	json_key(&w, "seed"), json_put_int(&w, ab->seed);
+	json_key(&w, "salt_key"), json_put_text(&w, *ab->salt_key ? ab->salt_key : NULL);
+	json_key(&w, "min_effect"), json_put_f64(&w, t->o->min_effect / 100);
+	json_key(&w, "block_s"), json_put_f64(&w, ab->block.length_s);
+	json_key(&w, "block_requests"), json_put_int(&w, ab->requests);
+	json_key(&w, "block_requests_not_counted"), json_put_int(&w, ab->skipped);
+	json_key(&w, "ended_by"), json_put_text(&w, why_names[ab->why]);
+	json_key(&w, "seconds");
+	json_put_f64(&w, ab->paired.seconds_warm + ab->paired.seconds);
+	json_key(&w, "metrics");
+	json_begin_array(&w);
+	for (size_t i = 0; i < t->run.paired.n_metrics; i++)
+		put_metric(&w, t, ab, i);
+	json_end_array(&w);
+	json_key(&w, "pairs"); /* the first one warmed up */
+	json_begin_array(&w);
+	for (size_t i = 0; i < ab->n_pairs; i++)
+		put_pair(&w, t, &ab->pair[i]);
+	json_end_array(&w);
+	json_end_object(&w);
+	buf_add_char(&json, '\n');
+	rc = file_write_atomic(t->o->output_json, buf_str(&json), e);
+	buf_release(&json);
+	return rc < 0 ? err_wrap(e, "--output-json") : 0;
+}
+
+/* 1: no answer can be given. */
+static int status_of(const struct talk *t, const struct ab *ab)
+{
+	if (ab->is_interrupted)
+		return EXIT_INTERRUPTED;
+	for (size_t i = 0; i < t->run.paired.n_metrics; i++) {
+		struct paired_result r;
+
+		paired_result(&ab->paired, i, &r);
+		if (t->run.paired.metric[i].is_judged && (r.verdict == PAIRED_FAILED ||
+		    r.verdict == PAIRED_OTHER_WORK || r.verdict == PAIRED_NO_VALUES))
+			return 1;
+	}
+	return 0;
+}
+
+int cmd_bench_ab(int argc, char **argv)
+{
+	struct bench_ab_opts opts;
+	struct talk talk = { .o = &opts };
+	struct ab_hooks hooks = { .self = &talk, .warn = on_warn, .paired = on_pair,
+				  .cancel = cli_is_interrupted() };
+	struct ab ab = { 0 };
+	struct cli cli;
+	int status = cli_begin(&cli, &set, argc, argv, &opts), rc = 0, end;
+
+	if (status != CLI_CONTINUE)
+		return status;
+	if (prepare(&talk, &cli.result.rest, &cli.err) == 0) {
+		cli_flush_notes(&cli);
+		cli_catch_signals();
+		rc = ab_run(&talk.run, &hooks, &ab, &cli.err);
+		if (ab.n_pairs) {
+			tell(&talk, &ab);
+			status = status_of(&talk, &ab);
+			if (opts.output_json) {
+				struct err unsaved = { 0 };
+
+				if (save(&talk, &ab, &unsaved) < 0 && rc == 0)
+					cli.err = unsaved;
+			}
+		} else {
+			status = ab.is_interrupted ? EXIT_INTERRUPTED : 0;
+		}
+		ab_release(&ab);
+	}
+	end = cli_end(&cli);
+	return end ? end : status;
+}
