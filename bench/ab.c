@@ -23,7 +23,7 @@
 #define TRIALS_QUICK 200
 #define PAIRS 200
 #define FIXED_PAIRS 40
-#define LOOKS_FROM 3            /* differences at which the ordinary t begins to look */
+#define LOOKS_FROM 5            /* pairs at which the ordinary t begins to look, as the rule does */
 #define SD 0.04
 #define EFFECT_MIN 0.03
 #define NEVER 1e-6              /* an effect_min that nothing stays below */

@@ -20,8 +20,6 @@
 static const struct command commands[] = {
 	{ "bench serve", "measure a running server under load; vllm bench serve's options",
 	  cmd_bench_serve },
-	{ "bench ab", "which of two running servers is better, under the same load in turn",
-	  cmd_bench_ab },
 	{ "bench structured-output", "measure answers that keep to a schema, a pattern or a grammar",
 	  cmd_bench_structured_output },
 	{ "bench throughput", "measure requests and tokens per second of an engine, without a server",
@@ -43,6 +41,8 @@ static const struct command commands[] = {
 	{ "bench prefix-block-hash", "time vLLM's hashing of prefix-cache blocks",
 	  cmd_bench_prefix_block_hash },
 	{ "bench score", "report a recorded run again", cmd_bench_score },
+	{ "bench ab", "which of two running servers is better, both under the same load in turn",
+	  cmd_bench_ab },
 	{ "bench compare", "what changed between results, folders or sweeps", cmd_bench_compare },
 	{ "bench markdown", "a folder of results as tables", cmd_bench_markdown },
 	{ "bench sweep serve", "measure every combination of a server's and a client's options",

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/fmt.h"
 #include "base/mem.h"
+#include "cmd/cli.h"
 #include "cmd/cmd.h"
 #include "cmd/target.h"
 #include "json/write.h"
@@ -90,7 +91,7 @@ struct talk {
 static int add_metric(struct talk *t, const char *name, bool is_judged, struct err *e)
 {
 	struct paired_opts *p = &t->run.paired;
-	double tail = t->o->min_effect / 100;
+	double effect_min = t->o->min_effect / 100;
 
 	for (size_t i = 0; i < p->n_metrics; i++) {
 		if (strcmp(t->metric[i].name, name) != 0)
@@ -102,8 +103,8 @@ static int add_metric(struct talk *t, const char *name, bool is_judged, struct e
 			       PAIRED_METRICS_MAX - SHOWN);
 	if (ab_metric_parse(name, &t->metric[p->n_metrics], e) < 0)
 		return -1;
-	p->metric[p->n_metrics] = (struct paired_metric){ t->metric[p->n_metrics].better, tail,
-							  is_judged };
+	p->metric[p->n_metrics] = (struct paired_metric){ t->metric[p->n_metrics].better,
+							  effect_min, is_judged };
 	p->n_metrics++;
 	return 0;
 }
@@ -259,20 +260,37 @@ static void add_verdict(const struct talk *t, const struct ab *ab, const char *n
 	}
 }
 
+/* The coin-only check needs more pairs than the verdict, so it may lag behind. */
+static void add_check(const struct paired_result *r, struct buf *out)
+{
+	bool differs = r->verdict == PAIRED_BETTER || r->verdict == PAIRED_WORSE ||
+		       r->verdict == PAIRED_DIFFERENT;
+
+	if (r->pairs < 2)
+		return;
+	buf_printf(out, "A check that relies only on the random order %s (evidence %.3g, %.0f "
+		   "needed).\n", r->is_confirmed ? "also finds a difference" :
+		   differs ? "needs more pairs to confirm this" : "finds no difference",
+		   r->check_e, 1 / (1 - r->level));
+}
+
 static void tell_table(const struct talk *t, const struct ab *ab, struct buf *out)
 {
 	const struct paired_opts *o = &t->run.paired;
 
-	buf_printf(out, "\n%-20s %9s %22s %8s  %s\n", "Metric", "B vs A", "interval", "sd", "verdict");
+	buf_printf(out, "\n%-20s %9s %22s %12s  %s\n", "Metric", "B vs A", "interval", "sd of a pair",
+		   "verdict");
 	for (size_t i = 0; i < o->n_metrics; i++) {
 		struct paired_result r;
-		char range[32] = "-";
+		char range[40] = "-", sd[24] = "-";
 
 		paired_result(&ab->paired, i, &r);
 		if (isfinite(r.low) && isfinite(r.high))
 			snprintf(range, sizeof(range), "%+.1f to %+.1f %%", 100 * r.low, 100 * r.high);
-		buf_printf(out, "%-20s %+7.1f %% %22s %6.1f %%  %s%s\n", t->metric[i].name,
-			   100 * r.change, range, 100 * r.sd, verdict_names[r.verdict],
+		if (!isnan(r.sd))
+			snprintf(sd, sizeof(sd), "%.1f %%", 100 * r.sd);
+		buf_printf(out, "%-20s %+7.1f %% %22s %12s  %s%s\n", t->metric[i].name,
+			   100 * r.change, range, sd, verdict_names[r.verdict],
 			   o->metric[i].is_judged ? " (decides)" : "");
 	}
 }
@@ -295,11 +313,10 @@ static void tell(const struct talk *t, const struct ab *ab)
 			buf_printf(&out, "Neighbouring pairs of %s resemble each other (correlation "
 				   "%.2f); they were joined by %u.\n", t->metric[i].name, r.correlation,
 				   r.joined);
-		buf_printf(&out, "The check that relies on the coin alone %s (e = %.3g).\n",
-			   r.is_confirmed ? "also finds a difference" : "finds no difference",
-			   r.check_e);
+		add_check(&r, &out);
 	}
-	buf_printf(&out, "%u pairs in %s, ended by: %s.\n", ab->paired.pairs,
+	buf_printf(&out, "%u pair%s in %s, ended by: %s.\n", ab->paired.pairs,
+		   ab->paired.pairs == 1 ? "" : "s",
 		   fmt_rough_time(time, ab->paired.seconds_warm + ab->paired.seconds),
 		   why_names[ab->why]);
 	if (ab->paired.pairs)

@@ -1,0 +1,131 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: Apache-2.0
+# bench ab: two simulators under the same load in turn. What is asserted holds on a busy machine: a
+# server whose steps are 10 % slower is never called better nor unchanged, equal ones never
+# different, and whatever decides did so on equal work.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Cli;
+use Test::More;
+
+my @model = @{ $tiny{model} };
+my @lengths = qw(--random-input-len 16 --random-output-len 12 --temperature 0);
+my @quick = qw(--request-rate 80 --block-seconds 0.5 --min-effect 5);
+
+# The metric of a document by its name.
+sub metric { my ($doc, $name) = @_; return (grep { $_->{name} eq $name } @{ $doc->{metrics} })[0] }
+
+sub ab {
+	my ($urls, @more) = @_;
+	return run(args => ['bench', 'ab', (map { ('--base-url', $_) } @$urls), @model, @lengths,
+		@more], seconds => 240);
+}
+
+# ---- a slower server ----
+
+my $quick = start_sim(qw(--ttft-ms 5 --itl-ms 5 --requests a.jsonl));
+my $slow = start_sim(qw(--ttft-ms 5 --itl-ms 6 --requests b.jsonl));
+
+my $run = ab([$quick->{url}, $slow->{url}], @quick, qw(--metric mean_tpot_ms --max-pairs 60
+	--output-json slow.json));
+check_run('slower', $run, { status => 0, out => ['Pair 0 warmed the servers up and is not counted *',
+	'Pair 1 (* first): mean_tpot_ms A *, B *', 'B is worse: mean_tpot_ms changes by +* %)*',
+	'mean_ttft_ms *'] });
+my $doc = json_of(slurp('slow.json'));
+my $tpot = metric($doc, 'mean_tpot_ms');
+is($tpot->{verdict}, 'worse', 'slower: the verdict');
+ok($tpot->{low} > 0 && $tpot->{low} <= $tpot->{change} && $tpot->{change} <= $tpot->{high},
+	"slower: $tpot->{change} lies in its interval, above 0");
+is($doc->{ended_by}, 'decided', 'slower: it stopped by itself');
+is($tpot->{pairs}, @{ $doc->{pairs} } - 1, 'slower: all pairs count but the first');
+ok(!metric($doc, 'mean_ttft_ms')->{decides}, 'slower: another metric is shown and does not decide');
+
+# ---- the same work on both sides, other work in each pair ----
+
+sub sent {
+	my ($path) = @_;
+	return map { json_of($_) } grep { m{"/v1/completions"} } split /\n/, slurp($path);
+}
+my @a = sent('a.jsonl');
+my @b = sent('b.jsonl');
+is(scalar @a, scalar @b, 'both servers got as many requests');
+my @prompts = map { json_of($_->{body})->{prompt} } @a;
+is(join("\n", sort @prompts), join("\n", sort map { json_of($_->{body})->{prompt} } @b),
+	'both servers got the same prompts');
+my %seen;
+$seen{$_}++ for @prompts;
+# The ready check sends the first prompt of the pair that is thrown away.
+is(join(',', grep { $seen{$_} > 1 && $_ ne $prompts[0] } keys %seen), '',
+	'no prompt is sent twice to a server');
+my $size = $doc->{block_requests};
+my @salts = map { substr $_, 0, 16 } @prompts[map { $_ * $size } 0 .. @a / $size - 1];
+my %salt = map { $_ => 1 } @salts;
+is(scalar keys %salt, scalar @salts, 'each pair begins its prompts with a salt of its own');
+
+# ---- equal servers ----
+
+my $same = start_sim(qw(--ttft-ms 5 --itl-ms 5 --seed 2));
+$run = ab([$quick->{url}, $same->{url}], @quick, qw(--metric mean_tpot_ms --min-effect 20
+	--max-pairs 60 --output-json same.json));
+check_run('equal', $run, { status => 0, out => ['No change above 20 %: mean_tpot_ms *'] });
+$tpot = metric(json_of(slurp('same.json')), 'mean_tpot_ms');
+is($tpot->{verdict}, 'no change', 'equal: the verdict');
+ok($tpot->{is_below_min_effect}, 'equal: within the minimum effect');
+
+# ---- a closed loop, two metrics, a limit of pairs ----
+
+$run = ab([$quick->{url}, $same->{url}], qw(--max-concurrency 4 --block-seconds 0.5 --max-pairs 2
+	--metric output_throughput --metric p99_ttft_ms --output-json closed.json));
+check_run('closed loop', $run, { status => 0, out => ['Undecided: output_throughput *',
+	'Undecided: p99_ttft_ms *', '2 pairs in *, ended by: pair limit.'] });
+$doc = json_of(slurp('closed.json'));
+is(metric($doc, 'output_throughput')->{level}, 0.975, 'closed loop: two metrics share the error rate');
+is($doc->{pairs}[1]{A}{requests}, $doc->{pairs}[2]{B}{requests}, 'closed loop: as many requests');
+is($doc->{pairs}[1]{A}{requests}, $doc->{block_requests} - $doc->{block_requests_not_counted},
+	'closed loop: the first requests are not counted');
+
+# ---- what cannot be compared ----
+
+my $failing = start_sim(qw(--ttft-ms 5 --itl-ms 1 --fault status=503:0.5));
+$run = ab([$quick->{url}, $failing->{url}], @quick);
+check_run('failures', $run, { status => 1, out => ['Not comparable: 0 of * requests failed on A, '
+	. '* of * on B.', '*ended by: failing.'] });
+
+my $short = start_sim(qw(--ttft-ms 5 --itl-ms 5 --output-len 6));
+$run = ab([$quick->{url}, $short->{url}], @quick, qw(--max-pairs 1
+	--omit-body-keys ignore_eos));
+check_run('other work', $run, { status => 1, out => ['Not comparable: the answers have 12.0 tokens on '
+	. 'A and 6.0 on B. --ignore-eos *'] });
+
+my $dead = start_sim(qw(--ttft-ms 5 --itl-ms 5 --fault status=503));
+$run = ab([$quick->{url}, $dead->{url}], @quick);
+check_run('all fail', $run, { status => 1, err => "*bench ab: $dead->{url}: *503*" });
+
+my $port = free_port();
+$run = ab(["http://127.0.0.1:$port", $quick->{url}], @quick);
+check_run('no server', $run, { status => 1, err => "*127.0.0.1:$port*" });
+
+# ---- mistakes ----
+
+for (
+	['one server', [$quick->{url}], [@quick], '*--base-url: expected two servers, got 1*'],
+	['the same server', [($quick->{url}) x 2], [@quick], '*a server cannot be compared with itself'],
+	['no such metric', [$quick->{url}, $same->{url}], [@quick, '--metric', 'speed'],
+		'*--metric speed: expected output_throughput*'],
+	['a metric twice', [$quick->{url}, $same->{url}], [@quick, ('--metric', 'mean_tpot_ms') x 2],
+		'*--metric mean_tpot_ms is given twice'],
+	['no load', [$quick->{url}, $same->{url}], [], '*--request-rate: bench ab needs a load that lasts*'],
+	['an option of a single run', [$quick->{url}, $same->{url}], [@quick, '--save-result'],
+		'*--save-result has no meaning in bench ab*'],
+	['a value of bench serve', [$quick->{url}, $same->{url}], [@quick, '--burstiness', '-1'],
+		'*--burstiness*'],
+) {
+	my ($name, $urls, $args, $err) = @$_;
+
+	check_run($name, ab($urls, @$args), { status => 2, err => $err });
+}
+
+stop_all();
+done_testing();
