@@ -3,8 +3,9 @@
  * percentile.c - how often the printed interval of p99 holds the true one.
  *
  * Requests whose scores are normal numbers with lag-1 correlation r (an autoregression of order
- * one), 1,500 trials a row; next to it the interval that takes requests for independent. Each row is a
- * share of seeded trials, so it is the same on every machine. Exits with 1 when a limit is missed.
+ * one), 1,500 trials a row; next to it the interval that takes requests for independent. Each row
+ * is a share of seeded trials, so it is the same on every machine. Exits with 1 when a limit is
+ * missed.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -28,8 +29,8 @@ struct scene {
 };
 
 /*
- * The study's figures for its own rule less 2.5 standard errors of a share of 1,500 trials; the last two
- * are known to be too narrow, and are marked by nothing but their missing upper end.
+ * The study's figures for its own rule less 2.5 standard errors of a share of 1,500 trials. The
+ * last two are known to be too narrow.
  */
 static const struct scene scenes[] = {
 	{ 0, 400, 95, 30 },     { 0, 1000, 96, 2 },     { 0, 10000, 96, 0 },

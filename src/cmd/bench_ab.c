@@ -182,7 +182,8 @@ static void on_pair(void *self, const struct ab *ab)
 		buf_printf(&out, ": %s A %.4g, B %.4g; B %+.1f %% so far, ", ab->opts->metric[i].name,
 			   pair->measured.value[0][i], pair->measured.value[1][i], 100 * r.change);
 		add_interval(&out, &r);
-		if (ab->why == PAIRED_GO_ON && r.verdict == PAIRED_UNDECIDED && r.pairs_needed > r.pairs)
+		if (ab->why == PAIRED_GO_ON && r.verdict == PAIRED_UNDECIDED &&
+		    r.pairs_needed > r.pairs)
 			buf_printf(&out, ", about %zu pairs in all", r.pairs_needed);
 	}
 	cli_line(out.data);

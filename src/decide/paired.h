@@ -128,7 +128,7 @@ enum paired_next {
 #define PAIRED_JOINS 3                /* by 1, 2 and 4 */
 struct paired_track {
 	struct paired_interval joined[PAIRED_JOINS];
-	double waiting[PAIRED_JOINS];     /* sum of the differences that wait for their neighbours */
+	double waiting[PAIRED_JOINS];     /* sum of differences that wait for neighbours */
 	double first, last;               /* d of the first and the last pair */
 	double sum, products;             /* of d - first: sum, and of neighbours' products */
 	double check_sum, check_squares, check_ln_e_max;
@@ -184,7 +184,7 @@ struct paired_result {
 	size_t pairs, missing;     /* with and without a value */
 	unsigned joined;           /* neighbours taken together: 1, 2, 4 */
 	double correlation;        /* lag-1, of d; NAN below three pairs */
-	double check_e;            /* the largest e-value of the coin-only check so far, against 0 */
+	double check_e;            /* largest e-value of the coin-only check so far */
 	bool is_confirmed;         /* that check alone would say that the sides differ, too */
 	/*
 	 * How many pairs in all would settle it if mean and scatter stayed as they are; 0: more

@@ -39,7 +39,7 @@ enum percentile_need {
 	PERCENTILE_UPPER_BOUND, /* a one-sided upper bound is a value */
 	PERCENTILE_UNMARKED,    /* PERCENTILE_BEYOND values beyond the percentile on each side */
 };
-/* Of percentile p, 0 < p < 100, at a level such as 0.95 (no matter for UNMARKED). */
+/* Of percentile p, 0 < p < 100, at a level such as 0.95 of more than 0.5 (ignored for UNMARKED). */
 size_t percentile_needed(enum percentile_need need, double p, double phi, double level);
 
 /* ---- one percentile ---- */

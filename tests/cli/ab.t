@@ -11,8 +11,9 @@ use Cli;
 use Test::More;
 
 my @model = @{ $tiny{model} };
-my @lengths = qw(--random-input-len 16 --random-output-len 12 --temperature 0);
-my @quick = qw(--request-rate 40 --block-seconds 1 --min-effect 5);
+my @lengths = qw(--random-input-len 16 --random-output-len 9 --temperature 0);
+my @steady = qw(--request-rate 20 --block-seconds 2 --min-effect 5); # long gaps: noise is a small share
+my @quick = qw(--request-rate 80 --block-seconds 0.5 --min-effect 5);
 
 # The metric of a document by its name.
 sub metric { my ($doc, $name) = @_; return (grep { $_->{name} eq $name } @{ $doc->{metrics} })[0] }
@@ -25,10 +26,10 @@ sub ab {
 
 # ---- a slower server ----
 
-my $quick = start_sim(qw(--ttft-ms 20 --itl-ms 20 --requests a.jsonl));
-my $slow = start_sim(qw(--ttft-ms 20 --itl-ms 22 --requests b.jsonl));
+my $quick = start_sim(qw(--ttft-ms 50 --itl-ms 100 --requests a.jsonl));
+my $slow = start_sim(qw(--ttft-ms 50 --itl-ms 110 --requests b.jsonl));
 
-my $run = ab([$quick->{url}, $slow->{url}], @quick, qw(--metric mean_tpot_ms --max-pairs 100
+my $run = ab([$quick->{url}, $slow->{url}], @steady, qw(--metric mean_tpot_ms --max-pairs 40
 	--output-json slow.json));
 check_run('slower', $run, { status => 0, out => ['Pair 0 warmed the servers up and is not counted *',
 	'Pair 1 (* first): mean_tpot_ms A *, B *', 'B is worse: mean_tpot_ms changes by +* %)*',
@@ -62,9 +63,9 @@ ok(keys %salt == $pairs || keys %salt == $pairs + 1,
 
 # ---- equal servers ----
 
-my $same = start_sim(qw(--ttft-ms 20 --itl-ms 20 --seed 2));
-$run = ab([$quick->{url}, $same->{url}], @quick, qw(--metric mean_tpot_ms --min-effect 20
-	--max-pairs 60 --output-json same.json));
+my $same = start_sim(qw(--ttft-ms 50 --itl-ms 100 --seed 2));
+$run = ab([$quick->{url}, $same->{url}], @steady, qw(--metric mean_tpot_ms --min-effect 20
+	--max-pairs 40 --output-json same.json));
 check_run('equal', $run, { status => 0, out => ['No change above 20 %: mean_tpot_ms *'] });
 $tpot = metric(json_of(slurp('same.json')), 'mean_tpot_ms');
 is($tpot->{verdict}, 'no change', 'equal: the verdict');
@@ -92,7 +93,7 @@ check_run('failures', $run, { status => 1, out => ['Not comparable: 0 of * reque
 my $short = start_sim(qw(--ttft-ms 5 --itl-ms 5 --output-len 6));
 $run = ab([$quick->{url}, $short->{url}], @quick, qw(--max-pairs 1
 	--omit-body-keys ignore_eos));
-check_run('other work', $run, { status => 1, out => ['Not comparable: the answers have 12.0 tokens on '
+check_run('other work', $run, { status => 1, out => ['Not comparable: the answers have 9.0 tokens on '
 	. 'A and 6.0 on B. --ignore-eos *'] });
 
 my $dead = start_sim(qw(--ttft-ms 5 --itl-ms 5 --fault status=503));

@@ -38,8 +38,10 @@ static void needed(void **state)
 		double p = row[i].p;
 
 		assert_int_equal(percentile_needed(PERCENTILE_INTERVAL, p, 1, 0.95), row[i].both);
-		assert_int_equal(percentile_needed(PERCENTILE_UPPER_BOUND, p, 1, 0.95), row[i].upper);
-		assert_int_equal(percentile_needed(PERCENTILE_UNMARKED, p, 1, 0.95), row[i].unmarked);
+		assert_int_equal(percentile_needed(PERCENTILE_UPPER_BOUND, p, 1, 0.95),
+				 row[i].upper);
+		assert_int_equal(percentile_needed(PERCENTILE_UNMARKED, p, 1, 0.95),
+				 row[i].unmarked);
 		/* The first number is the one at which all below the percentile are rare enough. */
 		assert_true(pow(p / 100, (double)row[i].both) <= 0.025);
 		assert_true(pow(p / 100, (double)row[i].both - 1) > 0.025);
