@@ -156,7 +156,7 @@ static void tell_first(const struct ab *ab, struct buf *out)
 	char e2el[FMT_F64_BYTES];
 
 	buf_printf(out, "Pair 0 warmed the servers up and is not counted (mean end-to-end time %s). "
-		   "From here on a block has %u requests in about %.0f s; the first %u are not counted.",
+		   "From here on a block has %u requests in about %.3g s; the first %u are not counted.",
 		   fmt_duration(e2el, (int64_t)(ab->e2el_s * 1e9)), ab->requests,
 		   ab->block.length_s, ab->skipped);
 }

@@ -311,7 +311,7 @@ static void plan_blocks(struct ab *ab, const struct words *w)
 	if (!opt_given(&serve_opt_set, &w->given, "num-prompts"))
 		ab->requests = (uint32_t)fmin(REQUESTS_MAX,
 					      fmax(REQUESTS_MIN, ceil(rate * ab->block.length_s)));
-	else if (rate > 0)
+	if (rate > 0)
 		ab->block.length_s = ab->requests / rate;
 	/* Half of a block at least is counted, however short the user made it. */
 	ab->block.warmup_s = fmin(ab->block.warmup_s, ab->block.length_s / 2);
