@@ -142,13 +142,24 @@ static int prepare(struct talk *t, const struct opt_rest *rest, struct err *e)
 
 /* ---- while it runs ---- */
 
+#define CHANGE_SHOWN_MAX 10 /* ends of intervals above +1000 % say nothing by their digits */
+
+static void add_range(struct buf *out, const struct paired_result *r)
+{
+	if (r->high > CHANGE_SHOWN_MAX)
+		buf_printf(out, "%+.1f to above +%d %%", 100 * r->low, 100 * CHANGE_SHOWN_MAX);
+	else
+		buf_printf(out, "%+.1f to %+.1f %%", 100 * r->low, 100 * r->high);
+}
+
 static void add_interval(struct buf *out, const struct paired_result *r)
 {
-	if (isinf(r->low) || isinf(r->high))
+	if (isinf(r->low) || isinf(r->high)) {
 		buf_add_text(out, "no interval yet");
-	else
-		buf_printf(out, "%.0f %% interval %+.1f to %+.1f %%", 100 * r->level, 100 * r->low,
-			   100 * r->high);
+		return;
+	}
+	buf_printf(out, "%.0f %% interval ", 100 * r->level);
+	add_range(out, r);
 }
 
 static void tell_first(const struct ab *ab, struct buf *out)
@@ -283,16 +294,20 @@ static void tell_table(const struct talk *t, const struct ab *ab, struct buf *ou
 		   "verdict");
 	for (size_t i = 0; i < o->n_metrics; i++) {
 		struct paired_result r;
-		char range[40] = "-", sd[24] = "-";
+		struct buf range = { 0 };
+		char sd[24] = "-";
 
 		paired_result(&ab->paired, i, &r);
 		if (isfinite(r.low) && isfinite(r.high))
-			snprintf(range, sizeof(range), "%+.1f to %+.1f %%", 100 * r.low, 100 * r.high);
+			add_range(&range, &r);
+		else
+			buf_add_text(&range, "-");
 		if (!isnan(r.sd))
 			snprintf(sd, sizeof(sd), "%.1f %%", 100 * r.sd);
 		buf_printf(out, "%-20s %+7.1f %% %22s %12s  %s%s\n", t->metric[i].name,
-			   100 * r.change, range, sd, verdict_names[r.verdict],
+			   100 * r.change, range.data, sd, verdict_names[r.verdict],
 			   o->metric[i].is_judged ? " (decides)" : "");
+		buf_release(&range);
 	}
 }
 

@@ -83,6 +83,19 @@ is($doc->{pairs}[1]{A}{requests}, $doc->{pairs}[2]{B}{requests}, 'closed loop: a
 is($doc->{pairs}[1]{A}{requests}, $doc->{block_requests} - $doc->{block_requests_not_counted},
 	'closed loop: the first requests are not counted');
 
+# ---- Ctrl-C ----
+
+my $begun = begin(args => ['bench', 'ab', '--base-url', $quick->{url}, '--base-url', $same->{url}, @model,
+	@lengths, @quick, '--until-decided', '--output-json', 'cut.json'], seconds => 240);
+my $deadline = time + 150;
+select(undef, undef, undef, 0.05)
+	until slurp($begun->{out_path}) =~ /^Pair 1 /m || has_exited($begun->{pid}) || time > $deadline;
+kill 'INT', $begun->{pid};
+$run = finish($begun);
+check_run('interrupted', $run, { status => 130, out => ['Undecided: mean_e2el_ms *',
+	'*ended by: interrupted.'] });
+is(json_of(slurp('cut.json'))->{ended_by}, 'interrupted', 'interrupted: the document says so');
+
 # ---- what cannot be compared ----
 
 my $failing = start_sim(qw(--ttft-ms 5 --itl-ms 1 --fault status=503:0.5));
