@@ -190,7 +190,12 @@ static void on_pair(void *self, const struct ab *ab)
 		if (!o->metric[i].is_judged)
 			continue;
 		paired_result(&ab->paired, i, &r);
-		buf_printf(&out, ": %s A %.4g, B %.4g; B %+.1f %% so far, ", ab->opts->metric[i].name,
+		buf_printf(&out, ": %s ", ab->opts->metric[i].name);
+		if (isnan(pair->measured.value[0][i]) || isnan(pair->measured.value[1][i])) {
+			buf_add_text(&out, "has no value");
+			continue;
+		}
+		buf_printf(&out, "A %.4g, B %.4g; B %+.1f %% so far, ",
 			   pair->measured.value[0][i], pair->measured.value[1][i], 100 * r.change);
 		add_interval(&out, &r);
 		if (ab->why == PAIRED_GO_ON && r.verdict == PAIRED_UNDECIDED &&
@@ -295,17 +300,19 @@ static void tell_table(const struct talk *t, const struct ab *ab, struct buf *ou
 	for (size_t i = 0; i < o->n_metrics; i++) {
 		struct paired_result r;
 		struct buf range = { 0 };
-		char sd[24] = "-";
+		char change[24] = "-", sd[24] = "-";
 
 		paired_result(&ab->paired, i, &r);
 		if (isfinite(r.low) && isfinite(r.high))
 			add_range(&range, &r);
 		else
 			buf_add_text(&range, "-");
+		if (!isnan(r.change))
+			snprintf(change, sizeof(change), "%+.1f %%", 100 * r.change);
 		if (!isnan(r.sd))
 			snprintf(sd, sizeof(sd), "%.1f %%", 100 * r.sd);
-		buf_printf(out, "%-20s %+7.1f %% %22s %12s  %s%s\n", t->metric[i].name,
-			   100 * r.change, range.data, sd, verdict_names[r.verdict],
+		buf_printf(out, "%-20s %9s %22s %12s  %s%s\n", t->metric[i].name,
+			   change, range.data, sd, verdict_names[r.verdict],
 			   o->metric[i].is_judged ? " (decides)" : "");
 		buf_release(&range);
 	}

@@ -330,6 +330,8 @@ void paired_result(const struct paired *p, size_t metric, struct paired_result *
 				       .high = INFINITY, .level = 1 - alpha, .sd = NAN,
 				       .pairs = t->n, .missing = t->missing, .joined = 1,
 				       .correlation = track_correlation(t), .check_e = 1 };
+	if (!t->n && has_failed(p))
+		out->verdict = PAIRED_FAILED;
 	if (!t->n)
 		return;
 	out->joined = track_join(p, t);

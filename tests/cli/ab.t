@@ -89,7 +89,7 @@ my $begun = begin(args => ['bench', 'ab', '--base-url', $quick->{url}, '--base-u
 	@lengths, @quick, '--until-decided', '--output-json', 'cut.json'], seconds => 240);
 my $deadline = time + 150;
 select(undef, undef, undef, 0.05)
-	until slurp($begun->{out_path}) =~ /^Pair 1 /m || has_exited($begun->{pid}) || time > $deadline;
+	until (slurp($begun->{out_path}) // '') =~ /^Pair 1 /m || has_exited($begun->{pid}) || time > $deadline;
 kill 'INT', $begun->{pid};
 $run = finish($begun);
 check_run('interrupted', $run, { status => 130, out => ['Undecided: mean_e2el_ms *',

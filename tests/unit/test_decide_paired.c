@@ -479,6 +479,12 @@ static void failures(void **state)
 	pair = made(0);
 	pair.failed[PAIRED_A] = 50;
 	assert_int_equal(add(&p, &pair), PAIRED_STOP_FAILING);
+	/* Failures explain why a metric has no value. */
+	begin(&p, &o);
+	pair.value[PAIRED_A][0] = NAN;
+	assert_int_equal(add(&p, &pair), PAIRED_STOP_FAILING);
+	paired_result(&p, 0, &r);
+	assert_int_equal(r.verdict, PAIRED_FAILED);
 }
 
 static void other_work(void **state)
