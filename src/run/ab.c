@@ -233,9 +233,10 @@ static int give_block(const struct ab *ab, struct words *w, unsigned side, struc
 	    give(w, "seed", arena_printf(&w->arena, "%lld", (long long)seed), e) < 0 ||
 	    give(w, "num-prompts", arena_printf(&w->arena, "%u", ab->requests), e) < 0)
 		return -1;
-	if (!*ab->salt_key)
+	if (ab->salt == SALT_NONE)
 		return 0;
-	return give(w, "prompt-salt", arena_printf(&w->arena, "run:%s-%zu", ab->salt_key,
+	return give(w, "prompt-salt", arena_printf(&w->arena, "%s:%s-%zu",
+						   salt_kind_name(ab->salt), ab->salt_key,
 						   ab->n_pairs), e);
 }
 
@@ -320,13 +321,13 @@ static void plan_blocks(struct ab *ab, const struct words *w)
 
 static int choose_salt(struct ab *ab, const struct words *w, struct err *e)
 {
-	enum salt_kind kind = SALT_RUN;
 	const char *key = NULL;
 
+	ab->salt = SALT_RUN;
 	if (opt_given(&serve_opt_set, &w->given, "prompt-salt") &&
-	    salt_parse(w->o.prompt_salt, &kind, &key, e) < 0)
+	    salt_parse(w->o.prompt_salt, &ab->salt, &key, e) < 0)
 		return -1;
-	if (kind == SALT_NONE)
+	if (ab->salt == SALT_NONE)
 		return 0;
 	if (key)
 		snprintf(ab->salt_key, sizeof(ab->salt_key), "%s", key);

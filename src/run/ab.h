@@ -61,6 +61,7 @@ struct ab {
 	uint32_t requests, skipped;   /* of a block: all, and those of the warm-up */
 	double e2el_s, rate;          /* of the first pair: the slower side */
 	int64_t seed;
+	enum salt_kind salt;
 	char salt_key[SALT_KEY_BYTES + 1]; /* without a pair's number; empty: no salt */
 	struct ab_pair *pair;         /* heap; [0] is the one that was thrown away */
 	size_t n_pairs;
