@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* capacity_fit.c - see capacity_fit.h. */
+#include "decide/capacity_fit.h"
+
+#include <assert.h>
+#include <math.h>
+
+#include "decide/holds.h"
+#include "stats/compare.h"
+
+#define TAIL 0.025
+#define EDGE_CELLS 8          /* the posterior reaches an end of the grid ... */
+#define WIDEN_STEP 0.916      /* ... which is then moved by ln 2.5 ... */
+#define WIDENINGS_MAX 6       /* ... so often at most */
+#define BETWEEN_LEVELS_MIN 4  /* levels from which their own scatter is judged */
+#define OUTLIER 50.0          /* times phi: the largest squared residual */
+#define PRIOR_LEVELS 2.0      /* levels that the prior of the scatter counts for */
+#define LEVELS_DF_MIN 3.0
+#define NORMAL_975 1.959964
+
+static double logit(double p)
+{
+	return log(p / (1 - p));
+}
+
+static double logistic(double t)
+{
+	return t > 0 ? 1 / (1 + exp(-t)) : exp(t) / (1 + exp(t));
+}
+
+static double slope_of(const struct fit_opts *o, size_t k)
+{
+	double low = log(o->is_mean ? FIT_SLOPE_MIN_MEANS : FIT_SLOPE_MIN);
+
+	return exp(low + (log(FIT_SLOPE_MAX) - low) * (double)k / (FIT_SLOPES - 1));
+}
+
+/*
+ * Adds ln(1 + exp(t)) times -n to a row of crossings, t falling by `step` from one to the next.
+ * exp(t) is carried on by multiplication, and anew every 64 cells so that errors stay nothing.
+ */
+static void add_softplus(double *row, double t, double step, double n)
+{
+	double shrink = exp(-step), e = 0;
+
+	for (size_t c = 0; c < FIT_CROSSINGS; c++, t -= step, e *= shrink) {
+		if (c % 64 == 0 || e > 1e300)
+			e = exp(fmin(t, 600));
+		if (t > 30)
+			row[c] -= n * t;
+		else if (e > 1e-12)
+			row[c] -= n * log1p(e);
+		else
+			break; /* and ever less from here on */
+	}
+}
+
+/* Log likelihood over the grid before it is divided by the dispersion, which is 1 for means. */
+static void fill(const struct fit_level *level, size_t n, const struct fit_opts *o, double low,
+		 double cell, struct fit_grid *g)
+{
+	for (size_t k = 0; k < FIT_SLOPES; k++) {
+		double slope = slope_of(o, k), *row = g->surface[k];
+		double constant = 0, linear = 0;
+
+		for (size_t c = 0; c < FIT_CROSSINGS; c++)
+			row[c] = 0;
+		for (size_t i = 0; i < n; i++) {
+			double t = slope * (level[i].x - low);
+
+			if (o->is_mean) {
+				for (size_t c = 0; c < FIT_CROSSINGS; c++) {
+					double r = (level[i].y - t + slope * cell * (double)c) /
+						   level[i].se;
+
+					row[c] -= r * r / 2;
+				}
+				continue;
+			}
+			t += logit(o->share);
+			constant += level[i].slow * t;
+			linear += level[i].slow * slope * cell;
+			add_softplus(row, t, slope * cell, level[i].n);
+		}
+		for (size_t c = 0; c < FIT_CROSSINGS; c++)
+			row[c] += constant - linear * (double)c;
+	}
+}
+
+static double slope_prior(const struct fit_opts *o, size_t k)
+{
+	double off = log(slope_of(o, k) / (o->is_mean ? FIT_SLOPE_MEANS : FIT_SLOPE_COUNTS)) /
+		     FIT_SLOPE_SD;
+
+	return -off * off / 2;
+}
+
+/* Pooled dispersion within levels. */
+static double within(const struct fit_level *level, size_t n, const struct fit_opts *o)
+{
+	double sum = LEVEL_DISPERSION_PRIOR * LEVEL_DISPERSION_WEIGHT;
+	double weights = LEVEL_DISPERSION_WEIGHT;
+
+	if (o->is_mean)
+		return 1;
+	for (size_t i = 0; i < n; i++) {
+		double weight = fmin(level[i].slow, LEVEL_DISPERSION_COUNT_MAX);
+
+		sum += weight * level[i].phi;
+		weights += weight;
+	}
+	return sum / weights;
+}
+
+static double residual(const struct fit_level *l, const struct fit_opts *o, double slope, double u)
+{
+	double t = slope * (l->x - u), f;
+
+	if (o->is_mean)
+		return (l->y - t) * (l->y - t) / (l->se * l->se);
+	f = fmin(fmax(logistic(t + logit(o->share)), 1e-12), 1 - 1e-12);
+	return (l->slow - l->n * f) * (l->slow - l->n * f) / (l->n * f * (1 - f));
+}
+
+/* The larger one of the dispersions within and between levels, the latter at the best cell. */
+static double dispersion(const struct fit_level *level, size_t n, const struct fit_opts *o,
+			 double low, double cell, const struct fit_grid *g)
+{
+	double phi = within(level, n, o), best = -INFINITY, slope = 0, u = low, sum;
+
+	if (n < BETWEEN_LEVELS_MIN)
+		return phi;
+	for (size_t k = 0; k < FIT_SLOPES; k++) {
+		double prior = slope_prior(o, k);
+
+		for (size_t c = 0; c < FIT_CROSSINGS; c++)
+			if (g->surface[k][c] / phi + prior > best) {
+				best = g->surface[k][c] / phi + prior;
+				slope = slope_of(o, k);
+				u = low + cell * (double)c;
+			}
+	}
+	sum = PRIOR_LEVELS * phi;
+	for (size_t i = 0; i < n; i++)
+		sum += fmin(OUTLIER * phi, residual(&level[i], o, slope, u));
+	return fmax(phi, sum / (double)n);
+}
+
+/* Marginal of the crossing, summing to 1, and the median slope. */
+static double marginals(const struct fit_opts *o, double phi, struct fit_grid *g)
+{
+	double most = -INFINITY, total = 0, slope_mass[FIT_SLOPES], sum = 0;
+	size_t k;
+
+	for (k = 0; k < FIT_SLOPES; k++) {
+		double prior = slope_prior(o, k);
+
+		for (size_t c = 0; c < FIT_CROSSINGS; c++) {
+			g->surface[k][c] = g->surface[k][c] / phi + prior;
+			most = fmax(most, g->surface[k][c]);
+		}
+	}
+	for (size_t c = 0; c < FIT_CROSSINGS; c++)
+		g->marginal[c] = 0;
+	for (k = 0; k < FIT_SLOPES; k++) {
+		slope_mass[k] = 0;
+		for (size_t c = 0; c < FIT_CROSSINGS; c++) {
+			double off = g->surface[k][c] - most, mass = off > -40 ? exp(off) : 0;
+
+			g->marginal[c] += mass;
+			slope_mass[k] += mass;
+		}
+		total += slope_mass[k];
+	}
+	for (size_t c = 0; c < FIT_CROSSINGS; c++)
+		g->marginal[c] /= total;
+	for (k = 0; k < FIT_SLOPES - 1; k++) {
+		double part = (total / 2 - sum) / slope_mass[k];
+
+		sum += slope_mass[k];
+		if (sum >= total / 2) /* its mass lies around it, half on either side */
+			return slope_of(o, k) * pow(slope_of(o, k + 1) / slope_of(o, k), part - 0.5);
+	}
+	return slope_of(o, k);
+}
+
+/* Each cell's mass lies evenly around it. */
+static double quantile(const struct fit_grid *g, double low, double cell, double p)
+{
+	double sum = 0;
+
+	for (size_t c = 0; c < FIT_CROSSINGS; c++) {
+		if (sum + g->marginal[c] >= p)
+			return low + cell * ((double)c - 0.5 + (p - sum) / g->marginal[c]);
+		sum += g->marginal[c];
+	}
+	return low + cell * (FIT_CROSSINGS - 1);
+}
+
+struct fit fit_levels(const struct fit_level *level, size_t n, const struct fit_opts *o,
+		      struct fit_grid *g)
+{
+	double low = o->low, high = o->high, cell, q025, q975, widen;
+	struct fit f = { .levels = n };
+
+	assert(low < high && (o->is_mean || (o->share > 0 && o->share < 1)));
+	if (!n)
+		return f;
+	for (int widened = 0;; widened++) {
+		cell = (high - low) / (FIT_CROSSINGS - 1);
+		fill(level, n, o, low, cell, g);
+		f.phi = dispersion(level, n, o, low, cell, g);
+		f.slope = marginals(o, f.phi, g);
+		q025 = quantile(g, low, cell, TAIL);
+		q975 = quantile(g, low, cell, 1 - TAIL);
+		if (widened == WIDENINGS_MAX ||
+		    (q025 > low + EDGE_CELLS * cell && q975 < high - EDGE_CELLS * cell))
+			break;
+		if (q025 <= low + EDGE_CELLS * cell)
+			low -= WIDEN_STEP;
+		if (q975 >= high - EDGE_CELLS * cell)
+			high += WIDEN_STEP;
+	}
+	f.at = quantile(g, low, cell, 0.5);
+	widen = FIT_WIDEN * student_quantile(1 - TAIL, fmax(LEVELS_DF_MIN, (double)n - 2)) /
+		NORMAL_975;
+	f.low = f.at - widen * (f.at - q025);
+	f.high = f.at + widen * (q975 - f.at);
+	return f;
+}
+
+double fit_at(const struct fit *f, const struct fit_opts *o, double x)
+{
+	double t = f->slope * (x - f->at);
+
+	return o->is_mean ? exp(t) : logistic(t + logit(o->share));
+}
