@@ -20,13 +20,13 @@
 /* ---- a level from its requests ---- */
 
 /* Mean end-to-end time of what has finished; NAN: nothing has. */
-static double mean_e2e(const struct level_request *r, size_t n, double now_s)
+static double mean_e2e(const struct level_request *r, size_t n)
 {
 	double sum = 0;
 	size_t finished = 0;
 
 	for (size_t i = 0; i < n; i++)
-		if (!r[i].is_failed && r[i].end_s <= now_s) {
+		if (!r[i].is_failed && isfinite(r[i].end_s)) {
 			sum += r[i].end_s - r[i].due_s;
 			finished++;
 		}
@@ -75,31 +75,37 @@ static void take_blocks(struct level *out, const struct level_request *r, size_t
 	out->blocks = LEVEL_BLOCKS;
 }
 
+double level_warmup_s(const struct level_request *r, size_t n, double least_s, double sent_s)
+{
+	double e2e_s = mean_e2e(r, n);
+
+	assert(least_s >= 0 && sent_s >= 0);
+	return fmin(fmax(least_s, isnan(e2e_s) ? 0 : WARMUP_E2E * e2e_s), sent_s / 2);
+}
+
 void level_take(struct level *out, const struct level_request *r, size_t n, size_t limits,
-		double warmup_s, double now_s)
+		double warmup_s, double sent_s)
 {
 	double load = out->load, spent_s = out->spent_s, middle;
 	size_t first = 0;
 
-	assert(limits <= LEVEL_LIMITS_MAX && now_s >= 0 && warmup_s >= 0);
+	assert(limits <= LEVEL_LIMITS_MAX && warmup_s >= 0 && warmup_s <= sent_s);
 	memset(out, 0, sizeof(*out));
 	out->load = load;
 	out->spent_s = spent_s;
-	while (n && r[n - 1].due_s > now_s)
+	while (n && r[n - 1].due_s > sent_s)
 		n--;
 	out->requests = n;
-	out->e2e_s = mean_e2e(r, n, now_s);
-	if (out->e2e_s * WARMUP_E2E > warmup_s)
-		warmup_s = out->e2e_s * WARMUP_E2E;
-	out->warmup_s = fmin(warmup_s, now_s / 2);
-	out->hold_s = now_s - out->warmup_s;
+	out->e2e_s = mean_e2e(r, n);
+	out->warmup_s = warmup_s;
+	out->hold_s = sent_s - out->warmup_s;
 	middle = out->warmup_s + out->hold_s / 2;
 	while (first < n && r[first].due_s < out->warmup_s)
 		first++;
 	for (size_t i = 0; i < n; i++) {
 		assert(!i || r[i].due_s >= r[i - 1].due_s);
 		out->due_late += r[i].due_s >= middle;
-		out->done_late += !r[i].is_failed && r[i].end_s >= middle && r[i].end_s <= now_s;
+		out->done_late += !r[i].is_failed && r[i].end_s >= middle && r[i].end_s <= sent_s;
 		out->failed += i >= first && r[i].is_failed;
 	}
 	r += first;

@@ -57,12 +57,14 @@ struct level {
 };
 
 /*
- * Makes a level of n requests in order of due_s, for `limits` limits and the state of things at
- * now_s; requests due later are ignored. The warm-up left out is the larger of warmup_s and
- * three times the mean end-to-end time, at most half of now_s. Does not touch load, spent_s.
+ * Makes a level of n requests in order of due_s, for `limits` limits, when requests have been sent
+ * for sent_s so far; those due before warmup_s are left out and those due after sent_s ignored.
+ * What became of them may be known from later, after draining. Does not touch load, spent_s.
  */
 void level_take(struct level *out, const struct level_request *r, size_t n, size_t limits,
-		double warmup_s, double now_s);
+		double warmup_s, double sent_s);
+/* How much to leave out: least_s or three end-to-end times if more, at most half of sent_s. */
+double level_warmup_s(const struct level_request *r, size_t n, double least_s, double sent_s);
 
 struct level_count { double n, slow; };
 struct level_count level_count(const struct level *l, size_t limit);
