@@ -37,7 +37,7 @@
 #define PROMPT_MAX 8192
 #define QUANTILE 0.99
 #define TRUTH_LEVELS 9
-#define TRUTH_REQUESTS 200000
+#define TRUTH_REQUESTS 80000
 #define TRUTH_SEEK 20000  /* requests of a level while it is looked for */
 #define STEEP 8.0
 #define NOISE 0.02
@@ -528,7 +528,7 @@ static bool find_truth(struct bed *w, struct engine *e)
 
 	for (int i = 0; i < 9; i++) {
 		middle = (low + high) / 2;
-		truth_level(w, e, exp(middle), TRUTH_SEEK, t);
+		truth_level(w, e, exp(middle), i < 5 ? TRUTH_SEEK / 4 : TRUTH_SEEK, t);
 		if (t->y[0] > 0 || t->y[1] > 0)
 			high = middle;
 		else

@@ -17,6 +17,8 @@
 #define PRIOR_LEVELS 2.0      /* levels that the prior of the scatter counts for */
 #define LEVELS_DF_MIN 3.0
 #define NORMAL_975 1.959964
+#define COARSE ((FIT_CROSSINGS - 1) / (FIT_COARSE - 1))
+#define DEPTH 30.0            /* logarithms below the highest cell that still count, times phi */
 
 static double logit(double p)
 {
@@ -35,55 +37,127 @@ static double slope_of(const struct fit_opts *o, size_t k)
 	return exp(low + (log(FIT_SLOPE_MAX) - low) * (double)k / (FIT_SLOPES - 1));
 }
 
-/*
- * Adds ln(1 + exp(t)) times -n to a row of crossings, t falling by `step` from one to the next.
- * exp(t) is carried on by multiplication, and anew every 64 cells so that errors stay nothing.
- */
-static void add_softplus(double *row, double t, double step, double n)
+/* ln(1 + exp(t)) */
+static double softplus(double t)
 {
-	double shrink = exp(-step), e = 0;
+	return t > 30 ? t : log1p(exp(t));
+}
 
-	for (size_t c = 0; c < FIT_CROSSINGS; c++, t -= step, e *= shrink) {
-		if (c % 64 == 0 || e > 1e300)
-			e = exp(fmin(t, 600));
-		if (t > 30)
+/*
+ * Adds ln(1 + exp(t)) times -n to cells from..to - 1 of a row, t falling by `step` from one to the
+ * next; exp(t) is carried on by multiplication.
+ */
+static void add_softplus(double *row, size_t from, size_t to, double t, double step, double n)
+{
+	double shrink = exp(-step), e = exp(fmin(t, 600));
+
+	for (size_t c = from; c < to; c++, t -= step, e *= shrink) {
+		if (t > 30 && t < 600) /* the same to 13 digits, and without a logarithm */
 			row[c] -= n * t;
-		else if (e > 1e-12)
+		else if (t >= 600) {
+			row[c] -= n * t;
+			e = exp(fmin(t - step, 600)) / shrink;
+		} else if (e > 1e-12) {
 			row[c] -= n * log1p(e);
-		else
+		} else {
 			break; /* and ever less from here on */
+		}
 	}
 }
 
-/* Log likelihood over the grid before it is divided by the dispersion, which is 1 for means. */
-static void fill(const struct fit_level *level, size_t n, const struct fit_opts *o, double low,
-		 double cell, struct fit_grid *g)
+struct rows { const struct fit_level *level; size_t n; const struct fit_opts *o; double low, cell; };
+
+/* Log likelihood at one cell before it is divided by the dispersion. */
+static double likelihood(const struct rows *r, double slope, size_t c)
 {
-	for (size_t k = 0; k < FIT_SLOPES; k++) {
-		double slope = slope_of(o, k), *row = g->surface[k];
-		double constant = 0, linear = 0;
+	double u = r->low + r->cell * (double)c, sum = 0;
 
-		for (size_t c = 0; c < FIT_CROSSINGS; c++)
-			row[c] = 0;
-		for (size_t i = 0; i < n; i++) {
-			double t = slope * (level[i].x - low);
+	for (size_t i = 0; i < r->n; i++) {
+		const struct fit_level *l = &r->level[i];
+		double t = slope * (l->x - u), off = (l->y - t) / l->se;
 
-			if (o->is_mean) {
-				for (size_t c = 0; c < FIT_CROSSINGS; c++) {
-					double r = (level[i].y - t + slope * cell * (double)c) /
-						   level[i].se;
-
-					row[c] -= r * r / 2;
-				}
-				continue;
-			}
-			t += logit(o->share);
-			constant += level[i].slow * t;
-			linear += level[i].slow * slope * cell;
-			add_softplus(row, t, slope * cell, level[i].n);
+		if (r->o->is_mean) {
+			sum -= off * off / 2;
+			continue;
 		}
-		for (size_t c = 0; c < FIT_CROSSINGS; c++)
-			row[c] += constant - linear * (double)c;
+		t += logit(r->o->share);
+		sum += l->slow * t - l->n * softplus(t);
+	}
+	return sum;
+}
+
+/* The same in cells from..to - 1. */
+static void fill_cells(const struct rows *r, double slope, double *row, size_t from, size_t to)
+{
+	double constant = 0, linear = 0, first = r->low + r->cell * (double)from;
+
+	for (size_t c = from; c < to; c++)
+		row[c] = 0;
+	for (size_t i = 0; i < r->n; i++) {
+		const struct fit_level *l = &r->level[i];
+		double t = slope * (l->x - first);
+
+		if (r->o->is_mean) {
+			for (size_t c = from; c < to; c++) {
+				double off = l->y - t + slope * r->cell * (double)(c - from);
+
+				row[c] -= off * off / (l->se * l->se) / 2;
+			}
+			continue;
+		}
+		t += logit(r->o->share);
+		constant += l->slow * t;
+		linear += l->slow * slope * r->cell;
+		add_softplus(row, from, to, t, slope * r->cell, l->n);
+	}
+	for (size_t c = from; c < to; c++)
+		row[c] += constant - linear * (double)(c - from);
+}
+
+/*
+ * The most that a concave row reaches between coarse cells k and k + 1: no more than the lines
+ * through its neighbours on either side, prolonged.
+ */
+static double bound(const double *coarse, size_t k)
+{
+	double left = coarse[k], right = coarse[k + 1];
+
+	if (k > 0)
+		left += fmax(0, coarse[k] - coarse[k - 1]);
+	else
+		left = INFINITY;
+	if (k + 2 < FIT_COARSE)
+		right += fmax(0, coarse[k + 1] - coarse[k + 2]);
+	else
+		right = INFINITY;
+	return fmin(left, right);
+}
+
+/*
+ * Fills the surface where it is less than `depth` below its highest cell and leaves -INFINITY
+ * elsewhere. In a row the likelihood is concave, so every COARSE-th cell tells where.
+ */
+static void fill(const struct rows *r, double depth, struct fit_grid *g)
+{
+	double most = -INFINITY;
+
+	for (size_t k = 0; k < FIT_SLOPES; k++)
+		for (size_t c = 0; c < FIT_COARSE; c++) {
+			g->coarse[k][c] = likelihood(r, slope_of(r->o, k), c * COARSE);
+			most = fmax(most, g->coarse[k][c]);
+		}
+	for (size_t k = 0; k < FIT_SLOPES; k++) {
+		double *row = g->surface[k];
+
+		for (size_t c = 0; c + 1 < FIT_COARSE; c++) {
+			size_t from = c * COARSE, to = from + COARSE + (c + 2 == FIT_COARSE);
+
+			if (bound(g->coarse[k], c) > most - depth)
+				fill_cells(r, slope_of(r->o, k), row, from, to);
+			else
+				for (size_t i = from; i < to; i++)
+					row[i] = -INFINITY;
+		}
 	}
 }
 
@@ -165,7 +239,7 @@ static double marginals(const struct fit_opts *o, double phi, struct fit_grid *g
 	for (k = 0; k < FIT_SLOPES; k++) {
 		slope_mass[k] = 0;
 		for (size_t c = 0; c < FIT_CROSSINGS; c++) {
-			double off = g->surface[k][c] - most, mass = off > -40 ? exp(off) : 0;
+			double off = g->surface[k][c] - most, mass = off > -DEPTH ? exp(off) : 0;
 
 			g->marginal[c] += mass;
 			slope_mass[k] += mass;
@@ -200,7 +274,7 @@ static double quantile(const struct fit_grid *g, double low, double cell, double
 struct fit fit_levels(const struct fit_level *level, size_t n, const struct fit_opts *o,
 		      struct fit_grid *g)
 {
-	double low = o->low, high = o->high, cell, q025, q975, widen;
+	double low = o->low, high = o->high, cell, q025, q975, widen, phi;
 	struct fit f = { .levels = n };
 
 	assert(low < high && (o->is_mean || (o->share > 0 && o->share < 1)));
@@ -208,8 +282,12 @@ struct fit fit_levels(const struct fit_level *level, size_t n, const struct fit_
 		return f;
 	for (int widened = 0;; widened++) {
 		cell = (high - low) / (FIT_CROSSINGS - 1);
-		fill(level, n, o, low, cell, g);
-		f.phi = dispersion(level, n, o, low, cell, g);
+		f.phi = within(level, n, o);
+		do {
+			phi = f.phi;
+			fill(&(struct rows){ level, n, o, low, cell }, DEPTH * phi, g);
+			f.phi = dispersion(level, n, o, low, cell, g);
+		} while (f.phi > 2 * phi); /* then it is flatter than was thought */
 		f.slope = marginals(o, f.phi, g);
 		q025 = quantile(g, low, cell, TAIL);
 		q975 = quantile(g, low, cell, 1 - TAIL);

@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #define FIT_CROSSINGS 801
+#define FIT_COARSE 51
 #define FIT_SLOPES 48
 #define FIT_WIDEN 1.2
 #define FIT_SLOPE_COUNTS 8.0 /* median of the prior; ln slope has the deviation FIT_SLOPE_SD */
@@ -46,6 +47,7 @@ struct fit {
 /* Scratch of a fit: 300 KB, of the caller, contents irrelevant. */
 struct fit_grid {
 	double surface[FIT_SLOPES][FIT_CROSSINGS];
+	double coarse[FIT_SLOPES][FIT_COARSE];
 	double marginal[FIT_CROSSINGS];
 };
 
