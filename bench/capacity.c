@@ -14,7 +14,7 @@
  *   --engines N   steep and flat ones together (200)     --budget SECONDS  of modelled time (3600)
  *   --seed N      other engines (1)                      --threads N       1 or 2 (2)
  *   --others N    engines of each other kind (24): refusing ones (503), limits on means, closed loop
- *   --quick       24 engines and 6 of each other kind    --list            a line per engine
+ *   --quick       24 engines and 6 of each other kind    --list            a line per engine, as they end
  *
  * Exits with 1 when fewer than 93 % of the steep, or of the flat ones, are covered, or fewer than
  * 95 % of those whose interval reached +-3 % are within 3 %.
@@ -37,8 +37,9 @@
 #define PROMPT_MAX 8192
 #define QUANTILE 0.99
 #define TRUTH_LEVELS 9
-#define TRUTH_REQUESTS 80000
-#define TRUTH_SEEK 20000  /* requests of a level while it is looked for */
+#define TRUTH_REQUESTS 60000
+#define TRUTH_SEEK 10000  /* requests of a level while it is looked for */
+#define CAPACITY_LEAST 0.5 /* requests/s; slower engines take hours of modelled time */
 #define STEEP 8.0
 #define NOISE 0.02
 #define LIMITS 2          /* TTFT, TPOT */
@@ -230,7 +231,8 @@ static void step(struct sim *s)
 static void live(struct sim *s, double until)
 {
 	for (;;) {
-		arrivals(s, s->now);
+		if (s->slots || s->next_due <= s->now)
+			arrivals(s, s->now);
 		if (s->now >= until)
 			return;
 		if (s->running + s->waiting) {
@@ -528,7 +530,7 @@ static bool find_truth(struct bed *w, struct engine *e)
 
 	for (int i = 0; i < 9; i++) {
 		middle = (low + high) / 2;
-		truth_level(w, e, exp(middle), i < 5 ? TRUTH_SEEK / 4 : TRUTH_SEEK, t);
+		truth_level(w, e, exp(middle), i < 5 ? TRUTH_SEEK / 2 : TRUTH_SEEK, t);
 		if (t->y[0] > 0 || t->y[1] > 0)
 			high = middle;
 		else
@@ -545,7 +547,12 @@ static bool find_truth(struct bed *w, struct engine *e)
 	}
 	crossing(t, TRUTH_LEVELS, middle, 3, &e->true_slope);
 	e->true_capacity = exp(middle);
-	return middle < log(top) && middle > log(top / 40);
+	for (int i = 4; i < 8; i += 2) { /* limits that are broken below hold again: no capacity */
+		truth_level(w, e, e->true_capacity * i / 8, TRUTH_SEEK, t);
+		if (t->y[0] > 0 || t->y[1] > 0)
+			return false;
+	}
+	return e->true_capacity < top && e->true_capacity > fmax(top / 40, CAPACITY_LEAST);
 }
 
 static bool draw(struct bed *w, struct pcg64 *g, enum kind kind, struct engine *e)
@@ -565,6 +572,8 @@ static bool draw(struct bed *w, struct pcg64 *g, enum kind kind, struct engine *
 	e->prompt_sd = pcg64_bounded(g, 0, 1) ? uniform(g, 0.3, 0.8) : 0;
 	e->output = log_uniform(g, 16, 256);
 	e->is_output_fixed = pcg64_bounded(g, 0, 1);
+	if (kind == CLOSED_LOOP) /* equal requests in a closed loop march in step for ever */
+		e->is_output_fixed &= e->prompt_sd > 0;
 	if (kind == REFUSING)
 		e->refuse_at = (uint32_t)fmax(4, round(e->max_seqs * uniform(g, 0.3, 1.0)));
 	e->limit[0] = e->limit[1] = INFINITY;
@@ -682,7 +691,28 @@ struct study {
 	uint64_t seed;
 	double budget_s;
 	enum kind kind;
+	bool is_list;
 };
+
+static bool is_covered(const struct trial *t, const struct result *r)
+{
+	double truth = t->e.true_capacity;
+
+	if (t->e.kind == CLOSED_LOOP)
+		truth = floor(truth);
+	return r->has_interval && truth >= r->low && truth <= r->high;
+}
+
+static void list(const struct trial *t, size_t i)
+{
+	const struct result *r = &t->by[OURS];
+
+	printf("%s %zu: slope %.1f, capacity %.3f; %.3f [%.3f, %.3f] in %.0f s%s%s\n",
+	       kind_names[t->e.kind], i, t->e.true_slope, t->e.true_capacity, r->answer, r->low,
+	       r->high, r->spent_s, r->is_precise ? ", precise" : "",
+	       is_covered(t, r) ? "" : ", MISSED");
+	fflush(stdout);
+}
 
 static bool one(void *self, size_t i, unsigned worker)
 {
@@ -698,20 +728,13 @@ static bool one(void *self, size_t i, unsigned worker)
 	if (!t->is_drawn)
 		return true;
 	t->by[OURS] = ours(w, &t->e, s->budget_s);
+	if (s->is_list)
+		list(t, i);
 	if (s->kind != OPEN_LOOP)
 		return true;
 	t->by[BISECTION] = bisection(w, &t->e);
 	t->by[UPSTREAM] = upstream(w, &t->e);
 	return true;
-}
-
-static bool is_covered(const struct trial *t, const struct result *r)
-{
-	double truth = t->e.true_capacity;
-
-	if (t->e.kind == CLOSED_LOOP)
-		truth = floor(truth);
-	return r->has_interval && truth >= r->low && truth <= r->high;
 }
 
 static double error_of(const struct trial *t, const struct result *r)
@@ -766,18 +789,6 @@ done:
 	return y;
 }
 
-static void list(const struct study *s, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		const struct trial *t = &s->trial[i];
-		const struct result *r = &t->by[OURS];
-
-		printf("%3zu slope %5.1f capacity %8.3f  %8.3f [%8.3f, %8.3f] %5.0f s%s%s\n", i,
-		       t->e.true_slope, t->e.true_capacity, r->answer, r->low, r->high, r->spent_s,
-		       r->is_precise ? " precise" : "", is_covered(t, r) ? "" : " MISSED");
-	}
-}
-
 static bool judge(const char *what, size_t got, size_t of, double least)
 {
 	bool is_met = !of || (double)got >= least * (double)of;
@@ -828,8 +839,6 @@ static struct tally study_of(struct study *s, const struct args *a, enum kind ki
 	s->kind = kind;
 	s->trial = mem_array(n ? n : 1, sizeof(*s->trial));
 	parallel_for(a->threads, n, one, s);
-	if (a->is_list)
-		list(s, n);
 	if (kind == OPEN_LOOP) {
 		for (enum way way = UPSTREAM; way > OURS; way--) {
 			row(s, n, way, STEEP_ONES, "steep");
@@ -856,7 +865,8 @@ int main(int argc, char **argv)
 				"--seed N, --threads 1|2, --list, --quick\n");
 		return 2;
 	}
-	s = (struct study){ .seed = a.seed, .budget_s = a.budget_s };
+	s = (struct study){ .seed = a.seed, .budget_s = a.budget_s,
+				.is_list = a.is_list };
 	s.bed = mem_array(a.threads, sizeof(*s.bed));
 	printf("%-28s %-20s %4s %6s %6s %6s %7s %7s %6s %6s %8s\n", "", "", "n", "error%", "90%",
 	       "in 3%", "covers%", "+-%", "time s", "90%", "requests");

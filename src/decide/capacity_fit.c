@@ -37,81 +37,86 @@ static double slope_of(const struct fit_opts *o, size_t k)
 	return exp(low + (log(FIT_SLOPE_MAX) - low) * (double)k / (FIT_SLOPES - 1));
 }
 
-/* ln(1 + exp(t)) */
-static double softplus(double t)
+/*
+ * What a level adds to the log likelihood where the curve's argument is t. A level far above the
+ * limit says no more than that the curve is as far above it there: how far it goes beyond says
+ * nothing about where it crosses.
+ */
+struct term {
+	bool is_mean;
+	double y, weight;      /* means: 1 / se^2 */
+	double n, slow;
+	double top, at_top;    /* censored: argument from which nothing changes, what it adds there */
+};
+
+/* The argument is the logit of the slow share, or ln(value / limit). */
+static double term_at(const struct term *m, double t)
 {
-	return t > 30 ? t : log1p(exp(t));
+	if (t >= m->top)
+		return m->at_top;
+	if (m->is_mean)
+		return -(m->y - t) * (m->y - t) * m->weight / 2;
+	return m->slow * t - m->n * (t > 30 ? t : log1p(exp(t)));
 }
 
-/*
- * Adds ln(1 + exp(t)) times -n to cells from..to - 1 of a row, t falling by `step` from one to the
- * next; exp(t) is carried on by multiplication.
- */
-static void add_softplus(double *row, size_t from, size_t to, double t, double step, double n)
+static struct term term_of(const struct fit_level *l, const struct fit_opts *o)
 {
-	double shrink = exp(-step), e = exp(fmin(t, 600));
+	struct term m = { o->is_mean, l->y, 0, l->n, l->slow, INFINITY, 0 };
+	double most = logistic(logit(o->share) + FIT_FAR);
 
-	for (size_t c = from; c < to; c++, t -= step, e *= shrink) {
-		if (t > 30 && t < 600) /* the same to 13 digits, and without a logarithm */
-			row[c] -= n * t;
-		else if (t >= 600) {
-			row[c] -= n * t;
-			e = exp(fmin(t - step, 600)) / shrink;
-		} else if (e > 1e-12) {
-			row[c] -= n * log1p(e);
-		} else {
-			break; /* and ever less from here on */
+	if (o->is_mean) {
+		m.weight = 1 / (l->se * l->se);
+		m.y = fmin(l->y, FIT_FAR_MEANS);
+		m.top = l->y > m.y ? m.y : INFINITY;
+	} else if (l->slow > most * l->n) {
+		m.slow = most * l->n;
+		m.top = logit(most);
+	}
+	if (isfinite(m.top)) {
+		double top = m.top;
+
+		m.top = INFINITY;
+		m.at_top = term_at(&m, top);
+		m.top = top;
+	}
+	return m;
+}
+
+/* Adds the term to n cells, t falling by `step` from one to the next. */
+static void add_term(double *row, size_t n, const struct term *m, double t, double step)
+{
+	double shrink = exp(-step), e = 0;
+	bool is_carried_on = false; /* e is exp(t) by multiplication, with few logarithms to take */
+
+	for (size_t c = 0; c < n; c++, t -= step, e *= shrink) {
+		if (m->is_mean || t >= m->top || t > 30) {
+			row[c] += term_at(m, t);
+			continue;
 		}
+		if (!is_carried_on)
+			e = exp(t);
+		is_carried_on = true;
+		row[c] += m->slow * t;
+		if (e > 1e-12)
+			row[c] -= m->n * log1p(e);
 	}
 }
 
 struct rows { const struct fit_level *level; size_t n; const struct fit_opts *o; double low, cell; };
 
-/* Log likelihood at one cell before it is divided by the dispersion. */
-static double likelihood(const struct rows *r, double slope, size_t c)
+/* Log likelihood of n cells of a row from cell `from` on, before it is divided by the dispersion. */
+static void fill_cells(const struct rows *r, double slope, double *row, size_t from, size_t n)
 {
-	double u = r->low + r->cell * (double)c, sum = 0;
+	double first = r->low + r->cell * (double)from;
+	double zero = r->o->is_mean ? 0 : logit(r->o->share);
 
-	for (size_t i = 0; i < r->n; i++) {
-		const struct fit_level *l = &r->level[i];
-		double t = slope * (l->x - u), off = (l->y - t) / l->se;
-
-		if (r->o->is_mean) {
-			sum -= off * off / 2;
-			continue;
-		}
-		t += logit(r->o->share);
-		sum += l->slow * t - l->n * softplus(t);
-	}
-	return sum;
-}
-
-/* The same in cells from..to - 1. */
-static void fill_cells(const struct rows *r, double slope, double *row, size_t from, size_t to)
-{
-	double constant = 0, linear = 0, first = r->low + r->cell * (double)from;
-
-	for (size_t c = from; c < to; c++)
+	for (size_t c = 0; c < n; c++)
 		row[c] = 0;
 	for (size_t i = 0; i < r->n; i++) {
-		const struct fit_level *l = &r->level[i];
-		double t = slope * (l->x - first);
+		struct term m = term_of(&r->level[i], r->o);
 
-		if (r->o->is_mean) {
-			for (size_t c = from; c < to; c++) {
-				double off = l->y - t + slope * r->cell * (double)(c - from);
-
-				row[c] -= off * off / (l->se * l->se) / 2;
-			}
-			continue;
-		}
-		t += logit(r->o->share);
-		constant += l->slow * t;
-		linear += l->slow * slope * r->cell;
-		add_softplus(row, from, to, t, slope * r->cell, l->n);
+		add_term(row, n, &m, zero + slope * (r->level[i].x - first), slope * r->cell);
 	}
-	for (size_t c = from; c < to; c++)
-		row[c] += constant - linear * (double)(c - from);
 }
 
 /*
@@ -143,7 +148,7 @@ static void fill(const struct rows *r, double depth, struct fit_grid *g)
 
 	for (size_t k = 0; k < FIT_SLOPES; k++)
 		for (size_t c = 0; c < FIT_COARSE; c++) {
-			g->coarse[k][c] = likelihood(r, slope_of(r->o, k), c * COARSE);
+			fill_cells(r, slope_of(r->o, k), &g->coarse[k][c], c * COARSE, 1);
 			most = fmax(most, g->coarse[k][c]);
 		}
 	for (size_t k = 0; k < FIT_SLOPES; k++) {
@@ -153,7 +158,7 @@ static void fill(const struct rows *r, double depth, struct fit_grid *g)
 			size_t from = c * COARSE, to = from + COARSE + (c + 2 == FIT_COARSE);
 
 			if (bound(g->coarse[k], c) > most - depth)
-				fill_cells(r, slope_of(r->o, k), row, from, to);
+				fill_cells(r, slope_of(r->o, k), row + from, from, to - from);
 			else
 				for (size_t i = from; i < to; i++)
 					row[i] = -INFINITY;
@@ -189,11 +194,15 @@ static double within(const struct fit_level *level, size_t n, const struct fit_o
 static double residual(const struct fit_level *l, const struct fit_opts *o, double slope, double u)
 {
 	double t = slope * (l->x - u), f;
+	struct term m = term_of(l, o);
 
 	if (o->is_mean)
-		return (l->y - t) * (l->y - t) / (l->se * l->se);
-	f = fmin(fmax(logistic(t + logit(o->share)), 1e-12), 1 - 1e-12);
-	return (l->slow - l->n * f) * (l->slow - l->n * f) / (l->n * f * (1 - f));
+		return t >= m.top ? 0 : (m.y - t) * (m.y - t) * m.weight;
+	t += logit(o->share);
+	if (t >= m.top)
+		return 0;
+	f = fmin(fmax(logistic(t), 1e-12), 1 - 1e-12);
+	return (m.slow - l->n * f) * (m.slow - l->n * f) / (l->n * f * (1 - f));
 }
 
 /* The larger one of the dispersions within and between levels, the latter at the best cell. */

@@ -23,6 +23,8 @@
 #define FIT_SLOPE_MIN 0.5
 #define FIT_SLOPE_MAX 100.0
 #define FIT_SLOPE_MIN_MEANS 0.1
+#define FIT_FAR 2.4       /* logits above the limit (10 % slow at p99) from which a level says just that */
+#define FIT_FAR_MEANS 0.7 /* likewise a mean of twice its limit */
 
 struct fit_level {
 	double x;       /* ln load */
