@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capacity.c - see capacity.h. */
+/* capacity.c - see capacity.h: what is asked next. Curves and answers: capacity_curve.c. */
 #include "decide/capacity.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
-#include "stats/compare.h"
+#include "decide/capacity_internal.h"
 
 /* Where is looked. */
 #define TOP_SHARE 1.1          /* of the throughput at saturation */
@@ -26,10 +25,6 @@
 #define BRACKET_BUDGET 0.4     /* of the budget; then it is measured with the bracket there is */
 #define LOOK_STEP 0.5          /* of the first look's time */
 /* Levels that measure. */
-#define HOLD_MIN_S 60.0
-#define HOLD_MAX_S 180.0
-#define HOLD_E2E 30.0
-#define HOLD_REQUESTS 1000.0
 #define WARMUP_S 2.0
 #define GIVE_UP_PART 3.0       /* looked at after this part of the time */
 /*
@@ -45,64 +40,10 @@
 #define OFFSET_ABOVE 0.8
 #define OFFSET_MAX 0.25
 #define SLOPE_FIRST 8.0
-#define PRIOR_WIDTH 0.916291   /* ln 2.5 */
-#define NEAR_SLOPES 3.0
-#define NEAR_MIN 0.12
-#define NEAR_MAX 0.6
-#define NEAR_LEVELS_MIN 4
 /* When it is enough. */
-#define PRECISE_LEVELS 8
 #define PRECISE_FITS 2
-#define FORECAST_LEVELS 20
-#define FORECAST_WASTE 1.2     /* levels lie beside the crossing */
-#define MORE_LOAD 1.05
-
-#define FITS_MAX (LEVEL_LIMITS_MAX + 1) /* with saturation */
-
-struct capacity_search {
-	struct capacity_opts o;
-	struct capacity_step step;
-	enum capacity_end end;
-	/* bracketing */
-	double e2e_s, per_s;       /* without load; at saturation, 0: unknown */
-	double low, high;          /* bracket; is_low, is_high: a level passed or failed there */
-	bool is_low, is_high, is_bracketing;
-	bool was_uncarried;        /* the lowest level that failed was not carried */
-	unsigned raises;
-	/* the running level */
-	bool is_decided, has_passed, is_cut;
-	/* measuring */
-	double middle, slope;      /* ln load where levels are put around */
-	unsigned measured;
-	size_t first;              /* point of the first measuring level */
-	bool has_fit[FITS_MAX];
-	struct fit fit[FITS_MAX];
-	size_t binding;
-	unsigned precise;          /* fits in a row */
-	uint32_t broken;
-	uint64_t requests;
-	double spent_s;
-	struct capacity_point *point;
-	size_t points;
-	struct fit_level *chosen;
-	struct fit_grid *grid;
-};
 
 /* ---- limits ---- */
-
-static size_t limits_all(const struct capacity_search *s)
-{
-	return s->o.limits + 1;
-}
-
-/* The caller's limits, then that on failed requests. */
-static struct capacity_limit limit_of(const struct capacity_search *s, size_t j)
-{
-	assert(j < limits_all(s));
-	if (j < s->o.limits)
-		return s->o.limit[j];
-	return (struct capacity_limit){ .quantile = 1 - CAPACITY_FAILED_SHARE };
-}
 
 /* A share of slow requests at p99, moved to another quantile; never below what it is at p99. */
 static double share_like(double at_p99, double quantile)
@@ -115,7 +56,7 @@ static double share_like(double at_p99, double quantile)
 
 static bool is_broken(const struct capacity_search *s, const struct level *l, size_t j)
 {
-	struct capacity_limit limit = limit_of(s, j);
+	struct capacity_limit limit = capacity_limit_of(s, j);
 	struct level_count c = level_count(l, j);
 	double mean;
 
@@ -127,7 +68,7 @@ static bool is_broken(const struct capacity_search *s, const struct level *l, si
 
 static bool is_any_broken(const struct capacity_search *s, const struct level *l)
 {
-	for (size_t j = 0; j < limits_all(s); j++)
+	for (size_t j = 0; j < capacity_limits(s); j++)
 		if (is_broken(s, l, j))
 			return true;
 	return false;
@@ -135,7 +76,7 @@ static bool is_any_broken(const struct capacity_search *s, const struct level *l
 
 static enum holds judge(const struct capacity_search *s, const struct level *l, size_t j)
 {
-	struct capacity_limit limit = limit_of(s, j);
+	struct capacity_limit limit = capacity_limit_of(s, j);
 	struct level_count c = level_count(l, j);
 
 	if (limit.is_mean)
@@ -148,7 +89,7 @@ static enum holds judge_all(const struct capacity_search *s, const struct level 
 {
 	enum holds all = HOLDS_PASSES;
 
-	for (size_t j = 0; j < limits_all(s); j++) {
+	for (size_t j = 0; j < capacity_limits(s); j++) {
 		enum holds one = judge(s, l, j);
 
 		if (one == HOLDS_FAILS)
@@ -159,19 +100,14 @@ static enum holds judge_all(const struct capacity_search *s, const struct level 
 	return all;
 }
 
-static bool is_carried(const struct capacity_search *s, const struct level *l)
-{
-	return s->o.load == CAPACITY_CONCURRENCY || holds_carried(l);
-}
-
 static bool is_overloaded(const struct capacity_search *s, const struct level *l)
 {
-	if (!is_carried(s, l))
+	if (!capacity_is_carried(s, l))
 		return true;
 	if (holds_ttft_grows(l) && is_any_broken(s, l))
 		return true;
-	for (size_t j = 0; j < limits_all(s); j++) {
-		struct capacity_limit limit = limit_of(s, j);
+	for (size_t j = 0; j < capacity_limits(s); j++) {
+		struct capacity_limit limit = capacity_limit_of(s, j);
 		unsigned slow = 0;
 
 		if (limit.is_mean || l->batches < LEVEL_BATCHES)
@@ -187,8 +123,8 @@ static bool is_overloaded(const struct capacity_search *s, const struct level *l
 
 static bool is_hopeless(const struct capacity_search *s, const struct level *l)
 {
-	for (size_t j = 0; j < limits_all(s); j++) {
-		struct capacity_limit limit = limit_of(s, j);
+	for (size_t j = 0; j < capacity_limits(s); j++) {
+		struct capacity_limit limit = capacity_limit_of(s, j);
 		struct level_count c = level_count(l, j);
 
 		if (!limit.is_mean && c.slow > share_like(GIVE_UP_SHARE, limit.quantile) * c.n)
@@ -198,24 +134,6 @@ static bool is_hopeless(const struct capacity_search *s, const struct level *l)
 }
 
 /* ---- what a level is like ---- */
-
-/* Requests/s that a load is expected to finish. */
-static double rate_of(const struct capacity_search *s, double load)
-{
-	double rate = s->e2e_s > 0 ? load / s->e2e_s : load;
-
-	if (s->o.load == CAPACITY_RATE)
-		return load;
-	return s->per_s > 0 ? fmin(rate, s->per_s) : rate;
-}
-
-static double hold_of(const struct capacity_search *s, double load)
-{
-	double hold = fmax(HOLD_MIN_S, HOLD_E2E * s->e2e_s);
-
-	hold = fmin(HOLD_MAX_S, fmax(hold, HOLD_REQUESTS / rate_of(s, load)));
-	return fmax(hold, SHORT_E2E * s->e2e_s); /* servers that take minutes for one answer */
-}
 
 static void finish(struct capacity_search *s, enum capacity_end end)
 {
@@ -236,7 +154,7 @@ static double rounded(const struct capacity_search *s, double load)
 /* is_full: as long as a measuring level, and does not stop because it passes. */
 static void ask_short(struct capacity_search *s, double load, bool is_full)
 {
-	double rate = rate_of(s, load);
+	double rate = capacity_rate_of(s, load);
 	double first = fmax(fmax(SHORT_S, SHORT_E2E * s->e2e_s), SHORT_REQUESTS / rate);
 
 	s->step = (struct capacity_step){
@@ -244,7 +162,7 @@ static void ask_short(struct capacity_search *s, double load, bool is_full)
 		.hold_s = fmax(LONG_TIMES * first, LONG_REQUESTS / rate), .warmup_s = WARMUP_S,
 	};
 	if (is_full)
-		s->step.hold_s = fmax(s->step.hold_s, hold_of(s, load));
+		s->step.hold_s = fmax(s->step.hold_s, capacity_hold_of(s, load));
 	s->is_decided = s->is_cut = s->has_passed = false;
 	if (s->spent_s + first > s->o.budget_s)
 		finish(s, CAPACITY_BUDGET);
@@ -264,8 +182,8 @@ static void ask_long(struct capacity_search *s)
 		load = fmin(load, s->o.load_max);
 	load = fmax(load, s->o.load_min);
 	s->step = (struct capacity_step){
-		.ask = CAPACITY_LEVEL, .load = load, .hold_s = hold_of(s, load),
-		.warmup_s = WARMUP_S, .look_s = hold_of(s, load) / GIVE_UP_PART,
+		.ask = CAPACITY_LEVEL, .load = load, .hold_s = capacity_hold_of(s, load),
+		.warmup_s = WARMUP_S, .look_s = capacity_hold_of(s, load) / GIVE_UP_PART,
 	};
 	s->is_decided = s->is_cut = s->has_passed = false;
 	if (s->spent_s + s->step.hold_s > s->o.budget_s || s->points == CAPACITY_LEVELS_MAX)
@@ -372,189 +290,18 @@ static void begin_bracketing(struct capacity_search *s)
 	next_short(s);
 }
 
-/* ---- points and fits ---- */
-
-static void keep_point(struct capacity_search *s, const struct level *l)
-{
-	struct capacity_point *p = &s->point[s->points++];
-
-	*p = (struct capacity_point){
-		.load = s->step.load, .spent_s = l->spent_s, .is_bracketing = s->is_bracketing,
-		.has_passed = s->has_passed, .is_cut = s->is_cut, .attempted = l->attempted,
-		.failed = l->failed,
-		.is_carried = is_carried(s, l) && !(s->o.load == CAPACITY_RATE &&
-						    holds_ttft_grows(l)),
-	};
-	for (size_t j = 0; j < limits_all(s); j++) {
-		struct capacity_limit limit = limit_of(s, j);
-		struct level_count c = level_count(l, j);
-		struct fit_level *f = &p->limit[j];
-
-		*f = (struct fit_level){ .x = log(p->load), .n = c.n, .slow = c.slow,
-					 .phi = level_dispersion(l, j) };
-		if (limit.is_mean) {
-			struct level_mean m = level_mean(l, j);
-			bool is_known = m.mean > 0 && !isnan(m.se);
-
-			f->n = 0;
-			f->y = is_known ? log(m.mean / limit.value) : 0;
-			f->y = limit.is_at_least ? -f->y : f->y;
-			/* A mean of batches that agree by chance is not known to a thousandth. */
-			f->se = is_known ? fmax(m.se / m.mean, 1e-3) : 0;
-		}
-	}
-}
-
-/* Saturation is a limit whose every level counts as one request. */
-static struct fit_opts fit_opts_of(const struct capacity_search *s, size_t j)
-{
-	struct fit_opts o = { .share = 0.5, .low = log(s->low) - PRIOR_WIDTH,
-			      .high = log(s->high) + PRIOR_WIDTH };
-
-	if (j < limits_all(s)) {
-		o.is_mean = limit_of(s, j).is_mean;
-		o.share = o.is_mean ? 0 : 1 - limit_of(s, j).quantile;
-	}
-	return o;
-}
-
-static struct fit_level fit_level_of(const struct capacity_search *s, size_t i, size_t j)
-{
-	const struct capacity_point *p = &s->point[i];
-
-	if (j < limits_all(s))
-		return p->limit[j];
-	return (struct fit_level){ .x = log(p->load), .n = 1, .slow = p->is_carried ? 0 : 1,
-				   .phi = 1 };
-}
-
-/* Measuring levels within `width` of `at`; those of which nothing is known are left out. */
-static size_t choose(struct capacity_search *s, size_t j, double at, double width)
-{
-	size_t n = 0;
-
-	for (size_t i = s->first; i < s->points; i++) {
-		struct fit_level l = fit_level_of(s, i, j);
-		bool is_known = fit_opts_of(s, j).is_mean ? l.se > 0 : l.n > 0;
-
-		if (is_known && fabs(l.x - at) <= width)
-			s->chosen[n++] = l;
-	}
-	return n;
-}
-
-/* Through all levels, then through those near the crossing: chosen by load, never by outcome. */
-static void fit_limit(struct capacity_search *s, size_t j)
-{
-	struct fit_opts o = fit_opts_of(s, j);
-	size_t n = choose(s, j, 0, INFINITY);
-	double width;
-
-	s->has_fit[j] = n > 0;
-	if (!n)
-		return;
-	s->fit[j] = fit_levels(s->chosen, n, &o, s->grid);
-	width = fmax(NEAR_MIN, fmin(NEAR_MAX, NEAR_SLOPES / s->fit[j].slope));
-	if (choose(s, j, s->fit[j].at, width) == n)
-		return;
-	n = choose(s, j, s->fit[j].at, width);
-	if (n >= NEAR_LEVELS_MIN)
-		s->fit[j] = fit_levels(s->chosen, n, &o, s->grid);
-	else
-		s->fit[j].levels = n;
-}
-
-/* Whether any measuring level has a slow request or a mean. */
-static bool has_evidence(const struct capacity_search *s, size_t j)
-{
-	for (size_t i = s->first; i < s->points; i++)
-		if (s->point[i].limit[j].slow > 0 || s->point[i].limit[j].se > 0)
-			return true;
-	return false;
-}
-
-static bool is_point_broken(const struct capacity_search *s, const struct capacity_point *p)
-{
-	for (size_t j = 0; j < limits_all(s); j++) {
-		struct capacity_limit limit = limit_of(s, j);
-
-		if (limit.is_mean ? p->limit[j].se > 0 && p->limit[j].y > 0 :
-				    p->limit[j].slow > (1 - limit.quantile) * p->limit[j].n)
-			return true;
-	}
-	return false;
-}
-
-/* Rates were not carried although no limit was broken. */
-static bool has_saturated(const struct capacity_search *s)
-{
-	for (size_t i = s->first; i < s->points; i++)
-		if (!s->point[i].is_carried && !is_point_broken(s, &s->point[i]))
-			return true;
-	return false;
-}
-
-static void fit_all(struct capacity_search *s)
-{
-	size_t n = limits_all(s);
-	bool has_any = false;
-
-	memset(s->has_fit, 0, sizeof(s->has_fit));
-	for (size_t j = 0; j < n; j++)
-		has_any |= has_evidence(s, j);
-	/* One that nothing has broken crosses nowhere near, unless there is no other. */
-	for (size_t j = 0; j < n; j++)
-		if (!has_any || has_evidence(s, j))
-			fit_limit(s, j);
-	if (has_saturated(s))
-		fit_limit(s, n);
-	s->binding = n;
-	for (size_t j = 0; j <= n; j++)
-		if (s->has_fit[j] && (!s->has_fit[s->binding] ||
-				      s->fit[j].at < s->fit[s->binding].at))
-			s->binding = j;
-}
-
-/*
- * The crossing of the limit that binds; the ends are the smallest ones of all limits. Saturation
- * counts only when it binds: its curve knows one bit a level.
- */
-static struct fit combined(const struct capacity_search *s)
-{
-	struct fit f = s->fit[s->binding];
-
-	for (size_t j = 0; j < limits_all(s); j++)
-		if (s->has_fit[j]) {
-			f.low = fmin(f.low, s->fit[j].low);
-			f.high = fmin(f.high, s->fit[j].high);
-		}
-	return f;
-}
-
-static double half_width(struct fit f)
-{
-	return (exp(f.high - f.at) - exp(f.low - f.at)) / 2;
-}
-
-static bool is_precise(const struct capacity_search *s, struct fit f)
-{
-	bool is_one = is_whole(s) && floor(exp(f.low)) >= floor(exp(f.high));
-
-	return f.levels >= PRECISE_LEVELS && (is_one || half_width(f) <= s->o.precision);
-}
-
 static void next_long(struct capacity_search *s)
 {
 	struct fit f;
 
-	fit_all(s);
+	capacity_fit_all(s);
 	s->measured++;
 	if (!s->has_fit[s->binding]) { /* only means, and no batch had one */
 		ask_long(s);
 		return;
 	}
-	f = combined(s);
-	s->precise = is_precise(s, f) ? s->precise + 1 : 0;
+	f = capacity_combined(s);
+	s->precise = capacity_is_precise(s, f) ? s->precise + 1 : 0;
 	s->middle = f.at;
 	s->slope = f.slope;
 	if (s->precise >= PRECISE_FITS)
@@ -623,7 +370,7 @@ void capacity_tell_unloaded(struct capacity_search *s, const struct level *l)
 {
 	assert(s->step.ask == CAPACITY_UNLOADED_REQUESTS);
 	spend(s, l->requests, l->spent_s);
-	for (size_t j = 0; j < limits_all(s); j++)
+	for (size_t j = 0; j < capacity_limits(s); j++)
 		if (judge(s, l, j) == HOLDS_FAILS)
 			s->broken |= 1u << j;
 	s->e2e_s = l->e2e_s > 0 ? l->e2e_s : 0;
@@ -678,8 +425,8 @@ void capacity_tell_level(struct capacity_search *s, const struct level *l)
 	assert(s->step.ask == CAPACITY_LEVEL);
 	spend(s, l->requests, l->spent_s);
 	if (!s->is_decided)
-		s->has_passed = !is_any_broken(s, l) && is_carried(s, l);
-	keep_point(s, l);
+		s->has_passed = !is_any_broken(s, l) && capacity_is_carried(s, l);
+	capacity_keep_point(s, l);
 	if (!s->is_bracketing) {
 		next_long(s);
 		return;
@@ -691,7 +438,7 @@ void capacity_tell_level(struct capacity_search *s, const struct level *l)
 	} else {
 		s->high = load;
 		s->is_high = true;
-		s->was_uncarried = !is_carried(s, l);
+		s->was_uncarried = !capacity_is_carried(s, l);
 	}
 	next_short(s);
 }
@@ -700,136 +447,4 @@ void capacity_stop(struct capacity_search *s)
 {
 	if (s->end == CAPACITY_RUNNING)
 		finish(s, CAPACITY_STOPPED);
-}
-
-/* ---- answers ---- */
-
-/* The line of a mean, or of shares of a limit, falls with the load beyond doubt. */
-static bool is_falling(const struct capacity_search *s, size_t j)
-{
-	double w = 0, wx = 0, wy = 0, wxx = 0, wxy = 0, slope, se;
-
-	if (!limit_of(s, j).is_mean)
-		return false;
-	for (size_t i = 0; i < s->points; i++) {
-		const struct fit_level *l = &s->point[i].limit[j];
-		double weight = l->se > 0 ? 1 / (l->se * l->se) : 0;
-
-		w += weight;
-		wx += weight * l->x;
-		wy += weight * l->y;
-		wxx += weight * l->x * l->x;
-		wxy += weight * l->x * l->y;
-	}
-	if (s->points < 3 || !(w > 0) || !(wxx - wx * wx / w > 0))
-		return false;
-	slope = (wxy - wx * wy / w) / (wxx - wx * wx / w);
-	se = 1 / sqrt(wxx - wx * wx / w);
-	return slope < -3 * se;
-}
-
-/* Dispersion of the limit that broke last while bracketing. */
-static double phi_short(const struct capacity_search *s, size_t j)
-{
-	double sum = LEVEL_DISPERSION_PRIOR * LEVEL_DISPERSION_WEIGHT, w = LEVEL_DISPERSION_WEIGHT;
-
-	for (size_t i = 0; i < s->points; i++) {
-		const struct fit_level *l = &s->point[i].limit[j];
-		double weight = fmin(l->slow, LEVEL_DISPERSION_COUNT_MAX);
-
-		if (s->point[i].is_cut) /* a queue that grows is no clump */
-			continue;
-		sum += weight * l->phi;
-		w += weight;
-	}
-	return sum / w;
-}
-
-/*
- * What the precision asked for still costs: in proportion to the square of the width, or before
- * there is one by the delta method, n = phi / (share (slope se)^2).
- */
-static void forecast(const struct capacity_search *s, struct capacity_answer *a)
-{
-	double used = 0, needed, rate, phi = 0, share = 1;
-
-	a->requests_more = a->seconds_more = NAN;
-	if (!s->points || s->is_bracketing || s->end == CAPACITY_PRECISE)
-		return;
-	rate = rate_of(s, exp(s->middle));
-	for (size_t i = s->first; i < s->points; i++)
-		used += (double)s->point[i].attempted;
-	if (a->has_interval) {
-		double ratio = a->half_width / s->o.precision;
-		double least = used * PRECISE_LEVELS / fmax(1, (double)a->levels_near);
-
-		needed = fmax(used * ratio * ratio, least);
-	} else {
-		double wide = FIT_WIDEN * student_quantile(0.975, FORECAST_LEVELS - 2);
-		double se = s->slope * s->o.precision / wide;
-
-		for (size_t j = 0; j < s->o.limits; j++)
-			if (!s->o.limit[j].is_mean) {
-				phi = fmax(phi, phi_short(s, j));
-				share = fmin(share, 1 - s->o.limit[j].quantile);
-			}
-		needed = FORECAST_WASTE * phi / (share * se * se);
-		needed = fmax(needed, PRECISE_LEVELS * rate * hold_of(s, exp(s->middle)));
-	}
-	a->requests_more = ceil(fmax(0, needed - used));
-	a->seconds_more = a->requests_more / rate;
-}
-
-struct capacity_answer capacity_answer(const struct capacity_search *s)
-{
-	struct capacity_answer a = {
-		.end = s->end, .load = NAN, .low = NAN, .high = NAN, .half_width = NAN,
-		.safe = NAN, .slope = NAN, .slow_factor = NAN, .failing = INFINITY,
-		.broken = s->broken, .requests = s->requests, .spent_s = s->spent_s,
-	};
-	struct fit f;
-
-	a.passing = s->is_low ? s->low : 0;
-	a.failing = s->is_high ? s->high : INFINITY;
-	for (size_t j = 0; j < s->o.limits; j++)
-		a.is_decreasing |= (uint32_t)is_falling(s, j) << j;
-	a.levels = s->measured;
-	a.has_interval = s->measured > 1 && s->has_fit[s->binding];
-	if (a.has_interval) {
-		f = combined(s);
-		a.load = exp(f.at);
-		a.low = exp(f.low);
-		a.high = exp(f.high);
-		a.half_width = half_width(f);
-		a.is_precise = is_precise(s, f);
-		a.binding = s->binding;
-		a.slope = f.slope;
-		a.slow_factor = pow(MORE_LOAD, f.slope);
-		a.levels_near = (unsigned)f.levels;
-		if (is_whole(s)) { /* the largest whole loads that hold */
-			a.load = floor(a.load);
-			a.low = floor(a.low);
-			a.high = floor(a.high);
-		}
-		a.safe = a.low;
-	}
-	forecast(s, &a);
-	return a;
-}
-
-const struct capacity_point *capacity_points(const struct capacity_search *s, size_t *n)
-{
-	*n = s->points;
-	return s->point;
-}
-
-double capacity_curve_at(const struct capacity_search *s, size_t limit, double load)
-{
-	struct fit_opts o;
-
-	assert(limit <= limits_all(s) && load > 0);
-	if (!s->measured || !s->has_fit[limit])
-		return NAN;
-	o = fit_opts_of(s, limit);
-	return fit_at(&s->fit[limit], &o, log(load));
 }

@@ -134,6 +134,9 @@ struct capacity_search;
 struct capacity_search *capacity_new(const struct capacity_opts *o);
 void capacity_free(struct capacity_search *s); /* NULL is fine */
 
+/* How many limits level_take has to be given: the caller's and that on failed requests. */
+size_t capacity_limits(const struct capacity_search *s);
+
 /* What to do next; asking twice gives the same. */
 struct capacity_step capacity_next(const struct capacity_search *s);
 
