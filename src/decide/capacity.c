@@ -282,7 +282,7 @@ static void begin_bracketing(struct capacity_search *s)
 	if (s->o.load_min > 0)
 		s->low = s->o.load_min;
 	if (is_whole(s)) {
-		s->low = fmax(1, floor(s->low));
+		s->low = fmax(1, floor(s->o.load_min));
 		s->high = fmax(2, ceil(s->high));
 	}
 	if (s->high <= s->low)

@@ -206,17 +206,13 @@ void capacity_fit_all(struct capacity_search *s)
 			s->binding = j;
 }
 
-/*
- * The crossing of the limit that binds; the ends are the smallest ones of all limits. Saturation
- * counts only when it binds: its curve knows one bit a level.
- */
 struct fit capacity_combined(const struct capacity_search *s)
 {
 	struct fit f = s->fit[s->binding];
 
 	for (size_t j = 0; j < capacity_limits(s); j++)
-		if (s->has_fit[j]) {
-			f.low = fmin(f.low, s->fit[j].low);
+		if (s->has_fit[j] && j != s->binding) {
+			f.low = fmin(f.low, s->fit[j].least);
 			f.high = fmin(f.high, s->fit[j].high);
 		}
 	return f;

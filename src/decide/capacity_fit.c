@@ -313,6 +313,7 @@ struct fit fit_levels(const struct fit_level *level, size_t n, const struct fit_
 		NORMAL_975;
 	f.low = f.at - widen * (f.at - q025);
 	f.high = f.at + widen * (q975 - f.at);
+	f.least = quantile(g, low, cell, erfc(widen * NORMAL_975 / M_SQRT2) / 2);
 	return f;
 }
 

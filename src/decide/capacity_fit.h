@@ -41,6 +41,8 @@ struct fit_opts {
 
 struct fit {
 	double at, low, high; /* ln load: posterior median, 95 % interval */
+	double least;         /* its lower end where the posterior is too lopsided to be widened evenly:
+				 the quantile that is as far out as a widened normal one */
 	double slope;         /* posterior median */
 	double phi;           /* dispersion that was used */
 	size_t levels;

@@ -222,6 +222,8 @@ static double requests_needed(double share, double phi, double quantile)
 	double off = share - (1 - quantile);
 	double n = phi * DECIDE_Z * DECIDE_Z * (1 - quantile) * quantile / (off * off);
 
+	if (fabs(off) < 1e-9)
+		return INFINITY;
 	return share > 0 ? n : fmax(n, phi * log(HOLDS_ALPHA) / log(quantile));
 }
 
