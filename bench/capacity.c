@@ -30,18 +30,15 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "decide/capacity.h"
-#include "rng/pcg64.h"
+#include "kit/model.h"
 #include "stats/stats.h"
 
-#define OUTPUT_MAX 2048   /* tokens; a power of two */
-#define PROMPT_MAX 8192
 #define QUANTILE 0.99
 #define TRUTH_LEVELS 9
 #define TRUTH_REQUESTS 60000
 #define TRUTH_SEEK 10000  /* requests of a level while it is looked for */
 #define CAPACITY_LEAST 0.5 /* requests/s; slower engines take hours of modelled time */
 #define STEEP 8.0
-#define NOISE 0.02
 #define LIMITS 2          /* TTFT, TPOT */
 #define COVER_LEAST 0.93
 #define WITHIN 0.03
@@ -51,215 +48,22 @@ enum kind { OPEN_LOOP, REFUSING, MEANS, CLOSED_LOOP, KINDS };
 static const char *const kind_names[] = { "p99 limits", "503 beyond a limit", "limits on means",
 					  "closed loop" };
 
-/* ---- the engine ---- */
-
-struct engine {
+/* An engine with its limits, and the truth about it. */
+struct subject {
 	enum kind kind;
-	uint32_t max_seqs, budget, refuse_at; /* requests in the server beyond which it refuses; 0 */
-	double t0, a, b, c;                   /* s */
-	double prompt, prompt_sd, output;     /* tokens; sd of ln prompt, 0: fixed */
-	bool is_output_fixed;
-	double limit[LIMITS];                 /* s */
+	struct engine e;
+	double limit[LIMITS]; /* s */
 	double true_capacity, true_slope;
 };
-
-struct job {
-	double due, first, end; /* INFINITY: not yet */
-	uint32_t prompt, output, left; /* left: tokens to prefill */
-	uint32_t next;          /* in its bucket */
-	bool is_failed;
-};
-
-#define NONE UINT32_MAX
-
-struct sim {
-	const struct engine *e;
-	struct pcg64 rng;
-	double now, next_due;
-	double rate;            /* open loop */
-	uint32_t slots;         /* closed loop: requests at once */
-	bool is_closed;         /* no more arrivals */
-	struct job *job;
-	size_t n, room;         /* jobs; in order of due */
-	size_t head;            /* first waiting one; those that were refused are skipped */
-	uint32_t running, decoding, waiting;
-	uint32_t partial;       /* in prefill; NONE */
-	uint64_t step;
-	double cached;          /* tokens */
-	uint32_t bucket[OUTPUT_MAX]; /* jobs that end with the step of this number */
-};
-
-static double uniform(struct pcg64 *g, double low, double high)
-{
-	return low + (high - low) * pcg64_double(g);
-}
-
-static double log_uniform(struct pcg64 *g, double low, double high)
-{
-	return exp(uniform(g, log(low), log(high)));
-}
-
-static double normal(struct pcg64 *g)
-{
-	return sqrt(-2 * log(1 - pcg64_double(g))) * cos(2 * M_PI * pcg64_double(g));
-}
-
-/* Four uniform numbers from one word: as good as normal for the noise of a step. */
-static double quick_normal(struct pcg64 *g)
-{
-	uint64_t w = pcg64_u64(g);
-	double sum = (double)(w & 0xffff) + (double)(w >> 16 & 0xffff) +
-		     (double)(w >> 32 & 0xffff) + (double)(w >> 48);
-
-	return (sum / 65536 - 2) * 1.7320508;
-}
-
-static void sim_begin(struct sim *s, const struct engine *e, double rate, uint32_t slots)
-{
-	s->e = e;
-	s->now = 0;
-	s->rate = rate;
-	s->slots = slots;
-	s->is_closed = false;
-	s->n = s->head = 0;
-	s->running = s->decoding = s->waiting = 0;
-	s->partial = NONE;
-	s->step = 0;
-	s->cached = 0;
-	memset(s->bucket, 0xff, sizeof(s->bucket));
-	s->next_due = slots ? INFINITY : -log(1 - pcg64_double(&s->rng)) / rate;
-}
-
-static void arrive(struct sim *s, double due)
-{
-	const struct engine *e = s->e;
-	double prompt = e->prompt, output = e->output;
-	struct job *j;
-
-	if (s->n == s->room) {
-		s->room = s->room ? 2 * s->room : 4096;
-		s->job = mem_grow(s->job, s->room, sizeof(*s->job));
-	}
-	if (e->prompt_sd > 0)
-		prompt *= exp(e->prompt_sd * normal(&s->rng) - e->prompt_sd * e->prompt_sd / 2);
-	if (!e->is_output_fixed)
-		output *= -log(1 - pcg64_double(&s->rng));
-	j = &s->job[s->n++];
-	*j = (struct job){ .due = due, .first = INFINITY, .end = INFINITY };
-	j->prompt = (uint32_t)fmax(1, fmin(PROMPT_MAX, round(prompt)));
-	j->output = (uint32_t)fmax(2, fmin(OUTPUT_MAX - 1, round(output)));
-	j->left = j->prompt;
-	j->is_failed = e->refuse_at && s->running + s->waiting >= e->refuse_at;
-	if (j->is_failed)
-		j->end = due;
-	else
-		s->waiting++;
-}
-
-static void arrivals(struct sim *s, double until)
-{
-	while (!s->is_closed && s->slots && s->running + s->waiting < s->slots)
-		arrive(s, s->now);
-	while (!s->is_closed && s->next_due <= until) {
-		arrive(s, s->next_due);
-		s->next_due += -log(1 - pcg64_double(&s->rng)) / s->rate;
-	}
-}
-
-/* The tokens prefilled in this step; those that are done with it get their first token at its end. */
-static uint32_t prefill(struct sim *s, uint32_t *done, size_t *done_n)
-{
-	uint32_t room = s->e->budget > s->decoding ? s->e->budget - s->decoding : 0, used = 0;
-
-	*done_n = 0;
-	while (used < room) {
-		uint32_t part;
-
-		if (s->partial == NONE) {
-			while (s->head < s->n && s->job[s->head].is_failed)
-				s->head++;
-			if (s->head == s->n || s->running == s->e->max_seqs)
-				break;
-			s->partial = (uint32_t)s->head++;
-			s->running++;
-			s->waiting--;
-		}
-		part = s->job[s->partial].left < room - used ? s->job[s->partial].left : room - used;
-		s->job[s->partial].left -= part;
-		used += part;
-		if (s->job[s->partial].left)
-			break;
-		done[(*done_n)++] = s->partial;
-		s->partial = NONE;
-	}
-	return used;
-}
-
-static void step(struct sim *s)
-{
-	const struct engine *e = s->e;
-	uint32_t done[512], i, next, prefilled, *bucket;
-	size_t done_n;
-	double took;
-
-	prefilled = prefill(s, done, &done_n);
-	took = e->t0 + e->a * prefilled + e->b * (s->decoding + (double)done_n) + e->c * s->cached;
-	s->now += took * (1 + NOISE * quick_normal(&s->rng));
-	s->cached += prefilled + s->decoding;
-	bucket = &s->bucket[s->step % OUTPUT_MAX];
-	for (i = *bucket; i != NONE; i = next) {
-		next = s->job[i].next;
-		s->job[i].end = s->now;
-		s->cached -= s->job[i].prompt + s->job[i].output - 1;
-		s->running--;
-		s->decoding--;
-	}
-	*bucket = NONE;
-	for (size_t k = 0; k < done_n; k++) {
-		struct job *j = &s->job[done[k]];
-
-		j->first = s->now;
-		bucket = &s->bucket[(s->step + j->output - 1) % OUTPUT_MAX];
-		j->next = *bucket;
-		*bucket = done[k];
-		s->decoding++;
-	}
-	s->step++;
-}
-
-/* Lives until the clock is at `until` at least, or nothing is left. */
-static void live(struct sim *s, double until)
-{
-	for (;;) {
-		if (s->slots || s->next_due <= s->now)
-			arrivals(s, s->now);
-		if (s->now >= until)
-			return;
-		if (s->running + s->waiting) {
-			step(s);
-		} else if (s->is_closed || s->next_due > until) {
-			s->now = isinf(until) ? s->now : until;
-			return;
-		} else {
-			s->now = s->next_due;
-		}
-	}
-}
-
-static double tpot_of(const struct job *j)
-{
-	return (j->end - j->first) / (j->output - 1);
-}
 
 /* ---- a level, as a client sees it ---- */
 
 struct view { struct level_request *r; double (*value)[LIMITS + 1]; size_t room; };
 
 /* The state at `now` of what was sent until `sent`. */
-static void look_at(const struct sim *s, struct view *v, double warmup_s, double sent, double now,
+static void look_at(const struct subject *e, const struct model *s, struct view *v, double warmup_s, double sent, double now,
 		    struct level *out)
 {
-	const struct engine *e = s->e;
 	size_t n = 0;
 
 	if (v->room < s->n) {
@@ -280,9 +84,9 @@ static void look_at(const struct sim *s, struct view *v, double warmup_s, double
 		if (!has_end)
 			r->open |= 2;
 		else if (!j->is_failed)
-			r->slow |= (uint32_t)(tpot_of(j) > e->limit[1]) << 1;
+			r->slow |= (uint32_t)(model_tpot(j) > e->limit[1]) << 1;
 		v->value[n][0] = r->ttft_s;
-		v->value[n][1] = has_end && !j->is_failed ? tpot_of(j) : NAN;
+		v->value[n][1] = has_end && !j->is_failed ? model_tpot(j) : NAN;
 		v->value[n][2] = 0;
 		r->value = v->value[n];
 	}
@@ -291,43 +95,43 @@ static void look_at(const struct sim *s, struct view *v, double warmup_s, double
 	level_take(out, v->r, n, LIMITS + 1, warmup_s, sent);
 }
 
-struct bed { struct sim sim; struct view view; };
+struct bed { struct model sim; struct view view; };
 
-static void run_level(struct bed *w, const struct engine *e, struct capacity_search *c,
+static void run_level(struct bed *w, const struct subject *e, struct capacity_search *c,
 		      const struct capacity_step *ask)
 {
 	double at = ask->look_s, next, sent = ask->hold_s;
 	enum capacity_look said = CAPACITY_GO_ON;
 	struct level l = { 0 };
 
-	sim_begin(&w->sim, e, ask->load, e->kind == CLOSED_LOOP ? (uint32_t)ask->load : 0);
+	model_begin(&w->sim, &e->e, ask->load, e->kind == CLOSED_LOOP ? (uint32_t)ask->load : 0);
 	while (at < ask->hold_s && said == CAPACITY_GO_ON) {
-		live(&w->sim, at);
-		look_at(&w->sim, &w->view, ask->warmup_s, at, at, &l);
+		model_live(&w->sim, at);
+		look_at(e, &w->sim, &w->view, ask->warmup_s, at, at, &l);
 		said = capacity_look(c, &l, at, &next);
 		sent = said == CAPACITY_GO_ON ? ask->hold_s : at;
 		at = next;
 	}
-	live(&w->sim, sent);
+	model_live(&w->sim, sent);
 	w->sim.is_closed = true;
 	if (said != CAPACITY_STOP_CANCEL) {
-		live(&w->sim, INFINITY);
-		look_at(&w->sim, &w->view, ask->warmup_s, sent, INFINITY, &l);
+		model_live(&w->sim, INFINITY);
+		look_at(e, &w->sim, &w->view, ask->warmup_s, sent, INFINITY, &l);
 	}
 	l.spent_s = said == CAPACITY_STOP_CANCEL ? sent : fmax(sent, w->sim.now);
 	capacity_tell_level(c, &l);
 }
 
 /* Requests one at a time. */
-static void run_unloaded(struct bed *w, const struct engine *e, size_t n, struct level *l)
+static void run_unloaded(struct bed *w, const struct subject *e, size_t n, struct level *l)
 {
-	sim_begin(&w->sim, e, 1, 1);
+	model_begin(&w->sim, &e->e, 1, 1);
 	while (w->sim.n <= n)
-		live(&w->sim, w->sim.now + 1e-3);
+		model_live(&w->sim, w->sim.now + 1e-3);
 	w->sim.is_closed = true;
-	live(&w->sim, INFINITY);
+	model_live(&w->sim, INFINITY);
 	w->sim.n = n;
-	look_at(&w->sim, &w->view, 0, w->sim.job[n - 1].due, INFINITY, l);
+	look_at(e, &w->sim, &w->view, 0, w->sim.job[n - 1].due, INFINITY, l);
 	l->spent_s = w->sim.job[n - 1].end;
 }
 
@@ -339,20 +143,20 @@ static int by_value(const void *a, const void *b)
 }
 
 /* All prompts at once; throughput over the middle half of completions. */
-static struct capacity_saturation run_saturation(struct bed *w, const struct engine *e,
+static struct capacity_saturation run_saturation(struct bed *w, const struct subject *e,
 						 uint64_t least)
 {
-	struct capacity_saturation m = { .at_once = e->max_seqs };
-	struct engine willing = *e;
+	struct capacity_saturation m = { .at_once = e->e.max_seqs };
+	struct engine willing = e->e;
 	double *end;
 	size_t n;
 
 	willing.refuse_at = 0;
-	m.requests = 5 * (uint64_t)e->max_seqs > least ? 5 * (uint64_t)e->max_seqs : least;
-	sim_begin(&w->sim, &willing, 1, (uint32_t)m.requests);
-	arrivals(&w->sim, 0);
+	m.requests = 5 * (uint64_t)e->e.max_seqs > least ? 5 * (uint64_t)e->e.max_seqs : least;
+	model_begin(&w->sim, &willing, 1, (uint32_t)m.requests);
+	model_arrivals(&w->sim, 0);
 	w->sim.is_closed = true;
-	live(&w->sim, INFINITY);
+	model_live(&w->sim, INFINITY);
 	n = w->sim.n;
 	end = mem_array(n, sizeof(*end));
 	for (size_t i = 0; i < n; i++)
@@ -364,7 +168,7 @@ static struct capacity_saturation run_saturation(struct bed *w, const struct eng
 	return m;
 }
 
-static const struct capacity_opts *opts_of(const struct engine *e, double budget_s,
+static const struct capacity_opts *opts_of(const struct subject *e, double budget_s,
 					   struct capacity_opts *o)
 {
 	*o = (struct capacity_opts){ .load = e->kind == CLOSED_LOOP ? CAPACITY_CONCURRENCY :
@@ -379,7 +183,7 @@ static const struct capacity_opts *opts_of(const struct engine *e, double budget
 	return o;
 }
 
-static struct capacity_answer run_search(struct bed *w, const struct engine *e, double budget_s)
+static struct capacity_answer run_search(struct bed *w, const struct subject *e, double budget_s)
 {
 	struct capacity_opts o;
 	struct capacity_search *c = capacity_new(opts_of(e, budget_s, &o));
@@ -417,32 +221,32 @@ static struct capacity_answer run_search(struct bed *w, const struct engine *e, 
 struct truth { double x, y[LIMITS], weight[LIMITS]; };
 
 /* A long level: logits of slow shares, or ln(mean / limit); above 0 when the limit is broken. */
-static void truth_level(struct bed *w, const struct engine *e, double load, size_t n,
+static void truth_level(struct bed *w, const struct subject *e, double load, size_t n,
 			struct truth *t)
 {
 	double slow[LIMITS] = { 0 }, sum[LIMITS] = { 0 }, count = 0, ends = 0;
-	struct sim *s = &w->sim;
+	struct model *s = &w->sim;
 
 	if (e->kind == CLOSED_LOOP)
 		load = fmax(1, round(load));
-	sim_begin(s, e, load, e->kind == CLOSED_LOOP ? (uint32_t)load : 0);
+	model_begin(s, &e->e, load, e->kind == CLOSED_LOOP ? (uint32_t)load : 0);
 	if (!s->slots)
-		live(s, (double)n / load);
+		model_live(s, (double)n / load);
 	while (s->n < n)
-		live(s, s->now + 1);
+		model_live(s, s->now + 1);
 	s->is_closed = true;
-	live(s, INFINITY);
+	model_live(s, INFINITY);
 	for (size_t i = s->n / 20; i < s->n; i++) {
 		const struct job *j = &s->job[i];
 
 		slow[0] += j->is_failed || j->first - j->due > e->limit[0];
-		slow[1] += j->is_failed || tpot_of(j) > e->limit[1];
+		slow[1] += j->is_failed || model_tpot(j) > e->limit[1];
 		count++;
 		if (j->is_failed)
 			continue;
 		ends++;
 		sum[0] += j->first - j->due;
-		sum[1] += tpot_of(j);
+		sum[1] += model_tpot(j);
 	}
 	t->x = log(load);
 	for (size_t j = 0; j < LIMITS; j++) {
@@ -507,7 +311,7 @@ static double crossing(const struct truth *t, size_t n, double middle, size_t te
 	return first;
 }
 
-static size_t spread(struct bed *w, const struct engine *e, double middle, double width,
+static size_t spread(struct bed *w, const struct subject *e, double middle, double width,
 		     size_t requests, struct truth *t)
 {
 	bool is_whole = e->kind == CLOSED_LOOP;
@@ -521,10 +325,10 @@ static size_t spread(struct bed *w, const struct engine *e, double middle, doubl
 }
 
 /* False: it has none that a search could find, so that it is no engine for this purpose. */
-static bool find_truth(struct bed *w, struct engine *e)
+static bool find_truth(struct bed *w, struct subject *e)
 {
 	struct capacity_saturation m = run_saturation(w, e, 200);
-	double top = e->kind == CLOSED_LOOP ? 4.0 * e->max_seqs : m.per_s;
+	double top = e->kind == CLOSED_LOOP ? 4.0 * e->e.max_seqs : m.per_s;
 	double low = log(top / 40), high = log(top), middle, off, slope = STEEP;
 	struct truth t[TRUTH_LEVELS];
 
@@ -555,40 +359,40 @@ static bool find_truth(struct bed *w, struct engine *e)
 	return e->true_capacity < top && e->true_capacity > fmax(top / 40, CAPACITY_LEAST);
 }
 
-static bool draw(struct bed *w, struct pcg64 *g, enum kind kind, struct engine *e)
+static bool draw(struct bed *w, struct pcg64 *g, enum kind kind, struct subject *e)
 {
 	static const uint32_t budgets[] = { 512, 2048, 8192 };
 	struct level l = { 0 };
 	double ttft[400], tpot[400];
 	size_t n = 400, first = 0;
 
-	*e = (struct engine){ .kind = kind, .budget = budgets[pcg64_bounded(g, 0, 2)] };
-	e->max_seqs = (uint32_t)round(log_uniform(g, 8, 256));
-	e->t0 = uniform(g, 0.003, 0.015);
-	e->a = 1 / log_uniform(g, 10e3, 100e3);
-	e->b = log_uniform(g, 1e-5, 1e-4);
-	e->c = log_uniform(g, 1e-8, 1e-7);
-	e->prompt = log_uniform(g, 64, 2048);
-	e->prompt_sd = pcg64_bounded(g, 0, 1) ? uniform(g, 0.3, 0.8) : 0;
-	e->output = log_uniform(g, 16, 256);
-	e->is_output_fixed = pcg64_bounded(g, 0, 1);
+	*e = (struct subject){ .kind = kind, .e.budget = budgets[pcg64_bounded(g, 0, 2)] };
+	e->e.max_seqs = (uint32_t)round(model_log_uniform(g, 8, 256));
+	e->e.t0 = model_uniform(g, 0.003, 0.015);
+	e->e.a = 1 / model_log_uniform(g, 10e3, 100e3);
+	e->e.b = model_log_uniform(g, 1e-5, 1e-4);
+	e->e.c = model_log_uniform(g, 1e-8, 1e-7);
+	e->e.prompt = model_log_uniform(g, 64, 2048);
+	e->e.prompt_sd = pcg64_bounded(g, 0, 1) ? model_uniform(g, 0.3, 0.8) : 0;
+	e->e.output = model_log_uniform(g, 16, 256);
+	e->e.is_output_fixed = pcg64_bounded(g, 0, 1);
 	if (kind == CLOSED_LOOP) /* equal requests in a closed loop march in step for ever */
-		e->is_output_fixed &= e->prompt_sd > 0;
+		e->e.is_output_fixed &= e->e.prompt_sd > 0;
 	if (kind == REFUSING)
-		e->refuse_at = (uint32_t)fmax(4, round(e->max_seqs * uniform(g, 0.3, 1.0)));
+		e->e.refuse_at = (uint32_t)fmax(4, round(e->e.max_seqs * model_uniform(g, 0.3, 1.0)));
 	e->limit[0] = e->limit[1] = INFINITY;
 	run_unloaded(w, e, n, &l);
 	for (size_t i = first; i < n; i++) {
 		ttft[i] = w->sim.job[i].first - w->sim.job[i].due;
-		tpot[i] = tpot_of(&w->sim.job[i]);
+		tpot[i] = model_tpot(&w->sim.job[i]);
 	}
 	qsort(ttft, n, sizeof(*ttft), by_value);
 	qsort(tpot, n, sizeof(*tpot), by_value);
-	e->limit[0] = log_uniform(g, 1.8, 15) * stats_percentile(ttft, n, 99);
-	e->limit[1] = log_uniform(g, 1.2, 4) * stats_percentile(tpot, n, 99);
+	e->limit[0] = model_log_uniform(g, 1.8, 15) * stats_percentile(ttft, n, 99);
+	e->limit[1] = model_log_uniform(g, 1.2, 4) * stats_percentile(tpot, n, 99);
 	if (kind == MEANS) {
-		e->limit[0] = log_uniform(g, 1.5, 8) * stats_mean(ttft, n);
-		e->limit[1] = log_uniform(g, 1.2, 3) * stats_mean(tpot, n);
+		e->limit[0] = model_log_uniform(g, 1.5, 8) * stats_mean(ttft, n);
+		e->limit[1] = model_log_uniform(g, 1.2, 3) * stats_mean(tpot, n);
 	}
 	return find_truth(w, e);
 }
@@ -598,23 +402,23 @@ static bool draw(struct bed *w, struct pcg64 *g, enum kind kind, struct engine *
 struct result { double answer, low, high, spent_s; uint64_t requests; bool has_interval, is_precise; };
 
 /* One level judged by its point percentile; the time and requests it costs are added. */
-static bool passes(struct bed *w, const struct engine *e, double rate, size_t requests,
+static bool passes(struct bed *w, const struct subject *e, double rate, size_t requests,
 		   double hold_s, struct result *r)
 {
 	struct level l = { 0 };
 	double sent = requests ? INFINITY : hold_s;
-	struct sim *s = &w->sim;
+	struct model *s = &w->sim;
 
-	sim_begin(s, e, rate, 0);
+	model_begin(s, &e->e, rate, 0);
 	while (requests && s->n < requests)
-		live(s, s->next_due);
+		model_live(s, s->next_due);
 	if (!requests)
-		live(s, hold_s);
+		model_live(s, hold_s);
 	s->is_closed = true;
-	live(s, INFINITY);
+	model_live(s, INFINITY);
 	if (requests)
 		sent = s->job[s->n - 1].due;
-	look_at(s, &w->view, requests ? 0 : 2, sent, INFINITY, &l);
+	look_at(e, s, &w->view, requests ? 0 : 2, sent, INFINITY, &l);
 	r->spent_s += fmax(s->now, requests ? 0 : hold_s);
 	r->requests += s->n;
 	for (size_t j = 0; j < LIMITS; j++) {
@@ -627,7 +431,7 @@ static bool passes(struct bed *w, const struct engine *e, double rate, size_t re
 }
 
 /* Bisection to 1 %, levels of 60 s. */
-static struct result bisection(struct bed *w, const struct engine *e)
+static struct result bisection(struct bed *w, const struct subject *e)
 {
 	struct capacity_saturation m = run_saturation(w, e, 200);
 	struct result r = { .spent_s = m.spent_s, .requests = m.requests, .has_interval = true };
@@ -647,7 +451,7 @@ static struct result bisection(struct bed *w, const struct engine *e)
 }
 
 /* Upstream's recipe: 200 prompts a level, from the throughput at unlimited load on, whole rates. */
-static struct result upstream(struct bed *w, const struct engine *e)
+static struct result upstream(struct bed *w, const struct subject *e)
 {
 	struct capacity_saturation m = run_saturation(w, e, 200);
 	struct result r = { .spent_s = m.spent_s, .requests = m.requests, .has_interval = true };
@@ -668,7 +472,7 @@ static struct result upstream(struct bed *w, const struct engine *e)
 	return r;
 }
 
-static struct result ours(struct bed *w, const struct engine *e, double budget_s)
+static struct result ours(struct bed *w, const struct subject *e, double budget_s)
 {
 	struct capacity_answer a = run_search(w, e, budget_s);
 	struct result r = { a.load, a.low, a.high, a.spent_s, a.requests, a.has_interval,
@@ -683,7 +487,7 @@ enum way { OURS, BISECTION, UPSTREAM, WAYS };
 static const char *const way_names[] = { "D: this search", "B: bisection, 60 s a level",
 					 "A: upstream's recipe" };
 
-struct trial { struct engine e; struct result by[WAYS]; bool is_drawn; };
+struct trial { struct subject e; struct result by[WAYS]; bool is_drawn; };
 
 struct study {
 	struct trial *trial;
@@ -878,7 +682,7 @@ int main(int argc, char **argv)
 	is_met &= judge("within 3 % where the interval reached +-3 %", all.precise_within,
 			all.precise, WITHIN_LEAST);
 	for (unsigned i = 0; i < a.threads; i++) {
-		free(s.bed[i].sim.job);
+		model_release(&s.bed[i].sim);
 		free(s.bed[i].view.r);
 		free(s.bed[i].view.value);
 	}

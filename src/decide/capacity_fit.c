@@ -37,20 +37,8 @@ static double slope_of(const struct fit_opts *o, size_t k)
 	return exp(low + (log(FIT_SLOPE_MAX) - low) * (double)k / (FIT_SLOPES - 1));
 }
 
-/*
- * What a level adds to the log likelihood where the curve's argument is t. A level far above the
- * limit says no more than that the curve is as far above it there: how far it goes beyond says
- * nothing about where it crosses.
- */
-struct term {
-	bool is_mean;
-	double y, weight;      /* means: 1 / se^2 */
-	double n, slow;
-	double top, at_top;    /* censored: argument from which nothing changes, what it adds there */
-};
-
-/* The argument is the logit of the slow share, or ln(value / limit). */
-static double term_at(const struct term *m, double t)
+/* The argument of the curve is the logit of the slow share, or ln(value / limit). */
+static double term_at(const struct fit_term *m, double t)
 {
 	if (t >= m->top)
 		return m->at_top;
@@ -59,9 +47,9 @@ static double term_at(const struct term *m, double t)
 	return m->slow * t - m->n * (t > 30 ? t : log1p(exp(t)));
 }
 
-static struct term term_of(const struct fit_level *l, const struct fit_opts *o)
+static struct fit_term term_of(const struct fit_level *l, const struct fit_opts *o)
 {
-	struct term m = { o->is_mean, l->y, 0, l->n, l->slow, INFINITY, 0 };
+	struct fit_term m = { o->is_mean, l->y, 0, l->n, l->slow, INFINITY, 0 };
 	double most = logistic(logit(o->share) + FIT_FAR);
 
 	if (o->is_mean) {
@@ -83,7 +71,7 @@ static struct term term_of(const struct fit_level *l, const struct fit_opts *o)
 }
 
 /* Adds the term to n cells, t falling by `step` from one to the next. */
-static void add_term(double *row, size_t n, const struct term *m, double t, double step)
+static void add_term(double *row, size_t n, const struct fit_term *m, double t, double step)
 {
 	double shrink = exp(-step), e = 0;
 	bool is_carried_on = false; /* e is exp(t) by multiplication, with few logarithms to take */
@@ -104,19 +92,20 @@ static void add_term(double *row, size_t n, const struct term *m, double t, doub
 
 struct rows { const struct fit_level *level; size_t n; const struct fit_opts *o; double low, cell; };
 
-/* Log likelihood of n cells of a row from cell `from` on, before it is divided by the dispersion. */
-static void fill_cells(const struct rows *r, double slope, double *row, size_t from, size_t n)
+/*
+ * Log likelihood of n cells of a row, every `stride`-th from cell `from` on, before it is divided
+ * by the dispersion.
+ */
+static void fill_cells(const struct rows *r, const struct fit_term *m, double slope, double *row,
+		       size_t from, size_t stride, size_t n)
 {
-	double first = r->low + r->cell * (double)from;
+	double first = r->low + r->cell * (double)from, step = slope * r->cell * (double)stride;
 	double zero = r->o->is_mean ? 0 : logit(r->o->share);
 
 	for (size_t c = 0; c < n; c++)
 		row[c] = 0;
-	for (size_t i = 0; i < r->n; i++) {
-		struct term m = term_of(&r->level[i], r->o);
-
-		add_term(row, n, &m, zero + slope * (r->level[i].x - first), slope * r->cell);
-	}
+	for (size_t i = 0; i < r->n; i++)
+		add_term(row, n, &m[i], zero + slope * (r->level[i].x - first), step);
 }
 
 /*
@@ -146,22 +135,26 @@ static void fill(const struct rows *r, double depth, struct fit_grid *g)
 {
 	double most = -INFINITY;
 
-	for (size_t k = 0; k < FIT_SLOPES; k++)
-		for (size_t c = 0; c < FIT_COARSE; c++) {
-			fill_cells(r, slope_of(r->o, k), &g->coarse[k][c], c * COARSE, 1);
+	for (size_t i = 0; i < r->n; i++)
+		g->term[i] = term_of(&r->level[i], r->o);
+	for (size_t k = 0; k < FIT_SLOPES; k++) {
+		fill_cells(r, g->term, slope_of(r->o, k), g->coarse[k], 0, COARSE, FIT_COARSE);
+		for (size_t c = 0; c < FIT_COARSE; c++)
 			most = fmax(most, g->coarse[k][c]);
-		}
+	}
 	for (size_t k = 0; k < FIT_SLOPES; k++) {
 		double *row = g->surface[k];
+		size_t from = 0, to;
 
-		for (size_t c = 0; c + 1 < FIT_COARSE; c++) {
-			size_t from = c * COARSE, to = from + COARSE + (c + 2 == FIT_COARSE);
-
-			if (bound(g->coarse[k], c) > most - depth)
-				fill_cells(r, slope_of(r->o, k), row + from, from, to - from);
-			else
-				for (size_t i = from; i < to; i++)
-					row[i] = -INFINITY;
+		for (size_t c = 0; c < FIT_CROSSINGS; c++)
+			row[c] = -INFINITY;
+		for (size_t c = 0; c + 1 < FIT_COARSE; c = to + 1) {
+			for (to = c; to + 1 < FIT_COARSE && bound(g->coarse[k], to) > most - depth;)
+				to++;
+			from = c * COARSE;
+			if (to > c)
+				fill_cells(r, g->term, slope_of(r->o, k), row + from, from, 1,
+					   (to - c) * COARSE + 1);
 		}
 	}
 }
@@ -194,7 +187,7 @@ static double within(const struct fit_level *level, size_t n, const struct fit_o
 static double residual(const struct fit_level *l, const struct fit_opts *o, double slope, double u)
 {
 	double t = slope * (l->x - u), f;
-	struct term m = term_of(l, o);
+	struct fit_term m = term_of(l, o);
 
 	if (o->is_mean)
 		return t >= m.top ? 0 : (m.y - t) * (m.y - t) * m.weight;
@@ -286,7 +279,7 @@ struct fit fit_levels(const struct fit_level *level, size_t n, const struct fit_
 	double low = o->low, high = o->high, cell, q025, q975, widen, phi;
 	struct fit f = { .levels = n };
 
-	assert(low < high && (o->is_mean || (o->share > 0 && o->share < 1)));
+	assert(n <= FIT_LEVELS_MAX && low < high && (o->is_mean || (o->share > 0 && o->share < 1)));
 	if (!n)
 		return f;
 	for (int widened = 0;; widened++) {

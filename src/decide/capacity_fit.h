@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #define FIT_CROSSINGS 801
+#define FIT_LEVELS_MAX 1024
 #define FIT_COARSE 51
 #define FIT_SLOPES 48
 #define FIT_WIDEN 1.2
@@ -48,14 +49,27 @@ struct fit {
 	size_t levels;
 };
 
-/* Scratch of a fit: 300 KB, of the caller, contents irrelevant. */
+/*
+ * What a level adds to the log likelihood where the curve's argument is t. A level far above the
+ * limit says no more than that the curve is as far above it there: how far it goes beyond says
+ * nothing about where it crosses.
+ */
+struct fit_term {
+	bool is_mean;
+	double y, weight;   /* means: 1 / se^2 */
+	double n, slow;
+	double top, at_top; /* argument from which nothing changes, INFINITY: none; what it adds there */
+};
+
+/* Scratch of a fit: 400 KB, of the caller, contents irrelevant. */
 struct fit_grid {
 	double surface[FIT_SLOPES][FIT_CROSSINGS];
 	double coarse[FIT_SLOPES][FIT_COARSE];
 	double marginal[FIT_CROSSINGS];
+	struct fit_term term[FIT_LEVELS_MAX];
 };
 
-/* At least one level; none with n = 0. The range is widened while the posterior reaches its ends. */
+/* n is at most FIT_LEVELS_MAX; with n = 0 there is no curve. The range is widened while the posterior reaches its ends. */
 struct fit fit_levels(const struct fit_level *level, size_t n, const struct fit_opts *o,
 		      struct fit_grid *g);
 /* The share of slow requests, or value / limit of a mean, that the fit expects at ln load x. */
