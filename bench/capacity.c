@@ -13,8 +13,8 @@
  *
  *   --engines N   steep and flat ones together (200)     --budget SECONDS  of modelled time (3600)
  *   --seed N      other engines (1)                      --threads N       1 or 2 (2)
- *   --others N    engines of each other kind (24): refusing ones (503), limits on means, closed loop
- *   --quick       24 engines and 6 of each other kind    --list            a line per engine, as they end
+ *   --others N    engines of each other kind (24): 503 beyond a limit, limits on means, closed loop
+ *   --quick       24 engines and 6 of each other kind    --list            a line per engine
  *
  * Exits with 1 when fewer than 93 % of the steep, or of the flat ones, are covered, or fewer than
  * 95 % of those whose interval reached +-3 % are within 3 %.
@@ -61,8 +61,8 @@ struct subject {
 struct view { struct level_request *r; double (*value)[LIMITS + 1]; size_t room; };
 
 /* The state at `now` of what was sent until `sent`. */
-static void look_at(const struct subject *e, const struct model *s, struct view *v, double warmup_s, double sent, double now,
-		    struct level *out)
+static void look_at(const struct subject *e, const struct model *s, struct view *v,
+		    double warmup_s, double sent, double now, struct level *out)
 {
 	size_t n = 0;
 
@@ -261,7 +261,7 @@ static void truth_level(struct bed *w, const struct subject *e, double load, siz
 	}
 }
 
-/* Coefficients of the weighted polynomial of degree `terms` - 1 in x - middle (normal equations). */
+/* The weighted polynomial of degree `terms` - 1 in x - middle, by normal equations. */
 static void polynomial(const struct truth *t, size_t n, size_t j, double middle, size_t terms,
 		       double *out)
 {
@@ -379,7 +379,7 @@ static bool draw(struct bed *w, struct pcg64 *g, enum kind kind, struct subject 
 	if (kind == CLOSED_LOOP) /* equal requests in a closed loop march in step for ever */
 		e->e.is_output_fixed &= e->e.prompt_sd > 0;
 	if (kind == REFUSING)
-		e->e.refuse_at = (uint32_t)fmax(4, round(e->e.max_seqs * model_uniform(g, 0.3, 1.0)));
+		e->e.refuse_at = (uint32_t)fmax(4, e->e.max_seqs * model_uniform(g, 0.3, 1.0));
 	e->limit[0] = e->limit[1] = INFINITY;
 	run_unloaded(w, e, n, &l);
 	for (size_t i = first; i < n; i++) {
@@ -399,7 +399,11 @@ static bool draw(struct bed *w, struct pcg64 *g, enum kind kind, struct subject 
 
 /* ---- what others do ---- */
 
-struct result { double answer, low, high, spent_s; uint64_t requests; bool has_interval, is_precise; };
+struct result {
+	double answer, low, high, spent_s;
+	uint64_t requests;
+	bool has_interval, is_precise;
+};
 
 /* One level judged by its point percentile; the time and requests it costs are added. */
 static bool passes(struct bed *w, const struct subject *e, double rate, size_t requests,
@@ -582,8 +586,8 @@ static struct tally row(const struct study *s, size_t n, enum way way, enum grou
 	qsort(spent, y.n, sizeof(*spent), by_value);
 	qsort(requests, y.n, sizeof(*requests), by_value);
 	printf("%-28s %-20s %4zu %6.1f %6.1f %6.1f %7.1f %7.1f %6.0f %6.0f %8.0f\n", way_names[way],
-	       name, y.n, error[y.n / 2], error[y.n * 9 / 10], 100.0 * (double)y.within / (double)y.n,
-	       100.0 * (double)y.covered / (double)y.n, width[y.n / 2], spent[y.n / 2],
+	       name, y.n, error[y.n / 2], error[y.n * 9 / 10],
+	       100.0 * (double)y.within / (double)y.n, 100.0 * (double)y.covered / (double)y.n, width[y.n / 2], spent[y.n / 2],
 	       spent[y.n * 9 / 10], requests[y.n / 2]);
 done:
 	free(error);
@@ -603,7 +607,13 @@ static bool judge(const char *what, size_t got, size_t of, double least)
 	return is_met;
 }
 
-struct args { size_t engines, others; unsigned threads; uint64_t seed; double budget_s; bool is_list; };
+struct args {
+	size_t engines, others;
+	unsigned threads;
+	uint64_t seed;
+	double budget_s;
+	bool is_list;
+};
 
 static bool parse(int argc, char **argv, struct args *a)
 {

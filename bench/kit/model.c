@@ -64,7 +64,7 @@ static void arrive(struct model *s, double due)
 		s->job = mem_grow(s->job, s->room, sizeof(*s->job));
 	}
 	if (e->prompt_sd > 0)
-		prompt *= exp(e->prompt_sd * model_normal(&s->rng) - e->prompt_sd * e->prompt_sd / 2);
+		prompt *= exp(e->prompt_sd * (model_normal(&s->rng) - e->prompt_sd / 2));
 	if (!e->is_output_fixed)
 		output *= -log(1 - pcg64_double(&s->rng));
 	j = &s->job[s->n++];
@@ -89,7 +89,7 @@ void model_arrivals(struct model *s, double until)
 	}
 }
 
-/* The tokens prefilled in this step; those that are done with it get their first token at its end. */
+/* The tokens prefilled in this step; done: requests that get their first token at its end. */
 static uint32_t prefill(struct model *s, uint32_t *done, size_t *done_n)
 {
 	uint32_t room = s->e->budget > s->decoding ? s->e->budget - s->decoding : 0, used = 0;
@@ -107,7 +107,9 @@ static uint32_t prefill(struct model *s, uint32_t *done, size_t *done_n)
 			s->running++;
 			s->waiting--;
 		}
-		part = s->job[s->partial].left < room - used ? s->job[s->partial].left : room - used;
+		part = s->job[s->partial].left;
+		if (part > room - used)
+			part = room - used;
 		s->job[s->partial].left -= part;
 		used += part;
 		if (s->job[s->partial].left)

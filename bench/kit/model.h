@@ -20,7 +20,8 @@
 #define MODEL_NONE UINT32_MAX
 
 struct engine {
-	uint32_t max_seqs, budget, refuse_at; /* requests in the server beyond which it refuses; 0 */
+	uint32_t max_seqs, budget;
+	uint32_t refuse_at;                   /* requests in the server; 0: it refuses none */
 	double t0, a, b, c;                   /* s */
 	double prompt, prompt_sd, output;     /* tokens; sd of ln prompt, 0: fixed */
 	bool is_output_fixed;
@@ -44,7 +45,7 @@ struct model {
 	size_t n, room;         /* jobs; in order of due */
 	size_t head;            /* first waiting one; those that were refused are skipped */
 	uint32_t running, decoding, waiting;
-	uint32_t partial;       /* in prefill; NONE */
+	uint32_t partial;       /* in prefill; MODEL_NONE */
 	uint64_t step;
 	double cached;          /* tokens */
 	uint32_t bucket[MODEL_OUTPUT_MAX]; /* jobs that end with the step of this number */

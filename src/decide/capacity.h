@@ -24,7 +24,7 @@
  * saturation: index after that. The server has to be idle when a level begins.
  *
  * Limits must get harder with the load. One on the throughput of the whole system gets easier:
- * is_decreasing tells when that is seen. One thread; deterministic; allocates in capacity_new alone.
+ * is_decreasing tells when that is seen. One thread; deterministic; allocates only in capacity_new.
  */
 #pragma once
 #include <stdbool.h>
@@ -105,16 +105,16 @@ enum capacity_end {
 struct capacity_answer {
 	enum capacity_end end;
 	bool has_interval;        /* load, low, high, binding, slope, slow_factor are numbers */
-	double load, low, high;   /* 95 % interval: where the limit would be crossed in an endless run */
+	double load, low, high;   /* where the limit is crossed in an endless run; 95 % interval */
 	double half_width;        /* (high - low) / 2 as a share of load */
-	double safe;              /* largest load that is safe to configure: low; whole at concurrency */
+	double safe;              /* to configure: low; whole at concurrency */
 	bool is_precise;
 	size_t binding;           /* limits: failed requests; limits + 1: saturation */
-	double slope;             /* d ln(slow odds) / d ln(load); of a mean: d ln(value) / d ln(load) */
+	double slope;             /* of ln(slow odds) over ln(load); of a mean: of ln(value) */
 	double slow_factor;       /* 5 % more load multiplies slow requests (or the mean) by this */
 	double passing, failing;  /* bracket of the short levels; 0, INFINITY: none */
 	uint32_t broken;          /* bit j: limit j is broken without load */
-	uint32_t is_decreasing;   /* bit j: limit j is easier with more load, which makes no capacity */
+	uint32_t is_decreasing;   /* bit j: limit j is easier with more load: no capacity */
 	unsigned levels, levels_near; /* measuring ones; those close enough to enter the last fit */
 	uint64_t requests;        /* spent, with everything */
 	double spent_s;

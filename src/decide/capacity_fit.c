@@ -90,7 +90,12 @@ static void add_term(double *row, size_t n, const struct fit_term *m, double t, 
 	}
 }
 
-struct rows { const struct fit_level *level; size_t n; const struct fit_opts *o; double low, cell; };
+struct rows {
+	const struct fit_level *level;
+	size_t n;
+	const struct fit_opts *o;
+	double low, cell;
+};
 
 /*
  * Log likelihood of n cells of a row, every `stride`-th from cell `from` on, before it is divided
@@ -255,7 +260,8 @@ static double marginals(const struct fit_opts *o, double phi, struct fit_grid *g
 
 		sum += slope_mass[k];
 		if (sum >= total / 2) /* its mass lies around it, half on either side */
-			return slope_of(o, k) * pow(slope_of(o, k + 1) / slope_of(o, k), part - 0.5);
+			return slope_of(o, k) *
+			       pow(slope_of(o, k + 1) / slope_of(o, k), part - 0.5);
 	}
 	return slope_of(o, k);
 }

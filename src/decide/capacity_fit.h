@@ -24,8 +24,8 @@
 #define FIT_SLOPE_MIN 0.5
 #define FIT_SLOPE_MAX 100.0
 #define FIT_SLOPE_MIN_MEANS 0.1
-#define FIT_FAR 2.4       /* logits above the limit (10 % slow at p99) from which a level says just that */
-#define FIT_FAR_MEANS 0.7 /* likewise a mean of twice its limit */
+#define FIT_FAR 2.4       /* logits above the limit (10 % slow at p99) that count as just far */
+#define FIT_FAR_MEANS 0.7 /* the same of a mean: twice its limit */
 
 struct fit_level {
 	double x;       /* ln load */
@@ -42,8 +42,8 @@ struct fit_opts {
 
 struct fit {
 	double at, low, high; /* ln load: posterior median, 95 % interval */
-	double least;         /* its lower end where the posterior is too lopsided to be widened evenly:
-				 the quantile that is as far out as a widened normal one */
+	double least;         /* lower end by a quantile as far out as a widened normal one: for a
+				 limit far from crossing, whose posterior is lopsided */
 	double slope;         /* posterior median */
 	double phi;           /* dispersion that was used */
 	size_t levels;
@@ -58,7 +58,7 @@ struct fit_term {
 	bool is_mean;
 	double y, weight;   /* means: 1 / se^2 */
 	double n, slow;
-	double top, at_top; /* argument from which nothing changes, INFINITY: none; what it adds there */
+	double top, at_top; /* argument from which nothing changes (INFINITY: none); term there */
 };
 
 /* Scratch of a fit: 400 KB, of the caller, contents irrelevant. */
@@ -69,7 +69,10 @@ struct fit_grid {
 	struct fit_term term[FIT_LEVELS_MAX];
 };
 
-/* n is at most FIT_LEVELS_MAX; with n = 0 there is no curve. The range is widened while the posterior reaches its ends. */
+/*
+ * n is at most FIT_LEVELS_MAX; with n = 0 there is no curve. The range is widened while the
+ * posterior reaches its ends.
+ */
 struct fit fit_levels(const struct fit_level *level, size_t n, const struct fit_opts *o,
 		      struct fit_grid *g);
 /* The share of slow requests, or value / limit of a mean, that the fit expects at ln load x. */

@@ -27,7 +27,7 @@ struct level_request {
 	double end_s;        /* INFINITY: unfinished */
 	double ttft_s;       /* NAN: no first token yet, or none ever */
 	uint32_t slow;       /* bit j: breaks limit j */
-	uint32_t open;       /* bit j: unfinished, and nobody can know yet whether it breaks limit j */
+	uint32_t open;       /* bit j: unfinished, and it is not known yet whether it breaks limit j */
 	bool is_failed;      /* an error or a timeout: breaks every limit */
 	const double *value; /* one per limit, of those on means; NULL: there is no such limit */
 };
@@ -49,7 +49,7 @@ struct level {
 	uint64_t attempted, failed; /* after the warm-up */
 	double e2e_s;          /* mean end-to-end time of finished requests; NAN: none */
 	uint64_t due_late;     /* due in the second half of hold_s ... */
-	uint64_t done_late;    /* ... and finished in it, whenever they were due; failed ones do not count */
+	uint64_t done_late;    /* ... and finished in it, whenever due; without failed ones */
 	double ttft_s[LEVEL_BLOCKS]; /* mean TTFT of ten blocks of equal count */
 	size_t blocks;         /* LEVEL_BLOCKS; 0: too few requests */
 	size_t batches;        /* LEVEL_BATCHES; less with fewer requests */
@@ -114,7 +114,7 @@ struct holds_answer {
 	double share, phi;   /* of slow requests; the dispersion it was judged with */
 	double p_above;      /* chance of a count this large or larger at exactly the limit */
 	double p_below;      /* chance of a count this small or smaller */
-	double requests_more; /* open: about so many more decide; INFINITY: the share is the limit */
+	double requests_more; /* open: about so many decide; INFINITY: the share is the limit */
 };
 
 #define HOLDS_ALPHA 0.05

@@ -345,7 +345,8 @@ static struct level run_of(struct server *v, double load, double hold_s)
 {
 	double rate = v->load == CAPACITY_RATE ? load : 2 * load;
 	struct level l = { .load = load, .warmup_s = 2, .hold_s = hold_s - 2, .e2e_s = 0.5,
-			   .spent_s = hold_s + 0.5, .batches = LEVEL_BATCHES, .blocks = LEVEL_BLOCKS };
+			   .spent_s = hold_s + 0.5, .batches = LEVEL_BATCHES,
+			   .blocks = LEVEL_BLOCKS };
 	double n = rate * l.hold_s, carried = v->carried > 0 ? fmin(1, v->carried / rate) : 1;
 
 	l.requests = (uint64_t)(rate * hold_s);
