@@ -15,6 +15,7 @@
  *   --seed N      other engines (1)                      --threads N       1 or 2 (2)
  *   --others N    engines of each other kind (24): 503 beyond a limit, limits on means, closed loop
  *   --quick       24 engines and 6 of each other kind    --list            a line per engine
+ *   --from N      without the first N of each kind (0)
  *
  * Exits with 1 when fewer than 93 % of the steep, or of the flat ones, are covered, or fewer than
  * 95 % of those whose interval reached +-3 % are within 3 %.
@@ -500,6 +501,7 @@ struct study {
 	double budget_s;
 	enum kind kind;
 	bool is_list;
+	size_t from;
 };
 
 static bool is_covered(const struct trial *t, const struct result *r)
@@ -529,6 +531,8 @@ static bool one(void *self, size_t i, unsigned worker)
 	struct bed *w = &s->bed[worker];
 	struct pcg64 g;
 
+	if (i < s->from)
+		return true;
 	pcg64_seed(&g, s->seed * 1000003 + i * 16 + (uint64_t)s->kind);
 	pcg64_seed(&w->sim.rng, ~(s->seed * 1000003 + i * 16 + (uint64_t)s->kind));
 	for (int tries = 0; tries < 50 && !t->is_drawn; tries++)
@@ -587,7 +591,8 @@ static struct tally row(const struct study *s, size_t n, enum way way, enum grou
 	qsort(requests, y.n, sizeof(*requests), by_value);
 	printf("%-28s %-20s %4zu %6.1f %6.1f %6.1f %7.1f %7.1f %6.0f %6.0f %8.0f\n", way_names[way],
 	       name, y.n, error[y.n / 2], error[y.n * 9 / 10],
-	       100.0 * (double)y.within / (double)y.n, 100.0 * (double)y.covered / (double)y.n, width[y.n / 2], spent[y.n / 2],
+	       100.0 * (double)y.within / (double)y.n,
+	       100.0 * (double)y.covered / (double)y.n, width[y.n / 2], spent[y.n / 2],
 	       spent[y.n * 9 / 10], requests[y.n / 2]);
 done:
 	free(error);
@@ -608,7 +613,7 @@ static bool judge(const char *what, size_t got, size_t of, double least)
 }
 
 struct args {
-	size_t engines, others;
+	size_t engines, others, from;
 	unsigned threads;
 	uint64_t seed;
 	double budget_s;
@@ -617,7 +622,7 @@ struct args {
 
 static bool parse(int argc, char **argv, struct args *a)
 {
-	*a = (struct args){ 200, 24, 2, 1, 3600, false };
+	*a = (struct args){ 200, 24, 0, 2, 1, 3600, false };
 	for (int i = 1; i < argc; i++) {
 		double value = i + 1 < argc ? strtod(argv[i + 1], NULL) : NAN;
 		bool has_value = true;
@@ -626,6 +631,8 @@ static bool parse(int argc, char **argv, struct args *a)
 			a->engines = (size_t)value;
 		else if (!strcmp(argv[i], "--others") && value >= 0)
 			a->others = (size_t)value;
+		else if (!strcmp(argv[i], "--from") && value >= 0)
+			a->from = (size_t)value;
 		else if (!strcmp(argv[i], "--threads") && value >= 1 && value <= 2)
 			a->threads = (unsigned)value;
 		else if (!strcmp(argv[i], "--seed") && value >= 0)
@@ -675,12 +682,12 @@ int main(int argc, char **argv)
 	struct args a;
 
 	if (!parse(argc, argv, &a)) {
-		fprintf(stderr, "capacity: options are --engines N, --others N, --budget SECONDS, "
+		fprintf(stderr, "capacity: options are --engines N, --others N, --from N, --budget S, "
 				"--seed N, --threads 1|2, --list, --quick\n");
 		return 2;
 	}
 	s = (struct study){ .seed = a.seed, .budget_s = a.budget_s,
-				.is_list = a.is_list };
+				.is_list = a.is_list, .from = a.from };
 	s.bed = mem_array(a.threads, sizeof(*s.bed));
 	printf("%-28s %-20s %4s %6s %6s %6s %7s %7s %6s %6s %8s\n", "", "", "n", "error%", "90%",
 	       "in 3%", "covers%", "+-%", "time s", "90%", "requests");

@@ -195,12 +195,13 @@ static double residual(const struct fit_level *l, const struct fit_opts *o, doub
 	struct fit_term m = term_of(l, o);
 
 	if (o->is_mean)
-		return t >= m.top ? 0 : (m.y - t) * (m.y - t) * m.weight;
+		return t >= m.top ? 0 : (l->y - t) * (l->y - t) * m.weight;
 	t += logit(o->share);
 	if (t >= m.top)
 		return 0;
 	f = fmin(fmax(logistic(t), 1e-12), 1 - 1e-12);
-	return (m.slow - l->n * f) * (m.slow - l->n * f) / (l->n * f * (1 - f));
+	/* In full: how much a level can be off by chance is what the dispersion is about. */
+	return (l->slow - l->n * f) * (l->slow - l->n * f) / (l->n * f * (1 - f));
 }
 
 /* The larger one of the dispersions within and between levels, the latter at the best cell. */

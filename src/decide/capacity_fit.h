@@ -24,7 +24,7 @@
 #define FIT_SLOPE_MIN 0.5
 #define FIT_SLOPE_MAX 100.0
 #define FIT_SLOPE_MIN_MEANS 0.1
-#define FIT_FAR 2.4       /* logits above the limit (10 % slow at p99) that count as just far */
+#define FIT_FAR 3.75      /* logits above the limit (30 % slow at p99) that count as just far */
 #define FIT_FAR_MEANS 0.7 /* the same of a mean: twice its limit */
 
 struct fit_level {

@@ -27,7 +27,7 @@ struct level_request {
 	double end_s;        /* INFINITY: unfinished */
 	double ttft_s;       /* NAN: no first token yet, or none ever */
 	uint32_t slow;       /* bit j: breaks limit j */
-	uint32_t open;       /* bit j: unfinished, and it is not known yet whether it breaks limit j */
+	uint32_t open;       /* bit j: unfinished, and not known yet whether it breaks limit j */
 	bool is_failed;      /* an error or a timeout: breaks every limit */
 	const double *value; /* one per limit, of those on means; NULL: there is no such limit */
 };
