@@ -36,7 +36,9 @@
 
 #define QUANTILE 0.99
 #define TRUTH_LEVELS 9
-#define TRUTH_REQUESTS 60000
+#define TRUTH_WIDTH 0.15  /* ln load on either side at most, so that a quadratic follows the curve */
+#define TRUTH_WIDTH_MEANS 0.06
+#define TRUTH_REQUESTS 100000
 #define TRUTH_SEEK 10000  /* requests of a level while it is looked for */
 #define CAPACITY_LEAST 0.5 /* requests/s; slower engines take hours of modelled time */
 #define STEEP 8.0
@@ -331,6 +333,7 @@ static bool find_truth(struct bed *w, struct subject *e)
 	struct capacity_saturation m = run_saturation(w, e, 200);
 	double top = e->kind == CLOSED_LOOP ? 4.0 * e->e.max_seqs : m.per_s;
 	double low = log(top / 40), high = log(top), middle, off, slope = STEEP;
+	double widest = e->kind == MEANS ? TRUTH_WIDTH_MEANS : TRUTH_WIDTH;
 	struct truth t[TRUTH_LEVELS];
 
 	for (int i = 0; i < 9; i++) {
@@ -343,7 +346,8 @@ static bool find_truth(struct bed *w, struct subject *e)
 	}
 	middle = (low + high) / 2;
 	for (int i = 0; i < 2; i++) {
-		spread(w, e, middle, i ? 1 / slope : 0.15, i ? TRUTH_REQUESTS : TRUTH_SEEK, t);
+		spread(w, e, middle, i ? fmin(widest, 1 / slope) : 0.15,
+		       i ? TRUTH_REQUESTS : TRUTH_SEEK, t);
 		off = crossing(t, TRUTH_LEVELS, middle, i ? 3 : 2, &slope);
 		if (isnan(off) || fabs(off) > 0.5)
 			return false;

@@ -39,6 +39,7 @@
 #define OFFSET_BELOW -0.5
 #define OFFSET_ABOVE 0.8
 #define OFFSET_MAX 0.25
+#define OFFSET_MAX_MEANS 0.06  /* their errors are small, and their curves bend */
 #define SLOPE_FIRST 8.0
 /* When it is enough. */
 #define PRECISE_FITS 2
@@ -174,8 +175,11 @@ static void ask_long(struct capacity_search *s)
 {
 	bool is_below = s->measured % 2 == 0;
 	double offset = (is_below ? OFFSET_BELOW : OFFSET_ABOVE) / s->slope, load;
+	bool is_of_mean = s->measured > 1 && s->binding < s->o.limits &&
+			  s->o.limit[s->binding].is_mean;
+	double most = is_of_mean ? OFFSET_MAX_MEANS : OFFSET_MAX;
 
-	load = exp(s->middle + fmax(-OFFSET_MAX, fmin(OFFSET_MAX, offset)));
+	load = exp(s->middle + fmax(-most, fmin(most, offset)));
 	if (is_whole(s)) /* two neighbours, at the least */
 		load = fmax(1, is_below ? floor(load) : ceil(load));
 	if (s->o.load_max > 0)
