@@ -36,7 +36,7 @@
 
 #define QUANTILE 0.99
 #define TRUTH_LEVELS 9
-#define TRUTH_WIDTH 0.15  /* ln load on either side at most, so that a quadratic follows the curve */
+#define TRUTH_WIDTH 0.15  /* ln load on either side at most: a quadratic has to follow the curve */
 #define TRUTH_WIDTH_MEANS 0.06
 #define TRUTH_REQUESTS 100000
 #define TRUTH_SEEK 10000  /* requests of a level while it is looked for */
