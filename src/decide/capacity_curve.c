@@ -119,18 +119,27 @@ static struct fit_level fit_level_of(const struct capacity_search *s, size_t i, 
 				   .phi = 1 };
 }
 
-/* Measuring levels within `width` of `at`; those of which nothing is known are left out. */
+/*
+ * Measuring levels within `width` of `at`; those of which nothing is known are left out. Means all
+ * get the root of their mean squared error: a level that happened to be quick also has a small
+ * one, and would count for more.
+ */
 static size_t choose(struct capacity_search *s, size_t j, double at, double width)
 {
+	bool is_mean = fit_opts_of(s, j).is_mean;
+	double squares = 0;
 	size_t n = 0;
 
 	for (size_t i = s->first; i < s->points; i++) {
 		struct fit_level l = fit_level_of(s, i, j);
-		bool is_known = fit_opts_of(s, j).is_mean ? l.se > 0 : l.n > 0;
 
-		if (is_known && fabs(l.x - at) <= width)
+		if ((is_mean ? l.se > 0 : l.n > 0) && fabs(l.x - at) <= width) {
 			s->chosen[n++] = l;
+			squares += l.se * l.se;
+		}
 	}
+	for (size_t i = 0; is_mean && i < n; i++)
+		s->chosen[i].se = sqrt(squares / (double)n);
 	return n;
 }
 

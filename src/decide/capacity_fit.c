@@ -283,7 +283,7 @@ static double quantile(const struct fit_grid *g, double low, double cell, double
 struct fit fit_levels(const struct fit_level *level, size_t n, const struct fit_opts *o,
 		      struct fit_grid *g)
 {
-	double low = o->low, high = o->high, cell, q025, q975, widen, phi;
+	double low = o->low, high = o->high, cell, q025, q975, widen, phi, shift;
 	struct fit f = { .levels = n };
 
 	assert(n <= FIT_LEVELS_MAX && low < high && (o->is_mean || (o->share > 0 && o->share < 1)));
@@ -313,6 +313,11 @@ struct fit fit_levels(const struct fit_level *level, size_t n, const struct fit_
 		NORMAL_975;
 	f.low = f.at - widen * (f.at - q025);
 	f.high = f.at + widen * (q975 - f.at);
+	/* The mean of logarithms is below the logarithm of the mean, by half their variance. */
+	shift = o->is_mean ? f.phi * level[0].se * level[0].se / 2 / f.slope : 0;
+	f.at -= shift;
+	f.low -= shift;
+	f.high -= shift;
 	f.least = quantile(g, low, cell, erfc(widen * NORMAL_975 / M_SQRT2) / 2);
 	return f;
 }
