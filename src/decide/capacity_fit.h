@@ -31,7 +31,7 @@ struct fit_level {
 	double x;       /* ln load */
 	double n, slow; /* counts; of a mean: unused */
 	double phi;     /* own dispersion, at least 1 */
-	double y, se;   /* of a mean: ln(value / limit), above 0 when broken, and its error > 0, which
+	double y, se;   /* of a mean: ln(value / limit), above 0 when broken; its error > 0,
 			   is best the same for all levels: a quick one's own is too small */
 };
 
