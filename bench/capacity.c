@@ -31,7 +31,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "decide/capacity.h"
-#include "kit/model.h"
+#include "kit/batcher.h"
 #include "stats/stats.h"
 
 #define QUANTILE 0.99
@@ -64,7 +64,7 @@ struct subject {
 struct view { struct level_request *r; double (*value)[LIMITS + 1]; size_t room; };
 
 /* The state at `now` of what was sent until `sent`. */
-static void look_at(const struct subject *e, const struct model *s, struct view *v,
+static void look_at(const struct subject *e, const struct batcher *s, struct view *v,
 		    double warmup_s, double sent, double now, struct level *out)
 {
 	size_t n = 0;
@@ -87,9 +87,9 @@ static void look_at(const struct subject *e, const struct model *s, struct view 
 		if (!has_end)
 			r->open |= 2;
 		else if (!j->is_failed)
-			r->slow |= (uint32_t)(model_tpot(j) > e->limit[1]) << 1;
+			r->slow |= (uint32_t)(batcher_tpot(j) > e->limit[1]) << 1;
 		v->value[n][0] = r->ttft_s;
-		v->value[n][1] = has_end && !j->is_failed ? model_tpot(j) : NAN;
+		v->value[n][1] = has_end && !j->is_failed ? batcher_tpot(j) : NAN;
 		v->value[n][2] = 0;
 		r->value = v->value[n];
 	}
@@ -98,7 +98,7 @@ static void look_at(const struct subject *e, const struct model *s, struct view 
 	level_take(out, v->r, n, LIMITS + 1, warmup_s, sent);
 }
 
-struct bed { struct model sim; struct view view; };
+struct bed { struct batcher sim; struct view view; };
 
 static void run_level(struct bed *w, const struct subject *e, struct capacity_search *c,
 		      const struct capacity_step *ask)
@@ -107,18 +107,18 @@ static void run_level(struct bed *w, const struct subject *e, struct capacity_se
 	enum capacity_look said = CAPACITY_GO_ON;
 	struct level l = { 0 };
 
-	model_begin(&w->sim, &e->e, ask->load, e->kind == CLOSED_LOOP ? (uint32_t)ask->load : 0);
+	batcher_begin(&w->sim, &e->e, ask->load, e->kind == CLOSED_LOOP ? (uint32_t)ask->load : 0);
 	while (at < ask->hold_s && said == CAPACITY_GO_ON) {
-		model_live(&w->sim, at);
+		batcher_live(&w->sim, at);
 		look_at(e, &w->sim, &w->view, ask->warmup_s, at, at, &l);
 		said = capacity_look(c, &l, at, &next);
 		sent = said == CAPACITY_GO_ON ? ask->hold_s : at;
 		at = next;
 	}
-	model_live(&w->sim, sent);
+	batcher_live(&w->sim, sent);
 	w->sim.is_closed = true;
 	if (said != CAPACITY_STOP_CANCEL) {
-		model_live(&w->sim, INFINITY);
+		batcher_live(&w->sim, INFINITY);
 		look_at(e, &w->sim, &w->view, ask->warmup_s, sent, INFINITY, &l);
 	}
 	l.spent_s = said == CAPACITY_STOP_CANCEL ? sent : fmax(sent, w->sim.now);
@@ -128,11 +128,11 @@ static void run_level(struct bed *w, const struct subject *e, struct capacity_se
 /* Requests one at a time. */
 static void run_unloaded(struct bed *w, const struct subject *e, size_t n, struct level *l)
 {
-	model_begin(&w->sim, &e->e, 1, 1);
+	batcher_begin(&w->sim, &e->e, 1, 1);
 	while (w->sim.n <= n)
-		model_live(&w->sim, w->sim.now + 1e-3);
+		batcher_live(&w->sim, w->sim.now + 1e-3);
 	w->sim.is_closed = true;
-	model_live(&w->sim, INFINITY);
+	batcher_live(&w->sim, INFINITY);
 	w->sim.n = n;
 	look_at(e, &w->sim, &w->view, 0, w->sim.job[n - 1].due, INFINITY, l);
 	l->spent_s = w->sim.job[n - 1].end;
@@ -156,10 +156,10 @@ static struct capacity_saturation run_saturation(struct bed *w, const struct sub
 
 	willing.refuse_at = 0;
 	m.requests = 5 * (uint64_t)e->e.max_seqs > least ? 5 * (uint64_t)e->e.max_seqs : least;
-	model_begin(&w->sim, &willing, 1, (uint32_t)m.requests);
-	model_arrivals(&w->sim, 0);
+	batcher_begin(&w->sim, &willing, 1, (uint32_t)m.requests);
+	batcher_arrivals(&w->sim, 0);
 	w->sim.is_closed = true;
-	model_live(&w->sim, INFINITY);
+	batcher_live(&w->sim, INFINITY);
 	n = w->sim.n;
 	end = mem_array(n, sizeof(*end));
 	for (size_t i = 0; i < n; i++)
@@ -228,28 +228,28 @@ static void truth_level(struct bed *w, const struct subject *e, double load, siz
 			struct truth *t)
 {
 	double slow[LIMITS] = { 0 }, sum[LIMITS] = { 0 }, count = 0, ends = 0;
-	struct model *s = &w->sim;
+	struct batcher *s = &w->sim;
 
 	if (e->kind == CLOSED_LOOP)
 		load = fmax(1, round(load));
-	model_begin(s, &e->e, load, e->kind == CLOSED_LOOP ? (uint32_t)load : 0);
+	batcher_begin(s, &e->e, load, e->kind == CLOSED_LOOP ? (uint32_t)load : 0);
 	if (!s->slots)
-		model_live(s, (double)n / load);
+		batcher_live(s, (double)n / load);
 	while (s->n < n)
-		model_live(s, s->now + 1);
+		batcher_live(s, s->now + 1);
 	s->is_closed = true;
-	model_live(s, INFINITY);
+	batcher_live(s, INFINITY);
 	for (size_t i = s->n / 20; i < s->n; i++) {
 		const struct job *j = &s->job[i];
 
 		slow[0] += j->is_failed || j->first - j->due > e->limit[0];
-		slow[1] += j->is_failed || model_tpot(j) > e->limit[1];
+		slow[1] += j->is_failed || batcher_tpot(j) > e->limit[1];
 		count++;
 		if (j->is_failed)
 			continue;
 		ends++;
 		sum[0] += j->first - j->due;
-		sum[1] += model_tpot(j);
+		sum[1] += batcher_tpot(j);
 	}
 	t->x = log(load);
 	for (size_t j = 0; j < LIMITS; j++) {
@@ -372,32 +372,32 @@ static bool draw(struct bed *w, struct pcg64 *g, enum kind kind, struct subject 
 	size_t n = 400, first = 0;
 
 	*e = (struct subject){ .kind = kind, .e.budget = budgets[pcg64_bounded(g, 0, 2)] };
-	e->e.max_seqs = (uint32_t)round(model_log_uniform(g, 8, 256));
-	e->e.t0 = model_uniform(g, 0.003, 0.015);
-	e->e.a = 1 / model_log_uniform(g, 10e3, 100e3);
-	e->e.b = model_log_uniform(g, 1e-5, 1e-4);
-	e->e.c = model_log_uniform(g, 1e-8, 1e-7);
-	e->e.prompt = model_log_uniform(g, 64, 2048);
-	e->e.prompt_sd = pcg64_bounded(g, 0, 1) ? model_uniform(g, 0.3, 0.8) : 0;
-	e->e.output = model_log_uniform(g, 16, 256);
+	e->e.max_seqs = (uint32_t)round(batcher_log_uniform(g, 8, 256));
+	e->e.t0 = batcher_uniform(g, 0.003, 0.015);
+	e->e.a = 1 / batcher_log_uniform(g, 10e3, 100e3);
+	e->e.b = batcher_log_uniform(g, 1e-5, 1e-4);
+	e->e.c = batcher_log_uniform(g, 1e-8, 1e-7);
+	e->e.prompt = batcher_log_uniform(g, 64, 2048);
+	e->e.prompt_sd = pcg64_bounded(g, 0, 1) ? batcher_uniform(g, 0.3, 0.8) : 0;
+	e->e.output = batcher_log_uniform(g, 16, 256);
 	e->e.is_output_fixed = pcg64_bounded(g, 0, 1);
 	if (kind == CLOSED_LOOP) /* equal requests in a closed loop march in step for ever */
 		e->e.is_output_fixed &= e->e.prompt_sd > 0;
 	if (kind == REFUSING)
-		e->e.refuse_at = (uint32_t)fmax(4, e->e.max_seqs * model_uniform(g, 0.3, 1.0));
+		e->e.refuse_at = (uint32_t)fmax(4, e->e.max_seqs * batcher_uniform(g, 0.3, 1.0));
 	e->limit[0] = e->limit[1] = INFINITY;
 	run_unloaded(w, e, n, &l);
 	for (size_t i = first; i < n; i++) {
 		ttft[i] = w->sim.job[i].first - w->sim.job[i].due;
-		tpot[i] = model_tpot(&w->sim.job[i]);
+		tpot[i] = batcher_tpot(&w->sim.job[i]);
 	}
 	qsort(ttft, n, sizeof(*ttft), by_value);
 	qsort(tpot, n, sizeof(*tpot), by_value);
-	e->limit[0] = model_log_uniform(g, 1.8, 15) * stats_percentile(ttft, n, 99);
-	e->limit[1] = model_log_uniform(g, 1.2, 4) * stats_percentile(tpot, n, 99);
+	e->limit[0] = batcher_log_uniform(g, 1.8, 15) * stats_percentile(ttft, n, 99);
+	e->limit[1] = batcher_log_uniform(g, 1.2, 4) * stats_percentile(tpot, n, 99);
 	if (kind == MEANS) {
-		e->limit[0] = model_log_uniform(g, 1.5, 8) * stats_mean(ttft, n);
-		e->limit[1] = model_log_uniform(g, 1.2, 3) * stats_mean(tpot, n);
+		e->limit[0] = batcher_log_uniform(g, 1.5, 8) * stats_mean(ttft, n);
+		e->limit[1] = batcher_log_uniform(g, 1.2, 3) * stats_mean(tpot, n);
 	}
 	return find_truth(w, e);
 }
@@ -416,15 +416,15 @@ static bool passes(struct bed *w, const struct subject *e, double rate, size_t r
 {
 	struct level l = { 0 };
 	double sent = requests ? INFINITY : hold_s;
-	struct model *s = &w->sim;
+	struct batcher *s = &w->sim;
 
-	model_begin(s, &e->e, rate, 0);
+	batcher_begin(s, &e->e, rate, 0);
 	while (requests && s->n < requests)
-		model_live(s, s->next_due);
+		batcher_live(s, s->next_due);
 	if (!requests)
-		model_live(s, hold_s);
+		batcher_live(s, hold_s);
 	s->is_closed = true;
-	model_live(s, INFINITY);
+	batcher_live(s, INFINITY);
 	if (requests)
 		sent = s->job[s->n - 1].due;
 	look_at(e, s, &w->view, requests ? 0 : 2, sent, INFINITY, &l);
@@ -703,7 +703,7 @@ int main(int argc, char **argv)
 	is_met &= judge("within 3 % where the interval reached +-3 %", all.precise_within,
 			all.precise, WITHIN_LEAST);
 	for (unsigned i = 0; i < a.threads; i++) {
-		model_release(&s.bed[i].sim);
+		batcher_release(&s.bed[i].sim);
 		free(s.bed[i].view.r);
 		free(s.bed[i].view.value);
 	}

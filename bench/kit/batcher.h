@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model.h - a small model of an engine with continuous batching, in virtual time.
+ * batcher.h - a small model of an engine with continuous batching, in virtual time.
  *
  * It works in steps: one token for every running request, the rest of the token budget for chunked
  * prefill, at most max_seqs admitted; a step takes t0 + a * prefilled tokens + b * sequences + c *
@@ -14,10 +14,10 @@
 
 #include "rng/pcg64.h"
 
-#define MODEL_OUTPUT_MAX 2048 /* tokens; a power of two */
-#define MODEL_PROMPT_MAX 8192
-#define MODEL_SEQS_MAX 256
-#define MODEL_NONE UINT32_MAX
+#define BATCHER_OUTPUT_MAX 2048 /* tokens; a power of two */
+#define BATCHER_PROMPT_MAX 8192
+#define BATCHER_SEQS_MAX 256
+#define BATCHER_NONE UINT32_MAX
 
 struct engine {
 	uint32_t max_seqs, budget;
@@ -34,7 +34,7 @@ struct job {
 	bool is_failed;
 };
 
-struct model {
+struct batcher {
 	const struct engine *e;
 	struct pcg64 rng;
 	double now, next_due;
@@ -45,26 +45,26 @@ struct model {
 	size_t n, room;         /* jobs; in order of due */
 	size_t head;            /* first waiting one; those that were refused are skipped */
 	uint32_t running, decoding, waiting;
-	uint32_t partial;       /* in prefill; MODEL_NONE */
+	uint32_t partial;       /* in prefill; BATCHER_NONE */
 	uint64_t step;
 	double cached;          /* tokens */
-	uint32_t bucket[MODEL_OUTPUT_MAX]; /* jobs that end with the step of this number */
+	uint32_t bucket[BATCHER_OUTPUT_MAX]; /* jobs that end with the step of this number */
 };
 
 /* A number that is normal; one between low and high, evenly, or evenly by its logarithm. */
-double model_normal(struct pcg64 *g);
-double model_uniform(struct pcg64 *g, double low, double high);
-double model_log_uniform(struct pcg64 *g, double low, double high);
+double batcher_normal(struct pcg64 *g);
+double batcher_uniform(struct pcg64 *g, double low, double high);
+double batcher_log_uniform(struct pcg64 *g, double low, double high);
 
 /*
  * Empties the model, whose rng has been seeded and whose jobs are kept as memory. Poisson arrivals
  * of `rate`, or with slots > 0 a closed loop of so many requests.
  */
-void model_begin(struct model *s, const struct engine *e, double rate, uint32_t slots);
+void batcher_begin(struct batcher *s, const struct engine *e, double rate, uint32_t slots);
 /* Lives until the clock is at `until` at least, or nothing is left. */
-void model_live(struct model *s, double until);
+void batcher_live(struct batcher *s, double until);
 /* What has arrived by now: the whole closed loop at its beginning. */
-void model_arrivals(struct model *s, double until);
+void batcher_arrivals(struct batcher *s, double until);
 /* Of a job that has ended. */
-double model_tpot(const struct job *j);
-void model_release(struct model *s);
+double batcher_tpot(const struct job *j);
+void batcher_release(struct batcher *s);

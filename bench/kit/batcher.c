@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model.c - see model.h. */
-#include "kit/model.h"
+/* batcher.c - see batcher.h. */
+#include "kit/batcher.h"
 
 #include <assert.h>
 #include <math.h>
@@ -11,17 +11,17 @@
 
 #define NOISE 0.02
 
-double model_uniform(struct pcg64 *g, double low, double high)
+double batcher_uniform(struct pcg64 *g, double low, double high)
 {
 	return low + (high - low) * pcg64_double(g);
 }
 
-double model_log_uniform(struct pcg64 *g, double low, double high)
+double batcher_log_uniform(struct pcg64 *g, double low, double high)
 {
-	return exp(model_uniform(g, log(low), log(high)));
+	return exp(batcher_uniform(g, log(low), log(high)));
 }
 
-double model_normal(struct pcg64 *g)
+double batcher_normal(struct pcg64 *g)
 {
 	return sqrt(-2 * log(1 - pcg64_double(g))) * cos(2 * M_PI * pcg64_double(g));
 }
@@ -36,9 +36,9 @@ static double quick_normal(struct pcg64 *g)
 	return (sum / 65536 - 2) * 1.7320508;
 }
 
-void model_begin(struct model *s, const struct engine *e, double rate, uint32_t slots)
+void batcher_begin(struct batcher *s, const struct engine *e, double rate, uint32_t slots)
 {
-	assert(e->max_seqs <= MODEL_SEQS_MAX && (slots || rate > 0));
+	assert(e->max_seqs <= BATCHER_SEQS_MAX && (slots || rate > 0));
 	s->e = e;
 	s->now = 0;
 	s->rate = rate;
@@ -46,14 +46,14 @@ void model_begin(struct model *s, const struct engine *e, double rate, uint32_t 
 	s->is_closed = false;
 	s->n = s->head = 0;
 	s->running = s->decoding = s->waiting = 0;
-	s->partial = MODEL_NONE;
+	s->partial = BATCHER_NONE;
 	s->step = 0;
 	s->cached = 0;
 	memset(s->bucket, 0xff, sizeof(s->bucket));
 	s->next_due = slots ? INFINITY : -log(1 - pcg64_double(&s->rng)) / rate;
 }
 
-static void arrive(struct model *s, double due)
+static void arrive(struct batcher *s, double due)
 {
 	const struct engine *e = s->e;
 	double prompt = e->prompt, output = e->output;
@@ -64,13 +64,13 @@ static void arrive(struct model *s, double due)
 		s->job = mem_grow(s->job, s->room, sizeof(*s->job));
 	}
 	if (e->prompt_sd > 0)
-		prompt *= exp(e->prompt_sd * (model_normal(&s->rng) - e->prompt_sd / 2));
+		prompt *= exp(e->prompt_sd * (batcher_normal(&s->rng) - e->prompt_sd / 2));
 	if (!e->is_output_fixed)
 		output *= -log(1 - pcg64_double(&s->rng));
 	j = &s->job[s->n++];
 	*j = (struct job){ .due = due, .first = INFINITY, .end = INFINITY };
-	j->prompt = (uint32_t)fmax(1, fmin(MODEL_PROMPT_MAX, round(prompt)));
-	j->output = (uint32_t)fmax(2, fmin(MODEL_OUTPUT_MAX - 1, round(output)));
+	j->prompt = (uint32_t)fmax(1, fmin(BATCHER_PROMPT_MAX, round(prompt)));
+	j->output = (uint32_t)fmax(2, fmin(BATCHER_OUTPUT_MAX - 1, round(output)));
 	j->left = j->prompt;
 	j->is_failed = e->refuse_at && s->running + s->waiting >= e->refuse_at;
 	if (j->is_failed)
@@ -79,7 +79,7 @@ static void arrive(struct model *s, double due)
 		s->waiting++;
 }
 
-void model_arrivals(struct model *s, double until)
+void batcher_arrivals(struct batcher *s, double until)
 {
 	while (!s->is_closed && s->slots && s->running + s->waiting < s->slots)
 		arrive(s, s->now);
@@ -90,7 +90,7 @@ void model_arrivals(struct model *s, double until)
 }
 
 /* The tokens prefilled in this step; done: requests that get their first token at its end. */
-static uint32_t prefill(struct model *s, uint32_t *done, size_t *done_n)
+static uint32_t prefill(struct batcher *s, uint32_t *done, size_t *done_n)
 {
 	uint32_t room = s->e->budget > s->decoding ? s->e->budget - s->decoding : 0, used = 0;
 
@@ -98,7 +98,7 @@ static uint32_t prefill(struct model *s, uint32_t *done, size_t *done_n)
 	while (used < room) {
 		uint32_t part;
 
-		if (s->partial == MODEL_NONE) {
+		if (s->partial == BATCHER_NONE) {
 			while (s->head < s->n && s->job[s->head].is_failed)
 				s->head++;
 			if (s->head == s->n || s->running == s->e->max_seqs)
@@ -115,15 +115,15 @@ static uint32_t prefill(struct model *s, uint32_t *done, size_t *done_n)
 		if (s->job[s->partial].left)
 			break;
 		done[(*done_n)++] = s->partial;
-		s->partial = MODEL_NONE;
+		s->partial = BATCHER_NONE;
 	}
 	return used;
 }
 
-static void step(struct model *s)
+static void step(struct batcher *s)
 {
 	const struct engine *e = s->e;
-	uint32_t done[MODEL_SEQS_MAX], i, next, prefilled, *bucket;
+	uint32_t done[BATCHER_SEQS_MAX], i, next, prefilled, *bucket;
 	size_t done_n;
 	double took;
 
@@ -131,20 +131,20 @@ static void step(struct model *s)
 	took = e->t0 + e->a * prefilled + e->b * (s->decoding + (double)done_n) + e->c * s->cached;
 	s->now += took * (1 + NOISE * quick_normal(&s->rng));
 	s->cached += prefilled + s->decoding;
-	bucket = &s->bucket[s->step % MODEL_OUTPUT_MAX];
-	for (i = *bucket; i != MODEL_NONE; i = next) {
+	bucket = &s->bucket[s->step % BATCHER_OUTPUT_MAX];
+	for (i = *bucket; i != BATCHER_NONE; i = next) {
 		next = s->job[i].next;
 		s->job[i].end = s->now;
 		s->cached -= s->job[i].prompt + s->job[i].output - 1;
 		s->running--;
 		s->decoding--;
 	}
-	*bucket = MODEL_NONE;
+	*bucket = BATCHER_NONE;
 	for (size_t k = 0; k < done_n; k++) {
 		struct job *j = &s->job[done[k]];
 
 		j->first = s->now;
-		bucket = &s->bucket[(s->step + j->output - 1) % MODEL_OUTPUT_MAX];
+		bucket = &s->bucket[(s->step + j->output - 1) % BATCHER_OUTPUT_MAX];
 		j->next = *bucket;
 		*bucket = done[k];
 		s->decoding++;
@@ -156,13 +156,13 @@ static void step(struct model *s)
  * Steps that only decode, up to the next arrival or end of a request: their times add up, and one
  * draw has the noise of them all.
  */
-static void glide(struct model *s, double until)
+static void glide(struct batcher *s, double until)
 {
 	const struct engine *e = s->e;
 	double took = e->t0 + e->b * s->decoding + e->c * s->cached, more = e->c * s->decoding;
 	double now = s->now, squares = 0, end = fmin(until, s->is_closed ? until : s->next_due);
 
-	while (s->bucket[s->step % MODEL_OUTPUT_MAX] == MODEL_NONE && now < end) {
+	while (s->bucket[s->step % BATCHER_OUTPUT_MAX] == BATCHER_NONE && now < end) {
 		now += took;
 		squares += took * took;
 		took += more;
@@ -173,15 +173,15 @@ static void glide(struct model *s, double until)
 		s->now = fmax(s->now, now + NOISE * sqrt(squares) * quick_normal(&s->rng));
 }
 
-void model_live(struct model *s, double until)
+void batcher_live(struct batcher *s, double until)
 {
 	for (;;) {
 		if (s->slots || s->next_due <= s->now)
-			model_arrivals(s, s->now);
+			batcher_arrivals(s, s->now);
 		if (s->now >= until)
 			return;
 		if (s->running + s->waiting) {
-			if (!s->waiting && s->partial == MODEL_NONE)
+			if (!s->waiting && s->partial == BATCHER_NONE)
 				glide(s, until);
 			if (s->now < until && (s->is_closed || s->next_due > s->now))
 				step(s);
@@ -194,12 +194,12 @@ void model_live(struct model *s, double until)
 	}
 }
 
-double model_tpot(const struct job *j)
+double batcher_tpot(const struct job *j)
 {
 	return (j->end - j->first) / (j->output - 1);
 }
 
-void model_release(struct model *s)
+void batcher_release(struct batcher *s)
 {
 	free(s->job);
 	s->job = NULL;
