@@ -143,7 +143,8 @@ static void design_release(struct design *g)
 /* ---- intervals ---- */
 
 /* p and both intervals of a mean of logarithms. */
-static void infer(struct matched_estimate *e, double mean, double se, double df, double alpha)
+static void infer(struct estimator *by, struct matched_estimate *e, double mean, double se,
+		  double df)
 {
 	double wide, narrow;
 
@@ -154,8 +155,13 @@ static void infer(struct matched_estimate *e, double mean, double se, double df,
 		return;
 	}
 	e->p = fmin(1, 2 * student_cdf(-fabs(mean / se), df));
-	wide = student_quantile(1 - alpha / 2, df) * se;
-	narrow = student_quantile(1 - alpha, df) * se;
+	if (!(fabs(by->df - df) <= 0)) { /* configurations mostly have the same */
+		by->df = df;
+		by->wide = student_quantile(1 - by->alpha / 2, df);
+		by->narrow = student_quantile(1 - by->alpha, df);
+	}
+	wide = by->wide * se;
+	narrow = by->narrow * se;
 	e->interval = (struct interval){ exp(mean - wide), exp(mean + wide) };
 	e->narrow = (struct interval){ exp(mean - narrow), exp(mean + narrow) };
 }
@@ -274,7 +280,7 @@ static double cochran(const struct design *g, const struct node *node, double s2
 	return f_tail(q / (double)(g->clusters - 1), (double)(g->clusters - 1), df);
 }
 
-static void by_sessions(const struct design *g, double mean, double alpha,
+static void by_sessions(struct estimator *by, const struct design *g, double mean,
 			struct matched_estimate *e, struct clusters *clusters)
 {
 	struct node *node = mem_array(g->nodes + 1, sizeof(*node));
@@ -287,7 +293,7 @@ static void by_sessions(const struct design *g, double mean, double alpha,
 	}
 	s2 = squares / sum_of_squares(g, node);
 	e->scatter = sqrt(s2);
-	infer(e, mean, sqrt(s2 * weights) / (double)g->clusters, df, alpha);
+	infer(by, e, mean, sqrt(s2 * weights) / (double)g->clusters, df);
 	if (clusters && g->clusters > 1 && e->scatter > SE_LEAST)
 		clusters->p_differ = cochran(g, node, s2, df);
 	free(node);
@@ -349,11 +355,10 @@ struct matched_estimate matched_estimate_of(struct estimator *by, struct used *c
 	e.rule = g.has_repeats ? MATCHED_BY_SESSIONS :
 		 g.clusters >= MATCHED_CLUSTERS_MIN ? MATCHED_BY_CLUSTERS : MATCHED_BY_NOTHING;
 	if (e.rule == MATCHED_BY_SESSIONS) {
-		by_sessions(&g, mean, by->alpha, &e, clusters);
+		by_sessions(by, &g, mean, &e, clusters);
 	} else if (e.rule == MATCHED_BY_CLUSTERS) {
 		e.scatter = deviation(g.d, g.clusters);
-		infer(&e, mean, e.scatter / sqrt((double)g.clusters), (double)(g.clusters - 1),
-		      by->alpha);
+		infer(by, &e, mean, e.scatter / sqrt((double)g.clusters), (double)(g.clusters - 1));
 	}
 	if (clusters) {
 		clusters->n = g.clusters;
@@ -370,29 +375,40 @@ struct matched_estimate matched_estimate_of(struct estimator *by, struct used *c
 struct question {
 	double sd, per, each, lost, alpha;
 	double effect, now;   /* ln(1 + D), the size of the present estimate's logarithm */
-	bool is_settling;
 };
 
-static bool would_do(const struct question *q, size_t r)
+static bool would_show(const struct question *q, size_t r)
 {
 	double se = q->sd * sqrt(q->per / (double)r), df = q->each * (double)r - q->lost;
 
-	if (!q->is_settling)
-		return (student_quantile(1 - q->alpha / 2, df) + student_quantile(JUDGE_POWER, df)) *
-		       se <= q->effect;
-	return student_quantile(1 - q->alpha / 2, df) * se < q->now ||
-	       student_quantile(1 - q->alpha, df) * se < q->effect - q->now;
+	return (student_quantile(1 - q->alpha / 2, df) + student_quantile(JUDGE_POWER, df)) * se <=
+	       q->effect;
 }
 
-/* More never show less. 0: more than COMPARE_REPEATS_MAX. */
-static size_t smallest(const struct question *q, size_t from)
+/* The present estimate's interval would exclude 0, or its narrow one would lie within D. */
+static bool would_settle(const struct question *q, size_t r)
 {
-	size_t least = from, most = COMPARE_REPEATS_MAX + 1;
+	double se = q->sd * sqrt(q->per / (double)r), df = q->each * (double)r - q->lost;
 
+	return student_cdf(-q->now / se, df) < q->alpha / 2 ||
+	       (q->now < q->effect && student_cdf((q->now - q->effect) / se, df) < q->alpha);
+}
+
+/* More never do less: by doubling steps, then halving. 0: more than COMPARE_REPEATS_MAX. */
+static size_t smallest(const struct question *q, bool (*would)(const struct question *, size_t),
+		       size_t from)
+{
+	size_t least = from, most = from, step = 1;
+
+	while (most <= COMPARE_REPEATS_MAX && !would(q, most)) {
+		least = most + 1;
+		most += step;
+		step *= 2;
+	}
 	while (least < most) {
 		size_t r = least + (most - least) / 2;
 
-		if (would_do(q, r))
+		if (r > COMPARE_REPEATS_MAX || would(q, r))
 			most = r;
 		else
 			least = r + 1;
@@ -401,14 +417,14 @@ static size_t smallest(const struct question *q, size_t from)
 }
 
 /* Enough to show D; where so many are there already, enough to settle what they show. */
-static size_t answer(struct question q, size_t least, size_t present)
+static size_t answer(const struct question *q, size_t least, size_t present)
 {
-	size_t r = smallest(&q, least);
+	/* Without regard to degrees of freedom, which only asks for less. */
+	double z = (interval_z(1 - q->alpha) + interval_z(2 * JUDGE_POWER - 1)) * q->sd / q->effect;
+	double begin = fmin(floor(z * z * q->per), COMPARE_REPEATS_MAX + 1);
+	size_t r = smallest(q, would_show, begin > (double)least ? (size_t)begin : least);
 
-	if (!r || r > present)
-		return r;
-	q.is_settling = true;
-	return smallest(&q, present + 1);
+	return !r || r > present ? r : smallest(q, would_settle, present + 1);
 }
 
 /* Standard deviations of sessions' means within configurations and sides, or of runs in sessions. */
@@ -470,7 +486,7 @@ struct matched_need matched_need_of(const struct estimator *by, struct used *con
 	q.per = 2 / c;
 	q.each = 2 * c;
 	q.lost = 2 * c;
-	need.sessions = answer(q, MATCHED_SESSIONS_MIN,
+	need.sessions = answer(&q, MATCHED_SESSIONS_MIN,
 			       is->rule == MATCHED_BY_SESSIONS ? sessions : 1);
 	if (is->rule != MATCHED_BY_CLUSTERS)
 		return need;
@@ -478,6 +494,6 @@ struct matched_need matched_need_of(const struct estimator *by, struct used *con
 	q.per = 1;
 	q.each = 1;
 	q.lost = 1;
-	need.clusters = answer(q, MATCHED_CLUSTERS_MIN, is->clusters);
+	need.clusters = answer(&q, MATCHED_CLUSTERS_MIN, is->clusters);
 	return need;
 }
