@@ -179,13 +179,13 @@ static const char *incomparable(const struct pairing *p, const struct matched_ro
 	if (not_positive)
 		return arena_printf(p->a, "values at or below 0, of which there is no ratio, in %zu of "
 				    "%zu configuration%s", not_positive, n, n == 1 ? "" : "s");
-	for (unsigned g = 0; g < 4; g++)
+	for (unsigned g = 0; g < PAIR_GUARDS; g++)
 		if (p->guard_count[g] && row->metric->guards & 1u << g)
 			failed |= 1u << g;
 	if (!failed || (kept && p->spec->is_comparable_only) ||
 	    (is_few && !(failed & p->guard_all)))
 		return NULL;
-	for (unsigned g = 0; g < 4; g++)
+	for (unsigned g = 0; g < PAIR_GUARDS; g++)
 		if (failed & 1u << g)
 			return p->out->n_configs == 1 ? p->guard_worst[g] :
 				arena_printf(p->a, "%s, and the like in %zu of %zu configurations",
@@ -217,6 +217,13 @@ static const char *without_values(const struct pairing *p, const struct matched_
 	}
 	*why = MATCHED_WHY_UNMATCHED;
 	return "no configuration has it on both sides";
+}
+
+/* No number that looks like an answer. */
+static void hide(struct matched_row *row)
+{
+	row->is.interval = row->is.narrow = (struct interval){ NAN, NAN };
+	row->is.p = row->q = row->p_sign = row->p_ranks = row->p_differ = NAN;
 }
 
 static void count_signs(struct matched_row *row, struct used **good, size_t n,
@@ -283,8 +290,7 @@ static struct matched_row row_of(const struct pairing *p, size_t metric)
 	} else if (why) {
 		no_answer(&row, MATCHED_NOT_COMPARABLE,
 			  not_positive ? MATCHED_WHY_NOT_POSITIVE : MATCHED_WHY_GUARD, why);
-		row.is.interval = row.is.narrow = (struct interval){ NAN, NAN };
-		row.is.p = row.p_sign = row.p_ranks = row.p_differ = NAN;
+		hide(&row);
 	} else if (!is_small(&row) && !(row.is.p <= p->spec->alpha)) {
 		row.need = matched_need_of(&by, good, kept, &row.is, m->effect_min);
 	}
@@ -317,7 +323,16 @@ static bool is_mixed(const struct matched_row *row)
 	return (up && down) || (load_up && load_down);
 }
 
-static void judge(struct matched_row *row, double alpha, struct arena *a)
+/*
+ * Better, while fewer requests keep the goodput limits, is no gain; and the sides swapped, no loss.
+ */
+static bool is_contradicted(const struct matched_pair *pair, const struct matched_row *row, int way)
+{
+	return row->metric->guards & MATCHED_GUARD_GOOD && way * pair->good < 0;
+}
+
+static void judge(const struct matched_pair *pair, struct matched_row *row, double alpha,
+		  struct arena *a)
 {
 	double d = log1p(row->metric->effect_min), low = log(row->is.interval.low);
 	double high = log(row->is.interval.high);
@@ -334,6 +349,11 @@ static void judge(struct matched_row *row, double alpha, struct arena *a)
 			  arena_printf(a, "%zu and %zu server sessions over %zu configuration%s give "
 				       "no interval", row->sessions[0], row->sessions[1],
 				       row->is.configs, row->is.configs == 1 ? "" : "s"));
+		return;
+	}
+	if (row->q <= alpha && is_contradicted(pair, row, way)) {
+		no_answer(row, MATCHED_NOT_COMPARABLE, MATCHED_WHY_GUARD, pair->good_text);
+		hide(row);
 		return;
 	}
 	row->is_beyond_d = low > d || high < -d;
@@ -454,5 +474,5 @@ void matched_compare(const struct matched_spec *spec, struct arena *a, struct ma
 	adjust(out);
 	for (size_t i = 0; i < out->n_pairs; i++)
 		for (size_t m = 0; !out->pair[i].refusal && m < spec->n_metrics; m++)
-			judge(&out->pair[i].row[m], spec->alpha, a);
+			judge(&out->pair[i], &out->pair[i].row[m], spec->alpha, a);
 }

@@ -52,12 +52,17 @@
 
 /* ---- what is compared ---- */
 
-/* What may make two sides incomparable, in both directions; a metric names those that concern it. */
+/*
+ * What may make two sides incomparable, in both directions; a metric names those that concern it.
+ * The first three are held against each configuration: one that fails is set apart, and the metric
+ * is not comparable if they fail on average or in more than a tenth of the configurations.
+ */
 enum matched_guard {
 	MATCHED_GUARD_FAILED = 1,    /* shares of failed requests differ by more than 0.1 % */
 	MATCHED_GUARD_OUTPUT = 2,    /* output tokens per request differ by more than 5 % */
 	MATCHED_GUARD_INPUT = 4,     /* input tokens per request, likewise */
-	MATCHED_GUARD_GOOD = 8,      /* share of requests within the goodput limits, likewise */
+	MATCHED_GUARD_GOOD = 8,      /* better, but by 5 % fewer requests within the goodput limits;
+				      * worse, but by 5 % more */
 	MATCHED_GUARD_ALL = 15,
 };
 
@@ -213,6 +218,8 @@ struct matched_pair {
 	const char **config;         /* matched, in order of first appearance */
 	const char **guard;          /* of each, what speaks against comparing it; NULL: nothing */
 	size_t n_configs;
+	int good;                    /* +1: by 5 % more requests within the goodput limits, -1: fewer */
+	const char *good_text;       /* in words; NULL where good is 0 */
 	struct matched_alone *alone[2]; /* configurations that only one side has */
 	size_t n_alone[2];
 	struct matched_row *row;     /* spec->n_metrics; all zero unless accepted */

@@ -182,13 +182,12 @@ static void add_work(struct sums *s, const struct matched_work *w)
 	add_up(&s->good, &s->good_of, w->goodput, w->throughput);
 }
 
-/* The four figures of a side that guards compare; NAN: not known. */
-static void figures_of(const struct sums *s, double figure[4])
+/* The figures of a side that guards compare; NAN: not known. */
+static void figures_of(const struct sums *s, double figure[PAIR_GUARDS])
 {
 	figure[0] = s->tried > 0 ? s->failed / s->tried : NAN;
 	figure[1] = s->output_of > 0 ? s->output / s->output_of : NAN;
 	figure[2] = s->input_of > 0 ? s->input / s->input_of : NAN;
-	figure[3] = s->good_of > 0 ? s->good / s->good_of : NAN;
 }
 
 /* How far the sides are apart, in units of the guard's limit: beyond 1 it fails. NAN: not known. */
@@ -196,11 +195,7 @@ static double guard_distance(unsigned guard, double a, double b)
 {
 	if (guard == 0)
 		return (b - a) / JUDGE_FAILED_SHARE;
-	if (a <= 0 && b <= 0)
-		return 0;
-	if (guard == 3) /* the smaller share against the larger one, whichever side has it */
-		return (b - a) / fmax(a, b) / JUDGE_GUARD_CHANGE;
-	return log(b / a) / log1p(JUDGE_GUARD_CHANGE);
+	return a <= 0 && b <= 0 ? 0 : log(b / a) / log1p(JUDGE_GUARD_CHANGE);
 }
 
 static const char *guard_text(struct arena *a, unsigned guard, const double *x, const double *y)
@@ -210,22 +205,20 @@ static const char *guard_text(struct arena *a, unsigned guard, const double *x, 
 	if (guard == 0)
 		return arena_printf(a, "failed requests: %.2f %% against %.2f %%", x[0] * 100,
 				    y[0] * 100);
-	if (guard == 3)
-		return arena_printf(a, "requests within the goodput limits: %.1f %% against %.1f %%",
-				    x[3] * 100, y[3] * 100);
 	return arena_printf(a, "different work: %.1f against %.1f %s tokens per request", x[guard],
 			    y[guard], what[guard - 1]);
 }
 
 /* One configuration: which guards fail, the first of them in words. */
 static void guard_config(struct pairing *p, size_t config, const struct sums s[2],
-			 double total[4], size_t known[4], double worst[4])
+			 double total[PAIR_GUARDS], size_t known[PAIR_GUARDS],
+			 double worst[PAIR_GUARDS])
 {
-	double x[4], y[4];
+	double x[PAIR_GUARDS], y[PAIR_GUARDS];
 
 	figures_of(&s[0], x);
 	figures_of(&s[1], y);
-	for (unsigned g = 0; g < 4; g++) {
+	for (unsigned g = 0; g < PAIR_GUARDS; g++) {
 		double far = guard_distance(g, x[g], y[g]);
 		const char *text;
 
@@ -248,10 +241,35 @@ static void guard_config(struct pairing *p, size_t config, const struct sums s[2
 	}
 }
 
+/* The shares of requests within the goodput limits, each configuration counted once. */
+struct good { double share[2]; size_t n; };
+
+static void add_good(struct good *g, const struct sums s[2])
+{
+	if (!(s[0].good_of > 0) || !(s[1].good_of > 0))
+		return;
+	for (unsigned k = 0; k < 2; k++)
+		g->share[k] += s[k].good / s[k].good_of;
+	g->n++;
+}
+
+/* The smaller share against the larger one, whichever side has it. */
+static void judge_good(struct pairing *p, const struct good *g)
+{
+	double a = g->share[0], b = g->share[1], n = (double)g->n;
+
+	if (!g->n || !(fabs(b - a) > JUDGE_GUARD_CHANGE * fmax(a, b)))
+		return;
+	p->out->good = b > a ? 1 : -1;
+	p->out->good_text = arena_printf(p->a, "requests within the goodput limits: %.1f %% against "
+					 "%.1f %%", a / n * 100, b / n * 100);
+}
+
 static void check_guards(struct pairing *p)
 {
-	double total[4] = { 0 }, worst[4] = { 0 };
-	size_t known[4] = { 0 };
+	double total[PAIR_GUARDS] = { 0 }, worst[PAIR_GUARDS] = { 0 };
+	size_t known[PAIR_GUARDS] = { 0 };
+	struct good good = { .n = 0 };
 
 	p->guard = arena_alloc(p->a, (p->out->n_configs + 1) * sizeof(*p->guard));
 	p->out->guard = arena_alloc(p->a, (p->out->n_configs + 1) * sizeof(*p->out->guard));
@@ -262,10 +280,12 @@ static void check_guards(struct pairing *p)
 			if (!is_all_invalid(p, p->entry[end].run))
 				add_work(&s[p->entry[end].side], &p->entry[end].run->work);
 		guard_config(p, p->entry[i].config, s, total, known, worst);
+		add_good(&good, s);
 	}
-	for (unsigned g = 0; g < 4; g++)
+	for (unsigned g = 0; g < PAIR_GUARDS; g++)
 		if (known[g] && fabs(total[g] / (double)known[g]) > 1)
 			p->guard_all |= 1u << g;
+	judge_good(p, &good);
 }
 
 void matched_prepare(struct pairing *p)

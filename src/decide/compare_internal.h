@@ -8,6 +8,8 @@
 #include "base/map.h"
 #include "decide/compare.h"
 
+#define PAIR_GUARDS 3 /* of enum matched_guard, those of a configuration */
+
 /* A run of a matched configuration. */
 struct entry { const struct matched_run *run; size_t config, session, order; unsigned side; };
 
@@ -21,8 +23,8 @@ struct pairing {
 	size_t sessions;             /* of both sides, numbered from 0 */
 	unsigned *guard;             /* of each configuration: those that fail */
 	unsigned guard_all;          /* those that fail on the average of all */
-	const char *guard_worst[4];  /* of each guard, the worst case in words */
-	size_t guard_count[4];       /* configurations that fail it */
+	const char *guard_worst[PAIR_GUARDS]; /* of each guard, the worst case in words */
+	size_t guard_count[PAIR_GUARDS]; /* configurations that fail it */
 };
 /* The runs of both sides as pairing->entry; matched configurations and unmatched ones in out. */
 void matched_gather(struct pairing *p);
