@@ -3,8 +3,8 @@
  * compare.c - how often the comparison of matched configurations (decide/compare.h) is right on
  * made-up runs.
  *
- * The scenes are those of the study behind its rules: configurations differ by a factor, a change by
- * its size and by a spread between configurations; a run scatters within its server session, a
+ * The scenes are those of the study behind its rules: configurations differ by a factor, a change
+ * by its size and by a spread between configurations; a run scatters within its server session, a
  * session from one start of the server to the next. Each row is a share of seeded trials, so it is
  * the same on every machine. Exit status 1: a row is beyond its limit (not with --quick, whose
  * trials are too few).
@@ -149,7 +149,9 @@ static struct matched_run *add(struct maker *m, size_t side, size_t config, cons
 /* Whether a point of a session was lost; every configuration keeps two sessions on both sides. */
 static bool is_hole(struct maker *m, const struct scene *s, size_t session)
 {
-	return s->kind == HOLES && session >= 2 && pcg64_double(&m->rng) < (s->loads > 1 ? 0.4 : 0.5);
+	double chance = s->loads > 1 ? 0.4 : 0.5;
+
+	return s->kind == HOLES && session >= 2 && pcg64_double(&m->rng) < chance;
 }
 
 static void make_session(struct maker *m, const struct scene *s, size_t first, size_t loads,
@@ -228,8 +230,9 @@ static const char *const sides[] = { "A", "B" };
 static struct matched_spec spec_of(const struct maker *m, const struct matched_metric *metric,
 				   size_t n)
 {
-	return (struct matched_spec){ .run = m->run, .n_runs = m->n, .metric = metric, .n_metrics = n,
-				      .side = sides, .n_sides = 2, .primary = 0, .alpha = 0.05 };
+	return (struct matched_spec){ .run = m->run, .n_runs = m->n, .metric = metric,
+				      .n_metrics = n, .side = sides, .n_sides = 2,
+				      .alpha = 0.05 };
 }
 
 struct tally { unsigned flagged, covered, sign, ranks, no_change, small, differ; };

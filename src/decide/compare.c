@@ -119,7 +119,8 @@ static void fill_loads(const struct pairing *p, struct used **good, size_t n,
 	struct map known = { 0 };
 
 	for (size_t i = 0; i < n; i++)
-		load[i] = good[i]->load ? matched_place(&known, good[i]->load, &row->n_loads) : SIZE_MAX;
+		load[i] = !good[i]->load ? SIZE_MAX :
+			matched_place(&known, good[i]->load, &row->n_loads);
 	map_release(&known);
 	if (row->n_loads < 2)
 		row->n_loads = 0;
@@ -189,7 +190,8 @@ static const char *incomparable(const struct pairing *p, const struct matched_ro
 		if (failed & 1u << g)
 			return p->out->n_configs == 1 ? p->guard_worst[g] :
 				arena_printf(p->a, "%s, and the like in %zu of %zu configurations",
-					     p->guard_worst[g], p->guard_count[g], p->out->n_configs);
+					     p->guard_worst[g], p->guard_count[g],
+					     p->out->n_configs);
 	return NULL;
 }
 
@@ -263,8 +265,8 @@ static struct matched_row row_of(const struct pairing *p, size_t metric)
 {
 	const struct matched_metric *m = &p->spec->metric[metric];
 	struct matched_row row = { .metric = m, .is_primary = metric == p->spec->primary,
-				   .is = matched_no_estimate(), .q = NAN, .p_sign = NAN, .p_ranks = NAN,
-				   .spread = NAN, .p_differ = NAN };
+				   .is = matched_no_estimate(), .q = NAN, .p_sign = NAN,
+				   .p_ranks = NAN, .spread = NAN, .p_differ = NAN };
 	struct estimator by = { .nodes = p->sessions, .alpha = p->spec->alpha };
 	struct clusters clusters = { .p_differ = NAN };
 	size_t n, kept, not_positive = 0;

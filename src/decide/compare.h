@@ -84,7 +84,7 @@ struct matched_run {
 	size_t side;
 	const char *config;          /* the key of the configuration; also how it is shown */
 	const char *load;            /* what varies within a server session, "rate=8"; NULL: nothing */
-	const char *session;         /* the server's life, unique over everything; NULL: not known */
+	const char *session;         /* the server's life, unique over all runs; NULL: not known */
 	const char *id;              /* run id or hash of the content; NULL: not known */
 	const double *value;         /* one per metric; NAN: missing */
 	const unsigned char *state;  /* enum matched_state, one per metric; NULL: all count */
@@ -117,7 +117,7 @@ struct matched_estimate {
 	struct interval interval;    /* at 1 - alpha */
 	struct interval narrow;      /* at 1 - 2 alpha, for "no change" */
 	double p, df;                /* two-sided, of a ratio of 1 */
-	double scatter;              /* standard deviation of ln: of a session's mean, of a cluster's d */
+	double scatter;              /* deviation of a session's mean ln, of a cluster's d */
 };
 
 /* One configuration that has values on both sides. */
@@ -163,8 +163,12 @@ enum matched_why {               /* why there is no answer */
 /* How much more would do: to show D with a power of 0.8, or to settle what is there now. */
 struct matched_need {
 	size_t sessions;             /* a side of each configuration; 0: no number up to 1,000 */
-	size_t clusters;             /* or so many configurations with sessions of their own; 0: none */
-	enum { MATCHED_FROM_SESSIONS, MATCHED_FROM_CLUSTERS, MATCHED_FROM_RUNS, MATCHED_SUPPOSED } from;
+	size_t clusters;             /* or so many configurations with own sessions; 0: none */
+	enum {                       /* where the scatter that it rests on comes from */
+		MATCHED_FROM_SESSIONS, MATCHED_FROM_CLUSTERS,
+		MATCHED_FROM_RUNS,   /* within sessions: a least value */
+		MATCHED_SUPPOSED,    /* MATCHED_SCATTER_USUAL */
+	} from;
 };
 
 /* One metric. */
@@ -172,9 +176,9 @@ struct matched_row {
 	const struct matched_metric *metric;
 	enum matched_verdict verdict;
 	enum matched_why why;
-	const char *reason;          /* a sentence's middle part about why; NULL: MATCHED_WHY_NONE */
+	const char *reason;          /* part of a sentence about why; NULL: MATCHED_WHY_NONE */
 	struct matched_estimate is;  /* over comparable configurations, or without any over all */
-	double q;                    /* p after adjustment; the primary metric's against one side is p */
+	double q;                    /* p after adjustment; with two sides, the primary's is p */
 	bool is_primary;
 	bool is_beyond_d;            /* the whole interval: better or worse by at least D */
 	size_t up, down, equal;      /* configurations by the sign of d */
@@ -182,12 +186,12 @@ struct matched_row {
 	double p_sign;               /* exact, over clusters */
 	double p_ranks;              /* Wilcoxon's signed ranks over clusters; NAN below 8 */
 	bool do_ranks_disagree;      /* p <= alpha, but the ranks' is not: look for outliers */
-	double spread;               /* standard deviation of d over configurations, noise included */
+	double spread;               /* standard deviation of configurations' d, noise included */
 	double p_differ;             /* Cochran's Q over clusters, as an F; rule (i) alone */
 	bool do_effects_differ;      /* p_differ says so, or there is evidence of both signs */
 	size_t evident_up, evident_down; /* configurations */
 	struct matched_need need;    /* where verdict is not enough data for its design or width */
-	size_t runs[2], sessions[2]; /* used */
+	size_t runs[2], sessions[2]; /* with values; behind the estimate */
 	size_t invalid[2], missing[2], degraded[2]; /* runs of the matched configurations */
 	size_t unpaired;             /* matched configurations without a value on one side */
 	size_t apart;                /* not comparable */
@@ -218,7 +222,7 @@ struct matched_pair {
 	const char **config;         /* matched, in order of first appearance */
 	const char **guard;          /* of each, what speaks against comparing it; NULL: nothing */
 	size_t n_configs;
-	int good;                    /* +1: by 5 % more requests within the goodput limits, -1: fewer */
+	int good;                    /* +1: 5 % more requests within goodput limits, -1: fewer */
 	const char *good_text;       /* in words; NULL where good is 0 */
 	struct matched_alone *alone[2]; /* configurations that only one side has */
 	size_t n_alone[2];

@@ -39,7 +39,8 @@ struct matched_estimate matched_no_estimate(void)
 {
 	return (struct matched_estimate){
 		.rule = MATCHED_BY_NOTHING, .value = { NAN, NAN }, .ratio = NAN,
-		.interval = { NAN, NAN }, .narrow = { NAN, NAN }, .p = NAN, .df = NAN, .scatter = NAN };
+		.interval = { NAN, NAN }, .narrow = { NAN, NAN }, .p = NAN, .df = NAN,
+		.scatter = NAN };
 }
 
 /* ---- which configurations hang together ---- */
@@ -326,9 +327,11 @@ static struct matched_estimate without_ratio(const struct used *u)
 
 	e.configs = e.clusters = 1;
 	for (unsigned k = 0; k < 2; k++) {
-		e.value[k] = 0;
+		double sum = 0;
+
 		for (size_t j = 0; j < u->n[k]; j++)
-			e.value[k] += u->mean[k][j].sum / (double)u->mean[k][j].runs / (double)u->n[k];
+			sum += u->mean[k][j].sum / (double)u->mean[k][j].runs;
+		e.value[k] = sum / (double)u->n[k];
 	}
 	return e;
 }
@@ -427,7 +430,7 @@ static size_t answer(const struct question *q, size_t least, size_t present)
 	return !r || r > present ? r : smallest(q, would_settle, present + 1);
 }
 
-/* Standard deviations of sessions' means within configurations and sides, or of runs in sessions. */
+/* Standard deviation of sessions' means in a configuration and side, or of runs in a session. */
 static double within(struct used *const *u, size_t n, bool is_of_runs)
 {
 	double squares = 0, df = 0;

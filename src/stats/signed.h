@@ -13,8 +13,8 @@ double sign_test(size_t up, size_t down);
 
 /*
  * Wilcoxon's signed-rank test (1945). Differences of 0 are left out, equal sizes share the mean of
- * their ranks. Exact up to SIGNED_EXACT_VALUES differences, each subset of the ranks counted; beyond,
- * by the normal distribution with corrections for equal sizes and for continuity.
+ * their ranks. Exact up to SIGNED_EXACT_VALUES differences, each subset of the ranks counted;
+ * beyond, by the normal distribution with corrections for equal sizes and for continuity.
  */
 #define SIGNED_EXACT_VALUES 60
 double signed_rank_test(const double *d, size_t n);

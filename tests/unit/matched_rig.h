@@ -46,8 +46,8 @@ static inline struct rig *rig_new(void)
 	return r;
 }
 
-static inline struct matched_run *add(struct rig *r, size_t side, const char *config, const char *session,
-			       double value)
+static inline struct matched_run *add(struct rig *r, size_t side, const char *config,
+				      const char *session, double value)
 {
 	size_t i = r->spec.n_runs++;
 
@@ -83,7 +83,7 @@ static inline void near(double got, double want, double off)
 		fail_msg("%.17g, expected %.17g", got, want);
 }
 
-/* n configurations, one run a side, each with a server of its own; d[i] is the logarithm's change. */
+/* n configurations, one run a side, each with its own server; d[i] is the logarithm's change. */
 static inline void add_pairs(struct rig *r, const double *d, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

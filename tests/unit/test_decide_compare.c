@@ -157,7 +157,8 @@ static void unbalanced_sessions(void **state)
 	near(row->is.df, 3, 0);
 	near(row->is.scatter, sqrt(s2), 1e-12);
 	/* Weights 5/12, 5/12, 1/6 and 1/2, 1/2: their squares add up to 0.875. */
-	near(log(row->is.interval.high) - 0.045, student_quantile(0.975, 3) * sqrt(s2 * 0.875), 1e-9);
+	near(log(row->is.interval.high) - 0.045, student_quantile(0.975, 3) * sqrt(s2 * 0.875),
+	     1e-9);
 	rig_free(r);
 }
 

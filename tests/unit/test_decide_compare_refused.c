@@ -199,7 +199,8 @@ static void guards(void **state)
 
 				eight(r, 0.1 * way, 0.01);
 				for (size_t k = 0; k < r->spec.n_runs; k++)
-					r->run[k].work = r->run[k].side == from ? rows[i].a : rows[i].b;
+					r->run[k].work = r->run[k].side == from ? rows[i].a
+										: rows[i].b;
 				row = compare(r);
 				assert_int_equal(row->verdict, MATCHED_NOT_COMPARABLE);
 				assert_int_equal(row->why, MATCHED_WHY_GUARD);
@@ -215,7 +216,7 @@ static void guards(void **state)
 	rig_free(r);
 }
 
-/* A gain while goodput falls is none, a loss while it rises neither; both up or down is an answer. */
+/* A gain while goodput falls is none, nor a loss while it rises; both one way is an answer. */
 static void goodput(void **state)
 {
 	struct rig *r = rig_new();

@@ -43,7 +43,7 @@ static void ranks(void **state)
 	NEAR(signed_rank_test(up, 5), 2 / 32.0);
 	NEAR(signed_rank_test(five, 5), 20 / 32.0); /* ten subsets of 1..5 add up to at most 5 */
 	NEAR(signed_rank_test(same, 3), 1);         /* every rank is 2 */
-	NEAR(signed_rank_test(mixed, 5), 0.5);      /* 1 of 3 ranks: 2 of 8 subsets reach at most 1 */
+	NEAR(signed_rank_test(mixed, 5), 0.5);      /* 2 of 8 subsets reach at most 1 */
 	NEAR(signed_rank_test(zeros, 2), 1);
 	assert_true(isnan(signed_rank_test(zeros, 0)));
 }
