@@ -66,7 +66,7 @@ static size_t root_of(size_t *parent, size_t x)
 	return x;
 }
 
-static size_t count_roots(size_t *parent, size_t n)
+static size_t count_roots(const size_t *parent, size_t n)
 {
 	size_t roots = 0;
 
