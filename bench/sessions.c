@@ -3,10 +3,10 @@
  * sessions.c - what 10,000 conversations that are under way at once cost the client: the largest
  * resident size of `profllm bench serve`, from its start to its exit, result file included.
  *
- * Conversations arrive at 1,000 a second and have two pauses of 12 s between three turns, so none has
- * ended when the last one begins. That this held follows from the run's duration: the last one began
- * at least both pauses before the end, the first one ended at least both pauses after the start, so
- * all were under way together when the run was shorter than four pauses.
+ * Conversations arrive at 1,000 a second and have two pauses of 12 s between three turns, so none
+ * has ended when the last one begins. That this held follows from the run's duration: the last one
+ * began at least both pauses before the end, the first one ended at least both pauses after the
+ * start, so all were under way together when the run was shorter than four pauses.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -44,7 +44,7 @@ __attribute__((format(printf, 4, 5)))
 struct figure *bench_add(struct bench *b, const char *unit, double value, const char *name, ...);
 void figure_most(struct figure *f, double target);
 void figure_least(struct figure *f, double target);
-/* Prints; returns the exit status: 1 with e's sentence on stderr when e is set, or see is_strict. */
+/* Prints; returns the exit status: 1 with e's sentence on stderr when e is set; see is_strict. */
 int bench_end(const struct bench *b, const struct err *e);
 
 void bench_pin_server(void);

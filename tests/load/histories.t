@@ -61,8 +61,8 @@ sub answer_to
 	my $body = qq({"model": "sim", "max_tokens": ${\ANSWER_TOKENS}, "messages": [$messages]});
 	my $bytes;
 
-	syswrite $http, "POST /v1/chat/completions HTTP/1.1\r\nHost: sim\r\nContent-Type: application/json\r\n"
-		. 'Content-Length: ' . length($body) . "\r\n\r\n$body";
+	syswrite $http, "POST /v1/chat/completions HTTP/1.1\r\nHost: sim\r\n"
+		. "Content-Type: application/json\r\nContent-Length: " . length($body) . "\r\n\r\n$body";
 	while (defined(my $line = <$http>)) {
 		last if $line !~ /\S/;
 		$bytes = $1 if $line =~ /^content-length: (\d+)/i;
@@ -155,7 +155,8 @@ sub ttfts_are_right
 my ($uncached, $off) = start('--no-enable-prefix-caching');
 my ($cached, $on) = start('--enable-prefix-caching');
 my $expected = expect_histories();
-for my $case ([$uncached, serve_end($off), 0, 'without a cache'], [$cached, serve_end($on), 1, 'with a cache']) {
+for my $case ([$uncached, serve_end($off), 0, 'without a cache'],
+	[$cached, serve_end($on), 1, 'with a cache']) {
 	my ($sims, $run, $has_cache, $name) = @$case;
 
 	is($run->{status}, 0, "$name: exit status") or diag($run->{err});

@@ -87,7 +87,8 @@ sub decode_body { return JSON::PP->new->decode($_[0]{body})->{messages} }
 	my $own = $run->{own}{requests};
 	$said{"rconv-$own->{session}[$_]-turn$own->{turn}[$_]"} = $run->{result}{generated_texts}[$_]
 		for 0 .. $#{ $own->{session} };
-	is_deeply([sort @ids], [map { ("rconv-$_-turn0", "rconv-$_-turn1") } 0, 1], 'R2: four requests, and their ids');
+	is_deeply([sort @ids], [map { ("rconv-$_-turn0", "rconv-$_-turn1") } 0, 1],
+		'R2: four requests, and their ids');
 	my @truth = truth_of($sim);
 	my @overlaps = grep { $truth[$_]{recv_ns} < $truth[$_ - 1]{send_ns}[-1] } 1 .. $#truth;
 	is("@overlaps", '', 'R2: one at a time');
@@ -98,7 +99,8 @@ sub decode_body { return JSON::PP->new->decode($_[0]{body})->{messages} }
 		is(ref $second->[1]{content}, '', '... the answer is a plain text');
 		is($second->[1]{content}, $said{"rconv-$c-turn0"}, '... and the server\'s own');
 		is_deeply([map { [ref $_->{content}, scalar @{ $_->{content} }, $_->{content}[0]{type}] }
-			@$second[0, 2]], [(['ARRAY', 1, 'text']) x 2], '... the user\'s are lists of one text part');
+			@$second[0, 2]], [(['ARRAY', 1, 'text']) x 2],
+			'... the user\'s are lists of one text part');
 	}
 }
 
