@@ -49,7 +49,8 @@ static struct str write_members(const struct multi_turn *m, struct str id, int64
 {
 	const struct multi_turn_opts *o = m->o;
 	const struct { const char *key; int64_t n; } limits[] = {
-		{ "min_tokens", limit_of(o->limit_min_tokens, data_len) },
+		{ "min_tokens", m->compat & MULTI_TURN_BODY ? -1 :
+				limit_of(o->limit_min_tokens, data_len) },
 		{ "max_tokens", limit_of(o->limit_max_tokens, data_len) },
 	};
 	struct buf out = { 0 };
@@ -57,10 +58,12 @@ static struct str write_members(const struct multi_turn *m, struct str id, int64
 	struct str text;
 
 	json_begin_object(&w);
-	json_key(&w, "seed");
-	json_put_int(&w, 0);
-	json_key(&w, "temperature");
-	json_put_f64(&w, 0);
+	if (!(m->compat & MULTI_TURN_BODY)) {
+		json_key(&w, "seed");
+		json_put_int(&w, 0);
+		json_key(&w, "temperature");
+		json_put_f64(&w, 0);
+	}
 	if (o->send_conversation_id) {
 		json_key(&w, "conversation_id");
 		json_put_str(&w, id);
@@ -89,16 +92,22 @@ static struct str write_members(const struct multi_turn *m, struct str id, int64
 static void fill_samples(struct multi_turn *m, struct workload *w)
 {
 	const struct sessions *s = w->sessions;
+	int64_t longer = 0; /* the answers before, as they are asked for, than the data's */
 
 	m->n_turns = mem_array(s->n_sessions + 1, sizeof(*m->n_turns));
 	for (size_t i = 0; i < s->n_sessions; i++)
 		m->n_turns[i] = s->session[i].n;
 	for (size_t i = 0; i < w->n; i++) {
 		struct sample *sample = &w->v[i];
+		int64_t data_len = sample->output_len;
 
-		sample->overrides = write_members(m, s->session[s->turn[i].session].id,
-						  sample->output_len, &w->arena);
-		sample->output_len = limit_of(m->o->limit_max_tokens, sample->output_len);
+		sample->overrides = write_members(m, s->session[s->turn[i].session].id, data_len,
+						  &w->arena);
+		sample->output_len = limit_of(m->o->limit_max_tokens, data_len);
+		longer = s->turn[i].number ? longer : 0;
+		sample->prompt_len = (uint32_t)(sample->prompt_len + longer);
+		longer += sample->output_len > 0 ? sample->output_len : 0;
+		longer -= data_len > 0 ? data_len : 0;
 	}
 }
 
