@@ -22,14 +22,15 @@
 /* How a server is told: by releases up to 0.10.1, since then, and as OpenAI has it. */
 enum form { FORM_NEW, FORM_GUIDED, FORM_RESPONSE };
 
-/* An array of characters of a game: what upstream ships beside its script. */
+/* A person: what upstream ships beside its script in 0.32. Older releases had characters of a game. */
 static const char usual_schema[] =
-	"{\"type\": \"array\", \"items\": {\"type\": \"object\", \"properties\": {"
-	"\"name\": {\"type\": \"string\"}, \"race\": {\"type\": \"string\"}, "
-	"\"class\": {\"type\": \"string\"}, \"level\": {\"type\": \"integer\"}, "
-	"\"background\": {\"type\": \"string\"}, \"alignment\": {\"type\": \"string\"}, "
-	"\"backstory\": {\"type\": \"string\"}}, \"required\": [\"name\", \"race\", \"class\", "
-	"\"level\", \"background\", \"alignment\", \"backstory\"]}}";
+	"{\"type\": \"object\", \"properties\": {"
+	"\"name\": {\"type\": \"string\"}, \"email\": {\"type\": \"string\"}, "
+	"\"street\": {\"type\": \"string\"}, \"city\": {\"type\": \"string\"}, "
+	"\"state\": {\"type\": \"string\"}, \"zip\": {\"type\": \"string\"}, "
+	"\"phone\": {\"type\": \"string\"}, \"website\": {\"type\": \"string\"}, "
+	"\"company\": {\"type\": \"string\"}, \"age\": {\"type\": \"integer\"}}, "
+	"\"required\": [\"name\", \"email\"]}";
 
 #define INDENT "        "
 #define RULE(text) INDENT text "\n\n"

@@ -94,13 +94,17 @@ def compare_stats(v: Verdicts, case: dict, theirs: list, ours: list) -> None:
         v.count("figures of requests", len(a) * len(columns))
 
 
-def tables(text: str) -> dict[str, list[list[float]]]:
-    """Rows of every table: label and numbers, in the order they appear."""
+def rounding(text: str) -> float:
+    return 0.0051 * 10.0 ** int(text.partition("e")[2] or 0)
+
+
+def tables(text: str) -> dict[str, list[list[tuple[float, float]]]]:
+    """Rows of every table: label and numbers with half their last digit, in their order."""
     out: dict[str, list] = {}
     for line in text.splitlines():
         m = re.match(r"^([a-z]\w+)((?:\s+(?:-?\d+(?:\.\d+)?(?:e[-+]\d+)?|NaN))+)$", line)
         if m:
-            out.setdefault(m[1], []).append([float(x) for x in m[2].split()])
+            out.setdefault(m[1], []).append([(float(x), rounding(x)) for x in m[2].split()])
     return out
 
 
@@ -108,9 +112,10 @@ def compare_tables(v: Verdicts, theirs: str, ours: str) -> None:
     """What both print, where it is no time: within the rounding of two decimals."""
     a, b = tables(theirs), tables(ours)
     v.equal("tables: rows", {k: len(x) for k, x in a.items()}, {k: len(x) for k, x in b.items()})
-    for name in [k for k in a if k in UNTIMED_ROWS or k in (*GENERATED)]:
+    for name in [k for k in a if k in UNTIMED_ROWS + GENERATED]:
         for x, y in zip(a[name], b.get(name, [])):
-            close = len(x) == len(y) and all(abs(p - q) <= 0.0051 or p != p for p, q in zip(x, y))
+            close = len(x) == len(y) and all(abs(p - q) <= max(r, s) or p != p
+                                             for (p, r), (q, s) in zip(x, y))
             v.check(close, f"tables: {name}: upstream {x}, ours {y}")
             v.count("printed figures", len(x))
 
@@ -217,10 +222,17 @@ def compare(case: dict, o, module) -> Verdicts:
     compare_requests(v, theirs["load"], ours["load"], not case.get("any_order"))
     stats = {w: read_json(os.path.join(r["folder"], "stats.json")) or []
              for w, r in (("upstream", theirs), ("ours", ours))}
-    compare_stats(v, case, stats["upstream"], stats["ours"])
+    if len(stats["upstream"]) < len(stats["ours"]) == len(theirs["load"]):
+        # Upstream lost the last ones, as it sometimes does.
+        v.intend("results at the end of a run")
+        keys = {(r["conversation_id"], r["input_num_turns"]) for r in stats["upstream"]}
+        same = [r for r in stats["ours"] if (r["conversation_id"], r["input_num_turns"]) in keys]
+        compare_stats(v, case, stats["upstream"], same)
+    else:
+        compare_stats(v, case, stats["upstream"], stats["ours"])
+        compare_tables(v, theirs["stdout"], ours["stdout"])
     said = [read(os.path.join(r["folder"], "said.json")) for r in (theirs, ours)]
     compare_said(v, case, *said)
-    compare_tables(v, theirs["stdout"], ours["stdout"])
     n = re.search(r"^num_conversations=(\d+)$", ours["stdout"], re.M)
     compare_report(v, case, module, ours, stats["ours"], int(n[1]) if n else 0)
     for key in ("num_conversations", "active_conversations"):
