@@ -53,6 +53,10 @@ my @grammar = dumped(qw(--structured-dataset grammar --num-prompts 1));
 like($grammar[0]{overrides}{structured_outputs}{grammar}, qr/^\n        root ::= select_statement\n\n/,
 	'a grammar');
 
+my @headed = dumped(qw(--structured-dataset choice --num-prompts 3 --random-prefix-len 6));
+like($headed[0]{prompt}, qr/.Classify this sentiment: vLLM is wonderful!$/s, '--random-prefix-len: a prefix');
+is_deeply([map { $_->{prompt} } @headed], [($headed[0]{prompt}) x 3], '... the same for all');
+
 # ---- mistakes ----
 
 for my $case (

@@ -42,6 +42,8 @@ CASES = [
     so("choice-wrong", "choice", *ONE, sim=["--constraint-errors", "0.5"]),
     so("json-wrong", "json", *ONE, sim=["--constraint-errors", "0.5"]),
     so("regex-wrong", "regex", *ONE, sim=["--constraint-errors", "0.5"]),
+    so("prefix", "choice", *ONE, "--random-prefix-len", "12"),
+    so("prefix-seed", "json", *ONE, "--random-prefix-len", "40", "--seed", "6"),
     so("grammar", "grammar", *ONE),
     so("grammar-half", "grammar", *ONE, "--structured-output-ratio", "0.5", "--seed", "2"),
     so("ignored", "choice", *ONE, sim=["--ignore-constraints"]),
