@@ -3,8 +3,8 @@
  * structured.c - prompts whose answers have to keep to a JSON Schema, a grammar, a pattern or a
  * choice, as upstream's structured-output benchmark makes them; conversations spec 4.1.
  *
- * Prompts draw nothing but, with --random-prefix-len, the ids that all of them begin with, from a
- * NumPy generator of their own. Which requests are constrained is one sample(range(N), int(N * ratio))
+ * Prompts draw nothing but, with --random-prefix-len, the ids that all of them begin with, from
+ * NumPy's generator. Which requests are constrained is one sample(range(N), int(N * ratio))
  * of Python's generator. Each of json-unique's schemas has a property of its own, so that no
  * server keeps its grammar; its name comes from a generator of its own, seeded with the seed.
  */
@@ -26,7 +26,7 @@
 /* How a server is told: by releases up to 0.10.1, since then, and as OpenAI has it. */
 enum form { FORM_NEW, FORM_GUIDED, FORM_RESPONSE };
 
-/* A person: what upstream ships beside its script in 0.32. Older releases had characters of a game. */
+/* A person: what upstream ships with its script in 0.32; before, it was characters of a game. */
 static const char usual_schema[] =
 	"{\"type\": \"object\", \"properties\": {"
 	"\"name\": {\"type\": \"string\"}, \"email\": {\"type\": \"string\"}, "
@@ -243,7 +243,8 @@ static int draw_prefix(struct structured *s, const struct dataset_env *env, stru
 	return rc;
 }
 
-static int put_prefix(const struct structured *s, struct arena *a, struct str *prompt, struct err *e)
+static int put_prefix(const struct structured *s, struct arena *a, struct str *prompt,
+		      struct err *e)
 {
 	struct ids ids = { 0 };
 	struct buf text = { 0 };

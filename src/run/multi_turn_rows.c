@@ -183,7 +183,8 @@ static int read_compat(const struct multi_turn_opts *o, unsigned *out, struct er
 			i++;
 		if (i == sizeof(known) / sizeof(*known))
 			return err_set(e, ERR_USAGE, "--compat: expected names from abandon, usage, body and "
-				       "multi-turn, separated by commas, got '%.*s'", (int)(name.n < 80 ? name.n : 80), name.p);
+				       "multi-turn, separated by commas, got '%.*s'",
+				       (int)(name.n < 80 ? name.n : 80), name.p);
 		*out |= known[i].bits;
 	}
 	return 0;

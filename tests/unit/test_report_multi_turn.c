@@ -67,7 +67,7 @@ static void test_first_chunk(void **state)
 	s.input_num_tokens = 40;
 	turn_stats_cached(&s, 10);
 	assert_true(s.approx_cached_percent == 75);
-	s.input_num_tokens = 48; /* the share is rounded before it becomes a percentage, as upstream's */
+	s.input_num_tokens = 48; /* the share is rounded before it becomes a percentage */
 	turn_stats_cached(&s, 17);
 	assert_true(s.approx_cached_percent == 100.0 * (31.0 / 48.0));
 }

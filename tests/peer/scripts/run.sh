@@ -43,6 +43,7 @@ failed=0
 compare() {
 	step=$1
 	shift
+	[ "$step" = engine ] && export VLLM_LOGGING_LEVEL=INFO # its access log is read
 	"$py" "$here/$step.py" --ours "$ours" --model "$dir/models/llama3_1" \
 		--scripts "$dir/benchmarks" --data "$dir/data-scripts" --out "$dir/out/scripts/$step" \
 		--differences "$root/docs/differences.md" "$@" || failed=1
