@@ -79,6 +79,7 @@ for my $case (
 sub event { return 'data: ' . $json->encode($_[0]) . "\n\n"; }
 
 # Answers in the order of the requests, as the server's streams.
+my $generated = 4;
 sub answering
 {
 	my ($finish, @answers) = @_;
@@ -95,7 +96,7 @@ sub answering
 			my $text = @answers > 1 ? shift @answers : $answers[0];
 			my $stream = join '', map({ event($_) } { choices => [{ text => $text }] },
 				{ choices => [{ text => '', finish_reason => $finish }] },
-				{ choices => [], usage => { prompt_tokens => 9, completion_tokens => 4 } }),
+				{ choices => [], usage => { prompt_tokens => 9, completion_tokens => $generated } }),
 				"data: [DONE]\n\n";
 			syswrite($c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 				. 'Content-Length: ' . length($stream) . "\r\n\r\n$stream");
@@ -143,6 +144,7 @@ is_deeply([map { $_ & 40 } @{ $run->{own}{requests}{correctness} }], [40, 0, 32]
 
 # ---- the verb ----
 
+$generated = 1;
 my $server = answering('stop', 'Positive', 'neutral');
 my ($status, $out, $err) = profllm(qw(bench structured-output --model sim --tokenizer sim --dataset choice
 	--num-prompts 2 --max-concurrency 1 --ready-check-timeout-sec 0 --save-results --progress none),
@@ -150,11 +152,12 @@ my ($status, $out, $err) = profllm(qw(bench structured-output --model sim --toke
 relay_end($server);
 is($status, 0, 'bench structured-output') or diag($err);
 like($out, qr/^correct_rate\(%\) 50\.0 $/m, 'says the rate as upstream does');
-my $result = read_json("$dir/results/1.0so_openai_infqps_sim_choice_2_out128.txt")
-	// read_json("$dir/results/1.0so_vllm_infqps_sim_choice_2_out128.txt");
+my $result = read_json("$dir/results/1.0so_vllm_infqps_sim_choice_2_out128.txt");
+is($result->{backend}, 'vllm', 'the backend that the script has unless told otherwise');
 is_deeply([map { $_->{correctness} ? 1 : 0 } @{ $result->{outputs} }], [1, 0], 'and every answer\'s');
 is($result->{'correct_rate(%)'}, 50, 'under upstream\'s key');
-is($result->{ttft_description}{count}, 2, 'with the descriptions');
+is($result->{"${_}_description"}{count}, 2, "with the description of $_, answers of one token too")
+	for qw(ttft tpot);
 my ($first) = slurp(glob "$dir/results/*") =~ /\A\{\n    "(\w+)"/;
 is($first, 'outputs', 'in its order');
 my ($raw) = profllm(qw(benchmark_serving_structured_output.py --help));
