@@ -4,6 +4,7 @@ same figures of every request but its times, and the same tables over the same f
 
 import contextlib
 import io
+import json
 import os
 import re
 
@@ -62,8 +63,6 @@ CASES = [
     talk("generated-mixed-seed", "--seed", "8", data="mixed"),
     talk("generated-ratio", "--seed", "4", "--warmup-step", data="ratio"),
     talk("tokens-together", sim=["--tokens-per-event", "3"]),
-    talk("refused-once", "--max-retries", "1", "--seed", "6", data="short", any_order=True,
-         sim=["--fault", "status=503:0.15"], has_failures=True),
     talk("clients-3", "-p", "3", "--no-early-stop", data="equal", any_order=True),
     talk("clients-2-active-2", "-p", "2", "-k", "2", "--no-early-stop", any_order=True),
     talk("clients-4-warmup", "-p", "4", "--warmup-step", "--no-early-stop", data="equal",
@@ -216,9 +215,6 @@ def compare(case: dict, o, module) -> Verdicts:
     ours = client("ours", o, case, SCRIPT, verb, server, out)
     v.equal("exit status", theirs["status"], ours["status"])
     v.check("Traceback" not in theirs["stderr"], f"upstream: {theirs['stderr'][-300:]}")
-    if case.get("has_failures"):
-        v.check(ours["load"], "ours sent nothing")
-        return v
     compare_requests(v, theirs["load"], ours["load"], not case.get("any_order"))
     stats = {w: read_json(os.path.join(r["folder"], "stats.json")) or []
              for w, r in (("upstream", theirs), ("ours", ours))}
@@ -246,7 +242,6 @@ def compare(case: dict, o, module) -> Verdicts:
 
 def compare_said(v: Verdicts, case: dict, theirs: str, ours: str) -> None:
     """Finished conversations; ours may have unfinished ones after them."""
-    import json
     a, b = json.loads(theirs or "[]"), json.loads(ours or "[]")
     unfinished = [x for x in b if x.get("finished") is False]
     if unfinished:
