@@ -33,6 +33,9 @@ my @choice = dumped(qw(--structured-dataset choice --num-prompts 4 --structured-
 is_deeply(constrained(@choice), [1, 3], '[J5] the rows of Python\'s sample(range(4), 2)');
 is_deeply($choice[1]{overrides}, { structured_outputs => { choice => ['Positive', 'Negative'] } },
 	'[J5] and how they tell it');
+my @headed = dumped(qw(--structured-dataset choice --num-prompts 3 --random-prefix-len 6));
+like($headed[0]{prompt}, qr/.Classify this sentiment: vLLM is wonderful!$/s, '--random-prefix-len: a prefix');
+is_deeply([map { $_->{prompt} } @headed], [($headed[0]{prompt}) x 3], '... the same for all');
 my @ten = dumped(qw(--structured-dataset regex --num-prompts 10 --structured-output-ratio 0.5));
 is_deeply(constrained(@ten), [0, 2, 4, 6, 9], '[J6] of ten, the first one among them');
 is_deeply($ten[0]{overrides}, { structured_outputs => { regex => '\w+@\w+\.com\n' } }, 'a pattern');
@@ -52,10 +55,6 @@ is_deeply([dumped(@how)], \@unique, 'by the seed');
 my @grammar = dumped(qw(--structured-dataset grammar --num-prompts 1));
 like($grammar[0]{overrides}{structured_outputs}{grammar}, qr/^\n        root ::= select_statement\n\n/,
 	'a grammar');
-
-my @headed = dumped(qw(--structured-dataset choice --num-prompts 3 --random-prefix-len 6));
-like($headed[0]{prompt}, qr/.Classify this sentiment: vLLM is wonderful!$/s, '--random-prefix-len: a prefix');
-is_deeply([map { $_->{prompt} } @headed], [($headed[0]{prompt}) x 3], '... the same for all');
 
 # ---- mistakes ----
 
