@@ -95,7 +95,8 @@ sub answering
 			my $text = @answers > 1 ? shift @answers : $answers[0];
 			my $stream = join '', map({ event($_) } { choices => [{ text => $text }] },
 				{ choices => [{ text => '', finish_reason => $finish }] },
-				{ choices => [], usage => { prompt_tokens => 9, completion_tokens => $generated } }),
+				{ choices => [], usage => { prompt_tokens => 9,
+					completion_tokens => $generated } }),
 				"data: [DONE]\n\n";
 			syswrite($c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 				. 'Content-Length: ' . length($stream) . "\r\n\r\n$stream");
