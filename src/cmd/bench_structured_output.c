@@ -80,6 +80,7 @@ static char **serve_words(const struct structured_opts *o, const struct opt_rest
 	argv[n++] = arena_printf(a, "--structured-output-ratio=%.17g", ratio);
 	argv[n++] = arena_printf(a, "--num-prompts=%lld", (long long)o->num_prompts);
 	argv[n++] = arena_printf(a, "--temperature=0");
+	argv[n++] = arena_printf(a, "--backend=vllm");
 	for (size_t i = 0; i < rest->n; i++)
 		argv[n++] = rest->v[i];
 	argv[n] = NULL;

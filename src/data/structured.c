@@ -3,7 +3,8 @@
  * structured.c - prompts whose answers have to keep to a JSON Schema, a grammar, a pattern or a
  * choice, as upstream's structured-output benchmark makes them; conversations spec 4.1.
  *
- * Prompts draw nothing. Which requests are constrained is one sample(range(N), int(N * ratio))
+ * Prompts draw nothing but, with --random-prefix-len, the ids that all of them begin with, from
+ * NumPy's generator. Which requests are constrained is one sample(range(N), int(N * ratio))
  * of Python's generator. Each of json-unique's schemas has a property of its own, so that no
  * server keeps its grammar; its name comes from a generator of its own, seeded with the seed.
  */
@@ -17,19 +18,23 @@
 #include "base/mem.h"
 #include "constrain/constrain.h"
 #include "data/common.h"
+#include "data/random_gen.h"
 #include "json/write.h"
+#include "token/ids.h"
+#include "token/tokenizer.h"
 
 /* How a server is told: by releases up to 0.10.1, since then, and as OpenAI has it. */
 enum form { FORM_NEW, FORM_GUIDED, FORM_RESPONSE };
 
-/* An array of characters of a game: what upstream ships beside its script. */
+/* A person: what upstream ships with its script in 0.32; before, it was characters of a game. */
 static const char usual_schema[] =
-	"{\"type\": \"array\", \"items\": {\"type\": \"object\", \"properties\": {"
-	"\"name\": {\"type\": \"string\"}, \"race\": {\"type\": \"string\"}, "
-	"\"class\": {\"type\": \"string\"}, \"level\": {\"type\": \"integer\"}, "
-	"\"background\": {\"type\": \"string\"}, \"alignment\": {\"type\": \"string\"}, "
-	"\"backstory\": {\"type\": \"string\"}}, \"required\": [\"name\", \"race\", \"class\", "
-	"\"level\", \"background\", \"alignment\", \"backstory\"]}}";
+	"{\"type\": \"object\", \"properties\": {"
+	"\"name\": {\"type\": \"string\"}, \"email\": {\"type\": \"string\"}, "
+	"\"street\": {\"type\": \"string\"}, \"city\": {\"type\": \"string\"}, "
+	"\"state\": {\"type\": \"string\"}, \"zip\": {\"type\": \"string\"}, "
+	"\"phone\": {\"type\": \"string\"}, \"website\": {\"type\": \"string\"}, "
+	"\"company\": {\"type\": \"string\"}, \"age\": {\"type\": \"integer\"}}, "
+	"\"required\": [\"name\", \"email\"]}";
 
 #define INDENT "        "
 #define RULE(text) INDENT text "\n\n"
@@ -55,6 +60,8 @@ static const struct plain {
 
 struct structured {
 	const struct dataset_opts *o;
+	const struct tokenizer *tokenizer;
+	struct ids prefix;         /* --random-prefix-len; empty: none */
 	enum form form;
 	const struct plain *plain; /* NULL: a schema */
 	bool is_unique;
@@ -219,13 +226,48 @@ static struct str constraint_of(struct arena *a, const char *kind, struct str va
 	return out;
 }
 
+/* The ids that all prompts begin with: upstream's draws, as they are. */
+static int draw_prefix(struct structured *s, const struct dataset_env *env, struct err *e)
+{
+	struct random_gen g;
+	int rc;
+
+	s->tokenizer = env->tokenizer;
+	if (s->o->random_prefix_len < 1)
+		return 0;
+	if (random_gen_open(&g, env, RANDOM_IDS_UNDECLARED, e) < 0)
+		return -1;
+	g.is_ids = true;
+	rc = random_prefix_draw(&g, s->o->random_prefix_len, &s->prefix, e);
+	random_gen_release(&g);
+	return rc;
+}
+
+static int put_prefix(const struct structured *s, struct arena *a, struct str *prompt,
+		      struct err *e)
+{
+	struct ids ids = { 0 };
+	struct buf text = { 0 };
+	int rc = 0;
+
+	ids_add(&ids, s->prefix.id, s->prefix.count);
+	if (tokenizer_encode(s->tokenizer, *prompt, false, &ids) < 0)
+		rc = tokenizer_refuse(s->tokenizer, *prompt, e);
+	else if (tokenizer_decode(s->tokenizer, ids.id, ids.count, false, &text) < 0)
+		rc = err_set(e, ERR_LIMIT, "the text of a prompt of %zu tokens is too long", ids.count);
+	else
+		*prompt = arena_str(a, buf_str(&text));
+	buf_release(&text);
+	ids_release(&ids);
+	return rc;
+}
+
 static int draft(void *self, size_t i, struct arena *a, struct draft *d, struct err *e)
 {
 	struct structured *s = self;
 	const char *kind = s->plain ? s->plain->kind : "json";
 	struct str value = s->plain ? str_of(s->plain->text) : arena_str(a, schema_text(s));
 
-	(void)e;
 	d->sample.prompt = s->plain ? str_of(s->plain->prompt) :
 		str_of(arena_printf(a, "Generate an example of a brief user profile given the "
 				    "following schema: %.*s", (int)value.n, value.p));
@@ -234,6 +276,8 @@ static int draft(void *self, size_t i, struct arena *a, struct draft *d, struct 
 	d->sample.constraint = constraint_of(a, kind, value);
 	if (s->is_constrained[i])
 		d->sample.overrides = overrides(s, a, kind, value);
+	if (s->prefix.count && put_prefix(s, a, &d->sample.prompt, e) < 0)
+		return -1;
 	return 1;
 }
 
@@ -299,6 +343,8 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 
 	if (rc == 0)
 		rc = find_form(&s, env, e);
+	if (rc == 0)
+		rc = draw_prefix(&s, env, e);
 	if (rc == 0) {
 		pyrandom_seed(&s.names, (int64_t)env->seed);
 		choose(&s, (size_t)env->num_prompts, rng);
@@ -308,6 +354,7 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 		dataset_note(w, "the property that makes each schema unique stands beside \"items\" of an "
 			     "array, as upstream's, and constrains nothing");
 	free(s.is_constrained);
+	ids_release(&s.prefix);
 	buf_release(&s.text);
 	arena_release(&s.arena);
 	return rc;
@@ -315,7 +362,7 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 
 static const char *const options[] = {
 	"structured-dataset", "json-schema-path", "structured-output-ratio", "structured-output-len",
-	"constraint-form", NULL,
+	"constraint-form", "random-prefix-len", NULL,
 };
 
 const struct dataset dataset_structured = {

@@ -56,6 +56,7 @@ extern const struct opt_set multi_turn_opt_set;
 enum multi_turn_compat {
 	MULTI_TURN_ABANDON = 1, /* upstream's order of requests: turn_order_opts.abandons */
 	MULTI_TURN_USAGE = 2,   /* no usage is asked for */
+	MULTI_TURN_BODY = 4,    /* no seed, temperature and min_tokens, as 0.32 */
 };
 
 /* A run. Zeroed, then multi_turn_opts_check. */

@@ -109,7 +109,8 @@ static const struct opt rows[] = {
 	M(compat, "compat", .group = ORDER, .flags = OPT_OURS, .arg = "LIST",
 	  .help = "vLLM's script, also where it is mistaken: abandon (or multi-turn-abandon) leaves "
 		  "active conversations when no new one is left, loses remainders of -n and -k and ends a "
-		  "client after a timeout; usage asks for no token counts"),
+		  "client after a timeout; usage asks for no token counts; body sends no seed, temperature and "
+		  "min_tokens; multi-turn is all three"),
 };
 
 static const struct multi_turn_opts defaults = {
@@ -169,7 +170,8 @@ static int read_compat(const struct multi_turn_opts *o, unsigned *out, struct er
 	static const struct { const char *name; unsigned bits; } known[] = {
 		{ "abandon", MULTI_TURN_ABANDON }, { "multi-turn-abandon", MULTI_TURN_ABANDON },
 		{ "usage", MULTI_TURN_USAGE }, { "multi-turn-usage", MULTI_TURN_USAGE },
-		{ "multi-turn", MULTI_TURN_ABANDON | MULTI_TURN_USAGE },
+		{ "body", MULTI_TURN_BODY },
+		{ "multi-turn", MULTI_TURN_ABANDON | MULTI_TURN_USAGE | MULTI_TURN_BODY },
 	};
 	struct str rest = str_of(o->compat);
 
@@ -180,8 +182,9 @@ static int read_compat(const struct multi_turn_opts *o, unsigned *out, struct er
 		while (i < sizeof(known) / sizeof(*known) && !str_is(name, known[i].name))
 			i++;
 		if (i == sizeof(known) / sizeof(*known))
-			return err_set(e, ERR_USAGE, "--compat: expected abandon, usage or both with a comma "
-				       "between, got '%.*s'", (int)(name.n < 80 ? name.n : 80), name.p);
+			return err_set(e, ERR_USAGE, "--compat: expected names from abandon, usage, body and "
+				       "multi-turn, separated by commas, got '%.*s'",
+				       (int)(name.n < 80 ? name.n : 80), name.p);
 		*out |= known[i].bits;
 	}
 	return 0;

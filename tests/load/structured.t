@@ -33,17 +33,21 @@ my @choice = dumped(qw(--structured-dataset choice --num-prompts 4 --structured-
 is_deeply(constrained(@choice), [1, 3], '[J5] the rows of Python\'s sample(range(4), 2)');
 is_deeply($choice[1]{overrides}, { structured_outputs => { choice => ['Positive', 'Negative'] } },
 	'[J5] and how they tell it');
+my @headed = dumped(qw(--structured-dataset choice --num-prompts 3 --random-prefix-len 6));
+like($headed[0]{prompt}, qr/.Classify this sentiment: vLLM is wonderful!$/s, '--random-prefix-len: a prefix');
+is_deeply([map { $_->{prompt} } @headed], [($headed[0]{prompt}) x 3], '... the same for all');
 my @ten = dumped(qw(--structured-dataset regex --num-prompts 10 --structured-output-ratio 0.5));
 is_deeply(constrained(@ten), [0, 2, 4, 6, 9], '[J6] of ten, the first one among them');
 is_deeply($ten[0]{overrides}, { structured_outputs => { regex => '\w+@\w+\.com\n' } }, 'a pattern');
 my @old = dumped(qw(--structured-dataset choice --num-prompts 2 --constraint-form guided));
 is_deeply($old[0]{overrides}, { guided_choice => ['Positive', 'Negative'] }, '[J5] the old member');
 my @openai = dumped(qw(--num-prompts 1 --constraint-form response_format));
-is($openai[0]{overrides}{response_format}{json_schema}{schema}{type}, 'array', 'OpenAI\'s member');
-like($openai[0]{prompt}, qr/given the following schema: \{"type": "array", "items": \{"type": "object", /,
+is($openai[0]{overrides}{response_format}{json_schema}{schema}{type}, 'object', 'OpenAI\'s member');
+like($openai[0]{prompt}, qr/given the following schema: \{"type": "object", "properties": \{"name": /,
 	'the schema as Python prints it');
 my @unique = dumped(my @how = qw(--structured-dataset json-unique --num-prompts 3 --request-id-prefix r));
-my %names = map { (keys %{ $_->{overrides}{structured_outputs}{json}{properties} })[0] => 1 } @unique;
+my %names = map { $_ => 1 } grep { /^__/ }
+	map { keys %{ $_->{overrides}{structured_outputs}{json}{properties} } } @unique;
 is(keys %names, 3, 'each schema has a property of its own');
 like((keys %names)[0], qr/^__optional_field_[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-/,
 	'named by a UUID');
@@ -102,6 +106,7 @@ for my $case (
 sub event { return 'data: ' . $json->encode($_[0]) . "\n\n"; }
 
 # Answers in the order of the requests, as the server's streams.
+my $generated = 4;
 sub answering
 {
 	my ($finish, @answers) = @_;
@@ -118,7 +123,8 @@ sub answering
 			my $text = @answers > 1 ? shift @answers : $answers[0];
 			my $stream = join '', map({ event($_) } { choices => [{ text => $text }] },
 				{ choices => [{ text => '', finish_reason => $finish }] },
-				{ choices => [], usage => { prompt_tokens => 9, completion_tokens => 4 } }),
+				{ choices => [], usage => { prompt_tokens => 9,
+					completion_tokens => $generated } }),
 				"data: [DONE]\n\n";
 			syswrite($c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 				. 'Content-Length: ' . length($stream) . "\r\n\r\n$stream");
@@ -134,11 +140,10 @@ sub run_against
 	return $run;
 }
 
-my %person = (name => 'A', race => 'b', class => 'c', level => 3, background => 'd', alignment => 'e',
-	backstory => 'f g');
+my %person = (name => 'A', email => 'b', city => 'c', age => 3);
 my @json = (
-	[[{%person}], 8], [[], 8],                              # right
-	[[{ %person, level => '3' }], 0], [[{ name => 'A' }], 0], [{%person}, 0],
+	[{%person}, 8], [{ name => 'A', email => '' }, 8],      # right
+	[{ %person, age => '3' }, 0], [{ name => 'A' }, 0], [[{%person}], 0],
 );
 my $run = run_against(answering('stop', map { $json->encode($_->[0]) } @json), '--num-prompts', 5);
 my $c = $run->{own}{correctness};
@@ -149,7 +154,7 @@ is($c->{wrong}{schema}, 3, 'with the reason');
 like($run->{out}, qr/Constrained answers correct \(%\):\s+40\.00 \(of 5; wrong: schema 3\)/,
 	'on the terminal');
 
-$run = run_against(answering('length', '[{"name": "A', '[]'), qw(--num-prompts 2));
+$run = run_against(answering('length', '{"name": "A', '{"name": "", "email": ""}'), qw(--num-prompts 2));
 is($run->{own}{correctness}{wrong}{truncated}, 1, 'an answer that was cut is called so');
 is($run->{own}{correctness}{constrained_correct_rate}, 50, 'and one that was not needs no excuse');
 
@@ -167,6 +172,7 @@ is_deeply([map { $_ & 40 } @{ $run->{own}{requests}{correctness} }], [40, 0, 32]
 
 # ---- the verb ----
 
+$generated = 1;
 my $server = answering('stop', 'Positive', 'neutral');
 my ($status, $out, $err) = profllm(qw(bench structured-output --model sim --tokenizer sim --dataset choice
 	--num-prompts 2 --max-concurrency 1 --ready-check-timeout-sec 0 --save-results --progress none),
@@ -174,11 +180,12 @@ my ($status, $out, $err) = profllm(qw(bench structured-output --model sim --toke
 relay_end($server);
 is($status, 0, 'bench structured-output') or diag($err);
 like($out, qr/^correct_rate\(%\) 50\.0 $/m, 'says the rate as upstream does');
-my $result = read_json("$dir/results/1.0so_openai_infqps_sim_choice_2_out128.txt")
-	// read_json("$dir/results/1.0so_vllm_infqps_sim_choice_2_out128.txt");
+my $result = read_json("$dir/results/1.0so_vllm_infqps_sim_choice_2_out128.txt");
+is($result->{backend}, 'vllm', 'the backend that the script has unless told otherwise');
 is_deeply([map { $_->{correctness} ? 1 : 0 } @{ $result->{outputs} }], [1, 0], 'and every answer\'s');
 is($result->{'correct_rate(%)'}, 50, 'under upstream\'s key');
-is($result->{ttft_description}{count}, 2, 'with the descriptions');
+is($result->{"${_}_description"}{count}, 2, "with the description of $_, answers of one token too")
+	for qw(ttft tpot);
 my ($first) = slurp(glob "$dir/results/*") =~ /\A\{\n    "(\w+)"/;
 is($first, 'outputs', 'in its order');
 my ($raw) = profllm(qw(benchmark_serving_structured_output.py --help));
