@@ -12,7 +12,8 @@
 /* First parts of columns that no role may take for its own. */
 static const char *const group[] = {
 	"server", "benchmark", "system", "hardware", "environment", "provenance", "tags", "resources",
-	"trust", "client", "steady_state", "failures", "run", "metric",
+	"trust", "client", "steady_state", "failures", "run", "metric", "sessions", "correctness",
+	"priority", "prefix_cache",
 };
 
 bool is_document(const struct json_value *v)

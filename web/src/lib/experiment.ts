@@ -242,6 +242,20 @@ export interface ExperimentDocument {
 				p99?: number | null;
 				max?: number | null;
 			} | null;
+			ttft_first_turn_ms?: {
+				n?: number;
+				mean?: number | null;
+				p50?: number | null;
+				p99?: number | null;
+				max?: number | null;
+			} | null;
+			ttft_later_turns_ms?: {
+				n?: number;
+				mean?: number | null;
+				p50?: number | null;
+				p99?: number | null;
+				max?: number | null;
+			} | null;
 			context_growth_tokens?: {
 				n?: number;
 				mean?: number | null;
@@ -451,6 +465,7 @@ export interface ExperimentDocument {
 				requests?: number;
 				constrained?: number;
 				scored?: number;
+				correct?: number;
 				constrained_correct_rate?: number | null;
 				unconstrained_correct_rate?: number | null;
 				correct_rate_upstream?: number | null;
@@ -619,6 +634,7 @@ export interface ExperimentDocument {
 				cached_tokens?: (number | null)[];
 				reasoning_tokens?: (number | null)[];
 				answer_bytes?: (number | null)[];
+				correctness?: (number | null)[];
 				priority?: (number | null)[];
 				due_s?: (number | null)[];
 				failure?: (string | null)[] | null;
