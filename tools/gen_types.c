@@ -97,6 +97,7 @@ static void put_members(struct buf *out, const struct node *n, unsigned depth)
 {
 	for (size_t i = 0; i < n->n; i++) {
 		const struct node *child = n->child[i];
+		const char *quote = strchr(child->name, '-') ? "'" : "";
 
 		if (strcmp(child->name, "[]") == 0)
 			continue;
@@ -104,7 +105,8 @@ static void put_members(struct buf *out, const struct node *n, unsigned depth)
 		if (child->is_pattern)
 			put_pattern(out, child->name);
 		else
-			buf_printf(out, "%s%s: ", child->name, child->is_required ? "" : "?");
+			buf_printf(out, "%s%s%s%s: ", quote, child->name, quote,
+				   child->is_required ? "" : "?");
 		put_type(out, child, depth);
 		buf_add_text(out, ";\n");
 	}

@@ -385,7 +385,7 @@ static void smoke(struct checking *c)
 	struct outcome o = { 0 };
 	struct buf said = { 0 };
 
-	if (x.mode != MODE_SERVE) {
+	if (!mode_is_served(x.mode)) {
 		check_add(c, CHECK_SKIP, "smoke load", "only of a server; this is mode %s",
 			  experiment_mode_name(x.mode));
 		return;
@@ -400,6 +400,7 @@ static void smoke(struct checking *c)
 	x.profiling.is_enabled = false;
 	x.serve.profile = false;
 	x.serve.num_prompts = CHECK_SMOKE_PROMPTS;
+	x.turns.max_num_requests = (struct opt_int){ true, x.turns.num_clients };
 	x.serve.num_warmups = 0;
 	x.serve.num_runs = 1;
 	x.serve.request_rate = INFINITY;
@@ -435,7 +436,7 @@ void check_experiment(const struct experiment *x, const struct check_opts *o, st
 	gpus(&c);
 	for (size_t i = 0; i < x->n_servers; i++)
 		check_model(&c, i);
-	if (x->mode == MODE_SERVE)
+	if (mode_is_served(x->mode))
 		benchmark(&c);
 	disk(&c);
 	cache_room(&c);

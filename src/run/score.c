@@ -185,58 +185,6 @@ static struct report_pair shown_pair(const struct serve_pair *pair, struct arena
 	return out;
 }
 
-/* What `bench multi-turn` has and bench serve has not; its rate is each client's own. */
-static void put_multi_turn(const struct multi_turn_opts *o, const struct json_value *serve,
-			   struct json_writer *w, struct arena *a)
-{
-	static const char *const aside[] = { "url", "output_file", "stats_json_output", "api_key",
-					     "header", "verbose", "print_content", "excel_output" };
-	struct json_value *all;
-	struct buf json = { 0 };
-
-	opt_json(&multi_turn_opt_set, o, &json);
-	json_parse(a, arena_str(a, buf_str(&json)), &all, NULL);
-	buf_release(&json);
-	for (size_t i = 0; i < all->count; i++) {
-		struct str key = all->key[i];
-		bool is_aside = false;
-
-		for (size_t k = 0; k < sizeof(aside) / sizeof(*aside); k++)
-			is_aside |= str_is(key, aside[k]);
-		if (str_is(key, "request_rate"))
-			key = STR("client_request_rate");
-		if (is_aside || json_get(serve, arena_text(a, key)))
-			continue;
-		json_key_str(w, key);
-		json_put_value(w, &all->item[i]);
-	}
-}
-
-static struct str options_json(const struct serve_opts *o, struct arena *a)
-{
-	struct buf serve = { 0 }, all = { 0 };
-	struct json_writer w = json_writer(&all);
-	struct json_value *v;
-	struct str text;
-
-	opt_json(&serve_opt_set, o, &serve);
-	text = arena_str(a, buf_str(&serve));
-	buf_release(&serve);
-	if (!o->multi_turn)
-		return text;
-	json_parse(a, text, &v, NULL);
-	json_begin_object(&w);
-	for (size_t i = 0; i < v->count; i++) {
-		json_key_str(&w, v->key[i]);
-		json_put_value(&w, &v->item[i]);
-	}
-	put_multi_turn(o->multi_turn->o, v, &w, a);
-	json_end_object(&w);
-	text = arena_str(a, buf_str(&all));
-	buf_release(&all);
-	return text;
-}
-
 static void report_facts(const struct serve_opts *o, const struct serve_derived *d,
 			 const struct point *p, struct report_facts *f, struct arena *a)
 {
@@ -270,7 +218,7 @@ static void report_facts(const struct serve_opts *o, const struct serve_derived 
 		f->ramp_end_rps = o->ramp_up_end_rps.v;
 		ramp_events(o, p, f, a);
 	}
-	f->options = options_json(o, a);
+	f->options = multi_turn_options(o, o->multi_turn ? o->multi_turn->o : NULL, a);
 }
 
 static void make_meta(const struct serve_opts *o, const struct serve_derived *d,

@@ -12,7 +12,7 @@ export interface ExperimentDocument {
 	duration: number;
 	config: {
 		name: string;
-		mode: 'serve' | 'throughput' | 'latency' | 'startup';
+		mode: 'serve' | 'throughput' | 'latency' | 'startup' | 'prioritization' | 'prefix-caching' | 'long-document-qa' | 'structured-output' | 'multi-turn';
 		repeat: number;
 		repeats: number;
 		hash: string;
@@ -117,6 +117,15 @@ export interface ExperimentDocument {
 			[key: string]: unknown;
 		};
 		startup?: {
+			[key: string]: unknown;
+		};
+		prioritization?: {
+			[key: string]: unknown;
+		};
+		'prefix-caching'?: {
+			[key: string]: unknown;
+		};
+		'long-document-qa'?: {
 			[key: string]: unknown;
 		};
 		date?: string;
