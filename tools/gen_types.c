@@ -40,6 +40,8 @@ static void put_list(struct buf *out, const struct node *n, struct str element, 
 	}
 }
 
+#define VALUES_PER_LINE 6
+
 /* One of a type's alternatives. */
 static void put_one(struct buf *out, const struct node *n, struct str type, unsigned depth)
 {
@@ -53,7 +55,11 @@ static void put_one(struct buf *out, const struct node *n, struct str type, unsi
 		for (size_t i = 0; i < values->count; i++) {
 			const struct json_value *v = &values->item[i];
 
-			buf_add_text(out, i ? " | " : "");
+			buf_add_text(out, !i ? "" : i % VALUES_PER_LINE ? " | " : " |");
+			if (i && i % VALUES_PER_LINE == 0) {
+				buf_add_text(out, "\n");
+				put_tabs(out, depth + 1);
+			}
 			if (v->kind == JSON_STRING)
 				buf_printf(out, "'%s'", v->text.p);
 			else

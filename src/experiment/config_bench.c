@@ -20,6 +20,7 @@ static const struct { const char *name, *where; } elsewhere[] = {
 	{ "url", "server.url attaches to a server" },
 	{ "host", "server.host says where it listens, server.url attaches to a running one" },
 	{ "port", "server.port says where it listens, server.url attaches to a running one" },
+	{ "api_key", "the environment variable OPENAI_API_KEY is the key" },
 	{ "server_cmd", "server.command starts the server" },
 	{ "dry_run", "profllm run has --dry-run" },
 	{ "compare", "profllm bench compare compares documents" },

@@ -99,7 +99,7 @@ struct experiment {
 	enum experiment_mode mode;
 	struct experiment_server *server;
 	size_t n_servers, serving;     /* index of the one that load goes to */
-	struct serve_opts serve;       /* served modes: ready but for the address; not yet checked */
+	struct serve_opts serve;       /* served modes: ready but for the address, not checked */
 	struct opt_result serve_given; /* which of them were given */
 	struct multi_turn_opts turns;  /* MODE_MULTI_TURN: what the verb has beside those */
 	struct opt_result turns_given;

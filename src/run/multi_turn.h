@@ -100,8 +100,8 @@ int multi_turn_header(const char *text, struct arena *a, struct serve_pair *out,
 /* Whether an option of bench serve, as it is typed, means the same here. */
 bool multi_turn_passes(struct str typed);
 /*
- * The options of the run of bench serve that m, which is checked, is: the verb's own over those that
- * were given there. m keeps serve. ERR_USAGE: a header that is none.
+ * The options of the run of bench serve that m, which is checked, is: the verb's own over those
+ * that were given there. m keeps serve. ERR_USAGE: a header that is none.
  */
 int multi_turn_over_serve(struct multi_turn *m, struct serve_opts *serve,
 			  const struct opt_result *given, struct arena *a, struct err *e);

@@ -410,7 +410,8 @@ struct str multi_turn_options(const struct serve_opts *serve, const struct multi
 	own = tree_of(options_text(&multi_turn_opt_set, turns, a), a);
 	json_begin_object(&w);
 	for (size_t i = 0; i < all->count; i++) {
-		const struct json_value *v = is_aside(all->key[i]) ? NULL : json_get(own, all->key[i].p);
+		const struct json_value *v = is_aside(all->key[i]) ? NULL :
+					     json_get(own, all->key[i].p);
 
 		json_key_str(&w, all->key[i]);
 		if (str_is(all->key[i], "dataset_name"))

@@ -151,10 +151,12 @@ run(args => [qw(run --config run.yaml --output made/suite.json --progress none)]
 
 	make_path('more');
 	spew('talk.json', json_text([map { { id => "t$_", messages => [
-		{ role => 'user', content => "first $_ " . 'word ' x 40 }, { role => 'assistant', content => 'yes' },
-		{ role => 'user', content => 'second' }, { role => 'assistant', content => 'no' }] } } 1 .. 3]));
+		{ role => 'user', content => "first $_ " . 'word ' x 40 },
+		{ role => 'assistant', content => 'yes' }, { role => 'user', content => 'second' },
+		{ role => 'assistant', content => 'no' }] } } 1 .. 3]));
 	run(args => [qw(bench multi-turn --input-file talk.json --model sim --tokenizer sim --num-clients 2
-		--no-early-stop --disable-tqdm --save-result --result-filename more/talk.json --url), $sim->{url}]);
+		--no-early-stop --disable-tqdm --save-result --result-filename more/talk.json --url),
+		$sim->{url}]);
 	run(args => [qw(bench structured-output --model sim --tokenizer sim --dataset choice --num-prompts 6
 		--output-len 20 --disable-tqdm --save-results --result-filename more/choice.json --base-url),
 		$sim->{url}]);
@@ -196,14 +198,15 @@ run(args => [qw(run --config run.yaml --output made/suite.json --progress none)]
 		'benchmark.dataset_name' => 'prefix_caching', 'benchmark.repeat_count' => 2,
 		'benchmark.repeat_order' => 'sorted', caching_speedup => $ours->{caching_speedup},
 		'prefix_cache.off.duration' => $ours->{runs}[1]{elapsed_time},
-		'prefix_cache.off.cached_share' => 0, 'client.ideal_prefix_reuse' => $ours->{ideal_prefix_reuse});
+		'prefix_cache.off.cached_share' => 0,
+		'client.ideal_prefix_reuse' => $ours->{ideal_prefix_reuse});
 	holds('long documents', $run{documents}, mode => 'long-document-qa',
 		'benchmark.dataset_name' => 'long_document_qa', 'benchmark.repeat_order' => 'tile');
 	is(run(args => [qw(export --columns), 'mode,priority.1.completed', '--filter',
 		'{"column": "priority.1.completed", "range": {"min": 1}}', '--store', $store])->{out},
 		"mode,priority.1.completed\r\nprioritization,5\r\n", 'a question about a class');
-	is(run(args => [qw(export --columns mode --filter), '{"column": "priority.9.ttft_ms.p99", "range": {"min": 1}}',
-		'--store', $store])->{out}, "mode\r\n", 'about one that no run has, too');
+	is(run(args => [qw(export --columns mode --filter),
+		'{"column": "priority.9.ttft_ms.p99", "range": {"min": 1}}', '--store', $store])->{out}, "mode\r\n", 'about one that no run has, too');
 	check_run('one that makes no sense is not', run(args => [qw(export --columns), 'mode',
 		'--filter', '{"column": "priority.9.tftt_ms.p99", "range": {"min": 1}}', '--store', $store]),
 		{ status => 2, err => '*priority.9.tftt_ms.p99*' });

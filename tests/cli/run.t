@@ -126,7 +126,8 @@ spew('talk.json', JSON::PP->new->encode([map { { id => "t$_", messages => [says(
 	my ($run, $d) = experiment('turns', { server => { %sim, requests => Cwd::getcwd() . '/sent' },
 		benchmark => { mode => 'multi-turn', input_file => 'talk.json', num_clients => 1,
 			max_active_conversations => 2, warmup_percentages => '0%,50%', tokenizer => 'sim',
-			goodput => 'session_duration:60000', ready_check_timeout_sec => 0 }, output => { record => JSON::PP::true } });
+			goodput => 'session_duration:60000', ready_check_timeout_sec => 0 },
+		output => { record => JSON::PP::true } });
 	my $r = $d->{results};
 
 	is_completed('mode multi-turn', $run, $d);

@@ -12,7 +12,8 @@ export interface ExperimentDocument {
 	duration: number;
 	config: {
 		name: string;
-		mode: 'serve' | 'throughput' | 'latency' | 'startup' | 'prioritization' | 'prefix-caching' | 'long-document-qa' | 'structured-output' | 'multi-turn';
+		mode: 'serve' | 'throughput' | 'latency' | 'startup' | 'prioritization' | 'prefix-caching' |
+			'long-document-qa' | 'structured-output' | 'multi-turn';
 		repeat: number;
 		repeats: number;
 		hash: string;
