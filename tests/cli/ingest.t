@@ -206,7 +206,8 @@ run(args => [qw(run --config run.yaml --output made/suite.json --progress none)]
 		'{"column": "priority.1.completed", "range": {"min": 1}}', '--store', $store])->{out},
 		"mode,priority.1.completed\r\nprioritization,5\r\n", 'a question about a class');
 	is(run(args => [qw(export --columns mode --filter),
-		'{"column": "priority.9.ttft_ms.p99", "range": {"min": 1}}', '--store', $store])->{out}, "mode\r\n", 'about one that no run has, too');
+		'{"column": "priority.9.ttft_ms.p99", "range": {"min": 1}}', '--store', $store])->{out},
+		"mode\r\n", 'about one that no run has, too');
 	check_run('one that makes no sense is not', run(args => [qw(export --columns), 'mode',
 		'--filter', '{"column": "priority.9.tftt_ms.p99", "range": {"min": 1}}', '--store', $store]),
 		{ status => 2, err => '*priority.9.tftt_ms.p99*' });
