@@ -398,6 +398,15 @@ SKIP: {
 		Authorization => 'Bearer 0123456789abcdef0123456789abcdef');
 	is_deeply([sort map { $_->{values}{run_id} } @{$answer->{json}{items}}], ['exp_a', 'exp_c'],
 		'and the runs are there');
+	ingest('more', @to, '--token-file', 'token');
+	for my $column (qw(sessions.ttft_later_turns_ms.mean priority.1.e2el_cost
+		prefix_cache.off.duration correctness.scored)) {
+		$answer = ask($d, 'POST', '/api/filters/apply', { columns => [$column], limit => 10,
+			filter => { column => $column, range => { min => 0 } },
+			sort => [{ column => $column }] },
+			Authorization => 'Bearer 0123456789abcdef0123456789abcdef');
+		is(scalar @{$answer->{json}{items} // []}, 1, "the API is asked by $column");
+	}
 	check_run('a trace', run(args => ['ingest', '--trace', 'rank0.json', '--run', 'exp_c', @to,
 		'--token-file', 'token']), { status => 0 });
 	$answer = ask($d, 'GET', '/api/traces', undef,
