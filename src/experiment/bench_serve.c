@@ -536,8 +536,7 @@ int experiment_prepare(const struct experiment *x, const struct experiment_hooks
 	int rc = -1;
 
 	*out = (struct point_early){ .part = PART_OPTIONS };
-	/* Conversations are made while the run is, because its state holds them. */
-	if (!mode_is_served(x->mode) || x->mode == MODE_MULTI_TURN)
+	if (!mode_is_served(x->mode))
 		return 0;
 	if (check_options(&b, NOWHERE, &ignored, e) == 0) {
 		/* The experiment's own folder is made when it runs. */
@@ -546,6 +545,10 @@ int experiment_prepare(const struct experiment *x, const struct experiment_hooks
 		out->arena = b.arena;
 		b.arena = (struct arena){ 0 };
 		rc = run_point_early(&b.opts, &b.derived, &h, out, e);
+	}
+	if (x->mode == MODE_MULTI_TURN) {
+		out->is_whole = false; /* a run's conversations are held by its own state */
+		multi_turn_release(&b.turns);
 	}
 	buf_release(&ignored);
 	arena_release(&b.arena);

@@ -225,16 +225,18 @@ static void tokenizer(struct checking *c, const struct point_early *early, const
 static void dataset(struct checking *c, const struct point_early *early, const struct err *e)
 {
 	const struct serve_opts *o = &c->x->serve;
-	const char *path = o->data.path ? o->data.path :
+	bool has_turns = c->x->mode == MODE_MULTI_TURN;
+	const char *name = has_turns ? "conversations" : o->dataset_name;
+	const char *path = has_turns ? c->x->turns.input_file : o->data.path ? o->data.path :
 			   dataset_find(o->dataset_name)->forbids_path ? "made here" : "of the hub";
 
 	if (e->code != ERR_NONE && early->part == PART_DATASET)
 		check_add(c, CHECK_FAIL, "dataset", "%s", e->text);
 	else if (early->n_requests && early->has_tokenizer && early->waits.code != ERR_NONE)
 		check_add(c, CHECK_NOTE, "dataset", "%s, %s: %zu requests; the server is asked for their "
-			  "chat template", o->dataset_name, path, early->n_requests);
+			  "chat template", name, path, early->n_requests);
 	else if (early->n_requests)
-		check_add(c, CHECK_PASS, "dataset", "%s, %s: %zu requests", o->dataset_name, path,
+		check_add(c, CHECK_PASS, "dataset", "%s, %s: %zu requests", name, path,
 			  early->n_requests);
 	else
 		check_add(c, CHECK_SKIP, "dataset", "not before there is a tokenizer");

@@ -152,6 +152,18 @@ spew('talk.json', JSON::PP->new->encode([map { { id => "t$_", messages => [says(
 }
 
 {
+	spew('twice.json', JSON::PP->new->encode([{ id => 'a',
+		messages => [says(user => 1), says(user => 2)] }]));
+	my ($run, $d) = experiment('twice', { server => \%sim,
+		benchmark => { mode => 'multi-turn', input_file => 'twice.json', tokenizer => 'sim' } });
+
+	is($run->{status}, 2, 'conversations that are none are the user\'s mistake');
+	like($run->{err}, qr/benchmark\.input_file: twice\.json: .*two messages of the user in a row/,
+		'named as such');
+	unlike($run->{out}, qr/^Starting server/m, 'before a server is started');
+}
+
+{
 	my ($run, $d) = experiment('answers', { server => { command => 'sim', model => 'sim' },
 		benchmark => { mode => 'structured-output', structured_dataset => 'choice', num_prompts => 6,
 			structured_output_len => 20, structured_output_ratio => 0.5, tokenizer => 'sim' } });
