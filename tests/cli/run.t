@@ -153,7 +153,7 @@ spew('talk.json', JSON::PP->new->encode([map { { id => "t$_", messages => [says(
 
 {
 	spew('twice.json', JSON::PP->new->encode([{ id => 'a',
-		messages => [says(user => 1), says(user => 2)] }]));
+		messages => [says(user => 'one'), says(user => 'two')] }]));
 	my ($run, $d) = experiment('twice', { server => \%sim,
 		benchmark => { mode => 'multi-turn', input_file => 'twice.json', tokenizer => 'sim' } });
 

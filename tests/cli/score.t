@@ -55,7 +55,8 @@ is(score(qw(a.rec --strict))->{status}, 3, '--strict: 3, for the run was not VAL
 # What a run said, what its record says of it, and both compared.
 sub is_scored_again {
 	my ($what, $metrics, @words) = @_;
-	my $engine = start_sim(qw(--max-num-seqs 4 --scheduling-policy priority --enable-prompt-tokens-details));
+	my $engine = start_sim(qw(--max-num-seqs 4 --scheduling-policy priority
+		--enable-prompt-tokens-details));
 	my @more = (qw(--save-result --save-detailed --result-filename), "$what.json");
 	my $ran = run(args => ['bench', @words, @more, '--record', "$what.rec",
 		$words[0] eq 'multi-turn' ? '--url' : '--base-url', $engine->{url}]);
@@ -69,8 +70,8 @@ sub is_scored_again {
 	return json_of(slurp("$what-again.json"));
 }
 
-spew('talk.json', JSON::PP->new->encode([map { { id => "t$_", messages => [{ role => 'user', content => "first $_" },
-	{ role => 'assistant', content => 'one' }, { role => 'user', content => 'second' },
+spew('talk.json', JSON::PP->new->encode([map { { id => "t$_", messages => [
+	{ role => 'user', content => "first $_" }, { role => 'assistant', content => 'one' }, { role => 'user', content => 'second' },
 	{ role => 'assistant', content => 'two' }] } } 1 .. 4]));
 my $talk = is_scored_again('turns', ['per_turn_metrics[1].mean_ttft_ms', 'per_turn_metrics[0].p99_ttft_ms',
 	'sessions.ttft_later_turns_ms.mean', 'sessions.duration_s.p99'],
