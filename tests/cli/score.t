@@ -71,7 +71,8 @@ sub is_scored_again {
 }
 
 spew('talk.json', JSON::PP->new->encode([map { { id => "t$_", messages => [
-	{ role => 'user', content => "first $_" }, { role => 'assistant', content => 'one' }, { role => 'user', content => 'second' },
+	{ role => 'user', content => "first $_" },
+	{ role => 'assistant', content => 'one' }, { role => 'user', content => 'second' },
 	{ role => 'assistant', content => 'two' }] } } 1 .. 4]));
 my $talk = is_scored_again('turns', ['per_turn_metrics[1].mean_ttft_ms', 'per_turn_metrics[0].p99_ttft_ms',
 	'sessions.ttft_later_turns_ms.mean', 'sessions.duration_s.p99'],
