@@ -269,6 +269,27 @@ static void score_each(struct metrics *m, const struct record *r)
 	release(&g);
 }
 
+static void score_ttft(struct metrics *m, const struct record *r)
+{
+	double *first = mem_array(m->n, sizeof(*first)), *later = mem_array(m->n, sizeof(*later));
+	size_t n_first = 0, n_later = 0;
+
+	for (uint32_t i = 0; i < m->n && !m->opts.is_pooling; i++) {
+		const struct request_row *row = &r->row[m->row[i]];
+
+		if (row->session == RECORD_NONE || !metrics_is_success(row))
+			continue;
+		if (row->turn == 0)
+			first[n_first++] = m->ttft[i];
+		else
+			later[n_later++] = m->ttft[i];
+	}
+	m->sessions.first_ttft = metrics_spread(first, n_first);
+	m->sessions.later_ttft = metrics_spread(later, n_later);
+	free(first);
+	free(later);
+}
+
 /* ---- what a turn has of the one that it continues ---- */
 
 static uint32_t reusable_tokens(const struct request_row *before)
@@ -322,6 +343,7 @@ void metrics_sessions(struct metrics *m, const struct record *r)
 		return;
 	score_each(m, r);
 	score_turns(m, r);
+	score_ttft(m, r);
 	score_history(m, r);
 }
 

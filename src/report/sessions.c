@@ -26,6 +26,13 @@ static void put_stats(struct json_writer *w, const char *key, const struct metri
 	json_end_object(w);
 }
 
+static void put_spread(struct json_writer *w, const char *key, const struct metrics_spread *s)
+{
+	const struct metrics_stats in_ms = { s->n, s->mean_ms, s->p50_ms, s->p99_ms, s->max_ms };
+
+	put_stats(w, key, &in_ms);
+}
+
 static void put_known(struct json_writer *w, const char *key, bool is_known, double v)
 {
 	json_key(w, key);
@@ -38,8 +45,6 @@ static void put_known(struct json_writer *w, const char *key, bool is_known, dou
 void report_sessions_json(struct json_writer *w, const struct metrics *m)
 {
 	const struct metrics_sessions *s = &m->sessions;
-	const struct metrics_stats lag = { s->gap_lag.n, s->gap_lag.mean_ms, s->gap_lag.p50_ms,
-					   s->gap_lag.p99_ms, s->gap_lag.max_ms };
 
 	json_begin_object(w);
 	put_int(w, "n", s->n);
@@ -58,7 +63,9 @@ void report_sessions_json(struct json_writer *w, const struct metrics *m)
 	put_stats(w, "duration_s", &s->duration);
 	put_stats(w, "serving_s", &s->serving);
 	put_stats(w, "gap_s", &s->gap);
-	put_stats(w, "gap_lag_ms", &lag);
+	put_spread(w, "gap_lag_ms", &s->gap_lag);
+	put_spread(w, "ttft_first_turn_ms", &s->first_ttft);
+	put_spread(w, "ttft_later_turns_ms", &s->later_ttft);
 	put_text(w, "context_source", !s->client_counted ? "usage"
 		 : s->client_counted < s->turns_completed ? "mixed" : "client");
 	put_stats(w, "context_growth_tokens", &s->growth);

@@ -207,6 +207,7 @@ int multi_turn_requests(struct stage *s, struct err *e)
 	m->serve->num_prompts = (int64_t)p->workload.n;
 	m->sessions = p->workload.sessions;
 	m->workload = &p->workload;
+	stage_made(s);
 	return 0;
 }
 

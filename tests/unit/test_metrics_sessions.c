@@ -155,6 +155,26 @@ static void turns_are_summed_apart(void **state)
 	record_release(&r);
 }
 
+/* First turns have no history, so they are apart from all others. */
+static void first_turns_are_apart(void **state)
+{
+	struct metrics_opts o = opts();
+	struct metrics m;
+
+	(void)state;
+	fill();
+	r.row[1].first_event_ns = r.row[1].sent_ns + S / 5;
+	metrics_score(&m, &r, &o);
+	assert_int_equal(m.sessions.first_ttft.n, 3);
+	NEAR(m.sessions.first_ttft.mean_ms, 100);
+	NEAR(m.sessions.first_ttft.max_ms, 100);
+	assert_int_equal(m.sessions.later_ttft.n, 2);
+	NEAR(m.sessions.later_ttft.mean_ms, 150);
+	NEAR(m.sessions.later_ttft.max_ms, 200);
+	metrics_release(&m);
+	record_release(&r);
+}
+
 /* A session is good when every turn is, and when it was short enough. */
 static void goodput_is_of_whole_sessions(void **state)
 {
@@ -184,6 +204,7 @@ int main(void)
 		cmocka_unit_test(sessions_have_outcomes),
 		cmocka_unit_test(cached_tokens_are_weighted),
 		cmocka_unit_test(turns_are_summed_apart),
+		cmocka_unit_test(first_turns_are_apart),
 		cmocka_unit_test(goodput_is_of_whole_sessions),
 	};
 

@@ -239,10 +239,14 @@ static void csv(void **state)
 
 static void values(void **state)
 {
-	struct frame f = frame_of("[{\"a.b\": 1, \"a\": {\"b\": 2, \"c\": {\"p99.9\": 3}}, \"s\": \"inf\"}]");
+	struct frame f = frame_of("[{\"a.b\": 1, \"a\": {\"b\": 2, \"c\": {\"p99.9\": 3}}, \"s\": \"inf\", "
+				  "\"l\": [{\"p99.9\": 4}, 5], \"k[0]\": 6}]");
 	static const struct { const char *key; double value; } rows[] = {
-		{ "a.b", 1 }, { "a.c.p99.9", 3 }, { "s", INFINITY },
+		{ "a.b", 1 }, { "a.c.p99.9", 3 }, { "s", INFINITY }, { "l[0].p99.9", 4 },
+		{ "l[1]", 5 }, { "k[0]", 6 },
 	};
+	static const char *const absent[] = { "l[2]", "l[-1]", "l[]", "l[x]", "l[0", "l[0]x", "[0]",
+					      "s[0]", "a[0]", "l[99999999999999999999]" };
 	double x;
 
 	(void)state;
@@ -250,6 +254,8 @@ static void values(void **state)
 		assert_true(frame_number(frame_value(f.row[0], str_of(rows[i].key)), &x));
 		assert_true(x == rows[i].value);
 	}
+	for (size_t i = 0; i < COUNT(absent); i++)
+		assert_null(frame_value(f.row[0], str_of(absent[i])));
 	assert_null(frame_value(f.row[0], STR("a.c.p99")));
 	assert_null(frame_value(f.row[0], STR("a.b.c")));
 	assert_null(frame_value(f.row[0], STR("")));

@@ -12,7 +12,8 @@ export interface ExperimentDocument {
 	duration: number;
 	config: {
 		name: string;
-		mode: 'serve' | 'throughput' | 'latency' | 'startup';
+		mode: 'serve' | 'throughput' | 'latency' | 'startup' | 'prioritization' | 'prefix-caching' |
+			'long-document-qa' | 'structured-output' | 'multi-turn';
 		repeat: number;
 		repeats: number;
 		hash: string;
@@ -117,6 +118,15 @@ export interface ExperimentDocument {
 			[key: string]: unknown;
 		};
 		startup?: {
+			[key: string]: unknown;
+		};
+		prioritization?: {
+			[key: string]: unknown;
+		};
+		'prefix-caching'?: {
+			[key: string]: unknown;
+		};
+		'long-document-qa'?: {
 			[key: string]: unknown;
 		};
 		date?: string;
@@ -236,6 +246,20 @@ export interface ExperimentDocument {
 				max?: number | null;
 			} | null;
 			gap_lag_ms?: {
+				n?: number;
+				mean?: number | null;
+				p50?: number | null;
+				p99?: number | null;
+				max?: number | null;
+			} | null;
+			ttft_first_turn_ms?: {
+				n?: number;
+				mean?: number | null;
+				p50?: number | null;
+				p99?: number | null;
+				max?: number | null;
+			} | null;
+			ttft_later_turns_ms?: {
 				n?: number;
 				mean?: number | null;
 				p50?: number | null;
@@ -451,6 +475,7 @@ export interface ExperimentDocument {
 				requests?: number;
 				constrained?: number;
 				scored?: number;
+				correct?: number;
 				constrained_correct_rate?: number | null;
 				unconstrained_correct_rate?: number | null;
 				correct_rate_upstream?: number | null;
@@ -619,6 +644,7 @@ export interface ExperimentDocument {
 				cached_tokens?: (number | null)[];
 				reasoning_tokens?: (number | null)[];
 				answer_bytes?: (number | null)[];
+				correctness?: (number | null)[];
 				priority?: (number | null)[];
 				correctness?: (number | null)[];
 				due_s?: (number | null)[];
