@@ -254,10 +254,11 @@ struct metrics_sessions {
 	size_t n_ranges;
 	/*
 	 * From the second turn on, because the first one's prompt is seldom cached: slope of the
-	 * turns' median TTFT, least squares weighted by their successes; and cached_share.
+	 * turns' median TTFT, least squares weighted by their successes, with its standard error (0
+	 * for two turns); and cached_share.
 	 */
 	bool knows_growth, is_later_cache_known;
-	double ttft_growth_ms_per_turn, later_cached_share;
+	double ttft_growth_ms_per_turn, ttft_growth_error_ms, later_cached_share;
 };
 
 struct metrics_error { struct str text; uint32_t count; };

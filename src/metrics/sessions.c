@@ -3,6 +3,7 @@
 #include "metrics/parts.h"
 
 #include <assert.h>
+#include <math.h>
 
 #include "base/mem.h"
 #include "stats/stats.h"
@@ -133,28 +134,45 @@ static void score_ranges(struct metrics *m, const struct record *r, const struct
 	assert(s->n_ranges <= METRICS_TURN_RANGES_MAX);
 }
 
-/* What changes from the second turn on. */
-static void score_later_turns(struct metrics_sessions *s)
+/* A line through the turns' median TTFT from the second turn on. */
+static void fit_ttft(struct metrics_sessions *s)
 {
-	double n = 0, x = 0, y = 0, xx = 0, xy = 0, spread, cached = 0, prompt = 0;
+	double n = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0, spread, slope, rest;
+	uint32_t turns = 0;
 
 	for (size_t k = 1; k < s->n_turns; k++) {
-		const struct metrics_turn *t = &s->by_turn[k];
-		double weight = t->completed, turn = (double)k, ms = t->block[BLOCK_TTFT].median_ms;
+		double weight = s->by_turn[k].completed, turn = (double)k;
+		double ms = s->by_turn[k].block[BLOCK_TTFT].median_ms;
 
-		if (!t->completed)
+		if (!s->by_turn[k].completed)
 			continue;
+		turns++;
 		n += weight;
 		x += weight * turn;
 		y += weight * ms;
 		xx += weight * turn * turn;
 		xy += weight * turn * ms;
-		cached += t->cached_share * t->cache_known_tokens;
-		prompt += t->cache_known_tokens;
+		yy += weight * ms * ms;
 	}
 	spread = n * xx - x * x;
-	s->knows_growth = spread > 0;
-	s->ttft_growth_ms_per_turn = s->knows_growth ? (n * xy - x * y) / spread : 0;
+	if (turns < 2 || spread <= 0)
+		return;
+	s->knows_growth = true;
+	s->ttft_growth_ms_per_turn = slope = (n * xy - x * y) / spread;
+	/* Weighted squares that the line leaves; rounding may make them negative. */
+	rest = yy - y * y / n - slope * slope * spread / n;
+	if (turns > 2 && rest > 0)
+		s->ttft_growth_error_ms = sqrt(rest / (turns - 2) * n / spread);
+}
+
+static void score_later_cache(struct metrics_sessions *s)
+{
+	double cached = 0, prompt = 0;
+
+	for (size_t k = 1; k < s->n_turns; k++) {
+		cached += s->by_turn[k].cached_share * s->by_turn[k].cache_known_tokens;
+		prompt += s->by_turn[k].cache_known_tokens;
+	}
 	s->is_later_cache_known = prompt > 0;
 	s->later_cached_share = share(cached, prompt);
 }
@@ -170,7 +188,8 @@ static void score_turns(struct metrics *m, const struct record *r)
 		s->by_turn[k] = score_turn(m, r, &g, k, k + 1);
 	if (g.n > METRICS_TURN_RANGES_MAX)
 		score_ranges(m, r, &g);
-	score_later_turns(s);
+	fit_ttft(s);
+	score_later_cache(s);
 	release(&g);
 }
 

@@ -9,6 +9,8 @@
 #include "report/put.h"
 #include "report/result_parts.h"
 
+#define TREND_ERRORS 2 /* standard errors of a slope beyond which it is one */
+
 /* null when there was nothing to measure. */
 static void put_stats(struct json_writer *w, const char *key, const struct metrics_stats *s)
 {
@@ -35,13 +37,32 @@ static void put_known(struct json_writer *w, const char *key, bool is_known, dou
 		json_put_null(w);
 }
 
+static void add_growth(const struct metrics_sessions *s, size_t last, struct buf *out)
+{
+	double growth = s->ttft_growth_ms_per_turn, low = INFINITY, high = 0;
+
+	for (size_t k = 1; k < last; k++) {
+		double ms = s->by_turn[k].block[BLOCK_TTFT].median_ms;
+
+		if (!s->by_turn[k].completed)
+			continue;
+		low = ms < low ? ms : low;
+		high = ms > high ? ms : high;
+	}
+	buf_printf(out, "From turn 2 to turn %zu the median TTFT ", last);
+	if (fabs(growth) > TREND_ERRORS * s->ttft_growth_error_ms)
+		buf_printf(out, "%s by %.2f ms per turn; ", growth < 0 ? "falls" : "grows",
+			   fabs(growth));
+	else
+		buf_printf(out, "shows no trend (%.2f to %.2f ms); ", low, high);
+}
+
 /*
- * What the turns tell, as one sentence: "From turn 2 to turn 8 the median TTFT grows by 1.20 ms per
+ * What the turns show, as one sentence: "From turn 2 to turn 8 the median TTFT grows by 1.20 ms per
  * turn; cached tokens cover 81.4 % of the prompt." Nothing where no conversation goes on.
  */
 static void add_summary(const struct metrics_sessions *s, struct buf *out)
 {
-	double growth = s->ttft_growth_ms_per_turn;
 	size_t last = s->n_turns;
 
 	while (last > 1 && !s->by_turn[last - 1].completed)
@@ -49,8 +70,7 @@ static void add_summary(const struct metrics_sessions *s, struct buf *out)
 	if (last < 2)
 		return;
 	if (s->knows_growth)
-		buf_printf(out, "From turn 2 to turn %zu the median TTFT %s by %.2f ms per turn; ", last,
-			   growth < 0 ? "falls" : "grows", fabs(growth));
+		add_growth(s, last, out);
 	else
 		buf_printf(out, "The median TTFT is %.2f ms at turn 1 and %.2f ms at turn %zu; ",
 			   s->by_turn[0].block[BLOCK_TTFT].median_ms,
@@ -95,6 +115,7 @@ void report_sessions_json(struct json_writer *w, const struct metrics *m)
 	put_real(w, "reusable_share", s->reusable_share);
 	put_known(w, "reuse_efficiency", s->is_cache_known, s->reuse_efficiency);
 	put_known(w, "ttft_growth_ms_per_turn", s->knows_growth, s->ttft_growth_ms_per_turn);
+	put_known(w, "ttft_growth_error_ms_per_turn", s->knows_growth, s->ttft_growth_error_ms);
 	put_known(w, "later_cached_share", s->is_later_cache_known, s->later_cached_share);
 	add_summary(s, &text);
 	put_text(w, "turns_summary", text.len ? text.data : NULL);

@@ -69,7 +69,7 @@ function panelsOf(turns: Turn[]): Panel[] {
 				high: t.completed ? number(t[`${high}_ttft_ms`]) : null }) },
 		{ key: 'context', title: 'Context length', unit: 'tokens', high: 'p99',
 			of: (t) => stats(t.context_tokens) },
-		{ key: 'cached', title: 'Cached tokens', unit: 'tokens', high: 'p99',
+		{ key: 'cached', title: 'Cached prompt tokens', unit: '', high: 'p99',
 			of: (t) => stats(t.cached_tokens),
 			beside: { name: 'context', of: (t) => number(t.context_tokens?.p50) } },
 	];
@@ -107,7 +107,7 @@ function draw(panel: Panel, turns: Turn[], sentence: string): Drawn {
 	const base = TOP + PLOT_HEIGHT;
 	const body = svg('svg', { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'img',
 		'aria-label': `${panel.title} by turn. ${sentence}` });
-	for (const v of multiples(roundUp(top / 5), 0, top))
+	for (const v of multiples(roundUp(top / 6), 0, top))
 		body.append(svg('line', { class: 'grid', x1: LEFT, x2: WIDTH - RIGHT, y1: y(v), y2: y(v) }),
 			svg('text', { x: LEFT - 7, y: y(v) + 4, 'text-anchor': 'end' }, short(v)));
 	const step = Math.max(1, roundUp(last / 10));
@@ -144,7 +144,7 @@ function draw(panel: Panel, turns: Turn[], sentence: string): Drawn {
 	const key = (kind: string, text: string): HTMLElement => h('span', {}, h('i', { class: kind }), text);
 	const hasBand = panel.high !== '' && turns.some((t) => both(t));
 	return { cursor, x, figure: h('figure', { class: panel.key, 'data-panel': panel.key },
-		h('figcaption', {}, h('b', {}, `${panel.title} (${panel.unit})`), key('median', 'median'),
+		h('figcaption', {}, h('b', {}, panel.title + (panel.unit && ` (${panel.unit})`)), key('median', 'median'),
 			hasBand && key('band', `to ${panel.high}`),
 			panel.beside ? key('beside', panel.beside.name) : null), body) };
 }
@@ -206,7 +206,7 @@ export function turnsView(turns: Turn[], sessions: Sessions | null): HTMLElement
 			for (const end of ['x1', 'x2'])
 				cursor.setAttribute(end, String(k < 0 ? 0 : x(turns[k].turn_index + 1)));
 		}
-		said.textContent = k < 0 ? hint : factsOf(turns[k], high).filter((f) => f[3] !== null)
+		said.textContent = k < 0 ? hint : factsOf(turns[k], high).filter(([field, , , v]) => v !== null && (field !== 'failed' || v > 0))
 			.map(([, name, text]) => `${name} ${text}`).join(' · ');
 	};
 	const charts = h('div', { class: 'turns-charts', tabindex: '0', role: 'group',
