@@ -32,16 +32,20 @@ const wanted = (json) => json.per_turn_metrics.map((t) => ({ turn: t.turn_index 
 	cached_share: t.cached_share }));
 
 /** Both schemes and a narrow screen: axe finds nothing, nothing is wider than the screen. */
-async function looks(page, name) {
+async function looks(page, name, what) {
+	const picture = async (how) => {
+		await page.locator(what).first().evaluate((e) => e.scrollIntoView());
+		await page.screenshot({ path: join(shots, `${name}-${how}.png`), fullPage: true });
+	};
 	for (const scheme of ['light', 'dark']) {
 		await page.emulateMedia({ colorScheme: scheme });
 		await accessible(page, `${name}, ${scheme}`, scheme === 'dark' ? ['color-contrast'] : undefined);
-		await page.screenshot({ path: join(shots, `${name}-${scheme}.png`), fullPage: true });
+		await picture(scheme);
 	}
 	await page.setViewportSize(NARROW);
 	await becomes(() => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true,
 		`${name}: nothing is wider than a narrow screen`);
-	await page.screenshot({ path: join(shots, `${name}-390.png`), fullPage: true });
+	await picture('390');
 	await page.setViewportSize(WIDE);
 }
 
@@ -73,7 +77,7 @@ async function turns(browser, made) {
 		+ 'median TTFT '), 'a sentence is found', json.sessions.turns_summary);
 	ok(made.out.includes(`\n${json.sessions.turns_summary}\n`), 'the report prints it', made.out);
 	await charts(page, json, 'turns');
-	await looks(page, 'turns');
+	await looks(page, 'turns', '.turns');
 	equal(wrong, [], 'the page of the turns loads nothing and has no errors');
 	await page.close();
 }
@@ -133,7 +137,7 @@ async function pages(browser, talk, graded) {
 	const { page, wrong } = await tab(browser, `${it.url}/runs/${id}`);
 	await page.waitForSelector('.turns-table');
 	await charts(page, talk, 'the run');
-	await looks(page, 'run-turns');
+	await looks(page, 'run-turns', '.turns');
 	await page.goto(`${it.url}/runs/${id}?tab=requests`);
 	await page.waitForSelector('.timeline canvas');
 	equal(await page.$eval('.timeline-rows canvas', (c) => c.getAttribute('aria-label')),
@@ -153,7 +157,7 @@ async function pages(browser, talk, graded) {
 		...[...row.querySelectorAll('[data-value]')].map((e) => Number(e.dataset.value))])),
 	graded.profllm.priorities.map((p) => [p.priority, p.requests, p.failed, ...['ttft_ms', 'tpot_ms',
 		'e2el_ms'].flatMap((key) => [p[key].p50, p[key].p99])]), 'latencies of each priority');
-	await looks(page, 'run-answers');
+	await looks(page, 'run-answers', 'section[aria-label="Correct answers"]');
 	equal(wrong, [], 'no error, and no request to elsewhere');
 	await it.stop();
 }
@@ -165,9 +169,9 @@ main(async () => {
 		'--multi-turn-max-turns', '5', '--random-input-len', '200', '--per-turn-input-len', '60',
 		'--random-output-len', '12', '--multi-turn-delay-ms', '150', '--request-rate', '40',
 		'--report-cached-tokens', '--plot-timeline', '--plot-turns');
-	const graded = await bench(await sim('--scheduling-policy', 'priority', '--max-num-seqs', '4',
+	const graded = await bench(await sim('--scheduling-policy', 'priority', '--max-num-seqs', '8',
 		'--constraint-errors', '0.3'), 'graded.json', '--dataset-name', 'structured', '--structured-dataset', 'json',
-	'--num-prompts', '60', '--structured-output-len', '24', '--priority-classes', '0:0.5,3:0.5');
+	'--num-prompts', '40', '--structured-output-len', '256', '--priority-classes', '0:0.5,3:0.5');
 	const browser = await launch();
 	await turns(browser, talk);
 	await timeline(browser, talk.json);

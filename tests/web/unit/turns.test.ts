@@ -37,8 +37,8 @@ it('says how many answers are correct', () => {
 it('says what the class that is served last waits for', () => {
 	const of = (priority: number, p50: number) => ({ priority, requests: 9, completed: 9, failed: 0,
 		ttft_ms: { n: 9, mean: p50, p50, p99: p50 * 2, max: p50 * 3 }, queue_ms: null });
-	expect(classSentence([of(0, 20), of(5, 50)])).toBe('The median TTFT of priority 5 is 50.0 ms, '
-		+ '2.5 times that of priority 0 (20.0 ms). A lower number is served earlier.');
+	expect(classSentence([of(0, 20), of(5, 50)])).toBe('The median TTFT of priority 5 is 50 ms, '
+		+ '2.5 times that of priority 0 (20 ms). A lower number is served earlier.');
 	expect(classTimes([of(0, 20), of(5, 50)]).map(([, name]) => name)).toEqual(['TTFT']);
 	expect([classSentence([of(0, 20)]), classSentence([])]).toEqual(['', '']);
 });

@@ -39,7 +39,7 @@ export class Rows {
 			this.paint[kind] = pixel(colour(name));
 		this.ground = pixel(colour('card'));
 		this.grid = pixel(colour('grid'));
-		this.thread = pixel(colour('line'));
+		this.thread = pixel(colour('faint'));
 	}
 
 	/** Height of all rows, and the row at the top of what is seen (a fraction). */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // answers.ts: what a run's document says of conversations, constrained answers and priorities. A
 // result file has these members itself, the document of an experiment below "results".
+import { measured } from '../../show';
 import type { Sessions, Turn } from '../../../lib/turns';
 
 export interface Correctness {
@@ -81,9 +82,9 @@ export function classSentence(classes: PriorityClass[]): string {
 	const a = spreadOf(first, 'ttft_ms'), b = spreadOf(last, 'ttft_ms');
 	if (!a || !b || a.p50 <= 0)
 		return '';
-	return `The median TTFT of priority ${last.priority} is ${b.p50.toFixed(1)} ms, `
+	return `The median TTFT of priority ${last.priority} is ${measured(b.p50)} ms, `
 		+ `${Number((b.p50 / a.p50).toPrecision(3))} times that of priority ${first.priority} `
-		+ `(${a.p50.toFixed(1)} ms). A lower number is served earlier.`;
+		+ `(${measured(a.p50)} ms). A lower number is served earlier.`;
 }
 
 export const CLASS_TIMES: [string, string][] = [['ttft_ms', 'TTFT'], ['tpot_ms', 'TPOT'],

@@ -15,8 +15,7 @@ function Turns({ turns, sessions }: Pick<Answers, 'turns' | 'sessions'>): ReactN
 	return (
 		<section className="card" aria-label="Conversations by turn">
 			<h2>Conversations by turn</h2>
-			{sessions && <p className="dim">{count(sessions.completed, 'conversation')} of {sessions.n}{' '}
-				completed{sessions.failed > 0 && `, ${sessions.failed} with a failed turn`}
+			{sessions && <p className="dim">{sessions.completed} of {count(sessions.n, 'conversation')} completed{sessions.failed > 0 && `, ${sessions.failed} with a failed turn`}
 				{sessions.unfinished > 0 && `, ${sessions.unfinished} unfinished`}</p>}
 			<div ref={box} />
 		</section>
