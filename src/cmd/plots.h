@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd/plots.h - --plot-timeline, --plot-dataset-stats and --plot-turns, for every verb that has a report. */
+/* cmd/plots.h - --plot-timeline, --plot-dataset-stats, --plot-turns: of any verb with a report. */
 #pragma once
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# --plot-timeline, --plot-dataset-stats and --plot-turns from outside: names, messages, what is refused before the
-# run. What the pages show is tested in tests/web/.
+# --plot-timeline, --plot-dataset-stats and --plot-turns from outside: names, messages, what is refused
+# before the run. What the pages show is tested in tests/web/.
 use strict;
 use warnings;
 use FindBin;
@@ -99,7 +99,8 @@ check_run('limits of a record\'s timeline', run(args => ['bench', 'score', 'run.
 mkdir 'turned.turns.html';
 check_run('turns that cannot be written', run(args => [@base, '--plot-turns', '--result-filename',
 	'turned.json']), { status => 1,
-	err => '*--plot-turns: turned.turns.html is a directory, not a file', not_out => ['Starting main*'] });
+	err => '*--plot-turns: turned.turns.html is a directory, not a file',
+	not_out => ['Starting main*'] });
 check_run('a run without conversations', run(args => [@base, '--plot-turns', '--result-filename',
 	'single.json']), { status => 0, gone => ['single.turns.html'],
 	warn => ['WARNING: --plot-turns: the run has no conversations, so nothing is drawn'] });

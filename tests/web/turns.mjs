@@ -9,6 +9,9 @@ import { accessible, dashboard, tab } from './dashboard-kit.mjs';
 import { becomes, equal, main, ok, output, program, run, scratch, sim } from './tap.mjs';
 
 const WIDE = { width: 1400, height: 900 }, NARROW = { width: 390, height: 844 };
+/** Why an answer is wrong, as the page says it. */
+const WORDS = { parse: 'No JSON', schema: 'JSON that its schema forbids',
+	no_match: 'No match of the pattern, choice or grammar', truncated: 'Cut off by the token limit' };
 const shots = join(output, 'screenshots');
 const read = (name) => JSON.parse(readFileSync(join(scratch, name), 'utf8')
 	.replace(/([:[,] )(-?Infinity|NaN)/g, '$1null'));
@@ -39,7 +42,8 @@ async function looks(page, name, what) {
 	};
 	for (const scheme of ['light', 'dark']) {
 		await page.emulateMedia({ colorScheme: scheme });
-		await accessible(page, `${name}, ${scheme}`, scheme === 'dark' ? ['color-contrast'] : undefined);
+		await accessible(page, `${name}, ${scheme}`,
+			scheme === 'dark' ? ['color-contrast'] : undefined);
 		await picture(scheme);
 	}
 	await page.setViewportSize(NARROW);
@@ -57,7 +61,8 @@ async function charts(page, json, name) {
 	const dots = (panel) => page.$$eval(`[data-panel=${panel}] .dot`, (all) =>
 		all.map((e) => Number(e.dataset.value)));
 	for (const [panel, key] of [['ttft', 'ttft'], ['context', 'context'], ['cached', 'cached']])
-		equal(await dots(panel), wanted(json).map((t) => t[key]), `${name}: the medians of ${panel} are drawn`);
+		equal(await dots(panel), wanted(json).map((t) => t[key]),
+			`${name}: the medians of ${panel} are drawn`);
 	await page.focus('.turns-charts');
 	await page.keyboard.press('End');
 	await page.keyboard.press('ArrowLeft');
@@ -101,9 +106,11 @@ async function timeline(browser, json) {
 	const [first, next] = rows[1];
 	await page.evaluate(([a, b]) => window.timeline.view.show(a, b), [first.start, next.end]);
 	const at = await page.evaluate(async (t) => {
-		const { view } = window.timeline, box = document.querySelector('.scroller').getBoundingClientRect();
+		const { view } = window.timeline;
+		const box = document.querySelector('.scroller').getBoundingClientRect();
 		await new Promise((then) => requestAnimationFrame(() => requestAnimationFrame(then)));
-		return { x: box.left + 92 + (t - view.from) / view.perPixel, y: box.top + 1.5 * view.rowHeight };
+		return { x: box.left + 92 + (t - view.from) / view.perPixel,
+			y: box.top + 1.5 * view.rowHeight };
 	}, (first.end + next.start) / 2);
 	await page.mouse.move(at.x, at.y);
 	const tip = () => page.$$eval('#tip [data-field]', (all) =>
@@ -148,10 +155,11 @@ async function pages(browser, talk, graded) {
 	const c = graded.profllm.correctness, correct = page.locator('section[aria-label="Correct answers"]');
 	const right = Math.round((c.constrained_correct_rate / 100) * c.scored);
 	ok((await correct.textContent()).includes(`${right} of ${c.scored} constrained answers that were `
-		+ 'scored are correct'), 'the run says how many answers are correct', await correct.textContent());
-	equal(await correct.locator('tbody tr').evaluateAll((rows) => rows.map((row) => [row.children[0].textContent,
-		Number(row.querySelector('[data-value]').dataset.value)])),
-	Object.entries(c.wrong).filter(([, n]) => n > 0), 'and why the others are not');
+		+ 'scored are correct'), 'the run says how many answers are correct');
+	equal(await correct.locator('tbody tr').evaluateAll((rows) => rows.map((row) => [
+		row.children[0].textContent, Number(row.querySelector('[data-value]').dataset.value)])),
+	Object.entries(c.wrong).filter(([, n]) => n > 0).map(([why, n]) => [WORDS[why], n]),
+	'and why the others are not');
 	const of = page.locator('section[aria-label="Latency by priority"] tbody tr');
 	equal(await of.evaluateAll((rows) => rows.map((row) => [Number(row.children[0].textContent),
 		...[...row.querySelectorAll('[data-value]')].map((e) => Number(e.dataset.value))])),
@@ -164,14 +172,16 @@ async function pages(browser, talk, graded) {
 
 main(async () => {
 	mkdirSync(shots, { recursive: true });
-	const talk = await bench(await sim('--enable-prefix-caching', '--enable-prompt-tokens-details'), 'talk.json',
-		'--dataset-name', 'random', '--multi-turn', '--num-prompts', '9', '--multi-turn-min-turns', '3',
-		'--multi-turn-max-turns', '5', '--random-input-len', '200', '--per-turn-input-len', '60',
+	const talk = await bench(await sim('--enable-prefix-caching', '--enable-prompt-tokens-details'),
+		'talk.json', '--dataset-name', 'random', '--multi-turn', '--num-prompts', '9',
+		'--multi-turn-min-turns', '3', '--multi-turn-max-turns', '5', '--random-input-len', '200',
+		'--per-turn-input-len', '60',
 		'--random-output-len', '12', '--multi-turn-delay-ms', '150', '--request-rate', '40',
 		'--report-cached-tokens', '--plot-timeline', '--plot-turns');
 	const graded = await bench(await sim('--scheduling-policy', 'priority', '--max-num-seqs', '8',
-		'--constraint-errors', '0.3'), 'graded.json', '--dataset-name', 'structured', '--structured-dataset', 'json',
-	'--num-prompts', '40', '--structured-output-len', '256', '--priority-classes', '0:0.5,3:0.5');
+		'--constraint-errors', '0.3'), 'graded.json', '--dataset-name', 'structured',
+	'--structured-dataset', 'json', '--num-prompts', '30', '--structured-output-len', '256',
+	'--priority-classes', '0:0.5,3:0.5');
 	const browser = await launch();
 	await turns(browser, talk);
 	await timeline(browser, talk.json);

@@ -27,7 +27,8 @@ const talks = run([{ start: 0, ttft: 10, gaps: [], session: 4, turn: 0 },
 	{ start: 50, ttft: 10, gaps: [], session: 7, turn: 1, state: 1 }]);
 const lanes = (sort: Sort, filter: Filter): number[][] => {
 	const { member, first } = lanesOf(talks, sort, filter);
-	return Array.from({ length: first.length - 1 }, (_, k) => [...member.subarray(first[k], first[k + 1])]);
+	return Array.from({ length: first.length - 1 },
+		(_, k) => [...member.subarray(first[k], first[k + 1])]);
 };
 
 it('has one lane per session, and more where its turns overlap', () => {
@@ -43,7 +44,8 @@ it('finds the turn of a lane at a time, and the one after it', () => {
 	expect([0, 1, 2, 3, 4, 5].map((i) => view.rowOf(i))).toEqual([0, 2, 0, 3, 1, 2]);
 	expect([0, 1, 2, 3].map((i) => view.next(i))).toEqual([2, 5, -1, -1]);
 	const meta = { labels: ['a', 'b', 'c'] } as unknown as Meta;
-	expect(Object.values(segmentAt(talks, meta, 0, 20, 2))).toEqual(['Pause before the next turn', 10, 30, 0]);
+	expect(Object.values(segmentAt(talks, meta, 0, 20, 2)))
+		.toEqual(['Pause before the next turn', 10, 30, 0]);
 	vi.stubGlobal('requestAnimationFrame', () => 0);
 	view.setRows('sample', 'all', 'request');
 	expect([...view.rows]).toEqual([0, 1, 2, 3, 4, 5]);

@@ -20,8 +20,10 @@ it('finds what a result says of its answers, and what the document of an experim
 		expect([a.turns.length, a.sessions?.n, a.classes.length]).toEqual([1, 2, 2]);
 		expect(a.correctness?.wrong).toEqual([['schema', 1]]);
 	}
-	for (const document of [null, 'text', {}, { profllm: { correctness: null } }, { per_turn_metrics: 3 }])
-		expect(answersOf(document)).toEqual({ turns: [], sessions: null, correctness: null, classes: [] });
+	const nothing = { turns: [], sessions: null, correctness: null, classes: [] };
+	for (const document of [null, 'text', {}, { profllm: { correctness: null } },
+		{ per_turn_metrics: 3 }])
+		expect(answersOf(document)).toEqual(nothing);
 });
 
 it('says how many answers are correct', () => {

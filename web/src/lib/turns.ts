@@ -54,7 +54,8 @@ const number = (v: unknown): number | null => (typeof v === 'number' && Number.i
 /** "p99" where the result has it, else its highest percentile above the median; '': none. */
 export function highest(turns: Turn[]): string {
 	const all = Object.keys(turns[0] ?? {}).map((k) => /^p([\d.]+)_ttft_ms$/.exec(k)?.[1])
-		.filter((p): p is string => p !== undefined && Number(p) > 50).sort((a, b) => Number(b) - Number(a));
+		.filter((p): p is string => p !== undefined && Number(p) > 50)
+		.sort((a, b) => Number(b) - Number(a));
 	const p = all.includes('99') ? '99' : all[0];
 	return p === undefined ? '' : `p${p}`;
 }
@@ -98,55 +99,77 @@ const path = (points: Point[]): string => points.map(([x, y], k) =>
 
 interface Drawn { figure: HTMLElement; cursor: SVGElement; x: (turn: number) => number }
 
-function draw(panel: Panel, turns: Turn[], sentence: string): Drawn {
-	const last = turns[turns.length - 1].turn_index + 1;
-	const values = turns.flatMap((t) => [panel.of(t).median, panel.of(t).high, panel.beside?.of(t) ?? null]);
-	const top = scaleTop(Math.max(...values.map((v) => v ?? 0)));
+/** An empty chart and its scales. */
+interface Frame {
+	body: SVGElement;
+	cursor: SVGElement;
+	x: (turn: number) => number;
+	y: (v: number) => number;
+}
+
+function frame(label: string, last: number, most: number): Frame {
+	const top = scaleTop(most), base = TOP + PLOT_HEIGHT;
 	const x = (turn: number): number => LEFT + ((turn - 0.5) / last) * PLOT_WIDTH;
-	const y = (v: number): number => TOP + PLOT_HEIGHT - (v / top) * PLOT_HEIGHT;
-	const base = TOP + PLOT_HEIGHT;
-	const body = svg('svg', { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'img',
-		'aria-label': `${panel.title} by turn. ${sentence}` });
-	for (const v of multiples(roundUp(top / 6), 0, top))
-		body.append(svg('line', { class: 'grid', x1: LEFT, x2: WIDTH - RIGHT, y1: y(v), y2: y(v) }),
-			svg('text', { x: LEFT - 7, y: y(v) + 4, 'text-anchor': 'end' }, short(v)));
+	const y = (v: number): number => base - (v / top) * PLOT_HEIGHT;
+	const body = svg('svg', { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'img', 'aria-label': label });
+	const text = (at: Record<string, string | number>, words: string): void =>
+		body.append(svg('text', at, words));
+	for (const v of multiples(roundUp(top / 6), 0, top)) {
+		body.append(svg('line', { class: 'grid', x1: LEFT, x2: WIDTH - RIGHT, y1: y(v), y2: y(v) }));
+		text({ x: LEFT - 7, y: y(v) + 4, 'text-anchor': 'end' }, short(v));
+	}
 	const step = Math.max(1, roundUp(last / 10));
 	for (let turn = 1; turn <= last; turn++)
 		if (step === 1 || turn === 1 || turn % step === 0)
-			body.append(svg('text', { x: x(turn), y: base + 16, 'text-anchor': 'middle' }, String(turn)));
-	body.append(svg('line', { class: 'axis', x1: LEFT, x2: WIDTH - RIGHT, y1: base, y2: base }),
-		svg('text', { class: 'label', x: LEFT + PLOT_WIDTH / 2, y: HEIGHT - 6, 'text-anchor': 'middle' }, 'Turn'));
+			text({ x: x(turn), y: base + 16, 'text-anchor': 'middle' }, String(turn));
+	text({ class: 'label', x: LEFT + PLOT_WIDTH / 2, y: HEIGHT - 6, 'text-anchor': 'middle' }, 'Turn');
 	const cursor = svg('line', { class: 'cursor', y1: TOP, y2: base, visibility: 'hidden' });
-	body.append(cursor);
-	const both = (t: Turn): { median: number; high: number } | null => {
-		const { median, high } = panel.of(t);
-		return median !== null && high !== null ? { median, high } : null;
-	};
-	for (const run of runs(turns, both)) {
+	body.append(svg('line', { class: 'axis', x1: LEFT, x2: WIDTH - RIGHT, y1: base, y2: base }), cursor);
+	return { body, cursor, x, y };
+}
+
+function bandOf(panel: Panel, t: Turn): { median: number; high: number } | null {
+	const { median, high } = panel.of(t);
+	return median !== null && high !== null ? { median, high } : null;
+}
+
+function drawBand({ body, x, y }: Frame, panel: Panel, turns: Turn[]): void {
+	for (const run of runs(turns, (t) => bandOf(panel, t))) {
 		const up = run.map((p): Point => [x(p.turn), y(p.value.high)]);
 		const down = run.map((p): Point => [x(p.turn), y(p.value.median)]).reverse();
 		body.append(run.length > 1 ? svg('path', { class: 'band', d: `${path([...up, ...down])}Z` })
-			: svg('line', { class: 'whisker', x1: up[0][0], x2: up[0][0], y1: up[0][1], y2: down[0][1] }));
+			: svg('path', { class: 'whisker', d: path([...up, ...down]) }));
 	}
-	const line = (kind: string, of: (t: Turn) => number | null): void => {
-		for (const run of runs(turns, of))
-			body.append(svg('path', { class: kind, d: path(run.map((p) => [x(p.turn), y(p.value)])) }));
-	};
+}
+
+function drawLine({ body, x, y }: Frame, kind: string, turns: Turn[], of: (t: Turn) => number | null): void {
+	for (const run of runs(turns, of))
+		body.append(svg('path', { class: kind, d: path(run.map((p) => [x(p.turn), y(p.value)])) }));
+}
+
+function draw(panel: Panel, turns: Turn[], sentence: string): Drawn {
+	const most = Math.max(...turns.flatMap((t) => [panel.of(t).median, panel.of(t).high,
+		panel.beside?.of(t) ?? null]).map((v) => v ?? 0));
+	const last = turns[turns.length - 1].turn_index + 1;
+	const plot = frame(`${panel.title} by turn. ${sentence}`, last, most);
+	drawBand(plot, panel, turns);
 	if (panel.beside)
-		line('beside', panel.beside.of);
-	line('median', (t) => panel.of(t).median);
+		drawLine(plot, 'beside', turns, panel.beside.of);
+	drawLine(plot, 'median', turns, (t) => panel.of(t).median);
 	for (const t of turns) {
 		const { median } = panel.of(t);
 		if (median !== null && turns.length <= DOTS_MAX)
-			body.append(svg('circle', { class: 'dot', cx: x(t.turn_index + 1), cy: y(median), r: 3,
-				'data-turn': t.turn_index + 1, 'data-value': median }));
+			plot.body.append(svg('circle', { class: 'dot', cx: plot.x(t.turn_index + 1),
+				cy: plot.y(median), r: 3, 'data-value': median }));
 	}
 	const key = (kind: string, text: string): HTMLElement => h('span', {}, h('i', { class: kind }), text);
-	const hasBand = panel.high !== '' && turns.some((t) => both(t));
-	return { cursor, x, figure: h('figure', { class: panel.key, 'data-panel': panel.key },
-		h('figcaption', {}, h('b', {}, panel.title + (panel.unit && ` (${panel.unit})`)), key('median', 'median'),
-			hasBand && key('band', `to ${panel.high}`),
-			panel.beside ? key('beside', panel.beside.name) : null), body) };
+	const title = panel.title + (panel.unit && ` (${panel.unit})`);
+	const hasBand = panel.high !== '' && turns.some((t) => bandOf(panel, t));
+	return { cursor: plot.cursor, x: plot.x,
+		figure: h('figure', { class: panel.key, 'data-panel': panel.key },
+			h('figcaption', {}, h('b', {}, title), key('median', 'median'),
+				hasBand && key('band', `to ${panel.high}`),
+				panel.beside ? key('beside', panel.beside.name) : null), plot.body) };
 }
 
 const fixed = (v: number | null, digits: number): string => (v === null ? '–' : v.toFixed(digits));
@@ -157,14 +180,14 @@ type Fact = [string, string, string, number | null];
 function factsOf(t: Turn, high: string): Fact[] {
 	const ms = (key: string): number | null => (t.completed ? number(t[key]) : null);
 	const tokens = (s: Stats | null | undefined): number | null => number(s?.p50);
-	const share = number(t.cached_share);
+	const share = number(t.cached_share), highKey = `${high}_ttft_ms`;
 	const count = (v: number | null): string => (v === null ? '–' : whole(v));
 	return [
 		['turn', 'Turn', String(t.turn_index + 1), t.turn_index + 1],
 		['completed', 'Requests', whole(t.completed), t.completed],
 		['failed', 'Failed', whole(t.failed), t.failed],
 		['ttft', 'Median TTFT (ms)', fixed(ms('median_ttft_ms'), 2), ms('median_ttft_ms')],
-		['ttft_high', `${high.toUpperCase()} TTFT (ms)`, fixed(ms(`${high}_ttft_ms`), 2), ms(`${high}_ttft_ms`)],
+		['ttft_high', `${high.toUpperCase()} TTFT (ms)`, fixed(ms(highKey), 2), ms(highKey)],
 		['tpot', 'Median TPOT (ms)', fixed(ms('median_tpot_ms'), 2), ms('median_tpot_ms')],
 		['e2el', 'Median E2EL (ms)', fixed(ms('median_e2el_ms'), 1), ms('median_e2el_ms')],
 		['context', 'Context (tokens)', count(tokens(t.context_tokens)), tokens(t.context_tokens)],
@@ -184,7 +207,8 @@ function table(turns: Turn[], high: string): HTMLElement {
 		return h(k ? 'td' : 'th', { class: 'num', 'data-field': field, ...(k ? {} : { scope: 'row' }),
 			...(value === null ? {} : { 'data-value': String(value) }) }, text);
 	})));
-	return h('div', { class: 'turns-table', tabindex: '0', role: 'region', 'aria-label': 'Table by turn' },
+	const name = { tabindex: '0', role: 'region', 'aria-label': 'Table by turn' };
+	return h('div', { class: 'turns-table', ...name },
 		h('table', {}, h('thead', {}, head), h('tbody', {}, ...body)),
 		turns.length > ROWS_SHOWN && h('p', { class: 'dim' },
 			`The first ${ROWS_SHOWN} of ${whole(turns.length)} turns; the result file has all.`));
@@ -206,11 +230,13 @@ export function turnsView(turns: Turn[], sessions: Sessions | null): HTMLElement
 			for (const end of ['x1', 'x2'])
 				cursor.setAttribute(end, String(k < 0 ? 0 : x(turns[k].turn_index + 1)));
 		}
-		said.textContent = k < 0 ? hint : factsOf(turns[k], high).filter(([field, , , v]) => v !== null && (field !== 'failed' || v > 0))
+		said.textContent = k < 0 ? hint : factsOf(turns[k], high)
+			.filter(([field, , , v]) => v !== null && (field !== 'failed' || v > 0))
 			.map(([, name, text]) => `${name} ${text}`).join(' · ');
 	};
 	const charts = h('div', { class: 'turns-charts', tabindex: '0', role: 'group',
-		'aria-label': 'Charts by turn; the arrow keys move between turns' }, ...drawn.map((d) => d.figure));
+		'aria-label': 'Charts by turn; the arrow keys move between turns' },
+	...drawn.map((d) => d.figure));
 	charts.addEventListener('pointermove', (e) => {
 		const body = (e.target as Element).closest('svg');
 		if (!body)

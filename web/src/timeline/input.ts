@@ -133,7 +133,8 @@ export class Input {
 		const { view } = this, i = this.requestAt(e), x = this.plotX(e);
 		view.hovered = i;
 		if (i >= 0 && x >= -GUTTER) {
-			this.hover.request(i, Math.max(view.cursor, view.from), view.next(i), e.clientX, e.clientY);
+			this.hover.request(i, Math.max(view.cursor, view.from), view.next(i),
+				e.clientX, e.clientY);
 		} else if (e.target === this.lower && x >= 0) {
 			const top = this.lower.getBoundingClientRect().top;
 			const at = Math.floor((e.clientY - top) / TRACK_HEIGHT);

@@ -56,6 +56,14 @@ export function answersOf(document: unknown): Answers {
 	};
 }
 
+/** Why an answer is wrong; names of src/record/record.h. */
+export const WRONG: Record<string, string> = {
+	parse: 'No JSON',
+	schema: 'JSON that its schema forbids',
+	no_match: 'No match of the pattern, choice or grammar',
+	truncated: 'Cut off by the token limit',
+};
+
 const share = (v: number): string => `${Number(v.toFixed(1))} %`;
 
 /** "196 of 200 constrained answers are correct (98 %)." and what else there is to say. */

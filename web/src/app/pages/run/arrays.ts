@@ -39,7 +39,8 @@ export function requestsOf(a: Arrays): Requests | null {
 		longest: new Float64Array(n),
 		limit: [LIMITS_MS[0] * 1e6 / UNIT_NS, LIMITS_MS[1] * 1e6 / UNIT_NS],
 		// The record's number for a request without a conversation is its largest one.
-		session: session?.length === n ? Float64Array.from(session, (s) => (s < NO_SESSION ? s : -1)) : null,
+		session: session?.length === n
+			? Float64Array.from(session, (s) => (s < NO_SESSION ? s : -1)) : null,
 		turn: turn?.length === n ? Float64Array.from(turn) : null,
 	};
 	for (let i = 0, at = 0; i < n; i++) {

@@ -6,7 +6,7 @@ import type { Run } from '../../../lib/api';
 import { turnsView } from '../../../lib/turns';
 import { Num } from '../../common/twin';
 import { count, NOTHING } from '../../show';
-import { answersOf, classSentence, classTimes, correctnessSentence, spreadOf, type Answers,
+import { answersOf, classSentence, classTimes, correctnessSentence, spreadOf, WRONG, type Answers,
 	type Correctness, type PriorityClass } from './answers';
 
 function Turns({ turns, sessions }: Pick<Answers, 'turns' | 'sessions'>): ReactNode {
@@ -15,7 +15,8 @@ function Turns({ turns, sessions }: Pick<Answers, 'turns' | 'sessions'>): ReactN
 	return (
 		<section className="card" aria-label="Conversations by turn">
 			<h2>Conversations by turn</h2>
-			{sessions && <p className="dim">{sessions.completed} of {count(sessions.n, 'conversation')} completed{sessions.failed > 0 && `, ${sessions.failed} with a failed turn`}
+			{sessions && <p className="dim">{sessions.completed} of {count(sessions.n, 'conversation')} completed
+				{sessions.failed > 0 && `, ${sessions.failed} with a failed turn`}
 				{sessions.unfinished > 0 && `, ${sessions.unfinished} unfinished`}</p>}
 			<div ref={box} />
 		</section>
@@ -32,7 +33,7 @@ function Correct({ c }: { c: Correctness }): ReactNode {
 					<thead><tr><th scope="col">Why an answer is wrong</th>
 						<th scope="col" className="num">Answers</th></tr></thead>
 					<tbody>{c.wrong.map(([why, n]) => (
-						<tr key={why}><th scope="row">{why}</th><td className="num"><Num v={n} /></td></tr>
+						<tr key={why}><th scope="row">{WRONG[why] ?? why}</th><td className="num"><Num v={n} /></td></tr>
 					))}</tbody>
 				</table>
 			)}
