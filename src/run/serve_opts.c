@@ -661,7 +661,6 @@ int serve_opts_check(struct serve_opts *o, struct opt_result *result, struct are
 	if (serve_presets(o, result, a, e) < 0 || take_old_dataset(&c) < 0)
 		return -1;
 	serve_opts_fill(o, a);
-	take_cap(&c);
 	if (check_ours(&c) < 0 || check_timeline(&c) < 0 || check_ramp_up(&c) < 0)
 		return -1;
 	if (serve_choose_backend(&c) < 0)
@@ -675,6 +674,7 @@ int serve_opts_check(struct serve_opts *o, struct opt_result *result, struct are
 	    check_goodput(&c) < 0 || serve_check_backend(&c) < 0 ||
 	    serve_check_compat(&c) < 0 || check_body(&c) < 0)
 		return -1;
+	take_cap(&c); /* --multi-turn-concurrency is one, too */
 	if (select_metrics(&c) < 0)
 		return -1;
 	if (out->compat & COMPAT_V011)

@@ -73,6 +73,37 @@ sub content
 
 sub decode_body { return JSON::PP->new->decode($_[0]{body})->{messages} }
 
+# R2: two conversations of two turns, one request at a time, in the form of the Rust client.
+{
+	my $sim = sim('--ttft-ms', '2', '--itl-ms', '1');
+	my $run = serve($sim, @multi, '--num-prompts', '2', '--multi-turn-num-turns', '2',
+		'--multi-turn-concurrency', '1', '--multi-turn-delay-ms', '0');
+	my @body = bodies($sim);
+	my %messages = map { $_->{request_id} => decode_body($_) } @body;
+	my @ids = map { $_->{request_id} } @body;
+	my %said;
+
+	is($run->{status}, 0, 'R2: exit status') or diag($run->{err});
+	my $own = $run->{own}{requests};
+	$said{"rconv-$own->{session}[$_]-turn$own->{turn}[$_]"} = $run->{result}{generated_texts}[$_]
+		for 0 .. $#{ $own->{session} };
+	is_deeply([sort @ids], [map { ("rconv-$_-turn0", "rconv-$_-turn1") } 0, 1],
+		'R2: four requests, and their ids');
+	my @truth = truth_of($sim);
+	my @overlaps = grep { $truth[$_]{recv_ns} < $truth[$_ - 1]{send_ns}[-1] } 1 .. $#truth;
+	is("@overlaps", '', 'R2: one at a time');
+	for my $c (0, 1) {
+		my ($first, $second) = @messages{"rconv-$c-turn0", "rconv-$c-turn1"};
+		is_deeply([map { $_->{role} } @$second], [qw(user assistant user)], "R2: conversation $c");
+		is_deeply($second->[0], $first->[0], '... begins as it did');
+		is(ref $second->[1]{content}, '', '... the answer is a plain text');
+		is($second->[1]{content}, $said{"rconv-$c-turn0"}, '... and the server\'s own');
+		is_deeply([map { [ref $_->{content}, scalar @{ $_->{content} }, $_->{content}[0]{type}] }
+			@$second[0, 2]], [(['ARRAY', 1, 'text']) x 2],
+			'... the user\'s are lists of one text part');
+	}
+}
+
 # --on-turn-failure: what follows the failed turn of one conversation of four.
 for my $how ('drop', 'continue') {
 	my $sim = sim('--ttft-ms', '2', '--itl-ms', '1', '--fault', 'status=500:id=rconv-1-turn1');

@@ -52,6 +52,34 @@ my @grammar = dumped(qw(--structured-dataset grammar --num-prompts 1));
 like($grammar[0]{overrides}{structured_outputs}{grammar}, qr/^\n        root ::= select_statement\n\n/,
 	'a grammar');
 
+# What arrives: the initial single request, a copy of the first one, and then all of them.
+sub on_the_wire
+{
+	my $sim = sim(qw(--ttft-ms 1 --itl-ms 1));
+	my $run = serve($sim, qw(--dataset-name structured --temperature 0 --max-concurrency 1
+		--ready-check-timeout-sec 30), @_);
+	is($run->{status}, 0, "@_") or diag($run->{err});
+	return map { $json->decode($_->{body}) } grep { $_->{path} =~ /completions/ }
+		read_lines($sim->{requests});
+}
+my @member = qw(structured_outputs guided_choice guided_regex response_format);
+my $told = sub { my ($body) = @_; return { map { $_ => $body->{$_} } grep { exists $body->{$_} } @member } };
+my ($initial, @sent) = on_the_wire(qw(--structured-dataset regex --num-prompts 10
+	--structured-output-ratio 0.5));
+is_deeply($told->($initial), { structured_outputs => { regex => '\w+@\w+\.com\n' } },
+	'[J6] the initial single request is constrained, as row 0 is');
+is_deeply([grep { %{ $told->($sent[$_]) } } 0 .. 9], [0, 2, 4, 6, 9],
+	'[J6] and so are the rows that were drawn');
+my @choices = qw(--structured-dataset choice --num-prompts 4 --structured-output-ratio 0.5);
+($initial, @sent) = on_the_wire(@choices, qw(--constraint-form structured_outputs));
+my $list = ['Positive', 'Negative'];
+my $new = { structured_outputs => { choice => $list } };
+is_deeply([map { $told->($_) } @sent], [{}, $new, {}, $new],
+	'[J5] the new member in two bodies, and neither in the others');
+($initial, @sent) = on_the_wire(@choices, qw(--constraint-form guided));
+is_deeply([map { $told->($_) } @sent], [{}, { guided_choice => $list }, {}, { guided_choice => $list }],
+	'[J5] and the old one');
+
 # ---- mistakes ----
 
 for my $case (

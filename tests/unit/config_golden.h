@@ -377,7 +377,7 @@ static const struct param bench_params[] = {
 	{ "num_prompts", "100", "100", "x", "expected an integer of at most 268435456, got 'x'", "" },
 	{ "seed", "7", "7", "x", "expected an integer from 0 to 4294967295, got 'x'", "" },
 	{ "dataset_name", "sharegpt", "\"sharegpt\"",
-	  "shargpt", "expected one of sharegpt, burstgpt, sonnet, random, random-mm, random-rerank, hf, custom, custom_audio, custom_image, custom_mm, prefix_repetition, spec_bench, speed_bench, timed_trace, mix, workload, got 'shargpt'; did you mean sharegpt?",
+	  "shargpt", "expected one of sharegpt, burstgpt, sonnet, random, random-mm, random-rerank, hf, custom, custom_audio, custom_image, custom_mm, prefix_repetition, spec_bench, speed_bench, timed_trace, trace, conversations, sessions, prioritization, mix, workload, structured, got 'shargpt'; did you mean sharegpt?",
 	  "" },
 	{ "no_stream", "true", "true", "[1]", "expected true or false, got a list", "" },
 	{ "dataset_path", "a/file.json", "\"a/file.json\"",

@@ -631,6 +631,7 @@ export interface ExperimentDocument {
 				reasoning_tokens?: (number | null)[];
 				answer_bytes?: (number | null)[];
 				priority?: (number | null)[];
+				correctness?: (number | null)[];
 				due_s?: (number | null)[];
 				failure?: (string | null)[] | null;
 			};
