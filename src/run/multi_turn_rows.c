@@ -299,7 +299,7 @@ static const char *const passed[] = {
 	"threads", "timestamps", "max-errors", "max-error-rate", "reset-prefix-cache",
 	"steady-state-threshold", "steady-state-min-window", "no-steady-state",
 	"report-cached-tokens", "metrics-interval", "metrics-url", "system-metrics",
-	"system-interval", "system-gpus", "system-pid", "plot-timeline",
+	"system-interval", "system-gpus", "system-pid", "plot-timeline", "plot-turns",
 	"timeline-itl-thresholds", "charts", "live", "strict", "dry-run", "dump-workload", "trace",
 };
 

@@ -512,7 +512,8 @@ static int check_output(const struct check *c)
 	static const char *const only_saved[] = { "result-dir", "result-filename",
 						  "save-detailed", "metadata" };
 	bool is_saved = o->save_result || o->append_result;
-	bool is_drawn = o->plot_timeline || o->plot_dataset_stats || o->plot_load_pattern;
+	bool is_drawn = o->plot_timeline || o->plot_dataset_stats || o->plot_load_pattern ||
+			o->plot_turns;
 
 	if (parse_pairs(c, &o->metadata, "metadata", &c->d->metadata, &c->d->n_metadata) < 0)
 		return -1;

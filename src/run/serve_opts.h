@@ -135,6 +135,7 @@ struct serve_opts {
 	bool live;
 	const char *load_pattern;           /* NULL: none */
 	bool plot_load_pattern;
+	bool plot_turns;
 	struct opt_list fix;
 	const char *compat;                 /* comma list; see derived */
 	const char *trace;                  /* comma list of categories */

@@ -662,6 +662,8 @@ static const struct opt rows[] = {
 	  .help = "well-known traffic options under one name; help lists them"),
 	S(plot_load_pattern, "plot-load-pattern", .group = PLOTS, .flags = OPT_OURS,
 	  .help = "draw when requests are due and how long the intervals are"),
+	S(plot_turns, "plot-turns", .group = PLOTS, .flags = OPT_OURS,
+	  .help = "draw TTFT, context length and cached tokens by the turn of a conversation"),
 	REUSE_ROWS(struct serve_opts, data, DATASET),
 	S(strict, "strict", .group = OURS, .flags = OPT_OURS,
 	  .words = "fail-on-invalid",

@@ -175,6 +175,44 @@ static void first_turns_are_apart(void **state)
 	record_release(&r);
 }
 
+/* One conversation of 30 turns whose TTFT grows by 2 ms a turn, after a first one that is slow. */
+static void many_turns_are_ranges(void **state)
+{
+	struct metrics_opts o = opts();
+	const struct metrics_sessions *s;
+	struct metrics m;
+
+	(void)state;
+	begin();
+	for (uint16_t k = 0; k < 30; k++) {
+		struct request_row *row = add(0, k, k ? k - 1u : RECORD_NONE, k, k + 0.9, REQ_DONE);
+
+		row->first_event_ns = row->sent_ns + (k ? 100 + 2 * k : 800) * (S / 1000);
+		row->prompt_tokens = 100u + 10u * k;
+		row->cached_tokens = k ? row->prompt_tokens / 2 : 0;
+		row->flags |= ROW_HAS_CACHED;
+	}
+	metrics_score(&m, &r, &o);
+	s = &m.sessions;
+	assert_int_equal(s->n_turns, 30);
+	assert_int_equal(s->n_ranges, 11);
+	assert_int_equal(s->by_range[0].last_turn, 0);
+	assert_int_equal(s->by_range[1].turn, 1);
+	assert_int_equal(s->by_range[1].last_turn, 3);
+	assert_int_equal(s->by_range[1].completed, 3);
+	NEAR(s->by_range[1].block[BLOCK_TTFT].median_ms, 104);
+	NEAR(s->by_range[1].cached.mean, 60);
+	assert_int_equal(s->by_range[10].turn, 28);
+	assert_int_equal(s->by_range[10].last_turn, 29);
+	assert_true(s->knows_growth);
+	NEAR(s->ttft_growth_ms_per_turn, 2);
+	assert_true(s->ttft_growth_error_ms < 1e-3);
+	assert_true(s->is_later_cache_known);
+	NEAR(s->later_cached_share, 0.5);
+	metrics_release(&m);
+	record_release(&r);
+}
+
 /* A session is good when every turn is, and when it was short enough. */
 static void goodput_is_of_whole_sessions(void **state)
 {
@@ -205,6 +243,7 @@ int main(void)
 		cmocka_unit_test(cached_tokens_are_weighted),
 		cmocka_unit_test(turns_are_summed_apart),
 		cmocka_unit_test(first_turns_are_apart),
+		cmocka_unit_test(many_turns_are_ranges),
 		cmocka_unit_test(goodput_is_of_whole_sessions),
 	};
 

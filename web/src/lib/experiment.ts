@@ -284,6 +284,10 @@ export interface ExperimentDocument {
 			cached_share?: number | null;
 			reusable_share?: number | null;
 			reuse_efficiency?: number | null;
+			ttft_growth_ms_per_turn?: number | null;
+			ttft_growth_error_ms_per_turn?: number | null;
+			later_cached_share?: number | null;
+			turns_summary?: string | null;
 		};
 		per_turn_metrics?: {
 			turn_index?: number;
@@ -323,6 +327,13 @@ export interface ExperimentDocument {
 			[key: `p${number}_e2el_including_client_queue_ms`]: number | null;
 			cached_share?: number | null;
 			context_tokens?: {
+				n?: number;
+				mean?: number | null;
+				p50?: number | null;
+				p99?: number | null;
+				max?: number | null;
+			} | null;
+			cached_tokens?: {
 				n?: number;
 				mean?: number | null;
 				p50?: number | null;
@@ -644,7 +655,6 @@ export interface ExperimentDocument {
 				cached_tokens?: (number | null)[];
 				reasoning_tokens?: (number | null)[];
 				answer_bytes?: (number | null)[];
-				correctness?: (number | null)[];
 				priority?: (number | null)[];
 				correctness?: (number | null)[];
 				due_s?: (number | null)[];
