@@ -240,6 +240,7 @@ struct metrics_sessions {
 	 * METRICS_BLOCK_TOKENS, of the prompt tokens; and what was, of that.
 	 */
 	double reusable_share, reuse_efficiency;
+	struct metrics_stats later_ttft; /* in ms, of successes that are not the first turn */
 	struct metrics_stats growth;   /* prompt tokens more than those of the turn it continues */
 	struct metrics_spread gap_lag; /* due to sent, of turns that follow others */
 	uint32_t bad_calls;            /* turns with a malformed tool call */

@@ -281,8 +281,9 @@ static uint32_t reusable_tokens(const struct request_row *before)
 static void score_history(struct metrics *m, const struct record *r)
 {
 	double *growth = mem_array(m->n, sizeof(*growth)), *lag = mem_array(m->n, sizeof(*lag));
+	double *ttft = mem_array(m->n, sizeof(*ttft));
 	double reusable = 0, prompt = 0, reusable_known = 0, cached = 0;
-	size_t n_growth = 0, n_lag = 0;
+	size_t n_growth = 0, n_lag = 0, n_ttft = 0;
 
 	for (uint32_t i = 0; i < m->n; i++) {
 		const struct request_row *row = &r->row[m->row[i]], *before;
@@ -294,6 +295,8 @@ static void score_history(struct metrics *m, const struct record *r)
 		if (!metrics_is_success(row))
 			continue;
 		prompt += row->prompt_tokens;
+		if (row->turn > 0)
+			ttft[n_ttft++] = m->ttft[i] * 1000.0;
 		if (row->history == RECORD_NONE || !metrics_is_success(&r->row[row->history]))
 			continue;
 		before = &r->row[row->history];
@@ -304,12 +307,14 @@ static void score_history(struct metrics *m, const struct record *r)
 			cached += row->cached_tokens;
 		}
 	}
+	m->sessions.later_ttft = metrics_stats(ttft, n_ttft);
 	m->sessions.growth = metrics_stats(growth, n_growth);
 	m->sessions.gap_lag = metrics_spread(lag, n_lag);
 	m->sessions.reusable_share = share(reusable, prompt);
 	m->sessions.reuse_efficiency = share(cached, reusable_known);
 	free(growth);
 	free(lag);
+	free(ttft);
 }
 
 void metrics_sessions(struct metrics *m, const struct record *r)

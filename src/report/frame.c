@@ -177,6 +177,22 @@ int frame_read_sweep(struct frame *f, const char *dir, struct arena *a, struct e
 
 /* ---- values ---- */
 
+static const struct json_value *member(const struct json_value *object, struct str key);
+
+/* "per_turn_metrics[2]" */
+static const struct json_value *element(const struct json_value *object, struct str key)
+{
+	struct str name = str_cut(&key, '[');
+	const struct json_value *list = member(object, name);
+	double i;
+
+	key.n--; /* the closing bracket */
+	if (!list || list->kind != JSON_ARRAY || !str_to_f64(key, &i) || !(i >= 0) ||
+	    i >= (double)list->count || i != floor(i))
+		return NULL;
+	return &list->item[(size_t)i];
+}
+
 static const struct json_value *member(const struct json_value *object, struct str key)
 {
 	if (object->kind != JSON_OBJECT)
@@ -184,6 +200,8 @@ static const struct json_value *member(const struct json_value *object, struct s
 	for (size_t i = 0; i < object->count; i++)
 		if (str_eq(object->key[i], key))
 			return &object->item[i];
+	if (key.n > 2 && key.p[key.n - 1] == ']' && memchr(key.p, '[', key.n))
+		return element(object, key);
 	return NULL;
 }
 

@@ -59,6 +59,7 @@ void report_sessions_json(struct json_writer *w, const struct metrics *m)
 	put_stats(w, "serving_s", &s->serving);
 	put_stats(w, "gap_s", &s->gap);
 	put_stats(w, "gap_lag_ms", &lag);
+	put_stats(w, "later_ttft_ms", &s->later_ttft);
 	put_text(w, "context_source", !s->client_counted ? "usage"
 		 : s->client_counted < s->turns_completed ? "mixed" : "client");
 	put_stats(w, "context_growth_tokens", &s->growth);

@@ -100,6 +100,8 @@ static void sessions_have_outcomes(void **state)
 	NEAR(s->serving.mean, 4); /* 1..2 and 5..8: what overlaps counts once */
 	NEAR(s->gap.mean, 3);
 	NEAR(s->throughput, 1 / 20.0);
+	assert_int_equal(s->later_ttft.n, 2); /* of successes, no first turns */
+	NEAR(s->later_ttft.p50, 100);
 	metrics_release(&m);
 	record_release(&r);
 }

@@ -239,9 +239,10 @@ static void csv(void **state)
 
 static void values(void **state)
 {
-	struct frame f = frame_of("[{\"a.b\": 1, \"a\": {\"b\": 2, \"c\": {\"p99.9\": 3}}, \"s\": \"inf\"}]");
+	struct frame f = frame_of("[{\"a.b\": 1, \"a\": {\"b\": 2, \"c\": {\"p99.9\": 3}}, \"s\": \"inf\", "
+				  "\"l\": [{\"x\": 4}, {\"x\": 5}], \"l[9]\": 6}]");
 	static const struct { const char *key; double value; } rows[] = {
-		{ "a.b", 1 }, { "a.c.p99.9", 3 }, { "s", INFINITY },
+		{ "a.b", 1 }, { "l[1].x", 5 }, { "l[9]", 6 }, { "a.c.p99.9", 3 }, { "s", INFINITY },
 	};
 	double x;
 
@@ -252,6 +253,11 @@ static void values(void **state)
 	}
 	assert_null(frame_value(f.row[0], STR("a.c.p99")));
 	assert_null(frame_value(f.row[0], STR("a.b.c")));
+	assert_null(frame_value(f.row[0], STR("l[2].x")));
+	assert_null(frame_value(f.row[0], STR("l[-1].x")));
+	assert_null(frame_value(f.row[0], STR("l[0.5].x")));
+	assert_null(frame_value(f.row[0], STR("l[].x")));
+	assert_null(frame_value(f.row[0], STR("s[0]")));
 	assert_null(frame_value(f.row[0], STR("")));
 	assert_true(frame_float(STR(" 1_000.5 "), &x) && x == 1000.5);
 	assert_false(frame_float(STR("1__0"), &x));

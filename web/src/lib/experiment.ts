@@ -242,6 +242,13 @@ export interface ExperimentDocument {
 				p99?: number | null;
 				max?: number | null;
 			} | null;
+			later_ttft_ms?: {
+				n?: number;
+				mean?: number | null;
+				p50?: number | null;
+				p99?: number | null;
+				max?: number | null;
+			} | null;
 			context_growth_tokens?: {
 				n?: number;
 				mean?: number | null;
