@@ -80,7 +80,7 @@ static int read_schema(struct structured *s, struct err *e)
 	constraint_free(c);
 	if (path)
 		file_unmap(mapped);
-	return c ? 0 : err_wrap(e, path ? path : "the schema");
+	return c ? 0 : err_wrap(e, "%s", path ? path : "the schema");
 }
 
 /* Of version 4, the random one. */

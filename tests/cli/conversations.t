@@ -68,6 +68,59 @@ spew('agents.jsonl', join '', map { JSON::PP->new->encode($_) . "\n" }
 	{ id => 's', history => 'x', waits => ['x', 'y'], gap => 0.5, messages => [says(tool => 'j')] });
 is(scalar shown(qw(--dataset-name sessions --dataset-path agents.jsonl)), 4, 'sessions with branches');
 
+# ---- compiled ----
+
+# A workload file gives the plan that its dataset gave: every line of what would be sent and when.
+spew('mixed.jsonl', join '', map { JSON::PP->new->canonical->encode($_) . "\n" }
+	(map { ({ id => $_, turn => 'plan', timestamp => 0.5 * length,
+			messages => [says(user => "p$_")] },
+		{ id => $_, turn => 'x', history => 'plan', gap => 'exponential:2', priority => -3,
+			headers => { 'X-Tenant' => $_ }, messages => [says(user => 'x')],
+			extra_body => { structured_outputs => { choice => ['a', 'b'] } } },
+		{ id => $_, turn => 'y', history => 'plan', gap => 1, gap_from => 'start',
+			messages => [says(user => 'y')], output_tokens => 4 },
+		{ id => $_, turn => 'new', history => undef, waits => ['x'],
+			messages => [says(user => 'n')] },
+		{ id => $_, history => 'y', waits => ['y', 'x', 'new'], gap => 'uniform:0.1,3',
+			gap_kind => 'tool', messages => [says(tool => 'j')] }) } 's', 'tt', 'uuu'));
+my @serve = qw(--model m --tokenizer sim --backend openai-chat --endpoint /v1/chat/completions
+	--request-id-prefix r-);
+my $plan = sub {
+	my ($name, @args) = @_;
+	my $r = run(args => ['bench', 'serve', @serve, '--dry-run', '--dump-workload', '-', @_[1 .. $#_]]);
+
+	is($r->{status}, 0, "plan of $name") or diag $r->{err};
+	return $r->{out} =~ s/ from dataset \S+;//r;
+};
+for my $row (['conversations', qw(--dataset-name conversations --dataset-path chats.json --num-prompts 2)],
+	['a generator', qw(--dataset-name conversations --dataset-path gen.json --num-prompts 2)],
+	['random conversations', qw(--multi-turn --num-prompts 4 --random-input-len 20),
+		'--multi-turn-turns-dist', 'uniform:1,5', '--multi-turn-delay-dist', 'exponential:500'],
+	['sessions', qw(--dataset-name sessions --dataset-path mixed.jsonl --num-prompts 3)]) {
+	my ($name, @args) = @$row;
+	my ($n) = "@args" =~ /--num-prompts (\d+)/;
+	my @file = ('--dataset-name', 'workload', '--dataset-path', 'w.bin', '--num-prompts', $n);
+	my $r = run(args => ['dataset', 'compile', @serve, @args, '--output', 'w.bin']);
+
+	is($r->{status}, 0, "compiled: $name") or diag $r->{err};
+	for my $load ([], ['--request-rate', 3],
+		['--request-rate', 3, '--seed', 4, '--think-time', 'uniform:1,2'],
+		['--user-centric-rate', 2, '--num-users', 2]) {
+		my @data = "@$load" =~ /seed/ && $name =~ /random|sessions/ ? () : @$load;
+		is($plan->("$name, compiled, @data", @file, @data), $plan->("$name, @data", @args, @data),
+			"$name: line for line");
+	}
+}
+my ($whole, $part) = map { $plan->("$_ sessions", qw(--dataset-name workload --dataset-path w.bin
+	--num-prompts), $_) } 3, 2;
+is(scalar(() = $part =~ /"session": /g), 10, '--num-prompts counts the conversations of a workload file');
+my $lines_of = sub { join '', map { s/"(index|after|history)": \w+//gr } grep { /^\{/ && !/"session": 2/ }
+	split /^/, $_[0] };
+is($lines_of->($whole), $lines_of->($part), 'and takes the first ones');
+is(run(args => ['bench', 'serve', @serve, qw(--dataset-name workload --dataset-path w.bin --num-prompts 4
+	--dry-run)])->{err} =~ s/.*?: //r, "w.bin holds 3 conversations, and --num-prompts asks for 4\n",
+	'not more than there are');
+
 # ---- bad input ----
 
 # name, arguments, exit status, what is said
@@ -99,9 +152,6 @@ for my $row (
 		'--multi-turn: conversations are made of --dataset-name random or sharegpt, not of burstgpt'],
 	['an option without its switch', [@show, qw(--multi-turn-delay-ms 5 --num-prompts 1)], 0,
 		'--multi-turn-delay-ms has no effect without --multi-turn'],
-	['a workload file', [qw(dataset compile --tokenizer sim --backend openai-chat --output w.bin
-		--dataset-name conversations --dataset-path chats.json)], 1,
-		'which a workload file does not hold'],
 ) {
 	my ($name, $args, $status, $said) = @$row;
 	my $r = run(args => $args);
