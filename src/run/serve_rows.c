@@ -507,7 +507,7 @@ static const struct opt rows[] = {
 	  .help = "conversations, sessions: tokens of every answer; otherwise as many as the recorded "
 		  "answer has, or the file asks for"),
 	S(data.multi_turn, "multi-turn", .group = SESSIONS, .flags = OPT_OURS,
-	  .help = "random, sharegpt: make conversations; --num-prompts is their number"),
+	  .help = "random, sharegpt, hf: make conversations; --num-prompts is their number"),
 	S(data.multi_turn_num_turns, "multi-turn-num-turns", .group = SESSIONS, .flags = OPT_OURS,
 	  .arg = "N", .min = 1, .max = TURNS_MAX, .help = "random: requests of each conversation"),
 	S(data.multi_turn_min_turns, "multi-turn-min-turns", .group = SESSIONS, .flags = OPT_OURS,
