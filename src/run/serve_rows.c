@@ -70,7 +70,7 @@ static const char *const tokenizer_modes[] = {
 	"auto", "hf", "mistral", "deepseek_v32", "slow", "custom", NULL,
 };
 static const char *const structured_sets[] = {
-	"json", "json-unique", "grammar", "regex", "choice", NULL,
+	"json", "json-unique", "grammar", "regex", "choice", "xgrammar_bench", NULL,
 };
 static const char *const constraint_forms[] = {
 	"auto", "structured_outputs", "guided", "response_format", NULL,
