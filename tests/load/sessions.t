@@ -112,16 +112,18 @@ for my $how ('drop', 'continue') {
 }
 
 # With several servers a conversation stays where it began, or goes round.
-for my $how ('url', 'spread') {
+for my $how ('url', 'spread', 'least-loaded') {
+	my @balance = $how eq 'least-loaded' ? ('--balance', $how) : ('--session-affinity', $how);
 	my @sim = map { sim('--ttft-ms', '2', '--itl-ms', '1') } 1 .. 2;
 	my $run = serve(\@sim, @multi, '--num-prompts', '5', '--multi-turn-num-turns', '4',
-		'--session-affinity', $how);
+		@balance);
 	my %at;
 	for my $k (0, 1) {
 		$at{$_}{$k} = 1 for map { /conv-(\d)/ } map { $_->{request_id} } bodies($sim[$k]);
 	}
 	my @homeless = grep { keys %{ $at{$_} } > 1 } 0 .. 4;
-	is(scalar @homeless, $how eq 'url' ? 0 : 5, "affinity $how: servers of a conversation");
+	is(scalar @homeless, $how eq 'spread' ? 5 : 0, "affinity $how: servers of a conversation");
+	is(scalar keys %{ { map { %$_ } values %at } }, 2, "affinity $how: both have some");
 }
 
 # U1 as a plan: four users at 2/s; the fifth conversation begins when slot 0 is free again.
