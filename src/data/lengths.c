@@ -257,7 +257,8 @@ static int parse(const char *option, const char *text, struct lengths *out, stru
 	int rc = 0;
 
 	if (!f || !rest.n || (out->is_time && f->kind == LENGTHS_ZIPF))
-		return (out->is_time ? refuse_time : refuse)(option, text, out->is_time ? NULL : f, e);
+		return out->is_time ? refuse_time(option, text, NULL, e) :
+				      refuse(option, text, f, e);
 	out->kind = f->kind;
 	if (f->kind == LENGTHS_HISTOGRAM)
 		rc = read_histogram(rest.p, out, e) < 0 ? err_wrap(e, "%s", option) : 0;

@@ -45,8 +45,8 @@ int workload_file_write(const char *path, const struct workload *w, struct str p
 
 /*
  * Maps a file, checks all of it, and adds its first `most` requests or sessions (or all) to the
- * empty w; request ids get the prefix; texts stay in the mapping, which w owns from then on. description points
- * into it. ERR_IO; ERR_PARSE: no such file, another layout, damaged.
+ * empty w; request ids get the prefix; texts stay in the mapping, which w owns from then on.
+ * description points into it. ERR_IO; ERR_PARSE: no such file, another layout, damaged.
  */
 int workload_file_read(const char *path, size_t most, const char *prefix, struct workload *w,
 		       struct str *description, char *hash, struct err *e);

@@ -103,7 +103,8 @@ static bool take_turn(struct reader *r, uint32_t first)
 
 	memcpy(&own, r->turn, sizeof(own));
 	r->turn += sizeof(own);
-	if (own.number == UINT16_MAX || own.gap_kind > TURN_CALLS_TOOLS || own.from > FROM_ARRIVAL ||
+	if (own.number == UINT16_MAX || own.gap_kind > TURN_CALLS_TOOLS ||
+	    own.from > FROM_ARRIVAL ||
 	    !(own.gap_s >= 0 && own.gap_s <= DUE_S_MAX) || own.n_waits > r->waits_left ||
 	    (own.history != TURN_NONE && (own.history < first || own.history >= at)))
 		return false;
@@ -149,7 +150,8 @@ static bool lay_out(struct str content, const struct workload_sessions_head *h, 
 	uint64_t front;
 
 	if (h->bytes > content.n || h->n_sessions > REQUESTS_MAX || h->n_turns > REQUESTS_MAX ||
-	    h->n_waits > content.n / sizeof(uint32_t) || h->n_sessions > h->n_turns || h->n_sessions == 0)
+	    h->n_waits > content.n / sizeof(uint32_t) || h->n_sessions > h->n_turns ||
+	    h->n_sessions == 0)
 		return false;
 	r->session = content.p + sizeof(*h);
 	r->turn = r->session + h->n_sessions * sizeof(struct session_record);

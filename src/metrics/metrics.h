@@ -241,7 +241,7 @@ struct metrics_sessions {
 	 */
 	double reusable_share, reuse_efficiency;
 	struct metrics_stats later_ttft; /* in ms, of successes that are not the first turn */
-	/* TTFT in ms per 1,000 prompt tokens, by least squares over successes; NAN: all are alike */
+	/* TTFT in ms per 1,000 prompt tokens, by least squares; NAN: all have one length */
 	double context_slope_ms;
 	struct metrics_stats growth;   /* prompt tokens more than those of the turn it continues */
 	struct metrics_spread gap_lag; /* due to sent, of turns that follow others */

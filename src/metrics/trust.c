@@ -432,8 +432,8 @@ static void judge_server(struct trust *t, const struct metrics *m)
 }
 
 /*
- * Whether the server knows the member that tells it of constraints: one that does not lets the model
- * talk, which gives no JSON at all, and no JSON that the schema forbids.
+ * Whether the server knows the member that tells it of constraints: one that does not lets the
+ * model talk, which gives no JSON at all, and no JSON that the schema forbids.
  */
 static void judge_constraints(struct trust *t, const struct metrics *m, const struct trust_facts *f)
 {
@@ -441,7 +441,8 @@ static void judge_constraints(struct trust *t, const struct metrics *m, const st
 	uint32_t free_text = c->wrong[WRONG_PARSE] + c->wrong[WRONG_MATCH];
 	bool is_old, is_response;
 
-	if (!f->told_by || c->constrained_scored < TRUST_IGNORED_ANSWERS || c->wrong[WRONG_SCHEMA] ||
+	if (!f->told_by || c->constrained_scored < TRUST_IGNORED_ANSWERS ||
+	    c->wrong[WRONG_SCHEMA] ||
 	    c->constrained_correct > TRUST_IGNORED_SHARE * c->constrained_scored ||
 	    free_text < (1 - TRUST_IGNORED_SHARE) * c->constrained_scored)
 		return;

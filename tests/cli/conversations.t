@@ -64,8 +64,8 @@ is($random[4]{request_id}, 'r-conv-1-turn1', 'ids name conversation and turn');
 # Rows of a hub dataset, in either spelling; those with fewer than four messages are left out.
 mkdir 'talks';
 spew('talks/train.jsonl', join '', map { JSON::PP->new->encode($_) . "\n" }
-	{ messages => [says(system => 's'), says(user => 'u1'), says(assistant => 'answer'), says(user => 'u2'),
-		says(assistant => 'aa'), says(user => 'u3')] },
+	{ messages => [says(system => 's'), says(user => 'u1'), says(assistant => 'answer'),
+		says(user => 'u2'), says(assistant => 'aa'), says(user => 'u3')] },
 	{ conversations => [{ from => 'human', value => 'h1' }, { from => 'gpt', value => 'g1' },
 		{ from => 'human', value => 'h2' }, { from => 'gpt', value => 'g22' }] },
 	{ messages => [says(user => 'short'), says(assistant => 'x')] }, { text => 'none' });
@@ -159,8 +159,9 @@ for my $row (
 	['a turn that is unknown', [@show, qw(--dataset-name sessions --dataset-path),
 		spew('unknown.jsonl', qq({"id": "s", "waits": ["z"], "messages": [{"role": "user", )
 			. qq("content": "x"}]}\n))], 1, 'unknown.jsonl:1: "waits" names turn \'z\''],
-	['rows without conversations', [@show, qw(--multi-turn --num-prompts 2 --dataset-name hf --dataset-path),
-		do { mkdir 'plain'; spew('plain/train.jsonl', qq({"text": "x"}\n)); 'plain' }], 1,
+	['rows without conversations', [@show, qw(--multi-turn --num-prompts 2 --dataset-name hf),
+		'--dataset-path', do { mkdir 'plain';
+			spew('plain/train.jsonl', qq({"text": "x"}\n)); 'plain' }], 1,
 		'plain: no conversation has enough turns; a row is an object with a list "conversations"'],
 	['turns out of range', [@show, qw(--multi-turn --multi-turn-min-turns 5 --multi-turn-max-turns 4)], 2,
 		'--multi-turn-min-turns 5 is above --multi-turn-max-turns 4'],
@@ -169,7 +170,7 @@ for my $row (
 	['another API', [qw(dataset show --tokenizer sim --backend openai --multi-turn)], 2,
 		'only --backend openai-chat carries conversations'],
 	['another dataset', [@show, qw(--multi-turn --dataset-name burstgpt --dataset-path chats.json)], 2,
-		'--multi-turn: conversations are made of --dataset-name random, sharegpt or hf, not of burstgpt'],
+		'--multi-turn: conversations are made of --dataset-name random, sharegpt or hf, not of'],
 	['an option without its switch', [@show, qw(--multi-turn-delay-ms 5 --num-prompts 1)], 0,
 		'--multi-turn-delay-ms has no effect without --multi-turn'],
 ) {

@@ -29,7 +29,8 @@ sub sweep
 {
 	my ($name, $limits, @more) = @_;
 
-	return run_sweep("$talk --burstiness inf", 'serve_sla', $engine, '--sla-params', $limits, @search, '-e', $name, @more);
+	return run_sweep("$talk --burstiness inf", 'serve_sla', $engine, '--sla-params', $limits, @search,
+		'-e', $name, @more);
 }
 
 # 3 S T <= 405 ms: S = 4. (S - 1) T <= 75 ms: S = 3.
@@ -58,13 +59,13 @@ ok($ratio, 'each level tells its value');
 # What cannot be searched.
 check_run('no conversations', run_sweep("$client --num-prompts 4", 'serve_sla', $engine, @search,
 	'--sla-params', '[{"p99_ttft_ms": "<=1"}]', '--sla-variable', 'max_sessions', '-e', 'none'),
-	{ status => 1, err => '*--sla-variable max_sessions: the benchmark has no conversations, of which it ' .
-	'is a cap; --bench-cmd needs a dataset that has, such as --multi-turn*' });
+	{ status => 1, err => '*--sla-variable max_sessions: the benchmark has no conversations, of which ' .
+	'it is a cap; --bench-cmd needs a dataset that has, such as --multi-turn*' });
 for (['a key of conversations', '[{"sessions.duration.p99": "<1"}]',
 	"*--sla-params: a result has no key 'sessions.duration.p99'*"],
 	['a percentile of a turn', '[{"per_turn_metrics[2].p95_ttft_ms": "<1"}]',
-	"*'per_turn_metrics[2].p95_ttft_ms' is not computed by --bench-cmd, whose --metric-percentiles is 99; " .
-	'add 95 to it']) {
+	"*'per_turn_metrics[2].p95_ttft_ms' is not computed by --bench-cmd, whose --metric-percentiles is " .
+	'99; add 95 to it']) {
 	my ($name, $limits, $err) = @$_;
 	check_run("refused: $name", sweep('no', $limits), { status => 2, err => $err,
 		not_out => ['[BEGIN SERVER]'] });

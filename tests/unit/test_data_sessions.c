@@ -297,7 +297,8 @@ static void gaps_may_be_laws(void **state)
 		t = f.w.sessions->turn;
 		assert_true(t[1].gap_s >= .5 && t[1].gap_s <= 1.5 && t[1].gap_s != t[3].gap_s);
 		assert_true(t[2].gap_s == .25);
-		assert_true(k == 0 || (t[1].gap_s == first[0] && t[3].gap_s == first[1]) == (k == 1));
+		assert_true(k == 0 ||
+			    (t[1].gap_s == first[0] && t[3].gap_s == first[1]) == (k == 1));
 		first[0] = t[1].gap_s;
 		first[1] = t[3].gap_s;
 		fixture_release(&f);
@@ -320,7 +321,8 @@ static void bad_turns_are_one_sentence(void **state)
 		{ TURN("\"turn\": \"a\", ", "a") TURN("\"waits\": [], ", "b"),
 		  "s.jsonl:2: turn '1' continues 'a' without waiting for it" },
 		{ TURN("\"gap\": -1, ", "a"), "s.jsonl:1: \"gap\" is -1 s" },
-		{ TURN("\"gap\": \"gauss:1\", ", "a"), "s.jsonl:1: \"gap\" gauss:1: expected seconds" },
+		{ TURN("\"gap\": \"gauss:1\", ", "a"),
+		  "s.jsonl:1: \"gap\" gauss:1: expected seconds" },
 		{ TURN("\"gap\": {\"distribution\": \"x\"}, ", "a"), "s.jsonl:1: gap: unknown distribution" },
 		{ TURN("\"gap_kind\": \"nap\", ", "a"), "\"gap_kind\" must be \"think\" or \"tool\"" },
 		{ TURN("\"priority\": 1.5, ", "a"), "\"priority\" must be a whole number" },

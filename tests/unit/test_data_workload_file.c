@@ -204,7 +204,8 @@ static void sessions_are_read(void **state)
 			assert_int_equal(a->is_gap_from_arrival, b->is_gap_from_arrival);
 			assert_int_equal(a->n_waits, b->n_waits);
 			for (uint32_t k = 0; k < a->n_waits; k++)
-				assert_int_equal(waits[a->wait + k], r.sessions->waits[b->wait + k]);
+				assert_int_equal(waits[a->wait + k],
+						 r.sessions->waits[b->wait + k]);
 		}
 		assert_texts(r.sessions->session[0].id, two[0].id);
 		workload_release(&r);
@@ -213,7 +214,7 @@ static void sessions_are_read(void **state)
 	free(path);
 }
 
-/* A file that somebody made up: no turn may wait for a later one, or continue what has not ended. */
+/* A file that somebody made up: no turn waits for a later one, or continues what has not ended. */
 static void other_sessions_are_refused(void **state)
 {
 	char *path = file_join(dir, "bad.bin"), hash[DIGEST_HEX];
@@ -233,8 +234,8 @@ static void other_sessions_are_refused(void **state)
 		case 1: waits[3] = 3; break;             /* another session's */
 		case 2: two_roots[5].history = 5; break;
 		case 3: two_roots[3].history = 3; break;
-		case 4: two_roots[1].history = TURN_NONE, two_roots[3].wait = 2, two_roots[3].n_waits = 1;
-			two_roots[5].wait = 3; break;    /* turn 3 continues 0, and waits for 2 alone */
+		case 4: two_roots[3].wait = 2;           /* it continues 0, and waits for 2 alone */
+			two_roots[3].n_waits = 1; break;
 		case 5: two_roots[5].gap_s = -1; break;
 		case 6: two_roots[5].gap_kind = 3; break;
 		case 7: two[1].id = STR("b\r\nX: y"); break;

@@ -117,7 +117,8 @@ static void ttft_grows_with_context(void **state)
 	for (int k = 0; k < 2; k++) {
 		begin();
 		for (uint16_t t = 0; t < 5; t++) {
-			struct request_row *row = add(0, t, t ? t - 1u : RECORD_NONE, t + 1, t + 1.5, REQ_DONE);
+			struct request_row *row = add(0, t, t ? t - 1u : RECORD_NONE, t + 1,
+						      t + 1.5, REQ_DONE);
 
 			row->prompt_tokens = k ? 100u : 100u + 2000u * t;
 			row->first_event_ns = row->sent_ns + 20000000 + row->prompt_tokens * 3000ll;
