@@ -22,7 +22,9 @@ struct structured_opts {
 	const char *result_dir, *result_filename;
 };
 
-static const char *const sets[] = { "json", "json-unique", "grammar", "regex", "choice", NULL };
+static const char *const sets[] = {
+	"json", "json-unique", "grammar", "regex", "choice", "xgrammar_bench", NULL,
+};
 
 #define S(member, flag, ...) OPT(struct structured_opts, member, flag, __VA_ARGS__)
 static const struct opt rows[] = {

@@ -19,6 +19,7 @@
 #include "constrain/constrain.h"
 #include "data/common.h"
 #include "data/random_gen.h"
+#include "data/structured_rows.h"
 #include "json/write.h"
 #include "token/ids.h"
 #include "token/tokenizer.h"
@@ -36,6 +37,7 @@ static const char usual_schema[] =
 	"\"company\": {\"type\": \"string\"}, \"age\": {\"type\": \"integer\"}}, "
 	"\"required\": [\"name\", \"email\"]}";
 
+#define BENCH "xgrammar_bench"
 #define INDENT "        "
 #define RULE(text) INDENT text "\n\n"
 static const char sql_grammar[] = "\n"
@@ -65,6 +67,9 @@ struct structured {
 	enum form form;
 	const struct plain *plain; /* NULL: a schema */
 	bool is_unique;
+	bool is_bench;             /* xgrammar_bench: each request has a row's schema */
+	struct structured_rows rows;
+	const struct dataset_env *env;
 	struct json_value *schema;
 	struct pyrandom names;     /* of json-unique's properties */
 	bool *is_constrained;
@@ -87,7 +92,7 @@ static int read_schema(struct structured *s, struct err *e)
 	constraint_free(c);
 	if (path)
 		file_unmap(mapped);
-	return c ? 0 : err_wrap(e, path ? path : "the schema");
+	return c ? 0 : err_wrap(e, "%s", path ? path : "the schema");
 }
 
 /* Of version 4, the random one. */
@@ -262,12 +267,57 @@ static int put_prefix(const struct structured *s, struct arena *a, struct str *p
 	return rc;
 }
 
+/* The schema is JSON as a text, and is sent as that text. */
+static struct str quoted(struct arena *a, struct str text)
+{
+	struct buf out = { 0 };
+	struct str copy;
+
+	json_quote(&out, text, false);
+	copy = arena_str(a, buf_str(&out));
+	buf_release(&out);
+	return copy;
+}
+
+/* A row's messages: as they are for chat APIs, else in the model's chat template. */
+static int draft_row(struct structured *s, size_t i, struct arena *a, struct draft *d,
+		     struct err *e)
+{
+	const struct structured_row *row = &s->rows.v[i % s->rows.n];
+	const struct dataset_env *env = s->env;
+
+	buf_reset(&s->text);
+	if (!env->is_chat_backend && !env->render)
+		return err_set(e, ERR_USAGE, "xgrammar_bench prompts are messages in the model's chat "
+			       "template, and nothing here renders it; --backend openai-chat sends the "
+			       "messages themselves");
+	if (!env->is_chat_backend &&
+	    env->render(env->render_self, row->messages, STR(""), &s->text, e) < 0)
+		return -1;
+	d->sample.prompt = arena_str(a, env->is_chat_backend ? row->contents : buf_str(&s->text));
+	if (env->is_chat_backend)
+		d->sample.messages = row->messages;
+	d->sample.output_len = s->o->structured_output_len;
+	d->sample.expected = row->completion;
+	d->sample.constraint = constraint_of(a, "json", row->schema);
+	if (s->is_constrained[i])
+		d->sample.overrides = overrides(s, a, "json", s->form == FORM_RESPONSE ?
+						row->schema : quoted(a, row->schema));
+	if (s->prefix.count && !env->is_chat_backend &&
+	    put_prefix(s, a, &d->sample.prompt, e) < 0)
+		return -1;
+	return 1;
+}
+
 static int draft(void *self, size_t i, struct arena *a, struct draft *d, struct err *e)
 {
 	struct structured *s = self;
 	const char *kind = s->plain ? s->plain->kind : "json";
-	struct str value = s->plain ? str_of(s->plain->text) : arena_str(a, schema_text(s));
+	struct str value;
 
+	if (s->is_bench)
+		return draft_row(s, i, a, d, e);
+	value = s->plain ? str_of(s->plain->text) : arena_str(a, schema_text(s));
 	d->sample.prompt = s->plain ? str_of(s->plain->prompt) :
 		str_of(arena_printf(a, "Generate an example of a brief user profile given the "
 				    "following schema: %.*s", (int)value.n, value.p));
@@ -281,9 +331,19 @@ static int draft(void *self, size_t i, struct arena *a, struct draft *d, struct 
 	return 1;
 }
 
-static int find_kind(struct structured *s, struct err *e)
+static int find_kind(struct structured *s, struct workload *w, struct err *e)
 {
 	const char *name = s->o->structured_dataset;
+
+	s->is_bench = strcmp(name, BENCH) == 0;
+	if (s->is_bench && structured_rows_read(s->o, s->env, w, &s->rows, e) < 0)
+		return -1;
+	if (s->rows.left_out)
+		dataset_note(w, "%zu of %zu rows were left out: their schemas have what xgrammar did not "
+			     "support, by the newest rules of vLLM's benchmark", s->rows.left_out,
+			     s->rows.left_out + s->rows.n);
+	if (s->is_bench)
+		return 0;
 
 	s->is_unique = strcmp(name, "json-unique") == 0;
 	for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++)
@@ -313,6 +373,9 @@ static int check(const struct dataset_opts *o, const struct dataset_env *env, st
 	if (env->num_prompts < 1)
 		return err_set(e, ERR_USAGE, "--num-prompts %" PRId64 ": at least 1 is needed",
 			       env->num_prompts);
+	if (o->path && strcmp(o->structured_dataset, BENCH) != 0)
+		return err_set(e, ERR_USAGE, "--dataset-path %.200s: only --structured-dataset " BENCH
+			       " reads a dataset, not %s", o->path, o->structured_dataset);
 	if (!(o->structured_output_ratio >= 0 && o->structured_output_ratio <= 1))
 		return err_set(e, ERR_USAGE, "--structured-output-ratio %g: expected 0 to 1",
 			       o->structured_output_ratio);
@@ -334,12 +397,12 @@ static void choose(struct structured *s, size_t n, struct compat_rng *rng)
 static int build(const struct dataset_opts *o, const struct dataset_env *env,
 		 struct compat_rng *rng, struct workload *w, struct err *e)
 {
-	struct structured s = { .o = o };
+	struct structured s = { .o = o, .env = env };
 	struct take take = {
 		.self = &s, .rows = (size_t)env->num_prompts, .draft = draft,
 		.is_output_unchecked = true,
 	};
-	int rc = find_kind(&s, e);
+	int rc = find_kind(&s, w, e);
 
 	if (rc == 0)
 		rc = find_form(&s, env, e);
@@ -353,6 +416,7 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 	if (rc == 0 && s.is_unique && json_get(s.schema, "items"))
 		dataset_note(w, "the property that makes each schema unique stands beside \"items\" of an "
 			     "array, as upstream's, and constrains nothing");
+	structured_rows_release(&s.rows);
 	free(s.is_constrained);
 	ids_release(&s.prefix);
 	buf_release(&s.text);
@@ -368,6 +432,6 @@ static const char *const options[] = {
 const struct dataset dataset_structured = {
 	.options = options, .name = "structured",
 	.summary = "prompts whose answers have to keep to a schema, a pattern, a choice or a grammar",
-	.forbids_path = true, .needs_tokenizer = true, .is_told_version = true,
+	.needs_tokenizer = true, .is_told_version = true,
 	.check = check, .build = build,
 };

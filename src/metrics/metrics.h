@@ -244,6 +244,8 @@ struct metrics_sessions {
 	 */
 	double reusable_share, reuse_efficiency;
 	struct metrics_spread first_ttft, later_ttft; /* of successes: turn 0, and all others */
+	/* TTFT in ms per 1,000 prompt tokens, by least squares; NAN: all have one length */
+	double context_slope_ms;
 	struct metrics_stats growth;   /* prompt tokens more than those of the turn it continues */
 	struct metrics_spread gap_lag; /* due to sent, of turns that follow others */
 	uint32_t bad_calls;            /* turns with a malformed tool call */

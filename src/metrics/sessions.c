@@ -374,6 +374,26 @@ static uint32_t reusable_tokens(const struct request_row *before)
 	return tokens / METRICS_BLOCK_TOKENS * METRICS_BLOCK_TOKENS;
 }
 
+/* The line of least squares through TTFT over prompt tokens of all turns that succeeded. */
+static double context_slope_ms(const struct metrics *m, const struct record *r)
+{
+	double n = 0, x_mean = 0, y_mean = 0, xx = 0, xy = 0;
+
+	for (uint32_t i = 0; i < m->n; i++) {
+		const struct request_row *row = &r->row[m->row[i]];
+		double dx = row->prompt_tokens - x_mean;
+
+		if (row->session == RECORD_NONE || !metrics_is_success(row))
+			continue;
+		n++;
+		x_mean += dx / n;
+		y_mean += (m->ttft[i] - y_mean) / n;
+		xx += dx * (row->prompt_tokens - x_mean);
+		xy += dx * (m->ttft[i] - y_mean);
+	}
+	return xx > 0 ? xy / xx * 1e6 : NAN;
+}
+
 static void score_history(struct metrics *m, const struct record *r)
 {
 	double *growth = mem_array(m->n, sizeof(*growth)), *lag = mem_array(m->n, sizeof(*lag));
@@ -400,6 +420,7 @@ static void score_history(struct metrics *m, const struct record *r)
 			cached += row->cached_tokens;
 		}
 	}
+	m->sessions.context_slope_ms = context_slope_ms(m, r);
 	m->sessions.growth = metrics_stats(growth, n_growth);
 	m->sessions.gap_lag = metrics_spread(lag, n_lag);
 	m->sessions.reusable_share = share(reusable, prompt);

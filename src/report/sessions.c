@@ -117,6 +117,7 @@ void report_sessions_json(struct json_writer *w, const struct metrics *m)
 	put_text(w, "context_source", !s->client_counted ? "usage"
 		 : s->client_counted < s->turns_completed ? "mixed" : "client");
 	put_stats(w, "context_growth_tokens", &s->growth);
+	put_known(w, "context_slope_ms", !isnan(s->context_slope_ms), s->context_slope_ms);
 	put_known(w, "cached_share", s->is_cache_known, s->cached_share);
 	put_stats(w, "cached_share_by_session", &s->cached_by_session);
 	put_real(w, "reusable_share", s->reusable_share);
@@ -230,6 +231,8 @@ void report_session_rows(const struct metrics *m, struct buf *out)
 		line_real(out, "Conversation goodput (1/s):", s->goodput);
 	line_stats(out, "Duration p50/p99/max (s):", &s->duration);
 	line_stats(out, "Of it pauses p50/p99/max (s):", &s->gap);
+	if (!isnan(s->context_slope_ms))
+		line_real(out, "TTFT per 1000 prompt tokens (ms):", s->context_slope_ms);
 	line_spread(out, "Lag of later turns p50/p99/max (ms):", &s->gap_lag);
 	if (s->is_cache_known) {
 		line_real(out, "Prompt tokens cached (%):", s->cached_share * 100);

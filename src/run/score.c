@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/redact.h"
 #include "data/trace.h"
+#include "run/correct.h"
 #include "run/explained.h"
 #include "run/multi_turn.h"
 #include "run/reuse.h"
@@ -82,6 +83,7 @@ static struct trust_facts trust_facts(const struct point *p)
 		.is_interrupted = p->is_interrupted,
 		.is_aborted = l->end == LOAD_FAILURES || l->end == LOAD_FAILURE_SHARE ||
 			      l->end == LOAD_REFUSED,
+		.told_by = correct_told_by(&p->workload),
 	};
 }
 

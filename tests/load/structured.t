@@ -170,6 +170,90 @@ $run = run_against(answering('stop', "ab\@cd.com\n", 'ab@cd.com', "ab\@cd.com\nm
 is_deeply([map { $_ & 40 } @{ $run->{own}{requests}{correctness} }], [40, 0, 32],
 	'[J3] a pattern has to match all of the answer, and upstream\'s only its beginning');
 
+# ---- servers that do not know the key ----
+
+# One that ignores it lets the model talk: the report says which key, and what else there is.
+for my $case (['structured_outputs', 'guided', 'auto'], ['guided_json', 'structured_outputs', 'guided'],
+	['response_format', 'structured_outputs', 'response_format']) {
+	my ($key, $other, $form) = @$case;
+	my $talk = run_against(answering('length', 'Sure! Here is a character:', 'The character is'),
+		qw(--num-prompts 6 --constraint-form), $form);
+	like($talk->{out}, qr/6 of 6 constrained answers are free text\. The server seems to ignore "$key", /,
+		"a server that ignores $key");
+	like($talk->{out}, qr/--constraint-form $other sends /, 'and the other form');
+	is(scalar(grep { $_->{code} eq 'constraints_ignored' } @{ $talk->{own}{notes} }), 1, 'a note');
+	is($talk->{own}{correctness}{wrong}{parse}, 6, 'free text that was cut is no cut JSON');
+}
+$run = run_against(answering('length', map { '[{"name": ' } 1 .. 6), qw(--num-prompts 6));
+unlike($run->{out}, qr/seems to ignore/, 'cut JSON is another thing');
+$run = run_against(answering('stop', ('{"a": 1}') x 6), qw(--num-prompts 6));
+unlike($run->{out}, qr/seems to ignore/, 'and so is JSON that the schema forbids');
+
+# One that refuses it: the report names the key.
+my $strict = relay_start(sub {
+	my ($c, $log) = @_;
+	while (my ($head, $body) = read_request($c)) {
+		my $about = '{"error": {"message": "Extra inputs are not permitted: structured_outputs"}}';
+		syswrite($c, "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: "
+			. length($about) . "\r\n\r\n$about");
+	}
+});
+$run = run_against($strict, qw(--structured-dataset choice --num-prompts 3));
+like($run->{out} . $run->{err}, qr/structured_outputs.*--omit-body-keys structured_outputs/s,
+	'a server that refuses the key: the report names it');
+
+# ---- rows of xgrammar_bench ----
+
+my $rows = sub {
+	my ($name, @schemas) = @_;
+	mkdir "$dir/$name";
+	open(my $f, '>', "$dir/$name/train.jsonl") or die;
+	my $n = 0;
+	print $f $json->encode({ prompt => [{ role => 'system', content => 'JSON' },
+		{ role => 'user', content => 'row ' . $n++ }], schema => ref $_ ? $json->encode($_) : $_,
+		completion => '{"a": 1}' }), "\n" for @schemas;
+	close $f;
+	return ('--structured-dataset', 'xgrammar_bench', '--dataset-path', "$dir/$name");
+};
+my $good = { type => 'object', properties => { a => { type => 'integer' } }, required => ['a'] };
+my $enum = { type => 'object', properties => { b => { type => ['string', 'null'], enum => ['x', 'y'] } } };
+my $tall = [ # what vLLM's benchmark leaves out
+	{ type => 'integer', multipleOf => 2 }, { type => ['null', 'number'], multipleOf => 0.5 },
+	(map { { type => 'array', $_ => 1 } } qw(uniqueItems contains minContains maxContains)),
+	{ type => 'string', format => 'color' }, { type => 'string', pattern => 'a', minLength => 1 },
+	{ type => 'object', propertyNames => { pattern => 'a' }, properties => {} },
+	{ type => 'object', propertyNames => { pattern => 'a', maxLength => 3 } },
+	{ type => 'object', patternProperties => { a => {} }, properties => {} },
+	{ type => 'object', patternProperties => { a => {}, b => {} } },
+	{ type => 'array', items => { type => 'object',
+		properties => { n => { type => 'string', format => 'x' } } } },
+	{ enum => [{ type => 'string', format => 'x' }] },
+];
+my @chat = qw(--backend openai-chat --endpoint /v1/chat/completions);
+my @bench = $rows->('bench', $good, @$tall, $enum);
+my @drawn = dumped(@bench, @chat, qw(--num-prompts 3));
+is_deeply([map { $_->{messages}[1]{content} } @drawn], ['row 0', 'row ' . (@$tall + 1), 'row 0'],
+	'xgrammar_bench: rows in their order, again from the first, unsupported schemas left out');
+is($drawn[1]{overrides}{structured_outputs}{json}, $json->encode($enum), 'the schema is sent as a text');
+is_deeply($drawn[1]{constraint}, { json => $enum }, 'and checked as a schema');
+is($drawn[0]{expected}, '{"a": 1}', 'with the answer of the row');
+is(ref +(dumped(@bench, @chat, qw(--num-prompts 1 --constraint-form response_format)))[0]{overrides}
+	{response_format}{json_schema}{schema}, 'HASH', 'response_format takes the schema itself');
+my $sim = sim('--ttft-ms', '2', '--itl-ms', '1');
+my $kept = serve($sim, '--dataset-name', 'structured', @bench, '--num-prompts', 6,
+	'--structured-output-len', 64);
+is($kept->{own}{correctness}{constrained_correct_rate}, 100, 'xgrammar_bench: a server that keeps to them')
+	or diag($kept->{err});
+for my $case ([[$rows->('none', @$tall), @chat], qr/none: no row is left; 14 have schemas that/],
+	[[$rows->('bad', 'no JSON'), @chat], qr/train\.jsonl:1: "schema" is no JSON/],
+	[['--dataset-path', "$dir/bench"],
+		qr/--dataset-path \S+: only --structured-dataset xgrammar_bench reads/]) {
+	my ($status, $out, $err) = profllm(@serve, '--dry-run', @{ $case->[0] });
+
+	isnt($status, 0, "refused: @{$case->[0]}[-1]");
+	like($err, $case->[1], 'with a sentence');
+}
+
 # ---- the verb ----
 
 $generated = 1;

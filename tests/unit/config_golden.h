@@ -610,7 +610,7 @@ static const struct param bench_params[] = {
 	  "x", "expected one of none, same, other, got 'x'",
 	  "" },
 	{ "structured_dataset", "regex", "\"regex\"",
-	  "x", "expected one of json, json-unique, grammar, regex, choice, got 'x'",
+	  "x", "expected one of json, json-unique, grammar, regex, choice, xgrammar_bench, got 'x'",
 	  "dataset_name: structured" },
 	{ "structured_output_ratio", "0.5", "0.5",
 	  "2", "expected a number from 0 to 1, got '2'",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Conversations as a record has them: their outcomes, durations, turns and what was cached. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -100,8 +101,37 @@ static void sessions_have_outcomes(void **state)
 	NEAR(s->serving.mean, 4); /* 1..2 and 5..8: what overlaps counts once */
 	NEAR(s->gap.mean, 3);
 	NEAR(s->throughput, 1 / 20.0);
+	assert_int_equal(s->later_ttft.n, 2); /* of successes, no first turns */
+	NEAR(s->later_ttft.p50_ms, 100);
 	metrics_release(&m);
 	record_release(&r);
+}
+
+/* 20 ms and 3 ms more for each 1,000 tokens; all of one length have no slope. */
+static void ttft_grows_with_context(void **state)
+{
+	struct metrics_opts o = opts();
+	struct metrics m;
+
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		begin();
+		for (uint16_t t = 0; t < 5; t++) {
+			struct request_row *row = add(0, t, t ? t - 1u : RECORD_NONE, t + 1,
+						      t + 1.5, REQ_DONE);
+
+			row->prompt_tokens = k ? 100u : 100u + 2000u * t;
+			row->first_event_ns = row->sent_ns + 20000000 + row->prompt_tokens * 3000ll;
+		}
+		add(0, 5, 4, 7, 8, REQ_FAILED)->prompt_tokens = 9;
+		metrics_score(&m, &r, &o);
+		if (k)
+			assert_true(isnan(m.sessions.context_slope_ms));
+		else
+			NEAR(m.sessions.context_slope_ms, 3);
+		metrics_release(&m);
+		record_release(&r);
+	}
 }
 
 /* Cached shares weigh tokens, and leave out turns of which the server says nothing. */
@@ -240,6 +270,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sessions_have_outcomes),
+		cmocka_unit_test(ttft_grows_with_context),
 		cmocka_unit_test(cached_tokens_are_weighted),
 		cmocka_unit_test(turns_are_summed_apart),
 		cmocka_unit_test(first_turns_are_apart),

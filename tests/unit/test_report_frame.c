@@ -258,6 +258,11 @@ static void values(void **state)
 		assert_null(frame_value(f.row[0], str_of(absent[i])));
 	assert_null(frame_value(f.row[0], STR("a.c.p99")));
 	assert_null(frame_value(f.row[0], STR("a.b.c")));
+	assert_null(frame_value(f.row[0], STR("l[2].x")));
+	assert_null(frame_value(f.row[0], STR("l[-1].x")));
+	assert_null(frame_value(f.row[0], STR("l[0.5].x")));
+	assert_null(frame_value(f.row[0], STR("l[].x")));
+	assert_null(frame_value(f.row[0], STR("s[0]")));
 	assert_null(frame_value(f.row[0], STR("")));
 	assert_true(frame_float(STR(" 1_000.5 "), &x) && x == 1000.5);
 	assert_false(frame_float(STR("1__0"), &x));

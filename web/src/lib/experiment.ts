@@ -281,6 +281,7 @@ export interface ExperimentDocument {
 				max?: number | null;
 			} | null;
 			context_source?: string;
+			context_slope_ms?: number | null;
 			cached_share?: number | null;
 			reusable_share?: number | null;
 			reuse_efficiency?: number | null;
