@@ -34,9 +34,9 @@ sub sweep
 }
 
 # 3 S T <= 405 ms: S = 4. (S - 1) T <= 75 ms: S = 3.
-my $both = sweep('both', '[{"sessions.duration_s.p50": "<=0.405"}, {"sessions.ttft_later_turns_ms.p50": "<=75"},'
-		.
-	'{"per_turn_metrics[2].median_ttft_ms": "<=75"}]', '--sla-variable', 'max_sessions');
+my $both = sweep('both', '[{"sessions.duration_s.p50": "<=0.405"}, '
+	. '{"sessions.ttft_later_turns_ms.p50": "<=75"}, {"per_turn_metrics[2].median_ttft_ms": "<=75"}]',
+	'--sla-variable', 'max_sessions');
 check_run('how many conversations may be under way', $both, { status => 0, out => [
 	'SLA criteria: sessions.duration_s.p50<=0.41, failed<=1.00 %', 'Testing max_sessions: 64 req/s',
 	'Capacity: * at once, *', 'SLA criteria: sessions.ttft_later_turns_ms.p50<=75.00, failed<=1.00 %'] });
