@@ -261,7 +261,7 @@ struct metrics_sessions {
 	 * for two turns); and cached_share.
 	 */
 	bool knows_growth, is_later_cache_known;
-	double ttft_growth_ms_per_turn, ttft_growth_error_ms, later_cached_share;
+	double ttft_growth_per_turn_ms, ttft_growth_error_ms, later_cached_share;
 };
 
 struct metrics_error { struct str text; uint32_t count; };

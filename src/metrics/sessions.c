@@ -158,7 +158,7 @@ static void fit_ttft(struct metrics_sessions *s)
 	if (turns < 2 || spread <= 0)
 		return;
 	s->knows_growth = true;
-	s->ttft_growth_ms_per_turn = slope = (n * xy - x * y) / spread;
+	s->ttft_growth_per_turn_ms = slope = (n * xy - x * y) / spread;
 	/* Weighted squares that the line leaves; rounding may make them negative. */
 	rest = yy - y * y / n - slope * slope * spread / n;
 	if (turns > 2 && rest > 0)

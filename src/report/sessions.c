@@ -46,7 +46,7 @@ static void put_known(struct json_writer *w, const char *key, bool is_known, dou
 
 static void add_growth(const struct metrics_sessions *s, size_t last, struct buf *out)
 {
-	double growth = s->ttft_growth_ms_per_turn, low = INFINITY, high = 0;
+	double growth = s->ttft_growth_per_turn_ms, low = INFINITY, high = 0;
 
 	for (size_t k = 1; k < last; k++) {
 		double ms = s->by_turn[k].block[BLOCK_TTFT].median_ms;
@@ -122,8 +122,8 @@ void report_sessions_json(struct json_writer *w, const struct metrics *m)
 	put_stats(w, "cached_share_by_session", &s->cached_by_session);
 	put_real(w, "reusable_share", s->reusable_share);
 	put_known(w, "reuse_efficiency", s->is_cache_known, s->reuse_efficiency);
-	put_known(w, "ttft_growth_ms_per_turn", s->knows_growth, s->ttft_growth_ms_per_turn);
-	put_known(w, "ttft_growth_error_ms_per_turn", s->knows_growth, s->ttft_growth_error_ms);
+	put_known(w, "ttft_growth_per_turn_ms", s->knows_growth, s->ttft_growth_per_turn_ms);
+	put_known(w, "ttft_growth_error_per_turn_ms", s->knows_growth, s->ttft_growth_error_ms);
 	put_known(w, "later_cached_share", s->is_later_cache_known, s->later_cached_share);
 	add_summary(s, &text);
 	put_text(w, "turns_summary", text.len ? text.data : NULL);

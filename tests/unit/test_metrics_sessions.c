@@ -235,7 +235,7 @@ static void many_turns_are_ranges(void **state)
 	assert_int_equal(s->by_range[10].turn, 28);
 	assert_int_equal(s->by_range[10].last_turn, 29);
 	assert_true(s->knows_growth);
-	NEAR(s->ttft_growth_ms_per_turn, 2);
+	NEAR(s->ttft_growth_per_turn_ms, 2);
 	assert_true(s->ttft_growth_error_ms < 1e-3);
 	assert_true(s->is_later_cache_known);
 	NEAR(s->later_cached_share, 0.5);

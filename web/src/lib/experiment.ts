@@ -285,8 +285,8 @@ export interface ExperimentDocument {
 			cached_share?: number | null;
 			reusable_share?: number | null;
 			reuse_efficiency?: number | null;
-			ttft_growth_ms_per_turn?: number | null;
-			ttft_growth_error_ms_per_turn?: number | null;
+			ttft_growth_per_turn_ms?: number | null;
+			ttft_growth_error_per_turn_ms?: number | null;
 			later_cached_share?: number | null;
 			turns_summary?: string | null;
 		};
