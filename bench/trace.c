@@ -38,7 +38,8 @@ struct scene {
 };
 
 static const struct scene scenes[] = {
-	{ "null, 1x", 1, true }, { "null, 10x", 10, true }, { "server, 1x", 1, false },
+	{ "null, 1x", 1, true }, { "null, 10x", 10, true },
+	{ "server, 1x", 1, false }, { "server, 10x", 10, false },
 };
 
 struct replay {

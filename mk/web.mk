@@ -6,7 +6,7 @@
 # coverage builds take the pages that are already there.
 
 WEB ?= 1
-PAGES := timeline.html dataset.html
+PAGES := timeline.html dataset.html turns.html
 WEB_SRC := $(wildcard web/package*.json web/tsconfig.json web/*.mjs) $(shell find web/pages web/src -type f)
 
 .PHONY: web

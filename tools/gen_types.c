@@ -40,6 +40,8 @@ static void put_list(struct buf *out, const struct node *n, struct str element, 
 	}
 }
 
+#define VALUES_PER_LINE 6
+
 /* One of a type's alternatives. */
 static void put_one(struct buf *out, const struct node *n, struct str type, unsigned depth)
 {
@@ -53,7 +55,11 @@ static void put_one(struct buf *out, const struct node *n, struct str type, unsi
 		for (size_t i = 0; i < values->count; i++) {
 			const struct json_value *v = &values->item[i];
 
-			buf_add_text(out, i ? " | " : "");
+			buf_add_text(out, !i ? "" : i % VALUES_PER_LINE ? " | " : " |");
+			if (i && i % VALUES_PER_LINE == 0) {
+				buf_add_text(out, "\n");
+				put_tabs(out, depth + 1);
+			}
 			if (v->kind == JSON_STRING)
 				buf_printf(out, "'%s'", v->text.p);
 			else
@@ -97,6 +103,7 @@ static void put_members(struct buf *out, const struct node *n, unsigned depth)
 {
 	for (size_t i = 0; i < n->n; i++) {
 		const struct node *child = n->child[i];
+		const char *quote = strchr(child->name, '-') ? "'" : "";
 
 		if (strcmp(child->name, "[]") == 0)
 			continue;
@@ -104,7 +111,8 @@ static void put_members(struct buf *out, const struct node *n, unsigned depth)
 		if (child->is_pattern)
 			put_pattern(out, child->name);
 		else
-			buf_printf(out, "%s%s: ", child->name, child->is_required ? "" : "?");
+			buf_printf(out, "%s%s%s%s: ", quote, child->name, quote,
+				   child->is_required ? "" : "?");
 		put_type(out, child, depth);
 		buf_add_text(out, ";\n");
 	}

@@ -13,8 +13,8 @@
 
 static int usage(struct err *e, const char *name)
 {
-	return err_set(e, ERR_USAGE, "usage: %s [--quick] [--long] [--json] [--shared] "
-		       "[--hog] [--repeats 1..%d] [--binary PATH]", name, BENCH_REPEATS_MAX);
+	return err_set(e, ERR_USAGE, "usage: %s [--quick] [--long] [--json] [--strict] "
+		       "[--shared] [--hog] [--repeats 1..%d] [--binary PATH]", name, BENCH_REPEATS_MAX);
 }
 
 int bench_begin(struct bench *b, const char *name, int argc, char **argv, struct err *e)
@@ -39,6 +39,8 @@ int bench_begin(struct bench *b, const char *name, int argc, char **argv, struct
 			b->has_hog = is_shared = true;
 		} else if (str_is(arg, "--json")) {
 			b->is_json = true;
+		} else if (str_is(arg, "--strict")) {
+			b->is_strict = true;
 		} else if (str_is(arg, "--binary") && i + 1 < argc) {
 			b->binary = argv[++i];
 		} else if (str_is(arg, "--repeats") && i + 1 < argc &&
@@ -98,7 +100,8 @@ static bool is_met(const struct figure *f, double median)
 	return f->is_floor ? median >= f->target : median <= f->target;
 }
 
-static void print_figure(const struct bench *b, const struct figure *f)
+/* false: the figure missed its target. */
+static bool print_figure(const struct bench *b, const struct figure *f)
 {
 	double sorted[BENCH_REPEATS_MAX];
 	double median;
@@ -114,7 +117,7 @@ static void print_figure(const struct bench *b, const struct figure *f)
 			printf(", \"target\": %.9g, \"is_met\": %s", f->target,
 			       is_met(f, median) ? "true" : "false");
 		puts("}");
-		return;
+		return !f->has_target || is_met(f, median);
 	}
 	printf("  %-44s %12.6g  %12.6g %12.6g  %-10s", f->name, median, sorted[0], sorted[f->n - 1],
 	       f->unit);
@@ -122,10 +125,13 @@ static void print_figure(const struct bench *b, const struct figure *f)
 		printf(" target %s %g: %s", f->is_floor ? ">=" : "<=", f->target,
 		       is_met(f, median) ? "met" : "MISSED");
 	putchar('\n');
+	return !f->has_target || is_met(f, median);
 }
 
 int bench_end(const struct bench *b, const struct err *e)
 {
+	bool is_all_met = true;
+
 	if (e->code) {
 		fprintf(stderr, "bench/%s: %s\n", b->name ? b->name : "?", e->text);
 		return 1;
@@ -140,8 +146,8 @@ int bench_end(const struct bench *b, const struct err *e)
 			puts("  (one core: client and server disturb each other)");
 	}
 	for (unsigned i = 0; i < b->n; i++)
-		print_figure(b, &b->figure[i]);
-	return 0;
+		is_all_met = print_figure(b, &b->figure[i]) && is_all_met;
+	return b->is_strict && !is_all_met;
 }
 
 /* ---- this process ---- */

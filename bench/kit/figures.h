@@ -28,6 +28,7 @@ struct bench {
 	const char *binary;   /* the program under test: --binary, $PROFLLM, build/profllm */
 	bool is_quick;        /* short runs that only show that the bench works */
 	bool is_json;         /* one line of JSON per figure instead of a table */
+	bool is_strict;       /* --strict: a missed target is exit status 1 */
 	bool is_long;         /* --long: what takes minutes too */
 	bool has_hog;         /* --hog: a busy loop shares the client's core; implies --shared */
 	bool is_realtime;     /* running with real-time priority, hence undisturbed by other jobs */
@@ -43,7 +44,7 @@ __attribute__((format(printf, 4, 5)))
 struct figure *bench_add(struct bench *b, const char *unit, double value, const char *name, ...);
 void figure_most(struct figure *f, double target);
 void figure_least(struct figure *f, double target);
-/* Prints; returns the exit status: 1 with e's sentence on stderr when e is set. */
+/* Prints; returns the exit status: 1 with e's sentence on stderr when e is set; see is_strict. */
 int bench_end(const struct bench *b, const struct err *e);
 
 void bench_pin_server(void);

@@ -6,8 +6,8 @@
  *
  * A bench program measures everything it compares in one run, several times,
  * and gives medians: this machine's next minute is never this minute. It exits
- * with 0 when it measured, whatever came out, and with 1 and a sentence when it
- * could not.
+ * with 0 when it measured, whatever came out (with --strict: and met its targets),
+ * and with 1 and a sentence when it could not.
  *
  * Servers run in a child process on the first core this process may use, the
  * client on the last one. With a single core both share it; the output says so.

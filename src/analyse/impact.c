@@ -255,7 +255,8 @@ static int make_parameters(struct impact *m, const struct str *column, size_t n,
 static bool is_parameter(struct str column)
 {
 	static const char *const groups[] = { "run", "metric", "provenance", "trust", "client",
-					      "steady_state", "failures", "system", "resources" };
+					      "steady_state", "failures", "system", "resources",
+					      "sessions", "correctness", "priority", "prefix_cache" };
 	struct column_name c = column_name(column);
 
 	if (str_is(column, "mode") || str_is(column, "gpus"))

@@ -17,22 +17,6 @@
 
 /* ---- options of bench serve that mean the same here ---- */
 
-static const char *const passed[] = {
-	"tokenizer", "tokenizer-mode", "endpoint", "extra-body", "omit-body-keys", "top-p", "top-k",
-	"min-p", "temperature", "frequency-penalty", "presence-penalty", "repetition-penalty",
-	"label", "disable-tqdm", "progress", "profile", "save-result", "save-detailed",
-	"append-result", "metadata", "result-dir", "result-filename", "output-json", "record",
-	"percentile-metrics", "metric-percentiles", "goodput", "request-id-prefix",
-	"ready-check-timeout-sec", "insecure", "cacert", "client-cert", "client-key", "proxy",
-	"transport", "http-version", "follow-redirects", "connect-timeout", "warm-connections",
-	"threads", "timestamps", "max-errors", "max-error-rate", "reset-prefix-cache",
-	"steady-state-threshold", "steady-state-min-window", "no-steady-state",
-	"report-cached-tokens", "metrics-interval", "metrics-url", "system-metrics",
-	"system-interval", "system-gpus", "system-pid", "plot-timeline",
-	"timeline-itl-thresholds", "charts", "live", "strict", "dry-run", "dump-workload", "trace",
-};
-#define PASSED (sizeof(passed) / sizeof(*passed))
-
 static struct str option_name(const char *word)
 {
 	struct str name = str_of(word);
@@ -43,27 +27,11 @@ static struct str option_name(const char *word)
 	return str_cut(&(struct str){ name.p, name.n }, '.');
 }
 
-/* Whether typed, after "no-" too, is that option; "_" and "-" are the same. */
-static bool is_named(struct str typed, const char *name)
-{
-	if (str_starts(typed, STR("no-")) && strncmp(name, "no-", 3) != 0)
-		typed = (struct str){ typed.p + 3, typed.n - 3 };
-	if (typed.n != strlen(name))
-		return false;
-	for (size_t i = 0; i < typed.n; i++)
-		if ((typed.p[i] == '_' ? '-' : typed.p[i]) != name[i])
-			return false;
-	return true;
-}
-
 static int passed_words(const void *self, char *const *argv, bool is_whole, struct err *e)
 {
 	struct str typed = option_name(argv[0]);
 
-	for (size_t i = 0; i < PASSED; i++)
-		if (is_named(typed, passed[i]))
-			return opt_foreign_set_words(self, argv, is_whole, e);
-	return 0;
+	return multi_turn_passes(typed) ? opt_foreign_set_words(self, argv, is_whole, e) : 0;
 }
 
 static const struct opt_foreign of_serve = {
@@ -169,44 +137,9 @@ static int on_measured(void *self, const struct point *p, struct err *e)
 	return rc;
 }
 
-/* --header and --api-key as bench serve's --header; the key's is the last one, which counts. */
-static int take_headers(const struct multi_turn_opts *o, struct serve_opts *serve, struct arena *a,
-			struct err *e)
-{
-	const char **v = arena_alloc(a, (o->header.n + 1) * sizeof(*v));
-	size_t n = 0;
-
-	for (size_t i = 0; i < o->header.n; i++) {
-		struct serve_pair pair;
-
-		if (multi_turn_header(o->header.v[i], a, &pair, e) < 0)
-			return -1;
-		if (!o->api_key || !str_eq_nocase(str_of(pair.key), STR("Authorization")))
-			v[n++] = arena_printf(a, "%s=%s", pair.key, pair.value);
-	}
-	if (o->api_key)
-		v[n++] = arena_printf(a, "Authorization=Bearer %s", o->api_key);
-	serve->header = (struct opt_list){ v, n, n > 0 };
-	return 0;
-}
-
 static int take_options(struct verb *v, struct cli *cli, struct serve_opts *serve, struct err *e)
 {
-	const struct multi_turn_opts *o = &v->opts;
-
-	serve->backend = "openai-chat";
-	if (!opt_given(&serve_opt_set, &cli->result, "endpoint"))
-		serve->endpoint = multi_turn_endpoint(&v->m)->default_path;
-	serve->base_url = o->url;
-	serve->model = o->model;
-	serve->served_model_name = o->served_model_name;
-	serve->seed = o->seed;
-	serve->max_concurrency = (struct opt_int){ true, o->num_clients };
-	serve->request_timeout = (double)o->request_timeout_sec;
-	serve->multi_turn = &v->m;
-	v->m.serve = serve;
-	v->m.sends_ids = opt_given(&serve_opt_set, &cli->result, "request-id-prefix");
-	return take_headers(o, serve, &cli->arena, e);
+	return multi_turn_over_serve(&v->m, serve, &cli->result, &cli->arena, e);
 }
 
 static int check(struct verb *v, struct cli *cli)

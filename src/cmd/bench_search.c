@@ -17,6 +17,9 @@
 #define GROUP_SLA_OURS "sla, ours"
 
 static const char *const variables[] = { "request_rate", "max_concurrency", NULL };
+static const char *const sla_variables[] = {
+	"request_rate", "max_concurrency", "max_sessions", NULL,
+};
 
 static const char *const workload_groups[] = {
 	SWEEP_GROUP, GROUP_WORKLOAD, SWEEP_GROUP_OURS, NULL,
@@ -56,8 +59,9 @@ static const struct opt sla_rows[] = {
 	OPT(struct sweep_opts, sla_params, "sla-params", .arg = "FILE", .group = GROUP_SLA,
 	    .help = "JSON, a file or the text itself (required): a list of objects of limits that must "
 		    "hold together, such as {\"p99_ttft_ms\": \"<=200\"}; one search each"),
-	OPT(struct sweep_opts, sla_variable, "sla-variable", .choices = variables,
-	    .group = GROUP_SLA, .help = "what is varied"),
+	OPT(struct sweep_opts, sla_variable, "sla-variable", .choices = sla_variables,
+	    .group = GROUP_SLA, .help = "what is varied; of conversations, request_rate is how many "
+		    "begin per second, and max_sessions how many are under way at once"),
 	OPT(struct sweep_opts, sla_search, "sla-search", .choices = search_kinds,
 	    .flags = OPT_OURS, .group = GROUP_SLA_OURS,
 	    .help = "how the largest level is looked for: ours, or one of upstream's two ways, "

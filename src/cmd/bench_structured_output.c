@@ -22,7 +22,9 @@ struct structured_opts {
 	const char *result_dir, *result_filename;
 };
 
-static const char *const sets[] = { "json", "json-unique", "grammar", "regex", "choice", NULL };
+static const char *const sets[] = {
+	"json", "json-unique", "grammar", "regex", "choice", "xgrammar_bench", NULL,
+};
 
 #define S(member, flag, ...) OPT(struct structured_opts, member, flag, __VA_ARGS__)
 static const struct opt rows[] = {
@@ -80,6 +82,7 @@ static char **serve_words(const struct structured_opts *o, const struct opt_rest
 	argv[n++] = arena_printf(a, "--structured-output-ratio=%.17g", ratio);
 	argv[n++] = arena_printf(a, "--num-prompts=%lld", (long long)o->num_prompts);
 	argv[n++] = arena_printf(a, "--temperature=0");
+	argv[n++] = arena_printf(a, "--backend=vllm");
 	for (size_t i = 0; i < rest->n; i++)
 		argv[n++] = rest->v[i];
 	argv[n] = NULL;

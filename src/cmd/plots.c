@@ -21,12 +21,15 @@ int plots_check(const struct plots *p, const char *result_path, struct err *e)
 	static const char *const dataset[] = { PLOT_DATASET_PNG, PLOT_DATASET_SCRIPT,
 					       PLOT_DATASET_PAGE };
 
-	if (p->is_timeline && !plot_has_pages())
-		return err_set(e, ERR_RUN, "--plot-timeline: this build has no pages: it was made with WEB=0");
+	if ((p->is_timeline || p->is_turns) && !plot_has_pages())
+		return err_set(e, ERR_RUN, "%s: this build has no pages: it was made with WEB=0",
+			       p->is_timeline ? "--plot-timeline" : "--plot-turns");
 	if (p->is_dataset_stats && !plot_has_pages() && !gnuplot_exists())
 		return err_set(e, ERR_RUN, "--plot-dataset-stats: this build has no pages (WEB=0), and "
 			       "gnuplot is not installed");
 	if (p->is_timeline && check_one("--plot-timeline", result_path, PLOT_TIMELINE, e) < 0)
+		return -1;
+	if (p->is_turns && check_one("--plot-turns", result_path, PLOT_TURNS, e) < 0)
 		return -1;
 	for (size_t i = 0; p->is_dataset_stats && i < sizeof(dataset) / sizeof(*dataset); i++)
 		if (check_one("--plot-dataset-stats", result_path, dataset[i], e) < 0)
@@ -106,10 +109,24 @@ static void draw_dataset(const struct report *r, const char *result_path)
 	free(path);
 }
 
+static void draw_turns(const struct report *r, const char *result_path)
+{
+	char *path = plot_path(result_path, PLOT_TURNS);
+	struct err e = { 0 };
+
+	if (r->metrics->sessions.n)
+		tell(plot_turns(r, path, &e), "Turns plot", path, "", "", "turns", &e);
+	else
+		cli_warn("--plot-turns: the run has no conversations, so nothing is drawn");
+	free(path);
+}
+
 void plots_draw(const struct plots *p, const struct report *r, const char *result_path)
 {
 	if (p->is_timeline)
 		draw_timeline(p, r, result_path);
 	if (p->is_dataset_stats)
 		draw_dataset(r, result_path);
+	if (p->is_turns)
+		draw_turns(r, result_path);
 }

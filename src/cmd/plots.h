@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd/plots.h - --plot-timeline and --plot-dataset-stats, for every verb that has a report. */
+/* cmd/plots.h - --plot-timeline, --plot-dataset-stats, --plot-turns: of any verb with a report. */
 #pragma once
 #include <stdbool.h>
 
 #include "report/report.h"
 
 struct plots {
-	bool is_timeline, is_dataset_stats;
+	bool is_timeline, is_dataset_stats, is_turns;
 	double timeline_ms[2]; /* --timeline-itl-thresholds */
 };
 

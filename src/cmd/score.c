@@ -26,7 +26,7 @@ struct score_opts {
 	struct opt_list goodput;
 	bool save_result, append_result, save_detailed;
 	const char *result_dir, *result_filename, *record;
-	bool plot_timeline, plot_dataset_stats;
+	bool plot_timeline, plot_dataset_stats, plot_turns;
 	const char *timeline_itl_thresholds;
 	bool strict;
 };
@@ -62,6 +62,8 @@ static const struct opt rows[] = {
 	    .help = "Two limits that colour the gaps between tokens on that page."),
 	ROW(plot_dataset_stats, "plot-dataset-stats", .group = OUTPUT,
 	    .help = "Draw histograms of prompt and answer lengths: a page, and a PNG through gnuplot."),
+	ROW(plot_turns, "plot-turns", .group = OUTPUT,
+	    .help = "Draw TTFT, context length and cached tokens by the turn of a conversation."),
 	ROW(strict, "strict", .group = OUTPUT,
 	    .help = "Exit with 3 unless the verdict is VALID."),
 };
@@ -310,15 +312,21 @@ static int save(const struct score_opts *o, const struct report *r, const char *
 	return rc;
 }
 
+static bool is_drawn(const struct score_opts *o)
+{
+	return o->plot_timeline || o->plot_dataset_stats || o->plot_turns;
+}
+
 /* Checked like the files of bench serve, though nothing was measured yet that could be lost. */
 static int plot(const struct score_opts *o, const struct report *r, const char *path,
 		struct err *e)
 {
 	struct plots plots = { .is_timeline = o->plot_timeline,
-			       .is_dataset_stats = o->plot_dataset_stats };
+			       .is_dataset_stats = o->plot_dataset_stats,
+			       .is_turns = o->plot_turns };
 	int rc = 0;
 
-	if (!o->plot_timeline && !o->plot_dataset_stats)
+	if (!is_drawn(o))
 		return 0;
 	if (o->plot_timeline &&
 	    plot_thresholds(o->timeline_itl_thresholds, plots.timeline_ms, e) < 0)
@@ -338,7 +346,7 @@ static int write_files(const struct score_opts *o, const struct report *r, struc
 	int rc = 0;
 
 	/* Plots alone belong to the result that the run itself saved. */
-	if (o->save_result || o->append_result || o->plot_timeline || o->plot_dataset_stats)
+	if (o->save_result || o->append_result || is_drawn(o))
 		rc = target_name(&t, r->facts, o->result_dir, o->result_filename,
 				 o->append_result || !o->save_result, e);
 	if (rc == 0 && (plot(o, r, t.path, e) < 0 || save(o, r, t.path, e) < 0))

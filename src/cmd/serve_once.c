@@ -93,6 +93,7 @@ static struct plots plots_of(const struct serve_opts *o, const struct serve_deri
 {
 	return (struct plots){ .is_timeline = o->plot_timeline,
 			       .is_dataset_stats = o->plot_dataset_stats,
+			       .is_turns = o->plot_turns,
 			       .timeline_ms = { d->timeline_ms[0], d->timeline_ms[1] } };
 }
 
@@ -146,7 +147,7 @@ static int check_detailed(const char *path, struct err *e)
 static bool writes_by_name(const struct serve_opts *o)
 {
 	return o->save_result || o->append_result || o->plot_timeline || o->plot_dataset_stats ||
-	       o->plot_load_pattern;
+	       o->plot_load_pattern || o->plot_turns;
 }
 
 static int check_outputs(const struct serve_opts *o, const struct serve_derived *d, struct err *e)

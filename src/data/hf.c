@@ -13,6 +13,7 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "data/multi_turn.h"
 #include "token/chat.h"
 
 #define NAMES (const char *const[])
@@ -133,7 +134,7 @@ static bool is_templated_for(const struct dataset_opts *o)
 	const char *id;
 	const struct hf_class *c = find_class(o, &id);
 
-	return c->is_templated || c->is_rendered;
+	return !o->multi_turn && (c->is_templated || c->is_rendered);
 }
 
 /* ---- before anything is loaded ---- */
@@ -144,6 +145,8 @@ static int check(const struct dataset_opts *o, const struct dataset_env *env, st
 	const struct hf_class *c = find_class(o, &id);
 	bool is_chat = strcmp(backend, "openai-chat") == 0;
 
+	if (o->multi_turn)
+		return multi_turn_check("hf", o, env, e);
 	if (c->gate == HF_CHAT && !is_chat)
 		return err_set(e, ERR_USAGE, "%s datasets need --backend openai-chat, not %s: only chat "
 			       "requests carry tools", c->name, backend);
@@ -284,13 +287,43 @@ static int take(struct hf *h, struct compat_rng *rng, struct err *e)
 	return dataset_oversample(h->w, h->opts, h->env, rng, e);
 }
 
+/* ---- whole conversations: --multi-turn ---- */
+
+static int next_talk(void *self, size_t i, struct json_slice *row, struct err *e)
+{
+	struct hf_row next;
+	int rc = hf_next_row(self, i, &next, e);
+
+	if (rc > 0)
+		*row = next.object;
+	return rc;
+}
+
+static int take_talks(struct hf *h, struct compat_rng *rng, struct err *e)
+{
+	const struct multi_turn_talks talks = {
+		.name = h->opts->path, .next = next_talk, .self = h,
+		.output_len = h->opts->hf_output_len,
+	};
+
+	return multi_turn_talks(&talks, h->opts, h->env, rng, h->w, e);
+}
+
 static int build(const struct dataset_opts *o, const struct dataset_env *env,
 		 struct compat_rng *rng, struct workload *w, struct err *e)
 {
 	struct hf h = { .opts = o, .env = env, .w = w, .first = w->n };
+	struct hf_class talks = {
+		.name = "conversation", .columns = NAMES{ "conversations", "conversation", "messages", NULL },
+	};
 	int rc;
 
 	h.class = find_class(o, &h.id);
+	talks.ids = h.class->ids;
+	talks.subset = h.class->subset;
+	talks.split = h.class->split;
+	if (o->multi_turn)
+		h.class = &talks;
 	h.where = (struct source_opts){
 		.path = o->path, .revision = o->hf_revision, .cancel = env->cancel,
 		.subset = h.class->has_no_subset ? NULL :
@@ -301,7 +334,7 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 	note_unused(&h);
 	rc = h.class->open ? h.class->open(&h, e) : hf_open_split(&h, e);
 	if (rc == 0)
-		rc = take(&h, rng, e);
+		rc = o->multi_turn ? take_talks(&h, rng, e) : take(&h, rng, e);
 	hf_close_rows(&h);
 	buf_release(&h.text);
 	free(h.own);
@@ -314,7 +347,9 @@ static const char *const options[] = {
 	"hf-subset", "hf-split", "hf-name", "hf-output-len", "hf-text-column", "hf-revision",
 	"bfcl-categories", "blazedit-min-distance", "blazedit-max-distance",
 	"asr-min-audio-len-sec", "asr-max-audio-len-sec",
-	"chat-template-kwargs", "chat-prefix", "chat-suffix", NULL,
+	"chat-template-kwargs", "chat-prefix", "chat-suffix",
+	"multi-turn", "multi-turn-min-turns", "multi-turn-max-turns",
+	"multi-turn-concurrency", "multi-turn-delay-ms", "multi-turn-delay-dist", NULL,
 };
 
 const struct dataset dataset_hf = {

@@ -48,8 +48,7 @@ static int find_ids(struct source *s, struct err *e)
 			is_special[special[i]] = true;
 	s->id = mem_array(limit, sizeof(*s->id));
 	for (uint32_t id = 0; id < limit; id++)
-		if (!is_special[id] && !tokenizer_is_special(t, id) &&
-		    (!m || m->vocab.entry[id].is_known))
+		if (!is_special[id] && (!m || m->vocab.entry[id].is_known))
 			s->id[s->n++] = id;
 	free(is_special);
 	return s->n ? 0 : err_set(e, ERR_RUN, "the tokenizer %s has no tokens but special ones",

@@ -2,6 +2,7 @@
 /* lengths.c - see lengths.h. */
 #include "data/lengths.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,6 +14,27 @@
 #include "rng/swap.h"
 
 #define HISTOGRAM_BYTES_MAX (64u << 20)
+#define MS_PER_S 1000
+
+static double least(const struct lengths *l)
+{
+	return l->is_time ? 0 : 1;
+}
+
+static double most(const struct lengths *l)
+{
+	return l->is_time ? (double)MS_PER_S * DUE_S_MAX : LENGTH_TOKENS_MAX;
+}
+
+static bool is_value(const struct lengths *l, double v)
+{
+	return v >= least(l) && v <= most(l) && v == floor(v);
+}
+
+static const char *values_of(const struct lengths *l)
+{
+	return l->is_time ? "a time of 0 s to a year" : "a whole value of 1 to 67108864";
+}
 
 /* ---- histogram files ---- */
 
@@ -28,8 +50,10 @@ static int add(struct histogram *h, struct str value, double weight)
 	struct lengths *l = h->out;
 	double v;
 
-	if (!str_to_f64(value, &v) || !(v >= 1 && v <= LENGTH_TOKENS_MAX) || v != floor(v) ||
-	    !(weight >= 0) || isinf(weight))
+	if (!str_to_f64(value, &v) || !(weight >= 0) || isinf(weight))
+		return -1;
+	v = l->is_time ? rint(v * MS_PER_S) : v;
+	if (!is_value(l, v))
 		return -1;
 	if (l->n == h->cap) {
 		h->cap = h->cap ? h->cap * 2 : 64;
@@ -59,10 +83,9 @@ static int read_csv(struct histogram *h, struct str text, struct err *e)
 			continue;
 		value = str_trim(str_cut(&rest, ','));
 		if (!str_to_f64(str_trim(rest), &weight) || add(h, value, weight) < 0)
-			return err_set(e, ERR_PARSE, "%s:%zu: \"%.*s\" is not \"value,weight\" with a "
-				       "whole value of 1 to %u and a weight of 0 or more", h->path,
-				       number, (int)(line.n < 80 ? line.n : 80), line.p,
-				       LENGTH_TOKENS_MAX);
+			return err_set(e, ERR_PARSE, "%s:%zu: \"%.*s\" is not \"value,weight\" with %s "
+				       "and a weight of 0 or more", h->path, number,
+				       (int)(line.n < 80 ? line.n : 80), line.p, values_of(h->out));
 	}
 	return 0;
 }
@@ -102,9 +125,9 @@ static int read_json(struct histogram *h, struct str text, struct err *e)
 			add_pair(h, item) == 0;
 
 		if (!is_good)
-			return err_set(e, ERR_PARSE, "%s: entry %zu is not a whole value of 1 to %u "
-				       "with a weight of 0 or more: {\"128\": 3, ...} or "
-				       "[[128, 3], ...]", h->path, h->out->n + 1, LENGTH_TOKENS_MAX);
+			return err_set(e, ERR_PARSE, "%s: entry %zu is not %s with a weight of 0 or "
+				       "more: {\"128\": 3, ...} or [[128, 3], ...]", h->path,
+				       h->out->n + 1, values_of(h->out));
 	}
 	return 0;
 }
@@ -140,15 +163,16 @@ struct form {
 	enum lengths_kind kind;
 	size_t numbers; /* that must be there */
 	bool has_limits; /* two more may follow */
+	bool is_b_unit;  /* the second number is one of the law's unit */
 };
 
 static const struct form forms[] = {
-	{ "histogram", "FILE", LENGTHS_HISTOGRAM, 0, false },
-	{ "uniform", "LO,HI", LENGTHS_UNIFORM, 2, false },
-	{ "normal", "MEAN,SD[,MIN,MAX]", LENGTHS_NORMAL, 2, true },
-	{ "lognormal", "MEAN,SIGMA[,MIN,MAX]", LENGTHS_LOGNORMAL, 2, true },
-	{ "exponential", "MEAN[,MIN,MAX]", LENGTHS_EXPONENTIAL, 1, true },
-	{ "zipf", "EXPONENT,MAX", LENGTHS_ZIPF, 2, false },
+	{ "histogram", "FILE", LENGTHS_HISTOGRAM, 0, false, false },
+	{ "uniform", "LO,HI", LENGTHS_UNIFORM, 2, false, true },
+	{ "normal", "MEAN,SD[,MIN,MAX]", LENGTHS_NORMAL, 2, true, true },
+	{ "lognormal", "MEAN,SIGMA[,MIN,MAX]", LENGTHS_LOGNORMAL, 2, true, false },
+	{ "exponential", "MEAN[,MIN,MAX]", LENGTHS_EXPONENTIAL, 1, true, true },
+	{ "zipf", "EXPONENT,MAX", LENGTHS_ZIPF, 2, false, false },
 };
 
 static int refuse(const char *option, const char *text, const struct form *f, struct err *e)
@@ -162,29 +186,50 @@ static int refuse(const char *option, const char *text, const struct form *f, st
 		       "exponential:MEAN[,MIN,MAX] or zipf:EXPONENT,MAX", option, text);
 }
 
-static bool is_length(double v)
+static int refuse_time(const char *option, const char *text, const struct form *f, struct err *e)
 {
-	return v >= 1 && v <= LENGTH_TOKENS_MAX && v == floor(v);
+	if (f)
+		return err_set(e, ERR_USAGE, "%s %s: %s:%s was expected, limits being seconds from 0 to "
+			       "a year and the others above 0", option, text, f->name, f->arguments);
+	return err_set(e, ERR_USAGE, "%s %s: expected seconds from 0 to a year or a law of seconds: "
+		       "constant:SECONDS, uniform:LO,HI, normal:MEAN,SD[,MIN,MAX], "
+		       "lognormal:MEAN,SIGMA[,MIN,MAX], exponential:MEAN[,MIN,MAX] or histogram:FILE",
+		       option, text);
 }
 
 static bool set_limits(struct lengths *out, double min, double max)
 {
-	out->min = is_length(min) ? (int64_t)min : 0;
-	out->max = is_length(max) ? (int64_t)max : 0;
-	return out->min && out->max && out->min <= out->max;
+	if (!is_value(out, min) || !is_value(out, max) || min > max)
+		return false;
+	out->min = (int64_t)min;
+	out->max = (int64_t)max;
+	return true;
+}
+
+/* Up to four numbers into v; limits, which may be 0 in times, are the last two. */
+static bool split_numbers(const struct form *f, const struct lengths *l, struct str rest, double *v,
+			  size_t *n)
+{
+	for (*n = 0; *n < 4 && rest.n; ++*n) {
+		bool is_limit = f->kind == LENGTHS_UNIFORM || *n >= f->numbers;
+
+		if (!str_to_f64(str_trim(str_cut(&rest, ',')), &v[*n]) || isinf(v[*n]) ||
+		    !(v[*n] > 0 || (l->is_time && is_limit && v[*n] == 0)))
+			return false;
+		if (l->is_time && (is_limit || *n == 0 || f->is_b_unit))
+			v[*n] *= MS_PER_S;
+		if (l->is_time && is_limit)
+			v[*n] = rint(v[*n]);
+	}
+	return !rest.n && (*n == f->numbers || (f->has_limits && *n == f->numbers + 2));
 }
 
 static bool read_numbers(const struct form *f, struct str rest, struct lengths *out)
 {
 	double v[4] = { 0 };
-	size_t n = 0;
+	size_t n;
 
-	while (n < 4 && rest.n) {
-		if (!str_to_f64(str_trim(str_cut(&rest, ',')), &v[n]) || isinf(v[n]) || !(v[n] > 0))
-			return false;
-		n++;
-	}
-	if (rest.n || (n != f->numbers && !(f->has_limits && n == f->numbers + 2)))
+	if (!split_numbers(f, out, rest, v, &n))
 		return false;
 	out->a = v[0];
 	out->b = v[1];
@@ -194,29 +239,55 @@ static bool read_numbers(const struct form *f, struct str rest, struct lengths *
 		return v[0] <= 100 && set_limits(out, 1, v[1]);
 	if (n > f->numbers)
 		return set_limits(out, v[n - 2], v[n - 1]);
-	return set_limits(out, 1, LENGTH_TOKENS_MAX);
+	return set_limits(out, least(out), most(out));
 }
 
-int lengths_parse(const char *option, const char *text, struct lengths *out, struct err *e)
+static const struct form *find_form(struct str name)
 {
-	struct str rest = str_of(text), name = str_cut(&rest, ':');
-	const struct form *f = NULL;
-	int rc = 0;
-
-	*out = (struct lengths){ 0 };
 	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++)
 		if (str_is(name, forms[i].name))
-			f = &forms[i];
-	if (!f || !rest.n)
-		return refuse(option, text, f, e);
+			return &forms[i];
+	return NULL;
+}
+
+static int parse(const char *option, const char *text, struct lengths *out, struct err *e)
+{
+	struct str rest = str_of(text), name = str_cut(&rest, ':');
+	const struct form *f = find_form(name);
+	int rc = 0;
+
+	if (!f || !rest.n || (out->is_time && f->kind == LENGTHS_ZIPF))
+		return out->is_time ? refuse_time(option, text, NULL, e) :
+				      refuse(option, text, f, e);
 	out->kind = f->kind;
 	if (f->kind == LENGTHS_HISTOGRAM)
 		rc = read_histogram(rest.p, out, e) < 0 ? err_wrap(e, "%s", option) : 0;
 	else if (!read_numbers(f, rest, out))
-		rc = refuse(option, text, f, e);
+		rc = (out->is_time ? refuse_time : refuse)(option, text, f, e);
 	if (rc < 0)
 		lengths_release(out);
 	return rc;
+}
+
+int lengths_parse(const char *option, const char *text, struct lengths *out, struct err *e)
+{
+	*out = (struct lengths){ 0 };
+	return parse(option, text, out, e);
+}
+
+int lengths_parse_time(const char *option, const char *text, struct lengths *out, struct err *e)
+{
+	struct str number = str_of(text);
+
+	*out = (struct lengths){ .is_time = true };
+	if (str_starts(number, STR("constant:")))
+		number = str_after(number, "constant:");
+	else if (strchr(text, ':'))
+		return parse(option, text, out, e);
+	out->kind = LENGTHS_CONSTANT;
+	if (str_to_f64(str_trim(number), &out->a) && out->a >= 0 && out->a <= DUE_S_MAX)
+		return 0;
+	return refuse_time(option, text, NULL, e);
 }
 
 void lengths_release(struct lengths *l)
@@ -289,6 +360,7 @@ int64_t lengths_draw(const struct lengths *l, struct pcg64 *rng)
 {
 	double x = 0;
 
+	assert(l->kind != LENGTHS_CONSTANT);
 	if (l->kind == LENGTHS_HISTOGRAM)
 		return l->value[pcg64_choose(rng, l->cdf, l->n)];
 	if (l->kind == LENGTHS_UNIFORM)
@@ -301,4 +373,10 @@ int64_t lengths_draw(const struct lengths *l, struct pcg64 *rng)
 			return (int64_t)x;
 	}
 	return x < (double)l->min ? l->min : l->max;
+}
+
+double lengths_draw_s(const struct lengths *l, struct pcg64 *rng)
+{
+	assert(l->is_time);
+	return l->kind == LENGTHS_CONSTANT ? l->a : (double)lengths_draw(l, rng) / MS_PER_S;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * data/lengths.h - distributions of token counts, as --random-input-len-dist and
- * --random-output-len-dist write them. Private to data/. Numbers are tokens.
+ * --random-output-len-dist write them, and of times, as --think-time does. Numbers are tokens, or
+ * seconds.
  *
  *   histogram:FILE                  values with weights, from a CSV or JSON file
  *   uniform:LO,HI                   every whole number from LO to HI alike
@@ -24,8 +25,12 @@
  * A histogram's file is CSV: a line "value,weight" each, blank lines, a head line and lines
  * that begin with # left out; or JSON: {"128": 3, ...} or [[128, 3], ...]. Weights are
  * non-negative numbers of any sum above 0, values 1 to LENGTH_TOKENS_MAX.
+ *
+ * Times have the same laws but zipf, in seconds (SIGMA has no unit), from 0 to DUE_S_MAX, and are
+ * drawn in whole milliseconds. A number alone, or constant:SECONDS, is that number exactly.
  */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,14 +41,15 @@
 
 enum lengths_kind {
 	LENGTHS_HISTOGRAM, LENGTHS_UNIFORM, LENGTHS_NORMAL, LENGTHS_LOGNORMAL, LENGTHS_EXPONENTIAL,
-	LENGTHS_ZIPF,
+	LENGTHS_ZIPF, LENGTHS_CONSTANT,
 };
 
 /* Zeroed is a valid empty one for lengths_release. */
 struct lengths {
 	enum lengths_kind kind;
-	double a, b;             /* MEAN and SD, SIGMA; EXPONENT */
+	double a, b;             /* MEAN and SD, SIGMA; EXPONENT; of a constant its seconds */
 	int64_t min, max;
+	bool is_time;            /* a, b, min, max and values are milliseconds */
 	/* histogram */
 	size_t n;
 	int64_t *value;
@@ -57,4 +63,7 @@ struct lengths {
  */
 int lengths_parse(const char *option, const char *text, struct lengths *out, struct err *e);
 int64_t lengths_draw(const struct lengths *l, struct pcg64 *rng); /* min to max */
+/* Likewise a law of times, and a draw of it in seconds; a constant draws nothing. */
+int lengths_parse_time(const char *option, const char *text, struct lengths *out, struct err *e);
+double lengths_draw_s(const struct lengths *l, struct pcg64 *rng);
 void lengths_release(struct lengths *l);

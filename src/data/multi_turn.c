@@ -68,7 +68,7 @@ int multi_turn_check(const char *set, const struct dataset_opts *o, const struct
 	if (env->backend && strcmp(env->backend, "openai-chat") != 0)
 		return err_set(e, ERR_USAGE, "--multi-turn: only --backend openai-chat carries "
 			       "conversations, not %s", env->backend);
-	if (strcmp(set, "sharegpt") == 0 && o->multi_turn_max_turns == 1)
+	if (strcmp(set, "random") != 0 && o->multi_turn_max_turns == 1)
 		return err_set(e, ERR_USAGE, "--multi-turn-max-turns 1: a conversation has at least 2 "
 			       "turns; 0 means no limit");
 	if (strcmp(set, "random") == 0 && least > most)
@@ -419,18 +419,28 @@ int multi_turn_random(const struct dataset_opts *o, const struct dataset_env *en
 	return rc;
 }
 
-/* ---- ShareGPT ---- */
+/* ---- ShareGPT, and rows like its ---- */
 
 #define MESSAGES_MIN 4 /* upstream looks at longer entries alone */
 
 struct shared_talks {
 	const struct dataset_opts *o;
-	struct rows rows;
+	const struct multi_turn_talks *rows;
 	struct conversations made;
 	struct str *text; /* of one conversation: question, answer, question, ... */
 	size_t n, cap;
 	struct buf buf;
 };
+
+static bool find_list(struct json_slice entry, struct json_slice *list)
+{
+	static const char *const names[] = { "conversations", "conversation", "messages" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (json_member(entry, names[i], list) && list->kind == JSON_ARRAY)
+			return true;
+	return false;
+}
 
 static int has_messages(void *self, struct json_slice entry, struct err *e)
 {
@@ -438,8 +448,7 @@ static int has_messages(void *self, struct json_slice entry, struct err *e)
 
 	(void)self;
 	(void)e;
-	return json_member(entry, "conversations", &turns) &&
-	       rows_item(turns, MESSAGES_MIN - 1, &last);
+	return find_list(entry, &turns) && rows_item(turns, MESSAGES_MIN - 1, &last);
 }
 
 static void push(struct shared_talks *x, struct arena *a)
@@ -451,27 +460,38 @@ static void push(struct shared_talks *x, struct arena *a)
 	x->text[x->n++] = arena_str(a, buf_str(&x->buf));
 }
 
+static bool is_user(struct json_slice message)
+{
+	struct json_slice from;
+
+	return (json_member(message, "from", &from) || json_member(message, "role", &from)) &&
+	       from.kind == JSON_STRING && (str_is(from.raw, "human") || str_is(from.raw, "user"));
+}
+
+static bool read_text(struct json_slice message, struct buf *out)
+{
+	buf_reset(out);
+	return rows_text(message, "value", out) || rows_text(message, "content", out);
+}
+
 /* Each text of a human, if it is not empty, with the message after it, whoever says that. */
 static void find_pairs(struct shared_talks *x, struct json_slice list, size_t most,
 		       struct arena *a)
 {
 	struct json_iter it = json_iter(list);
-	struct json_slice v, from;
+	struct json_slice v;
 	struct str key;
 
 	x->n = 0;
 	while (x->n < 2 * most && json_each(&it, &key, &v) == 1) {
-		buf_reset(&x->buf);
-		if (!json_member(v, "from", &from) || from.kind != JSON_STRING ||
-		    !str_is(from.raw, "human") || !rows_text(v, "value", &x->buf) || !x->buf.len)
+		if (!is_user(v) || !read_text(v, &x->buf) || !x->buf.len)
 			continue;
 		push(x, a);
 		if (json_each(&it, &key, &v) != 1) {
 			x->n--;
 			break;
 		}
-		buf_reset(&x->buf);
-		rows_text(v, "value", &x->buf);
+		read_text(v, &x->buf);
 		push(x, a);
 	}
 }
@@ -491,22 +511,22 @@ static int take_rows(struct shared_talks *x, const struct dataset_env *env, stru
 	int64_t least = x->o->multi_turn_min_turns > 2 ? x->o->multi_turn_min_turns : 2;
 	size_t most = x->o->multi_turn_max_turns ? (size_t)x->o->multi_turn_max_turns : TURNS_MAX;
 	size_t wanted = env->num_prompts > 0 ? (size_t)env->num_prompts : SIZE_MAX;
+	struct json_slice entry, list, last;
 	struct arena a = { 0 };
-	int rc = 0;
+	int rc = 1;
 
-	for (size_t i = 0; rc == 0 && i < x->rows.n && x->made.n < wanted; i++) {
-		struct json_slice entry, list;
-
-		rc = dataset_go_on(env, e) < 0 ? -1 : rows_get(&x->rows, i, &entry, e);
-		if (rc < 0)
+	for (size_t i = 0; rc > 0 && x->made.n < wanted; i++) {
+		rc = dataset_go_on(env, e) < 0 ? -1 : x->rows->next(x->rows->self, i, &entry, e);
+		if (rc <= 0)
 			break;
-		json_member(entry, "conversations", &list);
+		if (!find_list(entry, &list) || !rows_item(list, MESSAGES_MIN - 1, &last))
+			continue;
 		find_pairs(x, list, most, &a);
 		if (x->n >= 2 * (size_t)least)
 			take_pairs(x);
 		arena_release(&a);
 	}
-	return rc;
+	return rc < 0 ? -1 : 0;
 }
 
 /* Copies of uniformly chosen conversations until there are enough. */
@@ -532,15 +552,47 @@ static void oversample(struct shared_talks *x, const struct dataset_env *env,
 	}
 }
 
-static int set_lengths(struct conversations *c, const struct dataset_opts *o,
+static int set_lengths(struct conversations *c, const struct opt_int *output_len,
 		       const struct dataset_env *env, struct err *e)
 {
 	if (conversations_count(c, env->tokenizer, env->threads, e) < 0)
 		return -1;
-	for (size_t i = 0; i < c->n_messages && o->sharegpt_output_len.is_set; i++)
+	for (size_t i = 0; i < c->n_messages && output_len->is_set; i++)
 		if (c->message[i].role == SPEAKER_ASSISTANT)
-			c->message[i].tokens = (uint32_t)o->sharegpt_output_len.v;
+			c->message[i].tokens = (uint32_t)output_len->v;
 	return 0;
+}
+
+int multi_turn_talks(const struct multi_turn_talks *rows, const struct dataset_opts *o,
+		    const struct dataset_env *env, struct compat_rng *rng, struct workload *w,
+		    struct err *e)
+{
+	struct shared_talks x = { .o = o, .rows = rows };
+	int rc = take_rows(&x, env, e);
+
+	if (rc == 0 && !x.made.n)
+		rc = err_set(e, ERR_RUN, "%s: no conversation has enough turns; a row is an object with a "
+			     "list \"conversations\" (or \"messages\") of %d messages or more",
+			     rows->name, MESSAGES_MIN);
+	if (rc == 0) {
+		oversample(&x, env, rng);
+		rc = set_lengths(&x.made, &rows->output_len, env, e);
+	}
+	if (rc == 0)
+		rc = multi_turn_sessions(&x.made, o, env, w, e);
+	conversations_release(&x.made);
+	buf_release(&x.buf);
+	free(x.text);
+	return rc;
+}
+
+static int next_row(void *self, size_t i, struct json_slice *row, struct err *e)
+{
+	struct rows *r = self;
+
+	if (i >= r->n)
+		return 0;
+	return rows_get(r, i, row, e) < 0 ? -1 : 1;
 }
 
 int multi_turn_sharegpt(const char *path, const struct dataset_opts *o,
@@ -551,23 +603,14 @@ int multi_turn_sharegpt(const char *path, const struct dataset_opts *o,
 	const struct rows_opts opts = {
 		.o = o, .env = env, .seed = env->seed, .columns = columns, .keep = has_messages,
 	};
-	struct shared_talks x = { .o = o };
-	int rc = rows_open(&x.rows, &path, 1, &opts, rng, e);
+	struct rows rows = { 0 };
+	const struct multi_turn_talks talks = {
+		.name = path, .next = next_row, .self = &rows, .output_len = o->sharegpt_output_len,
+	};
+	int rc = rows_open(&rows, &path, 1, &opts, rng, e);
 
 	if (rc == 0)
-		rc = take_rows(&x, env, e);
-	if (rc == 0 && !x.made.n)
-		rc = err_set(e, ERR_RUN, "%s: no conversation has enough turns; a ShareGPT file is one "
-			     "JSON array of objects with \"conversations\"", path);
-	if (rc == 0) {
-		oversample(&x, env, rng);
-		rc = set_lengths(&x.made, o, env, e);
-	}
-	if (rc == 0)
-		rc = multi_turn_sessions(&x.made, o, env, w, e);
-	rows_release(&x.rows);
-	conversations_release(&x.made);
-	buf_release(&x.buf);
-	free(x.text);
+		rc = multi_turn_talks(&talks, o, env, rng, w, e);
+	rows_release(&rows);
 	return rc;
 }

@@ -62,13 +62,16 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 	size_t most = env->num_prompts > 0 ? (size_t)env->num_prompts : SIZE_MAX;
 	char hash[DIGEST_HEX];
 	struct str description;
+	size_t held;
 
 	(void)rng; /* nothing is drawn: the file was made once */
 	if (workload_file_read(o->path, most, env->request_id_prefix, w, &description, hash, e) < 0)
 		return -1;
-	if (most != SIZE_MAX && w->n < most)
-		return err_set(e, ERR_RUN, "%s holds %zu requests, and --num-prompts asks for %" PRId64,
-			       o->path, w->n, env->num_prompts);
+	held = w->sessions ? w->sessions->n_sessions : w->n;
+	if (most != SIZE_MAX && held < most)
+		return err_set(e, ERR_RUN, "%s holds %zu %s, and --num-prompts asks for %" PRId64,
+			       o->path, held, w->sessions ? "conversations" : "requests",
+			       env->num_prompts);
 	w->hash = arena_text(&w->arena, str_of(hash));
 	take_description(description, env, o->path, w);
 	for (size_t i = 0; i < w->n; i++)

@@ -8,8 +8,9 @@
  *
  * dataset_length_range: prompts of o->range_min to o->range_max tokens. Without a path: one
  * prefix of o->range_prefix random ids and random ids of each prompt's own, of all ids in
- * ascending order but the special ones. With one: first turns of ShareGPT conversations, shuffled,
- * whose length is in the range; special tokens that the tokenizer adds become text.
+ * ascending order but those that the tokenizer declares special. With one: first turns of ShareGPT
+ * conversations, shuffled, whose length is in the range; special tokens that the tokenizer adds
+ * become text.
  *
  * Both seed Python's generator with env->seed and draw in the scripts' order (spec 5.2, 5.3).
  * Each sample asks for o->custom_output_len tokens.

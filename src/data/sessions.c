@@ -10,8 +10,9 @@
  *   history      the turn whose history and answer it continues, null for none; the one before
  *                it in the file unless given
  *   waits        list of turns that must have ended; its history unless given
- *   gap          seconds after the last of these has ended: a number, or a distribution
- *                (data/distribution.h), drawn from numpy.random seeded with --seed + 1
+ *   gap          seconds after the last of these has ended: a number, a distribution
+ *                (data/distribution.h), drawn from numpy.random seeded with --seed + 1, or a
+ *                law of --think-time as text (data/lengths.h), from a fork of that seed
  *   gap_kind     "think" or "tool"; tool where a message is a tool's, else think
  *   gap_from     "end" or "start": of the turn that it waits for
  *   messages     what it adds to its history, as the chat API has them
@@ -27,9 +28,11 @@
 #include "base/limits.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "data/lengths.h"
 #include "data/rows.h"
 #include "data/session_graph.h"
 #include "json/write.h"
+#include "rng/fork.h"
 #include "table/table.h"
 
 /* ---- what readers share ---- */
@@ -115,6 +118,7 @@ struct row {
 struct own {
 	const struct session_reading *r;
 	struct legacy np;
+	struct pcg64 rng; /* of laws */
 	struct row *row;
 	size_t n;
 	struct map turns; /* "<session>/<turn>" to a node */
@@ -227,6 +231,25 @@ static bool is_choice(struct json_slice v, const char *a, const char *b, bool *i
 	return *is_b || (v.kind == JSON_STRING && str_is(v.raw, a));
 }
 
+/* "lognormal:2,0.5" */
+static int draw_law(struct own *x, struct node *n, struct str raw, struct err *e)
+{
+	struct buf text = { 0 };
+	struct lengths law;
+	struct err why;
+	int rc;
+
+	json_unescape(&text, raw);
+	rc = lengths_parse_time("\"gap\"", text.data ? text.data : "", &law, &why);
+	if (rc < 0)
+		err_set(e, ERR_RUN, "%s: %s", n->where, why.text);
+	else
+		n->gap_s = lengths_draw_s(&law, &x->rng);
+	lengths_release(&law);
+	buf_release(&text);
+	return rc;
+}
+
 static int read_gap(struct own *x, struct node *n, struct json_slice object, struct err *e)
 {
 	const struct json_file place = { .where = n->where };
@@ -238,9 +261,12 @@ static int read_gap(struct own *x, struct node *n, struct json_slice object, str
 		if (distribution_read(&place, "gap", v, &x->r->graph->arena, &d, e) < 0)
 			return -1;
 		n->gap_s = distribution_draw(&d, &x->np);
+	} else if (is_given(object, "gap", &v) && v.kind == JSON_STRING) {
+		if (draw_law(x, n, v.raw, e) < 0)
+			return -1;
 	} else if (is_given(object, "gap", &v) &&
 		   ((v.kind != JSON_INT && v.kind != JSON_REAL) || !json_to_f64(v, &n->gap_s))) {
-		return err_set(e, ERR_RUN, "%s: \"gap\" must be seconds or a distribution", n->where);
+		return err_set(e, ERR_RUN, "%s: \"gap\" must be seconds, a law or a distribution", n->where);
 	}
 	if (!(n->gap_s >= 0 && n->gap_s <= DUE_S_MAX))
 		return err_set(e, ERR_RUN, "%s: \"gap\" is %g s; expected 0 to a year", n->where, n->gap_s);
@@ -344,7 +370,7 @@ static int add_nodes(struct own *x, struct err *e)
 
 static int read_own(const struct session_reading *r, struct err *e)
 {
-	struct own x = { .r = r };
+	struct own x = { .r = r, .rng = rng_fork(r->env->seed + 1, "session gaps") };
 	int rc = read_names(&x, e);
 
 	legacy_seed(&x.np, (uint32_t)(r->env->seed + 1));

@@ -3,7 +3,8 @@
  * structured.c - prompts whose answers have to keep to a JSON Schema, a grammar, a pattern or a
  * choice, as upstream's structured-output benchmark makes them; conversations spec 4.1.
  *
- * Prompts draw nothing. Which requests are constrained is one sample(range(N), int(N * ratio))
+ * Prompts draw nothing but, with --random-prefix-len, the ids that all of them begin with, from
+ * NumPy's generator. Which requests are constrained is one sample(range(N), int(N * ratio))
  * of Python's generator. Each of json-unique's schemas has a property of its own, so that no
  * server keeps its grammar; its name comes from a generator of its own, seeded with the seed.
  */
@@ -17,20 +18,26 @@
 #include "base/mem.h"
 #include "constrain/constrain.h"
 #include "data/common.h"
+#include "data/random_gen.h"
+#include "data/structured_rows.h"
 #include "json/write.h"
+#include "token/ids.h"
+#include "token/tokenizer.h"
 
 /* How a server is told: by releases up to 0.10.1, since then, and as OpenAI has it. */
 enum form { FORM_NEW, FORM_GUIDED, FORM_RESPONSE };
 
-/* An array of characters of a game: what upstream ships beside its script. */
+/* A person: what upstream ships with its script in 0.32; before, it was characters of a game. */
 static const char usual_schema[] =
-	"{\"type\": \"array\", \"items\": {\"type\": \"object\", \"properties\": {"
-	"\"name\": {\"type\": \"string\"}, \"race\": {\"type\": \"string\"}, "
-	"\"class\": {\"type\": \"string\"}, \"level\": {\"type\": \"integer\"}, "
-	"\"background\": {\"type\": \"string\"}, \"alignment\": {\"type\": \"string\"}, "
-	"\"backstory\": {\"type\": \"string\"}}, \"required\": [\"name\", \"race\", \"class\", "
-	"\"level\", \"background\", \"alignment\", \"backstory\"]}}";
+	"{\"type\": \"object\", \"properties\": {"
+	"\"name\": {\"type\": \"string\"}, \"email\": {\"type\": \"string\"}, "
+	"\"street\": {\"type\": \"string\"}, \"city\": {\"type\": \"string\"}, "
+	"\"state\": {\"type\": \"string\"}, \"zip\": {\"type\": \"string\"}, "
+	"\"phone\": {\"type\": \"string\"}, \"website\": {\"type\": \"string\"}, "
+	"\"company\": {\"type\": \"string\"}, \"age\": {\"type\": \"integer\"}}, "
+	"\"required\": [\"name\", \"email\"]}";
 
+#define BENCH "xgrammar_bench"
 #define INDENT "        "
 #define RULE(text) INDENT text "\n\n"
 static const char sql_grammar[] = "\n"
@@ -55,9 +62,14 @@ static const struct plain {
 
 struct structured {
 	const struct dataset_opts *o;
+	const struct tokenizer *tokenizer;
+	struct ids prefix;         /* --random-prefix-len; empty: none */
 	enum form form;
 	const struct plain *plain; /* NULL: a schema */
 	bool is_unique;
+	bool is_bench;             /* xgrammar_bench: each request has a row's schema */
+	struct structured_rows rows;
+	const struct dataset_env *env;
 	struct json_value *schema;
 	struct pyrandom names;     /* of json-unique's properties */
 	bool *is_constrained;
@@ -80,7 +92,7 @@ static int read_schema(struct structured *s, struct err *e)
 	constraint_free(c);
 	if (path)
 		file_unmap(mapped);
-	return c ? 0 : err_wrap(e, path ? path : "the schema");
+	return c ? 0 : err_wrap(e, "%s", path ? path : "the schema");
 }
 
 /* Of version 4, the random one. */
@@ -219,13 +231,93 @@ static struct str constraint_of(struct arena *a, const char *kind, struct str va
 	return out;
 }
 
+/* The ids that all prompts begin with: upstream's draws, as they are. */
+static int draw_prefix(struct structured *s, const struct dataset_env *env, struct err *e)
+{
+	struct random_gen g;
+	int rc;
+
+	s->tokenizer = env->tokenizer;
+	if (s->o->random_prefix_len < 1)
+		return 0;
+	if (random_gen_open(&g, env, RANDOM_IDS_UNDECLARED, e) < 0)
+		return -1;
+	g.is_ids = true;
+	rc = random_prefix_draw(&g, s->o->random_prefix_len, &s->prefix, e);
+	random_gen_release(&g);
+	return rc;
+}
+
+static int put_prefix(const struct structured *s, struct arena *a, struct str *prompt,
+		      struct err *e)
+{
+	struct ids ids = { 0 };
+	struct buf text = { 0 };
+	int rc = 0;
+
+	ids_add(&ids, s->prefix.id, s->prefix.count);
+	if (tokenizer_encode(s->tokenizer, *prompt, false, &ids) < 0)
+		rc = tokenizer_refuse(s->tokenizer, *prompt, e);
+	else if (tokenizer_decode(s->tokenizer, ids.id, ids.count, false, &text) < 0)
+		rc = err_set(e, ERR_LIMIT, "the text of a prompt of %zu tokens is too long", ids.count);
+	else
+		*prompt = arena_str(a, buf_str(&text));
+	buf_release(&text);
+	ids_release(&ids);
+	return rc;
+}
+
+/* The schema is JSON as a text, and is sent as that text. */
+static struct str quoted(struct arena *a, struct str text)
+{
+	struct buf out = { 0 };
+	struct str copy;
+
+	json_quote(&out, text, false);
+	copy = arena_str(a, buf_str(&out));
+	buf_release(&out);
+	return copy;
+}
+
+/* A row's messages: as they are for chat APIs, else in the model's chat template. */
+static int draft_row(struct structured *s, size_t i, struct arena *a, struct draft *d,
+		     struct err *e)
+{
+	const struct structured_row *row = &s->rows.v[i % s->rows.n];
+	const struct dataset_env *env = s->env;
+
+	buf_reset(&s->text);
+	if (!env->is_chat_backend && !env->render)
+		return err_set(e, ERR_USAGE, "xgrammar_bench prompts are messages in the model's chat "
+			       "template, and nothing here renders it; --backend openai-chat sends the "
+			       "messages themselves");
+	if (!env->is_chat_backend &&
+	    env->render(env->render_self, row->messages, STR(""), &s->text, e) < 0)
+		return -1;
+	d->sample.prompt = arena_str(a, env->is_chat_backend ? row->contents : buf_str(&s->text));
+	if (env->is_chat_backend)
+		d->sample.messages = row->messages;
+	d->sample.output_len = s->o->structured_output_len;
+	d->sample.expected = row->completion;
+	d->sample.constraint = constraint_of(a, "json", row->schema);
+	if (s->is_constrained[i])
+		d->sample.overrides = overrides(s, a, "json", s->form == FORM_RESPONSE ?
+						row->schema : quoted(a, row->schema));
+	if (s->prefix.count && !env->is_chat_backend &&
+	    put_prefix(s, a, &d->sample.prompt, e) < 0)
+		return -1;
+	return 1;
+}
+
 static int draft(void *self, size_t i, struct arena *a, struct draft *d, struct err *e)
 {
 	struct structured *s = self;
 	const char *kind = s->plain ? s->plain->kind : "json";
-	struct str value = s->plain ? str_of(s->plain->text) : arena_str(a, schema_text(s));
+	struct str value;
 
-	(void)e;
+	if (s->is_bench)
+		return draft_row(s, i, a, d, e);
+	value = s->plain ? str_of(s->plain->text) : arena_str(a, schema_text(s));
 	d->sample.prompt = s->plain ? str_of(s->plain->prompt) :
 		str_of(arena_printf(a, "Generate an example of a brief user profile given the "
 				    "following schema: %.*s", (int)value.n, value.p));
@@ -234,12 +326,24 @@ static int draft(void *self, size_t i, struct arena *a, struct draft *d, struct 
 	d->sample.constraint = constraint_of(a, kind, value);
 	if (s->is_constrained[i])
 		d->sample.overrides = overrides(s, a, kind, value);
+	if (s->prefix.count && put_prefix(s, a, &d->sample.prompt, e) < 0)
+		return -1;
 	return 1;
 }
 
-static int find_kind(struct structured *s, struct err *e)
+static int find_kind(struct structured *s, struct workload *w, struct err *e)
 {
 	const char *name = s->o->structured_dataset;
+
+	s->is_bench = strcmp(name, BENCH) == 0;
+	if (s->is_bench && structured_rows_read(s->o, s->env, w, &s->rows, e) < 0)
+		return -1;
+	if (s->rows.left_out)
+		dataset_note(w, "%zu of %zu rows were left out: their schemas have what xgrammar did not "
+			     "support, by the newest rules of vLLM's benchmark", s->rows.left_out,
+			     s->rows.left_out + s->rows.n);
+	if (s->is_bench)
+		return 0;
 
 	s->is_unique = strcmp(name, "json-unique") == 0;
 	for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++)
@@ -269,6 +373,9 @@ static int check(const struct dataset_opts *o, const struct dataset_env *env, st
 	if (env->num_prompts < 1)
 		return err_set(e, ERR_USAGE, "--num-prompts %" PRId64 ": at least 1 is needed",
 			       env->num_prompts);
+	if (o->path && strcmp(o->structured_dataset, BENCH) != 0)
+		return err_set(e, ERR_USAGE, "--dataset-path %.200s: only --structured-dataset " BENCH
+			       " reads a dataset, not %s", o->path, o->structured_dataset);
 	if (!(o->structured_output_ratio >= 0 && o->structured_output_ratio <= 1))
 		return err_set(e, ERR_USAGE, "--structured-output-ratio %g: expected 0 to 1",
 			       o->structured_output_ratio);
@@ -290,15 +397,17 @@ static void choose(struct structured *s, size_t n, struct compat_rng *rng)
 static int build(const struct dataset_opts *o, const struct dataset_env *env,
 		 struct compat_rng *rng, struct workload *w, struct err *e)
 {
-	struct structured s = { .o = o };
+	struct structured s = { .o = o, .env = env };
 	struct take take = {
 		.self = &s, .rows = (size_t)env->num_prompts, .draft = draft,
 		.is_output_unchecked = true,
 	};
-	int rc = find_kind(&s, e);
+	int rc = find_kind(&s, w, e);
 
 	if (rc == 0)
 		rc = find_form(&s, env, e);
+	if (rc == 0)
+		rc = draw_prefix(&s, env, e);
 	if (rc == 0) {
 		pyrandom_seed(&s.names, (int64_t)env->seed);
 		choose(&s, (size_t)env->num_prompts, rng);
@@ -307,7 +416,9 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 	if (rc == 0 && s.is_unique && json_get(s.schema, "items"))
 		dataset_note(w, "the property that makes each schema unique stands beside \"items\" of an "
 			     "array, as upstream's, and constrains nothing");
+	structured_rows_release(&s.rows);
 	free(s.is_constrained);
+	ids_release(&s.prefix);
 	buf_release(&s.text);
 	arena_release(&s.arena);
 	return rc;
@@ -315,12 +426,12 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 
 static const char *const options[] = {
 	"structured-dataset", "json-schema-path", "structured-output-ratio", "structured-output-len",
-	"constraint-form", NULL,
+	"constraint-form", "random-prefix-len", NULL,
 };
 
 const struct dataset dataset_structured = {
 	.options = options, .name = "structured",
 	.summary = "prompts whose answers have to keep to a schema, a pattern, a choice or a grammar",
-	.forbids_path = true, .needs_tokenizer = true, .is_told_version = true,
+	.needs_tokenizer = true, .is_told_version = true,
 	.check = check, .build = build,
 };

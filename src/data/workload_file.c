@@ -11,10 +11,11 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "data/request_keys.h"
+#include "data/workload_sessions.h"
 #include "json/read.h"
 
 #define MAGIC "PROFLLMW"
-#define LAYOUT_MAX 2
+#define LAYOUT_MAX 3
 #define REQUEST_ID_BYTES_MAX 4096
 
 enum text {
@@ -24,7 +25,7 @@ enum text {
 
 /* Of layout 1. */
 struct record {
-	uint64_t at;              /* of the first text, from the content's beginning */
+	uint64_t at;              /* of the first text, from the first record */
 	uint32_t bytes[TEXTS_1];  /* texts follow each other */
 	uint32_t kind;            /* enum prompt_kind */
 	int64_t output_len;
@@ -115,23 +116,25 @@ static void texts_of(const struct sample *s, struct str prefix, struct str text[
 
 static uint32_t layout_of(const struct workload *w)
 {
+	if (w->sessions)
+		return 3;
 	for (size_t i = 0; i < w->n; i++)
 		if (w->v[i].headers.n || w->v[i].expected.n || w->v[i].constraint.n)
 			return 2;
 	return w->has_priorities ? 2 : 1;
 }
 
-/* 1: a text is too long to be kept. */
+/* content: to which all bytes are added. 1: a text is too long to be kept. */
 static int put_records(struct writer *out, const struct workload *w, struct str prefix,
 		       uint32_t layout, uint64_t *content)
 {
+	uint64_t at = w->n * record_bytes(layout);
 	struct str text[TEXTS];
 
-	*content = w->n * record_bytes(layout);
 	for (size_t i = 0; i < w->n; i++) {
 		const struct sample *s = &w->v[i];
 		struct record r = {
-			.at = *content, .kind = s->kind, .output_len = s->output_len,
+			.at = at, .kind = s->kind, .output_len = s->output_len,
 			.timestamp_s = s->timestamp_s, .prompt_len = s->prompt_len,
 			.sequences = s->sequences, .audio_s = s->audio_s,
 		};
@@ -146,13 +149,28 @@ static int put_records(struct writer *out, const struct workload *w, struct str 
 			if (text[t].n > UINT32_MAX)
 				return 1;
 			*bytes = (uint32_t)text[t].n;
-			*content += text[t].n;
+			at += text[t].n;
 		}
 		if (put(out, &r, sizeof(r)) < 0 ||
 		    (layout > 1 && put(out, &more, sizeof(more)) < 0))
 			return -1;
 	}
+	*content += at;
 	return 0;
+}
+
+static int put_sessions(struct writer *out, const struct workload *w, uint64_t *content)
+{
+	struct buf bytes = { 0 };
+	int rc;
+
+	if (!w->sessions)
+		return 0;
+	workload_sessions_put(w->sessions, &bytes);
+	rc = put(out, bytes.data, bytes.len);
+	*content = bytes.len;
+	buf_release(&bytes);
+	return rc;
 }
 
 static int put_texts(struct writer *out, const struct workload *w, struct str prefix,
@@ -204,7 +222,9 @@ static int write_file(int fd, const struct workload *w, struct str prefix, struc
 	if (file_write_all(fd, (struct str){ (const char *)h, sizeof(*h) }) == 0 &&
 	    file_write_all(fd, description) == 0 &&
 	    file_write_all(fd, (struct str){ pad, content_at(h) - front }) == 0) {
-		rc = put_records(&out, w, prefix, h->layout, &h->content_bytes);
+		rc = put_sessions(&out, w, &h->content_bytes);
+		if (rc == 0)
+			rc = put_records(&out, w, prefix, h->layout, &h->content_bytes);
 		if (rc == 0)
 			rc = put_texts(&out, w, prefix, h->layout);
 	}
@@ -238,9 +258,6 @@ int workload_file_write(const char *path, const struct workload *w, struct str p
 	struct file_swap swap;
 	int rc;
 
-	if (w->sessions)
-		return err_set(e, ERR_RUN, "dataset %s makes conversations, which a workload file does not "
-			       "hold; replay them from their own file", w->dataset);
 	if (file_swap_begin(&swap, path) < 0)
 		return refuse_writing(path, e);
 	rc = write_file(swap.fd, w, prefix, description, cancel, &h);
@@ -397,30 +414,22 @@ static bool take_record(const struct record *r, const struct record_more *more, 
 	return true;
 }
 
-int workload_file_read(const char *path, size_t most, const char *prefix, struct workload *w,
-		       struct str *description, char *hash, struct err *e)
+/* The first `most` requests of n, whose records content begins with. */
+static int take_records(const char *path, struct str content, uint32_t layout, uint64_t n,
+			size_t most, const char *prefix, struct workload *w, struct err *e)
 {
-	struct workload_file_head h;
-	struct str all, content = { 0 };
+	uint64_t at = n * record_bytes(layout);
 	size_t since = 0;
-	uint64_t at;
 
-	if (file_map(path, &all, e) < 0)
-		return -1;
-	workload_adopt(w, all);
-	if (read_head(path, all, &h, description, &content, e) < 0)
-		return -1;
-	hex_of(h.hash, hash);
-	at = h.n * record_bytes(h.layout);
-	for (size_t i = 0; i < h.n && i < most; i++) {
-		const char *from = content.p + i * record_bytes(h.layout);
+	for (size_t i = 0; i < n && i < most; i++) {
+		const char *from = content.p + i * record_bytes(layout);
 		struct record_more more = { 0 };
 		struct record r;
 
 		memcpy(&r, from, sizeof(r));
-		if (h.layout > 1)
+		if (layout > 1)
 			memcpy(&more, from + sizeof(r), sizeof(more));
-		if (!take_record(&r, &more, h.layout, content, &at, prefix, w))
+		if (!take_record(&r, &more, layout, content, &at, prefix, w))
 			return err_set(e, ERR_PARSE, "%s: request %zu is malformed", path, i);
 		since += r.bytes[PROMPT] + r.bytes[MEDIA];
 		if (since > WORKLOAD_FORGET_BYTES) {
@@ -429,4 +438,45 @@ int workload_file_read(const char *path, size_t most, const char *prefix, struct
 		}
 	}
 	return 0;
+}
+
+static int read_with_sessions(const char *path, struct str content,
+			      const struct workload_file_head *h, size_t most, const char *prefix,
+			      struct workload *w, struct err *e)
+{
+	struct session_build made;
+	uint64_t bytes;
+	int rc = workload_sessions_read(content, most, &made, &bytes, e);
+
+	if (rc < 0)
+		return err_wrap(e, "%s", path);
+	/* Of texts the place is told from the beginning of what follows the sessions. */
+	content.p += bytes;
+	content.n -= bytes;
+	if (made.n_turns > h->n || h->n * record_bytes(h->layout) > content.n)
+		rc = err_set(e, ERR_PARSE, "%s: its sessions have %zu turns, and it has %llu requests",
+			     path, made.n_turns, (unsigned long long)h->n);
+	if (rc == 0)
+		rc = take_records(path, content, h->layout, h->n, made.n_turns, prefix, w, e);
+	if (rc == 0)
+		session_finish(&made, w);
+	session_build_release(&made);
+	return rc;
+}
+
+int workload_file_read(const char *path, size_t most, const char *prefix, struct workload *w,
+		       struct str *description, char *hash, struct err *e)
+{
+	struct workload_file_head h;
+	struct str all, content = { 0 };
+
+	if (file_map(path, &all, e) < 0)
+		return -1;
+	workload_adopt(w, all);
+	if (read_head(path, all, &h, description, &content, e) < 0)
+		return -1;
+	hex_of(h.hash, hash);
+	if (h.layout > 2)
+		return read_with_sessions(path, content, &h, most, prefix, w, e);
+	return take_records(path, content, h.layout, h.n, most, prefix, w, e);
 }

@@ -11,8 +11,9 @@
  * The same workload gives the same content and hash on every machine of one byte order.
  *
  * Layout 1 has requests that only differ in their prompts; layout 2 has headers, priorities,
- * expected answers and constraints, too. A file has the lowest layout that holds its workload,
- * so that the hashes of older files stay what they are.
+ * expected answers and constraints, too; layout 3 is layout 2 whose content begins with sessions
+ * (data/workload_sessions.h). A file has the lowest layout that holds its workload, so that the
+ * hashes of older files stay what they are.
  */
 #pragma once
 #include <stdatomic.h>
@@ -26,7 +27,7 @@
 
 struct workload_file_head {
 	char magic[8];           /* "PROFLLMW" */
-	uint32_t layout;         /* 1 or 2 */
+	uint32_t layout;         /* 1, 2 or 3 */
 	uint32_t description_bytes;
 	uint64_t n;              /* requests */
 	uint64_t content_bytes;
@@ -43,9 +44,9 @@ int workload_file_write(const char *path, const struct workload *w, struct str p
 			struct err *e);
 
 /*
- * Maps a file, checks all of it, and adds its first `most` requests (or all) to w, whose ids
- * get the prefix; texts stay in the mapping, which w owns from then on. description points
- * into it. ERR_IO; ERR_PARSE: no such file, another layout, damaged.
+ * Maps a file, checks all of it, and adds its first `most` requests or sessions (or all) to the
+ * empty w; request ids get the prefix; texts stay in the mapping, which w owns from then on.
+ * description points into it. ERR_IO; ERR_PARSE: no such file, another layout, damaged.
  */
 int workload_file_read(const char *path, size_t most, const char *prefix, struct workload *w,
 		       struct str *description, char *hash, struct err *e);

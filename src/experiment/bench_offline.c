@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_offline.c - see run_parts.h: throughput, latency and startup of an engine.
+ * bench_offline.c - see run_parts.h: what is measured of an engine without a server.
  *
  * The words of the experiment are read by the verb's own set of options, as its command reads
  * them, so that rules and texts are the same; its result file is written into the experiment's
@@ -15,6 +15,8 @@
 #include "experiment/run_parts.h"
 #include "run/latency.h"
 #include "run/offline_told.h"
+#include "run/prefix_bench.h"
+#include "run/prioritization.h"
 #include "run/startup.h"
 #include "run/throughput.h"
 
@@ -159,6 +161,39 @@ static int latency(struct bench *b, struct err *e)
 	return latency_run(&o, &b->engine, &b->hooks, e);
 }
 
+static int prioritization(struct bench *b, struct err *e)
+{
+	struct prioritization_opts o;
+
+	if (read_words(b, &prioritization_opt_set, &prioritization_verb, &o, e) < 0 ||
+	    prioritization_check(&o, e) < 0)
+		return -1;
+	prioritization_notes(&b->engine, &b->given.notes);
+	run_notes(b->run, &b->given.notes);
+	o.output_json = b->path;
+	return prioritization_run(&o, &b->engine, &b->hooks, e);
+}
+
+static int prefixes(struct bench *b, const struct prefix_bench *verb, struct err *e)
+{
+	struct prefix_opts o;
+
+	if (read_words(b, verb->set, &verb->verb, &o, e) < 0)
+		return -1;
+	o.output_json = b->path;
+	return prefix_bench_run(&o, verb, &b->engine, &b->hooks, e);
+}
+
+static int prefix_caching(struct bench *b, struct err *e)
+{
+	return prefixes(b, &prefix_caching_bench, e);
+}
+
+static int long_document(struct bench *b, struct err *e)
+{
+	return prefixes(b, &long_document_bench, e);
+}
+
 static void tell_startup(struct bench *b, const struct startup_opts *o,
 			 const struct startup_result *result)
 {
@@ -269,6 +304,8 @@ int bench_offline(struct run *r)
 {
 	static int (*const mode[])(struct bench *b, struct err *e) = {
 		[MODE_THROUGHPUT] = throughput, [MODE_LATENCY] = latency, [MODE_STARTUP] = startup,
+		[MODE_PRIORITIZATION] = prioritization, [MODE_PREFIX_CACHING] = prefix_caching,
+		[MODE_LONG_DOCUMENT] = long_document,
 	};
 	struct bench b = { .run = r };
 	struct err e = { 0 };

@@ -24,6 +24,7 @@ struct bench {
 	struct run *run;
 	struct serve_opts opts;
 	struct serve_derived derived;
+	struct multi_turn turns;    /* of that mode */
 	struct repeat runs;
 	enum point_stage stage;
 	struct err err;             /* of storing what was measured */
@@ -169,6 +170,12 @@ static int try_options(struct bench *b, const char *url, bool has_latencies, str
 
 	given.notes = (struct buf){ 0 };
 	*o = r->x->serve;
+	if (r->x->mode == MODE_MULTI_TURN) {
+		b->turns = (struct multi_turn){ 0 };
+		if (multi_turn_opts_check(&r->x->turns, &b->arena, &b->turns, e) < 0 ||
+		    multi_turn_over_serve(&b->turns, o, &given, &b->arena, e) < 0)
+			return -1;
+	}
 	if (r->hooks->early && r->hooks->early->is_whole)
 		o->request_id_prefix = r->hooks->early->request_id_prefix;
 	o->base_url = url;
@@ -220,12 +227,13 @@ static bool is_file_name(const char *path)
 /* Found out now and not when a model has been loaded for minutes. */
 static int check_dataset(struct run *r)
 {
-	const char *path = r->x->serve.data.path;
+	bool has_turns = r->x->mode == MODE_MULTI_TURN;
+	const char *path = has_turns ? r->x->turns.input_file : r->x->serve.data.path;
 
-	if (!path || !is_file_name(path) || access(path, F_OK) == 0)
+	if (!path || (!has_turns && !is_file_name(path)) || access(path, F_OK) == 0)
 		return 0;
-	return run_fail(r, "bad configuration", "benchmark.dataset_path: %s: %s", path,
-			strerror(errno));
+	return run_fail(r, "bad configuration", "benchmark.%s: %s: %s",
+			has_turns ? "input_file" : "dataset_path", path, strerror(errno));
 }
 
 int bench_serve_check(struct run *r)
@@ -293,6 +301,26 @@ static void say(const struct bench *b, struct buf *text)
 	buf_release(text);
 }
 
+/* What the verb reports beside the run of bench serve. */
+static void tell_turns(struct bench *b, const struct point *point)
+{
+	struct multi_turn_outcome turns;
+	struct buf text = { 0 };
+	struct err e = { 0 };
+
+	if (multi_turn_score(&b->turns, point, false, &turns, &e) == 0) {
+		multi_turn_terminal(&turns.report, &text);
+		multi_turn_summary(&b->turns, &turns, &text);
+		say(b, &text);
+	} else {
+		run_warn(b->run, e.text);
+	}
+	if (turns.wrong)
+		run_warn(b->run, arena_printf(&b->arena, "%u answers are not those of %s", turns.wrong,
+					      b->run->x->turns.input_file));
+	multi_turn_outcome_release(&turns);
+}
+
 /* One run is measured: it is reported, its record stored, and all of it kept. */
 static void on_measured(void *self, struct point *point)
 {
@@ -311,6 +339,8 @@ static void on_measured(void *self, struct point *point)
 	run->scored.meta.facts.has_plot_tip = false;
 	report_terminal(&run->scored.report, &text);
 	say(b, &text);
+	if (b->run->x->mode == MODE_MULTI_TURN)
+		tell_turns(b, point);
 	if (point->record_path)
 		b->run->out->record_path = arena_text(&b->run->out->arena,
 						      str_of(point->record_path));
@@ -474,11 +504,14 @@ int bench_serve(struct run *r)
 		rc = refuse(r, &e);
 	} else {
 		run_notes(r, &notes);
+		pthread_mutex_init(&b.turns.lock, NULL);
 		rc = run_point(&b.opts, &b.derived, &hooks, &point, &e);
 		if (b.runs.n)
 			keep_result(&b);
 		rc = rc < 0 ? not_measured(&b, &e) : judge(&b);
 		point_release(&point);
+		pthread_mutex_destroy(&b.turns.lock);
+		multi_turn_release(&b.turns);
 	}
 	buf_release(&notes);
 	repeat_release(&b.runs);
@@ -503,7 +536,7 @@ int experiment_prepare(const struct experiment *x, const struct experiment_hooks
 	int rc = -1;
 
 	*out = (struct point_early){ .part = PART_OPTIONS };
-	if (x->mode != MODE_SERVE)
+	if (!mode_is_served(x->mode))
 		return 0;
 	if (check_options(&b, NOWHERE, &ignored, e) == 0) {
 		/* The experiment's own folder is made when it runs. */
@@ -512,6 +545,10 @@ int experiment_prepare(const struct experiment *x, const struct experiment_hooks
 		out->arena = b.arena;
 		b.arena = (struct arena){ 0 };
 		rc = run_point_early(&b.opts, &b.derived, &h, out, e);
+	}
+	if (x->mode == MODE_MULTI_TURN) {
+		out->is_whole = false; /* a run's conversations are held by its own state */
+		multi_turn_release(&b.turns);
 	}
 	buf_release(&ignored);
 	arena_release(&b.arena);

@@ -225,16 +225,18 @@ static void tokenizer(struct checking *c, const struct point_early *early, const
 static void dataset(struct checking *c, const struct point_early *early, const struct err *e)
 {
 	const struct serve_opts *o = &c->x->serve;
-	const char *path = o->data.path ? o->data.path :
+	bool has_turns = c->x->mode == MODE_MULTI_TURN;
+	const char *name = has_turns ? "conversations" : o->dataset_name;
+	const char *path = has_turns ? c->x->turns.input_file : o->data.path ? o->data.path :
 			   dataset_find(o->dataset_name)->forbids_path ? "made here" : "of the hub";
 
 	if (e->code != ERR_NONE && early->part == PART_DATASET)
 		check_add(c, CHECK_FAIL, "dataset", "%s", e->text);
 	else if (early->n_requests && early->has_tokenizer && early->waits.code != ERR_NONE)
 		check_add(c, CHECK_NOTE, "dataset", "%s, %s: %zu requests; the server is asked for their "
-			  "chat template", o->dataset_name, path, early->n_requests);
+			  "chat template", name, path, early->n_requests);
 	else if (early->n_requests)
-		check_add(c, CHECK_PASS, "dataset", "%s, %s: %zu requests", o->dataset_name, path,
+		check_add(c, CHECK_PASS, "dataset", "%s, %s: %zu requests", name, path,
 			  early->n_requests);
 	else
 		check_add(c, CHECK_SKIP, "dataset", "not before there is a tokenizer");
@@ -385,7 +387,7 @@ static void smoke(struct checking *c)
 	struct outcome o = { 0 };
 	struct buf said = { 0 };
 
-	if (x.mode != MODE_SERVE) {
+	if (!mode_is_served(x.mode)) {
 		check_add(c, CHECK_SKIP, "smoke load", "only of a server; this is mode %s",
 			  experiment_mode_name(x.mode));
 		return;
@@ -400,6 +402,7 @@ static void smoke(struct checking *c)
 	x.profiling.is_enabled = false;
 	x.serve.profile = false;
 	x.serve.num_prompts = CHECK_SMOKE_PROMPTS;
+	x.turns.max_num_requests = (struct opt_int){ true, x.turns.num_clients };
 	x.serve.num_warmups = 0;
 	x.serve.num_runs = 1;
 	x.serve.request_rate = INFINITY;
@@ -435,7 +438,7 @@ void check_experiment(const struct experiment *x, const struct check_opts *o, st
 	gpus(&c);
 	for (size_t i = 0; i < x->n_servers; i++)
 		check_model(&c, i);
-	if (x->mode == MODE_SERVE)
+	if (mode_is_served(x->mode))
 		benchmark(&c);
 	disk(&c);
 	cache_room(&c);

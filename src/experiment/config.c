@@ -332,7 +332,7 @@ static uint64_t hash_of(const struct experiment *x)
 	json_end_array(&w);
 	add_words(&w, "offline", x->offline_argv);
 	opt_json_hidden(&serve_opt_set, &x->serve, &hidden);
-	if (x->mode == MODE_SERVE && hidden.len) {
+	if (mode_is_served(x->mode) && hidden.len) {
 		json_key(&w, "hidden");
 		json_put_str(&w, buf_str(&hidden));
 	}

@@ -7,17 +7,20 @@
 #include "engine/args.h"
 #include "experiment/config_parts.h"
 #include "run/latency.h"
+#include "run/multi_turn.h"
+#include "run/prefix_bench.h"
+#include "run/prioritization.h"
 #include "run/startup.h"
 #include "run/throughput.h"
-
-static const char *const modes[] = { "serve", "throughput", "latency", "startup" };
 
 /* Options of the verbs that something else of an experiment says; where is what to write. */
 static const struct { const char *name, *where; } elsewhere[] = {
 	{ "base_url", "server.url attaches to a server" },
 	{ "base_urls", "server.url attaches to a server" },
+	{ "url", "server.url attaches to a server" },
 	{ "host", "server.host says where it listens, server.url attaches to a running one" },
 	{ "port", "server.port says where it listens, server.url attaches to a running one" },
+	{ "api_key", "the environment variable OPENAI_API_KEY is the key" },
 	{ "server_cmd", "server.command starts the server" },
 	{ "dry_run", "profllm run has --dry-run" },
 	{ "compare", "profllm bench compare compares documents" },
@@ -36,23 +39,33 @@ static const struct { const char *name, *where; } elsewhere[] = {
 /* Those that would write beside the document what is in it: without effect. */
 static const char *const idle[] = {
 	"save_result", "append_result", "result_dir", "result_filename", "output_json", "progress",
-	"disable_tqdm", "live", "charts", "strict", NULL,
+	"disable_tqdm", "live", "charts", "strict", "output_file", "stats_json_output",
+	"excel_output", "print_content", NULL,
 };
 
 const struct opt_set *config_bench_set(enum experiment_mode mode)
 {
-	const struct opt_set *const sets[] = {
+	const struct opt_set *const sets[MODE_COUNT] = {
 		&serve_opt_set, &throughput_opt_set, &latency_opt_set, &startup_opt_set,
+		&prioritization_opt_set, prefix_caching_bench.set, long_document_bench.set,
+		&serve_opt_set, &multi_turn_opt_set,
 	};
 
 	return sets[mode];
 }
 
+/* Multi-turn has options of bench serve beside its own. */
+static bool has_row(enum experiment_mode mode, const char *name)
+{
+	return config_row(config_bench_set(mode), str_of(name)) ||
+	       (mode == MODE_MULTI_TURN && config_row(&serve_opt_set, str_of(name)));
+}
+
 /* The throughput's runs are timings of one engine. */
 static bool is_elsewhere(enum experiment_mode mode, size_t i)
 {
-	return config_row(config_bench_set(mode), str_of(elsewhere[i].name)) &&
-	       (mode == MODE_SERVE || strcmp(elsewhere[i].name, "num_runs") != 0);
+	return has_row(mode, elsewhere[i].name) &&
+	       (mode_is_served(mode) || strcmp(elsewhere[i].name, "num_runs") != 0);
 }
 
 bool config_is_elsewhere(enum experiment_mode mode, const char *name)
@@ -69,18 +82,28 @@ bool config_is_elsewhere(enum experiment_mode mode, const char *name)
 	return false;
 }
 
+const char *config_modes(struct arena *a)
+{
+	const char *all = "";
+
+	for (unsigned i = 0; i < MODE_COUNT; i++)
+		all = arena_printf(a, "%s%s%s", all, i ? ", " : "",
+				   experiment_mode_name((enum experiment_mode)i));
+	return all;
+}
+
 static void read_mode(struct config_reader *r, const struct json_value *bench)
 {
 	const struct json_value *v = config_get(bench, "mode");
 
-	for (size_t i = 0; v && v->kind == JSON_STRING && i < sizeof(modes) / sizeof(*modes); i++)
-		if (str_is(v->text, modes[i])) {
+	for (unsigned i = 0; v && v->kind == JSON_STRING && i < MODE_COUNT; i++)
+		if (str_is(v->text, experiment_mode_name((enum experiment_mode)i))) {
 			r->x->mode = (enum experiment_mode)i;
 			return;
 		}
 	if (v)
-		config_complain(r->c, r->f, v, "benchmark.mode", "expected one of serve, throughput, "
-				"latency, startup, got %s", config_got(v, r->a));
+		config_complain(r->c, r->f, v, "benchmark.mode", "expected one of %s, got %s",
+				config_modes(r->a), config_got(v, r->a));
 }
 
 /* ---- what belongs elsewhere ---- */
@@ -103,8 +126,7 @@ static void note_idle(struct config_reader *r, const struct json_value *bench)
 		const struct json_value *v = config_get(bench, idle[i]);
 		const char *path = arena_printf(r->a, "benchmark.%s", idle[i]);
 
-		if (!v || v->kind == JSON_FALSE || !config_row(config_bench_set(r->x->mode),
-							       str_of(idle[i])))
+		if (!v || v->kind == JSON_FALSE || !has_row(r->x->mode, idle[i]))
 			continue;
 		config_note(r->c, r->f, v, path, "no effect; the result is in the document");
 	}
@@ -214,6 +236,16 @@ static void check_serve(struct config_reader *r, const struct json_value *bench)
 	buf_release(&given.notes);
 }
 
+static void take_serve_outputs(struct experiment *x)
+{
+	if (x->serve.save_detailed)
+		x->output.is_detailed = true;
+	if (x->serve.record_path)
+		x->output.keeps_record = true;
+	if (x->serve.profile)
+		x->profiling.is_enabled = true;
+}
+
 static void read_serve(struct config_reader *r, const struct json_value *bench,
 		       const char *const *others)
 {
@@ -222,14 +254,80 @@ static void read_serve(struct config_reader *r, const struct json_value *bench,
 
 	config_section(r, bench, "benchmark", &serve_opt_set, &x->serve, &x->serve_given, others);
 	take_from_server(r);
-	if (x->serve.save_detailed)
-		x->output.is_detailed = true;
-	if (x->serve.record_path)
-		x->output.keeps_record = true;
-	if (x->serve.profile)
-		x->profiling.is_enabled = true;
+	take_serve_outputs(x);
 	if (r->f->n_errors == before)
 		check_serve(r, bench);
+}
+
+/* ---- multi-turn ---- */
+
+/* Keys of the verb itself, or (is_own false) all others, which are those of bench serve. */
+static const struct json_value *turn_keys(struct config_reader *r, const struct json_value *bench,
+					  bool is_own)
+{
+	const struct json_value *out = bench;
+
+	for (size_t i = 0; i < bench->count; i++)
+		if ((config_row(&multi_turn_opt_set, bench->key[i]) != NULL) != is_own)
+			out = config_without(r->c, out, arena_text(r->a, bench->key[i]));
+	return out;
+}
+
+static void refuse_unpassed(struct config_reader *r, const struct json_value *serve)
+{
+	for (size_t i = 0; i < serve->count; i++) {
+		struct str key = serve->key[i], head = key;
+		const struct opt *row = config_row(&serve_opt_set, str_cut(&head, '.'));
+
+		if (row && !multi_turn_passes(str_of(row->name)) &&
+		    !config_is_elsewhere(r->x->mode, row->name))
+			config_complain_key(r->c, r->f, &serve->item[i],
+					    config_path(r, "benchmark", key),
+					    "not an option of mode multi-turn");
+	}
+}
+
+static void check_turns(struct config_reader *r, const struct json_value *bench)
+{
+	struct serve_opts copy = r->x->serve;
+	struct opt_result given = r->x->serve_given;
+	struct multi_turn m = { 0 };
+	struct serve_derived derived;
+	struct err e = { 0 };
+
+	if (multi_turn_opts_check(&r->x->turns, r->a, &m, &e) < 0 ||
+	    multi_turn_over_serve(&m, &copy, &given, r->a, &e) < 0 ||
+	    (serve_opts_fill(&copy, r->a),
+	     serve_opts_check(&copy, &given, r->a, &derived, &e) < 0)) {
+		struct config_place at = config_place_of(bench, e.text, NULL, r->a);
+
+		config_complain(r->c, r->f, at.v, at.path, "%s", at.text);
+	}
+	buf_release(&given.notes);
+}
+
+static void read_turns(struct config_reader *r, const struct json_value *bench,
+		       const char *const *others)
+{
+	struct experiment *x = r->x;
+	const struct json_value *serve = turn_keys(r, bench, false);
+	size_t before = r->f->n_errors;
+
+	config_section(r, turn_keys(r, bench, true), "benchmark", &multi_turn_opt_set, &x->turns,
+		       &x->turns_given, NULL);
+	config_section(r, serve, "benchmark", &serve_opt_set, &x->serve, &x->serve_given, others);
+	refuse_unpassed(r, serve);
+	take_from_server(r);
+	if (!x->turns.model) {
+		x->turns.model = x->serve.model;
+		if (!x->turns.served_model_name)
+			x->turns.served_model_name = x->serve.served_model_name;
+	}
+	x->serve.model = x->turns.model;
+	x->serve.served_model_name = x->turns.served_model_name;
+	take_serve_outputs(x);
+	if (r->f->n_errors == before)
+		check_turns(r, bench);
 }
 
 /* ---- the other modes ---- */
@@ -337,20 +435,18 @@ static void record(struct config_reader *r)
 {
 	struct json_value *out = arena_alloc(r->a, sizeof(*out));
 	const struct json_value *all;
-	struct buf json = { 0 };
 
-	if (r->x->mode == MODE_SERVE) {
-		opt_json(&serve_opt_set, &r->x->serve, &json);
-		r->x->benchmark = config_tree_of(buf_str(&json), r->a);
-		buf_release(&json);
-	}
+	if (mode_is_served(r->x->mode))
+		r->x->benchmark = config_tree_of(multi_turn_options(&r->x->serve,
+						 r->x->mode == MODE_MULTI_TURN ? &r->x->turns :
+						 NULL, r->a), r->a);
 	all = r->x->benchmark;
 	out->kind = JSON_OBJECT;
 	out->key = arena_alloc(r->a, (all->count + 1) * sizeof(*out->key));
 	out->item = arena_alloc(r->a, (all->count + 1) * sizeof(*out->item));
 	out->key[0] = STR("mode");
 	out->item[0] = (struct json_value){ .kind = JSON_STRING,
-					    .text = str_of(modes[r->x->mode]) };
+					    .text = str_of(experiment_mode_name(r->x->mode)) };
 	out->count = 1;
 	for (size_t i = 0; i < all->count; i++) {
 		struct json_value v = all->item[i];
@@ -371,13 +467,18 @@ void config_bench(struct config_reader *r, const struct json_value *tree)
 	size_t n = 1;
 
 	read_mode(r, bench);
+	if (r->x->mode == MODE_STRUCTURED)
+		bench = config_merge(r->c, config_tree_of(STR("{\"dataset_name\": \"structured\", "
+							      "\"temperature\": 0}"), r->a), bench);
 	for (size_t i = 0; i < sizeof(elsewhere) / sizeof(*elsewhere); i++)
 		if (is_elsewhere(r->x->mode, i))
 			others[n++] = elsewhere[i].name;
 	others[n] = NULL;
 	refuse_elsewhere(r, bench);
 	note_idle(r, bench);
-	if (r->x->mode == MODE_SERVE)
+	if (r->x->mode == MODE_MULTI_TURN)
+		read_turns(r, bench, others);
+	else if (mode_is_served(r->x->mode))
 		read_serve(r, bench, others);
 	else
 		read_offline(r, tree, bench, others);

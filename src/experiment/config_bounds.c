@@ -255,7 +255,7 @@ static void check_server(struct config_reader *r, const struct json_value *tree,
 	const struct json_value *container = config_get(tree, "container");
 	const struct json_value *extra = config_get(tree, "extra_args"), *v;
 
-	if (!s->url && r->x->mode == MODE_SERVE) {
+	if (!s->url && mode_is_served(r->x->mode)) {
 		v = config_get(tree, "command");
 		need_command(r, s->command, v ? v : tree, config_path(r, section, STR("command")));
 	}
@@ -297,14 +297,14 @@ static void check_bench(struct config_reader *r, const struct json_value *bench)
 		if (config_get(bench, refused[i]))
 			refuse(r, config_get(bench, refused[i]),
 			       config_path(r, "benchmark", str_of(refused[i])));
-	if (json_bool(config_get(bench, "trust_remote_code"), false) && r->x->mode != MODE_SERVE)
+	if (json_bool(config_get(bench, "trust_remote_code"), false) && !mode_is_served(r->x->mode))
 		refuse(r, config_get(bench, "trust_remote_code"), "benchmark.trust_remote_code");
 	if (python && python->kind == JSON_STRING)
 		need_word(r, python->text.p, python, "benchmark.python");
 	if (worker && worker->kind == JSON_STRING &&
 	    words_split(worker->text, r->a, &words, NULL, NULL) == 0)
 		need_command(r, words, worker, "benchmark.worker_cmd");
-	if (r->x->mode != MODE_SERVE)
+	if (!mode_is_served(r->x->mode))
 		need_word(r, is_sim ? "sim" : "worker", config_get(bench, "mode"), "benchmark.mode");
 }
 

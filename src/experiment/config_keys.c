@@ -110,20 +110,38 @@ static void add_modes(struct buf *out)
 		[MODE_THROUGHPUT] = "`mode: throughput`, by the options of `profllm bench throughput`.",
 		[MODE_LATENCY] = "`mode: latency`, by the options of `profllm bench latency`.",
 		[MODE_STARTUP] = "`mode: startup`, by the options of `profllm bench startup`.",
+		[MODE_PRIORITIZATION] = "`mode: prioritization`, by the options of `profllm bench "
+			"prioritization`, in an engine;\nfor a server `mode: serve` with `dataset_name: "
+			"prioritization`.",
+		[MODE_PREFIX_CACHING] = "`mode: prefix-caching`, by the options of `profllm bench "
+			"prefix-caching`.",
+		[MODE_LONG_DOCUMENT] = "`mode: long-document-qa`, by the options of `profllm bench "
+			"long-document-qa`.",
+		[MODE_STRUCTURED] = "`mode: structured-output` has the keys of mode serve, with "
+			"`dataset_name: structured` and\n`temperature: 0` unless given.",
+		[MODE_MULTI_TURN] = "`mode: multi-turn`, by the options of `profllm bench multi-turn`, and the "
+			"keys of mode serve\nthat this command accepts.",
 	};
 
-	for (unsigned i = 0; i < sizeof(about) / sizeof(*about); i++) {
+	struct arena a = { 0 };
+
+	for (unsigned i = 0; i < MODE_COUNT; i++) {
 		enum experiment_mode mode = (enum experiment_mode)i;
 		struct buf title = { 0 };
 
 		buf_printf(&title, "benchmark, mode %s", experiment_mode_name(mode));
 		add_head(title.data, about[i], out);
 		if (i == MODE_SERVE)
-			buf_add_text(out, "| `mode` | one of serve, throughput, latency, startup | "
-				     "`serve` | which verb's options these are |\n");
-		add_rows(config_bench_set(mode), &mode, out);
+			buf_printf(out, "| `mode` | one of %s | `serve` | which verb's options these are "
+				   "|\n", config_modes(&a));
+		if (i == MODE_STRUCTURED)
+			buf_add_text(out, "| `dataset_name` | | `structured` | |\n"
+				     "| `temperature` | | `0` | |\n");
+		else
+			add_rows(config_bench_set(mode), &mode, out);
 		buf_release(&title);
 	}
+	arena_release(&a);
 }
 
 void config_keys_page(struct buf *out)

@@ -84,6 +84,8 @@ struct config_place {
 struct config_place config_place_of(const struct json_value *bench, const char *text,
 				    const char *otherwise, struct arena *a);
 const struct opt_set *config_bench_set(enum experiment_mode mode);
+/* Names of all modes, with ", " between. */
+const char *config_modes(struct arena *a);
 /* An option of a verb that something else of an experiment says, or that has no effect in one. */
 bool config_is_elsewhere(enum experiment_mode mode, const char *name);
 void config_rules(struct config_reader *r, const struct json_value *tree);

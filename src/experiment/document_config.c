@@ -55,7 +55,7 @@ static void find_used(struct document *d, size_t i, struct used *out)
 	struct json_value *reported = NULL;
 	const char *name = NULL;
 
-	*out = (struct used){ .told.is_engine_alone = d->x->mode != MODE_SERVE };
+	*out = (struct used){ .told.is_engine_alone = !mode_is_served(d->x->mode) };
 	if (out->told.is_engine_alone) {
 		name = json_text(json_get(engine, "name"), (struct str){ 0 }).p;
 		out->version = json_text(json_get(engine, "version"), (struct str){ 0 }).p;

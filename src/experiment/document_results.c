@@ -119,8 +119,8 @@ static void put_offline(struct document *d)
 	enum experiment_mode mode = d->x->mode;
 
 	for (size_t i = 0; i < COUNT(common); i++) {
-		const char *path = mode == MODE_THROUGHPUT ? common[i].throughput :
-				   mode == MODE_LATENCY ? common[i].latency : NULL;
+		const char *path = mode == MODE_LATENCY ? common[i].latency :
+				   mode == MODE_STARTUP ? NULL : common[i].throughput;
 
 		json_key(&d->w, common[i].key);
 		document_put(d, at_path(d->result, path), DOCUMENT_NULLS);
@@ -136,7 +136,7 @@ void document_put_results(struct document *d)
 		return;
 	}
 	json_begin_object(&d->w);
-	if (d->x->mode == MODE_SERVE)
+	if (mode_is_served(d->x->mode))
 		put_serve(d);
 	else
 		put_offline(d);
@@ -170,7 +170,7 @@ void document_put_trust(struct document *d)
 	put_reasons(d, "reasons", json_get(ours, "reasons"));
 	put_reasons(d, "notes", json_get(ours, "notes"));
 	json_key(&d->w, "error_budget");
-	if (d->x->mode == MODE_SERVE) {
+	if (mode_is_served(d->x->mode)) {
 		json_begin_object(&d->w);
 		for (size_t i = 0; i < COUNT(budget); i++) {
 			json_key(&d->w, budget[i]);

@@ -4,7 +4,10 @@
 
 const char *experiment_mode_name(enum experiment_mode mode)
 {
-	static const char *const name[] = { "serve", "throughput", "latency", "startup" };
+	static const char *const name[] = {
+		"serve", "throughput", "latency", "startup", "prioritization", "prefix-caching",
+		"long-document-qa", "structured-output", "multi-turn",
+	};
 
 	return name[mode];
 }

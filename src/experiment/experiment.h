@@ -21,10 +21,19 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "json/read.h"
+#include "run/multi_turn.h"
 #include "run/serve_opts.h"
 #include "run/server.h"
 
-enum experiment_mode { MODE_SERVE, MODE_THROUGHPUT, MODE_LATENCY, MODE_STARTUP };
+enum experiment_mode {
+	MODE_SERVE, MODE_THROUGHPUT, MODE_LATENCY, MODE_STARTUP, MODE_PRIORITIZATION,
+	MODE_PREFIX_CACHING, MODE_LONG_DOCUMENT, MODE_STRUCTURED, MODE_MULTI_TURN, MODE_COUNT
+};
+/* Load on a server; the other modes drive an engine. */
+static inline bool mode_is_served(enum experiment_mode mode)
+{
+	return mode == MODE_SERVE || mode == MODE_STRUCTURED || mode == MODE_MULTI_TURN;
+}
 /* Who a server is to the others. The load goes to the one that serves: proxy, else serve. */
 enum server_role { ROLE_SERVE, ROLE_PREFILL, ROLE_DECODE, ROLE_PROXY, ROLE_CACHE };
 enum ready_by { READY_HEALTH, READY_PORT, READY_LOG, READY_STARTED };
@@ -90,8 +99,10 @@ struct experiment {
 	enum experiment_mode mode;
 	struct experiment_server *server;
 	size_t n_servers, serving;     /* index of the one that load goes to */
-	struct serve_opts serve;       /* MODE_SERVE: ready but for the address; not yet checked */
+	struct serve_opts serve;       /* served modes: ready but for the address, not checked */
 	struct opt_result serve_given; /* which of them were given */
+	struct multi_turn_opts turns;  /* MODE_MULTI_TURN: what the verb has beside those */
+	struct opt_result turns_given;
 	char *const *offline_argv;     /* the other modes: words behind the verb; ends NULL */
 	struct experiment_resources resources;
 	struct experiment_profiling profiling;
@@ -181,7 +192,7 @@ void outcome_begin(struct outcome *o);
  * What a benchmark of a server needs and no server gives: endpoint, tokenizer, requests, record
  * (run/early.h). Nothing is held, started or written. -1 with e: ERR_NET is the world's failure,
  * ERR_CANCELLED the caller's wish, all else a mistake, about out->part. point_early_release in
- * either case. In other modes nothing is looked at.
+ * either case. In modes without a server nothing is looked at.
  */
 int experiment_prepare(const struct experiment *x, const struct experiment_hooks *hooks,
 		       struct point_early *out, struct err *e);

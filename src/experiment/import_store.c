@@ -40,10 +40,10 @@ static void put_commands(const struct experiment *x, const struct outcome *o, bo
 
 	if (served && served->argv)
 		shell_words(&server, (char *const *)(uintptr_t)served->argv);
-	shell_benchmark(&client, x, served && x->mode == MODE_SERVE ? served->url : NULL);
+	shell_benchmark(&client, x, served && mode_is_served(x->mode) ? served->url : NULL);
 	add_gpus(o, x, &gpus);
 	json_begin_object(&w);
-	if (x->mode == MODE_SERVE) {
+	if (mode_is_served(x->mode)) {
 		put_command(&w, "server_command", &server);
 		put_command(&w, "client_command", &client);
 	} else {

@@ -215,10 +215,10 @@ static void put_member(struct planner *p, size_t place, bool is_kept)
 	json_end_array(w);
 	json_key(w, "servers");
 	json_begin_array(w);
-	for (size_t i = 0; i < x->n_servers && x->mode == MODE_SERVE; i++)
+	for (size_t i = 0; i < x->n_servers && mode_is_served(x->mode); i++)
 		put_server(p, x, i, at);
 	json_end_array(w);
-	shell_benchmark(&command, x, x->mode == MODE_SERVE && x->n_servers ?
+	shell_benchmark(&command, x, mode_is_served(x->mode) && x->n_servers ?
 				     command_url(&at[x->serving], &p->arena) : NULL);
 	put_buf(w, "benchmark", &command);
 	json_key(w, "profiling");

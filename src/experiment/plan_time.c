@@ -55,7 +55,7 @@ double plan_load_s(const struct experiment *x)
 	const struct serve_opts *o = &x->serve;
 	double rate = o->request_rate;
 
-	if (x->mode != MODE_SERVE)
+	if (!mode_is_served(x->mode))
 		return NAN;
 	if (o->ramp_up_strategy && o->ramp_up_start_rps.is_set && o->ramp_up_end_rps.is_set)
 		rate = (double)(o->ramp_up_start_rps.v + o->ramp_up_end_rps.v) / 2;
@@ -82,7 +82,7 @@ unsigned plan_starts(const struct experiment *x)
 {
 	unsigned n = 0;
 
-	for (size_t i = 0; i < x->n_servers && x->mode == MODE_SERVE; i++)
+	for (size_t i = 0; i < x->n_servers && mode_is_served(x->mode); i++)
 		n += !x->server[i].url;
 	return n;
 }
@@ -103,7 +103,7 @@ struct plan_time plan_times_of(const struct plan_times *t, size_t place, bool is
 		snprintf(out.basis, sizeof(out.basis), "as long as its earlier run%s",
 			 is_reusing && isfinite(before->d.startup_s) ? ", without the start" : "");
 	} else if (!isfinite(out.load_s)) {
-		snprintf(out.basis, sizeof(out.basis), "%s", m->x.mode == MODE_SERVE ?
+		snprintf(out.basis, sizeof(out.basis), "%s", mode_is_served(m->x.mode) ?
 			 "requests go as fast as the server takes them, and no earlier run is there"
 			 : "no earlier run is there");
 	} else if (!has_start) {

@@ -119,7 +119,7 @@ void rules_note_bench(const struct rules *q, const char *key, const char *fmt, .
 /* Something must answer the load. */
 static void needs_server(const struct rules *q)
 {
-	if (q->r->x->n_servers == 0 && q->r->x->mode == MODE_SERVE)
+	if (q->r->x->n_servers == 0 && mode_is_served(q->r->x->mode))
 		config_complain(q->r->c, q->r->f, q->tree, "server", "missing; expected a server to "
 				"start, or server.url of one that runs");
 }
@@ -130,7 +130,7 @@ static void needs_engine(const struct rules *q)
 	const struct experiment *x = q->r->x;
 	const char *mode = experiment_mode_name(x->mode);
 
-	if (x->mode == MODE_SERVE || x->n_servers == 0)
+	if (mode_is_served(x->mode) || x->n_servers == 0)
 		return;
 	if (x->n_servers > 1)
 		rules_refuse(q, 1, "name", "mode %s has one engine and no servers beside it", mode);
@@ -277,7 +277,7 @@ static void can_be_commanded(const struct rules *q)
 
 	for (size_t i = 0; i < x->n_servers; i++)
 		at[i] = command_at(&x->server[i], x->server[i].port ? x->server[i].port : 1, a);
-	for (size_t i = 0; i < x->n_servers && x->mode == MODE_SERVE; i++) {
+	for (size_t i = 0; i < x->n_servers && mode_is_served(x->mode); i++) {
 		struct err e = { 0 };
 		char **words, **env;
 

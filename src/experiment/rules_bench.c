@@ -8,7 +8,7 @@ static const struct experiment_server *serving(const struct rules *q)
 {
 	const struct experiment *x = q->r->x;
 
-	return x->mode == MODE_SERVE && x->n_servers ? &x->server[x->serving] : NULL;
+	return mode_is_served(x->mode) && x->n_servers ? &x->server[x->serving] : NULL;
 }
 
 /* ---- names ---- */

@@ -154,7 +154,7 @@ static int prepare(struct run *r)
 			.dir = profiling_folder(r->x, &r->out->arena),
 			.since_real_ns = r->out->began_real_ns,
 		};
-	return r->x->mode == MODE_SERVE ? bench_serve_check(r) : 0;
+	return mode_is_served(r->x->mode) ? bench_serve_check(r) : 0;
 }
 
 static int take_resources(struct run *r)
@@ -233,7 +233,7 @@ static int set_up(struct run *r)
 		return -1;
 	take_places(r);
 	guard_begin(r);
-	return r->x->mode == MODE_SERVE ? servers_start(r) : 0;
+	return mode_is_served(r->x->mode) ? servers_start(r) : 0;
 }
 
 static int live(struct run *r, bool is_reused)
@@ -249,7 +249,7 @@ static int live(struct run *r, bool is_reused)
 		return -1;
 	}
 	r->stage = AT_BENCHMARK;
-	return r->x->mode == MODE_SERVE ? bench_serve(r) : bench_offline(r);
+	return mode_is_served(r->x->mode) ? bench_serve(r) : bench_offline(r);
 }
 
 /* ---- beginning and end ---- */

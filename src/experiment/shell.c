@@ -105,12 +105,28 @@ static const struct json_value *value_of(const struct json_value *options, const
 	return NULL;
 }
 
+static void add_given(struct buf *out, const struct opt_set *set, const struct opt_result *given,
+		      const struct json_value *options)
+{
+	for (size_t i = 0; i < set->n; i++) {
+		const struct opt *row = &set->row[i];
+		bool is_own = set == &multi_turn_opt_set && strcmp(row->name, "request-rate") == 0;
+		const struct json_value *v = value_of(options, is_own ? "client-request-rate" :
+						      row->name);
+
+		if (v && !row->alias_of && opt_given(set, given, row->name))
+			add_option(out, row, v);
+	}
+}
+
 void shell_benchmark(struct buf *out, const struct experiment *x, const char *url)
 {
-	const struct opt_set *set = &serve_opt_set;
+	bool has_turns = x->mode == MODE_MULTI_TURN;
 
-	buf_printf(out, "vllm bench %s", experiment_mode_name(x->mode));
-	if (x->mode != MODE_SERVE) {
+	buf_printf(out, "%s bench %s", x->mode >= MODE_PRIORITIZATION ? "profllm" : "vllm",
+		   x->mode == MODE_STRUCTURED ? experiment_mode_name(MODE_SERVE) :
+		   experiment_mode_name(x->mode));
+	if (!mode_is_served(x->mode)) {
 		if (x->offline_argv && *x->offline_argv) {
 			buf_add_char(out, ' ');
 			shell_words(out, x->offline_argv);
@@ -118,14 +134,10 @@ void shell_benchmark(struct buf *out, const struct experiment *x, const char *ur
 		return;
 	}
 	if (url) {
-		buf_add_text(out, " --base-url ");
+		buf_add_text(out, has_turns ? " --url " : " --base-url ");
 		shell_word(out, str_of(url));
 	}
-	for (size_t i = 0; i < set->n; i++) {
-		const struct opt *row = &set->row[i];
-		const struct json_value *v = value_of(x->benchmark, row->name);
-
-		if (v && !row->alias_of && opt_given(set, &x->serve_given, row->name))
-			add_option(out, row, v);
-	}
+	if (has_turns)
+		add_given(out, &multi_turn_opt_set, &x->turns_given, x->benchmark);
+	add_given(out, &serve_opt_set, &x->serve_given, x->benchmark);
 }

@@ -226,6 +226,7 @@ static struct str set_option(const char *word)
 static bool has_option(enum experiment_mode mode, struct str option, struct arena *a)
 {
 	return config_row(config_bench_set(mode), option) ||
+	       (mode == MODE_MULTI_TURN && config_row(&serve_opt_set, option)) ||
 	       config_is_elsewhere(mode, arena_text(a, option));
 }
 
@@ -336,7 +337,7 @@ static void servers_text(const struct experiment *x, struct buf *out)
 {
 	static const char *const key[] = { "server", "servers", "resources", "profiling" };
 
-	buf_add_text(out, x->mode == MODE_SERVE ? "serve\n" : "\n");
+	buf_add_text(out, mode_is_served(x->mode) ? "serve\n" : "\n");
 	for (size_t i = 0; i < sizeof(key) / sizeof(*key); i++)
 		add_part_text(x, key[i], out);
 }
@@ -373,7 +374,7 @@ static bool can_empty_caches(const struct experiment *x)
 bool suite_keeps_servers(const struct suite *s, const struct suite_member *a,
 			 const struct suite_member *b)
 {
-	if (s->restart == SUITE_RESTART_ALWAYS || s->jobs > 1 || a->x.mode != MODE_SERVE ||
+	if (s->restart == SUITE_RESTART_ALWAYS || s->jobs > 1 || !mode_is_served(a->x.mode) ||
 	    !suite_same_servers(&a->x, &b->x))
 		return false;
 	return s->restart != SUITE_RESTART_ON_REPEAT ||

@@ -30,7 +30,7 @@ static bool is_adaptive(const struct suite_member *m)
 	struct buf label = { 0 };
 	bool is_plain;
 
-	if (!test || test->mode != MODE_SERVE || !test->o->is_adaptive || !m->is_chosen)
+	if (!test || !mode_is_served(test->mode) || !test->o->is_adaptive || !m->is_chosen)
 		return false;
 	add_label(&label, test, test->concurrency);
 	is_plain = str_is(buf_str(&label), m->label);

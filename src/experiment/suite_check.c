@@ -91,7 +91,7 @@ bool suite_cause(const struct experiment *x, const char *category, struct buf *o
 	static const char *const model[] = { "model", "revision", "tokenizer", "tokenizer_revision",
 					     "download_dir", "load_format", "hf_config_path" };
 	bool is_command = strcmp(category, "command not found") == 0;
-	bool is_bench = strcmp(category, "bad configuration") == 0 && x->mode == MODE_SERVE;
+	bool is_bench = strcmp(category, "bad configuration") == 0 && mode_is_served(x->mode);
 
 	if (!is_command && !is_bench && strcmp(category, "model not found") != 0)
 		return false;
@@ -253,7 +253,7 @@ static void look_at(struct looking *l, const struct suite_member *m)
 	struct buf key = { 0 };
 
 	suite_benchmark_key(&m->x, &key);
-	if (m->x.mode == MODE_SERVE && is_new(l, &m->x, &key) &&
+	if (mode_is_served(m->x.mode) && is_new(l, &m->x, &key) &&
 	    !(l->o->is_resumed && suite_is_done(m))) {
 		look_at_commands(l, m, &own);
 		if (!is_seen(l, &key))

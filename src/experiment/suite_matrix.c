@@ -375,7 +375,7 @@ enum experiment_mode suite_mode_of(const struct json_value *base)
 	struct str name = json_text(json_get(json_get(base, "benchmark"), "mode"), STR("serve"));
 	enum experiment_mode mode = MODE_SERVE;
 
-	while (mode < MODE_STARTUP && !str_is(name, experiment_mode_name(mode)))
+	while (mode < MODE_COUNT - 1 && !str_is(name, experiment_mode_name(mode)))
 		mode++;
 	return mode;
 }

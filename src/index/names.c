@@ -36,6 +36,8 @@ static const struct fact metric[] = {
 	{ "encoder_calls", "calls", -1 },
 	{ "phase_list_version", "", 0 },
 	{ "cached_share", "", 1 },
+	{ "caching_speedup", "", 1 },
+	{ "priorities", "", 0 },
 	{ "failed_share", "", -1 },
 };
 
@@ -55,7 +57,9 @@ static const char *const statistic[] = { "min", "mean", "median", "max", "last",
 /* Groups whose members results have below "profllm", with that path. */
 static const struct { const char *group, *path; } measured[] = {
 	{ "steady_state", "profllm.steady_state." }, { "system", "profllm.system." },
-	{ "trust", "profllm." }, { "client", "profllm." },
+	{ "trust", "profllm." }, { "client", "profllm." }, { "sessions", "sessions." },
+	{ "correctness", "profllm.correctness." }, { "priority", "profllm.priorities[]." },
+	{ "prefix_cache", "profllm." },
 };
 
 static bool is_percentile(struct str word)
@@ -181,6 +185,8 @@ struct column_name column_name(struct str name)
 		if (!str_is(c.group, measured[i].group))
 			continue;
 		c.is_outcome = true;
+		if (str_is(c.group, "priority"))
+			str_cut(&rest, '.'); /* the class */
 		if (str_ends(rest, STR(".n")))
 			return c;
 		by_ending(rest, &c);

@@ -208,16 +208,19 @@ struct metrics_stats { size_t n; double mean, p50, p99, max; }; /* n 0: nothing 
  * such requests were under way: from the first one's start to the last one's end.
  */
 struct metrics_turn {
-	uint32_t turn;                 /* from 0 */
+	uint32_t turn, last_turn;      /* from 0; the same unless it stands for a range of turns */
 	uint32_t n, completed, failed; /* n: all, also those that were not sent */
 	int64_t total_input, total_output;
 	double duration_s, request_throughput, input_throughput, output_throughput,
 		total_token_throughput;
 	struct metrics_summary block[BLOCK_COUNT];
 	bool is_cache_known;           /* the server says what it had cached */
-	double cached_share;           /* of the prompt tokens of those that say so */
+	double cached_share;           /* of the prompt tokens of those that say so... */
+	double cache_known_tokens;     /* ...which are so many */
 	struct metrics_stats context;  /* prompt tokens of successes */
+	struct metrics_stats cached;   /* of these cached, where the server says so */
 };
+#define METRICS_TURN_RANGES_MAX 12 /* rows of a table of turns that is read at a glance */
 
 /*
  * Conversations that began. completed: all turns succeeded; failed: one failed, or was given up;
@@ -240,12 +243,25 @@ struct metrics_sessions {
 	 * METRICS_BLOCK_TOKENS, of the prompt tokens; and what was, of that.
 	 */
 	double reusable_share, reuse_efficiency;
+	struct metrics_spread first_ttft, later_ttft; /* of successes: turn 0, and all others */
+	/* TTFT in ms per 1,000 prompt tokens, by least squares; NAN: all have one length */
+	double context_slope_ms;
 	struct metrics_stats growth;   /* prompt tokens more than those of the turn it continues */
 	struct metrics_spread gap_lag; /* due to sent, of turns that follow others */
 	uint32_t bad_calls;            /* turns with a malformed tool call */
 	uint32_t client_counted;       /* successes whose context the client counted */
 	struct metrics_turn *by_turn;
 	size_t n_turns;
+	/* The first turn, then ranges of equally many; NULL where by_turn is as short. */
+	struct metrics_turn *by_range;
+	size_t n_ranges;
+	/*
+	 * From the second turn on, because the first one's prompt is seldom cached: slope of the
+	 * turns' median TTFT, least squares weighted by their successes, with its standard error (0
+	 * for two turns); and cached_share.
+	 */
+	bool knows_growth, is_later_cache_known;
+	double ttft_growth_per_turn_ms, ttft_growth_error_ms, later_cached_share;
 };
 
 struct metrics_error { struct str text; uint32_t count; };

@@ -2,6 +2,9 @@
 /* sessions.c - conversations, and requests by their place in them; see metrics.h. */
 #include "metrics/parts.h"
 
+#include <assert.h>
+#include <math.h>
+
 #include "base/mem.h"
 #include "stats/stats.h"
 
@@ -67,7 +70,9 @@ static void sum_turn(struct metrics_turn *t, const struct metrics *m, const stru
 		     const uint32_t *element)
 {
 	int64_t first = INT64_MAX, last = 0;
-	double cached = 0, prompt = 0, *context = mem_array(t->n, sizeof(*context));
+	double prompt = 0, sum = 0, *context = mem_array(t->n, sizeof(*context));
+	double *cached = mem_array(t->n, sizeof(*cached));
+	size_t n_cached = 0;
 
 	for (uint32_t k = 0; k < t->n; k++) {
 		const struct request_row *row = &r->row[m->row[element[k]]];
@@ -83,15 +88,93 @@ static void sum_turn(struct metrics_turn *t, const struct metrics *m, const stru
 		t->total_input += m->input_len[element[k]];
 		t->total_output += m->output_len[element[k]];
 		if (row->flags & ROW_HAS_CACHED) {
-			t->is_cache_known = true;
-			cached += row->cached_tokens;
+			cached[n_cached++] = row->cached_tokens;
+			sum += row->cached_tokens;
 			prompt += row->prompt_tokens;
 		}
 	}
 	t->context = metrics_stats(context, t->completed);
-	t->cached_share = share(cached, prompt);
+	t->cached = metrics_stats(cached, n_cached);
+	t->is_cache_known = n_cached > 0;
+	t->cached_share = share(sum, prompt);
+	t->cache_known_tokens = prompt;
 	t->duration_s = last > first ? metrics_seconds(last - first) : 0;
 	free(context);
+	free(cached);
+}
+
+/* The turns from one to before another; members of neighbouring keys lie side by side. */
+static struct metrics_turn score_turn(const struct metrics *m, const struct record *r,
+				      const struct groups *g, uint32_t from, uint32_t until)
+{
+	const uint32_t *element = g->member + g->start[from];
+	struct metrics_turn t = { .turn = from, .last_turn = until - 1,
+				  .n = g->start[until] - g->start[from] };
+
+	sum_turn(&t, m, r, element);
+	t.request_throughput = rate(t.completed, t.duration_s);
+	t.input_throughput = rate((double)t.total_input, t.duration_s);
+	t.output_throughput = rate((double)t.total_output, t.duration_s);
+	t.total_token_throughput = rate((double)(t.total_input + t.total_output), t.duration_s);
+	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
+		metrics_summarize(m, r, element, t.n, b, &t.block[b]);
+	return t;
+}
+
+static void score_ranges(struct metrics *m, const struct record *r, const struct groups *g)
+{
+	struct metrics_sessions *s = &m->sessions;
+	uint32_t width = (g->n - 1 + METRICS_TURN_RANGES_MAX - 2) / (METRICS_TURN_RANGES_MAX - 1);
+
+	s->by_range = mem_array(METRICS_TURN_RANGES_MAX, sizeof(*s->by_range));
+	s->by_range[s->n_ranges++] = score_turn(m, r, g, 0, 1);
+	for (uint32_t from = 1; from < g->n; from += width)
+		s->by_range[s->n_ranges++] =
+			score_turn(m, r, g, from, from + width < g->n ? from + width : g->n);
+	assert(s->n_ranges <= METRICS_TURN_RANGES_MAX);
+}
+
+/* A line through the turns' median TTFT from the second turn on. */
+static void fit_ttft(struct metrics_sessions *s)
+{
+	double n = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0, spread, slope, rest;
+	uint32_t turns = 0;
+
+	for (size_t k = 1; k < s->n_turns; k++) {
+		double weight = s->by_turn[k].completed, turn = (double)k;
+		double ms = s->by_turn[k].block[BLOCK_TTFT].median_ms;
+
+		if (!s->by_turn[k].completed)
+			continue;
+		turns++;
+		n += weight;
+		x += weight * turn;
+		y += weight * ms;
+		xx += weight * turn * turn;
+		xy += weight * turn * ms;
+		yy += weight * ms * ms;
+	}
+	spread = n * xx - x * x;
+	if (turns < 2 || spread <= 0)
+		return;
+	s->knows_growth = true;
+	s->ttft_growth_per_turn_ms = slope = (n * xy - x * y) / spread;
+	/* Weighted squares that the line leaves; rounding may make them negative. */
+	rest = yy - y * y / n - slope * slope * spread / n;
+	if (turns > 2 && rest > 0)
+		s->ttft_growth_error_ms = sqrt(rest / (turns - 2) * n / spread);
+}
+
+static void score_later_cache(struct metrics_sessions *s)
+{
+	double cached = 0, prompt = 0;
+
+	for (size_t k = 1; k < s->n_turns; k++) {
+		cached += s->by_turn[k].cached_share * s->by_turn[k].cache_known_tokens;
+		prompt += s->by_turn[k].cache_known_tokens;
+	}
+	s->is_later_cache_known = prompt > 0;
+	s->later_cached_share = share(cached, prompt);
 }
 
 static void score_turns(struct metrics *m, const struct record *r)
@@ -101,20 +184,12 @@ static void score_turns(struct metrics *m, const struct record *r)
 
 	s->n_turns = g.n;
 	s->by_turn = mem_array(g.n, sizeof(*s->by_turn));
-	for (uint32_t k = 0; k < g.n; k++) {
-		struct metrics_turn *t = &s->by_turn[k];
-		const uint32_t *element = g.member + g.start[k];
-
-		*t = (struct metrics_turn){ .turn = k, .n = g.start[k + 1] - g.start[k] };
-		sum_turn(t, m, r, element);
-		t->request_throughput = rate(t->completed, t->duration_s);
-		t->input_throughput = rate((double)t->total_input, t->duration_s);
-		t->output_throughput = rate((double)t->total_output, t->duration_s);
-		t->total_token_throughput = rate((double)(t->total_input + t->total_output),
-						 t->duration_s);
-		for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
-			metrics_summarize(m, r, element, t->n, b, &t->block[b]);
-	}
+	for (uint32_t k = 0; k < g.n; k++)
+		s->by_turn[k] = score_turn(m, r, &g, k, k + 1);
+	if (g.n > METRICS_TURN_RANGES_MAX)
+		score_ranges(m, r, &g);
+	fit_ttft(s);
+	score_later_cache(s);
 	release(&g);
 }
 
@@ -269,6 +344,27 @@ static void score_each(struct metrics *m, const struct record *r)
 	release(&g);
 }
 
+static void score_ttft(struct metrics *m, const struct record *r)
+{
+	double *first = mem_array(m->n, sizeof(*first)), *later = mem_array(m->n, sizeof(*later));
+	size_t n_first = 0, n_later = 0;
+
+	for (uint32_t i = 0; i < m->n && !m->opts.is_pooling; i++) {
+		const struct request_row *row = &r->row[m->row[i]];
+
+		if (row->session == RECORD_NONE || !metrics_is_success(row))
+			continue;
+		if (row->turn == 0)
+			first[n_first++] = m->ttft[i];
+		else
+			later[n_later++] = m->ttft[i];
+	}
+	m->sessions.first_ttft = metrics_spread(first, n_first);
+	m->sessions.later_ttft = metrics_spread(later, n_later);
+	free(first);
+	free(later);
+}
+
 /* ---- what a turn has of the one that it continues ---- */
 
 static uint32_t reusable_tokens(const struct request_row *before)
@@ -276,6 +372,26 @@ static uint32_t reusable_tokens(const struct request_row *before)
 	uint32_t tokens = before->prompt_tokens + before->output_tokens;
 
 	return tokens / METRICS_BLOCK_TOKENS * METRICS_BLOCK_TOKENS;
+}
+
+/* The line of least squares through TTFT over prompt tokens of all turns that succeeded. */
+static double context_slope_ms(const struct metrics *m, const struct record *r)
+{
+	double n = 0, x_mean = 0, y_mean = 0, xx = 0, xy = 0;
+
+	for (uint32_t i = 0; i < m->n; i++) {
+		const struct request_row *row = &r->row[m->row[i]];
+		double dx = row->prompt_tokens - x_mean;
+
+		if (row->session == RECORD_NONE || !metrics_is_success(row))
+			continue;
+		n++;
+		x_mean += dx / n;
+		y_mean += (m->ttft[i] - y_mean) / n;
+		xx += dx * (row->prompt_tokens - x_mean);
+		xy += dx * (m->ttft[i] - y_mean);
+	}
+	return xx > 0 ? xy / xx * 1e6 : NAN;
 }
 
 static void score_history(struct metrics *m, const struct record *r)
@@ -304,6 +420,7 @@ static void score_history(struct metrics *m, const struct record *r)
 			cached += row->cached_tokens;
 		}
 	}
+	m->sessions.context_slope_ms = context_slope_ms(m, r);
 	m->sessions.growth = metrics_stats(growth, n_growth);
 	m->sessions.gap_lag = metrics_spread(lag, n_lag);
 	m->sessions.reusable_share = share(reusable, prompt);
@@ -322,13 +439,20 @@ void metrics_sessions(struct metrics *m, const struct record *r)
 		return;
 	score_each(m, r);
 	score_turns(m, r);
+	score_ttft(m, r);
 	score_history(m, r);
+}
+
+static void release_turns(struct metrics_turn *turn, size_t n)
+{
+	for (size_t k = 0; k < n; k++)
+		for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
+			free(turn[k].block[b].percentile_ms);
+	free(turn);
 }
 
 void metrics_sessions_release(struct metrics_sessions *s)
 {
-	for (size_t k = 0; k < s->n_turns; k++)
-		for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
-			free(s->by_turn[k].block[b].percentile_ms);
-	free(s->by_turn);
+	release_turns(s->by_turn, s->n_turns);
+	release_turns(s->by_range, s->n_ranges);
 }

@@ -431,6 +431,31 @@ static void judge_server(struct trust *t, const struct metrics *m)
 		      "restarted, or several servers answer at one address.");
 }
 
+/*
+ * Whether the server knows the member that tells it of constraints: one that does not lets the
+ * model talk, which gives no JSON at all, and no JSON that the schema forbids.
+ */
+static void judge_constraints(struct trust *t, const struct metrics *m, const struct trust_facts *f)
+{
+	const struct metrics_correctness *c = &m->correctness;
+	uint32_t free_text = c->wrong[WRONG_PARSE] + c->wrong[WRONG_MATCH];
+	bool is_old, is_response;
+
+	if (!f->told_by || c->constrained_scored < TRUST_IGNORED_ANSWERS ||
+	    c->wrong[WRONG_SCHEMA] ||
+	    c->constrained_correct > TRUST_IGNORED_SHARE * c->constrained_scored ||
+	    free_text < (1 - TRUST_IGNORED_SHARE) * c->constrained_scored)
+		return;
+	is_old = strncmp(f->told_by, "guided_", strlen("guided_")) == 0;
+	is_response = strcmp(f->told_by, "response_format") == 0;
+	doubt(t, TRUST_VALID, "constraints_ignored",
+	      "%u of %u constrained answers are free text. The server seems to ignore \"%s\", the key "
+	      "that it was sent; --constraint-form %s sends %s.", free_text, c->constrained_scored,
+	      f->told_by, is_old || is_response ? "structured_outputs" : "guided",
+	      is_old || is_response ? "that key of vLLM since 0.11" :
+				      "guided_json and its like, as vLLM before 0.11 has them");
+}
+
 void trust_judge(struct trust *t, const struct metrics *m, const struct trust_facts *facts)
 {
 	*t = (struct trust){ .verdict = TRUST_VALID };
@@ -443,6 +468,7 @@ void trust_judge(struct trust *t, const struct metrics *m, const struct trust_fa
 		judge_queue(t, m);
 		judge_server(t, m);
 		judge_cache(t, m, facts);
+		judge_constraints(t, m, facts);
 	}
 	judge_clocks(t, m, facts);
 	judge_run(t, facts);

@@ -48,6 +48,8 @@
 #define TRUST_ANSWERS_SHARE 0.01     /* of the answers: a role first, other tokens than asked */
 #define TRUST_COUNT_DEGRADED 0.01    /* tokens reported against the best known count */
 #define TRUST_COUNT_INVALID 0.10
+#define TRUST_IGNORED_ANSWERS 5      /* constrained ones, of which so few keep to theirs: */
+#define TRUST_IGNORED_SHARE 0.2
 #define TRUST_ROLE_INVALID 1.5       /* mean time to the first content over the mean TTFT */
 
 enum trust_verdict { TRUST_VALID, TRUST_DEGRADED, TRUST_INVALID };
@@ -80,9 +82,10 @@ struct trust_facts {
 	 */
 	bool knows_explained;
 	double cached_explained;
+	const char *told_by; /* the member that told the server of constraints; NULL: none did */
 };
 
-#define TRUST_REASONS_MAX 25
+#define TRUST_REASONS_MAX 26
 struct trust_reason {
 	enum trust_verdict level;    /* what this reason alone would give; VALID: a note */
 	unsigned spoils;             /* TRUST_BITs; 0 for a note */

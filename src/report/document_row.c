@@ -11,7 +11,9 @@ static const struct { const char *document, *result; } renamed[] = {
 	{ "completed_requests", "completed" }, { "failed_requests", "failed" },
 };
 /* Modes whose result stands whole in an object of their name. */
-static const char *const mode[] = { "throughput", "latency", "startup" };
+static const char *const mode[] = {
+	"throughput", "latency", "startup", "prioritization", "prefix-caching", "long-document-qa",
+};
 /* Arguments that say where a server listens, or nothing about its speed. */
 static const char *const aside[] = {
 	"host", "port", "uds", "seed", "api_key", "served_model_name", "root_path", "ssl_keyfile",

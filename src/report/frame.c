@@ -177,14 +177,24 @@ int frame_read_sweep(struct frame *f, const char *dir, struct arena *a, struct e
 
 /* ---- values ---- */
 
+/* Also "NAME[2]", an element of a list. */
 static const struct json_value *member(const struct json_value *object, struct str key)
 {
+	struct str place = key, name = str_cut(&place, '[');
+	const struct json_value *list;
+	int64_t i;
+
 	if (object->kind != JSON_OBJECT)
 		return NULL;
-	for (size_t i = 0; i < object->count; i++)
-		if (str_eq(object->key[i], key))
-			return &object->item[i];
-	return NULL;
+	for (size_t k = 0; k < object->count; k++)
+		if (str_eq(object->key[k], key))
+			return &object->item[k];
+	if (!str_ends(place, STR("]")) ||
+	    !str_to_i64((struct str){ place.p, place.n - 1 }, &i) || i < 0)
+		return NULL;
+	list = member(object, name);
+	return list && list->kind == JSON_ARRAY && (uint64_t)i < list->count ? &list->item[i] :
+									      NULL;
 }
 
 const struct json_value *frame_value(const struct json_value *record, struct str key)

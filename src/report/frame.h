@@ -41,7 +41,7 @@ int frame_read_sweep(struct frame *f, const char *dir, struct arena *a, struct e
 
 /*
  * The value of a key; a dotted one ("profllm.verdict") that is no key itself reaches into
- * objects. NULL: the record has none.
+ * objects, "per_turn_metrics[0].failed" into lists. NULL: the record has none.
  */
 const struct json_value *frame_value(const struct json_value *record, struct str key);
 /* A number; true and false are 1 and 0, the texts inf, -inf, nan are those. False: no number. */

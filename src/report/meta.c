@@ -47,7 +47,7 @@ static const struct scalar opts_rows[] = {
 static const struct scalar trust_rows[] = {
 	T(cpu_share_max), T(reads), T(reads_without_stamp), T(clock_step_ns),
 	T(is_kernel_stamped), T(is_interrupted), T(is_aborted), T(is_broken_off),
-	T(knows_explained), T(cached_explained),
+	T(knows_explained), T(cached_explained), T(told_by),
 };
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 

@@ -17,6 +17,9 @@
 #define TTFT_MS_MIN 0.1
 #define SEPARATOR_WIDTH 100
 #define DECIMALS 2
+#define EXPONENTS (-1)            /* in place of a number of decimals */
+#define SHOWN_MIN 0.01            /* what DECIMALS can show */
+#define SHOWN_MAX 1e6
 
 void turn_stats_times(struct turn_stats *s, double first_chunk_ms)
 {
@@ -36,8 +39,8 @@ void turn_stats_cached(struct turn_stats *s, uint32_t last_message_tokens)
 	s->approx_cached_percent = 0;
 	if (s->input_num_tokens)
 		s->approx_cached_percent = 100.0 *
-			(double)(s->input_num_tokens - last_message_tokens) /
-			(double)s->input_num_tokens;
+			((double)(s->input_num_tokens - last_message_tokens) /
+			 (double)s->input_num_tokens);
 }
 
 /* ---- columns ---- */
@@ -273,7 +276,10 @@ static void heading(const struct multi_turn_report *r, struct buf *out, const ch
 	buf_printf(out, r->is_in_colour ? "\033[33m%s%s:\033[0m\n" : "%s%s:\n", text, more);
 }
 
-/* As many as a column needs: zeros that end all of its numbers are left out, but for one. */
+/*
+ * As many as a column needs: zeros that end all of its numbers are left out, but for one. A column
+ * with a number that so few decimals would hide, or a very large one, has exponents instead.
+ */
 static int decimals_of(const struct table *t, size_t label, struct arena *a)
 {
 	int zeros = DECIMALS - 1;
@@ -283,12 +289,22 @@ static int decimals_of(const struct table *t, size_t label, struct arena *a)
 		const char *text = arena_printf(a, "%.*f", DECIMALS, v);
 		int found = 0;
 
+		if ((v > 0 && v < SHOWN_MIN) || v > SHOWN_MAX)
+			return EXPONENTS;
 		while (found < zeros && text[strlen(text) - 1 - (size_t)found] == '0')
 			found++;
 		if (isfinite(v))
 			zeros = found;
 	}
 	return DECIMALS - zeros;
+}
+
+static const char *figure_text(struct arena *a, double v, int decimals)
+{
+	if (!isfinite(v))
+		return "NaN";
+	return decimals == EXPONENTS ? arena_printf(a, "%.*e", DECIMALS, v)
+				     : arena_printf(a, "%.*f", decimals, v);
 }
 
 static void show_table(const struct table *t, struct buf *out)
@@ -306,24 +322,22 @@ static void show_table(const struct table *t, struct buf *out)
 	grid_end_heads(&g);
 	for (size_t m = 0; m < t->n; m++) {
 		grid_add(&g, t->name[m]);
-		for (size_t k = 0; k < t->n_labels; k++) {
-			double v = t->figures[m].v[k];
-
-			grid_add(&g, isfinite(v) ? arena_printf(&a, "%.*f", decimals[k], v) : "NaN");
-		}
+		for (size_t k = 0; k < t->n_labels; k++)
+			grid_add(&g, figure_text(&a, t->figures[m].v[k], decimals[k]));
 	}
 	grid_text(&g, false, out);
 	arena_release(&a);
 }
 
-void multi_turn_describe(const struct multi_turn_count *count, size_t n, struct buf *out)
+void multi_turn_describe(const struct multi_turn_count *count, size_t n, size_t n_labelled,
+			 struct buf *out)
 {
 	struct table t = { .n = 0 };
 
 	assert(n <= METRICS_MAX);
-	t.n_labels = figure_labels(SIZE_MAX, t.label);
+	t.n_labels = figure_labels(n_labelled, t.label);
 	for (size_t i = 0; i < n; i++)
-		add_metric(&t, count[i].name, count[i].v, count[i].n, SIZE_MAX);
+		add_metric(&t, count[i].name, count[i].v, count[i].n, n_labelled);
 	show_table(&t, out);
 }
 
@@ -453,7 +467,7 @@ static uint32_t put_share(struct sheet *s, uint32_t row, const struct multi_turn
 		for (uint32_t k = 0; k < t.n_labels; k++)
 			sheet_number(s, row, k + 1, t.figures[m].v[k]);
 	}
-	return row + 1 + TABLE_GAP;
+	return row + TABLE_GAP;
 }
 
 static void put_summary(struct sheet *s, const struct multi_turn_report *r,

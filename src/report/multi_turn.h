@@ -54,9 +54,13 @@ struct multi_turn_report {
 	bool is_in_colour;
 };
 
-/* What is known before the run: counts of all conversations, and a table of theirs. */
+/*
+ * What is known before the run: counts of all conversations, and a table of theirs with the
+ * percentiles that n_labelled samples have.
+ */
 struct multi_turn_count { const char *name; double *v; size_t n; }; /* v is sorted */
-void multi_turn_describe(const struct multi_turn_count *count, size_t n, struct buf *out);
+void multi_turn_describe(const struct multi_turn_count *count, size_t n, size_t n_labelled,
+			 struct buf *out);
 
 /* All blocks, from "Parameters:" to the last table. Nothing without requests. */
 void multi_turn_terminal(const struct multi_turn_report *r, struct buf *out);

@@ -110,6 +110,7 @@ static void put_correctness(struct json_writer *w, const struct metrics_correctn
 	put_int(w, "requests", c->n);
 	put_int(w, "constrained", c->constrained);
 	put_int(w, "scored", c->constrained_scored);
+	put_int(w, "correct", c->constrained_correct);
 	put_rate(w, "constrained_correct_rate", c->constrained_correct, c->constrained_scored);
 	put_rate(w, "unconstrained_correct_rate", c->free_correct, c->free_scored);
 	put_rate(w, "correct_rate_upstream", c->upstream_correct, c->upstream_scored);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report/plot.h - the two plots of a run: its timeline and its lengths (serve spec 7).
+ * report/plot.h - the plots of a run: its timeline, its lengths (serve spec 7) and its
+ * conversations by turn.
  *
  * Writes files; draws nothing itself. The pages are the front end's (web/) with the
  * run's data inside, open without a server and send nothing. The picture of the
  * lengths is gnuplot's, from a script that stays beside it to be restyled.
  *
  * The pages format; the numbers they show are made here or in metrics/. Formats of
- * the data in a page: timeline.c and dataset_page.c, read by web/src.
+ * the data in a page: timeline.c, dataset_page.c and turns_page.c, read by web/src.
  */
 #pragma once
 #include <stdbool.h>
@@ -18,6 +19,7 @@
 /* A result's path with its last suffix replaced, as Python's with_suffix. Caller frees. */
 char *plot_path(const char *result_path, const char *suffix);
 #define PLOT_TIMELINE ".timeline.html"
+#define PLOT_TURNS ".turns.html"
 #define PLOT_DATASET_PAGE ".dataset_stats.html"
 #define PLOT_DATASET_PNG ".dataset_stats.png"
 #define PLOT_DATASET_SCRIPT ".dataset_stats.gp"
@@ -36,6 +38,8 @@ enum plot_outcome { PLOT_WRITTEN, PLOT_NOT_DETAILED, PLOT_EMPTY, PLOT_FAILED };
 /* PLOT_NOT_DETAILED: no generation requests; PLOT_EMPTY: none was sent; PLOT_FAILED: e. */
 enum plot_outcome plot_timeline(const struct report *r, const double threshold_ms[2],
 				const char *path, struct err *e);
+/* TTFT, context and cached tokens by turn. PLOT_NOT_DETAILED: no conversations. */
+enum plot_outcome plot_turns(const struct report *r, const char *path, struct err *e);
 /* The four panels as a page, and as a script that makes gnuplot write png. */
 enum plot_outcome plot_dataset_page(const struct report *r, const char *path, struct err *e);
 enum plot_outcome plot_dataset_script(const struct report *r, const char *path, const char *png,

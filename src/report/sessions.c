@@ -3,11 +3,13 @@
  * sessions.c - conversations: the result's keys "sessions" and "per_turn_metrics" (vLLM's Rust
  * client has the latter's form), and a block of the terminal report.
  */
+#include <math.h>
+
 #include "report/lines.h"
 #include "report/put.h"
 #include "report/result_parts.h"
 
-#define TURNS_SHOWN 20 /* on a terminal; the result file has all */
+#define TREND_ERRORS 2 /* standard errors of a slope beyond which it is one */
 
 /* null when there was nothing to measure. */
 static void put_stats(struct json_writer *w, const char *key, const struct metrics_stats *s)
@@ -26,6 +28,13 @@ static void put_stats(struct json_writer *w, const char *key, const struct metri
 	json_end_object(w);
 }
 
+static void put_spread(struct json_writer *w, const char *key, const struct metrics_spread *s)
+{
+	const struct metrics_stats in_ms = { s->n, s->mean_ms, s->p50_ms, s->p99_ms, s->max_ms };
+
+	put_stats(w, key, &in_ms);
+}
+
 static void put_known(struct json_writer *w, const char *key, bool is_known, double v)
 {
 	json_key(w, key);
@@ -35,11 +44,55 @@ static void put_known(struct json_writer *w, const char *key, bool is_known, dou
 		json_put_null(w);
 }
 
+static void add_growth(const struct metrics_sessions *s, size_t last, struct buf *out)
+{
+	double growth = s->ttft_growth_per_turn_ms, low = INFINITY, high = 0;
+
+	for (size_t k = 1; k < last; k++) {
+		double ms = s->by_turn[k].block[BLOCK_TTFT].median_ms;
+
+		if (!s->by_turn[k].completed)
+			continue;
+		low = ms < low ? ms : low;
+		high = ms > high ? ms : high;
+	}
+	buf_printf(out, "From turn 2 to turn %zu the median TTFT ", last);
+	if (fabs(growth) > TREND_ERRORS * s->ttft_growth_error_ms)
+		buf_printf(out, "%s by %.2f ms per turn; ", growth < 0 ? "falls" : "grows",
+			   fabs(growth));
+	else
+		buf_printf(out, "shows no trend (%.2f to %.2f ms); ", low, high);
+}
+
+/*
+ * What the turns show, as one sentence: "From turn 2 to turn 8 the median TTFT grows by 1.20 ms per
+ * turn; cached tokens cover 81.4 % of the prompt." Nothing where no conversation goes on.
+ */
+static void add_summary(const struct metrics_sessions *s, struct buf *out)
+{
+	size_t last = s->n_turns;
+
+	while (last > 1 && !s->by_turn[last - 1].completed)
+		last--;
+	if (last < 2)
+		return;
+	if (s->knows_growth)
+		add_growth(s, last, out);
+	else
+		buf_printf(out, "The median TTFT is %.2f ms at turn 1 and %.2f ms at turn %zu; ",
+			   s->by_turn[0].block[BLOCK_TTFT].median_ms,
+			   s->by_turn[last - 1].block[BLOCK_TTFT].median_ms, last);
+	if (s->is_later_cache_known)
+		buf_printf(out, "cached tokens cover %.1f %% of the prompt%s.",
+			   s->later_cached_share * 100, s->knows_growth ? "" : " from turn 2 on");
+	else
+		buf_add_text(out, "the server does not report cached tokens.");
+}
+
 void report_sessions_json(struct json_writer *w, const struct metrics *m)
 {
 	const struct metrics_sessions *s = &m->sessions;
-	const struct metrics_stats lag = { s->gap_lag.n, s->gap_lag.mean_ms, s->gap_lag.p50_ms,
-					   s->gap_lag.p99_ms, s->gap_lag.max_ms };
+	struct buf text = { 0 };
 
 	json_begin_object(w);
 	put_int(w, "n", s->n);
@@ -58,14 +111,23 @@ void report_sessions_json(struct json_writer *w, const struct metrics *m)
 	put_stats(w, "duration_s", &s->duration);
 	put_stats(w, "serving_s", &s->serving);
 	put_stats(w, "gap_s", &s->gap);
-	put_stats(w, "gap_lag_ms", &lag);
+	put_spread(w, "gap_lag_ms", &s->gap_lag);
+	put_spread(w, "ttft_first_turn_ms", &s->first_ttft);
+	put_spread(w, "ttft_later_turns_ms", &s->later_ttft);
 	put_text(w, "context_source", !s->client_counted ? "usage"
 		 : s->client_counted < s->turns_completed ? "mixed" : "client");
 	put_stats(w, "context_growth_tokens", &s->growth);
+	put_known(w, "context_slope_ms", !isnan(s->context_slope_ms), s->context_slope_ms);
 	put_known(w, "cached_share", s->is_cache_known, s->cached_share);
 	put_stats(w, "cached_share_by_session", &s->cached_by_session);
 	put_real(w, "reusable_share", s->reusable_share);
 	put_known(w, "reuse_efficiency", s->is_cache_known, s->reuse_efficiency);
+	put_known(w, "ttft_growth_per_turn_ms", s->knows_growth, s->ttft_growth_per_turn_ms);
+	put_known(w, "ttft_growth_error_per_turn_ms", s->knows_growth, s->ttft_growth_error_ms);
+	put_known(w, "later_cached_share", s->is_later_cache_known, s->later_cached_share);
+	add_summary(s, &text);
+	put_text(w, "turns_summary", text.len ? text.data : NULL);
+	buf_release(&text);
 	json_end_object(w);
 }
 
@@ -87,6 +149,7 @@ static void put_turn(struct json_writer *w, const struct metrics *m, const struc
 		report_block_members(w, &m->opts, b, &t->block[b]);
 	put_known(w, "cached_share", t->is_cache_known, t->cached_share);
 	put_stats(w, "context_tokens", &t->context);
+	put_stats(w, "cached_tokens", &t->cached);
 	json_end_object(w);
 }
 
@@ -112,20 +175,43 @@ static void line_stats(struct buf *out, const char *label, const struct metrics_
 
 static void turn_row(const struct metrics_turn *t, struct buf *out)
 {
-	char cached[16] = "-";
+	char turn[24], cached[32] = "-", share[16] = "-";
 
-	if (t->is_cache_known)
-		snprintf(cached, sizeof(cached), "%.1f", t->cached_share * 100);
-	buf_printf(out, "%4u %8u %10.2f %10.2f %9.2f %10.2f %9.0f %8s\n", t->turn + 1, t->completed,
+	if (t->turn == t->last_turn)
+		snprintf(turn, sizeof(turn), "%u", t->turn + 1);
+	else
+		snprintf(turn, sizeof(turn), "%u-%u", t->turn + 1, t->last_turn + 1);
+	if (t->is_cache_known) {
+		snprintf(cached, sizeof(cached), "%.0f", t->cached.mean);
+		snprintf(share, sizeof(share), "%.1f", t->cached_share * 100);
+	}
+	buf_printf(out, "%9s %8u %9.2f %9.2f %9.2f %10.2f %9.0f %8s %8s\n", turn, t->completed,
 		   t->block[BLOCK_TTFT].mean_ms, t->block[BLOCK_TTFT].median_ms,
 		   t->block[BLOCK_TPOT].mean_ms, t->block[BLOCK_E2EL].mean_ms, t->context.mean,
-		   cached);
+		   cached, share);
+}
+
+/* Times in milliseconds, context and cached as mean prompt tokens; many turns as ranges. */
+static void turn_table(const struct metrics_sessions *s, struct buf *out)
+{
+	const struct metrics_turn *row = s->by_range ? s->by_range : s->by_turn;
+	size_t n = s->by_range ? s->n_ranges : s->n_turns;
+	struct buf text = { 0 };
+
+	line_heading(out, '-', "By turn (ms, tokens)");
+	buf_printf(out, "%9s %8s %9s %9s %9s %10s %9s %8s %8s\n", "Turn", "Requests", "Mean TTFT",
+		   "Med. TTFT", "Mean TPOT", "Mean E2EL", "Context", "Cached", "Cached %");
+	for (size_t i = 0; i < n; i++)
+		turn_row(&row[i], out);
+	add_summary(s, &text);
+	if (text.len)
+		buf_printf(out, "%s\n", text.data);
+	buf_release(&text);
 }
 
 void report_session_rows(const struct metrics *m, struct buf *out)
 {
 	const struct metrics_sessions *s = &m->sessions;
-	size_t shown = s->n_turns < TURNS_SHOWN ? s->n_turns : TURNS_SHOWN;
 
 	if (!s->n)
 		return;
@@ -145,16 +231,12 @@ void report_session_rows(const struct metrics *m, struct buf *out)
 		line_real(out, "Conversation goodput (1/s):", s->goodput);
 	line_stats(out, "Duration p50/p99/max (s):", &s->duration);
 	line_stats(out, "Of it pauses p50/p99/max (s):", &s->gap);
+	if (!isnan(s->context_slope_ms))
+		line_real(out, "TTFT per 1000 prompt tokens (ms):", s->context_slope_ms);
 	line_spread(out, "Lag of later turns p50/p99/max (ms):", &s->gap_lag);
 	if (s->is_cache_known) {
 		line_real(out, "Prompt tokens cached (%):", s->cached_share * 100);
 		line_real(out, "Of the reusable ones (%):", s->reuse_efficiency * 100);
 	}
-	buf_printf(out, "%4s %8s %10s %10s %9s %10s %9s %8s\n", "Turn", "Requests", "Mean TTFT",
-		   "Med. TTFT", "Mean TPOT", "Mean E2EL", "Context", "Cached %");
-	for (size_t i = 0; i < shown; i++)
-		turn_row(&s->by_turn[i], out);
-	if (shown < s->n_turns)
-		buf_printf(out, "     (%zu more turns are in the result file)\n",
-			   s->n_turns - shown);
+	turn_table(s, out);
 }

@@ -110,7 +110,7 @@ static void put_description(struct json_writer *w, const char *key, double *x, s
 	json_end_object(w);
 }
 
-/* Of successes, in seconds; TPOT of answers of more than one token. */
+/* Of successes, in seconds. */
 static void put_descriptions(struct json_writer *w, const struct json_value *result)
 {
 	const struct json_value *ttfts = json_get(result, "ttfts");
@@ -126,9 +126,10 @@ static void put_descriptions(struct json_writer *w, const struct json_value *res
 		if (json_text(&errors->item[i], STR("")).n)
 			continue;
 		ttft[n_ttft++] = json_real(&ttfts->item[i], 0);
+		tpot[n_tpot++] = 0; /* of an answer of one token, as upstream has it */
 		if (tokens > 1 && i < count(latencies))
-			tpot[n_tpot++] = (json_real(&latencies->item[i], 0) - ttft[n_ttft - 1]) /
-					 (double)(tokens - 1);
+			tpot[n_tpot - 1] = (json_real(&latencies->item[i], 0) - ttft[n_ttft - 1]) /
+					   (double)(tokens - 1);
 	}
 	put_description(w, "ttft_description", ttft, n_ttft);
 	put_description(w, "tpot_description", tpot, n_tpot);

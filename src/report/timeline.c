@@ -14,6 +14,8 @@
  *   answer  sent to first answer text behind reasoning, plus 1; 0 for none
  *   gaps    how many gaps between token events
  *   prompt, output   tokens
+ *   session conversation, plus 1; 0 for none; turn: place in it, from 0. Both only where
+ *           meta.n_sessions is not 0
  *   state   0 succeeded, 1 failed, 2 cancelled, 3 never sent; plus 4 times (index of the
  *           error + 1), 0 for no text
  *
@@ -191,6 +193,25 @@ static void write_counts(const struct timeline *t, struct html *h)
 	html_column_end(h);
 }
 
+static void write_turns(const struct timeline *t, struct html *h)
+{
+	const struct metrics *m = t->r->metrics;
+
+	if (!m->sessions.n)
+		return;
+	html_column(h, "session");
+	for (uint32_t i = 0; i < m->n; i++) {
+		uint32_t session = timeline_row(t, i)->session;
+
+		html_uint(h, session == RECORD_NONE ? 0 : (uint64_t)session + 1);
+	}
+	html_column_end(h);
+	html_column(h, "turn");
+	for (uint32_t i = 0; i < m->n; i++)
+		html_uint(h, timeline_row(t, i)->turn);
+	html_column_end(h);
+}
+
 static void write_gaps(const struct timeline *t, struct html *h)
 {
 	const struct metrics *m = t->r->metrics;
@@ -233,6 +254,7 @@ enum plot_outcome plot_timeline(const struct report *r, const double threshold_m
 	timeline_meta(&t, threshold_ms, &html);
 	write_times(&t, &html);
 	write_counts(&t, &html);
+	write_turns(&t, &html);
 	write_gaps(&t, &html);
 	rc = html_end(&html, e);
 	for (unsigned k = 0; k < t.n_errors; k++)

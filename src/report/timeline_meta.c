@@ -300,6 +300,7 @@ void timeline_meta(const struct timeline *t, const double limits_ms[2], struct h
 	json_begin_object(&w);
 	put_int(&w, "format", 1);
 	put_int(&w, "n", t->r->metrics->n);
+	put_int(&w, "n_sessions", t->r->metrics->sessions.n);
 	put_int(&w, "n_gaps", (int64_t)t->r->metrics->itl_at[t->r->metrics->n]);
 	put_int(&w, "run_gaps", TIMELINE_RUN_GAPS);
 	put_int(&w, "unit_ns", t->unit_ns);

@@ -30,7 +30,7 @@ static const struct constraint *compile(struct last *last, struct str text)
 }
 
 /* The members that tell a server, whichever form was chosen. */
-static bool is_told(struct str overrides)
+static const char *told_by(struct str overrides)
 {
 	static const char *const keys[] = { "structured_outputs", "guided_json", "guided_regex",
 		"guided_choice", "guided_grammar", "response_format" };
@@ -38,11 +38,21 @@ static bool is_told(struct str overrides)
 	struct json_slice object, v;
 
 	if (!overrides.n || json_next(&scan, &object, NULL) < 0)
-		return false;
+		return NULL;
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
 		if (json_member(object, keys[i], &v))
-			return true;
-	return false;
+			return keys[i];
+	return NULL;
+}
+
+const char *correct_told_by(const struct workload *w)
+{
+	const char *key = NULL;
+
+	for (size_t i = 0; i < w->n && !key; i++)
+		if (w->v[i].constraint.n)
+			key = told_by(w->v[i].overrides);
+	return key;
 }
 
 static void answer_of(const struct point *p, const struct request_row *row, struct buf *escaped,
@@ -54,9 +64,26 @@ static void answer_of(const struct point *p, const struct request_row *row, stru
 	json_unescape(out, buf_str(escaped));
 }
 
-static enum row_wrong wrong_of(const struct request_row *row, const char *why)
+/* Whether more of it could have become a JSON value: free text cannot. */
+static bool begins_json(struct str answer)
 {
-	if (row->finish == FINISH_LENGTH)
+	static const struct str words[] = { STR("true"), STR("false"), STR("null") };
+
+	answer = str_trim(answer);
+	if (!answer.n || strchr("{[\"-0123456789", *answer.p))
+		return true;
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (str_starts(words[i].n < answer.n ? answer : words[i],
+			       words[i].n < answer.n ? words[i] : answer))
+			return true;
+	return false;
+}
+
+static enum row_wrong wrong_of(const struct request_row *row, const char *why, struct str answer)
+{
+	bool is_json = str_starts(str_of(why), STR("parse"));
+
+	if (row->finish == FINISH_LENGTH && (!is_json || begins_json(answer)))
 		return WRONG_TRUNCATED;
 	if (str_starts(str_of(why), STR("parse")))
 		return WRONG_PARSE;
@@ -79,7 +106,7 @@ static unsigned judge(const struct constraint *c, const struct request_row *row,
 	bits |= ROW_SCORED;
 	if (result.verdict == CONSTRAINT_KEPT)
 		return bits | ROW_CORRECT;
-	return bits | (unsigned)wrong_of(row, result.why) << ROW_WRONG_SHIFT;
+	return bits | (unsigned)wrong_of(row, result.why, answer) << ROW_WRONG_SHIFT;
 }
 
 void correct_answers(struct point *p)
@@ -95,7 +122,7 @@ void correct_answers(struct point *p)
 		if (!s->constraint.n || row->state == REQ_UNSENT)
 			continue;
 		row->correctness = ROW_HAS_CONSTRAINT;
-		row->correctness |= is_told(s->overrides) ? ROW_CONSTRAINED : 0;
+		row->correctness |= told_by(s->overrides) ? ROW_CONSTRAINED : 0;
 		answer_of(p, row, &escaped, &answer);
 		if (c)
 			row->correctness |= (uint16_t)judge(c, row, buf_str(&answer));

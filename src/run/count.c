@@ -41,16 +41,23 @@ static void count_row(const struct record *r, struct request_row *row, const str
 	row->flags |= ROW_COUNTED;
 }
 
-/* What a server without usage was sent: the history and its answers, then the turn's own. */
+/*
+ * What a server without usage was sent. The workload states a turn's prompt with its history, whose
+ * answers have the lengths that were asked for: the difference to the turn before holds that
+ * answer, which may have come out shorter. An answer without an asked length is not in it.
+ */
 static void add_history(const struct record *r, struct request_row *row)
 {
 	const struct request_row *before;
+	int64_t stated, surplus, prompt;
 
 	if (row->history == RECORD_NONE || row->state != REQ_DONE || row->flags & ROW_HAS_USAGE)
 		return;
 	before = &r->row[row->history]; /* has a lower index: it is complete */
-	row->prompt_tokens = before->prompt_tokens + before->output_tokens +
-			     row->sample_prompt_tokens;
+	stated = (int64_t)row->sample_prompt_tokens - before->sample_prompt_tokens;
+	surplus = (int64_t)before->output_tokens - before->asked_tokens;
+	prompt = (int64_t)before->prompt_tokens + stated + surplus;
+	row->prompt_tokens = prompt > 0 ? (uint32_t)prompt : 0;
 }
 
 void count_missing(struct record *r, const struct tokenizer *t, bool is_all_text)

@@ -14,6 +14,7 @@
 #include "run/stage.h"
 
 #define TIMEOUT_SHARE 0.2          /* seconds that each token asked for may take */
+#define GENERATED_LABELLED 100     /* upstream's percentiles of generated ones: up to 99 */
 #define SESSION_HEADER "X-Session-ID"
 
 const struct endpoint *multi_turn_endpoint(const struct multi_turn *m)
@@ -49,7 +50,8 @@ static struct str write_members(const struct multi_turn *m, struct str id, int64
 {
 	const struct multi_turn_opts *o = m->o;
 	const struct { const char *key; int64_t n; } limits[] = {
-		{ "min_tokens", limit_of(o->limit_min_tokens, data_len) },
+		{ "min_tokens", m->compat & MULTI_TURN_BODY ? -1 :
+				limit_of(o->limit_min_tokens, data_len) },
 		{ "max_tokens", limit_of(o->limit_max_tokens, data_len) },
 	};
 	struct buf out = { 0 };
@@ -57,10 +59,12 @@ static struct str write_members(const struct multi_turn *m, struct str id, int64
 	struct str text;
 
 	json_begin_object(&w);
-	json_key(&w, "seed");
-	json_put_int(&w, 0);
-	json_key(&w, "temperature");
-	json_put_f64(&w, 0);
+	if (!(m->compat & MULTI_TURN_BODY)) {
+		json_key(&w, "seed");
+		json_put_int(&w, 0);
+		json_key(&w, "temperature");
+		json_put_f64(&w, 0);
+	}
 	if (o->send_conversation_id) {
 		json_key(&w, "conversation_id");
 		json_put_str(&w, id);
@@ -89,54 +93,83 @@ static struct str write_members(const struct multi_turn *m, struct str id, int64
 static void fill_samples(struct multi_turn *m, struct workload *w)
 {
 	const struct sessions *s = w->sessions;
+	int64_t longer = 0; /* the answers before, as they are asked for, than the data's */
 
 	m->n_turns = mem_array(s->n_sessions + 1, sizeof(*m->n_turns));
 	for (size_t i = 0; i < s->n_sessions; i++)
 		m->n_turns[i] = s->session[i].n;
 	for (size_t i = 0; i < w->n; i++) {
 		struct sample *sample = &w->v[i];
+		int64_t data_len = sample->output_len;
 
-		sample->overrides = write_members(m, s->session[s->turn[i].session].id,
-						  sample->output_len, &w->arena);
-		sample->output_len = limit_of(m->o->limit_max_tokens, sample->output_len);
+		sample->overrides = write_members(m, s->session[s->turn[i].session].id, data_len,
+						  &w->arena);
+		sample->output_len = limit_of(m->o->limit_max_tokens, data_len);
+		longer = s->turn[i].number ? longer : 0;
+		sample->prompt_len = (uint32_t)(sample->prompt_len + longer);
+		longer += sample->output_len > 0 ? sample->output_len : 0;
+		longer -= data_len > 0 ? data_len : 0;
 	}
 }
 
+/* Tokens of the users' messages, the assistant's and whole requests of a conversation. */
+static void add_tokens(const struct conversations *c, size_t i, size_t special,
+		       struct multi_turn_count *user, struct multi_turn_count *assistant,
+		       struct multi_turn_count *requests)
+{
+	double tokens[2] = { 0 }, request = 0;
+	size_t n[2] = { 0 };
+
+	for (size_t k = c->v[i].first; k < c->v[i].first + c->v[i].n; k++) {
+		const struct message *m = &c->message[k];
+		bool is_answer = m->role == SPEAKER_ASSISTANT;
+
+		request += (double)(m->tokens + special);
+		if (!is_answer)
+			requests->v[requests->n++] = request;
+		tokens[is_answer] += (double)(m->tokens + special);
+		n[is_answer]++;
+	}
+	user->v[user->n++] = tokens[0] / (double)n[0];
+	if (n[1])
+		assistant->v[assistant->n++] = tokens[1] / (double)n[1];
+}
+
 /*
- * Upstream's table of the conversations: the number of messages; of generated ones, only if their
- * file says print_stats, and tokens of questions, answers and whole requests, too.
+ * Upstream's tables: of conversations from a file the number of messages; of generated ones, if
+ * their file says print_stats, also the mean tokens of a conversation's messages, and those of its
+ * requests, each text counted with the special tokens that a tokenizer adds to it.
  */
 static void describe(const struct stage *s, const struct conversations *c)
 {
 	enum { TURNS, USER, ASSISTANT, REQUEST, N };
+	bool is_generated = c->params.is_generated;
 	struct multi_turn_count count[N] = {
-		{ .name = "num_turns" }, { .name = "user_tokens" }, { .name = "assistant_tokens" },
+		{ .name = is_generated ? "conversation_turns" : "num_turns" },
+		{ .name = "user_tokens" }, { .name = "assistant_tokens" },
 		{ .name = "request_tokens" },
 	};
+	const struct tokenizer *tokenizer = s->point->tokenizer;
+	size_t special = tokenizer ? tokenizer_count(tokenizer, STR(""), true) : 0;
 	struct buf text = { 0 };
 
-	if (c->params.is_generated && !c->params.prints_stats)
+	if (is_generated && !c->params.prints_stats)
 		return;
 	for (size_t i = 0; i < N; i++)
 		count[i].v = mem_array(c->n + c->n_messages, sizeof(*count[i].v));
 	for (size_t i = 0; i < c->n; i++) {
-		double request = 0;
-
 		count[TURNS].v[count[TURNS].n++] = (double)c->v[i].n;
-		for (size_t k = c->v[i].first; k < c->v[i].first + c->v[i].n; k++) {
-			const struct message *m = &c->message[k];
-			struct multi_turn_count *side =
-				&count[m->role == SPEAKER_USER ? USER : ASSISTANT];
-
-			request += m->tokens;
-			if (m->role == SPEAKER_USER)
-				count[REQUEST].v[count[REQUEST].n++] = request;
-			if (m->role != SPEAKER_SYSTEM)
-				side->v[side->n++] = m->tokens;
-		}
+		if (is_generated)
+			add_tokens(c, i, special, &count[USER], &count[ASSISTANT],
+				   &count[REQUEST]);
 	}
 	buf_add_text(&text, "Conversations:\n");
-	multi_turn_describe(count, c->params.is_generated ? N : 1, &text);
+	multi_turn_describe(count, is_generated ? REQUEST : USER,
+			    is_generated ? GENERATED_LABELLED : SIZE_MAX, &text);
+	if (is_generated) {
+		buf_add_text(&text, "Requests:\n");
+		multi_turn_describe(&count[REQUEST], 1, GENERATED_LABELLED, &text);
+	}
 	text.data[--text.len] = '\0'; /* a line's end is added */
 	stage_say(s, text.data);
 	for (size_t i = 0; i < N; i++)
@@ -174,6 +207,7 @@ int multi_turn_requests(struct stage *s, struct err *e)
 	m->serve->num_prompts = (int64_t)p->workload.n;
 	m->sessions = p->workload.sessions;
 	m->workload = &p->workload;
+	stage_made(s);
 	return 0;
 }
 

@@ -56,6 +56,7 @@ extern const struct opt_set multi_turn_opt_set;
 enum multi_turn_compat {
 	MULTI_TURN_ABANDON = 1, /* upstream's order of requests: turn_order_opts.abandons */
 	MULTI_TURN_USAGE = 2,   /* no usage is asked for */
+	MULTI_TURN_BODY = 4,    /* no seed, temperature and min_tokens, as 0.32 */
 };
 
 /* A run. Zeroed, then multi_turn_opts_check. */
@@ -97,6 +98,20 @@ int multi_turn_opts_check(const struct multi_turn_opts *o, struct arena *a, stru
  * separator or a key.
  */
 int multi_turn_header(const char *text, struct arena *a, struct serve_pair *out, struct err *e);
+/* Whether an option of bench serve, as it is typed, means the same here. */
+bool multi_turn_passes(struct str typed);
+/*
+ * The options of the run of bench serve that m, which is checked, is: the verb's own over those
+ * that were given there. m keeps serve. ERR_USAGE: a header that is none.
+ */
+int multi_turn_over_serve(struct multi_turn *m, struct serve_opts *serve,
+			  const struct opt_result *given, struct arena *a, struct err *e);
+/*
+ * All options in force as JSON: those of bench serve, and what it does not have; the rate, which is
+ * each client's own, is client_request_rate. turns NULL: those of bench serve alone.
+ */
+struct str multi_turn_options(const struct serve_opts *serve, const struct multi_turn_opts *turns,
+			      struct arena *a);
 void multi_turn_release(struct multi_turn *m);
 
 /* The API: chat completions with upstream's members in upstream's order. */

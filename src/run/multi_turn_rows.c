@@ -2,12 +2,14 @@
 /* multi_turn_rows.c - the options of `bench multi-turn` and their rules; see multi_turn.h. */
 #include "run/multi_turn.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
 #include "http/url.h"
+#include "json/write.h"
 
 #define INPUT "Conversations"
 #define SERVER "Server"
@@ -109,7 +111,8 @@ static const struct opt rows[] = {
 	M(compat, "compat", .group = ORDER, .flags = OPT_OURS, .arg = "LIST",
 	  .help = "vLLM's script, also where it is mistaken: abandon (or multi-turn-abandon) leaves "
 		  "active conversations when no new one is left, loses remainders of -n and -k and ends a "
-		  "client after a timeout; usage asks for no token counts"),
+		  "client after a timeout; usage asks for no token counts; body sends no seed, temperature and "
+		  "min_tokens; multi-turn is all three"),
 };
 
 static const struct multi_turn_opts defaults = {
@@ -169,7 +172,8 @@ static int read_compat(const struct multi_turn_opts *o, unsigned *out, struct er
 	static const struct { const char *name; unsigned bits; } known[] = {
 		{ "abandon", MULTI_TURN_ABANDON }, { "multi-turn-abandon", MULTI_TURN_ABANDON },
 		{ "usage", MULTI_TURN_USAGE }, { "multi-turn-usage", MULTI_TURN_USAGE },
-		{ "multi-turn", MULTI_TURN_ABANDON | MULTI_TURN_USAGE },
+		{ "body", MULTI_TURN_BODY },
+		{ "multi-turn", MULTI_TURN_ABANDON | MULTI_TURN_USAGE | MULTI_TURN_BODY },
 	};
 	struct str rest = str_of(o->compat);
 
@@ -180,8 +184,9 @@ static int read_compat(const struct multi_turn_opts *o, unsigned *out, struct er
 		while (i < sizeof(known) / sizeof(*known) && !str_is(name, known[i].name))
 			i++;
 		if (i == sizeof(known) / sizeof(*known))
-			return err_set(e, ERR_USAGE, "--compat: expected abandon, usage or both with a comma "
-				       "between, got '%.*s'", (int)(name.n < 80 ? name.n : 80), name.p);
+			return err_set(e, ERR_USAGE, "--compat: expected names from abandon, usage, body and "
+				       "multi-turn, separated by commas, got '%.*s'",
+				       (int)(name.n < 80 ? name.n : 80), name.p);
 		*out |= known[i].bits;
 	}
 	return 0;
@@ -278,4 +283,155 @@ int multi_turn_header(const char *text, struct arena *a, struct serve_pair *out,
 	out->key = arena_text(a, key);
 	out->value = arena_text(a, str_trim(str_of(at + 1)));
 	return 0;
+}
+
+/* ---- with bench serve ---- */
+
+/* Options of that verb that mean the same here. */
+static const char *const passed[] = {
+	"tokenizer", "tokenizer-mode", "endpoint", "extra-body", "omit-body-keys", "top-p", "top-k",
+	"min-p", "temperature", "frequency-penalty", "presence-penalty", "repetition-penalty",
+	"label", "disable-tqdm", "progress", "profile", "save-result", "save-detailed",
+	"append-result", "metadata", "result-dir", "result-filename", "output-json", "record",
+	"percentile-metrics", "metric-percentiles", "goodput", "request-id-prefix",
+	"ready-check-timeout-sec", "insecure", "cacert", "client-cert", "client-key", "proxy",
+	"transport", "http-version", "follow-redirects", "connect-timeout", "warm-connections",
+	"threads", "timestamps", "max-errors", "max-error-rate", "reset-prefix-cache",
+	"steady-state-threshold", "steady-state-min-window", "no-steady-state",
+	"report-cached-tokens", "metrics-interval", "metrics-url", "system-metrics",
+	"system-interval", "system-gpus", "system-pid", "plot-timeline", "plot-turns",
+	"timeline-itl-thresholds", "charts", "live", "strict", "dry-run", "dump-workload", "trace",
+};
+
+/* Whether typed, after "no-" too, is that option; "_" and "-" are the same. */
+static bool is_named(struct str typed, const char *name)
+{
+	if (str_starts(typed, STR("no-")) && strncmp(name, "no-", 3) != 0)
+		typed = (struct str){ typed.p + 3, typed.n - 3 };
+	if (typed.n != strlen(name))
+		return false;
+	for (size_t i = 0; i < typed.n; i++)
+		if ((typed.p[i] == '_' ? '-' : typed.p[i]) != name[i])
+			return false;
+	return true;
+}
+
+bool multi_turn_passes(struct str typed)
+{
+	for (size_t i = 0; i < sizeof(passed) / sizeof(*passed); i++)
+		if (is_named(typed, passed[i]))
+			return true;
+	return false;
+}
+
+/* --header and --api-key as bench serve's --header; the key's is the last one, which counts. */
+static int take_headers(const struct multi_turn_opts *o, struct serve_opts *serve, struct arena *a,
+			struct err *e)
+{
+	const char **v = arena_alloc(a, (o->header.n + 1) * sizeof(*v));
+	size_t n = 0;
+
+	for (size_t i = 0; i < o->header.n; i++) {
+		struct serve_pair pair;
+
+		if (multi_turn_header(o->header.v[i], a, &pair, e) < 0)
+			return -1;
+		if (!o->api_key || !str_eq_nocase(str_of(pair.key), STR("Authorization")))
+			v[n++] = arena_printf(a, "%s=%s", pair.key, pair.value);
+	}
+	if (o->api_key)
+		v[n++] = arena_printf(a, "Authorization=Bearer %s", o->api_key);
+	serve->header = (struct opt_list){ v, n, n > 0 };
+	return 0;
+}
+
+int multi_turn_over_serve(struct multi_turn *m, struct serve_opts *serve,
+			  const struct opt_result *given, struct arena *a, struct err *e)
+{
+	const struct multi_turn_opts *o = m->o;
+
+	serve->backend = "openai-chat";
+	if (!opt_given(&serve_opt_set, given, "endpoint"))
+		serve->endpoint = multi_turn_endpoint(m)->default_path;
+	serve->base_url = o->url;
+	serve->model = o->model;
+	serve->served_model_name = o->served_model_name;
+	serve->seed = o->seed;
+	serve->max_concurrency = (struct opt_int){ true, o->num_clients };
+	serve->request_timeout = (double)o->request_timeout_sec;
+	serve->multi_turn = m;
+	m->serve = serve;
+	m->sends_ids = opt_given(&serve_opt_set, given, "request-id-prefix");
+	return take_headers(o, serve, a, e);
+}
+
+/* Options of the verb that say nothing about the run, or that bench serve has in another form. */
+static bool is_aside(struct str key)
+{
+	static const char *const aside[] = { "url", "output_file", "stats_json_output", "api_key",
+					     "header", "verbose", "print_content", "excel_output",
+					     "request_rate" };
+
+	for (size_t i = 0; i < sizeof(aside) / sizeof(*aside); i++)
+		if (str_is(key, aside[i]))
+			return true;
+	return false;
+}
+
+static struct str options_text(const struct opt_set *set, const void *values, struct arena *a)
+{
+	struct buf json = { 0 };
+	struct str text;
+
+	opt_json(set, values, &json);
+	text = arena_str(a, buf_str(&json));
+	buf_release(&json);
+	return text;
+}
+
+static struct json_value *tree_of(struct str text, struct arena *a)
+{
+	struct json_value *v;
+	int rc = json_parse(a, text, &v, NULL);
+
+	assert(rc == 0); /* it was written here */
+	(void)rc;
+	return v;
+}
+
+struct str multi_turn_options(const struct serve_opts *serve, const struct multi_turn_opts *turns,
+			      struct arena *a)
+{
+	struct str text = options_text(&serve_opt_set, serve, a);
+	const struct json_value *all, *own;
+	struct buf out = { 0 };
+	struct json_writer w = json_writer(&out);
+
+	if (!turns)
+		return text;
+	all = tree_of(text, a);
+	own = tree_of(options_text(&multi_turn_opt_set, turns, a), a);
+	json_begin_object(&w);
+	for (size_t i = 0; i < all->count; i++) {
+		const struct json_value *v = is_aside(all->key[i]) ? NULL :
+					     json_get(own, all->key[i].p);
+
+		json_key_str(&w, all->key[i]);
+		if (str_is(all->key[i], "dataset_name"))
+			json_put_text(&w, "conversations");
+		else
+			json_put_value(&w, v ? v : &all->item[i]);
+	}
+	for (size_t i = 0; i < own->count; i++) {
+		if (is_aside(own->key[i]) || json_get(all, own->key[i].p))
+			continue;
+		json_key_str(&w, own->key[i]);
+		json_put_value(&w, &own->item[i]);
+	}
+	json_key(&w, "client_request_rate");
+	json_put_value(&w, json_get(own, "request_rate"));
+	json_end_object(&w);
+	text = arena_str(a, buf_str(&out));
+	buf_release(&out);
+	return text;
 }

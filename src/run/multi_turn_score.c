@@ -195,7 +195,8 @@ static void score_conversation(const struct scoring *k, uint32_t conversation,
 				.input_num_tokens = (uint32_t)input,
 				.output_num_tokens = (uint32_t)k->counts.all[entry],
 				.output_num_chunks = row->n_answer ? row->n_answer - 1 : 0,
-				.output_num_first_chunk_tokens = (uint32_t)k->counts.first[entry],
+				.output_num_first_chunk_tokens =
+					m->o->no_stream ? 0 : (uint32_t)k->counts.first[entry],
 				.conversation_id = session->id, .client_id = m->client[entry],
 			};
 			add_times(row, k->offset_ns, !m->o->no_stream, s);

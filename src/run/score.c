@@ -7,7 +7,9 @@
 #include "base/clock.h"
 #include "base/redact.h"
 #include "data/trace.h"
+#include "run/correct.h"
 #include "run/explained.h"
+#include "run/multi_turn.h"
 #include "run/reuse.h"
 #include "version.h"
 
@@ -81,6 +83,7 @@ static struct trust_facts trust_facts(const struct point *p)
 		.is_interrupted = p->is_interrupted,
 		.is_aborted = l->end == LOAD_FAILURES || l->end == LOAD_FAILURE_SHARE ||
 			      l->end == LOAD_REFUSED,
+		.told_by = correct_told_by(&p->workload),
 	};
 }
 
@@ -187,8 +190,6 @@ static struct report_pair shown_pair(const struct serve_pair *pair, struct arena
 static void report_facts(const struct serve_opts *o, const struct serve_derived *d,
 			 const struct point *p, struct report_facts *f, struct arena *a)
 {
-	struct buf options = { 0 };
-
 	*f = (struct report_facts){
 		.backend = o->backend, .label = o->label, .model_id = p->model_id,
 		.tokenizer_id = p->tokenizer_id, .num_prompts = o->num_prompts,
@@ -219,9 +220,7 @@ static void report_facts(const struct serve_opts *o, const struct serve_derived 
 		f->ramp_end_rps = o->ramp_up_end_rps.v;
 		ramp_events(o, p, f, a);
 	}
-	opt_json(&serve_opt_set, o, &options);
-	f->options = arena_str(a, buf_str(&options));
-	buf_release(&options);
+	f->options = multi_turn_options(o, o->multi_turn ? o->multi_turn->o : NULL, a);
 }
 
 static void make_meta(const struct serve_opts *o, const struct serve_derived *d,

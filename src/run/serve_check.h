@@ -32,6 +32,8 @@ void serve_take_urls(const struct check *c);
 bool serve_is_any_tls(const struct check *c); /* of these URLs */
 /* Conversations: caps, users, headers (run/serve_sessions.c). */
 int serve_check_sessions(const struct check *c);
+/* Of an option's row: seconds or a law of them. */
+int serve_check_time(const struct opt *o, const void *field, struct err *e);
 /* /metrics and the steady state (run/serve_measure.c). */
 int serve_check_measure(const struct check *c);
 /* derived.system (run/serve_system.c). */

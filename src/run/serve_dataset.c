@@ -165,7 +165,7 @@ static int check_multi_turn(const struct check *c, const struct dataset *d)
 		return 0;
 	if (!reads(d, "multi-turn"))
 		return err_set(c->e, ERR_USAGE, "--multi-turn: conversations are made of --dataset-name "
-			       "random or sharegpt, not of %s", d->name);
+			       "random, sharegpt or hf, not of %s", d->name);
 	if (o->multi_turn_concurrency.is_set)
 		o->max_concurrency = o->multi_turn_concurrency;
 	o->data.multi_turn_asks_min_tokens = !o->ignore_eos && serve_is_openai(c) &&

@@ -512,7 +512,8 @@ static int check_output(const struct check *c)
 	static const char *const only_saved[] = { "result-dir", "result-filename",
 						  "save-detailed", "metadata" };
 	bool is_saved = o->save_result || o->append_result;
-	bool is_drawn = o->plot_timeline || o->plot_dataset_stats || o->plot_load_pattern;
+	bool is_drawn = o->plot_timeline || o->plot_dataset_stats || o->plot_load_pattern ||
+			o->plot_turns;
 
 	if (parse_pairs(c, &o->metadata, "metadata", &c->d->metadata, &c->d->n_metadata) < 0)
 		return -1;
@@ -660,7 +661,6 @@ int serve_opts_check(struct serve_opts *o, struct opt_result *result, struct are
 	if (serve_presets(o, result, a, e) < 0 || take_old_dataset(&c) < 0)
 		return -1;
 	serve_opts_fill(o, a);
-	take_cap(&c);
 	if (check_ours(&c) < 0 || check_timeline(&c) < 0 || check_ramp_up(&c) < 0)
 		return -1;
 	if (serve_choose_backend(&c) < 0)
@@ -674,6 +674,7 @@ int serve_opts_check(struct serve_opts *o, struct opt_result *result, struct are
 	    check_goodput(&c) < 0 || serve_check_backend(&c) < 0 ||
 	    serve_check_compat(&c) < 0 || check_body(&c) < 0)
 		return -1;
+	take_cap(&c); /* --multi-turn-concurrency is one, too */
 	if (select_metrics(&c) < 0)
 		return -1;
 	if (out->compat & COMPAT_V011)

@@ -135,6 +135,7 @@ struct serve_opts {
 	bool live;
 	const char *load_pattern;           /* NULL: none */
 	bool plot_load_pattern;
+	bool plot_turns;
 	struct opt_list fix;
 	const char *compat;                 /* comma list; see derived */
 	const char *trace;                  /* comma list of categories */
@@ -142,7 +143,7 @@ struct serve_opts {
 	const char *on_turn_failure;        /* "drop", "retry", "continue" */
 	struct opt_real user_centric_rate;  /* requests/s of all users together */
 	struct opt_int num_users;
-	struct opt_real think_time;         /* seconds; unset: what the dataset has */
+	const char *think_time, *tool_time; /* laws (data/lengths.h); NULL: the dataset's */
 	const char *session_header;         /* its name; "": none */
 	const char *session_affinity;       /* "url", "spread" */
 	const char *session_token_header;   /* its name; NULL: none */

@@ -5,7 +5,7 @@
  * The order is upstream's printing order (see serve_opts.h); the groups are
  * ours. What a row cannot say about itself is checked in serve_opts.c.
  */
-#include "run/serve_opts.h"
+#include "run/serve_check.h"
 
 #include <math.h>
 
@@ -70,7 +70,7 @@ static const char *const tokenizer_modes[] = {
 	"auto", "hf", "mistral", "deepseek_v32", "slow", "custom", NULL,
 };
 static const char *const structured_sets[] = {
-	"json", "json-unique", "grammar", "regex", "choice", NULL,
+	"json", "json-unique", "grammar", "regex", "choice", "xgrammar_bench", NULL,
 };
 static const char *const constraint_forms[] = {
 	"auto", "structured_outputs", "guided", "response_format", NULL,
@@ -507,7 +507,7 @@ static const struct opt rows[] = {
 	  .help = "conversations, sessions: tokens of every answer; otherwise as many as the recorded "
 		  "answer has, or the file asks for"),
 	S(data.multi_turn, "multi-turn", .group = SESSIONS, .flags = OPT_OURS,
-	  .help = "random, sharegpt: make conversations; --num-prompts is their number"),
+	  .help = "random, sharegpt, hf: make conversations; --num-prompts is their number"),
 	S(data.multi_turn_num_turns, "multi-turn-num-turns", .group = SESSIONS, .flags = OPT_OURS,
 	  .arg = "N", .min = 1, .max = TURNS_MAX, .help = "random: requests of each conversation"),
 	S(data.multi_turn_min_turns, "multi-turn-min-turns", .group = SESSIONS, .flags = OPT_OURS,
@@ -662,6 +662,8 @@ static const struct opt rows[] = {
 	  .help = "well-known traffic options under one name; help lists them"),
 	S(plot_load_pattern, "plot-load-pattern", .group = PLOTS, .flags = OPT_OURS,
 	  .help = "draw when requests are due and how long the intervals are"),
+	S(plot_turns, "plot-turns", .group = PLOTS, .flags = OPT_OURS,
+	  .help = "draw TTFT, context length and cached tokens by the turn of a conversation"),
 	REUSE_ROWS(struct serve_opts, data, DATASET),
 	S(strict, "strict", .group = OURS, .flags = OPT_OURS,
 	  .words = "fail-on-invalid",
@@ -692,9 +694,16 @@ static const struct opt rows[] = {
 	S(num_users, "num-users", .group = SESSIONS, .flags = OPT_OURS, .arg = "N", .min = 1,
 	  .max = 1e6, .help = "users of --user-centric-rate; when one's conversation is over, the "
 			      "next one takes its place"),
-	S(think_time, "think-time", .group = SESSIONS, .flags = OPT_OURS, .arg = "SECONDS",
-	  .max = 1e7, .words = "turn-delay delay-between-turns",
-	  .help = "pause between an answer and the next turn, in place of what the dataset has"),
+	S(think_time, "think-time", .group = SESSIONS, .flags = OPT_OURS, .arg = "SECONDS|LAW",
+	  .check = serve_check_time, .words = "turn-delay delay-between-turns",
+	  .help = "pause between an answer and the next turn, in place of what the dataset has: "
+		  "seconds, or a law that each pause is drawn by: uniform:LO,HI, "
+		  "normal:MEAN,SD[,MIN,MAX], lognormal:MEAN,SIGMA[,MIN,MAX], "
+		  "exponential:MEAN[,MIN,MAX], histogram:FILE"),
+	S(tool_time, "tool-time", .group = SESSIONS, .flags = OPT_OURS, .arg = "SECONDS|LAW",
+	  .check = serve_check_time, .words = "tool-latency tool-delay",
+	  .help = "likewise the pauses in which an agent's tools run, which --think-time leaves as "
+		  "they are"),
 	S(session_header, "session-header", .group = SESSIONS, .flags = OPT_OURS, .arg = "NAME",
 	  .help = "header that tells the server the conversation's id; an empty NAME sends none"),
 	S(session_affinity, "session-affinity", .group = SESSIONS, .flags = OPT_OURS,

@@ -4,10 +4,24 @@
  * once it is built: then traffic.c says which of these options have no effect.
  */
 #include "base/limits.h"
+#include "data/lengths.h"
 #include "http/head.h"
 #include "run/serve_check.h"
 
 #define TURN_RETRIES 3 /* --on-turn-failure retry, as its help says */
+
+int serve_check_time(const struct opt *o, const void *field, struct err *e)
+{
+	const char *text = *(const char *const *)field;
+	struct lengths law = { 0 };
+	char option[32];
+	int rc;
+
+	snprintf(option, sizeof(option), "--%s", o->name);
+	rc = text ? lengths_parse_time(option, text, &law, e) : 0;
+	lengths_release(&law);
+	return rc;
+}
 
 static int check_header(const struct check *c, const char *option, const char *name)
 {
@@ -33,7 +47,7 @@ static int check_users(const struct check *c)
 		return err_set(c->e, ERR_USAGE, "--user-centric-rate and --%s are mutually exclusive: "
 			       "both say when conversations begin",
 			       c->d->ramp_up != RAMP_NONE ? "ramp-up-strategy" : "request-rate");
-	if (o->think_time.is_set)
+	if (o->think_time)
 		return err_set(c->e, ERR_USAGE, "--user-centric-rate and --think-time are mutually "
 			       "exclusive: both say when the next turn is sent");
 	return 0;

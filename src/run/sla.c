@@ -153,7 +153,8 @@ int sla_check_percentiles(const struct slas *s, char *const *bench_argv, struct 
 
 	for (size_t i = 0; i < s->n; i++)
 		for (size_t k = 0; k < s->item[i].n; k++) {
-			struct str rest = str_of(s->item[i].limit[k].key);
+			const char *key = s->item[i].limit[k].key, *member = strstr(key, "].");
+			struct str rest = str_of(member ? member + strlen("].") : key);
 			struct str number = str_cut(&rest, '_');
 			double wanted;
 
@@ -163,7 +164,7 @@ int sla_check_percentiles(const struct slas *s, char *const *bench_argv, struct 
 				continue;
 			return err_set(e, ERR_USAGE, "--sla-params: '%s' is not computed by --bench-cmd, "
 				       "whose --metric-percentiles is %.*s; add %g to it",
-				       s->item[i].limit[k].key, (int)list.n, list.p, wanted);
+				       key, (int)list.n, list.p, wanted);
 		}
 	return 0;
 }
@@ -274,10 +275,15 @@ static double failed_share(const struct json_value *record)
 	return completed + failed > 0 ? failed / (completed + failed) : 0;
 }
 
+/* How long a session takes is made of its requests' E2EL. */
 static bool has_limit_on(const struct sla *sla, struct str metric)
 {
+	bool is_e2el = str_is(metric, "e2el");
+
 	for (size_t k = 0; k < sla->n; k++)
-		if (memmem(sla->limit[k].key, strlen(sla->limit[k].key), metric.p, metric.n))
+		if (memmem(sla->limit[k].key, strlen(sla->limit[k].key), metric.p, metric.n) ||
+		    (is_e2el && (str_starts(str_of(sla->limit[k].key), STR("sessions.duration_s")) ||
+				 str_starts(str_of(sla->limit[k].key), STR("sessions.serving_s")))))
 			return true;
 	return false;
 }

@@ -33,7 +33,7 @@ struct hunt {
 	struct sweep_records records; /* of all levels, in the order of asking */
 	struct hunt_level level[SEARCH_LEVELS_MAX];
 	size_t n_levels;
-	bool has_range;
+	bool has_range, has_sessions; /* the runs' requests belong to conversations */
 	unsigned runs_before;
 	double requests;              /* of the run at infinite load, failed ones too */
 	/* The server's KV cache; NAN: not told. */

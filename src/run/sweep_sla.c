@@ -28,7 +28,9 @@ static enum search_kind kind_of(const struct sweep_opts *o)
 /* Upstream's lines say req/s of either variable; ours do not. */
 const char *hunt_unit(const struct hunt *h)
 {
-	return strcmp(h->variable, "request_rate") == 0 ? "req/s" : "at once";
+	if (strcmp(h->variable, "request_rate") != 0)
+		return "at once";
+	return h->has_sessions ? "conversations/s" : "req/s";
 }
 
 /* ---- one level ---- */
@@ -105,6 +107,7 @@ static int look_around(struct hunt *h, const struct sweep_records *runs,
 {
 	if (sweep_estimate_mean(h->variable, runs, &v->estimate, e) < 0)
 		return -1;
+	h->has_sessions = frame_value(runs->v[0], STR("sessions")) != NULL;
 	hunt_read_capacity(h, runs->v[0]);
 	if (strcmp(h->variable, "max_concurrency") == 0 && h->kv_requests >= 1)
 		h->search.o.hint = h->kv_requests;

@@ -12,12 +12,33 @@
 
 #define PROMPTS 1000 /* of a benchmark that does not say; upstream's */
 
+/* A rate of conversations, or how many are under way, by Little's law. */
+static int estimate_sessions(const char *variable, const struct json_value *record, double *out,
+			     struct err *e)
+{
+	bool is_rate = strcmp(variable, "request_rate") == 0;
+	double throughput, duration_s = NAN;
+
+	if (!frame_number(frame_value(record, STR("sessions.throughput")), &throughput))
+		return err_set(e, ERR_RUN, "--sla-variable %s: the benchmark has no conversations, of which "
+			       "it is a cap; --bench-cmd needs a dataset that has, such as --multi-turn",
+			       variable);
+	/* None may have been completed when a run is cut by --duration. */
+	if (!is_rate && !frame_number(frame_value(record, STR("sessions.duration_s.mean")), &duration_s))
+		duration_s = 1 / fmax(throughput, 1);
+	*out = is_rate ? throughput : throughput * duration_s;
+	return 0;
+}
+
 static int estimate(const char *variable, const struct json_value *record, double *out,
 		    struct err *e)
 {
 	bool is_rate = strcmp(variable, "request_rate") == 0;
 	double throughput, latency_ms = NAN;
 
+	if (strcmp(variable, "max_sessions") == 0 ||
+	    (is_rate && frame_value(record, STR("sessions"))))
+		return estimate_sessions(variable, record, out, e);
 	if (!frame_number(frame_value(record, STR("request_throughput")), &throughput) ||
 	    (!is_rate && !frame_number(frame_value(record, STR("mean_e2el_ms")), &latency_ms)))
 		return err_set(e, ERR_RUN, "the benchmark's result has no number '%s', from which "

@@ -7,6 +7,7 @@
 #include "base/fmt.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "data/lengths.h"
 #include "rng/fork.h"
 #include "run/multi_turn.h"
 
@@ -124,19 +125,38 @@ static int check_without_sessions(const struct stage *s, struct err *e)
 		return err_set(e, ERR_USAGE, "--user-centric-rate: the %s dataset has no conversations; "
 			       "--request-rate says when requests are sent", dataset);
 	buf_printf(&text, "%s has no effect: the %s dataset has no conversations",
-		   o->max_sessions.is_set ? "--max-sessions" : "--think-time", dataset);
-	if (o->max_sessions.is_set || o->think_time.is_set)
+		   o->max_sessions.is_set ? "--max-sessions" :
+		   o->think_time ? "--think-time" : "--tool-time", dataset);
+	if (o->max_sessions.is_set || o->think_time || o->tool_time)
 		stage_warn(s, text.data);
 	buf_release(&text);
 	return 0;
 }
 
-static void set_think_time(const struct sessions *sessions, struct plan *plan, double think_s)
+/*
+ * Gaps of one kind by a law: a draw for each turn of the plan, from a generator of their own, so
+ * that they change nothing else.
+ */
+static int set_gaps(const struct stage *s, const char *option, const char *law, bool is_tool,
+		    struct plan *plan, struct err *e)
 {
-	for (uint32_t i = plan->n_roots; i < plan->n; i++)
-		if (sessions->turn[plan->entry[i].sample].gap_kind != TURN_CALLS_TOOLS &&
-		    !(plan->entry[i].flags & PLAN_FROM_PHASE))
-			plan->entry[i].due_s = think_s;
+	const struct sessions *sessions = s->point->workload.sessions;
+	struct pcg64 rng = rng_fork((uint64_t)s->opts->seed + 1, option);
+	struct lengths times;
+
+	if (!law)
+		return 0;
+	if (lengths_parse_time(option, law, &times, e) < 0)
+		return -1;
+	for (uint32_t i = plan->n_roots; i < plan->n; i++) {
+		struct plan_entry *entry = &plan->entry[i];
+		bool runs_tool = sessions->turn[entry->sample].gap_kind == TURN_CALLS_TOOLS;
+
+		if (runs_tool == is_tool && !(entry->flags & PLAN_FROM_PHASE))
+			entry->due_s = lengths_draw_s(&times, &rng);
+	}
+	lengths_release(&times);
+	return 0;
 }
 
 /* Whether any turn holds the server's answers, and not all that it sends by itself. */
@@ -160,8 +180,9 @@ static int add_turns(const struct stage *s, struct plan *plan, struct err *e)
 			       "/v1/chat/completions", o->backend);
 	if (plan_sessions(plan, sessions, e) < 0)
 		return -1;
-	if (o->think_time.is_set)
-		set_think_time(sessions, plan, o->think_time.v);
+	if (set_gaps(s, "--think-time", o->think_time, false, plan, e) < 0 ||
+	    set_gaps(s, "--tool-time", o->tool_time, true, plan, e) < 0)
+		return -1;
 	if (o->user_centric_rate.is_set)
 		plan_user_gaps(plan, (uint32_t)o->num_users.v, o->user_centric_rate.v);
 	if (s->derived->is_session_spread)

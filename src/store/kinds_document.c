@@ -12,7 +12,8 @@
 /* First parts of columns that no role may take for its own. */
 static const char *const group[] = {
 	"server", "benchmark", "system", "hardware", "environment", "provenance", "tags", "resources",
-	"trust", "client", "steady_state", "failures", "run", "metric",
+	"trust", "client", "steady_state", "failures", "run", "metric", "sessions", "correctness",
+	"priority", "prefix_cache",
 };
 
 bool is_document(const struct json_value *v)
@@ -151,8 +152,9 @@ static void put_results(struct reading *r, const struct json_value *results)
 		const char *mode;
 		int (*put)(struct reading *r, const struct json_value *v, struct err *e);
 	} offline[] = {
-		{ "throughput", put_throughput }, { "latency", put_latency },
-		{ "startup", put_startup },
+		{ "throughput", put_throughput }, { "prioritization", put_throughput },
+		{ "prefix-caching", put_throughput }, { "long-document-qa", put_throughput },
+		{ "latency", put_latency }, { "startup", put_startup },
 	};
 	struct json_value rest = { .kind = JSON_OBJECT };
 

@@ -37,6 +37,18 @@ bool is_throughput(const struct json_value *v)
 	       (json_get(v, "elapsed_time") || json_get(v, "tokens_per_second"));
 }
 
+/* Verbs whose results are those of throughput with more beside them. */
+static struct str verb_of(const struct json_value *v)
+{
+	static const char *const verb[] = { "prioritization", "prefix-caching", "long-document-qa" };
+	struct str command = json_text(json_get(json_get(v, "profllm"), "command"), STR(""));
+
+	for (size_t i = 0; i < COUNT(verb); i++)
+		if (str_is(command, verb[i]))
+			return command;
+	return STR("throughput");
+}
+
 int put_throughput(struct reading *r, const struct json_value *v, struct err *e)
 {
 	static const struct rename result[] = {
@@ -47,7 +59,7 @@ int put_throughput(struct reading *r, const struct json_value *v, struct err *e)
 	};
 
 	(void)e;
-	cells_put_text(r->cells, "mode", STR("throughput"));
+	cells_put_text(r->cells, "mode", verb_of(v));
 	for (size_t i = 0; i < v->count; i++)
 		if (!put_renamed(r, result, COUNT(result), v->key[i], &v->item[i]))
 			put_member(r, v->key[i], &v->item[i]);

@@ -52,7 +52,83 @@ static void put_steady(struct reading *r, const struct json_value *steady)
 	put_percentiles(r, "steady_state.", "ttft_ms", json_get(steady, "percentiles_ttft_ms"));
 }
 
+/* ---- priorities ---- */
+
+/* "priority.-1", "priority.3": the column group of a class. false: it has no number. */
+static bool class_of(const struct json_value *class, char out[NAME_BYTES])
+{
+	const struct json_value *v = json_get(class, "priority");
+
+	if (!v || v->kind != JSON_INT)
+		return false;
+	snprintf(out, NAME_BYTES, "priority.%lld", (long long)json_int(v, 0));
+	return true;
+}
+
+static void put_classes(struct reading *r, const struct json_value *list)
+{
+	char prefix[NAME_BYTES];
+
+	if (list->kind != JSON_ARRAY)
+		return;
+	cells_put_number(r->cells, "priorities", (double)list->count);
+	for (size_t i = 0; i < list->count; i++) {
+		const struct json_value *class = &list->item[i];
+
+		for (size_t k = 0; class_of(class, prefix) && k < class->count; k++)
+			if (!str_is(class->key[k], "priority"))
+				cells_put_json(r->cells, prefix, class->key[k], &class->item[k]);
+	}
+}
+
+/* What priorities cost each class: its medians over those of the same requests without any. */
+static void put_costs(struct reading *r, const struct json_value *list)
+{
+	char prefix[NAME_BYTES], name[NAME_BYTES];
+
+	for (size_t i = 0; list->kind == JSON_ARRAY && i < list->count; i++) {
+		const struct json_value *class = &list->item[i];
+
+		for (size_t k = 0; class_of(class, prefix) && k < class->count; k++)
+			if (!str_is(class->key[k], "priority"))
+				cells_put_json(r->cells, prefix, name_of(name, "", class->key[k], "_cost"),
+					       &class->item[k]);
+	}
+}
+
 /* ---- what the offline verbs add ---- */
+
+static void put_cached_share(struct reading *r, const char *prefix, const struct json_value *run)
+{
+	double prompt = json_real(json_get(run, "prompt_tokens"), 0);
+	double cached = json_real(json_get(run, "cached_tokens"), NAN);
+	char name[NAME_BYTES];
+
+	if (prompt > 0 && isfinite(cached))
+		cells_put(r->cells, name_of(name, prefix, STR("cached_share"), ""),
+			  (struct value){ .kind = VALUE_NUMBER, .number = cached / prompt });
+}
+
+/* Prompts that share prefixes, on an engine with a cache, and perhaps on one without. */
+static void put_cache_runs(struct reading *r, const struct json_value *list)
+{
+	char name[NAME_BYTES];
+
+	if (list->count)
+		put_cached_share(r, "", &list->item[0]);
+	for (size_t i = 0; i < list->count; i++) {
+		const struct json_value *run = &list->item[i];
+		const struct json_value *is_on = json_get(run, "prefix_caching");
+		const char *prefix = json_bool(is_on, false) ? "prefix_cache.on" : "prefix_cache.off";
+
+		if (!is_on || is_on->kind == JSON_NULL)
+			continue;
+		cells_put_json(r->cells, prefix, STR("duration"), json_get(run, "elapsed_time"));
+		cells_put_json(r->cells, prefix, STR("warmup_duration"),
+			       json_get(run, "warmup_time"));
+		put_cached_share(r, name_of(name, prefix, STR("."), "").p, run);
+	}
+}
 
 /* ["--model", "demo", "--no-enable-prefix-caching"]: what the engine was told. */
 static void put_engine_args(struct reading *r, const struct json_value *list)
@@ -148,7 +224,7 @@ static bool put_offline(struct reading *r, struct str key, const struct json_val
 		"total_token_throughput", "latency_per_output_token", "first_third_latency",
 		"last_third_latency", "drift_share",
 	};
-	static const char *const aside[] = { "warmup", "elapsed_times", "model_id", "told" };
+	static const char *const aside[] = { "warmup", "elapsed_times", "model_id", "told", "baseline" };
 
 	for (size_t i = 0; i < COUNT(metric); i++)
 		if (str_is(key, metric[i])) {
@@ -237,6 +313,14 @@ static bool put_own_object(struct reading *r, struct str key, const struct json_
 		put_list_tags(r, v);
 	else if (str_is(key, "roles"))
 		put_roles(r, v);
+	else if (str_is(key, "correctness"))
+		cells_put_members(r->cells, "correctness", v);
+	else if (str_is(key, "priorities"))
+		put_classes(r, v);
+	else if (str_is(key, "priority_cost"))
+		put_costs(r, v);
+	else if (str_is(key, "runs") && v->kind == JSON_ARRAY)
+		put_cache_runs(r, v);
 	else if (str_is(key, "runs"))
 		cells_put_json(r->cells, NULL, STR("client.runs"), json_get(v, "count"));
 	else
@@ -254,7 +338,12 @@ void put_ours(struct reading *r, const struct json_value *ours)
 		{ "interrupted", "interrupted" }, { "cached_share", "cached_share" },
 		{ "cached_tokens", "total_cached_tokens" }, { "endpoints", "" },
 		{ "input_throughput", "input_throughput" }, { "failed", "failed" },
-		{ "prompt_salt_key", "" },
+		{ "prompt_salt_key", "" }, { "caching_speedup", "caching_speedup" },
+		{ "repeat_count", "benchmark.repeat_count" },
+		{ "repeat_order", "benchmark.repeat_order" },
+		{ "warmup_pass", "benchmark.warmup_pass" },
+		{ "prompt_tokens", "total_input_tokens" },
+		{ "output_tokens", "total_output_tokens" },
 		{ "prompt_tokens_per_second", "input_throughput" },
 		{ "output_tokens_per_second", "output_throughput" },
 		{ "total_prompt_tokens", "total_input_tokens" },

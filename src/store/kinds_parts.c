@@ -24,7 +24,10 @@ static const char *const load_option[] = {
 	"transport", "http_version", "qps", "base_url", "num_iters_cold", "num_iters_warm",
 	"random_", "sonnet_", "sharegpt_", "hf_output", "hf_subset", "hf_split", "hf_name",
 	"prefix_repetition_", "spec_bench_", "speed_bench_", "custom_", "ramp_up_", "blazedit_",
-	"timed_trace_", "asr_", "trace_",
+	"timed_trace_", "asr_", "trace_", "repeat_", "multi_turn_", "structured_", "conversations_",
+	"multi_turn", "warmup_pass", "priority_classes", "max_sessions", "sessions", "think_time",
+	"num_users", "user_centric_rate", "speedup", "per_turn_input_len", "num_clients",
+	"max_active_conversations", "num_documents", "document_length",
 };
 
 /* ---- small things ---- */

@@ -31,6 +31,9 @@ static const struct rename setup[] = {
 	{ "total_requests", "total_requests" }, { "num_warmups", "benchmark.num_warmups" },
 	{ "run_number", "repeat" }, { "_benchmark_name", "name" },
 	{ "spec_decode_per_position_acceptance_rates", "" },
+	/* Of vLLM's script for structured output. */
+	{ "correct_rate(%)", "correctness.correct_rate_upstream" }, { "outputs", "" },
+	{ "ttft_description", "" }, { "tpot_description", "" },
 	/* Per request, or per iteration: kept with the arrays. */
 	{ "input_lens", "" }, { "output_lens", "" }, { "ttfts", "" }, { "itls", "" },
 	{ "latencies", "" }, { "start_times", "" }, { "queue_times", "" }, { "generated_texts", "" },

@@ -67,6 +67,17 @@ static const struct known_column *row_of_role(struct str name)
 	return NULL;
 }
 
+/* Of "priority.-3.completed" the row of "priority.0.completed". */
+static const struct known_column *row_of_class(struct str name)
+{
+	struct str rest = name, head = str_cut(&rest, '.');
+	int64_t priority;
+
+	if (!str_is(head, "priority") || !str_to_i64(str_cut(&rest, '.'), &priority))
+		return NULL;
+	return row_instead("priority.0.", rest, 0);
+}
+
 const struct known_column *known_column(struct str name)
 {
 	static const char *const before[][2] = {
@@ -79,6 +90,8 @@ const struct known_column *known_column(struct str name)
 	row = row_of(name);
 	if (!row)
 		row = row_of_role(name);
+	if (!row)
+		row = row_of_class(name);
 	if (row)
 		return row;
 	for (size_t i = 0; i < COUNT(before); i++) {

@@ -4,8 +4,9 @@
  * about runs make sense.
  *
  * The table is generated from schema/ (tools/gen_columns.c): what a run is, every metric of a
- * result, every option of the load, every argument of the engine. Two rules stand beside it: any
- * percentile is one (p42_ttft_ms), and ROLE.NAME is what server.NAME is.
+ * result, every option of the load, every argument of the engine. Three rules stand beside it: any
+ * percentile is one (p42_ttft_ms), ROLE.NAME is what server.NAME is, and priority.N.NAME of any
+ * priority N is what priority.0.NAME is.
  *
  * Keys that somebody makes up (tags.NAME, members of a JSON argument) are no part of it: those are
  * known by the runs that have them.

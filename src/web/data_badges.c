@@ -41,13 +41,16 @@ static bool is_text(struct value v, const char *text)
 /* Where a document, or a result by itself, keeps the reasons of its verdict; NULL: nowhere. */
 static const struct json_value *reasons_of(const struct json_value *document)
 {
-	static const char *const mode[] = { "throughput", "latency", "startup" };
+	static const char *const mode[] = {
+		"throughput", "latency", "startup", "prioritization", "prefix-caching",
+		"long-document-qa",
+	};
 	const struct json_value *results = json_get(document, "results");
 	const struct json_value *list = json_get(json_get(document, "trust"), "reasons");
 
 	if (!list)
 		list = json_get(json_get(document, "profllm"), "reasons");
-	for (size_t i = 0; !list && i < 3; i++)
+	for (size_t i = 0; !list && i < sizeof(mode) / sizeof(*mode); i++)
 		list = json_get(json_get(json_get(results, mode[i]), "profllm"), "reasons");
 	return list && list->kind == JSON_ARRAY ? list : NULL;
 }

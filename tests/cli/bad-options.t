@@ -234,6 +234,8 @@ my @rows = (
 		qw(--backend openai-chat --multi-turn --multi-turn-turns-dist gauss:1)],
 	['serve', 2, '*--multi-turn-delay-dist zipf:0,5*',
 		qw(--backend openai-chat --multi-turn --multi-turn-delay-dist), 'zipf:0,5'],
+	(map { ['serve', 2, "*--$_ gauss:1: expected seconds from 0 to a year or a law*", "--$_", 'gauss:1'] }
+		qw(think-time tool-time)),
 	['serve', 1, '--json-schema-path none.json: cannot open none.json: No such file or directory',
 		qw(--dataset-name structured --json-schema-path none.json)],
 	# metrics and output

@@ -61,12 +61,82 @@ is_deeply([map { $_->{prompt_len} } @random], [20, 35, 50, 20, 35, 50], '--multi
 is_deeply($random[0]{overrides}, { min_tokens => 5 }, 'answers have the length asked for');
 is($random[4]{request_id}, 'r-conv-1-turn1', 'ids name conversation and turn');
 
+# Rows of a hub dataset, in either spelling; those with fewer than four messages are left out.
+mkdir 'talks';
+spew('talks/train.jsonl', join '', map { JSON::PP->new->encode($_) . "\n" }
+	{ messages => [says(system => 's'), says(user => 'u1'), says(assistant => 'answer'),
+		says(user => 'u2'), says(assistant => 'aa'), says(user => 'u3')] },
+	{ conversations => [{ from => 'human', value => 'h1' }, { from => 'gpt', value => 'g1' },
+		{ from => 'human', value => 'h2' }, { from => 'gpt', value => 'g22' }] },
+	{ messages => [says(user => 'short'), says(assistant => 'x')] }, { text => 'none' });
+my @hub = qw(--dataset-name hf --dataset-path talks --multi-turn --disable-shuffle);
+my @talks = shown(@hub, '--num-prompts', 2);
+is_deeply([map { $_->{messages}[0]{content}[0]{text} } @talks], [qw(u1 u2 h1 h2)],
+	'hf: users, each with the message that follows');
+is_deeply([map { $_->{output_len} } @talks], [6, 2, 2, 3], 'and the length of its answer');
+is_deeply([map { $_->{output_len} } shown(@hub, '--num-prompts', 1, '--hf-output-len', 9)], [9, 9],
+	'or the one asked for');
+is(scalar shown(@hub, '--num-prompts', 5), 10, 'more are copies');
+
 spew('agents.jsonl', join '', map { JSON::PP->new->encode($_) . "\n" }
 	{ id => 's', turn => 'plan', messages => [says(user => 'p')] },
 	{ id => 's', turn => 'x', history => 'plan', messages => [says(user => 'x')] },
 	{ id => 's', turn => 'y', history => 'plan', messages => [says(user => 'y')] },
 	{ id => 's', history => 'x', waits => ['x', 'y'], gap => 0.5, messages => [says(tool => 'j')] });
 is(scalar shown(qw(--dataset-name sessions --dataset-path agents.jsonl)), 4, 'sessions with branches');
+
+# ---- compiled ----
+
+# A workload file gives the plan that its dataset gave: every line of what would be sent and when.
+spew('mixed.jsonl', join '', map { JSON::PP->new->canonical->encode($_) . "\n" }
+	(map { ({ id => $_, turn => 'plan', timestamp => 0.5 * length,
+			messages => [says(user => "p$_")] },
+		{ id => $_, turn => 'x', history => 'plan', gap => 'exponential:2', priority => -3,
+			headers => { 'X-Tenant' => $_ }, messages => [says(user => 'x')],
+			extra_body => { structured_outputs => { choice => ['a', 'b'] } } },
+		{ id => $_, turn => 'y', history => 'plan', gap => 1, gap_from => 'start',
+			messages => [says(user => 'y')], output_tokens => 4 },
+		{ id => $_, turn => 'new', history => undef, waits => ['x'],
+			messages => [says(user => 'n')] },
+		{ id => $_, history => 'y', waits => ['y', 'x', 'new'], gap => 'uniform:0.1,3',
+			gap_kind => 'tool', messages => [says(tool => 'j')] }) } 's', 'tt', 'uuu'));
+my @serve = qw(--model m --tokenizer sim --backend openai-chat --endpoint /v1/chat/completions
+	--request-id-prefix r-);
+my $plan = sub {
+	my ($name, @args) = @_;
+	my $r = run(args => ['bench', 'serve', @serve, '--dry-run', '--dump-workload', '-', @_[1 .. $#_]]);
+
+	is($r->{status}, 0, "plan of $name") or diag $r->{err};
+	return $r->{out} =~ s/ from dataset \S+;//r;
+};
+for my $row (['conversations', qw(--dataset-name conversations --dataset-path chats.json --num-prompts 2)],
+	['a generator', qw(--dataset-name conversations --dataset-path gen.json --num-prompts 2)],
+	['random conversations', qw(--multi-turn --num-prompts 4 --random-input-len 20),
+		'--multi-turn-turns-dist', 'uniform:1,5', '--multi-turn-delay-dist', 'exponential:500'],
+	['sessions', qw(--dataset-name sessions --dataset-path mixed.jsonl --num-prompts 3)]) {
+	my ($name, @args) = @$row;
+	my ($n) = "@args" =~ /--num-prompts (\d+)/;
+	my @file = ('--dataset-name', 'workload', '--dataset-path', 'w.bin', '--num-prompts', $n);
+	my $r = run(args => ['dataset', 'compile', @serve, @args, '--output', 'w.bin']);
+
+	is($r->{status}, 0, "compiled: $name") or diag $r->{err};
+	for my $load ([], ['--request-rate', 3],
+		['--request-rate', 3, '--seed', 4, '--think-time', 'uniform:1,2'],
+		['--user-centric-rate', 2, '--num-users', 2]) {
+		my @data = "@$load" =~ /seed/ && $name =~ /random|sessions/ ? () : @$load;
+		is($plan->("$name, compiled, @data", @file, @data), $plan->("$name, @data", @args, @data),
+			"$name: line for line");
+	}
+}
+my ($whole, $part) = map { $plan->("$_ sessions", qw(--dataset-name workload --dataset-path w.bin
+	--num-prompts), $_) } 3, 2;
+is(scalar(() = $part =~ /"session": /g), 10, '--num-prompts counts the conversations of a workload file');
+my $lines_of = sub { join '', map { s/"(index|after|history)": \w+//gr } grep { /^\{/ && !/"session": 2/ }
+	split /^/, $_[0] };
+is($lines_of->($whole), $lines_of->($part), 'and takes the first ones');
+is(run(args => ['bench', 'serve', @serve, qw(--dataset-name workload --dataset-path w.bin --num-prompts 4
+	--dry-run)])->{err} =~ s/.*?: //r, "w.bin holds 3 conversations, and --num-prompts asks for 4\n",
+	'not more than there are');
 
 # ---- bad input ----
 
@@ -89,6 +159,10 @@ for my $row (
 	['a turn that is unknown', [@show, qw(--dataset-name sessions --dataset-path),
 		spew('unknown.jsonl', qq({"id": "s", "waits": ["z"], "messages": [{"role": "user", )
 			. qq("content": "x"}]}\n))], 1, 'unknown.jsonl:1: "waits" names turn \'z\''],
+	['rows without conversations', [@show, qw(--multi-turn --num-prompts 2 --dataset-name hf),
+		'--dataset-path', do { mkdir 'plain';
+			spew('plain/train.jsonl', qq({"text": "x"}\n)); 'plain' }], 1,
+		'plain: no conversation has enough turns; a row is an object with a list "conversations"'],
 	['turns out of range', [@show, qw(--multi-turn --multi-turn-min-turns 5 --multi-turn-max-turns 4)], 2,
 		'--multi-turn-min-turns 5 is above --multi-turn-max-turns 4'],
 	['ratios that leave nothing', [@show, qw(--multi-turn --multi-turn-prefix-global-ratio 0.5
@@ -96,12 +170,9 @@ for my $row (
 	['another API', [qw(dataset show --tokenizer sim --backend openai --multi-turn)], 2,
 		'only --backend openai-chat carries conversations'],
 	['another dataset', [@show, qw(--multi-turn --dataset-name burstgpt --dataset-path chats.json)], 2,
-		'--multi-turn: conversations are made of --dataset-name random or sharegpt, not of burstgpt'],
+		'--multi-turn: conversations are made of --dataset-name random, sharegpt or hf, not of'],
 	['an option without its switch', [@show, qw(--multi-turn-delay-ms 5 --num-prompts 1)], 0,
 		'--multi-turn-delay-ms has no effect without --multi-turn'],
-	['a workload file', [qw(dataset compile --tokenizer sim --backend openai-chat --output w.bin
-		--dataset-name conversations --dataset-path chats.json)], 1,
-		'which a workload file does not hold'],
 ) {
 	my ($name, $args, $status, $said) = @$row;
 	my $r = run(args => $args);

@@ -105,7 +105,7 @@ is(scalar(grep { $_ > 1 } values %found), 0, 'none of them twice');
 cmp_ok(scalar keys %acknowledged, '>=', KILLS * FILES, 'which were enough');
 is(ask($d, 'GET', '/api/health')->{json}{runs}, scalar keys %found, 'counts agree');
 is($d->stop, 0, 'it ends well');
-my $check = run(args => ['store', 'check', '--store', $first->{store}]);
+my $check = run(args => ['store', 'check', '--store', $first->{store}], seconds => 240);
 is($check->{status}, 0, 'the store is sound') or diag $check->{err}, $check->{out};
 
 done_testing();

@@ -60,24 +60,34 @@ like($nobody->{err}, qr/^profllm run: --set benchmark\.num_iter_cold=1: .*unknow
 
 # ---- all of them, some at once ----
 
+sub begin_example {
+	my ($name) = @_;
+	my @set = @{$run{$name}[0]};
+	my @words = ('run', '--config', "$examples/$name.yaml", '--output', "$name.json",
+		'--progress', 'none');
+
+	push @words, '--set', 'server.command=sim', @set if @set;
+	return begin(args => \@words, env => { ENGINE_COMMIT => 'abc123' }, seconds => 120);
+}
+
+sub documents_of {
+	my ($name) = @_;
+	my $whole = eval { json_of(slurp("$name.json")) } || {};
+
+	return [$whole->{experiments} ? @{$whole->{experiments}} : ($whole)];
+}
+
 my @waiting = ('optimization-levels', sort grep { $_ ne 'optimization-levels' } keys %run); # the longest
 my @running;
 while (@waiting || @running) {
 	while (@waiting && @running < $at_once) {
 		my $name = shift @waiting;
-		my @set = @{$run{$name}[0]};
-		my @words = ('run', '--config', "$examples/$name.yaml", '--output', "$name.json",
-			'--progress', 'none');
-
-		push @words, '--set', 'server.command=sim', @set if @set;
-		push @running, [$name, begin(args => \@words, env => { ENGINE_COMMIT => 'abc123' },
-			seconds => 120)];
+		push @running, [$name, begin_example($name)];
 	}
 	my ($name, $run) = @{shift @running};
 	$run = finish($run);
 	is($run->{status}, 0, "$name: exit status") or diag($run->{err}, substr $run->{out}, -3000);
-	my $whole = eval { json_of(slurp("$name.json")) } || {};
-	my @documents = $whole->{experiments} ? @{$whole->{experiments}} : ($whole);
+	my @documents = @{documents_of($name)};
 	is(scalar(@documents), $run{$name}[1], "$name: documents");
 	is(scalar(grep { ($_->{status} || '') eq 'completed' } @documents), $run{$name}[1],
 		"$name: all completed");
@@ -93,6 +103,20 @@ sub of
 
 sub number { my ($document, $key) = @_; return $document->{results}{$key} }
 sub less { my ($a, $b, $name) = @_; cmp_ok($a, '<', $b, $name) }
+
+# Times of an example, [the shorter, the longer, what that means] each. What other programs of a busy
+# machine have made slow is measured again, with no other example beside it.
+sub faster {
+	my ($name, $times) = @_;
+
+	for (1 .. 2) {
+		last unless grep { !($_->[0] < $_->[1]) } $times->(of($name));
+		diag("$name: measured again");
+		is(finish(begin_example($name))->{status}, 0, "$name: again");
+		$documents{$name} = documents_of($name);
+	}
+	less($_->[0], $_->[1], "$name: $_->[2]") for $times->(of($name));
+}
 
 # ---- what each is about ----
 
@@ -111,9 +135,11 @@ my %combination = map { join('/', @{$_->{config}{server}}{qw(max_num_seqs max_nu
 is(scalar(keys %combination), 8, 'configuration-search: every combination once');
 
 sub gpus { my ($document) = @_; return $document->{config}{server}{tensor_parallel_size} }
-my @scaled = sort { gpus($a) <=> gpus($b) } @{$documents{scaling}};
-less(number($scaled[1], 'median_tpot_ms'), number($scaled[0], 'median_tpot_ms'), 'scaling: 4 GPUs beat 2');
-less(number($scaled[2], 'median_tpot_ms'), number($scaled[1], 'median_tpot_ms'), 'scaling: 8 GPUs beat 4');
+faster('scaling', sub {
+	my @tpot = map { number($_, 'median_tpot_ms') }
+		sort { gpus($a) <=> gpus($b) } @{$documents{scaling}};
+	return ([$tpot[1], $tpot[0], '4 GPUs beat 2'], [$tpot[2], $tpot[1], '8 GPUs beat 4']);
+});
 my $speedup = run(args => [qw(bench compare scaling.json --scaling)]);
 like($speedup->{out}, qr/^ +2 .* 1\.000 .*\n +4 .*\n +8 /m, 'scaling: a table of speed-ups');
 
@@ -122,9 +148,10 @@ sub room { my ($d) = @_; return $d->{config}{servers}[0]{capacity}{kv_tokens} ||
 less(room($memory->{baseline}), room($memory->{$_}), "memory: $_ makes room")
 	for 'more-of-the-gpu', 'kv-cache-fp8', 'weights-fp8';
 
-my $precision = of('precision');
-less(number($precision->{'fp8-dynamic'}, 'median_tpot_ms'), number($precision->{bf16}, 'median_tpot_ms'),
-	'precision: FP8 decodes faster');
+faster('precision', sub {
+	my %tpot = map { $_ => number($_[0]{$_}, 'median_tpot_ms') } qw(fp8-dynamic bf16);
+	return [$tpot{'fp8-dynamic'}, $tpot{bf16}, 'FP8 decodes faster'];
+});
 
 is($documents{regression}[0]{provenance}{engine_commit}, 'abc123', 'regression: the commit is kept');
 my @gate = (qw(bench compare regression.json regression.json --fail-if), 'output_throughput<-5%');
@@ -136,32 +163,36 @@ ok(defined number($_, 'request_goodput'), 'capacity: goodput') for @{$documents{
 my $pair = of('disaggregated-prefill');
 is_deeply([map { $_->{role} } @{$pair->{disaggregated}{config}{servers}}], [qw(prefill decode proxy)],
 	'disaggregated-prefill: roles');
-less(number($pair->{disaggregated}, 'median_tpot_ms'), number($pair->{'two-plain-servers'}, 'median_tpot_ms'),
-	'disaggregated-prefill: prompts do not delay tokens');
-
-my $offload = of('cpu-offload');
-less(2 * number($offload->{'offload-warm'}, 'median_ttft_ms'), number($offload->{'offload-cold'},
-	'median_ttft_ms'), 'cpu-offload: the warm pass need not compute prefixes');
-less(number($offload->{'gpu-only-cold'}, 'median_ttft_ms'), 1.5 * number($offload->{'gpu-only-warm'},
-	'median_ttft_ms'), 'cpu-offload: without it there is little to gain');
-
-my $sharing = of('kv-sharing');
-less(number($sharing->{shared}, 'mean_ttft_ms'), number($sharing->{apart}, 'mean_ttft_ms'),
-	'kv-sharing: what one has computed the other need not');
+faster('disaggregated-prefill', sub {
+	my %tpot = map { $_ => number($_[0]{$_}, 'median_tpot_ms') } qw(disaggregated two-plain-servers);
+	return [$tpot{disaggregated}, $tpot{'two-plain-servers'}, 'prompts do not delay tokens'];
+});
+faster('cpu-offload', sub {
+	my %ttft = map { $_ => number($_[0]{$_}, 'median_ttft_ms') } keys %{$_[0]};
+	return ([2 * $ttft{'offload-warm'}, $ttft{'offload-cold'},
+			'the warm pass need not compute prefixes'],
+		[$ttft{'gpu-only-cold'}, 1.5 * $ttft{'gpu-only-warm'},
+			'without it there is little to gain']);
+});
+faster('kv-sharing', sub {
+	return [number($_[0]{shared}, 'mean_ttft_ms'), number($_[0]{apart}, 'mean_ttft_ms'),
+		'what one has computed the other need not'];
+});
 
 is($documents{'decode-only'}[0]{config}{tags}{decode_only}, 'true', 'decode-only: tagged');
-less(number($documents{'decode-only'}[0], 'median_ttft_ms'), 150, 'decode-only: prompts are not computed');
+faster('decode-only', sub {
+	return [number($documents{'decode-only'}[0], 'median_ttft_ms'), 150, 'prompts are not computed'];
+});
 my $decode = run(args => [qw(bench compare decode-only.json decode-only.json)]);
 unlike($decode->{out}, qr/ttft/, 'decode-only: no time to the first token in comparisons');
 like($decode->{out}, qr/tpot/, 'decode-only: but others');
 
-my $levels = of('optimization-levels');
-less(number($levels->{'start-optimization_level=0'}, 'startup')->{avg_cold_startup_time},
-	number($levels->{'start-optimization_level=2'}, 'startup')->{avg_cold_startup_time},
-	'optimization-levels: -O0 starts sooner');
-less(number($levels->{'serve-optimization_level=2'}, 'median_tpot_ms'),
-	number($levels->{'serve-optimization_level=0'}, 'median_tpot_ms'),
-	'optimization-levels: -O2 serves faster');
+faster('optimization-levels', sub {
+	my @start = map { number($_[0]{"start-optimization_level=$_"}, 'startup') } 0, 2;
+	my @tpot = map { number($_[0]{"serve-optimization_level=$_"}, 'median_tpot_ms') } 0, 2;
+	return ([(map { $_->{avg_cold_startup_time} } @start), '-O0 starts sooner'],
+		[@tpot[1, 0], '-O2 serves faster']);
+});
 
 my %parallel = map { $_->{config}{server}{enable_expert_parallel} ? 'experts' : 'tensors', 1 }
 	@{$documents{moe}};

@@ -142,6 +142,77 @@ run(args => [qw(run --config run.yaml --output made/suite.json --progress none)]
 		median_ttft_ms => json_of(slurp('made/serve.json'))->{median_ttft_ms});
 }
 
+# ---- what conversations, constraints, priorities and shared prefixes write ----
+
+{
+	my $store = new_store();
+	my $sim = start_sim(qw(--max-num-seqs 8 --scheduling-policy priority --enable-prompt-tokens-details));
+	my @engine = qw(--backend sim --model sim --tokenizer sim);
+
+	make_path('more');
+	spew('talk.json', json_text([map { { id => "t$_", messages => [
+		{ role => 'user', content => "first $_ " . 'word ' x 40 },
+		{ role => 'assistant', content => 'yes' }, { role => 'user', content => 'second' },
+		{ role => 'assistant', content => 'no' }] } } 1 .. 3]));
+	run(args => [qw(bench multi-turn --input-file talk.json --model sim --tokenizer sim --num-clients 2
+		--no-early-stop --disable-tqdm --save-result --result-filename more/talk.json --url),
+		$sim->{url}]);
+	run(args => [qw(bench structured-output --model sim --tokenizer sim --dataset choice --num-prompts 6
+		--output-len 20 --disable-tqdm --save-results --result-filename more/choice.json --base-url),
+		$sim->{url}]);
+	run(args => [qw(bench prioritization), @engine, qw(--scheduling-policy priority --input-len 4
+		--output-len 5 --num-prompts 10 --baseline --output-json more/prio.json)]);
+	run(args => [qw(bench prefix-caching), @engine, qw(--num-prompts 4 --repeat-count 2
+		--input-length-range 64:96 --sort --compare-caching --output-json more/prefix.json)]);
+	run(args => [qw(bench long-document-qa), @engine, qw(--document-length 100 --num-documents 2
+		--repeat-mode tile --output-json more/documents.json)]);
+	my $r = ingest('more', '--store', $store);
+	my %run = map { ($_ => cells($store)->{$r->{of}{"more/$_.json"}{runs}[0]{run_id}}) }
+		qw(talk choice prio prefix documents);
+
+	is($r->{all}{new}, 5, 'a file of each new verb') or diag explain $r->{of};
+	my $sessions = json_of(slurp('more/talk.json'))->{sessions};
+	holds('conversations', $run{talk}, 'sessions.completed' => 3, 'sessions.turns' => 6,
+		'sessions.duration_s.p99' => $sessions->{duration_s}{p99},
+		'sessions.ttft_first_turn_ms.mean' => $sessions->{ttft_first_turn_ms}{mean},
+		'sessions.ttft_later_turns_ms.p99' => $sessions->{ttft_later_turns_ms}{p99},
+		'sessions.ttft_later_turns_ms.n' => 3, 'sessions.cached_share' => $sessions->{cached_share},
+		'benchmark.dataset_name' => 'conversations', 'benchmark.num_clients' => 2,
+		'benchmark.conversation_sampling' => 'round_robin');
+	cmp_ok($run{talk}{'sessions.cached_share'}, '>', 0, 'some of whose tokens were cached');
+	my $judged = json_of(slurp('more/choice.json'))->{profllm}{correctness};
+	holds('judged answers', $run{choice}, 'correctness.scored' => 6, 'correctness.constrained' => 6,
+		'correctness.correct' => $judged->{correct},
+		'correctness.constrained_correct_rate' => $judged->{constrained_correct_rate},
+		'correctness.correct_rate_upstream' => $judged->{correct_rate_upstream},
+		'benchmark.dataset_name' => 'structured', 'benchmark.structured_dataset' => 'choice');
+	is($run{choice}{'tags.correct_rate(%)'}, undef, 'and nothing of them is a tag');
+	my $ours = json_of(slurp('more/prio.json'))->{profllm};
+	holds('priorities', $run{prio}, mode => 'prioritization', priorities => 2,
+		map { my $class = $ours->{priorities}[$_]; ("priority.$_.completed" => 5,
+			"priority.$_.ttft_ms.mean" => $class->{ttft_ms}{mean},
+			"priority.$_.e2el_ms.p99" => $class->{e2el_ms}{p99},
+			"priority.$_.e2el_cost" => $ours->{priority_cost}[$_]{e2el}) } 0, 1);
+	$ours = json_of(slurp('more/prefix.json'))->{profllm};
+	holds('shared prefixes', $run{prefix}, mode => 'prefix-caching',
+		'benchmark.dataset_name' => 'prefix_caching', 'benchmark.repeat_count' => 2,
+		'benchmark.repeat_order' => 'sorted', caching_speedup => $ours->{caching_speedup},
+		'prefix_cache.off.duration' => $ours->{runs}[1]{elapsed_time},
+		'prefix_cache.off.cached_share' => 0,
+		'client.ideal_prefix_reuse' => $ours->{ideal_prefix_reuse});
+	holds('long documents', $run{documents}, mode => 'long-document-qa',
+		'benchmark.dataset_name' => 'long_document_qa', 'benchmark.repeat_order' => 'tile');
+	is(run(args => [qw(export --columns), 'mode,priority.1.completed', '--filter',
+		'{"column": "priority.1.completed", "range": {"min": 1}}', '--store', $store])->{out},
+		"mode,priority.1.completed\r\nprioritization,5\r\n", 'a question about a class');
+	is(run(args => [qw(export --columns mode --filter),
+		'{"column": "priority.9.ttft_ms.p99", "range": {"min": 1}}', '--store', $store])->{out},
+		"mode\r\n", 'about one that no run has, too');
+	check_run('one that makes no sense is not', run(args => [qw(export --columns), 'mode',
+		'--filter', '{"column": "priority.9.tftt_ms.p99", "range": {"min": 1}}', '--store', $store]),
+		{ status => 2, err => '*priority.9.tftt_ms.p99*' });
+}
+
 # ---- sweeps, and vLLM's tables ----
 
 {
@@ -327,6 +398,15 @@ SKIP: {
 		Authorization => 'Bearer 0123456789abcdef0123456789abcdef');
 	is_deeply([sort map { $_->{values}{run_id} } @{$answer->{json}{items}}], ['exp_a', 'exp_c'],
 		'and the runs are there');
+	ingest('more', @to, '--token-file', 'token');
+	for my $column (qw(sessions.ttft_later_turns_ms.mean priority.1.e2el_cost
+		prefix_cache.off.duration correctness.scored)) {
+		$answer = ask($d, 'POST', '/api/filters/apply', { columns => [$column], limit => 10,
+			filter => { column => $column, range => { min => 0 } },
+			sort => [{ column => $column }] },
+			Authorization => 'Bearer 0123456789abcdef0123456789abcdef');
+		is(scalar @{$answer->{json}{items} // []}, 1, "the API is asked by $column");
+	}
 	check_run('a trace', run(args => ['ingest', '--trace', 'rank0.json', '--run', 'exp_c', @to,
 		'--token-file', 'token']), { status => 0 });
 	$answer = ask($d, 'GET', '/api/traces', undef,

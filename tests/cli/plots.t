@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# --plot-timeline and --plot-dataset-stats from outside: names, messages, what is refused before the
-# run. What the pages show is tested in tests/web/.
+# --plot-timeline, --plot-dataset-stats and --plot-turns from outside: names, messages, what is refused
+# before the run. What the pages show is tested in tests/web/.
 use strict;
 use warnings;
 use FindBin;
@@ -25,9 +25,9 @@ for (['25', '--plot-timeline'], ['1,2,3', '--plot-timeline'], ['5,x', '--plot-ti
 }
 
 if ($no_pages) {
-	check_run('a build without pages says so', run(args => [@base, '--plot-timeline']), { status => 1,
-		err => '*--plot-timeline: this build has no pages: it was made with WEB=0',
-		not_out => ['Starting main*'] });
+	check_run("a build without pages has no $_", run(args => [@base, $_]), { status => 1,
+		err => "*$_: this build has no pages: it was made with WEB=0",
+		not_out => ['Starting main*'] }) for '--plot-timeline', '--plot-turns';
 	done_testing();
 	exit;
 }
@@ -94,4 +94,29 @@ check_run('from a record', run(args => ['bench', 'score', 'run.rec', '--plot-tim
 		out => ['Timeline plot saved to: again.timeline.html'] });
 check_run('limits of a record\'s timeline', run(args => ['bench', 'score', 'run.rec', '--plot-timeline',
 	'--timeline-itl-thresholds', '1']), { status => 2, err => "*$expected '1'" });
+
+# Conversations by turn.
+mkdir 'turned.turns.html';
+check_run('turns that cannot be written', run(args => [@base, '--plot-turns', '--result-filename',
+	'turned.json']), { status => 1,
+	err => '*--plot-turns: turned.turns.html is a directory, not a file',
+	not_out => ['Starting main*'] });
+check_run('a run without conversations', run(args => [@base, '--plot-turns', '--result-filename',
+	'single.json']), { status => 0, gone => ['single.turns.html'],
+	warn => ['WARNING: --plot-turns: the run has no conversations, so nothing is drawn'] });
+check_run('turns of a run', run(args => ['bench', 'serve', '--port', $sim->{port}, '--model', 'sim',
+	'--tokenizer', 'sim', '--backend', 'openai-chat', '--endpoint', '/v1/chat/completions',
+	'--progress', 'none', '--dataset-name', 'random', '--multi-turn', '--num-prompts', '2',
+	'--multi-turn-min-turns', '14', '--multi-turn-max-turns', '14', '--random-input-len', '8',
+	'--per-turn-input-len', '4', '--random-output-len', '2', '--plot-turns', '--result-filename',
+	'talk.json', '--record', 'talk.rec']), { status => 0, exists => ['talk.turns.html'],
+	gone => ['talk.json'], out => ['Turns plot saved to: talk.turns.html'] });
+my $scored = run(args => ['bench', 'score', 'talk.rec', '--plot-turns', '--result-filename', 'more.json']);
+check_run('turns of a record', $scored, { status => 0, exists => ['more.turns.html'],
+	out => ['Turns plot saved to: more.turns.html'] });
+# Fourteen turns are more than the twelve rows there are: the first one, then ranges.
+my @row = $scored->{out} =~ /^ {2,}(\d+(?:-\d+)?) +[24] /mg;
+is("@row", '1 2-3 4-5 6-7 8-9 10-11 12-13 14', 'many turns are ranges');
+like($scored->{out}, qr/^From turn 2 to turn 14 the median TTFT .*; .* cached tokens\b.*\.$/m,
+	'and a sentence says what they show');
 done_testing();

@@ -92,9 +92,14 @@ sub lines { return split /\n/, $_[0] }
 
 for my $mode (['throughput', num_prompts => 4, random_input_len => 16, random_output_len => 4],
 		['latency', num_iters => 2, num_iters_warmup => 1, input_len => 16, output_len => 4],
-		['startup', num_iters_cold => 1, num_iters_warmup => 0, num_iters_warm => 1]) {
+		['startup', num_iters_cold => 1, num_iters_warmup => 0, num_iters_warm => 1],
+		['prioritization', num_prompts => 6, input_len => 8, output_len => 4],
+		['prefix-caching', num_prompts => 3, repeat_count => 2, input_length_range => '64:96',
+			compare_caching => JSON::PP::true],
+		['long-document-qa', num_documents => 2, document_length => 100, repeat_mode => 'tile']) {
 	my ($name, %o) = @$mode;
-	my ($run, $d) = experiment($name, { server => { command => 'sim', model => 'sim' },
+	my ($run, $d) = experiment($name, { server => { command => 'sim', model => 'sim',
+		$name eq 'prioritization' ? (scheduling_policy => 'priority') : () },
 		benchmark => { mode => $name, %o } });
 
 	is_completed("mode $name", $run, $d);
@@ -102,6 +107,105 @@ for my $mode (['throughput', num_prompts => 4, random_input_len => 16, random_ou
 	is($d->{config}{mode}, $name, "$name: the mode is told");
 	ok(!-e "$name.d/.result.json", "$name: nothing is left between");
 	ok(-e "$name.d/engine.log", "$name: the engine's output is kept");
+}
+
+is_deeply([map { $_->{completed} } @{json_of(slurp('prioritization.json'))
+	->{results}{prioritization}{profllm}{priorities}}], [3, 3], 'priorities have their classes');
+cmp_ok(json_of(slurp('prefix-caching.json'))->{results}{'prefix-caching'}{profllm}{caching_speedup}, '>', 0,
+	'prefix-caching has both runs');
+is(json_of(slurp('long-document-qa.json'))->{results}{completed_requests}, 4,
+	'documents are asked about twice');
+
+# ---- conversations, constraints, priorities: other verbs of a server ----
+
+sub says { return { role => $_[0], content => $_[1] } }
+spew('talk.json', JSON::PP->new->encode([map { { id => "t$_", messages => [says(user => "first $_"),
+	says(assistant => 'one two'), says(user => 'second'), says(assistant => 'three')] } } 1 .. 3]));
+
+{
+	my ($run, $d) = experiment('turns', { server => { %sim, requests => Cwd::getcwd() . '/sent' },
+		benchmark => { mode => 'multi-turn', input_file => 'talk.json', num_clients => 1,
+			max_active_conversations => 2, warmup_percentages => '0%,50%', tokenizer => 'sim',
+			goodput => 'session_duration:60000', ready_check_timeout_sec => 0 },
+		output => { record => JSON::PP::true } });
+	my $r = $d->{results};
+
+	is_completed('mode multi-turn', $run, $d);
+	is_deeply([map { $_->{completed} } @{$r->{per_turn_metrics}}], [3, 3], 'statistics of each turn');
+	is($r->{sessions}{completed}, 3, 'and of conversations');
+	cmp_ok($r->{sessions}{goodput}, '>', 0, 'a limit of bench serve is held');
+	like($run->{out}, qr/^Statistics summary/m, 'the script\'s tables are printed');
+	is_deeply([@{$d->{config}}{qw(mode)}, @{$d->{config}{benchmark}}{qw(num_clients dataset_name
+		max_active_conversations input_file)}], ['multi-turn', 1, 'conversations', 2, 'talk.json'],
+		'its options are in the document');
+	# S2o: with K = 2 the first conversations are started last first.
+	my @sent = map { $_->{body} } map { json_of($_) } lines(slurp('sent'));
+	@sent = map { ref $_ ? $_ : json_of($_) } grep { length } @sent;
+	is_deeply([map { my @m = @{$_->{messages}}; substr($m[0]{content}, -1) . ':' . @m } grep {
+		($_->{messages}[0]{content} // '') =~ /^first/ } @sent],
+		[qw(2:1 1:1 2:3 3:1 1:3 3:3)], 'in the order of bench multi-turn');
+	my $again = run(args => [qw(bench score turns.d/run.rec --save-result --result-filename again.json)]);
+	is($again->{status}, 0, 'the record is scored') or diag($again->{err});
+	$again = json_of(slurp('again.json'));
+	is_deeply([@$again{qw(sessions per_turn_metrics)}], [@$r{qw(sessions per_turn_metrics)}],
+		'with the same figures');
+}
+
+{
+	spew('twice.json', JSON::PP->new->encode([{ id => 'a',
+		messages => [says(user => 'one'), says(user => 'two')] }]));
+	my ($run, $d) = experiment('twice', { server => \%sim,
+		benchmark => { mode => 'multi-turn', input_file => 'twice.json', tokenizer => 'sim' } });
+
+	is($run->{status}, 2, 'conversations that are none are the user\'s mistake');
+	like($run->{err}, qr/benchmark\.input_file: twice\.json: .*two messages of the user in a row/,
+		'named as such');
+	unlike($run->{out}, qr/^Starting server/m, 'before a server is started');
+}
+
+{
+	my ($run, $d) = experiment('answers', { server => { command => 'sim', model => 'sim' },
+		benchmark => { mode => 'structured-output', structured_dataset => 'choice', num_prompts => 6,
+			structured_output_len => 20, structured_output_ratio => 0.5, tokenizer => 'sim' } });
+	my $c = $d->{results}{profllm}{correctness};
+
+	is_completed('mode structured-output', $run, $d);
+	is_deeply([@$c{qw(requests constrained scored)}], [6, 3, 3], 'answers are judged');
+	is($d->{config}{benchmark}{temperature}, 0, 'as the verb asks for them');
+}
+
+{
+	my ($run, $d) = experiment('classes', { server => { command => 'sim', model => 'sim',
+		scheduling_policy => 'priority' }, benchmark => { %load, max_concurrency => undef,
+		priority_classes => '0:1,5:1', repeat_count => 2, repeat_order => 'interleave',
+		warmup_pass => 'same' } });
+	my $ours = $d->{results}{profllm};
+
+	is_completed('options of bench serve in mode serve', $run, $d);
+	is_deeply([map { $_->{priority} } @{$ours->{priorities}}], [0, 5], 'priority classes');
+	is_deeply([@$ours{qw(repeat_count repeat_order warmup_pass)}], [2, 'interleave', 'same'],
+		'repeated requests and a warm-up pass');
+	is($d->{results}{completed_requests}, 24, 'twice each');
+}
+
+{
+	spew('azure.csv', "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,37,4\n"
+		. "2023-11-16 18:15:50.9951690,39,10\n2023-11-16 18:15:51.2224670,87,5\n");
+	my ($run, $d) = experiment('trace', { server => \%sim, benchmark => { dataset_name => 'trace',
+		dataset_path => 'azure.csv', num_prompts => 0, speedup => 10, tokenizer => 'sim' } });
+
+	is_completed('a trace', $run, $d);
+	is($d->{results}{total_output_tokens}, 19, 'with its lengths');
+	cmp_ok($d->{results}{duration}, '<', 4, 'and its times, ten times as fast');
+}
+
+{
+	my ($run, $d) = experiment('sessions', { server => \%sim, benchmark => { backend => 'openai-chat',
+		multi_turn => JSON::PP::true, num_prompts => 3, multi_turn_num_turns => 2, max_sessions => 2,
+		think_time => 0.01, tokenizer => 'sim', random_input_len => 8, random_output_len => 4 } });
+
+	is_completed('conversations in mode serve', $run, $d);
+	is_deeply([map { $_->{completed} } @{$d->{results}{per_turn_metrics}}], [3, 3], 'by turn');
 }
 
 # ---- a server that others run ----

@@ -8,6 +8,7 @@ no warnings 'qw'; # commas are part of what options take
 use FindBin;
 use lib $FindBin::Bin;
 use Cli;
+use JSON::PP ();
 use Test::More;
 
 my $sim = start_sim(qw(--ttft-ms 4 --itl-ms 2 --fault status=500:id=a-1));
@@ -48,6 +49,48 @@ check_run('other percentiles, blocks and limits', $other, { status => 0, err => 
 	out => ['P25 ITL (ms): *', 'P99.9 TPOT (ms): *', 'Request goodput (req/s): * 0.00 *'],
 	not_out => ['*TTFT (ms):*', 'P99 *'] });
 is(score(qw(a.rec --strict))->{status}, 3, '--strict: 3, for the run was not VALID');
+
+# ---- conversations, priorities, constraints ----
+
+# What a run said, what its record says of it, and both compared.
+sub is_scored_again {
+	my ($what, $metrics, @words) = @_;
+	my $engine = start_sim(qw(--max-num-seqs 4 --scheduling-policy priority
+		--enable-prompt-tokens-details));
+	my @more = (qw(--save-result --save-detailed --result-filename), "$what.json");
+	my $ran = run(args => ['bench', @words, @more, '--record', "$what.rec",
+		$words[0] eq 'multi-turn' ? '--url' : '--base-url', $engine->{url}]);
+	my $again = score("$what.rec", @more[0 .. 2], "$what-again.json");
+
+	is($ran->{status}, 0, "$what: a run") or diag($ran->{err});
+	is($again->{status}, 0, "$what: scored again") or diag($again->{err});
+	is(slurp("$what-again.json"), slurp("$what.json"), "$what: the same result, byte for byte");
+	check_run("$what: compared", run(args => ['bench', 'compare', "$what.json", "$what-again.json",
+		'--metrics', join ',', @$metrics]), { status => 0, out => [map { "$_ *+0.0%*" } @$metrics] });
+	return json_of(slurp("$what-again.json"));
+}
+
+spew('talk.json', JSON::PP->new->encode([map { { id => "t$_", messages => [
+	{ role => 'user', content => "first $_" },
+	{ role => 'assistant', content => 'one' }, { role => 'user', content => 'second' },
+	{ role => 'assistant', content => 'two' }] } } 1 .. 4]));
+my $talk = is_scored_again('turns', ['per_turn_metrics[1].mean_ttft_ms', 'per_turn_metrics[0].p99_ttft_ms',
+	'sessions.ttft_later_turns_ms.mean', 'sessions.duration_s.p99'],
+	qw(multi-turn --input-file talk.json --model sim --tokenizer sim --num-clients 2
+	--no-early-stop --disable-tqdm));
+is_deeply([map { $_->{completed} } @{$talk->{per_turn_metrics}}], [4, 4], 'statistics of each turn');
+is($talk->{profllm}{options}{num_clients}, 2, 'and the options of the verb');
+my $classes = is_scored_again('classes', ['profllm.priorities[0].ttft_ms.p99',
+	'profllm.priorities[1].e2el_ms.mean'], qw(serve --model sim --tokenizer sim --num-prompts 20
+	--random-input-len 8 --random-output-len 6 --disable-tqdm --priority-classes 0:1,7:1));
+is_deeply([map { $_->{priority} } @{$classes->{profllm}{priorities}}], [0, 7], 'of each class');
+my $answers = is_scored_again('answers', ['mean_ttft_ms'], qw(serve --model sim --tokenizer sim
+	--dataset-name structured --structured-dataset choice --structured-output-ratio 0.5
+	--structured-output-len 20 --num-prompts 8 --temperature 0 --disable-tqdm));
+is_deeply([@{$answers->{profllm}{correctness}}{qw(requests constrained scored)}], [8, 4, 4], 'of answers');
+my @bits = @{$answers->{profllm}{requests}{correctness}};
+is(scalar(grep { ($_ & 14) == 14 } @bits), $answers->{profllm}{correctness}{correct},
+	'which agrees with what each request has');
 
 # ---- several hosts ----
 

@@ -3,7 +3,8 @@
  * fuzz_workload.c - workload files that nobody wrote.
  *
  * The first byte chooses. 'H': the rest is the content (one byte: how many requests it claims)
- * behind a head whose lengths and hash fit it, so that records and texts are reached.
+ * behind a head whose lengths and hash fit it, so that records and texts are reached; 'S':
+ * likewise, in the layout that has sessions.
  * Anything else: the rest is the file. It is read whole or refused with one sentence.
  */
 #include <stdio.h>
@@ -31,9 +32,9 @@ static void write_file(struct str bytes)
 	CHECK(f && fwrite(bytes.p, 1, bytes.n, f) == bytes.n && fclose(f) == 0);
 }
 
-static void add_head(const uint8_t *data, size_t size, struct buf *out)
+static void add_head(uint32_t layout, const uint8_t *data, size_t size, struct buf *out)
 {
-	struct workload_file_head h = { .layout = 1, .n = size ? data[0] : 0 };
+	struct workload_file_head h = { .layout = layout, .n = size ? data[0] : 0 };
 	struct str content = { (const char *)data + (size > 0), size - (size > 0) };
 	uint8_t block[DIGEST_BYTES];
 
@@ -58,8 +59,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		CHECK(mkstemp(path) >= 0);
 		atexit(remove_file);
 	}
-	if (size && data[0] == 'H')
-		add_head(data + 1, size - 1, &file);
+	if (size && (data[0] == 'H' || data[0] == 'S'))
+		add_head(data[0] == 'H' ? 1 : 3, data + 1, size - 1, &file);
 	else if (size)
 		buf_add(&file, data + 1, size - 1);
 	write_file((struct str){ file.data ? file.data : "", file.len });

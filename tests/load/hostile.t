@@ -105,7 +105,7 @@ sub why
 {
 	my %failed = %{ failures($_[0]) };
 
-	$failed{timeout} = delete $failed{limit} if $failed{limit} && $_[0]{err} =~ /limit of 1024 MiB/;
+	$failed{timeout} += delete $failed{limit} if $failed{limit} && $_[0]{err} =~ /limit of 1024 MiB/;
 	return \%failed;
 }
 

@@ -182,7 +182,7 @@ for my $case (@orders) {
 		'... counted on the texts: 4 + 7 + 4 bytes, "re" and " q0.1"');
 	is($stats->[1]{approx_cached_percent}, 100 * 11 / 15, '... all but the last question');
 	is($result->{completed}, 2, '--save-result: the result of bench serve, too');
-	like($run->{out}, qr/^input_num_tokens\s+2\.0\s+9\.5\d?\s/m, 'the statistics');
+	like($run->{out}, qr/^input_num_tokens\s+2\.0\s+9\.5\d?(?:e\+00)?\s/m, 'the statistics');
 	like($run->{out}, qr/^time_between_user_turns_sec\s+1\.0/m, '-v adds the time between turns');
 	like($run->{out}, qr/turn 2, user:\nq0\.1\nassistant:\nre q0\.1\n/, '--print-content');
 	like($run->{out}, qr/turn 1, user:\nq1\.0\nno answer: http_status\n/, '... of failures, too');
@@ -282,11 +282,38 @@ for my $case (@orders) {
 	is_deeply([map { scalar @{ $_->{messages} } } @asked], [1, 3, 1, 3],
 		'G1: an odd number of messages becomes the next even one');
 	is_deeply([map { @{$_}{qw(min_tokens max_tokens)} } @asked], [(10) x 8], '... answers of 10');
-	like($out, qr/^Conversations:\n +count .*\nnum_turns +2\.0 .*\nuser_tokens +4\.0 +97\.0 /m,
-		'print_stats: 100 tokens, three of which join their neighbours in the text');
+	like($out, qr/^Conversations:\n +count .* 99% +max\nconversation_turns +2\.0 /m,
+		'print_stats: means of conversations');
+	like($out, qr/^user_tokens +2\.0 +97\.0 /m,
+		'... 100 tokens, three of which join their neighbours in the text');
+	like($out, qr/^Requests:\n +count .*\nrequest_tokens +4\.0 /m, '... and of all requests');
 	like($out, qr/^Conversations Generation Parameters:\ntext_files=.*\ninput_num_turns=Constant/m,
 		'... and the parameters in the report');
 	turn_server_end($s);
+}
+
+# Without usage the tokens of a prompt are counted, its history once.
+for my $limits ([], [qw(--limit-min-tokens 2 --limit-max-tokens 2)],
+	[qw(--limit-min-tokens -1 --limit-max-tokens -1)]) {
+	my $run = turns([6, 4], sub { return 'as long as that' }, '--compat', 'usage', @$limits,
+		'--stats-json-output', "$dir/u.json", '--save-result', '--result-dir', "$dir",
+		'--result-filename', 'u-result.json');
+	my $said = 0;
+
+	$said += $_->{input_num_tokens} for @{ read_json("$dir/u.json") };
+	is($run->{status}, 0, "no usage (@$limits)") or diag($run->{err});
+	is(read_json("$dir/u-result.json")->{total_input_tokens}, $said, '... input tokens');
+}
+
+# --compat body: 0.32's script sends no seed, temperature and min_tokens.
+{
+	my $run = turns([2], undef, '--compat', 'body');
+	is($run->{asked}[0]{text}, '{"model": "sim", "messages": [{"role": "user", "content": "q0.0"}], '
+		. '"stream": true, "stream_options": {"include_usage": true}, "max_tokens": 4}',
+		'--compat body');
+	$run = turns([2], undef, '--no-stream', '--stats-json-output', "$dir/whole.json");
+	is(read_json("$dir/whole.json")->[0]{output_num_first_chunk_tokens}, 0,
+		'--no-stream: there is no first chunk');
 }
 
 # The alias, and a time limit.

@@ -73,6 +73,37 @@ sub content
 
 sub decode_body { return JSON::PP->new->decode($_[0]{body})->{messages} }
 
+# R2: two conversations of two turns, one request at a time, in the form of the Rust client.
+{
+	my $sim = sim('--ttft-ms', '2', '--itl-ms', '1');
+	my $run = serve($sim, @multi, '--num-prompts', '2', '--multi-turn-num-turns', '2',
+		'--multi-turn-concurrency', '1', '--multi-turn-delay-ms', '0');
+	my @body = bodies($sim);
+	my %messages = map { $_->{request_id} => decode_body($_) } @body;
+	my @ids = map { $_->{request_id} } @body;
+	my %said;
+
+	is($run->{status}, 0, 'R2: exit status') or diag($run->{err});
+	my $own = $run->{own}{requests};
+	$said{"rconv-$own->{session}[$_]-turn$own->{turn}[$_]"} = $run->{result}{generated_texts}[$_]
+		for 0 .. $#{ $own->{session} };
+	is_deeply([sort @ids], [map { ("rconv-$_-turn0", "rconv-$_-turn1") } 0, 1],
+		'R2: four requests, and their ids');
+	my @truth = truth_of($sim);
+	my @overlaps = grep { $truth[$_]{recv_ns} < $truth[$_ - 1]{send_ns}[-1] } 1 .. $#truth;
+	is("@overlaps", '', 'R2: one at a time');
+	for my $c (0, 1) {
+		my ($first, $second) = @messages{"rconv-$c-turn0", "rconv-$c-turn1"};
+		is_deeply([map { $_->{role} } @$second], [qw(user assistant user)], "R2: conversation $c");
+		is_deeply($second->[0], $first->[0], '... begins as it did');
+		is(ref $second->[1]{content}, '', '... the answer is a plain text');
+		is($second->[1]{content}, $said{"rconv-$c-turn0"}, '... and the server\'s own');
+		is_deeply([map { [ref $_->{content}, scalar @{ $_->{content} }, $_->{content}[0]{type}] }
+			@$second[0, 2]], [(['ARRAY', 1, 'text']) x 2],
+			'... the user\'s are lists of one text part');
+	}
+}
+
 # --on-turn-failure: what follows the failed turn of one conversation of four.
 for my $how ('drop', 'continue') {
 	my $sim = sim('--ttft-ms', '2', '--itl-ms', '1', '--fault', 'status=500:id=rconv-1-turn1');
@@ -112,16 +143,18 @@ for my $how ('drop', 'continue') {
 }
 
 # With several servers a conversation stays where it began, or goes round.
-for my $how ('url', 'spread') {
+for my $how ('url', 'spread', 'least-loaded') {
+	my @balance = $how eq 'least-loaded' ? ('--balance', $how) : ('--session-affinity', $how);
 	my @sim = map { sim('--ttft-ms', '2', '--itl-ms', '1') } 1 .. 2;
 	my $run = serve(\@sim, @multi, '--num-prompts', '5', '--multi-turn-num-turns', '4',
-		'--session-affinity', $how);
+		@balance);
 	my %at;
 	for my $k (0, 1) {
 		$at{$_}{$k} = 1 for map { /conv-(\d)/ } map { $_->{request_id} } bodies($sim[$k]);
 	}
 	my @homeless = grep { keys %{ $at{$_} } > 1 } 0 .. 4;
-	is(scalar @homeless, $how eq 'url' ? 0 : 5, "affinity $how: servers of a conversation");
+	is(scalar @homeless, $how eq 'spread' ? 5 : 0, "affinity $how: servers of a conversation");
+	is(scalar keys %{ { map { %$_ } values %at } }, 2, "affinity $how: both have some");
 }
 
 # U1 as a plan: four users at 2/s; the fifth conversation begins when slot 0 is free again.
@@ -138,10 +171,49 @@ for my $how ('url', 'spread') {
 		'U1: two seconds between requests of a user');
 }
 
+# --think-time and --tool-time by a law: each pause is drawn by itself, from --seed, and the other
+# kind of pause is left alone.
+{
+	my $turns = join '', map { my $id = $_; map { my $k = $_;
+		sprintf qq({"id": "s%d", "messages": [{"role": "user", "content": "m"}], "gap": 7%s}\n), $id,
+			$k % 2 ? ', "gap_kind": "tool"' : '' } 0 .. 4 } 1 .. 200;
+	open my $file, '>', "$dir/tools.jsonl" or die;
+	print $file $turns;
+	close $file;
+	my $gaps = sub {
+		my ($status, $out, $err) = profllm('bench', 'serve', @chat, '--model', 'sim', '--dry-run',
+			'--tokenizer', 'sim', '--dataset-name', 'sessions',
+			'--dataset-path', "$dir/tools.jsonl", '--dump-workload', '-', @_);
+		is($status, 0, "laws: @_") or diag($err);
+		my @gap = map { $_->{due_s} } grep { defined $_->{after} } map { JSON::PP->new->decode($_) }
+			grep { /^\{/ } split /\n/, $out;
+		is(scalar @gap, 800, 'a pause before each later turn');
+		return @gap;
+	};
+	my $mean = sub { my $sum = 0; $sum += $_ for @_; return $sum / @_ };
+	my %seen;
+	my @think = $gaps->('--think-time', 'exponential:2');
+	my @other = grep { $_ != 7 } @think;
+	is(scalar @other, 400, 'laws: pauses of tools stay');
+	ok(abs($mean->(@other) - 2) < 0.5, 'laws: their mean is that of the law');
+	$seen{$_}++ for @other;
+	cmp_ok(scalar keys %seen, '>', 300, 'laws: each is drawn by itself');
+	is(join(' ', $gaps->('--think-time', 'exponential:2')), "@think", 'laws: the same seed');
+	isnt(join(' ', $gaps->('--think-time', 'exponential:2', '--seed', 1)), "@think", 'laws: another');
+	my @both = $gaps->('--think-time', '0.25', '--tool-time', 'lognormal:3,0.5,1,10');
+	is(scalar(grep { $_ == 0.25 } @both), 400, 'laws: a constant');
+	@other = grep { $_ != 0.25 } @both;
+	is(scalar(grep { $_ >= 1 && $_ <= 10 } @other), 400, "laws: a tool's time within its limits");
+	ok(abs($mean->(@other) - 3) < 0.5, 'laws: and its mean');
+}
+
 # What does not fit together.
 for my $case (
 	[ [ @multi, '--num-users', '4' ], qr/^.*--num-users needs --user-centric-rate/m ],
 	[ [ @multi, '--user-centric-rate', '4' ], qr/--user-centric-rate needs --num-users/ ],
+	[ [ @multi, '--think-time', 'gauss:1' ], qr/--think-time gauss:1: expected seconds from 0 to a/ ],
+	[ [ @multi, '--tool-time', 'normal:1' ],
+	  qr/--tool-time normal:1: normal:MEAN,SD\[,MIN,MAX\] was expected/ ],
 	[ [ @multi, '--user-centric-rate', '4', '--num-users', '2', '--request-rate', '3' ],
 	  qr/--user-centric-rate and --request-rate are mutually exclusive/ ],
 	[ [ @chat, '--user-centric-rate', '4', '--num-users', '2' ], qr/has no conversations/ ],

@@ -85,21 +85,29 @@ done
 if ! "$py" -c 'import soundfile, av' 2>/dev/null; then
 	"$dir/venv/bin/uv" pip install -q --python "$py" soundfile av
 fi
-# The dashboard's scripts and the template of its report, which only the source has. pip looks
-# into it with what its build needs.
+# What only the source has: the dashboard's scripts with the template of its report, and the
+# benchmarks that are no verbs of `vllm bench`. pip looks into it with what its build needs.
 scripts=.buildkite/performance-benchmarks
-if ! [ -s "$dir/scripts/compare-json-results.py" ]; then
+if ! [ -s "$dir/scripts/compare-json-results.py" ] ||
+	! [ -s "$dir/benchmarks/multi_turn/benchmark_serving_multi_turn.py" ]; then
 	say "source of vllm $vllm"
 	"$dir/venv/bin/uv" pip install -q --python "$py" --target "$dir/source/tools" \
 		setuptools setuptools_scm setuptools_rust wheel packaging jinja2
 	PYTHONPATH=$dir/source/tools VLLM_TARGET_DEVICE=empty VLLM_VERSION_OVERRIDE=$vllm \
 		SETUPTOOLS_SCM_PRETEND_VERSION=$vllm "$py" -m pip download -q --no-deps \
 		--no-binary :all: --no-build-isolation -d "$dir/source" "vllm==$vllm"
-	mkdir -p "$dir/scripts"
-	tar xzf "$dir/source/vllm-$vllm.tar.gz" -C "$dir/source" "vllm-$vllm/$scripts"
+	mkdir -p "$dir/scripts" "$dir/benchmarks"
+	tar xzf "$dir/source/vllm-$vllm.tar.gz" -C "$dir/source" \
+		"vllm-$vllm/$scripts" "vllm-$vllm/benchmarks"
 	cp "$dir/source/vllm-$vllm/$scripts"/*.md "$dir/source/vllm-$vllm/$scripts"/scripts/*.py \
 		"$dir/scripts/"
+	cp -r "$dir/source/vllm-$vllm/benchmarks"/*.py "$dir/source/vllm-$vllm/benchmarks/multi_turn" \
+		"$dir/source/vllm-$vllm/benchmarks/structured_schemas" "$dir/benchmarks/"
 	rm -r "$dir/source"
+fi
+# What the multi-turn script writes spreadsheets with, and what reads them here.
+if ! "$py" -c 'import xlsxwriter, openpyxl' 2>/dev/null; then
+	"$dir/venv/bin/uv" pip install -q --python "$py" xlsxwriter openpyxl
 fi
 if ! "$py" -c 'import tabulate, psutil, regex, jinja2' 2>/dev/null; then
 	"$dir/venv/bin/uv" pip install -q --python "$py" tabulate psutil regex jinja2

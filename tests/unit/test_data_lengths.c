@@ -187,6 +187,86 @@ static void wrong_laws_are_refused(void **state)
 	assert_int_equal(e.code, ERR_IO);
 }
 
+/* ---- times ---- */
+
+/* Within five standard errors of the formulas, in seconds, and within the limits. */
+static void times_have_their_moments(void **state)
+{
+	static const struct { const char *law; double mean, sd, min, max; } row[] = {
+		{ "uniform:0,2", 1, .5777, 0, 2 },
+		{ "normal:3,0.5", 3, .5, 0, 6 },
+		{ "lognormal:0.5,0.8", .5, .4734, 0, DUE_S_MAX },
+		{ "exponential:2", 2, 2, 0, DUE_S_MAX },
+		{ "exponential:2,0,0.5", .2396, .1442, 0, .5 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct pcg64 rng = rng_fork(1, "test");
+		double sum = 0, v;
+		struct lengths l;
+		struct err e;
+
+		if (lengths_parse_time("--think-time", row[i].law, &l, &e) < 0)
+			fail_msg("%s", e.text);
+		for (int k = 0; k < DRAWS; k++) {
+			v = lengths_draw_s(&l, &rng);
+			if (v < row[i].min || v > row[i].max)
+				fail_msg("%s: %g", row[i].law, v);
+			sum += v;
+		}
+		if (fabs(sum / DRAWS - row[i].mean) > 5 * row[i].sd / sqrt(DRAWS) + 5e-4)
+			fail_msg("%s: mean %g", row[i].law, sum / DRAWS);
+		lengths_release(&l);
+	}
+}
+
+static void times_may_be_constant_or_recorded(void **state)
+{
+	struct pcg64 rng = rng_fork(1, "test"), untouched = rng;
+	char path[96], text[128];
+	struct lengths l;
+	struct err e;
+
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		assert_int_equal(lengths_parse_time("x", k ? "constant:0.1" : "0.1", &l, &e), 0);
+		assert_true(lengths_draw_s(&l, &rng) == .1);
+	}
+	assert_memory_equal(&rng, &untouched, sizeof(rng));
+	put_file(path, "gaps.csv", "seconds,count\n0,1\n2.5,3\n");
+	snprintf(text, sizeof(text), "histogram:%s", path);
+	assert_int_equal(lengths_parse_time("x", text, &l, &e), 0);
+	for (int i = 0, n[2] = { 0 }; i <= DRAWS; i++) {
+		double v = lengths_draw_s(&l, &rng);
+
+		assert_true(v == 0 || v == 2.5);
+		n[v > 0]++;
+		assert_true(i < DRAWS || abs(n[1] - DRAWS / 4 * 3) < DRAWS / 100);
+	}
+	lengths_release(&l);
+}
+
+static void other_times_are_refused(void **state)
+{
+	static const char *const law[] = {
+		"", "-1", "x", "1e9", "nan", "inf", "constant:", "constant:x", "zipf:1,5", "gauss:1,2",
+		"exponential:0", "exponential:-1", "uniform:2,1", "uniform:1", "normal:1", "normal:1,0",
+		"lognormal:1,1,2,1", "lognormal:1,1,2", "uniform:0,1e9",
+	};
+	struct lengths l;
+	struct err e;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(law) / sizeof(*law); i++) {
+		if (lengths_parse_time("--think-time", law[i], &l, &e) == 0)
+			fail_msg("taken: %s", law[i]);
+		assert_int_equal(e.code, ERR_USAGE);
+		assert_non_null(strstr(e.text, "--think-time"));
+		assert_non_null(strstr(e.text, "seconds"));
+	}
+}
+
 /* ---- datasets ---- */
 
 struct fixture {
@@ -421,6 +501,9 @@ static void no_room_for_the_file_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(times_have_their_moments),
+		cmocka_unit_test(times_may_be_constant_or_recorded),
+		cmocka_unit_test(other_times_are_refused),
 		cmocka_unit_test(laws_have_their_moments),
 		cmocka_unit_test(zipf_has_its_weights),
 		cmocka_unit_test(histograms_have_their_weights),

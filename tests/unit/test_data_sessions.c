@@ -280,6 +280,31 @@ static void gaps_are_drawn_from_the_next_seed(void **state)
 	fixture_release(&f);
 }
 
+/* A law as --think-time has it. */
+static void gaps_may_be_laws(void **state)
+{
+	double first[2] = { 0 };
+
+	(void)state;
+	for (int k = 0; k < 3; k++) {
+		struct fixture f;
+		const struct turn *t;
+
+		sessions_init(&f, TURN("", "a") TURN("\"gap\": \"uniform:0.5,1.5\", ", "b")
+			      TURN("\"gap\": \"0.25\", ", "c") TURN("\"gap\": \"uniform:0.5,1.5\", ", "d"));
+		f.env.seed = k == 2 ? 8 : 7;
+		assert_tree(&f, "a b<a(a) c<b(b) d<c(c)");
+		t = f.w.sessions->turn;
+		assert_true(t[1].gap_s >= .5 && t[1].gap_s <= 1.5 && t[1].gap_s != t[3].gap_s);
+		assert_true(t[2].gap_s == .25);
+		assert_true(k == 0 ||
+			    (t[1].gap_s == first[0] && t[3].gap_s == first[1]) == (k == 1));
+		first[0] = t[1].gap_s;
+		first[1] = t[3].gap_s;
+		fixture_release(&f);
+	}
+}
+
 static void bad_turns_are_one_sentence(void **state)
 {
 	static const struct { const char *text, *want; } row[] = {
@@ -296,6 +321,8 @@ static void bad_turns_are_one_sentence(void **state)
 		{ TURN("\"turn\": \"a\", ", "a") TURN("\"waits\": [], ", "b"),
 		  "s.jsonl:2: turn '1' continues 'a' without waiting for it" },
 		{ TURN("\"gap\": -1, ", "a"), "s.jsonl:1: \"gap\" is -1 s" },
+		{ TURN("\"gap\": \"gauss:1\", ", "a"),
+		  "s.jsonl:1: \"gap\" gauss:1: expected seconds" },
 		{ TURN("\"gap\": {\"distribution\": \"x\"}, ", "a"), "s.jsonl:1: gap: unknown distribution" },
 		{ TURN("\"gap_kind\": \"nap\", ", "a"), "\"gap_kind\" must be \"think\" or \"tool\"" },
 		{ TURN("\"priority\": 1.5, ", "a"), "\"priority\" must be a whole number" },
@@ -329,6 +356,7 @@ int main(void)
 		cmocka_unit_test(single_turn_has_order_and_no_history),
 		cmocka_unit_test(turns_name_what_they_wait_for),
 		cmocka_unit_test(gaps_are_drawn_from_the_next_seed),
+		cmocka_unit_test(gaps_may_be_laws),
 		cmocka_unit_test(bad_turns_are_one_sentence),
 	};
 

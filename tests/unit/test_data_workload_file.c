@@ -148,6 +148,112 @@ static void requests_that_differ_are_read(void **state)
 	free(path);
 }
 
+/* ---- sessions ---- */
+
+static struct turn two_roots[] = {
+	{ .history = TURN_NONE },
+	{ .session = 0, .history = 0, .wait = 0, .n_waits = 1, .number = 1, .gap_s = .1,
+	  .gap_kind = TURN_THINKS, .is_gap_from_start = true },
+	{ .session = 0, .history = TURN_NONE },
+	{ .session = 0, .history = 0, .wait = 1, .n_waits = 2, .number = 1, .gap_s = 1e-9,
+	  .gap_kind = TURN_CALLS_TOOLS },
+	{ .session = 1, .history = TURN_NONE },
+	{ .session = 1, .history = 4, .wait = 3, .n_waits = 1, .number = 1, .gap_s = 5,
+	  .is_gap_from_arrival = true },
+};
+static uint32_t waits[] = { 0, 1, 2, 4 };
+static struct session two[] = { { STR("a#2"), 0, 4 }, { STR("b"), 4, 2 } };
+
+static int write_sessions(const char *path, struct workload *w, struct sessions *s)
+{
+	char hash[DIGEST_HEX];
+	struct err e;
+
+	*w = (struct workload){ 0 };
+	*s = (struct sessions){ two_roots, waits, two, 6, 4, 2 };
+	for (int i = 0; i < 6; i++)
+		*workload_add(w) = (struct sample){ .messages = STR("[]"), .timestamp_s = NAN,
+						    .headers = STR("{\"X-A\": \"b\"}") };
+	w->sessions = s;
+	return workload_file_write(path, w, STR(""), STR("{}"), NULL, hash, &e);
+}
+
+static void sessions_are_read(void **state)
+{
+	char *path = file_join(dir, "sessions.bin"), hash[DIGEST_HEX];
+	struct workload w, r = { 0 };
+	struct str description;
+	struct sessions s;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(write_sessions(path, &w, &s), 0);
+	for (size_t most = 1; most <= 3; most++) {
+		assert_int_equal(workload_file_read(path, most, "", &r, &description, hash, &e), 0);
+		assert_int_equal(r.sessions->n_sessions, most < 2 ? most : 2);
+		assert_int_equal(r.n, most == 1 ? 4 : 6);
+		assert_int_equal(r.sessions->n_turns, r.n);
+		for (size_t i = 0; i < r.n; i++) {
+			const struct turn *a = &two_roots[i], *b = &r.sessions->turn[i];
+
+			assert_same(&w.v[i], &r.v[i]);
+			assert_true(a->session == b->session && a->history == b->history);
+			assert_true(a->number == b->number && a->gap_s == b->gap_s);
+			assert_int_equal(a->gap_kind, b->gap_kind);
+			assert_int_equal(a->is_gap_from_start, b->is_gap_from_start);
+			assert_int_equal(a->is_gap_from_arrival, b->is_gap_from_arrival);
+			assert_int_equal(a->n_waits, b->n_waits);
+			for (uint32_t k = 0; k < a->n_waits; k++)
+				assert_int_equal(waits[a->wait + k],
+						 r.sessions->waits[b->wait + k]);
+		}
+		assert_texts(r.sessions->session[0].id, two[0].id);
+		workload_release(&r);
+	}
+	workload_release(&w);
+	free(path);
+}
+
+/* A file that somebody made up: no turn waits for a later one, or continues what has not ended. */
+static void other_sessions_are_refused(void **state)
+{
+	char *path = file_join(dir, "bad.bin"), hash[DIGEST_HEX];
+
+	(void)state;
+	for (int k = 0; k < 8; k++) {
+		struct turn kept[6];
+		uint32_t kept_wait = waits[3];
+		struct str kept_id = two[1].id, description;
+		struct workload w, r = { 0 };
+		struct sessions s;
+		struct err e = { 0 };
+
+		memcpy(kept, two_roots, sizeof(kept));
+		switch (k) {
+		case 0: waits[3] = 5; break;             /* for itself */
+		case 1: waits[3] = 3; break;             /* another session's */
+		case 2: two_roots[5].history = 5; break;
+		case 3: two_roots[3].history = 3; break;
+		case 4: two_roots[3].wait = 2;           /* it continues 0, and waits for 2 alone */
+			two_roots[3].n_waits = 1; break;
+		case 5: two_roots[5].gap_s = -1; break;
+		case 6: two_roots[5].gap_kind = 3; break;
+		case 7: two[1].id = STR("b\r\nX: y"); break;
+		}
+		assert_int_equal(write_sessions(path, &w, &s), 0);
+		if (workload_file_read(path, SIZE_MAX, "", &r, &description, hash, &e) == 0)
+			fail_msg("case %d was taken", k);
+		assert_non_null(strstr(e.text, "bad.bin: session "));
+		assert_non_null(strstr(e.text, "is malformed"));
+		memcpy(two_roots, kept, sizeof(kept));
+		waits[3] = kept_wait;
+		two[1].id = kept_id;
+		workload_release(&r);
+		workload_release(&w);
+	}
+	free(path);
+}
+
 /* The hash is of what is sent: neither the description nor the run's id prefix changes it. */
 static void the_hash_is_of_the_content(void **state)
 {
@@ -299,6 +405,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_written_is_read),
 		cmocka_unit_test(requests_that_differ_are_read),
+		cmocka_unit_test(sessions_are_read),
+		cmocka_unit_test(other_sessions_are_refused),
 		cmocka_unit_test(the_hash_is_of_the_content),
 		cmocka_unit_test(damage_is_noticed),
 		cmocka_unit_test(the_dataset_replays),

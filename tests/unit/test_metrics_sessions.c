@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Conversations as a record has them: their outcomes, durations, turns and what was cached. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -100,8 +101,37 @@ static void sessions_have_outcomes(void **state)
 	NEAR(s->serving.mean, 4); /* 1..2 and 5..8: what overlaps counts once */
 	NEAR(s->gap.mean, 3);
 	NEAR(s->throughput, 1 / 20.0);
+	assert_int_equal(s->later_ttft.n, 2); /* of successes, no first turns */
+	NEAR(s->later_ttft.p50_ms, 100);
 	metrics_release(&m);
 	record_release(&r);
+}
+
+/* 20 ms and 3 ms more for each 1,000 tokens; all of one length have no slope. */
+static void ttft_grows_with_context(void **state)
+{
+	struct metrics_opts o = opts();
+	struct metrics m;
+
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		begin();
+		for (uint16_t t = 0; t < 5; t++) {
+			struct request_row *row = add(0, t, t ? t - 1u : RECORD_NONE, t + 1,
+						      t + 1.5, REQ_DONE);
+
+			row->prompt_tokens = k ? 100u : 100u + 2000u * t;
+			row->first_event_ns = row->sent_ns + 20000000 + row->prompt_tokens * 3000ll;
+		}
+		add(0, 5, 4, 7, 8, REQ_FAILED)->prompt_tokens = 9;
+		metrics_score(&m, &r, &o);
+		if (k)
+			assert_true(isnan(m.sessions.context_slope_ms));
+		else
+			NEAR(m.sessions.context_slope_ms, 3);
+		metrics_release(&m);
+		record_release(&r);
+	}
 }
 
 /* Cached shares weigh tokens, and leave out turns of which the server says nothing. */
@@ -155,6 +185,64 @@ static void turns_are_summed_apart(void **state)
 	record_release(&r);
 }
 
+/* First turns have no history, so they are apart from all others. */
+static void first_turns_are_apart(void **state)
+{
+	struct metrics_opts o = opts();
+	struct metrics m;
+
+	(void)state;
+	fill();
+	r.row[1].first_event_ns = r.row[1].sent_ns + S / 5;
+	metrics_score(&m, &r, &o);
+	assert_int_equal(m.sessions.first_ttft.n, 3);
+	NEAR(m.sessions.first_ttft.mean_ms, 100);
+	NEAR(m.sessions.first_ttft.max_ms, 100);
+	assert_int_equal(m.sessions.later_ttft.n, 2);
+	NEAR(m.sessions.later_ttft.mean_ms, 150);
+	NEAR(m.sessions.later_ttft.max_ms, 200);
+	metrics_release(&m);
+	record_release(&r);
+}
+
+/* One conversation of 30 turns whose TTFT grows by 2 ms a turn, after a first one that is slow. */
+static void many_turns_are_ranges(void **state)
+{
+	struct metrics_opts o = opts();
+	const struct metrics_sessions *s;
+	struct metrics m;
+
+	(void)state;
+	begin();
+	for (uint16_t k = 0; k < 30; k++) {
+		struct request_row *row = add(0, k, k ? k - 1u : RECORD_NONE, k, k + 0.9, REQ_DONE);
+
+		row->first_event_ns = row->sent_ns + (k ? 100 + 2 * k : 800) * (S / 1000);
+		row->prompt_tokens = 100u + 10u * k;
+		row->cached_tokens = k ? row->prompt_tokens / 2 : 0;
+		row->flags |= ROW_HAS_CACHED;
+	}
+	metrics_score(&m, &r, &o);
+	s = &m.sessions;
+	assert_int_equal(s->n_turns, 30);
+	assert_int_equal(s->n_ranges, 11);
+	assert_int_equal(s->by_range[0].last_turn, 0);
+	assert_int_equal(s->by_range[1].turn, 1);
+	assert_int_equal(s->by_range[1].last_turn, 3);
+	assert_int_equal(s->by_range[1].completed, 3);
+	NEAR(s->by_range[1].block[BLOCK_TTFT].median_ms, 104);
+	NEAR(s->by_range[1].cached.mean, 60);
+	assert_int_equal(s->by_range[10].turn, 28);
+	assert_int_equal(s->by_range[10].last_turn, 29);
+	assert_true(s->knows_growth);
+	NEAR(s->ttft_growth_per_turn_ms, 2);
+	assert_true(s->ttft_growth_error_ms < 1e-3);
+	assert_true(s->is_later_cache_known);
+	NEAR(s->later_cached_share, 0.5);
+	metrics_release(&m);
+	record_release(&r);
+}
+
 /* A session is good when every turn is, and when it was short enough. */
 static void goodput_is_of_whole_sessions(void **state)
 {
@@ -182,8 +270,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sessions_have_outcomes),
+		cmocka_unit_test(ttft_grows_with_context),
 		cmocka_unit_test(cached_tokens_are_weighted),
 		cmocka_unit_test(turns_are_summed_apart),
+		cmocka_unit_test(first_turns_are_apart),
+		cmocka_unit_test(many_turns_are_ranges),
 		cmocka_unit_test(goodput_is_of_whole_sessions),
 	};
 

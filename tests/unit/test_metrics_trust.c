@@ -172,6 +172,23 @@ static void hits_preempted(struct run *r)
 	hits(r);
 	r->m.servers.preemptions = (struct metrics_growth){ true, 1 };
 }
+/* Of ten constrained answers: correct ones, free text, JSON that the schema forbids. */
+static void constrained(struct run *r, uint32_t correct, uint32_t parse, uint32_t schema)
+{
+	r->f.told_by = "structured_outputs";
+	r->m.correctness = (struct metrics_correctness){
+		.n = 10, .constrained = 10, .constrained_scored = correct + parse + schema,
+		.constrained_correct = correct,
+	};
+	r->m.correctness.wrong[WRONG_PARSE] = parse;
+	r->m.correctness.wrong[WRONG_SCHEMA] = schema;
+}
+static void free_text(struct run *r) { constrained(r, 2, 8, 0); }
+static void free_text_old(struct run *r) { constrained(r, 0, 10, 0); r->f.told_by = "guided_json"; }
+static void free_text_some(struct run *r) { constrained(r, 3, 7, 0); }
+static void free_text_few(struct run *r) { constrained(r, 0, 4, 0); }
+static void free_text_not(struct run *r) { constrained(r, 0, 9, 1); }
+static void free_text_untold(struct run *r) { free_text(r); r->f.told_by = NULL; }
 static void unstamped(struct run *r)
 {
 	r->f.is_kernel_stamped = true;
@@ -344,6 +361,18 @@ static const struct {
 	  "TTFT, E2EL, goodput, throughput" },
 	{ hits_none, TRUST_VALID, NULL, NULL, NULL },
 	{ hits_preempted, TRUST_VALID, NULL, NULL, NULL },
+	{ free_text, TRUST_VALID, "constraints_ignored",
+	  "8 of 10 constrained answers are free text. The server seems to ignore "
+	  "\"structured_outputs\", the key that it was sent; --constraint-form guided sends "
+	  "guided_json and its like, as vLLM before 0.11 has them.", NULL },
+	{ free_text_old, TRUST_VALID, "constraints_ignored",
+	  "10 of 10 constrained answers are free text. The server seems to ignore \"guided_json\", "
+	  "the key that it was sent; --constraint-form structured_outputs sends that key of vLLM "
+	  "since 0.11.", NULL },
+	{ free_text_some, TRUST_VALID, NULL, NULL, NULL },
+	{ free_text_few, TRUST_VALID, NULL, NULL, NULL },
+	{ free_text_not, TRUST_VALID, NULL, NULL, NULL },
+	{ free_text_untold, TRUST_VALID, NULL, NULL, NULL },
 	{ full, TRUST_INVALID, "record_full",
 	  "The record reached its limit: later token events are not in it.",
 	  "every metric" },

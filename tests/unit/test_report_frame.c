@@ -239,10 +239,14 @@ static void csv(void **state)
 
 static void values(void **state)
 {
-	struct frame f = frame_of("[{\"a.b\": 1, \"a\": {\"b\": 2, \"c\": {\"p99.9\": 3}}, \"s\": \"inf\"}]");
+	struct frame f = frame_of("[{\"a.b\": 1, \"a\": {\"b\": 2, \"c\": {\"p99.9\": 3}}, \"s\": \"inf\", "
+				  "\"l\": [{\"p99.9\": 4}, 5], \"k[0]\": 6}]");
 	static const struct { const char *key; double value; } rows[] = {
-		{ "a.b", 1 }, { "a.c.p99.9", 3 }, { "s", INFINITY },
+		{ "a.b", 1 }, { "a.c.p99.9", 3 }, { "s", INFINITY }, { "l[0].p99.9", 4 },
+		{ "l[1]", 5 }, { "k[0]", 6 },
 	};
+	static const char *const absent[] = { "l[2]", "l[-1]", "l[]", "l[x]", "l[0", "l[0]x", "[0]",
+					      "s[0]", "a[0]", "l[99999999999999999999]" };
 	double x;
 
 	(void)state;
@@ -250,8 +254,15 @@ static void values(void **state)
 		assert_true(frame_number(frame_value(f.row[0], str_of(rows[i].key)), &x));
 		assert_true(x == rows[i].value);
 	}
+	for (size_t i = 0; i < COUNT(absent); i++)
+		assert_null(frame_value(f.row[0], str_of(absent[i])));
 	assert_null(frame_value(f.row[0], STR("a.c.p99")));
 	assert_null(frame_value(f.row[0], STR("a.b.c")));
+	assert_null(frame_value(f.row[0], STR("l[2].x")));
+	assert_null(frame_value(f.row[0], STR("l[-1].x")));
+	assert_null(frame_value(f.row[0], STR("l[0.5].x")));
+	assert_null(frame_value(f.row[0], STR("l[].x")));
+	assert_null(frame_value(f.row[0], STR("s[0]")));
 	assert_null(frame_value(f.row[0], STR("")));
 	assert_true(frame_float(STR(" 1_000.5 "), &x) && x == 1000.5);
 	assert_false(frame_float(STR("1__0"), &x));

@@ -67,6 +67,9 @@ static void test_first_chunk(void **state)
 	s.input_num_tokens = 40;
 	turn_stats_cached(&s, 10);
 	assert_true(s.approx_cached_percent == 75);
+	s.input_num_tokens = 48; /* the share is rounded before it becomes a percentage */
+	turn_stats_cached(&s, 17);
+	assert_true(s.approx_cached_percent == 100.0 * (31.0 / 48.0));
 }
 
 /* D1: 10 20 30 45; the columns of whole numbers lose their second zero. */
@@ -101,6 +104,24 @@ static void test_one_sample(void **state)
 	r.n = 0;
 	multi_turn_terminal(&r, &out);
 	assert_int_equal(out.len, 0);
+}
+
+/* Upstream's tables: a column with a number below 0.01 or above a million has exponents. */
+static void test_exponents(void **state)
+{
+	struct turn_stats v[] = { sample(0.004, 0, "a"), sample(10, 100, "b") };
+	struct multi_turn_report r = report_of(v, COUNT(v));
+	struct buf out = { 0 };
+
+	(void)state;
+	multi_turn_terminal(&r, &out);
+	has(out.data, "ttft_ms              2.0    5.0  7.07  4.00e-03    2.5    5.0    7.5    9.0   10.0\n");
+	has(out.data, "latency_ms           2.0  100.0  0.00  1.00e+02  100.0");
+	v[1].ttft_ms = 2e6;
+	buf_reset(&out);
+	multi_turn_terminal(&r, &out);
+	has(out.data, "1.00e+06");
+	buf_release(&out);
 }
 
 /* Shares are cut from the start; percentiles are those of all samples. */
@@ -225,6 +246,7 @@ int main(void)
 		cmocka_unit_test(test_first_chunk),
 		cmocka_unit_test(test_described),
 		cmocka_unit_test(test_one_sample),
+		cmocka_unit_test(test_exponents),
 		cmocka_unit_test(test_warmup),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_workbook),

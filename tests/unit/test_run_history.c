@@ -140,6 +140,7 @@ static void a_join_waits_for_all_and_continues_one(void **state)
 static void users_keep_their_pace(void **state)
 {
 	static const struct talk_turn chain[] = CHAIN_OF_THREE;
+	unsigned exact = 0;
 	struct talk t;
 
 	(void)state;
@@ -158,11 +159,11 @@ static void users_keep_their_pace(void **state)
 			const struct request_row *row = row_of(&t, user, turn);
 
 			/* 20 ms after the last send, unless its answer came later. */
-			assert_true(row->due_ns == before->sent_ns + 20 * MS ||
-				    row->due_ns >= before->end_ns);
-			assert_true(row->due_ns >= before->sent_ns + 20 * MS);
+			assert_true(row->due_ns >= before->sent_ns + 20 * MS - 1000);
 			assert_true(row->sent_ns >= row->due_ns);
+			exact += row->due_ns - before->sent_ns <= 20 * MS + 1000;
 		}
+	assert_in_range(exact, 5, 10); /* a machine that is busy may be late for some */
 	talk_release(&t);
 }
 
@@ -187,6 +188,7 @@ static void a_late_answer_is_followed_at_once(void **state)
 	talk_server.answer = slow_first;
 	talk_run(&t);
 	row = t.record.row;
+	assert_true(row[0].end_ns - row[0].sent_ns >= 650 * MS - 1000);
 	assert_true(row[1].due_ns >= row[0].end_ns);
 	assert_true(row[1].due_ns - row[0].end_ns < 75 * MS); /* not another gap after the end */
 	assert_true(llabs(row[2].due_ns - row[1].sent_ns - 75 * MS) < 1000 ||

@@ -56,7 +56,7 @@ static const struct { const char *line, *want; } rules[] = {
 	{ "-i x -m x --warmup-percentages=-1%", "--warmup-percentages: expected percentages" },
 	{ "-i x -m x --warmup-percentages nan", "--warmup-percentages: expected percentages" },
 	{ "-i x -m x --warmup-step --warmup-percentages x", NULL },
-	{ "-i x -m x --compat abandon,nothing", "--compat: expected abandon, usage or both" },
+	{ "-i x -m x --compat abandon,nothing", "--compat: expected names from abandon, usage, body" },
 	{ "-i x -m x --url ftp://h", "--url: " },
 	{ "-i x -m x --conversation-sampling fair", "--conversation-sampling: expected one of" },
 };
@@ -107,7 +107,7 @@ static void test_values(void **state)
 	assert_int_equal(m.order.requests_max, 9);
 	assert_int_equal(m.order.retries_max, 1);
 	assert_true(m.order.skips_first && m.order.abandons && !m.order.stops_early);
-	assert_int_equal(m.compat, MULTI_TURN_ABANDON | MULTI_TURN_USAGE);
+	assert_int_equal(m.compat, MULTI_TURN_ABANDON | MULTI_TURN_USAGE | MULTI_TURN_BODY);
 	setenv("MULTITURN_BENCH_MAX_RETRIES", "many", 1);
 	assert_int_equal(check("-i x -m x", &o, &m, &a, &e), -1);
 	assert_non_null(strstr(e.text, "$MULTITURN_BENCH_MAX_RETRIES: expected an integer"));

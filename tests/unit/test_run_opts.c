@@ -29,7 +29,8 @@
 #define END "--ramp-up-end-rps"
 #define DATASETS "sharegpt, burstgpt, sonnet, random, random-mm, random-rerank, hf, custom, " \
 	"custom_audio, custom_image, custom_mm, prefix_repetition, spec_bench, speed_bench, " \
-	"timed_trace, mix, workload"
+	"timed_trace, trace, conversations, sessions, prioritization, mix, workload, " \
+	"structured"
 #define BACKENDS "vllm, openai, openai-chat, openai-responses, openai-audio, openai-embeddings, " \
 	"openai-embeddings-chat, openai-embeddings-clip, openai-embeddings-vlm2vec, "          \
 	"infinity-embeddings, infinity-embeddings-clip, vllm-pooling, vllm-rerank, anthropic, tgi, " \

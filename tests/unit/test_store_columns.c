@@ -229,6 +229,11 @@ static const struct { const char *name; bool is_known; } names[] = {
 	{ "p99_ttft_ms", true }, { "p12.5_itl_ms", true }, { "steady_state.p37_ttft_ms", true },
 	{ "failures.timeout", true }, { "hardware.gpu", true }, { "provenance.engine_commit", true },
 	{ "environment.server.version", true }, { "system.gpu.power_w.mean", true },
+	{ "sessions.completed", true }, { "sessions.ttft_first_turn_ms.p99", true },
+	{ "correctness.correct", true }, { "priority.0.completed", true },
+	{ "priority.-12.e2el_ms.p99", true }, { "priority.1.ttft_cost", true },
+	{ "prefix_cache.on.cached_share", true }, { "benchmark.num_clients", true },
+	{ "priority.x.completed", false }, { "priority.1.complete", false }, { "priority.1", false },
 	{ "server.modle", false }, { "decode.modle", false }, { "p99_", false }, { "p_ttft_ms", false },
 	{ "tags.a", false }, { "", false }, { "server.", false }, { "ttft_ms", false },
 };

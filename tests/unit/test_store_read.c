@@ -212,6 +212,56 @@ static const struct {
 	    "server.tensor_parallel_size=2.0", "server.compilation_config.mode=3.0",
 	    "median_ttft_ms=5.5", "mean_ttft_ms=4.5", "completed=4.0", "request_throughput=2.5",
 	    "benchmark.subparser=absent", "input_lens=absent" } },
+	{ "conversations", "", "{\"request_throughput\": 2, \"sessions\": {\"completed\": 3, "
+	  "\"duration_s\": {\"n\": 3, \"p99\": 1.5}, \"ttft_first_turn_ms\": {\"mean\": 20.5}, "
+	  "\"ttft_later_turns_ms\": {\"mean\": 4.5}, \"cached_share\": 0.5}, "
+	  "\"per_turn_metrics\": [{\"turn_index\": 0}], \"profllm\": {\"dataset\": "
+	  "\"conversations\", \"options\": {\"num_clients\": 2, \"client_request_rate\": 0}}}",
+	  "serve", 1,
+	  { "sessions.completed=3.0", "sessions.duration_s.p99=1.5",
+	    "sessions.ttft_first_turn_ms.mean=20.5", "sessions.ttft_later_turns_ms.mean=4.5",
+	    "sessions.cached_share=0.5", "per_turn_metrics=absent",
+	    "benchmark.dataset_name='conversations'", "benchmark.num_clients=2.0",
+	    "benchmark.client_request_rate=0.0" } },
+	{ "what vLLM's script for structured output writes", "", "{\"outputs\": [{\"correctness\": "
+	  "true}], \"correct_rate(%)\": 75, \"request_throughput\": 2, \"ttft_description\": "
+	  "{\"count\": 4}, \"mean_ttft_ms\": 3}", "serve", 1,
+	  { "correctness.correct_rate_upstream=75.0", "mean_ttft_ms=3.0", "outputs=absent",
+	    "tags.ttft_description.count=absent" } },
+	{ "answers that were judged", "", "{\"request_throughput\": 2, \"profllm\": "
+	  "{\"correctness\": {\"scored\": 8, \"correct\": 6, \"constrained_correct_rate\": 75, "
+	  "\"wrong\": {\"schema\": 2}}}}", "serve", 1,
+	  { "correctness.scored=8.0", "correctness.correct=6.0",
+	    "correctness.constrained_correct_rate=75.0", "correctness.wrong.schema=2.0",
+	    "client.correctness.scored=absent" } },
+	{ "priorities and what they cost", "", "{\"elapsed_time\": 2, \"requests_per_second\": 5, "
+	  "\"profllm\": {\"command\": \"prioritization\", \"prompt_tokens\": 60, \"priorities\": "
+	  "[{\"priority\": -1, \"completed\": 4, \"ttft_ms\": {\"mean\": 2.5, \"p99\": 3}, "
+	  "\"queue_ms\": null}, {\"priority\": 7, \"completed\": 6, \"e2el_ms\": {\"p99\": 9}}], "
+	  "\"baseline\": {\"elapsed_time\": 3}, \"priority_cost\": [{\"priority\": 7, "
+	  "\"ttft\": 1.5, \"queue\": null}]}}", "throughput", 1,
+	  { "mode='prioritization'", "priorities=2.0", "priority.-1.completed=4.0",
+	    "priority.-1.ttft_ms.mean=2.5", "priority.-1.ttft_ms.p99=3.0",
+	    "priority.-1.queue_ms=null", "priority.7.completed=6.0", "priority.7.e2el_ms.p99=9.0",
+	    "priority.7.ttft_cost=1.5", "priority.7.queue_cost=null", "total_input_tokens=60.0",
+	    "priority.-1.priority=absent", "client.baseline.elapsed_time=absent" } },
+	{ "prompts with shared prefixes, with and without a cache", "", "{\"elapsed_time\": 2, "
+	  "\"requests_per_second\": 5, \"profllm\": {\"command\": \"prefix-caching\", "
+	  "\"dataset\": \"prefix_caching\", \"repeat_count\": 2, \"repeat_order\": \"sorted\", "
+	  "\"runs\": [{\"prefix_caching\": true, \"elapsed_time\": 2, \"prompt_tokens\": 80, "
+	  "\"cached_tokens\": 20}, {\"prefix_caching\": false, \"elapsed_time\": 3, "
+	  "\"prompt_tokens\": 80, \"cached_tokens\": 0}], \"caching_speedup\": 1.5}}",
+	  "throughput", 1,
+	  { "mode='prefix-caching'", "benchmark.dataset_name='prefix_caching'",
+	    "benchmark.repeat_count=2.0", "benchmark.repeat_order='sorted'", "cached_share=0.25",
+	    "prefix_cache.on.duration=2.0", "prefix_cache.off.duration=3.0",
+	    "prefix_cache.on.cached_share=0.25", "prefix_cache.off.cached_share=0.0",
+	    "caching_speedup=1.5" } },
+	{ "documents asked about again, on one engine", "", "{\"elapsed_time\": 2, "
+	  "\"requests_per_second\": 5, \"profllm\": {\"command\": \"long-document-qa\", "
+	  "\"runs\": [{\"prefix_caching\": null, \"elapsed_time\": 2, \"prompt_tokens\": 80, "
+	  "\"cached_tokens\": null}]}}", "throughput", 1,
+	  { "mode='long-document-qa'", "cached_share=absent", "prefix_cache.off.duration=absent" } },
 	{ "PyTorch records of two runs", "",
 	  "[{\"benchmark\": {}, \"model\": {\"name\": \"m\"}, \"metric\": {\"name\": \"latency\", "
 	  "\"benchmark_values\": [1, 3], \"extra_info\": {\"avg_latency\": 2, \"percentiles\": "

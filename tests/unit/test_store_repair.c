@@ -182,12 +182,12 @@ static void junk_leaves_room(const char *url)
 	must(store_remove(s, &junk, &n, e));
 	assert_int_equal(n, 30);
 	assert_int_equal(used(s), 1);
-	run = tagged(&a, "heir", "heir", 0, 60, 100);
+	run = tagged(&a, "heir", "heir", 0, 40, 100);
 	r = put(s, &a, &run);
 	assert_int_equal(sql_columns(url), COLUMNS_WIDE_MAX + 2);
 	assert_int_equal(ask(url, "SELECT count(*) FROM benchmark_runs"
-			     " WHERE benchmark_runs.\"tags.heir-59\" = 159"), 1);
-	assert_int_equal(value_of(s, r.id, "tags.heir-59"), 159);
+			     " WHERE benchmark_runs.\"tags.heir-39\" = 139"), 1);
+	assert_int_equal(value_of(s, r.id, "tags.heir-39"), 139);
 	is_clean(s);
 	store_close(s);
 	arena_release(&a);
@@ -334,7 +334,7 @@ static void left_values_come_in(const char *url)
 	is_clean(s);
 	/* Also the SQL column that a run alone does not get at once. */
 	assert_int_equal(ask(url, "SELECT count(*) FROM benchmark_runs"
-			     " WHERE benchmark_runs.\"tags.k-400\" = 401"), 1);
+			     " WHERE benchmark_runs.\"tags.k-300\" = 301"), 1);
 	must(store_repair(s, &done, e));
 	assert_int_equal(done.n_columns + done.n_values + done.is_table_new, 0);
 	store_close(other);

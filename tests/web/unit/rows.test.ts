@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import { find, rowsOf } from '../../../web/src/timeline/order';
+import { find, lanesOf, rowsOf } from '../../../web/src/timeline/order';
 import { latency } from '../../../web/src/timeline/data';
 import type { Meta } from '../../../web/src/timeline/data';
 import { segmentAt } from '../../../web/src/timeline/hover';
+import type { Filter, Sort } from '../../../web/src/timeline/order';
+import { View } from '../../../web/src/timeline/view';
 import { tracksOf, valueAt } from '../../../web/src/timeline/tracks';
 import { run } from './sample';
 
@@ -15,6 +17,39 @@ it('sorts, keeping sample order among equals', () => {
 	expect([...rowsOf(sample, 'ttft', 'all')]).toEqual([1, 0, 3, 2]);
 	expect([...rowsOf(sample, 'e2el', 'all')]).toEqual([1, 0, 3, 2]);
 	expect([...rowsOf(sample, 'gap', 'all')]).toEqual([1, 0, 2, 3]);
+});
+
+// Session 4 has two turns after the first that overlap; the request at 3 has no session.
+const talks = run([{ start: 0, ttft: 10, gaps: [], session: 4, turn: 0 },
+	{ start: 5, ttft: 10, gaps: [], session: 7, turn: 0 },
+	{ start: 30, ttft: 10, gaps: [], session: 4, turn: 1 }, { start: 3, ttft: 1, gaps: [] },
+	{ start: 35, ttft: 90, gaps: [], session: 4, turn: 2, lead: 2 },
+	{ start: 50, ttft: 10, gaps: [], session: 7, turn: 1, state: 1 }]);
+const lanes = (sort: Sort, filter: Filter): number[][] => {
+	const { member, first } = lanesOf(talks, sort, filter);
+	return Array.from({ length: first.length - 1 },
+		(_, k) => [...member.subarray(first[k], first[k + 1])]);
+};
+
+it('has one lane per session, and more where its turns overlap', () => {
+	expect(lanes('sample', 'all')).toEqual([[0, 2], [4], [1, 5], [3]]);
+	expect(lanes('ttft', 'all')).toEqual([[0, 2], [4], [1, 5], [3]]);
+	expect(lanes('start', 'failed')).toEqual([[5]]);
+});
+
+it('finds the turn of a lane at a time, and the one after it', () => {
+	const view = new View(talks, 125);
+	expect([...view.rows]).toEqual([0, 4, 1, 3]);
+	expect([-5, 0, 29, 30, 500].map((t) => view.requestAt(0, t))).toEqual([0, 0, 0, 2, 2]);
+	expect([0, 1, 2, 3, 4, 5].map((i) => view.rowOf(i))).toEqual([0, 2, 0, 3, 1, 2]);
+	expect([0, 1, 2, 3].map((i) => view.next(i))).toEqual([2, 5, -1, -1]);
+	const meta = { labels: ['a', 'b', 'c'] } as unknown as Meta;
+	expect(Object.values(segmentAt(talks, meta, 0, 20, 2)))
+		.toEqual(['Pause before the next turn', 10, 30, 0]);
+	vi.stubGlobal('requestAnimationFrame', () => 0);
+	view.setRows('sample', 'all', 'request');
+	expect([...view.rows]).toEqual([0, 1, 2, 3, 4, 5]);
+	expect([view.rowOf(4), view.requestAt(4, 0), view.next(0)]).toEqual([4, 4, -1]);
 });
 
 it('filters', () => {

@@ -9,6 +9,8 @@ export interface Made {
 	lead?: number;
 	state?: number;
 	whole?: number;
+	session?: number;
+	turn?: number;
 }
 
 /** Times in milliseconds, a unit being one; limits 25 and 50. */
@@ -23,6 +25,8 @@ export function run(made: Made[], Ends: typeof Uint32Array | typeof Float64Array
 		state: Uint8Array.from(made, (m) => m.state ?? 0), error: new Uint16Array(n),
 		first: new Float64Array(n + 1), end: new Ends(all),
 		longest: column((m) => m.gaps.reduce((a, b) => Math.max(a, b), 0)), limit: [25, 50],
+		session: made.some((m) => m.session !== undefined) ? column((m) => m.session ?? -1) : null,
+		turn: column((m) => m.turn ?? 0),
 	};
 	let k = 0;
 	made.forEach((m, i) => {

@@ -3,7 +3,7 @@
 import '../lib/theme.css';
 import './dataset.css';
 import { columnOf, json } from '../lib/column';
-import { facts, h, place } from '../lib/dom';
+import { facts, h, place, svg } from '../lib/dom';
 import { short, whole } from '../lib/format';
 import { multiples, roundUp } from '../lib/ticks';
 
@@ -31,16 +31,6 @@ const WIDTH = 620, HEIGHT = 340, LEFT = 62, RIGHT = 14, TOP = 12, BOTTOM = 46;
 const PLOT_WIDTH = WIDTH - LEFT - RIGHT, PLOT_HEIGHT = HEIGHT - TOP - BOTTOM;
 /** More bars than this are drawn together: no screen has the columns. */
 const BARS_MAX = 500;
-
-type Attributes = Record<string, string | number>;
-
-function svg(name: string, attributes: Attributes, ...children: (Node | string)[]): SVGElement {
-	const element = document.createElementNS('http://www.w3.org/2000/svg', name);
-	for (const [key, value] of Object.entries(attributes))
-		element.setAttribute(key, String(value));
-	element.append(...children);
-	return element;
-}
 
 const tip = h('div', { class: 'tip', id: 'tip', role: 'status' });
 tip.hidden = true;

@@ -13,6 +13,16 @@ export function h<K extends keyof HTMLElementTagNameMap>(
 	return element;
 }
 
+export function svg(
+	name: string, attributes: Record<string, string | number>, ...children: (Node | string)[]
+): SVGElement {
+	const element = document.createElementNS('http://www.w3.org/2000/svg', name);
+	for (const [key, value] of Object.entries(attributes))
+		element.setAttribute(key, String(value));
+	element.append(...children);
+	return element;
+}
+
 /** Rows of name and value; data-field carries a stable name for programs. */
 export function facts(rows: [string, string, string][]): HTMLDListElement {
 	const list = h('dl');

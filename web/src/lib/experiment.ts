@@ -12,7 +12,8 @@ export interface ExperimentDocument {
 	duration: number;
 	config: {
 		name: string;
-		mode: 'serve' | 'throughput' | 'latency' | 'startup';
+		mode: 'serve' | 'throughput' | 'latency' | 'startup' | 'prioritization' | 'prefix-caching' |
+			'long-document-qa' | 'structured-output' | 'multi-turn';
 		repeat: number;
 		repeats: number;
 		hash: string;
@@ -117,6 +118,15 @@ export interface ExperimentDocument {
 			[key: string]: unknown;
 		};
 		startup?: {
+			[key: string]: unknown;
+		};
+		prioritization?: {
+			[key: string]: unknown;
+		};
+		'prefix-caching'?: {
+			[key: string]: unknown;
+		};
+		'long-document-qa'?: {
 			[key: string]: unknown;
 		};
 		date?: string;
@@ -242,6 +252,20 @@ export interface ExperimentDocument {
 				p99?: number | null;
 				max?: number | null;
 			} | null;
+			ttft_first_turn_ms?: {
+				n?: number;
+				mean?: number | null;
+				p50?: number | null;
+				p99?: number | null;
+				max?: number | null;
+			} | null;
+			ttft_later_turns_ms?: {
+				n?: number;
+				mean?: number | null;
+				p50?: number | null;
+				p99?: number | null;
+				max?: number | null;
+			} | null;
 			context_growth_tokens?: {
 				n?: number;
 				mean?: number | null;
@@ -257,9 +281,14 @@ export interface ExperimentDocument {
 				max?: number | null;
 			} | null;
 			context_source?: string;
+			context_slope_ms?: number | null;
 			cached_share?: number | null;
 			reusable_share?: number | null;
 			reuse_efficiency?: number | null;
+			ttft_growth_per_turn_ms?: number | null;
+			ttft_growth_error_per_turn_ms?: number | null;
+			later_cached_share?: number | null;
+			turns_summary?: string | null;
 		};
 		per_turn_metrics?: {
 			turn_index?: number;
@@ -299,6 +328,13 @@ export interface ExperimentDocument {
 			[key: `p${number}_e2el_including_client_queue_ms`]: number | null;
 			cached_share?: number | null;
 			context_tokens?: {
+				n?: number;
+				mean?: number | null;
+				p50?: number | null;
+				p99?: number | null;
+				max?: number | null;
+			} | null;
+			cached_tokens?: {
 				n?: number;
 				mean?: number | null;
 				p50?: number | null;
@@ -451,6 +487,7 @@ export interface ExperimentDocument {
 				requests?: number;
 				constrained?: number;
 				scored?: number;
+				correct?: number;
 				constrained_correct_rate?: number | null;
 				unconstrained_correct_rate?: number | null;
 				correct_rate_upstream?: number | null;
@@ -620,6 +657,7 @@ export interface ExperimentDocument {
 				reasoning_tokens?: (number | null)[];
 				answer_bytes?: (number | null)[];
 				priority?: (number | null)[];
+				correctness?: (number | null)[];
 				due_s?: (number | null)[];
 				failure?: (string | null)[] | null;
 			};

@@ -35,7 +35,7 @@ export function drawAxis(canvas: HTMLCanvasElement, view: View, ink: Ink): void 
 	g.fillStyle = ink.dim;
 	g.textBaseline = 'middle';
 	g.textAlign = 'right';
-	g.fillText('Request ID', GUTTER - 10, AXIS_HEIGHT / 2);
+	g.fillText(view.group === 'session' ? 'Session' : 'Request ID', GUTTER - 10, AXIS_HEIGHT / 2);
 	g.textAlign = 'center';
 	for (const tick of ticks(view)) {
 		g.fillStyle = ink.line;

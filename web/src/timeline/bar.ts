@@ -2,7 +2,7 @@
 // bar.ts: legend and controls between the numbers and the picture.
 import { h } from '../lib/dom';
 import { FAILED, type Meta } from './data';
-import { FILTERS, find, SORTS, type Filter, type Sort } from './order';
+import { FILTERS, find, GROUPS, SORTS, type Filter, type Group, type Sort } from './order';
 import type { Rows } from './rows';
 import type { View } from './view';
 
@@ -27,9 +27,12 @@ function legend(view: View, meta: Meta): HTMLElement {
 
 function choice<T extends string>(
 	name: string, id: string, options: Record<T, string>, then: (value: T) => void,
+	value?: T,
 ): HTMLElement {
 	const select = h('select', { id }, ...Object.entries<string>(options)
 		.map(([value, text]) => h('option', { value }, text)));
+	if (value)
+		select.value = value;
 	select.addEventListener('change', () => then(select.value as T));
 	return h('label', {}, name, select);
 }
@@ -82,6 +85,8 @@ export function bar(view: View, meta: Meta, rows: Rows): Bar {
 		(v) => view.setRows(view.sort, v));
 	const filter = filterLabel.querySelector('select') as HTMLSelectElement;
 	const element = h('div', { class: 'bar' }, legend(view, meta), h('div', { class: 'controls' },
+		view.r.session && choice<Group>('Group by', 'group', GROUPS,
+			(v) => view.setRows(view.sort, view.filter, v), view.group),
 		choice<Sort>('Sort', 'sort', SORTS, (v) => view.setRows(v, view.filter)), filterLabel, search,
 		h('label', { title: 'Row height' }, 'Rows', rowHeight),
 		h('span', { class: 'group' },
@@ -91,11 +96,11 @@ export function bar(view: View, meta: Meta, rows: Rows): Bar {
 	return {
 		element, search, rowHeight,
 		nextFailed(step: number): void {
-			const n = view.rows.length, from = view.rowOf(view.marked);
+			const { order } = view, n = order.length, from = order.indexOf(view.marked);
 			for (let k = 1; k <= n; k++) {
-				const row = (((from < 0 && step < 0 ? 0 : from) + k * step) % n + n) % n;
-				if (view.r.state[view.rows[row]] === FAILED) {
-					mark(view, rows, view.rows[row]);
+				const at = (((from < 0 && step < 0 ? 0 : from) + k * step) % n + n) % n;
+				if (view.r.state[order[at]] === FAILED) {
+					mark(view, rows, order[at]);
 					return;
 				}
 			}

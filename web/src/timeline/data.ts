@@ -20,6 +20,7 @@ export interface Series {
 export interface Meta {
 	format: number;
 	n: number;
+	n_sessions: number;
 	n_gaps: number;
 	run_gaps: number; // in one column of gaps, or the last request's more
 	unit_ns: number;
@@ -54,6 +55,9 @@ export interface Requests {
 	end: Uint32Array | Float64Array; // of each gap, since the first token
 	longest: Float64Array; // gap
 	limit: [number, number]; // of the categories
+	/** Of a run with conversations; -1: none. Turns count from 0. */
+	session: Float64Array | null;
+	turn: Float64Array | null;
 }
 
 /** Since sent: first token plus every gap. Upstream's end of a request. */
@@ -103,6 +107,8 @@ export async function load(progress: (share: number) => void): Promise<[Meta, Re
 		end: isWide ? new Float64Array(meta.n_gaps) : new Uint32Array(meta.n_gaps),
 		longest: new Float64Array(n),
 		limit: [meta.limits_ms[0] * 1e6 / meta.unit_ns, meta.limits_ms[1] * 1e6 / meta.unit_ns],
+		session: meta.n_sessions ? (await columnOf('session', n)).map((v) => v - 1) : null,
+		turn: meta.n_sessions ? await columnOf('turn', n) : null,
 	};
 	for (let i = 0, at = 0; i < n; i++) {
 		r.start[i] = at += start.signed();

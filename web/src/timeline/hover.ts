@@ -16,9 +16,16 @@ export interface Segment {
 
 const KIND_LABEL: Record<number, number> = { [LOW]: 0, [MID]: 1, [HIGH]: 2 };
 
-/** The segment of request i at time t; the nearest one of it elsewhere. */
-export function segmentAt(r: Requests, meta: Meta, i: number, t: number): Segment {
+/**
+ * The segment of request i at time t; the nearest one of it elsewhere. next: the turn that follows
+ * in its row, up to which there is a pause; -1: none.
+ */
+export function segmentAt(r: Requests, meta: Meta, i: number, t: number, next = -1): Segment {
 	const start = r.start[i], token = start + r.ttft[i], end = start + latency(r, i);
+	const over = start + r.whole[i];
+	if (next >= 0 && t >= over)
+		return { type: 'Pause before the next turn', start: over, end: r.start[next] - r.lead[next],
+			index: 0 };
 	if (t < start && r.lead[i] > 0)
 		return { type: 'Waiting in the client', start: start - r.lead[i], end: start, index: 0 };
 	if (t < token || r.first[i] === r.first[i + 1] && r.state[i] === DONE)
@@ -45,6 +52,9 @@ function requestRows(r: Requests, meta: Meta, i: number, at: Segment): [string, 
 		['e2el', 'E2EL', duration(ns(latency(r, i)))],
 		['ttft', 'TTFT', duration(ns(r.ttft[i]))],
 	];
+	if (r.session && r.session[i] >= 0)
+		rows.splice(1, 0, ['session', 'Session', String(r.session[i])],
+			['turn', 'Turn', String((r.turn?.[i] ?? 0) + 1)]);
 	if (r.lead[i] > 0)
 		rows.push(['waited', 'Due to sent', duration(ns(r.lead[i]))]);
 	if (at.index)
@@ -69,10 +79,10 @@ export class Hover {
 		this.element.hidden = true;
 	}
 
-	request(i: number, t: number, x: number, y: number): void {
+	request(i: number, t: number, next: number, x: number, y: number): void {
 		const { r, meta } = this, id = meta.facts['request_id_prefix'];
 		this.element.replaceChildren(h('b', { 'data-field': 'request' }, `Req ${i}`),
-			facts(requestRows(r, meta, i, segmentAt(r, meta, i, t))));
+			facts(requestRows(r, meta, i, segmentAt(r, meta, i, t, next))));
 		if (id)
 			this.element.append(h('div', { class: 'dim' }, `${id}${i}`));
 		place(this.element, x, y);

@@ -51,7 +51,8 @@ export class Input {
 	private requestAt(e: MouseEvent): number {
 		const box = this.scroller.getBoundingClientRect();
 		const row = this.isOnRows(e) ? this.rows.rowAt(e.clientY - box.top) : -1;
-		return row < 0 ? -1 : this.view.rows[row];
+		return row < 0 ? -1
+			: this.view.requestAt(row, this.view.from + this.plotX(e) * this.view.perPixel);
 	}
 
 	private onWheel(e: WheelEvent): void {
@@ -132,7 +133,8 @@ export class Input {
 		const { view } = this, i = this.requestAt(e), x = this.plotX(e);
 		view.hovered = i;
 		if (i >= 0 && x >= -GUTTER) {
-			this.hover.request(i, Math.max(view.cursor, view.from), e.clientX, e.clientY);
+			this.hover.request(i, Math.max(view.cursor, view.from), view.next(i),
+				e.clientX, e.clientY);
 		} else if (e.target === this.lower && x >= 0) {
 			const top = this.lower.getBoundingClientRect().top;
 			const at = Math.floor((e.clientY - top) / TRACK_HEIGHT);
@@ -193,8 +195,8 @@ export class Input {
 
 	/** Marks the neighbour of the marked request. */
 	private step(by: number): void {
-		const { view, rows } = this, row = view.rowOf(view.marked) + by;
-		if (row >= 0 && row < view.rows.length)
-			mark(view, rows, view.rows[row]);
+		const { view, rows } = this, at = view.order.indexOf(view.marked) + by;
+		if (at >= 0 && at < view.order.length)
+			mark(view, rows, view.order[at]);
 	}
 }

@@ -64,7 +64,7 @@ function show(meta: Meta, r: Requests): View {
 		rows.readTheme();
 		view.changed();
 	});
-	view.setRowHeight(rowHeightFor(r.n, scroller.clientHeight));
+	view.setRowHeight(rowHeightFor(view.rows.length, scroller.clientHeight));
 	tools.rowHeight.value = String(view.rowHeight);
 	const resized = new ResizeObserver(() => view.changed());
 	resized.observe(plot);

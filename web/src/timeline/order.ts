@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // order.ts: which requests are shown, and in which order.
-import { DONE, FAILED, latency, type Requests } from './data';
+import { DONE, FAILED, latency, UNSENT, type Requests } from './data';
 
 export const SORTS = {
 	sample: 'Sample order',
@@ -17,6 +17,15 @@ export const FILTERS = {
 	failed: 'Failed only',
 } as const;
 export type Filter = keyof typeof FILTERS;
+
+export const GROUPS = { request: 'Request', session: 'Session' } as const;
+export type Group = keyof typeof GROUPS;
+
+/** What the rows hold: row k has the requests member[first[k]] to member[first[k + 1] - 1]. */
+export interface Lanes {
+	member: Uint32Array;
+	first: Uint32Array;
+}
 
 const KEYS: Record<Sort, ((r: Requests, i: number) => number) | null> = {
 	sample: null,
@@ -40,6 +49,41 @@ export function rowsOf(r: Requests, sort: Sort, filter: Filter): Uint32Array {
 	for (let i = 0; i < r.n; i++)
 		value[i] = key(r, i);
 	return rows.slice(0, n).sort((a, b) => value[a] - value[b] || a - b);
+}
+
+/** One session's turns by their start in as few lanes as keep those apart that overlap. */
+function lanesOfSession(r: Requests, turns: number[]): number[][] {
+	const lanes: number[][] = [], end: number[] = [];
+	turns.sort((a, b) => r.start[a] - r.start[b] || a - b);
+	for (const i of turns) {
+		const isDrawn = r.state[i] !== UNSENT;
+		let k = isDrawn ? end.findIndex((t) => t <= r.start[i] - r.lead[i]) : 0;
+		if (k < 0 || k >= lanes.length)
+			k = lanes.length;
+		(lanes[k] ??= []).push(i);
+		end[k] = isDrawn ? r.start[i] + r.whole[i] : end[k] ?? -Infinity;
+	}
+	return lanes;
+}
+
+/**
+ * A row per session, or several where its turns overlap; sessions stand where the first of their
+ * requests would. Requests of no session have a row each.
+ */
+export function lanesOf(r: Requests, sort: Sort, filter: Filter): Lanes {
+	const sessions = new Map<number, number[]>();
+	for (const i of rowsOf(r, sort, filter)) {
+		const session = r.session?.[i] ?? -1, key = session < 0 ? -1 - i : session;
+		const turns = sessions.get(key);
+		if (turns)
+			turns.push(i);
+		else
+			sessions.set(key, [i]);
+	}
+	const lanes = [...sessions.values()].flatMap((turns) => lanesOfSession(r, turns));
+	const first = new Uint32Array(lanes.length + 1);
+	lanes.forEach((lane, k) => { first[k + 1] = first[k] + lane.length; });
+	return { member: Uint32Array.from(lanes.flat()), first };
 }
 
 /** What was typed into the search: "12", "Req 12", "#12", or a request id. -1: none. */

@@ -21,6 +21,7 @@ export class Rows {
 	private readonly paint = new Uint32Array(CATEGORIES);
 	private ground = 0;
 	private grid = 0;
+	private thread = 0;
 	private height = 0;
 
 	constructor(
@@ -38,6 +39,7 @@ export class Rows {
 			this.paint[kind] = pixel(colour(name));
 		this.ground = pixel(colour('card'));
 		this.grid = pixel(colour('grid'));
+		this.thread = pixel(colour('faint'));
 	}
 
 	/** Height of all rows, and the row at the top of what is seen (a fraction). */
@@ -111,11 +113,14 @@ export class Rows {
 			const from = Math.max(0, y0), to = Math.min(tall, Math.max(y0 + 1, y1));
 			if (y0 >= tall)
 				break;
-			const i = view.rows[row];
-			if (i === view.hovered || i === view.marked)
-				this.band(dot, width, from, Math.min(tall, y1 + air), i === view.marked);
-			if (this.painter.paint(i, span, kinds))
-				this.copy(dot, width, kinds, from, to);
+			const members = view.members(row), isMarked = members.includes(view.marked);
+			if (isMarked || members.includes(view.hovered))
+				this.band(dot, width, from, Math.min(tall, y1 + air), isMarked);
+			if (members.length > 1)
+				this.joined(dot, width, members, Math.floor((y0 + y1) / 2));
+			for (const i of members)
+				if (this.painter.paint(i, span, kinds))
+					this.copy(dot, width, kinds, from, to);
 		}
 		g.putImageData(this.picture, Math.round(GUTTER * dots), 0);
 	}
@@ -124,6 +129,16 @@ export class Rows {
 	private band(dot: Uint32Array, width: number, y0: number, y1: number, isMarked: boolean): void {
 		const ground = mix(this.ground, this.paint[TTFT], isMarked ? 0.28 : 0.14);
 		dot.fill(ground, y0 * width, y1 * width);
+	}
+
+	/** A thin line from a session's first turn to its last: the pauses between them. */
+	private joined(dot: Uint32Array, width: number, members: Uint32Array, y: number): void {
+		const { r, from, perPixel } = this.view, last = members[members.length - 1];
+		const x = (t: number): number => Math.round((t - from) / perPixel * density());
+		const a = Math.max(0, x(r.start[members[0]]));
+		const b = Math.min(width, x(r.start[last] + r.whole[last]));
+		if (y >= 0 && y * width < dot.length && b > a)
+			dot.fill(this.thread, y * width + a, y * width + b);
 	}
 
 	private copy(dot: Uint32Array, width: number, kinds: Uint8Array, y0: number, y1: number): void {
@@ -150,14 +165,15 @@ export class Rows {
 		g.textBaseline = 'middle';
 		const last = Math.min(view.rows.length, Math.ceil(top + height / tall));
 		for (let row = Math.floor(top); row < last; row++) {
-			const i = view.rows[row], middle = (row - top + 0.5) * tall;
+			const members = view.members(row), middle = (row - top + 0.5) * tall;
 			if (row % every === 0) {
-				g.fillStyle = view.r.state[i] === FAILED ? ink.bad
-					: i === view.marked ? ink.accent : ink.dim;
-				g.fillText(`Req ${i}`, GUTTER - 10, Math.max(LABEL_HEIGHT / 2, middle));
+				g.fillStyle = members.some((i) => view.r.state[i] === FAILED) ? ink.bad
+					: members.includes(view.marked) ? ink.accent : ink.dim;
+				g.fillText(this.label(row), GUTTER - 10, Math.max(LABEL_HEIGHT / 2, middle));
 			}
 			if (tall >= 6)
-				this.drawMarks(g, ink, i, (row - top) * tall);
+				for (const i of members)
+					this.drawMarks(g, ink, i, (row - top) * tall);
 		}
 		g.fillStyle = ink.line;
 		g.fillRect(GUTTER - 1, 0, 1, height);
@@ -166,6 +182,14 @@ export class Rows {
 			g.fillStyle = ink.faint;
 			g.fillRect(GUTTER + x, 0, 1, height);
 		}
+	}
+
+	/** A session's further rows, of turns at the same time, have no name. */
+	private label(row: number): string {
+		const { group, r, rows } = this.view, i = rows[row], session = r.session?.[i] ?? -1;
+		if (group === 'request' || session < 0)
+			return `Req ${i}`;
+		return row > 0 && r.session?.[rows[row - 1]] === session ? '' : `Session ${session}`;
 	}
 
 	private drawMarks(g: CanvasRenderingContext2D, ink: Ink, i: number, y: number): void {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // view.ts: what is looked at. Whoever changes it calls changed(); drawing follows once a frame.
 import type { Requests } from './data';
-import { rowsOf, type Filter, type Sort } from './order';
+import { lanesOf, rowsOf, type Filter, type Group, type Lanes, type Sort } from './order';
 
 const ROW_MIN = 1, ROW_MAX = 28;
 /** Shortest time a pixel may stand for. */
@@ -15,7 +15,10 @@ export class View {
 	rowHeight = 16;  // pixels
 	sort: Sort = 'sample';
 	filter: Filter = 'all';
+	group: Group;
+	/** The first request of each row. */
 	rows: Uint32Array;
+	private lanes: Lanes | null = null; // null: a request a row
 	/** Of a request: drawn in front of the others. -1: none. */
 	marked = -1;
 	hovered = -1;
@@ -25,7 +28,44 @@ export class View {
 	private readonly listeners: (() => void)[] = [];
 
 	constructor(readonly r: Requests, readonly span: number) {
-		this.rows = rowsOf(r, this.sort, this.filter);
+		this.group = r.session ? 'session' : 'request';
+		this.rows = this.arrange();
+	}
+
+	private arrange(): Uint32Array {
+		if (this.group === 'request') {
+			this.lanes = null;
+			return rowsOf(this.r, this.sort, this.filter);
+		}
+		const { member, first } = this.lanes = lanesOf(this.r, this.sort, this.filter);
+		return first.subarray(0, -1).map((at) => member[at]);
+	}
+
+	/** All requests that are shown, row by row. */
+	get order(): Uint32Array {
+		return this.lanes?.member ?? this.rows;
+	}
+
+	/** The requests of a row, by their start. */
+	members(row: number): Uint32Array {
+		const { lanes } = this;
+		return lanes ? lanes.member.subarray(lanes.first[row], lanes.first[row + 1])
+			: this.rows.subarray(row, row + 1);
+	}
+
+	/** The request of a row at a time: the last one that is due by then, else the first. */
+	requestAt(row: number, t: number): number {
+		const members = this.members(row), { r } = this;
+		let k = members.length - 1;
+		while (k > 0 && r.start[members[k]] - r.lead[members[k]] > t)
+			k--;
+		return members[k];
+	}
+
+	/** The one that follows in the same row; -1: none. */
+	next(request: number): number {
+		const row = this.rowOf(request), members = this.members(Math.max(0, row));
+		return row < 0 ? -1 : members[members.indexOf(request) + 1] ?? -1;
 	}
 
 	onDraw(draw: () => void): void {
@@ -88,10 +128,11 @@ export class View {
 			this.perPixel = this.clampScale(visible / width);
 	}
 
-	setRows(sort: Sort, filter: Filter): void {
+	setRows(sort: Sort, filter: Filter, group = this.group): void {
 		this.sort = sort;
 		this.filter = filter;
-		this.rows = rowsOf(this.r, sort, filter);
+		this.group = group;
+		this.rows = this.arrange();
 		this.changed();
 	}
 
@@ -101,7 +142,8 @@ export class View {
 	}
 
 	rowOf(request: number): number {
-		return this.rows.indexOf(request);
+		const { lanes } = this, at = this.order.indexOf(request);
+		return lanes && at >= 0 ? lanes.first.findIndex((from) => from > at) - 1 : at;
 	}
 
 	private clampScale(perPixel: number): number {

@@ -12,10 +12,12 @@ export interface Arrays {
 	input_lens?: (number | null)[];
 	output_lens?: (number | null)[];
 	errors?: (string | null)[];
-	requests?: { due_ns?: (number | null)[]; sent_ns?: (number | null)[] };
+	requests?: { due_ns?: (number | null)[]; sent_ns?: (number | null)[]; session?: number[];
+		turn?: number[] };
 }
 
 const UNIT_NS = 1000;
+const NO_SESSION = 2 ** 32 - 1;
 const PER_SECOND = 1e9 / UNIT_NS;
 /** Between a smooth and a slow token; the same as in the timeline of `bench serve --plot-timeline`. */
 export const LIMITS_MS: [number, number] = [25, 50];
@@ -25,7 +27,7 @@ export function requestsOf(a: Arrays): Requests | null {
 	const starts = a.start_times;
 	if (!starts?.length)
 		return null;
-	const n = starts.length, itls = a.itls ?? [];
+	const n = starts.length, itls = a.itls ?? [], { session, turn } = a.requests ?? {};
 	const zero = starts.reduce<number>((least, s) => Math.min(least, s ?? Infinity), Infinity);
 	const r: Requests = {
 		n, unitNs: UNIT_NS,
@@ -36,6 +38,10 @@ export function requestsOf(a: Arrays): Requests | null {
 		end: new Float64Array(itls.reduce((sum, list) => sum + (list?.length ?? 0), 0)),
 		longest: new Float64Array(n),
 		limit: [LIMITS_MS[0] * 1e6 / UNIT_NS, LIMITS_MS[1] * 1e6 / UNIT_NS],
+		// The record's number for a request without a conversation is its largest one.
+		session: session?.length === n
+			? Float64Array.from(session, (s) => (s < NO_SESSION ? s : -1)) : null,
+		turn: turn?.length === n ? Float64Array.from(turn) : null,
 	};
 	for (let i = 0, at = 0; i < n; i++) {
 		let sum = 0;

@@ -8,6 +8,7 @@ import { Num } from '../../common/twin';
 import { Icon } from '../../parts/icon';
 import { exactCell, NOTHING, showCell } from '../../show';
 import { telemetryOf } from './config';
+import { Conversations } from './conversations';
 
 const MAIN = ['output_throughput', 'request_throughput', 'median_ttft_ms', 'median_tpot_ms',
 	'median_e2el_ms', 'failed_requests', 'requests_per_second', 'tokens_per_second', 'avg_latency',
@@ -146,6 +147,7 @@ export function Overview({ run, columns }: { run: Run; columns: Columns }): Reac
 				</section>
 			)}
 			<Times run={run} columns={columns} />
+			<Conversations run={run} />
 			{run.reproduce.length > 0 && (
 				<section className="card" aria-label="Run it again">
 					<h2>Run it again</h2>

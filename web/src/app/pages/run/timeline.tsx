@@ -5,7 +5,7 @@ import type { Requests } from '../../../timeline/data';
 import { STATES } from '../../../timeline/data';
 import { AXIS_HEIGHT, drawAxis } from '../../../timeline/axis';
 import { GUTTER, ink } from '../../../timeline/canvas';
-import { SORTS, type Sort } from '../../../timeline/order';
+import { GROUPS, SORTS, type Group, type Sort } from '../../../timeline/order';
 import { Rows } from '../../../timeline/rows';
 import { View } from '../../../timeline/view';
 import { duration } from '../../../lib/format';
@@ -48,8 +48,8 @@ function listen({ view, scroller }: Parts, point: (i: number) => void, rows: Row
 			return;
 		}
 		const row = rows.rowAt(e.clientY - scroller.getBoundingClientRect().top);
-		view.hovered = row < 0 ? -1 : view.rows[row];
 		view.cursor = view.from + x(e) * view.perPixel;
+		view.hovered = row < 0 ? -1 : view.requestAt(row, view.cursor);
 		point(view.hovered);
 		view.changed();
 	}, { signal });
@@ -94,7 +94,7 @@ function useDrawing(r: Requests, point: (i: number) => void) {
 		} };
 		view.onDraw(draw);
 		const room = scroller.current!.clientHeight;
-		view.setRowHeight(Math.max(4, Math.min(ROW_MAX, Math.floor(room / Math.max(1, r.n)))));
+		view.setRowHeight(Math.max(4, Math.min(ROW_MAX, Math.floor(room / Math.max(1, view.rows.length)))));
 		parts.current = made;
 		const unlisten = listen(made, point, rows);
 		const resized = new ResizeObserver(() => view.changed());
@@ -115,7 +115,9 @@ function told(r: Requests, i: number): string {
 		return 'Point at a request for its times. Ctrl and the wheel zoom, a drag pans; with the '
 			+ 'focus in the rows + − ← → and f do.';
 	const ns = (units: number): string => duration(units * r.unitNs);
-	return `Request ${i}: first token after ${ns(r.ttft[i])}, ended after ${ns(r.whole[i])}, longest `
+	const place = r.session && r.session[i] >= 0
+		? ` (session ${r.session[i]}, turn ${(r.turn?.[i] ?? 0) + 1})` : '';
+	return `Request ${i}${place}: first token after ${ns(r.ttft[i])}, ended after ${ns(r.whole[i])}, longest `
 		+ `gap ${ns(r.longest[i])}; ${r.prompt[i]} prompt and ${r.output[i]} output tokens`
 		+ (r.state[i] ? `; ${STATES[r.state[i]]}` : '');
 }
@@ -123,6 +125,7 @@ function told(r: Requests, i: number): string {
 function Drawing({ r, errors }: { r: Requests; errors: (string | null)[] }): ReactNode {
 	const [hovered, setHovered] = useState(-1);
 	const [sort, setSort] = useState<Sort>('sample');
+	const [group, setGroup] = useState<Group>(r.session ? 'session' : 'request');
 	const { axis, canvas, scroller, spacer, parts } = useDrawing(r, setHovered);
 	const act = (then: (view: View) => void): void => {
 		if (parts.current)
@@ -137,7 +140,19 @@ function Drawing({ r, errors }: { r: Requests; errors: (string | null)[] }): Rea
 				<ul className="legend">{LEGEND.map(([kind, name]) => (
 					<li key={kind}><i className={`swatch ${kind}`} />{name}</li>
 				))}</ul>
-				<label className="pick push"><span>Order</span>
+				{r.session && (
+					<label className="pick push"><span>Group by</span>
+						<select value={group} onChange={(e) => {
+							const next = e.target.value as Group;
+							setGroup(next);
+							act((view) => view.setRows(sort, 'all', next));
+						}}>
+							{Object.entries(GROUPS).map(([key, name]) =>
+								<option key={key} value={key}>{name}</option>)}
+						</select>
+					</label>
+				)}
+				<label className={`pick ${r.session ? '' : 'push'}`}><span>Order</span>
 					<select value={sort} onChange={(e) => {
 						const next = e.target.value as Sort;
 						setSort(next);
